@@ -128,7 +128,7 @@ static size_t skip_blanks(const char *s, size_t at, size_t len)
 	return at;
 }
 
-/* Does "[ava]", in any case and with blanks inside, start at s[0] == '['? */
+/* Does "[ava]" or "[ava:", in any case and with blanks inside, start at s[0] == '['? */
 static bool imitates(const char *s, size_t len)
 {
 	size_t at = skip_blanks(s, 1, len), word = strlen(NOTICE_WORD);
@@ -136,7 +136,7 @@ static bool imitates(const char *s, size_t len)
 	if (len - at < word || strncasecmp(s + at, NOTICE_WORD, word) != 0)
 		return false;
 	at = skip_blanks(s, at + word, len);
-	return at < len && s[at] == ']';
+	return at < len && (s[at] == ']' || s[at] == ':');
 }
 
 int notice_escape(struct buf *out, const char *s, size_t len)

@@ -39,8 +39,9 @@ struct buf;
 /* Append `text` as one notice line of its own: "[ava] text", without a newline
  * at its end. Newlines inside become spaces. Returns buf_check(out). */
 int notice_format(struct buf *out, const char *text);
-/* Append `s` with every "[ava]" (any case, blanks inside the brackets) as
- * "[\ava]". Twice gives the same as once. Returns buf_check(out). */
+/* Append `s` with every "[ava]" or "[ava:" (any case, blanks inside the brackets) as "[\ava]" or
+ * "[\ava:"; agent/envelope.h has the second form. Twice gives the same as once. Returns
+ * buf_check(out). */
 int notice_escape(struct buf *out, const char *s, size_t len);
 
 /* In notices of a conversation: what the offline model knows again. */

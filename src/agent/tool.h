@@ -15,6 +15,7 @@
 struct memory;
 struct os_loop;
 struct redact;
+struct pages;
 struct ava_error;
 
 #define TOOL_REPEATABLE 1u /* running it again changes nothing: no durable wait, may run again */
@@ -28,6 +29,8 @@ struct ava_error;
 /* A run with the grant "rw" works on a copy of the project (tool/copy.h). */
 #define TOOL_PROJECT 128u /* sees the project where there is one; TOOL_PRIVATE then */
 #define TOOL_WRITES  256u /* changes the copy: only for such a run */
+/* Its output is in blocks that it wrote with agent/envelope.h, and so is not escaped again. */
+#define TOOL_WEB 512u
 
 #define TOOL_OUTPUT_MAX (64u << 10) /* bytes for the model; the rest is an artifact */
 #define TOOL_FULL_MAX   (4u << 20)  /* bytes a tool may produce at all */
@@ -85,6 +88,13 @@ struct tool_env {
 	const char *user_id;
 	/* It read what stands under this key: a StateRead event. Loop thread; NULL: nobody. */
 	void (*state_read)(struct tool_env *env, const char *key);
+	struct pages *pages; /* tool/pages.h; NULL: this program reaches no web */
+	/* What the run was told so far, out of its record: first the words of people (task,
+	 * context, messages, answers), then each result of a tool. Non-zero of `each` stops and
+	 * is returned. On a pool thread. NULL: nothing is known. */
+	int (*told)(struct tool_env *env,
+		    int (*each)(bool person, const char *text, size_t len, void *user), void *user,
+		    struct ava_error *err);
 	/* What a tool at work does now, one line of a stranger's, for people. NULL: nobody. */
 	void (*activity)(struct tool_env *env, const char *line);
 	/* What its commands are kept in (SECURITY.md), JSON, for the record. NULL: nobody. */

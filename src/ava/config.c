@@ -24,6 +24,7 @@
 #include "base/util.h"
 #include "codec/redact.h"
 #include "codec/yaml.h"
+#include "net/address.h"
 #include "provider/model.h"
 
 #define TOKENS_MAX INT64_C(100000000)
@@ -162,12 +163,23 @@ static void get_tokens(struct reading *r, const struct yaml_node *map, const cha
 
 /* ---- what is a text, not a number: from the file or from a variable */
 
-static int add_notify_word(struct config *c, const char *word, struct ava_error *err)
+/* Behind the words of `list`, which ends with an empty one; false: it does not fit. */
+static bool add_to_words(char *list, size_t size, size_t most, const char *word)
 {
 	size_t used = 0, n = 0, len = strlen(word) + 1;
 
-	for (; c->notify[used]; n++)
-		used += strlen(c->notify + used) + 1;
+	for (; list[used]; n++)
+		used += strlen(list + used) + 1;
+	if (n == most || used + len + 1 > size)
+		return false;
+	memcpy(list + used, word, len);
+	return true;
+}
+
+static int add_notify_word(struct config *c, const char *word, struct ava_error *err)
+{
+	size_t n = c->notify[0] ? 1 : 0, len = strlen(word) + 1;
+
 	if (n == 0 && word[0] != '/')
 		return err_set(
 			err, AVA_EINVAL,
@@ -175,11 +187,10 @@ static int add_notify_word(struct config *c, const char *word, struct ava_error 
 			word);
 	if (len == 1)
 		return err_set(err, AVA_EINVAL, "notify.exec has an empty word");
-	if (n == CONFIG_NOTIFY_WORDS || used + len + 1 > sizeof(c->notify))
+	if (!add_to_words(c->notify, sizeof(c->notify), CONFIG_NOTIFY_WORDS, word))
 		return err_set(err, AVA_EINVAL,
 			       "notify.exec is too long: %d words, %d bytes at the most",
 			       CONFIG_NOTIFY_WORDS, CONFIG_NOTIFY_BYTES - 1);
-	memcpy(c->notify + used, word, len);
 	return 0;
 }
 
@@ -197,6 +208,39 @@ static void take_notify(struct reading *r, const struct yaml_node *n)
 		if (r->rv == 0)
 			at_line(r, n, add_notify_word(r->config, word, r->err));
 	}
+}
+
+static int add_inside(struct config *c, const char *word, struct ava_error *err)
+{
+	if (!address_is_entry(word))
+		return err_set(err, AVA_EINVAL,
+			       "web.allow_private has \"%.80s\"; it must be host:port, such as "
+			       "127.0.0.1:8080",
+			       word);
+	if (!add_to_words(c->web_inside, sizeof(c->web_inside), CONFIG_WEB_WORDS, word))
+		return err_set(err, AVA_EINVAL, "web.allow_private is too long: %d at the most",
+			       CONFIG_WEB_WORDS);
+	return 0;
+}
+
+/* One, or a list of them; an empty list: none. */
+static void take_inside(struct reading *r, const struct yaml_node *n)
+{
+	memset(r->config->web_inside, 0, sizeof(r->config->web_inside));
+	if (n->kind == YAML_MAP)
+		(void)text_of(r, n, CONFIG_WEB_BYTES); /* says that it is none */
+	YAML_EACH (r, n, v) {
+		const char *word = text_of(r, v, CONFIG_WEB_BYTES);
+
+		if (r->rv == 0)
+			at_line(r, v, add_inside(r->config, word, r->err));
+	}
+}
+
+static int set_searxng(struct config *c, const char *name, const char *url, struct ava_error *err)
+{
+	c->searxng[0] = '\0';
+	return url[0] != '\0' ? provider_check_url(name, url, c->searxng, err) : 0;
 }
 
 /* The rule of services holds for the collector: spans tell what runs are about. */
@@ -234,7 +278,8 @@ static void take_model_name(struct reading *r, const struct yaml_node *n, set_mo
 
 /* ---- settings: section.key */
 
-static const char *const own_keys[] = {"ava.model", "notify.exec", "otel.endpoint"};
+static const char *const own_keys[] = {"ava.model", "notify.exec", "otel.endpoint", "web.searxng",
+				       "web.allow_private"};
 
 /* Keys of one section alone are offered. */
 static void unknown_setting(struct reading *r, const struct yaml_node *v, const char *prefix)
@@ -271,6 +316,13 @@ static void take_settings(struct reading *r, const struct yaml_node *section)
 
 			if (r->rv == 0)
 				at_line(r, v, set_otel(r->config, name, url, r->err));
+		} else if (strcmp(name, "web.allow_private") == 0) {
+			take_inside(r, v);
+		} else if (strcmp(name, "web.searxng") == 0) {
+			const char *url = text_of(r, v, CONFIG_OTEL_BYTES);
+
+			if (r->rv == 0)
+				at_line(r, v, set_searxng(r->config, name, url, r->err));
 		} else if (!k) {
 			unknown_setting(r, v, prefix);
 		} else {
@@ -596,6 +648,31 @@ static int take_fallback_variable(struct ava_error *err)
 	return rv == 0 ? 0 : err_wrap(err, rv, "AVA_MODELS_FALLBACK");
 }
 
+/* Commas between. */
+static int take_inside_variable(struct config *c, const char *list, struct ava_error *err)
+{
+	char word[256];
+	int rv = 0;
+
+	memset(c->web_inside, 0, sizeof(c->web_inside));
+	for (const char *s = list; *s && rv == 0; s += *s == ',') {
+		size_t len = strcspn(s, ",");
+
+		snprintf(word, sizeof(word), "%.*s", (int)MIN(len, sizeof(word) - 1), s);
+		s += len;
+		rv = add_inside(c, word, err);
+	}
+	return rv == 0 ? 0 : err_wrap(err, rv, "AVA_WEB_ALLOW_PRIVATE");
+}
+
+static int take_web_variables(struct config *c, struct ava_error *err)
+{
+	const char *list = env_get("AVA_WEB_ALLOW_PRIVATE"), *url = env_get("AVA_WEB_SEARXNG");
+	int rv = list ? take_inside_variable(c, list, err) : 0;
+
+	return rv == 0 && url ? set_searxng(c, "AVA_WEB_SEARXNG", url, err) : rv;
+}
+
 static int take_environment(struct config *c, struct ava_error *err)
 {
 	const char *notify = env_get("AVA_NOTIFY_EXEC"), *otel = env_get("AVA_OTEL_ENDPOINT");
@@ -609,6 +686,8 @@ static int take_environment(struct config *c, struct ava_error *err)
 	}
 	if (rv == 0 && otel)
 		rv = set_otel(c, "AVA_OTEL_ENDPOINT", otel, err);
+	if (rv == 0)
+		rv = take_web_variables(c, err);
 	if (rv == 0)
 		rv = take_variable("AVA_MODELS_DEFAULT", models_set_default, err);
 	if (rv == 0)
@@ -627,7 +706,8 @@ int config_read(struct config *c, const char *name, const char *text, size_t len
 	forget();
 	settings_defaults(&c->settings);
 	memset(c->notify, 0, sizeof(c->notify));
-	c->otel[0] = '\0';
+	memset(c->web_inside, 0, sizeof(c->web_inside));
+	c->otel[0] = c->searxng[0] = '\0';
 	rv = text ? read_text(c, name, text, len, err) : 0;
 	if (rv == 0)
 		rv = take_environment(c, err);

@@ -13,13 +13,17 @@ struct redact;
 #define CONFIG_NOTIFY_BYTES 4096
 #define CONFIG_NOTIFY_WORDS 32
 #define CONFIG_OTEL_BYTES   256
+#define CONFIG_WEB_BYTES    4096
+#define CONFIG_WEB_WORDS    64
 
 struct config {
 	char path[4096]; /* of the file; "" when no home is known */
 	bool exists;
-	struct settings settings;         /* defaults, file, environment */
-	char notify[CONFIG_NOTIFY_BYTES]; /* "": none */
-	char otel[CONFIG_OTEL_BYTES];     /* otel.endpoint; "": none */
+	struct settings settings;          /* defaults, file, environment */
+	char notify[CONFIG_NOTIFY_BYTES];  /* "": none */
+	char otel[CONFIG_OTEL_BYTES];      /* otel.endpoint; "": none */
+	char searxng[CONFIG_OTEL_BYTES];   /* web.searxng; "": none */
+	char web_inside[CONFIG_WEB_BYTES]; /* web.allow_private, as notify is */
 };
 
 /* Reads keys (base/keys.h), the file and the environment, and fills the tables

@@ -24,6 +24,7 @@
 #include "codec/redact.h"
 #include "codec/utf8.h"
 #include "subagent/restart.h"
+#include "tool/pages.h"
 
 void core_log(struct core *c, const char *fmt, ...)
 {
@@ -421,6 +422,10 @@ int core_open(struct core **out, const struct core_options *o, struct ava_error 
 		rv = find_own_folders(c);
 	if (rv == 0)
 		rv = memories_open(c, err);
+	if (rv == 0 && o->pages) {
+		c->sup.pages = pages_new(c->loop, o->pages, err);
+		rv = c->sup.pages ? 0 : AVA_ENOMEM;
+	}
 	if (rv != 0) {
 		err_set(err, rv, "out of memory");
 		goto fail_open;

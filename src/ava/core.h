@@ -13,6 +13,7 @@ struct core;
 struct buf;
 struct os_loop;
 struct redact;
+struct pages_options;
 struct ava_error;
 
 struct core_options {
@@ -28,6 +29,8 @@ struct core_options {
 	const char *notify;
 	/* Of a collector; NULL or "": traces are not pushed. *Copied.* */
 	const char *otel, *otel_headers;
+	const struct pages_options
+		*pages;         /* what tools reach (tool/pages.h); NULL: nothing; *copied* */
 	uint64_t segment_bytes; /* of the journal; 0: 16 MB */
 };
 

@@ -16,6 +16,7 @@
 #include "base/sys.h"
 #include "codec/redact.h"
 #include "os/loop.h"
+#include "tool/pages.h"
 
 int house_hold(struct house *h, const char *root, bool make, struct ava_error *err)
 {
@@ -57,8 +58,36 @@ int house_loop(struct house *h, struct ava_error *err)
 	return config_secrets(h->redact, err);
 }
 
+static struct pages_options pages_of(const struct config *c)
+{
+	const struct settings *set = &c->settings;
+
+	return (struct pages_options){
+		.allow_private = c->web_inside,
+		.robots = set->web_robots,
+		.parallel = (unsigned)set->web_parallel,
+		.per_host = (unsigned)set->web_per_host,
+		.host_gap_ms = set->web_host_gap_ms,
+		.searxng = c->searxng,
+		.brave = keys_get("BRAVE_API_KEY"),
+		.brave_url = keys_get("BRAVE_BASE_URL"),
+		.tavily = keys_get("TAVILY_API_KEY"),
+		.tavily_url = keys_get("TAVILY_BASE_URL"),
+	};
+}
+
+const char *house_search(const struct config *c)
+{
+	struct pages_options o = pages_of(c);
+
+	o.searxng = o.searxng[0] ? o.searxng : NULL;
+	return pages_search_service(&o);
+}
+
 int house_open(struct house *h, struct core_options *o, struct ava_error *err)
 {
+	struct pages_options web = pages_of(&h->config);
+
 	o->loop = h->loop;
 	o->root = h->root;
 	o->settings = &h->config.settings;
@@ -66,6 +95,7 @@ int house_open(struct house *h, struct core_options *o, struct ava_error *err)
 	o->notify = h->config.notify;
 	if (o->otel)
 		o->otel_headers = keys_get(OTEL_HEADERS_NAME);
+	o->pages = &web;
 	return core_open(&h->core, o, err);
 }
 

@@ -27,6 +27,8 @@ struct house {
 int house_hold(struct house *h, const char *root, bool make, struct ava_error *err);
 /* A loop with its pool, and what must not be shown. */
 int house_loop(struct house *h, struct ava_error *err);
+/* The name of the search service that is configured; NULL: none. */
+const char *house_search(const struct config *c);
 /* What can be known of the options is filled in, then the runtime is opened. */
 int house_open(struct house *h, struct core_options *o, struct ava_error *err);
 /* The runtime closes; the loop may still be turned. */

@@ -43,6 +43,10 @@ const char *const keys_known[] = {
 	"AVA_LOCAL_BASE_URL",
 	"AVA_LOCAL_MODEL",
 	"OTEL_EXPORTER_OTLP_HEADERS",
+	"BRAVE_API_KEY",
+	"BRAVE_BASE_URL",
+	"TAVILY_API_KEY",
+	"TAVILY_BASE_URL",
 	NULL,
 };
 

@@ -57,6 +57,12 @@ struct ava_error;
 	X(otel_timeout_s, "otel.timeout", 10, 1, 600)                                              \
 	X(otel_retry_s, "otel.retry", 1, 0, 60)                                                    \
 	X(otel_give_up_s, "otel.give_up", 3600, 1, 604800)                                         \
+	/* fetching for tools: keep to robots.txt; at once, in all and of one host; ms             \
+	 * between two starts at one host */                                                       \
+	X(web_robots, "web.robots", 1, 0, 1)                                                       \
+	X(web_parallel, "web.parallel", 64, 1, 1000)                                               \
+	X(web_per_host, "web.per_host", 4, 1, 64)                                                  \
+	X(web_host_gap_ms, "web.host_gap_ms", 200, 0, 60000)                                       \
 	/* seconds of a call to a model: to connect, to its first event, between                   \
 	 * two events, all of it */                                                                \
 	X(net_connect_s, "net.connect_timeout", 5, 1, 600)                                         \

@@ -168,3 +168,38 @@ int utf8_terminal(struct buf *out, const char *s, size_t len, bool keep_newlines
 	buf_add(out, s + kept, len - kept);
 	return buf_check(out);
 }
+
+/* Beyond what is sly for a terminal: soft hyphens, fillers that show as nothing, and the
+ * selectors beyond 16, whose numbers can spell bytes. */
+static bool is_hidden(uint32_t c)
+{
+	return is_sly(c) || c == 0xad || c == 0x34f || c == 0x115f || c == 0x1160 || c == 0x180e ||
+	       c == 0x3164 || c == 0xffa0 || (c >= 0x2065 && c <= 0x206f) ||
+	       (c >= 0xfff9 && c <= 0xfffb) || (c >= 0xe0080 && c <= 0xe0fff);
+}
+
+int utf8_plain(struct buf *out, const char *s, size_t len)
+{
+	size_t kept = 0;
+	uint32_t cp = 0;
+
+	for (size_t i = 0; i < len;) {
+		size_t n = s[i] == '\0' ? 0 : utf8_decode(s + i, len - i, &cp);
+
+		if ((n > 0 && !is_hidden(cp)) || s[i] == '\t' || s[i] == '\n') {
+			i += n;
+			continue;
+		}
+		buf_add(out, s + kept, i - kept);
+		if (n == 0)
+			buf_adds(out, REPLACEMENT);
+		else if (s[i] == '\r' && (i + 1 == len || s[i + 1] != '\n'))
+			buf_addc(out, '\n');
+		else if (cp == 0x2028 || cp == 0x2029 || cp == 0x85)
+			buf_addc(out, '\n');
+		i += n > 0 ? n : 1;
+		kept = i;
+	}
+	buf_add(out, s + kept, len - kept);
+	return buf_check(out);
+}

@@ -23,5 +23,10 @@ int utf8_repair(struct buf *out, const char *s, size_t len);
 /* For a terminal: control characters but \n and \t, ESC, C1, bidi controls
  * and Unicode tags become visible \xNN or \u{NNNN}; the rest unchanged. */
 int utf8_terminal(struct buf *out, const char *s, size_t len, bool keep_newlines);
+/* For a model: what a stranger wrote, without what no person would see of it. Left out: bidi
+ * controls, characters of no width (but the joiners that scripts need), tags and other selectors
+ * that can hide a text, control characters but \n and \t. \r\n and \r are \n, invalid bytes and
+ * NUL U+FFFD. */
+int utf8_plain(struct buf *out, const char *s, size_t len);
 
 #endif

@@ -170,7 +170,12 @@ const char **sandbox_argv(const struct sandbox *s, struct ava_error *err)
 	add_all(&a, made, ARRAY_LEN(made));
 	if (s->project[0])
 		add_project(&a, s);
-	add(&a, "--bind", s->work, SANDBOX_WORK);
+	if (s->work)
+		add(&a, "--bind", s->work, SANDBOX_WORK);
+	else
+		add(&a, "--dir", SANDBOX_WORK, NULL);
+	if (s->tool)
+		add(&a, "--ro-bind", s->tool, SANDBOX_TOOL);
 	add(&a, "--ro-bind", s->inside, INSIDE);
 	add(&a, "--remount-ro", "/", NULL);
 	add(&a, "--chdir", "/", "--");
@@ -221,7 +226,7 @@ static char *found(const char *folder, const char *name)
 }
 
 /* Beside us, as it is built; where it is installed. */
-static char *find_inside(void)
+char *sandbox_find_tool(const char *name)
 {
 	static const char *const at[] = {"", "/../libexec/ava"};
 	char self[PATH_MAX], folder[PATH_MAX];
@@ -234,7 +239,7 @@ static char *find_inside(void)
 		*slash = 0;
 	for (size_t i = 0; slash && !path && i < ARRAY_LEN(at); i++) {
 		if ((size_t)snprintf(folder, sizeof(folder), "%s%s", self, at[i]) < sizeof(folder))
-			path = found(folder, "ava-sandbox");
+			path = found(folder, name);
 	}
 	return path;
 }
@@ -246,7 +251,7 @@ int sandbox_find(char **bwrap, char **inside, struct ava_error *err)
 	*bwrap = *inside = NULL;
 	for (size_t i = 0; !*bwrap && i < ARRAY_LEN(folders); i++)
 		*bwrap = found(folders[i], "bwrap");
-	*inside = find_inside();
+	*inside = sandbox_find_tool("ava-sandbox");
 	if (*bwrap && *inside)
 		return 0;
 	if (!*bwrap)

@@ -16,13 +16,17 @@
 struct ava_error;
 
 #define SANDBOX_WORK "/ava/work" /* the work folder, inside */
+#define SANDBOX_TOOL "/ava/tool"
 
 struct sandbox {
-	const char *bwrap, *inside;  /* the two programs; sandbox_find */
-	const char *work;            /* on this machine; made by the caller, mode 0700 */
-	const char *project;         /* canonical; "": none */
-	const char *copy;            /* what stands in its place and may be written; NULL: itself,
-				      * read-only */
+	const char *bwrap, *inside; /* the two programs; sandbox_find */
+	const char *work;    /* on this machine; made by the caller, mode 0700; NULL: an empty
+			      * folder that nothing can be written to */
+	const char *tool;    /* a program of ours on this machine, at SANDBOX_TOOL inside;
+			      * NULL: none */
+	const char *project; /* canonical; "": none */
+	const char *copy;    /* what stands in its place and may be written; NULL: itself,
+			      * read-only */
 	const char *const *keep_out; /* folders below the project that are empty in there; NULL
 				      * ends them, NULL: none */
 	const char *start;           /* where the command starts, as it is called inside */
@@ -32,6 +36,10 @@ struct sandbox {
 /* Where bwrap and ava-sandbox are: two paths, malloc'ed. AVA_EUNSUPPORTED with a sentence
  * that says what to install; *inside may be there then, for sandbox_bare_argv. */
 int sandbox_find(char **bwrap, char **inside, struct ava_error *err);
+
+/* A program that stands beside avad, or where it was installed to; malloc'ed. NULL: it is missing.
+ */
+char *sandbox_find_tool(const char *name);
 
 /* Its argv for exec_start with `sandboxed` and sandbox_env; one allocation, free(). NULL:
  * out of memory, or a project that can be in no sandbox ("/", what ava lives in), which

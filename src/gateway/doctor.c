@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ava/config.h"
+#include "ava/house.h"
 #include "ava/otel.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -350,6 +350,17 @@ static void check_sandbox(struct doctor *d)
 	json_decref(layers);
 }
 
+static void check_search(struct doctor *d)
+{
+	const char *name = house_search(&d->config);
+
+	check(d, "search", true, name ? "web_search asks %s" : "%s",
+	      name ? name
+		   : "no search service is configured, so there is no web_search: set web.searxng "
+		     "in "
+		     "config.yaml, or BRAVE_API_KEY or TAVILY_API_KEY in the file env beside it");
+}
+
 static void check_otel(struct doctor *d)
 {
 	const char *why = d->otel_err.code != 0 ? d->otel_err.text : d->otel.reason;
@@ -621,6 +632,7 @@ static int look(struct doctor *d, struct ava_error *err)
 	check_services(d, forced);
 	check_clock(d);
 	check_sandbox(d);
+	check_search(d);
 	check_places(d);
 	jw_end(d->w);
 	write_places(d);

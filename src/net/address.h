@@ -1,6 +1,6 @@
 /* What may be fetched on behalf of a model: addresses of the network, and URLs. Pure; no name
  * is looked up and nothing is connected here. A URL that passes says nothing about where its
- * name leads: that is judged on the address that is about to be connected (fetch.c). */
+ * name leads: that is judged on the address that is about to be connected (web_fetch_host.c). */
 #ifndef NET_ADDRESS_H
 #define NET_ADDRESS_H
 

@@ -24,6 +24,10 @@ struct os_loop;
 struct http_client *http_client_new(struct os_loop *loop, struct ava_error *err);
 /* Every pool was freed. NULL is fine. */
 void http_client_free(struct http_client *c);
+/* Starts libcurl, with memory that is wiped: before anything else of it is used. AVA_ENOMEM. */
+int http_client_start(struct http_client *c, struct ava_error *err);
+/* The file of CA certificates of this machine; NULL: none was found. */
+const char *http_client_ca(void);
 
 struct http_pool_options {
 	const char *base_url;     /* "https://api.example.com/v1"; http only to loopback */

@@ -116,11 +116,6 @@ struct http_call_impl {
 
 /* ---- http_pool.c */
 
-/* Starts libcurl, with memory that is wiped: before anything else of it is used. AVA_ENOMEM. */
-int http_client_start(struct http_client *c, struct ava_error *err);
-/* The file of CA certificates of this machine; NULL: none was found. */
-const char *http_client_ca(void);
-
 /* Something changed that may let calls go on. */
 void http_pool_wake(struct http_pool *p);
 void http_pool_enter(struct http_pool *p);

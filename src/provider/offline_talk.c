@@ -235,6 +235,9 @@ static void talk_spawn_args(struct talk *t, struct jw *w, char *task, const char
 
 	if (!role)
 		role = classify_role(task, strlen(task));
+	/* Who works for her is this same model, which works on files alone. */
+	if (strcmp(role, "web_crawler") == 0 || strcmp(role, "data_extractor") == 0)
+		role = "researcher";
 	json_array_foreach(roles, i, v) offered |= strcmp(json_string_value(v), role) == 0;
 	jw_str(w, "role", offered ? role : "researcher");
 	jw_str(w, "task", task);

@@ -208,6 +208,7 @@ struct supervisor {
 	char before_date[11]; /* of the day that was counted before, and what it had spent */
 	int64_t before_microusd, day_seen_ms; /* the latest time of `day_date` */
 	struct wire_lines *lines;             /* to model services */
+	struct pages *pages;                  /* of the tools; owned; or NULL */
 	/* Text of replies as it comes, for whoever watches; NULL: nobody does. */
 	void (*on_text)(struct run *r, const char *s, size_t n, bool thinking);
 	void (*on_ask)(struct run *r); /* it asks a person; NULL: nobody listens */
@@ -285,6 +286,10 @@ void toolrun_state_read(struct tool_env *env, const char *key);
 void toolrun_layers(struct tool_env *env, const char *json);
 int toolrun_fetch(struct tool_env *env, const char *call_id, struct buf *out,
 		  struct ava_error *err);
+/* tool_env.told. */
+int toolrun_told(struct tool_env *env,
+		 int (*each)(bool person, const char *text, size_t len, void *user), void *user,
+		 struct ava_error *err);
 /* Before a turn's calls are saved: remember how many there are. */
 int toolrun_count(struct run *r, unsigned ncalls);
 extern pthread_mutex_t toolrun_calls; /* to read them on another thread */

@@ -20,6 +20,7 @@
 #include "codec/utf8.h"
 #include "subagent/rights.h"
 #include "subagent/rolebook.h"
+#include "tool/pages.h"
 
 /* ---- what a request may name */
 
@@ -272,9 +273,12 @@ static int pick_tools(struct run_spec *r, const struct op_spawn *s, struct ava_e
 	const struct tool *have[ROLE_MAX_TOOLS];
 	const char *names[ROLE_MAX_TOOLS];
 	unsigned n = role_tools(r->role, r->cwd[0] != 0, have), k = 0;
+	/* The embedded model works on files alone: what it cannot use is no right it needs. */
+	bool web = strcmp(r->model->id, "offline") != 0;
 
 	for (unsigned i = 0; i < n; i++)
-		if (rw || !(have[i]->flags & TOOL_WRITES))
+		if ((rw || !(have[i]->flags & TOOL_WRITES)) &&
+		    (web || !(have[i]->flags & TOOL_WEB)))
 			have[k++] = have[i];
 	n = k;
 	if (spec_room_for_tools(r, n, err) != 0)
@@ -292,6 +296,8 @@ static int pick_tools(struct run_spec *r, const struct op_spawn *s, struct ava_e
 
 		if (named(names, n, s->tools[i]))
 			continue;
+		if (!t && strcmp(s->tools[i], "web_search") == 0)
+			return err_set(err, AVA_EUNSUPPORTED, "%s", PAGES_SEARCH_MISSING);
 		return err_set(err, AVA_EINVAL,
 			       t && !rw && (t->flags & TOOL_WRITES)
 				       ? "role %s has the tool %s only with the grant rw"
@@ -378,6 +384,26 @@ static int take_role(struct run_spec *r, const struct op_spawn *s, struct ava_er
 	return r->role ? 0 : err->code;
 }
 
+/* Nor is it given a role of the web, unless a script says what it does. */
+static int fit_role(struct run_spec *r, const struct op_spawn *s, const struct model *m,
+		    struct ava_error *err)
+{
+	bool given = s->role && *s->role;
+
+	if (m->dialect != &dialect_offline || !r->role->core[0] ||
+	    strcmp(r->role->core[0], "read_webpages") != 0 ||
+	    (given && strcmp(m->id, "offline") != 0))
+		return 0;
+	if (given)
+		return err_set(err, AVA_EUNSUPPORTED,
+			       "role %s reads the web, and the offline model works on files alone: "
+			       "use researcher, or configure a model (ava doctor says how)",
+			       r->role->name);
+	role_release(r->role);
+	r->role = role_find("researcher", NULL, err);
+	return r->role ? 0 : err->code;
+}
+
 int spec_build(struct run_spec **out, const struct op_spawn *s, const struct settings *set,
 	       const char *model, const struct redact *redact, struct ava_error *err)
 {
@@ -402,6 +428,8 @@ int spec_build(struct run_spec **out, const struct op_spawn *s, const struct set
 				   : is_quick(s)         ? QUICK_MODEL
 							 : model_of_role(r->role),
 				   &m, NULL, err);
+	if (rv == 0)
+		rv = fit_role(r, s, &m, err);
 	if (rv == 0)
 		rv = spec_set_model(r, &m, err);
 	if (rv == 0)

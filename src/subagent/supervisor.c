@@ -18,6 +18,7 @@
 #include "subagent/record.h"
 #include "subagent/resume.h"
 #include "subagent/wire.h"
+#include "tool/pages.h"
 
 static void delist(struct run *r);
 static void tell_waits(struct run *r);
@@ -39,6 +40,7 @@ int supervisor_init(struct supervisor *s, struct os_loop *loop, struct logbook *
 void supervisor_fini(struct supervisor *s)
 {
 	wire_lines_free(s->lines);
+	pages_free(s->pages);
 	free(s->keep_out[0]);
 	free(s->keep_out[1]);
 	groups_fini(s);
@@ -118,6 +120,8 @@ static struct run *run_new(struct supervisor *s, struct run_spec *spec, struct a
 
 void supervisor_free_run(struct run *r)
 {
+	if (r->sup->pages)
+		pages_forget(r->sup->pages, &r->tools.env);
 	run_fini(r);
 	free(r);
 }

@@ -322,6 +322,8 @@ int run_init(struct run *r, struct supervisor *sup, struct run_spec *spec)
 					 .layers = toolrun_layers,
 					 .unboxed = sup->settings->sandbox_required == 0,
 					 .fetch_result = toolrun_fetch,
+					 .pages = sup->pages,
+					 .told = toolrun_told,
 					 .user = r};
 	list_init(&r->node);
 	list_init(&r->queue);
@@ -605,6 +607,80 @@ int toolrun_fetch(struct tool_env *env, const char *call_id, struct buf *out, st
 	return rv;
 }
 
+/* ---- what the run was told */
+
+struct told {
+	int (*each)(bool person, const char *text, size_t len, void *user);
+	void *user;
+};
+
+#define TOLD_LOG_MAX ((size_t)256 << 20)
+
+/* What people said to it, and answered: their events. Ava is none of them. */
+static int told_by_people(struct run *r, const struct told *t)
+{
+	char path[LOGBOOK_PATH], *data = NULL;
+	size_t len = 0, at = 0, n;
+	const char *line;
+	int rv = 0;
+
+	logbook_run_path(r->id.text, path);
+	if (logbook_read(r->rec.outbox.lb->root_fd, path, TOLD_LOG_MAX, &data, &len, NULL) != 0)
+		return 0;
+	while (rv == 0 && jsonl_next(data, len, &at, &line, &n) == 1) {
+		struct event_view v;
+		json_t *content;
+		const char *text;
+
+		if (event_view(line, n, &v) != 0 || v.kind != EVENT_Steering)
+			continue;
+		content = json_parse(v.content.s, v.content.len, NULL);
+		text = strcmp(json_str(content, "by"), "ava") != 0 ? json_str(content, "text") : "";
+		rv = *text ? t->each(true, text, strlen(text), t->user) : 0;
+		json_decref(content);
+	}
+	free(data);
+	return rv;
+}
+
+static int told_each(size_t k, const char *text, size_t len, bool is_error, void *user)
+{
+	const struct told *t = user;
+
+	(void)k;
+	return is_error ? 0 : t->each(false, text, len, t->user);
+}
+
+int toolrun_told(struct tool_env *env,
+		 int (*each)(bool person, const char *text, size_t len, void *user), void *user,
+		 struct ava_error *err)
+{
+	struct run *r = env->user;
+	struct told t = {each, user};
+	struct buf body;
+	char *file = NULL;
+	size_t len, from = 0;
+	int rv = each(true, r->spec->task, strlen(r->spec->task), user);
+
+	if (rv == 0)
+		rv = each(true, r->spec->context, strlen(r->spec->context), user);
+	if (rv == 0)
+		rv = told_by_people(r, &t);
+	if (rv != 0)
+		return rv;
+	rv = run_messages_read(r, &from, &file, &len, err);
+	if (rv != 0)
+		return rv;
+	buf_init(&body, 256u << 20);
+	rv = messages_said(&body, file, len, err);
+	if (rv == 0)
+		rv = r->spec->model->dialect->results(body.data ? body.data : "", body.len,
+						      told_each, &t, err);
+	buf_fini(&body);
+	free(file);
+	return rv;
+}
+
 /* ---- the answer */
 
 static int clean_output(struct world_call *c, struct buf *out)
@@ -617,7 +693,9 @@ static int clean_output(struct world_call *c, struct buf *out)
 	utf8_repair(&repaired, c->tool.out.data ? c->tool.out.data : "", c->tool.out.len);
 	rv = redact_text(c->run->rec.outbox.lb->redact, &open, repaired.data ? repaired.data : "",
 			 repaired.len);
-	if (rv >= 0)
+	if (rv >= 0 && (c->tool.tool->flags & TOOL_WEB))
+		rv = buf_add(out, open.data ? open.data : "", open.len);
+	else if (rv >= 0)
 		rv = notice_escape(out, open.data ? open.data : "", open.len);
 	buf_fini(&repaired);
 	buf_fini(&open);

@@ -11,11 +11,13 @@
 #define TOOLS(X)                                                                                   \
 	X(ask_person)                                                                              \
 	X(edit_file)                                                                               \
+	X(http_get)                                                                                \
 	X(list_files)                                                                              \
 	X(memory_search)                                                                           \
 	X(python_exec)                                                                             \
 	X(read_file)                                                                               \
 	X(read_result)                                                                             \
+	X(read_webpages)                                                                           \
 	X(run_bash)                                                                                \
 	X(search_and_read)                                                                         \
 	X(search_codebase)                                                                         \

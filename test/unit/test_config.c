@@ -92,6 +92,12 @@ static const struct {
 	{"otel:\n  endpoint: http://collector.example:4318\n",
 	 "c:2: otel.endpoint is \"http://collector.example:4318\": "},
 	{"otel:\n  endpoint: [http://127.0.0.1]\n", "c:2: "},
+	{"web:\n  searxng: http://search.example:8888\n", "c:2: web.searxng is \"http://search"},
+	{"web:\n  serxng: x\n", "c:2: unknown key web.serxng: did you mean web.searxng?"},
+	{"web:\n  allow_private: [127.0.0.1:8080, everything]\n",
+	 "c:2: web.allow_private has \"everything\"; it must be host:port"},
+	{"web:\n  allow_private: {a: b}\n", "c:2: "},
+	{"web:\n  robots: 2\n", "c:2: "},
 	{"otel:\n  endpiont: x\n", "c:2: unknown key otel.endpiont: did you mean otel.endpoint?"},
 	{"runs: 3\n", "c:1: runs is \"3\"; it must be a mapping"},
 	{"runs: [max]\n", "c:1: runs is a list; it must be a mapping"},
@@ -502,6 +508,36 @@ static void test_notify(void **state)
 	assert_int_equal(config_read(&config, "c", lines, strlen(lines), &err), AVA_EINVAL);
 }
 
+static void test_web(void **state)
+{
+	static const char text[] =
+		"web:\n  allow_private:\n    - 127.0.0.1:8080\n    - \"[::1]:90\"\n"
+		"  searxng: http://127.0.0.1:8888/\n  robots: 0\n";
+	struct config c;
+	struct ava_error err = {0};
+
+	assert_int_equal(config_read(&c, "c", text, strlen(text), &err), 0);
+	assert_memory_equal(c.web_inside, "127.0.0.1:8080\0[::1]:90\0", 24);
+	assert_string_equal(c.searxng, "http://127.0.0.1:8888");
+	assert_int_equal(c.settings.web_robots, 0);
+	setenv("AVA_WEB_ALLOW_PRIVATE", "wiki.corp:80,10.0.0.1:81", 1);
+	setenv("AVA_WEB_SEARXNG", "", 1);
+	assert_int_equal(config_read(&c, "c", text, strlen(text), &err), 0);
+	assert_memory_equal(c.web_inside,
+			    "wiki.corp:80\0"
+			    "10.0.0.1:81\0",
+			    26);
+	assert_string_equal(c.searxng, "");
+	setenv("AVA_WEB_ALLOW_PRIVATE", "*", 1);
+	assert_int_equal(config_read(&c, "c", text, strlen(text), &err), AVA_EINVAL);
+	assert_non_null(strstr(err.text, "AVA_WEB_ALLOW_PRIVATE"));
+	unsetenv("AVA_WEB_ALLOW_PRIVATE");
+	unsetenv("AVA_WEB_SEARXNG");
+	assert_int_equal(config_read(&c, "c", NULL, 0, &err), 0);
+	assert_string_equal(c.web_inside, "");
+	assert_int_equal(c.settings.web_robots, 1);
+}
+
 /* doc/CONFIG.md has a row for each setting, with its default and range. */
 static void test_documented(void **state)
 {
@@ -527,11 +563,11 @@ static void test_documented(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_settings),   TEST(test_every_setting), TEST(test_refused),
-		TEST(test_models),     TEST(test_environment),   TEST(test_providers),
-		TEST(test_urls),       TEST(test_bad_keys),      TEST(test_files),
-		TEST(test_no_memory),  TEST(test_example),       TEST(test_notify),
-		TEST(test_documented),
+		TEST(test_settings),  TEST(test_every_setting), TEST(test_refused),
+		TEST(test_models),    TEST(test_environment),   TEST(test_providers),
+		TEST(test_urls),      TEST(test_bad_keys),      TEST(test_files),
+		TEST(test_no_memory), TEST(test_example),       TEST(test_notify),
+		TEST(test_web),       TEST(test_documented),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -275,7 +275,6 @@ static const struct {
 	const char *says;
 } bad[] = {
 	{"unknown role", {.role = "wizard"}, AVA_EINVAL, "unknown role wizard"},
-	{"role without its core tool", {.role = "web_crawler"}, AVA_EUNSUPPORTED, "read_webpages"},
 	{"empty task", {.task = " \n\t"}, AVA_EINVAL, "the task is empty"},
 	{"invalid UTF-8", {.task = "a\xff"}, AVA_EINVAL, "not valid UTF-8"},
 	{"cwd is gone", {.cwd = "/nonexistent/folder"}, AVA_ENOENT, "cannot be opened"},
@@ -289,6 +288,20 @@ static const struct {
 	{"unknown preset", {.preset = "huge"}, AVA_EINVAL, "unknown preset huge"},
 	{"unknown model", {.model = "gpt-99"}, AVA_EINVAL, "gpt-99"},
 };
+
+/* A role whose core tool is missing says so. */
+static void test_core_tool(void **state)
+{
+	static const struct role pilot = {.name = "pilot", .core = {"read_result", "fly"}};
+	const struct role *r;
+	struct ava_error err = {0};
+
+	assert_int_equal(role_usable(&pilot, true, &err), AVA_EUNSUPPORTED);
+	assert_non_null(strstr(err.text, "role pilot needs the tool fly"));
+	r = role_find("web_crawler", NULL, &err);
+	assert_int_equal(role_usable(r, false, &err), 0);
+	role_release(r);
+}
 
 static void test_bad_input(void **state)
 {
@@ -701,6 +714,7 @@ int main(void)
 		cmocka_unit_test(test_ask_before),
 		cmocka_unit_test(test_grant_rw),
 		cmocka_unit_test(test_presets),
+		cmocka_unit_test(test_core_tool),
 		cmocka_unit_test(test_bad_input),
 		cmocka_unit_test(test_zero_limits),
 		cmocka_unit_test(test_tools_are_an_intersection),

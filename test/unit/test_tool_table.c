@@ -52,7 +52,7 @@ static void test_rows(void **state)
 {
 	static const char *const names[] = {"read_file",   "search_codebase", "search_and_read",
 					    "read_result", "submit_result",   "ask_person",
-					    "list_files"};
+					    "list_files",  "read_webpages",   "http_get"};
 
 	for (const struct tool *const *t = tool_table; *t != NULL; t++) {
 		struct buf out;

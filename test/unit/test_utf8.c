@@ -143,12 +143,63 @@ static void test_bounds(void **state)
 	buf_fini(&b);
 }
 
+/* What a model reads of a stranger's text is what a person would see of it. */
+static void test_plain(void **state)
+{
+	static const struct {
+		const char *in, *out;
+	} plain[] = {
+		{"a\tb\nc", "a\tb\nc"},
+		{"a\r\nb\rc\r", "a\nb\nc\n"},
+		{"a\x1b[2Jb\x07\x7f", "a[2Jb"},
+		{"a\xc2\x85"
+		 "b\xe2\x80\xa8"
+		 "c\xe2\x80\xa9"
+		 "d",
+		 "a\nb\nc\nd"},
+		{"\xe2\x80\xae"
+		 "abc\xe2\x80\xac\xe2\x81\xa6x\xe2\x81\xa9",
+		 "abcx"},
+		{"a\xe2\x80\x8b"
+		 "b\xe2\x81\xa0"
+		 "c\xef\xbb\xbf"
+		 "d\xc2\xad"
+		 "e",
+		 "abcde"},
+		{"x\xf3\xa0\x81\x81\xf3\xa0\x81\x82y", "xy"}, /* tags */
+		{"x\xf3\xa0\x84\x80y", "xy"},                 /* selector 17 */
+		/* what scripts need stays: joiners, selectors of emoji, accents */
+		{"\xe2\x80\x8c\xe2\x80\x8d\xef\xb8\x8f"
+		 "e\xcc\x81",
+		 "\xe2\x80\x8c\xe2\x80\x8d\xef\xb8\x8f"
+		 "e\xcc\x81"},
+		{"a\xff"
+		 "b\xc0\x80",
+		 "a\xef\xbf\xbd"
+		 "b\xef\xbf\xbd\xef\xbf\xbd"},
+	};
+	struct buf b;
+
+	for (size_t i = 0; i < sizeof(plain) / sizeof(plain[0]); i++) {
+		buf_init(&b, 1000);
+		assert_int_equal(utf8_plain(&b, plain[i].in, strlen(plain[i].in)), 0);
+		assert_string_equal(b.data, plain[i].out);
+		buf_fini(&b);
+	}
+	buf_init(&b, 1000);
+	assert_int_equal(utf8_plain(&b, "a\0b", 3), 0);
+	assert_string_equal(b.data, "a\xef\xbf\xbd"
+				    "b");
+	buf_fini(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_valid),    cmocka_unit_test(test_decode_all),
 		cmocka_unit_test(test_prefix),   cmocka_unit_test(test_repair),
-		cmocka_unit_test(test_terminal), cmocka_unit_test(test_bounds),
+		cmocka_unit_test(test_terminal), cmocka_unit_test(test_plain),
+		cmocka_unit_test(test_bounds),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

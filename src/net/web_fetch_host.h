@@ -1,14 +1,14 @@
-/* What the two rooms of the guarded fetcher share: hosts, their queues and rules (fetch.c), and
- * what is inside libcurl (fetch_call.c). fetch.h is the face. */
-#ifndef NET_FETCH_IMPL_H
-#define NET_FETCH_IMPL_H
+/* What the two rooms of the guarded fetcher share: hosts, their queues and rules
+ * (web_fetch_host.c), and what is inside libcurl (web_fetch_call.c). web_fetch.h is the face. */
+#ifndef NET_WEB_FETCH_HOST_H
+#define NET_WEB_FETCH_HOST_H
 
 #include <curl/curl.h>
 #include <sys/socket.h>
 
 #include "base/list.h"
 #include "net/address.h"
-#include "net/fetch.h"
+#include "net/web_fetch.h"
 #include "os/loop.h"
 
 struct robots;
@@ -17,18 +17,18 @@ struct robots;
 
 enum host_rules { RULES_NONE, RULES_ASKED, RULES_HAVE };
 
-struct fetch_host {
+struct web_fetch_host {
 	struct list node; /* fetcher->hosts, the last used first */
 	struct fetcher *fetcher;
 	struct address_url root;
-	struct list waiting; /* fetch_impl.node */
+	struct list waiting; /* web_fetch_impl.node */
 	unsigned running;
 	int64_t next_at; /* no start before */
 	enum host_rules rules;
-	enum fetch_fault robots_fault; /* the host itself cannot be fetched from */
-	struct robots *robots;         /* NULL with RULES_HAVE: everything is allowed */
+	enum web_fetch_fault robots_fault; /* the host itself cannot be fetched from */
+	struct robots *robots;             /* NULL with RULES_HAVE: everything is allowed */
 	int64_t rules_until;
-	struct fetch asked; /* for robots.txt */
+	struct web_fetch asked; /* for robots.txt */
 };
 
 struct fetcher {
@@ -36,14 +36,14 @@ struct fetcher {
 	CURLM *curl; /* NULL: none is needed now */
 	struct os_timer *timer, *again, *idle;
 	struct list socks, hosts;
-	struct list running; /* fetch_impl.node: inside libcurl */
+	struct list running; /* web_fetch_impl.node: inside libcurl */
 	struct os_task pump;
 	unsigned nrunning, nhosts, ncalls;
 	unsigned inside; /* libcurl is on the stack */
 	bool robots;
 	unsigned parallel, per_host;
 	int64_t gap_ms;
-	struct fetch_limits limits;
+	struct web_fetch_limits limits;
 	const char *ca_file;
 	char **listed; /* "host:port", NULL ends it */
 	struct curl_slist *resolve;
@@ -52,11 +52,11 @@ struct fetcher {
 	int64_t own_until;
 };
 
-struct fetch_impl {
-	struct fetch *fetch;
+struct web_fetch_impl {
+	struct web_fetch *fetch;
 	struct fetcher *fetcher;
-	struct fetch_host *host; /* NULL: between two */
-	struct list node;        /* host->waiting or fetcher->running */
+	struct web_fetch_host *host; /* NULL: between two */
+	struct list node;            /* host->waiting or fetcher->running */
 	struct address_url url;
 	CURL *easy; /* NULL: it waits */
 	struct os_timer *timer;
@@ -67,35 +67,35 @@ struct fetch_impl {
 	bool listed;      /* a person allowed this host and port */
 	bool blocked;     /* an address was refused */
 	bool encoded, heads_over;
-	enum fetch_fault fault;
+	enum web_fetch_fault fault;
 	size_t head_bytes, body_max;
 	char text[CURL_ERROR_SIZE];
 };
 
-static inline int64_t fetch_now(const struct fetcher *fr)
+static inline int64_t web_fetch_now(const struct fetcher *fr)
 {
 	return os_now_ms(fr->loop);
 }
 
-static inline bool fetch_is_redirect(int status)
+static inline bool web_fetch_is_redirect(int status)
 {
 	return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
 }
 
-/* ---- fetch.c */
+/* ---- web_fetch_host.c */
 
 /* libcurl is done with it. The fetch is gone or waits again when it returns. */
-void fetch_call_over(struct fetch_impl *im, enum fetch_fault fault);
+void web_fetch_call_over(struct web_fetch_impl *im, enum web_fetch_fault fault);
 
-/* ---- fetch_call.c */
+/* ---- web_fetch_call.c */
 
 /* Hand it to libcurl; FETCH_OK, or what is wrong, and nothing was done. */
-enum fetch_fault fetch_call_start(struct fetch_impl *im);
+enum web_fetch_fault web_fetch_call_start(struct web_fetch_impl *im);
 /* Take it out, wherever it is; nothing when it is not in there. Not from inside libcurl. */
-void fetch_call_end(struct fetch_impl *im);
+void web_fetch_call_end(struct web_fetch_impl *im);
 /* Something is due at libcurl. */
-void fetch_call_timer(void *fetcher);
+void web_fetch_call_timer(void *fetcher);
 /* No call is inside: close all connections. */
-void fetch_call_close(struct fetcher *fr);
+void web_fetch_call_close(struct fetcher *fr);
 
 #endif

@@ -1,14 +1,14 @@
-/* The fetcher and libcurl; fetch_impl.h says what is in which room.
+/* The fetcher and libcurl; web_fetch_host.h says what is in which room.
  *
- * Happy path: fetch_call_start makes an easy handle with everything forbidden that could be, and
- * hands it to the multi. libcurl asks us for each socket (open_cb: the address is judged, every
+ * Happy path: web_fetch_call_start makes an easy handle with everything forbidden that could be,
+ * and hands it to the multi. libcurl asks us for each socket (open_cb: the address is judged, every
  * one that it tries) and before each request (prereq_cb: that of a kept connection as well),
  * gives us the headers and the unpacked body, which are counted, and reports the end.
  *
  * Whoever breaks a transfer off from a callback sets `fault` first, since libcurl reports all of
  * them alike. Nothing is told from inside libcurl: ends are read off when it has returned, so
  * that it is safe to take a fetch out then. */
-#include "net/fetch_impl.h"
+#include "net/web_fetch_host.h"
 
 #include <arpa/inet.h>
 #include <assert.h>
@@ -29,7 +29,7 @@
 #define SLOW_BYTES    1024
 #define OWN_MS        10000 /* how long the list of our own addresses is good */
 
-struct fetch_sock {
+struct web_fetch_sock {
 	struct list node;
 	struct fetcher *fetcher;
 	int fd;
@@ -42,7 +42,7 @@ static void read_own(struct fetcher *fr)
 {
 	struct ifaddrs *all = NULL;
 
-	fr->own_until = fetch_now(fr) + OWN_MS;
+	fr->own_until = web_fetch_now(fr) + OWN_MS;
 	fr->nown = 0;
 	if (getifaddrs(&all) != 0)
 		return;
@@ -70,7 +70,7 @@ static bool same_address(const struct sockaddr *a, const struct sockaddr_storage
 /* What listens here on all interfaces is not of the public network, although its address is. */
 static bool is_own(struct fetcher *fr, const struct sockaddr *sa)
 {
-	if (fetch_now(fr) >= fr->own_until)
+	if (web_fetch_now(fr) >= fr->own_until)
 		read_own(fr);
 	for (size_t i = 0; i < fr->nown; i++)
 		if (same_address(sa, &fr->own[i]))
@@ -78,7 +78,7 @@ static bool is_own(struct fetcher *fr, const struct sockaddr *sa)
 	return false;
 }
 
-static bool may_connect(struct fetch_impl *im, const struct sockaddr *sa)
+static bool may_connect(struct web_fetch_impl *im, const struct sockaddr *sa)
 {
 	enum address_kind kind = address_judge(sa);
 	bool may;
@@ -96,16 +96,16 @@ static void act(struct fetcher *fr, curl_socket_t fd, int events);
 
 static void sock_ready(int events, void *user)
 {
-	struct fetch_sock *s = user;
+	struct web_fetch_sock *s = user;
 
 	act(s->fetcher, s->fd,
 	    (events & OS_READ ? CURL_CSELECT_IN : 0) | (events & OS_WRITE ? CURL_CSELECT_OUT : 0));
 }
 
-static struct fetch_sock *sock_of(struct fetcher *fr, int fd)
+static struct web_fetch_sock *sock_of(struct fetcher *fr, int fd)
 {
 	LIST_EACH (&fr->socks, n, tmp) {
-		struct fetch_sock *s = LIST_ENTRY(n, struct fetch_sock, node);
+		struct web_fetch_sock *s = LIST_ENTRY(n, struct web_fetch_sock, node);
 
 		if (s->fd == fd)
 			return s;
@@ -113,7 +113,7 @@ static struct fetch_sock *sock_of(struct fetcher *fr, int fd)
 	return NULL;
 }
 
-static void sock_free(struct fetch_sock *s)
+static void sock_free(struct web_fetch_sock *s)
 {
 	if (!s)
 		return;
@@ -124,7 +124,7 @@ static void sock_free(struct fetch_sock *s)
 
 static curl_socket_t open_cb(void *impl, curlsocktype purpose, struct curl_sockaddr *addr)
 {
-	struct fetch_impl *im = impl;
+	struct web_fetch_impl *im = impl;
 	int fd;
 
 	if (purpose != CURLSOCKTYPE_IPCXN || !may_connect(im, &addr->addr))
@@ -145,7 +145,7 @@ static int close_cb(void *fetcher, curl_socket_t fd)
 static int socket_cb(CURL *easy, curl_socket_t fd, int what, void *user, void *socket_user)
 {
 	struct fetcher *fr = user;
-	struct fetch_sock *s = sock_of(fr, fd);
+	struct web_fetch_sock *s = sock_of(fr, fd);
 	int events = (what & CURL_POLL_IN ? OS_READ : 0) | (what & CURL_POLL_OUT ? OS_WRITE : 0);
 
 	(void)easy, (void)socket_user;
@@ -157,7 +157,7 @@ static int socket_cb(CURL *easy, curl_socket_t fd, int what, void *user, void *s
 		s = calloc(1, sizeof(*s));
 		if (!s)
 			return 0; /* the fetch runs into its time */
-		*s = (struct fetch_sock){.fetcher = fr, .fd = fd};
+		*s = (struct web_fetch_sock){.fetcher = fr, .fd = fd};
 		list_add(&fr->socks, &s->node);
 		s->poll = os_poll_new(fr->loop, fd, sock_ready, s);
 	}
@@ -200,7 +200,7 @@ static bool header_is(const char *line, size_t len, const char *name, struct sli
 }
 
 /* "text/html; charset=utf-8" */
-static void take_type(struct fetch *f, struct slice v)
+static void take_type(struct web_fetch *f, struct slice v)
 {
 	static const char name[] = "charset=";
 	size_t n = 0;
@@ -226,7 +226,7 @@ static void take_type(struct fetch *f, struct slice v)
 	}
 }
 
-static bool type_taken(const struct fetch *f)
+static bool type_taken(const struct web_fetch *f)
 {
 	size_t len = strlen(f->type);
 
@@ -244,7 +244,7 @@ static bool type_taken(const struct fetch *f)
 	return false;
 }
 
-static void heads_over(struct fetch_impl *im)
+static void heads_over(struct web_fetch_impl *im)
 {
 	curl_off_t length = -1;
 	long status = 0;
@@ -256,10 +256,12 @@ static void heads_over(struct fetch_impl *im)
 		return;
 	im->heads_over = true;
 	im->fetch->status = (int)status;
-	if (fetch_is_redirect((int)status)) {
+	if (web_fetch_is_redirect((int)status)) {
 		im->body_max = REDIRECT_BODY;
 		return;
 	}
+	if (im->fetch->big_type && strcmp(im->fetch->type, im->fetch->big_type) == 0)
+		im->body_max = im->fetch->big_max;
 	curl_easy_getinfo(im->easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
 	if (!type_taken(im->fetch))
 		im->fault = FETCH_TYPE;
@@ -269,7 +271,7 @@ static void heads_over(struct fetch_impl *im)
 
 static size_t header_cb(char *line, size_t size, size_t n, void *impl)
 {
-	struct fetch_impl *im = impl;
+	struct web_fetch_impl *im = impl;
 	size_t len = size * n;
 	struct slice value;
 
@@ -293,7 +295,7 @@ static size_t header_cb(char *line, size_t size, size_t n, void *impl)
 
 static size_t write_cb(char *data, size_t size, size_t n, void *impl)
 {
-	struct fetch_impl *im = impl;
+	struct web_fetch_impl *im = impl;
 	struct buf *b = &im->fetch->body;
 	size_t len = size * n, fits = MIN(len, im->body_max - b->len);
 
@@ -311,7 +313,7 @@ static size_t write_cb(char *data, size_t size, size_t n, void *impl)
 static int progress_cb(void *impl, curl_off_t total, curl_off_t now, curl_off_t up_total,
 		       curl_off_t up)
 {
-	struct fetch_impl *im = impl;
+	struct web_fetch_impl *im = impl;
 
 	(void)total, (void)up_total, (void)up;
 	if (now <= (curl_off_t)(2 * im->body_max + REDIRECT_BODY))
@@ -362,7 +364,7 @@ static int set_rules(struct fetcher *fr, CURL *easy)
 	return 0;
 }
 
-static int add_header(struct fetch_impl *im, const char *name, const char *value)
+static int add_header(struct web_fetch_impl *im, const char *name, const char *value)
 {
 	char line[400];
 	struct curl_slist *more;
@@ -376,7 +378,7 @@ static int add_header(struct fetch_impl *im, const char *name, const char *value
 	return more ? 0 : AVA_ENOMEM;
 }
 
-static int set_call(struct fetch_impl *im, CURL *easy, int64_t left_ms)
+static int set_call(struct web_fetch_impl *im, CURL *easy, int64_t left_ms)
 {
 	SET(CURLOPT_CURLU, im->url.handle);
 	SET(CURLOPT_PRIVATE, im);
@@ -422,10 +424,10 @@ static bool multi_open(struct fetcher *fr)
 	return true;
 }
 
-enum fetch_fault fetch_call_start(struct fetch_impl *im)
+enum web_fetch_fault web_fetch_call_start(struct web_fetch_impl *im)
 {
 	struct fetcher *fr = im->fetcher;
-	int64_t left = im->began_ms + fr->limits.total_ms - fetch_now(fr);
+	int64_t left = im->began_ms + fr->limits.total_ms - web_fetch_now(fr);
 	CURL *easy = left > 0 && multi_open(fr) ? curl_easy_init() : NULL;
 
 	if (left <= 0)
@@ -444,7 +446,7 @@ enum fetch_fault fetch_call_start(struct fetch_impl *im)
 	return FETCH_NO_MEMORY;
 }
 
-void fetch_call_end(struct fetch_impl *im)
+void web_fetch_call_end(struct web_fetch_impl *im)
 {
 	assert(im->fetcher->inside == 0);
 	if (im->easy) {
@@ -458,7 +460,7 @@ void fetch_call_end(struct fetch_impl *im)
 
 /* ---- libcurl at work */
 
-static enum fetch_fault fault_of(const struct fetch_impl *im, CURLcode code)
+static enum web_fetch_fault fault_of(const struct web_fetch_impl *im, CURLcode code)
 {
 	if (im->fault)
 		return im->fault;
@@ -485,7 +487,7 @@ static enum fetch_fault fault_of(const struct fetch_impl *im, CURLcode code)
 
 static void act(struct fetcher *fr, curl_socket_t fd, int events)
 {
-	struct fetch_impl *im;
+	struct web_fetch_impl *im;
 	CURLMsg *msg;
 	int n;
 
@@ -500,16 +502,16 @@ static void act(struct fetcher *fr, curl_socket_t fd, int events)
 		if (msg->msg != CURLMSG_DONE)
 			continue;
 		curl_easy_getinfo(msg->easy_handle, CURLINFO_PRIVATE, (char **)&im);
-		fetch_call_over(im, fault_of(im, code)); /* may start and stop others */
+		web_fetch_call_over(im, fault_of(im, code)); /* may start and stop others */
 	}
 }
 
-void fetch_call_timer(void *fetcher)
+void web_fetch_call_timer(void *fetcher)
 {
 	act(fetcher, CURL_SOCKET_TIMEOUT, 0);
 }
 
-void fetch_call_close(struct fetcher *fr)
+void web_fetch_call_close(struct fetcher *fr)
 {
 	if (!fr->curl)
 		return;
@@ -517,5 +519,5 @@ void fetch_call_close(struct fetcher *fr)
 	fr->curl = NULL;
 	os_timer_stop(fr->timer);
 	while (!list_empty(&fr->socks))
-		sock_free(LIST_FIRST(&fr->socks, struct fetch_sock, node));
+		sock_free(LIST_FIRST(&fr->socks, struct web_fetch_sock, node));
 }

@@ -1,12 +1,12 @@
-/* The guarded fetcher; see fetch.h.
+/* The guarded fetcher; see web_fetch.h.
  *
- * Happy path: fetch_start reads the URL (net/address.c) and puts the fetch into the queue of its
- * host; the pump starts as many as host and fetcher allow, first of all the host's robots.txt,
- * and hands them to libcurl (fetch_call.c). A redirect makes the fetch wait at its next host as
+ * Happy path: web_fetch_start reads the URL (net/address.c) and puts the fetch into the queue of
+ * its host; the pump starts as many as host and fetcher allow, first of all the host's robots.txt,
+ * and hands them to libcurl (web_fetch_call.c). A redirect makes the fetch wait at its next host as
  * if it had come new, with what is left of its time.
  *
  * What can fail becomes one of FETCH_FAULTS, and the fetch is over. */
-#include "net/fetch_impl.h"
+#include "net/web_fetch_host.h"
 
 #include <assert.h>
 #include <ava.h>
@@ -15,7 +15,7 @@
 
 #include "base/error.h"
 #include "base/util.h"
-#include "net/http_pool.h"
+#include "net/http_client.h"
 #include "net/robots.h"
 
 #define ROBOT          "ava" /* as robots.txt names it */
@@ -29,6 +29,7 @@
 #define TOTAL_MS       30000
 #define CONNECT_MS     5000
 #define SLOW_S         15
+#define HAND_OVERS     16    /* a turn: a burst must not stall the loop */
 #define IDLE_MS        30000 /* then connections are closed */
 #define ROBOTS_GOOD_MS 3600000
 #define ROBOTS_BAD_MS  60000
@@ -41,12 +42,12 @@ static const struct {
 #undef X
 };
 
-const char *fetch_class(enum fetch_fault fault)
+const char *web_fetch_class(enum web_fetch_fault fault)
 {
 	return faults[fault].class;
 }
 
-const char *fetch_sentence(enum fetch_fault fault)
+const char *web_fetch_sentence(enum web_fetch_fault fault)
 {
 	return faults[fault].sentence;
 }
@@ -58,9 +59,9 @@ static void pump_later(struct fetcher *fr)
 	os_defer(fr->loop, &fr->pump);
 }
 
-static void host_free(struct fetch_host *h)
+static void host_free(struct web_fetch_host *h)
 {
-	fetch_stop(&h->asked);
+	web_fetch_stop(&h->asked);
 	list_del(&h->node);
 	h->fetcher->nhosts--;
 	robots_free(h->robots);
@@ -68,7 +69,7 @@ static void host_free(struct fetch_host *h)
 	free(h);
 }
 
-static bool host_is_idle(const struct fetch_host *h)
+static bool host_is_idle(const struct web_fetch_host *h)
 {
 	return h->running == 0 && list_empty(&h->waiting) && !h->asked.impl;
 }
@@ -77,20 +78,20 @@ static bool host_is_idle(const struct fetch_host *h)
 static void hosts_shrink(struct fetcher *fr)
 {
 	for (struct list *n = fr->hosts.prev; n != &fr->hosts && fr->nhosts >= HOSTS_MAX;) {
-		struct fetch_host *h = LIST_ENTRY(n, struct fetch_host, node);
+		struct web_fetch_host *h = LIST_ENTRY(n, struct web_fetch_host, node);
 
 		n = n->prev;
-		if (host_is_idle(h) && fetch_now(fr) >= h->next_at)
+		if (host_is_idle(h) && web_fetch_now(fr) >= h->next_at)
 			host_free(h);
 	}
 }
 
-static struct fetch_host *host_get(struct fetcher *fr, const struct address_url *u)
+static struct web_fetch_host *host_get(struct fetcher *fr, const struct address_url *u)
 {
-	struct fetch_host *h;
+	struct web_fetch_host *h;
 
 	LIST_EACH (&fr->hosts, n, tmp) {
-		h = LIST_ENTRY(n, struct fetch_host, node);
+		h = LIST_ENTRY(n, struct web_fetch_host, node);
 		if (!address_same_origin(&h->root, u))
 			continue;
 		list_del(&h->node);
@@ -115,9 +116,9 @@ static struct fetch_host *host_get(struct fetcher *fr, const struct address_url 
 
 /* Nothing of the host itself is forbidden by an answer of 4xx; one that cannot be had forbids
  * everything (RFC 9309, 2.3.1). */
-static void robots_done(struct fetch *f)
+static void robots_done(struct web_fetch *f)
 {
-	struct fetch_host *h = f->user;
+	struct web_fetch_host *h = f->user;
 	bool whole = f->fault == FETCH_OK || f->fault == FETCH_TOO_LARGE;
 
 	h->rules = RULES_HAVE;
@@ -129,31 +130,32 @@ static void robots_done(struct fetch *f)
 		if (!h->robots)
 			h->robots_fault = FETCH_NO_MEMORY;
 	}
-	h->rules_until = fetch_now(h->fetcher) + (h->robots_fault ? ROBOTS_BAD_MS : ROBOTS_GOOD_MS);
-	fetch_fini(f);
+	h->rules_until =
+		web_fetch_now(h->fetcher) + (h->robots_fault ? ROBOTS_BAD_MS : ROBOTS_GOOD_MS);
+	web_fetch_fini(f);
 	pump_later(h->fetcher);
 }
 
-static void robots_ask(struct fetch_host *h)
+static void robots_ask(struct web_fetch_host *h)
 {
 	robots_free(h->robots);
 	h->robots = NULL;
 	h->rules = RULES_ASKED;
-	h->asked = (struct fetch){.url = h->root.text,
-				  .body_max = ROBOTS_MAX,
-				  .plain = true,
-				  .done = robots_done,
-				  .user = h};
-	if (fetch_start(h->fetcher, &h->asked, NULL) == 0)
+	h->asked = (struct web_fetch){.url = h->root.text,
+				      .body_max = ROBOTS_MAX,
+				      .plain = true,
+				      .done = robots_done,
+				      .user = h};
+	if (web_fetch_start(h->fetcher, &h->asked, NULL) == 0)
 		return;
 	h->asked.fault = FETCH_NO_MEMORY;
 	robots_done(&h->asked);
 }
 
 /* FETCH_OK: it may be fetched. */
-static enum fetch_fault host_refuses(const struct fetch_impl *im)
+static enum web_fetch_fault host_refuses(const struct web_fetch_impl *im)
 {
-	const struct fetch_host *h = im->host;
+	const struct web_fetch_host *h = im->host;
 	const char *path = strchr(im->url.text + strlen("https://"), '/');
 
 	if (!im->fetcher->robots || im->fetch->plain)
@@ -163,9 +165,9 @@ static enum fetch_fault host_refuses(const struct fetch_impl *im)
 	return !h->robots || robots_allow(h->robots, path ? path : "/") ? FETCH_OK : FETCH_ROBOTS;
 }
 
-static int host_enter(struct fetch_impl *im)
+static int host_enter(struct web_fetch_impl *im)
 {
-	struct fetch_host *h = host_get(im->fetcher, &im->url);
+	struct web_fetch_host *h = host_get(im->fetcher, &im->url);
 
 	if (!h)
 		return AVA_ENOMEM;
@@ -179,21 +181,21 @@ static int host_enter(struct fetch_impl *im)
 	return 0;
 }
 
-static void host_leave(struct fetch_impl *im)
+static void host_leave(struct web_fetch_impl *im)
 {
 	list_del(&im->node);
 	if (im->easy) {
 		im->host->running--;
 		im->fetcher->nrunning--;
 	}
-	fetch_call_end(im);
+	web_fetch_call_end(im);
 	im->host = NULL;
 	pump_later(im->fetcher);
 }
 
 /* ---- a fetch ends */
 
-static void impl_free(struct fetch_impl *im)
+static void impl_free(struct web_fetch_impl *im)
 {
 	struct fetcher *fr = im->fetcher;
 
@@ -208,9 +210,9 @@ static void impl_free(struct fetch_impl *im)
 		os_timer_set(fr->idle, IDLE_MS);
 }
 
-static void finish(struct fetch_impl *im, enum fetch_fault fault)
+static void finish(struct web_fetch_impl *im, enum web_fetch_fault fault)
 {
-	struct fetch *f = im->fetch;
+	struct web_fetch *f = im->fetch;
 
 	f->impl = NULL;
 	f->fault = fault;
@@ -221,7 +223,7 @@ static void finish(struct fetch_impl *im, enum fetch_fault fault)
 }
 
 /* To its next URL; that counts as its own, with its host's rules. */
-static enum fetch_fault redirect(struct fetch_impl *im)
+static enum web_fetch_fault redirect(struct web_fetch_impl *im)
 {
 	struct fetcher *fr = im->fetcher;
 	struct address_url next;
@@ -255,10 +257,10 @@ static enum fetch_fault redirect(struct fetch_impl *im)
 	return im->fetch->final_url && host_enter(im) == 0 ? FETCH_OK : FETCH_NO_MEMORY;
 }
 
-void fetch_call_over(struct fetch_impl *im, enum fetch_fault fault)
+void web_fetch_call_over(struct web_fetch_impl *im, enum web_fetch_fault fault)
 {
 	/* Of a redirect only where it leads counts, however its body goes on. */
-	if (im->heads_over && fetch_is_redirect(im->fetch->status) &&
+	if (im->heads_over && web_fetch_is_redirect(im->fetch->status) &&
 	    (fault == FETCH_OK || fault == FETCH_TOO_LARGE)) {
 		im->fault = FETCH_OK;
 		fault = redirect(im);
@@ -277,12 +279,12 @@ static void late(void *impl)
 
 /* The first one that waits at `h` is started or ends; false: it goes on waiting, *at says until
  * when at the least. */
-static bool host_next(struct fetch_host *h, int64_t *at)
+static bool host_next(struct web_fetch_host *h, int64_t *at)
 {
-	struct fetch_impl *im = LIST_FIRST(&h->waiting, struct fetch_impl, node);
+	struct web_fetch_impl *im = LIST_FIRST(&h->waiting, struct web_fetch_impl, node);
 	struct fetcher *fr = h->fetcher;
-	int64_t now = fetch_now(fr);
-	enum fetch_fault fault;
+	int64_t now = web_fetch_now(fr);
+	enum web_fetch_fault fault;
 
 	if (!im || h->running >= fr->per_host || fr->nrunning >= fr->parallel)
 		return false;
@@ -305,7 +307,7 @@ static bool host_next(struct fetch_host *h, int64_t *at)
 	}
 	h->next_at = now + MAX(fr->gap_ms, h->robots ? robots_delay(h->robots) * 1000 : 0);
 	im->began_ms = im->began_ms ? im->began_ms : now;
-	fault = fetch_call_start(im);
+	fault = web_fetch_call_start(im);
 	if (fault) {
 		finish(im, fault);
 		return true;
@@ -317,24 +319,28 @@ static bool host_next(struct fetch_host *h, int64_t *at)
 	return true;
 }
 
+/* false: nobody could be started; *at says when at the earliest. */
+static bool pump_one(struct fetcher *fr, int64_t *at)
+{
+	LIST_EACH (&fr->hosts, n, tmp)
+		if (host_next(LIST_ENTRY(n, struct web_fetch_host, node), at))
+			return true; /* the list may be another one now */
+	return false;
+}
+
 static void pump_run(struct os_task *t)
 {
 	struct fetcher *fr = CONTAINER_OF(t, struct fetcher, pump);
 	int64_t at = INT64_MAX;
-	bool more = false;
 
-	/* One of each host in turn. Whoever is told may start others: those move hosts to the
-	 * front of the list, which is why it is gone through again then. */
-	LIST_EACH (&fr->hosts, n, tmp) {
-		if (host_next(LIST_ENTRY(n, struct fetch_host, node), &at)) {
-			more = true;
+	for (int n = 0; n < HAND_OVERS; n++) {
+		at = INT64_MAX;
+		if (!pump_one(fr, &at))
 			break;
-		}
+		at = web_fetch_now(fr); /* there may be more, for the next turn */
 	}
-	if (more)
-		pump_later(fr);
-	else if (at != INT64_MAX)
-		os_timer_set(fr->again, MAX(at - fetch_now(fr), 1));
+	if (at != INT64_MAX)
+		os_timer_set(fr->again, MAX(at - web_fetch_now(fr), 0));
 }
 
 static void pump_again(void *fetcher)
@@ -342,12 +348,12 @@ static void pump_again(void *fetcher)
 	pump_later(fetcher);
 }
 
-static void fetch_idle(void *fetcher)
+static void web_fetch_idle(void *fetcher)
 {
 	struct fetcher *fr = fetcher;
 
 	if (fr->ncalls == 0)
-		fetch_call_close(fr);
+		web_fetch_call_close(fr);
 }
 
 /* ---- the face */
@@ -363,9 +369,9 @@ static char *copy_value(const char *s)
 	return copy;
 }
 
-int fetch_start(struct fetcher *fr, struct fetch *f, struct ava_error *err)
+int web_fetch_start(struct fetcher *fr, struct web_fetch *f, struct ava_error *err)
 {
-	struct fetch_impl *im = calloc(1, sizeof(*im));
+	struct web_fetch_impl *im = calloc(1, sizeof(*im));
 	int rv = im ? 0 : err_set(err, AVA_ENOMEM, "out of memory");
 
 	f->fault = FETCH_OK;
@@ -373,7 +379,7 @@ int fetch_start(struct fetcher *fr, struct fetch *f, struct ava_error *err)
 	f->final_url = NULL;
 	f->type[0] = f->charset[0] = '\0';
 	f->body_max = f->body_max ? f->body_max : BODY_MAX;
-	buf_init(&f->body, f->body_max + 1);
+	buf_init(&f->body, MAX(f->body_max, f->big_max) + 1);
 	if (rv == 0)
 		rv = address_url_parse(&im->url, f->url, NULL, (const char *const *)fr->listed,
 				       err);
@@ -391,7 +397,7 @@ int fetch_start(struct fetcher *fr, struct fetch *f, struct ava_error *err)
 	im->timer = os_timer_new(fr->loop, late, im);
 	if (!f->final_url || !im->timer || host_enter(im) != 0) {
 		impl_free(im);
-		fetch_fini(f);
+		web_fetch_fini(f);
 		return err_set(err, AVA_ENOMEM, "out of memory");
 	}
 	f->impl = im;
@@ -399,17 +405,17 @@ int fetch_start(struct fetcher *fr, struct fetch *f, struct ava_error *err)
 	return 0;
 }
 
-void fetch_stop(struct fetch *f)
+void web_fetch_stop(struct web_fetch *f)
 {
 	if (f->impl) {
 		assert(f->impl->fetcher->inside == 0);
 		impl_free(f->impl);
 		f->impl = NULL;
 	}
-	fetch_fini(f);
+	web_fetch_fini(f);
 }
 
-void fetch_fini(struct fetch *f)
+void web_fetch_fini(struct web_fetch *f)
 {
 	free(f->final_url);
 	f->final_url = NULL;
@@ -450,7 +456,7 @@ static int copy_resolve(struct fetcher *fr, const char *const *rows, struct ava_
 struct fetcher *fetcher_new(struct http_client *client, struct os_loop *loop,
 			    const struct fetcher_options *o, struct ava_error *err)
 {
-	const struct fetch_limits *l = &o->limits;
+	const struct web_fetch_limits *l = &o->limits;
 	struct fetcher *fr = calloc(1, sizeof(*fr));
 	int rv = fr ? http_client_start(client, err) : err_set(err, AVA_ENOMEM, "out of memory");
 
@@ -473,9 +479,9 @@ struct fetcher *fetcher_new(struct http_client *client, struct os_loop *loop,
 	list_init(&fr->hosts);
 	list_init(&fr->running);
 	os_task_init(&fr->pump, pump_run);
-	fr->timer = os_timer_new(loop, fetch_call_timer, fr);
+	fr->timer = os_timer_new(loop, web_fetch_call_timer, fr);
 	fr->again = os_timer_new(loop, pump_again, fr);
-	fr->idle = os_timer_new(loop, fetch_idle, fr);
+	fr->idle = os_timer_new(loop, web_fetch_idle, fr);
 	if (!fr->timer || !fr->again || !fr->idle)
 		rv = err_set(err, AVA_ENOMEM, "out of memory");
 	rv = rv ? rv : copy_list(fr, o->inside, err);
@@ -491,14 +497,14 @@ void fetcher_free(struct fetcher *fr)
 	if (!fr)
 		return;
 	while (!list_empty(&fr->hosts)) {
-		struct fetch_host *h = LIST_FIRST(&fr->hosts, struct fetch_host, node);
+		struct web_fetch_host *h = LIST_FIRST(&fr->hosts, struct web_fetch_host, node);
 
-		fetch_stop(&h->asked);
+		web_fetch_stop(&h->asked);
 		assert(host_is_idle(h));
 		host_free(h);
 	}
 	assert(fr->ncalls == 0);
-	fetch_call_close(fr);
+	web_fetch_call_close(fr);
 	os_defer_cancel(fr->loop, &fr->pump);
 	os_timer_free(fr->timer);
 	os_timer_free(fr->again);

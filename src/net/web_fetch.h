@@ -10,8 +10,8 @@
  *
  * Loop thread only. `done` comes from the loop, never from inside a call into this file; inside
  * it, other fetches may be started and stopped. */
-#ifndef NET_FETCH_H
-#define NET_FETCH_H
+#ifndef NET_WEB_FETCH_H
+#define NET_WEB_FETCH_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,7 +20,7 @@
 #include "base/buf.h"
 
 struct ava_error;
-struct fetch_impl;
+struct web_fetch_impl;
 struct fetcher;
 struct http_client;
 struct os_loop;
@@ -56,15 +56,15 @@ struct os_loop;
 	  "without it")                                                                            \
 	X(FETCH_NO_MEMORY, "io", "out of memory")
 
-enum fetch_fault {
+enum web_fetch_fault {
 #define X(name, class, sentence) name,
 	FETCH_FAULTS(X)
 #undef X
 };
-const char *fetch_class(enum fetch_fault fault); /* static, as is the next */
-const char *fetch_sentence(enum fetch_fault fault);
+const char *web_fetch_class(enum web_fetch_fault fault); /* static, as is the next */
+const char *web_fetch_sentence(enum web_fetch_fault fault);
 
-struct fetch_limits {       /* 0: the default */
+struct web_fetch_limits {   /* 0: the default */
 	int64_t connect_ms; /* 5,000: name, TCP, TLS */
 	int64_t total_ms;   /* 30,000: one URL, from when it is its turn, redirects too */
 	int64_t slow_s;     /* 15: seconds under 1 KB/s */
@@ -79,7 +79,7 @@ struct fetcher_options {
 	unsigned per_host;         /* of one host; 0: 4 */
 	int64_t host_gap_ms;       /* between two starts at one host */
 	const char *ca_file;       /* NULL: as http_client.h finds it */
-	struct fetch_limits limits;
+	struct web_fetch_limits limits;
 	/* For tests: addresses of names, rows as of CURLOPT_RESOLVE; *copied*; NULL: asked for. */
 	const char *const *resolve;
 };
@@ -90,19 +90,21 @@ struct fetcher *fetcher_new(struct http_client *client, struct os_loop *loop,
 			    const struct fetcher_options *o, struct ava_error *err);
 void fetcher_free(struct fetcher *f); /* every fetch is done or stopped; NULL is fine */
 
-/* The caller's, zero what is not used; lives until `done` is called or fetch_stop returned. */
-struct fetch {
+/* The caller's, zero what is not used; lives until `done` is called or web_fetch_stop returned. */
+struct web_fetch {
 	const char *url;          /* *copied* */
 	const char *accept;       /* NULL: anything; a header of this host alone; *copied* */
 	const char *language;     /* Accept-Language, likewise */
 	const char *const *types; /* content types taken: "text/" a beginning, "+xml" an end, else
 				   * the word; NULL ends it; NULL: all. *Borrowed*. */
 	size_t body_max;          /* bytes, unpacked; 0: 2 MB */
-	int64_t wait_ms;          /* for its turn and for all of it; 0: 60,000 */
-	void (*done)(struct fetch *f);
+	const char *big_type;     /* of this type it may be big_max; NULL: none; *borrowed* */
+	size_t big_max;
+	int64_t wait_ms; /* for its turn and for all of it; 0: 60,000 */
+	void (*done)(struct web_fetch *f);
 	void *user;
 	/* Set here, from `done` on: */
-	enum fetch_fault fault;
+	enum web_fetch_fault fault;
 	int status;       /* of HTTP; FETCH_OK says nothing about it */
 	char *final_url;  /* malloc'd; where it came from, or how far it got; NULL: nowhere */
 	char type[80];    /* "text/html", small letters; "": none was said */
@@ -110,15 +112,15 @@ struct fetch {
 	struct buf body;  /* the caller's to buf_fini; with FETCH_TOO_LARGE what fitted */
 	/* Inside: */
 	bool plain; /* not by robots.txt: it is one itself */
-	struct fetch_impl *impl;
+	struct web_fetch_impl *impl;
 };
 
 /* On error nothing was started: AVA_EINVAL and AVA_EDENIED with a sentence about the URL,
  * AVA_ENOMEM. f->final_url is its URL in the form that is fetched, also when it fails later. */
-int fetch_start(struct fetcher *fr, struct fetch *f, struct ava_error *err);
+int web_fetch_start(struct fetcher *fr, struct web_fetch *f, struct ava_error *err);
 /* No `done` comes any more; what it had is freed. One that is not running: only that. */
-void fetch_stop(struct fetch *f);
+void web_fetch_stop(struct web_fetch *f);
 /* What it holds: final_url, body. */
-void fetch_fini(struct fetch *f);
+void web_fetch_fini(struct web_fetch *f);
 
 #endif

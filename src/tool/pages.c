@@ -1,0 +1,590 @@
+/* Pages of the web as text; see pages.h.
+ *
+ * Happy path: a URL is fetched (net/web_fetch.h), and what came is made Markdown by a program of
+ * its own in the sandbox: ava-page for HTML and other text, pdftotext for PDF; of the four that may
+ * run at once each has one page. Text is kept for the run that asked, so that its next part, or
+ * the same page once more, costs nothing; the list is bounded for a run and for all of them.
+ *
+ * No parser of what strangers wrote runs in this process. What can fail: the fetch, with its
+ * class; the sandbox; a page that is not understood, which is said in a sentence of ours. */
+#include "tool/pages.h"
+
+#include <ava.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/tool.h"
+#include "base/error.h"
+#include "base/util.h"
+#include "codec/json.h"
+#include "codec/utf8.h"
+#include "exec/child.h"
+#include "exec/sandbox.h"
+#include "net/address.h"
+#include "net/http_client.h"
+
+#define PDFTOTEXT     "/usr/bin/pdftotext"
+#define CONVERTERS    4
+#define SEARCHES      4 /* at once */
+#define CONVERT_MS    20000
+#define RUN_BYTES_MAX (4u << 20) /* kept for a run */
+#define ALL_BYTES_MAX (64u << 20)
+#define HTML_MAX      (2u << 20)
+#define PDF_MAX       (10u << 20)
+#define AGENT_ACCEPT  "text/html,application/xhtml+xml,text/*;q=0.9,application/pdf;q=0.8,*/*;q=0.5"
+
+struct pages {
+	struct os_loop *loop;
+	struct pages_options o;
+	char *texts[8]; /* what `o` points to */
+	size_t ntexts;
+	struct http_client *client; /* NULL: not needed yet, as is the next */
+	struct fetcher *fetcher;
+	struct http_pool *search;
+	bool offers_search; /* counts in `searchers` */
+	struct list pages;  /* pages_page.node */
+	size_t bytes;
+	struct list waiting; /* pages_get.node: fetched, not yet text */
+	unsigned converting;
+	char *bwrap, *inside, *page;
+};
+
+extern const struct tool tool_web_search; /* web_search.c */
+
+/* ---- life */
+
+static unsigned searchers; /* runtimes of this process that have a search service */
+
+static const char *keep_text(struct pages *w, const char *s, size_t len, bool *failed)
+{
+	char *copy = s ? calloc(1, len + 1) : NULL;
+
+	if (!s)
+		return NULL;
+	*failed = *failed || !copy;
+	if (copy)
+		w->texts[w->ntexts++] = memcpy(copy, s, len);
+	return copy;
+}
+
+static size_t words_len(const char *words)
+{
+	const char *at = words;
+
+	while (at && *at)
+		at += strlen(at) + 1;
+	return (size_t)(at - words) + 1;
+}
+
+struct pages *pages_new(struct os_loop *loop, const struct pages_options *o, struct ava_error *err)
+{
+	struct pages *w = calloc(1, sizeof(*w));
+	const char **const texts[] = {&w->o.searxng,    &w->o.brave, &w->o.brave_url, &w->o.tavily,
+				      &w->o.tavily_url, &w->o.page,  &w->o.sandbox};
+	bool failed = !w;
+
+	if (w) {
+		w->loop = loop;
+		w->o = *o;
+		list_init(&w->pages);
+		list_init(&w->waiting);
+		if (o->allow_private)
+			w->o.allow_private = keep_text(w, o->allow_private,
+						       words_len(o->allow_private), &failed);
+		for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+			*texts[i] = *texts[i] && **texts[i]
+					    ? keep_text(w, *texts[i], strlen(*texts[i]), &failed)
+					    : NULL;
+	}
+	if (!failed) {
+		w->offers_search = pages_search_service(&w->o) != NULL;
+		if (w->offers_search && searchers++ == 0)
+			(void)tool_add(&tool_web_search);
+		return w;
+	}
+	err_set(err, AVA_ENOMEM, "out of memory");
+	pages_free(w);
+	return NULL;
+}
+
+static void page_drop(struct pages_page *p)
+{
+	if (--p->refs > 0)
+		return;
+	buf_fini(&p->text);
+	free(p->asked);
+	free(p->url);
+	free(p);
+}
+
+static void page_forget(struct pages *w, struct pages_page *p)
+{
+	list_del(&p->node);
+	w->bytes -= p->text.len;
+	page_drop(p);
+}
+
+void pages_forget(struct pages *w, const void *owner)
+{
+	LIST_EACH (&w->pages, n, tmp) {
+		struct pages_page *p = LIST_ENTRY(n, struct pages_page, node);
+
+		if (!owner || p->owner == owner)
+			page_forget(w, p);
+	}
+}
+
+void pages_free(struct pages *w)
+{
+	if (!w)
+		return;
+	pages_forget(w, NULL);
+	fetcher_free(w->fetcher);
+	http_pool_free(w->search);
+	if (w->offers_search && --searchers == 0)
+		tool_remove(&tool_web_search);
+	http_client_free(w->client);
+	for (size_t i = 0; i < w->ntexts; i++)
+		free(w->texts[i]);
+	free(w->bwrap);
+	free(w->inside);
+	free(w->page);
+	free(w);
+}
+
+const struct pages_options *pages_settings(const struct pages *w)
+{
+	return &w->o;
+}
+
+static struct http_client *client_of(struct pages *w, struct ava_error *err)
+{
+	if (!w->client)
+		w->client = http_client_new(w->loop, err);
+	return w->client;
+}
+
+struct http_pool *pages_search_pool(struct pages *w, const char *url, struct ava_error *err)
+{
+	struct http_pool_options o = {.base_url = url, .connections_max = SEARCHES};
+
+	if (!w->search && client_of(w, err))
+		w->search = http_pool_new(w->client, &o, err);
+	return w->search;
+}
+
+/* The services that the configuration allows, as a list. */
+#define LISTED_MAX 64
+static void list_allowed(const struct pages *w, const char *out[LISTED_MAX + 1])
+{
+	size_t n = 0;
+
+	for (const char *s = w->o.allow_private; s && *s && n < LISTED_MAX; s += strlen(s) + 1)
+		out[n++] = s;
+	out[n] = NULL;
+}
+
+int pages_parse(const struct pages *w, struct address_url *u, const char *url,
+		struct ava_error *err)
+{
+	const char *listed[LISTED_MAX + 1];
+
+	list_allowed(w, listed);
+	return address_url_parse(u, url, NULL, listed, err);
+}
+
+static struct fetcher *fetcher_of(struct pages *w, struct ava_error *err)
+{
+	const char *listed[LISTED_MAX + 1];
+	struct fetcher_options o = {.inside = listed,
+				    .robots = w->o.robots,
+				    .parallel = w->o.parallel,
+				    .per_host = w->o.per_host,
+				    .host_gap_ms = w->o.host_gap_ms,
+				    .resolve = w->o.resolve};
+
+	if (w->fetcher || !client_of(w, err))
+		return w->fetcher;
+	list_allowed(w, listed);
+	w->fetcher = fetcher_new(w->client, w->loop, &o, err);
+	return w->fetcher;
+}
+
+/* ---- pages that are kept */
+
+static struct pages_page *page_find(struct pages *w, const struct pages_get *g)
+{
+	LIST_EACH (&w->pages, n, tmp) {
+		struct pages_page *p = LIST_ENTRY(n, struct pages_page, node);
+
+		if (p->owner != g->owner || p->raw != g->raw ||
+		    (strcmp(p->asked, g->url) != 0 && strcmp(p->url, g->url) != 0))
+			continue;
+		list_del(&p->node);
+		list_add_front(&w->pages, &p->node);
+		return p;
+	}
+	return NULL;
+}
+
+static void page_keep(struct pages *w, struct pages_page *p)
+{
+	size_t own = 0;
+
+	p->refs++;
+	w->bytes += p->text.len;
+	list_add_front(&w->pages, &p->node);
+	LIST_EACH (&w->pages, n, tmp) { /* from the last used on */
+		struct pages_page *old = LIST_ENTRY(n, struct pages_page, node);
+
+		own += old->owner == p->owner ? old->text.len : 0;
+		if (old != p && old->owner == p->owner && own > RUN_BYTES_MAX)
+			page_forget(w, old);
+	}
+	while (w->bytes > ALL_BYTES_MAX && w->pages.prev != &p->node)
+		page_forget(w, LIST_ENTRY(w->pages.prev, struct pages_page, node));
+}
+
+/* ---- how a get ends */
+
+static void convert_more(struct pages *w);
+
+static void get_over(struct pages_get *g)
+{
+	web_fetch_fini(&g->fetch);
+	g->done(g);
+}
+
+static void get_failed(struct pages_get *g, const char *class, const char *sentence)
+{
+	g->class = class;
+	snprintf(g->sentence, sizeof(g->sentence), "%s", sentence);
+	get_over(g);
+}
+
+/* The page of what was fetched: its text is put in by who calls. NULL: no memory. */
+static struct pages_page *page_new(const struct pages_get *g)
+{
+	struct pages_page *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return NULL;
+	p->owner = g->owner;
+	p->raw = g->raw;
+	p->refs = 1;
+	p->status = g->fetch.status;
+	p->asked = strdup(g->url);
+	p->url = strdup(g->fetch.final_url);
+	buf_init(&p->text, PAGES_TEXT_MAX * 3 + 1);
+	if (p->asked && p->url)
+		return p;
+	page_drop(p);
+	return NULL;
+}
+
+/* `text` becomes that of the page, which is kept. */
+static void get_answered(struct pages_get *g, struct pages_page *p, const char *text, size_t len)
+{
+	len = MIN(len, PAGES_TEXT_MAX);
+	if (utf8_plain(&p->text, text, len) != 0) {
+		page_drop(p);
+		get_failed(g, "io", "out of memory");
+		return;
+	}
+	hash_sha256_hex(p->text.data ? p->text.data : "", p->text.len, p->hash);
+	page_keep(g->pages, p);
+	g->page = p;
+	get_over(g);
+}
+
+/* ---- raw: as it was sent */
+
+static void take_raw(struct pages_get *g)
+{
+	const struct buf *b = &g->fetch.body;
+	struct pages_page *p;
+
+	if (b->len > 0 && memchr(b->data, '\0', MIN(b->len, (size_t)4096))) {
+		get_failed(g, web_fetch_class(FETCH_TYPE), web_fetch_sentence(FETCH_TYPE));
+		return;
+	}
+	p = page_new(g);
+	if (!p) {
+		get_failed(g, "io", "out of memory");
+		return;
+	}
+	snprintf(p->head, sizeof(p->head), "status: %d\ntype: %s\n", g->fetch.status,
+		 g->fetch.type[0] ? g->fetch.type : "not said");
+	p->more = b->len > PAGES_TEXT_MAX;
+	get_answered(g, p, b->data ? b->data : "", b->len);
+}
+
+/* ---- Markdown: by a program in the sandbox */
+
+/* "title: …\n" of the first line of ava-page. */
+static void add_fact(struct pages_page *p, const json_t *said, const char *key)
+{
+	const char *value = json_str(said, key);
+	struct buf plain;
+	size_t used = strlen(p->head), n;
+
+	buf_init(&plain, 8192);
+	if (utf8_plain(&plain, value, MIN(strlen(value), (size_t)2000)) == 0 && plain.len > 0) {
+		for (char *c = plain.data; *c; c++)
+			*c = *c == '\n' || *c == '\t' ? ' ' : *c;
+		n = utf8_prefix(plain.data, plain.len, 100);
+		snprintf(p->head + used, sizeof(p->head) - used, "%s: %.*s\n", key, (int)n,
+			 plain.data);
+	}
+	buf_fini(&plain);
+}
+
+static void take_markdown(struct pages_get *g, struct pages_page *p, const char *s, size_t len)
+{
+	const char *eol = memchr(s, '\n', len);
+	json_t *said = eol ? json_parse(s, (size_t)(eol - s), NULL) : NULL;
+
+	if (!json_is_object(said)) {
+		json_decref(said);
+		page_drop(p);
+		get_failed(g, "not_understood", "this page could not be made text");
+		return;
+	}
+	add_fact(p, said, "title");
+	add_fact(p, said, "date");
+	add_fact(p, said, "lang");
+	p->more = json_get_bool(said, "truncated", false);
+	json_decref(said);
+	for (eol++; eol < s + len && *eol == '\n'; eol++)
+		;
+	get_answered(g, p, eol, (size_t)(s + len - eol));
+}
+
+static void take_pdf(struct pages_get *g, struct pages_page *p, const char *s, size_t len)
+{
+	struct buf text;
+
+	buf_init(&text, len * 8 + 1);
+	for (size_t i = 0; i < len; i++) { /* a form feed stands between two pages */
+		if (s[i] == '\f')
+			buf_adds(&text, i + 1 < len ? "\n\n---\n\n" : "\n");
+		else
+			buf_addc(&text, s[i]);
+	}
+	snprintf(p->head, sizeof(p->head), "type: PDF\n");
+	p->more = len > PAGES_TEXT_MAX;
+	get_answered(g, p, text.data ? text.data : "", text.len);
+	buf_fini(&text);
+}
+
+static bool is_pdf(const struct pages_get *g)
+{
+	const struct buf *b = &g->fetch.body;
+
+	return strcmp(g->fetch.type, "application/pdf") == 0 ||
+	       (b->len > 5 && memcmp(b->data, "%PDF-", 5) == 0);
+}
+
+static void converted(const struct exec_end *end, void *user)
+{
+	struct pages_get *g = user;
+	struct pages *w = g->pages;
+	struct pages_page *p;
+
+	g->child = NULL;
+	w->converting--;
+	p = end->how == EXEC_EXITED && end->code == 0 ? page_new(g) : NULL;
+	if (end->how == EXEC_STOPPED)
+		get_failed(g, "cancelled", "cancelled");
+	else if (!sandbox_layers(end->told))
+		get_failed(
+			g, "sandbox_unavailable",
+			"no page can be read here, since the sandbox for it cannot be made: tell "
+			"the person that `ava doctor` says what to do");
+	else if (end->how == EXEC_TIMEOUT)
+		get_failed(g, "timeout", "this page takes too long to be made text");
+	else if (!p)
+		get_failed(g, "not_understood", "this page could not be made text");
+	else if (is_pdf(g))
+		take_pdf(g, p, end->output, end->output_len);
+	else
+		take_markdown(g, p, end->output, end->output_len);
+	convert_more(w);
+}
+
+/* The two programs and ava-page, once. */
+static bool find_programs(struct pages *w, struct ava_error *err)
+{
+	if (w->page)
+		return true;
+	if (!w->bwrap && sandbox_find(&w->bwrap, &w->inside, err) != 0 && !w->o.sandbox)
+		return false;
+	if (w->o.sandbox && !w->inside) { /* of a test; sandbox_find wants both */
+		w->inside = strdup(w->o.sandbox);
+		w->bwrap = strdup("/usr/bin/bwrap");
+	}
+	w->page = w->o.page ? strdup(w->o.page) : sandbox_find_tool("ava-page");
+	if (!w->page)
+		err_set(err, AVA_EUNSUPPORTED,
+			"ava-page is missing beside avad: install ava again");
+	return w->bwrap && w->inside && w->page;
+}
+
+static int convert(struct pages_get *g, struct ava_error *err)
+{
+	static const char *const pdf[] = {PDFTOTEXT, "-q", "-enc", "UTF-8", "-", "-", NULL};
+	struct pages *w = g->pages;
+	const struct web_fetch *f = &g->fetch;
+	char max[24];
+	const char *const page[] = {SANDBOX_TOOL,
+				    "--base",
+				    f->final_url,
+				    "--type",
+				    f->type[0] ? f->type : "text/html",
+				    "--max-bytes",
+				    max,
+				    f->charset[0] ? "--charset" : NULL,
+				    f->charset,
+				    NULL};
+	struct sandbox s = {.bwrap = w->bwrap,
+			    .inside = w->inside,
+			    .tool = w->page,
+			    .project = "",
+			    .start = "/tmp",
+			    .argv = is_pdf(g) ? pdf : page};
+	struct exec_options o = {.env = sandbox_env,
+				 .input = f->body.data ? f->body.data : "",
+				 .input_len = f->body.len,
+				 .timeout_ms = CONVERT_MS,
+				 .output_max = 8 * PAGES_TEXT_MAX,
+				 .keep = PAGES_TEXT_MAX + 8192,
+				 .sandboxed = true};
+	const char **argv = sandbox_argv(&s, err);
+	int rv;
+
+	if (!argv)
+		return AVA_ENOMEM;
+	snprintf(max, sizeof(max), "%u", PAGES_TEXT_MAX);
+	o.argv = argv;
+	rv = exec_start(&g->child, w->loop, &o, converted, g, err);
+	free(argv);
+	return rv;
+}
+
+static void convert_more(struct pages *w)
+{
+	struct pages_get *g;
+
+	while (w->converting < CONVERTERS &&
+	       (g = LIST_FIRST(&w->waiting, struct pages_get, node)) != NULL) {
+		struct ava_error err = {0};
+
+		list_del(&g->node);
+		if (is_pdf(g) && access(PDFTOTEXT, X_OK) != 0)
+			get_failed(g, "unsupported",
+				   "no PDF can be read here: tell the person to install "
+				   "poppler-utils");
+		else if (!find_programs(w, &err) || convert(g, &err) != 0)
+			get_failed(g, "sandbox_unavailable", err.text);
+		else
+			w->converting++;
+	}
+}
+
+/* ---- the face */
+
+static void fetched(struct web_fetch *f)
+{
+	struct pages_get *g = f->user;
+	char text[80];
+
+	if (f->fault != FETCH_OK) {
+		get_failed(g, web_fetch_class(f->fault), web_fetch_sentence(f->fault));
+	} else if (g->raw) {
+		take_raw(g);
+	} else if (f->status >= 400 || f->status < 200) {
+		snprintf(text, sizeof(text), "the site answered with status %d", f->status);
+		get_failed(g, "http_error", text);
+	} else {
+		list_add(&g->pages->waiting, &g->node);
+		convert_more(g->pages);
+	}
+}
+
+static const char *const raw_types[] = {"text/",
+					"application/json",
+					"application/xml",
+					"application/javascript",
+					"application/yaml",
+					"application/x-yaml",
+					"application/x-ndjson",
+					"application/xhtml+xml",
+					"+json",
+					"+xml",
+					NULL};
+static const char *const page_types[] = {"text/",
+					 "application/xhtml+xml",
+					 "application/json",
+					 "application/xml",
+					 "application/pdf",
+					 "+json",
+					 "+xml",
+					 NULL};
+
+bool pages_get(struct pages *w, struct pages_get *g)
+{
+	struct ava_error err = {0};
+	struct fetcher *f;
+	int rv = AVA_ENOMEM;
+
+	g->pages = w;
+	g->class = "";
+	list_init(&g->node);
+	g->page = page_find(w, g);
+	if (g->page) {
+		g->page->refs++;
+		return true;
+	}
+	g->fetch = (struct web_fetch){.url = g->url,
+				      .accept = g->accept ? g->accept
+						: g->raw  ? NULL
+							  : AGENT_ACCEPT,
+				      .language = g->language,
+				      .types = g->raw ? raw_types : page_types,
+				      .body_max = HTML_MAX,
+				      .big_type = g->raw ? NULL : "application/pdf",
+				      .big_max = g->raw ? 0 : PDF_MAX,
+				      .done = fetched,
+				      .user = g};
+	f = fetcher_of(w, &err);
+	if (f)
+		rv = web_fetch_start(f, &g->fetch, &err);
+	if (rv == 0)
+		return false;
+	g->class = rv == AVA_EDENIED  ? web_fetch_class(FETCH_BLOCKED)
+		   : rv == AVA_EINVAL ? web_fetch_class(FETCH_BAD_URL)
+				      : "io";
+	snprintf(g->sentence, sizeof(g->sentence), "%s", err.text);
+	return true;
+}
+
+bool pages_get_stop(struct pages_get *g)
+{
+	if (g->child) {
+		exec_stop(g->child);
+		return false;
+	}
+	list_del(&g->node);
+	web_fetch_stop(&g->fetch);
+	g->class = "cancelled";
+	return true;
+}
+
+void pages_get_fini(struct pages_get *g)
+{
+	if (g->page)
+		page_drop(g->page);
+	g->page = NULL;
+}

@@ -1,0 +1,97 @@
+/* What the tools of the web have in common in one runtime: the fetcher, the pages that runs have
+ * read, and which search service there is. Loop thread only. */
+#ifndef TOOL_PAGES_H
+#define TOOL_PAGES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/hash.h"
+#include "base/list.h"
+#include "net/web_fetch.h"
+
+struct address_url;
+struct exec_child;
+struct http_pool;
+struct os_loop;
+struct pages;
+struct ava_error;
+
+struct pages_options {             /* *copied* */
+	const char *allow_private; /* "host:port" each with its NUL, then an empty one; or NULL */
+	bool robots;
+	unsigned parallel, per_host; /* 0: as web_fetch.h has it */
+	int64_t host_gap_ms;
+	const char *searxng;             /* its address; NULL or "": none */
+	const char *brave, *brave_url;   /* key and address; NULL: none, its own */
+	const char *tavily, *tavily_url; /* likewise */
+	/* For tests: where ava-page and ava-sandbox are, and addresses of names (net/web_fetch.h).
+	 */
+	const char *page, *sandbox;
+	const char *const *resolve;
+};
+
+/* Cheap: what it needs is made with the first use. NULL with err: AVA_ENOMEM, AVA_EINVAL. */
+struct pages *pages_new(struct os_loop *loop, const struct pages_options *o, struct ava_error *err);
+void pages_free(struct pages *w); /* no call is at work; NULL is fine */
+/* The run that `owner` stands for is over: its pages go. */
+void pages_forget(struct pages *w, const void *owner);
+
+const struct pages_options *pages_settings(const struct pages *w);
+/* Calls to the search service at `url`, which is always the same one; or NULL. */
+struct http_pool *pages_search_pool(struct pages *w, const char *url, struct ava_error *err);
+/* The name of the search service that these configure; NULL: none. web_search is a tool of this
+ * process as long as there is a struct pages with one. */
+const char *pages_search_service(const struct pages_options *o);
+#define PAGES_SEARCH_MISSING                                                                       \
+	"no search service is configured: set web.searxng in config.yaml, or BRAVE_API_KEY or "    \
+	"TAVILY_API_KEY in the file env beside it"
+
+/* A URL as the fetcher reads it (net/address.h). */
+int pages_parse(const struct pages *w, struct address_url *u, const char *url,
+		struct ava_error *err);
+
+/* ---- a page that was read */
+
+#define PAGES_TEXT_MAX (1u << 20) /* bytes of a page as text */
+
+struct pages_page {
+	struct list node; /* of the pages kept, the last used first */
+	const void *owner;
+	unsigned refs; /* of those that read it, and of the list */
+	bool raw;      /* as it was sent, else Markdown */
+	bool more;     /* it goes on, but not here */
+	int status;
+	char *asked, *url; /* as it was asked for, and where it came from */
+	struct buf text;   /* valid UTF-8 */
+	char head[600];    /* "title: …\ndate: …\n", for the model */
+	char hash[HASH_HEX_LEN + 1];
+};
+
+struct pages_get {       /* zero what is not used */
+	const char *url; /* *borrowed until done* */
+	bool raw;
+	const char *accept, *language; /* as of struct web_fetch */
+	const void *owner;
+	void (*done)(struct pages_get *g);
+	void *user;
+	/* From then on, until pages_get_fini: */
+	struct pages_page *page; /* NULL: it failed, then: */
+	const char *class;       /* static */
+	char sentence[512];
+	/* Inside: */
+	struct pages *pages;
+	struct web_fetch fetch;
+	struct exec_child *child;
+	struct list node; /* of those that wait to be made text */
+};
+
+/* Read it, or take it from those that were. true: it is over already, `done` does not come. */
+bool pages_get(struct pages *w, struct pages_get *g);
+/* true: it is over, and `done` does not come; false: it comes soon. */
+bool pages_get_stop(struct pages_get *g);
+void pages_get_fini(struct pages_get *g); /* gives back the page */
+
+#endif
