@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "agent/envelope.h"
 #include "agent/position.h"
 #include "base/clock.h"
 #include "base/sys.h"
@@ -487,9 +488,11 @@ void ending_start(struct agent *a, const struct agent_end *e)
 
 /* ---- First the claims are listed, then every tool result is gone through once,
  * line by line; a claim is good when a line of its path and number is there
- * and holds its quote. Claims nobody can show are left out and counted. */
+ * and holds its quote, or, of a URL, when a block of that URL holds it. Claims nobody can show are
+ * left out and counted. */
 
 #define PATH_MAX_CHARS  512
+#define URL_MAX_CHARS   4096
 #define QUOTE_MAX_CHARS 400
 
 struct claim {
@@ -508,18 +511,22 @@ static void claim_add(struct claims *c, const char *path, size_t path_len, int64
 {
 	struct claim *k;
 
-	if (c->n == EVIDENCE_MAX_CITATIONS || path_len == 0 || path_len > PATH_MAX_CHARS)
+	if (c->n == EVIDENCE_MAX_CITATIONS || path_len == 0 ||
+	    path_len > (is_url ? URL_MAX_CHARS : PATH_MAX_CHARS))
 		return;
 	for (unsigned i = 0; i < c->n; i++)
 		if (c->all[i].line == line && strncmp(c->all[i].path, path, path_len) == 0 &&
-		    c->all[i].path[path_len] == 0 && (!quote || c->all[i].quote))
+		    c->all[i].path[path_len] == 0 && (!quote || c->all[i].quote) &&
+		    (!is_url || strcmp(quote, c->all[i].quote) == 0))
 			return;
 	k = &c->all[c->n];
 	*k = (struct claim){.line = line, .is_url = is_url};
 	k->path = strndup(path, path_len);
 	k->quote = quote && *quote ? strdup(quote) : NULL;
-	if (k->path)
+	if (k->path && (!is_url || k->quote))
 		c->n++;
+	else
+		free(k->path);
 }
 
 static void claims_free(struct claims *c)
@@ -543,7 +550,7 @@ static void claims_from_json(struct claims *c, const json_t *v, int depth)
 		return;
 	if (path && line > 0)
 		claim_add(c, path, strlen(path), line, quote, false);
-	else if (url && quote)
+	else if (url && quote && *quote)
 		claim_add(c, url, strlen(url), 0, quote, true);
 	json_object_foreach((json_t *)v, key, child) claims_from_json(c, child, depth + 1);
 	json_array_foreach(v, i, child) claims_from_json(c, child, depth + 1);
@@ -646,25 +653,88 @@ static size_t skip_number(const char *line, size_t len)
 	return n > 0 && n < len && line[n] == '\t' ? n + 1 : 0;
 }
 
+/* As a page is read: without what Markdown escapes, and blanks of any kind and number are one,
+ * since its lines are wrapped where those of the page were not. */
+static size_t as_read(char *to, const char *s, size_t len)
+{
+	size_t n = 0;
+
+	len = envelope_unescape(to, s, len);
+	for (size_t i = 0; i < len; i++) {
+		bool blank = isspace((unsigned char)to[i]);
+
+		if (blank && (n == 0 || to[n - 1] == ' '))
+			continue;
+		to[n++] = blank ? ' ' : to[i];
+	}
+	return n > 0 && to[n - 1] == ' ' ? n - 1 : n;
+}
+
+/* A page may have been asked for under another URL than it came from: its block has both. What
+ * follows a # is of no page. */
+static bool is_of(const struct envelope *e, const char *url)
+{
+	size_t n = strcspn(url, "#");
+
+	for (const char *at = e->url, *end = e->url + e->url_len; at < end; at++) {
+		const char *stop = memchr(at, ' ', (size_t)(end - at));
+		size_t len = (size_t)((stop ? stop : end) - at);
+
+		if (len == n && memcmp(at, url, n) == 0)
+			return true;
+		if (len == n + 1 && at[n] == '/' && memcmp(at, url, n) == 0 &&
+		    !memchr(url + strlen("https://"), '/', n - MIN(n, strlen("https://"))))
+			return true; /* a bare host */
+		at += len;
+	}
+	return false;
+}
+
+/* A quote of a page or a search result: within the block of its URL. */
+static int match_block(struct claims *c, const struct envelope *e)
+{
+	char *text = NULL, quote[QUOTE_MAX_CHARS * 4];
+	size_t len = 0, n;
+
+	for (unsigned i = 0; i < c->n; i++) {
+		struct claim *k = &c->all[i];
+
+		if (k->good || !k->is_url || strlen(k->quote) > sizeof(quote) || !is_of(e, k->path))
+			continue;
+		if (!text) {
+			text = malloc(e->text_len + 1);
+			if (!text)
+				return AVA_ENOMEM;
+			len = as_read(text, e->text, e->text_len);
+		}
+		n = as_read(quote, k->quote, strlen(k->quote));
+		k->good = n > 0 && memmem(text, len, quote, n);
+	}
+	free(text);
+	return 0;
+}
+
 static int match_result(size_t index, const char *text, size_t len, bool is_error, void *user)
 {
 	struct claims *c = user;
 	const char *end = text + len, *header = NULL;
 	const char *first_end = memchr(text, '\n', len);
-	bool again = is_again(text, len);
-	size_t plen = 0;
+	bool again = is_again(text, len), web = false;
+	size_t plen = 0, at = 0;
+	struct envelope e;
 
 	if (is_error)
+		return 0;
+	while (envelope_next(text, len, &at, &e)) {
+		web = true;
+		if (match_block(c, &e) != 0)
+			return AVA_ENOMEM;
+	}
+	if (web) /* a line of a page is no line of a file */
 		return 0;
 	if (first_end && !again) {
 		header = memmem(text, (size_t)(first_end - text), " (lines ", 8);
 		plen = header ? (size_t)(header - text) : 0;
-	}
-	for (unsigned i = 0; i < c->n; i++) {
-		struct claim *k = &c->all[i];
-
-		if (!k->good && k->is_url && memmem(text, len, k->path, strlen(k->path)))
-			k->good = shows(k, text, len);
 	}
 	for (const char *line = text; line < end;) {
 		const char *nl = memchr(line, '\n', (size_t)(end - line));
