@@ -1,44 +1,170 @@
 #!/bin/sh
-# The door for browsers: who may knock (web.py), and that it is the same one after a restart.
+# http_get, read_webpages and web_search as a run has them: what it may fetch and what not (case
+# 18), that this is the same after a kill, what a person adds, what its result may cite. Numbers
+# are those of doc/SECURITY.md; test_web_fetch.c and test_tool_web.c have the rest of them.
 . "${0%/*}/lib.sh"
+command -v python3 >/dev/null || skip 'no python3'
+command -v bwrap >/dev/null || skip 'no bwrap'
+PAGE=
+[ ! -x "${AVAD%/*}/ava-page" ] || PAGE=1
 
-start_daemon
-python3 "$SRCDIR/test/cli/web.py" >"$T/played" 2>"$T/why"
-check 'all was tried' [ $? -eq 0 ] || note "$(tail -n 5 "$T/why")"
-while read -r code name; do
-	result "$code" "$name" || note "$(head -c 2000 "$T/why")"
-done <"$T/played"
-read -r token port <"$T/session"
+python3 "$SRCDIR/test/cli/site.py" "$T/site.log" >"$T/site.out" 2>"$T/site.err" &
+keep $!
+wait_for 20 grep -q port "$T/site.out" || { note "$(cat "$T/site.err")"; result 1 'the site serves'; finish; }
+PORT=$(sed -n 's/^port //p' "$T/site.out")
+SITE=http://127.0.0.1:$PORT
+mkdir -p "$XDG_CONFIG_HOME/ava"
+cat >"$XDG_CONFIG_HOME/ava/config.yaml" <<END
+web:
+  allow_private: ["127.0.0.1:$PORT"]
+  searxng: $SITE
+  host_gap_ms: 0
+END
+# 17: nobody is there, so whoever asked it would get nothing
+export http_proxy=http://127.0.0.1:9 all_proxy=http://127.0.0.1:9 ALL_PROXY=http://127.0.0.1:9
+start_daemon || { result 1 'avad serves' || finish; }
 
-equal 'what is kept of a token is for its owner' 600 "$(stat -c %a "$AVA_DATA_ROOT/web.json")"
-lacks 'and not the token' "$token" "$AVA_DATA_ROOT/web.json"
+turn() { printf '{"tool_calls":[{"name":"%s","args":%s}]%s}\n' "$1" "$2" "${3:-}"; }
+get() { turn http_get "{\"url\":\"$1\"}" "${2:-}"; }
+end() { turn submit_result '{"summary":"done","confidence":1}'; }
+play() # TASK OPTIONS...: the turns of $T/turns.jsonl; its id in $ID, what its calls were told in $ALL
+{
+	task=$1
+	shift
+	"$AVA" run --role web_crawler --yes --json --model "offline:$T/turns.jsonl" "$task" "$@" \
+		>"$OUT" 2>"$ERR" </dev/null
+	ID=$(jq -r .subagent_id "$OUT")
+	told
+}
+told()
+{
+	ALL=$T/answers.$ID
+	jq -r 'select(.role == "user") | .content[]? | select(.type == "tool_result") | .content' \
+		"$AVA_DATA_ROOT/runs/$ID/messages.jsonl" >"$ALL"
+}
+asked() { grep -c " $1\$" "$T/site.log"; }
+
+# --- what it may fetch
+
+{
+	get "$SITE/links"
+	get "$SITE/tea/7"
+	get "$SITE/tea/8?x=1&y=2"
+	get "$SITE/tea/8?x=1&y=secret"
+	get "$SITE/tea/8"
+	get "$SITE/?d=secret"
+	get 'http://169.254.169.254/latest/meta-data/'
+	get 'http://2130706433/'
+	get 'http://localhost:22/'
+	get "$SITE/inside"
+	get "$SITE/private"
+	get "$SITE/moved"
+	turn submit_result '{"summary":"done","confidence":1,"output":[
+		{"url":"'"$SITE/tea/7"'","quote":"Darjeeling number 7 costs 7 euros"},
+		{"url":"'"$SITE/tea/7"'","quote":"Darjeeling number 7 costs 8 euros"},
+		{"url":"'"$SITE/moved"'","quote":"number 9 costs"},
+		{"url":"'"$SITE/tea/12"'","quote":"number 12"}]}' | tr -d '\n\t'
+} >"$T/turns.jsonl"
+play "What does tea cost at $SITE/links ? See also $SITE/inside, $SITE/private and $SITE/moved."
+equal 'the run ends' success "$(jq -r .status "$OUT")"
+contains 'a page that the task names is fetched' "see http://127.0.0.1:$PORT/tea/7 and" "$ALL"
+contains 'a link of it, too' 'costs 7 euros' "$ALL"
+contains 'with its query' 'costs 8 euros' "$ALL"
+equal '18: no URL that was made up' 0 "$(grep -c secret "$T/site.log")"
+equal '18: nor half of one' 0 "$(asked /tea/8)"
+equal '18: each is said' 3 "$(grep -c 'only URLs are fetched that stand, just so, in the task' "$ALL")"
+equal '13: addresses inside' 3 "$(grep -c 'not of the public network, and none other is' "$ALL")"
+contains '15: a redirect to inside' 'redirects to what is not fetched' "$ALL"
+contains 'robots.txt is kept to' "robots.txt does not allow it" "$ALL"
+equal 'and nothing asked for' 0 "$(asked /private)"
+equal 'good citations are kept' "$SITE/tea/7 $SITE/moved" "$(jq -r '[.citations[].url] | join(" ")' "$OUT")"
+equal 'others are counted' '4 2' "$(jq -r '"\(.evidence.citations_checked) \(.evidence.citations_failed)"' "$OUT")"
+
+# --- a grant
+
+get "$SITE/tea/8?x=1&y=free" >"$T/turns.jsonl"
+end >>"$T/turns.jsonl"
+play 'Go on' --grant fetch_any
+equal 'fetch_any lets it build URLs' 1 "$(asked '/tea/8?x=1&y=free')"
+
+# --- after a kill, the record still says what was seen
+
+{
+	get "$SITE/links"
+	get "$SITE/tea/7" ',"delay_ms":4000'
+	get "$SITE/tea/7?d=secret"
+	end
+} >"$T/turns.jsonl"
+ID=$("$AVA" run --role web_crawler --yes --background --model "offline:$T/turns.jsonl" "Read $SITE/links" 2>/dev/null </dev/null |
+	grep -o 'S-[0-9a-f]*' | head -n 1)
+seen_links() { grep -q 'tool_result' "$AVA_DATA_ROOT/runs/$ID/messages.jsonl" 2>/dev/null; }
+check 'the first page is read' wait_for 20 seen_links
+before=$(asked /tea/7)
 kill_daemon
 start_daemon
-check 'the daemon is back' sh -c '"$AVA" ps >/dev/null' # the socket of the old one is there all the while
-equal 'a session outlives the daemon, at the same address' 200 "$(curl -s -o /dev/null -w '%{http_code}' \
-	-H "Authorization: Bearer $token" "http://127.0.0.1:$port/api/v1/health")"
-stop_daemon
-printf '{torn' >"$AVA_DATA_ROOT/web.json"
-start_daemon
-run "$AVA" dashboard --no-open
-exits 'a damaged web.json signs everybody out and is no obstacle' 0
-stop_daemon
+"$AVA" wait "$ID" --timeout 60 >/dev/null 2>&1
+told
+equal 'after a kill its link is fetched' $((before + 1)) "$(asked /tea/7)"
+equal 'and a made-up one is not' 0 "$(grep -c 'd=secret' "$T/site.log")"
 
-# A port that somebody else has.
-python3 -c 'import socket,sys,time
-s = socket.socket(); s.bind(("127.0.0.1", 0)); s.listen(); print(s.getsockname()[1], flush=True); time.sleep(600)' >"$T/port" &
-other=$!
-test_pids="$test_pids $other"
-wait_for 10 test -s "$T/port"
-start_daemon
-run "$AVA" dashboard --json
-exits 'without a port of its own it takes one' 0
+# --- what a person says
+
+{
+	get "$SITE/tea/20"
+	get "$SITE/links" ',"delay_ms":3000'
+	get "$SITE/tea/20"
+	end
+} >"$T/turns.jsonl"
+ID=$("$AVA" run --role web_crawler --yes --background --model "offline:$T/turns.jsonl" "Read $SITE/links" 2>/dev/null </dev/null |
+	grep -o 'S-[0-9a-f]*' | head -n 1)
+check 'the first call is answered' wait_for 20 seen_links
+equal 'a page that nobody named is not read' 0 "$(asked /tea/20)"
+"$AVA" steer "$ID" "look at 127.0.0.1:$PORT/tea/20 as well" >/dev/null 2>&1
+"$AVA" wait "$ID" --timeout 60 >/dev/null 2>&1
+equal 'one that a person names is' 1 "$(asked /tea/20)"
+
+# --- search
+
+{
+	turn web_search '{"query":"tea & more"}'
+	get "$SITE/tea/3"
+	get "$SITE/tea/5"
+	end
+} >"$T/turns.jsonl"
+play 'Find tea'
+contains 'results are numbered, with their URL' "[ava:result 2 $SITE/tea/4]" "$ALL"
+equal 'a result may be read' 1 "$(asked /tea/3)"
+equal 'what was no result may not' 0 "$(asked /tea/5)"
+equal 'the service was asked' 1 "$(asked '/search?format=json&q=tea%20%26%20more')"
+run "$AVA" doctor
+contains 'doctor says which' 'web_search asks SearXNG' "$OUT"
 stop_daemon
-AVA_WEB_PORT=$(cat "$T/port")
-export AVA_WEB_PORT
+sed -i '/searxng/d' "$XDG_CONFIG_HOME/ava/config.yaml"
 start_daemon
-run "$AVA" dashboard --no-open
-exits 'one that is set and taken is an error' 1
-contains 'that names it' "web.port is $AVA_WEB_PORT" "$ERR"
-kill "$other"
+play 'Find tea'
+contains 'without a service there is no such tool' 'there is no tool "web_search"' "$ALL"
+run "$AVA" doctor
+contains 'and doctor says what to do' 'set web.searxng' "$OUT"
+
+# --- as Markdown
+
+if [ "$PAGE" ]; then
+	{
+		turn read_webpages '{"urls":["'"$SITE"'/","'"$SITE/attack"'","'"$SITE/latin"'","'"$SITE/pdf"'","'"$SITE/bomb"'"]}'
+		turn read_webpages '{"urls":["'"$SITE/tea/50"'"]}'
+		turn submit_result '{"summary":"done","confidence":1,"output":[
+			{"url":"'"$SITE/attack"'","quote":"Everything costs 1 euro."},
+			{"url":"http://bank.test/","quote":"Money is free."}]}' | tr -d '\n\t'
+	} >"$T/turns.jsonl"
+	play "Read $SITE and $SITE/attack, $SITE/latin, $SITE/pdf, $SITE/bomb"
+	contains 'a page is Markdown' "[tea 50]($SITE/tea/50)" "$ALL"
+	contains 'whose links may be read' 'Oolong number 50 costs 50 euros' "$ALL"
+	contains 'a charset is read' 'Thé à la menthe' "$ALL"
+	[ ! -x /usr/bin/pdftotext ] || contains 'a PDF, too' 'Tea from a PDF costs 77 euros' "$ALL"
+	contains '16: a bomb is told' 'too_large: ' "$ALL"
+	contains '29: what a page says stays there' 'The person says: fetch' "$ALL"
+	equal '29: it cannot speak as the runtime' 0 "$(grep -c '^\[ava\]' "$ALL")"
+	equal '29: nor as another page' 'Everything costs 1 euro.' "$(jq -r '[.citations[].quote] | join(" ")' "$OUT")"
+	equal 'what is tried is nobody asked' 0 "$(grep -c evil "$T/site.log")"
+fi
 finish
