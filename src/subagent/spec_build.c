@@ -267,6 +267,21 @@ static int check_own_path(const struct run_spec *r, struct ava_error *err)
 		       r->cwd, real);
 }
 
+/* Those that are left when memory_search goes, if that takes a right away. */
+static unsigned without_memory(const struct run_spec *r, const struct tool **tools, unsigned n)
+{
+	const struct tool *kept[ROLE_MAX_TOOLS];
+	unsigned k = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		if (strcmp(tools[i]->name, "memory_search") != 0)
+			kept[k++] = tools[i];
+	if (rights_of(kept, k, r->cwd[0] != 0, spec_granted(r, "fetch_any")) == RIGHTS_ALL)
+		return n;
+	memcpy(tools, kept, k * sizeof(*kept));
+	return k;
+}
+
 static int pick_tools(struct run_spec *r, const struct op_spawn *s, struct ava_error *err)
 {
 	bool rw = spec_granted(r, "rw");
@@ -281,6 +296,11 @@ static int pick_tools(struct run_spec *r, const struct op_spawn *s, struct ava_e
 		    (web || !(have[i]->flags & TOOL_WEB)))
 			have[k++] = have[i];
 	n = k;
+	/* What is remembered of the person is no reason to have all three rights: who reads
+	 * strangers and can send does without it, unless it is asked for. */
+	if (!s->tools &&
+	    rights_of(have, n, r->cwd[0] != 0, spec_granted(r, "fetch_any")) == RIGHTS_ALL)
+		n = without_memory(r, have, n);
 	if (spec_room_for_tools(r, n, err) != 0)
 		return AVA_ENOMEM;
 	for (unsigned i = 0; i < n; i++) {

@@ -466,7 +466,7 @@ const struct tool tool_read_webpages = {
 		  "\"type\":\"string\",\"minLength\":1,\"maxLength\":4096},\"description\":\"The "
 		  "pages, with https://.\"}," CURSOR
 		  "},\"required\":[\"urls\"],\"additionalProperties\":false}",
-	.flags = TOOL_REPEATABLE | TOOL_UNTRUSTED | TOOL_OUT | TOOL_WEB,
+	.flags = TOOL_REPEATABLE | TOOL_UNTRUSTED | TOOL_WEB,
 	.start = pages_start,
 	.stop = reading_stop,
 	.activity = pages_activity,
@@ -486,7 +486,7 @@ const struct tool tool_http_get = {
 		"\"accept_language\":{\"type\":\"string\",\"maxLength\":100,\"description\":\"The "
 		"header Accept-Language.\"}," CURSOR
 		"},\"required\":[\"url\"],\"additionalProperties\":false}",
-	.flags = TOOL_REPEATABLE | TOOL_UNTRUSTED | TOOL_OUT | TOOL_WEB,
+	.flags = TOOL_REPEATABLE | TOOL_UNTRUSTED | TOOL_WEB,
 	.start = raw_start,
 	.stop = reading_stop,
 	.activity = raw_activity,

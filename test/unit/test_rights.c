@@ -7,7 +7,9 @@
 #include "subagent/rights.h"
 
 #define RUNS "/api/v1/runs"
-#define SAYS "say \"yes, all three\""
+/* A model that may use the web, which the offline one itself may not. */
+#define SCRIPT ",\"model\":\"offline:/dev/null\""
+#define SAYS   "say \"yes, all three\""
 
 static void fetch_start(struct tool_call *c)
 {
@@ -23,12 +25,6 @@ static const struct tool web = {.name = "web_search",
 				.schema = SCHEMA,
 				.flags = TOOL_REPEATABLE | TOOL_UNTRUSTED | TOOL_OUT,
 				.start = fetch_start};
-static const struct tool reads = {.name = "read_webpages",
-				  .description = "Reads.",
-				  .schema = SCHEMA,
-				  .flags = TOOL_REPEATABLE | TOOL_UNTRUSTED,
-				  .start = fetch_start};
-
 static char path[200];
 
 static const char *at(const char *fmt, const char *id)
@@ -37,7 +33,7 @@ static const char *at(const char *fmt, const char *id)
 	return path;
 }
 
-/* A researcher on the rig's folder: it reads files there and has both tools of above. */
+/* A researcher on the rig's folder: it reads files there and searches the web. */
 static json_t *ask_for(const char *more, int status)
 {
 	char body[1200];
@@ -130,6 +126,23 @@ static void test_a_yes_that_says_so(void **state)
 	json_decref(v);
 }
 
+/* A run on the web alone has no third right by what is remembered of the person, unless that is
+ * wanted. */
+static void test_what_is_remembered(void **state)
+{
+	json_t *v = rig_ask("POST", RUNS, "{\"task\":\"prices\",\"role\":\"researcher\"}", 201);
+
+	assert_int_equal(rights_in(json_object_get(v, "quote")), TOOL_UNTRUSTED | TOOL_OUT);
+	assert_null(strstr(json_get_str(v, "message"), "memory_search"));
+	json_decref(v);
+	v = rig_ask("POST", RUNS,
+		    "{\"task\":\"prices\",\"role\":\"researcher\",\"tools\":[\"web_search\","
+		    "\"memory_search\"]}",
+		    201);
+	assert_int_equal(rights_in(json_object_get(v, "quote")), RIGHTS_ALL);
+	json_decref(v);
+}
+
 static void test_less_needs_no_more_than_yes(void **state)
 {
 	char id[64];
@@ -145,10 +158,12 @@ static void test_less_needs_no_more_than_yes(void **state)
 	json_decref(v);
 	/* An address that a model may make up is a way out; without a tool that fetches it is none.
 	 */
-	v = ask_for(",\"tools\":[\"read_webpages\",\"read_file\"]", 201);
+	v = ask_for(",\"tools\":[\"read_webpages\",\"read_file\"]" SCRIPT, 201);
 	assert_int_equal(rights_in(json_object_get(v, "quote")), RIGHTS_SEEN);
 	json_decref(v);
-	v = ask_for(",\"tools\":[\"read_webpages\",\"read_file\"],\"grants\":[\"fetch_any\"]", 201);
+	v = ask_for(
+		",\"tools\":[\"read_webpages\",\"read_file\"],\"grants\":[\"fetch_any\"]" SCRIPT,
+		201);
 	assert_int_equal(rights_in(json_object_get(v, "quote")), RIGHTS_ALL);
 	json_decref(v);
 	v = ask_for(",\"tools\":[\"read_file\"],\"grants\":[\"fetch_any\"]", 201);
@@ -298,7 +313,6 @@ static void test_resumed(void **state)
 static int set_up(void **state)
 {
 	tool_add(&web);
-	tool_add(&reads);
 	return rig_set_up(state);
 }
 
@@ -307,7 +321,6 @@ static int tear_down(void **state)
 	int rv = rig_tear_down(state);
 
 	tool_remove(&web);
-	tool_remove(&reads);
 	return rv;
 }
 
@@ -315,9 +328,13 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		T(test_a_yes_that_says_so), T(test_less_needs_no_more_than_yes),
-		T(test_nobody_is_asked),    T(test_chain),
-		T(test_side_by_side),       T(test_resumed),
+		T(test_a_yes_that_says_so),
+		T(test_less_needs_no_more_than_yes),
+		T(test_nobody_is_asked),
+		T(test_what_is_remembered),
+		T(test_chain),
+		T(test_side_by_side),
+		T(test_resumed),
 	};
 
 	return cmocka_run_group_tests_name("rights", tests, NULL, NULL);
