@@ -1,0 +1,444 @@
+/* Reading the words that pages have for their parts; see hints.h.
+ *
+ * A class or id is a row of words (`post-share-buttons`, `cookieBanner`); each is looked up in
+ * one table. A mark is a hint only: page/pick.c decides whether leaving it out would leave a
+ * page. Hidden is hidden, though: text that nobody sees is where instructions to a model are
+ * put. Style sheets are read for rules of a lone class or id, which is how hiding is
+ * written; what a script or a combination of rules hides is not found out. */
+#include "page/hints.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/util.h"
+
+#define WORD_MAX   24
+#define NAMES_MAX  4096
+#define STYLES_MAX 2048 /* bytes of a style attribute that are looked at */
+
+static const struct {
+	const char *word;
+	unsigned mark;
+} words[] = {
+	/* in the order of the alphabet: they are searched by halves */
+	{"ad", MARK_NOTICE},
+	{"addthis", MARK_NOTICE},
+	{"ads", MARK_NOTICE},
+	{"advert", MARK_NOTICE},
+	{"advertisement", MARK_NOTICE},
+	{"aside", MARK_ASIDE},
+	{"breadcrumb", MARK_NAV},
+	{"breadcrumbs", MARK_NAV},
+	{"comment", MARK_COMMENTS},
+	{"comments", MARK_COMMENTS},
+	{"consent", MARK_NOTICE},
+	{"cookie", MARK_NOTICE},
+	{"cookies", MARK_NOTICE},
+	{"disqus", MARK_COMMENTS},
+	{"editsection", MARK_NOTICE},
+	{"footer", MARK_NAV},
+	{"gdpr", MARK_NOTICE},
+	{"masthead", MARK_NAV},
+	{"menu", MARK_NAV},
+	{"menubar", MARK_NAV},
+	{"modal", MARK_NOTICE},
+	{"nav", MARK_NAV},
+	{"navbar", MARK_NAV},
+	{"navbox", MARK_NAV},
+	{"navigation", MARK_NAV},
+	{"newsletter", MARK_NOTICE},
+	{"onetrust", MARK_NOTICE},
+	{"outbrain", MARK_NOTICE},
+	{"pager", MARK_NAV},
+	{"pagination", MARK_NAV},
+	{"paywall", MARK_NOTICE},
+	{"popup", MARK_NOTICE},
+	{"promo", MARK_NOTICE},
+	{"promoted", MARK_NOTICE},
+	{"recommendations", MARK_ASIDE},
+	{"recommended", MARK_ASIDE},
+	{"related", MARK_ASIDE},
+	{"respond", MARK_COMMENTS},
+	{"share", MARK_NOTICE},
+	{"sharedaddy", MARK_NOTICE},
+	{"sharing", MARK_NOTICE},
+	{"sidebar", MARK_ASIDE},
+	{"signup", MARK_NOTICE},
+	{"sitemap", MARK_NAV},
+	{"skip", MARK_NAV},
+	{"social", MARK_NOTICE},
+	{"sponsor", MARK_NOTICE},
+	{"sponsored", MARK_NOTICE},
+	{"subscribe", MARK_NOTICE},
+	{"subscription", MARK_NOTICE},
+	{"taboola", MARK_NOTICE},
+	{"toast", MARK_NOTICE},
+	{"toolbar", MARK_NAV},
+	{"topbar", MARK_NAV},
+	{"trending", MARK_ASIDE},
+	{"widget", MARK_ASIDE},
+	{"widgets", MARK_ASIDE},
+};
+
+/* Whole class names. */
+static const struct {
+	const char *name;
+	unsigned mark;
+} names[] = {
+	{"sr-only", MARK_HIDDEN},
+	{"visually-hidden", MARK_HIDDEN},
+	{"visuallyhidden", MARK_HIDDEN},
+	{"screen-reader-text", MARK_HIDDEN},
+	{"screen-reader-only", MARK_HIDDEN},
+	{"offscreen", MARK_HIDDEN},
+	{"is-hidden", MARK_HIDDEN},
+	{"entry-content", MARK_BODY},
+	{"post-content", MARK_BODY},
+	{"article-content", MARK_BODY},
+	{"article-body", MARK_BODY},
+	{"articleBody", MARK_BODY},
+	{"markdown-body", MARK_BODY},
+	{"lineno", MARK_LINENO},
+	{"linenos", MARK_LINENO},
+	{"linenumber", MARK_LINENO},
+	{"gutter", MARK_LINENO},
+	{"hljs-ln-numbers", MARK_LINENO},
+};
+
+static const struct {
+	const char *role;
+	unsigned mark;
+} roles[] = {
+	{"navigation", MARK_NAV},      {"contentinfo", MARK_NAV},
+	{"search", MARK_NAV},          {"menu", MARK_NAV},
+	{"menubar", MARK_NAV},         {"toolbar", MARK_NAV},
+	{"complementary", MARK_ASIDE}, {"dialog", MARK_NOTICE},
+	{"alertdialog", MARK_NOTICE},  {"presentation", MARK_LAYOUT},
+	{"none", MARK_LAYOUT},
+};
+
+void hints_init(struct hidden_names *h)
+{
+	buf_init(&h->names, NAMES_MAX);
+}
+
+void hints_fini(struct hidden_names *h)
+{
+	buf_fini(&h->names);
+}
+
+const char *hints_get(const char *const *atts, const char *name)
+{
+	for (; atts && atts[0]; atts += 2)
+		if (strcmp(atts[0], name) == 0)
+			return atts[1] ? atts[1] : "";
+	return NULL;
+}
+
+static int compare_word(const void *key, const void *row)
+{
+	return strcmp(key, *(const char *const *)row);
+}
+
+static unsigned mark_of_word(const char *word, size_t len)
+{
+	char low[WORD_MAX + 1];
+	const void *row;
+
+	if (len < 2 || len > WORD_MAX)
+		return 0;
+	for (size_t i = 0; i < len; i++)
+		low[i] = (char)tolower((unsigned char)word[i]);
+	low[len] = 0;
+	row = bsearch(low, words, ARRAY_LEN(words), sizeof(words[0]), compare_word);
+	return row ? words[((const char *)row - (const char *)words) / (long)sizeof(words[0])].mark
+		   : 0;
+}
+
+/* Words end at what is no letter and before a capital behind a small letter. */
+static unsigned marks_of_words(const char *s, size_t len)
+{
+	unsigned marks = 0;
+	size_t begin = 0;
+
+	for (size_t i = 0; i <= len; i++) {
+		bool letter = i < len && isalpha((unsigned char)s[i]);
+
+		if (letter && !(i > begin && isupper((unsigned char)s[i]) &&
+				islower((unsigned char)s[i - 1])))
+			continue;
+		marks |= mark_of_word(s + begin, i - begin);
+		begin = letter ? i : i + 1;
+	}
+	return marks;
+}
+
+static bool is_hidden_name(const struct hidden_names *h, char sign, const char *s, size_t len)
+{
+	const char *at = h->names.data;
+
+	while (at && (at = memmem(at, strlen(at), s, len)) != NULL) {
+		if (at > h->names.data && at[-1] == sign && at[len] == ' ')
+			return true;
+		at += len;
+	}
+	return false;
+}
+
+static unsigned marks_of_classes(const struct hidden_names *h, const char *s)
+{
+	/* `hidden md:block`, `d-none d-lg-flex`: hidden on small screens only. */
+	bool responsive = strchr(s, ':') || strstr(s, " d-");
+	unsigned marks = 0;
+
+	while (*s) {
+		size_t len = strcspn(s, " \t\r\n");
+
+		for (size_t i = 0; len > 0 && i < ARRAY_LEN(names); i++)
+			if (strncmp(names[i].name, s, len) == 0 && !names[i].name[len])
+				marks |= names[i].mark;
+		if (!responsive && ((len == 6 && memcmp(s, "hidden", 6) == 0) ||
+				    (len == 6 && memcmp(s, "d-none", 6) == 0)))
+			marks |= MARK_HIDDEN;
+		if (len > 0 && h->names.len > 0 && is_hidden_name(h, '.', s, len))
+			marks |= MARK_HIDDEN;
+		marks |= marks_of_words(s, len);
+		s += len + (s[len] != 0);
+	}
+	return marks;
+}
+
+/* ---- style */
+
+/* The declarations without blanks and in small letters, ";" before each. */
+static void squeeze(char *to, const char *s, size_t len)
+{
+	size_t n = 0;
+
+	to[n++] = ';';
+	for (size_t i = 0; i < len && n < STYLES_MAX - 2; i++)
+		if (!isspace((unsigned char)s[i]))
+			to[n++] = (char)tolower((unsigned char)s[i]);
+	to[n++] = ';';
+	to[n] = 0;
+}
+
+/* The value of a property, up to its ";"; NULL: it is not said. */
+static const char *value_of(const char *squeezed, const char *property)
+{
+	size_t n = strlen(property);
+	const char *at = squeezed;
+
+	while ((at = strstr(at, property)) != NULL) {
+		if (at[-1] == ';' && at[n] == ':')
+			return at + n + 1;
+		at += n;
+	}
+	return NULL;
+}
+
+static bool begins(const char *s, const char *with)
+{
+	return s && strncmp(s, with, strlen(with)) == 0;
+}
+
+/* A number that is nought, whatever its unit. */
+static bool is_zero(const char *s)
+{
+	char *end;
+
+	return s && strtod(s, &end) == 0 && end > s;
+}
+
+static bool is_far_off(const char *s)
+{
+	return s && s[0] == '-' && strtol(s, NULL, 10) <= -500;
+}
+
+static bool is_white(const char *s)
+{
+	return begins(s, "#fff;") || begins(s, "#ffffff") || begins(s, "white") ||
+	       begins(s, "rgb(255,255,255)");
+}
+
+static bool same_value(const char *a, const char *b)
+{
+	size_t n = a ? strcspn(a, ";!") : 0;
+
+	return a && b && n > 0 && n == strcspn(b, ";!") && strncmp(a, b, n) == 0;
+}
+
+static unsigned marks_of_style(const char *style, size_t len)
+{
+	char s[STYLES_MAX];
+	const char *color, *ground, *size;
+
+	squeeze(s, style, len);
+	color = value_of(s, "color");
+	ground = value_of(s, "background-color");
+	ground = ground ? ground : value_of(s, "background");
+	size = value_of(s, "font-size");
+	if (begins(value_of(s, "display"), "none") || begins(value_of(s, "visibility"), "hidden") ||
+	    begins(value_of(s, "visibility"), "collapse") || is_zero(value_of(s, "opacity")) ||
+	    is_zero(size) ||
+	    (size && strtod(size, NULL) < 2 && strstr(size, "px") &&
+	     strstr(size, "px") < size + strcspn(size, ";")) ||
+	    is_far_off(value_of(s, "text-indent")) || begins(value_of(s, "clip"), "rect(0") ||
+	    begins(value_of(s, "clip"), "rect(1px,1px") ||
+	    begins(value_of(s, "clip-path"), "inset(100%") ||
+	    begins(value_of(s, "clip-path"), "inset(50%"))
+		return MARK_HIDDEN;
+	if (value_of(s, "position") &&
+	    (is_far_off(value_of(s, "left")) || is_far_off(value_of(s, "top")) ||
+	     is_far_off(value_of(s, "right")) || is_far_off(value_of(s, "bottom"))))
+		return MARK_HIDDEN;
+	if (begins(value_of(s, "overflow"), "hidden") &&
+	    (is_zero(value_of(s, "height")) || is_zero(value_of(s, "width")) ||
+	     is_zero(value_of(s, "max-height"))))
+		return MARK_HIDDEN;
+	if (begins(color, "transparent") || same_value(color, ground) ||
+	    (is_white(color) && is_white(ground)))
+		return MARK_HIDDEN;
+	if (is_white(color) && !ground)
+		return MARK_PALE;
+	return ground && !is_white(ground) ? MARK_LIT : 0;
+}
+
+/* Selectors of one rule whose declarations hide. */
+static void remember(struct hidden_names *h, const char *s, size_t len)
+{
+	while (len > 0) {
+		const char *comma = memchr(s, ',', len);
+		size_t n = comma ? (size_t)(comma - s) : len, from = 0, to = n, i;
+
+		while (from < to && isspace((unsigned char)s[from]))
+			from++;
+		while (to > from && isspace((unsigned char)s[to - 1]))
+			to--;
+		for (i = from + 1; i < to && (isalnum((unsigned char)s[i]) || strchr("-_", s[i]));)
+			i++;
+		if (to > from + 1 && i == to && (s[from] == '.' || s[from] == '#')) {
+			buf_add(&h->names, s + from, to - from);
+			buf_addc(&h->names, ' ');
+		}
+		s += comma ? n + 1 : n;
+		len -= comma ? n + 1 : n;
+	}
+}
+
+void hints_style(struct hidden_names *h, const char *css, size_t len)
+{
+	const char *end = css + len;
+
+	while (css < end) {
+		const char *open, *close;
+
+		while (css < end && isspace((unsigned char)*css))
+			css++;
+		if (end - css > 3 && memcmp(css, "/*", 2) == 0) {
+			close = memmem(css + 2, (size_t)(end - css - 2), "*/", 2);
+			css = close ? close + 2 : end;
+			continue;
+		}
+		open = memchr(css, '{', (size_t)(end - css));
+		if (!open)
+			return;
+		if (*css == '@') { /* for another medium: all of its rules are passed over */
+			int depth = 1;
+
+			for (css = open + 1; css < end && depth > 0; css++)
+				depth += *css == '{' ? 1 : *css == '}' ? -1 : 0;
+			continue;
+		}
+		close = memchr(open, '}', (size_t)(end - open));
+		close = close ? close : end;
+		if (marks_of_style(open + 1, (size_t)(close - open - 1)) & MARK_HIDDEN)
+			remember(h, css, (size_t)(open - css));
+		css = close + (close < end);
+	}
+}
+
+/* ---- all of an element */
+
+static bool is_note(const char *classes)
+{
+	static const char *const notes[] = {"note", "warning", "tip",     "admonition",
+					    "info", "caution", "callout", "important"};
+
+	for (size_t i = 0; classes && i < ARRAY_LEN(notes); i++)
+		if (strcasestr(classes, notes[i]))
+			return true;
+	return false;
+}
+
+unsigned hints_of(const struct hidden_names *h, enum tag tag, const char *name,
+		  const char *const *atts)
+{
+	const char *classes = hints_get(atts, "class"), *id = hints_get(atts, "id");
+	const char *role = hints_get(atts, "role"), *style = hints_get(atts, "style");
+	const char *hidden = hints_get(atts, "hidden"), *aria = hints_get(atts, "aria-hidden");
+	const char *prop = hints_get(atts, "itemprop");
+	bool lit = hints_get(atts, "bgcolor") || hints_get(atts, "background");
+	unsigned marks = lit ? MARK_LIT : 0;
+
+	if (strcmp(name, "nav") == 0 || strcmp(name, "footer") == 0)
+		marks |= MARK_NAV;
+	else if (strcmp(name, "aside") == 0)
+		marks |= MARK_ASIDE;
+	else if (strcmp(name, "dialog") == 0)
+		marks |= MARK_NOTICE;
+	else if (strcmp(name, "noscript") == 0)
+		marks |= MARK_NOSCRIPT;
+	if (classes)
+		marks |= marks_of_classes(h, classes);
+	if (id) {
+		marks |= marks_of_words(id, strlen(id));
+		if (h->names.len > 0 && id[0] && is_hidden_name(h, '#', id, strlen(id)))
+			marks |= MARK_HIDDEN;
+	}
+	for (size_t i = 0; role && i < ARRAY_LEN(roles); i++)
+		marks |= strcmp(role, roles[i].role) == 0 ? roles[i].mark : 0;
+	if (style)
+		marks |= marks_of_style(style, strlen(style));
+	if (hidden && strcmp(hidden, "until-found") != 0)
+		marks |= MARK_HIDDEN;
+	if (aria && strcmp(aria, "true") == 0)
+		marks |= MARK_UNSAID;
+	if (prop && strcmp(prop, "articleBody") == 0)
+		marks |= MARK_BODY;
+	/* A class of what holds a page says what is in it somewhere ("has-sidebar"). */
+	if (tag == TAG_MAIN || tag == TAG_ARTICLE || is_note(classes) || (marks & MARK_BODY))
+		marks &= ~(unsigned)(MARK_NAV | MARK_ASIDE | MARK_COMMENTS | MARK_NOTICE);
+	if (tag == TAG_PRE || tag == TAG_CODE || tag == TAG_TABLE)
+		marks &= ~(unsigned)MARK_LINENO;
+	return marks;
+}
+
+size_t hints_language(const char *classes, const char **language)
+{
+	static const char *const before[] = {"language-", "lang-", "highlight-source-",
+					     "brush:", "highlight-"};
+
+	for (const char *s = classes; s && *s;) {
+		size_t len = strcspn(s, " \t\r\n");
+
+		for (size_t i = 0; i < ARRAY_LEN(before); i++) {
+			size_t n = strlen(before[i]), k = n;
+
+			if (strncasecmp(s, before[i], n) != 0)
+				continue;
+			while (s[k] == ' ')
+				k++;
+			*language = s + k;
+			for (n = 0; isalnum((unsigned char)(*language)[n]) ||
+				    ((*language)[n] && strchr("+#-_.", (*language)[n]));)
+				n++;
+			if (n > 0 && n <= 20)
+				return n;
+		}
+		s += len + (s[len] != 0);
+	}
+	return 0;
+}

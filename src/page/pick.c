@@ -1,0 +1,236 @@
+/* The main text, in three loops over the array; see pick.h.
+ *
+ * First the letters are counted below each node, those of links apart. Then what calls itself
+ * navigation, aside, notice or comments is left out, a kind at a time, unless the page would
+ * lose half of its text by that and not much be left: a forum is made of comments. Then the
+ * way leads down from the page to the main element, to the article, and on into whatever child
+ * has four fifths of the text; beside the way stay the page's heading and what reads like text
+ * (few links, a few sentences). Every step is by shares of what the page has, none by its
+ * looks, so that a page without any of these words comes out whole. */
+#include "page/pick.h"
+
+#include <ava.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/util.h"
+#include "page/tree.h"
+
+#define ENOUGH 500 /* letters that are a text of their own, whatever else goes */
+#define LITTLE 80  /* letters that are worth keeping beside the main text */
+#define TITLE  400 /* letters of a header that a title may stand in */
+
+struct count {
+	uint32_t plain, linked; /* characters but blanks, outside of links and in them */
+};
+
+static uint32_t letters(const char *s, size_t len)
+{
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < len; i++)
+		n += (unsigned char)s[i] > ' ' && ((unsigned char)s[i] & 0xc0) != 0x80;
+	return n;
+}
+
+static uint32_t all_of(const struct count *c)
+{
+	return c->plain + c->linked;
+}
+
+/* Counts of what is not left out, for each node with all that is below it. */
+static void count_all(struct tree *t, struct count *counts)
+{
+	memset(counts, 0, t->n * sizeof(*counts));
+	for (size_t i = 0; i < t->n; i++) {
+		struct node *n = &t->nodes[i];
+
+		if (n->marks & MARK_LEFT_OUT) {
+			i = n->end - 1;
+			continue;
+		}
+		n->marks &= (uint16_t)~MARK_LINKED;
+		if (n->tag == TAG_A || (t->nodes[n->parent].marks & MARK_LINKED))
+			n->marks |= MARK_LINKED;
+		if (n->tag == TAG_TEXT && (n->marks & MARK_LINKED))
+			counts[i].linked = letters(node_text(t, n), n->len);
+		else if (n->tag == TAG_TEXT)
+			counts[i].plain = letters(node_text(t, n), n->len);
+	}
+	for (size_t i = t->n; i-- > 1;) {
+		struct count *up = &counts[t->nodes[i].parent];
+
+		up->plain += counts[i].plain;
+		up->linked += counts[i].linked;
+	}
+}
+
+/* Leave out what has the mark, if a page stays. */
+static void leave_kind(struct tree *t, struct count *counts, unsigned mark)
+{
+	struct count gone = {0}, left;
+
+	for (size_t i = 1; i < t->n; i++) {
+		if (t->nodes[i].marks & (mark | MARK_LEFT_OUT)) {
+			gone.plain += counts[i].plain;
+			gone.linked += counts[i].linked;
+			i = t->nodes[i].end - 1;
+		}
+	}
+	left.plain = counts[0].plain - gone.plain;
+	left.linked = counts[0].linked - gone.linked;
+	if (all_of(&gone) == 0 || (left.plain < ENOUGH && all_of(&left) < all_of(&counts[0]) / 2))
+		return;
+	for (size_t i = 1; i < t->n; i++) {
+		if (t->nodes[i].marks & mark)
+			t->nodes[i].marks |= MARK_LEFT_OUT;
+		if (t->nodes[i].marks & MARK_LEFT_OUT)
+			i = t->nodes[i].end - 1;
+	}
+	count_all(t, counts);
+}
+
+/* The node of that kind below `root` with the most text; 0: none. */
+static uint32_t largest(const struct tree *t, const struct count *counts, uint32_t root,
+			enum tag tag, unsigned mark)
+{
+	uint32_t best = 0;
+
+	for (uint32_t i = root + 1; i < t->nodes[root].end; i++) {
+		const struct node *n = &t->nodes[i];
+
+		if (n->marks & MARK_LEFT_OUT) {
+			i = n->end - 1;
+		} else if ((tag && n->tag == tag) || (n->marks & mark)) {
+			if (best == 0 || counts[i].plain > counts[best].plain)
+				best = i;
+			i = n->end - 1;
+		}
+	}
+	return best;
+}
+
+static bool has_share(const struct count *counts, uint32_t i, uint32_t of, unsigned percent)
+{
+	return i != 0 && (uint64_t)counts[i].plain * 100 >= (uint64_t)counts[of].plain * percent &&
+	       counts[i].plain > 0;
+}
+
+static bool has_heading(const struct tree *t, uint32_t i, enum tag least)
+{
+	for (uint32_t k = i; k < t->nodes[i].end; k++)
+		if (t->nodes[k].tag >= TAG_H1 && t->nodes[k].tag <= least)
+			return true;
+	return false;
+}
+
+static bool reads_like_text(const struct tree *t, const struct count *counts, uint32_t i)
+{
+	return counts[i].plain >= LITTLE && counts[i].linked * 3 <= counts[i].plain;
+}
+
+/* Sentences that stand in the element itself, with the links and words in bold among them. */
+static bool is_paragraph(const struct tree *t, const struct count *counts, uint32_t up)
+{
+	uint32_t own = 0;
+
+	for (uint32_t i = up + 1; i < t->nodes[up].end; i = t->nodes[i].end)
+		own += t->nodes[i].tag == TAG_TEXT ? counts[i].plain : 0;
+	return own >= LITTLE;
+}
+
+/* Of the children of `up` all but `kept` are left out; `generous`: what reads like text, and
+ * headings, stay as well. */
+static void leave_others(struct tree *t, const struct count *counts, uint32_t up, uint32_t kept,
+			 bool generous)
+{
+	bool inlines = generous && is_paragraph(t, counts, up);
+
+	for (uint32_t i = up + 1; i < t->nodes[up].end; i = t->nodes[i].end) {
+		enum tag tag = t->nodes[i].tag;
+		bool title = all_of(&counts[i]) <= TITLE &&
+			     has_heading(t, i, generous ? TAG_H2 : TAG_H1);
+
+		if (i <= kept && kept < t->nodes[i].end)
+			continue;
+		if (inlines && !tag_is_block(tag) && tag != TAG_TD && tag != TAG_TH)
+			continue;
+		if (!title && !(generous && reads_like_text(t, counts, i)))
+			t->nodes[i].marks |= MARK_LEFT_OUT;
+	}
+}
+
+/* From `up` straight down to `to`, which stands below it. */
+static void go_to(struct tree *t, const struct count *counts, uint32_t up, uint32_t to)
+{
+	while (up != to) {
+		uint32_t i = up + 1;
+
+		leave_others(t, counts, up, to, false);
+		while (t->nodes[i].end <= to)
+			i = t->nodes[i].end;
+		t->nodes[i].marks |= t->nodes[i].tag == TAG_TABLE ? MARK_LAYOUT : 0;
+		up = i;
+	}
+}
+
+/* The child that has four fifths of what the page has; 0: none. */
+static uint32_t dominant(const struct tree *t, const struct count *counts, uint32_t up,
+			 uint32_t all)
+{
+	for (uint32_t i = up + 1; i < t->nodes[up].end; i = t->nodes[i].end)
+		if (!(t->nodes[i].marks & MARK_LEFT_OUT) && has_share(counts, i, all, 80))
+			return i;
+	return 0;
+}
+
+static bool may_hold(enum tag tag)
+{
+	return tag == TAG_BLOCK || tag == TAG_INLINE || tag == TAG_ARTICLE || tag == TAG_MAIN ||
+	       tag == TAG_TABLE || tag == TAG_ROWS || tag == TAG_TR || tag == TAG_TD;
+}
+
+static void choose(struct tree *t, const struct count *counts)
+{
+	uint32_t at = 0, to = largest(t, counts, 0, TAG_MAIN, 0), down, start;
+
+	if (has_share(counts, to, 0, 30)) {
+		go_to(t, counts, at, to);
+		at = to;
+	}
+	to = largest(t, counts, at, TAG_TEXT, MARK_BODY);
+	if (!has_share(counts, to, at, 40)) {
+		to = largest(t, counts, at, TAG_ARTICLE, 0);
+		to = has_share(counts, to, at, 60) ? to : 0;
+	}
+	if (to != 0 && has_share(counts, to, 0, 25)) {
+		go_to(t, counts, at, to);
+		at = to;
+	}
+	/* Of a page that has little text in sentences, such as a list of links, all is wanted. */
+	start = at;
+	if (counts[at].plain < ENOUGH || counts[at].linked > counts[at].plain)
+		return;
+	while ((down = dominant(t, counts, at, start)) != 0 && may_hold(t->nodes[down].tag)) {
+		leave_others(t, counts, at, down, true);
+		t->nodes[down].marks |= t->nodes[down].tag == TAG_TABLE ? MARK_LAYOUT : 0;
+		at = down;
+	}
+}
+
+int pick_main(struct tree *t)
+{
+	static const unsigned kinds[] = {MARK_NOSCRIPT, MARK_UNSAID, MARK_NOTICE,
+					 MARK_NAV,      MARK_ASIDE,  MARK_COMMENTS};
+	struct count *counts = malloc(t->n * sizeof(*counts));
+
+	if (!counts)
+		return AVA_ENOMEM;
+	count_all(t, counts);
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+		leave_kind(t, counts, kinds[i]);
+	if (counts[0].plain > 0)
+		choose(t, counts);
+	free(counts);
+	return 0;
+}

@@ -1,0 +1,522 @@
+/* libxml2's HTML parser calls, and what it says becomes an array; see tree.h.
+ *
+ * Happy path: for each start tag a node (or none: what is hidden, scripts, controls of forms),
+ * for each text a node, and at each end tag the end of its node. What the head says of the page
+ * is picked up on the way. libxml2 builds no tree of its own, so that memory is the array, the
+ * texts and its table of names, and each of these has a bound here.
+ *
+ * A page that passes a bound (elements, depth) ends there: what came before is kept, and
+ * tree.cut says why. The time that a page may take is not counted here: the program has a
+ * limit of processor time (page/main.c). The parser opens no file and no connection, and HTML
+ * has no entities that a page defines. */
+#include "page/tree.h"
+
+#include <ava.h>
+#include <libxml/HTMLparser.h>
+#include <libxml/parserInternals.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/util.h"
+#include "page/hints.h"
+
+#define NODES_MAX  500000
+#define NESTED_MAX 2000    /* elements in each other, as they stand in the page */
+#define NAMES_MAX  8388608 /* bytes of libxml2's table of names */
+#define VALUE_MAX  4000    /* of a link or an image's text */
+#define SCRIPT_MAX 65536   /* of a script or style that is looked into */
+#define NONE       UINT32_MAX
+
+/* In the order of the alphabet. What is not here is shown as if it were not there. */
+static const struct element {
+	const char *name;
+	enum tag tag;
+} elements[] = {
+	{"a", TAG_A},
+	{"address", TAG_BLOCK},
+	{"annotation", TAG_DROPPED},
+	{"applet", TAG_DROPPED},
+	{"area", TAG_DROPPED},
+	{"article", TAG_ARTICLE},
+	{"aside", TAG_BLOCK},
+	{"audio", TAG_DROPPED},
+	{"b", TAG_STRONG},
+	{"blockquote", TAG_QUOTE},
+	{"br", TAG_BR},
+	{"button", TAG_DROPPED},
+	{"canvas", TAG_DROPPED},
+	{"caption", TAG_CAPTION},
+	{"center", TAG_BLOCK},
+	{"code", TAG_CODE},
+	{"datalist", TAG_DROPPED},
+	{"dd", TAG_DD},
+	{"del", TAG_DEL},
+	{"details", TAG_BLOCK},
+	{"dialog", TAG_BLOCK},
+	{"dir", TAG_UL},
+	{"div", TAG_BLOCK},
+	{"dl", TAG_BLOCK},
+	{"dt", TAG_DT},
+	{"em", TAG_EM},
+	{"embed", TAG_DROPPED},
+	{"fieldset", TAG_BLOCK},
+	{"figcaption", TAG_BLOCK},
+	{"figure", TAG_BLOCK},
+	{"footer", TAG_BLOCK},
+	{"form", TAG_BLOCK},
+	{"frame", TAG_DROPPED},
+	{"h1", TAG_H1},
+	{"h2", TAG_H2},
+	{"h3", TAG_H3},
+	{"h4", TAG_H4},
+	{"h5", TAG_H5},
+	{"h6", TAG_H6},
+	{"header", TAG_BLOCK},
+	{"hgroup", TAG_BLOCK},
+	{"hr", TAG_HR},
+	{"i", TAG_EM},
+	{"iframe", TAG_DROPPED},
+	{"img", TAG_IMG},
+	{"input", TAG_DROPPED},
+	{"kbd", TAG_CODE},
+	{"legend", TAG_BLOCK},
+	{"li", TAG_LI},
+	{"listing", TAG_PRE},
+	{"main", TAG_MAIN},
+	{"map", TAG_DROPPED},
+	{"menu", TAG_UL},
+	{"nav", TAG_BLOCK},
+	{"noscript", TAG_BLOCK},
+	{"object", TAG_DROPPED},
+	{"ol", TAG_OL},
+	{"optgroup", TAG_DROPPED},
+	{"option", TAG_DROPPED},
+	{"p", TAG_P},
+	{"picture", TAG_INLINE},
+	{"plaintext", TAG_PRE},
+	{"pre", TAG_PRE},
+	{"progress", TAG_DROPPED},
+	{"s", TAG_DEL},
+	{"samp", TAG_CODE},
+	{"script", TAG_DROPPED},
+	{"section", TAG_BLOCK},
+	{"select", TAG_DROPPED},
+	{"strike", TAG_DEL},
+	{"strong", TAG_STRONG},
+	{"style", TAG_DROPPED},
+	{"summary", TAG_P},
+	{"sup", TAG_SUP},
+	{"svg", TAG_DROPPED},
+	{"table", TAG_TABLE},
+	{"tbody", TAG_ROWS},
+	{"td", TAG_TD},
+	{"template", TAG_DROPPED},
+	{"textarea", TAG_DROPPED},
+	{"tfoot", TAG_ROWS},
+	{"th", TAG_TH},
+	{"thead", TAG_ROWS},
+	{"title", TAG_DROPPED},
+	{"tr", TAG_TR},
+	{"tt", TAG_CODE},
+	{"ul", TAG_UL},
+	{"video", TAG_DROPPED},
+	{"xmp", TAG_PRE},
+};
+
+struct open {
+	const char *name; /* libxml2's, one pointer a name */
+	uint32_t node;    /* its own, or the one that it counts as */
+	bool own, skipped;
+};
+
+struct parse {
+	struct tree *t;
+	htmlParserCtxtPtr ctxt;
+	struct hidden_names hidden;
+	struct open *stack; /* NESTED_MAX + 1 */
+	size_t depth;       /* of the stack; [0] is the page */
+	size_t nodes_deep;
+	struct buf script; /* of the open script or style element that is looked into */
+	bool in_script, in_title, failed;
+};
+
+static int compare_element(const void *key, const void *row)
+{
+	return strcmp(key, ((const struct element *)row)->name);
+}
+
+static enum tag tag_of(const char *name, const struct node *parent)
+{
+	const struct element *e =
+		bsearch(name, elements, ARRAY_LEN(elements), sizeof(elements[0]), compare_element);
+	bool titled = (parent->tag >= TAG_H1 && parent->tag <= TAG_H6) || parent->tag == TAG_DT;
+
+	/* The question of a list of questions is often a button. */
+	if (e && e->tag == TAG_DROPPED && titled && strcmp(name, "button") == 0)
+		return TAG_INLINE;
+	return e ? e->tag : TAG_INLINE;
+}
+
+static void stop(struct parse *p, const char *why)
+{
+	if (why && !p->t->cut)
+		p->t->cut = why;
+	p->failed = p->failed || !why;
+	xmlStopParser(p->ctxt);
+}
+
+static struct node *add_node(struct parse *p, enum tag tag, uint32_t parent)
+{
+	struct tree *t = p->t;
+
+	if (t->n >= NODES_MAX) {
+		stop(p, "it has more than 500,000 elements and texts");
+		return NULL;
+	}
+	if (!ARRAY_ROOM(t->nodes, t->cap, t->n + 1)) {
+		stop(p, NULL);
+		return NULL;
+	}
+	t->nodes[t->n] = (struct node){.tag = (uint8_t)tag, .parent = parent};
+	t->nodes[t->n].end = (uint32_t)t->n + 1;
+	return &t->nodes[t->n++];
+}
+
+static void set_value(struct parse *p, struct node *n, const char *value, size_t len)
+{
+	if (!value || len > VALUE_MAX)
+		return;
+	n->at = (uint32_t)p->t->text.len;
+	n->len = (uint32_t)len;
+	if (buf_add(&p->t->text, value, len) != 0)
+		stop(p, p->t->text.error == AVA_ENOMEM ? NULL : "its text is too long");
+}
+
+/* ---- what the head says */
+
+static void keep_first(struct buf *to, const char *value)
+{
+	if (value && to->len == 0 && strlen(value) < to->max)
+		buf_adds(to, value);
+}
+
+static void take_meta(struct tree *t, const char *const *atts)
+{
+	static const char *const dates[] = {"article:published_time",
+					    "datePublished",
+					    "date",
+					    "pubdate",
+					    "publishdate",
+					    "dc.date",
+					    "dcterms.created",
+					    "citation_publication_date"};
+	const char *name = hints_get(atts, "property"), *content = hints_get(atts, "content");
+
+	name = name ? name : hints_get(atts, "name");
+	name = name ? name : hints_get(atts, "itemprop");
+	if (name && strcmp(name, "og:title") == 0)
+		keep_first(&t->og_title, content);
+	for (size_t i = 0; name && i < ARRAY_LEN(dates); i++)
+		if (strcasecmp(name, dates[i]) == 0)
+			keep_first(&t->dates[0], content);
+	name = hints_get(atts, "http-equiv");
+	if (name && strcasecmp(name, "content-language") == 0)
+		keep_first(&t->lang, content);
+}
+
+/* Of structured data only the date is wanted: the first value of that name. */
+static void take_json_date(struct parse *p)
+{
+	const char *s = p->script.data ? strstr(p->script.data, "\"datePublished\"") : NULL;
+	const char *end;
+
+	if (!s)
+		return;
+	s += strlen("\"datePublished\"");
+	s += strspn(s, " \t\r\n");
+	if (*s++ != ':')
+		return;
+	s += strspn(s, " \t\r\n");
+	if (*s++ != '"')
+		return;
+	end = strchr(s, '"');
+	if (end && p->t->dates[1].len == 0)
+		buf_add(&p->t->dates[1], s, MIN((size_t)(end - s), (size_t)40));
+}
+
+static void take_said(struct parse *p, const char *name, const char *const *atts)
+{
+	const char *type = hints_get(atts, "type"), *prop = hints_get(atts, "itemprop");
+
+	if (strcmp(name, "meta") == 0) {
+		take_meta(p->t, atts);
+	} else if (strcmp(name, "base") == 0) {
+		keep_first(&p->t->base, hints_get(atts, "href"));
+	} else if (strcmp(name, "html") == 0) {
+		keep_first(&p->t->lang, hints_get(atts, "lang"));
+		keep_first(&p->t->lang, hints_get(atts, "xml:lang"));
+	} else if (strcmp(name, "time") == 0) {
+		bool published =
+			(prop && strcmp(prop, "datePublished") == 0) || hints_get(atts, "pubdate");
+
+		keep_first(&p->t->dates[published ? 0 : 2], hints_get(atts, "datetime"));
+	} else if (strcmp(name, "style") == 0 || (strcmp(name, "script") == 0 && type &&
+						  strcmp(type, "application/ld+json") == 0)) {
+		p->in_script = true;
+		buf_reset(&p->script);
+	} else if (strcmp(name, "title") == 0) {
+		p->in_title = p->t->title.len == 0;
+	}
+}
+
+/* ---- what libxml2 says */
+
+static unsigned span_of(const char *const *atts, const char *name, long most)
+{
+	const char *s = hints_get(atts, name);
+	long n = s ? strtol(s, NULL, 10) : 1;
+
+	return (unsigned)(n < 1 ? 1 : n > most ? most : n);
+}
+
+/* The one thing of its attributes that is shown, and the numbers. */
+static void take_value(struct parse *p, struct node *n, const char *const *atts)
+{
+	const char *value = NULL, *language, *classes = hints_get(atts, "class");
+	size_t len = 0;
+
+	switch (n->tag) {
+	case TAG_A:
+		value = hints_get(atts, "href");
+		break;
+	case TAG_IMG:
+		value = hints_get(atts, "alt");
+		break;
+	case TAG_OL:
+		n->number = (uint16_t)span_of(atts, "start", 9999);
+		break;
+	case TAG_TD:
+	case TAG_TH:
+		n->number = (uint16_t)span_of(atts, "colspan", 50);
+		n->number2 = (uint16_t)span_of(atts, "rowspan", 1000);
+		break;
+	case TAG_PRE:
+	case TAG_CODE:
+	case TAG_BLOCK:
+		/* Of a block around code only where it says that this is what it is. */
+		if (classes && (n->tag != TAG_BLOCK || strstr(classes, "highlight-")))
+			len = hints_language(classes, &language);
+		if (len > 0)
+			set_value(p, n, language, len);
+		else if (n->tag != TAG_BLOCK)
+			value = hints_get(atts, "data-lang");
+		break;
+	default:
+		break;
+	}
+	if (value)
+		set_value(p, n, value, strlen(value));
+}
+
+/* The outermost elements are the page itself, whatever they say of themselves. */
+static bool is_page(const char *name)
+{
+	return strcmp(name, "html") == 0 || strcmp(name, "body") == 0 || strcmp(name, "head") == 0;
+}
+
+static void on_start(void *ctx, const xmlChar *xname, const xmlChar **xatts)
+{
+	struct parse *p = ctx;
+	const char *name = (const char *)xname;
+	const char *const *atts = (const char *const *)xatts;
+	struct open *up = &p->stack[p->depth - 1], *me;
+	unsigned lit, marks;
+	struct node *n;
+	enum tag tag;
+
+	if (p->depth > NESTED_MAX) {
+		stop(p, "its elements are nested more than 2,000 deep");
+		return;
+	}
+	me = &p->stack[p->depth++];
+	*me = (struct open){.name = name, .node = up->node, .skipped = up->skipped};
+	if (up->skipped)
+		return;
+	take_said(p, name, atts);
+	if (is_page(name))
+		return;
+	tag = tag_of(name, &p->t->nodes[up->node]);
+	marks = tag == TAG_DROPPED ? 0 : hints_of(&p->hidden, tag, name, atts);
+	if (tag == TAG_DROPPED || (marks & (MARK_HIDDEN | MARK_LINENO))) {
+		me->skipped = true;
+		return;
+	}
+	if (hints_get(atts, "role") && strcmp(hints_get(atts, "role"), "main") == 0)
+		tag = TAG_MAIN;
+	if (p->nodes_deep >= TREE_DEPTH_MAX)
+		return;
+	lit = p->t->nodes[up->node].marks & MARK_LIT;
+	n = add_node(p, tag, up->node);
+	if (!n)
+		return;
+	me->node = (uint32_t)(n - p->t->nodes);
+	me->own = true;
+	p->nodes_deep++;
+	if ((marks & MARK_PALE) && !((marks | lit) & MARK_LIT))
+		marks |= MARK_UNSAID;
+	n->marks = (uint16_t)(marks | lit);
+	take_value(p, n, atts);
+}
+
+static void close_open(struct parse *p)
+{
+	struct open *me = &p->stack[--p->depth];
+
+	if (me->own) {
+		p->t->nodes[me->node].end = (uint32_t)p->t->n;
+		p->nodes_deep--;
+	}
+}
+
+static void on_end(void *ctx, const xmlChar *xname)
+{
+	struct parse *p = ctx;
+	const char *name = (const char *)xname;
+	size_t at = p->depth;
+
+	while (at > 1 && strcmp(p->stack[at - 1].name, name) != 0)
+		at--;
+	if (at <= 1)
+		return;
+	while (p->depth >= at)
+		close_open(p);
+	p->in_title = false;
+	if (p->in_script && strcmp(name, "style") == 0)
+		hints_style(&p->hidden, p->script.data ? p->script.data : "", p->script.len);
+	else if (p->in_script)
+		take_json_date(p);
+	p->in_script = false;
+}
+
+static bool is_blank(const char *s, size_t len)
+{
+	while (len > 0 && strchr(" \t\r\n\f", s[len - 1]) && s[len - 1])
+		len--;
+	return len == 0;
+}
+
+static void on_text(void *ctx, const xmlChar *xs, int xlen)
+{
+	struct parse *p = ctx;
+	struct tree *t = p->t;
+	const char *s = (const char *)xs;
+	size_t len = (size_t)xlen;
+	const struct open *up = &p->stack[p->depth - 1];
+	struct node *last = t->n > 0 ? &t->nodes[t->n - 1] : NULL;
+	enum tag tag = t->nodes[up->node].tag;
+
+	if (p->in_script)
+		buf_add(&p->script, s, len);
+	else if (p->in_title)
+		buf_add(&t->title, s, MIN(len, t->title.max - t->title.len));
+	if (up->skipped || len == 0 || p->failed)
+		return;
+	if ((tag == TAG_UL || tag == TAG_OL || tag == TAG_TABLE || tag == TAG_ROWS ||
+	     tag == TAG_TR) &&
+	    is_blank(s, len))
+		return;
+	if (last->tag != TAG_TEXT || last->parent != up->node ||
+	    last->at + last->len != t->text.len) {
+		last = add_node(p, TAG_TEXT, up->node);
+		if (!last)
+			return;
+		last->at = (uint32_t)t->text.len;
+	}
+	last->len += (uint32_t)len;
+	if (buf_add(&t->text, s, len) != 0) {
+		last->len -= (uint32_t)len;
+		stop(p, t->text.error == AVA_ENOMEM ? NULL : "its text is too long");
+	}
+}
+
+/* ---- */
+
+void tree_fini(struct tree *t)
+{
+	free(t->nodes);
+	buf_fini(&t->text);
+	buf_fini(&t->title);
+	buf_fini(&t->og_title);
+	buf_fini(&t->lang);
+	buf_fini(&t->base);
+	for (size_t i = 0; i < ARRAY_LEN(t->dates); i++)
+		buf_fini(&t->dates[i]);
+	t->nodes = NULL;
+	t->n = t->cap = 0;
+}
+
+static void tree_init(struct tree *t, size_t len)
+{
+	*t = (struct tree){.nodes = NULL};
+	buf_init(&t->text, len + 4096);
+	buf_init(&t->title, 2000);
+	buf_init(&t->og_title, 2000);
+	buf_init(&t->lang, 100);
+	buf_init(&t->base, 2000);
+	for (size_t i = 0; i < ARRAY_LEN(t->dates); i++)
+		buf_init(&t->dates[i], 100);
+}
+
+static bool run_parser(struct parse *p, const char *html, size_t len)
+{
+	htmlSAXHandler sax = {.startElement = on_start,
+			      .endElement = on_end,
+			      .characters = on_text,
+			      .ignorableWhitespace = on_text,
+			      .cdataBlock = on_text};
+
+	p->ctxt = htmlCreateMemoryParserCtxt(html, (int)len);
+	if (!p->ctxt)
+		return false;
+	*p->ctxt->sax = sax;
+	p->ctxt->userData = p;
+	htmlCtxtUseOptions(p->ctxt, HTML_PARSE_RECOVER | HTML_PARSE_NOERROR | HTML_PARSE_NOWARNING |
+					    HTML_PARSE_NONET | HTML_PARSE_IGNORE_ENC |
+					    HTML_PARSE_NODEFDTD);
+	xmlSwitchEncoding(p->ctxt, XML_CHAR_ENCODING_UTF8);
+	xmlDictSetLimit(p->ctxt->dict, NAMES_MAX);
+	htmlParseDocument(p->ctxt);
+	if (p->ctxt->errNo == XML_ERR_NO_MEMORY && !p->t->cut)
+		p->t->cut = "it has too many names";
+	htmlFreeParserCtxt(p->ctxt);
+	return !p->failed;
+}
+
+int tree_parse(struct tree *t, const char *html, size_t len, struct ava_error *err)
+{
+	struct parse p = {.t = t};
+	bool ok;
+
+	tree_init(t, len);
+	hints_init(&p.hidden);
+	buf_init(&p.script, SCRIPT_MAX);
+	p.stack = calloc(NESTED_MAX + 1, sizeof(*p.stack));
+	ok = p.stack != NULL;
+	if (ok) {
+		p.depth = 1;
+		p.stack[0].name = "";
+		ok = add_node(&p, TAG_BLOCK, 0) != NULL && (len == 0 || run_parser(&p, html, len));
+	}
+	while (ok && p.depth > 1)
+		close_open(&p);
+	if (ok)
+		t->nodes[0].end = (uint32_t)t->n;
+	free(p.stack);
+	buf_fini(&p.script);
+	hints_fini(&p.hidden);
+	if (ok)
+		return 0;
+	tree_fini(t);
+	return err_set(err, AVA_ENOMEM, "there is not enough memory to read it");
+}
