@@ -14,6 +14,7 @@
 
 #include "base/buf.h"
 #include "base/util.h"
+#include "codec/utf8.h"
 #include "page/clean.h"
 #include "page/out.h"
 #include "page/tree.h"
@@ -30,7 +31,7 @@
 struct table {
 	uint32_t node; /* 0: none */
 	size_t columns, rows, column;
-	bool in_row, in_cell;
+	bool in_row;
 	struct {
 		unsigned rows; /* still to come */
 		char text[REPEAT_MAX + 1];
@@ -41,6 +42,7 @@ struct table {
 struct open_node {
 	uint32_t node;
 	uint32_t items; /* of a list */
+	size_t written; /* of a list: where its last item ends in the output */
 	uint8_t signs;  /* what it opened */
 };
 enum { SIGN_LEVEL = 1, SIGN_SPAN = 2, SIGN_INLINE = 4, SIGN_WIDE = 8 };
@@ -227,6 +229,16 @@ static void write_image(struct walk *w, uint32_t i)
 
 /* ---- tables */
 
+/* Cells in rows, and rows in tables: what else there may be is a page in the form of a table. */
+static bool is_in_place(const struct walk *w, const struct node *n)
+{
+	enum tag up = node_at(w, n->parent)->tag;
+
+	if (n->tag == TAG_TD || n->tag == TAG_TH)
+		return up == TAG_TR;
+	return n->tag != TAG_TR || up == TAG_TABLE || up == TAG_ROWS;
+}
+
 /* Rows of short cells; *columns: of the widest row. */
 static bool is_data(const struct walk *w, uint32_t i, size_t *columns)
 {
@@ -246,6 +258,8 @@ static bool is_data(const struct walk *w, uint32_t i, size_t *columns)
 		}
 		if (n->tag == TAG_TABLE || n->tag == TAG_PRE ||
 		    (n->tag >= TAG_H1 && n->tag <= TAG_H6))
+			return false;
+		if (!is_in_place(w, n))
 			return false;
 		rows += n->tag == TAG_TR;
 		row = n->tag == TAG_TR ? 0 : row;
@@ -325,22 +339,22 @@ static void close_row(struct walk *w)
 		buf_adds(w->out.to, " --- |");
 }
 
-/* False: it has no place, and is left out. */
-static bool open_cell(struct walk *w)
+/* Is there a column for the next cell? */
+static bool has_place(struct walk *w)
+{
+	if (w->table.in_row)
+		fill_over(w);
+	return w->table.in_row && w->table.column < w->table.columns;
+}
+
+static void open_cell(struct walk *w)
 {
 	struct table *b = &w->table;
 
-	if (!b->in_row)
-		return false;
-	fill_over(w);
-	if (b->column >= b->columns)
-		return false;
 	out_sign(&w->out, " ");
 	w->out.before = ' ';
 	w->out.space = false;
 	b->cell_at = w->out.to->len;
-	b->in_cell = true;
-	return true;
 }
 
 static void close_cell(struct walk *w, const struct node *n)
@@ -362,39 +376,44 @@ static void close_cell(struct walk *w, const struct node *n)
 	}
 	for (size_t i = 0; i < n->number && b->column < b->columns; i++)
 		write_bar(w);
-	b->in_cell = false;
 }
 
 /* ---- elements */
 
 static void open_item(struct walk *w, struct open_node *me)
 {
-	char sign[8] = "- ", rest[8] = "        ";
+	char sign[12] = "- ", rest[12] = "           ";
 	struct open_node *list = me;
+	enum tag tag = TAG_BLOCK;
 	bool inside;
 
-	while (list > w->stack && node_at(w, list->node)->tag != TAG_UL &&
-	       node_at(w, list->node)->tag != TAG_OL)
-		list--;
-	inside = node_at(w, list->node)->tag == TAG_UL || node_at(w, list->node)->tag == TAG_OL;
-	if (inside && node_at(w, list->node)->tag == TAG_OL)
+	/* Its list, unless another item stands between. */
+	while (list > w->stack && tag != TAG_UL && tag != TAG_OL && tag != TAG_LI)
+		tag = node_at(w, (--list)->node)->tag;
+	inside = tag == TAG_UL || tag == TAG_OL;
+	if (tag == TAG_OL)
 		snprintf(sign, sizeof(sign), "%u. ", node_at(w, list->node)->number + list->items);
 	rest[strlen(sign)] = 0;
-	out_break(&w->out, 1);
-	if (inside && list->items > 0 && w->out.inline_depth == 0)
+	/* Behind another item it begins the next line, behind a text of the list's own a new list.
+	 */
+	out_break(&w->out, inside && list->written != w->out.to->len ? 2 : 1);
+	if (inside && list->items > 0 && list->written == w->out.to->len &&
+	    w->out.inline_depth == 0)
 		w->out.breaks = 1;
 	list->items += inside;
 	out_push(&w->out, sign, rest);
 	me->signs |= SIGN_LEVEL;
 }
 
-static void open_list(struct walk *w)
+static void open_list(struct walk *w, const struct node *n, struct open_node *me)
 {
-	bool nested = false;
+	/* Behind a text only a list that begins with 1 is one without an empty line. */
+	bool nested = false, first = n->tag == TAG_UL || n->number == 1;
 
 	for (size_t i = 0; i + 1 < w->depth; i++)
 		nested = nested || node_at(w, w->stack[i].node)->tag == TAG_LI;
-	out_break(&w->out, nested ? 1 : 2);
+	out_break(&w->out, nested && first ? 1 : 2);
+	me->written = w->out.to->len;
 }
 
 static bool is_short(const struct walk *w, uint32_t i)
@@ -466,7 +485,7 @@ static void open_node(struct walk *w, uint32_t i)
 		break;
 	case TAG_UL:
 	case TAG_OL:
-		open_list(w);
+		open_list(w, n, me);
 		break;
 	case TAG_LI:
 		open_item(w, me);
@@ -480,7 +499,7 @@ static void open_node(struct walk *w, uint32_t i)
 		break;
 	case TAG_DD:
 		out_break(&w->out, 1);
-		out_push(&w->out, ": ", "  ");
+		out_push(&w->out, ": ", "");
 		me->signs |= SIGN_LEVEL;
 		break;
 	case TAG_TABLE:
@@ -497,10 +516,10 @@ static void open_node(struct walk *w, uint32_t i)
 		break;
 	case TAG_TD:
 	case TAG_TH:
-		if (!w->table.node)
+		if (w->table.node)
+			open_cell(w);
+		else
 			out_space(&w->out);
-		else if (open_cell(w))
-			me->signs |= SIGN_INLINE;
 		break;
 	case TAG_CAPTION:
 	case TAG_P:
@@ -539,6 +558,7 @@ static void close_node(struct walk *w)
 {
 	const struct open_node me = w->stack[--w->depth];
 	const struct node *n = node_at(w, me.node);
+	bool written = false;
 
 	if (n->tag == TAG_A) {
 		close_link(w, &me);
@@ -549,24 +569,24 @@ static void close_node(struct walk *w)
 		return;
 	}
 	if (n->tag == TAG_TD || n->tag == TAG_TH) {
-		if (w->table.node && (me.signs & SIGN_INLINE))
+		if (w->table.node)
 			close_cell(w, n);
-		else if (!w->table.node)
+		else
 			out_space(&w->out);
 		return;
 	}
 	if (me.signs & SIGN_INLINE)
 		w->out.inline_depth--;
 	if (me.signs & SIGN_LEVEL)
-		out_pop(&w->out);
+		written = out_pop(&w->out);
+	if (written && n->tag == TAG_LI && w->depth > 0)
+		w->stack[w->depth - 1].written = w->out.to->len;
 	if (me.signs & SIGN_SPAN)
 		out_close(&w->out, NULL);
 	if (n->tag == TAG_TABLE)
 		w->table.node = 0;
-	if (n->tag == TAG_UL || n->tag == TAG_OL)
-		open_list(w);
-	else if (n->tag == TAG_P || n->tag == TAG_QUOTE || n->tag == TAG_TABLE ||
-		 n->tag == TAG_CAPTION || (n->tag >= TAG_H1 && n->tag <= TAG_H6))
+	if (n->tag == TAG_P || n->tag == TAG_UL || n->tag == TAG_OL || n->tag == TAG_QUOTE ||
+	    n->tag == TAG_TABLE || n->tag == TAG_CAPTION || (n->tag >= TAG_H1 && n->tag <= TAG_H6))
 		out_break(&w->out, 2);
 	else if (tag_is_block(n->tag) && !(w->table.node && n->tag == TAG_ROWS))
 		out_break(&w->out, 1);
@@ -599,9 +619,25 @@ static bool write_node(struct walk *w, uint32_t i)
 		return false;
 	case TAG_A:
 		return is_anchor_sign(w, i);
+	case TAG_TD:
+	case TAG_TH:
+		return w->table.node && !has_place(w);
 	default:
 		return false;
 	}
+}
+
+/* Bytes of a character that found no room as a whole. */
+static void trim(struct buf *b)
+{
+	size_t at = b->len;
+	uint32_t c;
+
+	while (at > 0 && ((unsigned char)b->data[at - 1] & 0xc0) == 0x80)
+		at--;
+	if (at > 0 && (unsigned char)b->data[at - 1] >= 0xc0 &&
+	    utf8_decode(b->data + at - 1, b->len - at + 1, &c) == 0)
+		b->data[b->len = at - 1] = 0;
 }
 
 int markdown_render(struct markdown *m, struct buf *out, const struct tree *t, bool all)
@@ -632,6 +668,8 @@ int markdown_render(struct markdown *m, struct buf *out, const struct tree *t, b
 		buf_addc(out, '\n');
 	m->words = w->out.words;
 	m->full = out->failed && out->error == AVA_ETOOBIG;
+	if (m->full)
+		trim(out);
 	rv = out->failed && !m->full ? out->error : 0;
 	buf_fini(&w->scratch);
 	free(w);

@@ -143,9 +143,10 @@ void out_push(struct out *o, const char *first, const char *rest)
 	o->depth++;
 }
 
-void out_pop(struct out *o)
+bool out_pop(struct out *o)
 {
 	o->depth--;
+	return o->depth >= OUT_LEVELS || o->levels[o->depth].used;
 }
 
 void out_open(struct out *o, enum out_span kind)

@@ -14,7 +14,7 @@ struct buf;
 #define OUT_SPANS  16
 
 struct out_level {
-	char first[8], rest[8]; /* before its first line, and before the others */
+	char first[12], rest[12]; /* before its first line, and before the others */
 	bool used;
 };
 
@@ -51,7 +51,7 @@ void out_code(struct out *o, const char *s, size_t len, const char *language, si
 void out_code_span(struct out *o, const char *s, size_t len);
 
 void out_push(struct out *o, const char *first, const char *rest);
-void out_pop(struct out *o);
+bool out_pop(struct out *o); /* was anything written in it? */
 void out_open(struct out *o, enum out_span kind);
 /* `url` for a link, else NULL. False: it had no text, and nothing was written. */
 bool out_close(struct out *o, const char *url);
