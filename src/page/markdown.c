@@ -475,12 +475,7 @@ static void open_node(struct walk *w, uint32_t i)
 
 	*me = (struct open_node){.node = i};
 	switch ((enum tag)n->tag) {
-	case TAG_H1:
-	case TAG_H2:
-	case TAG_H3:
-	case TAG_H4:
-	case TAG_H5:
-	case TAG_H6:
+	case TAG_H1 ... TAG_H6:
 		open_heading(w, me, n->tag - TAG_H1 + 1u);
 		break;
 	case TAG_UL:

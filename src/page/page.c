@@ -122,7 +122,7 @@ static void take_heading(struct page *p, const struct tree *t)
 	struct buf words;
 
 	for (size_t i = 1; i < t->n && p->title.len == 0; i++) {
-		if (t->nodes[i].tag != TAG_H1 && t->nodes[i].tag != TAG_H2)
+		if (t->nodes[i].tag != TAG_H1 && t->nodes[i].tag != TAG_H1 + 1)
 			continue;
 		buf_init(&words, 2000);
 		for (size_t k = i + 1; k < t->nodes[i].end; k++)

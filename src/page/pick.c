@@ -149,7 +149,7 @@ static void leave_others(struct tree *t, const struct count *counts, uint32_t up
 	for (uint32_t i = up + 1; i < t->nodes[up].end; i = t->nodes[i].end) {
 		enum tag tag = t->nodes[i].tag;
 		bool title = all_of(&counts[i]) <= TITLE &&
-			     has_heading(t, i, generous ? TAG_H2 : TAG_H1);
+			     has_heading(t, i, generous ? TAG_H1 + 1 : TAG_H1);
 
 		if (i <= kept && kept < t->nodes[i].end)
 			continue;

@@ -19,7 +19,6 @@
 
 #include "base/error.h"
 #include "base/util.h"
-#include "page/hints.h"
 
 #define NODES_MAX  500000
 #define NESTED_MAX 2000    /* elements in each other, as they stand in the page */
@@ -27,102 +26,6 @@
 #define VALUE_MAX  4000    /* of a link or an image's text */
 #define SCRIPT_MAX 65536   /* of a script or style that is looked into */
 #define NONE       UINT32_MAX
-
-/* In the order of the alphabet. What is not here is shown as if it were not there. */
-static const struct element {
-	const char *name;
-	enum tag tag;
-} elements[] = {
-	{"a", TAG_A},
-	{"address", TAG_BLOCK},
-	{"annotation", TAG_DROPPED},
-	{"applet", TAG_DROPPED},
-	{"area", TAG_DROPPED},
-	{"article", TAG_ARTICLE},
-	{"aside", TAG_BLOCK},
-	{"audio", TAG_DROPPED},
-	{"b", TAG_STRONG},
-	{"blockquote", TAG_QUOTE},
-	{"br", TAG_BR},
-	{"button", TAG_DROPPED},
-	{"canvas", TAG_DROPPED},
-	{"caption", TAG_CAPTION},
-	{"center", TAG_BLOCK},
-	{"code", TAG_CODE},
-	{"datalist", TAG_DROPPED},
-	{"dd", TAG_DD},
-	{"del", TAG_DEL},
-	{"details", TAG_BLOCK},
-	{"dialog", TAG_BLOCK},
-	{"dir", TAG_UL},
-	{"div", TAG_BLOCK},
-	{"dl", TAG_BLOCK},
-	{"dt", TAG_DT},
-	{"em", TAG_EM},
-	{"embed", TAG_DROPPED},
-	{"fieldset", TAG_BLOCK},
-	{"figcaption", TAG_BLOCK},
-	{"figure", TAG_BLOCK},
-	{"footer", TAG_BLOCK},
-	{"form", TAG_BLOCK},
-	{"frame", TAG_DROPPED},
-	{"h1", TAG_H1},
-	{"h2", TAG_H2},
-	{"h3", TAG_H3},
-	{"h4", TAG_H4},
-	{"h5", TAG_H5},
-	{"h6", TAG_H6},
-	{"header", TAG_BLOCK},
-	{"hgroup", TAG_BLOCK},
-	{"hr", TAG_HR},
-	{"i", TAG_EM},
-	{"iframe", TAG_DROPPED},
-	{"img", TAG_IMG},
-	{"input", TAG_DROPPED},
-	{"kbd", TAG_CODE},
-	{"legend", TAG_BLOCK},
-	{"li", TAG_LI},
-	{"listing", TAG_PRE},
-	{"main", TAG_MAIN},
-	{"map", TAG_DROPPED},
-	{"menu", TAG_UL},
-	{"nav", TAG_BLOCK},
-	{"noscript", TAG_BLOCK},
-	{"object", TAG_DROPPED},
-	{"ol", TAG_OL},
-	{"optgroup", TAG_DROPPED},
-	{"option", TAG_DROPPED},
-	{"p", TAG_P},
-	{"picture", TAG_INLINE},
-	{"plaintext", TAG_PRE},
-	{"pre", TAG_PRE},
-	{"progress", TAG_DROPPED},
-	{"s", TAG_DEL},
-	{"samp", TAG_CODE},
-	{"script", TAG_DROPPED},
-	{"section", TAG_BLOCK},
-	{"select", TAG_DROPPED},
-	{"strike", TAG_DEL},
-	{"strong", TAG_STRONG},
-	{"style", TAG_DROPPED},
-	{"summary", TAG_P},
-	{"sup", TAG_SUP},
-	{"svg", TAG_DROPPED},
-	{"table", TAG_TABLE},
-	{"tbody", TAG_ROWS},
-	{"td", TAG_TD},
-	{"template", TAG_DROPPED},
-	{"textarea", TAG_DROPPED},
-	{"tfoot", TAG_ROWS},
-	{"th", TAG_TH},
-	{"thead", TAG_ROWS},
-	{"title", TAG_DROPPED},
-	{"tr", TAG_TR},
-	{"tt", TAG_CODE},
-	{"ul", TAG_UL},
-	{"video", TAG_DROPPED},
-	{"xmp", TAG_PRE},
-};
 
 struct open {
 	const char *name; /* libxml2's, one pointer a name */
@@ -141,21 +44,12 @@ struct parse {
 	bool in_script, in_title, failed;
 };
 
-static int compare_element(const void *key, const void *row)
-{
-	return strcmp(key, ((const struct element *)row)->name);
-}
-
 static enum tag tag_of(const char *name, const struct node *parent)
 {
-	const struct element *e =
-		bsearch(name, elements, ARRAY_LEN(elements), sizeof(elements[0]), compare_element);
 	bool titled = (parent->tag >= TAG_H1 && parent->tag <= TAG_H6) || parent->tag == TAG_DT;
 
 	/* The question of a list of questions is often a button. */
-	if (e && e->tag == TAG_DROPPED && titled && strcmp(name, "button") == 0)
-		return TAG_INLINE;
-	return e ? e->tag : TAG_INLINE;
+	return titled && strcmp(name, "button") == 0 ? TAG_INLINE : element_tag(name);
 }
 
 static void stop(struct parse *p, const char *why)
@@ -211,16 +105,16 @@ static void take_meta(struct tree *t, const char *const *atts)
 					    "dc.date",
 					    "dcterms.created",
 					    "citation_publication_date"};
-	const char *name = hints_get(atts, "property"), *content = hints_get(atts, "content");
+	const char *name = element_get(atts, "property"), *content = element_get(atts, "content");
 
-	name = name ? name : hints_get(atts, "name");
-	name = name ? name : hints_get(atts, "itemprop");
+	name = name ? name : element_get(atts, "name");
+	name = name ? name : element_get(atts, "itemprop");
 	if (name && strcmp(name, "og:title") == 0)
 		keep_first(&t->og_title, content);
 	for (size_t i = 0; name && i < ARRAY_LEN(dates); i++)
 		if (strcasecmp(name, dates[i]) == 0)
 			keep_first(&t->dates[0], content);
-	name = hints_get(atts, "http-equiv");
+	name = element_get(atts, "http-equiv");
 	if (name && strcasecmp(name, "content-language") == 0)
 		keep_first(&t->lang, content);
 }
@@ -247,20 +141,20 @@ static void take_json_date(struct parse *p)
 
 static void take_said(struct parse *p, const char *name, const char *const *atts)
 {
-	const char *type = hints_get(atts, "type"), *prop = hints_get(atts, "itemprop");
+	const char *type = element_get(atts, "type"), *prop = element_get(atts, "itemprop");
 
 	if (strcmp(name, "meta") == 0) {
 		take_meta(p->t, atts);
 	} else if (strcmp(name, "base") == 0) {
-		keep_first(&p->t->base, hints_get(atts, "href"));
+		keep_first(&p->t->base, element_get(atts, "href"));
 	} else if (strcmp(name, "html") == 0) {
-		keep_first(&p->t->lang, hints_get(atts, "lang"));
-		keep_first(&p->t->lang, hints_get(atts, "xml:lang"));
+		keep_first(&p->t->lang, element_get(atts, "lang"));
+		keep_first(&p->t->lang, element_get(atts, "xml:lang"));
 	} else if (strcmp(name, "time") == 0) {
-		bool published =
-			(prop && strcmp(prop, "datePublished") == 0) || hints_get(atts, "pubdate");
+		bool published = (prop && strcmp(prop, "datePublished") == 0) ||
+				 element_get(atts, "pubdate");
 
-		keep_first(&p->t->dates[published ? 0 : 2], hints_get(atts, "datetime"));
+		keep_first(&p->t->dates[published ? 0 : 2], element_get(atts, "datetime"));
 	} else if (strcmp(name, "style") == 0 || (strcmp(name, "script") == 0 && type &&
 						  strcmp(type, "application/ld+json") == 0)) {
 		p->in_script = true;
@@ -274,7 +168,7 @@ static void take_said(struct parse *p, const char *name, const char *const *atts
 
 static unsigned span_of(const char *const *atts, const char *name, long most)
 {
-	const char *s = hints_get(atts, name);
+	const char *s = element_get(atts, name);
 	long n = s ? strtol(s, NULL, 10) : 1;
 
 	return (unsigned)(n < 1 ? 1 : n > most ? most : n);
@@ -283,15 +177,15 @@ static unsigned span_of(const char *const *atts, const char *name, long most)
 /* The one thing of its attributes that is shown, and the numbers. */
 static void take_value(struct parse *p, struct node *n, const char *const *atts)
 {
-	const char *value = NULL, *language, *classes = hints_get(atts, "class");
+	const char *value = NULL, *language, *classes = element_get(atts, "class");
 	size_t len = 0;
 
 	switch (n->tag) {
 	case TAG_A:
-		value = hints_get(atts, "href");
+		value = element_get(atts, "href");
 		break;
 	case TAG_IMG:
-		value = hints_get(atts, "alt");
+		value = element_get(atts, "alt");
 		break;
 	case TAG_OL:
 		n->number = (uint16_t)span_of(atts, "start", 9999);
@@ -306,11 +200,11 @@ static void take_value(struct parse *p, struct node *n, const char *const *atts)
 	case TAG_BLOCK:
 		/* Of a block around code only where it says that this is what it is. */
 		if (classes && (n->tag != TAG_BLOCK || strstr(classes, "highlight-")))
-			len = hints_language(classes, &language);
+			len = element_language(classes, &language);
 		if (len > 0)
 			set_value(p, n, language, len);
 		else if (n->tag != TAG_BLOCK)
-			value = hints_get(atts, "data-lang");
+			value = element_get(atts, "data-lang");
 		break;
 	default:
 		break;
@@ -347,12 +241,12 @@ static void on_start(void *ctx, const xmlChar *xname, const xmlChar **xatts)
 	if (is_page(name))
 		return;
 	tag = tag_of(name, &p->t->nodes[up->node]);
-	marks = tag == TAG_DROPPED ? 0 : hints_of(&p->hidden, tag, name, atts);
+	marks = tag == TAG_DROPPED ? 0 : element_of(&p->hidden, tag, name, atts);
 	if (tag == TAG_DROPPED || (marks & (MARK_HIDDEN | MARK_LINENO))) {
 		me->skipped = true;
 		return;
 	}
-	if (hints_get(atts, "role") && strcmp(hints_get(atts, "role"), "main") == 0)
+	if (element_get(atts, "role") && strcmp(element_get(atts, "role"), "main") == 0)
 		tag = TAG_MAIN;
 	if (p->nodes_deep >= TREE_DEPTH_MAX)
 		return;
@@ -393,7 +287,7 @@ static void on_end(void *ctx, const xmlChar *xname)
 		close_open(p);
 	p->in_title = false;
 	if (p->in_script && strcmp(name, "style") == 0)
-		hints_style(&p->hidden, p->script.data ? p->script.data : "", p->script.len);
+		element_style(&p->hidden, p->script.data ? p->script.data : "", p->script.len);
 	else if (p->in_script)
 		take_json_date(p);
 	p->in_script = false;
@@ -499,7 +393,7 @@ int tree_parse(struct tree *t, const char *html, size_t len, struct ava_error *e
 	bool ok;
 
 	tree_init(t, len);
-	hints_init(&p.hidden);
+	element_init(&p.hidden);
 	buf_init(&p.script, SCRIPT_MAX);
 	p.stack = calloc(NESTED_MAX + 1, sizeof(*p.stack));
 	ok = p.stack != NULL;
@@ -514,7 +408,7 @@ int tree_parse(struct tree *t, const char *html, size_t len, struct ava_error *e
 		t->nodes[0].end = (uint32_t)t->n;
 	free(p.stack);
 	buf_fini(&p.script);
-	hints_fini(&p.hidden);
+	element_fini(&p.hidden);
 	if (ok)
 		return 0;
 	tree_fini(t);

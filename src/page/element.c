@@ -1,11 +1,11 @@
-/* Reading the words that pages have for their parts; see hints.h.
+/* Reading the words that pages have for their parts; see element.h.
  *
  * A class or id is a row of words (`post-share-buttons`, `cookieBanner`); each is looked up in
  * one table. A mark is a hint only: page/pick.c decides whether leaving it out would leave a
  * page. Hidden is hidden, though: text that nobody sees is where instructions to a model are
  * put. Style sheets are read for rules of a lone class or id, which is how hiding is
  * written; what a script or a combination of rules hides is not found out. */
-#include "page/hints.h"
+#include "page/element.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -18,93 +18,78 @@
 #define NAMES_MAX  4096
 #define STYLES_MAX 2048 /* bytes of a style attribute that are looked at */
 
+/* In the order of the alphabet. */
+/* clang-format off */
+static const struct name {
+	const char *name;
+	int tag;
+} tags[] = {
+	{"a", TAG_A}, {"address", TAG_BLOCK}, {"annotation", TAG_DROPPED},
+	{"applet", TAG_DROPPED}, {"area", TAG_DROPPED}, {"article", TAG_ARTICLE},
+	{"aside", TAG_BLOCK}, {"audio", TAG_DROPPED}, {"b", TAG_STRONG},
+	{"blockquote", TAG_QUOTE}, {"br", TAG_BR}, {"button", TAG_DROPPED},
+	{"canvas", TAG_DROPPED}, {"caption", TAG_CAPTION}, {"center", TAG_BLOCK},
+	{"code", TAG_CODE}, {"datalist", TAG_DROPPED}, {"dd", TAG_DD}, {"del", TAG_DEL},
+	{"details", TAG_BLOCK}, {"dialog", TAG_BLOCK}, {"dir", TAG_UL}, {"div", TAG_BLOCK},
+	{"dl", TAG_BLOCK}, {"dt", TAG_DT}, {"em", TAG_EM}, {"embed", TAG_DROPPED},
+	{"fieldset", TAG_BLOCK}, {"figcaption", TAG_BLOCK}, {"figure", TAG_BLOCK},
+	{"footer", TAG_BLOCK}, {"form", TAG_BLOCK}, {"frame", TAG_DROPPED}, {"h1", TAG_H1},
+	{"h2", TAG_H1 + 1}, {"h3", TAG_H1 + 2}, {"h4", TAG_H1 + 3}, {"h5", TAG_H1 + 4},
+	{"h6", TAG_H1 + 5}, {"header", TAG_BLOCK}, {"hgroup", TAG_BLOCK}, {"hr", TAG_HR},
+	{"i", TAG_EM}, {"iframe", TAG_DROPPED}, {"img", TAG_IMG}, {"input", TAG_DROPPED},
+	{"kbd", TAG_CODE}, {"legend", TAG_BLOCK}, {"li", TAG_LI}, {"listing", TAG_PRE},
+	{"main", TAG_MAIN}, {"map", TAG_DROPPED}, {"menu", TAG_UL}, {"nav", TAG_BLOCK},
+	{"noscript", TAG_BLOCK}, {"object", TAG_DROPPED}, {"ol", TAG_OL},
+	{"optgroup", TAG_DROPPED}, {"option", TAG_DROPPED}, {"p", TAG_P},
+	{"picture", TAG_INLINE}, {"plaintext", TAG_PRE}, {"pre", TAG_PRE},
+	{"progress", TAG_DROPPED}, {"s", TAG_DEL}, {"samp", TAG_CODE}, {"script", TAG_DROPPED},
+	{"section", TAG_BLOCK}, {"select", TAG_DROPPED}, {"strike", TAG_DEL},
+	{"strong", TAG_STRONG}, {"style", TAG_DROPPED}, {"summary", TAG_P}, {"sup", TAG_SUP},
+	{"svg", TAG_DROPPED}, {"table", TAG_TABLE}, {"tbody", TAG_ROWS}, {"td", TAG_TD},
+	{"template", TAG_DROPPED}, {"textarea", TAG_DROPPED}, {"tfoot", TAG_ROWS},
+	{"th", TAG_TH}, {"thead", TAG_ROWS}, {"title", TAG_DROPPED}, {"tr", TAG_TR},
+	{"tt", TAG_CODE}, {"ul", TAG_UL}, {"video", TAG_DROPPED}, {"xmp", TAG_PRE},
+};
+/* clang-format on */
+
+static int compare_name(const void *key, const void *row)
+{
+	return strcmp(key, ((const struct name *)row)->name);
+}
+
+enum tag element_tag(const char *name)
+{
+	const struct name *found =
+		bsearch(name, tags, ARRAY_LEN(tags), sizeof(tags[0]), compare_name);
+
+	return found ? (enum tag)found->tag : TAG_INLINE;
+}
+
 static const struct {
-	const char *word;
 	unsigned mark;
+	const char *words;
 } words[] = {
-	/* in the order of the alphabet: they are searched by halves */
-	{"ad", MARK_NOTICE},
-	{"addthis", MARK_NOTICE},
-	{"ads", MARK_NOTICE},
-	{"advert", MARK_NOTICE},
-	{"advertisement", MARK_NOTICE},
-	{"aside", MARK_ASIDE},
-	{"breadcrumb", MARK_NAV},
-	{"breadcrumbs", MARK_NAV},
-	{"comment", MARK_COMMENTS},
-	{"comments", MARK_COMMENTS},
-	{"consent", MARK_NOTICE},
-	{"cookie", MARK_NOTICE},
-	{"cookies", MARK_NOTICE},
-	{"disqus", MARK_COMMENTS},
-	{"editsection", MARK_NOTICE},
-	{"footer", MARK_NAV},
-	{"gdpr", MARK_NOTICE},
-	{"masthead", MARK_NAV},
-	{"menu", MARK_NAV},
-	{"menubar", MARK_NAV},
-	{"modal", MARK_NOTICE},
-	{"nav", MARK_NAV},
-	{"navbar", MARK_NAV},
-	{"navbox", MARK_NAV},
-	{"navigation", MARK_NAV},
-	{"newsletter", MARK_NOTICE},
-	{"onetrust", MARK_NOTICE},
-	{"outbrain", MARK_NOTICE},
-	{"pager", MARK_NAV},
-	{"pagination", MARK_NAV},
-	{"paywall", MARK_NOTICE},
-	{"popup", MARK_NOTICE},
-	{"promo", MARK_NOTICE},
-	{"promoted", MARK_NOTICE},
-	{"recommendations", MARK_ASIDE},
-	{"recommended", MARK_ASIDE},
-	{"related", MARK_ASIDE},
-	{"respond", MARK_COMMENTS},
-	{"share", MARK_NOTICE},
-	{"sharedaddy", MARK_NOTICE},
-	{"sharing", MARK_NOTICE},
-	{"sidebar", MARK_ASIDE},
-	{"signup", MARK_NOTICE},
-	{"sitemap", MARK_NAV},
-	{"skip", MARK_NAV},
-	{"social", MARK_NOTICE},
-	{"sponsor", MARK_NOTICE},
-	{"sponsored", MARK_NOTICE},
-	{"subscribe", MARK_NOTICE},
-	{"subscription", MARK_NOTICE},
-	{"taboola", MARK_NOTICE},
-	{"toast", MARK_NOTICE},
-	{"toolbar", MARK_NAV},
-	{"topbar", MARK_NAV},
-	{"trending", MARK_ASIDE},
-	{"widget", MARK_ASIDE},
-	{"widgets", MARK_ASIDE},
+	{MARK_NOTICE, " ad addthis ads advert advertisement consent cookie cookies editsection "
+		      "gdpr modal newsletter onetrust outbrain paywall popup promo promoted "
+		      "share sharedaddy sharing signup social sponsor sponsored subscribe "
+		      "subscription taboola toast "},
+	{MARK_ASIDE, " aside recommendations recommended related sidebar trending widget "
+		     "widgets "},
+	{MARK_NAV, " breadcrumb breadcrumbs footer masthead menu menubar nav navbar navbox "
+		   "navigation pager pagination sitemap skip toolbar topbar "},
+	{MARK_COMMENTS, " comment comments disqus respond "},
 };
 
 /* Whole class names. */
 static const struct {
-	const char *name;
 	unsigned mark;
+	const char *names;
 } names[] = {
-	{"sr-only", MARK_HIDDEN},
-	{"visually-hidden", MARK_HIDDEN},
-	{"visuallyhidden", MARK_HIDDEN},
-	{"screen-reader-text", MARK_HIDDEN},
-	{"screen-reader-only", MARK_HIDDEN},
-	{"offscreen", MARK_HIDDEN},
-	{"is-hidden", MARK_HIDDEN},
-	{"entry-content", MARK_BODY},
-	{"post-content", MARK_BODY},
-	{"article-content", MARK_BODY},
-	{"article-body", MARK_BODY},
-	{"articleBody", MARK_BODY},
-	{"markdown-body", MARK_BODY},
-	{"lineno", MARK_LINENO},
-	{"linenos", MARK_LINENO},
-	{"linenumber", MARK_LINENO},
-	{"gutter", MARK_LINENO},
-	{"hljs-ln-numbers", MARK_LINENO},
+	{MARK_HIDDEN, " sr-only visually-hidden visuallyhidden screen-reader-text "
+		      "screen-reader-only offscreen is-hidden "},
+	{MARK_BODY, " entry-content post-content article-content article-body articleBody "
+		    "markdown-body "},
+	{MARK_LINENO, " lineno linenos linenumber gutter hljs-ln-numbers "},
 };
 
 static const struct {
@@ -119,17 +104,17 @@ static const struct {
 	{"none", MARK_LAYOUT},
 };
 
-void hints_init(struct hidden_names *h)
+void element_init(struct hidden_names *h)
 {
 	buf_init(&h->names, NAMES_MAX);
 }
 
-void hints_fini(struct hidden_names *h)
+void element_fini(struct hidden_names *h)
 {
 	buf_fini(&h->names);
 }
 
-const char *hints_get(const char *const *atts, const char *name)
+const char *element_get(const char *const *atts, const char *name)
 {
 	for (; atts && atts[0]; atts += 2)
 		if (strcmp(atts[0], name) == 0)
@@ -137,24 +122,27 @@ const char *hints_get(const char *const *atts, const char *name)
 	return NULL;
 }
 
-static int compare_word(const void *key, const void *row)
+/* Is it in the list, between blanks? */
+static bool is_listed(const char *list, const char *word, size_t len)
 {
-	return strcmp(key, *(const char *const *)row);
+	for (const char *at = list; (at = memmem(at, strlen(at), word, len)) != NULL; at++)
+		if (at[-1] == ' ' && at[len] == ' ')
+			return true;
+	return false;
 }
 
 static unsigned mark_of_word(const char *word, size_t len)
 {
-	char low[WORD_MAX + 1];
-	const void *row;
+	char low[WORD_MAX];
 
 	if (len < 2 || len > WORD_MAX)
 		return 0;
 	for (size_t i = 0; i < len; i++)
 		low[i] = (char)tolower((unsigned char)word[i]);
-	low[len] = 0;
-	row = bsearch(low, words, ARRAY_LEN(words), sizeof(words[0]), compare_word);
-	return row ? words[((const char *)row - (const char *)words) / (long)sizeof(words[0])].mark
-		   : 0;
+	for (size_t i = 0; i < ARRAY_LEN(words); i++)
+		if (is_listed(words[i].words, low, len))
+			return words[i].mark;
+	return 0;
 }
 
 /* Words end at what is no letter and before a capital behind a small letter. */
@@ -197,8 +185,7 @@ static unsigned marks_of_classes(const struct hidden_names *h, const char *s)
 		size_t len = strcspn(s, " \t\r\n");
 
 		for (size_t i = 0; len > 0 && i < ARRAY_LEN(names); i++)
-			if (strncmp(names[i].name, s, len) == 0 && !names[i].name[len])
-				marks |= names[i].mark;
+			marks |= is_listed(names[i].names, s, len) ? names[i].mark : 0;
 		if (!responsive && ((len == 6 && memcmp(s, "hidden", 6) == 0) ||
 				    (len == 6 && memcmp(s, "d-none", 6) == 0)))
 			marks |= MARK_HIDDEN;
@@ -328,7 +315,7 @@ static void remember(struct hidden_names *h, const char *s, size_t len)
 	}
 }
 
-void hints_style(struct hidden_names *h, const char *css, size_t len)
+void element_style(struct hidden_names *h, const char *css, size_t len)
 {
 	const char *end = css + len;
 
@@ -373,14 +360,14 @@ static bool is_note(const char *classes)
 	return false;
 }
 
-unsigned hints_of(const struct hidden_names *h, enum tag tag, const char *name,
-		  const char *const *atts)
+unsigned element_of(const struct hidden_names *h, enum tag tag, const char *name,
+		    const char *const *atts)
 {
-	const char *classes = hints_get(atts, "class"), *id = hints_get(atts, "id");
-	const char *role = hints_get(atts, "role"), *style = hints_get(atts, "style");
-	const char *hidden = hints_get(atts, "hidden"), *aria = hints_get(atts, "aria-hidden");
-	const char *prop = hints_get(atts, "itemprop");
-	bool lit = hints_get(atts, "bgcolor") || hints_get(atts, "background");
+	const char *classes = element_get(atts, "class"), *id = element_get(atts, "id");
+	const char *role = element_get(atts, "role"), *style = element_get(atts, "style");
+	const char *hidden = element_get(atts, "hidden"), *aria = element_get(atts, "aria-hidden");
+	const char *prop = element_get(atts, "itemprop");
+	bool lit = element_get(atts, "bgcolor") || element_get(atts, "background");
 	unsigned marks = lit ? MARK_LIT : 0;
 
 	if (strcmp(name, "nav") == 0 || strcmp(name, "footer") == 0)
@@ -416,7 +403,7 @@ unsigned hints_of(const struct hidden_names *h, enum tag tag, const char *name,
 	return marks;
 }
 
-size_t hints_language(const char *classes, const char **language)
+size_t element_language(const char *classes, const char **language)
 {
 	static const char *const before[] = {"language-", "lang-", "highlight-source-",
 					     "brush:", "highlight-"};
