@@ -1,5 +1,6 @@
 /* ava-page [--base URL] [--type MIME] [--charset CS] [--max-bytes N]: a page on standard input,
- * on standard output a line of JSON about it and then its Markdown.
+ * on standard output a line of JSON about it and then its Markdown, of N bytes at the most. Of a
+ * page of more than 10 MB the first 10 MB are read.
  *
  * It runs in the sandbox (exec/sandbox.h), since what it reads was written by strangers and
  * libxml2 is large. It limits itself as well, so that it ends soon wherever it is started: no
@@ -34,8 +35,9 @@ static void on_time(int sig)
 {
 	static const char said[] = "ava-page: it takes longer than 5 seconds to read\n";
 
-	if (write(STDERR_FILENO, said, sizeof(said) - 1) < 0)
-		_exit(NOT_UNDERSTOOD + 0 * sig);
+	ssize_t n = write(STDERR_FILENO, said, sizeof(said) - 1);
+
+	(void)n; /* the code says it as well */
 	_exit(NOT_UNDERSTOOD);
 }
 
@@ -132,7 +134,7 @@ int main(int argc, char **argv)
 	if (!read_options(&in, argc, argv))
 		return usage();
 	limit_self();
-	buf_init(&body, in.max);
+	buf_init(&body, PAGE_BYTES_MAX);
 	buf_init(&head, 65536);
 	if (read_all(&body, &more) != 0) {
 		fprintf(stderr, "ava-page: the page cannot be read: %s\n", strerror(errno));

@@ -43,6 +43,7 @@ struct open_node {
 	uint32_t node;
 	uint32_t items; /* of a list */
 	size_t written; /* of a list: where its last item ends in the output */
+	bool some;      /* of a list: an item of it has text */
 	uint8_t signs;  /* what it opened */
 };
 enum { SIGN_LEVEL = 1, SIGN_SPAN = 2, SIGN_INLINE = 4, SIGN_WIDE = 8 };
@@ -397,8 +398,7 @@ static void open_item(struct walk *w, struct open_node *me)
 	/* Behind another item it begins the next line, behind a text of the list's own a new list.
 	 */
 	out_break(&w->out, inside && list->written != w->out.to->len ? 2 : 1);
-	if (inside && list->items > 0 && list->written == w->out.to->len &&
-	    w->out.inline_depth == 0)
+	if (inside && list->some && list->written == w->out.to->len && w->out.inline_depth == 0)
 		w->out.breaks = 1;
 	list->items += inside;
 	out_push(&w->out, sign, rest);
@@ -574,8 +574,10 @@ static void close_node(struct walk *w)
 		w->out.inline_depth--;
 	if (me.signs & SIGN_LEVEL)
 		written = out_pop(&w->out);
-	if (written && n->tag == TAG_LI && w->depth > 0)
+	if (written && n->tag == TAG_LI && w->depth > 0) {
 		w->stack[w->depth - 1].written = w->out.to->len;
+		w->stack[w->depth - 1].some = true;
+	}
 	if (me.signs & SIGN_SPAN)
 		out_close(&w->out, NULL);
 	if (n->tag == TAG_TABLE)
