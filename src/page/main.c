@@ -123,34 +123,41 @@ static bool write_all(const struct buf *b)
 	return true;
 }
 
+static int say(const char *what, const char *why)
+{
+	fprintf(stderr, "ava-page: %s%s\n", what, why);
+	return NOT_UNDERSTOOD;
+}
+
+static int convert(const struct page_in *in, struct buf *body, struct buf *head)
+{
+	struct ava_error err = {0};
+	struct page page;
+	bool more, good;
+
+	if (read_all(body, &more) != 0)
+		return say("the page cannot be read: ", strerror(errno));
+	if (page_read(&page, in, body->data ? body->data : "", body->len, &err) != 0)
+		return say(err.text, "");
+	page.truncated = page.truncated || more;
+	good = page_head(&page, head) == 0 && write_all(head) && write_all(&page.text);
+	page_fini(&page);
+	return good ? 0 : say("its text cannot be written: ", strerror(errno));
+}
+
 int main(int argc, char **argv)
 {
 	struct page_in in = {.max = PAGE_BYTES_MAX};
-	struct ava_error err = {0};
 	struct buf body, head;
-	struct page page;
-	bool more;
+	int code;
 
 	if (!read_options(&in, argc, argv))
 		return usage();
 	limit_self();
 	buf_init(&body, PAGE_BYTES_MAX);
 	buf_init(&head, 65536);
-	if (read_all(&body, &more) != 0) {
-		fprintf(stderr, "ava-page: the page cannot be read: %s\n", strerror(errno));
-		return NOT_UNDERSTOOD;
-	}
-	if (page_read(&page, &in, body.data ? body.data : "", body.len, &err) != 0) {
-		fprintf(stderr, "ava-page: %s\n", err.text);
-		return NOT_UNDERSTOOD;
-	}
-	page.truncated = page.truncated || more;
-	if (page_head(&page, &head) != 0 || !write_all(&head) || !write_all(&page.text)) {
-		fprintf(stderr, "ava-page: its text cannot be written: %s\n", strerror(errno));
-		return NOT_UNDERSTOOD;
-	}
+	code = convert(&in, &body, &head);
 	buf_fini(&head);
 	buf_fini(&body);
-	page_fini(&page);
-	return 0;
+	return code;
 }

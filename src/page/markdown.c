@@ -56,7 +56,6 @@ struct walk {
 	struct table table;
 	struct open_node stack[TREE_DEPTH_MAX + 1];
 	size_t depth;
-	bool all;
 };
 
 static const struct node *node_at(const struct walk *w, uint32_t i)
@@ -66,9 +65,7 @@ static const struct node *node_at(const struct walk *w, uint32_t i)
 
 static bool is_left_out(const struct walk *w, uint32_t i)
 {
-	const struct node *n = node_at(w, i);
-
-	return (n->marks & MARK_LEFT_OUT) && !w->all;
+	return node_at(w, i)->marks & MARK_LEFT_OUT;
 }
 
 /* ---- code */
@@ -637,7 +634,7 @@ static void trim(struct buf *b)
 		b->data[b->len = at - 1] = 0;
 }
 
-int markdown_render(struct markdown *m, struct buf *out, const struct tree *t, bool all)
+int markdown_render(struct markdown *m, struct buf *out, const struct tree *t)
 {
 	struct walk *w = calloc(1, sizeof(*w));
 	int rv;
@@ -646,7 +643,6 @@ int markdown_render(struct markdown *m, struct buf *out, const struct tree *t, b
 		return AVA_ENOMEM;
 	w->m = m;
 	w->t = t;
-	w->all = all;
 	m->links = 0;
 	buf_init(&w->scratch, CODE_MAX);
 	out_init(&w->out, out);

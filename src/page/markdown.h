@@ -14,10 +14,10 @@ struct markdown {
 	bool full;           /* `out` has no room: its end is missing */
 };
 
-/* Append to `out`, without what is marked MARK_LEFT_OUT (all: with it). Text of the page can make
- * no heading, fence, list, table, link or image: what would is escaped. Links are absolute http
+/* Append to `out`, without what is marked MARK_LEFT_OUT. Text of the page can make no heading,
+ * fence, list, table, link or image: what would is escaped. Links are absolute http
  * and https URLs; images are their text alone, `![text]`. Ends with a newline, if there is
  * anything. 0 or AVA_ENOMEM. */
-int markdown_render(struct markdown *m, struct buf *out, const struct tree *t, bool all);
+int markdown_render(struct markdown *m, struct buf *out, const struct tree *t);
 
 #endif

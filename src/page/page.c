@@ -1,9 +1,8 @@
 /* One page from bytes to Markdown; see page.h.
  *
- * Happy path of HTML: the charset, libxml2's parser into an array, the main text, Markdown. If
- * no word comes of that, once more with all that the page shows (what it says without scripts,
- * too). Other text is decoded and cleaned and stays as it is. What is neither, or has no text
- * at all, is refused with a sentence. */
+ * Happy path of HTML: the charset, libxml2's parser into an array, the main text, Markdown. Other
+ * text is decoded and cleaned and stays as it is. What is neither, or has no text at all, is
+ * refused with a sentence. */
 #include "page/page.h"
 
 #include <ava.h>
@@ -152,13 +151,11 @@ void page_fini(struct page *p)
 	buf_fini(&p->text);
 }
 
-static int render(struct page *p, const struct tree *t, const char *base, bool all)
+static int render(struct page *p, const struct tree *t, const char *base)
 {
 	struct markdown m = {.base = base};
-	int rv;
+	int rv = markdown_render(&m, &p->text, t);
 
-	buf_reset(&p->text);
-	rv = markdown_render(&m, &p->text, t, all);
 	p->links = m.links;
 	p->words = m.words;
 	p->truncated = m.full || t->cut;
@@ -197,9 +194,7 @@ static int read_html(struct page *p, const struct page_in *in, struct buf *utf8,
 		buf_adds(&base, in->base ? in->base : "");
 	rv = pick_main(&t);
 	if (rv == 0)
-		rv = render(p, &t, base.data ? base.data : "", false);
-	if (rv == 0 && p->words == 0)
-		rv = render(p, &t, base.data ? base.data : "", true);
+		rv = render(p, &t, base.data ? base.data : "");
 	take_heading(p, &t);
 	if (rv == 0 && p->text.len == 0)
 		rv = err_set(err, AVA_EINVAL,

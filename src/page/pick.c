@@ -65,8 +65,8 @@ static void count_all(struct tree *t, struct count *counts)
 	}
 }
 
-/* Leave out what has the mark, if a page stays. */
-static void leave_kind(struct tree *t, struct count *counts, unsigned mark)
+/* Leave out what has the mark, if a page stays: enough of a text, or half of `all` letters. */
+static void leave_kind(struct tree *t, struct count *counts, unsigned mark, uint32_t all)
 {
 	struct count gone = {0}, left;
 
@@ -79,7 +79,7 @@ static void leave_kind(struct tree *t, struct count *counts, unsigned mark)
 	}
 	left.plain = counts[0].plain - gone.plain;
 	left.linked = counts[0].linked - gone.linked;
-	if (all_of(&gone) == 0 || (left.plain < ENOUGH && all_of(&left) < all_of(&counts[0]) / 2))
+	if (all_of(&gone) == 0 || (left.plain < ENOUGH && all_of(&left) < all / 2))
 		return;
 	for (size_t i = 1; i < t->n; i++) {
 		if (t->nodes[i].marks & mark)
@@ -223,12 +223,14 @@ int pick_main(struct tree *t)
 	static const unsigned kinds[] = {MARK_NOSCRIPT, MARK_UNSAID, MARK_NOTICE,
 					 MARK_NAV,      MARK_ASIDE,  MARK_COMMENTS};
 	struct count *counts = malloc(t->n * sizeof(*counts));
+	uint32_t all;
 
 	if (!counts)
 		return AVA_ENOMEM;
 	count_all(t, counts);
+	all = all_of(&counts[0]);
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
-		leave_kind(t, counts, kinds[i]);
+		leave_kind(t, counts, kinds[i], all);
 	if (counts[0].plain > 0)
 		choose(t, counts);
 	free(counts);

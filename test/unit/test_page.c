@@ -29,7 +29,7 @@ static int read_page(struct page *p, const char *type, const char *charset, cons
 /* ---- what a reader of Markdown finds */
 
 struct found {
-	size_t links, images, html, headings, code, tables;
+	size_t links, images, html, headings, code, tables, others;
 	bool bad_link;
 };
 
@@ -41,6 +41,8 @@ static int on_block(MD_BLOCKTYPE type, void *detail, void *user)
 	f->headings += type == MD_BLOCK_H;
 	f->code += type == MD_BLOCK_CODE;
 	f->tables += type == MD_BLOCK_TABLE;
+	f->others += type == MD_BLOCK_UL || type == MD_BLOCK_OL || type == MD_BLOCK_QUOTE ||
+		     type == MD_BLOCK_HR;
 	return 0;
 }
 
@@ -217,6 +219,7 @@ static void test_forged(void **state)
 			f = look(p.text.data, p.text.len);
 			if (f.links != p.links || f.links != (strstr(html, "l.example") != NULL) ||
 			    f.images || f.html || f.headings || f.code ||
+			    f.others != (strstr(html, "<ul>") || strstr(html, "<blockq")) ||
 			    f.tables != (strstr(html, "<table>") != NULL))
 				fail_msg("%s became\n%s", html, p.text.data);
 			page_fini(&p);
@@ -435,9 +438,9 @@ static void test_bounds(void **state)
 /* What does not fit is left out at the end, and said; never half a character. */
 static void test_full(void **state)
 {
-	char *html = times(
-		"<p>grün <a href='/x'>blau</a> `c` <pre>x\ny</pre><table><tr><th>é<th>b</table>",
-		5);
+	char *html = times("<p>grün <a href='/x'>blau</a> <code>ж漢字</code> "
+			   "<pre>x\ny</pre><table><tr><th>é<th>b</table>",
+			   5);
 
 	for (size_t max = 1; max < 400; max++) {
 		struct page_in in = {BASE, "text/html", NULL, max};
