@@ -6,14 +6,14 @@ The pages are the fixtures of test/page whose main text is marked, and five larg
 made here, each of --bytes. ava-page is a process for each page, its start included, as avad
 runs it (the sandbox around it is another figure: bench_exec); the peer is one process of node
 that has warmed up on the page, its start not counted. It is handed UTF-8, whatever the page is
-in. A figure is the median of the rounds, which take turns page by page for ava, and follow for
-the peer.
+in. A figure is the median of the rounds, in milliseconds of processor time (user and system, all
+threads), which others at work on the machine disturb less than they do a clock.
 
 kept: of the words between the marks, how many are in the Markdown; extra: of the words of the
 Markdown, how many stand outside of the marks. Fails when ava-page fails, or keeps less than 95 %
 over all pages."""
-import argparse, collections, html, html.parser, json, os, random, re, shutil, statistics, subprocess, sys
-import tempfile, time
+import argparse, collections, html, html.parser, json, os, random, re, resource, shutil, statistics, subprocess, sys
+import tempfile
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 MARKS = ("<!-- web.py: begin -->\n", "<!-- web.py: end -->\n")
@@ -128,10 +128,11 @@ def pages(folder, size):
 
 def run_ava(program, path):
     with open(path, "rb") as f:
-        begin = time.perf_counter()
+        begin = resource.getrusage(resource.RUSAGE_CHILDREN)
         done = subprocess.run([program, "--type", "text/html", "--base", "https://site.example/"], stdin=f,
                               capture_output=True)
-        took = (time.perf_counter() - begin) * 1000
+        end = resource.getrusage(resource.RUSAGE_CHILDREN)
+        took = (end.ru_utime + end.ru_stime - begin.ru_utime - begin.ru_stime) * 1000
     if done.returncode != 0:
         sys.exit(f"web.py: ava-page failed on {path}: {done.stderr.decode()}")
     head, _, text = done.stdout.decode().partition("\n")
