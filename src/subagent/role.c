@@ -493,13 +493,23 @@ static void take_tokens(struct reading *g, const struct yaml_node *n)
 	g->r->tokens = number(g, n, 1, 1000000000);
 }
 
-static void take_thinking(struct reading *g, const struct yaml_node *n)
+static bool yes_or_no(struct reading *g, const struct yaml_node *n)
 {
 	bool yes = n->kind == YAML_SCALAR && strcasecmp(n->text, "true") == 0;
 
 	if (!yes && (n->kind != YAML_SCALAR || strcasecmp(n->text, "false") != 0))
 		wrong(g, n->line, "%s is %s; it must be true or false", n->key, yaml_shown(n));
-	g->r->thinking = yes;
+	return yes;
+}
+
+static void take_folder(struct reading *g, const struct yaml_node *n)
+{
+	g->r->no_folder = !yes_or_no(g, n);
+}
+
+static void take_thinking(struct reading *g, const struct yaml_node *n)
+{
+	g->r->thinking = yes_or_no(g, n);
 	g->thinking_said = true;
 }
 
@@ -600,6 +610,7 @@ static const struct field {
 	{"max_cost_cents", "maxcostcents", take_cost},
 	{"max_tokens", "maxtokens", take_tokens},
 	{"extended_thinking", "extendedthinking", take_thinking},
+	{"folder", "folder", take_folder},
 	{"effort", "effort", take_effort},
 	{"output_schema", "outputschema", take_schema},
 	{"hooks", "hooks", NULL, "hooks of a role file are never run"},
@@ -794,6 +805,7 @@ static void take_record(struct reading *g, const json_t *config, const struct ro
 		r->timeout_s = like->timeout_s;
 		r->cost_cents = like->cost_cents;
 		r->thinking = like->thinking;
+		r->no_folder = like->no_folder;
 		memcpy(r->tools, like->tools, sizeof(r->tools));
 	}
 	r->name = kept(g, name, strlen(name));

@@ -51,6 +51,7 @@ struct role {
 	int64_t timeout_s, cost_cents;
 	int64_t tokens, iterations; /* 0: as the settings say */
 	bool thinking;
+	bool no_folder; /* its runs see no files of the person's, wherever they are asked for */
 	enum role_source source;
 	const char *path;            /* of its file; "" when built in */
 	char hash[HASH_HEX_LEN + 1]; /* SHA-256 of the file's bytes; "": a record that has none */

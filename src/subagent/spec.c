@@ -125,7 +125,7 @@ int spec_take_strings(struct run_spec *r, const struct op_spawn *s, const struct
 
 	r->task = keep_clean(r, redact, s->task);
 	r->context = keep_clean(r, redact, s->context);
-	r->cwd = spec_keep(r, s->cwd);
+	r->cwd = spec_keep(r, r->role && r->role->no_folder ? NULL : s->cwd);
 	r->session_id = spec_keep(r, s->session_id);
 	r->request_id = spec_keep(r, s->request_id);
 	r->user_id = spec_keep(r, s->user_id);

@@ -1,4 +1,4 @@
-"""The door for browsers, knocked on by others than browsers; run by test_web.sh. Prints a line a check:
+"""The door for browsers, knocked on by others than browsers; run by test_door.sh. Prints a line a check:
 0 (as it should be) or 1, and its name. The numbers are those of doc/SECURITY.md."""
 
 import json
