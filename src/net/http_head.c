@@ -1,9 +1,10 @@
 /* Heads of requests; http_head.h.
  *
  * libmicrohttpd has parsed them by then: fields are counted, a path is decoded in place. Nothing
- * is kept and nothing can fail. A raw NUL in a path has cut it before anybody is asked. */
+ * is kept and nothing can fail. */
 #include "net/http_head.h"
 
+#include <stdint.h>
 #include <string.h>
 #include <strings.h>
 
@@ -37,6 +38,14 @@ bool http_head_is_plain(struct MHD_Connection *conn, const char *version)
 		return false;
 	return c.host <= 1 && c.length <= 1 && c.encoding <= 1 && !c.odd_encoding &&
 	       !(c.length && c.encoding);
+}
+
+bool http_head_is_whole(const char *target, size_t len, const char *version)
+{
+	uintptr_t begin = (uintptr_t)target, end = (uintptr_t)version;
+
+	/* A request without a version has one that stands elsewhere. */
+	return !*version || end <= begin || end - begin == len + 1;
 }
 
 static int hex(char c)

@@ -96,6 +96,7 @@ struct http_server {
 struct peer {
 	struct list node; /* in server.idle; alone while a request is under way */
 	struct MHD_Connection *conn;
+	size_t target; /* bytes of the request's target, up to its first NUL */
 };
 
 /* It has two owners: whoever writes it (until http_stream_end or the `gone` hook) and the
@@ -511,6 +512,7 @@ static void peer_cb(void *cls, struct MHD_Connection *conn, void **context,
 	if (!p)
 		return;
 	p->conn = conn;
+	p->target = 0;
 	list_init(&p->node);
 	list_add(&s->idle, &p->node);
 }
@@ -547,11 +549,13 @@ static void completed_cb(void *cls, struct MHD_Connection *conn, void **con_cls,
 
 /* Fields that two parsers could read differently, and bodies that say beforehand that they are
  * too big. Status, or 0. */
-static int refuse_head(struct request *r, const char *version)
+static int refuse_head(struct request *r, const char *target, const char *version)
 {
 	const char *length = http_header(&r->pub, "Content-Length");
+	const struct peer *p = peer_of(r->conn);
 
-	if (!http_head_is_plain(r->conn, version))
+	if (!http_head_is_plain(r->conn, version) ||
+	    (p && !http_head_is_whole(target, p->target, version)))
 		return MHD_HTTP_BAD_REQUEST;
 	if (length && strtoull(length, NULL, 10) > r->server->options.body_max)
 		return MHD_HTTP_CONTENT_TOO_LARGE;
@@ -679,9 +683,9 @@ struct http_stream *http_stream_start(struct http_request *req, const struct htt
 
 static enum MHD_Result queue_refusal(struct request *r)
 {
-	static const char bad[] =
-		"{\"error\":{\"code\":\"invalid\",\"message\":"
-		"\"the request has no Host, or its header fields contradict each other\"}}";
+	static const char bad[] = "{\"error\":{\"code\":\"invalid\",\"message\":"
+				  "\"the request has no Host, a NUL in its path, or fields that "
+				  "contradict each other\"}}";
 	static const char big[] = "{\"error\":{\"code\":\"too_big\",\"message\":"
 				  "\"the request body is too large\"}}";
 	static const char busy[] = "{\"error\":{\"code\":\"busy\",\"message\":"
@@ -737,6 +741,17 @@ static enum MHD_Result go_on(struct request *r)
 	return MHD_YES;
 }
 
+/* The target before it is taken apart. What this gives is the access handler's con_cls. */
+static void *target_cb(void *cls, const char *target, struct MHD_Connection *conn)
+{
+	struct peer *p = peer_of(conn);
+
+	(void)cls;
+	if (p)
+		p->target = target ? strlen(target) : 0;
+	return NULL;
+}
+
 static enum MHD_Result access_cb(void *cls, struct MHD_Connection *conn, const char *path,
 				 const char *method, const char *version, const char *data,
 				 size_t *len, void **con_cls)
@@ -753,7 +768,7 @@ static enum MHD_Result access_cb(void *cls, struct MHD_Connection *conn, const c
 		peer_busy(conn);
 		if (!r)
 			return MHD_NO;
-		r->refuse = refuse_head(r, version);
+		r->refuse = refuse_head(r, path, version);
 		return r->refuse ? queue_refusal(r) : MHD_YES;
 	}
 	if (*len == 0)
@@ -797,7 +812,8 @@ static int start_daemon(struct http_server *s, struct ava_error *err)
 		MHD_OPTION_CONNECTION_TIMEOUT, idle_s, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
 		(size_t)POOL_BYTES, MHD_OPTION_STRICT_FOR_CLIENT, 0, MHD_OPTION_NOTIFY_COMPLETED,
 		completed_cb, s, MHD_OPTION_NOTIFY_CONNECTION, peer_cb, s,
-		MHD_OPTION_UNESCAPE_CALLBACK, http_head_unescape, s, MHD_OPTION_END);
+		MHD_OPTION_UNESCAPE_CALLBACK, http_head_unescape, s, MHD_OPTION_URI_LOG_CALLBACK,
+		target_cb, s, MHD_OPTION_END);
 	if (!s->daemon)
 		return err_set(err, AVA_EIO, "cannot start the HTTP server");
 	s->listen_fd = -1; /* libmicrohttpd's now */

@@ -598,6 +598,37 @@ static void test_no_host(void **state)
 	assert_int_equal(f->calls, 0);
 }
 
+/* It ended the path, and what stands behind it was nobody's. */
+static void test_raw_nul(void **state)
+{
+	static const struct {
+		const char *line;
+		size_t len;
+	} lines[] = {
+#define LINE(text) {text, sizeof(text) - 1}
+		LINE("GET /a\0/b HTTP/1.1\r\nHost: ava\r\n\r\n"),
+		LINE("GET /a\0HTTP/1.1 HTTP/1.1\r\nHost: ava\r\n\r\n"),
+		LINE("GET /a?b=\0c HTTP/1.1\r\nHost: ava\r\n\r\n"),
+		LINE("GET /a\0 HTTP/1.1\r\nHost: ava\r\n\r\n"),
+	};
+	struct fixture *f = *state;
+	int fd;
+
+	for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
+		fd = dial(f);
+		assert_int_equal(write(fd, lines[i].line, lines[i].len), lines[i].len);
+		get(f, fd, "HTTP/1.1 400 ");
+		close(fd);
+	}
+	assert_int_equal(f->calls, 0);
+	fd = dial(f); /* what has none is taken */
+	put(fd, "GET /a%20b?c=%26&d HTTP/1.1\r\nHost: ava\r\n\r\n");
+	get(f, fd, "HTTP/1.1 200 ");
+	put(fd, "\r\nGET /a HTTP/1.1\r\nHost: ava\r\n\r\n");
+	get(f, fd, "GET /a");
+	close(fd);
+}
+
 static void test_chunks_over_bound(void **state)
 {
 	struct fixture *f = *state;
@@ -849,6 +880,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_percent_nul, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_host, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_raw_nul, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_chunks_over_bound, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_half_bodies_give_way, setup_patient, teardown),
 		cmocka_unit_test_setup_teardown(test_head_over_bound, setup, teardown),
