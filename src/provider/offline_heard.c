@@ -68,6 +68,10 @@ void heard_plain(const char *words, char out[HEARD_MAX])
 		"only",
 		"meanwhile",
 		"in the meantime",
+		"could somebody",
+		"could someone",
+		"can somebody",
+		"can someone",
 		"id like somebody",
 		"id like someone",
 		"i need somebody",
@@ -235,7 +239,11 @@ static const struct row {
 	 NULL},
 	{ABOUT_FILES, HAS_ENDED | HAS_RUN, 0, NULL,
 	 "which files did|what files did|files did it|files it read|files has it|did it read|"
-	 "did it look at",
+	 "did it look at|has it read|read so far|looked at so far|has it looked at",
+	 NULL},
+	{ABOUT_WHERE, HAS_ENDED, 0, NULL,
+	 "whole result|full result|entire result|complete result|rest of the result|all of the "
+	 "result|rest of it|whole answer|result in full",
 	 NULL},
 	{ABOUT_DID, 0, 0, NULL,
 	 "show me the log|show the log|see the log|the log of|log of|its log|the logs|why did it|"
@@ -255,7 +263,8 @@ static const struct row {
 	/* work that is asked for goes before what is said of other work */
 	{ABOUT_TODAY, 0, 0, NULL,
 	 "spend today|spent today|cost today|today cost|costs today|did i spend|have i spent|"
-	 "did today|so far today|heute gekostet|my bill",
+	 "did today|so far today|heute gekostet|my bill|you do today|you done today|was done "
+	 "today|happened today|runs today",
 	 NULL},
 	/* of quotes, and of runs at work */
 	{ABOUT_WHAT, HAS_QUOTE, 0, NULL,
@@ -270,7 +279,7 @@ static const struct row {
 	{ABOUT_WHAT, HAS_QUOTE, 1, "what|huh|pardon|was|quoi|que", NULL, NULL},
 	{ABOUT_RIGHTS, HAS_QUOTE | HAS_RUN, 10, NULL,
 	 "change|modify|write|delete|edit|touch|dangerous|safe|harm|harmful|risky|risk|break|"
-	 "internet|online",
+	 "internet|online|private|secret|secrets|read my|see my|access|password|passwords",
 	 "it|that|this|they|my|anything|is|something"},
 	{ABOUT_TOOLS, HAS_QUOTE | HAS_RUN, 0, NULL,
 	 "which tools|what tools|tools will|tools does|tools do|tools would|search_and_read|"
@@ -288,10 +297,15 @@ static const struct row {
 	 "which model|what model|model is|model does|model will|model did|which llm|what llm|"
 	 "welches modell",
 	 NULL},
+	{ABOUT_MODEL, HAS_QUOTE, 9,
+	 "who is going|whos going|who will|wholl|who would|who does|who is it|which subagent|which "
+	 "role|wer macht",
+	 NULL, NULL},
 	{ABOUT_WHAT, HAS_RUN, 0, NULL,
 	 "first doing|second doing|third doing|last doing|one doing|other doing|subagent doing|"
 	 "is it doing|does it do|are they doing|do they do|is it up to|does it want|do they want|"
-	 "it do right now|it working on|is it at|does it ask|did it ask|is it asking",
+	 "it do right now|it working on|is it at|does it ask|did it ask|is it asking|what exactly|"
+	 "will it search|it search for|will it read|will it do|wants to|want to know",
 	 NULL},
 	{ABOUT_WHAT, HAS_RUN, 0, NULL,
 	 "it found|found so far|has it found|they found|any results|results yet|first results",
@@ -315,7 +329,8 @@ static const struct row {
 	 "anything running|something running|my subagents|list subagents|the subagents|"
 	 "which subagents|wie laufts|wie lauft|at work|is working|done first|finished first|"
 	 "ready first|done yet|finished yet|are they doing|what is it doing|any news|anything new|"
-	 "still there|is going on|whats up",
+	 "still there|is going on|whats up|still at it|still on it|still busy|still doing|both "
+	 "still",
 	 NULL},
 	/* what cannot be done */
 	{ABOUT_WEB, 0, 0, NULL,
@@ -325,6 +340,10 @@ static const struct row {
 	{ABOUT_LATER, 0, 0, NULL,
 	 "remind me|wake me|every day|every morning|every hour|tomorrow|set a timer|set an alarm|"
 	 "in an hour|next week|tonight|schedule a|erinnere mich|set a reminder",
+	 NULL},
+	{ABOUT_CLOCK, 0, 7, NULL,
+	 "what time is|whats the time|what day is|what date|todays date|how late is it|wie spat|"
+	 "quelle heure|que hora|che ore",
 	 NULL},
 	{ABOUT_MEMORY, 0, 0, NULL,
 	 "do you remember|you remember|remember what|we talked|last time we|you said yesterday|"
@@ -391,7 +410,9 @@ static const struct row {
 	 "work|works|function|functions|implemented|handled|done|depend|uses|fit|interact|"
 	 "together|designed|structured|built|organised|organized|parsed|funktioniert|connected"},
 	{ABOUT_TASK, 0, 0, NULL,
-	 "code review|a review|an audit|security audit|all callers|deep dive", NULL},
+	 "code review|a review|an audit|security audit|all callers|deep dive|have a look at|take a "
+	 "look at|a report on|a report about",
+	 NULL},
 	{ABOUT_LOOK, 0, 0,
 	 "where|wheres|which|what|whats|who|whos|whose|how|is there|are "
 	 "there|does|do|did|is|are|was|"
@@ -626,6 +647,27 @@ static size_t amount_at(const char *at, struct heard_limits *out)
 	return 0;
 }
 
+/* "3 cents tops", "for a minute at most". How many bytes; 0: none. */
+static size_t limit_behind(const char *at, struct heard_limits *out)
+{
+	static const char *const said[] = {" tops",    " max",     " maximum",
+					   " at most", " or less", " at the most"};
+	size_t begin = strncasecmp(at, "for ", 4) == 0 ? 4 : 0, len;
+	struct heard_limits amount = *out;
+
+	len = amount_at(at + begin, &amount);
+	for (size_t i = 0; i < ARRAY_LEN(said) && len > 0; i++) {
+		size_t n = strlen(said[i]);
+
+		if (strncasecmp(at + begin + len, said[i], n) != 0 ||
+		    isalpha((unsigned char)at[begin + len + n]))
+			continue;
+		*out = amount;
+		return begin + len + n;
+	}
+	return 0;
+}
+
 void heard_limits(char *task, struct heard_limits *out)
 {
 	*out = (struct heard_limits){-1, -1};
@@ -637,6 +679,8 @@ void heard_limits(char *task, struct heard_limits *out)
 
 		if (amount)
 			len = amount_at(amount, out);
+		else if (word)
+			len = limit_behind(task + i, out);
 		if (len == 0)
 			continue;
 		/* "1 minute, 20ct" */

@@ -20,6 +20,7 @@ enum topic {
 	ABOUT_FILES,
 	ABOUT_DID, /* what is in the log */
 	ABOUT_FOUND,
+	ABOUT_WHERE, /* all of a result */
 	ABOUT_COST,
 	ABOUT_TODAY,
 	ABOUT_TIME,
@@ -37,6 +38,7 @@ enum topic {
 	/* that cannot be done */
 	ABOUT_WEB,
 	ABOUT_LATER,
+	ABOUT_CLOCK,
 	ABOUT_MEMORY,
 	ABOUT_SENDING,
 	ABOUT_SHELL,

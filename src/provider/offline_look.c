@@ -19,6 +19,8 @@
 #define LONG_LINE    250u
 #define RARE_LINES   20u
 #define COMMON_LINES 60u
+#define SHORT_WORD   4u /* letters */
+#define WORD_TAIL    3u /* letters of an ending */
 
 /* Words of questions and of all source trees: nothing to search for. */
 static const char stop_words[] =
@@ -538,29 +540,38 @@ static int find_shape_bonus(const struct find *f, const struct found_line *l)
 	if (terms != 0)
 		bonus = 4 + find_weight(f, terms);
 	for (unsigned i = 0; i < f->nterms; i++) /* the very name that was asked for */
-		if ((terms & 1u << i) != 0 && f->terms[i].kind != TERM_WORD &&
-		    strlen(f->terms[i].key) == strlen(name))
+		if ((terms & 1u << i) != 0 &&
+		    (f->terms[i].kind == TERM_WORD ? strcmp(f->terms[i].text, name) == 0
+						   : strlen(f->terms[i].key) == strlen(name)))
 			bonus += 8;
 	return l->shape == SHAPE_DEF ? 4 + bonus : 2 + bonus / 2;
 }
 
-/* Does one of the names that are looked for stand in the line as a whole? True where none is a
- * name of a program. */
+/* Does one of the names, or short words, that are looked for stand in the line as a whole? True
+ * where there are only long words, which have forms. */
 static bool find_whole(const struct find *f, const struct found_line *l)
 {
 	bool names = false;
 
 	for (unsigned i = 0; i < f->nterms; i++) {
 		const char *key = f->terms[i].key;
+		bool word = f->terms[i].kind == TERM_WORD;
 		size_t n = strlen(key);
 
-		if (!(l->terms & 1u << i) || f->terms[i].kind != TERM_IDENT)
+		if (!(l->terms & 1u << i) || (!word && f->terms[i].kind != TERM_IDENT))
 			continue;
+		if (word && n > SHORT_WORD)
+			return true;
 		names = true;
-		for (const char *p = l->text; (p = strcasestr(p, key)); p++)
-			if (!isalnum((unsigned char)p[n]) &&
+		for (const char *p = l->text; (p = strcasestr(p, key)); p++) {
+			size_t tail = 0;
+
+			while (isalnum((unsigned char)p[n + tail]))
+				tail++;
+			if (tail <= (word ? WORD_TAIL : 0) &&
 			    (p == l->text || !isalnum((unsigned char)p[-1])))
-				return true; /* "refuse_nfs" has NFS */
+				return true; /* "refuse_nfs" has NFS, "adding" has add */
+		}
 	}
 	return !names;
 }
@@ -588,7 +599,7 @@ static int find_score_line(const struct find *f, struct found_line *l)
 	score = find_weight(f, terms) + find_shape_bonus(f, l) + find_pair_bonus(f, terms) +
 		find_pair_bonus(f, l->terms);
 	if (!find_whole(f, l))
-		score -= score / 3; /* "struct statfs" for "stat" */
+		score -= score / 2; /* "struct statfs" for "stat", "maintain" for "main" */
 	if (n->test)
 		score -= f->kind == TASK_LIST ? 2 : 10;
 	if (n->doc)

@@ -44,6 +44,7 @@ struct talk {
 	unsigned nquotes;
 	char live[LIVE_MAX][24]; /* began in this conversation and have not ended */
 	unsigned nlive;
+	bool asked;         /* one of them asked the person something, and may wait still */
 	const char *result; /* the newest one, as JSON; NULL: none */
 	json_t *kept;       /* owned: what the quotes borrow from */
 };
@@ -98,6 +99,7 @@ static void talk_live(struct talk *t, const char *line)
 	if (!ended && !strstr(line, "started") && !strstr(line, "waits for the person's yes") &&
 	    !strstr(line, "asks the person"))
 		return;
+	t->asked |= strstr(line, "asks the person (call") != NULL;
 	for (const char *at = line; (at = strstr(at, "S-")) && talk_run_id(at, id); at += 2) {
 		unsigned i = talk_live_at(t, id);
 
@@ -251,18 +253,41 @@ static void talk_spawn_limits(struct jw *w, const struct heard_limits *limits)
 		jw_int(w, "timeout", limits->seconds);
 }
 
-static void talk_spawn(struct talk *t, const char *words)
+/* The role that is asked for by its name; NULL: none is. */
+static const char *talk_role_named(const char *plain)
+{
+	static const struct {
+		const char *said, *role;
+	} roles[] = {
+		{"data extractor|extractor|data_extractor", "data_extractor"},
+		{"code reviewer|reviewer|code_reviewer|security audit|code review|an audit",
+		 "code_reviewer"},
+		{"researcher", "researcher"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(roles); i++)
+		if (heard_has(plain, roles[i].said))
+			return roles[i].role;
+	return NULL;
+}
+
+/* `more`: what else was said, with other limits. */
+static void talk_spawn(struct talk *t, const char *words, const char *more)
 {
 	char *task = arena_copy(&t->b->mem, words, strlen(words)), plain[HEARD_MAX];
-	struct heard_limits limits;
+	char *wanted = arena_copy(&t->b->mem, more, strlen(more));
+	struct heard_limits limits, other;
 	struct jw *w;
 
-	if (!task) {
+	if (!task || !wanted) {
 		t->draft->rv = AVA_ENOMEM;
 		return;
 	}
 	heard_plain(words, plain);
 	heard_limits(task, &limits);
+	heard_limits(wanted, &other);
+	limits.cents = other.cents >= 0 ? other.cents : limits.cents;
+	limits.seconds = other.seconds > 0 ? other.seconds : limits.seconds;
 	w = draft_call(t->draft, "spawn_subagent");
 	talk_spawn_args(t, w, task, heard_role(plain));
 	talk_spawn_limits(w, &limits);
@@ -297,7 +322,7 @@ static void talk_spawn_many(struct talk *t, const char *words)
 	heard_limits(copy, &limits);
 	n = heard_tasks(copy, tasks, TASKS_MAX);
 	if (n < 2 || !offline_tool(t->b, "spawn_parallel")) {
-		talk_spawn(t, words);
+		talk_spawn(t, words, "");
 		return;
 	}
 	w = draft_call(t->draft, "spawn_parallel");
@@ -350,6 +375,46 @@ static void say_tools(struct buf *out, const json_t *tools)
 	json_array_foreach(tools, i, v) buf_addf(out, "%s%s", i ? ", " : "", json_string_value(v));
 }
 
+static bool tool_is_in(const char *const names[], size_t n, const char *name)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(names[i], name) == 0)
+			return true;
+	return false;
+}
+
+/* What these tools can do to anything. */
+static void say_reach(struct buf *out, const json_t *tools)
+{
+	static const char *const reads[] = {"read_file",       "search_codebase", "list_files",
+					    "search_and_read", "read_result",     "ask_person",
+					    "submit_result",   "memory_search"};
+	static const char *const commands[] = {"run_bash", "python_exec"};
+	const char *name, *more = NULL;
+	bool runs = false;
+	const json_t *v;
+	size_t i;
+
+	json_array_foreach(tools, i, v)
+	{
+		name = json_string_value(v);
+		if (tool_is_in(commands, ARRAY_LEN(commands), name))
+			runs = true;
+		else if (!tool_is_in(reads, ARRAY_LEN(reads), name)) {
+			buf_addf(out, "%s%s", more ? ", " : "Besides reading files it may use ",
+				 name);
+			more = name;
+		}
+	}
+	if (more)
+		buf_addf(out, ": \"without %s\" leaves that out.", more);
+	else
+		buf_adds(out, "It only reads files in this folder, and changes nothing.");
+	if (runs)
+		buf_adds(out, " Commands it runs are kept in a sandbox: no network, and your files "
+			      "cannot be changed.");
+}
+
 static void say_quote(struct talk *t, const struct quote *q, enum topic topic)
 {
 	const json_t *quote = q->quote, *minutes = json_object_get(quote, "minutes");
@@ -374,16 +439,16 @@ static void say_quote(struct talk *t, const struct quote *q, enum topic topic)
 				 .text);
 		break;
 	case ABOUT_MODEL:
-		buf_addf(out, "It would use the model %s.", json_str(quote, "model"));
+		buf_addf(out, "A subagent of the role %s would do it, with the model %s.", q->role,
+			 json_str(quote, "model"));
 		break;
 	case ABOUT_TOOLS:
 		buf_adds(out, "It would use ");
 		say_tools(out, json_object_get(quote, "tools"));
-		buf_adds(out, ": they search and read files. \"Without search_and_read\", for "
-			      "instance, leaves one out.");
+		buf_adds(out, ". \"Without search_and_read\", for instance, leaves one out.");
 		break;
 	case ABOUT_RIGHTS:
-		buf_adds(out, "It only reads files in this folder, and changes nothing.");
+		say_reach(out, json_object_get(quote, "tools"));
 		break;
 	case ABOUT_WHY:
 		if (q->nruns > 1)
@@ -570,7 +635,7 @@ static void say_run(struct talk *t, const json_t *run, enum topic topic)
 		break;
 	default:
 		if (asks) {
-			buf_addf(out, " waits for you: %s", json_str(asks, "question"));
+			buf_addf(out, " waits for you: “%s”", json_str(asks, "question"));
 			break;
 		}
 		buf_addf(out, " is %s%s%s (%s, %s tokens). Its task: ",
@@ -581,25 +646,51 @@ static void say_run(struct talk *t, const json_t *run, enum topic topic)
 	buf_adds(out, ".");
 }
 
+/* The tools that were quoted for a run with this task. */
+static const json_t *talk_tools_of(const struct talk *t, const char *task)
+{
+	size_t n = strlen(task); /* of a long task the beginning is told */
+
+	for (unsigned i = t->nquotes; i-- > 0;)
+		if (strncmp(t->quotes[i].task, task, n) == 0)
+			return json_object_get(t->quotes[i].quote, "tools");
+	return NULL;
+}
+
+/* `list`: alone a run is answered without its id. */
+static bool talk_asks_alone(const struct talk *t, const json_t *list)
+{
+	unsigned n = talk_open(t);
+	const json_t *run;
+	size_t i;
+
+	json_array_foreach(list, i, run) n += json_object_get(run, "waiting_for") != NULL;
+	return n == 1;
+}
+
 /* What a run asks, and how that is answered. */
-static void say_asked(struct talk *t, const json_t *run, enum topic topic)
+static void say_asked(struct talk *t, const json_t *run, enum topic topic, bool alone)
 {
 	const json_t *asks = json_object_get(run, "waiting_for");
 
-	if (topic == ABOUT_RIGHTS)
-		buf_addf(&t->out, "%sIt only reads and searches files, and changes nothing.",
-			 t->out.len ? "\n" : "");
-	else if (asks) {
-		buf_addf(&t->out, "%s%s asks: %s It needs that for its task, ",
+	if (topic == ABOUT_RIGHTS && !asks) {
+		buf_adds(&t->out, t->out.len ? "\n" : "");
+		say_reach(&t->out, talk_tools_of(t, json_str(run, "task")));
+	} else if (asks) {
+		buf_addf(&t->out, "%s%s asks: “%s” It needs that for its task, ",
 			 t->out.len ? "\n" : "", json_str(run, "subagent_id"),
 			 json_str(asks, "question"));
 		tell_task(&t->out, json_str(run, "task"));
-		if (strcmp(json_str(asks, "kind"), "approval") == 0)
+		if (strcmp(json_str(asks, "kind"), "question") == 0)
+			buf_addf(&t->out,
+				 alone ? ". What you say is passed on."
+				       : ". `/steer %s TEXT` answers it.",
+				 json_str(run, "subagent_id"));
+		else if (alone)
+			buf_adds(&t->out, ". Yes allows it, no does not.");
+		else
 			buf_addf(&t->out, ". \"yes, %s\" allows it, \"no, %s\" does not.",
 				 json_str(run, "subagent_id"), json_str(run, "subagent_id"));
-		else
-			buf_addf(&t->out, ". `/steer %s TEXT` answers it.",
-				 json_str(run, "subagent_id"));
 	} else {
 		say_run(t, run, ABOUT_WHAT);
 	}
@@ -622,7 +713,7 @@ static void talk_about_runs(struct talk *t, const char *words, const char *plain
 		for (size_t i = 0; i < n; i++)
 			if (topic == ABOUT_WHY || topic == ABOUT_RIGHTS || topic == ABOUT_TOOLS ||
 			    topic == ABOUT_WHAT)
-				say_asked(t, talk_run(list, i), topic);
+				say_asked(t, talk_run(list, i), topic, talk_asks_alone(t, list));
 			else
 				say_run(t, talk_run(list, i), topic);
 		return;
@@ -649,12 +740,14 @@ static void talk_about_runs(struct talk *t, const char *words, const char *plain
 }
 
 /* The last task, once more. */
-static void talk_again(struct talk *t)
+static void talk_again(struct talk *t, const char *words)
 {
 	const struct quote *q = t->nquotes ? &t->quotes[t->nquotes - 1] : NULL;
 
 	if (q && *q->task)
-		talk_spawn(t, q->task);
+		talk_spawn(t, q->task, words);
+	else if (t->result)
+		tell_about(&t->out, t->result, ABOUT_RESUME);
 	else
 		buf_adds(&t->out, "Which task shall be done again?");
 }
@@ -738,6 +831,7 @@ static void talk_say(struct talk *t, enum topic topic)
 		 "for in them?"},
 		{ABOUT_LATER,
 		 "I can't remind you or do things later: what I start begins at once."},
+		{ABOUT_CLOCK, "I have no clock: I answer from the files here."},
 		{ABOUT_MEMORY,
 		 "Of earlier conversations I know what you asked me to remember: \"what do you "
 		 "know about me?\" tells it. `ava sessions` lists them, and `ava chat -c ID` "
@@ -810,6 +904,37 @@ static void talk_look(struct talk *t, const char *words)
 		t->draft->rv = AVA_ENOMEM;
 }
 
+/* It may be the answer to what a run asks. */
+static bool talk_may_answer(const struct talk *t, const char *words, enum topic topic)
+{
+	return t->asked && t->nlive && !strchr(words, '?') &&
+	       (topic == ABOUT_NOTHING || topic == ABOUT_LOOK || topic == ABOUT_ANSWER);
+}
+
+/* Words for the one run that asks for them; else they are what they are without it. */
+static void talk_pass_on(struct talk *t, const char *words, enum topic topic, const json_t *list)
+{
+	const json_t *run, *asks = NULL;
+	unsigned n = 0;
+	size_t i;
+
+	json_array_foreach(list, i, run)
+	{
+		const json_t *waits = json_object_get(run, "waiting_for");
+
+		n += waits != NULL;
+		if (strcmp(json_str(waits, "kind"), "question") == 0 &&
+		    json_array_size(json_object_get(waits, "choices")) == 0)
+			asks = run;
+	}
+	if (n == 1 && asks)
+		talk_steer(t, words, json_str(asks, "subagent_id"));
+	else if (topic == ABOUT_LOOK)
+		talk_look(t, words);
+	else
+		talk_unclear(t, topic);
+}
+
 static void talk_words(struct talk *t, const char *words)
 {
 	char plain[HEARD_MAX], id[24] = "";
@@ -821,6 +946,10 @@ static void talk_words(struct talk *t, const char *words)
 	if (talk_answered(t, topic, has))
 		return;
 	talk_run_id(words, id);
+	if (talk_may_answer(t, words, topic)) {
+		talk_call(t, "list_subagents", NULL);
+		return;
+	}
 	switch (topic) {
 	case ABOUT_STOP:
 	case ABOUT_STEER:
@@ -858,13 +987,13 @@ static void talk_words(struct talk *t, const char *words)
 		talk_call(t, "read_ava_logs", id[0] ? id : t->run);
 		break;
 	case ABOUT_AGAIN:
-		talk_again(t);
+		talk_again(t, words);
 		break;
 	case ABOUT_TASKS:
 		talk_spawn_many(t, words);
 		break;
 	case ABOUT_TASK:
-		talk_spawn(t, words);
+		talk_spawn(t, words, "");
 		break;
 	case ABOUT_LISTING:
 	case ABOUT_LOOK:
@@ -928,6 +1057,7 @@ static void talk_result(struct talk *t, const struct offline_call *c, const char
 {
 	const char *text = c->result ? c->result : "";
 	char plain[HEARD_MAX];
+	enum topic topic;
 	json_t *result;
 
 	if (c->is_error) {
@@ -946,13 +1076,17 @@ static void talk_result(struct talk *t, const struct offline_call *c, const char
 	} else if (strcmp(c->name, "confirm_spawn") == 0) {
 		buf_adds(&t->out, "I'll tell you what is found.");
 	} else if (strcmp(c->name, "steer_subagent") == 0) {
-		buf_addf(&t->out, "I have told it. " WORDS_READS_LATER("It"));
+		buf_adds(&t->out, strstr(text, "It has its answer")
+					  ? "I have passed that on."
+					  : "I have told it. " WORDS_READS_LATER("It"));
 	} else {
 		result = json_parse(text, strlen(text), NULL);
 		heard_plain(words, plain);
-		if (strcmp(c->name, "list_subagents") == 0)
-			talk_about_runs(t, words, plain, heard_topic(words, plain, talk_has(t)),
-					result);
+		topic = heard_topic(words, plain, talk_has(t));
+		if (strcmp(c->name, "list_subagents") == 0 && talk_may_answer(t, words, topic))
+			talk_pass_on(t, words, topic, result);
+		else if (strcmp(c->name, "list_subagents") == 0)
+			talk_about_runs(t, words, plain, topic, result);
 		else if (strcmp(c->name, "ava_status") == 0)
 			tell_today(&t->out, result);
 		else

@@ -263,6 +263,11 @@ void tell_about(struct buf *out, const char *result, enum topic topic)
 	case ABOUT_FILES:
 		say_files(out, r);
 		break;
+	case ABOUT_WHERE:
+		buf_addf(out,
+			 "`ava result %s` shows all of it, `ava logs %s` what was done for it.", id,
+			 id);
+		break;
 	case ABOUT_COST:
 		buf_addf(out, "%s: %s (%s tokens, model %s).", id,
 			 format_cost_of(r, "cost_cents").text,

@@ -57,6 +57,9 @@ static struct {
 	 "/* The folder that everything lies in. */\nint settings_data_root(char *out)\n{\n"
 	 "\treturn out != 0;\n}\n\nstatic int refuse_nfs(int fd)\n{\n\treturn fd;\n}\n\n"
 	 "struct statfs\n{\n\tint type;\n};\n\nstruct stat\n{\n\tint size;\n};\n"},
+	{"src/command.c",
+	 "int command_main(int argc, char **argv)\n{\n\treturn argc;\n}\n\n"
+	 "/* KIND must stay where it is, to maintain the order. */\n"},
 	{"test/test_pool.c",
 	 "#include \"pool.h\"\n\nstatic void test_drain(void)\n{\n\tpool_drain(NULL, 0);\n}\n"},
 	{"doc/README.md", "# Pools\n\nA pool is drained with pool_drain.\nAva: the pool has "
@@ -482,6 +485,7 @@ static void test_names(void **state)
 	static const char *const rows[][2] = {
 		{"Which function refuses a data root on NFS?", "refuse_nfs is defined"},
 		{"where is `stat` defined", "stat is defined at src/place.c:17"},
+		{"find main", "main is defined at src/main.c:3"}, /* and not command_main */
 	};
 	struct sim s;
 
@@ -490,6 +494,7 @@ static void test_names(void **state)
 		sim_run(&s);
 		if (!summary_has(&s, rows[i][1]))
 			fail_msg("%s: %s", rows[i][0], json_get_str(s.result, "summary"));
+		assert_false(summary_has(&s, "maintain"));
 		sim_free(&s);
 	}
 }
