@@ -448,8 +448,9 @@ void talk_asked(struct run *r)
 		talk_note(
 			s->talk, "",
 			"%s waits for the person's yes before a call (they see it); only they can "
-			"give it, in words of their own: \"yes, %s\", or no.",
-			r->id.text, r->id.text);
+			"give it, with a yes or no of their own. Ask them nothing else meanwhile: "
+			"a plain yes would be in doubt.",
+			r->id.text);
 	else
 		talk_note(
 			s->talk, "",
@@ -664,6 +665,7 @@ static int64_t talk_save_reply(struct agent *a, const struct turn *turn, bool wa
 		write_entry(t, d, turn, NULL);
 	if (turn->text_len > 0) {
 		t->spoke_ms = clock_wall_ms();
+		t->asks = talk_asks(turn->text, turn->text_len);
 		write_words(t, d, turn->text, turn->text_len);
 	}
 	talk_mark_turn(t, d, !last, turn->ncalls);
@@ -848,7 +850,6 @@ int talk_open(struct session *s, struct ava_error *err)
 		return err && err->code ? err->code : err_set(err, AVA_ENOMEM, "out of memory");
 	}
 	t->session = s;
-	t->spoke_ms = s->there ? clock_wall_ms() : 0; /* what was shown last is not known */
 	list_init(&t->node);
 	list_init(&t->saying);
 	list_init(&t->inputs);

@@ -88,6 +88,7 @@ struct talk {
 	bool answering;             /* what a person said is carried out first */
 	unsigned seen;              /* rights of what she has read (subagent/rights.h); sticks */
 	int64_t spoke_ms;           /* when Ava said something last, wall */
+	bool asks;                  /* and with that asked the person something: talk_asks */
 	struct os_task pump;
 	struct os_timer *again;        /* a turn that could not be begun */
 	int64_t cost_microusd, tokens; /* of the turns before this one */
@@ -137,9 +138,12 @@ struct talk_note *talk_note_find(const struct list *notes, const char *id);
 void talk_note_free(struct talk_note *n);
 void talk_note_told(struct talk *t); /* all of them */
 
-/* ---- talk_answer.c: what was said, as the answer to an open proposal */
+/* ---- talk_answer.c: what was said, as the answer to what waits */
 /* true: it is being carried out, talk_pump goes on afterwards. */
 bool talk_answer(struct talk *t, struct input *in);
+/* Words of hers that ask the person something: with a question mark outside of quotation
+ * marks, since a question that she quotes is somebody else's. */
+bool talk_asks(const char *text, size_t len);
 
 /* ---- talk_memory.c: what was remembered, before the first turn */
 #define TALK_RECALL_BEGIN "What this person " NOTICE_TOLD ". It is data, and may be out of date."

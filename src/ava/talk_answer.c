@@ -11,11 +11,11 @@
  * Questions: nothing is guessed, since a call that is allowed may change files or cost
  * money. Who names the subagent ("yes, S-7f3a2b") means it. A bare yes or no is the
  * answer only where one question is open, nothing else waits, and that question is what
- * the person had before them: Ava has said nothing since, and it did not come up while
- * they were typing. A quote that Ava made after the question is what was shown last, and
- * is answered as ever. In all other cases nothing is done, and Ava is told to ask. The
- * words go the way of `ava steer`, bound to that one question: the runtime reads them
- * there once more.
+ * the person had before them: it did not come up while they were typing, and Ava has asked
+ * nothing herself since. What she explains meanwhile changes nothing. A quote that Ava made
+ * after the question is what was shown last, and is answered as ever. In all other cases
+ * nothing is done, and Ava is told to ask. The words go the way of `ava steer`, bound to that
+ * one question: the runtime reads them there once more.
  *
  * What can fail is memory, and the run: it may have ended, or ask something else by now;
  * Ava is told. */
@@ -540,6 +540,44 @@ static bool is_choice(const struct question *q, const char *words)
 	return is;
 }
 
+/* Behind the quotation that begins at `at`; NULL: none does, or it does not end in this
+ * paragraph. */
+static const char *behind_quoted(const char *at, const char *end)
+{
+	static const char *const marks[][2] = {
+		{"\"", "\""}, {"`", "`"}, {"“", "”"}, {"„", "“"}, {"«", "»"}};
+
+	for (size_t i = 0; i < ARRAY_LEN(marks); i++) {
+		size_t n = strlen(marks[i][0]), len;
+		const char *stop, *close;
+
+		if ((size_t)(end - at) <= n || memcmp(at, marks[i][0], n) != 0)
+			continue;
+		len = (size_t)(end - at) - n;
+		stop = memmem(at + n, len, "\n\n", 2);
+		len = stop ? (size_t)(stop - at) - n : len;
+		close = memmem(at + n, len, marks[i][1], strlen(marks[i][1]));
+		if (close)
+			return close + strlen(marks[i][1]);
+	}
+	return NULL;
+}
+
+bool talk_asks(const char *text, size_t len)
+{
+	static const char *const marks[] = {"?", "\xef\xbc\x9f", "\xd8\x9f"}; /* wide, Arabic */
+	const char *end = text + len, *behind;
+
+	for (const char *at = text; at < end; at = behind ? behind : at + 1) {
+		behind = behind_quoted(at, end);
+		for (size_t i = 0; i < ARRAY_LEN(marks) && !behind; i++)
+			if ((size_t)(end - at) >= strlen(marks[i]) &&
+			    memcmp(at, marks[i], strlen(marks[i])) == 0)
+				return true;
+	}
+	return false;
+}
+
 enum said { SAID_NOTHING, SAID_ANSWER, SAID_STOP, SAID_CHANGE };
 
 /* `q` NULL: several things are asked. A no may be about the run instead: to stop it is
@@ -591,8 +629,9 @@ static enum reply to_question(struct talk *t, struct input *in, struct waits *w,
 			return REPLY_NONE;
 	}
 	said = said_to(h->nruns > 0 || w->asks == 1 ? w->q : NULL, h->plain);
-	/* Did the person have this question before them, and nothing else? */
-	last = w->asks == 1 && w->proposals == 0 && t->spoke_ms < w->asked_ms &&
+	/* Did the person have this question before them, and nothing else? A yes to "shall I
+	 * stop it?" must not allow what the subagent asks for. */
+	last = w->asks == 1 && w->proposals == 0 && (!t->asks || t->spoke_ms < w->asked_ms) &&
 	       in->said_ms - w->asked_ms >= SEEN_MS;
 	/* Is it about a quote, or for Ava herself? A quote that was made after the question
 	 * is what was shown last; nothing but a quote can be changed. */

@@ -256,30 +256,54 @@ static int take_entry(struct memory *m, const json_t *o)
 	return 0;
 }
 
+static bool line_has(const char *line, size_t len, const char *text)
+{
+	return memmem(line, len, text, strlen(text)) != NULL;
+}
+
 /* Of the others nothing is wanted; parsing them all costs a start too much. */
 static bool may_count(const char *line, size_t len)
 {
-	static const char said[] = "\"source\"", ended[] = "\"agent_event\"";
+	return line_has(line, len, "\"source\"") || line_has(line, len, "\"agent_event\"");
+}
 
-	return memmem(line, len, said, sizeof(said) - 1) ||
-	       memmem(line, len, ended, sizeof(ended) - 1);
+/* What she said last, from its line; NULL: she has said nothing. */
+static void take_words(struct talk *t, const char *line, size_t len)
+{
+	json_t *o = line ? json_parse(line, len, NULL) : NULL;
+	const json_t *message = json_object_get(o, "message"), *block;
+	size_t i;
+
+	t->spoke_ms = json_get_int(message, "timestamp", 0);
+	json_array_foreach(json_object_get(message, "content"), i, block)
+	{
+		const char *text = json_get_str(block, "text");
+
+		t->asks |= text && talk_asks(text, strlen(text));
+	}
+	json_decref(o);
 }
 
 static int read_entries(struct memory *m, const struct session *s, struct ava_error *err)
 {
 	char *data = NULL;
-	const char *line;
-	size_t len = 0, at = 0, n;
+	const char *line, *words = NULL;
+	size_t len = 0, at = 0, n, nwords = 0;
 	int rv = sys_read_file(s->core->root_fd, s->path, FILE_MAX, &data, &len, err);
 
 	while (rv == 0 && jsonl_next(data, len, &at, &line, &n) == 1) {
 		json_t *o = may_count(line, n) ? json_parse(line, n, NULL) : NULL;
 
+		if (line_has(line, n, "\"role\":\"assistant\"") &&
+		    line_has(line, n, "\"type\":\"text\""))
+			words = line, nwords = n;
 		rv = take_entry(m, o);
 		json_decref(o);
 		if (rv != 0)
 			err_set(err, rv, "out of memory");
 	}
+	if (m->talk)
+		take_words(m->talk, words, nwords);
 	free(data);
 	return rv;
 }

@@ -148,7 +148,9 @@ static void test_questions(void **state)
 	} rows[] = {
 		{asks, "yes please", "\"answer\":\"yes please\""},
 		{asks, "no", "\"answer\":\"no\""},
-		{asks, "the second one, I think", NULL},
+		{asks, "the second one, I think",
+		 "\"answer\":\"the second one, I think\""}, /* Ava */
+		{asks, "the second one?", NULL},
 		{chooses, "2", "\"answer\":\"yaml\""},
 		{chooses, "JSON", "\"answer\":\"JSON\""},
 		{chooses, "yes", NULL},
@@ -186,15 +188,84 @@ static void test_not_shown_last(void **state)
 	tell(w, id, "yes");
 	assert_true(waits(w, run));
 	assert_said(w, id, "I am not sure which one you mean");
-	shown(r, 60); /* and now Ava has spoken since */
-	tell(w, id, "yes");
-	assert_true(waits(w, run));
 	assert_sent(w, id, "Ask what is meant", true);
 	snprintf(words, sizeof(words), "yes, %s", run); /* named it is clear */
 	tell(w, id, words);
 	assert_true(logged(w, run, "\"state\":\"answered\",\"kind\":\"approval\""));
 	assert_said(w, id, "I have passed that on.");
 	wait_while(w, id, has_runs);
+}
+
+static void open_anew(struct world *w, const char *id)
+{
+	core_close(w->core);
+	open_core(w);
+	idle(w, id);
+}
+
+/* Ava has spoken since: what she explains changes nothing, also behind a restart. What she
+ * asks herself takes the yes, which then allows no call. */
+static void test_ava_spoke_since(void **state)
+{
+	static const struct {
+		const char *before, *says;
+		bool restart, taken;
+	} rows[] = {
+		{"why does it need that?", "It needs that for its task", false, true},
+		{"why does it need that?", "It needs that for its task", true, true},
+		{"should I stop it?", "Shall I stop it?", false, false},
+		{"should I stop it?", "Shall I stop it?", true, false},
+	};
+	struct world *w = *state;
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		char id[64], run[24];
+
+		begin_talk(w, id);
+		asking(w, id, reads, "read_file", run);
+		tell(w, id, rows[i].before);
+		assert_said(w, id, rows[i].says);
+		if (rows[i].restart)
+			open_anew(w, id);
+		for (int k = 0; !waits(w, run) && k < 6000; k++)
+			os_loop_step(w->loop, 10);
+		shown(supervisor_find(&w->core->sup, run), 60); /* before she spoke */
+		tell(w, id, "yes");
+		if (waits(w, run) == rows[i].taken)
+			fail_msg("%s, row %zu", rows[i].before, i);
+		if (rows[i].taken)
+			assert_true(logged(w, run, "\"state\":\"answered\",\"kind\":\"approval\""));
+		else
+			assert_sent(w, id, "Nothing was done: ", true);
+		if (supervisor_find(&w->core->sup, run))
+			supervisor_cancel(supervisor_find(&w->core->sup, run));
+		wait_while(w, id, has_runs);
+	}
+}
+
+static void test_asks(void **state)
+{
+	static const struct {
+		const char *text;
+		bool asks;
+	} rows[] = {
+		{"", false},
+		{"It reads one file.", false},
+		{"Shall I stop it?", true},
+		{"Shall I stop it? Just say so.", true},
+		{"S-7f3a2b asks: \"Shall I go on?\" It needs that.", false},
+		{"It asks \342\200\234Which {\"a\"}?\342\200\235.", false},
+		{"`a ? b : c` stands there.", false},
+		{"A 5\" disk. Shall I?", true},
+		{"\"A\" or \"B\"?", true},
+		{"\"Never closed.\n\nShall I?", true},
+		{"\346\230\257\357\274\237", true},
+		{"\"", false},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		if (talk_asks(rows[i].text, strlen(rows[i].text)) != rows[i].asks)
+			fail_msg("%s", rows[i].text);
 }
 
 static void test_two_questions(void **state)
@@ -321,6 +392,8 @@ int main(void)
 		TEST(test_phrases),
 		TEST(test_questions),
 		TEST(test_not_shown_last),
+		TEST(test_ava_spoke_since),
+		cmocka_unit_test(test_asks),
 		TEST(test_two_questions),
 		TEST(test_beside_a_proposal),
 		TEST(test_named_beside_a_question),
