@@ -516,7 +516,9 @@ static void findings_best(struct find *f)
 		find_names(f, best->terms, names, sizeof(names));
 		if (best->shape >= SHAPE_DECL && find_name(best, name))
 			snprintf(why, sizeof(why), "%s %s",
-				 best->shape == SHAPE_DEF ? "defines" : "declares", name);
+				 best->shape == SHAPE_DEF || find_define(best->text) ? "defines"
+										     : "declares",
+				 name);
 		else
 			snprintf(why, sizeof(why), "%s %s",
 				 best->shape == SHAPE_COMMENT ? "a comment about" : "mentions",
@@ -584,7 +586,8 @@ static void say_finding(const struct find *f, struct buf *out, const struct find
 		buf_addf(out, "%s:%d: %s", l->file->path, l->number, n->why);
 	} else if (l->shape >= SHAPE_DECL && find_name(l, name)) {
 		buf_addf(out, "%s is %s at %s:%d", name,
-			 l->shape == SHAPE_DEF ? "defined" : "declared", l->file->path, l->number);
+			 l->shape == SHAPE_DEF || find_define(l->text) ? "defined" : "declared",
+			 l->file->path, l->number);
 	} else if (l->shape == SHAPE_COMMENT && say_sentence(f, l, text) &&
 		   !islower((unsigned char)text[0])) { /* not the middle of a sentence */
 		buf_addf(out, "%s:%d says: \"%s\"", l->file->path, l->number, text);

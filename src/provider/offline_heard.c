@@ -36,57 +36,59 @@ static bool drop(char *plain, const char *phrase)
 	return true;
 }
 
+/* What begins a request and says nothing. */
+static const char *const fillers[] = {
+	"please",
+	"pls",
+	"hey",
+	"ava",
+	"ok",
+	"okay",
+	"so",
+	"and",
+	"now",
+	"well",
+	"can you",
+	"could you",
+	"would you",
+	"can we",
+	"i want you to",
+	"i would like you",
+	"id like you",
+	"i need you",
+	"you should",
+	"just",
+	"then",
+	"perfect",
+	"great",
+	"but",
+	"also",
+	"first",
+	"only",
+	"meanwhile",
+	"in the meantime",
+	"could somebody",
+	"could someone",
+	"can somebody",
+	"can someone",
+	"id like somebody",
+	"id like someone",
+	"i need somebody",
+	"i need someone",
+	"i want somebody",
+	"i want someone",
+	"two things",
+	"to",
+	"no",
+	"i want to know",
+	"do you know",
+	"could you also",
+	"quick question",
+	"one more thing",
+};
+
 void heard_plain(const char *words, char out[HEARD_MAX])
 {
-	static const char *const fillers[] = {
-		"please",
-		"pls",
-		"hey",
-		"ava",
-		"ok",
-		"okay",
-		"so",
-		"and",
-		"now",
-		"well",
-		"can you",
-		"could you",
-		"would you",
-		"can we",
-		"i want you to",
-		"i would like you",
-		"id like you",
-		"i need you",
-		"you should",
-		"just",
-		"then",
-		"perfect",
-		"great",
-		"but",
-		"also",
-		"first",
-		"only",
-		"meanwhile",
-		"in the meantime",
-		"could somebody",
-		"could someone",
-		"can somebody",
-		"can someone",
-		"id like somebody",
-		"id like someone",
-		"i need somebody",
-		"i need someone",
-		"i want somebody",
-		"i want someone",
-		"two things",
-		"to",
-		"no",
-		"i want to know",
-		"do you know",
-		"could you also",
-		"quick question",
-		"one more thing",
-	};
 	const unsigned char *at = (const unsigned char *)words;
 	size_t n = 0;
 	bool again = true;
@@ -223,6 +225,7 @@ static const struct row {
 	/* what has ended */
 	{ABOUT_RESUME, HAS_ENDED, 0, NULL,
 	 "resume|without starting over|let it continue|let it go on|pick up where|where it stopped|"
+	 "go on with it|continue with it|go on with that|continue that|"
 	 "give it more",
 	 NULL},
 	{ABOUT_RESUME, HAS_ENDED, 4,
@@ -260,6 +263,7 @@ static const struct row {
 	 "is the answer|did it say|the findings|found so far|until then",
 	 NULL},
 	{ABOUT_WHY, HAS_ENDED, 8, "why|how come|wieso|warum", NULL, THAT "|so"},
+	{ABOUT_WHY, HAS_ENDED, 1, "why|wieso|warum|pourquoi", NULL, NULL},
 	/* work that is asked for goes before what is said of other work */
 	{ABOUT_TODAY, 0, 0, NULL,
 	 "spend today|spent today|cost today|today cost|costs today|did i spend|have i spent|"
@@ -327,7 +331,8 @@ static const struct row {
 	 "how is it going|hows it going|how are they|how is it doing|status|progress|how far|"
 	 "are you done|is it done|still working|still running|is running|whats running|what runs|"
 	 "anything running|something running|my subagents|list subagents|the subagents|"
-	 "which subagents|wie laufts|wie lauft|at work|is working|done first|finished first|"
+	 "which subagents|wie laufts|wie lauft|was lauft|lauft was|lauft noch|at work|is "
+	 "working|done first|finished first|"
 	 "ready first|done yet|finished yet|are they doing|what is it doing|any news|anything new|"
 	 "still there|is going on|whats up|still at it|still on it|still busy|still doing|both "
 	 "still",

@@ -294,7 +294,7 @@ void find_names(const struct find *f, unsigned terms, char *out, size_t size)
 
 /* ---- a line of source */
 
-static bool find_define(const char *s)
+bool find_define(const char *s)
 {
 	return find_begins(s, "#define") && (s[7] == ' ' || s[7] == '\t');
 }

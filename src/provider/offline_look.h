@@ -100,6 +100,7 @@ bool find_begins(const char *s, const char *word);
 bool find_ends(const char *s, const char *tail); /* and is more than that */
 bool find_name_char(char c);
 enum line_shape find_shape(const char *s);
+bool find_define(const char *s); /* a #define */
 /* The name that a line introduces: behind #define, else before the parenthesis, else
  * the last word before the brace ("struct pool {"). false: none that is worth saying. */
 bool find_name(const struct found_line *l, char out[TERM_LEN]);

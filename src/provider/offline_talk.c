@@ -25,7 +25,6 @@
 #define LIVE_MAX   16u
 #define TASKS_MAX  20u
 #define QUOTES_MAX 24u
-#define LABEL      "(offline model) "
 
 struct quote { /* a proposal of this conversation */
 	const char *id, *task, *role;
@@ -45,6 +44,7 @@ struct talk {
 	char live[LIVE_MAX][24]; /* began in this conversation and have not ended */
 	unsigned nlive;
 	bool asked;         /* one of them asked the person something, and may wait still */
+	bool offered;       /* her last words are TELL_SHALL_STOP */
 	const char *result; /* the newest one, as JSON; NULL: none */
 	json_t *kept;       /* owned: what the quotes borrow from */
 };
@@ -202,9 +202,13 @@ static void talk_read(struct talk *t)
 	json_array_foreach(json_object_get(t->b->root, "messages"), i, message)
 		json_array_foreach(json_object_get(message, "content"), k, block)
 	{
+		const char *text = json_str(block, "text");
+
 		talk_proposed(t, block);
 		if (strcmp(json_str(message, "role"), "user") == 0)
-			talk_read_text(t, json_str(block, "text"));
+			talk_read_text(t, text);
+		else if (*text)
+			t->offered = find_ends(text, TELL_SHALL_STOP);
 	}
 }
 
@@ -227,8 +231,17 @@ static unsigned talk_has(const struct talk *t)
 
 /* ---- calls */
 
-static void talk_spawn_args(struct talk *t, struct jw *w, char *task, const char *role)
+/* `why`: with a word on why it is needed. */
+static void talk_spawn_args(struct talk *t, struct jw *w, char *task, const char *role, bool why)
 {
+	static const struct {
+		const char *role, *why;
+	} reasons[] = {
+		{"researcher",
+		 "one look does not answer it: files have to be searched and compared"},
+		{"code_reviewer", "all of the code it is about has to be gone through"},
+		{"data_extractor", "it has to be collected from several places"},
+	};
 	const json_t *roles = json_object_get(
 		json_object_get(offline_tool(t->b, "spawn_subagent"), "role"), "enum");
 	const json_t *v;
@@ -241,8 +254,12 @@ static void talk_spawn_args(struct talk *t, struct jw *w, char *task, const char
 	if (strcmp(role, "web_crawler") == 0 || strcmp(role, "data_extractor") == 0)
 		role = "researcher";
 	json_array_foreach(roles, i, v) offered |= strcmp(json_string_value(v), role) == 0;
-	jw_str(w, "role", offered ? role : "researcher");
+	role = offered ? role : "researcher";
+	jw_str(w, "role", role);
 	jw_str(w, "task", task);
+	for (i = 0; i < ARRAY_LEN(reasons) && why; i++)
+		if (strcmp(reasons[i].role, role) == 0)
+			jw_str(w, "rationale", reasons[i].why);
 }
 
 static void talk_spawn_limits(struct jw *w, const struct heard_limits *limits)
@@ -251,24 +268,6 @@ static void talk_spawn_limits(struct jw *w, const struct heard_limits *limits)
 		jw_fixed(w, "max_cost_cents", (int64_t)(limits->cents * 100), 2);
 	if (limits->seconds > 0)
 		jw_int(w, "timeout", limits->seconds);
-}
-
-/* The role that is asked for by its name; NULL: none is. */
-static const char *talk_role_named(const char *plain)
-{
-	static const struct {
-		const char *said, *role;
-	} roles[] = {
-		{"data extractor|extractor|data_extractor", "data_extractor"},
-		{"code reviewer|reviewer|code_reviewer|security audit|code review|an audit",
-		 "code_reviewer"},
-		{"researcher", "researcher"},
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(roles); i++)
-		if (heard_has(plain, roles[i].said))
-			return roles[i].role;
-	return NULL;
 }
 
 /* `more`: what else was said, with other limits. */
@@ -289,7 +288,7 @@ static void talk_spawn(struct talk *t, const char *words, const char *more)
 	limits.cents = other.cents >= 0 ? other.cents : limits.cents;
 	limits.seconds = other.seconds > 0 ? other.seconds : limits.seconds;
 	w = draft_call(t->draft, "spawn_subagent");
-	talk_spawn_args(t, w, task, heard_role(plain));
+	talk_spawn_args(t, w, task, heard_role(plain), true);
 	talk_spawn_limits(w, &limits);
 	draft_call_end(t->draft);
 }
@@ -332,7 +331,7 @@ static void talk_spawn_many(struct talk *t, const char *words)
 
 		jw_object(w, NULL);
 		heard_plain(task ? task : "", plain);
-		talk_spawn_args(t, w, task ? task : "", heard_role(plain));
+		talk_spawn_args(t, w, task ? task : "", heard_role(plain), false);
 		jw_end(w);
 	}
 	jw_end(w);
@@ -375,44 +374,13 @@ static void say_tools(struct buf *out, const json_t *tools)
 	json_array_foreach(tools, i, v) buf_addf(out, "%s%s", i ? ", " : "", json_string_value(v));
 }
 
-static bool tool_is_in(const char *const names[], size_t n, const char *name)
+static void say_tasks(struct buf *out, const struct quote *q)
 {
-	for (size_t i = 0; i < n; i++)
-		if (strcmp(names[i], name) == 0)
-			return true;
-	return false;
-}
-
-/* What these tools can do to anything. */
-static void say_reach(struct buf *out, const json_t *tools)
-{
-	static const char *const reads[] = {"read_file",       "search_codebase", "list_files",
-					    "search_and_read", "read_result",     "ask_person",
-					    "submit_result",   "memory_search"};
-	static const char *const commands[] = {"run_bash", "python_exec"};
-	const char *name, *more = NULL;
-	bool runs = false;
-	const json_t *v;
-	size_t i;
-
-	json_array_foreach(tools, i, v)
-	{
-		name = json_string_value(v);
-		if (tool_is_in(commands, ARRAY_LEN(commands), name))
-			runs = true;
-		else if (!tool_is_in(reads, ARRAY_LEN(reads), name)) {
-			buf_addf(out, "%s%s", more ? ", " : "Besides reading files it may use ",
-				 name);
-			more = name;
-		}
+	tell_task(out, q->task);
+	for (size_t k = 1; q->nruns > 1 && k < q->nruns; k++) {
+		buf_adds(out, ", ");
+		tell_task(out, json_str(json_array_get(q->runs, k), "task"));
 	}
-	if (more)
-		buf_addf(out, ": \"without %s\" leaves that out.", more);
-	else
-		buf_adds(out, "It only reads files in this folder, and changes nothing.");
-	if (runs)
-		buf_adds(out, " Commands it runs are kept in a sandbox: no network, and your files "
-			      "cannot be changed.");
 }
 
 static void say_quote(struct talk *t, const struct quote *q, enum topic topic)
@@ -448,28 +416,31 @@ static void say_quote(struct talk *t, const struct quote *q, enum topic topic)
 		buf_adds(out, ". \"Without search_and_read\", for instance, leaves one out.");
 		break;
 	case ABOUT_RIGHTS:
-		say_reach(out, json_object_get(quote, "tools"));
+		tell_reach(out, json_object_get(quote, "tools"));
 		break;
 	case ABOUT_WHY:
 		if (q->nruns > 1)
 			buf_addf(out,
 				 "Because you asked for %u tasks that need not wait for each "
-				 "other, from ",
+				 "other: ",
 				 q->nruns);
 		else
 			buf_addf(out,
 				 "Because that takes more than one look: a subagent searches and "
 				 "reads files until it can answer. The task: ");
-		tell_task(out, q->task);
-		buf_adds(out, q->nruns > 1 ? " on." : ".");
+		say_tasks(out, q);
+		buf_adds(out, ".");
 		break;
 	default:
-		buf_addf(out, "With a yes %s in the background, for the task ",
-			 q->nruns > 1 ? "several subagents start" : "a subagent starts");
-		tell_task(out, q->task);
-		buf_addf(out, ": %s files here and tell%s what was found.",
-			 q->nruns > 1 ? "they search and read" : "it searches and reads",
-			 q->nruns > 1 ? "" : "s");
+		buf_adds(out, q->nruns > 1
+				      ? "With a yes several subagents start in the background, for "
+				      : "With a yes a subagent starts in the background, for the "
+					"task ");
+		say_tasks(out, q);
+		buf_adds(out, q->nruns > 1
+				      ? ": they search and read files here and tell what was found."
+				      : ": it searches and reads files here and tells what was "
+					"found.");
 	}
 }
 
@@ -480,20 +451,15 @@ static void talk_quotes(struct talk *t, enum topic topic)
 
 	for (unsigned i = 0; i < t->nquotes; i++) {
 		const struct quote *q = &t->quotes[i];
-		bool tasks = q->nruns > 1 && (topic == ABOUT_WHAT || topic == ABOUT_WHY);
 
 		if (!q->open)
 			continue;
 		if (open > 1)
 			buf_addf(&t->out, "%s%u (%s): ", n ? "\n" : "", q->number, q->id);
 		if (open > 1 && topic == ABOUT_WHAT)
-			tell_task(&t->out, q->task);
+			say_tasks(&t->out, q);
 		else
 			say_quote(t, q, topic);
-		for (size_t k = 1; tasks && k < q->nruns; k++) {
-			buf_adds(&t->out, k > 1 ? ", " : " The others: ");
-			tell_task(&t->out, json_str(json_array_get(q->runs, k), "task"));
-		}
 		n++;
 	}
 	if (open > 1 && topic == ABOUT_WHAT)
@@ -511,9 +477,17 @@ static void talk_unsure(struct talk *t, bool doubt)
 		talk_quotes(t, ABOUT_DOUBT);
 		buf_adds(&t->out, open > 1 ? "\n" : " ");
 	}
-	if (open > 1)
-		buf_adds(&t->out, "Which one shall start: a number, all or none?");
-	else if (open)
+	if (open > 1) {
+		buf_adds(&t->out, "Which one shall start:");
+		for (unsigned i = 0, n = 0; i < t->nquotes; i++) {
+			if (!t->quotes[i].open)
+				continue;
+			buf_addf(&t->out, "%s %u (%s) ", n++ ? "," : "", t->quotes[i].number,
+				 t->quotes[i].id);
+			tell_task(&t->out, t->quotes[i].task);
+		}
+		buf_adds(&t->out, "? Say its number, all or none.");
+	} else if (open)
 		buf_adds(&t->out,
 			 "Shall it start? Yes starts it, no drops it, or say what shall be "
 			 "different.");
@@ -601,51 +575,6 @@ static void talk_ask_which(struct talk *t, const json_t *list)
 	buf_adds(&t->out, "?");
 }
 
-static void say_run(struct talk *t, const json_t *run, enum topic topic)
-{
-	const json_t *limits = json_object_get(run, "limits"),
-		     *asks = json_object_get(run, "waiting_for");
-	struct format time = format_time_of(run, "elapsed_seconds");
-	const char *activity = json_str(run, "current_activity");
-	struct buf *out = &t->out;
-
-	buf_addf(out, "%s%s (%s)", out->len ? "\n" : "", json_str(run, "subagent_id"),
-		 format_role(json_str(run, "role")).text);
-	switch (topic) {
-	case ABOUT_COST:
-		buf_addf(out, ": %s so far, and is stopped at %s",
-			 format_cost_of(run, "cost_cents").text,
-			 format_limit_of(limits, "max_cost_cents").text);
-		break;
-	case ABOUT_TIME:
-		buf_addf(out,
-			 " has worked for %s; how long it takes is not known, it is stopped after "
-			 "%s",
-			 time.text, format_limit_of(limits, "timeout").text);
-		break;
-	case ABOUT_MODEL:
-		buf_addf(out, " uses the model %s", json_str(run, "model"));
-		break;
-	case ABOUT_LIMIT:
-		buf_addf(out,
-			 " keeps the limits it was started with (%s, %s); stop it and ask again "
-			 "with the limit you want",
-			 format_limit_of(limits, "max_cost_cents").text,
-			 format_limit_of(limits, "timeout").text);
-		break;
-	default:
-		if (asks) {
-			buf_addf(out, " waits for you: “%s”", json_str(asks, "question"));
-			break;
-		}
-		buf_addf(out, " is %s%s%s (%s, %s tokens). Its task: ",
-			 words_status(json_str(run, "status")), *activity ? ": " : "", activity,
-			 time.text, format_tokens_of(run, "tokens_used").text);
-		tell_task(out, json_str(run, "task"));
-	}
-	buf_adds(out, ".");
-}
-
 /* The tools that were quoted for a run with this task. */
 static const json_t *talk_tools_of(const struct talk *t, const char *task)
 {
@@ -673,9 +602,13 @@ static void say_asked(struct talk *t, const json_t *run, enum topic topic, bool 
 {
 	const json_t *asks = json_object_get(run, "waiting_for");
 
-	if (topic == ABOUT_RIGHTS && !asks) {
+	if (topic == ABOUT_RIGHTS) {
 		buf_adds(&t->out, t->out.len ? "\n" : "");
-		say_reach(&t->out, talk_tools_of(t, json_str(run, "task")));
+		if (asks)
+			buf_addf(&t->out,
+				 "%s waits: “%s” Nothing of that happens without your yes. ",
+				 json_str(run, "subagent_id"), json_str(asks, "question"));
+		tell_reach(&t->out, talk_tools_of(t, json_str(run, "task")));
 	} else if (asks) {
 		buf_addf(&t->out, "%s%s asks: “%s” It needs that for its task, ",
 			 t->out.len ? "\n" : "", json_str(run, "subagent_id"),
@@ -692,7 +625,7 @@ static void say_asked(struct talk *t, const json_t *run, enum topic topic, bool 
 			buf_addf(&t->out, ". \"yes, %s\" allows it, \"no, %s\" does not.",
 				 json_str(run, "subagent_id"), json_str(run, "subagent_id"));
 	} else {
-		say_run(t, run, ABOUT_WHAT);
+		tell_run(&t->out, run, ABOUT_WHAT);
 	}
 }
 
@@ -715,7 +648,7 @@ static void talk_about_runs(struct talk *t, const char *words, const char *plain
 			    topic == ABOUT_WHAT)
 				say_asked(t, talk_run(list, i), topic, talk_asks_alone(t, list));
 			else
-				say_run(t, talk_run(list, i), topic);
+				tell_run(&t->out, talk_run(list, i), topic);
 		return;
 	}
 	/* Who is told stands before what is told. */
@@ -809,7 +742,7 @@ static void talk_known(struct talk *t, const char *rows, enum topic topic)
 
 static void talk_hello(struct talk *t)
 {
-	buf_adds(&t->out, LABEL "Hello. ");
+	buf_adds(&t->out, TELL_LABEL "Hello. ");
 	if (t->nlive)
 		buf_addf(&t->out, "%s is still at work.", t->live[t->nlive - 1]);
 	else if (talk_open(t))
@@ -822,46 +755,7 @@ static void talk_hello(struct talk *t)
 
 static void talk_say(struct talk *t, enum topic topic)
 {
-	static const struct {
-		enum topic topic;
-		const char *say;
-	} says[] = {
-		{ABOUT_WEB,
-		 "I have no web and no internet here, only your files. What shall be looked "
-		 "for in them?"},
-		{ABOUT_LATER,
-		 "I can't remind you or do things later: what I start begins at once."},
-		{ABOUT_CLOCK, "I have no clock: I answer from the files here."},
-		{ABOUT_MEMORY,
-		 "Of earlier conversations I know what you asked me to remember: \"what do you "
-		 "know about me?\" tells it. `ava sessions` lists them, and `ava chat -c ID` "
-		 "goes on with one."},
-		{ABOUT_SENDING,
-		 "I can't send or order anything: I only read the files here. What shall be "
-		 "looked for in them?"},
-		{ABOUT_SHELL,
-		 "I can't run commands, I have no shell: I only read the files here. I can "
-		 "propose a review of them."},
-		{ABOUT_WRITING,
-		 "I can't change or write files, I only read them. I can propose a review "
-		 "that says what should be changed."},
-		{ABOUT_MATHS, LABEL "I don't calculate: I answer from your files only."},
-		{ABOUT_BYE, "Bye. Ctrl-D leaves; `ava -c` goes on with this conversation."},
-		{ABOUT_KEEPING, "It goes on."},
-		{ABOUT_STOPPING,
-		 "It would end for good; what it has found so far would come as a partial "
-		 "result. Shall I stop it?"},
-		{ABOUT_HELP, LABEL
-		 "I am Ava. I answer questions about the files here, and for more than a look I "
-		 "propose a subagent to research, review, extract or find something: you see a "
-		 "quote and decide. Ask me how they are getting on, stop them, or tell them "
-		 "something. I have no web and no shell, and change nothing. For a conversation "
-		 "configure a model: `ava doctor` says how."},
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(says); i++)
-		if (says[i].topic == topic)
-			buf_adds(&t->out, says[i].say);
+	tell_small(&t->out, topic);
 	if (topic == ABOUT_BYE && t->nlive)
 		buf_addf(&t->out, " %s stays at work meanwhile.", t->live[t->nlive - 1]);
 }
@@ -879,8 +773,8 @@ static void talk_unclear(struct talk *t, enum topic topic)
 			 t->live[t->nlive - 1]);
 	else
 		buf_adds(&t->out,
-			 LABEL "I am not sure what you mean. What shall be looked for in the "
-			       "files here? \"help\" says what I can do.");
+			 TELL_LABEL "I am not sure what you mean. What shall be looked for in the "
+				    "files here? \"help\" says what I can do.");
 }
 
 /* ---- what the person says */
@@ -935,6 +829,18 @@ static void talk_pass_on(struct talk *t, const char *words, enum topic topic, co
 		talk_unclear(t, topic);
 }
 
+/* What it is about; yes and no are the answer to what she asked herself. */
+static enum topic talk_topic(const struct talk *t, const char *words, const char *plain)
+{
+	enum topic topic = heard_topic(words, plain, talk_has(t));
+
+	if (topic != ABOUT_ANSWER || !t->offered || !t->nlive)
+		return topic;
+	return heard_begins(plain, "nope|nein|non|n|deny") || strncasecmp(words, "no", 2) == 0
+		       ? ABOUT_KEEPING
+		       : ABOUT_STOP;
+}
+
 static void talk_words(struct talk *t, const char *words)
 {
 	char plain[HEARD_MAX], id[24] = "";
@@ -942,7 +848,7 @@ static void talk_words(struct talk *t, const char *words)
 	enum topic topic;
 
 	heard_plain(words, plain);
-	topic = heard_topic(words, plain, has);
+	topic = talk_topic(t, words, plain);
 	if (talk_answered(t, topic, has))
 		return;
 	talk_run_id(words, id);
@@ -1073,6 +979,8 @@ static void talk_result(struct talk *t, const struct offline_call *c, const char
 		talk_known(t, text, heard_topic(words, plain, talk_has(t)));
 	} else if (strcmp(c->name, "read_ava_logs") == 0) {
 		t->draft->rv |= tell_log(&t->b->mem, &t->out, text, t->run);
+	} else if (strcmp(c->name, "cancel_subagent") == 0) {
+		buf_adds(&t->out, "All right."); /* how it ended the runtime says */
 	} else if (strcmp(c->name, "confirm_spawn") == 0) {
 		buf_adds(&t->out, "I'll tell you what is found.");
 	} else if (strcmp(c->name, "steer_subagent") == 0) {
@@ -1082,7 +990,7 @@ static void talk_result(struct talk *t, const struct offline_call *c, const char
 	} else {
 		result = json_parse(text, strlen(text), NULL);
 		heard_plain(words, plain);
-		topic = heard_topic(words, plain, talk_has(t));
+		topic = talk_topic(t, words, plain);
 		if (strcmp(c->name, "list_subagents") == 0 && talk_may_answer(t, words, topic))
 			talk_pass_on(t, words, topic, result);
 		else if (strcmp(c->name, "list_subagents") == 0)

@@ -130,42 +130,29 @@ static void tell_summary(struct buf *out, const char *summary, bool cited)
 	buf_adds(out, end ? end : "");
 }
 
-/* "S-7f3a2b is complete.", or which limit ended it. */
-static void tell_end(struct buf *out, const json_t *r)
-{
-	const struct words_end end = format_end_of(r, NULL);
-
-	if (words_limit(json_str(r, "status")))
-		buf_addf(out, "%s: %s.", json_str(r, "subagent_id"), end.what);
-	else
-		buf_addf(out, "%s is %s.", json_str(r, "subagent_id"),
-			 words_status(json_str(r, "status")));
-}
-
+/* How it ended, and what can be done next, the runtime has said. */
 void tell_result(struct buf *out, const char *line)
 {
 	json_t *r = json_parse(line, strlen(line), NULL);
 	const json_t *citations = json_object_get(r, "citations");
-	const char *summary = json_str(r, "summary");
+	const char *summary = json_str(r, "summary"), *id = json_str(r, "subagent_id");
+	/* Of the runtime itself, or said on the way by one that was cancelled. */
 	bool own = strncmp(summary, WORDS_STOPPED_AT, sizeof(WORDS_STOPPED_AT) - 1) == 0 ||
-		   strcmp(summary, WORDS_CANCELLED_SUMMARY) == 0;
+		   (strcmp(json_str(r, "status"), "cancelled") == 0 &&
+		    json_array_size(citations) == 0);
 
 	if (out->len)
 		buf_adds(out, "\n\n");
-	if (json_get_str(r, "subagent_id") && json_get_str(r, "status")) {
-		tell_end(out, r);
-		buf_adds(out, own ? " It had no result yet." : " ");
-		if (!own)
-			tell_summary(out, summary, json_array_size(citations) > 0);
+	if (!*id || !json_get_str(r, "status")) {
+		buf_adds(out, "A subagent has ended; `ava result` shows what it found.");
+	} else if (own) {
+		buf_addf(out, "%s has found nothing yet that it could hand in.", id);
+	} else {
+		buf_addf(out, "From %s%s: ", id, is_partial(r) ? ", partial" : "");
+		tell_summary(out, summary, json_array_size(citations) > 0);
 		tell_citations(out, citations);
 		tell_sure(out, r);
 		tell_caveats(out, r);
-		if (words_limit(json_str(r, "status"))) {
-			buf_adds(out, "\n\n");
-			say_resume(out, r);
-		}
-	} else {
-		buf_adds(out, "A subagent has ended; `ava result` shows what it found.");
 	}
 	json_decref(r);
 }
@@ -212,6 +199,143 @@ void tell_notice(struct buf *out, const char *line)
 			buf_addf(out, "%s%s", out->len ? " " : "", told[i].say);
 		return;
 	}
+}
+
+/* ---- what runs may do, and do */
+
+static bool tool_is_in(const char *const names[], size_t n, const char *name)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(names[i], name) == 0)
+			return true;
+	return false;
+}
+
+void tell_reach(struct buf *out, const json_t *tools)
+{
+	static const char *const reads[] = {"read_file",       "search_codebase", "list_files",
+					    "search_and_read", "read_result",     "ask_person",
+					    "submit_result",   "memory_search"};
+	static const char *const commands[] = {"run_bash", "python_exec"};
+	const char *name, *more = NULL;
+	bool runs = false;
+	const json_t *v;
+	size_t i;
+
+	if (!tools) {
+		buf_adds(out,
+			 "I do not know what it may use; `ava trace` shows what it has called.");
+		return;
+	}
+
+	json_array_foreach(tools, i, v)
+	{
+		name = json_string_value(v);
+		if (tool_is_in(commands, ARRAY_LEN(commands), name))
+			runs = true;
+		else if (!tool_is_in(reads, ARRAY_LEN(reads), name)) {
+			buf_addf(out, "%s%s", more ? ", " : "Besides reading files it may use ",
+				 name);
+			more = name;
+		}
+	}
+	if (more)
+		buf_addf(out, ": \"without %s\" leaves that out.", more);
+	else
+		buf_adds(out, "It only reads files in this folder, and changes nothing.");
+	if (runs)
+		buf_adds(out, " Commands it runs are kept in a sandbox: no network, and your files "
+			      "cannot be changed.");
+}
+
+void tell_run(struct buf *out, const json_t *run, enum topic topic)
+{
+	const json_t *limits = json_object_get(run, "limits"),
+		     *asks = json_object_get(run, "waiting_for");
+	struct format time = format_time_of(run, "elapsed_seconds");
+	const char *activity = json_str(run, "current_activity");
+
+	buf_addf(out, "%s%s (%s)", out->len ? "\n" : "", json_str(run, "subagent_id"),
+		 format_role(json_str(run, "role")).text);
+	switch (topic) {
+	case ABOUT_COST:
+		buf_addf(out, ": %s so far, and is stopped at %s",
+			 format_cost_of(run, "cost_cents").text,
+			 format_limit_of(limits, "max_cost_cents").text);
+		break;
+	case ABOUT_TIME:
+		buf_addf(out,
+			 " has worked for %s; how long it takes is not known, it is stopped after "
+			 "%s",
+			 time.text, format_limit_of(limits, "timeout").text);
+		break;
+	case ABOUT_MODEL:
+		buf_addf(out, " uses the model %s", json_str(run, "model"));
+		break;
+	case ABOUT_LIMIT:
+		buf_addf(out,
+			 " keeps the limits it was started with (%s, %s); stop it and ask again "
+			 "with the limit you want",
+			 format_limit_of(limits, "max_cost_cents").text,
+			 format_limit_of(limits, "timeout").text);
+		break;
+	default:
+		if (asks) {
+			buf_addf(out, " waits for you: “%s”", json_str(asks, "question"));
+			break;
+		}
+		buf_addf(out, " is %s%s%s (%s, %s tokens). Its task: ",
+			 words_status(json_str(run, "status")), *activity ? ": " : "", activity,
+			 time.text, format_tokens_of(run, "tokens_used").text);
+		tell_task(out, json_str(run, "task"));
+	}
+	buf_adds(out, ".");
+}
+
+/* ---- small talk, and what cannot be done */
+
+void tell_small(struct buf *out, enum topic topic)
+{
+	static const struct {
+		enum topic topic;
+		const char *say;
+	} says[] = {
+		{ABOUT_WEB,
+		 "I have no web and no internet here, only your files. What shall be looked "
+		 "for in them?"},
+		{ABOUT_LATER,
+		 "I can't remind you or do things later: what I start begins at once."},
+		{ABOUT_CLOCK, "I have no clock: I answer from the files here."},
+		{ABOUT_MEMORY,
+		 "Of earlier conversations I know what you asked me to remember: \"what do you "
+		 "know about me?\" tells it. `ava sessions` lists them, and `ava chat -c ID` "
+		 "goes on with one."},
+		{ABOUT_SENDING,
+		 "I can't send or order anything: I only read the files here. What shall be "
+		 "looked for in them?"},
+		{ABOUT_SHELL,
+		 "I can't run commands, I have no shell: I only read the files here. I can "
+		 "propose a review of them."},
+		{ABOUT_WRITING,
+		 "I can't change or write files, I only read them. I can propose a review "
+		 "that says what should be changed."},
+		{ABOUT_MATHS, TELL_LABEL "I don't calculate: I answer from your files only."},
+		{ABOUT_BYE, "Bye. Ctrl-D leaves; `ava -c` goes on with this conversation."},
+		{ABOUT_KEEPING, "It goes on."},
+		{ABOUT_STOPPING,
+		 "It would end for good; what it has found so far would come as a partial "
+		 "result. " TELL_SHALL_STOP},
+		{ABOUT_HELP, TELL_LABEL
+		 "I am Ava. I answer questions about the files here, and for more than a look I "
+		 "propose a subagent to research, review, extract or find something: you see a "
+		 "quote and decide. Ask me how they are getting on, stop them, or tell them "
+		 "something. I have no web and no shell, and change nothing. For a conversation "
+		 "configure a model: `ava doctor` says how."},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(says); i++)
+		if (says[i].topic == topic)
+			buf_adds(out, says[i].say);
 }
 
 /* ---- of what has ended, when it is asked about */
@@ -289,11 +413,19 @@ void tell_about(struct buf *out, const char *result, enum topic topic)
 			buf_adds(out, "\"Show me the result\" tells it again.");
 		break;
 	case ABOUT_WHY:
+		if (json_array_size(json_object_get(r, "citations")) == 0) {
+			buf_addf(out, "It cites no place; `ava trace %s` shows what it did.", id);
+			break;
+		}
 		buf_adds(out, "It found these places:");
 		tell_citations(out, json_object_get(r, "citations"));
 		break;
 	default:
 		tell_result(out, result);
+		if (is_partial(r)) {
+			buf_adds(out, "\n\n");
+			say_resume(out, r);
+		}
 	}
 	json_decref(r);
 }
@@ -306,6 +438,7 @@ struct told {
 		unsigned n;
 	} tools[TOOLS_MAX];
 	unsigned ntools, nfailed, events, answers; /* answers: of the model */
+	bool stopped;                              /* by a limit, a cancel or an error */
 	struct buf end, failed;                    /* sentences */
 };
 
@@ -341,17 +474,17 @@ static void log_event(struct told *t, const char *type, const json_t *c)
 			t->ntools = MAX(t->ntools, i + 1);
 		}
 	} else if (strcmp(type, "ToolResult") == 0 && !json_get_bool(c, "success", true)) {
-		log_failed(t, name, json_str(c, "errorClass"), json_str(c, "output"));
+		if (strcmp(json_str(c, "errorClass"), "limit") != 0) /* its end says that */
+			log_failed(t, name, json_str(c, "errorClass"), json_str(c, "output"));
 	} else if (strcmp(type, "Error") == 0) {
 		log_failed(t, "Error", json_str(c, "class"), json_str(c, "message"));
-	} else if (strcmp(type, "Exhausted") == 0) {
-		log_failed(t, "a limit was reached", json_str(c, "resource"), "");
 	} else if (strcmp(type, "InferEnd") == 0) {
 		t->answers++;
 	} else if (strcmp(type, "SubagentComplete") == 0) {
+		t->stopped |= strcmp(status, "success") != 0;
 		buf_adds(&t->end, t->end.len ? "\n" : "");
 		buf_addf(&t->end, WORDS_HAS_ENDED(json_str(c, "subagentId"), words_status(status)));
-		if (strcmp(json_str(c, "stopReason"), status) != 0)
+		if (strcmp(status, "error") == 0)
 			log_quote(&t->end, ", ", json_str(c, "stopReason"));
 		log_quote(&t->end, ". ", json_str(c, "summary"));
 	}
@@ -406,7 +539,7 @@ int tell_log(struct arena *mem, struct buf *out, const char *text, const char *r
 			 told.answers == 1 ? "" : "s");
 	if (told.failed.len)
 		buf_addf(out, "\nWhat went wrong:%s", told.failed.data);
-	else if (told.events)
+	else if (told.events && !told.stopped)
 		buf_adds(out, "\nNo failure stands in it.");
 	if (told.nfailed > FAILED_MAX)
 		buf_addf(out, "\n- and %u more", told.nfailed - FAILED_MAX);

@@ -8,6 +8,9 @@
 #include "base/buf.h"
 #include "provider/offline_heard.h"
 
+#define TELL_LABEL      "(offline model) "
+#define TELL_SHALL_STOP "Shall I stop it?"
+
 void tell_task(struct buf *out, const char *task); /* in quotes, cut */
 
 /* One notice line of the runtime, to one sentence for the person; "": it has been said. */
@@ -22,6 +25,12 @@ int tell_log(struct arena *mem, struct buf *out, const char *text, const char *r
 /* Rows as memory_search gives them; how many, and the id of the last one. */
 unsigned tell_known(struct buf *out, const char *rows, char id[24]);
 void tell_noted(struct buf *out, const char *json); /* what memory_write returned */
+/* What a run with these tools can do to anything; NULL: they are not known. */
+void tell_reach(struct buf *out, const json_t *tools);
+/* A row of list_subagents, by what is asked of it. */
+void tell_run(struct buf *out, const json_t *run, enum topic topic);
+/* Small talk, and what she cannot do: "" of other topics. */
+void tell_small(struct buf *out, enum topic topic);
 /* What subagent_status and ava_status return. */
 void tell_status(struct buf *out, const json_t *status);
 void tell_today(struct buf *out, const json_t *us);

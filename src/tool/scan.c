@@ -324,7 +324,7 @@ void scan_none(const struct scan *s, const char *pattern, struct buf *out)
 	buf_addc(out, '\n');
 }
 
-#define ACTIVITY_CHARS 60 /* of what is looked for */
+#define ACTIVITY_CHARS 40 /* of what is looked for */
 
 /* How much of an expression stands for nothing that a person would read: an anchor, a group's
  * mark, a quantifier, a class; *gap: something may stand there. 0: it is a letter. */

@@ -82,7 +82,7 @@ static void see_entry(const char *line, size_t len, void *user)
 		p->said_yes = p->said_yes || strcmp(text, "yes") == 0;
 	} else if (role && strcmp(role, "assistant") == 0) {
 		p->offered = p->offered || strstr(text, "in the background.") != NULL;
-		p->told = p->told || strstr(text, "is complete") != NULL;
+		p->told = p->told || strstr(text, "From S-") != NULL;
 	}
 	json_decref(o);
 }
@@ -341,7 +341,7 @@ static void check_entry(struct found *f, const json_t *o, long k)
 		f->asks += strcmp(text, ASK) == 0;
 		f->yeses += strcmp(text, "yes") == 0;
 	} else if (role && strcmp(role, "assistant") == 0) {
-		f->told += strstr(text, "is complete") != NULL;
+		f->told += strstr(text, "From S-") != NULL;
 	}
 	f->starts += event && strcmp(event, "subagent:start") == 0;
 	f->ends += event && strcmp(event, "subagent:start") != 0;

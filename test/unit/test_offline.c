@@ -57,9 +57,8 @@ static struct {
 	 "/* The folder that everything lies in. */\nint settings_data_root(char *out)\n{\n"
 	 "\treturn out != 0;\n}\n\nstatic int refuse_nfs(int fd)\n{\n\treturn fd;\n}\n\n"
 	 "struct statfs\n{\n\tint type;\n};\n\nstruct stat\n{\n\tint size;\n};\n"},
-	{"src/command.c",
-	 "int command_main(int argc, char **argv)\n{\n\treturn argc;\n}\n\n"
-	 "/* KIND must stay where it is, to maintain the order. */\n"},
+	{"src/command.c", "int command_main(int argc, char **argv)\n{\n\treturn argc;\n}\n\n"
+			  "/* KIND must stay where it is, to maintain the order. */\n"},
 	{"test/test_pool.c",
 	 "#include \"pool.h\"\n\nstatic void test_drain(void)\n{\n\tpool_drain(NULL, 0);\n}\n"},
 	{"doc/README.md", "# Pools\n\nA pool is drained with pool_drain.\nAva: the pool has "

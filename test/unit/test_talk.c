@@ -347,13 +347,13 @@ static void test_after_a_stop(void **state)
 	open_core(w);
 	assert_int_equal(say(w, id, "yes"), 1);
 	wait_while(w, id, has_runs);
-	assert_said(w, id, "is complete");
+	assert_said(w, id, "From S-");
 	core_close(w->core);
 	open_core(w);
 	idle(w, id);
 	tell(w, id, "how is it going?");
 	assert_said(w, id, "No subagent is at work");
-	assert_int_equal(seen(w, id, "assistant", "is complete").n, 1);
+	assert_int_equal(seen(w, id, "assistant", "From S-").n, 1);
 	assert_int_equal(runs(w), 1);
 }
 
@@ -553,7 +553,7 @@ static void test_idle_conversations_leave_memory(void **state)
 	for (size_t i = 2; i < ARRAY_LEN(ids); i++)
 		tell(w, ids[i], "hello");
 	wait_while(w, ids[1], has_runs);
-	assert_said(w, ids[1], "is complete");
+	assert_said(w, ids[1], "From S-");
 }
 
 /* What one that waits for a word costs. */

@@ -549,7 +549,7 @@ static void test_activity(void **state)
 		{"[", true, "Searching \"[\" in src"},
 		{"\\", true, "Searching \"\\\" in src"},
 		{"0123456789 0123456789 0123456789 0123456789 0123456789 0123456789", false,
-		 "Searching \"0123456789 0123456789 0123456789 0123456789 0123456789 01234…\" in "
+		 "Searching \"0123456789 0123456789 0123456789 0123456…\" in "
 		 "src"},
 	};
 	struct buf out;
