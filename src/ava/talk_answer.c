@@ -663,20 +663,27 @@ static bool polite(const char *words)
 }
 
 /* What is said of what is named. Who was asked whether to proceed, and with which, says
- * "the second, please" or "both"; "not the second" is a no, "not both" is neither. */
-static const char *meant(const struct heard *h, const struct waits *w)
+ * "the second, please", "both", or "the second, but max 30 cents"; "not the second" is a no,
+ * "not both" is neither. */
+static const char *meant(const struct heard *h, const struct waits *w, char yes[ANSWER_BYTES_MAX])
 {
-	bool which = h->numbers || h->pointed || h->all;
+	bool which = (h->numbers || h->pointed || h->all) && (w->proposals > 1 || w->group);
 
 	if (polite(h->plain) && h->none)
 		return "no";
-	if (polite(h->plain) && which && (w->proposals > 1 || w->group))
+	if (polite(h->plain) && which)
 		return "yes";
+	if (which && (word_at(h->plain, "but") || word_at(h->plain, "aber")) &&
+	    strlen(h->plain) + sizeof("yes, ") <= ANSWER_BYTES_MAX) {
+		snprintf(yes, ANSWER_BYTES_MAX, "yes, %s", h->plain);
+		return yes;
+	}
 	return h->numbers && strcasecmp(h->plain, "not") == 0 ? "no" : h->plain;
 }
 
 bool talk_answer(struct talk *t, struct input *in)
 {
+	char yes[ANSWER_BYTES_MAX];
 	struct change change;
 	struct heard heard;
 	struct waits w;
@@ -699,7 +706,7 @@ bool talk_answer(struct talk *t, struct input *in)
 	w = find_waits(t, in, &heard);
 	if (w.nids > 1 && (!names(&heard) || (heard.both && w.nids > 2)))
 		w.nids = 0;
-	words = meant(&heard, &w);
+	words = meant(&heard, &w, yes);
 	taken = answer_parse(words, &change) != ANSWER_UNCLEAR && decide(t, in, &w, words);
 	free(heard.plain);
 	return taken;

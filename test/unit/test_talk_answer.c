@@ -154,20 +154,38 @@ static void test_one_run_is_meant(void **state)
 	assert_int_equal(w->core->sup.nlive, 4);
 }
 
-static void test_stop_it(void **state)
+/* In words, or with a yes to her own question. */
+static void stop_with(struct world *w, bool asked)
 {
-	struct world *w = *state;
 	char id[64];
 
 	take_the_slot(w);
 	snprintf(id, sizeof(id), "%s", begin(w, NULL));
 	tell(w, id, "Find where parse_header is defined");
 	tell(w, id, "yes");
+	if (asked) {
+		tell(w, id, "should I stop it?");
+		assert_said(w, id, "Shall I stop it?");
+		tell(w, id, "no");
+		assert_said(w, id, "It goes on.");
+		tell(w, id, "yes"); /* to nothing: she has said something since */
+		tell(w, id, "should I stop it?");
+	}
 	assert_int_equal(w->core->sup.nlive, 2);
-	tell(w, id, "stop it, please");
+	tell(w, id, asked ? "yes" : "stop it, please");
 	for (int i = 0; w->core->sup.nlive > 1 && i < 1000; i++)
 		os_loop_step(w->loop, 5);
 	assert_int_equal(w->core->sup.nlive, 1);
+}
+
+static void test_stop_it(void **state)
+{
+	stop_with(*state, false);
+}
+
+static void test_stop_it_as_she_asked(void **state)
+{
+	stop_with(*state, true);
 }
 
 /* She calls confirm_spawn with no word of the person. */
@@ -254,7 +272,7 @@ static void test_which_of_two(void **state)
 		{"the third", 0, 6},
 		{"the first thing to know is how it works", 0, 6},
 		{"yes to the first, no to the second", 0, 6},
-		{"the second, but max 2 minutes", 0, 6}, /* it is quoted again */
+		{"the second, but max 2 minutes", 1, 2},
 		{"yes to the second, but max 2 minutes", 1, 2},
 	};
 	struct world *w = *state;
@@ -435,7 +453,7 @@ static void test_two_channels(void **state)
 	assert_int_equal(there, 1);
 	wait_while(w, id, has_runs);
 	assert_int_equal(runs(w), 1);
-	assert_said(w, id, "is complete");
+	assert_said(w, id, "From S-");
 }
 
 static void restart(struct world *w)
@@ -488,7 +506,7 @@ static void test_answered_elsewhere(void **state)
 	assert_int_equal(done, 1);
 	wait_while(w, id, has_runs);
 	assert_int_equal(runs(w), 1);
-	assert_int_equal(seen(w, id, "assistant", "is complete").n, 1);
+	assert_int_equal(seen(w, id, "assistant", "From S-").n, 1);
 	assert_int_equal(times_sent(w, id, "[ava] The person confirmed P-"), 1);
 	assert_int_equal(times_sent(w, id, "[ava] End of the result of S-"), 1);
 }
@@ -649,6 +667,7 @@ int main(void)
 		TEST(test_small_talk),
 		TEST(test_one_run_is_meant),
 		TEST(test_stop_it),
+		TEST(test_stop_it_as_she_asked),
 		TEST(test_question_after_elsewhere),
 		TEST(test_asked_twice),
 		TEST(test_a_group),
