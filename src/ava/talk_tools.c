@@ -829,6 +829,9 @@ static void add_choices(struct buf *b, const struct role_list *all, const struct
 #define RUN_END "},\"required\":[\"role\",\"task\"],\"additionalProperties\":false}"
 
 static const char spawn_rest[] = TASK
+	"\"rationale\":{\"type\":\"string\",\"maxLength\":200,\"description\":\"why it is needed, "
+	"in "
+	"your words; the person reads it in the quote\"},"
 	"\"context\":{\"type\":\"string\",\"maxLength\":100000,\"description\":\"what it must know "
 	"beside the task\"},"
 	"\"context_refs\":{\"type\":\"array\",\"maxItems\":16,\"items\":{\"type\":\"string\","

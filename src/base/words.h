@@ -167,6 +167,8 @@ struct format words_minutes(int least, int most); /* "~1 minute", "~5-10 minutes
 #define WORDS_QUOTE_FOR_ALL             " for all, "
 #define WORDS_QUOTE_EACH                "each "
 #define WORDS_QUOTE_STOPS               "stops at "
+#define WORDS_QUOTE_WIDEST              "stops at its own, the widest: "
+#define WORDS_QUOTE_MODELS              "\n• Model: "
 #define WORDS_QUOTE_STOP_ASKS           "; asks you before it ends there"
 #define WORDS_QUOTE_CHANGED(what)       "\n• Changed: %s", what
 #define WORDS_PROCEED                   "Proceed? [Yes/No]"

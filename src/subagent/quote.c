@@ -337,11 +337,33 @@ static void quote_task(struct buf *out, const struct run_spec *s)
 	buf_fini(&line);
 }
 
-/* What ends it, whatever the estimate was. */
-static void limits_text(struct buf *out, const struct run_spec *s)
+/* The most that one of them may do; true: not all may do the same. */
+static bool widest(struct run_spec *const *specs, unsigned n, struct agent_limits *out)
 {
-	const struct agent_limits *l = &s->agent.limits;
+	bool differ = false;
+
+	*out = specs[0]->agent.limits;
+	for (unsigned i = 1; i < n; i++) {
+		const struct agent_limits *l = &specs[i]->agent.limits;
+
+		differ |= l->time_ms != out->time_ms || l->cost_microusd != out->cost_microusd ||
+			  l->tokens != out->tokens || l->iterations != out->iterations;
+		out->time_ms = MAX(out->time_ms, l->time_ms);
+		out->cost_microusd = MAX(out->cost_microusd, l->cost_microusd);
+		out->tokens = MAX(out->tokens, l->tokens);
+		out->iterations = MAX(out->iterations, l->iterations);
+	}
+	return differ;
+}
+
+/* What ends it, whatever the estimate was. */
+static void limits_text(struct buf *out, struct run_spec *const *specs, unsigned n)
+{
+	const struct run_spec *s = specs[0];
 	const struct spec_group *g = &s->group;
+	struct agent_limits most;
+	const struct agent_limits *l = &most;
+	bool differ = widest(specs, n, &most);
 
 	buf_adds(out, WORDS_QUOTE_LIMITS);
 	if (g->id[0]) {
@@ -352,7 +374,8 @@ static void limits_text(struct buf *out, const struct run_spec *s)
 			buf_addf(out, "%s" WORDS_QUOTE_FOR_ALL, format_time_limit(g->time_ms).text);
 		buf_adds(out, WORDS_QUOTE_EACH);
 	}
-	buf_addf(out, WORDS_QUOTE_STOPS "%s", format_time_limit(l->time_ms).text);
+	buf_addf(out, "%s%s", differ ? WORDS_QUOTE_WIDEST : WORDS_QUOTE_STOPS,
+		 format_time_limit(l->time_ms).text);
 	if (s->agent.price.input >= 0 && s->agent.price.output >= 0)
 		buf_addf(out, ", %s", format_money_limit(l->cost_microusd).text);
 	buf_addf(out, ", %s, %s", words_amount(WORDS_LIMIT_TOKENS, l->tokens).text,
@@ -439,6 +462,23 @@ static void rights_text(struct buf *out, struct run_spec *const *specs, unsigned
 	}
 }
 
+/* Of a group: each model once. */
+static void models_text(struct buf *out, struct run_spec *const *specs, unsigned n)
+{
+	bool first = true;
+
+	for (unsigned i = 0; i < n; i++) {
+		unsigned k = 0;
+
+		while (k < i && strcmp(specs[k]->model->id, specs[i]->model->id) != 0)
+			k++;
+		if (k < i)
+			continue;
+		buf_addf(out, "%s%s", first ? WORDS_QUOTE_MODELS : ", ", specs[i]->model->id);
+		first = false;
+	}
+}
+
 int quote_text(struct buf *out, const struct quotes *q, struct run_spec *const *specs, unsigned n,
 	       const char *changed)
 {
@@ -480,11 +520,13 @@ int quote_text(struct buf *out, const struct quotes *q, struct run_spec *const *
 		buf_adds(out,
 			 "\n• NO SANDBOX is required (sandbox.required is 0): its commands may run "
 			 "with your own rights");
-	if (!group)
+	if (group)
+		models_text(out, specs, n);
+	else
 		alone_text(out, s);
 	for (unsigned i = 0; i < n; i++)
 		text_source(out, specs, i);
-	limits_text(out, s);
+	limits_text(out, specs, n);
 	if (changed && *changed)
 		buf_addf(out, WORDS_QUOTE_CHANGED(changed));
 	if (spec_asks_all_three(specs, n))

@@ -10,6 +10,7 @@
 #include "base/settings.h"
 #include "codec/json.h"
 #include "provider/model.h"
+#include "subagent/quote.h"
 #include "subagent/spec.h"
 
 static struct run_spec *build(const struct spec_group *g)
@@ -112,12 +113,34 @@ static void test_unknown_price(void **state)
 	spec_free(r);
 }
 
+/* What is told of several is true of each of them. */
+static void test_quote(void **state)
+{
+	const struct spec_group g = {.id = "G-7f3a2b", .cost_microusd = -1, .index = 1, .size = 2};
+	struct run_spec *both[] = {build(&g), build(&g)};
+	struct quotes q = {0};
+	struct buf b;
+
+	buf_init(&b, 65536);
+	assert_int_equal(quote_text(&b, &q, both, 2, NULL), 0);
+	assert_non_null(
+		strstr(b.data, "\n• Model: offline\n• Limits: each stops at 10 min, $0.50,"));
+	both[0]->agent.limits.time_ms = 60000;
+	both[1]->agent.limits.cost_microusd = 10000;
+	buf_reset(&b);
+	assert_int_equal(quote_text(&b, &q, both, 2, NULL), 0);
+	assert_non_null(
+		strstr(b.data, "\n• Limits: each stops at its own, the widest: 10 min, $0.50,"));
+	buf_fini(&b);
+	spec_free(both[0]);
+	spec_free(both[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_comes_back),
-		cmocka_unit_test(test_alone),
-		cmocka_unit_test(test_damaged),
+		cmocka_unit_test(test_comes_back),    cmocka_unit_test(test_alone),
+		cmocka_unit_test(test_damaged),       cmocka_unit_test(test_quote),
 		cmocka_unit_test(test_unknown_price),
 	};
 
