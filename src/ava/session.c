@@ -247,6 +247,16 @@ static void take_title(struct session *s, const json_t *line)
 			*at = ' ';
 }
 
+/* Of her first answer. */
+static void take_model(struct session *s, const json_t *line)
+{
+	const json_t *m = json_object_get(line, "message");
+	const char *role = json_get_str(m, "role"), *model = json_get_str(m, "model");
+
+	if (!s->model && role && strcmp(role, "assistant") == 0 && model)
+		s->model = strdup(model);
+}
+
 /* The first lines are enough to show it. */
 static void read_head(struct session *s)
 {
@@ -270,6 +280,7 @@ static void read_head(struct session *s)
 
 			take_header(s, o);
 			take_title(s, o);
+			take_model(s, o);
 			json_decref(o);
 		}
 	}

@@ -9,6 +9,7 @@
 #include <ava.h>
 #include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/id.h"
+#include "base/settings.h"
 #include "base/util.h"
 #include "base/words.h"
 #include "cli/api.h"
@@ -27,6 +29,7 @@
 #include "cli/show.h"
 #include "cli/term.h"
 #include "codec/json.h"
+#include "journal/count.h"
 
 /* Commands of a conversation: lines that begin with "/". Each is a row with its function;
  * /help prints the rows. Nothing here ends the conversation but /quit: what goes
@@ -163,19 +166,34 @@ static void do_runs(struct chat *c, const char *rest)
 	json_decref(all);
 }
 
+/* Her own calls in this conversation, by the logs: the daemon's sums begin with it. */
+static int own_cost(const struct chat *c, struct count *out, struct ava_error *err)
+{
+	struct ava_log_query q = {.types = "InferEnd", .agent = "ava", .session = c->session};
+	const struct count_watch nobody = {0};
+	char root[ROOT_PATH_MAX];
+	int rv = settings_data_root(root, sizeof(root), err);
+
+	q.root = root;
+	return rv == 0 ? count_events(out, &q, COUNT_ALL, &nobody, err) : rv;
+}
+
 static void do_cost(struct chat *c, const char *rest)
 {
 	struct ava_error err = {0};
-	json_t *session = NULL, *all;
+	struct count_row own = {0};
+	struct count hers;
+	json_t *all;
 	const json_t *run;
-	int64_t cost = 0, tokens = 0, own;
+	int64_t cost = 0, tokens = 0;
 	size_t n, unknown = 0;
 
-	if (chat_session(c, &session, &err) != 0) {
+	if (own_cost(c, &hers, &err) != 0) {
 		wrong(&err);
 		return;
 	}
-	own = json_get_fixed(session, "cost_cents", 4, -1);
+	if (hers.n > 0)
+		own = hers.rows[0];
 	if (get_runs(c, &all) == 0) {
 		json_array_foreach(all, n, run)
 		{
@@ -185,15 +203,18 @@ static void do_cost(struct chat *c, const char *rest)
 			cost += MAX(one, 0);
 			tokens += json_get_int(run, "tokens_used", 0);
 		}
-		printf("Ava: %s, %s tokens since the daemon began.\n", format_money(own).text,
-		       format_tokens_of(session, "tokens_used").text);
+		printf("Ava: %s, %s tokens.\n", format_money((int64_t)own.cost_microusd).text,
+		       format_tokens((int64_t)(own.input_tokens + own.output_tokens)).text);
 		printf("Subagents (%zu): %s, %s tokens.\n", n, format_money(cost).text,
 		       format_tokens(tokens).text);
 		if (unknown > 0)
 			printf("The cost of %zu of them is not known.\n", unknown);
+		if (own.uncosted > 0)
+			printf("The cost of %" PRIu64 " calls of Ava's is not known.\n",
+			       own.uncosted);
 		json_decref(all);
 	}
-	json_decref(session);
+	count_fini(&hers);
 }
 
 /* ---- /cancel, /steer, /logs */

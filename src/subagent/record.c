@@ -185,8 +185,6 @@ static void record_cost(struct draft *d, struct run *r, const struct usage *u)
 	int64_t cost = u->cost_microusd;
 	struct rec c;
 
-	if (r->place)
-		return; /* InferEnd has it, and there is no run to sum up */
 	begin(&c, d, r, EVENT_CostUpdate);
 	jw_int(&c.w, "tokens", u->input + u->output);
 	if (cost < 0)

@@ -19,17 +19,25 @@ contains 'is told' 'ava: chat: nothing was said' "$ERR"
 ask 'Find where parse_header is decided\nyes\nhow is it going?\n'
 exits 'each line of a pipe is a message' 0
 contains 'the quote' "I'll spawn a CodeReviewer subagent to find where parse_header is decided." "$OUT"
+contains 'why it is needed, in her words' '• Why: all of the code' "$OUT"
+contains 'the start' '🔍 [CodeReviewer] Starting...' "$OUT"
 contains 'the spawn' '🚀 Spawning CodeReviewer subagent (S-' "$OUT"
+check 'what her own calls cost is in the log as theirs is' \
+	sh -c 'for who in ava S-; do "$AVA" logs --type costs -n 99 -o json | grep -q "\"agentId\":\"$who" || exit 1; done'
 contains 'the end of it' '✅ Subagent [CodeReviewer]: Complete (' "$OUT"
 contains 'and the result, waited for' 'a.c:1' "$OUT"
 equal 'no escapes' 0 "$(grep -c "$(printf '\033')" "$OUT")"
-equal 'in this order' 'Proceed Spawning Complete is complete' \
-	"$(grep -oE 'Proceed|Spawning|Complete|is complete' "$OUT" | uniq |
+equal 'in this order' 'Proceed Spawning Complete From S-' \
+	"$(grep -oE 'Proceed|Spawning|Complete|From S-' "$OUT" | uniq |
 		tr '\n' ' ' | sed 's/ $//')"
 ask 'hello\n/status\n/quit\nnever said\n' -c
 exits 'a conversation goes on over a pipe' 0
 contains 'with what was said last' 'You: how is it going?' "$OUT"
 contains 'commands work' 'No subagent is at work in this conversation.' "$OUT"
+stop_daemon
+ask '/status\n/cost\n/quit\n' -c
+contains 'a conversation taken up again still has its model' ', model offline.' "$OUT"
+check 'and what Ava has cost before' grep -qE '^Ava: \$0.00, [0-9.]+k tokens\.$' "$OUT"
 ask '/logs\n/quit\n' -c
 contains '/logs without an id is the newest run' '] SubagentComplete S-' "$OUT"
 ask '/logs\n/quit\n'
@@ -45,14 +53,14 @@ ask 'Find where parse_header is decided, again\n/quit\n'
 exits 'somebody leaves before the answer' 0
 check 'which is given elsewhere' "$AVA" confirm "$("$AVA" proposals --json | jq -r '.[0].proposal_id')"
 check 'the run ends' wait_for 60 sh -c '"$AVA" ps --json | grep -qx "\[\]"'
-told() { grep -rhc 'is complete' "$AVA_DATA_ROOT/sessions" | awk '{n += $1} END {exit n < 4}'; }
+told() { grep -rhc 'From S-' "$AVA_DATA_ROOT/sessions" | awk '{n += $1} END {exit n < 4}'; }
 check 'and Ava tells it to nobody' wait_for 60 told
 ask '/quit\n' -c
 contains 'whoever comes next is told' '1 run finished, 1 message while you were away' "$OUT"
-contains 'and reads what she said' 'is complete' "$OUT"
+contains 'and reads what she said' 'From S-' "$OUT"
 ask '/quit\n' -c
 lacks 'once' 'while you were away' "$OUT"
-contains 'after that it is what was said last' 'is complete' "$OUT"
+contains 'after that it is what was said last' 'From S-' "$OUT"
 ask 'x\n' -c 00000000-0000-4000-8000-000000000000
 exits 'there is no such conversation' 5
 ask 'x\n' -c nonsense
