@@ -60,9 +60,11 @@ static int put(struct feed *f, enum feed_kind kind, const char *data, size_t len
 	return 0;
 }
 
-/* Events that a person sees; the rest is in `ava logs`. */
-static bool is_shown(const char *type)
+/* Events that a person sees; the rest is in `ava logs`. Of the calls of models those of
+ * subagents, whose first one is their start. */
+static bool is_shown(const struct sse_event *e)
 {
+	static const char ava[] = "\"agentId\":\"ava\"";
 	static const char *const shown[] = {
 		"UserMessage",    "AssistantMessage", "SpawnProposed",
 		"SpawnConfirmed", "SpawnRejected",    "SpawnExpired",
@@ -71,9 +73,9 @@ static bool is_shown(const char *type)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(shown); i++)
-		if (strcmp(type, shown[i]) == 0)
+		if (strcmp(e->event, shown[i]) == 0)
 			return true;
-	return false;
+	return strcmp(e->event, "InferStart") == 0 && !memmem(e->data, e->len, ava, strlen(ava));
 }
 
 static int on_event(const struct sse_event *e, void *user)
@@ -89,7 +91,7 @@ static int on_event(const struct sse_event *e, void *user)
 	else if (turn)
 		rv = put(f, strcmp(json_str(frame, "state"), "busy") == 0 ? FEED_BUSY : FEED_IDLE,
 			 "", 0, NULL);
-	else if (is_shown(e->event))
+	else if (is_shown(e))
 		rv = put(f, FEED_EVENT, e->data, e->len, e);
 	if (rv == 0 && e->id[0] != '\0')
 		snprintf(f->last_id, sizeof(f->last_id), "%s", e->id);

@@ -177,12 +177,13 @@ static void show_said(struct chat *c, const char *text)
 static void show_spawn(struct chat *c, const json_t *content)
 {
 	const char *id = json_str(content, "subagentId");
+	struct chat_run *run =
+		chat_runs_begin(&c->runs, id, json_str(content, "role"), clock_mono_ms());
 	struct progress p;
 
 	speech_close(&c->speech);
-	chat_runs_begin(&c->runs, id, json_str(content, "role"), clock_mono_ms());
 	progress_init(&p, stdout, json_str(content, "role"));
-	progress_spawning(&p, id);
+	progress_spawning(run != NULL ? &run->shown : &p, id);
 }
 
 /* The role of a run that began before this terminal came is asked. */
@@ -197,6 +198,14 @@ static struct chat_run *run_of(struct chat *c, const char *id)
 		run = chat_runs_begin(&c->runs, id, json_str(status, "role"), clock_mono_ms());
 	json_decref(status);
 	return run;
+}
+
+static bool is_first_call(struct chat *c, const char *type, const char *id)
+{
+	const struct chat_run *run =
+		strcmp(type, "InferStart") == 0 ? chat_runs_find(&c->runs, id) : NULL;
+
+	return run != NULL && run->shown.spawned;
 }
 
 static void show_activity(struct chat *c, const char *id, const struct feed_item *i)
@@ -304,7 +313,8 @@ static void show_event(struct chat *c, const struct feed_item *i)
 		show_said(c, text);
 	else if (strcmp(i->type, "SubagentSpawn") == 0)
 		show_spawn(c, content);
-	else if (strcmp(i->type, "Activity") == 0 || strcmp(i->type, "Waiting") == 0)
+	else if (strcmp(i->type, "Activity") == 0 || strcmp(i->type, "Waiting") == 0 ||
+		 is_first_call(c, i->type, agent))
 		show_activity(c, agent, i);
 	else if (strcmp(i->type, "SubagentComplete") == 0)
 		show_complete(c, content);

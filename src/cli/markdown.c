@@ -145,12 +145,12 @@ static void words(struct show *s, const char *t, size_t len)
 		return;
 	}
 	for (size_t i = 0, n; i < len; i += n) {
-		const char *space = memchr(t + i, ' ', len - i);
-
-		n = space ? (size_t)(space - (t + i)) : len - i;
+		/* A tab is a blank: how wide it were depends on where it stands. */
+		for (n = 0; i + n < len && t[i + n] != ' ' && t[i + n] != '\t';)
+			n++;
 		if (n > 0)
 			word(s, t + i, n);
-		if (space) {
+		if (i + n < len) {
 			s->spaces += s->spaces < s->width;
 			n++;
 		}

@@ -586,8 +586,9 @@ static void activity(FILE *f, const char *line)
 	line_end(f);
 }
 
-void progress_spawning(const struct progress *p, const char *run)
+void progress_spawning(struct progress *p, const char *run)
 {
+	p->spawned = true;
 	term_line(p->f, WORDS_SPAWNING(mark(WORDS_MARK_START), p->role, run));
 }
 
@@ -622,12 +623,14 @@ void progress_event(struct progress *p, const char *type, const char *line, size
 	json_t *event =
 		waiting || strcmp(type, "Activity") == 0 ? json_parse(line, len, NULL) : NULL;
 	const json_t *content = json_object_get(event, "content");
-	const char *text = waiting ? "" : json_str(content, "text");
+	bool starts = p->spawned && strcmp(type, "InferStart") == 0;
+	const char *text = waiting ? "" : starts ? WORDS_STARTING : json_str(content, "text");
 	char doing[ACTIVITY_BYTES];
 
 	if (waiting)
 		question(p, content);
 	if (text[0] != '\0') {
+		p->spawned = false;
 		progress_clear(p);
 		snprintf(p->activity, sizeof(p->activity), "%s", text);
 		snprintf(doing, sizeof(doing), WORDS_DOING(mark(WORDS_MARK_LOOK), p->role, text));

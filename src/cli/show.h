@@ -72,12 +72,14 @@ struct progress {
 	char activity[256]; /* the last one, cut */
 	bool chat;          /* in a conversation: its commands are named */
 	bool live;          /* the last row is a status line that is written over */
+	bool spawned;       /* it was told that it is spawned, and not yet that it starts */
 	size_t shown;       /* its columns that stand there now */
 };
 
 void progress_init(struct progress *p, FILE *f, const char *role);
-void progress_spawning(const struct progress *p, const char *run);
-/* An event line of the run: an Activity is shown. */
+void progress_spawning(struct progress *p, const char *run);
+/* An event line of the run: an Activity is shown, and its first InferStart as "Starting...": it
+ * has its slot. */
 void progress_event(struct progress *p, const char *type, const char *line, size_t len);
 /* `status`: of the run, as it is now; NULL: not known. */
 void progress_still_working(struct progress *p, const json_t *status);

@@ -210,6 +210,12 @@ void term_print(FILE *f, const char *fmt, ...)
 	free(text);
 }
 
+/* Of text that is laid out anew a tab is a blank: how wide it were depends on where it stands. */
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t';
+}
+
 static void wrap_line(FILE *f, const char *s, size_t len, size_t width, size_t column,
 		      size_t indent)
 {
@@ -218,9 +224,9 @@ static void wrap_line(FILE *f, const char *s, size_t len, size_t width, size_t c
 	while (at < len) {
 		size_t spaces = 0, word = 0, columns;
 
-		while (at + spaces < len && s[at + spaces] == ' ')
+		while (at + spaces < len && is_blank(s[at + spaces]))
 			spaces++;
-		while (at + spaces + word < len && s[at + spaces + word] != ' ')
+		while (at + spaces + word < len && !is_blank(s[at + spaces + word]))
 			word++;
 		columns = term_columns(s + at + spaces, word);
 		if (column > indent && word > 0 && column + spaces + columns >= width) {

@@ -15,11 +15,15 @@ exits 'yes runs it' 0
 contains 'the quote is shown' 'Proceed? [Yes/No]' "$OUT"
 contains 'and its cost' 'Cost: up to $0.00' "$OUT"
 contains 'the start is told' '🚀 Spawning ' "$OUT"
+equal 'and that it has its slot, once' 1 "$(grep -c '\] Starting\.\.\.$' "$OUT")"
 contains 'so is what it does' '🔍 [' "$OUT"
 contains 'and the end' '✅ Subagent [' "$OUT"
 contains 'findings have path and line' 'kettle.c:1' "$OUT"
 contains 'the log is named' 'Log: ava logs S-' "$OUT"
 lacks 'nothing is wrong' 'ava:' "$ERR"
+id=$(sed -n 's/^Log: ava logs \(S-[0-9a-f]*\),.*/\1/p' "$OUT")
+run "$AVA" result "$id"
+equal 'its result is had again, below how it ended' "$id: Complete|" "$(head -n 2 "$OUT" | tr '\n' '|' | sed 's/|$//')"
 
 run sh -c 'echo no | "$AVA" run "find where kettle is defined"'
 exits 'no starts nothing' 4

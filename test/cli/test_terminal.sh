@@ -56,6 +56,12 @@ equal 'in this order' 'Proceed Spawning Searching Complete parse_header' \
 		sed 's/ $//')"
 
 export NO_COLOR=1
+printf 'kettles:\tone\ttwo\tthree\tfour\tfive\tsix\tseven\teight\n' >table.txt
+at 50 'see > ' 'type where are kettles?\n' 'see eight' 'type ^D' -- "$AVA"
+expand "$SEEN" >"$T/expanded"
+at_most 'a line with tabs goes on before it is too wide' 50 "$(widest "$T/expanded")"
+lacks 'and no word is cut' '^eight' "$T/expanded"
+rm table.txt
 at 80 'see [Yes/No] ' 'type y\n' -- "$AVA" run --role code_reviewer "$task"
 exits 'NO_COLOR' 0
 refuse 'NO_COLOR: no escapes' coloured

@@ -291,6 +291,8 @@ static void test_status_lines(void **state)
 	progress_init(&p, f, "web_crawler");
 	progress_spawning(&p, "S-7f3a2b");
 	progress_still_working(&p, NULL);
+	progress_event(&p, "InferStart", "{}", 2);
+	progress_event(&p, "InferStart", "{}", 2); /* its first call alone is its start */
 	progress_event(&p, "Activity", activity, sizeof(activity) - 1);
 	progress_event(&p, "ToolCall", activity, sizeof(activity) - 1); /* not shown */
 	progress_event(&p, "Activity", "nonsense", 8);
@@ -300,6 +302,7 @@ static void test_status_lines(void **state)
 	json_decref(status);
 	assert_string_equal(end(f), "🚀 Spawning WebCrawler subagent (S-7f3a2b)...\n"
 				    "⏳ Subagent still working: no news yet\n"
+				    "🔍 [WebCrawler] Starting...\n"
 				    "🔍 [WebCrawler] Reading \\x1b[31motter.ai/pricing \n"
 				    "⏳ Subagent still working: Reading \\x1b[31motter.ai/pricing \n"
 				    "⏳ Subagent still working: Thinking\n");
