@@ -72,7 +72,7 @@ const char *words_mark(enum words_mark mark, bool utf8);
 
 /* ---- lines of a run: `role` as format_role has it, `status` as words_status */
 
-#define WORDS_STARTING                  "Starting..."
+#define WORDS_STARTING                   "Starting..."
 #define WORDS_SPAWNING(mark, role, run)  "%sSpawning %s subagent (%.30s)...", mark, role, run
 #define WORDS_DOING(mark, role, what)    "%s[%s] %s", mark, role, what
 #define WORDS_STILL_WORKING(mark, doing) "%sSubagent still working: %s", mark, doing

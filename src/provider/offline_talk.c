@@ -984,9 +984,10 @@ static void talk_result(struct talk *t, const struct offline_call *c, const char
 	} else if (strcmp(c->name, "confirm_spawn") == 0) {
 		buf_adds(&t->out, "I'll tell you what is found.");
 	} else if (strcmp(c->name, "steer_subagent") == 0) {
-		buf_adds(&t->out, strstr(text, "It has its answer")
-					  ? "I have passed that on."
-					  : "I have told it. " WORDS_READS_LATER("It"));
+		if (strstr(text, "It has its answer"))
+			buf_adds(&t->out, "I have passed that on.");
+		else
+			buf_addf(&t->out, "I have told it. " WORDS_READS_LATER("It"));
 	} else {
 		result = json_parse(text, strlen(text), NULL);
 		heard_plain(words, plain);

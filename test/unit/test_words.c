@@ -34,6 +34,7 @@ static void test_lines(void **state)
 {
 	shows("Spawning WebCrawler subagent (S-7f3a2b)...",
 	      WORDS_SPAWNING("", "WebCrawler", "S-7f3a2b"));
+	shows("[WebCrawler] Starting...", WORDS_DOING("", "WebCrawler", WORDS_STARTING));
 	shows("[WebCrawler] Reading otter.ai", WORDS_DOING("", "WebCrawler", "Reading otter.ai"));
 	shows("Subagent still working: no news yet", WORDS_STILL_WORKING("", WORDS_NO_NEWS));
 	shows("WebCrawler running (45s, 12k tokens)...",
@@ -176,6 +177,9 @@ static void test_quote(void **state)
 	      WORDS_QUOTE_LIMITS "$1.00" WORDS_AND
 				 "5 min" WORDS_QUOTE_FOR_ALL WORDS_QUOTE_EACH WORDS_QUOTE_STOPS
 				 "5 min" WORDS_QUOTE_STOP_ASKS);
+	shows("\n• Model: offline" WORDS_QUOTE_LIMITS "each stops at its own, the widest: 5 min",
+	      WORDS_QUOTE_MODELS "offline" WORDS_QUOTE_LIMITS WORDS_QUOTE_EACH WORDS_QUOTE_WIDEST
+				 "5 min");
 	shows("\n• Changed: up to $0.20", WORDS_QUOTE_CHANGED(WORDS_UP_TO "$0.20"));
 	shows("at most 5 min in all, as Researcher, with thinking, without run_bash",
 	      WORDS_AT_MOST "5 min" WORDS_IN_ALL ", " WORDS_AS
