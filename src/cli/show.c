@@ -684,7 +684,9 @@ char *status_line(const json_t *run, size_t columns)
 		buf_addf(&b, "%s %s %s", role.text, time.text, tokens.text);
 	else
 		buf_addf(&b, "%s %s", role.text, words_status(status));
-	if (activity[0] != '\0' && strcmp(status, "running") == 0)
+	/* What it asks, too: the overview is where a person sees that it waits for them. */
+	if (activity[0] != '\0' &&
+	    (strcmp(status, "running") == 0 || strcmp(status, "waiting") == 0))
 		buf_addf(&b, "%s %.1000s", narrow(columns) ? "" : ":", activity);
 	if (buf_check(&b) == 0)
 		return b.data;

@@ -56,6 +56,8 @@ equal 'its question is shown' 'Which parser?' "$(jq -r .waiting_for.question "$O
 equal 'with its choices' 'json yaml' "$(jq -r '.waiting_for.choices | join(" ")' "$OUT")"
 run "$AVA" ps
 contains 'ps says so' 'waits for you' "$OUT"
+run "$AVA" status
+check 'the overview says what it asks' grep -q "^$a .*: Waiting for an answer: Which parser?" "$OUT"
 run "$AVA" status "$a"
 contains 'status says what it asks' 'Which parser?' "$OUT"
 
