@@ -304,7 +304,9 @@ static int oldest_first(const void *a, const void *b)
 {
 	const struct aged *x = a, *y = b;
 
-	return x->ms < y->ms ? -1 : x->ms > y->ms;
+	if (x->ms != y->ms)
+		return x->ms < y->ms ? -1 : 1;
+	return strcmp(x->name, y->name); /* the kernel's clock for files goes in steps */
 }
 
 static void cap_session(const struct capping *k, const char *session)

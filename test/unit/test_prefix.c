@@ -84,7 +84,7 @@ static void check_role(const char *role, const char *model)
 
 static void test_shared(void **state)
 {
-	static const char *const models[] = {"offline", "anthropic/claude-haiku-4-5",
+	static const char *const models[] = {"offline:/dev/null", "anthropic/claude-haiku-4-5",
 					     "openai/gpt-5.6-luna"};
 	struct role_list l;
 
