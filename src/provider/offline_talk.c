@@ -26,20 +26,12 @@
 #define TASKS_MAX  20u
 #define QUOTES_MAX 24u
 
-struct quote { /* a proposal of this conversation */
-	const char *id, *task, *role;
-	const json_t *quote; /* as spawn_subagent returned it */
-	const json_t *runs;  /* of a group; or NULL */
-	unsigned nruns, number;
-	bool open;
-};
-
 struct talk {
 	struct offline_body *b;
 	struct draft *draft;
 	struct buf out; /* what she says */
 	char run[24];   /* that the runtime spoke of last; "": of none */
-	struct quote quotes[QUOTES_MAX];
+	struct tell_quote quotes[QUOTES_MAX];
 	unsigned nquotes;
 	char live[LIVE_MAX][24]; /* began in this conversation and have not ended */
 	unsigned nlive;
@@ -115,13 +107,13 @@ static void talk_settled(struct talk *t, const char *line)
 {
 	bool again = strstr(line, " is a new quote") != NULL;
 	const char *at = strstr(line, "P-");
-	struct quote *last = NULL;
+	struct tell_quote *last = NULL;
 
 	if (!at || (!again && !strstr(line, "confirmed P-") && !strstr(line, "was rejected") &&
 		    !strstr(line, "has expired")))
 		return;
 	for (unsigned i = 0; i < t->nquotes; i++) {
-		struct quote *q = &t->quotes[i];
+		struct tell_quote *q = &t->quotes[i];
 
 		if (again ? q->open : strncmp(q->id, at, strlen(q->id)) == 0)
 			last = q;
@@ -153,14 +145,14 @@ static void talk_proposed(struct talk *t, const json_t *block)
 	const char *text = json_str(block, "content");
 	const json_t *args, *runs;
 	json_t *o;
-	struct quote *q = &t->quotes[t->nquotes];
+	struct tell_quote *q = &t->quotes[t->nquotes];
 
 	if (!strstr(text, "\"waits for the person\"") || t->nquotes == QUOTES_MAX)
 		return;
 	o = json_parse(text, strlen(text), NULL);
 	args = talk_args(t, json_str(block, "tool_use_id"));
 	runs = json_object_get(args, "runs");
-	*q = (struct quote){
+	*q = (struct tell_quote){
 		.id = arena_fmt(&t->b->mem, "%s", json_str(o, "proposal_id")),
 		.task = json_str(runs ? json_array_get(runs, 0) : args, "task"),
 		.role = json_str(runs ? json_array_get(runs, 0) : args, "role"),
@@ -366,100 +358,22 @@ static void talk_steer(struct talk *t, const char *words, const char *id)
 
 /* ---- of quotes */
 
-static void say_tools(struct buf *out, const json_t *tools)
-{
-	const json_t *v;
-	size_t i;
-
-	json_array_foreach(tools, i, v) buf_addf(out, "%s%s", i ? ", " : "", json_string_value(v));
-}
-
-static void say_tasks(struct buf *out, const struct quote *q)
-{
-	tell_task(out, q->task);
-	for (size_t k = 1; q->nruns > 1 && k < q->nruns; k++) {
-		buf_adds(out, ", ");
-		tell_task(out, json_str(json_array_get(q->runs, k), "task"));
-	}
-}
-
-static void say_quote(struct talk *t, const struct quote *q, enum topic topic)
-{
-	const json_t *quote = q->quote, *minutes = json_object_get(quote, "minutes");
-	double cents = json_number_value(json_object_get(quote, "costCents"));
-	struct buf *out = &t->out;
-
-	switch (topic) {
-	case ABOUT_COST:
-	case ABOUT_DOUBT:
-		if (cents > 0) {
-			buf_addf(out,
-				 "It costs " WORDS_AT_MOST "%s; \"max 5 cents\" makes that less.",
-				 format_most_of(quote, "costCents").text);
-		} else {
-			buf_adds(out, "It costs nothing: the offline model is free.");
-		}
-		break;
-	case ABOUT_TIME:
-		buf_addf(out, "%s; it is stopped at its limit.",
-			 words_minutes((int)json_integer_value(json_array_get(minutes, 0)),
-				       (int)json_integer_value(json_array_get(minutes, 1)))
-				 .text);
-		break;
-	case ABOUT_MODEL:
-		buf_addf(out, "A subagent of the role %s would do it, with the model %s.", q->role,
-			 json_str(quote, "model"));
-		break;
-	case ABOUT_TOOLS:
-		buf_adds(out, "It would use ");
-		say_tools(out, json_object_get(quote, "tools"));
-		buf_adds(out, ". \"Without search_and_read\", for instance, leaves one out.");
-		break;
-	case ABOUT_RIGHTS:
-		tell_reach(out, json_object_get(quote, "tools"));
-		break;
-	case ABOUT_WHY:
-		if (q->nruns > 1)
-			buf_addf(out,
-				 "Because you asked for %u tasks that need not wait for each "
-				 "other: ",
-				 q->nruns);
-		else
-			buf_addf(out,
-				 "Because that takes more than one look: a subagent searches and "
-				 "reads files until it can answer. The task: ");
-		say_tasks(out, q);
-		buf_adds(out, ".");
-		break;
-	default:
-		buf_adds(out, q->nruns > 1
-				      ? "With a yes several subagents start in the background, for "
-				      : "With a yes a subagent starts in the background, for the "
-					"task ");
-		say_tasks(out, q);
-		buf_adds(out, q->nruns > 1
-				      ? ": they search and read files here and tell what was found."
-				      : ": it searches and reads files here and tells what was "
-					"found.");
-	}
-}
-
 /* Of several each with its number. */
 static void talk_quotes(struct talk *t, enum topic topic)
 {
 	unsigned open = talk_open(t), n = 0;
 
 	for (unsigned i = 0; i < t->nquotes; i++) {
-		const struct quote *q = &t->quotes[i];
+		const struct tell_quote *q = &t->quotes[i];
 
 		if (!q->open)
 			continue;
 		if (open > 1)
 			buf_addf(&t->out, "%s%u (%s): ", n ? "\n" : "", q->number, q->id);
 		if (open > 1 && topic == ABOUT_WHAT)
-			say_tasks(&t->out, q);
+			tell_tasks(&t->out, q);
 		else
-			say_quote(t, q, topic);
+			tell_quote(&t->out, q, topic);
 		n++;
 	}
 	if (open > 1 && topic == ABOUT_WHAT)
@@ -675,7 +589,7 @@ static void talk_about_runs(struct talk *t, const char *words, const char *plain
 /* The last task, once more. */
 static void talk_again(struct talk *t, const char *words)
 {
-	const struct quote *q = t->nquotes ? &t->quotes[t->nquotes - 1] : NULL;
+	const struct tell_quote *q = t->nquotes ? &t->quotes[t->nquotes - 1] : NULL;
 
 	if (q && *q->task)
 		talk_spawn(t, q->task, words);
@@ -722,6 +636,16 @@ static void talk_forget(struct talk *t, const char *words, const char *plain)
 		buf_adds(&t->out, "I noted nothing here. Which one shall I forget? `ava memory` "
 				  "shows all, and \"forget M-...\" names one.");
 	}
+}
+
+static void talk_memory(struct talk *t, enum topic topic, const char *words, const char *plain)
+{
+	if (topic == ABOUT_REMEMBER)
+		talk_remember(t, words);
+	else if (topic == ABOUT_KNOWN)
+		talk_recollect(t, plain);
+	else
+		talk_forget(t, words, plain);
 }
 
 /* The only one that was found goes when it shall be forgotten. */
@@ -878,13 +802,9 @@ static void talk_words(struct talk *t, const char *words)
 		talk_call(t, id[0] ? "subagent_status" : "list_subagents", id);
 		break;
 	case ABOUT_REMEMBER:
-		talk_remember(t, words);
-		break;
 	case ABOUT_KNOWN:
-		talk_recollect(t, plain);
-		break;
 	case ABOUT_FORGET:
-		talk_forget(t, words, plain);
+		talk_memory(t, topic, words, plain);
 		break;
 	case ABOUT_TODAY:
 		talk_call(t, "ava_status", NULL);

@@ -292,6 +292,85 @@ void tell_run(struct buf *out, const json_t *run, enum topic topic)
 	buf_adds(out, ".");
 }
 
+/* ---- of quotes */
+
+static void say_tools(struct buf *out, const json_t *tools)
+{
+	const json_t *v;
+	size_t i;
+
+	json_array_foreach(tools, i, v) buf_addf(out, "%s%s", i ? ", " : "", json_string_value(v));
+}
+
+void tell_tasks(struct buf *out, const struct tell_quote *q)
+{
+	tell_task(out, q->task);
+	for (size_t k = 1; q->nruns > 1 && k < q->nruns; k++) {
+		buf_adds(out, ", ");
+		tell_task(out, json_str(json_array_get(q->runs, k), "task"));
+	}
+}
+
+void tell_quote(struct buf *out, const struct tell_quote *q, enum topic topic)
+{
+	const json_t *quote = q->quote, *minutes = json_object_get(quote, "minutes");
+	double cents = json_number_value(json_object_get(quote, "costCents"));
+
+	switch (topic) {
+	case ABOUT_COST:
+	case ABOUT_DOUBT:
+		if (cents > 0) {
+			buf_addf(out,
+				 "It costs " WORDS_AT_MOST "%s; \"max 5 cents\" makes that less.",
+				 format_most_of(quote, "costCents").text);
+		} else {
+			buf_adds(out, "It costs nothing: the offline model is free.");
+		}
+		break;
+	case ABOUT_TIME:
+		buf_addf(out, "%s; it is stopped at its limit.",
+			 words_minutes((int)json_integer_value(json_array_get(minutes, 0)),
+				       (int)json_integer_value(json_array_get(minutes, 1)))
+				 .text);
+		break;
+	case ABOUT_MODEL:
+		buf_addf(out, "A subagent of the role %s would do it, with the model %s.", q->role,
+			 json_str(quote, "model"));
+		break;
+	case ABOUT_TOOLS:
+		buf_adds(out, "It would use ");
+		say_tools(out, json_object_get(quote, "tools"));
+		buf_adds(out, ". \"Without search_and_read\", for instance, leaves one out.");
+		break;
+	case ABOUT_RIGHTS:
+		tell_reach(out, json_object_get(quote, "tools"));
+		break;
+	case ABOUT_WHY:
+		if (q->nruns > 1)
+			buf_addf(out,
+				 "Because you asked for %u tasks that need not wait for each "
+				 "other: ",
+				 q->nruns);
+		else
+			buf_addf(out,
+				 "Because that takes more than one look: a subagent searches and "
+				 "reads files until it can answer. The task: ");
+		tell_tasks(out, q);
+		buf_adds(out, ".");
+		break;
+	default:
+		buf_adds(out, q->nruns > 1
+				      ? "With a yes several subagents start in the background, for "
+				      : "With a yes a subagent starts in the background, for the "
+					"task ");
+		tell_tasks(out, q);
+		buf_adds(out, q->nruns > 1
+				      ? ": they search and read files here and tell what was found."
+				      : ": it searches and reads files here and tells what was "
+					"found.");
+	}
+}
+
 /* ---- small talk, and what cannot be done */
 
 void tell_small(struct buf *out, enum topic topic)

@@ -29,6 +29,16 @@ void tell_noted(struct buf *out, const char *json); /* what memory_write returne
 void tell_reach(struct buf *out, const json_t *tools);
 /* A row of list_subagents, by what is asked of it. */
 void tell_run(struct buf *out, const json_t *run, enum topic topic);
+/* A quote that waits, by what is asked of it. */
+struct tell_quote { /* a proposal of this conversation */
+	const char *id, *task, *role;
+	const json_t *quote; /* as spawn_subagent returned it */
+	const json_t *runs;  /* of a group; or NULL */
+	unsigned nruns, number;
+	bool open;
+};
+void tell_tasks(struct buf *out, const struct tell_quote *q); /* of all its runs, in quotes */
+void tell_quote(struct buf *out, const struct tell_quote *q, enum topic topic);
 /* Small talk, and what she cannot do: "" of other topics. */
 void tell_small(struct buf *out, enum topic topic);
 /* What subagent_status and ava_status return. */
