@@ -21,7 +21,9 @@
 #define LINE_MAX_BYTES ((size_t)64 << 20)
 #define TEXT_CHARS     500
 #define ARGS_CHARS     300
-#define FAILED         "ToolResult, failed" /* a kind of its own */
+/* Kinds of their own. */
+#define FAILED "ToolResult, failed"
+#define AGENT  "Custom, claude.agent"
 
 int logtext_cut(struct buf *out, const char *s, size_t max_chars)
 {
@@ -310,6 +312,8 @@ static const struct {
 	{"StateWrite", "StateWrite {key}[ {change}]"},
 	{"ContextEdit", "ContextEdit {tokensBefore|n} to {tokensAfter|n} tokens"
 			"[, taken out: {removed|words}][, fetched again: {refetched|words}]"},
+	{AGENT, "Claude Code: {data.type} {data.agentId} {data.status}[: {data.description}][: "
+		"{data.lastMessage}]"},
 	{"Custom", "Custom {customType}[: {data|words}]"},
 	{"LogOpen", "LogOpen[ ava {version}][, the daemon before it was not stopped in "
 		    "order{clean|unless}]"},
@@ -334,6 +338,8 @@ int logtext_event(struct buf *out, const json_t *event)
 
 	if (strcmp(type, "ToolResult") == 0 && !json_get_bool(v.content, "success", false))
 		type = FAILED;
+	if (strcmp(json_str(v.content, "customType"), "claude.agent") == 0)
+		type = AGENT;
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
 		if (strcmp(kinds[i].type, type) != 0)
 			continue;

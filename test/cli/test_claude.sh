@@ -20,4 +20,6 @@ echo '{"session_id":"s8","hook_event_name":"SubagentStop","agent_id":"y1","agent
 start_daemon
 check 'the daemon is back' sh -c '"$AVA" ps >/dev/null'
 play again
+"$AVA" logs --all --type Custom >"$T/lines"
+contains 'its line is for people' 'Claude Code: Explore a1 stopped: xxx' "$T/lines"
 finish
