@@ -96,6 +96,8 @@ static bool lines_init(struct lines *l, const char *data, size_t len)
 {
 	size_t n = 0;
 
+	if (!data) /* of an empty file */
+		data = "";
 	for (size_t i = 0; i < len; i++)
 		n += data[i] == '\n' || i + 1 == len;
 	l->v = calloc(n + 1, sizeof(*l->v));
