@@ -44,8 +44,8 @@
 #define LOG_MAX        (1 << 20)
 #define LOCK_MS        2000
 #define TRANSCRIPT_MAX (256u << 20)
-#define STABLE_MS      200 /* a transcript is waited for at the most */
-#define QUIET_MS       50  /* one that grew longer ago has all its lines */
+#define TAIL_MAX       (1u << 20) /* of a transcript, in which its last line is */
+#define LAST_LINE_MS   200        /* which is waited for at the most */
 #define PAIR_MS        5000
 #define ACTIVITY_MAX   200
 
@@ -207,53 +207,78 @@ static bool transcript_of(const struct hook *h, const char *agent, char out[PATH
 	       PATH_MAX;
 }
 
-/* agent-ID.meta.json: who spawned it, how deep, and what for. */
-static void add_meta(json_t *card, const char *transcript)
-{
-	char path[PATH_MAX + 16], *text = NULL;
-	size_t n = strlen(transcript), len = 0;
-	json_t *meta = NULL;
-
-	if (n < 6 || strcmp(transcript + n - 6, ".jsonl") != 0)
-		return;
-	snprintf(path, sizeof(path), "%.*s.meta.json", (int)(n - 6), transcript);
-	if (sys_read_file(AT_FDCWD, path, CARD_MAX, &text, &len, NULL) == 0)
-		meta = json_parse(text, len, NULL);
-	put_str(card, "description", json_get_str(meta, "description"));
-	put_str(card, "parentAgentId", json_get_str(meta, "parentAgentId"));
-	put_str(card, "model", json_get_str(meta, "model"));
-	if (json_is_integer(json_object_get(meta, "spawnDepth")))
-		json_object_set(card, "depth", json_object_get(meta, "spawnDepth"));
-	json_decref(meta);
-	free(text);
-}
-
-/* Its own lines are written by then, but not surely all of them: one that grew a moment ago is
- * given time. */
-static int open_still(const char *path, struct stat *st)
-{
-	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	int64_t until = clock_mono_ms() + STABLE_MS;
-	off_t size = -1;
-
-	if (fd < 0)
-		return -1;
-	while (fstat(fd, st) == 0 && S_ISREG(st->st_mode)) {
-		int64_t quiet = clock_wall_ms() - st->st_mtim.tv_sec * 1000ll -
-				st->st_mtim.tv_nsec / 1000000;
-
-		if (st->st_size == size || quiet > QUIET_MS || clock_mono_ms() > until)
-			return fd;
-		size = st->st_size;
-		(void)nanosleep(&(struct timespec){.tv_nsec = 20 * 1000000}, NULL);
-	}
-	close(fd);
-	return -1;
-}
-
 static json_t *value_of(struct slice s)
 {
 	return s.len ? json_parse(s.s, s.len, NULL) : NULL;
+}
+
+/* The text of a reply's block; a new reference or NULL. */
+static json_t *text_of(const char *line, size_t len)
+{
+	struct slice message = jscan_member(line, len, "message");
+	json_t *content = value_of(jscan_member(message.s, message.len, "content"));
+	json_t *text = json_object_get(json_array_get(content, 0), "text");
+
+	json_incref(text);
+	json_decref(content);
+	return text;
+}
+
+/* The file ends with the line of what was said last. Of a message that is put together of
+ * several blocks that is the end. */
+static bool has_message(int fd, off_t size, const char *message)
+{
+	off_t from = MAX(size - (off_t)TAIL_MAX, 0);
+	size_t len = (size_t)(size - from), said = strlen(message), at, n;
+	char *tail = malloc(len + 1);
+	const char *text;
+	bool has = false;
+	json_t *last;
+
+	if (tail && len > 0 && pread(fd, tail, len, from) == (ssize_t)len &&
+	    tail[len - 1] == '\n') {
+		for (at = len - 1; at > 0 && tail[at - 1] != '\n';)
+			at--;
+		last = text_of(tail + at, len - 1 - at);
+		text = json_string_value(last);
+		n = text ? strlen(text) : 0;
+		while (n > 0 && strchr(" \n", text[n - 1]))
+			n--;
+		while (said > 0 && strchr(" \n", message[said - 1]))
+			said--;
+		has = n > 0 && n <= said && memcmp(message + said - n, text, n) == 0;
+		json_decref(last);
+	}
+	free(tail);
+	return has;
+}
+
+static int open_transcript(const char *path, struct stat *st)
+{
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+
+	if (fd >= 0 && (fstat(fd, st) != 0 || !S_ISREG(st->st_mode))) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+/* Claude Code writes the lines of a transcript a tenth of a second after they came, so the stop
+ * mostly is there before the last reply. Before the lock: others have their own to wait for. */
+static void wait_for_message(const struct hook *h, const char *agent)
+{
+	const char *message = json_str(h->in, "last_assistant_message");
+	int64_t until = clock_mono_ms() + LAST_LINE_MS;
+	char path[PATH_MAX];
+	struct stat st;
+	int fd = *message && transcript_of(h, agent, path) ? open_transcript(path, &st) : -1;
+
+	while (fd >= 0 && fstat(fd, &st) == 0 && !has_message(fd, st.st_size, message) &&
+	       clock_mono_ms() < until)
+		(void)nanosleep(&(struct timespec){.tv_nsec = 10 * 1000000}, NULL);
+	if (fd >= 0)
+		close(fd);
 }
 
 /* A reply of several blocks is a line a block with the same id, each with what the reply has
@@ -305,7 +330,7 @@ static void add_usage(json_t *card, json_t *replies)
 static void add_transcript(json_t *card, const char *path)
 {
 	struct stat st;
-	int fd = open_still(path, &st);
+	int fd = open_transcript(path, &st);
 	size_t len = fd >= 0 ? (size_t)MIN(st.st_size, (off_t)TRANSCRIPT_MAX) : 0, at = 0, n;
 	char *data = len ? mmap(NULL, len, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;
 	json_t *replies = json_object();
@@ -332,11 +357,13 @@ static void add_transcript(json_t *card, const char *path)
 
 /* ---- what each event changes */
 
-/* The process that runs the session, which is a sign of its life: pid and start time. */
+/* The process that runs the session, which is a sign of its life: pid and start time. Our parent
+ * may be a shell that ends with us. */
 static void add_process(json_t *card)
 {
+	const char *told = env_get("CLAUDE_PID");
 	char path[40], text[1024], *after;
-	pid_t pid = getppid();
+	pid_t pid = told && atoi(told) > 0 ? atoi(told) : getppid();
 	json_t *process;
 	ssize_t n = -1;
 	int fd;
@@ -408,7 +435,7 @@ static void on_start(struct hook *h, const char *agent, const char *type)
 	note_beginning(h, card);
 	if (transcript_of(h, agent, transcript)) {
 		put_str(card, "transcript", transcript);
-		add_meta(card, transcript);
+		card_add_meta(card);
 	}
 	put_str(card, "cwd", json_get_str(h->in, "cwd"));
 	add_process(card);
@@ -490,7 +517,7 @@ static void on_stop(struct hook *h, const char *agent, const char *type)
 	add_message(card, json_get_str(h->in, "last_assistant_message"));
 	if (transcript) {
 		put_str(card, "transcript", transcript);
-		add_meta(card, transcript);
+		card_add_meta(card);
 		add_transcript(card, transcript);
 	}
 	note_beginning(h, card);
@@ -551,6 +578,8 @@ static void on_tool(struct hook *h, const char *agent, const char *type)
 		return;
 	for (size_t i = 0; i < ARRAY_LEN(telling) && !*about; i++)
 		about = json_str(args, telling[i]);
+	if (!json_object_get(card, "depth"))
+		card_add_meta(card);
 	if (set_status(h, card, "active")) {
 		buf_init(&line, 4096);
 		buf_adds(&line, json_str(h->in, "tool_name"));
@@ -634,11 +663,14 @@ static void take_event(struct hook *h)
 	} else if (!card_is_name(h->session) || (*agent && !card_is_name(agent))) {
 		hook_log(h, "%s: session \"%.200s\" or agent \"%.200s\" is no name for a file",
 			 h->event, h->session, agent);
-	} else if (!open_session(h)) {
-		hook_log(h, "%s: the folder of session %s: %s", h->event, h->session,
-			 strerror(errno));
 	} else {
-		events[i].run(h, agent, type);
+		if (events[i].run == on_stop)
+			wait_for_message(h, agent);
+		if (open_session(h))
+			events[i].run(h, agent, type);
+		else
+			hook_log(h, "%s: the folder of session %s: %s", h->event, h->session,
+				 strerror(errno));
 	}
 }
 

@@ -5,6 +5,8 @@
 #include "codec/card.h"
 
 #include <ava.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +15,7 @@
 #include "base/env.h"
 #include "base/error.h"
 #include "base/sys.h"
+#include "base/util.h"
 #include "codec/json.h"
 
 int card_home(char *out, size_t size, struct ava_error *err)
@@ -65,6 +68,29 @@ int64_t card_time(const json_t *card, const char *key)
 		s = whole;
 	}
 	return clock_parse_iso(s, strlen(s));
+}
+
+void card_add_meta(json_t *card)
+{
+	static const char *const texts[] = {"description", "parentAgentId", "model"};
+	const char *transcript = json_str(card, "transcript");
+	size_t n = strlen(transcript), len = 0;
+	char path[PATH_MAX], *text = NULL;
+	json_t *meta = NULL, *depth;
+
+	if (n < 6 || n > sizeof(path) - 6 || strcmp(transcript + n - 6, ".jsonl") != 0)
+		return;
+	snprintf(path, sizeof(path), "%.*s.meta.json", (int)(n - 6), transcript);
+	if (sys_read_file(AT_FDCWD, path, CARD_MAX, &text, &len, NULL) == 0)
+		meta = json_parse(text, len, NULL);
+	free(text);
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+		if (*json_str(meta, texts[i]))
+			json_object_set(card, texts[i], json_object_get(meta, texts[i]));
+	depth = json_object_get(meta, "spawnDepth");
+	if (json_is_integer(depth))
+		json_object_set(card, "depth", depth);
+	json_decref(meta);
 }
 
 bool card_agent(const char *file, char out[CARD_NAME_MAX + 1])

@@ -22,6 +22,9 @@ bool card_is_name(const char *s);
 json_t *card_read(int dir, const char *agent);
 /* "startedAt": ms since 1970; -1: not there. agent-spy.sh writes whole seconds. */
 int64_t card_time(const json_t *card, const char *key);
+/* What agent-ID.meta.json beside its "transcript" says, where that is: who spawned it, how deep,
+ * and what for. Claude Code writes it a moment after the agent's start. */
+void card_add_meta(json_t *card);
 /* Of a file of a session's folder: the agent whose card it is. False: it is no card. */
 bool card_agent(const char *file, char out[CARD_NAME_MAX + 1]);
 

@@ -13,6 +13,7 @@ CLAUDE = os.environ["CLAUDE_CONFIG_DIR"]
 SRCDIR = os.environ["SRCDIR"]
 CARDS = os.path.join(CLAUDE, "agent-activity")
 session = 0
+os.environ.pop("CLAUDE_PID", None)  # of whoever runs the tests
 
 
 def check(name, good, more=""):
@@ -171,6 +172,54 @@ def transcripts():
     check("a transcript is not waited for longer than said", took < 5, took)
 
 
+def late():
+    """What Claude Code writes a moment after it told: the last reply, what the agent is for."""
+    s = new_session()
+    base = f"{CLAUDE}/projects/p/{s}/subagents/agent-c1"
+    used = {"input_tokens": 10, "output_tokens": 5}
+    wrong = []
+    for said, blocks in (("It is done.", ["It is done.\n"]), ("first\n\n\u00e9nd", ["first", "\u00e9nd"])):
+        write(base + ".jsonl", reply(1, used), {"type": "user"})
+        os.utime(base + ".jsonl", (1, 1))
+        p = start_hook(event("SubagentStop", s, agent="c1", last_assistant_message=said))
+        time.sleep(0.07)
+        with open(base + ".jsonl", "a") as f:
+            for text in blocks:
+                line = reply(2, used)
+                line["message"]["content"] = [{"type": "text", "text": text}]
+                f.write(json.dumps(line) + "\n")
+        if not ended(p) or card(s, "c1")["usage"]["output"] != 10:
+            wrong.append((said, card(s, "c1")))
+    check("a reply that is written after its stop was told counts", not wrong, wrong)
+    ps, began = [], time.monotonic()
+    for i in range(16):
+        write(f"{CLAUDE}/projects/p/{s}/subagents/agent-n{i}.jsonl", reply(1, used))
+        ps.append(start_hook(event("SubagentStop", s, agent=f"n{i}", last_assistant_message="never written")))
+    good, took = [ended(p) for p in ps], time.monotonic() - began
+    check("one that never is, is waited for by all at once", all(good) and card(s, "n15")["usage"]["output"] == 5 and
+          (took < 2.5 or os.environ.get("AVA_SANITIZER")), took)
+    hook(event("SubagentStart", s, agent="m1"))
+    write(f"{CLAUDE}/projects/p/{s}/subagents/agent-m1.meta.json", {"description": "x", "parentAgentId": "c1", "spawnDepth": 2})
+    hook(event("PreToolUse", s, agent="m1", tool_name="Read"))
+    c = card(s, "m1")
+    check("a tool's call finds what was not there at the start", (c.get("parentAgentId"), c.get("depth")) == ("c1", 2), c)
+
+
+def process():
+    """Claude Code calls a hook through a shell, and tells its own pid."""
+    s = new_session()
+    shell = ["sh", "-c", '"$AVA" hook; exit 0']
+    subprocess.run(shell, input=json.dumps(event("SubagentStart", s)).encode(), check=True,
+                   env=os.environ | {"CLAUDE_PID": str(os.getpid())})
+    ticks = int(open("/proc/self/stat").read().rsplit(")", 1)[1].split()[19])
+    c = card(s)
+    check("the process is Claude Code's, not that of a shell between", c["process"] == {"pid": os.getpid(), "startTicks": ticks}, c)
+    hook(event("SubagentStop", s))
+    subprocess.run(shell, input=json.dumps(event("SubagentStart", s, agent="b2")).encode(), check=True,
+                   env=os.environ | {"CLAUDE_PID": "claude"})
+    check("a pid that is none is not taken", card(s, "b2")["process"]["pid"] > 1, card(s, "b2"))
+
+
 def pairs():
     s = new_session()
     for agent, at in (("d1", "10:00:00.000"), ("d2", "10:00:03.000")):
@@ -245,6 +294,8 @@ one_agent()
 orders()
 at_once()
 transcripts()
+late()
+process()
 pairs()
 activity()
 broken()
