@@ -38,16 +38,18 @@
 #include "codec/redact.h"
 #include "codec/utf8.h"
 
-#define SETTLE_MS     40    /* a burst of changes is one */
-#define LOOK_MS       10000 /* for a folder that is not there yet */
-#define WATCHES_MAX   4096
-#define DIRTY_MAX     1024             /* sessions of one reading */
-#define AGE_MS        (7 * 86400000ll) /* older folders are not looked at by themselves */
-#define SESSION_CARDS 1000             /* read of one session */
-#define MESSAGE_CHARS 2000             /* of what an agent said, in the log */
-#define TASKS_MAX     1000
-#define LISTED_MAX    500 /* sessions in an answer */
-#define ALONE_FACTOR  12  /* a process alone is a sign of life so many times longer */
+#define SETTLE_MS       40    /* a burst of changes is one */
+#define LOOK_MS         10000 /* for a folder that is not there yet */
+#define WATCHES_MAX     4096
+#define DIRTY_MAX       1024             /* sessions of one reading */
+#define AGE_MS          (7 * 86400000ll) /* older folders are not looked at by themselves */
+#define SESSION_CARDS   1000             /* read of one session */
+#define MESSAGE_CHARS   2000             /* of what an agent said, in the log */
+#define TASKS_MAX       1000
+#define LISTED_MAX      500  /* sessions in an answer */
+#define NEWBORN_MS      1000 /* after its start an agent is looked at again, */
+#define NEWBORN_LOOK_MS 250  /* so often, until it is known who spawned it */
+#define ALONE_FACTOR    12   /* a process alone is a sign of life so many times longer */
 
 /* What the log has of an agent. */
 struct known {
@@ -132,6 +134,13 @@ static void folder_name(const char *name, void *user)
 	}
 }
 
+/* It works, and who spawned it is not known: Claude Code tells that a moment after the start, in a
+ * file beside the transcript. */
+static bool is_bare(const json_t *card)
+{
+	return strcmp(json_str(card, "status"), "active") == 0 && !json_object_get(card, "depth");
+}
+
 static json_t *read_cards(const char *folder, const char *session)
 {
 	struct folder_names names = {.cards = true, .max = SESSION_CARDS};
@@ -144,8 +153,13 @@ static json_t *read_cards(const char *folder, const char *session)
 	if (dir < 0)
 		return cards;
 	(void)sys->list(dir, ".", folder_name, &names);
-	for (size_t i = 0; i < names.n; i++)
-		json_object_set_new(cards, names.v[i], card_read(dir, names.v[i]));
+	for (size_t i = 0; i < names.n; i++) {
+		json_t *card = card_read(dir, names.v[i]);
+
+		if (card && is_bare(card))
+			card_add_meta(card);
+		json_object_set_new(cards, names.v[i], card);
+	}
 	free(names.v);
 	close(dir);
 	return cards;
@@ -510,10 +524,34 @@ static void note_all(struct claude *w, struct reading *r)
 	}
 }
 
+static void note_dirty(struct claude *w, const char *session)
+{
+	char *name;
+
+	if (!card_is_name(session) || strmap_get(&w->dirty, session))
+		return;
+	name = strdup(session);
+	if (name && strmap_put(&w->dirty, name, name) != 0)
+		free(name);
+}
+
 static void settle(struct claude *w, int64_t ms)
 {
 	if (!w->reading)
 		os_timer_set(w->timer, ms);
+}
+
+/* An agent of it began a moment ago and is bare: it is looked at again, which is told once more. */
+static bool has_newborn(const struct dirty *d)
+{
+	int64_t since = clock_wall_ms() - NEWBORN_MS;
+	const char *agent;
+	json_t *card;
+
+	json_object_foreach(d->cards, agent,
+			    card) if (is_bare(card) &&
+				      card_time(card, "updatedAt") > since) return true;
+	return false;
 }
 
 static void watch_session(struct claude *w, struct dirty *d)
@@ -532,6 +570,7 @@ static void reading_done(struct job *j)
 {
 	struct reading *r = CONTAINER_OF(j, struct reading, job);
 	struct claude *w = r->claude;
+	int64_t ms;
 
 	if (!w) {
 		reading_free(r);
@@ -551,10 +590,14 @@ static void reading_done(struct job *j)
 		for (size_t i = 0; i < r->n; i++)
 			tell_session(w->core, &r->sessions[i]);
 	}
+	ms = w->dirty.count > 0 ? SETTLE_MS : NEWBORN_LOOK_MS;
+	for (size_t i = 0; i < r->n; i++)
+		if (has_newborn(&r->sessions[i]))
+			note_dirty(w, r->sessions[i].session);
 	if (w->root_watch < 0 && w->home_watch < 0)
 		settle(w, LOOK_MS);
 	else if (w->dirty.count > 0)
-		settle(w, SETTLE_MS);
+		settle(w, ms);
 	reading_free(r);
 }
 
@@ -607,17 +650,6 @@ static void begin_reading(void *user)
 }
 
 /* ---- inotify */
-
-static void note_dirty(struct claude *w, const char *session)
-{
-	char *name;
-
-	if (!card_is_name(session) || strmap_get(&w->dirty, session))
-		return;
-	name = strdup(session);
-	if (name && strmap_put(&w->dirty, name, name) != 0)
-		free(name);
-}
 
 static void take_notice(struct claude *w, const struct inotify_event *e)
 {

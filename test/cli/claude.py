@@ -126,6 +126,18 @@ def main():
           sessions["settings"]["AGENT_STALE_MS"] == 300000 and sessions["settings"]["AGENT_LOG_MAX"] == 8 and
           s1["team"] == "builders" and s1["cwd"] == "/src/app" and s1["agents"]["idle"] == 1, sessions)
 
+    # Who spawned it: told by Claude Code a moment after the start, by no event.
+    def depth():
+        return {a["agentId"]: (a.get("parentAgentId"), a.get("depth")) for a in get("/api/sessions/s4/agents")}
+    hook("SubagentStart", "s4", "c1")
+    heard = stream.hears("s4")
+    check("at its start nobody knows who spawned an agent", heard and depth() == {"c1": (None, None)}, depth())
+    stream.frames.clear()
+    os.makedirs(f"{CLAUDE}/projects/p/s4/subagents")
+    with open(f"{CLAUDE}/projects/p/s4/subagents/agent-c1.meta.json", "w") as f:
+        json.dump({"description": "x", "parentAgentId": "c0", "spawnDepth": 2}, f)
+    check("when it is known that is told", stream.hears("s4") and depth() == {"c1": ("c0", 2)}, depth())
+
     # Signs of life.
     os.makedirs(f"{CARDS}/s3")
     old = time.time() - 400
