@@ -516,8 +516,8 @@ static void claim_add(struct claims *c, const char *path, size_t path_len, int64
 		return;
 	for (unsigned i = 0; i < c->n; i++)
 		if (c->all[i].line == line && strncmp(c->all[i].path, path, path_len) == 0 &&
-		    c->all[i].path[path_len] == 0 && (!quote || c->all[i].quote) &&
-		    (!is_url || strcmp(quote, c->all[i].quote) == 0))
+		    c->all[i].path[path_len] == 0 &&
+		    (!quote || (c->all[i].quote && strcmp(quote, c->all[i].quote) == 0)))
 			return;
 	k = &c->all[c->n];
 	*k = (struct claim){.line = line, .is_url = is_url};
@@ -561,7 +561,7 @@ static bool path_char(char ch)
 	return isalnum((unsigned char)ch) || strchr("._-/+@", ch);
 }
 
-/* "see src/a.c:12 and …": a path with a dot or slash, a colon, a number. */
+/* "see src/a.c:12 and …": a path with a dot or slash, a colon, a number; not the port of a URL. */
 static void claims_from_text(struct claims *c, const char *s)
 {
 	for (const char *colon = strchr(s, ':'); colon; colon = strchr(colon + 1, ':')) {
@@ -574,7 +574,7 @@ static void claims_from_text(struct claims *c, const char *s)
 		while (start > s && path_char(start[-1]))
 			start--;
 		line = strtol(colon + 1, &end, 10);
-		if (start == colon || line <= 0 || line > 100000000)
+		if (start == colon || line <= 0 || line > 100000000 || strncmp(start, "//", 2) == 0)
 			continue;
 		if (memchr(start, '.', (size_t)(colon - start)) ||
 		    memchr(start, '/', (size_t)(colon - start)))

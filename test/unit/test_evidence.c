@@ -72,6 +72,11 @@ static const struct {
 	{"from the summary, the quote is filled in", NULL, "see src/a.c:12 for it",
 	 "[{\"path\":\"src/a.c\",\"line\":12,\"quote\":\"int main(void)\"}]", 1, 0},
 	{"a time and a ratio are no citations", NULL, "at 10:30, 3:1 for a", "[]", 0, 0},
+	{"nor is the port of a URL", NULL, "see http://127.0.0.1:8080/a", "[]", 0, 0},
+	{"two quotes of a line, the wrong one first",
+	 "[{\"path\":\"src/a.c\",\"line\":12,\"quote\":\"int mian(void)\"},"
+	 "{\"path\":\"src/a.c\",\"line\":12,\"quote\":\"int main(void)\"}]",
+	 "src/a.c:12", "[{\"path\":\"src/a.c\",\"line\":12,\"quote\":\"int main(void)\"}]", 2, 1},
 	{"the same twice counts once",
 	 "[{\"path\":\"src/a.c\",\"line\":12,\"quote\":\"int main(void)\"},"
 	 "{\"path\":\"src/a.c\",\"line\":12,\"quote\":\"int main(void)\"}]",
