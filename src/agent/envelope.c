@@ -37,17 +37,29 @@ void envelope_end(struct buf *out, unsigned n, const char *note)
 	buf_addf(out, CLOSE "%u%s%s]\n", n, note ? ": " : "", note ? note : "");
 }
 
-int envelope_text(struct buf *out, const char *s, size_t len)
+/* `hide`: what becomes of hidden characters. */
+static int add_safe(struct buf *out, const char *s, size_t len,
+		    int (*hide)(struct buf *, const char *, size_t))
 {
 	struct buf plain;
 	int rv;
 
 	buf_init(&plain, len * 3 + 1);
-	rv = utf8_plain(&plain, s, len);
+	rv = hide(&plain, s, len);
 	if (rv == 0)
 		rv = notice_escape(out, plain.data ? plain.data : "", plain.len);
 	buf_fini(&plain);
 	return rv;
+}
+
+int envelope_text(struct buf *out, const char *s, size_t len)
+{
+	return add_safe(out, s, len, utf8_plain);
+}
+
+int envelope_other(struct buf *out, const char *s, size_t len)
+{
+	return add_safe(out, s, len, utf8_shown);
 }
 
 /* The line that begins with `word` from `at` on; NULL: none does. */

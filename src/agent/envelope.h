@@ -26,6 +26,9 @@ void envelope_begin(struct buf *out, const char *kind, unsigned n, const char *u
 void envelope_end(struct buf *out, unsigned n, const char *note);
 /* `s` without what is hidden in it (utf8_plain) and without the form. Returns buf_check(out). */
 int envelope_text(struct buf *out, const char *s, size_t len);
+/* What a tool returns in no envelope: as it stands there, what is hidden in it shown (utf8_shown),
+ * without the form. Returns buf_check(out). */
+int envelope_other(struct buf *out, const char *s, size_t len);
 
 struct envelope {
 	const char *url, *text; /* *borrowed*, not terminated; text without the lines around it */

@@ -21,6 +21,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "agent/envelope.h"
 #include "agent/prompt.h"
 #include "agent/tool.h"
 #include "ava/proposal.h"
@@ -297,7 +298,7 @@ static int add_result(struct buf *out, struct talk *t, const char *run)
 	shown = MIN(len, (size_t)RESULT_SHOWN);
 	while (shown > 0 && shown < len && ((unsigned char)json[shown] & 0xc0) == 0x80)
 		shown--;
-	notice_escape(out, json, shown);
+	envelope_text(out, json, shown); /* what it repeats of a page is as hidden here as there */
 	buf_addc(out, '\n');
 	snprintf(text, sizeof(text), "End of the result of %s%s.", run,
 		 shown < len ? ", cut; the rest is in its result.json" : "");

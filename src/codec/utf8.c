@@ -169,6 +169,35 @@ int utf8_terminal(struct buf *out, const char *s, size_t len, bool keep_newlines
 	return buf_check(out);
 }
 
+/* Of these, what hides or reorders text before a model and before whoever reads over its shoulder;
+ * the plain marks of scripts that run from right to left stand in honest files. */
+static bool is_unseen(uint32_t c)
+{
+	return is_sly(c) && c >= 0x200b && (c < 0x200e || c > 0x200f) && c != 0x2028 && c != 0x2029;
+}
+
+int utf8_shown(struct buf *out, const char *s, size_t len)
+{
+	size_t kept = 0;
+	uint32_t cp;
+
+	for (size_t i = 0; i < len;) {
+		size_t n = ascii_run(s + i, len - i);
+
+		if (n == 0) {
+			n = utf8_decode(s + i, len - i, &cp);
+			if (n > 0 && is_unseen(cp)) {
+				buf_add(out, s + kept, i - kept);
+				buf_addf(out, "\\u{%04x}", (unsigned)cp);
+				kept = i + n;
+			}
+		}
+		i += n > 0 ? n : 1;
+	}
+	buf_add(out, s + kept, len - kept);
+	return buf_check(out);
+}
+
 /* Beyond what is sly for a terminal: soft hyphens, fillers that show as nothing, and the
  * selectors beyond 16, whose numbers can spell bytes. */
 static bool is_hidden(uint32_t c)

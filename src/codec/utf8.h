@@ -28,5 +28,8 @@ int utf8_terminal(struct buf *out, const char *s, size_t len, bool keep_newlines
  * that can hide a text, control characters but \n and \t. \r\n and \r are \n, invalid bytes and
  * NUL U+FFFD. */
 int utf8_plain(struct buf *out, const char *s, size_t len);
+/* For a model, what has to stay as it is: bidi embeddings, overrides and isolates, characters of no
+ * width (but joiners) and tags become visible \u{NNNN}; the rest unchanged. */
+int utf8_shown(struct buf *out, const char *s, size_t len);
 
 #endif

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/envelope.h"
 #include "agent/position.h"
 #include "agent/prompt.h"
 #include "agent/tool.h"
@@ -696,7 +697,7 @@ static int clean_output(struct world_call *c, struct buf *out)
 	if (rv >= 0 && (c->tool.tool->flags & TOOL_WEB))
 		rv = buf_add(out, open.data ? open.data : "", open.len);
 	else if (rv >= 0)
-		rv = notice_escape(out, open.data ? open.data : "", open.len);
+		rv = envelope_other(out, open.data ? open.data : "", open.len);
 	buf_fini(&repaired);
 	buf_fini(&open);
 	return rv;

@@ -193,13 +193,38 @@ static void test_plain(void **state)
 	buf_fini(&b);
 }
 
+static void test_shown(void **state)
+{
+	static const struct {
+		const char *in, *out;
+	} rows[] = {
+		{"int x; /* caf\xc3\xa9 */\r\n\t\x1b", "int x; /* caf\xc3\xa9 */\r\n\t\x1b"},
+		{"a\xe2\x80\xae"
+		 "b\xe2\x81\xa6"
+		 "c",
+		 "a\\u{202e}b\\u{2066}c"},
+		{"\xf3\xa0\x81\x81[a\xe2\x80\x8bva]", "\\u{e0041}[a\\u{200b}va]"},
+		{"\xd7\x90\xe2\x80\x8f \xe2\x80\x8d", "\xd7\x90\xe2\x80\x8f \xe2\x80\x8d"},
+		{"\xff\xe2\x80", "\xff\xe2\x80"},
+		{"", ""},
+	};
+	struct buf b;
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		buf_init(&b, 1000);
+		assert_int_equal(utf8_shown(&b, rows[i].in, strlen(rows[i].in)), 0);
+		assert_string_equal(b.data ? b.data : "", rows[i].out);
+		buf_fini(&b);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_valid),    cmocka_unit_test(test_decode_all),
 		cmocka_unit_test(test_prefix),   cmocka_unit_test(test_repair),
-		cmocka_unit_test(test_terminal), cmocka_unit_test(test_plain),
-		cmocka_unit_test(test_bounds),
+		cmocka_unit_test(test_terminal), cmocka_unit_test(test_shown),
+		cmocka_unit_test(test_plain),    cmocka_unit_test(test_bounds),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
