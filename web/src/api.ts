@@ -7,6 +7,7 @@ export interface Rights {
   untrusted: boolean;
   out: boolean;
 }
+export type Source = "built-in" | "project" | "user" | "claude";
 export interface Quote {
   minutes: [number, number];
   costCents: number | null;
@@ -15,7 +16,9 @@ export interface Quote {
   model: string;
   fallback?: string[];
   role: string;
+  roleFile?: { source: Source; path: string; hash: string }; // of a role that is not built in
   rights: Rights;
+  allThree: boolean; // one run has them all
   grants: string[];
   rationale: string;
   members?: Quote[];
@@ -62,6 +65,7 @@ export interface Run {
   last_tool_call?: { name: string; at: string };
   waiting_for?: { call_id: string; kind: string; question: string; choices?: string[]; default?: string; asked_at: string; expires_at: string };
   limits: Limits;
+  rights?: Rights;
   session_id: string;
   user_id: string;
   origin: string;
@@ -111,6 +115,9 @@ export interface Role {
   name: string;
   display: string;
   summary: string;
+  source: Source;
+  path: string;
+  trusted: boolean;
   model: string;
   tools: string[];
   usable: boolean;
@@ -118,6 +125,26 @@ export interface Role {
   timeout: number;
   max_cost_cents: number;
   extended_thinking: boolean;
+}
+export interface RoleList {
+  roles: Role[];
+  broken: { path: string; source: Source; why: string }[];
+}
+export interface Citation {
+  path?: string;
+  line?: number;
+  url?: string;
+  quote?: string;
+}
+// What a run with the grant rw proposes for the files of its folder.
+export interface Patch {
+  path: string;
+  files: number;
+  added: number;
+  removed: number;
+  changed: { path: string; how: "new" | "deleted" | "changed"; added: number; removed: number }[];
+  left_out: { path: string; why: string }[];
+  left_out_files: number;
 }
 export interface Result {
   subagent_id: string;
@@ -128,15 +155,39 @@ export interface Result {
   confidence: number | null;
   caveats: string[];
   error: unknown;
-  citations: { path?: string; line?: number; url?: string; quote?: string }[];
-  evidence: Record<string, unknown>;
-  artifacts: { name?: string; path?: string; bytes?: number; type?: string }[];
+  citations: Citation[];
+  evidence: { citations_checked?: number; citations_failed?: number };
+  rights?: Rights;
+  artifacts: { path: string; bytes: number; type: string }[];
+  patch?: Patch;
   partial?: boolean;
   unverified?: boolean;
   tokens_used: number;
   cost_cents: number | null;
   duration_seconds: number;
   model: string;
+}
+// What is remembered of the person (doc/MEMORY.md).
+export interface Memory {
+  id: string;
+  kind: "person" | "project" | "fact";
+  text: string;
+  tags: string[];
+  cwd: string;
+  pinned: boolean;
+  source: { how: string; by: string; session_id: string };
+  created_at: string;
+  updated_at: string;
+}
+export interface Verified {
+  ok: boolean;
+  files: number;
+  bytes: number;
+  seals: number;
+  broken: number;
+  unsealed_files: number;
+  newest_at: string;
+  findings: { kind: string; path: string; line: number; what: string }[];
 }
 // A subagent of Claude Code (doc/CLAUDE-CODE.md).
 export interface Agent {

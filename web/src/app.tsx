@@ -10,7 +10,8 @@ import { AgentLog } from "./views/agentlog";
 import { Board } from "./views/board";
 import { ClaudeView } from "./views/claude";
 import { Costs } from "./views/costs";
-import { Logs } from "./views/logs";
+import { Logs, Seal } from "./views/logs";
+import { MemoryView } from "./views/memory";
 import { NewTask, newTask } from "./views/newtask";
 import { RunView } from "./views/run";
 import { SessionView } from "./views/session";
@@ -38,7 +39,7 @@ function toggleTheme() {
 }
 
 const views: [view: string, name: string, key: string][] = [
-  ["board", "Board", "g b"], ["logs", "Logs", "g l"], ["costs", "Costs", "g c"],
+  ["board", "Board", "g b"], ["logs", "Logs", "g l"], ["costs", "Costs", "g c"], ["memory", "Memory", "g m"],
 ];
 
 function Top() {
@@ -56,6 +57,7 @@ function Top() {
         {h ? `${h.runs.running} at work · ${money(h.today.cost_cents)} today${h.today.budget_cents ? ` of ${money(h.today.budget_cents)}` : ""} · ${h.model}` : ""}
       </span>
       <span class={`link ${link.value}`} role="status">{link.value === "live" ? "live" : link.value === "away" ? "no daemon, trying again" : "connecting"}</span>
+      <a class="seal wide-only" href={address("logs")} title="Are the logs as they were sealed?"><Seal /></a>
       <button class="primary" onClick={() => (newTask.value = true)}>New task</button>
       <button class="plain" aria-label="Light or dark" title="Light or dark (t)" onClick={toggleTheme}>◐</button>
       <button class="plain" aria-label="Keys" title="Keys (?)" onClick={() => (help.value = true)}>?</button>
@@ -118,6 +120,7 @@ function View() {
   if (view === "claude") return <ClaudeView key={id} id={id} />;
   if (view === "logs") return <Logs />;
   if (view === "costs") return <Costs />;
+  if (view === "memory") return <MemoryView />;
   return <Board />;
 }
 

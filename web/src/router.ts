@@ -5,7 +5,7 @@ const hash = signal(location.hash);
 addEventListener("hashchange", () => (hash.value = location.hash));
 
 export interface Place {
-  view: string; // "board", "run", "session", "logs", "costs", "claude"
+  view: string; // "board", "run", "session", "logs", "costs", "memory", "claude"
   id: string;
   query: URLSearchParams;
 }

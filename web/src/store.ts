@@ -2,7 +2,7 @@
 // in between. Events say what happened; a run's figures are asked for again, at most every 200 ms
 // for each, when something of it happened.
 import { computed, effect, signal } from "@preact/signals";
-import { get, type Agent, type AvaEvent, type ClaudeTask, type ClaudeSession, type ClaudeSettings, type Health, type Proposal, type Role, type Run, type Session } from "./api";
+import { get, type Agent, type AvaEvent, type ClaudeTask, type ClaudeSession, type ClaudeSettings, type Health, type Proposal, type RoleList, type Run, type Session, type Verified } from "./api";
 import { place } from "./router";
 import { Stream } from "./stream";
 
@@ -12,11 +12,12 @@ export const proposals = signal<ReadonlyMap<string, Proposal>>(new Map());
 export const sessions = signal<Session[]>([]);
 export const claudeSessions = signal<ClaudeSession[]>([]);
 export const claudeSettings = signal<ClaudeSettings>({ AGENT_FILE_CAP: 20, AGENT_LOG_MAX: 8, AGENT_STALE_MS: 300000, AGENT_COOLDOWN_MS: 180000 });
-export const roles = signal<Role[]>([]);
+export const verified = signal<Verified | null>(null); // the last answer; asked for once the page stands
 export const problem = signal(""); // why the page shows nothing
 export const now = signal(Date.now()); // ticks once a second, for durations
 setInterval(() => (now.value = Date.now()), 1000);
 
+export const RUNS_FIRST = 100; // asked for at the start: more than a screen has room for
 export const RUNS_SHOWN = 500; // ended ones on the board; older ones are found by search
 
 export const live = (r: Run) => r.status === "starting" || r.status === "queued" || r.status === "running" || r.status === "waiting";
@@ -97,9 +98,27 @@ function onEvent(e: AvaEvent) {
   }
 }
 
+// All logs are read for it, so it waits until what the person came for is there.
+const MORE_MS = 500, VERIFY_MS = 3000;
+export async function verify() {
+  verified.value = await get<Verified>("/api/v1/verify");
+}
+
+// Those that a run in this folder can have; the project's are among them.
+export const rolesOf = (cwd: string, stop: AbortSignal) => get<RoleList>(`/api/v1/roles${cwd ? `?cwd=${encodeURIComponent(cwd)}` : ""}`, stop);
+
+async function getRuns(limit: number): Promise<[id: string, r: Run][]> {
+  return (await get<{ runs: Run[] }>(`/api/v1/runs?all=1&limit=${limit}`)).runs.map((r) => [r.subagent_id, r]);
+}
 async function loadRuns() {
-  const all = (await get<{ runs: Run[] }>(`/api/v1/runs?all=1&limit=${RUNS_SHOWN}`)).runs;
-  runs.value = new Map(all.map((r) => [r.subagent_id, r]));
+  runs.value = new Map(await getRuns(RUNS_SHOWN));
+}
+// The newest first, the older ones when those stand; what is known by then is newer.
+async function loadFirst() {
+  const first = await getRuns(RUNS_FIRST);
+  runs.value = new Map(first);
+  if (first.length === RUNS_FIRST)
+    setTimeout(() => getRuns(RUNS_SHOWN).then((all) => (runs.value = new Map([...all, ...runs.value])), () => {}), MORE_MS);
 }
 
 // First from where events are followed, then what stands: nothing falls in between.
@@ -132,5 +151,6 @@ export async function start() {
   refreshSessions();
   refreshProposals();
   refreshClaude();
-  await Promise.all([loadRuns(), get<{ roles: Role[] }>("/api/v1/roles").then((r) => (roles.value = r.roles))]);
+  await loadFirst();
+  setTimeout(() => verify().catch(() => {}), VERIFY_MS);
 }

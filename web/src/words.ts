@@ -1,11 +1,17 @@
 // How the page says things: statuses as in src/base/words.c (script/check_words compares them), figures as in src/base/format.c,
 // and times.
-import type { Run, Status } from "./api";
+import type { Rights, Run, Source, Status } from "./api";
 
 export const statusWords: Record<Status, string> = {
   starting: "starting", queued: "queued", running: "running", waiting: "waits for you", success: "complete", cancelled: "cancelled",
   error: "failed", timeout: "time limit", cost_exceeded: "cost limit", tokens_exceeded: "token limit", iterations_exceeded: "reply limit",
 };
+// As src/base/rights_words.h.
+const rights: [key: keyof Rights, has: string, lacks: string][] = [
+  ["private", "sees what is yours", "nothing of yours"], ["untrusted", "reads what strangers wrote", "nothing of strangers"], ["out", "can send data out", "no way out"],
+];
+export const rightsWords = (r: Rights) => rights.map(([key, has, lacks]) => (r[key] ? has : lacks)).join(", ");
+export const sourceWords: Record<Source, string> = { "built-in": "built in", project: "the project's", user: "yours", claude: "yours, of Claude Code" };
 export const roleName = (role: string) => role.split(/[_-]/).map((w) => w.charAt(0).toUpperCase() + w.slice(1)).join("");
 
 export function money(cents: number | null | undefined): string {

@@ -1,7 +1,7 @@
 // The page in a real browser, against a real daemon; run by test_page.sh. Prints `ok N - name` lines.
 import { execFile, execFileSync, spawn } from "node:child_process";
 import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { createServer } from "node:http";
+import { createServer, request } from "node:http";
 import { createRequire } from "node:module";
 import path from "node:path";
 import { promisify } from "node:util";
@@ -44,6 +44,15 @@ const SLOW = script("slow", { text: "I look.", tool_calls: [{ name: "read_file",
 async function spawnRun(task, model, ...more) {
   const { stdout } = await run(AVA, ["run", task, "--role", "code_reviewer", "--model", model, "--yes", "--background", "--json", ...more], { cwd: src });
   return JSON.parse(stdout.trim().split("\n").at(-1)).subagent_id;
+}
+function call(method, path, body) {
+  return new Promise((done, fail) => {
+    const q = request({ socketPath: `${root}/ava.sock`, method, path, headers: body ? { "Content-Type": "application/json" } : {} }, (a) => {
+      let text = "";
+      a.on("data", (d) => (text += d)).on("end", () => done({ status: a.statusCode, body: JSON.parse(text) }));
+    });
+    q.on("error", fail).end(body && JSON.stringify(body));
+  });
 }
 function hook(kind, session, agent, more = {}) {
   execFileSync(AVA, ["hook"], { input: JSON.stringify({ session_id: session, hook_event_name: kind, agent_id: agent, agent_type: "Explore", cwd: src, ...more }) });
@@ -136,6 +145,111 @@ async function proposing() {
   await card.getByRole("button", { name: "No" }).click();
   await soon(async () => (await card.count()) === 0, "the quote to go");
   ok(ava("proposals", "--json").trim() === "[]", "no is no");
+}
+
+// Rights of all three: the sentence, and a yes that says so.
+async function allThree() {
+  await goTo("#/");
+  const { status, body } = await call("POST", "/api/v1/runs", { task: "what do others say of the kettle?", role: "researcher", cwd: src, grants: ["fetch_any"], model: script("three", submit("they like it")) });
+  const card = page.locator(`[data-proposal="${body.proposal_id}"]`);
+  await card.waitFor();
+  const told = await card.innerText();
+  ok(status === 201 && body.quote.allThree && /could read what is yours, read what strangers wrote and send data out/.test(told) && /all three together/.test(told),
+    "a quote with all three rights says in words what they are together", told);
+  ok((await card.getByRole("button", { name: "Yes, start" }).count()) === 0, "and has no plain yes");
+  await shot("all-three");
+  await card.focus();
+  await page.keyboard.press("y");
+  const run = await soon(async () => (await call("GET", `/api/v1/proposals/${body.proposal_id}`)).body.subagent_id || null, "the start");
+  const said = (await call("GET", "/api/v1/logs?search=allThree&limit=1000")).body.events.filter((e) => e.content.proposalId === body.proposal_id && e.content.allThree === true);
+  ok(said.length === 1, "its yes is the one that says all three", JSON.stringify(said));
+  await soon(async () => JSON.parse(ava("status", run, "--json")).status === "success", "its end");
+  await goTo(`#/run/${run}`);
+  await soon(async () => /sees what is yours, reads what strangers wrote, can send data out/.test(await text("main")), "the rights of the run");
+  ok(true, "a run's place says what it may");
+}
+
+async function custom() {
+  const agents = path.join(process.env.XDG_CONFIG_HOME, "ava/agents"), project = path.join(src, ".claude/agents");
+  mkdirSync(agents, { recursive: true });
+  mkdirSync(project, { recursive: true });
+  writeFileSync(path.join(agents, "teapot.md"), "---\nname: teapot\ndescription: Knows pots.\ntools: read_file\n---\nLook at pots.\n");
+  writeFileSync(path.join(project, "lid.md"), "---\nname: lid\ndescription: Knows lids.\ntools: read_file\n---\nLook at lids.\n");
+  await goTo("#/");
+  await page.keyboard.press("n");
+  await page.fill("dialog textarea", "which pot?");
+  await page.fill("dialog input.mono", src);
+  const lid = page.locator('dialog option[value="lid"]');
+  await lid.waitFor({ state: "attached" });
+  ok((await lid.evaluate((e) => e.disabled)) && /the project's/.test(await lid.innerText()), "roles are those of the folder, and one that nobody trusts cannot be chosen", await lid.innerText());
+  await page.selectOption("dialog select", "teapot");
+  await page.click("dialog button.primary");
+  const card = page.locator(".proposal");
+  await card.waitFor();
+  ok(/yours:.*teapot\.md/.test((await card.innerText()).replace(/\n/g, " ")), "a quote names the file of a role that is not built in", await card.innerText());
+  await card.getByRole("button", { name: "No" }).click();
+  await soon(async () => (await card.count()) === 0, "the quote to go");
+}
+
+async function claims() {
+  const found = { path: "kettle.h", line: 1, quote: "int kettle_boil(void);" }, lost = { path: "none.h", line: 9, quote: "int lid(void);" };
+  const id = await spawnRun("cite", script("cite", { tool_calls: [{ name: "read_file", args: { path: "kettle.h" } }] }, { tool_calls: [{ name: "submit_result", args: { output: { findings: [found, lost] }, summary: "One is true.", confidence: 0.5 } }] }));
+  await soon(() => JSON.parse(ava("status", id, "--json")).status === "success", "its end");
+  await goTo(`#/run/${id}`);
+  await page.getByText("1 of 2 not found").waitFor();
+  const bad = page.locator("main li", { hasText: "not found where it was said to be" });
+  ok((await bad.count()) === 1 && (await bad.innerText()).includes("none.h:9"), "a citation that was not found is marked, the other one is not", await text("main"));
+}
+
+let patched = ""; // a run with a patch
+async function changes() {
+  const repo = path.join(T, "repo");
+  mkdirSync(repo);
+  writeFileSync(path.join(repo, "kettle.c"), "int boil;\n-- a\nint lid;\n");
+  execFileSync("git", ["init", "-q", repo]);
+  const { stdout } = await run(AVA, ["run", "make it better", "--role", "code_reviewer", "--grant", "rw", "--yes", "--background", "--json", "--model",
+    script("patch", { tool_calls: [{ name: "read_file", args: { path: "kettle.c" } }] }, { tool_calls: [{ name: "edit_file", args: { path: "kettle.c", old_string: "-- a\n", new_string: "++ b\n" } }, { name: "write_file", args: { path: "lid.c", content: "int x;\n" } }, { name: "write_file", args: { path: ".envrc", content: "x" } }] }, submit("better"))], { cwd: repo });
+  const id = JSON.parse(stdout.trim().split("\n").at(-1)).subagent_id;
+  await soon(() => JSON.parse(ava("status", id, "--json")).status === "success", "its end");
+  await goTo(`#/run/${id}`);
+  await page.getByRole("link", { name: /2 files, 2 lines added, 1 removed/ }).click();
+  await page.locator(".diff .add").first().waitFor();
+  ok((await page.locator(".diff .add").allInnerTexts()).join() === "+++ b,+int x;" && (await page.locator(".diff .del").allInnerTexts()).join() === "--- a",
+    "a patch is shown line by line, also where lines look like heads", (await page.locator(".diff").innerText()));
+  ok((await text("main")).includes(`ava apply ${id}`) && /new/.test(await page.getByRole("table", { name: "Files that change" }).innerText()), "with its files, and what to do with it", await text("main"));
+  ok(readFileSync(path.join(repo, "kettle.c"), "utf8").includes("-- a"), "and nothing is written from here");
+  await shot("patch");
+  patched = id;
+}
+
+async function remembering() {
+  await page.keyboard.press("g");
+  await page.keyboard.press("m");
+  await page.getByText("Nothing is remembered").waitFor();
+  await page.fill('input[aria-label="Something to remember"]', "I drink green tea");
+  await page.keyboard.press("Enter");
+  const row = page.locator("[data-memory]");
+  await row.waitFor();
+  ok(ava("memory", "list", "--json").includes("I drink green tea"), "what is written on the page is remembered");
+  await row.getByRole("button", { name: "Edit" }).click();
+  await row.locator("input").fill("I drink black tea");
+  await page.keyboard.press("Enter");
+  await row.getByText("I drink black tea").waitFor();
+  await row.getByRole("button", { name: "Pin" }).click();
+  await row.getByText("each conversation begins with it").waitFor();
+  ok(/black tea/.test(ava("memory", "list", "--json")), "it can be changed and pinned");
+  ava("memory", "add", "I live near the sea");
+  await page.getByText("I live near the sea").waitFor();
+  ok(true, "what is remembered elsewhere appears");
+  await page.fill('input[type="search"]', "sea");
+  await soon(async () => (await row.count()) === 1 && /the sea/.test(await row.innerText()), "the row");
+  ok(true, "a search finds it");
+  await shot("memory");
+  await row.getByRole("button", { name: "Erase" }).click();
+  ok(ava("memory", "list", "--json").includes("sea"), "erasing is asked twice");
+  await row.getByRole("button", { name: "Erase for good" }).click();
+  await page.getByText("Nothing has these words").waitFor();
+  ok(!ava("memory", "list", "--json").includes("sea") && ava("memory", "list", "--json").includes("black tea"), "and what is erased is gone, and only that");
 }
 
 async function asking() {
@@ -290,7 +404,8 @@ async function restarting() {
 async function searching() {
   await page.keyboard.press("g");
   await page.keyboard.press("l");
-  await page.getByText(/as it was sealed|nothing is sealed yet/).waitFor();
+  await page.locator("header.top .seal").getByText(/as it was sealed|nothing is sealed yet/).waitFor();
+  ok(true, "whether the logs are as they were sealed stands above every view");
   await page.fill('input[type="search"]', "only the lid");
   await page.keyboard.press("Enter");
   await soon(async () => /Steering/.test(await text(".events")), "the event");
@@ -312,7 +427,7 @@ async function searching() {
 
 async function everybody() {
   const done = JSON.parse(ava("ps", "-a", "--json")).find((r) => r.status === "success").subagent_id;
-  const places = { board: "#/", run: `#/run/${done}`, trace: `#/run/${done}?tab=trace`, timeline: `#/run/${done}?tab=time`, events: `#/run/${done}?tab=events`, logs: "#/logs", costs: "#/costs", claude: "#/claude/log" };
+  const places = { board: "#/", run: `#/run/${done}`, trace: `#/run/${done}?tab=trace`, timeline: `#/run/${done}?tab=time`, events: `#/run/${done}?tab=events`, logs: "#/logs", costs: "#/costs", memory: "#/memory", patch: `#/run/${patched}?tab=patch`, claude: "#/claude/log" };
   for (const theme of ["light", "dark"]) {
     await page.evaluate((t) => (document.documentElement.dataset.theme = t), theme);
     for (const [name, hash] of Object.entries(places)) {
@@ -345,7 +460,7 @@ async function signingOut() {
   ok(true, "signed out is signed out");
 }
 
-const parts = { signingIn, proposing, asking, looking, long, hostile, agentLog, twoTabs, restarting, searching, everybody, signingOut };
+const parts = { signingIn, proposing, allThree, custom, asking, claims, changes, remembering, looking, long, hostile, agentLog, twoTabs, restarting, searching, everybody, signingOut };
 for (const [name, part] of Object.entries(parts)) {
   try {
     await part();

@@ -3,6 +3,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { get, type AvaEvent } from "../api";
 import { go, place } from "../router";
+import { verified, verify } from "../store";
 import { attempt, Empty } from "../ui";
 import { bytes, day } from "../words";
 import { EventList } from "./events";
@@ -16,30 +17,28 @@ interface Answer {
   brokenLines: number;
   broken: string[];
 }
-interface Verified {
-  ok: boolean;
-  files: number;
-  bytes: number;
-  seals: number;
-  broken: number;
-  unsealed_files: number;
-  newest_at: string;
-  findings: { kind: string; path: string; line: number; what: string }[];
+
+// Also at the top of every view.
+export function Seal() {
+  const r = verified.value;
+  return <span class={`tag ${!r ? "" : r.ok ? "green" : "red"}`}>{!r ? "not verified yet" : r.ok ? (r.seals ? "as it was sealed" : "nothing is sealed yet") : `${r.broken} not as sealed`}</span>;
 }
 
 function Verify() {
-  const v = useSignal<Verified | null>(null), busy = useSignal(false);
+  const busy = useSignal(false);
   const run = async () => {
     busy.value = true;
-    await attempt(async () => (v.value = await get<Verified>("/api/v1/verify")));
+    await attempt(verify);
     busy.value = false;
   };
-  useEffect(() => void run(), []);
-  const r = v.value;
+  useEffect(() => {
+    if (!verified.value) void run();
+  }, []);
+  const r = verified.value;
   return (
     <section class="panel" aria-label="Seals">
       <div class="row">
-        <span class={`tag ${!r ? "" : r.ok ? "green" : "red"}`}>{!r ? "verifying…" : r.ok ? (r.seals ? "as it was sealed" : "nothing is sealed yet") : `${r.broken} not as sealed`}</span>
+        <Seal />
         <span class="grow soft">{r ? `${r.files} files, ${bytes(r.bytes)}, ${r.seals} seals${r.newest_at ? `, the newest ${day(r.newest_at)}` : ""}${r.unsealed_files ? `; the newest lines of ${r.unsealed_files} are not sealed yet` : ""}` : ""}</span>
         <button disabled={busy.value} onClick={run}>Verify again</button>
       </div>

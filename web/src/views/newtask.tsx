@@ -1,15 +1,17 @@
 // A task from the page. It is quoted like any other; nothing runs before the quote is answered.
 import { signal, useSignal } from "@preact/signals";
-import { post } from "../api";
+import { useEffect } from "preact/hooks";
+import { post, type RoleList } from "../api";
 import { go } from "../router";
-import { refreshProposals, roles, sessions } from "../store";
+import { refreshProposals, rolesOf, sessions } from "../store";
 import { attempt, Modal } from "../ui";
-import { money } from "../words";
+import { money, sourceWords } from "../words";
 
 export const newTask = signal(false);
 
 export function NewTask() {
   const task = useSignal(""), role = useSignal(""), cents = useSignal(""), folder = useSignal(sessions.value.find((s) => s.cwd)?.cwd ?? ""), busy = useSignal(false);
+  const list = useSignal<RoleList>({ roles: [], broken: [] });
   const submit = async (e: Event) => {
     e.preventDefault();
     busy.value = true;
@@ -24,7 +26,16 @@ export function NewTask() {
     refreshProposals();
     go("board");
   };
-  const chosen = roles.value.find((r) => r.name === role.value);
+  // Of the folder; while it is typed, those of the last one that there was.
+  useEffect(() => {
+    const stop = new AbortController(), cwd = folder.value.trim();
+    const timer = setTimeout(() => rolesOf(cwd.startsWith("/") ? cwd : "", stop.signal).then((l) => (list.value = l), () => {}), cwd ? 200 : 0);
+    return () => {
+      clearTimeout(timer);
+      stop.abort();
+    };
+  }, [folder.value]);
+  const chosen = list.value.roles.find((r) => r.name === role.value && r.usable);
   return (
     <Modal title="New task" close={() => (newTask.value = false)}>
       <form onSubmit={submit} style="display: grid; gap: 12px">
@@ -34,10 +45,11 @@ export function NewTask() {
         <label>By whom
           <select style="width: 100%" value={role} onChange={(e) => (role.value = e.currentTarget.value)}>
             <option value="">chosen from the task</option>
-            {roles.value.map((r) => <option key={r.name} value={r.name} disabled={!r.usable}>{r.display}: {r.summary}{r.usable ? "" : ` (${r.why})`}</option>)}
+            {list.value.roles.map((r) => <option key={r.name + r.path} value={r.name} disabled={!r.usable}>{r.display}{r.source === "built-in" ? "" : ` (${sourceWords[r.source]})`}: {r.summary}{r.usable ? "" : ` (${r.why})`}</option>)}
           </select>
         </label>
-        {chosen ? <small>{chosen.model}, stops at {chosen.timeout} s and {money(chosen.max_cost_cents)}, tools: {chosen.tools.join(", ")}</small> : null}
+        {chosen ? <small>{chosen.model}, stops at {chosen.timeout} s and {money(chosen.max_cost_cents)}, tools: {chosen.tools.join(", ")}{chosen.path ? <>, from <code>{chosen.path}</code></> : null}</small> : null}
+        {list.value.broken.length ? <small>{list.value.broken.length} files of roles cannot be read: <code>ava roles check</code> says why.</small> : null}
         <label>Folder it may read (none: no files)
           <input style="width: 100%" class="mono" value={folder} onInput={(e) => (folder.value = e.currentTarget.value)} placeholder="/home/me/project" />
         </label>

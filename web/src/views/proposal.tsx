@@ -1,19 +1,16 @@
 // A quote in full, as the daemon computed it, and its answers: yes to exactly this (its hash goes
 // along), no, or a change in words, which starts at once when it only lowers something and is a new
-// quote otherwise.
+// quote otherwise. Where a run would have all three rights the yes says so, as the daemon demands.
 import { useSignal } from "@preact/signals";
 import { post, type Proposal, type Quote } from "../api";
 import { now, refreshProposals } from "../store";
 import { attempt, toast } from "../ui";
-import { cut, duration, money, roleName, tokens } from "../words";
+import { cut, duration, money, rightsWords, roleName, sourceWords, tokens } from "../words";
 
-function rights(q: Quote): string {
-  const has = [q.rights.private && "reads your files", q.rights.untrusted && "reads what strangers wrote", q.rights.out && "can send data out"].filter(Boolean);
-  return has.length ? has.join(", ") : "none";
-}
+// A run of it has all three rights, and nobody has granted that beforehand.
+const asksAllThree = (q: Quote): boolean => q.members?.some(asksAllThree) ?? (q.allThree && !q.grants.includes("all_three"));
 
 export function QuoteFacts({ quote }: { quote: Quote }) {
-  const all = quote.rights.private && quote.rights.untrusted && quote.rights.out;
   return (
     <dl class="facts">
       <dt>Time</dt><dd>{quote.minutes[0] === quote.minutes[1] ? `about ${quote.minutes[0]} min` : `${quote.minutes[0]} to ${quote.minutes[1]} min`}</dd>
@@ -22,7 +19,8 @@ export function QuoteFacts({ quote }: { quote: Quote }) {
       <dt>Model</dt><dd>{quote.model}{quote.fallback?.length ? `, else ${quote.fallback.join(", ")}` : ""}</dd>
       <dt>Tools</dt><dd>{quote.tools.join(", ")}</dd>
       {quote.grants.length ? <><dt>Grants</dt><dd>{quote.grants.join(", ")}</dd></> : null}
-      <dt>Rights</dt><dd>{all ? <strong class="tag red">all three</strong> : null} {rights(quote)}</dd>
+      <dt>Rights</dt><dd>{quote.allThree ? <strong class="tag red">all three together</strong> : null} {rightsWords(quote.rights)}</dd>
+      {quote.roleFile ? <><dt>Role</dt><dd>{sourceWords[quote.roleFile.source]}: <code>{quote.roleFile.path}</code></dd></> : null}
       {quote.rationale ? <><dt>Why</dt><dd>{quote.rationale}</dd></> : null}
     </dl>
   );
@@ -41,6 +39,7 @@ function limitsOf(p: Proposal): string {
 
 export function ProposalCard({ proposal: p }: { proposal: Proposal }) {
   const changing = useSignal(false), words = useSignal(""), busy = useSignal(false);
+  const allThree = asksAllThree(p.quote);
   const left = Date.parse(p.expires_at) - now.value;
   const send = async (body: { answer?: string }) => {
     busy.value = true;
@@ -67,15 +66,19 @@ export function ProposalCard({ proposal: p }: { proposal: Proposal }) {
       {p.quote.members?.length ? (
         <details><summary>The {p.quote.members.length} runs</summary>{p.quote.members.map((m, i) => <div class="panel" key={i}><strong>{roleName(m.role)}</strong><QuoteFacts quote={m} /></div>)}</details>
       ) : null}
+      {allThree ? (
+        <p class="warning">{p.quote.members ? "One of these runs" : "This run"} could read what is yours, read what strangers wrote and send data out: what a stranger wrote could make it send out what is yours. Say “yes, all three” if you want that, or change the quote to leave a tool out.</p>
+      ) : null}
       <div class="row actions">
-        <button class="primary" disabled={busy.value} onClick={() => send({})}>Yes, start</button>
+        {allThree ? <button class="danger" disabled={busy.value} onClick={() => send({ answer: "yes, all three" })}>Yes, all three</button>
+          : <button class="primary" disabled={busy.value} onClick={() => send({})}>Yes, start</button>}
         <button disabled={busy.value} aria-expanded={changing.value} onClick={() => (changing.value = !changing.value)}>Change</button>
         <button disabled={busy.value} onClick={reject}>No</button>
       </div>
       {changing.value ? (
         <form onSubmit={(e) => { e.preventDefault(); if (words.value.trim()) void send({ answer: words.value }); }}>
           <label>What shall be different?
-            <input style="width: 100%" value={words} onInput={(e) => (words.value = e.currentTarget.value)} placeholder="yes, but max 20 cents" autofocus />
+            <input style="width: 100%" value={words} onInput={(e) => (words.value = e.currentTarget.value)} placeholder={allThree ? "yes, without web_search" : "yes, but max 20 cents"} autofocus />
           </label>
         </form>
       ) : null}

@@ -2,20 +2,21 @@
 // pages once and then come by the stream of the page.
 import { computed, signal, useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
-import { ApiError, get, type AvaEvent, type Result, type Run } from "../api";
+import { ApiError, get, type AvaEvent, type Citation, type Result, type Run } from "../api";
 import { useKeys } from "../keys";
 import { Markdown } from "../markdown";
 import { address, go, place } from "../router";
 import { live, now, refreshRun, runs, theStream } from "../store";
 import { burnOf, isError, turnsOf, type Span, type Turn } from "../trace";
 import { attempt, Empty, StatusDot } from "../ui";
-import { bytes, clock, cut, day, duration, elapsed, money, roleName, statusWords, tokens } from "../words";
+import { bytes, clock, cut, day, duration, elapsed, money, rightsWords, roleName, statusWords, tokens } from "../words";
 import { Answer, cancelRun, canResume, resumeRun, Steer } from "./board";
 import { Chart } from "./chart";
 import { EventList, EventModal } from "./events";
+import { PatchPart } from "./patch";
 
 const PAGE = 1000;
-const tabs: [id: string, name: string][] = [["result", "Result"], ["trace", "Trace"], ["time", "Timeline"], ["events", "Events"]];
+const tabs: [id: string, name: string][] = [["result", "Result"], ["trace", "Trace"], ["time", "Timeline"], ["events", "Events"], ["patch", "Changes"]];
 
 function useEvents(id: string) {
   const events = useSignal<AvaEvent[]>([]), state = useSignal("");
@@ -141,6 +142,35 @@ function Timeline({ turns, run }: { turns: Turn[]; run: Run }) {
   );
 }
 
+// What the output claims and the tools did not return: places of it that are not among the citations, which are those that
+// were found.
+function notFound(result: Result): Citation[] {
+  const place = (c: Citation) => c.url ?? (c.path && c.line != null ? `${c.path}:${c.line}` : "");
+  const found = new Set(result.citations.map(place)), lost = new Map<string, Citation>();
+  const look = (v: unknown) => {
+    if (!v || typeof v !== "object" || lost.size > 200) return;
+    const p = Array.isArray(v) ? "" : place(v as Citation);
+    if (typeof p === "string" && p && !found.has(p)) lost.set(p, v as Citation);
+    Object.values(v).forEach(look);
+  };
+  look(result.output);
+  return [...lost.values()];
+}
+
+function Citations({ result }: { result: Result }) {
+  const failed = result.evidence?.citations_failed ?? 0, all = result.evidence?.citations_checked ?? 0, lost = failed ? notFound(result) : [];
+  if (!all && !result.citations?.length) return null;
+  const row = (c: Citation, bad: boolean) => (
+    <li key={`${c.url ?? c.path}:${c.line}`}><code>{c.url ?? `${c.path}:${c.line}`}</code>{bad ? <> <span class="tag red">not found where it was said to be</span></> : null}{c.quote ? <div class="soft">{c.quote}</div> : null}</li>
+  );
+  return (
+    <section>
+      <h3>Citations, each checked against what its tools returned {failed ? <span class="tag red">{failed} of {all} not found</span> : null}</h3>
+      <ul>{lost.map((c) => row(c, true))}{result.citations.map((c) => row(c, false))}</ul>
+    </section>
+  );
+}
+
 function ResultPart({ run, result }: { run: Run; result: Result | null }) {
   if (live(run)) return <Empty title={`It is ${statusWords[run.status]}`}><p>{run.current_activity}</p></Empty>;
   if (!result) return <Empty title="No result can be read"><p>Its events are there.</p></Empty>;
@@ -153,14 +183,13 @@ function ResultPart({ run, result }: { run: Run; result: Result | null }) {
       </div>
       <Markdown text={result.summary || "No summary."} />
       {result.caveats?.length ? <section><h3>Caveats</h3><ul>{result.caveats.map((c, i) => <li key={i}>{c}</li>)}</ul></section> : null}
-      {result.citations?.length ? (
-        <section><h3>Citations, each checked against what its tools returned</h3>
-          <ul>{result.citations.map((c, i) => <li key={i}><code>{c.url ?? `${c.path}:${c.line}`}</code>{c.quote ? <div class="soft">{c.quote}</div> : null}</li>)}</ul>
-        </section>
+      <Citations result={result} />
+      {result.patch ? (
+        <p>It proposes changes: <a href={address("run", run.subagent_id, { tab: "patch" })}>{result.patch.files} {result.patch.files === 1 ? "file" : "files"}, {result.patch.added} lines added, {result.patch.removed} removed</a>.</p>
       ) : null}
       {result.artifacts?.length ? (
         <section><h3>Artifacts</h3>
-          <ul>{result.artifacts.map((a, i) => <li key={i}><code>{a.path ?? a.name}</code>{a.bytes != null ? ` ${bytes(a.bytes)}` : ""}{a.type ? `, ${a.type}` : ""}</li>)}</ul>
+          <ul>{result.artifacts.map((a, i) => <li key={i}><code>{a.path}</code> {bytes(a.bytes)}, {a.type}</li>)}</ul>
         </section>
       ) : null}
       {result.error ? <section><h3>Error</h3><pre class="plain">{typeof result.error === "string" ? result.error : JSON.stringify(result.error, null, 2)}</pre></section> : null}
@@ -193,6 +222,7 @@ export function RunView({ id }: { id: string }) {
   const { events, state } = useEvents(id);
   const r = runs.value.get(id) ?? run.value;
   const tab = computed(() => place.value.query.get("tab") || "result");
+  const shown = tabs.filter(([t]) => t !== "patch" || result.value?.patch);
   const turns = useMemo(() => turnsOf(events.value), [events.value.length]);
   useEffect(() => {
     void attempt(async () => {
@@ -204,7 +234,7 @@ export function RunView({ id }: { id: string }) {
       }
     });
   }, [id]);
-  const ended = !!r && !live(r);
+  const ended = !!r && !live(r), rights = r?.rights ?? run.value?.rights ?? result.value?.rights;
   useEffect(() => {
     if (ended) get<Result>(`/api/v1/runs/${id}/result`).then((x) => (result.value = x)).catch(() => {});
   }, [id, ended]);
@@ -225,7 +255,7 @@ export function RunView({ id }: { id: string }) {
       </div>
       <p class="task-of">{r.task}</p>
       <p class="soft">
-        {statusWords[r.status]}{r.stop_reason && r.stop_reason !== r.status ? ` (${r.stop_reason})` : ""} · {r.model} · begun {day(r.started_at)}{r.ended_at ? `, ended ${clock(r.ended_at)}` : ""} · {r.cwd || "no folder"}
+        {statusWords[r.status]}{r.stop_reason && r.stop_reason !== r.status ? ` (${r.stop_reason})` : ""} · {r.model} · begun {day(r.started_at)}{r.ended_at ? `, ended ${clock(r.ended_at)}` : ""} · {r.cwd || "no folder"}{rights ? ` · ${rightsWords(rights)}` : ""}
         {r.session_id ? <> · <a href={address("session", r.session_id)}>its conversation</a></> : null}
       </p>
       {r.status === "waiting" ? <Answer run={r} /> : null}
@@ -233,12 +263,13 @@ export function RunView({ id }: { id: string }) {
       <div class="run">
         <div>
           <div class="tabs" role="tablist">
-            {tabs.map(([t, name]) => <a key={t} role="tab" aria-selected={tab.value === t} href={address("run", id, { tab: t })}>{name}{t === "events" ? ` ${events.value.length}` : ""}</a>)}
+            {shown.map(([t, name]) => <a key={t} role="tab" aria-selected={tab.value === t} href={address("run", id, { tab: t })}>{name}{t === "events" ? ` ${events.value.length}` : ""}</a>)}
           </div>
           {state.value ? <p class="soft" role="status">{state.value}</p> : null}
           {tab.value === "result" ? <ResultPart run={r} result={result.value} />
             : tab.value === "trace" ? <Trace turns={turns} />
             : tab.value === "time" ? <Timeline turns={turns} run={r} />
+            : tab.value === "patch" ? <PatchPart id={id} patch={result.value?.patch} />
             : <Events events={events.value} />}
         </div>
         <Budget run={r} events={events.value} />

@@ -1,0 +1,94 @@
+// What Ava remembers of the person, all of it theirs to see, search, add to, change and erase. Rows that
+// a conversation adds come by their event.
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { get, post, type Memory } from "../api";
+import { theStream } from "../store";
+import { attempt, Empty } from "../ui";
+import { day } from "../words";
+
+const SHOWN = 200;
+const how: Record<string, string> = { said: "you said it", confirmed: "you confirmed it", added: "you added it", edited: "you edited it" };
+
+function Row({ memory: m, changed }: { memory: Memory; changed: () => void }) {
+  const text = useSignal<string | null>(null), erasing = useSignal(false);
+  const change = async (body: Partial<Memory>) => {
+    if (!(await attempt(() => post(`/api/v1/memories/${m.id}`, body), "Changed."))) return;
+    text.value = null;
+    changed();
+  };
+  const erase = async () => {
+    if (await attempt(async () => {
+      const { warning } = await post<{ warning: string }>("/api/v1/memories/remove", { ids: [m.id] });
+      if (warning) throw new Error(warning);
+    }, "Erased.")) changed();
+  };
+  return (
+    <li class="panel" data-memory={m.id}>
+      {text.value == null ? <p>{m.text}</p> : (
+        <form class="row" onSubmit={(e) => { e.preventDefault(); void change({ text: text.value! }); }}>
+          <input class="grow" aria-label={`Text of ${m.id}`} maxLength={1000} autofocus value={text.value} onInput={(e) => (text.value = e.currentTarget.value)} />
+          <button class="primary" disabled={!text.value.trim()}>Keep</button>
+        </form>
+      )}
+      <div class="row">
+        <small class="grow">{m.id} · {m.kind}{m.pinned ? ", each conversation begins with it" : ""} · {how[m.source.how] ?? m.source.how}, {day(m.updated_at)}{m.cwd ? ` · ${m.cwd}` : ""}{m.tags.length ? ` · ${m.tags.join(", ")}` : ""}</small>
+        <button class="plain" onClick={() => change({ pinned: !m.pinned })}>{m.pinned ? "Unpin" : "Pin"}</button>
+        <button class="plain" onClick={() => (text.value = text.value == null ? m.text : null)}>{text.value == null ? "Edit" : "Leave it"}</button>
+        {erasing.value ? <button class="danger" onClick={erase}>Erase for good</button> : <button class="plain" onClick={() => (erasing.value = true)}>Erase</button>}
+      </div>
+    </li>
+  );
+}
+
+export function MemoryView() {
+  const found = useSignal<Memory[] | null>(null), problem = useSignal(""), words = useSignal(""), text = useSignal("");
+  const read = async () => {
+    try {
+      const asked = words.value.trim(), q = asked ? `&q=${encodeURIComponent(asked)}` : "";
+      const { memories } = await get<{ memories: Memory[] }>(`/api/v1/memories?limit=${SHOWN}${q}`);
+      if (asked === words.value.trim()) found.value = memories;
+      problem.value = "";
+    } catch (e) {
+      problem.value = (e as Error).message;
+    }
+  };
+  useEffect(() => {
+    const timer = setTimeout(read, words.value ? 150 : 0);
+    return () => clearTimeout(timer);
+  }, [words.value]);
+  useEffect(() => {
+    const off = theStream().onEvent((e) => {
+      if (e.eventType === "StateWrite" && String(e.content.key ?? "").startsWith("memory:")) void read();
+    });
+    return () => void off();
+  }, []);
+  const add = async (e: Event) => {
+    e.preventDefault();
+    if (!(await attempt(() => post("/api/v1/memories", { text: text.value }), "Noted."))) return;
+    text.value = "";
+    void read();
+  };
+  return (
+    <>
+      <h1>Memory</h1>
+      <div class="charts">
+        <p class="soft">What Ava knows about you from earlier conversations: your words, nobody else's. Every conversation and every run of yours may read it.</p>
+        <form class="row" onSubmit={add}>
+          <input class="grow" aria-label="Something to remember" placeholder="I prefer short answers" maxLength={1000} value={text} onInput={(e) => (text.value = e.currentTarget.value)} />
+          <button class="primary" disabled={!text.value.trim()}>Remember</button>
+        </form>
+        <input type="search" aria-label="Search what is remembered" placeholder="search" value={words} onInput={(e) => (words.value = e.currentTarget.value)} />
+        {problem.value ? <p role="alert" class="tag red">{problem.value}</p> : null}
+        {!found.value ? (problem.value ? null : <p class="soft">Reading…</p>) : found.value.length === 0 ? (
+          <Empty title={words.value ? "Nothing has these words" : "Nothing is remembered"}>
+            <p>Say “remember that …” in a conversation, or write it above.</p>
+          </Empty>
+        ) : (
+          <ul class="memories">{found.value.map((m) => <Row key={m.id} memory={m} changed={read} />)}</ul>
+        )}
+        {found.value?.length === SHOWN ? <p class="soft">The first {SHOWN}: a search finds the others.</p> : null}
+      </div>
+    </>
+  );
+}
