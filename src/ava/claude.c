@@ -1,10 +1,12 @@
 /* See claude.h.
  *
- * Happy path: inotify says that a card changed. The session is noted; a moment later, when the
- * burst is over, a thread of the pool reads the cards of all noted sessions. What is new of an
- * agent (that it started, stopped or is idle) becomes a line of the daily log; whoever watches is
- * told of the session at once, and when the lines are on the disk, a session that has too many
- * cards loses its oldest. So nothing is removed that was not written before.
+ * Happy path: inotify says that a card changed. The session is noted, and a thread of the pool
+ * reads the cards of all noted sessions: at once, but SETTLE_MS after the last reading at the
+ * earliest, so that a burst is one reading behind its first card and none of its cards waits
+ * longer. What is new of an agent (that it started, stopped or is idle) becomes a line of the daily
+ * log; whoever watches is told of the session at once, and when the lines are on the disk, a
+ * session that has too many cards loses its oldest. So nothing is removed that was not written
+ * before.
  *
  * What was written already is known from the log: a start reads there which cards it need not
  * write again. What can fail: there is no such folder (looked for again and again), inotify has
@@ -38,9 +40,8 @@
 #include "codec/redact.h"
 #include "codec/utf8.h"
 
-#define SETTLE_MS       40    /* a burst of changes is one */
-#define LOOK_MS         10000 /* for a folder that is not there yet */
-#define WATCHES_MAX     4096
+#define SETTLE_MS       40               /* between two readings: a burst of changes is one */
+#define LOOK_MS         10000            /* for a folder that is not there yet */
 #define DIRTY_MAX       1024             /* sessions of one reading */
 #define AGE_MS          (7 * 86400000ll) /* older folders are not looked at by themselves */
 #define SESSION_CARDS   1000             /* read of one session */
@@ -86,6 +87,7 @@ struct claude {
 	struct os_poll *poll;
 	struct os_timer *timer;
 	struct reading *reading; /* at work */
+	int64_t read_ms;         /* end of the last one, monotonic */
 	struct strmap known;
 	struct strmap dirty; /* names of sessions; the value is the name */
 	char **watched;      /* by inotify's number */
@@ -554,6 +556,12 @@ static bool has_newborn(const struct dirty *d)
 	return false;
 }
 
+/* The next reading, as soon as it may be. */
+static void settle_soon(struct claude *w)
+{
+	settle(w, MAX(w->read_ms + SETTLE_MS - clock_mono_ms(), 0));
+}
+
 static void watch_session(struct claude *w, struct dirty *d)
 {
 	size_t had = w->watched_cap;
@@ -570,13 +578,14 @@ static void reading_done(struct job *j)
 {
 	struct reading *r = CONTAINER_OF(j, struct reading, job);
 	struct claude *w = r->claude;
-	int64_t ms;
+	bool more;
 
 	if (!w) {
 		reading_free(r);
 		return;
 	}
 	w->reading = NULL;
+	w->read_ms = clock_mono_ms();
 	if (r->no_room && !w->told_room)
 		core_log(w->core, "not all sessions of Claude Code can be watched: raise "
 				  "fs.inotify.max_user_watches");
@@ -590,14 +599,16 @@ static void reading_done(struct job *j)
 		for (size_t i = 0; i < r->n; i++)
 			tell_session(w->core, &r->sessions[i]);
 	}
-	ms = w->dirty.count > 0 ? SETTLE_MS : NEWBORN_LOOK_MS;
+	more = w->dirty.count > 0;
 	for (size_t i = 0; i < r->n; i++)
 		if (has_newborn(&r->sessions[i]))
 			note_dirty(w, r->sessions[i].session);
 	if (w->root_watch < 0 && w->home_watch < 0)
 		settle(w, LOOK_MS);
+	else if (more)
+		settle_soon(w);
 	else if (w->dirty.count > 0)
-		settle(w, ms);
+		settle(w, NEWBORN_LOOK_MS);
 	reading_free(r);
 }
 
@@ -692,7 +703,7 @@ static void notified(int events, void *user)
 			at += sizeof(*e) + e->len;
 		}
 	if (w->dirty.count > 0 || w->first)
-		settle(w, SETTLE_MS); /* while there is no folder: for anything new beside it */
+		settle_soon(w); /* while there is no folder: for anything new beside it */
 }
 
 /* ---- life */

@@ -39,9 +39,9 @@
 #define CONNECTIONS_MAX 1200
 #define IDLE_MS         60000
 #define HEARTBEAT_MS    15000
-/* One allocation a connection: the request head and what is being sent. An
- * idle stream touches little of it, see bench/http.c. */
-#define POOL_BYTES (8 * 1024)
+/* One allocation a connection, held as long as it: the request head and what is being
+ * sent. Most of what an idle stream costs (bench/http.c, bench/sse.py). */
+#define POOL_BYTES (7 * 1024)
 /* Loopback TCP otherwise swallows megabytes for a peer that does not read. */
 #define SEND_BUFFER_BYTES (64 * 1024)
 
@@ -661,8 +661,9 @@ struct http_stream *http_stream_start(struct http_request *req, const struct htt
 
 	if (st && head->len)
 		rv = http_stream_write(st, head->body, head->len);
-	if (st && rv >= 0) /* the block size only matters without chunks */
-		response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 1024, stream_read_cb,
+	if (st &&
+	    rv >= 0) /* a block is held all the time, and only used without chunks (HTTP/1.0) */
+		response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 128, stream_read_cb,
 							     st, NULL);
 	request_answer(r, head, response);
 	if (r->state == REQUEST_DROPPED) {
