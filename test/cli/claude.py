@@ -104,6 +104,30 @@ def main():
     left = sorted(os.listdir(os.path.join(CARDS, "s2")))
     check("and 20 cards, the newest", left == [f"b{i:02}.json" for i in range(10, 30)], left)
 
+    # One that is written all the time, at shorter intervals than a burst is: it is told of meanwhile.
+    os.makedirs(f"{CARDS}/s4")
+    check("a new session is heard of", get("/api/sessions/s4/agents") == [])
+    stop = threading.Event()
+
+    def write_on():
+        n = 0
+        while not stop.wait(0.01):
+            n += 1
+            with open(f"{CARDS}/s4/.next", "w") as f:
+                json.dump({"agentId": "d1", "type": "T", "status": "active", "startedAt": "2026-11-24T07:00:00.000Z",
+                           "updatedAt": f"2026-11-24T07:00:{n // 1000 % 60:02}.{n % 1000:03}Z"}, f)
+            os.rename(f"{CARDS}/s4/.next", f"{CARDS}/s4/d1.json")
+
+    writer = threading.Thread(target=write_on)
+    writer.start()
+    heard = stream.hears("s4")
+    with stream.changed:
+        stream.frames.clear()
+        heard = heard and stream.changed.wait_for(lambda: len(stream.frames) >= 3, 10)
+    stop.set()
+    writer.join()
+    check("a card that changes all the time is told of again and again", heard, len(stream.frames))
+
     # Teams.
     os.makedirs(f"{CLAUDE}/teams/builders")
     with open(f"{CLAUDE}/teams/builders/config.json", "w") as f:

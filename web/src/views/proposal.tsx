@@ -33,7 +33,7 @@ function taskOf(p: Proposal): string {
 function limitsOf(p: Proposal): string {
   const l = (p.config as { limits?: { seconds?: number; costCents?: number; tokens?: number; iterations?: number } }).limits;
   if (!l) return "";
-  return [l.seconds && `${l.seconds} s`, l.costCents != null && money(l.costCents), l.tokens && `${tokens(l.tokens)} tokens`, l.iterations && `${l.iterations} replies`]
+  return [l.seconds && (l.seconds % 60 ? duration(l.seconds * 1000) : `${l.seconds / 60} min`), l.costCents != null && money(l.costCents), l.tokens && `${tokens(l.tokens)} tokens`, l.iterations && `${l.iterations} replies`]
     .filter(Boolean).join(", ");
 }
 
