@@ -93,6 +93,7 @@ struct claude {
 	char **watched;      /* by inotify's number */
 	size_t watched_cap;
 	bool first, told_room;
+	bool unmapped; /* told of a folder whose number is known at the end of the reading */
 };
 
 /* ---- who watches */
@@ -482,7 +483,7 @@ static int write_card(struct claude *w, struct draft *d, const char *session, js
 	return rv;
 }
 
-/* False: nothing of it is new for the log. */
+/* Something of it is new for the log. */
 static bool note_card(struct claude *w, struct draft *d, const char *session, const char *agent,
 		      json_t *card)
 {
@@ -547,13 +548,13 @@ static void settle(struct claude *w, int64_t ms)
 static bool has_newborn(const struct dirty *d)
 {
 	int64_t since = clock_wall_ms() - NEWBORN_MS;
+	bool some = false;
 	const char *agent;
-	json_t *card;
+	json_t *c;
 
-	json_object_foreach(d->cards, agent,
-			    card) if (is_bare(card) &&
-				      card_time(card, "updatedAt") > since) return true;
-	return false;
+	json_object_foreach(d->cards, agent, c) some |=
+		is_bare(c) && card_time(c, "updatedAt") > since;
+	return some;
 }
 
 /* The next reading, as soon as it may be. */
@@ -599,6 +600,9 @@ static void reading_done(struct job *j)
 		for (size_t i = 0; i < r->n; i++)
 			tell_session(w->core, &r->sessions[i]);
 	}
+	for (size_t i = 0; w->unmapped && i < r->n; i++)
+		note_dirty(w, r->sessions[i].session);
+	w->unmapped = false;
 	more = w->dirty.count > 0;
 	for (size_t i = 0; i < r->n; i++)
 		if (has_newborn(&r->sessions[i]))
@@ -678,7 +682,9 @@ static void take_notice(struct claude *w, const struct inotify_event *e)
 		w->first = w->first || (e->len > 0 && strcmp(e->name, CARD_FOLDER) == 0);
 	} else if (e->wd == w->root_watch && e->len > 0) {
 		note_dirty(w, e->name);
-	} else if (e->wd > 0 && (size_t)e->wd < w->watched_cap && w->watched[e->wd]) {
+	} else if (e->wd <= 0 || (size_t)e->wd >= w->watched_cap || !w->watched[e->wd]) {
+		w->unmapped |= w->reading != NULL;
+	} else {
 		if (e->len > 0 && card_agent(e->name, agent))
 			note_dirty(w, w->watched[e->wd]);
 		if (e->mask & IN_IGNORED) {
@@ -778,31 +784,6 @@ struct claude_ask {
 	struct settings settings;
 };
 
-/* It is the process that it was: a number is given again, its start is not. */
-static bool is_alive(const json_t *process)
-{
-	int64_t pid = json_get_int(process, "pid", 0),
-		ticks = json_get_int(process, "startTicks", 0);
-	char path[40], text[1024], *at;
-	ssize_t n;
-	int fd;
-
-	if (pid <= 0)
-		return false;
-	snprintf(path, sizeof(path), "/proc/%lld/stat", (long long)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
-	if (fd >= 0)
-		close(fd);
-	if (n <= 0)
-		return false;
-	text[n] = 0;
-	at = strrchr(text, ')');
-	for (int field = 2; at && field < 22; field++)
-		at = strchr(at + 1, ' ');
-	return at && atoll(at + 1) == ticks;
-}
-
 /* One that works without a sign of life is stopped, and nobody knows why. */
 static void judge_card(json_t *card, int64_t stale_ms)
 {
@@ -815,7 +796,7 @@ static void judge_card(json_t *card, int64_t stale_ms)
 	if (stat(json_str(card, "transcript"), &st) == 0)
 		seen = MAX(seen, st.st_mtim.tv_sec * 1000ll);
 	if (now - seen <= stale_ms ||
-	    (is_alive(json_object_get(card, "process")) && now - seen <= ALONE_FACTOR * stale_ms))
+	    (card_process_lives(card) && now - seen <= ALONE_FACTOR * stale_ms))
 		return;
 	clock_iso(seen, iso);
 	json_object_set_new(card, "status", json_string("stopped"));

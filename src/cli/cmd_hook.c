@@ -362,27 +362,15 @@ static void add_transcript(json_t *card, const char *path)
 static void add_process(json_t *card)
 {
 	const char *told = env_get("CLAUDE_PID");
-	char path[40], text[1024], *after;
-	pid_t pid = told && atoi(told) > 0 ? atoi(told) : getppid();
+	int64_t pid = told && atoll(told) > 0 ? atoll(told) : getppid(), ticks;
 	json_t *process;
-	ssize_t n = -1;
-	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0) {
-		n = read(fd, text, sizeof(text) - 1);
-		close(fd);
-	}
-	if (n <= 0)
+	ticks = card_process_start(pid);
+	if (ticks < 0)
 		return;
-	text[n] = 0;
-	after = strrchr(text, ')'); /* its name may have blanks */
-	for (int field = 2; after && field < 22; field++)
-		after = strchr(after + 1, ' ');
 	process = json_object();
 	json_object_set_new(process, "pid", json_integer(pid));
-	json_object_set_new(process, "startTicks", json_integer(after ? atoll(after + 1) : 0));
+	json_object_set_new(process, "startTicks", json_integer(ticks));
 	json_object_set_new(card, "process", process);
 }
 

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/env.h"
@@ -91,6 +92,35 @@ void card_add_meta(json_t *card)
 	if (json_is_integer(depth))
 		json_object_set(card, "depth", depth);
 	json_decref(meta);
+}
+
+int64_t card_process_start(int64_t pid)
+{
+	char path[40], text[1024], *after;
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%lld/stat", (long long)pid);
+	fd = pid > 0 ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	if (fd < 0)
+		return -1;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	if (n <= 0)
+		return -1;
+	text[n] = 0;
+	after = strrchr(text, ')'); /* its name may have blanks */
+	for (int field = 2; after && field < 22; field++)
+		after = strchr(after + 1, ' ');
+	return after ? atoll(after + 1) : -1;
+}
+
+bool card_process_lives(const json_t *card)
+{
+	const json_t *process = json_object_get(card, "process");
+	int64_t start = card_process_start(json_get_int(process, "pid", 0));
+
+	return start >= 0 && start == json_get_int(process, "startTicks", -1);
 }
 
 bool card_agent(const char *file, char out[CARD_NAME_MAX + 1])

@@ -25,6 +25,10 @@ int64_t card_time(const json_t *card, const char *key);
 /* What agent-ID.meta.json beside its "transcript" says, where that is: who spawned it, how deep,
  * and what for. Claude Code writes it a moment after the agent's start. */
 void card_add_meta(json_t *card);
+/* When process `pid` began, in ticks since the machine did (/proc/PID/stat); -1: there is none. */
+int64_t card_process_start(int64_t pid);
+/* Its "process" still is the one that it was: a number is given again, its start is not. */
+bool card_process_lives(const json_t *card);
 /* Of a file of a session's folder: the agent whose card it is. False: it is no card. */
 bool card_agent(const char *file, char out[CARD_NAME_MAX + 1]);
 

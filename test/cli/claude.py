@@ -152,15 +152,15 @@ def main():
 
     # Who spawned it: told by Claude Code a moment after the start, by no event.
     def depth():
-        return {a["agentId"]: (a.get("parentAgentId"), a.get("depth")) for a in get("/api/sessions/s4/agents")}
-    hook("SubagentStart", "s4", "c1")
-    heard = stream.hears("s4")
+        return {a["agentId"]: (a.get("parentAgentId"), a.get("depth")) for a in get("/api/sessions/s6/agents")}
+    hook("SubagentStart", "s6", "c1")
+    heard = stream.hears("s6")
     check("at its start nobody knows who spawned an agent", heard and depth() == {"c1": (None, None)}, depth())
     stream.frames.clear()
-    os.makedirs(f"{CLAUDE}/projects/p/s4/subagents")
-    with open(f"{CLAUDE}/projects/p/s4/subagents/agent-c1.meta.json", "w") as f:
+    os.makedirs(f"{CLAUDE}/projects/p/s6/subagents")
+    with open(f"{CLAUDE}/projects/p/s6/subagents/agent-c1.meta.json", "w") as f:
         json.dump({"description": "x", "parentAgentId": "c0", "spawnDepth": 2}, f)
-    check("when it is known that is told", stream.hears("s4") and depth() == {"c1": ("c0", 2)}, depth())
+    check("when it is known that is told", stream.hears("s6") and depth() == {"c1": ("c0", 2)}, depth())
 
     # Signs of life.
     os.makedirs(f"{CARDS}/s3")

@@ -160,7 +160,10 @@ async function allThree() {
   await shot("all-three");
   await card.focus();
   await page.keyboard.press("y");
-  const run = await soon(async () => (await call("GET", `/api/v1/proposals/${body.proposal_id}`)).body.subagent_id || null, "the start");
+  const run = await soon(async () => {
+    const p = (await call("GET", `/api/v1/proposals/${body.proposal_id}`)).body;
+    return p.state === "confirmed" ? p.subagent_id : null;
+  }, "the start");
   const said = (await call("GET", "/api/v1/logs?search=allThree&limit=1000")).body.events.filter((e) => e.content.proposalId === body.proposal_id && e.content.allThree === true);
   ok(said.length === 1, "its yes is the one that says all three", JSON.stringify(said));
   await soon(async () => JSON.parse(ava("status", run, "--json")).status === "success", "its end");
@@ -397,7 +400,7 @@ async function restarting() {
   await soon(async () => (await page.locator(".events").getAttribute("aria-label")) === `${want} events`, `all ${want} events`);
   ok(true, "and when it is back nothing is lost or there twice");
   await page.keyboard.press("1");
-  await page.getByText("still here").waitFor();
+  await page.locator("main .markdown").getByText("still here").waitFor();
   ok(true, "the run went on");
 }
 
