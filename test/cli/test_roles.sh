@@ -79,7 +79,7 @@ kill_daemon
 start_daemon
 run "$AVA" confirm "$proposal"
 exits 'what was quoted is confirmed' 0
-wait_for 60 sh -c '"$AVA" ps -a --json | jq -e ".[0].status == \"success\""' >/dev/null
+wait_for 30 sh -c '"$AVA" ps -a --json | jq -e ".[0].status == \"success\""' >/dev/null
 messages "$("$AVA" ps -a --json | jq -r '.[0].subagent_id')" >m
 contains 'and runs with the text it was quoted with' 'FIRST TEXT.' m
 check 'not with another' sh -c '! grep -q "SECOND TEXT" m'
@@ -103,7 +103,7 @@ check 'and none that nobody trusts' sh -c "! grep -q db_admin '$session'"
 printf '%s\n' '{"tool_calls":[{"name":"spawn_subagent","args":{"role":"crab","task":"find otter"}}]}' '{"text":"asked"}' >ava.jsonl
 session=$(post sessions "{\"cwd\":\"$T/work\",\"model\":\"offline:$T/work/ava.jsonl\"}" | jq -r .session_id)
 post "sessions/$session/messages" '{"text":"find otter"}' >/dev/null
-check 'Ava proposes it' wait_for 60 sh -c '"$AVA" proposals --json | jq -e "length == 1"' >/dev/null
+check 'Ava proposes it' wait_for 30 sh -c '"$AVA" proposals --json | jq -e ".[0].config.role == \"crab\""' >/dev/null
 equal 'and it inherits her model' "crab offline:$T/work/ava.jsonl" \
 	"$("$AVA" proposals --json | jq -r '.[0].config | "\(.role) \(.model)"')"
 finish
