@@ -1,8 +1,10 @@
 /* The lock of a data root.
  *
- * Happy path: open the folder once more, look at the file system, flock it without
- * waiting, write our pid into ava.lock. The folder is what is locked, so that nobody
- * takes the lock away by removing a file.
+ * Happy path: open the folder once more, look at the file system, flock it, write
+ * our pid into ava.lock. The folder is what is locked, so that nobody takes the lock
+ * away by removing a file. A daemon that was killed closes its connections before its
+ * folders, so who saw it go and starts the next one may find it locked for some
+ * milliseconds more: a second is waited.
  *
  * What can fail: NFS (refused: its locks may be lost with a lease, and two
  * daemons on one journal destroy it), another holder, a root that cannot be
@@ -20,13 +22,16 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/vfs.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/sys.h"
 #include "base/unix_sock.h"
 
 #define NFS_MAGIC 0x6969
+#define WAIT_MS   1000
 
 static int open_name(int rootfd, int flags)
 {
@@ -76,6 +81,7 @@ static int refuse_nfs(int fd, struct ava_error *err)
 
 static int take(struct lock *l, int rootfd, struct ava_error *err)
 {
+	int64_t until = clock_mono_ms() + WAIT_MS;
 	int rv;
 
 	l->fd = sys->openat(rootfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
@@ -84,8 +90,13 @@ static int take(struct lock *l, int rootfd, struct ava_error *err)
 	rv = refuse_nfs(l->fd, err);
 	if (rv != 0)
 		return rv;
-	if (sys->flock(l->fd, LOCK_EX | LOCK_NB) != 0)
-		return errno == EWOULDBLOCK ? busy(rootfd, err) : err_sys(err, "lock it");
+	while (sys->flock(l->fd, LOCK_EX | LOCK_NB) != 0) {
+		if (errno != EWOULDBLOCK)
+			return err_sys(err, "lock it");
+		if (clock_mono_ms() >= until)
+			return busy(rootfd, err);
+		(void)nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+	}
 	return write_pid(rootfd, err);
 }
 

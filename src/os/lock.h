@@ -19,10 +19,9 @@ struct lock {
 		.fd = -1                                                                           \
 	}
 
-/* Take the lock of the root open at `rootfd`, without waiting. AVA_EBUSY
- * when another process holds it (the sentence names its pid),
- * AVA_EUNSUPPORTED on NFS, where a lock does not mean what we need. On error
- * *l is closed. */
+/* Take the lock of the root open at `rootfd`. AVA_EBUSY when another process
+ * still holds it after a second (the sentence names its pid), AVA_EUNSUPPORTED
+ * on NFS, where a lock does not mean what we need. On error *l is closed. */
 int lock_take(struct lock *l, int rootfd, struct ava_error *err);
 bool lock_held(const struct lock *l);
 void lock_drop(struct lock *l); /* accepts a closed lock */

@@ -80,6 +80,23 @@ static void test_busy(void **state)
 	lock_drop(&l);
 }
 
+/* Somebody who saw the last daemon go, and is there before the kernel has closed all of it. */
+static void test_holder_is_ending(void **state)
+{
+	struct lock l;
+	pid_t pid = holder();
+
+	if (fork() == 0) {
+		usleep(100000);
+		kill(pid, SIGKILL);
+		_exit(0);
+	}
+	assert_int_equal(lock_take(&l, rootfd, NULL), 0);
+	lock_drop(&l);
+	waitpid(pid, NULL, 0);
+	wait(NULL);
+}
+
 static void test_pid_is_written(void **state)
 {
 	struct lock l;
@@ -257,6 +274,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_busy, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_holder_is_ending, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_pid_is_written, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_stale_pid, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_removed_file, setup, teardown),
