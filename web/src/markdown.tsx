@@ -41,7 +41,7 @@ function one(t: Token, key: number): ComponentChildren {
     case "hr":
       return <hr key={key} />;
     case "heading": {
-      const H = `h${Math.min(6, (t as Tokens.Heading).depth + 2)}` as "h3";
+      const H = `h${(t as Tokens.Heading).depth}` as "h2";
       return <H key={key}>{inline(t.tokens)}</H>;
     }
     case "paragraph":
@@ -92,11 +92,23 @@ function one(t: Token, key: number): ComponentChildren {
   }
 }
 
+// The headings of a text below those of the page: the first is an h2, and none is more than one
+// level below the one before it, so that who goes from heading to heading misses none.
+function levels(tokens: Token[]) {
+  let top = 0, last = 1;
+  marked.walkTokens(tokens, (t) => {
+    if (t.type !== "heading") return;
+    top = Math.min(top || t.depth, t.depth);
+    t.depth = last = Math.min(6, last + 1, t.depth - top + 2);
+  });
+}
+
 export function Markdown({ text }: { text: string }) {
   if (text.length > MAX) return <pre class="plain">{text}</pre>;
   let tokens: Token[];
   try {
     tokens = marked.lexer(text);
+    levels(tokens);
   } catch {
     return <pre class="plain">{text}</pre>;
   }

@@ -312,10 +312,11 @@ async function long() {
   ok(worst < 250, `scrolling through them never hangs (${Math.round(worst)} ms at the longest)`);
 }
 
+let attacked = ""; // a run whose result would like to be more than text
 async function hostile() {
-  const bad = `# <img src=x onerror="fetch('${elsewhere}/img')">\n\n[click](javascript:fetch('${elsewhere}/js')) ![x](${elsewhere}/pic?k) </script><script>fetch('${elsewhere}/script')</script>\n\n` +
-    `<svg onload="fetch('${elsewhere}/svg')"></svg> [d](data:text/html,<script>alert(1)</script>) <a href="${elsewhere}/a" ping="${elsewhere}/ping">x</a>\n\n| a | <iframe src="${elsewhere}/frame"> |\n|---|---|\n| b | [e](vbscript:x) |`;
-  const id = await spawnRun(`task <img src=x onerror="fetch('${elsewhere}/task')">`, script("hostile", submit(bad)));
+  const bad = `### Where\n\n# <img src=x onerror="fetch('${elsewhere}/img')">\n\n[click](javascript:fetch('${elsewhere}/js')) ![x](${elsewhere}/pic?k) </script><script>fetch('${elsewhere}/script')</script>\n\n` +
+    `<svg onload="fetch('${elsewhere}/svg')"></svg> [d](data:text/html,<script>alert(1)</script>) <a href="${elsewhere}/a" ping="${elsewhere}/ping">x</a>\n\n| a | <iframe src="${elsewhere}/frame"> |\n|---|---|\n| b | [e](vbscript:x) |\n\n###### Deep`;
+  const id = attacked = await spawnRun(`task <img src=x onerror="fetch('${elsewhere}/task')">`, script("hostile", submit(bad)));
   await soon(() => JSON.parse(ava("status", id, "--json")).status === "success", "its end");
   hook("SubagentStop", "hostile", "h1", { last_assistant_message: bad });
   const before = troubles.length;
@@ -392,7 +393,7 @@ async function restarting() {
   process.kill(Number(readFileSync(path.join(root, "ava.lock"), "utf8")), "SIGKILL");
   await soon(async () => (await text(".link")) !== "live", "the loss");
   ok(true, "a daemon that is gone is shown to be gone");
-  const daemon = spawn(AVAD, [], { stdio: "ignore", detached: true });
+  const daemon = spawn(AVAD, [], { stdio: ["ignore", "inherit", "inherit"], detached: true });
   appendFileSync(path.join(T, "pids"), `${daemon.pid}\n`);
   await soon(async () => (await text(".link")) === "live", "the return", 30000);
   await soon(() => JSON.parse(ava("status", id, "--json")).status === "success", "its end", 30000);
@@ -430,7 +431,7 @@ async function searching() {
 
 async function everybody() {
   const done = JSON.parse(ava("ps", "-a", "--json")).find((r) => r.status === "success").subagent_id;
-  const places = { board: "#/", run: `#/run/${done}`, trace: `#/run/${done}?tab=trace`, timeline: `#/run/${done}?tab=time`, events: `#/run/${done}?tab=events`, logs: "#/logs", costs: "#/costs", memory: "#/memory", patch: `#/run/${patched}?tab=patch`, claude: "#/claude/log" };
+  const places = { board: "#/", run: `#/run/${done}`, trace: `#/run/${done}?tab=trace`, timeline: `#/run/${done}?tab=time`, events: `#/run/${done}?tab=events`, logs: "#/logs", costs: "#/costs", memory: "#/memory", hostile: `#/run/${attacked}`, patch: `#/run/${patched}?tab=patch`, claude: "#/claude/log" };
   for (const theme of ["light", "dark"]) {
     await page.evaluate((t) => (document.documentElement.dataset.theme = t), theme);
     for (const [name, hash] of Object.entries(places)) {
@@ -464,7 +465,9 @@ async function signingOut() {
 }
 
 const parts = { signingIn, proposing, allThree, custom, asking, claims, changes, remembering, looking, long, hostile, agentLog, twoTabs, restarting, searching, everybody, signingOut };
+const only = process.env.PARTS?.split(" "); // some of it, while one works on it
 for (const [name, part] of Object.entries(parts)) {
+  if (only && !only.includes(name)) continue;
   try {
     await part();
   } catch (e) {
