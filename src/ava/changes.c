@@ -108,20 +108,6 @@ static const struct arg applied_args[] = {
 	{NULL},
 };
 
-static void applied_noted(int rv, void *user)
-{
-	struct ava_error err = {0};
-	struct verb_answer a;
-
-	if (rv != 0)
-		err_set(&err, rv, "it was not recorded (%s): send it again", ava_strerror(rv));
-	if (!verb_begin(&a, user, rv, &err))
-		return;
-	jw_object(&a.w, NULL);
-	jw_bool(&a.w, "recorded", true);
-	verb_send(&a, 201);
-}
-
 static void applied_content(struct buf *b, const char *run, const struct applied_args *args)
 {
 	struct jw w;
@@ -159,7 +145,7 @@ static void verb_applied(struct verb_call *v)
 		buf_init(&b, 65536);
 		applied_content(&b, v->id, &args);
 		core_event(v->core, d, EVENT_Custom, "", v->caller->user, &b);
-		rv = draft_commit(d, JOURNAL_NOW, applied_noted, v->reply, &err);
+		rv = draft_commit(d, JOURNAL_NOW, verb_recorded, v->reply, &err);
 		buf_fini(&b);
 	}
 	if (rv != 0)

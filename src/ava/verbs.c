@@ -342,6 +342,20 @@ void verb_drop(struct verb_answer *a, const struct ava_error *err)
 	verb_fail(a->reply, err->code, err);
 }
 
+void verb_recorded(int rv, void *user)
+{
+	struct ava_error err = {0};
+	struct verb_answer a;
+
+	if (rv != 0)
+		err_set(&err, rv, "it was not recorded (%s): send it again", ava_strerror(rv));
+	if (!verb_begin(&a, user, rv, &err))
+		return;
+	jw_object(&a.w, NULL);
+	jw_bool(&a.w, "recorded", true);
+	verb_send(&a, 201);
+}
+
 /* Pool thread. */
 static void work_run(struct job *j)
 {

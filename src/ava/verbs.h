@@ -148,6 +148,9 @@ void verb_send(struct verb_answer *a, int status);
 /* Frees it, and answers with the error instead. */
 void verb_drop(struct verb_answer *a, const struct ava_error *err);
 
+/* Of draft_commit, for an event that a caller gave: `user` is its struct verb_reply. */
+void verb_recorded(int rv, void *user);
+
 /* An answer that files are read for, on a thread of the pool: a long record does not hold the
  * loop. */
 struct verb_work {

@@ -188,25 +188,29 @@ static const struct arg check_args[] = {
 	{NULL},
 };
 
-static int check_path(const char *path, struct ava_error *err)
+/* What the body names, a file or a folder of them. false: it has answered. */
+static bool look(struct verb_call *v, struct roles_args *args, struct role_list *l)
 {
-	return path && path[0] == '/' ? 0
-				      : err_set(err, AVA_EINVAL, "path must be an absolute path");
+	struct ava_error err = {0};
+	int rv;
+
+	if (!verb_body(v) || !verb_args(v, args))
+		return false;
+	rv = args->path && args->path[0] == '/'
+		     ? roles_look(args->path, l, &err)
+		     : err_set(&err, AVA_EINVAL, "path must be an absolute path");
+	if (rv != 0)
+		verb_fail(v->reply, rv, &err);
+	return rv == 0;
 }
 
 static void verb_check(struct verb_call *v)
 {
 	struct roles_args args = {0};
-	struct ava_error err = {0};
 	struct role_list l = {0};
-	int rv;
 
-	if (!verb_body(v) || !verb_args(v, &args))
-		return;
-	rv = check_path(args.path, &err);
-	if (rv == 0)
-		rv = roles_look(args.path, &l, &err);
-	send_list(v, rv, &l, true, &err);
+	if (look(v, &args, &l))
+		send_list(v, 0, &l, true, NULL);
 }
 
 /* ---- trust */
@@ -310,14 +314,11 @@ static void verb_trust(struct verb_call *v)
 	struct roles_args args = {0};
 	struct ava_error err = {0};
 	struct role_list l = {0};
-	int rv;
+	int rv = 0;
 
-	if (!verb_body(v) || !verb_args(v, &args))
+	if (!look(v, &args, &l))
 		return;
-	rv = check_path(args.path, &err);
-	if (rv == 0)
-		rv = roles_look(args.path, &l, &err);
-	if (rv == 0 && l.n != 1)
+	if (l.n != 1)
 		rv = err_set(&err, AVA_EINVAL, "%.300s is a folder: files are trusted one by one",
 			     args.path);
 	if (rv == 0)

@@ -426,20 +426,6 @@ static const struct arg audit_args[] = {
 };
 #define AUDIT_MAX (256u << 10)
 
-static void audited(int rv, void *user)
-{
-	struct ava_error err = {0};
-	struct verb_answer a;
-
-	if (rv != 0)
-		err_set(&err, rv, "it was not recorded (%s): send it again", ava_strerror(rv));
-	if (!verb_begin(&a, user, rv, &err))
-		return;
-	jw_object(&a.w, NULL);
-	jw_bool(&a.w, "recorded", true);
-	verb_send(&a, 201);
-}
-
 /* The content, without secrets, into `out`. "audit." keeps it apart from what the runtime says. */
 static int audit_content(const struct core *c, const struct audit_args *args, struct buf *out,
 			 struct ava_error *err)
@@ -487,7 +473,7 @@ static void verb_audit(struct verb_call *v)
 	if (rv == 0) {
 		core_event(v->core, d, EVENT_Custom, args.session ? args.session : "",
 			   v->caller->user, &b);
-		rv = draft_commit(d, JOURNAL_NOW, audited, v->reply, &err);
+		rv = draft_commit(d, JOURNAL_NOW, verb_recorded, v->reply, &err);
 	}
 	buf_fini(&b);
 	if (rv != 0)
