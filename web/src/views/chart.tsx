@@ -28,7 +28,7 @@ export function Chart({ label, at, lines, height = 180, show, bars }: { label: s
           axes: [axis, { ...axis, values: (_, v) => v.map(show), size: 64 }],
           series: [{}, ...lines.map((l, i) => ({
             label: l.name, stroke: colour(colours[i % colours.length]!), width: 2, ...(l.dash ? { dash: [6, 4] } : {}), ...(paths ? { paths, fill: colour(colours[i % colours.length]!) } : {}),
-            value: (_: uPlot, v: number | null) => (v == null ? "" : show(v)),
+            points: { show: at.length < 20 }, value: (_: uPlot, v: number | null) => (v == null ? "" : show(v)),
           }))],
         },
         [at, ...lines.map((l) => l.values)] as uPlot.AlignedData, el,

@@ -34,7 +34,7 @@ export function EventList({ events, named }: { events: AvaEvent[]; named?: boole
           {events.slice(first, last).map((e, i) => (
             <button key={e.lsn} class={isError(e) ? "event bad" : "event"} style={{ transform: `translateY(${(first + i) * ROW}px)` }} onClick={() => (open.value = e)}>
               <span class="mono">{clock(e.timestamp)}</span>
-              {named ? <span class="mono">{e.agentId}</span> : null}
+              {named ? <span class="mono agent-id">{e.agentId}</span> : null}
               <strong>{e.eventType}</strong>
               <span class="ellipsis">{cut(lineOf(e), 300)}</span>
             </button>
