@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -114,6 +115,18 @@ static void test_borders(void **state)
 	assert_non_null(strstr(s.output, "GREETING=hello\n"));
 	assert_non_null(strstr(s.output, "\n/\n"));
 	assert_non_null(strstr(s.output, "leads\n"));
+}
+
+/* It comes after us, and what it starts does. */
+static void test_nicer(void **state)
+{
+	char text[120];
+	struct seen s;
+
+	snprintf(text, sizeof(text), "until [ \"$(nice)\" = %d ]; do :; done; echo after us",
+		 getpriority(PRIO_PROCESS, 0) + 10 > 19 ? 19 : getpriority(PRIO_PROCESS, 0) + 10);
+	s = shell(text, "");
+	assert_string_equal(s.output, "after us\n");
 }
 
 static void test_signal(void **state)
@@ -275,6 +288,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_input_and_output),
 		cmocka_unit_test(test_borders),
+		cmocka_unit_test(test_nicer),
 		cmocka_unit_test(test_signal),
 		cmocka_unit_test(test_leftovers),
 		cmocka_unit_test(test_time),
