@@ -137,7 +137,7 @@ static void test_runs_that_ask(void **state)
 	static const char reads[] =
 		"{\"tool_calls\":[{\"name\":\"read_file\",\"args\":{\"path\":\"parser.c\"}}]}\n";
 	struct world *w = *state;
-	char id[64], path[500], lines[900], one[24], two[24];
+	char id[64], path[500], lines[900], one[24], two[24], *log;
 	enum ava_status ended = AVA_STARTING;
 
 	snprintf(path, sizeof(path), "%s", script(w, "{\"text\":\"Hi.\"}\n"));
@@ -163,6 +163,10 @@ static void test_runs_that_ask(void **state)
 	wait_while(w, id, has_runs);
 	assert_int_equal(run_now(w->core, one, keep_status, &ended, NULL), 0);
 	assert_int_equal(ended, AVA_SUCCESS);
+	snprintf(lines, sizeof(lines), "%s/logs/subagents/%s.jsonl", w->root, one);
+	log = unit_read(lines, NULL);
+	assert_non_null(strstr(log, "\"by\":\"ava\"")); /* whoever says it in her name */
+	free(log);
 }
 
 static unsigned times(const char *data, const char *text)
