@@ -367,8 +367,19 @@ int redact_around(const struct redact *r, struct buf *out, const char *s, size_t
 			i++;
 			continue;
 		}
+		/* A token may be the user of a URL, before the password that was found. */
+		for (size_t in = i + 1; in < from; in++) {
+			size_t token = in, last = in;
+
+			if (s[in] != ':' && s[in] != '=')
+				last = match_at(r, s, len, &token);
+			if (last > in) {
+				from = token;
+				end = MAX(end, last);
+			}
+		}
 		/* A known secret may begin inside a match and go past its end. */
-		for (size_t in = from + 1; in < end; in++)
+		for (size_t in = from; in < end; in++)
 			end = MAX(end, match_known(r, s, len, in));
 		buf_add(out, s + kept, from - kept);
 		if (place >= from && place < end)

@@ -39,6 +39,8 @@ static const struct {
 	 "jwt [redacted]", 1},
 	{"DATABASE_URL=postgres://ava:", "s3cret", "@db/x",
 	 "DATABASE_URL=postgres://ava:[redacted]@db/x", 1},
+	{"git clone https://", "ghp_", "0123456789abcdefABCDEF0123456789abcd:x-oauth-basic@a.b/c",
+	 "git clone https://[redacted]@a.b/c", 1},
 	{"http://localhost:8080/a:b@c http://u:$PW@h", "", "",
 	 "http://localhost:8080/a:b@c http://u:$PW@h", 0},
 	{"password: \"", "correct7horse", "\"", "password: \"[redacted]\"", 1},
@@ -166,6 +168,7 @@ static void test_overlap(void **state)
 	redact_add(r, "abcdefgh");
 	redact_add(r, "abcdefghijkl");
 	redact_add(r, "tail9!!more");
+	assert_int_equal(redacted(r, "https://abcdefghijkl:x@host", "https://[redacted]@host"), 1);
 	assert_int_equal(redacted(r, "x abcdefghijkl y", "x [redacted] y"), 1);
 	assert_int_equal(redacted(r,
 				  "sk"
