@@ -11,13 +11,20 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Format into text[] and keep it one line. */
+#include "base/util.h"
+
+/* Format into text[] and keep it one line; a cut leaves no half of a character. */
 static void put_text(char *text, size_t size, const char *fmt, va_list ap)
 {
 	int n = vsnprintf(text, size, fmt, ap);
+	size_t end = n < 0 ? 0 : MIN((size_t)n, size - 1);
 
-	if (n < 0)
-		text[0] = '\0';
+	if (n >= (int)size) {
+		while (end > 0 && ((unsigned char)text[end - 1] & 0xC0) == 0x80)
+			end--;
+		end -= end > 0 && (unsigned char)text[end - 1] >= 0xC0;
+	}
+	text[end] = '\0';
 	for (char *p = text; (p = strpbrk(p, "\r\n")) != NULL;)
 		*p = ' ';
 }

@@ -46,18 +46,21 @@ static void shown(char *out, size_t size, const char *name, size_t chars)
 static void where_add(struct where *to, const struct where *from, const char *dot, const char *name)
 {
 	char part[NAME_CHARS * 6 + 8];
-	size_t len = strlen(from->text);
+	size_t len = strlen(from->text), keep;
 	const char *at = from->text;
 
 	if (len == 0 && *dot == '.')
 		dot = "";
 	shown(part, sizeof(part), name, NAME_CHARS);
+	keep = MIN(strlen(part), WHERE_MAX / 3);
+	while (keep > 0 && ((unsigned char)part[keep] & 0xc0) == 0x80)
+		keep--;
 	if (len > WHERE_MAX / 2)
 		at += len - WHERE_MAX / 2;
 	while (at > from->text && ((unsigned char)*at & 0xc0) == 0x80)
 		at++;
 	snprintf(to->text, sizeof(to->text), "%s%.*s%s%.*s", at > from->text ? "…" : "",
-		 WHERE_MAX / 2, at, dot, WHERE_MAX / 3, part);
+		 WHERE_MAX / 2, at, dot, (int)keep, part);
 }
 
 static void where_index(struct where *to, const struct where *from, size_t i)

@@ -78,6 +78,22 @@ static void test_long_is_cut(void **state)
 	assert_memory_equal(err.text, "b: aaa", 6);
 }
 
+/* Wherever the cut falls, no half of a character stays. */
+static void test_cut_between_characters(void **state)
+{
+	char text[1200];
+	struct ava_error err;
+
+	for (size_t ascii = 0; ascii < 4; ascii++) {
+		memset(text, 'x', ascii);
+		for (size_t at = ascii; at < sizeof(text) - 4; at += 4)
+			memcpy(text + at, "\xf0\x9f\xa6\xa6", 5);
+		err_set(&err, AVA_EIO, "%s", text);
+		assert_int_equal((strlen(err.text) - ascii) % 4, 0);
+		assert_true(strlen(err.text) + 8 > sizeof(err.text));
+	}
+}
+
 static void test_words(void **state)
 {
 	assert_string_equal(err_word(AVA_ENOENT), "not_found");
@@ -96,7 +112,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_set),         cmocka_unit_test(test_set_from_itself),
 		cmocka_unit_test(test_errno),       cmocka_unit_test(test_wrap),
-		cmocka_unit_test(test_long_is_cut), cmocka_unit_test(test_words),
+		cmocka_unit_test(test_long_is_cut), cmocka_unit_test(test_cut_between_characters),
+		cmocka_unit_test(test_words),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
