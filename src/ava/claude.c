@@ -28,6 +28,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "ava/claude_files.h"
 #include "ava/job.h"
 #include "ava/state.h"
 #include "ava/verbs.h"
@@ -44,7 +45,6 @@
 #define LOOK_MS         10000            /* for a folder that is not there yet */
 #define DIRTY_MAX       1024             /* sessions of one reading */
 #define AGE_MS          (7 * 86400000ll) /* older folders are not looked at by themselves */
-#define SESSION_CARDS   1000             /* read of one session */
 #define MESSAGE_CHARS   2000             /* of what an agent said, in the log */
 #define TASKS_MAX       1000
 #define LISTED_MAX      500  /* sessions in an answer */
@@ -118,93 +118,6 @@ static void tell_session(struct core *c, const struct dirty *d)
 
 /* ---- reading, on a thread of the pool */
 
-struct folder_names {
-	char (*v)[CARD_NAME_MAX + 1];
-	size_t n, cap, max;
-	bool cards; /* of cards; else of folders or whatever is a name */
-};
-
-static void folder_name(const char *name, void *user)
-{
-	struct folder_names *all = user;
-
-	if (all->n == all->max || !ARRAY_ROOM(all->v, all->cap, all->n + 1))
-		return;
-	if (all->cards) {
-		all->n += card_agent(name, all->v[all->n]);
-	} else if (card_is_name(name)) {
-		snprintf(all->v[all->n++], sizeof(all->v[0]), "%s", name);
-	}
-}
-
-/* It works, and who spawned it is not known: Claude Code tells that a moment after the start, in a
- * file beside the transcript. */
-static bool is_bare(const json_t *card)
-{
-	return strcmp(json_str(card, "status"), "active") == 0 && !json_object_get(card, "depth");
-}
-
-static json_t *read_cards(const char *folder, const char *session)
-{
-	struct folder_names names = {.cards = true, .max = SESSION_CARDS};
-	char path[PATH_MAX + CARD_NAME_MAX + 2];
-	json_t *cards = json_object();
-	int dir;
-
-	snprintf(path, sizeof(path), "%s/%s", folder, session);
-	dir = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (dir < 0)
-		return cards;
-	(void)sys->list(dir, ".", folder_name, &names);
-	for (size_t i = 0; i < names.n; i++) {
-		json_t *card = card_read(dir, names.v[i]);
-
-		if (card && is_bare(card))
-			card_add_meta(card);
-		json_object_set_new(cards, names.v[i], card);
-	}
-	free(names.v);
-	close(dir);
-	return cards;
-}
-
-/* The name of the team whose leader's session that is, or the session of the leader of a team of
- * that name; "": neither. */
-static void find_team(const char *home, const char *asked, char team[CARD_NAME_MAX + 1],
-		      char leader[CARD_NAME_MAX + 1])
-{
-	struct folder_names names = {.max = 1000};
-	char path[PATH_MAX + 2 * CARD_NAME_MAX], *text;
-	int dir;
-
-	team[0] = leader[0] = 0;
-	snprintf(path, sizeof(path), "%s/teams", home);
-	dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (dir < 0)
-		return;
-	(void)sys->list(dir, ".", folder_name, &names);
-	for (size_t i = 0; i < names.n && !team[0]; i++) {
-		json_t *config = NULL;
-		const char *lead;
-		size_t len = 0;
-
-		text = NULL;
-		snprintf(path, sizeof(path), "%s/config.json", names.v[i]);
-		if (sys_read_file(dir, path, CARD_MAX, &text, &len, NULL) == 0)
-			config = json_parse(text, len, NULL);
-		free(text);
-		lead = json_str(config, "leadSessionId");
-		if (card_is_name(lead) &&
-		    (strcmp(asked, names.v[i]) == 0 || strcmp(asked, lead) == 0)) {
-			memcpy(team, names.v[i], sizeof(names.v[0]));
-			snprintf(leader, CARD_NAME_MAX + 1, "%s", lead);
-		}
-		json_decref(config);
-	}
-	free(names.v);
-	close(dir);
-}
-
 static struct dirty *add_dirty(struct reading *r, const char *session)
 {
 	struct dirty *d;
@@ -220,13 +133,13 @@ static struct dirty *add_dirty(struct reading *r, const char *session)
 /* Those of the last days, which are the ones that a person may still look at. */
 static void find_sessions(struct reading *r)
 {
-	struct folder_names names = {.max = 100000};
+	struct claude_names names = {.max = 100000};
 	int dir = open(r->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct stat st;
 
 	if (dir < 0)
 		return;
-	(void)sys->list(dir, ".", folder_name, &names);
+	(void)sys->list(dir, ".", claude_names_add, &names);
 	for (size_t i = 0; i < names.n; i++)
 		if (fstatat(dir, names.v[i], &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 		    S_ISDIR(st.st_mode) && st.st_mtim.tv_sec * 1000ll >= r->since_ms)
@@ -288,8 +201,8 @@ static void reading_job(struct job *j)
 					     IN_CLOSE_WRITE | IN_MOVED_TO | IN_ONLYDIR |
 						     IN_DELETE_SELF | IN_DONT_FOLLOW);
 		r->no_room |= d->watch < 0 && errno == ENOSPC;
-		d->cards = read_cards(r->folder, d->session);
-		find_team(r->home, d->session, d->team, leader);
+		d->cards = claude_cards(r->folder, d->session);
+		claude_team(r->home, d->session, d->team, leader);
 	}
 }
 
@@ -328,7 +241,7 @@ static int oldest_first(const void *a, const void *b)
 
 static void cap_session(const struct capping *k, const char *session)
 {
-	struct folder_names names = {.cards = true, .max = 100000};
+	struct claude_names names = {.cards = true, .max = 100000};
 	char path[PATH_MAX + CARD_NAME_MAX + 2], file[CARD_NAME_MAX + 8];
 	struct aged *aged;
 	struct stat st;
@@ -338,7 +251,7 @@ static void cap_session(const struct capping *k, const char *session)
 	dir = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (dir < 0)
 		return;
-	(void)sys->list(dir, ".", folder_name, &names);
+	(void)sys->list(dir, ".", claude_names_add, &names);
 	aged = names.n > k->cap ? calloc(names.n, sizeof(*aged)) : NULL;
 	for (size_t i = 0; aged && i < names.n; i++) {
 		snprintf(file, sizeof(file), "%s.json", names.v[i]);
@@ -553,7 +466,7 @@ static bool has_newborn(const struct dirty *d)
 	json_t *c;
 
 	json_object_foreach(d->cards, agent, c) some |=
-		is_bare(c) && card_time(c, "updatedAt") > since;
+		claude_is_bare(c) && card_time(c, "updatedAt") > since;
 	return some;
 }
 
@@ -821,9 +734,9 @@ static int agents_job(struct verb_work *work, struct ava_error *err)
 
 	if (!card_is_name(work->id))
 		return err_set(err, AVA_ENOENT, "there is no session of that name");
-	find_team(q->home, work->id, team, leader);
+	claude_team(q->home, work->id, team, leader);
 	snprintf(folder, sizeof(folder), "%s/" CARD_FOLDER, q->home);
-	cards = read_cards(folder, leader[0] ? leader : work->id);
+	cards = claude_cards(folder, leader[0] ? leader : work->id);
 	json_object_foreach(cards, agent, card)
 	{
 		if (!json_is_object(card))
@@ -841,7 +754,7 @@ static int agents_job(struct verb_work *work, struct ava_error *err)
 static int tasks_job(struct verb_work *work, struct ava_error *err)
 {
 	const struct claude_ask *q = work->own;
-	struct folder_names names = {.cards = true, .max = TASKS_MAX};
+	struct claude_names names = {.cards = true, .max = TASKS_MAX};
 	char path[PATH_MAX + CARD_NAME_MAX + 16], team[CARD_NAME_MAX + 1],
 		leader[CARD_NAME_MAX + 1];
 	json_t *list = json_array();
@@ -849,13 +762,13 @@ static int tasks_job(struct verb_work *work, struct ava_error *err)
 
 	if (!card_is_name(work->id))
 		return err_set(err, AVA_ENOENT, "there is no session of that name");
-	find_team(q->home, work->id, team, leader);
+	claude_team(q->home, work->id, team, leader);
 	snprintf(path, sizeof(path), "%s/tasks/%s", q->home, team[0] ? team : work->id);
 	dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (dir >= 0) {
-		(void)sys->list(dir, ".", folder_name, &names);
+		(void)sys->list(dir, ".", claude_names_add, &names);
 		for (size_t i = 0; i < names.n; i++) {
-			json_t *task = card_read(dir, names.v[i]);
+			json_t *task = card_read_object(dir, names.v[i]);
 
 			if (task && !json_object_get(task, "id"))
 				json_object_set_new(task, "id", json_string(names.v[i]));
@@ -873,7 +786,7 @@ static void add_session(json_t *list, const struct claude_ask *q, const char *fo
 			const char *session, int64_t changed_ms)
 {
 	char team[CARD_NAME_MAX + 1], leader[CARD_NAME_MAX + 1], iso[CLOCK_ISO_LEN + 1];
-	json_t *cards = read_cards(folder, session), *card;
+	json_t *cards = claude_cards(folder, session), *card;
 	json_int_t active = 0, idle = 0, stopped = 0;
 	const char *agent, *cwd = "", *newest = "";
 
@@ -894,7 +807,7 @@ static void add_session(json_t *list, const struct claude_ask *q, const char *fo
 		}
 	}
 	clock_iso(changed_ms, iso);
-	find_team(q->home, session, team, leader);
+	claude_team(q->home, session, team, leader);
 	json_array_append_new(list, json_pack("{s:s,s:s,s:s,s:s,s:{s:I,s:I,s:I}}", "sessionId",
 					      session, "team", team, "cwd", cwd, "updatedAt",
 					      *newest ? newest : iso, "agents", "active", active,
@@ -905,7 +818,7 @@ static void add_session(json_t *list, const struct claude_ask *q, const char *fo
 static int sessions_job(struct verb_work *work, struct ava_error *err)
 {
 	const struct claude_ask *q = work->own;
-	struct folder_names names = {.max = 100000};
+	struct claude_names names = {.max = 100000};
 	char folder[PATH_MAX + 32];
 	struct aged *aged = NULL;
 	json_t *list = json_array(), *all;
@@ -916,7 +829,7 @@ static int sessions_job(struct verb_work *work, struct ava_error *err)
 	snprintf(folder, sizeof(folder), "%s/" CARD_FOLDER, q->home);
 	dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (dir >= 0) {
-		(void)sys->list(dir, ".", folder_name, &names);
+		(void)sys->list(dir, ".", claude_names_add, &names);
 		aged = calloc(names.n + 1, sizeof(*aged));
 		for (size_t i = 0; aged && i < names.n; i++) {
 			if (fstatat(dir, names.v[i], &st, AT_SYMLINK_NOFOLLOW) != 0 ||

@@ -1,7 +1,7 @@
 /* Cards of Claude Code's subagents; see card.h.
  *
- * Nothing is kept between calls. What cannot be read, is no JSON or no object is no card: whoever
- * looks passes it over, the next event of the agent makes a new one. */
+ * Nothing is kept between calls. What cannot be read, is a link, no JSON or lacks what every card
+ * has is no card: whoever looks passes it over, the next event of the agent makes a new one. */
 #include "codec/card.h"
 
 #include <ava.h>
@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -43,18 +44,71 @@ bool card_is_name(const char *s)
 	       strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._@-") == n;
 }
 
-json_t *card_read(int dir, const char *agent)
+json_t *card_read_object(int dir, const char *id)
 {
 	char name[CARD_NAME_MAX + 8], *text = NULL;
-	json_t *card = NULL;
+	json_t *o = NULL;
+	struct stat st;
 	size_t len = 0;
 
-	snprintf(name, sizeof(name), "%.*s.json", CARD_NAME_MAX, agent);
-	if (sys_read_file(dir, name, CARD_MAX, &text, &len, NULL) == 0)
-		card = json_parse(text, len, NULL);
+	snprintf(name, sizeof(name), "%.*s.json", CARD_NAME_MAX, id);
+	/* What a link leads to was not written to be shown. */
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
+	    sys_read_file(dir, name, CARD_MAX, &text, &len, NULL) == 0)
+		o = json_parse(text, len, NULL);
 	free(text);
-	if (json_is_object(card))
+	if (json_is_object(o))
+		return o;
+	json_decref(o);
+	return NULL;
+}
+
+/* Members that are not what they should be go, so that nobody else has to look. */
+static void drop_odd(json_t *card)
+{
+	static const struct {
+		const char *key;
+		json_type type;
+	} members[] = {
+		{"lastMessage", JSON_STRING},   {"name", JSON_STRING},
+		{"activity", JSON_STRING},      {"transcript", JSON_STRING},
+		{"cwd", JSON_STRING},           {"description", JSON_STRING},
+		{"model", JSON_STRING},         {"reason", JSON_STRING},
+		{"parentAgentId", JSON_STRING}, {"depth", JSON_INTEGER},
+		{"process", JSON_OBJECT},       {"usage", JSON_OBJECT},
+	};
+	static const char *const used[] = {"input", "output", "cacheRead", "cacheWrite"};
+	const json_t *usage, *v;
+
+	for (size_t i = 0; i < ARRAY_LEN(members); i++) {
+		v = json_object_get(card, members[i].key);
+		if (v && json_typeof(v) != members[i].type)
+			json_object_del(card, members[i].key);
+	}
+	usage = json_object_get(card, "usage");
+	for (size_t i = 0; usage && i < ARRAY_LEN(used); i++)
+		if (!json_is_integer(json_object_get(usage, used[i])))
+			usage = NULL;
+	if (!usage)
+		json_object_del(card, "usage");
+	if (card_time(card, "stoppedAt") < 0)
+		json_object_del(card, "stoppedAt");
+	if (card_time(card, "startedAt") < 0)
+		json_object_set(card, "startedAt", json_object_get(card, "updatedAt"));
+}
+
+json_t *card_read(int dir, const char *agent)
+{
+	json_t *card = card_read_object(dir, agent);
+	const char *status = json_str(card, "status");
+
+	if (strcmp(json_str(card, "agentId"), agent) == 0 && *json_str(card, "type") &&
+	    card_time(card, "updatedAt") >= 0 &&
+	    (strcmp(status, "active") == 0 || strcmp(status, "idle") == 0 ||
+	     strcmp(status, "stopped") == 0)) {
+		drop_odd(card);
 		return card;
+	}
 	json_decref(card);
 	return NULL;
 }

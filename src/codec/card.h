@@ -18,8 +18,12 @@ struct ava_error;
 int card_home(char *out, size_t size, struct ava_error *err);
 /* It can be one part of a path, and leads nowhere else. */
 bool card_is_name(const char *s);
-/* A new reference; NULL: there is none, or it is no object. */
+/* A new reference; NULL: there is none. It has its own agentId, a type, one of the three statuses
+ * and the two times that every card has; members of another kind than theirs are left out. */
 json_t *card_read(int dir, const char *agent);
+/* ID.json of a folder, whatever is in it (Claude Code's tasks); NULL: it is no file or no object.
+ */
+json_t *card_read_object(int dir, const char *id);
 /* "startedAt": ms since 1970; -1: not there. agent-spy.sh writes whole seconds. */
 int64_t card_time(const json_t *card, const char *key);
 /* What agent-ID.meta.json beside its "transcript" says, where that is: who spawned it, how deep,

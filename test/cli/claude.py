@@ -50,6 +50,21 @@ def logged(n, session=None):
         time.sleep(0.05)
 
 
+def soon(what):
+    until = time.monotonic() + 30
+    while not what() and time.monotonic() < until:
+        time.sleep(0.05)
+    return what()
+
+
+def write_card(session, agent, **more):
+    """As somebody else's hook writes one."""
+    at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    with open(f"{CARDS}/{session}/.next", "w") as f:
+        json.dump({"agentId": agent, "type": "T", "status": "active", "startedAt": at, "updatedAt": at} | more, f)
+    os.rename(f"{CARDS}/{session}/.next", f"{CARDS}/{session}/{agent}.json")
+
+
 class Stream(threading.Thread):
     def __init__(self):
         super().__init__(daemon=True)
@@ -69,6 +84,38 @@ class Stream(threading.Thread):
     def hears(self, session):
         with self.changed:
             return self.changed.wait_for(lambda: {"type": "agent-update", "sessionId": session} in self.frames, 30)
+
+
+def odd(stream):
+    """Files that are no cards, and cards with members of another kind."""
+    os.makedirs(f"{CARDS}/s5")
+    with open(f"{CLAUDE}/secret.json", "w") as f:
+        json.dump({"agentId": "link", "type": "T", "status": "active", "startedAt": "2026-11-24T07:00:00Z",
+                   "updatedAt": "2026-11-24T07:00:00Z"}, f)
+    os.symlink(f"{CLAUDE}/secret.json", f"{CARDS}/s5/link.json")
+    os.mkfifo(f"{CARDS}/s5/fifo.json")
+    os.makedirs(f"{CARDS}/s5/folder.json")
+    os.symlink(f"{CARDS}/s1", f"{CARDS}/elsewhere")
+    for agent, more in {"other": {"agentId": "a1"}, "typeless": {"type": 5}, "timeless": {"updatedAt": "today"},
+                        "waiting": {"status": "waiting for someone"}}.items():
+        write_card("s5", agent, **more)
+    write_card("s5", "odd", startedAt=5, stoppedAt="x", lastMessage=["x"], name={}, usage={"input": 1}, depth="2", process=1,
+               updatedAt="2026-11-24T07:00:00Z")
+    write_card("s5", "last")
+    logged(2, "s5")
+    for _ in range(3):
+        stream.frames.clear()
+        write_card("s5", "last")
+        stream.hears("s5")
+    agents = get("/api/sessions/s5/agents")
+    check("what is no card is none, whatever it is", sorted(a["agentId"] for a in agents) == ["last", "odd"], agents)
+    a = [a for a in agents if a["agentId"] == "odd"][0]
+    check("and members of another kind are left out", {k: v for k, v in a.items() if k not in ("reason", "status", "stoppedAt")} ==
+          {"agentId": "odd", "type": "T", "startedAt": "2026-11-24T07:00:00Z", "updatedAt": "2026-11-24T07:00:00Z"}, a)
+    lines = logged(2, "s5")
+    check("none of it is in the log, again and again", sorted(e["content"]["data"]["agentId"] for e in lines) == ["last", "odd"], lines)
+    check("a link to a session is no session", get("/api/sessions/elsewhere/agents") == [] and
+          "elsewhere" not in [s["sessionId"] for s in get("/api/v1/claude/sessions")["sessions"]])
 
 
 def main():
@@ -98,11 +145,11 @@ def main():
     lines = logged(30, "s2")
     check("30 of one session are 30 in the log", sorted(e["content"]["data"]["agentId"] for e in lines) ==
           [f"b{i:02}" for i in range(30)], len(lines))
-    until = time.monotonic() + 30
-    while len(os.listdir(os.path.join(CARDS, "s2"))) > 20 and time.monotonic() < until:
-        time.sleep(0.05)
+    soon(lambda: len(os.listdir(os.path.join(CARDS, "s2"))) <= 20)
     left = sorted(os.listdir(os.path.join(CARDS, "s2")))
     check("and 20 cards, the newest", left == [f"b{i:02}.json" for i in range(10, 30)], left)
+
+    odd(stream)
 
     # One that is written all the time, at shorter intervals than a burst is: it is told of meanwhile.
     os.makedirs(f"{CARDS}/s4")

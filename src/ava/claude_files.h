@@ -1,0 +1,31 @@
+/* Claude Code's files as they are on the disk: names in a folder, cards of a session, teams. Any
+ * thread; nothing is kept. */
+#ifndef AVA_CLAUDE_FILES_H
+#define AVA_CLAUDE_FILES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "codec/card.h"
+
+#define CLAUDE_CARDS_MAX 1000 /* read of one session */
+
+/* What is in a folder: for sys->list. `v` is the caller's to free. */
+struct claude_names {
+	char (*v)[CARD_NAME_MAX + 1];
+	size_t n, cap, max;
+	bool cards; /* of cards; else of folders or whatever is a name */
+};
+
+void claude_names_add(const char *name, void *names);
+/* It works, and who spawned it is not known: Claude Code tells that a moment after the start, in a
+ * file beside the transcript. */
+bool claude_is_bare(const json_t *card);
+/* agentId -> card, of a session below `folder`: a new reference, of nothing when there are none. */
+json_t *claude_cards(const char *folder, const char *session);
+/* The name of the team whose leader's session that is, or the session of the leader of a team of
+ * that name; "": neither. `home` is Claude Code's folder. */
+void claude_team(const char *home, const char *asked, char team[CARD_NAME_MAX + 1],
+		 char leader[CARD_NAME_MAX + 1]);
+
+#endif
