@@ -24,6 +24,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -60,8 +61,9 @@ struct known {
 };
 
 struct dirty {
-	char session[CARD_NAME_MAX + 1], team[CARD_NAME_MAX + 1];
-	int watch;     /* inotify's; -1: none */
+	char session[CARD_NAME_MAX + 1];
+	char team[CARD_NAME_MAX + 1], leader[CARD_NAME_MAX + 1]; /* "": of no team */
+	int watch, tasks_watch;                                  /* inotify's; -1: none */
 	json_t *cards; /* read by the job: agentId -> card */
 };
 
@@ -82,8 +84,9 @@ struct claude {
 	struct core *core;
 	char home[PATH_MAX]; /* of Claude Code */
 	int notify;
-	int home_watch; /* of `home`, for agent-activity; -1: it is not there yet */
-	int root_watch; /* of agent-activity; -1: likewise */
+	int home_watch;  /* of `home`, for agent-activity; -1: it is not there yet */
+	int root_watch;  /* of agent-activity; -1: likewise */
+	int tasks_watch; /* of tasks; -1: likewise */
 	struct os_poll *poll;
 	struct os_timer *timer;
 	struct reading *reading; /* at work */
@@ -112,8 +115,10 @@ static void tell(struct core *c, const char *session)
 static void tell_session(struct core *c, const struct dirty *d)
 {
 	tell(c, d->session);
-	if (d->team[0]) /* who looks at the team looks at its leader's agents */
-		tell(c, d->team);
+	if (d->team[0] && strcmp(d->team, d->session) != 0)
+		tell(c, d->team); /* who looks at the team looks at its leader's agents */
+	if (d->leader[0] && strcmp(d->leader, d->session) != 0)
+		tell(c, d->leader); /* and the tasks are the team's */
 }
 
 /* ---- reading, on a thread of the pool */
@@ -125,7 +130,7 @@ static struct dirty *add_dirty(struct reading *r, const char *session)
 	if (r->n == DIRTY_MAX || !ARRAY_ROOM(r->sessions, r->cap, r->n + 1))
 		return NULL;
 	d = &r->sessions[r->n++];
-	*d = (struct dirty){.watch = -1};
+	*d = (struct dirty){.watch = -1, .tasks_watch = -1};
 	snprintf(d->session, sizeof(d->session), "%s", session);
 	return d;
 }
@@ -193,7 +198,7 @@ static void reading_job(struct job *j)
 	}
 	for (size_t i = 0; i < r->n; i++) {
 		struct dirty *d = &r->sessions[i];
-		char path[PATH_MAX + CARD_NAME_MAX + 2], leader[CARD_NAME_MAX + 1];
+		char path[PATH_MAX + CARD_NAME_MAX + 16];
 
 		/* Watched before it is read: what changes in between is read again. */
 		snprintf(path, sizeof(path), "%s/%s", r->folder, d->session);
@@ -202,7 +207,12 @@ static void reading_job(struct job *j)
 						     IN_DELETE_SELF | IN_DONT_FOLLOW);
 		r->no_room |= d->watch < 0 && errno == ENOSPC;
 		d->cards = claude_cards(r->folder, d->session);
-		claude_team(r->home, d->session, d->team, leader);
+		claude_team(r->home, d->session, d->team, d->leader);
+		snprintf(path, sizeof(path), "%s/tasks/%s", r->home,
+			 d->team[0] ? d->team : d->session);
+		d->tasks_watch = inotify_add_watch(r->notify, path,
+						   IN_CLOSE_WRITE | IN_MOVED_TO | IN_DELETE |
+							   IN_ONLYDIR | IN_DONT_FOLLOW);
 	}
 }
 
@@ -217,10 +227,16 @@ static void reading_free(struct reading *r)
 
 /* ---- too many cards */
 
+struct full {
+	char session[CARD_NAME_MAX + 1];
+	json_t *cards; /* as they are in the log; the job only looks at them */
+	bool again;    /* what else is too much was not in the log yet */
+};
+
 struct capping {
 	struct job job;
 	char folder[PATH_MAX];
-	char (*sessions)[CARD_NAME_MAX + 1];
+	struct full *sessions;
 	size_t n;
 	size_t cap; /* cards of a session */
 };
@@ -239,7 +255,31 @@ static int oldest_first(const void *a, const void *b)
 	return strcmp(x->name, y->name); /* the kernel's clock for files goes in steps */
 }
 
-static void cap_session(const struct capping *k, const char *session)
+/* It has changed since it was read, or came later: it goes when that is in the log. */
+static bool is_newer(const struct full *f, int dir, const char *agent)
+{
+	json_t *card = card_read(dir, agent);
+	const json_t *was = json_object_get(f->cards, agent);
+	bool newer = card && strcmp(json_str(card, "updatedAt"), json_str(was, "updatedAt")) != 0;
+
+	json_decref(card);
+	return newer;
+}
+
+static void remove_oldest(struct full *f, int dir, struct aged *aged, size_t n)
+{
+	char file[CARD_NAME_MAX + 8];
+
+	for (size_t i = 0; i < n; i++) {
+		snprintf(file, sizeof(file), "%s.json", aged[i].name);
+		if (is_newer(f, dir, aged[i].name))
+			f->again = true;
+		else
+			(void)unlinkat(dir, file, 0);
+	}
+}
+
+static void cap_session(const struct capping *k, struct full *f)
 {
 	struct claude_names names = {.cards = true, .max = 100000};
 	char path[PATH_MAX + CARD_NAME_MAX + 2], file[CARD_NAME_MAX + 8];
@@ -247,11 +287,14 @@ static void cap_session(const struct capping *k, const char *session)
 	struct stat st;
 	int dir;
 
-	snprintf(path, sizeof(path), "%s/%s", k->folder, session);
+	snprintf(path, sizeof(path), "%s/%s", k->folder, f->session);
 	dir = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (dir < 0)
 		return;
-	(void)sys->list(dir, ".", claude_names_add, &names);
+	/* A hook that is at a card ends first. */
+	f->again = flock(dir, LOCK_EX | LOCK_NB) != 0;
+	if (!f->again)
+		(void)sys->list(dir, ".", claude_names_add, &names);
 	aged = names.n > k->cap ? calloc(names.n, sizeof(*aged)) : NULL;
 	for (size_t i = 0; aged && i < names.n; i++) {
 		snprintf(file, sizeof(file), "%s.json", names.v[i]);
@@ -259,15 +302,13 @@ static void cap_session(const struct capping *k, const char *session)
 		if (fstatat(dir, file, &st, AT_SYMLINK_NOFOLLOW) == 0)
 			aged[i].ms = st.st_mtim.tv_sec * 1000ll + st.st_mtim.tv_nsec / 1000000;
 	}
-	if (aged)
+	if (aged) {
 		qsort(aged, names.n, sizeof(*aged), oldest_first);
-	for (size_t i = 0; aged && i < names.n - k->cap; i++) {
-		snprintf(file, sizeof(file), "%s.json", aged[i].name);
-		(void)unlinkat(dir, file, 0);
+		remove_oldest(f, dir, aged, names.n - k->cap);
 	}
 	free(aged);
 	free(names.v);
-	close(dir);
+	close(dir); /* and with it the lock */
 }
 
 static void capping_job(struct job *j)
@@ -275,19 +316,18 @@ static void capping_job(struct job *j)
 	struct capping *k = CONTAINER_OF(j, struct capping, job);
 
 	for (size_t i = 0; i < k->n; i++)
-		cap_session(k, k->sessions[i]);
+		cap_session(k, &k->sessions[i]);
 }
 
 static void capping_free(struct capping *k)
 {
+	for (size_t i = 0; i < k->n; i++)
+		json_decref(k->sessions[i].cards);
 	free(k->sessions);
 	free(k);
 }
 
-static void capping_done(struct job *j)
-{
-	capping_free(CONTAINER_OF(j, struct capping, job));
-}
+static void capping_done(struct job *j);
 
 /* What was read is on the disk. */
 static void written(int rv, void *user)
@@ -316,8 +356,12 @@ static struct capping *capping_new(const struct claude *w, const struct reading 
 	k->cap = (size_t)w->core->settings.claude_file_cap;
 	memcpy(k->folder, r->folder, sizeof(k->folder));
 	for (size_t i = 0; i < r->n; i++)
-		if (json_object_size(r->sessions[i].cards) > k->cap)
-			memcpy(k->sessions[k->n++], r->sessions[i].session, sizeof(k->sessions[0]));
+		if (json_object_size(r->sessions[i].cards) > k->cap) {
+			struct full *f = &k->sessions[k->n++];
+
+			memcpy(f->session, r->sessions[i].session, sizeof(f->session));
+			f->cards = json_incref(r->sessions[i].cards);
+		}
 	return k;
 }
 
@@ -457,6 +501,19 @@ static void settle(struct claude *w, int64_t ms)
 		os_timer_set(w->timer, ms);
 }
 
+static void capping_done(struct job *j)
+{
+	struct capping *k = CONTAINER_OF(j, struct capping, job);
+	struct claude *w = j->core->service.claude;
+
+	for (size_t i = 0; w && i < k->n; i++)
+		if (k->sessions[i].again)
+			note_dirty(w, k->sessions[i].session);
+	if (w && w->dirty.count > 0)
+		settle(w, SETTLE_MS);
+	capping_free(k);
+}
+
 /* An agent of it began a moment ago and is bare: it is looked at again, which is told once more. */
 static bool has_newborn(const struct dirty *d)
 {
@@ -476,16 +533,16 @@ static void settle_soon(struct claude *w)
 	settle(w, MAX(w->read_ms + SETTLE_MS - clock_mono_ms(), 0));
 }
 
-static void watch_session(struct claude *w, struct dirty *d)
+static void remember_watch(struct claude *w, int watch, const char *session)
 {
 	size_t had = w->watched_cap;
 
-	if (d->watch < 0 || d->watch >= 1 << 24 ||
-	    !ARRAY_ROOM(w->watched, w->watched_cap, (size_t)d->watch + 1))
+	if (watch < 0 || watch >= 1 << 24 ||
+	    !ARRAY_ROOM(w->watched, w->watched_cap, (size_t)watch + 1))
 		return;
 	memset(w->watched + had, 0, (w->watched_cap - had) * sizeof(*w->watched));
-	free(w->watched[d->watch]);
-	w->watched[d->watch] = strdup(d->session);
+	free(w->watched[watch]);
+	w->watched[watch] = strdup(session);
 }
 
 static void reading_done(struct job *j)
@@ -507,8 +564,10 @@ static void reading_done(struct job *j)
 	if (!r->no_folder) {
 		w->first = w->first && !r->first;
 		remember_log(w, r->logged);
-		for (size_t i = 0; i < r->n; i++)
-			watch_session(w, &r->sessions[i]);
+		for (size_t i = 0; i < r->n; i++) {
+			remember_watch(w, r->sessions[i].watch, r->sessions[i].session);
+			remember_watch(w, r->sessions[i].tasks_watch, r->sessions[i].session);
+		}
 		note_all(w, r);
 		for (size_t i = 0; i < r->n; i++)
 			tell_session(w->core, &r->sessions[i]);
@@ -543,6 +602,15 @@ static void take_dirty(struct claude *w, struct reading *r)
 	}
 }
 
+/* `name` in the folder of Claude Code, for what comes into it. */
+static int watch_folder(const struct claude *w, const char *name, uint32_t more)
+{
+	char path[PATH_MAX + 32];
+
+	snprintf(path, sizeof(path), "%s/%s", w->home, name);
+	return inotify_add_watch(w->notify, path, IN_CREATE | IN_MOVED_TO | IN_ONLYDIR | more);
+}
+
 /* The root first: sessions that come while it is read are in it, or told of. */
 static void begin_reading(void *user)
 {
@@ -557,12 +625,11 @@ static void begin_reading(void *user)
 		 (int)(sizeof(r->folder) - sizeof(CARD_FOLDER) - 2), w->home);
 	memcpy(r->home, w->home, sizeof(r->home));
 	if (w->home_watch < 0)
-		w->home_watch =
-			inotify_add_watch(w->notify, w->home, IN_CREATE | IN_MOVED_TO | IN_ONLYDIR);
+		w->home_watch = watch_folder(w, "", 0);
 	if (w->root_watch < 0)
-		w->root_watch = inotify_add_watch(w->notify, r->folder,
-						  IN_CREATE | IN_MOVED_TO | IN_ONLYDIR |
-							  IN_DELETE_SELF | IN_MOVE_SELF);
+		w->root_watch = watch_folder(w, CARD_FOLDER, IN_DELETE_SELF | IN_MOVE_SELF);
+	if (w->tasks_watch < 0)
+		w->tasks_watch = watch_folder(w, "tasks", 0);
 	r->claude = w;
 	r->notify = w->notify;
 	r->first = w->first;
@@ -592,8 +659,11 @@ static void take_notice(struct claude *w, const struct inotify_event *e)
 	} else if (e->wd == w->home_watch) {
 		if (e->mask & IN_IGNORED)
 			w->home_watch = -1;
-		w->first = w->first || (e->len > 0 && strcmp(e->name, CARD_FOLDER) == 0);
-	} else if (e->wd == w->root_watch && e->len > 0) {
+		w->first = w->first || (e->len > 0 && (strcmp(e->name, CARD_FOLDER) == 0 ||
+						       strcmp(e->name, "tasks") == 0));
+	} else if (e->wd == w->tasks_watch && (e->mask & IN_IGNORED)) {
+		w->tasks_watch = -1;
+	} else if ((e->wd == w->root_watch || e->wd == w->tasks_watch) && e->len > 0) {
 		note_dirty(w, e->name);
 	} else if (e->wd <= 0 || (size_t)e->wd >= w->watched_cap || !w->watched[e->wd]) {
 		w->unmapped |= w->reading != NULL;
@@ -635,7 +705,7 @@ int claude_open(struct core *c, struct ava_error *err)
 	if (!w)
 		return err_set(err, AVA_ENOMEM, "out of memory");
 	w->core = c;
-	w->notify = w->home_watch = w->root_watch = -1;
+	w->notify = w->home_watch = w->root_watch = w->tasks_watch = -1;
 	w->first = true;
 	strmap_init(&w->known);
 	strmap_init(&w->dirty);

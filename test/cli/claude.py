@@ -149,6 +149,14 @@ def main():
     left = sorted(os.listdir(os.path.join(CARDS, "s2")))
     check("and 20 cards, the newest", left == [f"b{i:02}.json" for i in range(10, 30)], left)
 
+    # Many at once, while some go: none goes before it is in the log.
+    os.makedirs(f"{CARDS}/s7")
+    for i in range(1200):
+        write_card("s7", f"e{i:04}")
+    lines = logged(1200, "s7")
+    check("of 1200 at once each is in the log, once", sorted(e["content"]["data"]["agentId"] for e in lines) ==
+          [f"e{i:04}" for i in range(1200)], len(lines))
+    check("and 20 cards are left", soon(lambda: len(os.listdir(f"{CARDS}/s7")) == 20), len(os.listdir(f"{CARDS}/s7")))
     odd(stream)
 
     # One that is written all the time, at shorter intervals than a burst is: it is told of meanwhile.
@@ -186,6 +194,16 @@ def main():
             json.dump({"id": str(i), "subject": f"task {i}", "status": status}, f)
     tasks = get("/api/sessions/s1/tasks")
     check("and so are its tasks", sorted(t["status"] for t in tasks) == ["completed", "in_progress", "pending"], tasks)
+    check("that there are tasks is told", stream.hears("builders") and stream.hears("s1"), stream.frames)
+    for what in ("changed", "removed"):
+        time.sleep(0.2)
+        stream.frames.clear()
+        if what == "removed":
+            os.remove(f"{CLAUDE}/tasks/builders/2.json")
+        else:
+            with open(f"{CLAUDE}/tasks/builders/2.json", "w") as f:
+                json.dump({"id": "2", "subject": "task 2", "status": "completed"}, f)
+        check(f"and that one was {what}", stream.hears("s1") and stream.hears("builders"), stream.frames)
     hook("SubagentStart", "s1", "a2")
     stream.frames.clear()
     hook("TeammateIdle", "s1", None, teammate_name="Explore")
