@@ -24,7 +24,7 @@ export function withoutGhosts(agents: Agent[]): Agent[] {
     same.sort((a, b) => at(a.startedAt) - at(b.startedAt));
     same.forEach((a, i) => {
       const before = same[i - 1];
-      const stopped = before?.status === "stopped" ? at(before.stoppedAt) : NaN;
+      const stopped = before?.status === "stopped" && !before.reason ? at(before.stoppedAt) : NaN; // a reason: nobody saw it stop
       if (!before || Number.isNaN(stopped) || at(a.startedAt) < stopped || at(a.startedAt) - stopped > GHOST_MS) kept.add(a);
     });
   }
@@ -35,6 +35,21 @@ export function shown(agents: Agent[], s: ClaudeSettings, now: number): Agent[] 
   return withoutGhosts(withoutStale(agents, s, now))
     .sort((a, b) => at(b.startedAt) - at(a.startedAt))
     .slice(0, s.AGENT_LOG_MAX);
+}
+
+// Who spawned whom; "": those whose parent is not shown, and those that say to be below themselves.
+export function treeOf(agents: Agent[]): Map<string, Agent[]> {
+  const byId = new Map(agents.map((a) => [a.agentId, a])), tree = new Map<string, Agent[]>();
+  const parent = (a: Agent) => byId.get(a.parentAgentId ?? "");
+  for (const a of agents) {
+    let p = parent(a);
+    for (let n = 0; p && p !== a && n < agents.length; n++) p = parent(p);
+    const under = p === a ? "" : (parent(a)?.agentId ?? "");
+    const siblings = tree.get(under);
+    if (siblings) siblings.push(a);
+    else tree.set(under, [a]);
+  }
+  return tree;
 }
 
 export function lasted(a: Agent, now: number): number {

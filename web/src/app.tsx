@@ -5,7 +5,7 @@ import { keys, useKeys } from "./keys";
 import { address, go, place } from "./router";
 import { claudeSessions, health, pending, problem, sessions } from "./store";
 import { link } from "./stream";
-import { attempt, Empty, Modal, Toasts } from "./ui";
+import { attempt, Empty, Guard, Modal, Toasts } from "./ui";
 import { AgentLog } from "./views/agentlog";
 import { Board } from "./views/board";
 import { ClaudeView } from "./views/claude";
@@ -135,8 +135,8 @@ function Frame() {
     <>
       <Top />
       <Side />
-      <main id="main">{problem.value ? <Empty title="The daemon gave no answer"><p>{problem.value}</p></Empty> : <View />}</main>
-      <AgentLog />
+      <main id="main">{problem.value ? <Empty title="The daemon gave no answer"><p>{problem.value}</p></Empty> : <Guard key={`${place.value.view}/${place.value.id}`}><View /></Guard>}</main>
+      <Guard><AgentLog /></Guard>
       {help.value ? <Help /> : null}
       {newTask.value ? <NewTask /> : null}
       <Toasts />

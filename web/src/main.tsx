@@ -19,5 +19,8 @@ try {
   const theme = localStorage.getItem("theme");
   if (theme) document.documentElement.dataset.theme = theme;
 } catch {}
+// The address of `ava dashboard` in a tab that has the page already: only what is behind the # changes,
+// and nothing would be read anew.
+addEventListener("hashchange", () => location.hash.startsWith("#code=") && location.reload());
 render(<App />, document.getElementById("app")!);
 void begin();

@@ -9,9 +9,17 @@ export interface Place {
   id: string;
   query: URLSearchParams;
 }
+// What somebody typed may be no escaped text.
+function plain(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
 export const place = computed<Place>(() => {
   const [path = "", query = ""] = hash.value.replace(/^#\/?/, "").split("?");
-  const [view = "", id = ""] = path.split("/").map(decodeURIComponent);
+  const [view = "", id = ""] = path.split("/").map(plain);
   return { view: view || "board", id, query: new URLSearchParams(query) };
 });
 

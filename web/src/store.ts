@@ -2,7 +2,7 @@
 // in between. Events say what happened; a run's figures are asked for again, at most every 200 ms
 // for each, when something of it happened.
 import { computed, effect, signal } from "@preact/signals";
-import { get, type Agent, type AvaEvent, type ClaudeTask, type ClaudeSession, type ClaudeSettings, type Health, type Proposal, type RoleList, type Run, type Session, type Verified } from "./api";
+import { get, signedIn, type Agent, type AvaEvent, type ClaudeTask, type ClaudeSession, type ClaudeSettings, type Health, type Proposal, type RoleList, type Run, type Session, type Verified } from "./api";
 import { place } from "./router";
 import { Stream } from "./stream";
 
@@ -72,6 +72,13 @@ export const refreshClaude = later(async () => {
   claudeSessions.value = all.sessions;
 }, 100);
 
+// The files of tasks are as somebody wrote them.
+const textOf = (v: unknown) => (typeof v === "string" ? v : "");
+const mended = (t: ClaudeTask): ClaudeTask => ({
+  id: String(t.id), subject: textOf(t.subject), description: textOf(t.description), activeForm: textOf(t.activeForm), status: t.status,
+  owner: textOf(t.owner), blockedBy: Array.isArray(t.blockedBy) ? t.blockedBy.map(String) : [],
+});
+
 // Agents and tasks of the session of Claude Code that is looked at, else of the newest.
 export const claudeId = computed(() => (place.value.view === "claude" ? place.value.id : (claudeSessions.value[0]?.sessionId ?? "")));
 export const claudeAgents = signal<Agent[]>([]);
@@ -84,8 +91,17 @@ export const refreshAgents = later(async () => {
   ]);
   if (id !== claudeId.value) return;
   claudeAgents.value = agents;
-  claudeTasks.value = tasks;
+  claudeTasks.value = tasks.map(mended);
 }, 100);
+
+// An agent that gives no more signs of life is stopped, and no event says so: who looks is told when
+// it is asked for again.
+const AGAIN_MS = 15000;
+setInterval(() => {
+  if (!signedIn.value || document.hidden) return;
+  if (claudeSessions.value.some((s) => s.agents.active)) refreshClaude();
+  if (claudeAgents.value.some((a) => a.status === "active")) refreshAgents();
+}, AGAIN_MS);
 
 function onEvent(e: AvaEvent) {
   if (e.eventType.startsWith("Spawn")) refreshProposals();

@@ -1,7 +1,7 @@
 // Small parts that every view uses.
 import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { useLayoutEffect, useRef } from "preact/hooks";
+import { useErrorBoundary, useLayoutEffect, useRef } from "preact/hooks";
 import type { Status } from "./api";
 import { statusWords } from "./words";
 
@@ -15,6 +15,18 @@ export function Empty({ title, children }: { title: string; children?: Component
       <p><strong>{title}</strong></p>
       {children}
     </div>
+  );
+}
+
+// What is shown comes from elsewhere: where a part cannot show it, the rest of the page stays.
+export function Guard({ children }: { children: ComponentChildren }) {
+  const [error, again] = useErrorBoundary();
+  if (!error) return <>{children}</>;
+  return (
+    <Empty title="This cannot be shown">
+      <p>{(error as Error).message}</p>
+      <p><button onClick={again}>Try again</button></p>
+    </Empty>
   );
 }
 

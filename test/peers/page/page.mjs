@@ -1,6 +1,6 @@
 // The page in a real browser, against a real daemon; run by test_page.sh. Prints `ok N - name` lines.
 import { execFile, execFileSync, spawn } from "node:child_process";
-import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { createServer, request } from "node:http";
 import { createRequire } from "node:module";
 import path from "node:path";
@@ -94,10 +94,9 @@ async function signingIn() {
   ok(/Not signed in/.test(await text("main")), "without a session the page says how to sign in");
   const began = Date.now();
   await page.goto(url);
-  await page.reload();
   await page.waitForSelector("header.top");
   await soon(async () => (await text(".link")) === "live", "the stream");
-  ok(true, `with the code it is signed in (${Date.now() - began} ms)`);
+  ok(true, `an address that is opened in a tab of the page signs it in (${Date.now() - began} ms)`);
   ok(!page.url().includes("code"), "and the code is out of the address", page.url());
   ok(/No runs yet/.test(await text("main")), "without runs it says what to do");
   const other = await browser.newContext();
@@ -370,6 +369,62 @@ async function agentLog() {
   ok(true, "agents stand in the tree in which they were spawned");
 }
 
+// Cards as somebody else's hook writes them; `at` is seconds from now.
+function card(session, agentId, at, more = {}) {
+  const folder = path.join(process.env.CLAUDE_CONFIG_DIR, "agent-activity", session), iso = (s) => new Date(Date.now() + s * 1000).toISOString();
+  mkdirSync(folder, { recursive: true });
+  const { stopped, ...rest } = more;
+  writeFileSync(path.join(folder, `.${agentId}`), JSON.stringify({ agentId, type: "worker", status: stopped == null ? "active" : "stopped", startedAt: iso(at), updatedAt: iso(stopped ?? at), ...(stopped == null ? {} : { stoppedAt: iso(stopped) }), ...rest }));
+  renameSync(path.join(folder, `.${agentId}`), path.join(folder, `${agentId}.json`));
+}
+async function ghosts() {
+  await goTo("#/claude/ghosts");
+  const shown = async () => (await page.locator(".agentlog .agent").evaluateAll((all) => all.map((e) => e.dataset.agent))).sort().join();
+  card("ghosts", "worker", -90, { stopped: -80 });
+  card("ghosts", "recap", -70, { stopped: -69 }); // 10 s after it
+  card("ghosts", "approval", -60); // 9 s after the recap, and never stopped
+  card("ghosts", "beside", -40, { stopped: -35 }); // overlaps what never stopped
+  card("ghosts", "again", -4); // 31 s after that
+  card("ghosts", "other", -66, { type: "reviewer" });
+  await soon(async () => (await shown()) === "again,beside,other,worker", "the four");
+  ok(true, "ghosts of a shutdown are not shown, what overlaps and what comes later is");
+  // Nobody saw it stop: it was seen 310 s ago, and the next one began 10 s after that.
+  card("lost", "first", -310);
+  card("lost", "next", -300, { stopped: -290 });
+  await goTo("#/claude/lost");
+  await soon(async () => (await shown()) === "first,next", "both");
+  await page.locator('.agentlog [data-agent="first"]').click();
+  ok(/stopped, nobody knows why/.test(await text("dialog")), "one that nobody saw stop is said to be so, and makes no ghost of the next", await text("dialog"));
+  await page.keyboard.press("Escape");
+  card("stale", "dies", -293);
+  await goTo("#/claude/stale");
+  const dot = page.locator('.agentlog [data-agent="dies"] .dot');
+  await dot.waitFor();
+  const was = await dot.getAttribute("aria-label");
+  await soon(async () => (await dot.getAttribute("aria-label")) === "stopped", "its end", 40000);
+  ok(was === "active", "an agent that gives no more signs of life stops on a page that is open", was);
+}
+
+async function odd() {
+  const tasks = path.join(process.env.CLAUDE_CONFIG_DIR, "tasks/odd");
+  card("odd", "a", -5, { parentAgentId: "b" });
+  card("odd", "b", -4, { parentAgentId: "a" });
+  card("odd", "c", -3, { parentAgentId: "b", type: "leaf" });
+  card("odd", "d", -2, { lastMessage: 5, usage: null, description: ["x"], type: "odd" });
+  await goTo("#/claude/odd");
+  await soon(async () => (await page.locator(".tree [data-agent]").count()) === 4 && (await page.locator('.tree li li [data-agent="c"]').count()) === 1, "four agents");
+  ok(true, "agents that say to be below each other, or nothing that makes sense, are shown");
+  mkdirSync(tasks, { recursive: true });
+  for (const id of [10, 9, 2]) writeFileSync(path.join(tasks, `${id}.json`), JSON.stringify({ id: String(id), subject: `step ${id}`, status: "pending" }));
+  writeFileSync(path.join(tasks, "11.json"), JSON.stringify({ id: 11, subject: {}, description: 7, owner: [], blockedBy: "x", status: "pending" }));
+  const pending = page.getByRole("region", { name: "Pending, 4" });
+  await pending.waitFor();
+  const order = (await pending.locator("li").allInnerTexts()).map((t) => /#(\d+)/.exec(t)?.[1]).join();
+  ok(order === "2,9,10,11", "its tasks appear as they come, in the order of their numbers", order);
+  await goTo("#/run/%zz");
+  ok(await soon(async () => /There is no run/.test(await text("main")), "the refusal"), "an address that is none is told");
+}
+
 async function twoTabs() {
   await goTo("#/");
   const second = watch(await context.newPage());
@@ -464,7 +519,7 @@ async function signingOut() {
   ok(true, "signed out is signed out");
 }
 
-const parts = { signingIn, proposing, allThree, custom, asking, claims, changes, remembering, looking, long, hostile, agentLog, twoTabs, restarting, searching, everybody, signingOut };
+const parts = { signingIn, proposing, allThree, custom, asking, claims, changes, remembering, looking, long, hostile, agentLog, ghosts, odd, twoTabs, restarting, searching, everybody, signingOut };
 const only = process.env.PARTS?.split(" "); // some of it, while one works on it
 for (const [name, part] of Object.entries(parts)) {
   if (only && !only.includes(name)) continue;

@@ -1,6 +1,6 @@
 // A session of Claude Code: its tasks on a board, its agents as the tree in which they were spawned.
 import type { Agent, ClaudeTask } from "../api";
-import { lasted, withoutGhosts, withoutStale } from "../agents";
+import { lasted, treeOf, withoutGhosts, withoutStale } from "../agents";
 import { claudeAgents, claudeSessions, claudeSettings, claudeTasks, now } from "../store";
 import { Empty } from "../ui";
 import { cut, day, duration, tokens } from "../words";
@@ -14,7 +14,7 @@ function Tasks() {
   return (
     <div class="board">
       {columns.map(([name, status]) => {
-        const mine = all.filter((t) => t.status === status);
+        const mine = all.filter((t) => t.status === status).sort((a, b) => a.id.localeCompare(b.id, undefined, { numeric: true }));
         return (
           <section key={status} class={mine.length ? "column" : "column none"} aria-label={`${name}, ${mine.length}`}>
             <h2>{name} <span class="tag">{mine.length}</span></h2>
@@ -37,8 +37,8 @@ function Tasks() {
   );
 }
 
-function Branch({ agent: a, all }: { agent: Agent; all: Agent[] }) {
-  const children = all.filter((x) => x.parentAgentId === a.agentId);
+function Branch({ agent: a, tree }: { agent: Agent; tree: Map<string, Agent[]> }) {
+  const children = tree.get(a.agentId);
   return (
     <li>
       <button class="plain row leaf" data-agent={a.agentId} onClick={() => (opened.value = a.agentId)}>
@@ -48,7 +48,7 @@ function Branch({ agent: a, all }: { agent: Agent; all: Agent[] }) {
         <small>{duration(lasted(a, now.value))}{a.usage ? ` · ${tokens(a.usage.input + a.usage.cacheRead + a.usage.cacheWrite + a.usage.output)} tokens` : ""}{a.model ? ` · ${a.model}` : ""}</small>
       </button>
       {a.activity || a.lastMessage ? <p class="soft said">{cut((a.activity || a.lastMessage)!.replace(/\s+/g, " "), 160)}</p> : null}
-      {children.length ? <ul>{children.map((c) => <Branch key={c.agentId} agent={c} all={all} />)}</ul> : null}
+      {children ? <ul>{children.map((c) => <Branch key={c.agentId} agent={c} tree={tree} />)}</ul> : null}
     </li>
   );
 }
@@ -56,8 +56,7 @@ function Branch({ agent: a, all }: { agent: Agent; all: Agent[] }) {
 export function ClaudeView({ id }: { id: string }) {
   const s = claudeSessions.value.find((x) => x.sessionId === id || x.team === id);
   const all = withoutGhosts(withoutStale(claudeAgents.value, claudeSettings.value, now.value)).sort((a, b) => a.startedAt.localeCompare(b.startedAt));
-  const known = new Set(all.map((a) => a.agentId));
-  const roots = all.filter((a) => !a.parentAgentId || !known.has(a.parentAgentId));
+  const tree = treeOf(all);
   return (
     <>
       <h1>{s?.team || s?.cwd || "Claude Code"}</h1>
@@ -66,7 +65,7 @@ export function ClaudeView({ id }: { id: string }) {
       {all.length === 0 && claudeTasks.value.length === 0 ? (
         <Empty title="No agents in this session"><p>Cards come from Claude Code's hooks: <code>ava hooks install</code> sets them up, <code>ava hooks</code> says whether they work.</p></Empty>
       ) : (
-        <section class="panel tree" aria-label="Agents"><h2>Agents</h2><ul>{roots.map((a) => <Branch key={a.agentId} agent={a} all={all} />)}</ul></section>
+        <section class="panel tree" aria-label="Agents"><h2>Agents</h2><ul>{tree.get("")?.map((a) => <Branch key={a.agentId} agent={a} tree={tree} />)}</ul></section>
       )}
     </>
   );
