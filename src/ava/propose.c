@@ -849,12 +849,13 @@ static int read_change(struct verb_call *v, const json_t *set, struct change *ou
 }
 
 struct answer_args {
-	const char *answer, *by;
+	const char *answer, *by, *hash;
 	const json_t *set;
 };
 static const struct arg confirm_args[] = {
 	{"answer", ARG_SAID, offsetof(struct answer_args, answer), .most = ANSWER_MAX},
 	{"by", ARG_SAID, offsetof(struct answer_args, by), .most = BY_MAX},
+	{"config_hash", ARG_SAID, offsetof(struct answer_args, hash), .most = HASH_HEX_LEN},
 	{"set", ARG_ANY, offsetof(struct answer_args, set)},
 	{NULL},
 };
@@ -864,6 +865,18 @@ static const struct arg reject_args[] = {
 	{NULL},
 };
 
+/* What is answered is what was seen, where the answer names that. */
+static int check_seen(struct verb_call *v, const char *hash, struct ava_error *err)
+{
+	const struct proposal *p = hash ? proposal_find(v->core, v->id, err) : NULL;
+
+	if (!hash || (p && strcmp(hash, p->hash) == 0))
+		return 0;
+	return p ? err_set(err, AVA_EBUSY, "%s is no longer what was shown: look at it again",
+			   p->id)
+		 : err->code;
+}
+
 static void verb_confirm(struct verb_call *v)
 {
 	struct answer_args a = {.by = v->caller->user};
@@ -872,7 +885,7 @@ static void verb_confirm(struct verb_call *v)
 
 	if (!verb_args(v, &a))
 		return;
-	if (a.set && read_change(v, a.set, &set, &err) != 0)
+	if (check_seen(v, a.hash, &err) != 0 || (a.set && read_change(v, a.set, &set, &err) != 0))
 		verb_fail(v->reply, err.code, &err);
 	else
 		ops_confirm(v->core, v->id, a.answer, &set, a.by, answer_given, v->reply);

@@ -51,6 +51,15 @@ run sh -c '"$AVA" run "find kettle" <"$T/many"'
 exits 'changes have an end' 4
 contains 'that is told' 'too many changes' "$ERR"
 
+# --- what was seen
+
+seen=$(propose)
+hash=$(of "$seen" .config_hash)
+equal 'a yes to something else is none' busy "$(ask "/proposals/$seen/confirm" '{"config_hash":"'"$(echo "$hash" | tr 0-9a-f 1-9a-f0)"'"}' | jq -r .error.code)"
+equal 'it still waits' pending "$(of "$seen" .state)"
+equal 'to what was shown it is one' confirmed "$(ask "/proposals/$seen/confirm" '{"config_hash":"'"$hash"'"}' | jq -r .state)"
+equal 'and of one that is not there none' not_found "$(ask /proposals/P-00000000/confirm '{"config_hash":"'"$hash"'"}' | jq -r .error.code)"
+
 # --- ava confirm
 
 first=$(propose)

@@ -44,7 +44,7 @@ export function ProposalCard({ proposal: p }: { proposal: Proposal }) {
   const send = async (body: { answer?: string }) => {
     busy.value = true;
     await attempt(async () => {
-      const a = await post<Proposal>(`/api/v1/proposals/${p.proposal_id}/confirm`, { ...body, by: "web" });
+      const a = await post<Proposal>(`/api/v1/proposals/${p.proposal_id}/confirm`, { ...body, by: "web", config_hash: p.config_hash });
       if (a.state === "confirmed") toast(`${a.subagent_id} has started.`);
       else if (a.state === "pending") toast("That is another quote: look at it again.");
     });
