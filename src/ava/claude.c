@@ -448,10 +448,10 @@ static bool note_card(struct claude *w, struct draft *d, const char *session, co
 	const char *status = json_str(card, "status");
 	struct known *k = known_of(w, session, agent);
 
-	/* What it does meanwhile, at each tool call, is only shown. */
-	if (!k || updated < k->updated_ms ||
-	    (strcmp(status, k->status) == 0 &&
-	     (updated == k->updated_ms || strcmp(status, "active") == 0)))
+	/* What it does meanwhile, at each tool call, is only shown. An older time is one of a clock
+	 * that was set back. */
+	if (!k || (strcmp(status, k->status) == 0 &&
+		   (updated == k->updated_ms || strcmp(status, "active") == 0)))
 		return false;
 	if (write_card(w, d, session, card) != 0)
 		return false;

@@ -184,8 +184,10 @@ int command_main(const struct command *c, int argc, char **argv)
 
 	current = c->name;
 	n = opts_parse(c->opts, c->nopts, c->values, argc, argv, &help, &err);
-	if (n < 0)
-		return cli_fail(&err);
+	if (n < 0) {
+		n = cli_fail(&err);
+		return c->always_done ? CLI_DONE : n;
+	}
 	if (help) {
 		char *words[] = {(char *)c->name, NULL};
 

@@ -29,6 +29,7 @@ struct command {
 	size_t nopts;
 	void *values;                      /* what opts fill in */
 	int (*run)(int argc, char **argv); /* the words; returns enum cli_exit */
+	bool always_done;                  /* wrong options as well: its code is an answer */
 };
 
 /* A row, its members in their order. */

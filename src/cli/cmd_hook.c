@@ -10,13 +10,15 @@
  * an older one knows is only added. Nothing is synced: a card tells about now, and who keeps it
  * (avad) has a journal.
  *
- * Whatever fails is a line in agent-activity/hook.log and exit code 0: a hook that fails would
- * disturb a session that works. Only base and codec are used, since this runs at each start and
+ * Whatever fails is a line in agent-activity/hook.log and exit code 0, also with options and words
+ * that it does not have: a hook that fails would disturb a session that works, and 2 would keep a
+ * subagent from stopping. Only base and codec are used, since this runs at each start and
  * stop of an agent. doc/CLAUDE-CODE.md has the card member by member. */
 #include <ava.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,6 +49,7 @@
 #define TAIL_MAX       (1u << 20) /* of a transcript, in which its last line is */
 #define LAST_LINE_MS   200        /* which is waited for at the most */
 #define PAIR_MS        5000
+#define CLOCK_BACK_MS  60000 /* no hook is at work so long */
 #define ACTIVITY_MAX   200
 
 struct hook {
@@ -375,13 +378,13 @@ static void add_process(json_t *card)
 }
 
 /* True: this event is the newest, and how the agent is now is by it. What happened in the same
- * millisecond ends with the stop. */
+ * millisecond ends with the stop. A card from after now is of a clock that was set back since. */
 static bool set_status(const struct hook *h, json_t *card, const char *status)
 {
 	int64_t updated = card_time(card, "updatedAt");
 	bool stops = strcmp(status, "stopped") == 0;
 
-	if (updated > h->began_ms ||
+	if ((updated > h->began_ms && updated <= h->began_ms + CLOCK_BACK_MS) ||
 	    (updated == h->began_ms && !stops && strcmp(json_str(card, "status"), "stopped") == 0))
 		return false;
 	put_str(card, "status", status);
@@ -662,12 +665,21 @@ static void take_event(struct hook *h)
 	}
 }
 
+/* The file that is mapped got shorter, or no file may grow. */
+static void end_well(int signal)
+{
+	(void)signal;
+	_exit(CLI_DONE);
+}
+
 static int hook_run(int argc, char **argv)
 {
 	struct hook h = {.dir = -1, .began_ms = clock_wall_ms()};
 	struct ava_error err = {0};
 	struct buf in;
 
+	(void)signal(SIGBUS, end_well);
+	(void)signal(SIGXFSZ, SIG_IGN);
 	if (!find_home(&h))
 		return CLI_DONE;
 	buf_init(&in, INPUT_MAX);
@@ -690,9 +702,9 @@ static int hook_run(int argc, char **argv)
 }
 
 const struct command cmd_hook = COMMAND(
-	"hook", "", 0, 0, "record an event of Claude Code (its hooks call this)",
+	"hook", "", 0, -1, "record an event of Claude Code (its hooks call this)",
 	"Reads a hook's event on standard input and keeps the agent's card in "
 	"~/.claude/agent-activity (below $CLAUDE_CONFIG_DIR when that is set). It always ends with "
 	"0; what went wrong stands in hook.log there. `ava hooks install` makes Claude Code call "
 	"it.",
-	.run = hook_run);
+	.run = hook_run, .always_done = true);

@@ -114,6 +114,12 @@ def odd(stream):
           {"agentId": "odd", "type": "T", "startedAt": "2026-11-24T07:00:00Z", "updatedAt": "2026-11-24T07:00:00Z"}, a)
     lines = logged(2, "s5")
     check("none of it is in the log, again and again", sorted(e["content"]["data"]["agentId"] for e in lines) == ["last", "odd"], lines)
+    os.makedirs(f"{CARDS}/s11")
+    write_card("s11", "back", updatedAt=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 3600)))
+    logged(1, "s11")
+    write_card("s11", "back", status="stopped")
+    lines = logged(2, "s11")
+    check("a clock that was set back hides nothing from the log", [e["content"]["data"]["status"] for e in lines] == ["active", "stopped"], lines)
     check("a link to a session is no session", get("/api/sessions/elsewhere/agents") == [] and
           "elsewhere" not in [s["sessionId"] for s in get("/api/v1/claude/sessions")["sessions"]])
 

@@ -127,6 +127,16 @@ def at_once():
           len(cards(s)) == 1, said[:20])
 
 
+def clock_back():
+    s = new_session()
+    hook(event("SubagentStart", s))
+    later = time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(time.time() + 3600))
+    write(os.path.join(CARDS, s, "a7ad29c273a8378e0.json"), card(s) | {"updatedAt": later, "startedAt": later})
+    hook(event("SubagentStop", s))
+    c = card(s)
+    check("a clock that was set back stops no agent from stopping", c["status"] == "stopped" and c["startedAt"] <= c["stoppedAt"], c)
+
+
 def write(path, *lines):
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(path, "w") as f:
@@ -293,6 +303,7 @@ def broken():
 one_agent()
 orders()
 at_once()
+clock_back()
 transcripts()
 late()
 process()

@@ -20,6 +20,12 @@ run env HOME="$T/file" "$AVA" hook <"$T/event"
 exits 'where no card can be written a hook ends well' 0
 run env -u HOME "$AVA" hook <"$T/event"
 exits 'and where there is no home' 0
+run "$AVA" hook --event SubagentStop <"$T/event"
+exits 'and with an option that it does not have' 0
+run "$AVA" hook SubagentStop <"$T/event"
+exits 'and with words' 0
+run sh -c 'ulimit -f 0; "$AVA" hook <"$T/event"'
+exits 'and where no file may grow' 0
 
 settings=$HOME/.claude/settings.json
 run "$AVA" hooks status
