@@ -44,7 +44,7 @@
 
 #define SETTLE_MS       40               /* between two readings: a burst of changes is one */
 #define LOOK_MS         10000            /* for a folder that is not there yet */
-#define DIRTY_MAX       1024             /* sessions of one reading */
+#define DIRTY_MAX       16               /* sessions of a reading, which is one turn of the loop */
 #define AGE_MS          (7 * 86400000ll) /* older folders are not looked at by themselves */
 #define MESSAGE_CHARS   2000             /* of what an agent said, in the log */
 #define TASKS_MAX       1000
@@ -62,9 +62,9 @@ struct known {
 
 struct dirty {
 	char session[CARD_NAME_MAX + 1];
-	char team[CARD_NAME_MAX + 1], leader[CARD_NAME_MAX + 1]; /* "": of no team */
-	int watch, tasks_watch;                                  /* inotify's; -1: none */
-	json_t *cards; /* read by the job: agentId -> card */
+	struct claude_team team; /* two "": of none */
+	int watch, tasks_watch;  /* inotify's; -1: none */
+	json_t *cards;           /* read by the job: agentId -> card */
 };
 
 struct reading {
@@ -76,7 +76,8 @@ struct reading {
 	int64_t since_ms;
 	struct dirty *sessions;
 	size_t n, cap;
-	json_t *logged; /* "session/agent" -> {updatedAt, status}; of the first */
+	struct claude_names found; /* of the first: what is to be read next */
+	json_t *logged;            /* "session/agent" -> {updatedAt, status}; of the first */
 	bool no_folder, no_room;
 };
 
@@ -115,10 +116,10 @@ static void tell(struct core *c, const char *session)
 static void tell_session(struct core *c, const struct dirty *d)
 {
 	tell(c, d->session);
-	if (d->team[0] && strcmp(d->team, d->session) != 0)
-		tell(c, d->team); /* who looks at the team looks at its leader's agents */
-	if (d->leader[0] && strcmp(d->leader, d->session) != 0)
-		tell(c, d->leader); /* and the tasks are the team's */
+	if (d->team.name[0] && strcmp(d->team.name, d->session) != 0)
+		tell(c, d->team.name); /* who looks at the team looks at its leader's agents */
+	if (d->team.leader[0] && strcmp(d->team.leader, d->session) != 0)
+		tell(c, d->team.leader); /* and the tasks are the team's */
 }
 
 /* ---- reading, on a thread of the pool */
@@ -138,18 +139,20 @@ static struct dirty *add_dirty(struct reading *r, const char *session)
 /* Those of the last days, which are the ones that a person may still look at. */
 static void find_sessions(struct reading *r)
 {
-	struct claude_names names = {.max = 100000};
+	struct claude_names *names = &r->found;
+	size_t n = 0;
 	int dir = open(r->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct stat st;
 
 	if (dir < 0)
 		return;
-	(void)sys->list(dir, ".", claude_names_add, &names);
-	for (size_t i = 0; i < names.n; i++)
-		if (fstatat(dir, names.v[i], &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	names->max = 100000;
+	(void)sys->list(dir, ".", claude_names_add, names);
+	for (size_t i = 0; i < names->n; i++)
+		if (fstatat(dir, names->v[i], &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 		    S_ISDIR(st.st_mode) && st.st_mtim.tv_sec * 1000ll >= r->since_ms)
-			(void)add_dirty(r, names.v[i]);
-	free(names.v);
+			memmove(names->v[n++], names->v[i], sizeof(names->v[0]));
+	names->n = n;
 	close(dir);
 }
 
@@ -187,6 +190,7 @@ static void read_log(struct reading *r)
 static void reading_job(struct job *j)
 {
 	struct reading *r = CONTAINER_OF(j, struct reading, job);
+	struct claude_teams teams;
 	struct stat st;
 
 	r->no_folder = stat(r->folder, &st) != 0 || !S_ISDIR(st.st_mode);
@@ -196,6 +200,7 @@ static void reading_job(struct job *j)
 		read_log(r);
 		find_sessions(r);
 	}
+	claude_teams_read(&teams, r->home);
 	for (size_t i = 0; i < r->n; i++) {
 		struct dirty *d = &r->sessions[i];
 		char path[PATH_MAX + CARD_NAME_MAX + 16];
@@ -207,13 +212,14 @@ static void reading_job(struct job *j)
 						     IN_DELETE_SELF | IN_DONT_FOLLOW);
 		r->no_room |= d->watch < 0 && errno == ENOSPC;
 		d->cards = claude_cards(r->folder, d->session);
-		claude_team(r->home, d->session, d->team, d->leader);
+		d->team = *claude_teams_find(&teams, d->session);
 		snprintf(path, sizeof(path), "%s/tasks/%s", r->home,
-			 d->team[0] ? d->team : d->session);
+			 d->team.name[0] ? d->team.name : d->session);
 		d->tasks_watch = inotify_add_watch(r->notify, path,
 						   IN_CLOSE_WRITE | IN_MOVED_TO | IN_DELETE |
 							   IN_ONLYDIR | IN_DONT_FOLLOW);
 	}
+	claude_teams_fini(&teams);
 }
 
 static void reading_free(struct reading *r)
@@ -221,6 +227,7 @@ static void reading_free(struct reading *r)
 	for (size_t i = 0; i < r->n; i++)
 		json_decref(r->sessions[i].cards);
 	free(r->sessions);
+	free(r->found.v);
 	json_decref(r->logged);
 	free(r);
 }
@@ -575,6 +582,8 @@ static void reading_done(struct job *j)
 	for (size_t i = 0; w->unmapped && i < r->n; i++)
 		note_dirty(w, r->sessions[i].session);
 	w->unmapped = false;
+	for (size_t i = 0; i < r->found.n; i++)
+		note_dirty(w, r->found.v[i]);
 	more = w->dirty.count > 0;
 	for (size_t i = 0; i < r->n; i++)
 		if (has_newborn(&r->sessions[i]))
@@ -797,16 +806,19 @@ static int dump(struct verb_work *work, const json_t *v, struct ava_error *err)
 static int agents_job(struct verb_work *work, struct ava_error *err)
 {
 	const struct claude_ask *q = work->own;
-	char folder[PATH_MAX + 32], team[CARD_NAME_MAX + 1], leader[CARD_NAME_MAX + 1];
+	char folder[PATH_MAX + 32];
 	json_t *cards, *list = json_array(), *card;
-	const char *agent;
+	struct claude_teams teams;
+	const char *agent, *leader;
 	int rv;
 
 	if (!card_is_name(work->id))
 		return err_set(err, AVA_ENOENT, "there is no session of that name");
-	claude_team(q->home, work->id, team, leader);
+	claude_teams_read(&teams, q->home);
+	leader = claude_teams_find(&teams, work->id)->leader;
 	snprintf(folder, sizeof(folder), "%s/" CARD_FOLDER, q->home);
-	cards = claude_cards(folder, leader[0] ? leader : work->id);
+	cards = claude_cards(folder, *leader ? leader : work->id);
+	claude_teams_fini(&teams);
 	json_object_foreach(cards, agent, card)
 	{
 		if (!json_is_object(card))
@@ -825,15 +837,18 @@ static int tasks_job(struct verb_work *work, struct ava_error *err)
 {
 	const struct claude_ask *q = work->own;
 	struct claude_names names = {.cards = true, .max = TASKS_MAX};
-	char path[PATH_MAX + CARD_NAME_MAX + 16], team[CARD_NAME_MAX + 1],
-		leader[CARD_NAME_MAX + 1];
+	char path[PATH_MAX + CARD_NAME_MAX + 16];
 	json_t *list = json_array();
+	struct claude_teams teams;
+	const char *team;
 	int dir, rv;
 
 	if (!card_is_name(work->id))
 		return err_set(err, AVA_ENOENT, "there is no session of that name");
-	claude_team(q->home, work->id, team, leader);
-	snprintf(path, sizeof(path), "%s/tasks/%s", q->home, team[0] ? team : work->id);
+	claude_teams_read(&teams, q->home);
+	team = claude_teams_find(&teams, work->id)->name;
+	snprintf(path, sizeof(path), "%s/tasks/%s", q->home, *team ? team : work->id);
+	claude_teams_fini(&teams);
 	dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (dir >= 0) {
 		(void)sys->list(dir, ".", claude_names_add, &names);
@@ -853,9 +868,9 @@ static int tasks_job(struct verb_work *work, struct ava_error *err)
 }
 
 static void add_session(json_t *list, const struct claude_ask *q, const char *folder,
-			const char *session, int64_t changed_ms)
+			const char *session, const char *team, int64_t changed_ms)
 {
-	char team[CARD_NAME_MAX + 1], leader[CARD_NAME_MAX + 1], iso[CLOCK_ISO_LEN + 1];
+	char iso[CLOCK_ISO_LEN + 1];
 	json_t *cards = claude_cards(folder, session), *card;
 	json_int_t active = 0, idle = 0, stopped = 0;
 	const char *agent, *cwd = "", *newest = "";
@@ -877,7 +892,6 @@ static void add_session(json_t *list, const struct claude_ask *q, const char *fo
 		}
 	}
 	clock_iso(changed_ms, iso);
-	claude_team(q->home, session, team, leader);
 	json_array_append_new(list, json_pack("{s:s,s:s,s:s,s:s,s:{s:I,s:I,s:I}}", "sessionId",
 					      session, "team", team, "cwd", cwd, "updatedAt",
 					      *newest ? newest : iso, "agents", "active", active,
@@ -890,6 +904,7 @@ static int sessions_job(struct verb_work *work, struct ava_error *err)
 	const struct claude_ask *q = work->own;
 	struct claude_names names = {.max = 100000};
 	char folder[PATH_MAX + 32];
+	struct claude_teams teams;
 	struct aged *aged = NULL;
 	json_t *list = json_array(), *all;
 	size_t n = 0;
@@ -912,8 +927,11 @@ static int sessions_job(struct verb_work *work, struct ava_error *err)
 	}
 	if (aged)
 		qsort(aged, n, sizeof(*aged), oldest_first);
+	claude_teams_read(&teams, q->home);
 	for (size_t i = n; i-- > 0 && n - i <= LISTED_MAX;)
-		add_session(list, q, folder, aged[i].name, aged[i].ms);
+		add_session(list, q, folder, aged[i].name,
+			    claude_teams_find(&teams, aged[i].name)->name, aged[i].ms);
+	claude_teams_fini(&teams);
 	all = json_pack("{s:{s:I,s:I,s:I,s:I},s:o}", "settings", "AGENT_FILE_CAP",
 			(json_int_t)q->settings.claude_file_cap, "AGENT_LOG_MAX",
 			(json_int_t)q->settings.claude_log_max, "AGENT_STALE_MS",

@@ -58,37 +58,56 @@ json_t *claude_cards(const char *folder, const char *session)
 	return cards;
 }
 
-void claude_team(const char *home, const char *asked, char team[CARD_NAME_MAX + 1],
-		 char leader[CARD_NAME_MAX + 1])
+static void take_team(struct claude_teams *t, int dir, const char *name)
+{
+	char path[CARD_NAME_MAX + 16], *text = NULL;
+	json_t *config = NULL;
+	const char *leader;
+	size_t len = 0;
+
+	snprintf(path, sizeof(path), "%s/config.json", name);
+	if (sys_read_file(dir, path, CARD_MAX, &text, &len, NULL) == 0)
+		config = json_parse(text, len, NULL);
+	free(text);
+	leader = json_str(config, "leadSessionId");
+	if (card_is_name(leader) && ARRAY_ROOM(t->v, t->cap, t->n + 1)) {
+		struct claude_team *team = &t->v[t->n++];
+
+		snprintf(team->name, sizeof(team->name), "%s", name);
+		snprintf(team->leader, sizeof(team->leader), "%s", leader);
+	}
+	json_decref(config);
+}
+
+void claude_teams_read(struct claude_teams *t, const char *home)
 {
 	struct claude_names names = {.max = 1000};
-	char path[PATH_MAX + 2 * CARD_NAME_MAX], *text;
+	char path[PATH_MAX + 16];
 	int dir;
 
-	team[0] = leader[0] = 0;
+	*t = (struct claude_teams){0};
 	snprintf(path, sizeof(path), "%s/teams", home);
 	dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (dir < 0)
 		return;
 	(void)sys->list(dir, ".", claude_names_add, &names);
-	for (size_t i = 0; i < names.n && !team[0]; i++) {
-		json_t *config = NULL;
-		const char *lead;
-		size_t len = 0;
-
-		text = NULL;
-		snprintf(path, sizeof(path), "%s/config.json", names.v[i]);
-		if (sys_read_file(dir, path, CARD_MAX, &text, &len, NULL) == 0)
-			config = json_parse(text, len, NULL);
-		free(text);
-		lead = json_str(config, "leadSessionId");
-		if (card_is_name(lead) &&
-		    (strcmp(asked, names.v[i]) == 0 || strcmp(asked, lead) == 0)) {
-			memcpy(team, names.v[i], sizeof(names.v[0]));
-			snprintf(leader, CARD_NAME_MAX + 1, "%s", lead);
-		}
-		json_decref(config);
-	}
+	for (size_t i = 0; i < names.n; i++)
+		take_team(t, dir, names.v[i]);
 	free(names.v);
 	close(dir);
+}
+
+const struct claude_team *claude_teams_find(const struct claude_teams *t, const char *asked)
+{
+	static const struct claude_team none;
+
+	for (size_t i = 0; i < t->n; i++)
+		if (strcmp(asked, t->v[i].name) == 0 || strcmp(asked, t->v[i].leader) == 0)
+			return &t->v[i];
+	return &none;
+}
+
+void claude_teams_fini(struct claude_teams *t)
+{
+	free(t->v);
 }

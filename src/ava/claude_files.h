@@ -23,9 +23,22 @@ void claude_names_add(const char *name, void *names);
 bool claude_is_bare(const json_t *card);
 /* agentId -> card, of a session below `folder`: a new reference, of nothing when there are none. */
 json_t *claude_cards(const char *folder, const char *session);
-/* The name of the team whose leader's session that is, or the session of the leader of a team of
- * that name; "": neither. `home` is Claude Code's folder. */
-void claude_team(const char *home, const char *asked, char team[CARD_NAME_MAX + 1],
-		 char leader[CARD_NAME_MAX + 1]);
+
+struct claude_team {
+	char name[CARD_NAME_MAX + 1];
+	char leader[CARD_NAME_MAX + 1]; /* the session of its leader */
+};
+
+struct claude_teams {
+	struct claude_team *v;
+	size_t n, cap;
+};
+
+/* All of them, from their config.json; `home` is Claude Code's folder. */
+void claude_teams_read(struct claude_teams *t, const char *home);
+void claude_teams_fini(struct claude_teams *t);
+/* Of that name, or whose leader's session that is; one of two "" when there is none. Borrowed from
+ * t. */
+const struct claude_team *claude_teams_find(const struct claude_teams *t, const char *asked);
 
 #endif

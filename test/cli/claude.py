@@ -125,6 +125,11 @@ def odd(stream):
 
 
 def main():
+    if sys.argv[1:] == ["away"]:
+        for i in range(1100):
+            os.makedirs(f"{CARDS}/t{i:04}")
+            write_card(f"t{i:04}", "f1")
+        return
     stream = Stream()
     if sys.argv[1:] == ["again"]:
         again(stream)
@@ -260,6 +265,8 @@ def again(stream):
     """After a kill: what changed meanwhile is written, what was written is not written again."""
     hook("SubagentStart", "s9", "z9")
     lines = logged(1, "s9")
+    have = soon(lambda: len(logged(1100)) >= 1100 and {e["sessionId"] for e in logged(1100)} >= {f"t{i:04}" for i in range(1100)})
+    check("of many sessions each one is", have)
     count = {}
     for e in logged(1):
         key = (e["sessionId"], e["content"]["data"]["agentId"], e["content"]["data"]["status"], e["content"]["data"]["updatedAt"])

@@ -17,6 +17,7 @@ start_daemon
 play
 kill_daemon
 echo '{"session_id":"s8","hook_event_name":"SubagentStop","agent_id":"y1","agent_type":"T"}' | "$AVA" hook
+play away
 start_daemon
 check 'the daemon is back' sh -c '"$AVA" ps >/dev/null'
 play again
