@@ -12,6 +12,21 @@ type OnMessage = (m: { type: string; sessionId: string }) => void;
 
 const WAIT_MS = [250, 500, 1000, 2000, 5000];
 const SILENCE_MS = 40000; // the daemon says something every 15 s
+const HIDDEN_MS = 10000;
+
+// A browser has six connections to one address for all its tabs together: one that nobody has looked
+// at for a while gives its own back, and goes on where it was when it is looked at.
+function shown(): Promise<void> {
+  return new Promise((done) => {
+    const look = () => {
+      if (document.hidden) return;
+      document.removeEventListener("visibilitychange", look);
+      done();
+    };
+    document.addEventListener("visibilitychange", look);
+    look();
+  });
+}
 
 export class Stream {
   private events = new Set<OnEvent>();
@@ -19,10 +34,14 @@ export class Stream {
   private again = new Set<() => void>();
   private tries = 0;
   private lsn: number;
+  private stop = new AbortController();
+  private hiding = 0;
 
   // Events behind this lsn are wanted.
   constructor(after: number) {
     this.lsn = after;
+    document.addEventListener("visibilitychange", () => this.hide());
+    this.hide();
     void this.run();
   }
   onEvent(f: OnEvent) {
@@ -39,10 +58,16 @@ export class Stream {
     return () => this.again.delete(f);
   }
 
+  private hide() {
+    clearTimeout(this.hiding);
+    if (document.hidden) this.hiding = window.setTimeout(() => this.stop.abort(), HIDDEN_MS);
+  }
+
   private async run() {
     let was = false;
     while (signedIn.value) {
-      const stop = new AbortController();
+      if (was) await shown();
+      const stop = (this.stop = new AbortController());
       let timer = setTimeout(() => stop.abort(), SILENCE_MS);
       try {
         const answer = await fetch(`/api/v1/events?agents=true&after=${this.lsn}`, {

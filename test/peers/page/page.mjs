@@ -49,7 +49,7 @@ function call(method, path, body) {
   return new Promise((done, fail) => {
     const q = request({ socketPath: `${root}/ava.sock`, method, path, headers: body ? { "Content-Type": "application/json" } : {} }, (a) => {
       let text = "";
-      a.on("data", (d) => (text += d)).on("end", () => done({ status: a.statusCode, body: JSON.parse(text) }));
+      a.on("data", (d) => (text += d)).on("end", () => done({ status: a.statusCode, text, body: /json/.test(a.headers["content-type"]) ? JSON.parse(text) : null }));
     });
     q.on("error", fail).end(body && JSON.stringify(body));
   });
@@ -438,6 +438,18 @@ async function twoTabs() {
   await second.locator(`[data-run="${id}"]`).getByRole("button", { name: "Cancel" }).click();
   await page.getByRole("region", { name: /^Done/ }).locator(`[data-run="${id}"]`).waitFor();
   ok(true, "what one ends, the other one shows ended");
+  const look = (hidden) => second.evaluate((h) => {
+    Object.defineProperty(document, "hidden", { configurable: true, value: h });
+    document.dispatchEvent(new Event("visibilitychange"));
+  }, hidden);
+  const streams = async () => Number(/^ava_event_streams (\d+)/m.exec((await call("GET", "/metrics")).text)[1]), were = await streams();
+  await look(true);
+  await soon(async () => (await streams()) === were - 1, "the end of its stream", 30000);
+  const meanwhile = await spawnRun("not seen at once", script("meanwhile", submit("done")));
+  await soon(() => JSON.parse(ava("status", meanwhile, "--json")).status === "success", "its end");
+  await look(false);
+  await second.getByRole("region", { name: /^Done/ }).locator(`[data-run="${meanwhile}"]`).waitFor();
+  ok((await streams()) === were, "a tab that nobody looks at keeps no connection, and knows all when it is looked at");
   await second.close();
 }
 
