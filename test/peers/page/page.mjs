@@ -40,7 +40,7 @@ function script(name, ...turns) {
 }
 const submit = (summary) => ({ tool_calls: [{ name: "submit_result", args: { output: null, summary, confidence: 0.5 } }] });
 // The model of runs that name none: at work until it is stopped.
-const SLOW = script("slow", { text: "I look.", tool_calls: [{ name: "read_file", args: { path: "kettle.h" } }] }, { ...submit("boiled"), delay_ms: 600000 });
+const SLOW = script("slow", { text: "I look.", tool_calls: [{ name: "read_file", args: { path: "kettle.h" } }] }, { ...submit("boiled"), delay_ms: 600000 }, { ...submit("boiled"), delay_ms: 600000 });
 async function spawnRun(task, model, ...more) {
   const { stdout } = await run(AVA, ["run", task, "--role", "code_reviewer", "--model", model, "--yes", "--background", "--json", ...more], { cwd: src });
   return JSON.parse(stdout.trim().split("\n").at(-1)).subagent_id;
@@ -136,6 +136,15 @@ async function proposing() {
   await page.keyboard.press("x");
   await page.getByRole("region", { name: /^Done/ }).locator(`[data-run="${id}"]`).waitFor();
   ok(JSON.parse(ava("status", id, "--json")).status === "cancelled", "cancelled from the page is cancelled");
+  await page.locator(`[data-run="${id}"]`).getByRole("button", { name: "Resume" }).click();
+  await card.waitFor();
+  const first = (await card.getAttribute("data-proposal"));
+  await card.getByRole("button", { name: "Yes, start" }).click();
+  await running.waitFor();
+  const { body } = await call("GET", `/api/v1/proposals/${first}`);
+  ok(body.state === "confirmed" && body.subagent_id === (await running.getAttribute("data-run")), "and goes on when its quote is answered", JSON.stringify(body));
+  await running.getByRole("button", { name: "Cancel" }).click();
+  await soon(async () => (await running.count()) === 0, "its end");
 
   await page.keyboard.press("n");
   await page.fill("dialog textarea", "never mind");
