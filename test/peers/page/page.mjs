@@ -318,6 +318,16 @@ async function long() {
     return worst;
   });
   ok(worst < 250, `scrolling through them never hangs (${Math.round(worst)} ms at the longest)`);
+  await goTo(`#/run/${id}?tab=trace`);
+  const turn = page.locator("details", { hasText: "Turn 12" }).last();
+  await turn.waitFor();
+  const spans = page.locator(".span"), closed = await spans.count();
+  await turn.locator("summary").first().click();
+  await soon(async () => (await spans.count()) > closed, "its calls");
+  ok(closed < 500, `a trace of 1,200 calls has the first ones open (${closed}), and the others when they are asked for`);
+  await goTo(`#/run/${id}?tab=time`);
+  await page.locator(".lane").first().waitFor();
+  ok((await page.locator(".lane").count()) < 100, "and a timeline those in sight", await page.locator(".lane").count());
 }
 
 let attacked = ""; // a run whose result would like to be more than text

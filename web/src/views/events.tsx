@@ -1,5 +1,6 @@
-// A list of events of any length: only the rows in sight are elements.
+// Lists of any length, above all of events: only the rows in sight are elements.
 import { useSignal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import type { AvaEvent } from "../api";
 import { isError, lineOf } from "../trace";
@@ -18,29 +19,40 @@ export function EventModal({ event: e, close }: { event: AvaEvent; close: () => 
   );
 }
 
-export function EventList({ events, named }: { events: AvaEvent[]; named?: boolean }) {
-  const top = useSignal(0), height = useSignal(600), open = useSignal<AvaEvent | null>(null), at = useRef<HTMLDivElement>(null);
+// `n` rows of one height, of which `of` makes those in sight: where each is is its style.
+export function Rows({ n, row, label, full, of }: { n: number; row: number; label: string; full?: boolean; of: (i: number, style: { transform: string }) => ComponentChildren }) {
+  const top = useSignal(0), height = useSignal(600), at = useRef<HTMLDivElement>(null);
   useLayoutEffect(() => {
     const el = at.current!;
     const see = new ResizeObserver(() => (height.value = el.clientHeight));
     see.observe(el);
     return () => see.disconnect();
   }, []);
-  const first = Math.max(0, Math.floor(top.value / ROW) - 10), last = Math.min(events.length, Math.ceil((top.value + height.value) / ROW) + 10);
+  const first = Math.max(0, Math.floor(top.value / row) - 10), last = Math.min(n, Math.ceil((top.value + height.value) / row) + 10);
+  const shown = Array.from({ length: Math.max(0, last - first) }, (_, i) => of(first + i, { transform: `translateY(${(first + i) * row}px)` }));
+  return (
+    <div class={full ? "events" : "events as-long"} style={full ? {} : { height: `min(64vh, ${n * row + 2}px)` }} ref={at} tabIndex={0} role="region" aria-label={label} onScroll={(e) => (top.value = e.currentTarget.scrollTop)}>
+      <div style={{ height: `${n * row}px`, position: "relative" }}>{shown}</div>
+    </div>
+  );
+}
+
+export function EventList({ events, named }: { events: AvaEvent[]; named?: boolean }) {
+  const open = useSignal<AvaEvent | null>(null);
+  const line = (i: number, style: { transform: string }) => {
+    const e = events[i]!;
+    return (
+      <button key={e.lsn} class={isError(e) ? "event bad" : "event"} style={style} onClick={() => (open.value = e)}>
+        <span class="mono">{clock(e.timestamp)}</span>
+        {named ? <span class="mono agent-id">{e.agentId}</span> : null}
+        <strong>{e.eventType}</strong>
+        <span class="ellipsis">{cut(lineOf(e), 300)}</span>
+      </button>
+    );
+  };
   return (
     <>
-      <div class="events" ref={at} tabIndex={0} role="region" aria-label={`${events.length} events`} onScroll={(e) => (top.value = e.currentTarget.scrollTop)}>
-        <div style={{ height: `${events.length * ROW}px`, position: "relative" }}>
-          {events.slice(first, last).map((e, i) => (
-            <button key={e.lsn} class={isError(e) ? "event bad" : "event"} style={{ transform: `translateY(${(first + i) * ROW}px)` }} onClick={() => (open.value = e)}>
-              <span class="mono">{clock(e.timestamp)}</span>
-              {named ? <span class="mono agent-id">{e.agentId}</span> : null}
-              <strong>{e.eventType}</strong>
-              <span class="ellipsis">{cut(lineOf(e), 300)}</span>
-            </button>
-          ))}
-        </div>
-      </div>
+      <Rows full n={events.length} row={ROW} label={`${events.length} events`} of={line} />
       {open.value ? <EventModal event={open.value} close={() => (open.value = null)} /> : null}
     </>
   );

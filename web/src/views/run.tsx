@@ -12,10 +12,12 @@ import { attempt, Empty, StatusDot } from "../ui";
 import { bytes, clock, cut, day, duration, elapsed, money, rightsWords, roleName, statusWords, tokens } from "../words";
 import { Answer, cancelRun, canResume, resumeRun, Steer } from "./board";
 import { Chart } from "./chart";
-import { EventList, EventModal } from "./events";
+import { EventList, EventModal, Rows } from "./events";
 import { PatchPart } from "./patch";
 
 const PAGE = 1000;
+const CALLS_OPEN = 300; // of a trace
+const LANE = 20; // pixels, as in style.css
 const tabs: [id: string, name: string][] = [["result", "Result"], ["trace", "Trace"], ["time", "Timeline"], ["events", "Events"], ["patch", "Changes"]];
 
 function useEvents(id: string) {
@@ -103,17 +105,32 @@ function SpanRow({ span: s }: { span: Span }) {
   );
 }
 
-function Trace({ turns }: { turns: Turn[] }) {
+function TurnPart({ turn: t, open }: { turn: Turn; open: boolean }) {
+  const shown = useSignal(open), failed = t.spans.filter((s) => s.failed).length;
   return (
-    <div class="panel trace">
-      {turns.filter((t) => t.spans.length || t.notes.length).map((t) => (
-        <details key={t.n} open>
-          <summary>{t.n ? `Turn ${t.n}` : "Before the first turn"}{t.spans.some((s) => s.failed) ? <span class="tag red">failed calls</span> : null}</summary>
+    <details open={shown.value} onToggle={(e) => (shown.value = e.currentTarget.open)}>
+      <summary>{t.n ? `Turn ${t.n}` : "Before the first turn"} <small>{t.spans.length ? `${t.spans.length} ${t.spans.length === 1 ? "call" : "calls"}` : ""}</small> {failed ? <span class="tag red">{failed === 1 ? "a failed call" : `${failed} failed calls`}</span> : null}</summary>
+      {shown.value ? (
+        <>
           {t.thinking.map((text, i) => <details key={i}><summary class="soft">Thinking</summary><pre class="plain">{text}</pre></details>)}
           <ul>{t.spans.map((s) => <SpanRow key={s.kind + s.id + s.from} span={s} />)}</ul>
           {t.notes.map((e) => <button key={e.lsn} class="plain soft" onClick={() => (chosen.value = [e])}>{e.eventType}: {cut(JSON.stringify(e.content), 160)}</button>)}
-        </details>
-      ))}
+        </>
+      ) : null}
+    </details>
+  );
+}
+
+// The first turns are open, as many as have so many calls; what is closed makes no elements.
+function Trace({ turns }: { turns: Turn[] }) {
+  let before = 0;
+  return (
+    <div class="panel trace">
+      {turns.filter((t) => t.spans.length || t.notes.length).map((t) => {
+        const open = before < CALLS_OPEN;
+        before += t.spans.length;
+        return <TurnPart key={t.n} turn={t} open={open} />;
+      })}
     </div>
   );
 }
@@ -121,23 +138,22 @@ function Trace({ turns }: { turns: Turn[] }) {
 function Timeline({ turns, run }: { turns: Turn[]; run: Run }) {
   const spans = turns.flatMap((t) => t.spans);
   if (!spans.length) return <Empty title="Nothing has begun yet" />;
-  const open = live(run) ? now.value : Math.max(...spans.map((s) => s.to ?? s.from));
-  const from = Math.min(...spans.map((s) => s.from)), to = Math.max(from + 1, open, ...spans.map((s) => s.to ?? open));
+  const open = live(run) ? now.value : spans.reduce((most, s) => Math.max(most, s.to ?? s.from), 0);
+  const from = spans.reduce((least, s) => Math.min(least, s.from), Infinity), to = spans.reduce((most, s) => Math.max(most, s.to ?? open), Math.max(from + 1, open));
   const left = (ms: number) => `${(100 * (ms - from)) / (to - from)}%`;
   return (
     <div class="panel timeline">
       <div class="axis" aria-hidden="true">{[0, 0.25, 0.5, 0.75, 1].map((x) => <small key={x} style={{ left: `${x * 100}%` }}>{duration(x * (to - from))}</small>)}</div>
-      <ul aria-label={`Timeline of ${duration(to - from)}`}>
-        {spans.map((s) => (
-          <li key={s.kind + s.id + s.from}>
-            <button class="lane" onClick={() => (chosen.value = s.events)} title={`${s.name}, ${s.to == null ? "open" : duration(s.to - s.from)}`}>
-              <span class="ellipsis">{s.name}</span>
-              <span class="track"><i class={s.failed ? "bad" : s.kind} style={{ left: left(s.from), width: `max(3px, ${(100 * ((s.to ?? open) - s.from)) / (to - from)}%)` }} /></span>
-              <small>{s.to == null ? "open" : duration(s.to - s.from)}</small>
-            </button>
-          </li>
-        ))}
-      </ul>
+      <Rows n={spans.length} row={LANE} label={`Timeline of ${duration(to - from)}`} of={(i, style) => {
+        const s = spans[i]!;
+        return (
+          <button key={s.kind + s.id + s.from} class="lane" style={style} onClick={() => (chosen.value = s.events)} title={`${s.name}, ${s.to == null ? "open" : duration(s.to - s.from)}`}>
+            <span class="ellipsis">{s.name}</span>
+            <span class="track"><i class={s.failed ? "bad" : s.kind} style={{ left: left(s.from), width: `max(3px, ${(100 * ((s.to ?? open) - s.from)) / (to - from)}%)` }} /></span>
+            <small>{s.to == null ? "open" : duration(s.to - s.from)}</small>
+          </button>
+        );
+      }} />
     </div>
   );
 }
