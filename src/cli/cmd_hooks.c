@@ -133,7 +133,22 @@ static int write_whole(const char *path, const char *bytes, size_t len, mode_t m
 	return rv;
 }
 
-/* Two blanks a level, as Claude Code writes it. The file must still be what was read. */
+/* Two blanks a level, as Claude Code writes it, and no more digits than a number needs. */
+static char *settings_text(const json_t *root)
+{
+	const size_t flags = JSON_INDENT(2);
+	char *text = json_dumps(root, flags | JSON_REAL_PRECISION(15));
+	json_t *again = text ? json_parse(text, strlen(text), NULL) : NULL;
+
+	if (again && !json_equal(again, root)) {
+		free(text);
+		text = json_dumps(root, flags | JSON_REAL_PRECISION(17));
+	}
+	json_decref(again);
+	return text;
+}
+
+/* The file must still be what was read. */
 static int settings_write(struct settings_file *f, struct ava_error *err)
 {
 	char before[PATH_MAX + 16], *now = NULL, *text;
@@ -151,7 +166,7 @@ static int settings_write(struct settings_file *f, struct ava_error *err)
 			       f->path);
 	}
 	free(now);
-	text = json_dumps(f->root, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
+	text = settings_text(f->root);
 	if (!text)
 		return err_set(err, AVA_ENOMEM, "out of memory");
 	buf_init(&out, 2 * SETTINGS_MAX);

@@ -65,6 +65,9 @@ equal 'and its file keeps its mode' 640 "$(stat -c %a "$T/dot/settings.json")"
 check 'what it was is kept beside it' cmp -s "$T/was" "$T/dot/settings.json.before-ava"
 equal 'members stay in their order' 'zebra,model,big,permissions,hooks,env' "$(jq -r 'keys_unsorted | join(",")' "$settings")"
 contains 'numbers stay as they are' '9007199254740993' "$settings"
+echo '{"a":0.30000000000000004,"b":1.1}' >"$T/reals.json"
+"$AVA" hooks install --settings "$T/reals.json" >/dev/null
+contains 'to their last digit' '"a": 0.30000000000000004' "$T/reals.json"
 equal 'all else stays' "$(jq -c 'del(.hooks)' "$T/was")" "$(jq -c 'del(.hooks)' "$settings")"
 equal 'others’ hooks stay' '["~/.claude/hooks/agent-spy.sh","say ü/"]' \
 	"$(jq -c '[.hooks[][].hooks[].command | select(endswith("ava hook") | not)]' "$settings")"
