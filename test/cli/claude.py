@@ -3,6 +3,8 @@ keeps; run by test_claude.sh. Prints a line a check: 0 (as it should be) or 1, a
 
 import json
 import os
+import re
+import socket
 import subprocess
 import sys
 import threading
@@ -124,6 +126,30 @@ def odd(stream):
           "elsewhere" not in [s["sessionId"] for s in get("/api/v1/claude/sessions")["sessions"]])
 
 
+def slow():
+    """A client that does not read: what it missed of agents is one message when it does."""
+    c = socket.socket(socket.AF_UNIX)
+    c.settimeout(30)
+    c.connect(os.path.join(os.environ["AVA_DATA_ROOT"], "ava.sock"))
+    c.sendall(b"GET /api/v1/events?agents=1 HTTP/1.1\r\nHost: x\r\n\r\n")
+    got = c.recv(100)
+    for i in range(60):
+        os.makedirs(f"{CARDS}/u{i:02}")
+        for k in range(15):
+            write_card(f"u{i:02}", f"f{k}", lastMessage="x" * 2000)
+    soon(lambda: len([e for e in logged(900) if e["sessionId"][0] == "u"]) >= 900)
+    while b'"sessionId":"*"' not in got[-300:]:
+        more = c.recv(65536)
+        if not more:
+            break
+        got += more
+    ids = [int(i) for i in re.findall(rb"^id: (\d+)$", got, re.M)]
+    check("who was too slow hears that any may have changed", b'"sessionId":"*"' in got, got[-300:])
+    check("and has every event once", sum(b"claude.agent" in line and b'"sessionId":"u' in line for line in got.split(b"\n")) == 900 and
+          ids == sorted(set(ids)), len(ids))
+    c.close()
+
+
 def main():
     if sys.argv[1:] == ["away"]:
         for i in range(1100):
@@ -169,6 +195,7 @@ def main():
           [f"e{i:04}" for i in range(1200)], len(lines))
     check("and 20 cards are left", soon(lambda: len(os.listdir(f"{CARDS}/s7")) == 20), len(os.listdir(f"{CARDS}/s7")))
     odd(stream)
+    slow()
 
     # One that is written all the time, at shorter intervals than a burst is: it is told of meanwhile.
     os.makedirs(f"{CARDS}/s4")
