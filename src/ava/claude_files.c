@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/sys.h"
@@ -37,8 +38,10 @@ bool claude_is_bare(const json_t *card)
 json_t *claude_cards(const char *folder, const char *session)
 {
 	struct claude_names names = {.cards = true, .max = CLAUDE_CARDS_MAX};
-	char path[PATH_MAX + CARD_NAME_MAX + 2];
+	char path[PATH_MAX + CARD_NAME_MAX + 2], file[CARD_NAME_MAX + 8];
 	json_t *cards = json_object();
+	size_t bytes = 0;
+	struct stat st;
 	int dir;
 
 	snprintf(path, sizeof(path), "%s/%s", folder, session);
@@ -46,9 +49,12 @@ json_t *claude_cards(const char *folder, const char *session)
 	if (dir < 0)
 		return cards;
 	(void)sys->list(dir, ".", claude_names_add, &names);
-	for (size_t i = 0; i < names.n; i++) {
+	for (size_t i = 0; i < names.n && bytes < CLAUDE_BYTES_MAX; i++) {
 		json_t *card = card_read(dir, names.v[i]);
 
+		snprintf(file, sizeof(file), "%s.json", names.v[i]);
+		if (card && fstatat(dir, file, &st, AT_SYMLINK_NOFOLLOW) == 0)
+			bytes += (size_t)st.st_size;
 		if (card && claude_is_bare(card))
 			card_add_meta(card);
 		json_object_set_new(cards, names.v[i], card);

@@ -8,7 +8,8 @@
 
 #include "codec/card.h"
 
-#define CLAUDE_CARDS_MAX 1000 /* read of one session */
+#define CLAUDE_CARDS_MAX 1000        /* read of one session, */
+#define CLAUDE_BYTES_MAX (64u << 20) /* and no more of them when those have so many */
 
 /* What is in a folder: for sys->list. `v` is the caller's to free. */
 struct claude_names {

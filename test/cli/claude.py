@@ -122,6 +122,11 @@ def odd(stream):
     write_card("s11", "back", status="stopped")
     lines = logged(2, "s11")
     check("a clock that was set back hides nothing from the log", [e["content"]["data"]["status"] for e in lines] == ["active", "stopped"], lines)
+    os.makedirs(f"{CARDS}/s12")
+    for i in range(60):
+        write_card("s12", f"g{i:02}", lastMessage="x" * (2000000))
+    check("60 giant cards are 20 before long, each in the log", soon(lambda: len(os.listdir(f"{CARDS}/s12")) == 20) and
+          sorted(e["content"]["data"]["agentId"] for e in logged(60, "s12")) == [f"g{i:02}" for i in range(60)])
     check("a link to a session is no session", get("/api/sessions/elsewhere/agents") == [] and
           "elsewhere" not in [s["sessionId"] for s in get("/api/v1/claude/sessions")["sessions"]])
 
