@@ -569,7 +569,6 @@ static void reading_done(struct job *j)
 				  "fs.inotify.max_user_watches");
 	w->told_room |= r->no_room;
 	if (!r->no_folder) {
-		w->first = w->first && !r->first;
 		remember_log(w, r->logged);
 		for (size_t i = 0; i < r->n; i++) {
 			remember_watch(w, r->sessions[i].watch, r->sessions[i].session);
@@ -584,7 +583,8 @@ static void reading_done(struct job *j)
 	w->unmapped = false;
 	for (size_t i = 0; i < r->found.n; i++)
 		note_dirty(w, r->found.v[i]);
-	more = w->dirty.count > 0;
+	more = w->first || w->dirty.count > 0; /* told of meanwhile */
+	w->first |= r->no_folder && r->first;
 	for (size_t i = 0; i < r->n; i++)
 		if (has_newborn(&r->sessions[i]))
 			note_dirty(w, r->sessions[i].session);
@@ -642,6 +642,7 @@ static void begin_reading(void *user)
 	r->claude = w;
 	r->notify = w->notify;
 	r->first = w->first;
+	w->first = false; /* until there is another reason to read all */
 	r->since_ms = clock_wall_ms() - AGE_MS;
 	r->job.run = reading_job;
 	r->job.done = reading_done;
@@ -649,6 +650,7 @@ static void begin_reading(void *user)
 	w->reading = r;
 	if (job_begin_short(w->core, &r->job, NULL) != 0) {
 		w->reading = NULL;
+		w->first |= r->first;
 		reading_free(r);
 	}
 }

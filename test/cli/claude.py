@@ -4,6 +4,7 @@ keeps; run by test_claude.sh. Prints a line a check: 0 (as it should be) or 1, a
 import json
 import os
 import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -305,6 +306,22 @@ def again(stream):
         count[key] = count.get(key, 0) + 1
     check("nothing is in the log twice after a restart", max(count.values()) == 1, [k for k, n in count.items() if n > 1])
     check("what came while no daemon was there is", ("s8", "y1", "stopped") in {k[:3] for k in count}, sorted(count)[-3:])
+    # The folder comes while the daemon looks whether it is there, which that of the tasks makes it do.
+    shutil.rmtree(f"{CLAUDE}/tasks")
+    for n in range(20):
+        shutil.rmtree(CARDS)
+        time.sleep(0.06)
+        os.makedirs(f"{CLAUDE}/tasks")
+        time.sleep(n * 0.00003)
+        os.makedirs(CARDS)
+        time.sleep(0.06)
+        os.makedirs(f"{CARDS}/v{n:02}")
+        write_card(f"v{n:02}", "h1")
+        came = len(logged(1, f"v{n:02}")) == 1
+        if not came:
+            break
+        shutil.rmtree(f"{CLAUDE}/tasks")
+    check("a folder that comes at any moment is seen", came, n)
     check("and what comes now", len(lines) == 1 and stream.hears("s9"), lines)
 
 
