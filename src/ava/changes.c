@@ -1,11 +1,13 @@
-/* Verbs about what a run proposes for the person's files: its patch is handed out, and that it
- * was carried over is noted. Writing the files is not the daemon's: `ava apply` does it as the
- * person, in their own process.
+/* Verbs about what a run leaves for the person: the files that its result names are handed out, and
+ * its patch; that it was carried over is noted. Writing the files is not the daemon's: `ava apply`
+ * does it as the person, in their own process.
  *
- * What can fail: a run that is at work, has no patch, or whose files are gone. */
+ * What can fail: a run that is at work, has no such file, or whose files are gone. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "ava/runs.h"
 #include "ava/state.h"
@@ -16,8 +18,91 @@
 #include "base/sys.h"
 #include "codec/json.h"
 #include "codec/patch.h"
+#include "tool/root.h"
 
 #define WORDS_MAX (64u << 10) /* that stand before a patch */
+
+/* ---- GET /runs/{id}/artifact, on a pool thread */
+
+#define ARTIFACT_MAX (64u << 20)
+
+static const struct arg artifact_args[] = {{"path", ARG_SAID, 0, .most = 4095}, {NULL}};
+
+static bool names(const json_t *result, const char *path)
+{
+	const json_t *each;
+	size_t i;
+
+	json_array_foreach(json_object_get(result, "artifacts"), i,
+			   each) if (strcmp(json_str(each, "path"), path) == 0 &&
+				     !json_object_get(each, "more")) return true;
+	return false;
+}
+
+/* Commands of the run may have put a link where the result saw a file: none is followed out of
+ * the run's own folder. */
+static int read_artifact(int run_fd, const char *path, struct buf *out, struct ava_error *err)
+{
+	const struct root root = {.fd = run_fd, .cwd = "the folder of the run"};
+	struct stat st;
+	int fd = root_open_file(&root, path, &st, err), rv = 0;
+	char *into;
+	ssize_t n = 1;
+
+	if (fd < 0)
+		return fd;
+	if (st.st_size > ARTIFACT_MAX)
+		rv = err_set(err, AVA_ETOOBIG, "it has over %u MB: it is to be read where it lies",
+			     ARTIFACT_MAX >> 20);
+	while (rv == 0 && n > 0) {
+		into = buf_reserve(out, 65536);
+		n = into ? read(fd, into, 65536) : 0;
+		if (n < 0)
+			rv = err_sys(err, "read %.300s", path);
+		else if (into)
+			out->len += (size_t)n;
+	}
+	close(fd);
+	return rv;
+}
+
+static int artifact_work(struct verb_work *work, struct ava_error *err)
+{
+	const char *path = json_str(work->args, "path");
+	int root_fd = work->job.core->root_fd, run_fd, rv;
+	char folder[LOGBOOK_PATH], *text = NULL;
+	size_t len, n = (size_t)snprintf(folder, sizeof(folder), "runs/%s/", work->id);
+	json_t *result;
+
+	rv = ended_result(root_fd, work->id, &text, &len, err);
+	if (rv != 0)
+		return rv;
+	result = json_parse(text, len, NULL);
+	if (strncmp(path, folder, n) != 0 || !names(result, path)) {
+		rv = err_set(err, AVA_ENOENT, "%s leaves no such file: its result names them all",
+			     work->id);
+	} else {
+		run_fd = openat(root_fd, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		rv = run_fd < 0 ? err_sys(err, "%.100s", folder)
+				: read_artifact(run_fd, path + n, &work->answer.b, err);
+		if (run_fd >= 0)
+			close(run_fd);
+	}
+	json_decref(result);
+	free(text);
+	return rv;
+}
+
+static void verb_artifact(struct verb_call *v)
+{
+	struct verb_work w = {.work = artifact_work, .answer.reply = v->reply};
+	const char *path = "";
+
+	if (!verb_args(v, &path))
+		return;
+	buf_init(&w.answer.b, ARTIFACT_MAX + 131072);
+	verb_work(v, &w, 0, false);
+}
 
 /* ---- GET /runs/{id}/patch, on a pool thread */
 
@@ -153,6 +238,7 @@ static void verb_applied(struct verb_call *v)
 }
 
 const struct verb verbs_about_changes[] = {
+	{"GET", "/api/v1/runs/{id}/artifact", verb_artifact, artifact_args, .bytes = true},
 	{"GET", "/api/v1/runs/{id}/patch", verb_patch, NULL, false},
 	{"POST", "/api/v1/runs/{id}/applied", verb_applied, applied_args, false},
 	{NULL},

@@ -101,6 +101,7 @@ struct verb {
 	void (*call)(struct verb_call *v);
 	const struct arg *args; /* of the query of a GET, of the body of a POST */
 	bool begins;            /* new work: refused when it could not be kept */
+	bool bytes; /* the answer is a file: its bytes, not JSON, named by the argument "path" */
 };
 
 /* What the streams take. */

@@ -13,6 +13,8 @@
 #include "gateway/routes.h"
 
 #include <ava.h>
+#include <ctype.h>
+#include <limits.h>
 #include <pwd.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -74,12 +76,37 @@ static void refuse(const struct routes *r, struct http_request *req, int code, c
 	send_error(r, req, verbs_http_status(code), code, text, NULL);
 }
 
+/* A file of a run's making: nothing that a browser would show, under a name that is one. */
+static void send_file(struct http_request *req, const struct buf *body)
+{
+	const char *path = http_query(req, "path"), *name = path ? strrchr(path, '/') : NULL;
+	char as[sizeof("attachment; filename=\"\"") + NAME_MAX] = "attachment; filename=\"";
+	size_t n = strlen(as);
+	struct http_field fields[] = {{"Cache-Control", "no-store"},
+				      {"X-Content-Type-Options", "nosniff"},
+				      {"Content-Disposition", as}};
+
+	for (name = name ? name + 1 : "file"; *name && n + 2 < sizeof(as); name++, n++) {
+		bool plain = isalnum((unsigned char)*name) || strchr("-_", *name);
+
+		as[n] = plain || (*name == '.' && as[n - 1] != '"') ? *name : '_';
+	}
+	as[n] = '"';
+	http_reply_with(req, &(struct http_answer){.status = 200,
+						   .content_type = "application/octet-stream",
+						   .body = body->data,
+						   .len = body->len,
+						   .fields = fields,
+						   .nfields = ARRAY_LEN(fields)});
+}
+
 /* ---- kept requests */
 
 struct kept {
 	struct verb_reply reply;
 	struct http_request *req; /* NULL: the peer has gone */
 	struct routes *routes;
+	bool bytes;    /* the answer is a file */
 	bool in_call;  /* the verb has not returned yet */
 	bool finished; /* answered while in_call */
 };
@@ -89,7 +116,9 @@ static void kept_done(struct verb_reply *reply, int status, const struct buf *js
 {
 	struct kept *k = CONTAINER_OF(reply, struct kept, reply);
 
-	if (k->req && json)
+	if (k->req && json && k->bytes)
+		send_file(k->req, json);
+	else if (k->req && json)
 		send_json(k->routes, k->req, status, json, NULL);
 	else if (k->req)
 		send_error(k->routes, k->req, status, err->code, err->text, NULL);
@@ -122,6 +151,7 @@ static void call_verb(struct routes *r, struct http_request *req, const struct v
 	k->reply.done = kept_done;
 	k->req = req;
 	k->routes = r;
+	k->bytes = verb->bytes;
 	k->in_call = true;
 	verbs_call(r->core, verb, caller, id, args, &k->reply);
 	k->in_call = false;

@@ -58,6 +58,33 @@ contains '7: and its end is there' 'a␀b' "$all"
 contains '6: time that is up is said' 'it was not done after 1 s' "$all"
 check '6: nothing of it is left' [ -z "$(pgrep -xf 'sleep 66231')" ]
 contains 'a tool of another role is none' 'there is no tool "python_exec"' "$all"
+
+# What it left can be had, as what it is: bytes, in a file with a plain name (25).
+{
+	turn run_bash '{"command":"printf \"<b>\\\\001\" >\"$(printf \"x\\\\r\\\\nSet-Cookie: a=b.html\")\"; ln -s '"$T"'/project/sub/a.c link; echo 12 >gone; echo 13 >swapped"}'
+	end
+} >"$T/turns.jsonl"
+play
+leaves=$(id_of)
+have() { curl -s --unix-socket "$AVA_DATA_ROOT/ava.sock" -D "$T/head" -o "$T/body" -G "http://ava/api/v1/runs/$leaves/artifact" "$@"; }
+jq -j '.artifacts[].path | select(test("Cookie"))' "$AVA_DATA_ROOT/runs/$leaves/result.json" >"$T/evil"
+have --data-urlencode "path@$T/evil"
+contains '25: a file that a run leaves is handed out' 'HTTP/1.1 200' "$T/head"
+equal '25: byte for byte' "$(printf '<b>\001' | sha256sum)" "$(sha256sum <"$T/body")"
+contains '25: to be saved under a plain name' 'Content-Disposition: attachment; filename="x__Set-Cookie__a_b.html"' "$T/head"
+contains '25: as nothing that is shown' 'application/octet-stream' "$T/head"
+equal '25: and sets no field of its own' 0 "$(grep -ci '^set-cookie' "$T/head")"
+for path in "runs/$leaves/work/link" "runs/$leaves/../../ava.lock" /etc/passwd "runs/$leaves/messages.jsonl" ''; do
+	have --data-urlencode "path=$path"
+	contains "only what its result names is handed out: $path" 'HTTP/1.1 40' "$T/head"
+done
+rm "$AVA_DATA_ROOT/runs/$leaves/work/gone" "$AVA_DATA_ROOT/runs/$leaves/work/swapped"
+ln -s "$HOME/.ssh/id_rsa" "$AVA_DATA_ROOT/runs/$leaves/work/swapped"
+for path in gone swapped; do
+	have --data-urlencode "path=runs/$leaves/work/$path"
+	contains "what is no longer that file is refused: $path" 'HTTP/1.1 40' "$T/head"
+	lacks 'and nothing else is given' "$CANARY" "$T/body"
+done
 run "$AVA" logs verify
 exits 'the logs are whole' 0
 

@@ -158,7 +158,7 @@ export interface Result {
   citations: Citation[];
   evidence: { citations_checked?: number; citations_failed?: number };
   rights?: Rights;
-  artifacts: { path: string; bytes: number; type: string }[];
+  artifacts: { path: string; bytes: number; type: string; more?: boolean }[];
   patch?: Patch;
   partial?: boolean;
   unverified?: boolean;
@@ -269,7 +269,7 @@ export function authorization(): Record<string, string> {
   return { Authorization: `Bearer ${token}` };
 }
 
-async function call<T>(method: string, path: string, body?: unknown, stop?: AbortSignal): Promise<T> {
+async function ask(method: string, path: string, body?: unknown, stop?: AbortSignal): Promise<Response> {
   const init: RequestInit = { method, headers: authorization(), signal: stop ?? null, cache: "no-store", credentials: "omit" };
   if (method === "POST") {
     init.body = JSON.stringify(body ?? {});
@@ -283,14 +283,29 @@ async function call<T>(method: string, path: string, body?: unknown, stop?: Abor
     throw new ApiError(0, "away", "The daemon does not answer. It may have ended: run `ava dashboard` to bring it back.");
   }
   if (answer.status === 401) remember("");
+  if (answer.ok) return answer;
   const data = await answer.json().catch(() => null);
-  if (!answer.ok) throw new ApiError(answer.status, data?.error?.code ?? "", data?.error?.message ?? `The daemon answered ${answer.status}.`);
+  throw new ApiError(answer.status, data?.error?.code ?? "", data?.error?.message ?? `The daemon answered ${answer.status}.`);
+}
+
+async function call<T>(method: string, path: string, body?: unknown, stop?: AbortSignal): Promise<T> {
+  const data = await (await ask(method, path, body, stop)).json().catch(() => null);
   if (data === null) throw new ApiError(0, "away", "The daemon's answer broke off.");
   return data as T;
 }
 
 export const get = <T>(path: string, stop?: AbortSignal) => call<T>("GET", path, undefined, stop);
 export const post = <T>(path: string, body?: unknown) => call<T>("POST", path, body);
+
+// A file that a run leaves, into the person's downloads.
+export async function save(run: string, path: string) {
+  const answer = await ask("GET", `/api/v1/runs/${run}/artifact?path=${encodeURIComponent(path)}`);
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(await answer.blob());
+  link.download = path.split("/").pop()!;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60000);
+}
 
 // The code of `ava dashboard` stands behind the #, which no server sees; it is taken out of the
 // address before anything else is done.

@@ -219,10 +219,12 @@ async function changes() {
   writeFileSync(path.join(repo, "kettle.c"), "int boil;\n-- a\nint lid;\n");
   execFileSync("git", ["init", "-q", repo]);
   const { stdout } = await run(AVA, ["run", "make it better", "--role", "code_reviewer", "--grant", "rw", "--yes", "--background", "--json", "--model",
-    script("patch", { tool_calls: [{ name: "read_file", args: { path: "kettle.c" } }] }, { tool_calls: [{ name: "edit_file", args: { path: "kettle.c", old_string: "-- a\n", new_string: "++ b\n" } }, { name: "write_file", args: { path: "lid.c", content: "int x;\n" } }, { name: "write_file", args: { path: ".envrc", content: "x" } }] }, submit("better"))], { cwd: repo });
+    script("patch", { tool_calls: [{ name: "read_file", args: { path: "kettle.c" } }] }, { tool_calls: [{ name: "edit_file", args: { path: "kettle.c", old_string: "-- a\n", new_string: "++ b\n" } }, { name: "write_file", args: { path: "lid.c", content: "int x;\n" } }, { name: "write_file", args: { path: ".envrc", content: "x" } }, { name: "run_bash", args: { command: "echo '<b>it boils' >/ava/work/note.txt" } }] }, submit("better"))], { cwd: repo });
   const id = JSON.parse(stdout.trim().split("\n").at(-1)).subagent_id;
   await soon(() => JSON.parse(ava("status", id, "--json")).status === "success", "its end");
   await goTo(`#/run/${id}`);
+  const [file] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "work/note.txt" }).click()]);
+  ok(file.suggestedFilename() === "note.txt" && readFileSync(await file.path(), "utf8") === "<b>it boils\n", "a file that a run leaves is saved as it is", file.suggestedFilename());
   await page.getByRole("link", { name: /2 files, 2 lines added, 1 removed/ }).click();
   await page.locator(".diff .add").first().waitFor();
   ok((await page.locator(".diff .add").allInnerTexts()).join() === "+++ b,+int x;" && (await page.locator(".diff .del").allInnerTexts()).join() === "--- a",

@@ -2,7 +2,7 @@
 // pages once and then come by the stream of the page.
 import { computed, signal, useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
-import { ApiError, get, type AvaEvent, type Citation, type Result, type Run } from "../api";
+import { ApiError, get, save, type AvaEvent, type Citation, type Result, type Run } from "../api";
 import { useKeys } from "../keys";
 import { Markdown } from "../markdown";
 import { address, go, place } from "../router";
@@ -181,7 +181,7 @@ function Citations({ result }: { result: Result }) {
   );
   return (
     <section>
-      <h3>Citations, each checked against what its tools returned {failed ? <span class="tag red">{failed} of {all} not found</span> : null}</h3>
+      <h2>Citations, each checked against what its tools returned {failed ? <span class="tag red">{failed} of {all} not found</span> : null}</h2>
       <ul>{lost.map((c) => row(c, true))}{result.citations.map((c) => row(c, false))}</ul>
     </section>
   );
@@ -198,17 +198,22 @@ function ResultPart({ run, result }: { run: Run; result: Result | null }) {
         {result.unverified ? <span class="tag yellow">not submitted: taken from its last words</span> : null}
       </div>
       <Markdown text={result.summary || "No summary."} />
-      {result.caveats?.length ? <section><h3>Caveats</h3><ul>{result.caveats.map((c, i) => <li key={i}>{c}</li>)}</ul></section> : null}
+      {result.caveats?.length ? <section><h2>Caveats</h2><ul>{result.caveats.map((c, i) => <li key={i}>{c}</li>)}</ul></section> : null}
       <Citations result={result} />
       {result.patch ? (
         <p>It proposes changes: <a href={address("run", run.subagent_id, { tab: "patch" })}>{result.patch.files} {result.patch.files === 1 ? "file" : "files"}, {result.patch.added} lines added, {result.patch.removed} removed</a>.</p>
       ) : null}
       {result.artifacts?.length ? (
-        <section><h3>Artifacts</h3>
-          <ul>{result.artifacts.map((a, i) => <li key={i}><code>{a.path}</code> {bytes(a.bytes)}, {a.type}</li>)}</ul>
+        <section><h2>Artifacts</h2>
+          <ul>{result.artifacts.map((a, i) => {
+            const name = a.path.replace(/^runs\/[^/]+\//, "");
+            return a.more ? <li key={i}>and more in {name}, which are not listed</li> : (
+              <li key={i}><button class="plain" title="Save this file" onClick={() => attempt(() => save(run.subagent_id, a.path))}><code>{name}</code></button> {bytes(a.bytes)}, {a.type}</li>
+            );
+          })}</ul>
         </section>
       ) : null}
-      {result.error ? <section><h3>Error</h3><pre class="plain">{typeof result.error === "string" ? result.error : JSON.stringify(result.error, null, 2)}</pre></section> : null}
+      {result.error ? <section><h2>Error</h2><pre class="plain">{typeof result.error === "string" ? result.error : JSON.stringify(result.error, null, 2)}</pre></section> : null}
       {result.output != null ? <details open><summary>Output</summary><pre class="plain" tabIndex={0}>{typeof result.output === "string" ? result.output : JSON.stringify(result.output, null, 2)}</pre></details> : null}
     </div>
   );
