@@ -279,12 +279,10 @@ static void give_asset(struct http_request *req)
 
 	while (asset->path && strcmp(asset->path, req->path) != 0)
 		asset++;
-	if (!asset->path && strncmp(req->path, "/assets/", 8) == 0) {
-		refuse(req, 404, "there is no such file");
+	if (!asset->path) {
+		refuse(req, 404, "there is no such file: the page is at /");
 		return;
 	}
-	if (!asset->path)
-		asset = web_assets;
 	http_reply_with(req, &(struct http_answer){.status = 200,
 						   .content_type = asset->type,
 						   .body = asset->gzip,

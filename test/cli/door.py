@@ -142,7 +142,7 @@ def heads(token):
         if field not in head:
             check(field, False, head)
     check("the page says what it may do, and holds no token", s == 200 and token.encode() not in body)
-    check("what is no file is none", status("GET", "/assets/../../etc/passwd") == 404 and status("GET", "/assets/x.js") == 404)
+    check("what is no file is none", status("GET", "/assets/../../etc/passwd") == 404 and status("GET", "/assets/x.js") == 404 and status("GET", "/health") == 404 and status("GET", "/") == 200)
     check("the page takes no POST", status("POST", "/", "{}") == 405)
 
 
