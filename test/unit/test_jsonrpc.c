@@ -1,0 +1,108 @@
+/* Messages of JSON-RPC: what is one, and what is not. */
+#include "unit.h"
+
+#include <ava.h>
+#include <string.h>
+
+#include "base/util.h"
+#include "codec/jsonrpc.h"
+
+static void test_kinds(void **state)
+{
+	static const struct {
+		const char *text;
+		int code;
+		enum rpc_kind kind;
+	} rows[] = {
+		{"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}", 0, RPC_REQUEST},
+		{"{\"jsonrpc\":\"2.0\",\"id\":\"a\",\"method\":\"ping\",\"params\":{}}", 0,
+		 RPC_REQUEST},
+		{"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/x\"}", 0, RPC_NOTICE},
+		{"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}", 0, RPC_RESPONSE},
+		{"{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32700,\"message\":\"\"}}",
+		 0, RPC_RESPONSE},
+		{"{\"jsonrpc\":\"2.0\",\"id\":1}", RPC_INVALID, 0},
+		{"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":1,\"error\":{\"code\":1}}", RPC_INVALID,
+		 0},
+		{"{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":\"no\"}", RPC_INVALID, 0},
+		{"{\"jsonrpc\":\"2.0\",\"id\":null,\"method\":\"ping\"}", RPC_INVALID, 0},
+		{"{\"jsonrpc\":\"2.0\",\"id\":1.5,\"method\":\"ping\"}", RPC_INVALID, 0},
+		{"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":7}", RPC_INVALID, 0},
+		{"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"params\":[1]}", RPC_INVALID,
+		 0},
+		{"{\"id\":1,\"method\":\"ping\"}", RPC_INVALID, 0},
+		{"[]", RPC_INVALID, 0},
+		{"{", RPC_PARSE, 0},
+		{"", RPC_PARSE, 0},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct ava_error err = {0};
+		struct rpc m;
+
+		assert_int_equal(rpc_read(&m, rows[i].text, strlen(rows[i].text), &err),
+				 rows[i].code);
+		if (rows[i].code == 0)
+			assert_int_equal(m.kind, rows[i].kind);
+		else
+			assert_true(*err.text);
+		rpc_fini(&m);
+	}
+}
+
+/* A refusal can name what it refuses. */
+static void test_id_of_what_is_wrong(void **state)
+{
+	const char *text = "{\"id\":\"x\",\"method\":\"ping\"}";
+	struct ava_error err;
+	struct rpc m;
+
+	assert_int_equal(rpc_read(&m, text, strlen(text), &err), RPC_INVALID);
+	assert_string_equal(json_string_value(m.id), "x");
+	rpc_fini(&m);
+}
+
+static void test_written(void **state)
+{
+	json_t *id = json_string("a\"b");
+	struct buf b;
+	struct jw w;
+
+	buf_init(&b, 4096);
+	jw_init(&w, &b);
+	rpc_begin_request(&w, 7, "session/update");
+	jw_str(&w, "sessionId", "s");
+	rpc_end(&w);
+	assert_string_equal(b.data, "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"session/update\","
+				    "\"params\":{\"sessionId\":\"s\"}}");
+	buf_reset(&b);
+	jw_init(&w, &b);
+	rpc_begin_notice(&w, "n");
+	rpc_end(&w);
+	assert_string_equal(b.data, "{\"jsonrpc\":\"2.0\",\"method\":\"n\",\"params\":{}}");
+	buf_reset(&b);
+	jw_init(&w, &b);
+	rpc_begin_result(&w, id);
+	jw_bool(&w, "ok", true);
+	rpc_end(&w);
+	assert_string_equal(b.data,
+			    "{\"jsonrpc\":\"2.0\",\"id\":\"a\\\"b\",\"result\":{\"ok\":true}}");
+	buf_reset(&b);
+	jw_init(&w, &b);
+	rpc_error(&w, NULL, RPC_PARSE, "no JSON", id);
+	assert_string_equal(b.data, "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32700,"
+				    "\"message\":\"no JSON\",\"data\":\"a\\\"b\"}}");
+	buf_fini(&b);
+	json_decref(id);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_kinds),
+		cmocka_unit_test(test_id_of_what_is_wrong),
+		cmocka_unit_test(test_written),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
