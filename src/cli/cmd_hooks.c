@@ -1,33 +1,25 @@
 /* ava hooks: makes Claude Code call `ava hook`, or no longer, in its settings.json
  * (https://code.claude.com/docs/en/settings).
  *
- * The file is a person's: everything in it that is not ours stays as it is and where it is. It is
- * read whole, changed as JSON, written beside itself and put in place by a rename, after a copy
- * of what it was: settings.json.before-ava. A link is followed, so that a file which lives
- * elsewhere stays there. What is no JSON is not touched. An entry is ours when its command's last
- * two words are a program called ava and "hook". */
+ * The file is a person's (cli/settings_file.h). What is no JSON is not touched. An entry is ours
+ * when its command's last two words are a program called ava and "hook". */
 #include <ava.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/buf.h"
 #include "base/error.h"
-#include "base/sys.h"
 #include "base/util.h"
 #include "cli/cli.h"
+#include "cli/settings_file.h"
 #include "cli/show.h"
 #include "cli/term.h"
 #include "codec/card.h"
 #include "codec/json.h"
 
-#define SETTINGS_MAX (8u << 20)
-#define TIMEOUT_S    10 /* a hook that hangs holds Claude Code no longer */
+#define TIMEOUT_S 10 /* a hook that hangs holds Claude Code no longer */
 
 static struct {
 	bool json, activity;
@@ -49,138 +41,27 @@ static const struct {
 	      {"TeammateIdle", false},
 	      {"PreToolUse", true}};
 
-struct settings_file {
-	char path[PATH_MAX]; /* links resolved */
-	char *was;           /* NULL: there is none yet */
-	size_t was_len;
-	mode_t mode;
-	json_t *root, *hooks; /* `hooks` *borrowed*, NULL: none */
-};
-
-static void settings_close(struct settings_file *f)
-{
-	free(f->was);
-	json_decref(f->root);
-}
-
 static int settings_find(char path[PATH_MAX], struct ava_error *err)
 {
-	char given[PATH_MAX];
 	size_t n;
 
 	if (o.settings)
-		snprintf(given, PATH_MAX, "%s", o.settings);
-	else if (card_home(given, PATH_MAX - sizeof("/settings.json"), err) != 0)
+		snprintf(path, PATH_MAX, "%s", o.settings);
+	else if (card_home(path, PATH_MAX - sizeof("/settings.json"), err) != 0)
 		return err->code;
-	n = strlen(given);
+	n = strlen(path);
 	if (!o.settings)
-		n += (size_t)snprintf(given + n, PATH_MAX - n, "/settings.json");
-	if (!realpath(given, path)) /* not there yet, or not to be read: said when it is opened */
-		memcpy(path, given, (size_t)n + 1);
+		snprintf(path + n, PATH_MAX - n, "/settings.json");
 	return 0;
 }
 
 /* What is there, or nothing; AVA_EINVAL: it is not what Claude Code reads. */
 static int settings_open(struct settings_file *f, struct ava_error *err)
 {
-	struct stat st;
-	int rv = settings_find(f->path, err);
+	char path[PATH_MAX];
+	int rv = settings_find(path, err);
 
-	f->mode = 0600;
-	if (rv != 0)
-		return rv;
-	rv = sys_read_file(AT_FDCWD, f->path, SETTINGS_MAX, &f->was, &f->was_len, err);
-	if (rv == AVA_ENOENT) {
-		f->root = json_object();
-		return 0;
-	}
-	if (rv != 0)
-		return err_wrap(err, rv, "%s", f->path);
-	if (stat(f->path, &st) == 0)
-		f->mode = st.st_mode & 0777;
-	f->root = strspn(f->was, " \t\r\n") == f->was_len
-			  ? json_object() /* an empty file is no settings */
-			  : json_parse(f->was, f->was_len, err);
-	if (!f->root)
-		return err_wrap(err, AVA_EINVAL, "%s is left as it is, since it is no JSON",
-				f->path);
-	f->hooks = json_object_get(f->root, "hooks");
-	if (!json_is_object(f->root) || (f->hooks && !json_is_object(f->hooks)))
-		return err_set(err, AVA_EINVAL,
-			       "%s is left as it is, since it or its hooks are no JSON object",
-			       f->path);
-	return 0;
-}
-
-static int write_whole(const char *path, const char *bytes, size_t len, mode_t mode,
-		       struct ava_error *err)
-{
-	char temp[PATH_MAX + 16];
-	int fd, rv = 0;
-
-	snprintf(temp, sizeof(temp), "%s.%d", path, (int)getpid());
-	fd = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
-	if (fd < 0)
-		return err_sys(err, "write %.300s", temp);
-	if (fchmod(fd, mode) != 0 || sys_write_all(fd, bytes, len, 0) != 0 || fsync(fd) != 0)
-		rv = err_sys(err, "write %.300s", temp);
-	if (close(fd) != 0 && rv == 0)
-		rv = err_sys(err, "write %.300s", temp);
-	if (rv == 0 && rename(temp, path) != 0)
-		rv = err_sys(err, "put %.300s in its place", path);
-	if (rv != 0)
-		unlink(temp);
-	return rv;
-}
-
-/* Two blanks a level, as Claude Code writes it, and no more digits than a number needs. */
-static char *settings_text(const json_t *root)
-{
-	const size_t flags = JSON_INDENT(2);
-	char *text = json_dumps(root, flags | JSON_REAL_PRECISION(15));
-	json_t *again = text ? json_parse(text, strlen(text), NULL) : NULL;
-
-	if (again && !json_equal(again, root)) {
-		free(text);
-		text = json_dumps(root, flags | JSON_REAL_PRECISION(17));
-	}
-	json_decref(again);
-	return text;
-}
-
-/* The file must still be what was read. */
-static int settings_write(struct settings_file *f, struct ava_error *err)
-{
-	char before[PATH_MAX + 16], *now = NULL, *text;
-	struct buf out;
-	size_t len = 0;
-	int rv;
-
-	if (sys_make_folders(f->path, false) != 0)
-		return err_sys(err, "make the folder of %.300s", f->path);
-	rv = sys_read_file(AT_FDCWD, f->path, SETTINGS_MAX, &now, &len, NULL);
-	if (f->was ? rv != 0 || len != f->was_len || memcmp(now, f->was, len) != 0
-		   : rv != AVA_ENOENT) {
-		free(now);
-		return err_set(err, AVA_EBUSY, "%s was changed at the same time: try again",
-			       f->path);
-	}
-	free(now);
-	text = settings_text(f->root);
-	if (!text)
-		return err_set(err, AVA_ENOMEM, "out of memory");
-	buf_init(&out, 2 * SETTINGS_MAX);
-	buf_adds(&out, text);
-	buf_addc(&out, '\n');
-	free(text);
-	snprintf(before, sizeof(before), "%s.before-ava", f->path);
-	rv = buf_check(&out);
-	if (rv == 0 && f->was)
-		rv = write_whole(before, f->was, f->was_len, f->mode, err);
-	if (rv == 0)
-		rv = write_whole(f->path, out.data, out.len, f->mode, err);
-	buf_fini(&out);
-	return rv;
+	return rv != 0 ? rv : settings_file_open(f, path, "hooks", err);
 }
 
 /* ---- which entries are ours */
@@ -236,7 +117,7 @@ static const char *find_handler(const struct settings_file *f, const char *event
 	json_t *group, *handler;
 	size_t i, k;
 
-	json_array_foreach(json_object_get(f->hooks, event), i, group)
+	json_array_foreach(json_object_get(f->part, event), i, group)
 		json_array_foreach(json_object_get(group, "hooks"), k,
 				   handler) if (is(handler)) return json_str(handler, "command");
 	return NULL;
@@ -245,7 +126,7 @@ static const char *find_handler(const struct settings_file *f, const char *event
 /* Ours go; a group and an event that are empty by that go with them. */
 static bool remove_ours(struct settings_file *f, const char *event)
 {
-	json_t *groups = json_object_get(f->hooks, event);
+	json_t *groups = json_object_get(f->part, event);
 	bool removed = false;
 
 	for (size_t i = json_array_size(groups); i-- > 0;) {
@@ -260,7 +141,7 @@ static bool remove_ours(struct settings_file *f, const char *event)
 			json_array_remove(groups, i);
 	}
 	if (removed && json_array_size(groups) == 0)
-		json_object_del(f->hooks, event);
+		json_object_del(f->part, event);
 	return removed;
 }
 
@@ -271,18 +152,18 @@ static int add_ours(struct settings_file *f, const char *event, const char *comm
 {
 	json_t *groups;
 
-	if (!f->hooks) {
+	if (!f->part) {
 		json_object_set_new(f->root, "hooks", json_object());
-		f->hooks = json_object_get(f->root, "hooks");
+		f->part = json_object_get(f->root, "hooks");
 	}
-	groups = json_object_get(f->hooks, event);
+	groups = json_object_get(f->part, event);
 	if (groups && !json_is_array(groups))
 		return err_set(err, AVA_EINVAL,
 			       "%s is left as it is, since its hooks.%s is no list", f->path,
 			       event);
 	if (!groups) {
-		json_object_set_new(f->hooks, event, json_array());
-		groups = json_object_get(f->hooks, event);
+		json_object_set_new(f->part, event, json_array());
+		groups = json_object_get(f->part, event);
 	}
 	if (json_array_append_new(groups,
 				  json_pack("{s:[{s:s,s:s,s:i}]}", "hooks", "type", "command",
@@ -308,7 +189,7 @@ static int install(struct settings_file *f, struct ava_error *err)
 			rv = add_ours(f, hooked[i].event, command, err);
 	}
 	if (rv == 0 && !json_equal(was, f->root))
-		rv = settings_write(f, err);
+		rv = settings_file_save(f, err);
 	else if (rv == 0 && !o.json)
 		puts("Nothing to do.");
 	json_decref(was);
@@ -321,13 +202,13 @@ static int uninstall(struct settings_file *f, struct ava_error *err)
 
 	for (size_t i = 0; i < ARRAY_LEN(hooked); i++)
 		removed |= remove_ours(f, hooked[i].event);
-	if (removed && json_object_size(f->hooks) == 0) {
+	if (removed && json_object_size(f->part) == 0) {
 		json_object_del(f->root, "hooks");
-		f->hooks = NULL;
+		f->part = NULL;
 	}
 	if (!removed && !o.json)
 		puts("Nothing to do.");
-	return removed ? settings_write(f, err) : 0;
+	return removed ? settings_file_save(f, err) : 0;
 }
 
 /* The program of a command can be started. */
@@ -408,7 +289,7 @@ static int hooks_run(int argc, char **argv)
 	rv = rv != 0 ? cli_fail(&err) : out && !o.json ? CLI_DONE : status(&f);
 	if (out && rv == CLI_FAILED)
 		rv = CLI_DONE;
-	settings_close(&f);
+	settings_file_close(&f);
 	return rv;
 }
 

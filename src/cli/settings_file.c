@@ -1,0 +1,138 @@
+/* See settings_file.h.
+ *
+ * Happy path: the file is read whole, changed as JSON or text, written beside itself and put in
+ * place by a rename, after a copy of what it was. A link is followed, so that a file which lives
+ * elsewhere stays there. What can fail: it is no JSON, or changed meanwhile; the disk. Then it is
+ * as it was. */
+#include "cli/settings_file.h"
+
+#include <ava.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/sys.h"
+#include "codec/json.h"
+
+void settings_file_close(struct settings_file *f)
+{
+	free(f->was);
+	json_decref(f->root);
+}
+
+int settings_file_open(struct settings_file *f, const char *path, const char *part,
+		       struct ava_error *err)
+{
+	struct stat st;
+	int rv;
+
+	*f = (struct settings_file){.mode = 0600};
+	if (!realpath(path, f->path)) /* not there yet, or not to be read: said when it is opened */
+		snprintf(f->path, sizeof(f->path), "%s", path);
+	rv = sys_read_file(AT_FDCWD, f->path, SETTINGS_FILE_MAX, &f->was, &f->was_len, err);
+	if (rv == AVA_ENOENT) {
+		f->root = json_object();
+		return 0;
+	}
+	if (rv != 0)
+		return err_wrap(err, rv, "%s", f->path);
+	if (stat(f->path, &st) == 0)
+		f->mode = st.st_mode & 0777;
+	if (!part)
+		return 0;
+	f->root = strspn(f->was, " \t\r\n") == f->was_len
+			  ? json_object() /* an empty file is no settings */
+			  : json_parse(f->was, f->was_len, err);
+	if (!f->root)
+		return err_wrap(err, AVA_EINVAL, "%s is left as it is, since it is no JSON",
+				f->path);
+	f->part = json_object_get(f->root, part);
+	if (!json_is_object(f->root) || (f->part && !json_is_object(f->part)))
+		return err_set(err, AVA_EINVAL,
+			       "%s is left as it is, since it or its %s are no JSON object",
+			       f->path, part);
+	return 0;
+}
+
+static int write_whole(const char *path, const char *bytes, size_t len, mode_t mode,
+		       struct ava_error *err)
+{
+	char temp[PATH_MAX + 16];
+	int fd, rv = 0;
+
+	snprintf(temp, sizeof(temp), "%s.%d", path, (int)getpid());
+	fd = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+	if (fd < 0)
+		return err_sys(err, "write %.300s", temp);
+	if (fchmod(fd, mode) != 0 || sys_write_all(fd, bytes, len, 0) != 0 || fsync(fd) != 0)
+		rv = err_sys(err, "write %.300s", temp);
+	if (close(fd) != 0 && rv == 0)
+		rv = err_sys(err, "write %.300s", temp);
+	if (rv == 0 && rename(temp, path) != 0)
+		rv = err_sys(err, "put %.300s in its place", path);
+	if (rv != 0)
+		unlink(temp);
+	return rv;
+}
+
+int settings_file_write(struct settings_file *f, const char *text, size_t len,
+			struct ava_error *err)
+{
+	char before[PATH_MAX + 16], *now = NULL;
+	size_t now_len = 0;
+	int rv;
+
+	if (sys_make_folders(f->path, false) != 0)
+		return err_sys(err, "make the folder of %.300s", f->path);
+	rv = sys_read_file(AT_FDCWD, f->path, SETTINGS_FILE_MAX, &now, &now_len, NULL);
+	if (f->was ? rv != 0 || now_len != f->was_len || memcmp(now, f->was, now_len) != 0
+		   : rv != AVA_ENOENT) {
+		free(now);
+		return err_set(err, AVA_EBUSY, "%s was changed at the same time: try again",
+			       f->path);
+	}
+	free(now);
+	snprintf(before, sizeof(before), "%s.before-ava", f->path);
+	rv = f->was ? write_whole(before, f->was, f->was_len, f->mode, err) : 0;
+	return rv != 0 ? rv : write_whole(f->path, text, len, f->mode, err);
+}
+
+/* Two blanks a level, as Claude Code writes it, and no more digits than a number needs. */
+static char *settings_text(const json_t *root)
+{
+	const size_t flags = JSON_INDENT(2);
+	char *text = json_dumps(root, flags | JSON_REAL_PRECISION(15));
+	json_t *again = text ? json_parse(text, strlen(text), NULL) : NULL;
+
+	if (again && !json_equal(again, root)) {
+		free(text);
+		text = json_dumps(root, flags | JSON_REAL_PRECISION(17));
+	}
+	json_decref(again);
+	return text;
+}
+
+int settings_file_save(struct settings_file *f, struct ava_error *err)
+{
+	char *text = settings_text(f->root);
+	struct buf out;
+	int rv;
+
+	if (!text)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	buf_init(&out, 2 * SETTINGS_FILE_MAX);
+	buf_adds(&out, text);
+	buf_addc(&out, '\n');
+	free(text);
+	rv = buf_check(&out);
+	rv = rv != 0 ? err_set(err, rv, "out of memory")
+		     : settings_file_write(f, out.data, out.len, err);
+	buf_fini(&out);
+	return rv;
+}
