@@ -94,7 +94,8 @@ static bool is(const char *s, size_t len, const char *word)
 	return len == strlen(word) && strncasecmp(s, word, len) == 0;
 }
 
-static int read_field(const char *line, size_t len, struct head *h, struct ava_error *err)
+static int read_field(struct http_reader *r, const char *line, size_t len, struct head *h,
+		      struct ava_error *err)
 {
 	const char *colon = memchr(line, ':', len);
 	const char *value, *end = line + len;
@@ -120,6 +121,11 @@ static int read_field(const char *line, size_t len, struct head *h, struct ava_e
 	} else if (is(line, name, "Connection")) {
 		h->close = is(value, n, "close");
 		h->keep = is(value, n, "keep-alive");
+	} else if (is(line, name, "Content-Type")) {
+		r->events = is(value, n, "text/event-stream");
+	} else if (is(line, name, "Mcp-Session-Id") && n < sizeof(r->session)) {
+		memcpy(r->session, value, n);
+		r->session[n] = '\0';
 	}
 	return 0;
 }
@@ -152,7 +158,7 @@ static int read_head(struct http_reader *r, struct ava_error *err)
 		if (first)
 			rv = read_status(r, at, len, err);
 		else if (len > 0)
-			rv = read_field(at, len, &h, err);
+			rv = read_field(r, at, len, &h, err);
 		if (rv != 0)
 			return rv;
 		first = false;

@@ -99,8 +99,10 @@ struct http_reader {
 	int (*sink)(const char *data, size_t len, void *user);
 	void *user;
 	enum http_reader_state state;
-	int status;      /* 0 until the head is there */
-	bool keep_alive; /* the connection may be used again when done */
+	int status;       /* 0 until the head is there */
+	bool keep_alive;  /* the connection may be used again when done */
+	bool events;      /* the body is a stream of server-sent events */
+	char session[80]; /* the field Mcp-Session-Id; "" */
 	uint64_t left;
 	struct buf line; /* the head, or a line between chunks */
 };

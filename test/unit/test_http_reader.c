@@ -193,12 +193,39 @@ static void test_stops_at_the_end(void **state)
 	buf_fini(&body);
 }
 
+/* What ava mcp looks at. */
+static void test_fields(void **state)
+{
+	static const char text[] = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n"
+				   "mcp-session-id: \tabc-forms \r\nContent-Length: 0\r\n\r\n";
+	static const char other[] =
+		"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+		"Mcp-Session-Id: "
+		"0123456789012345678901234567890123456789012345678901234567890123"
+		"0123456789012345\r\nContent-Length: 0\r\n\r\n";
+	struct http_reader r;
+	struct ava_error err;
+	size_t used;
+
+	http_reader_init(&r, NULL, NULL);
+	assert_int_equal(http_reader_feed(&r, text, sizeof(text) - 1, &used, &err), 0);
+	assert_true(r.events);
+	assert_string_equal(r.session, "abc-forms");
+	http_reader_fini(&r);
+	http_reader_init(&r, NULL, NULL);
+	assert_int_equal(http_reader_feed(&r, other, sizeof(other) - 1, &used, &err), 0);
+	assert_false(r.events);
+	assert_string_equal(r.session, ""); /* 80 bytes are no session of ours */
+	http_reader_fini(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_good),       cmocka_unit_test(test_cut),
 		cmocka_unit_test(test_bad),        cmocka_unit_test(test_endless_head),
 		cmocka_unit_test(test_sink_stops), cmocka_unit_test(test_stops_at_the_end),
+		cmocka_unit_test(test_fields),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
