@@ -103,16 +103,6 @@ static void verb_answered(struct verb_reply *r, int status, const struct buf *js
 	json_decref(answer);
 }
 
-static const struct verb *verb_of(const struct talk_tool *tool)
-{
-	const struct verb *v;
-
-	for (size_t i = 0; (v = verbs_row(i)) != NULL; i++)
-		if (strcmp(v->method, tool->method) == 0 && strcmp(v->path, tool->path) == 0)
-			break;
-	return v;
-}
-
 /* A role may ask for the model of the conversation: that of whoever proposes it. */
 static void inherit_model(const struct tool_call *c, json_t *args)
 {
@@ -165,7 +155,7 @@ static void call_verb(struct tool_call *c, json_t *args)
 	}
 	if (tool->proposes)
 		inherit_model(c, args);
-	verbs_call(s->core, verb_of(tool), &caller, id, args, &a->reply);
+	verbs_call(s->core, verbs_named(tool->method, tool->path), &caller, id, args, &a->reply);
 	json_decref(args);
 }
 

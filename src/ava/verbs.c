@@ -490,6 +490,15 @@ const struct verb *verbs_row(size_t i)
 	return NULL;
 }
 
+const struct verb *verbs_named(const char *method, const char *path)
+{
+	for (size_t room = 0; room < ARRAY_LEN(rooms); room++)
+		for (const struct verb *v = rooms[room]; v->path; v++)
+			if (strcmp(v->path, path) == 0 && strcmp(v->method, method) == 0)
+				return v;
+	return NULL;
+}
+
 static bool verb_matches(const struct verb *v, const char *path, char id[64])
 {
 	const char *mark = strchr(v->path, '{'), *end;

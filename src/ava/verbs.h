@@ -113,6 +113,8 @@ struct verbs_events {
 
 /* Row i; NULL behind the last. */
 const struct verb *verbs_row(size_t i);
+/* By its own words, as they stand in the table: "GET", "/api/v1/runs/{id}". NULL: there is none. */
+const struct verb *verbs_named(const char *method, const char *path);
 /* `allowed`: the methods of the path when it takes another one; "" when there is no such
  * path, and then NULL is returned, too. */
 const struct verb *verbs_find(const char *method, const char *path, char id[64], char allowed[64]);
