@@ -143,6 +143,10 @@ struct core_service {
 	 */
 	int (*dashboard)(bool sign_out, struct buf *url, void *web, struct ava_error *err);
 	int (*login)(const char *code, struct buf *token, void *web, struct ava_error *err);
+	/* POST /mcp-token: where MCP clients of the loopback port find us, which is served from
+	 * then on, and their token; a new one with `renew`. */
+	int (*mcp)(bool renew, struct buf *url, struct buf *token, void *web,
+		   struct ava_error *err);
 	void *web;
 	struct claude *claude; /* ava/claude.c; NULL: it is not looked at */
 	unsigned log_jobs;     /* questions to the logs that are being answered */

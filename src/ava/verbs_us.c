@@ -228,6 +228,34 @@ static void verb_login(struct verb_call *v)
 		    s->login ? s->login(code, &token, s->web, &err) : no_page(&err), &err);
 }
 
+/* ---- POST /mcp-token */
+
+static const struct arg mcp_args[] = {{"renew", ARG_FLAG}, {NULL}};
+
+static void verb_mcp(struct verb_call *v)
+{
+	struct core_service *s = core_service(v->core);
+	struct ava_error err = {0};
+	struct buf url, token;
+	struct verb_answer a;
+	bool renew = false;
+	int rv;
+
+	if (!verb_args(v, &renew))
+		return;
+	buf_init(&url, 1024);
+	buf_init(&token, 1024);
+	rv = s->mcp ? s->mcp(renew, &url, &token, s->web, &err) : no_page(&err);
+	if (verb_begin(&a, v->reply, rv, &err)) {
+		jw_object(&a.w, NULL);
+		jw_strn(&a.w, "url", url.data, url.len);
+		jw_strn(&a.w, "token", token.data, token.len);
+		verb_send(&a, 200);
+	}
+	buf_fini(&token);
+	buf_fini(&url);
+}
+
 /* ---- GET /logs */
 
 #define LOGS_JOBS      2    /* questions at a time; more are told to wait */
@@ -503,6 +531,7 @@ const struct verb verbs_about_us[] = {
 	{"POST", "/api/v1/prune", verb_prune, prune_args, false},
 	{"POST", "/api/v1/dashboard", verb_dashboard, dashboard_args, false},
 	{"POST", "/api/v1/login", verb_login, login_args, false},
+	{"POST", "/api/v1/mcp-token", verb_mcp, mcp_args, false},
 	{"POST", "/api/v1/shutdown", verb_shutdown, shutdown_args, false},
 	{NULL},
 };

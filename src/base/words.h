@@ -173,6 +173,7 @@ struct format words_minutes(int least, int most); /* "~1 minute", "~5-10 minutes
 #define WORDS_QUOTE_STOP_ASKS           "; asks you before it ends there"
 #define WORDS_QUOTE_CHANGED(what)       "\n• Changed: %s", what
 #define WORDS_PROCEED                   "Proceed? [Yes/No]"
+#define WORDS_QUOTE_FOLDER(path)        "• Folder: %s", path
 
 #define WORDS_WAITS(id, more)    "%s waits for your answer%s", id, more
 #define WORDS_WAITING            "Waiting for your answer:"
@@ -180,5 +181,17 @@ struct format words_minutes(int least, int most); /* "~1 minute", "~5-10 minutes
 #define WORDS_CONFIRMED(changes) "Confirmed, %s.", changes
 #define WORDS_REJECTED(id)       "%s is rejected: nothing was started", id
 #define WORDS_EXPIRED(id)        "%s has expired: nothing was started", id
+
+/* ---- forms that another program shows (MCP) */
+
+#define WORDS_FORM_START     "Start it"
+#define WORDS_FORM_ALL_THREE "Allow all three rights: it could send out what is yours"
+#define WORDS_FORM_COST      "Cost limit, in cents"
+#define WORDS_FORM_TIME      "Time limit, in seconds"
+#define WORDS_FORM_ANSWER    "Your answer"
+#define WORDS_NOT_STARTED(id)                                                                      \
+	"Nothing was started: only the person can confirm %s. They run `ava confirm %s`, or "      \
+	"answer in `ava` or on its page.",                                                         \
+		id, id
 
 #endif

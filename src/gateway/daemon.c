@@ -30,6 +30,7 @@
 #include "base/ready.h"
 #include "base/unix_sock.h"
 #include "exec/cgroup.h"
+#include "gateway/mcp.h"
 #include "gateway/routes.h"
 #include "gateway/web.h"
 #include "journal/index.h"
@@ -278,7 +279,9 @@ static int start_http(struct daemon *d, struct ava_error *err)
 	int fd, rv;
 
 	routes_init(&d->routes, d->h.core, shutdown_asked, d);
-	rv = web_new(&d->web, &d->routes, d->h.root_fd, log_line, d, err);
+	rv = mcp_new(&d->routes.mcp, d->h.core, &d->routes.streams, err);
+	if (rv == 0)
+		rv = web_new(&d->web, &d->routes, d->h.root_fd, log_line, d, err);
 	if (rv == 0)
 		rv = lock_listen(&d->h.lock, d->h.root_fd, &fd, err);
 	if (rv != 0)
@@ -348,7 +351,8 @@ static void daemon_close(struct daemon *d)
 	if (d->log_fd >= 0)
 		close(d->log_fd);
 	house_close(&d->h);
-	cgroup_close(); /* no command is left */
+	mcp_free(d->routes.mcp); /* no verb answers any more */
+	cgroup_close();          /* no command is left */
 }
 
 int daemon_run(const struct daemon_options *o, struct ava_error *err)

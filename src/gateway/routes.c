@@ -29,6 +29,7 @@
 #include "base/util.h"
 #include "codec/json.h"
 #include "event/event.h"
+#include "gateway/mcp.h"
 #include "gateway/metrics.h"
 #include "net/http_server.h"
 #include "os/loop.h"
@@ -538,7 +539,9 @@ void routes_handle(struct http_request *req, void *user)
 	struct routes *r = user;
 	const struct caller caller = caller_of(r, req);
 
-	if (caller.trust == CALLER_OWNER)
+	if (caller.trust == CALLER_OWNER && r->mcp && strcmp(req->path, "/mcp") == 0)
+		mcp_serve(r->mcp, req, caller.user, false);
+	else if (caller.trust == CALLER_OWNER)
 		routes_serve(r, req, &caller, 0);
 	else
 		refuse(r, req, AVA_EDENIED, "this daemon serves its owner only");

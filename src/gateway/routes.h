@@ -10,10 +10,12 @@
 struct caller;
 struct core;
 struct http_request;
+struct mcp;
 
 /* What all requests share. */
 struct routes {
 	struct core *core;
+	struct mcp *mcp;  /* the door at /mcp; NULL: there is none */
 	bool stopping;    /* answers are the last of their connection */
 	unsigned streams; /* event streams that have not come to their end */
 	struct list open; /* the same */

@@ -4,7 +4,8 @@
  * rebinding); the page and its parts are given to anybody, since they hold no data; everything
  * else needs the token of a session in Authorization, which no other origin can send unasked; what
  * changes something must also come from our own page, as JSON. Then it is a verb as any other,
- * asked by the owner through the channel "web".
+ * asked by the owner through the channel "web". A program that speaks MCP sends its own token, and
+ * no Origin but ours.
  *
  * A sign-in has 64 tries an hour: a code has 128 bits. Tokens are compared by their hashes, in
  * constant time. What can fail: the port is taken (another one is, unless it was set), web.json
@@ -32,6 +33,7 @@
 #include "base/sys.h"
 #include "base/util.h"
 #include "codec/json.h"
+#include "gateway/mcp.h"
 #include "gateway/routes.h"
 #include "journal/files.h"
 #include "net/http_server.h"
@@ -64,6 +66,7 @@ struct web {
 	uint16_t port; /* 0: none was had yet */
 	struct signed_in sessions[SESSIONS_MAX];
 	unsigned nsessions, doors;
+	bool mcp; /* its clients were told where we are: we listen without a session, too */
 	unsigned char code[32]; /* its hash */
 	int64_t code_until_ms;  /* monotonic; 0: none is open */
 	unsigned tries;
@@ -111,6 +114,7 @@ static void web_load(struct web *w)
 	free(text);
 	port = json_get_int(doc, "port", 0);
 	w->port = port > 0 && port < 65536 ? (uint16_t)port : 0;
+	w->mcp = json_get_bool(doc, "mcp", false);
 	json_array_foreach(json_object_get(doc, "sessions"), i, row)
 	{
 		struct signed_in *s = &w->sessions[w->nsessions];
@@ -138,6 +142,7 @@ static int web_save(struct web *w, struct ava_error *err)
 	jw_init(&j, &b);
 	jw_object(&j, NULL);
 	jw_int(&j, "port", w->port);
+	jw_bool(&j, "mcp", w->mcp);
 	jw_array(&j, "sessions");
 	for (unsigned i = 0; i < w->nsessions; i++) {
 		hash_hex(w->sessions[i].hash, 32, hex);
@@ -328,6 +333,24 @@ static bool is_json(const struct http_request *req)
 	return n == strlen("application/json") && strncasecmp(type, "application/json", n) == 0;
 }
 
+static void give_mcp(struct web *w, struct http_request *req)
+{
+	static const struct http_field ask[] = {{"WWW-Authenticate", "Bearer"}};
+
+	if (!is_own(req, http_header(req, "Origin") != NULL))
+		refuse(req, 403, "this request comes from a page of another origin");
+	else if (!mcp_allows(w->routes->mcp, http_header(req, "Authorization")))
+		http_reply_with(req, &(struct http_answer){.status = 401,
+							   .content_type = "application/json",
+							   .body = "",
+							   .fields = ask,
+							   .nfields = 1});
+	else if (strcmp(req->method, "POST") == 0 && !is_json(req))
+		refuse(req, 415, "a message is a POST of application/json");
+	else
+		mcp_serve(w->routes->mcp, req, w->routes->owners[1].login, true);
+}
+
 static void web_handle(struct http_request *req, void *user)
 {
 	struct web *w = user;
@@ -338,6 +361,8 @@ static void web_handle(struct http_request *req, void *user)
 
 	if (!is_host(w, http_header(req, "Host"))) {
 		refuse(req, 421, "this server is known by another name");
+	} else if (w->routes->mcp && strcmp(req->path, "/mcp") == 0) {
+		give_mcp(w, req);
 	} else if (strncmp(req->path, "/api/", 5) != 0 && strcmp(req->path, "/metrics") != 0) {
 		if (changes)
 			refuse(req, 405, "this path takes GET only");
@@ -428,6 +453,23 @@ static int web_dashboard(bool sign_out, struct buf *url, void *user, struct ava_
 	return buf_addf(url, "http://127.0.0.1:%u/#code=%s", w->port, hex);
 }
 
+/* POST /api/v1/mcp-token */
+static int web_mcp(bool renew, struct buf *url, struct buf *token, void *user,
+		   struct ava_error *err)
+{
+	struct web *w = user;
+	int rv = web_listen(w, err);
+
+	if (rv == 0)
+		rv = mcp_token(w->routes->mcp, renew, token, err);
+	if (rv == 0 && !w->mcp) {
+		w->mcp = true;
+		rv = web_save(w, err);
+		w->mcp = rv == 0;
+	}
+	return rv != 0 ? rv : buf_addf(url, "http://127.0.0.1:%u/mcp", w->port);
+}
+
 int web_new(struct web **out, struct routes *routes, int root_fd,
 	    void (*log)(const char *line, void *user), void *user, struct ava_error *err)
 {
@@ -444,9 +486,10 @@ int web_new(struct web **out, struct routes *routes, int root_fd,
 	web_load(w);
 	service->dashboard = web_dashboard;
 	service->login = web_login;
+	service->mcp = web_mcp;
 	service->web = w;
 	/* Without the page everything else works. */
-	if (w->nsessions > 0 && web_listen(w, &why) != 0)
+	if ((w->nsessions > 0 || w->mcp) && web_listen(w, &why) != 0)
 		say(w, "the page is not served: %s", why.text);
 	*out = w;
 	return 0;
@@ -477,6 +520,7 @@ void web_free(struct web *w)
 	service = core_service(w->routes->core);
 	service->dashboard = NULL;
 	service->login = NULL;
+	service->mcp = NULL;
 	http_server_stop(w->http);
 	free(w);
 }

@@ -4,7 +4,8 @@
  * one sign-in within a minute; the page gives it for a token, which it sends with each request.
  * What is known of tokens (their hashes, until when) and the port stand in web.json of the data
  * root, so that a page that is open goes on when the daemon comes back. doc/SECURITY.md says what
- * each check is against. Loop thread only. */
+ * each check is against. MCP clients have a path and a token of their own (gateway/mcp.h). Loop
+ * thread only. */
 #ifndef GATEWAY_WEB_H
 #define GATEWAY_WEB_H
 

@@ -185,6 +185,15 @@ static void test_quote(void **state)
 	      WORDS_AT_MOST "5 min" WORDS_IN_ALL ", " WORDS_AS
 			    "Researcher, " WORDS_WITH WORDS_THINKING ", " WORDS_WITHOUT "run_bash");
 	shows("Proceed? [Yes/No]", WORDS_PROCEED);
+	shows("• Folder: /src/tail", WORDS_QUOTE_FOLDER("/src/tail"));
+	shows("Start it", WORDS_FORM_START);
+	shows("Allow all three rights: it could send out what is yours", WORDS_FORM_ALL_THREE);
+	shows("Cost limit, in cents", WORDS_FORM_COST);
+	shows("Time limit, in seconds", WORDS_FORM_TIME);
+	shows("Your answer", WORDS_FORM_ANSWER);
+	shows("Nothing was started: only the person can confirm P-19c0de. They run `ava confirm "
+	      "P-19c0de`, or answer in `ava` or on its page.",
+	      WORDS_NOT_STARTED("P-19c0de"));
 	shows("P-19c0de waits for your answer: find it", WORDS_WAITS("P-19c0de", ": find it"));
 	shows("Waiting for your answer:", WORDS_WAITING);
 	shows("No proposal waits for your answer.", WORDS_NONE_WAITS);

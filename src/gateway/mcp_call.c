@@ -1,0 +1,213 @@
+/* See mcp_call.h.
+ *
+ * Happy path: a verb is asked, its answer parsed, and whoever asked writes the answer of the
+ * client. A call has two ends, the client and the verb; whoever lets go first, the last one frees
+ * it. What can fail: memory, and an answer beyond its bound (an error goes out instead); the client
+ * hangs up: what was asked of a verb is done, and its answer dropped. */
+#include "gateway/mcp_call.h"
+
+#include <ava.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/util.h"
+#include "codec/utf8.h"
+#include "net/http_server.h"
+#include "os/loop.h"
+#include "subagent/rights.h"
+
+void mcp_call_free(struct mcp_call *c)
+{
+	if (c->expiry)
+		c->mcp->nasks--;
+	list_del(&c->node);
+	os_timer_free(c->expiry);
+	json_decref(c->kept);
+	rpc_fini(&c->m);
+	free(c);
+}
+
+const char *mcp_call_param(const struct mcp_call *c, const char *name)
+{
+	return json_get_str(c->m.params, name);
+}
+
+/* ---- answers */
+
+/* Sends one message and gives the call up. */
+static void call_send(struct mcp_call *c, struct buf *b, int status)
+{
+	static const char none[] = "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32603,"
+				   "\"message\":\"the answer is too large, or memory is out\"}}";
+	struct http_field fields[] = {{"Cache-Control", "no-store"},
+				      {"X-Content-Type-Options", "nosniff"},
+				      {"Mcp-Session-Id", c->session}};
+	bool good = b->len > 0 && buf_check(b) == 0;
+	bool begun = c->session[0] && c->m.method && strcmp(c->m.method, "initialize") == 0;
+
+	if (c->stream) {
+		struct buf frame;
+
+		buf_init(&frame, MCP_ANSWER_MAX);
+		buf_addf(&frame, "data: %s\n\n", good ? b->data : none);
+		if (buf_check(&frame) == 0)
+			(void)http_stream_write(c->stream, frame.data, frame.len);
+		buf_fini(&frame);
+		http_stream_end(c->stream);
+		--*c->mcp->streams;
+	} else if (c->req) {
+		http_reply_with(c->req, &(struct http_answer){.status = good ? status : 500,
+							      .content_type = "application/json",
+							      .body = good ? b->data : none,
+							      .len = good ? b->len : strlen(none),
+							      .fields = fields,
+							      .nfields = begun ? 3 : 2});
+	}
+	buf_fini(b);
+	mcp_call_free(c);
+}
+
+void mcp_call_answer(struct mcp_call *c, json_t *result)
+{
+	json_t *message;
+	struct buf b;
+
+	if (result && c->modern) {
+		if (!json_object_get(result, "resultType"))
+			json_object_set_new(result, "resultType", json_string("complete"));
+		json_object_set_new(result, "_meta",
+				    json_pack("{s:{s:s,s:s}}", MCP_META "serverInfo", "name", "ava",
+					      "version", ava_version()));
+	}
+	message = json_pack("{s:s,s:O,s:o}", "jsonrpc", "2.0", "id", c->m.id, "result", result);
+	buf_init(&b, MCP_ANSWER_MAX);
+	if (message)
+		(void)json_dump(&b, message);
+	json_decref(message);
+	call_send(c, &b, 200);
+}
+
+void mcp_call_answer_kept(struct mcp_call *c, json_t *result, int64_t ttl_ms)
+{
+	if (result && c->modern) {
+		json_object_set_new(result, "ttlMs", json_integer(ttl_ms));
+		json_object_set_new(result, "cacheScope", json_string("private"));
+	}
+	mcp_call_answer(c, result);
+}
+
+void mcp_call_refuse(struct mcp_call *c, int code, const char *text, json_t *data)
+{
+	int status = code == RPC_INTERNAL ? 500 : code == RPC_NO_METHOD ? 404 : 400;
+	struct buf b;
+	struct jw w;
+
+	buf_init(&b, MCP_ANSWER_MAX);
+	jw_init(&w, &b);
+	rpc_error(&w, c->m.id, code, text, data);
+	json_decref(data);
+	call_send(c, &b, c->modern || !c->m.method ? status : 200);
+}
+
+json_t *mcp_call_told(json_t *told, bool error)
+{
+	struct buf text;
+	json_t *result = NULL;
+
+	buf_init(&text, MCP_ANSWER_MAX);
+	if (told && json_dump(&text, told) == 0)
+		result = json_pack("{s:[{s:s,s:s}],s:O,s:b}", "content", "type", "text", "text",
+				   text.data, "structuredContent", told, "isError", error);
+	buf_fini(&text);
+	json_decref(told);
+	return result;
+}
+
+void mcp_call_tell(struct mcp_call *c, json_t *told)
+{
+	mcp_call_answer(c, mcp_call_told(told, false));
+}
+
+/* A sentence may quote a part of what came, cut within a character. */
+static json_t *sentence(const char *text)
+{
+	struct buf b;
+	json_t *out;
+
+	buf_init(&b, 1u << 16);
+	out = utf8_repair(&b, text, strlen(text)) == 0 ? json_stringn(b.data, b.len) : NULL;
+	buf_fini(&b);
+	return out;
+}
+
+void mcp_call_tell_error(struct mcp_call *c, const char *text)
+{
+	mcp_call_answer(c, json_pack("{s:[{s:s,s:o}],s:b}", "content", "type", "text", "text",
+				     sentence(text), "isError", 1));
+}
+
+/* ---- verbs */
+
+void mcp_call_abandoned(struct mcp_call *c)
+{
+	if (c->waiting && !c->reply.give_up)
+		return; /* the verb still has it */
+	if (c->waiting)
+		c->reply.give_up(&c->reply);
+	mcp_call_free(c);
+}
+
+static void call_gone(struct http_request *req, void *user)
+{
+	struct mcp_call *c = user;
+
+	c->req = NULL;
+	mcp_call_abandoned(c);
+}
+
+static void verb_answered(struct verb_reply *r, int status, const struct buf *json,
+			  const struct ava_error *err)
+{
+	struct mcp_call *c = CONTAINER_OF(r, struct mcp_call, reply);
+	struct ava_error own = {.code = AVA_ENOMEM, .text = "out of memory"};
+	json_t *answer = json ? json_parse(json->data, json->len, NULL) : NULL;
+
+	c->waiting = false;
+	if (!c->req && !c->stream)
+		mcp_call_free(c);
+	else
+		c->then(c, answer, answer ? NULL : json ? &own : err);
+	json_decref(answer);
+}
+
+void mcp_call_ask(struct mcp_call *c, struct mcp_verb *v, bool person, mcp_then_fn then)
+{
+	bool quote = c->tool && c->tool->quotes;
+	/* What it has read nobody here knows: so it has read everything. A proposal is in the name
+	 * of the person; else the model speaks for itself. */
+	const struct caller caller = {.user = person || quote ? c->user : NULL,
+				      .channel = "mcp",
+				      .trust = CALLER_OWNER,
+				      .seen = person ? 0 : RIGHTS_SEEN,
+				      .model = !person};
+
+	c->then = then;
+	c->waiting = true;
+	c->reply.done = verb_answered;
+	c->reply.give_up = NULL;
+	if (c->req)
+		http_on_gone(c->req, call_gone, c);
+	verbs_call(c->mcp->core, verbs_named(v->method, v->path), &caller, v->id, v->args,
+		   &c->reply);
+	mcp_verb_fini(v);
+}
+
+void mcp_call_ask_of(struct mcp_call *c, const char *method, const char *path, const char *id,
+		     json_t *args, bool person, mcp_then_fn then)
+{
+	struct mcp_verb v = {.method = method, .path = path, .args = args};
+
+	snprintf(v.id, sizeof(v.id), "%s", id);
+	mcp_call_ask(c, &v, person, then);
+}

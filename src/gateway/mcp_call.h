@@ -1,0 +1,90 @@
+/* One message of an MCP client while it is answered, and what the rooms of that door share: how
+ * answers are written, and how verbs are asked. A call ends with exactly one of the functions that
+ * say so, and is nobody's afterwards. Loop thread only. */
+#ifndef GATEWAY_MCP_CALL_H
+#define GATEWAY_MCP_CALL_H
+
+#include "ava/verbs.h"
+#include "base/list.h"
+#include "codec/jsonrpc.h"
+#include "gateway/mcp_secret.h"
+#include "gateway/mcp_tools.h"
+
+struct http_request;
+struct http_stream;
+struct os_timer;
+
+#define MCP_META  "io.modelcontextprotocol/"
+#define MCP_TASKS MCP_META "tasks"
+
+enum mcp_code {
+	MCP_HEADER = -32020,     /* the header says otherwise than the message */
+	MCP_CAPABILITY = -32021, /* the client did not declare what this needs */
+	MCP_VERSION = -32022,
+	MCP_NO_RESOURCE = -32002, /* before 2026-07-28 */
+};
+
+#define MCP_ANSWER_MAX (64u << 20) /* bytes */
+#define MCP_USED_MAX   256
+
+struct mcp {
+	struct core *core;
+	unsigned *streams; /* open ones are counted there */
+	struct mcp_secret secret;
+	struct list asks; /* calls whose form is out, on a stream */
+	unsigned nasks, nused;
+	char used[MCP_USED_MAX][MCP_SEAL_LEN + 1]; /* a ring: states of forms that came back */
+};
+
+struct mcp_call;
+typedef void (*mcp_then_fn)(struct mcp_call *c, json_t *answer, const struct ava_error *err);
+
+struct mcp_call {
+	struct verb_reply reply;
+	struct mcp *mcp;
+	struct http_request *req;   /* NULL: the peer has gone, or there is `stream` */
+	struct http_stream *stream; /* of a client that was asked on it */
+	struct list node;           /* of mcp->asks */
+	struct os_timer *expiry;    /* of that; NULL: it was never there */
+	int64_t asked_id;           /* the id of our request */
+	struct rpc m;
+	const struct mcp_tool *tool;
+	mcp_then_fn then; /* of the verb that is asked */
+	json_t *kept;     /* of the verb before; *owned* */
+	char user[64], session[80], proposal[24], run[24];
+	const char *task;  /* that is asked about, of `m`; NULL: none was found to be ours */
+	bool waiting;      /* for a verb */
+	bool modern;       /* it speaks 2026-07-28 */
+	bool far;          /* it came by network */
+	bool forms, tasks; /* its client has them */
+};
+
+void mcp_call_free(struct mcp_call *c);
+/* A string of its params; NULL: there is none. */
+const char *mcp_call_param(const struct mcp_call *c, const char *name);
+
+/* ---- answers: each of these ends the call; JSON that is given is *taken* (NULL: no memory) */
+
+/* The result, as of 2026-07-28 or before. */
+void mcp_call_answer(struct mcp_call *c, json_t *result);
+/* One that may be kept for a while, by this client alone. */
+void mcp_call_answer_kept(struct mcp_call *c, json_t *result, int64_t ttl_ms);
+void mcp_call_refuse(struct mcp_call *c, int code, const char *text, json_t *data);
+/* Of a tool: an object, or a sentence that says why not. */
+void mcp_call_tell(struct mcp_call *c, json_t *told);
+void mcp_call_tell_error(struct mcp_call *c, const char *text);
+/* What a tool gives, an object (*taken*), as its result: it, and the same as text. */
+json_t *mcp_call_told(json_t *told, bool error);
+/* The peer has gone: unless a verb still has the call, it is freed. */
+void mcp_call_abandoned(struct mcp_call *c);
+
+/* ---- verbs: `then` hears the answer, maybe before these return; it has the call again. `person`:
+ * what was filled into a form is said, else a model asks. */
+
+void mcp_call_ask(struct mcp_call *c, struct mcp_verb *v, bool person,
+		  mcp_then_fn then); /* `v` is *taken* */
+/* One of a run or a proposal; `args` is *taken*, NULL: none. */
+void mcp_call_ask_of(struct mcp_call *c, const char *method, const char *path, const char *id,
+		     json_t *args, bool person, mcp_then_fn then);
+
+#endif

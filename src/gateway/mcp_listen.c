@@ -1,0 +1,257 @@
+/* See mcp_listen.h.
+ *
+ * Happy path: a cursor over the journal marks what each event changes, and a timer writes one
+ * notification for each mark, so that a thousand lines of a log in one second are a few
+ * notifications. What can fail: the filter is not one; memory; the files cannot be read (the stream
+ * breaks off, and the client comes again); the client hangs up. */
+#include "gateway/mcp_listen.h"
+
+#include <ava.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ava/ops.h"
+#include "ava/state.h"
+#include "base/error.h"
+#include "base/id.h"
+#include "base/util.h"
+#include "codec/json.h"
+#include "event/event.h"
+#include "net/http_server.h"
+#include "os/loop.h"
+
+#define WATCHED_MAX 64
+#define URI_MAX     64
+#define GATHER_MS   200 /* of changes, before they are told */
+#define FRAME_MAX   (64u << 10)
+
+struct watched {
+	char uri[URI_MAX];
+	char run[24]; /* "": any */
+	bool ends;    /* only its end changes it */
+	bool changed;
+};
+
+struct listen {
+	struct core *core;
+	unsigned *streams;
+	struct http_stream *http;
+	struct op_cursor *cursor;
+	struct os_timer *timer;
+	struct os_task pump;
+	json_t *id; /* of the request: names the subscription */
+	bool list;  /* which resources there are is asked for */
+	bool list_changed, armed, full;
+	unsigned n;
+	struct watched watched[WATCHED_MAX];
+};
+
+static void listen_free(struct listen *l)
+{
+	if (l->http)
+		--*l->streams;
+	os_defer_cancel(l->core->loop, &l->pump);
+	os_timer_free(l->timer);
+	if (l->cursor)
+		ops_events_close(l->cursor);
+	json_decref(l->id);
+	free(l);
+}
+
+static void listen_gone(struct http_stream *st, void *user)
+{
+	listen_free(user);
+}
+
+/* ---- what is told */
+
+/* `params` is *taken*. */
+static void notify(struct listen *l, const char *method, json_t *params)
+{
+	json_t *message;
+	struct buf b;
+
+	json_object_set_new(params, "_meta",
+			    json_pack("{s:O}", "io.modelcontextprotocol/subscriptionId", l->id));
+	message = json_pack("{s:s,s:s,s:o}", "jsonrpc", "2.0", "method", method, "params", params);
+	buf_init(&b, FRAME_MAX);
+	buf_adds(&b, "data: ");
+	if (message && json_dump(&b, message) == 0 && buf_adds(&b, "\n\n") == 0)
+		l->full = http_stream_write(l->http, b.data, b.len) != 0;
+	json_decref(message);
+	buf_fini(&b);
+}
+
+static void acknowledge(struct listen *l)
+{
+	json_t *heard = json_object(), *uris = json_array();
+
+	for (unsigned i = 0; i < l->n; i++)
+		json_array_append_new(uris, json_string(l->watched[i].uri));
+	if (l->list)
+		json_object_set_new(heard, "resourcesListChanged", json_true());
+	if (l->n > 0)
+		json_object_set(heard, "resourceSubscriptions", uris);
+	json_decref(uris);
+	notify(l, "notifications/subscriptions/acknowledged",
+	       json_pack("{s:o}", "notifications", heard));
+}
+
+static void tell(void *user)
+{
+	struct listen *l = user;
+
+	l->armed = false;
+	if (l->list_changed && !l->full) {
+		l->list_changed = false;
+		notify(l, "notifications/resources/list_changed", json_object());
+	}
+	for (unsigned i = 0; i < l->n && !l->full; i++) {
+		if (!l->watched[i].changed)
+			continue;
+		l->watched[i].changed = false;
+		notify(l, "notifications/resources/updated",
+		       json_pack("{s:s}", "uri", l->watched[i].uri));
+	}
+}
+
+/* ---- what changed */
+
+static void mark(struct listen *l, const struct op_event *e)
+{
+	struct event_view v;
+
+	if (event_view(e->line, e->line_len, &v) != 0)
+		return;
+	if (v.kind == EVENT_SubagentSpawn || v.kind == EVENT_SubagentComplete)
+		l->list_changed = l->list;
+	for (unsigned i = 0; i < l->n; i++) {
+		struct watched *s = &l->watched[i];
+		size_t len = strlen(s->run);
+
+		if (len > 0 && (v.agent_id.len != len || memcmp(v.agent_id.s, s->run, len) != 0))
+			continue;
+		if (!s->ends || v.kind == EVENT_SubagentComplete)
+			s->changed = true;
+	}
+}
+
+static void listen_pump(struct os_task *t)
+{
+	struct listen *l = CONTAINER_OF(t, struct listen, pump);
+	struct op_event e;
+	int rv;
+
+	while ((rv = ops_events_next(l->cursor, &e)) == 1)
+		mark(l, &e);
+	if (rv == -2) {
+		http_stream_abort(l->http); /* to come again; calls listen_gone */
+	} else if (!l->armed && !l->full) {
+		l->armed = true;
+		os_timer_set(l->timer, GATHER_MS);
+	}
+}
+
+static void listen_wake(void *user)
+{
+	struct listen *l = user;
+
+	if (l->http)
+		os_defer(l->core->loop, &l->pump);
+}
+
+static void listen_drained(struct http_stream *st, void *user)
+{
+	struct listen *l = user;
+
+	l->full = false;
+	os_defer(l->core->loop, &l->pump);
+}
+
+/* ---- */
+
+static int watch(struct listen *l, const char *uri, struct ava_error *err)
+{
+	struct watched *s = &l->watched[l->n];
+	const char *part;
+	int n = 0;
+
+	if (l->n == WATCHED_MAX || strlen(uri) >= URI_MAX)
+		return err_set(err, AVA_EINVAL,
+			       "at most %d resources are listened to at once: leave some out",
+			       WATCHED_MAX);
+	snprintf(s->uri, sizeof(s->uri), "%s", uri);
+	if (strcmp(uri, "ava://runs") != 0 &&
+	    (sscanf(uri, "ava://run/%23[^/]%n", s->run, &n) != 1 || !id_is_run(s->run)))
+		return err_set(err, AVA_EINVAL, "there is no resource %.60s", uri);
+	part = uri + n;
+	s->ends = n > 0 && strcmp(part, "/result") == 0;
+	l->n++;
+	return 0;
+}
+
+static int read_filter(struct listen *l, const json_t *params, struct ava_error *err)
+{
+	const json_t *filter = json_object_get(params, "notifications"), *uri;
+	size_t i;
+	int rv = 0;
+
+	if (!json_is_object(filter))
+		return err_set(err, AVA_EINVAL, "params.notifications says what to listen to");
+	l->list = json_get_bool(filter, "resourcesListChanged", false);
+	json_array_foreach(json_object_get(filter, "resourceSubscriptions"), i, uri)
+	{
+		rv = json_is_string(uri) ? watch(l, json_string_value(uri), err)
+					 : err_set(err, AVA_EINVAL, "an address is a string");
+		if (rv != 0)
+			return rv;
+	}
+	return 0;
+}
+
+int mcp_listen(struct core *core, unsigned *streams, struct http_request *req, const json_t *id,
+	       const json_t *params, bool again, struct ava_error *err)
+{
+	static const struct http_field fields[] = {{"Cache-Control", "no-store"},
+						   {"X-Accel-Buffering", "no"}};
+	const struct http_answer head = {
+		.status = 200, .content_type = "text/event-stream", .fields = fields, .nfields = 2};
+	struct http_stream_hooks hooks = {
+		.drained = listen_drained, .gone = listen_gone, .heartbeat = true};
+	struct listen *l = calloc(1, sizeof(*l));
+	int rv;
+
+	if (!l)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	l->core = core;
+	l->streams = streams;
+	os_task_init(&l->pump, listen_pump);
+	l->id = json_deep_copy(id);
+	rv = read_filter(l, params, err);
+	l->timer = rv == 0 ? os_timer_new(core->loop, tell, l) : NULL;
+	if (rv == 0 && !l->timer)
+		rv = err_set(err, AVA_ENOMEM, "out of memory");
+	if (rv == 0) {
+		l->cursor = ops_events_open(core, NULL, UINT64_MAX, listen_wake, l, err);
+		rv = l->cursor ? 0 : err->code;
+	}
+	if (rv != 0) {
+		listen_free(l);
+		return rv;
+	}
+	hooks.user = l;
+	l->http = http_stream_start(req, &head, &hooks);
+	if (!l->http) { /* the connection is closed already */
+		listen_free(l);
+		return 0;
+	}
+	++*streams;
+	if (!again)
+		acknowledge(l);
+	for (unsigned i = 0; i < l->n; i++)
+		l->watched[i].changed = again;
+	l->list_changed = again && l->list;
+	os_defer(core->loop, &l->pump);
+	return 0;
+}

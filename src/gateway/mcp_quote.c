@@ -1,0 +1,263 @@
+/* See mcp_quote.h.
+ *
+ * Happy path: a client of 2026-07-28 gets the form as the answer of its call and calls again with
+ * what was filled in and a state that is sealed, for that call and that proposal, until it expires;
+ * one of before is asked on a stream that answers its call, and its response comes as a message of
+ * its own: such calls stand in a list meanwhile. The verb that confirms has the last word, and what
+ * raises a limit is quoted, and shown, again. What can fail: a state that is not ours, of another
+ * call, too old or used; a form that nobody answers: its proposal expires, and that is the answer;
+ * a refusal, or a program that refuses unasked: the proposal waits on for the person. */
+#include "gateway/mcp_quote.h"
+
+#include <ava.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ava/state.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/id.h"
+#include "base/util.h"
+#include "base/words.h"
+#include "gateway/mcp_call.h"
+#include "gateway/mcp_task.h"
+#include "net/http_server.h"
+#include "os/loop.h"
+
+#define ASKS_MAX 64 /* forms that wait on streams */
+
+#define SEALED_MAX 256
+
+/* What a state is good for: this call, with these arguments, and that proposal. */
+static void what_is_sealed(const struct mcp_call *c, const char *front, char out[SEALED_MAX])
+{
+	char *args = json_dumps(json_object_get(c->m.params, "arguments"),
+				JSON_SORT_KEYS | JSON_COMPACT | JSON_ENCODE_ANY);
+	char hash[HASH_HEX_LEN + 1];
+
+	hash_sha256_hex(args ? args : "", args ? strlen(args) : 0, hash);
+	free(args);
+	snprintf(out, SEALED_MAX, "form %s %s %s", c->tool->name, hash, front);
+}
+
+static void ask_by_answer(struct mcp_call *c, const json_t *p)
+{
+	const char *id = json_str(p, "proposal_id"), *until = json_str(p, "expires_at");
+	char front[64], state[sizeof(front) + MCP_SEAL_LEN + 1], seal[MCP_SEAL_LEN + 1];
+	char sealed[SEALED_MAX];
+	unsigned char once[8];
+	char hex[2 * sizeof(once) + 1];
+
+	id_random(once, sizeof(once));
+	hash_hex(once, sizeof(once), hex);
+	snprintf(front, sizeof(front), "%.23s.%lld.%s", id,
+		 (long long)clock_parse_iso(until, strlen(until)), hex);
+	what_is_sealed(c, front, sealed);
+	mcp_secret_seal(&c->mcp->secret, sealed, seal);
+	snprintf(state, sizeof(state), "%s.%s", front, seal);
+	mcp_call_answer(c, json_pack("{s:s,s:o,s:s}", "resultType", "input_required",
+				     "inputRequests", mcp_form_request(id, mcp_form_of_proposal(p)),
+				     "requestState", state));
+}
+
+static void form_expired(void *user)
+{
+	struct mcp_call *c = user;
+	char text[100];
+
+	snprintf(text, sizeof(text), WORDS_EXPIRED(c->proposal));
+	mcp_call_tell_error(c, text);
+}
+
+static void stream_gone(struct http_stream *st, void *user)
+{
+	struct mcp_call *c = user;
+
+	c->stream = NULL;
+	--*c->mcp->streams;
+	mcp_call_abandoned(c);
+}
+
+/* false: it has been refused. */
+static bool begin_stream(struct mcp_call *c)
+{
+	static const struct http_field fields[] = {{"Cache-Control", "no-store"},
+						   {"X-Accel-Buffering", "no"}};
+	const struct http_answer head = {
+		.status = 200, .content_type = "text/event-stream", .fields = fields, .nfields = 2};
+	const struct http_stream_hooks hooks = {.gone = stream_gone, .user = c, .heartbeat = true};
+
+	if (c->mcp->nasks >= ASKS_MAX) {
+		mcp_call_tell_error(
+			c, "too many forms wait for an answer: ask again when some are gone");
+		return false;
+	}
+	c->expiry = os_timer_new(c->mcp->core->loop, form_expired, c);
+	if (!c->expiry) {
+		mcp_call_tell_error(c, "out of memory");
+		return false;
+	}
+	c->mcp->nasks++;
+	c->stream = http_stream_start(c->req, &head, &hooks);
+	c->req = NULL;
+	if (!c->stream) { /* the connection is closed already */
+		mcp_call_free(c);
+		return false;
+	}
+	++*c->mcp->streams;
+	return true;
+}
+
+static void ask_on_stream(struct mcp_call *c, const json_t *p)
+{
+	const char *until = json_str(p, "expires_at");
+	int64_t left = clock_parse_iso(until, strlen(until)) - clock_wall_ms();
+	uint64_t random;
+	json_t *message;
+	struct buf b;
+
+	if (!c->stream && !begin_stream(c))
+		return;
+	id_random(&random, sizeof(random));
+	c->asked_id = (int64_t)(random >> 12); /* which JavaScript keeps */
+	snprintf(c->proposal, sizeof(c->proposal), "%s", json_str(p, "proposal_id"));
+	message = json_pack("{s:s,s:I,s:s,s:o}", "jsonrpc", "2.0", "id", (json_int_t)c->asked_id,
+			    "method", "elicitation/create", "params", mcp_form_of_proposal(p));
+	buf_init(&b, MCP_ANSWER_MAX);
+	buf_adds(&b, "data: ");
+	if (message && json_dump(&b, message) == 0 && buf_adds(&b, "\n\n") == 0)
+		(void)http_stream_write(c->stream, b.data, b.len);
+	json_decref(message);
+	buf_fini(&b);
+	list_add(&c->mcp->asks, &c->node);
+	os_timer_set(c->expiry, MAX(left, 0));
+}
+
+static void started(struct mcp_call *c, const json_t *p)
+{
+	json_t *task;
+
+	snprintf(c->run, sizeof(c->run), "%s", json_str(p, "subagent_id"));
+	if (!c->tasks) {
+		mcp_call_tell(c, mcp_tell_proposal(p, "It works now. ava_wait, ava_status and "
+						      "ava_result take subagent_id."));
+		return;
+	}
+	task = mcp_task(c, NULL);
+	json_object_set_new(task, "resultType", json_string("task"));
+	mcp_call_answer(c, task);
+}
+
+void mcp_quote_told(struct mcp_call *c, json_t *p, const struct ava_error *err)
+{
+	const char *state = json_str(p, "state");
+	struct ava_error own = {0};
+	char next[300];
+
+	if (err) {
+		mcp_call_tell_error(c, err->text);
+	} else if (mcp_secret_have(&c->mcp->secret, false, &own) != 0) {
+		mcp_call_tell_error(c, own.text);
+	} else if (strcmp(state, "confirmed") == 0) {
+		started(c, p);
+	} else if (strcmp(state, "pending") != 0) {
+		mcp_call_tell(c, mcp_tell_proposal(p, NULL));
+	} else if (!c->forms) {
+		snprintf(next, sizeof(next), WORDS_NOT_STARTED(json_str(p, "proposal_id")));
+		mcp_call_tell(c, mcp_tell_proposal(p, next));
+	} else if (c->modern) {
+		ask_by_answer(c, p);
+	} else {
+		ask_on_stream(c, p);
+	}
+}
+
+/* What a person did with the form of that proposal. */
+static void form_answered(struct mcp_call *c, const char *proposal, const json_t *response)
+{
+	const json_t *content = json_object_get(response, "content");
+	json_t *body = mcp_form_confirms(content), *told;
+	char next[300];
+
+	if (strcmp(json_str(response, "action"), "accept") != 0) {
+		snprintf(next, sizeof(next), WORDS_NOT_STARTED(proposal));
+		told = json_pack("{s:s,s:s}", "proposal_id", proposal, "state", "pending");
+		json_object_set_new(told, "next", json_string(next));
+		json_decref(body);
+		mcp_call_tell(c, told);
+	} else if (body) {
+		mcp_call_ask_of(c, "POST", "/api/v1/proposals/{id}/confirm", proposal, body, true,
+				mcp_quote_told);
+	} else if (json_is_false(json_object_get(content, "start"))) {
+		mcp_call_ask_of(c, "POST", "/api/v1/proposals/{id}/reject", proposal, NULL, true,
+				mcp_quote_told);
+	} else {
+		mcp_call_tell_error(
+			c, "the form came back without start, which is true or false: nothing was "
+			   "started");
+	}
+}
+
+/* A state is good once: a form that came back is not carried out again by a copy of it. */
+static bool use_state(struct mcp *m, const char *seal)
+{
+	for (unsigned i = 0; i < MCP_USED_MAX; i++)
+		if (strcmp(m->used[i], seal) == 0)
+			return false;
+	snprintf(m->used[m->nused++ % MCP_USED_MAX], sizeof(m->used[0]), "%s", seal);
+	return true;
+}
+
+void mcp_quote_returned(struct mcp_call *c, const char *state)
+{
+	char front[96], sealed[SEALED_MAX], id[24];
+	const char *dot = strrchr(state, '.');
+	struct ava_error err = {0};
+	const json_t *response;
+	long long until = 0;
+
+	if (mcp_secret_have(&c->mcp->secret, false, &err) != 0) {
+		mcp_call_refuse(c, RPC_INTERNAL, err.text, NULL);
+		return;
+	}
+	snprintf(front, sizeof(front), "%.*s", dot ? (int)MIN(dot - state, 95) : 0, state);
+	what_is_sealed(c, front, sealed);
+	if (!dot || !mcp_secret_is_seal(&c->mcp->secret, sealed, dot + 1) ||
+	    sscanf(front, "%23[^.].%lld.", id, &until) != 2) {
+		mcp_call_refuse(c, RPC_PARAMS, "requestState was not given out for this call",
+				NULL);
+		return;
+	}
+	response = json_object_get(json_object_get(c->m.params, "inputResponses"), id);
+	if (!json_is_object(response)) {
+		mcp_call_ask_of(c, "GET", "/api/v1/proposals/{id}", id, NULL, false,
+				mcp_quote_told);
+	} else if (until <= clock_wall_ms()) {
+		snprintf(front, sizeof(front), WORDS_EXPIRED(id));
+		mcp_call_tell_error(c, front);
+	} else if (!use_state(c->mcp, dot + 1)) {
+		mcp_call_refuse(
+			c, RPC_PARAMS,
+			"this form came back already: ava_status says what became of its proposal",
+			NULL);
+	} else {
+		form_answered(c, id, response);
+	}
+}
+
+void mcp_quote_response(struct mcp *m, const struct rpc *r, const char *session)
+{
+	LIST_EACH (&m->asks, n, tmp) {
+		struct mcp_call *c = LIST_ENTRY(n, struct mcp_call, node);
+
+		if (!json_is_integer(r->id) || json_integer_value(r->id) != c->asked_id ||
+		    strcmp(session, c->session) != 0)
+			continue;
+		list_del(&c->node);
+		os_timer_stop(c->expiry);
+		form_answered(c, c->proposal, r->result);
+		return;
+	}
+}

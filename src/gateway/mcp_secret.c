@@ -1,0 +1,119 @@
+/* See mcp_secret.h.
+ *
+ * Happy path: mcp.json is read once, or made of random bytes. A seal is HMAC-SHA-256 (RFC 2104),
+ * its first half. What can fail: the disk (nothing is sealed then, and the caller says why); a
+ * file that is damaged is made anew: clients ask for the token again. */
+#include "gateway/mcp_secret.h"
+
+#include <ava.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/id.h"
+#include "base/sys.h"
+#include "codec/json.h"
+#include "journal/files.h"
+
+#define SECRET_FILE "mcp.json"
+#define FILE_MAX    4096
+#define BLOCK       64 /* of SHA-256 */
+
+static bool from_hex(const char *hex, unsigned char out[32])
+{
+	unsigned byte;
+
+	if (strlen(hex) != 64 || strspn(hex, "0123456789abcdef") != 64)
+		return false;
+	for (int i = 0; i < 32; i++, hex += 2) {
+		(void)sscanf(hex, "%2x", &byte);
+		out[i] = (unsigned char)byte;
+	}
+	return true;
+}
+
+static bool secret_read(struct mcp_secret *s)
+{
+	unsigned char token[32];
+	char *text = NULL;
+	json_t *doc = NULL;
+	size_t len = 0;
+
+	if (sys_read_file(s->root_fd, SECRET_FILE, FILE_MAX, &text, &len, NULL) == 0)
+		doc = json_parse(text, len, NULL);
+	free(text);
+	s->known =
+		from_hex(json_str(doc, "key"), s->key) && from_hex(json_str(doc, "token"), token);
+	if (s->known)
+		hash_hex(token, sizeof(token), s->token);
+	json_decref(doc);
+	return s->known;
+}
+
+int mcp_secret_have(struct mcp_secret *s, bool renew, struct ava_error *err)
+{
+	unsigned char token[MCP_TOKEN_LEN / 2];
+	char key[2 * sizeof(s->key) + 1], text[256];
+	int n;
+
+	if ((s->known || secret_read(s)) && !renew)
+		return 0;
+	if (!s->known)
+		id_random(s->key, sizeof(s->key));
+	id_random(token, sizeof(token));
+	hash_hex(token, sizeof(token), s->token);
+	hash_hex(s->key, sizeof(s->key), key);
+	n = snprintf(text, sizeof(text), "{\"token\":\"%s\",\"key\":\"%s\"}\n", s->token, key);
+	s->known = files_replace(s->root_fd, SECRET_FILE, text, (size_t)n, true) == 0;
+	return s->known ? 0 : err_sys(err, "write %s", SECRET_FILE);
+}
+
+/* In constant time, of texts of one length. */
+static bool same(const char *a, const char *b, size_t len)
+{
+	unsigned char differ = 0;
+
+	for (size_t i = 0; i < len; i++)
+		differ |= (unsigned char)(a[i] ^ b[i]);
+	return differ == 0;
+}
+
+bool mcp_secret_allows(struct mcp_secret *s, const char *authorization)
+{
+	const char *given = authorization ? authorization + strcspn(authorization, " ") : "";
+
+	return (s->known || secret_read(s)) && strlen(given) == 1 + MCP_TOKEN_LEN &&
+	       strncmp(authorization, "Bearer ", 7) == 0 &&
+	       same(given + 1, s->token, MCP_TOKEN_LEN);
+}
+
+void mcp_secret_seal(const struct mcp_secret *s, const char *text, char out[MCP_SEAL_LEN + 1])
+{
+	unsigned char block[BLOCK], inner[32];
+	struct hash_sha256 h;
+
+	memset(block, 0x36, sizeof(block));
+	for (size_t i = 0; i < sizeof(s->key); i++)
+		block[i] ^= s->key[i];
+	hash_sha256_init(&h);
+	hash_sha256_add(&h, block, sizeof(block));
+	hash_sha256_add(&h, text, strlen(text));
+	hash_sha256_end(&h, inner);
+	for (size_t i = 0; i < sizeof(block); i++)
+		block[i] ^= 0x36 ^ 0x5c;
+	hash_sha256_init(&h);
+	hash_sha256_add(&h, block, sizeof(block));
+	hash_sha256_add(&h, inner, sizeof(inner));
+	hash_sha256_end(&h, inner);
+	hash_hex(inner, MCP_SEAL_LEN / 2, out);
+}
+
+bool mcp_secret_is_seal(const struct mcp_secret *s, const char *text, const char *seal)
+{
+	char own[MCP_SEAL_LEN + 1];
+
+	mcp_secret_seal(s, text, own);
+	return strlen(seal) == MCP_SEAL_LEN && same(own, seal, MCP_SEAL_LEN);
+}

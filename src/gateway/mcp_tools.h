@@ -1,0 +1,75 @@
+/* What MCP clients are offered: tools and resources, each a row over a verb (ava/verbs.h), and the
+ * forms by which a person answers. Pure: JSON in, JSON out; nothing here is called or decided. */
+#ifndef GATEWAY_MCP_TOOLS_H
+#define GATEWAY_MCP_TOOLS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "codec/json.h"
+
+struct ava_error;
+
+struct mcp_arg {
+	const char *name; /* NULL ends a list */
+	const char *type, *about;
+	const char *more; /* members of its schema, JSON; NULL: none */
+	bool needed;
+};
+
+enum mcp_hints { MCP_READS, MCP_CHANGES, MCP_STOPS };
+
+struct mcp_tool {
+	const char *name, *title, *about;
+	const struct mcp_arg *args;
+	enum mcp_hints hints;
+	int result_chars; /* that Claude Code is to show the model; 0: as it does */
+	const char *method, *path;
+	const char *id; /* the argument that stands in the path; NULL: none does */
+	bool quotes;    /* the answer is a proposal: a person is asked */
+	bool forms;     /* only for clients that show forms */
+	bool requests;  /* its verb takes a request_id */
+};
+
+/* NULL: there is none of that name, or none for who has no forms. */
+const struct mcp_tool *mcp_tool_find(const char *name, bool forms);
+/* JSON from here on is a new reference, NULL: no memory. "tools" of tools/list. */
+json_t *mcp_tools(bool forms);
+/* AVA_EINVAL with sentences for the model. `given` NULL: none. */
+int mcp_tool_check(const struct mcp_tool *t, const json_t *given, struct ava_error *err);
+
+/* One call of a verb; what it is called with is *owned*. */
+struct mcp_verb {
+	const char *method, *path;
+	char id[64];
+	json_t *args;
+};
+void mcp_verb_fini(struct mcp_verb *v);
+/* From arguments that were checked. `cwd` NULL or "": no folder unless they name one; `request`
+ * likewise. AVA_EINVAL: no such id; AVA_ENOMEM. */
+int mcp_tool_verb(const struct mcp_tool *t, const json_t *given, const char *cwd,
+		  const char *request, struct mcp_verb *out, struct ava_error *err);
+/* By the address of a resource. AVA_ENOENT. */
+int mcp_resource_verb(const char *uri, struct mcp_verb *out, struct ava_error *err);
+/* "resources", of the answer of GET /runs, and "resourceTemplates". */
+json_t *mcp_resources(const json_t *runs);
+json_t *mcp_resource_templates(void);
+
+/* A text that a client shows to a person, with nothing in it that steers a terminal. */
+json_t *mcp_shown(const char *text);
+/* What a model is told of a proposal; `next`: what is to be done now, NULL: nothing. */
+json_t *mcp_tell_proposal(const json_t *proposal, const char *next);
+/* The newest events that fit. */
+void mcp_cut_events(json_t *logs);
+
+/* The params of elicitation/create; `asks` is waiting_for of a run. */
+json_t *mcp_form_of_proposal(const json_t *proposal);
+json_t *mcp_form_of_question(const json_t *asks);
+/* "inputRequests" with such params (*taken*). */
+json_t *mcp_form_request(const char *key, json_t *params);
+/* The body of POST /proposals/{id}/confirm by what stands in the form; NULL: it says no. */
+json_t *mcp_form_confirms(const json_t *content);
+/* What is said to the run; NULL: nothing. *Borrowed of `response`.* */
+const char *mcp_form_says(const json_t *response, bool approval);
+
+#endif

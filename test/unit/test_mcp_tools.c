@@ -1,0 +1,247 @@
+/* What MCP clients are offered: schemas that can be checked against, arguments and addresses that
+ * become verbs, forms and what comes back in them. */
+#include "unit.h"
+
+#include <ava.h>
+#include <string.h>
+
+#include "base/util.h"
+#include "codec/schema.h"
+#include "gateway/mcp_tools.h"
+
+static json_t *parse(const char *text)
+{
+	json_t *v = json_parse(text, strlen(text), NULL);
+
+	assert_non_null(v);
+	return v;
+}
+
+static void test_schemas(void **state)
+{
+	json_t *tools = mcp_tools(true), *one;
+	struct ava_error err = {0};
+	size_t i;
+
+	assert_int_equal(json_array_size(tools), 8);
+	json_array_foreach(tools, i, one)
+	{
+		assert_int_equal(schema_check(json_object_get(one, "inputSchema"), &err), 0);
+		assert_ptr_equal(mcp_tool_find(json_str(one, "name"), true) != NULL, true);
+		assert_true(json_str(one, "description")[0]);
+	}
+	json_decref(tools);
+	assert_null(mcp_tool_find("ava_confirm", false));
+	assert_null(mcp_tool_find("", true));
+}
+
+/* What a tool does not name never reaches its verb. */
+static void test_checked(void **state)
+{
+	static const struct {
+		const char *tool, *given;
+		bool good;
+	} rows[] = {
+		{"ava_propose", "{\"task\":\"x\"}", true},
+		{"ava_propose", "{\"task\":\"x\",\"grants\":[\"rw\"],\"timeout\":1.5}", true},
+		{"ava_propose", "{\"task\":\"x\",\"confirmed\":true}", false},
+		{"ava_propose", "{\"task\":\"x\",\"confirm\":\"never\"}", false},
+		{"ava_propose", "{\"task\":\"x\",\"origin\":\"ava\"}", false},
+		{"ava_propose", "{\"task\":\"x\",\"grants\":[\"all_three\"]}", false},
+		{"ava_propose", "{\"task\":\"x\",\"preset\":\"huge\"}", false},
+		{"ava_propose", "{}", false},
+		{"ava_propose", "[]", false},
+		{"ava_steer", "{\"run\":\"S-7f3a2b\",\"text\":\"x\",\"by\":\"anna\"}", false},
+		{"ava_wait", "{\"run\":\"S-7f3a2b\",\"seconds\":51}", false},
+		{"ava_logs", "{\"limit\":200}", true},
+		{"ava_logs", "{\"user\":\"anna\"}", false},
+	};
+	struct ava_error err;
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		json_t *given = parse(rows[i].given);
+
+		print_message("%s %s\n", rows[i].tool, rows[i].given);
+		assert_int_equal(mcp_tool_check(mcp_tool_find(rows[i].tool, true), given, &err),
+				 rows[i].good ? 0 : AVA_EINVAL);
+		json_decref(given);
+	}
+}
+
+static void becomes(const char *tool, const char *given, const char *path, const char *id,
+		    const char *args)
+{
+	json_t *g = parse(given), *want = parse(args);
+	struct ava_error err = {0};
+	struct mcp_verb v;
+
+	assert_int_equal(mcp_tool_verb(mcp_tool_find(tool, true), g, "/src", "r1", &v, &err), 0);
+	assert_string_equal(v.path, path);
+	assert_string_equal(v.id, id);
+	assert_true(json_equal(v.args, want));
+	mcp_verb_fini(&v);
+	json_decref(g);
+	json_decref(want);
+}
+
+static void test_verbs(void **state)
+{
+	struct ava_error err = {0};
+	struct mcp_verb v;
+	json_t *bad = parse("{\"run\":\"S-7f3a2b/../..\"}");
+
+	becomes("ava_propose", "{\"task\":\"x\"}", "/api/v1/runs", "",
+		"{\"task\":\"x\",\"request_id\":\"r1\",\"origin\":\"mcp\",\"cwd\":\"/src\"}");
+	becomes("ava_propose", "{\"task\":\"x\",\"cwd\":\"/other\"}", "/api/v1/runs", "",
+		"{\"task\":\"x\",\"cwd\":\"/other\",\"request_id\":\"r1\",\"origin\":\"mcp\"}");
+	becomes("ava_status", "{}", "/api/v1/runs", "", "{}");
+	becomes("ava_status", "{\"run\":\"P-19c0de\"}", "/api/v1/proposals/{id}", "P-19c0de", "{}");
+	becomes("ava_wait", "{\"run\":\"S-7f3a2b\",\"seconds\":3}", "/api/v1/runs/{id}/result",
+		"S-7f3a2b", "{\"wait\":3}");
+	becomes("ava_steer", "{\"run\":\"S-7f3a2b\",\"text\":\"x\"}", "/api/v1/runs/{id}/steer",
+		"S-7f3a2b", "{\"text\":\"x\",\"request_id\":\"r1\"}");
+	becomes("ava_logs", "{\"run\":\"S-7f3a2b\"}", "/api/v1/logs", "",
+		"{\"run\":\"S-7f3a2b\",\"limit\":50}");
+	assert_int_equal(mcp_tool_verb(mcp_tool_find("ava_result", false), bad, "", "", &v, &err),
+			 AVA_EINVAL);
+	mcp_verb_fini(&v);
+	json_decref(bad);
+}
+
+static void test_resources(void **state)
+{
+	static const struct {
+		const char *uri, *path;
+	} rows[] = {
+		{"ava://runs", "/api/v1/runs"},
+		{"ava://run/S-7f3a2b", "/api/v1/runs/{id}"},
+		{"ava://run/S-7f3a2b/result", "/api/v1/runs/{id}/result"},
+		{"ava://run/S-7f3a2b/log", "/api/v1/logs"},
+		{"ava://run/S-7f3a2b/", NULL},
+		{"ava://run/S-7f3a2b/log/x", NULL},
+		{"ava://run/P-19c0de", NULL},
+		{"ava://run/", NULL},
+		{"ava://runs/S-7f3a2b", NULL},
+		{"ava://run/S-7f3a2bS-7f3a2bS-7f3a2bS-7f3a2b", NULL},
+		{"file:///etc/passwd", NULL},
+		{"", NULL},
+	};
+	struct ava_error err;
+	struct mcp_verb v;
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		print_message("%s\n", rows[i].uri);
+		assert_int_equal(mcp_resource_verb(rows[i].uri, &v, &err),
+				 rows[i].path ? 0 : AVA_ENOENT);
+		if (rows[i].path)
+			assert_string_equal(v.path, rows[i].path);
+		mcp_verb_fini(&v);
+	}
+}
+
+/* A yes is `start`, true, and nothing else. */
+static void test_forms(void **state)
+{
+	static const struct {
+		const char *content, *body;
+	} rows[] = {
+		{"{\"start\":true}", "{\"answer\":\"yes\",\"set\":{}}"},
+		{"{\"start\":true,\"all_three\":true}",
+		 "{\"answer\":\"yes, all three\",\"set\":{}}"},
+		{"{\"start\":true,\"timeout\":60,\"max_cost_cents\":\"1\",\"grants\":[\"rw\"]}",
+		 "{\"answer\":\"yes\",\"set\":{\"timeout\":60}}"},
+		{"{\"start\":false}", NULL},
+		{"{\"start\":\"true\"}", NULL},
+		{"{\"start\":1}", NULL},
+		{"{\"all_three\":true}", NULL},
+		{"{}", NULL},
+		{"\"yes\"", NULL},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		json_t *content = parse(rows[i].content), *body = mcp_form_confirms(content);
+		json_t *want = rows[i].body ? parse(rows[i].body) : NULL;
+
+		print_message("%s\n", rows[i].content);
+		assert_true(body ? want && json_equal(body, want) : !want);
+		json_decref(content);
+		json_decref(body);
+		json_decref(want);
+	}
+	assert_null(mcp_form_confirms(NULL));
+}
+
+/* What a person must know stands in the first lines. */
+static void test_form(void **state)
+{
+	json_t *p =
+		parse("{\"message\":\"I'll spawn a Researcher subagent to look. Estimated:\\n"
+		      "• Time: ~1 minute\\n• Cost: up to $0.10\\n• Tools: read_file, run_bash\\n"
+		      "• Rights: sees what is yours\\n• Limits: stops at 5 min\\nThis run could do "
+		      "harm.\\nProceed? [Yes/No]\","
+		      "\"quote\":{\"allThree\":true},\"config\":{\"cwd\":\"/src\",\"limits\":"
+		      "{\"costCents\":10,\"seconds\":60.5}}}");
+	json_t *form = mcp_form_of_proposal(p), *fields, *shown;
+
+	assert_string_equal(json_str(form, "message"),
+			    "I'll spawn a Researcher subagent to look. Estimated:\n"
+			    "This run could do harm.\n"
+			    "• Rights: sees what is yours • Folder: /src • Limits: stops at 5 min\n"
+			    "• Time: ~1 minute • Cost: up to $0.10\n"
+			    "• Tools: read_file, run_bash");
+	fields = json_object_get(json_object_get(form, "requestedSchema"), "properties");
+	assert_int_equal(json_object_size(fields), 4);
+	assert_int_equal(json_get_int(json_object_get(fields, "max_cost_cents"), "default", 0), 10);
+	json_decref(form);
+	json_decref(p);
+	shown = mcp_shown("a\x1b]52;c;eA==\x07\u202eb\nc");
+	assert_null(strpbrk(json_string_value(shown), "\x1b\x07"));
+	assert_null(strstr(json_string_value(shown), "\u202e"));
+	assert_non_null(strchr(json_string_value(shown), '\n'));
+	json_decref(shown);
+}
+
+static void test_says(void **state)
+{
+	json_t *yes = parse("{\"action\":\"accept\",\"content\":{\"answer\":\"a.c\"}}");
+	json_t *no = parse("{\"action\":\"decline\"}"), *bad = parse("{\"action\":\"accept\"}");
+
+	assert_string_equal(mcp_form_says(yes, false), "a.c");
+	assert_string_equal(mcp_form_says(no, true), "no");
+	assert_null(mcp_form_says(no, false));
+	assert_null(mcp_form_says(bad, true));
+	assert_null(mcp_form_says(NULL, true));
+	json_decref(yes);
+	json_decref(no);
+	json_decref(bad);
+}
+
+/* The newest are kept, and how many are not is said. */
+static void test_events(void **state)
+{
+	json_t *logs = parse("{\"events\":[]}"), *events = json_object_get(logs, "events");
+	char text[4001];
+
+	memset(text, 'x', sizeof(text) - 1);
+	text[sizeof(text) - 1] = 0;
+	for (int i = 0; i < 30; i++)
+		json_array_append_new(events, json_pack("{s:i,s:s}", "n", i, "t", text));
+	mcp_cut_events(logs);
+	assert_in_range(json_array_size(events), 5, 15);
+	assert_int_equal(json_array_size(events) + (size_t)json_get_int(logs, "left_out", 0), 30);
+	assert_int_equal(json_get_int(json_array_get(events, json_array_size(events) - 1), "n", 0),
+			 29);
+	json_decref(logs);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_schemas), cmocka_unit_test(test_checked),
+		cmocka_unit_test(test_verbs),   cmocka_unit_test(test_resources),
+		cmocka_unit_test(test_forms),   cmocka_unit_test(test_form),
+		cmocka_unit_test(test_says),    cmocka_unit_test(test_events),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
