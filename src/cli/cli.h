@@ -70,6 +70,7 @@ struct command {
 	X(doctor)                                                                                  \
 	X(hook)                                                                                    \
 	X(hooks)                                                                                   \
+	X(mcp)                                                                                     \
 	X(version)                                                                                 \
 	X(help)                                                                                    \
 	X(logs_verify)                                                                             \

@@ -1,0 +1,464 @@
+/* ava mcp: an MCP server on stdin and stdout for whatever program starts it. It owns nothing: each
+ * message goes to the daemon as a request of its own (gateway/mcp.h has the protocol), what comes
+ * back is written as lines, and when this process ends nothing else does.
+ *
+ * Happy path: lines are read, each is a flight: a connection to the daemon, which is started when
+ * none answers, until its answer is whole; a stream of events is written message by message. Many
+ * are under way at once. What can fail: a line is too long (its answer says so); the daemon goes
+ * away: a flight is sent again under the same id, so that nothing is done twice, and a stream waits
+ * until there is a daemon again, and says so in its request; no daemon can be had: the answer is an
+ * error with the reason. The end of stdin lets what is asked be answered, and ends the streams; a
+ * signal ends all at once. */
+#include <ava.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/id.h"
+#include "base/settings.h"
+#include "base/sys.h"
+#include "base/unix_sock.h"
+#include "base/util.h"
+#include "cli/api.h"
+#include "cli/cli.h"
+#include "cli/mcp_install.h"
+#include "cli/show.h"
+#include "cli/term.h"
+#include "codec/jsonrpc.h"
+
+#define FLIGHTS_MAX 64
+#define MESSAGE_MAX (2u << 20) /* what the daemon takes */
+#define ANSWER_MAX  (64u << 20)
+#define TRIES_MAX   20
+#define AGAIN_MS    100   /* before a request is sent again */
+#define LOOK_MS     500   /* between two looks for a daemon, by a stream */
+#define LAST_MS     60000 /* for answers, when stdin has ended */
+#define CONNECT_MS  5000
+
+static struct {
+	bool http, renew, json;
+} o;
+
+static const struct opt mcp_opts[] = {
+	OPT("http", 0, FLAG, NULL, http, "install: over the loopback port, with a token"),
+	OPT("renew", 0, FLAG, NULL, renew, "token: a new one; the old one is refused"),
+	OPT("json", 0, FLAG, NULL, json, "token: as one JSON object"),
+};
+
+struct flight {
+	struct bridge *bridge;
+	char *line; /* the message; owned */
+	size_t len;
+	json_t *id;    /* of a request; owned; NULL: nobody waits for an answer */
+	char name[33]; /* the same each time that it is sent */
+	int fd;        /* -1: it is to be sent */
+	int64_t at_ms; /* not before this time */
+	unsigned tries;
+	bool streams; /* it has begun as a stream */
+	struct http_reader reader;
+	struct sse sse;
+	struct buf body;
+};
+
+struct bridge {
+	struct flight *flights[FLIGHTS_MAX];
+	unsigned n;
+	struct buf in;
+	bool skips;     /* the rest of a line that is too long */
+	int64_t end_ms; /* stdin has ended; 0: not yet */
+	int root_fd;
+	char session[80];
+	struct buf cwd; /* escaped */
+};
+
+/* ---- out */
+
+static void put_line(const char *text, size_t len)
+{
+	struct buf b;
+
+	buf_init(&b, ANSWER_MAX + 1);
+	buf_add(&b, text, len);
+	buf_addc(&b, '\n');
+	for (size_t at = 0; at < b.len;) {
+		ssize_t n = write(STDOUT_FILENO, b.data + at, b.len - at);
+
+		if (n < 0 && errno != EINTR)
+			exit(CLI_DONE); /* nobody reads any more */
+		at += n > 0 ? (size_t)n : 0;
+	}
+	buf_fini(&b);
+}
+
+static void put_error(const json_t *id, int code, const char *text)
+{
+	struct buf b;
+	struct jw w;
+
+	buf_init(&b, 1u << 16);
+	jw_init(&w, &b);
+	rpc_error(&w, id, code, text, NULL);
+	if (buf_check(&b) == 0)
+		put_line(b.data, b.len);
+	buf_fini(&b);
+}
+
+/* ---- flights */
+
+static int on_event(const struct sse_event *e, void *user)
+{
+	put_line(e->data, e->len);
+	return 0;
+}
+
+static int sink(const char *data, size_t len, void *user)
+{
+	struct flight *f = user;
+
+	if (!f->reader.events)
+		return buf_add(&f->body, data, len);
+	f->streams = true;
+	return sse_feed(&f->sse, data, len);
+}
+
+static void disconnect(struct flight *f)
+{
+	if (f->fd < 0)
+		return;
+	close(f->fd);
+	f->fd = -1;
+	http_reader_fini(&f->reader);
+	sse_fini(&f->sse);
+	buf_fini(&f->body);
+}
+
+static void land(struct bridge *b, unsigned i)
+{
+	struct flight *f = b->flights[i];
+
+	disconnect(f);
+	json_decref(f->id);
+	free(f->line);
+	free(f);
+	b->flights[i] = b->flights[--b->n];
+}
+
+/* A request that cannot be answered. */
+static void fail(struct bridge *b, unsigned i, const char *text)
+{
+	if (b->flights[i]->id)
+		put_error(b->flights[i]->id, RPC_INTERNAL, text);
+	land(b, i);
+}
+
+static int reach(struct bridge *b, bool start, int *fd, struct ava_error *err)
+{
+	char root[ROOT_PATH_MAX];
+	struct client *c = NULL;
+	int rv = b->root_fd >= 0
+			 ? unix_sock_connect(b->root_fd, UNIX_SOCK_NAME, CONNECT_MS, fd, err)
+			 : AVA_ENOENT;
+
+	if (rv == 0 || !start)
+		return rv;
+	rv = api_open(API_START, &c, err);
+	client_close(c);
+	if (rv == 0)
+		rv = settings_data_root(root, sizeof(root), err);
+	if (rv != 0)
+		return rv;
+	if (b->root_fd >= 0)
+		close(b->root_fd);
+	b->root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return b->root_fd < 0 ? err_sys(err, "open %s", root)
+			      : unix_sock_connect(b->root_fd, UNIX_SOCK_NAME, CONNECT_MS, fd, err);
+}
+
+static int post(struct flight *f, struct ava_error *err)
+{
+	const struct bridge *b = f->bridge;
+	struct buf head;
+	int rv;
+
+	buf_init(&head, 1u << 16);
+	buf_addf(&head, "POST /mcp?id=%s%s", f->name, f->streams ? "&again=1" : "");
+	if (b->cwd.len > 0)
+		buf_addf(&head, "&cwd=%s", b->cwd.data);
+	buf_adds(&head, " HTTP/1.1\r\nHost: ava\r\nConnection: close\r\n");
+	if (b->session[0])
+		buf_addf(&head, "Mcp-Session-Id: %s\r\n", b->session);
+	buf_addf(&head, "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n", f->len);
+	rv = buf_check(&head);
+	if (rv == 0 && (send(f->fd, head.data, head.len, MSG_NOSIGNAL) != (ssize_t)head.len ||
+			send(f->fd, f->line, f->len, MSG_NOSIGNAL) != (ssize_t)f->len))
+		rv = err_sys(err, "ask the daemon");
+	buf_fini(&head);
+	return rv;
+}
+
+/* Again, later; a stream as long as it takes. */
+static void put_off(struct bridge *b, unsigned i, const char *why)
+{
+	struct flight *f = b->flights[i];
+
+	disconnect(f);
+	if (f->streams ? b->end_ms != 0 : ++f->tries > TRIES_MAX) {
+		fail(b, i, why);
+		return;
+	}
+	f->at_ms = clock_mono_ms() + (f->streams ? LOOK_MS : AGAIN_MS);
+}
+
+static void send_off(struct bridge *b, unsigned i)
+{
+	struct flight *f = b->flights[i];
+	struct ava_error err = {0};
+	int rv = reach(b, !f->streams, &f->fd, &err);
+
+	if (rv != 0) {
+		f->fd = -1;
+		if (f->streams || err.code == AVA_EBUSY || err.code == AVA_ECONNECT)
+			put_off(b, i, err.text);
+		else
+			fail(b, i, err.text);
+		return;
+	}
+	http_reader_init(&f->reader, sink, f);
+	sse_init(&f->sse, ANSWER_MAX);
+	f->sse.on_event = on_event;
+	f->sse.user = f;
+	buf_init(&f->body, ANSWER_MAX);
+	if (post(f, &err) != 0)
+		put_off(b, i, err.text);
+}
+
+/* The daemon's answer is whole. */
+static void answered(struct bridge *b, unsigned i)
+{
+	struct flight *f = b->flights[i];
+
+	if (f->reader.session[0])
+		snprintf(b->session, sizeof(b->session), "%s", f->reader.session);
+	if (!f->reader.events && f->body.len > 0) {
+		if (strncmp(f->body.data, "{\"jsonrpc\"", 10) != 0) {
+			fail(b, i, "the daemon refuses this message");
+			return;
+		}
+		put_line(f->body.data, f->body.len);
+	}
+	land(b, i);
+}
+
+static void hear(struct bridge *b, unsigned i)
+{
+	struct flight *f = b->flights[i];
+	struct ava_error err = {0};
+	char data[16384];
+	size_t used;
+	ssize_t n = recv(f->fd, data, sizeof(data), MSG_DONTWAIT);
+	int rv = 0;
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n > 0)
+		rv = http_reader_feed(&f->reader, data, (size_t)n, &used, &err);
+	else
+		rv = http_reader_eof(&f->reader, &err);
+	if (rv == 0 && f->reader.state == HTTP_READER_DONE)
+		answered(b, i);
+	else if (n > 0 && rv != 0)
+		fail(b, i, err.text[0] ? err.text : "the daemon's answer is too large");
+	else if (n <= 0)
+		put_off(b, i, "the daemon went away before it had answered");
+}
+
+/* ---- in */
+
+/* Whoever waits for that request does not any more: its connection goes, and nothing follows. */
+static void cancel(struct bridge *b, const json_t *id)
+{
+	for (unsigned i = 0; i < b->n; i++)
+		if (rpc_same_id(b->flights[i]->id, id)) {
+			land(b, i);
+			return;
+		}
+}
+
+static void line_came(struct bridge *b, const char *line, size_t len)
+{
+	struct flight *f;
+	unsigned char random[16];
+	struct rpc m;
+
+	if (strspn(line, " \t\r\n") >= len)
+		return;
+	(void)rpc_read(&m, line, len, NULL); /* what is wrong with it the daemon says */
+	if (m.method && strcmp(m.method, "notifications/cancelled") == 0) {
+		cancel(b, json_object_get(m.params, "requestId"));
+		rpc_fini(&m);
+		return;
+	}
+	f = b->n < FLIGHTS_MAX ? calloc(1, sizeof(*f)) : NULL;
+	if (f)
+		f->line = malloc(len);
+	if (!f || !f->line) {
+		if (m.id)
+			put_error(m.id, RPC_INTERNAL,
+				  "too many requests are under way: wait for some");
+		free(f);
+		rpc_fini(&m);
+		return;
+	}
+	memcpy(f->line, line, len);
+	f->len = len;
+	f->bridge = b;
+	f->fd = -1;
+	f->id = m.method ? json_incref(m.id) : NULL;
+	id_random(random, sizeof(random));
+	hash_hex(random, sizeof(random), f->name);
+	rpc_fini(&m);
+	b->flights[b->n++] = f;
+	send_off(b, b->n - 1);
+}
+
+/* false: stdin has ended. */
+static bool read_lines(struct bridge *b)
+{
+	char data[16384];
+	ssize_t n = read(STDIN_FILENO, data, sizeof(data));
+	const char *at = data, *nl;
+
+	if (n < 0 && errno == EINTR)
+		return true;
+	if (n <= 0)
+		return false;
+	while ((nl = memchr(at, '\n', (size_t)(data + n - at))) != NULL) {
+		size_t len = (size_t)(nl - at);
+
+		if (b->skips || buf_add(&b->in, at, len) != 0)
+			put_error(NULL, RPC_INVALID, "a message is at most 2 MB");
+		else
+			line_came(b, b->in.data, b->in.len);
+		b->skips = false;
+		buf_reset(&b->in);
+		at = nl + 1;
+	}
+	b->skips = b->skips || buf_add(&b->in, at, (size_t)(data + n - at)) != 0;
+	return true;
+}
+
+static void end_streams(struct bridge *b)
+{
+	b->end_ms = clock_mono_ms() + LAST_MS;
+	for (unsigned i = b->n; i-- > 0;)
+		if (b->flights[i]->streams)
+			land(b, i);
+}
+
+static void turn(struct bridge *b)
+{
+	struct pollfd p[FLIGHTS_MAX + 1];
+	struct flight *of[FLIGHTS_MAX];
+	int64_t now = clock_mono_ms(), next = b->end_ms ? b->end_ms : INT64_MAX;
+	unsigned n = b->n;
+
+	p[n] = (struct pollfd){.fd = b->end_ms ? -1 : STDIN_FILENO, .events = POLLIN};
+	for (unsigned i = 0; i < n; i++) {
+		of[i] = b->flights[i];
+		p[i] = (struct pollfd){.fd = of[i]->fd, .events = POLLIN};
+		if (of[i]->fd < 0)
+			next = MIN(next, of[i]->at_ms);
+	}
+	(void)poll(p, n + 1, next == INT64_MAX ? -1 : (int)MAX(next - now, 0));
+	now = clock_mono_ms();
+	for (unsigned k = 0; k < n; k++) {
+		unsigned i = 0; /* those that land move others */
+
+		while (i < b->n && b->flights[i] != of[k])
+			i++;
+		if (i < b->n && p[k].fd >= 0 && p[k].revents)
+			hear(b, i);
+		else if (i < b->n && of[k]->fd < 0 && of[k]->at_ms <= now)
+			send_off(b, i);
+	}
+	if (p[n].revents && !read_lines(b))
+		end_streams(b);
+	for (unsigned i = b->n; b->end_ms && i-- > 0;)
+		if (b->flights[i]->streams)
+			land(b, i);
+}
+
+static int bridge_run(void)
+{
+	static struct bridge b = {.root_fd = -1};
+	char path[ROOT_PATH_MAX];
+
+	signal(SIGPIPE, SIG_IGN);
+	buf_init(&b.in, MESSAGE_MAX);
+	buf_init(&b.cwd, 4 * PATH_MAX);
+	if (getcwd(path, sizeof(path)) && strcmp(path, "/") != 0 &&
+	    client_escape(&b.cwd, path) != 0)
+		buf_reset(&b.cwd);
+	if (settings_data_root(path, sizeof(path), NULL) == 0)
+		b.root_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	while (!b.end_ms || (b.n > 0 && clock_mono_ms() < b.end_ms))
+		turn(&b);
+	while (b.n > 0)
+		land(&b, 0);
+	buf_fini(&b.in);
+	buf_fini(&b.cwd);
+	if (b.root_fd >= 0)
+		close(b.root_fd);
+	return CLI_DONE;
+}
+
+/* ---- */
+
+static int token_run(void)
+{
+	json_t *answer = NULL;
+	int rv = api_ask(&answer, o.renew ? "{\"renew\":true}" : "{}", "/mcp-token");
+
+	if (rv != 0)
+		return rv;
+	if (o.json) {
+		show_json(stdout, answer);
+	} else {
+		term_print(stdout, "%s\n", json_str(answer, "url"));
+		term_print(stdout, "Authorization: Bearer %s\n", json_str(answer, "token"));
+	}
+	json_decref(answer);
+	return CLI_DONE;
+}
+
+static int mcp_run(int argc, char **argv)
+{
+	if (argc == 0)
+		return bridge_run();
+	if (strcmp(argv[0], "token") == 0 && argc == 1)
+		return token_run();
+	if (strcmp(argv[0], "install") == 0 && argc == 2)
+		return mcp_install(argv[1], o.http);
+	return cli_error(CLI_USAGE, "the form is: ava mcp, ava mcp token, or ava mcp install "
+				    "claude|codex|cursor|zed");
+}
+
+const struct command cmd_mcp = COMMAND(
+	"mcp", "[token|install CLIENT]", 0, 2, "let Claude Code, Codex, Cursor or Zed use ava",
+	"Speaks MCP on stdin and stdout, for the program that starts it. Runs belong to the "
+	"daemon: "
+	"they go on when that program ends, and only a person starts them.\n\n`ava mcp install "
+	"claude` (or codex, cursor, zed) writes the entry into that program's settings; what they "
+	"were is kept beside them with .before-ava. `ava mcp token` says where to find ava over "
+	"HTTP, and the token to send.",
+	OPTIONS(mcp_opts), mcp_run);

@@ -1,0 +1,431 @@
+"""ava as an MCP server, spoken to as clients do: over `ava mcp` in both eras, and over HTTP; run by
+test_mcp.sh. Prints a line a check: 0 (as it should be) or 1, and its name."""
+
+import base64
+import json
+import os
+import re
+import selectors
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+
+AVA = os.environ["AVA"]
+ROOT = os.environ["AVA_DATA_ROOT"]
+PATIENCE = 60 if os.environ.get("AVA_SANITIZER") else 20
+META = "io.modelcontextprotocol/"
+FORMS, TASKS = {"elicitation": {"form": {}}}, {"extensions": {META + "tasks": {}}}
+TASK = {"task": "where is the torn tail decided?", "role": "code_reviewer"}
+
+
+def check(name, good, more=""):
+    print(0 if good else 1, name, flush=True)
+    if not good:
+        print("#", name, str(more)[:1500], file=sys.stderr)
+
+
+def ava(*words):
+    return subprocess.run([AVA, *words], capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
+
+
+def meta(can=None, version="2026-07-28"):
+    return {META + "protocolVersion": version, META + "clientCapabilities": can or {}}
+
+
+class Bridge:
+    """ava mcp, and a client before it."""
+
+    def __init__(self, folder=None):
+        self.process = subprocess.Popen([AVA, "mcp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=folder)
+        self.chosen = selectors.DefaultSelector()
+        self.chosen.register(self.process.stdout, selectors.EVENT_READ)
+        os.set_blocking(self.process.stdout.fileno(), False)
+        self.lines, self.rest, self.id = [], b"", 0
+
+    def write(self, message):
+        text = message if isinstance(message, str) else json.dumps(message)
+        self.process.stdin.write(text.encode() + b"\n")
+        self.process.stdin.flush()
+
+    def read(self, wanted, patience=PATIENCE):
+        """The first message that is wanted; None: it did not come. The others stay."""
+        end = time.monotonic() + patience
+        while True:
+            for i, m in enumerate(self.lines):
+                if wanted(m):
+                    return self.lines.pop(i)
+            if time.monotonic() > end or not self.chosen.select(max(0, end - time.monotonic())):
+                return None
+            part = self.process.stdout.read()
+            if not part:
+                return None
+            *whole, self.rest = (self.rest + part).split(b"\n")
+            self.lines += [json.loads(line) for line in whole]
+
+    def ask(self, method, params=None, can=None, modern=True, wait=True):
+        self.id += 1
+        params = dict(params or {})
+        if modern:
+            params["_meta"] = meta(can)
+        self.write({"jsonrpc": "2.0", "id": self.id, "method": method, "params": params})
+        id = self.id
+        return self.read(lambda m: m.get("id") == id and "method" not in m) if wait else id
+
+    def tool(self, name, can=None, modern=True, wait=True, more=None, **arguments):
+        return self.ask("tools/call", {"name": name, "arguments": arguments} | (more or {}), can, modern, wait)
+
+    def end(self):
+        self.process.stdin.close()
+        return self.process.wait(PATIENCE)
+
+
+def told(answer):
+    return answer["result"].get("structuredContent", {})
+
+
+def text(answer):
+    return answer["result"]["content"][0]["text"]
+
+
+def form_of(answer):
+    (key, request), = answer["result"]["inputRequests"].items()
+    return key, request["params"], answer["result"]["requestState"]
+
+
+def fill(answer, action="accept", **content):
+    key, _, state = form_of(answer)
+    return {"requestState": state, "inputResponses": {key: {"action": action, "content": content}}}
+
+
+def runs():
+    return json.loads(ava("ps", "-a", "--json").stdout)
+
+
+def until(condition, patience=PATIENCE):
+    end = time.monotonic() + patience
+    while time.monotonic() < end:
+        got = condition()
+        if got:
+            return got
+        time.sleep(0.05)
+    return None
+
+
+def kill_daemon():
+    pid = int(open(f"{ROOT}/ava.lock").read())
+    os.kill(pid, signal.SIGKILL)
+    until(lambda: not os.path.exists(f"/proc/{pid}") or "Z" in open(f"/proc/{pid}/stat").read().split()[2])
+
+
+# ---- stdio, 2026-07-28
+
+def hellos(b):
+    r = b.ask("server/discover")["result"]
+    check("server/discover: the version, tasks, who it is, how long it holds",
+          r["supportedVersions"] == ["2026-07-28"] and META + "tasks" in r["capabilities"]["extensions"] and
+          r["_meta"][META + "serverInfo"]["name"] == "ava" and r["ttlMs"] >= 0 and r["cacheScope"] == "private", r)
+    names = [t["name"] for t in b.ask("tools/list")["result"]["tools"]]
+    check("a client without forms is not offered ava_confirm", names and "ava_confirm" not in names, names)
+    check("and cannot call it", b.tool("ava_confirm", proposal="P-19c0de")["error"]["code"] == -32602)
+    names = [t["name"] for t in b.ask("tools/list", can=FORMS)["result"]["tools"]]
+    check("one with forms is", "ava_confirm" in names, names)
+    check("an unknown method", b.ask("tasks/list")["error"]["code"] == -32601)
+    check("methods of before are gone", b.ask("ping")["error"]["code"] == -32601)
+    b.write({"jsonrpc": "2.0", "id": "v", "method": "tools/list", "params": {"_meta": meta(version="2031-01-01")}})
+    e = b.read(lambda m: m.get("id") == "v")["error"]
+    check("another version is named, with those that are spoken",
+          e["code"] == -32022 and e["data"] == {"supported": ["2026-07-28"], "requested": "2031-01-01"}, e)
+    b.write({"jsonrpc": "2.0", "id": "c", "method": "tools/list", "params": {"_meta": {META + "protocolVersion": "2026-07-28"}}})
+    check("without capabilities", b.read(lambda m: m.get("id") == "c")["error"]["code"] == -32602)
+    b.write("{torn")
+    check("what is no JSON", b.read(lambda m: m.get("id", 0) is None)["error"]["code"] == -32700)
+    b.write('[{"jsonrpc":"2.0","id":1,"method":"ping"}]')
+    check("a batch", b.read(lambda m: m.get("id", 0) is None)["error"]["code"] == -32600)
+    b.write("x" * (3 << 20))
+    check("a line of 3 MB is refused, and the next one heard",
+          b.read(lambda m: m.get("id", 0) is None)["error"]["code"] == -32600 and "result" in b.ask("tools/list"))
+
+
+def bad_arguments(b):
+    a = b.tool("ava_propose", FORMS, task="x", confirmed=True, confirm="never")
+    check("what a tool does not name is refused: nothing confirms itself", a["result"]["isError"] and not runs(), a)
+    for name, arguments in [("ava_propose", {}), ("ava_propose", {"task": 5}), ("ava_status", {"run": "../../etc"}),
+                            ("ava_wait", {"run": "S-123456", "seconds": 5000}), ("ava_result", {"run": "S-000000"}),
+                            ("ava_propose", TASK | {"grants": ["fetch_any"]}), ("ava_propose", TASK | {"cwd": "relative"})]:
+        a = b.tool(name, **arguments)
+        check(f"{name} {json.dumps(arguments)[:50]}: a sentence, no crash", a["result"]["isError"] and text(a), a)
+
+
+def no_forms(b):
+    a = b.tool("ava_propose", **TASK)
+    p = told(a)
+    check("without forms: a quote, and how a person confirms", p["state"] == "pending" and
+          f"ava confirm {p['proposal_id']}" in p["next"] and "Time:" in p["message"] and json.loads(text(a)) == p, a)
+    check("and nothing runs", not runs())
+    a = b.tool("ava_propose", more={"requestState": p["proposal_id"],
+                                    "inputResponses": {p["proposal_id"]: {"action": "accept", "content": {"start": True}}}}, **TASK)
+    check("a state that nobody gave out is refused", a["error"]["code"] == -32602 and not runs(), a)
+    ava("confirm", p["proposal_id"])
+    s = told(b.tool("ava_status", run=p["proposal_id"]))
+    check("confirmed elsewhere, the proposal names its run", s["state"] == "confirmed" and s["subagent_id"].startswith("S-"), s)
+    r = told(b.tool("ava_wait", run=s["subagent_id"], seconds=20))
+    check("ava_wait has the result", r["status"] == "success" and "torn_tail" in r["summary"], r)
+    check("so has ava_result", told(b.tool("ava_result", run=s["subagent_id"])) == r)
+    e = told(b.tool("ava_logs", run=s["subagent_id"], type="ToolCall"))
+    check("ava_logs has its calls", e["events"] and all(v["eventType"] == "ToolCall" for v in e["events"]), e)
+    return s["subagent_id"]
+
+
+def forms(b):
+    a = b.tool("ava_propose", FORMS, **TASK)
+    key, form, state = form_of(a)
+    check("with forms: a form that says what will run, and where", a["result"]["resultType"] == "input_required" and
+          "Time:" in form["message"] and f"Folder: {os.environ['T']}/project" in form["message"] and
+          form["requestedSchema"]["required"] == ["start"] and form["mode"] == "form", a)
+    n = len(runs())
+    other = b.tool("ava_propose", FORMS, more=fill(a, start=True), **(TASK | {"task": "delete everything"}))
+    check("the answer of one call is no answer of another", other["error"]["code"] == -32602, other)
+    forged = fill(a, start=True)
+    forged["requestState"] = state[:-1] + ("0" if state[-1] != "0" else "1")
+    check("a forged state", b.tool("ava_propose", FORMS, more=forged, **TASK)["error"]["code"] == -32602)
+    no = b.tool("ava_propose", FORMS, more=fill(a, "cancel"), **TASK)
+    check("cancel starts nothing and says how to confirm", "ava confirm" in told(no)["next"], no)
+    again = b.tool("ava_propose", FORMS, more=fill(a, start=True), **TASK)
+    check("a form that came back is not good again", again["error"]["code"] == -32602, again)
+    a = b.tool("ava_confirm", FORMS, proposal=key)
+    check("ava_confirm shows it again", form_of(a)[0] == key, a)
+    no = b.tool("ava_confirm", FORMS, more=fill(a, start=False), proposal=key)
+    check("no in the form rejects", told(no)["state"] == "rejected", no)
+    check("and nothing has run by all that", len(runs()) == n)
+    a = b.tool("ava_propose", FORMS, **TASK)
+    a = b.tool("ava_propose", FORMS, more=fill(a, start=True, max_cost_cents=500), **TASK)
+    check("a raised limit is shown again", a["result"]["resultType"] == "input_required" and "$5.00" in form_of(a)[1]["message"], a)
+    a = b.tool("ava_propose", FORMS, more=fill(a, start=True, timeout=60), **TASK)
+    check("a lowered one starts", told(a)["state"] == "confirmed" and len(runs()) == n + 1, a)
+    s = told(b.tool("ava_status", run=told(a)["subagent_id"]))
+    check("with it", s["limits"]["timeout"] == 60 and s["limits"]["max_cost_cents"] == 500 and s["origin"] == "mcp", s)
+
+
+def wants_all_three(b):
+    given = TASK | {"role": "researcher", "model": f"offline:{os.environ['SLOW']}"}
+    a = b.tool("ava_propose", FORMS, **given)
+    check("all three rights are asked about apart", "all_three" in form_of(a)[1]["requestedSchema"]["properties"], a)
+    no = b.tool("ava_propose", FORMS, more=fill(a, start=True), **given)
+    check("and a plain yes does not give them", no["result"]["isError"] and "all three" in text(no), no)
+    a = b.tool("ava_propose", FORMS, **given)
+    yes = b.tool("ava_propose", FORMS, more=fill(a, start=True, all_three=True), **given)
+    check("one that says so does", told(yes)["state"] == "confirmed", yes)
+    b.tool("ava_cancel", run=told(yes)["subagent_id"])
+
+
+def slow(b, can, script, **more):
+    """A run that goes by a script, started by the form."""
+    given = TASK | {"model": f"offline:{script}"} | more
+    a = b.tool("ava_propose", can, **given)
+    return b.tool("ava_propose", can, more=fill(a, start=True), **given)
+
+
+def tasks(b):
+    can = FORMS | TASKS
+    t = slow(b, can, os.environ["ASKS"])["result"]
+    check("a client with tasks gets one", t["resultType"] == "task" and t["status"] == "working" and t["ttlMs"] is None and
+          re.fullmatch(r"S-[0-9a-f]+-[0-9a-f]{32}", t["taskId"]), t)
+    id = {"taskId": t["taskId"]}
+    q = until(lambda: (lambda r: r if r["status"] == "input_required" else None)(b.ask("tasks/get", id, can)["result"]))
+    check("its question is a form", q and list(q["inputRequests"].values())[0]["params"]["message"] == "Which file?", q)
+    key = list(q["inputRequests"])[0]
+    b.ask("tasks/update", id | {"inputResponses": {"c9.9": {"action": "accept", "content": {"answer": "no"}}}}, can)
+    check("an answer to what is not asked changes nothing", b.ask("tasks/get", id, can)["result"]["status"] == "input_required")
+    kill_daemon()
+    q = b.ask("tasks/get", id, can)
+    check("the task outlives a kill of the daemon", q["result"]["status"] == "input_required", q)
+    u = b.ask("tasks/update", id | {"inputResponses": {key: {"action": "accept", "content": {"answer": "a.c"}}}}, can)
+    check("the answer is taken", u["result"] == {"resultType": "complete", "_meta": u["result"]["_meta"]}, u)
+    d = until(lambda: (lambda r: r if r["status"] == "completed" else None)(b.ask("tasks/get", id, can)["result"]))
+    check("and the result is the task's", d and d["result"]["structuredContent"]["summary"] == "It is a.c." and not d["result"]["isError"], d)
+    check("a client that has no tasks", b.ask("tasks/get", id)["error"]["code"] == -32021)
+    check("an id of nobody", b.ask("tasks/get", {"taskId": t["taskId"][:-1] + "x"}, can)["error"]["code"] == -32602)
+    check("a run's bare id is no task", b.ask("tasks/get", {"taskId": t["taskId"][:8]}, can)["error"]["code"] == -32602)
+    given = TASK | {"model": f"offline:{os.environ['SLOW']}"}
+    form = fill(b.tool("ava_propose", can, **given), start=True)
+    n = len(runs())
+    t = b.tool("ava_propose", can, more=form, **given)["result"]
+    kill_daemon()
+    again = b.tool("ava_propose", can, more=form, **given)
+    check("a yes whose answer was lost in a kill is the same run", again["result"]["taskId"] == t["taskId"] and len(runs()) == n + 1, again)
+    id = {"taskId": t["taskId"]}
+    b.ask("tasks/cancel", id, can)
+    check("cancel cancels", b.ask("tasks/get", id, can)["result"]["status"] == "cancelled")
+    check("twice", b.ask("tasks/cancel", id, can)["result"]["resultType"] == "complete")
+
+
+def steering(b):
+    run = told(slow(b, FORMS, os.environ["SLOW"], grants=["rw"]))["subagent_id"]
+    w = told(b.tool("ava_wait", run=run, seconds=1))
+    check("ava_wait of one that goes on says how it is", w["status"] in ("running", "waiting", "queued"), w)
+    a = b.tool("ava_steer", run=run, text="look into a.c as well")
+    check("ava_steer is heard", told(a).get("outcome") in ("queued", "answered"), a)
+    check("ava_result of one that goes on says how it is", told(b.tool("ava_result", run=run))["status"] == "running")
+    a = told(b.tool("ava_cancel", run=run))
+    check("ava_cancel stops it", a["status"] == "cancelled", a)
+
+
+def resources(b, run):
+    uris = [r["uri"] for r in b.ask("resources/list")["result"]["resources"]]
+    check("runs, logs and results are resources", {"ava://runs", f"ava://run/{run}", f"ava://run/{run}/log",
+                                                  f"ava://run/{run}/result"} <= set(uris), uris)
+    for uri in uris[:4]:
+        c = b.ask("resources/read", {"uri": uri})["result"]["contents"][0]
+        check(f"{re.sub('S-[0-9a-f]+', 'S-…', uri)} can be read", c["uri"] == uri and json.loads(c["text"]), c)
+    for uri in ["ava://run/S-000000", "ava://run/../../etc", "file:///etc/passwd", "ava://run/S-1/x", ""]:
+        e = b.ask("resources/read", {"uri": uri})["error"]
+        check(f"there is no {uri}", e["code"] == -32602 and e["data"]["uri"] == uri, e)
+
+
+def listening(b):
+    id = b.ask("subscriptions/listen", {"notifications": {"resourcesListChanged": True, "resourceSubscriptions": ["ava://runs"]}},
+               wait=False)
+    mine = lambda m, method: m.get("method") == method and m["params"]["_meta"][META + "subscriptionId"] == id
+    a = b.read(lambda m: "method" in m)
+    check("listening is acknowledged first", a and mine(a, "notifications/subscriptions/acknowledged") and
+          a["params"]["notifications"] == {"resourcesListChanged": True, "resourceSubscriptions": ["ava://runs"]}, a)
+    run = told(slow(b, FORMS, os.environ["SLOW"]))["subagent_id"]
+    check("a new run changes the list", b.read(lambda m: mine(m, "notifications/resources/list_changed")))
+    check("and what is listened to", b.read(lambda m: mine(m, "notifications/resources/updated")))
+    kill_daemon()
+    b.lines.clear()
+    b.tool("ava_cancel", run=run)
+    check("the stream goes on with the next daemon", b.read(lambda m: mine(m, "notifications/resources/updated")))
+    check("and is not acknowledged twice", not b.read(lambda m: mine(m, "notifications/subscriptions/acknowledged"), 0.5))
+    b.write({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}})
+    b.tool("ava_status")
+    b.lines.clear()
+    b.tool("ava_propose", **TASK)
+    check("a stream that was cancelled says nothing more", not b.read(lambda m: "method" in m, 1))
+    e = b.ask("subscriptions/listen", {"notifications": {"resourceSubscriptions": ["ava://run/x"]}})
+    check("nothing listens to what is not there", e["error"]["code"] == -32602, e)
+
+
+# ---- stdio, before
+
+def legacy():
+    b = Bridge(os.environ["T"] + "/project")
+    r = b.ask("initialize", {"protocolVersion": "2025-06-18", "capabilities": {"elicitation": {}}}, modern=False)["result"]
+    check("a handshake of before", r["protocolVersion"] == "2025-06-18" and r["serverInfo"]["name"] == "ava" and "resultType" not in r, r)
+    b.write({"jsonrpc": "2.0", "method": "notifications/initialized"})
+    check("ping", b.ask("ping", modern=False)["result"] == {})
+    call = b.tool("ava_propose", modern=False, wait=False, **TASK)
+    q = b.read(lambda m: m.get("method") == "elicitation/create")
+    check("the form is a request of ours", q and q["params"]["requestedSchema"]["required"] == ["start"], q)
+    n = len(runs())
+    check("other calls are answered meanwhile", "runs" in told(b.tool("ava_status", modern=False)))
+    b.write({"jsonrpc": "2.0", "id": q["id"] + 1, "result": {"action": "accept", "content": {"start": True}}})
+    b.ask("ping", modern=False)
+    check("a response to nothing starts nothing", len(runs()) == n)
+    b.write({"jsonrpc": "2.0", "id": q["id"], "result": {"action": "accept", "content": {"start": True}}})
+    a = b.read(lambda m: m.get("id") == call and "result" in m)
+    check("the answer starts the run, and the call is answered", told(a)["state"] == "confirmed", a)
+    check("it is asked once", len(runs()) == n + 1)
+    call = b.tool("ava_propose", modern=False, wait=False, **TASK)
+    q = b.read(lambda m: m.get("method") == "elicitation/create")
+    kill_daemon()
+    ava("ps")
+    q2 = b.read(lambda m: m.get("method") == "elicitation/create")
+    check("a form that was open is shown again by the next daemon", q2 and q2["params"] == q["params"], q2)
+    b.write({"jsonrpc": "2.0", "id": q2["id"], "error": {"code": -1, "message": "no"}})
+    a = b.read(lambda m: m.get("id") == call and "result" in m)
+    check("an error for an answer starts nothing", told(a)["state"] == "pending", a)
+    check("an unknown resource", b.ask("resources/read", {"uri": "x:y"}, modern=False)["error"]["code"] == -32002)
+    run = told(b.tool("ava_status", modern=False))
+    call = b.tool("ava_propose", modern=False, wait=False, **TASK)
+    b.read(lambda m: m.get("method") == "elicitation/create")
+    check("the end of input ends it, though a form is open", b.end() == 0, run)
+
+
+def bridge_life():
+    b = Bridge(os.environ["T"] + "/project")
+    run = told(slow(b, FORMS, os.environ["SLOW"]))["subagent_id"]
+    b.process.send_signal(signal.SIGINT)
+    b.process.wait(PATIENCE)
+    check("a signal ends the bridge and no run", json.loads(ava("status", run, "--json").stdout)["status"] in ("running", "queued"))
+    b = Bridge()
+    b.tool("ava_status")
+    b.tool("ava_wait", wait=False, run=run, seconds=2)
+    check("what was asked is answered behind the end of input", b.process.stdin.close() or b.read(lambda m: m.get("id") == 2))
+    ava("cancel", run)
+
+
+# ---- HTTP
+
+def http():
+    card = json.loads(ava("mcp", "token", "--json").stdout)
+    url, host = card["url"], card["url"].split("/")[2]
+    check("the secret is for its owner", os.stat(f"{ROOT}/mcp.json").st_mode & 0o777 == 0o600)
+
+    def post(method="server/discover", params=None, can=None, data=None, **fields):
+        body = data or json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": (params or {}) | {"_meta": meta(can)}})
+        head = {"Content-Type": "application/json", "Authorization": f"Bearer {card['token']}",
+                "MCP-Protocol-Version": "2026-07-28", "Mcp-Method": method}
+        if params:
+            head["Mcp-Name"] = params.get("name") or params.get("uri") or params.get("taskId")
+        head |= {k.replace("_", "-"): v for k, v in fields.items()}
+        try:
+            with urllib.request.urlopen(urllib.request.Request(url, body.encode(), {k: v for k, v in head.items() if v}),
+                                        timeout=PATIENCE) as r:
+                return r.status, r.headers, json.loads(r.read() or b"null")
+        except urllib.error.HTTPError as e:
+            return e.code, e.headers, json.loads(e.read() or b"null")
+
+    check("with the token", post()[0] == 200)
+    check("without", post(Authorization=None)[0] == 401 and post(Authorization="Bearer " + "0" * 64)[0] == 401)
+    check("by another name", post(Host="evil.example")[0] == 421)
+    check("from another page", post(Origin="http://evil.example")[0] == 403 and post(Origin="null")[0] == 403)
+    check("as a form of a page", post(Content_Type="text/plain")[0] == 415)
+    check("a field that says otherwise", post(Mcp_Method="tools/list")[2]["error"]["code"] == -32020)
+    check("one that is missing", post("tools/list", Mcp_Method=None)[2]["error"]["code"] == -32020)
+    name = {"name": "ava_status"}
+    check("the name of the tool", post("tools/call", name)[0] == 200 and
+          post("tools/call", name, Mcp_Name="ava_cancel")[2]["error"]["code"] == -32020)
+    coded = "=?base64?" + base64.b64encode(b"ava_status").decode() + "?="
+    check("in base64, too", post("tools/call", name, Mcp_Name=coded)[0] == 200)
+    check("an unknown method is 404", post("foo/bar")[0] == 404)
+    s, head, r = post("initialize", MCP_Protocol_Version=None, Mcp_Method=None, data=json.dumps(
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25", "capabilities": {}}}))
+    check("a handshake of before has a session", s == 200 and head["Mcp-Session-Id"] and r["result"]["protocolVersion"] == "2025-11-25", r)
+    for method in ("GET", "DELETE"):
+        got = subprocess.run(["curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", "-X", method, "-H",
+                              f"Authorization: Bearer {card['token']}", url], capture_output=True, text=True).stdout
+        check(f"{method} is not taken", got == "405", got)
+    check("the page's own paths do not take that token",
+          subprocess.run(["curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", "-H", f"Authorization: Bearer {card['token']}",
+                          f"http://{host}/api/v1/runs"], capture_output=True, text=True).stdout == "401")
+    kill_daemon()
+    ava("ps")
+    check("address and token hold after a kill", until(lambda: post()[0] == 200))
+    new = json.loads(ava("mcp", "token", "--renew", "--json").stdout)
+    check("a new token ends the old one", post()[0] == 401 and new["url"] == url)
+    card = new
+    check("and is good", post()[0] == 200)
+
+
+def main():
+    b = Bridge(os.environ["T"] + "/project")
+    hellos(b)
+    bad_arguments(b)
+    run = no_forms(b)
+    forms(b)
+    wants_all_three(b)
+    tasks(b)
+    steering(b)
+    resources(b, run)
+    listening(b)
+    check("the end of input ends it", b.end() == 0)
+    legacy()
+    bridge_life()
+    http()
+
+
+main()

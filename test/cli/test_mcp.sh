@@ -1,0 +1,64 @@
+#!/bin/sh
+# ava as an MCP server (mcp.py), and ava mcp install.
+. "${0%/*}/lib.sh"
+
+mkdir "$T/project"
+echo 'int torn_tail(void); /* the torn tail is decided here */' >"$T/project/a.c"
+ASKS=$T/asks.jsonl SLOW=$T/slow.jsonl
+AVA_WEB_ALLOW_PRIVATE=127.0.0.1:9 AVA_WEB_SEARXNG=http://127.0.0.1:9 # so that web_search is there, a way out
+export ASKS SLOW AVA_WEB_ALLOW_PRIVATE AVA_WEB_SEARXNG
+cat >"$ASKS" <<'END'
+{"tool_calls":[{"name":"ask_person","args":{"question":"Which file?"}}]}
+{"tool_calls":[{"name":"submit_result","args":{"summary":"It is a.c.","output":{},"confidence":0.9,"caveats":[]}}]}
+END
+echo '{"text":"I wait.","delay_ms":600000}' >"$SLOW"
+
+python3 "$SRCDIR/test/cli/mcp.py" >"$T/played" 2>"$T/why"
+check 'all was tried' [ $? -eq 0 ] || note "$(tail -n 5 "$T/why")"
+while read -r code name; do
+	result "$code" "$name" || note "$(grep -F "# $name" "$T/why" | head -c 2000)"
+done <"$T/played"
+
+# --- install
+run "$AVA" mcp install emacs
+exits 'a program that is not known is a usage error' 2
+contains 'and the others are named' 'claude, codex, cursor and zed' "$ERR"
+printf '{"numStartups": 3, "mcpServers": {"other": {"command": "x"}}}' >"$HOME/.claude.json"
+chmod 644 "$HOME/.claude.json"
+run "$AVA" mcp install claude
+exits 'install claude' 0
+contains 'says where' "$HOME/.claude.json" "$OUT"
+equal 'the entry starts this program on this root, beside what was there' "stdio mcp $AVA_DATA_ROOT x 3" "$(python3 -c '
+import json, sys
+o = json.load(open(sys.argv[1])); e = o["mcpServers"]["ava"]
+print(e["type"], *e["args"], e["env"]["AVA_DATA_ROOT"], o["mcpServers"]["other"]["command"], o["numStartups"])' "$HOME/.claude.json")"
+contains 'what it was is kept' '"numStartups": 3, "mcpServers"' "$HOME/.claude.json.before-ava"
+equal 'and the mode' 644 "$(stat -c %a "$HOME/.claude.json")"
+run "$AVA" mcp install claude
+contains 'twice changes nothing' 'Nothing to do' "$OUT"
+run "$AVA" mcp install claude --http
+contains 'with an address instead' '"Authorization": "Bearer ' "$HOME/.claude.json"
+equal 'it is closed to others' 600 "$(stat -c %a "$HOME/.claude.json")"
+mkdir "$HOME/.codex"
+printf 'model = "x"\n[mcp_servers.ava]\ncommand = "old"\n[mcp_servers.ava.env]\nA = "b"\n\n[tui]\ntheme = "dark"\n' >"$HOME/.codex/config.toml"
+run "$AVA" mcp install codex
+exits 'install codex' 0
+lacks 'what we wrote before is gone' old "$HOME/.codex/config.toml"
+equal 'and the rest stays' 'model = "x"
+[mcp_servers.ava]
+[tui]
+theme = "dark"' "$(grep -v -e '^command' -e '^args' -e '^env' -e '^$' "$HOME/.codex/config.toml")"
+cp "$HOME/.codex/config.toml" "$T/toml"
+run "$AVA" mcp install codex
+check 'twice changes nothing' cmp -s "$T/toml" "$HOME/.codex/config.toml"
+mkdir -p "$XDG_CONFIG_HOME/zed"
+echo '{ // mine' >"$XDG_CONFIG_HOME/zed/settings.json"
+run "$AVA" mcp install zed
+exits 'settings with comments are left as they are' 2
+contains 'and the entry is shown' '"context_servers"' "$OUT"
+equal 'as they were' '{ // mine' "$(cat "$XDG_CONFIG_HOME/zed/settings.json")"
+run "$AVA" mcp install cursor
+exits 'install cursor' 0
+run "$AVA" mcp nonsense
+exits 'another word is a usage error' 2
+finish
