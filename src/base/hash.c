@@ -114,6 +114,19 @@ void hash_hex(const unsigned char *bytes, size_t len, char *out)
 	out[2 * len] = '\0';
 }
 
+bool hash_from_hex(const char *hex, unsigned char out[32])
+{
+	unsigned byte;
+
+	if (strlen(hex) != HASH_HEX_LEN || strspn(hex, "0123456789abcdef") != HASH_HEX_LEN)
+		return false;
+	for (int i = 0; i < 32; i++, hex += 2) {
+		(void)sscanf(hex, "%2x", &byte);
+		out[i] = (unsigned char)byte;
+	}
+	return true;
+}
+
 void hash_sha256_with(const struct hash_sha256 *h, const void *data, size_t len,
 		      char out[HASH_HEX_LEN + 1])
 {

@@ -3,6 +3,7 @@
 #ifndef BASE_HASH_H
 #define BASE_HASH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -14,6 +15,8 @@ uint32_t crc32c_table(uint32_t crc, const void *data, size_t len);
 void hash_hex(const unsigned char *bytes, size_t len, char *out);
 
 #define HASH_HEX_LEN 64
+/* 64 digits as they are written by hash_hex, and no other text. */
+bool hash_from_hex(const char *hex, unsigned char out[32]);
 void hash_sha256(const void *data, size_t len, unsigned char out[32]);
 void hash_sha256_hex(const void *data, size_t len, char out[HASH_HEX_LEN + 1]);
 

@@ -21,19 +21,6 @@
 #define FILE_MAX    4096
 #define BLOCK       64 /* of SHA-256 */
 
-static bool from_hex(const char *hex, unsigned char out[32])
-{
-	unsigned byte;
-
-	if (strlen(hex) != 64 || strspn(hex, "0123456789abcdef") != 64)
-		return false;
-	for (int i = 0; i < 32; i++, hex += 2) {
-		(void)sscanf(hex, "%2x", &byte);
-		out[i] = (unsigned char)byte;
-	}
-	return true;
-}
-
 static bool secret_read(struct mcp_secret *s)
 {
 	unsigned char token[32];
@@ -44,8 +31,8 @@ static bool secret_read(struct mcp_secret *s)
 	if (sys_read_file(s->root_fd, SECRET_FILE, FILE_MAX, &text, &len, NULL) == 0)
 		doc = json_parse(text, len, NULL);
 	free(text);
-	s->known =
-		from_hex(json_str(doc, "key"), s->key) && from_hex(json_str(doc, "token"), token);
+	s->known = hash_from_hex(json_str(doc, "key"), s->key) &&
+		   hash_from_hex(json_str(doc, "token"), token);
 	if (s->known)
 		hash_hex(token, sizeof(token), s->token);
 	json_decref(doc);

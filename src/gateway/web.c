@@ -88,20 +88,6 @@ static void say(struct web *w, const char *fmt, ...)
 
 /* ---- web.json */
 
-static bool from_hex(const char *hex, unsigned char out[32])
-{
-	unsigned byte;
-
-	if (strlen(hex) != HASH_HEX_LEN)
-		return false;
-	for (int i = 0; i < 32; i++, hex += 2) {
-		if (sscanf(hex, "%2x", &byte) != 1)
-			return false;
-		out[i] = (unsigned char)byte;
-	}
-	return true;
-}
-
 static void web_load(struct web *w)
 {
 	char *text = NULL;
@@ -122,7 +108,7 @@ static void web_load(struct web *w)
 
 		/* A clock that was set back makes no session longer than it is. */
 		if (w->nsessions == SESSIONS_MAX || until <= now ||
-		    !from_hex(json_str(row, "hash"), s->hash))
+		    !hash_from_hex(json_str(row, "hash"), s->hash))
 			continue;
 		s->until_ms = MIN(until, now + SESSION_MS);
 		s->door = ++w->doors;

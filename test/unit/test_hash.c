@@ -57,12 +57,33 @@ static void test_sha256(void **state)
 	assert_memory_equal(raw + 28, "\xf2\x00\x15\xad", 4);
 }
 
+static void test_from_hex(void **state)
+{
+	static const char *const bad[] = {"", "00", "0x", "g", " 0", "A0"};
+	unsigned char in[32], out[32];
+	char hex[HASH_HEX_LEN + 1];
+
+	for (int i = 0; i < 32; i++)
+		in[i] = (unsigned char)(i * 9);
+	hash_hex(in, 32, hex);
+	assert_true(hash_from_hex(hex, out));
+	assert_memory_equal(in, out, 32);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		hash_hex(in, 32, hex);
+		memcpy(hex, bad[i], strlen(bad[i]));
+		if (strlen(bad[i]) > 0 && strcmp(bad[i], "00") != 0)
+			assert_false(hash_from_hex(hex, out));
+		assert_false(hash_from_hex(bad[i], out));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_crc_vectors),
 		cmocka_unit_test(test_crc_both_ways),
 		cmocka_unit_test(test_sha256),
+		cmocka_unit_test(test_from_hex),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
