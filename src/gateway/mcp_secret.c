@@ -6,6 +6,7 @@
 #include "gateway/mcp_secret.h"
 
 #include <ava.h>
+#include <nettle/hmac.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +20,6 @@
 
 #define SECRET_FILE "mcp.json"
 #define FILE_MAX    4096
-#define BLOCK       64 /* of SHA-256 */
 
 static bool secret_read(struct mcp_secret *s)
 {
@@ -78,23 +78,13 @@ bool mcp_secret_allows(struct mcp_secret *s, const char *authorization)
 
 void mcp_secret_seal(const struct mcp_secret *s, const char *text, char out[MCP_SEAL_LEN + 1])
 {
-	unsigned char block[BLOCK], inner[32];
-	struct hash_sha256 h;
+	unsigned char mac[MCP_SEAL_LEN / 2];
+	struct hmac_sha256_ctx h;
 
-	memset(block, 0x36, sizeof(block));
-	for (size_t i = 0; i < sizeof(s->key); i++)
-		block[i] ^= s->key[i];
-	hash_sha256_init(&h);
-	hash_sha256_add(&h, block, sizeof(block));
-	hash_sha256_add(&h, text, strlen(text));
-	hash_sha256_end(&h, inner);
-	for (size_t i = 0; i < sizeof(block); i++)
-		block[i] ^= 0x36 ^ 0x5c;
-	hash_sha256_init(&h);
-	hash_sha256_add(&h, block, sizeof(block));
-	hash_sha256_add(&h, inner, sizeof(inner));
-	hash_sha256_end(&h, inner);
-	hash_hex(inner, MCP_SEAL_LEN / 2, out);
+	hmac_sha256_set_key(&h, sizeof(s->key), s->key);
+	hmac_sha256_update(&h, strlen(text), (const uint8_t *)text);
+	hmac_sha256_digest(&h, sizeof(mac), mac);
+	hash_hex(mac, sizeof(mac), out);
 }
 
 bool mcp_secret_is_seal(const struct mcp_secret *s, const char *text, const char *seal)
