@@ -25,155 +25,6 @@
 #include "cli/task.h"
 #include "codec/json.h"
 
-/* ---- the feed
- *
- *   daemon ── SSE ──► filter ──► queue ──► the terminal
- *
- * Nothing is read before the queue is empty, and then what one read brings; the daemon waits:
- * what is durable is read later, frames of text are left out by the daemon.
- *
- * What can fail: a connection, which is made again for as long as it takes; a refusal (no
- * such conversation), which is told and ends it; memory for an item, after which the stream
- * is opened anew behind the last one kept. */
-
-#define OPEN_MS   5000 /* that opening waits for the stream, at the most */
-#define AGAIN_MS  1000 /* and opening again, while a person types */
-#define PAUSE_MS  100  /* the first; doubled up to PAUSE_MAX */
-#define PAUSE_MAX 3000
-
-/* 0 or AVA_ENOMEM. `e` NULL: not an event. */
-static int put(struct feed *f, enum feed_kind kind, const char *data, size_t len,
-	       const struct sse_event *e)
-{
-	struct feed_item *i = calloc(1, sizeof(*i) + len + 1);
-
-	if (i == NULL)
-		return AVA_ENOMEM;
-	i->kind = kind;
-	i->len = len;
-	memcpy(i->data, data, len);
-	if (e != NULL) {
-		snprintf(i->type, sizeof(i->type), "%s", e->event);
-		i->lsn = strtoull(e->id, NULL, 10);
-	}
-	list_add(&f->items, &i->node);
-	return 0;
-}
-
-/* Events that a person sees; the rest is in `ava logs`. Of the calls of models those of
- * subagents, whose first one is their start. */
-static bool is_shown(const struct sse_event *e)
-{
-	static const char ava[] = "\"agentId\":\"ava\"";
-	static const char *const shown[] = {
-		"UserMessage",    "AssistantMessage", "SpawnProposed",
-		"SpawnConfirmed", "SpawnRejected",    "SpawnExpired",
-		"SubagentSpawn",  "Activity",         "SubagentComplete",
-		"Error",          "Waiting",          "StateWrite",
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(shown); i++)
-		if (strcmp(e->event, shown[i]) == 0)
-			return true;
-	return strcmp(e->event, "InferStart") == 0 && !memmem(e->data, e->len, ava, strlen(ava));
-}
-
-static int on_event(const struct sse_event *e, void *user)
-{
-	struct feed *f = user;
-	bool text = strcmp(e->event, "text") == 0, turn = strcmp(e->event, "turn") == 0;
-	json_t *frame = text || turn ? json_parse(e->data, e->len, NULL) : NULL;
-	const char *said = json_str(frame, "text");
-	int rv = 0;
-
-	if (text)
-		rv = put(f, FEED_TEXT, said, strlen(said), NULL);
-	else if (turn)
-		rv = put(f, strcmp(json_str(frame, "state"), "busy") == 0 ? FEED_BUSY : FEED_IDLE,
-			 "", 0, NULL);
-	else if (is_shown(e))
-		rv = put(f, FEED_EVENT, e->data, e->len, e);
-	if (rv == 0 && e->id[0] != '\0')
-		snprintf(f->last_id, sizeof(f->last_id), "%s", e->id);
-	json_decref(frame);
-	return rv;
-}
-
-/* Without notes, which would stand in the picture. */
-static int feed_connect(struct feed *f, const char *session, int64_t wait_ms, struct ava_error *err)
-{
-	char root[ROOT_PATH_MAX], path[128];
-	int rv = settings_data_root(root, sizeof(root), err);
-
-	if (rv == 0)
-		rv = client_open(root, true, &f->c, err);
-	if (rv != 0)
-		return rv;
-	snprintf(path, sizeof(path), "/api/v1/events?session=%s", session);
-	client_set_deadline(f->c, clock_mono_ms() + wait_ms);
-	rv = client_stream_open(f->c, path, f->last_id, on_event, f, err);
-	client_set_deadline(f->c, -1);
-	if (rv != 0)
-		return rv;
-	if (f->lost) /* no frame is missed from now on */
-		put(f, FEED_BACK, "", 0, NULL);
-	f->lost = false;
-	f->heard_ms = clock_mono_ms();
-	f->pause_ms = PAUSE_MS;
-	return 0;
-}
-
-/* What has come goes into the queue. */
-static void feed_read(struct feed *f, const char *session, int64_t wait_ms)
-{
-	struct ava_error err = {0};
-	int64_t now = clock_mono_ms();
-	int rv = 0;
-
-	if (f->gone || (f->c == NULL && now < f->retry_ms))
-		return;
-	if (f->c == NULL)
-		rv = feed_connect(f, session, wait_ms, &err);
-	else
-		rv = client_stream_take(f->c, &err);
-	if (rv == 1)
-		f->heard_ms = now;
-	if (rv >= 0 && !client_stream_done(f->c) && now - f->heard_ms < QUIET_MS)
-		return;
-	client_close(f->c);
-	f->c = NULL;
-	f->gone = rv == AVA_EINVAL || rv == AVA_EDENIED || rv == AVA_EUNSUPPORTED;
-	if (f->gone)
-		put(f, FEED_GONE, err.text, strlen(err.text), NULL);
-	else if (!f->lost)
-		f->lost = put(f, FEED_LOST, "", 0, NULL) == 0;
-	f->retry_ms = now + f->pause_ms;
-	f->pause_ms = MIN(f->pause_ms * 2, PAUSE_MAX);
-}
-
-struct feed_item *feed_take(struct feed *f, const char *session)
-{
-	struct feed_item *i;
-
-	if (list_empty(&f->items))
-		feed_read(f, session, AGAIN_MS);
-	i = LIST_FIRST(&f->items, struct feed_item, node);
-	if (i != NULL)
-		list_del(&i->node);
-	return i;
-}
-
-static void feed_close(struct feed *f)
-{
-	struct feed_item *i;
-
-	client_close(f->c);
-	while ((i = LIST_FIRST(&f->items, struct feed_item, node)) != NULL) {
-		list_del(&i->node);
-		free(i);
-	}
-}
-
 /* ---- requests */
 
 int chat_call(struct chat *c, const char *body, json_t **out, struct ava_error *err,
@@ -190,7 +41,7 @@ int chat_call(struct chat *c, const char *body, json_t **out, struct ava_error *
 
 int chat_fd(const struct chat *c)
 {
-	return c->feed.c != NULL ? client_fd(c->feed.c) : -1;
+	return feed_fd(&c->feed);
 }
 
 int chat_session(struct chat *c, json_t **out, struct ava_error *err)
@@ -271,14 +122,10 @@ static int find(struct chat *c, const char *id, struct ava_error *err)
 	return rv;
 }
 
-/* What is said before the stream is open would be answered without frames: it is waited for. */
 void chat_follow(struct chat *c)
 {
 	feed_close(&c->feed);
-	c->feed = (struct feed){.pause_ms = PAUSE_MS};
-	list_init(&c->feed.items);
-	snprintf(c->feed.last_id, sizeof(c->feed.last_id), "%" PRIu64, c->seen);
-	feed_read(&c->feed, c->session, OPEN_MS);
+	feed_open(&c->feed, c->session, c->seen);
 }
 
 int chat_open(struct chat *c, const char *session, const char *model, struct ava_error *err)

@@ -10,50 +10,12 @@
 
 #include "base/buf.h"
 #include "base/list.h"
-#include "cli/show.h"
+#include "cli/feed.h"
 #include "cli/markdown.h"
+#include "cli/show.h"
 
 struct ava_error;
 struct client;
-
-/* What happens in a conversation, as it comes: what a person should see of the daemon's
- * stream is put into a queue whenever it is asked for. It goes on over lost
- * connections and restarts of the daemon (started again if need be), from the last event it
- * saw: every event once, in order. */
-
-enum feed_kind {
-	FEED_EVENT, /* a durable event: `type`, and its line in `data` */
-	FEED_TEXT,  /* more of Ava's text: `data` */
-	FEED_BUSY,  /* her turn began */
-	FEED_IDLE,  /* and ended */
-	FEED_LOST,  /* the connection broke; frames may have been missed */
-	FEED_BACK,  /* and is there again */
-	FEED_GONE,  /* the daemon refuses it: `data` says why. Nothing more comes */
-};
-
-struct feed_item {
-	struct list node;
-	enum feed_kind kind;
-	uint64_t lsn; /* of an event */
-	char type[24];
-	size_t len;
-	char data[]; /* NUL-terminated */
-};
-
-struct feed {
-	struct client *c;  /* of the stream; NULL: lost, or not open yet */
-	struct list items; /* struct feed_item */
-	char last_id[24];
-	bool lost, gone;  /* so it was told */
-	int64_t heard_ms; /* when something came */
-	int64_t retry_ms; /* when a connection is made again */
-	int64_t pause_ms; /* between that and the time after */
-};
-
-#define QUIET_MS 45000 /* three heartbeats without one: it is lost */
-
-/* The next item, the caller's from now on (free); NULL when there is none. */
-struct feed_item *feed_take(struct feed *f, const char *session);
 
 #define CHAT_OWN_MAX       64 /* messages on their way */
 #define CHAT_HELD_MAX      16 /* quotes that wait for the end of Ava's turn */

@@ -499,8 +499,8 @@ int64_t chat_next(const struct chat *c)
 		next = c->held_ms;
 	if (tail_changed(c) && (next < 0 || c->tail_ms < next))
 		next = c->tail_ms;
-	feed = c->feed.c != NULL ? c->feed.heard_ms + QUIET_MS : c->feed.retry_ms;
-	if (!c->feed.gone && (next < 0 || feed < next))
+	feed = feed_next(&c->feed);
+	if (feed >= 0 && (next < 0 || feed < next))
 		next = feed;
 	return next;
 }
