@@ -375,6 +375,22 @@ static int session_fill(struct session *s, const struct op_session_new *n, struc
 	return session_load(s, err);
 }
 
+/* The id that a client wants for it. What was begun under that id and has no words is left. */
+static int session_claim(struct core *c, const char *want, struct session_id *id,
+			 struct ava_error *err)
+{
+	struct session *was = strmap_get(&c->session_by_id, want);
+
+	if (strlen(want) != strlen(id->text) || strspn(want, "0123456789abcdef-") != strlen(want))
+		return err_set(err, AVA_EINVAL, "session_id must be a UUID in lower case");
+	if (was && was->there)
+		return err_set(err, AVA_EEXIST, "something was said in session %s already", want);
+	if (was)
+		session_free(was);
+	memcpy(id->text, want, strlen(want));
+	return 0;
+}
+
 int ops_session_new(struct core *c, const struct op_session_new *n, struct op_session *out,
 		    struct ava_error *err)
 {
@@ -385,6 +401,8 @@ int ops_session_new(struct core *c, const struct op_session_new *n, struct op_se
 			 : err_set(err, AVA_EBUSY, "there are %d sessions already: remove some",
 				   SESSIONS_MAX);
 
+	if (rv == 0 && n->id)
+		rv = session_claim(c, n->id, &id, err);
 	if (rv != 0)
 		return rv;
 	s = session_new(c, id.text, strlen(id.text));
@@ -769,6 +787,7 @@ static void send_session(struct verb_reply *r, int rv, const struct op_session *
 static const struct arg session_args[] = {
 	{"cwd", ARG_SAID, offsetof(struct op_session_new, cwd), .most = 4095},
 	{"model", ARG_SAID, offsetof(struct op_session_new, model), .most = 263},
+	{"session_id", ARG_SAID, offsetof(struct op_session_new, id), .most = 40},
 	{NULL},
 };
 

@@ -29,9 +29,12 @@ struct op_session_new {
 	const char *cwd;     /* absolute, exists; "" or NULL: no file roots */
 	const char *user_id; /* NULL: "" */
 	const char *model;   /* NULL: the default of Ava */
+	/* A UUID: one in which nothing was said yet is begun anew under it, with another model
+	 * or after a daemon that did not keep it. NULL: an id of its own. */
+	const char *id;
 };
 /* Nothing is written before something is said. AVA_EINVAL, AVA_ENOENT (cwd),
- * AVA_EUNSUPPORTED (model), AVA_EBUSY (too many). */
+ * AVA_EUNSUPPORTED (model), AVA_EBUSY (too many), AVA_EEXIST (it has words). */
 int ops_session_new(struct core *c, const struct op_session_new *n, struct op_session *out,
 		    struct ava_error *err);
 

@@ -174,6 +174,13 @@ struct format words_minutes(int least, int most); /* "~1 minute", "~5-10 minutes
 #define WORDS_QUOTE_CHANGED(what)       "\n• Changed: %s", what
 #define WORDS_PROCEED                   "Proceed? [Yes/No]"
 #define WORDS_QUOTE_FOLDER(path)        "• Folder: %s", path
+#define WORDS_YES                       "Yes"
+#define WORDS_NO                        "No"
+#define WORDS_YES_FOR(cost)             WORDS_YES ", " WORDS_UP_TO "%s", cost
+#define WORDS_YES_ALL_THREE             WORDS_YES ", all three"
+#define WORDS_FIELD_COST                "At most, in cents"
+#define WORDS_FIELD_TIME                "At most, in seconds"
+#define WORDS_FIELD_ANSWER              "Your answer"
 
 #define WORDS_WAITS(id, more)    "%s waits for your answer%s", id, more
 #define WORDS_WAITING            "Waiting for your answer:"

@@ -66,6 +66,7 @@ struct command {
 	X(prune)                                                                                   \
 	X(export)                                                                                  \
 	X(serve)                                                                                   \
+	X(acp)                                                                                     \
 	X(dashboard)                                                                               \
 	X(doctor)                                                                                  \
 	X(hook)                                                                                    \

@@ -1,0 +1,550 @@
+/* ava acp: an editor talks with Ava. It starts this program and speaks the Agent Client Protocol
+ * (version 1) with it: JSON-RPC, one message a line, with requests of either side (doc/EDITORS.md).
+ *
+ * Happy path: a line of stdin is a message, its row in the table carries it out; between two lines
+ * the conversations (acp.h) tell what happens. One loop waits for stdin and for their feeds.
+ *
+ * What can fail: a line that is no message, or asks for what cannot be, is answered by an error and
+ * the next one is read; the daemon, which is started again when it is asked. The end of the input,
+ * a signal or an editor that reads no more ends the turns under way and this program; subagents go
+ * on, and so does whoever follows the same conversation elsewhere. */
+#include <ava.h>
+#include <ctype.h>
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/util.h"
+#include "cli/acp.h"
+#include "cli/api.h"
+#include "cli/cli.h"
+#include "client/client.h"
+
+#define LIST_PAGE 50
+
+static struct {
+	const char *model;
+	bool wait;
+} o;
+
+static const struct opt opts[] = {
+	OPT("model", 'm', STR, "MODEL", model, "the model of new conversations"),
+	OPT("wait", 0, FLAG, NULL, wait,
+	    "a turn lasts until its subagents have ended; the editor can choose otherwise"),
+};
+
+static volatile sig_atomic_t stopped;
+
+static void on_signal(int number)
+{
+	stopped = number;
+}
+
+struct request { /* borrowed */
+	struct acp *a;
+	const json_t *id, *params;
+};
+
+static void refuse(const struct request *q, const struct ava_error *err)
+{
+	bool params = err->code == AVA_EINVAL || err->code == AVA_ETOOBIG ||
+		      err->code == AVA_EUNSUPPORTED;
+
+	acp_refuse(q->a, q->id,
+		   params                    ? RPC_PARAMS
+		   : err->code == AVA_ENOENT ? ACP_NOT_FOUND
+					     : RPC_INTERNAL,
+		   err->text);
+}
+
+static void wrong(const struct request *q, const char *sentence)
+{
+	acp_refuse(q->a, q->id, RPC_PARAMS, sentence);
+}
+
+/* ---- initialize */
+
+static void do_initialize(const struct request *q)
+{
+	const json_t *can = json_object_get(q->params, "clientCapabilities");
+
+	if (!json_is_integer(json_object_get(q->params, "protocolVersion"))) {
+		wrong(q, "protocolVersion is a whole number; version 1 is spoken here");
+		return;
+	}
+	q->a->begun = true;
+	q->a->forms = json_is_object(json_object_get(json_object_get(can, "elicitation"), "form"));
+	acp_result(q->a, q->id,
+		   json_pack("{s:i,s:{s:b,s:{s:b},s:{s:{},s:{},s:{}}},s:{s:s,s:s,s:s},s:[]}",
+			     "protocolVersion", 1, "agentCapabilities", "loadSession", 1,
+			     "promptCapabilities", "embeddedContext", 1, "sessionCapabilities",
+			     "list", "resume", "close", "agentInfo", "name", "ava", "title", "Ava",
+			     "version", ava_version(), "authMethods"));
+}
+
+/* ---- conversations */
+
+static json_t *choice(const char *value, const char *name)
+{
+	return json_pack("{s:s,s:s}", "value", value, "name", name);
+}
+
+/* Of a conversation that has begun the model stays as it is. */
+static json_t *options_of(const struct acp_session *s)
+{
+	json_t *models = json_array();
+	const json_t *m;
+	size_t i;
+
+	json_array_append_new(models, choice(s->model, s->model));
+	json_array_foreach(json_object_get(s->a->models, "models"), i, m)
+	{
+		const char *id = json_str(m, "id");
+
+		if (!s->said && strcmp(id, s->model) != 0)
+			json_array_append_new(models, choice(id, id));
+	}
+	return json_pack("[{s:s,s:s,s:s,s:s,s:s,s:o},{s:s,s:s,s:s,s:s,s:[o,o]}]", "type", "select",
+			 "id", "model", "name", "Model", "category", "model", "currentValue",
+			 s->model, "options", models, "type", "select", "id", "subagents", "name",
+			 "Subagents", "currentValue", s->wait ? "wait" : "background", "options",
+			 choice("background", "Work in the background"),
+			 choice("wait", "Are waited for"));
+}
+
+/* What a person can pick; said to Ava without the slash. */
+static const struct {
+	const char *name, *hint, *what;
+} commands[] = {
+	{"status", NULL, "what is going on"},
+	{"cancel", "S-id", "stop a subagent for good"},
+	{"steer", "S-id TEXT", "tell a subagent at work what to mind, or answer it"},
+};
+
+static void tell_commands(struct acp_session *s)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
+		json_t *hint = commands[i].hint == NULL
+				       ? NULL
+				       : json_pack("{s:s}", "hint", commands[i].hint);
+
+		json_array_append_new(list,
+				      json_pack("{s:s,s:s,s:o*}", "name", commands[i].name,
+						"description", commands[i].what, "input", hint));
+	}
+	acp_update(s, "available_commands_update", json_pack("{s:o}", "availableCommands", list));
+}
+
+/* There is room for one more, whose folder is named. */
+static bool can_begin(const struct request *q)
+{
+	if (json_str(q->params, "cwd")[0] != '/') {
+		wrong(q, "cwd is an absolute path");
+		return false;
+	}
+	if (q->a->nsessions == ACP_SESSIONS_MAX) {
+		acp_refuse(q->a, q->id, RPC_INTERNAL,
+			   "there are as many conversations as can be: close one");
+		return false;
+	}
+	if (q->a->models == NULL)
+		(void)api_insist(&q->a->c, "/models", NULL, &q->a->models, NULL);
+	return true;
+}
+
+/* `s` NULL: it did not begin. */
+static void begun(const struct request *q, struct acp_session *s, bool named,
+		  const struct ava_error *err)
+{
+	if (s == NULL) {
+		refuse(q, err);
+		return;
+	}
+	s->wait = o.wait;
+	if (json_array_size(json_object_get(q->params, "mcpServers")) > 0)
+		s->remark = "The MCP servers of this editor are not used here yet.";
+	acp_result(q->a, q->id,
+		   json_pack("{s:s*,s:o}", "sessionId", named ? s->id : NULL, "configOptions",
+			     options_of(s)));
+	tell_commands(s);
+}
+
+static void do_new(const struct request *q)
+{
+	struct ava_error err = {0};
+
+	if (can_begin(q))
+		begun(q, acp_new(q->a, json_str(q->params, "cwd"), o.model, &err), true, &err);
+}
+
+static void load(const struct request *q, bool replay)
+{
+	const char *id = json_str(q->params, "sessionId");
+	struct acp_session *s = acp_find(q->a, id);
+	struct ava_error err = {0};
+
+	if (s != NULL)
+		acp_free(s);
+	if (!can_begin(q))
+		return;
+	if (id[0] == '\0' || strspn(id, "0123456789abcdef-") != strlen(id) ||
+	    strlen(id) >= sizeof(s->id))
+		acp_refuse(q->a, q->id, ACP_NOT_FOUND, "there is no session of that id");
+	else
+		begun(q, acp_load(q->a, id, replay, &err), false, &err);
+}
+
+static void do_load(const struct request *q)
+{
+	load(q, true);
+}
+
+static void do_resume(const struct request *q)
+{
+	load(q, false);
+}
+
+/* Those in which something was said, the newest first; a cursor is how many came before. */
+static void do_list(const struct request *q)
+{
+	const char *cwd = json_str(q->params, "cwd"), *cursor = json_str(q->params, "cursor");
+	size_t skip = strtoul(cursor, NULL, 10), n = 0, i;
+	json_t *all = NULL, *list = json_array();
+	struct ava_error err = {0};
+	const json_t *s;
+	char next[24];
+
+	snprintf(next, sizeof(next), "%zu", skip + LIST_PAGE);
+	if (strspn(cursor, "0123456789") != strlen(cursor) || strlen(cursor) > 9)
+		err_set(&err, AVA_EINVAL, "the cursor is none that was given");
+	else
+		(void)api_insist(&q->a->c, "/sessions?limit=100000", NULL, &all, &err);
+	json_array_foreach(json_object_get(all, "sessions"), i, s)
+	{
+		const char *folder = json_str(s, "cwd"), *title = json_str(s, "title");
+
+		if (title[0] == '\0' || folder[0] == '\0' ||
+		    (cwd[0] != '\0' && strcmp(cwd, folder) != 0) || n++ < skip)
+			continue;
+		if (n > skip + LIST_PAGE)
+			break;
+		json_array_append_new(list,
+				      json_pack("{s:s,s:s,s:s,s:s}", "sessionId",
+						json_str(s, "session_id"), "cwd", folder, "title",
+						title, "updatedAt", json_str(s, "updated_at")));
+	}
+	if (all == NULL)
+		refuse(q, &err);
+	else
+		acp_result(q->a, q->id,
+			   json_pack("{s:O,s:s*}", "sessions", list, "nextCursor",
+				     n > skip + LIST_PAGE ? next : NULL));
+	json_decref(list);
+	json_decref(all);
+}
+
+/* NULL: refused. */
+static struct acp_session *session_of(const struct request *q)
+{
+	struct acp_session *s = acp_find(q->a, json_str(q->params, "sessionId"));
+
+	if (s == NULL)
+		acp_refuse(q->a, q->id, ACP_NOT_FOUND,
+			   "there is no such session here: begin or load it first");
+	return s;
+}
+
+static void do_close(const struct request *q)
+{
+	struct acp_session *s = session_of(q);
+
+	if (s == NULL)
+		return;
+	acp_free(s);
+	acp_result(q->a, q->id, json_object());
+}
+
+static void do_option(const struct request *q)
+{
+	struct acp_session *s = session_of(q);
+	const char *id = json_str(q->params, "configId"), *value = json_str(q->params, "value");
+	struct ava_error err = {0};
+	int rv = 0;
+
+	if (s == NULL)
+		return;
+	if (strcmp(id, "subagents") == 0 &&
+	    (strcmp(value, "wait") == 0 || strcmp(value, "background") == 0))
+		s->wait = value[0] == 'w';
+	else if (strcmp(id, "model") == 0 && value[0] != '\0')
+		rv = acp_choose(s, value, &err);
+	else
+		rv = err_set(&err, AVA_EINVAL, "there is no such option, or it has no such value");
+	if (rv != 0)
+		refuse(q, &err);
+	else
+		acp_result(q->a, q->id, json_pack("{s:o}", "configOptions", options_of(s)));
+}
+
+/* ---- a prompt */
+
+/* The path of a file:// link, below `cwd` without it; another link as it is. */
+static void add_link(struct buf *out, const char *uri, const char *cwd)
+{
+	static const char file[] = "file://";
+	struct buf path;
+	size_t n = strlen(cwd);
+
+	buf_init(&path, ACP_TEXT_MAX);
+	for (const char *p = uri; *p != '\0'; p++) {
+		char hex[3] = {0};
+
+		if (strncmp(uri, file, strlen(file)) == 0 && *p == '%' &&
+		    isxdigit((unsigned char)p[1]) && isxdigit((unsigned char)p[2])) {
+			memcpy(hex, p + 1, 2);
+			buf_addc(&path, (char)strtoul(hex, NULL, 16));
+			p += 2;
+		} else {
+			buf_addc(&path, *p);
+		}
+	}
+	if (strncmp(uri, file, strlen(file)) == 0)
+		buf_drop(&path, strlen(file));
+	if (path.len > n + 1 && memcmp(path.data, cwd, n) == 0 && path.data[n] == '/')
+		buf_drop(&path, n + 1);
+	if (path.len > 0)
+		buf_add(out, path.data, path.len);
+	buf_fini(&path);
+}
+
+/* The blocks, as a person would have written them. NULL, or why they cannot be taken. */
+static const char *add_blocks(struct buf *out, const json_t *blocks, const char *cwd)
+{
+	const json_t *block;
+	size_t i;
+
+	if (!json_is_array(blocks))
+		return "prompt is a list of blocks";
+	json_array_foreach(blocks, i, block)
+	{
+		const char *type = json_str(block, "type");
+		const json_t *file = json_object_get(block, "resource");
+
+		if (strcmp(type, "text") == 0) {
+			buf_adds(out, json_str(block, "text"));
+		} else if (strcmp(type, "resource_link") == 0) {
+			add_link(out, json_str(block, "uri"), cwd);
+		} else if (strcmp(type, "resource") == 0 && json_get_str(file, "text") != NULL) {
+			buf_adds(out, "\n\n");
+			add_link(out, json_str(file, "uri"), cwd);
+			buf_addf(out, ":\n```\n%s\n```\n", json_str(file, "text"));
+		} else {
+			return "Ava takes text and links; a block of this prompt is neither";
+		}
+	}
+	return buf_check(out) != 0 ? "the prompt is too long" : NULL;
+}
+
+static const char *without_slash(const char *text)
+{
+	size_t n = text[0] == '/' ? strcspn(text + 1, " \t\n") : 0;
+
+	for (size_t i = 0; n > 0 && i < ARRAY_LEN(commands); i++)
+		if (strlen(commands[i].name) == n && memcmp(commands[i].name, text + 1, n) == 0)
+			return text + 1;
+	return text;
+}
+
+static void do_prompt(const struct request *q)
+{
+	struct acp_session *s = session_of(q);
+	const char *sentence;
+	struct buf text;
+
+	if (s == NULL)
+		return;
+	buf_init(&text, ACP_TEXT_MAX);
+	buf_adds(&text, "");
+	sentence = add_blocks(&text, json_object_get(q->params, "prompt"), s->cwd);
+	if (sentence != NULL)
+		wrong(q, sentence);
+	else
+		acp_prompt(s, q->id, without_slash(text.data != NULL ? text.data : ""));
+	buf_fini(&text);
+}
+
+static void do_cancel(const struct request *q)
+{
+	struct acp_session *s = acp_find(q->a, json_str(q->params, "sessionId"));
+
+	if (s != NULL)
+		acp_stop(s);
+}
+
+/* ---- messages */
+
+static const struct {
+	const char *name;
+	void (*run)(const struct request *q); /* answers, unless it is a notice */
+	bool notice;
+} methods[] = {
+	{"initialize", do_initialize, false}, {"session/new", do_new, false},
+	{"session/load", do_load, false},     {"session/resume", do_resume, false},
+	{"session/list", do_list, false},     {"session/close", do_close, false},
+	{"session/prompt", do_prompt, false}, {"session/set_config_option", do_option, false},
+	{"session/cancel", do_cancel, true},
+};
+
+/* One that nobody asked for any more is left out. */
+static void take_answer(struct acp *a, const struct rpc *m)
+{
+	LIST_EACH (&a->sessions, n, tmp) {
+		struct acp_session *s = LIST_ENTRY(n, struct acp_session, node);
+
+		if (s->turn.asked != 0 && json_integer_value(m->id) == s->turn.asked)
+			acp_answer(s, m);
+	}
+}
+
+static void take_message(struct acp *a, const struct rpc *m)
+{
+	const struct request q = {a, m->id, m->params};
+
+	if (m->kind == RPC_RESPONSE) {
+		take_answer(a, m);
+		return;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(methods); i++) {
+		if (strcmp(methods[i].name, m->method) != 0 ||
+		    methods[i].notice != (m->kind == RPC_NOTICE))
+			continue;
+		if (a->begun || methods[i].run == do_initialize)
+			methods[i].run(&q);
+		else if (m->kind == RPC_REQUEST)
+			acp_refuse(a, m->id, RPC_INVALID, "begin with initialize");
+		return;
+	}
+	if (m->kind == RPC_REQUEST)
+		acp_refuse(a, m->id, RPC_NO_METHOD, "there is no such method here");
+}
+
+static void take_line(struct acp *a, const char *line, size_t len)
+{
+	struct ava_error err = {0};
+	struct rpc m;
+	int code;
+
+	while (len > 0 && isspace((unsigned char)line[len - 1]))
+		len--;
+	if (len == 0)
+		return;
+	code = rpc_read(&m, line, len, &err);
+	if (code == 0)
+		take_message(a, &m);
+	else
+		acp_refuse(a, m.id, code, err.text);
+	rpc_fini(&m);
+}
+
+/* ---- the loop */
+
+struct input {
+	struct buf b;
+	bool skip; /* the rest of a line that is too long */
+	bool end;
+};
+
+static void read_input(struct acp *a, struct input *in)
+{
+	char *room = buf_reserve(&in->b, 65536), *end;
+	ssize_t n = room != NULL ? read(STDIN_FILENO, room, 65536) : 0;
+	size_t at = 0, from = in->b.len;
+
+	if (n < 0 && (errno == EINTR || errno == EAGAIN))
+		return;
+	in->end = n <= 0;
+	if (n > 0)
+		in->b.len += (size_t)n;
+	while (n > 0 && (end = memchr(in->b.data + from, '\n', in->b.len - from)) != NULL) {
+		size_t next = (size_t)(end - in->b.data) + 1;
+
+		if (!in->skip)
+			take_line(a, in->b.data + at, next - 1 - at);
+		in->skip = false;
+		at = from = next;
+	}
+	buf_drop(&in->b, at);
+	if (in->b.len > ACP_TEXT_MAX && !in->skip) {
+		acp_refuse(a, NULL, RPC_INVALID, "a line of the input is over 4 MB");
+		in->skip = true;
+	}
+	if (in->skip)
+		buf_reset(&in->b);
+}
+
+/* Until something can be read, or is due. True: of stdin. */
+static bool wait_for_news(const struct acp *a, const sigset_t *mask)
+{
+	struct pollfd fds[ACP_SESSIONS_MAX + 1] = {{.fd = STDIN_FILENO, .events = POLLIN}};
+	int64_t until = INT64_MAX, left;
+	struct timespec t;
+	nfds_t n = 1;
+
+	LIST_EACH (&a->sessions, node, tmp) {
+		const struct acp_session *s = LIST_ENTRY(node, struct acp_session, node);
+		int64_t next = acp_next(s);
+
+		if (s->turn.prompt != NULL)
+			fds[n++] = (struct pollfd){.fd = feed_fd(&s->turn.feed), .events = POLLIN};
+		if (next >= 0)
+			until = MIN(until, next);
+	}
+	left = until == INT64_MAX ? 0 : MAX(until - clock_mono_ms(), 0);
+	t = (struct timespec){left / 1000, left % 1000 * 1000000};
+	return ppoll(fds, n, until == INT64_MAX ? NULL : &t, mask) > 0 && fds[0].revents != 0;
+}
+
+static int acp_run(int argc, char **argv)
+{
+	struct sigaction stop = {.sa_handler = on_signal};
+	struct acp a = {0};
+	struct input in = {0};
+	sigset_t block, mask;
+
+	list_init(&a.sessions);
+	buf_init(&in.b, ACP_TEXT_MAX * 2);
+	signal(SIGPIPE, SIG_IGN); /* an editor that reads no more is an error of write */
+	sigemptyset(&block);
+	sigaddset(&block, SIGINT);
+	sigaddset(&block, SIGTERM);
+	sigprocmask(SIG_BLOCK, &block, &mask); /* they come while it waits, and only then */
+	sigaction(SIGINT, &stop, NULL);
+	sigaction(SIGTERM, &stop, NULL);
+	if (isatty(STDIN_FILENO))
+		cli_note("an editor starts this and talks with it; a person talks with `ava`");
+	while (!in.end && !stopped && !a.gone) {
+		if (wait_for_news(&a, &mask))
+			read_input(&a, &in);
+		LIST_EACH (&a.sessions, n, tmp)
+			acp_step(LIST_ENTRY(n, struct acp_session, node));
+	}
+	LIST_EACH (&a.sessions, n, tmp)
+		acp_free(LIST_ENTRY(n, struct acp_session, node));
+	buf_fini(&in.b);
+	json_decref(a.models);
+	client_close(a.c);
+	return CLI_DONE;
+}
+
+const struct command cmd_acp = COMMAND(
+	"acp", "", 0, 0, "talk with an editor (Agent Client Protocol)",
+	"An editor starts it: doc/EDITORS.md has what to set in Zed, JetBrains and Neovim.\n",
+	OPTIONS(opts), acp_run);

@@ -1,0 +1,531 @@
+"""An editor that speaks ACP with `ava acp`, for test_acp.sh and test/peers/acp. Each line that the
+program writes goes to $ACP_LINES too, where it is set."""
+
+import json
+import os
+import queue
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+LIMIT = int(os.environ.get("LIMIT", "60")) * (4 if os.environ.get("AVA_SANITIZER") else 1)
+T = os.environ["T"]
+CWD = T + "/tree"
+FIND = "Find where parse_header is defined"
+
+
+def check(name, good, *more):
+    print(("ok " if good else "not ok ") + name)
+    if not good:
+        for line in json.dumps(more, ensure_ascii=False, indent=1).split("\n")[-60:]:
+            print("# " + line)
+    sys.stdout.flush()
+    return good
+
+
+def until(test):
+    end = time.monotonic() + LIMIT
+    while not test():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def daemon(path, body=None):
+    """The answer of the daemon itself."""
+    text = json.dumps(body) if body is not None else ""
+    with socket.socket(socket.AF_UNIX) as s:
+        s.connect(os.environ["AVA_DATA_ROOT"] + "/ava.sock")
+        s.sendall(f"{'GET' if body is None else 'POST'} /api/v1{path} HTTP/1.1\r\nHost: ava\r\n"
+                  f"Connection: close\r\nContent-Length: {len(text.encode())}\r\n\r\n{text}".encode())
+        answer = b"".join(iter(lambda: s.recv(65536), b""))
+    return json.loads(answer.partition(b"\r\n\r\n")[2])
+
+
+def daemon_pid():
+    with open(os.environ["AVA_DATA_ROOT"] + "/ava.lock", encoding="ascii") as f:
+        return int(f.read())
+
+
+def ava(*args, **more):
+    return subprocess.run([os.environ["AVA"], *args], capture_output=True, text=True, cwd=CWD,
+                          stdin=subprocess.DEVNULL if "input" not in more else None, **more,
+                          check=False).stdout
+
+
+def script(name, *turns):
+    with open(f"{T}/{name}.jsonl", "w", encoding="utf-8") as f:
+        for turn in turns:
+            f.write(json.dumps(turn) + "\n")
+    return f"offline:{T}/{name}.jsonl"
+
+
+def spawns(**args):
+    return {"tool_calls": [{"name": "spawn_subagent",
+                            "args": {"role": "code_reviewer", "task": "find parse_header", **args}}]}
+
+
+class Editor:
+    """One `ava acp`; `answer(request)` says what the person does with a request of its."""
+
+    def __init__(self, *options, capabilities=None, answer=None, start=True):
+        self.program = subprocess.Popen([os.environ["AVA"], "acp", *options], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE)
+        self.lines = queue.Queue()
+        self.updates, self.asked, self.next = [], [], 0
+        self.answer = answer or (lambda request: "yes")
+        threading.Thread(target=self._read, daemon=True).start()
+        if start:
+            self.initialized = self.call("initialize", protocolVersion=1,
+                                         clientCapabilities=capabilities or {})
+
+    def _read(self):
+        for line in self.program.stdout:
+            if os.environ.get("ACP_LINES"):
+                with open(os.environ["ACP_LINES"], "ab") as f:
+                    f.write(line)
+            self.lines.put(json.loads(line))
+        self.lines.put(None)
+
+    def write(self, data):
+        self.program.stdin.write(data if isinstance(data, bytes) else data.encode())
+        self.program.stdin.flush()
+
+    def send(self, method, **params):
+        self.next += 1
+        self.write(json.dumps({"jsonrpc": "2.0", "id": self.next, "method": method,
+                               "params": params}) + "\n")
+        return self.next
+
+    def notify(self, method, **params):
+        self.write(json.dumps({"jsonrpc": "2.0", "method": method, "params": params}) + "\n")
+
+    def take(self, limit=LIMIT):
+        """The next message that is no update and no request; those are kept, and answered."""
+        end = time.monotonic() + limit
+        while True:
+            m = self.lines.get(timeout=max(end - time.monotonic(), 0.01))
+            if m is None:
+                raise EOFError("ava acp has ended")
+            if "id" in m and "method" not in m:
+                return m
+            if "id" in m:
+                self.asked.append(m)
+                choice = self.answer(m)
+                if choice is not None:
+                    self.reply(m, choice)
+            elif m["method"] == "session/update":
+                self.updates.append(m["params"])
+
+    def reply(self, request, choice):
+        if request["method"] == "elicitation/create":
+            result = choice
+        elif choice == "cancelled":
+            result = {"outcome": {"outcome": "cancelled"}}
+        else:
+            result = {"outcome": {"outcome": "selected", "optionId": choice}}
+        self.write(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": result}) + "\n")
+
+    def until(self, number):
+        m = self.take()
+        assert m["id"] == number, (number, m)
+        return m
+
+    def call(self, method, **params):
+        m = self.until(self.send(method, **params))
+        assert "result" in m, m
+        return m["result"]
+
+    def refused(self, method, **params):
+        m = self.until(self.send(method, **params))
+        assert "error" in m, m
+        return m["error"]
+
+    def new(self, **more):
+        return self.call("session/new", cwd=CWD, mcpServers=[], **more)["sessionId"]
+
+    def prompt(self, session, text):
+        return self.call("session/prompt", sessionId=session, prompt=[{"type": "text", "text": text}])
+
+    def start_prompt(self, session, text):
+        return self.send("session/prompt", sessionId=session, prompt=[{"type": "text", "text": text}])
+
+    def kinds(self, kind):
+        return [u["update"] for u in self.updates if u["update"]["sessionUpdate"] == kind]
+
+    def said(self, kind="agent_message_chunk"):
+        return "".join(u["content"]["text"] for u in self.kinds(kind))
+
+    def poll(self):
+        """What has come meanwhile; no answer may be among it."""
+        try:
+            raise AssertionError(self.take(0.1))
+        except queue.Empty:
+            return True
+
+    def close(self):
+        self.program.stdin.close()
+        return self.program.wait(LIMIT)
+
+
+def test_turn():
+    """From nothing to a result: quote, permission, run, what Ava says of it."""
+    e = Editor("--wait")
+    check("version 1 is spoken, with load, list, resume and close",
+          e.initialized["protocolVersion"] == 1 and e.initialized["agentCapabilities"]["loadSession"]
+          and set(e.initialized["agentCapabilities"]["sessionCapabilities"]) == {"list", "resume", "close"},
+          e.initialized)
+    s = e.new()
+    check("the prompt ends", e.prompt(s, FIND)["stopReason"] == "end_turn")
+    check("every update came before the answer", e.lines.empty())
+    ask = e.asked[0]["params"]
+    check("a quote is a permission, with its text and what it costs",
+          len(e.asked) == 1 and e.asked[0]["method"] == "session/request_permission"
+          and "Proceed? [Yes/No]" in ask["toolCall"]["content"][0]["content"]["text"]
+          and [o["name"] for o in ask["options"]] == ["Yes, up to $0.00", "No"], e.asked)
+    calls = [(u["toolCallId"][0], u["status"]) for u in e.kinds("tool_call") + e.kinds("tool_call_update")]
+    check("quote and run are tool calls that complete",
+          ("P", "pending") in calls and ("P", "completed") in calls and ("S", "in_progress") in calls
+          and ("S", "completed") in calls, e.updates)
+    check("the plan has the subagent, pending, at work, done",
+          [u["entries"][0]["status"] for u in e.kinds("plan")] == ["pending", "in_progress", "completed"],
+          e.kinds("plan"))
+    check("the words of every channel, and the finding",
+          "Spawning CodeReviewer subagent (S-" in e.said() and "[CodeReviewer]: Complete (" in e.said()
+          and "parse_header is defined at parser.c:1" in e.said(), e.said())
+    check("usage, cost and title are told", e.kinds("usage_update")[0]["size"] > 0
+          and e.kinds("usage_update")[0]["cost"]["currency"] == "USD"
+          and e.kinds("session_info_update")[0]["title"] == FIND, e.updates)
+    check("what the person said comes back only in a session that is loaded",
+          e.kinds("user_message_chunk") == [], e.updates)
+    check("the end of the input ends it in order", e.close() == 0)
+
+
+def test_answers():
+    e = Editor(answer=lambda r: "no")
+    s = e.new()
+    check("a no is an answer", e.prompt(s, FIND)["stopReason"] == "end_turn"
+          and e.kinds("tool_call_update")[-1]["status"] == "failed"
+          and "nothing was started" in json.dumps(e.kinds("tool_call_update")), e.updates)
+    e.answer, e.updates = lambda r: "cancelled", []
+    s = e.new()
+    e.prompt(s, FIND)
+    check("a quote that was not answered waits, and says so", "waits for your answer" in e.said(), e.said())
+    e.asked, e.updates = [], []
+    e.prompt(s, "yes")
+    check("a yes in words starts it", "Spawning CodeReviewer" in e.said() and e.asked == [],
+          e.said(), e.asked)
+    e.close()
+
+
+def test_form():
+    """Who can show forms changes limits with the yes."""
+    fields = {"max_cost_cents": 20, "timeout": 120}
+    e = Editor("--wait", capabilities={"elicitation": {"form": {}}},
+               answer=lambda r: {"action": "accept", "content": fields})
+    s = e.new()
+    e.prompt(s, FIND)
+    schema = e.asked[0]["params"]["requestedSchema"]["properties"]
+    check("a form shows the limits of the quote", e.asked[0]["method"] == "elicitation/create"
+          and schema["max_cost_cents"]["default"] == 100 and schema["timeout"]["default"] == 300, e.asked)
+    run = daemon("/runs?all=1&limit=1")["runs"][0]
+    check("the run has those of the person", run["limits"]["max_cost_cents"] == 20
+          and run["limits"]["timeout"] == 120, run)
+    raised = iter([{"action": "accept", "content": {"max_cost_cents": 300, "timeout": 300}},
+                   {"action": "decline"}])
+    e.answer, e.asked = lambda r: next(raised), []
+    e.prompt(e.new(), FIND)
+    check("a raise is quoted again, and can be declined", len(e.asked) == 2
+          and e.asked[1]["params"]["requestedSchema"]["properties"]["max_cost_cents"]["default"] == 300,
+          e.asked)
+    e.close()
+
+
+def test_background():
+    """A turn does not wait for a subagent; what happened since comes first in the next one."""
+    e = Editor("--model", script("talk", spawns(), {"text": "Shall it?"}, {"text": "It found it."},
+                                 {"text": "Good."}))
+    s = e.new()
+    hold = script("hold", {"text": "late", "delay_ms": 600000})
+    e.answer = lambda r: "no"
+    e.prompt(s, "find it")
+    run = daemon("/runs", {"task": "find it", "role": "code_reviewer", "model": hold, "session_id": s,
+                           "cwd": CWD, "confirmed": True})["subagent_id"]
+    e.updates = []
+    check("the turn ends while it works", e.prompt(s, "and?")["stopReason"] == "end_turn", e.updates)
+    check("and tells that it began", f"Spawning CodeReviewer subagent ({run})" in e.said(), e.said())
+    e.updates = []
+    ava("cancel", run)
+    check("nothing comes between two turns", e.lines.empty())
+    e.prompt(s, "now?")
+    first = e.updates[0]["update"].get("content", {}).get("text", "")
+    check("its end comes first in the next one", "[CodeReviewer]: Cancelled" in first, e.updates)
+    e.close()
+
+
+def test_cancel():
+    slow = script("slow", {"text": "Never.", "delay_ms": 600000}, {"text": "Here."})
+    e = Editor("--model", slow)
+    s = e.new()
+    n = e.start_prompt(s, "first")
+    check("it is at work", until(lambda: daemon("/sessions/" + s)["status"] == "busy"))
+    e.notify("session/cancel", sessionId=s)
+    check("a turn that is cancelled says so", e.until(n)["result"]["stopReason"] == "cancelled")
+    check("the conversation goes on", e.prompt(s, "second")["stopReason"] == "end_turn"
+          and "Here." in e.said(), e.updates)
+    e.close()
+    e = Editor(answer=lambda r: None)
+    s = e.new()
+    n = e.start_prompt(s, FIND)
+    check("a permission is asked", until(lambda: e.poll() and e.asked), e.updates)
+    e.notify("session/cancel", sessionId=s)
+    e.reply(e.asked[0], "cancelled")
+    check("a cancel while it is asked ends the turn, too",
+          e.until(n)["result"]["stopReason"] == "cancelled", e.updates)
+    check("and starts nothing", daemon("/sessions/" + s)["live_runs"] == 0)
+    e.close()
+
+
+def test_two():
+    """A prompt in mid-turn ends the turn under way; sessions beside each other have their own."""
+    e = Editor("--model", script("two", {"text": "Never.", "delay_ms": 600000}, {"text": "Second."}))
+    s, other = e.new(), e.new()
+    one = e.start_prompt(s, "first")
+    until(lambda: daemon("/sessions/" + s)["status"] == "busy")
+    beside = e.start_prompt(other, "beside")
+    two = e.start_prompt(s, "second")
+    check("the first prompt is answered as cancelled", e.until(one)["result"]["stopReason"] == "cancelled")
+    check("the second as done", e.until(two)["result"]["stopReason"] == "end_turn" and "Second." in e.said(),
+          e.updates)
+    check("none of it in the other session", all(u["sessionId"] != other or "content" not in u["update"]
+                                                  for u in e.updates), e.updates)
+    e.notify("session/cancel", sessionId=other)
+    check("which has its own cancel", e.until(beside)["result"]["stopReason"] == "cancelled")
+    e.close()
+
+
+def test_bad():
+    e = Editor(start=False)
+    check("initialize comes first", e.refused("session/new", cwd=CWD, mcpServers=[])["code"] == -32600)
+    check("with a version", e.refused("initialize")["code"] == -32602)
+    check("a later version hears ours", e.call("initialize", protocolVersion=7)["protocolVersion"] == 1)
+    for name, line, code in (("no JSON", b"{\n", -32700), ("no UTF-8", b'{"a":"\xff"}\n', -32700),
+                             ("no object", b"[]\n", -32600), ("no version", b'{"id":1,"method":"x"}\n', -32600),
+                             ("an id that is none", b'{"jsonrpc":"2.0","id":{},"method":"x"}\n', -32600)):
+        e.write(line)
+        check(f"a line with {name} is {code}", e.take()["error"]["code"] == code)
+    e.write(b"\n" + b"x" * (5 << 20) + b"\n")
+    check("a line that is too long is refused once", e.take()["error"]["code"] == -32600)
+    e.write(b'{"jsonrpc":"2.0","id":99,"result":{}}\n{"jsonrpc":"2.0","method":"$/nobody"}\n')
+    s = e.new()
+    text = [{"type": "text", "text": "x"}]
+    for method, params, code in (
+            ("session/fork", {}, -32601), ("session/new", {}, -32602),
+            ("session/new", {"cwd": "here", "mcpServers": []}, -32602),
+            ("session/new", {"cwd": T + "/nowhere", "mcpServers": []}, -32002),
+            ("session/prompt", {"sessionId": "nope", "prompt": text}, -32002),
+            ("session/prompt", {"sessionId": s}, -32602),
+            ("session/prompt", {"sessionId": s, "prompt": []}, -32602),
+            ("session/prompt", {"sessionId": s, "prompt": [{"type": "image", "data": "", "mimeType": "x"}]}, -32602),
+            ("session/prompt", {"sessionId": s, "prompt": [{"type": "text", "text": "y" * (2 << 20)}]}, -32602),
+            ("session/load", {"sessionId": "../../etc", "cwd": CWD, "mcpServers": []}, -32002),
+            ("session/load", {"sessionId": "00000000-0000-4000-8000-000000000000", "cwd": CWD,
+                              "mcpServers": []}, -32002),
+            ("session/close", {"sessionId": 3}, -32002),
+            ("session/list", {"cursor": "x"}, -32602),
+            ("session/set_config_option", {"sessionId": s, "configId": "model", "value": "nope/none"}, -32602),
+            ("session/set_config_option", {"sessionId": s, "configId": "speed", "value": "1"}, -32602)):
+        error = e.refused(method, **params)
+        check(f"{method} {list(params)} is {code}", error["code"] == code and error["message"], error)
+    check("and after all that it works", e.prompt(s, "hello")["stopReason"] == "end_turn")
+    many = [e.send("session/new", cwd=CWD, mcpServers=[]) for _ in range(40)]
+    answers = [e.take() for _ in many]
+    check("there is a bound to sessions", sum("result" in m for m in answers) == 31, answers)
+    e.close()
+
+
+def test_killed():
+    """The daemon is killed in mid-turn: the turn goes on, and its text stands there once."""
+    e = Editor("--model", script("killed", {"text": "Here it is, all of it.", "delay_ms": 1500}))
+    s = e.new()
+    n = e.start_prompt(s, "go")
+    until(lambda: daemon("/sessions/" + s)["status"] == "busy")
+    os.kill(daemon_pid(), signal.SIGKILL)
+    check("the prompt ends", e.until(n)["result"]["stopReason"] == "end_turn", e.updates)
+    check("with the answer, once", e.said().count("Here it is, all of it.") == 1, e.updates)
+    quiet = e.new()
+    os.kill(daemon_pid(), signal.SIGKILL)
+    check("one in which nothing was said is begun again under its id",
+          e.prompt(quiet, "go")["stopReason"] == "end_turn", e.updates)
+    e.close()
+
+
+def test_gone():
+    """An editor that disappears ends its turn and no subagent."""
+    e = Editor("--model", script("gone", {"text": "Hello."}, {"text": "Never.", "delay_ms": 600000}))
+    s = e.new()
+    e.prompt(s, "hello")
+    hold = script("hold", {"text": "late", "delay_ms": 600000})
+    run = daemon("/runs", {"task": "find it", "role": "code_reviewer", "model": hold, "session_id": s,
+                           "cwd": CWD, "confirmed": True})["subagent_id"]
+    e.start_prompt(s, "go on")
+    until(lambda: daemon("/sessions/" + s)["status"] == "busy")
+    check("it ends", e.close() == 0)
+    now = daemon("/sessions/" + s)
+    check("the turn with it", until(lambda: daemon("/sessions/" + s)["status"] == "idle"), now)
+    check("not the subagent", daemon("/runs/" + run)["status"] == "running")
+    ava("cancel", run)
+    e = Editor("--model", script("term", {"text": "Never.", "delay_ms": 600000}))
+    s = e.new()
+    e.start_prompt(s, "go on")
+    until(lambda: daemon("/sessions/" + s)["status"] == "busy")
+    e.program.send_signal(signal.SIGTERM)
+    check("a signal does the same", e.program.wait(LIMIT) == 0
+          and until(lambda: daemon("/sessions/" + s)["status"] == "idle"))
+    read, write = os.pipe()
+    with subprocess.Popen([os.environ["AVA"], "acp"], stdin=subprocess.PIPE, stdout=write) as p:
+        os.close(write)
+        os.close(read)
+        p.stdin.write(b"[]\n" * 2)
+        p.stdin.flush()
+        check("who reads no more ends it", p.wait(LIMIT) == 0)
+
+
+def test_sessions():
+    """A conversation goes on in the terminal, and back."""
+    e = Editor("--model", script("both", {"tool_calls": [{"name": "read_file", "args": {"path": "parser.c"}}]},
+                                 {"text": "From the editor."}, {"text": "From the terminal."},
+                                 {"text": "Back."}))
+    s = e.new()
+    e.prompt(s, "one")
+    call, done = e.kinds("tool_call")[0], e.kinds("tool_call_update")[0]
+    check("a call of Ava's is a tool call with its file and what came of it",
+          call["title"] == "read_file: parser.c" and call["kind"] == "read" and call["rawInput"]["path"] == "parser.c"
+          and done["status"] == "completed" and "parse_header" in json.dumps(done), e.updates)
+    out = ava("chat", "-c", s, input="two\n")
+    check("the terminal goes on with it", "From the terminal." in out, out)
+    e.updates = []
+    e.prompt(s, "three")
+    texts = [u["update"]["content"]["text"] for u in e.updates if "text" in str(u["update"].get("content"))]
+    check("what was said there comes first", [t for t in texts if t.strip()] [:3] ==
+          ["two", "From the terminal.", "\n\nBack."] or (texts[0] == "two" and "From the terminal." in texts[1]), texts)
+    e.close()
+    e = Editor()
+    listed = [x for x in e.call("session/list", cwd=CWD)["sessions"] if x["sessionId"] == s]
+    check("it is listed", listed and listed[0]["title"] == "one" and listed[0]["cwd"] == CWD, listed)
+    check("not for another folder", e.call("session/list", cwd="/")["sessions"] == [])
+    e.call("session/load", sessionId=s, cwd=CWD, mcpServers=[])
+    check("a load brings all of it before its answer", e.said("user_message_chunk") == "onetwothree"
+          and "From the editor." in e.said() and "Back." in e.said() and e.kinds("tool_call"), e.updates)
+    e.updates = []
+    e.call("session/resume", sessionId=s, cwd=CWD)
+    check("a resume nothing", e.said() == "" and e.said("user_message_chunk") == "", e.updates)
+    options = e.call("session/set_config_option", sessionId=s, configId="subagents", value="wait")
+    check("subagents can be waited for",
+          options["configOptions"][1]["currentValue"] == "wait", options)
+    check("its model stays", e.refused("session/set_config_option", sessionId=s, configId="model",
+                                       value="offline")["code"] == -32602)
+    e.call("session/close", sessionId=s)
+    check("a session that is closed is gone here", e.refused("session/close", sessionId=s)["code"] == -32002)
+    check("and stands in the daemon", daemon("/sessions/" + s)["title"] == "one")
+    new = e.call("session/new", cwd=CWD, mcpServers=[{"name": "x", "command": "/bin/x", "args": [], "env": []}])
+    other = script("other", {"text": "Of the other model."})
+    e.call("session/set_config_option", sessionId=new["sessionId"], configId="model", value=other)
+    e.updates = []
+    e.prompt(new["sessionId"], "hello")
+    check("a new one takes another model, under its id", "Of the other model." in e.said()
+          and daemon("/sessions/" + new["sessionId"])["model"] == other, e.updates)
+    check("and says that the editor's MCP servers are not used", "MCP servers" in e.said(), e.said())
+    e.close()
+
+
+def test_away():
+    """What a person has not seen comes with the first turn after a resume."""
+    e = Editor("--model", script("away", {"text": "Hello."}, {"text": "It was cancelled."}, {"text": "Well."}))
+    s = e.new()
+    e.prompt(s, "hello")
+    e.close()
+    run = daemon("/runs", {"task": "find it", "role": "code_reviewer", "session_id": s, "cwd": CWD,
+                           "model": script("quick", {"text": "late", "delay_ms": 600000}),
+                           "confirmed": True})["subagent_id"]
+    ava("cancel", run)
+    until(lambda: daemon("/sessions/" + s)["status"] == "idle" and daemon(f"/sessions/{s}/unseen")["items"])
+    e = Editor()
+    e.call("session/resume", sessionId=s, cwd=CWD)
+    e.prompt(s, "and?")
+    check("it is told", "[CodeReviewer]: Cancelled" in e.said(), e.said())
+    check("once for all of this person's terminals",
+          until(lambda: daemon(f"/sessions/{s}/unseen")["items"] == []), daemon(f"/sessions/{s}/unseen"))
+    e.close()
+
+
+def test_daemon():
+    """What `ava acp` asks of the daemon beside what every client does."""
+    models = daemon("/models")["models"]
+    check("models are those that can be called, with their windows",
+          [m["id"] for m in models] == ["offline"] and models[0]["context"] > 0, models)
+    wanted = "0b5e0000-0000-4000-8000-00000000abcd"
+    one = daemon("/sessions", {"cwd": CWD, "session_id": wanted})
+    check("a conversation has the id that was asked for", one["session_id"] == wanted, one)
+    two = daemon("/sessions", {"cwd": "/", "session_id": wanted})
+    check("and is begun anew while nothing was said", two["cwd"] == "/", two)
+    daemon(f"/sessions/{wanted}/messages", {"text": "hello"})
+    check("never after that", daemon("/sessions", {"session_id": wanted})["error"]["code"] == "exists")
+    for bad in ("x", "../../../../../../../../../../etc/passwd1", wanted.upper()):
+        check(f"{bad} is no such id", "error" in daemon("/sessions", {"session_id": bad}))
+
+
+def test_questions():
+    """ask_before is a permission, a question with choices too."""
+    e = Editor("--wait", "--model", script("asks", spawns(ask_before=["search_codebase"]), {"text": "Shall it?"},
+                                           {"text": "Done."}, {"text": "Done."}))
+    s = e.new()
+    e.prompt(s, "find it")
+    check("a call that needs a yes is put to the person",
+          len(e.asked) == 2 and "search_codebase" in json.dumps(e.asked[1]["params"]["toolCall"]), e.asked)
+    run = daemon("/runs?all=1&limit=1")["runs"][0]
+    log = open(f"{os.environ['AVA_DATA_ROOT']}/logs/subagents/{run['subagent_id']}.jsonl", encoding="utf-8").read()
+    check("and has it", '"state":"answered"' in log and '"answer":"yes"' in log, run)
+    asks = script("choice", {"tool_calls": [{"name": "ask_person",
+                                            "args": {"question": "Which parser?", "choices": ["json", "yaml"]}}]},
+                  {"tool_calls": [{"name": "submit_result", "args": {"output": None, "summary": "done", "confidence": 1}}]})
+    run = daemon("/runs", {"task": "find it", "role": "code_reviewer", "model": asks, "session_id": s,
+                           "cwd": CWD, "confirmed": True})["subagent_id"]
+    until(lambda: daemon("/runs/" + run)["status"] == "waiting")
+    e.asked, e.answer = [], lambda r: "1"
+    e.prompt(s, "go on")
+    check("choices are options", [o["name"] for o in e.asked[0]["params"]["options"]] == ["json", "yaml"], e.asked)
+    log = open(f"{os.environ['AVA_DATA_ROOT']}/logs/subagents/{run}.jsonl", encoding="utf-8").read()
+    check("and the one that was picked is the answer", '"answer":"yaml"' in log, log[-2000:])
+    e.close()
+
+
+def test_prompt():
+    """Links and files of a prompt are told as a person would write them; escapes are shown."""
+    e = Editor("--model", script("said", {"text": "\x1b[31mred\x1b[0m"}, {"text": "Well."}))
+    s = e.new()
+    e.call("session/prompt", sessionId=s, prompt=[
+        {"type": "text", "text": "Look at "},
+        {"type": "resource_link", "name": "p", "uri": f"file://{CWD}/a%20b.c"},
+        {"type": "resource", "resource": {"uri": "file:///etc/x.c", "text": "int x;"}}])
+    entries = daemon(f"/sessions/{s}/messages")["entries"]
+    check("as text with paths", "Look at a b.c\n\n/etc/x.c:\n```\nint x;\n```" in
+          entries[1]["message"]["content"][0]["text"], entries[1])
+    check("an escape is visible text", "\\x1b[31mred" in e.said() and "\x1b" not in e.said(), e.said())
+    e.prompt(s, "/status")
+    entries = daemon(f"/sessions/{s}/messages")["entries"]
+    check("a command is said in words", any(x.get("message", {}).get("content", [{}])[0].get("text") == "status"
+                                            for x in entries), entries)
+    e.close()
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:] or [n[5:] for n in list(globals()) if n.startswith("test_")]:
+        try:
+            globals()["test_" + name]()
+        except (subprocess.TimeoutExpired, LookupError, AssertionError, EOFError, queue.Empty, OSError) as wrong:
+            check(f"{name} goes through", False, repr(wrong)[:3000])
