@@ -1,5 +1,5 @@
 """An editor that speaks ACP with `ava acp`, for test_acp.sh and test/peers/acp. Each line that the
-program writes goes to $ACP_LINES too, where it is set."""
+program writes goes to $ACP_LINES too, where it is set, with the method that it answers."""
 
 import json
 import os
@@ -76,7 +76,8 @@ class Editor:
         self.program = subprocess.Popen([os.environ["AVA"], "acp", *options], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE)
         self.lines = queue.Queue()
-        self.updates, self.asked, self.next = [], [], 0
+        self.updates, self.asked, self.sent, self.next = [], [], {}, 0
+        self.taken_back = []
         self.answer = answer or (lambda request: "yes")
         threading.Thread(target=self._read, daemon=True).start()
         if start:
@@ -85,10 +86,11 @@ class Editor:
 
     def _read(self):
         for line in self.program.stdout:
+            m = json.loads(line)
             if os.environ.get("ACP_LINES"):
-                with open(os.environ["ACP_LINES"], "ab") as f:
-                    f.write(line)
-            self.lines.put(json.loads(line))
+                with open(os.environ["ACP_LINES"], "a", encoding="utf-8") as f:
+                    f.write(json.dumps({"answers": self.sent.get(m.get("id")), "line": m}) + "\n")
+            self.lines.put(m)
         self.lines.put(None)
 
     def write(self, data):
@@ -97,6 +99,7 @@ class Editor:
 
     def send(self, method, **params):
         self.next += 1
+        self.sent[self.next] = method
         self.write(json.dumps({"jsonrpc": "2.0", "id": self.next, "method": method,
                                "params": params}) + "\n")
         return self.next
@@ -120,6 +123,8 @@ class Editor:
                     self.reply(m, choice)
             elif m["method"] == "session/update":
                 self.updates.append(m["params"])
+            elif m["method"] == "$/cancel_request":
+                self.taken_back.append(m["params"]["requestId"])
 
     def reply(self, request, choice):
         if request["method"] == "elicitation/create":
@@ -287,6 +292,22 @@ def test_cancel():
     check("a cancel while it is asked ends the turn, too",
           e.until(n)["result"]["stopReason"] == "cancelled", e.updates)
     check("and starts nothing", daemon("/sessions/" + s)["live_runs"] == 0)
+    e.close()
+
+
+def test_elsewhere():
+    """A quote that is answered in a terminal while the editor shows it."""
+    e = Editor(answer=lambda r: None)
+    s = e.new()
+    n = e.start_prompt(s, FIND)
+    until(lambda: e.poll() and e.asked)
+    ava("reject", e.asked[0]["params"]["toolCall"]["toolCallId"])
+    check("the turn ends", e.until(n)["result"]["stopReason"] == "end_turn", e.updates)
+    check("the permission is taken back", e.taken_back == [e.asked[0]["id"]], e.taken_back)
+    check("and the quote failed", e.kinds("tool_call_update")[-1]["status"] == "failed", e.updates)
+    e.reply(e.asked[0], "yes")
+    check("a late answer starts nothing", e.prompt(s, "hello")["stopReason"] == "end_turn"
+          and daemon("/sessions/" + s)["live_runs"] == 0)
     e.close()
 
 
