@@ -318,6 +318,7 @@ static void session_show(struct session *s, struct op_session *out)
 		.model = t          ? t->run.spec->model->id
 			 : s->model ? s->model
 				    : "",
+		.context = t ? t->run.spec->model->context : 0,
 		.title = s->title ? s->title : "",
 		.created_ms = s->created_ms,
 		.updated_ms = s->updated_ms,
@@ -763,6 +764,7 @@ static void write_session(struct jw *w, const struct op_session *s)
 	jw_str(w, "cwd", s->cwd);
 	jw_str(w, "user_id", s->user_id);
 	jw_str(w, "model", s->model);
+	jw_int(w, "context", s->context);
 	jw_str(w, "status", s->busy ? "busy" : "idle");
 	verb_time(w, "created_at", s->created_ms);
 	verb_time(w, "updated_at", s->updated_ms);

@@ -18,6 +18,7 @@ struct core;
 
 struct op_session {
 	const char *id, *cwd, *user_id, *model; /* model "": not chosen yet */
+	int64_t context;                        /* its window, tokens; 0: it is not in memory */
 	const char *title;                      /* how it began; "" */
 	int64_t created_ms, updated_ms;         /* wall */
 	int64_t cost_microusd, tokens;          /* of Ava's own calls by this process */

@@ -32,28 +32,16 @@
 
 static void tell_usage(struct acp_session *s, const json_t *session)
 {
-	const char *model = json_str(session, "model");
-	const json_t *cost = json_object_get(session, "cost_cents"), *m;
+	const json_t *cost = json_object_get(session, "cost_cents");
 	json_t *amount = NULL;
-	int64_t window = 0;
-	size_t i;
 
-	json_array_foreach(json_object_get(s->a->models, "models"), i, m)
-	{
-		const char *id = json_str(m, "id");
-
-		/* offline:FILE is the offline model with a script. */
-		if (strcmp(id, model) == 0 ||
-		    (strcmp(id, "offline") == 0 && strncmp(model, "offline:", 8) == 0))
-			window = json_get_int(m, "context", 0);
-	}
 	if (json_is_number(cost))
 		amount = json_pack("{s:f,s:s}", "amount", json_number_value(cost) / 100, "currency",
 				   "USD");
-	if (window > 0 && s->tokens > 0)
+	if (s->tokens > 0)
 		acp_update(s, "usage_update",
-			   json_pack("{s:I,s:I,s:O*}", "used", (json_int_t)s->tokens, "size",
-				     (json_int_t)window, "cost", amount));
+			   json_pack("{s:I,s:O,s:O*}", "used", (json_int_t)s->tokens, "size",
+				     json_object_get(session, "context"), "cost", amount));
 	json_decref(amount);
 }
 
@@ -258,6 +246,7 @@ static struct acp_session *acp_alloc(struct acp *a, const char *id, struct ava_e
 	}
 	s->a = a;
 	s->own = json_array();
+	s->plan = json_array();
 	snprintf(s->id, sizeof(s->id), "%s", id);
 	list_add(&a->sessions, &s->node);
 	a->nsessions++;
@@ -270,6 +259,7 @@ void acp_free(struct acp_session *s)
 	list_del(&s->node);
 	s->a->nsessions--;
 	json_decref(s->own);
+	json_decref(s->plan);
 	free(s->cwd);
 	free(s);
 }

@@ -40,12 +40,6 @@ struct acp_ask {       /* a quote, or a question of a run */
 	char call[40]; /* of a question; "": a quote */
 };
 
-struct acp_run {
-	char id[24], role[64], task[200];
-	enum { ACP_QUEUED, ACP_RUNNING, ACP_ENDED } state;
-	bool shown; /* it has a tool call in the editor */
-};
-
 /* From a prompt to its answer. */
 struct acp_turn {
 	json_t *prompt; /* its id, owned; NULL: no turn, and all else is zero */
@@ -77,8 +71,7 @@ struct acp_session {
 	int64_t tokens; /* of Ava's last call */
 	struct acp_ask asks[ACP_ASKS_MAX];
 	size_t nasks;
-	struct acp_run runs[ACP_RUNS_MAX];
-	size_t nruns;
+	json_t *plan; /* its entries: subagents */
 	struct acp_turn turn;
 };
 

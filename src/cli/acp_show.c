@@ -267,7 +267,7 @@ static void ask(struct acp_session *s, const char *tool, const char *title, cons
 				  "toolCallId", tool, "title", title_of(title), "status", "pending",
 				  "content", content_of(text), "options", options);
 	s->put = s->asks[0];
-	s->turn.asked = ++s->a->next_id;
+	s->turn.asked = members != NULL ? ++s->a->next_id : 0; /* else it is put again */
 	buf_init(&b, SENT_MAX);
 	jw_init(&w, &b);
 	rpc_begin_request(&w, s->turn.asked,
@@ -281,63 +281,66 @@ static json_t *option(const char *id, const char *name, bool yes)
 			 yes ? "allow_once" : "reject_once");
 }
 
-static json_t *yes_or_no(const char *yes)
+static json_t *options_of(const char *yes, const char *name)
 {
-	return json_pack("[o,o]", option("yes", yes, true), option("no", WORDS_NO, false));
+	return json_pack("[o,o]", option(yes, name, true), option(WORDS_NO, WORDS_NO, false));
 }
 
 /* false: it waits no more. */
 static bool ask_quote(struct acp_session *s, const char *id)
 {
 	const json_t *quote, *config, *limits;
-	char title[256], yes[96];
-	json_t *p = NULL, *form = NULL;
-	bool three, waits;
+	char title[1024], yes[96];
+	json_t *p = NULL, *form = NULL, *options = NULL;
+	bool waits;
 
 	waits = acp_call(s, NULL, &p, NULL, "/proposals/%s", id) == 0 &&
 		strcmp(json_str(p, "state"), "pending") == 0;
+	quote = json_object_get(p, "quote");
+	config = json_object_get(p, "config");
+	limits = json_object_get(config, "limits");
+	snprintf(title, sizeof(title), "%s: %s", format_role(json_str(quote, "role")).text,
+		 json_str(config, "task"));
+	snprintf(yes, sizeof(yes), WORDS_YES_FOR(format_most_of(quote, "costCents").text));
+	/* A yes to all three rights says so in words. */
+	if (json_get_bool(quote, "allThree", false))
+		options = options_of(WORDS_YES_ALL_THREE, WORDS_YES_ALL_THREE);
+	else if (s->a->forms && limits != NULL)
+		form = json_pack("{s:{s:s,s:s,s:O*},s:{s:s,s:s,s:O*}}", "max_cost_cents", "type",
+				 "number", "title", WORDS_FIELD_COST, "default",
+				 json_object_get(limits, "costCents"), "timeout", "type", "number",
+				 "title", WORDS_FIELD_TIME, "default",
+				 json_object_get(limits, "seconds"));
+	else
+		options = options_of(WORDS_YES, yes);
 	if (waits) {
-		quote = json_object_get(p, "quote");
-		config = json_object_get(p, "config");
-		limits = json_object_get(config, "limits");
-		three = json_get_bool(quote, "allThree", false);
-		snprintf(title, sizeof(title), "%s: %s", format_role(json_str(quote, "role")).text,
-			 json_str(config, "task"));
-		snprintf(yes, sizeof(yes), WORDS_YES_FOR(format_most_of(quote, "costCents").text));
 		snprintf(s->shown, sizeof(s->shown), "%s", id);
-		/* A yes to all three rights says so in words. */
-		if (s->a->forms && limits != NULL && !three)
-			form = json_pack("{s:{s:s,s:s,s:O*},s:{s:s,s:s,s:O*}}", "max_cost_cents",
-					 "type", "number", "title", WORDS_FIELD_COST, "default",
-					 json_object_get(limits, "costCents"), "timeout", "type",
-					 "number", "title", WORDS_FIELD_TIME, "default",
-					 json_object_get(limits, "seconds"));
-		ask(s, id, title, json_str(p, "message"), form,
-		    form != NULL ? NULL : yes_or_no(three ? WORDS_YES_ALL_THREE : yes));
+		ask(s, id, title, json_str(p, "message"), form, options);
+	} else {
+		json_decref(form);
+		json_decref(options);
 	}
 	json_decref(p);
 	return waits;
 }
 
-/* The same of a run's question; without a form the person says the answer in words. */
+/* The same of a run's question; one without choices and without a form is answered in words. */
 static bool ask_question(struct acp_session *s, const struct acp_ask *q)
 {
 	const json_t *waits, *choice;
 	json_t *run = NULL, *form = NULL, *options = NULL;
 	const char *question;
-	char tool[80], key[24];
+	char tool[80];
 	size_t i;
 
 	(void)acp_call(s, NULL, &run, NULL, "/runs/%s", q->id);
 	waits = json_object_get(run, "waiting_for");
 	question = json_str(waits, "question");
 	snprintf(tool, sizeof(tool), "%s/%s", q->id, q->call);
-	if (strcmp(json_str(waits, "call_id"), q->call) != 0) {
-		json_decref(run);
-		return false;
-	}
-	if (strcmp(json_str(waits, "kind"), "approval") == 0)
-		options = yes_or_no(WORDS_YES);
+	if (strcmp(json_str(waits, "call_id"), q->call) != 0)
+		; /* it waits no more */
+	else if (strcmp(json_str(waits, "kind"), "approval") == 0)
+		options = options_of(WORDS_YES, WORDS_YES);
 	else if (json_array_size(json_object_get(waits, "choices")) > 0)
 		options = json_array();
 	else if (s->a->forms)
@@ -347,8 +350,9 @@ static bool ask_question(struct acp_session *s, const struct acp_ask *q)
 		sayf(s, WORDS_ASKS("", q->id, question));
 	json_array_foreach(json_object_get(waits, "choices"), i, choice)
 	{
-		snprintf(key, sizeof(key), "%zu", i);
-		json_array_append_new(options, option(key, json_string_value(choice), true));
+		const char *text = json_string_value(choice);
+
+		json_array_append_new(options, option(text, text, true));
 	}
 	if (form != NULL || options != NULL)
 		ask(s, tool, question, question, form, options);
@@ -368,41 +372,6 @@ bool acp_ask_next(struct acp_session *s)
 	return false;
 }
 
-/* What a person has chosen: the id of an option, or "yes" and the fields of a form (*set,
- * borrowed); NULL: nothing. */
-static const char *chosen(const struct rpc *m, const json_t **set)
-{
-	const json_t *outcome = json_object_get(m->result, "outcome");
-	const char *action = json_str(m->result, "action");
-
-	*set = NULL;
-	if (strcmp(json_str(outcome, "outcome"), "selected") == 0)
-		return json_get_str(outcome, "optionId");
-	if (strcmp(action, "decline") == 0)
-		return "no";
-	if (strcmp(action, "accept") != 0)
-		return NULL;
-	*set = json_object_get(m->result, "content");
-	return "yes";
-}
-
-/* `body` is taken. */
-static int post(struct acp_session *s, json_t *body, struct ava_error *err, const char *path)
-{
-	json_t *answer = NULL;
-	struct buf b;
-	int rv;
-
-	buf_init(&b, ACP_TEXT_MAX);
-	rv = json_dump(&b, body);
-	if (rv == 0)
-		rv = acp_call(s, b.data, &answer, err, "%s", path);
-	buf_fini(&b);
-	json_decref(body);
-	json_decref(answer);
-	return rv;
-}
-
 void acp_keep_own(struct acp_session *s, const char *text)
 {
 	if (json_array_size(s->own) == OWN_MAX)
@@ -410,117 +379,106 @@ void acp_keep_own(struct acp_session *s, const char *text)
 	json_array_append_new(s->own, json_string(text));
 }
 
-static int answer_quote(struct acp_session *s, const char *id, bool yes, const json_t *set,
-			struct ava_error *err)
+/* What a person has chosen: the words of an option (its id) or of a form; NULL: nothing. *fields
+ * (borrowed) are what a form has. */
+static const char *chosen(const struct rpc *m, const json_t **fields)
 {
-	json_t *p = NULL, *body = json_object();
-	char path[96];
-	int rv = yes ? acp_call(s, NULL, &p, err, "/proposals/%s", id) : 0;
+	const json_t *outcome = json_object_get(m->result, "outcome");
+	const char *action = json_str(m->result, "action");
 
-	if (json_get_bool(json_object_get(p, "quote"), "allThree", false)) {
-		json_object_set_new(body, "answer", json_string(WORDS_YES_ALL_THREE));
-		acp_keep_own(s, WORDS_YES_ALL_THREE);
-	}
-	if (yes && json_object_size(set) > 0)
-		json_object_set(body, "set", (json_t *)set);
-	json_decref(p);
-	snprintf(path, sizeof(path), "/proposals/%s/%s", id, yes ? "confirm" : "reject");
-	if (rv == 0)
-		return post(s, body, err, path);
-	json_decref(body);
-	return rv;
+	*fields = NULL;
+	if (strcmp(json_str(outcome, "outcome"), "selected") == 0)
+		return json_get_str(outcome, "optionId");
+	if (strcmp(action, "decline") == 0)
+		return WORDS_NO;
+	if (strcmp(action, "accept") != 0)
+		return NULL;
+	*fields = json_object_get(m->result, "content");
+	return json_object_get(*fields, "answer") != NULL ? json_get_str(*fields, "answer")
+							  : WORDS_YES;
 }
 
-static int answer_question(struct acp_session *s, const struct acp_ask *q, const char *text,
-			   struct ava_error *err)
-{
-	json_t *run = NULL;
-	const json_t *choices;
-	char *end, path[96];
-	size_t i = strtoul(text, &end, 10);
-	int rv = acp_call(s, NULL, &run, err, "/runs/%s", q->id);
-
-	choices = json_object_get(json_object_get(run, "waiting_for"), "choices");
-	if (*end == '\0' && i < json_array_size(choices))
-		text = json_string_value(json_array_get(choices, i));
-	snprintf(path, sizeof(path), "/runs/%s/steer", q->id);
-	if (rv == 0) /* the request id: so that asking twice says it once */
-		rv = post(s,
-			  json_pack("{s:s,s:s,s:s}", "text", text, "call_id", q->call, "request_id",
-				    id_session().text),
-			  err, path);
-	json_decref(run);
-	return rv;
-}
-
+/* The runtime reads the words, as it does those that are typed. */
 void acp_answer(struct acp_session *s, const struct rpc *m)
 {
 	struct ava_error err = {0};
 	const struct acp_ask q = s->asks[0];
-	const json_t *set;
-	const char *choice = chosen(m, &set);
-	int rv = 0;
+	const json_t *fields;
+	const char *words = chosen(m, &fields);
+	json_t *body, *answer = NULL;
+	struct buf b;
+	int rv;
 
 	acp_ask_drop(s, 0);
 	s->turn.look_ms = clock_mono_ms();
 	s->turn.quiet = 0;
-	if (choice == NULL)
+	if (words == NULL) {
 		sayf(s, WORDS_WAITS(q.id, ""));
-	else if (q.call[0] == '\0')
-		rv = answer_quote(s, q.id, strcmp(choice, "yes") == 0, set, &err);
+		return;
+	}
+	if (q.call[0] != '\0') /* the request id: so that asking twice says it once */
+		body = json_pack("{s:s,s:s,s:s}", "text", words, "call_id", q.call, "request_id",
+				 id_session().text);
 	else
-		rv = answer_question(s, &q, set != NULL ? json_str(set, "answer") : choice, &err);
+		body = json_pack("{s:s,s:O*}", "answer", words, "set",
+				 json_object_size(fields) > 0 ? (json_t *)fields : NULL);
+	buf_init(&b, ACP_TEXT_MAX);
+	rv = json_dump(&b, body);
+	if (rv == 0)
+		rv = acp_call(s, b.data, &answer, &err, "/%s/%s/%s",
+			      q.call[0] != '\0' ? "runs" : "proposals", q.id,
+			      q.call[0] != '\0' ? "steer" : "confirm");
 	if (rv != 0)
 		acp_say(s, err.text);
+	else if (q.call[0] == '\0')
+		acp_keep_own(s, words);
+	buf_fini(&b);
+	json_decref(body);
+	json_decref(answer);
 }
 
 /* ---- events */
 
+/* The plan is the subagents since the last time that none was at work; its entries know them by
+ * _meta. */
 static void show_plan(struct acp_session *s)
 {
-	static const char *const states[] = {"pending", "in_progress", "completed"};
-	json_t *entries = json_array();
-
-	for (size_t i = 0; i < s->nruns; i++) {
-		char text[300];
-
-		snprintf(text, sizeof(text), "%s: %s", format_role(s->runs[i].role).text,
-			 s->runs[i].task);
-		json_array_append_new(entries, json_pack("{s:o,s:s,s:s}", "content", title_of(text),
-							 "priority", "medium", "status",
-							 states[s->runs[i].state]));
-	}
-	acp_update(s, "plan", json_pack("{s:o}", "entries", entries));
+	acp_update(s, "plan", json_pack("{s:O}", "entries", s->plan));
 }
 
-static struct acp_run *run_find(struct acp_session *s, const char *id)
+static json_t *plan_find(const struct acp_session *s, const char *run)
 {
-	for (size_t i = 0; i < s->nruns; i++)
-		if (strcmp(s->runs[i].id, id) == 0)
-			return &s->runs[i];
+	json_t *entry;
+	size_t i;
+
+	json_array_foreach(s->plan, i, entry)
+	{
+		if (strcmp(json_str(json_object_get(entry, "_meta"), "run"), run) == 0)
+			return entry;
+	}
 	return NULL;
 }
 
-/* The plan is the subagents since the last time that none was at work. NULL: it is full. */
-static struct acp_run *run_add(struct acp_session *s, const json_t *c)
+/* It has a tool call in the editor. */
+static bool plan_calls(const json_t *entry)
 {
-	const char *task = json_str(c, "task");
-	struct acp_run *run;
-	size_t live = 0;
+	return json_get_bool(json_object_get(entry, "_meta"), "call", false);
+}
 
-	for (size_t i = 0; i < s->nruns; i++)
-		live += s->runs[i].state != ACP_ENDED;
-	if (live > 0 && s->nruns == ACP_RUNS_MAX)
-		return NULL;
+static void plan_add(struct acp_session *s, const char *run, const char *title)
+{
+	const json_t *entry;
+	size_t i, live = 0;
+
+	json_array_foreach(s->plan, i, entry) live +=
+		strcmp(json_str(entry, "status"), "completed") != 0;
 	if (live == 0)
-		s->nruns = 0;
-	run = &s->runs[s->nruns++];
-	*run = (struct acp_run){0};
-	snprintf(run->id, sizeof(run->id), "%s", json_str(c, "subagentId"));
-	snprintf(run->role, sizeof(run->role), "%s", json_str(c, "role"));
-	snprintf(run->task, sizeof(run->task), "%.*s", (int)utf8_prefix(task, strlen(task), 60),
-		 task);
-	return run;
+		json_array_clear(s->plan);
+	if (json_array_size(s->plan) < ACP_RUNS_MAX && plan_find(s, run) == NULL)
+		json_array_append_new(s->plan,
+				      json_pack("{s:o,s:s,s:s,s:{s:s,s:b}}", "content",
+						title_of(title), "priority", "medium", "status",
+						"pending", "_meta", "run", run, "call", s->wait));
 }
 
 static void show_user(struct acp_session *s, const json_t *e, const json_t *c)
@@ -537,6 +495,10 @@ static void show_user(struct acp_session *s, const json_t *e, const json_t *c)
 						   : strcmp(mine, text) != 0)
 			continue;
 		json_array_remove(s->own, i);
+		if (s->turn.failed != NULL) /* of a turn of Ava's before this one */
+			acp_say(s, s->turn.failed);
+		free(s->turn.failed);
+		s->turn.failed = NULL;
 		return;
 	}
 	chunk(s, person_text, true, text, strlen(text));
@@ -566,7 +528,7 @@ static void show_call(struct acp_session *s, const json_t *e, const json_t *c)
 {
 	const char *name = json_str(c, "name"), *kind, *key;
 	json_t *args = json_object_get(c, "args"), *value;
-	char title[256];
+	char title[1024];
 
 	kind = strncmp(name, "read_file", 9) == 0 ? "read"
 	       : strstr(name, "search") != NULL   ? "search"
@@ -618,35 +580,32 @@ static void show_spawn(struct acp_session *s, const json_t *e, const json_t *c)
 {
 	const char *id = json_str(c, "subagentId");
 	struct format role = format_role(json_str(c, "role"));
-	struct acp_run *run = run_find(s, id) == NULL ? run_add(s, c) : NULL;
-	char title[300];
+	char title[1024];
 
 	sayf(s, WORDS_SPAWNING(words_mark(WORDS_MARK_START, true), role.text, id));
-	if (run == NULL)
-		return;
-	run->shown = s->wait;
-	snprintf(title, sizeof(title), "%s: %s", role.text, run->task);
-	if (run->shown)
+	snprintf(title, sizeof(title), "%s: %s", role.text, json_str(c, "task"));
+	plan_add(s, id, title);
+	if (plan_calls(plan_find(s, id)))
 		tool_call(s, id, title, "other", "in_progress", NULL, NULL);
 	show_plan(s);
 }
 
 static void show_started(struct acp_session *s, const json_t *e, const json_t *c)
 {
-	struct acp_run *run = run_find(s, json_str(e, "agentId"));
+	json_t *entry = plan_find(s, json_str(e, "agentId"));
 
-	if (run == NULL || run->state != ACP_QUEUED)
+	if (strcmp(json_str(entry, "status"), "pending") != 0)
 		return;
-	run->state = ACP_RUNNING;
+	json_object_set_new(entry, "status", json_string("in_progress"));
 	show_plan(s);
 }
 
 static void show_activity(struct acp_session *s, const json_t *e, const json_t *c)
 {
-	const struct acp_run *run = run_find(s, json_str(e, "agentId"));
+	const char *run = json_str(e, "agentId");
 
-	if (run != NULL && run->shown)
-		tool_update(s, run->id, "in_progress", json_str(c, "text"));
+	if (plan_calls(plan_find(s, run)))
+		tool_update(s, run, "in_progress", json_str(c, "text"));
 }
 
 /* The line that tells of a run's end in every channel. */
@@ -676,15 +635,14 @@ static void show_ended(struct acp_session *s, const json_t *e, const json_t *c)
 {
 	const char *id = json_str(c, "subagentId");
 	bool success = strcmp(json_str(c, "status"), "success") == 0;
-	struct acp_run *run = run_find(s, id);
+	json_t *entry = plan_find(s, id);
 
 	say_end(s, c);
-	if (run == NULL)
-		return;
-	run->state = ACP_ENDED;
-	if (run->shown)
+	if (plan_calls(entry))
 		tool_update(s, id, success ? "completed" : "failed", json_str(c, "summary"));
-	show_plan(s);
+	json_object_set_new(entry, "status", json_string("completed"));
+	if (entry != NULL)
+		show_plan(s);
 }
 
 static void show_waiting(struct acp_session *s, const json_t *e, const json_t *c)

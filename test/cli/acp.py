@@ -69,6 +69,13 @@ def spawns(**args):
                             "args": {"role": "code_reviewer", "task": "find parse_header", **args}}]}
 
 
+def start_run(session, model=None):
+    """A subagent of that conversation that works until it is cancelled, or as the script says."""
+    return daemon("/runs", {"task": "find it", "role": "code_reviewer", "session_id": session, "cwd": CWD,
+                            "model": model or script("hold", {"text": "late", "delay_ms": 600000}),
+                            "confirmed": True})["subagent_id"]
+
+
 class Editor:
     """One `ava acp`; `answer(request)` says what the person does with a request of its."""
 
@@ -78,7 +85,7 @@ class Editor:
         self.lines = queue.Queue()
         self.updates, self.asked, self.sent, self.next = [], [], {}, 0
         self.taken_back = []
-        self.answer = answer or (lambda request: "yes")
+        self.answer = answer or (lambda request: "Yes")
         threading.Thread(target=self._read, daemon=True).start()
         if start:
             self.initialized = self.call("initialize", protocolVersion=1,
@@ -211,7 +218,7 @@ def test_turn():
 
 
 def test_answers():
-    e = Editor(answer=lambda r: "no")
+    e = Editor(answer=lambda r: "No")
     s = e.new()
     check("a no is an answer", e.prompt(s, FIND)["stopReason"] == "end_turn"
           and e.kinds("tool_call_update")[-1]["status"] == "failed"
@@ -255,11 +262,9 @@ def test_background():
     e = Editor("--model", script("talk", spawns(), {"text": "Shall it?"}, {"text": "It found it."},
                                  {"text": "Good."}))
     s = e.new()
-    hold = script("hold", {"text": "late", "delay_ms": 600000})
-    e.answer = lambda r: "no"
+    e.answer = lambda r: "No"
     e.prompt(s, "find it")
-    run = daemon("/runs", {"task": "find it", "role": "code_reviewer", "model": hold, "session_id": s,
-                           "cwd": CWD, "confirmed": True})["subagent_id"]
+    run = start_run(s)
     e.updates = []
     check("the turn ends while it works", e.prompt(s, "and?")["stopReason"] == "end_turn", e.updates)
     check("and tells that it began", f"Spawning CodeReviewer subagent ({run})" in e.said(), e.said())
@@ -305,7 +310,7 @@ def test_elsewhere():
     check("the turn ends", e.until(n)["result"]["stopReason"] == "end_turn", e.updates)
     check("the permission is taken back", e.taken_back == [e.asked[0]["id"]], e.taken_back)
     check("and the quote failed", e.kinds("tool_call_update")[-1]["status"] == "failed", e.updates)
-    e.reply(e.asked[0], "yes")
+    e.reply(e.asked[0], "Yes")
     check("a late answer starts nothing", e.prompt(s, "hello")["stopReason"] == "end_turn"
           and daemon("/sessions/" + s)["live_runs"] == 0)
     e.close()
@@ -385,14 +390,33 @@ def test_killed():
     e.close()
 
 
+def test_failed():
+    """A turn in which Ava cannot answer is an error with the reason; the next one is none."""
+    e = Editor("--model", script("fail", {"text": "Hello."}))
+    s = e.new()
+    e.prompt(s, "hello")
+    error = e.until(e.start_prompt(s, "again")).get("error", {})
+    check("it is", error.get("code") == -32603 and "the script has ended" in error["message"], error)
+    done = {"name": "submit_result", "args": {"output": None, "summary": "done", "confidence": 1}}
+    told = daemon("/runs", {"task": "find it", "role": "code_reviewer", "session_id": s, "cwd": CWD,
+                            "model": script("done", {"tool_calls": [done]})})
+    daemon(f"/proposals/{told['proposal_id']}/confirm", {})
+    check("Ava could not tell of a run meanwhile", until(lambda: ava("logs", "--type", "Error", "--session", s, "--count").strip() == "2"),
+          ava("logs", "--type", "Error", "--session", s, "--count"))
+    script("fail", {}, {}, {}, *[{"text": "Here again."}] * 5)
+    e.updates = []
+    check("an old failure is none of the next turn", e.prompt(s, "and now?")["stopReason"] == "end_turn"
+          and "Here again." in e.said(), e.updates)
+    check("and is told", "the script has ended" in e.said(), e.said())
+    e.close()
+
+
 def test_gone():
     """An editor that disappears ends its turn and no subagent."""
     e = Editor("--model", script("gone", {"text": "Hello."}, {"text": "Never.", "delay_ms": 600000}))
     s = e.new()
     e.prompt(s, "hello")
-    hold = script("hold", {"text": "late", "delay_ms": 600000})
-    run = daemon("/runs", {"task": "find it", "role": "code_reviewer", "model": hold, "session_id": s,
-                           "cwd": CWD, "confirmed": True})["subagent_id"]
+    run = start_run(s)
     e.start_prompt(s, "go on")
     until(lambda: daemon("/sessions/" + s)["status"] == "busy")
     check("it ends", e.close() == 0)
@@ -470,9 +494,7 @@ def test_away():
     s = e.new()
     e.prompt(s, "hello")
     e.close()
-    run = daemon("/runs", {"task": "find it", "role": "code_reviewer", "session_id": s, "cwd": CWD,
-                           "model": script("quick", {"text": "late", "delay_ms": 600000}),
-                           "confirmed": True})["subagent_id"]
+    run = start_run(s)
     ava("cancel", run)
     until(lambda: daemon("/sessions/" + s)["status"] == "idle" and daemon(f"/sessions/{s}/unseen")["items"])
     e = Editor()
@@ -510,14 +532,13 @@ def test_questions():
           len(e.asked) == 2 and "search_codebase" in json.dumps(e.asked[1]["params"]["toolCall"]), e.asked)
     run = daemon("/runs?all=1&limit=1")["runs"][0]
     log = open(f"{os.environ['AVA_DATA_ROOT']}/logs/subagents/{run['subagent_id']}.jsonl", encoding="utf-8").read()
-    check("and has it", '"state":"answered"' in log and '"answer":"yes"' in log, run)
+    check("and has it", '"state":"answered"' in log and '"answer":"Yes"' in log, run)
     asks = script("choice", {"tool_calls": [{"name": "ask_person",
                                             "args": {"question": "Which parser?", "choices": ["json", "yaml"]}}]},
                   {"tool_calls": [{"name": "submit_result", "args": {"output": None, "summary": "done", "confidence": 1}}]})
-    run = daemon("/runs", {"task": "find it", "role": "code_reviewer", "model": asks, "session_id": s,
-                           "cwd": CWD, "confirmed": True})["subagent_id"]
+    run = start_run(s, asks)
     until(lambda: daemon("/runs/" + run)["status"] == "waiting")
-    e.asked, e.answer = [], lambda r: "1"
+    e.asked, e.answer = [], lambda r: "yaml"
     e.prompt(s, "go on")
     check("choices are options", [o["name"] for o in e.asked[0]["params"]["options"]] == ["json", "yaml"], e.asked)
     log = open(f"{os.environ['AVA_DATA_ROOT']}/logs/subagents/{run}.jsonl", encoding="utf-8").read()
