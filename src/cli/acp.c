@@ -107,7 +107,8 @@ static void look(struct acp_session *s)
 	quiet = !t->busy && !t->feed.lost && strcmp(json_str(now, "status"), "idle") == 0 &&
 		json_get_int(now, "waiting", 0) == 0;
 	t->quiet = quiet ? t->quiet + 1 : 0;
-	t->look_ms = clock_mono_ms() + (t->busy || (runs && s->wait) ? LOOK_SLOW_MS : LOOK_MS);
+	t->look_ms = clock_mono_ms() +
+		     (t->busy || (runs && s->wait && s->nasks == 0) ? LOOK_SLOW_MS : LOOK_MS);
 	if (rv != 0) {
 		turn_end(s, RPC_INTERNAL, err.text);
 	} else if (quiet && (t->idle || t->quiet >= 2)) {

@@ -299,8 +299,12 @@ static bool ask_quote(struct acp_session *s, const char *id)
 	quote = json_object_get(p, "quote");
 	config = json_object_get(p, "config");
 	limits = json_object_get(config, "limits");
-	snprintf(title, sizeof(title), "%s: %s", format_role(json_str(quote, "role")).text,
-		 json_str(config, "task"));
+	if (limits != NULL)
+		snprintf(title, sizeof(title), "%s: %s", format_role(json_str(quote, "role")).text,
+			 json_str(config, "task"));
+	else /* of a group: its first line */
+		snprintf(title, sizeof(title), "%.*s", (int)strcspn(json_str(p, "message"), "\n"),
+			 json_str(p, "message"));
 	snprintf(yes, sizeof(yes), WORDS_YES_FOR(format_most_of(quote, "costCents").text));
 	/* A yes to all three rights says so in words. */
 	if (json_get_bool(quote, "allThree", false))
@@ -411,7 +415,7 @@ void acp_answer(struct acp_session *s, const struct rpc *m)
 
 	acp_ask_drop(s, 0);
 	s->turn.look_ms = clock_mono_ms();
-	s->turn.quiet = 0;
+	s->turn.idle = true; /* unless something begins by it, the turn is over */
 	if (words == NULL) {
 		sayf(s, WORDS_WAITS(q.id, ""));
 		return;

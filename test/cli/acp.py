@@ -300,6 +300,21 @@ def test_cancel():
     e.close()
 
 
+def test_group():
+    """Several subagents are one quote, and a plan of several."""
+    spawn = {"name": "spawn_parallel", "args": {"runs": [
+        {"role": "code_reviewer", "task": "find parse_header"}, {"role": "code_reviewer", "task": "find return"}]}}
+    e = Editor("--wait", "--model", script("group", {"tool_calls": [spawn]}, {"text": "Shall they?"},
+                                           *[{"text": "Done."}] * 3),
+               capabilities={"elicitation": {"form": {}}})
+    e.prompt(e.new(), "find both")
+    check("a group is asked for once, by its first line", len(e.asked) == 1
+          and e.asked[0]["params"]["toolCall"]["title"].startswith("I'll spawn 2 subagents"), e.asked, e.updates)
+    check("and both are in the plan, and done",
+          [x["status"] for x in e.kinds("plan")[-1]["entries"]] == ["completed"] * 2, e.kinds("plan"))
+    e.close()
+
+
 def test_elsewhere():
     """A quote that is answered in a terminal while the editor shows it."""
     e = Editor(answer=lambda r: None)
