@@ -385,7 +385,7 @@ static int find_open(struct acp_session *s, struct ava_error *err)
 	return rv;
 }
 
-struct acp_session *acp_load(struct acp *a, const char *id, bool all, struct ava_error *err)
+struct acp_session *acp_load(struct acp *a, const char *id, bool again, struct ava_error *err)
 {
 	struct acp_session *s = acp_alloc(a, id, err);
 	json_t *is = NULL;
@@ -401,7 +401,7 @@ struct acp_session *acp_load(struct acp *a, const char *id, bool all, struct ava
 		s->cwd = strdup(json_str(is, "cwd"));
 		s->said = json_str(is, "title")[0] != '\0';
 		rv = s->cwd == NULL ? err_set(err, AVA_ENOMEM, "out of memory")
-		     : all          ? replay(s, err)
+		     : again        ? replay(s, err)
 				    : find_unseen(s, err);
 	}
 	json_decref(is);

@@ -111,9 +111,9 @@ void acp_keep_own(struct acp_session *s, const char *text);
 /* A new one in `cwd`, under an id of its own; `model` NULL: the daemon's default. NULL: err. */
 struct acp_session *acp_new(struct acp *a, const char *cwd, const char *model,
 			    struct ava_error *err);
-/* One that stands in the daemon; `replay` shows what was said before, else what this person has
+/* One that stands in the daemon; `again` shows what was said before, else what this person has
  * not seen comes with the next turn. NULL: err. */
-struct acp_session *acp_load(struct acp *a, const char *id, bool replay, struct ava_error *err);
+struct acp_session *acp_load(struct acp *a, const char *id, bool again, struct ava_error *err);
 struct acp_session *acp_find(const struct acp *a, const char *id); /* NULL: none */
 /* Ends its turn, too. */
 void acp_free(struct acp_session *s);

@@ -191,10 +191,10 @@ static void load(const struct request *q, bool replay)
 	struct acp_session *s = acp_find(q->a, id);
 	struct ava_error err = {0};
 
-	if (s != NULL)
-		acp_free(s);
 	if (!can_begin(q))
 		return;
+	if (s != NULL)
+		acp_free(s);
 	if (id[0] == '\0' || strspn(id, "0123456789abcdef-") != strlen(id) ||
 	    strlen(id) >= sizeof(s->id))
 		acp_refuse(q->a, q->id, ACP_NOT_FOUND, "there is no session of that id");

@@ -79,9 +79,9 @@ def start_run(session, model=None):
 class Editor:
     """One `ava acp`; `answer(request)` says what the person does with a request of its."""
 
-    def __init__(self, *options, capabilities=None, answer=None, start=True):
+    def __init__(self, *options, capabilities=None, answer=None, start=True, **env):
         self.program = subprocess.Popen([os.environ["AVA"], "acp", *options], stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE)
+                                        stdout=subprocess.PIPE, env={**os.environ, **env})
         self.lines = queue.Queue()
         self.updates, self.asked, self.sent, self.next = [], [], {}, 0
         self.taken_back = []
@@ -232,6 +232,40 @@ def test_answers():
     check("a yes in words starts it", "Spawning CodeReviewer" in e.said() and e.asked == [],
           e.said(), e.asked)
     e.close()
+
+
+def test_strange_answers():
+    """What a person never chose starts nothing, and what was chosen starts once."""
+    e = Editor(answer=lambda r: "maybe later, who knows")
+    s = e.new()
+    e.prompt(s, FIND)
+    check("words that are no answer start nothing, and say so", "Spawning" not in e.said()
+          and len(e.kinds("agent_message_chunk")) > 1 and daemon("/proposals")["proposals"] != [], e.updates)
+    ava("reject", daemon("/proposals")["proposals"][0]["proposal_id"])
+    e.answer = lambda r: None
+    s = e.new()
+    n = e.start_prompt(s, FIND)
+    until(lambda: e.poll() and len(e.asked) == 2)
+    for _ in range(3):
+        e.reply(e.asked[1], "Yes")
+    e.write(json.dumps({"jsonrpc": "2.0", "id": e.asked[1]["id"] + 1, "result": {}}) + "\n")
+    check("an answer that comes three times is one", e.until(n)["result"]["stopReason"] == "end_turn"
+          and e.said().count("Spawning") == 1, e.said())
+    e.updates = []
+    e.answer, n = lambda r: None, e.start_prompt(e.new(), FIND)
+    until(lambda: e.poll() and len(e.asked) == 3)
+    e.write(json.dumps({"jsonrpc": "2.0", "id": e.asked[2]["id"], "error": {"code": -32601, "message": "no"}}) + "\n")
+    check("an editor that cannot ask leaves the quote waiting",
+          e.until(n)["result"]["stopReason"] == "end_turn" and "waits for your answer" in e.said(), e.said())
+    e.close()
+
+
+def test_no_daemon():
+    e = Editor(AVA_AVAD="/bin/false", AVA_DATA_ROOT=T + "/nobody")
+    error = e.refused("session/new", cwd=CWD, mcpServers=[])
+    check("a daemon that does not start is a sentence", error["code"] == -32603 and error["message"], error)
+    check("and the program goes on", e.refused("session/list")["code"] == -32603)
+    check("until its input ends", e.close() == 0)
 
 
 def test_form():
