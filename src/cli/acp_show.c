@@ -47,6 +47,18 @@ static void send_line(struct acp *a, struct buf *b)
 	buf_fini(b);
 }
 
+struct message {
+	struct buf b;
+	struct jw w;
+};
+
+static struct jw *message_begin(struct message *m)
+{
+	buf_init(&m->b, SENT_MAX);
+	jw_init(&m->w, &m->b);
+	return &m->w;
+}
+
 /* The members of `o`, which is taken; the message ends. */
 static void send_members(struct acp *a, struct jw *w, json_t *o)
 {
@@ -64,35 +76,26 @@ static void send_members(struct acp *a, struct jw *w, json_t *o)
 
 void acp_result(struct acp *a, const json_t *id, json_t *members)
 {
-	struct buf b;
-	struct jw w;
+	struct message m;
 
-	buf_init(&b, SENT_MAX);
-	jw_init(&w, &b);
-	rpc_begin_result(&w, id);
-	send_members(a, &w, members);
+	rpc_begin_result(message_begin(&m), id);
+	send_members(a, &m.w, members);
 }
 
 void acp_refuse(struct acp *a, const json_t *id, int code, const char *message)
 {
-	struct buf b;
-	struct jw w;
+	struct message m;
 
-	buf_init(&b, SENT_MAX);
-	jw_init(&w, &b);
-	rpc_error(&w, id, code, message, NULL);
-	send_line(a, &b);
+	rpc_error(message_begin(&m), id, code, message, NULL);
+	send_line(a, &m.b);
 }
 
 static void send_notice(struct acp *a, const char *method, json_t *members)
 {
-	struct buf b;
-	struct jw w;
+	struct message m;
 
-	buf_init(&b, SENT_MAX);
-	jw_init(&w, &b);
-	rpc_begin_notice(&w, method);
-	send_members(a, &w, members);
+	rpc_begin_notice(message_begin(&m), method);
+	send_members(a, &m.w, members);
 }
 
 void acp_update(struct acp_session *s, const char *kind, json_t *members)
@@ -251,9 +254,8 @@ static bool ask_settled(struct acp_session *s, const char *id, const char *call_
 static void ask(struct acp_session *s, const char *tool, const char *title, const char *text,
 		json_t *fields, json_t *options)
 {
+	struct message m;
 	json_t *members;
-	struct buf b;
-	struct jw w;
 
 	tool_call(s, tool, title, "other", "pending", content_of(text), NULL);
 	if (fields != NULL)
@@ -268,11 +270,9 @@ static void ask(struct acp_session *s, const char *tool, const char *title, cons
 				  "content", content_of(text), "options", options);
 	s->put = s->asks[0];
 	s->turn.asked = members != NULL ? ++s->a->next_id : 0; /* else it is put again */
-	buf_init(&b, SENT_MAX);
-	jw_init(&w, &b);
-	rpc_begin_request(&w, s->turn.asked,
+	rpc_begin_request(message_begin(&m), s->turn.asked,
 			  fields != NULL ? "elicitation/create" : "session/request_permission");
-	send_members(s->a, &w, members);
+	send_members(s->a, &m.w, members);
 }
 
 static json_t *option(const char *id, const char *name, bool yes)

@@ -48,6 +48,7 @@ static void on_signal(int number)
 
 struct request { /* borrowed */
 	struct acp *a;
+	const char *method;
 	const json_t *id, *params;
 };
 
@@ -185,7 +186,8 @@ static void do_new(const struct request *q)
 		begun(q, acp_new(q->a, json_str(q->params, "cwd"), o.model, &err), true, &err);
 }
 
-static void load(const struct request *q, bool replay)
+/* session/load shows all of it again, session/resume does not. */
+static void do_load(const struct request *q)
 {
 	const char *id = json_str(q->params, "sessionId");
 	struct acp_session *s = acp_find(q->a, id);
@@ -199,17 +201,8 @@ static void load(const struct request *q, bool replay)
 	    strlen(id) >= sizeof(s->id))
 		acp_refuse(q->a, q->id, ACP_NOT_FOUND, "there is no session of that id");
 	else
-		begun(q, acp_load(q->a, id, replay, &err), false, &err);
-}
-
-static void do_load(const struct request *q)
-{
-	load(q, true);
-}
-
-static void do_resume(const struct request *q)
-{
-	load(q, false);
+		begun(q, acp_load(q->a, id, strcmp(q->method, "session/load") == 0, &err), false,
+		      &err);
 }
 
 /* Those in which something was said, the newest first; a cursor is how many came before. */
@@ -397,7 +390,7 @@ static const struct {
 	bool notice;
 } methods[] = {
 	{"initialize", do_initialize, false}, {"session/new", do_new, false},
-	{"session/load", do_load, false},     {"session/resume", do_resume, false},
+	{"session/load", do_load, false},     {"session/resume", do_load, false},
 	{"session/list", do_list, false},     {"session/close", do_close, false},
 	{"session/prompt", do_prompt, false}, {"session/set_config_option", do_option, false},
 	{"session/cancel", do_cancel, true},
@@ -416,7 +409,7 @@ static void take_answer(struct acp *a, const struct rpc *m)
 
 static void take_message(struct acp *a, const struct rpc *m)
 {
-	const struct request q = {a, m->id, m->params};
+	const struct request q = {a, m->method, m->id, m->params};
 
 	if (m->kind == RPC_RESPONSE) {
 		take_answer(a, m);
