@@ -260,6 +260,26 @@ def test_strange_answers():
     e.close()
 
 
+def test_rights():
+    """A run with all three rights has a yes of its own, in an editor with forms, too."""
+    e = Editor("--model", script("rights", {"text": "Well."}, {"text": "Well."}),
+               capabilities={"elicitation": {"form": {}}})
+    s = e.new()
+    e.prompt(s, "hello")
+    p = daemon("/runs", {"task": "find it", "role": "researcher", "session_id": s, "cwd": CWD,
+                         "grants": ["fetch_any"], "model": script("hold", {
+                             "text": "late", "delay_ms": 600000})})
+    check("it asks for all three", p.get("quote", {}).get("allThree"), p)
+    e.answer = lambda r: r["params"]["options"][0]["optionId"]
+    e.prompt(s, "go on")
+    check("by a button that says so", len(e.asked) == 1
+          and e.asked[0]["params"]["options"][0]["name"] == "Yes, all three", e.asked)
+    check("which starts it", "Spawning Researcher" in e.said(), e.said())
+    check("and is not shown as said elsewhere", e.kinds("user_message_chunk") == [], e.updates)
+    ava("cancel", "--all")
+    e.close()
+
+
 def test_no_daemon():
     e = Editor(AVA_AVAD="/bin/false", AVA_DATA_ROOT=T + "/nobody")
     error = e.refused("session/new", cwd=CWD, mcpServers=[])
