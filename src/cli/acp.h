@@ -42,7 +42,7 @@ struct acp_ask {       /* a quote, or a question of a run */
 
 /* From a prompt to its answer. */
 struct acp_turn {
-	json_t *prompt; /* its id, owned; NULL: no turn, and all else is zero */
+	json_t *prompt; /* its id, owned; NULL: no turn is under way */
 	struct feed feed;
 	struct buf streamed; /* of Ava's text under way */
 	bool cut;            /* frames of it are missing: its event has all */
