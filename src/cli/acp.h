@@ -44,14 +44,15 @@ struct acp_ask {       /* a quote, or a question of a run */
 struct acp_turn {
 	json_t *prompt; /* its id, owned; NULL: no turn is under way */
 	struct feed feed;
-	struct buf streamed; /* of Ava's text under way */
-	bool cut;            /* frames of it are missing: its event has all */
-	bool cancelled;      /* it is to end as such */
-	char *failed;        /* why Ava could not answer; owned */
-	bool busy, idle;     /* Ava, by the feed: at work; she has ended since the prompt came */
-	unsigned quiet;      /* looks in a row by which nothing goes on */
-	int64_t look_ms;     /* when the daemon is asked whether it is over */
-	int64_t asked;       /* id of our request for the first of `asks`; 0: none */
+	struct buf streamed;     /* of Ava's text under way */
+	unsigned speaks, thinks; /* ids of her messages under way */
+	bool cut;                /* frames of it are missing: its event has all */
+	bool cancelled;          /* it is to end as such */
+	char *failed;            /* why Ava could not answer; owned */
+	bool busy, idle; /* Ava, by the feed: at work; she has ended since the prompt came */
+	unsigned quiet;  /* looks in a row by which nothing goes on */
+	int64_t look_ms; /* when the daemon is asked whether it is over */
+	int64_t asked;   /* id of our request for the first of `asks`; 0: none */
 };
 
 struct acp_session {
@@ -66,9 +67,9 @@ struct acp_session {
 	char shown[32];      /* the newest quote that was shown */
 	struct acp_ask put;  /* what was put to the person last: it has a tool call */
 	json_t *own;         /* texts of ours that have not come back as events */
-	const char *talking; /* the last update was this kind of text, of `messages`; static */
-	unsigned messages;
-	int64_t tokens; /* of Ava's last call */
+	const char *talking; /* the last update was this kind of text, of `message`; static */
+	unsigned message, messages; /* their ids are counted */
+	int64_t tokens;             /* of Ava's last call */
 	struct acp_ask asks[ACP_ASKS_MAX];
 	size_t nasks;
 	json_t *plan; /* its entries: subagents */

@@ -132,27 +132,28 @@ static json_t *content_of(const char *text)
 					   "type", "text", "text", clean(text, strlen(text)));
 }
 
-/* More of the message under way; `first`: of a new one. */
-static void chunk(struct acp_session *s, const char *kind, bool first, const char *text, size_t len)
+/* More of message `id`. */
+static void chunk(struct acp_session *s, const char *kind, unsigned id, const char *text,
+		  size_t len)
 {
 	/* For editors that do not part messages by their ids. */
-	bool behind = first && s->talking == kind;
-	char id[24];
+	bool behind = s->talking == kind && s->message != id;
+	char name[24];
 	struct buf b;
 
 	if (len == 0)
 		return;
-	s->messages += first;
-	snprintf(id, sizeof(id), "m%u", s->messages);
+	snprintf(name, sizeof(name), "m%u", id);
 	buf_init(&b, ACP_TEXT_MAX);
 	buf_adds(&b, behind ? "\n\n" : "");
 	buf_add(&b, text, len);
 	if (buf_check(&b) == 0)
 		acp_update(s, kind,
 			   json_pack("{s:{s:s,s:o},s:s}", "content", "type", "text", "text",
-				     clean(b.data, b.len), "messageId", id));
+				     clean(b.data, b.len), "messageId", name));
 	buf_fini(&b);
 	s->talking = kind;
+	s->message = id;
 }
 
 static const char ava_text[] = "agent_message_chunk", thought[] = "agent_thought_chunk",
@@ -160,7 +161,7 @@ static const char ava_text[] = "agent_message_chunk", thought[] = "agent_thought
 
 void acp_say(struct acp_session *s, const char *text)
 {
-	chunk(s, ava_text, true, text, strlen(text));
+	chunk(s, ava_text, ++s->messages, text, strlen(text));
 }
 
 static void sayf(struct acp_session *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -505,7 +506,7 @@ static void show_user(struct acp_session *s, const json_t *e, const json_t *c)
 		s->turn.failed = NULL;
 		return;
 	}
-	chunk(s, person_text, true, text, strlen(text));
+	chunk(s, person_text, ++s->messages, text, strlen(text));
 }
 
 /* What of it came as frames stands there already. */
@@ -516,7 +517,7 @@ static void show_ava(struct acp_session *s, const json_t *e, const json_t *c)
 	size_t len = strlen(text), same = MIN(had->len, len);
 
 	if (same > 0 && memcmp(had->data, text, same) == 0)
-		chunk(s, ava_text, false, text + same, len - same);
+		chunk(s, ava_text, s->turn.speaks, text + same, len - same);
 	else
 		acp_say(s, text);
 	buf_reset(had);
@@ -627,7 +628,7 @@ static void say_end(struct acp_session *s, const json_t *c)
 	if (f != NULL)
 		fclose(f);
 	if (len > 0)
-		chunk(s, ava_text, true, text, len - (text[len - 1] == '\n'));
+		chunk(s, ava_text, ++s->messages, text, len - (text[len - 1] == '\n'));
 	else
 		sayf(s, WORDS_HAS_ENDED(id, words_status(json_str(c, "status"))));
 	free(text);
@@ -715,13 +716,14 @@ static void show_event(struct acp_session *s, const struct feed_item *i)
 static void show_text(struct acp_session *s, const struct feed_item *i)
 {
 	struct acp_turn *t = &s->turn;
-	bool first = t->streamed.len == 0;
 
 	if (t->cut) /* where its beginning was not shown, what follows is not either */
 		return;
+	if (t->streamed.len == 0)
+		t->speaks = ++s->messages;
 	t->cut = buf_add(&t->streamed, i->data, i->len) != 0;
 	if (!t->cut)
-		chunk(s, ava_text, first, i->data, i->len);
+		chunk(s, ava_text, t->speaks, i->data, i->len);
 }
 
 static void show_item(struct acp_session *s, const struct feed_item *i)
@@ -736,7 +738,9 @@ static void show_item(struct acp_session *s, const struct feed_item *i)
 		show_text(s, i);
 		break;
 	case FEED_THINKING:
-		chunk(s, thought, s->talking != thought, i->data, i->len);
+		if (s->talking != thought)
+			t->thinks = ++s->messages;
+		chunk(s, thought, t->thinks, i->data, i->len);
 		break;
 	case FEED_BUSY:
 		t->busy = true;
@@ -784,8 +788,8 @@ void acp_show_entry(struct acp_session *s, const json_t *entry)
 	if (buf_check(&text) != 0 || text.len == 0)
 		; /* it has no words */
 	else if (strcmp(role, "toolResult") != 0)
-		chunk(s, strcmp(role, "user") == 0 ? person_text : ava_text, true, text.data,
-		      text.len);
+		chunk(s, strcmp(role, "user") == 0 ? person_text : ava_text, ++s->messages,
+		      text.data, text.len);
 	if (strcmp(role, "toolResult") == 0) {
 		as = json_pack("{s:s,s:s,s:s,s:b}", "name", json_str(message, "toolName"), "callId",
 			       json_str(message, "toolCallId"), "output",

@@ -634,8 +634,30 @@ def test_prompt():
     e.close()
 
 
+def streamed():
+    """Not of the offline model: text that comes in pieces, and is cut in the middle and made anew."""
+    e = Editor("--wait", "--model", "anthropic/claude-sonnet-4-5-20250701")
+    for word in ("Talk", "Broken"):
+        e.updates, e.asked = [], []
+        s = e.new()
+        if not check(f"{word}: the turn ends", e.prompt(s, word + " to me")["stopReason"] == "end_turn", e.updates):
+            continue
+        texts = [u["content"]["text"] for u in e.kinds("agent_message_chunk")]
+        check(f"{word}: its text stands there once", e.said().count("Well then, here it is") == 1, texts)
+        if word == "Broken":
+            check("Broken: of the second attempt only what was missing", 1 < len(texts) < 9, texts)
+        else:
+            check("Talk: it came in pieces of one message", len(texts) > 3 and
+                  len({u["messageId"] for u in e.kinds("agent_message_chunk")}) == 1, e.kinds("agent_message_chunk"))
+            check("Talk: and her thoughts", e.said("agent_thought_chunk") != "", e.updates)
+    e.close()
+
+
 if __name__ == "__main__":
     for name in sys.argv[1:] or [n[5:] for n in list(globals()) if n.startswith("test_")]:
+        if name == "streamed":
+            streamed()
+            continue
         try:
             globals()["test_" + name]()
         except (subprocess.TimeoutExpired, LookupError, AssertionError, EOFError, queue.Empty, OSError) as wrong:

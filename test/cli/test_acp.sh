@@ -7,6 +7,25 @@ mkdir "$T/tree"
 printf 'int parse_header(const char *s)\n{\n\treturn 0;\n}\n' >"$T/tree/parser.c"
 start_daemon || { result 1 'avad serves' || finish; }
 python3 "$LIB/acp.py" "$@" >"$T/acp.out" 2>&1
+
+# Text that comes in pieces is a service's.
+: "${MOCK:=${AVAD%/src/gateway/avad}/test/mock/mock-models}"
+if [ -x "$MOCK" ] && [ $# -eq 0 ]; then
+	stop_daemon
+	cat >"$T/rules" <<'END'
+{"rules":[{"first":"Talk","play":"turns=0 chunks=30 text=\"Well then, here it is, in many small pieces.\" thinking=1"},
+ {"first":"Broken","play":"turns=0 chunks=30 text=\"Well then, here it is, in many small pieces.\" fault=cut:1100@0"}]}
+END
+	"$MOCK" --quiet --rules "$T/rules" >"$T/mock.out" 2>&1 &
+	keep $!
+	check 'mock-models serves' wait_for 10 grep -q ready "$T/mock.out"
+	unset AVA_MODEL
+	export ANTHROPIC_API_KEY=test-key-0123456789
+	ANTHROPIC_BASE_URL=$(sed -n 's/^plain //p' "$T/mock.out")
+	export ANTHROPIC_BASE_URL
+	start_daemon || result 1 'avad serves'
+	python3 "$LIB/acp.py" streamed >>"$T/acp.out" 2>&1
+fi
 while IFS= read -r line; do
 	case $line in
 	'ok '*) result 0 "${line#ok }" ;;
