@@ -452,6 +452,14 @@ def test_killed():
     os.kill(daemon_pid(), signal.SIGKILL)
     check("the prompt ends", e.until(n)["result"]["stopReason"] == "end_turn", e.updates)
     check("with the answer, once", e.said().count("Here it is, all of it.") == 1, e.updates)
+    e.close()
+    e = Editor(answer=lambda r: None)
+    n = e.start_prompt(e.new(), FIND)
+    until(lambda: e.poll() and e.asked)
+    os.kill(daemon_pid(), signal.SIGKILL)
+    e.reply(e.asked[0], "Yes")
+    check("a yes that comes after the daemon was killed starts what was quoted, once",
+          e.until(n)["result"]["stopReason"] == "end_turn" and e.said().count("Spawning") == 1, e.updates)
     quiet = e.new()
     os.kill(daemon_pid(), signal.SIGKILL)
     check("one in which nothing was said is begun again under its id",
