@@ -178,9 +178,6 @@ struct format words_minutes(int least, int most); /* "~1 minute", "~5-10 minutes
 #define WORDS_NO                        "No"
 #define WORDS_YES_FOR(cost)             WORDS_YES ", " WORDS_UP_TO "%s", cost
 #define WORDS_YES_ALL_THREE             WORDS_YES ", all three"
-#define WORDS_FIELD_COST                "At most, in cents"
-#define WORDS_FIELD_TIME                "At most, in seconds"
-#define WORDS_FIELD_ANSWER              "Your answer"
 
 #define WORDS_WAITS(id, more)    "%s waits for your answer%s", id, more
 #define WORDS_WAITING            "Waiting for your answer:"
@@ -189,7 +186,7 @@ struct format words_minutes(int least, int most); /* "~1 minute", "~5-10 minutes
 #define WORDS_REJECTED(id)       "%s is rejected: nothing was started", id
 #define WORDS_EXPIRED(id)        "%s has expired: nothing was started", id
 
-/* ---- forms that another program shows (MCP) */
+/* ---- forms that another program shows (MCP, ACP) */
 
 #define WORDS_FORM_START     "Start it"
 #define WORDS_FORM_ALL_THREE "Allow all three rights: it could send out what is yours"

@@ -312,9 +312,9 @@ static bool ask_quote(struct acp_session *s, const char *id)
 		options = options_of(WORDS_YES_ALL_THREE, WORDS_YES_ALL_THREE);
 	else if (s->a->forms && limits != NULL)
 		form = json_pack("{s:{s:s,s:s,s:O*},s:{s:s,s:s,s:O*}}", "max_cost_cents", "type",
-				 "number", "title", WORDS_FIELD_COST, "default",
+				 "number", "title", WORDS_FORM_COST, "default",
 				 json_object_get(limits, "costCents"), "timeout", "type", "number",
-				 "title", WORDS_FIELD_TIME, "default",
+				 "title", WORDS_FORM_TIME, "default",
 				 json_object_get(limits, "seconds"));
 	else
 		options = options_of(WORDS_YES, yes);
@@ -350,7 +350,7 @@ static bool ask_question(struct acp_session *s, const struct acp_ask *q)
 		options = json_array();
 	else if (s->a->forms)
 		form = json_pack("{s:{s:s,s:s}}", "answer", "type", "string", "title",
-				 WORDS_FIELD_ANSWER);
+				 WORDS_FORM_ANSWER);
 	else
 		sayf(s, WORDS_ASKS("", q->id, question));
 	json_array_foreach(json_object_get(waits, "choices"), i, choice)

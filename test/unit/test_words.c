@@ -197,8 +197,6 @@ static void test_quote(void **state)
 	shows("No", WORDS_NO);
 	shows("Yes, up to $0.24", WORDS_YES_FOR("$0.24"));
 	shows("Yes, all three", WORDS_YES_ALL_THREE);
-	shows("At most, in cents; At most, in seconds; Your answer",
-	      WORDS_FIELD_COST "; " WORDS_FIELD_TIME "; " WORDS_FIELD_ANSWER);
 	shows("P-19c0de waits for your answer: find it", WORDS_WAITS("P-19c0de", ": find it"));
 	shows("Waiting for your answer:", WORDS_WAITING);
 	shows("No proposal waits for your answer.", WORDS_NONE_WAITS);
