@@ -302,8 +302,8 @@ static int spawn(struct exec_child *c, const struct exec_options *o, int input, 
 	posix_spawnattr_setpgroup(&at, 0);
 	posix_spawnattr_setsigmask(&at, &none);
 	posix_spawnattr_setsigdefault(&at, &all);
-	rv = posix_spawn_file_actions_adddup2(&fa, input, 0);
-	rv = rv ? rv : posix_spawn_file_actions_adddup2(&fa, output, 1);
+	rv = posix_spawn_file_actions_adddup2(&fa, o->in_fd ? o->in_fd : input, 0);
+	rv = rv ? rv : posix_spawn_file_actions_adddup2(&fa, o->out_fd ? o->out_fd : output, 1);
 	rv = rv ? rv : posix_spawn_file_actions_adddup2(&fa, output, 2);
 	if (o->sandboxed) {
 		rv = rv ? rv : posix_spawn_file_actions_adddup2(&fa, told, 3);
@@ -370,7 +370,8 @@ static int watch(struct exec_child *c, const struct exec_options *o, struct ava_
 			os_poll_set(c->news, OS_READ);
 		os_poll_set(c->out, OS_READ);
 		os_poll_set(c->end, OS_READ);
-		os_timer_set(c->timer, o->timeout_ms);
+		if (o->timeout_ms > 0)
+			os_timer_set(c->timer, o->timeout_ms);
 		return 0;
 	}
 	end_now(c);

@@ -1,4 +1,5 @@
-/* A child process that is given its input at once, bounded in time and output.
+/* A child process that is given its input at once, or is talked with through pipes of its
+ * caller's; bounded in time and output.
  *
  * It leads a process group of its own. Whoever is left in that group when it
  * has ended, when its time is up or when it writes too much is killed with it:
@@ -26,10 +27,13 @@ struct exec_options {
 	const char *const *env;  /* all of its environment */
 	const void *input;       /* *copied* */
 	size_t input_len;
-	int64_t timeout_ms;
-	size_t output_max; /* bytes it may write; more ends it */
-	size_t keep;       /* of its first output this much is told */
-	size_t keep_tail;  /* and of what follows the last this much */
+	/* What it reads and writes instead, descriptors that stay the caller's (a server that is
+	 * talked with); then its output here is what it writes to 2. Both 0: input and pipe. */
+	int in_fd, out_fd;
+	int64_t timeout_ms; /* 0: as long as it likes */
+	size_t output_max;  /* bytes it may write; more ends it */
+	size_t keep;        /* of its first output this much is told */
+	size_t keep_tail;   /* and of what follows the last this much */
 	/* As it comes. May be NULL. */
 	void (*output)(const char *bytes, size_t len, void *user);
 	/* argv is of sandbox_argv: 3 and 4 are a pipe on which it says who leads the

@@ -1,5 +1,6 @@
-/* ava-sandbox [--writes PROJECT] WORK FOLDER PROGRAM ARGUMENT...: the second half of the sandbox
- * (exec/sandbox.h), the first thing that runs in the namespaces that bubblewrap has made.
+/* ava-sandbox [--network] [--writes PATH]... WORK FOLDER PROGRAM ARGUMENT...: the second half of
+ * the sandbox (exec/sandbox.h), the first thing that runs in the namespaces that bubblewrap has
+ * made.
  *
  * It goes into its control group, where descriptor 5 is one, sets the limits of resources, then
  * Landlock, then seccomp, says on descriptor 4 which of them hold, closes all but 0 to 2 and
@@ -119,9 +120,25 @@ static void allow(int set, const char *path, uint64_t what)
 	close(rule.parent);
 }
 
-/* `writes`: may be written beside `work`; NULL: nothing. The version of its interface; 0: this
- * kernel has none. */
-static int set_landlock(const char *work, const char *writes, bool apart)
+/* A file has fewer rights than a folder. */
+static void allow_written(int set, const char *path, uint64_t handled)
+{
+	struct stat st;
+	bool folder = stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+	uint64_t file = FS_EXECUTE | FS_READ_FILE | FS_WRITE_FILE | FS_TRUNCATE;
+
+	allow(set, path, (folder ? FS_READ | FS_WRITE : file) & handled);
+}
+
+/* What may be written beside WORK, and whether there is a network. */
+struct given {
+	char *const *writes; /* pairs: "--writes", a path */
+	int nwrites;
+	bool network;
+};
+
+/* The version of its interface; 0: this kernel has none. */
+static int set_landlock(const char *work, const struct given *g, bool apart)
 {
 	int abi = (int)syscall(SYS_landlock_create_ruleset, NULL, 0, 1 /* which version */);
 	struct rules rules = {.handled_fs = (1ull << 13) - 1};
@@ -134,7 +151,7 @@ static int set_landlock(const char *work, const char *writes, bool apart)
 	rules.handled_fs |= abi >= 3 ? FS_TRUNCATE : 0;
 	rules.handled_fs |= abi >= 5 ? FS_IOCTL_DEV : 0;
 	if (abi >= 4) {
-		rules.handled_net = 3; /* TCP: bind, connect */
+		rules.handled_net = g->network ? 0 : 3; /* TCP: bind, connect */
 		size = 2 * sizeof(uint64_t);
 	}
 	if (abi >= 6) {
@@ -146,8 +163,8 @@ static int set_landlock(const char *work, const char *writes, bool apart)
 		fail("Landlock");
 	allow(set, "/", FS_READ & rules.handled_fs);
 	allow(set, work, (FS_READ | FS_WRITE) & rules.handled_fs);
-	if (writes)
-		allow(set, writes, (FS_READ | FS_WRITE) & rules.handled_fs);
+	for (int i = 0; i < g->nwrites; i++)
+		allow_written(set, g->writes[2 * i + 1], rules.handled_fs);
 	if (apart) { /* else they are the machine's */
 		allow(set, "/tmp", (FS_READ | FS_WRITE) & rules.handled_fs);
 		allow(set, "/dev/shm", (FS_READ | FS_WRITE) & rules.handled_fs);
@@ -163,14 +180,12 @@ static int set_landlock(const char *work, const char *writes, bool apart)
 
 #define CALL(name) SCMP_SYS(name)
 
+/* A network, or a socket of another's. */
+static const int refused_network[] = {CALL(socket), CALL(connect), CALL(bind),
+				      CALL(listen), CALL(accept),  CALL(accept4)};
+
 static const int refused[] = {
-	/* a network, or a socket of another's; io_uring makes them, too */
-	CALL(socket),
-	CALL(connect),
-	CALL(bind),
-	CALL(listen),
-	CALL(accept),
-	CALL(accept4),
+	/* makes sockets, too */
 	CALL(io_uring_setup),
 	CALL(io_uring_enter),
 	CALL(io_uring_register),
@@ -241,7 +256,7 @@ static int refuse(scmp_filter_ctx f, int call, unsigned n, struct scmp_arg_cmp c
 
 #define NEW_NAMESPACES 0x7e020080ull /* CLONE_NEW*: cgroup uts ipc user pid net, ns, time */
 
-static void set_seccomp(void)
+static void set_seccomp(bool network)
 {
 	static const unsigned long type_in[] = {0x5412 /* TIOCSTI */, 0x541c /* TIOCLINUX */};
 	scmp_filter_ctx f = seccomp_init(SCMP_ACT_ALLOW);
@@ -253,6 +268,8 @@ static void set_seccomp(void)
 	}
 	for (size_t i = 0; rv == 0 && i < ARRAY_LEN(refused); i++)
 		rv = refuse(f, refused[i], 0, SCMP_A0(SCMP_CMP_EQ, 0));
+	for (size_t i = 0; rv == 0 && !network && i < ARRAY_LEN(refused_network); i++)
+		rv = refuse(f, refused_network[i], 0, SCMP_A0(SCMP_CMP_EQ, 0));
 	rv = rv ? rv : refuse(f, CALL(socketpair), 1, SCMP_A0_64(SCMP_CMP_NE, AF_UNIX));
 	/* The kernel looks at the lower half of the request only. */
 	for (size_t i = 0; rv == 0 && i < ARRAY_LEN(type_in); i++)
@@ -275,21 +292,24 @@ static void set_seccomp(void)
 
 int main(int argc, char **argv)
 {
-	const char *writes = NULL;
+	struct given given = {0};
 	bool apart, grouped;
 	char said[128];
 	int n, abi;
 
-	if (argc > 2 && strcmp(argv[1], "--writes") == 0) {
-		writes = argv[2];
-		argv += 2;
-		argc -= 2;
+	if (argc > 1 && strcmp(argv[1], "--network") == 0) {
+		given.network = true;
+		argv++;
+		argc--;
 	}
+	given.writes = argv + 1;
+	for (; argc > 2 && strcmp(argv[1], "--writes") == 0; argc -= 2, argv += 2)
+		given.nwrites++;
 	apart = argc > 1 && strcmp(argv[1], APART) == 0;
 	if (argc < 4) {
-		fprintf(stderr, "usage: ava-sandbox [--writes PROJECT] WORK FOLDER PROGRAM "
-				"[ARGUMENT...]: what avad runs commands "
-				"with; see ava doctor\n");
+		fprintf(stderr, "usage: ava-sandbox [--network] [--writes PATH]... WORK FOLDER "
+				"PROGRAM [ARGUMENT...]: what avad runs commands with; see ava "
+				"doctor\n");
 		return 2;
 	}
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
@@ -299,8 +319,8 @@ int main(int argc, char **argv)
 		fail("pdeathsig");
 	grouped = write(CGROUP, "0", 1) == 1;
 	set_limits(apart);
-	abi = set_landlock(argv[1], writes, apart);
-	set_seccomp();
+	abi = set_landlock(argv[1], &given, apart);
+	set_seccomp(given.network);
 	n = snprintf(said, sizeof(said),
 		     "{\"landlock\":%d,\"seccomp\":true,\"namespaces\":%s,\"cgroup\":%s}\n", abi,
 		     apart ? "true" : "false", grouped ? "true" : "false");

@@ -19,7 +19,7 @@
 
 #define INSIDE    "/ava/sandbox"
 #define TMP_BYTES "268435456" /* of /tmp, which is memory */
-#define ARGS_MAX  256
+#define ARGS_MAX  400
 
 const char *const sandbox_env[] = {"PATH=/usr/local/bin:/usr/bin:/bin:/usr/games",
 				   "HOME=" SANDBOX_WORK,
@@ -33,7 +33,6 @@ const char *const sandbox_env[] = {"PATH=/usr/local/bin:/usr/bin:/bin:/usr/games
 static const char *const fixed[] = {
 	"--unshare-user",
 	"--unshare-pid",
-	"--unshare-net",
 	"--unshare-ipc",
 	"--unshare-uts",
 	"--unshare-cgroup-try",
@@ -53,6 +52,8 @@ static const char *const top[] = {"/bin", "/sbin", "/lib", "/lib64", "/lib32", "
 static const char *const etc[] = {"/etc/alternatives",  "/etc/group",        "/etc/ld.so.cache",
 				  "/etc/ld.so.conf",    "/etc/ld.so.conf.d", "/etc/localtime",
 				  "/etc/nsswitch.conf", "/etc/passwd",       "/etc/ssl"};
+/* What names of the network are looked up by. */
+static const char *const etc_net[] = {"/etc/gai.conf", "/etc/hosts", "/etc/resolv.conf"};
 static const char *const made[] = {
 	"--proc", "/proc", "--dev", "/dev", "--size", TMP_BYTES, "--tmpfs", "/tmp", "--dir", "/ava",
 };
@@ -102,24 +103,56 @@ static bool below(const char *path, const char *folder)
 }
 
 /* What is not to be there at all cannot be all that is. */
-static int check_project(const struct sandbox *s, struct ava_error *err)
+static int check_shown(const struct sandbox *s, const char *path, struct ava_error *err)
 {
 	static const char *const taken[] = {"/ava", "/proc", "/dev", "/sys"};
 
-	if (strcmp(s->project, "/") == 0)
+	if (strcmp(path, "/") == 0)
 		return err_set(err, AVA_EUNSUPPORTED,
 			       "the whole file system is no project: start in a folder of it");
 	for (size_t i = 0; i < ARRAY_LEN(taken); i++)
-		if (below(s->project, taken[i]))
+		if (below(path, taken[i]))
 			return err_set(err, AVA_EUNSUPPORTED,
 				       "%.300s cannot be shown in a sandbox, which has its own %s",
-				       s->project, taken[i]);
+				       path, taken[i]);
 	for (size_t i = 0; s->keep_out && s->keep_out[i]; i++)
-		if (below(s->project, s->keep_out[i]))
+		if (below(path, s->keep_out[i]))
 			return err_set(err, AVA_EDENIED,
 				       "%.300s is a folder of ava's own: no command is run in it",
-				       s->project);
+				       path);
 	return 0;
+}
+
+static int check_all(const struct sandbox *s, struct ava_error *err)
+{
+	int rv = s->project[0] ? check_shown(s, s->project, err) : 0;
+
+	for (size_t i = 0; rv == 0 && s->reads && s->reads[i]; i++)
+		rv = check_shown(s, s->reads[i], err);
+	for (size_t i = 0; rv == 0 && s->writes && s->writes[i]; i++)
+		rv = check_shown(s, s->writes[i], err);
+	return rv;
+}
+
+/* Of what is shown: what is ava's in it is empty. */
+static void add_hidden(struct args *a, const struct sandbox *s, const char *shown)
+{
+	for (size_t i = 0; s->keep_out && s->keep_out[i]; i++)
+		if (below(s->keep_out[i], shown) && access(s->keep_out[i], F_OK) == 0)
+			add(a, "--tmpfs", s->keep_out[i], NULL);
+}
+
+/* What a person named, each under its own path. */
+static void add_named(struct args *a, const struct sandbox *s)
+{
+	for (size_t i = 0; s->reads && s->reads[i]; i++)
+		add(a, "--ro-bind", s->reads[i], s->reads[i]);
+	for (size_t i = 0; s->writes && s->writes[i]; i++)
+		add(a, "--bind", s->writes[i], s->writes[i]);
+	for (size_t i = 0; s->reads && s->reads[i]; i++)
+		add_hidden(a, s, s->reads[i]);
+	for (size_t i = 0; s->writes && s->writes[i]; i++)
+		add_hidden(a, s, s->writes[i]);
 }
 
 /* The copy has no .git: the project's own can be read in its place, where it is a folder and
@@ -143,16 +176,14 @@ static void add_project(struct args *a, const struct sandbox *s)
 		return;
 	}
 	add(a, "--ro-bind", s->project, s->project);
-	for (size_t i = 0; s->keep_out && s->keep_out[i]; i++)
-		if (below(s->keep_out[i], s->project) && access(s->keep_out[i], F_OK) == 0)
-			add(a, "--tmpfs", s->keep_out[i], NULL);
+	add_hidden(a, s, s->project);
 }
 
 const char **sandbox_argv(const struct sandbox *s, struct ava_error *err)
 {
 	struct args a;
 
-	if (s->project[0] && check_project(s, err) != 0)
+	if (check_all(s, err) != 0)
 		return NULL;
 	a.v = calloc(1, ARGS_MAX * sizeof(*a.v) + (ARRAY_LEN(top) + 1) * PATH_MAX);
 	a.n = 0;
@@ -163,13 +194,18 @@ const char **sandbox_argv(const struct sandbox *s, struct ava_error *err)
 	a.text = (char *)(a.v + ARGS_MAX);
 	add(&a, s->bwrap, NULL, NULL);
 	add_all(&a, fixed, ARRAY_LEN(fixed));
+	if (!s->network)
+		add(&a, "--unshare-net", NULL, NULL);
 	for (size_t i = 0; i < ARRAY_LEN(top); i++)
 		add_top(&a, top[i]);
 	for (size_t i = 0; i < ARRAY_LEN(etc); i++)
 		add(&a, "--ro-bind-try", etc[i], etc[i]);
+	for (size_t i = 0; s->network && i < ARRAY_LEN(etc_net); i++)
+		add(&a, "--ro-bind-try", etc_net[i], etc_net[i]);
 	add_all(&a, made, ARRAY_LEN(made));
 	if (s->project[0])
 		add_project(&a, s);
+	add_named(&a, s);
 	if (s->work)
 		add(&a, "--bind", s->work, SANDBOX_WORK);
 	else
@@ -179,7 +215,11 @@ const char **sandbox_argv(const struct sandbox *s, struct ava_error *err)
 	add(&a, "--ro-bind", s->inside, INSIDE);
 	add(&a, "--remount-ro", "/", NULL);
 	add(&a, "--chdir", "/", "--");
-	add(&a, INSIDE, s->copy ? "--writes" : NULL, s->copy ? s->project : NULL);
+	add(&a, INSIDE, s->network ? "--network" : NULL, NULL);
+	if (s->copy)
+		add(&a, "--writes", s->project, NULL);
+	for (size_t i = 0; s->writes && s->writes[i]; i++)
+		add(&a, "--writes", s->writes[i], NULL);
 	add(&a, SANDBOX_WORK, s->start, NULL);
 	for (size_t i = 0; s->argv[i]; i++)
 		add(&a, s->argv[i], NULL, NULL);

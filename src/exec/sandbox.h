@@ -3,10 +3,10 @@
  *
  * What is in there: /usr and a little of /etc, the project under its own
  * path, read-only or as a copy that may be written, a work folder at /ava/work (HOME; where it
- * starts), an empty /tmp, /dev and a /proc of its own processes. No network at all, no other user's
- * or program's files, no descriptor but 0 to 5, no variable but the few below. Nothing in here is
- * decided by a model: the folders come from what a person confirmed, the rest is fixed.
- * doc/SECURITY.md says what this is against, and what not. */
+ * starts), an empty /tmp, /dev and a /proc of its own processes. No network unless a person gave it
+ * (servers of MCP), no other user's or program's files, no descriptor but 0 to 5, no variable but
+ * the few below. Nothing in here is decided by a model: the folders come from what a person
+ * confirmed, the rest is fixed. doc/SECURITY.md says what this is against, and what not. */
 #ifndef EXEC_SANDBOX_H
 #define EXEC_SANDBOX_H
 
@@ -29,8 +29,12 @@ struct sandbox {
 			      * read-only */
 	const char *const *keep_out; /* folders below the project that are empty in there; NULL
 				      * ends them, NULL: none */
-	const char *start;           /* where the command starts, as it is called inside */
-	const char *const *argv;     /* the command, by its path inside; NULL at its end */
+	/* Folders and files beside, under their own paths, that a person named: to read, and to
+	 * write too; NULL ends a list, NULL: none. */
+	const char *const *reads, *const *writes;
+	bool network;            /* all of this machine's; else none at all */
+	const char *start;       /* where the command starts, as it is called inside */
+	const char *const *argv; /* the command, by its path inside; NULL at its end */
 };
 
 /* Where bwrap and ava-sandbox are: two paths, malloc'ed. AVA_EUNSUPPORTED with a sentence

@@ -95,6 +95,37 @@ static void test_input_and_output(void **state)
 	free(big);
 }
 
+/* One that is talked with: its 0 and 1 are pipes of ours, what it writes to 2 is told. */
+static void test_talk(void **state)
+{
+	const char *const argv[4] = {"/bin/sh", "-c",
+				     "read a; echo \"<$a>\"; echo aside >&2; read b; exit 4", NULL};
+	struct exec_options o = script(argv, "not this");
+	struct seen s = {0};
+	struct exec_child *c;
+	struct ava_error err;
+	char said[20] = "";
+	int in[2], out[2];
+
+	assert_int_equal(pipe2(in, O_CLOEXEC), 0);
+	assert_int_equal(pipe2(out, O_CLOEXEC), 0);
+	o.in_fd = in[0];
+	o.out_fd = out[1];
+	o.timeout_ms = 0;
+	assert_int_equal(exec_start(&c, loop, &o, done, &s, &err), 0);
+	close(in[0]);
+	close(out[1]);
+	assert_int_equal(write(in[1], "word\n", 5), 5);
+	assert_int_equal(read(out[0], said, sizeof(said)), 7);
+	assert_string_equal(said, "<word>\n");
+	assert_false(s.ended);
+	close(in[1]); /* which it is asked to end by */
+	wait_for(&s);
+	close(out[0]);
+	assert_int_equal(s.code, 4);
+	assert_string_equal(s.output, "aside\n");
+}
+
 /* Nothing of ours but the three, no environment but what it was given. */
 static void test_borders(void **state)
 {
@@ -293,6 +324,7 @@ int main(void)
 		cmocka_unit_test(test_leftovers),
 		cmocka_unit_test(test_time),
 		cmocka_unit_test(test_too_much),
+		cmocka_unit_test(test_talk),
 		cmocka_unit_test(test_kill),
 		cmocka_unit_test(test_not_run),
 		cmocka_unit_test(test_no_memory),

@@ -572,6 +572,56 @@ static void refused(const char *folder, const char *sentence)
 		fail_msg("%s: %s", folder, err.text);
 }
 
+/* What a person named for a server: each under its own path, and nothing of ava's in it. */
+static void test_named(void **state)
+{
+	char notes[120];
+	const char *const reads[] = {notes, NULL}, *const writes[] = {project, NULL};
+	const char *const hidden[] = {box.keep_out[0], NULL}, *const own[] = {hidden[0], NULL};
+	struct ava_error err;
+	char text[1000];
+	struct seen s;
+	struct sandbox was = box;
+
+	snprintf(notes, sizeof(notes), "%s/notes", dir);
+	assert_int_equal(mkdir(notes, 0755), 0);
+	put(notes, "note", "mine\n");
+	box.project = "";
+	box.reads = reads;
+	box.writes = writes;
+	snprintf(
+		text, sizeof(text),
+		"cat %s/note; echo no >%s/note; echo yes >%s/made; cat %s/made; ls -A %s/private | "
+		"wc -l",
+		notes, notes, project, project, project);
+	s = shell(text);
+	assert_says(&s, "mine\n");
+	assert_says(&s, "yes\n");
+	assert_says(&s, "0\n");
+	snprintf(text, sizeof(text), "%s/made", project);
+	assert_int_equal(unlink(text), 0);
+	box.reads = own;
+	assert_null(sandbox_argv(&box, &err));
+	assert_int_equal(err.code, AVA_EDENIED);
+	box = was;
+}
+
+/* A server that a person gave a network has this machine's, and nothing else more. */
+static void test_network_given(void **state)
+{
+	struct seen s;
+
+	box.network = true;
+	s = python("import socket\nsocket.socket().close()\nprint('socket')\n"
+		   "import os\nprint(sorted(os.listdir('/home')) if os.path.exists('/home') else "
+		   "'none')");
+	box.network = false;
+	assert_says(&s, "socket\nnone\n");
+	s = python("import socket\nsocket.socket()");
+	assert_silent_of(&s, "socket\n");
+	assert_says(&s, "PermissionError");
+}
+
 static void test_projects(void **state)
 {
 	refused("/", "no project");
@@ -612,14 +662,15 @@ static void make_world(void)
 static int all(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_work),        cmocka_unit_test(test_project),
-		cmocka_unit_test(test_copy),        cmocka_unit_test(test_secrets),
-		cmocka_unit_test(test_network),     cmocka_unit_test(test_kernel),
-		cmocka_unit_test(test_sleepers),    cmocka_unit_test(test_output),
-		cmocka_unit_test(test_limits),      cmocka_unit_test(test_fork_bomb),
-		cmocka_unit_test(test_unavailable), cmocka_unit_test(test_projects),
-		cmocka_unit_test(test_group),       cmocka_unit_test(test_group_is_divided),
-		cmocka_unit_test(test_bare),
+		cmocka_unit_test(test_work),          cmocka_unit_test(test_project),
+		cmocka_unit_test(test_copy),          cmocka_unit_test(test_secrets),
+		cmocka_unit_test(test_network),       cmocka_unit_test(test_kernel),
+		cmocka_unit_test(test_sleepers),      cmocka_unit_test(test_output),
+		cmocka_unit_test(test_limits),        cmocka_unit_test(test_fork_bomb),
+		cmocka_unit_test(test_unavailable),   cmocka_unit_test(test_projects),
+		cmocka_unit_test(test_group),         cmocka_unit_test(test_group_is_divided),
+		cmocka_unit_test(test_bare),          cmocka_unit_test(test_named),
+		cmocka_unit_test(test_network_given),
 	};
 	int rv;
 
