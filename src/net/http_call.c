@@ -416,8 +416,9 @@ static int seek_cb(void *user, curl_off_t offset, int origin)
 }
 
 static const char *const kept_names[] = {
-	"request-id",     "x-request-id",   "x-generation-id", "retry-after",
-	"retry-after-ms", "x-should-retry", "content-type",    "date",
+	"request-id",   "x-request-id",   "x-generation-id",
+	"retry-after",  "retry-after-ms", "x-should-retry",
+	"content-type", "date",           "mcp-session-id",
 };
 
 /* "Name: value\r\n" into im->kept, when it is one of ours. */
