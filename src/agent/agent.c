@@ -341,7 +341,7 @@ static int prepare_call(struct agent *a, unsigned i)
 	if (rv != 0) /* nobody downstream may trust these bytes to be JSON */
 		c->args = NULL;
 	c->tool = allowed_tool(a, c->name);
-	if (c->tool != NULL && rv == 0)
+	if (c->tool != NULL && rv == 0 && !(c->tool->flags & TOOL_MCP))
 		rv = tool_check_args(c->tool->schema, args, &err);
 	json_decref(args);
 	if (err.code == AVA_ENOMEM)

@@ -12,6 +12,7 @@
 #include "base/buf.h"
 #include "base/hash.h"
 
+struct mcp_client;
 struct memory;
 struct os_loop;
 struct redact;
@@ -31,6 +32,9 @@ struct ava_error;
 #define TOOL_WRITES  256u /* changes the copy: only for such a run */
 /* Its output is in blocks that it wrote with agent/envelope.h, and so is not escaped again. */
 #define TOOL_WEB 512u
+/* Of an MCP server (tool/mcp.h): a run keeps its definition, and the server looks at arguments. */
+#define TOOL_MCP        1024u
+#define TOOL_MCP_PREFIX "mcp__"
 
 #define TOOL_OUTPUT_MAX (64u << 10) /* bytes for the model; the rest is an artifact */
 #define TOOL_FULL_MAX   (4u << 20)  /* bytes a tool may produce at all */
@@ -88,7 +92,8 @@ struct tool_env {
 	const char *user_id;
 	/* It read what stands under this key: a StateRead event. Loop thread; NULL: nobody. */
 	void (*state_read)(struct tool_env *env, const char *key);
-	struct pages *pages; /* tool/pages.h; NULL: this program reaches no web */
+	struct pages *pages;    /* tool/pages.h; NULL: this program reaches no web */
+	struct mcp_client *mcp; /* tool/mcp.h; NULL: there is no server */
 	/* What the run was told so far, out of its record: first the words of people (task,
 	 * context, messages, answers), then each result of a tool. Non-zero of `each` stops and
 	 * is returned. On a pool thread. NULL: nothing is known. */
@@ -130,11 +135,13 @@ struct tool_call {
  *                                      then "LINE\ttext" for each line     */
 
 /* The tools there are (src/tool/table.c): those of this program, and what was added
- * since. A row stays as long as the process: runs point to it. Loop thread only. */
+ * since. A row stays as long as the process: runs point to it; one of TOOL_MCP until it is
+ * removed: runs have copies. Loop thread only. */
 extern const struct tool *const tool_table[];   /* of this program, NULL-terminated */
 const struct tool *tool_find(const char *name); /* NULL: no such tool */
 int tool_add(const struct tool *t);             /* AVA_EEXIST, AVA_EBUSY (too many) */
 void tool_remove(const struct tool *t);         /* no new run gets it */
+const struct tool *tool_added(unsigned i);      /* the i-th of those; NULL behind the last */
 bool tool_granted(const struct tool_env *env, const char *grant);
 
 /* What a definition is known by: name, description and schema. */

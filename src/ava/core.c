@@ -24,6 +24,7 @@
 #include "codec/redact.h"
 #include "codec/utf8.h"
 #include "subagent/restart.h"
+#include "tool/mcp.h"
 #include "tool/pages.h"
 
 void core_log(struct core *c, const char *fmt, ...)
@@ -417,6 +418,7 @@ int core_open(struct core **out, const struct core_options *o, struct ava_error 
 	if (rv != 0)
 		goto fail;
 	rv = supervisor_init(&c->sup, c->loop, &c->book, &c->settings);
+	c->sup.mcp = o->mcp;
 	c->sup.quotes.unboxed = c->settings.sandbox_required == 0;
 	if (rv == 0)
 		rv = find_own_folders(c);
@@ -505,6 +507,7 @@ void core_hold(struct core *c)
 
 void core_close(struct core *c)
 {
+	mcp_client_quiesce(c->sup.mcp);
 	jobs_end(c);
 	memories_quiesce(c);
 	supervisor_quiesce(&c->sup);

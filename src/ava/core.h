@@ -13,6 +13,7 @@ struct core;
 struct buf;
 struct os_loop;
 struct redact;
+struct mcp_client;
 struct pages_options;
 struct ava_error;
 
@@ -31,6 +32,7 @@ struct core_options {
 	const char *otel, *otel_headers;
 	const struct pages_options
 		*pages;         /* what tools reach (tool/pages.h); NULL: nothing; *copied* */
+	struct mcp_client *mcp; /* tool/mcp.h; NULL: none; borrowed for the core's life */
 	uint64_t segment_bytes; /* of the journal; 0: 16 MB */
 };
 

@@ -16,6 +16,7 @@
 #include "base/sys.h"
 #include "codec/redact.h"
 #include "os/loop.h"
+#include "tool/mcp.h"
 #include "tool/pages.h"
 
 int house_hold(struct house *h, const char *root, bool make, struct ava_error *err)
@@ -84,10 +85,29 @@ const char *house_search(const struct config *c)
 	return pages_search_service(&o);
 }
 
+int house_mcp(struct mcp_client **out, struct os_loop *loop, const char *root,
+	      struct redact *redact, struct ava_error *err)
+{
+	struct mcp_client_options o = {.root = root};
+	char path[4096], dir[4096];
+
+	if (settings_config_path("mcp.json", path, sizeof(path), NULL) != 0)
+		return 0; /* no home, no file */
+	snprintf(dir, sizeof(dir), "%s", path);
+	*strrchr(dir, '/') = '\0';
+	o.path = path;
+	o.config_dir = dir;
+	return mcp_client_new(out, loop, &o, redact, err);
+}
+
 int house_open(struct house *h, struct core_options *o, struct ava_error *err)
 {
 	struct pages_options web = pages_of(&h->config);
+	int rv = house_mcp(&h->mcp, h->loop, h->root, h->redact, err);
 
+	if (rv != 0)
+		return rv;
+	o->mcp = h->mcp;
 	o->loop = h->loop;
 	o->root = h->root;
 	o->settings = &h->config.settings;
@@ -104,6 +124,8 @@ void house_stop(struct house *h)
 	if (h->core)
 		core_close(h->core);
 	h->core = NULL;
+	mcp_client_free(h->mcp);
+	h->mcp = NULL;
 }
 
 void house_close(struct house *h)

@@ -14,6 +14,7 @@ struct house {
 	struct lock lock;
 	struct os_loop *loop;
 	struct redact *redact;
+	struct mcp_client *mcp; /* of mcp.json beside config.yaml */
 	struct core *core;
 };
 
@@ -29,6 +30,9 @@ int house_hold(struct house *h, const char *root, bool make, struct ava_error *e
 int house_loop(struct house *h, struct ava_error *err);
 /* The name of the search service that is configured; NULL: none. */
 const char *house_search(const struct config *c);
+/* The MCP servers that the configuration has; *out stays as it is where it can have none. */
+int house_mcp(struct mcp_client **out, struct os_loop *loop, const char *root,
+	      struct redact *redact, struct ava_error *err);
 /* What can be known of the options is filled in, then the runtime is opened. */
 int house_open(struct house *h, struct core_options *o, struct ava_error *err);
 /* The runtime closes; the loop may still be turned. */

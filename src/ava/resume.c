@@ -102,6 +102,7 @@ static int fill(struct op_spawn *s, const json_t *config, struct arena *mem, str
 	if (s->preset && *s->preset)
 		was.max_tokens = AVA_DEFAULT;
 	was.preset = NULL; /* its limits are there */
+	s->definitions = was.definitions;
 	SPAWN_OPTIONS(FILL)
 	return 0;
 }

@@ -27,6 +27,7 @@
 #include "journal/files.h"
 #include "journal/view.h"
 #include "subagent/rights.h"
+#include "tool/mcp.h"
 
 #define EDGE_BYTES  (64u << 10)
 #define BLOCK_BYTES (64u << 10)
@@ -835,6 +836,7 @@ static void verb_result(struct verb_call *v)
 void verbs_stop(struct core *c)
 {
 	core_service(c)->stops = true;
+	mcp_client_quiesce(c->sup.mcp);
 	while (!list_empty(&c->waits))
 		result_late(LIST_FIRST(&c->waits, struct op_wait, node));
 }

@@ -8,11 +8,14 @@
 #include <ava.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "ava/servers.h"
 #include "ava/state.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "tool/mcp.h"
 
 #define REPLY_MAX  (128u << 20)
 #define CALL_MEM   (16u << 20)
@@ -457,11 +460,86 @@ bool verb_body(struct verb_call *v)
 	return v->args != NULL;
 }
 
-void verbs_call(struct core *c, const struct verb *verb, const struct caller *caller,
-		const char *id, const json_t *args, struct verb_reply *reply)
+static void call_verb(struct core *c, const struct verb *verb, const struct caller *caller,
+		      const char *id, const json_t *args, struct verb_reply *reply)
 {
 	struct verb_call v = {
 		.core = c, .verb = verb, .caller = caller, .id = id, .args = args, .reply = reply};
+
+	arena_init(&v.mem, CALL_MEM);
+	verb->call(&v);
+	arena_fini(&v.mem);
+}
+
+/* A request that waits for MCP servers, since its quote names their tools. */
+struct held {
+	struct core *core;
+	const struct verb *verb;
+	struct caller caller;
+	char *user, *channel, id[64];
+	json_t *args;
+	struct verb_reply *reply;
+};
+
+static void held_free(struct held *h)
+{
+	free(h->user);
+	free(h->channel);
+	json_decref(h->args);
+	free(h);
+}
+
+/* Without the tools that its role is about a run is not what was asked for. */
+static void servers_there(int rv, const struct ava_error *err, void *user)
+{
+	struct held *h = user;
+
+	if (rv != 0)
+		verb_fail(h->reply, rv, err);
+	else
+		call_verb(h->core, h->verb, &h->caller, h->id, h->args, h->reply);
+	held_free(h);
+}
+
+/* false: there is nothing to wait for. */
+static bool hold(struct core *c, const struct verb *verb, const struct caller *caller,
+		 const char *id, const json_t *args, struct verb_reply *reply)
+{
+	uint32_t servers = verb->begins ? servers_of(c, args) : 0;
+	struct held *h = servers ? calloc(1, sizeof(*h)) : NULL;
+	struct ava_error err = {0};
+	int rv;
+
+	if (!servers)
+		return false;
+	if (!h) {
+		err_set(&err, AVA_ENOMEM, "out of memory");
+		verb_fail(reply, AVA_ENOMEM, &err);
+		return true;
+	}
+	*h = (struct held){.core = c,
+			   .verb = verb,
+			   .caller = *caller,
+			   .user = strdup(caller->user ? caller->user : ""),
+			   .channel = strdup(caller->channel ? caller->channel : ""),
+			   .args = json_incref((json_t *)args),
+			   .reply = reply};
+	h->caller.user = caller->user ? h->user : NULL;
+	h->caller.channel = h->channel;
+	snprintf(h->id, sizeof(h->id), "%s", id);
+	rv = h->user && h->channel ? mcp_client_ready(c->sup.mcp, servers, servers_there, h, &err)
+				   : err_set(&err, AVA_ENOMEM, "out of memory");
+	if (rv == 0)
+		return true;
+	held_free(h);
+	if (rv < 0)
+		verb_fail(reply, rv, &err);
+	return rv < 0;
+}
+
+void verbs_call(struct core *c, const struct verb *verb, const struct caller *caller,
+		const char *id, const json_t *args, struct verb_reply *reply)
+{
 	struct ava_error err = {0};
 
 	if (caller->trust != CALLER_OWNER) {
@@ -469,9 +547,8 @@ void verbs_call(struct core *c, const struct verb *verb, const struct caller *ca
 		verb_fail(reply, AVA_EDENIED, &err);
 		return;
 	}
-	arena_init(&v.mem, CALL_MEM);
-	verb->call(&v);
-	arena_fini(&v.mem);
+	if (!hold(c, verb, caller, id, args, reply))
+		call_verb(c, verb, caller, id, args, reply);
 }
 
 /* ---- the table */

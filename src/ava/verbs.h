@@ -120,8 +120,8 @@ const struct verb *verbs_named(const char *method, const char *path);
 const struct verb *verbs_find(const char *method, const char *path, char id[64], char allowed[64]);
 void verbs_call(struct core *c, const struct verb *verb, const struct caller *caller,
 		const char *id, const json_t *args, struct verb_reply *reply);
-/* The daemon is about to stop: who waits for a run is told that it goes on, and nobody
- * waits any more. */
+/* The daemon is about to stop: who waits for a run is told that it goes on, who waits for an MCP
+ * server that it does not, and nobody waits any more. */
 void verbs_stop(struct core *c);
 
 /* {"error":{"code","message"}}; the HTTP status of a code of ava.h. */

@@ -19,6 +19,7 @@
 #include "codec/jscan.h"
 #include "subagent/rolebook.h"
 #include "subagent/spec.h"
+#include "tool/mcp.h"
 
 #define TRUSTED_FILE "roles/trusted.jsonl"
 #define TRUSTED_MAX  (4u << 20)
@@ -37,7 +38,7 @@ static void write_notes(struct jw *w, const struct role *r)
 	jw_end(w);
 }
 
-static void write_tools(struct jw *w, const struct role *r)
+static void write_tools(struct jw *w, const struct core *c, const struct role *r)
 {
 	const struct tool *tools[ROLE_MAX_TOOLS];
 	unsigned n = role_tools(r, true, tools);
@@ -48,7 +49,7 @@ static void write_tools(struct jw *w, const struct role *r)
 	jw_end(w);
 	jw_array(w, "missing");
 	for (unsigned i = 0; r->tools[i]; i++)
-		if (!tool_find(r->tools[i]))
+		if (!tool_find(r->tools[i]) && !mcp_client_wanted(c->sup.mcp, r->tools[i]))
 			jw_str(w, NULL, r->tools[i]);
 	jw_end(w);
 }
@@ -70,7 +71,7 @@ static void write_role(struct jw *w, const struct core *c, const struct role_ent
 	jw_str(w, "model", r->model);
 	jw_bool(w, "usable", usable);
 	jw_str(w, "why", e->why ? e->why : err.text);
-	write_tools(w, r);
+	write_tools(w, c, r);
 	jw_fixed(w, "timeout", spec_time_otherwise(r, &c->settings), 3);
 	jw_int(w, "max_cost_cents", spec_cost_otherwise(r, &c->settings) / 10000);
 	jw_int(w, "max_tokens", spec_tokens_otherwise(r, &c->settings));

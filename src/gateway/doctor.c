@@ -27,6 +27,7 @@
 #include "os/loop.h"
 #include "provider/model.h"
 #include "provider/retry.h"
+#include "tool/mcp.h"
 
 #define CONNECT_MS       5000
 #define TOTAL_MS         15000
@@ -64,6 +65,8 @@ struct doctor {
 	struct buf variables;       /* that are asked for, with a blank between two */
 	struct exec_child *command; /* it is tried in the sandbox */
 	struct ava_error sandbox;   /* why there is none; its code 0: its text says which layers */
+	struct mcp_client *mcp;     /* its servers are started, as a quote would */
+	struct ava_error mcp_err;
 	struct jw *w;
 };
 
@@ -350,6 +353,52 @@ static void check_sandbox(struct doctor *d)
 	json_decref(layers);
 }
 
+/* ---- MCP servers */
+
+/* Of those that are left each is asked for alone, so that one that fails hides no other. */
+static void server_tried(int rv, const struct ava_error *err, void *user)
+{
+	unsigned *left = user;
+
+	--*left;
+}
+
+static void look_at_servers(struct doctor *d, struct os_loop *loop)
+{
+	char root[4096];
+	struct mcp_server_state s;
+	unsigned left = 0;
+
+	if (settings_data_root(root, sizeof(root), &d->mcp_err) != 0 ||
+	    house_mcp(&d->mcp, loop, root, NULL, &d->mcp_err) != 0)
+		return;
+	for (size_t i = 0; mcp_client_look(d->mcp, i, &s); i++)
+		left += mcp_client_ready(d->mcp, UINT32_C(1) << i, server_tried, &left, NULL) == 0;
+	while (left > 0) /* ends: every start has its time */
+		os_loop_step(loop, -1);
+}
+
+static void check_servers(struct doctor *d)
+{
+	struct mcp_server_state s;
+	char name[64], more[64] = "";
+
+	if (d->mcp_err.code != 0)
+		check(d, "mcp", false, "%s", d->mcp_err.text);
+	for (size_t i = 0; mcp_client_look(d->mcp, i, &s); i++) {
+		snprintf(name, sizeof(name), "mcp %.40s", s.name);
+		if (s.left_out > 0)
+			snprintf(more, sizeof(more), ", %u left out (doc/MCP-SERVERS.md says why)",
+				 s.left_out);
+		if (s.ready)
+			check(d, name, true, "%u tool%s (%s, MCP %s)%s", s.tools,
+			      s.tools == 1 ? "" : "s", s.how, s.version, more);
+		else
+			check(d, name, false, "%s", s.why);
+		more[0] = '\0';
+	}
+}
+
 static void check_search(struct doctor *d)
 {
 	const char *name = house_search(&d->config);
@@ -623,6 +672,7 @@ static int look(struct doctor *d, struct ava_error *err)
 	start_sandbox(d, loop);
 	while (!all_over(d)) /* ends: every call has its timers */
 		os_loop_step(loop, -1);
+	look_at_servers(d, loop);
 	check(d, "config", true, "%s%s", d->config.path[0] ? d->config.path : "no home directory",
 	      d->config.exists ? "" : " (there is none: defaults)");
 	check_environment(d);
@@ -633,6 +683,7 @@ static int look(struct doctor *d, struct ava_error *err)
 	check_clock(d);
 	check_sandbox(d);
 	check_search(d);
+	check_servers(d);
 	check_places(d);
 	jw_end(d->w);
 	write_places(d);
@@ -642,6 +693,7 @@ static int look(struct doctor *d, struct ava_error *err)
 		buf_fini(&d->probes[i].body);
 		json_decref(d->probes[i].models);
 	}
+	mcp_client_free(d->mcp);
 	otel_sender_free(d->sender);
 	http_client_free(client);
 	os_loop_free(loop);

@@ -35,6 +35,9 @@ struct http_pool_options {
 	bool http2;               /* over TLS only; falls back to what the server speaks */
 	const char *ca_file;      /* NULL: $SSL_CERT_FILE, else the system's */
 	int64_t idle_ms;          /* 0: 90,000; without calls connections are closed then */
+	/* A request may have an effect: each has a connection of its own, since one that died of
+	 * old age as the request went out would make libcurl send it again. */
+	bool once;
 };
 
 /* A proxy of the environment (https_proxy, all_proxy, no_proxy and their upper

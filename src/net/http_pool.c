@@ -419,6 +419,7 @@ struct http_pool *http_pool_new(struct http_client *c, const struct http_pool_op
 		return NULL;
 	}
 	p->http2 = o->http2 && p->target.tls;
+	p->once = o->once;
 	p->idle_ms = o->idle_ms > 0 ? o->idle_ms : POOL_IDLE_MS;
 	p->connections_max = o->connections_max;
 	if (p->connections_max == 0)

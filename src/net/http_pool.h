@@ -33,7 +33,7 @@ struct http_pool {
 	struct http_client *client;
 	struct http_target target;
 	char *ca_file; /* NULL: plain http */
-	bool http2;
+	bool http2, once;
 	unsigned connections_max;
 	int64_t idle_ms;
 	struct list waiting; /* http_call_impl.node, oldest first */

@@ -845,14 +845,38 @@ static unsigned role_tool(const char *name, bool files, const struct tool **out,
 	return n;
 }
 
+bool role_wishes(const struct role *r, const char *name)
+{
+	for (size_t i = 0; i < ROLE_WISHES_MAX && r->tools[i]; i++) {
+		const char *wish = r->tools[i];
+		size_t len = strlen(wish);
+
+		if (strcmp(wish, name) == 0)
+			return true;
+		if (strncmp(wish, TOOL_MCP_PREFIX, 5) != 0)
+			continue;
+		if (!strstr(wish + 5, "__") && strncmp(name, wish, len) == 0 &&
+		    strncmp(name + len, "__", 2) == 0)
+			return true;
+		if (wish[len - 1] == '*' && strncmp(name, wish, len - 1) == 0)
+			return true;
+	}
+	return false;
+}
+
 unsigned role_tools(const struct role *r, bool files, const struct tool **out)
 {
 	unsigned n = 0, most = ROLE_MAX_TOOLS - ARRAY_LEN(common_tools);
+	const struct tool *t;
 
 	for (size_t i = 0; i < ROLE_WISHES_MAX && r->tools[i] && n < most; i++)
-		n = role_tool(r->tools[i], files, out, n);
+		if (strncmp(r->tools[i], TOOL_MCP_PREFIX, 5) != 0)
+			n = role_tool(r->tools[i], files, out, n);
 	for (size_t i = 0; i < ARRAY_LEN(common_tools); i++)
 		n = role_tool(common_tools[i], files, out, n);
+	for (unsigned i = 0; n < ROLE_MAX_TOOLS && (t = tool_added(i)) != NULL; i++)
+		if ((t->flags & TOOL_MCP) && role_wishes(r, t->name))
+			out[n++] = t;
 	return n;
 }
 

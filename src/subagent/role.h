@@ -83,7 +83,12 @@ struct jw;
 void role_write(struct jw *w, const struct role *r);
 const struct role *role_restore(const json_t *config, const struct role *like);
 
-/* The tools a run of this role gets: its own that exist, then those all have.
+/* Does it wish for a tool of this name? "mcp__fs__*" and "mcp__fs" are all those of the server fs.
+ */
+bool role_wishes(const struct role *r, const char *name);
+
+/* The tools a run of this role gets: its own that exist, those all have, then
+ * those of servers.
  * Without `files` those that need a working folder are left out. Returns how
  * many were put into `out` (ROLE_MAX_TOOLS places). */
 unsigned role_tools(const struct role *r, bool files, const struct tool **out);

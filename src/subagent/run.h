@@ -209,6 +209,7 @@ struct supervisor {
 	int64_t before_microusd, day_seen_ms; /* the latest time of `day_date` */
 	struct wire_lines *lines;             /* to model services */
 	struct pages *pages;                  /* of the tools; owned; or NULL */
+	struct mcp_client *mcp;               /* likewise; *borrowed*; or NULL */
 	/* Text of replies as it comes, for whoever watches; NULL: nobody does. */
 	void (*on_text)(struct run *r, const char *s, size_t n, bool thinking);
 	void (*on_ask)(struct run *r); /* it asks a person; NULL: nobody listens */

@@ -22,6 +22,7 @@
 #include "provider/model.h"
 #include "subagent/rights.h"
 #include "subagent/rolebook.h"
+#include "tool/mcp.h"
 
 /* ---- life */
 
@@ -166,22 +167,82 @@ int spec_take_schema(struct run_spec *r, const json_t *schema, struct ava_error 
 		       : err_set(err, AVA_ENOMEM, "out of memory");
 }
 
+/* ---- tools of MCP servers: a run has the definitions that it was confirmed with */
+
+const struct tool *spec_own_tool(struct run_spec *r, const struct tool *t)
+{
+	struct tool *own = arena_get(&r->mem, sizeof(*own));
+
+	if (!own)
+		return NULL;
+	*own = *t;
+	own->name = spec_keep(r, t->name);
+	own->description = spec_keep(r, t->description);
+	own->schema = spec_keep(r, t->schema);
+	return own->name && own->description && own->schema ? own : NULL;
+}
+
+int spec_defined_tool(struct run_spec *r, const json_t *definitions, size_t i,
+		      const struct tool **t)
+{
+	const json_t *o = json_array_get(definitions, i);
+	struct tool like = tool_mcp;
+	const struct tool *now;
+
+	*t = NULL;
+	if (!o)
+		return 0;
+	like.name = json_str(o, "name");
+	like.description = json_str(o, "description");
+	like.schema = json_str(o, "schema");
+	like.flags |= rights_read(json_object_get(o, "rights"));
+	now = tool_find(like.name); /* what it is given by now, where that is more */
+	like.flags |= now ? now->flags & RIGHTS_ALL : 0;
+	if (strncmp(like.name, TOOL_MCP_PREFIX, strlen(TOOL_MCP_PREFIX)) != 0 || !*like.schema)
+		return AVA_ECORRUPT;
+	*t = spec_own_tool(r, &like);
+	return *t ? 0 : AVA_ENOMEM;
+}
+
+static void write_definitions(struct jw *w, const struct run_spec *r)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < r->agent.ntools; i++) {
+		const struct tool *t = r->tools[i];
+
+		if (!(t->flags & TOOL_MCP))
+			continue;
+		if (n++ == 0)
+			jw_array(w, "toolDefinitions");
+		jw_object(w, NULL);
+		jw_str(w, "name", t->name);
+		jw_str(w, "description", t->description);
+		jw_str(w, "schema", t->schema);
+		rights_write(w, "rights", t->flags);
+		jw_end(w);
+	}
+	if (n > 0)
+		jw_end(w);
+}
+
 /* ---- ask_before: tools whose calls wait for a person's yes */
 
 bool spec_has_tool(const struct tool *const *tools, unsigned n, const struct tool *t)
 {
 	for (unsigned i = 0; i < n; i++)
-		if (tools[i] == t)
+		if (tools[i] == t || strcmp(tools[i]->name, t->name) == 0)
 			return true;
 	return false;
 }
 
 static int ask_add(struct run_spec *r, const char *name, struct ava_error *err)
 {
-	const struct tool *t = tool_find(name);
+	const struct tool *t = NULL;
 
-	for (unsigned i = 0; !t && i < r->agent.ntools; i++) /* one that is gone */
+	for (unsigned i = 0; !t && i < r->agent.ntools; i++)
 		t = strcmp(r->tools[i]->name, name) == 0 ? r->tools[i] : NULL;
+	t = t ? t : tool_find(name);
 	if (!t)
 		return err_set(err, AVA_EINVAL, "ask_before: there is no tool %.60s", name);
 	if (t->flags & (TOOL_ENDS | TOOL_ASKS))
@@ -312,6 +373,7 @@ static void write_config(struct jw *w, const struct run_spec *r)
 	for (unsigned i = 0; i < r->agent.ntools; i++)
 		jw_str(w, NULL, r->tools[i]->name);
 	jw_end(w);
+	write_definitions(w, r);
 	jw_array(w, "grants");
 	for (size_t i = 0; i < r->ngrants; i++)
 		jw_str(w, NULL, r->grants[i]);
@@ -421,6 +483,7 @@ int spec_request(const json_t *config, struct op_spawn *out, struct arena *mem)
 				 .max_iterations = json_get_int(l, "iterations", AVA_DEFAULT),
 				 .extended_thinking = thinking ? 1 : -1,
 				 .output_schema = json_object_get(config, "outputSchema"),
+				 .definitions = json_object_get(config, "toolDefinitions"),
 				 .given = rights_read(json_object_get(config, "given")),
 				 .resume = json_get_str(config, "resumedFrom"),
 				 .resume_call = json_get_int(config, "resumedCall", 0),
@@ -460,13 +523,32 @@ static const struct tool *gone_tool(struct run_spec *r, const char *name)
 	return t->name ? t : NULL;
 }
 
+/* The one of this name; *t NULL: the record has none. */
+static int defined(struct run_spec *r, const struct op_spawn *s, const char *name,
+		   const struct tool **t)
+{
+	const json_t *o;
+	size_t i;
+
+	*t = NULL;
+	json_array_foreach(s->definitions, i, o) if (strcmp(json_str(o, "name"), name) ==
+						     0) return spec_defined_tool(r, s->definitions,
+										 i, t);
+	return 0;
+}
+
 static int tools_back(struct run_spec *r, const struct op_spawn *s, struct ava_error *err)
 {
 	if (spec_room_for_tools(r, MIN(s->ntools, ROLE_MAX_TOOLS), err) != 0)
 		return AVA_ENOMEM;
 	for (size_t i = 0; i < s->ntools; i++) {
-		const struct tool *t = tool_find(s->tools[i]);
+		const struct tool *t;
 
+		if (defined(r, s, s->tools[i], &t) == AVA_ECORRUPT)
+			return err_set(err, AVA_ECORRUPT,
+				       "the stored configuration's tools are damaged");
+		if (!t)
+			t = tool_find(s->tools[i]);
 		if (!t)
 			t = gone_tool(r, s->tools[i]);
 		if (!t || i == ROLE_MAX_TOOLS)

@@ -63,6 +63,9 @@ struct op_spawn {
 	const char *resume;             /* NULL, or an ended run to go on from, at resume_call */
 	const char *resume_at;          /* NULL, or that checkpoint of it, for resume_call */
 	int64_t resume_call;
+	/* Of tools of MCP servers, as a config has them ("toolDefinitions"): what was confirmed
+	 * once; NULL: those that the servers list now. */
+	const json_t *definitions;
 };
 #undef X
 
@@ -195,6 +198,12 @@ int spec_take_strings(struct run_spec *r, const struct op_spawn *s, const struct
 int spec_take_schema(struct run_spec *r, const json_t *schema, struct ava_error *err);
 void spec_take_facts(struct run_spec *r); /* of its model */
 int spec_room_for_tools(struct run_spec *s, size_t n, struct ava_error *err);
+/* A copy in the spec's memory, for a tool that may go; NULL: no memory. */
+const struct tool *spec_own_tool(struct run_spec *r, const struct tool *t);
+/* The i-th of a config's "toolDefinitions", likewise; *t NULL behind the last. AVA_ECORRUPT,
+ * AVA_ENOMEM. */
+int spec_defined_tool(struct run_spec *r, const json_t *definitions, size_t i,
+		      const struct tool **t);
 bool spec_has_tool(const struct tool *const *tools, unsigned n, const struct tool *t);
 int spec_take_grants(struct run_spec *r, const struct op_spawn *s, struct ava_error *err);
 /* ask_before, once its tools stand. A name that no tool has is an error (a misspelt one

@@ -282,18 +282,60 @@ static unsigned without_memory(const struct run_spec *r, const struct tool **too
 	return k;
 }
 
+static bool is_defined(const json_t *definitions, const char *name)
+{
+	const json_t *o;
+	size_t i;
+
+	json_array_foreach(definitions, i,
+			   o) if (strcmp(json_str(o, "name"), name) == 0) return true;
+	return false;
+}
+
+/* Those of the role, and of servers the definitions that the request brings, where it goes on
+ * from something; in the spec's memory, since a server's may go. Below 0: no memory. */
+static int tools_of(struct run_spec *r, const struct op_spawn *s,
+		    const struct tool *have[ROLE_MAX_TOOLS])
+{
+	unsigned n = role_tools(r->role, r->cwd[0] != 0, have), k = 0;
+	const struct tool *t = NULL;
+
+	for (unsigned i = 0; i < n; i++) {
+		bool server = have[i]->flags & TOOL_MCP;
+
+		if (server && is_defined(s->definitions, have[i]->name))
+			continue;
+		have[k++] = server ? spec_own_tool(r, have[i]) : have[i];
+		if (!have[k - 1])
+			return AVA_ENOMEM;
+	}
+	for (size_t i = 0; s->definitions && k < ROLE_MAX_TOOLS; i++) {
+		int rv = spec_defined_tool(r, s->definitions, i, &t);
+
+		if (rv != 0 || !t)
+			return rv != 0 ? rv : (int)k;
+		if (role_wishes(r->role, t->name))
+			have[k++] = t;
+	}
+	return (int)k;
+}
+
 static int pick_tools(struct run_spec *r, const struct op_spawn *s, struct ava_error *err)
 {
 	bool rw = spec_granted(r, "rw");
 	const struct tool *have[ROLE_MAX_TOOLS];
 	const char *names[ROLE_MAX_TOOLS];
-	unsigned n = role_tools(r->role, r->cwd[0] != 0, have), k = 0;
+	unsigned n, k = 0;
+	int found = tools_of(r, s, have);
 	/* The embedded model works on files alone: what it cannot use is no right it needs. */
 	bool web = strcmp(r->model->id, "offline") != 0;
 
+	if (found < 0)
+		return err_set(err, found, "the tools of servers cannot be kept");
+	n = (unsigned)found;
 	for (unsigned i = 0; i < n; i++)
 		if ((rw || !(have[i]->flags & TOOL_WRITES)) &&
-		    (web || !(have[i]->flags & TOOL_WEB)))
+		    (web || !(have[i]->flags & (TOOL_WEB | TOOL_MCP))))
 			have[k++] = have[i];
 	n = k;
 	/* What is remembered of the person is no reason to have all three rights: who reads

@@ -324,6 +324,7 @@ int run_init(struct run *r, struct supervisor *sup, struct run_spec *spec)
 					 .unboxed = sup->settings->sandbox_required == 0,
 					 .fetch_result = toolrun_fetch,
 					 .pages = sup->pages,
+					 .mcp = sup->mcp,
 					 .told = toolrun_told,
 					 .user = r};
 	list_init(&r->node);

@@ -92,7 +92,7 @@ const struct tool tool_submit_result = {
 	.activity = submit_activity,
 };
 
-#define ADDED_MAX 256u
+#define ADDED_MAX 512u
 
 static const struct tool *added[ADDED_MAX];
 static unsigned nadded;
@@ -127,10 +127,16 @@ void tool_remove(const struct tool *t)
 {
 	for (unsigned i = 0; i < nadded; i++) {
 		if (added[i] == t) {
-			added[i] = added[--nadded];
+			nadded--;
+			memmove(&added[i], &added[i + 1], (nadded - i) * sizeof(added[0]));
 			return;
 		}
 	}
+}
+
+const struct tool *tool_added(unsigned i)
+{
+	return i < nadded ? added[i] : NULL;
 }
 
 bool tool_granted(const struct tool_env *env, const char *grant)

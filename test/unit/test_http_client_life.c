@@ -111,6 +111,29 @@ static void test_idle_closed(void **state)
 	assert_int_equal(stats.calls, 0);
 }
 
+/* Where a request may have an effect no connection is used twice, so none can die under one and
+ * have it sent again. */
+static void test_once(void **state)
+{
+	struct fixture *f = *state;
+
+	http_pool_free(f->pool);
+	f->pool = http_pool_new(
+		f->client,
+		&(struct http_pool_options){.base_url = peer_url(&f->peer), .once = true}, NULL);
+	for (size_t i = 1; i <= 3; i++) {
+		struct got g;
+
+		got_init(&g, f);
+		buf_adds(&g.call.body, "{}");
+		got_start(&g);
+		got_wait(&g);
+		assert_int_equal(g.rv, 0);
+		assert_int_equal(f->peer.accepted, i);
+		got_fini(&g);
+	}
+}
+
 /* Closed at the moment a request comes on it: the body is gone, so the call
  * fails and says that it may be repeated. */
 /* One that was silent for a while and dies under the next request, as when the
@@ -730,6 +753,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_reset_amid_upload, rig_setup, rig_teardown),
 		cmocka_unit_test_setup_teardown(test_early_answer, rig_setup, rig_teardown),
 		cmocka_unit_test_setup_teardown(test_idle_closed, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(test_once, rig_setup, rig_teardown),
 		cmocka_unit_test_setup_teardown(test_silent_dies, rig_setup, rig_teardown),
 		cmocka_unit_test_setup_teardown(test_reused_dies, rig_setup, rig_teardown),
 		cmocka_unit_test_setup_teardown(test_refused, rig_setup, rig_teardown),

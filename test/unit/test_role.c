@@ -522,12 +522,38 @@ static void test_builtin(void **state)
 	assert_null(builtin_roles[4].path);
 }
 
+/* All of a server's tools, or one of them; no other server's. */
+static void test_wishes(void **state)
+{
+	static const struct {
+		const char *wish, *name;
+		bool wished;
+	} cases[] = {
+		{"mcp__fs__read", "mcp__fs__read", true},
+		{"mcp__fs__read", "mcp__fs__read2", false},
+		{"mcp__fs__*", "mcp__fs__read", true},
+		{"mcp__fs", "mcp__fs__read", true},
+		{"mcp__fs", "mcp__fs2__read", false},
+		{"mcp__fs__*", "mcp__fs2__read", false},
+		{"mcp__fs__re*", "mcp__fs__read", true},
+		{"mcp__fs__re*", "mcp__fs__write", false},
+		{"read_file", "mcp__read_file", false},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct role r = {.tools = {cases[i].wish}};
+
+		if (role_wishes(&r, cases[i].name) != cases[i].wished)
+			fail_msg("%s: %s", cases[i].wish, cases[i].name);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest all[] = {
 		cmocka_unit_test(test_shapes),  cmocka_unit_test(test_notes),
 		cmocka_unit_test(test_bounds),  cmocka_unit_test(test_no_memory),
-		cmocka_unit_test(test_builtin),
+		cmocka_unit_test(test_builtin), cmocka_unit_test(test_wishes),
 	};
 
 	return cmocka_run_group_tests(all, NULL, NULL);

@@ -13,7 +13,7 @@
 #include "provider/model.h"
 #include "subagent/quote.h"
 #include "subagent/rolebook.h"
-#include "subagent/spec.h"
+#include "subagent/rights.h"
 #include "subagent/spec.h"
 
 static struct settings settings;
@@ -403,6 +403,54 @@ static void test_config_round_trip(void **state)
 	spec_free(b);
 }
 
+/* Of tools of servers the definition is confirmed: it is what a run has afterwards, whatever the
+ * server lists by then, and the rights are those of now where they are more. */
+static void test_definitions(void **state)
+{
+	static const char text[] =
+		"[{\"name\":\"mcp__fs__read\",\"description\":\"reads\",\"schema\":\"{\\\"type\\\":"
+		"\\\"object\\\"}\",\"rights\":{\"private\":true,\"untrusted\":true,\"out\":false}}"
+		"]";
+	const struct tool other = {.name = "mcp__fs__read",
+				   .description = "other words",
+				   .schema = "{}",
+				   .flags = TOOL_MCP | TOOL_OUT};
+	struct op_spawn s = plain();
+	struct run_spec *a = build(&s), *b = NULL, *c = NULL;
+	json_t *config = json_parse(a->config, a->config_len, NULL), *definitions;
+	const struct tool *t;
+	struct ava_error err;
+
+	definitions = json_parse(text, strlen(text), NULL);
+	json_array_append_new(json_object_get(config, "tools"), json_string("mcp__fs__read"));
+	assert_int_equal(spec_from_json(&b, config, "s", "", "u", NULL), 0);
+	assert_int_equal(b->tools[b->agent.ntools - 1]->flags, 0); /* one that is gone */
+	spec_free(b);
+	json_object_set_new(config, "toolDefinitions", definitions);
+	assert_int_equal(tool_add(&other), 0);
+	assert_int_equal(spec_from_json(&b, config, "s", "", "u", NULL), 0);
+	t = b->tools[b->agent.ntools - 1];
+	assert_string_equal(t->description, "reads");
+	assert_string_equal(t->schema, "{\"type\":\"object\"}");
+	assert_int_equal(t->flags, TOOL_MCP | RIGHTS_ALL);
+	tool_remove(&other);
+	assert_non_null(t->start);
+	assert_string_not_equal(a->hash, b->hash);
+	assert_int_equal(spec_from_json(&c, config, "s", "", "u", NULL), 0);
+	assert_int_equal(c->tools[c->agent.ntools - 1]->flags,
+			 TOOL_MCP | TOOL_PRIVATE | TOOL_UNTRUSTED);
+	spec_free(c);
+	json_object_set_new(json_array_get(definitions, 0), "schema", json_string("{}"));
+	assert_int_equal(spec_from_json(&c, config, "s", "", "u", NULL), 0);
+	assert_string_not_equal(c->hash, b->hash);
+	spec_free(c);
+	json_object_del(json_array_get(definitions, 0), "schema");
+	assert_int_equal(spec_from_json(&c, config, "s", "", "u", &err), AVA_ECORRUPT);
+	json_decref(config);
+	spec_free(a);
+	spec_free(b);
+}
+
 /* Prices that change later change nothing about what was quoted. */
 static void test_the_price_is_what_was_quoted(void **state)
 {
@@ -720,6 +768,7 @@ int main(void)
 		cmocka_unit_test(test_tools_are_an_intersection),
 		cmocka_unit_test(test_large_task),
 		cmocka_unit_test(test_config_round_trip),
+		cmocka_unit_test(test_definitions),
 		cmocka_unit_test(test_hash_covers_the_folder),
 		cmocka_unit_test(test_quote_from_limits),
 		cmocka_unit_test(test_quote_reads_as_a_sentence),

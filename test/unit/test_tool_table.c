@@ -124,6 +124,7 @@ static void test_arguments(void **state)
 static void test_the_set_grows(void **state)
 {
 	static const struct tool more = {.name = "more", .description = "d", .schema = "{}"};
+	static const struct tool last = {.name = "last", .description = "d", .schema = "{}"};
 	static const struct tool taken = {.name = "read_file", .description = "d", .schema = "{}"};
 	const char *const grants[] = {"rw"};
 	struct tool_env env = {.grants = grants, .ngrants = 1};
@@ -134,7 +135,12 @@ static void test_the_set_grows(void **state)
 	assert_ptr_equal(tool_find("more"), &more);
 	assert_int_equal(tool_add(&more), AVA_EEXIST);
 	assert_int_equal(tool_add(&taken), AVA_EEXIST);
-	tool_remove(&more);
+	assert_int_equal(tool_add(&last), 0);
+	assert_ptr_equal(tool_added(1), &last);
+	tool_remove(&more); /* the others keep their order */
+	assert_ptr_equal(tool_added(0), &last);
+	assert_null(tool_added(1));
+	tool_remove(&last);
 	assert_null(tool_find("more"));
 	tool_hash(&taken, one);
 	tool_hash(tool_find("read_file"), two);

@@ -1,0 +1,990 @@
+/* MCP servers; see mcp.h. Their protocol is JSON-RPC in two eras (modelcontextprotocol.io): the
+ * modern one (2026-07-28) has no handshake, each request says who asks; the older one begins with
+ * `initialize`. Which a server speaks is asked once, by `server/discover`:
+ *
+ *   DOWN ──► PROBING ──► GREETING ──► LISTING ──► READY     (every state may go to DOWN)
+ *                └──────── modern ───────┘
+ *
+ * Happy path: a quote wants a server (mcp_client_ready), or a call does; it is started, lists its
+ * tools, which go into the tool set; calls are requests with a time limit of their own. A change of
+ * the list is followed as it is told. Nobody is asked anything on behalf of a server: the
+ * capabilities for that are not declared, and requests of a server are refused.
+ *
+ * What can fail: everything a server does. It ends, says nothing, writes what is no message, or too
+ * much: calls under way fail with a sentence, runs go on. A call that was cut may have happened, so
+ * that no tool of a server is repeatable, whatever it says of itself. */
+#include "tool/mcp.h"
+
+#include <ava.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/list.h"
+#include "base/sys.h"
+#include "base/util.h"
+#include "codec/jsonrpc.h"
+#include "codec/utf8.h"
+#include "net/http_client.h"
+#include "os/loop.h"
+#include "tool/mcp_conf.h"
+#include "tool/mcp_link.h"
+#include "tool/mcp_rows.h"
+
+#define MODERN      "2026-07-28"
+#define OLDER       "2025-11-25" /* the newest with a handshake */
+#define PROBE_MS    5000
+#define START_MS    30000
+#define IDLE_MS     300000
+#define AGAIN_MS    500 /* between two looks at a list that changes */
+#define PAGES_MAX   20
+#define GARBAGE_MAX 64 /* lines that are no message, before a server counts as broken */
+#define WAITS_MAX   1000
+
+enum server_state { SERVER_DOWN, SERVER_PROBING, SERVER_GREETING, SERVER_LISTING, SERVER_READY };
+
+struct server {
+	struct mcp_client *mcp;
+	const struct mcp_conf *conf;
+	struct mcp_link_options how;
+	char work[4200];
+	enum server_state state;
+	struct mcp_link *link; /* not in DOWN */
+	bool older;            /* of the two eras; then no probe is made */
+	bool tells;            /* when its list changes */
+	bool listing;
+	unsigned garbage, pages;
+	char version[24], why[1600];
+	int64_t ids;
+	struct list asks;
+	struct os_timer *timer; /* of the state */
+	struct os_timer *again; /* the list is read again */
+	struct mcp_rows tools, coming;
+};
+
+enum ask_kind { ASK_PROBE, ASK_GREET, ASK_GREETED, ASK_LIST, ASK_LISTEN, ASK_CALL };
+
+struct mcp_ask {
+	struct list node; /* server.asks */
+	struct server *server;
+	int64_t id; /* 0: not sent yet, the server is being started */
+	enum ask_kind kind;
+	struct tool_call *call; /* of ASK_CALL */
+	struct os_timer *timer;
+};
+
+struct mcp_wait {
+	struct list node;
+	struct mcp_client *mcp;
+	uint32_t servers;
+	mcp_client_ready_fn done;
+	void *user;
+};
+
+struct mcp_client {
+	struct os_loop *loop;
+	struct http_client *client;
+	struct mcp_confs *confs;
+	struct server *servers;
+	size_t n;
+	struct list waits;
+	unsigned nwaits, alive;
+	struct os_task begin; /* of what is waited for */
+	bool quiet;
+	bool rooted; /* the root is there: servers have a folder to write to */
+	char *root, *config_dir;
+	const char *keep_out[3];
+};
+
+static void server_start(struct server *s);
+static void ask_over(struct mcp_ask *a);
+
+#define name_of(s) ((s)->conf->name)
+
+/* ---- calls */
+
+static void call_fails(struct mcp_ask *a, const char *class, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static void call_fails(struct mcp_ask *a, const char *class, const char *fmt, ...)
+{
+	struct tool_call *c = a->call;
+	struct buf said;
+	va_list ap;
+
+	buf_init(&said, 4096);
+	va_start(ap, fmt);
+	buf_vaddf(&said, fmt, ap);
+	va_end(ap);
+	c->success = false;
+	c->error_class = class;
+	buf_reset(&c->out);
+	utf8_repair(&c->out, said.data ? said.data : "", said.len);
+	buf_fini(&said);
+	ask_over(a);
+}
+
+/* It is over, one way or the other; a call is answered. */
+static void ask_over(struct mcp_ask *a)
+{
+	struct tool_call *c = a->call;
+
+	list_del(&a->node);
+	os_timer_free(a->timer);
+	free(a);
+	if (!c)
+		return;
+	c->work = NULL;
+	c->done(c);
+}
+
+/* `begun`: the server had it. */
+static void call_cut(struct mcp_ask *a, bool begun, const char *why)
+{
+	call_fails(a, "server_failed",
+		   begun ? "the MCP server %s failed while it worked on this (%.300s): it may have "
+			   "happened; call it again only where that does no harm"
+			 : "the MCP server %s cannot be had: %.300s; go on without it",
+		   name_of(a->server), why);
+}
+
+static void call_result(struct mcp_ask *a, const json_t *result)
+{
+	const char *type = json_str(result, "resultType");
+	const json_t *content = json_object_get(result, "content");
+	struct tool_call *c = a->call;
+
+	if (*type && strcmp(type, "complete") != 0) {
+		call_fails(a, "unsupported",
+			   "%s wants something of a person for this (%.40s), which ava does not "
+			   "pass on: go on without it",
+			   name_of(a->server), type);
+		return;
+	}
+	if (!json_is_object(result) || (content && !json_is_array(content))) {
+		call_fails(a, "protocol", "%s answered with no result: go on without it",
+			   name_of(a->server));
+		return;
+	}
+	mcp_result_text(&c->out, result);
+	c->success = !json_get_bool(result, "isError", false);
+	c->error_class = c->success ? "" : "server_error";
+	if (buf_check(&c->out) != 0)
+		call_fails(a, "too_big", "the result of %s is larger than %u MB: ask for less",
+			   name_of(a->server), TOOL_FULL_MAX >> 20);
+	else
+		ask_over(a);
+}
+
+/* ---- messages out */
+
+static void begin(struct server *s, struct jw *w, struct buf *b, struct mcp_ask *a,
+		  const char *method)
+{
+	buf_init(b, MCP_MESSAGE_MAX);
+	jw_init(w, b);
+	if (a)
+		a->id = ++s->ids;
+	if (a)
+		rpc_begin_request(w, a->id, method);
+	else
+		rpc_begin_notice(w, method);
+}
+
+static void client_info(struct jw *w, const char *key)
+{
+	jw_object(w, key);
+	jw_str(w, "name", "ava");
+	jw_str(w, "version", ava_version());
+	jw_end(w);
+}
+
+/* `a`: what is asked; NULL: a notice. Closes and sends it. */
+static int finish(struct server *s, struct jw *w, struct buf *b, const struct mcp_ask *a,
+		  const char *method, const char *name, struct ava_error *err)
+{
+	struct mcp_sending m = {.id = a ? a->id : 0};
+	int rv;
+
+	if (!s->older) {
+		jw_object(w, "_meta");
+		jw_str(w, "io.modelcontextprotocol/protocolVersion", MODERN);
+		jw_object(w, "io.modelcontextprotocol/clientCapabilities");
+		jw_end(w);
+		client_info(w, "io.modelcontextprotocol/clientInfo");
+		jw_end(w);
+		m.version = MODERN;
+		m.method = method;
+		m.name = name;
+	} else if (s->version[0]) {
+		m.version = s->version;
+	}
+	rpc_end(w);
+	m.json = b->data;
+	m.len = b->len;
+	rv = buf_check(b) == 0 ? mcp_link_send(s->link, &m, err)
+			       : err_set(err, AVA_ETOOBIG, "the arguments are too long");
+	buf_fini(b);
+	return rv;
+}
+
+static void server_down(struct server *s, int code, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static struct mcp_ask *ask_new(struct server *s, enum ask_kind kind)
+{
+	struct mcp_ask *a = calloc(1, sizeof(*a));
+
+	if (!a)
+		return NULL;
+	a->server = s;
+	a->kind = kind;
+	list_add(&s->asks, &a->node);
+	return a;
+}
+
+/* What has no members of its own but a cursor. */
+static void ask_simply(struct server *s, enum ask_kind kind, const char *method, const char *cursor)
+{
+	struct mcp_ask *a = ask_new(s, kind);
+	struct ava_error err = {0};
+	struct buf b;
+	struct jw w;
+
+	if (!a) {
+		server_down(s, AVA_ENOMEM, "out of memory");
+		return;
+	}
+	begin(s, &w, &b, a, method);
+	if (cursor)
+		jw_str(&w, "cursor", cursor);
+	if (kind == ASK_GREET) {
+		jw_str(&w, "protocolVersion", OLDER);
+		jw_object(&w, "capabilities");
+		jw_end(&w);
+		client_info(&w, "clientInfo");
+	}
+	if (kind == ASK_LISTEN) {
+		jw_object(&w, "notifications");
+		jw_bool(&w, "toolsListChanged", true);
+		jw_end(&w);
+	}
+	if (finish(s, &w, &b, a, method, NULL, &err) != 0)
+		server_down(s, err.code, "%s", err.text);
+}
+
+/* `a`: over HTTP, who waits until it has arrived; or NULL. */
+static void notify(struct server *s, const char *method, int64_t cancelled, struct mcp_ask *a)
+{
+	struct buf b;
+	struct jw w;
+
+	begin(s, &w, &b, NULL, method);
+	if (cancelled)
+		jw_int(&w, "requestId", cancelled);
+	if (a)
+		a->id = ++s->ids;
+	(void)finish(s, &w, &b, a, method, NULL, NULL);
+}
+
+/* Over HTTP a closed answer says it; the older era wants to be told as well. */
+static void cancel(struct server *s, const struct mcp_ask *a)
+{
+	if (!s->link || a->id == 0)
+		return;
+	mcp_link_drop(s->link, a->id);
+	if (s->how.argv || s->older)
+		notify(s, "notifications/cancelled", a->id, NULL);
+}
+
+static void send_call(struct mcp_ask *a)
+{
+	struct server *s = a->server;
+	struct ava_error err = {0};
+	const char *name;
+	struct buf b;
+	struct jw w;
+
+	if (!(name = mcp_rows_name(&s->tools, a->call->tool->name))) {
+		call_fails(a, "unknown_tool", "%s has no tool %s any more: go on without it",
+			   name_of(s), a->call->tool->name);
+		return;
+	}
+	begin(s, &w, &b, a, "tools/call");
+	jw_str(&w, "name", name);
+	rpc_value(&w, "arguments", a->call->args);
+	if (finish(s, &w, &b, a, "tools/call", name, &err) != 0)
+		call_fails(a, "io", "%s cannot be asked: %s", name_of(s), err.text);
+}
+
+/* ---- a server's state */
+
+static struct mcp_ask *find_ask(struct server *s, const json_t *id)
+{
+	LIST_EACH (&s->asks, n, tmp) {
+		struct mcp_ask *a = LIST_ENTRY(n, struct mcp_ask, node);
+
+		if (json_is_integer(id) && a->id && a->id == json_integer_value(id))
+			return a;
+	}
+	return NULL;
+}
+
+static struct mcp_ask *first_call(struct server *s, bool unsent)
+{
+	LIST_EACH (&s->asks, n, tmp) {
+		struct mcp_ask *a = LIST_ENTRY(n, struct mcp_ask, node);
+
+		if (a->kind == ASK_CALL && (!unsent || a->id == 0))
+			return a;
+	}
+	return NULL;
+}
+
+static void wait_over(struct mcp_wait *w, int code, const struct ava_error *err)
+{
+	struct mcp_wait was = *w;
+
+	list_del(&w->node);
+	was.mcp->nwaits--;
+	free(w);
+	was.done(code, err, was.user);
+}
+
+/* Whoever waited for it and for no other one any more goes on; `code` 0: it is ready. */
+static void settle_waits(struct server *s, int code)
+{
+	struct mcp_client *m = s->mcp;
+	uint32_t bit = UINT32_C(1) << (s - m->servers);
+	struct ava_error err = {0};
+	struct list told;
+
+	list_init(&told);
+	LIST_EACH (&m->waits, n, tmp) {
+		struct mcp_wait *w = LIST_ENTRY(n, struct mcp_wait, node);
+
+		if (!(w->servers & bit))
+			continue;
+		w->servers &= ~bit;
+		if (code != 0 || w->servers == 0) {
+			list_del(n);
+			list_add(&told, n);
+		}
+	}
+	if (code != 0)
+		err_set(&err, code,
+			"the MCP server %s cannot be had: %s (`ava doctor` looks at it)",
+			name_of(s), s->why);
+	while (!list_empty(&told))
+		wait_over(LIST_FIRST(&told, struct mcp_wait, node), code, &err);
+}
+
+/* `code` 0: nobody needs it now. Its tools stay known: the next call or quote starts it again. */
+static void server_down(struct server *s, int code, const char *fmt, ...)
+{
+	bool started = s->state == SERVER_READY;
+	char text[400];
+	struct buf safe; /* to show: a server may have written it */
+	struct mcp_ask *a;
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	buf_init(&safe, sizeof(s->why) - 1);
+	(void)utf8_terminal(&safe, text, strlen(text), false);
+	snprintf(s->why, sizeof(s->why), "%s", safe.data ? safe.data : "");
+	buf_fini(&safe);
+	s->state = SERVER_DOWN;
+	s->older = s->older && started; /* else the probe may have been what it failed at */
+	mcp_link_close(s->link);
+	s->link = NULL;
+	s->listing = false;
+	os_timer_stop(s->timer);
+	os_timer_stop(s->again);
+	mcp_rows_free(&s->coming);
+	while ((a = first_call(s, false)) != NULL)
+		call_cut(a, started && a->id != 0, s->why);
+	LIST_EACH (&s->asks, n, tmp)
+		ask_over(LIST_ENTRY(n, struct mcp_ask, node));
+	settle_waits(s, code);
+}
+
+static void list_tools(struct server *s)
+{
+	s->listing = true;
+	s->pages = 0;
+	mcp_rows_free(&s->coming);
+	ask_simply(s, ASK_LIST, "tools/list", NULL);
+}
+
+static void begin_listing(struct server *s)
+{
+	s->state = SERVER_LISTING;
+	list_tools(s);
+}
+
+static void greet(struct server *s)
+{
+	s->state = SERVER_GREETING;
+	s->older = true;
+	ask_simply(s, ASK_GREET, "initialize", NULL);
+}
+
+static void time_over(void *user)
+{
+	struct server *s = user;
+
+	if (s->state == SERVER_PROBING) { /* what comes late is still heard */
+		os_timer_set(s->timer, START_MS - PROBE_MS);
+		greet(s);
+	} else if (s->state == SERVER_READY && first_call(s, false)) {
+		os_timer_set(s->timer, IDLE_MS);
+	} else if (s->state == SERVER_READY) {
+		server_down(s, 0, "%s", "");
+	} else {
+		server_down(s, AVA_ETIMEOUT, "it did not answer within %d s", START_MS / 1000);
+	}
+}
+
+static void list_again(void *user)
+{
+	struct server *s = user;
+
+	if (s->state == SERVER_READY && !s->listing)
+		list_tools(s);
+	else if (s->state == SERVER_READY)
+		os_timer_set(s->again, AGAIN_MS);
+}
+
+static void listed(struct server *s)
+{
+	struct mcp_ask *a;
+
+	s->listing = false;
+	mcp_rows_free(&s->tools);
+	s->tools = s->coming;
+	s->coming = (struct mcp_rows){0};
+	mcp_rows_add(&s->tools);
+	if (s->state == SERVER_READY)
+		return;
+	s->state = SERVER_READY;
+	s->why[0] = '\0';
+	os_timer_set(s->timer, IDLE_MS);
+	if (s->tells && !s->older)
+		ask_simply(s, ASK_LISTEN, "subscriptions/listen", NULL);
+	else if (s->tells && !s->how.argv)
+		(void)mcp_link_send(s->link,
+				    &(struct mcp_sending){.version = s->version, .listens = true},
+				    NULL);
+	while (s->state == SERVER_READY && (a = first_call(s, true)) != NULL)
+		send_call(a);
+	if (s->state == SERVER_READY)
+		settle_waits(s, 0);
+}
+
+/* ---- messages in */
+
+static void take_list(struct server *s, const json_t *result)
+{
+	const json_t *tools = json_object_get(result, "tools"), *o;
+	const char *cursor = json_get_str(result, "nextCursor");
+	struct tool like = tool_mcp;
+	size_t i;
+
+	like.flags |= s->conf->rights;
+	s->coming.headers = !s->how.argv && !s->older;
+
+	json_array_foreach(tools, i, o)
+	{
+		if (!mcp_rows_take(&s->coming, &like, name_of(s), o)) {
+			server_down(s, AVA_ENOMEM, "out of memory");
+			return;
+		}
+	}
+	if (cursor && ++s->pages < PAGES_MAX)
+		ask_simply(s, ASK_LIST, "tools/list", cursor);
+	else
+		listed(s);
+}
+
+static bool tells_changes(const json_t *result)
+{
+	return json_get_bool(json_object_get(json_object_get(result, "capabilities"), "tools"),
+			     "listChanged", false);
+}
+
+static bool speaks(const json_t *versions, const char *version)
+{
+	const json_t *v;
+	size_t i;
+
+	json_array_foreach(versions, i,
+			   v) if (json_is_string(v) &&
+				  strcmp(json_string_value(v), version) == 0) return true;
+	return false;
+}
+
+static void discovered(struct server *s, const json_t *result)
+{
+	if (!speaks(json_object_get(result, "supportedVersions"), MODERN)) {
+		if (s->state == SERVER_PROBING)
+			greet(s); /* it may speak the older era beside another modern one */
+		return;
+	}
+	s->older = false;
+	s->tells = tells_changes(result);
+	snprintf(s->version, sizeof(s->version), MODERN);
+	begin_listing(s);
+}
+
+static void greeted(struct server *s, const json_t *result)
+{
+	static const char *const known[] = {OLDER, "2025-06-18", "2025-03-26", "2024-11-05"};
+	const char *version = json_str(result, "protocolVersion");
+
+	for (size_t i = 0; i < ARRAY_LEN(known); i++)
+		if (strcmp(known[i], version) == 0)
+			snprintf(s->version, sizeof(s->version), "%s", version);
+	if (!s->version[0]) {
+		server_down(s, AVA_EPROTO, "it speaks version \"%.40s\" of MCP, which ava does not",
+			    version);
+		return;
+	}
+	s->tells = tells_changes(result);
+	/* Each message of HTTP has a connection of its own: the next one could be there first. */
+	notify(s, "notifications/initialized", 0, s->how.argv ? NULL : ask_new(s, ASK_GREETED));
+	if (s->how.argv)
+		begin_listing(s);
+}
+
+/* `code`, `said`: of its error; 0: it has no JSON. */
+static void ask_refused(struct mcp_ask *a, int64_t code, const char *said)
+{
+	struct server *s = a->server;
+	enum ask_kind kind = a->kind;
+
+	if (kind == ASK_CALL) {
+		call_fails(a, "server_error", "%s refuses: %.500s", name_of(s), said);
+		return;
+	}
+	ask_over(a);
+	if (kind == ASK_PROBE && s->state == SERVER_PROBING)
+		greet(s); /* also where it speaks another modern version: it may speak both eras */
+	else if (kind == ASK_GREET || kind == ASK_GREETED)
+		server_down(s, AVA_EPROTO, "it refuses: %.300s", said);
+	else if (kind == ASK_LIST && code == RPC_NO_METHOD)
+		listed(s); /* it has none */
+	else if (kind == ASK_LIST && s->state == SERVER_READY)
+		s->listing = false; /* what is known stays */
+	else if (kind == ASK_LIST)
+		server_down(s, AVA_EPROTO, "it does not list its tools: %.300s", said);
+}
+
+static void ask_answered(struct mcp_ask *a, const json_t *result)
+{
+	struct server *s = a->server;
+	enum ask_kind kind = a->kind;
+
+	if (kind == ASK_CALL) {
+		call_result(a, result);
+		return;
+	}
+	ask_over(a);
+	if (kind == ASK_PROBE && (s->state == SERVER_PROBING || s->state == SERVER_GREETING))
+		discovered(s, result);
+	else if (kind == ASK_GREET && s->state == SERVER_GREETING)
+		greeted(s, result);
+	else if (kind == ASK_LIST)
+		take_list(s, result);
+}
+
+/* Of all that a server may ask of a client, a sign of life is given. */
+static void answer_request(struct server *s, const struct rpc *m)
+{
+	struct mcp_sending out = {.version = s->version[0] ? s->version : NULL};
+	struct buf b;
+	struct jw w;
+
+	buf_init(&b, 65536);
+	jw_init(&w, &b);
+	if (strcmp(m->method, "ping") == 0) {
+		rpc_begin_result(&w, m->id);
+		rpc_end(&w);
+	} else {
+		rpc_error(&w, m->id, RPC_NO_METHOD, "ava does not offer this", NULL);
+	}
+	out.json = b.data;
+	out.len = b.len;
+	if (buf_check(&b) == 0)
+		(void)mcp_link_send(s->link, &out, NULL);
+	buf_fini(&b);
+}
+
+static void on_message(const char *text, size_t len, void *user)
+{
+	struct server *s = user;
+	struct mcp_ask *a;
+	struct rpc m;
+
+	if (rpc_read(&m, text, len, NULL) != 0) {
+		if (++s->garbage > GARBAGE_MAX)
+			server_down(s, AVA_EPROTO, "it writes what is no message of MCP");
+	} else if (m.kind == RPC_REQUEST) {
+		answer_request(s, &m);
+	} else if (m.kind == RPC_NOTICE) {
+		if (strcmp(m.method, "notifications/tools/list_changed") == 0)
+			os_timer_set(s->again, AGAIN_MS);
+	} else if ((a = find_ask(s, m.id)) != NULL) {
+		if (m.error)
+			ask_refused(a, json_get_int(m.error, "code", 0),
+				    json_str(m.error, "message"));
+		else
+			ask_answered(a, m.result);
+	}
+	rpc_fini(&m);
+}
+
+/* Over HTTP: no answer, or one with a status that says so; its body may say more. */
+static void on_failed(int64_t id, int status, const char *body, size_t len, const char *why,
+		      void *user)
+{
+	struct server *s = user;
+	json_t *key = json_integer(id);
+	struct mcp_ask *a = find_ask(s, key);
+	char said[300];
+	struct rpc m;
+
+	json_decref(key);
+	if (!a)
+		return;
+	if (status == 401 || status == 403) {
+		server_down(s, AVA_EDENIED,
+			    "it does not let ava in (status %d): look at its headers in mcp.json",
+			    status);
+		return;
+	}
+	if (a->kind == ASK_GREETED && status >= 0 && status < 400) {
+		ask_over(a);
+		begin_listing(s);
+		return;
+	}
+	if (rpc_read(&m, body, len, NULL) == 0 && m.error && status > 0)
+		ask_refused(a, json_get_int(m.error, "code", 0), json_str(m.error, "message"));
+	else if (status <= 0 && a->kind == ASK_CALL)
+		call_cut(a, status != MCP_NOT_SENT, why);
+	else if (status <= 0 && a->kind != ASK_LISTEN)
+		server_down(s, AVA_ECONNECT, "%s", why);
+	else if (status == 404 && a->kind != ASK_PROBE)
+		server_down(s, AVA_EIO, "it has forgotten who ava is (status 404)");
+	else {
+		snprintf(said, sizeof(said), "it answers with status %d", status);
+		ask_refused(a, 0, said);
+	}
+	rpc_fini(&m);
+}
+
+static void on_ended(const char *why, void *user)
+{
+	struct server *s = user;
+	bool probed = false;
+
+	LIST_EACH (&s->asks, n, tmp)
+		probed |= LIST_ENTRY(n, struct mcp_ask, node)->kind == ASK_PROBE;
+	if (!probed || (s->state != SERVER_PROBING && s->state != SERVER_GREETING)) {
+		server_down(s, AVA_EIO, "%s", why);
+		return;
+	}
+	/* Some end at what they do not know: once more, without it. */
+	mcp_link_close(s->link);
+	s->link = NULL;
+	LIST_EACH (&s->asks, n, tmp)
+		if (LIST_ENTRY(n, struct mcp_ask, node)->kind != ASK_CALL)
+			ask_over(LIST_ENTRY(n, struct mcp_ask, node));
+	s->older = true;
+	server_start(s);
+}
+
+static void server_start(struct server *s)
+{
+	struct ava_error err = {0};
+
+	s->garbage = 0;
+	s->tells = false;
+	s->version[0] = '\0';
+	if (s->how.argv && s->how.work && sys_make_folders(s->work, true) != 0) {
+		err_sys(&err, "make the folder %.300s", s->work);
+		server_down(s, err.code, "%s", err.text);
+		return;
+	}
+	s->link = mcp_link_open(&s->how, &err);
+	if (!s->link) {
+		server_down(s, err.code, "%s", err.text);
+		return;
+	}
+	s->state = SERVER_PROBING;
+	os_timer_set(s->timer, s->older ? START_MS : PROBE_MS);
+	if (s->older)
+		greet(s);
+	else
+		ask_simply(s, ASK_PROBE, "server/discover", NULL);
+}
+
+/* ---- as a tool */
+
+static struct server *server_of(const struct mcp_client *m, const char *full)
+{
+	const char *name = strncmp(full, TOOL_MCP_PREFIX, 5) == 0 ? full + 5 : "";
+	const char *end = strstr(name, "__");
+
+	end = end ? end : name + strlen(name);
+	for (size_t i = 0; m && i < m->n; i++)
+		if (strlen(name_of(&m->servers[i])) == (size_t)(end - name) &&
+		    strncmp(name_of(&m->servers[i]), name, (size_t)(end - name)) == 0)
+			return &m->servers[i];
+	return NULL;
+}
+
+static void call_late(void *user)
+{
+	struct mcp_ask *a = user;
+	struct server *s = a->server;
+
+	cancel(s, a);
+	call_fails(a, "timeout",
+		   "the MCP server %s did not answer within %d s: it may have happened; ask for "
+		   "less, or go on without it",
+		   name_of(s), s->conf->timeout_s);
+}
+
+static void mcp_start(struct tool_call *c)
+{
+	struct server *s = server_of(c->env->mcp, c->tool->name);
+	struct mcp_ask *a = s ? ask_new(s, ASK_CALL) : NULL;
+
+	if (a)
+		a->timer = os_timer_new(s->mcp->loop, call_late, a);
+	if (!a || !a->timer) {
+		if (a)
+			ask_over(a);
+		c->success = false;
+		c->error_class = s ? "io" : "unknown_tool";
+		buf_addf(&c->out,
+			 s ? "%s cannot be asked now"
+			   : "%s is not there any more: go on without it",
+			 c->tool->name);
+		c->done(c);
+		return;
+	}
+	a->call = c;
+	c->work = a;
+	os_timer_set(a->timer, s->conf->timeout_s * 1000ll);
+	if (s->state == SERVER_READY) {
+		os_timer_set(s->timer, IDLE_MS);
+		send_call(a);
+	} else if (s->state == SERVER_DOWN) {
+		server_start(s);
+	}
+}
+
+static void mcp_call_stop(struct tool_call *c)
+{
+	struct mcp_ask *a = c->work;
+
+	if (!a)
+		return;
+	cancel(a->server, a);
+	call_fails(a, "cancelled", "cancelled");
+}
+
+static void mcp_activity(const json_t *args, struct buf *out)
+{
+	struct buf b;
+
+	buf_init(&b, 65536);
+	buf_adds(out, "Asking an MCP server: ");
+	if (json_dump(&b, args) == 0)
+		buf_add(out, b.data, utf8_prefix(b.data, b.len, 200));
+	buf_fini(&b);
+}
+
+/* ---- who waits for servers */
+
+uint32_t mcp_client_wanted(const struct mcp_client *m, const char *wish)
+{
+	const struct server *s = server_of(m, wish);
+
+	return s ? UINT32_C(1) << (s - m->servers) : 0;
+}
+
+int mcp_client_ready(struct mcp_client *m, uint32_t servers, mcp_client_ready_fn done, void *user,
+		     struct ava_error *err)
+{
+	struct mcp_wait *w;
+
+	for (size_t i = 0; i < m->n; i++)
+		if (m->servers[i].state == SERVER_READY) {
+			if (servers & UINT32_C(1) << i)
+				os_timer_set(m->servers[i].timer, IDLE_MS);
+			servers &= ~(UINT32_C(1) << i);
+		}
+	if (!servers)
+		return 1;
+	if (m->nwaits == WAITS_MAX || m->quiet)
+		return err_set(err, AVA_EBUSY, "%s",
+			       m->quiet ? "ava stops"
+					: "too many requests wait for MCP servers: ask again");
+	w = calloc(1, sizeof(*w));
+	if (!w)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	*w = (struct mcp_wait){.mcp = m, .servers = servers, .done = done, .user = user};
+	list_add(&m->waits, &w->node);
+	m->nwaits++;
+	os_post(m->loop, &m->begin);
+	return 0;
+}
+
+/* From the loop, so that nobody is told from inside of his own call. */
+static void begin_wanted(struct os_task *t)
+{
+	struct mcp_client *m = CONTAINER_OF(t, struct mcp_client, begin);
+	uint32_t wanted = 0;
+
+	LIST_EACH (&m->waits, n, tmp)
+		wanted |= LIST_ENTRY(n, struct mcp_wait, node)->servers;
+	for (size_t i = 0; i < m->n; i++) {
+		if (!(wanted & UINT32_C(1) << i))
+			continue;
+		if (m->servers[i].state == SERVER_DOWN)
+			server_start(&m->servers[i]);
+		else if (m->servers[i].state == SERVER_READY)
+			settle_waits(&m->servers[i], 0);
+	}
+}
+
+bool mcp_client_look(const struct mcp_client *m, size_t i, struct mcp_server_state *out)
+{
+	const struct server *s;
+
+	if (!m || i >= m->n)
+		return false;
+	s = &m->servers[i];
+	*out = (struct mcp_server_state){.name = name_of(s),
+					 .how = s->how.argv ? "stdio" : "http",
+					 .version = s->version,
+					 .why = s->why,
+					 .tools = (unsigned)s->tools.n,
+					 .left_out = s->tools.left_out,
+					 .ready = s->state == SERVER_READY};
+	return true;
+}
+
+/* ---- life */
+
+static int server_init(struct mcp_client *m, struct server *s, const struct mcp_conf *conf)
+{
+	s->mcp = m;
+	s->conf = conf;
+	list_init(&s->asks);
+	s->timer = os_timer_new(m->loop, time_over, s);
+	s->again = os_timer_new(m->loop, list_again, s);
+	snprintf(s->work, sizeof(s->work), "%.4000s/mcp/%s", m->root, conf->name);
+	s->how = (struct mcp_link_options){
+		.loop = m->loop,
+		.argv = conf->argv,
+		.env = conf->env,
+		.reads = conf->reads,
+		.writes = conf->writes,
+		.keep_out = m->keep_out,
+		.work = m->rooted ? s->work : NULL,
+		.start = conf->start,
+		.network = conf->network,
+		.client = m->client,
+		.url = conf->url,
+		.headers = conf->headers,
+		.message = on_message,
+		.failed = on_failed,
+		.ended = on_ended,
+		.user = s,
+		.alive = &m->alive,
+	};
+	return s->timer && s->again ? 0 : AVA_ENOMEM;
+}
+
+int mcp_client_new(struct mcp_client **out, struct os_loop *loop,
+		   const struct mcp_client_options *o, struct redact *redact, struct ava_error *err)
+{
+	struct mcp_client *m = calloc(1, sizeof(*m));
+	int rv;
+
+	if (!m)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	m->loop = loop;
+	list_init(&m->waits);
+	os_task_init(&m->begin, begin_wanted);
+	rv = mcp_confs_read(&m->confs, o->path, redact, err);
+	m->client = rv == 0 ? http_client_new(loop, err) : NULL;
+	if (rv == 0) {
+		m->root = realpath(o->root, NULL);
+		m->rooted = m->root != NULL;
+		m->root = m->root ? m->root : strdup(o->root);
+		m->config_dir = o->config_dir ? realpath(o->config_dir, NULL) : NULL;
+		m->keep_out[0] = m->root;
+		m->keep_out[1] = m->config_dir;
+		m->servers = calloc(m->confs->n + 1, sizeof(*m->servers));
+		rv = m->client && m->root && m->servers ? 0
+							: err_set(err, AVA_ENOMEM, "out of memory");
+	}
+	for (; rv == 0 && m->n < m->confs->n; m->n++)
+		if (server_init(m, &m->servers[m->n], &m->confs->v[m->n]) != 0)
+			rv = err_set(err, AVA_ENOMEM, "out of memory");
+	if (rv == 0 && m->n > 0)
+		*out = m;
+	else
+		mcp_client_free(m);
+	return rv;
+}
+
+void mcp_client_quiesce(struct mcp_client *m)
+{
+	struct ava_error err;
+
+	if (!m)
+		return;
+	m->quiet = true;
+	err_set(&err, AVA_EBUSY, "ava stops");
+	while (!list_empty(&m->waits))
+		wait_over(LIST_FIRST(&m->waits, struct mcp_wait, node), AVA_EBUSY, &err);
+}
+
+void mcp_client_free(struct mcp_client *m)
+{
+	if (!m)
+		return;
+	mcp_client_quiesce(m);
+	for (size_t i = 0; i < m->n; i++)
+		if (m->servers[i].state != SERVER_DOWN)
+			server_down(&m->servers[i], 0, "%s", "");
+	while (m->alive > 0 || m->begin.queued)
+		os_loop_step(m->loop, 50);
+	for (size_t i = 0; i < m->n; i++) {
+		mcp_rows_free(&m->servers[i].tools);
+		os_timer_free(m->servers[i].timer);
+		os_timer_free(m->servers[i].again);
+	}
+	free(m->servers);
+	http_client_free(m->client);
+	mcp_confs_free(m->confs);
+	free(m->root);
+	free(m->config_dir);
+	free(m);
+}
+
+const struct tool tool_mcp = {
+	.flags = TOOL_UNTRUSTED | TOOL_MCP,
+	.start = mcp_start,
+	.stop = mcp_call_stop,
+	.activity = mcp_activity,
+};

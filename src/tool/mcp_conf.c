@@ -1,0 +1,432 @@
+/* Reading mcp.json; see mcp_conf.h.
+ *
+ * Happy path: the object `mcpServers`, as other programs write it, a server a member: `command`,
+ * `args`, `env`, or `url`, `headers`. What this program wants beside stands in the member `ava`:
+ * the rights. Members of others are passed over, those of `ava` are not. `${NAME}` is a value of
+ * the file env, or of the environment.
+ *
+ * What can fail: everything a person can write, and who else could: what stands here is run. */
+#include "tool/mcp_conf.h"
+
+#include <ava.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/tool.h"
+#include "base/arena.h"
+#include "base/env.h"
+#include "base/error.h"
+#include "base/keys.h"
+#include "base/near.h"
+#include "base/sys.h"
+#include "base/util.h"
+#include "codec/json.h"
+#include "codec/redact.h"
+#include "exec/sandbox.h"
+
+#define FILE_MAX    (1u << 20)
+#define LIST_MAX    64
+#define TEXT_MAX    8192
+#define TIMEOUT_S   60
+#define TIMEOUT_MAX 3600
+
+struct mcp_confs_own {
+	struct arena mem;
+};
+
+struct reading {
+	struct mcp_confs *to;
+	const char *path, *server;
+	struct redact *redact;
+	struct ava_error *err;
+	int rv; /* the first thing that is wrong ends it */
+};
+
+static void wrong(struct reading *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+static void wrong(struct reading *r, const char *fmt, ...)
+{
+	char text[500];
+	va_list ap;
+
+	if (r->rv != 0)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	r->rv = err_set(r->err, AVA_EINVAL, "%s: %s%.40s%s%s", r->path,
+			r->server ? "the server " : "", r->server ? r->server : "",
+			r->server ? ": " : "", text);
+}
+
+static const char *keep(struct reading *r, const char *text, size_t len)
+{
+	const char *copy = arena_copy(&r->to->own->mem, text, len);
+
+	if (!copy && r->rv == 0)
+		r->rv = err_set(r->err, AVA_ENOMEM, "out of memory");
+	return copy ? copy : "";
+}
+
+/* ---- values */
+
+/* Of the file env, whatever is called so there; else of the environment. */
+static const char *variable(const char *name)
+{
+	const char *at, *value;
+
+	for (size_t i = 0; (at = keys_file(i, &value)) != NULL; i++)
+		if (strcmp(at, name) == 0)
+			return value;
+	return env_get(name);
+}
+
+static void add_secret(struct reading *r, const char *value)
+{
+	const char *word = strrchr(value, ' '); /* of "Bearer …" */
+
+	if (r->redact && r->rv == 0 && redact_add(r->redact, word ? word + 1 : value) != 0)
+		wrong(r, "there are too many secrets to keep out of the log");
+}
+
+/* ${NAME} and ${NAME:-otherwise} in it are put in. */
+static const char *expand(struct reading *r, const char *text)
+{
+	struct buf out;
+	const char *mark, *end, *kept = "";
+
+	buf_init(&out, TEXT_MAX);
+	while (r->rv == 0 && (mark = strstr(text, "${")) && (end = strchr(mark, '}'))) {
+		char name[100];
+		const char *value, *other = strstr(mark, ":-");
+		size_t len;
+
+		other = other && other < end ? other : NULL;
+		len = (size_t)((other ? other : end) - mark) - 2;
+		snprintf(name, sizeof(name), "%.*s", (int)MIN(len, sizeof(name) - 1), mark + 2);
+		value = variable(name);
+		buf_add(&out, text, (size_t)(mark - text));
+		if (value) {
+			add_secret(r, value);
+			buf_adds(&out, value);
+		} else if (other) {
+			buf_add(&out, other + 2, (size_t)(end - other) - 2);
+		} else {
+			wrong(r,
+			      "nothing says what ${%s} is: write %s=value into the file env "
+			      "beside it",
+			      name, name);
+		}
+		text = end + 1;
+	}
+	if (buf_adds(&out, text) != 0)
+		wrong(r, "a text is longer than %d bytes", TEXT_MAX);
+	else
+		kept = keep(r, out.data ? out.data : "", out.len);
+	buf_fini(&out);
+	return kept;
+}
+
+static const char *text_of(struct reading *r, const json_t *v, const char *what)
+{
+	const char *s = json_string_value(v);
+
+	if (v && (!s || strlen(s) != json_string_length(v)))
+		wrong(r, "%s must be a text", what);
+	return r->rv == 0 && s ? expand(r, s) : NULL;
+}
+
+static const char **room(struct reading *r, size_t n)
+{
+	const char **list = arena_get(&r->to->own->mem, (n + 1) * sizeof(*list));
+
+	if (!list && r->rv == 0)
+		r->rv = err_set(r->err, AVA_ENOMEM, "out of memory");
+	if (list)
+		memset(list, 0, (n + 1) * sizeof(*list));
+	return list;
+}
+
+/* `first`: stands before them; NULL: nothing. */
+static const char *const *texts_of(struct reading *r, const json_t *list, const char *what,
+				   const char *first)
+{
+	size_t n = json_array_size(list), k = 0, i;
+	const char **out;
+	const json_t *v;
+
+	if (list && (!json_is_array(list) || n > LIST_MAX))
+		wrong(r, "%s must be a list of texts, %d at the most", what, LIST_MAX);
+	out = r->rv == 0 ? room(r, n + 1) : NULL;
+	if (!out)
+		return NULL;
+	if (first)
+		out[k++] = first;
+	json_array_foreach(list, i, v) if ((out[k] = text_of(r, v, what)) != NULL) k++;
+	return out;
+}
+
+static bool is_secret(const char *name)
+{
+	static const char *const words[] = {"KEY", "TOKEN", "SECRET", "PASSWORD", "AUTHORIZATION"};
+
+	for (size_t i = 0; i < ARRAY_LEN(words); i++)
+		if (strcasestr(name, words[i]))
+			return true;
+	return false;
+}
+
+/* Members with texts, as "NAME=value" or "Name: value". */
+static const char *const *pairs_of(struct reading *r, json_t *o, const char *what,
+				   const char *between)
+{
+	const char **out, *name;
+	size_t k = 0;
+	json_t *v;
+
+	if (o && (!json_is_object(o) || json_object_size(o) > 24))
+		wrong(r, "%s must be an object of texts, 24 at the most", what);
+	out = r->rv == 0 ? room(r, json_object_size(o)) : NULL;
+	if (!out)
+		return NULL;
+	json_object_foreach(o, name, v)
+	{
+		const char *value = text_of(r, v, what);
+
+		if (!value)
+			wrong(r, "%s must be an object of texts", what);
+		if (r->rv == 0 && (!*name || strpbrk(name, "=: \r\n") || strpbrk(value, "\r\n")))
+			wrong(r, "%s has a name or a value that cannot be: %.60s", what, name);
+		if (r->rv != 0)
+			return out;
+		if (is_secret(name))
+			add_secret(r, value);
+		out[k] = arena_fmt(&r->to->own->mem, "%s%s%s", name, between, value);
+		if (!out[k++] && r->rv == 0)
+			r->rv = err_set(r->err, AVA_ENOMEM, "out of memory");
+	}
+	return out;
+}
+
+/* Of a folder or file of the person's: absolute, "~/" is home; as the kernel names it. */
+static const char *const *paths_of(struct reading *r, const json_t *list, const char *what)
+{
+	const char **out = (const char **)texts_of(r, list, what, NULL);
+	const char *home = env_get("HOME");
+	char path[PATH_MAX], real[PATH_MAX];
+
+	for (size_t i = 0; out && out[i] && r->rv == 0; i++) {
+		if (strncmp(out[i], "~/", 2) == 0 && home)
+			snprintf(path, sizeof(path), "%s%s", home, out[i] + 1);
+		else
+			snprintf(path, sizeof(path), "%s", out[i]);
+		if (path[0] != '/')
+			wrong(r, "%s has \"%.100s\"; it must be an absolute path", what, out[i]);
+		else if (!realpath(path, real)) /* it may come, or be a link to nothing */
+			out[i] = keep(r, path, strlen(path));
+		else if (strcmp(real, "/") == 0)
+			wrong(r, "%s has the whole file system: name folders of it", what);
+		else
+			out[i] = keep(r, real, strlen(real));
+	}
+	return out;
+}
+
+/* ---- a server */
+
+/* Where the sandbox has programs; a path stands as it is. */
+static const char *find_program(struct reading *r, const char *command)
+{
+	static const char *const folders[] = {"/usr/local/bin", "/usr/bin", "/bin"};
+	char path[PATH_MAX];
+
+	if (strchr(command, '/')) {
+		if (command[0] != '/')
+			wrong(r,
+			      "command is \"%.100s\"; it must be a program's name, or its "
+			      "absolute path",
+			      command);
+		return command;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(folders); i++) {
+		snprintf(path, sizeof(path), "%s/%.200s", folders[i], command);
+		if (*command && access(path, X_OK) == 0)
+			return keep(r, path, strlen(path));
+	}
+	wrong(r,
+	      "there is no program %.100s in /usr/local/bin, /usr/bin or /bin: write its "
+	      "absolute path, and where it stands into ava.read",
+	      command);
+	return command;
+}
+
+static bool flag_of(struct reading *r, const json_t *o, const char *name, bool otherwise)
+{
+	const json_t *v = json_object_get(o, name);
+
+	if (v && !json_is_boolean(v))
+		wrong(r, "ava.%s must be true or false", name);
+	return v ? json_is_true(v) : otherwise;
+}
+
+static void take_rights(struct reading *r, json_t *o, struct mcp_conf *to)
+{
+	static const char words[] = "read write network private timeout";
+	int64_t seconds = json_get_int(o, "timeout", TIMEOUT_S);
+	bool given;
+	const char *name;
+	json_t *v;
+
+	if (o && !json_is_object(o))
+		wrong(r, "ava must be an object");
+	json_object_foreach(o, name, v)
+	{
+		struct near near = near_start(name);
+
+		near_words(&near, words);
+		if (near.distance != 0)
+			wrong(r, "ava has an unknown member %.40s: there are %s", name, words);
+	}
+	v = json_object_get(o, "timeout");
+	if (v && (!json_is_integer(v) || seconds < 1 || seconds > TIMEOUT_MAX))
+		wrong(r, "ava.timeout must be whole seconds, 1 to %d", TIMEOUT_MAX);
+	to->timeout_s = (int)seconds;
+	to->reads = paths_of(r, json_object_get(o, "read"), "ava.read");
+	to->writes = paths_of(r, json_object_get(o, "write"), "ava.write");
+	to->network = flag_of(r, o, "network", false);
+	/* Folders, and what opens accounts, are the person's; so is what it says is. */
+	given = (to->reads && to->reads[0]) || (to->writes && to->writes[0]) ||
+		(to->env && to->env[0]) || (to->headers && to->headers[0]);
+	to->rights = flag_of(r, o, "private", given) ? TOOL_PRIVATE : 0;
+	to->rights |= to->url || to->network ? TOOL_OUT : 0;
+	if (to->url &&
+	    (to->network || (to->reads && to->reads[0]) || (to->writes && to->writes[0])))
+		wrong(r, "read, write and network are for a command, not for a url");
+}
+
+static void take_server(struct reading *r, const char *name, json_t *o)
+{
+	struct mcp_conf *to = &r->to->v[r->to->n];
+	const char *command, *type;
+
+	r->server = name;
+	if (!*name || strlen(name) > 32 || strstr(name, "__") || name[strlen(name) - 1] == '_' ||
+	    name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")])
+		wrong(r, "a name has letters, digits, - and single _, 32 at the most");
+	if (!json_is_object(o))
+		wrong(r, "it must be an object with command or url");
+	command = text_of(r, json_object_get(o, "command"), "command");
+	type = text_of(r, json_object_get(o, "type"), "type");
+	*to = (struct mcp_conf){.name = keep(r, name, strlen(name)),
+				.url = text_of(r, json_object_get(o, "url"), "url"),
+				.start = text_of(r, json_object_get(o, "cwd"), "cwd")};
+	if (!command == !to->url)
+		wrong(r, "it must have either command or url");
+	if (type && strcmp(type, to->url ? "http" : "stdio") != 0 &&
+	    !(to->url && strcmp(type, "streamable-http") == 0))
+		wrong(r, "type is \"%.40s\"; there are stdio (with command) and http (with url)",
+		      type);
+	if (r->rv != 0)
+		return;
+	to->start = to->start ? to->start : SANDBOX_WORK;
+	if (command)
+		to->argv =
+			texts_of(r, json_object_get(o, "args"), "args", find_program(r, command));
+	to->env = pairs_of(r, json_object_get(o, "env"), "env", "=");
+	to->headers = pairs_of(r, json_object_get(o, "headers"), "headers", ": ");
+	take_rights(r, json_object_get(o, "ava"), to);
+	r->to->n++;
+	r->server = NULL;
+}
+
+/* ---- the file */
+
+/* What stands in it is run, and it may hold keys. */
+static void check_owner(struct reading *r)
+{
+	struct stat st;
+
+	if (stat(r->path, &st) != 0)
+		return;
+	if ((st.st_uid != geteuid() && st.st_uid != 0) || (st.st_mode & 022) != 0)
+		r->rv = err_set(r->err, AVA_EDENIED,
+				"%s can be written by others, who would decide what ava runs: "
+				"chown it, and chmod go-w",
+				r->path);
+}
+
+static void read_file(struct reading *r, const char *text, size_t len)
+{
+	struct ava_error why = {0};
+	json_t *all = json_parse(text, len, &why);
+	json_t *servers = json_object_get(all, "mcpServers"), *o;
+	const char *name;
+
+	if (!all)
+		wrong(r, "%.300s", why.text);
+	else if (!json_is_object(servers))
+		wrong(r, "it must be an object with the member mcpServers, an object");
+	else if (json_object_size(servers) > MCP_SERVERS_MAX)
+		wrong(r, "%d servers at the most", MCP_SERVERS_MAX);
+	if (r->rv == 0) {
+		r->to->v = arena_get(&r->to->own->mem,
+				     (json_object_size(servers) + 1) * sizeof(*r->to->v));
+		if (!r->to->v)
+			r->rv = err_set(r->err, AVA_ENOMEM, "out of memory");
+	}
+	json_object_foreach(servers, name, o)
+	{
+		if (r->rv == 0)
+			take_server(r, name, o);
+	}
+	json_decref(all);
+}
+
+int mcp_confs_read(struct mcp_confs **out, const char *path, struct redact *redact,
+		   struct ava_error *err)
+{
+	struct ava_error unheard = {0}, why;
+	struct reading r = {.path = path, .redact = redact, .err = err ? err : &unheard};
+	char *text = NULL;
+	size_t len = 0;
+	int rv;
+
+	r.to = calloc(1, sizeof(*r.to));
+	if (r.to)
+		r.to->own = calloc(1, sizeof(*r.to->own));
+	if (!r.to || !r.to->own) {
+		free(r.to);
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	}
+	arena_init(&r.to->own->mem, 8u << 20);
+	check_owner(&r);
+	rv = r.rv != 0 ? r.rv : sys_read_file(AT_FDCWD, path, FILE_MAX, &text, &len, &why);
+	if (rv == 0)
+		read_file(&r, text, len);
+	else if (r.rv == 0 && rv != AVA_ENOENT)
+		r.rv = err_set(r.err, rv, "%s", why.text);
+	if (text)
+		explicit_bzero(text, len);
+	free(text);
+	if (r.rv == 0)
+		*out = r.to;
+	else
+		mcp_confs_free(r.to);
+	return r.rv;
+}
+
+void mcp_confs_free(struct mcp_confs *c)
+{
+	if (!c)
+		return;
+	arena_fini(&c->own->mem);
+	free(c->own);
+	free(c);
+}

@@ -1,0 +1,37 @@
+/* mcp.json: which MCP servers there are, how each is reached and what it is given
+ * (doc/MCP-SERVERS.md). Read once. */
+#ifndef TOOL_MCP_CONF_H
+#define TOOL_MCP_CONF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define MCP_SERVERS_MAX 32 /* a bit each (tool/mcp.h) */
+
+struct ava_error;
+struct redact;
+
+struct mcp_conf {
+	const char *name;
+	const char *const *argv, *const *env; /* a process; NULL: over HTTP */
+	const char *start;                    /* where it starts */
+	const char *url, *const *headers;
+	const char *const *reads, *const *writes; /* absolute paths; NULL at the end */
+	bool network;
+	unsigned rights; /* TOOL_PRIVATE, TOOL_OUT */
+	int timeout_s;   /* of a call */
+};
+
+struct mcp_confs {
+	struct mcp_conf *v;
+	size_t n;
+	struct mcp_confs_own *own;
+};
+
+/* A file that is not there: none. What looks like a secret is added to `redact`, which may be
+ * NULL. AVA_EINVAL and AVA_EDENIED with a sentence that begins with the path; AVA_ENOMEM. */
+int mcp_confs_read(struct mcp_confs **out, const char *path, struct redact *redact,
+		   struct ava_error *err);
+void mcp_confs_free(struct mcp_confs *c); /* NULL is fine */
+
+#endif

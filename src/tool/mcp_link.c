@@ -1,0 +1,534 @@
+/* Lines to MCP servers; see mcp_link.h.
+ *
+ * Happy path of a process: two pipes, a child in the sandbox (exec/child.h) whose 0 and 1 they
+ * are; what it writes to 2 is kept for the sentence that says why it ended. Lines that it writes
+ * are messages. Happy path of HTTP: each message is a POST of its own (`exchange`); its answer is
+ * one message, or a stream of events that are messages.
+ *
+ * What can fail: the sandbox, the program, the network, and all that a server may write: a line
+ * without an end, a body of any size, a stream that breaks off. A process that reads nothing fills
+ * the queue, which ends it. */
+#include "tool/mcp_link.h"
+
+#include <ava.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/list.h"
+#include "base/util.h"
+#include "codec/sse.h"
+#include "exec/child.h"
+#include "exec/sandbox.h"
+#include "net/http_client.h"
+#include "os/loop.h"
+
+#define END_MS      1000 /* that a process has to end when its input has */
+#define SAID_MAX    2048 /* of what it wrote to 2 */
+#define FOR_EVER_MS (86400000ll * 30)
+#define CONNECT_MS  5000
+#define HEADERS_MAX 32
+#define ENV_MAX     96
+#define READ_BLOCK  65536
+
+struct mcp_link {
+	struct mcp_link_options o;
+	bool closed, reaped;
+	/* a process */
+	struct exec_child *child;
+	struct os_poll *in, *out; /* its input, its output; of our ends: */
+	int in_fd, out_fd;
+	struct os_timer *timer; /* it is asked to end */
+	struct buf queue, line;
+	struct os_task over; /* it is to be told that it ended, or is closed; from the loop */
+	char why[400];
+	/* HTTP */
+	struct http_pool *pool;
+	const char *path; /* of the url */
+	struct list exchanges;
+	char session[260]; /* "Mcp-Session-Id: …"; "": none */
+};
+
+struct exchange {
+	struct list node;
+	struct mcp_link *link;
+	int64_t id;
+	struct http_call call;
+	struct sse sse;
+	struct buf body;
+	bool stream, listens;
+	int bad; /* of sse_feed */
+};
+
+/* ---- a process */
+
+static void close_fd(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+static void free_pipes(struct mcp_link *l)
+{
+	os_poll_free(l->in);
+	os_poll_free(l->out);
+	l->in = l->out = NULL;
+	close_fd(&l->in_fd);
+	close_fd(&l->out_fd);
+}
+
+static void link_free(struct mcp_link *l)
+{
+	--*l->o.alive;
+	os_defer_cancel(l->o.loop, &l->over);
+	free_pipes(l);
+	os_timer_free(l->timer);
+	buf_fini(&l->queue);
+	buf_fini(&l->line);
+	http_pool_free(l->pool);
+	free(l);
+}
+
+static void exchange_free(struct exchange *x);
+
+/* At the end of a turn, when nothing of it is on the stack. */
+static void over(struct os_task *t)
+{
+	struct mcp_link *l = CONTAINER_OF(t, struct mcp_link, over);
+
+	if (!l->closed) {
+		l->o.ended(l->why, l->o.user);
+		return;
+	}
+	l->reaped = true;
+	LIST_EACH (&l->exchanges, n, tmp)
+		exchange_free(LIST_ENTRY(n, struct exchange, node));
+	free_pipes(l);
+	if (l->child)
+		os_timer_set(l->timer, END_MS);
+	else
+		link_free(l);
+}
+
+/* It is of no use any more; the first reason counts. */
+static void link_broke(struct mcp_link *l, const char *why)
+{
+	if (l->why[0])
+		return;
+	snprintf(l->why, sizeof(l->why), "%s", why);
+	free_pipes(l);
+	os_defer(l->o.loop, &l->over);
+}
+
+/* The last line that it wrote says most. */
+static void last_line(const struct exec_end *end, char *out, size_t size)
+{
+	const char *text = end->tail_len ? end->tail : end->output, *at;
+	size_t len = end->tail_len ? end->tail_len : end->output_len;
+
+	while (len > 0 && (text[len - 1] == '\n' || text[len - 1] == '\r'))
+		len--;
+	at = len ? memrchr(text, '\n', len) : NULL;
+	at = at ? at + 1 : text;
+	snprintf(out, size, "%.*s", (int)MIN(len - (size_t)(at - text), size - 1), at);
+}
+
+static void process_done(const struct exec_end *end, void *user)
+{
+	struct mcp_link *l = user;
+	char said[200], why[300];
+
+	l->child = NULL;
+	if (l->closed) {
+		if (l->reaped)
+			link_free(l);
+		return;
+	}
+	last_line(end, said, sizeof(said));
+	snprintf(why, sizeof(why), "it ended (%s %d)%s%s",
+		 end->how == EXEC_EXITED ? "exit" : "signal", end->code, said[0] ? ": " : "", said);
+	link_broke(l, why);
+}
+
+/* Lines of what came; the rest waits for its end. `message` may close us. */
+static void take_lines(struct mcp_link *l)
+{
+	size_t from = 0;
+	char *end;
+
+	while (!l->closed && l->line.data &&
+	       (end = memchr(l->line.data + from, '\n', l->line.len - from)) != NULL) {
+		size_t at = from;
+
+		from = (size_t)(end - l->line.data) + 1;
+		if (end > l->line.data + at)
+			l->o.message(l->line.data + at, (size_t)(end - l->line.data) - at,
+				     l->o.user);
+	}
+	buf_drop(&l->line, from);
+}
+
+static void process_wrote(int events, void *user)
+{
+	static char block[READ_BLOCK]; /* the loop's thread alone */
+	struct mcp_link *l = user;
+	ssize_t n = read(l->out_fd, block, sizeof(block));
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0) { /* its end is told when it is seen */
+		os_poll_set(l->out, 0);
+		return;
+	}
+	if (buf_add(&l->line, block, (size_t)n) != 0)
+		link_broke(l, "it wrote a message of more than 8 MB");
+	else if (memchr(block, '\n', (size_t)n))
+		take_lines(l);
+}
+
+static void process_reads(int events, void *user)
+{
+	struct mcp_link *l = user;
+	ssize_t n = write(l->in_fd, l->queue.data, l->queue.len);
+
+	if (n < 0 && errno != EAGAIN && errno != EINTR) /* its end is told when it is seen */
+		n = (ssize_t)l->queue.len;
+	if (n > 0)
+		buf_drop(&l->queue, (size_t)n);
+	if (l->queue.len == 0)
+		os_poll_set(l->in, 0);
+}
+
+static void end_process(void *user)
+{
+	struct mcp_link *l = user;
+
+	if (l->child)
+		exec_stop(l->child);
+}
+
+/* Those of the sandbox, then its own: the last of a name counts for libc, so that one that the
+ * sandbox sets goes. */
+static void merge_env(const struct mcp_link_options *o, const char *out[ENV_MAX])
+{
+	size_t n = 0;
+
+	for (size_t i = 0; sandbox_env[i] && n < ENV_MAX - 1; i++) {
+		size_t len = strcspn(sandbox_env[i], "=") + 1, k = 0;
+
+		while (o->env[k] && strncmp(o->env[k], sandbox_env[i], len) != 0)
+			k++;
+		if (!o->env[k])
+			out[n++] = sandbox_env[i];
+	}
+	for (size_t k = 0; o->env[k] && n < ENV_MAX - 1; k++)
+		out[n++] = o->env[k];
+	out[n] = NULL;
+}
+
+/* They are what they were when they were named: a server that may write could have put a link in
+ * the place of one. */
+static int check_paths(const char *const *paths, struct ava_error *err)
+{
+	char real[PATH_MAX];
+
+	for (size_t i = 0; paths[i]; i++) {
+		if (!realpath(paths[i], real))
+			return err_sys(err, "%.300s", paths[i]);
+		if (strcmp(real, paths[i]) != 0)
+			return err_set(err, AVA_EDENIED,
+				       "%.300s is reached through a link by now: name what it "
+				       "leads to in mcp.json",
+				       paths[i]);
+	}
+	return 0;
+}
+
+static int start_child(struct mcp_link *l, int in, int out, struct ava_error *err)
+{
+	const struct mcp_link_options *o = &l->o;
+	struct sandbox s = {.work = o->work,
+			    .project = "",
+			    .keep_out = o->keep_out,
+			    .reads = o->reads,
+			    .writes = o->writes,
+			    .network = o->network,
+			    .start = o->start,
+			    .argv = o->argv};
+	char *bwrap, *inside;
+	const char *env[ENV_MAX], **argv;
+	struct exec_options how = {.env = env,
+				   .input = "",
+				   .in_fd = in,
+				   .out_fd = out,
+				   .output_max = SIZE_MAX,
+				   .keep = SAID_MAX,
+				   .keep_tail = SAID_MAX,
+				   .sandboxed = true};
+	int rv = check_paths(o->reads, err);
+
+	rv = rv ? rv : check_paths(o->writes, err);
+	if (rv != 0)
+		return rv;
+	rv = sandbox_find(&bwrap, &inside, err);
+	if (rv != 0) {
+		free(inside);
+		return rv;
+	}
+	s.bwrap = bwrap;
+	s.inside = inside;
+	merge_env(o, env);
+	argv = sandbox_argv(&s, err);
+	how.argv = argv;
+	rv = argv ? exec_start(&l->child, o->loop, &how, process_done, l, err) : err->code;
+	free(argv);
+	free(bwrap);
+	free(inside);
+	return rv;
+}
+
+static int open_process(struct mcp_link *l, struct ava_error *err)
+{
+	int in[2] = {-1, -1}, out[2] = {-1, -1}, rv = 0;
+
+	if (pipe2(in, O_CLOEXEC) != 0 || pipe2(out, O_CLOEXEC) != 0)
+		rv = err_sys(err, "pipes");
+	l->in_fd = in[1];
+	l->out_fd = out[0];
+	if (rv == 0) {
+		l->in = os_poll_new(l->o.loop, l->in_fd, process_reads, l);
+		l->out = os_poll_new(l->o.loop, l->out_fd, process_wrote, l);
+		l->timer = os_timer_new(l->o.loop, end_process, l);
+		if (!l->in || !l->out || !l->timer)
+			rv = err_set(err, AVA_ENOMEM, "out of memory");
+	}
+	if (rv == 0)
+		rv = start_child(l, in[0], out[1], err);
+	close_fd(&in[0]);
+	close_fd(&out[1]);
+	if (rv == 0)
+		os_poll_set(l->out, OS_READ);
+	return rv;
+}
+
+static int process_send(struct mcp_link *l, const struct mcp_sending *s, struct ava_error *err)
+{
+	if (l->in_fd < 0)
+		return err_set(err, AVA_EIO, "%s", l->why);
+	buf_add(&l->queue, s->json, s->len);
+	if (buf_addc(&l->queue, '\n') != 0) {
+		link_broke(l, "it reads nothing");
+		return err_set(err, AVA_EIO, "it reads nothing");
+	}
+	os_poll_set(l->in, OS_WRITE);
+	return 0;
+}
+
+/* ---- HTTP */
+
+static void exchange_free(struct exchange *x)
+{
+	list_del(&x->node);
+	http_call_stop(&x->call);
+	sse_fini(&x->sse);
+	buf_fini(&x->body);
+	buf_fini(&x->call.body);
+	free(x);
+}
+
+static int on_event(const struct sse_event *e, void *user)
+{
+	struct exchange *x = user;
+	struct mcp_link *l = x->link;
+
+	if (e->len == 0)
+		return 0;
+	l->o.message(e->data, e->len, l->o.user);
+	return l->closed ? 1 : 0;
+}
+
+static void on_head(struct http_call *c, int status)
+{
+	struct exchange *x = c->user;
+	const char *type = http_call_header(c, "content-type");
+	const char *session = http_call_header(c, "mcp-session-id");
+
+	x->stream = status == 200 && type && strncasecmp(type, "text/event-stream", 17) == 0;
+	if (session && status == 200)
+		snprintf(x->link->session, sizeof(x->link->session), "Mcp-Session-Id: %s", session);
+}
+
+static bool on_data(struct http_call *c, const char *s, size_t n)
+{
+	struct exchange *x = c->user;
+
+	if (!x->stream)
+		buf_add(&x->body, s, n);
+	else if (x->bad == 0)
+		x->bad = sse_feed(&x->sse, s, n);
+	return true;
+}
+
+static void on_done(struct http_call *c, int rv, const struct ava_error *err)
+{
+	struct exchange *x = c->user;
+	struct mcp_link *l = x->link;
+	int bad = x->bad ? x->bad : buf_check(&x->body);
+	const char *body = x->body.data ? x->body.data : "";
+	bool told = !l->closed && x->id != 0;
+
+	list_del(&x->node);
+	if (!told)
+		;
+	else if (rv != 0)
+		l->o.failed(x->id, rv == AVA_ECONNECT ? MCP_NOT_SENT : 0, "", 0, err->text,
+			    l->o.user);
+	else if (bad != 0)
+		l->o.failed(x->id, 0, "", 0, "it answered with more than 8 MB", l->o.user);
+	else if (c->status != 200)
+		l->o.failed(x->id, c->status, body, x->body.len, "", l->o.user);
+	else if (!x->stream)
+		l->o.message(body, x->body.len, l->o.user);
+	if (told && !l->closed) /* of no interest where the answer has come */
+		l->o.failed(x->id, 0, "", 0, "its answer is none, or broke off", l->o.user);
+	exchange_free(x);
+}
+
+/* Room for those of a request beside the person's. */
+static unsigned write_headers(const struct mcp_link *l, const struct mcp_sending *s,
+			      char text[3][300], const char *out[HEADERS_MAX])
+{
+	unsigned n = 0;
+
+	out[n++] = "Content-Type: application/json";
+	out[n++] = s->listens ? "Accept: text/event-stream"
+			      : "Accept: application/json, text/event-stream";
+	if (s->version) {
+		snprintf(text[0], 300, "MCP-Protocol-Version: %s", s->version);
+		out[n++] = text[0];
+	}
+	if (s->method) {
+		snprintf(text[1], 300, "Mcp-Method: %s", s->method);
+		out[n++] = text[1];
+	}
+	if (s->name) {
+		snprintf(text[2], 300, "Mcp-Name: %s", s->name);
+		out[n++] = text[2];
+	}
+	if (l->session[0])
+		out[n++] = l->session;
+	for (size_t i = 0; l->o.headers[i] && n < HEADERS_MAX; i++)
+		out[n++] = l->o.headers[i];
+	return n;
+}
+
+static int http_send(struct mcp_link *l, const struct mcp_sending *s, struct ava_error *err)
+{
+	struct exchange *x = calloc(1, sizeof(*x));
+	const char *headers[HEADERS_MAX];
+	char text[3][300];
+	int rv;
+
+	if (!x)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	list_init(&x->node);
+	x->link = l;
+	x->id = s->id;
+	x->listens = s->listens;
+	sse_init(&x->sse, MCP_MESSAGE_MAX);
+	x->sse.on_event = on_event;
+	x->sse.user = x;
+	buf_init(&x->body, MCP_MESSAGE_MAX);
+	x->call = (struct http_call){.path = l->path,
+				     .method = s->listens ? "GET" : "POST",
+				     .headers = headers,
+				     .nheaders = write_headers(l, s, text, headers),
+				     .timers = {CONNECT_MS, FOR_EVER_MS, FOR_EVER_MS, FOR_EVER_MS},
+				     .head = on_head,
+				     .data = on_data,
+				     .done = on_done,
+				     .user = x};
+	buf_init(&x->call.body, MCP_MESSAGE_MAX);
+	rv = buf_add(&x->call.body, s->json, s->listens ? 0 : s->len);
+	if (rv == 0)
+		rv = http_call_start(l->pool, &x->call, err);
+	else
+		err_set(err, rv, "the arguments are too long");
+	if (rv != 0) {
+		exchange_free(x);
+		return rv;
+	}
+	list_add(&l->exchanges, &x->node);
+	return 0;
+}
+
+/* ---- both */
+
+/* The part of its address that names the host is the pool's; what follows each call has. */
+static int open_http(struct mcp_link *l, struct ava_error *err)
+{
+	const char *host = strstr(l->o.url, "://");
+	size_t len;
+	char base[400];
+	struct http_pool_options pool = {.base_url = base, .connections_max = 64, .once = true};
+
+	host = host ? host + 3 : l->o.url;
+	len = (size_t)(host - l->o.url) + strcspn(host, "/?#");
+	snprintf(base, sizeof(base), "%.*s", (int)MIN(len, sizeof(base) - 1), l->o.url);
+	l->path = l->o.url[len] == '/' ? l->o.url + len : "/";
+	l->pool = http_pool_new(l->o.client, &pool, err);
+	return l->pool ? 0 : err->code;
+}
+
+struct mcp_link *mcp_link_open(const struct mcp_link_options *o, struct ava_error *err)
+{
+	struct mcp_link *l = calloc(1, sizeof(*l));
+	int rv;
+
+	if (!l) {
+		err_set(err, AVA_ENOMEM, "out of memory");
+		return NULL;
+	}
+	l->o = *o;
+	l->in_fd = l->out_fd = -1;
+	buf_init(&l->queue, MCP_MESSAGE_MAX);
+	buf_init(&l->line, MCP_MESSAGE_MAX);
+	list_init(&l->exchanges);
+	os_task_init(&l->over, over);
+	++*o->alive;
+	rv = o->argv ? open_process(l, err) : open_http(l, err);
+	if (rv == 0)
+		return l;
+	link_free(l);
+	return NULL;
+}
+
+void mcp_link_close(struct mcp_link *l)
+{
+	if (!l)
+		return;
+	l->closed = true;
+	os_defer(l->o.loop, &l->over);
+}
+
+int mcp_link_send(struct mcp_link *l, const struct mcp_sending *s, struct ava_error *err)
+{
+	return l->pool ? http_send(l, s, err) : process_send(l, s, err);
+}
+
+void mcp_link_drop(struct mcp_link *l, int64_t id)
+{
+	LIST_EACH (&l->exchanges, n, tmp) {
+		struct exchange *x = LIST_ENTRY(n, struct exchange, node);
+
+		if (x->id == id)
+			exchange_free(x);
+	}
+}

@@ -1,0 +1,67 @@
+/* The line to one MCP server: messages go out and come in, over the pipes of a child process in
+ * the sandbox or over HTTP. What stands in them is for whoever made it (tool/mcp.c); nothing that
+ * a server sends is trusted here or there.
+ *
+ * A message over MCP_MESSAGE_MAX ends a process, and over HTTP the answer that it is in. Callbacks
+ * come from the loop, never from inside a call into this file; in `message` and `failed` the line
+ * may be closed. Loop thread only. */
+#ifndef TOOL_MCP_LINK_H
+#define TOOL_MCP_LINK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct ava_error;
+struct buf;
+struct http_client;
+struct mcp_link;
+struct os_loop;
+
+#define MCP_MESSAGE_MAX (8u << 20) /* bytes of one message */
+
+struct mcp_link_options { /* *borrowed as long as the line is there* */
+	struct os_loop *loop;
+	/* A process: its argv, its variables beside those of the sandbox, and what it is given. */
+	const char *const *argv, *const *env; /* NULL: no process */
+	const char *const *reads, *const *writes;
+	const char *const *keep_out; /* of ava's own: none of it is given */
+	const char *work, *start; /* its folder on this machine; where it starts, as it sees it */
+	bool network;
+	/* Over HTTP. */
+	struct http_client *client;
+	const char *url;
+	const char *const *headers; /* "Name: value", NULL at the end */
+
+	void (*message)(const char *text, size_t len, void *user);
+	/* The request will have no answer. Over HTTP: its status (0: none came, MCP_NOT_SENT: nor
+	 * has it reached the server) and body. */
+#define MCP_NOT_SENT (-1)
+	void (*failed)(int64_t id, int status, const char *body, size_t len, const char *why,
+		       void *user);
+	/* A process has ended by itself, or was ended for what it wrote; the line is to be closed.
+	 */
+	void (*ended)(const char *why, void *user);
+	void *user;
+	unsigned *alive; /* lines that are not freed yet */
+};
+
+/* NULL with a sentence: AVA_ENOENT, AVA_EDENIED, AVA_EUNSUPPORTED (no sandbox), AVA_ENOMEM, … */
+struct mcp_link *mcp_link_open(const struct mcp_link_options *o, struct ava_error *err);
+/* No callback any more. A process is asked to end and a second later ended; *alive says when all
+ * of it is gone. NULL is fine. */
+void mcp_link_close(struct mcp_link *l);
+
+struct mcp_sending {
+	const char *json; /* *borrowed* */
+	size_t len;
+	int64_t id;          /* 0: nobody answers it */
+	const char *version; /* headers of HTTP; NULL: not sent */
+	const char *method, *name;
+	bool listens; /* over HTTP: a GET without a body, whose answer goes on for ever */
+};
+int mcp_link_send(struct mcp_link *l, const struct mcp_sending *s, struct ava_error *err);
+/* Over HTTP the answer is not read any more, which a server takes as "cancelled". */
+void mcp_link_drop(struct mcp_link *l, int64_t id);
+
+#endif

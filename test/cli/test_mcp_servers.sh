@@ -1,0 +1,340 @@
+#!/bin/sh
+# MCP servers as tools: of both eras, over pipes and HTTP, well behaved and not. The server of these
+# tests (mcp_server.py) writes down what it is asked, and whatever a client may not do.
+. "${0%/*}/lib.sh"
+[ -x /usr/bin/python3 ] || skip 'there is no /usr/bin/python3'
+"$AVA" doctor >"$OUT" 2>&1
+grep -q '^ok *sandbox' "$OUT" || skip 'this machine has no sandbox'
+SERVER=$LIB/mcp_server.py
+CONFIG=$XDG_CONFIG_HOME/ava
+mkdir -p "$CONFIG/agents"
+
+# role NAME WISHES: who may use which tools.
+role()
+{
+	printf -- '---\nname: %s\ndescription: tries servers\ntools: %s\n---\nTry the tools.\n' \
+		"$1" "$2" >"$CONFIG/agents/$1.md"
+}
+# stdio NAME ARGUMENTS [MEMBERS OF ava]: an entry that starts the server.
+stdio()
+{
+	jq -nc --arg n "$1" --arg s "$SERVER" --arg a "$2" --argjson more "${3:-{\}}" --arg dir "$LIB" \
+		'{($n): {command: "python3", args: ([$s] + ($a | split(" ") - [""])),
+		  env: {MCP_TEST_TOKEN: "strict-token-0123456789"}, ava: ({read: [$dir], timeout: 3} + $more)}}'
+}
+# servers ENTRY...: what mcp.json has.
+servers()
+{
+	printf '%s\n' "$@" | jq -s '{mcpServers: add}' >"$CONFIG/mcp.json"
+	chmod 600 "$CONFIG/mcp.json"
+}
+# script TURN...: what the model says; each a list of calls, "NAME ARGS" with | between.
+script()
+{
+	for turn in "$@"; do
+		printf '%s' "$turn" | jq -Rsc '{tool_calls: (split("|") | map(capture("^ *(?<name>[^ ]+) *(?<args>.*)$") |
+			.args |= (if . == "" then {} else fromjson end)))}'
+	done >"$T/script.jsonl"
+	for turn in 1 2 3; do # of a run that goes on, too
+		echo '{"tool_calls":[{"name":"submit_result","args":{"summary":"tried","confidence":1}}]}'
+	done >>"$T/script.jsonl"
+}
+# try ROLE [OPTION...]: a run of that script; its id in $ID.
+try()
+{
+	try_role=$1
+	shift
+	run "$AVA" run 'try it' --role "$try_role" --model "offline:$T/script.jsonl" --yes "$@" </dev/null
+	ID=$(ls -t "$AVA_DATA_ROOT/logs/subagents" | head -n 1)
+	ID=${ID%.jsonl}
+}
+# told CALL: class and output of a call, on a line.
+told()
+{
+	jq -r --arg c "$1" 'select(.eventType == "ToolResult" and .content.callId == $c).content |
+		"\(.errorClass) \(.output)"' "$AVA_DATA_ROOT/logs/subagents/$ID.jsonl" >"$T/told"
+}
+seen() { grep -c "^$2\$" "$AVA_DATA_ROOT/mcp/$1/seen"; }
+processes() { ps -eo args | grep "[p]ython3 $SERVER" | grep -vce --http; }
+none_left() { [ "$(processes)" = 0 ]; }
+
+servers "$(stdio modern '--era modern')" "$(stdio legacy '--era legacy' '{"network":true,"private":false}')" \
+	"$(stdio broken '--at-start exit')"
+role modern 'mcp__modern__*'
+role legacy 'mcp__legacy'
+role broken 'read_file, mcp__broken__*'
+role one 'mcp__modern__lies, mcp__nobody__knows'
+start_daemon || { result 1 'avad serves' || finish; }
+equal 'no server is started before it is needed' 0 "$(processes)"
+
+# --- both eras over pipes ---------------------------------------------------------
+for era in modern legacy; do
+	script "mcp__${era}__echo {\"text\":\"hello\"} | mcp__${era}__where {\"text\":\"$CONFIG/mcp.json\"} | mcp__${era}__forge | mcp__${era}__fails | mcp__${era}__ask | mcp__${era}__garbage" \
+		"mcp__${era}__hang | mcp__${era}__grow" "mcp__${era}__die" "mcp__${era}__echo {\"text\":\"again\"}" \
+		"mcp__${era}__giant" "mcp__${era}__drop" "mcp__${era}__echo {\"text\":\"gone\"}"
+	try "$era" --max-tokens 1000000
+	exits "$era: a server that misbehaves ends no run" 0
+	contains "$era: its tools stand in the quote" "mcp__${era}__echo" "$ERR"
+	told c1.1
+	contains "$era: a call is answered" ' hello' "$T/told"
+	told c1.2
+	contains "$era: in the sandbox it starts in its own folder" '/ava/work' "$T/told"
+	contains "$era: and sees no file but those it is given" 'FileNotFoundError' "$T/told"
+	contains "$era: its variables are there" 'MCP_TEST_TOKEN' "$T/told"
+	lacks "$era: no secret of its comes back" 'strict-token-0123456789' "$T/told"
+	told c1.3
+	contains "$era: the form of ava's own words is broken" '[\ava:page 1' "$T/told"
+	contains "$era: what hides is shown" '\u{202e}' "$T/told"
+	told c1.4
+	contains "$era: an error of the tool is told as one" 'server_error the tool did not work' "$T/told"
+	told c1.6
+	contains "$era: garbage between messages is passed over" ' garbage' "$T/told"
+	told c2.1
+	contains "$era: a call that is not answered ends in time" 'timeout the MCP server' "$T/told"
+	told c3.1
+	contains "$era: one that dies in a call may have done it" 'server_failed' "$T/told"
+	contains "$era: and says how it ended" 'exit 7): the strict server dies' "$T/told"
+	told c4.1
+	contains "$era: it is started again for the next call" ' again' "$T/told"
+	told c5.1
+	contains "$era: a giant message ends it" 'more than 8 MB' "$T/told"
+	told c7.1
+	contains "$era: a tool that is gone fails its call" 'error' "$T/told"
+	refuse "$era: it saw nothing that a client may not do" [ -e "$AVA_DATA_ROOT/mcp/$era/violations" ]
+	equal "$era: a call that may have happened is made once" 1 \
+		"$(grep -c '^die$' "$AVA_DATA_ROOT/mcp/$era/calls")"
+	check "$era: the call was cancelled" grep -q '^notifications/cancelled$' "$AVA_DATA_ROOT/mcp/$era/seen"
+done
+equal 'the older era is asked for once' 1 "$(seen legacy server/discover)"
+check 'a request of a server is refused' grep -q '^answer -32601$' "$AVA_DATA_ROOT/mcp/legacy/seen"
+told c1.2
+contains 'one with a network has one' '"net": "sockets"' "$T/told"
+told c1.5
+contains 'nobody is asked anything for it' ' ask' "$T/told"
+lacks 'its secret stands in no record' 'strict-token' "$AVA_DATA_ROOT/logs/subagents/$ID.jsonl"
+
+# --- rights and roles -------------------------------------------------------------
+rights()
+{
+	curl -s --unix-socket "$AVA_DATA_ROOT/ava.sock" http://x/api/v1/runs \
+		-d "{\"task\":\"try\",\"role\":\"$1\",\"model\":\"offline:$T/script.jsonl\"}" | jq -c .quote.rights
+}
+equal 'folders are the person'"'"'s, without a network there is no way out' \
+	'{"private":true,"untrusted":true,"out":false}' "$(rights modern)"
+equal 'what the entry says counts, annotations do not' \
+	'{"private":false,"untrusted":true,"out":true}' "$(rights legacy)"
+run "$AVA" run 'try' --role broken --yes </dev/null
+exits 'a server that does not start: no run' 1
+contains 'and says which, and why' 'the MCP server broken cannot be had: it ended (exit 3): no database here' "$ERR"
+refuse 'what it wrote moves no terminal' grep -q "$(printf '\033')" "$ERR"
+"$AVA" doctor >"$OUT" 2>&1 </dev/null
+contains 'the doctor says so, too' 'mcp broken it ended (exit 3): no database here' "$OUT"
+refuse 'and moves none' grep -q "$(printf '\033')" "$OUT"
+script 'mcp__modern__lies {"text":"one"}' 'mcp__modern__where'
+try one
+told c1.1
+contains 'a role has the tools it names' ' one' "$T/told"
+told c2.1
+contains 'and no others' 'unknown_tool' "$T/told"
+
+# --- a change of the list ---------------------------------------------------------
+changed()
+{
+	curl -s --unix-socket "$AVA_DATA_ROOT/ava.sock" http://x/api/v1/runs \
+		-d "{\"task\":\"try\",\"role\":\"$1\",\"model\":\"offline:$T/script.jsonl\"}" |
+		jq -e --arg t "mcp__$1__late" '.quote.tools | index($t)' >"$OUT"
+}
+for era in modern legacy; do
+	refuse "$era: a tool is not there yet" changed "$era"
+	script "mcp__${era}__grow"
+	try "$era"
+	check "$era: a change of the list is followed" wait_for 10 changed "$era"
+done
+
+# --- over HTTP --------------------------------------------------------------------
+printf 'STRICT_TOKEN=strict-secret-1\n' >"$CONFIG/env"
+chmod 600 "$CONFIG/env"
+# web ERA: a server of its own process; its entry goes to $ENTRY, its pid to $WEB.
+web()
+{
+	mkdir -p "$T/web$1"
+	rm -f "$T/web$1/port"
+	(cd "$T/web$1" && exec python3 "$SERVER" --era "$1" --http port) &
+	WEB=$!
+	keep "$WEB"
+	wait_for 20 [ -s "$T/web$1/port" ]
+	ENTRY=$(jq -nc --arg n "web$1" --arg url "http://127.0.0.1:$(cat "$T/web$1/port")/mcp" '{($n): {type: "http",
+		url: $url, headers: {Authorization: "Bearer ${STRICT_TOKEN}"}, ava: {timeout: 3}}}')
+}
+for era in modern legacy; do
+	web "$era"
+	role "web$era" "mcp__web${era}__*"
+	servers "$ENTRY"
+	stop_daemon
+	start_daemon
+	script "mcp__web${era}__echo {\"text\":\"hello\"} | mcp__web${era}__ask | mcp__web${era}__garbage | mcp__web${era}__fails" \
+		"mcp__web${era}__hang" "mcp__web${era}__giant" "mcp__web${era}__lies {\"text\":\"still\"}" \
+		"mcp__web${era}__die" "mcp__web${era}__lies"
+	try "web$era" --max-tokens 1000000 --grant all_three
+	exits "$era, HTTP: a server that misbehaves ends no run" 0
+	told c1.1
+	contains "$era, HTTP: a call is answered" ' hello' "$T/told"
+	told c1.3
+	contains "$era, HTTP: garbage in a stream is passed over" ' garbage' "$T/told"
+	told c1.4
+	contains "$era, HTTP: an error of the tool is told as one" 'server_error' "$T/told"
+	told c2.1
+	contains "$era, HTTP: a call that is not answered ends in time" 'timeout' "$T/told"
+	told c3.1
+	contains "$era, HTTP: a giant answer fails its call" 'more than 8 MB' "$T/told"
+	told c4.1
+	contains "$era, HTTP: and no other one" ' still' "$T/told"
+	told c5.1
+	contains "$era, HTTP: one that dies in a call may have done it" 'server_failed' "$T/told"
+	told c6.1
+	contains "$era, HTTP: one that is not there fails the call" 'cannot be had' "$T/told"
+	refuse "$era, HTTP: it saw nothing that a client may not do" [ -e "$T/web$era/violations" ]
+	equal "$era, HTTP: all three rights, since it has a key and a network" \
+		'{"private":true,"untrusted":true,"out":true}' "$(rights "web$era" 2>/dev/null | sed 's/^null$/none/')"
+done
+web legacy
+servers "$ENTRY"
+stop_daemon
+start_daemon
+script 'mcp__weblegacy__grow'
+try weblegacy --grant all_three
+check 'legacy, HTTP: a change of the list is followed' wait_for 10 changed weblegacy
+printf 'STRICT_TOKEN=another-secret-2\n' >"$CONFIG/env"
+stop_daemon
+start_daemon
+run "$AVA" run 'try' --role weblegacy --yes </dev/null
+exits 'a wrong key: no run' 1
+contains 'and what to look at' 'does not let ava in (status 401)' "$ERR"
+run "$AVA" doctor </dev/null
+contains 'the doctor says so, too' 'mcp weblegacy' "$OUT"
+lacks 'no key is shown' 'another-secret' "$OUT"
+check 'no key stands below the data root' sh -c '! grep -rqF -e strict-secret -e another-secret "$AVA_DATA_ROOT"'
+
+# --- cancel, kill -9, replay ------------------------------------------------------
+servers "$(stdio modern '--era modern' '{"timeout":600}')"
+stop_daemon
+check 'no server outlives the daemon' wait_for 10 none_left
+start_daemon
+script 'mcp__modern__hang' 'mcp__modern__echo {"text":"after"}'
+hangs() { grep -q '^hang$' "$AVA_DATA_ROOT/mcp/modern/calls" 2>/dev/null; }
+rm -f "$AVA_DATA_ROOT/mcp/modern/calls"
+ID=$("$AVA" run 'try it' --role modern --model "offline:$T/script.jsonl" --yes --background </dev/null 2>/dev/null | grep -o 'S-[0-9a-f]*' | head -n 1)
+check 'a call is at work' wait_for 20 hangs
+"$AVA" cancel "$ID" >"$OUT" 2>&1
+cancelled() { "$AVA" status "$ID" --json | jq -e '.status == "cancelled"'; }
+check 'cancel ends it at once' wait_for 5 cancelled
+rm -f "$AVA_DATA_ROOT/mcp/modern/calls"
+ID=$("$AVA" run 'try it' --role modern --model "offline:$T/script.jsonl" --yes --background </dev/null 2>/dev/null | grep -o 'S-[0-9a-f]*' | head -n 1)
+check 'another call is at work' wait_for 20 hangs
+kill_daemon
+check 'no server outlives a kill -9' wait_for 10 none_left
+start_daemon
+ended() { "$AVA" status "$ID" --json | jq -e '.status == "success"'; }
+check 'the run goes on after it' wait_for 30 ended
+told c1.1
+contains 'the call that was cut is told, not made again' 'interrupted' "$T/told"
+equal 'to the server it came once' 1 "$(grep -c '^hang$' "$AVA_DATA_ROOT/mcp/modern/calls")"
+told c2.1
+contains 'and the next call finds the server' ' after' "$T/told"
+rm -f "$AVA_DATA_ROOT/mcp/modern/calls"
+ID=$("$AVA" run 'try it' --role modern --model "offline:$T/script.jsonl" --yes --background </dev/null 2>/dev/null | grep -o 'S-[0-9a-f]*' | head -n 1)
+check 'a third call is at work' wait_for 20 hangs
+stop_daemon
+check 'no server outlives a stop' wait_for 10 none_left
+start_daemon
+check 'the run goes on after a stop' wait_for 30 ended
+told c1.1
+contains 'the call that was cut is told, not made again, after a stop' 'interrupted' "$T/told"
+script 'mcp__modern__echo {"text":"confirmed"}'
+quote=$(curl -s --unix-socket "$AVA_DATA_ROOT/ava.sock" http://x/api/v1/runs \
+	-d "{\"task\":\"try\",\"role\":\"modern\",\"model\":\"offline:$T/script.jsonl\"}" | jq -r .proposal_id)
+kill_daemon
+start_daemon
+run "$AVA" confirm "$quote" --answer 'yes, without mcp__modern__hang' </dev/null
+exits 'a quote outlives a kill -9, with its tools' 0
+ID=$(grep -o 'S-[0-9a-f]*' "$OUT" "$ERR" | head -n 1 | cut -d: -f2)
+check 'what was confirmed runs' wait_for 30 ended
+told c1.1
+contains 'with the tools that were quoted' ' confirmed' "$T/told"
+tools() { jq -c 'select(.eventType == "SubagentSpawn").content.tools' "$AVA_DATA_ROOT/logs/subagents/$ID.jsonl" >"$T/tools"; }
+tools
+contains 'but for the one that was left out: others stay' 'mcp__modern__echo' "$T/tools"
+lacks 'but for the one that was left out' 'mcp__modern__hang' "$T/tools"
+rm "$CONFIG/mcp.json"
+stop_daemon
+start_daemon
+all_replay 'every run replays without any server'
+run "$AVA" resume "$ID" --yes </dev/null
+exits 'a run goes on without a server that is not configured any more' 0
+stop_daemon
+
+# --- servers that end at what they do not know; what is given is what was named ------
+mkdir "$T/given"
+servers "$(stdio modern '--era modern' "{\"write\":[\"$T/given\"]}")" "$(stdio legacy '--era legacy --at-start strict')"
+start_daemon
+script 'mcp__legacy__lies {"text":"old"}'
+try legacy
+told c1.1
+contains 'one that ends at the newer era is started again, for the older' ' old' "$T/told"
+script 'mcp__modern__where'
+try modern
+exits 'a folder that is given' 0
+stop_daemon
+start_daemon
+rmdir "$T/given"
+ln -s "$CONFIG" "$T/given"
+run "$AVA" run 'try' --role modern --yes </dev/null
+exits 'a link in its place is not' 1
+contains 'and why' 'reached through a link by now' "$ERR"
+stop_daemon
+
+# --- a server that says nothing ----------------------------------------------------
+servers "$(stdio silent '--at-start silent')"
+role silent 'mcp__silent__*'
+start_daemon
+curl -s --unix-socket "$AVA_DATA_ROOT/ava.sock" http://x/api/v1/runs -d '{"task":"try","role":"silent"}' >"$T/waits" &
+WAITS=$!
+keep "$WAITS"
+started() { [ "$(processes)" -gt 0 ]; }
+check 'a quote starts its server' wait_for 20 started
+stop_daemon
+wait "$WAITS"
+contains 'a stop tells who waits for it' 'ava stops' "$T/waits"
+check 'and leaves nothing' wait_for 10 none_left
+
+# --- mcp.json ---------------------------------------------------------------------
+bad()
+{
+	printf '%s' "$2" >"$CONFIG/mcp.json"
+	run "$AVAD" </dev/null
+	exits "refused: $1" 1
+	contains "with a reason: $1" "$3" "$ERR"
+}
+bad 'no JSON' '{' 'mcp.json: '
+bad 'no servers' '{"servers":{}}' 'the member mcpServers'
+bad 'neither command nor url' '{"mcpServers":{"a":{}}}' 'either command or url'
+bad 'a name with __' '{"mcpServers":{"a__b":{"command":"sh"}}}' 'single _'
+bad 'an unknown right' '{"mcpServers":{"a":{"command":"sh","ava":{"reads":[]}}}}' 'unknown member reads'
+bad 'all files' '{"mcpServers":{"a":{"command":"sh","ava":{"read":["/"]}}}}' 'whole file system'
+bad 'no such program' '{"mcpServers":{"a":{"command":"no-such-program-here"}}}' 'no program no-such-program-here'
+bad 'an unset variable' '{"mcpServers":{"a":{"url":"https://e.example/","headers":{"A":"${NO_SUCH_VALUE}"}}}}' 'NO_SUCH_VALUE'
+bad 'an older transport' '{"mcpServers":{"a":{"type":"sse","url":"https://e.example/"}}}' 'there are stdio'
+printf '{"mcpServers":{}}' >"$CONFIG/mcp.json"
+chmod 666 "$CONFIG/mcp.json"
+run "$AVAD" </dev/null
+exits 'a file that others may write is not read' 1
+contains 'with what to do' 'chmod go-w' "$ERR"
+mkdir "$T/project"
+servers
+printf '{"mcpServers":{"evil":{"command":"touch","args":["%s"]}}}' "$T/evil" >"$T/project/.mcp.json"
+cp "$T/project/.mcp.json" "$T/project/mcp.json"
+cd "$T/project" || exit 99
+run "$AVA" doctor </dev/null
+lacks 'a working folder has no say' evil "$OUT"
+refuse 'and starts nothing' [ -e "$T/evil" ]
+finish
