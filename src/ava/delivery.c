@@ -169,6 +169,7 @@ static bool fill(struct item *it, const json_t *event)
 	it->lsn = it->cover = (uint64_t)lsn;
 	it->wall_ms = MAX(clock_parse_iso(time, strlen(time)), 0);
 	snprintf(it->session, sizeof(it->session), "%s", session);
+	snprintf(it->user, sizeof(it->user), "%s", json_str(event, "userId"));
 	if (wants_id)
 		snprintf(it->key, sizeof(it->key), "%s", proposal);
 	return true;
@@ -248,7 +249,7 @@ bool item_answers(const char *type, const char *line, size_t len, char key[ITEM_
 #define AGAIN_MS    1000
 
 /* By bit. */
-static const char *const channel_names[DELIVERY_NCHANNELS] = {"terminal", "notify"};
+static const char *const channel_names[DELIVERY_NCHANNELS] = {"terminal", "notify", "telegram"};
 
 /* ---- the list */
 
@@ -260,6 +261,11 @@ static void insert_item(struct delivery *d, struct item *it)
 		at = at->prev;
 	list_insert(at->next, &it->node);
 	d->nitems++;
+}
+
+static const char *channel_name(unsigned channel)
+{
+	return channel_names[channel == DELIVERY_TERMINAL ? 0 : channel == DELIVERY_NOTIFY ? 1 : 2];
 }
 
 static struct item *find_item(struct delivery *d, uint64_t lsn)
@@ -373,7 +379,7 @@ void delivery_gave_up(struct delivery *d, struct draft *dr, unsigned channel, co
 	jw_object(&w, NULL);
 	jw_str(&w, "customType", "delivery.gave_up");
 	jw_object(&w, "data");
-	jw_str(&w, "channel", channel_names[channel == DELIVERY_NOTIFY]);
+	jw_str(&w, "channel", channel_name(channel));
 	jw_int(&w, "lsn", (int64_t)it->lsn);
 	jw_int(&w, "attempts", it->attempts);
 	jw_str(&w, "reason", reason);
@@ -411,6 +417,9 @@ static void keep_bounds(struct delivery *d, const struct item *fresh)
 	if ((fresh->open & DELIVERY_TERMINAL) &&
 	    count(d, fresh->session, DELIVERY_TERMINAL, &oldest) > DELIVERY_SESSION_MAX)
 		drop_oldest(d, DELIVERY_TERMINAL, oldest, "too many wait for this conversation");
+	if ((fresh->open & DELIVERY_TELEGRAM) &&
+	    count(d, fresh->session, DELIVERY_TELEGRAM, &oldest) > DELIVERY_SESSION_MAX)
+		drop_oldest(d, DELIVERY_TELEGRAM, oldest, "too many wait for this conversation");
 	if (d->notify && count(d, NULL, DELIVERY_NOTIFY, &oldest) > DELIVERY_NOTIFY_MAX)
 		drop_oldest(d, DELIVERY_NOTIFY, oldest, "too many wait for the command");
 	while (d->nitems > DELIVERY_MAX) {
@@ -429,8 +438,10 @@ static void keep_bounds(struct delivery *d, const struct item *fresh)
 static unsigned wanted_by(const struct delivery *d, const struct item *it, bool notify)
 {
 	bool known = it->session[0] && strmap_get(&d->core->session_by_id, it->session);
+	bool chat = strncmp(it->user, DELIVERY_TELEGRAM_USER, strlen(DELIVERY_TELEGRAM_USER)) == 0;
 
-	return (known ? DELIVERY_TERMINAL : 0) | (d->notify && notify ? DELIVERY_NOTIFY : 0);
+	return (known ? DELIVERY_TERMINAL : 0) | (known && chat ? DELIVERY_TELEGRAM : 0) |
+	       (d->notify && notify ? DELIVERY_NOTIFY : 0);
 }
 
 static void take_notice(struct delivery *d, const char *type, const struct op_event *e)
@@ -659,6 +670,49 @@ void ops_ack(struct core *c, const char *session, const char *channel, uint64_t 
 	rv = a->n > 0 ? delivery_commit(delivery_draft(d), acked, a) : 0;
 	if (a->n == 0 || rv != 0)
 		acked(rv, a);
+}
+
+/* ---- the door of a messenger */
+
+const struct item *delivery_next(struct core *c, const char *user)
+{
+	struct delivery *d = c->delivery;
+
+	while (take_some(d))
+		;
+	LIST_EACH (&d->items, n, tmp) {
+		struct item *it = LIST_ENTRY(n, struct item, node);
+
+		if ((it->open & ~it->closing & DELIVERY_TELEGRAM) && strcmp(it->user, user) == 0)
+			return it;
+	}
+	return NULL;
+}
+
+struct draft *delivery_showing(struct core *c, uint64_t lsn, const char *reason)
+{
+	struct item *it = find_item(c->delivery, lsn);
+	struct draft *dr;
+
+	if (!it)
+		return NULL;
+	it->closing |= DELIVERY_TELEGRAM | (reason ? 0 : DELIVERY_TERMINAL);
+	dr = delivery_draft(c->delivery);
+	if (!dr)
+		delivery_shown(c, lsn, false);
+	else if (reason)
+		delivery_gave_up(c->delivery, dr, DELIVERY_TELEGRAM, it, reason);
+	return dr;
+}
+
+void delivery_shown(struct core *c, uint64_t lsn, bool written)
+{
+	struct item *it = find_item(c->delivery, lsn);
+
+	if (it && written)
+		delivery_settle(c->delivery, it, it->closing & ~DELIVERY_NOTIFY);
+	else if (it)
+		it->closing &= ~(DELIVERY_TELEGRAM | DELIVERY_TERMINAL);
 }
 
 /* ---- verbs. doc/DELIVERY.md says when to ask */

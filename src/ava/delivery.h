@@ -40,11 +40,24 @@ bool delivery_idle(const struct core *c);
 void delivery_quiesce(struct core *c);
 void delivery_close(struct core *c); /* after the journal */
 
+/* ---- for the door of a messenger (gateway/telegram.c), which shows a person the notices of the
+ * conversations that are theirs. What it has shown the terminal does not tell again. */
+#define DELIVERY_TELEGRAM_USER "telegram:" /* before the id of that person */
+struct item;
+/* The oldest that this user was not shown, of those there are now; borrowed until the loop turns.
+ * NULL: none. */
+const struct item *delivery_next(struct core *c, const char *user);
+/* It was shown, or, with a `reason`, is given up: a draft that says so, to which the door adds
+ * what it has to remember and which it commits. NULL: it is settled already, or memory ran out. */
+struct draft *delivery_showing(struct core *c, uint64_t lsn, const char *reason);
+void delivery_shown(struct core *c, uint64_t lsn, bool written); /* how that commit went */
+
 /* ---- inside of delivery: delivery.c, notify.c (the command) */
 
 #define DELIVERY_TERMINAL  1u
 #define DELIVERY_NOTIFY    2u
-#define DELIVERY_NCHANNELS 2
+#define DELIVERY_TELEGRAM  4u
+#define DELIVERY_NCHANNELS 3
 
 #define DELIVERY_SESSION_MAX 200 /* open notices of a conversation */
 #define DELIVERY_NOTIFY_MAX  1000
@@ -71,7 +84,7 @@ struct item {
 	/* An acknowledgement "up to" this covers it: its lsn, or, when it came
 	 * after events with a greater lsn, more than those, until it was given. */
 	uint64_t cover;
-	char session[64];
+	char session[64], user[48];
 	char key[ITEM_KEY]; /* what its answer names: a proposal, "S-7f3a2b:c3.1"; "" none */
 	char *json;         /* the object that is delivered; owned */
 	unsigned attempts;
