@@ -237,18 +237,22 @@ static void take_inside(struct reading *r, const struct yaml_node *n)
 	}
 }
 
-static int set_searxng(struct config *c, const char *name, const char *url, struct ava_error *err)
-{
-	c->searxng[0] = '\0';
-	return url[0] != '\0' ? provider_check_url(name, url, c->searxng, err) : 0;
-}
-
-/* The rule of services holds for the collector: spans tell what runs are about. */
-static int set_otel(struct config *c, const char *name, const char *url, struct ava_error *err)
+/* The rule of services holds for whoever is told of runs: a collector, a search, a messenger. */
+static int set_url(char out[CONFIG_OTEL_BYTES], const char *name, const char *url,
+		   struct ava_error *err)
 {
 	_Static_assert(CONFIG_OTEL_BYTES == PROVIDER_URL_MAX, "as long as an address");
-	c->otel[0] = '\0';
-	return url[0] != '\0' ? provider_check_url(name, url, c->otel, err) : 0;
+	out[0] = '\0';
+	return url[0] != '\0' ? provider_check_url(name, url, out, err) : 0;
+}
+
+static void take_url(struct reading *r, const struct yaml_node *v, const char *name,
+		     char out[CONFIG_OTEL_BYTES])
+{
+	const char *url = text_of(r, v, CONFIG_OTEL_BYTES);
+
+	if (r->rv == 0)
+		at_line(r, v, set_url(out, name, url, r->err));
 }
 
 typedef int (*set_model_fn)(const char *name, struct ava_error *err);
@@ -278,8 +282,8 @@ static void take_model_name(struct reading *r, const struct yaml_node *n, set_mo
 
 /* ---- settings: section.key */
 
-static const char *const own_keys[] = {"ava.model", "notify.exec", "otel.endpoint", "web.searxng",
-				       "web.allow_private"};
+static const char *const own_keys[] = {"ava.model",   "notify.exec",       "otel.endpoint",
+				       "web.searxng", "web.allow_private", "telegram.url"};
 
 /* Keys of one section alone are offered. */
 static void unknown_setting(struct reading *r, const struct yaml_node *v, const char *prefix)
@@ -312,17 +316,17 @@ static void take_settings(struct reading *r, const struct yaml_node *section)
 		} else if (strcmp(name, "notify.exec") == 0) {
 			take_notify(r, v);
 		} else if (strcmp(name, "otel.endpoint") == 0) {
-			const char *url = text_of(r, v, CONFIG_OTEL_BYTES);
-
-			if (r->rv == 0)
-				at_line(r, v, set_otel(r->config, name, url, r->err));
+			take_url(r, v, name, r->config->otel);
+		} else if (strcmp(name, "telegram.url") == 0) {
+			take_url(r, v, name, r->config->telegram);
+		} else if (strcmp(name, "telegram.token") == 0) {
+			wrong(r, v->key_line,
+			      "the token does not stand in this file: write "
+			      "TELEGRAM_BOT_TOKEN=... into the file env beside it (chmod 600)");
 		} else if (strcmp(name, "web.allow_private") == 0) {
 			take_inside(r, v);
 		} else if (strcmp(name, "web.searxng") == 0) {
-			const char *url = text_of(r, v, CONFIG_OTEL_BYTES);
-
-			if (r->rv == 0)
-				at_line(r, v, set_searxng(r->config, name, url, r->err));
+			take_url(r, v, name, r->config->searxng);
 		} else if (!k) {
 			unknown_setting(r, v, prefix);
 		} else {
@@ -670,12 +674,13 @@ static int take_web_variables(struct config *c, struct ava_error *err)
 	const char *list = env_get("AVA_WEB_ALLOW_PRIVATE"), *url = env_get("AVA_WEB_SEARXNG");
 	int rv = list ? take_inside_variable(c, list, err) : 0;
 
-	return rv == 0 && url ? set_searxng(c, "AVA_WEB_SEARXNG", url, err) : rv;
+	return rv == 0 && url ? set_url(c->searxng, "AVA_WEB_SEARXNG", url, err) : rv;
 }
 
 static int take_environment(struct config *c, struct ava_error *err)
 {
 	const char *notify = env_get("AVA_NOTIFY_EXEC"), *otel = env_get("AVA_OTEL_ENDPOINT");
+	const char *telegram = env_get("AVA_TELEGRAM_URL");
 	int rv = settings_environment(&c->settings, err);
 
 	if (rv == 0 && notify) {
@@ -685,7 +690,9 @@ static int take_environment(struct config *c, struct ava_error *err)
 			return err_wrap(err, rv, "AVA_NOTIFY_EXEC");
 	}
 	if (rv == 0 && otel)
-		rv = set_otel(c, "AVA_OTEL_ENDPOINT", otel, err);
+		rv = set_url(c->otel, "AVA_OTEL_ENDPOINT", otel, err);
+	if (rv == 0 && telegram)
+		rv = set_url(c->telegram, "AVA_TELEGRAM_URL", telegram, err);
 	if (rv == 0)
 		rv = take_web_variables(c, err);
 	if (rv == 0)
@@ -707,7 +714,7 @@ int config_read(struct config *c, const char *name, const char *text, size_t len
 	settings_defaults(&c->settings);
 	memset(c->notify, 0, sizeof(c->notify));
 	memset(c->web_inside, 0, sizeof(c->web_inside));
-	c->otel[0] = c->searxng[0] = '\0';
+	c->otel[0] = c->searxng[0] = c->telegram[0] = '\0';
 	rv = text ? read_text(c, name, text, len, err) : 0;
 	if (rv == 0)
 		rv = take_environment(c, err);

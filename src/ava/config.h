@@ -23,6 +23,7 @@ struct config {
 	char notify[CONFIG_NOTIFY_BYTES];  /* "": none */
 	char otel[CONFIG_OTEL_BYTES];      /* otel.endpoint; "": none */
 	char searxng[CONFIG_OTEL_BYTES];   /* web.searxng; "": none */
+	char telegram[CONFIG_OTEL_BYTES];  /* telegram.url; "": the service's own */
 	char web_inside[CONFIG_WEB_BYTES]; /* web.allow_private, as notify is */
 };
 

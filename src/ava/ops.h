@@ -21,6 +21,8 @@
 #include "subagent/supervisor.h" /* struct op_status */
 
 struct change;
+struct jw;
+struct verb_reply;
 struct core; /* the runtime: journal, runs, proposals (ava/core.h) */
 
 /* One proposal (ava/proposal.h). `repeated`: this request_id was answered before. */
@@ -131,6 +133,14 @@ typedef void (*op_steered_fn)(int rv, const struct op_steered *s, const struct a
  * it has ended; AVA_EBUSY; AVA_EINVAL; AVA_EDENIED. */
 void ops_steer(struct core *c, const struct op_steer *s, op_steered_fn done, void *user);
 
+/* POST /telegram: what is asked of the door of the messenger, beside how it is. */
+struct core_telegram {
+	const char *cwd; /* of conversations with whom is paired; "" or NULL: no files */
+	bool pair;       /* a code by which one person may be */
+	bool listen;     /* again, after another program read the bot's updates */
+	int64_t unpair;  /* the id of a person; 0: nobody */
+};
+
 /* What who serves the runtime to others and its verbs (ava/verbs.h) tell each other. */
 struct core_service {
 	char problem[512]; /* not "": health is degraded for this reason, no new work */
@@ -148,6 +158,11 @@ struct core_service {
 	int (*mcp)(bool renew, struct buf *url, struct buf *token, void *web,
 		   struct ava_error *err);
 	void *web;
+	/* The door of the messenger: answers `reply`, when what it changed is on disk; and how it
+	 * is, into an open object. NULL: there is no such door. */
+	void (*telegram)(const struct core_telegram *what, struct verb_reply *reply, void *door);
+	void (*telegram_state)(struct jw *w, void *door);
+	void *telegram_door;
 	struct claude *claude; /* ava/claude.c; NULL: it is not looked at */
 	unsigned log_jobs;     /* questions to the logs that are being answered */
 };

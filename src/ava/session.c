@@ -516,7 +516,7 @@ static int write_start(struct talk *t, struct draft *d)
 	jw_init(&w, &b);
 	jw_object(&w, NULL);
 	jw_str(&w, "cwd", s->cwd);
-	jw_str(&w, "client", "ava");
+	jw_str(&w, "client", session_channel(s));
 	jw_end(&w);
 	core_event(s->core, d, EVENT_SessionStart, s->id, s->user, &b);
 	return 0;

@@ -5,6 +5,8 @@
 #ifndef AVA_TALK_H
 #define AVA_TALK_H
 
+#include <string.h>
+
 #include "agent/prompt.h"
 #include "ava/sessions.h"
 #include "ava/state.h"
@@ -62,6 +64,12 @@ struct session {
 	bool there;                    /* its file exists */
 	struct talk *talk;             /* NULL: not in memory */
 };
+
+/* Where it was begun: SessionStart and its runs say so. */
+static inline const char *session_channel(const struct session *s)
+{
+	return strncmp(s->user, "telegram:", 9) == 0 ? "telegram" : "ava";
+}
 
 struct talk_watch { /* one of its subagents at work */
 	struct run_wait wait;

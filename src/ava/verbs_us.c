@@ -110,6 +110,18 @@ static void write_settings(struct jw *w, const struct core *c)
 	jw_end(w);
 }
 
+/* Where there is a token. */
+static void write_telegram(struct jw *w, struct core *c)
+{
+	const struct core_service *s = core_service(c);
+
+	if (!s->telegram)
+		return;
+	jw_object(w, "telegram");
+	s->telegram_state(w, s->telegram_door);
+	jw_end(w);
+}
+
 static void verb_health(struct verb_call *v)
 {
 	const char *why = "", *problem = core_service(v->core)->problem;
@@ -140,6 +152,7 @@ static void verb_health(struct verb_call *v)
 	write_marks(&a.w);
 	write_settings(&a.w, c);
 	otel_health(c, &a.w);
+	write_telegram(&a.w, c);
 	write_work(&a.w, c);
 	write_journal(&a.w, c);
 	verb_send(&a, 200);
@@ -287,6 +300,34 @@ static void verb_mcp(struct verb_call *v)
 	}
 	buf_fini(&token);
 	buf_fini(&url);
+}
+
+/* ---- POST /telegram */
+
+static const struct arg telegram_args[] = {
+	{"pair", ARG_FLAG, offsetof(struct core_telegram, pair)},
+	{"cwd", ARG_SAID, offsetof(struct core_telegram, cwd), .most = 4095},
+	{"unpair", ARG_COUNT, offsetof(struct core_telegram, unpair), 1, INT64_C(1) << 52},
+	{"listen", ARG_FLAG, offsetof(struct core_telegram, listen)},
+	{NULL},
+};
+
+static void verb_telegram(struct verb_call *v)
+{
+	const struct core_service *s = core_service(v->core);
+	struct core_telegram what = {0};
+	struct ava_error err = {0};
+
+	if (!verb_args(v, &what))
+		return;
+	if (s->telegram) {
+		s->telegram(&what, v->reply, s->telegram_door);
+		return;
+	}
+	err_set(&err, AVA_EUNSUPPORTED,
+		"there is no bot: write TELEGRAM_BOT_TOKEN=... into the file env beside "
+		"config.yaml (chmod 600) and restart the daemon");
+	verb_fail(v->reply, AVA_EUNSUPPORTED, &err);
 }
 
 /* ---- GET /logs */
@@ -566,6 +607,7 @@ const struct verb verbs_about_us[] = {
 	{"POST", "/api/v1/dashboard", verb_dashboard, dashboard_args, false},
 	{"POST", "/api/v1/login", verb_login, login_args, false},
 	{"POST", "/api/v1/mcp-token", verb_mcp, mcp_args, false},
+	{"POST", "/api/v1/telegram", verb_telegram, telegram_args, false},
 	{"POST", "/api/v1/shutdown", verb_shutdown, shutdown_args, false},
 	{NULL},
 };

@@ -57,6 +57,9 @@ struct ava_error;
 	X(otel_timeout_s, "otel.timeout", 10, 1, 600)                                              \
 	X(otel_retry_s, "otel.retry", 1, 0, 60)                                                    \
 	X(otel_give_up_s, "otel.give_up", 3600, 1, 604800)                                         \
+	/* ms between two messages to a chat of Telegram, and two looks at what one shows */       \
+	X(telegram_pace_ms, "telegram.pace_ms", 1000, 0, 60000)                                    \
+	X(telegram_edit_ms, "telegram.edit_ms", 3000, 100, 600000)                                 \
 	/* fetching for tools: keep to robots.txt; at once, in all and of one host; ms             \
 	 * between two starts at one host */                                                       \
 	X(web_robots, "web.robots", 1, 0, 1)                                                       \

@@ -68,6 +68,7 @@ struct command {
 	X(serve)                                                                                   \
 	X(acp)                                                                                     \
 	X(dashboard)                                                                               \
+	X(telegram)                                                                                \
 	X(doctor)                                                                                  \
 	X(hook)                                                                                    \
 	X(hooks)                                                                                   \

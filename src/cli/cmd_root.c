@@ -784,6 +784,7 @@ static void check_services(struct doctor *d)
 
 static void check_health(struct doctor *d)
 {
+	const json_t *door = json_object_get(d->health, "telegram");
 	const char *version = json_str(d->health, "version"),
 		   *problem = json_str(d->health, "problem");
 
@@ -794,6 +795,11 @@ static void check_health(struct doctor *d)
 		      "this is ava %s, the daemon is %s", ava_version(), version);
 	check(d, "limits", true, "of all of a command's processes together: %s",
 	      json_str(d->health, "control_group"));
+	if (door != NULL)
+		check(d, "telegram", json_str(door, "problem")[0] == '\0',
+		      "%s: @%s, %zu paired%s%s", json_str(door, "state"), json_str(door, "bot"),
+		      json_array_size(json_object_get(door, "paired")),
+		      json_str(door, "problem")[0] != '\0' ? "; " : "", json_str(door, "problem"));
 	check(d, "model", true, "%s%s%s", json_str(d->health, "model"),
 	      json_str(d->health, "model_why")[0] != '\0' ? ": " : "",
 	      json_str(d->health, "model_why"));

@@ -191,6 +191,15 @@ static void otel_line(struct page *p, const json_t *otel)
 	      problem[0] != '\0' ? "; " : "", problem);
 }
 
+static void telegram_line(struct page *p, const json_t *door)
+{
+	const char *name = json_str(door, "bot"), *problem = json_str(door, "problem");
+
+	linef(p, "telegram%s%s: %s, %zu paired%s%s", name[0] != '\0' ? " @" : "", name,
+	      json_str(door, "state"), json_array_size(json_object_get(door, "paired")),
+	      problem[0] != '\0' ? "; " : "", problem);
+}
+
 static void head(const json_t *health, struct page *p)
 {
 	const json_t *slots = json_object_get(health, "slots");
@@ -216,6 +225,8 @@ static void head(const json_t *health, struct page *p)
 		      format_money(json_get_fixed(today, "budget_cents", 4, 0)).text);
 	if (json_object_get(health, "otel") != NULL)
 		otel_line(p, json_object_get(health, "otel"));
+	if (json_object_get(health, "telegram") != NULL)
+		telegram_line(p, json_object_get(health, "telegram"));
 	if (problem[0] != '\0')
 		linef(p, "problem: %s", problem);
 }

@@ -32,6 +32,7 @@
 #include "exec/cgroup.h"
 #include "gateway/mcp.h"
 #include "gateway/routes.h"
+#include "gateway/telegram.h"
 #include "gateway/web.h"
 #include "journal/index.h"
 #include "net/http_server.h"
@@ -52,6 +53,7 @@ struct daemon {
 	struct http_server *http;
 	struct routes routes;
 	struct web *web;
+	struct telegram *telegram; /* NULL: there is no token */
 	struct os_signal *signals[3];
 	struct os_timer *tick;
 	int64_t idle_since_ms; /* 0: not idle */
@@ -203,7 +205,7 @@ static void tick(void *user)
 	struct daemon *d = user;
 	int64_t now = os_now_ms(d->h.loop), limit = d->h.config.settings.idle_exit_s * 1000;
 	bool alone = http_server_connections(d->http) + web_connections(d->web) == 0;
-	bool idle = core_idle(d->h.core) && alone;
+	bool idle = core_idle(d->h.core) && alone && !telegram_serves(d->telegram);
 
 	check_root(d);
 	if (!idle && now - d->indexed_ms >= INDEX_MS) {
@@ -332,6 +334,8 @@ static int start(struct daemon *d, struct ava_error *err)
 		rv = claude_open(d->h.core, err);
 	if (rv == 0)
 		rv = start_http(d, err);
+	if (rv == 0)
+		rv = telegram_new(&d->telegram, d->h.core, d->h.config.telegram, log_line, d, err);
 	if (rv == 0) {
 		log_model(d, o.model);
 		d->indexed_ms = os_now_ms(d->h.loop);
@@ -342,6 +346,7 @@ static int start(struct daemon *d, struct ava_error *err)
 
 static void daemon_close(struct daemon *d)
 {
+	telegram_free(d->telegram);
 	web_free(d->web);
 	http_server_stop(d->http);
 	house_stop(&d->h); /* signals are still ours */

@@ -23,6 +23,7 @@
 #include "codec/json.h"
 #include "exec/child.h"
 #include "exec/sandbox.h"
+#include "gateway/telegram_api.h"
 #include "net/http_client.h"
 #include "os/loop.h"
 #include "provider/model.h"
@@ -410,6 +411,16 @@ static void check_search(struct doctor *d)
 		     "config.yaml, or BRAVE_API_KEY or TAVILY_API_KEY in the file env beside it");
 }
 
+/* How the door is the daemon knows. */
+static void check_telegram(struct doctor *d)
+{
+	struct ava_error err = {0};
+	int64_t bot;
+
+	if (!tg_token(&bot, &err) && err.code != 0)
+		check(d, "telegram", false, "%s", err.text);
+}
+
 static void check_otel(struct doctor *d)
 {
 	const char *why = d->otel_err.code != 0 ? d->otel_err.text : d->otel.reason;
@@ -456,7 +467,7 @@ static void check_environment(struct doctor *d)
 	struct buf *b = &d->variables;
 
 	buf_adds(b, "AVA_DATA_ROOT AVA_MODEL AVA_MODELS_DEFAULT AVA_MODELS_FALLBACK AVA_AVA_MODEL "
-		    "AVA_CONFIRM AVA_AVAD AVA_NOTIFY_EXEC AVA_OTEL_ENDPOINT");
+		    "AVA_CONFIRM AVA_AVAD AVA_NOTIFY_EXEC AVA_OTEL_ENDPOINT AVA_TELEGRAM_URL");
 	for (size_t i = 0; keys_known[i]; i++)
 		buf_addf(b, " %s", keys_known[i]);
 	for (const struct settings_key *k = settings_keys; k->name; k++) {
@@ -679,6 +690,7 @@ static int look(struct doctor *d, struct ava_error *err)
 	check_keys(d);
 	check_default(d, forced);
 	check_otel(d);
+	check_telegram(d);
 	check_services(d, forced);
 	check_clock(d);
 	check_sandbox(d);

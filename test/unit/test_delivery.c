@@ -499,6 +499,70 @@ static void test_ack_without_memory(void **state)
 	assert_int_equal(unseen(w, id).n, 0);
 }
 
+/* ---- the door of a messenger */
+
+static void shown_on_disk(int rv, void *user)
+{
+	assert_int_equal(rv, 0);
+	*(bool *)user = true;
+}
+
+/* Settles what is next for this person: its lsn; 0: nothing is. */
+static uint64_t show_next(struct world *w, const char *user)
+{
+	const struct item *it = delivery_next(w->core, user);
+	uint64_t lsn = it ? it->lsn : 0;
+	bool done = false;
+	struct draft *d;
+
+	if (!it)
+		return 0;
+	d = delivery_showing(w->core, lsn, NULL);
+	assert_non_null(d);
+	/* Nobody is given it while it is being settled. */
+	assert_true(delivery_next(w->core, user) == NULL ||
+		    delivery_next(w->core, user)->lsn != lsn);
+	assert_int_equal(delivery_commit(d, shown_on_disk, &done), 0);
+	step_while(w, &done, false);
+	delivery_shown(w->core, lsn, true);
+	return lsn;
+}
+
+static void test_chat(void **state)
+{
+	struct op_session_new n = {.user_id = DELIVERY_TELEGRAM_USER "77"};
+	struct world *w = *state;
+	struct op_session session;
+	char id[64], other[64];
+	uint64_t first, second;
+
+	open_core(w);
+	begin(w, NULL, other);
+	n.cwd = w->src;
+	assert_int_equal(ops_session_new(w->core, &n, &session, NULL), 0);
+	snprintf(id, sizeof(id), "%s", session.id);
+	tell(w, other, ASK);
+	tell(w, id, ASK);
+	assert_null(delivery_next(w->core, DELIVERY_TELEGRAM_USER "78"));
+	assert_null(delivery_next(w->core, "telegram"));
+	assert_int_equal(delivery_next(w->core, n.user_id)->kind, ITEM_PROPOSAL);
+	/* What was not settled comes again, what was does not, and not in a terminal either. */
+	reopen(w);
+	assert_int_equal(unseen(w, id).n, 2);
+	first = show_next(w, n.user_id);
+	assert_true(first > 0);
+	assert_int_equal(unseen(w, id).n, 1);
+	reopen(w);
+	second = show_next(w, n.user_id);
+	assert_true(second > first);
+	assert_int_equal(show_next(w, n.user_id), 0);
+	assert_int_equal(unseen(w, id).n, 0);
+	assert_int_equal(unseen(w, other).n, 2);
+	assert_null(delivery_showing(w->core, second, NULL));
+	reopen(w);
+	assert_null(delivery_next(w->core, n.user_id));
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -509,6 +573,7 @@ int main(void)
 		T(test_text),
 		T(test_refused),
 		T(test_bound),
+		T(test_chat),
 		T(test_command),
 		T(test_run_alone),
 		T(test_command_fails),

@@ -1,0 +1,559 @@
+/* See telegram.h.
+ *
+ *   getUpdates ─► an update ─► a verb ─► telegram.json ─► the next one, at last getUpdates again
+ *   notices (ava/delivery.h), cards ─► a chat's line ─► sendMessage ─► telegram.json, delivery.json
+ *
+ * Updates are carried out one at a time. The service is told that it may forget one (by the
+ * offset of the next getUpdates) only when its effect and then our state are on disk. One that
+ * comes again after a crash has the request id that it had, so that the verb gives the answer it
+ * gave; a press of a button finds what it asks for answered. A notice is settled in the commit
+ * that keeps its card, when its last message was taken: between the two a crash makes it come a
+ * second time, with the same id in it, and never makes it lost.
+ *
+ * What shows how something stands is looked at and not remembered: every card (a quote, the line
+ * of a run) is asked for by its verb when it is due, and edited when it would say something else.
+ * So a restart has nothing to catch up with.
+ *
+ * What can fail: the service, in the ways of enum tg_verdict; the disk (the update waits); memory
+ * (later); a person who blocks the bot (nothing is sent until they write). A stranger gets no
+ * answer and has no effect but tries at a code, while one is open. */
+#include "gateway/telegram.h"
+
+#include <ava.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ava/delivery.h"
+#include "ava/ops.h"
+#include "ava/state.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/id.h"
+#include "gateway/telegram_door.h"
+
+#define UPDATES_MAX 20 /* of one answer */
+#define QUICK_MS    500
+#define RUNS_MAX    1000 /* at work, that are looked through at a start */
+
+static const char *const state_names[DOOR_NSTATES] = {"starting", "serving", "not listening",
+						      "closed"};
+
+void tg_wake(void *user)
+{
+	struct telegram *t = user;
+
+	os_defer(t->core->loop, &t->pump);
+}
+
+int64_t tg_now(const struct telegram *t)
+{
+	return os_now_ms(t->core->loop);
+}
+
+/* ---- how the door is */
+
+/* "": there is none. */
+static void problem(struct telegram *t, const char *why)
+{
+	char line[300];
+
+	if (strcmp(t->problem, why) != 0 && why[0]) {
+		snprintf(line, sizeof(line), "telegram: %.280s", why);
+		t->log(line, t->log_user);
+	}
+	snprintf(t->problem, sizeof(t->problem), "%s", why);
+}
+
+struct tg_line *tg_line(struct telegram *t, int64_t chat)
+{
+	struct tg_chat *c = chat != 0 ? tg_chat(&t->kept, chat) : NULL;
+
+	return c ? &t->lines[c - t->kept.chats] : NULL;
+}
+
+void tg_close(struct telegram *t, enum tg_door state, const char *why)
+{
+	t->state = state;
+	problem(t, why);
+}
+
+static void write_state(struct jw *w, void *user)
+{
+	const struct telegram *t = user;
+
+	jw_str(w, "state", state_names[t->state]);
+	jw_str(w, "bot", t->name);
+	jw_str(w, "problem", t->problem);
+	jw_array(w, "paired");
+	for (size_t i = 0; i < TG_CHATS_MAX; i++) {
+		const struct tg_chat *c = &t->kept.chats[i];
+
+		if (c->id == 0)
+			continue;
+		jw_object(w, NULL);
+		jw_int(w, "id", c->id);
+		jw_str(w, "name", c->name);
+		jw_str(w, "cwd", c->cwd);
+		jw_str(w, "session_id", c->session);
+		jw_bool(w, "blocked", t->lines[i].blocked);
+		jw_end(w);
+	}
+	jw_end(w);
+}
+
+/* ---- the state, on disk */
+
+static struct tg_line *line_told(struct telegram *t)
+{
+	for (size_t i = 0; i < TG_CHATS_MAX; i++)
+		if (t->lines[i].told)
+			return &t->lines[i];
+	return NULL;
+}
+
+void tg_told_over(struct telegram *t, struct tg_line *l)
+{
+	t->news = true;
+	l->telling = 0;
+	l->told = false;
+	l->reason[0] = '\0';
+}
+
+/* Who is unpaired stays so, or it is said that this is not sure. */
+static void unpaired(struct telegram *t, int rv)
+{
+	struct ava_error err = {0};
+	struct verb_answer a;
+
+	if (rv != 0)
+		err_set(&err, rv, "it could not be saved (%s): ask again", ava_strerror(rv));
+	if (verb_begin(&a, t->unpairing, rv, &err)) {
+		jw_object(&a.w, NULL);
+		write_state(&a.w, t);
+		verb_send(&a, 200);
+	}
+	t->unpairing = NULL;
+}
+
+static void saved(int rv, void *user)
+{
+	struct tg_saving *s = user;
+	struct telegram *t = s->t;
+	struct tg_line *l = t ? line_told(t) : NULL;
+
+	if (!t) {
+		free(s);
+		return;
+	}
+	t->saving = NULL;
+	if (s->lsn > 0)
+		delivery_shown(t->core, s->lsn, rv == 0);
+	if (l && l->telling == s->lsn && rv == 0)
+		tg_told_over(t, l);
+	if (rv != 0) {
+		t->dirty = true;
+		t->save_due_ms = tg_now(t) + TG_DISK_MS;
+	}
+	if (t->unpairing && (rv != 0 || !t->dirty))
+		unpaired(t, rv);
+	free(s);
+	tg_wake(t);
+}
+
+static void save(struct telegram *t)
+{
+	struct tg_line *l = line_told(t);
+	struct tg_saving *s = calloc(1, sizeof(*s));
+	struct draft *d = NULL;
+	struct buf *part;
+
+	if (s && l) {
+		d = delivery_showing(t->core, l->telling, l->reason[0] ? l->reason : NULL);
+		if (d)
+			s->lsn = l->telling;
+		else /* it was answered meanwhile */
+			tg_told_over(t, l);
+	}
+	if (s && !d)
+		d = draft_new(&t->core->book);
+	part = d ? draft_part(d, DRAFT_PUT, TG_STATE) : NULL;
+	if (part)
+		tg_state_write(&t->kept, part);
+	else if (d)
+		draft_free(d);
+	if (s)
+		s->t = t;
+	if (part && draft_commit(d, JOURNAL_NOW, saved, s, NULL) == 0) {
+		t->saving = s;
+		t->dirty = false;
+		return;
+	}
+	if (s && s->lsn > 0)
+		delivery_shown(t->core, s->lsn, false);
+	free(s);
+	t->dirty = true;
+	t->save_due_ms = tg_now(t) + TG_DISK_MS;
+}
+
+/* ---- verbs */
+
+static void answered(struct verb_reply *reply, int status, const struct buf *json,
+		     const struct ava_error *err)
+{
+	struct tg_asking *a = CONTAINER_OF(reply, struct tg_asking, reply);
+	json_t *answer = a->t && json ? json_parse(json->data, json->len, NULL) : NULL;
+
+	list_del(&a->node);
+	if (a->t)
+		a->then(a->t, a, answer || !json ? status : 500, answer,
+			json ? "out of memory" : err->text);
+	json_decref(answer);
+	free(a);
+}
+
+/* As the person of like->chat. `args` is *taken*, NULL: none. */
+void tg_ask(struct telegram *t, const struct tg_asking *like, const char *method, json_t *args,
+	    const char *path_fmt, ...) __attribute__((format(printf, 5, 6)));
+
+void tg_ask(struct telegram *t, const struct tg_asking *like, const char *method, json_t *args,
+	    const char *path_fmt, ...)
+{
+	struct caller caller = {.channel = "telegram", .trust = CALLER_OWNER};
+	struct tg_asking *a = malloc(sizeof(*a));
+	char path[200], id[64], allowed[64];
+	const struct verb *verb;
+	va_list ap;
+
+	va_start(ap, path_fmt);
+	vsnprintf(path, sizeof(path), path_fmt, ap);
+	va_end(ap);
+	verb = verbs_find(method, path, id, allowed);
+	if (!a || !verb) {
+		free(a);
+		like->then(t, like, verb ? 500 : 404, NULL,
+			   verb ? "out of memory" : "there is no such thing");
+	} else {
+		*a = *like;
+		a->reply = (struct verb_reply){.done = answered};
+		a->t = t;
+		list_add(&t->askings, &a->node);
+		snprintf(a->user, sizeof(a->user), DELIVERY_TELEGRAM_USER "%" PRId64, a->chat);
+		caller.user = a->user;
+		verbs_call(t->core, verb, &caller, id, args, &a->reply);
+	}
+	json_decref(args);
+}
+
+/* ---- listening */
+
+static void polled(struct tg_call *call, const struct tg_answer *a)
+{
+	struct telegram *t = call->user;
+	int64_t now = tg_now(t), pause = MAX(2 * t->poll_pause_ms, (int64_t)TG_BACKOFF_MS);
+
+	tg_wake(t);
+	if (a->verdict == TG_CONFLICT) {
+		tg_close(t, DOOR_DEAF, a->why);
+		return;
+	}
+	if (a->verdict == TG_REVOKED) {
+		tg_close(t, DOOR_CLOSED, a->why);
+		return;
+	}
+	problem(t, a->why);
+	if (a->verdict != TG_OK) {
+		t->poll_pause_ms = MIN(pause, (int64_t)TG_BACKOFF_MAX);
+		t->poll_due_ms = now + (a->verdict == TG_SLOW ? a->after_ms : t->poll_pause_ms);
+		return;
+	}
+	t->poll_pause_ms = 0;
+	if (t->state == DOOR_STARTING) {
+		snprintf(t->name, sizeof(t->name), "%s", json_str(a->result, "username"));
+		t->state = DOOR_SERVING;
+		return;
+	}
+	t->updates = json_incref((json_t *)a->result);
+	t->at = 0;
+	/* A service that does not hold the question is not asked without end. */
+	if (json_array_size(t->updates) == 0 && now - t->poll_began_ms < QUICK_MS)
+		t->poll_due_ms = now + TG_BACKOFF_MS;
+}
+
+static void listen_on(struct telegram *t, int64_t *next_ms)
+{
+	int64_t offset = tg_offset(&t->kept, clock_wall_ms());
+	struct ava_error err = {0};
+	struct buf body;
+	int rv;
+
+	if (t->poll.busy || t->updates || t->hand.step != HAND_FREE || t->dirty || t->saving ||
+	    t->state > DOOR_SERVING)
+		return;
+	if (tg_now(t) < t->poll_due_ms) {
+		*next_ms = MIN(*next_ms, t->poll_due_ms);
+		return;
+	}
+	t->poll_began_ms = tg_now(t);
+	buf_init(&body, 4096);
+	if (t->state == DOOR_STARTING) {
+		buf_adds(&body, "{}");
+	} else {
+		buf_adds(&body, "{");
+		if (offset > 0)
+			buf_addf(&body, "\"offset\":%" PRId64 ",", offset);
+		buf_addf(&body,
+			 "\"timeout\":%d,\"limit\":%d,\"allowed_updates\":[\"message\","
+			 "\"callback_query\"]}",
+			 TG_POLL_S, UPDATES_MAX);
+	}
+	rv = tg_call(t->api, &t->poll, t->state == DOOR_STARTING ? "getMe" : "getUpdates", &body,
+		     NULL, &err);
+	if (rv != 0)
+		t->poll_due_ms = tg_now(t) + TG_BACKOFF_MS;
+}
+
+/* ---- events: that a run was spawned, that there is a notice */
+
+static void runs_listed(struct telegram *t, const struct tg_asking *a, int status,
+			const json_t *answer, const char *why)
+{
+	const json_t *run;
+	size_t i;
+
+	json_array_foreach(json_object_get(answer, "runs"), i, run)
+	{
+		if (!json_str(run, "ended_at")[0])
+			tg_run_card(t, json_str(run, "user_id"), json_str(run, "subagent_id"));
+	}
+	tg_wake(t);
+}
+
+static bool is_news(const struct op_event *e)
+{
+	static const char *const news[] = {"AssistantMessage", "SubagentComplete", "SpawnProposed",
+					   "SpawnExpired", "Waiting"};
+
+	for (size_t i = 0; i < ARRAY_LEN(news); i++)
+		if (e->type_len == strlen(news[i]) && memcmp(e->type, news[i], e->type_len) == 0)
+			return true;
+	return false;
+}
+
+/* From now on; what lives and what waits is looked at. */
+static void follow(struct telegram *t)
+{
+	const struct tg_asking a = {.then = runs_listed};
+
+	t->cursor = ops_events_open(t->core, NULL, UINT64_MAX, tg_wake, t, NULL);
+	t->news = true;
+	if (t->cursor)
+		tg_ask(t, &a, "GET", json_pack("{s:i}", "limit", RUNS_MAX), TG_API "/runs");
+}
+
+static void read_events(struct telegram *t)
+{
+	struct op_event e;
+	json_t *event;
+	int rv = 0;
+
+	if (!t->cursor)
+		follow(t);
+	while (t->cursor && (rv = ops_events_next(t->cursor, &e)) == 1) {
+		t->news |= is_news(&e);
+		if (e.type_len != 13 || memcmp(e.type, "SubagentSpawn", 13) != 0)
+			continue;
+		event = json_parse(e.line, e.line_len, NULL);
+		tg_run_card(t, json_str(event, "userId"),
+			    json_str(json_object_get(event, "content"), "subagentId"));
+		json_decref(event);
+	}
+	if (rv >= 0)
+		return;
+	ops_events_close(t->cursor); /* it was left behind */
+	t->cursor = NULL;
+	tg_wake(t);
+}
+
+static void pump(struct os_task *task)
+{
+	struct telegram *t = CONTAINER_OF(task, struct telegram, pump);
+	int64_t next = INT64_MAX, now = tg_now(t);
+
+	if (t->state != DOOR_CLOSED)
+		read_events(t);
+	if ((t->dirty || line_told(t)) && !t->saving && now >= t->save_due_ms)
+		save(t);
+	if (t->state == DOOR_CLOSED)
+		return;
+	if (!t->dirty && !t->saving && t->hand.step == HAND_SESSION)
+		tg_say_it(t);
+	if (!t->dirty && !t->saving && t->hand.step == HAND_DONE)
+		t->hand.step = HAND_FREE;
+	tg_take_updates(t);
+	if (t->dirty && !t->saving && now >= t->save_due_ms)
+		save(t);
+	listen_on(t, &next);
+	tg_begin_notices(t);
+	while (tg_look_at_card(t, &next))
+		;
+	tg_send_next(t, &next);
+	if (t->save_due_ms > now && (t->dirty || line_told(t)))
+		next = MIN(next, t->save_due_ms);
+	if (t->hand.due_ms > now)
+		next = MIN(next, t->hand.due_ms);
+	if (next != INT64_MAX)
+		os_timer_set(t->timer, MAX(next - now, INT64_C(0)));
+}
+
+/* ---- the verb */
+
+static int unpair(struct telegram *t, int64_t id, struct ava_error *err)
+{
+	struct tg_chat *c = tg_chat(&t->kept, id);
+
+	if (!c)
+		return err_set(err, AVA_ENOENT,
+			       "nobody with the id %" PRId64 " is paired: ava telegram lists them",
+			       id);
+	tg_line_clear(tg_line(t, id));
+	for (size_t i = TG_CARDS_MAX; i-- > 0;)
+		if (t->kept.cards[i].chat == id)
+			tg_card_drop(&t->kept, &t->kept.cards[i]);
+	*c = (struct tg_chat){0};
+	t->dirty = true;
+	tg_wake(t);
+	return 0;
+}
+
+static void telegram_do(const struct core_telegram *what, struct verb_reply *reply, void *user)
+{
+	struct telegram *t = user;
+	struct ava_error err = {0};
+	struct verb_answer a;
+
+	if (what->unpair > 0 && t->unpairing)
+		err_set(&err, AVA_EBUSY, "another person is being unpaired: ask again");
+	else if (what->unpair > 0 && unpair(t, what->unpair, &err) == 0)
+		t->unpairing = reply;
+	else if (what->pair)
+		tg_pair(t, what->cwd, &err);
+	if (what->listen && t->state == DOOR_DEAF) {
+		t->state = DOOR_SERVING;
+		problem(t, "");
+		tg_wake(t);
+	}
+	if (t->unpairing == reply || !verb_begin(&a, reply, err.code, &err))
+		return;
+	jw_object(&a.w, NULL);
+	write_state(&a.w, t);
+	if (what->pair) {
+		jw_str(&a.w, "code", t->code);
+		jw_int(&a.w, "seconds", TG_CODE_MS / 1000);
+	}
+	verb_send(&a, 200);
+}
+
+/* ---- life */
+
+static int open_api(struct telegram *t, const char *url, struct ava_error *err)
+{
+	int64_t bot = 0;
+	const char *token = tg_token(&bot, err);
+	int rv = token ? 0 : err->code;
+
+	if (rv == 0)
+		rv = tg_state_load(&t->kept, t->core->root_fd, bot, err);
+	if (rv != 0)
+		return rv;
+	t->api = tg_api_new(t->core->loop, url, token, err);
+	return t->api ? 0 : err->code;
+}
+
+int telegram_new(struct telegram **out, struct core *core, const char *url,
+		 void (*log)(const char *line, void *user), void *user, struct ava_error *err)
+{
+	struct core_service *service = core_service(core);
+	struct ava_error why = {0};
+	struct telegram *t;
+	int64_t bot;
+
+	*out = NULL;
+	if (!tg_token(&bot, &why) && why.code == 0)
+		return 0;
+	t = calloc(1, sizeof(*t));
+	if (!t)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	t->core = core;
+	t->log = log;
+	t->log_user = user;
+	for (size_t i = 0; i < TG_CHATS_MAX; i++)
+		list_init(&t->lines[i].outs);
+	list_init(&t->urgent);
+	list_init(&t->askings);
+	t->poll.done = polled;
+	t->send.done = tg_sent;
+	t->poll.user = t->send.user = t;
+	id_random(t->salt, sizeof(t->salt));
+	os_task_init(&t->pump, pump);
+	t->timer = os_timer_new(core->loop, tg_wake, t);
+	if (!t->timer) {
+		free(t);
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	}
+	if (open_api(t, url, &why) != 0)
+		tg_close(t, DOOR_CLOSED, why.text);
+	service->telegram = telegram_do;
+	service->telegram_state = write_state;
+	service->telegram_door = t;
+	*out = t;
+	tg_wake(t);
+	return 0;
+}
+
+bool telegram_serves(const struct telegram *t)
+{
+	return t && t->state != DOOR_CLOSED;
+}
+
+void telegram_free(struct telegram *t)
+{
+	struct core_service *service = t ? core_service(t->core) : NULL;
+
+	if (!t)
+		return;
+	service->telegram = NULL;
+	service->telegram_door = NULL;
+	if (t->unpairing)
+		unpaired(t, AVA_EUNKNOWN);
+	if (t->saving)
+		t->saving->t = NULL;
+	LIST_EACH (&t->askings, n, tmp) {
+		struct tg_asking *a = LIST_ENTRY(n, struct tg_asking, node);
+
+		list_del(&a->node);
+		a->t = NULL;
+		if (a->reply.give_up) {
+			a->reply.give_up(&a->reply);
+			free(a);
+		}
+	}
+	if (t->cursor)
+		ops_events_close(t->cursor);
+	tg_call_fini(&t->poll);
+	tg_call_fini(&t->send);
+	tg_api_free(t->api);
+	for (size_t i = 0; i < TG_CHATS_MAX; i++)
+		tg_line_clear(&t->lines[i]);
+	while (!list_empty(&t->urgent))
+		tg_out_free(LIST_FIRST(&t->urgent, struct tg_out, node));
+	if (t->flying)
+		tg_out_free(t->flying);
+	json_decref(t->updates);
+	free(t->hand.text);
+	os_defer_cancel(t->core->loop, &t->pump);
+	os_timer_free(t->timer);
+	free(t);
+}

@@ -1,0 +1,77 @@
+/* The Bot API of Telegram: one call of a method, what its answer means, and how a text is cut
+ * into messages. The token stands in every address, so an address is never part of a sentence.
+ * Loop thread only. */
+#ifndef GATEWAY_TELEGRAM_API_H
+#define GATEWAY_TELEGRAM_API_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "net/http_client.h"
+
+struct ava_error;
+struct os_loop;
+
+#define TG_TOKEN_NAME    "TELEGRAM_BOT_TOKEN"
+#define TG_URL           "https://api.telegram.org" /* where telegram.url says nothing */
+#define TG_TEXT_UNITS    4096                       /* of UTF-16 in a message */
+#define TG_CAPTION_UNITS 1024                       /* and below a document */
+#define TG_POLL_S        50                         /* the longest that the service holds one */
+
+/* The token of the key file, *borrowed* as keys_get has it, and the id of its bot. NULL: none
+ * is there (err->code 0), or why it is not taken: only that file may hold it. */
+const char *tg_token(int64_t *bot, struct ava_error *err);
+
+enum tg_verdict {
+	TG_OK,
+	TG_LATER,    /* it was not reached, or is not well: the same again may be taken */
+	TG_SLOW,     /* the same again after `after_ms` */
+	TG_REFUSED,  /* it never will be taken */
+	TG_BLOCKED,  /* the person does not want to hear from the bot */
+	TG_CONFLICT, /* another program reads what is said to the bot */
+	TG_REVOKED,  /* the token is none any more */
+};
+
+struct tg_answer {
+	enum tg_verdict verdict;
+	int64_t after_ms;
+	const json_t *result; /* borrowed until `done` returns; NULL: nothing to read */
+	char why[200];        /* one sentence, "" for TG_OK */
+};
+
+/* What an answer of `status` with these bytes means. *doc is a new reference or NULL, and holds
+ * `result`. */
+void tg_judge(int status, const char *body, size_t len, json_t **doc, struct tg_answer *out);
+
+struct tg_api;
+/* `url`: as provider_check_url left it, "": the service's own. NULL with err, as
+ * http_pool_new. */
+struct tg_api *tg_api_new(struct os_loop *loop, const char *url, const char *token,
+			  struct ava_error *err);
+void tg_api_free(struct tg_api *a); /* no call is under way; NULL is fine */
+
+/* The caller's; zeroed. One call at a time. */
+struct tg_call {
+	struct http_call http;
+	struct buf answer;
+	bool busy;
+	/* Once, from the loop, unless stopped; another call may be begun in it. */
+	void (*done)(struct tg_call *c, const struct tg_answer *a);
+	void *user;
+};
+/* `body` is *taken*, also on error: JSON, or where `boundary` is not NULL, parts of a form.
+ * AVA_ENOMEM: nothing was begun. */
+int tg_call(struct tg_api *a, struct tg_call *c, const char *method, struct buf *body,
+	    const char *boundary, struct ava_error *err);
+void tg_call_fini(struct tg_call *c); /* what is under way is stopped */
+
+/* ---- texts, which are valid UTF-8 */
+
+/* Bytes of the first message of at most `units`: up to the end of a paragraph, else of a line,
+ * else of a character with all that belongs to it. */
+size_t tg_cut(const char *s, size_t len, size_t units);
+
+#endif

@@ -1,0 +1,349 @@
+/* What people are shown: notices (ava/delivery.h), once each and in order, and cards, which are
+ * edited as what they show changes.
+ *
+ *   a notice ─► its verb ─► its text ─► the chat's line ─► told, settled with the state
+ *   a card that is due ─► its verb ─► other words? ─► an edit ─► due again, or done with
+ *
+ * What can fail: a verb (the notice says less; the card is looked at later), memory likewise. */
+#include "gateway/telegram_door.h"
+
+#include <ava.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ava/delivery.h"
+#include "ava/state.h"
+#include "base/clock.h"
+#include "base/siphash.h"
+#include "codec/format_of.h"
+#include "codec/utf8.h"
+#include "gateway/telegram_text.h"
+
+#define SLOW_RUN_MS 60000 /* its line changes less often then */
+#define SLOW_EDITS  5
+
+/* ---- notices */
+
+void tg_give_up(struct telegram *t, struct tg_line *l, const char *reason)
+{
+	snprintf(l->reason, sizeof(l->reason), "%.190s", reason);
+	l->told = true;
+	tg_wake(t);
+}
+
+/* A text of a notice that is being told; NULL when it is not any more. */
+static struct tg_line *telling(struct telegram *t, const struct tg_asking *a)
+{
+	struct tg_line *l = tg_line(t, a->chat);
+
+	return l && l->telling == a->lsn && !l->told ? l : NULL;
+}
+
+/* The notice is told later. */
+static void tell_later(struct telegram *t, struct tg_line *l)
+{
+	tg_drop_parts(l, l->telling);
+	tg_told_over(t, l);
+	t->send_due_ms = tg_now(t) + TG_BACKOFF_MS;
+}
+
+static void tell(struct telegram *t, const struct tg_asking *a, const struct buf *text,
+		 const struct tg_card *card)
+{
+	struct tg_line *l = telling(t, a);
+
+	if (!l)
+		return;
+	if (buf_check(text) == 0 && tg_is_blank(text->data ? text->data : "", text->len))
+		tg_give_up(t, l, "it has no text");
+	else if (!tg_put_text(t, a->chat, text, a->lsn, card))
+		tell_later(t, l);
+}
+
+static void told_result(struct telegram *t, const struct tg_asking *a, int status,
+			const json_t *answer, const char *why)
+{
+	const struct item *it = delivery_next(t->core, a->user);
+	json_t *notice =
+		it && it->lsn == a->lsn ? json_parse(it->json, strlen(it->json), NULL) : NULL;
+	const struct words_end end = format_end_of(answer, NULL);
+	struct buf text;
+	char title[200];
+
+	buf_init(&text, TG_TEXT_BYTES);
+	snprintf(title, sizeof(title), "%s%.150s", words_mark(end.mark, true),
+		 json_str(notice, "title"));
+	if (status == 200)
+		tg_text_result(&text, title, answer);
+	if (text.len == 0 || buf_check(&text) != 0) { /* its file is gone, or too long */
+		buf_reset(&text);
+		buf_addf(&text, "%s\n\n%s%s", title, json_str(notice, "text"),
+			 status == 200 ? "" : why);
+	}
+	tell(t, a, &text, NULL);
+	buf_fini(&text);
+	json_decref(notice);
+}
+
+/* The event has more of it than the notice. */
+static void told_message(struct telegram *t, const struct tg_asking *a, int status,
+			 const json_t *answer, const char *why)
+{
+	const json_t *event = json_array_get(json_object_get(answer, "events"), 0);
+	const char *s = json_str(json_object_get(event, "content"), "text");
+	struct buf text;
+
+	if (status >= 500 || status == 409) { /* many questions are being answered */
+		struct tg_line *l = telling(t, a);
+
+		if (l)
+			tell_later(t, l);
+		return;
+	}
+	buf_init(&text, TG_TEXT_BYTES);
+	if (status == 200)
+		(void)utf8_terminal(&text, s, strlen(s), true);
+	else
+		buf_adds(&text, why);
+	tell(t, a, &text, NULL);
+	buf_fini(&text);
+}
+
+static void told_quote(struct telegram *t, const struct tg_asking *a, int status,
+		       const json_t *answer, const char *why)
+{
+	const char *id = json_str(answer, "proposal_id"), *until = json_str(answer, "expires_at");
+	struct tg_line *l = telling(t, a);
+	struct tg_card *c;
+	struct buf text;
+
+	if (!l || status != 200 || strcmp(json_str(answer, "state"), "pending") != 0) {
+		if (l)
+			tg_give_up(t, l, status == 200 ? "it is answered" : why);
+		return;
+	}
+	c = tg_card_of(&t->kept, a->chat, TG_QUOTE, id);
+	if (!c)
+		c = tg_card_new(&t->kept, a->chat, TG_QUOTE, id);
+	snprintf(c->hash, sizeof(c->hash), "%s", json_str(answer, "config_hash"));
+	c->until_ms = clock_parse_iso(until, strlen(until));
+	c->due_ms = INT64_MAX; /* until it is there */
+	buf_init(&text, TG_TEXT_BYTES);
+	tg_text_quote(&text, answer);
+	tell(t, a, &text, c);
+	buf_fini(&text);
+}
+
+static void tell_question(struct telegram *t, const struct tg_asking *a, const json_t *notice)
+{
+	const char *run = json_str(notice, "run_id");
+	struct tg_card *c = tg_card_of(&t->kept, a->chat, TG_QUESTION, run);
+	struct buf text;
+
+	/* A run asks one thing at a time: what it asked before is answered. */
+	if (!c || c->message != 0)
+		c = tg_card_new(&t->kept, a->chat, TG_QUESTION, run);
+	snprintf(c->call, sizeof(c->call), "%s", json_str(notice, "call_id"));
+	if (strcmp(json_str(notice, "kind"), "approval") == 0)
+		snprintf(c->hash, sizeof(c->hash), "%s", c->call);
+	c->until_ms = clock_wall_ms() + TG_BUTTONS_MS;
+	c->due_ms = INT64_MAX;
+	buf_init(&text, TG_TEXT_BYTES);
+	tg_text_question(&text, notice);
+	tell(t, a, &text, c);
+	buf_fini(&text);
+}
+
+static void begin_notice(struct telegram *t, struct tg_line *l, int64_t chat)
+{
+	struct tg_asking a = {.chat = chat};
+	const struct item *it;
+	json_t *notice;
+	struct buf text;
+
+	snprintf(a.user, sizeof(a.user), DELIVERY_TELEGRAM_USER "%" PRId64, chat);
+	it = delivery_next(t->core, a.user);
+	notice = it ? json_parse(it->json, strlen(it->json), NULL) : NULL;
+	if (!notice)
+		return;
+	a.lsn = l->telling = it->lsn;
+	if (it->kind == ITEM_RESULT) {
+		a.then = told_result;
+		tg_ask(t, &a, "GET", NULL, TG_API "/runs/%s/result", json_str(notice, "run_id"));
+	} else if (it->kind == ITEM_PROPOSAL) {
+		a.then = told_quote;
+		tg_ask(t, &a, "GET", NULL, TG_API "/proposals/%s", it->key);
+	} else if (it->kind == ITEM_QUESTION) {
+		tell_question(t, &a, notice);
+	} else if (json_get_bool(notice, "cut", false)) {
+		a.then = told_message;
+		tg_ask(t, &a, "GET",
+		       json_pack("{s:I,s:i,s:s}", "after", (json_int_t)a.lsn - 1, "limit", 1,
+				 "type", "AssistantMessage"),
+		       TG_API "/logs");
+	} else {
+		buf_init(&text, TG_TEXT_BYTES);
+		buf_adds(&text, json_str(notice, it->kind == ITEM_MESSAGE ? "text" : "title"));
+		tell(t, &a, &text, NULL);
+		buf_fini(&text);
+	}
+	json_decref(notice);
+}
+
+void tg_begin_notices(struct telegram *t)
+{
+	if (!t->news || tg_now(t) < t->send_due_ms)
+		return;
+	t->news = false;
+	for (size_t i = 0; i < TG_CHATS_MAX; i++)
+		if (t->kept.chats[i].id != 0 && !t->lines[i].blocked && t->lines[i].telling == 0 &&
+		    t->lines[i].nouts == 0)
+			begin_notice(t, &t->lines[i], t->kept.chats[i].id);
+}
+
+/* ---- cards: what stands in a message is looked at when it is due */
+
+/* The card says this now; `last`: for good, so without its buttons. */
+static void put_card(struct telegram *t, struct tg_card *c, const struct buf *text, bool last)
+{
+	uint64_t hash;
+	struct tg_out *o;
+	struct jw w;
+
+	c->due_ms = tg_now(t) + c->pause_ms;
+	if (buf_check(text) != 0)
+		return;
+	hash = siphash(t->salt[0], t->salt[1], text->data, text->len, 1, 3);
+	if (hash == c->shown && !last)
+		return;
+	o = tg_out_new(c->message ? "editMessageText" : "sendMessage", c->chat, &w);
+	if (!o)
+		return;
+	jw_int(&w, "chat_id", c->chat);
+	if (c->message)
+		jw_int(&w, "message_id", c->message);
+	tg_write_text(&w, text->data, tg_cut(text->data, text->len, TG_TEXT_UNITS));
+	if (!last)
+		tg_write_buttons(&w, c);
+	jw_end(&w);
+	o->edit = c->message != 0;
+	o->last = last;
+	snprintf(o->nonce, sizeof(o->nonce), "%s", c->nonce);
+	if (!tg_out_put(t, o))
+		return;
+	c->shown = hash;
+	c->due_ms = INT64_MAX; /* until this has gone out */
+}
+
+/* What is asked stays, its buttons go. */
+static void put_bare(struct telegram *t, struct tg_card *c)
+{
+	struct jw w;
+	struct tg_out *o = c->hash[0] ? tg_out_new("editMessageReplyMarkup", c->chat, &w) : NULL;
+
+	if (o) {
+		jw_int(&w, "chat_id", c->chat);
+		jw_int(&w, "message_id", c->message);
+		jw_end(&w);
+		tg_out_put(t, o);
+	}
+	tg_card_drop(&t->kept, c);
+	t->dirty = true;
+}
+
+static bool is_open(const struct tg_card *c, const json_t *answer)
+{
+	if (c->kind == TG_RUN)
+		return !json_str(answer, "ended_at")[0];
+	if (c->kind == TG_QUESTION)
+		return strcmp(json_str(json_object_get(answer, "waiting_for"), "call_id"),
+			      c->call) == 0;
+	return strcmp(json_str(answer, "state"), "pending") == 0;
+}
+
+static void card_looked_at(struct telegram *t, const struct tg_asking *a, int status,
+			   const json_t *answer, const char *why)
+{
+	struct tg_card *c = tg_card_with(&t->kept, a->nonce, strlen(a->nonce));
+	bool open;
+	struct buf text;
+
+	if (!c)
+		return;
+	c->asking = false;
+	c->pause_ms = t->core->settings.telegram_edit_ms;
+	if (json_get_fixed(answer, "elapsed_seconds", 3, 0) > SLOW_RUN_MS)
+		c->pause_ms *= SLOW_EDITS;
+	c->due_ms = tg_now(t) + c->pause_ms;
+	open = status == 200 && is_open(c, answer);
+	if (status == 404 || (status == 200 && !open && c->kind != TG_RUN &&
+			      (c->kind == TG_CHANGE || c->message == 0))) {
+		tg_card_drop(&t->kept, c);
+		t->dirty = true;
+		return;
+	}
+	if (status != 200 || (open && c->kind != TG_RUN))
+		return;
+	if (c->kind == TG_QUESTION) {
+		put_bare(t, c);
+		return;
+	}
+	buf_init(&text, TG_TEXT_BYTES);
+	if (c->kind == TG_RUN)
+		tg_text_run(&text, answer);
+	else
+		tg_text_quote(&text, answer);
+	put_card(t, c, &text, !open);
+	buf_fini(&text);
+}
+
+/* One that is due; false: none is. */
+bool tg_look_at_card(struct telegram *t, int64_t *next_ms)
+{
+	for (size_t i = 0; i < TG_CARDS_MAX; i++) {
+		struct tg_card *c = &t->kept.cards[i];
+		struct tg_line *l = tg_line(t, c->chat);
+		struct tg_asking a = {.then = card_looked_at, .chat = c->chat};
+
+		if (!l || l->blocked || c->asking)
+			continue;
+		if (c->due_ms > tg_now(t)) {
+			*next_ms = MIN(*next_ms, c->due_ms);
+			continue;
+		}
+		c->asking = true;
+		memcpy(a.nonce, c->nonce, sizeof(a.nonce));
+		tg_ask(t, &a, "GET", NULL,
+		       c->kind == TG_RUN || c->kind == TG_QUESTION ? TG_API "/runs/%s"
+								   : TG_API "/proposals/%s",
+		       c->id);
+		return true;
+	}
+	return false;
+}
+
+void tg_cards_due(struct telegram *t, int64_t chat, const char *id)
+{
+	for (size_t i = 0; i < TG_CARDS_MAX; i++) {
+		struct tg_card *c = &t->kept.cards[i];
+
+		if (c->chat != chat || (c->message == 0 && c->kind != TG_RUN))
+			continue; /* it comes with its notice */
+		if (!id || (strcmp(c->id, id) == 0 && c->due_ms != INT64_MAX))
+			c->due_ms = 0;
+	}
+	tg_wake(t);
+}
+
+void tg_run_card(struct telegram *t, const char *user, const char *run)
+{
+	static const size_t prefix = sizeof(DELIVERY_TELEGRAM_USER) - 1;
+	bool ours = strncmp(user, DELIVERY_TELEGRAM_USER, prefix) == 0;
+	int64_t chat = ours ? strtoll(user + prefix, NULL, 10) : 0;
+
+	if (tg_line(t, chat) && !tg_card_of(&t->kept, chat, TG_RUN, run))
+		tg_card_new(&t->kept, chat, TG_RUN, run)->until_ms =
+			clock_wall_ms() + TG_BUTTONS_MS;
+}

@@ -1,0 +1,171 @@
+/* Inside of the door of Telegram: telegram.c (life, what is on disk, listening), telegram_hand.c
+ * (what people say and press), telegram_cards.c (what they are shown), telegram_send.c (how it goes
+ * out). Loop thread only. */
+#ifndef GATEWAY_TELEGRAM_DOOR_H
+#define GATEWAY_TELEGRAM_DOOR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "ava/verbs.h"
+#include "base/list.h"
+#include "codec/json.h"
+#include "gateway/telegram_api.h"
+#include "gateway/telegram_state.h"
+#include "os/loop.h"
+
+struct core;
+struct op_cursor;
+
+#define TG_API         "/api/v1"
+#define TG_TEXT_BYTES  ((size_t)8 << 20)
+#define TG_CODE_DIGITS 8
+#define TG_CODE_MS     600000
+#define TG_BACKOFF_MS  1000
+#define TG_BACKOFF_MAX 60000
+#define TG_DISK_MS     5000             /* until the disk is tried again */
+#define TG_BUTTONS_MS  (7 * 86400000LL) /* of what has no time of its own */
+
+struct tg_out { /* a call that waits for its turn */
+	struct list node;
+	char method[24], boundary[TG_NONCE_LEN + 1]; /* "": JSON */
+	struct buf body;
+	int64_t chat;                 /* 0: not paced */
+	char nonce[TG_NONCE_LEN + 1]; /* of its card; "": none */
+	bool edit, last;              /* of a card: it is there; it is done with after this */
+	uint64_t lsn;                 /* a part of this notice; 0: of none */
+	bool ends;                    /* its last one */
+};
+
+struct tg_line { /* what goes to a chat; same place as in state.chats */
+	struct list outs;
+	unsigned nouts;
+	int64_t next_ms;  /* monotonic: not before */
+	bool blocked;     /* by the person */
+	uint64_t telling; /* the notice that is being told */
+	bool told;        /* and was: to be settled */
+	char reason[200]; /* it is given up */
+};
+
+struct tg_asking { /* a verb under way; may outlive the door */
+	struct verb_reply reply;
+	struct list node;
+	struct telegram *t; /* NULL: it is closed */
+	void (*then)(struct telegram *t, const struct tg_asking *a, int status,
+		     const json_t *answer, const char *why);
+	char user[40];
+	int64_t chat;
+	uint64_t lsn;
+	char nonce[TG_NONCE_LEN + 1];
+	void (*text)(struct buf *out, const json_t *answer); /* what is said of the answer */
+};
+
+struct tg_saving { /* a commit under way; likewise */
+	struct telegram *t;
+	uint64_t lsn; /* of the notice that it settles */
+};
+
+enum tg_step {
+	HAND_FREE,
+	HAND_AT_WORK, /* a verb has it */
+	HAND_SESSION, /* its conversation has to be on disk before it is said there */
+	HAND_DONE,    /* the state has to be on disk */
+};
+
+struct tg_hand { /* the update that is carried out */
+	enum tg_step step;
+	int64_t update, chat, message;
+	char *text;         /* what was said; owned */
+	char callback[128]; /* of a button's press */
+	char button;
+	int64_t told;   /* this update was told to be tried again */
+	bool anew;      /* its conversation was gone */
+	int64_t due_ms; /* not tried before */
+};
+
+enum tg_door {
+	DOOR_STARTING, /* who the bot is is asked */
+	DOOR_SERVING,
+	DOOR_DEAF,   /* another program reads what is said to the bot; what goes out goes on */
+	DOOR_CLOSED, /* without a token that is one, or without its state */
+	DOOR_NSTATES
+};
+
+struct telegram {
+	struct core *core;
+	struct tg_api *api;
+	void (*log)(const char *line, void *user);
+	void *log_user;
+	enum tg_door state;
+	char problem[256], name[64]; /* "": none; the bot's, "" before it is known */
+	struct tg_state kept;
+	struct tg_line lines[TG_CHATS_MAX];
+	struct list urgent; /* outs that are not paced */
+	struct list askings;
+	struct tg_saving *saving;
+	struct verb_reply *unpairing; /* is answered when that is on disk; NULL: none */
+	bool dirty;
+	int64_t save_due_ms;
+	struct tg_call poll, send;
+	struct tg_out *flying; /* in `send` */
+	int64_t poll_began_ms, poll_due_ms, poll_pause_ms, send_due_ms, send_pause_ms;
+	json_t *updates; /* of the last answer; NULL: none */
+	size_t at;
+	struct tg_hand hand;
+	struct op_cursor *cursor;
+	bool news; /* there may be a notice */
+	struct os_task pump;
+	struct os_timer *timer;
+	uint64_t salt[2];
+	char code[TG_CODE_DIGITS + 1]; /* "": no pairing is open */
+	char code_cwd[4096];
+	int64_t code_until_ms; /* monotonic */
+	unsigned tries;
+};
+
+/* ---- telegram.c */
+void tg_wake(void *door); /* something changed that may let it go on */
+int64_t tg_now(const struct telegram *t);
+void tg_close(struct telegram *t, enum tg_door state, const char *why);
+struct tg_line *tg_line(struct telegram *t, int64_t chat); /* NULL: it is not paired */
+void tg_told_over(struct telegram *t, struct tg_line *l);
+/* A verb, as the person of like->chat. `args` is *taken*, NULL: none. */
+void tg_ask(struct telegram *t, const struct tg_asking *like, const char *method, json_t *args,
+	    const char *path_fmt, ...) __attribute__((format(printf, 5, 6)));
+
+/* ---- telegram_hand.c */
+void tg_take_updates(struct telegram *t); /* as far as it goes now */
+void tg_say_it(struct telegram *t);       /* what is in hand, in its conversation */
+int tg_pair(struct telegram *t, const char *cwd, struct ava_error *err); /* a code is open */
+
+/* ---- telegram_cards.c */
+void tg_begin_notices(struct telegram *t);
+void tg_give_up(struct telegram *t, struct tg_line *l, const char *reason); /* the notice */
+/* The card that is due, if any; false: none is, and *next_ms has come down to the next one. */
+bool tg_look_at_card(struct telegram *t, int64_t *next_ms);
+/* Those of this proposal or run, but for what is on its way. NULL: all, and nothing is. */
+void tg_cards_due(struct telegram *t, int64_t chat, const char *id);
+/* A run of this user's lives: it has a line. */
+void tg_run_card(struct telegram *t, const char *user, const char *run);
+
+/* ---- telegram_send.c */
+/* A call with a JSON object that has begun in *w. NULL: no memory. */
+struct tg_out *tg_out_new(const char *method, int64_t chat, struct jw *w);
+bool tg_out_put(struct telegram *t, struct tg_out *o); /* *taken*; false: dropped */
+void tg_out_free(struct tg_out *o);
+void tg_drop_parts(struct tg_line *l, uint64_t lsn); /* of this notice */
+void tg_line_clear(struct tg_line *l);
+void tg_write_text(struct jw *w, const char *s, size_t len);
+void tg_write_buttons(struct jw *w, const struct tg_card *c);
+/* `lsn` is the notice whose text it is; 0: an answer. `card` has the buttons of its end. False: not
+ * all of it has found room. */
+bool tg_put_text(struct telegram *t, int64_t chat, const struct buf *text, uint64_t lsn,
+		 const struct tg_card *card);
+bool tg_is_blank(const char *s, size_t len);
+void tg_say(struct telegram *t, int64_t chat, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+void tg_answer_press(struct telegram *t, const char *callback, const char *text);
+void tg_send_next(struct telegram *t, int64_t *next_ms);
+void tg_sent(struct tg_call *call, const struct tg_answer *a); /* `done` of t->send */
+
+#endif

@@ -1,0 +1,502 @@
+/* What people say and press: the update in hand. An update becomes one verb, whose answer is told;
+ * the request id is the update's, so that the same again is the same.
+ *
+ *   whose is it? ─► command ─► verb ─► its answer as text ─┐
+ *        │          reply to a card ─► confirm, or steer ──┼─► over: kept, then the next one
+ *        │          anything else ─► said in a session ────┤
+ *        │          a button ─► confirm, steer, cancel ────┘
+ *        └─ nobody's: passed over, but for a code while one is open
+ *
+ * What can fail: the disk, when the verb says so: then the update is taken up again later. Every
+ * other error is told to the person. */
+#include "gateway/telegram_door.h"
+
+#include <ava.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ava/delivery.h"
+#include "ava/state.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/id.h"
+#include "base/words.h"
+#include "codec/utf8.h"
+#include "gateway/telegram_text.h"
+
+#define CODE_TRIES 5
+
+/* ---- the update in hand */
+
+static void hand_over(struct telegram *t)
+{
+	tg_see(&t->kept, t->hand.update, clock_wall_ms());
+	t->at++;
+	t->hand.step = HAND_DONE;
+	t->dirty = true;
+	tg_wake(t);
+}
+
+/* It could not be kept: the same again later, and nothing is confirmed to the service. */
+static bool hand_later(struct telegram *t, int status, const char *why)
+{
+	struct tg_hand *h = &t->hand;
+
+	if (status != 503 && status != 507)
+		return false;
+	if (h->told != h->update)
+		tg_say(t, h->chat, "%s. I try it again by myself.", why);
+	h->told = h->update;
+	h->step = HAND_FREE;
+	h->due_ms = tg_now(t) + TG_DISK_MS;
+	tg_wake(t);
+	return true;
+}
+
+static void hand_answered(struct telegram *t, const struct tg_asking *a, int status,
+			  const json_t *answer, const char *why)
+{
+	struct buf text;
+
+	if (hand_later(t, status, why))
+		return;
+	buf_init(&text, TG_TEXT_BYTES);
+	if (status >= 300)
+		buf_adds(&text, why);
+	else if (a->text)
+		a->text(&text, answer);
+	tg_put_text(t, a->chat, &text, 0, NULL);
+	buf_fini(&text);
+	hand_over(t);
+}
+
+/* ---- what is said */
+
+static void session_made(struct telegram *t, const struct tg_asking *a, int status,
+			 const json_t *answer, const char *why)
+{
+	struct tg_chat *c = tg_chat(&t->kept, a->chat);
+
+	if (c && status == 201) {
+		snprintf(c->session, sizeof(c->session), "%s", json_str(answer, "session_id"));
+		t->hand.step = HAND_SESSION;
+		t->dirty = true;
+		tg_wake(t);
+	} else {
+		hand_answered(t, a, status, NULL, why);
+	}
+}
+
+static void said(struct telegram *t, const struct tg_asking *a, int status, const json_t *answer,
+		 const char *why)
+{
+	struct tg_chat *c = tg_chat(&t->kept, a->chat);
+
+	if (c && status == 404 && !t->hand.anew) { /* nothing was ever said there, or it is gone */
+		t->hand.anew = true;
+		c->session[0] = '\0';
+		tg_say_it(t);
+	} else {
+		hand_answered(t, a, status, answer, why);
+	}
+}
+
+/* The newest quote that they had before them. */
+static const char *quote_seen(const struct telegram *t)
+{
+	const char *id = "";
+	int64_t message = 0;
+
+	for (size_t i = 0; i < TG_CARDS_MAX; i++) {
+		const struct tg_card *c = &t->kept.cards[i];
+
+		if (c->chat == t->hand.chat && c->kind == TG_QUOTE && c->message > message &&
+		    c->message < t->hand.message) {
+			id = c->id;
+			message = c->message;
+		}
+	}
+	return id;
+}
+
+static json_t *request_id(const struct telegram *t)
+{
+	return json_sprintf(DELIVERY_TELEGRAM_USER "%" PRId64, t->hand.update);
+}
+
+void tg_say_it(struct telegram *t)
+{
+	const struct tg_chat *c = tg_chat(&t->kept, t->hand.chat);
+	struct tg_asking a = {.chat = t->hand.chat};
+
+	t->hand.step = HAND_AT_WORK;
+	if (!c) { /* unpaired meanwhile */
+		hand_over(t);
+	} else if (!c->session[0]) {
+		a.then = session_made;
+		tg_ask(t, &a, "POST", json_pack("{s:s}", "cwd", c->cwd), TG_API "/sessions");
+	} else {
+		a.then = said;
+		tg_ask(t, &a, "POST",
+		       json_pack("{s:s,s:o,s:s}", "text", t->hand.text, "request_id", request_id(t),
+				 "seen", quote_seen(t)),
+		       TG_API "/sessions/%s/messages", c->session);
+	}
+}
+
+/* ---- answers to cards */
+
+static void text_nothing(struct buf *out, const json_t *answer) {}
+
+static void text_steered(struct buf *out, const json_t *answer)
+{
+	const char *run = json_str(answer, "subagent_id");
+
+	if (strcmp(json_str(answer, "outcome"), "answered") == 0)
+		buf_addf(out, WORDS_HAS_ANSWER(run));
+	else
+		buf_addf(out, WORDS_READS_LATER(run));
+}
+
+static void card_answered(struct telegram *t, const struct tg_asking *a, int status,
+			  const json_t *answer, const char *why)
+{
+	const struct tg_card *c = tg_card_with(&t->kept, a->nonce, strlen(a->nonce));
+
+	if (c && status < 300)
+		tg_cards_due(t, a->chat, c->id);
+	hand_answered(t, a, status, answer, why);
+}
+
+static void answer_card(struct telegram *t, const struct tg_card *c)
+{
+	struct tg_asking a = {.then = card_answered, .chat = c->chat, .text = text_steered};
+	json_t *args;
+
+	memcpy(a.nonce, c->nonce, sizeof(a.nonce));
+	if (c->kind == TG_QUOTE || c->kind == TG_CHANGE) {
+		a.text = text_nothing; /* its card says it */
+		tg_ask(t, &a, "POST", json_pack("{s:s}", "answer", t->hand.text),
+		       TG_API "/proposals/%s/confirm", c->id);
+		return;
+	}
+	args = json_pack("{s:s,s:o}", "text", t->hand.text, "request_id", request_id(t));
+	if (c->kind == TG_QUESTION)
+		json_object_set_new(args, "call_id", json_string(c->call));
+	tg_ask(t, &a, "POST", args, TG_API "/runs/%s/steer", c->id);
+}
+
+/* ---- buttons */
+
+static void pressed(struct telegram *t, const struct tg_asking *a, int status, const json_t *answer,
+		    const char *why)
+{
+	const struct tg_card *c = tg_card_with(&t->kept, a->nonce, strlen(a->nonce));
+
+	if (hand_later(t, status, why))
+		return;
+	tg_answer_press(t, t->hand.callback, status < 300 ? "" : why);
+	if (status >= 300) /* a bubble is gone in a moment, and this says what to do */
+		tg_say(t, a->chat, "%s", why);
+	if (c)
+		tg_cards_due(t, a->chat, c->id);
+	hand_over(t);
+}
+
+/* What is confirmed is what was shown. */
+static void quote_found(struct telegram *t, const struct tg_asking *a, int status,
+			const json_t *answer, const char *why)
+{
+	const struct tg_card *c = tg_card_with(&t->kept, a->nonce, strlen(a->nonce));
+	struct tg_asking next = *a;
+	char text[200];
+
+	if (status == 200 && c && strcmp(json_str(answer, "state"), "pending") == 0 &&
+	    strcmp(json_str(answer, "config_hash"), c->hash) == 0) {
+		next.then = pressed;
+		tg_ask(t, &next, "POST",
+		       json_pack("{s:s}", "answer", t->hand.button == 'y' ? "yes" : "no"),
+		       TG_API "/proposals/%s/confirm", c->id);
+		return;
+	}
+	if (hand_later(t, status, why))
+		return;
+	snprintf(text, sizeof(text), "%.20s is answered already: %.20s",
+		 json_str(answer, "proposal_id"), json_str(answer, "state"));
+	tg_answer_press(t, t->hand.callback, status == 200 ? text : why);
+	if (c)
+		tg_cards_due(t, a->chat, c->id);
+	hand_over(t);
+}
+
+static void ask_for_change(struct telegram *t, const struct tg_card *quote)
+{
+	struct tg_card *c;
+	char id[24];
+	struct buf text;
+
+	snprintf(id, sizeof(id), "%s", quote->id);
+	tg_answer_press(t, t->hand.callback, "");
+	c = tg_card_new(&t->kept, t->hand.chat, TG_CHANGE, id);
+	c->due_ms = INT64_MAX;
+	buf_init(&text, 1024);
+	buf_addf(&text,
+		 "What of %s shall be otherwise? Reply to this message, for example: only 2 "
+		 "minutes; or: yes, but at most $0.20",
+		 id);
+	tg_put_text(t, t->hand.chat, &text, 0, c);
+	buf_fini(&text);
+	hand_over(t);
+}
+
+static void press(struct telegram *t, const struct tg_card *c)
+{
+	struct tg_asking a = {.then = quote_found, .chat = c->chat};
+	char button = t->hand.button;
+
+	memcpy(a.nonce, c->nonce, sizeof(a.nonce));
+	if (c->kind == TG_QUOTE && button == 'c') {
+		ask_for_change(t, c);
+	} else if (c->kind == TG_QUOTE) {
+		tg_ask(t, &a, "GET", NULL, TG_API "/proposals/%s", c->id);
+	} else if (c->kind == TG_RUN) {
+		a.then = pressed;
+		tg_ask(t, &a, "POST", json_object(), TG_API "/runs/%s/cancel", c->id);
+	} else {
+		a.then = pressed;
+		tg_ask(t, &a, "POST",
+		       json_pack("{s:s,s:s,s:o}", "text", button == 'y' ? "yes" : "no", "call_id",
+				 c->call, "request_id", request_id(t)),
+		       TG_API "/runs/%s/steer", c->id);
+	}
+}
+
+/* "v1:" nonce ":" letter, of a card that is this message of this chat and still good. */
+static void take_press(struct telegram *t, const json_t *q)
+{
+	static const char *const letters[TG_NKINDS] = {"ync", "", "x", "yn"};
+	const char *data = json_str(q, "data");
+	const json_t *m = json_object_get(q, "message");
+	const struct tg_card *c = NULL;
+
+	snprintf(t->hand.callback, sizeof(t->hand.callback), "%s", json_str(q, "id"));
+	if (strlen(data) == TG_NONCE_LEN + 5 && strncmp(data, "v1:", 3) == 0 &&
+	    data[TG_NONCE_LEN + 3] == ':')
+		c = tg_card_with(&t->kept, data + 3, TG_NONCE_LEN);
+	t->hand.button = c ? data[TG_NONCE_LEN + 4] : '\0';
+	if (c && c->chat == t->hand.chat && clock_wall_ms() < c->until_ms &&
+	    (c->message == 0 || c->message == json_get_int(m, "message_id", 0)) &&
+	    strchr(letters[c->kind], t->hand.button)) {
+		press(t, c);
+		return;
+	}
+	tg_answer_press(t, t->hand.callback, "This button is not good any more.");
+	hand_over(t);
+}
+
+/* ---- commands */
+
+struct tg_command {
+	const char *name, *method, *path;
+	bool run; /* of a run, which has to be named */
+	void (*text)(struct buf *out, const json_t *answer);
+};
+static const struct tg_command commands[] = {
+	{"/runs", "GET", TG_API "/runs", false, tg_text_runs},
+	{"/status", "GET", TG_API "/runs/%s", true, tg_text_run},
+	{"/status", "GET", TG_API "/health", false, tg_text_health},
+	{"/cancel", "POST", TG_API "/runs/%s/cancel", true, tg_text_run},
+	{"/logs", "GET", TG_API "/logs", true, tg_text_logs},
+	{"/cost", "GET", TG_API "/health", false, tg_text_cost},
+};
+
+static json_t *arguments_of(const struct tg_command *c, const char *run)
+{
+	if (c->text == tg_text_runs)
+		return json_pack("{s:b,s:i}", "all", 1, "limit", 10);
+	if (c->text == tg_text_logs)
+		return json_pack("{s:s,s:i}", "run", run, "limit", 15);
+	return strcmp(c->method, "POST") == 0 ? json_object() : NULL;
+}
+
+static void take_command(struct telegram *t)
+{
+	struct tg_asking a = {.then = hand_answered, .chat = t->hand.chat};
+	size_t len = strcspn(t->hand.text, " \t\n@");
+	const char *arg = t->hand.text + strcspn(t->hand.text, " \t\n");
+	struct tg_chat *chat = tg_chat(&t->kept, t->hand.chat);
+	char run[24];
+
+	arg += strspn(arg, " \t\n");
+	snprintf(run, sizeof(run), "%.*s", (int)strcspn(arg, " \t\n"), arg);
+	for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
+		const struct tg_command *c = &commands[i];
+
+		if (strlen(c->name) != len || strncmp(c->name, t->hand.text, len) != 0 ||
+		    c->run != id_is_run(run))
+			continue;
+		a.text = c->text;
+		tg_ask(t, &a, c->method, arguments_of(c, run), c->path, run);
+		return;
+	}
+	if (len == 4 && strncmp(t->hand.text, "/new", 4) == 0 && chat) {
+		chat->session[0] = '\0';
+		tg_say(t, t->hand.chat, "What you say next begins a new conversation.");
+	} else if (strncmp(t->hand.text, "/cancel", len) == 0 ||
+		   strncmp(t->hand.text, "/logs", len) == 0) {
+		tg_say(t, t->hand.chat, "Name the run: %.*s S-7f3a2b. /runs lists them.", (int)len,
+		       t->hand.text);
+	} else {
+		tg_say(t, t->hand.chat, "%s", tg_text_help);
+	}
+	hand_over(t);
+}
+
+/* ---- pairing */
+
+static void try_code(struct telegram *t, int64_t id, const json_t *from, const char *text)
+{
+	struct tg_chat *c = tg_chat(&t->kept, 0);
+	struct buf name;
+
+	if (strncmp(text, "/start ", 7) == 0)
+		text += 7;
+	if (!t->code[0] || tg_now(t) >= t->code_until_ms || strlen(text) != TG_CODE_DIGITS ||
+	    strspn(text, "0123456789") != TG_CODE_DIGITS)
+		return;
+	if (strcmp(text, t->code) != 0 || !c) {
+		if (++t->tries >= CODE_TRIES || !c)
+			t->code[0] = '\0';
+		return;
+	}
+	t->code[0] = '\0';
+	*c = (struct tg_chat){.id = id};
+	tg_line_clear(tg_line(t, id));
+	tg_line(t, id)->blocked = false;
+	buf_init(&name, 4096);
+	(void)utf8_terminal(&name, json_str(from, "first_name"),
+			    strlen(json_str(from, "first_name")), false);
+	if (name.data)
+		snprintf(c->name, sizeof(c->name), "%.*s",
+			 (int)utf8_prefix(name.data, MIN(name.len, (size_t)60), 60), name.data);
+	buf_fini(&name);
+	snprintf(c->cwd, sizeof(c->cwd), "%s", t->code_cwd);
+	t->news = true;
+	tg_say(t, id, "Paired. %s%s\n\n%s", c->cwd[0] ? "I look for files in " : "I see no files.",
+	       c->cwd, tg_text_help);
+}
+
+int tg_pair(struct telegram *t, const char *cwd, struct ava_error *err)
+{
+	uint64_t n;
+
+	if (t->state != DOOR_SERVING)
+		return err_set(err, AVA_EBUSY, "Telegram is not reached: %s",
+			       t->problem[0] ? t->problem : "ask again in a moment");
+	if (!tg_chat(&t->kept, 0))
+		return err_set(err, AVA_EBUSY,
+			       "%d people are paired, which is all there may be: ava telegram "
+			       "unpair ID makes room",
+			       TG_CHATS_MAX);
+	id_random(&n, sizeof(n));
+	snprintf(t->code, sizeof(t->code), "%08" PRIu64, n % 100000000);
+	snprintf(t->code_cwd, sizeof(t->code_cwd), "%s", cwd ? cwd : "");
+	t->code_until_ms = tg_now(t) + TG_CODE_MS;
+	t->tries = 0;
+	return 0;
+}
+
+/* ---- updates */
+
+/* Nobody else's words in their mouth: no forward, no bot between. */
+static bool is_own(const json_t *m, const json_t *from, const json_t *chat)
+{
+	return json_get_int(from, "id", 0) > 0 && !json_get_bool(from, "is_bot", false) &&
+	       json_get_int(chat, "id", 0) == json_get_int(from, "id", -1) &&
+	       strcmp(json_str(chat, "type"), "private") == 0 &&
+	       !json_object_get(m, "forward_origin") && !json_object_get(m, "forward_date") &&
+	       !json_object_get(m, "via_bot") && !json_object_get(m, "sender_chat");
+}
+
+/* Whose it is, of those who are paired; 0: it has no effect, but maybe a pairing. */
+static int64_t whose(struct telegram *t, const json_t *u)
+{
+	const json_t *m = json_object_get(u, "message"), *q = json_object_get(u, "callback_query");
+	const json_t *from = json_object_get(q ? q : m, "from");
+	const json_t *chat = json_object_get(q ? json_object_get(q, "message") : m, "chat");
+	int64_t id = json_get_int(from, "id", 0);
+
+	if (!is_own(m, from, chat))
+		return 0;
+	if (tg_chat(&t->kept, id))
+		return id;
+	if (m)
+		try_code(t, id, from, json_str(m, "text"));
+	return 0;
+}
+
+static void begin_update(struct telegram *t, const json_t *u, int64_t chat)
+{
+	const json_t *m = json_object_get(u, "message"), *q = json_object_get(u, "callback_query");
+	const char *text = json_get_str(m, "text");
+	const struct tg_card *card =
+		tg_card_at(&t->kept, chat,
+			   json_get_int(json_object_get(m, "reply_to_message"), "message_id", 0));
+	struct tg_line *l = tg_line(t, chat);
+	struct tg_hand *h = &t->hand;
+
+	if (l->blocked) { /* they write again */
+		l->blocked = false;
+		t->news = true;
+		tg_cards_due(t, chat, NULL);
+	}
+	free(h->text);
+	*h = (struct tg_hand){.step = HAND_AT_WORK,
+			      .update = json_get_int(u, "update_id", 0),
+			      .chat = chat,
+			      .message = json_get_int(m, "message_id", 0),
+			      .told = h->told,
+			      .text = text ? strdup(text) : NULL};
+	if (q) {
+		take_press(t, q);
+	} else if (!h->text || tg_is_blank(text, strlen(text))) {
+		tg_say(t, chat, "I read text only.");
+		hand_over(t);
+	} else if (text[0] == '/') {
+		take_command(t);
+	} else if (card) {
+		answer_card(t, card);
+	} else {
+		tg_say_it(t);
+	}
+}
+
+void tg_take_updates(struct telegram *t)
+{
+	while (t->updates && t->hand.step == HAND_FREE && tg_now(t) >= t->hand.due_ms) {
+		const json_t *u = json_array_get(t->updates, t->at);
+		int64_t id = json_get_int(u, "update_id", -1), chat;
+
+		if (!u) {
+			json_decref(t->updates);
+			t->updates = NULL;
+			return;
+		}
+		if (id < 0 || tg_seen(&t->kept, id)) {
+			t->at++;
+			continue;
+		}
+		chat = whose(t, u);
+		if (chat == 0) {
+			tg_see(&t->kept, id, clock_wall_ms());
+			t->at++;
+			t->dirty = true;
+		} else if (t->dirty || t->saving) {
+			return; /* what was before it is on disk first */
+		} else {
+			begin_update(t, u, chat);
+		}
+	}
+}

@@ -1,0 +1,86 @@
+/* What the door of Telegram must not forget, in telegram.json of the data root: who is paired,
+ * which updates are carried out, and the messages that can be answered. Its shape stands in
+ * doc/TELEGRAM.md. Plain data; whoever changes it writes it, in the commit of the effect where
+ * there is one. */
+#ifndef GATEWAY_TELEGRAM_STATE_H
+#define GATEWAY_TELEGRAM_STATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+
+struct ava_error;
+
+#define TG_STATE     "telegram.json"
+#define TG_CHATS_MAX 8
+#define TG_CARDS_MAX 64
+#define TG_SEEN_MAX  64 /* above TG_UPDATES_MAX: no update of an answer is forgotten amid it */
+#define TG_NAME_MAX  64
+#define TG_NONCE_LEN 24 /* 12 random bytes */
+
+/* A person: the id of a user and of the private chat with them is one number. */
+struct tg_chat {
+	int64_t id;             /* 0: this place is free */
+	char name[TG_NAME_MAX]; /* as it was when they were paired; decides nothing */
+	char cwd[4096];         /* where its conversations look for files; "": nowhere */
+	char session[64];       /* the conversation that goes on; "": the next word begins one */
+};
+
+enum tg_card_kind {
+	TG_QUOTE,    /* buttons Yes, No and Change; an answer to it is one to the quote */
+	TG_CHANGE,   /* asks what to change; likewise */
+	TG_RUN,      /* the line of a run, with Cancel; an answer to it is said to the run */
+	TG_QUESTION, /* of a run; an answer is the answer */
+	TG_NKINDS
+};
+
+/* A message of ours that can be answered. A button holds its nonce and a letter. */
+struct tg_card {
+	int64_t chat;    /* 0: this place is free */
+	int64_t message; /* 0: on its way */
+	enum tg_card_kind kind;
+	char nonce[TG_NONCE_LEN + 1];
+	char id[24], call[24]; /* a proposal, or a run and its call */
+	char hash[65];         /* of what is proposed */
+	int64_t until_ms;      /* wall: its buttons are good until then */
+	/* Not kept: */
+	uint64_t shown;           /* hash of what it says; 0: not known */
+	int64_t due_ms, pause_ms; /* monotonic: not looked at before; until it is looked at again */
+	bool asking;              /* it is being looked at */
+};
+
+struct tg_state {
+	int64_t bot;       /* whose updates these are */
+	int64_t offset;    /* of the next one */
+	int64_t newest_ms; /* wall: when one came last */
+	int64_t seen[TG_SEEN_MAX];
+	unsigned nseen; /* in all; the newest TG_SEEN_MAX are kept */
+	struct tg_chat chats[TG_CHATS_MAX];
+	struct tg_card cards[TG_CARDS_MAX];
+};
+
+/* No file, or that of another bot: an empty state, so that nobody is let in. AVA_EINVAL and
+ * others: it cannot be read; then nobody is either. */
+int tg_state_load(struct tg_state *s, int root_fd, int64_t bot, struct ava_error *err);
+void tg_state_write(const struct tg_state *s, struct buf *out);
+
+bool tg_seen(const struct tg_state *s, int64_t update);
+void tg_see(struct tg_state *s, int64_t update, int64_t wall_ms);
+/* The offset to ask from; 0: from whatever there is. Ids of updates begin anew, at random, when
+ * none came for a week. */
+int64_t tg_offset(const struct tg_state *s, int64_t wall_ms);
+
+struct tg_chat *tg_chat(struct tg_state *s, int64_t id); /* NULL: a stranger; 0: a free place */
+/* Cards stay where they are until one is made or dropped. A new one has a nonce of its own; where
+ * there is no place the oldest goes. */
+struct tg_card *tg_card_new(struct tg_state *s, int64_t chat, enum tg_card_kind kind,
+			    const char *id);
+void tg_card_drop(struct tg_state *s, struct tg_card *c); /* others move */
+struct tg_card *tg_card_of(struct tg_state *s, int64_t chat, enum tg_card_kind kind,
+			   const char *id);
+struct tg_card *tg_card_at(struct tg_state *s, int64_t chat, int64_t message);
+struct tg_card *tg_card_with(struct tg_state *s, const char *nonce, size_t len);
+
+#endif

@@ -1,0 +1,258 @@
+/* See telegram_text.h. Words are those of base/words.h, figures those of base/format.h; what only
+ * this door says stands here.
+ *
+ * Nothing can fail but memory, which the buffer remembers. */
+#include "gateway/telegram_text.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/util.h"
+#include "codec/format_of.h"
+#include "codec/json.h"
+#include "codec/utf8.h"
+
+#define STILL_MS    30000 /* a run is told to be still at work from then on */
+#define CITATIONS   20
+#define PREVIEW     160 /* characters of an event */
+#define QUOTE_CHARS 200
+
+const char tg_text_help[] =
+	"Say what you need, as to a colleague. When it deserves a subagent I show a quote first; "
+	"nothing starts before you say yes.\n\n"
+	"/runs - what ran last\n"
+	"/status S-id - how a run is; without an id, how ava is\n"
+	"/cancel S-id - stop a run for good\n"
+	"/logs S-id - what it did last\n"
+	"/cost - what today has cost\n"
+	"/new - begin a new conversation\n\n"
+	"Answer to a question of a run, a quote or a run's line by replying to that message.";
+
+static void add_clean(struct buf *out, const char *s, size_t chars)
+{
+	(void)utf8_terminal(out, s, utf8_prefix(s, strlen(s), chars), true);
+}
+
+static void add_end(struct buf *out, const json_t *run, const json_t *end, const char *time_key)
+{
+	const struct words_end e = format_end_of(end, run);
+
+	buf_addf(out, WORDS_ENDED(words_mark(e.mark, true), format_role(json_str(run, "role")).text,
+				  &e, format_time_of(end, time_key).text,
+				  format_cost_of(end, "cost_cents").text));
+}
+
+void tg_text_run(struct buf *out, const json_t *run)
+{
+	const char *status = json_str(run, "status"), *doing = json_str(run, "current_activity");
+	struct format role = format_role(json_str(run, "role"));
+	char text[800];
+
+	buf_addf(out, WORDS_SPAWNING(words_mark(WORDS_MARK_START, true), role.text,
+				     json_str(run, "subagent_id")));
+	if (json_str(run, "ended_at")[0]) {
+		buf_addc(out, '\n');
+		add_end(out, run, run, "elapsed_seconds");
+		return;
+	}
+	if (strcmp(status, "starting") == 0)
+		return;
+	buf_addf(out, "\n" WORDS_RUNNING(words_mark(WORDS_MARK_LOOK, true), role.text,
+					 words_status(status),
+					 format_time_of(run, "elapsed_seconds").text,
+					 format_tokens_of(run, "tokens_used").text, "..."));
+	if (!doing[0])
+		return;
+	snprintf(text, sizeof(text), "%.*s", (int)utf8_prefix(doing, strlen(doing), PREVIEW),
+		 doing);
+	buf_addc(out, '\n');
+	if (json_get_fixed(run, "elapsed_seconds", 3, 0) < STILL_MS)
+		buf_addf(out, WORDS_DOING(words_mark(WORDS_MARK_LOOK, true), role.text, text));
+	else
+		buf_addf(out, WORDS_STILL_WORKING(words_mark(WORDS_MARK_WAIT, true), text));
+}
+
+/* ---- a result */
+
+static void add_output(struct buf *out, const json_t *output)
+{
+	char *pretty;
+
+	if (!output || json_is_null(output))
+		return;
+	buf_adds(out, "\n\n");
+	if (json_is_string(output)) {
+		add_clean(out, json_string_value(output), SIZE_MAX);
+		return;
+	}
+	pretty = json_dumps(output, JSON_INDENT(2) | JSON_ENCODE_ANY);
+	if (pretty)
+		add_clean(out, pretty, SIZE_MAX);
+	free(pretty);
+}
+
+static void add_citations(struct buf *out, const json_t *citations)
+{
+	const json_t *c;
+	size_t i;
+
+	json_array_foreach(citations, i, c)
+	{
+		if (i == CITATIONS) {
+			buf_addf(out, "\n... %zu more", json_array_size(citations) - i);
+			return;
+		}
+		buf_adds(out, i == 0 ? "\n\n" : "\n");
+		add_clean(out, json_get_str(c, "path") ? json_str(c, "path") : json_str(c, "url"),
+			  QUOTE_CHARS);
+		if (json_get_int(c, "line", 0) > 0)
+			buf_addf(out, ":%" PRId64, json_get_int(c, "line", 0));
+		buf_adds(out, "  ");
+		add_clean(out, json_str(c, "quote"), QUOTE_CHARS);
+	}
+}
+
+void tg_text_result(struct buf *out, const char *title, const json_t *result)
+{
+	const json_t *caveats = json_object_get(result, "caveats"), *v;
+	int64_t all, failed = format_not_found(result, &all);
+	size_t i;
+
+	buf_addf(out, "%s\n\n", title);
+	add_clean(out, json_str(result, "summary"), SIZE_MAX);
+	add_output(out, json_object_get(result, "output"));
+	add_citations(out, json_object_get(result, "citations"));
+	if (failed > 0)
+		buf_addf(out, "\n" WORDS_NOT_FOUND_OF(failed, all));
+	json_array_foreach(caveats, i, v)
+	{
+		buf_addf(out, i == 0 ? "\n\n" WORDS_CAVEATS ":\n- " : "\n- ");
+		add_clean(out, json_is_string(v) ? json_string_value(v) : "", SIZE_MAX);
+	}
+	if (json_get_bool(result, "partial", false))
+		buf_adds(out, "\n" WORDS_PARTIAL);
+	if (json_get_bool(result, "unverified", false))
+		buf_adds(out, "\n" WORDS_UNVERIFIED);
+	buf_addf(out, "\n\n%s, ", json_str(result, "subagent_id"));
+	buf_addf(out, WORDS_TOTALS(format_time_of(result, "duration_seconds").text,
+				   format_tokens_of(result, "tokens_used").text,
+				   format_cost_of(result, "cost_cents").text,
+				   words_amount(WORDS_LIMIT_REPLIES,
+						json_get_int(result, "iterations", 0))
+					   .text));
+}
+
+/* ---- quotes and questions */
+
+void tg_text_quote(struct buf *out, const json_t *proposal)
+{
+	const char *state = json_str(proposal, "state"), *id = json_str(proposal, "proposal_id");
+
+	buf_addf(out, "%s\n\n", id);
+	add_clean(out, json_str(proposal, "message"), SIZE_MAX);
+	if (strcmp(state, "pending") == 0)
+		return;
+	buf_addf(out, "\n\n%s",
+		 words_mark(state[0] == 'c' ? WORDS_MARK_DONE : WORDS_MARK_STOP, true));
+	if (strcmp(state, "confirmed") == 0)
+		buf_addf(out, "Confirmed: %s", json_str(proposal, "subagent_id"));
+	else if (json_str(proposal, "replaced_by")[0])
+		buf_addf(out, "Replaced by %s", json_str(proposal, "replaced_by"));
+	else if (strcmp(state, "rejected") == 0)
+		buf_addf(out, WORDS_REJECTED(id));
+	else
+		buf_addf(out, WORDS_EXPIRED(id));
+}
+
+void tg_text_question(struct buf *out, const json_t *notice)
+{
+	const json_t *choices = json_object_get(notice, "choices"), *v;
+	size_t i;
+
+	buf_addf(out, WORDS_ASKS(words_mark(WORDS_MARK_ASK, true), json_str(notice, "run_id"), ""));
+	add_clean(out, json_str(notice, "text"), SIZE_MAX);
+	json_array_foreach(choices, i, v)
+	{
+		buf_addf(out, "\n%zu. ", i + 1);
+		add_clean(out, json_is_string(v) ? json_string_value(v) : "", SIZE_MAX);
+	}
+	buf_adds(out, "\n\nReply to this message with your answer.");
+}
+
+/* ---- answers to commands */
+
+static void add_run_line(struct buf *out, const json_t *run)
+{
+	buf_addf(out, "\n%s ", json_str(run, "subagent_id"));
+	buf_addf(out, WORDS_RUNNING_FOR(format_role(json_str(run, "role")).text,
+					words_status(json_str(run, "status")),
+					format_time_of(run, "elapsed_seconds").text,
+					format_tokens_of(run, "tokens_used").text,
+					format_cost_of(run, "cost_cents").text));
+	buf_adds(out, "\n  ");
+	add_clean(out, json_str(run, "task"), PREVIEW / 2);
+}
+
+void tg_text_runs(struct buf *out, const json_t *list)
+{
+	const json_t *runs = json_object_get(list, "runs"), *run;
+	size_t i;
+
+	buf_adds(out, json_array_size(runs) > 0 ? "The newest runs:" : "Nothing has run yet.");
+	json_array_foreach(runs, i, run) add_run_line(out, run);
+}
+
+void tg_text_logs(struct buf *out, const json_t *events)
+{
+	static const char *const told[] = {"text", "name", "message", "summary", "state", "model"};
+	const json_t *list = json_object_get(events, "events"), *e;
+	size_t i;
+
+	if (json_array_size(list) == 0)
+		buf_adds(out, "Nothing is logged of it.");
+	json_array_foreach(list, i, e)
+	{
+		const json_t *content = json_object_get(e, "content");
+
+		/* "2026-11-21T08:00:00.123Z": the time of day. */
+		buf_addf(out, "%s%.8s %s ", i > 0 ? "\n" : "",
+			 strlen(json_str(e, "timestamp")) > 19 ? json_str(e, "timestamp") + 11 : "",
+			 json_str(e, "eventType"));
+		for (size_t k = 0; k < ARRAY_LEN(told); k++) {
+			if (!json_str(content, told[k])[0])
+				continue;
+			add_clean(out, json_str(content, told[k]), PREVIEW);
+			break;
+		}
+	}
+}
+
+void tg_text_cost(struct buf *out, const json_t *health)
+{
+	const json_t *today = json_object_get(health, "today");
+
+	buf_addf(out,
+		 WORDS_TODAY(format_cost_of(today, "cost_cents").text,
+			     format_tokens_of(today, "tokens").text, json_get_int(today, "runs", 0),
+			     json_get_int(today, "uncosted_runs", 0) > 0
+				     ? ", and what some cost is not known"
+				     : ""));
+	if (json_object_get(today, "budget_cents"))
+		buf_addf(out, "\nBudget of the day: %s of %s used",
+			 format_cost_of(today, "budget_used_cents").text,
+			 format_cost_of(today, "budget_cents").text);
+}
+
+void tg_text_health(struct buf *out, const json_t *health)
+{
+	const json_t *slots = json_object_get(health, "slots");
+
+	buf_addf(out, "ava %s, model %s\n%" PRId64 " of %" PRId64 " slots used, %" PRId64 " queued",
+		 json_str(health, "version"), json_str(health, "model"),
+		 json_get_int(slots, "used", 0), json_get_int(slots, "max", 0),
+		 json_get_int(health, "queued", 0));
+	if (json_str(health, "problem")[0])
+		buf_addf(out, "\nproblem: %s", json_str(health, "problem"));
+}

@@ -1,0 +1,326 @@
+#!/bin/sh
+# A bot of Telegram over its API (telegram_bot.py, as strict as the service): pairing, a quote
+# with buttons, a line that is edited, results; strangers, and a service that fails.
+. "${0%/*}/lib.sh"
+command -v curl >/dev/null && command -v python3 >/dev/null || skip 'no curl or python3'
+
+TOKEN=4711:AAkettle-canary_0123456789abcdefghi
+ME=77
+mkdir -p "$T/src" "$XDG_CONFIG_HOME/ava"
+cd "$T/src" || exit 99
+printf 'int kettle(void) /* %s */\n{\n\treturn 1;\n}\n' "$TOKEN" >kettle.c
+PYTHONDONTWRITEBYTECODE=1 python3 "$SRCDIR/test/cli/telegram_bot.py" "$TOKEN" >"$T/bot.out" 2>"$T/bot.err" &
+keep $!
+wait_for 20 grep -q port "$T/bot.out"
+PORT=$(sed -n 's/^port //p' "$T/bot.out")
+printf 'telegram:\n  url: http://127.0.0.1:%s\n  pace_ms: 0\n  edit_ms: 200\nweb:\n  searxng: http://127.0.0.1:9\n' "$PORT" >"$XDG_CONFIG_HOME/ava/config.yaml"
+
+bot() { curl -s --max-time 20 "http://127.0.0.1:$PORT/test/$1" -d "$2"; }
+seen() { bot messages '{}'; }
+say() { bot say "$(jq -nc --argjson from "$1" --arg text "$2" '{from: $from, text: $text}')"; }
+reply() { bot say "$(jq -nc --argjson from $ME --argjson to "$1" --arg text "$2" '{from: $from, text: $text, reply: $to}')"; }
+press() { bot press "{\"from\":${3:-$ME},\"message\":$1,\"button\":\"$2\"}"; }
+count() { seen | jq --arg text "$1" '[.messages[] | select(.text | contains($text))] | length'; }
+has() { [ "$(count "$1")" -ge 1 ]; }
+# The newest message with this text.
+number() { seen | jq --arg text "$1" '[.messages[] | select(.text | contains($text))] | last | .message_id'; }
+text_of() { seen | jq -r --argjson n "$1" '.messages[] | select(.message_id == $n).text'; }
+buttons() { seen | jq -r --argjson n "$1" '[.messages[] | select(.message_id == $n).markup.inline_keyboard[]?[].text] | join(" ")'; }
+answers() { seen | jq -r --arg q "$1" '.presses[$q].answers | join("|")'; }
+pressed() { [ "$(seen | jq -r --arg q "$1" '.presses[$q].answers | length')" -ge 1 ]; }
+taken() { [ "$(seen | jq .waiting)" = 0 ]; }
+state() { "$AVA" telegram --json 2>/dev/null </dev/null | jq -r "$1"; }
+is() { [ "$(state "$1")" = "$2" ]; }
+spawns() { cat "$AVA_DATA_ROOT"/logs/ava/*.jsonl | jq -s 'map(select(.eventType == "SubagentSpawn")) | length'; }
+events() { cat "$AVA_DATA_ROOT"/logs/ava/*.jsonl "$AVA_DATA_ROOT"/logs/subagents/*.jsonl; }
+
+# --- without a token, with one where it does not belong
+
+start_daemon || { result 1 'avad serves' || finish; }
+run "$AVA" telegram
+exits 'without a token there is no bot' 2
+contains 'which says what to do' 'write TELEGRAM_BOT_TOKEN=... into the file env' "$ERR"
+equal 'and status says nothing of it' null "$("$AVA" status --json </dev/null | jq .health.telegram)"
+stop_daemon
+TELEGRAM_BOT_TOKEN=$TOKEN start_daemon
+check 'a token of the environment is not taken' is .state closed
+check 'and that is said' sh -c '"$AVA" status | grep -q "stands in the environment"'
+check 'by doctor too' sh -c 'TELEGRAM_BOT_TOKEN=4711:AAkettle-canary_0123456789abcdefghi "$AVA" doctor | grep -q "stands in the environment"'
+stop_daemon
+
+cp "$XDG_CONFIG_HOME/ava/config.yaml" "$T/good.yaml"
+printf 'telegram:\n  token: %s\n' "$TOKEN" >"$XDG_CONFIG_HOME/ava/config.yaml"
+run "$AVA" ps
+contains 'nor one of config.yaml' 'config.yaml:2: the token does not stand in this file' "$ERR"
+lacks 'which does not show it' "${TOKEN#*:}" "$ERR"
+printf 'telegram:\n  url: http://192.0.2.1\n' >"$XDG_CONFIG_HOME/ava/config.yaml"
+run "$AVA" ps
+contains 'a token goes to nobody in the clear' 'telegram.url' "$ERR"
+
+# --- a service that is not there
+
+printf 'telegram:\n  url: http://127.0.0.1:9\n' >"$XDG_CONFIG_HOME/ava/config.yaml"
+(umask 077; echo "TELEGRAM_BOT_TOKEN=$TOKEN" >"$XDG_CONFIG_HOME/ava/env")
+start_daemon
+has_problem() { [ -n "$(state .problem)" ]; }
+check 'a service that is not there is said' wait_for 20 has_problem
+{ "$AVA" status; "$AVA" telegram; "$AVA" doctor; "$AVA" telegram pair; cat "$AVA_DATA_ROOT/logs/avad.log" "$T/avad.out"; } >"$T/told" 2>&1 </dev/null
+contains 'where one looks' 'starting' "$T/told"
+lacks 'without the address, which has the token' "${TOKEN#*:}" "$T/told"
+check 'everything else goes on' sh -c '"$AVA" run "find kettle" --yes >/dev/null 2>&1 </dev/null'
+stop_daemon
+rm -r "$AVA_DATA_ROOT"
+cp "$T/good.yaml" "$XDG_CONFIG_HOME/ava/config.yaml"
+
+# --- pairing
+
+(umask 077; echo "TELEGRAM_BOT_TOKEN=$TOKEN" >"$XDG_CONFIG_HOME/ava/env")
+run "$AVA" telegram pair
+exits 'a daemon that pair starts has a code at once' 0
+check 'the door is open' is .state serving
+say $ME hello >/dev/null
+check 'who is not paired is heard' wait_for 10 taken
+equal 'and gets no answer' 0 "$(seen | jq '.messages | length')"
+run "$AVA" doctor
+contains 'doctor says how it is' 'serving: @kettle_bot, 0 paired' "$OUT"
+tried=$("$AVA" telegram pair </dev/null | sed -n 's/^    //p')
+for wrong in 0 1 2 3 4; do say 80 "$(printf '%08d' $(((${tried#"${tried%%[!0]*}"}0 / 10 + wrong + 1) % 100000000)))" >/dev/null; done
+say 80 "$tried" >/dev/null
+wait_for 10 taken
+check 'five wrong codes end it' is '.paired | length' 0
+run "$AVA" telegram pair
+exits 'a code is printed' 0
+code=$(sed -n 's/^    //p' "$OUT")
+contains 'with a link' "https://t.me/kettle_bot?start=$code" "$OUT"
+bot say "{\"from\":78,\"text\":\"$code\",\"chat\":{\"id\":-5,\"type\":\"group\"}}" >/dev/null
+bot say "{\"from\":79,\"text\":\"$code\",\"more\":{\"forward_origin\":{\"type\":\"user\"}}}" >/dev/null
+wait_for 10 taken
+check 'nobody is paired in a group, or by a forward' is '.paired | length' 0
+say $ME "/start $code" >/dev/null
+check 'the code pairs' wait_for 10 has 'Paired. I look for files in'
+equal 'one person' $ME "$(state '.paired[].id')"
+say 78 "$code" >/dev/null
+wait_for 10 taken
+check 'once' is '.paired | length' 1
+
+# --- a quote, yes twice, a line that is edited, a result
+
+say $ME 'Find where kettle is defined' >/dev/null
+check 'a quote comes' wait_for 30 has 'Proceed? [Yes/No]'
+quote=$(number 'Proceed? [Yes/No]')
+equal 'with buttons' 'Yes No Change' "$(buttons "$quote")"
+one=$(press "$quote" Yes | jq -r .query)
+two=$(press "$quote" Yes | jq -r .query)
+check 'both presses are answered' wait_for 20 pressed "$two"
+check 'both' pressed "$one"
+check 'the result comes' wait_for 60 has 'has ended: complete'
+equal 'one run' 1 "$(spawns)"
+check 'a key that a run has read does not leave' has '[redacted]'
+check 'its line was edited to the end' wait_for 20 has 'Subagent [CodeReviewer]: Complete'
+equal 'one message' 1 "$(count 'Spawning CodeReviewer subagent')"
+check 'the quote says what became of it' wait_for 20 has 'Confirmed: S-'
+equal 'and has no buttons' '' "$(buttons "$quote")"
+
+# --- said instead of pressed; answered elsewhere
+
+ask_for() { say $ME "$1" >/dev/null; wait_for 30 sh -c '[ -n "$("$AVA" proposals --json </dev/null | jq -r ".[0].proposal_id // empty")" ]'; P=$("$AVA" proposals --json </dev/null | jq -r '.[0].proposal_id'); wait_for 20 has "$P"; wait_for 20 idle; wait_for 20 quiet; }
+idle() { "$AVA" sessions --json </dev/null | jq -e 'all(.[]; .status == "idle")' >/dev/null; }
+# All that was said is told, and that is on disk.
+quiet() { jq -e --argjson lsn "$(cat "$AVA_DATA_ROOT"/logs/ava/*.jsonl | jq -s 'map(select(.eventType == "AssistantMessage").lsn) | max // 0')" \
+	'.lsn >= $lsn and (any(.open[].channels[]; . == "telegram") | not)' "$AVA_DATA_ROOT/delivery.json" >/dev/null; }
+says() { text_of "$1" | grep -qF "$2"; }
+ask_for 'Review the code of kettle'
+quote=$(number "$P")
+press "$quote" Change >/dev/null
+check 'Change asks what' wait_for 20 has "What of $P shall be otherwise?"
+reply "$(number "What of $P shall")" 'only 2 minutes' >/dev/null
+check 'which is quoted again' wait_for 20 has '• Changed:'
+check 'the first quote says so' wait_for 20 says "$quote" 'Replaced by P-'
+again=$(number '• Changed:')
+P=$("$AVA" proposals --json </dev/null | jq -r '.[0].proposal_id')
+reply "$again" 'yes perhaps tomorrow' >/dev/null
+check 'what is not understood is asked again' wait_for 20 has 'answer yes or no'
+equal 'and starts nothing' 1 "$(spawns)"
+"$AVA" reject "$P" >/dev/null </dev/null
+check 'what is answered on a terminal shows here' wait_for 20 says "$again" 'is rejected: nothing was started'
+equal 'without buttons' '' "$(buttons "$again")"
+ask_for 'Review the code of kettle'
+quote=$(number "$P")
+old=$(seen | jq -r --argjson n "$quote" '.messages[] | select(.message_id == $n).markup.inline_keyboard[0][0].callback_data')
+press "$quote" No >/dev/null
+check 'No is a no' wait_for 20 says "$quote" 'is rejected: nothing was started'
+q=$(bot press "{\"from\":$ME,\"message\":$quote,\"data\":\"$old\"}" | jq -r .query)
+check 'an old button is answered' wait_for 20 pressed "$q"
+equal 'and does nothing' 1 "$(spawns)"
+
+# --- who is not meant
+
+ask_for 'Review the code of kettle'
+quote=$(number "$P")
+yes=$(seen | jq -r --argjson n "$quote" '.messages[] | select(.message_id == $n).markup.inline_keyboard[0][0].callback_data')
+before=$(seen | jq '.messages | length')
+bot press "{\"from\":78,\"message\":$quote,\"data\":\"$yes\"}" >/dev/null
+bot press "{\"from\":$ME,\"message\":$quote,\"data\":\"$yes\",\"chat\":{\"id\":-5,\"type\":\"group\"}}" >/dev/null
+bot press "{\"from\":$ME,\"message\":$quote,\"data\":\"$yes\",\"as_message\":99999}" >/dev/null
+bot press "{\"from\":$ME,\"message\":$quote,\"data\":\"v1:000000000000000000000000:y\"}" >/dev/null
+say 78 yes >/dev/null
+for more in '"via_bot":{"id":1}' '"forward_date":1' '"sender_chat":{"id":-1}'; do
+	bot say "{\"from\":$ME,\"text\":\"yes\",\"more\":{$more}}" >/dev/null
+done
+bot say "{\"from\":$ME,\"text\":\"yes\",\"as\":\"edited_message\"}" >/dev/null
+bot say "{\"from\":$ME,\"text\":\"yes\",\"chat\":{\"id\":-5,\"type\":\"group\"}}" >/dev/null
+wait_for 20 taken
+equal 'a stranger, a group, a forged button, a forward, an edit: no run' 1 "$(spawns)"
+equal 'and no answer' "$before" "$(seen | jq '.messages | length')"
+"$AVA" reject "$P" >/dev/null </dev/null
+
+# --- commands
+
+for command in /runs '/status' /cost; do say $ME "$command" >/dev/null; done
+check '/runs' wait_for 20 has 'The newest runs:'
+check '/status' wait_for 20 has 'slots used'
+check '/cost' wait_for 20 has 'Today: '
+RUN=$("$AVA" ps -a --json </dev/null | jq -r '.[0].subagent_id')
+say $ME "/logs $RUN" >/dev/null
+check '/logs' wait_for 20 has 'SubagentComplete'
+say $ME "/cancel" >/dev/null
+check '/cancel wants a name' wait_for 20 has 'Name the run: /cancel'
+say $ME "/status S-ffffff" >/dev/null
+check 'a run that is none is said' wait_for 20 has 'there is no run S-ffffff'
+
+# --- the service fails
+
+bot plan '{"method":"sendMessage","status":429,"retry_after":1}' >/dev/null
+say $ME /cost >/dev/null
+check '429 waits and goes on' wait_for 20 sh -c "[ \$(curl -s http://127.0.0.1:$PORT/test/messages -d '{}' | jq '[.messages[] | select(.text | contains(\"Today: \"))] | length') = 2 ]"
+bot plan '{"method":"sendMessage","status":500,"times":2}' >/dev/null
+bot plan '{"method":"getUpdates","status":502}' >/dev/null
+say $ME '/status' >/dev/null
+check '5xx too' wait_for 30 sh -c "[ \$(curl -s http://127.0.0.1:$PORT/test/messages -d '{}' | jq '[.messages[] | select(.text | contains(\"slots used\"))] | length') = 2 ]"
+bot plan '{"method":"sendMessage","status":403}' >/dev/null
+say $ME 'Find where kettle is defined' >/dev/null
+check 'who blocks the bot is known' wait_for 20 is '.paired[0].blocked' true
+lines=$(seen | jq '[.calls[] | select(.method != "getUpdates")] | length')
+equal 'and gets nothing' "$lines" "$(seen | jq '[.calls[] | select(.method != "getUpdates")] | length')"
+P=$("$AVA" proposals --json </dev/null | jq -r '.[0].proposal_id')
+say $ME /help >/dev/null
+check 'until they write' wait_for 20 has "$P"
+"$AVA" reject "$P" >/dev/null </dev/null
+bot plan '{"method":"getUpdates","status":409}' >/dev/null
+check 'another reader is not fought' wait_for 20 is .state 'not listening'
+"$AVA" telegram listen >/dev/null </dev/null
+check 'and it goes on when told' is .state serving
+
+# --- a question, a long result
+
+stop_daemon
+mkdir -p "$XDG_CONFIG_HOME/ava/agents"
+printf -- '---\nname: asker\ndescription: asks\nmodel: offline:%s\ntools: read_file\n---\nAsk.\n' "$T/asks.jsonl" >"$XDG_CONFIG_HOME/ava/agents/asker.md"
+printf '%s\n' '{"tool_calls":[{"name":"ask_person","args":{"question":"Which parser?","choices":["json","yaml"]}}]}' >"$T/asks.jsonl"
+python3 - >>"$T/asks.jsonl" <<'X'
+import json
+text = "".join("👩‍👧 line %d\n" % n for n in range(9000))
+print(json.dumps({"tool_calls": [{"name": "submit_result", "args": {"output": text, "summary": "long: " + "x" * 600, "confidence": 1}}]}))
+X
+printf '%s\n' '{"tool_calls":[{"name":"spawn_subagent","args":{"role":"asker","task":"ask me"}}]}' '{"text":"Shall I?"}' '{"text":"There it is."}' >"$T/ava.jsonl"
+sed -i 's/pace_ms: 0/pace_ms: 300/' "$XDG_CONFIG_HOME/ava/config.yaml"
+paced=$(seen | jq '.calls | length')
+unset AVA_MODEL
+export AVA_AVA_MODEL="offline:$T/ava.jsonl"
+start_daemon
+wait_for 20 is .state serving
+say $ME /new >/dev/null
+ask_for 'ask me something'
+press "$(number "$P")" Yes >/dev/null
+check 'a question comes' wait_for 30 has 'Which parser?'
+reply "$(number 'Which parser?')" '2' >/dev/null
+check 'a reply is its answer' wait_for 20 has 'has its answer'
+check 'a long result is a document' wait_for 60 sh -c "curl -s http://127.0.0.1:$PORT/test/messages -d '{}' | jq -e 'any(.messages[]; .document // \"\" | contains(\"line 8999\"))' >/dev/null"
+check 'messages keep their distance' sh -c "curl -s http://127.0.0.1:$PORT/test/messages -d '{}' |
+	jq -e '[.calls[$paced:][] | select(.chat).at] | length > 5 and ([.[1:], .[:-1]] | transpose | all(.[0] - .[1] > 0.29))' >/dev/null"
+check 'the answer was the second' grep -q '"output":"yaml' "$AVA_DATA_ROOT"/logs/subagents/*.jsonl
+
+# --- a call that needs a yes, words to a run, Cancel, a plain yes
+
+printf '%s\n' '{"tool_calls":[{"name":"read_file","args":{"path":"kettle.c"}}]}' '{"text":"never said","delay_ms":600000}' >"$T/asks.jsonl"
+printf '%s\n' '{"tool_calls":[{"name":"spawn_subagent","args":{"role":"asker","task":"read it","ask_before":["read_file"]}}]}' '{"text":"Shall I?"}' '{"text":"So."}' >"$T/ava.jsonl"
+say $ME /new >/dev/null
+ask_for 'read it, please'
+spawned=$(spawns)
+say $ME yes >/dev/null
+check 'a plain yes is one as well' wait_for 20 sh -c "[ \$(cat '$AVA_DATA_ROOT'/logs/ava/*.jsonl | jq -s 'map(select(.eventType == \"SubagentSpawn\")) | length') = $((spawned + 1)) ]"
+RUN=$("$AVA" ps --json </dev/null | jq -r '.[0].subagent_id')
+check 'a call that needs a yes is asked about' wait_for 20 has "$RUN asks: "
+asks=$(number "$RUN asks: ")
+equal 'with buttons' 'Yes No' "$(buttons "$asks")"
+press "$asks" Yes >/dev/null
+check 'which answers it' wait_for 20 sh -c "grep -q '\"state\":\"answered\"' '$AVA_DATA_ROOT/logs/subagents/$RUN.jsonl'"
+bare() { [ -z "$(buttons "$1")" ]; }
+check 'and then has none' wait_for 20 bare "$asks"
+line=$(number "Spawning Asker subagent ($RUN)")
+reply "$line" 'be quick' >/dev/null
+check 'a reply to its line is said to the run' wait_for 20 has "$RUN reads that after"
+equal 'which has a button' Cancel "$(buttons "$line")"
+press "$line" Cancel >/dev/null
+check 'Cancel cancels' wait_for 20 says "$line" Cancelled
+equal 'for good' cancelled "$("$AVA" status "$RUN" --json </dev/null | jq -r .status)"
+
+# --- all three rights want more than a press
+
+printf -- '---\nname: spy\ndescription: reads and sends\nmodel: offline:%s\ntools: read_file, read_webpages, web_search\n---\nLook.\n' "$T/spy.jsonl" >"$XDG_CONFIG_HOME/ava/agents/spy.md"
+echo '{"text":"nothing"}' >"$T/spy.jsonl"
+printf '%s\n' '{"tool_calls":[{"name":"spawn_subagent","args":{"role":"spy","task":"look around","grants":[]}}]}' '{"text":"Shall I?"}' '{"text":"So."}' >"$T/ava.jsonl"
+say $ME /new >/dev/null
+spawned=$(spawns)
+ask_for 'look around'
+quote=$(number "$P")
+press "$quote" Yes >/dev/null
+check 'Yes alone is not enough' wait_for 20 has "$P is not started: this "
+equal 'and starts nothing' "$spawned" "$(spawns)"
+reply "$quote" 'yes, all three' >/dev/null
+check 'the words are' wait_for 20 says "$quote" 'Confirmed: S-'
+
+# --- the same again
+
+id=$(say $ME 'said twice' | jq .update_id)
+twice() { cat "$AVA_DATA_ROOT"/logs/ava/*.jsonl | jq -s 'map(select(.eventType == "UserMessage" and .content.text == "said twice")) | length'; }
+heard_first() { [ "$(twice)" = 1 ] && taken; }
+check 'an update is heard' wait_for 20 heard_first
+bot again "{\"update_id\":$id,\"message\":{\"message_id\":9999,\"from\":{\"id\":$ME,\"is_bot\":false},\"chat\":{\"id\":$ME,\"type\":\"private\"},\"text\":\"said twice\"}}" >/dev/null
+wait_for 20 taken
+equal 'once, however often it comes' 1 "$(twice)"
+
+# --- a full disk
+
+stop_daemon
+AVA_DISK_FREE_MIN_MB=1000000 start_daemon
+wait_for 20 is .state serving
+say $ME 'said to a full disk' >/dev/null
+check 'what cannot be kept is told' wait_for 20 has 'I try it again by myself'
+stop_daemon
+start_daemon
+heard() { cat "$AVA_DATA_ROOT"/logs/ava/*.jsonl | jq -s 'map(select(.eventType == "UserMessage" and .content.text == "said to a full disk")) | length'; }
+heard_once() { [ "$(heard)" = 1 ]; }
+check 'and heard, once, when it can' wait_for 30 heard_once
+
+# --- what stays
+
+equal 'the service found nothing amiss' '[]' "$(seen | jq -c .wrong)"
+equal 'the token is in no file but its own' '' "$(grep -rlF "${TOKEN#*:}" "$AVA_DATA_ROOT" "$HOME")"
+equal 'runs say where they were asked for' telegram "$("$AVA" status "$RUN" --json </dev/null | jq -r .origin)"
+check 'every event of it says who' sh -c 'cat "$AVA_DATA_ROOT"/logs/ava/*.jsonl | jq -se "[.[] | select(.eventType == \"UserMessage\" or .eventType == \"SubagentSpawn\").userId] | unique == [\"telegram:77\"]" >/dev/null'
+run "$AVA" sessions
+contains 'conversations are those of ava sessions' 'ask me something' "$OUT"
+"$AVA" telegram unpair $ME >/dev/null </dev/null
+kill_daemon
+wait_for 15 flock -n "$AVA_DATA_ROOT" true
+start_daemon
+wait_for 20 is .state serving
+before=$(seen | jq '.messages | length')
+say $ME hello >/dev/null
+wait_for 20 taken
+equal 'who is unpaired is a stranger' "$before" "$(seen | jq '.messages | length')"
+bot plan '{"method":"getUpdates","status":401}' >/dev/null
+check 'a token that is revoked closes the door' wait_for 20 is .state closed
+check 'and nothing else' sh -c '"$AVA" ps >/dev/null'
+finish
