@@ -540,11 +540,14 @@ static int take_amount(struct walk *w, int at)
 	if (w->t[at].dollars) {
 		const char *point = strchr(w->t[at].text, '.');
 
-		/* "$0.125" and "$1.000" are not what anybody says. */
-		unclear_if(w, point && strlen(point) > 3);
+		/* "$0.125" and "$1.000" are not what anybody says; of "$5k" the k is no yes. */
+		unclear_if(w, (point && strlen(point) > 3) ||
+				      unit_at(w, at + 1, &rest) != UNIT_NONE);
 		put(w, &c->cost_microusd, scaled(w, n, 1000000));
 		return 1;
 	}
+	/* "one and a half minutes" are more than "half a minute" */
+	unclear_if(w, n == 500000 && is_word(w, at - 1 - is_word(w, at - 1, "a"), "and"));
 	used += n == 500000 && is_word(w, at + 1, "a|an"); /* "half an hour" */
 	unit = unit_at(w, at + used, &of);
 	if (is_word(w, at + used, "m") && unit_at(w, at + used + 1, &rest) == UNIT_TOKENS) {
@@ -741,6 +744,8 @@ static int take_phrase(struct walk *w, int at)
 	int more;
 
 	if (words > n) {
+		/* "no opus" is not "no, opus" */
+		unclear_if(w, is_word(w, at - 1, "no") && !w->t[at].comma);
 		unclear_if(w, (*name.to && strcmp(name.to, name.value) != 0) ||
 				      strlen(name.value) >= name.size);
 		snprintf(name.to, name.size, "%s", name.value);
