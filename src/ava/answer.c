@@ -541,8 +541,8 @@ static int take_amount(struct walk *w, int at)
 		const char *point = strchr(w->t[at].text, '.');
 
 		/* "$0.125" and "$1.000" are not what anybody says; of "$5k" the k is no yes. */
-		unclear_if(w, (point && strlen(point) > 3) ||
-				      unit_at(w, at + 1, &rest) != UNIT_NONE);
+		unclear_if(w,
+			   (point && strlen(point) > 3) || unit_at(w, at + 1, &rest) != UNIT_NONE);
 		put(w, &c->cost_microusd, scaled(w, n, 1000000));
 		return 1;
 	}

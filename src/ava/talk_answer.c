@@ -49,9 +49,11 @@ struct heard {
 	unsigned nproposals, nruns;
 	uint64_t numbers; /* "the second": a bit for each number, from 1 */
 	bool all;         /* they say all, or both */
+	bool greeted;     /* "hi all": words stand before it */
 	bool both;        /* both: of more than two that names none */
 	bool none;        /* "neither": no to all */
 	bool pointed;     /* "the review", "the kettle one": by its task */
+	bool corrected;   /* "no, the second": that one is hardly what is refused */
 };
 
 /* What waits, and was there when it was said. */
@@ -114,13 +116,17 @@ static bool is_of_rights(const char *at)
 static size_t all_at(const char *at)
 {
 	static const char *const said[] = {"all of them", "all", "alle"};
+	static const char *const other[] = {"all right", "all good", "all great", "all fine",
+					    "all set",   "all cool", "all well"};
 
 	if (is_of_rights(at))
 		return 0;
-	for (size_t i = 0; i < ARRAY_LEN(said); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(other); i++)
+		if (word_at(at, other[i]))
+			return 0;
+	for (size_t i = 0; i < ARRAY_LEN(said); i++)
 		if (word_at(at, said[i]))
-			return strncasecmp(at, "all right", 9) == 0 ? 0 : strlen(said[i]);
-	}
+			return strlen(said[i]);
 	return 0;
 }
 
@@ -198,6 +204,11 @@ static size_t before_joint(const char *words, size_t len)
 	return len;
 }
 
+static bool corrects(const char *words, size_t len)
+{
+	return len > 2 && strncasecmp(words, "no,", 3) == 0 && before_joint(words, len) == 2;
+}
+
 static void hear_id(struct heard *h, const char *id)
 {
 	if (*id == 'S') {
@@ -236,12 +247,15 @@ static int hear(const char *text, bool all, struct heard *h)
 			hear_id(h, id);
 		} else if (all && word && (len = both_at(at)) > 0) {
 			h->all = h->both = true;
+			h->greeted = n > 0;
 		} else if (all && word && (len = all_at(at)) > 0) {
 			h->all = true;
+			h->greeted = n > 0;
 		} else if (all && word && (len = none_at(at)) > 0) {
 			h->none = true;
 		} else if (all && word && (len = number_at(at, &number)) > 0) {
 			h->numbers |= UINT64_C(1) << number;
+			h->corrected |= corrects(h->plain, n);
 		} else {
 			h->plain[n++] = *at++;
 			continue;
@@ -360,6 +374,7 @@ static void hear_task(const struct talk *t, struct heard *h)
 		}
 		one = !named || named == p;
 		named = p;
+		h->corrected |= corrects(plain, n);
 		n = before_joint(plain, n);
 		h->pointed = word_at(at + len, " one");
 		len += h->pointed ? strlen(" one") : 0;
@@ -662,13 +677,16 @@ static bool polite(const char *words)
 			   answer_parse(yes, &change) == ANSWER_YES);
 }
 
-/* What is said of what is named. Who was asked whether to proceed, and with which, says
- * "the second, please", "both", or "the second, but max 30 cents"; "not the second" is a no,
- * "not both" is neither. */
+/* What is said of what is named; "": nothing that is sure. Who was asked whether to proceed,
+ * and with which, says "the second, please", "both", or "the second, but max 30 cents"; "not
+ * the second" is a no, "not both" and "the first, not the second" are neither. */
 static const char *meant(const struct heard *h, const struct waits *w, char yes[ANSWER_BYTES_MAX])
 {
-	bool which = (h->numbers || h->pointed || h->all) && (w->proposals > 1 || w->group);
+	bool which = (h->numbers || h->pointed || (h->all && !h->greeted)) &&
+		     (w->proposals > 1 || w->group);
 
+	if (h->corrected)
+		return "";
 	if (polite(h->plain) && h->none)
 		return "no";
 	if (polite(h->plain) && which)
@@ -678,7 +696,9 @@ static const char *meant(const struct heard *h, const struct waits *w, char yes[
 		snprintf(yes, ANSWER_BYTES_MAX, "yes, %s", h->plain);
 		return yes;
 	}
-	return h->numbers && strcasecmp(h->plain, "not") == 0 ? "no" : h->plain;
+	if (__builtin_popcountll(h->numbers) == 1 && strcasecmp(h->plain, "not") == 0)
+		return "no";
+	return h->plain;
 }
 
 bool talk_answer(struct talk *t, struct input *in)
