@@ -167,7 +167,8 @@ bool heard_is(const char *phrases, const char *word)
 	"look into|go through|study|examine|evaluate|assess|map|document|locate|look "             \
 	"at|untersuche|"                                                                           \
 	"prufe|finde|erklare|suche|vergleiche"
-#define THAT "it|that|this|they|them|these|both|its|the run|the runs|the subagent|the quote|one"
+#define STOPS_IT "stop it|stop that|stop them|stop this|cancel it|cancel them|kill it|abort it"
+#define THAT     "it|that|this|they|them|these|both|its|the run|the runs|the subagent|the quote|one"
 
 static const struct row {
 	enum topic topic;
@@ -177,10 +178,16 @@ static const struct row {
 } rows[] = {
 	/* stopping and steering */
 	{ABOUT_STOPPING, HAS_RUN, 0, NULL,
-	 "if i stop|if i cancel|when i stop|should i stop|shall i stop|should i cancel|if i kill",
+	 "if i stop|if i cancel|when i stop|should i stop|shall i stop|should i cancel|if i kill|"
+	 "do i stop|can i stop|may i stop|how to stop|way to stop",
 	 NULL},
+	{ABOUT_STOPPING, HAS_RUN, 0, NULL, STOPS_IT,
+	 "if|when|in|after|before|until|till|unless|once it|once they|as soon as"},
+	{ABOUT_STATUS, HAS_RUN, 6, "did it stop|did they stop|has it stopped|have they stopped",
+	 NULL, NULL},
 	{ABOUT_KEEPING, HAS_RUN, 0, NULL,
-	 "dont stop|do not stop|never stop|not stop|dont cancel|dont kill|keep going|let it run",
+	 "dont stop|do not stop|never stop|not stop|dont cancel|dont kill|keep going|let it run|"
+	 "dont let it stop",
 	 NULL},
 	{ABOUT_NOTHING, HAS_RUN, 0,
 	 "stop telling|stop asking|stop talking|stop saying|stop showing", NULL, NULL},
@@ -188,9 +195,9 @@ static const struct row {
 	 "stop|cancel|abort|kill|halt|terminate|end it|abbrechen|abbruch|stopp|beende|arrete|"
 	 "arreter|annule|para|detente|ferma|thats enough|enough|drop it|forget it",
 	 NULL, NULL},
-	{ABOUT_STOP, HAS_RUN, 12, NULL,
-	 "stop it|stop that|stop them|stop this|can stop|cancel it|cancel them|kill it|abort it|"
-	 "to stop|stop now",
+	{ABOUT_STOP, HAS_RUN, 12, NULL, STOPS_IT "|can stop|to stop|stop now", NULL},
+	{ABOUT_STEER, HAS_RUN, 0,
+	 "stop looking|stop searching|stop reading|stop using|stop checking|stop going", NULL,
 	 NULL},
 	{ABOUT_STOP, HAS_RUN, 4, NULL, "abbrechen|stoppen|arreter|stopper|aufhoren", NULL},
 	{ABOUT_STOP, 0, 4, "stop|cancel|abort|kill|halt|terminate|abbrechen|stopp|arrete", NULL,
@@ -442,6 +449,21 @@ static bool row_fits(const struct row *r, const char *plain, unsigned has, unsig
 	       (!r->has || heard_has(plain, r->has)) && (!r->also || heard_has(plain, r->also));
 }
 
+/* "stop", "cancel the run", "kill number 2": behind the verb stands a run, or nothing.
+ * "Cancel my subscription" and "stop at the first match" stop none. */
+static bool stops_run(const char *plain)
+{
+	const char *behind = plain + 1 + strcspn(plain + 1, " ");
+
+	return !behind[1] ||
+	       heard_begins(
+		       behind,
+		       "it|that|this|them|these|the|both|all|everything|everyone|now|please|"
+		       "pls|number|one|at once|immediately|right now|right away|s-|run|runs|"
+		       "subagent|subagents|enough|stop|cancel|alles|alle|beide|bitte|das|es|"
+		       "tout|todo|tutto|and|mission|work|working|running|thanks|thank you|ava");
+}
+
 /* "reveiw": one of the first words is nearly one that asks for work. */
 static bool mistyped_verb(const char *plain)
 {
@@ -498,6 +520,8 @@ enum topic heard_topic(const char *words, const char *plain, unsigned has)
 		/* A request with names in it is for new work, whatever else it says. */
 		if (i > 0 && rows[i].needs && rows[i].topic > ABOUT_FOUND &&
 		    heard_begins(plain, VERBS) && has_name(words))
+			continue;
+		if (rows[i].topic == ABOUT_STOP && rows[i].begins && !stops_run(plain))
 			continue;
 		if (row_fits(&rows[i], plain, has, n))
 			return rows[i].topic;

@@ -460,7 +460,7 @@ static unsigned talk_targets(const json_t *list, const char *words, const char *
 	for (size_t i = 0; i < n; i++)
 		if (strstr(words, json_str(talk_run(list, i), "subagent_id")))
 			meant |= 1u << i;
-	if (meant || heard_has(plain, "except|but not|all but|everything but"))
+	if (meant || heard_has(plain, "except|but not|not the|all but|everything but|one of"))
 		return meant;
 	if (n > 2 && heard_has(plain, "both|beide"))
 		return 0;
