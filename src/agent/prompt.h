@@ -51,6 +51,7 @@ int notice_escape(struct buf *out, const char *s, size_t len);
 #define NOTICE_FAILED    "answer could not be carried out: "
 #define NOTICE_UNDONE    "Nothing was done: "
 #define NOTICE_WAIT      "These wait: "
+#define NOTICE_AT_WORK   ": the no was to what was proposed"
 
 /* ---- what the machine tells a model about its own replies */
 

@@ -21,6 +21,7 @@ struct tool_call;
 struct op_answer {
 	struct input *in; /* NULL: the conversation was closed meanwhile */
 	unsigned left;    /* answers under way */
+	bool stops;       /* it may be meant for what is at work, too */
 	bool outlives;    /* it is called back, and freed, after the conversation is closed */
 };
 

@@ -427,6 +427,30 @@ static void answered(struct op_answer *a)
 	os_defer(t->run.sup->loop, &t->pump);
 }
 
+/* Who said "stop" to a quote may have meant what is at work: she asks. */
+static void tell_at_work(struct talk *t)
+{
+	const struct run *first = NULL;
+	unsigned n = 0;
+
+	LIST_EACH (&t->session->core->sup.live, node, tmp) {
+		const struct run *r = LIST_ENTRY(node, struct run, node);
+
+		if (strcmp(r->spec->session_id, t->session->id) != 0 || r->agent.ending)
+			continue;
+		first = first ? first : r;
+		n++;
+	}
+	if (n == 1)
+		talk_note(t, "",
+			  "%s is still at work" NOTICE_AT_WORK ". Ask whether it shall stop.",
+			  first->id.text);
+	else if (n > 1)
+		talk_note(t, "",
+			  "%u subagents are still at work" NOTICE_AT_WORK ". Ask which shall stop.",
+			  n);
+}
+
 static void decided(int rv, struct proposal *p, bool repeated, const struct ava_error *err,
 		    void *user)
 {
@@ -434,6 +458,8 @@ static void decided(int rv, struct proposal *p, bool repeated, const struct ava_
 
 	if (rv != 0)
 		talk_note(a->in->talk, "", FAILED "%.300s", err->text);
+	else if (a->left == 1 && a->stops)
+		tell_at_work(a->in->talk);
 	answered(a);
 }
 
@@ -455,6 +481,16 @@ static void list_open(const struct talk *t, char *out, size_t size)
 			(int)utf8_prefix(p->specs[0]->task, strlen(p->specs[0]->task), 80),
 			p->specs[0]->task);
 	}
+}
+
+static bool is_stop(const char *words)
+{
+	static const char *const stops[] = {"cancel", "stop", "abort", "kill", "quit", "exit"};
+
+	for (size_t i = 0; i < ARRAY_LEN(stops); i++)
+		if (strcasestr(words, stops[i]))
+			return true;
+	return false;
 }
 
 /* Of plain words that the parser understands. */
@@ -481,6 +517,7 @@ static bool decide(struct talk *t, struct input *in, const struct waits *w, cons
 	a = answering(t, in, w->nids, false);
 	if (!a)
 		return out_of_memory(t);
+	a->stops = is_stop(words);
 	for (unsigned i = 0; i < w->nids; i++)
 		proposal_said(t->session->core, w->ids[i], words, t->session->user, decided, a);
 	return true;
@@ -599,7 +636,6 @@ enum said { SAID_NOTHING, SAID_ANSWER, SAID_STOP, SAID_CHANGE };
  * something else. */
 static enum said said_to(const struct question *q, const char *words)
 {
-	static const char *const stops[] = {"cancel", "stop", "abort", "kill", "quit", "exit"};
 	struct change change;
 
 	if (q && q->choices)
@@ -608,10 +644,7 @@ static enum said said_to(const struct question *q, const char *words)
 		return SAID_ANSWER; /* with its reason, for the model */
 	switch (answer_parse(words, &change)) {
 	case ANSWER_NO:
-		for (size_t i = 0; i < ARRAY_LEN(stops); i++)
-			if (strcasestr(words, stops[i]))
-				return SAID_STOP;
-		return SAID_ANSWER;
+		return is_stop(words) ? SAID_STOP : SAID_ANSWER;
 	case ANSWER_YES:
 		return SAID_ANSWER;
 	case ANSWER_YES_WITH:

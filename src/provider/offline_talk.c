@@ -680,6 +680,11 @@ static void talk_hello(struct talk *t)
 static void talk_say(struct talk *t, enum topic topic)
 {
 	tell_small(&t->out, topic);
+	/* A yes would be for the quote. */
+	if (topic == ABOUT_STOPPING && talk_open(t))
+		buf_addf(&t->out, "\"Stop %s\" stops it.", t->live[t->nlive - 1]);
+	else if (topic == ABOUT_STOPPING)
+		buf_adds(&t->out, TELL_SHALL_STOP);
 	if (topic == ABOUT_BYE && t->nlive)
 		buf_addf(&t->out, " %s stays at work meanwhile.", t->live[t->nlive - 1]);
 }

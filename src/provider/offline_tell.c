@@ -161,6 +161,7 @@ void tell_result(struct buf *out, const char *line)
 void tell_notice(struct buf *out, const char *line)
 {
 	const char *list = strstr(line, NOTICE_WAIT), *why = strstr(line, NOTICE_FAILED);
+	const char *at_work = strstr(line, NOTICE_AT_WORK);
 	static const struct {
 		const char *word, *say;
 	} told[] = {
@@ -174,6 +175,12 @@ void tell_notice(struct buf *out, const char *line)
 		{"last turn failed", ""},
 	};
 
+	if (at_work) {
+		buf_addf(out, "%s%.*s. %s", out->len ? " " : "", (int)(at_work - line - 6),
+			 line + 6,
+			 strstr(at_work, "which") ? "Which one shall I stop?" : TELL_SHALL_STOP);
+		return;
+	}
 	if (strstr(line, NOTICE_UNDONE)) {
 		const char *how = strstr(line, "\"yes, ");
 
@@ -401,9 +408,8 @@ void tell_small(struct buf *out, enum topic topic)
 		{ABOUT_MATHS, TELL_LABEL "I don't calculate: I answer from your files only."},
 		{ABOUT_BYE, "Bye. Ctrl-D leaves; `ava -c` goes on with this conversation."},
 		{ABOUT_KEEPING, "It goes on."},
-		{ABOUT_STOPPING,
-		 "It would end for good; what it has found so far would come as a partial "
-		 "result. " TELL_SHALL_STOP},
+		{ABOUT_STOPPING, "It would end for good; what it has found so far would come as a "
+				 "partial result. "},
 		{ABOUT_HELP, TELL_LABEL
 		 "I am Ava. I answer questions about the files here, and for more than a look I "
 		 "propose a subagent to research, review, extract or find something: you see a "

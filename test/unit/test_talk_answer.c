@@ -188,6 +188,31 @@ static void test_stop_it_as_she_asked(void **state)
 	stop_with(*state, true);
 }
 
+/* A quote and a run: a "stop" is for the quote, and she asks about the run. While the quote
+ * waits she asks nothing else that its yes would answer. */
+static void test_stop_with_a_quote_and_a_run(void **state)
+{
+	struct world *w = *state;
+	char id[64];
+
+	take_the_slot(w);
+	snprintf(id, sizeof(id), "%s", begin(w, NULL));
+	tell(w, id, "Find where parse_header is defined");
+	tell(w, id, "yes");
+	tell(w, id, "Find where main is defined");
+	tell(w, id, "should I stop it?");
+	assert_said(w, id, "\"Stop S-");
+	assert_null(strstr(seen(w, id, "assistant", NULL).last, "?"));
+	tell(w, id, "stop");
+	assert_string_equal(pending(w), "");
+	assert_int_equal(w->core->sup.nlive, 2);
+	assert_said(w, id, "is still at work. Shall I stop it?");
+	tell(w, id, "yes");
+	for (int i = 0; w->core->sup.nlive > 1 && i < 1000; i++)
+		os_loop_step(w->loop, 5);
+	assert_int_equal(w->core->sup.nlive, 1);
+}
+
 /* She calls confirm_spawn with no word of the person. */
 static void test_a_model_that_confirms_by_itself(void **state)
 {
@@ -676,6 +701,7 @@ int main(void)
 		TEST(test_one_run_is_meant),
 		TEST(test_stop_it),
 		TEST(test_stop_it_as_she_asked),
+		TEST(test_stop_with_a_quote_and_a_run),
 		TEST(test_question_after_elsewhere),
 		TEST(test_asked_twice),
 		TEST(test_a_group),
