@@ -167,7 +167,10 @@ bool heard_is(const char *phrases, const char *word)
 	"look into|go through|study|examine|evaluate|assess|map|document|locate|look "             \
 	"at|untersuche|"                                                                           \
 	"prufe|finde|erklare|suche|vergleiche"
-#define STOPS_IT "stop it|stop that|stop them|stop this|cancel it|cancel them|kill it|abort it"
+#define STOPS_IT                                                                                   \
+	"stop it|stop that|stop them|stop this|cancel it|cancel them|kill it|abort it|can stop|"   \
+	"to stop|stop now"
+#define STOPS_SO "abbrechen|stoppen|arreter|stopper|aufhoren"
 #define THAT     "it|that|this|they|them|these|both|its|the run|the runs|the subagent|the quote|one"
 
 static const struct row {
@@ -181,13 +184,18 @@ static const struct row {
 	 "if i stop|if i cancel|when i stop|should i stop|shall i stop|should i cancel|if i kill|"
 	 "do i stop|can i stop|may i stop|how to stop|way to stop",
 	 NULL},
-	{ABOUT_STOPPING, HAS_RUN, 0, NULL, STOPS_IT,
-	 "if|when|in|after|before|until|till|unless|once it|once they|as soon as"},
-	{ABOUT_STATUS, HAS_RUN, 6, "did it stop|did they stop|has it stopped|have they stopped",
-	 NULL, NULL},
+	{ABOUT_STOPPING, HAS_RUN, 0, "should i|shall i|must i", STOPS_IT, NULL},
+	{ABOUT_STOPPING, HAS_RUN, 0, NULL, STOPS_IT "|" STOPS_SO,
+	 "if|when|in|after|before|until|till|unless|once it|once they|as soon as|quand|wenn|falls"},
+	{ABOUT_KEEPING, HAS_RUN, 6, NULL, "nicht|pas",
+	 STOPS_SO "|stopp|beende|beenden|arrete|larrete"},
+	{ABOUT_STATUS, HAS_RUN, 9,
+	 "who|why|did you|did it|did they|have you|has it|have they|does it|do they|when does|"
+	 "will it|will they|nobody",
+	 "stop|stops|stopped|cancel|cancelled|kill|killed", NULL},
 	{ABOUT_KEEPING, HAS_RUN, 0, NULL,
 	 "dont stop|do not stop|never stop|not stop|dont cancel|dont kill|keep going|let it run|"
-	 "dont let it stop",
+	 "dont let it stop|dont want it to stop|dont want them to stop",
 	 NULL},
 	{ABOUT_NOTHING, HAS_RUN, 0,
 	 "stop telling|stop asking|stop talking|stop saying|stop showing", NULL, NULL},
@@ -195,11 +203,11 @@ static const struct row {
 	 "stop|cancel|abort|kill|halt|terminate|end it|abbrechen|abbruch|stopp|beende|arrete|"
 	 "arreter|annule|para|detente|ferma|thats enough|enough|drop it|forget it",
 	 NULL, NULL},
-	{ABOUT_STOP, HAS_RUN, 12, NULL, STOPS_IT "|can stop|to stop|stop now", NULL},
+	{ABOUT_STOP, HAS_RUN, 12, NULL, STOPS_IT, NULL},
 	{ABOUT_STEER, HAS_RUN, 0,
 	 "stop looking|stop searching|stop reading|stop using|stop checking|stop going", NULL,
 	 NULL},
-	{ABOUT_STOP, HAS_RUN, 4, NULL, "abbrechen|stoppen|arreter|stopper|aufhoren", NULL},
+	{ABOUT_STOP, HAS_RUN, 4, NULL, STOPS_SO, NULL},
 	{ABOUT_STOP, 0, 4, "stop|cancel|abort|kill|halt|terminate|abbrechen|stopp|arrete", NULL,
 	 NULL},
 	{ABOUT_STEER, HAS_RUN, 0,
@@ -401,7 +409,9 @@ static const struct row {
 	 "yes|yep|yeah|no|nope|ok|okay|sure|go ahead|proceed|ja|nein|oui|non|si|allow|deny|do it|"
 	 "go|y|n|fine|alright",
 	 NULL, NULL},
-	/* work */
+	/* work, when it is said of what */
+	{ABOUT_NOTHING, 0, 1, VERBS, NULL, NULL},
+	{ABOUT_NOTHING, 0, 2, "search for|look for|look up|look into|look at|find out", NULL, NULL},
 	{ABOUT_TASKS, 0, 0, NULL,
 	 "in parallel|parallel|at the same time|at once|side by side|simultaneously|concurrently|"
 	 "gleichzeitig|at one time",
@@ -607,6 +617,7 @@ static const char *limit_at(const char *at, size_t *len)
 					   "no more than",
 					   "with a budget of",
 					   "with a limit of",
+					   "again with",
 					   "within",
 					   "at most",
 					   "you have",
@@ -653,7 +664,8 @@ static size_t amount_at(const char *at, struct heard_limits *out)
 		n = 0.5, end = (char *)at + 7;
 	else if (strncasecmp(at, "half an ", 8) == 0)
 		n = 0.5, end = (char *)at + 8;
-	else if (strncasecmp(at, "a ", 2) == 0 || strncasecmp(at, "one ", 4) == 0)
+	else if (strncasecmp(at, "a ", 2) == 0 || strncasecmp(at, "an ", 3) == 0 ||
+		 strncasecmp(at, "one ", 4) == 0)
 		n = 1, end = strchr(at, ' ') + 1;
 	else if (end == at || !isdigit((unsigned char)*at))
 		return 0;
@@ -702,12 +714,17 @@ void heard_limits(char *task, struct heard_limits *out)
 	*out = (struct heard_limits){-1, -1};
 	for (size_t i = 0; task[i]; i++) {
 		bool word = i == 0 || !isalnum((unsigned char)task[i - 1]);
+		struct heard_limits found = *out;
 		size_t before = 0, len = 0;
 		const char *amount = word ? limit_at(task + i, &before) : NULL;
 		char *end;
 
 		if (amount)
-			len = amount_at(amount, out);
+			len = amount_at(amount, &found);
+		if (len > 0 && strncmp(amount + len, " of ", 4) == 0)
+			len = 0; /* "under 5 minutes of boiling" */
+		if (len > 0)
+			*out = found;
 		else if (word)
 			len = limit_behind(task + i, out);
 		if (len == 0)

@@ -456,11 +456,13 @@ static unsigned talk_targets(const json_t *list, const char *words, const char *
 					       "fourth|number 4|#4", "fifth|number 5|#5"};
 	size_t n = MIN(json_array_size(list), (size_t)LIVE_MAX);
 	unsigned all = (1u << n) - 1, meant = 0;
+	char other[24];
 
 	for (size_t i = 0; i < n; i++)
 		if (strstr(words, json_str(talk_run(list, i), "subagent_id")))
 			meant |= 1u << i;
-	if (meant || heard_has(plain, "except|but not|not the|all but|everything but|one of"))
+	if (meant || talk_run_id(words, other) ||
+	    heard_has(plain, "except|but not|not the|all but|everything but|one of"))
 		return meant;
 	if (n > 2 && heard_has(plain, "both|beide"))
 		return 0;
