@@ -394,7 +394,8 @@ static const struct row {
 	 "obrigado|obrigada|good job|awesome|bedankt|excellent|wonderful|super|lovely|cheers",
 	 NULL, NULL},
 	{ABOUT_HELP, 0, 8, NULL,
-	 "help|what can you do|what can i do|who are you|what are you|how do you work|"
+	 "help|what can you do|what cant you do|what can you not do|cant you do|what can i do|who "
+	 "are you|what are you|how do you work|"
 	 "how does this work|what do you do|was kannst du|usage|commands|what is ava|what is this|"
 	 "what can i ask|how do i use|hilfe|wer bist du|qui es tu|aide|ayuda|your name|"
 	 "what else can you",
@@ -411,6 +412,7 @@ static const struct row {
 	 NULL, NULL},
 	/* work, when it is said of what */
 	{ABOUT_NOTHING, 0, 1, VERBS, NULL, NULL},
+	{ABOUT_LOOK, 0, 2, "find|locate|finde|suche", NULL, NULL}, /* "find main" */
 	{ABOUT_NOTHING, 0, 2, "search for|look for|look up|look into|look at|find out", NULL, NULL},
 	{ABOUT_TASKS, 0, 0, NULL,
 	 "in parallel|parallel|at the same time|at once|side by side|simultaneously|concurrently|"
