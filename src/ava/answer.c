@@ -37,7 +37,7 @@ enum said {
 	SAID_NO_THINKING = 512,
 	SAID_CHANGE = 1024,
 	SAID_TIME = 2048,
-	SAID_PATIENCE = 4096, /* "a minute" */
+	SAID_PATIENCE = 4096, /* "a minute", "one step" */
 	SAID_DONT = 8192,     /* a yes behind it is a no */
 	SAID_WITHOUT = 16384, /* tools follow */
 	SAID_UNCLEAR = 32768,
@@ -239,7 +239,7 @@ static const char *read_word(const char *s, bool unit, struct token *t)
 }
 
 /* Digits in groups of three. NULL: no number that is sure to mean one thing, such as
- * "0,20", "1.000.000" or "5-10". */
+ * "0,20", "20.000" or "5-10". */
 static const char *read_number(const char *s, struct token *t)
 {
 	int64_t whole = 0, part = 0, unit = 100000;
@@ -256,7 +256,7 @@ static const char *read_number(const char *s, struct token *t)
 	if (*s == '.' && is_digit(s[1]))
 		for (s++; is_digit(*s); s++, unit /= 10)
 			part += unit * (*s - '0');
-	if (unit == 0 || s - start >= TOKEN_LEN || (*s && strchr(".,-/:", *s) && is_digit(s[1])))
+	if (unit < 1000 || s - start >= TOKEN_LEN || (*s && strchr(".,-/:", *s) && is_digit(s[1])))
 		return NULL;
 	memcpy(t->text, start, (size_t)(s - start));
 	t->number = true;
@@ -534,20 +534,19 @@ static int take_amount(struct walk *w, int at)
 	int64_t n = number_at(w, at), of = 100, ms, rest;
 	enum unit unit;
 	int used = 1;
+	bool one;
 
 	if (n < 0)
 		return 0;
 	if (w->t[at].dollars) {
-		const char *point = strchr(w->t[at].text, '.');
-
-		/* "$0.125" and "$1.000" are not what anybody says; of "$5k" the k is no yes. */
-		unclear_if(w,
-			   (point && strlen(point) > 3) || unit_at(w, at + 1, &rest) != UNIT_NONE);
+		/* Of "$5k" the k is no yes. */
+		unclear_if(w, unit_at(w, at + 1, &rest) != UNIT_NONE);
 		put(w, &c->cost_microusd, scaled(w, n, 1000000));
 		return 1;
 	}
 	/* "one and a half minutes" are more than "half a minute" */
 	unclear_if(w, n == 500000 && is_word(w, at - 1 - is_word(w, at - 1, "a"), "and"));
+	one = !w->t[at].number && n == 1000000;
 	used += n == 500000 && is_word(w, at + 1, "a|an"); /* "half an hour" */
 	unit = unit_at(w, at + used, &of);
 	if (is_word(w, at + used, "m") && unit_at(w, at + used + 1, &rest) == UNIT_TOKENS) {
@@ -572,6 +571,7 @@ static int take_amount(struct walk *w, int at)
 		return used;
 	case UNIT_ITERATIONS:
 		put(w, &c->iterations, scaled(w, n, of));
+		w->said |= one ? SAID_PATIENCE : 0;
 		return used;
 	case UNIT_MS:
 		break;
@@ -581,8 +581,7 @@ static int take_amount(struct walk *w, int at)
 		(void)unit_at(w, at + used + more - 1, &of);
 	put(w, &c->time_ms, ms);
 	w->said |= SAID_TIME;
-	if (!w->t[at].number && n == 1000000)
-		w->said |= SAID_PATIENCE;
+	w->said |= one ? SAID_PATIENCE : 0;
 	return used;
 }
 

@@ -89,7 +89,8 @@ static const char unclear[] =
 	"|haiku or opus|use haiku and opus|not opus|no bash|without|without opus|sonnet 9.9"
 	"|hiaku|yes but without|no 5 minutes, yes|stop, max 20 cents|don't use haiku"
 	"|thinking on and thinking off|yes but max 99999999999999999999 cents"
-	"|max $5k|yes, but max $1k|$1 million|yes but max one and a half minutes"
+	"|yes, max 20.000 tokens|max 1.500 minutes|ok, one round|yes, one step|max $5k|yes, but "
+	"max $1k|$1 million|yes but max one and a half minutes"
 	"|at most one and a half dollars|max one and half an hour|no opus|no haiku please"
 	"|max 9999999999 dollars|2.5 tokens|0.0000001 cents";
 
