@@ -167,22 +167,6 @@ static void looked(struct job *j)
 
 /* ---- answers */
 
-/* The choice that its number names; NULL: it names none. */
-static char *choice_of(const struct question *q, const char *text)
-{
-	json_t *choices = q->choices ? json_parse(q->choices, strlen(q->choices), NULL) : NULL;
-	char *end, *copy = NULL;
-	long n = strtol(text, &end, 10);
-
-	if (end != text && *end == 0 && n >= 1 && (size_t)n <= json_array_size(choices)) {
-		const json_t *v = json_array_get(choices, (size_t)n - 1);
-
-		copy = json_is_string(v) ? strdup(json_string_value(v)) : NULL;
-	}
-	json_decref(choices);
-	return copy;
-}
-
 static bool begins_with_no(const char *text)
 {
 	text += strspn(text, " \t\r\n");
@@ -221,7 +205,7 @@ static int answer(struct run *r, const struct question *q, const struct op_steer
 	if (rv != 0)
 		return rv;
 	if (!q->approval)
-		chosen = choice_of(q, w->text);
+		chosen = person_choice(q, w->text);
 	memcpy(s->call_id, q->call_id, sizeof(s->call_id));
 	if (chosen)
 		w->text = chosen;

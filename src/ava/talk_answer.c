@@ -573,23 +573,12 @@ static void doubt(struct talk *t, const struct waits *w)
 
 /* ---- what the words are, to who asks */
 
-/* "2", or the words of a choice. */
 static bool is_choice(const struct question *q, const char *words)
 {
-	json_t *list = json_parse(q->choices, strlen(q->choices), NULL);
-	bool is = false;
-	const json_t *v;
-	char number[24];
-	size_t i;
+	char *choice = person_choice(q, words);
 
-	json_array_foreach(list, i, v)
-	{
-		snprintf(number, sizeof(number), "%zu", i + 1);
-		is |= strcmp(words, number) == 0 ||
-		      (json_is_string(v) && strcasecmp(words, json_string_value(v)) == 0);
-	}
-	json_decref(list);
-	return is;
+	free(choice);
+	return choice != NULL;
 }
 
 /* Behind the quotation that begins at `at`; NULL: none does, or it does not end in this

@@ -516,7 +516,8 @@ static bool talk_asks_alone(const struct talk *t, const json_t *list)
 /* What a run asks, and how that is answered. */
 static void say_asked(struct talk *t, const json_t *run, enum topic topic, bool alone)
 {
-	const json_t *asks = json_object_get(run, "waiting_for");
+	const json_t *asks = json_object_get(run, "waiting_for"), *choice;
+	size_t i;
 
 	if (topic == ABOUT_RIGHTS) {
 		buf_adds(&t->out, t->out.len ? "\n" : "");
@@ -530,10 +531,14 @@ static void say_asked(struct talk *t, const json_t *run, enum topic topic, bool 
 			 t->out.len ? "\n" : "", json_str(run, "subagent_id"),
 			 json_str(asks, "question"));
 		tell_task(&t->out, json_str(run, "task"));
+		json_array_foreach(json_object_get(asks, "choices"), i, choice)
+			buf_addf(&t->out, "%s%zu: %s", i ? ", " : ". " WORDS_ANSWER_WITH, i + 1,
+				 json_string_value(choice));
 		if (strcmp(json_str(asks, "kind"), "question") == 0)
 			buf_addf(&t->out,
-				 alone ? ". What you say is passed on."
-				       : ". `/steer %s TEXT` answers it.",
+				 alone && i ? "."
+				 : alone    ? ". What you say is passed on."
+					    : ". `/steer %s TEXT` answers it.",
 				 json_str(run, "subagent_id"));
 		else if (alone)
 			buf_adds(&t->out, ". Yes allows it, no does not.");
@@ -756,6 +761,8 @@ static void talk_pass_on(struct talk *t, const char *words, enum topic topic, co
 		talk_steer(t, words, json_str(asks, "subagent_id"));
 	else if (topic == ABOUT_LOOK)
 		talk_look(t, words);
+	else if (n > 0)
+		talk_about_runs(t, words, "", ABOUT_WHAT, list);
 	else
 		talk_unclear(t, topic);
 }

@@ -15,11 +15,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "agent/prompt.h"
 #include "agent/tool.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/util.h"
 #include "base/words.h"
 #include "codec/json.h"
 #include "codec/redact.h"
@@ -243,6 +245,56 @@ const struct question *person_question(const struct run *r)
 	const struct person *p = r->person;
 
 	return p && p->open && !p->answer ? &p->question : NULL;
+}
+
+/* Without what one says around it: "the large one, please." */
+static const char *bare_choice(const char *text, size_t *len)
+{
+	static const char *const behind[] = {" please", " one", ",", ".", "!", " ", "\n"};
+	bool more = true;
+
+	text += strspn(text, " \t\r\n");
+	text += strncasecmp(text, "the ", 4) == 0 ? 4 : 0;
+	*len = strlen(text);
+	while (more) {
+		more = false;
+		for (size_t i = 0; i < ARRAY_LEN(behind); i++) {
+			size_t n = strlen(behind[i]);
+
+			if (*len > n && strncasecmp(text + *len - n, behind[i], n) == 0) {
+				*len -= n;
+				more = true;
+			}
+		}
+	}
+	return text;
+}
+
+char *person_choice(const struct question *q, const char *text)
+{
+	json_t *choices = q->choices ? json_parse(q->choices, strlen(q->choices), NULL) : NULL;
+	const char *bare, *word = NULL, *numbered = NULL;
+	char number[24], *copy;
+	const json_t *v;
+	size_t i, len;
+
+	bare = bare_choice(text, &len);
+	json_array_foreach(choices, i, v)
+	{
+		const char *s = json_is_string(v) ? json_string_value(v) : "";
+
+		snprintf(number, sizeof(number), "%zu", i + 1);
+		if (strcasecmp(s, text) == 0 ||
+		    (strlen(s) == len && len > 0 && strncasecmp(s, bare, len) == 0))
+			word = s;
+		if (strlen(number) == len && strncmp(number, bare, len) == 0)
+			numbered = s;
+	}
+	/* Of "2" and "4" the word "2" is the first. */
+	word = word ? word : numbered;
+	copy = word && *word ? strdup(word) : NULL;
+	json_decref(choices);
+	return copy;
 }
 
 /* What people are asked about a call that needs a yes. */

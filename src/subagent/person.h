@@ -39,6 +39,9 @@ bool person_heard(const struct run *r, const char *request_id, struct person_hea
 
 /* NULL: the run asks nothing, or it was just answered. */
 const struct question *person_question(const struct run *r);
+/* The choice that is meant, by its words or its number; the caller frees it. NULL: none, or no
+ * memory. */
+char *person_choice(const struct question *q, const char *text);
 /* Answer it. `yes` counts for an approval. 0: `done` follows. AVA_EINVAL (length),
  * AVA_ENOMEM. */
 int person_answer(struct run *r, const struct person_words *w, bool yes, person_fn done, void *user,

@@ -19,6 +19,13 @@ static const char chooses[] =
 	"{\"tool_calls\":[{\"name\":\"submit_result\",\"args\":{\"output\":null,\"summary\":\"as "
 	"told\",\"confidence\":1}}]}\n";
 
+static const char numbers[] =
+	"{\"tool_calls\":[{\"name\":\"ask_person\",\"args\":{\"question\":\"How "
+	"many?\",\"choices\":["
+	"\"1\",\"4\",\"2\"]}}]}\n"
+	"{\"tool_calls\":[{\"name\":\"submit_result\",\"args\":{\"output\":null,\"summary\":\"as "
+	"told\",\"confidence\":1}}]}\n";
+
 static struct talk *talk_in(struct world *w, const char *session)
 {
 	struct session *s = strmap_get(&w->core->session_by_id, session);
@@ -152,7 +159,10 @@ static void test_questions(void **state)
 		 "\"answer\":\"the second one, I think\""}, /* Ava */
 		{asks, "the second one?", NULL},
 		{chooses, "2", "\"answer\":\"yaml\""},
-		{chooses, "JSON", "\"answer\":\"JSON\""},
+		{chooses, "JSON", "\"answer\":\"json\""},
+		{chooses, "the json one, please.", "\"answer\":\"json\""},
+		{chooses, "1.", "\"answer\":\"json\""},
+		{numbers, "2", "\"answer\":\"2\""},
 		{chooses, "yes", NULL},
 		{chooses, "3", NULL},
 	};
@@ -173,6 +183,20 @@ static void test_questions(void **state)
 			supervisor_cancel(supervisor_find(&w->core->sup, run));
 		wait_while(w, id, has_runs);
 	}
+}
+
+/* A yes is none of them; that nothing waits would be wrong. */
+static void test_choices_are_told(void **state)
+{
+	struct world *w = *state;
+	char id[64], run[24];
+
+	snprintf(id, sizeof(id), "%s", begin(w, NULL));
+	asking(w, id, chooses, NULL, run);
+	tell(w, id, "yes");
+	assert_said(w, id, "Answer with: 1: json, 2: yaml.");
+	supervisor_cancel(supervisor_find(&w->core->sup, run));
+	wait_while(w, id, has_runs);
 }
 
 /* It was not what the person had before them. */
@@ -391,6 +415,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_phrases),
 		TEST(test_questions),
+		TEST(test_choices_are_told),
 		TEST(test_not_shown_last),
 		TEST(test_ava_spoke_since),
 		cmocka_unit_test(test_asks),
