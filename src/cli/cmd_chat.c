@@ -29,6 +29,7 @@
 #include "cli/show.h"
 #include "cli/term.h"
 #include "codec/json.h"
+#include "codec/utf8.h"
 #include "journal/count.h"
 
 /* Commands of a conversation: lines that begin with "/". Each is a row with its function;
@@ -112,6 +113,42 @@ static void show_one(struct chat *c, const char *id)
 	json_decref(run);
 }
 
+/* "2 (P-19c0de): find main", as Ava names them; of a group the first of its tasks. */
+static void show_quote_line(const json_t *proposal)
+{
+	const json_t *config = json_object_get(proposal, "config");
+	const json_t *members = json_object_get(config, "members");
+	const char *task = json_str(members ? json_array_get(members, 0) : config, "task");
+	char line[512], runs[32] = "";
+
+	if (members)
+		snprintf(runs, sizeof(runs), "%zu runs: ", json_array_size(members));
+	snprintf(line, sizeof(line), "%" PRId64 " (%.24s): %s%.*s",
+		 json_get_int(proposal, "number", 1), json_str(proposal, "proposal_id"), runs,
+		 (int)utf8_prefix(task, strlen(task), 80), task);
+	term_cut(stdout, line, strlen(line), term_width(stdout));
+	putchar('\n');
+}
+
+static void show_quotes(struct chat *c)
+{
+	json_t *all = NULL;
+	const json_t *list, *p;
+	unsigned n = 0;
+
+	(void)chat_call(c, NULL, &all, NULL, "/proposals");
+	list = json_object_get(all, "proposals");
+	for (size_t i = json_array_size(list); i-- > 0;) { /* oldest first */
+		p = json_array_get(list, i);
+		if (strcmp(json_str(p, "session_id"), c->session) != 0)
+			continue;
+		if (n++ == 0)
+			puts(WORDS_WAITING);
+		show_quote_line(p);
+	}
+	json_decref(all);
+}
+
 static void do_status(struct chat *c, const char *rest)
 {
 	char words[sizeof(c->session) + sizeof(c->model) + 64];
@@ -141,6 +178,7 @@ static void do_status(struct chat *c, const char *rest)
 	if (live == 0)
 		puts(WORDS_NONE_AT_WORK);
 	json_decref(all);
+	show_quotes(c);
 }
 
 static void do_runs(struct chat *c, const char *rest)
