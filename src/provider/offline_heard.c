@@ -472,7 +472,8 @@ static bool stops_run(const char *plain)
 		       behind,
 		       "it|that|this|them|these|the|both|all|everything|everyone|now|please|"
 		       "pls|number|one|at once|immediately|right now|right away|s-|run|runs|"
-		       "subagent|subagents|enough|stop|cancel|alles|alle|beide|bitte|das|es|"
+		       "subagent|subagents|enough|thats "
+		       "enough|stop|cancel|alles|alle|beide|bitte|das|es|"
 		       "tout|todo|tutto|and|mission|work|working|running|thanks|thank you|ava");
 }
 
