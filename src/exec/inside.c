@@ -271,6 +271,11 @@ static void set_seccomp(bool network)
 	for (size_t i = 0; rv == 0 && !network && i < ARRAY_LEN(refused_network); i++)
 		rv = refuse(f, refused_network[i], 0, SCMP_A0(SCMP_CMP_EQ, 0));
 	rv = rv ? rv : refuse(f, CALL(socketpair), 1, SCMP_A0_64(SCMP_CMP_NE, AF_UNIX));
+	/* One of datagrams (or raw, which is the same) sends to any socket of the file system
+	 * whose path it names: streams and SOCK_SEQPACKET do not have this bit. */
+	rv = rv ? rv
+		: refuse(f, CALL(socketpair), 1,
+			 SCMP_A1_64(SCMP_CMP_MASKED_EQ, SOCK_DGRAM, SOCK_DGRAM));
 	/* The kernel looks at the lower half of the request only. */
 	for (size_t i = 0; rv == 0 && i < ARRAY_LEN(type_in); i++)
 		rv = refuse(f, CALL(ioctl), 1,

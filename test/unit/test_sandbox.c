@@ -261,13 +261,27 @@ static void test_network(void **state)
 		"t('vsock', lambda: s(40, socket.SOCK_STREAM))\n"
 		"libc = ctypes.CDLL(None, use_errno=True)\n"
 		"print('io_uring', libc.syscall(425, 8, 0), ctypes.get_errno())\n"
-		"a, b = socket.socketpair(); a.send(b'x'); print('pair', b.recv(1))\n";
+		"a, b = socket.socketpair(); a.send(b'x'); print('pair', b.recv(1))\n"
+		"a, b = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)\n"
+		"for k in (socket.SOCK_DGRAM, socket.SOCK_RAW, socket.SOCK_DGRAM | "
+		"socket.SOCK_NONBLOCK):\n"
+		"    t('datagram', lambda: socket.socketpair(socket.AF_UNIX, k)[0].sendto(b'x', "
+		"'%s/mail'))\n";
+	int mail = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct sockaddr_un at = {.sun_family = AF_UNIX};
 	char text[4000];
 	struct seen s;
 
-	snprintf(text, sizeof(text), tries, project);
+	assert_true((size_t)snprintf(at.sun_path, sizeof(at.sun_path), "%s/mail", project) <
+		    sizeof(at.sun_path));
+	assert_int_equal(bind(mail, (struct sockaddr *)&at, sizeof(at)), 0);
+	snprintf(text, sizeof(text), tries, project, project);
 	s = python(text);
+	assert_int_equal(recv(mail, text, sizeof(text), MSG_DONTWAIT), -1);
+	close(mail);
+	unlink(at.sun_path);
 	assert_silent_of(&s, "REACHED");
+	assert_says(&s, "datagram 1\ndatagram 1\ndatagram 1\n");
 	assert_says(&s, "udp 1\n");
 	assert_says(&s, "abstract 1\n");
 	assert_says(&s, "file 1\n");
