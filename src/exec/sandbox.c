@@ -18,7 +18,7 @@
 #include "base/util.h"
 
 #define INSIDE    "/ava/sandbox"
-#define TMP_BYTES "268435456" /* of /tmp, which is memory */
+#define TMP_BYTES "268435456" /* of /tmp and of /dev/shm, which are memory */
 #define ARGS_MAX  400
 
 const char *const sandbox_env[] = {"PATH=/usr/local/bin:/usr/bin:/bin:/usr/games",
@@ -49,13 +49,16 @@ static const char *const fixed[] = {
 	"/usr",
 };
 static const char *const top[] = {"/bin", "/sbin", "/lib", "/lib64", "/lib32", "/libx32"};
-static const char *const etc[] = {"/etc/alternatives",  "/etc/group",        "/etc/ld.so.cache",
-				  "/etc/ld.so.conf",    "/etc/ld.so.conf.d", "/etc/localtime",
-				  "/etc/nsswitch.conf", "/etc/passwd",       "/etc/ssl"};
+/* Of ssl not all: /etc/ssl/private has the keys of this machine's servers. */
+static const char *const etc[] = {"/etc/alternatives",   "/etc/group",        "/etc/ld.so.cache",
+				  "/etc/ld.so.conf",     "/etc/ld.so.conf.d", "/etc/localtime",
+				  "/etc/nsswitch.conf",  "/etc/passwd",       "/etc/ssl/certs",
+				  "/etc/ssl/openssl.cnf"};
 /* What names of the network are looked up by. */
 static const char *const etc_net[] = {"/etc/gai.conf", "/etc/hosts", "/etc/resolv.conf"};
 static const char *const made[] = {
-	"--proc", "/proc", "--dev", "/dev", "--size", TMP_BYTES, "--tmpfs", "/tmp", "--dir", "/ava",
+	"--proc",       "/proc", "--dev",  "/dev",    "--size",  TMP_BYTES, "--tmpfs", "/dev/shm",
+	"--remount-ro", "/dev",  "--size", TMP_BYTES, "--tmpfs", "/tmp",    "--dir",   "/ava",
 };
 
 struct args {

@@ -237,6 +237,20 @@ static void test_secrets(void **state)
 	assert_silent_of(&s, "\n/sys\n");
 	assert_silent_of(&s, "\n/run\n");
 	assert_says(&s, "sandbox\nwork\n");
+	s = shell("ls /etc/ssl");
+	assert_silent_of(&s, "private");
+}
+
+/* Case 6: what is memory and looks like a disk has a bound. */
+static void test_memory(void **state)
+{
+	struct seen s = shell("for d in /tmp /dev/shm; do head -c 300M /dev/zero >$d/x; "
+			      "stat -c %s $d/x; done 2>/dev/null; touch /dev/x; echo x >/dev/null "
+			      "&& echo null");
+
+	assert_says(&s, "268435456\n268435456\n");
+	assert_says(&s, "touch: cannot touch '/dev/x'");
+	assert_says(&s, "null\n");
 }
 
 /* Case 5. */
@@ -684,7 +698,7 @@ static int all(void)
 		cmocka_unit_test(test_unavailable),   cmocka_unit_test(test_projects),
 		cmocka_unit_test(test_group),         cmocka_unit_test(test_group_is_divided),
 		cmocka_unit_test(test_bare),          cmocka_unit_test(test_named),
-		cmocka_unit_test(test_network_given),
+		cmocka_unit_test(test_network_given), cmocka_unit_test(test_memory),
 	};
 	int rv;
 
