@@ -827,16 +827,19 @@ static void call_done(struct tool_call *tool)
 static void show_line(struct run *r, const char *text, size_t len)
 {
 	struct draft *d = world_draft(r);
-	struct buf clean;
+	struct buf whole, clean;
 
+	buf_init(&whole, 16384);
 	buf_init(&clean, 16384);
-	if (utf8_repair(&clean, text, len) == 0 && clean.len) {
-		clean.data[utf8_prefix(clean.data, clean.len, 120)] = 0;
+	if (utf8_repair(&whole, text, len) == 0 && whole.len &&
+	    redact_text(r->rec.outbox.lb->redact, &clean, whole.data, whole.len) >= 0) {
+		clean.data[utf8_prefix(clean.data, clean.len, 120)] = 0; /* whole secrets went */
 		world_activity(r, clean.data);
 		if (d)
 			record_activity(d, r, r->activity);
 		world_flush(r, JOURNAL_RIDE, NULL); /* watchers see it while the tool works */
 	}
+	buf_fini(&whole);
 	buf_fini(&clean);
 }
 

@@ -18,6 +18,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/util.h"
 #include "codec/json.h"
 #include "codec/utf8.h"
 #include "exec/cgroup.h"
@@ -30,8 +31,8 @@
 #define KEEP_FIRST     (24u << 10)
 #define KEEP_LAST      (32u << 10)
 #define SHOW_EVERY_MS  2000
-#define LINE_MAX_BYTES 100
-#define FILES_MAX      20 /* of the work folder, named in the answer */
+#define LINE_MAX_BYTES 4096 /* more than is shown: secrets are found before it is cut */
+#define FILES_MAX      20   /* of the work folder, named in the answer */
 #define FILES_LOOKED   1000
 #define ENV_MAX        16
 
@@ -85,6 +86,38 @@ static void add_output(struct buf *out, const char *bytes, size_t len)
 		bytes += n;
 		len -= n;
 	}
+}
+
+/* Half a secret is known by nobody: a line that the gap cuts through is left out, before the gap
+ * and behind it. One that is longer than a secret is stays, since it may be all there is. */
+static size_t before_gap(const char *s, size_t len)
+{
+	size_t most = MIN(len, LINE_MAX_BYTES);
+	const char *nl = memrchr(s + len - most, '\n', most);
+
+	return nl ? (size_t)(nl + 1 - s) : len;
+}
+
+static size_t after_gap(const char *s, size_t len)
+{
+	const char *nl = memchr(s, '\n', MIN(len, LINE_MAX_BYTES));
+
+	return nl ? (size_t)(nl + 1 - s) : 0;
+}
+
+static void say_output(struct buf *out, const struct exec_end *end)
+{
+	size_t first = end->output_len, skip = 0;
+
+	if (end->written > end->output_len + end->tail_len) {
+		first = before_gap(end->output, end->output_len);
+		skip = after_gap(end->tail, end->tail_len);
+	}
+	add_output(out, end->output, first);
+	if (first + end->tail_len - skip < end->written)
+		buf_addf(out, "\n… %llu bytes left out …\n",
+			 (unsigned long long)(end->written - first - (end->tail_len - skip)));
+	add_output(out, end->tail + skip, end->tail_len - skip);
 }
 
 static void say_end(struct buf *out, const struct command *m, const struct exec_end *end)
@@ -177,7 +210,6 @@ static void command_done(const struct exec_end *end, void *user)
 {
 	struct command *m = user;
 	struct tool_call *c = m->call;
-	size_t kept = end->output_len + end->tail_len;
 	const char *layers = sandbox_layers(end->told);
 	struct ava_error err = {0};
 
@@ -199,11 +231,7 @@ static void command_done(const struct exec_end *end, void *user)
 		if (m->bare)
 			buf_adds(&c->out, "(without a sandbox: sandbox.required is 0)\n");
 		say_end(&c->out, m, end);
-		add_output(&c->out, end->output, end->output_len);
-		if (end->written > kept)
-			buf_addf(&c->out, "\n… %llu bytes left out …\n",
-				 (unsigned long long)(end->written - kept));
-		add_output(&c->out, end->tail, end->tail_len);
+		say_output(&c->out, end);
 		say_files(&c->out, m->work);
 		c->success = end->how != EXEC_TIMEOUT;
 		c->error_class = c->success ? "" : "timeout";

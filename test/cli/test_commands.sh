@@ -12,6 +12,9 @@ echo "$CANARY" >"$HOME/.ssh/id_rsa"
 echo 'int main(void) { return 0; }' >"$T/project/sub/a.c"
 cd "$T/project" || exit 99
 export ANTHROPIC_API_KEY=
+KEY=$(printf 'Zq7%.0s' $(seq 40)) # of the daemon, longer than what is shown of a line
+export OPENAI_API_KEY=$KEY
+printf 'some words, so that the key is cut where a line is: key %s\n' "$KEY" >"$T/project/key"
 start_daemon || { result 1 'avad serves' || finish; }
 
 # turn TOOL ARGS...: one line of a script, a call each.
@@ -90,7 +93,8 @@ exits 'the logs are whole' 0
 
 # Live output; then a stop, and a daemon that is killed.
 {
-	turn run_bash '{"command":"for i in 1 2 3 4 5 6; do echo step $i; sleep 1; done; setsid sleep 66232 & sleep 66232"}'
+	turn run_bash '{"command":"yes x | head -c 24500; cat key; yes y | head -c 100000","cwd":"."}'
+	turn run_bash '{"command":"for i in 1 2 3 4 5 6; do echo step $i `cat key`; sleep 1; done; setsid sleep 66232 & sleep 66232","cwd":"."}'
 	end
 } >"$T/turns.jsonl"
 at_work() { pgrep -xf 'sleep 66232' >/dev/null; }
@@ -100,6 +104,8 @@ wait_for 30 at_work
 check 'it works' at_work
 run "$AVA" logs "$run_id"
 contains 'what it writes is seen meanwhile' 'Activity: step' "$OUT"
+lacks 'and no half of a key' Zq7 "$OUT"
+lacks 'nor in what is left of a long output' Zq7 "$AVA_DATA_ROOT/runs/$run_id/messages.jsonl"
 run "$AVA" cancel "$run_id"
 not_at_work() { ! at_work; }
 wait_for 1 not_at_work
