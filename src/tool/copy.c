@@ -338,6 +338,7 @@ struct looking {
 	struct copy_changes *out;
 	struct place base, tree;
 	size_t looked;
+	unsigned long long read; /* bytes */
 	struct jw left;
 	struct ava_error *err;
 };
@@ -352,12 +353,17 @@ static void leave_out(struct looking *l, const char *path, const char *why)
 	jw_end(&l->left);
 }
 
-/* A folder that git takes for a repository: what stands in it decides what git does there. */
+static bool has(int fd, const char *name)
+{
+	return faccessat(fd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* A folder that git takes for a repository: what stands in it decides what git does there. With a
+ * commondir all but HEAD may stand elsewhere, in a folder that is none by itself. */
 static bool is_git_folder(int fd)
 {
-	return fd >= 0 && faccessat(fd, "HEAD", F_OK, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       faccessat(fd, "objects", F_OK, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       faccessat(fd, "refs", F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+	return fd >= 0 && has(fd, "HEAD") &&
+	       (has(fd, "commondir") || (has(fd, "objects") && has(fd, "refs")));
 }
 
 static bool in_git_folder(const struct looking *l, const char *path)
@@ -413,8 +419,8 @@ static int read_side(struct place *at, const char *path, struct patch_side *s, c
 
 static int add_change(struct looking *l, const char *path)
 {
-	const char *why = unfit(l, path);
-	struct patch_side old, now;
+	const char *why = l->read > COPY_BYTES_MAX ? "too much changed" : unfit(l, path);
+	struct patch_side old = {0}, now = {0};
 	char *data[2] = {NULL, NULL};
 	int rv = 0;
 
@@ -422,6 +428,7 @@ static int add_change(struct looking *l, const char *path)
 		rv = read_side(&l->base, path, &old, &data[0], &why);
 	if (!why && rv == 0)
 		rv = read_side(&l->tree, path, &now, &data[1], &why);
+	l->read += old.len + now.len;
 	if (!why && l->out->files == PATCH_FILES_MAX)
 		why = "the patch is full";
 	if (!why && rv == 0) {
@@ -563,6 +570,8 @@ static int look_through(struct looking *l)
 		rv = walk_run(&new, l->err);
 	if (rv == 1 || new.deep + new.crowded > 0)
 		leave_out(l, ".", "there is more in the copy than is looked through");
+	if (new.odd + new.unreadable > 0)
+		leave_out(l, ".", "there is more, of names that are no text, or closed");
 	return MIN(rv, 0);
 }
 

@@ -246,6 +246,58 @@ static void test_changes(void **state)
 }
 
 /* A new ignore rule hides new files, not what was there. */
+/* git reads the configuration of a folder that only points at the rest of a repository, and that
+ * rest need not look like one. */
+static void test_git_in_two(void **state)
+{
+	struct copy_changes c;
+
+	make();
+	put_in(folder, "tree/sub/HEAD", "ref: refs/heads/x\n");
+	put_in(folder, "tree/sub/commondir", "common\n");
+	put_in(folder, "tree/sub/common/config", "[core]\n\tpager = x\n");
+	put_in(folder, "tree/sub/common/objects/x", "");
+	put_in(folder, "tree/sub/common/refs/x", "");
+	assert_int_equal(copy_changes(folder, &c, NULL), 0);
+	assert_int_equal(c.files, 0);
+	assert_int_equal(c.nleft, 5);
+	copy_changes_fini(&c);
+}
+
+/* What cannot even be named is not passed over in silence. */
+static void test_odd_names(void **state)
+{
+	struct copy_changes c;
+
+	make();
+	put_in(folder, "tree/odd\nname", "x\n");
+	put_in(folder, "tree/odd\001folder/x", "x\n");
+	assert_int_equal(copy_changes(folder, &c, NULL), 0);
+	assert_int_equal(c.files, 0);
+	assert_int_equal(c.nleft, 1);
+	assert_non_null(strstr(c.left.data, "names that are no text"));
+	copy_changes_fini(&c);
+}
+
+/* Files of nothing cost a run nothing, and whoever reads them a lot. */
+static void test_reading_has_a_bound(void **state)
+{
+	struct copy_changes c;
+	char name[40];
+
+	make();
+	for (unsigned i = 0; i < 60; i++) {
+		snprintf(name, sizeof(name), "tree/big/%u", i);
+		put_in(folder, name, "");
+		assert_int_equal(truncate(at(folder, name), 5 << 20), 0);
+	}
+	put_in(folder, "tree/last", "x\n");
+	assert_int_equal(copy_changes(folder, &c, NULL), 0);
+	assert_int_equal(c.files, 0);
+	assert_int_equal(c.nleft, 61);
+	copy_changes_fini(&c);
+}
+
 static void test_ignored_later(void **state)
 {
 	struct copy_changes c;
@@ -326,6 +378,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_nothing_changed, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_refused, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_changes, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_git_in_two, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_odd_names, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_reading_has_a_bound, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_ignored_later, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_goes_on, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_removed, set_up, tear_down),
