@@ -113,6 +113,17 @@ static int open_folder(struct apply *a, struct ava_error *err)
 	return 0;
 }
 
+/* Is a folder that `path` is in a file? Then nothing can be written there. */
+static bool below_a_file(const struct apply *a, const char *path)
+{
+	const char *name;
+	int dir = below_open_parent(a->fd, path, false, &name);
+
+	if (dir >= 0)
+		close(dir);
+	return dir < 0 && errno == ENOTDIR;
+}
+
 /* Try one file; what stops only it is a clash. */
 static int try_one(struct apply *a, struct target *t, struct ava_error *err)
 {
@@ -133,6 +144,8 @@ static int try_one(struct apply *a, struct target *t, struct ava_error *err)
 	}
 	if (patch_protected(t->f->path))
 		t->clash.what = "is protected: no patch changes it";
+	else if (rv == AVA_ENOENT && !t->f->is_gone && below_a_file(a, t->f->path))
+		t->clash.what = "cannot be written: a folder of its path is a file";
 	else if (rv == 0 || rv == AVA_ENOENT)
 		fit = patch_try(t->f, &now, &out, &t->clash);
 	else

@@ -160,6 +160,14 @@ contains 'with the file, the hunk and the line' 'src/a.txt, hunk 1 (at line 17):
 contains 'a file that is there, too' 'docs/deep/new.md is there already, with other content' "$OUT"
 equal 'and nothing at all is written' "$before" "$(sum "$repo")"
 restore
+echo file >"$repo/docs"
+before=$(sum "$repo")
+run "$AVA" apply "$run_id" --check
+exits 'a file where a folder is to be is a clash' 1
+contains 'and which, is said' 'docs/deep/new.md cannot be written: a folder of its path is a file' "$OUT"
+run "$AVA" apply "$run_id" --yes
+equal 'nothing is written then' "1 $before" "$CODE $(sum "$repo")"
+restore
 rm -rf "$repo/src" && ln -s "$T/by-git/src" "$repo/src"
 by_git=$(sum "$T/by-git")
 run "$AVA" apply "$run_id" --yes
