@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -52,7 +53,7 @@ struct target {
 	size_t len; /* as it shall be */
 	struct stat was;
 	bool there;
-	char spare[sizeof(BELOW_SPARE) + 24];
+	char spare[sizeof(BELOW_SPARE) + 48];
 };
 
 struct apply {
@@ -179,7 +180,8 @@ static int plan(struct apply *a, struct ava_error *err)
 		return err_set(err, AVA_ENOMEM, "out of memory");
 	for (size_t i = 0; rv == 0 && i < a->patch.n; i++) {
 		a->targets[i].f = &a->patch.files[i];
-		snprintf(a->targets[i].spare, sizeof(a->targets[i].spare), BELOW_SPARE "-%zu", i);
+		snprintf(a->targets[i].spare, sizeof(a->targets[i].spare), BELOW_SPARE "-%s-%zu",
+			 a->run, i);
 		rv = try_one(a, &a->targets[i], err);
 	}
 	return rv;
@@ -275,6 +277,9 @@ static int write_all(struct apply *a, struct ava_error *err)
 	sigset_t hold, was;
 	int rv;
 
+	/* Another one of the same run has the same spares. */
+	if (flock(a->fd, LOCK_EX) != 0)
+		return err_sys(err, "lock %.300s", a->cwd);
 	sigemptyset(&hold);
 	sigaddset(&hold, SIGINT);
 	sigaddset(&hold, SIGTERM);

@@ -229,6 +229,30 @@ first=$run_id
 equal 'one that is resumed begins with the changes' 'one three two' \
 	"$(jq -r '[.patch.changed[].path] | sort | join(" ")' "$OUT")"
 
+# --- two that write into one folder at once
+
+if strace -qq -o "$T/trace" -e trace=renameat true 2>/dev/null; then
+	mkdir "$T/two" && cd "$T/two" || exit 99
+	for name in one two; do
+		{
+			turn write_file '{"path":"'$name'","content":"of '$name'\n"}'
+			end
+		} >"$T/turns.jsonl"
+		play
+		echo "$run_id" >"$T/id.$name"
+	done
+	strace -qq -o "$T/trace" -e trace=renameat -e inject=renameat:delay_enter=3000000:when=1 \
+		"$AVA" apply "$(cat "$T/id.one")" --yes >"$T/slow" 2>&1 &
+	slow=$!
+	spare() { ls -A "$T/two" | grep -q spare; }
+	wait_for 10 spare
+	run "$AVA" apply "$(cat "$T/id.two")" --yes
+	wait $slow
+	equal 'each writes its own' '0 of one of two' "$? $(cat one two | tr '\n' ' ' | sed 's/ $//')"
+	equal 'and nothing is left' 'one two' "$(ls -A | tr '\n' ' ' | sed 's/ $//')"
+	cd "$repo" || exit 99
+fi
+
 # --- in the conversation
 
 {
