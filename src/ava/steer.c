@@ -22,6 +22,7 @@
 #include "codec/json.h"
 #include "subagent/person.h"
 #include "subagent/resume.h"
+#include "subagent/rights.h"
 
 struct steering {
 	struct list node; /* of those on their way, or of `more` */
@@ -318,11 +319,33 @@ static const struct arg steer_args[] = {
 	{NULL},
 };
 
+/* A model that has read things passes on what it will: a run that would have all three rights by
+ * that hears it from the person alone. */
+static int check_rights(const struct verb_call *v, struct ava_error *err)
+{
+	const struct run *r = supervisor_find(&v->core->sup, v->id);
+	unsigned rights = r ? r->spec->rights : 0;
+
+	if (!r || rights_all_three(rights) || !rights_all_three(rights | v->caller->seen))
+		return 0;
+	return err_set(err, AVA_EDENIED,
+		       "run %s could send out what you have read: the person tells it themselves "
+		       "(/steer %s TEXT)",
+		       v->id, v->id);
+}
+
 static void verb_steer(struct verb_call *v)
 {
 	struct op_steer s = {.run = v->id, .by = v->caller->user};
+	struct ava_error err = {0};
+	int rv;
 
-	if (verb_args(v, &s))
+	if (!verb_args(v, &s))
+		return;
+	rv = check_rights(v, &err);
+	if (rv != 0)
+		verb_fail(v->reply, rv, &err);
+	else
 		ops_steer(v->core, &s, steer_answered, v->reply);
 }
 

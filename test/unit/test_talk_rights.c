@@ -134,6 +134,66 @@ static void test_all_three_of_several(void **state)
 	tool_remove(&web);
 }
 
+static void steered(int rv, const struct op_steered *s, const struct ava_error *err, void *user)
+{
+	*(int *)user = rv;
+}
+
+/* What she says to a run that is at work is a way to it as well. */
+static void test_words_to_a_run(void **state)
+{
+	static const char *const tools[] = {"web_search", "ask_person"};
+	struct world *w = *state;
+	struct op_steer told = {.text = "the second", .by = "ben"};
+	char id[200], path[500], run[24] = "", lines[1000];
+	struct op_spawn s = {
+		.role = "researcher",
+		.task = "ask",
+		.tools = tools,
+		.ntools = 2,
+		.user_id = "ben",
+		.origin = "test",
+		.timeout_ms = AVA_DEFAULT,
+		.max_cost_microusd = AVA_DEFAULT,
+		.max_tokens = AVA_DEFAULT,
+		.max_iterations = AVA_DEFAULT,
+	};
+	struct run *r;
+	int rv = 1;
+
+	tool_add(&web);
+	snprintf(path, sizeof(path), "%s", script(w, SAY("Hi.")));
+	snprintf(id, sizeof(id), "%s", begin(w, path));
+	tell(w, id, "hello");
+	s.session_id = id;
+	s.model = script(w, CALL("ask_person", "{\"question\":\"Which?\"}") CALL(
+				    "submit_result", "{\"summary\":\"found\",\"confidence\":1}"));
+	ops_spawn(w->core, &s, run_spawned, run);
+	for (int i = 0; !run[0] && i < 3000; i++)
+		os_loop_step(w->loop, 10);
+	r = supervisor_find(&w->core->sup, run);
+	assert_non_null(r);
+	assert_int_equal(r->spec->rights, TOOL_UNTRUSTED | TOOL_OUT);
+	for (int i = 0; !person_question(r) && i < 3000; i++)
+		os_loop_step(w->loop, 10);
+	snprintf(lines, sizeof(lines),
+		 SAY("Hi.") CALL("read_file", "{\"path\":\"parser.c\"}") CALL(
+			 "steer_subagent", "{\"subagent_id\":\"%s\",\"message\":\"the second\"}")
+			 SAY("Say it.") SAY("It is done.") SAY("Well."),
+		 run);
+	unit_write(strchr(path, '/'), lines, strlen(lines));
+	tell(w, id, "the second");
+	assert_int_equal(seen(w, id, "toolResult", "could send out what you have read").n, 1);
+	assert_non_null(person_question(r));
+	told.run = run;
+	ops_steer(w->core, &told, steered, &rv);
+	for (int i = 0; rv == 1 && i < 3000; i++)
+		os_loop_step(w->loop, 10);
+	assert_int_equal(rv, 0);
+	wait_while(w, id, has_runs);
+	tool_remove(&web);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
@@ -141,6 +201,7 @@ int main(void)
 		T(test_a_result_sticks),
 		T(test_a_file_goes_along),
 		T(test_all_three_of_several),
+		T(test_words_to_a_run),
 	};
 
 	return cmocka_run_group_tests_name("talk_rights", tests, NULL, NULL);
