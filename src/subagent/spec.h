@@ -178,6 +178,9 @@ int spec_switch(struct run_spec *s, const struct model *m, struct buf *line);
  * calls that are under way. AVA_ENOMEM: nothing changed. */
 int spec_set_model(struct run_spec *s, const struct model *m, struct ava_error *err);
 bool spec_granted(const struct run_spec *s, const char *grant);
+/* Are the words of its context a model's that had seen what is the person's (of a chain's run
+ * before it, of Ava, of the run it goes on from)? An address in them could carry that. */
+bool spec_context_carries(const struct run_spec *r);
 /* One of them has all three rights (subagent/rights.h), and nobody has said yes to that
  * beforehand. */
 bool spec_asks_all_three(struct run_spec *const *specs, unsigned n);

@@ -254,6 +254,13 @@ bool spec_granted(const struct run_spec *s, const char *grant)
 	return named((const char *const *)s->grants, s->ngrants, grant);
 }
 
+bool spec_context_carries(const struct run_spec *r)
+{
+	bool chained = r->group.chain && r->group.index > 1;
+
+	return (r->given | (chained ? r->rights : 0)) & TOOL_PRIVATE;
+}
+
 /* `ava apply` writes where the person has seen that it will. */
 static int check_own_path(const struct run_spec *r, struct ava_error *err)
 {

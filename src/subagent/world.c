@@ -664,7 +664,7 @@ int toolrun_told(struct tool_env *env,
 	size_t len, from = 0;
 	int rv = each(true, r->spec->task, strlen(r->spec->task), user);
 
-	if (rv == 0)
+	if (rv == 0 && !spec_context_carries(r->spec))
 		rv = each(true, r->spec->context, strlen(r->spec->context), user);
 	if (rv == 0)
 		rv = told_by_people(r, &t);

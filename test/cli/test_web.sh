@@ -80,6 +80,21 @@ equal 'and nothing asked for' 0 "$(asked /private)"
 equal 'good citations are kept' "$SITE/tea/7 $SITE/moved" "$(jq -r '[.citations[].url] | join(" ")' "$OUT")"
 equal 'others are counted' '4 2' "$(jq -r '"\(.evidence.citations_checked) \(.evidence.citations_failed)"' "$OUT")"
 
+# --- a chain
+
+# One that has seen what is the person's makes up a URL, and the next of the chain, whose context
+# has it, fetches it.
+{
+	get "$SITE/?d=chained"
+	turn submit_result '{"summary":"see '"$SITE/?d=chained"'","confidence":1}'
+} >"$T/turns.jsonl"
+for task in one two; do
+	jq -nc --arg t "$task" --arg m "offline:$T/turns.jsonl" '{task:$t,role:"data_extractor",model:$m}'
+done >"$T/tasks"
+run "$AVA" run --yes --json --parallel "$T/tasks" --chain
+equal 'a chain of two' '2 true' "$(jq -r '"\(.runs | length) \(.runs[1].rights.private)"' "$OUT")"
+equal '18: no URL of the one before that saw what is yours' 0 "$(grep -c chained "$T/site.log")"
+
 # --- a grant
 
 get "$SITE/tea/8?x=1&y=free" >"$T/turns.jsonl"
