@@ -180,11 +180,12 @@ static void add_words(struct buf *b, const struct run *r, const struct copy_chan
 	json_t *left = json_parse(made->left.data, made->left.len, NULL), *one;
 	size_t i;
 
+	/* A line break in the name of the folder would begin a line of the patch. */
 	buf_addf(b,
-		 "# What run %s proposes for %s\n# `ava apply %s` writes it there; `git apply` "
+		 "# What run %s proposes for %.*s\n# `ava apply %s` writes it there; `git apply` "
 		 "reads it "
 		 "too.\n",
-		 r->id.text, r->spec->cwd, r->id.text);
+		 r->id.text, (int)strcspn(r->spec->cwd, "\n"), r->spec->cwd, r->id.text);
 	json_array_foreach(left, i, one)
 		buf_addf(b, "# Not in it: %s (%s)\n", json_str(one, "path"), json_str(one, "why"));
 	if (made->nleft > i)

@@ -229,6 +229,20 @@ first=$run_id
 equal 'one that is resumed begins with the changes' 'one three two' \
 	"$(jq -r '[.patch.changed[].path] | sort | join(" ")' "$OUT")"
 
+# --- a folder whose name would be a part of the patch
+
+forged=$(printf 'x\ndiff --git a/f b/f\nold mode 100644\nnew mode 100755\n-')
+mkdir -p "$T/$forged" && cd "$T/$forged" || exit 99
+echo f >f
+{
+	turn write_file '{"path":"g","content":"g\n"}'
+	end
+} >"$T/turns.jsonl"
+play
+run "$AVA" apply "$run_id" --yes --json
+equal 'it is none' '["g"]' "$(jq -c '[.files[].path]' "$OUT")"
+cd "$repo" || exit 99
+
 # --- two that write into one folder at once
 
 if strace -qq -o "$T/trace" -e trace=renameat true 2>/dev/null; then
