@@ -284,7 +284,11 @@ static size_t header_cb(char *line, size_t size, size_t n, void *impl)
 		heads_over(im);
 	else if (header_is(line, len, "content-type", &value))
 		take_type(im->fetch, value);
-	else if (header_is(line, len, "content-encoding", &value)) {
+	else if (header_is(line, len, "transfer-encoding", &value)) {
+		/* libcurl unpacks there too, asked or not. */
+		if (value.len != 7 || strncasecmp(value.s, "chunked", 7) != 0)
+			im->fault = FETCH_BROKEN;
+	} else if (header_is(line, len, "content-encoding", &value)) {
 		/* Packed twice, a few bytes keep us busy for long. */
 		if (im->encoded || memchr(value.s, ',', value.len))
 			im->fault = FETCH_BROKEN;

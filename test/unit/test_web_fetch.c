@@ -65,12 +65,12 @@ static void bomb(struct buf *out, size_t runs)
 	*out = b.out;
 }
 
-static void send_bomb(struct peer_conn *c, const char *encoding)
+static void send_bomb(struct peer_conn *c, const char *header)
 {
 	struct buf b;
 
 	bomb(&b, 400000); /* 100 MB out of 650 KB */
-	peer_sendf(c, HTML "Content-Encoding: %s\r\nContent-Length: %zu\r\n\r\n", encoding, b.len);
+	peer_sendf(c, HTML "%s\r\nContent-Length: %zu\r\n\r\n", header, b.len);
 	peer_send(c, b.data, b.len);
 	buf_fini(&b);
 }
@@ -129,9 +129,11 @@ static void answer(struct peer_conn *c, const char *head, const char *body, size
 	else if (strcmp(path, "/ok") == 0)
 		peer_sends(c, HTML "Content-Length: 5\r\n\r\nhello");
 	else if (strcmp(path, "/bomb") == 0)
-		send_bomb(c, "gzip");
+		send_bomb(c, "Content-Encoding: gzip");
 	else if (strcmp(path, "/twice") == 0)
-		send_bomb(c, "gzip, gzip");
+		send_bomb(c, "Content-Encoding: gzip, gzip");
+	else if (strcmp(path, "/transfer") == 0)
+		send_bomb(c, "Transfer-Encoding: gzip");
 	else if (strcmp(path, "/nothing") == 0)
 		send_empty_gzip(c);
 	else if (strcmp(path, "/chunked") == 0) {
@@ -305,6 +307,7 @@ static const struct {
 	/* case 16 */
 	{"/bomb", FETCH_TOO_LARGE, 4000},
 	{"/twice", FETCH_BROKEN, 4000},
+	{"/transfer", FETCH_BROKEN, 4000},
 	{"/nothing", FETCH_TOO_LARGE, 4000},
 	{"/chunked", FETCH_TOO_LARGE, 4000},
 	{"/lie-long", FETCH_TOO_LARGE, 4000},
