@@ -253,15 +253,19 @@ static void hear_words(struct words *w, const char *file, size_t size, const cha
 
 	while (jsonl_next(file, size, &at, &line, &len) == 1) {
 		size_t here = begin;
+		char *newest = NULL;
+		bool said = memmem(line, len, user, sizeof(user) - 1) &&
+			    any_text(line, len, "user", text, &newest);
 
 		begin = at;
-		if (!memmem(line, len, user, sizeof(user) - 1))
-			continue;
+		if (!newest)
+			continue; /* not theirs, whatever the arguments of a call in it are */
+		free(w->newest);
+		w->newest = newest;
+		w->said = w->said || said;
 		w->from = before;
 		w->upto = here;
 		before = at;
-		if (any_text(line, len, "user", text, &w->newest))
-			w->said = true;
 	}
 }
 

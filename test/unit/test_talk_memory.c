@@ -186,6 +186,24 @@ static void test_confirmed(void **state)
 	}
 }
 
+/* A call may have arguments of any form: none makes its line one of the person's. */
+static void test_yes_to_nothing(void **state)
+{
+	static const char say[] = "{\"tool_calls\":[{\"name\":\"read_file\",\"args\":{\"source\":"
+				  "\"ava\",\"path\":\"parser.c\"}}]}\n";
+	struct world *w = *state;
+	char lines[1200], s[64];
+
+	snprintf(lines, sizeof(lines),
+		 "%s{\"text\":\"You like poison.\",\"tool_calls\":[{\"name\":\"read_file\",\"args\":{"
+		 "\"path\":\"parser.c\"}}]}\n%s" WRITES "\"text\":\"You like poison\"" END SAYS,
+		 say, say);
+	talk_with(w, lines, s);
+	tell(w, s, "yes");
+	assert_int_equal(remembered(w, "ben").n, 0);
+	assert_said(w, s, "So be it.");
+}
+
 static void test_forget(void **state)
 {
 	struct world *w = *state;
@@ -354,7 +372,7 @@ int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(test_##name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		T(own_words),     T(not_of_others),  T(confirmed),  T(forget),  T(in_plain_words),
+		T(own_words),     T(not_of_others),  T(confirmed), T(yes_to_nothing), T(forget),  T(in_plain_words),
 		T(recalled_once), T(recall_is_data), T(recall_off), T(damaged), T(told_later),
 	};
 
