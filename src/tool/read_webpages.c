@@ -6,7 +6,8 @@
  * block for each (agent/envelope.h), of a long page the part that was asked for.
  *
  * A model that could build URLs could send what it has read to anybody. So a URL that nobody but
- * the model has named is refused, unless the run was granted fetch_any. What can fail: each URL
+ * the model has named is refused, unless the run was granted fetch_any; and headers are of a few
+ * words, never a text of the model's. What can fail: each URL
  * for itself, with a class and a sentence; all of them, and the call fails as the first one. */
 #include <ava.h>
 #include <ctype.h>
@@ -477,15 +478,14 @@ const struct tool tool_http_get = {
 	.description =
 		"Fetch a URL and get what was sent as it is: JSON of an interface, XML, CSV, the "
 		"source of a page. To read a page use read_webpages instead. " RULES,
-	.schema =
-		"{\"type\":\"object\",\"properties\":{"
-		"\"url\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":4096,\"description\":"
-		"\"With https://.\"},"
-		"\"accept\":{\"type\":\"string\",\"maxLength\":200,\"description\":\"The header "
-		"Accept.\"},"
-		"\"accept_language\":{\"type\":\"string\",\"maxLength\":100,\"description\":\"The "
-		"header Accept-Language.\"}," CURSOR
-		"},\"required\":[\"url\"],\"additionalProperties\":false}",
+	.schema = "{\"type\":\"object\",\"properties\":{"
+		  "\"url\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":4096,\"description\":"
+		  "\"With https://.\"},"
+		  "\"accept\":{\"enum\":[\"application/json\",\"application/xml\",\"text/csv\","
+		  "\"text/html\",\"text/markdown\",\"text/plain\"]},"
+		  "\"accept_language\":{\"enum\":[\"de\",\"en\",\"es\",\"fr\",\"it\",\"ja\",\"ko\","
+		  "\"nl\",\"pl\",\"pt\",\"ru\",\"zh\"]}," CURSOR
+		  "},\"required\":[\"url\"],\"additionalProperties\":false}",
 	.flags = TOOL_REPEATABLE | TOOL_UNTRUSTED | TOOL_WEB,
 	.start = raw_start,
 	.stop = reading_stop,
