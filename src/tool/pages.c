@@ -214,8 +214,16 @@ static struct fetcher *fetcher_of(struct pages *w, struct ava_error *err)
 
 /* ---- pages that are kept */
 
+/* What was asked for without headers of its own, and no failure, which may be over soon. */
+static bool is_kept(const struct pages_get *g, int status)
+{
+	return !g->accept && !g->language && status < 400;
+}
+
 static struct pages_page *page_find(struct pages *w, const struct pages_get *g)
 {
+	if (!is_kept(g, 0))
+		return NULL;
 	LIST_EACH (&w->pages, n, tmp) {
 		struct pages_page *p = LIST_ENTRY(n, struct pages_page, node);
 
@@ -294,7 +302,8 @@ static void get_answered(struct pages_get *g, struct pages_page *p, const char *
 		return;
 	}
 	hash_sha256_hex(p->text.data ? p->text.data : "", p->text.len, p->hash);
-	page_keep(g->pages, p);
+	if (is_kept(g, p->status))
+		page_keep(g->pages, p);
 	g->page = p;
 	get_over(g);
 }

@@ -195,7 +195,8 @@ static void test_yes_to_nothing(void **state)
 	char lines[1200], s[64];
 
 	snprintf(lines, sizeof(lines),
-		 "%s{\"text\":\"You like poison.\",\"tool_calls\":[{\"name\":\"read_file\",\"args\":{"
+		 "%s{\"text\":\"You like "
+		 "poison.\",\"tool_calls\":[{\"name\":\"read_file\",\"args\":{"
 		 "\"path\":\"parser.c\"}}]}\n%s" WRITES "\"text\":\"You like poison\"" END SAYS,
 		 say, say);
 	talk_with(w, lines, s);
@@ -372,8 +373,9 @@ int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(test_##name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		T(own_words),     T(not_of_others),  T(confirmed), T(yes_to_nothing), T(forget),  T(in_plain_words),
-		T(recalled_once), T(recall_is_data), T(recall_off), T(damaged), T(told_later),
+		T(own_words),  T(not_of_others),  T(confirmed),     T(yes_to_nothing),
+		T(forget),     T(in_plain_words), T(recalled_once), T(recall_is_data),
+		T(recall_off), T(damaged),        T(told_later),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

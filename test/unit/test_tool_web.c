@@ -4,6 +4,7 @@
 #include "tool_unit.h"
 
 #include "base/util.h"
+#include "codec/json.h"
 #include "http_peer.h"
 #include "tool/pages.h"
 
@@ -338,9 +339,40 @@ static void test_raw(void **state)
 	may_read("/nowhere");
 	snprintf(args, sizeof(args), "{'url':'%s/nowhere'}", host);
 	assert_holds(tool_unit_ok(&u, "http_get", args), "status: 404");
+	/* What failed may be there now, and in another form it is another text. */
+	(void)tool_unit_ok(&u, "http_get", args);
+	snprintf(args, sizeof(args), "{'url':'%s/json'}", host);
+	(void)tool_unit_ok(&u, "http_get", args);
+	snprintf(args, sizeof(args), "{'url':'%s/json','accept':'text/csv'}", host);
+	(void)tool_unit_ok(&u, "http_get", args);
+	assert_string_equal(paths, "/json\n/nowhere\n/nowhere\n/json\n");
 	tool_unit_fails(&u, "http_get", "{'url':'http://169.254.169.254/latest'}",
 			"blocked_address");
 	tool_unit_fails(&u, "http_get", "{'url':'file:///etc/passwd'}", "bad_url");
+}
+
+/* A header would carry what the model has read to whoever serves a page. */
+static void test_headers(void **state)
+{
+	static const struct {
+		const char *args;
+		bool taken;
+	} cases[] = {
+		{"{\"url\":\"https://a.example/\",\"accept\":\"application/json\"}", true},
+		{"{\"url\":\"https://a.example/\",\"accept_language\":\"de\"}", true},
+		{"{\"url\":\"https://a.example/\",\"accept\":\"x/the-person-said-hunter2\"}",
+		 false},
+		{"{\"url\":\"https://a.example/\",\"accept_language\":\"hunter2\"}", false},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct ava_error err = {0};
+		json_t *args = json_parse(cases[i].args, strlen(cases[i].args), &err);
+
+		assert_int_equal(tool_check_args(tool_find("http_get")->schema, args, &err) == 0,
+				 cases[i].taken);
+		json_decref(args);
+	}
 }
 
 static void stop_after(const char *path, const char *args, int64_t ms)
@@ -408,9 +440,9 @@ static void test_nothing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_page),       TEST(test_forging), TEST(test_many),
-		TEST(test_provenance), TEST(test_parts),   TEST(test_raw),
-		TEST(test_stop),       TEST(test_kept),    TEST(test_nothing),
+		TEST(test_page),  TEST(test_forging), TEST(test_many),    TEST(test_provenance),
+		TEST(test_parts), TEST(test_raw),     TEST(test_headers), TEST(test_stop),
+		TEST(test_kept),  TEST(test_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
