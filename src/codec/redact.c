@@ -58,10 +58,15 @@ static const struct pattern {
 	{"glpat-", LOWER | UPPER | DIGIT | DASH | UNDER, 16},
 	{"AKIA", UPPER | DIGIT, 16, .exact = true, .no_digit = true},
 	{"ASIA", UPPER | DIGIT, 16, .exact = true, .no_digit = true},
+	{"ABIA", UPPER | DIGIT, 16, .exact = true, .no_digit = true},
+	{"ACCA", UPPER | DIGIT, 16, .exact = true, .no_digit = true},
 	{"hf_", LOWER | UPPER | DIGIT, 20},
 	{"npm_", LOWER | UPPER | DIGIT, 30},
 	{"sk_live_", LOWER | UPPER | DIGIT, 16},
 	{"rk_live_", LOWER | UPPER | DIGIT, 16},
+	{"sk_test_", LOWER | UPPER | DIGIT, 16},
+	{"rk_test_", LOWER | UPPER | DIGIT, 16},
+	{"pplx-", LOWER | UPPER | DIGIT, 40},
 	{"SG.", LOWER | UPPER | DIGIT | DASH | UNDER | TOKEN, 40},
 	{"eyJ", LOWER | UPPER | DIGIT | DASH | UNDER | TOKEN, 60}, /* a JWT */
 	{"AIza", LOWER | UPPER | DIGIT | DASH | UNDER, 35},
@@ -280,6 +285,25 @@ static size_t match_url(const char *s, size_t len, size_t *from)
 	return end;
 }
 
+/* "123456789:AAF…", of a Telegram bot: what stands behind the colon. */
+static size_t match_telegram(const char *s, size_t len, size_t *from)
+{
+	size_t at = *from, end = at + 1;
+
+	if (at < 5 || s[at] != ':' || end == len || s[end] != 'A')
+		return at;
+	for (size_t i = 1; i <= 5; i++)
+		if (class_of((unsigned char)s[at - i]) != DIGIT)
+			return at;
+	while (end < len && end - at <= 36 &&
+	       (class_of((unsigned char)s[end]) & (LOWER | UPPER | DIGIT | DASH | UNDER)) != 0)
+		end++;
+	if (end - at != 36)
+		return at;
+	*from = at + 1;
+	return end;
+}
+
 /* Is the word before `at`, with or without quotes and blanks, the name of a secret? */
 static bool names_secret(const char *s, size_t at)
 {
@@ -344,6 +368,7 @@ static size_t match_at(const struct redact *r, const char *s, size_t len, size_t
 		return end;
 	if (s[at] == ':' || s[at] == '=') {
 		end = match_url(s, len, from);
+		end = end > at ? end : match_telegram(s, len, from);
 		return end > at ? end : match_assigned(s, len, from);
 	}
 	end = match_pem(s, len, at);

@@ -1,6 +1,6 @@
 /* Secrets are taken out once, on entry to the conversation and the log:
  * known values (provider keys of this process) and key patterns (sk-ant-…,
- * sk-…, ghp_…, AKIA…, xox?-…, PEM private keys, Bearer tokens). */
+ * sk-…, ghp_…, AKIA…, xox?-…, Telegram's, PEM private keys, Bearer tokens). */
 #ifndef CODEC_REDACT_H
 #define CODEC_REDACT_H
 
