@@ -132,16 +132,17 @@ int utf8_repair(struct buf *out, const char *s, size_t len)
 	return buf_check(out);
 }
 
-/* Characters that move, hide or reorder what a person sees. */
+/* Characters that move, hide or reorder what a person sees, and those that show as nothing, whose
+ * numbers can spell bytes: fillers, tags, the selectors beyond 16. */
 static bool is_sly(uint32_t c)
 {
 	return c < 0x20 || (c >= 0x7f && c < 0xa0) ||      /* C0, DEL, C1 */
 	       c == 0x61c || c == 0x200e || c == 0x200f || /* bidi marks */
 	       (c >= 0x202a && c <= 0x202e) ||             /* embeddings, overrides */
-	       (c >= 0x2066 && c <= 0x2069) ||             /* isolates */
 	       c == 0x2028 || c == 0x2029 ||               /* lines that no terminal ends */
-	       c == 0x200b || (c >= 0x2060 && c <= 0x2064) || c == 0xfeff || /* of no width */
-	       (c >= 0xe0000 && c <= 0xe007f);                               /* tags */
+	       c == 0x200b || (c >= 0x2060 && c <= 0x206f) || c == 0xfeff || /* of no width */
+	       c == 0x34f || c == 0x115f || c == 0x1160 || c == 0x180e || c == 0x3164 ||
+	       c == 0xffa0 || (c >= 0xfff9 && c <= 0xfffb) || (c >= 0xe0000 && c <= 0xe0fff);
 }
 
 int utf8_terminal(struct buf *out, const char *s, size_t len, bool keep_newlines)
@@ -173,7 +174,8 @@ int utf8_terminal(struct buf *out, const char *s, size_t len, bool keep_newlines
  * the plain marks of scripts that run from right to left stand in honest files. */
 static bool is_unseen(uint32_t c)
 {
-	return is_sly(c) && c >= 0x200b && (c < 0x200e || c > 0x200f) && c != 0x2028 && c != 0x2029;
+	return is_sly(c) && c >= 0x300 && c != 0x61c && (c < 0x200e || c > 0x200f) && c != 0x2028 &&
+	       c != 0x2029;
 }
 
 int utf8_shown(struct buf *out, const char *s, size_t len)
@@ -198,13 +200,10 @@ int utf8_shown(struct buf *out, const char *s, size_t len)
 	return buf_check(out);
 }
 
-/* Beyond what is sly for a terminal: soft hyphens, fillers that show as nothing, and the
- * selectors beyond 16, whose numbers can spell bytes. */
+/* Beyond what is sly: soft hyphens, which stand in honest words. */
 static bool is_hidden(uint32_t c)
 {
-	return is_sly(c) || c == 0xad || c == 0x34f || c == 0x115f || c == 0x1160 || c == 0x180e ||
-	       c == 0x3164 || c == 0xffa0 || (c >= 0x2065 && c <= 0x206f) ||
-	       (c >= 0xfff9 && c <= 0xfffb) || (c >= 0xe0080 && c <= 0xe0fff);
+	return is_sly(c) || c == 0xad;
 }
 
 int utf8_plain(struct buf *out, const char *s, size_t len)
