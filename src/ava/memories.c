@@ -91,6 +91,8 @@ static void change_done(struct memory_op *op)
 	struct draft *d = op->ndue > 0 ? draft_new(&c->book) : NULL;
 	int rv = AVA_ENOMEM;
 
+	if (op->what == MEMORY_RESET && op->rv == 0)
+		c->memories->told = 0; /* a new file counts anew */
 	ch->before = c->memories->told;
 	for (size_t i = 0; d && i < op->ndue; i++) {
 		if (op->due[i].n <= c->memories->told)

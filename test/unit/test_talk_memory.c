@@ -337,6 +337,36 @@ static void test_damaged(void **state)
 	assert_int_equal(seen(w, s, "toolResult", "ava memory reset").n, 1);
 }
 
+/* The numbers of what is due begin anew in a new file. */
+static void test_reset_is_told(void **state)
+{
+	struct world *w = *state;
+	struct memory_op *op;
+	char path[400];
+	sqlite3 *db;
+	int done = 0;
+
+	assert_int_equal(add(w, "I swim on Tuesdays", "ben"), 1);
+	assert_int_equal(add(w, "I run on Mondays", "ben"), 1);
+	snprintf(path, sizeof(path), "%s/memory.db", w->root);
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db,
+				      "PRAGMA writable_schema = ON;"
+				      "UPDATE sqlite_schema SET sql = 'rubbish' WHERE name = 'due';"
+				      "PRAGMA schema_version = 999",
+				      NULL, NULL, NULL),
+			 SQLITE_OK);
+	sqlite3_close(db);
+	assert_int_equal(add(w, "I rest on Sundays", "ben"), AVA_ECORRUPT);
+	op = memory_op_new(MEMORY_RESET, added, &done);
+	memories_change(w->core, op);
+	for (int i = 0; !done && i < 3000; i++)
+		os_loop_step(w->loop, 10);
+	assert_int_equal(done, 1);
+	assert_int_equal(add(w, "I rest on Sundays", "ben"), 1);
+	assert_int_equal(logged(w, "StateWrite", remembered(w, "ben").id, "\"added\""), 1);
+}
+
 /* The process was killed when the row was there and its event was not. */
 static void test_told_later(void **state)
 {
@@ -375,7 +405,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(own_words),  T(not_of_others),  T(confirmed),     T(yes_to_nothing),
 		T(forget),     T(in_plain_words), T(recalled_once), T(recall_is_data),
-		T(recall_off), T(damaged),        T(told_later),
+		T(recall_off), T(damaged),        T(reset_is_told), T(told_later),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
