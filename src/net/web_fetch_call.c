@@ -47,10 +47,12 @@ static void read_own(struct fetcher *fr)
 	if (getifaddrs(&all) != 0)
 		return;
 	for (struct ifaddrs *i = all; i && fr->nown < FETCH_OWN_MAX; i = i->ifa_next) {
-		if (i->ifa_addr && i->ifa_addr->sa_family == AF_INET)
-			memcpy(&fr->own[fr->nown++], i->ifa_addr, sizeof(struct sockaddr_in));
-		else if (i->ifa_addr && i->ifa_addr->sa_family == AF_INET6)
-			memcpy(&fr->own[fr->nown++], i->ifa_addr, sizeof(struct sockaddr_in6));
+		/* The others are refused whose ever they are; a machine may have hundreds. */
+		if (!i->ifa_addr || address_judge(i->ifa_addr) != ADDRESS_PUBLIC)
+			continue;
+		memcpy(&fr->own[fr->nown++], i->ifa_addr,
+		       i->ifa_addr->sa_family == AF_INET ? sizeof(struct sockaddr_in)
+							 : sizeof(struct sockaddr_in6));
 	}
 	freeifaddrs(all);
 }

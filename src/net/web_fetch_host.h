@@ -13,7 +13,7 @@
 
 struct robots;
 
-#define FETCH_OWN_MAX 64 /* addresses of this machine */
+#define FETCH_OWN_MAX 64 /* public addresses of this machine */
 
 enum host_rules { RULES_NONE, RULES_ASKED, RULES_HAVE };
 
@@ -47,7 +47,7 @@ struct fetcher {
 	const char *ca_file;
 	char **listed; /* "host:port", NULL ends it */
 	struct curl_slist *resolve;
-	struct sockaddr_storage own[FETCH_OWN_MAX]; /* this machine's addresses */
+	struct sockaddr_storage own[FETCH_OWN_MAX]; /* this machine's public ones */
 	size_t nown;
 	int64_t own_until;
 };

@@ -3,7 +3,9 @@
  * a name server are in test/cli/test_web_dns.sh. */
 #include "unit.h"
 
+#include <arpa/inet.h>
 #include <ava.h>
+#include <ifaddrs.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -426,6 +428,54 @@ static void test_names(void **state)
 }
 
 /* A name that the list has may lead inside, on that port. */
+/* The addresses of this machine, in place of libc's: many that are of no network, then two that
+ * are public. */
+static struct sockaddr_in6 many[100];
+static struct ifaddrs mine[102];
+
+int getifaddrs(struct ifaddrs **out)
+{
+	static struct sockaddr_in v4 = {.sin_family = AF_INET};
+	static struct sockaddr_in6 v6 = {.sin6_family = AF_INET6};
+
+	inet_pton(AF_INET, "9.9.9.9", &v4.sin_addr);
+	inet_pton(AF_INET6, "2620:fe::9", &v6.sin6_addr);
+	for (size_t i = 0; i < ARRAY_LEN(mine); i++) {
+		mine[i].ifa_next = i + 1 < ARRAY_LEN(mine) ? &mine[i + 1] : NULL;
+		mine[i].ifa_addr = i == 100   ? (struct sockaddr *)&v4
+				   : i == 101 ? (struct sockaddr *)&v6
+					      : (struct sockaddr *)&many[i];
+		if (i < 100) {
+			many[i].sin6_family = AF_INET6;
+			inet_pton(AF_INET6, "fe80::1", &many[i].sin6_addr);
+		}
+	}
+	*out = mine;
+	return 0;
+}
+
+void freeifaddrs(struct ifaddrs *all)
+{
+	assert_ptr_equal(all, mine);
+}
+
+/* What listens on all interfaces is inside, although its address is public. */
+static void test_own(void **state)
+{
+	static const char *const rows[] = {"four.test:80:9.9.9.9", "six.test:80:[2620:fe::9]",
+					   NULL};
+	struct fetcher_options o = {.resolve = rows, .limits = {.connect_ms = 500}};
+	struct got g;
+
+	open_fetcher(&o);
+	g = fetch_url("http://four.test/");
+	assert_int_equal(g.f.fault, FETCH_BLOCKED);
+	web_fetch_fini(&g.f);
+	g = fetch_url("http://six.test/");
+	assert_int_equal(g.f.fault, FETCH_BLOCKED);
+	web_fetch_fini(&g.f);
+}
+
 static void test_listed(void **state)
 {
 	char row[60], url[60], entry[60];
@@ -602,9 +652,10 @@ static void test_options(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_plain), TEST(test_hostile), TEST(test_drip),  TEST(test_other_host),
-		TEST(test_names), TEST(test_listed),  TEST(test_proxy), TEST(test_robots),
-		TEST(test_caps),  TEST(test_stop),    TEST(test_late),  TEST(test_options),
+		TEST(test_plain),   TEST(test_hostile), TEST(test_drip),   TEST(test_other_host),
+		TEST(test_names),   TEST(test_own),     TEST(test_listed), TEST(test_proxy),
+		TEST(test_robots),  TEST(test_caps),    TEST(test_stop),   TEST(test_late),
+		TEST(test_options),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
