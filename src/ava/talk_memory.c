@@ -11,7 +11,8 @@
  * for the text in what they said in this conversation, as its file has it; or, where their
  * newest words are a plain yes, in what Ava said before it. What a page, a file or a result
  * said stands in neither, so no model can be talked into remembering it as theirs. Forgetting
- * is bound in the same way: their newest words ask for it, or say yes to it. */
+ * is bound in the same way: their newest words ask for it, or say yes to it. Without that a row
+ * gives way to its correction alone, a text of which half of the words are its own. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -300,6 +301,7 @@ struct note_job {
 	struct tool_call *call;
 	const char *text, *forget, *replaces, *kind;
 	const char *how; /* static */
+	bool may_forget; /* the row that `forget` or `replaces` names */
 	int root_fd, rv;
 	char path[LOGBOOK_PATH];
 	struct ava_error err;
@@ -309,10 +311,12 @@ static int check_note(struct note_job *j, const struct words *w, const char *fil
 {
 	struct change change;
 	bool yes = w->newest && answer_parse(w->newest, &change) == ANSWER_YES;
+	const char *id = j->forget ? j->forget : j->replaces;
 
+	j->may_forget =
+		id && w->newest && (asks_to_forget(w->newest) || (yes && ava_said(w, file, id)));
 	if (j->forget)
-		return w->newest && (asks_to_forget(w->newest) ||
-				     (yes && ava_said(w, file, j->forget)))
+		return j->may_forget
 			       ? 0
 			       : err_set(&j->err, AVA_EDENIED,
 					 "nothing was forgotten: only the person's own words ask "
@@ -413,6 +417,7 @@ static void note_checked(struct os_work *work)
 	op->ids = ids;
 	op->nids = ids != NULL;
 	op->row.id = j->replaces;
+	op->corrects = j->replaces && !j->may_forget;
 	op->row.text = j->text;
 	op->row.kind = j->kind;
 	op->row.how = j->how;

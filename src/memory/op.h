@@ -55,7 +55,8 @@ struct memory_op {
 	const char *words;
 	const char *const *ids;
 	size_t nids;
-	bool all; /* REMOVE: everything; FIND: of every folder, not of row.cwd alone */
+	bool all;      /* REMOVE: everything; FIND: of every folder, not of row.cwd alone */
+	bool corrects; /* WRITE: row.id only when its text shares half of its words */
 	size_t limit, bytes;
 	int64_t told;
 	const void *stop; /* an atomic_bool: true, nobody wants it any more; or NULL */

@@ -228,6 +228,39 @@ static void test_forget(void **state)
 	assert_int_equal(seen(w, s, "toolResult", "there is no memory").n, 0);
 }
 
+/* A word of the person's is no reason to lose what they told before. */
+static void test_replaces(void **state)
+{
+	static const struct {
+		const char *says, *text;
+		bool replaced;
+	} cases[] = {
+		{"what is new with tea?", "tea", false},
+		{"what is new with tea?", "what is new", false},
+		{"No: I like cats", "I like cats", true}, /* says what it corrects */
+		{"forget that, I swim on Tuesdays", "I swim on Tuesdays", true},
+	};
+	struct world *w = *state;
+	char lines[400], s[64];
+	struct rows r;
+
+	assert_int_equal(add(w, "I like rabbits", "ben"), 1);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		r = remembered(w, "ben");
+		snprintf(lines, sizeof(lines),
+			 WRITES "\"text\":\"%s\",\"replaces\":\"%s\"" END SAYS, cases[i].text,
+			 r.id);
+		talk_with(w, lines, s);
+		tell(w, s, cases[i].says);
+		assert_said(w, s, "So be it.");
+		assert_string_equal(remembered(w, "ben").text,
+				    cases[i].replaced ? cases[i].text : r.text);
+		assert_int_equal(remembered(w, "ben").n, 1);
+		assert_int_equal(seen(w, s, "toolResult", "nothing was changed").n,
+				 !cases[i].replaced);
+	}
+}
+
 static void test_in_plain_words(void **state)
 {
 	struct world *w = *state;
@@ -350,6 +383,7 @@ static void test_reset_is_told(void **state)
 	assert_int_equal(add(w, "I run on Mondays", "ben"), 1);
 	snprintf(path, sizeof(path), "%s/memory.db", w->root);
 	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	sqlite3_busy_timeout(db, 5000);
 	assert_int_equal(sqlite3_exec(db,
 				      "PRAGMA writable_schema = ON;"
 				      "UPDATE sqlite_schema SET sql = 'rubbish' WHERE name = 'due';"
@@ -403,9 +437,10 @@ int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(test_##name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		T(own_words),  T(not_of_others),  T(confirmed),     T(yes_to_nothing),
-		T(forget),     T(in_plain_words), T(recalled_once), T(recall_is_data),
-		T(recall_off), T(damaged),        T(reset_is_told), T(told_later),
+		T(own_words),      T(not_of_others),  T(confirmed), T(yes_to_nothing),
+		T(forget),         T(in_plain_words), T(replaces),  T(recalled_once),
+		T(recall_is_data), T(recall_off),     T(damaged),   T(reset_is_told),
+		T(told_later),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
