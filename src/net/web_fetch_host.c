@@ -119,7 +119,7 @@ static struct web_fetch_host *host_get(struct fetcher *fr, const struct address_
 static void robots_done(struct web_fetch *f)
 {
 	struct web_fetch_host *h = f->user;
-	bool whole = f->fault == FETCH_OK || f->fault == FETCH_TOO_LARGE;
+	bool whole = f->fault == FETCH_OK || (f->fault == FETCH_TOO_LARGE && f->body.len > 0);
 
 	h->rules = RULES_HAVE;
 	h->robots_fault = whole ? FETCH_OK : f->fault;

@@ -534,6 +534,22 @@ static const struct {
 static void test_robots(void **state)
 {
 	struct fetcher_options o = {.robots = true};
+	struct got flooded;
+	struct buf flood;
+
+	/* Rules that cannot be read, since their head has no end, forbid. */
+	buf_init(&flood, 1u << 20);
+	buf_adds(&flood, "HTTP/1.1 200 OK\r\n");
+	for (int i = 0; i < 4000; i++)
+		buf_adds(&flood, "X-Some-Header: 0123456789\r\n");
+	t.robots = flood.data;
+	open_fetcher(&o);
+	flooded = fetch_url(here("/ok"));
+	assert_int_equal(flooded.f.fault, FETCH_TOO_LARGE);
+	web_fetch_fini(&flooded.f);
+	buf_fini(&flood);
+	fetcher_free(t.fetcher);
+	o.inside = NULL;
 
 	for (size_t i = 0; i < ARRAY_LEN(robots); i++) {
 		struct got g;
