@@ -245,12 +245,13 @@ static size_t match_slack(const char *s, size_t len, size_t at)
 }
 
 /* A private key from its BEGIN line to its END line, or to the end of the
- * text: a key cut short is one all the same. */
+ * text: a key cut short is one all the same. No key has a bracket, so that one
+ * without an end goes no further than the block that it stands in. */
 static size_t match_pem(const char *s, size_t len, size_t at)
 {
 	static const char begin[] = "-----BEGIN ", what[] = "PRIVATE KEY", close[] = "-----END ";
 	size_t n = sizeof(begin) - 1, end = at + n;
-	const char *last, *dashes;
+	const char *last, *dashes, *bracket;
 
 	if (len - at < n || memcmp(s + at, begin, n) != 0)
 		return at;
@@ -259,6 +260,10 @@ static size_t match_pem(const char *s, size_t len, size_t at)
 		end++;
 	if (memmem(s + at, end - at, what, sizeof(what) - 1) == NULL)
 		return at;
+	bracket = memchr(s + end, '[', len - end);
+	if (bracket != NULL)
+		for (len = (size_t)(bracket - s); s[len - 1] == '\n';)
+			len--;
 	last = memmem(s + end, len - end, close, sizeof(close) - 1);
 	if (last == NULL)
 		return len;

@@ -70,6 +70,12 @@ static const struct {
 	{"a\n-----BEGIN ", "RSA PRIVATE KEY-----\nMIIE\n", "-----END RSA PRIVATE KEY-----\nb",
 	 "a\n[redacted]\nb", 1},
 	{"-----BEGIN ", "OPENSSH PRIVATE KEY-----\nb3Bl", "", "[redacted]", 1},
+	/* what a page does not end must not take what stands behind the page */
+	{"[ava:page 1 u]\n-----BEGIN ", "PRIVATE KEY-----\nMIIE\n",
+	 "[ava:end 1]\n[ava:page 2 v]\nb",
+	 "[ava:page 1 u]\n[redacted]\n[ava:end 1]\n[ava:page 2 v]\nb", 1},
+	{"-----BEGIN ", "PRIVATE KEY-----\nMIIE\n", "[ava:end 1]\n-----END PRIVATE KEY-----\n",
+	 "[redacted]\n[ava:end 1]\n-----END PRIVATE KEY-----\n", 1},
 	{"-----BEGIN ", "PUBLIC KEY-----\nMIIB\n", "-----END PUBLIC KEY-----",
 	 "-----BEGIN PUBLIC KEY-----\nMIIB\n-----END PUBLIC KEY-----", 0},
 	{"two ", "ghp_", "0123456789abcdefABCD and glpat-abcdefghij0123456789 end",
