@@ -181,6 +181,9 @@ int run_messages_read(const struct run *r, size_t *from, char **file, size_t *le
 ssize_t run_messages_cached(const struct run *r, char text[RUN_AT_ONCE_MAX]);
 #define RUN_WORK "runs/%s/work" /* of commands; made when first used */
 void run_artifacts_path(const struct run *r, char out[LOGBOOK_PATH]);
+#define RUN_ARTIFACT_PATH (LOGBOOK_PATH + 32) /* and "/", the id of a call, ".", a type */
+void run_artifact_path(const struct run *r, const char *call, const char *type,
+		       char out[RUN_ARTIFACT_PATH]);
 
 enum ava_status run_status(const struct run *r); /* the word shown for it */
 /* Of its time, until its end or now. */
@@ -277,7 +280,7 @@ void world_release(struct run *r);
  * hold none. AVA_ENOENT, AVA_EBUSY (too many files are open). */
 int world_open_folder(struct run *r, struct ava_error *err);
 
-/* ---- toolrun.c */
+/* ---- tools at work (world.c), and what a run can look up (recall.c) */
 int toolrun_start(struct agent *a, unsigned call);
 void toolrun_stop(struct agent *a);
 /* Names of the tools at work, into an array that is open. */

@@ -1,0 +1,225 @@
+/* What a run can look up of its own past: the results of its calls, and what it was told.
+ *
+ * Happy path: its record is read again, from the artifact where there is one, else from the
+ * conversation. What can fail: a call that it never made, one whose result is not kept, files that
+ * are gone. Mostly on a pool thread. */
+#include "subagent/run.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/tool.h"
+#include "base/error.h"
+#include "base/sys.h"
+#include "base/util.h"
+#include "codec/json.h"
+#include "provider/messages.h"
+
+/* ---- which result is which: the k-th call of a run has the k-th result */
+
+/* calls_before and calls_at: a job of a turn that was stopped reads them while the next turn
+ * is counted. */
+pthread_mutex_t toolrun_calls = PTHREAD_MUTEX_INITIALIZER;
+
+static int count_calls(struct run *r, unsigned ncalls)
+{
+	int32_t it = r->agent.at.iteration;
+
+	if (it + 2 > r->tools.calls_cap) {
+		int32_t cap = MAX(8, (it + 2) * 2);
+		uint32_t *grown = realloc(r->tools.calls_before, (size_t)cap * sizeof(*grown));
+
+		if (!grown)
+			return AVA_ENOMEM;
+		memset(grown + r->tools.calls_cap, 0,
+		       (size_t)(cap - r->tools.calls_cap) * sizeof(*grown));
+		r->tools.calls_before = grown;
+		r->tools.calls_cap = cap;
+	}
+	for (; r->tools.calls_at < it; r->tools.calls_at++)
+		r->tools.calls_before[r->tools.calls_at + 1] =
+			r->tools.calls_before[r->tools.calls_at];
+	r->tools.calls_before[it + 1] = r->tools.calls_before[it] + ncalls;
+	r->tools.calls_at = it + 1;
+	return 0;
+}
+
+int toolrun_count(struct run *r, unsigned ncalls)
+{
+	int rv;
+
+	pthread_mutex_lock(&toolrun_calls);
+	rv = count_calls(r, ncalls);
+	pthread_mutex_unlock(&toolrun_calls);
+	return rv;
+}
+
+void run_artifact_path(const struct run *r, const char *call, const char *type,
+		       char out[RUN_ARTIFACT_PATH])
+{
+	char folder[LOGBOOK_PATH];
+
+	run_artifacts_path(r, folder);
+	snprintf(out, RUN_ARTIFACT_PATH, "%s/%.15s.%.8s", folder, call, type);
+}
+
+struct fetch {
+	size_t want;
+	struct buf *out;
+	bool found;
+};
+
+static int fetch_each(size_t k, const char *text, size_t len, bool is_error, void *user)
+{
+	struct fetch *f = user;
+
+	if (k != f->want)
+		return 0;
+	f->found = true;
+	buf_add(f->out, text, len);
+	return 1;
+}
+
+/* Each result of the record as it was, whatever was taken out of the conversation since. */
+static int each_result(struct run *r,
+		       int (*each)(size_t k, const char *text, size_t len, bool is_error,
+				   void *user),
+		       void *user, struct ava_error *err)
+{
+	struct buf body;
+	char *file = NULL;
+	size_t len, from = 0;
+	int rv = run_messages_read(r, &from, &file, &len, err);
+
+	if (rv != 0)
+		return rv;
+	buf_init(&body, 256u << 20);
+	rv = messages_said(&body, file, len, err);
+	if (rv == 0)
+		rv = r->spec->model->dialect->results(body.data ? body.data : "", body.len, each,
+						      user, err);
+	buf_fini(&body);
+	free(file);
+	return rv;
+}
+
+/* What another run of its group has found: its result, or an output it kept. */
+static int fetch_of_others(struct run *r, const char *ref, struct buf *out, struct ava_error *err)
+{
+	char path[128], *data;
+	size_t len;
+	int rv = group_reference(r, ref, path, err);
+
+	if (rv != 0)
+		return rv;
+	if (sys_read_file(r->rec.outbox.lb->root_fd, path, TOOL_FULL_MAX * 2, &data, &len, NULL) !=
+	    0)
+		return err_set(err, AVA_EBUSY,
+			       "%.40s is not there (yet): a result is when its run has ended", ref);
+	rv = buf_add(out, data, len);
+	free(data);
+	return rv;
+}
+
+/* The k-th call of the run; false: there is none of that name. */
+static bool call_number(const struct run *r, struct call_ref at, size_t *k)
+{
+	const uint32_t *before;
+	bool is;
+
+	pthread_mutex_lock(&toolrun_calls);
+	before = r->tools.calls_before;
+	is = at.iteration < r->tools.calls_at &&
+	     at.n <= before[at.iteration + 1] - before[at.iteration];
+	if (is)
+		*k = before[at.iteration] + at.n - 1;
+	pthread_mutex_unlock(&toolrun_calls);
+	return is;
+}
+
+/* On a pool thread: reads files and what does not change while tools run. */
+int toolrun_fetch(struct tool_env *env, const char *call_id, struct buf *out, struct ava_error *err)
+{
+	struct run *r = env->user;
+	struct fetch f = {.out = out};
+	char path[RUN_ARTIFACT_PATH], *data;
+	struct call_ref at;
+	size_t len;
+	int rv;
+
+	if (call_id[0] == 'S' || call_id[0] == 's')
+		return fetch_of_others(r, call_id, out, err);
+	if (!call_ref_read(call_id, &at) || !call_number(r, at, &f.want))
+		return err_set(err, AVA_ENOENT, "there is no earlier call %.20s", call_id);
+	run_artifact_path(r, call_id, "txt", path);
+	if (sys_read_file(r->rec.outbox.lb->root_fd, path, TOOL_FULL_MAX * 2, &data, &len, NULL) ==
+	    0) {
+		rv = buf_add(out, data, len);
+		free(data);
+		return rv;
+	}
+	rv = MIN(each_result(r, fetch_each, &f, err), 0);
+	if (rv == 0 && !f.found)
+		rv = err_set(err, AVA_ENOENT, "the result of call %.20s is not kept", call_id);
+	return rv;
+}
+
+/* ---- what the run was told */
+
+struct told {
+	int (*each)(bool person, const char *text, size_t len, void *user);
+	void *user;
+};
+
+#define TOLD_LOG_MAX ((size_t)256 << 20)
+
+/* What people said to it, and answered: their events. Ava is none of them. */
+static int told_by_people(struct run *r, const struct told *t)
+{
+	char path[LOGBOOK_PATH], *data = NULL;
+	size_t len = 0, at = 0, n;
+	const char *line;
+	int rv = 0;
+
+	logbook_run_path(r->id.text, path);
+	if (logbook_read(r->rec.outbox.lb->root_fd, path, TOLD_LOG_MAX, &data, &len, NULL) != 0)
+		return 0;
+	while (rv == 0 && jsonl_next(data, len, &at, &line, &n) == 1) {
+		struct event_view v;
+		json_t *content;
+		const char *text;
+
+		if (event_view(line, n, &v) != 0 || v.kind != EVENT_Steering)
+			continue;
+		content = json_parse(v.content.s, v.content.len, NULL);
+		text = strcmp(json_str(content, "by"), "ava") != 0 ? json_str(content, "text") : "";
+		rv = *text ? t->each(true, text, strlen(text), t->user) : 0;
+		json_decref(content);
+	}
+	free(data);
+	return rv;
+}
+
+static int told_each(size_t k, const char *text, size_t len, bool is_error, void *user)
+{
+	const struct told *t = user;
+
+	(void)k;
+	return is_error ? 0 : t->each(false, text, len, t->user);
+}
+
+int toolrun_told(struct tool_env *env,
+		 int (*each)(bool person, const char *text, size_t len, void *user), void *user,
+		 struct ava_error *err)
+{
+	struct run *r = env->user;
+	struct told t = {each, user};
+	int rv = each(true, r->spec->task, strlen(r->spec->task), user);
+
+	if (rv == 0 && !spec_context_carries(r->spec))
+		rv = each(true, r->spec->context, strlen(r->spec->context), user);
+	if (rv == 0)
+		rv = told_by_people(r, &t);
+	return rv != 0 ? rv : each_result(r, told_each, &t, err);
+}
