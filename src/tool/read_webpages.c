@@ -482,10 +482,12 @@ const struct tool tool_http_get = {
 		  "\"url\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":4096,\"description\":"
 		  "\"With https://.\"},"
 		  "\"accept\":{\"enum\":[\"application/json\",\"application/xml\",\"text/csv\","
-		  "\"text/html\",\"text/markdown\",\"text/plain\"]},"
+		  "\"text/html\",\"text/markdown\",\"text/plain\"],\"description\":\"The form, "
+		  "where a "
+		  "server has several.\"},"
 		  "\"accept_language\":{\"enum\":[\"de\",\"en\",\"es\",\"fr\",\"it\",\"ja\",\"ko\","
-		  "\"nl\",\"pl\",\"pt\",\"ru\",\"zh\"]}," CURSOR
-		  "},\"required\":[\"url\"],\"additionalProperties\":false}",
+		  "\"nl\",\"pl\",\"pt\",\"ru\",\"zh\"],\"description\":\"Likewise, the "
+		  "language.\"}," CURSOR "},\"required\":[\"url\"],\"additionalProperties\":false}",
 	.flags = TOOL_REPEATABLE | TOOL_UNTRUSTED | TOOL_WEB,
 	.start = raw_start,
 	.stop = reading_stop,

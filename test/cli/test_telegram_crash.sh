@@ -29,12 +29,16 @@ up() { "$AVA" ps >/dev/null 2>&1 </dev/null && DAEMON=$(daemon_pid); }
 seen_up() { up && "$@"; }
 pending() { "$AVA" proposals --json </dev/null | jq -r '.[0].proposal_id // empty'; }
 quoted() { P=$(pending) && [ -n "$P" ] && has "$P"; }
+# The newest copy of the quote that has its buttons: one that a kill cut off from its record comes again,
+# and the press counts there.
 press_yes()
 {
 	number=$(bot messages '{}' | jq --arg p "$P" '[.messages[] | select(.text | contains($p)) | select(.markup.inline_keyboard)] | last | .message_id')
-	bot press "{\"from\":$ME,\"message\":$number,\"button\":\"Yes\"}" >/dev/null
+	[ "$number" = null ] || [ "$number" = "$pressed" ] || bot press "{\"from\":$ME,\"message\":$number,\"button\":\"Yes\"}" >/dev/null
+	pressed=$number
 }
 started() { run_id=$(cat "$AVA_DATA_ROOT"/logs/ava/*.jsonl | jq -r --arg p "$P" 'select(.eventType == "SubagentSpawn" and .content.proposalId == $p).content.subagentId') && [ -n "$run_id" ]; }
+begun() { started || { press_yes && started; }; }
 quiet() { jq -e 'any(.open[].channels[]; . == "telegram") | not' "$AVA_DATA_ROOT/delivery.json" >/dev/null; }
 
 start_daemon || { result 1 'avad serves' || finish; }
@@ -42,7 +46,7 @@ wait_for 20 serving
 say "$("$AVA" telegram pair </dev/null | sed -n 's/^    //p')"
 wait_for 20 has Paired
 
-n=0
+n=0 pressed=
 # play NAME METHOD WHEN STEP: a conversation in which the daemon is killed at the next call of METHOD after STEP.
 play()
 {
@@ -56,8 +60,7 @@ play()
 	say "Find where kettle is defined, round $n"
 	check "$1: a quote" wait_for 60 seen_up quoted || return
 	arm pressed
-	press_yes
-	check "$1: a run" wait_for 60 seen_up started || return
+	check "$1: a run" wait_for 60 seen_up begun || return
 	arm started
 	check "$1: its result" wait_for 60 seen_up has "$run_id ("
 	check "$1: all is told" wait_for 60 seen_up quiet
