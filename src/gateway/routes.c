@@ -220,7 +220,7 @@ struct event_stream {
 	struct op_watch *watch; /* frames of a conversation, or of agents; NULL: none */
 	bool agents;            /* those, too */
 	bool missed;            /* some of them were not sent for want of room */
-	const char *turn;       /* a turn's state that waits for room; NULL: none */
+	const char *turn;       /* a turn's state that waits for room, or for events; NULL: none */
 	char session[64];
 };
 
@@ -308,20 +308,24 @@ static void stream_send_agents(struct event_stream *s, const char *session)
 	buf_fini(&b);
 }
 
-/* What is only shown: a client that is behind goes without it. That a turn began
- * or ended it hears all the same, later. */
+/* What is only shown: a client that is behind goes without it. That a turn began or ended it
+ * hears all the same, and of an end behind the events of that turn: who hears it has all of them.
+ */
 static void stream_frame(const struct op_frame *f, void *user)
 {
 	struct event_stream *s = user;
+	bool idle = f->kind == FRAME_TURN && strcmp(f->text, "idle") == 0;
 
 	if (s->http && f->kind == FRAME_AGENTS && s->agents)
 		stream_send_agents(s, f->session);
 	if (!s->http || f->kind == FRAME_AGENTS || strcmp(f->session, s->session) != 0)
 		return;
-	if (!s->full)
+	if (f->kind == FRAME_TURN && (idle || s->turn || s->full)) {
+		s->turn = idle ? "idle" : "busy";
+		os_defer(s->loop, &s->pump);
+	} else if (!s->full) {
 		stream_send_frame(s, f);
-	else if (f->kind == FRAME_TURN)
-		s->turn = strcmp(f->text, "busy") == 0 ? "busy" : "idle";
+	}
 }
 
 static void stream_send_turn(struct event_stream *s)
@@ -349,7 +353,7 @@ static void stream_pump(struct os_task *t)
 		}
 		s->full = rv == 1;
 	}
-	if (rv == 0 && s->turn && !s->full)
+	if (rv == 0 && s->turn && !s->full && !ops_events_opening(s->cursor))
 		stream_send_turn(s);
 	if (rv == 0 && s->missed && !s->full) {
 		s->missed = false;

@@ -331,6 +331,27 @@ def test_background():
     e.close()
 
 
+def test_order():
+    """Who hears that a turn has ended has all of it, also where what was before is still read from files: a
+    prompt that ended by it left its text for the next one."""
+    s = daemon("/sessions", {"cwd": CWD, "model": script("many", *({"text": f"It is {i}."} for i in range(12)))})["session_id"]
+    for _ in range(300):
+        daemon("/audit", {"type": "filler", "session_id": s, "data": {"text": "x" * 8000}})
+    wrong = []
+    for i in range(12):
+        with socket.socket(socket.AF_UNIX) as stream:
+            stream.connect(os.environ["AVA_DATA_ROOT"] + "/ava.sock")
+            stream.sendall(f"GET /api/v1/events?session={s}&after=1 HTTP/1.1\r\nHost: ava\r\n\r\n".encode())
+            stream.settimeout(LIMIT)
+            seen = stream.recv(100)
+            daemon(f"/sessions/{s}/messages", {"text": f"and {i}?"})
+            while b'"state":"idle"' not in seen:
+                seen += stream.recv(65536)
+            if f'"text":"It is {i}."' not in seen.partition(b'"state":"idle"')[0].decode():
+                wrong.append(i)
+    check("a turn ends behind its events", not wrong, wrong)
+
+
 def test_cancel():
     slow = script("slow", {"text": "Never.", "delay_ms": 600000}, {"text": "Here."})
     e = Editor("--model", slow)
