@@ -425,15 +425,6 @@ json_t *mcp_form_request(const char *key, json_t *params)
 	return json_pack("{s:{s:s,s:o}}", key, "method", "elicitation/create", "params", params);
 }
 
-/* With what it is now, if that is a number. */
-static void add_limit(json_t *fields, const char *name, const char *title, json_t *now)
-{
-	if (json_is_number(now))
-		json_object_set_new(fields, name,
-				    json_pack("{s:s,s:s,s:O}", "type", "number", "title", title,
-					      "default", now));
-}
-
 /* Programs show the first lines of a form, and no more of each than fits (Claude Code three). So
  * what may be done comes first, the rights and the folder, what stands behind the tools in a quote;
  * then time and cost, and the tools, the longest of it, last. */
@@ -469,42 +460,39 @@ static void form_text(struct buf *out, const char *message, const char *cwd)
 	}
 }
 
+/* No field is a number: Codex shows a form that has one as a question without fields, and its yes
+ * says nothing. It asks for them in the order of their names. */
 json_t *mcp_form_of_proposal(const json_t *p)
 {
-	const json_t *config = json_object_get(p, "config"),
-		     *limits = json_object_get(config, "limits");
 	json_t *fields =
-		json_pack("{s:{s:s,s:s}}", "start", "type", "boolean", "title", WORDS_FORM_START);
+		json_pack("{s:{s:s,s:s},s:{s:s,s:s}}", "start", "type", "boolean", "title",
+			  WORDS_FORM_START, "terms", "type", "string", "title", WORDS_FORM_TERMS);
 	struct buf text;
 	json_t *out;
 
 	buf_init(&text, 1u << 20);
-	form_text(&text, json_str(p, "message"), json_str(config, "cwd"));
+	form_text(&text, json_str(p, "message"), json_str(json_object_get(p, "config"), "cwd"));
 	if (json_get_bool(json_object_get(p, "quote"), "allThree", false))
 		json_object_set_new(
 			fields, "all_three",
 			json_pack("{s:s,s:s}", "type", "boolean", "title", WORDS_FORM_ALL_THREE));
-	add_limit(fields, "max_cost_cents", WORDS_FORM_COST, json_object_get(limits, "costCents"));
-	add_limit(fields, "timeout", WORDS_FORM_TIME, json_object_get(limits, "seconds"));
 	out = form(buf_check(&text) == 0 ? text.data : "", fields, "start");
 	buf_fini(&text);
 	return out;
 }
 
+/* The answer in words, for the one reader of answers. */
 json_t *mcp_form_confirms(const json_t *content)
 {
-	static const char *const limits[] = {"max_cost_cents", "timeout"};
-	bool all_three = json_get_bool(content, "all_three", false);
-	json_t *set = json_object();
+	const char *terms = json_str(content, "terms");
 
-	if (!json_get_bool(content, "start", false)) {
-		json_decref(set);
+	if (!json_get_bool(content, "start", false))
 		return NULL;
-	}
-	for (size_t i = 0; i < ARRAY_LEN(limits); i++)
-		if (json_is_number(json_object_get(content, limits[i])))
-			json_object_set(set, limits[i], json_object_get(content, limits[i]));
-	return json_pack("{s:s,s:o}", "answer", all_three ? "yes, all three" : "yes", "set", set);
+	return json_pack(
+		"{s:o}", "answer",
+		json_sprintf("yes%s%s%s",
+			     json_get_bool(content, "all_three", false) ? ", all three" : "",
+			     terms[strspn(terms, " ")] ? ", but " : "", terms));
 }
 
 json_t *mcp_form_of_question(const json_t *asks)

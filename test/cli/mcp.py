@@ -201,9 +201,13 @@ def forms(b):
     check("no in the form rejects", told(no)["state"] == "rejected", no)
     check("and nothing has run by all that", len(runs()) == n)
     a = b.tool("ava_propose", FORMS, **TASK)
-    a = b.tool("ava_propose", FORMS, more=fill(a, start=True, max_cost_cents=500), **TASK)
+    a = b.tool("ava_propose", FORMS, more=fill(a, start=True, terms="max $5"), **TASK)
     check("a raised limit is shown again", a["result"]["resultType"] == "input_required" and "$5.00" in form_of(a)[1]["message"], a)
-    a = b.tool("ava_propose", FORMS, more=fill(a, start=True, timeout=60), **TASK)
+    odd = b.tool("ava_confirm", FORMS, more=fill(b.tool("ava_confirm", FORMS, proposal=form_of(a)[0]), start=True, terms="or no"),
+                 proposal=form_of(a)[0])
+    check("a change that is not understood starts nothing and says what is", odd["result"]["isError"] and "max 20 cents" in text(odd) and
+          len(runs()) == n, odd)
+    a = b.tool("ava_propose", FORMS, more=fill(a, start=True, terms="at most 1 minute"), **TASK)
     check("a lowered one starts", told(a)["state"] == "confirmed" and len(runs()) == n + 1, a)
     s = told(b.tool("ava_status", run=told(a)["subagent_id"]))
     check("with it", s["limits"]["timeout"] == 60 and s["limits"]["max_cost_cents"] == 500 and s["origin"] == "mcp", s)

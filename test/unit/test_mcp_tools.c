@@ -145,11 +145,13 @@ static void test_forms(void **state)
 	static const struct {
 		const char *content, *body;
 	} rows[] = {
-		{"{\"start\":true}", "{\"answer\":\"yes\",\"set\":{}}"},
-		{"{\"start\":true,\"all_three\":true}",
-		 "{\"answer\":\"yes, all three\",\"set\":{}}"},
-		{"{\"start\":true,\"timeout\":60,\"max_cost_cents\":\"1\",\"grants\":[\"rw\"]}",
-		 "{\"answer\":\"yes\",\"set\":{\"timeout\":60}}"},
+		{"{\"start\":true}", "{\"answer\":\"yes\"}"},
+		{"{\"start\":true,\"all_three\":true,\"terms\":\"\"}",
+		 "{\"answer\":\"yes, all three\"}"},
+		{"{\"start\":true,\"terms\":\"max 20 cents\",\"grants\":[\"rw\"]}",
+		 "{\"answer\":\"yes, but max 20 cents\"}"},
+		{"{\"start\":true,\"terms\":5}", "{\"answer\":\"yes\"}"},
+		{"{\"start\":false,\"terms\":\"yes\"}", NULL},
 		{"{\"start\":false}", NULL},
 		{"{\"start\":\"true\"}", NULL},
 		{"{\"start\":1}", NULL},
@@ -181,7 +183,8 @@ static void test_form(void **state)
 		      "harm.\\nProceed? [Yes/No]\","
 		      "\"quote\":{\"allThree\":true},\"config\":{\"cwd\":\"/src\",\"limits\":"
 		      "{\"costCents\":10,\"seconds\":60.5}}}");
-	json_t *form = mcp_form_of_proposal(p), *fields, *shown;
+	json_t *form = mcp_form_of_proposal(p), *fields, *shown, *field;
+	const char *name;
 
 	assert_string_equal(json_str(form, "message"),
 			    "I'll spawn a Researcher subagent to look. Estimated:\n"
@@ -190,8 +193,10 @@ static void test_form(void **state)
 			    "• Time: ~1 minute • Cost: up to $0.10\n"
 			    "• Tools: read_file, run_bash");
 	fields = json_object_get(json_object_get(form, "requestedSchema"), "properties");
-	assert_int_equal(json_object_size(fields), 4);
-	assert_int_equal(json_get_int(json_object_get(fields, "max_cost_cents"), "default", 0), 10);
+	assert_int_equal(json_object_size(fields), 3);
+	assert_non_null(json_object_get(fields, "terms"));
+	json_object_foreach(fields, name, field)
+		assert_string_not_equal(json_str(field, "type"), "number");
 	json_decref(form);
 	json_decref(p);
 	shown = mcp_shown("a\x1b]52;c;eA==\x07\u202eb\nc");
