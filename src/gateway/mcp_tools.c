@@ -464,9 +464,9 @@ static void form_text(struct buf *out, const char *message, const char *cwd)
  * says nothing. It asks for them in the order of their names. */
 json_t *mcp_form_of_proposal(const json_t *p)
 {
-	json_t *fields =
-		json_pack("{s:{s:s,s:s},s:{s:s,s:s}}", "start", "type", "boolean", "title",
-			  WORDS_FORM_START, "terms", "type", "string", "title", WORDS_FORM_TERMS);
+	json_t *fields = json_pack("{s:{s:s,s:s},s:{s:s,s:s,s:s}}", "start", "type", "boolean",
+				   "title", WORDS_FORM_START, "terms", "type", "string", "title",
+				   WORDS_FORM_TERMS, "description", WORDS_FORM_SUCH_AS);
 	struct buf text;
 	json_t *out;
 

@@ -66,4 +66,6 @@ END
 asks
 contains 'another session learns which run it became' "\"subagent_id\":\"$S\"" "$T/given"
 contains 'and has its result' 'torn_tail is defined at a.c:1' "$T/given"
+"$SRCDIR/script/readme_claude" --check "${AVAD%/src/gateway/avad}" "$PEER_MODULES" >"$T/readme" 2>&1
+result $? 'at a terminal: the form, the task, the result, as README.md shows' || note "$(tail -c 1500 "$T/readme")"
 finish
