@@ -94,6 +94,7 @@ static void session_free(struct session *s)
 	free(s->path);
 	free(s->cwd);
 	free(s->user);
+	free(s->origin);
 	free(s->model);
 	free(s->title);
 	free(s);
@@ -220,7 +221,7 @@ int sessions_open(struct core *c, struct ava_error *err)
 static void take_header(struct session *s, const json_t *line)
 {
 	const char *cwd = json_get_str(line, "cwd"), *user = json_get_str(line, "userId");
-	const char *type = json_get_str(line, "type");
+	const char *type = json_get_str(line, "type"), *origin = json_get_str(line, "origin");
 
 	if (!type || strcmp(type, "session") != 0)
 		return;
@@ -228,6 +229,10 @@ static void take_header(struct session *s, const json_t *line)
 		s->cwd = strdup(cwd ? cwd : "");
 	if (!s->user)
 		s->user = strdup(user ? user : "");
+	if (!origin) /* an older file */
+		origin = user && strncmp(user, "telegram:", 9) == 0 ? "telegram" : "ava";
+	if (!s->origin)
+		s->origin = strdup(origin);
 }
 
 static void take_title(struct session *s, const json_t *line)
@@ -293,6 +298,8 @@ static void read_head(struct session *s)
 		s->title = strdup("");
 	if (!s->user)
 		s->user = strdup("");
+	if (!s->origin)
+		s->origin = strdup("");
 	if (!s->model)
 		s->model = strdup("");
 }
@@ -315,6 +322,7 @@ static void session_show(struct session *s, struct op_session *out)
 		.id = s->id,
 		.cwd = s->cwd ? s->cwd : "",
 		.user_id = s->user ? s->user : "",
+		.origin = s->origin ? s->origin : "",
 		.model = t          ? t->run.spec->model->id
 			 : s->model ? s->model
 				    : "",
@@ -362,9 +370,10 @@ static int session_fill(struct session *s, const struct op_session_new *n, struc
 	s->created_ms = s->updated_ms = clock_wall_ms();
 	s->cwd = strdup(n->cwd ? n->cwd : "");
 	s->user = strdup(n->user_id ? n->user_id : "");
+	s->origin = strdup(n->origin ? n->origin : "");
 	s->model = strdup(n->model ? n->model : "");
 	s->title = strdup("");
-	if (!s->cwd || !s->user || !s->model || !s->title)
+	if (!s->cwd || !s->user || !s->origin || !s->model || !s->title)
 		return err_set(err, AVA_ENOMEM, "out of memory");
 	if (spec_check_cwd(s->cwd, err) != 0)
 		return err->code;
@@ -509,14 +518,14 @@ static int write_start(struct talk *t, struct draft *d)
 	    spec_line(t->run.spec, line, &t->run.rec.request_bytes, &t->run.rec.prefix) != 0)
 		return AVA_ENOMEM;
 	buf_init(&b, 64u << 10);
-	session_header(&b, s->id, s->created_ms, s->cwd, s->user);
+	session_header(&b, s->id, s->created_ms, s->cwd, s->user, s->origin);
 	draft_entry(d, s->path, s->id, &b);
 	buf_fini(&b);
 	buf_init(&b, 64u << 10);
 	jw_init(&w, &b);
 	jw_object(&w, NULL);
 	jw_str(&w, "cwd", s->cwd);
-	jw_str(&w, "client", session_channel(s));
+	jw_str(&w, "client", s->origin);
 	jw_end(&w);
 	core_event(s->core, d, EVENT_SessionStart, s->id, s->user, &b);
 	return 0;
@@ -763,6 +772,7 @@ static void write_session(struct jw *w, const struct op_session *s)
 	jw_str(w, "title", s->title);
 	jw_str(w, "cwd", s->cwd);
 	jw_str(w, "user_id", s->user_id);
+	jw_str(w, "origin", s->origin);
 	jw_str(w, "model", s->model);
 	jw_int(w, "context", s->context);
 	jw_str(w, "status", s->busy ? "busy" : "idle");
@@ -788,6 +798,7 @@ static void send_session(struct verb_reply *r, int rv, const struct op_session *
 
 static const struct arg session_args[] = {
 	{"cwd", ARG_SAID, offsetof(struct op_session_new, cwd), .most = 4095},
+	{"origin", ARG_SAID, offsetof(struct op_session_new, origin), .most = 40},
 	{"model", ARG_SAID, offsetof(struct op_session_new, model), .most = 263},
 	{"session_id", ARG_SAID, offsetof(struct op_session_new, id), .most = 40},
 	{NULL},
@@ -795,7 +806,7 @@ static const struct arg session_args[] = {
 
 static void verb_session_new(struct verb_call *v)
 {
-	struct op_session_new n = {.user_id = v->caller->user};
+	struct op_session_new n = {.user_id = v->caller->user, .origin = v->caller->channel};
 	struct ava_error err = {0};
 	struct op_session s;
 

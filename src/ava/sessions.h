@@ -18,6 +18,7 @@ struct core;
 
 struct op_session {
 	const char *id, *cwd, *user_id, *model; /* model "": not chosen yet */
+	const char *origin;                     /* the door where it was begun */
 	int64_t context;                        /* its window, tokens; 0: it is not in memory */
 	const char *title;                      /* how it began; "" */
 	int64_t created_ms, updated_ms;         /* wall */
@@ -29,6 +30,7 @@ struct op_session {
 struct op_session_new {
 	const char *cwd;     /* absolute, exists; "" or NULL: no file roots */
 	const char *user_id; /* NULL: "" */
+	const char *origin;  /* the door that begins it; NULL: "" */
 	const char *model;   /* NULL: the default of Ava */
 	/* A UUID: one in which nothing was said yet is begun anew under it, with another model
 	 * or after a daemon that did not keep it. NULL: an id of its own. */

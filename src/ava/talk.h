@@ -5,8 +5,6 @@
 #ifndef AVA_TALK_H
 #define AVA_TALK_H
 
-#include <string.h>
-
 #include "agent/prompt.h"
 #include "ava/sessions.h"
 #include "ava/state.h"
@@ -59,18 +57,13 @@ struct session {
 	char id[40];
 	char *path;               /* of its file, below the root */
 	char *cwd, *user, *model; /* "" when none */
-	char *title;              /* NULL: not read yet */
+	char *origin; /* the door where it was begun: SessionStart and its runs say so */
+	char *title;  /* NULL: not read yet */
 	int64_t created_ms, updated_ms;
 	int64_t cost_microusd, tokens; /* of Ava's own calls, when it was in memory before */
 	bool there;                    /* its file exists */
 	struct talk *talk;             /* NULL: not in memory */
 };
-
-/* Where it was begun: SessionStart and its runs say so. */
-static inline const char *session_channel(const struct session *s)
-{
-	return strncmp(s->user, "telegram:", 9) == 0 ? "telegram" : "ava";
-}
 
 struct talk_watch { /* one of its subagents at work */
 	struct run_wait wait;

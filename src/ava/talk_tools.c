@@ -151,7 +151,7 @@ static void call_verb(struct tool_call *c, json_t *args)
 	if (tool->proposes) { /* what it has of the conversation */
 		json_object_set_new(args, "cwd", json_string(s->cwd));
 		json_object_set_new(args, "session_id", json_string(s->id));
-		json_object_set_new(args, "origin", json_string(session_channel(s)));
+		json_object_set_new(args, "origin", json_string(s->origin));
 	}
 	if (tool->proposes)
 		inherit_model(c, args);

@@ -245,6 +245,8 @@ static void begin_run(struct verb_call *v, const char *resume)
 	s->user_id = v->caller->user;
 	if (resume)
 		s->resume = resume;
+	if (!s->origin)
+		s->origin = v->caller->channel;
 	if (b.confirmed)
 		ops_spawn(v->core, s, started, v->reply);
 	else
@@ -351,6 +353,8 @@ static void verb_propose_group(struct verb_call *v)
 	if (b.confirmed)
 		g->confirm = "never";
 	g->user_id = v->caller->user;
+	if (!g->origin)
+		g->origin = v->caller->channel;
 	ops_propose_group(v->core, g, verb_proposed, v->reply);
 }
 

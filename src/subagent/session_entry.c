@@ -48,7 +48,7 @@ static void message_end(struct jw *w, const struct session_entry *e)
 }
 
 int session_header(struct buf *out, const char *id, int64_t wall_ms, const char *cwd,
-		   const char *user)
+		   const char *user, const char *origin)
 {
 	char time[CLOCK_ISO_LEN + 1];
 	struct jw w;
@@ -63,6 +63,7 @@ int session_header(struct buf *out, const char *id, int64_t wall_ms, const char 
 	jw_str(&w, "cwd", cwd);
 	if (user[0])
 		jw_str(&w, "userId", user);
+	jw_str(&w, "origin", origin);
 	return end(&w);
 }
 

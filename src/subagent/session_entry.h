@@ -26,8 +26,9 @@ struct session_entry {
 };
 
 /* The first line; `id` is the session's. */
+/* `origin`: the door where it was begun. */
 int session_header(struct buf *out, const char *id, int64_t wall_ms, const char *cwd,
-		   const char *user);
+		   const char *user, const char *origin);
 int session_user(struct buf *out, const struct session_entry *e, const char *text, size_t len);
 /* Text, thinking and calls of a reply; usage as billed. */
 int session_assistant(struct buf *out, const struct session_entry *e, const struct turn *t,

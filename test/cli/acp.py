@@ -586,6 +586,39 @@ def test_sessions():
     e.close()
 
 
+def test_origin():
+    """The door stands in the conversation and its runs, also after a restart, in a resumed run, and of other doors."""
+    e = Editor()
+    s = e.new()
+    e.prompt(s, FIND)
+    run = daemon("/runs?all=1&limit=1")["runs"][0]
+    check("a run that an editor's conversation began says so", run["session_id"] == s and run["origin"] == "acp", run)
+    e.close()
+    until(lambda: daemon("/sessions/" + s)["live_runs"] == 0 and daemon("/sessions/" + s)["status"] == "idle")
+    os.kill(daemon_pid(), signal.SIGKILL)
+    ava("ps")
+    check("the conversation says so after a restart", daemon("/sessions/" + s)["origin"] == "acp", daemon("/sessions/" + s))
+    root = os.environ["AVA_DATA_ROOT"]
+    rows = [json.loads(x) for x in open(root + "/catalog.jsonl", encoding="utf-8")]
+    check("and so do the rows of the catalog", {r["origin"] for r in rows if r["id"] == run["subagent_id"]} == {"acp"}, rows)
+    starts = [json.loads(x) for x in ava("logs", "--session", s, "--type", "SessionStart,SubagentSpawn", "-o", "json").splitlines()]
+    check("and the events", [x["content"].get("client", x["content"].get("origin")) for x in starts] == ["acp", "acp"], starts)
+    e = Editor()
+    e.call("session/resume", sessionId=s, cwd=CWD)
+    e.prompt(s, FIND)
+    check("what is proposed after a restart, too", daemon("/runs?all=1&limit=1")["runs"][0]["origin"] == "acp"
+          and daemon("/runs?all=1&limit=1")["runs"][0]["subagent_id"] != run["subagent_id"], daemon("/runs?all=1&limit=1"))
+    e.close()
+    check("a request that names no door has that by which it came", daemon("/sessions", {"cwd": CWD})["origin"] == "terminal")
+    asked = daemon("/runs", {"task": "find it", "role": "code_reviewer", "cwd": CWD, "confirmed": True,
+                             "model": script("brief", {"text": "late", "delay_ms": 600000})})["subagent_id"]
+    check("a run as well", daemon("/runs/" + asked)["origin"] == "terminal", daemon("/runs/" + asked))
+    ava("cancel", asked)
+    again = daemon(f"/runs/{asked}/resume", {"confirmed": True, "origin": "acp"})["subagent_id"]
+    check("and one that is resumed that by which it is", daemon("/runs/" + again)["origin"] == "acp", daemon("/runs/" + again))
+    ava("cancel", again)
+
+
 def test_away():
     """What a person has not seen comes with the first turn after a resume."""
     e = Editor("--model", script("away", {"text": "Hello."}, {"text": "It was cancelled."}, {"text": "Well."}))

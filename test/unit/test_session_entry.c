@@ -72,7 +72,8 @@ static void make(struct buf *out)
 	struct buf b;
 
 	buf_init(&b, 1 << 20);
-	ADD(session_header(&b, "0b5e2c4e-53a3-4b41-9d0b-3a8b8d8f7c11", T0, "/work", "ben"));
+	ADD(session_header(&b, "0b5e2c4e-53a3-4b41-9d0b-3a8b8d8f7c11", T0, "/work", "ben",
+			   "terminal"));
 	ADD(session_user(&b, &ids[0], "Where is \"it\"?\n", 15));
 	ADD(session_assistant(&b, &ids[1], &asks, &offline));
 	ADD(session_tool_result(&b, &ids[2], &call));
