@@ -2,37 +2,7 @@
 # A bot of Telegram over its API (telegram_bot.py, as strict as the service): pairing, a quote
 # with buttons, a line that is edited, results; strangers, and a service that fails.
 . "${0%/*}/lib.sh"
-command -v curl >/dev/null && command -v python3 >/dev/null || skip 'no curl or python3'
-
-TOKEN=4711:AAkettle-canary_0123456789abcdefghi
-ME=77
-mkdir -p "$T/src" "$XDG_CONFIG_HOME/ava"
-cd "$T/src" || exit 99
-printf 'int kettle(void) /* %s */\n{\n\treturn 1;\n}\n' "$TOKEN" >kettle.c
-PYTHONDONTWRITEBYTECODE=1 python3 "$SRCDIR/test/cli/telegram_bot.py" "$TOKEN" >"$T/bot.out" 2>"$T/bot.err" &
-keep $!
-wait_for 20 grep -q port "$T/bot.out"
-PORT=$(sed -n 's/^port //p' "$T/bot.out")
-printf 'telegram:\n  url: http://127.0.0.1:%s\n  pace_ms: 0\n  edit_ms: 200\nweb:\n  searxng: http://127.0.0.1:9\n' "$PORT" >"$XDG_CONFIG_HOME/ava/config.yaml"
-
-bot() { curl -s --max-time 20 "http://127.0.0.1:$PORT/test/$1" -d "$2"; }
-seen() { bot messages '{}'; }
-say() { bot say "$(jq -nc --argjson from "$1" --arg text "$2" '{from: $from, text: $text}')"; }
-reply() { bot say "$(jq -nc --argjson from $ME --argjson to "$1" --arg text "$2" '{from: $from, text: $text, reply: $to}')"; }
-press() { bot press "{\"from\":${3:-$ME},\"message\":$1,\"button\":\"$2\"}"; }
-count() { seen | jq --arg text "$1" '[.messages[] | select(.text | contains($text))] | length'; }
-has() { [ "$(count "$1")" -ge 1 ]; }
-# The newest message with this text.
-number() { seen | jq --arg text "$1" '[.messages[] | select(.text | contains($text))] | last | .message_id'; }
-text_of() { seen | jq -r --argjson n "$1" '.messages[] | select(.message_id == $n).text'; }
-buttons() { seen | jq -r --argjson n "$1" '[.messages[] | select(.message_id == $n).markup.inline_keyboard[]?[].text] | join(" ")'; }
-answers() { seen | jq -r --arg q "$1" '.presses[$q].answers | join("|")'; }
-pressed() { [ "$(seen | jq -r --arg q "$1" '.presses[$q].answers | length')" -ge 1 ]; }
-taken() { [ "$(seen | jq .waiting)" = 0 ]; }
-state() { "$AVA" telegram --json 2>/dev/null </dev/null | jq -r "$1"; }
-is() { [ "$(state "$1")" = "$2" ]; }
-spawns() { cat "$AVA_DATA_ROOT"/logs/ava/*.jsonl | jq -s 'map(select(.eventType == "SubagentSpawn")) | length'; }
-events() { cat "$AVA_DATA_ROOT"/logs/ava/*.jsonl "$AVA_DATA_ROOT"/logs/subagents/*.jsonl; }
+. "$LIB/telegram.sh"
 
 # --- without a token, with one where it does not belong
 
@@ -60,7 +30,7 @@ contains 'a token goes to nobody in the clear' 'telegram.url' "$ERR"
 # --- a service that is not there
 
 printf 'telegram:\n  url: http://127.0.0.1:9\n' >"$XDG_CONFIG_HOME/ava/config.yaml"
-(umask 077; echo "TELEGRAM_BOT_TOKEN=$TOKEN" >"$XDG_CONFIG_HOME/ava/env")
+put_token
 start_daemon
 has_problem() { [ -n "$(state .problem)" ]; }
 check 'a service that is not there is said' wait_for 20 has_problem
@@ -74,7 +44,7 @@ cp "$T/good.yaml" "$XDG_CONFIG_HOME/ava/config.yaml"
 
 # --- pairing
 
-(umask 077; echo "TELEGRAM_BOT_TOKEN=$TOKEN" >"$XDG_CONFIG_HOME/ava/env")
+put_token
 run "$AVA" telegram pair
 exits 'a daemon that pair starts has a code at once' 0
 check 'the door is open' is .state serving
@@ -114,7 +84,7 @@ two=$(press "$quote" Yes | jq -r .query)
 check 'both presses are answered' wait_for 20 pressed "$two"
 check 'both' pressed "$one"
 check 'the result comes' wait_for 60 has 'has ended: complete'
-equal 'one run' 1 "$(spawns)"
+equal 'one run' 1 "$(events SubagentSpawn)"
 check 'a key that a run has read does not leave' has '[redacted]'
 check 'its line was edited to the end' wait_for 20 has 'Subagent [CodeReviewer]: Complete'
 equal 'one message' 1 "$(count 'Spawning CodeReviewer subagent')"
@@ -123,12 +93,12 @@ equal 'and has no buttons' '' "$(buttons "$quote")"
 
 # --- said instead of pressed; answered elsewhere
 
-ask_for() { say $ME "$1" >/dev/null; wait_for 30 sh -c '[ -n "$("$AVA" proposals --json </dev/null | jq -r ".[0].proposal_id // empty")" ]'; P=$("$AVA" proposals --json </dev/null | jq -r '.[0].proposal_id'); wait_for 20 has "$P"; wait_for 20 idle; wait_for 20 quiet; }
+ask_for() { say $ME "$1" >/dev/null; wait_for 30 quoted; wait_for 20 idle; wait_for 20 quiet; }
+spawned() { [ "$(events SubagentSpawn)" = "$1" ]; }
 idle() { "$AVA" sessions --json </dev/null | jq -e 'all(.[]; .status == "idle")' >/dev/null; }
 # All that was said is told, and that is on disk.
 quiet() { jq -e --argjson lsn "$(cat "$AVA_DATA_ROOT"/logs/ava/*.jsonl | jq -s 'map(select(.eventType == "AssistantMessage").lsn) | max // 0')" \
 	'.lsn >= $lsn and (any(.open[].channels[]; . == "telegram") | not)' "$AVA_DATA_ROOT/delivery.json" >/dev/null; }
-says() { text_of "$1" | grep -qF "$2"; }
 ask_for 'Review the code of kettle'
 quote=$(number "$P")
 press "$quote" Change >/dev/null
@@ -137,10 +107,10 @@ reply "$(number "What of $P shall")" 'only 2 minutes' >/dev/null
 check 'which is quoted again' wait_for 20 has '• Changed:'
 check 'the first quote says so' wait_for 20 says "$quote" 'Replaced by P-'
 again=$(number '• Changed:')
-P=$("$AVA" proposals --json </dev/null | jq -r '.[0].proposal_id')
+P=$(pending)
 reply "$again" 'yes perhaps tomorrow' >/dev/null
 check 'what is not understood is asked again' wait_for 20 has 'answer yes or no'
-equal 'and starts nothing' 1 "$(spawns)"
+equal 'and starts nothing' 1 "$(events SubagentSpawn)"
 "$AVA" reject "$P" >/dev/null </dev/null
 check 'what is answered on a terminal shows here' wait_for 20 says "$again" 'is rejected: nothing was started'
 equal 'without buttons' '' "$(buttons "$again")"
@@ -151,7 +121,7 @@ press "$quote" No >/dev/null
 check 'No is a no' wait_for 20 says "$quote" 'is rejected: nothing was started'
 q=$(bot press "{\"from\":$ME,\"message\":$quote,\"data\":\"$old\"}" | jq -r .query)
 check 'an old button is answered' wait_for 20 pressed "$q"
-equal 'and does nothing' 1 "$(spawns)"
+equal 'and does nothing' 1 "$(events SubagentSpawn)"
 
 # --- who is not meant
 
@@ -170,7 +140,7 @@ done
 bot say "{\"from\":$ME,\"text\":\"yes\",\"as\":\"edited_message\"}" >/dev/null
 bot say "{\"from\":$ME,\"text\":\"yes\",\"chat\":{\"id\":-5,\"type\":\"group\"}}" >/dev/null
 wait_for 20 taken
-equal 'a stranger, a group, a forged button, a forward, an edit: no run' 1 "$(spawns)"
+equal 'a stranger, a group, a forged button, a forward, an edit: no run' 1 "$(events SubagentSpawn)"
 equal 'and no answer' "$before" "$(seen | jq '.messages | length')"
 "$AVA" reject "$P" >/dev/null </dev/null
 
@@ -190,19 +160,20 @@ check 'a run that is none is said' wait_for 20 has 'there is no run S-ffffff'
 
 # --- the service fails
 
+twice() { [ "$(count "$1")" = 2 ]; }
 bot plan '{"method":"sendMessage","status":429,"retry_after":1}' >/dev/null
 say $ME /cost >/dev/null
-check '429 waits and goes on' wait_for 20 sh -c "[ \$(curl -s http://127.0.0.1:$PORT/test/messages -d '{}' | jq '[.messages[] | select(.text | contains(\"Today: \"))] | length') = 2 ]"
+check '429 waits and goes on' wait_for 20 twice 'Today: '
 bot plan '{"method":"sendMessage","status":500,"times":2}' >/dev/null
 bot plan '{"method":"getUpdates","status":502}' >/dev/null
 say $ME '/status' >/dev/null
-check '5xx too' wait_for 30 sh -c "[ \$(curl -s http://127.0.0.1:$PORT/test/messages -d '{}' | jq '[.messages[] | select(.text | contains(\"slots used\"))] | length') = 2 ]"
+check '5xx too' wait_for 30 twice 'slots used'
 bot plan '{"method":"sendMessage","status":403}' >/dev/null
 say $ME 'Find where kettle is defined' >/dev/null
 check 'who blocks the bot is known' wait_for 20 is '.paired[0].blocked' true
 lines=$(seen | jq '[.calls[] | select(.method != "getUpdates")] | length')
 equal 'and gets nothing' "$lines" "$(seen | jq '[.calls[] | select(.method != "getUpdates")] | length')"
-P=$("$AVA" proposals --json </dev/null | jq -r '.[0].proposal_id')
+P=$(pending)
 say $ME /help >/dev/null
 check 'until they write' wait_for 20 has "$P"
 "$AVA" reject "$P" >/dev/null </dev/null
@@ -246,9 +217,9 @@ printf '%s\n' '{"tool_calls":[{"name":"read_file","args":{"path":"kettle.c"}}]}'
 printf '%s\n' '{"tool_calls":[{"name":"spawn_subagent","args":{"role":"asker","task":"read it","ask_before":["read_file"]}}]}' '{"text":"Shall I?"}' '{"text":"So."}' >"$T/ava.jsonl"
 say $ME /new >/dev/null
 ask_for 'read it, please'
-spawned=$(spawns)
+spawned=$(events SubagentSpawn)
 say $ME yes >/dev/null
-check 'a plain yes is one as well' wait_for 20 sh -c "[ \$(cat '$AVA_DATA_ROOT'/logs/ava/*.jsonl | jq -s 'map(select(.eventType == \"SubagentSpawn\")) | length') = $((spawned + 1)) ]"
+check 'a plain yes is one as well' wait_for 20 spawned $((spawned + 1))
 RUN=$("$AVA" ps --json </dev/null | jq -r '.[0].subagent_id')
 check 'a call that needs a yes is asked about' wait_for 20 has "$RUN asks: "
 asks=$(number "$RUN asks: ")
@@ -271,24 +242,23 @@ printf -- '---\nname: spy\ndescription: reads and sends\nmodel: offline:%s\ntool
 echo '{"text":"nothing"}' >"$T/spy.jsonl"
 printf '%s\n' '{"tool_calls":[{"name":"spawn_subagent","args":{"role":"spy","task":"look around","grants":[]}}]}' '{"text":"Shall I?"}' '{"text":"So."}' >"$T/ava.jsonl"
 say $ME /new >/dev/null
-spawned=$(spawns)
+spawned=$(events SubagentSpawn)
 ask_for 'look around'
 quote=$(number "$P")
 press "$quote" Yes >/dev/null
 check 'Yes alone is not enough' wait_for 20 has "$P is not started: this "
-equal 'and starts nothing' "$spawned" "$(spawns)"
+equal 'and starts nothing' "$spawned" "$(events SubagentSpawn)"
 reply "$quote" 'yes, all three' >/dev/null
 check 'the words are' wait_for 20 says "$quote" 'Confirmed: S-'
 
 # --- the same again
 
 id=$(say $ME 'said twice' | jq .update_id)
-twice() { cat "$AVA_DATA_ROOT"/logs/ava/*.jsonl | jq -s 'map(select(.eventType == "UserMessage" and .content.text == "said twice")) | length'; }
-heard_first() { [ "$(twice)" = 1 ] && taken; }
-check 'an update is heard' wait_for 20 heard_first
+check 'an update is heard' wait_for 20 heard_once 'said twice'
+wait_for 20 taken
 bot again "{\"update_id\":$id,\"message\":{\"message_id\":9999,\"from\":{\"id\":$ME,\"is_bot\":false},\"chat\":{\"id\":$ME,\"type\":\"private\"},\"text\":\"said twice\"}}" >/dev/null
 wait_for 20 taken
-equal 'once, however often it comes' 1 "$(twice)"
+equal 'once, however often it comes' 1 "$(heard 'said twice')"
 
 # --- a full disk
 
@@ -299,9 +269,7 @@ say $ME 'said to a full disk' >/dev/null
 check 'what cannot be kept is told' wait_for 20 has 'I try it again by myself'
 stop_daemon
 start_daemon
-heard() { cat "$AVA_DATA_ROOT"/logs/ava/*.jsonl | jq -s 'map(select(.eventType == "UserMessage" and .content.text == "said to a full disk")) | length'; }
-heard_once() { [ "$(heard)" = 1 ]; }
-check 'and heard, once, when it can' wait_for 30 heard_once
+check 'and heard, once, when it can' wait_for 30 heard_once 'said to a full disk'
 
 # --- what stays
 

@@ -3,69 +3,49 @@
 # a press, a spawn, the line of a run, a result. Each time there is one run and one answer, and what
 # the service was given before the kill comes at most once more, with the same id in it.
 . "${0%/*}/lib.sh"
-command -v curl >/dev/null && command -v python3 >/dev/null || skip 'no curl or python3'
+. "$LIB/telegram.sh"
+sed -i 's/edit_ms: 200/edit_ms: 100/' "$XDG_CONFIG_HOME/ava/config.yaml"
+put_token
 
-TOKEN=4711:AAkettle-canary_0123456789abcdefghi
-ME=77
-mkdir -p "$T/src" "$XDG_CONFIG_HOME/ava"
-cd "$T/src" || exit 99
-printf 'int kettle(void)\n{\n\treturn 1;\n}\n' >kettle.c
-PYTHONDONTWRITEBYTECODE=1 python3 "$SRCDIR/test/cli/telegram_bot.py" "$TOKEN" >"$T/bot.out" 2>"$T/bot.err" &
-keep $!
-wait_for 20 grep -q port "$T/bot.out"
-PORT=$(sed -n 's/^port //p' "$T/bot.out")
-printf 'telegram:\n  url: http://127.0.0.1:%s\n  pace_ms: 0\n  edit_ms: 100\n' "$PORT" >"$XDG_CONFIG_HOME/ava/config.yaml"
-(umask 077; echo "TELEGRAM_BOT_TOKEN=$TOKEN" >"$XDG_CONFIG_HOME/ava/env")
-
-bot() { curl -s --max-time 20 "http://127.0.0.1:$PORT/test/$1" -d "$2"; }
-say() { bot say "{\"from\":$ME,\"text\":\"$1\"}" >/dev/null; }
-count() { bot messages '{}' | jq --arg text "$1" '[.messages[] | select(.text | contains($text))] | length'; }
-has() { [ "$(count "$1")" -ge 1 ]; }
-event() { cat "$AVA_DATA_ROOT"/logs/ava/*.jsonl | jq -s --arg t "$1" 'map(select(.eventType == $t)) | length'; }
-said() { cat "$AVA_DATA_ROOT"/logs/ava/*.jsonl | jq -s --arg t "$1" 'map(select(.eventType == "UserMessage" and .content.text == $t)) | length'; }
-serving() { "$AVA" telegram --json 2>/dev/null </dev/null | jq -e '.state == "serving"' >/dev/null; }
 # A command starts the next daemon where a kill ended the last one.
 up() { "$AVA" ps >/dev/null 2>&1 </dev/null && DAEMON=$(daemon_pid); }
 seen_up() { up && "$@"; }
-pending() { "$AVA" proposals --json </dev/null | jq -r '.[0].proposal_id // empty'; }
-quoted() { P=$(pending) && [ -n "$P" ] && has "$P"; }
 # The newest copy of the quote that has its buttons: one that a kill cut off from its record comes again,
 # and the press counts there.
 press_yes()
 {
-	number=$(bot messages '{}' | jq --arg p "$P" '[.messages[] | select(.text | contains($p)) | select(.markup.inline_keyboard)] | last | .message_id')
-	[ "$number" = null ] || [ "$number" = "$pressed" ] || bot press "{\"from\":$ME,\"message\":$number,\"button\":\"Yes\"}" >/dev/null
-	pressed=$number
+	number=$(seen | jq --arg p "$P" '[.messages[] | select(.text | contains($p)) | select(.markup.inline_keyboard)] | last | .message_id')
+	[ "$number" = null ] || [ "$number" = "$last" ] || bot press "{\"from\":$ME,\"message\":$number,\"button\":\"Yes\"}" >/dev/null
+	last=$number
 }
 started() { run_id=$(cat "$AVA_DATA_ROOT"/logs/ava/*.jsonl | jq -r --arg p "$P" 'select(.eventType == "SubagentSpawn" and .content.proposalId == $p).content.subagentId') && [ -n "$run_id" ]; }
 begun() { started || { press_yes && started; }; }
 quiet() { jq -e 'any(.open[].channels[]; . == "telegram") | not' "$AVA_DATA_ROOT/delivery.json" >/dev/null; }
 
 start_daemon || { result 1 'avad serves' || finish; }
-wait_for 20 serving
-say "$("$AVA" telegram pair </dev/null | sed -n 's/^    //p')"
-wait_for 20 has Paired
+wait_for 20 is .state serving
+pair
 
-n=0 pressed=
+n=0 last=
 # play NAME METHOD WHEN STEP: a conversation in which the daemon is killed at the next call of METHOD after STEP.
 play()
 {
 	n=$((n + 1))
-	runs=$(event SubagentSpawn)
+	runs=$(events SubagentSpawn)
 	arm() { [ "$step" != "$1" ] || bot plan "{\"method\":\"$method\",\"kill\":$DAEMON,\"when\":\"$when\"}" >/dev/null; }
 	method=$2 when=$3 step=$4
 	up
-	wait_for 30 serving
+	wait_for 30 is .state serving
 	arm asked
-	say "Find where kettle is defined, round $n"
+	say $ME "Find where kettle is defined, round $n" >/dev/null
 	check "$1: a quote" wait_for 60 seen_up quoted || return
 	arm pressed
 	check "$1: a run" wait_for 60 seen_up begun || return
 	arm started
 	check "$1: its result" wait_for 60 seen_up has "$run_id ("
 	check "$1: all is told" wait_for 60 seen_up quiet
-	equal "$1: one spawn" $((runs + 1)) "$(event SubagentSpawn)"
-	equal "$1: said once" 1 "$(said "Find where kettle is defined, round $n")"
+	equal "$1: one spawn" $((runs + 1)) "$(events SubagentSpawn)"
+	equal "$1: said once" 1 "$(heard "Find where kettle is defined, round $n")"
 	at_most "$1: one result, or the same again" 2 "$(count "$run_id (")"
 }
 play 'an update is asked for' getUpdates before asked
@@ -82,6 +62,6 @@ play 'a result goes out' sendMessage before started
 play 'a result has gone out' sendMessage after started
 play 'nothing happens' none before none
 equal 'without a kill nothing comes twice' 1 "$(count "$run_id (")"
-equal 'the service found nothing amiss' '[]' "$(bot messages '{}' | jq -c .wrong)"
+equal 'the service found nothing amiss' '[]' "$(seen | jq -c .wrong)"
 check 'and the recoveries neither' test ! -e "$AVA_DATA_ROOT/lost"
 finish
