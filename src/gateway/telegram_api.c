@@ -3,7 +3,7 @@
  * Happy path: POST /bot<token>/<method> with a JSON object, answered {"ok":true,"result":…}.
  * What can fail: the way to the service (later), and what the service says in `description` and
  * by its status. 400 "message is not modified" is what was wanted. A wrong token is 401 or 404.
- * An answer that is no JSON is a proxy's: later. */
+ * An answer that is no JSON is a proxy's, whatever its status: later. */
 #include "gateway/telegram_api.h"
 
 #include <ava.h>
@@ -18,10 +18,10 @@
 #include "codec/json.h"
 #include "codec/utf8.h"
 
-#define ANSWER_MAX  (8u << 20)
-#define TOKEN_MAX   200
-#define CONNECT_MS  10000
-#define SLOW_MAX_MS (3600 * INT64_C(1000)) /* it may ask for more, and is asked again then */
+#define ANSWER_MAX (8u << 20)
+#define TOKEN_MAX  200
+#define CONNECT_MS 10000
+#define SLOW_MAX_S INT64_C(3600) /* it may ask for more, and is asked again then */
 
 struct tg_api {
 	struct http_client *client;
@@ -82,9 +82,13 @@ void tg_judge(int status, const char *body, size_t len, json_t **doc, struct tg_
 		out->result = json_object_get(*doc, "result");
 	} else if (status == 400 && strstr(told, "message is not modified")) {
 		out->result = NULL;
+	} else if (!*doc || status < 400 || status >= 500) {
+		snprintf(out->why, sizeof(out->why), "Telegram answers %d%s%.100s", status,
+			 *doc ? ": " : ", and not in JSON", told);
+		out->verdict = TG_LATER;
 	} else if (status == 429) {
 		say_why(out, TG_SLOW, "Telegram asks to wait", told);
-		out->after_ms = MIN(MAX(after_s, INT64_C(1)) * 1000, SLOW_MAX_MS);
+		out->after_ms = MIN(MAX(after_s, INT64_C(1)), SLOW_MAX_S) * 1000;
 	} else if (status == 401 || status == 404) {
 		say_why(out, TG_REVOKED,
 			"the token is not good any more: write the bot's new one into the file env "
@@ -96,13 +100,9 @@ void tg_judge(int status, const char *body, size_t len, json_t **doc, struct tg_
 		say_why(out, TG_CONFLICT,
 			"another program reads what is said to this bot: stop it, or give ava a "
 			"bot of its own, then run `ava telegram listen`",
-			"");
-	} else if (*doc && status >= 400 && status < 500) {
-		say_why(out, TG_REFUSED, "Telegram refuses it", told);
+			told);
 	} else {
-		snprintf(out->why, sizeof(out->why), "Telegram answers %d%s%.100s", status,
-			 *told ? ": " : "", told);
-		out->verdict = TG_LATER;
+		say_why(out, TG_REFUSED, "Telegram refuses it", told);
 	}
 }
 
@@ -135,7 +135,8 @@ static void on_done(struct http_call *h, int rv, const struct ava_error *err)
 struct tg_api *tg_api_new(struct os_loop *loop, const char *url, const char *token,
 			  struct ava_error *err)
 {
-	struct http_pool_options o = {.base_url = *url ? url : TG_URL, .connections_max = 4};
+	struct http_pool_options o = {
+		.base_url = *url ? url : TG_URL, .connections_max = 4, .once = true};
 	struct tg_api *a = calloc(1, sizeof(*a));
 
 	if (!a) {

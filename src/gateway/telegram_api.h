@@ -39,7 +39,7 @@ struct tg_answer {
 	enum tg_verdict verdict;
 	int64_t after_ms;
 	const json_t *result; /* borrowed until `done` returns; NULL: nothing to read */
-	char why[200];        /* one sentence, "" for TG_OK */
+	char why[300];        /* one sentence, "" for TG_OK */
 };
 
 /* What an answer of `status` with these bytes means. *doc is a new reference or NULL, and holds

@@ -266,7 +266,7 @@ static void sent_in_vain(struct telegram *t, struct tg_line *l, const struct tg_
 	struct tg_card *c = tg_card_with(&t->kept, o->nonce, strlen(o->nonce));
 
 	if (o->chat != 0) { /* a press that is too old is nobody's fault */
-		char text[256];
+		char text[400];
 
 		snprintf(text, sizeof(text), "telegram: %s: %s", o->method, why);
 		t->log(text, t->log_user);

@@ -38,7 +38,7 @@ def bad(what):
 
 
 def need(ok, what):
-    if not ok:
+    if not ok and what not in wrong:
         wrong.append(what)
 
 
@@ -252,6 +252,7 @@ def parts_of(handler, body):
 
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    carried = 0  # calls on this connection
 
     def log_message(self, *args):
         pass
@@ -270,6 +271,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
                     raise Refused(401 if way[1].startswith("bot") else 404, "Unauthorized")
                 else:
                     method = way[2]
+                    self.carried += 1
+                    need(self.carried == 1, "a connection that died of old age repeats a call: " + method)
                     calls.append({"method": method, "at": time.time(), "chat": args.get("chat_id"), "text": args.get("text")})
                     killed(method, "before")
                     if method != "getUpdates":

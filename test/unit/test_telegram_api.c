@@ -30,7 +30,16 @@ static const struct {
 	{429, "{\"ok\":false,\"parameters\":{\"retry_after\":30}}", TG_SLOW, 30000},
 	{429, "{\"ok\":false}", TG_SLOW, 1000},
 	{429, "{\"ok\":false,\"parameters\":{\"retry_after\":99999999999}}", TG_SLOW, 3600000},
+	{429, "{\"ok\":false,\"parameters\":{\"retry_after\":9223372036854775807}}", TG_SLOW,
+	 3600000},
+	{429, "{\"ok\":false,\"parameters\":{\"retry_after\":-5}}", TG_SLOW, 1000},
+	{429, "slow down", TG_LATER, 0},
 	{502, "bad gateway", TG_LATER, 0},
+	/* A proxy on the way, which knows nothing of tokens and people. */
+	{401, "<html>sign in</html>", TG_LATER, 0},
+	{403, "", TG_LATER, 0},
+	{404, "<html>not found</html>", TG_LATER, 0},
+	{409, "conflict", TG_LATER, 0},
 };
 
 static void test_answers(void **state)
