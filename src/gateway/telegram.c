@@ -34,8 +34,8 @@
 #include "base/id.h"
 #include "gateway/telegram_door.h"
 
-#define UPDATES_MAX 20 /* of one answer */
-#define QUICK_MS    500
+#define UPDATES_MAX 20   /* of one answer */
+#define STRIKES     3    /* that an update cannot be read, before it is passed over */
 #define RUNS_MAX    1000 /* at work, that are looked through at a start */
 
 static const char *const state_names[DOOR_NSTATES] = {"starting", "serving", "not listening",
@@ -55,16 +55,20 @@ int64_t tg_now(const struct telegram *t)
 
 /* ---- how the door is */
 
+static void tell_log(struct telegram *t, const char *what)
+{
+	char line[600];
+
+	snprintf(line, sizeof(line), "telegram: %s", what);
+	t->log(line, t->log_user);
+}
+
 /* "": there is none. */
 static void problem(struct telegram *t, const char *why)
 {
-	char line[300];
-
-	if (strcmp(t->problem, why) != 0 && why[0]) {
-		snprintf(line, sizeof(line), "telegram: %.280s", why);
-		t->log(line, t->log_user);
-	}
-	snprintf(t->problem, sizeof(t->problem), "%s", why);
+	if (strcmp(t->problem, why) != 0 && why[0])
+		tell_log(t, why);
+	snprintf(t->problem, sizeof(t->problem), "%.300s", why);
 }
 
 struct tg_line *tg_line(struct telegram *t, int64_t chat)
@@ -86,7 +90,7 @@ static void write_state(struct jw *w, void *user)
 
 	jw_str(w, "state", state_names[t->state]);
 	jw_str(w, "bot", t->name);
-	jw_str(w, "problem", t->problem);
+	jw_str(w, "problem", t->problem[0] ? t->problem : t->passed);
 	jw_array(w, "paired");
 	for (size_t i = 0; i < TG_CHATS_MAX; i++) {
 		const struct tg_chat *c = &t->kept.chats[i];
@@ -249,6 +253,28 @@ void tg_ask(struct telegram *t, const struct tg_asking *like, const char *method
 
 /* ---- listening */
 
+/* What cannot be read is asked for one by one, and the one that it is passed over: it must hold up
+ * no other. */
+static void unread(struct telegram *t, const struct buf *answer)
+{
+	/* Never inside a string: there its quotes are escaped. */
+	static const char key[] = "\"update_id\":";
+	const char *at =
+		answer->len > 0 ? memmem(answer->data, answer->len, key, strlen(key)) : NULL;
+	int64_t id = at ? strtoll(at + strlen(key), NULL, 10) : -1;
+
+	t->strikes = id == t->unread || t->strikes == 0 ? t->strikes + 1 : 1;
+	t->unread = id;
+	if (!tg_is_update(id) || t->strikes < STRIKES)
+		return;
+	t->strikes = 0;
+	tg_see(&t->kept, id, clock_wall_ms());
+	t->dirty = true;
+	snprintf(t->passed, sizeof(t->passed),
+		 "update %" PRId64 " could not be read and was passed over", id);
+	tell_log(t, t->passed);
+}
+
 static void polled(struct tg_call *call, const struct tg_answer *a)
 {
 	struct telegram *t = call->user;
@@ -267,9 +293,12 @@ static void polled(struct tg_call *call, const struct tg_answer *a)
 	if (a->verdict != TG_OK) {
 		t->poll_pause_ms = MIN(pause, (int64_t)TG_BACKOFF_MAX);
 		t->poll_due_ms = now + (a->verdict == TG_SLOW ? a->after_ms : t->poll_pause_ms);
+		if (call->http.status == 200 && t->state == DOOR_SERVING)
+			unread(t, &call->answer);
 		return;
 	}
 	t->poll_pause_ms = 0;
+	t->strikes = 0;
 	if (t->state == DOOR_STARTING) {
 		snprintf(t->name, sizeof(t->name), "%s", json_str(a->result, "username"));
 		t->state = DOOR_SERVING;
@@ -277,9 +306,6 @@ static void polled(struct tg_call *call, const struct tg_answer *a)
 	}
 	t->updates = json_incref((json_t *)a->result);
 	t->at = 0;
-	/* A service that does not hold the question is not asked without end. */
-	if (json_array_size(t->updates) == 0 && now - t->poll_began_ms < QUICK_MS)
-		t->poll_due_ms = now + TG_BACKOFF_MS;
 }
 
 static void listen_on(struct telegram *t, int64_t *next_ms)
@@ -292,11 +318,15 @@ static void listen_on(struct telegram *t, int64_t *next_ms)
 	if (t->poll.busy || t->updates || t->hand.step != HAND_FREE || t->dirty || t->saving ||
 	    t->state > DOOR_SERVING)
 		return;
+	/* A service that holds no question, or gives what it gave, is not asked without end. */
+	if (t->asked == offset)
+		t->poll_due_ms = MAX(t->poll_due_ms, t->poll_began_ms + TG_BACKOFF_MS);
 	if (tg_now(t) < t->poll_due_ms) {
 		*next_ms = MIN(*next_ms, t->poll_due_ms);
 		return;
 	}
 	t->poll_began_ms = tg_now(t);
+	t->asked = t->state == DOOR_STARTING ? -1 : offset;
 	buf_init(&body, 4096);
 	if (t->state == DOOR_STARTING) {
 		buf_adds(&body, "{}");
@@ -307,7 +337,7 @@ static void listen_on(struct telegram *t, int64_t *next_ms)
 		buf_addf(&body,
 			 "\"timeout\":%d,\"limit\":%d,\"allowed_updates\":[\"message\","
 			 "\"callback_query\"]}",
-			 TG_POLL_S, UPDATES_MAX);
+			 TG_POLL_S, t->strikes > 0 ? 1 : UPDATES_MAX);
 	}
 	rv = tg_call(t->api, &t->poll, t->state == DOOR_STARTING ? "getMe" : "getUpdates", &body,
 		     NULL, &err);

@@ -97,7 +97,10 @@ struct telegram {
 	void (*log)(const char *line, void *user);
 	void *log_user;
 	enum tg_door state;
-	char problem[256], name[64]; /* "": none; the bot's, "" before it is known */
+	char problem[320], name[64]; /* "": none; the bot's, "" before it is known */
+	char passed[100];            /* "": every update could be read */
+	int64_t unread;              /* the first update of an answer that could not */
+	unsigned strikes;            /* how often; 0: the last answer could */
 	struct tg_state kept;
 	struct tg_line lines[TG_CHATS_MAX];
 	struct list urgent; /* outs that are not paced */
@@ -108,6 +111,7 @@ struct telegram {
 	int64_t save_due_ms;
 	struct tg_call poll, send;
 	struct tg_out *flying; /* in `send` */
+	int64_t asked;         /* the offset of the last question */
 	int64_t poll_began_ms, poll_due_ms, poll_pause_ms, send_due_ms, send_pause_ms;
 	json_t *updates; /* of the last answer; NULL: none */
 	size_t at;

@@ -484,7 +484,7 @@ void tg_take_updates(struct telegram *t)
 			t->updates = NULL;
 			return;
 		}
-		if (id < 0 || tg_seen(&t->kept, id)) {
+		if (!tg_is_update(id) || tg_seen(&t->kept, id)) {
 			t->at++;
 			continue;
 		}

@@ -66,6 +66,11 @@ struct tg_state {
 int tg_state_load(struct tg_state *s, int root_fd, int64_t bot, struct ava_error *err);
 void tg_state_write(const struct tg_state *s, struct buf *out);
 
+/* A number that the service gives one: it has no more than 52 bits. */
+static inline bool tg_is_update(int64_t id)
+{
+	return id >= 0 && id < INT64_C(1) << 52;
+}
 bool tg_seen(const struct tg_state *s, int64_t update);
 void tg_see(struct tg_state *s, int64_t update, int64_t wall_ms);
 /* The offset to ask from; 0: from whatever there is. Ids of updates begin anew, at random, when

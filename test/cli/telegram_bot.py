@@ -5,7 +5,7 @@
 
 Listens on 127.0.0.1; "port N" is its first line. What a person does comes over /test/:
 say and press make updates, messages lists what stands in the chats, calls what was asked,
-wrong what no client may do, plan lets the next calls of a method fail, or kills a process
+wrong what no client may do, plan lets the next calls of a method fail (body: with these bytes), or kills a process
 before or after one is carried out. A text is measured in
 UTF-16; offsets confirm; a second getUpdates ends the first with 409; an edit that changes
 nothing, a press answered late, a chat that never wrote: each with its own 400 or 403."""
@@ -169,6 +169,8 @@ def planned(method):
                 plans.remove(p)
             if p["status"] == 0:
                 raise ConnectionError
+            if "body" in p:
+                raise Refused(p["status"], p["body"], body=p["body"])
             more = {"parameters": {"retry_after": p["retry_after"]}} if "retry_after" in p else {}
             raise Refused(p["status"], p.get("what", "planned"), **more)
 
@@ -229,6 +231,8 @@ def test(what, o):
     if what == "again":
         updates.append(o)
         LOCK.notify_all()
+    if what == "update":
+        return {"update_id": add_update(**o)}
     if what == "jump":
         next_update = o["to"]
     if what == "block":
@@ -285,7 +289,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         except ConnectionError:
             self.close_connection = True
             return
-        text = json.dumps(answer).encode()
+        text = (answer.get("body") or json.dumps(answer)).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(text)))
