@@ -347,6 +347,16 @@ static void listen_on(struct telegram *t, int64_t *next_ms)
 
 /* ---- events: that a run was spawned, that there is a notice */
 
+/* The chat of a user of this door; 0: it is none that is paired. */
+static int64_t chat_of(struct telegram *t, const char *user)
+{
+	const char *id = user + strlen(DELIVERY_TELEGRAM_USER);
+	bool ours = strncmp(user, DELIVERY_TELEGRAM_USER, strlen(DELIVERY_TELEGRAM_USER)) == 0;
+	int64_t chat = ours ? strtoll(id, NULL, 10) : 0;
+
+	return tg_line(t, chat) ? chat : 0;
+}
+
 static void runs_listed(struct telegram *t, const struct tg_asking *a, int status,
 			const json_t *answer, const char *why)
 {
@@ -355,21 +365,12 @@ static void runs_listed(struct telegram *t, const struct tg_asking *a, int statu
 
 	json_array_foreach(json_object_get(answer, "runs"), i, run)
 	{
-		if (!json_str(run, "ended_at")[0])
-			tg_run_card(t, json_str(run, "user_id"), json_str(run, "subagent_id"));
+		int64_t chat = chat_of(t, json_str(run, "user_id"));
+
+		if (chat != 0 && !json_str(run, "ended_at")[0])
+			tg_run_card(t, chat, json_str(run, "subagent_id"));
 	}
 	tg_wake(t);
-}
-
-static bool is_news(const struct op_event *e)
-{
-	static const char *const news[] = {"AssistantMessage", "SubagentComplete", "SpawnProposed",
-					   "SpawnExpired", "Waiting"};
-
-	for (size_t i = 0; i < ARRAY_LEN(news); i++)
-		if (e->type_len == strlen(news[i]) && memcmp(e->type, news[i], e->type_len) == 0)
-			return true;
-	return false;
 }
 
 /* From now on; what lives and what waits is looked at. */
@@ -383,22 +384,47 @@ static void follow(struct telegram *t)
 		tg_ask(t, &a, "GET", json_pack("{s:i}", "limit", RUNS_MAX), TG_API "/runs");
 }
 
+static bool is_event(const struct op_event *e, const char *type)
+{
+	return e->type_len == strlen(type) && memcmp(e->type, type, e->type_len) == 0;
+}
+
+static bool is_news(const struct op_event *e)
+{
+	static const char *const news[] = {"AssistantMessage", "SubagentComplete", "SpawnProposed",
+					   "SpawnExpired", "Waiting"};
+
+	for (size_t i = 0; i < ARRAY_LEN(news); i++)
+		if (is_event(e, news[i]))
+			return true;
+	return false;
+}
+
+/* A run that was spawned; a turn of Ava's that failed, of which no notice tells. */
+static void take_event(struct telegram *t, const struct op_event *e)
+{
+	json_t *event = json_parse(e->line, e->line_len, NULL);
+	const json_t *content = json_object_get(event, "content");
+	int64_t chat = chat_of(t, json_str(event, "userId"));
+
+	if (chat != 0 && is_event(e, "SubagentSpawn"))
+		tg_run_card(t, chat, json_str(content, "subagentId"));
+	else if (chat != 0 && strcmp(json_str(event, "agentId"), "ava") == 0)
+		tg_say(t, chat, "Ava cannot answer: %.1000s", json_str(content, "message"));
+	json_decref(event);
+}
+
 static void read_events(struct telegram *t)
 {
 	struct op_event e;
-	json_t *event;
 	int rv = 0;
 
 	if (!t->cursor)
 		follow(t);
 	while (t->cursor && (rv = ops_events_next(t->cursor, &e)) == 1) {
 		t->news |= is_news(&e);
-		if (e.type_len != 13 || memcmp(e.type, "SubagentSpawn", 13) != 0)
-			continue;
-		event = json_parse(e.line, e.line_len, NULL);
-		tg_run_card(t, json_str(event, "userId"),
-			    json_str(json_object_get(event, "content"), "subagentId"));
-		json_decref(event);
+		if (is_event(&e, "SubagentSpawn") || is_event(&e, "Error"))
+			take_event(t, &e);
 	}
 	if (rv >= 0)
 		return;

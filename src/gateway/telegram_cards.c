@@ -337,13 +337,9 @@ void tg_cards_due(struct telegram *t, int64_t chat, const char *id)
 	tg_wake(t);
 }
 
-void tg_run_card(struct telegram *t, const char *user, const char *run)
+void tg_run_card(struct telegram *t, int64_t chat, const char *run)
 {
-	static const size_t prefix = sizeof(DELIVERY_TELEGRAM_USER) - 1;
-	bool ours = strncmp(user, DELIVERY_TELEGRAM_USER, prefix) == 0;
-	int64_t chat = ours ? strtoll(user + prefix, NULL, 10) : 0;
-
-	if (tg_line(t, chat) && !tg_card_of(&t->kept, chat, TG_RUN, run))
+	if (!tg_card_of(&t->kept, chat, TG_RUN, run))
 		tg_card_new(&t->kept, chat, TG_RUN, run)->until_ms =
 			clock_wall_ms() + TG_BUTTONS_MS;
 }

@@ -149,8 +149,7 @@ void tg_give_up(struct telegram *t, struct tg_line *l, const char *reason); /* t
 bool tg_look_at_card(struct telegram *t, int64_t *next_ms);
 /* Those of this proposal or run, but for what is on its way. NULL: all, and nothing is. */
 void tg_cards_due(struct telegram *t, int64_t chat, const char *id);
-/* A run of this user's lives: it has a line. */
-void tg_run_card(struct telegram *t, const char *user, const char *run);
+void tg_run_card(struct telegram *t, int64_t chat, const char *run); /* it lives: it has a line */
 
 /* ---- telegram_send.c */
 /* A call with a JSON object that has begun in *w. NULL: no memory. */

@@ -321,6 +321,11 @@ static json_t *arguments_of(const struct tg_command *c, const char *run)
 	return strcmp(c->method, "POST") == 0 ? json_object() : NULL;
 }
 
+static bool is_command(const char *text, size_t len, const char *name)
+{
+	return len == strlen(name) && memcmp(text, name, len) == 0;
+}
+
 static void take_command(struct telegram *t)
 {
 	struct tg_asking a = {.then = hand_answered, .chat = t->hand.chat};
@@ -334,18 +339,17 @@ static void take_command(struct telegram *t)
 	for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
 		const struct tg_command *c = &commands[i];
 
-		if (strlen(c->name) != len || strncmp(c->name, t->hand.text, len) != 0 ||
-		    c->run != id_is_run(run))
+		if (!is_command(t->hand.text, len, c->name) || c->run != id_is_run(run))
 			continue;
 		a.text = c->text;
 		tg_ask(t, &a, c->method, arguments_of(c, run), c->path, run);
 		return;
 	}
-	if (len == 4 && strncmp(t->hand.text, "/new", 4) == 0 && chat) {
+	if (is_command(t->hand.text, len, "/new") && chat) {
 		chat->session[0] = '\0';
 		tg_say(t, t->hand.chat, "What you say next begins a new conversation.");
-	} else if (strncmp(t->hand.text, "/cancel", len) == 0 ||
-		   strncmp(t->hand.text, "/logs", len) == 0) {
+	} else if (is_command(t->hand.text, len, "/cancel") ||
+		   is_command(t->hand.text, len, "/logs")) {
 		tg_say(t, t->hand.chat, "Name the run: %.*s S-7f3a2b. /runs lists them.", (int)len,
 		       t->hand.text);
 	} else {

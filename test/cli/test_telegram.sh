@@ -146,6 +146,7 @@ equal 'and no answer' "$before" "$(seen | jq '.messages | length')"
 
 # --- commands
 
+twice() { [ "$(count "$1")" = 2 ]; }
 for command in /runs '/status' /cost; do say $ME "$command" >/dev/null; done
 check '/runs' wait_for 20 has 'The newest runs:'
 check '/status' wait_for 20 has 'slots used'
@@ -155,12 +156,14 @@ say $ME "/logs $RUN" >/dev/null
 check '/logs' wait_for 20 has 'SubagentComplete'
 say $ME "/cancel" >/dev/null
 check '/cancel wants a name' wait_for 20 has 'Name the run: /cancel'
+say $ME "/c" >/dev/null
+check 'half a word is no command' wait_for 20 twice '/new - begin a new conversation'
+equal 'which is not taken for one' 1 "$(count 'Name the run:')"
 say $ME "/status S-ffffff" >/dev/null
 check 'a run that is none is said' wait_for 20 has 'there is no run S-ffffff'
 
 # --- the service fails
 
-twice() { [ "$(count "$1")" = 2 ]; }
 bot plan '{"method":"sendMessage","status":429,"retry_after":1}' >/dev/null
 say $ME /cost >/dev/null
 check '429 waits and goes on' wait_for 20 twice 'Today: '
@@ -250,6 +253,18 @@ check 'Yes alone is not enough' wait_for 20 has "$P is not started: this "
 equal 'and starts nothing' "$spawned" "$(events SubagentSpawn)"
 reply "$quote" 'yes, all three' >/dev/null
 check 'the words are' wait_for 20 says "$quote" 'Confirmed: S-'
+
+# --- Ava cannot answer
+
+stop_daemon
+AVA_AVA_MODEL="offline:$T/none.jsonl" start_daemon
+wait_for 20 is .state serving
+say $ME /new >/dev/null
+say $ME 'are you there' >/dev/null
+check 'a turn that fails is said' wait_for 20 has 'Ava cannot answer: the script of the offline model'
+stop_daemon
+start_daemon
+wait_for 20 is .state serving
 
 # --- the same again
 
