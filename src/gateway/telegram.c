@@ -32,6 +32,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/id.h"
+#include "base/words.h"
 #include "gateway/telegram_door.h"
 
 #define UPDATES_MAX 20   /* of one answer */
@@ -410,7 +411,7 @@ static void take_event(struct telegram *t, const struct op_event *e)
 	if (chat != 0 && is_event(e, "SubagentSpawn"))
 		tg_run_card(t, chat, json_str(content, "subagentId"));
 	else if (chat != 0 && strcmp(json_str(event, "agentId"), "ava") == 0)
-		tg_say(t, chat, "Ava cannot answer: %.1000s", json_str(content, "message"));
+		tg_say(t, chat, WORDS_CANNOT_ANSWER(json_str(content, "message")));
 	json_decref(event);
 }
 
