@@ -62,29 +62,23 @@ static void tell(struct telegram *t, const struct tg_asking *a, const struct buf
 		tell_later(t, l);
 }
 
+/* Ava tells of it herself, and the run's card how it ended: only what is too long for her words is
+ * sent as well. */
 static void told_result(struct telegram *t, const struct tg_asking *a, int status,
 			const json_t *answer, const char *why)
 {
-	const struct item *it = delivery_next(t->core, a->user);
-	json_t *notice =
-		it && it->lsn == a->lsn ? json_parse(it->json, strlen(it->json), NULL) : NULL;
-	const struct words_end end = format_end_of(answer, NULL);
+	struct tg_line *l = telling(t, a);
 	struct buf text;
-	char title[200];
 
 	buf_init(&text, TG_TEXT_BYTES);
-	snprintf(title, sizeof(title), "%s%.150s", words_mark(end.mark, true),
-		 json_str(notice, "title"));
 	if (status == 200)
-		tg_text_result(&text, title, answer);
-	if (text.len == 0 || buf_check(&text) != 0) { /* its file is gone, or too long */
-		buf_reset(&text);
-		buf_addf(&text, "%s\n\n%s%s", title, json_str(notice, "text"),
-			 status == 200 ? "" : why);
-	}
-	tell(t, a, &text, NULL);
+		tg_text_result(&text, answer);
+	if (l && (buf_check(&text) != 0 || tg_cut(text.data, text.len, TG_TEXT_UNITS) == text.len))
+		l->told = true;
+	else if (l && !tg_put_document(t, a->chat, &text, a->lsn))
+		tell_later(t, l);
 	buf_fini(&text);
-	json_decref(notice);
+	tg_wake(t);
 }
 
 /* The event has more of it than the notice. */

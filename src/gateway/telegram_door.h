@@ -164,6 +164,8 @@ void tg_write_buttons(struct jw *w, const struct tg_card *c);
  * all of it has found room. */
 bool tg_put_text(struct telegram *t, int64_t chat, const struct buf *text, uint64_t lsn,
 		 const struct tg_card *card);
+/* Its first line is what stands below the document. */
+bool tg_put_document(struct telegram *t, int64_t chat, const struct buf *text, uint64_t lsn);
 bool tg_is_blank(const char *s, size_t len);
 void tg_say(struct telegram *t, int64_t chat, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));

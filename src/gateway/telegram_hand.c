@@ -307,6 +307,7 @@ static const struct tg_command commands[] = {
 	{"/runs", "GET", TG_API "/runs", false, tg_text_runs},
 	{"/status", "GET", TG_API "/runs/%s", true, tg_text_run},
 	{"/status", "GET", TG_API "/health", false, tg_text_health},
+	{"/result", "GET", TG_API "/runs/%s/result", true, tg_text_result},
 	{"/cancel", "POST", TG_API "/runs/%s/cancel", true, tg_text_run},
 	{"/logs", "GET", TG_API "/logs", true, tg_text_logs},
 	{"/cost", "GET", TG_API "/health", false, tg_text_cost},
@@ -349,6 +350,7 @@ static void take_command(struct telegram *t)
 		chat->session[0] = '\0';
 		tg_say(t, t->hand.chat, "What you say next begins a new conversation.");
 	} else if (is_command(t->hand.text, len, "/cancel") ||
+		   is_command(t->hand.text, len, "/result") ||
 		   is_command(t->hand.text, len, "/logs")) {
 		tg_say(t, t->hand.chat, "Name the run: %.*s S-7f3a2b. /runs lists them.", (int)len,
 		       t->hand.text);

@@ -159,8 +159,10 @@ static void put_field(struct buf *b, const char *boundary, const char *name, con
 	buf_adds(b, "\r\n");
 }
 
-static bool put_document(struct telegram *t, int64_t chat, const char *s, size_t len, uint64_t lsn)
+bool tg_put_document(struct telegram *t, int64_t chat, const struct buf *text, uint64_t lsn)
 {
+	const char *s = text->data;
+	size_t line = strcspn(s, "\n");
 	struct jw w;
 	struct tg_out *o = tg_out_new("sendDocument", chat, &w);
 	unsigned char random[TG_NONCE_LEN / 2];
@@ -174,13 +176,13 @@ static bool put_document(struct telegram *t, int64_t chat, const char *s, size_t
 	snprintf(id, sizeof(id), "%" PRId64, chat);
 	buf_reset(&o->body);
 	put_field(&o->body, o->boundary, "chat_id", id, strlen(id));
-	put_field(&o->body, o->boundary, "caption", s, tg_cut(s, len, TG_CAPTION_UNITS));
+	put_field(&o->body, o->boundary, "caption", s, tg_cut(s, line, TG_CAPTION_UNITS));
 	buf_addf(&o->body,
 		 "--%s\r\nContent-Disposition: form-data; name=\"document\"; "
 		 "filename=\"ava-%" PRIu64 ".txt\"\r\nContent-Type: text/plain; "
 		 "charset=utf-8\r\n\r\n",
 		 o->boundary, lsn);
-	buf_add(&o->body, s, len);
+	buf_add(&o->body, s, text->len);
 	buf_addf(&o->body, "\r\n--%s--\r\n", o->boundary);
 	o->lsn = lsn;
 	o->ends = true;
@@ -204,7 +206,7 @@ bool tg_put_text(struct telegram *t, int64_t chat, const struct buf *text, uint6
 	for (size_t at = 0; at < len; at += tg_cut(s + at, len - at, TG_TEXT_UNITS))
 		parts++;
 	if (parts > PARTS_MAX && !card)
-		return put_document(t, chat, s, len, lsn);
+		return tg_put_document(t, chat, text, lsn);
 	if (parts > PARTS_MAX) /* what has buttons is a message; all of it is a command away */
 		len = tg_cut(s, len, TG_TEXT_UNITS);
 	for (size_t at = 0; at < len; at += n) {

@@ -24,6 +24,7 @@ const char tg_text_help[] =
 	"nothing starts before you say yes.\n\n"
 	"/runs - what ran last\n"
 	"/status S-id - how a run is; without an id, how ava is\n"
+	"/result S-id - all that a run found\n"
 	"/cancel S-id - stop a run for good\n"
 	"/logs S-id - what it did last\n"
 	"/cost - what today has cost\n"
@@ -114,13 +115,16 @@ static void add_citations(struct buf *out, const json_t *citations)
 	}
 }
 
-void tg_text_result(struct buf *out, const char *title, const json_t *result)
+void tg_text_result(struct buf *out, const json_t *result)
 {
+	const struct words_end end = format_end_of(result, NULL);
 	const json_t *caveats = json_object_get(result, "caveats"), *v;
 	int64_t all, failed = format_not_found(result, &all);
 	size_t i;
 
-	buf_addf(out, "%s\n\n", title);
+	buf_adds(out, words_mark(end.mark, true));
+	buf_addf(out, WORDS_RESULT_OF(json_str(result, "subagent_id"), end.what, &end));
+	buf_adds(out, "\n\n");
 	add_clean(out, json_str(result, "summary"), SIZE_MAX);
 	add_output(out, json_object_get(result, "output"));
 	add_citations(out, json_object_get(result, "citations"));

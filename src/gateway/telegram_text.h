@@ -10,8 +10,8 @@
 
 /* GET /runs/{id}: the message of a run, from its spawn to its end. */
 void tg_text_run(struct buf *out, const json_t *run);
-/* GET /runs/{id}/result, below a title. */
-void tg_text_result(struct buf *out, const char *title, const json_t *result);
+/* GET /runs/{id}/result; its first line says how it ended. */
+void tg_text_result(struct buf *out, const json_t *result);
 /* GET /proposals/{id}: the quote, and what became of it. */
 void tg_text_quote(struct buf *out, const json_t *proposal);
 /* A question of a run, as DELIVERY.md has it. */

@@ -83,7 +83,14 @@ one=$(press "$quote" Yes | jq -r .query)
 two=$(press "$quote" Yes | jq -r .query)
 check 'both presses are answered' wait_for 20 pressed "$two"
 check 'both' pressed "$one"
-check 'the result comes' wait_for 60 has 'has ended: complete'
+check 'the result comes' wait_for 60 has 'From S-'
+idle() { "$AVA" sessions --json </dev/null | jq -e 'all(.[]; .status == "idle")' >/dev/null; }
+# All that was said is told, and that is on disk.
+quiet() { jq -e --argjson lsn "$(cat "$AVA_DATA_ROOT"/logs/ava/*.jsonl | jq -s 'map(select(.eventType == "AssistantMessage").lsn) | max // 0')" \
+	'.lsn >= $lsn and (any(.open[].channels[]; . == "telegram") | not)' "$AVA_DATA_ROOT/delivery.json" >/dev/null; }
+wait_for 20 idle
+check 'and all is told' wait_for 20 quiet
+equal 'once' 1 "$(count 'kettle is defined at kettle.c:1')"
 equal 'one run' 1 "$(events SubagentSpawn)"
 check 'a key that a run has read does not leave' has '[redacted]'
 check 'its line was edited to the end' wait_for 20 has 'Subagent [CodeReviewer]: Complete'
@@ -95,10 +102,6 @@ equal 'and has no buttons' '' "$(buttons "$quote")"
 
 ask_for() { say $ME "$1" >/dev/null; wait_for 30 quoted; wait_for 20 idle; wait_for 20 quiet; }
 spawned() { [ "$(events SubagentSpawn)" = "$1" ]; }
-idle() { "$AVA" sessions --json </dev/null | jq -e 'all(.[]; .status == "idle")' >/dev/null; }
-# All that was said is told, and that is on disk.
-quiet() { jq -e --argjson lsn "$(cat "$AVA_DATA_ROOT"/logs/ava/*.jsonl | jq -s 'map(select(.eventType == "AssistantMessage").lsn) | max // 0')" \
-	'.lsn >= $lsn and (any(.open[].channels[]; . == "telegram") | not)' "$AVA_DATA_ROOT/delivery.json" >/dev/null; }
 ask_for 'Review the code of kettle'
 quote=$(number "$P")
 press "$quote" Change >/dev/null
@@ -154,6 +157,10 @@ check '/cost' wait_for 20 has 'Today: '
 RUN=$("$AVA" ps -a --json </dev/null | jq -r '.[0].subagent_id')
 say $ME "/logs $RUN" >/dev/null
 check '/logs' wait_for 20 has 'SubagentComplete'
+say $ME "/result $RUN" >/dev/null
+check '/result' wait_for 20 has "$RUN: Complete"
+says_all() { says "$(number "$RUN: Complete")" '"path": "kettle.c"'; }
+check 'which is all of it' says_all
 say $ME "/cancel" >/dev/null
 check '/cancel wants a name' wait_for 20 has 'Name the run: /cancel'
 say $ME "/c" >/dev/null

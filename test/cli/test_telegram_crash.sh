@@ -42,11 +42,11 @@ play()
 	arm pressed
 	check "$1: a run" wait_for 60 seen_up begun || return
 	arm started
-	check "$1: its result" wait_for 60 seen_up has "$run_id ("
+	check "$1: its result" wait_for 60 seen_up has "From $run_id"
 	check "$1: all is told" wait_for 60 seen_up quiet
 	equal "$1: one spawn" $((runs + 1)) "$(events SubagentSpawn)"
 	equal "$1: said once" 1 "$(heard "Find where kettle is defined, round $n")"
-	at_most "$1: one result, or the same again" 2 "$(count "$run_id (")"
+	at_most "$1: one result, or the same again" 2 "$(count "From $run_id")"
 }
 play 'an update is asked for' getUpdates before asked
 play 'an update is handed out' getUpdates after asked
@@ -61,7 +61,7 @@ play 'a line is edited' editMessageText after pressed
 play 'a result goes out' sendMessage before started
 play 'a result has gone out' sendMessage after started
 play 'nothing happens' none before none
-equal 'without a kill nothing comes twice' 1 "$(count "$run_id (")"
+equal 'without a kill nothing comes twice' 1 "$(count "From $run_id")"
 equal 'the service found nothing amiss' '[]' "$(seen | jq -c .wrong)"
 check 'and the recoveries neither' test ! -e "$AVA_DATA_ROOT/lost"
 finish
