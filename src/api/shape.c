@@ -346,7 +346,6 @@ static void put_request(struct jw *w, const char *session, const char *request_i
 	shape_put_str(w, "session_id", session);
 	shape_put_str(w, "request_id", request_id);
 	shape_put_str(w, "confirm", confirm);
-	jw_str(w, "origin", "libava");
 }
 
 void shape_put_spawn(struct jw *w, const struct ava_spawn *s)

@@ -142,6 +142,7 @@ struct core_telegram {
 };
 
 /* What who serves the runtime to others and its verbs (ava/verbs.h) tell each other. */
+#define CORE_NDOORS 5
 struct core_service {
 	char problem[512]; /* not "": health is degraded for this reason, no new work */
 	bool stops;        /* nobody waits for a run any more */
@@ -163,9 +164,16 @@ struct core_service {
 	void (*telegram)(const struct core_telegram *what, struct verb_reply *reply, void *door);
 	void (*telegram_state)(struct jw *w, void *door);
 	void *telegram_door;
+	char web_url[40], web_problem[512]; /* of the loopback port; "" while it is not open */
+	struct core_door {
+		uint64_t asked;  /* requests */
+		int64_t last_ms; /* clock_mono_ms */
+	} doors[CORE_NDOORS];
 	struct claude *claude; /* ava/claude.c; NULL: it is not looked at */
 	unsigned log_jobs;     /* questions to the logs that are being answered */
 };
 struct core_service *core_service(struct core *c);
+/* A request has come by that door, the channel of a caller: /health tells of it. */
+void core_door_asked(struct core *c, const char *channel);
 
 #endif

@@ -229,10 +229,8 @@ static void take_header(struct session *s, const json_t *line)
 		s->cwd = strdup(cwd ? cwd : "");
 	if (!s->user)
 		s->user = strdup(user ? user : "");
-	if (!origin) /* an older file */
-		origin = user && strncmp(user, "telegram:", 9) == 0 ? "telegram" : "ava";
-	if (!s->origin)
-		s->origin = strdup(origin);
+	if (!s->origin) /* one of pi has none */
+		s->origin = strdup(origin ? origin : "");
 }
 
 static void take_title(struct session *s, const json_t *line)

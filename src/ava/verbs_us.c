@@ -122,6 +122,40 @@ static void write_telegram(struct jw *w, struct core *c)
 	jw_end(w);
 }
 
+/* Those that are served; what nobody asked by is left out. The messenger, which asks itself, is
+ * told apart. */
+static const char *const doors[CORE_NDOORS] = {"terminal", "libava", "acp", "mcp", "web"};
+
+void core_door_asked(struct core *c, const char *channel)
+{
+	for (unsigned i = 0; i < CORE_NDOORS; i++)
+		if (strcmp(doors[i], channel) == 0) {
+			core_service(c)->doors[i].asked++;
+			core_service(c)->doors[i].last_ms = clock_mono_ms();
+		}
+}
+
+static void write_doors(struct jw *w, struct core *c)
+{
+	const struct core_service *s = core_service(c);
+
+	jw_array(w, "doors");
+	for (unsigned i = 0; i < CORE_NDOORS; i++) {
+		if (s->doors[i].asked == 0)
+			continue;
+		jw_object(w, NULL);
+		jw_str(w, "door", doors[i]);
+		jw_int(w, "asked", (int64_t)s->doors[i].asked);
+		jw_fixed(w, "seconds_ago", clock_mono_ms() - s->doors[i].last_ms, 3);
+		jw_end(w);
+	}
+	jw_end(w);
+	jw_object(w, "web");
+	jw_str(w, "url", s->web_url);
+	jw_str(w, "problem", s->web_problem);
+	jw_end(w);
+}
+
 static void verb_health(struct verb_call *v)
 {
 	const char *why = "", *problem = core_service(v->core)->problem;
@@ -152,6 +186,7 @@ static void verb_health(struct verb_call *v)
 	write_marks(&a.w);
 	write_settings(&a.w, c);
 	otel_health(c, &a.w);
+	write_doors(&a.w, c);
 	write_telegram(&a.w, c);
 	write_work(&a.w, c);
 	write_journal(&a.w, c);

@@ -129,7 +129,7 @@ static int begin(struct acp_session *s, const char *model, struct ava_error *err
 {
 	json_t *answer = NULL;
 	struct buf body;
-	int rv = api_texts(&body, err, "cwd", s->cwd, "session_id", s->id, "origin", "acp",
+	int rv = api_texts(&body, err, "cwd", s->cwd, "session_id", s->id,
 			   model != NULL ? "model" : NULL, model, NULL);
 
 	if (rv == 0)

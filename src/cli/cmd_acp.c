@@ -512,6 +512,7 @@ static int acp_run(int argc, char **argv)
 	struct input in = {0};
 	sigset_t block, mask;
 
+	client_speak_for("acp");
 	list_init(&a.sessions);
 	buf_init(&in.b, ACP_TEXT_MAX * 2);
 	signal(SIGPIPE, SIG_IGN); /* an editor that reads no more is an error of write */

@@ -784,7 +784,9 @@ static void check_services(struct doctor *d)
 
 static void check_health(struct doctor *d)
 {
-	const json_t *door = json_object_get(d->health, "telegram");
+	const json_t *door = json_object_get(d->health, "telegram"),
+		     *web = json_object_get(d->health, "web");
+	const char *url = json_str(web, "url"), *closed = json_str(web, "problem");
 	const char *version = json_str(d->health, "version"),
 		   *problem = json_str(d->health, "problem");
 
@@ -795,6 +797,8 @@ static void check_health(struct doctor *d)
 		      "this is ava %s, the daemon is %s", ava_version(), version);
 	check(d, "limits", true, "of all of a command's processes together: %s",
 	      json_str(d->health, "control_group"));
+	if (url[0] != '\0' || closed[0] != '\0')
+		check(d, "page", closed[0] == '\0', "%s", closed[0] != '\0' ? closed : url);
 	if (door != NULL)
 		check(d, "telegram", json_str(door, "problem")[0] == '\0',
 		      "%s: @%s, %zu paired%s%s", json_str(door, "state"), json_str(door, "bot"),

@@ -200,6 +200,27 @@ static void telegram_line(struct page *p, const json_t *door)
 	      problem[0] != '\0' ? "; " : "", problem);
 }
 
+/* Who else asks, and the page. */
+static void doors_line(const json_t *health, struct page *p)
+{
+	const json_t *web = json_object_get(health, "web");
+	const char *url = json_str(web, "url"), *problem = json_str(web, "problem");
+	const json_t *door;
+	struct buf b;
+	size_t i;
+
+	buf_init(&b, 1000);
+	json_array_foreach(json_object_get(health, "doors"), i,
+			   door) if (strcmp(json_str(door, "door"), "terminal") != 0)
+		buf_addf(&b, "%s%s %s ago", b.len > 0 ? ", " : "", json_str(door, "door"),
+			 format_time_of(door, "seconds_ago").text);
+	if (b.len > 0)
+		linef(p, "asked by %s", b.data);
+	if (url[0] != '\0' || problem[0] != '\0')
+		linef(p, "page: %s", problem[0] != '\0' ? problem : url);
+	buf_fini(&b);
+}
+
 static void head(const json_t *health, struct page *p)
 {
 	const json_t *slots = json_object_get(health, "slots");
@@ -225,6 +246,7 @@ static void head(const json_t *health, struct page *p)
 		      format_money(json_get_fixed(today, "budget_cents", 4, 0)).text);
 	if (json_object_get(health, "otel") != NULL)
 		otel_line(p, json_object_get(health, "otel"));
+	doors_line(health, p);
 	if (json_object_get(health, "telegram") != NULL)
 		telegram_line(p, json_object_get(health, "telegram"));
 	if (problem[0] != '\0')

@@ -289,7 +289,6 @@ int task_request(struct buf *out, const struct task_options *o, const struct buf
 	if (o->resume == NULL) /* it goes on in the folder where it was */
 		jw_str(&w, "cwd", cwd);
 	jw_str(&w, "request_id", request_id);
-	jw_str(&w, "origin", "terminal");
 	jw_end(&w);
 	return buf_check(out) == 0 ? 0 : err_set(err, buf_check(out), "the request is too big");
 }
@@ -378,7 +377,6 @@ static int group_request(struct buf *out, const struct task_options *o, int fd, 
 	jw_bool(&w, "share", o->share);
 	jw_str(&w, "cwd", cwd);
 	jw_str(&w, "request_id", request_id);
-	jw_str(&w, "origin", "terminal");
 	jw_end(&w);
 	return buf_check(out) == 0 ? 0 : err_set(err, buf_check(out), "the request is too big");
 }

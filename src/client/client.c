@@ -575,6 +575,13 @@ struct ask {
 	const char *last_event_id; /* not NULL: a stream */
 };
 
+static const char *speaks_for = "terminal";
+
+void client_speak_for(const char *channel)
+{
+	speaks_for = channel;
+}
+
 static int send_ask(struct client *c, const struct ask *a, struct ava_error *err)
 {
 	struct buf head;
@@ -583,7 +590,8 @@ static int send_ask(struct client *c, const struct ask *a, struct ava_error *err
 	if (!clean(a->path) || (a->last_event_id && !clean(a->last_event_id)))
 		return err_set(err, AVA_EINVAL, "a request must not hold blanks or controls");
 	buf_init(&head, BODY_MAX);
-	buf_addf(&head, "%s %s HTTP/1.1\r\nHost: ava\r\n", a->method, a->path);
+	buf_addf(&head, "%s %s HTTP/1.1\r\nHost: ava\r\nAva-Channel: %s\r\n", a->method, a->path,
+		 speaks_for);
 	if (a->last_event_id)
 		buf_adds(&head, "Accept: text/event-stream\r\n");
 	if (a->last_event_id && a->last_event_id[0])

@@ -21,6 +21,9 @@ struct client;
  * serves the root, AVA_ENOENT no such root, or why the daemon did not start. */
 int client_open(const char *root, bool start, struct client **c, struct ava_error *err);
 void client_close(struct client *c); /* NULL is fine */
+/* Which door this program is ("acp"; borrowed), as what it asks for is recorded; before the first
+ * client_open. Default: the terminal. */
+void client_speak_for(const char *channel);
 
 /* A call fails with AVA_ETIMEOUT when no byte comes for `quiet_ms` (default
  * 60,000), and at `deadline_ms` (clock_mono_ms; default never). -1: never. */

@@ -523,6 +523,7 @@ int remote_open(const char *root, bool start, struct backend **out, struct ava_e
 	r->root = strdup(root);
 	r->host = (struct remote_stream_host){.root = r->root, .serve = serve, .user = r};
 	r->host.epoll = epoll_create1(EPOLL_CLOEXEC);
+	client_speak_for("libava");
 	if (r->host.epoll < 0)
 		rv = err_sys(err, "epoll");
 	else if (!r->root)

@@ -269,7 +269,6 @@ int mcp_tool_verb(const struct mcp_tool *t, const json_t *given, const char *cwd
 		json_object_set_new(out->args, "request_id", json_string(request));
 	if (strcmp(t->name, "ava_propose") != 0)
 		return 0;
-	json_object_set_new(out->args, "origin", json_string("mcp"));
 	if (cwd && *cwd && !json_object_get(out->args, "cwd"))
 		json_object_set_new(out->args, "cwd", json_string(cwd));
 	return 0;

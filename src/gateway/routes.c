@@ -480,8 +480,13 @@ static void start_stream(struct routes *r, struct http_request *req, unsigned do
 
 static struct caller caller_of(const struct routes *r, const struct http_request *req)
 {
-	struct caller c = {.user = "", .channel = "terminal", .trust = CALLER_STRANGER};
+	static const char *const channels[] = {"terminal", "libava", "acp"};
+	struct caller c = {.user = "", .channel = channels[0], .trust = CALLER_STRANGER};
+	const char *says = http_header(req, "Ava-Channel");
 
+	for (size_t i = 0; says && i < ARRAY_LEN(channels); i++)
+		if (strcmp(says, channels[i]) == 0)
+			c.channel = channels[i];
 	for (size_t i = 0; i < ARRAY_LEN(r->owners); i++)
 		if (req->has_peer && req->peer_uid == r->owners[i].uid) {
 			c.user = r->owners[i].login;
@@ -524,6 +529,7 @@ void routes_serve(struct routes *r, struct http_request *req, const struct calle
 		send_metrics(r, req);
 		return;
 	}
+	core_door_asked(r->core, caller->channel);
 	verb = verbs_find(req->method, req->path, id, allowed);
 	if (!verb && allowed[0])
 		send_error(r, req, 405, AVA_EINVAL, "this path does not take this method", allowed);
@@ -543,12 +549,14 @@ void routes_handle(struct http_request *req, void *user)
 	struct routes *r = user;
 	const struct caller caller = caller_of(r, req);
 
-	if (caller.trust == CALLER_OWNER && r->mcp && strcmp(req->path, "/mcp") == 0)
+	if (caller.trust == CALLER_OWNER && r->mcp && strcmp(req->path, "/mcp") == 0) {
+		core_door_asked(r->core, "mcp");
 		mcp_serve(r->mcp, req, caller.user, false);
-	else if (caller.trust == CALLER_OWNER)
+	} else if (caller.trust == CALLER_OWNER) {
 		routes_serve(r, req, &caller, 0);
-	else
+	} else {
 		refuse(r, req, AVA_EDENIED, "this daemon serves its owner only");
+	}
 }
 
 void routes_drop(struct routes *r, unsigned door)

@@ -333,8 +333,10 @@ static void give_mcp(struct web *w, struct http_request *req)
 							   .nfields = 1});
 	else if (strcmp(req->method, "POST") == 0 && !is_json(req))
 		refuse(req, 415, "a message is a POST of application/json");
-	else
+	else {
+		core_door_asked(w->routes->core, "mcp");
 		mcp_serve(w->routes->mcp, req, w->routes->owners[1].login, true);
+	}
 }
 
 static void web_handle(struct http_request *req, void *user)
@@ -394,15 +396,13 @@ static int port_of(int fd)
 
 /* The port that is set; else the one that was had before, so that a page which is open finds us
  * again; else any. */
-static int web_listen(struct web *w, struct ava_error *err)
+static int listen_there(struct web *w, struct ava_error *err)
 {
 	const struct http_server_options o = {
 		.connections_max = CONNECTIONS_MAX, .idle_ms = IDLE_MS, .body_max = BODY_MAX};
 	int64_t set = w->routes->core->settings.web_port;
 	int fd;
 
-	if (w->http)
-		return 0;
 	fd = listen_at((uint16_t)(set ? set : w->port ? w->port : PORT_FIRST));
 	if (fd < 0 && set)
 		return err_sys(err, "web.port is %d, and that port cannot be had", (int)set);
@@ -416,6 +416,17 @@ static int web_listen(struct web *w, struct ava_error *err)
 		return err->code;
 	say(w, "the page is at http://127.0.0.1:%u", w->port);
 	return 0;
+}
+
+static int web_listen(struct web *w, struct ava_error *err)
+{
+	struct core_service *s = core_service(w->routes->core);
+	int rv = w->http ? 0 : listen_there(w, err);
+
+	if (rv == 0)
+		snprintf(s->web_url, sizeof(s->web_url), "http://127.0.0.1:%u", w->port);
+	snprintf(s->web_problem, sizeof(s->web_problem), "%s", rv == 0 ? "" : err->text);
+	return rv;
 }
 
 /* POST /api/v1/dashboard */

@@ -40,5 +40,7 @@ start_daemon
 run "$AVA" dashboard --no-open
 exits 'one that is set and taken is an error' 1
 contains 'that names it' "web.port is $AVA_WEB_PORT" "$ERR"
+run "$AVA" status
+contains 'as status does from then on' "page: web.port is $AVA_WEB_PORT" "$OUT"
 kill "$other"
 finish

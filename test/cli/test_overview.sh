@@ -38,6 +38,17 @@ widest() { python3 -c 'import sys; print(max(len(l.rstrip("\n")) for l in sys.st
 
 run "$AVA" status
 contains 'nothing has been spent' 'Today: $0.00, 0 tokens, 0 runs' "$OUT"
+lacks 'nobody but us has asked' 'asked by' "$OUT"
+lacks 'and there is no page' 'page:' "$OUT"
+printf '%s\n' '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}' \
+	'{"jsonrpc":"2.0","id":2,"method":"session/list","params":{}}' | "$AVA" acp >"$T/acp"
+echo '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{}}}' | "$AVA" mcp >"$T/mcp"
+"$AVA" dashboard --no-open >"$T/page"
+run "$AVA" status
+check 'each door that was used is told' grep -Eq '^asked by acp [0-9.]+s ago, mcp [0-9.]+s ago$' "$OUT" || note "$(cat "$OUT")"
+contains 'and where the page is' "page: $(sed 's,/#.*,,' "$T/page")" "$OUT"
+run "$AVA" doctor
+contains 'also by doctor' "$(sed 's,/#.*,,' "$T/page")" "$OUT"
 "$AVA" run --yes 'find kettle' >/dev/null 2>&1
 one=$(begin 'the first slow one')
 two=$(begin 'the second slow one')

@@ -169,7 +169,7 @@ static void test_request(void **state)
 	char *text = request(&o, "say \"hi\"\n");
 
 	assert_string_equal(text, "{\"task\":\"say \\\"hi\\\"\\n\",\"cwd\":\"/src\",\"request_id\":"
-				  "\"id-1\",\"origin\":\"terminal\"}");
+				  "\"id-1\"}");
 	free(text);
 	o = (struct task_options){.role = "researcher",
 				  .preset = "quick",
@@ -185,7 +185,7 @@ static void test_request(void **state)
 		text, "{\"task\":\"t\",\"role\":\"researcher\",\"preset\":\"quick\",\"model\":"
 		      "\"offline\",\"timeout\":1.5,\"max_cost_cents\":0,\"max_tokens\":1000,"
 		      "\"max_iterations\":3,\"extended_thinking\":true,\"grants\":[\"rw\"],\"cwd\":"
-		      "\"/src\",\"request_id\":\"id-1\",\"origin\":\"terminal\"}");
+		      "\"/src\",\"request_id\":\"id-1\"}");
 	free(text);
 }
 

@@ -91,9 +91,9 @@ static void test_verbs(void **state)
 	json_t *bad = parse("{\"run\":\"S-7f3a2b/../..\"}");
 
 	becomes("ava_propose", "{\"task\":\"x\"}", "/api/v1/runs", "",
-		"{\"task\":\"x\",\"request_id\":\"r1\",\"origin\":\"mcp\",\"cwd\":\"/src\"}");
+		"{\"task\":\"x\",\"request_id\":\"r1\",\"cwd\":\"/src\"}");
 	becomes("ava_propose", "{\"task\":\"x\",\"cwd\":\"/other\"}", "/api/v1/runs", "",
-		"{\"task\":\"x\",\"cwd\":\"/other\",\"request_id\":\"r1\",\"origin\":\"mcp\"}");
+		"{\"task\":\"x\",\"cwd\":\"/other\",\"request_id\":\"r1\"}");
 	becomes("ava_status", "{}", "/api/v1/runs", "", "{}");
 	becomes("ava_status", "{\"run\":\"P-19c0de\"}", "/api/v1/proposals/{id}", "P-19c0de", "{}");
 	becomes("ava_wait", "{\"run\":\"S-7f3a2b\",\"seconds\":3}", "/api/v1/runs/{id}/result",
