@@ -1,20 +1,24 @@
-/* A conversation in an editor: its life and its turns; acp.h.
+/* A conversation in an editor; acp.h.
  *
  * Happy path: a prompt opens the feed behind the last event that was taken, so that what has
  * happened since (a subagent ended, Ava told of it) comes first; then it is said to the daemon, and
- * its events become updates (acp_show.c). When Ava listens again the open quotes and questions are
- * put to the person; then the prompt is answered, behind all its updates, and the feed closes:
- * editors take updates between two turns for mistakes, and nothing is held here for the next one.
+ * its events become updates, one function a type. When Ava listens again what waits for an answer
+ * is put to the person, one by one; then the prompt is answered, behind all its updates: editors
+ * take updates between two turns for mistakes. Who shows notices has those meanwhile, and the next
+ * turn tells all the same.
  *
- * Whether a turn is over the daemon says: it is asked when the feed shows that Ava has ended, else
- * now and then. The events that it knows of by then stand before its answer in the feed, which is
- * read once more.
+ * Whether a turn is over the daemon says: it is asked when the feed shows that Ava has ended, a
+ * moment behind an event, and now and then. What it has for this person by then must have come by
+ * the feed, and what was said here must have come back.
  *
- * What can fail: the daemon. The feed comes again by itself, and what was accepted goes on; a
- * request that is never answered ends the turn with its sentence. */
+ * What can fail: the daemon: the feed comes again by itself, what was accepted goes on, and a
+ * request that is never answered ends the turn with its sentence; the editor, which reads no more:
+ * nothing more is written, and the loop ends; memory for an update, which is then left out (the
+ * conversation has it). */
 #include "cli/acp.h"
 
 #include <ava.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,17 +27,639 @@
 #include "base/error.h"
 #include "base/id.h"
 #include "base/util.h"
+#include "base/words.h"
 #include "cli/api.h"
+#include "cli/chat.h"
+#include "codec/utf8.h"
 
-#define LOOK_MS      150  /* between two questions whether the turn is over */
-#define LOOK_SLOW_MS 2000 /* while what goes on will say when it ends */
+#define LOOK_MS      150  /* an event, and the daemon is asked whether the turn is over */
+#define LOOK_SLOW_MS 2000 /* and while nothing comes */
+#define RUNS_MAX     64   /* of a plan */
+#define TITLE_CHARS  120
+
+/* ---- messages to the editor */
+
+static json_t *title_of(const char *text)
+{
+	return acp_clean(text, utf8_prefix(text, strlen(text), TITLE_CHARS));
+}
+
+void acp_update(struct acp_session *s, const char *kind, json_t *members)
+{
+	json_object_set_new(members, "sessionUpdate", json_string(kind));
+	s->talking = NULL;
+	acp_call(s->a, 0, "session/update",
+		 json_pack("{s:s,s:o}", "sessionId", s->id, "update", members));
+}
+
+static const char ava_text[] = "agent_message_chunk", thought[] = "agent_thought_chunk",
+		  person_text[] = "user_message_chunk";
+
+/* More of message `id`. */
+static void chunk(struct acp_session *s, const char *kind, unsigned id, const char *text,
+		  size_t len)
+{
+	/* For editors that do not part messages by their ids. */
+	bool behind = s->talking == kind && s->message != id;
+	char name[24];
+	struct buf b;
+
+	if (len == 0)
+		return;
+	snprintf(name, sizeof(name), "m%u", id);
+	buf_init(&b, ACP_TEXT_MAX);
+	buf_adds(&b, behind ? "\n\n" : "");
+	buf_add(&b, text, len);
+	if (buf_check(&b) == 0)
+		acp_update(s, kind,
+			   json_pack("{s:{s:s,s:o},s:s}", "content", "type", "text", "text",
+				     acp_clean(b.data, b.len), "messageId", name));
+	buf_fini(&b);
+	s->talking = kind;
+	s->message = id;
+}
+
+/* A whole text, as Ava's. */
+static void sayf(struct acp_session *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void sayf(struct acp_session *s, const char *fmt, ...)
+{
+	struct buf b;
+	va_list ap;
+
+	buf_init(&b, ACP_TEXT_MAX);
+	va_start(ap, fmt);
+	(void)buf_vaddf(&b, fmt, ap);
+	va_end(ap);
+	if (buf_check(&b) == 0 && b.len > 0)
+		chunk(s, ava_text, ++s->messages, b.data, b.len);
+	buf_fini(&b);
+}
+
+/* "content" of a tool call; NULL: it has none. */
+static json_t *content_of(const char *text)
+{
+	return text[0] == '\0' ? NULL
+			       : json_pack("[{s:s,s:{s:s,s:o}}]", "type", "content", "content",
+					   "type", "text", "text", acp_clean(text, strlen(text)));
+}
+
+/* A tool call begins. */
+static void tool_call(struct acp_session *s, const char *id, const char *title, const char *kind,
+		      const char *status, const char *text, const json_t *input)
+{
+	json_object_set_new(s->calls, id, json_true());
+	acp_update(s, "tool_call",
+		   json_pack("{s:s,s:o,s:s,s:s,s:o*,s:O*}", "toolCallId", id, "title",
+			     title_of(title), "kind", kind, "status", status, "content",
+			     content_of(text), "rawInput", input));
+}
+
+/* false: the editor has no such call under way. */
+static bool tool_update(struct acp_session *s, const char *id, const char *status, const char *text)
+{
+	if (json_object_get(s->calls, id) == NULL)
+		return false;
+	acp_update(s, "tool_call_update",
+		   json_pack("{s:s,s:s,s:o*}", "toolCallId", id, "status", status, "content",
+			     content_of(text)));
+	if (strcmp(status, "in_progress") != 0)
+		json_object_del(s->calls, id);
+	return true;
+}
+
+/* ---- quotes and questions */
+
+/* `tool` is put to the person: by a form with `fields`, else by `options`; the other one is NULL.
+ * Both are taken. */
+static void ask(struct acp_session *s, const char *tool, const char *title, const char *text,
+		json_t *fields, json_t *options)
+{
+	json_t *params;
+
+	tool_call(s, tool, title, "other", "pending", text, NULL);
+	if (fields != NULL)
+		params =
+			json_pack("{s:s,s:s,s:s,s:o,s:{s:s,s:o}}", "sessionId", s->id, "toolCallId",
+				  tool, "mode", "form", "message", acp_clean(text, strlen(text)),
+				  "requestedSchema", "type", "object", "properties", fields);
+	else
+		params = json_pack("{s:s,s:{s:s,s:o,s:s,s:o*},s:o}", "sessionId", s->id, "toolCall",
+				   "toolCallId", tool, "title", title_of(title), "status",
+				   "pending", "content", content_of(text), "options", options);
+	if (params == NULL) /* it waits; another client shows it */
+		return;
+	s->turn.asked = ++s->a->next_id;
+	snprintf(s->turn.tool, sizeof(s->turn.tool), "%s", tool);
+	acp_call(s->a, s->turn.asked,
+		 fields != NULL ? "elicitation/create" : "session/request_permission", params);
+}
+
+static json_t *option(const char *id, const char *name, bool yes)
+{
+	return json_pack("{s:s,s:o,s:s}", "optionId", id, "name", title_of(name), "kind",
+			 yes ? "allow_once" : "reject_once");
+}
+
+static json_t *yes_or_no(const char *yes, const char *name)
+{
+	return json_pack("[o,o]", option(yes, name, true), option(WORDS_NO, WORDS_NO, false));
+}
+
+static void ask_quote(struct acp_session *s, const json_t *p)
+{
+	const char *id = json_str(p, "proposal_id"), *message = json_str(p, "message");
+	const json_t *quote = json_object_get(p, "quote"), *config = json_object_get(p, "config");
+	const json_t *limits = json_object_get(config, "limits"); /* a group has none of its own */
+	json_t *form = NULL, *options = NULL;
+	char title[1024], yes[96];
+
+	if (limits != NULL)
+		snprintf(title, sizeof(title), "%s: %s", format_role(json_str(quote, "role")).text,
+			 json_str(config, "task"));
+	else
+		snprintf(title, sizeof(title), "%.*s", (int)strcspn(message, "\n"), message);
+	snprintf(yes, sizeof(yes), WORDS_YES_FOR(format_most_of(quote, "costCents").text));
+	/* A yes to all three rights says so in words. */
+	if (json_get_bool(quote, "allThree", false))
+		options = yes_or_no(WORDS_YES_ALL_THREE, WORDS_YES_ALL_THREE);
+	else if (!s->a->forms || limits == NULL)
+		options = yes_or_no(WORDS_YES, yes);
+	else
+		form = json_pack("{s:{s:s,s:s,s:O*},s:{s:s,s:s,s:O*}}", "max_cost_cents", "type",
+				 "number", "title", WORDS_FORM_COST, "default",
+				 json_object_get(limits, "costCents"), "timeout", "type", "number",
+				 "title", WORDS_FORM_TIME, "default",
+				 json_object_get(limits, "seconds"));
+	snprintf(s->shown, sizeof(s->shown), "%s", id);
+	ask(s, id, title, message, form, options);
+}
+
+/* One without choices and without a form is answered in words. */
+static void ask_question(struct acp_session *s, const char *run, const char *tool,
+			 const json_t *waits)
+{
+	const char *question = json_str(waits, "question");
+	const json_t *choices = json_object_get(waits, "choices"), *choice;
+	json_t *form = NULL, *options = NULL;
+	size_t i;
+
+	if (strcmp(json_str(waits, "kind"), "approval") == 0)
+		options = yes_or_no(WORDS_YES, WORDS_YES);
+	else if (json_array_size(choices) > 0)
+		options = json_array();
+	else if (s->a->forms)
+		form = json_pack("{s:{s:s,s:s}}", "answer", "type", "string", "title",
+				 WORDS_FORM_ANSWER);
+	json_array_foreach(choices, i, choice)
+	{
+		const char *text = json_string_value(choice);
+
+		json_array_append_new(options, option(text, text, true));
+	}
+	if (form != NULL || options != NULL) {
+		ask(s, tool, question, question, form, options);
+	} else {
+		tool_call(s, tool, question, "other", "pending", "", NULL);
+		sayf(s, WORDS_ASKS("", run, question));
+	}
+}
+
+/* Of this conversation, and not put to the person yet. */
+static bool is_new(const struct acp_session *s, const json_t *of, const char *tool)
+{
+	return s->turn.asked == 0 && strcmp(json_str(of, "session_id"), s->id) == 0 &&
+	       json_object_get(s->calls, tool) == NULL;
+}
+
+/* The first thing that waits for an answer is put to the person. false: there is none. */
+static bool ask_next(struct acp_session *s)
+{
+	json_t *proposals = NULL, *runs = NULL;
+	const json_t *list, *v;
+	char tool[80];
+	size_t i;
+
+	(void)api_request(&s->a->c, NULL, &proposals, NULL, "/proposals");
+	(void)api_request(&s->a->c, NULL, &runs, NULL, "/runs?limit=1000");
+	list = json_object_get(proposals, "proposals");
+	for (i = json_array_size(list); i-- > 0;) { /* the oldest first */
+		v = json_array_get(list, i);
+		if (is_new(s, v, json_str(v, "proposal_id")))
+			ask_quote(s, v);
+	}
+	json_array_foreach(json_object_get(runs, "runs"), i, v)
+	{
+		const json_t *waits = json_object_get(v, "waiting_for");
+
+		snprintf(tool, sizeof(tool), "%s/%s", json_str(v, "subagent_id"),
+			 json_str(waits, "call_id"));
+		if (json_is_object(waits) && is_new(s, v, tool))
+			ask_question(s, json_str(v, "subagent_id"), tool, waits);
+	}
+	json_decref(proposals);
+	json_decref(runs);
+	return s->turn.asked != 0;
+}
+
+/* An editor that still shows it may take it away. */
+static void take_back(struct acp_session *s)
+{
+	if (s->turn.asked != 0)
+		acp_call(s->a, 0, "$/cancel_request",
+			 json_pack("{s:I}", "requestId", (json_int_t)s->turn.asked));
+	s->turn.asked = 0;
+}
+
+/* It was answered, maybe elsewhere, or has expired. false: the editor has no call for it. */
+static bool settled(struct acp_session *s, const char *tool, bool good, const char *text)
+{
+	if (strcmp(s->turn.tool, tool) == 0)
+		take_back(s);
+	return tool_update(s, tool, good ? "completed" : "failed", text);
+}
+
+/* What a person has chosen: the words of an option (its id) or of a form; NULL: nothing. *fields
+ * (borrowed) are what a form has. */
+static const char *chosen(const struct rpc *m, bool quote, const json_t **fields)
+{
+	const json_t *outcome = json_object_get(m->result, "outcome");
+	const char *action = json_str(m->result, "action");
+	bool accepted = strcmp(action, "accept") == 0;
+
+	*fields = accepted ? json_object_get(m->result, "content") : NULL;
+	if (strcmp(json_str(outcome, "outcome"), "selected") == 0)
+		return json_get_str(outcome, "optionId");
+	if (!quote) /* who sends the form away answers nothing */
+		return json_get_str(*fields, "answer");
+	return accepted ? WORDS_YES : strcmp(action, "decline") == 0 ? WORDS_NO : NULL;
+}
+
+/* The runtime reads the words, as it does those that are typed. */
+void acp_answer(struct acp_session *s, const struct rpc *m)
+{
+	struct acp_turn *t = &s->turn;
+	int n = (int)strcspn(t->tool, "/");
+	const char *call = t->tool[n] != '\0' ? t->tool + n + 1 : NULL;
+	const json_t *fields;
+	const char *words = chosen(m, call == NULL, &fields);
+	struct ava_error err = {0};
+	json_t *body, *answer = NULL;
+	char id[32];
+	struct buf b;
+	int rv;
+
+	t->asked = 0;
+	t->look_ms = clock_mono_ms();
+	snprintf(id, sizeof(id), "%.*s", n, t->tool);
+	if (words == NULL) {
+		sayf(s, WORDS_WAITS(id, ""));
+		return;
+	}
+	if (call != NULL) /* the request id: so that asking twice says it once */
+		body = json_pack("{s:s,s:s,s:s}", "text", words, "call_id", call, "request_id",
+				 id_session().text);
+	else
+		body = json_pack("{s:s,s:O*}", "answer", words, "set",
+				 json_object_size(fields) > 0 ? fields : NULL);
+	buf_init(&b, ACP_TEXT_MAX);
+	rv = json_dump(&b, body);
+	if (rv == 0)
+		rv = api_request(&s->a->c, b.data, &answer, &err, "/%s/%s/%s",
+				 call != NULL ? "runs" : "proposals", id,
+				 call != NULL ? "steer" : "confirm");
+	if (rv != 0) {
+		sayf(s, "%s", err.text);
+	} else {
+		snprintf(t->words, sizeof(t->words), "%s", words);
+		t->look_ms += LOOK_SLOW_MS; /* an event tells what came of it */
+	}
+	buf_fini(&b);
+	json_decref(body);
+	json_decref(answer);
+}
+
+/* ---- events */
+
+/* The plan is the subagents since the last time that none was at work. */
+static void plan_set(struct acp_session *s, const char *run, const char *status)
+{
+	json_t *entry = json_object_get(s->plan, run), *entries, *one;
+	const char *key;
+
+	if (entry == NULL || strcmp(json_str(entry, "status"), status) == 0)
+		return;
+	json_object_set_new(entry, "status", json_string(status));
+	entries = json_array();
+	json_object_foreach(s->plan, key, one) json_array_append(entries, one);
+	acp_update(s, "plan", json_pack("{s:o}", "entries", entries));
+}
+
+static void plan_add(struct acp_session *s, const char *run, const char *title)
+{
+	size_t live = 0;
+	const char *key;
+	json_t *one;
+
+	json_object_foreach(s->plan, key, one) live +=
+		strcmp(json_str(one, "status"), "completed") != 0;
+	if (live == 0)
+		json_object_clear(s->plan);
+	if (json_object_size(s->plan) < RUNS_MAX)
+		json_object_set_new(
+			s->plan, run,
+			json_pack("{s:o,s:s}", "content", title_of(title), "priority", "medium"));
+	plan_set(s, run, "pending");
+}
+
+/* What was said here stands there already: its event is the first behind its entry. */
+static bool is_own(struct acp_session *s, const char *text, uint64_t lsn)
+{
+	struct acp_turn *t = &s->turn;
+	uint64_t entry = (uint64_t)json_integer_value(json_array_get(s->own, 0));
+
+	if (entry != 0 && entry < lsn) {
+		json_array_remove(s->own, 0);
+		return true;
+	}
+	if (t->words[0] == '\0' || strcmp(t->words, text) != 0)
+		return false;
+	t->words[0] = '\0';
+	return true;
+}
+
+static void show_user(struct acp_session *s, const json_t *e, const json_t *c)
+{
+	struct acp_turn *t = &s->turn;
+	const char *text = json_str(c, "text");
+
+	if (!is_own(s, text, (uint64_t)json_get_int(e, "lsn", 0)))
+		chunk(s, person_text, ++s->messages, text, strlen(text));
+	else if (t->failed != NULL) /* a turn of Ava's before this one */
+		sayf(s, "%s", t->failed);
+	free(t->failed);
+	t->failed = NULL;
+}
+
+/* What of it came as frames stands there already. */
+static void show_ava(struct acp_session *s, const json_t *e, const json_t *c)
+{
+	struct buf *had = &s->turn.streamed;
+	const char *text = json_str(c, "text");
+	size_t len = strlen(text), same = MIN(had->len, len);
+
+	if (same > 0 && memcmp(had->data, text, same) == 0)
+		chunk(s, ava_text, s->turn.speaks, text + same, len - same);
+	else
+		chunk(s, ava_text, ++s->messages, text, len);
+	buf_reset(had);
+	s->turn.cut = false;
+}
+
+/* A call of Ava's own; that of a proposal its quote shows. */
+static void own_call(struct acp_session *s, const char *id, const char *name, const json_t *args)
+{
+	const char *kind = strncmp(name, "read_file", 9) == 0 ? "read"
+			   : strstr(name, "search") != NULL   ? "search"
+							      : "other";
+	const char *key, *what = NULL;
+	char title[1024];
+	json_t *value;
+
+	json_object_foreach((json_t *)args, key, value) if (what == NULL) what =
+		json_string_value(value);
+	snprintf(title, sizeof(title), what != NULL ? "%s: %s" : "%s", name, what);
+	if (strncmp(name, "spawn_", 6) != 0)
+		tool_call(s, id, title, kind, "in_progress", "", args);
+}
+
+static void show_call(struct acp_session *s, const json_t *e, const json_t *c)
+{
+	own_call(s, json_str(c, "callId"), json_str(c, "name"), json_object_get(c, "args"));
+}
+
+static void show_call_result(struct acp_session *s, const json_t *e, const json_t *c)
+{
+	tool_update(s, json_str(c, "callId"),
+		    json_get_bool(c, "success", false) ? "completed" : "failed",
+		    json_str(c, "output"));
+}
+
+static void show_answered(struct acp_session *s, const json_t *e, const json_t *c)
+{
+	const char *type = json_str(e, "eventType");
+	char text[512];
+
+	chat_answered(text, type, c);
+	if (!settled(s, json_str(c, "proposalId"), strcmp(type, "SpawnConfirmed") == 0, text))
+		sayf(s, "%s", text);
+}
+
+static void show_waiting(struct acp_session *s, const json_t *e, const json_t *c)
+{
+	const char *state = json_str(c, "state");
+	char tool[80];
+
+	snprintf(tool, sizeof(tool), "%s/%s", json_str(c, "subagentId"), json_str(c, "callId"));
+	if (strcmp(state, "asked") != 0)
+		settled(s, tool, strcmp(state, "answered") == 0, json_str(c, "answer"));
+}
+
+/* It has a tool call while a turn waits for it. */
+static void show_spawn(struct acp_session *s, const json_t *e, const json_t *c)
+{
+	const char *id = json_str(c, "subagentId"), *task = json_get_str(c, "task");
+	struct format role = format_role(json_str(c, "role"));
+	char title[1024];
+
+	sayf(s, WORDS_SPAWNING(words_mark(WORDS_MARK_START, true), role.text, id));
+	snprintf(title, sizeof(title), task != NULL ? "%s: %s" : "%s", role.text, task);
+	if (s->wait)
+		tool_call(s, id, title, "other", "in_progress", "", NULL);
+	plan_add(s, id, title);
+}
+
+static void show_started(struct acp_session *s, const json_t *e, const json_t *c)
+{
+	plan_set(s, json_str(e, "agentId"), "in_progress");
+}
+
+static void show_activity(struct acp_session *s, const json_t *e, const json_t *c)
+{
+	tool_update(s, json_str(e, "agentId"), "in_progress", json_str(c, "text"));
+}
+
+/* The line that tells of a run's end in every channel. *Owned* (free); NULL: no memory. */
+static char *end_line(struct acp_session *s, const json_t *c)
+{
+	char *text = NULL;
+	size_t len = 0;
+	FILE *f = open_memstream(&text, &len);
+
+	if (f == NULL)
+		return NULL;
+	chat_ended(f, &s->a->c, NULL, c);
+	fclose(f);
+	if (len > 0 && text[len - 1] == '\n')
+		text[len - 1] = '\0';
+	return text;
+}
+
+static void show_ended(struct acp_session *s, const json_t *e, const json_t *c)
+{
+	const char *id = json_str(c, "subagentId");
+	bool success = strcmp(json_str(c, "status"), "success") == 0;
+	char *line = end_line(s, c);
+
+	sayf(s, "%s", line != NULL ? line : id);
+	tool_update(s, id, success ? "completed" : "failed", json_str(c, "summary"));
+	plan_set(s, id, "completed");
+	free(line);
+}
+
+static void show_call_end(struct acp_session *s, const json_t *e, const json_t *c)
+{
+	const json_t *tokens = json_object_get(c, "tokens");
+
+	s->tokens = json_get_int(tokens, "input", 0) + json_get_int(tokens, "output", 0);
+	s->turn.cut = s->turn.streamed.len > 0; /* of an attempt that failed: it is made anew */
+}
+
+static void show_error(struct acp_session *s, const json_t *e, const json_t *c)
+{
+	free(s->turn.failed);
+	s->turn.failed = strdup(json_str(c, "message"));
+}
+
+static void show_event(struct acp_session *s, const struct feed_item *i)
+{
+	static const struct {
+		const char *type;
+		bool ava; /* of Ava's, not of a run's */
+		void (*show)(struct acp_session *s, const json_t *event, const json_t *content);
+	} rows[] = {
+		{"UserMessage", false, show_user},
+		{"AssistantMessage", false, show_ava},
+		{"ToolCall", true, show_call},
+		{"ToolResult", true, show_call_result},
+		{"SpawnConfirmed", false, show_answered},
+		{"SpawnRejected", false, show_answered},
+		{"SpawnExpired", false, show_answered},
+		{"SubagentSpawn", false, show_spawn},
+		{"InferStart", false, show_started},
+		{"Activity", false, show_activity},
+		{"SubagentComplete", false, show_ended},
+		{"Waiting", false, show_waiting},
+		{"InferEnd", true, show_call_end},
+		{"Error", true, show_error},
+	};
+	json_t *event = json_parse(i->data, i->len, NULL);
+	bool ava = strcmp(json_str(event, "agentId"), "ava") == 0;
+
+	for (size_t n = 0; n < ARRAY_LEN(rows); n++)
+		if (strcmp(rows[n].type, i->type) == 0 && (ava || !rows[n].ava))
+			rows[n].show(s, event, json_object_get(event, "content"));
+	json_decref(event);
+}
+
+static void show_text(struct acp_session *s, const struct feed_item *i)
+{
+	struct acp_turn *t = &s->turn;
+
+	if (t->cut) /* where its beginning was not shown, what follows is not either */
+		return;
+	if (t->streamed.len == 0)
+		t->speaks = ++s->messages;
+	t->cut = buf_add(&t->streamed, i->data, i->len) != 0;
+	if (!t->cut)
+		chunk(s, ava_text, t->speaks, i->data, i->len);
+}
+
+static void show_item(struct acp_session *s, const struct feed_item *i)
+{
+	struct acp_turn *t = &s->turn;
+
+	switch (i->kind) {
+	case FEED_EVENT:
+		t->look_ms = MIN(t->look_ms, clock_mono_ms() + LOOK_MS);
+		show_event(s, i);
+		break;
+	case FEED_TEXT:
+		show_text(s, i);
+		break;
+	case FEED_THINKING:
+		if (s->talking != thought)
+			t->thinks = ++s->messages;
+		chunk(s, thought, t->thinks, i->data, i->len);
+		break;
+	case FEED_IDLE:
+		t->look_ms = clock_mono_ms();
+		t->cut = false;
+		buf_reset(&t->streamed);
+		break;
+	case FEED_LOST: /* Ava's text begins anew then */
+		t->cut = true;
+		break;
+	default:
+		break;
+	}
+}
+
+/* Between two turns. The next one tells all of it: a notice may not have been seen. */
+static void show_notice(struct acp_session *s, const struct feed_item *i)
+{
+	json_t *event = i->kind == FEED_EVENT ? json_parse(i->data, i->len, NULL) : NULL;
+	const json_t *c = json_object_get(event, "content");
+	bool ended = strcmp(i->type, "SubagentComplete") == 0, good = true;
+	const char *text = "";
+	char *line = NULL;
+
+	if (ended) {
+		line = end_line(s, c);
+		good = strcmp(json_str(c, "status"), "success") == 0;
+		text = json_str(c, "summary");
+	} else if (strcmp(i->type, "AssistantMessage") == 0) {
+		text = json_str(c, "text");
+	} else if (strcmp(i->type, "Waiting") == 0 && strcmp(json_str(c, "state"), "asked") == 0) {
+		text = json_str(c, "question");
+	}
+	if (text[0] != '\0')
+		acp_update(s, "notice",
+			   json_pack("{s:s,s:o,s:o}", "severity", good ? "info" : "warning",
+				     "title", title_of(line != NULL ? line : text), "description",
+				     acp_clean(text, strlen(text))));
+	free(line);
+	json_decref(event);
+}
+
+/* All that has come by the feed. */
+static void show(struct acp_session *s)
+{
+	struct feed_item *i;
+
+	while (s->fed && (i = feed_take(&s->feed, s->id)) != NULL) {
+		if (s->turn.prompt != NULL)
+			show_item(s, i);
+		else
+			show_notice(s, i);
+		free(i);
+	}
+}
 
 /* ---- a turn */
 
-static void tell_usage(struct acp_session *s, const json_t *session)
+static void feed(struct acp_session *s, bool on)
+{
+	feed_close(&s->feed);
+	s->fed = on;
+	s->feed.all = true;
+	if (on)
+		feed_open(&s->feed, s->id, s->seen);
+}
+
+static void tell_session(struct acp_session *s, const json_t *session)
 {
 	const json_t *cost = json_object_get(session, "cost_cents");
-	json_t *amount = NULL;
+	json_t *amount = NULL, *title = json_object_get(session, "title");
 
 	if (json_is_number(cost))
 		amount = json_pack("{s:f,s:s}", "amount", json_number_value(cost) / 100, "currency",
@@ -43,18 +669,12 @@ static void tell_usage(struct acp_session *s, const json_t *session)
 			   json_pack("{s:I,s:O,s:O*}", "used", (json_int_t)s->tokens, "size",
 				     json_object_get(session, "context"), "cost", amount));
 	json_decref(amount);
-}
-
-static void tell_title(struct acp_session *s, const json_t *session)
-{
-	char title[sizeof(s->title)];
-
-	snprintf(title, sizeof(title), "%s", json_str(session, "title"));
-	if (title[0] == '\0' || strcmp(s->title, title) == 0)
+	if (json_string_length(title) == 0 || json_equal(title, s->title))
 		return;
-	memcpy(s->title, title, sizeof(title));
+	json_decref(s->title);
+	s->title = json_incref(title);
 	acp_update(s, "session_info_update",
-		   json_pack("{s:O,s:O*}", "title", json_object_get(session, "title"), "updatedAt",
+		   json_pack("{s:o,s:O*}", "title", title_of(json_string_value(title)), "updatedAt",
 			     json_object_get(session, "updated_at")));
 }
 
@@ -67,7 +687,7 @@ static void acknowledge(struct acp_session *s)
 	snprintf(body, sizeof(body), "{\"channel\":\"terminal\",\"lsn\":%llu}",
 		 (unsigned long long)s->seen);
 	if (s->a->c != NULL && s->seen > 0)
-		(void)acp_call(s, body, &answer, NULL, "/sessions/%s/ack", s->id);
+		(void)api_request(&s->a->c, body, &answer, NULL, "/sessions/%s/ack", s->id);
 	json_decref(answer);
 }
 
@@ -83,58 +703,56 @@ static void turn_end(struct acp_session *s, int code, const char *why)
 		acp_result(
 			s->a, t->prompt,
 			json_pack("{s:s}", "stopReason", t->cancelled ? "cancelled" : "end_turn"));
-	s->seen = MAX(s->seen, strtoull(t->feed.last_id, NULL, 10));
+	s->seen = MAX(s->seen, strtoull(s->feed.last_id, NULL, 10));
 	s->talking = NULL;
 	acknowledge(s);
-	feed_close(&t->feed);
 	buf_fini(&t->streamed);
 	json_decref(t->prompt);
 	free(t->failed);
 	memset(t, 0, sizeof(*t));
+	feed(s, s->a->notices && s->said && !s->a->gone);
 }
 
 /* Is the turn over? */
 static void look(struct acp_session *s)
 {
 	struct acp_turn *t = &s->turn;
+	json_t *now = NULL, *unseen = NULL;
 	struct ava_error err = {0};
-	json_t *now = NULL;
-	int rv = acp_call(s, NULL, &now, &err, "/sessions/%s", s->id);
-	bool runs = json_get_int(now, "live_runs", 0) > 0, quiet;
+	bool idle;
+	int rv = api_request(&s->a->c, NULL, &now, &err, "/sessions/%s", s->id);
 
 	if (rv == 0)
-		acp_show(s);
-	quiet = !t->busy && !t->feed.lost && strcmp(json_str(now, "status"), "idle") == 0 &&
-		json_get_int(now, "waiting", 0) == 0;
-	t->quiet = quiet ? t->quiet + 1 : 0;
-	t->look_ms = clock_mono_ms() +
-		     (t->busy || (runs && s->wait && s->nasks == 0) ? LOOK_SLOW_MS : LOOK_MS);
+		(void)api_request(&s->a->c, NULL, &unseen, NULL,
+				  "/sessions/%s/unseen?channel=terminal", s->id);
+	show(s);
+	t->look_ms = clock_mono_ms() + LOOK_SLOW_MS;
+	idle = strcmp(json_str(now, "status"), "idle") == 0 && json_get_int(now, "waiting", 0) == 0;
+	if (!t->cancelled)
+		idle = idle && json_array_size(s->own) == 0 &&
+		       strtoull(s->feed.last_id, NULL, 10) >=
+			       (uint64_t)json_get_int(unseen, "lsn", 0);
 	if (rv != 0) {
 		turn_end(s, RPC_INTERNAL, err.text);
-	} else if (quiet && (t->idle || t->quiet >= 2)) {
-		t->idle = false;
-		/* Who has cancelled, or waits for nothing more, is asked nothing. */
-		if (t->cancelled || t->failed != NULL || (!acp_ask_next(s) && !(s->wait && runs))) {
-			tell_usage(s, now);
-			tell_title(s, now);
-			turn_end(s, t->failed != NULL ? RPC_INTERNAL : 0, t->failed);
-		}
+	} else if (idle &&
+		   (t->cancelled || t->failed != NULL ||
+		    /* Else what waits is asked, and subagents may be waited for. */
+		    (!ask_next(s) && !(s->wait && json_get_int(now, "live_runs", 0) > 0)))) {
+		tell_session(s, now);
+		turn_end(s, t->failed != NULL ? RPC_INTERNAL : 0, t->failed);
 	}
 	json_decref(now);
+	json_decref(unseen);
 }
 
 /* A conversation in which nothing was said is not on disk: a daemon that was started anew does not
  * know it, and it is begun again under its id. */
-static int begin(struct acp_session *s, const char *model, struct ava_error *err)
+int acp_begin(struct acp_session *s, const char *model, struct ava_error *err)
 {
 	json_t *answer = NULL;
-	struct buf body;
-	int rv = api_texts(&body, err, "cwd", s->cwd, "session_id", s->id,
-			   model != NULL ? "model" : NULL, model, NULL);
+	int rv = api_post(&s->a->c, &answer, err, "/sessions", "cwd", s->cwd, "session_id", s->id,
+			  model != NULL ? "model" : NULL, model, NULL);
 
-	if (rv == 0)
-		rv = acp_call(s, body.data, &answer, err, "/sessions");
-	buf_fini(&body);
 	if (rv == 0)
 		snprintf(s->model, sizeof(s->model), "%s", json_str(answer, "model"));
 	json_decref(answer);
@@ -145,15 +763,21 @@ static int say(struct acp_session *s, const char *text, struct ava_error *err)
 {
 	struct session_id request = id_session();
 	json_t *answer = NULL;
-	struct buf body;
-	int rv = api_texts(&body, err, "text", text, "request_id", request.text, "seen", s->shown,
-			   NULL);
+	char path[128];
+	int rv;
 
-	if (rv == 0)
-		rv = acp_call(s, body.data, &answer, err, "/sessions/%s/messages", s->id);
-	if (rv == AVA_ENOENT && !s->said && (rv = begin(s, s->model, err)) == 0)
-		rv = acp_call(s, body.data, &answer, err, "/sessions/%s/messages", s->id);
-	buf_fini(&body);
+	snprintf(path, sizeof(path), "/sessions/%s/messages", s->id);
+	for (int i = 0; i < 2; i++) {
+		rv = api_post(&s->a->c, &answer, err, path, "text", text, "request_id",
+			      request.text, "seen", s->shown, NULL);
+		if (rv != AVA_ENOENT || s->said || i > 0 || (rv = acp_begin(s, s->model, err)) != 0)
+			break;
+	}
+	if (rv == 0) {
+		s->said = true;
+		json_array_append_new(s->own, json_integer((json_int_t)strtoull(
+						      json_str(answer, "entry"), NULL, 16)));
+	}
 	json_decref(answer);
 	return rv;
 }
@@ -161,10 +785,11 @@ static int say(struct acp_session *s, const char *text, struct ava_error *err)
 /* At once, without the daemon's last words: the next turn shows them. */
 static void leave(struct acp_session *s)
 {
+	take_back(s);
 	acp_stop(s);
 	if (s->turn.prompt == NULL)
 		return;
-	acp_show(s);
+	show(s);
 	turn_end(s, 0, NULL);
 }
 
@@ -176,23 +801,18 @@ void acp_prompt(struct acp_session *s, const json_t *id, const char *text)
 
 	leave(s);
 	t->prompt = json_incref((json_t *)id);
+	t->look_ms = INT64_MAX;
 	buf_init(&t->streamed, ACP_TEXT_MAX);
-	t->feed.all = true;
-	feed_open(&t->feed, s->id, s->seen);
+	feed(s, true);
 	if (s->remark != NULL)
-		acp_say(s, s->remark);
+		sayf(s, "%s", s->remark);
 	s->remark = NULL;
-	acp_show(s);
-	acp_keep_own(s, text);
+	show(s);
 	rv = say(s, text, &err);
-	t->idle = false;
-	t->look_ms = clock_mono_ms() + LOOK_MS;
-	if (rv == 0) {
-		s->said = true;
-		return;
-	}
-	json_array_remove(s->own, json_array_size(s->own) - 1);
-	turn_end(s, rv == AVA_EINVAL || rv == AVA_ETOOBIG ? RPC_PARAMS : RPC_INTERNAL, err.text);
+	t->look_ms = clock_mono_ms() + LOOK_SLOW_MS;
+	if (rv != 0)
+		turn_end(s, rv == AVA_EINVAL || rv == AVA_ETOOBIG ? RPC_PARAMS : RPC_INTERNAL,
+			 err.text);
 }
 
 void acp_stop(struct acp_session *s)
@@ -203,11 +823,9 @@ void acp_stop(struct acp_session *s)
 	if (t->prompt == NULL)
 		return;
 	t->cancelled = true;
-	if (t->asked != 0)
-		acp_ask_drop(s, 0); /* the editor has taken it away; the daemon still waits */
-	t->quiet = 0;
+	t->asked = 0; /* the editor has taken it away; the daemon still waits */
 	t->look_ms = clock_mono_ms();
-	if (acp_call(s, "{}", &answer, NULL, "/sessions/%s/stop", s->id) != 0)
+	if (api_request(&s->a->c, "{}", &answer, NULL, "/sessions/%s/stop", s->id) != 0)
 		turn_end(s, 0, NULL);
 	json_decref(answer);
 }
@@ -216,51 +834,34 @@ void acp_step(struct acp_session *s)
 {
 	struct acp_turn *t = &s->turn;
 
-	if (t->prompt == NULL)
-		return;
-	acp_show(s);
-	if (t->feed.gone)
+	show(s);
+	if (t->prompt != NULL && s->feed.gone)
 		turn_end(s, RPC_INTERNAL, "the daemon does not show this conversation any more");
-	else if (t->asked == 0 && clock_mono_ms() >= t->look_ms)
+	else if (t->prompt != NULL && t->asked == 0 && clock_mono_ms() >= t->look_ms)
 		look(s);
 }
 
 int64_t acp_next(const struct acp_session *s)
 {
-	const struct acp_turn *t = &s->turn;
-	int64_t feed = t->prompt != NULL ? feed_next(&t->feed) : -1;
+	int64_t next = s->fed ? feed_next(&s->feed) : -1;
 
-	if (t->prompt == NULL || t->asked != 0)
-		return feed;
-	return feed < 0 ? t->look_ms : MIN(feed, t->look_ms);
+	if (s->turn.prompt == NULL || s->turn.asked != 0)
+		return next;
+	return next < 0 ? s->turn.look_ms : MIN(next, s->turn.look_ms);
 }
 
 /* ---- its life */
 
-static struct acp_session *acp_alloc(struct acp *a, const char *id, struct ava_error *err)
-{
-	struct acp_session *s = calloc(1, sizeof(*s));
-
-	if (s == NULL) {
-		err_set(err, AVA_ENOMEM, "out of memory");
-		return NULL;
-	}
-	s->a = a;
-	s->own = json_array();
-	s->plan = json_array();
-	snprintf(s->id, sizeof(s->id), "%s", id);
-	list_add(&a->sessions, &s->node);
-	a->nsessions++;
-	return s;
-}
-
 void acp_free(struct acp_session *s)
 {
 	leave(s);
+	feed_close(&s->feed);
 	list_del(&s->node);
 	s->a->nsessions--;
 	json_decref(s->own);
+	json_decref(s->calls);
 	json_decref(s->plan);
+	json_decref(s->title);
 	free(s->cwd);
 	free(s);
 }
@@ -273,142 +874,114 @@ struct acp_session *acp_find(const struct acp *a, const char *id)
 	return NULL;
 }
 
-/* What happens behind it is for the first turn. */
-static int newest(struct acp_session *s, struct ava_error *err)
+/* An entry of the conversation's file. */
+static void show_entry(struct acp_session *s, json_t *entry)
 {
-	json_t *health = NULL;
-	int rv = acp_call(s, NULL, &health, err, "/health");
-
-	s->seen = (uint64_t)json_get_int(json_object_get(health, "journal"), "lsn", 0);
-	json_decref(health);
-	return rv;
-}
-
-struct acp_session *acp_new(struct acp *a, const char *cwd, const char *model,
-			    struct ava_error *err)
-{
-	struct acp_session *s = acp_alloc(a, id_session().text, err);
-	int rv;
-
-	if (s == NULL)
-		return NULL;
-	s->cwd = strdup(cwd);
-	rv = s->cwd == NULL ? err_set(err, AVA_ENOMEM, "out of memory") : newest(s, err);
-	if (rv == 0)
-		rv = begin(s, model, err);
-	if (rv == 0)
-		return s;
-	acp_free(s);
-	return NULL;
-}
-
-int acp_choose(struct acp_session *s, const char *model, struct ava_error *err)
-{
-	char was[sizeof(s->model)];
-	int rv;
-
-	if (strcmp(model, s->model) == 0)
-		return 0;
-	if (s->said)
-		return err_set(err, AVA_EINVAL,
-			       "the model of a conversation is chosen before its first message: "
-			       "begin a new one");
-	memcpy(was, s->model, sizeof(was));
-	rv = begin(s, model, err);
-	if (rv != 0) /* it goes on with the one it had */
-		(void)begin(s, was, NULL);
-	return rv;
-}
-
-/* What was said until now. */
-static int replay(struct acp_session *s, struct ava_error *err)
-{
-	json_t *all = NULL;
-	const json_t *entry;
+	const json_t *m = json_object_get(entry, "message"), *block;
+	const char *role = json_str(m, "role"), *kind;
+	unsigned id = ++s->messages;
 	size_t i;
-	int rv = acp_call(s, NULL, &all, err, "/sessions/%s/messages", s->id);
 
-	json_array_foreach(json_object_get(all, "entries"), i, entry)
+	kind = strcmp(role, "user") == 0 ? person_text : ava_text;
+	json_array_foreach(json_object_get(m, "content"), i, block)
 	{
-		if (strtoull(json_str(entry, "id"), NULL, 16) <= s->seen)
-			acp_show_entry(s, entry);
+		const char *text = json_str(block, "text");
+
+		if (strcmp(role, "toolResult") == 0)
+			tool_update(s, json_str(m, "toolCallId"),
+				    json_get_bool(m, "isError", false) ? "failed" : "completed",
+				    text);
+		else if (strcmp(json_str(block, "type"), "toolCall") == 0)
+			own_call(s, json_str(block, "id"), json_str(block, "name"),
+				 json_object_get(block, "arguments"));
+		else
+			chunk(s, kind, id, text, strlen(text));
 	}
-	json_decref(all);
-	if (rv == 0)
-		acknowledge(s);
-	return rv;
+	if (strcmp(json_str(entry, "type"), "agent_event") != 0)
+		return;
+	json_object_set(entry, "subagentId", json_object_get(entry, "jobId"));
+	json_object_set(entry, "role", json_object_get(entry, "agentName"));
+	if (strcmp(json_str(entry, "eventType"), "subagent:start") == 0)
+		show_spawn(s, entry, entry);
+	else
+		show_ended(s, entry, entry);
 }
 
-/* The first turn begins before the first thing that this person has not seen. */
-static int find_unseen(struct acp_session *s, struct ava_error *err)
+/* All of it again, as its file has it, or from the first thing that this person has not seen. */
+static int take_up(struct acp_session *s, bool again, struct ava_error *err)
 {
-	json_t *unseen = NULL;
-	const json_t *first;
-	int rv = acp_call(s, NULL, &unseen, err, "/sessions/%s/unseen?channel=terminal", s->id);
-
-	first = json_array_get(json_object_get(unseen, "items"), 0);
-	if (first != NULL)
-		s->seen = MIN(s->seen, (uint64_t)json_get_int(first, "lsn", 1) - 1);
-	json_decref(unseen);
-	return rv;
-}
-
-static bool is_ours(const struct acp_session *s, const json_t *of)
-{
-	return strcmp(json_str(of, "session_id"), s->id) == 0;
-}
-
-/* What waits for an answer. */
-static int find_open(struct acp_session *s, struct ava_error *err)
-{
-	json_t *proposals = NULL, *runs = NULL;
-	const json_t *v;
+	json_t *is = NULL, *past = NULL;
+	const json_t *unseen;
+	json_t *entry;
 	size_t i;
-	int rv = acp_call(s, NULL, &proposals, err, "/proposals");
+	int rv = api_request(&s->a->c, NULL, &is, err, "/sessions/%s", s->id);
 
 	if (rv == 0)
-		rv = acp_call(s, NULL, &runs, err, "/runs?limit=1000");
-	json_array_foreach(json_object_get(proposals, "proposals"), i, v)
-	{
-		if (is_ours(s, v))
-			acp_ask_add(s, json_str(v, "proposal_id"), "");
-	}
-	json_array_foreach(json_object_get(runs, "runs"), i, v)
-	{
-		const json_t *waits = json_object_get(v, "waiting_for");
-
-		if (is_ours(s, v) && json_is_object(waits))
-			acp_ask_add(s, json_str(v, "subagent_id"), json_str(waits, "call_id"));
-	}
-	json_decref(proposals);
-	json_decref(runs);
-	return rv;
-}
-
-struct acp_session *acp_load(struct acp *a, const char *id, bool again, struct ava_error *err)
-{
-	struct acp_session *s = acp_alloc(a, id, err);
-	json_t *is = NULL;
-	int rv;
-
-	if (s == NULL)
-		return NULL;
-	rv = newest(s, err);
-	if (rv == 0)
-		rv = acp_call(s, NULL, &is, err, "/sessions/%s", s->id);
+		rv = api_request(&s->a->c, NULL, &past, err, "/sessions/%s/%s", s->id,
+				 again ? "messages" : "unseen?channel=terminal");
 	if (rv == 0) {
-		snprintf(s->model, sizeof(s->model), "%s", json_str(is, "model"));
+		free(s->cwd);
 		s->cwd = strdup(json_str(is, "cwd"));
 		s->said = json_str(is, "title")[0] != '\0';
-		rv = s->cwd == NULL ? err_set(err, AVA_ENOMEM, "out of memory")
-		     : again        ? replay(s, err)
-				    : find_unseen(s, err);
+		snprintf(s->model, sizeof(s->model), "%s", json_str(is, "model"));
 	}
+	json_array_foreach(json_object_get(past, "entries"), i, entry)
+	{
+		if (strtoull(json_str(entry, "id"), NULL, 16) <= s->seen)
+			show_entry(s, entry);
+	}
+	unseen = json_array_get(json_object_get(past, "items"), 0);
+	if (unseen != NULL)
+		s->seen = MIN(s->seen, (uint64_t)json_get_int(unseen, "lsn", 1) - 1);
+	else if (rv == 0)
+		acknowledge(s);
+	json_decref(past);
 	json_decref(is);
+	return rv;
+}
+
+struct acp_session *acp_open(struct acp *a, const char *id, const char *cwd, const char *model,
+			     bool again, struct ava_error *err)
+{
+	struct acp_session *s;
+	json_t *health = NULL;
+	int rv;
+
+	if (id != NULL && (id[0] == '\0' || strspn(id, "0123456789abcdef-") != strlen(id) ||
+			   strlen(id) >= sizeof(s->id))) {
+		err_set(err, AVA_ENOENT, "there is no session of that id");
+		return NULL;
+	}
+	if (a->nsessions == ACP_SESSIONS_MAX) {
+		err_set(err, AVA_EBUSY, "there are as many conversations as can be: close one");
+		return NULL;
+	}
+	s = calloc(1, sizeof(*s));
+	if (s == NULL) {
+		err_set(err, AVA_ENOMEM, "out of memory");
+		return NULL;
+	}
+	s->a = a;
+	s->own = json_array();
+	s->calls = json_object();
+	s->plan = json_object();
+	s->cwd = strdup(cwd);
+	snprintf(s->id, sizeof(s->id), "%s", id != NULL ? id : id_session().text);
+	list_init(&s->feed.items);
+	list_add(&a->sessions, &s->node);
+	a->nsessions++;
+	rv = api_request(&a->c, NULL, &health, err, "/health");
+	/* What happens behind it is for the first turn. */
+	s->seen = (uint64_t)json_get_int(json_object_get(health, "journal"), "lsn", 0);
+	json_decref(health);
 	if (rv == 0)
-		rv = find_open(s, err);
-	if (rv == 0)
+		rv = id != NULL ? take_up(s, again, err) : acp_begin(s, model, err);
+	if (rv == 0 && s->cwd == NULL)
+		rv = err_set(err, AVA_ENOMEM, "out of memory");
+	if (rv == 0) {
+		feed(s, a->notices && s->said);
 		return s;
+	}
 	acp_free(s);
 	return NULL;
 }

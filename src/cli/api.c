@@ -127,23 +127,31 @@ int api_call(struct client *c, const char *path, const char *body, json_t **out,
 	return unanswered(body, call(c, path, body, out, status, err), err);
 }
 
-int api_texts(struct buf *body, struct ava_error *err, ...)
+static int texts(struct buf *body, va_list ap, struct ava_error *err)
 {
 	const char *name;
 	struct jw w;
-	va_list ap;
 	int rv;
 
 	buf_init(body, TEXTS_MAX);
 	jw_init(&w, body);
 	jw_object(&w, NULL);
-	va_start(ap, err);
 	while ((name = va_arg(ap, const char *)) != NULL)
 		jw_str(&w, name, va_arg(ap, const char *));
-	va_end(ap);
 	jw_end(&w);
 	rv = buf_check(body);
 	return rv == 0 ? 0 : err_set(err, rv, "the text is too long");
+}
+
+int api_texts(struct buf *body, struct ava_error *err, ...)
+{
+	va_list ap;
+	int rv;
+
+	va_start(ap, err);
+	rv = texts(body, ap, err);
+	va_end(ap);
+	return rv;
 }
 
 int api_get(struct client *c, json_t **out, struct ava_error *err, const char *path_fmt, ...)
@@ -321,6 +329,38 @@ int api_ask(json_t **out, const char *body, const char *path_fmt, ...)
 		rv = api_call(c, path, body, out, NULL, &err);
 	client_close(c);
 	return rv == 0 ? CLI_DONE : cli_fail(&err);
+}
+
+int api_request(struct client **c, const char *body, json_t **out, struct ava_error *err,
+		const char *path_fmt, ...)
+{
+	char path[256];
+	va_list ap;
+
+	va_start(ap, path_fmt);
+	vsnprintf(path, sizeof(path), path_fmt, ap);
+	va_end(ap);
+	return api_insist(c, path, body, out, err);
+}
+
+int api_post(struct client **c, json_t **out, struct ava_error *err, const char *path, ...)
+{
+	json_t *answer = NULL;
+	struct buf body;
+	va_list ap;
+	int rv;
+
+	va_start(ap, path);
+	rv = texts(&body, ap, err);
+	va_end(ap);
+	if (rv == 0)
+		rv = api_insist(c, path, body.data, &answer, err);
+	buf_fini(&body);
+	if (out != NULL)
+		*out = answer;
+	else
+		json_decref(answer);
+	return rv;
 }
 
 int api_lsn(struct client *c, uint64_t *lsn, struct ava_error *err)

@@ -47,6 +47,11 @@ int api_ask(json_t **out, const char *body, const char *path_fmt, ...)
  * times at most. *c may be replaced; NULL when none came back. */
 int api_insist(struct client **c, const char *path, const char *body, json_t **out,
 	       struct ava_error *err);
+int api_request(struct client **c, const char *body, json_t **out, struct ava_error *err,
+		const char *path_fmt, ...) __attribute__((format(printf, 5, 6)));
+/* The same of a body of texts, as api_texts has them. *out may be NULL. */
+int api_post(struct client **c, json_t **out, struct ava_error *err, const char *path, ...)
+	__attribute__((sentinel));
 
 /* "0.2.0" against "0.10.0": below, equal, above zero. */
 int api_compare_versions(const char *a, const char *b);

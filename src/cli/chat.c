@@ -10,7 +10,6 @@
 #include "cli/chat.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,18 +26,6 @@
 
 /* ---- requests */
 
-int chat_call(struct chat *c, const char *body, json_t **out, struct ava_error *err,
-	      const char *path_fmt, ...)
-{
-	char path[256];
-	va_list ap;
-
-	va_start(ap, path_fmt);
-	vsnprintf(path, sizeof(path), path_fmt, ap);
-	va_end(ap);
-	return api_insist(&c->c, path, body, out, err);
-}
-
 int chat_fd(const struct chat *c)
 {
 	return feed_fd(&c->feed);
@@ -46,8 +33,7 @@ int chat_fd(const struct chat *c)
 
 int chat_session(struct chat *c, json_t **out, struct ava_error *err)
 {
-
-	return chat_call(c, NULL, out, err, "/sessions/%s", c->session);
+	return api_request(&c->c, NULL, out, err, "/sessions/%s", c->session);
 }
 
 /* ---- opening */
@@ -67,12 +53,9 @@ static int take_session(struct chat *c, const json_t *s, struct ava_error *err)
 static int begin(struct chat *c, const char *model, struct ava_error *err)
 {
 	json_t *s = NULL;
-	struct buf body;
-	int rv = api_texts(&body, err, "cwd", c->cwd, model != NULL ? "model" : NULL, model, NULL);
+	int rv = api_post(&c->c, &s, err, "/sessions", "cwd", c->cwd,
+			  model != NULL ? "model" : NULL, model, NULL);
 
-	if (rv == 0)
-		rv = chat_call(c, body.data, &s, err, "/sessions");
-	buf_fini(&body);
 	if (rv == 0)
 		rv = take_session(c, s, err);
 	json_decref(s);
@@ -85,7 +68,7 @@ static int find_latest(struct chat *c, struct ava_error *err)
 	json_t *all = NULL;
 	const json_t *s;
 	size_t i;
-	int rv = chat_call(c, NULL, &all, err, "/sessions?limit=1000");
+	int rv = api_request(&c->c, NULL, &all, err, "/sessions?limit=1000");
 
 	if (rv != 0)
 		return rv;
@@ -203,16 +186,6 @@ static void keep_own(struct chat *c, const char *text)
 	c->nown += c->own[c->nown] != NULL;
 }
 
-static int post(struct chat *c, const char *body, struct ava_error *err)
-{
-	json_t *answer = NULL;
-	int rv;
-
-	rv = chat_call(c, body, &answer, err, "/sessions/%s/messages", c->session);
-	json_decref(answer);
-	return rv;
-}
-
 /* A conversation in which nothing was said is not on disk: a daemon that was
  * started anew does not know it. */
 static int begin_again(struct chat *c, struct ava_error *err)
@@ -230,19 +203,19 @@ static int begin_again(struct chat *c, struct ava_error *err)
 int chat_say(struct chat *c, const char *text, struct ava_error *err)
 {
 	struct session_id request = id_session();
-	struct buf body;
-	int rv = api_texts(&body, err, "text", text, "request_id", request.text, "seen", c->before,
-			   NULL);
+	char path[128];
+	int rv;
 
 	chat_acknowledge(c); /* whoever answers has seen it */
 	c->turns = 0;
-	if (rv == 0) {
-		keep_own(c, text);
-		rv = post(c, body.data, err);
-		if (rv == AVA_ENOENT && !c->said && (rv = begin_again(c, err)) == 0)
-			rv = post(c, body.data, err);
+	keep_own(c, text);
+	for (int i = 0; i < 2; i++) {
+		snprintf(path, sizeof(path), "/sessions/%s/messages", c->session);
+		rv = api_post(&c->c, NULL, err, path, "text", text, "request_id", request.text,
+			      "seen", c->before, NULL);
+		if (rv != AVA_ENOENT || c->said || i > 0 || (rv = begin_again(c, err)) != 0)
+			break;
 	}
-	buf_fini(&body);
 	if (rv == 0)
 		c->said = c->busy = true;
 	else if (c->nown > 0)
@@ -255,7 +228,7 @@ int chat_stop(struct chat *c, struct ava_error *err)
 	json_t *s = NULL;
 	int rv;
 
-	rv = chat_call(c, "{}", &s, err, "/sessions/%s/stop", c->session);
+	rv = api_request(&c->c, "{}", &s, err, "/sessions/%s/stop", c->session);
 	if (rv == 0)
 		c->busy = strcmp(json_str(s, "status"), "busy") == 0;
 	json_decref(s);

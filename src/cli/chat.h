@@ -70,10 +70,6 @@ void chat_begin_line(struct chat *c);
 void chat_acknowledge(struct chat *c);
 /* Stop Ava's turn. */
 int chat_stop(struct chat *c, struct ava_error *err);
-/* One request about this conversation or its runs, made again over a new
- * connection when that one was lost. `body` NULL: GET. */
-int chat_call(struct chat *c, const char *body, json_t **out, struct ava_error *err,
-	      const char *path_fmt, ...) __attribute__((format(printf, 5, 6)));
 /* The conversation as the daemon has it. */
 int chat_session(struct chat *c, json_t **out, struct ava_error *err);
 
@@ -94,6 +90,14 @@ int64_t chat_next(const struct chat *c);
 int chat_show_past(struct chat *c, struct ava_error *err);
 /* A line of our own, dim. */
 void chat_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* What every client says of an event. */
+
+/* Of SpawnConfirmed, SpawnRejected or SpawnExpired; "": its spawn, or the quote that replaces it,
+ * says it. */
+void chat_answered(char out[512], const char *type, const json_t *content);
+/* The last line of a run, by its SubagentComplete. `role` NULL: it is asked. */
+void chat_ended(FILE *f, struct client **c, const char *role, const json_t *content);
 
 /* ---- what its person types (cmd_chat.c) */
 

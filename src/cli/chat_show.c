@@ -51,7 +51,8 @@ static int show_unseen(struct chat *c, bool *words, struct ava_error *err)
 	int rv;
 
 	*words = false;
-	rv = chat_call(c, NULL, &unseen, err, "/sessions/%s/unseen?channel=terminal", c->session);
+	rv = api_request(&c->c, NULL, &unseen, err, "/sessions/%s/unseen?channel=terminal",
+			 c->session);
 	if (rv != 0)
 		return rv;
 	if (json_str(unseen, "summary")[0] != '\0') {
@@ -115,7 +116,7 @@ static void show_quote(struct chat *c, const char *id)
 	json_t *p = NULL;
 	int rv;
 
-	rv = chat_call(c, NULL, &p, &err, "/proposals/%s", id);
+	rv = api_request(&c->c, NULL, &p, &err, "/proposals/%s", id);
 	speech_close(&c->speech);
 	if (rv != 0) {
 		chat_note(WORDS_WAITS(id, ""));
@@ -194,7 +195,7 @@ static struct chat_run *run_of(struct chat *c, const char *id)
 
 	if (run != NULL || strlen(id) >= sizeof(run->id))
 		return run;
-	if (chat_call(c, NULL, &status, NULL, "/runs/%s", id) == 0)
+	if (api_request(&c->c, NULL, &status, NULL, "/runs/%s", id) == 0)
 		run = chat_runs_begin(&c->runs, id, json_str(status, "role"), clock_mono_ms());
 	json_decref(status);
 	return run;
@@ -236,41 +237,55 @@ static json_t *result_of(const json_t *content)
 	return result;
 }
 
-static void show_complete(struct chat *c, const json_t *content)
+void chat_ended(FILE *f, struct client **c, const char *role, const json_t *content)
 {
 	const char *id = json_str(content, "subagentId");
 	json_t *result = NULL, *status = NULL;
-	struct chat_run *run = run_of(c, id);
 
-	if (chat_call(c, NULL, &result, NULL, "/runs/%s/result", id) != 0)
+	if (api_request(c, NULL, &result, NULL, "/runs/%s/result", id) != 0)
 		result = result_of(content);
-	if (cli_exit_of_status(json_str(result, "status")) != CLI_LIMIT ||
-	    chat_call(c, NULL, &status, NULL, "/runs/%s", id) != 0)
-		status = NULL;
-	speech_close(&c->speech);
-	progress_end(stdout, run != NULL ? run->shown.role : "subagent", result, status);
+	/* Its limits are told where one of them has ended it. */
+	if (role == NULL || cli_exit_of_status(json_str(result, "status")) == CLI_LIMIT)
+		(void)api_request(c, NULL, &status, NULL, "/runs/%s", id);
+	if (role == NULL)
+		role = json_str(status, "role")[0] != '\0' ? json_str(status, "role") : "subagent";
+	progress_end(f, role, result, status);
 	json_decref(result);
 	json_decref(status);
+}
+
+static void show_complete(struct chat *c, const json_t *content)
+{
+	struct chat_run *run = chat_runs_find(&c->runs, json_str(content, "subagentId"));
+
+	speech_close(&c->speech);
+	chat_ended(stdout, &c->c, run != NULL ? run->shown.role : NULL, content);
 	if (run != NULL)
 		run->live = false;
 }
 
+void chat_answered(char out[512], const char *type, const json_t *content)
+{
+	const char *id = json_str(content, "proposalId"), *changes = json_str(content, "changes");
+
+	out[0] = '\0';
+	if (strcmp(type, "SpawnExpired") == 0)
+		snprintf(out, 512, WORDS_EXPIRED(id));
+	else if (strcmp(type, "SpawnConfirmed") == 0 && changes[0] != '\0')
+		snprintf(out, 512, WORDS_CONFIRMED(changes));
+	else if (strcmp(type, "SpawnRejected") == 0 && json_str(content, "replacedBy")[0] == '\0')
+		snprintf(out, 512, WORDS_REJECTED(id));
+}
+
 static void show_answered(struct chat *c, const char *type, const json_t *content)
 {
-	if (strcmp(type, "SpawnConfirmed") == 0) {
-		if (json_str(content, "changes")[0] == '\0')
-			return; /* its spawn says it */
-		speech_close(&c->speech);
-		chat_note(WORDS_CONFIRMED(json_str(content, "changes")));
+	char text[512];
+
+	chat_answered(text, type, content);
+	if (text[0] == '\0')
 		return;
-	}
-	if (strcmp(type, "SpawnExpired") != 0 && strcmp(json_str(content, "replacedBy"), "") != 0)
-		return; /* the quote that replaces it says so */
 	speech_close(&c->speech);
-	if (strcmp(type, "SpawnExpired") == 0)
-		chat_note(WORDS_EXPIRED(json_str(content, "proposalId")));
-	else
-		chat_note(WORDS_REJECTED(json_str(content, "proposalId")));
+	chat_note("%s", text);
 }
 
 static void show_error(struct chat *c, const json_t *content)
@@ -295,7 +310,7 @@ static void show_memory(struct chat *c, const json_t *content)
 	speech_close(&c->speech);
 	if (strcmp(json_str(content, "change"), "removed") == 0)
 		chat_note("Forgotten (%s).", key);
-	else if (chat_call(c, NULL, &row, NULL, "/memories/%s", key) == 0)
+	else if (api_request(&c->c, NULL, &row, NULL, "/memories/%s", key) == 0)
 		chat_note("Noted: %s (%s; `ava memory` shows all)", json_str(row, "text"), key);
 	json_decref(row);
 }
@@ -465,7 +480,7 @@ static void show_due(struct chat *c)
 		speech_close(&c->speech);
 		status = NULL;
 		if (!c->lost) /* what it does now, which may be no event */
-			(void)chat_call(c, NULL, &status, NULL, "/runs/%s", run->id);
+			(void)api_request(&c->c, NULL, &status, NULL, "/runs/%s", run->id);
 		progress_still_working(&run->shown, status);
 		json_decref(status);
 	}
@@ -574,10 +589,10 @@ static int show_open(struct chat *c, struct ava_error *err)
 	json_t *runs = NULL, *proposals = NULL;
 	const json_t *v;
 	size_t i;
-	int rv = chat_call(c, NULL, &runs, err, "/runs?limit=1000");
+	int rv = api_request(&c->c, NULL, &runs, err, "/runs?limit=1000");
 
 	if (rv == 0)
-		rv = chat_call(c, NULL, &proposals, err, "/proposals");
+		rv = api_request(&c->c, NULL, &proposals, err, "/proposals");
 	json_array_foreach(json_object_get(runs, "runs"), i, v)
 	{
 		if (!is_ours(c, v))
@@ -607,7 +622,7 @@ int chat_show_past(struct chat *c, struct ava_error *err)
 	bool words = false;
 	int rv;
 
-	rv = chat_call(c, NULL, &all, err, "/sessions/%s/messages", c->session);
+	rv = api_request(&c->c, NULL, &all, err, "/sessions/%s/messages", c->session);
 	if (rv == 0) {
 		show_last(c, json_object_get(all, "entries"), &ava);
 		rv = show_unseen(c, &words, err);

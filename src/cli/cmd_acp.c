@@ -11,6 +11,7 @@
 #include <ava.h>
 #include <ctype.h>
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -25,8 +26,7 @@
 #include "cli/api.h"
 #include "cli/cli.h"
 #include "client/client.h"
-
-#define LIST_PAGE 50
+#include "codec/utf8.h"
 
 static struct {
 	const char *model;
@@ -39,12 +39,75 @@ static const struct opt opts[] = {
 	    "a turn lasts until its subagents have ended; the editor can choose otherwise"),
 };
 
+#define SENT_MAX (ACP_TEXT_MAX * 4)
+
 static volatile sig_atomic_t stopped;
 
 static void on_signal(int number)
 {
 	stopped = number;
 }
+
+/* ---- messages to the editor */
+
+/* `m` is *taken*. Not more is written at once than a pipe takes, so that a signal ends the wait for
+ * an editor that does not read. */
+static void send_message(struct acp *a, json_t *m)
+{
+	struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+	struct buf b;
+	size_t at = 0;
+	ssize_t n;
+
+	buf_init(&b, SENT_MAX);
+	if (m != NULL && json_dump(&b, m) == 0)
+		buf_addc(&b, '\n');
+	while (m != NULL && buf_check(&b) == 0 && !a->gone && at < b.len) {
+		n = ppoll(&out, 1, NULL, &a->waiting);
+		if (n > 0)
+			n = write(STDOUT_FILENO, b.data + at, MIN(b.len - at, (size_t)PIPE_BUF));
+		if (n > 0)
+			at += (size_t)n;
+		else
+			a->gone = *a->stopped || errno != EINTR;
+	}
+	buf_fini(&b);
+	json_decref(m);
+}
+
+/* Of models and files: what could steer a terminal that shows it is visible text. NULL: no memory.
+ */
+json_t *acp_clean(const char *text, size_t len)
+{
+	struct buf b;
+	json_t *v = NULL;
+
+	buf_init(&b, ACP_TEXT_MAX * 2);
+	if (utf8_terminal(&b, text, len, true) == 0)
+		v = json_stringn(b.data != NULL ? b.data : "", b.len);
+	buf_fini(&b);
+	return v;
+}
+
+void acp_result(struct acp *a, const json_t *id, json_t *members)
+{
+	send_message(a, json_pack("{s:s,s:O,s:o}", "jsonrpc", "2.0", "id", id, "result", members));
+}
+
+void acp_refuse(struct acp *a, const json_t *id, int code, const char *message)
+{
+	send_message(a, json_pack("{s:s,s:O?,s:{s:i,s:o}}", "jsonrpc", "2.0", "id", id, "error",
+				  "code", code, "message", acp_clean(message, strlen(message))));
+}
+
+void acp_call(struct acp *a, int64_t id, const char *method, json_t *params)
+{
+	send_message(a, json_pack("{s:s,s:o*,s:s,s:o}", "jsonrpc", "2.0", "id",
+				  id > 0 ? json_integer(id) : NULL, "method", method, "params",
+				  params));
+}
+
+/* ---- what it asks */
 
 struct request { /* borrowed */
 	struct acp *a;
@@ -81,6 +144,7 @@ static void do_initialize(const struct request *q)
 	}
 	q->a->begun = true;
 	q->a->forms = json_is_object(json_object_get(json_object_get(can, "elicitation"), "form"));
+	q->a->notices = json_is_object(json_object_get(json_object_get(can, "session"), "notices"));
 	acp_result(q->a, q->id,
 		   json_pack("{s:i,s:{s:b,s:{s:b},s:{s:{},s:{},s:{}}},s:{s:s,s:s,s:s},s:[]}",
 			     "protocolVersion", 1, "agentCapabilities", "loadSession", 1,
@@ -144,102 +208,65 @@ static void tell_commands(struct acp_session *s)
 	acp_update(s, "available_commands_update", json_pack("{s:o}", "availableCommands", list));
 }
 
-/* There is room for one more, whose folder is named. */
-static bool can_begin(const struct request *q)
+/* session/new, session/load, which shows all of it again, and session/resume, which does not. */
+static void do_begin(const struct request *q)
 {
-	if (json_str(q->params, "cwd")[0] != '/') {
-		wrong(q, "cwd is an absolute path");
-		return false;
-	}
-	if (q->a->nsessions == ACP_SESSIONS_MAX) {
-		acp_refuse(q->a, q->id, RPC_INTERNAL,
-			   "there are as many conversations as can be: close one");
-		return false;
-	}
-	if (q->a->models == NULL)
-		(void)api_insist(&q->a->c, "/models", NULL, &q->a->models, NULL);
-	return true;
-}
+	bool new = strcmp(q->method, "session/new") == 0;
+	bool again = strcmp(q->method, "session/load") == 0;
+	const char *id = json_str(q->params, "sessionId"), *cwd = json_str(q->params, "cwd");
+	struct acp_session *s = new ? NULL : acp_find(q->a, id);
+	struct ava_error err = {0};
 
-/* `s` NULL: it did not begin. */
-static void begun(const struct request *q, struct acp_session *s, bool named,
-		  const struct ava_error *err)
-{
+	if (cwd[0] != '/') {
+		wrong(q, "cwd is an absolute path");
+		return;
+	}
+	if (s != NULL)
+		acp_free(s);
+	if (q->a->models == NULL)
+		(void)api_request(&q->a->c, NULL, &q->a->models, NULL, "/models");
+	s = acp_open(q->a, new ? NULL : id, cwd, o.model, again, &err);
 	if (s == NULL) {
-		refuse(q, err);
+		refuse(q, &err);
 		return;
 	}
 	s->wait = o.wait;
 	if (json_array_size(json_object_get(q->params, "mcpServers")) > 0)
 		s->remark = "The MCP servers of this editor are not used here yet.";
 	acp_result(q->a, q->id,
-		   json_pack("{s:s*,s:o}", "sessionId", named ? s->id : NULL, "configOptions",
+		   json_pack("{s:s*,s:o}", "sessionId", new ? s->id : NULL, "configOptions",
 			     options_of(s)));
 	tell_commands(s);
 }
 
-static void do_new(const struct request *q)
-{
-	struct ava_error err = {0};
-
-	if (can_begin(q))
-		begun(q, acp_new(q->a, json_str(q->params, "cwd"), o.model, &err), true, &err);
-}
-
-/* session/load shows all of it again, session/resume does not. */
-static void do_load(const struct request *q)
-{
-	const char *id = json_str(q->params, "sessionId");
-	struct acp_session *s = acp_find(q->a, id);
-	struct ava_error err = {0};
-
-	if (!can_begin(q))
-		return;
-	if (s != NULL)
-		acp_free(s);
-	if (id[0] == '\0' || strspn(id, "0123456789abcdef-") != strlen(id) ||
-	    strlen(id) >= sizeof(s->id))
-		acp_refuse(q->a, q->id, ACP_NOT_FOUND, "there is no session of that id");
-	else
-		begun(q, acp_load(q->a, id, strcmp(q->method, "session/load") == 0, &err), false,
-		      &err);
-}
-
-/* Those in which something was said, the newest first; a cursor is how many came before. */
+/* Those in which something was said, the newest first. */
 static void do_list(const struct request *q)
 {
-	const char *cwd = json_str(q->params, "cwd"), *cursor = json_str(q->params, "cursor");
-	size_t skip = strtoul(cursor, NULL, 10), n = 0, i;
+	const char *cwd = json_str(q->params, "cwd");
 	json_t *all = NULL, *list = json_array();
 	struct ava_error err = {0};
 	const json_t *s;
-	char next[24];
+	size_t i;
 
-	snprintf(next, sizeof(next), "%zu", skip + LIST_PAGE);
-	if (strspn(cursor, "0123456789") != strlen(cursor) || strlen(cursor) > 9)
-		err_set(&err, AVA_EINVAL, "the cursor is none that was given");
+	if (json_str(q->params, "cursor")[0] != '\0')
+		err_set(&err, AVA_EINVAL, "no cursor was given: the list is whole");
 	else
-		(void)api_insist(&q->a->c, "/sessions?limit=100000", NULL, &all, &err);
+		(void)api_request(&q->a->c, NULL, &all, &err, "/sessions?limit=100000");
 	json_array_foreach(json_object_get(all, "sessions"), i, s)
 	{
 		const char *folder = json_str(s, "cwd"), *title = json_str(s, "title");
 
-		if (title[0] == '\0' || folder[0] == '\0' ||
-		    (cwd[0] != '\0' && strcmp(cwd, folder) != 0) || n++ < skip)
-			continue;
-		if (n > skip + LIST_PAGE)
-			break;
-		json_array_append_new(list,
-				      json_pack("{s:s,s:s,s:s,s:s}", "sessionId",
-						json_str(s, "session_id"), "cwd", folder, "title",
-						title, "updatedAt", json_str(s, "updated_at")));
+		if (title[0] != '\0' && folder[0] != '\0' &&
+		    (cwd[0] == '\0' || strcmp(cwd, folder) == 0))
+			json_array_append_new(list, json_pack("{s:s,s:s,s:s,s:s}", "sessionId",
+							      json_str(s, "session_id"), "cwd",
+							      folder, "title", title, "updatedAt",
+							      json_str(s, "updated_at")));
 	}
 	if (all == NULL)
 		refuse(q, &err);
 	else
-		acp_result(q->a, q->id,
-			   json_pack("{s:O,s:s*}", "sessions", list, "nextCursor",
-				     n > skip + LIST_PAGE ? next : NULL));
+		acp_result(q->a, q->id, json_pack("{s:O}", "sessions", list));
 	json_decref(list);
 	json_decref(all);
 }
@@ -277,8 +304,12 @@ static void do_option(const struct request *q)
 	if (strcmp(id, "subagents") == 0 &&
 	    (strcmp(value, "wait") == 0 || strcmp(value, "background") == 0))
 		s->wait = value[0] == 'w';
+	else if (strcmp(id, "model") == 0 && s->said && strcmp(value, s->model) != 0)
+		rv = err_set(&err, AVA_EINVAL,
+			     "the model of a conversation is chosen before its first message: "
+			     "begin a new one");
 	else if (strcmp(id, "model") == 0 && value[0] != '\0')
-		rv = acp_choose(s, value, &err);
+		rv = s->said ? 0 : acp_begin(s, value, &err);
 	else
 		rv = err_set(&err, AVA_EINVAL, "there is no such option, or it has no such value");
 	if (rv != 0)
@@ -292,25 +323,21 @@ static void do_option(const struct request *q)
 /* The path of a file:// link, below `cwd` without it; another link as it is. */
 static void add_link(struct buf *out, const char *uri, const char *cwd)
 {
-	static const char file[] = "file://";
-	struct buf path;
+	bool file = strncmp(uri, "file://", 7) == 0;
 	size_t n = strlen(cwd);
+	struct buf path;
 
 	buf_init(&path, ACP_TEXT_MAX);
-	for (const char *p = uri; *p != '\0'; p++) {
-		char hex[3] = {0};
+	for (const char *p = file ? uri + 7 : uri; *p != '\0'; p++) {
+		char hex[3] = {p[0] == '%' ? p[1] : '\0',
+			       p[0] == '%' && p[1] != '\0' ? p[2] : '\0'};
+		char byte = strspn(hex, "0123456789abcdefABCDEF") == 2
+				    ? (char)strtoul(hex, NULL, 16)
+				    : '\0';
 
-		if (strncmp(uri, file, strlen(file)) == 0 && *p == '%' &&
-		    isxdigit((unsigned char)p[1]) && isxdigit((unsigned char)p[2])) {
-			memcpy(hex, p + 1, 2);
-			buf_addc(&path, (char)strtoul(hex, NULL, 16));
-			p += 2;
-		} else {
-			buf_addc(&path, *p);
-		}
+		buf_addc(&path, file && byte != '\0' ? byte : *p);
+		p += file && byte != '\0' ? 2 : 0;
 	}
-	if (strncmp(uri, file, strlen(file)) == 0)
-		buf_drop(&path, strlen(file));
 	if (path.len > n + 1 && memcmp(path.data, cwd, n) == 0 && path.data[n] == '/')
 		buf_drop(&path, n + 1);
 	if (path.len > 0)
@@ -389,8 +416,8 @@ static const struct {
 	void (*run)(const struct request *q); /* answers, unless it is a notice */
 	bool notice;
 } methods[] = {
-	{"initialize", do_initialize, false}, {"session/new", do_new, false},
-	{"session/load", do_load, false},     {"session/resume", do_load, false},
+	{"initialize", do_initialize, false}, {"session/new", do_begin, false},
+	{"session/load", do_begin, false},    {"session/resume", do_begin, false},
 	{"session/list", do_list, false},     {"session/close", do_close, false},
 	{"session/prompt", do_prompt, false}, {"session/set_config_option", do_option, false},
 	{"session/cancel", do_cancel, true},
@@ -450,41 +477,34 @@ static void take_line(struct acp *a, const char *line, size_t len)
 /* ---- the loop */
 
 struct input {
-	struct buf b;
-	bool skip; /* the rest of a line that is too long */
-	bool end;
+	struct buf line;
+	bool skips; /* the rest of one that is too long */
 };
 
-static void read_input(struct acp *a, struct input *in)
+/* false: it has ended. */
+static bool read_input(struct acp *a, struct input *in)
 {
-	char *room = buf_reserve(&in->b, 65536), *end;
-	ssize_t n = room != NULL ? read(STDIN_FILENO, room, 65536) : 0;
-	size_t at = 0, from = in->b.len;
+	char data[65536];
+	ssize_t n = read(STDIN_FILENO, data, sizeof(data));
+	const char *at = data, *nl;
 
-	if (n < 0 && (errno == EINTR || errno == EAGAIN))
-		return;
-	in->end = n <= 0;
-	if (n > 0)
-		in->b.len += (size_t)n;
-	while (n > 0 && (end = memchr(in->b.data + from, '\n', in->b.len - from)) != NULL) {
-		size_t next = (size_t)(end - in->b.data) + 1;
-
-		if (!in->skip)
-			take_line(a, in->b.data + at, next - 1 - at);
-		in->skip = false;
-		at = from = next;
+	if (n <= 0)
+		return n < 0 && (errno == EINTR || errno == EAGAIN);
+	while ((nl = memchr(at, '\n', (size_t)(data + n - at))) != NULL) {
+		if (in->skips || buf_add(&in->line, at, (size_t)(nl - at)) != 0)
+			acp_refuse(a, NULL, RPC_INVALID, "a line of the input is over 4 MB");
+		else
+			take_line(a, in->line.data, in->line.len);
+		in->skips = false;
+		buf_reset(&in->line);
+		at = nl + 1;
 	}
-	buf_drop(&in->b, at);
-	if (in->b.len > ACP_TEXT_MAX && !in->skip) {
-		acp_refuse(a, NULL, RPC_INVALID, "a line of the input is over 4 MB");
-		in->skip = true;
-	}
-	if (in->skip)
-		buf_reset(&in->b);
+	in->skips = in->skips || buf_add(&in->line, at, (size_t)(data + n - at)) != 0;
+	return true;
 }
 
 /* Until something can be read, or is due. True: of stdin. */
-static bool wait_for_news(const struct acp *a, const sigset_t *mask)
+static bool wait_for_news(const struct acp *a)
 {
 	struct pollfd fds[ACP_SESSIONS_MAX + 1] = {{.fd = STDIN_FILENO, .events = POLLIN}};
 	int64_t until = INT64_MAX, left;
@@ -495,44 +515,45 @@ static bool wait_for_news(const struct acp *a, const sigset_t *mask)
 		const struct acp_session *s = LIST_ENTRY(node, struct acp_session, node);
 		int64_t next = acp_next(s);
 
-		if (s->turn.prompt != NULL)
-			fds[n++] = (struct pollfd){.fd = feed_fd(&s->turn.feed), .events = POLLIN};
+		fds[n++] = (struct pollfd){.fd = feed_fd(&s->feed), .events = POLLIN};
 		if (next >= 0)
 			until = MIN(until, next);
 	}
 	left = until == INT64_MAX ? 0 : MAX(until - clock_mono_ms(), 0);
 	t = (struct timespec){left / 1000, left % 1000 * 1000000};
-	return ppoll(fds, n, until == INT64_MAX ? NULL : &t, mask) > 0 && fds[0].revents != 0;
+	return ppoll(fds, n, until == INT64_MAX ? NULL : &t, &a->waiting) > 0 &&
+	       fds[0].revents != 0;
 }
 
 static int acp_run(int argc, char **argv)
 {
 	struct sigaction stop = {.sa_handler = on_signal};
-	struct acp a = {0};
+	struct acp a = {.stopped = &stopped};
 	struct input in = {0};
-	sigset_t block, mask;
+	sigset_t block;
+	bool open = true;
 
 	client_speak_for("acp");
 	list_init(&a.sessions);
-	buf_init(&in.b, ACP_TEXT_MAX * 2);
+	buf_init(&in.line, ACP_TEXT_MAX);
 	signal(SIGPIPE, SIG_IGN); /* an editor that reads no more is an error of write */
 	sigemptyset(&block);
 	sigaddset(&block, SIGINT);
 	sigaddset(&block, SIGTERM);
-	sigprocmask(SIG_BLOCK, &block, &mask); /* they come while it waits, and only then */
+	sigprocmask(SIG_BLOCK, &block, &a.waiting); /* they come while it waits, and only then */
 	sigaction(SIGINT, &stop, NULL);
 	sigaction(SIGTERM, &stop, NULL);
 	if (isatty(STDIN_FILENO))
 		cli_note("an editor starts this and talks with it; a person talks with `ava`");
-	while (!in.end && !stopped && !a.gone) {
-		if (wait_for_news(&a, &mask))
-			read_input(&a, &in);
+	while (open && !stopped && !a.gone) {
+		if (wait_for_news(&a))
+			open = read_input(&a, &in);
 		LIST_EACH (&a.sessions, n, tmp)
 			acp_step(LIST_ENTRY(n, struct acp_session, node));
 	}
 	LIST_EACH (&a.sessions, n, tmp)
 		acp_free(LIST_ENTRY(n, struct acp_session, node));
-	buf_fini(&in.b);
+	buf_fini(&in.line);
 	json_decref(a.models);
 	client_close(a.c);
 	return CLI_DONE;

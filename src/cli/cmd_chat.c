@@ -80,7 +80,7 @@ static int get_runs(struct chat *c, json_t **ours)
 	size_t i;
 
 	*ours = json_array();
-	if (chat_call(c, NULL, &all, &err, "/runs?all=1&limit=10000") != 0) {
+	if (api_request(&c->c, NULL, &all, &err, "/runs?all=1&limit=10000") != 0) {
 		wrong(&err);
 		json_decref(*ours);
 		return -1;
@@ -102,7 +102,7 @@ static void show_one(struct chat *c, const char *id)
 	struct ava_error err = {0};
 	json_t *run = NULL;
 
-	if (chat_call(c, NULL, &run, &err, "/runs/%s", id) != 0) {
+	if (api_request(&c->c, NULL, &run, &err, "/runs/%s", id) != 0) {
 		wrong(&err);
 		return;
 	}
@@ -136,7 +136,7 @@ static void show_quotes(struct chat *c)
 	const json_t *list, *p;
 	unsigned n = 0;
 
-	(void)chat_call(c, NULL, &all, NULL, "/proposals");
+	(void)api_request(&c->c, NULL, &all, NULL, "/proposals");
 	list = json_object_get(all, "proposals");
 	for (size_t i = json_array_size(list); i-- > 0;) { /* oldest first */
 		p = json_array_get(list, i);
@@ -265,7 +265,7 @@ static void cancel(struct chat *c, const char *id)
 	struct ava_error err = {0};
 	json_t *status = NULL;
 
-	if (chat_call(c, "{}", &status, &err, "/runs/%s/cancel", id) != 0) {
+	if (api_request(&c->c, "{}", &status, &err, "/runs/%s/cancel", id) != 0) {
 		wrong(&err);
 		return;
 	}
@@ -310,7 +310,7 @@ static int steer(struct chat *c, const char *id, const char *text, json_t **answ
 	int rv = api_texts(&body, err, "text", text, "request_id", request.text, NULL);
 
 	if (rv == 0)
-		rv = chat_call(c, body.data, answer, err, "/runs/%s/steer", id);
+		rv = api_request(&c->c, body.data, answer, err, "/runs/%s/steer", id);
 	buf_fini(&body);
 	return rv;
 }

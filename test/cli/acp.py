@@ -4,6 +4,7 @@ program writes goes to $ACP_LINES too, where it is set, with the method that it 
 import json
 import os
 import queue
+import select
 import signal
 import socket
 import subprocess
@@ -215,6 +216,14 @@ def test_turn():
     check("what the person said comes back only in a session that is loaded",
           e.kinds("user_message_chunk") == [], e.updates)
     check("the end of the input ends it in order", e.close() == 0)
+    e = Editor()
+    e.call("session/load", sessionId=s, cwd=CWD, mcpServers=[])
+    check("a load shows it all: what was said, the spawn, its end and the finding, in order", e.said("user_message_chunk").startswith(FIND), e.updates)
+    said = e.said()
+    check("each once", said.count("Spawning CodeReviewer subagent (S-") == said.count("]: Complete (") == said.count("parser.c:1.") == 1
+          and said.find("Spawning") < said.find("]: Complete (") < said.find("parser.c:1."), said)
+    check("and the plan as it is", e.kinds("plan")[-1]["entries"][0]["status"] == "completed", e.kinds("plan"))
+    e.close()
 
 
 def test_answers():
@@ -458,9 +467,10 @@ def test_bad():
         error = e.refused(method, **params)
         check(f"{method} {list(params)} is {code}", error["code"] == code and error["message"], error)
     check("and after all that it works", e.prompt(s, "hello")["stopReason"] == "end_turn")
-    many = [e.send("session/new", cwd=CWD, mcpServers=[]) for _ in range(40)]
+    many = [e.send("session/new", cwd=CWD, mcpServers=[]) for _ in range(260)]
     answers = [e.take() for _ in many]
-    check("there is a bound to sessions", sum("result" in m for m in answers) == 31, answers)
+    check("there is a bound to sessions, which leaves room for an editor that closes none",
+          sum("result" in m for m in answers) == 255, answers[-2:])
     e.close()
 
 
@@ -495,10 +505,7 @@ def test_failed():
     e.prompt(s, "hello")
     error = e.until(e.start_prompt(s, "again")).get("error", {})
     check("it is", error.get("code") == -32603 and "the script has ended" in error["message"], error)
-    done = {"name": "submit_result", "args": {"output": None, "summary": "done", "confidence": 1}}
-    told = daemon("/runs", {"task": "find it", "role": "code_reviewer", "session_id": s, "cwd": CWD,
-                            "model": script("done", {"tool_calls": [done]})})
-    daemon(f"/proposals/{told['proposal_id']}/confirm", {})
+    tell_run(s)
     check("Ava could not tell of a run meanwhile", until(lambda: ava("logs", "--type", "Error", "--session", s, "--count").strip() == "2"),
           ava("logs", "--type", "Error", "--session", s, "--count"))
     script("fail", {}, {}, {}, *[{"text": "Here again."}] * 5)
@@ -677,9 +684,129 @@ def test_questions():
     e.close()
 
 
+def asks_person(**args):
+    return script("asks-person", {"tool_calls": [{"name": "ask_person", "args": {"question": "Which parser?", **args}}]},
+                  {"tool_calls": [{"name": "submit_result", "args": {"output": None, "summary": "done", "confidence": 1}}]})
+
+
+def test_form_question():
+    """A question for words: a form that is sent away, or is empty, is no answer to it."""
+    for name, answer in (("declined", {"action": "decline"}), ("empty", {"action": "accept", "content": {}}),
+                         ("cancelled", {"action": "cancel"}), ("of another shape", {"action": "accept", "content": {"answer": 7}})):
+        e = Editor("--model", script("form", *[{"text": "Well."}] * 3), capabilities={"elicitation": {"form": {}}},
+                   answer=lambda r, answer=answer: answer)
+        s = e.new()
+        e.prompt(s, "hello")
+        run = start_run(s, asks_person())
+        until(lambda: daemon("/runs/" + run)["status"] == "waiting")
+        check(f"a form that is {name} ends the turn", e.prompt(s, "go on")["stopReason"] == "end_turn" and len(e.asked) == 1, e.asked)
+        check("and its question waits", daemon("/runs/" + run)["status"] == "waiting" and "waits for your answer" in e.said(), e.said())
+        e.answer = lambda r: {"action": "accept", "content": {"answer": "the second"}}
+        e.close()
+        e = Editor(capabilities={"elicitation": {"form": {}}}, answer=lambda r: {"action": "accept", "content": {"answer": "the second"}})
+        e.call("session/load", sessionId=s, cwd=CWD, mcpServers=[])
+        e.prompt(s, "and now?")
+        check("which another session asks again", until(lambda: daemon("/runs/" + run)["status"] != "waiting"), daemon("/runs/" + run))
+        ava("cancel", run)
+        e.close()
+
+
+def test_cancelled_question():
+    """A run that ends while the editor shows its question."""
+    e = Editor("--wait", "--model", script("ended", *[{"text": "Well."}] * 3), answer=lambda r: None)
+    s = e.new()
+    e.prompt(s, "hello")
+    run = start_run(s, asks_person(choices=["json", "yaml"]))
+    n = e.start_prompt(s, "go on")
+    until(lambda: e.poll() and e.asked)
+    ava("cancel", run)
+    check("the turn ends when the run does", e.until(n)["result"]["stopReason"] == "end_turn", e.updates)
+    check("and the question is taken back", e.taken_back == [e.asked[0]["id"]], e.taken_back)
+    e.reply(e.asked[0], "json")
+    check("a late answer to it does nothing", e.prompt(s, "now?")["stopReason"] == "end_turn")
+    e.close()
+
+
+def test_several_asks():
+    """Quotes of one turn are put one by one, a prompt in mid-turn takes the open one back, and none is put twice."""
+    two = {"tool_calls": [{"name": "spawn_subagent", "args": {"role": "code_reviewer", "task": t}} for t in ("find a", "find b")]}
+    e = Editor("--model", script("several", two, *[{"text": "Well."}] * 6), answer=lambda r: None)
+    s = e.new()
+    n = e.start_prompt(s, "find both")
+    until(lambda: e.poll() and e.asked)
+    check("one at a time", len(e.asked) == 1, e.asked)
+    e.reply(e.asked[0], "No")
+    until(lambda: e.poll() and len(e.asked) == 2)
+    check("the older one first", ["find a" in e.asked[0]["params"]["toolCall"]["title"], "find b" in e.asked[1]["params"]["toolCall"]["title"]]
+          == [True, True], e.asked)
+    second = e.start_prompt(s, "something else")
+    check("a prompt meanwhile ends the turn", e.until(n)["result"]["stopReason"] == "cancelled")
+    check("and takes back what is open", e.taken_back == [e.asked[1]["id"]], e.taken_back)
+    check("which is not put again", e.until(second)["result"]["stopReason"] == "end_turn" and len(e.asked) == 2, e.asked)
+    left = [p["proposal_id"] for p in daemon("/proposals")["proposals"] if p["session_id"] == s]
+    check("and waits", left == [e.asked[1]["params"]["toolCall"]["toolCallId"]], left)
+    ava("reject", left[0])
+    e.close()
+
+
+def tell_run(session):
+    """A subagent of that conversation that has ended when Ava tells of it; its id."""
+    done = {"name": "submit_result", "args": {"output": None, "summary": "It is in parser.c.", "confidence": 1}}
+    p = daemon("/runs", {"task": "find it", "role": "code_reviewer", "session_id": session, "cwd": CWD,
+                         "model": script("done", {"tool_calls": [done]})})
+    return daemon(f"/proposals/{p['proposal_id']}/confirm", {})["subagent_id"]
+
+
+def test_notices():
+    """What happens between two turns is a notice where the editor shows them; the next turn tells it all the same."""
+    texts = {"text": "Hello."}, {"text": "It found it."}, {"text": "Well."}
+    e = Editor("--model", script("notices", *texts), capabilities={"session": {"notices": {}}})
+    s = e.new()
+    e.prompt(s, "hello")
+    e.updates = []
+    tell_run(s)
+    check("its end and what Ava says are notices", until(lambda: e.poll() and len(e.kinds("notice")) == 2), e.updates)
+    check("with what every channel says", "[CodeReviewer]: Complete" in e.kinds("notice")[0]["title"]
+          and e.kinds("notice")[0]["description"] == "It is in parser.c."
+          and e.kinds("notice")[1]["title"] == "It found it.", e.updates)
+    check("and nothing else comes", len(e.updates) == 2, e.updates)
+    e.updates = []
+    e.prompt(s, "and?")
+    check("the next turn has it first, once", e.said().find("Complete (") < e.said().find("It found it.") < e.said().find("Well.")
+          and e.said().count("It found it.") == 1 and e.kinds("notice") == [], e.updates)
+    e.close()
+    e = Editor("--model", script("quiet", *texts))
+    s = e.new()
+    e.prompt(s, "hello")
+    e.updates = []
+    tell_run(s)
+    until(lambda: len(daemon(f"/sessions/{s}/unseen")["items"]) >= 2)
+    check("who does not show notices has none", e.poll() and e.updates == [], e.updates)
+    e.close()
+
+
+def test_deaf():
+    """An editor that does not read: a signal ends the program all the same."""
+    with subprocess.Popen([os.environ["AVA"], "acp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as p:
+        p.stdin.write(b'{"jsonrpc":"2.0","id":"' + b"x" * 30000 + b'","method":"nobody"}\n')
+        p.stdin.flush()
+        os.set_blocking(p.stdin.fileno(), False)
+        while select.select([], [p.stdin], [], 1)[1]: # until it waits for its output to be read
+            try:
+                os.write(p.stdin.fileno(), b"[]\n" * 1000)
+            except BlockingIOError:
+                pass
+        p.terminate()
+        try:
+            check("it ends", p.wait(LIMIT / 3) == 0)
+        except subprocess.TimeoutExpired:
+            p.kill()
+            check("it ends", False)
+
+
 def test_prompt():
     """Links and files of a prompt are told as a person would write them; escapes are shown."""
-    e = Editor("--model", script("said", {"text": "\x1b[31mred\x1b[0m"}, {"text": "Well."}))
+    e = Editor("--model", script("said", {"text": "\x1b[31mred\x1b[0m"}, *[{"text": "Well."}] * 3))
     s = e.new()
     e.call("session/prompt", sessionId=s, prompt=[
         {"type": "text", "text": "Look at "},
@@ -689,6 +816,13 @@ def test_prompt():
     check("as text with paths", "Look at a b.c\n\n/etc/x.c:\n```\nint x;\n```" in
           entries[1]["message"]["content"][0]["text"], entries[1])
     check("an escape is visible text", "\\x1b[31mred" in e.said() and "\x1b" not in e.said(), e.said())
+    e.updates = []
+    e.call("session/prompt", sessionId=s, prompt=[{"type": "resource_link", "name": "p", "uri": "file:///a%00b"},
+                                                 {"type": "text", "text": " and more"}])
+    entries = daemon(f"/sessions/{s}/messages")["entries"]
+    check("a NUL in a link cuts nothing off", any("/a%00b and more" in json.dumps(x) for x in entries), entries)
+    e.prompt(s, "my key is sk-ant-api03-" + "abcdefghij" * 9 + "AA, ok")
+    check("what is changed for the log is not shown as said elsewhere", e.kinds("user_message_chunk") == [], e.updates)
     e.prompt(s, "/status")
     entries = daemon(f"/sessions/{s}/messages")["entries"]
     check("a command is said in words", any(x.get("message", {}).get("content", [{}])[0].get("text") == "status"

@@ -53,6 +53,18 @@ result()
 	return 1
 }
 
+# results FILE: what another program has checked, in lines `ok NAME` and `not ok NAME`; others stay.
+results()
+{
+	while IFS= read -r results_line; do
+		case $results_line in
+		'ok '*) result 0 "${results_line#ok }" ;;
+		'not ok '*) result 1 "${results_line#not ok }" ;;
+		*) printf '%s\n' "$results_line" ;;
+		esac
+	done <"$1"
+}
+
 # More about a failure: the text of the arguments, each line marked.
 note() { printf '%s\n' "$*" | sed 's/^/# /'; }
 

@@ -7,6 +7,7 @@ mkdir "$T/tree"
 printf 'int parse_header(const char *s)\n{\n\treturn 0;\n}\n' >"$T/tree/parser.c"
 start_daemon || { result 1 'avad serves' || finish; }
 python3 "$LIB/acp.py" "$@" >"$T/acp.out" 2>&1
+result $? 'the editor has played to its end'
 
 # Text that comes in pieces is a service's.
 : "${MOCK:=${AVAD%/src/gateway/avad}/test/mock/mock-models}"
@@ -26,11 +27,5 @@ END
 	start_daemon || result 1 'avad serves'
 	python3 "$LIB/acp.py" streamed >>"$T/acp.out" 2>&1
 fi
-while IFS= read -r line; do
-	case $line in
-	'ok '*) result 0 "${line#ok }" ;;
-	'not ok '*) result 1 "${line#not ok }" ;;
-	*) printf '%s\n' "$line" ;;
-	esac
-done <"$T/acp.out"
+results "$T/acp.out"
 finish

@@ -82,12 +82,6 @@ rm -rf "$AVA_DATA_ROOT"
 
 python3 "$LIB/test_chat.py" >"$T/play" 2>"$T/play.err"
 play_code=$?
-while IFS= read -r line; do
-	case $line in
-	'ok '*) result 0 "${line#ok }" ;;
-	'not ok '*) result 1 "${line#not ok }" ;;
-	*) printf '%s\n' "$line" ;;
-	esac
-done <"$T/play"
+results "$T/play"
 [ "$play_code" -eq 0 ] || { result 1 'played to its end'; note "$(cat "$T/play.err")"; }
 finish

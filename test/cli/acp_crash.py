@@ -1,0 +1,229 @@
+"""kill -9 of the daemon, or of `ava acp`, between every two messages of a turn: a prompt, a quote, its answer, a spawn, a
+result and what is told of it; and of the daemon before and behind every request that `ava acp` makes of it. Each time there is one spawn and one result, and the editor has been shown all of it once:
+by the turn that goes on, or by session/load and the next turn. The points are found by a turn in which nothing happens."""
+
+import contextlib
+
+from acp import *
+
+RESULT = "parse_header is defined at parser.c:1"
+
+
+class Point(Exception):
+    """The program was killed where it was to be."""
+
+
+class Watched(Editor):
+    """Counts the messages of either side from the prompt on; `at` is reached behind that one."""
+
+    def __init__(self, *args, **more):
+        self.count, self.at, self.kill, self.names = 0, None, None, []
+        super().__init__(*args, **more)
+
+    def step(self, name):
+        self.names.append(name)
+        self.count += 1
+        if self.at == self.count:
+            self.kill()
+
+    def take(self, limit=LIMIT):
+        # One message at a time, so that none is taken between the point and the kill.
+        end = time.monotonic() + limit
+        while True:
+            m = self.lines.get(timeout=max(end - time.monotonic(), 0.01))
+            if m is None:
+                raise EOFError("ava acp has ended")
+            if "method" not in m:
+                self.step("its answer")
+                return m
+            name = m["params"].get("update", {}).get("sessionUpdate", m["method"])
+            if "id" in m:
+                self.asked.append(m)
+                self.step(name)
+                self.reply(m, "Yes")
+                self.step("the answer to " + name)
+            elif m["method"] == "session/update":
+                self.updates.append(m["params"])
+                self.step(name)
+
+    def turn(self, session, kill=None, at=None):
+        self.count, self.kill, self.at, self.names = 0, kill, at, []
+        n = self.start_prompt(session, FIND)
+        self.step("the prompt")
+        return self.until(n)
+
+
+def events(session, kind):
+    return [json.loads(x) for x in ava("logs", "--session", session, "--type", kind, "-o", "json").splitlines()]
+
+
+def settled(session):
+    now = daemon("/sessions/" + session)
+    return now.get("status") == "idle" and now["live_runs"] == now["waiting"] == 0
+
+
+def once(name, session, said):
+    """One of everything, on disk and on the screen."""
+    check(f"{name}: all is done", until(lambda: ava("ps") is not None and settled(session)), daemon("/sessions/" + session))
+    counts = [len(events(session, k)) for k in ("SpawnConfirmed", "SubagentSpawn", "SubagentComplete")]
+    check(f"{name}: one yes, one spawn, one result", counts == [1, 1, 1], counts)
+    prompts = [x["content"]["text"] for x in events(session, "UserMessage")]
+    check(f"{name}: said once", prompts.count(FIND) == 1, prompts)
+    told = [x["content"]["text"] for x in events(session, "AssistantMessage")]
+    check(f"{name}: told once", sum(RESULT in x for x in told) == 1, told)
+    check(f"{name}: and shown", said.count(RESULT) >= 1, said)
+    check(f"{name}: nothing is left unseen", until(lambda: daemon(f"/sessions/{session}/unseen")["items"] == []))
+
+
+def kill_daemon():
+    pid = daemon_pid()
+    os.kill(pid, signal.SIGKILL)
+    def gone():
+        try:
+            with open(f"/proc/{pid}/status", encoding="ascii") as f:
+                return "(zombie)" in f.read()
+        except OSError:
+            return True
+
+    until(gone)
+
+
+def play_daemon(name, at):
+    e = Watched("--wait")
+    s = e.new()
+    answer = e.turn(s, kill_daemon, at)
+    check(f"{name}: the turn goes on to its end", answer.get("result") == {"stopReason": "end_turn"}, answer, e.updates)
+    once(name, s, e.said())
+    check(f"{name}: the spawn and the result are shown once",
+          e.said().count("Spawning") == e.said().count("]: Complete (") == e.said().count(RESULT) == 1, e.said())
+    e.close()
+
+
+def message(stream):
+    """A request or an answer of HTTP, whole; empty at the end."""
+    head = b""
+    while not head.endswith(b"\r\n\r\n"):
+        line = stream.readline()
+        if not line:
+            return b""
+        head += line
+    length = [x.split(b":")[1] for x in head.lower().split(b"\r\n") if x.startswith(b"content-length:")]
+    return head + stream.read(int(length[0]) if length else 0)
+
+
+class Between:
+    """Stands where the daemon's socket was, and counts what is asked; at `at` the daemon is killed, before it hears of it
+    or (`behind`) before its answer is heard."""
+
+    def __init__(self, at=None, behind=False):
+        self.at, self.behind, self.names, self.on = at, behind, [], False
+        self.path = os.environ["AVA_DATA_ROOT"] + "/ava.sock"
+        os.rename(self.path, self.path + ".real")
+        self.server = socket.socket(socket.AF_UNIX)
+        self.server.bind(self.path)
+        self.server.listen(16)
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        with contextlib.suppress(OSError):
+            while True:
+                threading.Thread(target=self._serve, args=[self.server.accept()[0]], daemon=True).start()
+
+    def _kill(self):
+        os.unlink(self.path)
+        self.server.close()
+        kill_daemon()
+
+    def _serve(self, client):
+        with client, socket.socket(socket.AF_UNIX) as real, contextlib.suppress(OSError):
+            real.connect(self.path + ".real")
+            asked, answers = client.makefile("rb"), real.makefile("rb")
+            while request := message(asked):
+                if self.on:
+                    self.names.append(" ".join(request.decode().split(" ")[:2]).replace("/api/v1", ""))
+                here = self.on and len(self.names) == self.at
+                if here and not self.behind:
+                    self._kill()
+                    return
+                real.sendall(request)
+                if b"/events" in request.split(b"\r\n")[0]:
+                    while data := answers.read1(65536):
+                        if here:
+                            self._kill()
+                            return
+                        client.sendall(data)
+                    return
+                answer = message(answers)
+                if here:
+                    self._kill()
+                    return
+                client.sendall(answer)
+
+    def close(self):
+        if os.path.exists(self.path + ".real") and self.server.fileno() >= 0:
+            self.server.close()
+            os.rename(self.path + ".real", self.path)
+
+
+def play_request(name, at, behind):
+    e = Watched("--wait")
+    s = e.new()
+    e.close()
+    between = Between(at, behind)
+    e = Watched("--wait")
+    e.call("session/load", sessionId=s, cwd=CWD, mcpServers=[])
+    between.on = True
+    answer = e.turn(s)
+    e.refused("nobody") # behind what it does when a turn is over
+    between.close()
+    check(f"{name}: the turn goes on to its end", answer.get("result") == {"stopReason": "end_turn"}, answer, e.updates)
+    once(name, s, e.said())
+    check(f"{name}: the spawn and the result are shown once",
+          e.said().count("Spawning") == e.said().count("]: Complete (") == e.said().count(RESULT) == 1, e.said())
+    e.close()
+    return between.names
+
+
+def play_editor(name, at):
+    e = Watched("--wait")
+    s = e.new()
+
+    def kill():
+        e.program.kill()
+        e.program.wait()
+        raise Point
+
+    try:
+        e.turn(s, kill, at)
+    except Point:
+        pass
+    before = e.said()
+    e = Editor("--wait")
+    known = "result" in e.until(e.send("session/load", sessionId=s, cwd=CWD, mcpServers=[]))
+    s = s if known else e.new()
+    e.prompt(s, "hello" if events(s, "UserMessage") else FIND) # what was not taken was not done, and is said again
+    once(name, s, e.said())
+    shown = before + e.said()
+    check(f"{name}: the spawn and the result's line are shown at most twice, and are shown",
+          1 <= shown.count("Spawning") <= 2 and 1 <= shown.count("]: Complete (") <= 2, shown)
+    check(f"{name}: what was said stands there once", (before + e.said("user_message_chunk")).count(FIND) <= 1, e.updates)
+    e.close()
+
+
+if __name__ == "__main__":
+    clean = Watched("--wait")
+    session = clean.new()
+    check("a turn in which nothing happens ends", clean.turn(session)["result"]["stopReason"] == "end_turn")
+    once("nothing", session, clean.said())
+    points = list(enumerate(clean.names, 1))
+    clean.close()
+    check("points are found", len(points) > 12, points)
+    plays = [(f"{victim} dies behind {number}, {what}", play, (number,)) for number, what in points
+             for victim, play in (("the daemon", play_daemon), ("ava acp", play_editor))]
+    plays += [(f"the daemon dies {'behind' if behind else 'before'} {number}, {what}", play_request, (number, behind))
+              for number, what in enumerate(play_request("nothing, between", None, False), 1) for behind in (False, True)]
+    for name, play, where in plays:
+        try:
+            play(name, *where)
+        except (LookupError, AssertionError, EOFError, queue.Empty, OSError) as wrong:
+            check(f"{name}: goes through", False, repr(wrong)[:2000])
