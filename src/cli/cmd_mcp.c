@@ -36,7 +36,8 @@
 #include "cli/term.h"
 #include "codec/jsonrpc.h"
 
-#define FLIGHTS_MAX 64
+#define FLIGHTS_MAX 80
+#define ASKED_MAX   64 /* of requests; the rest is for the answers of forms */
 #define MESSAGE_MAX (2u << 20) /* what the daemon takes */
 #define ANSWER_MAX  (64u << 20)
 #define TRIES_MAX   20
@@ -93,7 +94,9 @@ static void put_line(const char *text, size_t len)
 	for (size_t at = 0; at < b.len;) {
 		ssize_t n = write(STDOUT_FILENO, b.data + at, b.len - at);
 
-		if (n < 0 && errno != EINTR)
+		if (n < 0 && errno == EAGAIN) /* who started us left it so */
+			(void)poll(&(struct pollfd){.fd = STDOUT_FILENO, .events = POLLOUT}, 1, -1);
+		else if (n < 0 && errno != EINTR)
 			exit(CLI_DONE); /* nobody reads any more */
 		at += n > 0 ? (size_t)n : 0;
 	}
@@ -299,6 +302,7 @@ static void line_came(struct bridge *b, const char *line, size_t len)
 	struct flight *f;
 	unsigned char random[16];
 	struct rpc m;
+	bool asks;
 
 	if (strspn(line, " \t\r\n") >= len)
 		return;
@@ -308,11 +312,12 @@ static void line_came(struct bridge *b, const char *line, size_t len)
 		rpc_fini(&m);
 		return;
 	}
-	f = b->n < FLIGHTS_MAX ? calloc(1, sizeof(*f)) : NULL;
+	asks = m.method && m.id;
+	f = b->n < (asks ? ASKED_MAX : FLIGHTS_MAX) ? calloc(1, sizeof(*f)) : NULL;
 	if (f)
 		f->line = malloc(len);
 	if (!f || !f->line) {
-		if (m.id)
+		if (asks)
 			put_error(m.id, RPC_INTERNAL,
 				  "too many requests are under way: wait for some");
 		free(f);
@@ -338,7 +343,7 @@ static bool read_lines(struct bridge *b)
 	ssize_t n = read(STDIN_FILENO, data, sizeof(data));
 	const char *at = data, *nl;
 
-	if (n < 0 && errno == EINTR)
+	if (n < 0 && (errno == EINTR || errno == EAGAIN))
 		return true;
 	if (n <= 0)
 		return false;

@@ -14,10 +14,10 @@
 #include "ava/ops.h"
 #include "ava/state.h"
 #include "base/error.h"
-#include "base/id.h"
 #include "base/util.h"
 #include "codec/json.h"
 #include "event/event.h"
+#include "gateway/mcp_tools.h"
 #include "net/http_server.h"
 #include "os/loop.h"
 
@@ -174,19 +174,20 @@ static void listen_drained(struct http_stream *st, void *user)
 static int watch(struct listen *l, const char *uri, struct ava_error *err)
 {
 	struct watched *s = &l->watched[l->n];
-	const char *part;
-	int n = 0;
+	struct mcp_verb verb;
+	int rv;
 
 	if (l->n == WATCHED_MAX || strlen(uri) >= URI_MAX)
 		return err_set(err, AVA_EINVAL,
 			       "at most %d resources are listened to at once: leave some out",
 			       WATCHED_MAX);
 	snprintf(s->uri, sizeof(s->uri), "%s", uri);
-	if (strcmp(uri, "ava://runs") != 0 &&
-	    (sscanf(uri, "ava://run/%23[^/]%n", s->run, &n) != 1 || !id_is_run(s->run)))
-		return err_set(err, AVA_EINVAL, "there is no resource %.60s", uri);
-	part = uri + n;
-	s->ends = n > 0 && strcmp(part, "/result") == 0;
+	rv = mcp_resource_verb(uri, &verb, err);
+	mcp_verb_fini(&verb);
+	if (rv != 0)
+		return err_wrap(err, AVA_EINVAL, "notifications");
+	sscanf(uri, "ava://run/%23[^/]", s->run);
+	s->ends = strstr(uri, "/result") != NULL;
 	l->n++;
 	return 0;
 }

@@ -62,13 +62,20 @@ static void ask_by_answer(struct mcp_call *c, const json_t *p)
 				     "requestState", state));
 }
 
+/* Nobody said yes in its form: what is told is how the proposal is, since the person may have
+ * answered it elsewhere meanwhile. */
+static void tell_as_it_is(struct mcp_call *c, const char *proposal)
+{
+	c->forms = false;
+	mcp_call_ask_of(c, "GET", "/api/v1/proposals/{id}", proposal, NULL, false, mcp_quote_told);
+}
+
 static void form_expired(void *user)
 {
 	struct mcp_call *c = user;
-	char text[100];
 
-	snprintf(text, sizeof(text), WORDS_EXPIRED(c->proposal));
-	mcp_call_tell_error(c, text);
+	list_del(&c->node);
+	tell_as_it_is(c, c->proposal);
 }
 
 static void stream_gone(struct http_stream *st, void *user)
@@ -178,15 +185,11 @@ void mcp_quote_told(struct mcp_call *c, json_t *p, const struct ava_error *err)
 static void form_answered(struct mcp_call *c, const char *proposal, const json_t *response)
 {
 	const json_t *content = json_object_get(response, "content");
-	json_t *body = mcp_form_confirms(content), *told;
-	char next[300];
+	bool accepts = strcmp(json_str(response, "action"), "accept") == 0;
+	json_t *body = accepts ? mcp_form_confirms(content) : NULL;
 
-	if (strcmp(json_str(response, "action"), "accept") != 0) {
-		snprintf(next, sizeof(next), WORDS_NOT_STARTED(proposal));
-		told = json_pack("{s:s,s:s}", "proposal_id", proposal, "state", "pending");
-		json_object_set_new(told, "next", json_string(next));
-		json_decref(body);
-		mcp_call_tell(c, told);
+	if (!accepts) {
+		tell_as_it_is(c, proposal);
 	} else if (body) {
 		mcp_call_ask_of(c, "POST", "/api/v1/proposals/{id}/confirm", proposal, body, true,
 				mcp_quote_told);
@@ -235,8 +238,7 @@ void mcp_quote_returned(struct mcp_call *c, const char *state)
 		mcp_call_ask_of(c, "GET", "/api/v1/proposals/{id}", id, NULL, false,
 				mcp_quote_told);
 	} else if (until <= clock_wall_ms()) {
-		snprintf(front, sizeof(front), WORDS_EXPIRED(id));
-		mcp_call_tell_error(c, front);
+		tell_as_it_is(c, id);
 	} else if (!use_state(c->mcp, dot + 1)) {
 		mcp_call_refuse(
 			c, RPC_PARAMS,

@@ -7,6 +7,7 @@ import os
 import re
 import selectors
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -213,6 +214,33 @@ def forms(b):
     check("with it", s["limits"]["timeout"] == 60 and s["limits"]["max_cost_cents"] == 500 and s["origin"] == "mcp", s)
 
 
+def elsewhere(b):
+    """The person answers on another door while the form is open here: what is told is what is so."""
+    a = b.tool("ava_propose", FORMS, **TASK)
+    ava("confirm", form_of(a)[0])
+    r = told(b.tool("ava_propose", FORMS, more=fill(a, "cancel"), **TASK))
+    check("a closed form of what was confirmed elsewhere names the run", r["state"] == "confirmed" and r["subagent_id"], r)
+    a = b.tool("ava_propose", FORMS, **TASK)
+    ava("reject", form_of(a)[0])
+    r = b.tool("ava_propose", FORMS, more=fill(a, start=True), **TASK)
+    check("a yes to what was rejected elsewhere starts nothing", r["result"]["isError"] and "rejected" in text(r), r)
+    kill_daemon()
+    os.environ["AVA_PROPOSALS_EXPIRY"] = "2"
+    ava("ps")
+    del os.environ["AVA_PROPOSALS_EXPIRY"]
+    old = Bridge(os.environ["T"] + "/project")
+    old.ask("initialize", {"protocolVersion": "2025-06-18", "capabilities": {"elicitation": {}}}, modern=False)
+    calls = [old.tool("ava_propose", modern=False, wait=False, **TASK) for _ in range(2)]
+    forms = [old.read(lambda m: m.get("method") == "elicitation/create") for _ in calls]
+    pending = [p["proposal_id"] for p in json.loads(ava("proposals", "--json").stdout)]
+    ava("confirm", pending[0])
+    answers = [told(old.read(lambda m: m.get("id") == c and "result" in m)) for c in calls]
+    by_id = {r["proposal_id"]: r["state"] for r in answers}
+    check("of a form that nobody answered the same", forms[1] and by_id[pending[0]] == "confirmed" and by_id[pending[1]] != "confirmed", answers)
+    old.end()
+    kill_daemon()
+
+
 def wants_all_three(b):
     given = TASK | {"role": "researcher", "model": f"offline:{os.environ['SLOW']}"}
     a = b.tool("ava_propose", FORMS, **given)
@@ -309,8 +337,9 @@ def listening(b):
     b.lines.clear()
     b.tool("ava_propose", **TASK)
     check("a stream that was cancelled says nothing more", not b.read(lambda m: "method" in m, 1))
-    e = b.ask("subscriptions/listen", {"notifications": {"resourceSubscriptions": ["ava://run/x"]}})
-    check("nothing listens to what is not there", e["error"]["code"] == -32602, e)
+    for uri in ["ava://run/x", "ava://run/S-123456/garbage", "ava://runs/S-123456"]:
+        e = b.ask("subscriptions/listen", {"notifications": {"resourceSubscriptions": [uri]}})
+        check(f"nothing listens to {uri}", e["error"]["code"] == -32602, e)
 
 
 # ---- stdio, before
@@ -347,6 +376,43 @@ def legacy():
     call = b.tool("ava_propose", modern=False, wait=False, **TASK)
     b.read(lambda m: m.get("method") == "elicitation/create")
     check("the end of input ends it, though a form is open", b.end() == 0, run)
+
+
+def many_forms():
+    """As many forms as there may be: they can still be answered."""
+    b = Bridge(os.environ["T"] + "/project")
+    b.ask("initialize", {"protocolVersion": "2025-06-18", "capabilities": {"elicitation": {}}}, modern=False)
+    calls = [b.tool("ava_propose", modern=False, wait=False, **TASK) for _ in range(64)]
+    forms = [b.read(lambda m: m.get("method") == "elicitation/create") for _ in calls]
+    check("64 forms are open", all(forms))
+    e = b.ask("ping", modern=False)
+    check("then no more is asked", e["error"]["code"] == -32603, e)
+    n = len(runs())
+    b.write({"jsonrpc": "2.0", "id": forms[0]["id"], "result": {"action": "accept", "content": {"start": False}}})
+    a = b.read(lambda m: m.get("id") in calls and "result" in m)
+    check("but they are answered", a and told(a)["state"] == "rejected" and len(runs()) == n, a)
+    check("and one may be asked again", b.ask("ping", modern=False).get("result") == {})
+    b.end()
+
+
+def nonblocking():
+    """A client that gave its server a pipe which does not wait."""
+    ours, theirs = socket.socketpair()
+    theirs.setblocking(False)
+    theirs.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+    p = subprocess.Popen([AVA, "mcp"], stdin=subprocess.PIPE, stdout=theirs)
+    theirs.close()
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": meta()}}
+    p.stdin.write(json.dumps(message).encode() + b"\n")
+    for i in range(20):
+        p.stdin.write(json.dumps(message | {"id": i + 2}).encode() + b"\n")
+    p.stdin.close()
+    got = b""
+    ours.settimeout(PATIENCE)
+    while part := ours.recv(65536):
+        got += part
+    ids = sorted(json.loads(line)["id"] for line in got.splitlines())
+    check("a pipe that does not wait loses nothing", ids == list(range(1, 22)) and p.wait(PATIENCE) == 0, ids)
 
 
 def bridge_life():
@@ -421,6 +487,7 @@ def main():
     bad_arguments(b)
     run = no_forms(b)
     forms(b)
+    elsewhere(b)
     wants_all_three(b)
     tasks(b)
     steering(b)
@@ -428,6 +495,8 @@ def main():
     listening(b)
     check("the end of input ends it", b.end() == 0)
     legacy()
+    many_forms()
+    nonblocking()
     bridge_life()
     http()
 
