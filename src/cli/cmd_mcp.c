@@ -37,7 +37,7 @@
 #include "codec/jsonrpc.h"
 
 #define FLIGHTS_MAX 80
-#define ASKED_MAX   64 /* of requests; the rest is for the answers of forms */
+#define ASKED_MAX   64         /* of requests; the rest is for the answers of forms */
 #define MESSAGE_MAX (2u << 20) /* what the daemon takes */
 #define ANSWER_MAX  (64u << 20)
 #define TRIES_MAX   20
@@ -453,17 +453,21 @@ static int mcp_run(int argc, char **argv)
 	if (strcmp(argv[0], "token") == 0 && argc == 1)
 		return token_run();
 	if (strcmp(argv[0], "install") == 0 && argc == 2)
-		return mcp_install(argv[1], o.http);
-	return cli_error(CLI_USAGE, "the form is: ava mcp, ava mcp token, or ava mcp install "
-				    "claude|codex|cursor|zed");
+		return mcp_install(argv[1], true, o.http);
+	if (strcmp(argv[0], "uninstall") == 0 && argc == 2)
+		return mcp_install(argv[1], false, false);
+	return cli_error(CLI_USAGE, "the form is: ava mcp, ava mcp token, or ava mcp "
+				    "install|uninstall claude|codex|cursor|zed");
 }
 
 const struct command cmd_mcp = COMMAND(
-	"mcp", "[token|install CLIENT]", 0, 2, "let Claude Code, Codex, Cursor or Zed use ava",
+	"mcp", "[token|install CLIENT|uninstall CLIENT]", 0, 2,
+	"let Claude Code, Codex, Cursor or Zed use ava",
 	"Speaks MCP on stdin and stdout, for the program that starts it. Runs belong to the "
 	"daemon: "
 	"they go on when that program ends, and only a person starts them.\n\n`ava mcp install "
 	"claude` (or codex, cursor, zed) writes the entry into that program's settings; what they "
-	"were is kept beside them with .before-ava. `ava mcp token` says where to find ava over "
+	"were is kept beside them with .before-ava; `ava mcp uninstall` takes it out again. `ava "
+	"mcp token` says where to find ava over "
 	"HTTP, and the token to send.",
 	OPTIONS(mcp_opts), mcp_run);

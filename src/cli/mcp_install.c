@@ -1,10 +1,10 @@
 /* See mcp_install.h.
  *
  * Happy path: the file of that program is found, its entry for ava compared with ours, and
- * written when it differs (cli/settings_file.h). What it starts is this very program; a data root
- * that is not the usual one is named, since such programs pass no environment on. What can fail:
- * the program is not known; its file is no JSON (Zed's may have comments): then the entry is shown,
- * to be put there by hand. */
+ * written when it differs, or taken out (cli/settings_file.h). What it starts is this very program;
+ * a data root that is not the usual one is named, since such programs pass no environment on. What
+ * can fail: the program is not known; its file is no JSON (Zed's may have comments): then the entry
+ * is shown, to be put there by hand. */
 #include "cli/mcp_install.h"
 
 #include <ava.h>
@@ -24,8 +24,6 @@
 #include "cli/settings_file.h"
 #include "cli/term.h"
 #include "codec/json.h"
-
-#define TOML_TABLE "[mcp_servers.ava]"
 
 static const struct target {
 	const char *name, *title;
@@ -132,132 +130,165 @@ static void toml_value(struct buf *b, const json_t *v)
 	buf_adds(b, " }");
 }
 
-/* Where it begins, and how long it is; 0: nowhere. */
+/* The name in the head of a table, as TOML may write it: [ mcp_servers . "ava" ] is ours. */
+static bool toml_is_ours(const char *line)
+{
+	char name[64];
+	size_t n = 0;
+
+	for (; *line && *line != '\n' && *line != '#' && n + 1 < sizeof(name); line++)
+		if (!strchr(" \t\r\"'", *line))
+			name[n++] = *line;
+	name[n] = 0;
+	return strcmp(name, "[mcp_servers.ava]") == 0 ||
+	       strncmp(name, "[mcp_servers.ava.", strlen("[mcp_servers.ava.")) == 0;
+}
+
+/* Our tables: where they begin, and their length. Blank lines and comments behind them belong to
+ * what follows. *at stays, and the length is 0: there are none. */
 static size_t toml_find(const char *text, size_t *at)
 {
-	const char *line = text, *from = NULL;
+	const char *from = NULL, *to = NULL, *next;
+	bool ours = false;
 
-	for (; line && *line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
-		const char *word = line + strspn(line, " \t");
-		bool ours = strncmp(word, TOML_TABLE, strlen(TOML_TABLE)) == 0;
+	for (const char *line = text; *line; line = next) {
+		char first = line[strspn(line, " \t\r")];
 
-		if (from && word[0] == '[' && !ours &&
-		    strncmp(word, "[mcp_servers.ava.", strlen("[mcp_servers.ava.")) != 0)
-			break;
+		next = line + strcspn(line, "\n");
+		next += *next == '\n';
+		if (first == '[') {
+			ours = toml_is_ours(line);
+			if (from && !ours)
+				break;
+		}
 		if (ours && !from)
 			from = line;
+		if (ours && first != '\n' && first != '#' && first)
+			to = next;
 	}
 	if (!from)
 		return 0;
 	*at = (size_t)(from - text);
-	return line && *line ? (size_t)(line - from) : strlen(from);
+	return (size_t)(to - from);
 }
 
-static int install_toml(struct settings_file *f, const json_t *entry, bool *changed,
-			struct ava_error *err)
+static void toml_entry(struct buf *b, const json_t *entry)
 {
-	const char *was = f->was ? f->was : "", *key;
-	size_t at = strlen(was), len = toml_find(was, &at);
-	struct buf table, out;
+	const char *key;
 	json_t *v;
-	int rv;
 
-	buf_init(&table, 1u << 16);
-	buf_init(&out, 2 * SETTINGS_FILE_MAX);
-	buf_adds(&table, TOML_TABLE "\n");
+	buf_adds(b, "[mcp_servers.ava]\n");
 	json_object_foreach((json_t *)entry, key, v)
 	{
-		buf_addf(&table, "%s = ", key);
-		toml_value(&table, v);
-		buf_addc(&table, '\n');
+		buf_addf(b, "%s = ", key);
+		toml_value(b, v);
+		buf_addc(b, '\n');
 	}
-	buf_add(&out, was, at);
-	if (len == 0 && at > 0)
+}
+
+static int change_toml(struct settings_file *f, const json_t *entry, bool *changed,
+		       struct ava_error *err)
+{
+	const char *was = f->was ? f->was : "";
+	size_t at = strlen(was), len = toml_find(was, &at), front = at;
+	struct buf out;
+	int rv;
+
+	buf_init(&out, 2 * SETTINGS_FILE_MAX);
+	if (!entry && len > 0 && at > 1 && was[at - 2] == '\n')
+		front--; /* the blank line that stands between */
+	buf_add(&out, was, front);
+	if (entry && len == 0 && at > 0)
 		buf_adds(&out, was[at - 1] == '\n' ? "\n" : "\n\n");
-	buf_adds(&out, buf_check(&table) == 0 ? table.data : "");
-	if (was[at + len])
-		buf_addc(&out, '\n');
+	if (entry)
+		toml_entry(&out, entry);
 	buf_adds(&out, was + at + len);
-	rv = buf_check(&table) != 0 ? buf_check(&table) : buf_check(&out);
-	*changed = rv == 0 && strcmp(out.data, was) != 0;
+	rv = buf_check(&out);
+	*changed = rv == 0 && strcmp(out.len ? out.data : "", was) != 0;
 	if (rv != 0)
 		rv = err_set(err, rv, "the settings are too large");
 	else if (*changed)
 		rv = settings_file_write(f, out.data, out.len, err);
 	buf_fini(&out);
-	buf_fini(&table);
 	return rv;
 }
 
 /* ---- */
 
-static int install_json(struct settings_file *f, const char *part, json_t *entry, bool *changed,
-			struct ava_error *err)
+static int change_json(struct settings_file *f, const char *part, json_t *entry, bool *changed,
+		       struct ava_error *err)
 {
+	json_t *was = json_object_get(f->part, "ava");
+
+	*changed = entry ? !json_equal(was, entry) : was != NULL;
+	if (!*changed)
+		return 0;
 	if (!f->part) {
 		json_object_set_new(f->root, part, json_object());
 		f->part = json_object_get(f->root, part);
 	}
-	*changed = !json_equal(json_object_get(f->part, "ava"), entry);
-	if (json_object_set(f->part, "ava", entry) != 0)
+	if (entry && json_object_set(f->part, "ava", entry) != 0)
 		return err_set(err, AVA_ENOMEM, "out of memory");
-	return *changed ? settings_file_save(f, err) : 0;
+	if (!entry && json_object_del(f->part, "ava") == 0 && json_object_size(f->part) == 0)
+		json_object_del(f->root, part);
+	return settings_file_save(f, err);
 }
 
 static void show_by_hand(const struct target *t, const json_t *entry)
 {
-	json_t *whole = json_object();
-	char *text;
+	json_t *whole = json_pack("{s:{s:O}}", t->part, "ava", (json_t *)entry);
+	char *text = json_dumps(whole, JSON_INDENT(2));
 
-	json_object_set_new(whole, t->part, json_pack("{s:O}", "ava", (json_t *)entry));
-	text = json_dumps(whole, JSON_INDENT(2));
+	cli_note("put this into it by hand:");
 	term_text(stdout, text ? text : "", text ? strlen(text) : 0, true);
 	puts("");
 	free(text);
 	json_decref(whole);
 }
 
-static int install(const struct target *t, bool http, struct ava_error *err)
+static int change(const struct target *t, bool in, bool http, struct ava_error *err)
 {
-	char path[PATH_MAX];
 	struct settings_file f = {0};
 	json_t *entry = NULL;
+	char path[PATH_MAX];
 	bool changed = false;
 	int rv = find_file(t, path, err);
 
-	if (rv == 0) {
+	if (rv == 0 && in) {
 		entry = http ? entry_of_address(t, err) : entry_of_command(t, err);
-		rv = entry ? settings_file_open(&f, path, t->part, err) : err->code;
+		rv = entry ? 0 : err->code;
+	}
+	if (rv == 0) {
+		rv = settings_file_open(&f, path, t->part, err);
+		if (rv == AVA_EINVAL && entry)
+			show_by_hand(t, entry);
 	}
 	if (http)
 		f.mode &= 0600; /* it has a secret from now on */
-	if (rv == AVA_EINVAL && entry && t->part) {
-		cli_note("put this into it by hand:");
-		show_by_hand(t, entry);
-	} else if (rv == 0) {
-		rv = t->part ? install_json(&f, t->part, entry, &changed, err)
-			     : install_toml(&f, entry, &changed, err);
-	}
+	if (rv == 0)
+		rv = t->part ? change_json(&f, t->part, entry, &changed, err)
+			     : change_toml(&f, entry, &changed, err);
 	if (rv == 0 && !changed)
-		term_print(stdout, "Nothing to do: %s has ava in %s.\n", t->title, f.path);
+		term_print(stdout, "Nothing to do: %s has %s in %s.\n", t->title,
+			   in ? "ava" : "no ava", f.path);
 	else if (rv == 0)
-		term_print(
-			stdout,
-			"%s: ava is an MCP server of %s%s. Sessions that are open take it up when "
-			"they begin anew.\n",
-			f.path, t->title, f.was ? " (before: the same with .before-ava)" : "");
+		term_print(stdout,
+			   "%s: ava is %s MCP server of %s%s. Sessions that are open take it up "
+			   "when they begin anew.\n",
+			   f.path, in ? "an" : "no longer an", t->title,
+			   f.was ? " (before: the same with .before-ava)" : "");
 	settings_file_close(&f);
 	json_decref(entry);
 	return rv;
 }
 
-int mcp_install(const char *client, bool http)
+int mcp_install(const char *client, bool in, bool http)
 {
 	struct ava_error err = {0};
 
 	for (size_t i = 0; i < ARRAY_LEN(targets); i++)
 		if (strcmp(targets[i].name, client) == 0)
-			return install(&targets[i], http, &err) == 0 ? CLI_DONE : cli_fail(&err);
+			return change(&targets[i], in, http, &err) == 0 ? CLI_DONE : cli_fail(&err);
 	return cli_error(CLI_USAGE,
 			 "\"%.40s\" is not known: there are claude, codex, cursor and zed", client);
 }

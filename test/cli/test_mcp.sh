@@ -40,12 +40,13 @@ run "$AVA" mcp install claude --http
 contains 'with an address instead' '"Authorization": "Bearer ' "$HOME/.claude.json"
 equal 'it is closed to others' 600 "$(stat -c %a "$HOME/.claude.json")"
 mkdir "$HOME/.codex"
-printf 'model = "x"\n[mcp_servers.ava]\ncommand = "old"\n[mcp_servers.ava.env]\nA = "b"\n\n[tui]\ntheme = "dark"\n' >"$HOME/.codex/config.toml"
+printf 'model = "x"\n[ mcp_servers."ava" ]\ncommand = "old"\n[mcp_servers.ava.env]\nA = "b"\n\n# of mine\n[tui]\ntheme = "dark"\n' >"$HOME/.codex/config.toml"
 run "$AVA" mcp install codex
 exits 'install codex' 0
 lacks 'what we wrote before is gone' old "$HOME/.codex/config.toml"
 equal 'and the rest stays' 'model = "x"
 [mcp_servers.ava]
+# of mine
 [tui]
 theme = "dark"' "$(grep -v -e '^command' -e '^args' -e '^env' -e '^$' "$HOME/.codex/config.toml")"
 cp "$HOME/.codex/config.toml" "$T/toml"
@@ -59,6 +60,34 @@ contains 'and the entry is shown' '"context_servers"' "$OUT"
 equal 'as they were' '{ // mine' "$(cat "$XDG_CONFIG_HOME/zed/settings.json")"
 run "$AVA" mcp install cursor
 exits 'install cursor' 0
+
+# --- uninstall
+run "$AVA" mcp uninstall claude
+exits 'uninstall claude' 0
+contains 'says where' "$HOME/.claude.json: ava is no longer" "$OUT"
+equal 'what was there before stays' '{"mcpServers": {"other": {"command": "x"}}, "numStartups": 3}' "$(python3 -c '
+import json, sys
+print(json.dumps(json.load(open(sys.argv[1])), sort_keys=True))' "$HOME/.claude.json")"
+run "$AVA" mcp uninstall claude
+contains 'twice changes nothing' 'Nothing to do' "$OUT"
+run "$AVA" mcp uninstall codex
+equal 'uninstall codex: the table goes alone' 'model = "x"
+
+# of mine
+[tui]
+theme = "dark"' "$(cat "$HOME/.codex/config.toml")"
+cp "$HOME/.codex/config.toml" "$T/toml"
+run "$AVA" mcp install codex
+run "$AVA" mcp uninstall codex
+check 'in and out again is what was there' cmp "$T/toml" "$HOME/.codex/config.toml"
+rm "$HOME/.codex/config.toml"
+run "$AVA" mcp uninstall codex
+contains 'no file has no ava' 'Nothing to do' "$OUT"
+check 'and none is made' test ! -e "$HOME/.codex/config.toml"
+run "$AVA" mcp uninstall zed
+exits 'what is no JSON is left as it is' 2
+run "$AVA" mcp uninstall cursor
+equal 'an empty part goes with it' '{}' "$(cat "$HOME/.cursor/mcp.json")"
 run "$AVA" mcp nonsense
 exits 'another word is a usage error' 2
 finish
