@@ -66,12 +66,14 @@ static void say_why(struct tg_answer *out, enum tg_verdict verdict, const char *
 		    const char *described)
 {
 	out->verdict = verdict;
-	snprintf(out->why, sizeof(out->why), "%s%s%.120s", what, *described ? ": " : "", described);
+	snprintf(out->why, sizeof(out->why), "%s%s%.*s", what, *described ? ": " : "",
+		 (int)utf8_prefix(described, strlen(described), 40), described);
 }
 
 void tg_judge(int status, const char *body, size_t len, json_t **doc, struct tg_answer *out)
 {
 	const char *told;
+	char what[60];
 	int64_t after_s;
 
 	*out = (struct tg_answer){.verdict = TG_OK};
@@ -83,9 +85,9 @@ void tg_judge(int status, const char *body, size_t len, json_t **doc, struct tg_
 	} else if (status == 400 && strstr(told, "message is not modified")) {
 		out->result = NULL;
 	} else if (!*doc || status < 400 || status >= 500) {
-		snprintf(out->why, sizeof(out->why), "Telegram answers %d%s%.100s", status,
-			 *doc ? ": " : ", and not in JSON", told);
-		out->verdict = TG_LATER;
+		snprintf(what, sizeof(what), "Telegram answers %d%s", status,
+			 *doc ? "" : ", and not in JSON");
+		say_why(out, TG_LATER, what, told);
 	} else if (status == 429) {
 		say_why(out, TG_SLOW, "Telegram asks to wait", told);
 		out->after_ms = MIN(MAX(after_s, INT64_C(1)), SLOW_MAX_S) * 1000;

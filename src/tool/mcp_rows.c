@@ -164,10 +164,17 @@ static void add_text(struct buf *out, const char *s, size_t len)
 	buf_addf(out, "\n… %zu bytes left out …", len - room);
 }
 
+/* A word of the server's about a part, at most so many characters of it. */
+static void add_word(struct buf *out, const char *before, const char *word, size_t chars)
+{
+	buf_adds(out, before);
+	buf_add(out, word, utf8_prefix(word, strlen(word), chars));
+}
+
 /* One part of a result; what is no text is named. */
 static void add_part(struct buf *out, const json_t *part)
 {
-	const char *type = json_str(part, "type");
+	const char *type = json_str(part, "type"), *uri, *kind = json_str(part, "mimeType");
 	const json_t *resource = json_object_get(part, "resource");
 	const json_t *text = json_object_get(part, "text");
 
@@ -177,12 +184,12 @@ static void add_part(struct buf *out, const json_t *part)
 		add_text(out, json_string_value(text), json_string_length(text));
 		return;
 	}
-	buf_addf(out, "%s(%.20s", out->len ? "\n" : "", *type ? type : "part of no known type");
-	if (*json_str(resource, "uri") || *json_str(part, "uri"))
-		buf_addf(out, " %.500s",
-			 resource ? json_str(resource, "uri") : json_str(part, "uri"));
-	if (*json_str(part, "mimeType"))
-		buf_addf(out, " of type %.80s", json_str(part, "mimeType"));
+	add_word(out, out->len ? "\n(" : "(", *type ? type : "part of no known type", 30);
+	uri = json_str(resource ? resource : part, "uri");
+	if (*uri)
+		add_word(out, " ", uri, 500);
+	if (*kind)
+		add_word(out, " of type ", kind, 80);
 	if (json_is_string(json_object_get(part, "data")))
 		buf_addf(out, ", %zu bytes",
 			 json_string_length(json_object_get(part, "data")) / 4 * 3);
