@@ -21,6 +21,7 @@ plays() # what the model says from now on, from stdin
 {
 	cat >"$T/turns.jsonl"
 	end_all "$mock"
+	: >"$T/mock.out" # the old one's words are gone before we look
 	"$MOCK" --quiet "script=$T/turns.jsonl" >"$T/mock.out" 2>&1 &
 	mock=$!
 	keep "$mock"
@@ -66,6 +67,27 @@ END
 asks
 contains 'another session learns which run it became' "\"subagent_id\":\"$S\"" "$T/given"
 contains 'and has its result' 'torn_tail is defined at a.c:1' "$T/given"
+
+# --- at its terminal
+command -v tmux >/dev/null || { note 'no tmux: nothing at a terminal' && finish; }
+echo '{"text":"I look.","tool_calls":[{"name":"read_file","args":{"path":"a.c"}}]}
+{"tool_calls":[{"name":"submit_result","args":{"summary":"It is in a.c.","output":{},"confidence":0.9,"caveats":[]}}],"delay_ms":20000}' >"$T/run.jsonl"
+key=sk-none-0123456789-0123456789
+jq --arg dir "$T/tree" --arg key $key '. + {hasCompletedOnboarding: true, theme: "dark", projects: {($dir): {hasTrustDialogAccepted: true}},
+	customApiKeyResponses: {approved: [$key[-20:]], rejected: []}}' "$CLAUDE_CONFIG_DIR/.claude.json" >"$T/config.json"
+mv "$T/config.json" "$CLAUDE_CONFIG_DIR/.claude.json"
+plays <<END
+{"text":"I ask.","tool_calls":[{"name":"mcp__ava__ava_propose","args":{"task":"where is the torn tail decided?","role":"code_reviewer","model":"offline:$T/run.jsonl"}}]}
+{"text":"It works in the background."}
+{"text":"The subagent has found it."}
+END
+ANTHROPIC_BASE_URL="$(sed -n 's/^plain //p' "$T/mock.out")" ANTHROPIC_API_KEY=$key DISABLE_AUTOUPDATER=1 TMPDIR=$T \
+	CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1 ENABLE_TOOL_SEARCH=false \
+	python3 "$SRCDIR/test/peers/claude/life.py" "$claude" "$T/tree" >"$T/played" 2>"$T/why"
+check 'all was tried' [ $? -eq 0 ] || note "$(tail -n 5 "$T/why")"
+while read -r code name; do
+	result "$code" "$name" || note "$(grep -A60 -F "# $name" "$T/why" | head -c 3000)"
+done <"$T/played"
 "$SRCDIR/script/readme_claude" --check "${AVAD%/src/gateway/avad}" "$PEER_MODULES" >"$T/readme" 2>&1
 result $? 'at a terminal: the form, the task, the result, as README.md shows' || note "$(tail -c 1500 "$T/readme")"
 finish

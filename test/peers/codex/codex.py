@@ -9,7 +9,10 @@ import re
 import subprocess
 import sys
 import threading
-import time
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.environ["SRCDIR"], "test/peers"))
+from terminal import NotShown, Terminal
 
 AVA, TREE = os.environ["AVA"], os.path.join(os.environ["T"], "tree")
 KEY = "sk-none-0123456789"
@@ -104,37 +107,6 @@ class Codex:
         return "\n".join(str(g) for g in Model.given)
 
 
-class Terminal:
-    """tmux, with Codex in it."""
-
-    def __init__(self, codex):
-        self.env = codex.env | {"TMUX_TMPDIR": os.environ["T"]}
-        self.tmux("new-session", "-d", "-x", "110", "-y", "40", "-c", TREE, os.environ["CODEX"], *codex.settings)
-
-    def tmux(self, *words):
-        return subprocess.run(["tmux", "-L", "ava", "-f", "/dev/null", *words], env=self.env, capture_output=True, text=True, timeout=10,
-                              stdin=subprocess.DEVNULL).stdout
-
-    def text(self):
-        return self.tmux("capture-pane", "-p")
-
-    def see(self, *texts, patience=60):
-        end = time.monotonic() + patience
-        while not all(t in self.text() for t in texts):
-            if time.monotonic() > end:
-                return False
-            time.sleep(0.1)
-        return True
-
-    def press(self, key, *texts):
-        """A key, until the texts are there: one that comes too early is not heard."""
-        for _ in range(12):
-            self.tmux("send-keys", key)
-            if self.see(*texts, patience=5):
-                return
-        raise SystemExit(f"not on the screen: {texts}\n{self.text()}")
-
-
 def headless(codex):
     given = codex.exec(("ava_propose", ASKED), "It waits for you.")
     waits = re.search(r"P-[0-9a-f]+", given)
@@ -148,24 +120,24 @@ def headless(codex):
 
 def terminal(codex):
     Model.turns, Model.given = [("ava_propose", ASKED), "It works."], []
-    t, n = Terminal(codex), len(runs())
+    t, n = Terminal([os.environ["CODEX"], *codex.settings], TREE, codex.env), len(runs())
     try:
         check("Codex starts at a terminal", t.see("Ask Codex to do anything"), t.text())
-        t.tmux("send-keys", "-l", "go")
+        t.type("go")
         t.press("Enter", "Estimated:")
         check("at its terminal the quote is a form", t.see("Field 1/2", "Time:", f"Folder: {TREE}"), t.text())
         check("that starts nothing yet", len(runs()) == n)
         for field in ("Field 2/2", "It works."):  # in an order of its own
             if "Such as: max 20" in t.text():
-                t.tmux("send-keys", "-l", "max 20 cents")
+                t.type("max 20 cents")
                 t.see("› max 20 cents")
             else:
                 t.see("Start it", "› 1. True")
             t.press("Enter", field)
-    except SystemExit as e:
+    except NotShown as e:
         check("Codex shows what it should", False, e)
     finally:
-        t.tmux("kill-server")
+        t.close()
     check("and its yes starts the run, on the person's terms", len(runs()) == n + 1 and
           any(r["limits"]["max_cost_cents"] == 20 and r["origin"] == "mcp" for r in runs()), runs())
     check("which the model is told", any("S-" in str(g) for g in Model.given), Model.given)

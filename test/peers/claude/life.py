@@ -1,0 +1,100 @@
+"""Claude Code at a terminal, with ava as its MCP server: the form, a task in the background, a daemon that is
+killed in between, /exit and --continue; run by test_claude_mcp.sh, which says what its model says. Prints
+a line a check: 0 (as it should be) or 1, and its name.
+
+    life.py CLAUDE FOLDER"""
+
+import json
+import os
+import subprocess
+import sys
+import time
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.environ["SRCDIR"], "test/peers"))
+from terminal import NotShown, Terminal
+
+CLAUDE, FOLDER = sys.argv[1:]
+OURS = {k: v for k, v in os.environ.items() if not k.startswith("ANTHROPIC_")}  # the keys are those of Claude Code
+
+
+def check(name, good, more=""):
+    print(0 if good else 1, name, flush=True)
+    if not good:
+        print("#", name, str(more)[-1500:], file=sys.stderr)
+
+
+def ava(*words):
+    return subprocess.run([os.environ["AVA"], *words], capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL, env=OURS).stdout
+
+
+def runs():
+    return json.loads(ava("ps", "-a", "--json"))
+
+
+def kill_daemon():
+    with open(os.path.join(os.environ["AVA_DATA_ROOT"], "ava.lock"), encoding="ascii") as f:
+        os.kill(int(f.read()), 9)
+
+
+def asked():
+    doors = json.loads(ava("status", "--json"))["health"]["doors"]
+    return sum(d["asked"] for d in doors if d["door"] == "mcp")
+
+
+def ready(t):
+    """It has our tools: one that comes later is another conversation to its model's service."""
+    t.want("? for shortcuts")
+    n, since = asked(), time.monotonic()
+    while n < 2 or time.monotonic() - since < 2:
+        time.sleep(0.2)
+        n, since = (n, since) if asked() == n else (asked(), time.monotonic())
+
+
+def begin(t, before):
+    ready(t)
+    t.type("Have ava look")
+    t.press("Enter", "Do you want to proceed?")
+    t.press("Enter", "requests your input", "Accept")
+    check("at a terminal the quote is a form that starts nothing yet", t.see("Start it", "On other terms", "Time:") and len(runs()) == before, t.text())
+    t.press("Space", "Start it: ☒")
+    t.press("Down", "❯   On other terms")
+    t.type("max 20 cents")
+    t.press("Down", "❯ Accept")
+    t.press("Enter", "It works in the background.", "1 MCP task")
+    started = [r for r in runs() if r["limits"]["max_cost_cents"] == 20]
+    check("its yes starts one run, on the person's terms", len(runs()) == before + 1 and len(started) == 1 and started[0]["status"] == "running", runs())
+    return started[0]["subagent_id"]
+
+
+def leave(t):
+    t.type("/exit")
+    t.want("/exit")
+    t.press("Enter", "[exited]")
+
+
+def at_work(run):
+    return [r["status"] for r in runs() if r["subagent_id"] == run] == ["running"]
+
+
+def main():
+    env, before = dict(os.environ), len(runs())
+    t = Terminal(["sh", "-c", '"$0" --permission-mode default; echo "[exited]"; read wait', CLAUDE], FOLDER, env, 112, 50)
+    try:
+        run = begin(t, before)
+        kill_daemon()
+        ava("ps")
+        check("the daemon is killed: the task goes on", t.see("1 MCP task") and at_work(run), t.text())
+        leave(t)
+        t.close()
+        check("so it does when Claude Code ends", at_work(run), runs())
+        t = Terminal([CLAUDE, "--permission-mode", "default", "--continue"], FOLDER, env, 112, 50)
+        check("continued, it has the result when that is there", t.see("completed.", "The subagent has found it."), t.text())
+    except NotShown as e:
+        check("Claude Code shows what it should", False, e)
+    finally:
+        t.close()
+    check("and there was one run", len(runs()) == before + 1, runs())
+
+
+main()
