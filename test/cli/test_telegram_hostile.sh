@@ -7,6 +7,12 @@ fi
 . "${0%/*}/lib.sh"
 . "$LIB/telegram.sh"
 
+[ -z "${HOSTILE_NS:-}" ] || {
+	mkdir -m 700 "$AVA_DATA_ROOT"
+	mount -t tmpfs -o size=96m,mode=700 none "$AVA_DATA_ROOT" || HOSTILE_NS=
+	trap 'disk_code=$?; umount -l "$AVA_DATA_ROOT"; (exit "$disk_code"); clean_up' EXIT
+}
+export AVA_DISK_FREE_MIN_MB=0
 put_token
 start_daemon || { result 1 'avad serves' || finish; }
 wait_for 20 is .state serving
@@ -46,4 +52,94 @@ say $ME '/cancel' >/dev/null
 check 'updates without a number that is one are passed over' wait_for 20 has 'Name the run: /cancel'
 equal 'and have no effect' 0 "$(heard numberless)"
 at_most 'nor are they asked for without end' $((asked + 8)) "$(calls)"
+# --- a disk that is full
+
+unwell() { [ -n "$("$AVA" status --json </dev/null | jq -r '.health.problem // empty')" ]; }
+unconfirmed() { [ "$(seen | jq .waiting)" -ge 1 ]; }
+[ -z "${HOSTILE_NS:-}" ] || {
+	dd if=/dev/zero of="$AVA_DATA_ROOT/fill" bs=4k 2>/dev/null
+	say $ME 'said to a full disk' >/dev/null
+	check 'a full disk shows' wait_for 20 unwell
+	check 'what cannot be kept is not confirmed' unconfirmed
+	kill_daemon
+	check 'nor after a kill' unconfirmed
+	rm "$AVA_DATA_ROOT/fill"
+	start_daemon
+	check 'with room it is heard' wait_for 30 heard_once 'said to a full disk'
+	check 'and confirmed' wait_for 20 taken
+}
+[ -z "$AVA_SANITIZER" ] || finish # it must be loaded first
+cc -shared -fPIC -o "$T/world.so" "$LIB/telegram_world.c" || finish
+
+# world WALL MONO ERRNO: the clocks are ahead by seconds, the disk refuses.
+world() { echo "$1 $2 $3" >"$T/world.new" && mv "$T/world.new" "$T/world"; }
+export AVA_TEST_WORLD="$T/world"
+stop_daemon
+"$AVA" telegram unpair $ME >/dev/null </dev/null
+stop_daemon
+world 0 0 0
+LD_PRELOAD="$T/world.so" start_daemon
+wait_for 20 is .state serving
+
+# --- a clock that jumps, by a day and more
+
+code() { "$AVA" telegram pair </dev/null | sed -n 's/^    //p'; }
+late=$(code)
+world 0 601 0
+say $ME "$late" >/dev/null
+wait_for 20 taken
+check 'a code is good for ten minutes' is '.paired | length' 0
+stop_daemon
+world 0 0 0
+LD_PRELOAD="$T/world.so" start_daemon
+wait_for 20 is .state serving
+good=$(code)
+world 86400 0 0
+say $ME "$good" >/dev/null
+check 'whatever the clock on the wall says' wait_for 20 is '.paired | length' 1
+say $ME 'Find where kettle is defined' >/dev/null
+check 'a quote comes' wait_for 30 quoted
+quote=$(number "$P")
+yes=$(seen | jq -r --argjson n "$quote" '.messages[] | select(.message_id == $n).markup.inline_keyboard[0][0].callback_data')
+world 172800 0 0
+late=$(bot press "{\"from\":$ME,\"message\":$quote,\"data\":\"$yes\"}" | jq -r .query)
+check 'a button of yesterday is answered' wait_for 20 pressed "$late"
+equal 'it is not good any more' 'This button is not good any more.' "$(seen | jq -r --arg q "$late" '.presses[$q].answers[0]')"
+equal 'and starts nothing' 0 "$(events SubagentSpawn)"
+say $ME 'Find where kettle is defined' >/dev/null
+check 'another quote comes' wait_for 30 quoted
+world 86400 0 0
+press "$(number "$P")" Yes >/dev/null
+check 'a clock that jumps back takes nothing away' wait_for 60 has 'From S-'
+equal 'one run' 1 "$(events SubagentSpawn)"
+id=$(say $ME 'said before a week' | jq .update_id)
+check 'an update is heard' wait_for 20 heard_once 'said before a week'
+wait_for 20 taken
+world 1000000 0 0
+bot again "{\"update_id\":$id,\"message\":{\"message_id\":9999,\"from\":{\"id\":$ME},\"chat\":{\"id\":$ME,\"type\":\"private\"},\"text\":\"said before a week\"}}" >/dev/null
+say $ME 'said after a week' >/dev/null
+check 'what comes after a week is heard' wait_for 20 heard_once 'said after a week'
+wait_for 20 taken
+equal 'and nothing twice' 1 "$(heard 'said before a week')"
+world 2000000 0 0
+bot jump '{"to":50}' >/dev/null
+say $ME 'said with a number that began anew' >/dev/null
+check 'so are numbers that begin anew' wait_for 20 heard_once 'said with a number that began anew'
+
+# --- a disk that fails: EROFS, EIO
+
+for errno in 30 5; do
+	wait_for 20 taken
+	world 2000000 0 $errno
+	say $ME "said to a disk with errno $errno" >/dev/null
+	press "$quote" Yes >/dev/null
+	check "errno $errno: a disk that fails shows" wait_for 20 unwell
+	check "errno $errno: and not confirmed" unconfirmed
+	equal "errno $errno: nor done" 0 "$(heard "said to a disk with errno $errno")"
+	world 2000000 0 0
+	check "errno $errno: it is done when it can be" wait_for 40 heard_once "said to a disk with errno $errno"
+	check "errno $errno: and confirmed" wait_for 20 taken
+done
+equal 'one run' 1 "$(events SubagentSpawn)"
+equal 'the service found nothing amiss' '[]' "$(seen | jq -c .wrong)"
 finish
