@@ -205,32 +205,6 @@ static void pressed(struct telegram *t, const struct tg_asking *a, int status, c
 	hand_over(t);
 }
 
-/* What is confirmed is what was shown. */
-static void quote_found(struct telegram *t, const struct tg_asking *a, int status,
-			const json_t *answer, const char *why)
-{
-	const struct tg_card *c = tg_card_with(&t->kept, a->nonce, strlen(a->nonce));
-	struct tg_asking next = *a;
-	char text[200];
-
-	if (status == 200 && c && strcmp(json_str(answer, "state"), "pending") == 0 &&
-	    strcmp(json_str(answer, "config_hash"), c->hash) == 0) {
-		next.then = pressed;
-		tg_ask(t, &next, "POST",
-		       json_pack("{s:s}", "answer", t->hand.button == 'y' ? "yes" : "no"),
-		       TG_API "/proposals/%s/confirm", c->id);
-		return;
-	}
-	if (hand_later(t, status, why))
-		return;
-	snprintf(text, sizeof(text), "%.20s is answered already: %.20s",
-		 json_str(answer, "proposal_id"), json_str(answer, "state"));
-	tg_answer_press(t, t->hand.callback, status == 200 ? text : why);
-	if (c)
-		tg_cards_due(t, a->chat, c->id);
-	hand_over(t);
-}
-
 static void ask_for_change(struct telegram *t, const struct tg_card *quote)
 {
 	struct tg_card *c;
@@ -253,24 +227,23 @@ static void ask_for_change(struct telegram *t, const struct tg_card *quote)
 
 static void press(struct telegram *t, const struct tg_card *c)
 {
-	struct tg_asking a = {.then = quote_found, .chat = c->chat};
-	char button = t->hand.button;
+	struct tg_asking a = {.then = pressed, .chat = c->chat};
+	const char *button = t->hand.button == 'y' ? "yes" : "no";
 
 	memcpy(a.nonce, c->nonce, sizeof(a.nonce));
-	if (c->kind == TG_QUOTE && button == 'c') {
+	if (c->kind == TG_QUOTE && t->hand.button == 'c')
 		ask_for_change(t, c);
-	} else if (c->kind == TG_QUOTE) {
-		tg_ask(t, &a, "GET", NULL, TG_API "/proposals/%s", c->id);
-	} else if (c->kind == TG_RUN) {
-		a.then = pressed;
-		tg_ask(t, &a, "POST", json_object(), TG_API "/runs/%s/cancel", c->id);
-	} else {
-		a.then = pressed;
+	else if (c->kind == TG_QUOTE) /* what is confirmed is what was shown */
 		tg_ask(t, &a, "POST",
-		       json_pack("{s:s,s:s,s:o}", "text", button == 'y' ? "yes" : "no", "call_id",
-				 c->call, "request_id", request_id(t)),
+		       json_pack("{s:s,s:s}", "answer", button, "config_hash", c->hash),
+		       TG_API "/proposals/%s/confirm", c->id);
+	else if (c->kind == TG_RUN)
+		tg_ask(t, &a, "POST", json_object(), TG_API "/runs/%s/cancel", c->id);
+	else
+		tg_ask(t, &a, "POST",
+		       json_pack("{s:s,s:s,s:o}", "text", button, "call_id", c->call, "request_id",
+				 request_id(t)),
 		       TG_API "/runs/%s/steer", c->id);
-	}
 }
 
 /* "v1:" nonce ":" letter, of a card that is this message of this chat and still good. */
