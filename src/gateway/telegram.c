@@ -553,7 +553,6 @@ int telegram_new(struct telegram **out, struct core *core, const char *url,
 	t->poll.done = polled;
 	t->send.done = tg_sent;
 	t->poll.user = t->send.user = t;
-	id_random(t->salt, sizeof(t->salt));
 	os_task_init(&t->pump, pump);
 	t->timer = os_timer_new(core->loop, tg_wake, t);
 	if (!t->timer) {

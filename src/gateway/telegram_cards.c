@@ -202,31 +202,23 @@ void tg_begin_notices(struct telegram *t)
 /* The card says this now; `last`: for good, so without its buttons. */
 static void put_card(struct telegram *t, struct tg_card *c, const struct buf *text, bool last)
 {
-	uint64_t hash;
+	uint64_t hash = siphash(1, 2, text->data, text->len, 1, 3);
 	struct tg_out *o;
-	struct jw w;
+	json_t *args;
 
 	c->due_ms = tg_now(t) + c->pause_ms;
-	if (buf_check(text) != 0)
+	if (buf_check(text) != 0 || (hash == c->shown && !last))
 		return;
-	hash = siphash(t->salt[0], t->salt[1], text->data, text->len, 1, 3);
-	if (hash == c->shown && !last)
-		return;
-	o = tg_out_new(c->message ? "editMessageText" : "sendMessage", c->chat, &w);
+	args = tg_text_args(text->data, tg_cut(text->data, text->len, TG_TEXT_UNITS),
+			    last ? NULL : tg_buttons(c));
+	if (c->message)
+		json_object_set_new(args, "message_id", json_integer(c->message));
+	o = tg_out(t, c->message ? "editMessageText" : "sendMessage", c->chat, args);
 	if (!o)
 		return;
-	jw_int(&w, "chat_id", c->chat);
-	if (c->message)
-		jw_int(&w, "message_id", c->message);
-	tg_write_text(&w, text->data, tg_cut(text->data, text->len, TG_TEXT_UNITS));
-	if (!last)
-		tg_write_buttons(&w, c);
-	jw_end(&w);
 	o->edit = c->message != 0;
 	o->last = last;
 	snprintf(o->nonce, sizeof(o->nonce), "%s", c->nonce);
-	if (!tg_out_put(t, o))
-		return;
 	c->shown = hash;
 	c->due_ms = INT64_MAX; /* until this has gone out */
 }
@@ -234,15 +226,9 @@ static void put_card(struct telegram *t, struct tg_card *c, const struct buf *te
 /* What is asked stays, its buttons go. */
 static void put_bare(struct telegram *t, struct tg_card *c)
 {
-	struct jw w;
-	struct tg_out *o = c->hash[0] ? tg_out_new("editMessageReplyMarkup", c->chat, &w) : NULL;
-
-	if (o) {
-		jw_int(&w, "chat_id", c->chat);
-		jw_int(&w, "message_id", c->message);
-		jw_end(&w);
-		tg_out_put(t, o);
-	}
+	if (c->hash[0])
+		tg_out(t, "editMessageReplyMarkup", c->chat,
+		       json_pack("{s:I}", "message_id", (json_int_t)c->message));
 	tg_card_drop(&t->kept, c);
 	t->dirty = true;
 }

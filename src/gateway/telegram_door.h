@@ -28,7 +28,8 @@ struct op_cursor;
 
 struct tg_out { /* a call that waits for its turn */
 	struct list node;
-	char method[24], boundary[TG_NONCE_LEN + 1]; /* "": JSON */
+	const char *method;
+	char boundary[TG_NONCE_LEN + 1]; /* of the parts of a form; "": it is JSON */
 	struct buf body;
 	int64_t chat;                 /* 0: not paced */
 	char nonce[TG_NONCE_LEN + 1]; /* of its card; "": none */
@@ -120,7 +121,6 @@ struct telegram {
 	bool news; /* there may be a notice */
 	struct os_task pump;
 	struct os_timer *timer;
-	uint64_t salt[2];
 	char code[TG_CODE_DIGITS + 1]; /* "": no pairing is open */
 	char code_cwd[4096];
 	int64_t code_until_ms; /* monotonic */
@@ -152,14 +152,13 @@ void tg_cards_due(struct telegram *t, int64_t chat, const char *id);
 void tg_run_card(struct telegram *t, int64_t chat, const char *run); /* it lives: it has a line */
 
 /* ---- telegram_send.c */
-/* A call with a JSON object that has begun in *w. NULL: no memory. */
-struct tg_out *tg_out_new(const char *method, int64_t chat, struct jw *w);
-bool tg_out_put(struct telegram *t, struct tg_out *o); /* *taken*; false: dropped */
+/* A call at the end of its line. `args` is *taken*; NULL: no memory. NULL: there is no room. */
+struct tg_out *tg_out(struct telegram *t, const char *method, int64_t chat, json_t *args);
 void tg_out_free(struct tg_out *o);
 void tg_drop_parts(struct tg_line *l, uint64_t lsn); /* of this notice */
 void tg_line_clear(struct tg_line *l);
-void tg_write_text(struct jw *w, const char *s, size_t len);
-void tg_write_buttons(struct jw *w, const struct tg_card *c);
+json_t *tg_text_args(const char *s, size_t len, json_t *markup); /* of a message */
+json_t *tg_buttons(const struct tg_card *c);                     /* a markup */
 /* `lsn` is the notice whose text it is; 0: an answer. `card` has the buttons of its end. False: not
  * all of it has found room. */
 bool tg_put_text(struct telegram *t, int64_t chat, const struct buf *text, uint64_t lsn,

@@ -249,7 +249,6 @@ static void press(struct telegram *t, const struct tg_card *c)
 /* "v1:" nonce ":" letter, of a card that is this message of this chat and still good. */
 static void take_press(struct telegram *t, const json_t *q)
 {
-	static const char *const letters[TG_NKINDS] = {"ync", "", "x", "yn"};
 	const char *data = json_str(q, "data");
 	const json_t *m = json_object_get(q, "message");
 	const struct tg_card *c = NULL;
@@ -261,7 +260,7 @@ static void take_press(struct telegram *t, const json_t *q)
 	t->hand.button = c ? data[TG_NONCE_LEN + 4] : '\0';
 	if (c && c->chat == t->hand.chat && clock_wall_ms() < c->until_ms &&
 	    (c->message == 0 || c->message == json_get_int(m, "message_id", 0)) &&
-	    strchr(letters[c->kind], t->hand.button)) {
+	    strchr(tg_letters[c->kind], t->hand.button)) {
 		press(t, c);
 		return;
 	}

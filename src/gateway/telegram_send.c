@@ -38,95 +38,68 @@ void tg_line_clear(struct tg_line *l)
 	l->reason[0] = '\0';
 }
 
-/* A call with a JSON object that has begun in *w. NULL: no memory. */
-struct tg_out *tg_out_new(const char *method, int64_t chat, struct jw *w)
+struct tg_out *tg_out(struct telegram *t, const char *method, int64_t chat, json_t *args)
 {
-	struct tg_out *o = calloc(1, sizeof(*o));
+	struct tg_line *l = tg_line(t, chat);
+	struct tg_out *o = chat != 0 && (!l || l->nouts >= OUTS_MAX) ? NULL : calloc(1, sizeof(*o));
 
+	if (o) {
+		o->method = method;
+		o->chat = chat;
+		list_init(&o->node);
+		buf_init(&o->body, TG_TEXT_BYTES + 4096);
+		if (chat != 0)
+			json_object_set_new(args, "chat_id", json_integer(chat));
+		if (!args || json_dump(&o->body, args) != 0) {
+			tg_out_free(o);
+			o = NULL;
+		}
+	}
+	json_decref(args);
 	if (!o)
 		return NULL;
-	list_init(&o->node);
-	snprintf(o->method, sizeof(o->method), "%s", method);
-	o->chat = chat;
-	buf_init(&o->body, TG_TEXT_BYTES + 4096);
-	jw_init(w, &o->body);
-	jw_object(w, NULL);
-	return o;
-}
-
-bool tg_out_put(struct telegram *t, struct tg_out *o)
-{
-	struct tg_line *l = tg_line(t, o->chat);
-
-	if (buf_check(&o->body) != 0 || (o->chat != 0 && (!l || l->nouts >= OUTS_MAX))) {
-		tg_out_free(o);
-		return false;
-	}
 	list_add(l ? &l->outs : &t->urgent, &o->node);
 	if (l)
 		l->nouts++;
 	tg_wake(t);
-	return true;
+	return o;
 }
 
-/* The text of a message. Previews would fetch what stands in it. */
-void tg_write_text(struct jw *w, const char *s, size_t len)
+/* Previews would fetch what stands in it. `markup` is *taken*; NULL: none. */
+json_t *tg_text_args(const char *s, size_t len, json_t *markup)
 {
-	jw_strn(w, "text", s, len);
-	jw_object(w, "link_preview_options");
-	jw_bool(w, "is_disabled", true);
-	jw_end(w);
-}
-
-static void write_button(struct jw *w, const struct tg_card *c, const char *text, char letter)
-{
-	char data[TG_NONCE_LEN + 8];
-
-	snprintf(data, sizeof(data), "v1:%s:%c", c->nonce, letter);
-	jw_object(w, NULL);
-	jw_str(w, "text", text);
-	jw_str(w, "callback_data", data);
-	jw_end(w);
+	return json_pack("{s:o,s:{s:b},s:o*}", "text", json_stringn_nocheck(s, len),
+			 "link_preview_options", "is_disabled", 1, "reply_markup", markup);
 }
 
 /* `call` that asks yes or no has buttons too, which is when its card has a hash. */
-void tg_write_buttons(struct jw *w, const struct tg_card *c)
+json_t *tg_buttons(const struct tg_card *c)
 {
-	bool asks = c->kind == TG_QUOTE || (c->kind == TG_QUESTION && c->hash[0]);
+	static const char *const names[TG_NKINDS][3] = {
+		{"Yes", "No", "Change"}, {NULL}, {"Cancel"}, {"Yes", "No"}};
+	json_t *row = json_array();
 
-	jw_object(w, "reply_markup");
 	if (c->kind == TG_CHANGE) {
-		jw_bool(w, "force_reply", true);
-	} else {
-		jw_array(w, "inline_keyboard");
-		jw_array(w, NULL);
-		if (asks) {
-			write_button(w, c, "Yes", 'y');
-			write_button(w, c, "No", 'n');
-		}
-		if (c->kind == TG_QUOTE)
-			write_button(w, c, "Change", 'c');
-		if (c->kind == TG_RUN)
-			write_button(w, c, "Cancel", 'x');
-		jw_end(w);
-		jw_end(w);
+		json_decref(row);
+		return json_pack("{s:b}", "force_reply", 1);
 	}
-	jw_end(w);
+	for (size_t i = 0; tg_letters[c->kind][i] && (c->kind != TG_QUESTION || c->hash[0]); i++) {
+		char data[TG_NONCE_LEN + 8];
+
+		snprintf(data, sizeof(data), "v1:%s:%c", c->nonce, tg_letters[c->kind][i]);
+		json_array_append_new(row, json_pack("{s:s,s:s}", "text", names[c->kind][i],
+						     "callback_data", data));
+	}
+	return json_pack("{s:[o]}", "inline_keyboard", row);
 }
 
 /* A press is always answered, else the button turns for ever. */
 void tg_answer_press(struct telegram *t, const char *callback, const char *text)
 {
-	struct jw w;
-	struct tg_out *o = tg_out_new("answerCallbackQuery", 0, &w);
-
-	if (!o)
-		return;
-	jw_str(&w, "callback_query_id", callback);
-	jw_strn(&w, "text", text, utf8_prefix(text, strlen(text), 190));
-	jw_bool(&w, "show_alert", text[0] != '\0');
-	jw_end(&w);
-	tg_out_put(t, o);
+	tg_out(t, "answerCallbackQuery", 0,
+	       json_pack("{s:s,s:o,s:b}", "callback_query_id", callback, "text",
+			 json_stringn_nocheck(text, utf8_prefix(text, strlen(text), 190)),
+			 "show_alert", text[0] != '\0'));
 }
 
 /* ---- a text in messages, or as a document */
@@ -134,59 +107,42 @@ void tg_answer_press(struct telegram *t, const char *callback, const char *text)
 static bool put_message(struct telegram *t, int64_t chat, const char *s, size_t len, bool ends,
 			uint64_t lsn, const struct tg_card *card)
 {
-	struct jw w;
-	struct tg_out *o = tg_out_new("sendMessage", chat, &w);
+	struct tg_out *o = tg_out(t, "sendMessage", chat,
+				  tg_text_args(s, len, ends && card ? tg_buttons(card) : NULL));
 
 	if (!o)
 		return false;
-	jw_int(&w, "chat_id", chat);
-	tg_write_text(&w, s, len);
-	if (ends && card) {
-		tg_write_buttons(&w, card);
+	if (ends && card)
 		snprintf(o->nonce, sizeof(o->nonce), "%s", card->nonce);
-	}
-	jw_end(&w);
 	o->lsn = lsn;
 	o->ends = ends;
-	return tg_out_put(t, o);
-}
-
-static void put_field(struct buf *b, const char *boundary, const char *name, const char *value,
-		      size_t len)
-{
-	buf_addf(b, "--%s\r\nContent-Disposition: form-data; name=\"%s\"\r\n\r\n", boundary, name);
-	buf_add(b, value, len);
-	buf_adds(b, "\r\n");
+	return true;
 }
 
 bool tg_put_document(struct telegram *t, int64_t chat, const struct buf *text, uint64_t lsn)
 {
 	const char *s = text->data;
-	size_t line = strcspn(s, "\n");
-	struct jw w;
-	struct tg_out *o = tg_out_new("sendDocument", chat, &w);
-	unsigned char random[TG_NONCE_LEN / 2];
-	char id[24];
+	struct tg_out *o = tg_out(t, "sendDocument", chat, json_object());
 
 	if (!o)
 		return false;
-	id_random(random, sizeof(random));
-	for (size_t i = 0; i < sizeof(random); i++)
-		snprintf(o->boundary + 2 * i, 3, "%02x", random[i]);
-	snprintf(id, sizeof(id), "%" PRId64, chat);
+	tg_nonce(o->boundary);
+	o->lsn = lsn;
+	o->ends = true;
 	buf_reset(&o->body);
-	put_field(&o->body, o->boundary, "chat_id", id, strlen(id));
-	put_field(&o->body, o->boundary, "caption", s, tg_cut(s, line, TG_CAPTION_UNITS));
 	buf_addf(&o->body,
-		 "--%s\r\nContent-Disposition: form-data; name=\"document\"; "
+		 "--%s\r\nContent-Disposition: form-data; name=\"chat_id\"\r\n\r\n%" PRId64 "\r\n"
+		 "--%s\r\nContent-Disposition: form-data; name=\"caption\"\r\n\r\n",
+		 o->boundary, chat, o->boundary);
+	buf_add(&o->body, s, tg_cut(s, strcspn(s, "\n"), TG_CAPTION_UNITS));
+	buf_addf(&o->body,
+		 "\r\n--%s\r\nContent-Disposition: form-data; name=\"document\"; "
 		 "filename=\"ava-%" PRIu64 ".txt\"\r\nContent-Type: text/plain; "
 		 "charset=utf-8\r\n\r\n",
 		 o->boundary, lsn);
 	buf_add(&o->body, s, text->len);
 	buf_addf(&o->body, "\r\n--%s--\r\n", o->boundary);
-	o->lsn = lsn;
-	o->ends = true;
-	return tg_out_put(t, o);
+	return true;
 }
 
 bool tg_is_blank(const char *s, size_t len)

@@ -22,6 +22,8 @@
 
 static const char *const kinds[TG_NKINDS] = {"quote", "change", "run", "question"};
 
+const char *const tg_letters[TG_NKINDS] = {"ync", "", "x", "yn"};
+
 /* ---- reading */
 
 /* Into `out`; false: it is longer, or no text. */
@@ -179,10 +181,18 @@ struct tg_chat *tg_chat(struct tg_state *s, int64_t id)
 	return NULL;
 }
 
+void tg_nonce(char out[TG_NONCE_LEN + 1])
+{
+	unsigned char random[TG_NONCE_LEN / 2];
+
+	id_random(random, sizeof(random));
+	for (size_t i = 0; i < sizeof(random); i++)
+		snprintf(out + 2 * i, 3, "%02x", random[i]);
+}
+
 struct tg_card *tg_card_new(struct tg_state *s, int64_t chat, enum tg_card_kind kind,
 			    const char *id)
 {
-	unsigned char random[TG_NONCE_LEN / 2];
 	struct tg_card *c = &s->cards[TG_CARDS_MAX - 1];
 
 	/* In order of their making, so that the first is the oldest. */
@@ -193,9 +203,7 @@ struct tg_card *tg_card_new(struct tg_state *s, int64_t chat, enum tg_card_kind 
 			c--;
 	*c = (struct tg_card){.chat = chat, .kind = kind};
 	snprintf(c->id, sizeof(c->id), "%s", id);
-	id_random(random, sizeof(random));
-	for (size_t i = 0; i < sizeof(random); i++)
-		snprintf(c->nonce + 2 * i, 3, "%02x", random[i]);
+	tg_nonce(c->nonce);
 	return c;
 }
 

@@ -36,7 +36,8 @@ enum tg_card_kind {
 	TG_NKINDS
 };
 
-/* A message of ours that can be answered. A button holds its nonce and a letter. */
+/* A message of ours that can be answered. A button holds its nonce and a letter of these. */
+extern const char *const tg_letters[TG_NKINDS];
 struct tg_card {
 	int64_t chat;    /* 0: this place is free */
 	int64_t message; /* 0: on its way */
@@ -78,6 +79,7 @@ void tg_see(struct tg_state *s, int64_t update, int64_t wall_ms);
 int64_t tg_offset(const struct tg_state *s, int64_t wall_ms);
 
 struct tg_chat *tg_chat(struct tg_state *s, int64_t id); /* NULL: a stranger; 0: a free place */
+void tg_nonce(char out[TG_NONCE_LEN + 1]);
 /* Cards stay where they are until one is made or dropped. A new one has a nonce of its own; where
  * there is no place the oldest goes. */
 struct tg_card *tg_card_new(struct tg_state *s, int64_t chat, enum tg_card_kind kind,
