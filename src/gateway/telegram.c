@@ -72,13 +72,6 @@ static void problem(struct telegram *t, const char *why)
 	snprintf(t->problem, sizeof(t->problem), "%.300s", why);
 }
 
-struct tg_line *tg_line(struct telegram *t, int64_t chat)
-{
-	struct tg_chat *c = chat != 0 ? tg_chat(&t->kept, chat) : NULL;
-
-	return c ? &t->lines[c - t->kept.chats] : NULL;
-}
-
 void tg_close(struct telegram *t, enum tg_door state, const char *why)
 {
 	t->state = state;
@@ -103,7 +96,7 @@ static void write_state(struct jw *w, void *user)
 		jw_str(w, "name", c->name);
 		jw_str(w, "cwd", c->cwd);
 		jw_str(w, "session_id", c->session);
-		jw_bool(w, "blocked", t->lines[i].blocked);
+		jw_bool(w, "blocked", c->blocked);
 		jw_end(w);
 	}
 	jw_end(w);
@@ -111,15 +104,15 @@ static void write_state(struct jw *w, void *user)
 
 /* ---- the state, on disk */
 
-static struct tg_line *line_told(struct telegram *t)
+static struct tg_chat *line_told(struct telegram *t)
 {
 	for (size_t i = 0; i < TG_CHATS_MAX; i++)
-		if (t->lines[i].told)
-			return &t->lines[i];
+		if (t->kept.chats[i].told)
+			return &t->kept.chats[i];
 	return NULL;
 }
 
-void tg_told_over(struct telegram *t, struct tg_line *l)
+void tg_told_over(struct telegram *t, struct tg_chat *l)
 {
 	t->news = true;
 	l->telling = 0;
@@ -147,7 +140,7 @@ static void saved(int rv, void *user)
 {
 	struct tg_saving *s = user;
 	struct telegram *t = s->t;
-	struct tg_line *l = t ? line_told(t) : NULL;
+	struct tg_chat *l = t ? line_told(t) : NULL;
 
 	if (!t) {
 		free(s);
@@ -170,7 +163,7 @@ static void saved(int rv, void *user)
 
 static void save(struct telegram *t)
 {
-	struct tg_line *l = line_told(t);
+	struct tg_chat *l = line_told(t);
 	struct tg_saving *s = calloc(1, sizeof(*s));
 	struct draft *d = NULL;
 	struct buf *part;
@@ -355,7 +348,7 @@ static int64_t chat_of(struct telegram *t, const char *user)
 	bool ours = strncmp(user, DELIVERY_TELEGRAM_USER, strlen(DELIVERY_TELEGRAM_USER)) == 0;
 	int64_t chat = ours ? strtoll(id, NULL, 10) : 0;
 
-	return tg_line(t, chat) ? chat : 0;
+	return tg_chat(&t->kept, chat) ? chat : 0;
 }
 
 static void runs_listed(struct telegram *t, const struct tg_asking *a, int status,
@@ -475,11 +468,12 @@ static int unpair(struct telegram *t, int64_t id, struct ava_error *err)
 		return err_set(err, AVA_ENOENT,
 			       "nobody with the id %" PRId64 " is paired: ava telegram lists them",
 			       id);
-	tg_line_clear(tg_line(t, id));
+	tg_line_clear(c);
 	for (size_t i = TG_CARDS_MAX; i-- > 0;)
 		if (t->kept.cards[i].chat == id)
 			tg_card_drop(&t->kept, &t->kept.cards[i]);
 	*c = (struct tg_chat){0};
+	list_init(&c->outs);
 	t->dirty = true;
 	tg_wake(t);
 	return 0;
@@ -546,8 +540,6 @@ int telegram_new(struct telegram **out, struct core *core, const char *url,
 	t->core = core;
 	t->log = log;
 	t->log_user = user;
-	for (size_t i = 0; i < TG_CHATS_MAX; i++)
-		list_init(&t->lines[i].outs);
 	list_init(&t->urgent);
 	list_init(&t->askings);
 	t->poll.done = polled;
@@ -561,6 +553,8 @@ int telegram_new(struct telegram **out, struct core *core, const char *url,
 	}
 	if (open_api(t, url, &why) != 0)
 		tg_close(t, DOOR_CLOSED, why.text);
+	for (size_t i = 0; i < TG_CHATS_MAX; i++)
+		list_init(&t->kept.chats[i].outs);
 	service->telegram = telegram_do;
 	service->telegram_state = write_state;
 	service->telegram_door = t;
@@ -602,7 +596,7 @@ void telegram_free(struct telegram *t)
 	tg_call_fini(&t->send);
 	tg_api_free(t->api);
 	for (size_t i = 0; i < TG_CHATS_MAX; i++)
-		tg_line_clear(&t->lines[i]);
+		tg_line_clear(&t->kept.chats[i]);
 	while (!list_empty(&t->urgent))
 		tg_out_free(LIST_FIRST(&t->urgent, struct tg_out, node));
 	if (t->flying)

@@ -19,14 +19,13 @@
 #include "base/siphash.h"
 #include "codec/format_of.h"
 #include "codec/utf8.h"
-#include "gateway/telegram_text.h"
 
 #define SLOW_RUN_MS 60000 /* its line changes less often then */
 #define SLOW_EDITS  5
 
 /* ---- notices */
 
-void tg_give_up(struct telegram *t, struct tg_line *l, const char *reason)
+void tg_give_up(struct telegram *t, struct tg_chat *l, const char *reason)
 {
 	snprintf(l->reason, sizeof(l->reason), "%.190s", reason);
 	l->told = true;
@@ -34,15 +33,15 @@ void tg_give_up(struct telegram *t, struct tg_line *l, const char *reason)
 }
 
 /* A text of a notice that is being told; NULL when it is not any more. */
-static struct tg_line *telling(struct telegram *t, const struct tg_asking *a)
+static struct tg_chat *telling(struct telegram *t, const struct tg_asking *a)
 {
-	struct tg_line *l = tg_line(t, a->chat);
+	struct tg_chat *l = tg_chat(&t->kept, a->chat);
 
 	return l && l->telling == a->lsn && !l->told ? l : NULL;
 }
 
 /* The notice is told later. */
-static void tell_later(struct telegram *t, struct tg_line *l)
+static void tell_later(struct telegram *t, struct tg_chat *l)
 {
 	tg_drop_parts(l, l->telling);
 	tg_told_over(t, l);
@@ -52,7 +51,7 @@ static void tell_later(struct telegram *t, struct tg_line *l)
 static void tell(struct telegram *t, const struct tg_asking *a, const struct buf *text,
 		 const struct tg_card *card)
 {
-	struct tg_line *l = telling(t, a);
+	struct tg_chat *l = telling(t, a);
 
 	if (!l)
 		return;
@@ -67,7 +66,7 @@ static void tell(struct telegram *t, const struct tg_asking *a, const struct buf
 static void told_result(struct telegram *t, const struct tg_asking *a, int status,
 			const json_t *answer, const char *why)
 {
-	struct tg_line *l = telling(t, a);
+	struct tg_chat *l = telling(t, a);
 	struct buf text;
 
 	buf_init(&text, TG_TEXT_BYTES);
@@ -90,7 +89,7 @@ static void told_message(struct telegram *t, const struct tg_asking *a, int stat
 	struct buf text;
 
 	if (status >= 500 || status == 409) { /* many questions are being answered */
-		struct tg_line *l = telling(t, a);
+		struct tg_chat *l = telling(t, a);
 
 		if (l)
 			tell_later(t, l);
@@ -109,7 +108,7 @@ static void told_quote(struct telegram *t, const struct tg_asking *a, int status
 		       const json_t *answer, const char *why)
 {
 	const char *id = json_str(answer, "proposal_id"), *until = json_str(answer, "expires_at");
-	struct tg_line *l = telling(t, a);
+	struct tg_chat *l = telling(t, a);
 	struct tg_card *c;
 	struct buf text;
 
@@ -150,14 +149,14 @@ static void tell_question(struct telegram *t, const struct tg_asking *a, const j
 	buf_fini(&text);
 }
 
-static void begin_notice(struct telegram *t, struct tg_line *l, int64_t chat)
+static void begin_notice(struct telegram *t, struct tg_chat *l)
 {
-	struct tg_asking a = {.chat = chat};
+	struct tg_asking a = {.chat = l->id};
 	const struct item *it;
 	json_t *notice;
 	struct buf text;
 
-	snprintf(a.user, sizeof(a.user), DELIVERY_TELEGRAM_USER "%" PRId64, chat);
+	snprintf(a.user, sizeof(a.user), DELIVERY_TELEGRAM_USER "%" PRId64, l->id);
 	it = delivery_next(t->core, a.user);
 	notice = it ? json_parse(it->json, strlen(it->json), NULL) : NULL;
 	if (!notice)
@@ -191,10 +190,12 @@ void tg_begin_notices(struct telegram *t)
 	if (!t->news || tg_now(t) < t->send_due_ms)
 		return;
 	t->news = false;
-	for (size_t i = 0; i < TG_CHATS_MAX; i++)
-		if (t->kept.chats[i].id != 0 && !t->lines[i].blocked && t->lines[i].telling == 0 &&
-		    t->lines[i].nouts == 0)
-			begin_notice(t, &t->lines[i], t->kept.chats[i].id);
+	for (size_t i = 0; i < TG_CHATS_MAX; i++) {
+		struct tg_chat *c = &t->kept.chats[i];
+
+		if (c->id != 0 && !c->blocked && c->telling == 0 && c->nouts == 0)
+			begin_notice(t, c);
+	}
 }
 
 /* ---- cards: what stands in a message is looked at when it is due */
@@ -284,7 +285,7 @@ bool tg_look_at_card(struct telegram *t, int64_t *next_ms)
 {
 	for (size_t i = 0; i < TG_CARDS_MAX; i++) {
 		struct tg_card *c = &t->kept.cards[i];
-		struct tg_line *l = tg_line(t, c->chat);
+		struct tg_chat *l = tg_chat(&t->kept, c->chat);
 		struct tg_asking a = {.then = card_looked_at, .chat = c->chat};
 
 		if (!l || l->blocked || c->asking)

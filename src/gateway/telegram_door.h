@@ -1,6 +1,6 @@
 /* Inside of the door of Telegram: telegram.c (life, what is on disk, listening), telegram_hand.c
- * (what people say and press), telegram_cards.c (what they are shown), telegram_send.c (how it goes
- * out). Loop thread only. */
+ * (what people say and press), telegram_cards.c (what they are shown), telegram_text.c (in which
+ * words), telegram_send.c (how it goes out). Loop thread only. */
 #ifndef GATEWAY_TELEGRAM_DOOR_H
 #define GATEWAY_TELEGRAM_DOOR_H
 
@@ -8,7 +8,6 @@
 #include <stdint.h>
 
 #include "ava/verbs.h"
-#include "base/list.h"
 #include "codec/json.h"
 #include "gateway/telegram_api.h"
 #include "gateway/telegram_state.h"
@@ -36,16 +35,6 @@ struct tg_out { /* a call that waits for its turn */
 	bool edit, last;              /* of a card: it is there; it is done with after this */
 	uint64_t lsn;                 /* a part of this notice; 0: of none */
 	bool ends;                    /* its last one */
-};
-
-struct tg_line { /* what goes to a chat; same place as in state.chats */
-	struct list outs;
-	unsigned nouts;
-	int64_t next_ms;  /* monotonic: not before */
-	bool blocked;     /* by the person */
-	uint64_t telling; /* the notice that is being told */
-	bool told;        /* and was: to be settled */
-	char reason[200]; /* it is given up */
 };
 
 struct tg_asking { /* a verb under way; may outlive the door */
@@ -103,7 +92,6 @@ struct telegram {
 	int64_t unread;              /* the first update of an answer that could not */
 	unsigned strikes;            /* how often; 0: the last answer could */
 	struct tg_state kept;
-	struct tg_line lines[TG_CHATS_MAX];
 	struct list urgent; /* outs that are not paced */
 	struct list askings;
 	struct tg_saving *saving;
@@ -131,8 +119,7 @@ struct telegram {
 void tg_wake(void *door); /* something changed that may let it go on */
 int64_t tg_now(const struct telegram *t);
 void tg_close(struct telegram *t, enum tg_door state, const char *why);
-struct tg_line *tg_line(struct telegram *t, int64_t chat); /* NULL: it is not paired */
-void tg_told_over(struct telegram *t, struct tg_line *l);
+void tg_told_over(struct telegram *t, struct tg_chat *l);
 /* A verb, as the person of like->chat. `args` is *taken*, NULL: none. */
 void tg_ask(struct telegram *t, const struct tg_asking *like, const char *method, json_t *args,
 	    const char *path_fmt, ...) __attribute__((format(printf, 5, 6)));
@@ -144,7 +131,7 @@ int tg_pair(struct telegram *t, const char *cwd, struct ava_error *err); /* a co
 
 /* ---- telegram_cards.c */
 void tg_begin_notices(struct telegram *t);
-void tg_give_up(struct telegram *t, struct tg_line *l, const char *reason); /* the notice */
+void tg_give_up(struct telegram *t, struct tg_chat *l, const char *reason); /* the notice */
 /* The card that is due, if any; false: none is, and *next_ms has come down to the next one. */
 bool tg_look_at_card(struct telegram *t, int64_t *next_ms);
 /* Those of this proposal or run, but for what is on its way. NULL: all, and nothing is. */
@@ -155,8 +142,8 @@ void tg_run_card(struct telegram *t, int64_t chat, const char *run); /* it lives
 /* A call at the end of its line. `args` is *taken*; NULL: no memory. NULL: there is no room. */
 struct tg_out *tg_out(struct telegram *t, const char *method, int64_t chat, json_t *args);
 void tg_out_free(struct tg_out *o);
-void tg_drop_parts(struct tg_line *l, uint64_t lsn); /* of this notice */
-void tg_line_clear(struct tg_line *l);
+void tg_drop_parts(struct tg_chat *l, uint64_t lsn); /* of this notice */
+void tg_line_clear(struct tg_chat *l); /* what waits for it, and the notice that is told */
 json_t *tg_text_args(const char *s, size_t len, json_t *markup); /* of a message */
 json_t *tg_buttons(const struct tg_card *c);                     /* a markup */
 /* `lsn` is the notice whose text it is; 0: an answer. `card` has the buttons of its end. False: not
@@ -171,5 +158,23 @@ void tg_say(struct telegram *t, int64_t chat, const char *fmt, ...)
 void tg_answer_press(struct telegram *t, const char *callback, const char *text);
 void tg_send_next(struct telegram *t, int64_t *next_ms);
 void tg_sent(struct tg_call *call, const struct tg_answer *a); /* `done` of t->send */
+
+/* ---- telegram_text.c: what answers of verbs say, as plain text, so that nothing in it is markup,
+ * with what could turn a line around made visible. Pure; all append to `out`, whose bound is the
+ * caller's. */
+/* GET /runs/{id}: the message of a run, from its spawn to its end. */
+void tg_text_run(struct buf *out, const json_t *run);
+/* GET /runs/{id}/result; its first line says how it ended. */
+void tg_text_result(struct buf *out, const json_t *result);
+/* GET /proposals/{id}: the quote, and what became of it. */
+void tg_text_quote(struct buf *out, const json_t *proposal);
+/* A question of a run, as DELIVERY.md has it. */
+void tg_text_question(struct buf *out, const json_t *notice);
+/* Answers to /runs, /logs, /cost and /status. */
+void tg_text_runs(struct buf *out, const json_t *list);
+void tg_text_logs(struct buf *out, const json_t *events);
+void tg_text_cost(struct buf *out, const json_t *health);
+void tg_text_health(struct buf *out, const json_t *health);
+extern const char tg_text_help[];
 
 #endif

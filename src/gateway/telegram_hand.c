@@ -24,7 +24,6 @@
 #include "base/id.h"
 #include "base/words.h"
 #include "codec/utf8.h"
-#include "gateway/telegram_text.h"
 
 #define CODE_TRIES 5
 
@@ -336,7 +335,7 @@ static void take_command(struct telegram *t)
 
 static void try_code(struct telegram *t, int64_t id, const json_t *from, const char *text)
 {
-	struct tg_chat *c = tg_chat(&t->kept, 0);
+	struct tg_chat *c = tg_free_chat(&t->kept);
 	struct buf name;
 
 	if (strncmp(text, "/start ", 7) == 0)
@@ -350,9 +349,7 @@ static void try_code(struct telegram *t, int64_t id, const json_t *from, const c
 		return;
 	}
 	t->code[0] = '\0';
-	*c = (struct tg_chat){.id = id};
-	tg_line_clear(tg_line(t, id));
-	tg_line(t, id)->blocked = false;
+	c->id = id;
 	buf_init(&name, 4096);
 	(void)utf8_terminal(&name, json_str(from, "first_name"),
 			    strlen(json_str(from, "first_name")), false);
@@ -373,7 +370,7 @@ int tg_pair(struct telegram *t, const char *cwd, struct ava_error *err)
 	if (t->state != DOOR_SERVING)
 		return err_set(err, AVA_EBUSY, "Telegram is not reached: %s",
 			       t->problem[0] ? t->problem : "ask again in a moment");
-	if (!tg_chat(&t->kept, 0))
+	if (!tg_free_chat(&t->kept))
 		return err_set(err, AVA_EBUSY,
 			       "%d people are paired, which is all there may be: ava telegram "
 			       "unpair ID makes room",
@@ -422,7 +419,7 @@ static void begin_update(struct telegram *t, const json_t *u, int64_t chat)
 	const struct tg_card *card =
 		tg_card_at(&t->kept, chat,
 			   json_get_int(json_object_get(m, "reply_to_message"), "message_id", 0));
-	struct tg_line *l = tg_line(t, chat);
+	struct tg_chat *l = tg_chat(&t->kept, chat);
 	struct tg_hand *h = &t->hand;
 
 	if (l->blocked) { /* they write again */

@@ -28,7 +28,7 @@ void tg_out_free(struct tg_out *o)
 	free(o);
 }
 
-void tg_line_clear(struct tg_line *l)
+void tg_line_clear(struct tg_chat *l)
 {
 	while (!list_empty(&l->outs))
 		tg_out_free(LIST_FIRST(&l->outs, struct tg_out, node));
@@ -40,7 +40,7 @@ void tg_line_clear(struct tg_line *l)
 
 struct tg_out *tg_out(struct telegram *t, const char *method, int64_t chat, json_t *args)
 {
-	struct tg_line *l = tg_line(t, chat);
+	struct tg_chat *l = tg_chat(&t->kept, chat);
 	struct tg_out *o = chat != 0 && (!l || l->nouts >= OUTS_MAX) ? NULL : calloc(1, sizeof(*o));
 
 	if (o) {
@@ -188,7 +188,7 @@ void tg_say(struct telegram *t, int64_t chat, const char *fmt, ...)
 
 /* ---- sending, one call at a time */
 
-void tg_drop_parts(struct tg_line *l, uint64_t lsn)
+void tg_drop_parts(struct tg_chat *l, uint64_t lsn)
 {
 	LIST_EACH (&l->outs, n, tmp) {
 		struct tg_out *o = LIST_ENTRY(n, struct tg_out, node);
@@ -200,7 +200,7 @@ void tg_drop_parts(struct tg_line *l, uint64_t lsn)
 	}
 }
 
-static void sent_well(struct telegram *t, struct tg_line *l, const struct tg_out *o,
+static void sent_well(struct telegram *t, struct tg_chat *l, const struct tg_out *o,
 		      const json_t *result)
 {
 	struct tg_card *c = tg_card_with(&t->kept, o->nonce, strlen(o->nonce));
@@ -218,7 +218,7 @@ static void sent_well(struct telegram *t, struct tg_line *l, const struct tg_out
 		l->told = true;
 }
 
-static void sent_in_vain(struct telegram *t, struct tg_line *l, const struct tg_out *o,
+static void sent_in_vain(struct telegram *t, struct tg_chat *l, const struct tg_out *o,
 			 const char *why)
 {
 	struct tg_card *c = tg_card_with(&t->kept, o->nonce, strlen(o->nonce));
@@ -239,7 +239,7 @@ static void sent_in_vain(struct telegram *t, struct tg_line *l, const struct tg_
 	}
 }
 
-static void put_back(struct telegram *t, struct tg_line *l, struct tg_out *o)
+static void put_back(struct telegram *t, struct tg_chat *l, struct tg_out *o)
 {
 	list_add_front(l ? &l->outs : &t->urgent, &o->node);
 	if (l)
@@ -250,7 +250,7 @@ void tg_sent(struct tg_call *call, const struct tg_answer *a)
 {
 	struct telegram *t = call->user;
 	struct tg_out *o = t->flying;
-	struct tg_line *l = tg_line(t, o->chat);
+	struct tg_chat *l = tg_chat(&t->kept, o->chat);
 	int64_t now = tg_now(t);
 	bool again = false;
 
@@ -298,7 +298,7 @@ void tg_sent(struct tg_call *call, const struct tg_answer *a)
 	tg_wake(t);
 }
 
-static void send_out(struct telegram *t, struct tg_line *l, struct tg_out *o)
+static void send_out(struct telegram *t, struct tg_chat *l, struct tg_out *o)
 {
 	struct ava_error err = {0};
 	struct buf copy;
@@ -333,9 +333,9 @@ void tg_send_next(struct telegram *t, int64_t *next_ms)
 		return;
 	}
 	for (size_t i = 0; i < TG_CHATS_MAX && !t->flying; i++) {
-		struct tg_line *l = &t->lines[i];
+		struct tg_chat *l = &t->kept.chats[i];
 
-		if (t->kept.chats[i].id == 0 || l->blocked || list_empty(&l->outs))
+		if (l->id == 0 || l->blocked || list_empty(&l->outs))
 			continue;
 		if (l->next_ms <= now)
 			send_out(t, l, LIST_FIRST(&l->outs, struct tg_out, node));

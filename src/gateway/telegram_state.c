@@ -36,7 +36,7 @@ static bool take(const json_t *o, const char *key, char *out, size_t size)
 
 static void take_chat(struct tg_state *s, const json_t *o)
 {
-	struct tg_chat c = {.id = json_get_int(o, "id", 0)}, *place = tg_chat(s, 0);
+	struct tg_chat c = {.id = json_get_int(o, "id", 0)}, *place = tg_free_chat(s);
 
 	if (place && c.id > 0 && !tg_chat(s, c.id) && take(o, "name", c.name, sizeof(c.name)) &&
 	    take(o, "cwd", c.cwd, sizeof(c.cwd)) &&
@@ -176,7 +176,15 @@ int64_t tg_offset(const struct tg_state *s, int64_t wall_ms)
 struct tg_chat *tg_chat(struct tg_state *s, int64_t id)
 {
 	for (size_t i = 0; i < TG_CHATS_MAX; i++)
-		if (s->chats[i].id == id)
+		if (id != 0 && s->chats[i].id == id)
+			return &s->chats[i];
+	return NULL;
+}
+
+struct tg_chat *tg_free_chat(struct tg_state *s)
+{
+	for (size_t i = 0; i < TG_CHATS_MAX; i++)
+		if (s->chats[i].id == 0)
 			return &s->chats[i];
 	return NULL;
 }

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "base/list.h"
 
 struct ava_error;
 
@@ -26,6 +27,14 @@ struct tg_chat {
 	char name[TG_NAME_MAX]; /* as it was when they were paired; decides nothing */
 	char cwd[4096];         /* where its conversations look for files; "": nowhere */
 	char session[64];       /* the conversation that goes on; "": the next word begins one */
+	/* Not kept: what goes to them. */
+	struct list outs;
+	unsigned nouts;
+	int64_t next_ms;  /* monotonic: not before */
+	bool blocked;     /* by the person */
+	uint64_t telling; /* the notice that is being told */
+	bool told;        /* and was: to be settled */
+	char reason[200]; /* it is given up */
 };
 
 enum tg_card_kind {
@@ -78,7 +87,8 @@ void tg_see(struct tg_state *s, int64_t update, int64_t wall_ms);
  * none came for a week. */
 int64_t tg_offset(const struct tg_state *s, int64_t wall_ms);
 
-struct tg_chat *tg_chat(struct tg_state *s, int64_t id); /* NULL: a stranger; 0: a free place */
+struct tg_chat *tg_chat(struct tg_state *s, int64_t id); /* NULL: a stranger, or 0 */
+struct tg_chat *tg_free_chat(struct tg_state *s);        /* NULL: there are too many */
 void tg_nonce(char out[TG_NONCE_LEN + 1]);
 /* Cards stay where they are until one is made or dropped. A new one has a nonce of its own; where
  * there is no place the oldest goes. */

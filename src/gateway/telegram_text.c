@@ -1,8 +1,8 @@
-/* See telegram_text.h. Words are those of base/words.h, figures those of base/format.h; what only
+/* See telegram_door.h. Words are those of base/words.h, figures those of base/format.h; what only
  * this door says stands here.
  *
  * Nothing can fail but memory, which the buffer remembers. */
-#include "gateway/telegram_text.h"
+#include "gateway/telegram_door.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -36,26 +36,20 @@ static void add_clean(struct buf *out, const char *s, size_t chars)
 	(void)utf8_terminal(out, s, utf8_prefix(s, strlen(s), chars), true);
 }
 
-static void add_end(struct buf *out, const json_t *run, const json_t *end, const char *time_key)
-{
-	const struct words_end e = format_end_of(end, run);
-
-	buf_addf(out, WORDS_ENDED(words_mark(e.mark, true), format_role(json_str(run, "role")).text,
-				  &e, format_time_of(end, time_key).text,
-				  format_cost_of(end, "cost_cents").text));
-}
-
 void tg_text_run(struct buf *out, const json_t *run)
 {
 	const char *status = json_str(run, "status"), *doing = json_str(run, "current_activity");
 	struct format role = format_role(json_str(run, "role"));
+	struct words_end end;
 	char text[800];
 
 	buf_addf(out, WORDS_SPAWNING(words_mark(WORDS_MARK_START, true), role.text,
 				     json_str(run, "subagent_id")));
 	if (json_str(run, "ended_at")[0]) {
-		buf_addc(out, '\n');
-		add_end(out, run, run, "elapsed_seconds");
+		end = format_end_of(run, run);
+		buf_addf(out, "\n" WORDS_ENDED(words_mark(end.mark, true), role.text, &end,
+					       format_time_of(run, "elapsed_seconds").text,
+					       format_cost_of(run, "cost_cents").text));
 		return;
 	}
 	if (strcmp(status, "starting") == 0)
