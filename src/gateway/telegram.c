@@ -307,6 +307,7 @@ static void listen_on(struct telegram *t, int64_t *next_ms)
 	int64_t offset = tg_offset(&t->kept, clock_wall_ms());
 	struct ava_error err = {0};
 	struct buf body;
+	json_t *args;
 	int rv;
 
 	if (t->poll.busy || t->updates || t->hand.step != HAND_FREE || t->dirty || t->saving ||
@@ -321,22 +322,21 @@ static void listen_on(struct telegram *t, int64_t *next_ms)
 	}
 	t->poll_began_ms = tg_now(t);
 	t->asked = t->state == DOOR_STARTING ? -1 : offset;
+	args = t->state == DOOR_STARTING
+		       ? json_object()
+		       : json_pack("{s:I,s:i,s:i,s:[ss]}", "offset", (json_int_t)offset, "timeout",
+				   TG_POLL_S, "limit", t->strikes > 0 ? 1 : UPDATES_MAX,
+				   "allowed_updates", "message", "callback_query");
 	buf_init(&body, 4096);
-	if (t->state == DOOR_STARTING) {
-		buf_adds(&body, "{}");
-	} else {
-		buf_adds(&body, "{");
-		if (offset > 0)
-			buf_addf(&body, "\"offset\":%" PRId64 ",", offset);
-		buf_addf(&body,
-			 "\"timeout\":%d,\"limit\":%d,\"allowed_updates\":[\"message\","
-			 "\"callback_query\"]}",
-			 TG_POLL_S, t->strikes > 0 ? 1 : UPDATES_MAX);
-	}
-	rv = tg_call(t->api, &t->poll, t->state == DOOR_STARTING ? "getMe" : "getUpdates", &body,
-		     NULL, &err);
-	if (rv != 0)
+	rv = args ? json_dump(&body, args) : AVA_ENOMEM;
+	json_decref(args);
+	if (rv == 0)
+		rv = tg_call(t->api, &t->poll, t->state == DOOR_STARTING ? "getMe" : "getUpdates",
+			     &body, NULL, &err);
+	if (rv != 0) {
+		buf_fini(&body);
 		t->poll_due_ms = tg_now(t) + TG_BACKOFF_MS;
+	}
 }
 
 /* ---- events: that a run was spawned, that there is a notice */
@@ -540,7 +540,6 @@ int telegram_new(struct telegram **out, struct core *core, const char *url,
 	t->core = core;
 	t->log = log;
 	t->log_user = user;
-	list_init(&t->urgent);
 	list_init(&t->askings);
 	t->poll.done = polled;
 	t->send.done = tg_sent;
@@ -597,8 +596,6 @@ void telegram_free(struct telegram *t)
 	tg_api_free(t->api);
 	for (size_t i = 0; i < TG_CHATS_MAX; i++)
 		tg_line_clear(&t->kept.chats[i]);
-	while (!list_empty(&t->urgent))
-		tg_out_free(LIST_FIRST(&t->urgent, struct tg_out, node));
 	if (t->flying)
 		tg_out_free(t->flying);
 	json_decref(t->updates);

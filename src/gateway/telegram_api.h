@@ -27,12 +27,13 @@ const char *tg_token(int64_t *bot, struct ava_error *err);
 
 enum tg_verdict {
 	TG_OK,
-	TG_LATER,    /* it was not reached, or is not well: the same again may be taken */
-	TG_SLOW,     /* the same again after `after_ms` */
-	TG_REFUSED,  /* it never will be taken */
-	TG_BLOCKED,  /* the person does not want to hear from the bot */
+	TG_REFUSED, /* it never will be taken */
+	TG_BLOCKED, /* the person does not want to hear from the bot */
+	/* The same again may be taken: */
+	TG_LATER,    /* it was not reached, or is not well */
+	TG_SLOW,     /* after `after_ms` */
 	TG_CONFLICT, /* another program reads what is said to the bot */
-	TG_REVOKED,  /* the token is none any more */
+	TG_REVOKED,  /* the token is none any more: with another one */
 };
 
 struct tg_answer {

@@ -210,7 +210,7 @@ static void put_card(struct telegram *t, struct tg_card *c, const struct buf *te
 	c->due_ms = tg_now(t) + c->pause_ms;
 	if (buf_check(text) != 0 || (hash == c->shown && !last))
 		return;
-	args = tg_text_args(text->data, tg_cut(text->data, text->len, TG_TEXT_UNITS),
+	args = tg_text_args(c->chat, text->data, tg_cut(text->data, text->len, TG_TEXT_UNITS),
 			    last ? NULL : tg_buttons(c));
 	if (c->message)
 		json_object_set_new(args, "message_id", json_integer(c->message));
@@ -229,7 +229,8 @@ static void put_bare(struct telegram *t, struct tg_card *c)
 {
 	if (c->hash[0])
 		tg_out(t, "editMessageReplyMarkup", c->chat,
-		       json_pack("{s:I}", "message_id", (json_int_t)c->message));
+		       json_pack("{s:I,s:I}", "chat_id", (json_int_t)c->chat, "message_id",
+				 (json_int_t)c->message));
 	tg_card_drop(&t->kept, c);
 	t->dirty = true;
 }

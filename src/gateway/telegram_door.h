@@ -30,7 +30,7 @@ struct tg_out { /* a call that waits for its turn */
 	const char *method;
 	char boundary[TG_NONCE_LEN + 1]; /* of the parts of a form; "": it is JSON */
 	struct buf body;
-	int64_t chat;                 /* 0: not paced */
+	int64_t chat;
 	char nonce[TG_NONCE_LEN + 1]; /* of its card; "": none */
 	bool edit, last;              /* of a card: it is there; it is done with after this */
 	uint64_t lsn;                 /* a part of this notice; 0: of none */
@@ -92,7 +92,6 @@ struct telegram {
 	int64_t unread;              /* the first update of an answer that could not */
 	unsigned strikes;            /* how often; 0: the last answer could */
 	struct tg_state kept;
-	struct list urgent; /* outs that are not paced */
 	struct list askings;
 	struct tg_saving *saving;
 	struct verb_reply *unpairing; /* is answered when that is on disk; NULL: none */
@@ -144,8 +143,8 @@ struct tg_out *tg_out(struct telegram *t, const char *method, int64_t chat, json
 void tg_out_free(struct tg_out *o);
 void tg_drop_parts(struct tg_chat *l, uint64_t lsn); /* of this notice */
 void tg_line_clear(struct tg_chat *l); /* what waits for it, and the notice that is told */
-json_t *tg_text_args(const char *s, size_t len, json_t *markup); /* of a message */
-json_t *tg_buttons(const struct tg_card *c);                     /* a markup */
+json_t *tg_text_args(int64_t chat, const char *s, size_t len, json_t *markup); /* of a message */
+json_t *tg_buttons(const struct tg_card *c);                                   /* a markup */
 /* `lsn` is the notice whose text it is; 0: an answer. `card` has the buttons of its end. False: not
  * all of it has found room. */
 bool tg_put_text(struct telegram *t, int64_t chat, const struct buf *text, uint64_t lsn,
@@ -155,7 +154,7 @@ bool tg_put_document(struct telegram *t, int64_t chat, const struct buf *text, u
 bool tg_is_blank(const char *s, size_t len);
 void tg_say(struct telegram *t, int64_t chat, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-void tg_answer_press(struct telegram *t, const char *callback, const char *text);
+void tg_answer_press(struct telegram *t, const char *text); /* the one in hand */
 void tg_send_next(struct telegram *t, int64_t *next_ms);
 void tg_sent(struct tg_call *call, const struct tg_answer *a); /* `done` of t->send */
 

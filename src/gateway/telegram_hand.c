@@ -196,7 +196,7 @@ static void pressed(struct telegram *t, const struct tg_asking *a, int status, c
 
 	if (hand_later(t, status, why))
 		return;
-	tg_answer_press(t, t->hand.callback, status < 300 ? "" : why);
+	tg_answer_press(t, status < 300 ? "" : why);
 	if (status >= 300) /* a bubble is gone in a moment, and this says what to do */
 		tg_say(t, a->chat, "%s", why);
 	if (c)
@@ -211,7 +211,7 @@ static void ask_for_change(struct telegram *t, const struct tg_card *quote)
 	struct buf text;
 
 	snprintf(id, sizeof(id), "%s", quote->id);
-	tg_answer_press(t, t->hand.callback, "");
+	tg_answer_press(t, "");
 	c = tg_card_new(&t->kept, t->hand.chat, TG_CHANGE, id);
 	c->due_ms = INT64_MAX;
 	buf_init(&text, 1024);
@@ -263,7 +263,7 @@ static void take_press(struct telegram *t, const json_t *q)
 		press(t, c);
 		return;
 	}
-	tg_answer_press(t, t->hand.callback, "This button is not good any more.");
+	tg_answer_press(t, "This button is not good any more.");
 	hand_over(t);
 }
 

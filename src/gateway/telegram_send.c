@@ -41,15 +41,13 @@ void tg_line_clear(struct tg_chat *l)
 struct tg_out *tg_out(struct telegram *t, const char *method, int64_t chat, json_t *args)
 {
 	struct tg_chat *l = tg_chat(&t->kept, chat);
-	struct tg_out *o = chat != 0 && (!l || l->nouts >= OUTS_MAX) ? NULL : calloc(1, sizeof(*o));
+	struct tg_out *o = l && l->nouts < OUTS_MAX ? calloc(1, sizeof(*o)) : NULL;
 
 	if (o) {
 		o->method = method;
 		o->chat = chat;
 		list_init(&o->node);
 		buf_init(&o->body, TG_TEXT_BYTES + 4096);
-		if (chat != 0)
-			json_object_set_new(args, "chat_id", json_integer(chat));
 		if (!args || json_dump(&o->body, args) != 0) {
 			tg_out_free(o);
 			o = NULL;
@@ -58,18 +56,18 @@ struct tg_out *tg_out(struct telegram *t, const char *method, int64_t chat, json
 	json_decref(args);
 	if (!o)
 		return NULL;
-	list_add(l ? &l->outs : &t->urgent, &o->node);
-	if (l)
-		l->nouts++;
+	list_add(&l->outs, &o->node);
+	l->nouts++;
 	tg_wake(t);
 	return o;
 }
 
 /* Previews would fetch what stands in it. `markup` is *taken*; NULL: none. */
-json_t *tg_text_args(const char *s, size_t len, json_t *markup)
+json_t *tg_text_args(int64_t chat, const char *s, size_t len, json_t *markup)
 {
-	return json_pack("{s:o,s:{s:b},s:o*}", "text", json_stringn_nocheck(s, len),
-			 "link_preview_options", "is_disabled", 1, "reply_markup", markup);
+	return json_pack("{s:I,s:o,s:{s:b},s:o*}", "chat_id", (json_int_t)chat, "text",
+			 json_stringn_nocheck(s, len), "link_preview_options", "is_disabled", 1,
+			 "reply_markup", markup);
 }
 
 /* `call` that asks yes or no has buttons too, which is when its card has a hash. */
@@ -93,13 +91,20 @@ json_t *tg_buttons(const struct tg_card *c)
 	return json_pack("{s:[o]}", "inline_keyboard", row);
 }
 
-/* A press is always answered, else the button turns for ever. */
-void tg_answer_press(struct telegram *t, const char *callback, const char *text)
+/* A press is always answered, before all else, or the button turns for ever. */
+void tg_answer_press(struct telegram *t, const char *text)
 {
-	tg_out(t, "answerCallbackQuery", 0,
-	       json_pack("{s:s,s:o,s:b}", "callback_query_id", callback, "text",
-			 json_stringn_nocheck(text, utf8_prefix(text, strlen(text), 190)),
-			 "show_alert", text[0] != '\0'));
+	struct tg_chat *l = tg_chat(&t->kept, t->hand.chat);
+	struct tg_out *o =
+		tg_out(t, "answerCallbackQuery", t->hand.chat,
+		       json_pack("{s:s,s:o,s:b}", "callback_query_id", t->hand.callback, "text",
+				 json_stringn_nocheck(text, utf8_prefix(text, strlen(text), 190)),
+				 "show_alert", text[0] != '\0'));
+
+	if (!o)
+		return;
+	list_del(&o->node);
+	list_add_front(&l->outs, &o->node);
 }
 
 /* ---- a text in messages, or as a document */
@@ -107,8 +112,9 @@ void tg_answer_press(struct telegram *t, const char *callback, const char *text)
 static bool put_message(struct telegram *t, int64_t chat, const char *s, size_t len, bool ends,
 			uint64_t lsn, const struct tg_card *card)
 {
-	struct tg_out *o = tg_out(t, "sendMessage", chat,
-				  tg_text_args(s, len, ends && card ? tg_buttons(card) : NULL));
+	struct tg_out *o =
+		tg_out(t, "sendMessage", chat,
+		       tg_text_args(chat, s, len, ends && card ? tg_buttons(card) : NULL));
 
 	if (!o)
 		return false;
@@ -214,7 +220,7 @@ static void sent_well(struct telegram *t, struct tg_chat *l, const struct tg_out
 		if (!o->edit)
 			c->message = json_get_int(result, "message_id", 0);
 	}
-	if (o->ends && l && l->telling == o->lsn)
+	if (o->ends && l->telling == o->lsn)
 		l->told = true;
 }
 
@@ -222,28 +228,24 @@ static void sent_in_vain(struct telegram *t, struct tg_chat *l, const struct tg_
 			 const char *why)
 {
 	struct tg_card *c = tg_card_with(&t->kept, o->nonce, strlen(o->nonce));
+	char text[400];
 
-	if (o->chat != 0) { /* a press that is too old is nobody's fault */
-		char text[400];
-
-		snprintf(text, sizeof(text), "telegram: %s: %s", o->method, why);
-		t->log(text, t->log_user);
-	}
+	snprintf(text, sizeof(text), "telegram: %s: %s", o->method, why);
+	t->log(text, t->log_user);
 	if (c) { /* its message was removed */
 		tg_card_drop(&t->kept, c);
 		t->dirty = true;
 	}
-	if (o->lsn > 0 && l && l->telling == o->lsn) {
+	if (o->lsn > 0 && l->telling == o->lsn) {
 		tg_drop_parts(l, o->lsn);
 		tg_give_up(t, l, why);
 	}
 }
 
-static void put_back(struct telegram *t, struct tg_chat *l, struct tg_out *o)
+static void put_back(struct tg_chat *l, struct tg_out *o)
 {
-	list_add_front(l ? &l->outs : &t->urgent, &o->node);
-	if (l)
-		l->nouts++;
+	list_add_front(&l->outs, &o->node);
+	l->nouts++;
 }
 
 void tg_sent(struct tg_call *call, const struct tg_answer *a)
@@ -251,51 +253,34 @@ void tg_sent(struct tg_call *call, const struct tg_answer *a)
 	struct telegram *t = call->user;
 	struct tg_out *o = t->flying;
 	struct tg_chat *l = tg_chat(&t->kept, o->chat);
-	int64_t now = tg_now(t);
-	bool again = false;
+	int64_t now = tg_now(t), pause = MAX(2 * t->send_pause_ms, (int64_t)TG_BACKOFF_MS);
+	bool again = a->verdict >= TG_LATER;
 
 	t->flying = NULL;
-	if (l)
-		l->next_ms = now + t->core->settings.telegram_pace_ms;
-	t->send_pause_ms = a->verdict != TG_LATER ? 0
-						  : MIN(MAX(2 * t->send_pause_ms, TG_BACKOFF_MS),
-							(int64_t)TG_BACKOFF_MAX);
-	switch (a->verdict) {
-	case TG_OK:
-		sent_well(t, l, o, a->result);
-		break;
-	case TG_REFUSED:
-		sent_in_vain(t, l, o, a->why);
-		break;
-	case TG_BLOCKED:
-		if (l) {
-			tg_line_clear(l);
-			l->blocked = true;
-		}
-		break;
-	case TG_SLOW:
-		if (l)
-			l->next_ms = now + a->after_ms;
-		else
-			t->send_due_ms = now + a->after_ms;
-		again = true;
-		break;
-	case TG_CONFLICT:
-	case TG_LATER:
-		t->send_due_ms = now + MAX(t->send_pause_ms, (int64_t)TG_BACKOFF_MS);
-		again = true;
-		break;
-	case TG_REVOKED:
+	t->send_pause_ms = a->verdict == TG_LATER ? MIN(pause, (int64_t)TG_BACKOFF_MAX) : 0;
+	t->send_due_ms = now + t->send_pause_ms;
+	if (a->verdict == TG_REVOKED)
 		tg_close(t, DOOR_CLOSED, a->why);
-		again = true;
-		break;
+	tg_wake(t);
+	if (!l) { /* unpaired meanwhile */
+		tg_out_free(o);
+		return;
 	}
-	if (again && (l || o->chat == 0))
-		put_back(t, l, o);
+	l->next_ms =
+		now + (a->verdict == TG_SLOW ? a->after_ms : t->core->settings.telegram_pace_ms);
+	if (a->verdict == TG_OK) {
+		sent_well(t, l, o, a->result);
+	} else if (a->verdict == TG_REFUSED) {
+		sent_in_vain(t, l, o, a->why);
+	} else if (a->verdict == TG_BLOCKED) {
+		tg_line_clear(l);
+		l->blocked = true;
+	}
+	if (again)
+		put_back(l, o);
 	else
 		tg_out_free(o);
-	t->news |= l && l->nouts == 0;
-	tg_wake(t);
+	t->news |= l->nouts == 0;
 }
 
 static void send_out(struct telegram *t, struct tg_chat *l, struct tg_out *o)
@@ -304,8 +289,7 @@ static void send_out(struct telegram *t, struct tg_chat *l, struct tg_out *o)
 	struct buf copy;
 
 	list_del(&o->node);
-	if (l)
-		l->nouts--;
+	l->nouts--;
 	buf_init(&copy, o->body.max);
 	buf_add(&copy, o->body.data, o->body.len);
 	t->flying = o;
@@ -314,7 +298,7 @@ static void send_out(struct telegram *t, struct tg_chat *l, struct tg_out *o)
 		return;
 	t->flying = NULL;
 	t->send_due_ms = tg_now(t) + TG_BACKOFF_MS;
-	put_back(t, l, o);
+	put_back(l, o);
 }
 
 void tg_send_next(struct telegram *t, int64_t *next_ms)
@@ -326,10 +310,6 @@ void tg_send_next(struct telegram *t, int64_t *next_ms)
 		return;
 	if (now < t->send_due_ms) {
 		*next_ms = MIN(*next_ms, t->send_due_ms);
-		return;
-	}
-	if (!list_empty(&t->urgent)) {
-		send_out(t, NULL, LIST_FIRST(&t->urgent, struct tg_out, node));
 		return;
 	}
 	for (size_t i = 0; i < TG_CHATS_MAX && !t->flying; i++) {
