@@ -237,6 +237,7 @@ void tg_ask(struct telegram *t, const struct tg_asking *like, const char *method
 		*a = *like;
 		a->reply = (struct verb_reply){.done = answered};
 		a->t = t;
+		a->reads = strcmp(method, "GET") == 0;
 		list_add(&t->askings, &a->node);
 		snprintf(a->user, sizeof(a->user), DELIVERY_TELEGRAM_USER "%" PRId64, a->chat);
 		caller.user = a->user;

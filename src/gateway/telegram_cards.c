@@ -80,28 +80,32 @@ static void told_result(struct telegram *t, const struct tg_asking *a, int statu
 	tg_wake(t);
 }
 
-/* The event has more of it than the notice. */
+/* The event has more of it than the notice, which is told where that cannot be read. */
 static void told_message(struct telegram *t, const struct tg_asking *a, int status,
 			 const json_t *answer, const char *why)
 {
 	const json_t *event = json_array_get(json_object_get(answer, "events"), 0);
 	const char *s = json_str(json_object_get(event, "content"), "text");
+	const struct item *it = delivery_next(t->core, a->user);
+	struct tg_chat *l = telling(t, a);
+	json_t *notice;
 	struct buf text;
 
-	if (status >= 500 || status == 409) { /* many questions are being answered */
-		struct tg_chat *l = telling(t, a);
-
+	if (!l || !it || it->lsn != a->lsn ||
+	    status == 409) { /* many questions are being answered */
 		if (l)
 			tell_later(t, l);
 		return;
 	}
+	notice = json_parse(it->json, strlen(it->json), NULL);
 	buf_init(&text, TG_TEXT_BYTES);
-	if (status == 200)
+	if (status == 200 && *s)
 		(void)utf8_terminal(&text, s, strlen(s), true);
 	else
-		buf_adds(&text, why);
+		buf_addf(&text, "%s...\n\n%s", json_str(notice, "text"), status == 200 ? "" : why);
 	tell(t, a, &text, NULL);
 	buf_fini(&text);
+	json_decref(notice);
 }
 
 static void told_quote(struct telegram *t, const struct tg_asking *a, int status,

@@ -44,6 +44,7 @@ struct tg_asking { /* a verb under way; may outlive the door */
 	void (*then)(struct telegram *t, const struct tg_asking *a, int status,
 		     const json_t *answer, const char *why);
 	char user[40];
+	bool reads; /* nothing is begun by it */
 	int64_t chat;
 	uint64_t lsn;
 	char nonce[TG_NONCE_LEN + 1];
@@ -68,7 +69,7 @@ struct tg_hand { /* the update that is carried out */
 	char *text;         /* what was said; owned */
 	char callback[128]; /* of a button's press */
 	char button;
-	int64_t told;   /* this update was told to be tried again */
+	unsigned tries; /* that could not be kept */
 	bool anew;      /* its conversation was gone */
 	int64_t due_ms; /* not tried before */
 };

@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "ava/delivery.h"
+#include "ava/ops.h"
 #include "ava/state.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -26,6 +27,7 @@
 #include "codec/utf8.h"
 
 #define CODE_TRIES 5
+#define TRIES      3 /* of what fails though the disk is well */
 
 /* ---- the update in hand */
 
@@ -38,16 +40,17 @@ static void hand_over(struct telegram *t)
 	tg_wake(t);
 }
 
-/* It could not be kept: the same again later, and nothing is confirmed to the service. */
-static bool hand_later(struct telegram *t, int status, const char *why)
+/* It could not be kept: the same again later, and nothing is confirmed to the service. What fails
+ * again while the disk is well is no matter of the disk, and must not hold up who speaks next. */
+static bool hand_later(struct telegram *t, const struct tg_asking *a, int status, const char *why)
 {
 	struct tg_hand *h = &t->hand;
 
-	if (status != 503 && status != 507)
+	if (a->reads || (status != 503 && status != 507) ||
+	    (status == 503 && h->tries >= TRIES && !core_service(t->core)->problem[0]))
 		return false;
-	if (h->told != h->update)
+	if (h->tries++ == 0)
 		tg_say(t, h->chat, "%s. I try it again by myself.", why);
-	h->told = h->update;
 	h->step = HAND_FREE;
 	h->due_ms = tg_now(t) + TG_DISK_MS;
 	tg_wake(t);
@@ -59,7 +62,7 @@ static void hand_answered(struct telegram *t, const struct tg_asking *a, int sta
 {
 	struct buf text;
 
-	if (hand_later(t, status, why))
+	if (hand_later(t, a, status, why))
 		return;
 	buf_init(&text, TG_TEXT_BYTES);
 	if (status >= 300)
@@ -194,7 +197,7 @@ static void pressed(struct telegram *t, const struct tg_asking *a, int status, c
 {
 	const struct tg_card *c = tg_card_with(&t->kept, a->nonce, strlen(a->nonce));
 
-	if (hand_later(t, status, why))
+	if (hand_later(t, a, status, why))
 		return;
 	tg_answer_press(t, status < 300 ? "" : why);
 	if (status >= 300) /* a bubble is gone in a moment, and this says what to do */
@@ -412,7 +415,7 @@ static int64_t whose(struct telegram *t, const json_t *u)
 	return 0;
 }
 
-static void begin_update(struct telegram *t, const json_t *u, int64_t chat)
+static void begin_update(struct telegram *t, const json_t *u, int64_t id, int64_t chat)
 {
 	const json_t *m = json_object_get(u, "message"), *q = json_object_get(u, "callback_query");
 	const char *text = json_get_str(m, "text");
@@ -429,10 +432,10 @@ static void begin_update(struct telegram *t, const json_t *u, int64_t chat)
 	}
 	free(h->text);
 	*h = (struct tg_hand){.step = HAND_AT_WORK,
-			      .update = json_get_int(u, "update_id", 0),
+			      .update = id,
 			      .chat = chat,
 			      .message = json_get_int(m, "message_id", 0),
-			      .told = h->told,
+			      .tries = h->update == id ? h->tries : 0,
 			      .text = text ? strdup(text) : NULL};
 	if (q) {
 		take_press(t, q);
@@ -471,7 +474,7 @@ void tg_take_updates(struct telegram *t)
 		} else if (t->dirty || t->saving) {
 			return; /* what was before it is on disk first */
 		} else {
-			begin_update(t, u, chat);
+			begin_update(t, u, id, chat);
 		}
 	}
 }

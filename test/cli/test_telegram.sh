@@ -246,6 +246,32 @@ press "$line" Cancel >/dev/null
 check 'Cancel cancels' wait_for 20 says "$line" Cancelled
 equal 'for good' cancelled "$("$AVA" status "$RUN" --json </dev/null | jq -r .status)"
 
+# --- long texts, and what looks like markup
+
+python3 - >"$T/ava.jsonl" <<'X'
+import json
+print(json.dumps({"text": "begin _ *x [y `z\n" + "😀" * 4096 + "end"}))
+print(json.dumps({"text": "".join("row %05d\n" % n for n in range(10000)).strip()}))
+X
+# Those behind the message with this number, as one.
+behind() { seen | jq -r --argjson n "$1" '[.messages[] | select(.message_id > $n) | .document // .text] | join("")'; }
+last() { seen | jq '.messages[-1].message_id'; }
+say $ME /new >/dev/null
+wait_for 20 taken
+wait_for 20 idle
+from=$(last)
+say $ME 'many signs' >/dev/null
+signs() { behind "$from" | grep -q 'end$'; }
+check 'a text of many signs comes' wait_for 20 signs
+equal 'whole, in order' "$(python3 -c 'print("begin _ *x [y `z\n" + "😀" * 4096 + "end")')" "$(behind "$from" | sed '/What you say next/d')"
+wait_for 20 idle
+wait_for 20 quiet
+from=$(last)
+say $ME 'many rows' >/dev/null
+rows() { behind "$from" | grep -q 'row 09999'; }
+check 'one of 100 KB is a document' wait_for 20 rows
+equal 'with all of it' 10000 "$(behind "$from" | grep -c '^row ')"
+
 # --- all three rights want more than a press
 
 printf -- '---\nname: spy\ndescription: reads and sends\nmodel: offline:%s\ntools: read_file, read_webpages, web_search\n---\nLook.\n' "$T/spy.jsonl" >"$XDG_CONFIG_HOME/ava/agents/spy.md"

@@ -112,6 +112,15 @@ world 86400 0 0
 press "$(number "$P")" Yes >/dev/null
 check 'a clock that jumps back takes nothing away' wait_for 60 has 'From S-'
 equal 'one run' 1 "$(events SubagentSpawn)"
+RUN=$("$AVA" ps -a --json </dev/null | jq -r '.[0].subagent_id')
+mv "$AVA_DATA_ROOT/logs/subagents/$RUN.jsonl" "$T/kept"
+mkdir "$AVA_DATA_ROOT/logs/subagents/$RUN.jsonl"
+say $ME "/logs $RUN" >/dev/null
+say $ME /runs >/dev/null
+check 'a file that cannot be read holds up nobody' wait_for 20 has 'The newest runs:'
+check 'and that is said' has 'not a regular file'
+rmdir "$AVA_DATA_ROOT/logs/subagents/$RUN.jsonl"
+mv "$T/kept" "$AVA_DATA_ROOT/logs/subagents/$RUN.jsonl"
 id=$(say $ME 'said before a week' | jq .update_id)
 check 'an update is heard' wait_for 20 heard_once 'said before a week'
 wait_for 20 taken
