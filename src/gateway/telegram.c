@@ -212,10 +212,6 @@ static void answered(struct verb_reply *reply, int status, const struct buf *jso
 	free(a);
 }
 
-/* As the person of like->chat. `args` is *taken*, NULL: none. */
-void tg_ask(struct telegram *t, const struct tg_asking *like, const char *method, json_t *args,
-	    const char *path_fmt, ...) __attribute__((format(printf, 5, 6)));
-
 void tg_ask(struct telegram *t, const struct tg_asking *like, const char *method, json_t *args,
 	    const char *path_fmt, ...)
 {

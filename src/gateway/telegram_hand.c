@@ -150,8 +150,6 @@ void tg_say_it(struct telegram *t)
 
 /* ---- answers to cards */
 
-static void text_nothing(struct buf *out, const json_t *answer) {}
-
 static void text_steered(struct buf *out, const json_t *answer)
 {
 	const char *run = json_str(answer, "subagent_id");
@@ -162,12 +160,17 @@ static void text_steered(struct buf *out, const json_t *answer)
 		buf_addf(out, WORDS_READS_LATER(run));
 }
 
+/* By a reply or a press. What a bubble says is gone in a moment, so it is said as well. */
 static void card_answered(struct telegram *t, const struct tg_asking *a, int status,
 			  const json_t *answer, const char *why)
 {
 	const struct tg_card *c = tg_card_with(&t->kept, a->nonce, strlen(a->nonce));
 
-	if (c && status < 300)
+	if (hand_later(t, a, status, why))
+		return;
+	if (t->hand.callback[0])
+		tg_answer_press(t, status < 300 ? "" : why);
+	if (c)
 		tg_cards_due(t, a->chat, c->id);
 	hand_answered(t, a, status, answer, why);
 }
@@ -179,7 +182,7 @@ static void answer_card(struct telegram *t, const struct tg_card *c)
 
 	memcpy(a.nonce, c->nonce, sizeof(a.nonce));
 	if (c->kind == TG_QUOTE || c->kind == TG_CHANGE) {
-		a.text = text_nothing; /* its card says it */
+		a.text = NULL; /* its card says it */
 		tg_ask(t, &a, "POST", json_pack("{s:s}", "answer", t->hand.text),
 		       TG_API "/proposals/%s/confirm", c->id);
 		return;
@@ -191,21 +194,6 @@ static void answer_card(struct telegram *t, const struct tg_card *c)
 }
 
 /* ---- buttons */
-
-static void pressed(struct telegram *t, const struct tg_asking *a, int status, const json_t *answer,
-		    const char *why)
-{
-	const struct tg_card *c = tg_card_with(&t->kept, a->nonce, strlen(a->nonce));
-
-	if (hand_later(t, a, status, why))
-		return;
-	tg_answer_press(t, status < 300 ? "" : why);
-	if (status >= 300) /* a bubble is gone in a moment, and this says what to do */
-		tg_say(t, a->chat, "%s", why);
-	if (c)
-		tg_cards_due(t, a->chat, c->id);
-	hand_over(t);
-}
 
 static void ask_for_change(struct telegram *t, const struct tg_card *quote)
 {
@@ -229,7 +217,7 @@ static void ask_for_change(struct telegram *t, const struct tg_card *quote)
 
 static void press(struct telegram *t, const struct tg_card *c)
 {
-	struct tg_asking a = {.then = pressed, .chat = c->chat};
+	struct tg_asking a = {.then = card_answered, .chat = c->chat};
 	const char *button = t->hand.button == 'y' ? "yes" : "no";
 
 	memcpy(a.nonce, c->nonce, sizeof(a.nonce));

@@ -256,14 +256,17 @@ X
 # Those behind the message with this number, as one.
 behind() { seen | jq -r --argjson n "$1" '[.messages[] | select(.message_id > $n) | .document // .text] | join("")'; }
 last() { seen | jq '.messages[-1].message_id'; }
+news=$(count 'What you say next')
+renewed() { [ "$(count 'What you say next')" -gt "$news" ]; }
 say $ME /new >/dev/null
-wait_for 20 taken
-wait_for 20 idle
+check 'a new conversation begins' wait_for 20 renewed
 from=$(last)
 say $ME 'many signs' >/dev/null
 signs() { behind "$from" | grep -q 'end$'; }
 check 'a text of many signs comes' wait_for 20 signs
-equal 'whole, in order' "$(python3 -c 'print("begin _ *x [y `z\n" + "😀" * 4096 + "end")')" "$(behind "$from" | sed '/What you say next/d')"
+python3 -c 'print("begin _ *x [y `z\n" + "😀" * 4096 + "end")' >"$T/signs"
+behind "$from" >"$T/came"
+check 'whole, in order' cmp -s "$T/signs" "$T/came"
 wait_for 20 idle
 wait_for 20 quiet
 from=$(last)
