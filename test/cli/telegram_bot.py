@@ -240,7 +240,7 @@ def test(what, o):
     if what == "plan":
         plans.append(dict({"times": 1}, **o))
         LOCK.notify_all()
-    return {"messages": messages, "calls": calls, "wrong": wrong, "presses": presses, "waiting": len(updates)}
+    return {"messages": messages, "calls": calls, "wrong": wrong, "presses": presses, "waiting": len(updates), "plans": len(plans)}
 
 
 def parts_of(handler, body):

@@ -27,12 +27,12 @@ wait_for 20 is .state serving
 pair
 
 n=0 last=
+arm() { [ "$step" != "$1" ] || bot plan "{\"method\":\"$method\",\"kill\":$DAEMON,\"when\":\"$when\"}" >/dev/null; }
 # play NAME METHOD WHEN STEP: a conversation in which the daemon is killed at the next call of METHOD after STEP.
 play()
 {
 	n=$((n + 1))
 	runs=$(events SubagentSpawn)
-	arm() { [ "$step" != "$1" ] || bot plan "{\"method\":\"$method\",\"kill\":$DAEMON,\"when\":\"$when\"}" >/dev/null; }
 	method=$2 when=$3 step=$4
 	up
 	wait_for 30 is .state serving
@@ -44,6 +44,7 @@ play()
 	arm started
 	check "$1: its result" wait_for 60 seen_up has "From $run_id"
 	check "$1: all is told" wait_for 60 seen_up quiet
+	equal "$1: the kill came" 0 "$(seen | jq .plans)"
 	equal "$1: one spawn" $((runs + 1)) "$(events SubagentSpawn)"
 	equal "$1: said once" 1 "$(heard "Find where kettle is defined, round $n")"
 	at_most "$1: one result, or the same again" 2 "$(count "From $run_id")"
@@ -62,6 +63,53 @@ play 'a result goes out' sendMessage before started
 play 'a result has gone out' sendMessage after started
 play 'nothing happens' none before none
 equal 'without a kill nothing comes twice' 1 "$(count "From $run_id")"
+
+# --- a question, its answer, and a run that is cancelled
+
+stop_daemon
+mkdir -p "$XDG_CONFIG_HOME/ava/agents"
+printf -- '---\nname: asker\ndescription: asks\nmodel: offline:%s\ntools: read_file\n---\nAsk.\n' "$T/asks.jsonl" >"$XDG_CONFIG_HOME/ava/agents/asker.md"
+printf '%s\n' '{"tool_calls":[{"name":"ask_person","args":{"question":"Which parser?","choices":["json","yaml"]}}]}' \
+	'{"text":"never said","delay_ms":600000}' >"$T/asks.jsonl"
+printf '%s\n' '{"tool_calls":[{"name":"spawn_subagent","args":{"role":"asker","task":"ask me"}}]}' '{"text":"Shall I?"}' '{"text":"It was cancelled."}' >"$T/ava.jsonl"
+unset AVA_MODEL
+export AVA_AVA_MODEL="offline:$T/ava.jsonl"
+up
+
+asks() { has "$run_id asks: "; }
+answers() { jq -s 'map(select(.eventType == "Waiting" and .content.state == "answered")) | length' "$AVA_DATA_ROOT/logs/subagents/$run_id.jsonl"; }
+answered() { [ "$(answers)" -ge 1 ] && [ "$(bot messages '{}' | jq .waiting)" = 0 ]; }
+cancelled() { "$AVA" status "$run_id" --json </dev/null | jq -e '.status == "cancelled"' >/dev/null; }
+# question NAME METHOD WHEN STEP: likewise.
+question()
+{
+	runs=$(events SubagentSpawn) method=$2 when=$3 step=$4
+	up
+	wait_for 30 is .state serving
+	say $ME /new >/dev/null
+	say $ME 'ask me something' >/dev/null
+	check "$1: a quote" wait_for 60 seen_up quoted || return
+	check "$1: a run" wait_for 60 seen_up begun || return
+	check "$1: its question" wait_for 60 seen_up asks || return
+	arm answered
+	reply "$(number "$run_id asks: ")" 2 >/dev/null
+	check "$1: has its answer" wait_for 60 seen_up answered
+	arm cancelled
+	press "$(number "Spawning Asker subagent ($run_id)")" Cancel >/dev/null
+	check "$1: is cancelled" wait_for 60 seen_up cancelled
+	check "$1: all is told" wait_for 60 seen_up quiet
+	equal "$1: the kill came" 0 "$(seen | jq .plans)"
+	equal "$1: one spawn" $((runs + 1)) "$(events SubagentSpawn)"
+	equal "$1: one answer" 1 "$(answers)"
+	equal "$1: one end" 1 "$(grep -c '"eventType":"SubagentComplete"' "$AVA_DATA_ROOT/logs/subagents/$run_id.jsonl")"
+}
+question 'an answer is handed out' getUpdates after answered
+question 'an answer is thanked for' sendMessage before answered
+question 'an answer was thanked for' sendMessage after answered
+question 'a cancel is handed out' getUpdates after cancelled
+question 'a cancel is answered' answerCallbackQuery before cancelled
+question 'a cancel was answered' answerCallbackQuery after cancelled
+question 'a cancel is shown' editMessageText before cancelled
 equal 'the service found nothing amiss' '[]' "$(seen | jq -c .wrong)"
 check 'and the recoveries neither' test ! -e "$AVA_DATA_ROOT/lost"
 finish
