@@ -47,7 +47,7 @@ struct tg_out *tg_out(struct telegram *t, const char *method, int64_t chat, json
 		o->method = method;
 		o->chat = chat;
 		list_init(&o->node);
-		buf_init(&o->body, TG_TEXT_BYTES + 4096);
+		buf_init(&o->body, TG_TEXT_BYTES + 8192);
 		if (!args || json_dump(&o->body, args) != 0) {
 			tg_out_free(o);
 			o = NULL;
@@ -148,7 +148,11 @@ bool tg_put_document(struct telegram *t, int64_t chat, const struct buf *text, u
 		 o->boundary, lsn);
 	buf_add(&o->body, s, text->len);
 	buf_addf(&o->body, "\r\n--%s--\r\n", o->boundary);
-	return true;
+	if (buf_check(&o->body) == 0)
+		return true;
+	tg_chat(&t->kept, chat)->nouts--;
+	tg_out_free(o);
+	return false;
 }
 
 bool tg_is_blank(const char *s, size_t len)
