@@ -60,21 +60,17 @@ static void chunk(struct acp_session *s, const char *kind, unsigned id, const ch
 		  size_t len)
 {
 	/* For editors that do not part messages by their ids. */
-	bool behind = s->talking == kind && s->message != id;
-	char name[24];
-	struct buf b;
+	const char *behind = s->talking == kind && s->message != id ? "\n\n" : "";
+	char name[24], *whole = NULL;
 
 	if (len == 0)
 		return;
 	snprintf(name, sizeof(name), "m%u", id);
-	buf_init(&b, ACP_TEXT_MAX);
-	buf_adds(&b, behind ? "\n\n" : "");
-	buf_add(&b, text, len);
-	if (buf_check(&b) == 0)
+	if (asprintf(&whole, "%s%.*s", behind, (int)len, text) > 0)
 		acp_update(s, kind,
 			   json_pack("{s:{s:s,s:o},s:s}", "content", "type", "text", "text",
-				     acp_clean(b.data, b.len), "messageId", name));
-	buf_fini(&b);
+				     acp_clean(whole, strlen(whole)), "messageId", name));
+	free(whole);
 	s->talking = kind;
 	s->message = id;
 }
@@ -83,16 +79,14 @@ static void chunk(struct acp_session *s, const char *kind, unsigned id, const ch
 static void sayf(struct acp_session *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 static void sayf(struct acp_session *s, const char *fmt, ...)
 {
-	struct buf b;
+	char *text = NULL;
 	va_list ap;
 
-	buf_init(&b, ACP_TEXT_MAX);
 	va_start(ap, fmt);
-	(void)buf_vaddf(&b, fmt, ap);
+	if (vasprintf(&text, fmt, ap) > 0)
+		chunk(s, ava_text, ++s->messages, text, strlen(text));
 	va_end(ap);
-	if (buf_check(&b) == 0 && b.len > 0)
-		chunk(s, ava_text, ++s->messages, b.data, b.len);
-	buf_fini(&b);
+	free(text);
 }
 
 /* "content" of a tool call; NULL: it has none. */
@@ -330,7 +324,8 @@ void acp_answer(struct acp_session *s, const struct rpc *m)
 	if (rv != 0) {
 		sayf(s, "%s", err.text);
 	} else {
-		snprintf(t->words, sizeof(t->words), "%s", words);
+		if (call == NULL)
+			snprintf(t->words, sizeof(t->words), "%s", words);
 		t->look_ms += LOOK_SLOW_MS; /* an event tells what came of it */
 	}
 	buf_fini(&b);

@@ -6,7 +6,6 @@
 #define CLI_ACP_H
 
 #include <jansson.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -23,16 +22,14 @@ struct client;
 #define ACP_SESSIONS_MAX 256
 #define ACP_NOT_FOUND    (-32002)
 
-struct acp {                 /* the editor */
-	struct client *c;    /* requests to the daemon; NULL after a lost connection */
-	bool begun;          /* it has initialised */
-	bool forms, notices; /* it can ask by a form; it shows notices between two turns */
-	bool gone;           /* it reads nothing any more */
-	sigset_t waiting;    /* signals that are held back while this waits for something */
-	const volatile sig_atomic_t *stopped; /* one has come */
-	int64_t next_id;                      /* of our requests to it */
-	json_t *models;                       /* of GET /models; owned; NULL: not asked yet */
-	struct list sessions;                 /* struct acp_session */
+struct acp {                  /* the editor */
+	struct client *c;     /* requests to the daemon; NULL after a lost connection */
+	bool begun;           /* it has initialised */
+	bool forms, notices;  /* it can ask by a form; it shows notices between two turns */
+	bool gone;            /* it reads nothing any more */
+	int64_t next_id;      /* of our requests to it */
+	json_t *models;       /* of GET /models; owned; NULL: not asked yet */
+	struct list sessions; /* struct acp_session */
 	size_t nsessions;
 };
 
@@ -56,6 +53,7 @@ struct acp_session {
 	char id[64], model[264];
 	char *cwd;           /* owned */
 	json_t *title;       /* as it was told; owned */
+	bool told;           /* which commands there are */
 	bool said;           /* something: the conversation is on disk */
 	bool wait;           /* a turn lasts until its subagents have ended */
 	const char *remark;  /* to be said with the next turn; static; NULL: nothing */

@@ -42,6 +42,7 @@ static const struct opt opts[] = {
 #define SENT_MAX (ACP_TEXT_MAX * 4)
 
 static volatile sig_atomic_t stopped;
+static sigset_t waiting; /* what is held back while nothing is waited for */
 
 static void on_signal(int number)
 {
@@ -63,13 +64,13 @@ static void send_message(struct acp *a, json_t *m)
 	if (m != NULL && json_dump(&b, m) == 0)
 		buf_addc(&b, '\n');
 	while (m != NULL && buf_check(&b) == 0 && !a->gone && at < b.len) {
-		n = ppoll(&out, 1, NULL, &a->waiting);
+		n = ppoll(&out, 1, NULL, &waiting);
 		if (n > 0)
 			n = write(STDOUT_FILENO, b.data + at, MIN(b.len - at, (size_t)PIPE_BUF));
 		if (n > 0)
 			at += (size_t)n;
 		else
-			a->gone = *a->stopped || errno != EINTR;
+			a->gone = stopped || (errno != EINTR && errno != EAGAIN);
 	}
 	buf_fini(&b);
 	json_decref(m);
@@ -111,46 +112,33 @@ void acp_call(struct acp *a, int64_t id, const char *method, json_t *params)
 
 struct request { /* borrowed */
 	struct acp *a;
+	struct acp_session *s; /* that it is about; NULL: none that is here */
 	const char *method;
 	const json_t *id, *params;
+	struct ava_error *err; /* why not */
 };
 
-static void refuse(const struct request *q, const struct ava_error *err)
+static json_t *refuse(const struct request *q, int code, const char *sentence)
 {
-	bool params = err->code == AVA_EINVAL || err->code == AVA_ETOOBIG ||
-		      err->code == AVA_EUNSUPPORTED;
-
-	acp_refuse(q->a, q->id,
-		   params                    ? RPC_PARAMS
-		   : err->code == AVA_ENOENT ? ACP_NOT_FOUND
-					     : RPC_INTERNAL,
-		   err->text);
+	err_set(q->err, code, "%s", sentence);
+	return NULL;
 }
 
-static void wrong(const struct request *q, const char *sentence)
-{
-	acp_refuse(q->a, q->id, RPC_PARAMS, sentence);
-}
-
-/* ---- initialize */
-
-static void do_initialize(const struct request *q)
+static json_t *do_initialize(struct request *q)
 {
 	const json_t *can = json_object_get(q->params, "clientCapabilities");
 
-	if (!json_is_integer(json_object_get(q->params, "protocolVersion"))) {
-		wrong(q, "protocolVersion is a whole number; version 1 is spoken here");
-		return;
-	}
+	if (!json_is_integer(json_object_get(q->params, "protocolVersion")))
+		return refuse(q, AVA_EINVAL,
+			      "protocolVersion is a whole number; version 1 is spoken here");
 	q->a->begun = true;
 	q->a->forms = json_is_object(json_object_get(json_object_get(can, "elicitation"), "form"));
 	q->a->notices = json_is_object(json_object_get(json_object_get(can, "session"), "notices"));
-	acp_result(q->a, q->id,
-		   json_pack("{s:i,s:{s:b,s:{s:b},s:{s:{},s:{},s:{}}},s:{s:s,s:s,s:s},s:[]}",
-			     "protocolVersion", 1, "agentCapabilities", "loadSession", 1,
-			     "promptCapabilities", "embeddedContext", 1, "sessionCapabilities",
-			     "list", "resume", "close", "agentInfo", "name", "ava", "title", "Ava",
-			     "version", ava_version(), "authMethods"));
+	return json_pack("{s:i,s:{s:b,s:{s:b},s:{s:{},s:{},s:{}}},s:{s:s,s:s,s:s},s:[]}",
+			 "protocolVersion", 1, "agentCapabilities", "loadSession", 1,
+			 "promptCapabilities", "embeddedContext", 1, "sessionCapabilities", "list",
+			 "resume", "close", "agentInfo", "name", "ava", "title", "Ava", "version",
+			 ava_version(), "authMethods");
 }
 
 /* ---- conversations */
@@ -184,74 +172,58 @@ static json_t *options_of(const struct acp_session *s)
 }
 
 /* What a person can pick; said to Ava without the slash. */
-static const struct {
-	const char *name, *hint, *what;
-} commands[] = {
-	{"status", NULL, "what is going on"},
-	{"cancel", "S-id", "stop a subagent for good"},
-	{"steer", "S-id TEXT", "tell a subagent at work what to mind, or answer it"},
-};
+static const char *const commands[] = {"status", "cancel", "steer"};
 
 static void tell_commands(struct acp_session *s)
 {
-	json_t *list = json_array();
-
-	for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
-		json_t *hint = commands[i].hint == NULL
-				       ? NULL
-				       : json_pack("{s:s}", "hint", commands[i].hint);
-
-		json_array_append_new(list,
-				      json_pack("{s:s,s:s,s:o*}", "name", commands[i].name,
-						"description", commands[i].what, "input", hint));
-	}
-	acp_update(s, "available_commands_update", json_pack("{s:o}", "availableCommands", list));
+	acp_update(s, "available_commands_update",
+		   json_pack("{s:[{s:s,s:s},{s:s,s:s,s:{s:s}},{s:s,s:s,s:{s:s}}]}",
+			     "availableCommands", "name", commands[0], "description",
+			     "what is going on", "name", commands[1], "description",
+			     "stop a subagent for good", "input", "hint", "S-id", "name",
+			     commands[2], "description",
+			     "tell a subagent at work what to mind, or answer it", "input", "hint",
+			     "S-id TEXT"));
+	s->told = true;
 }
 
 /* session/new, session/load, which shows all of it again, and session/resume, which does not. */
-static void do_begin(const struct request *q)
+static json_t *do_begin(struct request *q)
 {
 	bool new = strcmp(q->method, "session/new") == 0;
 	bool again = strcmp(q->method, "session/load") == 0;
 	const char *id = json_str(q->params, "sessionId"), *cwd = json_str(q->params, "cwd");
-	struct acp_session *s = new ? NULL : acp_find(q->a, id);
-	struct ava_error err = {0};
+	struct acp_session *s;
 
-	if (cwd[0] != '/') {
-		wrong(q, "cwd is an absolute path");
-		return;
-	}
-	if (s != NULL)
-		acp_free(s);
+	if (cwd[0] != '/')
+		return refuse(q, AVA_EINVAL, "cwd is an absolute path");
+	if (!new && q->s != NULL)
+		acp_free(q->s);
 	if (q->a->models == NULL)
 		(void)api_request(&q->a->c, NULL, &q->a->models, NULL, "/models");
-	s = acp_open(q->a, new ? NULL : id, cwd, o.model, again, &err);
-	if (s == NULL) {
-		refuse(q, &err);
-		return;
-	}
+	s = acp_open(q->a, new ? NULL : id, cwd, o.model, again, q->err);
+	if (s == NULL)
+		return NULL;
 	s->wait = o.wait;
 	if (json_array_size(json_object_get(q->params, "mcpServers")) > 0)
 		s->remark = "The MCP servers of this editor are not used here yet.";
-	acp_result(q->a, q->id,
-		   json_pack("{s:s*,s:o}", "sessionId", new ? s->id : NULL, "configOptions",
-			     options_of(s)));
-	tell_commands(s);
+	return json_pack("{s:s*,s:o}", "sessionId", new ? s->id : NULL, "configOptions",
+			 options_of(s));
 }
 
 /* Those in which something was said, the newest first. */
-static void do_list(const struct request *q)
+static json_t *do_list(struct request *q)
 {
 	const char *cwd = json_str(q->params, "cwd");
-	json_t *all = NULL, *list = json_array();
-	struct ava_error err = {0};
+	json_t *all = NULL, *list;
 	const json_t *s;
 	size_t i;
 
 	if (json_str(q->params, "cursor")[0] != '\0')
-		err_set(&err, AVA_EINVAL, "no cursor was given: the list is whole");
-	else
-		(void)api_request(&q->a->c, NULL, &all, &err, "/sessions?limit=100000");
+		return refuse(q, AVA_EINVAL, "no cursor was given: the list is whole");
+	if (api_request(&q->a->c, NULL, &all, q->err, "/sessions?limit=100000") != 0)
+		return NULL;
+	list = json_array();
 	json_array_foreach(json_object_get(all, "sessions"), i, s)
 	{
 		const char *folder = json_str(s, "cwd"), *title = json_str(s, "title");
@@ -263,59 +235,34 @@ static void do_list(const struct request *q)
 							      folder, "title", title, "updatedAt",
 							      json_str(s, "updated_at")));
 	}
-	if (all == NULL)
-		refuse(q, &err);
-	else
-		acp_result(q->a, q->id, json_pack("{s:O}", "sessions", list));
-	json_decref(list);
 	json_decref(all);
+	return json_pack("{s:o}", "sessions", list);
 }
 
-/* NULL: refused. */
-static struct acp_session *session_of(const struct request *q)
+static json_t *do_close(struct request *q)
 {
-	struct acp_session *s = acp_find(q->a, json_str(q->params, "sessionId"));
-
-	if (s == NULL)
-		acp_refuse(q->a, q->id, ACP_NOT_FOUND,
-			   "there is no such session here: begin or load it first");
-	return s;
+	acp_free(q->s);
+	return json_object();
 }
 
-static void do_close(const struct request *q)
+static json_t *do_option(struct request *q)
 {
-	struct acp_session *s = session_of(q);
-
-	if (s == NULL)
-		return;
-	acp_free(s);
-	acp_result(q->a, q->id, json_object());
-}
-
-static void do_option(const struct request *q)
-{
-	struct acp_session *s = session_of(q);
+	struct acp_session *s = q->s;
 	const char *id = json_str(q->params, "configId"), *value = json_str(q->params, "value");
-	struct ava_error err = {0};
-	int rv = 0;
+	bool model = strcmp(id, "model") == 0 && value[0] != '\0';
 
-	if (s == NULL)
-		return;
 	if (strcmp(id, "subagents") == 0 &&
 	    (strcmp(value, "wait") == 0 || strcmp(value, "background") == 0))
 		s->wait = value[0] == 'w';
-	else if (strcmp(id, "model") == 0 && s->said && strcmp(value, s->model) != 0)
-		rv = err_set(&err, AVA_EINVAL,
-			     "the model of a conversation is chosen before its first message: "
-			     "begin a new one");
-	else if (strcmp(id, "model") == 0 && value[0] != '\0')
-		rv = s->said ? 0 : acp_begin(s, value, &err);
-	else
-		rv = err_set(&err, AVA_EINVAL, "there is no such option, or it has no such value");
-	if (rv != 0)
-		refuse(q, &err);
-	else
-		acp_result(q->a, q->id, json_pack("{s:o}", "configOptions", options_of(s)));
+	else if (!model)
+		return refuse(q, AVA_EINVAL, "there is no such option, or it has no such value");
+	else if (!s->said && acp_begin(s, value, q->err) != 0)
+		return NULL;
+	else if (strcmp(value, s->model) != 0)
+		return refuse(q, AVA_EINVAL,
+			      "the model of a conversation is chosen before its first message: "
+			      "begin a new one");
+	return json_pack("{s:o}", "configOptions", options_of(s));
 }
 
 /* ---- a prompt */
@@ -329,14 +276,12 @@ static void add_link(struct buf *out, const char *uri, const char *cwd)
 
 	buf_init(&path, ACP_TEXT_MAX);
 	for (const char *p = file ? uri + 7 : uri; *p != '\0'; p++) {
-		char hex[3] = {p[0] == '%' ? p[1] : '\0',
-			       p[0] == '%' && p[1] != '\0' ? p[2] : '\0'};
-		char byte = strspn(hex, "0123456789abcdefABCDEF") == 2
-				    ? (char)strtoul(hex, NULL, 16)
-				    : '\0';
+		bool coded = file && p[0] == '%' && strspn(p + 1, "0123456789abcdefABCDEF") >= 2;
+		const char hex[] = {p[0], coded ? p[1] : '\0', coded ? p[2] : '\0', '\0'};
+		char byte = (char)strtoul(hex + 1, NULL, 16);
 
-		buf_addc(&path, file && byte != '\0' ? byte : *p);
-		p += file && byte != '\0' ? 2 : 0;
+		buf_addc(&path, byte != '\0' ? byte : *p);
+		p += byte != '\0' ? 2 : 0;
 	}
 	if (path.len > n + 1 && memcmp(path.data, cwd, n) == 0 && path.data[n] == '/')
 		buf_drop(&path, n + 1);
@@ -345,14 +290,14 @@ static void add_link(struct buf *out, const char *uri, const char *cwd)
 	buf_fini(&path);
 }
 
-/* The blocks, as a person would have written them. NULL, or why they cannot be taken. */
-static const char *add_blocks(struct buf *out, const json_t *blocks, const char *cwd)
+/* The blocks, as a person would have written them. 0, or err says why they cannot be taken. */
+static int add_blocks(struct buf *out, const json_t *blocks, const char *cwd, struct ava_error *err)
 {
 	const json_t *block;
 	size_t i;
 
 	if (!json_is_array(blocks))
-		return "prompt is a list of blocks";
+		return err_set(err, AVA_EINVAL, "prompt is a list of blocks");
 	json_array_foreach(blocks, i, block)
 	{
 		const char *type = json_str(block, "type");
@@ -367,10 +312,12 @@ static const char *add_blocks(struct buf *out, const json_t *blocks, const char 
 			add_link(out, json_str(file, "uri"), cwd);
 			buf_addf(out, ":\n```\n%s\n```\n", json_str(file, "text"));
 		} else {
-			return "Ava takes text and links; a block of this prompt is neither";
+			return err_set(
+				err, AVA_EINVAL,
+				"Ava takes text and links; a block of this prompt is neither");
 		}
 	}
-	return buf_check(out) != 0 ? "the prompt is too long" : NULL;
+	return buf_check(out) == 0 ? 0 : err_set(err, AVA_ETOOBIG, "the prompt is too long");
 }
 
 static const char *without_slash(const char *text)
@@ -378,50 +325,85 @@ static const char *without_slash(const char *text)
 	size_t n = text[0] == '/' ? strcspn(text + 1, " \t\n") : 0;
 
 	for (size_t i = 0; n > 0 && i < ARRAY_LEN(commands); i++)
-		if (strlen(commands[i].name) == n && memcmp(commands[i].name, text + 1, n) == 0)
+		if (strlen(commands[i]) == n && memcmp(commands[i], text + 1, n) == 0)
 			return text + 1;
 	return text;
 }
 
-static void do_prompt(const struct request *q)
+static json_t *do_prompt(struct request *q)
 {
-	struct acp_session *s = session_of(q);
-	const char *sentence;
 	struct buf text;
 
-	if (s == NULL)
-		return;
 	buf_init(&text, ACP_TEXT_MAX);
-	buf_adds(&text, "");
-	sentence = add_blocks(&text, json_object_get(q->params, "prompt"), s->cwd);
-	if (sentence != NULL)
-		wrong(q, sentence);
-	else
-		acp_prompt(s, q->id, without_slash(text.data != NULL ? text.data : ""));
+	if (add_blocks(&text, json_object_get(q->params, "prompt"), q->s->cwd, q->err) == 0)
+		acp_prompt(q->s, q->id, without_slash(text.data != NULL ? text.data : ""));
 	buf_fini(&text);
+	return NULL;
 }
 
-static void do_cancel(const struct request *q)
+static json_t *do_cancel(struct request *q)
 {
-	struct acp_session *s = acp_find(q->a, json_str(q->params, "sessionId"));
-
-	if (s != NULL)
-		acp_stop(s);
+	acp_stop(q->s);
+	return NULL;
 }
 
 /* ---- messages */
 
 static const struct {
 	const char *name;
-	void (*run)(const struct request *q); /* answers, unless it is a notice */
+	/* The members of its result, *owned*. NULL: err says why not, or it is answered later. */
+	json_t *(*run)(struct request *q);
+	bool session; /* it is about one that is here */
 	bool notice;
 } methods[] = {
-	{"initialize", do_initialize, false}, {"session/new", do_begin, false},
-	{"session/load", do_begin, false},    {"session/resume", do_begin, false},
-	{"session/list", do_list, false},     {"session/close", do_close, false},
-	{"session/prompt", do_prompt, false}, {"session/set_config_option", do_option, false},
-	{"session/cancel", do_cancel, true},
+	{"initialize", do_initialize, false, false},
+	{"session/new", do_begin, false, false},
+	{"session/load", do_begin, false, false},
+	{"session/resume", do_begin, false, false},
+	{"session/list", do_list, false, false},
+	{"session/close", do_close, true, false},
+	{"session/prompt", do_prompt, true, false},
+	{"session/set_config_option", do_option, true, false},
+	{"session/cancel", do_cancel, true, true},
 };
+
+/* 0, or the code of the refusal; err says why. */
+static int run_method(struct request *q, bool notice)
+{
+	json_t *result;
+	size_t i = 0;
+
+	while (i < ARRAY_LEN(methods) &&
+	       (strcmp(methods[i].name, q->method) != 0 || methods[i].notice != notice))
+		i++;
+	if (i == ARRAY_LEN(methods)) {
+		refuse(q, AVA_ENOENT, "there is no such method here");
+		return RPC_NO_METHOD;
+	}
+	if (!q->a->begun && methods[i].run != do_initialize) {
+		refuse(q, AVA_EINVAL, "begin with initialize");
+		return RPC_INVALID;
+	}
+	if (methods[i].session && q->s == NULL)
+		result = refuse(q, AVA_ENOENT,
+				"there is no such session here: begin or load it first");
+	else
+		result = methods[i].run(q);
+	if (result != NULL)
+		acp_result(q->a, q->id, result);
+	switch (result != NULL ? 0 : q->err->code) {
+	case 0:
+		return 0;
+	case AVA_ENOENT:
+		return ACP_NOT_FOUND;
+	case AVA_EINVAL:
+	case AVA_ETOOBIG:
+	case AVA_EUNSUPPORTED:
+		return RPC_PARAMS;
+	default:
+		return RPC_INTERNAL;
+	}
+}
 
 /* One that nobody asked for any more is left out. */
 static void take_answer(struct acp *a, const struct rpc *m)
@@ -434,31 +416,10 @@ static void take_answer(struct acp *a, const struct rpc *m)
 	}
 }
 
-static void take_message(struct acp *a, const struct rpc *m)
-{
-	const struct request q = {a, m->method, m->id, m->params};
-
-	if (m->kind == RPC_RESPONSE) {
-		take_answer(a, m);
-		return;
-	}
-	for (size_t i = 0; i < ARRAY_LEN(methods); i++) {
-		if (strcmp(methods[i].name, m->method) != 0 ||
-		    methods[i].notice != (m->kind == RPC_NOTICE))
-			continue;
-		if (a->begun || methods[i].run == do_initialize)
-			methods[i].run(&q);
-		else if (m->kind == RPC_REQUEST)
-			acp_refuse(a, m->id, RPC_INVALID, "begin with initialize");
-		return;
-	}
-	if (m->kind == RPC_REQUEST)
-		acp_refuse(a, m->id, RPC_NO_METHOD, "there is no such method here");
-}
-
 static void take_line(struct acp *a, const char *line, size_t len)
 {
 	struct ava_error err = {0};
+	struct request q = {.a = a, .err = &err};
 	struct rpc m;
 	int code;
 
@@ -467,9 +428,15 @@ static void take_line(struct acp *a, const char *line, size_t len)
 	if (len == 0)
 		return;
 	code = rpc_read(&m, line, len, &err);
-	if (code == 0)
-		take_message(a, &m);
-	else
+	q.method = m.method;
+	q.id = m.id;
+	q.params = m.params;
+	q.s = acp_find(a, json_str(m.params, "sessionId"));
+	if (code == 0 && m.kind == RPC_RESPONSE)
+		take_answer(a, &m);
+	else if (code == 0)
+		code = run_method(&q, m.kind == RPC_NOTICE);
+	if (code != 0 && m.kind != RPC_NOTICE)
 		acp_refuse(a, m.id, code, err.text);
 	rpc_fini(&m);
 }
@@ -521,14 +488,20 @@ static bool wait_for_news(const struct acp *a)
 	}
 	left = until == INT64_MAX ? 0 : MAX(until - clock_mono_ms(), 0);
 	t = (struct timespec){left / 1000, left % 1000 * 1000000};
-	return ppoll(fds, n, until == INT64_MAX ? NULL : &t, &a->waiting) > 0 &&
-	       fds[0].revents != 0;
+	return ppoll(fds, n, until == INT64_MAX ? NULL : &t, &waiting) > 0 && fds[0].revents != 0;
+}
+
+static void step(struct acp_session *s)
+{
+	if (!s->told) /* behind the answer that names it */
+		tell_commands(s);
+	acp_step(s);
 }
 
 static int acp_run(int argc, char **argv)
 {
 	struct sigaction stop = {.sa_handler = on_signal};
-	struct acp a = {.stopped = &stopped};
+	struct acp a = {0};
 	struct input in = {0};
 	sigset_t block;
 	bool open = true;
@@ -540,7 +513,7 @@ static int acp_run(int argc, char **argv)
 	sigemptyset(&block);
 	sigaddset(&block, SIGINT);
 	sigaddset(&block, SIGTERM);
-	sigprocmask(SIG_BLOCK, &block, &a.waiting); /* they come while it waits, and only then */
+	sigprocmask(SIG_BLOCK, &block, &waiting); /* they come while it waits, and only then */
 	sigaction(SIGINT, &stop, NULL);
 	sigaction(SIGTERM, &stop, NULL);
 	if (isatty(STDIN_FILENO))
@@ -549,7 +522,7 @@ static int acp_run(int argc, char **argv)
 		if (wait_for_news(&a))
 			open = read_input(&a, &in);
 		LIST_EACH (&a.sessions, n, tmp)
-			acp_step(LIST_ENTRY(n, struct acp_session, node));
+			step(LIST_ENTRY(n, struct acp_session, node));
 	}
 	LIST_EACH (&a.sessions, n, tmp)
 		acp_free(LIST_ENTRY(n, struct acp_session, node));

@@ -3,6 +3,7 @@ result and what is told of it; and of the daemon before and behind every request
 by the turn that goes on, or by session/load and the next turn. The points are found by a turn in which nothing happens."""
 
 import contextlib
+import tempfile
 
 from acp import *
 
@@ -112,15 +113,16 @@ def message(stream):
 
 
 class Between:
-    """Stands where the daemon's socket was, and counts what is asked; at `at` the daemon is killed, before it hears of it
-    or (`behind`) before its answer is heard."""
+    """Stands between `ava acp` and the daemon, and counts what is asked; at `at` the daemon is killed, before it hears of it
+    or (`behind`) before its answer is heard. `root` is the data root for who is to be watched; from the kill on it is
+    the daemon's own."""
 
-    def __init__(self, at=None, behind=False):
-        self.at, self.behind, self.names, self.on = at, behind, [], False
-        self.path = os.environ["AVA_DATA_ROOT"] + "/ava.sock"
-        os.rename(self.path, self.path + ".real")
+    def __init__(self, at=None, behind=False, slow=None):
+        self.at, self.behind, self.slow, self.names, self.on = at, behind, slow, [], False
+        self.root, folder = tempfile.mktemp(dir=T), tempfile.mkdtemp(dir=T)
+        os.symlink(folder, self.root)
         self.server = socket.socket(socket.AF_UNIX)
-        self.server.bind(self.path)
+        self.server.bind(folder + "/ava.sock")
         self.server.listen(16)
         threading.Thread(target=self._accept, daemon=True).start()
 
@@ -130,13 +132,14 @@ class Between:
                 threading.Thread(target=self._serve, args=[self.server.accept()[0]], daemon=True).start()
 
     def _kill(self):
-        os.unlink(self.path)
+        os.unlink(self.root)
+        os.symlink(os.environ["AVA_DATA_ROOT"], self.root)
         self.server.close()
         kill_daemon()
 
     def _serve(self, client):
         with client, socket.socket(socket.AF_UNIX) as real, contextlib.suppress(OSError):
-            real.connect(self.path + ".real")
+            real.connect(os.environ["AVA_DATA_ROOT"] + "/ava.sock")
             asked, answers = client.makefile("rb"), real.makefile("rb")
             while request := message(asked):
                 if self.on:
@@ -147,10 +150,13 @@ class Between:
                     return
                 real.sendall(request)
                 if b"/events" in request.split(b"\r\n")[0]:
+                    client.sendall(message(answers)) # its head
                     while data := answers.read1(65536):
                         if here:
                             self._kill()
                             return
+                        if self.on and self.slow:
+                            until(self.slow)
                         client.sendall(data)
                     return
                 answer = message(answers)
@@ -159,29 +165,40 @@ class Between:
                     return
                 client.sendall(answer)
 
-    def close(self):
-        if os.path.exists(self.path + ".real") and self.server.fileno() >= 0:
-            self.server.close()
-            os.rename(self.path + ".real", self.path)
-
 
 def play_request(name, at, behind):
-    e = Watched("--wait")
+    e = Editor()
     s = e.new()
     e.close()
     between = Between(at, behind)
-    e = Watched("--wait")
+    e = Watched("--wait", AVA_DATA_ROOT=between.root)
     e.call("session/load", sessionId=s, cwd=CWD, mcpServers=[])
     between.on = True
     answer = e.turn(s)
     e.refused("nobody") # behind what it does when a turn is over
-    between.close()
     check(f"{name}: the turn goes on to its end", answer.get("result") == {"stopReason": "end_turn"}, answer, e.updates)
     once(name, s, e.said())
     check(f"{name}: the spawn and the result are shown once",
           e.said().count("Spawning") == e.said().count("]: Complete (") == e.said().count(RESULT) == 1, e.said())
     e.close()
     return between.names
+
+
+def play_slow():
+    """A feed that is far behind: the daemon says that all is over before anything of it has come."""
+    e = Editor()
+    s = e.new()
+    e.prompt(s, "hello")
+    e.close()
+    ava("ps")
+    between = Between(slow=lambda: between.names.count(f"GET /sessions/{s}") > 3)
+    e = Editor(AVA_DATA_ROOT=between.root)
+    e.call("session/resume", sessionId=s, cwd=CWD)
+    between.on = True
+    e.prompt(s, "hello again")
+    check("a slow feed: the answer comes behind what Ava says", "Hello" in e.said() and e.lines.empty(), e.updates)
+    check("and once", e.said().count("(offline model)") == 1, e.updates)
+    e.close()
 
 
 def play_editor(name, at):
@@ -222,6 +239,7 @@ if __name__ == "__main__":
              for victim, play in (("the daemon", play_daemon), ("ava acp", play_editor))]
     plays += [(f"the daemon dies {'behind' if behind else 'before'} {number}, {what}", play_request, (number, behind))
               for number, what in enumerate(play_request("nothing, between", None, False), 1) for behind in (False, True)]
+    plays.append(("a slow feed", lambda _: play_slow(), ()))
     for name, play, where in plays:
         try:
             play(name, *where)
