@@ -134,6 +134,7 @@ class Between:
     def _kill(self):
         os.unlink(self.root)
         os.symlink(os.environ["AVA_DATA_ROOT"], self.root)
+        self.server.shutdown(socket.SHUT_RDWR) # who waits to be let in hears of it, too
         self.server.close()
         kill_daemon()
 
@@ -162,6 +163,7 @@ class Between:
                 answer = message(answers)
                 if here:
                     self._kill()
+                if here or not answer: # killed by way of another connection
                     return
                 client.sendall(answer)
 
