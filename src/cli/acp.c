@@ -47,7 +47,6 @@ static json_t *title_of(const char *text)
 void acp_update(struct acp_session *s, const char *kind, json_t *members)
 {
 	json_object_set_new(members, "sessionUpdate", json_string(kind));
-	s->talking = NULL;
 	acp_call(s->a, 0, "session/update",
 		 json_pack("{s:s,s:o}", "sessionId", s->id, "update", members));
 }
@@ -59,7 +58,7 @@ static const char ava_text[] = "agent_message_chunk", thought[] = "agent_thought
 static void chunk(struct acp_session *s, const char *kind, unsigned id, const char *text,
 		  size_t len)
 {
-	/* For editors that do not part messages by their ids. */
+	/* For editors that do not part messages by their ids: only a call stands between two. */
 	const char *behind = s->talking == kind && s->message != id ? "\n\n" : "";
 	char name[24], *whole = NULL;
 
@@ -102,6 +101,7 @@ static void tool_call(struct acp_session *s, const char *id, const char *title, 
 		      const char *status, const char *text, const json_t *input)
 {
 	json_object_set_new(s->calls, id, json_true());
+	s->talking = NULL;
 	acp_update(s, "tool_call",
 		   json_pack("{s:s,s:o,s:s,s:s,s:o*,s:O*}", "toolCallId", id, "title",
 			     title_of(title), "kind", kind, "status", status, "content",
@@ -167,11 +167,7 @@ static void ask_quote(struct acp_session *s, const json_t *p)
 	json_t *form = NULL, *options = NULL;
 	char title[1024], yes[96];
 
-	if (limits != NULL)
-		snprintf(title, sizeof(title), "%s: %s", format_role(json_str(quote, "role")).text,
-			 json_str(config, "task"));
-	else
-		snprintf(title, sizeof(title), "%.*s", (int)strcspn(message, "\n"), message);
+	snprintf(title, sizeof(title), "%.*s", (int)strcspn(message, "\n"), message);
 	snprintf(yes, sizeof(yes), WORDS_YES_FOR(format_most_of(quote, "costCents").text));
 	/* A yes to all three rights says so in words. */
 	if (json_get_bool(quote, "allThree", false))
@@ -387,12 +383,12 @@ static void show_user(struct acp_session *s, const json_t *e, const json_t *c)
 	struct acp_turn *t = &s->turn;
 	const char *text = json_str(c, "text");
 
-	if (!is_own(s, text, (uint64_t)json_get_int(e, "lsn", 0)))
-		chunk(s, person_text, ++s->messages, text, strlen(text));
-	else if (t->failed != NULL) /* a turn of Ava's before this one */
+	if (t->failed != NULL) /* a turn of Ava's before this one */
 		sayf(s, "%s", t->failed);
 	free(t->failed);
 	t->failed = NULL;
+	if (!is_own(s, text, (uint64_t)json_get_int(e, "lsn", 0)))
+		chunk(s, person_text, ++s->messages, text, strlen(text));
 }
 
 /* What of it came as frames stands there already. */
@@ -873,7 +869,7 @@ struct acp_session *acp_find(const struct acp *a, const char *id)
 static void show_entry(struct acp_session *s, json_t *entry)
 {
 	const json_t *m = json_object_get(entry, "message"), *block;
-	const char *role = json_str(m, "role"), *kind;
+	const char *role = json_str(m, "role"), *event = json_str(entry, "eventType"), *kind;
 	unsigned id = ++s->messages;
 	size_t i;
 
@@ -896,7 +892,10 @@ static void show_entry(struct acp_session *s, json_t *entry)
 		return;
 	json_object_set(entry, "subagentId", json_object_get(entry, "jobId"));
 	json_object_set(entry, "role", json_object_get(entry, "agentName"));
-	if (strcmp(json_str(entry, "eventType"), "subagent:start") == 0)
+	json_object_set_new(
+		entry, "status",
+		json_string(strcmp(event, "subagent:complete") == 0 ? "success" : "error"));
+	if (strcmp(event, "subagent:start") == 0)
 		show_spawn(s, entry, entry);
 	else
 		show_ended(s, entry, entry);

@@ -62,7 +62,7 @@ struct acp_session {
 	json_t *own;         /* entries of what was said here and has not come back as an event */
 	json_t *calls;       /* ids of tool calls that the editor has, and that have not ended */
 	json_t *plan;        /* subagents: entries of the editor's plan, by run */
-	const char *talking; /* the last update was this kind of text, of `message`; static */
+	const char *talking; /* what stands last is this kind of text, of `message`; static */
 	unsigned message, messages; /* their ids are counted */
 	int64_t tokens;             /* of Ava's last call */
 	struct feed feed;           /* while a turn is under way, or notices are shown */

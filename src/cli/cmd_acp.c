@@ -9,7 +9,6 @@
  * a signal or an editor that reads no more ends the turns under way and this program; subagents go
  * on, and so does whoever follows the same conversation elsewhere. */
 #include <ava.h>
-#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
@@ -423,9 +422,7 @@ static void take_line(struct acp *a, const char *line, size_t len)
 	struct rpc m;
 	int code;
 
-	while (len > 0 && isspace((unsigned char)line[len - 1]))
-		len--;
-	if (len == 0)
+	if (len == 0 || (len == 1 && line[0] == '\r'))
 		return;
 	code = rpc_read(&m, line, len, &err);
 	q.method = m.method;
@@ -491,13 +488,6 @@ static bool wait_for_news(const struct acp *a)
 	return ppoll(fds, n, until == INT64_MAX ? NULL : &t, &waiting) > 0 && fds[0].revents != 0;
 }
 
-static void step(struct acp_session *s)
-{
-	if (!s->told) /* behind the answer that names it */
-		tell_commands(s);
-	acp_step(s);
-}
-
 static int acp_run(int argc, char **argv)
 {
 	struct sigaction stop = {.sa_handler = on_signal};
@@ -521,8 +511,13 @@ static int acp_run(int argc, char **argv)
 	while (open && !stopped && !a.gone) {
 		if (wait_for_news(&a))
 			open = read_input(&a, &in);
-		LIST_EACH (&a.sessions, n, tmp)
-			step(LIST_ENTRY(n, struct acp_session, node));
+		LIST_EACH (&a.sessions, n, tmp) {
+			struct acp_session *s = LIST_ENTRY(n, struct acp_session, node);
+
+			if (!s->told) /* behind the answer that names it */
+				tell_commands(s);
+			acp_step(s);
+		}
 	}
 	LIST_EACH (&a.sessions, n, tmp)
 		acp_free(LIST_ENTRY(n, struct acp_session, node));

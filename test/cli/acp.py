@@ -222,6 +222,7 @@ def test_turn():
     said = e.said()
     check("each once", said.count("Spawning CodeReviewer subagent (S-") == said.count("]: Complete (") == said.count("parser.c:1.") == 1
           and said.find("Spawning") < said.find("]: Complete (") < said.find("parser.c:1."), said)
+    check("each a paragraph of its own", ")...\n\n" in said and "\n\nFrom S-" in said, said)
     check("and the plan as it is", e.kinds("plan")[-1]["entries"][0]["status"] == "completed", e.kinds("plan"))
     e.close()
 
