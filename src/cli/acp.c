@@ -752,18 +752,11 @@ int acp_begin(struct acp_session *s, const char *model, struct ava_error *err)
 
 static int say(struct acp_session *s, const char *text, struct ava_error *err)
 {
-	struct session_id request = id_session();
 	json_t *answer = NULL;
-	char path[128];
-	int rv;
+	int rv = api_say(&s->a->c, s->id, text, s->shown, &answer, err);
 
-	snprintf(path, sizeof(path), "/sessions/%s/messages", s->id);
-	for (int i = 0; i < 2; i++) {
-		rv = api_post(&s->a->c, &answer, err, path, "text", text, "request_id",
-			      request.text, "seen", s->shown, NULL);
-		if (rv != AVA_ENOENT || s->said || i > 0 || (rv = acp_begin(s, s->model, err)) != 0)
-			break;
-	}
+	if (rv == AVA_ENOENT && !s->said && (rv = acp_begin(s, s->model, err)) == 0)
+		rv = api_say(&s->a->c, s->id, text, s->shown, &answer, err);
 	if (rv == 0) {
 		s->said = true;
 		json_array_append_new(s->own, json_integer((json_int_t)strtoull(

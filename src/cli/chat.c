@@ -17,7 +17,6 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/id.h"
 #include "base/settings.h"
 #include "base/util.h"
 #include "cli/api.h"
@@ -202,20 +201,14 @@ static int begin_again(struct chat *c, struct ava_error *err)
 
 int chat_say(struct chat *c, const char *text, struct ava_error *err)
 {
-	struct session_id request = id_session();
-	char path[128];
 	int rv;
 
 	chat_acknowledge(c); /* whoever answers has seen it */
 	c->turns = 0;
 	keep_own(c, text);
-	for (int i = 0; i < 2; i++) {
-		snprintf(path, sizeof(path), "/sessions/%s/messages", c->session);
-		rv = api_post(&c->c, NULL, err, path, "text", text, "request_id", request.text,
-			      "seen", c->before, NULL);
-		if (rv != AVA_ENOENT || c->said || i > 0 || (rv = begin_again(c, err)) != 0)
-			break;
-	}
+	rv = api_say(&c->c, c->session, text, c->before, NULL, err);
+	if (rv == AVA_ENOENT && !c->said && (rv = begin_again(c, err)) == 0)
+		rv = api_say(&c->c, c->session, text, c->before, NULL, err);
 	if (rv == 0)
 		c->said = c->busy = true;
 	else if (c->nown > 0)
