@@ -362,33 +362,24 @@ static void plan_add(struct acp_session *s, const char *run, const char *title)
 	plan_set(s, run, "pending");
 }
 
-/* What was said here stands there already: its event is the first behind its entry. */
-static bool is_own(struct acp_session *s, const char *text, uint64_t lsn)
+/* A turn of Ava's before this one has failed. */
+static void tell_failure(struct acp_session *s)
 {
-	struct acp_turn *t = &s->turn;
-	uint64_t entry = (uint64_t)json_integer_value(json_array_get(s->own, 0));
-
-	if (entry != 0 && entry < lsn) {
-		json_array_remove(s->own, 0);
-		return true;
-	}
-	if (t->words[0] == '\0' || strcmp(t->words, text) != 0)
-		return false;
-	t->words[0] = '\0';
-	return true;
+	if (s->turn.failed != NULL)
+		sayf(s, "%s", s->turn.failed);
+	free(s->turn.failed);
+	s->turn.failed = NULL;
 }
 
+/* Said elsewhere, unless it is the answer to what was put to the person. */
 static void show_user(struct acp_session *s, const json_t *e, const json_t *c)
 {
-	struct acp_turn *t = &s->turn;
 	const char *text = json_str(c, "text");
 
-	if (t->failed != NULL) /* a turn of Ava's before this one */
-		sayf(s, "%s", t->failed);
-	free(t->failed);
-	t->failed = NULL;
-	if (!is_own(s, text, (uint64_t)json_get_int(e, "lsn", 0)))
+	tell_failure(s);
+	if (strcmp(s->turn.words, text) != 0)
 		chunk(s, person_text, ++s->messages, text, strlen(text));
+	s->turn.words[0] = '\0';
 }
 
 /* What of it came as frames stands there already. */
@@ -574,6 +565,10 @@ static void show_item(struct acp_session *s, const struct feed_item *i)
 		t->look_ms = MIN(t->look_ms, clock_mono_ms() + LOOK_MS);
 		show_event(s, i);
 		break;
+	case FEED_OWN:
+		t->look_ms = MIN(t->look_ms, clock_mono_ms() + LOOK_MS);
+		tell_failure(s);
+		break;
 	case FEED_TEXT:
 		show_text(s, i);
 		break;
@@ -720,7 +715,7 @@ static void look(struct acp_session *s)
 	t->look_ms = clock_mono_ms() + LOOK_SLOW_MS;
 	idle = strcmp(json_str(now, "status"), "idle") == 0 && json_get_int(now, "waiting", 0) == 0;
 	if (!t->cancelled)
-		idle = idle && json_array_size(s->own) == 0 &&
+		idle = idle && s->feed.nown == 0 &&
 		       strtoull(s->feed.last_id, NULL, 10) >=
 			       (uint64_t)json_get_int(unseen, "lsn", 0);
 	if (rv != 0) {
@@ -746,22 +741,6 @@ int acp_begin(struct acp_session *s, const char *model, struct ava_error *err)
 
 	if (rv == 0)
 		snprintf(s->model, sizeof(s->model), "%s", json_str(answer, "model"));
-	json_decref(answer);
-	return rv;
-}
-
-static int say(struct acp_session *s, const char *text, struct ava_error *err)
-{
-	json_t *answer = NULL;
-	int rv = api_say(&s->a->c, s->id, text, s->shown, &answer, err);
-
-	if (rv == AVA_ENOENT && !s->said && (rv = acp_begin(s, s->model, err)) == 0)
-		rv = api_say(&s->a->c, s->id, text, s->shown, &answer, err);
-	if (rv == 0) {
-		s->said = true;
-		json_array_append_new(s->own, json_integer((json_int_t)strtoull(
-						      json_str(answer, "entry"), NULL, 16)));
-	}
 	json_decref(answer);
 	return rv;
 }
@@ -792,7 +771,10 @@ void acp_prompt(struct acp_session *s, const json_t *id, const char *text)
 		sayf(s, "%s", s->remark);
 	s->remark = NULL;
 	show(s);
-	rv = say(s, text, &err);
+	rv = feed_say(&s->feed, &s->a->c, s->id, text, s->shown, &err);
+	if (rv == AVA_ENOENT && !s->said && (rv = acp_begin(s, s->model, &err)) == 0)
+		rv = feed_say(&s->feed, &s->a->c, s->id, text, s->shown, &err);
+	s->said = s->said || rv == 0;
 	t->look_ms = clock_mono_ms() + LOOK_SLOW_MS;
 	if (rv != 0)
 		turn_end(s, rv == AVA_EINVAL || rv == AVA_ETOOBIG ? RPC_PARAMS : RPC_INTERNAL,
@@ -842,7 +824,6 @@ void acp_free(struct acp_session *s)
 	feed_close(&s->feed);
 	list_del(&s->node);
 	s->a->nsessions--;
-	json_decref(s->own);
 	json_decref(s->calls);
 	json_decref(s->plan);
 	json_decref(s->title);
@@ -949,7 +930,6 @@ struct acp_session *acp_open(struct acp *a, const char *id, const char *cwd, con
 		return NULL;
 	}
 	s->a = a;
-	s->own = json_array();
 	s->calls = json_object();
 	s->plan = json_object();
 	s->cwd = strdup(cwd);

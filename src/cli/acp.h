@@ -59,7 +59,6 @@ struct acp_session {
 	const char *remark;  /* to be said with the next turn; static; NULL: nothing */
 	uint64_t seen;       /* the newest event that was taken: a turn begins behind it */
 	char shown[32];      /* the newest quote that was shown */
-	json_t *own;         /* entries of what was said here and has not come back as an event */
 	json_t *calls;       /* ids of tool calls that the editor has, and that have not ended */
 	json_t *plan;        /* subagents: entries of the editor's plan, by run */
 	const char *talking; /* what stands last is this kind of text, of `message`; static */

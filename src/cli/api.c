@@ -21,7 +21,6 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/id.h"
 #include "base/keys.h"
 #include "base/settings.h"
 #include "base/sys.h"
@@ -362,17 +361,6 @@ int api_post(struct client **c, json_t **out, struct ava_error *err, const char 
 	else
 		json_decref(answer);
 	return rv;
-}
-
-int api_say(struct client **c, const char *session, const char *text, const char *seen,
-	    json_t **out, struct ava_error *err)
-{
-	struct session_id request = id_session();
-	char path[128];
-
-	snprintf(path, sizeof(path), "/sessions/%s/messages", session);
-	return api_post(c, out, err, path, "text", text, "request_id", request.text, "seen", seen,
-			NULL);
 }
 
 int api_lsn(struct client *c, uint64_t *lsn, struct ava_error *err)

@@ -52,11 +52,6 @@ int api_request(struct client **c, const char *body, json_t **out, struct ava_er
 /* The same of a body of texts, as api_texts has them. *out may be NULL. */
 int api_post(struct client **c, json_t **out, struct ava_error *err, const char *path, ...)
 	__attribute__((sentinel));
-/* Says it in a conversation, once however often it is asked. `seen`: the newest quote that was
- * shown; "": none. *out may be NULL. */
-int api_say(struct client **c, const char *session, const char *text, const char *seen,
-	    json_t **out, struct ava_error *err);
-
 /* "0.2.0" against "0.10.0": below, equal, above zero. */
 int api_compare_versions(const char *a, const char *b);
 

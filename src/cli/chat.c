@@ -138,8 +138,6 @@ void chat_close(struct chat *c)
 	feed_close(&c->feed);
 	free(c->next);
 	speech_fini(&c->speech);
-	for (size_t i = 0; i < c->nown; i++)
-		free(c->own[i]);
 	client_close(c->c);
 	free(c->cwd);
 }
@@ -175,16 +173,6 @@ void chat_acknowledge(struct chat *c)
 	json_decref(answer);
 }
 
-static void keep_own(struct chat *c, const char *text)
-{
-	if (c->nown == CHAT_OWN_MAX) {
-		free(c->own[0]);
-		memmove(c->own, c->own + 1, --c->nown * sizeof(c->own[0]));
-	}
-	c->own[c->nown] = strdup(text);
-	c->nown += c->own[c->nown] != NULL;
-}
-
 /* A conversation in which nothing was said is not on disk: a daemon that was
  * started anew does not know it. */
 static int begin_again(struct chat *c, struct ava_error *err)
@@ -205,14 +193,11 @@ int chat_say(struct chat *c, const char *text, struct ava_error *err)
 
 	chat_acknowledge(c); /* whoever answers has seen it */
 	c->turns = 0;
-	keep_own(c, text);
-	rv = api_say(&c->c, c->session, text, c->before, NULL, err);
+	rv = feed_say(&c->feed, &c->c, c->session, text, c->before, err);
 	if (rv == AVA_ENOENT && !c->said && (rv = begin_again(c, err)) == 0)
-		rv = api_say(&c->c, c->session, text, c->before, NULL, err);
+		rv = feed_say(&c->feed, &c->c, c->session, text, c->before, err);
 	if (rv == 0)
 		c->said = c->busy = true;
-	else if (c->nown > 0)
-		free(c->own[--c->nown]);
 	return rv;
 }
 

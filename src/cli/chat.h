@@ -17,7 +17,6 @@
 struct ava_error;
 struct client;
 
-#define CHAT_OWN_MAX       64 /* messages on their way */
 #define CHAT_HELD_MAX      16 /* quotes that wait for the end of Ava's turn */
 #define CHAT_PROPOSALS_MAX 64
 
@@ -39,9 +38,7 @@ struct chat {
 	struct chat_runs runs;
 	uint64_t seen;                  /* lsn of the newest event */
 	uint64_t noticed, acknowledged; /* lsn of the newest notice shown, and said to be */
-	char *own[CHAT_OWN_MAX];        /* what was sent and has not come back as an event; owned */
-	size_t nown;
-	char held[CHAT_HELD_MAX][32]; /* proposals to be shown at the end of the turn */
+	char held[CHAT_HELD_MAX][32];   /* proposals to be shown at the end of the turn */
 	size_t nheld;
 	/* The newest quote that was shown, and that was when the line was begun; "": none. */
 	char shown[32], before[32];

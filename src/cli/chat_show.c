@@ -148,23 +148,6 @@ static void hold(struct chat *c, const char *id)
 
 /* ---- events */
 
-/* What this terminal sent is on the screen already. A long text comes cut. */
-static bool take_own(struct chat *c, const json_t *content)
-{
-	const char *text = json_str(content, "text");
-	bool cut = json_get_bool(content, "cut", false);
-
-	for (size_t i = 0; i < c->nown; i++) {
-		if (cut ? strncmp(c->own[i], text, strlen(text)) != 0
-			: strcmp(c->own[i], text) != 0)
-			continue;
-		free(c->own[i]);
-		memmove(c->own + i, c->own + i + 1, (--c->nown - i) * sizeof(c->own[0]));
-		return true;
-	}
-	return false;
-}
-
 static void show_said(struct chat *c, const char *text)
 {
 	speech_close(&c->speech);
@@ -358,24 +341,18 @@ static void ask_state(struct chat *c)
 	json_decref(s);
 }
 
-static bool take_event(struct chat *c, const struct feed_item *i)
+static bool take_proposal(struct chat *c, const struct feed_item *i)
 {
-	bool said = strcmp(i->type, "UserMessage") == 0;
-	bool proposed = strcmp(i->type, "SpawnProposed") == 0, taken = proposed;
 	json_t *event;
 
-	if (!said && !proposed)
+	if (strcmp(i->type, "SpawnProposed") != 0)
 		return false;
 	event = json_parse(i->data, i->len, NULL);
-	if (proposed) {
-		hold(c, json_str(json_object_get(event, "content"), "proposalId"));
-		chat_noticed(c, i->lsn); /* acknowledged when her turn is over: shown by then */
-	}
-	if (said)
-		taken = take_own(c, json_object_get(event, "content"));
+	hold(c, json_str(json_object_get(event, "content"), "proposalId"));
+	chat_noticed(c, i->lsn); /* acknowledged when her turn is over: shown by then */
 	json_decref(event);
 	c->seen = MAX(c->seen, i->lsn);
-	return taken;
+	return true;
 }
 
 /* What changes nothing on the screen. False: it is to be shown. */
@@ -390,10 +367,13 @@ static bool take_in(struct chat *c, const struct feed_item *i)
 		return true;
 	case FEED_IDLE:
 		c->busy = false;
-		c->turns += c->nown == 0;
+		c->turns += c->feed.nown == 0;
+		return true;
+	case FEED_OWN:
+		c->seen = MAX(c->seen, i->lsn);
 		return true;
 	case FEED_EVENT:
-		return take_event(c, i);
+		return take_proposal(c, i);
 	default:
 		return false;
 	}

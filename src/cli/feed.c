@@ -18,6 +18,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/id.h"
 #include "base/settings.h"
 #include "base/util.h"
 #include "cli/api.h"
@@ -70,6 +71,16 @@ static bool is_shown(const struct feed *f, const struct sse_event *e)
 	return strcmp(e->event, "InferStart") == 0 && !memmem(e->data, e->len, ava, strlen(ava));
 }
 
+/* The event of what was said is the first of its kind behind the entry. */
+static bool is_own(struct feed *f, const struct sse_event *e)
+{
+	if (f->nown == 0 || strcmp(e->event, "UserMessage") != 0 ||
+	    strtoull(e->id, NULL, 10) <= f->own[0])
+		return false;
+	memmove(f->own, f->own + 1, --f->nown * sizeof(f->own[0]));
+	return true;
+}
+
 static int on_event(const struct sse_event *e, void *user)
 {
 	struct feed *f = user;
@@ -84,6 +95,8 @@ static int on_event(const struct sse_event *e, void *user)
 	else if (turn)
 		rv = put(f, strcmp(json_str(frame, "state"), "busy") == 0 ? FEED_BUSY : FEED_IDLE,
 			 "", 0, NULL);
+	else if (is_own(f, e))
+		rv = put(f, FEED_OWN, "", 0, e);
 	else if (is_shown(f, e))
 		rv = put(f, FEED_EVENT, e->data, e->len, e);
 	if (rv == 0 && e->id[0] != '\0')
@@ -158,10 +171,28 @@ struct feed_item *feed_take(struct feed *f, const char *session)
 
 void feed_open(struct feed *f, const char *session, uint64_t lsn)
 {
-	*f = (struct feed){.pause_ms = PAUSE_MS, .all = f->all};
-	list_init(&f->items);
+	f->lost = f->gone = false;
+	f->retry_ms = 0;
+	f->pause_ms = PAUSE_MS;
 	snprintf(f->last_id, sizeof(f->last_id), "%" PRIu64, lsn);
 	feed_read(f, session, OPEN_MS);
+}
+
+int feed_say(struct feed *f, struct client **c, const char *session, const char *text,
+	     const char *seen, struct ava_error *err)
+{
+	struct session_id request = id_session(); /* so that asking twice says it once */
+	json_t *answer = NULL;
+	char path[128];
+	int rv;
+
+	snprintf(path, sizeof(path), "/sessions/%s/messages", session);
+	rv = api_post(c, &answer, err, path, "text", text, "request_id", request.text, "seen", seen,
+		      NULL);
+	if (rv == 0 && f->nown < FEED_OWN_MAX)
+		f->own[f->nown++] = strtoull(json_str(answer, "entry"), NULL, 16);
+	json_decref(answer);
+	return rv;
 }
 
 int feed_fd(const struct feed *f)

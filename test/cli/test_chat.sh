@@ -33,6 +33,9 @@ equal 'in this order' 'Proceed Spawning Complete From S-' \
 ask 'hello\n/status\n/quit\nnever said\n' -c
 exits 'a conversation goes on over a pipe' 0
 contains 'with what was said last' 'You: how is it going?' "$OUT"
+ask 'my key is sk-ant-api03-abcdefghijabcdefghijabcdefghijabcdefghijabcdefghijabcdefghijabcdefghijAA, ok\n' -c
+lacks 'what the log does not keep of a message does not come back as said elsewhere' 'elsewhere' "$OUT"
+ask 'hello\n/status\n/quit\nnever said\n' -c
 contains 'commands work' 'No subagent is at work in this conversation.' "$OUT"
 stop_daemon
 ask '/status\n/cost\n/quit\n' -c
