@@ -644,24 +644,20 @@ static void feed(struct acp_session *s, bool on)
 
 static void tell_session(struct acp_session *s, const json_t *session)
 {
-	const json_t *cost = json_object_get(session, "cost_cents");
-	json_t *amount = NULL, *title = json_object_get(session, "title");
+	double cents = json_number_value(json_object_get(session, "cost_cents"));
+	json_t *title = json_object_get(session, "title");
 
-	if (json_is_number(cost))
-		amount = json_pack("{s:f,s:s}", "amount", json_number_value(cost) / 100, "currency",
-				   "USD");
 	if (s->tokens > 0)
 		acp_update(s, "usage_update",
-			   json_pack("{s:I,s:O,s:O*}", "used", (json_int_t)s->tokens, "size",
-				     json_object_get(session, "context"), "cost", amount));
-	json_decref(amount);
+			   json_pack("{s:I,s:O,s:{s:f,s:s}}", "used", (json_int_t)s->tokens, "size",
+				     json_object_get(session, "context"), "cost", "amount",
+				     cents / 100, "currency", "USD"));
 	if (json_string_length(title) == 0 || json_equal(title, s->title))
 		return;
 	json_decref(s->title);
 	s->title = json_incref(title);
 	acp_update(s, "session_info_update",
-		   json_pack("{s:o,s:O*}", "title", title_of(json_string_value(title)), "updatedAt",
-			     json_object_get(session, "updated_at")));
+		   json_pack("{s:o}", "title", title_of(json_string_value(title))));
 }
 
 /* All that was shown; one that does not arrive is shown again to whoever comes next. */

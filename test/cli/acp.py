@@ -434,6 +434,35 @@ def test_two():
     e.close()
 
 
+def test_mid_turn():
+    """Whatever comes in mid-turn, each prompt has one answer, and the session goes on."""
+    slow = {"text": "Never.", "delay_ms": 600000}
+    for what, more in (("session/load", {"cwd": CWD, "mcpServers": []}), ("session/resume", {"cwd": CWD}), ("session/close", {})):
+        e = Editor("--model", script("mid", {"text": "First."}, slow, {"text": "Third."}))
+        s = e.new()
+        e.prompt(s, "one")
+        n = e.start_prompt(s, "two")
+        until(lambda: daemon("/sessions/" + s)["status"] == "busy")
+        other = e.send(what, sessionId=s, **more)
+        check(f"{what} in mid-turn ends the turn", e.until(n)["result"]["stopReason"] == "cancelled")
+        check("and is answered", "result" in e.until(other))
+        if what == "session/close":
+            e.call("session/load", sessionId=s, cwd=CWD, mcpServers=[])
+        for _ in range(3):
+            e.notify("session/cancel", sessionId=s)
+        check("cancels without a turn do nothing", e.prompt(s, "three")["stopReason"] == "end_turn" and "Third." in e.said(), e.updates)
+        check("each was said once", [x["message"]["content"][0]["text"] for x in daemon(f"/sessions/{s}/messages")["entries"]
+                                     if x.get("message", {}).get("role") == "user"] == ["one", "two", "three"])
+        e.close()
+    e = Editor("--model", script("many", slow, slow, slow, {"text": "Last."}))
+    s = e.new()
+    sent = [e.start_prompt(s, f"prompt {i}") for i in range(4)]
+    answers = {m["id"]: m["result"]["stopReason"] for m in (e.take() for _ in sent)}
+    check("prompts in a row: the last one is answered, the others are cancelled, in order", list(answers) == sent
+          and list(answers.values()) == ["cancelled"] * 3 + ["end_turn"], answers)
+    e.close()
+
+
 def test_bad():
     e = Editor(start=False)
     check("initialize comes first", e.refused("session/new", cwd=CWD, mcpServers=[])["code"] == -32600)
