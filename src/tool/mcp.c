@@ -2,13 +2,16 @@
  * modern one (2026-07-28) has no handshake, each request says who asks; the older one begins with
  * `initialize`. Which a server speaks is asked once, by `server/discover`:
  *
- *   DOWN ──► PROBING ──► GREETING ──► LISTING ──► READY     (every state may go to DOWN)
+ *   DOWN ──► PROBING ──► GREETING ──► LISTING ◄──► READY    (every state may go to DOWN)
  *                └──────── modern ───────┘
  *
  * Happy path: a quote wants a server (mcp_client_ready), or a call does; it is started, lists its
- * tools, which go into the tool set; calls are requests with a time limit of their own. A change of
- * the list is followed as it is told. Nobody is asked anything on behalf of a server: the
- * capabilities for that are not declared, and requests of a server are refused.
+ * tools, which go into the tool set; calls are requests with a time limit of their own. Nobody is
+ * asked anything on behalf of a server: the capabilities for that are not declared, and requests of
+ * a server are refused.
+ *
+ * A call is sent in READY only, when the tool is what the run was confirmed with: from the moment
+ * that a server tells of a change, or can no longer tell, calls wait until the list is read again.
  *
  * What can fail: everything a server does. It ends, says nothing, writes what is no message, or too
  * much: calls under way fail with a sentence, runs go on. A call that was cut may have happened, so
@@ -38,7 +41,6 @@
 #define PROBE_MS    5000
 #define START_MS    30000
 #define IDLE_MS     300000
-#define AGAIN_MS    500 /* between two looks at a list that changes */
 #define PAGES_MAX   20
 #define GARBAGE_MAX 64 /* lines that are no message, before a server counts as broken */
 #define WAITS_MAX   1000
@@ -54,13 +56,12 @@ struct server {
 	struct mcp_link *link; /* not in DOWN */
 	bool older;            /* of the two eras; then no probe is made */
 	bool tells;            /* when its list changes */
-	bool listing;
+	bool stale;            /* the list is to be read again before the next use */
 	unsigned garbage, pages;
 	char version[24], why[1600];
 	int64_t ids;
 	struct list asks;
 	struct os_timer *timer; /* of the state */
-	struct os_timer *again; /* the list is read again */
 	struct mcp_rows tools, coming;
 };
 
@@ -99,6 +100,7 @@ struct mcp_client {
 };
 
 static void server_start(struct server *s);
+static void begin_listing(struct server *s);
 static void ask_over(struct mcp_ask *a);
 
 #define name_of(s) ((s)->conf->name)
@@ -180,53 +182,45 @@ static void call_result(struct mcp_ask *a, const json_t *result)
 
 /* ---- messages out */
 
-static void begin(struct server *s, struct jw *w, struct buf *b, struct mcp_ask *a,
-		  const char *method)
+/* `a`: who waits for the answer; NULL: nobody. *Takes* params. */
+static int send(struct server *s, struct mcp_ask *a, const char *method, json_t *params,
+		struct ava_error *err)
 {
-	buf_init(b, MCP_MESSAGE_MAX);
-	jw_init(w, b);
-	if (a)
-		a->id = ++s->ids;
-	if (a)
-		rpc_begin_request(w, a->id, method);
-	else
-		rpc_begin_notice(w, method);
-}
-
-static void client_info(struct jw *w, const char *key)
-{
-	jw_object(w, key);
-	jw_str(w, "name", "ava");
-	jw_str(w, "version", ava_version());
-	jw_end(w);
-}
-
-/* `a`: what is asked; NULL: a notice. Closes and sends it. */
-static int finish(struct server *s, struct jw *w, struct buf *b, const struct mcp_ask *a,
-		  const char *method, const char *name, struct ava_error *err)
-{
-	struct mcp_sending m = {.id = a ? a->id : 0};
+	struct mcp_sending m = {.id = a ? (a->id = ++s->ids) : 0,
+				.version = s->older ? s->version : MODERN,
+				.method = s->older ? NULL : method,
+				.name = s->older ? NULL : json_get_str(params, "name")};
+	struct buf b;
+	struct jw w;
+	const char *key;
+	json_t *v;
 	int rv;
 
-	if (!s->older) {
-		jw_object(w, "_meta");
-		jw_str(w, "io.modelcontextprotocol/protocolVersion", MODERN);
-		jw_object(w, "io.modelcontextprotocol/clientCapabilities");
-		jw_end(w);
-		client_info(w, "io.modelcontextprotocol/clientInfo");
-		jw_end(w);
-		m.version = MODERN;
-		m.method = method;
-		m.name = name;
-	} else if (s->version[0]) {
-		m.version = s->version;
-	}
-	rpc_end(w);
-	m.json = b->data;
-	m.len = b->len;
-	rv = buf_check(b) == 0 ? mcp_link_send(s->link, &m, err)
-			       : err_set(err, AVA_ETOOBIG, "the arguments are too long");
-	buf_fini(b);
+	if (!s->older)
+		json_object_set_new(params, "_meta",
+				    json_pack("{s:s,s:{},s:{s:s,s:s}}",
+					      "io.modelcontextprotocol/protocolVersion", MODERN,
+					      "io.modelcontextprotocol/clientCapabilities",
+					      "io.modelcontextprotocol/clientInfo", "name", "ava",
+					      "version", ava_version()));
+	buf_init(&b, MCP_MESSAGE_MAX);
+	jw_init(&w, &b);
+	if (a && a->kind != ASK_GREETED)
+		rpc_begin_request(&w, a->id, method);
+	else
+		rpc_begin_notice(&w, method);
+	json_object_foreach(params, key, v) rpc_value(&w, key, v);
+	rpc_end(&w);
+	m.json = b.data;
+	m.len = b.len;
+	if (!params)
+		rv = err_set(err, AVA_ENOMEM, "out of memory");
+	else if (buf_check(&b) != 0)
+		rv = err_set(err, AVA_ETOOBIG, "the arguments are too long");
+	else
+		rv = mcp_link_send(s->link, &m, err);
+	buf_fini(&b);
+	json_decref(params);
 	return rv;
 }
 
@@ -245,48 +239,15 @@ static struct mcp_ask *ask_new(struct server *s, enum ask_kind kind)
 	return a;
 }
 
-/* What has no members of its own but a cursor. */
-static void ask_simply(struct server *s, enum ask_kind kind, const char *method, const char *cursor)
+static void ask(struct server *s, enum ask_kind kind, const char *method, json_t *params)
 {
 	struct mcp_ask *a = ask_new(s, kind);
 	struct ava_error err = {0};
-	struct buf b;
-	struct jw w;
 
-	if (!a) {
-		server_down(s, AVA_ENOMEM, "out of memory");
-		return;
-	}
-	begin(s, &w, &b, a, method);
-	if (cursor)
-		jw_str(&w, "cursor", cursor);
-	if (kind == ASK_GREET) {
-		jw_str(&w, "protocolVersion", OLDER);
-		jw_object(&w, "capabilities");
-		jw_end(&w);
-		client_info(&w, "clientInfo");
-	}
-	if (kind == ASK_LISTEN) {
-		jw_object(&w, "notifications");
-		jw_bool(&w, "toolsListChanged", true);
-		jw_end(&w);
-	}
-	if (finish(s, &w, &b, a, method, NULL, &err) != 0)
-		server_down(s, err.code, "%s", err.text);
-}
-
-/* `a`: over HTTP, who waits until it has arrived; or NULL. */
-static void notify(struct server *s, const char *method, int64_t cancelled, struct mcp_ask *a)
-{
-	struct buf b;
-	struct jw w;
-
-	begin(s, &w, &b, NULL, method);
-	if (cancelled)
-		jw_int(&w, "requestId", cancelled);
-	if (a)
-		a->id = ++s->ids;
-	(void)finish(s, &w, &b, a, method, NULL, NULL);
+	if (!a)
+		json_decref(params);
+	if (!a || send(s, a, method, params, &err) != 0)
+		server_down(s, a ? err.code : AVA_ENOMEM, "%s", a ? err.text : "out of memory");
 }
 
 /* Over HTTP a closed answer says it; the older era wants to be told as well. */
@@ -296,7 +257,8 @@ static void cancel(struct server *s, const struct mcp_ask *a)
 		return;
 	mcp_link_drop(s->link, a->id);
 	if (s->how.argv || s->older)
-		notify(s, "notifications/cancelled", a->id, NULL);
+		(void)send(s, NULL, "notifications/cancelled",
+			   json_pack("{s:I}", "requestId", (json_int_t)a->id), NULL);
 }
 
 static void send_call(struct mcp_ask *a)
@@ -304,18 +266,23 @@ static void send_call(struct mcp_ask *a)
 	struct server *s = a->server;
 	struct ava_error err = {0};
 	const char *name;
-	struct buf b;
-	struct jw w;
+	bool same;
 
-	if (!(name = mcp_rows_name(&s->tools, a->call->tool->name))) {
+	if (!(name = mcp_rows_name(&s->tools, a->call->tool, &same))) {
 		call_fails(a, "unknown_tool", "%s has no tool %s any more: go on without it",
 			   name_of(s), a->call->tool->name);
 		return;
 	}
-	begin(s, &w, &b, a, "tools/call");
-	jw_str(&w, "name", name);
-	rpc_value(&w, "arguments", a->call->args);
-	if (finish(s, &w, &b, a, "tools/call", name, &err) != 0)
+	if (!same) {
+		call_fails(
+			a, "changed",
+			"%s describes %s in another way than when this run was confirmed, so that "
+			"it was not called: go on without it",
+			name_of(s), a->call->tool->name);
+		return;
+	}
+	if (send(s, a, "tools/call",
+		 json_pack("{s:s,s:O}", "name", name, "arguments", a->call->args), &err) != 0)
 		call_fails(a, "io", "%s cannot be asked: %s", name_of(s), err.text);
 }
 
@@ -332,12 +299,13 @@ static struct mcp_ask *find_ask(struct server *s, const json_t *id)
 	return NULL;
 }
 
-static struct mcp_ask *first_call(struct server *s, bool unsent)
+/* Of a kind, not sent yet or under way; NULL: none. */
+static struct mcp_ask *first_ask(struct server *s, enum ask_kind kind, bool sent)
 {
 	LIST_EACH (&s->asks, n, tmp) {
 		struct mcp_ask *a = LIST_ENTRY(n, struct mcp_ask, node);
 
-		if (a->kind == ASK_CALL && (!unsent || a->id == 0))
+		if (a->kind == kind && (a->id != 0) == sent)
 			return a;
 	}
 	return NULL;
@@ -359,35 +327,25 @@ static void settle_waits(struct server *s, int code)
 	struct mcp_client *m = s->mcp;
 	uint32_t bit = UINT32_C(1) << (s - m->servers);
 	struct ava_error err = {0};
-	struct list told;
 
-	list_init(&told);
-	LIST_EACH (&m->waits, n, tmp) {
-		struct mcp_wait *w = LIST_ENTRY(n, struct mcp_wait, node);
-
-		if (!(w->servers & bit))
-			continue;
-		w->servers &= ~bit;
-		if (code != 0 || w->servers == 0) {
-			list_del(n);
-			list_add(&told, n);
-		}
-	}
 	if (code != 0)
 		err_set(&err, code,
 			"the MCP server %s cannot be had: %s (`ava doctor` looks at it)",
 			name_of(s), s->why);
-	while (!list_empty(&told))
-		wait_over(LIST_FIRST(&told, struct mcp_wait, node), code, &err);
+	LIST_EACH (&m->waits, n, tmp) {
+		struct mcp_wait *w = LIST_ENTRY(n, struct mcp_wait, node);
+
+		w->servers &= ~(code == 0 ? bit : 0);
+		if (w->servers == 0 || (w->servers & bit))
+			wait_over(w, code, &err);
+	}
 }
 
 /* `code` 0: nobody needs it now. Its tools stay known: the next call or quote starts it again. */
 static void server_down(struct server *s, int code, const char *fmt, ...)
 {
-	bool started = s->state == SERVER_READY;
 	char text[400];
 	struct buf safe; /* to show: a server may have written it */
-	struct mcp_ask *a;
 	va_list ap;
 
 	va_start(ap, fmt);
@@ -398,39 +356,40 @@ static void server_down(struct server *s, int code, const char *fmt, ...)
 	snprintf(s->why, sizeof(s->why), "%s", safe.data ? safe.data : "");
 	buf_fini(&safe);
 	s->state = SERVER_DOWN;
-	s->older = s->older && started; /* else the probe may have been what it failed at */
+	s->older = s->older && s->version[0]; /* else the probe may have been what it failed at */
 	mcp_link_close(s->link);
 	s->link = NULL;
-	s->listing = false;
 	os_timer_stop(s->timer);
-	os_timer_stop(s->again);
 	mcp_rows_free(&s->coming);
-	while ((a = first_call(s, false)) != NULL)
-		call_cut(a, started && a->id != 0, s->why);
-	LIST_EACH (&s->asks, n, tmp)
-		ask_over(LIST_ENTRY(n, struct mcp_ask, node));
-	settle_waits(s, code);
-}
+	LIST_EACH (&s->asks, n, tmp) {
+		struct mcp_ask *a = LIST_ENTRY(n, struct mcp_ask, node);
 
-static void list_tools(struct server *s)
-{
-	s->listing = true;
-	s->pages = 0;
-	mcp_rows_free(&s->coming);
-	ask_simply(s, ASK_LIST, "tools/list", NULL);
+		if (a->call)
+			call_cut(a, a->id != 0, s->why);
+		else
+			ask_over(a);
+	}
+	settle_waits(s, code);
 }
 
 static void begin_listing(struct server *s)
 {
+	if (s->state == SERVER_READY)
+		os_timer_set(s->timer, START_MS);
 	s->state = SERVER_LISTING;
-	list_tools(s);
+	s->stale = false;
+	s->pages = 0;
+	mcp_rows_free(&s->coming);
+	ask(s, ASK_LIST, "tools/list", json_object());
 }
 
 static void greet(struct server *s)
 {
 	s->state = SERVER_GREETING;
 	s->older = true;
-	ask_simply(s, ASK_GREET, "initialize", NULL);
+	ask(s, ASK_GREET, "initialize",
+	    json_pack("{s:s,s:{},s:{s:s,s:s}}", "protocolVersion", OLDER, "capabilities",
+		      "clientInfo", "name", "ava", "version", ava_version()));
 }
 
 static void time_over(void *user)
@@ -440,8 +399,10 @@ static void time_over(void *user)
 	if (s->state == SERVER_PROBING) { /* what comes late is still heard */
 		os_timer_set(s->timer, START_MS - PROBE_MS);
 		greet(s);
-	} else if (s->state == SERVER_READY && first_call(s, false)) {
+	} else if (first_ask(s, ASK_CALL, true)) { /* some do one thing at a time */
 		os_timer_set(s->timer, IDLE_MS);
+		snprintf(s->why, sizeof(s->why), "it is at work, and does not list its tools");
+		settle_waits(s, AVA_ETIMEOUT);
 	} else if (s->state == SERVER_READY) {
 		server_down(s, 0, "%s", "");
 	} else {
@@ -449,40 +410,55 @@ static void time_over(void *user)
 	}
 }
 
-static void list_again(void *user)
+/* It tells when its list changes, as long as this is not answered. */
+static void listen(struct server *s)
 {
-	struct server *s = user;
+	struct mcp_sending get = {.version = s->version, .listens = true};
+	struct mcp_ask *a;
 
-	if (s->state == SERVER_READY && !s->listing)
-		list_tools(s);
-	else if (s->state == SERVER_READY)
-		os_timer_set(s->again, AGAIN_MS);
+	if (!s->tells || first_ask(s, ASK_LISTEN, true) || (s->older && s->how.argv))
+		return;
+	if (!s->older) {
+		ask(s, ASK_LISTEN, "subscriptions/listen",
+		    json_pack("{s:{s:b}}", "notifications", "toolsListChanged", 1));
+	} else if ((a = ask_new(s, ASK_LISTEN)) != NULL) {
+		get.id = a->id = ++s->ids;
+		if (mcp_link_send(s->link, &get, NULL) != 0)
+			ask_over(a);
+	}
 }
 
 static void listed(struct server *s)
 {
 	struct mcp_ask *a;
 
-	s->listing = false;
 	mcp_rows_free(&s->tools);
 	s->tools = s->coming;
 	s->coming = (struct mcp_rows){0};
 	mcp_rows_add(&s->tools);
-	if (s->state == SERVER_READY)
+	if (s->stale) {
+		begin_listing(s);
 		return;
+	}
 	s->state = SERVER_READY;
 	s->why[0] = '\0';
 	os_timer_set(s->timer, IDLE_MS);
-	if (s->tells && !s->older)
-		ask_simply(s, ASK_LISTEN, "subscriptions/listen", NULL);
-	else if (s->tells && !s->how.argv)
-		(void)mcp_link_send(s->link,
-				    &(struct mcp_sending){.version = s->version, .listens = true},
-				    NULL);
-	while (s->state == SERVER_READY && (a = first_call(s, true)) != NULL)
+	listen(s);
+	while (s->state == SERVER_READY && (a = first_ask(s, ASK_CALL, false)) != NULL)
 		send_call(a);
 	if (s->state == SERVER_READY)
 		settle_waits(s, 0);
+}
+
+/* Somebody wants it; calls are sent, and whoever waits is told, when it is READY. */
+static void use(struct server *s)
+{
+	if (s->state == SERVER_DOWN)
+		server_start(s);
+	else if (s->state == SERVER_READY && s->stale)
+		begin_listing(s);
+	else if (s->state == SERVER_READY)
+		os_timer_set(s->timer, IDLE_MS);
 }
 
 /* ---- messages in */
@@ -505,7 +481,7 @@ static void take_list(struct server *s, const json_t *result)
 		}
 	}
 	if (cursor && ++s->pages < PAGES_MAX)
-		ask_simply(s, ASK_LIST, "tools/list", cursor);
+		ask(s, ASK_LIST, "tools/list", json_pack("{s:s}", "cursor", cursor));
 	else
 		listed(s);
 }
@@ -540,6 +516,15 @@ static void discovered(struct server *s, const json_t *result)
 	begin_listing(s);
 }
 
+/* The server has been told that it was understood. */
+static void arrived(struct server *s)
+{
+	LIST_EACH (&s->asks, n, tmp)
+		if (LIST_ENTRY(n, struct mcp_ask, node)->kind == ASK_GREETED)
+			ask_over(LIST_ENTRY(n, struct mcp_ask, node));
+	begin_listing(s);
+}
+
 static void greeted(struct server *s, const json_t *result)
 {
 	static const char *const known[] = {OLDER, "2025-06-18", "2025-03-26", "2024-11-05"};
@@ -555,9 +540,9 @@ static void greeted(struct server *s, const json_t *result)
 	}
 	s->tells = tells_changes(result);
 	/* Each message of HTTP has a connection of its own: the next one could be there first. */
-	notify(s, "notifications/initialized", 0, s->how.argv ? NULL : ask_new(s, ASK_GREETED));
-	if (s->how.argv)
-		begin_listing(s);
+	ask(s, ASK_GREETED, "notifications/initialized", json_object());
+	if (s->how.argv && s->link)
+		arrived(s);
 }
 
 /* `code`, `said`: of its error; 0: it has no JSON. */
@@ -577,8 +562,6 @@ static void ask_refused(struct mcp_ask *a, int64_t code, const char *said)
 		server_down(s, AVA_EPROTO, "it refuses: %.300s", said);
 	else if (kind == ASK_LIST && code == RPC_NO_METHOD)
 		listed(s); /* it has none */
-	else if (kind == ASK_LIST && s->state == SERVER_READY)
-		s->listing = false; /* what is known stays */
 	else if (kind == ASK_LIST)
 		server_down(s, AVA_EPROTO, "it does not list its tools: %.300s", said);
 }
@@ -599,12 +582,14 @@ static void ask_answered(struct mcp_ask *a, const json_t *result)
 		greeted(s, result);
 	else if (kind == ASK_LIST)
 		take_list(s, result);
+	else if (kind == ASK_LISTEN)
+		s->stale = true;
 }
 
 /* Of all that a server may ask of a client, a sign of life is given. */
 static void answer_request(struct server *s, const struct rpc *m)
 {
-	struct mcp_sending out = {.version = s->version[0] ? s->version : NULL};
+	struct mcp_sending out = {.version = s->version};
 	struct buf b;
 	struct jw w;
 
@@ -635,8 +620,11 @@ static void on_message(const char *text, size_t len, void *user)
 	} else if (m.kind == RPC_REQUEST) {
 		answer_request(s, &m);
 	} else if (m.kind == RPC_NOTICE) {
-		if (strcmp(m.method, "notifications/tools/list_changed") == 0)
-			os_timer_set(s->again, AGAIN_MS);
+		if (strcmp(m.method, "notifications/tools/list_changed") == 0) {
+			s->stale = true;
+			if (s->state == SERVER_READY)
+				begin_listing(s);
+		}
 	} else if ((a = find_ask(s, m.id)) != NULL) {
 		if (m.error)
 			ask_refused(a, json_get_int(m.error, "code", 0),
@@ -660,22 +648,26 @@ static void on_failed(int64_t id, int status, const char *body, size_t len, cons
 	json_decref(key);
 	if (!a)
 		return;
-	if (status == 401 || status == 403) {
+	if (a->kind == ASK_LISTEN) { /* it cannot be told, or not any more */
+		s->stale = status <= 0;
+		ask_over(a);
+		return;
+	}
+	if ((status == 401 || status == 403) && a->kind != ASK_CALL) {
 		server_down(s, AVA_EDENIED,
 			    "it does not let ava in (status %d): look at its headers in mcp.json",
 			    status);
 		return;
 	}
 	if (a->kind == ASK_GREETED && status >= 0 && status < 400) {
-		ask_over(a);
-		begin_listing(s);
+		arrived(s);
 		return;
 	}
 	if (rpc_read(&m, body, len, NULL) == 0 && m.error && status > 0)
 		ask_refused(a, json_get_int(m.error, "code", 0), json_str(m.error, "message"));
 	else if (status <= 0 && a->kind == ASK_CALL)
 		call_cut(a, status != MCP_NOT_SENT, why);
-	else if (status <= 0 && a->kind != ASK_LISTEN)
+	else if (status <= 0)
 		server_down(s, AVA_ECONNECT, "%s", why);
 	else if (status == 404 && a->kind != ASK_PROBE)
 		server_down(s, AVA_EIO, "it has forgotten who ava is (status 404)");
@@ -712,7 +704,7 @@ static void server_start(struct server *s)
 	struct ava_error err = {0};
 
 	s->garbage = 0;
-	s->tells = false;
+	s->tells = s->stale = false;
 	s->version[0] = '\0';
 	if (s->how.argv && s->how.work && sys_make_folders(s->work, true) != 0) {
 		err_sys(&err, "make the folder %.300s", s->work);
@@ -729,7 +721,7 @@ static void server_start(struct server *s)
 	if (s->older)
 		greet(s);
 	else
-		ask_simply(s, ASK_PROBE, "server/discover", NULL);
+		ask(s, ASK_PROBE, "server/discover", json_object());
 }
 
 /* ---- as a tool */
@@ -781,12 +773,9 @@ static void mcp_start(struct tool_call *c)
 	a->call = c;
 	c->work = a;
 	os_timer_set(a->timer, s->conf->timeout_s * 1000ll);
-	if (s->state == SERVER_READY) {
-		os_timer_set(s->timer, IDLE_MS);
+	use(s);
+	if (s->state == SERVER_READY)
 		send_call(a);
-	} else if (s->state == SERVER_DOWN) {
-		server_start(s);
-	}
 }
 
 static void mcp_call_stop(struct tool_call *c)
@@ -825,9 +814,9 @@ int mcp_client_ready(struct mcp_client *m, uint32_t servers, mcp_client_ready_fn
 	struct mcp_wait *w;
 
 	for (size_t i = 0; i < m->n; i++)
-		if (m->servers[i].state == SERVER_READY) {
+		if (m->servers[i].state == SERVER_READY && !m->servers[i].stale) {
 			if (servers & UINT32_C(1) << i)
-				os_timer_set(m->servers[i].timer, IDLE_MS);
+				use(&m->servers[i]);
 			servers &= ~(UINT32_C(1) << i);
 		}
 	if (!servers)
@@ -857,9 +846,8 @@ static void begin_wanted(struct os_task *t)
 	for (size_t i = 0; i < m->n; i++) {
 		if (!(wanted & UINT32_C(1) << i))
 			continue;
-		if (m->servers[i].state == SERVER_DOWN)
-			server_start(&m->servers[i]);
-		else if (m->servers[i].state == SERVER_READY)
+		use(&m->servers[i]);
+		if (m->servers[i].state == SERVER_READY)
 			settle_waits(&m->servers[i], 0);
 	}
 }
@@ -889,7 +877,6 @@ static int server_init(struct mcp_client *m, struct server *s, const struct mcp_
 	s->conf = conf;
 	list_init(&s->asks);
 	s->timer = os_timer_new(m->loop, time_over, s);
-	s->again = os_timer_new(m->loop, list_again, s);
 	snprintf(s->work, sizeof(s->work), "%.4000s/mcp/%s", m->root, conf->name);
 	s->how = (struct mcp_link_options){
 		.loop = m->loop,
@@ -910,7 +897,7 @@ static int server_init(struct mcp_client *m, struct server *s, const struct mcp_
 		.user = s,
 		.alive = &m->alive,
 	};
-	return s->timer && s->again ? 0 : AVA_ENOMEM;
+	return s->timer ? 0 : AVA_ENOMEM;
 }
 
 int mcp_client_new(struct mcp_client **out, struct os_loop *loop,
@@ -972,7 +959,6 @@ void mcp_client_free(struct mcp_client *m)
 	for (size_t i = 0; i < m->n; i++) {
 		mcp_rows_free(&m->servers[i].tools);
 		os_timer_free(m->servers[i].timer);
-		os_timer_free(m->servers[i].again);
 	}
 	free(m->servers);
 	http_client_free(m->client);

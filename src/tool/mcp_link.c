@@ -410,7 +410,7 @@ static unsigned write_headers(const struct mcp_link *l, const struct mcp_sending
 	out[n++] = "Content-Type: application/json";
 	out[n++] = s->listens ? "Accept: text/event-stream"
 			      : "Accept: application/json, text/event-stream";
-	if (s->version) {
+	if (s->version && *s->version) {
 		snprintf(text[0], 300, "MCP-Protocol-Version: %s", s->version);
 		out[n++] = text[0];
 	}

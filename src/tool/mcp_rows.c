@@ -42,12 +42,20 @@ void mcp_rows_free(struct mcp_rows *t)
 	*t = (struct mcp_rows){0};
 }
 
-const char *mcp_rows_name(const struct mcp_rows *t, const char *full)
+static const struct mcp_row *find_row(const struct mcp_rows *t, const char *full)
 {
 	for (size_t i = 0; i < t->n; i++)
 		if (strcmp(t->v[i]->full, full) == 0)
-			return t->v[i]->name;
+			return t->v[i];
 	return NULL;
+}
+
+const char *mcp_rows_name(const struct mcp_rows *t, const struct tool *as, bool *same)
+{
+	const struct mcp_row *r = find_row(t, as->name);
+
+	*same = r && strcmp(r->text, as->description) == 0 && strcmp(r->schema, as->schema) == 0;
+	return r ? r->name : NULL;
 }
 
 static int by_name(const void *a, const void *b)
@@ -120,7 +128,7 @@ bool mcp_rows_take(struct mcp_rows *to, const struct tool *like, const char *ser
 	char full[NAME_BYTES + 1], *schema = NULL;
 	struct mcp_row *t;
 
-	if (to->n < TOOLS_MAX && full_name(server, name, full) && !mcp_rows_name(to, full))
+	if (to->n < TOOLS_MAX && full_name(server, name, full) && !find_row(to, full))
 		schema = schema_of(to, json_object_get(o, "inputSchema"));
 	if (!schema) {
 		to->left_out++;

@@ -24,8 +24,9 @@ bool mcp_rows_take(struct mcp_rows *t, const struct tool *like, const char *serv
 		   const json_t *o);
 /* The list is whole: by name, into the tool set. */
 void mcp_rows_add(struct mcp_rows *t);
-/* What the server calls it; NULL: it has none of that full name. */
-const char *mcp_rows_name(const struct mcp_rows *t, const char *full);
+/* What the server calls it; NULL: it has none of that full name. *same: its description and schema
+ * are those of `as`, too. */
+const char *mcp_rows_name(const struct mcp_rows *t, const struct tool *as, bool *same);
 void mcp_rows_free(struct mcp_rows *t); /* out of the tool set as well */
 
 /* A result for the model: its texts; what is no text is named, and what is only data is JSON. As

@@ -99,7 +99,7 @@ for era in modern legacy; do
 	told c5.1
 	contains "$era: a giant message ends it" 'more than 8 MB' "$T/told"
 	told c7.1
-	contains "$era: a tool that is gone fails its call" 'error' "$T/told"
+	contains "$era: a tool that is gone fails its call" 'unknown_tool' "$T/told"
 	refuse "$era: it saw nothing that a client may not do" [ -e "$AVA_DATA_ROOT/mcp/$era/violations" ]
 	equal "$era: a call that may have happened is made once" 1 \
 		"$(grep -c '^die$' "$AVA_DATA_ROOT/mcp/$era/calls")"
@@ -151,6 +151,64 @@ for era in modern legacy; do
 	check "$era: a change of the list is followed" wait_for 10 changed "$era"
 done
 
+# --- a tool that is another one than was confirmed ---------------------------------
+stop_daemon
+start_daemon
+echoes() { grep -c '^echo$' "$AVA_DATA_ROOT/mcp/$1/calls"; }
+for era in modern legacy; do
+	for what in words schema; do
+		before=$(echoes "$era")
+		script "mcp__${era}__echo" "mcp__${era}__turn {\"text\":\"$what\"}" "mcp__${era}__echo" "mcp__${era}__lies {\"text\":\"still\"}"
+		try "$era"
+		told c1.1
+		contains "$era: what was confirmed is called" ' echo' "$T/told"
+		told c3.1
+		contains "$era: with other $what than were confirmed it is not" "changed $era" "$T/told"
+		told c4.1
+		contains "$era: others are" ' still' "$T/told"
+		equal "$era: the server was asked once, before" $((before + 1)) "$(echoes "$era")"
+	done
+done
+script 'mcp__modern__echo'
+try modern
+told c1.1
+contains 'a new quote has it as it is now' ' echo' "$T/told"
+propose()
+{
+	curl -s --unix-socket "$AVA_DATA_ROOT/ava.sock" http://x/api/v1/runs \
+		-d "{\"task\":\"try\",\"role\":\"$1\",\"model\":\"offline:$T/script.jsonl\"}" | jq -r .proposal_id
+}
+stop_daemon
+start_daemon
+quote=$(propose modern)
+kill_daemon
+touch "$AVA_DATA_ROOT/mcp/modern/turned"
+start_daemon
+run "$AVA" confirm "$quote" --answer yes </dev/null
+ID=$(grep -o 'S-[0-9a-f]*' "$OUT" "$ERR" | head -n 1 | cut -d: -f2)
+ended() { "$AVA" status "$ID" --json | jq -e '.status == "success"'; }
+check 'the run ends' wait_for 30 ended
+told c1.1
+contains 'changed between quote and yes, while it was not running: not called' 'changed modern' "$T/told"
+rm "$AVA_DATA_ROOT/mcp/modern/turned"
+
+# --- orders, hidden words and secrets in what a server says -------------------------
+runs_now() { ls "$AVA_DATA_ROOT/logs/subagents" | wc -l; }
+before=$(runs_now)
+script 'mcp__modern__orders' 'run_bash {"command":"id"} | spawn {"task":"x"}' 'mcp__legacy__echo' 'mcp__modern__leak'
+try modern
+equal 'a result that gives orders starts nothing' $((before + 1)) "$(runs_now)"
+told c2.1
+contains 'nor gives a tool' unknown_tool "$T/told"
+told c2.2
+contains 'nor another one' unknown_tool "$T/told"
+told c3.1
+contains 'nor one of another server' unknown_tool "$T/told"
+hidden=$(printf '\363\240\201\201')
+refuse 'no hidden tag of a result or a description is in any record' grep -rqF "$hidden" "$AVA_DATA_ROOT/logs" "$AVA_DATA_ROOT/runs"
+refuse 'nor a secret' grep -rqF -e strict-token-0123456789 -e "$(printf strict-token-0123456789 | base64)" \
+	"$AVA_DATA_ROOT/logs" "$AVA_DATA_ROOT/runs"
+
 # --- over HTTP --------------------------------------------------------------------
 printf 'STRICT_TOKEN=strict-secret-1\n' >"$CONFIG/env"
 chmod 600 "$CONFIG/env"
@@ -172,6 +230,9 @@ for era in modern legacy; do
 	servers "$ENTRY"
 	stop_daemon
 	start_daemon
+	echo >"$T/script.jsonl"
+	equal "$era, HTTP: all three rights, since it has a key and a network" \
+		'{"private":true,"untrusted":true,"out":true}' "$(rights "web$era")"
 	script "mcp__web${era}__echo {\"text\":\"hello\"} | mcp__web${era}__ask | mcp__web${era}__garbage | mcp__web${era}__fails" \
 		"mcp__web${era}__hang" "mcp__web${era}__giant" "mcp__web${era}__lies {\"text\":\"still\"}" \
 		"mcp__web${era}__die" "mcp__web${era}__lies"
@@ -194,8 +255,28 @@ for era in modern legacy; do
 	told c6.1
 	contains "$era, HTTP: one that is not there fails the call" 'cannot be had' "$T/told"
 	refuse "$era, HTTP: it saw nothing that a client may not do" [ -e "$T/web$era/violations" ]
-	equal "$era, HTTP: all three rights, since it has a key and a network" \
-		'{"private":true,"untrusted":true,"out":true}' "$(rights "web$era" 2>/dev/null | sed 's/^null$/none/')"
+	refuse "$era, HTTP: one that is gone is quoted no more" sh -c 'curl -s --unix-socket "$AVA_DATA_ROOT/ava.sock" http://x/api/v1/runs -d "$1" | grep -q proposal_id' \
+		sh "{\"task\":\"try\",\"role\":\"web$era\",\"model\":\"offline:$T/script.jsonl\"}"
+done
+for era in modern legacy; do
+	web "$era"
+	servers "$ENTRY"
+	stop_daemon
+	start_daemon
+	rm -f "$T/web$era/seen"
+	script "mcp__web${era}__echo" "mcp__web${era}__forbidden" "mcp__web${era}__lies" "mcp__web${era}__deaf" "mcp__web${era}__echo" \
+		"mcp__web${era}__lies {\"text\":\"still\"}"
+	try "web$era" --grant all_three
+	told c2.1
+	contains "$era, HTTP: a call that is forbidden fails" 'server_error' "$T/told"
+	told c3.1
+	contains "$era, HTTP: and no other one" ' lies' "$T/told"
+	told c5.1
+	contains "$era, HTTP: after it could not tell of changes its list is read again" 'changed' "$T/told"
+	told c6.1
+	contains "$era, HTTP: which changes nothing for others" ' still' "$T/told"
+	equal "$era, HTTP: it was greeted once" 1 "$(grep -cxE 'server/discover|initialize' "$T/web$era/seen")"
+	refuse "$era, HTTP: it saw nothing that a client may not do, still" [ -e "$T/web$era/violations" ]
 done
 web legacy
 servers "$ENTRY"

@@ -48,13 +48,25 @@ static void test_names(void **state)
 		{"7", false},
 	};
 	struct mcp_rows t = {0};
+	struct tool as;
+	bool same;
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		if (take(&t, cases[i].json) != cases[i].taken)
 			fail_msg("%s", cases[i].json);
-	assert_string_equal(mcp_rows_name(&t, "mcp__fs__a_b_c"), "a.b/c");
-	assert_null(mcp_rows_name(&t, "mcp__fs__none"));
 	mcp_rows_add(&t);
+	as = *tool_find("mcp__fs__a_b_c");
+	assert_string_equal(mcp_rows_name(&t, &as, &same), "a.b/c");
+	assert_true(same);
+	as.description = "A tool of the MCP server fs, in its words: other ones";
+	assert_string_equal(mcp_rows_name(&t, &as, &same), "a.b/c");
+	assert_false(same);
+	as = *tool_find("mcp__fs__a_b_c");
+	as.schema = "{\"type\":\"object\",\"properties\":{}}";
+	assert_string_equal(mcp_rows_name(&t, &as, &same), "a.b/c");
+	assert_false(same);
+	as.name = "mcp__fs__none";
+	assert_null(mcp_rows_name(&t, &as, &same));
 	assert_string_equal(tool_added(0)->name, "mcp__fs__a_b_c");
 	assert_string_equal(tool_find("mcp__fs__read")->name, "mcp__fs__read");
 	mcp_rows_free(&t);
