@@ -38,9 +38,7 @@
 
 #define MODERN      "2026-07-28"
 #define OLDER       "2025-11-25" /* the newest with a handshake */
-#define PROBE_MS    5000
-#define START_MS    30000
-#define IDLE_MS     300000
+#define PROBE_PART  6            /* of the time that a start may take, for an answer to the probe */
 #define PAGES_MAX   20
 #define GARBAGE_MAX 64 /* lines that are no message, before a server counts as broken */
 #define WAITS_MAX   1000
@@ -375,7 +373,7 @@ static void server_down(struct server *s, int code, const char *fmt, ...)
 static void begin_listing(struct server *s)
 {
 	if (s->state == SERVER_READY)
-		os_timer_set(s->timer, START_MS);
+		os_timer_set(s->timer, s->conf->start_ms);
 	s->state = SERVER_LISTING;
 	s->stale = false;
 	s->pages = 0;
@@ -397,16 +395,16 @@ static void time_over(void *user)
 	struct server *s = user;
 
 	if (s->state == SERVER_PROBING) { /* what comes late is still heard */
-		os_timer_set(s->timer, START_MS - PROBE_MS);
+		os_timer_set(s->timer, s->conf->start_ms - s->conf->start_ms / PROBE_PART);
 		greet(s);
 	} else if (first_ask(s, ASK_CALL, true)) { /* some do one thing at a time */
-		os_timer_set(s->timer, IDLE_MS);
+		os_timer_set(s->timer, s->conf->idle_ms);
 		snprintf(s->why, sizeof(s->why), "it is at work, and does not list its tools");
-		settle_waits(s, AVA_ETIMEOUT);
+		settle_waits(s, AVA_EIO);
 	} else if (s->state == SERVER_READY) {
 		server_down(s, 0, "%s", "");
 	} else {
-		server_down(s, AVA_ETIMEOUT, "it did not answer within %d s", START_MS / 1000);
+		server_down(s, AVA_EIO, "it did not answer within %d s", s->conf->start_ms / 1000);
 	}
 }
 
@@ -442,7 +440,7 @@ static void listed(struct server *s)
 	}
 	s->state = SERVER_READY;
 	s->why[0] = '\0';
-	os_timer_set(s->timer, IDLE_MS);
+	os_timer_set(s->timer, s->conf->idle_ms);
 	listen(s);
 	while (s->state == SERVER_READY && (a = first_ask(s, ASK_CALL, false)) != NULL)
 		send_call(a);
@@ -458,7 +456,7 @@ static void use(struct server *s)
 	else if (s->state == SERVER_READY && s->stale)
 		begin_listing(s);
 	else if (s->state == SERVER_READY)
-		os_timer_set(s->timer, IDLE_MS);
+		os_timer_set(s->timer, s->conf->idle_ms);
 }
 
 /* ---- messages in */
@@ -717,7 +715,7 @@ static void server_start(struct server *s)
 		return;
 	}
 	s->state = SERVER_PROBING;
-	os_timer_set(s->timer, s->older ? START_MS : PROBE_MS);
+	os_timer_set(s->timer, s->older ? s->conf->start_ms : s->conf->start_ms / PROBE_PART);
 	if (s->older)
 		greet(s);
 	else
@@ -748,7 +746,7 @@ static void call_late(void *user)
 	call_fails(a, "timeout",
 		   "the MCP server %s did not answer within %d s: it may have happened; ask for "
 		   "less, or go on without it",
-		   name_of(s), s->conf->timeout_s);
+		   name_of(s), s->conf->call_ms / 1000);
 }
 
 static void mcp_start(struct tool_call *c)
@@ -772,7 +770,7 @@ static void mcp_start(struct tool_call *c)
 	}
 	a->call = c;
 	c->work = a;
-	os_timer_set(a->timer, s->conf->timeout_s * 1000ll);
+	os_timer_set(a->timer, s->conf->call_ms);
 	use(s);
 	if (s->state == SERVER_READY)
 		send_call(a);

@@ -34,8 +34,7 @@
 #define FILE_MAX    (1u << 20)
 #define LIST_MAX    64
 #define TEXT_MAX    8192
-#define TIMEOUT_S   60
-#define TIMEOUT_MAX 3600
+#define SECONDS_MAX 3600
 
 struct mcp_confs_own {
 	struct arena mem;
@@ -276,10 +275,19 @@ static bool flag_of(struct reading *r, const json_t *o, const char *name, bool o
 	return v ? json_is_true(v) : otherwise;
 }
 
+static int seconds_of(struct reading *r, const json_t *o, const char *name, int otherwise)
+{
+	const json_t *v = json_object_get(o, name);
+	int64_t n = json_get_int(o, name, otherwise);
+
+	if (v && (!json_is_integer(v) || n < 1 || n > SECONDS_MAX))
+		wrong(r, "ava.%s must be whole seconds, 1 to %d", name, SECONDS_MAX);
+	return r->rv == 0 ? (int)n * 1000 : 0;
+}
+
 static void take_rights(struct reading *r, json_t *o, struct mcp_conf *to)
 {
-	static const char words[] = "read write network private timeout";
-	int64_t seconds = json_get_int(o, "timeout", TIMEOUT_S);
+	static const char words[] = "read write network private timeout start idle";
 	bool given;
 	const char *name;
 	json_t *v;
@@ -294,10 +302,9 @@ static void take_rights(struct reading *r, json_t *o, struct mcp_conf *to)
 		if (near.distance != 0)
 			wrong(r, "ava has an unknown member %.40s: there are %s", name, words);
 	}
-	v = json_object_get(o, "timeout");
-	if (v && (!json_is_integer(v) || seconds < 1 || seconds > TIMEOUT_MAX))
-		wrong(r, "ava.timeout must be whole seconds, 1 to %d", TIMEOUT_MAX);
-	to->timeout_s = (int)seconds;
+	to->call_ms = seconds_of(r, o, "timeout", 60);
+	to->start_ms = seconds_of(r, o, "start", 30);
+	to->idle_ms = seconds_of(r, o, "idle", 300);
 	to->reads = paths_of(r, json_object_get(o, "read"), "ava.read");
 	to->writes = paths_of(r, json_object_get(o, "write"), "ava.write");
 	to->network = flag_of(r, o, "network", false);

@@ -18,8 +18,8 @@ struct mcp_conf {
 	const char *url, *const *headers;
 	const char *const *reads, *const *writes; /* absolute paths; NULL at the end */
 	bool network;
-	unsigned rights; /* TOOL_PRIVATE, TOOL_OUT */
-	int timeout_s;   /* of a call */
+	unsigned rights;                /* TOOL_PRIVATE, TOOL_OUT */
+	int call_ms, start_ms, idle_ms; /* that a call may take, and a start; without use it ends */
 };
 
 struct mcp_confs {

@@ -374,9 +374,28 @@ exits 'a link in its place is not' 1
 contains 'and why' 'reached through a link by now' "$ERR"
 stop_daemon
 
-# --- a server that says nothing ----------------------------------------------------
-servers "$(stdio silent '--at-start silent')"
+# --- a server that says nothing, and one that nobody uses ----------------------------
+servers "$(stdio silent '--at-start silent' '{"start":1}')" "$(stdio modern '--era modern' '{"idle":1}')"
 role silent 'mcp__silent__*'
+start_daemon
+run "$AVA" run 'try' --role silent --yes </dev/null
+exits 'a start has a limit' 1
+contains 'and says so' 'the MCP server silent cannot be had: it did not answer within 1 s' "$ERR"
+check 'what did not start is ended' wait_for 10 none_left
+script 'mcp__modern__hang' 'mcp__modern__echo {"text":"idle"}'
+try modern
+told c1.1
+contains 'one with a call at work is not idle' 'timeout' "$T/told"
+told c2.1
+contains 'and goes on' ' idle' "$T/told"
+check 'without use it ends' wait_for 10 none_left
+script 'mcp__modern__echo {"text":"woken"}'
+try modern
+told c1.1
+contains 'the next use starts it again' ' woken' "$T/told"
+check 'and ends once more' wait_for 10 none_left
+stop_daemon
+servers "$(stdio silent '--at-start silent')"
 start_daemon
 curl -s --unix-socket "$AVA_DATA_ROOT/ava.sock" http://x/api/v1/runs -d '{"task":"try","role":"silent"}' >"$T/waits" &
 WAITS=$!
@@ -401,6 +420,7 @@ bad 'no servers' '{"servers":{}}' 'the member mcpServers'
 bad 'neither command nor url' '{"mcpServers":{"a":{}}}' 'either command or url'
 bad 'a name with __' '{"mcpServers":{"a__b":{"command":"sh"}}}' 'single _'
 bad 'an unknown right' '{"mcpServers":{"a":{"command":"sh","ava":{"reads":[]}}}}' 'unknown member reads'
+bad 'no seconds' '{"mcpServers":{"a":{"command":"sh","ava":{"idle":0}}}}' 'ava.idle must be whole seconds'
 bad 'all files' '{"mcpServers":{"a":{"command":"sh","ava":{"read":["/"]}}}}' 'whole file system'
 bad 'no such program' '{"mcpServers":{"a":{"command":"no-such-program-here"}}}' 'no program no-such-program-here'
 bad 'an unset variable' '{"mcpServers":{"a":{"url":"https://e.example/","headers":{"A":"${NO_SUCH_VALUE}"}}}}' 'NO_SUCH_VALUE'
