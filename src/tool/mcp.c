@@ -779,11 +779,16 @@ static void mcp_start(struct tool_call *c)
 static void mcp_call_stop(struct tool_call *c)
 {
 	struct mcp_ask *a = c->work;
+	struct server *s = a ? a->server : NULL;
+	bool began = a && a->id != 0;
 
 	if (!a)
 		return;
-	cancel(a->server, a);
+	cancel(s, a);
 	call_fails(a, "cancelled", "cancelled");
+	/* A process may go on with what nobody wants any more; one that others use is left. */
+	if (began && s->how.argv && s->state == SERVER_READY && !first_ask(s, ASK_CALL, true))
+		server_down(s, 0, "%s", "");
 }
 
 static void mcp_activity(const json_t *args, struct buf *out)

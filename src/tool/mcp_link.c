@@ -29,7 +29,7 @@
 #include "net/http_client.h"
 #include "os/loop.h"
 
-#define END_MS      1000 /* that a process has to end when its input has */
+#define END_MS      500  /* that a process has to end when its input has */
 #define SAID_MAX    2048 /* of what it wrote to 2 */
 #define FOR_EVER_MS (86400000ll * 30)
 #define CONNECT_MS  5000

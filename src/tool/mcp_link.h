@@ -48,8 +48,8 @@ struct mcp_link_options { /* *borrowed as long as the line is there* */
 
 /* NULL with a sentence: AVA_ENOENT, AVA_EDENIED, AVA_EUNSUPPORTED (no sandbox), AVA_ENOMEM, … */
 struct mcp_link *mcp_link_open(const struct mcp_link_options *o, struct ava_error *err);
-/* No callback any more. A process is asked to end and a second later ended; *alive says when all
- * of it is gone. NULL is fine. */
+/* No callback any more. A process is asked to end and half a second later ended; *alive says when
+ * all of it is gone. NULL is fine. */
 void mcp_link_close(struct mcp_link *l);
 
 struct mcp_sending {

@@ -2,6 +2,9 @@
 """A strict MCP server for tests, over stdio or HTTP, of either era, that can misbehave.
 
 mcp_server.py [--era modern|legacy] [--http PORTFILE] [--at-start exit|silent|garbage|strict]
+              [--hold probing|listing|call|half|answered] [--world ANY]
+
+With --hold it stops there for ever, once, after a call of `die`; the file `held` says so.
 
 Whatever a client may not do is written into `violations` in the folder it starts in, and what it
 asked for into `seen`, a method a line. The tools: what each does stands in TOOLS."""
@@ -19,6 +22,7 @@ sys.dont_write_bytecode = True
 MODERN, LEGACY = "2026-07-28", "2025-11-25"
 ERA = sys.argv[sys.argv.index("--era") + 1] if "--era" in sys.argv else "modern"
 AT_START = sys.argv[sys.argv.index("--at-start") + 1] if "--at-start" in sys.argv else ""
+HOLD = sys.argv[sys.argv.index("--hold") + 1] if "--hold" in sys.argv else ""
 META = "io.modelcontextprotocol/"
 FOLDER = os.getcwd()
 
@@ -53,6 +57,13 @@ lock = threading.Lock()
 def note(name, text):
     with lock, open(os.path.join(FOLDER, name), "a", encoding="utf-8") as f:
         f.write(text + "\n")
+
+
+def hold(point):
+    if HOLD == point and os.path.exists("armed"):
+        os.rename("armed", "held")
+        while True:
+            time.sleep(600)
 
 
 def violation(text):
@@ -122,6 +133,7 @@ class Session:
         return self.answer(ident, method, params)
 
     def answer(self, ident, method, params):
+        hold({"server/discover": "probing", "tools/list": "listing"}.get(method))
         if method == "server/discover" and ERA == "modern":
             return self.result(ident, {"supportedVersions": [MODERN], "ttlMs": 0, "cacheScope": "private",
                                        "capabilities": {"tools": {"listChanged": True}}})
@@ -162,9 +174,13 @@ class Session:
 
     def call(self, ident, name, args):
         note("calls", name)
+        note("texts", name + " " + str(args.get("text", "")))
+        hold("call")
         if name not in tools:
             return self.error(ident, -32602, "unknown tool " + str(name))
         if name == "die":
+            if HOLD:
+                note("armed", "")
             print("the strict server dies", file=sys.stderr)
             sys.stderr.flush()
             os._exit(7)
@@ -252,8 +268,14 @@ def serve_stdio():
             violation("a line that is no JSON")
             continue
         answer = session.take(message)
+        if HOLD == "half" and message.get("method") == "tools/call" and os.path.exists("armed"):
+            out.write(json.dumps(answer).encode()[:40])
+            out.flush()
+            hold("half")
         if answer is not None:
             send(answer)
+        if message.get("method") == "tools/call":
+            hold("answered")
 
 
 class Handler(BaseHTTPRequestHandler):

@@ -2,59 +2,7 @@
 # MCP servers as tools: of both eras, over pipes and HTTP, well behaved and not. The server of these
 # tests (mcp_server.py) writes down what it is asked, and whatever a client may not do.
 . "${0%/*}/lib.sh"
-[ -x /usr/bin/python3 ] || skip 'there is no /usr/bin/python3'
-"$AVA" doctor >"$OUT" 2>&1
-grep -q '^ok *sandbox' "$OUT" || skip 'this machine has no sandbox'
-SERVER=$LIB/mcp_server.py
-CONFIG=$XDG_CONFIG_HOME/ava
-mkdir -p "$CONFIG/agents"
-
-# role NAME WISHES: who may use which tools.
-role()
-{
-	printf -- '---\nname: %s\ndescription: tries servers\ntools: %s\n---\nTry the tools.\n' \
-		"$1" "$2" >"$CONFIG/agents/$1.md"
-}
-# stdio NAME ARGUMENTS [MEMBERS OF ava]: an entry that starts the server.
-stdio()
-{
-	jq -nc --arg n "$1" --arg s "$SERVER" --arg a "$2" --argjson more "${3:-{\}}" --arg dir "$LIB" \
-		'{($n): {command: "python3", args: ([$s] + ($a | split(" ") - [""])),
-		  env: {MCP_TEST_TOKEN: "strict-token-0123456789"}, ava: ({read: [$dir], timeout: 3} + $more)}}'
-}
-# servers ENTRY...: what mcp.json has.
-servers()
-{
-	printf '%s\n' "$@" | jq -s '{mcpServers: add}' >"$CONFIG/mcp.json"
-	chmod 600 "$CONFIG/mcp.json"
-}
-# script TURN...: what the model says; each a list of calls, "NAME ARGS" with | between.
-script()
-{
-	for turn in "$@"; do
-		printf '%s' "$turn" | jq -Rsc '{tool_calls: (split("|") | map(capture("^ *(?<name>[^ ]+) *(?<args>.*)$") |
-			.args |= (if . == "" then {} else fromjson end)))}'
-	done >"$T/script.jsonl"
-	for turn in 1 2 3; do # of a run that goes on, too
-		echo '{"tool_calls":[{"name":"submit_result","args":{"summary":"tried","confidence":1}}]}'
-	done >>"$T/script.jsonl"
-}
-# try ROLE [OPTION...]: a run of that script; its id in $ID.
-try()
-{
-	try_role=$1
-	shift
-	run "$AVA" run 'try it' --role "$try_role" --model "offline:$T/script.jsonl" --yes "$@" </dev/null
-	ID=$(ls -t "$AVA_DATA_ROOT/logs/subagents" | head -n 1)
-	ID=${ID%.jsonl}
-}
-# told CALL: class and output of a call, on a line.
-told()
-{
-	jq -r --arg c "$1" 'select(.eventType == "ToolResult" and .content.callId == $c).content |
-		"\(.errorClass) \(.output)"' "$AVA_DATA_ROOT/logs/subagents/$ID.jsonl" >"$T/told"
-}
-seen() { grep -c "^$2\$" "$AVA_DATA_ROOT/mcp/$1/seen"; }
+. "$LIB/servers.sh"
 processes() { ps -eo args | grep "[p]ython3 $SERVER" | grep -vce --http; }
 none_left() { [ "$(processes)" = 0 ]; }
 
@@ -309,6 +257,7 @@ check 'a call is at work' wait_for 20 hangs
 "$AVA" cancel "$ID" >"$OUT" 2>&1
 cancelled() { "$AVA" status "$ID" --json | jq -e '.status == "cancelled"'; }
 check 'cancel ends it at once' wait_for 5 cancelled
+check 'and the server that was at work on it' wait_for 10 none_left
 rm -f "$AVA_DATA_ROOT/mcp/modern/calls"
 ID=$("$AVA" run 'try it' --role modern --model "offline:$T/script.jsonl" --yes --background </dev/null 2>/dev/null | grep -o 'S-[0-9a-f]*' | head -n 1)
 check 'another call is at work' wait_for 20 hangs
