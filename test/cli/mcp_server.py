@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """A strict MCP server for tests, over stdio or HTTP, of either era, that can misbehave.
 
-mcp_server.py [--era modern|legacy] [--http PORTFILE] [--at-start exit|silent|garbage|strict]
+mcp_server.py [--era modern|legacy] [--http PORTFILE] [--at-start exit|silent|garbage|strict|redirect]
               [--hold probing|listing|call|half|answered] [--world ANY]
 
 With --hold it stops there for ever, once, after a call of `die`; the file `held` says so.
@@ -319,8 +319,13 @@ class Handler(BaseHTTPRequestHandler):
         time.sleep(60)
 
     def do_POST(self):
+        if self.path == "/elsewhere":
+            violation("a redirect was followed")
         message = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         method = message.get("method")
+        if AT_START == "redirect":
+            self.reply(307, Location="/elsewhere")
+            return
         if self.headers.get("Authorization") != "Bearer strict-secret-1":
             self.reply(401)
             return

@@ -48,10 +48,8 @@ for state in probing listing call half answered stopping; do
 		' cut') class=answered ;;
 		*) class=$(head -c 300 "$T/told") ;;
 		esac
-		case $state in
-		answered) check "$state, $victim: which is the answer, or says that it was cut" expr "$class" : "named\|answered" ;;
-		*) equal "$state, $victim: which says that it was cut" named "$class" ;;
-		esac
+		[ "$state $class" != 'answered answered' ] || class=named
+		equal "$state, $victim: which says that it was cut, or is the whole answer" named "$class"
 		told c4.1
 		contains "$state, $victim: a later call finds the server" ' after' "$T/told"
 		equal "$state, $victim: no call is made twice" '' "$(sort "$AVA_DATA_ROOT/mcp/held/texts" | uniq -d)"

@@ -160,12 +160,12 @@ refuse 'nor a secret' grep -rqF -e strict-token-0123456789 -e "$(printf strict-t
 # --- over HTTP --------------------------------------------------------------------
 printf 'STRICT_TOKEN=strict-secret-1\n' >"$CONFIG/env"
 chmod 600 "$CONFIG/env"
-# web ERA: a server of its own process; its entry goes to $ENTRY, its pid to $WEB.
+# web ERA [OPTION...]: a server of its own process; its entry goes to $ENTRY, its pid to $WEB.
 web()
 {
 	mkdir -p "$T/web$1"
 	rm -f "$T/web$1/port"
-	(cd "$T/web$1" && exec python3 "$SERVER" --era "$1" --http port) &
+	(cd "$T/web$1" && exec python3 "$SERVER" --http port --era "$@") &
 	WEB=$!
 	keep "$WEB"
 	wait_for 20 [ -s "$T/web$1/port" ]
@@ -233,6 +233,23 @@ start_daemon
 script 'mcp__weblegacy__grow'
 try weblegacy --grant all_three
 check 'legacy, HTTP: a change of the list is followed' wait_for 10 changed weblegacy
+web modern --at-start redirect
+servers "$ENTRY" '{"meta":{"url":"http://169.254.169.254/mcp"}}' '{"private":{"url":"http://10.0.0.1/mcp"}}'
+role meta mcp__meta
+role private mcp__private
+stop_daemon
+start_daemon
+run "$AVA" run 'try' --role webmodern --yes </dev/null
+contains 'a redirect is no answer' 'status 307' "$ERR"
+refuse 'and is not followed' [ -e "$T/webmodern/violations" ]
+for name in meta private; do
+	run "$AVA" run 'try' --role "$name" --yes </dev/null
+	exits "an address of the network without TLS, $name: no run" 1
+	contains "and why, $name" "the MCP server $name cannot be had: " "$ERR"
+	contains "in words, $name" 'http' "$ERR"
+done
+web legacy
+servers "$ENTRY"
 printf 'STRICT_TOKEN=another-secret-2\n' >"$CONFIG/env"
 stop_daemon
 start_daemon
