@@ -105,10 +105,8 @@ static void ask_over(struct mcp_ask *a);
 
 /* ---- calls */
 
-static void call_fails(struct mcp_ask *a, const char *class, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
-
-static void call_fails(struct mcp_ask *a, const char *class, const char *fmt, ...)
+__attribute__((format(printf, 3, 4))) static void call_fails(struct mcp_ask *a, const char *class,
+							     const char *fmt, ...)
 {
 	struct tool_call *c = a->call;
 	struct buf said;
@@ -254,7 +252,7 @@ static void cancel(struct server *s, const struct mcp_ask *a)
 	if (!s->link || a->id == 0)
 		return;
 	mcp_link_drop(s->link, a->id);
-	if (s->how.argv || s->older)
+	if (s->conf->argv || s->older)
 		(void)send(s, NULL, "notifications/cancelled",
 			   json_pack("{s:I}", "requestId", (json_int_t)a->id), NULL);
 }
@@ -414,7 +412,7 @@ static void listen(struct server *s)
 	struct mcp_sending get = {.version = s->version, .listens = true};
 	struct mcp_ask *a;
 
-	if (!s->tells || first_ask(s, ASK_LISTEN, true) || (s->older && s->how.argv))
+	if (!s->tells || first_ask(s, ASK_LISTEN, true) || (s->older && s->conf->argv))
 		return;
 	if (!s->older) {
 		ask(s, ASK_LISTEN, "subscriptions/listen",
@@ -469,7 +467,7 @@ static void take_list(struct server *s, const json_t *result)
 	size_t i;
 
 	like.flags |= s->conf->rights;
-	s->coming.headers = !s->how.argv && !s->older;
+	s->coming.headers = !s->conf->argv && !s->older;
 
 	json_array_foreach(tools, i, o)
 	{
@@ -490,20 +488,15 @@ static bool tells_changes(const json_t *result)
 			     "listChanged", false);
 }
 
-static bool speaks(const json_t *versions, const char *version)
+static void discovered(struct server *s, const json_t *result)
 {
 	const json_t *v;
 	size_t i;
+	bool modern = false;
 
-	json_array_foreach(versions, i,
-			   v) if (json_is_string(v) &&
-				  strcmp(json_string_value(v), version) == 0) return true;
-	return false;
-}
-
-static void discovered(struct server *s, const json_t *result)
-{
-	if (!speaks(json_object_get(result, "supportedVersions"), MODERN)) {
+	json_array_foreach(json_object_get(result, "supportedVersions"), i, v) modern |=
+		json_is_string(v) && strcmp(json_string_value(v), MODERN) == 0;
+	if (!modern) {
 		if (s->state == SERVER_PROBING)
 			greet(s); /* it may speak the older era beside another modern one */
 		return;
@@ -517,9 +510,10 @@ static void discovered(struct server *s, const json_t *result)
 /* The server has been told that it was understood. */
 static void arrived(struct server *s)
 {
-	LIST_EACH (&s->asks, n, tmp)
-		if (LIST_ENTRY(n, struct mcp_ask, node)->kind == ASK_GREETED)
-			ask_over(LIST_ENTRY(n, struct mcp_ask, node));
+	struct mcp_ask *a = first_ask(s, ASK_GREETED, true);
+
+	if (a)
+		ask_over(a);
 	begin_listing(s);
 }
 
@@ -539,7 +533,7 @@ static void greeted(struct server *s, const json_t *result)
 	s->tells = tells_changes(result);
 	/* Each message of HTTP has a connection of its own: the next one could be there first. */
 	ask(s, ASK_GREETED, "notifications/initialized", json_object());
-	if (s->how.argv && s->link)
+	if (s->conf->argv && s->link)
 		arrived(s);
 }
 
@@ -679,11 +673,8 @@ static void on_failed(int64_t id, int status, const char *body, size_t len, cons
 static void on_ended(const char *why, void *user)
 {
 	struct server *s = user;
-	bool probed = false;
 
-	LIST_EACH (&s->asks, n, tmp)
-		probed |= LIST_ENTRY(n, struct mcp_ask, node)->kind == ASK_PROBE;
-	if (!probed || (s->state != SERVER_PROBING && s->state != SERVER_GREETING)) {
+	if (s->state > SERVER_GREETING || !first_ask(s, ASK_PROBE, true)) {
 		server_down(s, AVA_EIO, "%s", why);
 		return;
 	}
@@ -704,7 +695,7 @@ static void server_start(struct server *s)
 	s->garbage = 0;
 	s->tells = s->stale = false;
 	s->version[0] = '\0';
-	if (s->how.argv && s->how.work && sys_make_folders(s->work, true) != 0) {
+	if (s->conf->argv && s->how.work && sys_make_folders(s->work, true) != 0) {
 		err_sys(&err, "make the folder %.300s", s->work);
 		server_down(s, err.code, "%s", err.text);
 		return;
@@ -728,12 +719,14 @@ static struct server *server_of(const struct mcp_client *m, const char *full)
 {
 	const char *name = strncmp(full, TOOL_MCP_PREFIX, 5) == 0 ? full + 5 : "";
 	const char *end = strstr(name, "__");
+	size_t len = end ? (size_t)(end - name) : strlen(name);
 
-	end = end ? end : name + strlen(name);
-	for (size_t i = 0; m && i < m->n; i++)
-		if (strlen(name_of(&m->servers[i])) == (size_t)(end - name) &&
-		    strncmp(name_of(&m->servers[i]), name, (size_t)(end - name)) == 0)
+	for (size_t i = 0; m && i < m->n; i++) {
+		const char *is = name_of(&m->servers[i]);
+
+		if (strlen(is) == len && strncmp(is, name, len) == 0)
 			return &m->servers[i];
+	}
 	return NULL;
 }
 
@@ -787,7 +780,7 @@ static void mcp_call_stop(struct tool_call *c)
 	cancel(s, a);
 	call_fails(a, "cancelled", "cancelled");
 	/* A process may go on with what nobody wants any more; one that others use is left. */
-	if (began && s->how.argv && s->state == SERVER_READY && !first_ask(s, ASK_CALL, true))
+	if (began && s->conf->argv && s->state == SERVER_READY && !first_ask(s, ASK_CALL, true))
 		server_down(s, 0, "%s", "");
 }
 
@@ -863,7 +856,7 @@ bool mcp_client_look(const struct mcp_client *m, size_t i, struct mcp_server_sta
 		return false;
 	s = &m->servers[i];
 	*out = (struct mcp_server_state){.name = name_of(s),
-					 .how = s->how.argv ? "stdio" : "http",
+					 .how = s->conf->argv ? "stdio" : "http",
 					 .version = s->version,
 					 .why = s->why,
 					 .tools = (unsigned)s->tools.n,
@@ -883,17 +876,10 @@ static int server_init(struct mcp_client *m, struct server *s, const struct mcp_
 	snprintf(s->work, sizeof(s->work), "%.4000s/mcp/%s", m->root, conf->name);
 	s->how = (struct mcp_link_options){
 		.loop = m->loop,
-		.argv = conf->argv,
-		.env = conf->env,
-		.reads = conf->reads,
-		.writes = conf->writes,
+		.conf = conf,
 		.keep_out = m->keep_out,
 		.work = m->rooted ? s->work : NULL,
-		.start = conf->start,
-		.network = conf->network,
 		.client = m->client,
-		.url = conf->url,
-		.headers = conf->headers,
 		.message = on_message,
 		.failed = on_failed,
 		.ended = on_ended,

@@ -20,7 +20,6 @@
 #include <unistd.h>
 
 #include "agent/tool.h"
-#include "base/arena.h"
 #include "base/env.h"
 #include "base/error.h"
 #include "base/keys.h"
@@ -35,10 +34,6 @@
 #define LIST_MAX    64
 #define TEXT_MAX    8192
 #define SECONDS_MAX 3600
-
-struct mcp_confs_own {
-	struct arena mem;
-};
 
 struct reading {
 	struct mcp_confs *to;
@@ -65,13 +60,16 @@ static void wrong(struct reading *r, const char *fmt, ...)
 			r->server ? ": " : "", text);
 }
 
+static void *got(struct reading *r, void *p)
+{
+	if (!p && r->rv == 0)
+		r->rv = err_set(r->err, AVA_ENOMEM, "out of memory");
+	return p;
+}
+
 static const char *keep(struct reading *r, const char *text, size_t len)
 {
-	const char *copy = arena_copy(&r->to->own->mem, text, len);
-
-	if (!copy && r->rv == 0)
-		r->rv = err_set(r->err, AVA_ENOMEM, "out of memory");
-	return copy ? copy : "";
+	return got(r, arena_copy(&r->to->mem, text, len));
 }
 
 /* ---- values */
@@ -142,15 +140,10 @@ static const char *text_of(struct reading *r, const json_t *v, const char *what)
 	return r->rv == 0 && s ? expand(r, s) : NULL;
 }
 
+/* NULL at the end of the list. */
 static const char **room(struct reading *r, size_t n)
 {
-	const char **list = arena_get(&r->to->own->mem, (n + 1) * sizeof(*list));
-
-	if (!list && r->rv == 0)
-		r->rv = err_set(r->err, AVA_ENOMEM, "out of memory");
-	if (list)
-		memset(list, 0, (n + 1) * sizeof(*list));
-	return list;
+	return got(r, arena_get(&r->to->mem, (n + 1) * sizeof(const char *)));
 }
 
 /* `first`: stands before them; NULL: nothing. */
@@ -207,9 +200,7 @@ static const char *const *pairs_of(struct reading *r, json_t *o, const char *wha
 			return out;
 		if (is_secret(name))
 			add_secret(r, value);
-		out[k] = arena_fmt(&r->to->own->mem, "%s%s%s", name, between, value);
-		if (!out[k++] && r->rv == 0)
-			r->rv = err_set(r->err, AVA_ENOMEM, "out of memory");
+		out[k++] = got(r, arena_fmt(&r->to->mem, "%s%s%s", name, between, value));
 	}
 	return out;
 }
@@ -382,12 +373,9 @@ static void read_file(struct reading *r, const char *text, size_t len)
 		wrong(r, "it must be an object with the member mcpServers, an object");
 	else if (json_object_size(servers) > MCP_SERVERS_MAX)
 		wrong(r, "%d servers at the most", MCP_SERVERS_MAX);
-	if (r->rv == 0) {
-		r->to->v = arena_get(&r->to->own->mem,
-				     (json_object_size(servers) + 1) * sizeof(*r->to->v));
-		if (!r->to->v)
-			r->rv = err_set(r->err, AVA_ENOMEM, "out of memory");
-	}
+	if (r->rv == 0)
+		r->to->v = got(r, arena_get(&r->to->mem,
+					    (json_object_size(servers) + 1) * sizeof(*r->to->v)));
 	json_object_foreach(servers, name, o)
 	{
 		if (r->rv == 0)
@@ -406,13 +394,9 @@ int mcp_confs_read(struct mcp_confs **out, const char *path, struct redact *reda
 	int rv;
 
 	r.to = calloc(1, sizeof(*r.to));
-	if (r.to)
-		r.to->own = calloc(1, sizeof(*r.to->own));
-	if (!r.to || !r.to->own) {
-		free(r.to);
+	if (!r.to)
 		return err_set(err, AVA_ENOMEM, "out of memory");
-	}
-	arena_init(&r.to->own->mem, 8u << 20);
+	arena_init(&r.to->mem, 8u << 20);
 	check_owner(&r);
 	rv = r.rv != 0 ? r.rv : sys_read_file(AT_FDCWD, path, FILE_MAX, &text, &len, &why);
 	if (rv == 0)
@@ -433,7 +417,6 @@ void mcp_confs_free(struct mcp_confs *c)
 {
 	if (!c)
 		return;
-	arena_fini(&c->own->mem);
-	free(c->own);
+	arena_fini(&c->mem);
 	free(c);
 }

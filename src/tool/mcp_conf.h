@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/arena.h"
+
 #define MCP_SERVERS_MAX 32 /* a bit each (tool/mcp.h) */
 
 struct ava_error;
@@ -25,7 +27,7 @@ struct mcp_conf {
 struct mcp_confs {
 	struct mcp_conf *v;
 	size_t n;
-	struct mcp_confs_own *own;
+	struct arena mem; /* of all their texts */
 };
 
 /* A file that is not there: none. What looks like a secret is added to `redact`, which may be

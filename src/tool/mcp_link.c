@@ -28,6 +28,7 @@
 #include "exec/sandbox.h"
 #include "net/http_client.h"
 #include "os/loop.h"
+#include "tool/mcp_conf.h"
 
 #define END_MS      500  /* that a process has to end when its input has */
 #define SAID_MAX    2048 /* of what it wrote to 2 */
@@ -62,7 +63,7 @@ struct exchange {
 	struct http_call call;
 	struct sse sse;
 	struct buf body;
-	bool stream, listens;
+	bool stream;
 	int bad; /* of sse_feed */
 };
 
@@ -216,7 +217,7 @@ static void end_process(void *user)
 
 /* Those of the sandbox, then its own: the last of a name counts for libc, so that one that the
  * sandbox sets goes. */
-static void merge_env(const struct mcp_link_options *o, const char *out[ENV_MAX])
+static void merge_env(const struct mcp_conf *o, const char *out[ENV_MAX])
 {
 	size_t n = 0;
 
@@ -253,10 +254,10 @@ static int check_paths(const char *const *paths, struct ava_error *err)
 
 static int start_child(struct mcp_link *l, int in, int out, struct ava_error *err)
 {
-	const struct mcp_link_options *o = &l->o;
-	struct sandbox s = {.work = o->work,
+	const struct mcp_conf *o = l->o.conf;
+	struct sandbox s = {.work = l->o.work,
 			    .project = "",
-			    .keep_out = o->keep_out,
+			    .keep_out = l->o.keep_out,
 			    .reads = o->reads,
 			    .writes = o->writes,
 			    .network = o->network,
@@ -287,7 +288,7 @@ static int start_child(struct mcp_link *l, int in, int out, struct ava_error *er
 	merge_env(o, env);
 	argv = sandbox_argv(&s, err);
 	how.argv = argv;
-	rv = argv ? exec_start(&l->child, o->loop, &how, process_done, l, err) : err->code;
+	rv = argv ? exec_start(&l->child, l->o.loop, &how, process_done, l, err) : err->code;
 	free(argv);
 	free(bwrap);
 	free(inside);
@@ -424,8 +425,8 @@ static unsigned write_headers(const struct mcp_link *l, const struct mcp_sending
 	}
 	if (l->session[0])
 		out[n++] = l->session;
-	for (size_t i = 0; l->o.headers[i] && n < HEADERS_MAX; i++)
-		out[n++] = l->o.headers[i];
+	for (size_t i = 0; l->o.conf->headers[i] && n < HEADERS_MAX; i++)
+		out[n++] = l->o.conf->headers[i];
 	return n;
 }
 
@@ -441,7 +442,6 @@ static int http_send(struct mcp_link *l, const struct mcp_sending *s, struct ava
 	list_init(&x->node);
 	x->link = l;
 	x->id = s->id;
-	x->listens = s->listens;
 	sse_init(&x->sse, MCP_MESSAGE_MAX);
 	x->sse.on_event = on_event;
 	x->sse.user = x;
@@ -474,15 +474,15 @@ static int http_send(struct mcp_link *l, const struct mcp_sending *s, struct ava
 /* The part of its address that names the host is the pool's; what follows each call has. */
 static int open_http(struct mcp_link *l, struct ava_error *err)
 {
-	const char *host = strstr(l->o.url, "://");
+	const char *url = l->o.conf->url, *host = strstr(url, "://");
 	size_t len;
 	char base[400];
 	struct http_pool_options pool = {.base_url = base, .connections_max = 64, .once = true};
 
-	host = host ? host + 3 : l->o.url;
-	len = (size_t)(host - l->o.url) + strcspn(host, "/?#");
-	snprintf(base, sizeof(base), "%.*s", (int)MIN(len, sizeof(base) - 1), l->o.url);
-	l->path = l->o.url[len] == '/' ? l->o.url + len : "/";
+	host = host ? host + 3 : url;
+	len = (size_t)(host - url) + strcspn(host, "/?#");
+	snprintf(base, sizeof(base), "%.*s", (int)MIN(len, sizeof(base) - 1), url);
+	l->path = url[len] == '/' ? url + len : "/";
 	l->pool = http_pool_new(l->o.client, &pool, err);
 	return l->pool ? 0 : err->code;
 }
@@ -503,7 +503,7 @@ struct mcp_link *mcp_link_open(const struct mcp_link_options *o, struct ava_erro
 	list_init(&l->exchanges);
 	os_task_init(&l->over, over);
 	++*o->alive;
-	rv = o->argv ? open_process(l, err) : open_http(l, err);
+	rv = o->conf->argv ? open_process(l, err) : open_http(l, err);
 	if (rv == 0)
 		return l;
 	link_free(l);

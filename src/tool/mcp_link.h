@@ -15,6 +15,7 @@
 struct ava_error;
 struct buf;
 struct http_client;
+struct mcp_conf;
 struct mcp_link;
 struct os_loop;
 
@@ -22,16 +23,10 @@ struct os_loop;
 
 struct mcp_link_options { /* *borrowed as long as the line is there* */
 	struct os_loop *loop;
-	/* A process: its argv, its variables beside those of the sandbox, and what it is given. */
-	const char *const *argv, *const *env; /* NULL: no process */
-	const char *const *reads, *const *writes;
-	const char *const *keep_out; /* of ava's own: none of it is given */
-	const char *work, *start; /* its folder on this machine; where it starts, as it sees it */
-	bool network;
-	/* Over HTTP. */
+	const struct mcp_conf *conf; /* a process, or HTTP, and what it is given */
+	const char *const *keep_out; /* of ava's own: none of it is given to a process */
+	const char *work;            /* the folder of a process on this machine; NULL: none */
 	struct http_client *client;
-	const char *url;
-	const char *const *headers; /* "Name: value", NULL at the end */
 
 	void (*message)(const char *text, size_t len, void *user);
 	/* The request will have no answer. Over HTTP: its status (0: none came, MCP_NOT_SENT: nor

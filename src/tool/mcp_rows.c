@@ -16,36 +16,30 @@
 #include "codec/json.h"
 #include "codec/utf8.h"
 
-#define TOOLS_MAX   128
 #define NAME_BYTES  64 /* what services take as the name of a tool */
 #define WORDS_CHARS 2000
+#define WORDS_MAX   65536
 #define SCHEMA_MAX  16384
 
 struct mcp_row {
 	struct tool row;
-	char full[NAME_BYTES + 1];
-	char *name, *text, *schema; /* owned */
+	const char *name; /* as the server has it */
 	bool added;
 };
 
 void mcp_rows_free(struct mcp_rows *t)
 {
-	for (size_t i = 0; i < t->n; i++) {
+	for (size_t i = 0; i < t->n; i++)
 		if (t->v[i]->added)
 			tool_remove(&t->v[i]->row);
-		free(t->v[i]->name);
-		free(t->v[i]->text);
-		free(t->v[i]->schema);
-		free(t->v[i]);
-	}
-	free(t->v);
+	arena_fini(&t->mem);
 	*t = (struct mcp_rows){0};
 }
 
 static const struct mcp_row *find_row(const struct mcp_rows *t, const char *full)
 {
 	for (size_t i = 0; i < t->n; i++)
-		if (strcmp(t->v[i]->full, full) == 0)
+		if (strcmp(t->v[i]->row.name, full) == 0)
 			return t->v[i];
 	return NULL;
 }
@@ -54,7 +48,8 @@ const char *mcp_rows_name(const struct mcp_rows *t, const struct tool *as, bool 
 {
 	const struct mcp_row *r = find_row(t, as->name);
 
-	*same = r && strcmp(r->text, as->description) == 0 && strcmp(r->schema, as->schema) == 0;
+	*same = r && strcmp(r->row.description, as->description) == 0 &&
+		strcmp(r->row.schema, as->schema) == 0;
 	return r ? r->name : NULL;
 }
 
@@ -62,7 +57,7 @@ static int by_name(const void *a, const void *b)
 {
 	const struct mcp_row *const *x = a, *const *y = b;
 
-	return strcmp((*x)->full, (*y)->full);
+	return strcmp((*x)->row.name, (*y)->row.name);
 }
 
 void mcp_rows_add(struct mcp_rows *t)
@@ -91,66 +86,55 @@ static bool full_name(const char *server, const char *name, char out[NAME_BYTES 
 	return true;
 }
 
-/* NULL: it is none. */
-static char *schema_of(const struct mcp_rows *t, const json_t *schema)
+/* Into `out`; false: it is none. */
+static bool schema_of(const struct mcp_rows *t, const json_t *schema, struct buf *out)
 {
-	struct buf b, plain;
-	char *text = NULL;
+	json_t *again = NULL; /* members that only hidden characters told apart are one by now */
+	struct buf b;
 
 	buf_init(&b, SCHEMA_MAX);
-	buf_init(&plain, SCHEMA_MAX);
 	if (strcmp(json_str(schema, "type"), "object") == 0 && json_dump(&b, schema) == 0 &&
-	    utf8_plain(&plain, b.data, b.len) == 0 &&
-	    (!t->headers || !strstr(plain.data, "\"x-mcp-header\"")))
-		text = buf_take(&plain, NULL);
+	    utf8_plain(out, b.data, b.len) == 0 &&
+	    (!t->headers || !strstr(out->data, "\"x-mcp-header\"")))
+		again = json_parse(out->data, out->len, NULL);
 	buf_fini(&b);
-	buf_fini(&plain);
-	return text;
-}
-
-static char *text_of(const char *server, const char *text)
-{
-	struct buf b;
-	char *out;
-
-	buf_init(&b, 65536);
-	buf_addf(&b, "A tool of the MCP server %s, in its words: ", server);
-	envelope_text(&b, text, utf8_prefix(text, strlen(text), WORDS_CHARS));
-	out = buf_take(&b, NULL);
-	buf_fini(&b);
-	return out;
+	json_decref(again);
+	return again != NULL;
 }
 
 bool mcp_rows_take(struct mcp_rows *to, const struct tool *like, const char *server,
 		   const json_t *o)
 {
-	const char *name = json_str(o, "name");
-	char full[NAME_BYTES + 1], *schema = NULL;
-	struct mcp_row *t;
+	const char *name = json_str(o, "name"), *words = json_str(o, "description");
+	char full[NAME_BYTES + 1];
+	struct buf text, schema;
+	struct mcp_row *t = NULL;
+	bool good;
 
-	if (to->n < TOOLS_MAX && full_name(server, name, full) && !find_row(to, full))
-		schema = schema_of(to, json_object_get(o, "inputSchema"));
-	if (!schema) {
-		to->left_out++;
-		return true;
+	buf_init(&text, WORDS_MAX);
+	buf_init(&schema, SCHEMA_MAX);
+	good = to->n < ARRAY_LEN(to->v) && full_name(server, name, full) && !find_row(to, full) &&
+	       schema_of(to, json_object_get(o, "inputSchema"), &schema);
+	to->left_out += !good;
+	if (good && to->n == 0)
+		arena_init(&to->mem, 8u << 20);
+	if (good && (t = arena_get(&to->mem, sizeof(*t))) != NULL) {
+		buf_addf(&text, "A tool of the MCP server %s, in its words: ", server);
+		envelope_text(&text, words, utf8_prefix(words, strlen(words), WORDS_CHARS));
+		t->row = *like;
+		t->name = arena_copy(&to->mem, name, strlen(name));
+		t->row.name = arena_copy(&to->mem, full, strlen(full));
+		t->row.description = arena_copy(&to->mem, text.data ? text.data : "", text.len);
+		t->row.schema = arena_copy(&to->mem, schema.data, schema.len);
+		if (buf_check(&text) == 0 && t->name && t->row.name && t->row.description &&
+		    t->row.schema)
+			to->v[to->n++] = t;
+		else
+			t = NULL;
 	}
-	t = array_room(&to->v, &to->cap, to->n + 1, sizeof(struct mcp_row *))
-		    ? calloc(1, sizeof(*t))
-		    : NULL;
-	if (!t) {
-		free(schema);
-		return false;
-	}
-	to->v[to->n++] = t;
-	memcpy(t->full, full, sizeof(full));
-	t->name = strdup(name);
-	t->text = text_of(server, json_str(o, "description"));
-	t->schema = schema;
-	t->row = *like;
-	t->row.name = t->full;
-	t->row.description = t->text;
-	t->row.schema = t->schema;
-	return t->name && t->text;
+	buf_fini(&text);
+	buf_fini(&schema);
+	return !good || t;
 }
 
 /* ---- results */

@@ -8,13 +8,15 @@
 #include <stddef.h>
 
 #include "agent/tool.h"
+#include "base/arena.h"
 #include "base/buf.h"
 
 struct mcp_row;
 
 struct mcp_rows { /* zero: none */
-	struct mcp_row **v;
-	size_t n, cap;
+	struct arena mem;
+	struct mcp_row *v[128];
+	size_t n;
 	unsigned left_out;
 	bool headers; /* it would want arguments repeated in headers of HTTP: such are left out */
 };

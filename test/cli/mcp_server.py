@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """A strict MCP server for tests, over stdio or HTTP, of either era, that can misbehave.
 
-mcp_server.py [--era modern|legacy] [--http PORTFILE] [--at-start exit|silent|garbage|strict|redirect]
+mcp_server.py [--era modern|legacy] [--http PORTFILE] [--at-start exit|silent|garbage|strict|mute|redirect]
               [--hold probing|listing|call|half|answered] [--world ANY]
 
 With --hold it stops there for ever, once, after a call of `die`; the file `held` says so.
@@ -262,6 +262,8 @@ def serve_stdio():
     for line in sys.stdin.buffer:
         if AT_START == "strict" and b"server/discover" in line:
             sys.exit(4)
+        if AT_START == "mute" and b"server/discover" in line:
+            continue
         try:
             message = json.loads(line)
         except ValueError:

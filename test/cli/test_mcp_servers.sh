@@ -322,12 +322,20 @@ stop_daemon
 
 # --- servers that end at what they do not know; what is given is what was named ------
 mkdir "$T/given"
-servers "$(stdio modern '--era modern' "{\"write\":[\"$T/given\"]}")" "$(stdio legacy '--era legacy --at-start strict')"
+servers "$(stdio modern '--era modern' "{\"write\":[\"$T/given\"]}")" "$(stdio legacy '--era legacy --at-start strict')" \
+	"$(stdio mute '--era legacy --at-start mute' '{"start":3}')"
+role mute mcp__mute
 start_daemon
 script 'mcp__legacy__lies {"text":"old"}'
 try legacy
 told c1.1
 contains 'one that ends at the newer era is started again, for the older' ' old' "$T/told"
+script 'mcp__mute__die' 'mcp__mute__lies {"text":"once more"}'
+try mute
+told c1.1
+contains 'one that passes the newer era over is greeted, and dies in a call' 'exit 7): the strict server dies' "$T/told"
+told c2.1
+contains 'and is started again, too' ' once more' "$T/told"
 script 'mcp__modern__where'
 try modern
 exits 'a folder that is given' 0

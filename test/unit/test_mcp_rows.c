@@ -111,6 +111,9 @@ static void test_bounds(void **state)
 		 0);
 	assert_false(take(&t, big));
 	free(big);
+	assert_false(take(&t,
+			  "{\"name\":\"d\",\"inputSchema\":{\"type\":\"object\",\"properties\":{"
+			  "\"a\":{},\"a\\u200b\":{}}}}"));
 	t.headers = true;
 	assert_false(take(
 		&t, "{\"name\":\"h\",\"inputSchema\":{\"type\":\"object\",\"properties\":{\"a\":"
