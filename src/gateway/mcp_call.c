@@ -70,21 +70,26 @@ static void call_send(struct mcp_call *c, struct buf *b, int status)
 
 void mcp_call_answer(struct mcp_call *c, json_t *result)
 {
-	json_t *message;
 	struct buf b;
 
-	if (result && c->modern) {
-		if (!json_object_get(result, "resultType"))
-			json_object_set_new(result, "resultType", json_string("complete"));
-		json_object_set_new(result, "_meta",
-				    json_pack("{s:{s:s,s:s}}", MCP_META "serverInfo", "name", "ava",
-					      "version", ava_version()));
-	}
-	message = json_pack("{s:s,s:O,s:o}", "jsonrpc", "2.0", "id", c->m.id, "result", result);
+	if (result && c->modern && !json_object_get(result, "resultType"))
+		json_object_set_new(result, "resultType", json_string("complete"));
 	buf_init(&b, MCP_ANSWER_MAX);
-	if (message)
-		(void)json_dump(&b, message);
-	json_decref(message);
+	buf_adds(&b, "{\"jsonrpc\":\"2.0\",\"id\":");
+	(void)json_dump(&b, c->m.id);
+	buf_adds(&b, ",\"result\":");
+	if (!result || json_dump(&b, result) != 0) {
+		buf_reset(&b);
+	} else if (c->modern) {
+		b.len--; /* of an object that is not empty */
+		buf_addf(&b,
+			 ",\"_meta\":{\"" MCP_META "serverInfo\":{\"name\":\"ava\","
+			 "\"version\":\"%s\"}}}",
+			 ava_version());
+	}
+	if (b.len > 0)
+		buf_addc(&b, '}');
+	json_decref(result);
 	call_send(c, &b, 200);
 }
 
@@ -181,6 +186,33 @@ static void verb_answered(struct verb_reply *r, int status, const struct buf *js
 	json_decref(answer);
 }
 
+/* Before anything is asked that may answer later. */
+static void await(struct mcp_call *c)
+{
+	c->waiting = true;
+	c->reply.give_up = NULL;
+	if (c->req)
+		http_on_gone(c->req, call_gone, c);
+}
+
+static void looked(int rv, const struct op_status *s, const struct ava_error *err, void *user)
+{
+	struct mcp_call *c = user;
+
+	c->waiting = false;
+	if (!c->req && !c->stream)
+		mcp_call_free(c);
+	else
+		c->looked(c, s, rv == 0 ? NULL : err);
+}
+
+void mcp_call_look(struct mcp_call *c, mcp_look_fn then)
+{
+	c->looked = then;
+	await(c);
+	ops_look(c->mcp->core, c->run, looked, c);
+}
+
 void mcp_call_ask(struct mcp_call *c, struct mcp_verb *v, bool person, mcp_then_fn then)
 {
 	bool quote = c->tool && c->tool->quotes;
@@ -193,11 +225,8 @@ void mcp_call_ask(struct mcp_call *c, struct mcp_verb *v, bool person, mcp_then_
 				      .model = !person};
 
 	c->then = then;
-	c->waiting = true;
 	c->reply.done = verb_answered;
-	c->reply.give_up = NULL;
-	if (c->req)
-		http_on_gone(c->req, call_gone, c);
+	await(c);
 	verbs_call(c->mcp->core, verbs_named(v->method, v->path), &caller, v->id, v->args,
 		   &c->reply);
 	mcp_verb_fini(v);

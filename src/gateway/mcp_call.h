@@ -4,6 +4,7 @@
 #ifndef GATEWAY_MCP_CALL_H
 #define GATEWAY_MCP_CALL_H
 
+#include "ava/ops.h"
 #include "ava/verbs.h"
 #include "base/list.h"
 #include "codec/jsonrpc.h"
@@ -38,6 +39,8 @@ struct mcp {
 
 struct mcp_call;
 typedef void (*mcp_then_fn)(struct mcp_call *c, json_t *answer, const struct ava_error *err);
+typedef void (*mcp_look_fn)(struct mcp_call *c, const struct op_status *s,
+			    const struct ava_error *err);
 
 struct mcp_call {
 	struct verb_reply reply;
@@ -49,8 +52,9 @@ struct mcp_call {
 	int64_t asked_id;           /* the id of our request */
 	struct rpc m;
 	const struct mcp_tool *tool;
-	mcp_then_fn then; /* of the verb that is asked */
-	json_t *kept;     /* of the verb before; *owned* */
+	mcp_then_fn then;   /* of the verb that is asked */
+	mcp_look_fn looked; /* or of the run that is looked at */
+	json_t *kept;       /* of the verb before; *owned* */
 	char user[64], session[80], proposal[24], run[24];
 	const char *task;  /* that is asked about, of `m`; NULL: none was found to be ours */
 	bool waiting;      /* for a verb */
@@ -86,5 +90,7 @@ void mcp_call_ask(struct mcp_call *c, struct mcp_verb *v, bool person,
 /* One of a run or a proposal; `args` is *taken*, NULL: none. */
 void mcp_call_ask_of(struct mcp_call *c, const char *method, const char *path, const char *id,
 		     json_t *args, bool person, mcp_then_fn then);
+/* How c->run is, without its JSON: what is polled is to cost little. */
+void mcp_call_look(struct mcp_call *c, mcp_look_fn then);
 
 #endif

@@ -1,6 +1,6 @@
 /* See mcp_task.h.
  *
- * Happy path: the seal is ours, the verb says how the run is, and an ended one is asked for its
+ * Happy path: the seal is ours, the run is looked at, and an ended one is asked for its
  * result. A question of the run is a form whose answer is a person's. What can fail: ids that are
  * none of ours; a client that did not declare tasks; an answer that is no answer to the question.
  */
@@ -15,6 +15,7 @@
 #include "base/id.h"
 #include "base/words.h"
 #include "gateway/mcp_call.h"
+#include "subagent/run.h"
 
 #define POLL_MS 1000
 
@@ -26,37 +27,26 @@ static void task_seal(const struct mcp *m, const char *run, char out[MCP_SEAL_LE
 	mcp_secret_seal(&m->secret, text, out);
 }
 
-static bool is_over(const json_t *status)
+json_t *mcp_task(const struct mcp_call *c, const struct op_status *s)
 {
-	return json_str(status, "ended_at")[0] != '\0';
-}
+	char seal[MCP_SEAL_LEN + 1], id[64], began[CLOCK_ISO_LEN + 1], changed[CLOCK_ISO_LEN + 1];
+	const char *doing = s && s->activity && *s->activity ? s->activity
+			    : s ? words_status(ava_status_name(s->status))
+				: WORDS_STARTING;
+	const char *word = s && s->ended_ms ? s->status == AVA_CANCELLED ? "cancelled" : "completed"
+			   : s && s->asks   ? "input_required"
+					    : "working";
+	int64_t now = clock_wall_ms();
 
-static const char *task_word(const json_t *status)
-{
-	const char *word = json_str(status, "status");
-
-	if (!is_over(status))
-		return json_object_get(status, "waiting_for") ? "input_required" : "working";
-	return strcmp(word, ava_status_name(AVA_CANCELLED)) == 0 ? "cancelled" : "completed";
-}
-
-json_t *mcp_task(const struct mcp_call *c, const json_t *status)
-{
-	const char *started = json_str(status, "started_at"), *ended = json_str(status, "ended_at"),
-		   *doing = json_str(status, "current_activity");
-	char seal[MCP_SEAL_LEN + 1], id[64], now[CLOCK_ISO_LEN + 1];
-
-	clock_iso(clock_wall_ms(), now);
+	clock_iso(s && s->started_ms ? s->started_ms : now, began);
+	clock_iso(s && s->ended_ms ? s->ended_ms : now, changed);
 	if (!c->task) {
 		task_seal(c->mcp, c->run, seal);
 		snprintf(id, sizeof(id), "%s-%s", c->run, seal);
 	}
-	if (!*doing)
-		doing = status ? words_status(json_str(status, "status")) : WORDS_STARTING;
 	return json_pack("{s:s,s:s,s:o,s:s,s:s,s:n,s:i}", "taskId", c->task ? c->task : id,
-			 "status", status ? task_word(status) : "working", "statusMessage",
-			 mcp_shown(doing), "createdAt", *started ? started : now, "lastUpdatedAt",
-			 *ended ? ended : now, "ttlMs", "pollIntervalMs", POLL_MS);
+			 "status", word, "statusMessage", mcp_shown(doing), "createdAt", began,
+			 "lastUpdatedAt", changed, "ttlMs", "pollIntervalMs", POLL_MS);
 }
 
 /* A run of ours is named. false: it has been refused. */
@@ -90,44 +80,40 @@ static bool task_of(struct mcp_call *c)
 
 static void task_ended(struct mcp_call *c, json_t *result, const struct ava_error *err)
 {
-	bool failed = strcmp(json_str(c->kept, "status"), ava_status_name(AVA_ERROR)) == 0;
-	json_t *task;
+	bool failed = strcmp(json_str(result, "status"), ava_status_name(AVA_ERROR)) == 0;
 
 	if (err) {
 		mcp_call_refuse(c, RPC_INTERNAL, err->text, NULL);
 		return;
 	}
-	task = mcp_task(c, c->kept);
-	json_object_set_new(task, "result", mcp_call_told(json_incref(result), failed));
-	mcp_call_answer(c, task);
+	json_object_set_new(c->kept, "result", mcp_call_told(json_incref(result), failed));
+	mcp_call_answer(c, json_incref(c->kept));
 }
 
-static void task_looked(struct mcp_call *c, json_t *status, const struct ava_error *err)
+static void task_looked(struct mcp_call *c, const struct op_status *s, const struct ava_error *err)
 {
-	const json_t *asks = json_object_get(status, "waiting_for");
-	json_t *task;
-
 	if (err) {
 		mcp_call_refuse(c, err->code == AVA_ENOENT ? RPC_PARAMS : RPC_INTERNAL, err->text,
 				NULL);
-	} else if (strcmp(task_word(status), "completed") == 0) {
-		c->kept = json_incref(status);
+		return;
+	}
+	c->kept = mcp_task(c, s);
+	if (s->ended_ms && s->status != AVA_CANCELLED) {
 		mcp_call_ask_of(c, "GET", "/api/v1/runs/{id}/result", c->run, NULL, false,
 				task_ended);
-	} else {
-		task = mcp_task(c, status);
-		if (!is_over(status) && asks)
-			json_object_set_new(task, "inputRequests",
-					    mcp_form_request(json_str(asks, "call_id"),
-							     mcp_form_of_question(asks)));
-		mcp_call_answer(c, task);
+		return;
 	}
+	if (!s->ended_ms && s->asks)
+		json_object_set_new(
+			c->kept, "inputRequests",
+			mcp_form_request(s->asks->call_id, mcp_form_of_question(s->asks)));
+	mcp_call_answer(c, json_incref(c->kept));
 }
 
 void mcp_task_get(struct mcp_call *c)
 {
 	if (task_of(c))
-		mcp_call_ask_of(c, "GET", "/api/v1/runs/{id}", c->run, NULL, false, task_looked);
+		mcp_call_look(c, task_looked);
 }
 
 /* What came too late changes nothing, and is no mistake of the client. */
@@ -140,14 +126,12 @@ static void task_told(struct mcp_call *c, json_t *answer, const struct ava_error
 				NULL);
 }
 
-static void task_asks(struct mcp_call *c, json_t *status, const struct ava_error *err)
+static void task_asks(struct mcp_call *c, const struct op_status *s, const struct ava_error *err)
 {
-	const json_t *asks = json_object_get(status, "waiting_for");
-	const char *call = json_str(asks, "call_id"), *text;
-	bool approval = strcmp(json_str(asks, "kind"), "approval") == 0;
+	const char *call = s && s->asks ? s->asks->call_id : "", *text;
 
 	text = mcp_form_says(json_object_get(json_object_get(c->m.params, "inputResponses"), call),
-			     approval);
+			     s && s->asks && s->asks->approval);
 	if (err)
 		task_told(c, NULL, err);
 	else if (!text)
@@ -162,7 +146,7 @@ static void task_asks(struct mcp_call *c, json_t *status, const struct ava_error
 void mcp_task_update(struct mcp_call *c)
 {
 	if (task_of(c))
-		mcp_call_ask_of(c, "GET", "/api/v1/runs/{id}", c->run, NULL, false, task_asks);
+		mcp_call_look(c, task_asks);
 }
 
 void mcp_task_cancel(struct mcp_call *c)

@@ -6,9 +6,10 @@
 #include <jansson.h>
 
 struct mcp_call;
+struct op_status;
 
 /* The task of c->run, a new reference; `status` NULL: it has just begun. The secret is there. */
-json_t *mcp_task(const struct mcp_call *c, const json_t *status);
+json_t *mcp_task(const struct mcp_call *c, const struct op_status *status);
 /* The methods. */
 void mcp_task_get(struct mcp_call *c);
 void mcp_task_update(struct mcp_call *c);

@@ -17,6 +17,7 @@
 #include "base/words.h"
 #include "codec/schema.h"
 #include "codec/utf8.h"
+#include "subagent/run.h"
 
 #define EVENTS_BYTES (48u << 10) /* of logs for a model */
 #define SHOWN_BYTES  (1u << 20)
@@ -494,22 +495,25 @@ json_t *mcp_form_confirms(const json_t *content)
 			     terms[strspn(terms, " ")] ? ", but " : "", terms));
 }
 
-json_t *mcp_form_of_question(const json_t *asks)
+json_t *mcp_form_of_question(const struct question *asks)
 {
 	json_t *answer = json_pack("{s:s,s:s}", "type", "string", "title", WORDS_FORM_ANSWER);
+	json_t *given =
+		asks->choices ? json_parse(asks->choices, strlen(asks->choices), NULL) : NULL;
 	json_t *choices = json_array(), *one;
 	size_t i;
 
-	json_array_foreach(json_object_get(asks, "choices"), i, one)
+	json_array_foreach(given, i, one)
 		json_array_append_new(choices, mcp_shown(json_string_value(one)));
-	if (strcmp(json_str(asks, "kind"), "approval") == 0) {
+	json_decref(given);
+	if (asks->approval) {
 		json_array_append_new(choices, json_string("yes"));
 		json_array_append_new(choices, json_string("no"));
 	}
 	if (json_array_size(choices) > 0)
 		json_object_set(answer, "enum", choices);
 	json_decref(choices);
-	return form(json_str(asks, "question"), json_pack("{s:o}", "answer", answer), "answer");
+	return form(asks->text, json_pack("{s:o}", "answer", answer), "answer");
 }
 
 const char *mcp_form_says(const json_t *response, bool approval)

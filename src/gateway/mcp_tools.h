@@ -9,6 +9,7 @@
 #include "codec/json.h"
 
 struct ava_error;
+struct question;
 
 struct mcp_arg {
 	const char *name; /* NULL ends a list */
@@ -62,9 +63,9 @@ json_t *mcp_tell_proposal(const json_t *proposal, const char *next);
 /* The newest events that fit. */
 void mcp_cut_events(json_t *logs);
 
-/* The params of elicitation/create; `asks` is waiting_for of a run. */
+/* The params of elicitation/create; `asks` is what a run asks. */
 json_t *mcp_form_of_proposal(const json_t *proposal);
-json_t *mcp_form_of_question(const json_t *asks);
+json_t *mcp_form_of_question(const struct question *asks);
 /* "inputRequests" with such params (*taken*). */
 json_t *mcp_form_request(const char *key, json_t *params);
 /* The body of POST /proposals/{id}/confirm by what stands in the form; NULL: it says no. */
