@@ -26,15 +26,16 @@ enum mcp_code {
 };
 
 #define MCP_ANSWER_MAX (64u << 20) /* bytes */
-#define MCP_USED_MAX   256
+#define MCP_CLOSED_MAX 256
 
 struct mcp {
 	struct core *core;
 	unsigned *streams; /* open ones are counted there */
 	struct mcp_secret secret;
 	struct list asks; /* calls whose form is out, on a stream */
-	unsigned nasks, nused;
-	char used[MCP_USED_MAX][MCP_SEAL_LEN + 1]; /* a ring: states of forms that came back */
+	unsigned nasks, nclosed;
+	char closed[MCP_CLOSED_MAX]
+		   [MCP_SEAL_LEN + 1]; /* a ring: states of forms that were closed */
 };
 
 struct mcp_call;

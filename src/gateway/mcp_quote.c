@@ -203,14 +203,18 @@ static void form_answered(struct mcp_call *c, const char *proposal, const json_t
 	}
 }
 
-/* A state is good once: a form that came back is not carried out again by a copy of it. */
-static bool use_state(struct mcp *m, const char *seal)
+/* Whether a form came back as closed already, or does so now: it is not good any more. A yes may
+ * come again, when its answer was lost: the verb knows a proposal that was confirmed, and it is the
+ * same run. */
+static bool was_closed(struct mcp *m, const char *seal, const json_t *response)
 {
-	for (unsigned i = 0; i < MCP_USED_MAX; i++)
-		if (strcmp(m->used[i], seal) == 0)
-			return false;
-	snprintf(m->used[m->nused++ % MCP_USED_MAX], sizeof(m->used[0]), "%s", seal);
-	return true;
+	for (unsigned i = 0; i < MCP_CLOSED_MAX; i++)
+		if (strcmp(m->closed[i], seal) == 0)
+			return true;
+	if (strcmp(json_str(response, "action"), "accept") != 0)
+		snprintf(m->closed[m->nclosed++ % MCP_CLOSED_MAX], sizeof(m->closed[0]), "%s",
+			 seal);
+	return false;
 }
 
 void mcp_quote_returned(struct mcp_call *c, const char *state)
@@ -237,13 +241,8 @@ void mcp_quote_returned(struct mcp_call *c, const char *state)
 	if (!json_is_object(response)) {
 		mcp_call_ask_of(c, "GET", "/api/v1/proposals/{id}", id, NULL, false,
 				mcp_quote_told);
-	} else if (until <= clock_wall_ms()) {
+	} else if (until <= clock_wall_ms() || was_closed(c->mcp, dot + 1, response)) {
 		tell_as_it_is(c, id);
-	} else if (!use_state(c->mcp, dot + 1)) {
-		mcp_call_refuse(
-			c, RPC_PARAMS,
-			"this form came back already: ava_status says what became of its proposal",
-			NULL);
 	} else {
 		form_answered(c, id, response);
 	}
