@@ -1,5 +1,6 @@
-/* What MCP clients are offered: tools and resources, each a row over a verb (ava/verbs.h), and the
- * forms by which a person answers. Pure: JSON in, JSON out; nothing here is called or decided. */
+/* What MCP clients are offered: tools (mcp_tools.json, as they read it) and resources, each over a
+ * verb (ava/verbs.h), and the forms by which a person answers. Pure: JSON in, JSON out; nothing
+ * here is called or decided. */
 #ifndef GATEWAY_MCP_TOOLS_H
 #define GATEWAY_MCP_TOOLS_H
 
@@ -11,25 +12,13 @@
 struct ava_error;
 struct question;
 
-struct mcp_arg {
-	const char *name; /* NULL ends a list */
-	const char *type, *about;
-	const char *more; /* members of its schema, JSON; NULL: none */
-	bool needed;
-};
-
-enum mcp_hints { MCP_READS, MCP_CHANGES, MCP_STOPS };
-
 struct mcp_tool {
-	const char *name, *title, *about;
-	const struct mcp_arg *args;
-	enum mcp_hints hints;
-	int result_chars; /* that Claude Code is to show the model; 0: as it does */
-	const char *method, *path;
-	const char *id; /* the argument that stands in the path; NULL: none does */
-	bool quotes;    /* the answer is a proposal: a person is asked */
-	bool forms;     /* only for clients that show forms */
-	bool requests;  /* its verb takes a request_id */
+	const char *name;
+	const char *method, *path; /* of its verb */
+	const char *id;            /* the argument that stands in the path; NULL: none does */
+	bool quotes;               /* the answer is a proposal: a person is asked */
+	bool forms;                /* only for clients that show forms */
+	bool requests;             /* its verb takes a request_id */
 };
 
 /* NULL: there is none of that name, or none for who has no forms. */

@@ -24,12 +24,22 @@ static void test_schemas(void **state)
 	size_t i;
 
 	assert_int_equal(json_array_size(tools), 8);
+	assert_int_equal(mcp_tool_find("ava_logs", true) - mcp_tool_find("ava_propose", true), 7);
 	json_array_foreach(tools, i, one)
 	{
+		const struct mcp_tool *row = mcp_tool_find("ava_propose", true) + i;
+
+		assert_string_equal(json_str(one, "name"), row->name); /* of one order */
+		assert_true(!row->id ||
+			    json_object_get(json_object_get(json_object_get(one, "inputSchema"),
+							    "properties"),
+					    row->id));
 		assert_int_equal(schema_check(json_object_get(one, "inputSchema"), &err), 0);
-		assert_ptr_equal(mcp_tool_find(json_str(one, "name"), true) != NULL, true);
 		assert_true(json_str(one, "description")[0]);
 	}
+	json_decref(tools);
+	tools = mcp_tools(false);
+	assert_int_equal(json_array_size(tools), 7);
 	json_decref(tools);
 	assert_null(mcp_tool_find("ava_confirm", false));
 	assert_null(mcp_tool_find("", true));
