@@ -22,9 +22,6 @@
 #include "base/id.h"
 #include "base/util.h"
 #include "gateway/mcp_call.h"
-#include "gateway/mcp_listen.h"
-#include "gateway/mcp_quote.h"
-#include "gateway/mcp_task.h"
 #include "net/http_server.h"
 
 #define MODERN "2026-07-28"
@@ -60,11 +57,6 @@ static void tool_done(struct mcp_call *c, json_t *answer, const struct ava_error
 	}
 }
 
-static const char *query(const struct mcp_call *c, const char *name)
-{
-	return c->far ? NULL : http_query(c->req, name);
-}
-
 static void tools_call(struct mcp_call *c)
 {
 	const char *name = mcp_call_param(c, "name"), *state = mcp_call_param(c, "requestState");
@@ -84,7 +76,8 @@ static void tools_call(struct mcp_call *c)
 		return;
 	}
 	if (rv == 0)
-		rv = mcp_tool_verb(c->tool, given, query(c, "cwd"), query(c, "id"), &verb, &err);
+		rv = mcp_tool_verb(c->tool, given, mcp_call_query(c, "cwd"),
+				   mcp_call_query(c, "id"), &verb, &err);
 	if (rv == 0) {
 		mcp_call_ask(c, &verb, false, c->tool->quotes ? mcp_quote_told : tool_done);
 		return;
@@ -159,18 +152,6 @@ static void prompts_list(struct mcp_call *c)
 	mcp_call_answer_kept(c, json_pack("{s:[]}", "prompts"), TTL_MS);
 }
 
-static void subscriptions_listen(struct mcp_call *c)
-{
-	struct ava_error err = {0};
-	int rv = mcp_listen(c->mcp->core, c->mcp->streams, c->req, c->m.id, c->m.params,
-			    query(c, "again") != NULL, &err);
-
-	if (rv == 0)
-		mcp_call_free(c);
-	else
-		mcp_call_refuse(c, rv == AVA_EINVAL ? RPC_PARAMS : RPC_INTERNAL, err.text, NULL);
-}
-
 /* ---- who is there */
 
 static void ping(struct mcp_call *c)
@@ -233,7 +214,7 @@ static const struct method methods[] = {
 	{"resources/templates/list", true, true, NULL, resources_templates},
 	{"resources/read", true, true, "uri", resources_read},
 	{"prompts/list", true, true, NULL, prompts_list},
-	{"subscriptions/listen", false, true, NULL, subscriptions_listen},
+	{"subscriptions/listen", false, true, NULL, mcp_listen},
 	{"tasks/get", false, true, "taskId", mcp_task_get},
 	{"tasks/update", false, true, "taskId", mcp_task_update},
 	{"tasks/cancel", false, true, "taskId", mcp_task_cancel},

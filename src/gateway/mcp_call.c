@@ -33,6 +33,40 @@ const char *mcp_call_param(const struct mcp_call *c, const char *name)
 	return json_get_str(c->m.params, name);
 }
 
+const char *mcp_call_query(const struct mcp_call *c, const char *name)
+{
+	return c->far ? NULL : http_query(c->req, name);
+}
+
+/* ---- streams */
+
+struct http_stream *mcp_stream(struct mcp *m, struct http_request *req,
+			       const struct http_stream_hooks *hooks)
+{
+	static const struct http_field fields[] = {{"Cache-Control", "no-store"},
+						   {"X-Accel-Buffering", "no"}};
+	const struct http_answer head = {
+		.status = 200, .content_type = "text/event-stream", .fields = fields, .nfields = 2};
+	struct http_stream *st = http_stream_start(req, &head, hooks);
+
+	*m->streams += st != NULL;
+	return st;
+}
+
+int mcp_stream_write(struct http_stream *st, json_t *message)
+{
+	struct buf b;
+	int rv = 0;
+
+	buf_init(&b, MCP_ANSWER_MAX);
+	buf_adds(&b, "data: ");
+	if (message && json_dump(&b, message) == 0 && buf_adds(&b, "\n\n") == 0)
+		rv = http_stream_write(st, b.data, b.len);
+	json_decref(message);
+	buf_fini(&b);
+	return rv;
+}
+
 /* ---- answers */
 
 /* Sends one message and gives the call up. */

@@ -13,6 +13,7 @@
 
 struct http_request;
 struct http_stream;
+struct http_stream_hooks;
 struct os_timer;
 
 #define MCP_META  "io.modelcontextprotocol/"
@@ -67,6 +68,8 @@ struct mcp_call {
 void mcp_call_free(struct mcp_call *c);
 /* A string of its params; NULL: there is none. */
 const char *mcp_call_param(const struct mcp_call *c, const char *name);
+/* What ava mcp adds to the address; NULL: it does not, or this came by network. */
+const char *mcp_call_query(const struct mcp_call *c, const char *name);
 
 /* ---- answers: each of these ends the call; JSON that is given is *taken* (NULL: no memory) */
 
@@ -93,5 +96,32 @@ void mcp_call_ask_of(struct mcp_call *c, const char *method, const char *path, c
 		     json_t *args, bool person, mcp_then_fn then);
 /* How c->run is, without its JSON: what is polled is to cost little. */
 void mcp_call_look(struct mcp_call *c, mcp_look_fn then);
+
+/* ---- streams of events. The request is the stream's from here on; whoever is told that it has
+ * gone counts it off. NULL: the connection is closed already. */
+
+struct http_stream *mcp_stream(struct mcp *m, struct http_request *req,
+			       const struct http_stream_hooks *hooks);
+/* One message, *taken*; as http_stream_write. */
+int mcp_stream_write(struct http_stream *st, json_t *message);
+
+/* ---- mcp_run.c */
+
+/* What a verb says of a proposal, as mcp_then_fn: it is shown, told, or has become a run. */
+void mcp_quote_told(struct mcp_call *c, json_t *proposal, const struct ava_error *err);
+/* The call comes again, with the state of its form. */
+void mcp_quote_returned(struct mcp_call *c, const char *state);
+/* A response of a client that was asked on a stream. To what is not asked (any more) nothing is
+ * said. */
+void mcp_quote_response(struct mcp *m, const struct rpc *r, const char *session);
+/* Methods. */
+void mcp_task_get(struct mcp_call *c);
+void mcp_task_update(struct mcp_call *c);
+void mcp_task_cancel(struct mcp_call *c);
+
+/* ---- mcp_listen.c */
+
+/* The method subscriptions/listen. */
+void mcp_listen(struct mcp_call *c);
 
 #endif

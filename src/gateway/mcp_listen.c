@@ -1,11 +1,10 @@
-/* See mcp_listen.h.
+/* subscriptions/listen (mcp_call.h): an open stream that tells which runs and logs have changed.
+ * Nothing waits in it: what changed while the client was slow is told once, when it reads again.
  *
  * Happy path: a cursor over the journal marks what each event changes, and a timer writes one
  * notification for each mark, so that a thousand lines of a log in one second are a few
  * notifications. What can fail: the filter is not one; memory; the files cannot be read (the stream
  * breaks off, and the client comes again); the client hangs up. */
-#include "gateway/mcp_listen.h"
-
 #include <ava.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,16 +14,14 @@
 #include "ava/state.h"
 #include "base/error.h"
 #include "base/util.h"
-#include "codec/json.h"
 #include "event/event.h"
-#include "gateway/mcp_tools.h"
+#include "gateway/mcp_call.h"
 #include "net/http_server.h"
 #include "os/loop.h"
 
 #define WATCHED_MAX 64
 #define URI_MAX     64
 #define GATHER_MS   200 /* of changes, before they are told */
-#define FRAME_MAX   (64u << 10)
 
 struct watched {
 	char uri[URI_MAX];
@@ -34,8 +31,7 @@ struct watched {
 };
 
 struct listen {
-	struct core *core;
-	unsigned *streams;
+	struct mcp *mcp;
 	struct http_stream *http;
 	struct op_cursor *cursor;
 	struct os_timer *timer;
@@ -49,9 +45,11 @@ struct listen {
 
 static void listen_free(struct listen *l)
 {
+	if (!l)
+		return;
 	if (l->http)
-		--*l->streams;
-	os_defer_cancel(l->core->loop, &l->pump);
+		--*l->mcp->streams;
+	os_defer_cancel(l->mcp->core->loop, &l->pump);
 	os_timer_free(l->timer);
 	if (l->cursor)
 		ops_events_close(l->cursor);
@@ -70,17 +68,10 @@ static void listen_gone(struct http_stream *st, void *user)
 static void notify(struct listen *l, const char *method, json_t *params)
 {
 	json_t *message;
-	struct buf b;
 
-	json_object_set_new(params, "_meta",
-			    json_pack("{s:O}", "io.modelcontextprotocol/subscriptionId", l->id));
+	json_object_set_new(params, "_meta", json_pack("{s:O}", MCP_META "subscriptionId", l->id));
 	message = json_pack("{s:s,s:s,s:o}", "jsonrpc", "2.0", "method", method, "params", params);
-	buf_init(&b, FRAME_MAX);
-	buf_adds(&b, "data: ");
-	if (message && json_dump(&b, message) == 0 && buf_adds(&b, "\n\n") == 0)
-		l->full = http_stream_write(l->http, b.data, b.len) != 0;
-	json_decref(message);
-	buf_fini(&b);
+	l->full = mcp_stream_write(l->http, message) != 0;
 }
 
 static void acknowledge(struct listen *l)
@@ -158,7 +149,7 @@ static void listen_wake(void *user)
 	struct listen *l = user;
 
 	if (l->http)
-		os_defer(l->core->loop, &l->pump);
+		os_defer(l->mcp->core->loop, &l->pump);
 }
 
 static void listen_drained(struct http_stream *st, void *user)
@@ -166,7 +157,7 @@ static void listen_drained(struct http_stream *st, void *user)
 	struct listen *l = user;
 
 	l->full = false;
-	os_defer(l->core->loop, &l->pump);
+	os_defer(l->mcp->core->loop, &l->pump);
 }
 
 /* ---- */
@@ -211,48 +202,54 @@ static int read_filter(struct listen *l, const json_t *params, struct ava_error 
 	return 0;
 }
 
-int mcp_listen(struct core *core, unsigned *streams, struct http_request *req, const json_t *id,
-	       const json_t *params, bool again, struct ava_error *err)
+static int listen_new(struct listen **out, struct mcp_call *c, struct ava_error *err)
 {
-	static const struct http_field fields[] = {{"Cache-Control", "no-store"},
-						   {"X-Accel-Buffering", "no"}};
-	const struct http_answer head = {
-		.status = 200, .content_type = "text/event-stream", .fields = fields, .nfields = 2};
-	struct http_stream_hooks hooks = {
-		.drained = listen_drained, .gone = listen_gone, .heartbeat = true};
 	struct listen *l = calloc(1, sizeof(*l));
 	int rv;
 
+	*out = l;
 	if (!l)
 		return err_set(err, AVA_ENOMEM, "out of memory");
-	l->core = core;
-	l->streams = streams;
+	l->mcp = c->mcp;
+	l->id = json_incref(c->m.id);
 	os_task_init(&l->pump, listen_pump);
-	l->id = json_deep_copy(id);
-	rv = read_filter(l, params, err);
-	l->timer = rv == 0 ? os_timer_new(core->loop, tell, l) : NULL;
-	if (rv == 0 && !l->timer)
-		rv = err_set(err, AVA_ENOMEM, "out of memory");
-	if (rv == 0) {
-		l->cursor = ops_events_open(core, NULL, UINT64_MAX, listen_wake, l, err);
-		rv = l->cursor ? 0 : err->code;
-	}
+	rv = read_filter(l, c->m.params, err);
+	if (rv != 0)
+		return rv;
+	l->timer = os_timer_new(c->mcp->core->loop, tell, l);
+	if (!l->timer)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	l->cursor = ops_events_open(c->mcp->core, NULL, UINT64_MAX, listen_wake, l, err);
+	return l->cursor ? 0 : err->code;
+}
+
+/* `again`: the client has had its acknowledgement from a process before this one, and may have
+ * missed things: everything it listens to counts as changed. */
+void mcp_listen(struct mcp_call *c)
+{
+	struct http_stream_hooks hooks = {
+		.drained = listen_drained, .gone = listen_gone, .heartbeat = true};
+	bool again = mcp_call_query(c, "again") != NULL;
+	struct ava_error err = {0};
+	struct listen *l;
+	int rv = listen_new(&l, c, &err);
+
 	if (rv != 0) {
 		listen_free(l);
-		return rv;
+		mcp_call_refuse(c, rv == AVA_EINVAL ? RPC_PARAMS : RPC_INTERNAL, err.text, NULL);
+		return;
 	}
 	hooks.user = l;
-	l->http = http_stream_start(req, &head, &hooks);
-	if (!l->http) { /* the connection is closed already */
+	l->http = mcp_stream(c->mcp, c->req, &hooks);
+	mcp_call_free(c);
+	if (!l->http) {
 		listen_free(l);
-		return 0;
+		return;
 	}
-	++*streams;
 	if (!again)
 		acknowledge(l);
 	for (unsigned i = 0; i < l->n; i++)
 		l->watched[i].changed = again;
 	l->list_changed = again && l->list;
-	os_defer(core->loop, &l->pump);
-	return 0;
+	os_defer(l->mcp->core->loop, &l->pump);
 }

@@ -1,14 +1,18 @@
-/* See mcp_quote.h.
+/* From a proposal to a run, and the run as a task (mcp_call.h).
  *
  * Happy path: a client of 2026-07-28 gets the form as the answer of its call and calls again with
  * what was filled in and a state that is sealed, for that call and that proposal, until it expires;
  * one of before is asked on a stream that answers its call, and its response comes as a message of
  * its own: such calls stand in a list meanwhile. The verb that confirms has the last word, and what
- * raises a limit is quoted, and shown, again. What can fail: a state that is not ours, of another
- * call, too old or used; a form that nobody answers: its proposal expires, and that is the answer;
- * a refusal, or a program that refuses unasked: the proposal waits on for the person. */
-#include "gateway/mcp_quote.h"
-
+ * raises a limit is quoted, and shown, again. A model cannot confirm: a yes is only what a form
+ * brings back. Then the run is a task (io.modelcontextprotocol/tasks), whose id is that of the run
+ * with our seal, so that it cannot be guessed and holds after a restart of client and daemon; a
+ * question of the run is a form as well.
+ *
+ * What can fail: a state that is not ours, of another call, too old or of a form that was closed; a
+ * form that nobody answers: its proposal expires, and that is the answer; a refusal, or a program
+ * that refuses unasked: the proposal waits on for the person; ids that are none of ours; a client
+ * that did not declare tasks; an answer that is no answer to the question. */
 #include <ava.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,10 +26,13 @@
 #include "base/util.h"
 #include "base/words.h"
 #include "gateway/mcp_call.h"
-#include "gateway/mcp_task.h"
 #include "net/http_server.h"
 #include "os/loop.h"
+#include "subagent/run.h"
 
+/* ---- a proposal, its form, its answer */
+
+#define POLL_MS  1000
 #define ASKS_MAX 64 /* forms that wait on streams */
 
 #define SEALED_MAX 256
@@ -90,10 +97,6 @@ static void stream_gone(struct http_stream *st, void *user)
 /* false: it has been refused. */
 static bool begin_stream(struct mcp_call *c)
 {
-	static const struct http_field fields[] = {{"Cache-Control", "no-store"},
-						   {"X-Accel-Buffering", "no"}};
-	const struct http_answer head = {
-		.status = 200, .content_type = "text/event-stream", .fields = fields, .nfields = 2};
 	const struct http_stream_hooks hooks = {.gone = stream_gone, .user = c, .heartbeat = true};
 
 	if (c->mcp->nasks >= ASKS_MAX) {
@@ -107,13 +110,12 @@ static bool begin_stream(struct mcp_call *c)
 		return false;
 	}
 	c->mcp->nasks++;
-	c->stream = http_stream_start(c->req, &head, &hooks);
+	c->stream = mcp_stream(c->mcp, c->req, &hooks);
 	c->req = NULL;
 	if (!c->stream) { /* the connection is closed already */
 		mcp_call_free(c);
 		return false;
 	}
-	++*c->mcp->streams;
 	return true;
 }
 
@@ -122,24 +124,49 @@ static void ask_on_stream(struct mcp_call *c, const json_t *p)
 	const char *until = json_str(p, "expires_at");
 	int64_t left = clock_parse_iso(until, strlen(until)) - clock_wall_ms();
 	uint64_t random;
-	json_t *message;
-	struct buf b;
 
 	if (!c->stream && !begin_stream(c))
 		return;
 	id_random(&random, sizeof(random));
 	c->asked_id = (int64_t)(random >> 12); /* which JavaScript keeps */
 	snprintf(c->proposal, sizeof(c->proposal), "%s", json_str(p, "proposal_id"));
-	message = json_pack("{s:s,s:I,s:s,s:o}", "jsonrpc", "2.0", "id", (json_int_t)c->asked_id,
-			    "method", "elicitation/create", "params", mcp_form_of_proposal(p));
-	buf_init(&b, MCP_ANSWER_MAX);
-	buf_adds(&b, "data: ");
-	if (message && json_dump(&b, message) == 0 && buf_adds(&b, "\n\n") == 0)
-		(void)http_stream_write(c->stream, b.data, b.len);
-	json_decref(message);
-	buf_fini(&b);
+	(void)mcp_stream_write(c->stream,
+			       json_pack("{s:s,s:I,s:s,s:o}", "jsonrpc", "2.0", "id",
+					 (json_int_t)c->asked_id, "method", "elicitation/create",
+					 "params", mcp_form_of_proposal(p)));
 	list_add(&c->mcp->asks, &c->node);
 	os_timer_set(c->expiry, MAX(left, 0));
+}
+
+static void task_seal(const struct mcp *m, const char *run, char out[MCP_SEAL_LEN + 1])
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "task %.23s", run);
+	mcp_secret_seal(&m->secret, text, out);
+}
+
+/* The task of c->run; `s` NULL: it has just begun. */
+static json_t *task_of_run(const struct mcp_call *c, const struct op_status *s)
+{
+	char seal[MCP_SEAL_LEN + 1], id[64], began[CLOCK_ISO_LEN + 1], changed[CLOCK_ISO_LEN + 1];
+	const char *doing = s && s->activity && *s->activity ? s->activity
+			    : s ? words_status(ava_status_name(s->status))
+				: WORDS_STARTING;
+	const char *word = s && s->ended_ms ? s->status == AVA_CANCELLED ? "cancelled" : "completed"
+			   : s && s->asks   ? "input_required"
+					    : "working";
+	int64_t now = clock_wall_ms();
+
+	clock_iso(s && s->started_ms ? s->started_ms : now, began);
+	clock_iso(s && s->ended_ms ? s->ended_ms : now, changed);
+	if (!c->task) {
+		task_seal(c->mcp, c->run, seal);
+		snprintf(id, sizeof(id), "%s-%s", c->run, seal);
+	}
+	return json_pack("{s:s,s:s,s:o,s:s,s:s,s:n,s:i}", "taskId", c->task ? c->task : id,
+			 "status", word, "statusMessage", mcp_shown(doing), "createdAt", began,
+			 "lastUpdatedAt", changed, "ttlMs", "pollIntervalMs", POLL_MS);
 }
 
 static void started(struct mcp_call *c, const json_t *p)
@@ -152,7 +179,7 @@ static void started(struct mcp_call *c, const json_t *p)
 						      "ava_result take subagent_id."));
 		return;
 	}
-	task = mcp_task(c, NULL);
+	task = task_of_run(c, NULL);
 	json_object_set_new(task, "resultType", json_string("task"));
 	mcp_call_answer(c, task);
 }
@@ -261,4 +288,113 @@ void mcp_quote_response(struct mcp *m, const struct rpc *r, const char *session)
 		form_answered(c, c->proposal, r->result);
 		return;
 	}
+}
+
+/* ---- tasks */
+
+/* A run of ours is named. false: it has been refused. */
+static bool task_of(struct mcp_call *c)
+{
+	const char *id = mcp_call_param(c, "taskId"), *dash = id ? strrchr(id, '-') : NULL;
+	struct ava_error err = {0};
+	char text[64];
+
+	if (!c->tasks) {
+		mcp_call_refuse(c, MCP_CAPABILITY, "the client did not declare tasks",
+				json_pack("{s:{s:{s:{}}}}", "requiredCapabilities", "extensions",
+					  MCP_TASKS));
+		return false;
+	}
+	if (mcp_secret_have(&c->mcp->secret, false, &err) != 0) {
+		mcp_call_refuse(c, RPC_INTERNAL, err.text, NULL);
+		return false;
+	}
+	if (dash && (size_t)(dash - id) < sizeof(c->run)) {
+		snprintf(c->run, sizeof(c->run), "%.*s", (int)(dash - id), id);
+		snprintf(text, sizeof(text), "task %s", c->run);
+		if (id_is_run(c->run) && mcp_secret_is_seal(&c->mcp->secret, text, dash + 1))
+			c->task = id;
+		if (c->task)
+			return true;
+	}
+	mcp_call_refuse(c, RPC_PARAMS, "there is no such task", NULL);
+	return false;
+}
+
+static void task_ended(struct mcp_call *c, json_t *result, const struct ava_error *err)
+{
+	bool failed = strcmp(json_str(result, "status"), ava_status_name(AVA_ERROR)) == 0;
+
+	if (err) {
+		mcp_call_refuse(c, RPC_INTERNAL, err->text, NULL);
+		return;
+	}
+	json_object_set_new(c->kept, "result", mcp_call_told(json_incref(result), failed));
+	mcp_call_answer(c, json_incref(c->kept));
+}
+
+static void task_looked(struct mcp_call *c, const struct op_status *s, const struct ava_error *err)
+{
+	if (err) {
+		mcp_call_refuse(c, err->code == AVA_ENOENT ? RPC_PARAMS : RPC_INTERNAL, err->text,
+				NULL);
+		return;
+	}
+	c->kept = task_of_run(c, s);
+	if (s->ended_ms && s->status != AVA_CANCELLED) {
+		mcp_call_ask_of(c, "GET", "/api/v1/runs/{id}/result", c->run, NULL, false,
+				task_ended);
+		return;
+	}
+	if (!s->ended_ms && s->asks)
+		json_object_set_new(
+			c->kept, "inputRequests",
+			mcp_form_request(s->asks->call_id, mcp_form_of_question(s->asks)));
+	mcp_call_answer(c, json_incref(c->kept));
+}
+
+void mcp_task_get(struct mcp_call *c)
+{
+	if (task_of(c))
+		mcp_call_look(c, task_looked);
+}
+
+/* What came too late changes nothing, and is no mistake of the client. */
+static void task_told(struct mcp_call *c, json_t *answer, const struct ava_error *err)
+{
+	if (!err || err->code == AVA_EEXIST || err->code == AVA_ENOENT)
+		mcp_call_answer(c, json_object());
+	else
+		mcp_call_refuse(c, err->code == AVA_EINVAL ? RPC_PARAMS : RPC_INTERNAL, err->text,
+				NULL);
+}
+
+static void task_asks(struct mcp_call *c, const struct op_status *s, const struct ava_error *err)
+{
+	const char *call = s && s->asks ? s->asks->call_id : "", *text;
+
+	text = mcp_form_says(json_object_get(json_object_get(c->m.params, "inputResponses"), call),
+			     s && s->asks && s->asks->approval);
+	if (err)
+		task_told(c, NULL, err);
+	else if (!text)
+		mcp_call_answer(c, json_object());
+	else
+		mcp_call_ask_of(c, "POST", "/api/v1/runs/{id}/steer", c->run,
+				json_pack("{s:s,s:s,s:o}", "text", text, "call_id", call,
+					  "request_id", json_sprintf("mcp %s %s", c->run, call)),
+				true, task_told);
+}
+
+void mcp_task_update(struct mcp_call *c)
+{
+	if (task_of(c))
+		mcp_call_look(c, task_asks);
+}
+
+void mcp_task_cancel(struct mcp_call *c)
+{
+	if (task_of(c))
+		mcp_call_ask_of(c, "POST", "/api/v1/runs/{id}/cancel", c->run, NULL, false,
+				task_told);
 }
