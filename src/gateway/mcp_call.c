@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "base/util.h"
-#include "codec/utf8.h"
 #include "net/http_server.h"
 #include "os/loop.h"
 #include "subagent/rights.h"
@@ -168,22 +167,11 @@ void mcp_call_tell(struct mcp_call *c, json_t *told)
 	mcp_call_answer(c, mcp_call_told(told, false));
 }
 
-/* A sentence may quote a part of what came, cut within a character. */
-static json_t *sentence(const char *text)
-{
-	struct buf b;
-	json_t *out;
-
-	buf_init(&b, 1u << 16);
-	out = utf8_repair(&b, text, strlen(text)) == 0 ? json_stringn(b.data, b.len) : NULL;
-	buf_fini(&b);
-	return out;
-}
-
+/* The sentence may quote a part of what came, cut within a character. */
 void mcp_call_tell_error(struct mcp_call *c, const char *text)
 {
 	mcp_call_answer(c, json_pack("{s:[{s:s,s:o}],s:b}", "content", "type", "text", "text",
-				     sentence(text), "isError", 1));
+				     mcp_shown(text), "isError", 1));
 }
 
 /* ---- verbs */

@@ -146,6 +146,13 @@ int mcp_tool_verb(const struct mcp_tool *t, const json_t *given, const char *cwd
 
 /* ---- resources */
 
+static const struct {
+	const char *behind, *name, *path; /* of ava://run/{id}, for people, of the verb */
+	bool ended;                       /* only then there is one */
+} parts[] = {{"", "status", "/api/v1/runs/{id}", false},
+	     {"/log", "log", "/api/v1/logs", false},
+	     {"/result", "result", "/api/v1/runs/{id}/result", true}};
+
 int mcp_resource_verb(const char *uri, struct mcp_verb *out, struct ava_error *err)
 {
 	char id[32];
@@ -159,14 +166,10 @@ int mcp_resource_verb(const char *uri, struct mcp_verb *out, struct ava_error *e
 		json_object_set_new(out->args, "all", json_true());
 		return 0;
 	}
-	if (sscanf(uri, "ava://run/%31[^/]%n", id, &n) == 1 && id_is_run(id)) {
-		if (uri[n] == '\0')
-			out->path = "/api/v1/runs/{id}";
-		else if (strcmp(uri + n, "/result") == 0)
-			out->path = "/api/v1/runs/{id}/result";
-		else if (strcmp(uri + n, "/log") == 0)
-			out->path = "/api/v1/logs";
-	}
+	if (sscanf(uri, "ava://run/%31[^/]%n", id, &n) == 1 && id_is_run(id))
+		for (size_t k = 0; k < ARRAY_LEN(parts); k++)
+			if (strcmp(uri + n, parts[k].behind) == 0)
+				out->path = parts[k].path;
 	if (!out->path)
 		return err_set(err, AVA_ENOENT,
 			       "there is no resource %.80s: there are ava://runs, ava://run/{id}, "
@@ -188,10 +191,6 @@ static json_t *resource(const char *uri, const char *name, const char *title)
 
 json_t *mcp_resources(const json_t *runs)
 {
-	static const struct {
-		const char *behind, *name;
-		bool ended;
-	} parts[] = {{"", "status", false}, {"/log", "log", false}, {"/result", "result", true}};
 	json_t *list = json_array();
 	char uri[64], name[64];
 	const json_t *run;
