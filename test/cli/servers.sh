@@ -3,7 +3,8 @@
 [ -x /usr/bin/python3 ] || skip 'there is no /usr/bin/python3'
 "$AVA" doctor >"$OUT" 2>&1
 grep -q '^ok *sandbox' "$OUT" || skip 'this machine has no sandbox'
-SERVER=$LIB/mcp_server.py
+mkdir "$T/server" && cp "$LIB/mcp_server.py" "$T/server" # whose processes are those of this test
+SERVER=$T/server/mcp_server.py
 CONFIG=$XDG_CONFIG_HOME/ava
 mkdir -p "$CONFIG/agents"
 
@@ -16,7 +17,7 @@ role()
 # stdio NAME ARGUMENTS [MEMBERS OF ava]: an entry that starts the server.
 stdio()
 {
-	jq -nc --arg n "$1" --arg s "$SERVER" --arg a "$2" --argjson more "${3:-{\}}" --arg dir "$LIB" \
+	jq -nc --arg n "$1" --arg s "$SERVER" --arg a "$2" --argjson more "${3:-{\}}" --arg dir "$T/server" \
 		'{($n): {command: "python3", args: ([$s] + ($a | split(" ") - [""])),
 		  env: {MCP_TEST_TOKEN: "strict-token-0123456789"}, ava: ({read: [$dir], timeout: 3} + $more)}}'
 }
