@@ -153,9 +153,9 @@ def do_updates(args):
     return updates[:args.get("limit", 100)]
 
 
-def killed(method, when):
+def killed(method, when, args):
     for p in plans:
-        if p["method"] == method and p.get("kill") and p["when"] == when:
+        if p["method"] == method and p.get("kill") and p["when"] == when and p["text"] in (args.get("text") or ""):
             plans.remove(p)
             os.kill(p["kill"], signal.SIGKILL)
             raise ConnectionError
@@ -278,12 +278,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
                     self.carried += 1
                     need(self.carried == 1, "a connection that died of old age repeats a call: " + method)
                     calls.append({"method": method, "at": time.time(), "chat": args.get("chat_id"), "text": args.get("text")})
-                    killed(method, "before")
+                    killed(method, "before", args)
                     if method != "getUpdates":
                         planned(method)
                     answer = {"ok": True, "result": METHODS[method](args)}
                     if method != "getUpdates" or answer["result"]:
-                        killed(method, "after")
+                        killed(method, "after", args)
         except Refused as refused:
             status, answer = refused.answer["error_code"], refused.answer
         except ConnectionError:

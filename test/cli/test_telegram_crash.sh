@@ -27,13 +27,14 @@ wait_for 20 is .state serving
 pair
 
 n=0 last=
-arm() { [ "$step" != "$1" ] || bot plan "{\"method\":\"$method\",\"kill\":$DAEMON,\"when\":\"$when\"}" >/dev/null; }
-# play NAME METHOD WHEN STEP: a conversation in which the daemon is killed at the next call of METHOD after STEP.
+arm() { [ "$step" != "$1" ] || bot plan "{\"method\":\"$method\",\"kill\":$DAEMON,\"when\":\"$when\",\"text\":\"$text\"}" >/dev/null; }
+# play NAME METHOD WHEN STEP [TEXT]: a conversation in which the daemon is killed at the next call of METHOD
+# (with that text) after STEP.
 play()
 {
 	n=$((n + 1))
 	runs=$(events SubagentSpawn)
-	method=$2 when=$3 step=$4
+	method=$2 when=$3 step=$4 text=${5:-}
 	up
 	wait_for 30 is .state serving
 	arm asked
@@ -51,16 +52,16 @@ play()
 }
 play 'an update is asked for' getUpdates before asked
 play 'an update is handed out' getUpdates after asked
-play 'a quote goes out' sendMessage before asked
-play 'a quote has gone out' sendMessage after asked
+play 'a quote goes out' sendMessage before asked 'Proceed?'
+play 'a quote has gone out' sendMessage after asked 'Proceed?'
 play 'a press is handed out' getUpdates after pressed
 play 'a press is answered' answerCallbackQuery before pressed
 play 'a press was answered' answerCallbackQuery after pressed
-play 'a line goes out' sendMessage before pressed
-play 'a line has gone out' sendMessage after pressed
+play 'a line goes out' sendMessage before pressed 'Spawning'
+play 'a line has gone out' sendMessage after pressed 'Spawning'
 play 'a line is edited' editMessageText after pressed
-play 'a result goes out' sendMessage before started
-play 'a result has gone out' sendMessage after started
+play 'a result goes out' sendMessage before pressed 'From S-'
+play 'a result has gone out' sendMessage after pressed 'From S-'
 play 'nothing happens' none before none
 equal 'without a kill nothing comes twice' 1 "$(count "From $run_id")"
 
@@ -83,7 +84,7 @@ cancelled() { "$AVA" status "$run_id" --json </dev/null | jq -e '.status == "can
 # question NAME METHOD WHEN STEP: likewise.
 question()
 {
-	runs=$(events SubagentSpawn) method=$2 when=$3 step=$4
+	runs=$(events SubagentSpawn) method=$2 when=$3 step=$4 text=
 	up
 	wait_for 30 is .state serving
 	say $ME /new >/dev/null
