@@ -433,8 +433,8 @@ static void take_line(struct acp *a, const char *line, size_t len)
 		take_answer(a, &m);
 	else if (code == 0)
 		code = run_method(&q, m.kind == RPC_NOTICE);
-	if (code != 0 && m.kind != RPC_NOTICE)
-		acp_refuse(a, m.id, code, err.text);
+	if (code != 0 && m.kind != RPC_NOTICE) /* of a broken answer the id is one of ours */
+		acp_refuse(a, m.method != NULL ? m.id : NULL, code, err.text);
 	rpc_fini(&m);
 }
 

@@ -473,6 +473,9 @@ def test_bad():
                              ("an id that is none", b'{"jsonrpc":"2.0","id":{},"method":"x"}\n', -32600)):
         e.write(line)
         check(f"a line with {name} is {code}", e.take()["error"]["code"] == code)
+    e.write(b'{"jsonrpc":"2.0","id":2,"result":{},"error":{"code":1,"message":"x"}}\n')
+    m = e.take()
+    check("an answer that is broken is not taken for a request of that id", m["error"]["code"] == -32600 and m["id"] is None, m)
     e.write(b"\n" + b"x" * (5 << 20) + b"\n")
     check("a line that is too long is refused once", e.take()["error"]["code"] == -32600)
     e.write(b'{"jsonrpc":"2.0","id":99,"result":{}}\n{"jsonrpc":"2.0","method":"$/nobody"}\n')
