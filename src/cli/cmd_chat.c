@@ -306,13 +306,10 @@ static int steer(struct chat *c, const char *id, const char *text, json_t **answ
 		 struct ava_error *err)
 {
 	struct session_id request = id_session(); /* so that asking twice says it once */
-	struct buf body;
-	int rv = api_texts(&body, err, "text", text, "request_id", request.text, NULL);
+	char path[64];
 
-	if (rv == 0)
-		rv = api_request(&c->c, body.data, answer, err, "/runs/%s/steer", id);
-	buf_fini(&body);
-	return rv;
+	snprintf(path, sizeof(path), "/runs/%s/steer", id);
+	return api_post(&c->c, answer, err, path, "text", text, "request_id", request.text, NULL);
 }
 
 static void do_steer(struct chat *c, const char *rest)
