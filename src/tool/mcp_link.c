@@ -406,23 +406,21 @@ static void on_done(struct http_call *c, int rv, const struct ava_error *err)
 static unsigned write_headers(const struct mcp_link *l, const struct mcp_sending *s,
 			      char text[3][300], const char *out[HEADERS_MAX])
 {
+	const struct {
+		const char *name, *value;
+	} own[] = {{"MCP-Protocol-Version", s->version},
+		   {"Mcp-Method", s->method},
+		   {"Mcp-Name", s->name}};
 	unsigned n = 0;
 
 	out[n++] = "Content-Type: application/json";
 	out[n++] = s->listens ? "Accept: text/event-stream"
 			      : "Accept: application/json, text/event-stream";
-	if (s->version && *s->version) {
-		snprintf(text[0], 300, "MCP-Protocol-Version: %s", s->version);
-		out[n++] = text[0];
-	}
-	if (s->method) {
-		snprintf(text[1], 300, "Mcp-Method: %s", s->method);
-		out[n++] = text[1];
-	}
-	if (s->name) {
-		snprintf(text[2], 300, "Mcp-Name: %s", s->name);
-		out[n++] = text[2];
-	}
+	for (size_t i = 0; i < ARRAY_LEN(own); i++)
+		if (own[i].value && *own[i].value) {
+			snprintf(text[i], sizeof(text[i]), "%s: %s", own[i].name, own[i].value);
+			out[n++] = text[i];
+		}
 	if (l->session[0])
 		out[n++] = l->session;
 	for (size_t i = 0; l->o.conf->headers[i] && n < HEADERS_MAX; i++)

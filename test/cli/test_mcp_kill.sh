@@ -8,7 +8,7 @@ role held 'mcp__held__*'
 # All processes of servers of this test, with their sandboxes; and the server itself.
 processes() { ps -eo args | grep -c "[-]-world $T"; }
 none_left() { [ "$(processes)" = 0 ]; }
-kill_server() { kill -KILL "$(ps -eo pid=,args= | awk -v w="--world $T" 'index($0, w) && $2 ~ /python3$/ { print $1 }')"; }
+server_pid() { ps -eo pid=,args= | awk -v w="--world $T" 'index($0, w) && $2 ~ /python3$/ { print $1 }'; }
 held() { [ -e "$AVA_DATA_ROOT/mcp/held/held" ]; }
 over() { "$AVA" status "$ID" --json 2>/dev/null | jq -e '.status == "success"'; }
 results()
@@ -16,10 +16,17 @@ results()
 	jq -r 'select(.eventType == "ToolResult").content | .callId' "$AVA_DATA_ROOT/logs/subagents/$ID.jsonl" |
 		grep -v '^c[5-9]' | tr '\n' ' '
 }
+# Both at once: what one of them does when the other has gone is another test.
 killed()
 {
-	case $1 in *server* | both*) kill_server ;; esac
-	case $1 in *daemon* | both*) kill_daemon ;; esac
+	killed_server=$(server_pid)
+	killed_daemon=$(daemon_pid)
+	case $1 in
+	daemon) kill -KILL "$killed_daemon" ;;
+	server) kill -KILL "$killed_server" ;;
+	both) kill -KILL "$killed_daemon" "$killed_server" ;;
+	esac
+	[ "$1" = server ] || wait_for 15 gone "$killed_daemon"
 }
 
 script 'mcp__held__die' 'mcp__held__echo {"text":"cut"}' 'mcp__held__echo {"text":"next"}' 'mcp__held__echo {"text":"after"}'

@@ -110,7 +110,14 @@ static void test_bounds(void **state)
 		 "{\"name\":\"b\",\"inputSchema\":{\"type\":\"object\",\"title\":\"%020000d\"}}",
 		 0);
 	assert_false(take(&t, big));
+	snprintf(big, 20100,
+		 "{\"name\":\"w\",\"description\":\"%019000d\",\"inputSchema\":{\"type\":"
+		 "\"object\"}}",
+		 0);
+	assert_true(take(&t, big));
 	free(big);
+	mcp_rows_add(&t);
+	assert_in_range(strlen(tool_find("mcp__fs__w")->description), 2000, 2100);
 	assert_false(take(&t,
 			  "{\"name\":\"d\",\"inputSchema\":{\"type\":\"object\",\"properties\":{"
 			  "\"a\":{},\"a\\u200b\":{}}}}"));
