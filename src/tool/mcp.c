@@ -409,7 +409,7 @@ static void time_over(void *user)
 /* It tells when its list changes, as long as this is not answered. */
 static void listen(struct server *s)
 {
-	struct mcp_sending get = {.version = s->version, .listens = true};
+	struct mcp_sending get = {.version = s->version};
 	struct mcp_ask *a;
 
 	if (!s->tells || first_ask(s, ASK_LISTEN, true) || (s->older && s->conf->argv))

@@ -414,8 +414,8 @@ static unsigned write_headers(const struct mcp_link *l, const struct mcp_sending
 	unsigned n = 0;
 
 	out[n++] = "Content-Type: application/json";
-	out[n++] = s->listens ? "Accept: text/event-stream"
-			      : "Accept: application/json, text/event-stream";
+	out[n++] = !s->json ? "Accept: text/event-stream"
+			    : "Accept: application/json, text/event-stream";
 	for (size_t i = 0; i < ARRAY_LEN(own); i++)
 		if (own[i].value && *own[i].value) {
 			snprintf(text[i], sizeof(text[i]), "%s: %s", own[i].name, own[i].value);
@@ -431,6 +431,8 @@ static unsigned write_headers(const struct mcp_link *l, const struct mcp_sending
 static int http_send(struct mcp_link *l, const struct mcp_sending *s, struct ava_error *err)
 {
 	struct exchange *x = calloc(1, sizeof(*x));
+	/* Whoever waits for an answer has a limit of his own. */
+	int64_t ms = s->id ? FOR_EVER_MS : l->o.conf->call_ms;
 	const char *headers[HEADERS_MAX];
 	char text[3][300];
 	int rv;
@@ -445,16 +447,16 @@ static int http_send(struct mcp_link *l, const struct mcp_sending *s, struct ava
 	x->sse.user = x;
 	buf_init(&x->body, MCP_MESSAGE_MAX);
 	x->call = (struct http_call){.path = l->path,
-				     .method = s->listens ? "GET" : "POST",
+				     .method = !s->json ? "GET" : "POST",
 				     .headers = headers,
 				     .nheaders = write_headers(l, s, text, headers),
-				     .timers = {CONNECT_MS, FOR_EVER_MS, FOR_EVER_MS, FOR_EVER_MS},
+				     .timers = {CONNECT_MS, ms, ms, ms},
 				     .head = on_head,
 				     .data = on_data,
 				     .done = on_done,
 				     .user = x};
 	buf_init(&x->call.body, MCP_MESSAGE_MAX);
-	rv = buf_add(&x->call.body, s->json, s->listens ? 0 : s->len);
+	rv = s->json ? buf_add(&x->call.body, s->json, s->len) : 0;
 	if (rv == 0)
 		rv = http_call_start(l->pool, &x->call, err);
 	else

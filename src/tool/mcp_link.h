@@ -48,12 +48,11 @@ struct mcp_link *mcp_link_open(const struct mcp_link_options *o, struct ava_erro
 void mcp_link_close(struct mcp_link *l);
 
 struct mcp_sending {
-	const char *json; /* *borrowed* */
+	const char *json; /* *borrowed*; NULL, over HTTP: a GET, whose answer goes on for ever */
 	size_t len;
 	int64_t id;          /* 0: nobody answers it */
 	const char *version; /* headers of HTTP; NULL: not sent */
 	const char *method, *name;
-	bool listens; /* over HTTP: a GET without a body, whose answer goes on for ever */
 };
 int mcp_link_send(struct mcp_link *l, const struct mcp_sending *s, struct ava_error *err);
 /* Over HTTP the answer is not read any more, which a server takes as "cancelled". */

@@ -348,6 +348,11 @@ class Handler(BaseHTTPRequestHandler):
         elif self.headers.get("MCP-Protocol-Version") != LEGACY:
             violation("no version header on " + str(method))
         session = Handler.session
+        if method == "notifications/cancelled":  # never answered
+            self.connection.recv(1)
+            note("seen", "hung up")
+            self.close_connection = True
+            return
         if method == "tools/call" and message["params"]["name"] == "forbidden":
             self.reply(403)
             return

@@ -213,8 +213,9 @@ for era in modern legacy; do
 	start_daemon
 	rm -f "$T/web$era/seen"
 	script "mcp__web${era}__echo" "mcp__web${era}__forbidden" "mcp__web${era}__lies" "mcp__web${era}__deaf" "mcp__web${era}__echo" \
-		"mcp__web${era}__lies {\"text\":\"still\"}"
+		"mcp__web${era}__lies {\"text\":\"still\"}" "mcp__web${era}__hang"
 	try "web$era" --grant all_three
+	[ "$era" = modern ] || check "$era, HTTP: no notice waits for ever" wait_for 20 grep -qx 'hung up' "$T/web$era/seen"
 	told c2.1
 	contains "$era, HTTP: a call that is forbidden fails" 'server_error' "$T/told"
 	told c3.1
