@@ -79,7 +79,6 @@ struct bridge {
 	struct buf in;
 	bool skips;     /* the rest of a line that is too long */
 	int64_t end_ms; /* stdin has ended; 0: not yet */
-	int root_fd;
 	char session[80];
 	struct buf cwd; /* escaped */
 };
@@ -175,27 +174,23 @@ static void fail(struct flight *f, const char *text)
 	land(f);
 }
 
-static int reach(struct bridge *b, bool start, int *fd, struct ava_error *err)
+static int reach(bool start, int *fd, struct ava_error *err)
 {
 	char root[ROOT_PATH_MAX];
 	struct client *c = NULL;
-	int rv = b->root_fd >= 0
-			 ? unix_sock_connect(b->root_fd, UNIX_SOCK_NAME, CONNECT_MS, fd, err)
-			 : AVA_ENOENT;
+	int dir, rv = settings_data_root(root, sizeof(root), err);
 
+	if (rv != 0)
+		return rv;
+	dir = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	rv = dir < 0 ? AVA_ENOENT : unix_sock_connect(dir, UNIX_SOCK_NAME, CONNECT_MS, fd, err);
+	if (dir >= 0)
+		close(dir);
 	if (rv == 0 || !start)
 		return rv;
 	rv = api_open(API_START, &c, err);
 	client_close(c);
-	if (rv == 0)
-		rv = settings_data_root(root, sizeof(root), err);
-	if (rv != 0)
-		return rv;
-	if (b->root_fd >= 0)
-		close(b->root_fd);
-	b->root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	return b->root_fd < 0 ? err_sys(err, "open %s", root)
-			      : unix_sock_connect(b->root_fd, UNIX_SOCK_NAME, CONNECT_MS, fd, err);
+	return rv != 0 ? rv : reach(false, fd, err);
 }
 
 static int post(struct flight *f, struct ava_error *err)
@@ -234,7 +229,7 @@ static void put_off(struct flight *f, const char *why)
 static void send_off(struct flight *f)
 {
 	struct ava_error err = {0};
-	int rv = reach(f->bridge, !f->streams, &f->fd, &err);
+	int rv = reach(!f->streams, &f->fd, &err);
 
 	if (rv != 0) {
 		f->fd = -1;
@@ -349,8 +344,11 @@ static bool read_lines(struct bridge *b)
 
 	if (n < 0 && (errno == EINTR || errno == EAGAIN))
 		return true;
-	if (n <= 0)
+	if (n <= 0) { /* the last line may have no end */
+		if (!b->skips && b->in.len > 0)
+			line_came(b, b->in.data, b->in.len);
 		return false;
+	}
 	while ((nl = memchr(at, '\n', (size_t)(data + n - at))) != NULL) {
 		size_t len = (size_t)(nl - at);
 
@@ -398,8 +396,8 @@ static void turn(struct bridge *b)
 
 static int bridge_run(void)
 {
-	static struct bridge b = {.root_fd = -1};
-	char path[ROOT_PATH_MAX];
+	static struct bridge b;
+	char path[PATH_MAX];
 
 	signal(SIGPIPE, SIG_IGN);
 	buf_init(&b.in, MESSAGE_MAX);
@@ -407,8 +405,6 @@ static int bridge_run(void)
 	if (getcwd(path, sizeof(path)) && strcmp(path, "/") != 0 &&
 	    client_escape(&b.cwd, path) != 0)
 		buf_reset(&b.cwd);
-	if (settings_data_root(path, sizeof(path), NULL) == 0)
-		b.root_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	while (!b.end_ms || (b.n > 0 && clock_mono_ms() < b.end_ms))
 		turn(&b);
 	for (unsigned i = 0; i < b.n; i++)
@@ -416,8 +412,6 @@ static int bridge_run(void)
 	sweep(&b);
 	buf_fini(&b.in);
 	buf_fini(&b.cwd);
-	if (b.root_fd >= 0)
-		close(b.root_fd);
 	return CLI_DONE;
 }
 
@@ -470,19 +464,13 @@ static json_t *other_root(void)
 	return json_pack("{s:s}", "AVA_DATA_ROOT", root);
 }
 
-static json_t *entry_of_command(const struct target *t, struct ava_error *err)
+static json_t *entry_of_command(const struct target *t)
 {
 	char self[PATH_MAX];
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
 	json_t *entry = json_object(), *env = other_root();
 
-	if (n <= 0) {
-		err_sys(err, "find this program");
-		json_decref(entry);
-		json_decref(env);
-		return NULL;
-	}
-	self[n] = 0;
+	self[MAX(n, 0)] = 0;
 	if (t->typed)
 		json_object_set_new(entry, "type", json_string("stdio"));
 	json_object_set_new(entry, "command", json_string(self));
@@ -492,16 +480,11 @@ static json_t *entry_of_command(const struct target *t, struct ava_error *err)
 	return entry;
 }
 
-static json_t *entry_of_address(const struct target *t, struct ava_error *err)
+static json_t *entry_of_address(const struct target *t)
 {
 	json_t *told = NULL, *entry = NULL;
-	struct client *c = NULL;
-	int rv = api_open(API_START, &c, err);
 
-	if (rv == 0)
-		rv = api_call(c, "/mcp-token", "{}", &told, NULL, err);
-	client_close(c);
-	if (rv == 0)
+	if (api_ask(&told, "{}", "/mcp-token") == 0)
 		entry = json_pack("{s:s,s:{s:o}}", "url", json_str(told, "url"),
 				  t->part ? "headers" : "http_headers", "Authorization",
 				  json_sprintf("Bearer %s", json_str(told, "token")));
@@ -648,28 +631,28 @@ static void show_by_hand(const struct target *t, const json_t *entry)
 	json_decref(whole);
 }
 
-static int install_change(const struct target *t, bool in, bool http, struct ava_error *err)
+static int install_change(const struct target *t, bool in, bool http)
 {
 	struct settings_file f = {0};
-	json_t *entry = NULL;
+	struct ava_error err = {0};
+	json_t *entry = !in ? NULL : http ? entry_of_address(t) : entry_of_command(t);
 	char path[PATH_MAX];
 	bool changed = false;
-	int rv = find_file(t, path, err);
+	int rv;
 
-	if (rv == 0 && in) {
-		entry = http ? entry_of_address(t, err) : entry_of_command(t, err);
-		rv = entry ? 0 : err->code;
-	}
+	if (in && !entry)
+		return CLI_FAILED; /* it has been said why */
+	rv = find_file(t, path, &err);
 	if (rv == 0) {
-		rv = settings_file_open(&f, path, t->part, err);
+		rv = settings_file_open(&f, path, t->part, &err);
 		if (rv == AVA_EINVAL && entry)
 			show_by_hand(t, entry);
 	}
 	if (http)
 		f.mode &= 0600; /* it has a secret from now on */
 	if (rv == 0)
-		rv = t->part ? change_json(&f, t->part, entry, &changed, err)
-			     : change_toml(&f, entry, &changed, err);
+		rv = t->part ? change_json(&f, t->part, entry, &changed, &err)
+			     : change_toml(&f, entry, &changed, &err);
 	if (rv == 0 && !changed)
 		term_print(stdout, "Nothing to do: %s has %s in %s.\n", t->title,
 			   in ? "ava" : "no ava", f.path);
@@ -681,17 +664,14 @@ static int install_change(const struct target *t, bool in, bool http, struct ava
 			   f.was ? " (before: the same with .before-ava)" : "");
 	settings_file_close(&f);
 	json_decref(entry);
-	return rv;
+	return rv == 0 ? CLI_DONE : cli_fail(&err);
 }
 
-static int install_run(const char *client, bool in, bool http)
+static int install_run(const char *client, bool in)
 {
-	struct ava_error err = {0};
-
 	for (size_t i = 0; i < ARRAY_LEN(targets); i++)
 		if (strcmp(targets[i].name, client) == 0)
-			return install_change(&targets[i], in, http, &err) == 0 ? CLI_DONE
-										: cli_fail(&err);
+			return install_change(&targets[i], in, in && o.http);
 	return cli_error(CLI_USAGE,
 			 "\"%.40s\" is not known: there are claude, codex, cursor and zed", client);
 }
@@ -722,9 +702,9 @@ static int mcp_run(int argc, char **argv)
 	if (strcmp(argv[0], "token") == 0 && argc == 1)
 		return token_run();
 	if (strcmp(argv[0], "install") == 0 && argc == 2)
-		return install_run(argv[1], true, o.http);
+		return install_run(argv[1], true);
 	if (strcmp(argv[0], "uninstall") == 0 && argc == 2)
-		return install_run(argv[1], false, false);
+		return install_run(argv[1], false);
 	return cli_error(CLI_USAGE, "the form is: ava mcp, ava mcp token, or ava mcp "
 				    "install|uninstall claude|codex|cursor|zed");
 }

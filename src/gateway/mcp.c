@@ -60,30 +60,24 @@ static void tool_done(struct mcp_call *c, json_t *answer, const struct ava_error
 static void tools_call(struct mcp_call *c)
 {
 	const char *name = mcp_call_param(c, "name"), *state = mcp_call_param(c, "requestState");
-	const json_t *given = json_object_get(c->m.params, "arguments");
 	struct ava_error err = {0};
-	struct mcp_verb verb = {0};
-	int rv;
+	struct mcp_verb verb;
 
 	c->tool = name ? mcp_tool_find(name, c->forms) : NULL;
 	if (!c->tool) {
 		mcp_call_refuse(c, RPC_PARAMS, "there is no such tool: tools/list has them", NULL);
 		return;
 	}
-	rv = mcp_tool_check(c->tool, given, &err);
-	if (rv == 0 && c->tool->quotes && state) {
+	if (c->tool->quotes && state) {
 		mcp_quote_returned(c, state);
-		return;
-	}
-	if (rv == 0)
-		rv = mcp_tool_verb(c->tool, given, mcp_call_query(c, "cwd"),
-				   mcp_call_query(c, "id"), &verb, &err);
-	if (rv == 0) {
+	} else if (mcp_tool_verb(c->tool, json_object_get(c->m.params, "arguments"),
+				 mcp_call_query(c, "cwd"), mcp_call_query(c, "id"), &verb,
+				 &err) == 0) {
 		mcp_call_ask(c, &verb, false, c->tool->quotes ? mcp_quote_told : tool_done);
-		return;
+	} else {
+		mcp_verb_fini(&verb);
+		mcp_call_tell_error(c, err.text);
 	}
-	mcp_verb_fini(&verb);
-	mcp_call_tell_error(c, err.text);
 }
 
 static void tools_list(struct mcp_call *c)

@@ -69,78 +69,58 @@ json_t *mcp_tools(bool forms)
 	return list;
 }
 
-int mcp_tool_check(const struct mcp_tool *t, const json_t *given, struct ava_error *err)
-{
-	json_t *schema = json_object_get(json_array_get(offered("tools"), (size_t)(t - tools)),
-					 "inputSchema"),
-	       *none = json_object();
-	struct buf why;
-	int rv = 0;
-
-	buf_init(&why, ERRORS_BYTES);
-	if (!schema || !none)
-		rv = err_set(err, AVA_ENOMEM, "out of memory");
-	else if (schema_validate(schema, given ? given : none, "", &why) != 0)
-		rv = err_set(err, AVA_EINVAL, "%s: %s", t->name,
-			     buf_check(&why) == 0 ? why.data : "the arguments do not fit");
-	buf_fini(&why);
-	json_decref(none);
-	return rv;
-}
-
 void mcp_verb_fini(struct mcp_verb *v)
 {
 	json_decref(v->args);
 	v->args = NULL;
 }
 
-static int set_id(struct mcp_verb *v, const char *id, struct ava_error *err)
+static int check(const struct mcp_tool *t, const json_t *given, struct ava_error *err)
 {
-	if (!id_is_run(id) && !id_is_proposal(id))
-		return err_set(err, AVA_EINVAL,
-			       "\"%.40s\" is no id: they look like S-7f3a2b and P-19c0de", id);
-	snprintf(v->id, sizeof(v->id), "%s", id);
-	return 0;
-}
+	const json_t *row = json_array_get(offered("tools"), (size_t)(t - tools));
+	struct buf why;
+	int rv = 0;
 
-/* ava_status is about what the id says, or about all. */
-static void widen(struct mcp_verb *v)
-{
-	if (!v->id[0])
-		v->path = "/api/v1/runs";
-	else if (id_is_proposal(v->id))
-		v->path = "/api/v1/proposals/{id}";
+	buf_init(&why, ERRORS_BYTES);
+	if (schema_validate(json_object_get(row, "inputSchema"), given, "", &why) != 0)
+		rv = err_set(err, AVA_EINVAL, "%s: %s", t->name,
+			     buf_check(&why) == 0 ? why.data : "the arguments do not fit");
+	buf_fini(&why);
+	return rv;
 }
 
 int mcp_tool_verb(const struct mcp_tool *t, const json_t *given, const char *cwd,
 		  const char *request, struct mcp_verb *out, struct ava_error *err)
 {
-	const char *id = t->id ? json_get_str(given, t->id) : NULL;
+	json_t *args = given ? json_deep_copy(given) : json_object();
+	const char *id = t->id ? json_get_str(args, t->id) : NULL;
 
-	*out = (struct mcp_verb){.method = t->method,
-				 .path = t->path,
-				 .args = given ? json_deep_copy(given) : json_object()};
-	if (!out->args)
+	*out = (struct mcp_verb){.method = t->method, .path = t->path, .args = args};
+	if (!args || !offered("tools"))
 		return err_set(err, AVA_ENOMEM, "out of memory");
-	if (t->id)
-		json_object_del(out->args, t->id);
-	if (id && set_id(out, id, err) != 0)
+	if (check(t, args, err) != 0)
 		return err->code;
-	if (strcmp(t->name, "ava_status") == 0)
-		widen(out);
-	if (strcmp(t->name, "ava_wait") == 0) {
-		json_object_set_new(out->args, "wait",
-				    json_integer(json_get_int(given, "seconds", 20)));
-		json_object_del(out->args, "seconds");
-	}
-	if (strcmp(t->name, "ava_logs") == 0 && !json_object_get(out->args, "limit"))
-		json_object_set_new(out->args, "limit", json_integer(50));
+	if (id && !id_is_run(id) && !id_is_proposal(id))
+		return err_set(err, AVA_EINVAL,
+			       "\"%.40s\" is no id: they look like S-7f3a2b and P-19c0de", id);
+	snprintf(out->id, sizeof(out->id), "%s", id ? id : "");
+	if (t->id)
+		json_object_del(args, t->id);
 	if (t->requests && request && *request)
-		json_object_set_new(out->args, "request_id", json_string(request));
-	if (strcmp(t->name, "ava_propose") != 0)
-		return 0;
-	if (cwd && *cwd && !json_object_get(out->args, "cwd"))
-		json_object_set_new(out->args, "cwd", json_string(cwd));
+		json_object_set_new(args, "request_id", json_string(request));
+	if (strcmp(t->name, "ava_status") == 0 && id_is_proposal(out->id)) {
+		out->path = "/api/v1/proposals/{id}";
+	} else if (strcmp(t->name, "ava_status") == 0 && !out->id[0]) {
+		out->path = "/api/v1/runs";
+	} else if (strcmp(t->name, "ava_wait") == 0) {
+		json_object_set_new(args, "wait", json_integer(json_get_int(args, "seconds", 20)));
+		json_object_del(args, "seconds");
+	} else if (strcmp(t->name, "ava_logs") == 0 && !json_object_get(args, "limit")) {
+		json_object_set_new(args, "limit", json_integer(50));
+	} else if (strcmp(t->name, "ava_propose") == 0 && cwd && *cwd &&
+		   !json_object_get(args, "cwd")) {
+		json_object_set_new(args, "cwd", json_string(cwd));
+	}
 	return 0;
 }
 

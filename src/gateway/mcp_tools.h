@@ -25,8 +25,6 @@ struct mcp_tool {
 const struct mcp_tool *mcp_tool_find(const char *name, bool forms);
 /* JSON from here on is a new reference, NULL: no memory. "tools" of tools/list. */
 json_t *mcp_tools(bool forms);
-/* AVA_EINVAL with sentences for the model. `given` NULL: none. */
-int mcp_tool_check(const struct mcp_tool *t, const json_t *given, struct ava_error *err);
 
 /* One call of a verb; what it is called with is *owned*. */
 struct mcp_verb {
@@ -35,8 +33,8 @@ struct mcp_verb {
 	json_t *args;
 };
 void mcp_verb_fini(struct mcp_verb *v);
-/* From arguments that were checked. `cwd` NULL or "": no folder unless they name one; `request`
- * likewise. AVA_EINVAL: no such id; AVA_ENOMEM. */
+/* `given` are arguments, NULL: none. `cwd` NULL or "": no folder unless they name one; `request`
+ * likewise. AVA_EINVAL with sentences for the model; AVA_ENOMEM. mcp_verb_fini in every case. */
 int mcp_tool_verb(const struct mcp_tool *t, const json_t *given, const char *cwd,
 		  const char *request, struct mcp_verb *out, struct ava_error *err);
 /* By the address of a resource. AVA_ENOENT. */

@@ -429,7 +429,10 @@ def bridge_life():
     b = Bridge()
     b.tool("ava_status")
     b.tool("ava_wait", wait=False, run=run, seconds=2)
-    check("what was asked is answered behind the end of input", b.process.stdin.close() or b.read(lambda m: m.get("id") == 2))
+    b.process.stdin.write(json.dumps({"jsonrpc": "2.0", "id": 3, "method": "tools/list", "params": {"_meta": meta()}}).encode())
+    b.process.stdin.close()
+    check("what was asked is answered behind the end of input", b.read(lambda m: m.get("id") == 2))
+    check("a last line without an end as well", b.read(lambda m: m.get("id") == 3))
     ava("cancel", run)
 
 

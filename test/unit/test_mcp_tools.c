@@ -67,13 +67,16 @@ static void test_checked(void **state)
 		{"ava_logs", "{\"user\":\"anna\"}", false},
 	};
 	struct ava_error err;
+	struct mcp_verb v;
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		json_t *given = parse(rows[i].given);
 
 		print_message("%s %s\n", rows[i].tool, rows[i].given);
-		assert_int_equal(mcp_tool_check(mcp_tool_find(rows[i].tool, true), given, &err),
+		assert_int_equal(mcp_tool_verb(mcp_tool_find(rows[i].tool, true), given, NULL, NULL,
+					       &v, &err),
 				 rows[i].good ? 0 : AVA_EINVAL);
+		mcp_verb_fini(&v);
 		json_decref(given);
 	}
 }
