@@ -25,8 +25,6 @@
 
 struct watched {
 	char uri[URI_MAX];
-	char run[24]; /* "": any */
-	bool ends;    /* only its end changes it */
 	bool changed;
 };
 
@@ -112,18 +110,21 @@ static void tell(void *user)
 static void mark(struct listen *l, const struct op_event *e)
 {
 	struct event_view v;
+	char run[URI_MAX];
+	size_t n;
 
 	if (event_view(e->line, e->line_len, &v) != 0)
 		return;
+	snprintf(run, sizeof(run), "ava://run/%.*s", (int)MIN(v.agent_id.len, 23), v.agent_id.s);
+	n = strlen(run);
 	if (v.kind == EVENT_SubagentSpawn || v.kind == EVENT_SubagentComplete)
 		l->list_changed = l->list;
 	for (unsigned i = 0; i < l->n; i++) {
 		struct watched *s = &l->watched[i];
-		size_t len = strlen(s->run);
+		const char *part = strncmp(s->uri, run, n) == 0 ? s->uri + n : "/none";
 
-		if (len > 0 && (v.agent_id.len != len || memcmp(v.agent_id.s, s->run, len) != 0))
-			continue;
-		if (!s->ends || v.kind == EVENT_SubagentComplete)
+		if (strcmp(s->uri, "ava://runs") == 0 || !*part || strcmp(part, "/log") == 0 ||
+		    (strcmp(part, "/result") == 0 && v.kind == EVENT_SubagentComplete))
 			s->changed = true;
 	}
 }
@@ -164,7 +165,6 @@ static void listen_drained(struct http_stream *st, void *user)
 
 static int watch(struct listen *l, const char *uri, struct ava_error *err)
 {
-	struct watched *s = &l->watched[l->n];
 	struct mcp_verb verb;
 	int rv;
 
@@ -172,14 +172,11 @@ static int watch(struct listen *l, const char *uri, struct ava_error *err)
 		return err_set(err, AVA_EINVAL,
 			       "at most %d resources are listened to at once: leave some out",
 			       WATCHED_MAX);
-	snprintf(s->uri, sizeof(s->uri), "%s", uri);
 	rv = mcp_resource_verb(uri, &verb, err);
 	mcp_verb_fini(&verb);
 	if (rv != 0)
 		return err_wrap(err, AVA_EINVAL, "notifications");
-	sscanf(uri, "ava://run/%23[^/]", s->run);
-	s->ends = strstr(uri, "/result") != NULL;
-	l->n++;
+	snprintf(l->watched[l->n++].uri, URI_MAX, "%s", uri);
 	return 0;
 }
 

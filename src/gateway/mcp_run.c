@@ -138,18 +138,13 @@ static void ask_on_stream(struct mcp_call *c, const json_t *p)
 	os_timer_set(c->expiry, MAX(left, 0));
 }
 
-static void task_seal(const struct mcp *m, const char *run, char out[MCP_SEAL_LEN + 1])
-{
-	char text[64];
-
-	snprintf(text, sizeof(text), "task %.23s", run);
-	mcp_secret_seal(&m->secret, text, out);
-}
+#define TASK_TEXT(run) "task %.23s", run /* what is sealed of it */
 
 /* The task of c->run; `s` NULL: it has just begun. */
 static json_t *task_of_run(const struct mcp_call *c, const struct op_status *s)
 {
-	char seal[MCP_SEAL_LEN + 1], id[64], began[CLOCK_ISO_LEN + 1], changed[CLOCK_ISO_LEN + 1];
+	char text[64], seal[MCP_SEAL_LEN + 1], id[64], began[CLOCK_ISO_LEN + 1],
+		changed[CLOCK_ISO_LEN + 1];
 	const char *doing = s && s->activity && *s->activity ? s->activity
 			    : s ? words_status(ava_status_name(s->status))
 				: WORDS_STARTING;
@@ -161,7 +156,8 @@ static json_t *task_of_run(const struct mcp_call *c, const struct op_status *s)
 	clock_iso(s && s->started_ms ? s->started_ms : now, began);
 	clock_iso(s && s->ended_ms ? s->ended_ms : now, changed);
 	if (!c->task) {
-		task_seal(c->mcp, c->run, seal);
+		snprintf(text, sizeof(text), TASK_TEXT(c->run));
+		mcp_secret_seal(&c->mcp->secret, text, seal);
 		snprintf(id, sizeof(id), "%s-%s", c->run, seal);
 	}
 	return json_pack("{s:s,s:s,s:o,s:s,s:s,s:n,s:i}", "taskId", c->task ? c->task : id,
@@ -311,7 +307,7 @@ static bool task_of(struct mcp_call *c)
 	}
 	if (dash && (size_t)(dash - id) < sizeof(c->run)) {
 		snprintf(c->run, sizeof(c->run), "%.*s", (int)(dash - id), id);
-		snprintf(text, sizeof(text), "task %s", c->run);
+		snprintf(text, sizeof(text), TASK_TEXT(c->run));
 		if (id_is_run(c->run) && mcp_secret_is_seal(&c->mcp->secret, text, dash + 1))
 			c->task = id;
 		if (c->task)

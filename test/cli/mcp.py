@@ -332,9 +332,22 @@ def listening(b):
     run = told(slow(b, FORMS, os.environ["SLOW"]))["subagent_id"]
     check("a new run changes the list", b.read(lambda m: mine(m, "notifications/resources/list_changed")))
     check("and what is listened to", b.read(lambda m: mine(m, "notifications/resources/updated")))
+    parts = [f"ava://run/{run}/log", f"ava://run/{run}/result", "ava://run/S-000000"]
+    one = b.ask("subscriptions/listen", {"notifications": {"resourceSubscriptions": parts}}, wait=False)
+    updated = lambda m, uri: m.get("method", "").endswith("updated") and m["params"]["_meta"][META + "subscriptionId"] == one and m["params"]["uri"] == uri
+    b.read(lambda m: m.get("method", "").endswith("acknowledged") and m["params"]["_meta"][META + "subscriptionId"] == one)
+    b.tool("ava_steer", run=run, text="look into a.c")
+    check("the log of one run changes with what is said to it", b.read(lambda m: updated(m, parts[0])))
+    check("its result not yet, and no other run", not [m for m in b.lines if updated(m, parts[1]) or updated(m, parts[2])])
+    other = told(slow(b, FORMS, os.environ["SLOW"]))["subagent_id"]
+    b.tool("ava_cancel", run=other)
+    b.read(lambda m: mine(m, "notifications/resources/list_changed"))
+    check("nor by the end of another", not [m for m in b.lines if updated(m, parts[1]) or updated(m, parts[2])])
     kill_daemon()
     b.lines.clear()
     b.tool("ava_cancel", run=run)
+    check("its end changes the result", b.read(lambda m: updated(m, parts[1])))
+    b.write({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": one}})
     check("the stream goes on with the next daemon", b.read(lambda m: mine(m, "notifications/resources/updated")))
     check("and is not acknowledged twice", not b.read(lambda m: mine(m, "notifications/subscriptions/acknowledged"), 0.5))
     b.write({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}})
