@@ -193,8 +193,6 @@ struct format words_minutes(int least, int most); /* "~1 minute", "~5-10 minutes
 #define WORDS_FORM_ALL_THREE "Allow all three rights: it could send out what is yours"
 #define WORDS_FORM_TERMS     "On other terms"
 #define WORDS_FORM_SUCH_AS   "Such as: max 20 cents, at most 5 minutes"
-#define WORDS_FORM_COST      "Cost limit, in cents"
-#define WORDS_FORM_TIME      "Time limit, in seconds"
 #define WORDS_FORM_ANSWER    "Your answer"
 #define WORDS_NOT_STARTED(id)                                                                      \
 	"Nothing was started: only the person can confirm %s. They run `ava confirm %s`, or "      \

@@ -162,8 +162,7 @@ static json_t *yes_or_no(const char *yes, const char *name)
 static void ask_quote(struct acp_session *s, const json_t *p)
 {
 	const char *id = json_str(p, "proposal_id"), *message = json_str(p, "message");
-	const json_t *quote = json_object_get(p, "quote"), *config = json_object_get(p, "config");
-	const json_t *limits = json_object_get(config, "limits"); /* a group has none of its own */
+	const json_t *quote = json_object_get(p, "quote");
 	json_t *form = NULL, *options = NULL;
 	char title[1024], yes[96];
 
@@ -172,14 +171,11 @@ static void ask_quote(struct acp_session *s, const json_t *p)
 	/* A yes to all three rights says so in words. */
 	if (json_get_bool(quote, "allThree", false))
 		options = yes_or_no(WORDS_YES_ALL_THREE, WORDS_YES_ALL_THREE);
-	else if (!s->a->forms || limits == NULL)
-		options = yes_or_no(WORDS_YES, yes);
+	else if (s->a->forms)
+		form = json_pack("{s:{s:s,s:s,s:s}}", "terms", "type", "string", "title",
+				 WORDS_FORM_TERMS, "description", WORDS_FORM_SUCH_AS);
 	else
-		form = json_pack("{s:{s:s,s:s,s:O*},s:{s:s,s:s,s:O*}}", "max_cost_cents", "type",
-				 "number", "title", WORDS_FORM_COST, "default",
-				 json_object_get(limits, "costCents"), "timeout", "type", "number",
-				 "title", WORDS_FORM_TIME, "default",
-				 json_object_get(limits, "seconds"));
+		options = yes_or_no(WORDS_YES, yes);
 	snprintf(s->shown, sizeof(s->shown), "%s", id);
 	ask(s, id, title, message, form, options);
 }
@@ -268,20 +264,23 @@ static bool settled(struct acp_session *s, const char *tool, bool good, const ch
 	return tool_update(s, tool, good ? "completed" : "failed", text);
 }
 
-/* What a person has chosen: the words of an option (its id) or of a form; NULL: nothing. *fields
- * (borrowed) are what a form has. */
-static const char *chosen(const struct rpc *m, bool quote, const json_t **fields)
+/* What a person has chosen, in words: an option (its id), or what a form has. NULL: nothing. */
+static json_t *chosen(const struct rpc *m, bool quote)
 {
-	const json_t *outcome = json_object_get(m->result, "outcome");
-	const char *action = json_str(m->result, "action");
+	const char *action = json_str(m->result, "action"), *terms;
 	bool accepted = strcmp(action, "accept") == 0;
+	const json_t *fields = accepted ? json_object_get(m->result, "content") : NULL;
+	const json_t *outcome = json_object_get(m->result, "outcome"), *said;
 
-	*fields = accepted ? json_object_get(m->result, "content") : NULL;
-	if (strcmp(json_str(outcome, "outcome"), "selected") == 0)
-		return json_get_str(outcome, "optionId");
-	if (!quote) /* who sends the form away answers nothing */
-		return json_get_str(*fields, "answer");
-	return accepted ? WORDS_YES : strcmp(action, "decline") == 0 ? WORDS_NO : NULL;
+	if (outcome != NULL || !quote) { /* who sends the form of a question away answers nothing */
+		said = outcome != NULL ? json_object_get(outcome, "optionId")
+				       : json_object_get(fields, "answer");
+		return json_is_string(said) ? json_deep_copy(said) : NULL;
+	}
+	if (!accepted)
+		return strcmp(action, "decline") == 0 ? json_string(WORDS_NO) : NULL;
+	terms = json_str(fields, "terms");
+	return *terms != '\0' ? json_sprintf(WORDS_YES ", but %s", terms) : json_string(WORDS_YES);
 }
 
 /* The runtime reads the words, as it does those that are typed. */
@@ -290,8 +289,7 @@ void acp_answer(struct acp_session *s, const struct rpc *m)
 	struct acp_turn *t = &s->turn;
 	int n = (int)strcspn(t->tool, "/");
 	const char *call = t->tool[n] != '\0' ? t->tool + n + 1 : NULL;
-	const json_t *fields;
-	const char *words = chosen(m, call == NULL, &fields);
+	json_t *words = chosen(m, call == NULL);
 	struct ava_error err = {0};
 	json_t *body, *answer = NULL;
 	char id[32];
@@ -306,11 +304,10 @@ void acp_answer(struct acp_session *s, const struct rpc *m)
 		return;
 	}
 	if (call != NULL) /* the request id: so that asking twice says it once */
-		body = json_pack("{s:s,s:s,s:s}", "text", words, "call_id", call, "request_id",
+		body = json_pack("{s:O,s:s,s:s}", "text", words, "call_id", call, "request_id",
 				 id_session().text);
 	else
-		body = json_pack("{s:s,s:O*}", "answer", words, "set",
-				 json_object_size(fields) > 0 ? fields : NULL);
+		body = json_pack("{s:O}", "answer", words);
 	buf_init(&b, ACP_TEXT_MAX);
 	rv = json_dump(&b, body);
 	if (rv == 0)
@@ -321,10 +318,11 @@ void acp_answer(struct acp_session *s, const struct rpc *m)
 		sayf(s, "%s", err.text);
 	} else {
 		if (call == NULL)
-			snprintf(t->words, sizeof(t->words), "%s", words);
+			snprintf(t->words, sizeof(t->words), "%s", json_string_value(words));
 		t->look_ms += LOOK_SLOW_MS; /* an event tells what came of it */
 	}
 	buf_fini(&b);
+	json_decref(words);
 	json_decref(body);
 	json_decref(answer);
 }
@@ -377,7 +375,7 @@ static void show_user(struct acp_session *s, const json_t *e, const json_t *c)
 	const char *text = json_str(c, "text");
 
 	tell_failure(s);
-	if (strcmp(s->turn.words, text) != 0)
+	if (strncmp(s->turn.words, text, sizeof(s->turn.words) - 1) != 0)
 		chunk(s, person_text, ++s->messages, text, strlen(text));
 	s->turn.words[0] = '\0';
 }

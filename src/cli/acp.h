@@ -44,7 +44,7 @@ struct acp_turn {
 	int64_t look_ms;         /* when the daemon is asked whether it is over */
 	int64_t asked;           /* id of our request to the editor; 0: none */
 	char tool[80];           /* what for: "P-…", or "S-…/" and the call that waits */
-	char words[64];          /* that it was answered with last */
+	char words[256];         /* that it was answered with last; their beginning */
 };
 
 struct acp_session {

@@ -299,25 +299,25 @@ def test_no_daemon():
 
 
 def test_form():
-    """Who can show forms changes limits with the yes."""
-    fields = {"max_cost_cents": 20, "timeout": 120}
+    """Who can show forms has other terms with the yes."""
+    fields = {"terms": "max 20 cents, at most 2 minutes"}
     e = Editor("--wait", capabilities={"elicitation": {"form": {}}},
                answer=lambda r: {"action": "accept", "content": fields})
     s = e.new()
     e.prompt(s, FIND)
     schema = e.asked[0]["params"]["requestedSchema"]["properties"]
-    check("a form shows the limits of the quote", e.asked[0]["method"] == "elicitation/create"
-          and schema["max_cost_cents"]["default"] == 100 and schema["timeout"]["default"] == 300, e.asked)
+    check("a quote is a form", e.asked[0]["method"] == "elicitation/create"
+          and list(schema) == ["terms"] and schema["terms"]["type"] == "string", e.asked)
+    check("and what was filled in is not said elsewhere", "max 20 cents" not in e.said("user_message_chunk"), e.updates)
     run = daemon("/runs?all=1&limit=1")["runs"][0]
     check("the run has those of the person", run["limits"]["max_cost_cents"] == 20
           and run["limits"]["timeout"] == 120, run)
-    raised = iter([{"action": "accept", "content": {"max_cost_cents": 300, "timeout": 300}},
+    raised = iter([{"action": "accept", "content": {"terms": "max $3"}},
                    {"action": "decline"}])
     e.answer, e.asked = lambda r: next(raised), []
     e.prompt(e.new(), FIND)
     check("a raise is quoted again, and can be declined", len(e.asked) == 2
-          and e.asked[1]["params"]["requestedSchema"]["properties"]["max_cost_cents"]["default"] == 300,
-          e.asked)
+          and "$3.00" in e.asked[1]["params"]["message"], e.asked)
     e.close()
 
 
@@ -391,10 +391,13 @@ def test_group():
         {"role": "code_reviewer", "task": "find parse_header"}, {"role": "code_reviewer", "task": "find return"}]}}
     e = Editor("--wait", "--model", script("group", {"tool_calls": [spawn]}, {"text": "Shall they?"},
                                            *[{"text": "Done."}] * 3),
-               capabilities={"elicitation": {"form": {}}})
+               capabilities={"elicitation": {"form": {}}},
+               answer=lambda r: {"action": "accept", "content": {"terms": "at most 2 minutes"}})
     e.prompt(e.new(), "find both")
-    check("a group is asked for once, by its first line", len(e.asked) == 1
-          and e.asked[0]["params"]["toolCall"]["title"].startswith("I'll spawn 2 subagents"), e.asked, e.updates)
+    check("a group is asked for once", len(e.asked) == 1
+          and e.asked[0]["params"]["message"].startswith("I'll spawn 2 subagents"), e.asked, e.updates)
+    said = json.loads(ava("logs", "--type", "SpawnConfirmed", "-o", "json", "--last", "1"))["content"]
+    check("and has the terms of the person", said["changes"] == "at most 2 min in all", said)
     check("and both are in the plan, and done",
           [x["status"] for x in e.kinds("plan")[-1]["entries"]] == ["completed"] * 2, e.kinds("plan"))
     e.close()

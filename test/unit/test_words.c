@@ -191,8 +191,6 @@ static void test_quote(void **state)
 	shows("Allow all three rights: it could send out what is yours", WORDS_FORM_ALL_THREE);
 	shows("On other terms", WORDS_FORM_TERMS);
 	shows("Such as: max 20 cents, at most 5 minutes", WORDS_FORM_SUCH_AS);
-	shows("Cost limit, in cents", WORDS_FORM_COST);
-	shows("Time limit, in seconds", WORDS_FORM_TIME);
 	shows("Your answer", WORDS_FORM_ANSWER);
 	shows("Nothing was started: only the person can confirm P-19c0de. They run `ava confirm "
 	      "P-19c0de`, or answer in `ava` or on its page.",
