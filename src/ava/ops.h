@@ -43,13 +43,13 @@ void ops_spawn(struct core *c, const struct op_spawn *s, op_status_fn done, void
 /* `answer` is what the person said (NULL = "yes"); the runtime itself parses
  * it (ava/answer.h). `set` (may be NULL) is changed besides what the words
  * change. Yes starts exactly what was quoted, or what it lowered of it; no
- * rejects. Any other change starts nothing: a new proposal, pending, replaces
- * this one and is what is answered. What is not understood is AVA_EINVAL, with
- * a sentence that says what would be. */
+ * rejects. `origin`: the door it came by. Any other change starts nothing: a new proposal, pending,
+ * replaces this one and is what is answered. What is not understood is AVA_EINVAL, with a sentence
+ * that says what would be. */
 void ops_confirm(struct core *c, const char *proposal, const char *answer, const struct change *set,
-		 const char *by, op_proposal_fn done, void *user);
+		 const char *by, const char *origin, op_proposal_fn done, void *user);
 void ops_reject(struct core *c, const char *proposal, const char *reason, const char *by,
-		op_proposal_fn done, void *user);
+		const char *origin, op_proposal_fn done, void *user);
 /* Newest first; `all` includes answered and expired ones of this process. */
 int ops_proposals(struct core *c, bool all, void (*each)(struct proposal *p, void *user),
 		  void *user);

@@ -31,6 +31,7 @@ struct proposal_answer {
 	enum proposal_step to;
 	char *text; /* to be written as what was said; NULL: nothing, or written already */
 	char *by, *reason;
+	char origin[16];           /* the door it came by; "": nobody's */
 	bool all_three;            /* the yes covers all three rights (subagent/rights.h) */
 	struct run_spec **lowered; /* run instead of what was quoted, *owned*; NULL: that does */
 	unsigned nlowered;
@@ -71,7 +72,7 @@ static inline bool proposal_settled(const struct proposal *p)
 
 /* ops_confirm for words that the log has already. */
 void proposal_said(struct core *c, const char *proposal, const char *text, const char *by,
-		   op_proposal_fn done, void *user);
+		   const char *origin, op_proposal_fn done, void *user);
 
 /* ---- for propose.c, in order of life
  * Room for n specs; not yet known to the core. `id` NULL: a new one. */

@@ -347,6 +347,8 @@ static void write_said(struct draft *d, const struct proposal *p)
 		return;
 	event_open(&b, &w);
 	write_typed(p->core, &w, "text", p->answer->text);
+	if (p->answer->origin[0])
+		jw_str(&w, "origin", p->answer->origin);
 	jw_end(&w);
 	core_event(p->core, d, EVENT_UserMessage, s->session_id, s->user_id, &b);
 }
@@ -375,6 +377,8 @@ static void write_answer(struct draft *d, const struct proposal *p)
 	jw_str(&w, "proposalId", p->id);
 	if (kind != EVENT_SpawnExpired)
 		write_typed(p->core, &w, "by", a->by);
+	if (a->origin[0])
+		jw_str(&w, "origin", a->origin);
 	if (kind == EVENT_SpawnRejected)
 		write_typed(p->core, &w, "reason", a->reason);
 	if (a->successor)

@@ -367,7 +367,7 @@ void ops_propose_group(struct core *c, const struct op_group *o, op_proposal_fn 
 /* One answer of somebody's. */
 struct deciding {
 	struct asker *asker;
-	const char *text, *by, *reason;
+	const char *text, *by, *origin, *reason;
 	bool logged; /* its UserMessage is written already */
 	bool yes;
 	bool all_three; /* said of its rights */
@@ -612,6 +612,7 @@ static int decide(const struct deciding *d, struct proposal *p, const struct cha
 				d->logged ? NULL : d->text, d->by, q ? reason : d->reason);
 	if (a) {
 		p->said_here = d->logged;
+		snprintf(a->origin, sizeof(a->origin), "%s", d->origin ? d->origin : "");
 		a->all_three = d->yes && d->all_three;
 		a->lowered = wanted.specs;
 		a->nlowered = wanted.n;
@@ -673,28 +674,33 @@ static void confirm(struct core *c, const char *proposal, const struct change *s
 }
 
 void ops_confirm(struct core *c, const char *proposal, const char *text, const struct change *set,
-		 const char *by, op_proposal_fn done, void *user)
+		 const char *by, const char *origin, op_proposal_fn done, void *user)
 {
-	struct deciding d = {.asker = asker_new(c, done, user), .text = text, .by = by};
+	struct deciding d = {
+		.asker = asker_new(c, done, user), .text = text, .by = by, .origin = origin};
 
 	if (d.asker)
 		confirm(c, proposal, set, &d);
 }
 
 void proposal_said(struct core *c, const char *proposal, const char *text, const char *by,
-		   op_proposal_fn done, void *user)
+		   const char *origin, op_proposal_fn done, void *user)
 {
-	struct deciding d = {
-		.asker = asker_new(c, done, user), .text = text, .logged = true, .by = by};
+	struct deciding d = {.asker = asker_new(c, done, user),
+			     .text = text,
+			     .logged = true,
+			     .by = by,
+			     .origin = origin};
 
 	if (d.asker)
 		confirm(c, proposal, NULL, &d);
 }
 
 void ops_reject(struct core *c, const char *proposal, const char *reason, const char *by,
-		op_proposal_fn done, void *user)
+		const char *origin, op_proposal_fn done, void *user)
 {
-	struct deciding d = {.asker = asker_new(c, done, user), .by = by, .reason = reason};
+	struct deciding d = {
+		.asker = asker_new(c, done, user), .by = by, .origin = origin, .reason = reason};
 	struct ava_error err = {0};
 	struct proposal *p = d.asker ? proposal_find(c, proposal, &err) : NULL;
 
@@ -888,7 +894,8 @@ static void verb_confirm(struct verb_call *v)
 	if (check_seen(v, a.hash, &err) != 0 || (a.set && read_change(v, a.set, &set, &err) != 0))
 		verb_fail(v->reply, err.code, &err);
 	else
-		ops_confirm(v->core, v->id, a.answer, &set, a.by, answer_given, v->reply);
+		ops_confirm(v->core, v->id, a.answer, &set, a.by, v->caller->channel, answer_given,
+			    v->reply);
 }
 
 static void verb_reject(struct verb_call *v)
@@ -896,7 +903,8 @@ static void verb_reject(struct verb_call *v)
 	struct answer_args a = {.by = v->caller->user};
 
 	if (verb_args(v, &a))
-		ops_reject(v->core, v->id, a.answer, a.by, answer_given, v->reply);
+		ops_reject(v->core, v->id, a.answer, a.by, v->caller->channel, answer_given,
+			   v->reply);
 }
 
 const struct verb verbs_about_proposals[] = {

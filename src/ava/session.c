@@ -548,6 +548,8 @@ static void write_said(struct talk *t, struct draft *d, struct input *in)
 	jw_init(&w, &b);
 	jw_object(&w, NULL);
 	jw_preview(&w, "text", in->text, strlen(in->text), 100000);
+	if (in->origin[0])
+		jw_str(&w, "origin", in->origin);
 	jw_end(&w);
 	core_event(s->core, d, EVENT_UserMessage, s->id, s->user, &b);
 }
@@ -563,6 +565,7 @@ static struct input *input_new(const struct core *c, const struct op_say *say)
 	list_init(&in->waits);
 	in->kind = INPUT_SAID;
 	in->said_ms = in->seen_ms = clock_wall_ms();
+	snprintf(in->origin, sizeof(in->origin), "%s", say->origin ? say->origin : "");
 	if (say->seen) {
 		const struct proposal *p = strmap_get(&c->proposals, say->seen);
 
@@ -900,7 +903,7 @@ static const struct arg say_args[] = {
 
 static void verb_say(struct verb_call *v)
 {
-	struct op_say say = {.text = "", .user_id = v->caller->user};
+	struct op_say say = {.text = "", .user_id = v->caller->user, .origin = v->caller->channel};
 
 	if (verb_args(v, &say))
 		ops_say(v->core, v->id, &say, say_answered, v->reply);

@@ -43,6 +43,7 @@ int ops_session_new(struct core *c, const struct op_session_new *n, struct op_se
 
 struct op_say {
 	const char *text, *user_id;
+	const char *origin;     /* the door it came by; NULL: not told */
 	const char *request_id; /* NULL or "": none */
 	/* The newest proposal that was shown when the person began to say it, "": none was;
 	 * NULL: not told. A bare yes means no newer one. */

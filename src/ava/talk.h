@@ -37,6 +37,7 @@ struct input { /* begins a turn, or goes into the next one */
 	int64_t said_ms; /* wall */
 	int64_t seen_ms; /* wall: a quote that came up later was not before their eyes */
 	char *text;      /* owned */
+	char origin[16]; /* the door it came by */
 	struct talk *talk;
 	struct op_answer *answer; /* it is being carried out; or NULL */
 	bool looked;              /* for an answer */

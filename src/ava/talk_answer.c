@@ -519,7 +519,8 @@ static bool decide(struct talk *t, struct input *in, const struct waits *w, cons
 		return out_of_memory(t);
 	a->stops = is_stop(words);
 	for (unsigned i = 0; i < w->nids; i++)
-		proposal_said(t->session->core, w->ids[i], words, t->session->user, decided, a);
+		proposal_said(t->session->core, w->ids[i], words, t->session->user, in->origin,
+			      decided, a);
 	return true;
 }
 

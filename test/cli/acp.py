@@ -312,6 +312,8 @@ def test_form():
     run = daemon("/runs?all=1&limit=1")["runs"][0]
     check("the run has those of the person", run["limits"]["max_cost_cents"] == 20
           and run["limits"]["timeout"] == 120, run)
+    said = [json.loads(ava("logs", "--type", t, "-o", "json", "--last", "1"))["content"] for t in ("UserMessage", "SpawnConfirmed")]
+    check("what was said and the yes name the door", [x["origin"] for x in said] == ["acp", "acp"], said)
     raised = iter([{"action": "accept", "content": {"terms": "max $3"}},
                    {"action": "decline"}])
     e.answer, e.asked = lambda r: next(raised), []

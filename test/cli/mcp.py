@@ -212,6 +212,8 @@ def forms(b):
     check("a lowered one starts", told(a)["state"] == "confirmed" and len(runs()) == n + 1, a)
     s = told(b.tool("ava_status", run=told(a)["subagent_id"]))
     check("with it", s["limits"]["timeout"] == 60 and s["limits"]["max_cost_cents"] == 500 and s["origin"] == "mcp", s)
+    yes = json.loads(ava("logs", "--type", "SpawnConfirmed", "-o", "json", "--last", "1").stdout)["content"]
+    check("the yes names its door", yes["origin"] == "mcp" and yes["by"], yes)
 
 
 def elsewhere(b):

@@ -105,7 +105,7 @@ static void use(struct program *p)
 	s.request_id = "r-proposed";
 	ops_propose(p->core, &s, proposed, p);
 	wait_until(p, p->proposal);
-	ops_confirm(p->core, p->proposal, "yes", NULL, "api", confirmed, p);
+	ops_confirm(p->core, p->proposal, "yes", NULL, "api", "terminal", confirmed, p);
 	s.request_id = "r-at-once";
 	s.origin = "cli";
 	ops_spawn(p->core, &s, started, p);

@@ -708,7 +708,7 @@ static struct got answer(struct world *w, const char *id, const char *text)
 {
 	struct got g = {0};
 
-	ops_confirm(w->core, id, text, NULL, "tester", proposal_cb, &g);
+	ops_confirm(w->core, id, text, NULL, "tester", "terminal", proposal_cb, &g);
 	until(w, &g);
 	return g;
 }
@@ -721,8 +721,8 @@ static void test_two_confirmations_start_one_run(void **state)
 
 	assert_int_equal(p.state, STEP_PENDING);
 	assert_string_equal(p.run, "");
-	ops_confirm(w->core, p.id, "yes", NULL, "one", proposal_cb, &a);
-	ops_confirm(w->core, p.id, "Yes!", NULL, "two", proposal_cb, &b);
+	ops_confirm(w->core, p.id, "yes", NULL, "one", "terminal", proposal_cb, &a);
+	ops_confirm(w->core, p.id, "Yes!", NULL, "two", "terminal", proposal_cb, &b);
 	until(w, &a);
 	until(w, &b);
 	assert_int_equal(a.rv, 0);

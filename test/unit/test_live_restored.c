@@ -504,7 +504,8 @@ static void test_a_conversation(void **state)
 		free((char *)runs[0].model);
 		free((char *)runs[1].model);
 		done = false;
-		ops_confirm(w->core, newest_pending(w), "yes", NULL, "ben", proposed, &done);
+		ops_confirm(w->core, newest_pending(w), "yes", NULL, "ben", "terminal", proposed,
+			    &done);
 		while (!done)
 			os_loop_step(w->loop, 5);
 		step_until(w, all_called);

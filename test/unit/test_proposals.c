@@ -427,7 +427,8 @@ static void say_both(void *arg)
 	struct both *b = arg;
 
 	for (int i = 0; i < 2; i++)
-		ops_confirm(rig.core, b->id, b->words[i], NULL, "tester", hear, &b->heard[i]);
+		ops_confirm(rig.core, b->id, b->words[i], NULL, "tester", "terminal", hear,
+			    &b->heard[i]);
 }
 
 /* Both are said before the first is on disk. */

@@ -390,7 +390,7 @@ static void rejected_elsewhere(struct world *w, const char *id)
 	int done = 0;
 
 	tell(w, id, "Find where parse_header is defined");
-	ops_reject(w->core, pending(w), "not now", "ben", answered, &done);
+	ops_reject(w->core, pending(w), "not now", "ben", "terminal", answered, &done);
 	for (int i = 0; !done && i < 3000; i++)
 		os_loop_step(w->loop, 10);
 	assert_int_equal(done, 1);
@@ -479,7 +479,7 @@ static void test_two_channels(void **state)
 	snprintf(id, sizeof(id), "%s", begin(w, NULL));
 	tell(w, id, "Find where parse_header is defined");
 	ops_say(w->core, id, &s, said, &here);
-	ops_confirm(w->core, pending(w), "yes", NULL, "ben", answered, &there);
+	ops_confirm(w->core, pending(w), "yes", NULL, "ben", "terminal", answered, &there);
 	for (int i = 0; (!here || !there) && i < 3000; i++)
 		os_loop_step(w->loop, 10);
 	assert_int_equal(here, 1);
@@ -533,7 +533,7 @@ static void test_answered_elsewhere(void **state)
 	snprintf(id, sizeof(id), "%s", begin(w, NULL));
 	tell(w, id, "Find where parse_header is defined");
 	restart(w);
-	ops_confirm(w->core, pending(w), "yes", NULL, "ben", answered, &done);
+	ops_confirm(w->core, pending(w), "yes", NULL, "ben", "terminal", answered, &done);
 	for (int i = 0; !done && i < 3000; i++)
 		os_loop_step(w->loop, 10);
 	assert_int_equal(done, 1);
