@@ -84,8 +84,8 @@ static int telegram_run(int argc, char **argv)
 
 	if ((argc > 1 && !unpair) || (unpair && (!end || *end != '\0' || id <= 0)) ||
 	    (what[0] != '\0' && !pair && !unpair && strcmp(what, "listen") != 0))
-		return cli_error(CLI_USAGE, "`ava telegram` takes nothing, pair, unpair ID or "
-					    "listen");
+		return cli_error(CLI_USAGE, "say pair, unpair ID or listen behind `ava telegram`, "
+					    "or nothing to see how the bot is");
 	code = pair ? wait_for_bot() : CLI_DONE;
 	if (code != CLI_DONE)
 		return code;
