@@ -400,7 +400,7 @@ void supervisor_status(const struct run *r, struct op_status *out)
 		.last_tool = r->tools.last,
 		.status = run_status(r),
 		.started_ms = r->started_wall_ms,
-		.ended_ms = r->end.wall_ms,
+		.ended_ms = r->end.done ? r->end.wall_ms : 0, /* not before it is on disk */
 		.last_tool_ms = r->tools.last_wall_ms,
 		.tokens = a->at.totals.input + a->at.totals.output,
 		.cost_microusd = run_cost(r),

@@ -374,6 +374,9 @@ static void on_look(const struct op_status *s, void *user)
 
 	k->status = s->status;
 	k->asks = s->asks != NULL;
+	if ((s->ended_ms != 0) != (s->status >= AVA_SUCCESS))
+		lives_wrong(now, "%s: ended at %lld, but its status is %d", s->id,
+			    (long long)s->ended_ms, (int)s->status);
 	if (s->asks == NULL)
 		return;
 	k->approval = s->asks->approval;
