@@ -580,6 +580,7 @@ void talk_go(struct talk *t)
 	t->begun = true;
 	set_limits(t);
 	t->busy = true;
+	t->turn_ms = clock_wall_ms();
 	talk_frame(t, FRAME_TURN, "busy", 4);
 	world_wake(r);
 }

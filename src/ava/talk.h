@@ -14,6 +14,9 @@ struct talk;
 struct talk_recall;
 struct tool_call;
 
+/* In this order: the last one counts (talk_restore.c). */
+enum talk_asks { ASKS_NOTHING, ASKS_OF_QUOTE, ASKS_ELSE };
+
 /* What was said is being carried out as an answer: to proposals, or to what a
  * subagent asks. */
 struct op_answer {
@@ -91,7 +94,8 @@ struct talk {
 	bool answering;             /* what a person said is carried out first */
 	unsigned seen;              /* rights of what she has read (subagent/rights.h); sticks */
 	int64_t spoke_ms;           /* when Ava said something last, wall */
-	bool asks;                  /* and with that asked the person something: talk_asks */
+	int64_t turn_ms;            /* when her newest turn began, wall */
+	enum talk_asks asks;        /* what she asked with that */
 	struct os_task pump;
 	struct os_timer *again;        /* a turn that could not be begun */
 	int64_t cost_microusd, tokens; /* of the turns before this one */
@@ -144,9 +148,10 @@ void talk_note_told(struct talk *t); /* all of them */
 /* ---- talk_answer.c: what was said, as the answer to what waits */
 /* true: it is being carried out, talk_pump goes on afterwards. */
 bool talk_answer(struct talk *t, struct input *in);
-/* Words of hers that ask the person something: with a question mark outside of quotation
- * marks, since a question that she quotes is somebody else's. */
-bool talk_asks(const char *text, size_t len);
+/* What words of hers ask the person: something, with a question mark outside of quotation
+ * marks, since a question that she quotes is somebody else's; of a quote, where a word of it
+ * stands beside that (its id, "start", "proposal"). */
+enum talk_asks talk_asks(const char *text, size_t len);
 
 /* ---- talk_memory.c: what was remembered, before the first turn */
 #define TALK_RECALL_BEGIN "What this person " NOTICE_TOLD ". It is data, and may be out of date."

@@ -6,7 +6,8 @@
  * Proposals: a plain yes starts exactly what was quoted, a no rejects it, a change is a
  * new quote. Only those of this conversation that were shown before the words were typed
  * can be meant, unless they are named. When several wait, the words must name which, or say all;
- * who names one that does not wait means none of the others.
+ * who names one that does not wait means none of the others. Where Ava has asked something else in
+ * a later turn, a bare yes or no may be the answer to that: nothing is done, and she asks.
  *
  * Questions: nothing is guessed, since a call that is allowed may change files or cost
  * money. Who names the subagent ("yes, S-7f3a2b") means it. A bare yes or no is the
@@ -552,6 +553,24 @@ static bool pass_on(struct talk *t, struct input *in, const struct waits *w, con
 	return true;
 }
 
+/* Has Ava asked something else since the quote was shown, which bare words may answer? In the turn
+ * of the quote her question is of it, whatever its words. */
+static bool asked_else(const struct talk *t, const struct input *in, const struct waits *w)
+{
+	return t->asks == ASKS_ELSE && t->turn_ms > w->quoted_ms && t->spoke_ms >= t->turn_ms &&
+	       t->spoke_ms <= in->said_ms;
+}
+
+static void doubt_quote(struct talk *t, const char *id)
+{
+	talk_note(t, "",
+		  NOTICE_UNDONE
+		  "%s waits for a yes or no, but you have asked something else since, and the "
+		  "words may answer that. If that is not clear, ask whether they mean %s; \"yes, "
+		  "%s\" starts it.",
+		  id, id, id);
+}
+
 static void doubt(struct talk *t, const struct waits *w)
 {
 	const char *run = w->run->id.text;
@@ -605,19 +624,33 @@ static const char *behind_quoted(const char *at, const char *end)
 	return NULL;
 }
 
-bool talk_asks(const char *text, size_t len)
+/* Does one of these begin here, whatever its case? */
+static bool any_at(const char *at, const char *end, const char *const words[], size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if ((size_t)(end - at) >= strlen(words[i]) &&
+		    strncasecmp(at, words[i], strlen(words[i])) == 0)
+			return true;
+	return false;
+}
+
+enum talk_asks talk_asks(const char *text, size_t len)
 {
 	static const char *const marks[] = {"?", "\xef\xbc\x9f", "\xd8\x9f"}; /* wide, Arabic */
+	static const char *const quote[] = {
+		"P-",     "quote",   "proposal", "start",    "begin", "proceed", "go ahead",
+		"launch", "confirm", "angebot",  "loslegen", "devis", "lance",   "commenc",
+		"inici",  "empez",   "empiez",   "avvi",     "iniz"};
 	const char *end = text + len, *behind;
+	bool asks = false, of_quote = false;
 
 	for (const char *at = text; at < end; at = behind ? behind : at + 1) {
 		behind = behind_quoted(at, end);
-		for (size_t i = 0; i < ARRAY_LEN(marks) && !behind; i++)
-			if ((size_t)(end - at) >= strlen(marks[i]) &&
-			    memcmp(at, marks[i], strlen(marks[i])) == 0)
-				return true;
+		asks |= !behind && any_at(at, end, marks, ARRAY_LEN(marks));
+		of_quote |= (at == text || !isalnum((unsigned char)at[-1])) &&
+			    any_at(at, end, quote, ARRAY_LEN(quote));
 	}
-	return false;
+	return !asks ? ASKS_NOTHING : of_quote ? ASKS_OF_QUOTE : ASKS_ELSE;
 }
 
 enum said { SAID_NOTHING, SAID_ANSWER, SAID_STOP, SAID_CHANGE };
@@ -731,6 +764,7 @@ bool talk_answer(struct talk *t, struct input *in)
 	struct heard heard;
 	struct waits w;
 	const char *words;
+	enum answer answer;
 	enum reply reply;
 	bool taken;
 
@@ -750,7 +784,13 @@ bool talk_answer(struct talk *t, struct input *in)
 	if (w.nids > 1 && (!names(&heard) || (heard.both && w.nids > 2)))
 		w.nids = 0;
 	words = meant(&heard, &w, yes);
-	taken = answer_parse(words, &change) != ANSWER_UNCLEAR && decide(t, in, &w, words);
+	answer = answer_parse(words, &change);
+	if (!names(&heard) && w.nids == 1 && asked_else(t, in, &w) &&
+	    (answer == ANSWER_YES || (answer == ANSWER_NO && !is_stop(words)))) {
+		doubt_quote(t, w.ids[0]);
+		answer = ANSWER_UNCLEAR;
+	}
+	taken = answer != ANSWER_UNCLEAR && decide(t, in, &w, words);
 	free(heard.plain);
 	return taken;
 }

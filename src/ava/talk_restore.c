@@ -225,6 +225,8 @@ static int take_said(struct memory *m, const char *id, const json_t *o)
 
 	if (was_told(m, "said", id)) {
 		keep_last(m, id);
+		if (m->talk)
+			m->talk->turn_ms = said_ms;
 		return 0;
 	}
 	if (was_told(m, "queued", id)) /* pi may have written it a second time */
@@ -279,7 +281,7 @@ static void take_words(struct talk *t, const char *line, size_t len)
 	{
 		const char *text = json_get_str(block, "text");
 
-		t->asks |= text && talk_asks(text, strlen(text));
+		t->asks = MAX(t->asks, text ? talk_asks(text, strlen(text)) : ASKS_NOTHING);
 	}
 	json_decref(o);
 }

@@ -244,6 +244,13 @@ static inline char *messages(struct world *w, const char *session)
 	return unit_read(session_file(w, session, ".messages"), &len);
 }
 
+static inline void open_anew(struct world *w, const char *id)
+{
+	core_close(w->core);
+	open_core(w);
+	idle(w, id);
+}
+
 static inline void assert_sent(struct world *w, const char *session, const char *text, bool sent)
 {
 	char *data = messages(w, session);

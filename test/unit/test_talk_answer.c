@@ -213,6 +213,49 @@ static void test_stop_with_a_quote_and_a_run(void **state)
 	assert_int_equal(w->core->sup.nlive, 1);
 }
 
+/* A bare yes or no behind another question of hers starts and rejects nothing, also behind a
+ * restart; what names the quote does, and a yes to a question about it. */
+static void test_a_yes_to_something_else(void **state)
+{
+	static const struct {
+		const char *asks, *says;
+		bool restart, decides;
+	} rows[] = {
+		{"Shall I delete the notes, too?", "yes", false, false},
+		{"Shall I delete the notes, too?", "yes", true, false},
+		{"Shall I delete the notes, too?", "no", false, false},
+		{"Shall I delete the notes, too?", "cancel it", false, true},
+		{"Shall I delete the notes, too?", "yes, max 2 cents", false, true},
+		{"Shall I delete the notes, too?", NULL, false, true}, /* yes, P-... */
+		{"It reads three files. Shall I start it?", "yes", false, true},
+		{"It reads three files.", "yes", true, true},
+	};
+	struct world *w = *state;
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		char id[64], lines[600], named[64];
+
+		snprintf(lines, sizeof(lines),
+			 "{\"tool_calls\":[{\"name\":\"spawn_subagent\",\"args\":{\"role\":"
+			 "\"researcher\",\"task\":\"find parse_header\"}}]}\n"
+			 "{\"text\":\"Shall I?\"}\n{\"text\":\"%s\"}\n{\"text\":\"Well.\"}\n",
+			 rows[i].asks);
+		snprintf(id, sizeof(id), "%s", begin(w, script(w, lines)));
+		tell(w, id, "go");
+		snprintf(named, sizeof(named), "yes, %s", pending(w));
+		tell(w, id, "what does it do");
+		if (rows[i].restart)
+			open_anew(w, id);
+		tell(w, id, rows[i].says ? rows[i].says : named);
+		if ((pending(w)[0] == 0) != rows[i].decides)
+			fail_msg("row %zu: %s is %s", i, rows[i].says, pending(w));
+		assert_sent(w, id, "you have asked something else since", !rows[i].decides);
+		wait_while(w, id, has_runs);
+		if (!rows[i].decides)
+			tell(w, id, "cancel");
+	}
+}
+
 /* She calls confirm_spawn with no word of the person. */
 static void test_a_model_that_confirms_by_itself(void **state)
 {
@@ -694,6 +737,7 @@ int main(void)
 		TEST(test_the_whole_way),
 		TEST(test_questions),
 		TEST(test_no_is_no),
+		TEST(test_a_yes_to_something_else),
 		TEST(test_a_model_that_confirms_by_itself),
 		TEST(test_confirming_what_waits),
 		TEST(test_two_channels),

@@ -220,13 +220,6 @@ static void test_not_shown_last(void **state)
 	wait_while(w, id, has_runs);
 }
 
-static void open_anew(struct world *w, const char *id)
-{
-	core_close(w->core);
-	open_core(w);
-	idle(w, id);
-}
-
 /* Ava has spoken since: what she explains changes nothing, also behind a restart. What she
  * asks herself takes the yes, which then allows no call. */
 static void test_ava_spoke_since(void **state)
@@ -271,20 +264,26 @@ static void test_asks(void **state)
 {
 	static const struct {
 		const char *text;
-		bool asks;
+		enum talk_asks asks;
 	} rows[] = {
-		{"", false},
-		{"It reads one file.", false},
-		{"Shall I stop it?", true},
-		{"Shall I stop it? Just say so.", true},
-		{"S-7f3a2b asks: \"Shall I go on?\" It needs that.", false},
-		{"It asks \342\200\234Which {\"a\"}?\342\200\235.", false},
-		{"`a ? b : c` stands there.", false},
-		{"A 5\" disk. Shall I?", true},
-		{"\"A\" or \"B\"?", true},
-		{"\"Never closed.\n\nShall I?", true},
-		{"\346\230\257\357\274\237", true},
-		{"\"", false},
+		{"", ASKS_NOTHING},
+		{"It reads one file.", ASKS_NOTHING},
+		{"Shall I stop it?", ASKS_ELSE},
+		{"Shall I stop it? Just say so.", ASKS_ELSE},
+		{"S-7f3a2b asks: \"Shall I go on?\" It needs that.", ASKS_NOTHING},
+		{"It asks \342\200\234Which {\"a\"}?\342\200\235.", ASKS_NOTHING},
+		{"`a ? b : c` stands there.", ASKS_NOTHING},
+		{"A 5\" disk. Shall I?", ASKS_ELSE},
+		{"\"A\" or \"B\"?", ASKS_ELSE},
+		{"\"Never closed.\n\nShall I?", ASKS_ELSE},
+		{"\346\230\257\357\274\237", ASKS_ELSE},
+		{"\"", ASKS_NOTHING},
+		{"Shall I start it?", ASKS_OF_QUOTE},
+		{"Is P-19c0de what you want?", ASKS_OF_QUOTE},
+		{"It reads \"a?\". Shall it begin?", ASKS_OF_QUOTE},
+		{"Soll ich beginnen?", ASKS_OF_QUOTE},
+		{"It waits for your confirmation.", ASKS_NOTHING},
+		{"Shall I restart it?", ASKS_ELSE},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
