@@ -282,16 +282,32 @@ static bool ava_said(const struct words *w, const char *file, const char *text)
 	return found;
 }
 
-static bool asks_to_forget(const char *said)
+static bool any_of(const char *said, const char *const words[], size_t n)
 {
-	static const char *const words[] = {"forget", "delete",  "erase",     "remove",   "vergiss",
-					    "lösche", "oublie",  "efface",    "supprime", "olvida",
-					    "borra",  "elimina", "dimentica", "cancella"};
-
-	for (size_t i = 0; i < ARRAY_LEN(words); i++)
+	for (size_t i = 0; i < n; i++)
 		if (strcasestr(said, words[i]))
 			return true;
 	return false;
+}
+
+/* Files are deleted, too: such a word counts beside one of the memory, or the id of the row. */
+static bool asks_to_forget(const char *said, const char *id)
+{
+	static const char *const forget[] = {"forget", "vergiss", "oublie", "olvida", "dimentica"};
+	static const char *const keep[] = {"n't forget", "n\xe2\x80\x99t forget", "dont forget",
+					   "not forget", "never forget",          "vergiss nicht",
+					   "oublie pas"};
+	static const char *const erase[] = {"delete",   "erase", "remove",  "lösche",  "efface",
+					    "supprime", "borra", "elimina", "cancella"};
+	static const char *const memory[] = {"memor",    "remember", "you noted", "you know",
+					     "about me", "erinner",  "gemerkt",   "mémoire",
+					     "souvien",  "recuerd",  "ricord"};
+
+	if (any_of(said, keep, ARRAY_LEN(keep)))
+		return false;
+	return any_of(said, forget, ARRAY_LEN(forget)) ||
+	       (any_of(said, erase, ARRAY_LEN(erase)) &&
+		(strcasestr(said, id) || any_of(said, memory, ARRAY_LEN(memory))));
 }
 
 /* ---- memory_write */
@@ -313,8 +329,8 @@ static int check_note(struct note_job *j, const struct words *w, const char *fil
 	bool yes = w->newest && answer_parse(w->newest, &change) == ANSWER_YES;
 	const char *id = j->forget ? j->forget : j->replaces;
 
-	j->may_forget =
-		id && w->newest && (asks_to_forget(w->newest) || (yes && ava_said(w, file, id)));
+	j->may_forget = id && w->newest &&
+			(asks_to_forget(w->newest, id) || (yes && ava_said(w, file, id)));
 	if (j->forget)
 		return j->may_forget
 			       ? 0

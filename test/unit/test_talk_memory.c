@@ -228,6 +228,40 @@ static void test_forget(void **state)
 	assert_int_equal(seen(w, s, "toolResult", "there is no memory").n, 0);
 }
 
+/* What is said of files, or against forgetting, asks for nothing of the memory. */
+static void test_words_that_forget(void **state)
+{
+	static const struct {
+		const char *says;
+		bool forgets;
+	} cases[] = {
+		{"remove the comment in main.c", false},
+		{"delete notes.txt", false},
+		{"don't forget the rabbits", false},
+		{"vergiss nicht, was ich mag", false},
+		{"delete that from your memory", true},
+		{"remove what you know about rabbits", true},
+		{"erase %s", true},
+		{"vergiss das", true},
+	};
+	struct world *w = *state;
+	char lines[400], s[64], says[100];
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct rows r = remembered(w, "ben");
+
+		if (r.n == 0)
+			assert_int_equal(add(w, "I like rabbits", "ben"), 1);
+		r = remembered(w, "ben");
+		snprintf(lines, sizeof(lines), WRITES "\"forget\":\"%s\"" END SAYS, r.id);
+		talk_with(w, lines, s);
+		snprintf(says, sizeof(says), cases[i].says, r.id);
+		tell(w, s, says);
+		if (remembered(w, "ben").n != !cases[i].forgets)
+			fail_msg("%s", says);
+	}
+}
+
 /* A word of the person's is no reason to lose what they told before. */
 static void test_replaces(void **state)
 {
@@ -437,10 +471,10 @@ int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(test_##name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		T(own_words),      T(not_of_others),  T(confirmed), T(yes_to_nothing),
-		T(forget),         T(in_plain_words), T(replaces),  T(recalled_once),
-		T(recall_is_data), T(recall_off),     T(damaged),   T(reset_is_told),
-		T(told_later),
+		T(own_words),     T(not_of_others),     T(confirmed),      T(yes_to_nothing),
+		T(forget),        T(words_that_forget), T(in_plain_words), T(replaces),
+		T(recalled_once), T(recall_is_data),    T(recall_off),     T(damaged),
+		T(reset_is_told), T(told_later),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
