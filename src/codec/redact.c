@@ -312,9 +312,11 @@ static size_t match_telegram(const char *s, size_t len, size_t *from)
 /* Is the word before `at`, with or without quotes and blanks, the name of a secret? */
 static bool names_secret(const char *s, size_t at)
 {
-	static const char *const names[] = {"password",   "passwd",     "passphrase", "secret",
-					    "secret_key", "access_key", "api_key",    "apikey",
-					    "auth_token", "private_key"};
+	static const char *const names[] = {
+		"password",     "passwd",        "passphrase",   "secret",        "secret_key",
+		"access_key",   "api_key",       "apikey",       "auth_token",    "private_key",
+		"access_token", "refresh_token", "id_token",     "session_token", "secret_token",
+		"api_token",    "bot_token",     "github_token", "gh_token"}; /* page_token: none */
 	char word[40];
 	size_t n = 0, end = at;
 
