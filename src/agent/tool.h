@@ -105,6 +105,8 @@ struct tool_env {
 	/* What its commands are kept in (SECURITY.md), JSON, for the record. NULL: nobody. */
 	void (*layers)(struct tool_env *env, const char *json);
 	bool unboxed; /* sandbox.required is 0: without a sandbox rather than not at all */
+	/* A command whose files leave less of the disk than this is stopped; 0: none is. */
+	int64_t disk_free_min_mb;
 	void *user;
 };
 

@@ -322,6 +322,7 @@ int run_init(struct run *r, struct supervisor *sup, struct run_spec *spec)
 					 .activity = toolrun_activity,
 					 .layers = toolrun_layers,
 					 .unboxed = sup->settings->sandbox_required == 0,
+					 .disk_free_min_mb = sup->settings->disk_free_min_mb,
 					 .fetch_result = toolrun_fetch,
 					 .pages = sup->pages,
 					 .mcp = sup->mcp,

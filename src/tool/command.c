@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -24,6 +25,7 @@
 #include "exec/cgroup.h"
 #include "exec/child.h"
 #include "exec/sandbox.h"
+#include "os/loop.h"
 #include "tool/job.h"
 #include "tool/root.h"
 
@@ -35,6 +37,8 @@
 #define FILES_MAX      20   /* of the work folder, named in the answer */
 #define FILES_LOOKED   1000
 #define ENV_MAX        16
+#define DISK_LOOK_MS   100
+#define DISK_OWN_MB    16 /* a command that wrote less than that did not fill the disk */
 
 struct command {
 	struct tool_call *call;
@@ -44,6 +48,9 @@ struct command {
 	int64_t started_ms, shown_ms;
 	int seconds;             /* that it may take */
 	bool bare;               /* without bubblewrap: sandbox.required is 0 */
+	struct os_timer *look;   /* at the disk, which it must not fill */
+	int64_t free_mb;         /* of the disk when it began; -1: not known */
+	bool filled;             /* stopped for that */
 	struct exec_options how; /* to start it again so; `argv` is not kept */
 	const char *argv[4];
 	char *text;                    /* that `argv` and `how` point to, owned */
@@ -53,6 +60,7 @@ struct command {
 
 static void command_free(struct command *m)
 {
+	os_timer_free(m->look);
 	free(m->bwrap);
 	free(m->inside);
 	free(m->text);
@@ -214,6 +222,7 @@ static void command_done(const struct exec_end *end, void *user)
 	struct ava_error err = {0};
 
 	c->work = NULL;
+	os_timer_stop(m->look);
 	if (end->how != EXEC_STOPPED && !layers && c->env->unboxed && !m->bare) {
 		m->bare = true;
 		if (command_run(m, &err) == 0) {
@@ -223,7 +232,13 @@ static void command_done(const struct exec_end *end, void *user)
 	}
 	if (layers)
 		say_layers(m, layers);
-	if (end->how == EXEC_STOPPED) {
+	if (end->how == EXEC_STOPPED && m->filled) {
+		err_set(&err, AVA_EFULL,
+			"stopped: with what it wrote less than %lld MB of the disk are free. "
+			"Remove what is not needed, and write less",
+			(long long)c->env->disk_free_min_mb);
+		answer_failure(c, "limit", err.text);
+	} else if (end->how == EXEC_STOPPED) {
 		answer_failure(c, "cancelled", "cancelled");
 	} else if (!layers) {
 		no_sandbox(m, end);
@@ -241,6 +256,27 @@ static void command_done(const struct exec_end *end, void *user)
 }
 
 /* ---- while it works */
+
+static int64_t free_mb(const struct command *m)
+{
+	struct statvfs v;
+
+	return statvfs(m->work, &v) == 0 ? (int64_t)((uint64_t)v.f_bavail * v.f_frsize >> 20) : -1;
+}
+
+/* The logs are on the same disk, and all other work. */
+static void look_at_disk(void *user)
+{
+	struct command *m = user;
+	int64_t left = free_mb(m);
+
+	m->filled = left >= 0 && left < m->call->env->disk_free_min_mb &&
+		    left + DISK_OWN_MB <= m->free_mb;
+	if (m->filled)
+		exec_stop(m->child);
+	else
+		os_timer_set(m->look, DISK_LOOK_MS);
+}
 
 static void show_line(struct command *m)
 {
@@ -361,8 +397,11 @@ static int command_run(struct command *m, struct ava_error *err)
 	if (m->bare)
 		m->how.env = env_bare(m, home, temp, own);
 	m->started_ms = m->shown_ms = clock_mono_ms();
+	m->free_mb = free_mb(m);
 	rv = exec_start(&m->child, env->loop, &m->how, command_done, m, err);
 	free(v);
+	if (rv == 0 && m->free_mb >= 0 && env->disk_free_min_mb > 0)
+		os_timer_set(m->look, DISK_LOOK_MS);
 	return rv;
 }
 
@@ -411,12 +450,13 @@ static void command_start(struct tool_call *c, const char *key, const char *cons
 		return;
 	}
 	m->call = c;
+	m->look = os_timer_new(c->env->loop, look_at_disk, m);
 	m->seconds = seconds ? (int)json_integer_value(seconds) : TIME_DEFAULT_S;
 	rv = job_arg_str(c->args, key, &text, &err);
 	rv = rv ? rv : find_start(m, &err);
 	rv = rv ? rv : find_sandbox(m, &err);
 	rv = rv ? rv : make_work(m, &err);
-	if (rv == 0 && keep_text(m, text, program, input) != 0)
+	if (rv == 0 && (!m->look || keep_text(m, text, program, input) != 0))
 		rv = err_set(&err, AVA_ENOMEM, "out of memory");
 	rv = rv ? rv : command_run(m, &err);
 	if (rv == 0) {

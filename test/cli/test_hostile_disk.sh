@@ -65,6 +65,23 @@ contains 'with the way out' 'AVA_DISK_FREE_MIN_MB' "$ERR"
 equal 'in one sentence' 1 "$(wc -l <"$ERR")"
 stop_daemon
 
+# A command that fills the disk is stopped before it is full; its run goes on, and all else.
+if command -v bwrap >/dev/null && [ -x "${AVAD%/*}/ava-sandbox" ]; then
+	printf '{"tool_calls":[{"name":"%s","args":%s}]}\n' \
+		run_bash '{"command":"while head -c 1000000 /dev/zero >>big; do sleep 0.03; done; echo full"}' \
+		run_bash '{"command":"rm big; df -m . | tail -1 | wc -l; echo gone"}' \
+		submit_result '{"summary":"done","confidence":0.5}' >"$T/fills.jsonl"
+	AVA_DISK_FREE_MIN_MB=40 start_daemon --service
+	run "$AVA" run --yes --json --role code_reviewer --model "offline:$T/fills.jsonl" 'fill the disk'
+	exits 'a command fills the disk: its run goes on' 0
+	jq -r 'select(.role == "user") | .content[]? | select(.type == "tool_result") | .content' \
+		"$AVA_DATA_ROOT/runs/$(jq -r .subagent_id "$OUT")/messages.jsonl" >"$T/answers"
+	contains 'it was stopped' 'less than 40 MB of the disk are free' "$T/answers"
+	lacks 'before the disk was full' 'full' "$T/answers"
+	contains 'and what it left can be removed' 'gone' "$T/answers"
+	stop_daemon
+fi
+
 export AVA_DISK_FREE_MIN_MB=0
 start_daemon --service
 proposal=$(curl -s --unix-socket "$AVA_DATA_ROOT/ava.sock" http://x/api/v1/runs \
