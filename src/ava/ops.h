@@ -113,6 +113,7 @@ struct op_steer {
 	const char *request_id; /* the same is kept once, also after a crash; NULL: none */
 	/* NULL: Ava passes on what the person said to her; she cannot give a yes. */
 	const char *by;
+	const char *origin; /* the door it came by; NULL: none is known */
 };
 
 struct op_steered {

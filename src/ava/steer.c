@@ -241,6 +241,7 @@ static int steer(struct core *c, const struct op_steer *o, struct steering *s,
 	const struct question *q = r ? person_question(r) : NULL;
 	struct person_words w = {.text = o->text ? o->text : "",
 				 .by = o->by ? o->by : "ava",
+				 .origin = o->origin,
 				 .request_id = s->request};
 	struct person_heard was;
 
@@ -336,7 +337,7 @@ static int check_rights(const struct verb_call *v, struct ava_error *err)
 
 static void verb_steer(struct verb_call *v)
 {
-	struct op_steer s = {.run = v->id, .by = v->caller->user};
+	struct op_steer s = {.run = v->id, .by = v->caller->user, .origin = v->caller->channel};
 	struct ava_error err = {0};
 	int rv;
 

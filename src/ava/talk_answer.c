@@ -544,6 +544,7 @@ static bool pass_on(struct talk *t, struct input *in, const struct waits *w, con
 		.text = words,
 		.call_id = w->q->call_id,
 		.by = t->session->user,
+		.origin = in->origin,
 	};
 	struct op_answer *a = answering(t, in, 1, true);
 

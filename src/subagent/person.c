@@ -36,7 +36,7 @@
 struct said { /* by a person: on its way to the disk, or to the model */
 	struct list node;
 	char id[16]; /* "m3"; "" an answer */
-	char *text, *by, *notice, *request;
+	char *text, *by, *origin, *notice, *request;
 	bool late; /* the end was written meanwhile */
 	person_fn done;
 	void *user;
@@ -86,6 +86,7 @@ static void said_free(struct said *s)
 	list_del(&s->node);
 	free(s->text);
 	free(s->by);
+	free(s->origin);
 	free(s->notice);
 	free(s->request);
 	free(s);
@@ -140,11 +141,12 @@ static struct said *said_new(const struct run *r, const struct person_words *w, 
 	list_init(&s->node);
 	s->text = clean(r, w->text, PERSON_TEXT_MAX);
 	s->by = strdup(w->by ? w->by : "");
+	s->origin = strdup(w->origin ? w->origin : "");
 	s->request = strdup(w->request_id ? w->request_id : "");
 	s->notice = s->text ? notice_of(s) : NULL;
 	s->done = done;
 	s->user = user;
-	if (s->notice && s->by && s->request)
+	if (s->notice && s->by && s->origin && s->request)
 		return s;
 	said_free(s);
 	return NULL;
@@ -430,6 +432,7 @@ static void record_said(struct draft *d, struct run *r, const struct said *s, co
 				.steer_id = s->id,
 				.call_id = call_id,
 				.by = s->by,
+				.origin = s->origin,
 				.request_id = s->request,
 			});
 }
@@ -659,10 +662,12 @@ void person_forget_question(struct run *r)
 		r->person->before = (struct question){0};
 }
 
-int person_restore_said(struct run *r, const char *id, const char *text, const char *by)
+int person_restore_said(struct run *r, const char *id, const json_t *content)
 {
 	struct person *p = person_of(r);
-	const struct person_words w = {.text = text, .by = by};
+	const struct person_words w = {.text = json_str(content, "text"),
+				       .by = json_str(content, "by"),
+				       .origin = json_str(content, "origin")};
 	struct said *s = p ? said_new(r, &w, NULL, NULL) : NULL;
 	unsigned n = 0;
 

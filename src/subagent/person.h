@@ -28,6 +28,7 @@ typedef void (*person_fn)(int rv, const char *steer_id, void *user);
 /* What a person says. *Copied.* */
 struct person_words {
 	const char *text, *by;
+	const char *origin;     /* the door it came by; NULL: none is known */
 	const char *request_id; /* "" or NULL: none */
 };
 
@@ -57,7 +58,8 @@ int person_steer(struct run *r, const struct person_words *w, person_fn done, vo
  */
 int person_restore_question(struct run *r, const json_t *content, int64_t asked_ms);
 void person_forget_question(struct run *r);
-int person_restore_said(struct run *r, const char *id, const char *text, const char *by);
+/* As a Steering event has it. */
+int person_restore_said(struct run *r, const char *id, const json_t *content);
 void person_forget_said(struct run *r, const char *id);
 int person_restore_heard(struct run *r, const char *request_id, const struct person_heard *was);
 /* The machine stands: it hears of what it has to tell. */

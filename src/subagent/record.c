@@ -359,6 +359,8 @@ void record_steering(struct draft *d, struct run *r, const struct record_steerin
 	if (s->call_id[0])
 		jw_str(&c.w, "callId", s->call_id);
 	jw_str(&c.w, "by", s->by);
+	if (s->origin[0])
+		jw_str(&c.w, "origin", s->origin);
 	if (s->request_id && s->request_id[0])
 		jw_str(&c.w, "requestId", s->request_id);
 	end(&c);

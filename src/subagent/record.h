@@ -47,7 +47,7 @@ void record_tool_call(struct draft *d, struct run *r, const struct turn_call *c)
 void record_tool_result(struct draft *d, struct run *r, const struct turn_call *c);
 /* What became of something a person said; ids "" when it has none. */
 struct record_steering {
-	const char *text, *outcome, *steer_id, *call_id, *by;
+	const char *text, *outcome, *steer_id, *call_id, *by, *origin;
 	const char *request_id; /* of who said it; NULL or "": none */
 };
 void record_steering(struct draft *d, struct run *r, const struct record_steering *s);

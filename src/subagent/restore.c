@@ -365,8 +365,7 @@ static int take_steering(struct run *r, const json_t *content)
 	if (!id[0]) /* an answer: its Waiting says so */
 		return 0;
 	if (strcmp(json_str(content, "outcome"), "queued") == 0)
-		return person_restore_said(r, id, json_str(content, "text"),
-					   json_str(content, "by"));
+		return person_restore_said(r, id, content);
 	person_forget_said(r, id);
 	return 0;
 }

@@ -84,7 +84,8 @@ run "$AVA" wait --timeout 60 "$a"
 exits 'it goes on' 0
 equal 'the model read the choice' yaml "$(jq -r 'select(.eventType == "ToolResult" and
 	.content.name == "ask_person") | .content.output' "$AVA_DATA_ROOT/logs/subagents/$a.jsonl")"
-equal 'who said it is kept' "$(id -un)" "$(jq -r 'select(.eventType == "Steering") | .content.by' \
+equal 'who said it is kept, and where' "$(id -un) terminal" "$(jq -r 'select(.eventType == "Steering") |
+	"\(.content.by) \(.content.origin)"' \
 	"$AVA_DATA_ROOT/logs/subagents/$a.jsonl")"
 run "$AVA" steer "$a" again
 exits 'nobody is left to read' 1
@@ -174,6 +175,8 @@ equal 'that it was carried on stands with its answer' 1 "$(logged "$f" '"carried
 equal 'both were read' 2 "$(logged "$g" '"name":"read_file","success":true')"
 equal 'what was said was read' 'queued delivered' "$(jq -r 'select(.eventType == "Steering") |
 	.content.outcome' "$AVA_DATA_ROOT/logs/subagents/$h.jsonl" | paste -sd' ')"
+equal 'where it was said is known behind a stop, too' 'terminal terminal' "$(jq -r \
+	'select(.eventType == "Steering") | .content.origin' "$AVA_DATA_ROOT/logs/subagents/$h.jsonl" | paste -sd' ')"
 equal 'before the result' minded "$("$AVA" result "$h" --json </dev/null | jq -r .summary)"
 
 # --- cancelled while it waits
