@@ -1,0 +1,93 @@
+#!/bin/sh
+# Who and what a bot of Telegram takes for a yes: each thing that binds a button, by itself, while all
+# else is right; and bots, which are nobody.
+. "${0%/*}/lib.sh"
+. "$LIB/telegram.sh"
+put_token
+start_daemon || { result 1 'avad serves' || finish; }
+wait_for 20 is .state serving
+
+code=$("$AVA" telegram pair </dev/null | sed -n 's/^    //p')
+bot say "{\"from\":79,\"text\":\"$code\",\"more\":{\"from\":{\"id\":79,\"is_bot\":true}}}" >/dev/null
+say 79 nothing >/dev/null
+wait_for 20 taken
+check 'a bot is not paired' is '.paired | length' 0
+say $ME "$code" >/dev/null
+check 'a person is, by the same code' wait_for 20 has 'Paired.'
+say 78 "$("$AVA" telegram pair </dev/null | sed -n 's/^    //p')" >/dev/null
+check 'and another' wait_for 20 is '.paired | length' 2
+
+# --- a quote
+
+say $ME 'Find where kettle is defined' >/dev/null
+check 'a quote comes' wait_for 30 quoted
+quote=$(number "$P")
+yes=$(seen | jq -r --argjson n "$quote" '.messages[] | select(.message_id == $n).markup.inline_keyboard[0][0].callback_data')
+bot say "{\"from\":$ME,\"text\":\"yes\",\"more\":{\"from\":{\"id\":$ME,\"is_bot\":true}}}" >/dev/null
+wait_for 20 taken
+equal 'what a bot says is not heard' 0 "$(heard yes)"
+
+# refused NAME MORE: a press with all that is right, but for MORE, has no effect and is answered.
+refused()
+{
+	query=$(bot press "$(jq -nc --argjson me $ME --argjson n "$button_of" --arg data "$button" "{from: \$me, message: \$n, data: \$data} + $2")" | jq -r .query)
+	check "$1: is answered" wait_for 20 pressed "$query"
+	wait_for 20 taken
+	equal "$1: with a no" 'This button is not good any more.' "$(seen | jq -r --arg q "$query" '.presses[$q].answers[0]')"
+}
+# kept FILTER: what the door remembers, changed by jq.
+kept()
+{
+	stop_daemon
+	jq -c "$1" "$AVA_DATA_ROOT/telegram.json" >"$T/kept" && cat "$T/kept" >"$AVA_DATA_ROOT/telegram.json"
+	start_daemon
+	wait_for 20 is .state serving
+}
+button_of=$quote button=$yes
+refused 'another person who is paired' '{from: 78}'
+refused 'another message' '{as_message: 99999}'
+refused 'another letter' "{data: \"${yes%y}x\"}"
+refused 'no letter' "{data: \"${yes%:y}\"}"
+nonce=${yes#v1:}
+refused 'another number' "{data: \"v1:0000${nonce#????}\"}"
+until=$(jq '.cards[] | select(.kind == "quote").until' "$AVA_DATA_ROOT/telegram.json")
+kept '(.cards[] | select(.kind == "quote")).until = 1'
+refused 'after its time' '{}'
+hash=$(jq -r '.cards[] | select(.kind == "quote").hash' "$AVA_DATA_ROOT/telegram.json")
+kept "(.cards[] | select(.kind == \"quote\")) |= (.until = $until | .hash = \"$(printf '%064d' 0)\")"
+query=$(press "$quote" Yes | jq -r .query)
+check 'another hash: is answered' wait_for 20 pressed "$query"
+contains 'another hash: with what to do' 'is no longer what was shown' "$(seen | jq -r --arg q "$query" '.presses[$q].answers[0]' >"$T/answer"; echo "$T/answer")"
+equal 'and nothing has started' 0 "$(events SubagentSpawn)"
+kept "(.cards[] | select(.kind == \"quote\")).hash = \"$hash\""
+press "$quote" Yes >/dev/null
+check 'with all of it right the same button starts it' wait_for 60 has 'From S-'
+equal 'once' 1 "$(events SubagentSpawn)"
+
+# --- Cancel of a run
+
+stop_daemon
+mkdir -p "$XDG_CONFIG_HOME/ava/agents"
+printf -- '---\nname: asker\ndescription: asks\nmodel: offline:%s\ntools: read_file\n---\nAsk.\n' "$T/asks.jsonl" >"$XDG_CONFIG_HOME/ava/agents/asker.md"
+printf '%s\n' '{"text":"never said","delay_ms":600000}' >"$T/asks.jsonl"
+printf '%s\n' '{"tool_calls":[{"name":"spawn_subagent","args":{"role":"asker","task":"wait"}}]}' '{"text":"Shall I?"}' '{"text":"So."}' >"$T/ava.jsonl"
+unset AVA_MODEL
+export AVA_AVA_MODEL="offline:$T/ava.jsonl"
+start_daemon
+wait_for 20 is .state serving
+say $ME /new >/dev/null
+say $ME 'wait, please' >/dev/null
+wait_for 30 quoted
+press "$(number "$P")" Yes >/dev/null
+check 'a run has a button' wait_for 30 has 'Spawning Asker subagent'
+RUN=$("$AVA" ps --json </dev/null | jq -r '.[0].subagent_id')
+button_of=$(number "Spawning Asker subagent ($RUN)")
+button=$(seen | jq -r --argjson n "$button_of" '.messages[] | select(.message_id == $n).markup.inline_keyboard[0][0].callback_data')
+lives() { "$AVA" status "$RUN" --json </dev/null | jq -e '.ended_at == ""' >/dev/null; }
+refused 'Cancel of another person' '{from: 78}'
+kept '(.cards[] | select(.kind == "run")).until = 1'
+refused 'Cancel after its time' '{}'
+check 'the run lives' lives
+"$AVA" cancel "$RUN" >/dev/null </dev/null
+equal 'the service found nothing amiss' '[]' "$(seen | jq -c .wrong)"
+finish
