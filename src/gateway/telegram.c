@@ -269,7 +269,7 @@ static void unread(struct telegram *t, const struct buf *answer)
 static void polled(struct tg_call *call, const struct tg_answer *a)
 {
 	struct telegram *t = call->user;
-	int64_t now = tg_now(t), pause = MAX(2 * t->poll_pause_ms, (int64_t)TG_BACKOFF_MS);
+	int64_t now = tg_now(t);
 
 	tg_wake(t);
 	if (a->verdict == TG_CONFLICT) {
@@ -282,7 +282,7 @@ static void polled(struct tg_call *call, const struct tg_answer *a)
 	}
 	problem(t, a->why);
 	if (a->verdict != TG_OK) {
-		t->poll_pause_ms = MIN(pause, (int64_t)TG_BACKOFF_MAX);
+		t->poll_pause_ms = tg_longer(t->poll_pause_ms);
 		t->poll_due_ms = now + (a->verdict == TG_SLOW ? a->after_ms : t->poll_pause_ms);
 		if (call->http.status == 200 && t->state == DOOR_SERVING)
 			unread(t, &call->answer);
@@ -443,9 +443,7 @@ static void pump(struct os_task *task)
 	if (t->dirty && !t->saving && now >= t->save_due_ms)
 		save(t);
 	listen_on(t, &next);
-	tg_begin_notices(t);
-	while (tg_look_at_card(t, &next))
-		;
+	tg_show_next(t, &next);
 	tg_send_next(t, &next);
 	if (t->save_due_ms > now && (t->dirty || line_told(t)))
 		next = MIN(next, t->save_due_ms);
@@ -539,8 +537,7 @@ int telegram_new(struct telegram **out, struct core *core, const char *url,
 	t->log_user = user;
 	list_init(&t->askings);
 	t->poll.done = polled;
-	t->send.done = tg_sent;
-	t->poll.user = t->send.user = t;
+	t->poll.user = t;
 	os_task_init(&t->pump, pump);
 	t->timer = os_timer_new(core->loop, tg_wake, t);
 	if (!t->timer) {
@@ -589,12 +586,9 @@ void telegram_free(struct telegram *t)
 	if (t->cursor)
 		ops_events_close(t->cursor);
 	tg_call_fini(&t->poll);
-	tg_call_fini(&t->send);
-	tg_api_free(t->api);
 	for (size_t i = 0; i < TG_CHATS_MAX; i++)
 		tg_line_clear(&t->kept.chats[i]);
-	if (t->flying)
-		tg_out_free(t->flying);
+	tg_api_free(t->api);
 	json_decref(t->updates);
 	free(t->hand.text);
 	os_defer_cancel(t->core->loop, &t->pump);

@@ -138,7 +138,7 @@ struct tg_api *tg_api_new(struct os_loop *loop, const char *url, const char *tok
 			  struct ava_error *err)
 {
 	struct http_pool_options o = {
-		.base_url = *url ? url : TG_URL, .connections_max = 4, .once = true};
+		.base_url = *url ? url : TG_URL, .connections_max = TG_CHATS_MAX + 1, .once = true};
 	struct tg_api *a = calloc(1, sizeof(*a));
 
 	if (!a) {

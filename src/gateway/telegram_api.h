@@ -20,6 +20,7 @@ struct os_loop;
 #define TG_TEXT_UNITS    4096                       /* of UTF-16 in a message */
 #define TG_CAPTION_UNITS 1024                       /* and below a document */
 #define TG_POLL_S        50                         /* the longest that the service holds one */
+#define TG_CHATS_MAX     8                          /* each has a call of its own */
 
 /* The token of the key file, *borrowed* as keys_get has it, and the id of its bot. NULL: none
  * is there (err->code 0), or why it is not taken: only that file may hold it. */

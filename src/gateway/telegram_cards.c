@@ -45,7 +45,7 @@ static void tell_later(struct telegram *t, struct tg_chat *l)
 {
 	tg_drop_parts(l, l->telling);
 	tg_told_over(t, l);
-	t->send_due_ms = tg_now(t) + TG_BACKOFF_MS;
+	l->next_ms = tg_now(t) + TG_BACKOFF_MS;
 }
 
 static void tell(struct telegram *t, const struct tg_asking *a, const struct buf *text,
@@ -189,19 +189,6 @@ static void begin_notice(struct telegram *t, struct tg_chat *l)
 	json_decref(notice);
 }
 
-void tg_begin_notices(struct telegram *t)
-{
-	if (!t->news || tg_now(t) < t->send_due_ms)
-		return;
-	t->news = false;
-	for (size_t i = 0; i < TG_CHATS_MAX; i++) {
-		struct tg_chat *c = &t->kept.chats[i];
-
-		if (c->id != 0 && !c->blocked && c->telling == 0 && c->nouts == 0)
-			begin_notice(t, c);
-	}
-}
-
 /* ---- cards: what stands in a message is looked at when it is due */
 
 /* The card says this now; `last`: for good, so without its buttons. */
@@ -211,7 +198,6 @@ static void put_card(struct telegram *t, struct tg_card *c, const struct buf *te
 	struct tg_out *o;
 	json_t *args;
 
-	c->due_ms = tg_now(t) + c->pause_ms;
 	if (buf_check(text) != 0 || (hash == c->shown && !last))
 		return;
 	args = tg_text_args(c->chat, text->data, tg_cut(text->data, text->len, TG_TEXT_UNITS),
@@ -253,12 +239,15 @@ static void card_looked_at(struct telegram *t, const struct tg_asking *a, int st
 			   const json_t *answer, const char *why)
 {
 	struct tg_card *c = tg_card_with(&t->kept, a->nonce, strlen(a->nonce));
+	struct tg_chat *l = tg_chat(&t->kept, a->chat);
 	bool open;
 	struct buf text;
 
+	if (l)
+		l->looking = false;
+	tg_wake(t);
 	if (!c)
 		return;
-	c->asking = false;
 	c->pause_ms = t->core->settings.telegram_edit_ms;
 	if (json_get_fixed(answer, "elapsed_seconds", 3, 0) > SLOW_RUN_MS)
 		c->pause_ms *= SLOW_EDITS;
@@ -285,29 +274,53 @@ static void card_looked_at(struct telegram *t, const struct tg_asking *a, int st
 	buf_fini(&text);
 }
 
-/* One that is due; false: none is. */
-bool tg_look_at_card(struct telegram *t, int64_t *next_ms)
+/* The one that has waited longest, so that many runs take turns. */
+static void look_at_card(struct telegram *t, struct tg_chat *l, int64_t *next_ms)
 {
-	for (size_t i = 0; i < TG_CARDS_MAX; i++) {
-		struct tg_card *c = &t->kept.cards[i];
-		struct tg_chat *l = tg_chat(&t->kept, c->chat);
-		struct tg_asking a = {.then = card_looked_at, .chat = c->chat};
+	struct tg_asking a = {.then = card_looked_at, .chat = l->id};
+	const struct tg_card *c = NULL;
 
-		if (!l || l->blocked || c->asking)
+	for (size_t i = 0; i < TG_CARDS_MAX; i++) {
+		const struct tg_card *other = &t->kept.cards[i];
+
+		if (other->chat == l->id && (!c || other->due_ms < c->due_ms))
+			c = other;
+	}
+	if (!c || l->looking)
+		return;
+	if (c->due_ms > tg_now(t)) {
+		*next_ms = MIN(*next_ms, c->due_ms);
+		return;
+	}
+	l->looking = true;
+	memcpy(a.nonce, c->nonce, sizeof(a.nonce));
+	tg_ask(t, &a, "GET", NULL,
+	       c->kind == TG_RUN || c->kind == TG_QUESTION ? TG_API "/runs/%s"
+							   : TG_API "/proposals/%s",
+	       c->id);
+}
+
+/* Nothing is made before it can go out: it is of then, and what is said goes before it. */
+void tg_show_next(struct telegram *t, int64_t *next_ms)
+{
+	bool news = t->news;
+
+	t->news = false;
+	for (size_t i = 0; i < TG_CHATS_MAX; i++) {
+		struct tg_chat *l = &t->kept.chats[i];
+
+		if (l->id == 0 || l->blocked || l->nouts > 0)
 			continue;
-		if (c->due_ms > tg_now(t)) {
-			*next_ms = MIN(*next_ms, c->due_ms);
+		if (l->next_ms > tg_now(t)) {
+			*next_ms = MIN(*next_ms, l->next_ms);
+			t->news |= news;
 			continue;
 		}
-		c->asking = true;
-		memcpy(a.nonce, c->nonce, sizeof(a.nonce));
-		tg_ask(t, &a, "GET", NULL,
-		       c->kind == TG_RUN || c->kind == TG_QUESTION ? TG_API "/runs/%s"
-								   : TG_API "/proposals/%s",
-		       c->id);
-		return true;
+		if (news && l->telling == 0)
+			begin_notice(t, l);
+		if (l->nouts == 0)
+			look_at_card(t, l, next_ms);
 	}
-	return false;
 }
 
 void tg_cards_due(struct telegram *t, int64_t chat, const char *id)
@@ -318,7 +331,7 @@ void tg_cards_due(struct telegram *t, int64_t chat, const char *id)
 		if (c->chat != chat || (c->message == 0 && c->kind != TG_RUN))
 			continue; /* it comes with its notice */
 		if (!id || (strcmp(c->id, id) == 0 && c->due_ms != INT64_MAX))
-			c->due_ms = 0;
+			c->due_ms = c->free_ms;
 	}
 	tg_wake(t);
 }

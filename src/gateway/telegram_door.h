@@ -30,11 +30,11 @@ struct tg_out { /* a call that waits for its turn */
 	const char *method;
 	char boundary[TG_NONCE_LEN + 1]; /* of the parts of a form; "": it is JSON */
 	struct buf body;
-	int64_t chat;
 	char nonce[TG_NONCE_LEN + 1]; /* of its card; "": none */
 	bool edit, last;              /* of a card: it is there; it is done with after this */
 	uint64_t lsn;                 /* a part of this notice; 0: of none */
 	bool ends;                    /* its last one */
+	int tries;                    /* that the service failed at; below 0: it may for ever */
 };
 
 struct tg_asking { /* a verb under way; may outlive the door */
@@ -98,10 +98,9 @@ struct telegram {
 	struct verb_reply *unpairing; /* is answered when that is on disk; NULL: none */
 	bool dirty;
 	int64_t save_due_ms;
-	struct tg_call poll, send;
-	struct tg_out *flying; /* in `send` */
-	int64_t asked;         /* the offset of the last question */
-	int64_t poll_began_ms, poll_due_ms, poll_pause_ms, send_due_ms, send_pause_ms;
+	struct tg_call poll;
+	int64_t asked; /* the offset of the last question */
+	int64_t poll_began_ms, poll_due_ms, poll_pause_ms;
 	json_t *updates; /* of the last answer; NULL: none */
 	size_t at;
 	struct tg_hand hand;
@@ -118,6 +117,10 @@ struct telegram {
 /* ---- telegram.c */
 void tg_wake(void *door); /* something changed that may let it go on */
 int64_t tg_now(const struct telegram *t);
+static inline int64_t tg_longer(int64_t pause_ms) /* after one more that was not taken */
+{
+	return MIN(MAX(2 * pause_ms, (int64_t)TG_BACKOFF_MS), (int64_t)TG_BACKOFF_MAX);
+}
 void tg_close(struct telegram *t, enum tg_door state, const char *why);
 void tg_told_over(struct telegram *t, struct tg_chat *l);
 /* A verb, as the person of like->chat. `args` is *taken*, NULL: none. */
@@ -130,10 +133,9 @@ void tg_say_it(struct telegram *t);       /* what is in hand, in its conversatio
 int tg_pair(struct telegram *t, const char *cwd, struct ava_error *err); /* a code is open */
 
 /* ---- telegram_cards.c */
-void tg_begin_notices(struct telegram *t);
+/* What each chat is shown next, where its line is free: *next_ms comes down to when that may be. */
+void tg_show_next(struct telegram *t, int64_t *next_ms);
 void tg_give_up(struct telegram *t, struct tg_chat *l, const char *reason); /* the notice */
-/* The card that is due, if any; false: none is, and *next_ms has come down to the next one. */
-bool tg_look_at_card(struct telegram *t, int64_t *next_ms);
 /* Those of this proposal or run, but for what is on its way. NULL: all, and nothing is. */
 void tg_cards_due(struct telegram *t, int64_t chat, const char *id);
 void tg_run_card(struct telegram *t, int64_t chat, const char *run); /* it lives: it has a line */
@@ -157,7 +159,6 @@ void tg_say(struct telegram *t, int64_t chat, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 void tg_answer_press(struct telegram *t, const char *text); /* the one in hand */
 void tg_send_next(struct telegram *t, int64_t *next_ms);
-void tg_sent(struct tg_call *call, const struct tg_answer *a); /* `done` of t->send */
 
 /* ---- telegram_text.c: what answers of verbs say, as plain text, so that nothing in it is markup,
  * with what could turn a line around made visible. Pure; all append to `out`, whose bound is the

@@ -1,12 +1,15 @@
-/* What goes out: a line of calls for each chat, one call at a time in all, at the pace that the
- * service allows, in order. A text is cut into messages, or is a document.
+/* What goes out: a line of calls for each chat, one at a time, at the pace that the service allows,
+ * in order. A text is cut into messages, or is a document. People are few enough that all of their
+ * lines together are within what the service allows a bot.
  *
  * What can fail: see enum tg_verdict. A call that was not taken stays the first of its line; one
- * that never will be is dropped, and the notice it was of is given up. */
+ * that never will be is dropped, and the notice it was of is given up. An outage drops nothing: a
+ * call that the service fails at is given up only where it takes a line of words before it. */
 #include "gateway/telegram_door.h"
 
 #include <ava.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +21,8 @@
 
 #define OUTS_MAX  64 /* that wait for a chat */
 #define PARTS_MAX 3  /* a longer text is a document */
+#define FAILS_MAX 5  /* of the service at one call, before others are tried */
+#define AGAIN_MAX 3  /* and behind one that was taken */
 
 /* ---- what goes out */
 
@@ -32,6 +37,7 @@ void tg_line_clear(struct tg_chat *l)
 {
 	while (!list_empty(&l->outs))
 		tg_out_free(LIST_FIRST(&l->outs, struct tg_out, node));
+	tg_call_fini(&l->send);
 	l->nouts = 0;
 	l->telling = 0;
 	l->told = false;
@@ -45,7 +51,6 @@ struct tg_out *tg_out(struct telegram *t, const char *method, int64_t chat, json
 
 	if (o) {
 		o->method = method;
-		o->chat = chat;
 		list_init(&o->node);
 		buf_init(&o->body, TG_TEXT_BYTES + 8192);
 		if (!args || json_dump(&o->body, args) != 0) {
@@ -91,20 +96,27 @@ json_t *tg_buttons(const struct tg_card *c)
 	return json_pack("{s:[o]}", "inline_keyboard", row);
 }
 
+/* Before all else but what is on its way. */
+static void put_first(struct tg_chat *l, struct tg_out *o)
+{
+	list_del(&o->node);
+	if (l->send.busy)
+		list_add_front(l->outs.next, &o->node);
+	else
+		list_add_front(&l->outs, &o->node);
+}
+
 /* A press is always answered, before all else, or the button turns for ever. */
 void tg_answer_press(struct telegram *t, const char *text)
 {
-	struct tg_chat *l = tg_chat(&t->kept, t->hand.chat);
 	struct tg_out *o =
 		tg_out(t, "answerCallbackQuery", t->hand.chat,
 		       json_pack("{s:s,s:o,s:b}", "callback_query_id", t->hand.callback, "text",
 				 json_stringn_nocheck(text, utf8_prefix(text, strlen(text), 190)),
 				 "show_alert", text[0] != '\0'));
 
-	if (!o)
-		return;
-	list_del(&o->node);
-	list_add_front(&l->outs, &o->node);
+	if (o)
+		put_first(tg_chat(&t->kept, t->hand.chat), o);
 }
 
 /* ---- a text in messages, or as a document */
@@ -196,7 +208,7 @@ void tg_say(struct telegram *t, int64_t chat, const char *fmt, ...)
 	buf_fini(&text);
 }
 
-/* ---- sending, one call at a time */
+/* ---- sending */
 
 void tg_drop_parts(struct tg_chat *l, uint64_t lsn)
 {
@@ -219,7 +231,8 @@ static void sent_well(struct telegram *t, struct tg_chat *l, const struct tg_out
 		tg_card_drop(&t->kept, c);
 		t->dirty = true;
 	} else if (c) {
-		c->due_ms = tg_now(t) + MAX(c->pause_ms, t->core->settings.telegram_edit_ms);
+		c->free_ms = tg_now(t) + t->core->settings.telegram_edit_ms;
+		c->due_ms = MAX(c->free_ms, tg_now(t) + c->pause_ms);
 		t->dirty |= !o->edit;
 		if (!o->edit)
 			c->message = json_get_int(result, "message_id", 0);
@@ -246,84 +259,83 @@ static void sent_in_vain(struct telegram *t, struct tg_chat *l, const struct tg_
 	}
 }
 
-static void put_back(struct tg_chat *l, struct tg_out *o)
+static const char not_taken[] =
+	"For a while Telegram did not take what comes next. If it does not come, "
+	"it stands in `ava chat` on a terminal.";
+
+/* The service failed at it, and not at words before it: it never takes it. */
+static bool fails_for_good(struct telegram *t, struct tg_chat *l, struct tg_out *o)
 {
-	list_add_front(&l->outs, &o->node);
-	l->nouts++;
+	struct tg_out *words;
+
+	if (++o->tries == FAILS_MAX) {
+		words = tg_out(t, "sendMessage", l->id,
+			       tg_text_args(l->id, not_taken, strlen(not_taken), NULL));
+		o->tries -= !words;
+		if (words) {
+			words->tries = INT_MIN;
+			put_first(l, words);
+		}
+	}
+	return o->tries >= FAILS_MAX + AGAIN_MAX;
 }
 
-void tg_sent(struct tg_call *call, const struct tg_answer *a)
+static void sent(struct tg_call *call, const struct tg_answer *a)
 {
+	struct tg_chat *l = CONTAINER_OF(call, struct tg_chat, send);
+	struct tg_out *o = LIST_FIRST(&l->outs, struct tg_out, node);
 	struct telegram *t = call->user;
-	struct tg_out *o = t->flying;
-	struct tg_chat *l = tg_chat(&t->kept, o->chat);
-	int64_t now = tg_now(t), pause = MAX(2 * t->send_pause_ms, (int64_t)TG_BACKOFF_MS);
-	bool again = a->verdict >= TG_LATER;
+	int64_t pace = t->core->settings.telegram_pace_ms;
 
-	t->flying = NULL;
-	t->send_pause_ms = a->verdict == TG_LATER ? MIN(pause, (int64_t)TG_BACKOFF_MAX) : 0;
-	t->send_due_ms = now + t->send_pause_ms;
+	tg_wake(t);
+	l->pause_ms = a->verdict == TG_LATER ? tg_longer(l->pause_ms) : 0;
+	l->next_ms = tg_now(t) + (a->verdict == TG_SLOW ? a->after_ms : MAX(pace, l->pause_ms));
 	if (a->verdict == TG_REVOKED)
 		tg_close(t, DOOR_CLOSED, a->why);
-	tg_wake(t);
-	if (!l) { /* unpaired meanwhile */
-		tg_out_free(o);
-		return;
-	}
-	l->next_ms =
-		now + (a->verdict == TG_SLOW ? a->after_ms : t->core->settings.telegram_pace_ms);
-	if (a->verdict == TG_OK) {
-		sent_well(t, l, o, a->result);
-	} else if (a->verdict == TG_REFUSED) {
-		sent_in_vain(t, l, o, a->why);
-	} else if (a->verdict == TG_BLOCKED) {
+	if (a->verdict == TG_BLOCKED) {
 		tg_line_clear(l);
 		l->blocked = true;
 	}
-	if (again)
-		put_back(l, o);
+	if (a->verdict > TG_LATER || a->verdict == TG_BLOCKED ||
+	    (a->verdict == TG_LATER && (call->http.status < 500 || !fails_for_good(t, l, o))))
+		return;
+	list_del(&o->node);
+	l->nouts--;
+	if (a->verdict == TG_OK)
+		sent_well(t, l, o, a->result);
 	else
-		tg_out_free(o);
+		sent_in_vain(t, l, o, a->why);
+	tg_out_free(o);
 	t->news |= l->nouts == 0;
 }
 
-static void send_out(struct telegram *t, struct tg_chat *l, struct tg_out *o)
+static void send_out(struct telegram *t, struct tg_chat *l, const struct tg_out *o)
 {
 	struct ava_error err = {0};
 	struct buf copy;
 
-	list_del(&o->node);
-	l->nouts--;
 	buf_init(&copy, o->body.max);
 	buf_add(&copy, o->body.data, o->body.len);
-	t->flying = o;
-	if (tg_call(t->api, &t->send, o->method, &copy, o->boundary[0] ? o->boundary : NULL,
-		    &err) == 0)
-		return;
-	t->flying = NULL;
-	t->send_due_ms = tg_now(t) + TG_BACKOFF_MS;
-	put_back(l, o);
+	l->send.done = sent;
+	l->send.user = t;
+	if (tg_call(t->api, &l->send, o->method, &copy, o->boundary[0] ? o->boundary : NULL,
+		    &err) != 0)
+		l->next_ms = tg_now(t) + TG_BACKOFF_MS;
 }
 
 void tg_send_next(struct telegram *t, int64_t *next_ms)
 {
-	int64_t now = tg_now(t);
-
 	/* Nothing is said before what it tells of is on disk. */
-	if (t->flying || t->dirty || t->saving)
+	if (t->dirty || t->saving)
 		return;
-	if (now < t->send_due_ms) {
-		*next_ms = MIN(*next_ms, t->send_due_ms);
-		return;
-	}
-	for (size_t i = 0; i < TG_CHATS_MAX && !t->flying; i++) {
+	for (size_t i = 0; i < TG_CHATS_MAX; i++) {
 		struct tg_chat *l = &t->kept.chats[i];
 
-		if (l->id == 0 || l->blocked || list_empty(&l->outs))
+		if (l->id == 0 || l->blocked || list_empty(&l->outs) || l->send.busy)
 			continue;
-		if (l->next_ms <= now)
+		if (l->next_ms <= tg_now(t))
 			send_out(t, l, LIST_FIRST(&l->outs, struct tg_out, node));
-		else
+		if (!l->send.busy)
 			*next_ms = MIN(*next_ms, l->next_ms);
 	}
 }

@@ -11,11 +11,9 @@
 
 #include "base/buf.h"
 #include "base/list.h"
-
-struct ava_error;
+#include "gateway/telegram_api.h"
 
 #define TG_STATE     "telegram.json"
-#define TG_CHATS_MAX 8
 #define TG_CARDS_MAX 64
 #define TG_SEEN_MAX  64 /* above TG_UPDATES_MAX: no update of an answer is forgotten amid it */
 #define TG_NAME_MAX  64
@@ -28,13 +26,15 @@ struct tg_chat {
 	char cwd[4096];         /* where its conversations look for files; "": nowhere */
 	char session[64];       /* the conversation that goes on; "": the next word begins one */
 	/* Not kept: what goes to them. */
-	struct list outs;
+	struct list outs; /* the first of them is in `send` while that is busy */
 	unsigned nouts;
-	int64_t next_ms;  /* monotonic: not before */
-	bool blocked;     /* by the person */
-	uint64_t telling; /* the notice that is being told */
-	bool told;        /* and was: to be settled */
-	char reason[200]; /* it is given up */
+	struct tg_call send;
+	int64_t next_ms, pause_ms; /* monotonic: not before; since the last was not taken */
+	bool looking;              /* at how a card of theirs stands */
+	bool blocked;              /* by the person */
+	uint64_t telling;          /* the notice that is being told */
+	bool told;                 /* and was: to be settled */
+	char reason[200];          /* it is given up */
 };
 
 enum tg_card_kind {
@@ -56,9 +56,9 @@ struct tg_card {
 	char hash[65];         /* of what is proposed */
 	int64_t until_ms;      /* wall: its buttons are good until then */
 	/* Not kept: */
-	uint64_t shown;           /* hash of what it says; 0: not known */
-	int64_t due_ms, pause_ms; /* monotonic: not looked at before; until it is looked at again */
-	bool asking;              /* it is being looked at */
+	uint64_t shown; /* hash of what it says; 0: not known */
+	/* Monotonic: not looked at before, and not changed before; until it is looked at again. */
+	int64_t due_ms, free_ms, pause_ms;
 };
 
 struct tg_state {

@@ -5,9 +5,8 @@
 
 Listens on 127.0.0.1; "port N" is its first line. What a person does comes over /test/:
 say and press make updates, messages lists what stands in the chats, calls what was asked,
-wrong what no client may do, plan lets the next calls of a method fail (body: with these bytes), or kills a process
-before or after one is carried out. A text is measured in
-UTF-16; offsets confirm; a second getUpdates ends the first with 409; an edit that changes
+wrong what no client may do, plan lets the next calls of a method fail (text, chat: those only; body: with these
+bytes), be held until release, or kills a process before or after one is carried out. A text is measured in UTF-16; offsets confirm; a second getUpdates ends the first with 409; an edit that changes
 nothing, a press answered late, a chat that never wrote: each with its own 400 or 403."""
 
 import email
@@ -161,11 +160,13 @@ def killed(method, when, args):
             raise ConnectionError
 
 
-def planned(method):
+def planned(method, args={}):
     for p in plans:
-        if p["method"] == method and "status" in p:
+        if p["method"] == method and "status" in p and p.get("text", "") in (args.get("text") or "") and p.get("chat") in (None, args.get("chat_id")):
+            while p.get("held") and p in plans:
+                LOCK.wait(0.5)
             p["times"] -= 1
-            if p["times"] <= 0:
+            if p["times"] <= 0 and p in plans:
                 plans.remove(p)
             if p["status"] == 0:
                 raise ConnectionError
@@ -237,6 +238,9 @@ def test(what, o):
         next_update = o["to"]
     if what == "block":
         blocked.add(o["chat"])
+    if what == "release":
+        plans[:] = [p for p in plans if not p.get("held")]
+        LOCK.notify_all()
     if what == "plan":
         plans.append(dict({"times": 1}, **o))
         LOCK.notify_all()
@@ -277,10 +281,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
                     method = way[2]
                     self.carried += 1
                     need(self.carried == 1, "a connection that died of old age repeats a call: " + method)
-                    calls.append({"method": method, "at": time.time(), "chat": args.get("chat_id"), "text": args.get("text")})
+                    calls.append({"method": method, "at": time.time(), "chat": args.get("chat_id"),
+                                  "text": args.get("text"), "message": args.get("message_id")})
                     killed(method, "before", args)
                     if method != "getUpdates":
-                        planned(method)
+                        planned(method, args)
                     answer = {"ok": True, "result": METHODS[method](args)}
                     if method != "getUpdates" or answer["result"]:
                         killed(method, "after", args)
