@@ -24,7 +24,7 @@
 #include "codec/json.h"
 #include "codec/utf8.h"
 
-#define TITLE_MAX      800
+#define TITLE_MAX      1200
 #define QUESTION_SHOWN 150 /* characters of it in the title */
 
 /* ---- an event as a notice: title and text for people, ids for programs. Text of models and
@@ -34,7 +34,7 @@
 static const char *const type_names[] = {
 	[ITEM_MESSAGE] = "AssistantMessage", [ITEM_RESULT] = "SubagentComplete",
 	[ITEM_PROPOSAL] = "SpawnProposed",   [ITEM_EXPIRED] = "SpawnExpired",
-	[ITEM_QUESTION] = "Waiting",
+	[ITEM_QUESTION] = "Waiting",         [ITEM_FAILED] = "Error",
 };
 
 static int kind_of(const char *type)
@@ -75,6 +75,9 @@ static void make_title(const struct item *it, const json_t *event, char out[TITL
 			 (int)utf8_prefix(question, strlen(question), QUESTION_SHOWN), question);
 		snprintf(out, TITLE_MAX, WORDS_ASKS("", run, asked));
 		return;
+	case ITEM_FAILED:
+		snprintf(out, TITLE_MAX, WORDS_CANNOT_ANSWER(json_str(c, "message")));
+		return;
 	default:
 		snprintf(out, TITLE_MAX, "Ava");
 	}
@@ -93,6 +96,8 @@ static const char *text_of(const struct item *it, const json_t *event)
 		return "";
 	case ITEM_QUESTION:
 		return json_str(c, "question");
+	case ITEM_FAILED:
+		return json_str(c, "message");
 	default:
 		return json_str(c, "text");
 	}
@@ -161,8 +166,9 @@ static bool fill(struct item *it, const json_t *event)
 	int64_t lsn = json_get_int(event, "lsn", 0);
 	bool wants_id = it->kind == ITEM_PROPOSAL || it->kind == ITEM_EXPIRED;
 
-	if (lsn <= 0 || (wants_id && !id_is_proposal(proposal)) ||
-	    strlen(session) >= sizeof(it->session) ||
+	if (lsn <= 0 ||
+	    (it->kind == ITEM_FAILED && strcmp(json_str(event, "agentId"), "ava") != 0) ||
+	    (wants_id && !id_is_proposal(proposal)) || strlen(session) >= sizeof(it->session) ||
 	    (it->kind == ITEM_QUESTION &&
 	     !make_key(it->key, json_str(c, "subagentId"), json_str(c, "callId"))))
 		return false;
@@ -439,8 +445,11 @@ static unsigned wanted_by(const struct delivery *d, const struct item *it, bool 
 {
 	bool known = it->session[0] && strmap_get(&d->core->session_by_id, it->session);
 	bool chat = strncmp(it->user, DELIVERY_TELEGRAM_USER, strlen(DELIVERY_TELEGRAM_USER)) == 0;
+	unsigned chats = known && chat ? DELIVERY_TELEGRAM : 0;
 
-	return (known ? DELIVERY_TERMINAL : 0) | (known && chat ? DELIVERY_TELEGRAM : 0) |
+	if (it->kind == ITEM_FAILED)
+		return chats;
+	return (known ? DELIVERY_TERMINAL : 0) | chats |
 	       (d->notify && notify ? DELIVERY_NOTIFY : 0);
 }
 
@@ -852,7 +861,7 @@ static void read_logs(struct reading *r)
 	struct ava_log_query q = {
 		.root = r->d->core->root,
 		.types = "AssistantMessage,SubagentComplete,SpawnProposed,SpawnConfirmed,"
-			 "SpawnRejected,SpawnExpired,Waiting",
+			 "SpawnRejected,SpawnExpired,Waiting,Error",
 		.after = MIN((uint64_t)json_get_int(first, "lsn", INT64_MAX) - 1, r->lsn),
 	};
 	struct ava_log_event e;

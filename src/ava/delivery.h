@@ -70,6 +70,7 @@ enum item_kind {
 	ITEM_PROPOSAL,
 	ITEM_EXPIRED,
 	ITEM_QUESTION, /* of a run */
+	ITEM_FAILED,   /* a turn of Ava's; conversations on a terminal show it with their events */
 	ITEM_NKINDS
 };
 #define ITEM_KEY 48

@@ -383,7 +383,7 @@ static bool is_event(const struct op_event *e, const char *type)
 static bool is_news(const struct op_event *e)
 {
 	static const char *const news[] = {"AssistantMessage", "SubagentComplete", "SpawnProposed",
-					   "SpawnExpired", "Waiting"};
+					   "SpawnExpired",     "Waiting",          "Error"};
 
 	for (size_t i = 0; i < ARRAY_LEN(news); i++)
 		if (is_event(e, news[i]))
@@ -391,17 +391,13 @@ static bool is_news(const struct op_event *e)
 	return false;
 }
 
-/* A run that was spawned; a turn of Ava's that failed, of which no notice tells. */
-static void take_event(struct telegram *t, const struct op_event *e)
+static void take_spawn(struct telegram *t, const struct op_event *e)
 {
 	json_t *event = json_parse(e->line, e->line_len, NULL);
-	const json_t *content = json_object_get(event, "content");
 	int64_t chat = chat_of(t, json_str(event, "userId"));
 
-	if (chat != 0 && is_event(e, "SubagentSpawn"))
-		tg_run_card(t, chat, json_str(content, "subagentId"));
-	else if (chat != 0 && strcmp(json_str(event, "agentId"), "ava") == 0)
-		tg_say(t, chat, WORDS_CANNOT_ANSWER(json_str(content, "message")));
+	if (chat != 0)
+		tg_run_card(t, chat, json_str(json_object_get(event, "content"), "subagentId"));
 	json_decref(event);
 }
 
@@ -414,8 +410,8 @@ static void read_events(struct telegram *t)
 		follow(t);
 	while (t->cursor && (rv = ops_events_next(t->cursor, &e)) == 1) {
 		t->news |= is_news(&e);
-		if (is_event(&e, "SubagentSpawn") || is_event(&e, "Error"))
-			take_event(t, &e);
+		if (is_event(&e, "SubagentSpawn"))
+			take_spawn(t, &e);
 	}
 	if (rv >= 0)
 		return;

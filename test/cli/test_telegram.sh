@@ -224,7 +224,7 @@ check 'the answer was the second' grep -q '"output":"yaml' "$AVA_DATA_ROOT"/logs
 # --- a call that needs a yes, words to a run, Cancel, a plain yes
 
 printf '%s\n' '{"tool_calls":[{"name":"read_file","args":{"path":"kettle.c"}}]}' '{"text":"never said","delay_ms":600000}' >"$T/asks.jsonl"
-printf '%s\n' '{"tool_calls":[{"name":"spawn_subagent","args":{"role":"asker","task":"read it","ask_before":["read_file"]}}]}' '{"text":"Shall I?"}' '{"text":"So."}' >"$T/ava.jsonl"
+printf '%s\n' '{"tool_calls":[{"name":"spawn_subagent","args":{"role":"asker","task":"read it","ask_before":["read_file"]}}]}' '{"text":"Shall I?"}' '{"text":"So."}' '{"text":"It was cancelled."}' >"$T/ava.jsonl"
 say $ME /new >/dev/null
 ask_for 'read it, please'
 spawned=$(events SubagentSpawn)
@@ -245,6 +245,7 @@ equal 'which has a button' Cancel "$(buttons "$line")"
 press "$line" Cancel >/dev/null
 check 'Cancel cancels' wait_for 20 says "$line" Cancelled
 equal 'for good' cancelled "$("$AVA" status "$RUN" --json </dev/null | jq -r .status)"
+check 'and Ava tells of it' wait_for 20 has 'It was cancelled.'
 
 # --- long texts, and what looks like markup
 

@@ -111,6 +111,31 @@ question 'a cancel is handed out' getUpdates after cancelled
 question 'a cancel is answered' answerCallbackQuery before cancelled
 question 'a cancel was answered' answerCallbackQuery after cancelled
 question 'a cancel is shown' editMessageText before cancelled
+
+# --- a turn of Ava's that fails
+
+stop_daemon
+export AVA_AVA_MODEL="offline:$T/none.jsonl"
+failed() { [ "$(count 'Ava cannot answer')" -gt "$before" ]; }
+# fails NAME METHOD WHEN STEP [TEXT]: likewise.
+fails()
+{
+	n=$((n + 1)) before=$(count 'Ava cannot answer') method=$2 when=$3 step=$4 text=${5:-}
+	up
+	wait_for 30 is .state serving
+	arm said
+	say $ME "are you there, round $n" >/dev/null
+	check "$1: it is told" wait_for 60 seen_up failed
+	check "$1: and that is kept" wait_for 60 seen_up quiet
+	equal "$1: the kill came" 0 "$(seen | jq .plans)"
+	equal "$1: said once" 1 "$(heard "are you there, round $n")"
+	at_most "$1: told once, or the same again" $((before + 2)) "$(count 'Ava cannot answer')"
+}
+fails 'a word is handed out' getUpdates after said
+fails 'a failure goes out' sendMessage before said 'Ava cannot answer'
+fails 'a failure has gone out' sendMessage after said 'Ava cannot answer'
+fails 'nothing happens' none before none
+equal 'without a kill a failure is told once' $((before + 1)) "$(count 'Ava cannot answer')"
 equal 'the service found nothing amiss' '[]' "$(seen | jq -c .wrong)"
 check 'and the recoveries neither' test ! -e "$AVA_DATA_ROOT/lost"
 finish

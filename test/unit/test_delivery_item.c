@@ -51,10 +51,34 @@ static void test_question(void **state)
 	}
 }
 
+/* That Ava cannot answer is a notice; that a run has met an error is none. */
+static void test_failed(void **state)
+{
+	static const char *const agents[] = {"ava", "S-7f3a2b"};
+	struct item *it = NULL;
+	char line[700];
+	json_t *o;
+
+	for (size_t i = 0; i < ARRAY_LEN(agents); i++) {
+		snprintf(line, sizeof(line),
+			 "{\"timestamp\":\"2026-11-21T08:00:09.096Z\",\"lsn\":9,\"eventType\":"
+			 "\"Error\",\"agentId\":\"%s\",\"sessionId\":\"x\",\"userId\":"
+			 "\"telegram:77\",\"content\":{\"class\":\"auth\",\"message\":\"no key\"}}",
+			 agents[i]);
+		assert_int_equal(item_from_event(&it, "Error", line, strlen(line)),
+				 i == 0 ? 0 : AVA_ENOENT);
+	}
+	o = json_parse(it->json, strlen(it->json), NULL);
+	assert_string_equal(json_get_str(o, "title"), "Ava cannot answer: no key");
+	json_decref(o);
+	item_free(it);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_question),
+		cmocka_unit_test(test_failed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
