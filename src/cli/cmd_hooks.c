@@ -296,7 +296,8 @@ static int hooks_run(int argc, char **argv)
 const struct command cmd_hooks = COMMAND(
 	"hooks", "[install|uninstall|status]", 0, 1, "let Claude Code tell ava of its subagents",
 	"Adds `ava hook` to the hooks of Claude Code's settings.json, takes it out again, or says "
-	"how it is. Nothing else in that file changes; what it was is kept beside it as "
-	"settings.json.before-ava. Sessions of Claude Code that are open take it up when they "
+	"how it is. Nothing else in that file changes; what it was before the first change is kept "
+	"beside it as settings.json.before-ava. Sessions of Claude Code that are open take it up "
+	"when they "
 	"begin anew.",
 	OPTIONS(hooks_opts), hooks_run);

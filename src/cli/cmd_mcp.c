@@ -658,10 +658,12 @@ static int install_change(const struct target *t, bool in, bool http)
 			   in ? "ava" : "no ava", f.path);
 	else if (rv == 0)
 		term_print(stdout,
-			   "%s: ava is %s MCP server of %s%s. Sessions that are open take it up "
+			   "%s: ava is %s MCP server of %s. Sessions that are open take it up "
 			   "when they begin anew.\n",
-			   f.path, in ? "an" : "no longer an", t->title,
-			   f.was ? " (before: the same with .before-ava)" : "");
+			   f.path, in ? "an" : "no longer an", t->title);
+	if (changed && rv == 0 && f.was)
+		term_print(stdout, "%s.before-ava: what it was before ava first changed it.\n",
+			   f.path);
 	settings_file_close(&f);
 	json_decref(entry);
 	return rv == 0 ? CLI_DONE : cli_fail(&err);
@@ -716,7 +718,8 @@ const struct command cmd_mcp = COMMAND(
 	"daemon: "
 	"they go on when that program ends, and only a person starts them.\n\n`ava mcp install "
 	"claude` (or codex, cursor, zed) writes the entry into that program's settings; what they "
-	"were is kept beside them with .before-ava; `ava mcp uninstall` takes it out again. `ava "
+	"were before the first change is kept beside them with .before-ava; `ava mcp uninstall` "
+	"takes it out again. `ava "
 	"mcp token` says where to find ava over "
 	"HTTP, and the token to send.",
 	OPTIONS(mcp_opts), mcp_run);

@@ -1,7 +1,8 @@
 /* See settings_file.h.
  *
  * Happy path: the file is read whole, changed as JSON or text, written beside itself and put in
- * place by a rename, after a copy of what it was. A link is followed, so that a file which lives
+ * place by a rename, after a copy of what it was. A copy that is there stays: it is the person's
+ * file, and a later one would have our part in it. A link is followed, so that a file which lives
  * elsewhere stays there. What can fail: it is no JSON, or changed meanwhile; the disk. Then it is
  * as it was. */
 #include "cli/settings_file.h"
@@ -85,6 +86,7 @@ int settings_file_write(struct settings_file *f, const char *text, size_t len,
 			struct ava_error *err)
 {
 	char before[PATH_MAX + 16], *now = NULL;
+	struct stat st;
 	size_t now_len = 0;
 	int rv;
 
@@ -99,7 +101,9 @@ int settings_file_write(struct settings_file *f, const char *text, size_t len,
 	}
 	free(now);
 	snprintf(before, sizeof(before), "%s.before-ava", f->path);
-	rv = f->was ? write_whole(before, f->was, f->was_len, f->mode, err) : 0;
+	rv = f->was && lstat(before, &st) != 0
+		     ? write_whole(before, f->was, f->was_len, f->mode, err)
+		     : 0;
 	return rv != 0 ? rv : write_whole(f->path, text, len, f->mode, err);
 }
 

@@ -33,11 +33,14 @@ import json, sys
 o = json.load(open(sys.argv[1])); e = o["mcpServers"]["ava"]
 print(e["type"], *e["args"], e["env"]["AVA_DATA_ROOT"], o["mcpServers"]["other"]["command"], o["numStartups"])' "$HOME/.claude.json")"
 contains 'what it was is kept' '"numStartups": 3, "mcpServers"' "$HOME/.claude.json.before-ava"
+cp "$HOME/.claude.json.before-ava" "$T/own"
+contains 'and named' "$HOME/.claude.json.before-ava: what it was before ava first changed it" "$OUT"
 equal 'and the mode' 644 "$(stat -c %a "$HOME/.claude.json")"
 run "$AVA" mcp install claude
 contains 'twice changes nothing' 'Nothing to do' "$OUT"
 run "$AVA" mcp install claude --http
 contains 'with an address instead' '"Authorization": "Bearer ' "$HOME/.claude.json"
+check 'what is kept is still what it was before the first time' cmp "$T/own" "$HOME/.claude.json.before-ava"
 equal 'it is closed to others' 600 "$(stat -c %a "$HOME/.claude.json")"
 mkdir "$HOME/.codex"
 printf 'model = "x"\n[ mcp_servers."ava" ]\ncommand = "old"\n[mcp_servers.ava.env]\nA = "b"\n\n# of mine\n[tui]\ntheme = "dark"\n' >"$HOME/.codex/config.toml"
@@ -68,6 +71,7 @@ contains 'says where' "$HOME/.claude.json: ava is no longer" "$OUT"
 equal 'what was there before stays' '{"mcpServers": {"other": {"command": "x"}}, "numStartups": 3}' "$(python3 -c '
 import json, sys
 print(json.dumps(json.load(open(sys.argv[1])), sort_keys=True))' "$HOME/.claude.json")"
+check 'so it is when ava is taken out' cmp "$T/own" "$HOME/.claude.json.before-ava"
 run "$AVA" mcp uninstall claude
 contains 'twice changes nothing' 'Nothing to do' "$OUT"
 run "$AVA" mcp uninstall codex
