@@ -62,11 +62,12 @@ struct flight {
 	char *line; /* the message; owned */
 	size_t len;
 	json_t *id;    /* of a request; owned; NULL: nobody waits for an answer */
+	json_t *uri;   /* that it subscribes to; owned; NULL: it does not */
 	char name[33]; /* the same each time that it is sent */
 	int fd;        /* -1: it is to be sent */
 	int64_t at_ms; /* not before this time */
 	unsigned tries;
-	bool streams; /* it has begun as a stream */
+	bool streams; /* a message has come on its stream */
 	bool landed;  /* it is over, and goes with the next sweep */
 	struct http_reader reader;
 	struct sse sse;
@@ -121,6 +122,9 @@ static void put_error(const json_t *id, int code, const char *text)
 
 static int on_event(const struct sse_event *e, void *user)
 {
+	struct flight *f = user;
+
+	f->streams = true;
 	put_line(e->data, e->len);
 	return 0;
 }
@@ -129,10 +133,7 @@ static int sink(const char *data, size_t len, void *user)
 {
 	struct flight *f = user;
 
-	if (!f->reader.events)
-		return buf_add(&f->body, data, len);
-	f->streams = true;
-	return sse_feed(&f->sse, data, len);
+	return f->reader.events ? sse_feed(&f->sse, data, len) : buf_add(&f->body, data, len);
 }
 
 static void disconnect(struct flight *f)
@@ -160,6 +161,7 @@ static void sweep(struct bridge *b)
 		if (!f->landed)
 			continue;
 		json_decref(f->id);
+		json_decref(f->uri);
 		free(f->line);
 		free(f);
 		b->flights[i] = b->flights[--b->n];
@@ -287,12 +289,16 @@ static void hear(struct flight *f)
 
 /* ---- in */
 
-/* Whoever waits for that request does not any more: its connection goes, and nothing follows. */
-static void cancel(struct bridge *b, const json_t *id)
+/* Whoever waits for that request, or what changes at that address, does not any more: its
+ * connection goes, and nothing follows. */
+static void cancel(struct bridge *b, const json_t *id, const json_t *uri)
 {
-	for (unsigned i = 0; i < b->n; i++)
-		if (rpc_same_id(b->flights[i]->id, id))
-			land(b->flights[i]);
+	for (unsigned i = 0; i < b->n; i++) {
+		struct flight *f = b->flights[i];
+
+		if (rpc_same_id(f->id, id) || (f->streams && rpc_same_id(f->uri, uri)))
+			land(f);
+	}
 }
 
 static void line_came(struct bridge *b, const char *line, size_t len)
@@ -305,13 +311,15 @@ static void line_came(struct bridge *b, const char *line, size_t len)
 	if (strspn(line, " \t\r\n") >= len)
 		return;
 	(void)rpc_read(&m, line, len, NULL); /* what is wrong with it the daemon says */
-	if (m.method && strcmp(m.method, "notifications/cancelled") == 0) {
-		cancel(b, json_object_get(m.params, "requestId"));
+	asks = m.method && m.id;
+	if (!asks && m.method && strcmp(m.method, "notifications/cancelled") == 0) {
+		cancel(b, json_object_get(m.params, "requestId"), NULL);
 		rpc_fini(&m);
 		return;
 	}
+	if (asks && strcmp(m.method, "resources/unsubscribe") == 0)
+		cancel(b, NULL, json_object_get(m.params, "uri"));
 	sweep(b);
-	asks = m.method && m.id;
 	f = b->n < (asks ? ASKED_MAX : FLIGHTS_MAX) ? calloc(1, sizeof(*f)) : NULL;
 	if (f)
 		f->line = malloc(len);
@@ -328,6 +336,8 @@ static void line_came(struct bridge *b, const char *line, size_t len)
 	f->bridge = b;
 	f->fd = -1;
 	f->id = m.method ? json_incref(m.id) : NULL;
+	if (asks && strcmp(m.method, "resources/subscribe") == 0)
+		f->uri = json_incref(json_object_get(m.params, "uri"));
 	id_random(random, sizeof(random));
 	hash_hex(random, sizeof(random), f->name);
 	rpc_fini(&m);

@@ -85,7 +85,7 @@ static void tools_list(struct mcp_call *c)
 	mcp_call_answer_kept(c, json_pack("{s:o}", "tools", mcp_tools(c->forms)), TTL_MS);
 }
 
-/* ---- resources, prompts */
+/* ---- resources */
 
 static void resources_listed(struct mcp_call *c, json_t *runs, const struct ava_error *err)
 {
@@ -140,12 +140,6 @@ static void resources_read(struct mcp_call *c)
 	resource_read(c, NULL, &err);
 }
 
-/* There are none; clients ask all the same. */
-static void prompts_list(struct mcp_call *c)
-{
-	mcp_call_answer_kept(c, json_pack("{s:[]}", "prompts"), TTL_MS);
-}
-
 /* ---- who is there */
 
 static void ping(struct mcp_call *c)
@@ -191,11 +185,11 @@ static void initialize(struct mcp_call *c)
 	hash_hex(random, sizeof(random), hex);
 	snprintf(c->session, sizeof(c->session), "%s%s", hex,
 		 has_forms(json_object_get(c->m.params, "capabilities")) ? SESSION_FORMS : "");
-	mcp_call_answer(c, json_pack("{s:s,s:{s:{},s:{}},s:s,s:{s:s,s:s}}", "protocolVersion",
+	mcp_call_answer(c, json_pack("{s:s,s:{s:{},s:{s:b}},s:s,s:{s:s,s:s}}", "protocolVersion",
 				     version && is_legacy(version) ? version : legacy_versions[0],
-				     "capabilities", "tools", "resources", "instructions",
-				     instructions, "serverInfo", "name", "ava", "version",
-				     ava_version()));
+				     "capabilities", "tools", "resources", "subscribe", 1,
+				     "instructions", instructions, "serverInfo", "name", "ava",
+				     "version", ava_version()));
 }
 
 static const struct method methods[] = {
@@ -207,7 +201,8 @@ static const struct method methods[] = {
 	{"resources/list", true, true, NULL, resources_list},
 	{"resources/templates/list", true, true, NULL, resources_templates},
 	{"resources/read", true, true, "uri", resources_read},
-	{"prompts/list", true, true, NULL, prompts_list},
+	{"resources/subscribe", true, false, NULL, mcp_listen},
+	{"resources/unsubscribe", true, false, NULL, mcp_unsubscribe},
 	{"subscriptions/listen", false, true, NULL, mcp_listen},
 	{"tasks/get", false, true, "taskId", mcp_task_get},
 	{"tasks/update", false, true, "taskId", mcp_task_update},
@@ -275,7 +270,12 @@ static void request_came(struct mcp_call *c)
 	const json_t *meta = json_object_get(c->m.params, "_meta");
 	const char *field = http_header(c->req, "MCP-Protocol-Version");
 	const struct method *m = NULL;
+	struct ava_error err = {0};
 
+	if (mcp_secret_have(&c->mcp->secret, false, &err) != 0) {
+		mcp_call_refuse(c, RPC_INTERNAL, err.text, NULL);
+		return;
+	}
 	c->modern = json_object_get(meta, MCP_META "protocolVersion") ||
 		    (field && !is_legacy(field)) || strcmp(c->m.method, "server/discover") == 0;
 	for (size_t i = 0; i < ARRAY_LEN(methods) && !m; i++)
@@ -354,7 +354,7 @@ int mcp_new(struct mcp **out, struct core *core, unsigned *streams, struct ava_e
 	m->core = core;
 	m->streams = streams;
 	m->secret.root_fd = core->root_fd;
-	list_init(&m->asks);
+	list_init(&m->open);
 	*out = m;
 	return 0;
 }

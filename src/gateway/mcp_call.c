@@ -18,8 +18,8 @@
 
 void mcp_call_free(struct mcp_call *c)
 {
-	if (c->expiry)
-		c->mcp->nasks--;
+	if (!list_empty(&c->node))
+		--*c->mcp->streams;
 	list_del(&c->node);
 	os_timer_free(c->expiry);
 	json_decref(c->kept);
@@ -39,28 +39,62 @@ const char *mcp_call_query(const struct mcp_call *c, const char *name)
 
 /* ---- streams */
 
-struct http_stream *mcp_stream(struct mcp *m, struct http_request *req,
-			       const struct http_stream_hooks *hooks)
+bool mcp_stream_has_place(const struct mcp_call *c)
+{
+	unsigned all = 0, own = 0;
+
+	LIST_EACH (&c->mcp->open, n, tmp) {
+		const struct mcp_call *o = LIST_ENTRY(n, struct mcp_call, node);
+
+		if (o->modern || !o->listen != !c->listen)
+			continue;
+		all++;
+		own += strcmp(o->session, c->session) == 0;
+	}
+	return all < MCP_STREAMS_MAX && own < MCP_STREAMS_OWN;
+}
+
+bool mcp_stream_begin(struct mcp_call *c, void (*gone)(struct http_stream *st, void *user),
+		      void (*drained)(struct http_stream *st, void *user))
 {
 	static const struct http_field fields[] = {{"Cache-Control", "no-store"},
 						   {"X-Accel-Buffering", "no"}};
 	const struct http_answer head = {
 		.status = 200, .content_type = "text/event-stream", .fields = fields, .nfields = 2};
-	struct http_stream *st = http_stream_start(req, &head, hooks);
+	const struct http_stream_hooks hooks = {
+		.gone = gone, .drained = drained, .user = c, .heartbeat = true};
 
-	*m->streams += st != NULL;
-	return st;
+	c->stream = http_stream_start(c->req, &head, &hooks);
+	c->req = NULL;
+	if (!c->stream)
+		return false;
+	++*c->mcp->streams;
+	list_add(&c->mcp->open, &c->node);
+	return true;
 }
 
-int mcp_stream_write(struct http_stream *st, json_t *message)
+static int write_event(const struct mcp_call *c, const struct buf *text)
+{
+	struct buf frame;
+	int rv;
+
+	buf_init(&frame, MCP_ANSWER_MAX);
+	buf_addf(&frame, "data: %s\n\n", text->data);
+	rv = buf_check(&frame);
+	if (rv == 0)
+		rv = http_stream_write(c->stream, frame.data, frame.len);
+	buf_fini(&frame);
+	return rv;
+}
+
+int mcp_stream_write(const struct mcp_call *c, json_t *message)
 {
 	struct buf b;
 	int rv = 0;
 
 	buf_init(&b, MCP_ANSWER_MAX);
-	buf_adds(&b, "data: ");
-	if (message && json_dump(&b, message) == 0 && buf_adds(&b, "\n\n") == 0)
-		rv = http_stream_write(st, b.data, b.len);
+	if (message && json_dump(&b, message) == 0)
+		rv = write_event(c, &b);
 	json_decref(message);
 	buf_fini(&b);
 	return rv;
@@ -71,29 +105,29 @@ int mcp_stream_write(struct http_stream *st, json_t *message)
 /* Sends one message and gives the call up. */
 static void call_send(struct mcp_call *c, struct buf *b, int status)
 {
-	static const char none[] = "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32603,"
-				   "\"message\":\"the answer is too large, or memory is out\"}}";
 	struct http_field fields[] = {{"Cache-Control", "no-store"},
 				      {"X-Content-Type-Options", "nosniff"},
 				      {"Mcp-Session-Id", c->session}};
-	bool good = b->len > 0 && buf_check(b) == 0;
 	bool begun = c->session[0] && c->m.method && strcmp(c->m.method, "initialize") == 0;
 
-	if (c->stream) {
-		struct buf frame;
+	if (b->len == 0 || buf_check(b) != 0) {
+		struct jw w;
 
-		buf_init(&frame, MCP_ANSWER_MAX);
-		buf_addf(&frame, "data: %s\n\n", good ? b->data : none);
-		if (buf_check(&frame) == 0)
-			(void)http_stream_write(c->stream, frame.data, frame.len);
-		buf_fini(&frame);
+		buf_reset(b);
+		jw_init(&w, b);
+		rpc_error(&w, c->m.id, RPC_INTERNAL, "the answer is too large, or memory is out",
+			  NULL);
+		status = 500;
+	}
+	if (c->stream) {
+		if (buf_check(b) == 0)
+			(void)write_event(c, b);
 		http_stream_end(c->stream);
-		--*c->mcp->streams;
 	} else if (c->req) {
-		http_reply_with(c->req, &(struct http_answer){.status = good ? status : 500,
+		http_reply_with(c->req, &(struct http_answer){.status = status,
 							      .content_type = "application/json",
-							      .body = good ? b->data : none,
-							      .len = good ? b->len : strlen(none),
+							      .body = b->data,
+							      .len = b->len,
 							      .fields = fields,
 							      .nfields = begun ? 3 : 2});
 	}

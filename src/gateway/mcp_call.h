@@ -13,7 +13,7 @@
 
 struct http_request;
 struct http_stream;
-struct http_stream_hooks;
+struct listen;
 struct os_timer;
 
 #define MCP_META  "io.modelcontextprotocol/"
@@ -26,15 +26,17 @@ enum mcp_code {
 	MCP_NO_RESOURCE = -32002, /* before 2026-07-28 */
 };
 
-#define MCP_ANSWER_MAX (64u << 20) /* bytes */
-#define MCP_CLOSED_MAX 256
+#define MCP_ANSWER_MAX  (64u << 20) /* bytes */
+#define MCP_CLOSED_MAX  256
+#define MCP_STREAMS_MAX 64 /* forms that are out; and likewise subscriptions */
+#define MCP_STREAMS_OWN 16 /* of one client */
 
 struct mcp {
 	struct core *core;
 	unsigned *streams; /* open ones are counted there */
 	struct mcp_secret secret;
-	struct list asks; /* calls whose form is out, on a stream */
-	unsigned nasks, nclosed;
+	struct list open; /* calls that have a stream */
+	unsigned nclosed;
 	char closed[MCP_CLOSED_MAX]
 		   [MCP_SEAL_LEN + 1]; /* a ring: states of forms that were closed */
 };
@@ -48,10 +50,11 @@ struct mcp_call {
 	struct verb_reply reply;
 	struct mcp *mcp;
 	struct http_request *req;   /* NULL: the peer has gone, or there is `stream` */
-	struct http_stream *stream; /* of a client that was asked on it */
-	struct list node;           /* of mcp->asks */
-	struct os_timer *expiry;    /* of that; NULL: it was never there */
-	int64_t asked_id;           /* the id of our request */
+	struct http_stream *stream; /* of a client that is asked on it, or listens */
+	struct list node;           /* of mcp->open */
+	struct listen *listen;      /* on it; NULL: it is asked */
+	struct os_timer *expiry;    /* of the form that is out */
+	int64_t asked_id;           /* the id of our request; 0: none is out */
 	struct rpc m;
 	const struct mcp_tool *tool;
 	mcp_then_fn then;   /* of the verb that is asked */
@@ -97,13 +100,17 @@ void mcp_call_ask_of(struct mcp_call *c, const char *method, const char *path, c
 /* How c->run is, without its JSON: what is polled is to cost little. */
 void mcp_call_look(struct mcp_call *c, mcp_look_fn then);
 
-/* ---- streams of events. The request is the stream's from here on; whoever is told that it has
- * gone counts it off. NULL: the connection is closed already. */
+/* ---- streams of events */
 
-struct http_stream *mcp_stream(struct mcp *m, struct http_request *req,
-			       const struct http_stream_hooks *hooks);
+/* A client that has a handshake keeps a stream for each form and each subscription: whether it may
+ * have one more of that kind. */
+bool mcp_stream_has_place(const struct mcp_call *c);
+/* The answer is a stream from here on; `gone` and `drained` have the call. false: the connection is
+ * closed already, and the call is the caller's to free. */
+bool mcp_stream_begin(struct mcp_call *c, void (*gone)(struct http_stream *st, void *user),
+		      void (*drained)(struct http_stream *st, void *user));
 /* One message, *taken*; as http_stream_write. */
-int mcp_stream_write(struct http_stream *st, json_t *message);
+int mcp_stream_write(const struct mcp_call *c, json_t *message);
 
 /* ---- mcp_run.c */
 
@@ -121,7 +128,8 @@ void mcp_task_cancel(struct mcp_call *c);
 
 /* ---- mcp_listen.c */
 
-/* The method subscriptions/listen. */
+/* The methods subscriptions/listen and resources/subscribe, and the end of the latter. */
 void mcp_listen(struct mcp_call *c);
+void mcp_unsubscribe(struct mcp_call *c);
 
 #endif

@@ -1,5 +1,7 @@
-/* subscriptions/listen (mcp_call.h): an open stream that tells which runs and logs have changed.
- * Nothing waits in it: what changed while the client was slow is told once, when it reads again.
+/* subscriptions/listen, and resources/subscribe of before (mcp_call.h): an open stream that tells
+ * which runs and logs have changed. Nothing waits in it: what changed while the client was slow is
+ * told once, when it reads again. Of before 2026-07-28 each resource has a stream of its own, the
+ * answer of its request, so that the two differ only in how a message looks.
  *
  * Happy path: a cursor over the journal marks what each event changes, and a timer writes one
  * notification for each mark, so that a thousand lines of a log in one second are a few
@@ -29,13 +31,11 @@ struct watched {
 };
 
 struct listen {
-	struct mcp *mcp;
-	struct http_stream *http;
+	struct mcp_call *call;
 	struct op_cursor *cursor;
 	struct os_timer *timer;
 	struct os_task pump;
-	json_t *id; /* of the request: names the subscription */
-	bool list;  /* which resources there are is asked for */
+	bool list; /* which resources there are is asked for */
 	bool list_changed, armed, full;
 	unsigned n;
 	struct watched watched[WATCHED_MAX];
@@ -45,19 +45,19 @@ static void listen_free(struct listen *l)
 {
 	if (!l)
 		return;
-	if (l->http)
-		--*l->mcp->streams;
-	os_defer_cancel(l->mcp->core->loop, &l->pump);
+	os_defer_cancel(l->call->mcp->core->loop, &l->pump);
 	os_timer_free(l->timer);
 	if (l->cursor)
 		ops_events_close(l->cursor);
-	json_decref(l->id);
 	free(l);
 }
 
 static void listen_gone(struct http_stream *st, void *user)
 {
-	listen_free(user);
+	struct mcp_call *c = user;
+
+	listen_free(c->listen);
+	mcp_call_free(c);
 }
 
 /* ---- what is told */
@@ -67,15 +67,24 @@ static void notify(struct listen *l, const char *method, json_t *params)
 {
 	json_t *message;
 
-	json_object_set_new(params, "_meta", json_pack("{s:O}", MCP_META "subscriptionId", l->id));
+	if (l->call->modern)
+		json_object_set_new(params, "_meta",
+				    json_pack("{s:O}", MCP_META "subscriptionId", l->call->m.id));
 	message = json_pack("{s:s,s:s,s:o}", "jsonrpc", "2.0", "method", method, "params", params);
-	l->full = mcp_stream_write(l->http, message) != 0;
+	l->full = mcp_stream_write(l->call, message) != 0;
 }
 
 static void acknowledge(struct listen *l)
 {
-	json_t *heard = json_object(), *uris = json_array();
+	json_t *heard, *uris;
 
+	if (!l->call->modern) {
+		(void)mcp_stream_write(l->call, json_pack("{s:s,s:O,s:{}}", "jsonrpc", "2.0", "id",
+							  l->call->m.id, "result"));
+		return;
+	}
+	heard = json_object();
+	uris = json_array();
 	for (unsigned i = 0; i < l->n; i++)
 		json_array_append_new(uris, json_string(l->watched[i].uri));
 	if (l->list)
@@ -138,7 +147,7 @@ static void listen_pump(struct os_task *t)
 	while ((rv = ops_events_next(l->cursor, &e)) == 1)
 		mark(l, &e);
 	if (rv == -2) {
-		http_stream_abort(l->http); /* to come again; calls listen_gone */
+		http_stream_abort(l->call->stream); /* to come again; calls listen_gone */
 	} else if (!l->armed && !l->full) {
 		l->armed = true;
 		os_timer_set(l->timer, GATHER_MS);
@@ -149,16 +158,16 @@ static void listen_wake(void *user)
 {
 	struct listen *l = user;
 
-	if (l->http)
-		os_defer(l->mcp->core->loop, &l->pump);
+	if (l->call->stream)
+		os_defer(l->call->mcp->core->loop, &l->pump);
 }
 
 static void listen_drained(struct http_stream *st, void *user)
 {
-	struct listen *l = user;
+	struct mcp_call *c = user;
 
-	l->full = false;
-	os_defer(l->mcp->core->loop, &l->pump);
+	c->listen->full = false;
+	os_defer(c->mcp->core->loop, &c->listen->pump);
 }
 
 /* ---- */
@@ -199,18 +208,23 @@ static int read_filter(struct listen *l, const json_t *params, struct ava_error 
 	return 0;
 }
 
-static int listen_new(struct listen **out, struct mcp_call *c, struct ava_error *err)
+static int listen_new(struct mcp_call *c, struct ava_error *err)
 {
+	const char *uri = mcp_call_param(c, "uri");
 	struct listen *l = calloc(1, sizeof(*l));
 	int rv;
 
-	*out = l;
+	c->listen = l;
 	if (!l)
 		return err_set(err, AVA_ENOMEM, "out of memory");
-	l->mcp = c->mcp;
-	l->id = json_incref(c->m.id);
+	l->call = c;
 	os_task_init(&l->pump, listen_pump);
-	rv = read_filter(l, c->m.params, err);
+	rv = c->modern ? read_filter(l, c->m.params, err) : watch(l, uri ? uri : "", err);
+	if (rv == 0 && !c->modern && !mcp_stream_has_place(c))
+		rv = err_set(err, AVA_EINVAL,
+			     "a client subscribes to at most %d resources at once, all to %d: "
+			     "unsubscribe from some",
+			     MCP_STREAMS_OWN, MCP_STREAMS_MAX);
 	if (rv != 0)
 		return rv;
 	l->timer = os_timer_new(c->mcp->core->loop, tell, l);
@@ -220,27 +234,48 @@ static int listen_new(struct listen **out, struct mcp_call *c, struct ava_error 
 	return l->cursor ? 0 : err->code;
 }
 
+/* Of what that client has subscribed to by that address. */
+static void unsubscribe(const struct mcp_call *c)
+{
+	const char *uri = mcp_call_param(c, "uri");
+
+	LIST_EACH (&c->mcp->open, n, tmp) {
+		struct mcp_call *o = LIST_ENTRY(n, struct mcp_call, node);
+
+		if (!o->listen || o->modern || strcmp(o->session, c->session) != 0 ||
+		    strcmp(o->listen->watched[0].uri, uri ? uri : "") != 0)
+			continue;
+		http_stream_end(o->stream);
+		listen_gone(NULL, o);
+	}
+}
+
+void mcp_unsubscribe(struct mcp_call *c)
+{
+	unsubscribe(c);
+	mcp_call_answer(c, json_object());
+}
+
 /* `again`: the client has had its acknowledgement from a process before this one, and may have
  * missed things: everything it listens to counts as changed. */
 void mcp_listen(struct mcp_call *c)
 {
-	struct http_stream_hooks hooks = {
-		.drained = listen_drained, .gone = listen_gone, .heartbeat = true};
 	bool again = mcp_call_query(c, "again") != NULL;
 	struct ava_error err = {0};
 	struct listen *l;
-	int rv = listen_new(&l, c, &err);
+	int rv;
 
+	if (!c->modern)
+		unsubscribe(c); /* what comes twice is one */
+	rv = listen_new(c, &err);
+	l = c->listen;
 	if (rv != 0) {
 		listen_free(l);
 		mcp_call_refuse(c, rv == AVA_EINVAL ? RPC_PARAMS : RPC_INTERNAL, err.text, NULL);
 		return;
 	}
-	hooks.user = l;
-	l->http = mcp_stream(c->mcp, c->req, &hooks);
-	mcp_call_free(c);
-	if (!l->http) {
-		listen_free(l);
+	if (!mcp_stream_begin(c, listen_gone, listen_drained)) {
+		listen_gone(NULL, c);
 		return;
 	}
 	if (!again)
@@ -248,5 +283,5 @@ void mcp_listen(struct mcp_call *c)
 	for (unsigned i = 0; i < l->n; i++)
 		l->watched[i].changed = again;
 	l->list_changed = again && l->list;
-	os_defer(l->mcp->core->loop, &l->pump);
+	os_defer(c->mcp->core->loop, &l->pump);
 }

@@ -32,9 +32,7 @@
 
 /* ---- a proposal, its form, its answer */
 
-#define POLL_MS  1000
-#define ASKS_MAX 64 /* forms that wait on streams */
-
+#define POLL_MS    1000
 #define SEALED_MAX 256
 
 /* What a state is good for: this call, with these arguments, and that proposal. */
@@ -81,7 +79,7 @@ static void form_expired(void *user)
 {
 	struct mcp_call *c = user;
 
-	list_del(&c->node);
+	c->asked_id = 0;
 	tell_as_it_is(c, c->proposal);
 }
 
@@ -90,33 +88,7 @@ static void stream_gone(struct http_stream *st, void *user)
 	struct mcp_call *c = user;
 
 	c->stream = NULL;
-	--*c->mcp->streams;
 	mcp_call_abandoned(c);
-}
-
-/* false: it has been refused. */
-static bool begin_stream(struct mcp_call *c)
-{
-	const struct http_stream_hooks hooks = {.gone = stream_gone, .user = c, .heartbeat = true};
-
-	if (c->mcp->nasks >= ASKS_MAX) {
-		mcp_call_tell_error(
-			c, "too many forms wait for an answer: ask again when some are gone");
-		return false;
-	}
-	c->expiry = os_timer_new(c->mcp->core->loop, form_expired, c);
-	if (!c->expiry) {
-		mcp_call_tell_error(c, "out of memory");
-		return false;
-	}
-	c->mcp->nasks++;
-	c->stream = mcp_stream(c->mcp, c->req, &hooks);
-	c->req = NULL;
-	if (!c->stream) { /* the connection is closed already */
-		mcp_call_free(c);
-		return false;
-	}
-	return true;
 }
 
 static void ask_on_stream(struct mcp_call *c, const json_t *p)
@@ -125,16 +97,22 @@ static void ask_on_stream(struct mcp_call *c, const json_t *p)
 	int64_t left = clock_parse_iso(until, strlen(until)) - clock_wall_ms();
 	uint64_t random;
 
-	if (!c->stream && !begin_stream(c))
+	if (!c->expiry)
+		c->expiry = os_timer_new(c->mcp->core->loop, form_expired, c);
+	if (!c->expiry) {
+		mcp_call_tell_error(c, "out of memory");
 		return;
+	}
+	if (!c->stream && !mcp_stream_begin(c, stream_gone, NULL)) {
+		mcp_call_free(c);
+		return;
+	}
 	id_random(&random, sizeof(random));
-	c->asked_id = (int64_t)(random >> 12); /* which JavaScript keeps */
+	c->asked_id = 1 + (int64_t)(random >> 12); /* which JavaScript keeps */
 	snprintf(c->proposal, sizeof(c->proposal), "%s", json_str(p, "proposal_id"));
-	(void)mcp_stream_write(c->stream,
-			       json_pack("{s:s,s:I,s:s,s:o}", "jsonrpc", "2.0", "id",
-					 (json_int_t)c->asked_id, "method", "elicitation/create",
-					 "params", mcp_form_of_proposal(p)));
-	list_add(&c->mcp->asks, &c->node);
+	(void)mcp_stream_write(c, json_pack("{s:s,s:I,s:s,s:o}", "jsonrpc", "2.0", "id",
+					    (json_int_t)c->asked_id, "method", "elicitation/create",
+					    "params", mcp_form_of_proposal(p)));
 	os_timer_set(c->expiry, MAX(left, 0));
 }
 
@@ -183,24 +161,26 @@ static void started(struct mcp_call *c, const json_t *p)
 void mcp_quote_told(struct mcp_call *c, json_t *p, const struct ava_error *err)
 {
 	const char *state = json_str(p, "state");
-	struct ava_error own = {0};
-	char next[300];
+	char next[400];
+	int n;
 
 	if (err) {
 		mcp_call_tell_error(c, err->text);
-	} else if (mcp_secret_have(&c->mcp->secret, false, &own) != 0) {
-		mcp_call_tell_error(c, own.text);
 	} else if (strcmp(state, "confirmed") == 0) {
 		started(c, p);
 	} else if (strcmp(state, "pending") != 0) {
 		mcp_call_tell(c, mcp_tell_proposal(p, NULL));
-	} else if (!c->forms) {
-		snprintf(next, sizeof(next), WORDS_NOT_STARTED(json_str(p, "proposal_id")));
-		mcp_call_tell(c, mcp_tell_proposal(p, next));
-	} else if (c->modern) {
+	} else if (c->forms && c->modern) {
 		ask_by_answer(c, p);
-	} else {
+	} else if (c->forms && (c->stream || mcp_stream_has_place(c))) {
 		ask_on_stream(c, p);
+	} else {
+		n = snprintf(next, sizeof(next), WORDS_NOT_STARTED(json_str(p, "proposal_id")));
+		if (c->forms)
+			snprintf(next + n, sizeof(next) - (size_t)n,
+				 " No form was shown: a client has at most %d open, all have %d.",
+				 MCP_STREAMS_OWN, MCP_STREAMS_MAX);
+		mcp_call_tell(c, mcp_tell_proposal(p, next));
 	}
 }
 
@@ -244,14 +224,9 @@ void mcp_quote_returned(struct mcp_call *c, const char *state)
 {
 	char front[96], sealed[SEALED_MAX], id[24];
 	const char *dot = strrchr(state, '.');
-	struct ava_error err = {0};
 	const json_t *response;
 	long long until = 0;
 
-	if (mcp_secret_have(&c->mcp->secret, false, &err) != 0) {
-		mcp_call_refuse(c, RPC_INTERNAL, err.text, NULL);
-		return;
-	}
 	snprintf(front, sizeof(front), "%.*s", dot ? (int)MIN(dot - state, 95) : 0, state);
 	what_is_sealed(c, front, sealed);
 	if (!dot || !mcp_secret_is_seal(&c->mcp->secret, sealed, dot + 1) ||
@@ -273,13 +248,13 @@ void mcp_quote_returned(struct mcp_call *c, const char *state)
 
 void mcp_quote_response(struct mcp *m, const struct rpc *r, const char *session)
 {
-	LIST_EACH (&m->asks, n, tmp) {
+	LIST_EACH (&m->open, n, tmp) {
 		struct mcp_call *c = LIST_ENTRY(n, struct mcp_call, node);
 
-		if (!json_is_integer(r->id) || json_integer_value(r->id) != c->asked_id ||
+		if (c->asked_id == 0 || json_integer_value(r->id) != c->asked_id ||
 		    strcmp(session, c->session) != 0)
 			continue;
-		list_del(&c->node);
+		c->asked_id = 0;
 		os_timer_stop(c->expiry);
 		form_answered(c, c->proposal, r->result);
 		return;
@@ -292,17 +267,12 @@ void mcp_quote_response(struct mcp *m, const struct rpc *r, const char *session)
 static bool task_of(struct mcp_call *c)
 {
 	const char *id = mcp_call_param(c, "taskId"), *dash = id ? strrchr(id, '-') : NULL;
-	struct ava_error err = {0};
 	char text[64];
 
 	if (!c->tasks) {
 		mcp_call_refuse(c, MCP_CAPABILITY, "the client did not declare tasks",
 				json_pack("{s:{s:{s:{}}}}", "requiredCapabilities", "extensions",
 					  MCP_TASKS));
-		return false;
-	}
-	if (mcp_secret_have(&c->mcp->secret, false, &err) != 0) {
-		mcp_call_refuse(c, RPC_INTERNAL, err.text, NULL);
 		return false;
 	}
 	if (dash && (size_t)(dash - id) < sizeof(c->run)) {

@@ -230,8 +230,7 @@ def elsewhere(b):
     os.environ["AVA_PROPOSALS_EXPIRY"] = "2"
     ava("ps")
     del os.environ["AVA_PROPOSALS_EXPIRY"]
-    old = Bridge(os.environ["T"] + "/project")
-    old.ask("initialize", {"protocolVersion": "2025-06-18", "capabilities": {"elicitation": {}}}, modern=False)
+    old = shakes_hands({"elicitation": {}})
     calls = [old.tool("ava_propose", modern=False, wait=False, **TASK) for _ in range(2)]
     forms = [old.read(lambda m: m.get("method") == "elicitation/create") for _ in calls]
     pending = [p["proposal_id"] for p in json.loads(ava("proposals", "--json").stdout)]
@@ -365,8 +364,8 @@ def listening(b):
 # ---- stdio, before
 
 def legacy():
-    b = Bridge(os.environ["T"] + "/project")
-    r = b.ask("initialize", {"protocolVersion": "2025-06-18", "capabilities": {"elicitation": {}}}, modern=False)["result"]
+    b = shakes_hands({"elicitation": {}})
+    r = b.hello
     check("a handshake of before", r["protocolVersion"] == "2025-06-18" and r["serverInfo"]["name"] == "ava" and "resultType" not in r, r)
     b.write({"jsonrpc": "2.0", "method": "notifications/initialized"})
     check("ping", b.ask("ping", modern=False)["result"] == {})
@@ -398,20 +397,83 @@ def legacy():
     check("the end of input ends it, though a form is open", b.end() == 0, run)
 
 
-def many_forms():
-    """As many forms as there may be: they can still be answered."""
+def shakes_hands(can=None):
     b = Bridge(os.environ["T"] + "/project")
-    b.ask("initialize", {"protocolVersion": "2025-06-18", "capabilities": {"elicitation": {}}}, modern=False)
-    calls = [b.tool("ava_propose", modern=False, wait=False, **TASK) for _ in range(64)]
-    forms = [b.read(lambda m: m.get("method") == "elicitation/create") for _ in calls]
-    check("64 forms are open", all(forms))
-    e = b.ask("ping", modern=False)
-    check("then no more is asked", e["error"]["code"] == -32603, e)
+    b.hello = b.ask("initialize", {"protocolVersion": "2025-06-18", "capabilities": can or {}}, modern=False)["result"]
+    return b
+
+
+def subscribing():
+    b, other = shakes_hands(), shakes_hands()
+    check("that resources can be subscribed to is said", b.hello["capabilities"]["resources"] == {"subscribe": True}, b.hello)
+    runner = Bridge(os.environ["T"] + "/project")
+    run = told(slow(runner, FORMS, os.environ["SLOW"]))["subagent_id"]
+    log, end = f"ava://run/{run}/log", f"ava://run/{run}/result"
+    subscribe = lambda uri, word="subscribe": b.ask("resources/" + word, {"uri": uri}, modern=False)
+    updated = lambda b, uri, patience=PATIENCE: b.read(lambda m: m.get("method") == "notifications/resources/updated" and
+                                                       m["params"] == {"uri": uri}, patience)
+    check("subscribe is answered", all(subscribe(uri)["result"] == {} for uri in (log, end, log)))
+    runner.tool("ava_steer", run=run, text="look into a.c")
+    check("what changes is told", updated(b, log))
+    check("and nothing else, nor to others", not updated(b, end, 0.5) and not updated(other, log, 0.5))
+    check("unsubscribe is answered", subscribe(log, "unsubscribe")["result"] == {} and subscribe(log, "unsubscribe")["result"] == {})
+    b.lines.clear()
+    kill_daemon()
+    runner.tool("ava_cancel", run=run)
+    check("a subscription goes on with the next daemon", updated(b, end))
+    check("one that was ended does not", not updated(b, log, 0.5))
+    for uri in ["ava://run/x", "file:///etc/passwd", "", 5]:
+        e = subscribe(uri)
+        check(f"nothing subscribes to {json.dumps(uri)}", e["error"]["code"] == -32602, e)
+    good = [subscribe(f"ava://run/S-00000{i:x}") for i in range(15)]
+    full = subscribe("ava://runs")
+    check("16 of one client, and then a sentence", all(a.get("result") == {} for a in good) and "unsubscribe" in full["error"]["message"], full)
+    check("one that comes again is none more", subscribe(end)["result"] == {} and
+          subscribe(end, "unsubscribe")["result"] == {} and subscribe("ava://runs")["result"] == {})
+    check("another client has its own", other.ask("resources/subscribe", {"uri": "ava://runs"}, modern=False)["result"] == {})
+    for bridge in (b, other, runner):
+        check("the end of input ends it, though it subscribes", bridge.end() == 0)
+
+
+def many_forms():
+    """As many forms as one client may have: they can still be answered."""
+    b, other = shakes_hands({"elicitation": {}}), shakes_hands({"elicitation": {}})
+    propose = lambda b: b.tool("ava_propose", modern=False, wait=False, **TASK)
+    form = lambda b: b.read(lambda m: m.get("method") == "elicitation/create")
+    calls = [propose(b) for _ in range(16)]
+    forms = [form(b) for _ in calls]
+    check("16 forms are open", all(forms))
+    more = propose(b)
+    a = told(b.read(lambda m: m.get("id") == more and "result" in m))
+    check("one more is not shown, and the model is told why and how", a["state"] == "pending" and "at most 16" in a["next"] and
+          f"ava confirm {a['proposal_id']}" in a["next"], a)
+    propose(other)
+    check("another client still shows its own", form(other))
     n = len(runs())
     b.write({"jsonrpc": "2.0", "id": forms[0]["id"], "result": {"action": "accept", "content": {"start": False}}})
     a = b.read(lambda m: m.get("id") in calls and "result" in m)
-    check("but they are answered", a and told(a)["state"] == "rejected" and len(runs()) == n, a)
-    check("and one may be asked again", b.ask("ping", modern=False).get("result") == {})
+    check("those that are open are answered", a and told(a)["state"] == "rejected" and len(runs()) == n, a)
+    propose(b)
+    check("and one may be asked again", form(b))
+    other.end()
+    b.end()
+
+
+def many_requests():
+    """As many requests as may be under way."""
+    b = Bridge(os.environ["T"] + "/project")
+    run = told(slow(b, FORMS, os.environ["SLOW"]))["subagent_id"]
+    calls = [b.tool("ava_wait", wait=False, run=run, seconds=50) for _ in range(64)]
+    e = b.ask("server/discover")
+    check("with 64 requests under way no more is asked", e["error"]["code"] == -32603, e)
+    b.write({"jsonrpc": "2.0", "id": "odd", "method": "notifications/cancelled", "params": {"requestId": calls[0]}})
+    check("what has an id is a request, and answered", "error" in (b.read(lambda m: m.get("id") == "odd") or {}))
+    b.write({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": calls[0]}})
+    check("one that is cancelled makes room", "result" in b.ask("server/discover"))
+    Bridge().tool("ava_cancel", run=run)
+    rest = [b.read(lambda m: m.get("id") == i) for i in calls[1:]]
+    check("and the others are answered", all(told(a)["status"] == "cancelled" for a in rest))
+    check("the one that was cancelled is not", not [m for m in b.lines if m.get("id") == calls[0]], b.lines)
     b.end()
 
 
@@ -488,6 +550,19 @@ def http():
     s, head, r = post("initialize", MCP_Protocol_Version=None, Mcp_Method=None, data=json.dumps(
         {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25", "capabilities": {}}}))
     check("a handshake of before has a session", s == 200 and head["Mcp-Session-Id"] and r["result"]["protocolVersion"] == "2025-11-25", r)
+    session = {"MCP_Protocol_Version": "2025-11-25", "Mcp_Session_Id": head["Mcp-Session-Id"]}
+    old = lambda method, **fields: post(data=json.dumps({"jsonrpc": "2.0", "id": 7, "method": method, "params": {"uri": "ava://runs"}}),
+                                        **(session | fields))
+    events = urllib.request.urlopen(urllib.request.Request(url, json.dumps(
+        {"jsonrpc": "2.0", "id": 6, "method": "resources/subscribe", "params": {"uri": "ava://runs"}}).encode(),
+        {k.replace("_", "-"): v for k, v in session.items()} | {"Content-Type": "application/json", "Authorization": f"Bearer {card['token']}"}),
+        timeout=PATIENCE)
+    data = (json.loads(line[6:]) for line in events if line.startswith(b"data: "))
+    check("a subscription is answered by its stream", next(data) == {"jsonrpc": "2.0", "id": 6, "result": {}})
+    ava("reject", told(Bridge(os.environ["T"]).tool("ava_propose", **TASK))["proposal_id"])
+    check("and tells there", next(data)["params"] == {"uri": "ava://runs"})
+    check("another session does not end it", old("resources/unsubscribe", Mcp_Session_Id="another")[2]["result"] == {})
+    check("its own does", old("resources/unsubscribe")[2]["result"] == {} and not [m for m in data if m["method"] != "notifications/resources/updated"])
     for method in ("GET", "DELETE"):
         got = subprocess.run(["curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", "-X", method, "-H",
                               f"Authorization: Bearer {card['token']}", url], capture_output=True, text=True).stdout
@@ -518,7 +593,9 @@ def main():
     listening(b)
     check("the end of input ends it", b.end() == 0)
     legacy()
+    subscribing()
     many_forms()
+    many_requests()
     nonblocking()
     bridge_life()
     http()
