@@ -28,7 +28,6 @@
 #include "base/id.h"
 #include "base/settings.h"
 #include "base/sys.h"
-#include "base/unix_sock.h"
 #include "base/util.h"
 #include "cli/api.h"
 #include "cli/cli.h"
@@ -45,7 +44,6 @@
 #define AGAIN_MS    100   /* before a request is sent again */
 #define LOOK_MS     500   /* between two looks for a daemon, by a stream */
 #define LAST_MS     60000 /* for answers, when stdin has ended */
-#define CONNECT_MS  5000
 
 static struct {
 	bool http, renew, json;
@@ -176,23 +174,20 @@ static void fail(struct flight *f, const char *text)
 	land(f);
 }
 
+/* A connection to the daemon of this user. */
 static int reach(bool start, int *fd, struct ava_error *err)
 {
-	char root[ROOT_PATH_MAX];
 	struct client *c = NULL;
-	int dir, rv = settings_data_root(root, sizeof(root), err);
+	int rv = api_open(API_LOOK, &c, err);
 
-	if (rv != 0)
-		return rv;
-	dir = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	rv = dir < 0 ? AVA_ENOENT : unix_sock_connect(dir, UNIX_SOCK_NAME, CONNECT_MS, fd, err);
-	if (dir >= 0)
-		close(dir);
-	if (rv == 0 || !start)
-		return rv;
-	rv = api_open(API_START, &c, err);
+	if (rv != 0 && start)
+		rv = api_open(API_START, &c, err);
+	if (rv == 0) {
+		*fd = fcntl(client_fd(c), F_DUPFD_CLOEXEC, 0);
+		rv = *fd < 0 ? err_set(err, AVA_EBUSY, "the daemon cannot be asked now") : 0;
+	}
 	client_close(c);
-	return rv != 0 ? rv : reach(false, fd, err);
+	return rv;
 }
 
 static int post(struct flight *f, struct ava_error *err)

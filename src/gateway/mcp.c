@@ -295,11 +295,21 @@ static void request_came(struct mcp_call *c)
 
 void mcp_serve(struct mcp *m, struct http_request *req, const char *user, bool far)
 {
+	static const struct http_field allow[] = {{"Allow", "POST"}};
 	const char *session = http_header(req, "Mcp-Session-Id");
-	struct mcp_call *c = calloc(1, sizeof(*c));
 	struct ava_error err = {0};
+	struct mcp_call *c;
 	int rv;
 
+	if (strcmp(req->method, "POST") != 0) {
+		http_reply_with(req, &(struct http_answer){.status = 405,
+							   .content_type = "application/json",
+							   .body = "",
+							   .fields = allow,
+							   .nfields = 1});
+		return;
+	}
+	c = calloc(1, sizeof(*c));
 	if (!c) {
 		http_reply(req, 500, "application/json", "", 0);
 		return;
@@ -310,18 +320,9 @@ void mcp_serve(struct mcp *m, struct http_request *req, const char *user, bool f
 	list_init(&c->node);
 	snprintf(c->user, sizeof(c->user), "%s", user);
 	snprintf(c->session, sizeof(c->session), "%s", session ? session : "");
-	rv = strcmp(req->method, "POST") == 0 ? rpc_read(&c->m, req->body, req->body_len, &err) : 0;
-	if (strcmp(req->method, "POST") != 0) {
-		static const struct http_field allow[] = {{"Allow", "POST"}};
-
-		http_reply_with(req, &(struct http_answer){.status = 405,
-							   .content_type = "application/json",
-							   .body = "",
-							   .fields = allow,
-							   .nfields = 1});
-		mcp_call_free(c);
-	} else if (rv != 0) {
-		c->m.method = NULL;
+	rv = rpc_read(&c->m, req->body, req->body_len, &err);
+	if (rv != 0) {
+		c->modern = true; /* what is no message is no success of any era */
 		mcp_call_refuse(c, rv, err.text, NULL);
 	} else if (c->m.kind == RPC_REQUEST) {
 		request_came(c);

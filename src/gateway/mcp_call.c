@@ -73,28 +73,15 @@ bool mcp_stream_begin(struct mcp_call *c, void (*gone)(struct http_stream *st, v
 	return true;
 }
 
-static int write_event(const struct mcp_call *c, const struct buf *text)
-{
-	struct buf frame;
-	int rv;
-
-	buf_init(&frame, MCP_ANSWER_MAX);
-	buf_addf(&frame, "data: %s\n\n", text->data);
-	rv = buf_check(&frame);
-	if (rv == 0)
-		rv = http_stream_write(c->stream, frame.data, frame.len);
-	buf_fini(&frame);
-	return rv;
-}
-
 int mcp_stream_write(const struct mcp_call *c, json_t *message)
 {
 	struct buf b;
 	int rv = 0;
 
 	buf_init(&b, MCP_ANSWER_MAX);
-	if (message && json_dump(&b, message) == 0)
-		rv = write_event(c, &b);
+	buf_adds(&b, "data: ");
+	if (message && json_dump(&b, message) == 0 && buf_adds(&b, "\n\n") == 0)
+		rv = http_stream_write(c->stream, b.data, b.len);
 	json_decref(message);
 	buf_fini(&b);
 	return rv;
@@ -102,62 +89,59 @@ int mcp_stream_write(const struct mcp_call *c, json_t *message)
 
 /* ---- answers */
 
-/* Sends one message and gives the call up. */
-static void call_send(struct mcp_call *c, struct buf *b, int status)
+/* The sentence may quote a part of what came, cut within a character. */
+static json_t *error_of(const struct mcp_call *c, int code, const char *text, json_t *data)
 {
-	struct http_field fields[] = {{"Cache-Control", "no-store"},
-				      {"X-Content-Type-Options", "nosniff"},
-				      {"Mcp-Session-Id", c->session}};
+	return json_pack("{s:s,s:O?,s:{s:i,s:o,s:o*}}", "jsonrpc", "2.0", "id", c->m.id, "error",
+			 "code", code, "message", mcp_shown(text), "data", data);
+}
+
+/* Sends one message, *taken*, and gives the call up. */
+static void call_send(struct mcp_call *c, json_t *message, int status)
+{
+	const struct http_field fields[] = {{"Cache-Control", "no-store"},
+					    {"X-Content-Type-Options", "nosniff"},
+					    {"Mcp-Session-Id", c->session}};
 	bool begun = c->session[0] && c->m.method && strcmp(c->m.method, "initialize") == 0;
+	struct buf b;
 
-	if (b->len == 0 || buf_check(b) != 0) {
-		struct jw w;
-
-		buf_reset(b);
-		jw_init(&w, b);
-		rpc_error(&w, c->m.id, RPC_INTERNAL, "the answer is too large, or memory is out",
-			  NULL);
+	buf_init(&b, MCP_ANSWER_MAX);
+	if (!message || json_dump(&b, message) != 0) {
+		json_decref(message);
+		message = error_of(c, RPC_INTERNAL, "the answer is too large, or memory is out",
+				   NULL);
 		status = 500;
+		buf_reset(&b);
+		if (message)
+			(void)json_dump(&b, message);
 	}
 	if (c->stream) {
-		if (buf_check(b) == 0)
-			(void)write_event(c, b);
+		(void)mcp_stream_write(c, json_incref(message));
 		http_stream_end(c->stream);
 	} else if (c->req) {
 		http_reply_with(c->req, &(struct http_answer){.status = status,
 							      .content_type = "application/json",
-							      .body = b->data,
-							      .len = b->len,
+							      .body = b.data,
+							      .len = b.len,
 							      .fields = fields,
 							      .nfields = begun ? 3 : 2});
 	}
-	buf_fini(b);
+	json_decref(message);
+	buf_fini(&b);
 	mcp_call_free(c);
 }
 
 void mcp_call_answer(struct mcp_call *c, json_t *result)
 {
-	struct buf b;
-
-	if (result && c->modern && !json_object_get(result, "resultType"))
-		json_object_set_new(result, "resultType", json_string("complete"));
-	buf_init(&b, MCP_ANSWER_MAX);
-	buf_adds(&b, "{\"jsonrpc\":\"2.0\",\"id\":");
-	(void)json_dump(&b, c->m.id);
-	buf_adds(&b, ",\"result\":");
-	if (!result || json_dump(&b, result) != 0) {
-		buf_reset(&b);
-	} else if (c->modern) {
-		b.len--; /* of an object that is not empty */
-		buf_addf(&b,
-			 ",\"_meta\":{\"" MCP_META "serverInfo\":{\"name\":\"ava\","
-			 "\"version\":\"%s\"}}}",
-			 ava_version());
+	if (result && c->modern) {
+		if (!json_object_get(result, "resultType"))
+			json_object_set_new(result, "resultType", json_string("complete"));
+		json_object_set_new(result, "_meta",
+				    json_pack("{s:{s:s,s:s}}", MCP_META "serverInfo", "name", "ava",
+					      "version", ava_version()));
 	}
-	if (b.len > 0)
-		buf_addc(&b, '}');
-	json_decref(result);
-	call_send(c, &b, 200);
+	call_send(c, json_pack("{s:s,s:O,s:o}", "jsonrpc", "2.0", "id", c->m.id, "result", result),
+		  200);
 }
 
 void mcp_call_answer_kept(struct mcp_call *c, json_t *result, int64_t ttl_ms)
@@ -172,14 +156,8 @@ void mcp_call_answer_kept(struct mcp_call *c, json_t *result, int64_t ttl_ms)
 void mcp_call_refuse(struct mcp_call *c, int code, const char *text, json_t *data)
 {
 	int status = code == RPC_INTERNAL ? 500 : code == RPC_NO_METHOD ? 404 : 400;
-	struct buf b;
-	struct jw w;
 
-	buf_init(&b, MCP_ANSWER_MAX);
-	jw_init(&w, &b);
-	rpc_error(&w, c->m.id, code, text, data);
-	json_decref(data);
-	call_send(c, &b, c->modern || !c->m.method ? status : 200);
+	call_send(c, error_of(c, code, text, data), c->modern ? status : 200);
 }
 
 json_t *mcp_call_told(json_t *told, bool error)
@@ -201,7 +179,6 @@ void mcp_call_tell(struct mcp_call *c, json_t *told)
 	mcp_call_answer(c, mcp_call_told(told, false));
 }
 
-/* The sentence may quote a part of what came, cut within a character. */
 void mcp_call_tell_error(struct mcp_call *c, const char *text)
 {
 	mcp_call_answer(c, json_pack("{s:[{s:s,s:o}],s:b}", "content", "type", "text", "text",

@@ -172,8 +172,9 @@ static void listen_drained(struct http_stream *st, void *user)
 
 /* ---- */
 
-static int watch(struct listen *l, const char *uri, struct ava_error *err)
+static int watch(struct listen *l, const json_t *address, struct ava_error *err)
 {
+	const char *uri = json_is_string(address) ? json_string_value(address) : "";
 	struct mcp_verb verb;
 	int rv;
 
@@ -195,22 +196,20 @@ static int read_filter(struct listen *l, const json_t *params, struct ava_error 
 	size_t i;
 	int rv = 0;
 
+	if (!l->call->modern)
+		return watch(l, json_object_get(params, "uri"), err);
 	if (!json_is_object(filter))
 		return err_set(err, AVA_EINVAL, "params.notifications says what to listen to");
 	l->list = json_get_bool(filter, "resourcesListChanged", false);
 	json_array_foreach(json_object_get(filter, "resourceSubscriptions"), i, uri)
 	{
-		rv = json_is_string(uri) ? watch(l, json_string_value(uri), err)
-					 : err_set(err, AVA_EINVAL, "an address is a string");
-		if (rv != 0)
-			return rv;
+		rv = rv == 0 ? watch(l, uri, err) : rv;
 	}
-	return 0;
+	return rv;
 }
 
 static int listen_new(struct mcp_call *c, struct ava_error *err)
 {
-	const char *uri = mcp_call_param(c, "uri");
 	struct listen *l = calloc(1, sizeof(*l));
 	int rv;
 
@@ -219,7 +218,7 @@ static int listen_new(struct mcp_call *c, struct ava_error *err)
 		return err_set(err, AVA_ENOMEM, "out of memory");
 	l->call = c;
 	os_task_init(&l->pump, listen_pump);
-	rv = c->modern ? read_filter(l, c->m.params, err) : watch(l, uri ? uri : "", err);
+	rv = read_filter(l, c->m.params, err);
 	if (rv == 0 && !c->modern && !mcp_stream_has_place(c))
 		rv = err_set(err, AVA_EINVAL,
 			     "a client subscribes to at most %d resources at once, all to %d: "

@@ -7,6 +7,7 @@
 
 #include <ava.h>
 #include <nettle/hmac.h>
+#include <nettle/memops.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,23 +58,13 @@ int mcp_secret_have(struct mcp_secret *s, bool renew, struct ava_error *err)
 	return s->known ? 0 : err_sys(err, "write %s", SECRET_FILE);
 }
 
-/* In constant time, of texts of one length. */
-static bool same(const char *a, const char *b, size_t len)
-{
-	unsigned char differ = 0;
-
-	for (size_t i = 0; i < len; i++)
-		differ |= (unsigned char)(a[i] ^ b[i]);
-	return differ == 0;
-}
-
 bool mcp_secret_allows(struct mcp_secret *s, const char *authorization)
 {
 	const char *given = authorization ? authorization + strcspn(authorization, " ") : "";
 
 	return (s->known || secret_read(s)) && strlen(given) == 1 + MCP_TOKEN_LEN &&
 	       strncmp(authorization, "Bearer ", 7) == 0 &&
-	       same(given + 1, s->token, MCP_TOKEN_LEN);
+	       memeql_sec(given + 1, s->token, MCP_TOKEN_LEN);
 }
 
 void mcp_secret_seal(const struct mcp_secret *s, const char *text, char out[MCP_SEAL_LEN + 1])
@@ -92,5 +83,5 @@ bool mcp_secret_is_seal(const struct mcp_secret *s, const char *text, const char
 	char own[MCP_SEAL_LEN + 1];
 
 	mcp_secret_seal(s, text, own);
-	return strlen(seal) == MCP_SEAL_LEN && same(own, seal, MCP_SEAL_LEN);
+	return strlen(seal) == MCP_SEAL_LEN && memeql_sec(own, seal, MCP_SEAL_LEN);
 }
