@@ -229,8 +229,7 @@ static void send_off(struct flight *f)
 	int rv = reach(!f->streams, &f->fd, &err);
 
 	if (rv != 0) {
-		f->fd = -1;
-		if (f->streams || err.code == AVA_EBUSY || err.code == AVA_ECONNECT)
+		if (f->streams || rv == AVA_EBUSY || rv == AVA_ECONNECT)
 			put_off(f, err.text);
 		else
 			fail(f, err.text);
@@ -412,11 +411,6 @@ static int bridge_run(void)
 		buf_reset(&b.cwd);
 	while (!b.end_ms || (b.n > 0 && clock_mono_ms() < b.end_ms))
 		turn(&b);
-	for (unsigned i = 0; i < b.n; i++)
-		land(b.flights[i]);
-	sweep(&b);
-	buf_fini(&b.in);
-	buf_fini(&b.cwd);
 	return CLI_DONE;
 }
 
@@ -636,15 +630,23 @@ static void show_by_hand(const struct target *t, const json_t *entry)
 	json_decref(whole);
 }
 
-static int install_change(const struct target *t, bool in, bool http)
+static int install_run(const char *client, bool in)
 {
+	const struct target *t = targets;
 	struct settings_file f = {0};
 	struct ava_error err = {0};
-	json_t *entry = !in ? NULL : http ? entry_of_address(t) : entry_of_command(t);
 	char path[PATH_MAX];
 	bool changed = false;
+	json_t *entry;
 	int rv;
 
+	while (t < targets + ARRAY_LEN(targets) && strcmp(t->name, client) != 0)
+		t++;
+	if (t == targets + ARRAY_LEN(targets))
+		return cli_error(CLI_USAGE,
+				 "\"%.40s\" is not known: there are claude, codex, cursor and zed",
+				 client);
+	entry = !in ? NULL : o.http ? entry_of_address(t) : entry_of_command(t);
 	if (in && !entry)
 		return CLI_FAILED; /* it has been said why */
 	rv = find_file(t, path, &err);
@@ -653,7 +655,7 @@ static int install_change(const struct target *t, bool in, bool http)
 		if (rv == AVA_EINVAL && entry)
 			show_by_hand(t, entry);
 	}
-	if (http)
+	if (in && o.http)
 		f.mode &= 0600; /* it has a secret from now on */
 	if (rv == 0)
 		rv = t->part ? change_json(&f, t->part, entry, &changed, &err)
@@ -672,15 +674,6 @@ static int install_change(const struct target *t, bool in, bool http)
 	settings_file_close(&f);
 	json_decref(entry);
 	return rv == 0 ? CLI_DONE : cli_fail(&err);
-}
-
-static int install_run(const char *client, bool in)
-{
-	for (size_t i = 0; i < ARRAY_LEN(targets); i++)
-		if (strcmp(targets[i].name, client) == 0)
-			return install_change(&targets[i], in, in && o.http);
-	return cli_error(CLI_USAGE,
-			 "\"%.40s\" is not known: there are claude, codex, cursor and zed", client);
 }
 
 /* ---- */

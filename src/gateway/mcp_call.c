@@ -204,6 +204,16 @@ static void call_gone(struct http_request *req, void *user)
 	mcp_call_abandoned(c);
 }
 
+/* What was asked has been answered. false: nobody waits for it, and the call is gone. */
+static bool still_wanted(struct mcp_call *c)
+{
+	c->waiting = false;
+	if (c->req || c->stream)
+		return true;
+	mcp_call_free(c);
+	return false;
+}
+
 static void verb_answered(struct verb_reply *r, int status, const struct buf *json,
 			  const struct ava_error *err)
 {
@@ -211,10 +221,7 @@ static void verb_answered(struct verb_reply *r, int status, const struct buf *js
 	struct ava_error own = {.code = AVA_ENOMEM, .text = "out of memory"};
 	json_t *answer = json ? json_parse(json->data, json->len, NULL) : NULL;
 
-	c->waiting = false;
-	if (!c->req && !c->stream)
-		mcp_call_free(c);
-	else
+	if (still_wanted(c))
 		c->then(c, answer, answer ? NULL : json ? &own : err);
 	json_decref(answer);
 }
@@ -232,10 +239,7 @@ static void looked(int rv, const struct op_status *s, const struct ava_error *er
 {
 	struct mcp_call *c = user;
 
-	c->waiting = false;
-	if (!c->req && !c->stream)
-		mcp_call_free(c);
-	else
+	if (still_wanted(c))
 		c->looked(c, s, rv == 0 ? NULL : err);
 }
 

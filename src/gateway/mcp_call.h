@@ -61,7 +61,6 @@ struct mcp_call {
 	mcp_look_fn looked; /* or of the run that is looked at */
 	json_t *kept;       /* of the verb before; *owned* */
 	char user[64], session[80], proposal[24], run[24];
-	const char *task;  /* that is asked about, of `m`; NULL: none was found to be ours */
 	bool waiting;      /* for a verb */
 	bool modern;       /* it speaks 2026-07-28 */
 	bool far;          /* it came by network */

@@ -76,24 +76,13 @@ static void notify(struct listen *l, const char *method, json_t *params)
 
 static void acknowledge(struct listen *l)
 {
-	json_t *heard, *uris;
+	json_t *uris = l->n > 0 ? json_array() : NULL;
 
-	if (!l->call->modern) {
-		(void)mcp_stream_write(l->call, json_pack("{s:s,s:O,s:{}}", "jsonrpc", "2.0", "id",
-							  l->call->m.id, "result"));
-		return;
-	}
-	heard = json_object();
-	uris = json_array();
 	for (unsigned i = 0; i < l->n; i++)
 		json_array_append_new(uris, json_string(l->watched[i].uri));
-	if (l->list)
-		json_object_set_new(heard, "resourcesListChanged", json_true());
-	if (l->n > 0)
-		json_object_set(heard, "resourceSubscriptions", uris);
-	json_decref(uris);
 	notify(l, "notifications/subscriptions/acknowledged",
-	       json_pack("{s:o}", "notifications", heard));
+	       json_pack("{s:{s:o*,s:o*}}", "notifications", "resourcesListChanged",
+			 l->list ? json_true() : NULL, "resourceSubscriptions", uris));
 }
 
 static void tell(void *user)
@@ -277,8 +266,11 @@ void mcp_listen(struct mcp_call *c)
 		listen_gone(NULL, c);
 		return;
 	}
-	if (!again)
+	if (!again && c->modern)
 		acknowledge(l);
+	else if (!again)
+		(void)mcp_stream_write(
+			c, json_pack("{s:s,s:O,s:{}}", "jsonrpc", "2.0", "id", c->m.id, "result"));
 	for (unsigned i = 0; i < l->n; i++)
 		l->watched[i].changed = again;
 	l->list_changed = again && l->list;

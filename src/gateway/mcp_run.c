@@ -133,14 +133,12 @@ static json_t *task_of_run(const struct mcp_call *c, const struct op_status *s)
 
 	clock_iso(s && s->started_ms ? s->started_ms : now, began);
 	clock_iso(s && s->ended_ms ? s->ended_ms : now, changed);
-	if (!c->task) {
-		snprintf(text, sizeof(text), TASK_TEXT(c->run));
-		mcp_secret_seal(&c->mcp->secret, text, seal);
-		snprintf(id, sizeof(id), "%s-%s", c->run, seal);
-	}
-	return json_pack("{s:s,s:s,s:o,s:s,s:s,s:n,s:i}", "taskId", c->task ? c->task : id,
-			 "status", word, "statusMessage", mcp_shown(doing), "createdAt", began,
-			 "lastUpdatedAt", changed, "ttlMs", "pollIntervalMs", POLL_MS);
+	snprintf(text, sizeof(text), TASK_TEXT(c->run));
+	mcp_secret_seal(&c->mcp->secret, text, seal);
+	snprintf(id, sizeof(id), "%s-%s", c->run, seal);
+	return json_pack("{s:s,s:s,s:o,s:s,s:s,s:n,s:i}", "taskId", id, "status", word,
+			 "statusMessage", mcp_shown(doing), "createdAt", began, "lastUpdatedAt",
+			 changed, "ttlMs", "pollIntervalMs", POLL_MS);
 }
 
 static void started(struct mcp_call *c, const json_t *p)
@@ -279,8 +277,6 @@ static bool task_of(struct mcp_call *c)
 		snprintf(c->run, sizeof(c->run), "%.*s", (int)(dash - id), id);
 		snprintf(text, sizeof(text), TASK_TEXT(c->run));
 		if (id_is_run(c->run) && mcp_secret_is_seal(&c->mcp->secret, text, dash + 1))
-			c->task = id;
-		if (c->task)
 			return true;
 	}
 	mcp_call_refuse(c, RPC_PARAMS, "there is no such task", NULL);
