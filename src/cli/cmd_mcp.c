@@ -123,6 +123,10 @@ static int on_event(const struct sse_event *e, void *user)
 	struct flight *f = user;
 
 	f->streams = true;
+	if (f->uri) { /* that was the answer: its id is nobody's any more */
+		json_decref(f->id);
+		f->id = NULL;
+	}
 	put_line(e->data, e->len);
 	return 0;
 }

@@ -85,7 +85,7 @@ static void tools_list(struct mcp_call *c)
 	mcp_call_answer_kept(c, json_pack("{s:o}", "tools", mcp_tools(c->forms)), TTL_MS);
 }
 
-/* ---- resources */
+/* ---- resources, prompts */
 
 static void resources_listed(struct mcp_call *c, json_t *runs, const struct ava_error *err)
 {
@@ -138,6 +138,12 @@ static void resources_read(struct mcp_call *c)
 	}
 	mcp_verb_fini(&verb);
 	resource_read(c, NULL, &err);
+}
+
+/* There are none; clients ask all the same. */
+static void prompts_list(struct mcp_call *c)
+{
+	mcp_call_answer_kept(c, json_pack("{s:[]}", "prompts"), TTL_MS);
 }
 
 /* ---- who is there */
@@ -203,6 +209,7 @@ static const struct method methods[] = {
 	{"resources/read", true, true, "uri", resources_read},
 	{"resources/subscribe", true, false, NULL, mcp_listen},
 	{"resources/unsubscribe", true, false, NULL, mcp_unsubscribe},
+	{"prompts/list", true, true, NULL, prompts_list},
 	{"subscriptions/listen", false, true, NULL, mcp_listen},
 	{"tasks/get", false, true, "taskId", mcp_task_get},
 	{"tasks/update", false, true, "taskId", mcp_task_update},
@@ -343,6 +350,12 @@ int mcp_token(struct mcp *m, bool renew, struct buf *token, struct ava_error *er
 {
 	int rv = mcp_secret_have(&m->secret, renew, err);
 
+	LIST_EACH (&m->open, n, tmp) {
+		struct mcp_call *c = LIST_ENTRY(n, struct mcp_call, node);
+
+		if (rv == 0 && renew && c->far && c->stream)
+			http_stream_abort(c->stream);
+	}
 	return rv == 0 ? buf_adds(token, m->secret.token) : rv;
 }
 

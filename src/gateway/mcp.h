@@ -27,7 +27,8 @@ void mcp_free(struct mcp *m);
 void mcp_serve(struct mcp *m, struct http_request *req, const char *user, bool far);
 /* The value of Authorization has the token. */
 bool mcp_allows(struct mcp *m, const char *authorization);
-/* The token, made when there is none yet, or anew with `renew`. */
+/* The token, made when there is none yet, or anew with `renew`: then the streams of who had the one
+ * before break off. */
 int mcp_token(struct mcp *m, bool renew, struct buf *token, struct ava_error *err);
 
 #endif

@@ -134,6 +134,7 @@ def hellos(b):
     names = [t["name"] for t in b.ask("tools/list", can=FORMS)["result"]["tools"]]
     check("one with forms is", "ava_confirm" in names, names)
     check("an unknown method", b.ask("tasks/list")["error"]["code"] == -32601)
+    check("there are no prompts, for who asks all the same", b.ask("prompts/list")["result"]["prompts"] == [])
     check("methods of before are gone", b.ask("ping")["error"]["code"] == -32601)
     b.write({"jsonrpc": "2.0", "id": "v", "method": "tools/list", "params": {"_meta": meta(version="2031-01-01")}})
     e = b.read(lambda m: m.get("id") == "v")["error"]
@@ -413,8 +414,10 @@ def subscribing():
     updated = lambda b, uri, patience=PATIENCE: b.read(lambda m: m.get("method") == "notifications/resources/updated" and
                                                        m["params"] == {"uri": uri}, patience)
     check("subscribe is answered", all(subscribe(uri)["result"] == {} for uri in (log, end, log)))
+    for id in range(b.id + 1):  # as OpenCode does, when it has its answer
+        b.write({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}})
     runner.tool("ava_steer", run=run, text="look into a.c")
-    check("what changes is told", updated(b, log))
+    check("what changes is told, though a request that was answered is cancelled", updated(b, log))
     check("and nothing else, nor to others", not updated(b, end, 0.5) and not updated(other, log, 0.5))
     check("unsubscribe is answered", subscribe(log, "unsubscribe")["result"] == {} and subscribe(log, "unsubscribe")["result"] == {})
     b.lines.clear()
@@ -553,11 +556,15 @@ def http():
     session = {"MCP_Protocol_Version": "2025-11-25", "Mcp_Session_Id": head["Mcp-Session-Id"]}
     old = lambda method, **fields: post(data=json.dumps({"jsonrpc": "2.0", "id": 7, "method": method, "params": {"uri": "ava://runs"}}),
                                         **(session | fields))
-    events = urllib.request.urlopen(urllib.request.Request(url, json.dumps(
-        {"jsonrpc": "2.0", "id": 6, "method": "resources/subscribe", "params": {"uri": "ava://runs"}}).encode(),
-        {k.replace("_", "-"): v for k, v in session.items()} | {"Content-Type": "application/json", "Authorization": f"Bearer {card['token']}"}),
-        timeout=PATIENCE)
-    data = (json.loads(line[6:]) for line in events if line.startswith(b"data: "))
+
+    def subscribes():
+        events = urllib.request.urlopen(urllib.request.Request(url, json.dumps(
+            {"jsonrpc": "2.0", "id": 6, "method": "resources/subscribe", "params": {"uri": "ava://runs"}}).encode(),
+            {k.replace("_", "-"): v for k, v in session.items()} | {"Content-Type": "application/json", "Authorization": f"Bearer {card['token']}"}),
+            timeout=PATIENCE)
+        return (json.loads(line[6:]) for line in events if line.startswith(b"data: "))
+
+    data = subscribes()
     check("a subscription is answered by its stream", next(data) == {"jsonrpc": "2.0", "id": 6, "result": {}})
     ava("reject", told(Bridge(os.environ["T"]).tool("ava_propose", **TASK))["proposal_id"])
     check("and tells there", next(data)["params"] == {"uri": "ava://runs"})
@@ -573,8 +580,14 @@ def http():
     kill_daemon()
     ava("ps")
     check("address and token hold after a kill", until(lambda: post()[0] == 200))
+    data = subscribes()
+    next(data)
     new = json.loads(ava("mcp", "token", "--renew", "--json").stdout)
     check("a new token ends the old one", post()[0] == 401 and new["url"] == url)
+    try:
+        check("and breaks off its streams", isinstance(list(data), list))
+    except TimeoutError as e:
+        check("and breaks off its streams", False, e)
     card = new
     check("and is good", post()[0] == 200)
 
