@@ -499,25 +499,25 @@ static json_t *entry_of_address(const struct target *t)
 
 /* ---- TOML: our table alone is looked at */
 
-/* Strings as JSON has them are strings of TOML. */
-static void toml_value(struct buf *b, const json_t *v)
+/* Members, those of an object by dotted names. Strings and lists as JSON has them are those of
+ * TOML. */
+static void toml_members(struct buf *b, const char *front, const json_t *table)
 {
 	const char *key;
-	json_t *one;
-	bool first = true;
+	char name[64];
+	json_t *v;
 
-	if (!json_is_object(v)) {
-		(void)json_dump(b, v);
-		return;
-	}
-	buf_adds(b, "{ ");
-	json_object_foreach((json_t *)v, key, one)
+	json_object_foreach((json_t *)table, key, v)
 	{
-		buf_addf(b, "%s%s = ", first ? "" : ", ", key);
-		(void)json_dump(b, one);
-		first = false;
+		snprintf(name, sizeof(name), "%s%s%s", front, key, json_is_object(v) ? "." : " = ");
+		if (json_is_object(v)) {
+			toml_members(b, name, v);
+			continue;
+		}
+		buf_adds(b, name);
+		(void)json_dump(b, v);
+		buf_addc(b, '\n');
 	}
-	buf_adds(b, " }");
 }
 
 /* The name in the head of a table, as TOML may write it: [ mcp_servers . "ava" ] is ours. */
@@ -562,20 +562,6 @@ static size_t toml_find(const char *text, size_t *at)
 	return (size_t)(to - from);
 }
 
-static void toml_entry(struct buf *b, const json_t *entry)
-{
-	const char *key;
-	json_t *v;
-
-	buf_adds(b, "[mcp_servers.ava]\n");
-	json_object_foreach((json_t *)entry, key, v)
-	{
-		buf_addf(b, "%s = ", key);
-		toml_value(b, v);
-		buf_addc(b, '\n');
-	}
-}
-
 static int change_toml(struct settings_file *f, const json_t *entry, bool *changed,
 		       struct ava_error *err)
 {
@@ -591,7 +577,8 @@ static int change_toml(struct settings_file *f, const json_t *entry, bool *chang
 	if (entry && len == 0 && at > 0)
 		buf_adds(&out, was[at - 1] == '\n' ? "\n" : "\n\n");
 	if (entry)
-		toml_entry(&out, entry);
+		buf_adds(&out, "[mcp_servers.ava]\n");
+	toml_members(&out, "", entry);
 	buf_adds(&out, was + at + len);
 	rv = buf_check(&out);
 	*changed = rv == 0 && strcmp(out.len ? out.data : "", was) != 0;

@@ -90,7 +90,7 @@ static void tools_list(struct mcp_call *c)
 static void resources_listed(struct mcp_call *c, json_t *runs, const struct ava_error *err)
 {
 	if (err)
-		mcp_call_refuse(c, RPC_INTERNAL, err->text, NULL);
+		mcp_call_fail(c, err);
 	else
 		mcp_call_answer_kept(c, json_pack("{s:o}", "resources", mcp_resources(runs)), 0);
 }
@@ -99,12 +99,6 @@ static void resources_list(struct mcp_call *c)
 {
 	mcp_call_ask_of(c, "GET", "/api/v1/runs", "", json_pack("{s:b,s:i}", "all", 1, "limit", 30),
 			false, resources_listed);
-}
-
-static void resources_templates(struct mcp_call *c)
-{
-	mcp_call_answer_kept(c, json_pack("{s:o}", "resourceTemplates", mcp_resource_templates()),
-			     TTL_MS);
 }
 
 static void resource_read(struct mcp_call *c, json_t *answer, const struct ava_error *err)
@@ -118,6 +112,7 @@ static void resource_read(struct mcp_call *c, json_t *answer, const struct ava_e
 				json_pack("{s:s}", "uri", uri));
 		return;
 	}
+	mcp_cut_events(answer);
 	buf_init(&text, MCP_ANSWER_MAX);
 	if (json_dump(&text, answer) == 0)
 		result = json_pack("{s:[{s:s,s:s,s:s}]}", "contents", "uri", uri, "mimeType",
@@ -140,10 +135,11 @@ static void resources_read(struct mcp_call *c)
 	resource_read(c, NULL, &err);
 }
 
-/* There are none; clients ask all the same. */
-static void prompts_list(struct mcp_call *c)
+/* What is always the same: the templates, and that there are no prompts, which clients ask for all
+ * the same. */
+static void offered(struct mcp_call *c)
 {
-	mcp_call_answer_kept(c, json_pack("{s:[]}", "prompts"), TTL_MS);
+	mcp_call_answer_kept(c, mcp_offered(c->m.method), TTL_MS);
 }
 
 /* ---- who is there */
@@ -205,11 +201,11 @@ static const struct method methods[] = {
 	{"tools/list", true, true, NULL, tools_list},
 	{"tools/call", true, true, "name", tools_call},
 	{"resources/list", true, true, NULL, resources_list},
-	{"resources/templates/list", true, true, NULL, resources_templates},
+	{"resources/templates/list", true, true, NULL, offered},
 	{"resources/read", true, true, "uri", resources_read},
 	{"resources/subscribe", true, false, NULL, mcp_listen},
 	{"resources/unsubscribe", true, false, NULL, mcp_unsubscribe},
-	{"prompts/list", true, true, NULL, prompts_list},
+	{"prompts/list", true, true, NULL, offered},
 	{"subscriptions/listen", false, true, NULL, mcp_listen},
 	{"tasks/get", false, true, "taskId", mcp_task_get},
 	{"tasks/update", false, true, "taskId", mcp_task_update},
@@ -280,7 +276,7 @@ static void request_came(struct mcp_call *c)
 	struct ava_error err = {0};
 
 	if (mcp_secret_have(&c->mcp->secret, false, &err) != 0) {
-		mcp_call_refuse(c, RPC_INTERNAL, err.text, NULL);
+		mcp_call_fail(c, &err);
 		return;
 	}
 	c->modern = json_object_get(meta, MCP_META "protocolVersion") ||

@@ -160,6 +160,13 @@ void mcp_call_refuse(struct mcp_call *c, int code, const char *text, json_t *dat
 	call_send(c, error_of(c, code, text, data), c->modern ? status : 200);
 }
 
+void mcp_call_fail(struct mcp_call *c, const struct ava_error *err)
+{
+	bool asked_wrong = err->code == AVA_EINVAL || err->code == AVA_ENOENT;
+
+	mcp_call_refuse(c, asked_wrong ? RPC_PARAMS : RPC_INTERNAL, err->text, NULL);
+}
+
 json_t *mcp_call_told(json_t *told, bool error)
 {
 	struct buf text;

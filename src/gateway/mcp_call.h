@@ -80,6 +80,8 @@ void mcp_call_answer(struct mcp_call *c, json_t *result);
 /* One that may be kept for a while, by this client alone. */
 void mcp_call_answer_kept(struct mcp_call *c, json_t *result, int64_t ttl_ms);
 void mcp_call_refuse(struct mcp_call *c, int code, const char *text, json_t *data);
+/* What is asked for is none, or cannot be had now. */
+void mcp_call_fail(struct mcp_call *c, const struct ava_error *err);
 /* Of a tool: an object, or a sentence that says why not. */
 void mcp_call_tell(struct mcp_call *c, json_t *told);
 void mcp_call_tell_error(struct mcp_call *c, const char *text);

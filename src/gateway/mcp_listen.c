@@ -167,16 +167,15 @@ static int watch(struct listen *l, const json_t *address, struct ava_error *err)
 	struct mcp_verb verb;
 	int rv;
 
-	if (l->n == WATCHED_MAX || strlen(uri) >= URI_MAX)
+	if (l->n == WATCHED_MAX)
 		return err_set(err, AVA_EINVAL,
 			       "at most %d resources are listened to at once: leave some out",
 			       WATCHED_MAX);
 	rv = mcp_resource_verb(uri, &verb, err);
 	mcp_verb_fini(&verb);
-	if (rv != 0)
-		return err_wrap(err, AVA_EINVAL, "notifications");
-	snprintf(l->watched[l->n++].uri, URI_MAX, "%s", uri);
-	return 0;
+	if (rv == 0)
+		snprintf(l->watched[l->n++].uri, URI_MAX, "%s", uri);
+	return rv;
 }
 
 static int read_filter(struct listen *l, const json_t *params, struct ava_error *err)
@@ -251,17 +250,15 @@ void mcp_listen(struct mcp_call *c)
 	bool again = mcp_call_query(c, "again") != NULL;
 	struct ava_error err = {0};
 	struct listen *l;
-	int rv;
 
 	if (!c->modern)
 		unsubscribe(c); /* what comes twice is one */
-	rv = listen_new(c, &err);
-	l = c->listen;
-	if (rv != 0) {
-		listen_free(l);
-		mcp_call_refuse(c, rv == AVA_EINVAL ? RPC_PARAMS : RPC_INTERNAL, err.text, NULL);
+	if (listen_new(c, &err) != 0) {
+		listen_free(c->listen);
+		mcp_call_fail(c, &err);
 		return;
 	}
+	l = c->listen;
 	if (!mcp_stream_begin(c, listen_gone, listen_drained)) {
 		listen_gone(NULL, c);
 		return;

@@ -288,7 +288,7 @@ static void task_ended(struct mcp_call *c, json_t *result, const struct ava_erro
 	bool failed = strcmp(json_str(result, "status"), ava_status_name(AVA_ERROR)) == 0;
 
 	if (err) {
-		mcp_call_refuse(c, RPC_INTERNAL, err->text, NULL);
+		mcp_call_fail(c, err);
 		return;
 	}
 	json_object_set_new(c->kept, "result", mcp_call_told(json_incref(result), failed));
@@ -298,8 +298,7 @@ static void task_ended(struct mcp_call *c, json_t *result, const struct ava_erro
 static void task_looked(struct mcp_call *c, const struct op_status *s, const struct ava_error *err)
 {
 	if (err) {
-		mcp_call_refuse(c, err->code == AVA_ENOENT ? RPC_PARAMS : RPC_INTERNAL, err->text,
-				NULL);
+		mcp_call_fail(c, err);
 		return;
 	}
 	c->kept = task_of_run(c, s);
@@ -327,8 +326,7 @@ static void task_told(struct mcp_call *c, json_t *answer, const struct ava_error
 	if (!err || err->code == AVA_EEXIST || err->code == AVA_ENOENT)
 		mcp_call_answer(c, json_object());
 	else
-		mcp_call_refuse(c, err->code == AVA_EINVAL ? RPC_PARAMS : RPC_INTERNAL, err->text,
-				NULL);
+		mcp_call_fail(c, err);
 }
 
 static void task_asks(struct mcp_call *c, const struct op_status *s, const struct ava_error *err)

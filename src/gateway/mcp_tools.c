@@ -115,8 +115,6 @@ int mcp_tool_verb(const struct mcp_tool *t, const json_t *given, const char *cwd
 	} else if (strcmp(t->name, "ava_wait") == 0) {
 		json_object_set_new(args, "wait", json_integer(json_get_int(args, "seconds", 20)));
 		json_object_del(args, "seconds");
-	} else if (strcmp(t->name, "ava_logs") == 0 && !json_object_get(args, "limit")) {
-		json_object_set_new(args, "limit", json_integer(50));
 	} else if (strcmp(t->name, "ava_propose") == 0 && cwd && *cwd &&
 		   !json_object_get(args, "cwd")) {
 		json_object_set_new(args, "cwd", json_string(cwd));
@@ -192,9 +190,9 @@ json_t *mcp_resources(const json_t *runs)
 	return list;
 }
 
-json_t *mcp_resource_templates(void)
+json_t *mcp_offered(const char *method)
 {
-	return json_incref(offered("resourceTemplates"));
+	return json_copy(offered(method));
 }
 
 /* ---- what is told */

@@ -39,15 +39,16 @@ int mcp_tool_verb(const struct mcp_tool *t, const json_t *given, const char *cwd
 		  const char *request, struct mcp_verb *out, struct ava_error *err);
 /* By the address of a resource. AVA_ENOENT. */
 int mcp_resource_verb(const char *uri, struct mcp_verb *out, struct ava_error *err);
-/* "resources", of the answer of GET /runs, and "resourceTemplates". */
+/* "resources", of the answer of GET /runs. */
 json_t *mcp_resources(const json_t *runs);
-json_t *mcp_resource_templates(void);
+/* The result of a method that is always the same. */
+json_t *mcp_offered(const char *method);
 
 /* A text that a client shows to a person, with nothing in it that steers a terminal. */
 json_t *mcp_shown(const char *text);
 /* What a model is told of a proposal; `next`: what is to be done now, NULL: nothing. */
 json_t *mcp_tell_proposal(const json_t *proposal, const char *next);
-/* The newest events that fit. */
+/* Of a log: the newest events that fit. */
 void mcp_cut_events(json_t *logs);
 
 /* The params of elicitation/create; `asks` is what a run asks. */

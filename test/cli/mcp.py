@@ -313,6 +313,8 @@ def steering(b):
 
 
 def resources(b, run):
+    templates = [t["uriTemplate"] for t in b.ask("resources/templates/list")["result"]["resourceTemplates"]]
+    check("resources have templates", templates == ["ava://run/{id}", "ava://run/{id}/log", "ava://run/{id}/result"], templates)
     uris = [r["uri"] for r in b.ask("resources/list")["result"]["resources"]]
     check("runs, logs and results are resources", {"ava://runs", f"ava://run/{run}", f"ava://run/{run}/log",
                                                   f"ava://run/{run}/result"} <= set(uris), uris)
@@ -322,6 +324,16 @@ def resources(b, run):
     for uri in ["ava://run/S-000000", "ava://run/../../etc", "file:///etc/passwd", "ava://run/S-1/x", ""]:
         e = b.ask("resources/read", {"uri": uri})["error"]
         check(f"there is no {uri}", e["code"] == -32602 and e["data"]["uri"] == uri, e)
+    talker = os.environ["T"] + "/talker.jsonl"
+    with open(talker, "w", encoding="utf-8") as f:
+        for i in range(14):
+            call = {"name": "read_file", "args": {"path": "a.c", "offset": i + 1}}
+            f.write(json.dumps({"text": "x" * 3000, "tool_calls": [call]}) + "\n")
+    run = told(slow(b, FORMS, talker))["subagent_id"]
+    ended = until(lambda: (lambda r: r.get("stop_reason"))(told(b.tool("ava_wait", run=run, seconds=20))))
+    log = b.ask("resources/read", {"uri": f"ava://run/{run}/log"})["result"]["contents"][0]["text"]
+    check("a long log is cut to its newest events, as that of the tool", ended and len(log) < 60000 and json.loads(log)["left_out"] > 0 and
+          json.loads(log) == told(b.tool("ava_logs", run=run)), [ended, len(log), log[-200:]])
 
 
 def listening(b):

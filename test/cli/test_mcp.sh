@@ -47,6 +47,7 @@ printf 'model = "x"\n[ mcp_servers."ava" ]\ncommand = "old"\n[mcp_servers.ava.en
 run "$AVA" mcp install codex
 exits 'install codex' 0
 lacks 'what we wrote before is gone' old "$HOME/.codex/config.toml"
+contains 'the entry is ours' "env.AVA_DATA_ROOT = \"$AVA_DATA_ROOT\"" "$HOME/.codex/config.toml"
 equal 'and the rest stays' 'model = "x"
 [mcp_servers.ava]
 # of mine
