@@ -425,18 +425,19 @@ def subscribing():
     subscribe = lambda uri, word="subscribe": b.ask("resources/" + word, {"uri": uri}, modern=False)
     updated = lambda b, uri, patience=PATIENCE: b.read(lambda m: m.get("method") == "notifications/resources/updated" and
                                                        m["params"] == {"uri": uri}, patience)
-    check("subscribe is answered", all(subscribe(uri)["result"] == {} for uri in (log, end, log)))
+    check("subscribe is answered", all(subscribe(uri)["result"] == {} for uri in (log, end, "ava://runs", log)))
     for id in range(b.id + 1):  # as OpenCode does, when it has its answer
         b.write({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}})
     runner.tool("ava_steer", run=run, text="look into a.c")
     check("what changes is told, though a request that was answered is cancelled", updated(b, log))
     check("and nothing else, nor to others", not updated(b, end, 0.5) and not updated(other, log, 0.5))
     check("unsubscribe is answered", subscribe(log, "unsubscribe")["result"] == {} and subscribe(log, "unsubscribe")["result"] == {})
-    b.lines.clear()
     kill_daemon()
+    check("also while there is no daemon", subscribe("ava://runs", "unsubscribe")["result"] == {})
+    b.lines.clear()
     runner.tool("ava_cancel", run=run)
     check("a subscription goes on with the next daemon", updated(b, end))
-    check("one that was ended does not", not updated(b, log, 0.5))
+    check("those that were ended do not", not updated(b, log, 0.5) and not updated(b, "ava://runs", 0.5))
     for uri in ["ava://run/x", "file:///etc/passwd", "", 5]:
         e = subscribe(uri)
         check(f"nothing subscribes to {json.dumps(uri)}", e["error"]["code"] == -32602, e)
