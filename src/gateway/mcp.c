@@ -104,8 +104,6 @@ static void resources_list(struct mcp_call *c)
 static void resource_read(struct mcp_call *c, json_t *answer, const struct ava_error *err)
 {
 	const char *uri = mcp_call_param(c, "uri") ? mcp_call_param(c, "uri") : "";
-	struct buf text;
-	json_t *result = NULL;
 
 	if (err) {
 		mcp_call_refuse(c, c->modern ? RPC_PARAMS : MCP_NO_RESOURCE, err->text,
@@ -113,12 +111,10 @@ static void resource_read(struct mcp_call *c, json_t *answer, const struct ava_e
 		return;
 	}
 	mcp_cut_events(answer);
-	buf_init(&text, MCP_ANSWER_MAX);
-	if (json_dump(&text, answer) == 0)
-		result = json_pack("{s:[{s:s,s:s,s:s}]}", "contents", "uri", uri, "mimeType",
-				   "application/json", "text", text.data);
-	buf_fini(&text);
-	mcp_call_answer_kept(c, result, 0);
+	mcp_call_answer_kept(c,
+			     json_pack("{s:[{s:s,s:s,s:o}]}", "contents", "uri", uri, "mimeType",
+				       "application/json", "text", mcp_call_text(answer)),
+			     0);
 }
 
 static void resources_read(struct mcp_call *c)

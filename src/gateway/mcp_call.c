@@ -167,18 +167,22 @@ void mcp_call_fail(struct mcp_call *c, const struct ava_error *err)
 	mcp_call_refuse(c, asked_wrong ? RPC_PARAMS : RPC_INTERNAL, err->text, NULL);
 }
 
+json_t *mcp_call_text(const json_t *v)
+{
+	json_t *text = NULL;
+	struct buf b;
+
+	buf_init(&b, MCP_ANSWER_MAX);
+	if (v && json_dump(&b, v) == 0)
+		text = json_stringn(b.data, b.len);
+	buf_fini(&b);
+	return text;
+}
+
 json_t *mcp_call_told(json_t *told, bool error)
 {
-	struct buf text;
-	json_t *result = NULL;
-
-	buf_init(&text, MCP_ANSWER_MAX);
-	if (told && json_dump(&text, told) == 0)
-		result = json_pack("{s:[{s:s,s:s}],s:O,s:b}", "content", "type", "text", "text",
-				   text.data, "structuredContent", told, "isError", error);
-	buf_fini(&text);
-	json_decref(told);
-	return result;
+	return json_pack("{s:[{s:s,s:o}],s:o,s:b}", "content", "type", "text", "text",
+			 mcp_call_text(told), "structuredContent", told, "isError", error);
 }
 
 void mcp_call_tell(struct mcp_call *c, json_t *told)

@@ -85,6 +85,8 @@ void mcp_call_fail(struct mcp_call *c, const struct ava_error *err);
 /* Of a tool: an object, or a sentence that says why not. */
 void mcp_call_tell(struct mcp_call *c, json_t *told);
 void mcp_call_tell_error(struct mcp_call *c, const char *text);
+/* As text of JSON; a new reference, NULL: it is too large, or memory is out. */
+json_t *mcp_call_text(const json_t *v);
 /* What a tool gives, an object (*taken*), as its result: it, and the same as text. */
 json_t *mcp_call_told(json_t *told, bool error);
 /* The peer has gone: unless a verb still has the call, it is freed. */

@@ -25,20 +25,17 @@
 #define URI_MAX     64
 #define GATHER_MS   200 /* of changes, before they are told */
 
-struct watched {
-	char uri[URI_MAX];
-	bool changed;
-};
-
 struct listen {
 	struct mcp_call *call;
 	struct op_cursor *cursor;
 	struct os_timer *timer;
 	struct os_task pump;
-	bool list; /* which resources there are is asked for */
-	bool list_changed, armed, full;
+	bool armed;
 	unsigned n;
-	struct watched watched[WATCHED_MAX];
+	struct watched {
+		char uri[URI_MAX]; /* "": which resources there are */
+		bool changed;
+	} watched[WATCHED_MAX + 1];
 };
 
 static void listen_free(struct listen *l)
@@ -63,7 +60,7 @@ static void listen_gone(struct http_stream *st, void *user)
 /* ---- what is told */
 
 /* `params` is *taken*. */
-static void notify(struct listen *l, const char *method, json_t *params)
+static void notify(const struct listen *l, const char *method, json_t *params)
 {
 	json_t *message;
 
@@ -71,18 +68,21 @@ static void notify(struct listen *l, const char *method, json_t *params)
 		json_object_set_new(params, "_meta",
 				    json_pack("{s:O}", MCP_META "subscriptionId", l->call->m.id));
 	message = json_pack("{s:s,s:s,s:o}", "jsonrpc", "2.0", "method", method, "params", params);
-	l->full = mcp_stream_write(l->call, message) != 0;
+	(void)mcp_stream_write(l->call, message);
 }
 
-static void acknowledge(struct listen *l)
+static void acknowledge(const struct listen *l)
 {
-	json_t *uris = l->n > 0 ? json_array() : NULL;
+	json_t *heard = json_object(), *uris = json_array();
 
 	for (unsigned i = 0; i < l->n; i++)
-		json_array_append_new(uris, json_string(l->watched[i].uri));
+		if (!l->watched[i].uri[0])
+			json_object_set_new(heard, "resourcesListChanged", json_true());
+		else if (json_array_append_new(uris, json_string(l->watched[i].uri)) == 0)
+			json_object_set(heard, "resourceSubscriptions", uris);
+	json_decref(uris);
 	notify(l, "notifications/subscriptions/acknowledged",
-	       json_pack("{s:{s:o*,s:o*}}", "notifications", "resourcesListChanged",
-			 l->list ? json_true() : NULL, "resourceSubscriptions", uris));
+	       json_pack("{s:o}", "notifications", heard));
 }
 
 static void tell(void *user)
@@ -90,16 +90,17 @@ static void tell(void *user)
 	struct listen *l = user;
 
 	l->armed = false;
-	if (l->list_changed && !l->full) {
-		l->list_changed = false;
-		notify(l, "notifications/resources/list_changed", json_object());
-	}
-	for (unsigned i = 0; i < l->n && !l->full; i++) {
-		if (!l->watched[i].changed)
+	for (unsigned i = 0; i < l->n; i++) {
+		struct watched *s = &l->watched[i];
+
+		if (!s->changed || http_stream_waiting(l->call->stream) >= HTTP_STREAM_HIGH)
 			continue;
-		l->watched[i].changed = false;
-		notify(l, "notifications/resources/updated",
-		       json_pack("{s:s}", "uri", l->watched[i].uri));
+		s->changed = false;
+		if (s->uri[0])
+			notify(l, "notifications/resources/updated",
+			       json_pack("{s:s}", "uri", s->uri));
+		else
+			notify(l, "notifications/resources/list_changed", json_object());
 	}
 }
 
@@ -109,20 +110,23 @@ static void mark(struct listen *l, const struct op_event *e)
 {
 	struct event_view v;
 	char run[URI_MAX];
+	bool ends, begins;
 	size_t n;
 
 	if (event_view(e->line, e->line_len, &v) != 0)
 		return;
 	snprintf(run, sizeof(run), "ava://run/%.*s", (int)MIN(v.agent_id.len, 23), v.agent_id.s);
 	n = strlen(run);
-	if (v.kind == EVENT_SubagentSpawn || v.kind == EVENT_SubagentComplete)
-		l->list_changed = l->list;
+	begins = v.kind == EVENT_SubagentSpawn;
+	ends = v.kind == EVENT_SubagentComplete;
 	for (unsigned i = 0; i < l->n; i++) {
 		struct watched *s = &l->watched[i];
-		const char *part = strncmp(s->uri, run, n) == 0 ? s->uri + n : "/none";
+		/* "": all of the run, or, where it is the address itself, the list */
+		const char *part = strncmp(s->uri, run, n) == 0 ? s->uri + n : s->uri;
 
-		if (strcmp(s->uri, "ava://runs") == 0 || !*part || strcmp(part, "/log") == 0 ||
-		    (strcmp(part, "/result") == 0 && v.kind == EVENT_SubagentComplete))
+		if (strcmp(part, "ava://runs") == 0 || strcmp(part, "/log") == 0 ||
+		    (part[0] ? strcmp(part, "/result") == 0 && ends
+			     : part != s->uri || begins || ends))
 			s->changed = true;
 	}
 }
@@ -137,7 +141,7 @@ static void listen_pump(struct os_task *t)
 		mark(l, &e);
 	if (rv == -2) {
 		http_stream_abort(l->call->stream); /* to come again; calls listen_gone */
-	} else if (!l->armed && !l->full) {
+	} else if (!l->armed) {
 		l->armed = true;
 		os_timer_set(l->timer, GATHER_MS);
 	}
@@ -155,7 +159,6 @@ static void listen_drained(struct http_stream *st, void *user)
 {
 	struct mcp_call *c = user;
 
-	c->listen->full = false;
 	os_defer(c->mcp->core->loop, &c->listen->pump);
 }
 
@@ -188,11 +191,11 @@ static int read_filter(struct listen *l, const json_t *params, struct ava_error 
 		return watch(l, json_object_get(params, "uri"), err);
 	if (!json_is_object(filter))
 		return err_set(err, AVA_EINVAL, "params.notifications says what to listen to");
-	l->list = json_get_bool(filter, "resourcesListChanged", false);
 	json_array_foreach(json_object_get(filter, "resourceSubscriptions"), i, uri)
 	{
 		rv = rv == 0 ? watch(l, uri, err) : rv;
 	}
+	l->n += json_get_bool(filter, "resourcesListChanged", false);
 	return rv;
 }
 
@@ -270,6 +273,5 @@ void mcp_listen(struct mcp_call *c)
 			c, json_pack("{s:s,s:O,s:{}}", "jsonrpc", "2.0", "id", c->m.id, "result"));
 	for (unsigned i = 0; i < l->n; i++)
 		l->watched[i].changed = again;
-	l->list_changed = again && l->list;
 	os_defer(c->mcp->core->loop, &l->pump);
 }
