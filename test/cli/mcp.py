@@ -586,9 +586,12 @@ def http():
 
     events, data = subscribes()
     check("a subscription is answered by its stream", next(data) == {"jsonrpc": "2.0", "id": 6, "result": {}})
-    ava("reject", told(Bridge(os.environ["T"]).tool("ava_propose", **TASK))["proposal_id"])
-    check("and tells there", next(data)["params"] == {"uri": "ava://runs"})
-    check("another session does not end it", old("resources/unsubscribe", Mcp_Session_Id="another")[2]["result"] == {})
+    b = Bridge(os.environ["T"])
+    for session_id in ("another", "x" * 200):
+        check("another session may unsubscribe", old("resources/unsubscribe", Mcp_Session_Id=session_id)[2]["result"] == {})
+        ava("reject", told(b.tool("ava_propose", **TASK))["proposal_id"])
+        check("and this one hears on", next(data, {}).get("params") == {"uri": "ava://runs"})
+    b.end()
     check("its own does", old("resources/unsubscribe")[2]["result"] == {} and ends(events))
     for method in ("GET", "DELETE"):
         got = subprocess.run(["curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", "-X", method, "-H",

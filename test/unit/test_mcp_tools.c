@@ -113,8 +113,7 @@ static void test_verbs(void **state)
 		"S-7f3a2b", "{\"wait\":3}");
 	becomes("ava_steer", "{\"run\":\"S-7f3a2b\",\"text\":\"x\"}", "/api/v1/runs/{id}/steer",
 		"S-7f3a2b", "{\"text\":\"x\",\"request_id\":\"r1\"}");
-	becomes("ava_logs", "{\"run\":\"S-7f3a2b\"}", "/api/v1/logs", "",
-		"{\"run\":\"S-7f3a2b\"}");
+	becomes("ava_logs", "{\"run\":\"S-7f3a2b\"}", "/api/v1/logs", "", "{\"run\":\"S-7f3a2b\"}");
 	assert_int_equal(mcp_tool_verb(mcp_tool_find("ava_result", false), bad, "", "", &v, &err),
 			 AVA_EINVAL);
 	mcp_verb_fini(&v);
