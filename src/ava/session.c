@@ -24,7 +24,6 @@
 
 #define SESSIONS_MAX 100000
 #define SAY_MAX      (1u << 20)
-#define FILE_MAX     (256u << 20)
 #define HEAD_MAX     16384 /* of a file, to show a session */
 #define TITLE_CHARS  80
 #define RESTING_MAX  64
@@ -250,56 +249,60 @@ static void take_title(struct session *s, const json_t *line)
 			*at = ' ';
 }
 
-/* Of her first answer. */
+/* That of her last answer, or that was chosen since. */
 static void take_model(struct session *s, const json_t *line)
 {
-	const json_t *m = json_object_get(line, "message");
-	const char *role = json_get_str(m, "role"), *model = json_get_str(m, "model");
+	const char *model = json_get_str(line, "modelId");
 
-	if (!s->model && role && strcmp(role, "assistant") == 0 && model)
-		s->model = strdup(model);
+	if (!model)
+		model = json_get_str(json_object_get(line, "message"), "model");
+	if (!model)
+		return;
+	free(s->model);
+	s->model = strdup(model);
 }
 
-/* The first lines are enough to show it. */
+static void read_lines(struct session *s, int fd, off_t from, size_t len, char *data)
+{
+	const char *line;
+	size_t at = 0, n;
+
+	if (sys_read_all(fd, data, len, from) != 0)
+		return;
+	while (jsonl_next(data, len, &at, &line, &n) == 1) {
+		json_t *o = json_parse(line, n, NULL);
+
+		if (from == 0) {
+			take_header(s, o);
+			take_title(s, o);
+		}
+		take_model(s, o);
+		json_decref(o);
+	}
+}
+
+/* The first lines, and the last ones, are enough to show it. */
 static void read_head(struct session *s)
 {
-	char *data = NULL;
-	const char *line;
-	size_t at = 0, n, len = HEAD_MAX;
+	char **texts[] = {&s->cwd, &s->title, &s->user, &s->origin, &s->model}, *data;
+	struct stat st;
 	int fd;
 
 	if (s->cwd && (s->title || !s->there))
 		return;
 	fd = s->there ? sys->openat(s->core->root_fd, s->path, O_RDONLY | O_CLOEXEC, 0) : -1;
 	data = malloc(HEAD_MAX);
-	if (fd >= 0 && data) {
-		struct stat st;
-
-		len = sys->fstat(fd, &st) == 0 ? MIN((size_t)st.st_size, len) : 0;
-		if (sys_read_all(fd, data, len, 0) != 0)
-			len = 0;
-		while (jsonl_next(data, len, &at, &line, &n) == 1) {
-			json_t *o = json_parse(line, n, NULL);
-
-			take_header(s, o);
-			take_title(s, o);
-			take_model(s, o);
-			json_decref(o);
-		}
+	if (fd >= 0 && data && sys->fstat(fd, &st) == 0) {
+		read_lines(s, fd, 0, MIN((size_t)st.st_size, HEAD_MAX), data);
+		if (st.st_size > HEAD_MAX)
+			read_lines(s, fd, st.st_size - HEAD_MAX, HEAD_MAX, data);
 	}
 	if (fd >= 0)
 		sys->close(fd);
 	free(data);
-	if (!s->cwd)
-		s->cwd = strdup("");
-	if (!s->title)
-		s->title = strdup("");
-	if (!s->user)
-		s->user = strdup("");
-	if (!s->origin)
-		s->origin = strdup("");
-	if (!s->model)
-		s->model = strdup("");
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+		if (!*texts[i])
+			*texts[i] = strdup("");
 }
 
 static unsigned list_count(const struct list *l)
@@ -340,7 +343,7 @@ static void session_show(struct session *s, struct op_session *out)
 	out->tokens += t->tokens + t->run.agent.at.totals.input + t->run.agent.at.totals.output;
 }
 
-static struct session *session_find(struct core *c, const char *id, struct ava_error *err)
+struct session *session_find(struct core *c, const char *id, struct ava_error *err)
 {
 	struct session *s = strmap_get(&c->session_by_id, id);
 
@@ -786,15 +789,15 @@ static void write_session(struct jw *w, const struct op_session *s)
 	jw_end(w);
 }
 
-static void send_session(struct verb_reply *r, int rv, const struct op_session *s, int status,
-			 const struct ava_error *err)
+void session_send(struct verb_reply *r, struct session *s)
 {
+	struct op_session shown;
 	struct verb_answer a;
 
-	if (!verb_begin(&a, r, rv, err))
-		return;
-	write_session(&a.w, s);
-	verb_send(&a, status);
+	session_show(s, &shown);
+	verb_begin(&a, r, 0, NULL);
+	write_session(&a.w, &shown);
+	verb_send(&a, 200);
 }
 
 static const struct arg session_args[] = {
@@ -810,9 +813,13 @@ static void verb_session_new(struct verb_call *v)
 	struct op_session_new n = {.user_id = v->caller->user, .origin = v->caller->channel};
 	struct ava_error err = {0};
 	struct op_session s;
+	struct verb_answer a;
 
-	if (verb_args(v, &n))
-		send_session(v->reply, ops_session_new(v->core, &n, &s, &err), &s, 201, &err);
+	if (!verb_args(v, &n) ||
+	    !verb_begin(&a, v->reply, ops_session_new(v->core, &n, &s, &err), &err))
+		return;
+	write_session(&a.w, &s);
+	verb_send(&a, 201);
 }
 
 static const struct arg sessions_args[] = {{"limit", ARG_COUNT, 0, 1, 100000}, {NULL}};
@@ -840,10 +847,12 @@ static void verb_sessions(struct verb_call *v)
 static void verb_session(struct verb_call *v)
 {
 	struct ava_error err = {0};
-	struct op_session s;
+	struct session *s = verb_args(v, NULL) ? session_find(v->core, v->id, &err) : NULL;
 
-	if (verb_args(v, NULL))
-		send_session(v->reply, ops_session(v->core, v->id, &s, &err), &s, 200, &err);
+	if (s)
+		session_send(v->reply, s);
+	else if (err.code != 0)
+		verb_fail(v->reply, AVA_ENOENT, &err);
 }
 
 /* The turn under way, not the subagents. */
@@ -860,7 +869,8 @@ static int messages_write(struct verb_work *w, struct ava_error *err)
 	char *data = NULL;
 	size_t len = 0, at = 0, n;
 	int rv =
-		path[0] ? sys_read_file(w->job.core->root_fd, path, FILE_MAX, &data, &len, err) : 0;
+		path[0] ? sys_read_file(w->job.core->root_fd, path, TALK_FILE_MAX, &data, &len, err)
+			: 0;
 
 	jw_object(&w->answer.w, NULL);
 	jw_array(&w->answer.w, "entries");

@@ -57,6 +57,10 @@ typedef void (*op_said_fn)(int rv, const char *entry, const struct ava_error *er
 void ops_say(struct core *c, const char *session, const struct op_say *say, op_said_fn done,
 	     void *user);
 
+/* That conversation can go on with this model. true: also when there is none of that id. */
+struct model;
+bool session_takes(struct core *c, const char *session, const struct model *m);
+
 /* Stop the turn under way, not the subagents. 0 also when none is. */
 int ops_session_stop(struct core *c, const char *session, struct ava_error *err);
 

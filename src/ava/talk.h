@@ -101,7 +101,11 @@ struct talk {
 	int64_t cost_microusd, tokens; /* of the turns before this one */
 };
 
+#define TALK_FILE_MAX (256u << 20) /* bytes of either file of a conversation */
+
 /* ---- session.c */
+struct session *session_find(struct core *c, const char *id, struct ava_error *err);
+void session_send(struct verb_reply *r, struct session *s); /* an answer that shows it */
 int session_load(struct session *s, struct ava_error *err); /* it has a talk then */
 /* What was said with this request id. AVA_ENOMEM. */
 int talk_remember(struct session *s, const char *request, int64_t at_ms, const char *entry);

@@ -23,7 +23,6 @@
 #include "subagent/run.h"
 #include "subagent/spec.h"
 
-#define FILE_MAX  (256u << 20)
 #define RECENT_MS 86400000LL /* touched since then: looked at when the runtime starts */
 
 static const char interrupted[] =
@@ -144,7 +143,7 @@ static int read_marks(struct memory *m, const struct core *c, const char *path, 
 {
 	const char *line;
 	size_t at = 0, n;
-	int rv = logbook_read(c->root_fd, path, FILE_MAX, file, len, err);
+	int rv = logbook_read(c->root_fd, path, TALK_FILE_MAX, file, len, err);
 
 	while (rv == 0 && jsonl_next(*file, *len, &at, &line, &n) == 1)
 		rv = take_line(m, line, n, err);
@@ -291,7 +290,7 @@ static int read_entries(struct memory *m, const struct session *s, struct ava_er
 	char *data = NULL;
 	const char *line, *words = NULL;
 	size_t len = 0, at = 0, n, nwords = 0;
-	int rv = sys_read_file(s->core->root_fd, s->path, FILE_MAX, &data, &len, err);
+	int rv = sys_read_file(s->core->root_fd, s->path, TALK_FILE_MAX, &data, &len, err);
 
 	while (rv == 0 && jsonl_next(data, len, &at, &line, &n) == 1) {
 		json_t *o = may_count(line, n) ? json_parse(line, n, NULL) : NULL;
@@ -433,7 +432,7 @@ int talk_restore(struct talk *t, struct ava_error *err)
 	int rv;
 
 	list_init(&m.notes);
-	buf_init(&body, FILE_MAX);
+	buf_init(&body, TALK_FILE_MAX);
 	rv = read_messages(&m, &body, &info, err);
 	if (rv == 0)
 		rv = read_entries(&m, t->session, err);

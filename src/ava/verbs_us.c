@@ -195,34 +195,37 @@ static void verb_health(struct verb_call *v)
 
 /* ---- GET /models */
 
-static void write_model(struct jw *w, const char *id)
+static void write_model(struct jw *w, const char *id, struct core *c, const char *session)
 {
 	struct model m;
 
-	if (model_resolve(id, &m, NULL, NULL) != 0)
-		return; /* its service has no key */
+	if (model_resolve(id, &m, NULL, NULL) != 0 || !session_takes(c, session, &m))
+		return; /* its service has no key, or it is none for that conversation */
 	jw_object(w, NULL);
 	jw_str(w, "id", m.id);
 	jw_int(w, "context", m.context);
 	jw_end(w);
 }
 
+static const struct arg models_args[] = {{"session", ARG_SAID, .most = 63}, {NULL}};
+
 /* Those that can be called now. */
 static void verb_models(struct verb_call *v)
 {
 	const struct model_row *r;
+	const char *session = "";
 	struct verb_answer a;
 
-	if (!verb_begin_args(&a, v, NULL))
+	if (!verb_begin_args(&a, v, &session))
 		return;
 	jw_object(&a.w, NULL);
 	jw_array(&a.w, "models");
 	for (size_t i = 0; (r = models_own(i)) != NULL; i++)
-		write_model(&a.w, r->id);
+		write_model(&a.w, r->id, v->core, session);
 	for (size_t i = 0; (r = models_builtin(i)) != NULL; i++)
 		if (models_find(r->id) == r) /* else config.yaml has it */
-			write_model(&a.w, r->id);
-	write_model(&a.w, "offline");
+			write_model(&a.w, r->id, v->core, session);
+	write_model(&a.w, "offline", v->core, session);
 	verb_send(&a, 200);
 }
 
@@ -632,7 +635,7 @@ static const struct arg run_events_args[] = {
 
 const struct verb verbs_about_us[] = {
 	{"GET", "/api/v1/health", verb_health, NULL, false},
-	{"GET", "/api/v1/models", verb_models, NULL, false},
+	{"GET", "/api/v1/models", verb_models, models_args, false},
 	{"GET", "/api/v1/logs", verb_logs, logs_args, false},
 	{"GET", "/api/v1/verify", verb_verify, NULL, false},
 	{"GET", "/api/v1/events", NULL, events_args, false},

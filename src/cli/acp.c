@@ -650,6 +650,12 @@ static void tell_session(struct acp_session *s, const json_t *session)
 			   json_pack("{s:I,s:O,s:{s:f,s:s}}", "used", (json_int_t)s->tokens, "size",
 				     json_object_get(session, "context"), "cost", "amount",
 				     cents / 100, "currency", "USD"));
+	if (strcmp(json_str(session, "model"), s->model) !=
+	    0) { /* chosen elsewhere, or it fell back */
+		snprintf(s->model, sizeof(s->model), "%s", json_str(session, "model"));
+		acp_update(s, "config_option_update",
+			   json_pack("{s:o}", "configOptions", acp_options(s)));
+	}
 	if (json_string_length(title) == 0 || json_equal(title, s->title))
 		return;
 	json_decref(s->title);
@@ -727,7 +733,7 @@ static void look(struct acp_session *s)
 
 /* A conversation in which nothing was said is not on disk: a daemon that was started anew does not
  * know it, and it is begun again under its id. */
-int acp_begin(struct acp_session *s, const char *model, struct ava_error *err)
+static int begin(struct acp_session *s, const char *model, struct ava_error *err)
 {
 	json_t *answer = NULL;
 	int rv = api_post(&s->a->c, &answer, err, "/sessions", "cwd", s->cwd, "session_id", s->id,
@@ -735,6 +741,22 @@ int acp_begin(struct acp_session *s, const char *model, struct ava_error *err)
 
 	if (rv == 0)
 		snprintf(s->model, sizeof(s->model), "%s", json_str(answer, "model"));
+	json_decref(answer);
+	return rv;
+}
+
+int acp_model(struct acp_session *s, const char *model, struct ava_error *err)
+{
+	json_t *answer = NULL;
+	char path[sizeof(s->id) + 32];
+	int rv;
+
+	snprintf(path, sizeof(path), "/sessions/%s/model", s->id);
+	rv = api_post(&s->a->c, &answer, err, path, "model", model, NULL);
+	if (rv == 0)
+		snprintf(s->model, sizeof(s->model), "%s", json_str(answer, "model"));
+	else if (rv == AVA_ENOENT && !s->said)
+		rv = begin(s, model, err);
 	json_decref(answer);
 	return rv;
 }
@@ -766,7 +788,7 @@ void acp_prompt(struct acp_session *s, const json_t *id, const char *text)
 	s->remark = NULL;
 	show(s);
 	rv = feed_say(&s->feed, &s->a->c, s->id, text, s->shown, &err);
-	if (rv == AVA_ENOENT && !s->said && (rv = acp_begin(s, s->model, &err)) == 0)
+	if (rv == AVA_ENOENT && !s->said && (rv = begin(s, s->model, &err)) == 0)
 		rv = feed_say(&s->feed, &s->a->c, s->id, text, s->shown, &err);
 	s->said = s->said || rv == 0;
 	t->look_ms = clock_mono_ms() + LOOK_SLOW_MS;
@@ -936,7 +958,7 @@ struct acp_session *acp_open(struct acp *a, const char *id, const char *cwd, con
 	s->seen = (uint64_t)json_get_int(json_object_get(health, "journal"), "lsn", 0);
 	json_decref(health);
 	if (rv == 0)
-		rv = id != NULL ? take_up(s, again, err) : acp_begin(s, model, err);
+		rv = id != NULL ? take_up(s, again, err) : begin(s, model, err);
 	if (rv == 0 && s->cwd == NULL)
 		rv = err_set(err, AVA_ENOMEM, "out of memory");
 	if (rv == 0) {

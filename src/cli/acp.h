@@ -28,7 +28,6 @@ struct acp {                  /* the editor */
 	bool forms, notices;  /* it can ask by a form; it shows notices between two turns */
 	bool gone;            /* it reads nothing any more */
 	int64_t next_id;      /* of our requests to it */
-	json_t *models;       /* of GET /models; owned; NULL: not asked yet */
 	struct list sessions; /* struct acp_session */
 	size_t nsessions;
 };
@@ -79,6 +78,8 @@ void acp_refuse(struct acp *a, const json_t *id, int code, const char *message);
 /* A request, or with `id` 0 what nobody answers. */
 void acp_call(struct acp *a, int64_t id, const char *method, json_t *members);
 void acp_update(struct acp_session *s, const char *kind, json_t *members); /* acp.c */
+/* What of it a person can choose, as it is now. */
+json_t *acp_options(struct acp_session *s);
 
 /* ---- the life of a conversation */
 
@@ -90,8 +91,8 @@ struct acp_session *acp_open(struct acp *a, const char *id, const char *cwd, con
 struct acp_session *acp_find(const struct acp *a, const char *id); /* NULL: none */
 /* Ends its turn, too. */
 void acp_free(struct acp_session *s);
-/* Before the first words, and again where the model shall be another one. */
-int acp_begin(struct acp_session *s, const char *model, struct ava_error *err);
+/* It goes on with another model. */
+int acp_model(struct acp_session *s, const char *model, struct ava_error *err);
 
 /* ---- its turns */
 

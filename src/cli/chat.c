@@ -61,6 +61,20 @@ static int begin(struct chat *c, const char *model, struct ava_error *err)
 	return rv;
 }
 
+int chat_model(struct chat *c, const char *model, struct ava_error *err)
+{
+	char path[sizeof(c->session) + 32];
+	json_t *s = NULL;
+	int rv;
+
+	snprintf(path, sizeof(path), "/sessions/%s/model", c->session);
+	rv = api_post(&c->c, &s, err, path, "model", model, NULL);
+	if (rv == 0)
+		rv = take_session(c, s, err);
+	json_decref(s);
+	return rv;
+}
+
 /* The newest conversation of this folder. */
 static int find_latest(struct chat *c, struct ava_error *err)
 {
@@ -128,6 +142,8 @@ int chat_open(struct chat *c, const char *session, const char *model, struct ava
 		rv = find_latest(c, err);
 	else if (rv == 0)
 		rv = find(c, session, err);
+	if (rv == 0 && session != NULL && model != NULL)
+		rv = chat_model(c, model, err);
 	c->said = session != NULL;
 	return rv;
 }

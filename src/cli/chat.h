@@ -65,6 +65,8 @@ void chat_begin_line(struct chat *c);
 /* Acknowledge what was shown, if something was since the last time. One that
  * does not arrive is shown again to whoever comes next. */
 void chat_acknowledge(struct chat *c);
+/* It goes on with another model. */
+int chat_model(struct chat *c, const char *model, struct ava_error *err);
 /* Stop Ava's turn. */
 int chat_stop(struct chat *c, struct ava_error *err);
 /* The conversation as the daemon has it. */

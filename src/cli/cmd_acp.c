@@ -147,21 +147,22 @@ static json_t *choice(const char *value, const char *name)
 	return json_pack("{s:s,s:s}", "value", value, "name", name);
 }
 
-/* Of a conversation that has begun the model stays as it is. */
-static json_t *options_of(const struct acp_session *s)
+json_t *acp_options(struct acp_session *s)
 {
-	json_t *models = json_array();
+	json_t *models = json_array(), *all = NULL;
 	const json_t *m;
 	size_t i;
 
+	(void)api_request(&s->a->c, NULL, &all, NULL, "/models?session=%s", s->id);
 	json_array_append_new(models, choice(s->model, s->model));
-	json_array_foreach(json_object_get(s->a->models, "models"), i, m)
+	json_array_foreach(json_object_get(all, "models"), i, m)
 	{
 		const char *id = json_str(m, "id");
 
-		if (!s->said && strcmp(id, s->model) != 0)
+		if (strcmp(id, s->model) != 0)
 			json_array_append_new(models, choice(id, id));
 	}
+	json_decref(all);
 	return json_pack("[{s:s,s:s,s:s,s:s,s:s,s:o},{s:s,s:s,s:s,s:s,s:[o,o]}]", "type", "select",
 			 "id", "model", "name", "Model", "category", "model", "currentValue",
 			 s->model, "options", models, "type", "select", "id", "subagents", "name",
@@ -198,8 +199,6 @@ static json_t *do_begin(struct request *q)
 		return refuse(q, AVA_EINVAL, "cwd is an absolute path");
 	if (!new && q->s != NULL)
 		acp_free(q->s);
-	if (q->a->models == NULL)
-		(void)api_request(&q->a->c, NULL, &q->a->models, NULL, "/models");
 	s = acp_open(q->a, new ? NULL : id, cwd, o.model, again, q->err);
 	if (s == NULL)
 		return NULL;
@@ -207,7 +206,7 @@ static json_t *do_begin(struct request *q)
 	if (json_array_size(json_object_get(q->params, "mcpServers")) > 0)
 		s->remark = "The MCP servers of this editor are not used here yet.";
 	return json_pack("{s:s*,s:o}", "sessionId", new ? s->id : NULL, "configOptions",
-			 options_of(s));
+			 acp_options(s));
 }
 
 /* Those in which something was said, the newest first. */
@@ -248,20 +247,15 @@ static json_t *do_option(struct request *q)
 {
 	struct acp_session *s = q->s;
 	const char *id = json_str(q->params, "configId"), *value = json_str(q->params, "value");
-	bool model = strcmp(id, "model") == 0 && value[0] != '\0';
 
 	if (strcmp(id, "subagents") == 0 &&
 	    (strcmp(value, "wait") == 0 || strcmp(value, "background") == 0))
 		s->wait = value[0] == 'w';
-	else if (!model)
+	else if (strcmp(id, "model") != 0)
 		return refuse(q, AVA_EINVAL, "there is no such option, or it has no such value");
-	else if (!s->said && acp_begin(s, value, q->err) != 0)
+	else if (acp_model(s, value, q->err) != 0)
 		return NULL;
-	else if (strcmp(value, s->model) != 0)
-		return refuse(q, AVA_EINVAL,
-			      "the model of a conversation is chosen before its first message: "
-			      "begin a new one");
-	return json_pack("{s:o}", "configOptions", options_of(s));
+	return json_pack("{s:o}", "configOptions", acp_options(s));
 }
 
 /* ---- a prompt */
@@ -522,7 +516,6 @@ static int acp_run(int argc, char **argv)
 	LIST_EACH (&a.sessions, n, tmp)
 		acp_free(LIST_ENTRY(n, struct acp_session, node));
 	buf_fini(&in.line);
-	json_decref(a.models);
 	client_close(a.c);
 	return CLI_DONE;
 }

@@ -255,6 +255,26 @@ static void do_cost(struct chat *c, const char *rest)
 	count_fini(&hers);
 }
 
+/* Those that this conversation can go on with, its own among them. */
+static void do_model(struct chat *c, const char *rest)
+{
+	struct ava_error err = {0};
+	json_t *all = NULL;
+	const json_t *m;
+	size_t i;
+	int rv = rest[0] != '\0'
+			 ? chat_model(c, rest, &err)
+			 : api_request(&c->c, NULL, &all, &err, "/models?session=%s", c->session);
+
+	json_array_foreach(json_object_get(all, "models"), i, m)
+		term_line(stdout, "%s", json_str(m, "id"));
+	if (rv != 0)
+		wrong(&err);
+	else
+		term_line(stdout, "Ava goes on with %s.", c->model);
+	json_decref(all);
+}
+
 /* ---- /cancel, /steer, /logs */
 
 /* That one at work has ended is told by its last line, as always. */
@@ -373,6 +393,7 @@ static const struct {
 	{"/cancel", "S-id|all", "stop subagents for good", do_cancel},
 	{"/steer", "S-id TEXT", "tell one at work what to mind, or answer it", do_steer},
 	{"/logs", "[S-id]", "the newest events of one, or of the newest", do_logs},
+	{"/model", "[MODEL]", "which models there are, or go on with another one", do_model},
 	{"/cost", "", "what this conversation has cost", do_cost},
 	{"/help", "", "this list", do_help},
 	{"/quit", "", "leave, as Ctrl-D; subagents go on", NULL},
@@ -571,7 +592,7 @@ static const struct opt opts[] = {
 	OPT("continue", 'c', STR, "SESSION", session,
 	    "go on with a conversation; without its id: the newest of this folder",
 	    .absent = "latest"),
-	OPT("model", 'm', STR, "MODEL", model, "Ava's model, for a new conversation"),
+	OPT("model", 'm', STR, "MODEL", model, "Ava's model, from the next message on"),
 };
 
 /* Ctrl-C: Ava's turn ends, what runs goes on; when she listens, a hint. */
@@ -686,9 +707,6 @@ static int on_pipe(void)
 
 static int chat_run(int argc, char **argv)
 {
-	if (o.session != NULL && o.model != NULL)
-		return cli_error(CLI_USAGE, "a conversation keeps its model: give --continue or "
-					    "--model, not both");
 	return isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) ? on_terminal() : on_pipe();
 }
 

@@ -33,6 +33,22 @@ static int end(struct jw *w)
 	return buf_check(w->out);
 }
 
+/* pi's names for services; one that needs none is named by its dialect. */
+static void provider(struct jw *w, const struct model *m)
+{
+	jw_str(w, "provider", m->provider ? m->provider->name : m->dialect->name);
+}
+
+int session_model(struct buf *out, const struct session_entry *e, const struct model *m)
+{
+	struct jw w;
+
+	begin(&w, out, e, "model_change");
+	provider(&w, m);
+	jw_str(&w, "modelId", m->id);
+	return end(&w);
+}
+
 static void message_begin(struct jw *w, struct buf *out, const struct session_entry *e,
 			  const char *role)
 {
@@ -153,7 +169,7 @@ static int assistant(struct buf *out, const struct session_entry *e, const struc
 	message_begin(&w, out, e, "assistant");
 	blocks(&w, t);
 	jw_str(&w, "api", api_word(m));
-	jw_str(&w, "provider", m->provider ? m->provider->name : m->dialect->name);
+	provider(&w, m);
 	jw_str(&w, "model", m->id);
 	usage(&w, &t->usage);
 	jw_str(&w, "stopReason", stop);

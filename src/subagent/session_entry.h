@@ -37,6 +37,8 @@ int session_assistant(struct buf *out, const struct session_entry *e, const stru
  * person did it. pi's own form for the same. */
 int session_failure(struct buf *out, const struct session_entry *e, const struct model *m,
 		    bool stopped, const char *sentence);
+/* Another model is chosen for what follows. */
+int session_model(struct buf *out, const struct session_entry *e, const struct model *m);
 int session_tool_result(struct buf *out, const struct session_entry *e, const struct turn_call *c);
 
 /* A subagent's start and its end. */

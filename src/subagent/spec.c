@@ -807,6 +807,7 @@ int spec_messages(const struct run_spec *r, struct buf *out, int64_t *request_by
 int spec_switch(struct run_spec *r, const struct model *m, struct buf *line)
 {
 	const struct model *before = r->model;
+	bool force = r->agent.can_force; /* the dialect's; not where nothing is submitted */
 	char prompt_hash[HASH_HEX_LEN + 1];
 	struct buf head;
 	struct jw w;
@@ -829,5 +830,6 @@ int spec_switch(struct run_spec *r, const struct model *m, struct buf *line)
 		return rv;
 	}
 	spec_take_facts(r);
+	r->agent.can_force = force;
 	return 0;
 }

@@ -1,6 +1,7 @@
 """An editor that speaks ACP with `ava acp`, for test_acp.sh and test/peers/acp. Each line that the
 program writes goes to $ACP_LINES too, where it is set, with the method that it answers."""
 
+import hashlib
 import json
 import os
 import queue
@@ -615,8 +616,6 @@ def test_sessions():
     options = e.call("session/set_config_option", sessionId=s, configId="subagents", value="wait")
     check("subagents can be waited for",
           options["configOptions"][1]["currentValue"] == "wait", options)
-    check("its model stays", e.refused("session/set_config_option", sessionId=s, configId="model",
-                                       value="offline")["code"] == -32602)
     e.call("session/close", sessionId=s)
     check("a session that is closed is gone here", e.refused("session/close", sessionId=s)["code"] == -32002)
     check("and stands in the daemon", daemon("/sessions/" + s)["title"] == "one")
@@ -628,6 +627,58 @@ def test_sessions():
     check("a new one takes another model, under its id", "Of the other model." in e.said()
           and daemon("/sessions/" + new["sessionId"])["model"] == other, e.updates)
     check("and says that the editor's MCP servers are not used", "MCP servers" in e.said(), e.said())
+    e.close()
+
+
+def first_bytes(messages, n):
+    """What the request that follows the n-th message begins with, by the file of the conversation."""
+    lines = open(messages, encoding="utf-8").read().splitlines()
+    head = [json.loads(x)["spec"]["head"] for x in lines if x.startswith('{"spec"') and "head" in json.loads(x)["spec"]]
+    said = [x for x in lines if x.startswith('{"role"')]
+    return hashlib.sha256((head[-1] + ",".join(said[:n])).encode()).hexdigest()
+
+
+def test_model():
+    """Another model in mid-conversation: the next turn asks it, whatever dies meanwhile."""
+    plays = [script(f"of-{x}", *[{"text": f"Turn {i} of {x}."} for i in range(6)]) for x in "abc"]
+    slow = script("slow", *[{"text": "Never."}] * 3, {"text": "Never.", "delay_ms": 600000})
+    e = Editor("--model", plays[0])
+    s = e.new()
+
+    def choose(value):
+        answer = e.call("session/set_config_option", sessionId=s, configId="model", value=value)
+        return answer["configOptions"][0]["currentValue"] == value
+
+    def asked():
+        return [json.loads(x)["content"] for x in ava("logs", "--session", s, "--type", "InferStart", "-o", "json").splitlines()]
+
+    e.prompt(s, "one")
+    check("another model is chosen in mid-conversation", choose(plays[1]) and daemon("/sessions/" + s)["model"] == plays[1])
+    os.kill(daemon_pid(), signal.SIGKILL)
+    e.prompt(s, "two")
+    check("which a kill does not undo", "Turn 1 of b." in e.said(), e.said())
+    check("and chosen again", choose(plays[2]) and e.prompt(s, "three") and "Turn 2 of c." in e.said(), e.said())
+    path = next(os.path.join(d, x) for d, _, names in os.walk(os.environ["AVA_DATA_ROOT"] + "/sessions") for x in names if x.endswith(s + ".messages.jsonl"))
+    check("its request begins with what stands on the disk", asked()[-1]["prefixHash"] == first_bytes(path, 5), asked()[-1])
+    check("each turn asked its own", [x["model"] for x in asked()] == plays, asked())
+    entries = [x["modelId"] for x in daemon(f"/sessions/{s}/messages")["entries"] if x["type"] == "model_change"]
+    check("the changes are entries of the conversation", entries == plays[1:], entries)
+    check("the same one again is none", choose(plays[2]) and len(daemon(f"/sessions/{s}/messages")["entries"]) == 9)
+    os.kill(daemon_pid(), signal.SIGKILL)
+    ava("ps")
+    check("who lists conversations sees the last one", [x["model"] for x in daemon("/sessions")["sessions"] if x["session_id"] == s] == [plays[2]])
+    e.updates = []
+    ava("chat", "-c", s, "-m", slow, input="/quit\n")
+    n = e.start_prompt(s, "four")
+    until(lambda: daemon("/sessions/" + s)["status"] == "busy")
+    error = e.refused("session/set_config_option", sessionId=s, configId="model", value=plays[0])
+    check("in mid-turn it is refused in words", "is at work" in error["message"], error)
+    e.notify("session/cancel", sessionId=s)
+    e.until(n)
+    told = e.kinds("config_option_update")
+    check("what was chosen in a terminal is told", told and told[-1]["configOptions"][0]["currentValue"] == slow, e.updates)
+    check("and an unknown one changes nothing", e.refused("session/set_config_option", sessionId=s, configId="model", value="nope/none")
+          ["code"] == -32602 and daemon("/sessions/" + s)["model"] == slow)
     e.close()
 
 
@@ -884,6 +935,13 @@ def streamed():
             check("Talk: it came in pieces of one message", len(texts) > 3 and
                   len({u["messageId"] for u in e.kinds("agent_message_chunk")}) == 1, e.kinds("agent_message_chunk"))
             check("Talk: and her thoughts", e.said("agent_thought_chunk") != "", e.updates)
+    options = e.call("session/set_config_option", sessionId=s, configId="model", value="anthropic/claude-opus-4-1")["configOptions"]
+    check("another model of the service is chosen, and others are not offered", options[0]["currentValue"] == "anthropic/claude-opus-4-1"
+          and len(options[0]["options"]) > 2 and all(x["value"].startswith("anthropic/") for x in options[0]["options"]), options)
+    error = e.refused("session/set_config_option", sessionId=s, configId="model", value="offline")
+    check("one that is spoken to otherwise is refused in words", error["code"] == -32602 and "begin a new conversation" in error["message"], error)
+    e.updates = []
+    check("and it answers", e.prompt(s, "Talk again")["stopReason"] == "end_turn" and "Well then" in e.said(), e.updates)
     e.close()
 
 

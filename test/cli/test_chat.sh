@@ -37,6 +37,13 @@ ask 'my key is sk-ant-api03-abcdefghijabcdefghijabcdefghijabcdefghijabcdefghijab
 lacks 'what the log does not keep of a message does not come back as said elsewhere' 'elsewhere' "$OUT"
 ask 'hello\n/status\n/quit\nnever said\n' -c
 contains 'commands work' 'No subagent is at work in this conversation.' "$OUT"
+printf '{"text":"Well."}\n' >"$T/well.jsonl"
+ask "/model nope/none\n/model offline:$T/well.jsonl\n/model\n/quit\n" -c
+contains 'a model that is none is told' 'nope/none' "$OUT"
+contains 'another one can be chosen' "Ava goes on with offline:$T/well.jsonl." "$OUT"
+check 'and /model lists those that can be' grep -qx offline "$OUT"
+ask '/quit\n' -c --model offline
+exits 'or when it is gone on with' 0
 stop_daemon
 ask '/status\n/cost\n/quit\n' -c
 contains 'a conversation taken up again still has its model' ', model offline.' "$OUT"

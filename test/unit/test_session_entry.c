@@ -43,7 +43,8 @@ static void make(struct buf *out)
 	static const struct session_entry ids[] = {
 		{"0000002a", T0},         {"0000002b", T0 + 1000},  {"0000002c", T0 + 2000},
 		{"0000002d", T0 + 3000},  {"0000002e", T0 + 60000}, {"0000002f", T0 + 61000},
-		{"00000030", T0 + 62000}, {"00000031", T0 + 63000}, {"00000032", T0 + 64000}};
+		{"00000030", T0 + 62000}, {"00000031", T0 + 63000}, {"00000032", T0 + 64000},
+		{"00000033", T0 + 65000}};
 	struct turn_call call = {.id = "c1.1",
 				 .name = "spawn_subagent",
 				 .args = "{\"role\":\"researcher\",\"task\":\"find it\"}",
@@ -94,6 +95,7 @@ static void make(struct buf *out)
 	ADD(session_agent_event(&b, &ids[6], &event));
 	ADD(session_failure(&b, &ids[7], &offline, false, "the service is overloaded"));
 	ADD(session_failure(&b, &ids[8], &offline, true, "stopped"));
+	ADD(session_model(&b, &ids[9], &offline));
 	buf_fini(&b);
 }
 
@@ -140,7 +142,7 @@ static void test_places(void **state)
 		json_decref(o);
 		lines++;
 	}
-	assert_int_equal(lines, 10);
+	assert_int_equal(lines, 11);
 	buf_fini(&out);
 }
 

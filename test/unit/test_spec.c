@@ -513,6 +513,26 @@ static void test_amendments(void **state)
 	spec_free(r);
 }
 
+/* A conversation submits nothing: it cannot be made to, whatever model it goes on with. */
+static void test_switch(void **state)
+{
+	struct op_spawn s = plain();
+	struct run_spec *r = build(&s);
+	struct model m;
+	struct buf line;
+
+	for (int force = 0; force < 2; force++) {
+		buf_init(&line, 1 << 20);
+		r->agent.can_force = force;
+		assert_int_equal(model_restore("offline", &m, NULL), 0);
+		assert_int_equal(spec_switch(r, &m, &line), 0);
+		assert_int_equal(r->agent.can_force, force);
+		assert_memory_equal(line.data, "{\"spec\":{\"model\":\"offline\"", 26);
+		buf_fini(&line);
+	}
+	spec_free(r);
+}
+
 static void test_hash_covers_the_folder(void **state)
 {
 	struct op_spawn s = plain();
@@ -757,6 +777,7 @@ int main(void)
 		cmocka_unit_test(test_quote_names_the_fallback),
 		cmocka_unit_test(test_the_price_is_what_was_quoted),
 		cmocka_unit_test(test_amendments),
+		cmocka_unit_test(test_switch),
 		cmocka_unit_test(test_secrets),
 		cmocka_unit_test(test_role_selects_correct_tools),
 		cmocka_unit_test(test_ask_before),

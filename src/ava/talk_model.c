@@ -1,0 +1,176 @@
+/* A conversation goes on with another model: POST /sessions/{id}/model.
+ *
+ * Happy path: an amendment of its messages and an entry of its file are one commit; the answer
+ * comes when that is on disk, and whatever is said next is behind it. The new model reads what
+ * stands there byte for byte, so it speaks the dialect of the one before. A conversation without
+ * a word yet is begun anew with any model.
+ *
+ * What can fail: the model (unknown, without a key, of another dialect), a turn under way; the
+ * disk, which holds the commit and its answer back, as it does every other one. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "ava/state.h"
+#include "ava/talk.h"
+#include "ava/verbs.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "provider/dialect.h"
+#include "provider/messages.h"
+#include "subagent/run.h"
+#include "subagent/session_entry.h"
+
+struct change {
+	struct session *session;
+	struct verb_reply *reply;
+};
+
+static void changed(int rv, void *user)
+{
+	struct change *ch = user;
+
+	session_send(ch->reply, ch->session);
+	session_rest(ch->session->core);
+	free(ch);
+}
+
+/* What its next request begins with, by the file with `line` behind it. */
+static int hash_again(struct talk *t, const struct buf *line, struct ava_error *err)
+{
+	char *file = NULL;
+	size_t len = 0;
+	struct buf all, body;
+	int rv = logbook_read(t->session->core->root_fd, t->messages, TALK_FILE_MAX, &file, &len,
+			      err);
+
+	buf_init(&all, TALK_FILE_MAX);
+	buf_init(&body, TALK_FILE_MAX);
+	if (rv == 0) {
+		buf_add(&all, file, len);
+		buf_add(&all, line->data, line->len);
+		rv = buf_check(&all) == 0 ? messages_request(&body, all.data, all.len, NULL, err)
+					  : err_set(err, AVA_ENOMEM, "out of memory");
+	}
+	if (rv == 0) {
+		t->run.rec.request_bytes = (int64_t)body.len;
+		hash_sha256_init(&t->run.rec.prefix);
+		hash_sha256_add(&t->run.rec.prefix, body.data, body.len);
+	}
+	buf_fini(&body);
+	buf_fini(&all);
+	free(file);
+	return rv;
+}
+
+/* 0: `ch` is *taken*. */
+static int change(struct change *ch, const struct model *m, struct ava_error *err)
+{
+	struct session *s = ch->session;
+	struct talk *t = s->talk;
+	struct draft *d = draft_new(&s->core->book);
+	struct buf *line = d ? draft_part(d, DRAFT_MESSAGES, t->messages) : NULL, entry;
+	const struct model *before = t->run.spec->model;
+	struct session_entry e = {.wall_ms = clock_wall_ms()};
+	char id[SESSION_ENTRY_ID];
+	int rv = line ? spec_switch(t->run.spec, m, line) : AVA_ENOMEM;
+
+	if (rv != 0) {
+		draft_free(d);
+		return err_set(err, rv, "out of memory");
+	}
+	rv = hash_again(t, line, err);
+	if (rv != 0) {
+		(void)spec_set_model(t->run.spec, before, NULL);
+		draft_free(d);
+		return rv;
+	}
+	draft_entry_id(d, id);
+	e.id = id;
+	buf_init(&entry, 4096);
+	session_model(&entry, &e, m);
+	draft_entry(d, s->path, id, &entry);
+	buf_fini(&entry);
+	outbox_put(&t->run.rec.outbox, d, JOURNAL_NOW, changed, ch);
+	return 0;
+}
+
+/* One without a word yet: nothing of it is on disk. */
+static int begin_with(struct session *s, const struct model *m, struct ava_error *err)
+{
+	char *id = strdup(m->id);
+
+	if (!id)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	free(s->model);
+	s->model = id;
+	if (s->talk)
+		talk_free(s->talk);
+	return session_load(s, err);
+}
+
+static int check(const struct talk *t, const struct model *m, struct ava_error *err)
+{
+	const struct model *is = t->run.spec->model;
+
+	if (t->busy || t->answering || !list_empty(&t->inputs) || !list_empty(&t->saying) ||
+	    !outbox_empty(&t->run.rec.outbox))
+		return err_set(err, AVA_EBUSY,
+			       "Ava is at work in this conversation: choose another model when "
+			       "she has answered, or stop her");
+	if (m->dialect != is->dialect)
+		return err_set(
+			err, AVA_EUNSUPPORTED,
+			"%.100s cannot read what %.100s was told (it is spoken to in another "
+			"way): begin a new conversation with it",
+			m->id, is->id);
+	return 0;
+}
+
+static const struct arg model_args[] = {{"model", ARG_SAID, 0, 1, 263}, {NULL}};
+
+static void verb_session_model(struct verb_call *v)
+{
+	struct ava_error err = {0};
+	struct session *s = session_find(v->core, v->id, &err);
+	struct change *ch = NULL;
+	const char *id = "";
+	struct model m;
+	int rv;
+
+	if (!verb_args(v, &id))
+		return;
+	rv = s ? model_resolve(id, &m, NULL, &err) : AVA_ENOENT;
+	if (rv == 0)
+		rv = s->there ? session_load(s, &err) : begin_with(s, &m, &err);
+	if (rv == 0 && strcmp(s->talk->run.spec->model->id, m.id) == 0) {
+		session_send(v->reply, s);
+		return;
+	}
+	if (rv == 0)
+		rv = check(s->talk, &m, &err);
+	if (rv == 0 && (ch = malloc(sizeof(*ch))) == NULL)
+		rv = err_set(&err, AVA_ENOMEM, "out of memory");
+	if (rv == 0) {
+		*ch = (struct change){s, v->reply};
+		rv = change(ch, &m, &err);
+	}
+	if (rv != 0) {
+		free(ch);
+		verb_fail(v->reply, rv, &err);
+	}
+}
+
+/* true: what that conversation was told can be told to this model, too. */
+bool session_takes(struct core *c, const char *session, const struct model *m)
+{
+	struct op_session s;
+	struct model is;
+
+	return ops_session(c, session, &s, NULL) != 0 || s.title[0] == '\0' ||
+	       model_restore(s.model, &is, NULL) != 0 || is.dialect == m->dialect;
+}
+
+const struct verb verbs_about_models[] = {
+	{"POST", "/api/v1/sessions/{id}/model", verb_session_model, model_args, true},
+	{NULL},
+};
