@@ -451,6 +451,8 @@ static void show_spawn(struct acp_session *s, const json_t *e, const json_t *c)
 	struct format role = format_role(json_str(c, "role"));
 	char title[1024];
 
+	if (json_object_get(s->plan, id) != NULL) /* an entry may be older than its event */
+		return;
 	sayf(s, WORDS_SPAWNING(words_mark(WORDS_MARK_START, true), role.text, id));
 	snprintf(title, sizeof(title), task != NULL ? "%s: %s" : "%s", role.text, task);
 	if (s->wait)
@@ -488,8 +490,11 @@ static void show_ended(struct acp_session *s, const json_t *e, const json_t *c)
 {
 	const char *id = json_str(c, "subagentId");
 	bool success = strcmp(json_str(c, "status"), "success") == 0;
-	char *line = end_line(s, c);
+	char *line;
 
+	if (strcmp(json_str(json_object_get(s->plan, id), "status"), "completed") == 0)
+		return;
+	line = end_line(s, c);
 	sayf(s, "%s", line != NULL ? line : id);
 	tool_update(s, id, success ? "completed" : "failed", json_str(c, "summary"));
 	plan_set(s, id, "completed");
