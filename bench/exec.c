@@ -158,13 +158,13 @@ static void at_once(int n, const char **ours)
 	       (now_ms() - from) / n, longest_ms, longest_ms <= 2 ? "" : ": missed");
 }
 
-/* Without what comes behind "--", and without the descriptor that only exec_start gives. */
+/* bubblewrap's own, without what comes behind "--", and the descriptor that ava-sandbox gives. */
 static const char **alone(const char **argv)
 {
 	static const char *v[256];
 	size_t n = 0;
 
-	for (size_t i = 0; argv[i] && strcmp(argv[i], "--") != 0; i++) {
+	for (size_t i = 2; argv[i] && strcmp(argv[i], "--") != 0; i++) {
 		if (strcmp(argv[i], "--info-fd") == 0)
 			i++;
 		else

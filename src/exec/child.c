@@ -35,20 +35,19 @@
  */
 #define NICER      10
 #define READ_BLOCK 4096
-#define TOLD_MAX   4096
 
 struct exec_child {
 	struct os_loop *loop;
-	struct os_poll *out, *end, *news, *init_end;
-	struct os_timer *timer; /* its time; when it is killed or over, a second for its tree */
+	struct os_poll *out, *end;
+	struct os_timer *timer; /* its time; when it is killed, a second for its tree */
 	pid_t pid;
 	int pidfd, pipe;
-	int told, init; /* of a sandbox: its second pipe, the pidfd of its init; -1 */
+	int told; /* of a sandbox: its second pipe; -1 */
 	struct cgroup group;
 	uint64_t written;
 	size_t output_max, keep_tail;
-	struct buf kept, tail, told_text;
-	bool killed, over;
+	struct buf kept, tail;
+	bool killed;
 	enum exec_how why; /* when killed */
 	void (*output)(const char *bytes, size_t len, void *user);
 	exec_done_fn done;
@@ -66,71 +65,23 @@ static void child_free(struct exec_child *c)
 {
 	os_poll_free(c->out);
 	os_poll_free(c->end);
-	os_poll_free(c->news);
-	os_poll_free(c->init_end);
 	os_timer_free(c->timer);
 	close_fd(&c->pidfd);
 	close_fd(&c->pipe);
 	close_fd(&c->told);
-	close_fd(&c->init);
 	cgroup_remove(&c->group);
 	buf_fini(&c->kept);
 	buf_fini(&c->tail);
-	buf_fini(&c->told_text);
 	free(c);
 }
 
-static bool gone(int pidfd)
-{
-	struct pollfd p = {.fd = pidfd, .events = POLLIN};
-
-	return pidfd < 0 || poll(&p, 1, 0) > 0;
-}
-
-static void ended(int events, void *user);
-
-/* The namespace's init is told before it runs anything, so it is alive, and its number
- * its own, when the line is read at once. */
-static void hear(struct exec_child *c)
-{
-	static const char key[] = "\"child-pid\":";
-	char block[512];
-	const char *at;
-	ssize_t n;
-
-	if (c->told < 0)
-		return;
-	while ((n = read(c->told, block, sizeof(block))) > 0)
-		(void)buf_add(&c->told_text, block,
-			      MIN((size_t)n, c->told_text.max - c->told_text.len));
-	if (n == 0 && c->news)
-		os_poll_set(c->news, 0);
-	at = c->told_text.data ? strstr(c->told_text.data, key) : NULL;
-	if (c->init >= 0 || !at)
-		return;
-	c->init = pidfd_open((pid_t)strtol(at + sizeof(key) - 1, NULL, 10), 0);
-	if (c->init < 0)
-		return;
-	if (c->news)
-		c->init_end = os_poll_new(c->loop, c->init, ended, c);
-	if (c->killed) /* before we knew of it */
-		(void)pidfd_send_signal(c->init, SIGKILL, NULL, 0);
-}
-
-static void told(int events, void *user)
-{
-	hear(user);
-}
-
-/* Before it is reaped: until then nobody else can have its number. */
+/* Before it is reaped: until then nobody else can have its number. A sandbox has its own way. */
 static void kill_group(struct exec_child *c)
 {
-	hear(c);
 	cgroup_kill(&c->group);
-	if (c->init >= 0)
-		(void)pidfd_send_signal(c->init, SIGKILL, NULL, 0);
-	(void)pidfd_send_signal(c->pidfd, SIGKILL, NULL, 0);
-	(void)kill(-c->pid, SIGKILL);
+	(void)pidfd_send_signal(c->pidfd, c->told >= 0 ? SIGTERM : SIGKILL, NULL, 0);
+	if (c->told < 0)
+		(void)kill(-c->pid, SIGKILL);
 }
 
 static void stop(struct exec_child *c, enum exec_how why)
@@ -185,11 +136,13 @@ static void readable(int events, void *user)
 
 static void finish(struct exec_child *c, bool left)
 {
+	char told[256] = "";
 	siginfo_t info = {0};
 	struct exec_end end;
 
 	(void)read_some(c);
-	hear(c);
+	if (c->told >= 0 && read(c->told, told, sizeof(told) - 1) < 0)
+		told[0] = 0; /* it has said nothing */
 	(void)waitid(P_PIDFD, (id_t)c->pidfd, &info, WEXITED | WNOHANG);
 	if (c->tail.len > c->keep_tail)
 		buf_drop(&c->tail, c->tail.len - c->keep_tail);
@@ -203,7 +156,7 @@ static void finish(struct exec_child *c, bool left)
 		.tail = c->tail.data ? c->tail.data : "",
 		.tail_len = c->tail.len,
 		.written = c->written,
-		.told = c->told_text.data ? c->told_text.data : "",
+		.told = told,
 		.left = left,
 	};
 	c->done(&end, c->user);
@@ -216,29 +169,18 @@ static void time_up(void *user)
 {
 	struct exec_child *c = user;
 
-	if (c->killed || c->over)
+	if (c->killed)
 		finish(c, true);
 	else
 		stop(c, EXEC_TIMEOUT);
 }
 
-/* Both have to be: the child, and in a sandbox the init of its namespace. */
 static void ended(int events, void *user)
 {
 	struct exec_child *c = user;
 
-	if (!gone(c->pidfd))
-		return;
-	if (!c->over) {
-		c->over = true;
-		kill_group(c); /* what it left behind */
-		os_poll_set(c->end, 0);
-		os_timer_set(c->timer, KILL_WAIT_MS);
-	}
-	if (gone(c->init))
-		finish(c, false);
-	else if (c->init_end)
-		os_poll_set(c->init_end, OS_READ);
+	kill_group(c); /* what it left behind */
+	finish(c, false);
 }
 
 void exec_stop(struct exec_child *c)
@@ -307,14 +249,12 @@ static int spawn(struct exec_child *c, const struct exec_options *o, int input, 
 	rv = rv ? rv : posix_spawn_file_actions_adddup2(&fa, output, 2);
 	if (o->sandboxed) {
 		rv = rv ? rv : posix_spawn_file_actions_adddup2(&fa, told, 3);
-		rv = rv ? rv : posix_spawn_file_actions_adddup2(&fa, told, 4);
 		if (c->group.procs >= 0)
-			rv = rv ? rv : posix_spawn_file_actions_adddup2(&fa, c->group.procs, 5);
+			rv = rv ? rv : posix_spawn_file_actions_adddup2(&fa, c->group.procs, 4);
 	}
 	rv = rv ? rv
-		: posix_spawn_file_actions_addclosefrom_np(&fa, !o->sandboxed         ? 3
-								: c->group.procs >= 0 ? 6
-										      : 5);
+		: posix_spawn_file_actions_addclosefrom_np(&fa, 3 + o->sandboxed +
+									(c->group.procs >= 0));
 	rv = rv ? rv : posix_spawn_file_actions_addchdir_np(&fa, "/");
 	rv = rv ? rv
 		: posix_spawn(&c->pid, o->argv[0], &fa, &at, (char *const *)o->argv,
@@ -340,14 +280,12 @@ static int not_run(struct ava_error *err, const char *program)
 /* Kill it and wait, a second at the most. */
 static void end_now(struct exec_child *c)
 {
-	struct pollfd p[] = {{.fd = c->pidfd, .events = POLLIN}, {.fd = -1, .events = POLLIN}};
+	struct pollfd p = {.fd = c->pidfd, .events = POLLIN};
 	siginfo_t info;
 
 	kill_group(c);
-	p[1].fd = c->init;
-	for (int i = 0; i < 2; i++)
-		while (poll(&p[i], 1, p[i].fd >= 0 ? KILL_WAIT_MS : 0) < 0 && errno == EINTR)
-			;
+	while (poll(&p, 1, KILL_WAIT_MS) < 0 && errno == EINTR)
+		;
 	(void)waitid(P_PIDFD, (id_t)c->pidfd, &info, WEXITED | WNOHANG);
 }
 
@@ -357,17 +295,14 @@ static int watch(struct exec_child *c, const struct exec_options *o, struct ava_
 	c->pidfd = pidfd_open(c->pid, 0);
 	if (c->pidfd < 0) {
 		err_sys(err, "watch %.300s", o->argv[0]);
-		(void)kill(-c->pid, SIGKILL);
+		(void)kill(-c->pid, o->sandboxed ? SIGTERM : SIGKILL);
 		(void)waitpid(c->pid, NULL, 0);
 		return err->code;
 	}
 	c->out = os_poll_new(c->loop, c->pipe, readable, c);
 	c->end = os_poll_new(c->loop, c->pidfd, ended, c);
 	c->timer = os_timer_new(c->loop, time_up, c);
-	c->news = o->sandboxed ? os_poll_new(c->loop, c->told, told, c) : NULL;
-	if (c->out && c->end && c->timer && (c->news || !o->sandboxed)) {
-		if (c->news)
-			os_poll_set(c->news, OS_READ);
+	if (c->out && c->end && c->timer) {
 		os_poll_set(c->out, OS_READ);
 		os_poll_set(c->end, OS_READ);
 		if (o->timeout_ms > 0)
@@ -390,7 +325,6 @@ int exec_start(struct exec_child **child, struct os_loop *loop, const struct exe
 				 .pidfd = -1,
 				 .pipe = -1,
 				 .told = -1,
-				 .init = -1,
 				 .group = {.dir = -1, .procs = -1},
 				 .output_max = o->output_max,
 				 .keep_tail = o->keep_tail,
@@ -399,7 +333,6 @@ int exec_start(struct exec_child **child, struct os_loop *loop, const struct exe
 				 .user = user};
 	buf_init(&c->kept, o->keep);
 	buf_init(&c->tail, 2 * o->keep_tail + READ_BLOCK);
-	buf_init(&c->told_text, TOLD_MAX);
 	rv = make_input(o, &input, err);
 	if (rv == 0 && (pipe2(pipes, O_CLOEXEC) != 0 || move_up(&pipes[1]) != 0))
 		rv = err_sys(err, "a pipe for %.300s", o->argv[0]);

@@ -7,10 +7,11 @@
  * are 0 (the input, a file in memory), 1 and 2 (one pipe to us), no other. It
  * is made without copying our memory (posix_spawn), is waited for and signalled
  * through a pidfd, and its group through its pid only while it is not reaped,
- * so that no other process can be meant. One in a sandbox (exec/sandbox.h) ends
- * with its whole process namespace, whatever made itself a session in there;
- * that it has is seen on the pidfd of the namespace's init, and its control group (exec/cgroup.h),
- * where there is one, is killed with it. Loop thread only. */
+ * so that no other process can be meant. In a sandbox (exec/sandbox.h) it is
+ * `ava-sandbox --outside`, which is told to end what it has started, also by our
+ * own end, and ends when the whole process namespace is gone, whatever made
+ * itself a session in there; its control group (exec/cgroup.h), where there is
+ * one, is killed with it. Loop thread only. */
 #ifndef EXEC_CHILD_H
 #define EXEC_CHILD_H
 
@@ -36,8 +37,8 @@ struct exec_options {
 	size_t keep_tail;   /* and of what follows the last this much */
 	/* As it comes. May be NULL. */
 	void (*output)(const char *bytes, size_t len, void *user);
-	/* argv is of sandbox_argv: 3 and 4 are a pipe on which it says who leads the
-	 * namespace, and which of the rules hold; 5, where it is open, its control group. */
+	/* argv is of exec/sandbox.h: 3 is a pipe on which it says which of the rules hold, 4,
+	 * where it is open, its control group. */
 	bool sandboxed;
 };
 
@@ -51,7 +52,7 @@ struct exec_end {
 	const char *tail; /* likewise, the last of what came behind `output` */
 	size_t tail_len;
 	uint64_t written; /* bytes in all; what is in neither was left out */
-	const char *told; /* in a sandbox: what stands on 3 and 4; else "" */
+	const char *told; /* in a sandbox: what stands on 3; else "" */
 	bool left;        /* killed, and a second later not gone: a dead disk holds it */
 };
 typedef void (*exec_done_fn)(const struct exec_end *end, void *user);

@@ -2,8 +2,8 @@
  * the sandbox (exec/sandbox.h), the first thing that runs in the namespaces that bubblewrap has
  * made.
  *
- * It goes into its control group, where descriptor 5 is one, sets the limits of resources, then
- * Landlock, then seccomp, says on descriptor 4 which of them hold, closes all but 0 to 2 and
+ * It goes into its control group, where descriptor 4 is one, sets the limits of resources, then
+ * Landlock, then seccomp, says on descriptor 3 which of them hold, closes all but 0 to 2 and
  * becomes PROGRAM. Landlock is as good as the kernel has it (none is no reason to stop: the mounts
  * stand); without seccomp nothing is run, since that alone keeps off sockets of the file system and
  * the terminal. A FOLDER that is not there is the command's failure, not the sandbox's. Linked
@@ -12,26 +12,38 @@
  * The list of system calls: those that reach a network, another process or the kernel's insides,
  * or make new namespaces. EPERM, so that a program that only tries goes on. The structs of
  * Landlock stand here by the version of its interface, since headers are older than kernels:
- * https://docs.kernel.org/userspace-api/landlock.html */
+ * https://docs.kernel.org/userspace-api/landlock.html
+ *
+ * ava-sandbox --outside PROGRAM ARGUMENT...: runs bubblewrap, and ends when all of it has. It is
+ * what dies last: bubblewrap, killed while it starts (--die-with-parent does that), leaves the
+ * first process of its namespace waiting for a word of its for ever. So this one, and not avad, is
+ * its parent; told to end (SIGTERM; avad's end; nobody reading descriptor 3 any more), it kills
+ * both, and by being their reaper it knows that they are gone. */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <seccomp.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-#define TOLD   4           /* where the layers are said */
-#define CGROUP 5           /* cgroup.procs of the group to go into; may be closed */
+#define TOLD   3           /* where the layers are said */
+#define CGROUP 4           /* cgroup.procs of the group to go into; may be closed */
+#define INFO   5           /* where bubblewrap says who leads the namespace */
 #define APART  "/ava/work" /* what WORK is in namespaces of our own */
 
 #define GB               (1ull << 30)
@@ -41,10 +53,11 @@
 #define LIMIT_FILE       GB
 #define LIMIT_OPEN_FILES 1024
 #define LIMIT_CPU        7200 /* s a process */
+#define NICER            10   /* as exec/child.c, which may come late for bubblewrap */
 
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 
-static void fail(const char *what)
+static _Noreturn void fail(const char *what)
 {
 	fprintf(stderr, "ava-sandbox: %s: %s\n", what, strerror(errno));
 	exit(125);
@@ -295,6 +308,77 @@ static void set_seccomp(bool network)
 	}
 }
 
+/* ---- outside */
+
+/* bubblewrap, or what stands in its place: it leads a group, which its child is in until it has
+ * said who that is. */
+static pid_t start(char *const *argv, int info)
+{
+	posix_spawn_file_actions_t fa;
+	posix_spawnattr_t at;
+	sigset_t none;
+	pid_t pid = 0;
+
+	sigemptyset(&none);
+	errno = posix_spawn_file_actions_init(&fa);
+	errno = errno ? errno : posix_spawn_file_actions_adddup2(&fa, info, INFO);
+	errno = errno ? errno : posix_spawnattr_init(&at);
+	if (errno != 0)
+		fail("what starts it");
+	posix_spawnattr_setflags(&at, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
+	posix_spawnattr_setpgroup(&at, 0);
+	posix_spawnattr_setsigmask(&at, &none);
+	errno = posix_spawn(&pid, argv[0], &fa, &at, argv, environ);
+	if (errno != 0)
+		fail(argv[0]);
+	return pid;
+}
+
+/* It writes before its child goes on, and has ended. */
+static pid_t who_leads(int info)
+{
+	static const char key[] = "\"child-pid\":";
+	char text[512];
+	ssize_t n = read(info, text, sizeof(text) - 1);
+	const char *at;
+
+	text[n > 0 ? n : 0] = 0;
+	at = strstr(text, key);
+	return at ? (pid_t)strtol(at + sizeof(key) - 1, NULL, 10) : 0;
+}
+
+static int outside(char *const *argv)
+{
+	sigset_t term;
+	int info[2], status = 0;
+	pid_t pid, leader;
+
+	sigemptyset(&term);
+	sigaddset(&term, SIGTERM);
+	if (sigprocmask(SIG_BLOCK, &term, NULL) != 0 || prctl(PR_SET_PDEATHSIG, SIGTERM) != 0 ||
+	    prctl(PR_SET_CHILD_SUBREAPER, 1) != 0 || pipe2(info, O_CLOEXEC | O_NONBLOCK) != 0)
+		fail("what ends it");
+	(void)setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, (id_t)getppid()) + NICER);
+	pid = start(argv, info[1]);
+
+	struct pollfd ends[] = {{.fd = pidfd_open(pid, 0), .events = POLLIN},
+				{.fd = signalfd(-1, &term, SFD_CLOEXEC), .events = POLLIN},
+				{.fd = TOLD}};
+
+	while (poll(ends, ARRAY_LEN(ends), -1) < 0 && errno == EINTR)
+		;
+	(void)kill(-pid, SIGKILL); /* before it is reaped: until then the number is its */
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	leader = who_leads(info[0]);
+	/* Ours by now, where bubblewrap has not reaped it. */
+	if (leader > 0 && waitpid(leader, NULL, WNOHANG) == 0) {
+		(void)kill(leader, SIGKILL);
+		(void)waitpid(leader, NULL, 0);
+	}
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
 int main(int argc, char **argv)
 {
 	struct given given = {0};
@@ -302,6 +386,8 @@ int main(int argc, char **argv)
 	char said[128];
 	int n, abi;
 
+	if (argc > 2 && strcmp(argv[1], "--outside") == 0)
+		return outside(argv + 2);
 	if (argc > 1 && strcmp(argv[1], "--network") == 0) {
 		given.network = true;
 		argv++;

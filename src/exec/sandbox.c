@@ -43,7 +43,7 @@ static const char *const fixed[] = {
 	"--cap-drop",
 	"ALL",
 	"--info-fd",
-	"3",
+	"5", /* INFO of exec/inside.c */
 	"--ro-bind",
 	"/usr",
 	"/usr",
@@ -195,7 +195,7 @@ const char **sandbox_argv(const struct sandbox *s, struct ava_error *err)
 		return NULL;
 	}
 	a.text = (char *)(a.v + ARGS_MAX);
-	add(&a, s->bwrap, NULL, NULL);
+	add(&a, s->inside, "--outside", s->bwrap);
 	add_all(&a, fixed, ARRAY_LEN(fixed));
 	if (!s->network)
 		add(&a, "--unshare-net", NULL, NULL);
@@ -244,7 +244,8 @@ const char **sandbox_bare_argv(const struct sandbox *s, struct ava_error *err)
 		err_set(err, AVA_ENOMEM, "out of memory");
 		return NULL;
 	}
-	add(&a, s->inside, s->work, in_work ? s->work : s->start);
+	add(&a, s->inside, "--outside", s->inside);
+	add(&a, s->work, in_work ? s->work : s->start, NULL);
 	for (size_t i = 0; s->argv[i]; i++)
 		add(&a, s->argv[i], NULL, NULL);
 	return a.v;

@@ -1,10 +1,11 @@
-/* The sandbox that what a model runs is put into: bubblewrap outside, and inside it
- * `ava-sandbox` (exec/inside.c) with limits, Landlock and seccomp.
+/* The sandbox that what a model runs is put into: bubblewrap, and inside it `ava-sandbox`
+ * (exec/inside.c) with limits, Landlock and seccomp; the same program outside, as what ends
+ * bubblewrap.
  *
  * What is in there: /usr and a little of /etc, the project under its own
  * path, read-only or as a copy that may be written, a work folder at /ava/work (HOME; where it
  * starts), an empty /tmp, /dev and a /proc of its own processes. No network unless a person gave it
- * (servers of MCP), no other user's or program's files, no descriptor but 0 to 5, no variable but
+ * (servers of MCP), no other user's or program's files, no descriptor but 0 to 4, no variable but
  * the few below. Nothing in here is decided by a model: the folders come from what a person
  * confirmed, the rest is fixed. doc/SECURITY.md says what this is against, and what not. */
 #ifndef EXEC_SANDBOX_H

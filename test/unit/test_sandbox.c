@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -56,12 +57,13 @@ static void done(const struct exec_end *end, void *user)
 	snprintf(s->tail, sizeof(s->tail), "%.*s", (int)end->tail_len, end->tail);
 }
 
-static struct exec_child *start(const char *const *argv, int64_t ms, struct seen *s)
+static struct exec_child *start_with(const char *const *argv, const char *const *env, int64_t ms,
+				     struct seen *s)
 {
 	struct ava_error err = {0};
 	struct exec_child *c;
 	const char **v;
-	struct exec_options o = {.env = sandbox_env,
+	struct exec_options o = {.env = env,
 				 .input = "",
 				 .timeout_ms = ms,
 				 .output_max = SIZE_MAX,
@@ -79,6 +81,11 @@ static struct exec_child *start(const char *const *argv, int64_t ms, struct seen
 		fail_msg("exec_start: %s", err.text);
 	free(v);
 	return c;
+}
+
+static struct exec_child *start(const char *const *argv, int64_t ms, struct seen *s)
+{
+	return start_with(argv, sandbox_env, ms, s);
 }
 
 static void wait_for(const struct seen *s)
@@ -408,6 +415,58 @@ static void test_sleepers(void **state)
 	assert_int_equal(count_of("77131"), 0);
 }
 
+/* Processes with our folder in their command line. */
+static int count_ours(void)
+{
+	char cmd[300], line[64] = "";
+	FILE *f;
+
+	snprintf(cmd, sizeof(cmd), "ps axww -o args= | grep -v grep | grep -cF %s", project);
+	f = popen(cmd, "r");
+	assert_non_null(f);
+	assert_non_null(fgets(line, sizeof(line), f));
+	pclose(f);
+	return atoi(line);
+}
+
+/* kill -9 of who started it, at a moment of bubblewrap's start that is made long (stop_bwrap.c). */
+static void killed_at(const char *where)
+{
+	static const char *const argv[] = {"/bin/sleep", "77133", NULL};
+	char at[40], in[120], preload[400], path[120];
+	const char *const env[] = {"PATH=/usr/bin", at, in, preload, NULL};
+	struct seen s;
+	pid_t maker;
+
+	snprintf(at, sizeof(at), "AVA_STOP_AT=%s", where);
+	snprintf(in, sizeof(in), "AVA_STOP_IN=%s", dir);
+	snprintf(preload, sizeof(preload), "LD_PRELOAD=%s", getenv("STOP_BWRAP"));
+	snprintf(path, sizeof(path), "%s/%s", dir, where);
+	maker = fork();
+	if (maker == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		loop = os_loop_new(NULL);
+		start_with(argv, env, 0, &s);
+		for (;;)
+			os_loop_step(loop, 1000);
+	}
+	for (int i = 0; access(path, F_OK) != 0 && i < 3000; i++)
+		usleep(10000);
+	assert_true(count_ours() > 0);
+	assert_int_equal(kill(maker, SIGKILL), 0);
+	assert_int_equal(waitpid(maker, NULL, 0), maker);
+	assert_int_equal(unlink(path), 0);
+	for (int i = 0; count_ours() > 0 && i < 1000; i++)
+		usleep(10000);
+	assert_int_equal(count_ours(), 0);
+}
+
+static void test_maker_killed(void **state)
+{
+	killed_at("start");
+	killed_at("armed");
+}
+
 static void test_output(void **state)
 {
 	struct seen s = shell("echo first; head -c 1000000000 /dev/zero; echo; echo last");
@@ -699,6 +758,7 @@ static int all(void)
 		cmocka_unit_test(test_group),         cmocka_unit_test(test_group_is_divided),
 		cmocka_unit_test(test_bare),          cmocka_unit_test(test_named),
 		cmocka_unit_test(test_network_given), cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_maker_killed),
 	};
 	int rv;
 
