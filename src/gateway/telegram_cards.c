@@ -74,7 +74,7 @@ static void told_result(struct telegram *t, const struct tg_asking *a, int statu
 		tg_text_result(&text, answer);
 	if (l && (buf_check(&text) != 0 || tg_cut(text.data, text.len, TG_TEXT_UNITS) == text.len))
 		l->told = true;
-	else if (l && !tg_put_document(t, a->chat, &text, a->lsn))
+	else if (l && !tg_put_document(t, a->chat, &text, a->lsn, true))
 		tell_later(t, l);
 	buf_fini(&text);
 	tg_wake(t);
@@ -191,17 +191,18 @@ static void begin_notice(struct telegram *t, struct tg_chat *l)
 
 /* ---- cards: what stands in a message is looked at when it is due */
 
-/* The card says this now; `last`: for good, so without its buttons. */
+/* The card says this now, in what was its last message; `last`: for good, so without its buttons.
+ */
 static void put_card(struct telegram *t, struct tg_card *c, const struct buf *text, bool last)
 {
 	uint64_t hash = siphash(1, 2, text->data, text->len, 1, 3);
+	size_t parts, at = tg_last_part(text->data, text->len, &parts);
 	struct tg_out *o;
 	json_t *args;
 
 	if (buf_check(text) != 0 || (hash == c->shown && !last))
 		return;
-	args = tg_text_args(c->chat, text->data, tg_cut(text->data, text->len, TG_TEXT_UNITS),
-			    last ? NULL : tg_buttons(c));
+	args = tg_text_args(c->chat, text->data + at, text->len - at, last ? NULL : tg_buttons(c));
 	if (c->message)
 		json_object_set_new(args, "message_id", json_integer(c->message));
 	o = tg_out(t, c->message ? "editMessageText" : "sendMessage", c->chat, args);

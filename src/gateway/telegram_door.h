@@ -148,12 +148,15 @@ void tg_drop_parts(struct tg_chat *l, uint64_t lsn); /* of this notice */
 void tg_line_clear(struct tg_chat *l); /* what waits for it, and the notice that is told */
 json_t *tg_text_args(int64_t chat, const char *s, size_t len, json_t *markup); /* of a message */
 json_t *tg_buttons(const struct tg_card *c);                                   /* a markup */
-/* `lsn` is the notice whose text it is; 0: an answer. `card` has the buttons of its end. False: not
- * all of it has found room. */
+/* Where the last message of a text begins that is cut into `parts`. */
+size_t tg_last_part(const char *s, size_t len, size_t *parts);
+/* `lsn` is the notice whose text it is; 0: an answer. `card` has the buttons of its last message,
+ * also behind a document. False: not all of it has found room. */
 bool tg_put_text(struct telegram *t, int64_t chat, const struct buf *text, uint64_t lsn,
 		 const struct tg_card *card);
 /* Its first line is what stands below the document. */
-bool tg_put_document(struct telegram *t, int64_t chat, const struct buf *text, uint64_t lsn);
+bool tg_put_document(struct telegram *t, int64_t chat, const struct buf *text, uint64_t lsn,
+		     bool ends);
 bool tg_is_blank(const char *s, size_t len);
 void tg_say(struct telegram *t, int64_t chat, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));

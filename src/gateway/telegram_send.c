@@ -137,7 +137,8 @@ static bool put_message(struct telegram *t, int64_t chat, const char *s, size_t 
 	return true;
 }
 
-bool tg_put_document(struct telegram *t, int64_t chat, const struct buf *text, uint64_t lsn)
+bool tg_put_document(struct telegram *t, int64_t chat, const struct buf *text, uint64_t lsn,
+		     bool ends)
 {
 	const char *s = text->data;
 	struct tg_out *o = tg_out(t, "sendDocument", chat, json_object());
@@ -146,7 +147,7 @@ bool tg_put_document(struct telegram *t, int64_t chat, const struct buf *text, u
 		return false;
 	tg_nonce(o->boundary);
 	o->lsn = lsn;
-	o->ends = true;
+	o->ends = ends;
 	buf_reset(&o->body);
 	buf_addf(&o->body,
 		 "--%s\r\nContent-Disposition: form-data; name=\"chat_id\"\r\n\r\n%" PRId64 "\r\n"
@@ -172,22 +173,33 @@ bool tg_is_blank(const char *s, size_t len)
 	return strspn(s, " \t\n") >= len;
 }
 
+size_t tg_last_part(const char *s, size_t len, size_t *parts)
+{
+	size_t at = 0, n = 0;
+
+	*parts = 0;
+	for (; at + n < len; ++*parts) {
+		at += n;
+		n = tg_cut(s + at, len - at, TG_TEXT_UNITS);
+	}
+	return at;
+}
+
 bool tg_put_text(struct telegram *t, int64_t chat, const struct buf *text, uint64_t lsn,
 		 const struct tg_card *card)
 {
 	const char *s = text->data ? text->data : "";
-	size_t len = text->len, parts = 0, n;
+	size_t len = text->len, at = 0, last, parts, n;
 	bool whole = buf_check(text) == 0;
 
 	while (len > 0 && strchr(" \t\n", s[len - 1]))
 		len--;
-	for (size_t at = 0; at < len; at += tg_cut(s + at, len - at, TG_TEXT_UNITS))
-		parts++;
-	if (parts > PARTS_MAX && !card)
-		return tg_put_document(t, chat, text, lsn);
-	if (parts > PARTS_MAX) /* what has buttons is a message; all of it is a command away */
-		len = tg_cut(s, len, TG_TEXT_UNITS);
-	for (size_t at = 0; at < len; at += n) {
+	last = tg_last_part(s, len, &parts);
+	if (parts > PARTS_MAX) {
+		whole = tg_put_document(t, chat, text, lsn, !card);
+		at = card ? last : len;
+	}
+	for (; at < len; at += n) {
 		n = tg_cut(s + at, len - at, TG_TEXT_UNITS);
 		if (whole && !tg_is_blank(s + at, n))
 			whole = put_message(t, chat, s + at, n, at + n >= len, lsn, card);

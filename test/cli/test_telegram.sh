@@ -276,6 +276,24 @@ rows() { behind "$from" | grep -q 'row 09999'; }
 check 'one of 100 KB is a document' wait_for 20 rows
 equal 'with all of it' 10000 "$(behind "$from" | grep -c '^row ')"
 
+# --- a quote that is longer than a message: its buttons stand below its end
+
+long=$(printf 'x%.0s' $(seq 190))
+jq -nc --arg long "$long" '{tool_calls: [{name: "spawn_parallel", args: {runs: [range(20) | {role: "asker", task: "\(.) \($long)"}]}}]}' >"$T/ava.jsonl"
+printf '%s\n' '{"text":"Shall I?"}' '{"text":"So."}' >>"$T/ava.jsonl"
+say $ME /new >/dev/null
+ask_for 'twenty things'
+check 'a quote of twenty runs comes' wait_for 30 has '• Cost: up to'
+quote=$(number 'Proceed? [Yes/No]')
+equal 'its buttons stand below its end' 'Yes No Change' "$(buttons "$quote")"
+begins=$(number "$P")
+equal 'behind its begin' $((quote - 1)) "$begins"
+equal 'and it is whole' 20 "$(behind $((begins - 1)) | grep -o ' xxxxx*' | awk 'length == 191' | wc -l)"
+press "$quote" No >/dev/null
+check 'No shows at its end' wait_for 20 says "$quote" 'is rejected: nothing was started'
+equal 'which has no buttons' '' "$(buttons "$quote")"
+check 'and is its end as before' says "$quote" 'Proceed? [Yes/No]'
+
 # --- all three rights want more than a press
 
 printf -- '---\nname: spy\ndescription: reads and sends\nmodel: offline:%s\ntools: read_file, read_webpages, web_search\n---\nLook.\n' "$T/spy.jsonl" >"$XDG_CONFIG_HOME/ava/agents/spy.md"
