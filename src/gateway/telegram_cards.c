@@ -208,7 +208,6 @@ static void put_card(struct telegram *t, struct tg_card *c, const struct buf *te
 	o = tg_out(t, c->message ? "editMessageText" : "sendMessage", c->chat, args);
 	if (!o)
 		return;
-	o->edit = c->message != 0;
 	o->last = last;
 	snprintf(o->nonce, sizeof(o->nonce), "%s", c->nonce);
 	c->shown = hash;

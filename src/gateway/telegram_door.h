@@ -31,7 +31,7 @@ struct tg_out { /* a call that waits for its turn */
 	char boundary[TG_NONCE_LEN + 1]; /* of the parts of a form; "": it is JSON */
 	struct buf body;
 	char nonce[TG_NONCE_LEN + 1]; /* of its card; "": none */
-	bool edit, last;              /* of a card: it is there; it is done with after this */
+	bool last;                    /* its card is done with after this */
 	uint64_t lsn;                 /* a part of this notice; 0: of none */
 	bool ends;                    /* its last one */
 	int tries;                    /* that the service failed at; below 0: it may for ever */

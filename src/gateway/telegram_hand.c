@@ -175,22 +175,24 @@ static void card_answered(struct telegram *t, const struct tg_asking *a, int sta
 	hand_answered(t, a, status, answer, why);
 }
 
-static void answer_card(struct telegram *t, const struct tg_card *c)
+/* What is confirmed is what was shown. */
+static void answer_card(struct telegram *t, const struct tg_card *c, const char *text)
 {
-	struct tg_asking a = {.then = card_answered, .chat = c->chat, .text = text_steered};
-	json_t *args;
+	struct tg_asking a = {.then = card_answered, .chat = c->chat};
 
 	memcpy(a.nonce, c->nonce, sizeof(a.nonce));
-	if (c->kind == TG_QUOTE || c->kind == TG_CHANGE) {
-		a.text = NULL; /* its card says it */
-		tg_ask(t, &a, "POST", json_pack("{s:s}", "answer", t->hand.text),
+	if (c->kind == TG_QUOTE || c->kind == TG_CHANGE) { /* its card says what becomes of it */
+		tg_ask(t, &a, "POST",
+		       json_pack("{s:s,s:s*}", "answer", text, "config_hash",
+				 c->kind == TG_QUOTE ? c->hash : NULL),
 		       TG_API "/proposals/%s/confirm", c->id);
 		return;
 	}
-	args = json_pack("{s:s,s:o}", "text", t->hand.text, "request_id", request_id(t));
-	if (c->kind == TG_QUESTION)
-		json_object_set_new(args, "call_id", json_string(c->call));
-	tg_ask(t, &a, "POST", args, TG_API "/runs/%s/steer", c->id);
+	a.text = text_steered;
+	tg_ask(t, &a, "POST",
+	       json_pack("{s:s,s:o,s:s*}", "text", text, "request_id", request_id(t), "call_id",
+			 c->kind == TG_QUESTION ? c->call : NULL),
+	       TG_API "/runs/%s/steer", c->id);
 }
 
 /* ---- buttons */
@@ -218,22 +220,14 @@ static void ask_for_change(struct telegram *t, const struct tg_card *quote)
 static void press(struct telegram *t, const struct tg_card *c)
 {
 	struct tg_asking a = {.then = card_answered, .chat = c->chat};
-	const char *button = t->hand.button == 'y' ? "yes" : "no";
 
 	memcpy(a.nonce, c->nonce, sizeof(a.nonce));
-	if (c->kind == TG_QUOTE && t->hand.button == 'c')
+	if (t->hand.button == 'c')
 		ask_for_change(t, c);
-	else if (c->kind == TG_QUOTE) /* what is confirmed is what was shown */
-		tg_ask(t, &a, "POST",
-		       json_pack("{s:s,s:s}", "answer", button, "config_hash", c->hash),
-		       TG_API "/proposals/%s/confirm", c->id);
-	else if (c->kind == TG_RUN)
+	else if (t->hand.button == 'x')
 		tg_ask(t, &a, "POST", json_object(), TG_API "/runs/%s/cancel", c->id);
 	else
-		tg_ask(t, &a, "POST",
-		       json_pack("{s:s,s:s,s:o}", "text", button, "call_id", c->call, "request_id",
-				 request_id(t)),
-		       TG_API "/runs/%s/steer", c->id);
+		answer_card(t, c, t->hand.button == 'y' ? "yes" : "no");
 }
 
 /* "v1:" nonce ":" letter, of a card that is this message of this chat and still good. */
@@ -295,6 +289,7 @@ static void take_command(struct telegram *t)
 	size_t len = strcspn(t->hand.text, " \t\n@");
 	const char *arg = t->hand.text + strcspn(t->hand.text, " \t\n");
 	struct tg_chat *chat = tg_chat(&t->kept, t->hand.chat);
+	bool nameless = false;
 	char run[24];
 
 	arg += strspn(arg, " \t\n");
@@ -302,7 +297,10 @@ static void take_command(struct telegram *t)
 	for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
 		const struct tg_command *c = &commands[i];
 
-		if (!is_command(t->hand.text, len, c->name) || c->run != id_is_run(run))
+		if (!is_command(t->hand.text, len, c->name))
+			continue;
+		nameless = c->run && !id_is_run(run);
+		if (nameless)
 			continue;
 		a.text = c->text;
 		tg_ask(t, &a, c->method, arguments_of(c, run), c->path, run);
@@ -311,9 +309,7 @@ static void take_command(struct telegram *t)
 	if (is_command(t->hand.text, len, "/new") && chat) {
 		chat->session[0] = '\0';
 		tg_say(t, t->hand.chat, "What you say next begins a new conversation.");
-	} else if (is_command(t->hand.text, len, "/cancel") ||
-		   is_command(t->hand.text, len, "/result") ||
-		   is_command(t->hand.text, len, "/logs")) {
+	} else if (nameless) {
 		tg_say(t, t->hand.chat, "Name the run: %.*s S-7f3a2b. /runs lists them.", (int)len,
 		       t->hand.text);
 	} else {
@@ -433,7 +429,7 @@ static void begin_update(struct telegram *t, const json_t *u, int64_t id, int64_
 	} else if (text[0] == '/') {
 		take_command(t);
 	} else if (card) {
-		answer_card(t, card);
+		answer_card(t, card, text);
 	} else {
 		tg_say_it(t);
 	}

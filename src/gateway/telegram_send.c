@@ -238,6 +238,7 @@ static void sent_well(struct telegram *t, struct tg_chat *l, const struct tg_out
 		      const json_t *result)
 {
 	struct tg_card *c = tg_card_with(&t->kept, o->nonce, strlen(o->nonce));
+	int64_t message;
 
 	if (c && o->last) {
 		tg_card_drop(&t->kept, c);
@@ -245,12 +246,11 @@ static void sent_well(struct telegram *t, struct tg_chat *l, const struct tg_out
 	} else if (c) {
 		c->free_ms = tg_now(t) + t->core->settings.telegram_edit_ms;
 		c->due_ms = MAX(c->free_ms, tg_now(t) + c->pause_ms);
-		t->dirty |= !o->edit;
-		if (!o->edit)
-			c->message = json_get_int(result, "message_id", 0);
+		message = json_get_int(result, "message_id", c->message);
+		t->dirty |= message != c->message;
+		c->message = message;
 	}
-	if (o->ends && l->telling == o->lsn)
-		l->told = true;
+	l->told |= o->ends && o->lsn > 0;
 }
 
 static void sent_in_vain(struct telegram *t, struct tg_chat *l, const struct tg_out *o,
@@ -265,7 +265,7 @@ static void sent_in_vain(struct telegram *t, struct tg_chat *l, const struct tg_
 		tg_card_drop(&t->kept, c);
 		t->dirty = true;
 	}
-	if (o->lsn > 0 && l->telling == o->lsn) {
+	if (o->lsn > 0) {
 		tg_drop_parts(l, o->lsn);
 		tg_give_up(t, l, why);
 	}

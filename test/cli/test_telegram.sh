@@ -166,6 +166,18 @@ check '/cancel wants a name' wait_for 20 has 'Name the run: /cancel'
 say $ME "/c" >/dev/null
 check 'half a word is no command' wait_for 20 twice '/new - begin a new conversation'
 equal 'which is not taken for one' 1 "$(count 'Name the run:')"
+say $ME '/runs@kettle_bot' >/dev/null
+check 'a command with the name of the bot' wait_for 20 twice 'The newest runs:'
+say $ME "/start $code" >/dev/null
+thrice() { [ "$(count "$1")" = 3 ]; }
+check '/start again is a greeting' wait_for 20 thrice '/new - begin a new conversation'
+below=$(heard 'Review the code of kettle')
+bot say "{\"from\":$ME,\"more\":{\"photo\":[{\"file_id\":\"x\"}],\"caption\":\"Review the code of kettle\"}}" >/dev/null
+bot say "{\"from\":$ME,\"more\":{\"sticker\":{\"file_id\":\"x\"}},\"reply\":$quote}" >/dev/null
+check 'pictures are not read' wait_for 20 twice 'I read text only.'
+equal 'nor what stands below them' "$below" "$(heard 'Review the code of kettle')"
+bot say "{\"from\":$ME,\"chat\":{\"id\":-5,\"type\":\"group\"},\"more\":{\"migrate_to_chat_id\":-1005}}" >/dev/null
+bot say "{\"from\":$ME,\"chat\":{\"id\":-1005,\"type\":\"supergroup\"},\"more\":{\"migrate_from_chat_id\":-5}}" >/dev/null
 say $ME "/status S-ffffff" >/dev/null
 check 'a run that is none is said' wait_for 20 has 'there is no run S-ffffff'
 
