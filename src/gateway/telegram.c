@@ -439,8 +439,7 @@ static void pump(struct os_task *task)
 	if (t->dirty && !t->saving && now >= t->save_due_ms)
 		save(t);
 	listen_on(t, &next);
-	tg_show_next(t, &next);
-	tg_send_next(t, &next);
+	tg_show(t, &next);
 	if (t->save_due_ms > now && (t->dirty || line_told(t)))
 		next = MIN(next, t->save_due_ms);
 	if (t->hand.due_ms > now)

@@ -1,6 +1,6 @@
 /* Inside of the door of Telegram: telegram.c (life, what is on disk, listening), telegram_hand.c
- * (what people say and press), telegram_cards.c (what they are shown), telegram_text.c (in which
- * words), telegram_send.c (how it goes out). Loop thread only. */
+ * (what people say and press), telegram_show.c (what they are shown, and how it goes out),
+ * telegram_text.c (in which words). Loop thread only. */
 #ifndef GATEWAY_TELEGRAM_DOOR_H
 #define GATEWAY_TELEGRAM_DOOR_H
 
@@ -24,18 +24,6 @@ struct op_cursor;
 #define TG_BACKOFF_MAX 60000
 #define TG_DISK_MS     5000             /* until the disk is tried again */
 #define TG_BUTTONS_MS  (7 * 86400000LL) /* of what has no time of its own */
-
-struct tg_out { /* a call that waits for its turn */
-	struct list node;
-	const char *method;
-	char boundary[TG_NONCE_LEN + 1]; /* of the parts of a form; "": it is JSON */
-	struct buf body;
-	char nonce[TG_NONCE_LEN + 1]; /* of its card; "": none */
-	bool last;                    /* its card is done with after this */
-	uint64_t lsn;                 /* a part of this notice; 0: of none */
-	bool ends;                    /* its last one */
-	int tries;                    /* that the service failed at; below 0: it may for ever */
-};
 
 struct tg_asking { /* a verb under way; may outlive the door */
 	struct verb_reply reply;
@@ -132,36 +120,21 @@ void tg_take_updates(struct telegram *t); /* as far as it goes now */
 void tg_say_it(struct telegram *t);       /* what is in hand, in its conversation */
 int tg_pair(struct telegram *t, const char *cwd, struct ava_error *err); /* a code is open */
 
-/* ---- telegram_cards.c */
-/* What each chat is shown next, where its line is free: *next_ms comes down to when that may be. */
-void tg_show_next(struct telegram *t, int64_t *next_ms);
-void tg_give_up(struct telegram *t, struct tg_chat *l, const char *reason); /* the notice */
+/* ---- telegram_show.c */
+/* What each chat is shown and sent next: *next_ms comes down to when there may be more. */
+void tg_show(struct telegram *t, int64_t *next_ms);
 /* Those of this proposal or run, but for what is on its way. NULL: all, and nothing is. */
 void tg_cards_due(struct telegram *t, int64_t chat, const char *id);
 void tg_run_card(struct telegram *t, int64_t chat, const char *run); /* it lives: it has a line */
-
-/* ---- telegram_send.c */
-/* A call at the end of its line. `args` is *taken*; NULL: no memory. NULL: there is no room. */
-struct tg_out *tg_out(struct telegram *t, const char *method, int64_t chat, json_t *args);
-void tg_out_free(struct tg_out *o);
-void tg_drop_parts(struct tg_chat *l, uint64_t lsn); /* of this notice */
 void tg_line_clear(struct tg_chat *l); /* what waits for it, and the notice that is told */
-json_t *tg_text_args(int64_t chat, const char *s, size_t len, json_t *markup); /* of a message */
-json_t *tg_buttons(const struct tg_card *c);                                   /* a markup */
-/* Where the last message of a text begins that is cut into `parts`. */
-size_t tg_last_part(const char *s, size_t len, size_t *parts);
 /* `lsn` is the notice whose text it is; 0: an answer. `card` has the buttons of its last message,
  * also behind a document. False: not all of it has found room. */
 bool tg_put_text(struct telegram *t, int64_t chat, const struct buf *text, uint64_t lsn,
 		 const struct tg_card *card);
-/* Its first line is what stands below the document. */
-bool tg_put_document(struct telegram *t, int64_t chat, const struct buf *text, uint64_t lsn,
-		     bool ends);
 bool tg_is_blank(const char *s, size_t len);
 void tg_say(struct telegram *t, int64_t chat, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 void tg_answer_press(struct telegram *t, const char *text); /* the one in hand */
-void tg_send_next(struct telegram *t, int64_t *next_ms);
 
 /* ---- telegram_text.c: what answers of verbs say, as plain text, so that nothing in it is markup,
  * with what could turn a line around made visible. Pure; all append to `out`, whose bound is the
