@@ -28,10 +28,12 @@
 #include "codec/format_of.h"
 #include "codec/utf8.h"
 
-#define OUTS_MAX  64 /* that wait for a chat */
-#define PARTS_MAX 3  /* a longer text is a document */
-#define FAILS_MAX 5  /* of the service at one call, before others are tried */
-#define AGAIN_MAX 3  /* and behind one that was taken */
+#define OUTS_MAX    64    /* that wait for a chat */
+#define PARTS_MAX   3     /* a longer text is a document */
+#define FAILS_MAX   5     /* of the service at one call, before words are tried */
+#define AGAIN_MAX   3     /* and behind words that were taken */
+#define SLOW_RUN_MS 60000 /* its line changes less often then */
+#define SLOW_EDITS  5
 
 struct out { /* a call that waits for its turn */
 	struct list node;
@@ -243,9 +245,6 @@ void tg_say(struct telegram *t, int64_t chat, const char *fmt, ...)
 	buf_fini(&text);
 }
 
-#define SLOW_RUN_MS 60000 /* its line changes less often then */
-#define SLOW_EDITS  5
-
 /* ---- notices */
 
 static void drop_parts(struct tg_chat *l) /* of the one that is being told */
@@ -426,8 +425,7 @@ static void begin_notice(struct telegram *t, struct tg_chat *l)
 
 /* ---- cards: what stands in a message is looked at when it is due */
 
-/* The card says this now, in what was its last message; `last`: for good, so without its buttons.
- */
+/* The card says this now, at the end of it; `last`: for good, so without its buttons. */
 static void put_card(struct telegram *t, struct tg_card *c, const struct buf *text, bool last)
 {
 	uint64_t hash = siphash(1, 2, text->data, text->len, 1, 3);

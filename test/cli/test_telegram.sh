@@ -190,6 +190,11 @@ bot plan '{"method":"sendMessage","status":500,"times":2}' >/dev/null
 bot plan '{"method":"getUpdates","status":502}' >/dev/null
 say $ME '/status' >/dev/null
 check '5xx too' wait_for 30 twice 'slots used'
+bot plan '{"method":"sendMessage","status":400,"text":"Proceed?"}' >/dev/null
+say $ME 'Find where kettle is defined' >/dev/null
+gave_up() { cat "$AVA_DATA_ROOT"/logs/ava/*.jsonl | jq -se 'any(.[]; .content.customType == "delivery.gave_up" and .content.data.channel == "telegram" and (.content.data.reason | contains("refuses")))' >/dev/null; }
+check 'a notice that is refused is given up' wait_for 30 gave_up
+"$AVA" reject "$(pending)" >/dev/null </dev/null
 bot plan '{"method":"sendMessage","status":403}' >/dev/null
 say $ME 'Find where kettle is defined' >/dev/null
 check 'who blocks the bot is known' wait_for 20 is '.paired[0].blocked' true
