@@ -178,29 +178,13 @@ static void fail(struct flight *f, const char *text)
 	land(f);
 }
 
-/* A connection to the daemon of this user. */
-static int reach(bool start, int *fd, struct ava_error *err)
-{
-	struct client *c = NULL;
-	int rv = api_open(API_LOOK, &c, err);
-
-	if (rv != 0 && start)
-		rv = api_open(API_START, &c, err);
-	if (rv == 0) {
-		*fd = fcntl(client_fd(c), F_DUPFD_CLOEXEC, 0);
-		rv = *fd < 0 ? err_set(err, AVA_EBUSY, "the daemon cannot be asked now") : 0;
-	}
-	client_close(c);
-	return rv;
-}
-
 static int post(struct flight *f, struct ava_error *err)
 {
 	const struct bridge *b = f->bridge;
 	struct buf head;
 	int rv;
 
-	buf_init(&head, 1u << 16);
+	buf_init(&head, MESSAGE_MAX + (1u << 16));
 	buf_addf(&head, "POST /mcp?id=%s%s", f->name, f->streams ? "&again=1" : "");
 	if (b->cwd.len > 0)
 		buf_addf(&head, "&cwd=%s", b->cwd.data);
@@ -208,9 +192,9 @@ static int post(struct flight *f, struct ava_error *err)
 	if (b->session[0])
 		buf_addf(&head, "Mcp-Session-Id: %s\r\n", b->session);
 	buf_addf(&head, "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n", f->len);
+	buf_add(&head, f->line, f->len); /* in one piece: it wakes the daemon once */
 	rv = buf_check(&head);
-	if (rv == 0 && (send(f->fd, head.data, head.len, MSG_NOSIGNAL) != (ssize_t)head.len ||
-			send(f->fd, f->line, f->len, MSG_NOSIGNAL) != (ssize_t)f->len))
+	if (rv == 0 && send(f->fd, head.data, head.len, MSG_NOSIGNAL) != (ssize_t)head.len)
 		rv = err_sys(err, "ask the daemon");
 	buf_fini(&head);
 	return rv;
@@ -227,25 +211,30 @@ static void put_off(struct flight *f, const char *why)
 	f->at_ms = clock_mono_ms() + (f->streams ? LOOK_MS : AGAIN_MS);
 }
 
+/* Over a connection of its own; a stream starts no daemon, since it was not asked for now. */
 static void send_off(struct flight *f)
 {
 	struct ava_error err = {0};
-	int rv = reach(!f->streams, &f->fd, &err);
+	struct client *c = NULL;
+	int rv = api_open(API_LOOK, &c, &err);
 
-	if (rv != 0) {
-		if (f->streams || rv == AVA_EBUSY || rv == AVA_ECONNECT)
+	if (rv != 0 && !f->streams)
+		rv = api_open(API_START, &c, &err);
+	if (rv == 0) {
+		f->fd = fcntl(client_fd(c), F_DUPFD_CLOEXEC, 0);
+		client_close(c);
+		http_reader_init(&f->reader, sink, f);
+		sse_init(&f->sse, ANSWER_MAX);
+		f->sse.on_event = on_event;
+		f->sse.user = f;
+		buf_init(&f->body, ANSWER_MAX);
+		if (post(f, &err) != 0)
 			put_off(f, err.text);
-		else
-			fail(f, err.text);
-		return;
-	}
-	http_reader_init(&f->reader, sink, f);
-	sse_init(&f->sse, ANSWER_MAX);
-	f->sse.on_event = on_event;
-	f->sse.user = f;
-	buf_init(&f->body, ANSWER_MAX);
-	if (post(f, &err) != 0)
+	} else if (f->streams || rv == AVA_EBUSY || rv == AVA_ECONNECT) {
 		put_off(f, err.text);
+	} else {
+		fail(f, err.text);
+	}
 }
 
 /* The daemon's answer is whole. */

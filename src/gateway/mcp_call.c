@@ -54,15 +54,13 @@ bool mcp_stream_has_place(const struct mcp_call *c)
 	return all < MCP_STREAMS_MAX && own < MCP_STREAMS_OWN;
 }
 
-bool mcp_stream_begin(struct mcp_call *c, void (*gone)(struct http_stream *st, void *user),
-		      void (*drained)(struct http_stream *st, void *user))
+bool mcp_stream_begin(struct mcp_call *c, void (*gone)(struct http_stream *st, void *user))
 {
 	static const struct http_field fields[] = {{"Cache-Control", "no-store"},
 						   {"X-Accel-Buffering", "no"}};
 	const struct http_answer head = {
 		.status = 200, .content_type = "text/event-stream", .fields = fields, .nfields = 2};
-	const struct http_stream_hooks hooks = {
-		.gone = gone, .drained = drained, .user = c, .heartbeat = true};
+	const struct http_stream_hooks hooks = {.gone = gone, .user = c, .heartbeat = true};
 
 	c->stream = http_stream_start(c->req, &head, &hooks);
 	c->req = NULL;
@@ -73,31 +71,40 @@ bool mcp_stream_begin(struct mcp_call *c, void (*gone)(struct http_stream *st, v
 	return true;
 }
 
-int mcp_stream_write(const struct mcp_call *c, json_t *message)
+void mcp_stream_write(const struct mcp_call *c, json_t *message)
 {
 	struct buf b;
-	int rv = 0;
 
 	buf_init(&b, MCP_ANSWER_MAX);
 	buf_adds(&b, "data: ");
 	if (message && json_dump(&b, message) == 0 && buf_adds(&b, "\n\n") == 0)
-		rv = http_stream_write(c->stream, b.data, b.len);
+		(void)http_stream_write(c->stream, b.data, b.len);
 	json_decref(message);
 	buf_fini(&b);
-	return rv;
 }
 
 /* ---- answers */
 
 /* The sentence may quote a part of what came, cut within a character. */
-static json_t *error_of(const struct mcp_call *c, int code, const char *text, json_t *data)
+static json_t *error_of(int code, const char *text, json_t *data)
 {
-	return json_pack("{s:s,s:O?,s:{s:i,s:o,s:o*}}", "jsonrpc", "2.0", "id", c->m.id, "error",
-			 "code", code, "message", mcp_shown(text), "data", data);
+	return json_pack("{s:i,s:o,s:o*}", "code", code, "message", mcp_shown(text), "data", data);
 }
 
-/* Sends one message, *taken*, and gives the call up. */
-static void call_send(struct mcp_call *c, json_t *message, int status)
+static int write_message(struct buf *b, const struct mcp_call *c, const char *member,
+			 const json_t *value)
+{
+	buf_addf(b, "%s{\"jsonrpc\":\"2.0\",\"id\":", c->stream ? "data: " : "");
+	if (!c->m.id || json_dump(b, c->m.id) != 0)
+		buf_adds(b, "null");
+	buf_addf(b, ",\"%s\":", member);
+	if (!value || json_dump(b, value) != 0)
+		return AVA_ETOOBIG;
+	return buf_adds(b, c->stream ? "}\n\n" : "}");
+}
+
+/* Sends the answer, "result" or "error" (*taken*), and gives the call up. */
+static void call_send(struct mcp_call *c, const char *member, json_t *value, int status)
 {
 	const struct http_field fields[] = {{"Cache-Control", "no-store"},
 					    {"X-Content-Type-Options", "nosniff"},
@@ -106,17 +113,15 @@ static void call_send(struct mcp_call *c, json_t *message, int status)
 	struct buf b;
 
 	buf_init(&b, MCP_ANSWER_MAX);
-	if (!message || json_dump(&b, message) != 0) {
-		json_decref(message);
-		message = error_of(c, RPC_INTERNAL, "the answer is too large, or memory is out",
-				   NULL);
+	if (write_message(&b, c, member, value) != 0) {
+		json_decref(value);
+		value = error_of(RPC_INTERNAL, "the answer is too large, or memory is out", NULL);
 		status = 500;
 		buf_reset(&b);
-		if (message)
-			(void)json_dump(&b, message);
+		(void)write_message(&b, c, "error", value);
 	}
 	if (c->stream) {
-		(void)mcp_stream_write(c, json_incref(message));
+		(void)http_stream_write(c->stream, b.data, b.len);
 		http_stream_end(c->stream);
 	} else if (c->req) {
 		http_reply_with(c->req, &(struct http_answer){.status = status,
@@ -126,7 +131,7 @@ static void call_send(struct mcp_call *c, json_t *message, int status)
 							      .fields = fields,
 							      .nfields = begun ? 3 : 2});
 	}
-	json_decref(message);
+	json_decref(value);
 	buf_fini(&b);
 	mcp_call_free(c);
 }
@@ -140,8 +145,7 @@ void mcp_call_answer(struct mcp_call *c, json_t *result)
 				    json_pack("{s:{s:s,s:s}}", MCP_META "serverInfo", "name", "ava",
 					      "version", ava_version()));
 	}
-	call_send(c, json_pack("{s:s,s:O,s:o}", "jsonrpc", "2.0", "id", c->m.id, "result", result),
-		  200);
+	call_send(c, "result", result, 200);
 }
 
 void mcp_call_answer_kept(struct mcp_call *c, json_t *result, int64_t ttl_ms)
@@ -157,7 +161,7 @@ void mcp_call_refuse(struct mcp_call *c, int code, const char *text, json_t *dat
 {
 	int status = code == RPC_INTERNAL ? 500 : code == RPC_NO_METHOD ? 404 : 400;
 
-	call_send(c, error_of(c, code, text, data), c->modern ? status : 200);
+	call_send(c, "error", error_of(code, text, data), c->modern ? status : 200);
 }
 
 void mcp_call_fail(struct mcp_call *c, const struct ava_error *err)

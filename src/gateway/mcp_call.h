@@ -108,12 +108,11 @@ void mcp_call_look(struct mcp_call *c, mcp_look_fn then);
 /* A client that has a handshake keeps a stream for each form and each subscription: whether it may
  * have one more of that kind. */
 bool mcp_stream_has_place(const struct mcp_call *c);
-/* The answer is a stream from here on; `gone` and `drained` have the call. false: the connection is
- * closed already, and the call is the caller's to free. */
-bool mcp_stream_begin(struct mcp_call *c, void (*gone)(struct http_stream *st, void *user),
-		      void (*drained)(struct http_stream *st, void *user));
-/* One message, *taken*; as http_stream_write. */
-int mcp_stream_write(const struct mcp_call *c, json_t *message);
+/* The answer is a stream from here on; `gone` has the call. false: the connection is closed
+ * already, and the call is the caller's to free. */
+bool mcp_stream_begin(struct mcp_call *c, void (*gone)(struct http_stream *st, void *user));
+/* One message, *taken*. */
+void mcp_stream_write(const struct mcp_call *c, json_t *message);
 
 /* ---- mcp_run.c */
 

@@ -68,7 +68,7 @@ static void notify(const struct listen *l, const char *method, json_t *params)
 		json_object_set_new(params, "_meta",
 				    json_pack("{s:O}", MCP_META "subscriptionId", l->call->m.id));
 	message = json_pack("{s:s,s:s,s:o}", "jsonrpc", "2.0", "method", method, "params", params);
-	(void)mcp_stream_write(l->call, message);
+	mcp_stream_write(l->call, message);
 }
 
 static void acknowledge(const struct listen *l)
@@ -85,6 +85,13 @@ static void acknowledge(const struct listen *l)
 	       json_pack("{s:o}", "notifications", heard));
 }
 
+static void tell_soon(struct listen *l)
+{
+	if (!l->armed)
+		os_timer_set(l->timer, GATHER_MS);
+	l->armed = true;
+}
+
 static void tell(void *user)
 {
 	struct listen *l = user;
@@ -93,8 +100,12 @@ static void tell(void *user)
 	for (unsigned i = 0; i < l->n; i++) {
 		struct watched *s = &l->watched[i];
 
-		if (!s->changed || http_stream_waiting(l->call->stream) >= HTTP_STREAM_HIGH)
+		if (!s->changed)
 			continue;
+		if (http_stream_waiting(l->call->stream) >= HTTP_STREAM_HIGH) {
+			tell_soon(l); /* the client is slow */
+			return;
+		}
 		s->changed = false;
 		if (s->uri[0])
 			notify(l, "notifications/resources/updated",
@@ -139,12 +150,10 @@ static void listen_pump(struct os_task *t)
 
 	while ((rv = ops_events_next(l->cursor, &e)) == 1)
 		mark(l, &e);
-	if (rv == -2) {
+	if (rv == -2)
 		http_stream_abort(l->call->stream); /* to come again; calls listen_gone */
-	} else if (!l->armed) {
-		l->armed = true;
-		os_timer_set(l->timer, GATHER_MS);
-	}
+	else
+		tell_soon(l);
 }
 
 static void listen_wake(void *user)
@@ -153,13 +162,6 @@ static void listen_wake(void *user)
 
 	if (l->call->stream)
 		os_defer(l->call->mcp->core->loop, &l->pump);
-}
-
-static void listen_drained(struct http_stream *st, void *user)
-{
-	struct mcp_call *c = user;
-
-	os_defer(c->mcp->core->loop, &c->listen->pump);
 }
 
 /* ---- */
@@ -262,14 +264,14 @@ void mcp_listen(struct mcp_call *c)
 		return;
 	}
 	l = c->listen;
-	if (!mcp_stream_begin(c, listen_gone, listen_drained)) {
+	if (!mcp_stream_begin(c, listen_gone)) {
 		listen_gone(NULL, c);
 		return;
 	}
 	if (!again && c->modern)
 		acknowledge(l);
 	else if (!again)
-		(void)mcp_stream_write(
+		mcp_stream_write(
 			c, json_pack("{s:s,s:O,s:{}}", "jsonrpc", "2.0", "id", c->m.id, "result"));
 	for (unsigned i = 0; i < l->n; i++)
 		l->watched[i].changed = again;

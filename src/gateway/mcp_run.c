@@ -103,16 +103,16 @@ static void ask_on_stream(struct mcp_call *c, const json_t *p)
 		mcp_call_tell_error(c, "out of memory");
 		return;
 	}
-	if (!c->stream && !mcp_stream_begin(c, stream_gone, NULL)) {
+	if (!c->stream && !mcp_stream_begin(c, stream_gone)) {
 		mcp_call_free(c);
 		return;
 	}
 	id_random(&random, sizeof(random));
 	c->asked_id = 1 + (int64_t)(random >> 12); /* which JavaScript keeps */
 	snprintf(c->proposal, sizeof(c->proposal), "%s", json_str(p, "proposal_id"));
-	(void)mcp_stream_write(c, json_pack("{s:s,s:I,s:s,s:o}", "jsonrpc", "2.0", "id",
-					    (json_int_t)c->asked_id, "method", "elicitation/create",
-					    "params", mcp_form_of_proposal(p)));
+	mcp_stream_write(c, json_pack("{s:s,s:I,s:s,s:o}", "jsonrpc", "2.0", "id",
+				      (json_int_t)c->asked_id, "method", "elicitation/create",
+				      "params", mcp_form_of_proposal(p)));
 	os_timer_set(c->expiry, MAX(left, 0));
 }
 
@@ -133,12 +133,15 @@ static json_t *task_of_run(const struct mcp_call *c, const struct op_status *s)
 
 	clock_iso(s && s->started_ms ? s->started_ms : now, began);
 	clock_iso(s && s->ended_ms ? s->ended_ms : now, changed);
-	snprintf(text, sizeof(text), TASK_TEXT(c->run));
-	mcp_secret_seal(&c->mcp->secret, text, seal);
-	snprintf(id, sizeof(id), "%s-%s", c->run, seal);
-	return json_pack("{s:s,s:s,s:o,s:s,s:s,s:n,s:i}", "taskId", id, "status", word,
-			 "statusMessage", mcp_shown(doing), "createdAt", began, "lastUpdatedAt",
-			 changed, "ttlMs", "pollIntervalMs", POLL_MS);
+	if (!s) {
+		snprintf(text, sizeof(text), TASK_TEXT(c->run));
+		mcp_secret_seal(&c->mcp->secret, text, seal);
+		snprintf(id, sizeof(id), "%s-%s", c->run, seal);
+	}
+	return json_pack("{s:s,s:s,s:o,s:s,s:s,s:n,s:i}", "taskId",
+			 s ? mcp_call_param(c, "taskId") : id, "status", word, "statusMessage",
+			 mcp_shown(doing), "createdAt", began, "lastUpdatedAt", changed, "ttlMs",
+			 "pollIntervalMs", POLL_MS);
 }
 
 static void started(struct mcp_call *c, const json_t *p)

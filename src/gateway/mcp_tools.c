@@ -75,31 +75,26 @@ void mcp_verb_fini(struct mcp_verb *v)
 	v->args = NULL;
 }
 
-static int check(const struct mcp_tool *t, const json_t *given, struct ava_error *err)
-{
-	const json_t *row = json_array_get(offered("tools"), (size_t)(t - tools));
-	struct buf why;
-	int rv = 0;
-
-	buf_init(&why, ERRORS_BYTES);
-	if (schema_validate(json_object_get(row, "inputSchema"), given, "", &why) != 0)
-		rv = err_set(err, AVA_EINVAL, "%s: %s", t->name,
-			     buf_check(&why) == 0 ? why.data : "the arguments do not fit");
-	buf_fini(&why);
-	return rv;
-}
-
 int mcp_tool_verb(const struct mcp_tool *t, const json_t *given, const char *cwd,
 		  const char *request, struct mcp_verb *out, struct ava_error *err)
 {
+	const json_t *row = json_array_get(offered("tools"), (size_t)(t - tools));
 	json_t *args = given ? json_deep_copy(given) : json_object();
 	const char *id = t->id ? json_get_str(args, t->id) : NULL;
+	struct buf why;
+	int rv;
 
 	*out = (struct mcp_verb){.method = t->method, .path = t->path, .args = args};
-	if (!args || !offered("tools"))
+	if (!args || !row)
 		return err_set(err, AVA_ENOMEM, "out of memory");
-	if (check(t, args, err) != 0)
-		return err->code;
+	buf_init(&why, ERRORS_BYTES);
+	rv = schema_validate(json_object_get(row, "inputSchema"), args, "", &why);
+	if (rv != 0)
+		err_set(err, AVA_EINVAL, "%s: %s", t->name,
+			buf_check(&why) == 0 ? why.data : "the arguments do not fit");
+	buf_fini(&why);
+	if (rv != 0)
+		return AVA_EINVAL;
 	if (id && !id_is_run(id) && !id_is_proposal(id))
 		return err_set(err, AVA_EINVAL,
 			       "\"%.40s\" is no id: they look like S-7f3a2b and P-19c0de", id);
