@@ -118,7 +118,8 @@ static void call_send(struct mcp_call *c, const char *member, json_t *value, int
 		value = error_of(RPC_INTERNAL, "the answer is too large, or memory is out", NULL);
 		status = 500;
 		buf_reset(&b);
-		(void)write_message(&b, c, "error", value);
+		if (write_message(&b, c, "error", value) != 0)
+			buf_reset(&b); /* half a message is none */
 	}
 	if (c->stream) {
 		(void)http_stream_write(c->stream, b.data, b.len);
