@@ -509,40 +509,37 @@ static void toml_members(struct buf *b, const char *front, const json_t *table)
 	}
 }
 
-/* The name in the head of a table, as TOML may write it: [ mcp_servers . "ava" ] is ours. */
-static bool toml_is_ours(const char *line)
-{
-	char name[64];
-	size_t n = 0;
-
-	for (; *line && *line != '\n' && *line != '#' && n + 1 < sizeof(name); line++)
-		if (!strchr(" \t\r\"'", *line))
-			name[n++] = *line;
-	name[n] = 0;
-	return strcmp(name, "[mcp_servers.ava]") == 0 ||
-	       strncmp(name, "[mcp_servers.ava.", strlen("[mcp_servers.ava.")) == 0;
-}
-
 /* Our tables: where they begin, and their length. Blank lines and comments behind them belong to
- * what follows. *at stays, and the length is 0: there are none. */
-static size_t toml_find(const char *text, size_t *at)
+ * what follows. *at stays, and the length is 0: there are none. TOML may write the name in the head
+ * of one [ mcp_servers . "ava" ], and has two other forms for it, which are told: *odd. */
+static size_t toml_find(const char *text, size_t *at, bool *odd)
 {
 	const char *from = NULL, *to = NULL, *next;
-	bool ours = false;
+	bool ours = false, servers = false;
 
 	for (const char *line = text; *line; line = next) {
-		char first = line[strspn(line, " \t\r")];
+		char bare[64];
+		size_t n = 0, len = strcspn(line, "\n");
 
-		next = line + strcspn(line, "\n");
-		next += *next == '\n';
-		if (first == '[') {
-			ours = toml_is_ours(line);
+		next = line + len + (line[len] == '\n');
+		for (size_t i = 0; i < len && line[i] != '#' && n + 1 < sizeof(bare); i++)
+			if (!strchr(" \t\r\"'", line[i]))
+				bare[n++] = line[i];
+		bare[n] = 0;
+		if (bare[0] == '[') {
+			servers = strcmp(bare, "[mcp_servers]") == 0;
+			ours = strcmp(bare, "[mcp_servers.ava]") == 0 ||
+			       strncmp(bare, "[mcp_servers.ava.", 17) == 0;
 			if (from && !ours)
 				break;
 		}
+		*odd |= strncmp(bare, "mcp_servers=", 12) == 0 ||
+			strncmp(bare, "mcp_servers.ava", 15) == 0 ||
+			(servers &&
+			 (strncmp(bare, "ava=", 4) == 0 || strncmp(bare, "ava.", 4) == 0));
 		if (ours && !from)
 			from = line;
-		if (ours && first != '\n' && first != '#' && first)
+		if (ours && bare[0])
 			to = next;
 	}
 	if (!from)
@@ -555,9 +552,16 @@ static int change_toml(struct settings_file *f, const json_t *entry, bool *chang
 		       struct ava_error *err)
 {
 	const char *was = f->was ? f->was : "";
-	size_t at = strlen(was), len = toml_find(was, &at), front = at;
+	bool odd = false;
+	size_t at = strlen(was), len = toml_find(was, &at, &odd), front = at;
 	struct buf out;
 	int rv;
+
+	if (odd && len == 0)
+		return err_set(err, AVA_EINVAL,
+			       "%s may have ava in a form that is not changed here: write its "
+			       "servers as tables, [mcp_servers.NAME]",
+			       f->path);
 
 	buf_init(&out, 2 * SETTINGS_FILE_MAX);
 	if (!entry && len > 0 && at > 1 && was[at - 2] == '\n')

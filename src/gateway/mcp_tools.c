@@ -228,22 +228,17 @@ json_t *mcp_tell_proposal(const json_t *p, const char *next)
 void mcp_cut_events(json_t *logs)
 {
 	json_t *events = json_object_get(logs, "events");
-	size_t n = json_array_size(events), left = EVENTS_BYTES, keep = 0;
+	size_t left = EVENTS_BYTES, len, out = 0;
 
-	while (keep < n) {
-		size_t len =
-			json_dumpb(json_array_get(events, n - 1 - keep), NULL, 0, JSON_COMPACT);
-
-		if (len > left)
-			break;
-		left -= len;
-		keep++;
+	for (size_t i = json_array_size(events); i-- > 0;) {
+		len = json_dumpb(json_array_get(events, i), NULL, 0, JSON_COMPACT);
+		if (out > 0 || len > left)
+			out += json_array_remove(events, i) == 0;
+		else
+			left -= len;
 	}
-	if (keep == n)
-		return;
-	for (size_t i = n - keep; i-- > 0;)
-		json_array_remove(events, i);
-	json_object_set_new(logs, "left_out", json_integer((json_int_t)(n - keep)));
+	if (out > 0)
+		json_object_set_new(logs, "left_out", json_integer((json_int_t)out));
 }
 
 /* ---- forms */

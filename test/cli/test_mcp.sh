@@ -85,6 +85,13 @@ cp "$HOME/.codex/config.toml" "$T/toml"
 run "$AVA" mcp install codex
 run "$AVA" mcp uninstall codex
 check 'in and out again is what was there' cmp "$T/toml" "$HOME/.codex/config.toml"
+for odd in 'mcp_servers = { ava = { command = "x" } }' 'mcp_servers.ava.command = "x"' "$(printf '[mcp_servers]\n"ava" = { command = "x" }')"; do
+	echo "$odd" >"$HOME/.codex/config.toml"
+	run "$AVA" mcp install codex
+	exits 'ava is not written beside another form of it' 2
+	contains 'which says what to do' '[mcp_servers.NAME]' "$ERR"
+	equal 'and stays' "$odd" "$(cat "$HOME/.codex/config.toml")"
+done
 rm "$HOME/.codex/config.toml"
 run "$AVA" mcp uninstall codex
 contains 'no file has no ava' 'Nothing to do' "$OUT"
