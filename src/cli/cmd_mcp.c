@@ -460,15 +460,13 @@ static json_t *entry_of_command(const struct target *t)
 {
 	char self[PATH_MAX];
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	json_t *entry = json_object(), *env = other_root();
+	json_t *entry;
 
 	self[MAX(n, 0)] = 0;
-	if (t->typed)
-		json_object_set_new(entry, "type", json_string("stdio"));
-	json_object_set_new(entry, "command", json_string(self));
-	json_object_set_new(entry, "args", json_pack("[s]", "mcp"));
-	if (env)
-		json_object_set_new(entry, "env", env);
+	entry = json_pack("{s:s*,s:s,s:[s],s:o*}", "type", t->typed ? "stdio" : NULL, "command",
+			  self, "args", "mcp", "env", other_root());
+	if (!entry)
+		cli_note("%s is no name for settings, which are UTF-8: move this program", self);
 	return entry;
 }
 
@@ -477,11 +475,10 @@ static json_t *entry_of_address(const struct target *t)
 	json_t *told = NULL, *entry = NULL;
 
 	if (api_ask(&told, "{}", "/mcp-token") == 0)
-		entry = json_pack("{s:s,s:{s:o}}", "url", json_str(told, "url"),
-				  t->part ? "headers" : "http_headers", "Authorization",
+		entry = json_pack("{s:s*,s:s,s:{s:o}}", "type", t->typed ? "http" : NULL, "url",
+				  json_str(told, "url"), t->part ? "headers" : "http_headers",
+				  "Authorization",
 				  json_sprintf("Bearer %s", json_str(told, "token")));
-	if (entry && t->typed)
-		json_object_set_new(entry, "type", json_string("http"));
 	json_decref(told);
 	return entry;
 }

@@ -100,6 +100,11 @@ run "$AVA" mcp uninstall zed
 exits 'what is no JSON is left as it is' 2
 run "$AVA" mcp uninstall cursor
 equal 'an empty part goes with it' '{}' "$(cat "$HOME/.cursor/mcp.json")"
+odd=$T/$(printf 'a\377va')
+cp "$AVA" "$odd"
+run "$odd" mcp install cursor
+exits 'a program whose name no settings can have' 1
+contains 'says so' 'UTF-8' "$ERR"
 run "$AVA" mcp nonsense
 exits 'another word is a usage error' 2
 finish
