@@ -36,12 +36,26 @@
 #define LOOK_SLOW_MS 2000 /* and while nothing comes */
 #define RUNS_MAX     64   /* of a plan */
 #define TITLE_CHARS  120
+#define ASK_CHARS    2000
 
 /* ---- messages to the editor */
 
 static json_t *title_of(const char *text)
 {
-	return acp_clean(text, utf8_prefix(text, strlen(text), TITLE_CHARS));
+	return acp_clean(text, utf8_prefix(text, strcspn(text, "\n"), TITLE_CHARS));
+}
+
+/* All of it in one line, for editors that show of what they ask the title alone. */
+static json_t *line_of(const char *text)
+{
+	char *line = strndup(text, utf8_prefix(text, strlen(text), ASK_CHARS));
+	json_t *v;
+
+	for (char *at = line; at != NULL && (at = strchr(at, '\n')) != NULL;)
+		*at = ' ';
+	v = line != NULL ? acp_clean(line, strlen(line)) : NULL;
+	free(line);
+	return v;
 }
 
 void acp_update(struct acp_session *s, const char *kind, json_t *members)
@@ -125,12 +139,12 @@ static bool tool_update(struct acp_session *s, const char *id, const char *statu
 
 /* `tool` is put to the person: by a form with `fields`, else by `options`; the other one is NULL.
  * Both are taken. */
-static void ask(struct acp_session *s, const char *tool, const char *title, const char *text,
-		json_t *fields, json_t *options)
+static void ask(struct acp_session *s, const char *tool, const char *text, json_t *fields,
+		json_t *options)
 {
 	json_t *params;
 
-	tool_call(s, tool, title, "other", "pending", text, NULL);
+	tool_call(s, tool, text, "other", "pending", text, NULL);
 	if (fields != NULL)
 		params =
 			json_pack("{s:s,s:s,s:s,s:o,s:{s:s,s:o}}", "sessionId", s->id, "toolCallId",
@@ -138,8 +152,8 @@ static void ask(struct acp_session *s, const char *tool, const char *title, cons
 				  "requestedSchema", "type", "object", "properties", fields);
 	else
 		params = json_pack("{s:s,s:{s:s,s:o,s:s,s:o*},s:o}", "sessionId", s->id, "toolCall",
-				   "toolCallId", tool, "title", title_of(title), "status",
-				   "pending", "content", content_of(text), "options", options);
+				   "toolCallId", tool, "title", line_of(text), "status", "pending",
+				   "content", content_of(text), "options", options);
 	if (params == NULL) /* it waits; another client shows it */
 		return;
 	s->turn.asked = ++s->a->next_id;
@@ -164,9 +178,8 @@ static void ask_quote(struct acp_session *s, const json_t *p)
 	const char *id = json_str(p, "proposal_id"), *message = json_str(p, "message");
 	const json_t *quote = json_object_get(p, "quote");
 	json_t *form = NULL, *options = NULL;
-	char title[1024], yes[96];
+	char yes[96];
 
-	snprintf(title, sizeof(title), "%.*s", (int)strcspn(message, "\n"), message);
 	snprintf(yes, sizeof(yes), WORDS_YES_FOR(format_most_of(quote, "costCents").text));
 	/* A yes to all three rights says so in words. */
 	if (json_get_bool(quote, "allThree", false))
@@ -177,7 +190,7 @@ static void ask_quote(struct acp_session *s, const json_t *p)
 	else
 		options = yes_or_no(WORDS_YES, yes);
 	snprintf(s->shown, sizeof(s->shown), "%s", id);
-	ask(s, id, title, message, form, options);
+	ask(s, id, message, form, options);
 }
 
 /* One without choices and without a form is answered in words. */
@@ -203,7 +216,7 @@ static void ask_question(struct acp_session *s, const char *run, const char *too
 		json_array_append_new(options, option(text, text, true));
 	}
 	if (form != NULL || options != NULL) {
-		ask(s, tool, question, question, form, options);
+		ask(s, tool, question, form, options);
 	} else {
 		tool_call(s, tool, question, "other", "pending", "", NULL);
 		sayf(s, WORDS_ASKS("", run, question));
@@ -289,13 +302,16 @@ void acp_answer(struct acp_session *s, const struct rpc *m)
 	struct acp_turn *t = &s->turn;
 	int n = (int)strcspn(t->tool, "/");
 	const char *call = t->tool[n] != '\0' ? t->tool + n + 1 : NULL;
-	json_t *words = chosen(m, call == NULL);
 	struct ava_error err = {0};
-	json_t *body, *answer = NULL;
-	char id[32];
-	struct buf b;
+	char id[32], path[64];
+	const char *text;
+	json_t *words;
 	int rv;
 
+	if (t->asked == 0 || json_integer_value(m->id) != t->asked)
+		return;
+	words = chosen(m, call == NULL);
+	text = json_string_value(words);
 	t->asked = 0;
 	t->look_ms = clock_mono_ms();
 	snprintf(id, sizeof(id), "%.*s", n, t->tool);
@@ -303,28 +319,19 @@ void acp_answer(struct acp_session *s, const struct rpc *m)
 		sayf(s, WORDS_WAITS(id, ""));
 		return;
 	}
-	if (call != NULL) /* the request id: so that asking twice says it once */
-		body = json_pack("{s:O,s:s,s:s}", "text", words, "call_id", call, "request_id",
-				 id_session().text);
-	else
-		body = json_pack("{s:O}", "answer", words);
-	buf_init(&b, ACP_TEXT_MAX);
-	rv = json_dump(&b, body);
-	if (rv == 0)
-		rv = api_request(&s->a->c, b.data, &answer, &err, "/%s/%s/%s",
-				 call != NULL ? "runs" : "proposals", id,
-				 call != NULL ? "steer" : "confirm");
+	snprintf(path, sizeof(path), call != NULL ? "/runs/%s/steer" : "/proposals/%s/confirm", id);
+	rv = call != NULL ? api_post(&s->a->c, NULL, &err, path, "text", text, "call_id", call,
+				     /* so that asking twice says it once */
+				     "request_id", id_session().text, NULL)
+			  : api_post(&s->a->c, NULL, &err, path, "answer", text, NULL);
 	if (rv != 0) {
 		sayf(s, "%s", err.text);
 	} else {
 		if (call == NULL)
-			snprintf(t->words, sizeof(t->words), "%s", json_string_value(words));
+			snprintf(t->words, sizeof(t->words), "%s", text);
 		t->look_ms += LOOK_SLOW_MS; /* an event tells what came of it */
 	}
-	buf_fini(&b);
 	json_decref(words);
-	json_decref(body);
-	json_decref(answer);
 }
 
 /* ---- events */
@@ -625,7 +632,7 @@ static void show(struct acp_session *s)
 {
 	struct feed_item *i;
 
-	while (s->fed && (i = feed_take(&s->feed, s->id)) != NULL) {
+	while ((i = feed_take(&s->feed, s->id)) != NULL) {
 		if (s->turn.prompt != NULL)
 			show_item(s, i);
 		else
@@ -639,7 +646,7 @@ static void show(struct acp_session *s)
 static void feed(struct acp_session *s, bool on)
 {
 	feed_close(&s->feed);
-	s->fed = on;
+	s->feed.gone = true;
 	s->feed.all = true;
 	if (on)
 		feed_open(&s->feed, s->id, s->seen);
@@ -738,30 +745,19 @@ static void look(struct acp_session *s)
 
 /* A conversation in which nothing was said is not on disk: a daemon that was started anew does not
  * know it, and it is begun again under its id. */
-static int begin(struct acp_session *s, const char *model, struct ava_error *err)
+int acp_begin(struct acp_session *s, const char *model, struct ava_error *err)
 {
-	json_t *answer = NULL;
-	int rv = api_post(&s->a->c, &answer, err, "/sessions", "cwd", s->cwd, "session_id", s->id,
-			  model != NULL ? "model" : NULL, model, NULL);
-
-	if (rv == 0)
-		snprintf(s->model, sizeof(s->model), "%s", json_str(answer, "model"));
-	json_decref(answer);
-	return rv;
-}
-
-int acp_model(struct acp_session *s, const char *model, struct ava_error *err)
-{
+	const char *key = model != NULL ? "model" : NULL;
 	json_t *answer = NULL;
 	char path[sizeof(s->id) + 32];
 	int rv;
 
 	snprintf(path, sizeof(path), "/sessions/%s/model", s->id);
-	rv = api_post(&s->a->c, &answer, err, path, "model", model, NULL);
+	rv = s->said ? api_post(&s->a->c, &answer, err, path, key, model, NULL)
+		     : api_post(&s->a->c, &answer, err, "/sessions", "cwd", s->cwd, "session_id",
+				s->id, key, model, NULL);
 	if (rv == 0)
 		snprintf(s->model, sizeof(s->model), "%s", json_str(answer, "model"));
-	else if (rv == AVA_ENOENT && !s->said)
-		rv = begin(s, model, err);
 	json_decref(answer);
 	return rv;
 }
@@ -793,7 +789,7 @@ void acp_prompt(struct acp_session *s, const json_t *id, const char *text)
 	s->remark = NULL;
 	show(s);
 	rv = feed_say(&s->feed, &s->a->c, s->id, text, s->shown, &err);
-	if (rv == AVA_ENOENT && !s->said && (rv = begin(s, s->model, &err)) == 0)
+	if (rv == AVA_ENOENT && !s->said && (rv = acp_begin(s, s->model, &err)) == 0)
 		rv = feed_say(&s->feed, &s->a->c, s->id, text, s->shown, &err);
 	s->said = s->said || rv == 0;
 	t->look_ms = clock_mono_ms() + LOOK_SLOW_MS;
@@ -830,7 +826,7 @@ void acp_step(struct acp_session *s)
 
 int64_t acp_next(const struct acp_session *s)
 {
-	int64_t next = s->fed ? feed_next(&s->feed) : -1;
+	int64_t next = feed_next(&s->feed);
 
 	if (s->turn.prompt == NULL || s->turn.asked != 0)
 		return next;
@@ -956,6 +952,7 @@ struct acp_session *acp_open(struct acp *a, const char *id, const char *cwd, con
 	s->cwd = strdup(cwd);
 	snprintf(s->id, sizeof(s->id), "%s", id != NULL ? id : id_session().text);
 	list_init(&s->feed.items);
+	s->feed.gone = true;
 	list_add(&a->sessions, &s->node);
 	a->nsessions++;
 	rv = api_request(&a->c, NULL, &health, err, "/health");
@@ -963,7 +960,7 @@ struct acp_session *acp_open(struct acp *a, const char *id, const char *cwd, con
 	s->seen = (uint64_t)json_get_int(json_object_get(health, "journal"), "lsn", 0);
 	json_decref(health);
 	if (rv == 0)
-		rv = id != NULL ? take_up(s, again, err) : begin(s, model, err);
+		rv = id != NULL ? take_up(s, again, err) : acp_begin(s, model, err);
 	if (rv == 0 && s->cwd == NULL)
 		rv = err_set(err, AVA_ENOMEM, "out of memory");
 	if (rv == 0) {

@@ -52,7 +52,6 @@ struct acp_session {
 	char id[64], model[264];
 	char *cwd;           /* owned */
 	json_t *title;       /* as it was told; owned */
-	bool told;           /* which commands there are */
 	bool said;           /* something: the conversation is on disk */
 	bool wait;           /* a turn lasts until its subagents have ended */
 	const char *remark;  /* to be said with the next turn; static; NULL: nothing */
@@ -63,8 +62,7 @@ struct acp_session {
 	const char *talking; /* what stands last is this kind of text, of `message`; static */
 	unsigned message, messages; /* their ids are counted */
 	int64_t tokens;             /* of Ava's last call */
-	struct feed feed;           /* while a turn is under way, or notices are shown */
-	bool fed;
+	struct feed feed;           /* while a turn is under way, or notices are shown; else gone */
 	struct acp_turn turn;
 };
 
@@ -91,15 +89,15 @@ struct acp_session *acp_open(struct acp *a, const char *id, const char *cwd, con
 struct acp_session *acp_find(const struct acp *a, const char *id); /* NULL: none */
 /* Ends its turn, too. */
 void acp_free(struct acp_session *s);
-/* It goes on with another model. */
-int acp_model(struct acp_session *s, const char *model, struct ava_error *err);
+/* Before the first words, and again where it shall go on with another model. */
+int acp_begin(struct acp_session *s, const char *model, struct ava_error *err);
 
 /* ---- its turns */
 
 /* The turn that `id` (*copied*) asks for begins; it is answered when it is over. One that is
  * under way ends as cancelled. */
 void acp_prompt(struct acp_session *s, const json_t *id, const char *text);
-/* An answer to turn.asked. */
+/* An answer of the editor's; it is left out where it is not to turn.asked. */
 void acp_answer(struct acp_session *s, const struct rpc *m);
 /* The turn under way, if there is one, ends as cancelled, when the daemon has said its last words;
  * subagents go on. */

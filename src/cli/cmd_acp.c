@@ -38,7 +38,8 @@ static const struct opt opts[] = {
 	    "a turn lasts until its subagents have ended; the editor can choose otherwise"),
 };
 
-#define SENT_MAX (ACP_TEXT_MAX * 4)
+#define SENT_MAX (ACP_TEXT_MAX * 16)
+#define LIST_MAX 10000 /* conversations: fewer bytes than that, whatever their folders are */
 
 static volatile sig_atomic_t stopped;
 static sigset_t waiting; /* what is held back while nothing is waited for */
@@ -123,13 +124,11 @@ static json_t *refuse(const struct request *q, int code, const char *sentence)
 	return NULL;
 }
 
+/* Whatever version is asked for, ours is the answer. */
 static json_t *do_initialize(struct request *q)
 {
 	const json_t *can = json_object_get(q->params, "clientCapabilities");
 
-	if (!json_is_integer(json_object_get(q->params, "protocolVersion")))
-		return refuse(q, AVA_EINVAL,
-			      "protocolVersion is a whole number; version 1 is spoken here");
 	q->a->begun = true;
 	q->a->forms = json_is_object(json_object_get(json_object_get(can, "elicitation"), "form"));
 	q->a->notices = json_is_object(json_object_get(json_object_get(can, "session"), "notices"));
@@ -184,7 +183,6 @@ static void tell_commands(struct acp_session *s)
 			     commands[2], "description",
 			     "tell a subagent at work what to mind, or answer it", "input", "hint",
 			     "S-id TEXT"));
-	s->told = true;
 }
 
 /* session/new, session/load, which shows all of it again, and session/resume, which does not. */
@@ -205,8 +203,11 @@ static json_t *do_begin(struct request *q)
 	s->wait = o.wait;
 	if (json_array_size(json_object_get(q->params, "mcpServers")) > 0)
 		s->remark = "The MCP servers of this editor are not used here yet.";
-	return json_pack("{s:s*,s:o}", "sessionId", new ? s->id : NULL, "configOptions",
-			 acp_options(s));
+	acp_result(q->a, q->id,
+		   json_pack("{s:s*,s:o}", "sessionId", new ? s->id : NULL, "configOptions",
+			     acp_options(s)));
+	tell_commands(s); /* behind the answer that names it */
+	return NULL;
 }
 
 /* Those in which something was said, the newest first. */
@@ -219,7 +220,7 @@ static json_t *do_list(struct request *q)
 
 	if (json_str(q->params, "cursor")[0] != '\0')
 		return refuse(q, AVA_EINVAL, "no cursor was given: the list is whole");
-	if (api_request(&q->a->c, NULL, &all, q->err, "/sessions?limit=100000") != 0)
+	if (api_request(&q->a->c, NULL, &all, q->err, "/sessions?limit=%d", LIST_MAX) != 0)
 		return NULL;
 	list = json_array();
 	json_array_foreach(json_object_get(all, "sessions"), i, s)
@@ -253,7 +254,7 @@ static json_t *do_option(struct request *q)
 		s->wait = value[0] == 'w';
 	else if (strcmp(id, "model") != 0)
 		return refuse(q, AVA_EINVAL, "there is no such option, or it has no such value");
-	else if (acp_model(s, value, q->err) != 0)
+	else if (acp_begin(s, value, q->err) != 0)
 		return NULL;
 	return json_pack("{s:o}", "configOptions", acp_options(s));
 }
@@ -315,10 +316,10 @@ static int add_blocks(struct buf *out, const json_t *blocks, const char *cwd, st
 
 static const char *without_slash(const char *text)
 {
-	size_t n = text[0] == '/' ? strcspn(text + 1, " \t\n") : 0;
+	size_t n = strcspn(text, " \t\n");
 
-	for (size_t i = 0; n > 0 && i < ARRAY_LEN(commands); i++)
-		if (strlen(commands[i]) == n && memcmp(commands[i], text + 1, n) == 0)
+	for (size_t i = 0; text[0] == '/' && i < ARRAY_LEN(commands); i++)
+		if (strlen(commands[i]) == n - 1 && memcmp(commands[i], text + 1, n - 1) == 0)
 			return text + 1;
 	return text;
 }
@@ -398,17 +399,6 @@ static int run_method(struct request *q, bool notice)
 	}
 }
 
-/* One that nobody asked for any more is left out. */
-static void take_answer(struct acp *a, const struct rpc *m)
-{
-	LIST_EACH (&a->sessions, n, tmp) {
-		struct acp_session *s = LIST_ENTRY(n, struct acp_session, node);
-
-		if (s->turn.asked != 0 && json_integer_value(m->id) == s->turn.asked)
-			acp_answer(s, m);
-	}
-}
-
 static void take_line(struct acp *a, const char *line, size_t len)
 {
 	struct ava_error err = {0};
@@ -424,7 +414,8 @@ static void take_line(struct acp *a, const char *line, size_t len)
 	q.params = m.params;
 	q.s = acp_find(a, json_str(m.params, "sessionId"));
 	if (code == 0 && m.kind == RPC_RESPONSE)
-		take_answer(a, &m);
+		LIST_EACH (&a->sessions, n, tmp)
+			acp_answer(LIST_ENTRY(n, struct acp_session, node), &m);
 	else if (code == 0)
 		code = run_method(&q, m.kind == RPC_NOTICE);
 	if (code != 0 && m.kind != RPC_NOTICE) /* of a broken answer the id is one of ours */
@@ -434,13 +425,8 @@ static void take_line(struct acp *a, const char *line, size_t len)
 
 /* ---- the loop */
 
-struct input {
-	struct buf line;
-	bool skips; /* the rest of one that is too long */
-};
-
-/* false: it has ended. */
-static bool read_input(struct acp *a, struct input *in)
+/* `line` is what has come of one. false: the input has ended. */
+static bool read_input(struct acp *a, struct buf *line)
 {
 	char data[65536];
 	ssize_t n = read(STDIN_FILENO, data, sizeof(data));
@@ -449,15 +435,14 @@ static bool read_input(struct acp *a, struct input *in)
 	if (n <= 0)
 		return n < 0 && (errno == EINTR || errno == EAGAIN);
 	while ((nl = memchr(at, '\n', (size_t)(data + n - at))) != NULL) {
-		if (in->skips || buf_add(&in->line, at, (size_t)(nl - at)) != 0)
-			acp_refuse(a, NULL, RPC_INVALID, "a line of the input is over 4 MB");
+		if (buf_add(line, at, (size_t)(nl - at)) == 0)
+			take_line(a, line->data, line->len);
 		else
-			take_line(a, in->line.data, in->line.len);
-		in->skips = false;
-		buf_reset(&in->line);
+			acp_refuse(a, NULL, RPC_INVALID, "a line of the input is over 4 MB");
+		buf_reset(line);
 		at = nl + 1;
 	}
-	in->skips = in->skips || buf_add(&in->line, at, (size_t)(data + n - at)) != 0;
+	(void)buf_add(line, at, (size_t)(data + n - at)); /* what does not fit fails its line */
 	return true;
 }
 
@@ -486,13 +471,13 @@ static int acp_run(int argc, char **argv)
 {
 	struct sigaction stop = {.sa_handler = on_signal};
 	struct acp a = {0};
-	struct input in = {0};
+	struct buf line;
 	sigset_t block;
 	bool open = true;
 
 	client_speak_for("acp");
 	list_init(&a.sessions);
-	buf_init(&in.line, ACP_TEXT_MAX);
+	buf_init(&line, ACP_TEXT_MAX);
 	signal(SIGPIPE, SIG_IGN); /* an editor that reads no more is an error of write */
 	sigemptyset(&block);
 	sigaddset(&block, SIGINT);
@@ -504,18 +489,13 @@ static int acp_run(int argc, char **argv)
 		cli_note("an editor starts this and talks with it; a person talks with `ava`");
 	while (open && !stopped && !a.gone) {
 		if (wait_for_news(&a))
-			open = read_input(&a, &in);
-		LIST_EACH (&a.sessions, n, tmp) {
-			struct acp_session *s = LIST_ENTRY(n, struct acp_session, node);
-
-			if (!s->told) /* behind the answer that names it */
-				tell_commands(s);
-			acp_step(s);
-		}
+			open = read_input(&a, &line);
+		LIST_EACH (&a.sessions, n, tmp)
+			acp_step(LIST_ENTRY(n, struct acp_session, node));
 	}
 	LIST_EACH (&a.sessions, n, tmp)
 		acp_free(LIST_ENTRY(n, struct acp_session, node));
-	buf_fini(&in.line);
+	buf_fini(&line);
 	client_close(a.c);
 	return CLI_DONE;
 }
