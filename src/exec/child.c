@@ -233,12 +233,8 @@ static int spawn(struct exec_child *c, const struct exec_options *o, int input, 
 
 	sigemptyset(&none);
 	sigfillset(&all);
-	if (posix_spawn_file_actions_init(&fa) != 0)
+	if (posix_spawn_file_actions_init(&fa) != 0 || posix_spawnattr_init(&at) != 0)
 		return ENOMEM;
-	if (posix_spawnattr_init(&at) != 0) {
-		posix_spawn_file_actions_destroy(&fa);
-		return ENOMEM;
-	}
 	posix_spawnattr_setflags(&at, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK |
 					      POSIX_SPAWN_SETSIGDEF);
 	posix_spawnattr_setpgroup(&at, 0);

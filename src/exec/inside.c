@@ -199,66 +199,22 @@ static const int refused_network[] = {CALL(socket), CALL(connect), CALL(bind),
 
 static const int refused[] = {
 	/* makes sockets, too */
-	CALL(io_uring_setup),
-	CALL(io_uring_enter),
-	CALL(io_uring_register),
+	CALL(io_uring_setup), CALL(io_uring_enter), CALL(io_uring_register),
 	/* another process */
-	CALL(ptrace),
-	CALL(process_vm_readv),
-	CALL(process_vm_writev),
-	CALL(process_madvise),
-	CALL(kcmp),
-	CALL(pidfd_getfd),
-	CALL(perf_event_open),
+	CALL(ptrace), CALL(process_vm_readv), CALL(process_vm_writev), CALL(process_madvise),
+	CALL(kcmp), CALL(pidfd_getfd), CALL(perf_event_open),
 	/* the kernel's insides */
-	CALL(bpf),
-	CALL(userfaultfd),
-	CALL(keyctl),
-	CALL(add_key),
-	CALL(request_key),
-	CALL(init_module),
-	CALL(finit_module),
-	CALL(delete_module),
-	CALL(kexec_load),
-	CALL(kexec_file_load),
-	CALL(iopl),
-	CALL(ioperm),
-	CALL(syslog),
-	CALL(acct),
-	CALL(quotactl),
-	CALL(reboot),
-	CALL(swapon),
-	CALL(swapoff),
-	CALL(settimeofday),
-	CALL(clock_settime),
-	CALL(clock_adjtime),
-	CALL(adjtimex),
-	CALL(vhangup),
-	CALL(lookup_dcookie),
-	CALL(nfsservctl),
-	CALL(open_by_handle_at),
-	CALL(name_to_handle_at),
-	CALL(fanotify_init),
+	CALL(bpf), CALL(userfaultfd), CALL(keyctl), CALL(add_key), CALL(request_key),
+	CALL(init_module), CALL(finit_module), CALL(delete_module), CALL(kexec_load),
+	CALL(kexec_file_load), CALL(iopl), CALL(ioperm), CALL(syslog), CALL(acct), CALL(quotactl),
+	CALL(reboot), CALL(swapon), CALL(swapoff), CALL(settimeofday), CALL(clock_settime),
+	CALL(clock_adjtime), CALL(adjtimex), CALL(vhangup), CALL(lookup_dcookie), CALL(nfsservctl),
+	CALL(open_by_handle_at), CALL(name_to_handle_at), CALL(fanotify_init),
 	/* namespaces and mounts */
-	CALL(unshare),
-	CALL(setns),
-	CALL(mount),
-	CALL(umount2),
-	CALL(pivot_root),
-	CALL(chroot),
-	CALL(open_tree),
-	CALL(move_mount),
-	CALL(fsopen),
-	CALL(fsconfig),
-	CALL(fsmount),
-	CALL(fspick),
-	CALL(mount_setattr),
-	CALL(mknod),
-	CALL(mknodat),
-	CALL(personality),
-	CALL(sethostname),
-	CALL(setdomainname),
-};
+	CALL(unshare), CALL(setns), CALL(mount), CALL(umount2), CALL(pivot_root), CALL(chroot),
+	CALL(open_tree), CALL(move_mount), CALL(fsopen), CALL(fsconfig), CALL(fsmount),
+	CALL(fspick), CALL(mount_setattr), CALL(mknod), CALL(mknodat), CALL(personality),
+	CALL(sethostname), CALL(setdomainname)};
 
 static int refuse(scmp_filter_ctx f, int call, unsigned n, struct scmp_arg_cmp cmp)
 {
@@ -365,7 +321,8 @@ static int outside(char *const *argv)
 				{.fd = signalfd(-1, &term, SFD_CLOEXEC), .events = POLLIN},
 				{.fd = TOLD}};
 
-	while (poll(ends, ARRAY_LEN(ends), -1) < 0 && errno == EINTR)
+	while (ends[0].fd >= 0 && ends[1].fd >= 0 && poll(ends, ARRAY_LEN(ends), -1) < 0 &&
+	       errno == EINTR)
 		;
 	(void)kill(-pid, SIGKILL); /* before it is reaped: until then the number is its */
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
@@ -405,7 +362,7 @@ int main(int argc, char **argv)
 	}
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
 		fail("no_new_privs");
-	/* bubblewrap sees to it; without it this is what ends us with avad. */
+	/* bubblewrap sees to it, where there is one. */
 	if (!apart && prctl(PR_SET_PDEATHSIG, SIGKILL) != 0)
 		fail("pdeathsig");
 	grouped = write(CGROUP, "0", 1) == 1;

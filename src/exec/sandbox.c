@@ -29,25 +29,24 @@ const char *const sandbox_env[] = {"PATH=/usr/local/bin:/usr/bin:/bin:/usr/games
 				   "PYTHONDONTWRITEBYTECODE=1",
 				   NULL};
 
-/* /usr merged, as on every Debian since 12, or not: both are shown as they are. */
-static const char *const fixed[] = {
-	"--unshare-user",
-	"--unshare-pid",
-	"--unshare-ipc",
-	"--unshare-uts",
-	"--unshare-cgroup-try",
-	"--hostname",
-	"sandbox",
-	"--die-with-parent",
-	"--new-session",
-	"--cap-drop",
-	"ALL",
-	"--info-fd",
-	"5", /* INFO of exec/inside.c */
-	"--ro-bind",
-	"/usr",
-	"/usr",
-};
+/* 5 is INFO of exec/inside.c. /usr merged, as on every Debian since 12, or not: both are shown as
+ * they are. */
+static const char *const fixed[] = {"--unshare-user",
+				    "--unshare-pid",
+				    "--unshare-ipc",
+				    "--unshare-uts",
+				    "--unshare-cgroup-try",
+				    "--hostname",
+				    "sandbox",
+				    "--die-with-parent",
+				    "--new-session",
+				    "--cap-drop",
+				    "ALL",
+				    "--info-fd",
+				    "5",
+				    "--ro-bind",
+				    "/usr",
+				    "/usr"};
 static const char *const top[] = {"/bin", "/sbin", "/lib", "/lib64", "/lib32", "/libx32"};
 /* Of ssl not all: /etc/ssl/private has the keys of this machine's servers. */
 static const char *const etc[] = {"/etc/alternatives",   "/etc/group",        "/etc/ld.so.cache",
