@@ -38,6 +38,7 @@
 
 #define BUFFER_BYTES 1024  /* libcurl's least; a call that waits holds it */
 #define VALUE_MAX    256   /* of a header that is kept */
+#define SESSION_MAX  4096  /* of mcp-session-id, which may be a token with claims in it */
 #define SILENT_MS    1000  /* a connection that was silent for so long may be dead */
 #define HOLD_MS      5000  /* until then that has shown */
 #define HOLD_NEW_MS  1000  /* on HTTP/2: whether a new stream may begin shows at once */
@@ -428,6 +429,8 @@ static int keep_header(struct http_call_impl *im, const char *line, size_t len)
 	size_t name_len = colon ? (size_t)(colon - line) : 0;
 
 	for (size_t i = 0; i < ARRAY_LEN(kept_names); i++) {
+		long most = *kept_names[i] == 'm' ? SESSION_MAX : VALUE_MAX;
+
 		if (strlen(kept_names[i]) != name_len ||
 		    strncasecmp(kept_names[i], line, name_len) != 0)
 			continue;
@@ -435,7 +438,7 @@ static int keep_header(struct http_call_impl *im, const char *line, size_t len)
 			;
 		while (end > s && strchr("\r\n \t", end[-1]))
 			end--;
-		if (end - s > VALUE_MAX || memchr(s, '\0', (size_t)(end - s)))
+		if (end - s > most || memchr(s, '\0', (size_t)(end - s)))
 			return 0; /* of no use to anyone */
 		buf_add(&im->kept, kept_names[i], name_len + 1);
 		buf_add(&im->kept, s, (size_t)(end - s));

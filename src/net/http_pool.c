@@ -531,7 +531,7 @@ static struct http_call_impl *call_new(struct http_pool *p, const struct http_ca
 	list_init(&im->unsent);
 	im->pool = p;
 	im->get = c->method && strcmp(c->method, "GET") == 0;
-	buf_init(&im->kept, 8192);
+	buf_init(&im->kept, HTTP_HEADERS_MAX);
 	im->timers = (struct http_timers){
 		.connect_ms = or_default(c->timers.connect_ms, CONNECT_MS),
 		.first_ms = or_default(c->timers.first_ms, FIRST_MS),

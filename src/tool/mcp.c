@@ -36,12 +36,16 @@
 #include "tool/mcp_link.h"
 #include "tool/mcp_rows.h"
 
-#define MODERN      "2026-07-28"
-#define OLDER       "2025-11-25" /* the newest with a handshake */
-#define PROBE_PART  6            /* of the time that a start may take, for an answer to the probe */
-#define PAGES_MAX   20
-#define GARBAGE_MAX 64 /* lines that are no message, before a server counts as broken */
-#define WAITS_MAX   1000
+#define MODERN     "2026-07-28"
+#define OLDER      "2025-11-25" /* the newest with a handshake */
+#define PROBE_PART 6            /* of the time that a start may take, for an answer to the probe */
+#define PAGES_MAX  20
+#define WAITS_MAX  1000
+/* What nobody asked for, between two answers, before a server counts as broken: a notice is one,
+ * as is each KB; a request, which is answered, and a line that is no message are more. */
+#define NOISE_MAX     8192
+#define NOISE_REQUEST 16
+#define NOISE_GARBAGE 128
 
 enum server_state { SERVER_DOWN, SERVER_PROBING, SERVER_GREETING, SERVER_LISTING, SERVER_READY };
 
@@ -55,9 +59,11 @@ struct server {
 	bool older;            /* of the two eras; then no probe is made */
 	bool tells;            /* when its list changes */
 	bool stale;            /* the list is to be read again before the next use */
-	unsigned garbage, pages;
+	unsigned pages;
+	size_t noise;
 	char version[24], why[1600];
 	int64_t ids;
+	int64_t late; /* the newest when one had no answer in time, and not a word since; 0: none */
 	struct list asks;
 	struct os_timer *timer; /* of the state */
 	struct mcp_rows tools, coming;
@@ -92,18 +98,29 @@ struct mcp_client {
 	unsigned nwaits, alive;
 	struct os_task begin; /* of what is waited for */
 	bool quiet;
-	bool rooted; /* the root is there: servers have a folder to write to */
-	char *root, *config_dir;
+	char *root, *config_dir; /* NULL: it is not there; without a root they write nothing */
 	const char *keep_out[3];
 };
 
 static void server_start(struct server *s);
-static void begin_listing(struct server *s);
-static void ask_over(struct mcp_ask *a);
 
 #define name_of(s) ((s)->conf->name)
 
 /* ---- calls */
+
+/* It is over, one way or the other; a call is answered. */
+static void ask_over(struct mcp_ask *a)
+{
+	struct tool_call *c = a->call;
+
+	list_del(&a->node);
+	os_timer_free(a->timer);
+	free(a);
+	if (!c)
+		return;
+	c->work = NULL;
+	c->done(c);
+}
 
 __attribute__((format(printf, 3, 4))) static void call_fails(struct mcp_ask *a, const char *class,
 							     const char *fmt, ...)
@@ -122,20 +139,6 @@ __attribute__((format(printf, 3, 4))) static void call_fails(struct mcp_ask *a, 
 	utf8_repair(&c->out, said.data ? said.data : "", said.len);
 	buf_fini(&said);
 	ask_over(a);
-}
-
-/* It is over, one way or the other; a call is answered. */
-static void ask_over(struct mcp_ask *a)
-{
-	struct tool_call *c = a->call;
-
-	list_del(&a->node);
-	os_timer_free(a->timer);
-	free(a);
-	if (!c)
-		return;
-	c->work = NULL;
-	c->done(c);
 }
 
 /* `begun`: the server had it. */
@@ -284,12 +287,13 @@ static void send_call(struct mcp_ask *a)
 
 /* ---- a server's state */
 
-static struct mcp_ask *find_ask(struct server *s, const json_t *id)
+/* `id` 0: none. */
+static struct mcp_ask *find_ask(struct server *s, int64_t id)
 {
 	LIST_EACH (&s->asks, n, tmp) {
 		struct mcp_ask *a = LIST_ENTRY(n, struct mcp_ask, node);
 
-		if (json_is_integer(id) && a->id && a->id == json_integer_value(id))
+		if (id && a->id == id)
 			return a;
 	}
 	return NULL;
@@ -603,13 +607,15 @@ static void answer_request(struct server *s, const struct rpc *m)
 static void on_message(const char *text, size_t len, void *user)
 {
 	struct server *s = user;
-	struct mcp_ask *a;
+	struct mcp_ask *a = NULL;
+	size_t noise = 1;
 	struct rpc m;
 
+	s->late = 0;
 	if (rpc_read(&m, text, len, NULL) != 0) {
-		if (++s->garbage > GARBAGE_MAX)
-			server_down(s, AVA_EPROTO, "it writes what is no message of MCP");
+		noise = NOISE_GARBAGE;
 	} else if (m.kind == RPC_REQUEST) {
+		noise = NOISE_REQUEST;
 		answer_request(s, &m);
 	} else if (m.kind == RPC_NOTICE) {
 		if (strcmp(m.method, "notifications/tools/list_changed") == 0) {
@@ -617,12 +623,22 @@ static void on_message(const char *text, size_t len, void *user)
 			if (s->state == SERVER_READY)
 				begin_listing(s);
 		}
-	} else if ((a = find_ask(s, m.id)) != NULL) {
+	} else {
+		a = find_ask(s, json_integer_value(m.id));
+	}
+	s->noise = a ? 0 : s->noise + noise + len / 1024;
+	if (a) {
+		mcp_link_drop(s->link, a->id); /* of what follows on its stream nothing is wanted */
 		if (m.error)
 			ask_refused(a, json_get_int(m.error, "code", 0),
 				    json_str(m.error, "message"));
 		else
 			ask_answered(a, m.result);
+	} else if (s->noise > NOISE_MAX && s->link) {
+		server_down(s, AVA_EPROTO,
+			    noise == NOISE_GARBAGE
+				    ? "it writes what is no message of MCP"
+				    : "it does not stop writing what nobody asked for");
 	}
 	rpc_fini(&m);
 }
@@ -632,12 +648,10 @@ static void on_failed(int64_t id, int status, const char *body, size_t len, cons
 		      void *user)
 {
 	struct server *s = user;
-	json_t *key = json_integer(id);
-	struct mcp_ask *a = find_ask(s, key);
+	struct mcp_ask *a = find_ask(s, id);
 	char said[300];
 	struct rpc m;
 
-	json_decref(key);
 	if (!a)
 		return;
 	if (a->kind == ASK_LISTEN) { /* it cannot be told, or not any more */
@@ -692,7 +706,8 @@ static void server_start(struct server *s)
 {
 	struct ava_error err = {0};
 
-	s->garbage = 0;
+	s->noise = 0;
+	s->late = 0;
 	s->tells = s->stale = false;
 	s->version[0] = '\0';
 	if (s->conf->argv && s->how.work && sys_make_folders(s->work, true) != 0) {
@@ -735,6 +750,12 @@ static void call_late(void *user)
 	struct mcp_ask *a = user;
 	struct server *s = a->server;
 
+	/* Asked once more after that, it did not say a word: the next use starts it again. */
+	if (s->conf->argv && s->late && a->id > s->late) {
+		server_down(s, AVA_EIO, "it does not answer any more");
+		return;
+	}
+	s->late = s->late ? s->late : s->ids;
 	cancel(s, a);
 	call_fails(a, "timeout",
 		   "the MCP server %s did not answer within %d s: it may have happened; ask for "
@@ -873,12 +894,12 @@ static int server_init(struct mcp_client *m, struct server *s, const struct mcp_
 	s->conf = conf;
 	list_init(&s->asks);
 	s->timer = os_timer_new(m->loop, time_over, s);
-	snprintf(s->work, sizeof(s->work), "%.4000s/mcp/%s", m->root, conf->name);
+	snprintf(s->work, sizeof(s->work), "%.4000s/mcp/%s", m->root ? m->root : "", conf->name);
 	s->how = (struct mcp_link_options){
 		.loop = m->loop,
 		.conf = conf,
 		.keep_out = m->keep_out,
-		.work = m->rooted ? s->work : NULL,
+		.work = m->root ? s->work : NULL,
 		.client = m->client,
 		.message = on_message,
 		.failed = on_failed,
@@ -904,14 +925,11 @@ int mcp_client_new(struct mcp_client **out, struct os_loop *loop,
 	m->client = rv == 0 ? http_client_new(loop, err) : NULL;
 	if (rv == 0) {
 		m->root = realpath(o->root, NULL);
-		m->rooted = m->root != NULL;
-		m->root = m->root ? m->root : strdup(o->root);
 		m->config_dir = o->config_dir ? realpath(o->config_dir, NULL) : NULL;
-		m->keep_out[0] = m->root;
-		m->keep_out[1] = m->config_dir;
+		m->keep_out[0] = m->root ? m->root : m->config_dir;
+		m->keep_out[1] = m->root ? m->config_dir : NULL;
 		m->servers = calloc(m->confs->n + 1, sizeof(*m->servers));
-		rv = m->client && m->root && m->servers ? 0
-							: err_set(err, AVA_ENOMEM, "out of memory");
+		rv = m->client && m->servers ? 0 : err_set(err, AVA_ENOMEM, "out of memory");
 	}
 	for (; rv == 0 && m->n < m->confs->n; m->n++)
 		if (server_init(m, &m->servers[m->n], &m->confs->v[m->n]) != 0)

@@ -43,9 +43,7 @@ struct reading {
 	int rv; /* the first thing that is wrong ends it */
 };
 
-static void wrong(struct reading *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-
-static void wrong(struct reading *r, const char *fmt, ...)
+__attribute__((format(printf, 2, 3))) static void wrong(struct reading *r, const char *fmt, ...)
 {
 	char text[500];
 	va_list ap;

@@ -40,7 +40,7 @@
 
 struct mcp_link {
 	struct mcp_link_options o;
-	bool closed, reaped;
+	bool closed;
 	/* a process */
 	struct exec_child *child;
 	struct os_poll *in, *out; /* its input, its output; of our ends: */
@@ -53,7 +53,7 @@ struct mcp_link {
 	struct http_pool *pool;
 	const char *path; /* of the url */
 	struct list exchanges;
-	char session[260]; /* "Mcp-Session-Id: …"; "": none */
+	char session[4200]; /* "Mcp-Session-Id: …"; "": none */
 };
 
 struct exchange {
@@ -63,8 +63,7 @@ struct exchange {
 	struct http_call call;
 	struct sse sse;
 	struct buf body;
-	bool stream;
-	int bad; /* of sse_feed */
+	bool stream, feeding, dropped;
 };
 
 /* ---- a process */
@@ -108,7 +107,6 @@ static void over(struct os_task *t)
 		l->o.ended(l->why, l->o.user);
 		return;
 	}
-	l->reaped = true;
 	LIST_EACH (&l->exchanges, n, tmp)
 		exchange_free(LIST_ENTRY(n, struct exchange, node));
 	free_pipes(l);
@@ -148,7 +146,7 @@ static void process_done(const struct exec_end *end, void *user)
 
 	l->child = NULL;
 	if (l->closed) {
-		if (l->reaped)
+		if (!l->over.queued)
 			link_free(l);
 		return;
 	}
@@ -352,7 +350,7 @@ static int on_event(const struct sse_event *e, void *user)
 	if (e->len == 0)
 		return 0;
 	l->o.message(e->data, e->len, l->o.user);
-	return l->closed ? 1 : 0;
+	return l->closed || x->dropped;
 }
 
 static void on_head(struct http_call *c, int status)
@@ -366,22 +364,10 @@ static void on_head(struct http_call *c, int status)
 		snprintf(x->link->session, sizeof(x->link->session), "Mcp-Session-Id: %s", session);
 }
 
-static bool on_data(struct http_call *c, const char *s, size_t n)
-{
-	struct exchange *x = c->user;
-
-	if (!x->stream)
-		buf_add(&x->body, s, n);
-	else if (x->bad == 0)
-		x->bad = sse_feed(&x->sse, s, n);
-	return true;
-}
-
 static void on_done(struct http_call *c, int rv, const struct ava_error *err)
 {
 	struct exchange *x = c->user;
 	struct mcp_link *l = x->link;
-	int bad = x->bad ? x->bad : buf_check(&x->body);
 	const char *body = x->body.data ? x->body.data : "";
 	bool told = !l->closed && x->id != 0;
 
@@ -391,8 +377,6 @@ static void on_done(struct http_call *c, int rv, const struct ava_error *err)
 	else if (rv != 0)
 		l->o.failed(x->id, rv == AVA_ECONNECT ? MCP_NOT_SENT : 0, "", 0, err->text,
 			    l->o.user);
-	else if (bad != 0)
-		l->o.failed(x->id, 0, "", 0, "it answered with more than 8 MB", l->o.user);
 	else if (c->status != 200)
 		l->o.failed(x->id, c->status, body, x->body.len, "", l->o.user);
 	else if (!x->stream)
@@ -400,6 +384,24 @@ static void on_done(struct http_call *c, int rv, const struct ava_error *err)
 	if (told && !l->closed) /* of no interest where the answer has come */
 		l->o.failed(x->id, 0, "", 0, "its answer is none, or broke off", l->o.user);
 	exchange_free(x);
+}
+
+static bool on_data(struct http_call *c, const char *s, size_t n)
+{
+	static const struct ava_error much = {AVA_ETOOBIG, "it answered with more than 8 MB"};
+	struct exchange *x = c->user;
+	int rv;
+
+	x->feeding = true;
+	rv = x->stream ? sse_feed(&x->sse, s, n) : buf_add(&x->body, s, n);
+	x->feeding = false;
+	if (rv != 0)
+		http_call_stop(c);
+	if (x->dropped)
+		exchange_free(x);
+	else if (rv != 0)
+		on_done(c, AVA_ETOOBIG, &much);
+	return true;
 }
 
 /* Room for those of a request beside the person's. */
@@ -457,10 +459,7 @@ static int http_send(struct mcp_link *l, const struct mcp_sending *s, struct ava
 				     .user = x};
 	buf_init(&x->call.body, MCP_MESSAGE_MAX);
 	rv = s->json ? buf_add(&x->call.body, s->json, s->len) : 0;
-	if (rv == 0)
-		rv = http_call_start(l->pool, &x->call, err);
-	else
-		err_set(err, rv, "the arguments are too long");
+	rv = rv ? err_set(err, rv, "out of memory") : http_call_start(l->pool, &x->call, err);
 	if (rv != 0) {
 		exchange_free(x);
 		return rv;
@@ -528,7 +527,9 @@ void mcp_link_drop(struct mcp_link *l, int64_t id)
 	LIST_EACH (&l->exchanges, n, tmp) {
 		struct exchange *x = LIST_ENTRY(n, struct exchange, node);
 
-		if (x->id == id)
+		if (x->id == id && x->feeding)
+			x->dropped = true;
+		else if (x->id == id)
 			exchange_free(x);
 	}
 }

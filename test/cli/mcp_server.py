@@ -25,6 +25,7 @@ AT_START = sys.argv[sys.argv.index("--at-start") + 1] if "--at-start" in sys.arg
 HOLD = sys.argv[sys.argv.index("--hold") + 1] if "--hold" in sys.argv else ""
 META = "io.modelcontextprotocol/"
 FOLDER = os.getcwd()
+SESSION = "s1" * 1000  # as long as a token with claims in it
 
 ANY = {"type": "object", "properties": {"text": {"type": "string"}}}
 TOOLS = {
@@ -34,7 +35,9 @@ TOOLS = {
     "hang": "never answers",
     "giant": "answers with more than a message may have",
     "large": "answers with 6 MB of text",
-    "garbage": "writes what is no message, then answers",
+    "garbage": "writes what is no message, and answers to nobody, then answers",
+    "burden": "writes 20 MB to where errors go, or notices or requests without an end, or closes its output and "
+              "lives, or answers and does not end the stream of its answer, as its text says",
     "grow": "adds the tool late, and says so",
     "drop": "takes the tool echo away, and says so",
     "ask": "wants something of a person first",
@@ -192,6 +195,16 @@ class Session:
             return self.text(ident, "x" * (6 << 20))
         if name == "garbage":
             self.send("this is no message\n{\"jsonrpc\":\"1.0\"}\n[]\n\x00\xff")
+            for other in (ident + 1000, str(ident), 0, -1):
+                self.send(self.text(other, "for somebody else"))
+        if name == "burden" and args["text"] == "errors":
+            sys.stderr.write("trouble with the database, line after line\n" * 500000)
+        while name == "burden" and args["text"] in ("notices", "requests"):
+            self.send({"jsonrpc": "2.0", "method": "notifications/message"} if args["text"] == "notices" else
+                      {"jsonrpc": "2.0", "id": 1, "method": "sampling/createMessage"})
+        if name == "burden" and args["text"] == "closed":
+            os.dup2(os.open("/dev/null", os.O_WRONLY), 1)
+            return None
         if name in ("grow", "drop"):
             tools.update({"late": "came later"}) if name == "grow" else tools.pop("echo", None)
             self.changed()
@@ -313,7 +326,7 @@ class Handler(BaseHTTPRequestHandler):
         return send
 
     def do_GET(self):
-        if ERA == "modern" or self.headers.get("Mcp-Session-Id") != "s1":
+        if ERA == "modern" or self.headers.get("Mcp-Session-Id") != SESSION:
             self.reply(405)
             return
         note("seen", "GET")
@@ -341,7 +354,7 @@ class Handler(BaseHTTPRequestHandler):
             Handler.session = Handler.session or Session(lambda m: None)
         elif method == "initialize":
             Handler.session = Session(lambda m: None)
-        elif Handler.session is None or self.headers.get("Mcp-Session-Id") != "s1":
+        elif Handler.session is None or self.headers.get("Mcp-Session-Id") != SESSION:
             self.reply(400, json.dumps({"jsonrpc": "2.0", "id": None, "error": {
                 "code": -32000, "message": "no session"}}).encode())
             return
@@ -361,11 +374,14 @@ class Handler(BaseHTTPRequestHandler):
             session.take(message)
             time.sleep(60)
             return
-        if method == "tools/call" and message["params"]["name"] in ("ask", "garbage", "echo"):
+        if method == "tools/call" and message["params"]["name"] in ("ask", "garbage", "echo", "burden"):
             session.answering.send = self.stream()
             answer = session.take(message)
             if answer is not None:
                 session.send(answer)
+            if message["params"]["name"] == "burden":
+                self.connection.recv(1)
+                note("seen", "let go")
             self.close_connection = True
             return
         answer = session.take(message)
@@ -374,7 +390,7 @@ class Handler(BaseHTTPRequestHandler):
         elif answer is None:
             time.sleep(60)
         elif method == "initialize":
-            self.reply(200, json.dumps(answer).encode(), Mcp_Session_Id="s1")
+            self.reply(200, json.dumps(answer).encode(), Mcp_Session_Id=SESSION)
         else:
             error = answer.get("error", {}).get("code")
             self.reply(404 if ERA == "modern" and error == -32601 else 200, json.dumps(answer).encode())

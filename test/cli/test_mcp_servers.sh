@@ -61,6 +61,27 @@ told c1.5
 contains 'nobody is asked anything for it' ' ask' "$T/told"
 lacks 'its secret stands in no record' 'strict-token' "$AVA_DATA_ROOT/logs/subagents/$ID.jsonl"
 
+# --- what costs us, or never ends ---------------------------------------------------
+for era in modern legacy; do
+	burden="mcp__${era}__burden {\"text\":"
+	script "$burden\"errors\"}" "$burden\"notices\"}" "$burden\"requests\"}" "$burden\"closed\"}" \
+		"mcp__${era}__lies" "mcp__${era}__lies {\"text\":\"anew\"}"
+	try "$era"
+	told c1.1
+	contains "$era: what it writes to where errors go holds up nothing" ' errors' "$T/told"
+	told c2.1
+	contains "$era: one that writes notices without an end is ended" 'server_failed the MCP server' "$T/told"
+	contains "$era: and why" 'what nobody asked for' "$T/told"
+	told c3.1
+	contains "$era: or requests" 'what nobody asked for' "$T/told"
+	told c4.1
+	contains "$era: a call that it cannot answer ends in time" 'timeout' "$T/told"
+	told c5.1
+	contains "$era: when it does not say a word to the next one either, it is ended" 'does not answer any more' "$T/told"
+	told c6.1
+	contains "$era: and started again" ' anew' "$T/told"
+done
+
 # --- rights and roles -------------------------------------------------------------
 rights()
 {
@@ -224,7 +245,15 @@ for era in modern legacy; do
 	contains "$era, HTTP: after it could not tell of changes its list is read again" 'changed' "$T/told"
 	told c6.1
 	contains "$era, HTTP: which changes nothing for others" ' still' "$T/told"
+	burden="mcp__web${era}__burden {\"text\":"
+	script "$burden\"lingers\"}" "$burden\"notices\"}"
+	try "web$era" --grant all_three
+	told c1.1
+	contains "$era, HTTP: an answer counts when it is there" ' lingers' "$T/told"
+	check "$era, HTTP: and nothing is read behind it" wait_for 20 grep -qx 'let go' "$T/web$era/seen"
 	equal "$era, HTTP: it was greeted once" 1 "$(grep -cxE 'server/discover|initialize' "$T/web$era/seen")"
+	told c2.1
+	contains "$era, HTTP: a stream of notices without an end is ended" 'what nobody asked for' "$T/told"
 	refuse "$era, HTTP: it saw nothing that a client may not do, still" [ -e "$T/web$era/violations" ]
 done
 web legacy

@@ -128,12 +128,54 @@ static void test_bounds(void **state)
 	mcp_rows_free(&t);
 }
 
+/* What is no text is named, never shown; only data is data; more than there is room for is cut. */
+static void test_results(void **state)
+{
+	static const struct {
+		const char *result, *shown;
+	} cases[] = {
+		{"{\"content\":[{\"type\":\"image\",\"data\":\"aGVyb24h\",\"mimeType\":"
+		 "\"image/png\"}],\"structuredContent\":{\"a\":1}}",
+		 "(image of type image/png, 6 bytes that is not shown here)"},
+		{"{\"content\":[{\"type\":\"text\",\"text\":\"one\"},{\"type\":\"audio\",\"data\":"
+		 "7},"
+		 "{\"type\":\"resource_link\",\"uri\":\"file:///x\",\"name\":\"x\"}]}",
+		 "one\n(audio that is not shown here)\n(resource_link file:///x that is not shown "
+		 "here)"},
+		{"{\"content\":[{\"type\":\"resource\",\"resource\":{\"uri\":\"a:b\",\"blob\":"
+		 "\"AA\"}},"
+		 "{\"type\":\"resource\",\"resource\":{\"uri\":\"a:b\",\"text\":\"in it\"}},7]}",
+		 "(resource a:b that is not shown here)\nin it\n(part of no known type that is not "
+		 "shown here)"},
+		{"{\"structuredContent\":[1,{\"a\":2}]}", "[1,{\"a\":2}]"},
+		{"{\"content\":[]}", ""},
+		{"{\"content\":[{\"type\":\"text\",\"text\":"
+		 "\"0123456789012345678901234567890123456789"
+		 "0123456789012345678901234567890123456789ä\"}]}",
+		 "0123456789012345678901234567890123456789012345678901234567890123\n… 18 bytes "
+		 "left out …"},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		json_t *o = json_parse(cases[i].result, strlen(cases[i].result), NULL);
+		struct buf out;
+
+		buf_init(&out, i == 5 ? 128 : 1000);
+		mcp_result_text(&out, o);
+		assert_int_equal(buf_check(&out), 0);
+		assert_string_equal(out.len ? out.data : "", cases[i].shown);
+		buf_fini(&out);
+		json_decref(o);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_words),
 		cmocka_unit_test(test_bounds),
+		cmocka_unit_test(test_results),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
