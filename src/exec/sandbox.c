@@ -19,7 +19,7 @@
 
 #define INSIDE    "/ava/sandbox"
 #define TMP_BYTES "268435456" /* of /tmp and of /dev/shm, which are memory */
-#define ARGS_MAX  400
+#define ARGS_MAX  1600        /* 64 folders to read and 64 to write are 1,200 */
 
 const char *const sandbox_env[] = {"PATH=/usr/local/bin:/usr/bin:/bin:/usr/games",
 				   "HOME=" SANDBOX_WORK,

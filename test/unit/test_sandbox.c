@@ -665,6 +665,7 @@ static void test_named(void **state)
 	char notes[120];
 	const char *const reads[] = {notes, NULL}, *const writes[] = {project, NULL};
 	const char *const hidden[] = {box.keep_out[0], NULL}, *const own[] = {hidden[0], NULL};
+	const char *many[65] = {NULL};
 	struct ava_error err;
 	char text[1000];
 	struct seen s;
@@ -687,6 +688,11 @@ static void test_named(void **state)
 	assert_says(&s, "0\n");
 	snprintf(text, sizeof(text), "%s/made", project);
 	assert_int_equal(unlink(text), 0);
+	for (size_t i = 0; i < 64; i++)
+		many[i] = project;
+	box.reads = box.writes = many;
+	s = shell("echo all of them");
+	assert_says(&s, "all of them\n");
 	box.reads = own;
 	assert_null(sandbox_argv(&box, &err));
 	assert_int_equal(err.code, AVA_EDENIED);
