@@ -169,7 +169,7 @@ json_t *mcp_resources(const json_t *runs)
 	const json_t *run;
 	size_t i;
 
-	json_array_append_new(list, resource("ava://runs", "runs", "All runs, newest first"));
+	json_array_append_new(list, resource("ava://runs", "runs", "The newest runs"));
 	json_array_foreach(json_object_get(runs, "runs"), i, run)
 	{
 		for (size_t k = 0; k < ARRAY_LEN(parts); k++) {
