@@ -36,19 +36,14 @@
 #define LOOK_SLOW_MS 2000 /* and while nothing comes */
 #define RUNS_MAX     64   /* of a plan */
 #define TITLE_CHARS  120
-#define ASK_CHARS    2000
+#define ASK_CHARS    2000 /* there are editors that show of what is asked the title alone */
 
 /* ---- messages to the editor */
 
-static json_t *title_of(const char *text)
+/* In one line. */
+static json_t *title_of(const char *text, size_t chars)
 {
-	return acp_clean(text, utf8_prefix(text, strcspn(text, "\n"), TITLE_CHARS));
-}
-
-/* All of it in one line, for editors that show of what they ask the title alone. */
-static json_t *line_of(const char *text)
-{
-	char *line = strndup(text, utf8_prefix(text, strlen(text), ASK_CHARS));
+	char *line = strndup(text, utf8_prefix(text, strlen(text), chars));
 	json_t *v;
 
 	for (char *at = line; at != NULL && (at = strchr(at, '\n')) != NULL;)
@@ -118,8 +113,8 @@ static void tool_call(struct acp_session *s, const char *id, const char *title, 
 	s->talking = NULL;
 	acp_update(s, "tool_call",
 		   json_pack("{s:s,s:o,s:s,s:s,s:o*,s:O*}", "toolCallId", id, "title",
-			     title_of(title), "kind", kind, "status", status, "content",
-			     content_of(text), "rawInput", input));
+			     title_of(title, TITLE_CHARS), "kind", kind, "status", status,
+			     "content", content_of(text), "rawInput", input));
 }
 
 /* false: the editor has no such call under way. */
@@ -152,8 +147,8 @@ static void ask(struct acp_session *s, const char *tool, const char *text, json_
 				  "requestedSchema", "type", "object", "properties", fields);
 	else
 		params = json_pack("{s:s,s:{s:s,s:o,s:s,s:o*},s:o}", "sessionId", s->id, "toolCall",
-				   "toolCallId", tool, "title", line_of(text), "status", "pending",
-				   "content", content_of(text), "options", options);
+				   "toolCallId", tool, "title", title_of(text, ASK_CHARS), "status",
+				   "pending", "content", content_of(text), "options", options);
 	if (params == NULL) /* it waits; another client shows it */
 		return;
 	s->turn.asked = ++s->a->next_id;
@@ -164,8 +159,8 @@ static void ask(struct acp_session *s, const char *tool, const char *text, json_
 
 static json_t *option(const char *id, const char *name, bool yes)
 {
-	return json_pack("{s:s,s:o,s:s}", "optionId", id, "name", title_of(name), "kind",
-			 yes ? "allow_once" : "reject_once");
+	return json_pack("{s:s,s:o,s:s}", "optionId", id, "name", title_of(name, TITLE_CHARS),
+			 "kind", yes ? "allow_once" : "reject_once");
 }
 
 static json_t *yes_or_no(const char *yes, const char *name)
@@ -361,9 +356,9 @@ static void plan_add(struct acp_session *s, const char *run, const char *title)
 	if (live == 0)
 		json_object_clear(s->plan);
 	if (json_object_size(s->plan) < RUNS_MAX)
-		json_object_set_new(
-			s->plan, run,
-			json_pack("{s:o,s:s}", "content", title_of(title), "priority", "medium"));
+		json_object_set_new(s->plan, run,
+				    json_pack("{s:o,s:s}", "content", title_of(title, TITLE_CHARS),
+					      "priority", "medium"));
 	plan_set(s, run, "pending");
 }
 
@@ -461,7 +456,7 @@ static void show_spawn(struct acp_session *s, const json_t *e, const json_t *c)
 	if (json_object_get(s->plan, id) != NULL) /* an entry may be older than its event */
 		return;
 	sayf(s, WORDS_SPAWNING(words_mark(WORDS_MARK_START, true), role.text, id));
-	snprintf(title, sizeof(title), task != NULL ? "%s: %s" : "%s", role.text, task);
+	snprintf(title, sizeof(title), "%s: %s", role.text, task != NULL ? task : id);
 	if (s->wait)
 		tool_call(s, id, title, "other", "in_progress", "", NULL);
 	plan_add(s, id, title);
@@ -570,13 +565,13 @@ static void show_item(struct acp_session *s, const struct feed_item *i)
 {
 	struct acp_turn *t = &s->turn;
 
+	if (i->kind == FEED_EVENT || i->kind == FEED_OWN)
+		t->look_ms = MIN(t->look_ms, clock_mono_ms() + LOOK_MS);
 	switch (i->kind) {
 	case FEED_EVENT:
-		t->look_ms = MIN(t->look_ms, clock_mono_ms() + LOOK_MS);
 		show_event(s, i);
 		break;
 	case FEED_OWN:
-		t->look_ms = MIN(t->look_ms, clock_mono_ms() + LOOK_MS);
 		tell_failure(s);
 		break;
 	case FEED_TEXT:
@@ -605,24 +600,18 @@ static void show_notice(struct acp_session *s, const struct feed_item *i)
 {
 	json_t *event = i->kind == FEED_EVENT ? json_parse(i->data, i->len, NULL) : NULL;
 	const json_t *c = json_object_get(event, "content");
-	bool ended = strcmp(i->type, "SubagentComplete") == 0, good = true;
-	const char *text = "";
-	char *line = NULL;
+	bool ended = strcmp(i->type, "SubagentComplete") == 0;
+	bool good = !ended || strcmp(json_str(c, "status"), "success") == 0;
+	bool said = strcmp(i->type, "AssistantMessage") == 0;
+	bool asks = strcmp(json_str(c, "state"), "asked") == 0;
+	char *line = ended ? end_line(s, c) : NULL;
+	const char *text = json_str(c, ended ? "summary" : asks ? "question" : said ? "text" : "");
 
-	if (ended) {
-		line = end_line(s, c);
-		good = strcmp(json_str(c, "status"), "success") == 0;
-		text = json_str(c, "summary");
-	} else if (strcmp(i->type, "AssistantMessage") == 0) {
-		text = json_str(c, "text");
-	} else if (strcmp(i->type, "Waiting") == 0 && strcmp(json_str(c, "state"), "asked") == 0) {
-		text = json_str(c, "question");
-	}
 	if (text[0] != '\0')
 		acp_update(s, "notice",
 			   json_pack("{s:s,s:o,s:o}", "severity", good ? "info" : "warning",
-				     "title", title_of(line != NULL ? line : text), "description",
-				     acp_clean(text, strlen(text))));
+				     "title", title_of(line != NULL ? line : text, TITLE_CHARS),
+				     "description", acp_clean(text, strlen(text))));
 	free(line);
 	json_decref(event);
 }
@@ -673,7 +662,7 @@ static void tell_session(struct acp_session *s, const json_t *session)
 	json_decref(s->title);
 	s->title = json_incref(title);
 	acp_update(s, "session_info_update",
-		   json_pack("{s:o}", "title", title_of(json_string_value(title))));
+		   json_pack("{s:o}", "title", title_of(json_string_value(title), TITLE_CHARS)));
 }
 
 /* All that was shown; one that does not arrive is shown again to whoever comes next. */
@@ -928,24 +917,19 @@ static int take_up(struct acp_session *s, bool again, struct ava_error *err)
 struct acp_session *acp_open(struct acp *a, const char *id, const char *cwd, const char *model,
 			     bool again, struct ava_error *err)
 {
-	struct acp_session *s;
+	struct acp_session *s = NULL;
 	json_t *health = NULL;
 	int rv;
 
 	if (id != NULL && (id[0] == '\0' || strspn(id, "0123456789abcdef-") != strlen(id) ||
-			   strlen(id) >= sizeof(s->id))) {
+			   strlen(id) >= sizeof(s->id)))
 		err_set(err, AVA_ENOENT, "there is no session of that id");
-		return NULL;
-	}
-	if (a->nsessions == ACP_SESSIONS_MAX) {
+	else if (a->nsessions == ACP_SESSIONS_MAX)
 		err_set(err, AVA_EBUSY, "there are as many conversations as can be: close one");
-		return NULL;
-	}
-	s = calloc(1, sizeof(*s));
-	if (s == NULL) {
+	else if ((s = calloc(1, sizeof(*s))) == NULL)
 		err_set(err, AVA_ENOMEM, "out of memory");
+	if (s == NULL)
 		return NULL;
-	}
 	s->a = a;
 	s->calls = json_object();
 	s->plan = json_object();

@@ -269,7 +269,7 @@ static void add_link(struct buf *out, const char *uri, const char *cwd)
 	struct buf path;
 
 	buf_init(&path, ACP_TEXT_MAX);
-	for (const char *p = file ? uri + 7 : uri; *p != '\0'; p++) {
+	for (const char *p = file ? uri + 7 + strcspn(uri + 7, "/") : uri; *p != '\0'; p++) {
 		bool coded = file && p[0] == '%' && strspn(p + 1, "0123456789abcdefABCDEF") >= 2;
 		const char hex[] = {p[0], coded ? p[1] : '\0', coded ? p[2] : '\0', '\0'};
 		char byte = (char)strtoul(hex + 1, NULL, 16);
@@ -282,6 +282,28 @@ static void add_link(struct buf *out, const char *uri, const char *cwd)
 	if (path.len > 0)
 		buf_add(out, path.data, path.len);
 	buf_fini(&path);
+}
+
+static void add_fence(struct buf *out, size_t ticks)
+{
+	while (ticks-- > 0 && buf_addc(out, '`') == 0) {
+	}
+	buf_addc(out, '\n');
+}
+
+/* A file's text, between two fences that are longer than any in it. */
+static void add_text(struct buf *out, const char *text)
+{
+	size_t longest = 2, ticks = 0;
+
+	for (const char *at = text; *at != '\0'; at++) {
+		ticks = *at == '`' ? ticks + 1 : 0;
+		longest = MAX(longest, ticks);
+	}
+	buf_adds(out, ":\n");
+	add_fence(out, longest + 1);
+	buf_addf(out, "%s\n", text);
+	add_fence(out, longest + 1);
 }
 
 /* The blocks, as a person would have written them. 0, or err says why they cannot be taken. */
@@ -304,7 +326,7 @@ static int add_blocks(struct buf *out, const json_t *blocks, const char *cwd, st
 		} else if (strcmp(type, "resource") == 0 && json_get_str(file, "text") != NULL) {
 			buf_adds(out, "\n\n");
 			add_link(out, json_str(file, "uri"), cwd);
-			buf_addf(out, ":\n```\n%s\n```\n", json_str(file, "text"));
+			add_text(out, json_str(file, "text"));
 		} else {
 			return err_set(
 				err, AVA_EINVAL,

@@ -226,7 +226,8 @@ def test_turn():
     check("each once", said.count("Spawning CodeReviewer subagent (S-") == said.count("]: Complete (") == said.count("parser.c:1.") == 1
           and said.find("Spawning") < said.find("]: Complete (") < said.find("parser.c:1."), said)
     check("each a paragraph of its own", ")...\n\n" in said and "\n\nFrom S-" in said, said)
-    check("and the plan as it is", e.kinds("plan")[-1]["entries"][0]["status"] == "completed", e.kinds("plan"))
+    plan = e.kinds("plan")[-1]["entries"][0]
+    check("and the plan as it is, where runs of one role can be told apart", plan["status"] == "completed" and plan["content"].startswith("CodeReviewer: S-"), plan)
     e.close()
 
 
@@ -902,10 +903,12 @@ def test_prompt():
     e.call("session/prompt", sessionId=s, prompt=[
         {"type": "text", "text": "Look at "},
         {"type": "resource_link", "name": "p", "uri": f"file://{CWD}/a%20b.c"},
-        {"type": "resource", "resource": {"uri": "file:///etc/x.c", "text": "int x;"}}])
+        {"type": "resource", "resource": {"uri": "file:///etc/x.c", "text": "int x;"}},
+        {"type": "resource", "resource": {"uri": f"file://localhost{CWD}/b.md", "text": "```\nyes\n````"}}])
     entries = daemon(f"/sessions/{s}/messages")["entries"]
     check("as text with paths", "Look at a b.c\n\n/etc/x.c:\n```\nint x;\n```" in
           entries[1]["message"]["content"][0]["text"], entries[1])
+    check("and none of a file's fences ends it", entries[1]["message"]["content"][0]["text"].endswith("b.md:\n`````\n```\nyes\n````\n`````\n"), entries[1])
     check("an escape is visible text", "\\x1b[31mred" in e.said() and "\x1b" not in e.said(), e.said())
     e.updates = []
     e.call("session/prompt", sessionId=s, prompt=[{"type": "resource_link", "name": "p", "uri": "file:///a%00b"},
