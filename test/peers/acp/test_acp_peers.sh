@@ -48,7 +48,7 @@ run "$node" "$here/schema.mjs" "$T/lines"
 exits 'every line fits the schema' 0
 note "$(cat "$OUT")"
 for kind in agent_message_chunk user_message_chunk tool_call tool_call_update plan usage_update \
-	session_info_update available_commands_update notice RequestPermissionRequest \
+	session_info_update available_commands_update config_option_update notice RequestPermissionRequest \
 	CreateElicitationRequest CancelRequestNotification Error; do
 	contains "among them $kind" "\"$kind\":" "$OUT"
 done
