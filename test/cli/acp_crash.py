@@ -207,6 +207,26 @@ def play_slow(name):
     e.close()
 
 
+def play_model(name, behind):
+    """Another model is chosen: it counts once, whether the daemon dies before it hears of it or before it is heard."""
+    first, other = (script(x, *[{"text": f"Of {x}."}] * 3) for x in ("one", "other"))
+    e = Editor("--model", first)
+    s = e.new()
+    e.prompt(s, "hello")
+    e.close()
+    between = Between(1, behind)
+    e = Editor(AVA_DATA_ROOT=between.root)
+    e.call("session/load", sessionId=s, cwd=CWD, mcpServers=[])
+    between.on = True
+    answer = e.call("session/set_config_option", sessionId=s, configId="model", value=other)["configOptions"][0]["currentValue"]
+    check(f"{name}: it is chosen", between.names[:1] == [f"POST /sessions/{s}/model"] and answer == other, between.names, answer)
+    changes = [x["modelId"] for x in daemon(f"/sessions/{s}/messages")["entries"] if x["type"] == "model_change"]
+    check(f"{name}: once", changes == [other], changes)
+    e.prompt(s, "and now?")
+    check(f"{name}: and asked", "Of other." in e.said(), e.said())
+    e.close()
+
+
 def play_between(name):
     """Events that become known between two requests of session/load, of which one has them already."""
     e = Editor("--wait")
@@ -259,6 +279,7 @@ if __name__ == "__main__":
              for victim, play in (("the daemon", play_daemon), ("ava acp", play_editor))]
     plays += [(f"the daemon dies {'behind' if behind else 'before'} {number}, {what}", play_request, (number, behind))
               for number, what in enumerate(play_request("nothing, between", None, False), 1) for behind in (False, True)]
+    plays += [(f"the daemon dies {'behind' if behind else 'before'} the choice of a model", play_model, (behind,)) for behind in (False, True)]
     plays += [("a slow feed", play_slow, ()), ("between two requests", play_between, ())]
     for name, play, where in plays:
         try:
