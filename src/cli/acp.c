@@ -578,9 +578,8 @@ static void show_item(struct acp_session *s, const struct feed_item *i)
 		show_text(s, i);
 		break;
 	case FEED_THINKING:
-		if (s->talking != thought)
-			t->thinks = ++s->messages;
-		chunk(s, thought, t->thinks, i->data, i->len);
+		chunk(s, thought, s->talking == thought ? s->message : ++s->messages, i->data,
+		      i->len);
 		break;
 	case FEED_IDLE:
 		t->look_ms = clock_mono_ms();

@@ -34,16 +34,16 @@ struct acp {                  /* the editor */
 
 /* From a prompt to its answer. */
 struct acp_turn {
-	json_t *prompt;          /* its id, owned; NULL: no turn is under way */
-	struct buf streamed;     /* of Ava's text under way */
-	unsigned speaks, thinks; /* ids of her messages under way */
-	bool cut;                /* frames of it are missing: its event has all */
-	bool cancelled;          /* it is to end as such */
-	char *failed;            /* why Ava could not answer; owned */
-	int64_t look_ms;         /* when the daemon is asked whether it is over */
-	int64_t asked;           /* id of our request to the editor; 0: none */
-	char tool[80];           /* what for: "P-…", or "S-…/" and the call that waits */
-	char words[256];         /* that it was answered with last; their beginning */
+	json_t *prompt;      /* its id, owned; NULL: no turn is under way */
+	struct buf streamed; /* of Ava's text under way */
+	unsigned speaks;     /* id of her message under way */
+	bool cut;            /* frames of it are missing: its event has all */
+	bool cancelled;      /* it is to end as such */
+	char *failed;        /* why Ava could not answer; owned */
+	int64_t look_ms;     /* when the daemon is asked whether it is over */
+	int64_t asked;       /* id of our request to the editor; 0: none */
+	char tool[80];       /* what for: "P-…", or "S-…/" and the call that waits */
+	char words[256];     /* that it was answered with last; their beginning */
 };
 
 struct acp_session {
