@@ -253,10 +253,11 @@ static void take_title(struct session *s, const json_t *line)
 static void take_model(struct session *s, const json_t *line)
 {
 	const char *model = json_get_str(line, "modelId");
+	struct model known;
 
 	if (!model)
 		model = json_get_str(json_object_get(line, "message"), "model");
-	if (!model)
+	if (!model || model_restore(model, &known, NULL) != 0) /* pi has names of its own */
 		return;
 	free(s->model);
 	s->model = strdup(model);

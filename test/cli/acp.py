@@ -668,6 +668,8 @@ def test_model():
     check("the changes are entries of the conversation", entries == plays[1:], entries)
     check("the same one again is none", choose(plays[2]) and len(daemon(f"/sessions/{s}/messages")["entries"]) == 9)
     os.kill(daemon_pid(), signal.SIGKILL)
+    with open(path.replace(".messages.jsonl", ".jsonl"), "a", encoding="utf-8") as f:
+        f.write('{"type":"model_change","id":"abcdef12","parentId":null,"timestamp":"2026-11-21T08:00:00.123Z","provider":"x","modelId":"of-another-program"}\n')
     ava("ps")
     check("who lists conversations sees the last one", [x["model"] for x in daemon("/sessions")["sessions"] if x["session_id"] == s] == [plays[2]])
     e.updates = []
