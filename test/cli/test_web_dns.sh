@@ -21,7 +21,9 @@ unshare -n sleep 1000 &
 NET=$!
 keep "$NET"
 ip link add v0 type veth peer name v1
-check 'a public network' wait_for 10 ip link set v1 netns "$NET"
+apart() { [ "$(readlink "/proc/$NET/ns/net")" != "$(readlink /proc/self/ns/net)" ]; }
+check 'a public network' wait_for 10 apart
+ip link set v1 netns "$NET"
 ip addr add "$US/24" dev v0 && ip link set v0 up
 nsenter -t "$NET" -n sh -c "ip link set lo up; ip addr add $PUBLIC/24 dev v1; ip link set v1 up"
 echo 'nameserver 127.0.0.1' >"$T/resolv.conf"
