@@ -40,6 +40,7 @@
 #define OLDER      "2025-11-25" /* the newest with a handshake */
 #define PROBE_PART 6            /* of the time that a start may take, for an answer to the probe */
 #define PAGES_MAX  20
+#define LISTS_MAX  8 /* in a row, since it changed while it was read */
 #define WAITS_MAX  1000
 /* What nobody asked for, between two answers, before a server counts as broken: a notice is one,
  * as is each KB; a request, which is answered, and a line that is no message are more. */
@@ -59,7 +60,7 @@ struct server {
 	bool older;            /* of the two eras; then no probe is made */
 	bool tells;            /* when its list changes */
 	bool stale;            /* the list is to be read again before the next use */
-	unsigned pages;
+	unsigned pages, lists;
 	size_t noise;
 	char version[24], why[1600];
 	int64_t ids;
@@ -437,10 +438,14 @@ static void listed(struct server *s)
 	s->coming = (struct mcp_rows){0};
 	mcp_rows_add(&s->tools);
 	if (s->stale) {
-		begin_listing(s);
+		if (++s->lists == LISTS_MAX)
+			server_down(s, AVA_EPROTO, "its list of tools changes whenever it is read");
+		else
+			begin_listing(s);
 		return;
 	}
 	s->state = SERVER_READY;
+	s->lists = 0;
 	s->why[0] = '\0';
 	os_timer_set(s->timer, s->conf->idle_ms);
 	listen(s);
@@ -708,6 +713,7 @@ static void server_start(struct server *s)
 
 	s->noise = 0;
 	s->late = 0;
+	s->lists = 0;
 	s->tells = s->stale = false;
 	s->version[0] = '\0';
 	if (s->conf->argv && s->how.work && sys_make_folders(s->work, true) != 0) {

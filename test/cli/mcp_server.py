@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """A strict MCP server for tests, over stdio or HTTP, of either era, that can misbehave.
 
-mcp_server.py [--era modern|legacy] [--http PORTFILE] [--at-start exit|silent|garbage|strict|mute|redirect]
+mcp_server.py [--era modern|legacy] [--http PORTFILE] [--at-start exit|silent|garbage|strict|mute|redirect|restless]
               [--hold probing|listing|call|half|answered] [--world ANY]
 
 With --hold it stops there for ever, once, after a call of `die`; the file `held` says so.
@@ -170,6 +170,8 @@ class Session:
             members["nextCursor"] = "half"
             members["tools"].append({"name": "bad name \n", "inputSchema": ANY})
             members["tools"].append({"name": "no_schema"})
+        if AT_START == "restless":
+            self.changed()
         return self.result(ident, members)
 
     def text(self, ident, text, **more):

@@ -379,13 +379,18 @@ contains 'and why' 'reached through a link by now' "$ERR"
 stop_daemon
 
 # --- a server that says nothing, and one that nobody uses ----------------------------
-servers "$(stdio silent '--at-start silent' '{"start":1}')" "$(stdio modern '--era modern' '{"idle":1}')"
+servers "$(stdio silent '--at-start silent' '{"start":1}')" "$(stdio modern '--era modern' '{"idle":1}')" \
+	"$(stdio restless '--era legacy --at-start restless')"
 role silent 'mcp__silent__*'
+role restless 'mcp__restless__*'
 start_daemon
 run "$AVA" run 'try' --role silent --yes </dev/null
 exits 'a start has a limit' 1
 contains 'and says so' 'the MCP server silent cannot be had: it did not answer within 1 s' "$ERR"
 check 'what did not start is ended' wait_for 10 none_left
+run "$AVA" run 'try' --role restless --yes </dev/null
+exits 'a list that changes whenever it is read is none' 1
+contains 'and says so, at once' 'its list of tools changes whenever it is read' "$ERR"
 script 'mcp__modern__hang' 'mcp__modern__echo {"text":"idle"}'
 try modern
 told c1.1
