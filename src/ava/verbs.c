@@ -573,12 +573,11 @@ static bool hold(struct core *c, const struct verb *verb, const struct caller *c
 	snprintf(h->id, sizeof(h->id), "%s", id);
 	rv = h->user && h->channel ? mcp_client_ready(c->sup.mcp, servers, servers_there, h, &err)
 				   : err_set(&err, AVA_ENOMEM, "out of memory");
-	if (rv == 0)
-		return true;
-	held_free(h);
-	if (rv < 0)
+	if (rv != 0) {
+		held_free(h);
 		verb_fail(reply, rv, &err);
-	return rv < 0;
+	}
+	return true;
 }
 
 void verbs_call(struct core *c, const struct verb *verb, const struct caller *caller,

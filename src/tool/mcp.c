@@ -836,14 +836,6 @@ int mcp_client_ready(struct mcp_client *m, uint32_t servers, mcp_client_ready_fn
 {
 	struct mcp_wait *w;
 
-	for (size_t i = 0; i < m->n; i++)
-		if (m->servers[i].state == SERVER_READY && !m->servers[i].stale) {
-			if (servers & UINT32_C(1) << i)
-				use(&m->servers[i]);
-			servers &= ~(UINT32_C(1) << i);
-		}
-	if (!servers)
-		return 1;
 	if (m->nwaits == WAITS_MAX || m->quiet)
 		return err_set(err, AVA_EBUSY, "%s",
 			       m->quiet ? "ava stops"

@@ -44,8 +44,8 @@ uint32_t mcp_client_wanted(const struct mcp_client *m, const char *wish);
 /* 0, or the first that went wrong, with a sentence; once, and never from inside mcp_client_ready.
  */
 typedef void (*mcp_client_ready_fn)(int rv, const struct ava_error *err, void *user);
-/* These servers are started, and list their tools: `done` says so. 1: they have already, `done` is
- * not called; nor with AVA_EBUSY, AVA_ENOMEM. */
+/* These servers (not 0) are started, where they are not, and list their tools: `done` says so. It
+ * is not called after AVA_EBUSY, AVA_ENOMEM. */
 int mcp_client_ready(struct mcp_client *m, uint32_t servers, mcp_client_ready_fn done, void *user,
 		     struct ava_error *err);
 
