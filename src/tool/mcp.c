@@ -756,6 +756,10 @@ static void call_late(void *user)
 	struct mcp_ask *a = user;
 	struct server *s = a->server;
 
+	if (a->id == 0) {
+		call_cut(a, false, "it takes longer to start than a call may");
+		return;
+	}
 	/* Asked once more after that, it did not say a word: the next use starts it again. */
 	if (s->conf->argv && s->late && a->id > s->late) {
 		server_down(s, AVA_EIO, "it does not answer any more");

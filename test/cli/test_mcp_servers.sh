@@ -380,8 +380,9 @@ stop_daemon
 
 # --- a server that says nothing, and one that nobody uses ----------------------------
 servers "$(stdio silent '--at-start silent' '{"start":1}')" "$(stdio modern '--era modern' '{"idle":1}')" \
-	"$(stdio restless '--era legacy --at-start restless')"
+	"$(stdio restless '--era legacy --at-start restless')" "$(stdio held '--hold probing' '{"timeout":2}')"
 role silent 'mcp__silent__*'
+role held 'mcp__held__*'
 role restless 'mcp__restless__*'
 start_daemon
 run "$AVA" run 'try' --role silent --yes </dev/null
@@ -391,6 +392,12 @@ check 'what did not start is ended' wait_for 10 none_left
 run "$AVA" run 'try' --role restless --yes </dev/null
 exits 'a list that changes whenever it is read is none' 1
 contains 'and says so, at once' 'its list of tools changes whenever it is read' "$ERR"
+script 'mcp__held__die' 'mcp__held__echo'
+try held
+told c2.1
+contains 'a call that waits for a start too long says that it was not made' 'cannot be had: it takes longer to start' "$T/told"
+stop_daemon
+start_daemon
 script 'mcp__modern__hang' 'mcp__modern__echo {"text":"idle"}'
 try modern
 told c1.1
