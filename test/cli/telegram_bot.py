@@ -282,7 +282,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
                     self.carried += 1
                     need(self.carried == 1, "a connection that died of old age repeats a call: " + method)
                     calls.append({"method": method, "at": time.time(), "chat": args.get("chat_id"),
-                                  "text": args.get("text"), "message": args.get("message_id")})
+                                  "text": args.get("text"), "message": args.get("message_id"), "offset": args.get("offset")})
                     killed(method, "before", args)
                     if method != "getUpdates":
                         planned(method, args)

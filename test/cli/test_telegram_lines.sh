@@ -56,10 +56,11 @@ press "$(number 'Proceed? [Yes/No]')" Yes >/dev/null
 edits() { seen | jq '[.calls[] | select(.method == "editMessageText" and (.text | startswith("🚀")))]'; }
 turns() { [ "$(edits | jq 'group_by(.message) | map(select(length >= 2)) | length')" = 8 ]; }
 check 'the lines of eight runs take turns' wait_for 60 turns
-from=$(seen | jq '.calls | length')
-say $ME /help >/dev/null
+word=$(say $ME /help | jq .update_id)
 check 'a word is told' wait_for 20 tells $ME 'Say what you'
-at_most 'before the lines of runs' 3 "$(seen | jq --argjson from "$from" --argjson me $ME '[.calls[$from:][] | select(.chat == $me) | .text[0:12]] | index("Say what you")')"
+# Of what went out behind the call that confirms the word: a line that was made before it, if any.
+at_most 'before the lines of runs' 1 "$(seen | jq --argjson word "$word" --argjson me $ME '.calls | .[map((.offset // 0) > $word) | index(true):] |
+	map(select(.chat == $me) | .text[0:12]) | index("Say what you") // 0')"
 RUN=$("$AVA" ps --json </dev/null | jq -r '.[0].subagent_id')
 line=$(number "($RUN)")
 edited() { [ "$(edits | jq --argjson n "$line" 'map(select(.message == $n)) | length')" -gt "$before" ]; }
