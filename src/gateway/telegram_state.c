@@ -34,6 +34,14 @@ static bool take(const json_t *o, const char *key, char *out, size_t size)
 	return s && (size_t)snprintf(out, size, "%s", s) < size;
 }
 
+static void take_seen(struct tg_state *s, const json_t *v)
+{
+	int64_t id = json_is_integer(v) ? json_integer_value(v) : -1;
+
+	if (s->nseen < TG_SEEN_MAX && tg_is_update(id))
+		s->seen[s->nseen++] = id;
+}
+
 static void take_chat(struct tg_state *s, const json_t *o)
 {
 	struct tg_chat c = {.id = json_get_int(o, "id", 0)}, *place = tg_free_chat(s);
@@ -80,11 +88,8 @@ int tg_state_load(struct tg_state *s, int root_fd, int64_t bot, struct ava_error
 			       TG_STATE " was written by another ava: use that one, or remove it");
 	}
 	if (json_get_int(doc, "bot", 0) == bot) {
-		s->offset = json_get_int(doc, "offset", 0);
 		s->newest_ms = json_get_int(doc, "newest", 0);
-		json_array_foreach(json_object_get(doc, "seen"), i,
-				   v) if (json_is_integer(v) && i < TG_SEEN_MAX)
-			s->seen[s->nseen++] = json_integer_value(v);
+		json_array_foreach(json_object_get(doc, "seen"), i, v) take_seen(s, v);
 		json_array_foreach(json_object_get(doc, "chats"), i, v) take_chat(s, v);
 		json_array_foreach(json_object_get(doc, "cards"), i, v) take_card(s, i, v);
 	}
@@ -116,10 +121,9 @@ void tg_state_write(const struct tg_state *s, struct buf *out)
 	jw_object(&w, NULL);
 	jw_int(&w, "version", VERSION);
 	jw_int(&w, "bot", s->bot);
-	jw_int(&w, "offset", s->offset);
 	jw_int(&w, "newest", s->newest_ms);
 	jw_array(&w, "seen");
-	for (unsigned i = 0; i < MIN(s->nseen, TG_SEEN_MAX); i++)
+	for (unsigned i = 0; i < s->nseen; i++)
 		jw_int(&w, NULL, s->seen[i]);
 	jw_end(&w);
 	jw_array(&w, "chats");
@@ -149,7 +153,7 @@ void tg_state_write(const struct tg_state *s, struct buf *out)
 
 bool tg_seen(const struct tg_state *s, int64_t update)
 {
-	for (unsigned i = 0; i < MIN(s->nseen, TG_SEEN_MAX); i++)
+	for (unsigned i = 0; i < s->nseen; i++)
 		if (s->seen[i] == update)
 			return true;
 	return false;
@@ -159,16 +163,15 @@ void tg_see(struct tg_state *s, int64_t update, int64_t wall_ms)
 {
 	if (tg_offset(s, wall_ms) == 0)
 		s->nseen = 0; /* ids of another life */
-	s->seen[s->nseen % TG_SEEN_MAX] = update;
-	/* Counts on behind the ring's end, so that the oldest is the next to go. */
-	s->nseen = s->nseen + 1 == 2 * TG_SEEN_MAX ? TG_SEEN_MAX : s->nseen + 1;
-	s->offset = update + 1;
+	if (s->nseen == TG_SEEN_MAX)
+		memmove(s->seen, s->seen + 1, --s->nseen * sizeof(s->seen[0]));
+	s->seen[s->nseen++] = update;
 	s->newest_ms = wall_ms;
 }
 
 int64_t tg_offset(const struct tg_state *s, int64_t wall_ms)
 {
-	return wall_ms - s->newest_ms < RESET_MS ? s->offset : 0;
+	return s->nseen > 0 && wall_ms - s->newest_ms < RESET_MS ? s->seen[s->nseen - 1] + 1 : 0;
 }
 
 /* ---- chats and cards */

@@ -15,7 +15,7 @@
 
 #define TG_STATE     "telegram.json"
 #define TG_CARDS_MAX 64
-#define TG_SEEN_MAX  64 /* above TG_UPDATES_MAX: no update of an answer is forgotten amid it */
+#define TG_SEEN_MAX  64 /* above what an answer has: none of its updates is forgotten amid it */
 #define TG_NAME_MAX  64
 #define TG_NONCE_LEN 24 /* 12 random bytes */
 
@@ -62,11 +62,10 @@ struct tg_card {
 };
 
 struct tg_state {
-	int64_t bot;       /* whose updates these are */
-	int64_t offset;    /* of the next one */
-	int64_t newest_ms; /* wall: when one came last */
-	int64_t seen[TG_SEEN_MAX];
-	unsigned nseen; /* in all; the newest TG_SEEN_MAX are kept */
+	int64_t bot;               /* whose updates these are */
+	int64_t newest_ms;         /* wall: when one came last */
+	int64_t seen[TG_SEEN_MAX]; /* the last is the newest */
+	unsigned nseen;
 	struct tg_chat chats[TG_CHATS_MAX];
 	struct tg_card cards[TG_CARDS_MAX];
 };

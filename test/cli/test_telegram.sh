@@ -195,6 +195,8 @@ say $ME 'Find where kettle is defined' >/dev/null
 gave_up() { cat "$AVA_DATA_ROOT"/logs/ava/*.jsonl | jq -se 'any(.[]; .content.customType == "delivery.gave_up" and .content.data.channel == "telegram" and (.content.data.reason | contains("refuses")))' >/dev/null; }
 check 'a notice that is refused is given up' wait_for 30 gave_up
 "$AVA" reject "$(pending)" >/dev/null </dev/null
+wait_for 20 idle
+wait_for 20 quiet
 bot plan '{"method":"sendMessage","status":403,"text":"Proceed?"}' >/dev/null
 say $ME 'Find where kettle is defined' >/dev/null
 check 'who blocks the bot is known' wait_for 20 is '.paired[0].blocked' true

@@ -43,7 +43,8 @@ static void test_comes_back(void **state)
 	c = tg_card_new(s, 77, TG_QUOTE, "P-123456");
 	c->message = 9;
 	c->until_ms = 12345;
-	tg_see(s, 1000, DAY);
+	for (int64_t id = 900; id <= 1000; id++)
+		tg_see(s, id, DAY);
 	buf_init(&text, 1u << 20);
 	tg_state_write(s, &text);
 	assert_int_equal(write_load(s + 1, text.data, text.len, &err), 0);
@@ -66,7 +67,7 @@ static void test_comes_back(void **state)
 static void test_damage(void **state)
 {
 	static const char good[] =
-		"{\"version\":1,\"bot\":4711,\"offset\":7,\"newest\":1,\"seen\":[6],\"chats\":"
+		"{\"version\":1,\"bot\":4711,\"newest\":1,\"seen\":[6],\"chats\":"
 		"[{\"id\":77,\"name\":\"k\",\"cwd\":\"\",\"session\":\"\"}],\"cards\":[]}";
 	struct tg_state *s = calloc(1, sizeof(*s));
 	struct ava_error err;
@@ -90,6 +91,10 @@ static void test_damage(void **state)
 	snprintf(text, sizeof(text), "{\"version\":1,\"bot\":4712,\"chats\":[{\"id\":77}]}");
 	assert_int_equal(write_load(s, text, strlen(text), &err), 0);
 	assert_null(tg_chat(s, 77)); /* another bot's */
+	snprintf(text, sizeof(text),
+		 "{\"version\":1,\"bot\":4711,\"seen\":[5,-1,9223372036854775807,\"7\",null]}");
+	assert_int_equal(write_load(s, text, strlen(text), &err), 0);
+	assert_int_equal(tg_offset(s, 0), 6); /* of those that are numbers of updates */
 	free(s);
 }
 
