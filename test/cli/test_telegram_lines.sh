@@ -74,11 +74,11 @@ check 'between two changes of a message lie three seconds' sh -c "curl -s http:/
 
 # --- what became of those who waited
 
-check 'who waited behind one message is told that it failed, and all behind it' wait_for 150 tells 79 'For a while |Today: $0.00|ava '
+check 'who waited behind one message is told that it failed, and all behind it' wait_for 60 tells 79 'For a while |Today: $0.00|ava '
 lacks 'but never what fails' 'Nothing has' "$(told 79 >"$T/told"; echo "$T/told")"
 equal 'which was tried so often' 8 "$(asked 79 'Nothing has')"
 check 'and is logged' grep -q 'telegram: sendMessage: Telegram answers 500' "$AVA_DATA_ROOT/logs/avad.log" "$T/avad.out"
-check 'an outage drops nothing' wait_for 200 tells 78 'ava '
+check 'an outage drops nothing' wait_for 60 tells 78 'ava '
 contains 'and keeps the order' 'Name the run|For a while |' "$(told 78 >"$T/told"; echo "$T/told")"
 contains 'of all that was said' '|Today: ' "$T/told"
 check 'and says so' sh -c "grep -q '^Name the run|For a while |\\(Nothing has \\|The newest r\\)|Today: [^|]*|ava [^|]*\$' '$T/told'"
