@@ -76,7 +76,8 @@ static void make_title(const struct item *it, const json_t *event, char out[TITL
 		snprintf(out, TITLE_MAX, WORDS_ASKS("", run, asked));
 		return;
 	case ITEM_FAILED:
-		snprintf(out, TITLE_MAX, WORDS_CANNOT_ANSWER(json_str(c, "message")));
+		snprintf(out, TITLE_MAX,
+			 WORDS_CANNOT(json_str(c, "class"), json_str(c, "message")));
 		return;
 	default:
 		snprintf(out, TITLE_MAX, "Ava");

@@ -84,13 +84,17 @@ const char *words_mark(enum words_mark mark, bool utf8);
 #define WORDS_ASKS(mark, who, question) "%s%s asks: %s", mark, who, question
 #define WORDS_ANSWER_WITH               "Answer with: "
 
-#define WORDS_NONE_AT_WORK       "No subagent is at work in this conversation."
-#define WORDS_NONE_HAS_RUN       "No subagent has run in this conversation."
-#define WORDS_FOLLOW(run)        "Follow it: ava events %s -f; wait for it: ava wait %s", run, run
-#define WORDS_HAS_ANSWER(run)    "%s has its answer.", run
-#define WORDS_READS_LATER(run)   "%s reads that after what it is doing now.", run
-#define WORDS_CANNOT_ANSWER(why) "Ava cannot answer: %.1000s", why
-#define WORDS_CANCELLING(what)   "Cancelling %s; Ctrl-C again leaves without waiting.", what
+#define WORDS_NONE_AT_WORK     "No subagent is at work in this conversation."
+#define WORDS_NONE_HAS_RUN     "No subagent has run in this conversation."
+#define WORDS_FOLLOW(run)      "Follow it: ava events %s -f; wait for it: ava wait %s", run, run
+#define WORDS_HAS_ANSWER(run)  "%s has its answer.", run
+#define WORDS_READS_LATER(run) "%s reads that after what it is doing now.", run
+/* An Error event of a conversation: of a turn of Ava's, or of a chain. */
+#define WORDS_CANNOT(class, why)                                                                   \
+	"%s: %.1000s",                                                                             \
+		strcmp(class, "chain") == 0 ? "The chain does not go on" : "Ava cannot answer",    \
+		why
+#define WORDS_CANCELLING(what) "Cancelling %s; Ctrl-C again leaves without waiting.", what
 #define WORDS_TODAY(cost, tokens, n, more)                                                         \
 	"Today: %s, %s tokens, %lld run%s%s", cost, tokens, (long long)(n), WORDS_S(n), more
 

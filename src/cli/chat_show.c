@@ -276,7 +276,7 @@ static void show_error(struct chat *c, const json_t *content)
 	c->errors++;
 	speech_close(&c->speech);
 	term_colour(stdout, TERM_RED);
-	term_print(stdout, WORDS_CANNOT_ANSWER(json_str(content, "message")));
+	term_print(stdout, WORDS_CANNOT(json_str(content, "class"), json_str(content, "message")));
 	term_colour(stdout, TERM_PLAIN);
 	putchar('\n');
 }

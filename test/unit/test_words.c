@@ -48,7 +48,8 @@ static void test_lines(void **state)
 	shows("Follow it: ava events S-1 -f; wait for it: ava wait S-1", WORDS_FOLLOW("S-1"));
 	shows("S-1 has its answer.", WORDS_HAS_ANSWER("S-1"));
 	shows("S-1 reads that after what it is doing now.", WORDS_READS_LATER("S-1"));
-	shows("Ava cannot answer: no key", WORDS_CANNOT_ANSWER("no key"));
+	shows("Ava cannot answer: no key", WORDS_CANNOT("auth", "no key"));
+	shows("The chain does not go on: no key", WORDS_CANNOT("chain", "no key"));
 	shows("Cancelling S-1; Ctrl-C again leaves without waiting.", WORDS_CANCELLING("S-1"));
 	shows("Today: $0.24, 12k tokens, 1 run", WORDS_TODAY("$0.24", "12k", 1, ""));
 	shows("Today: $0.24, 12k tokens, 2 runs.", WORDS_TODAY("$0.24", "12k", 2, "."));
