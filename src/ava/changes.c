@@ -193,7 +193,8 @@ static const struct arg applied_args[] = {
 	{NULL},
 };
 
-static void applied_content(struct buf *b, const char *run, const struct applied_args *args)
+static void applied_content(struct buf *b, const struct verb_call *v,
+			    const struct applied_args *args)
 {
 	struct jw w;
 
@@ -201,7 +202,8 @@ static void applied_content(struct buf *b, const char *run, const struct applied
 	jw_object(&w, NULL);
 	jw_str(&w, "customType", "applied");
 	jw_object(&w, "data");
-	jw_str(&w, "subagentId", run);
+	jw_str(&w, "subagentId", v->id);
+	jw_str(&w, "origin", v->caller->channel);
 	jw_str(&w, "cwd", args->cwd);
 	jw_str(&w, "patchHash", args->hash);
 	jw_int(&w, "files", args->files);
@@ -228,7 +230,7 @@ static void verb_applied(struct verb_call *v)
 		rv = err_set(&err, AVA_ENOMEM, "out of memory");
 	if (rv == 0) {
 		buf_init(&b, 65536);
-		applied_content(&b, v->id, &args);
+		applied_content(&b, v, &args);
 		core_event(v->core, d, EVENT_Custom, "", v->caller->user, &b);
 		rv = draft_commit(d, JOURNAL_NOW, verb_recorded, v->reply, &err);
 		buf_fini(&b);

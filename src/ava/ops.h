@@ -65,8 +65,9 @@ int ops_list_ended(int root_fd, const struct buf *live, size_t limit,
 		   struct ava_error *err);
 #define OPS_ABANDONED "ran out of memory: it does nothing more and ends at the next start"
 #define OPS_STOPS     "the runtime stops before the run has ended"
-/* One that has ended is looked at. */
-void ops_cancel(struct core *c, const char *run, op_status_fn done, void *user);
+/* One that has ended is looked at. `by` and `origin` as of op_steer. */
+void ops_cancel(struct core *c, const char *run, const char *by, const char *origin,
+		op_status_fn done, void *user);
 
 /* The result of a run, when it has ended or `wait_ms` have passed
  * (AVA_ETIMEOUT: it still runs). */

@@ -870,7 +870,8 @@ static void cancel_ended(struct run_wait *wait, struct run *r)
 	free(w);
 }
 
-void ops_cancel(struct core *c, const char *run, op_status_fn done, void *user)
+void ops_cancel(struct core *c, const char *run, const char *by, const char *origin,
+		op_status_fn done, void *user)
 {
 	struct run *r = supervisor_find(&c->sup, run);
 	struct cancel_wait *w = NULL;
@@ -893,5 +894,5 @@ void ops_cancel(struct core *c, const char *run, op_status_fn done, void *user)
 	w->done = done;
 	w->user = user;
 	run_wait(r, &w->wait);
-	supervisor_cancel(r);
+	supervisor_cancel(r, by ? by : "ava", origin);
 }

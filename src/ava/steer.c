@@ -388,7 +388,7 @@ static void naming_on_disk(int rv, void *user)
 }
 
 static int naming_begin(struct core *c, struct naming *n, const char *name, const char *by,
-			struct ava_error *err)
+			const char *origin, struct ava_error *err)
 {
 	struct run *r = supervisor_find(&c->sup, n->run);
 	int rv = r ? 0 : core_known(c, n->run, err);
@@ -409,7 +409,7 @@ static int naming_begin(struct core *c, struct naming *n, const char *name, cons
 	if (!r->durable || r->end.abandoned)
 		return err_set(err, AVA_EBUSY, "run %s cannot be given a checkpoint now: ask again",
 			       n->run);
-	rv = run_checkpoint(r, name, by ? by : "ava", &n->call, naming_on_disk, n, err);
+	rv = run_checkpoint(r, name, by ? by : "ava", origin, &n->call, naming_on_disk, n, err);
 	snprintf(n->name, sizeof(n->name), "%s", name);
 	return rv;
 }
@@ -439,7 +439,8 @@ static void verb_checkpoint(struct verb_call *v)
 	}
 	snprintf(n->run, sizeof(n->run), "%s", v->id);
 	n->reply = v->reply;
-	rv = naming_begin(v->core, n, args.name ? args.name : "", args.by, &err);
+	rv = naming_begin(v->core, n, args.name ? args.name : "", args.by, v->caller->channel,
+			  &err);
 	if (rv != 0) /* else it is being written */
 		naming_answer(n, MIN(rv, 0), rv == 1, &err);
 }

@@ -479,12 +479,14 @@ static void verb_group(struct verb_call *v)
 static void verb_cancel(struct verb_call *v)
 {
 	if (verb_args(v, NULL))
-		ops_cancel(v->core, v->id, looked_at, v->reply);
+		ops_cancel(v->core, v->id, v->caller->user, v->caller->channel, looked_at,
+			   v->reply);
 }
 
 /* The answer is written while the ends come in; it goes out behind the last one. */
 struct cancelling {
 	struct core *core;
+	const struct caller *caller; /* while they are being told */
 	struct verb_answer answer;
 	size_t pending; /* runs told to stop, and 1 while they are being told */
 	int rv;         /* the first thing that went wrong */
@@ -583,7 +585,7 @@ static void cancelling_begin(struct cancelling *all, struct run *r)
 	one->wait.ended = cancelling_ended;
 	all->pending++;
 	run_wait(r, &one->wait);
-	supervisor_cancel(r);
+	supervisor_cancel(r, all->caller->user ? all->caller->user : "ava", all->caller->channel);
 }
 
 struct cancelling_ended {
@@ -668,7 +670,7 @@ static void verb_cancel_many(struct verb_call *v)
 		verb_fail(v->reply, AVA_ENOMEM, NULL);
 		return;
 	}
-	*all = (struct cancelling){.core = v->core, .pending = 1};
+	*all = (struct cancelling){.core = v->core, .caller = v->caller, .pending = 1};
 	verb_begin(&all->answer, v->reply, 0, NULL);
 	jw_object(&all->answer.w, NULL);
 	jw_array(&all->answer.w, "runs");

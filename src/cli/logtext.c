@@ -295,7 +295,7 @@ static const struct {
 	{"SubagentSpawn", "SubagentSpawn {subagentId} role={role|role}[ model={model}]"
 			  "[ user={@userId}][ session={@sessionId}][: {task}]"},
 	{"SubagentComplete",
-	 "SubagentComplete {subagentId} status={status}[ reason={stopReason|reason}]"
+	 "SubagentComplete {subagentId} status={status}[ reason={stopReason|reason}][ by={by}]"
 	 "[ cost={totals.costCents|cost} tokens={totals.tokens|n}][: {summary}]"},
 	{"InferStart", "InferStart {model}[ {callId}]"},
 	{"InferEnd", "InferEnd {callId} ([{tokens.input|n} in, {tokens.output|n} out]"
@@ -324,7 +324,7 @@ static const struct {
 	{"Fork", NULL, fork_or_join},
 	{"Join", NULL, fork_or_join},
 	{"Steering", "Steering[: {text}][ ({outcome})]"},
-	{"Waiting", "Waiting {state}[: {question}][ -> {answer}]"},
+	{"Waiting", "Waiting {state}[ by {by}][: {question}][ -> {answer}]"},
 	{"Checkpoint", "Checkpoint {name}[ (before model call {callId|call})]"},
 	{"Activity", "Activity[: {text}]"},
 	{"Error", "Error[ {class}][: {message}]"},

@@ -411,7 +411,8 @@ void group_next(struct run *r)
 	if (!next)
 		return;
 	/* Cancelled while the commit that has both was on its way. */
-	next->cancel_wanted |= r->cancel_wanted;
+	if (r->cancel_wanted)
+		supervisor_cancel(next, r->end.by, r->end.origin);
 	supervisor_start(next);
 	if (r->sup->on_chained)
 		r->sup->on_chained(next, r->sup->session_user);

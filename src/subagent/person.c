@@ -419,6 +419,7 @@ static void record_state(struct draft *d, struct run *r, const char *state, cons
 			       .state = state,
 			       .answer = s ? s->text : NULL,
 			       .by = s ? s->by : NULL,
+			       .origin = s ? s->origin : NULL,
 		       });
 }
 

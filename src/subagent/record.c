@@ -347,6 +347,14 @@ void record_tool_result(struct draft *d, struct run *r, const struct turn_call *
 	end(&c);
 }
 
+/* Who it was, and the door they came by. */
+static void write_by(struct jw *w, const char *by, const char *origin)
+{
+	jw_str(w, "by", by);
+	if (origin[0])
+		jw_str(w, "origin", origin);
+}
+
 void record_steering(struct draft *d, struct run *r, const struct record_steering *s)
 {
 	struct rec c;
@@ -358,9 +366,7 @@ void record_steering(struct draft *d, struct run *r, const struct record_steerin
 		jw_str(&c.w, "steerId", s->steer_id);
 	if (s->call_id[0])
 		jw_str(&c.w, "callId", s->call_id);
-	jw_str(&c.w, "by", s->by);
-	if (s->origin[0])
-		jw_str(&c.w, "origin", s->origin);
+	write_by(&c.w, s->by, s->origin);
 	if (s->request_id && s->request_id[0])
 		jw_str(&c.w, "requestId", s->request_id);
 	end(&c);
@@ -378,7 +384,7 @@ void record_checkpoint(struct draft *d, struct run *r, const struct record_check
 	jw_int(&c.w, "messages", k->messages);
 	jw_str(&c.w, "hash", k->hash);
 	jw_str(&c.w, "callId", call);
-	jw_str(&c.w, "by", k->by);
+	write_by(&c.w, k->by, k->origin);
 	end(&c);
 }
 
@@ -404,7 +410,7 @@ void record_waiting(struct draft *d, struct run *r, const struct record_waiting 
 	if (w->answer)
 		jw_str(&c.w, "answer", w->answer);
 	if (w->by)
-		jw_str(&c.w, "by", w->by);
+		write_by(&c.w, w->by, w->origin);
 	end_at(&c, true);
 }
 
@@ -620,6 +626,8 @@ void record_complete(struct draft *d, struct run *r, enum ava_status status,
 	jw_str(&c.w, "subagentId", r->id.text);
 	jw_str(&c.w, "status", ava_status_name(status));
 	jw_str(&c.w, "stopReason", stop_reason);
+	if (status == AVA_CANCELLED && r->end.by)
+		write_by(&c.w, r->end.by, r->end.origin);
 	preview(&c, "summary", summary, strlen(summary));
 	write_totals(&c.w, r);
 	jw_str(&c.w, "resultPath", path);

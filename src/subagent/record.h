@@ -53,7 +53,7 @@ struct record_steering {
 void record_steering(struct draft *d, struct run *r, const struct record_steering *s);
 /* A name for where the run is. */
 struct record_checkpoint {
-	const char *name, *by;
+	const char *name, *by, *origin;
 	int call;                    /* that a fork from it begins with */
 	uint64_t lsn;                /* up to it the logs were readable */
 	uint32_t messages;           /* lines of messages.jsonl */
@@ -63,8 +63,8 @@ void record_checkpoint(struct draft *d, struct run *r, const struct record_check
 struct question;
 struct record_waiting {
 	const struct question *q;
-	const char *state;       /* "asked", … of doc/events.json */
-	const char *answer, *by; /* NULL: none */
+	const char *state;                /* "asked", … of doc/events.json */
+	const char *answer, *by, *origin; /* NULL: none */
 };
 /* Day and run. */
 void record_waiting(struct draft *d, struct run *r, const struct record_waiting *w);

@@ -383,9 +383,10 @@ static void saved(int rv, void *user)
 	}
 }
 
-static void record(struct run *r, struct draft *d, const struct point *p, const char *by)
+static void record(struct run *r, struct draft *d, const struct point *p, const char *by,
+		   const char *origin)
 {
-	struct record_checkpoint c = {.name = p->name, .call = p->call, .by = by != NULL ? by : ""};
+	struct record_checkpoint c = {.name = p->name, .call = p->call, .by = by, .origin = origin};
 
 	hash_sha256_with(&r->rec.prefix, "", 0, c.hash);
 	c.messages = r->rec.message_lines + run_checkpoint_lines(r, d);
@@ -393,7 +394,7 @@ static void record(struct run *r, struct draft *d, const struct point *p, const 
 	record_checkpoint(d, r, &c);
 }
 
-int run_checkpoint(struct run *r, const char *name, const char *by, int *call,
+int run_checkpoint(struct run *r, const char *name, const char *by, const char *origin, int *call,
 		   run_checkpoint_fn done, void *user, struct ava_error *err)
 {
 	struct run_checkpoints *all = points_of(r);
@@ -417,7 +418,7 @@ int run_checkpoint(struct run *r, const char *name, const char *by, int *call,
 	p->saving = true;
 	p->done = done;
 	p->user = user;
-	record(r, d, p, by);
+	record(r, d, p, by, origin);
 	world_flush(r, JOURNAL_NOW, saved);
 	return 0;
 }

@@ -48,12 +48,12 @@ typedef void (*run_checkpoint_fn)(int rv, void *user);
  * call. AVA_EINVAL. */
 int run_checkpoint_check(const char *name, struct ava_error *err);
 
-/* Give the run's position a name. `name` and `by` *copied*. *call: the model call
+/* Give the run's position a name. The texts are *copied*. *call: the model call
  * that a fork begins with, from 1. 0: `done` follows; 1: it has that name there
  * already, nothing is written and `done` never called. AVA_EINVAL: no such name
  * is possible; AVA_EEXIST: the name stands at another call; AVA_EBUSY: it is just
  * being written; AVA_ETOOBIG: it has RUN_CHECKPOINTS_MAX; AVA_ENOMEM. */
-int run_checkpoint(struct run *r, const char *name, const char *by, int *call,
+int run_checkpoint(struct run *r, const char *name, const char *by, const char *origin, int *call,
 		   run_checkpoint_fn done, void *user, struct ava_error *err);
 
 /* After a restart: the Checkpoint event of one. AVA_ENOMEM. */

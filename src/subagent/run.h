@@ -126,6 +126,7 @@ struct run_end {
 	struct list waits;        /* run_wait: who waits for it */
 	struct end_job *job;      /* set once it is ending */
 	int64_t wall_ms, used_ms; /* when, and how much of its time was used by then */
+	char *by, origin[16];     /* who cancelled it, by which door; owned; NULL: nobody did */
 	bool interrupted;         /* by a crash: it is only ended */
 	bool abandoned;           /* its process stops, it is carried on by the next one */
 	bool begun, done;         /* its last commit is on its way to the disk; is there */

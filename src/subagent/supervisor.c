@@ -367,8 +367,12 @@ struct run *supervisor_find(struct supervisor *s, const char *id)
 	return strmap_get(&s->by_id, id);
 }
 
-void supervisor_cancel(struct run *r)
+void supervisor_cancel(struct run *r, const char *by, const char *origin)
 {
+	if (!r->end.by) {
+		r->end.by = by ? strdup(by) : NULL;
+		snprintf(r->end.origin, sizeof(r->end.origin), "%s", origin ? origin : "");
+	}
 	if (!r->durable || r->agent.ending) {
 		r->cancel_wanted = true;
 		return;

@@ -56,7 +56,8 @@ int supervisor_adopt(struct supervisor *s, struct run_spec *spec, const char *id
 void supervisor_carry_on(struct run *r);
 
 struct run *supervisor_find(struct supervisor *s, const char *id); /* live only */
-void supervisor_cancel(struct run *r);
+/* `by` *copied*; NULL: not told. The first who cancels is the one who did. */
+void supervisor_cancel(struct run *r, const char *by, const char *origin);
 void supervisor_status(const struct run *r, struct op_status *out);
 /* Today's spend with that of the live runs. */
 struct spend supervisor_spend(const struct supervisor *s);

@@ -366,6 +366,7 @@ void run_fini(struct run *r)
 	free(r->tools.calls_before);
 	free(r->tools.copy);
 	free(r->session_file);
+	free(r->end.by);
 	buf_fini(&r->tools.artifacts);
 	spec_free(r->spec);
 }

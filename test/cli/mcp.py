@@ -310,6 +310,8 @@ def steering(b):
     check("ava_result of one that goes on says how it is", told(b.tool("ava_result", run=run))["status"] == "running")
     a = told(b.tool("ava_cancel", run=run))
     check("ava_cancel stops it", a["status"] == "cancelled", a)
+    end = json.loads(ava("logs", run, "--type", "SubagentComplete", "-o", "json", "--last", "1").stdout)["content"]
+    check("its end says that a model did it, by this door", (end["by"], end["origin"]) == ("ava", "mcp"), end)
 
 
 def resources(b, run):

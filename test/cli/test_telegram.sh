@@ -264,6 +264,8 @@ equal 'which has a button' Cancel "$(buttons "$line")"
 press "$line" Cancel >/dev/null
 check 'Cancel cancels' wait_for 20 says "$line" Cancelled
 equal 'for good' cancelled "$("$AVA" status "$RUN" --json </dev/null | jq -r .status)"
+equal 'by whom, and where' "telegram:$ME telegram" "$(jq -r 'select(.eventType == "SubagentComplete").content |
+	"\(.by) \(.origin)"' "$AVA_DATA_ROOT/logs/subagents/$RUN.jsonl")"
 check 'and Ava tells of it' wait_for 20 has 'It was cancelled.'
 
 # --- long texts, and what looks like markup

@@ -87,6 +87,8 @@ equal 'the model read the choice' yaml "$(jq -r 'select(.eventType == "ToolResul
 equal 'who said it is kept, and where' "$(id -un) terminal" "$(jq -r 'select(.eventType == "Steering") |
 	"\(.content.by) \(.content.origin)"' \
 	"$AVA_DATA_ROOT/logs/subagents/$a.jsonl")"
+equal 'and with the answer' "$(id -un) terminal" "$(jq -r 'select(.content.state? == "answered") |
+	"\(.content.by) \(.content.origin)"' "$AVA_DATA_ROOT/logs/subagents/$a.jsonl")"
 run "$AVA" steer "$a" again
 exits 'nobody is left to read' 1
 contains 'that is said' 'has ended' "$ERR"
@@ -184,6 +186,11 @@ d=$(start asks)
 wait_for 30 status_is "$d" waiting
 run "$AVA" cancel "$d"
 exits 'a run that waits is cancelled' 0
+equal 'its end says who did it, and where' "cancelled $(id -un) terminal" "$(jq -r \
+	'select(.eventType == "SubagentComplete").content | "\(.status) \(.by) \(.origin)"' \
+	"$AVA_DATA_ROOT/logs/subagents/$d.jsonl")"
+equal 'one that nobody cancelled names nobody' null "$(jq -r \
+	'select(.eventType == "SubagentComplete").content.by' "$AVA_DATA_ROOT/logs/subagents/$a.jsonl")"
 equal 'its question is closed' 1 "$(logged "$d" '"state":"stopped"')"
 run "$AVA" steer S-abcdef hello
 exits 'a run that does not exist' 5

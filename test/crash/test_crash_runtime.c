@@ -226,7 +226,7 @@ static void live(struct world *w, struct memdisk *d, struct told *t)
 	ask(w, "offline", t);
 	work_off(w);
 	ask(w, "offline:/script.jsonl", t);
-	ops_cancel(w->core, t->ids[2], on_cancel, NULL);
+	ops_cancel(w->core, t->ids[2], NULL, NULL, on_cancel, NULL);
 	work_off(w);
 	ask(w, "offline:/script.jsonl", t);
 	work_off(w);

@@ -450,7 +450,7 @@ static void look(struct lives *l)
 			say_something(l, r);
 		} else if (sim_maybe(4)) {
 			lives_note("%s: a cancel", r->id);
-			ops_cancel(core, r->id, on_cancelled, r);
+			ops_cancel(core, r->id, NULL, NULL, on_cancelled, r);
 		}
 	}
 }

@@ -442,13 +442,13 @@ static void test_cancel_while_calling(void **state)
 	g = spawn(w, &s);
 	for (int i = 0; i < 20; i++)
 		os_loop_step(w->loop, 5);
-	ops_cancel(w->core, g.id, status_cb, &c);
+	ops_cancel(w->core, g.id, NULL, NULL, status_cb, &c);
 	until(w, &c);
 	assert_string_equal(c.word, "cancelled");
 	assert_ended(w, g.id, "cancelled", "cancelled");
 	assert_paired(w, g.id);
 	c = (struct got){0}; /* again: nothing changes */
-	ops_cancel(w->core, g.id, status_cb, &c);
+	ops_cancel(w->core, g.id, NULL, NULL, status_cb, &c);
 	until(w, &c);
 	assert_string_equal(c.word, "cancelled");
 }
@@ -464,12 +464,12 @@ static void test_cancel_while_queued(void **state)
 	s.model = script(w, "{\"text\":\"late\",\"delay_ms\":20000}\n");
 	first = spawn(w, &s);
 	second = spawn(w, &s);
-	ops_cancel(w->core, second.id, status_cb, &c);
+	ops_cancel(w->core, second.id, NULL, NULL, status_cb, &c);
 	until(w, &c);
 	assert_ended(w, second.id, "cancelled", "cancelled");
 	assert_int_equal(count_events(w, second.id, "InferStart"), 0);
 	c = (struct got){0};
-	ops_cancel(w->core, first.id, status_cb, &c);
+	ops_cancel(w->core, first.id, NULL, NULL, status_cb, &c);
 	until(w, &c);
 	w->settings.runs_max = 8;
 }
@@ -489,7 +489,7 @@ static void test_cancel_at_every_moment(void **state)
 
 		for (int i = 0; i < k; i++)
 			os_loop_step(w->loop, 1);
-		ops_cancel(w->core, g.id, status_cb, &c);
+		ops_cancel(w->core, g.id, NULL, NULL, status_cb, &c);
 		until(w, &c);
 		r = result_of(w, g.id);
 		assert_true(strcmp(json_get_str(r, "status"), "cancelled") == 0 ||
@@ -557,7 +557,7 @@ static void test_an_end_waits_for_its_tools(void **state)
 	g = spawn(w, &s);
 	while (!at_work)
 		os_loop_step(w->loop, 5);
-	ops_cancel(w->core, g.id, status_cb, &c);
+	ops_cancel(w->core, g.id, NULL, NULL, status_cb, &c);
 	for (int i = 0; i < 20; i++)
 		os_loop_step(w->loop, 5);
 	assert_true(stop_came);
@@ -647,7 +647,7 @@ static void test_a_carried_run_can_be_cancelled(void **state)
 	while (count_events(w, g.id, "InferStart") < 1)
 		os_loop_step(w->loop, 5);
 	reopen(w);
-	ops_cancel(w->core, g.id, status_cb, &c);
+	ops_cancel(w->core, g.id, NULL, NULL, status_cb, &c);
 	until(w, &c);
 	assert_ended(w, g.id, "cancelled", "cancelled");
 	assert_paired(w, g.id);

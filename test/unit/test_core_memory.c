@@ -212,7 +212,7 @@ static bool run_without(struct world *w, long k, long *left)
 	if (ended(w, g.id))
 		return hit;
 	++*left;
-	ops_cancel(w->core, g.id, status_cb, &cancel);
+	ops_cancel(w->core, g.id, NULL, NULL, status_cb, &cancel);
 	until(w, &cancel);
 	assert_int_equal(cancel.rv, AVA_ENOMEM);
 	assert_non_null(strstr(cancel.text, "ends at the next start"));
@@ -285,7 +285,8 @@ static void test_stop(void **state)
 			core_close(w->core);
 			hit = fault_alloc_end();
 			must_open(w);
-			ops_cancel(w->core, g.id, status_cb, &cancel); /* a queued one */
+			ops_cancel(w->core, g.id, NULL, NULL, status_cb,
+				   &cancel); /* a queued one */
 			until(w, &cancel);
 			assert_true(ended(w, g.id));
 		}

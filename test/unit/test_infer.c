@@ -368,7 +368,7 @@ static void cancel(struct world *w, const char *run)
 {
 	struct got g = {0};
 
-	ops_cancel(w->core, run, status_cb, &g);
+	ops_cancel(w->core, run, NULL, NULL, status_cb, &g);
 	until(w, &g.calls);
 }
 

@@ -496,7 +496,7 @@ static void cancel_the_ending(void *arg)
 
 		if (!r->agent.ending || *(bool *)arg)
 			continue;
-		supervisor_cancel(r);
+		supervisor_cancel(r, NULL, NULL);
 		*(bool *)arg = true;
 	}
 }

@@ -132,7 +132,7 @@ static void test_a_position_read_is_told(void **state)
 		restart(&w);
 		r = carried(&w, &l);
 		assert_false(rig_holds(&w.r, l.log, told[0]));
-		supervisor_cancel(r);
+		supervisor_cancel(r, NULL, NULL);
 		RIG_UNTIL(&w.r, !supervisor_find(&w.sup, l.id));
 		for (size_t i = 0; i < ARRAY_LEN(told); i++)
 			assert_int_equal(rig_holds(&w.r, l.log, told[i]), begun);
@@ -224,7 +224,7 @@ static void test_open_intents_get_results(void **state)
 	l = at_work(&w);
 	close_world(&w);
 	restart(&w);
-	supervisor_cancel(carried(&w, &l));
+	supervisor_cancel(carried(&w, &l), NULL, NULL);
 	RIG_UNTIL(&w.r, !supervisor_find(&w.sup, l.id));
 	n = rig_events(&w.r, l.log, v, 32, &file);
 	for (size_t i = 0; i < n; i++) {
@@ -326,7 +326,7 @@ static void test_what_was_said_is_kept(void **state)
 	assert_string_equal(notices[0], "[ava] A person says: second");
 	/* It ends before it goes on: that is told, and the numbers go on. */
 	assert_int_equal(person_steer(r, &third, NULL, NULL, &w.err), 0);
-	supervisor_cancel(r);
+	supervisor_cancel(r, NULL, NULL);
 	RIG_UNTIL(&w.r, !supervisor_find(&w.sup, l.id));
 	assert_true(rig_holds(&w.r, l.log,
 			      "{\"text\":\"second\",\"outcome\":\"too_late\",\"steerId\":\"m2\""));

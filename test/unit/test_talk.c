@@ -159,7 +159,7 @@ static void test_runs_that_ask(void **state)
 	assert_int_equal(seen(w, id, "toolResult", "It has its answer").n, 1);
 	assert_int_equal(seen(w, id, "toolResult", "only the person's own words").n, 1);
 	assert_int_equal(run_status(supervisor_find(&w->core->sup, two)), AVA_WAITING);
-	supervisor_cancel(supervisor_find(&w->core->sup, two));
+	supervisor_cancel(supervisor_find(&w->core->sup, two), NULL, NULL);
 	wait_while(w, id, has_runs);
 	assert_int_equal(run_now(w->core, one, keep_status, &ended, NULL), 0);
 	assert_int_equal(ended, AVA_SUCCESS);

@@ -142,7 +142,7 @@ static void test_phrases(void **state)
 		assert_sent(w, id, "The person's answer went to S-", how != NOTHING);
 		r = supervisor_find(&w->core->sup, run);
 		if (r)
-			supervisor_cancel(r);
+			supervisor_cancel(r, NULL, NULL);
 		wait_while(w, id, has_runs);
 	}
 }
@@ -180,7 +180,7 @@ static void test_questions(void **state)
 		if (rows[i].answer)
 			assert_true(logged(w, run, rows[i].answer));
 		else
-			supervisor_cancel(supervisor_find(&w->core->sup, run));
+			supervisor_cancel(supervisor_find(&w->core->sup, run), NULL, NULL);
 		wait_while(w, id, has_runs);
 	}
 }
@@ -195,7 +195,7 @@ static void test_choices_are_told(void **state)
 	asking(w, id, chooses, NULL, run);
 	tell(w, id, "yes");
 	assert_said(w, id, "Answer with: 1: json, 2: yaml.");
-	supervisor_cancel(supervisor_find(&w->core->sup, run));
+	supervisor_cancel(supervisor_find(&w->core->sup, run), NULL, NULL);
 	wait_while(w, id, has_runs);
 }
 
@@ -255,7 +255,7 @@ static void test_ava_spoke_since(void **state)
 		else
 			assert_sent(w, id, "Nothing was done: ", true);
 		if (supervisor_find(&w->core->sup, run))
-			supervisor_cancel(supervisor_find(&w->core->sup, run));
+			supervisor_cancel(supervisor_find(&w->core->sup, run), NULL, NULL);
 		wait_while(w, id, has_runs);
 	}
 }
@@ -307,7 +307,7 @@ static void test_two_questions(void **state)
 	assert_false(waits(w, one));
 	assert_true(waits(w, two));
 	assert_true(logged(w, one, "\"state\":\"refused\""));
-	supervisor_cancel(supervisor_find(&w->core->sup, two));
+	supervisor_cancel(supervisor_find(&w->core->sup, two), NULL, NULL);
 	wait_while(w, id, has_runs);
 }
 
@@ -345,7 +345,7 @@ static void test_beside_a_proposal(void **state)
 	tell(w, id, "yes");
 	assert_true(waits(w, run));
 	assert_string_equal(pending(w), "");
-	supervisor_cancel(supervisor_find(&w->core->sup, run));
+	supervisor_cancel(supervisor_find(&w->core->sup, run), NULL, NULL);
 	wait_while(w, id, has_runs);
 	assert_int_equal(runs(w), 3);
 }
@@ -364,7 +364,7 @@ static void test_named_beside_a_question(void **state)
 	tell(w, id, words);
 	assert_true(waits(w, run));
 	assert_string_equal(pending(w), "");
-	supervisor_cancel(supervisor_find(&w->core->sup, run));
+	supervisor_cancel(supervisor_find(&w->core->sup, run), NULL, NULL);
 	wait_while(w, id, has_runs);
 	assert_int_equal(runs(w), 2);
 }
@@ -384,7 +384,7 @@ static void test_another_conversation(void **state)
 	snprintf(words, sizeof(words), "yes, %s", run);
 	tell(w, here, words);
 	assert_true(waits(w, run));
-	supervisor_cancel(supervisor_find(&w->core->sup, run));
+	supervisor_cancel(supervisor_find(&w->core->sup, run), NULL, NULL);
 	wait_while(w, there, has_runs);
 }
 
