@@ -19,6 +19,7 @@
 #include "base/util.h"
 #include "subagent/person.h"
 #include "subagent/replay.h"
+#include "subagent/resume.h"
 #include "subagent/rights.h"
 #include "subagent/run.h"
 
@@ -359,7 +360,8 @@ static void verb_propose_group(struct verb_call *v)
 }
 
 /* One at work is in memory; of an older one the catalog names the runs, and their files tell
- * the rest. Nothing is kept for it. */
+ * the rest, the first line of the first one's messages what was confirmed for all. Nothing is
+ * kept for it. */
 struct group_own {
 	bool in_memory, running, chain;
 	unsigned n, size, ended, succeeded;
@@ -389,6 +391,21 @@ static bool group_row(struct catalog_row *row, void *user)
 	return g->n < SPEC_GROUP_MAX;
 }
 
+static void group_confirmed(struct group_own *g, int root_fd)
+{
+	struct spec_group was;
+	json_t *spec;
+
+	if (resume_spec(root_fd, g->ids[0], &spec, NULL) != 0)
+		return; /* its files are pruned */
+	was = spec_group_read(spec);
+	g->chain = was.chain;
+	g->size = (unsigned)MAX(was.size, 0);
+	g->limit_microusd = was.cost_microusd;
+	g->time_ms = was.time_ms;
+	json_decref(spec);
+}
+
 /* Pool thread. */
 static int group_write(struct verb_work *work, struct ava_error *err)
 {
@@ -402,6 +419,8 @@ static int group_write(struct verb_work *work, struct ava_error *err)
 		if (rv != 0)
 			return rv;
 		memmove(g->ids, g->ids[SPEC_GROUP_MAX - g->n], g->n * sizeof(g->ids[0]));
+		if (g->n > 0)
+			group_confirmed(g, work->job.core->root_fd);
 	}
 	if (g->n == 0)
 		return err_set(err, AVA_ENOENT, "there is no group %.40s", work->id);

@@ -425,10 +425,11 @@ int spec_seal(struct run_spec *r, struct ava_error *err)
 
 /* ---- back from JSON */
 
-static int spec_group_from_json(struct run_spec *r, const json_t *config, struct ava_error *err)
+struct spec_group spec_group_read(const json_t *spec)
 {
-	const json_t *o = json_object_get(config, "group");
-	struct spec_group g = {
+	const json_t *o = json_object_get(spec, "group");
+
+	return (struct spec_group){
 		.id = json_get_str(o, "id"),
 		.cost_microusd = json_get_fixed(o, "costCents", 4, -1),
 		.time_ms = json_get_fixed(o, "seconds", 3, 0),
@@ -438,6 +439,11 @@ static int spec_group_from_json(struct run_spec *r, const json_t *config, struct
 		.chain = json_get_bool(o, "chain", false),
 		.then = json_get_str(o, "then"),
 	};
+}
+
+static int spec_group_from_json(struct run_spec *r, const json_t *config, struct ava_error *err)
+{
+	struct spec_group g = spec_group_read(config);
 
 	if (g.size < 1 || g.size > SPEC_GROUP_MAX || g.index < 1 || g.index > g.size)
 		return err_set(err, AVA_ECORRUPT, "the stored configuration's group is damaged");

@@ -166,6 +166,8 @@ void spec_line_begin(struct jw *w, struct buf *out, const char *kind);
 int spec_line_end(struct jw *w);
 /* The object in "spec" of the first line; a new reference in *spec. AVA_ECORRUPT. */
 int spec_first_line(const char *file, size_t len, json_t **spec, struct ava_error *err);
+/* The group in it; id NULL: none. Its texts are those of `spec`. */
+struct spec_group spec_group_read(const json_t *spec);
 /* The next of models.fallback, from the *at-th, that can be called as this run
  * is: its dialect, with a key, and held by the same limits. false: none. */
 bool spec_next_model(const struct run_spec *s, uint16_t *at, struct model *out);

@@ -39,6 +39,7 @@ equal 'Join is of the group that forked' "$G" \
 group() { curl -s --unix-socket "$AVA_DATA_ROOT/ava.sock" "http://x/api/v1/groups/$1"; }
 equal 'the API tells of it' 'ended 2 2 parallel' \
 	"$(group "$G" | jq -r '"\(.status) \(.size) \(.succeeded) \(.mode)"')"
+equal 'with the limits of all' '0 300' "$(group "$G" | jq -r '"\(.max_cost_cents) \(.timeout)"')"
 equal 'an unknown group is none' not_found "$(group G-000000 | jq -r .error.code)"
 
 "$AVA" run --parallel tasks.jsonl --yes --json >"$OUT" 2>"$ERR" </dev/null
@@ -69,6 +70,8 @@ exits 'a task and a file are one too many' 2
 equal 'a chain ends' '["success","success"]' "$(jq -c '[.runs[].status]' "$OUT")"
 first=$(jq -r '.runs[0].subagent_id' "$OUT") second=$(jq -r '.runs[1].subagent_id' "$OUT")
 head -n 1 "$AVA_DATA_ROOT/runs/$second/messages.jsonl" | jq -r .spec.context >"$T/context"
+equal 'and is told as one' 'ended 2 chain' "$(group "$(events '.eventType == "Join"' | tail -n 1 |
+	jq -r .content.groupId)" | jq -r '"\(.status) \(.size) \(.mode)"')"
 contains 'the second knows what the first found' "The run before ($first, success)" "$T/context"
 equal 'the second began behind the end of the first' true "$(day | jq -s --arg a "$first" \
 	--arg b "$second" '(map(select(.content.subagentId == $a and
