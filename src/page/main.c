@@ -1,6 +1,6 @@
-/* ava-page [--base URL] [--type MIME] [--charset CS] [--max-bytes N]: a page on standard input,
- * on standard output a line of JSON about it and then its Markdown, of N bytes at the most. Of a
- * page of more than 10 MB the first 10 MB are read.
+/* ava-page [--base URL] [--type MIME] [--charset CS] [--max-bytes N] [--as markdown|source]: a page
+ * on standard input, on standard output a line of JSON about it and then its Markdown, of N bytes
+ * at the most. Of a page of more than 10 MB the first 10 MB are read.
  *
  * It runs in the sandbox (exec/sandbox.h), since what it reads was written by strangers and
  * libxml2 is large. It limits itself as well, so that it ends soon wherever it is started: no
@@ -56,9 +56,9 @@ static void limit_self(void)
 
 static int usage(void)
 {
-	fprintf(stderr,
-		"usage: ava-page [--base URL] [--type MIME] [--charset CS] [--max-bytes N]: "
-		"what avad reads pages with; the page comes on standard input\n");
+	fprintf(stderr, "usage: ava-page [--base URL] [--type MIME] [--charset CS] [--max-bytes N] "
+			"[--as markdown|source]: what avad reads pages with; the page comes on "
+			"standard input\n");
 	return 2;
 }
 
@@ -83,6 +83,10 @@ static bool read_options(struct page_in *in, int argc, char **argv)
 			if (*end || value[0] < '1' || value[0] > '9' || n > PAGE_BYTES_MAX)
 				return false;
 			in->max = n;
+		} else if (strcmp(argv[i], "--as") == 0) {
+			in->source = strcmp(value, "source") == 0;
+			if (!in->source && strcmp(value, "markdown") != 0)
+				return false;
 		} else {
 			return false;
 		}

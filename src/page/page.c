@@ -240,10 +240,12 @@ int page_read(struct page *p, const struct page_in *in, const char *body, size_t
 			     in->type && in->type[0] ? in->type : "what the server sent");
 	else if (looks_binary(body, len))
 		rv = err_set(err, AVA_EINVAL, "what the server sent is no text, whatever it says");
-	else if (!(p->charset = charset_decode(&utf8, body, len, in->charset, kind == KIND_HTML)))
+	else if (!(p->charset = charset_decode(&utf8, body, len, in->charset,
+					       kind == KIND_HTML || in->source)))
 		rv = err_set(err, AVA_ENOMEM, "there is not enough memory to read it");
 	else
-		rv = kind == KIND_HTML ? read_html(p, in, &utf8, err) : read_text(p, &utf8, err);
+		rv = kind == KIND_HTML && !in->source ? read_html(p, in, &utf8, err)
+						      : read_text(p, &utf8, err);
 	buf_fini(&utf8);
 	if (rv == 0 && (p->title.error == AVA_ENOMEM || p->date.failed || p->lang.failed))
 		rv = err_set(err, AVA_ENOMEM, "there is not enough memory to read it");

@@ -16,6 +16,7 @@ struct page_in {
 	const char *type;    /* MIME, parameters allowed; NULL: found out */
 	const char *charset; /* as the server said it; NULL: not said */
 	size_t max;          /* bytes of the Markdown */
+	bool source;         /* its source instead, as text of a known charset */
 };
 
 struct page {

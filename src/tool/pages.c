@@ -308,8 +308,22 @@ static void get_answered(struct pages_get *g, struct pages_page *p, const char *
 	get_over(g);
 }
 
-/* ---- raw: as it was sent */
+/* ---- raw: as it was sent, in UTF-8 */
 
+/* Valid UTF-8, unless it may be UTF-16 or a charset that shifts. */
+static bool is_utf8(const struct buf *b)
+{
+	return b->len == 0 || (utf8_valid(b->data, b->len) && !memchr(b->data, '\0', b->len) &&
+			       !memchr(b->data, '\x1b', b->len));
+}
+
+static void raw_head(const struct pages_get *g, struct pages_page *p)
+{
+	snprintf(p->head, sizeof(p->head), "status: %d\ntype: %s\n", g->fetch.status,
+		 g->fetch.type[0] ? g->fetch.type : "not said");
+}
+
+/* Bytes that are no UTF-8 are told as such. */
 static void take_raw(struct pages_get *g)
 {
 	const struct buf *b = &g->fetch.body;
@@ -324,13 +338,12 @@ static void take_raw(struct pages_get *g)
 		get_failed(g, "io", "out of memory");
 		return;
 	}
-	snprintf(p->head, sizeof(p->head), "status: %d\ntype: %s\n", g->fetch.status,
-		 g->fetch.type[0] ? g->fetch.type : "not said");
+	raw_head(g, p);
 	p->more = b->len > PAGES_TEXT_MAX;
 	get_answered(g, p, b->data ? b->data : "", b->len);
 }
 
-/* ---- Markdown: by a program in the sandbox */
+/* ---- Markdown, and text in other charsets: by a program in the sandbox */
 
 /* "title: …\n" of the first line of ava-page. */
 static void add_fact(struct pages_page *p, const json_t *said, const char *key)
@@ -350,7 +363,7 @@ static void add_fact(struct pages_page *p, const json_t *said, const char *key)
 	buf_fini(&plain);
 }
 
-static void take_markdown(struct pages_get *g, struct pages_page *p, const char *s, size_t len)
+static void take_text(struct pages_get *g, struct pages_page *p, const char *s, size_t len)
 {
 	const char *eol = memchr(s, '\n', len);
 	json_t *said = eol ? json_parse(s, (size_t)(eol - s), NULL) : NULL;
@@ -361,12 +374,17 @@ static void take_markdown(struct pages_get *g, struct pages_page *p, const char 
 		get_failed(g, "not_understood", "this page could not be made text");
 		return;
 	}
-	add_fact(p, said, "title");
-	add_fact(p, said, "date");
-	add_fact(p, said, "lang");
+	if (g->raw) {
+		raw_head(g, p);
+		add_fact(p, said, "charset");
+	} else {
+		add_fact(p, said, "title");
+		add_fact(p, said, "date");
+		add_fact(p, said, "lang");
+	}
 	p->more = json_get_bool(said, "truncated", false);
 	json_decref(said);
-	for (eol++; eol < s + len && *eol == '\n'; eol++)
+	for (eol++; !g->raw && eol < s + len && *eol == '\n'; eol++)
 		;
 	get_answered(g, p, eol, (size_t)(s + len - eol));
 }
@@ -392,8 +410,8 @@ static bool is_pdf(const struct pages_get *g)
 {
 	const struct buf *b = &g->fetch.body;
 
-	return strcmp(g->fetch.type, "application/pdf") == 0 ||
-	       (b->len > 5 && memcmp(b->data, "%PDF-", 5) == 0);
+	return !g->raw && (strcmp(g->fetch.type, "application/pdf") == 0 ||
+			   (b->len > 5 && memcmp(b->data, "%PDF-", 5) == 0));
 }
 
 static void converted(const struct exec_end *end, void *user)
@@ -407,6 +425,8 @@ static void converted(const struct exec_end *end, void *user)
 	p = end->how == EXEC_EXITED && end->code == 0 ? page_new(g) : NULL;
 	if (end->how == EXEC_STOPPED)
 		get_failed(g, "cancelled", "cancelled");
+	else if (!p && g->raw)
+		take_raw(g);
 	else if (!sandbox_layers(end->told))
 		get_failed(
 			g, "sandbox_unavailable",
@@ -419,7 +439,7 @@ static void converted(const struct exec_end *end, void *user)
 	else if (is_pdf(g))
 		take_pdf(g, p, end->output, end->output_len);
 	else
-		take_markdown(g, p, end->output, end->output_len);
+		take_text(g, p, end->output, end->output_len);
 	convert_more(w);
 }
 
@@ -454,6 +474,8 @@ static int convert(struct pages_get *g, struct ava_error *err)
 				    f->type[0] ? f->type : "text/html",
 				    "--max-bytes",
 				    max,
+				    "--as",
+				    g->raw ? "source" : "markdown",
 				    f->charset[0] ? "--charset" : NULL,
 				    f->charset,
 				    NULL};
@@ -495,10 +517,12 @@ static void convert_more(struct pages *w)
 			get_failed(g, "unsupported",
 				   "no PDF can be read here: tell the person to install "
 				   "poppler-utils");
-		else if (!find_programs(w, &err) || convert(g, &err) != 0)
-			get_failed(g, "sandbox_unavailable", err.text);
-		else
+		else if (find_programs(w, &err) && convert(g, &err) == 0)
 			w->converting++;
+		else if (g->raw)
+			take_raw(g);
+		else
+			get_failed(g, "sandbox_unavailable", err.text);
 	}
 }
 
@@ -511,9 +535,9 @@ static void fetched(struct web_fetch *f)
 
 	if (f->fault != FETCH_OK) {
 		get_failed(g, web_fetch_class(f->fault), web_fetch_sentence(f->fault));
-	} else if (g->raw) {
+	} else if (g->raw && is_utf8(&f->body)) {
 		take_raw(g);
-	} else if (f->status >= 400 || f->status < 200) {
+	} else if (!g->raw && (f->status >= 400 || f->status < 200)) {
 		snprintf(text, sizeof(text), "the site answered with status %d", f->status);
 		get_failed(g, "http_error", text);
 	} else {

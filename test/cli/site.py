@@ -132,6 +132,12 @@ class Site(http.server.BaseHTTPRequestHandler):
         self.send(page("T\xe9", "<p>Th\xe9 \xe0 la menthe: 4 \x80</p>").encode("latin-1"),
                   "text/html; charset=iso-8859-1")
 
+    def get_table(self, *_):  # as http_get is to have it, too
+        self.send("tea;price\r\nTh\xe9;4 \u20ac\r\n".encode("cp1252"), "text/csv; charset=iso-8859-1")
+
+    def get_wide(self, *_):
+        self.send('{"tea": "\u714e\u8336"}'.encode("utf-16"), "application/json")
+
     def get_pdf(self, *_):
         self.send(PDF, "application/pdf")
 

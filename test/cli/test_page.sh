@@ -18,6 +18,10 @@ equal 'a line of JSON, then Markdown' '{"title":"T\"x","date":"","lang":"","char
 a [c](https://h.example/d/b)' "$(cat "$OUT")"
 page "'\\x82\\xa0'" --type text/plain --charset Shift_JIS
 equal 'the charset that the server says, by a module of iconv' 'あ' "$(tail -n +2 "$OUT")"
+page "'<meta charset=koi8-r><p class=a>\\xd1'" --type text/html --as source
+equal 'the source of a page is as it came, but for its charset' '<meta charset=koi8-r><p class=a>я' "$(tail -n +2 "$OUT")"
+page "'<p>a'" --as text
+exits 'there are two forms' 2
 page "'<p>' + 'word ' * 1000" --max-bytes 100
 contains 'what is longer than told is cut, and said so' '"truncated":true' "$OUT"
 check 'and what is written is no longer' test "$(tail -n +2 "$OUT" | wc -c)" -le 100

@@ -121,7 +121,7 @@ equal 'attack: no tag and no bidi mark is on record' '' \
 		turn read_webpages "$(urls $(seq -f "$SITE/tea/%.0f" $((ten + 1)) $((ten + 10))))"
 	done
 	turn read_webpages "$(urls "$SITE/pdf" "$SITE/long")"
-	turn http_get "{\"url\":\"$SITE/links\"}"
+	for one in links table wide; do turn http_get "{\"url\":\"$SITE/$one\"}"; done
 	jq -nc --arg s "$SITE" '
 		["Grüner Tee – 茶", "Čaj, τσάι, چای", "Зелёный чай", "煎茶と抹茶", "Thé à la menthe"] as $words |
 		{records: ([range(1; 51) | {url: "\($s)/tea/\(.)", price: .,
@@ -130,8 +130,15 @@ equal 'attack: no tag and no bidi mark is on record' '' \
 			{url: "\($s)/tea/3", quote: "Thé à la menthe"}]), source_count: 51, skipped: []}' |
 		submit '50 teas and a PDF'
 } >"$T/extractor.turns"
-start extractor data_extractor "All prices of $SITE/ , with $SITE/pdf, $SITE/long and $SITE/links: $(seq -f "$SITE/tea/%.0f" -s ' ' 1 50)"
+start extractor data_extractor "All prices of $SITE/ , with $SITE/pdf, $SITE/long, $SITE/table, $SITE/wide and $SITE/links: $(seq -f "$SITE/tea/%.0f" -s ' ' 1 50)"
 ended extractor
+equal 'extractor: what is fetched in other charsets can be read, and is as it came' 'charset: windows-1252
+
+tea;price
+Thé;4 €
+charset: utf-16le
+
+{"tea": "煎茶"}' "$(grep -A 3 '^charset: windows' "$T/extractor.told"; grep -A 2 '^charset: utf-16' "$T/extractor.told")"
 equal 'extractor: fifty pages were read' 50 "$(grep -c 'costs [0-9]* euros for 100 grams\.' "$T/extractor.told")"
 if [ -x /usr/bin/pdftotext ]; then
 	checked extractor 'five charsets and a PDF are cited, what another page says is not' 52 1
