@@ -288,6 +288,7 @@ static int take_up(struct core *c, const char *notify, struct ava_error *err)
 		rv = restart_runs(&c->sup, &hooks, err);
 	write_problems(&t);
 	if (rv == 0) {
+		copying_sweep(&c->sup);
 		proposals_restore(c);
 		sessions_resume(c);
 	}

@@ -16,13 +16,18 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/id.h"
 #include "base/sys.h"
+#include "base/util.h"
 #include "codec/json.h"
 #include "codec/patch.h"
+#include "journal/files.h"
 #include "tool/copy.h"
 
 #define PATCH_NAME "changes.patch"
 #define LISTED_MAX 100 /* files of a patch that a result names */
+#define KEPT       "copy_kept"
+#define RESULT_MAX (16u << 20)
 
 struct copying {
 	struct os_work work;
@@ -204,11 +209,16 @@ void copying_put(struct run *r, struct draft *d, const struct run_changes *c)
 	buf_addf(&r->tools.artifacts, "%s\"%s\"", r->tools.artifacts.len ? "," : "", c->path);
 }
 
-void copying_result(const struct run_changes *c, struct jw *w)
+void copying_result(const struct run *r, const struct run_changes *c, struct jw *w)
 {
 	const struct copy_changes *made = c ? &c->made : NULL;
 	struct patch p = {0};
+	char path[LOGBOOK_PATH];
 
+	if (copying_failed(c)) {
+		snprintf(path, sizeof(path), COPY_TREE, r->id.text);
+		jw_str(w, KEPT, path);
+	}
 	if (!c || !c->there)
 		return;
 	jw_object(w, "patch");
@@ -257,17 +267,70 @@ static void remove_done(struct os_work *w)
 	free(m);
 }
 
-void copying_remove(struct run *r, const struct run_changes *c)
+static void remove_start(struct os_loop *loop, void (*work)(struct os_work *w), char *path)
 {
-	struct removal *m = c && c->err.code == 0 ? calloc(1, sizeof(*m)) : NULL;
+	struct removal *m = path ? calloc(1, sizeof(*m)) : NULL;
 
-	if (!m)
-		return;
-	m->path = copy_path(r, "");
-	if (!m->path) {
-		free(m);
+	if (!m) {
+		free(path);
 		return;
 	}
-	m->work = (struct os_work){.work = remove_work, .done = remove_done, .priv = m};
-	os_work_start_foreign(r->sup->loop, &m->work);
+	m->path = path;
+	m->work = (struct os_work){.work = work, .done = remove_done, .priv = m};
+	os_work_start_foreign(loop, &m->work);
+}
+
+void copying_remove(struct run *r, const struct run_changes *c)
+{
+	if (c && c->err.code == 0)
+		remove_start(r->sup->loop, remove_work, copy_path(r, ""));
+}
+
+/* ---- what a kill between an end and its removal left */
+
+/* Its end is on disk: result.json comes with it, and not before. */
+static bool may_go(int root_fd, const char *id)
+{
+	char path[LOGBOOK_PATH], *file = NULL;
+	json_t *result = NULL;
+	size_t len = 0;
+	bool kept;
+
+	logbook_result_path(id, path);
+	if (logbook_read(root_fd, path, RESULT_MAX, &file, &len, NULL) == 0)
+		result = json_parse(file, len, NULL);
+	kept = !json_is_object(result) || json_object_get(result, KEPT);
+	json_decref(result);
+	free(file);
+	return !kept;
+}
+
+static void sweep_work(struct os_work *w)
+{
+	static const char *const forms[] = {"runs/%s/copy", "runs/%s/copy.new"};
+	int root_fd = sys->openat(AT_FDCWD, ((struct removal *)w->priv)->path,
+				  O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+	struct files_names runs = {0};
+	char path[LOGBOOK_PATH];
+	struct stat st;
+
+	if (root_fd >= 0)
+		(void)files_list(&runs, root_fd, "runs", "", NULL);
+	for (size_t i = 0; i < runs.n; i++) {
+		for (size_t k = 0; id_is_run(runs.names[i]) && k < ARRAY_LEN(forms); k++) {
+			snprintf(path, sizeof(path), forms[k], runs.names[i]);
+			if (sys->fstatat(root_fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+			    may_go(root_fd, runs.names[i]))
+				copy_remove(root_fd, path);
+		}
+	}
+	files_names_fini(&runs);
+	if (root_fd >= 0)
+		sys->close(root_fd);
+}
+
+void copying_sweep(struct supervisor *sup)
+{
+	if (sup->keep_out[0])
+		remove_start(sup->loop, sweep_work, strdup(sup->keep_out[0]));
 }

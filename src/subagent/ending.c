@@ -120,8 +120,8 @@ static void result_caveats(struct jw *w, const struct run *r, const struct agent
 			 r->spec->model->id);
 	if (no_patch)
 		snprintf(text, sizeof(text),
-			 "its changes could not be made into a patch (%s): they stand in "
-			 "runs/%s/copy/tree of the data root",
+			 "its changes could not be made into a patch (%s): they stand in " COPY_TREE
+			 " of the data root",
 			 no_patch, r->id.text);
 	if (overloaded[0])
 		json_array_append_new(list, json_string(overloaded));
@@ -177,7 +177,7 @@ static int result_encode(struct buf *out, const struct run *r, const struct agen
 		jw_raw(&w, "artifacts", artifacts->data, artifacts->len);
 	else
 		jw_raw(&w, "artifacts", "[]", 2);
-	copying_result(r->end.job->changes, &w);
+	copying_result(r, r->end.job->changes, &w);
 	jw_end(&w);
 	buf_addc(out, '\n');
 	return buf_check(out);

@@ -603,9 +603,11 @@ int copy_changes(const char *folder, struct copy_changes *out, struct ava_error 
 	place_init(&l.base, open_folder(path));
 	snprintf(path, sizeof(path), "%s/tree", folder);
 	place_init(&l.tree, open_folder(path));
-	if (l.base.root < 0 || l.tree.root < 0)
-		rv = err_set(err, errno == ENOENT ? AVA_ENOENT : AVA_EIO,
-			     "the copy of the project cannot be opened (%s)", strerror(errno));
+	if (l.base.root < 0 && l.tree.root < 0 && errno == ENOENT)
+		rv = err_set(err, AVA_ENOENT, "there is no copy of the project");
+	else if (l.base.root < 0 || l.tree.root < 0)
+		rv = err_set(err, AVA_EIO, "the copy of the project cannot be opened (%s)",
+			     strerror(errno));
 	else
 		rv = look_through(&l);
 	jw_end(&l.left);

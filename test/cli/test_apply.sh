@@ -230,6 +230,28 @@ first=$run_id
 equal 'one that is resumed begins with the changes' 'one three two' \
 	"$(jq -r '[.patch.changed[].path] | sort | join(" ")' "$OUT")"
 
+# --- a copy of which no patch can be made stays; one that a kill left behind its end goes
+
+{
+	turn write_file '{"path":"one","content":"1\n"}'
+	printf '{"text":"","delay_ms":1500,"tool_calls":[{"name":"submit_result","args":{"summary":"done","confidence":1}}]}\n'
+} >"$T/turns.jsonl"
+play --background
+wait_for 10 one
+rm -rf "$AVA_DATA_ROOT/runs/$run_id/copy/base"
+run "$AVA" wait "$run_id" --timeout 20
+run "$AVA" result "$run_id" --json
+equal 'where no patch can be made its result names the copy' "runs/$run_id/copy/tree" "$(jq -r .copy_kept "$OUT")"
+kept=$run_id run_id=$first
+wait_for 5 copy_gone
+mkdir -p "$AVA_DATA_ROOT/runs/$first/copy/tree/deep" "$AVA_DATA_ROOT/runs/$first/copy.new/base"
+echo x >"$AVA_DATA_ROOT/runs/$first/copy/tree/deep/x"
+kill_daemon
+start_daemon
+all_gone() { copy_gone && [ ! -e "$AVA_DATA_ROOT/runs/$run_id/copy.new" ]; }
+check 'a copy that was left goes at the next start' wait_for 10 all_gone
+check 'one that is kept does not' [ -f "$AVA_DATA_ROOT/runs/$kept/copy/tree/one" ]
+
 # --- a folder whose name would be a part of the patch
 
 forged=$(printf 'x\ndiff --git a/f b/f\nold mode 100644\nnew mode 100755\n-')

@@ -179,7 +179,7 @@ int64_t sim_next(void)
 
 struct os_loop {
 	struct list posted, deferred;
-	size_t live;
+	size_t live, works;
 };
 
 struct os_timer {
@@ -241,6 +241,8 @@ struct os_loop *os_loop_new(struct ava_error *err)
 void os_loop_free(struct os_loop *l)
 {
 	drain_all();
+	while (l->works > 0) /* as the real one waits for them */
+		sim_step();
 	assert(l == loop && l->live == 0);
 	assert(sim_next() == INT64_MAX);
 	loop = NULL;
@@ -309,6 +311,7 @@ static void work_done(void *user)
 {
 	struct os_work *w = user;
 
+	w->loop->works--;
 	w->done(w);
 }
 
@@ -323,6 +326,7 @@ static void work_runs(void *user)
 void os_work_start(struct os_loop *l, struct os_work *w)
 {
 	w->loop = l;
+	l->works++;
 	sim_at(sim.now + sim_span(0, 2), work_runs, w);
 }
 
