@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 
 #include "base/util.h"
@@ -31,6 +32,7 @@ static const char usage[] =
 	"  --rules FILE       rules, as POST /plan takes them\n"
 	"  --log FILE         write each request as a line of JSON\n"
 	"  --quiet            do not print refused requests\n"
+	"  --with-parent      end when the process that started it does\n"
 	"  --help\n"
 	"\n"
 	"Plan words: turns=4 latency=500 chunks=20 fault=529x5 quirk=crlf ... (doc/MOCK.md)\n"
@@ -41,7 +43,7 @@ struct options {
 	const char *ca, *rules, *log;
 	int bad[4]; /* enum cert_kind, or -1 for garbage */
 	unsigned nbad;
-	bool quiet;
+	bool quiet, with_parent;
 };
 
 static void stop(int signo)
@@ -64,12 +66,17 @@ static bool add_bad(struct options *o, const char *word)
 
 static bool read_options(int argc, char **argv, struct options *o)
 {
-	static const struct option longs[] = {
-		{"port", required_argument, NULL, 'p'},     {"tls", no_argument, NULL, 't'},
-		{"tls-port", required_argument, NULL, 'T'}, {"ca", required_argument, NULL, 'c'},
-		{"tls-bad", required_argument, NULL, 'b'},  {"rules", required_argument, NULL, 'r'},
-		{"log", required_argument, NULL, 'l'},      {"quiet", no_argument, NULL, 'q'},
-		{"help", no_argument, NULL, 'h'},           {0}};
+	static const struct option longs[] = {{"port", required_argument, NULL, 'p'},
+					      {"tls", no_argument, NULL, 't'},
+					      {"tls-port", required_argument, NULL, 'T'},
+					      {"ca", required_argument, NULL, 'c'},
+					      {"tls-bad", required_argument, NULL, 'b'},
+					      {"rules", required_argument, NULL, 'r'},
+					      {"log", required_argument, NULL, 'l'},
+					      {"quiet", no_argument, NULL, 'q'},
+					      {"help", no_argument, NULL, 'h'},
+					      {"with-parent", no_argument, NULL, 'w'},
+					      {0}};
 	int c;
 
 	while ((c = getopt_long(argc, argv, "h", longs, NULL)) != -1) {
@@ -94,6 +101,9 @@ static bool read_options(int argc, char **argv, struct options *o)
 			break;
 		case 'q':
 			o->quiet = true;
+			break;
+		case 'w':
+			o->with_parent = true;
 			break;
 		case 'h':
 			fputs(usage, stdout);
@@ -217,6 +227,8 @@ int main(int argc, char **argv)
 		fputs(usage, stderr);
 		return 2;
 	}
+	if (o.with_parent)
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 	raise_limit();
 	running = loop_new();
 	serve_init(&s, running);

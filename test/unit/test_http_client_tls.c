@@ -40,13 +40,21 @@ static const char *mock_url(const char *name)
 static int mock_start(void **state)
 {
 	const char *program = getenv("MOCK_MODELS");
-	char *argv[] = {(char *)"mock-models", (char *)"--tls",
-			(char *)"--ca",        mock.ca,
-			(char *)"--tls-bad",   (char *)"expired",
-			(char *)"--tls-bad",   (char *)"name",
-			(char *)"--tls-bad",   (char *)"self",
-			(char *)"--tls-bad",   (char *)"garbage",
-			(char *)"--quiet",     NULL};
+	char *argv[] = {(char *)"mock-models",
+			(char *)"--tls",
+			(char *)"--ca",
+			mock.ca,
+			(char *)"--tls-bad",
+			(char *)"expired",
+			(char *)"--tls-bad",
+			(char *)"name",
+			(char *)"--tls-bad",
+			(char *)"self",
+			(char *)"--tls-bad",
+			(char *)"garbage",
+			(char *)"--quiet",
+			(char *)"--with-parent",
+			NULL};
 	posix_spawn_file_actions_t files;
 	char line[600];
 	size_t n = 0;
@@ -171,6 +179,7 @@ static struct got *get_many(struct fixture *f, size_t n)
 		got_init(&g[i], f);
 		g[i].call.method = "GET";
 		g[i].call.path = "/local/health";
+		g[i].call.timers.connect_ms = 60000; /* so many handshakes take their time */
 		got_start(&g[i]);
 	}
 	return g;
