@@ -25,6 +25,7 @@
 #include "cli/api.h"
 #include "cli/cli.h"
 #include "client/client.h"
+#include "client/start.h"
 #include "codec/utf8.h"
 
 static struct {
@@ -498,6 +499,7 @@ static int acp_run(int argc, char **argv)
 	bool open = true;
 
 	client_speak_for("acp");
+	start_for_others();
 	list_init(&a.sessions);
 	buf_init(&line, ACP_TEXT_MAX);
 	signal(SIGPIPE, SIG_IGN); /* an editor that reads no more is an error of write */

@@ -34,6 +34,7 @@
 #include "cli/settings_file.h"
 #include "cli/show.h"
 #include "cli/term.h"
+#include "client/start.h"
 #include "codec/jsonrpc.h"
 
 #define FLIGHTS_MAX 80
@@ -396,6 +397,7 @@ static int bridge_run(void)
 	static struct bridge b;
 	char path[PATH_MAX];
 
+	start_for_others();
 	signal(SIGPIPE, SIG_IGN);
 	buf_init(&b.in, MESSAGE_MAX);
 	buf_init(&b.cwd, 4 * PATH_MAX);

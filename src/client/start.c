@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/keys.h"
 #include "base/ready.h"
 #include "base/util.h"
 
@@ -93,6 +94,37 @@ int start_find(char *out, size_t size, struct ava_error *err)
 }
 
 /* ---- starting it */
+
+static bool decides(const char *name, size_t len)
+{
+	static const char *const ours[] = {"AVA_DATA_ROOT", "AVA_AVAD"};
+	bool is = len > 4 && memcmp(name, "AVA_", 4) == 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(ours); i++)
+		if (strlen(ours[i]) == len && memcmp(name, ours[i], len) == 0)
+			return false;
+	for (size_t i = 0; keys_known[i] && !is; i++)
+		is = strlen(keys_known[i]) == len && memcmp(name, keys_known[i], len) == 0;
+	return is;
+}
+
+void start_for_others(void)
+{
+	char name[256];
+
+	for (size_t i = 0; environ && environ[i];) {
+		size_t len = strcspn(environ[i], "=");
+
+		if (len >= sizeof(name) || !decides(environ[i], len)) {
+			i++;
+			continue;
+		}
+		memcpy(name, environ[i], len);
+		name[len] = '\0';
+		if (unsetenv(name) != 0) /* it moves the others down */
+			i++;
+	}
+}
 
 struct launch {
 	char program[PATH_MAX];

@@ -12,6 +12,12 @@ struct ava_error;
  * ../libexec/ava, else in $PATH. AVA_ENOENT with what to do. */
 int start_find(char *out, size_t size, struct ava_error *err);
 
+/* For a program that others start (an MCP client, an editor): forgets what of the environment
+ * decides or pays, settings of ava, keys and addresses of services. A daemon serves every door, and
+ * whoever happens to start it must not answer for the person, nor have their words sent elsewhere:
+ * that stands in config.yaml and the file env. Where the data and the daemon's program are stays. */
+void start_for_others(void);
+
 /* Start a daemon for `root` (absolute) and wait until it serves or says why
  * not. It is a process of its own: own session, no descriptor of ours, "/" as
  * its folder, not our child. AVA_EBUSY: another daemon has the root (or is

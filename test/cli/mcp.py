@@ -533,6 +533,21 @@ def bridge_life():
 
 # ---- HTTP
 
+def environment():
+    """A daemon serves every door: what a client's environment holds neither answers for the person nor
+    says where their words are sent."""
+    n = len(runs())
+    kill_daemon()
+    b = Bridge(env=dict(os.environ, AVA_CONFIRM="never", AVA_MODEL="anthropic/claude-opus-4-5", ANTHROPIC_API_KEY="sk-ant-canary-of-a-client",
+                        ANTHROPIC_BASE_URL="http://127.0.0.1:9"))
+    a = b.tool("ava_propose", **TASK)
+    check("a client's environment confirms nothing", told(a)["state"] != "confirmed" and len(runs()) == n, a)
+    check("and chooses no model and no address", "offline" in told(a)["quote"]["model"], a)
+    with open(ROOT + "/ava.lock", encoding="ascii") as f, open(f"/proc/{f.read().split()[0]}/environ", "rb") as e:
+        check("and its keys are not the daemon's", b"canary-of-a-client" not in e.read())
+    b.end()
+
+
 def http():
     card = json.loads(ava("mcp", "token", "--json").stdout)
     url, host = card["url"], card["url"].split("/")[2]
@@ -633,6 +648,7 @@ def main():
     many_requests()
     nonblocking()
     bridge_life()
+    environment()
     http()
 
 

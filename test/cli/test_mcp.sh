@@ -5,8 +5,9 @@
 mkdir "$T/project"
 echo 'int torn_tail(void); /* the torn tail is decided here */' >"$T/project/a.c"
 ASKS=$T/asks.jsonl SLOW=$T/slow.jsonl
-AVA_WEB_ALLOW_PRIVATE=127.0.0.1:9 AVA_WEB_SEARXNG=http://127.0.0.1:9 # so that web_search is there, a way out
-export ASKS SLOW AVA_WEB_ALLOW_PRIVATE AVA_WEB_SEARXNG
+export ASKS SLOW
+mkdir -p "$XDG_CONFIG_HOME/ava" # so that web_search is there, a way out, whoever starts the daemon
+printf 'web:\n  allow_private: 127.0.0.1:9\n  searxng: http://127.0.0.1:9\n' >"$XDG_CONFIG_HOME/ava/config.yaml"
 cat >"$ASKS" <<'END'
 {"tool_calls":[{"name":"ask_person","args":{"question":"Which file?"}}]}
 {"tool_calls":[{"name":"submit_result","args":{"summary":"It is a.c.","output":{},"confidence":0.9,"caveats":[]}}]}
