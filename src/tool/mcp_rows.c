@@ -24,14 +24,12 @@
 struct mcp_row {
 	struct tool row;
 	const char *name; /* as the server has it */
-	bool added;
 };
 
 void mcp_rows_free(struct mcp_rows *t)
 {
 	for (size_t i = 0; i < t->n; i++)
-		if (t->v[i]->added)
-			tool_remove(&t->v[i]->row);
+		tool_remove(&t->v[i]->row);
 	arena_fini(&t->mem);
 	*t = (struct mcp_rows){0};
 }
@@ -53,21 +51,10 @@ const char *mcp_rows_name(const struct mcp_rows *t, const struct tool *as, bool 
 	return r ? r->name : NULL;
 }
 
-static int by_name(const void *a, const void *b)
-{
-	const struct mcp_row *const *x = a, *const *y = b;
-
-	return strcmp((*x)->row.name, (*y)->row.name);
-}
-
 void mcp_rows_add(struct mcp_rows *t)
 {
-	if (t->n > 0)
-		qsort(t->v, t->n, sizeof(t->v[0]), by_name);
-	for (size_t i = 0; i < t->n; i++) {
-		t->v[i]->added = tool_add(&t->v[i]->row) == 0;
-		t->left_out += !t->v[i]->added;
-	}
+	for (size_t i = 0; i < t->n; i++)
+		t->left_out += tool_add(&t->v[i]->row) != 0;
 }
 
 /* Its name as services take one; false: it cannot be. */
@@ -102,98 +89,102 @@ static bool schema_of(const struct mcp_rows *t, const json_t *schema, struct buf
 	return again != NULL;
 }
 
-bool mcp_rows_take(struct mcp_rows *to, const struct tool *like, const char *server,
-		   const json_t *o)
+bool mcp_rows_take(struct mcp_rows *t, const struct tool *like, const char *server, const json_t *o)
 {
-	const char *name = json_str(o, "name"), *words = json_str(o, "description");
+	const char *name = json_str(o, "name"), *words = json_str(o, "description"), *schema;
 	char full[NAME_BYTES + 1];
-	struct buf text, schema;
-	struct mcp_row *t = NULL;
-	bool good;
+	struct mcp_row *r = NULL;
+	struct buf text;
+	size_t i = t->n;
 
 	buf_init(&text, WORDS_MAX);
-	buf_init(&schema, SCHEMA_MAX);
-	good = to->n < ARRAY_LEN(to->v) && full_name(server, name, full) && !find_row(to, full) &&
-	       schema_of(to, json_object_get(o, "inputSchema"), &schema);
-	to->left_out += !good;
-	if (good && to->n == 0)
-		arena_init(&to->mem, 8u << 20);
-	if (good && (t = arena_get(&to->mem, sizeof(*t))) != NULL) {
-		buf_addf(&text, "A tool of the MCP server %s, in its words: ", server);
-		envelope_text(&text, words, utf8_prefix(words, strlen(words), WORDS_CHARS));
-		t->row = *like;
-		t->name = arena_copy(&to->mem, name, strlen(name));
-		t->row.name = arena_copy(&to->mem, full, strlen(full));
-		t->row.description = arena_copy(&to->mem, text.data ? text.data : "", text.len);
-		t->row.schema = arena_copy(&to->mem, schema.data, schema.len);
-		if (buf_check(&text) == 0 && t->name && t->row.name && t->row.description &&
-		    t->row.schema)
-			to->v[to->n++] = t;
-		else
-			t = NULL;
+	if (t->n == ARRAY_LEN(t->v) || !full_name(server, name, full) || find_row(t, full) ||
+	    !schema_of(t, json_object_get(o, "inputSchema"), &text)) {
+		t->left_out++;
+		buf_fini(&text);
+		return true;
+	}
+	if (t->n == 0)
+		arena_init(&t->mem, 8u << 20);
+	schema = arena_copy(&t->mem, text.data, text.len);
+	buf_reset(&text);
+	buf_addf(&text, "A tool of the MCP server %s, in its words: ", server);
+	envelope_text(&text, words, utf8_prefix(words, strlen(words), WORDS_CHARS));
+	if (schema && buf_check(&text) == 0 && (r = arena_get(&t->mem, sizeof(*r))) != NULL) {
+		r->row = *like;
+		r->name = arena_copy(&t->mem, name, strlen(name));
+		r->row.name = arena_copy(&t->mem, full, strlen(full));
+		r->row.description = arena_copy(&t->mem, text.data, text.len);
+		r->row.schema = schema;
 	}
 	buf_fini(&text);
-	buf_fini(&schema);
-	return !good || t;
+	if (!r || !r->name || !r->row.name || !r->row.description)
+		return false;
+	for (; i > 0 && strcmp(t->v[i - 1]->row.name, full) > 0; i--) /* by name */
+		t->v[i] = t->v[i - 1];
+	t->v[i] = r;
+	t->n++;
+	return true;
 }
 
 /* ---- results */
 
-/* A text as it came; more than there is room for is cut. */
-static void add_text(struct buf *out, const char *s, size_t len)
-{
-	size_t room = out->max - MIN(out->len + 64, out->max);
+#define LEFT_OUT_LINE 64 /* room for the line that says how much */
 
+/* A text as it came; what there is no room for counts in *left. */
+static void add_text(struct buf *out, const char *s, size_t len, size_t *left)
+{
+	size_t room = out->max - MIN(out->len + LEFT_OUT_LINE, out->max), n = MIN(len, room);
+
+	while (n > 0 && n < len && ((unsigned char)s[n] & 0xc0) == 0x80)
+		n--;
+	*left += len - n;
+	if (n == 0 && (len > 0 || room == 0))
+		return;
 	if (out->len > 0)
 		buf_addc(out, '\n');
-	if (len <= room) {
-		buf_add(out, s, len);
-		return;
-	}
-	while (room > 0 && ((unsigned char)s[room] & 0xc0) == 0x80)
-		room--;
-	buf_add(out, s, room);
-	buf_addf(out, "\n… %zu bytes left out …", len - room);
+	buf_add(out, s, n);
 }
 
-/* A word of the server's about a part, at most so many characters of it. */
+/* A word of the server's about a part, at most so many characters of it; none: nothing. */
 static void add_word(struct buf *out, const char *before, const char *word, size_t chars)
 {
-	buf_adds(out, before);
-	buf_add(out, word, utf8_prefix(word, strlen(word), chars));
+	if (*word)
+		buf_addf(out, "%s%.*s", before, (int)utf8_prefix(word, strlen(word), chars), word);
 }
 
 /* One part of a result; what is no text is named. */
-static void add_part(struct buf *out, const json_t *part)
+static void add_part(struct buf *out, const json_t *part, size_t *left)
 {
-	const char *type = json_str(part, "type"), *uri, *kind = json_str(part, "mimeType");
 	const json_t *resource = json_object_get(part, "resource");
-	const json_t *text = json_object_get(part, "text");
+	const json_t *data = json_object_get(part, "data");
+	const char *type = json_str(part, "type"), *text;
+	struct buf named;
 
-	if (strcmp(type, "resource") == 0)
-		text = json_object_get(resource, "text");
-	if (json_is_string(text)) {
-		add_text(out, json_string_value(text), json_string_length(text));
+	text = json_get_str(strcmp(type, "resource") == 0 ? resource : part, "text");
+	if (text) {
+		add_text(out, text, strlen(text), left);
 		return;
 	}
-	add_word(out, out->len ? "\n(" : "(", *type ? type : "part of no known type", 30);
-	uri = json_str(resource ? resource : part, "uri");
-	if (*uri)
-		add_word(out, " ", uri, 500);
-	if (*kind)
-		add_word(out, " of type ", kind, 80);
-	if (json_is_string(json_object_get(part, "data")))
-		buf_addf(out, ", %zu bytes",
-			 json_string_length(json_object_get(part, "data")) / 4 * 3);
-	buf_adds(out, " that is not shown here)");
+	buf_init(&named, 4096);
+	add_word(&named, "(", *type ? type : "part of no known type", 30);
+	add_word(&named, " ", json_str(resource ? resource : part, "uri"), 500);
+	add_word(&named, " of type ", json_str(part, "mimeType"), 80);
+	if (json_is_string(data))
+		buf_addf(&named, ", %zu bytes", json_string_length(data) / 4 * 3);
+	if (buf_adds(&named, " that is not shown here)") == 0)
+		add_text(out, named.data, named.len, left);
+	buf_fini(&named);
 }
 
 void mcp_result_text(struct buf *out, const json_t *result)
 {
 	const json_t *data = json_object_get(result, "structuredContent"), *part;
-	size_t i;
+	size_t i, left = 0;
 
-	json_array_foreach(json_object_get(result, "content"), i, part) add_part(out, part);
+	json_array_foreach(json_object_get(result, "content"), i, part) add_part(out, part, &left);
+	if (left > 0)
+		buf_addf(out, "\n… %zu bytes left out …", left);
 	if (data && out->len == 0)
 		(void)json_dump(out, data);
 }

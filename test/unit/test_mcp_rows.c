@@ -154,13 +154,20 @@ static void test_results(void **state)
 		 "0123456789012345678901234567890123456789ä\"}]}",
 		 "0123456789012345678901234567890123456789012345678901234567890123\n… 18 bytes "
 		 "left out …"},
+		{"{\"content\":[{\"type\":\"text\",\"text\":"
+		 "\"01234567890123456789012345678901234567890123456789012345678901\"},"
+		 "{\"type\":\"text\",\"text\":\"two\"},{\"type\":\"text\",\"text\":\"three\"},"
+		 "{\"type\":\"image\"},{\"type\":\"text\",\"text\":\"the last one of them\"}]}",
+		 "01234567890123456789012345678901234567890123456789012345678901\ntw\n… 56 bytes "
+		 "left "
+		 "out …"},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		json_t *o = json_parse(cases[i].result, strlen(cases[i].result), NULL);
 		struct buf out;
 
-		buf_init(&out, i == 5 ? 128 : 1000);
+		buf_init(&out, i >= 5 ? 128 : 1000);
 		mcp_result_text(&out, o);
 		assert_int_equal(buf_check(&out), 0);
 		assert_string_equal(out.len ? out.data : "", cases[i].shown);
