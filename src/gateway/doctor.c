@@ -391,7 +391,7 @@ static void check_servers(struct doctor *d)
 		if (s.left_out > 0)
 			snprintf(more, sizeof(more), ", %u left out (doc/MCP-SERVERS.md says why)",
 				 s.left_out);
-		if (s.ready)
+		if (s.version[0] && !s.why[0]) /* it may have ended by now, unused */
 			check(d, name, true, "%u tool%s (%s, MCP %s)%s", s.tools,
 			      s.tools == 1 ? "" : "s", s.how, s.version, more);
 		else

@@ -402,6 +402,8 @@ static void time_over(void *user)
 		greet(s);
 	} else if (first_ask(s, ASK_CALL, true)) { /* some do one thing at a time */
 		os_timer_set(s->timer, s->conf->idle_ms);
+		if (s->state == SERVER_READY)
+			return;
 		snprintf(s->why, sizeof(s->why), "it is at work, and does not list its tools");
 		settle_waits(s, AVA_EIO);
 	} else if (s->state == SERVER_READY) {
@@ -883,8 +885,7 @@ bool mcp_client_look(const struct mcp_client *m, size_t i, struct mcp_server_sta
 					 .version = s->version,
 					 .why = s->why,
 					 .tools = (unsigned)s->tools.n,
-					 .left_out = s->tools.left_out,
-					 .ready = s->state == SERVER_READY};
+					 .left_out = s->tools.left_out};
 	return true;
 }
 

@@ -54,7 +54,6 @@ struct mcp_server_state {
 	const char *version;    /* of the protocol; "": not known */
 	const char *why;        /* why it could not be had last time; "": it could */
 	unsigned tools, left_out;
-	bool ready;
 };
 /* Server i; false behind the last. */
 bool mcp_client_look(const struct mcp_client *m, size_t i, struct mcp_server_state *out);

@@ -423,6 +423,11 @@ wait "$WAITS"
 contains 'a stop tells who waits for it' 'ava stops' "$T/waits"
 check 'and leaves nothing' wait_for 10 none_left
 
+servers "$(stdio silent '--at-start silent' '{"start":4}')" "$(stdio modern '--era modern' '{"idle":1}')"
+"$AVA" doctor >"$OUT" 2>&1 </dev/null
+check 'the doctor does not hold it against a server that it has ended by then' grep -q '^ok *mcp modern' "$OUT"
+contains 'while another one was waited for' 'mcp silent it did not answer within 4 s' "$OUT"
+
 # --- mcp.json ---------------------------------------------------------------------
 bad()
 {
