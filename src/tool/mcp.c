@@ -373,8 +373,23 @@ static void server_down(struct server *s, int code, const char *fmt, ...)
 	settle_waits(s, code);
 }
 
+/* The questions on the way here: how they are answered by now, or that they never are, counts for
+ * nothing. */
+static void drop_questions(struct server *s)
+{
+	LIST_EACH (&s->asks, n, tmp) {
+		struct mcp_ask *a = LIST_ENTRY(n, struct mcp_ask, node);
+
+		if (a->kind == ASK_CALL || a->kind == ASK_LISTEN)
+			continue;
+		mcp_link_drop(s->link, a->id);
+		ask_over(a);
+	}
+}
+
 static void begin_listing(struct server *s)
 {
+	drop_questions(s);
 	if (s->state == SERVER_READY)
 		os_timer_set(s->timer, s->conf->start_ms);
 	s->state = SERVER_LISTING;
@@ -518,16 +533,6 @@ static void discovered(struct server *s, const json_t *result)
 	begin_listing(s);
 }
 
-/* The server has been told that it was understood. */
-static void arrived(struct server *s)
-{
-	struct mcp_ask *a = first_ask(s, ASK_GREETED, true);
-
-	if (a)
-		ask_over(a);
-	begin_listing(s);
-}
-
 static void greeted(struct server *s, const json_t *result)
 {
 	static const char *const known[] = {OLDER, "2025-06-18", "2025-03-26", "2024-11-05"};
@@ -545,7 +550,7 @@ static void greeted(struct server *s, const json_t *result)
 	/* Each message of HTTP has a connection of its own: the next one could be there first. */
 	ask(s, ASK_GREETED, "notifications/initialized", json_object());
 	if (s->conf->argv && s->link)
-		arrived(s);
+		begin_listing(s);
 }
 
 /* `code`, `said`: of its error; 0: it has no JSON. */
@@ -579,9 +584,9 @@ static void ask_answered(struct mcp_ask *a, const json_t *result)
 		return;
 	}
 	ask_over(a);
-	if (kind == ASK_PROBE && (s->state == SERVER_PROBING || s->state == SERVER_GREETING))
+	if (kind == ASK_PROBE)
 		discovered(s, result);
-	else if (kind == ASK_GREET && s->state == SERVER_GREETING)
+	else if (kind == ASK_GREET)
 		greeted(s, result);
 	else if (kind == ASK_LIST)
 		take_list(s, result);
@@ -662,8 +667,12 @@ static void on_failed(int64_t id, int status, const char *body, size_t len, cons
 	if (!a)
 		return;
 	if (a->kind == ASK_LISTEN) { /* it cannot be told, or not any more */
-		s->stale = status <= 0;
+		s->stale = s->stale || status <= 0;
 		ask_over(a);
+		return;
+	}
+	if (a->kind == ASK_PROBE && s->state == SERVER_GREETING && status <= 0) {
+		ask_over(a); /* what it says to the greeting counts */
 		return;
 	}
 	if ((status == 401 || status == 403) && a->kind != ASK_CALL) {
@@ -673,7 +682,7 @@ static void on_failed(int64_t id, int status, const char *body, size_t len, cons
 		return;
 	}
 	if (a->kind == ASK_GREETED && status >= 0 && status < 400) {
-		arrived(s);
+		begin_listing(s);
 		return;
 	}
 	if (rpc_read(&m, body, len, NULL) == 0 && m.error && status > 0)
@@ -700,11 +709,9 @@ static void on_ended(const char *why, void *user)
 		return;
 	}
 	/* Some end at what they do not know: once more, without it. */
+	drop_questions(s);
 	mcp_link_close(s->link);
 	s->link = NULL;
-	LIST_EACH (&s->asks, n, tmp)
-		if (LIST_ENTRY(n, struct mcp_ask, node)->kind != ASK_CALL)
-			ask_over(LIST_ENTRY(n, struct mcp_ask, node));
 	s->older = true;
 	server_start(s);
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """A strict MCP server for tests, over stdio or HTTP, of either era, that can misbehave.
 
-mcp_server.py [--era modern|legacy] [--http PORTFILE] [--at-start exit|silent|garbage|strict|mute|redirect|restless]
+mcp_server.py [--era modern|legacy] [--http PORTFILE] [--at-start exit|silent|garbage|strict|mute|redirect|restless|slow|unheard]
               [--hold probing|listing|call|half|answered] [--world ANY]
 
 With --hold it stops there for ever, once, after a call of `die`; the file `held` says so.
@@ -299,6 +299,7 @@ class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     session = None
     line = None  # on which it tells of changes
+    called = threading.Event()
 
     def log_message(self, *_):
         pass
@@ -340,6 +341,18 @@ class Handler(BaseHTTPRequestHandler):
             violation("a redirect was followed")
         message = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         method = message.get("method")
+        if AT_START == "unheard" and method == "server/discover":  # let go of in the middle of a call
+            Handler.called.wait()
+            self.close_connection = True
+            return
+        if AT_START == "unheard" and method == "tools/call":
+            Handler.called.set()
+            self.connection.settimeout(1)
+            try:
+                self.connection.recv(1)
+                note("seen", "cut")
+            except TimeoutError:
+                self.connection.settimeout(None)
         if AT_START == "redirect":
             self.reply(307, Location="/elsewhere")
             return
@@ -407,6 +420,8 @@ def main():
             print("Listening on nothing")
     if AT_START == "silent":
         time.sleep(600)
+    if AT_START == "slow":  # as what loads itself first
+        time.sleep(2)
     if "--http" in sys.argv:
         server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         server.daemon_threads = True

@@ -263,6 +263,14 @@ start_daemon
 script 'mcp__weblegacy__grow'
 try weblegacy --grant all_three
 check 'legacy, HTTP: a change of the list is followed' wait_for 10 changed weblegacy
+web legacy --at-start unheard
+servers "$(printf '%s' "$ENTRY" | jq -c '.weblegacy.ava.start = 6')"
+stop_daemon
+start_daemon
+script 'mcp__weblegacy__lies {"text":"heard"}'
+try weblegacy --grant all_three
+told c1.1
+contains 'legacy, HTTP: that what it never answered breaks off ends no call' ' heard' "$T/told"
 web modern --at-start redirect
 servers "$ENTRY" '{"meta":{"url":"http://169.254.169.254/mcp"}}' '{"private":{"url":"http://10.0.0.1/mcp"}}'
 role meta mcp__meta
@@ -353,8 +361,9 @@ stop_daemon
 # --- servers that end at what they do not know; what is given is what was named ------
 mkdir "$T/given"
 servers "$(stdio modern '--era modern' "{\"write\":[\"$T/given\"]}")" "$(stdio legacy '--era legacy --at-start strict')" \
-	"$(stdio mute '--era legacy --at-start mute' '{"start":3}')"
+	"$(stdio mute '--era legacy --at-start mute' '{"start":3}')" "$(stdio slow '--at-start slow' '{"start":6}')"
 role mute mcp__mute
+role slow mcp__slow
 start_daemon
 script 'mcp__legacy__lies {"text":"old"}'
 try legacy
@@ -366,6 +375,10 @@ told c1.1
 contains 'one that passes the newer era over is greeted, and dies in a call' 'exit 7): the strict server dies' "$T/told"
 told c2.1
 contains 'and is started again, too' ' once more' "$T/told"
+script 'mcp__slow__lies {"text":"late"}'
+try slow
+told c1.1
+contains 'one of the newer era that answers after it was greeted, which it refuses, is heard' ' late' "$T/told"
 script 'mcp__modern__where'
 try modern
 exits 'a folder that is given' 0
