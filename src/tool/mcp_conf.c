@@ -227,6 +227,17 @@ static const char *const *paths_of(struct reading *r, const json_t *list, const 
 	return out;
 }
 
+/* What stands in front of its path is the pool's; a question may follow at once. */
+static void split_url(struct reading *r, struct mcp_conf *to)
+{
+	const char *host = strstr(to->url, "://"), *rest = host ? host + 3 : to->url;
+
+	rest += strcspn(rest, "/?#");
+	to->path = got(r, arena_fmt(&r->to->mem, "%s%.*s", *rest == '/' ? "" : "/",
+				    (int)strcspn(rest, "#"), rest));
+	to->url = keep(r, to->url, (size_t)(rest - to->url));
+}
+
 /* ---- a server */
 
 /* Where the sandbox has programs; a path stands as it is. */
@@ -332,6 +343,8 @@ static void take_server(struct reading *r, const char *name, json_t *o)
 	if (r->rv != 0)
 		return;
 	to->start = to->start ? to->start : SANDBOX_WORK;
+	if (to->url)
+		split_url(r, to);
 	if (command)
 		to->argv =
 			texts_of(r, json_object_get(o, "args"), "args", find_program(r, command));

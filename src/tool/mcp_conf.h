@@ -17,7 +17,8 @@ struct mcp_conf {
 	const char *name;
 	const char *const *argv, *const *env; /* a process; NULL: over HTTP */
 	const char *start;                    /* where it starts */
-	const char *url, *const *headers;
+	const char *url, *path; /* up to the host's name, and from there on; of no process */
+	const char *const *headers;
 	const char *const *reads, *const *writes; /* absolute paths; NULL at the end */
 	bool network;
 	unsigned rights;                /* TOOL_PRIVATE, TOOL_OUT */

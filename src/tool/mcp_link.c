@@ -51,7 +51,6 @@ struct mcp_link {
 	char why[400];
 	/* HTTP */
 	struct http_pool *pool;
-	const char *path; /* of the url */
 	struct list exchanges;
 	char session[4200]; /* "Mcp-Session-Id: …"; "": none */
 };
@@ -448,7 +447,7 @@ static int http_send(struct mcp_link *l, const struct mcp_sending *s, struct ava
 	x->sse.on_event = on_event;
 	x->sse.user = x;
 	buf_init(&x->body, MCP_MESSAGE_MAX);
-	x->call = (struct http_call){.path = l->path,
+	x->call = (struct http_call){.path = l->o.conf->path,
 				     .method = !s->json ? "GET" : "POST",
 				     .headers = headers,
 				     .nheaders = write_headers(l, s, text, headers),
@@ -470,18 +469,11 @@ static int http_send(struct mcp_link *l, const struct mcp_sending *s, struct ava
 
 /* ---- both */
 
-/* The part of its address that names the host is the pool's; what follows each call has. */
 static int open_http(struct mcp_link *l, struct ava_error *err)
 {
-	const char *url = l->o.conf->url, *host = strstr(url, "://");
-	size_t len;
-	char base[400];
-	struct http_pool_options pool = {.base_url = base, .connections_max = 64, .once = true};
+	struct http_pool_options pool = {
+		.base_url = l->o.conf->url, .connections_max = 64, .once = true};
 
-	host = host ? host + 3 : url;
-	len = (size_t)(host - url) + strcspn(host, "/?#");
-	snprintf(base, sizeof(base), "%.*s", (int)MIN(len, sizeof(base) - 1), url);
-	l->path = url[len] == '/' ? url + len : "/";
 	l->pool = http_pool_new(l->o.client, &pool, err);
 	return l->pool ? 0 : err->code;
 }

@@ -341,6 +341,7 @@ class Handler(BaseHTTPRequestHandler):
             violation("a redirect was followed")
         message = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         method = message.get("method")
+        note("paths", self.path)
         if AT_START == "unheard" and method == "server/discover":  # let go of in the middle of a call
             Handler.called.wait()
             self.close_connection = True

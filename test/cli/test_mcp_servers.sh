@@ -263,14 +263,16 @@ start_daemon
 script 'mcp__weblegacy__grow'
 try weblegacy --grant all_three
 check 'legacy, HTTP: a change of the list is followed' wait_for 10 changed weblegacy
+rm -f "$T/weblegacy/paths"
 web legacy --at-start unheard
-servers "$(printf '%s' "$ENTRY" | jq -c '.weblegacy.ava.start = 6')"
+servers "$(printf '%s' "$ENTRY" | jq -c '.weblegacy.url |= sub("/mcp$"; "?to=heron") | .weblegacy.ava.start = 6')"
 stop_daemon
 start_daemon
 script 'mcp__weblegacy__lies {"text":"heard"}'
 try weblegacy --grant all_three
 told c1.1
 contains 'legacy, HTTP: that what it never answered breaks off ends no call' ' heard' "$T/told"
+equal 'an address without a path keeps what is asked of it' '/?to=heron' "$(sort -u "$T/weblegacy/paths")"
 web modern --at-start redirect
 servers "$ENTRY" '{"meta":{"url":"http://169.254.169.254/mcp"}}' '{"private":{"url":"http://10.0.0.1/mcp"}}'
 role meta mcp__meta
