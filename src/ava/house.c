@@ -88,16 +88,11 @@ const char *house_search(const struct config *c)
 int house_mcp(struct mcp_client **out, struct os_loop *loop, const char *root,
 	      struct redact *redact, struct ava_error *err)
 {
-	struct mcp_client_options o = {.root = root};
-	char path[4096], dir[4096];
+	char path[4096];
 
 	if (settings_config_path("mcp.json", path, sizeof(path), NULL) != 0)
 		return 0; /* no home, no file */
-	snprintf(dir, sizeof(dir), "%s", path);
-	*strrchr(dir, '/') = '\0';
-	o.path = path;
-	o.config_dir = dir;
-	return mcp_client_new(out, loop, &o, redact, err);
+	return mcp_client_new(out, loop, path, root, redact, err);
 }
 
 int house_open(struct house *h, struct core_options *o, struct ava_error *err)

@@ -1,7 +1,8 @@
 /* Happy path: the input goes into a sealed file in memory, posix_spawn starts
  * the program on it, the loop polls pipe and pidfd; when the pidfd says that
  * it has ended, what is left of its group is killed, the rest of the pipe is
- * read, it is reaped, and `done` is told.
+ * read, it is reaped, and `done` is told. One that is talked with has two more
+ * pipes, in the place of input and output.
  *
  * What can fail: descriptors and memory, the program (not there, not ours to
  * run). Time and output over their bounds kill the group; the end is then told
@@ -42,6 +43,11 @@ struct exec_child {
 	struct os_timer *timer; /* its time; when it is killed, a second for its tree */
 	pid_t pid;
 	int pidfd, pipe;
+	/* one that is talked with; else -1 and NULL */
+	int to, from; /* our ends */
+	struct os_poll *reads, *says;
+	struct buf unread;
+	void (*said)(const char *bytes, size_t len, void *user);
 	int told; /* of a sandbox: its second pipe; -1 */
 	struct cgroup group;
 	uint64_t written;
@@ -61,8 +67,18 @@ static void close_fd(int *fd)
 	*fd = -1;
 }
 
+static void close_talk(struct exec_child *c)
+{
+	os_poll_free(c->reads);
+	os_poll_free(c->says);
+	c->reads = c->says = NULL;
+	close_fd(&c->to);
+	close_fd(&c->from);
+}
+
 static void child_free(struct exec_child *c)
 {
+	close_talk(c);
 	os_poll_free(c->out);
 	os_poll_free(c->end);
 	os_timer_free(c->timer);
@@ -72,6 +88,7 @@ static void child_free(struct exec_child *c)
 	cgroup_remove(&c->group);
 	buf_fini(&c->kept);
 	buf_fini(&c->tail);
+	buf_fini(&c->unread);
 	free(c);
 }
 
@@ -109,19 +126,22 @@ static void take(struct exec_child *c, const char *bytes, size_t len)
 		stop(c, EXEC_OUTPUT);
 }
 
-/* A few blocks; false: there is no more for ever. */
-static bool read_some(struct exec_child *c)
+/* A few blocks of either pipe; false: there is no more for ever. */
+static bool read_some(struct exec_child *c, int fd)
 {
 	char block[READ_BLOCK];
 
 	for (int i = 0; i < 16; i++) {
-		ssize_t n = read(c->pipe, block, sizeof(block));
+		ssize_t n = read(fd, block, sizeof(block));
 
 		if (n < 0)
 			return errno == EAGAIN || errno == EINTR;
 		if (n == 0)
 			return false;
-		take(c, block, (size_t)n);
+		if (fd == c->pipe)
+			take(c, block, (size_t)n);
+		else
+			c->said(block, (size_t)n, c->user);
 	}
 	return true;
 }
@@ -130,8 +150,46 @@ static void readable(int events, void *user)
 {
 	struct exec_child *c = user;
 
-	if (!read_some(c))
+	if (!read_some(c, c->pipe))
 		os_poll_set(c->out, 0);
+}
+
+static void says(int events, void *user)
+{
+	struct exec_child *c = user;
+
+	if (!read_some(c, c->from))
+		os_poll_set(c->says, 0);
+}
+
+static void reads(int events, void *user)
+{
+	struct exec_child *c = user;
+	ssize_t n = write(c->to, c->unread.data, c->unread.len);
+
+	if (n < 0 && errno != EAGAIN && errno != EINTR) /* it reads no more: its end may follow */
+		n = (ssize_t)c->unread.len;
+	if (n > 0)
+		buf_drop(&c->unread, (size_t)n);
+	if (c->unread.len == 0)
+		os_poll_set(c->reads, 0);
+}
+
+int exec_say(struct exec_child *c, const char *text, size_t len)
+{
+	if (len > c->unread.max - c->unread.len)
+		return AVA_ETOOBIG;
+	if (buf_add(&c->unread, text, len) != 0)
+		return AVA_ENOMEM;
+	os_poll_set(c->reads, OS_WRITE);
+	return 0;
+}
+
+void exec_hang_up(struct exec_child *c, int64_t ms)
+{
+	close_talk(c);
+	if (!c->killed)
+		os_timer_set(c->timer, ms);
 }
 
 static void finish(struct exec_child *c, bool left)
@@ -140,7 +198,9 @@ static void finish(struct exec_child *c, bool left)
 	siginfo_t info = {0};
 	struct exec_end end;
 
-	(void)read_some(c);
+	(void)read_some(c, c->pipe);
+	if (c->from >= 0)
+		(void)read_some(c, c->from);
 	if (c->told >= 0 && read(c->told, told, sizeof(told) - 1) < 0)
 		told[0] = 0; /* it has said nothing */
 	(void)waitid(P_PIDFD, (id_t)c->pidfd, &info, WEXITED | WNOHANG);
@@ -223,8 +283,24 @@ static int make_input(const struct exec_options *o, int *fd, struct ava_error *e
 	return 0;
 }
 
-static int spawn(struct exec_child *c, const struct exec_options *o, int input, int output,
-		 int told)
+/* `input` and `said` are its ends. */
+static int make_talk(struct exec_child *c, const struct exec_options *o, int *input, int *said,
+		     struct ava_error *err)
+{
+	int in[2] = {-1, -1}, out[2] = {-1, -1};
+	bool made = pipe2(in, O_CLOEXEC) == 0 && pipe2(out, O_CLOEXEC) == 0 &&
+		    move_up(&in[0]) == 0 && move_up(&out[1]) == 0;
+
+	*input = in[0];
+	c->to = in[1];
+	c->from = out[0];
+	*said = out[1];
+	return made ? 0 : err_sys(err, "pipes for %.300s", o->argv[0]);
+}
+
+/* Its 0, 1, 2 and 3. */
+static int spawn(struct exec_child *c, const struct exec_options *o, int input, int said,
+		 int output, int told)
 {
 	posix_spawn_file_actions_t fa;
 	posix_spawnattr_t at;
@@ -240,8 +316,8 @@ static int spawn(struct exec_child *c, const struct exec_options *o, int input, 
 	posix_spawnattr_setpgroup(&at, 0);
 	posix_spawnattr_setsigmask(&at, &none);
 	posix_spawnattr_setsigdefault(&at, &all);
-	rv = posix_spawn_file_actions_adddup2(&fa, o->in_fd ? o->in_fd : input, 0);
-	rv = rv ? rv : posix_spawn_file_actions_adddup2(&fa, o->out_fd ? o->out_fd : output, 1);
+	rv = posix_spawn_file_actions_adddup2(&fa, input, 0);
+	rv = rv ? rv : posix_spawn_file_actions_adddup2(&fa, said, 1);
 	rv = rv ? rv : posix_spawn_file_actions_adddup2(&fa, output, 2);
 	if (o->sandboxed) {
 		rv = rv ? rv : posix_spawn_file_actions_adddup2(&fa, told, 3);
@@ -298,8 +374,14 @@ static int watch(struct exec_child *c, const struct exec_options *o, struct ava_
 	c->out = os_poll_new(c->loop, c->pipe, readable, c);
 	c->end = os_poll_new(c->loop, c->pidfd, ended, c);
 	c->timer = os_timer_new(c->loop, time_up, c);
-	if (c->out && c->end && c->timer) {
+	if (o->said) {
+		c->reads = os_poll_new(c->loop, c->to, reads, c);
+		c->says = os_poll_new(c->loop, c->from, says, c);
+	}
+	if (c->out && c->end && c->timer && (!o->said || (c->reads && c->says))) {
 		os_poll_set(c->out, OS_READ);
+		if (c->says)
+			os_poll_set(c->says, OS_READ);
 		os_poll_set(c->end, OS_READ);
 		if (o->timeout_ms > 0)
 			os_timer_set(c->timer, o->timeout_ms);
@@ -313,23 +395,27 @@ int exec_start(struct exec_child **child, struct os_loop *loop, const struct exe
 	       exec_done_fn done, void *user, struct ava_error *err)
 {
 	struct exec_child *c = calloc(1, sizeof(*c));
-	int input = -1, pipes[2] = {-1, -1}, news[2] = {-1, -1}, rv;
+	int input = -1, said = -1, pipes[2] = {-1, -1}, news[2] = {-1, -1}, rv;
 
 	if (!c)
 		return err_set(err, AVA_ENOMEM, "out of memory");
 	*c = (struct exec_child){.loop = loop,
 				 .pidfd = -1,
 				 .pipe = -1,
+				 .to = -1,
+				 .from = -1,
 				 .told = -1,
 				 .group = {.dir = -1, .procs = -1},
 				 .output_max = o->output_max,
 				 .keep_tail = o->keep_tail,
 				 .output = o->output,
+				 .said = o->said,
 				 .done = done,
 				 .user = user};
 	buf_init(&c->kept, o->keep);
 	buf_init(&c->tail, 2 * o->keep_tail + READ_BLOCK);
-	rv = make_input(o, &input, err);
+	buf_init(&c->unread, o->unread_max);
+	rv = o->said ? make_talk(c, o, &input, &said, err) : make_input(o, &input, err);
 	if (rv == 0 && (pipe2(pipes, O_CLOEXEC) != 0 || move_up(&pipes[1]) != 0))
 		rv = err_sys(err, "a pipe for %.300s", o->argv[0]);
 	c->pipe = pipes[0];
@@ -339,11 +425,13 @@ int exec_start(struct exec_child **child, struct os_loop *loop, const struct exe
 	c->told = news[0];
 	if (rv == 0 && o->sandboxed)
 		cgroup_make(&c->group);
-	if (rv == 0 && (errno = spawn(c, o, input, pipes[1], news[1])) != 0)
+	if (rv == 0 &&
+	    (errno = spawn(c, o, input, o->said ? said : pipes[1], pipes[1], news[1])) != 0)
 		rv = not_run(err, o->argv[0]);
 	if (rv == 0)
 		rv = watch(c, o, err);
 	close_fd(&input);
+	close_fd(&said);
 	close_fd(&pipes[1]);
 	close_fd(&news[1]);
 	if (rv != 0) {

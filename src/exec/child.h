@@ -1,5 +1,4 @@
-/* A child process that is given its input at once, or is talked with through pipes of its
- * caller's; bounded in time and output.
+/* A child process that is given its input at once, or is talked with; bounded in time and output.
  *
  * It leads a process group of its own. Whoever is left in that group when it
  * has ended, when its time is up or when it writes too much is killed with it:
@@ -28,9 +27,10 @@ struct exec_options {
 	const char *const *env;  /* all of its environment */
 	const void *input;       /* *copied* */
 	size_t input_len;
-	/* What it reads and writes instead, descriptors that stay the caller's (a server that is
-	 * talked with); then its output here is what it writes to 2. Both 0: input and pipe. */
-	int in_fd, out_fd;
+	/* It is talked with: it reads what exec_say says, what it writes to 1 comes here, and its
+	 * output is what it writes to 2. NULL: it is not. */
+	void (*said)(const char *bytes, size_t len, void *user);
+	size_t unread_max;  /* bytes that it has not read yet */
 	int64_t timeout_ms; /* 0: as long as it likes */
 	size_t output_max;  /* bytes it may write; more ends it */
 	size_t keep;        /* of its first output this much is told */
@@ -62,6 +62,11 @@ typedef void (*exec_done_fn)(const struct exec_end *end, void *user);
  * AVA_ENOMEM. */
 int exec_start(struct exec_child **child, struct os_loop *loop, const struct exec_options *o,
 	       exec_done_fn done, void *user, struct ava_error *err);
+/* To one that is talked with. AVA_ETOOBIG: it does not read, AVA_ENOMEM; nothing was said then. */
+int exec_say(struct exec_child *child, const char *text, size_t len);
+/* Its input ends, nothing that it writes is read any more, and it is killed when it has not ended
+ * after `ms`. Not from inside of `said`; nothing is said after it. */
+void exec_hang_up(struct exec_child *child, int64_t ms);
 /* Kill it and all of its own; `done` follows, with EXEC_STOPPED. */
 void exec_stop(struct exec_child *child);
 /* Kill its group and forget it; `done` is not called. Waits a second at the

@@ -19,6 +19,8 @@
 #include "tool/mcp.h"
 
 #include <ava.h>
+#include <libgen.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +28,6 @@
 
 #include "base/error.h"
 #include "base/list.h"
-#include "base/sys.h"
 #include "base/util.h"
 #include "codec/jsonrpc.h"
 #include "codec/utf8.h"
@@ -53,8 +54,6 @@ enum server_state { SERVER_DOWN, SERVER_PROBING, SERVER_GREETING, SERVER_LISTING
 struct server {
 	struct mcp_client *mcp;
 	const struct mcp_conf *conf;
-	struct mcp_link_options how;
-	char work[4200];
 	enum server_state state;
 	struct mcp_link *link; /* not in DOWN */
 	bool older;            /* of the two eras; then no probe is made */
@@ -99,7 +98,8 @@ struct mcp_client {
 	unsigned nwaits, alive;
 	struct os_task begin; /* of what is waited for */
 	bool quiet;
-	char *root, *config_dir; /* NULL: it is not there; without a root they write nothing */
+	/* ava's own folders, as the kernel names them: none of either is shown to a server */
+	char *root, *config; /* NULL: it is not there; without a root they write nothing */
 	const char *keep_out[3];
 };
 
@@ -127,18 +127,14 @@ __attribute__((format(printf, 3, 4))) static void call_fails(struct mcp_ask *a, 
 							     const char *fmt, ...)
 {
 	struct tool_call *c = a->call;
-	struct buf said;
 	va_list ap;
 
-	buf_init(&said, 4096);
-	va_start(ap, fmt);
-	buf_vaddf(&said, fmt, ap);
-	va_end(ap);
 	c->success = false;
 	c->error_class = class;
 	buf_reset(&c->out);
-	utf8_repair(&c->out, said.data ? said.data : "", said.len);
-	buf_fini(&said);
+	va_start(ap, fmt);
+	buf_vaddf(&c->out, fmt, ap);
+	va_end(ap);
 	ask_over(a);
 }
 
@@ -211,6 +207,7 @@ static int send(struct server *s, struct mcp_ask *a, const char *method, json_t 
 		rpc_begin_notice(&w, method);
 	json_object_foreach(params, key, v) rpc_value(&w, key, v);
 	rpc_end(&w);
+	buf_addc(&b, '\n');
 	m.json = b.data;
 	m.len = b.len;
 	if (!params)
@@ -241,13 +238,13 @@ static struct mcp_ask *ask_new(struct server *s, enum ask_kind kind)
 
 static void ask(struct server *s, enum ask_kind kind, const char *method, json_t *params)
 {
+	struct ava_error err = {AVA_ENOMEM, "out of memory"};
 	struct mcp_ask *a = ask_new(s, kind);
-	struct ava_error err = {0};
 
 	if (!a)
 		json_decref(params);
 	if (!a || send(s, a, method, params, &err) != 0)
-		server_down(s, a ? err.code : AVA_ENOMEM, "%s", a ? err.text : "out of memory");
+		server_down(s, err.code, "%s", err.text);
 }
 
 /* Over HTTP a closed answer says it; the older era wants to be told as well. */
@@ -609,6 +606,7 @@ static void answer_request(struct server *s, const struct rpc *m)
 	} else {
 		rpc_error(&w, m->id, RPC_NO_METHOD, "ava does not offer this", NULL);
 	}
+	buf_addc(&b, '\n');
 	out.json = b.data;
 	out.len = b.len;
 	if (buf_check(&b) == 0)
@@ -718,6 +716,17 @@ static void on_ended(const char *why, void *user)
 
 static void server_start(struct server *s)
 {
+	struct mcp_client *m = s->mcp;
+	struct mcp_link_options how = {.loop = m->loop,
+				       .conf = s->conf,
+				       .keep_out = m->keep_out,
+				       .root = m->root,
+				       .client = m->client,
+				       .message = on_message,
+				       .failed = on_failed,
+				       .ended = on_ended,
+				       .user = s,
+				       .alive = &m->alive};
 	struct ava_error err = {0};
 
 	s->noise = 0;
@@ -725,12 +734,7 @@ static void server_start(struct server *s)
 	s->lists = 0;
 	s->tells = s->stale = false;
 	s->version[0] = '\0';
-	if (s->conf->argv && s->how.work && sys_make_folders(s->work, true) != 0) {
-		err_sys(&err, "make the folder %.300s", s->work);
-		server_down(s, err.code, "%s", err.text);
-		return;
-	}
-	s->link = mcp_link_open(&s->how, &err);
+	s->link = mcp_link_open(&how, &err);
 	if (!s->link) {
 		server_down(s, err.code, "%s", err.text);
 		return;
@@ -898,32 +902,11 @@ bool mcp_client_look(const struct mcp_client *m, size_t i, struct mcp_server_sta
 
 /* ---- life */
 
-static int server_init(struct mcp_client *m, struct server *s, const struct mcp_conf *conf)
-{
-	s->mcp = m;
-	s->conf = conf;
-	list_init(&s->asks);
-	s->timer = os_timer_new(m->loop, time_over, s);
-	snprintf(s->work, sizeof(s->work), "%.4000s/mcp/%s", m->root ? m->root : "", conf->name);
-	s->how = (struct mcp_link_options){
-		.loop = m->loop,
-		.conf = conf,
-		.keep_out = m->keep_out,
-		.work = m->root ? s->work : NULL,
-		.client = m->client,
-		.message = on_message,
-		.failed = on_failed,
-		.ended = on_ended,
-		.user = s,
-		.alive = &m->alive,
-	};
-	return s->timer ? 0 : AVA_ENOMEM;
-}
-
-int mcp_client_new(struct mcp_client **out, struct os_loop *loop,
-		   const struct mcp_client_options *o, struct redact *redact, struct ava_error *err)
+int mcp_client_new(struct mcp_client **out, struct os_loop *loop, const char *path,
+		   const char *root, struct redact *redact, struct ava_error *err)
 {
 	struct mcp_client *m = calloc(1, sizeof(*m));
+	char folder[PATH_MAX];
 	int rv;
 
 	if (!m)
@@ -931,20 +914,30 @@ int mcp_client_new(struct mcp_client **out, struct os_loop *loop,
 	m->loop = loop;
 	list_init(&m->waits);
 	os_task_init(&m->begin, begin_wanted);
-	rv = mcp_confs_read(&m->confs, o->path, redact, err);
-	m->client = rv == 0 ? http_client_new(loop, err) : NULL;
-	if (rv == 0) {
-		m->root = realpath(o->root, NULL);
-		m->config_dir = o->config_dir ? realpath(o->config_dir, NULL) : NULL;
-		m->keep_out[0] = m->root ? m->root : m->config_dir;
-		m->keep_out[1] = m->root ? m->config_dir : NULL;
-		m->servers = calloc(m->confs->n + 1, sizeof(*m->servers));
-		rv = m->client && m->servers ? 0 : err_set(err, AVA_ENOMEM, "out of memory");
-	}
-	for (; rv == 0 && m->n < m->confs->n; m->n++)
-		if (server_init(m, &m->servers[m->n], &m->confs->v[m->n]) != 0)
+	rv = mcp_confs_read(&m->confs, path, redact, err);
+	if (rv != 0 || m->confs->n == 0)
+		goto end;
+	snprintf(folder, sizeof(folder), "%s", path);
+	m->config = realpath(dirname(folder), NULL);
+	m->root = realpath(root, NULL);
+	m->keep_out[0] = m->root ? m->root : m->config;
+	m->keep_out[1] = m->root ? m->config : NULL;
+	m->client = http_client_new(loop, err);
+	m->servers = calloc(m->confs->n, sizeof(*m->servers));
+	if (!m->client || !m->servers)
+		rv = err_set(err, AVA_ENOMEM, "out of memory");
+	for (; rv == 0 && m->n < m->confs->n; m->n++) {
+		struct server *s = &m->servers[m->n];
+
+		s->mcp = m;
+		s->conf = &m->confs->v[m->n];
+		list_init(&s->asks);
+		s->timer = os_timer_new(loop, time_over, s);
+		if (!s->timer)
 			rv = err_set(err, AVA_ENOMEM, "out of memory");
-	if (rv == 0 && m->n > 0)
+	}
+end:
+	if (m->n > 0 && rv == 0)
 		*out = m;
 	else
 		mcp_client_free(m);
@@ -981,7 +974,7 @@ void mcp_client_free(struct mcp_client *m)
 	http_client_free(m->client);
 	mcp_confs_free(m->confs);
 	free(m->root);
-	free(m->config_dir);
+	free(m->config);
 	free(m);
 }
 

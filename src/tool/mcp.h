@@ -20,18 +20,12 @@ struct os_loop;
 struct redact;
 struct ava_error;
 
-struct mcp_client_options {     /* *copied* */
-	const char *path;       /* of mcp.json; it need not be there */
-	const char *root;       /* ava's data root: what servers write is in mcp/NAME below */
-	const char *config_dir; /* none of either is shown to a server; NULL: there is none */
-};
-
-/* Reads the file; starts nothing; *out stays as it is where there is no server. Secrets in it are
- * added to `redact`. AVA_EINVAL with the path and what is wrong, AVA_EDENIED (others could write
- * it), AVA_ENOMEM. */
-int mcp_client_new(struct mcp_client **out, struct os_loop *loop,
-		   const struct mcp_client_options *o, struct redact *redact,
-		   struct ava_error *err);
+/* Reads mcp.json at `path`, which need not be there; starts nothing; *out stays as it is where
+ * there is no server. What servers write is in mcp/NAME below `root`, ava's data root; else none of
+ * it, and of the folder of `path`, is shown to one. Secrets in the file are added to `redact`.
+ * AVA_EINVAL with the path and what is wrong, AVA_EDENIED (others could write it), AVA_ENOMEM. */
+int mcp_client_new(struct mcp_client **out, struct os_loop *loop, const char *path,
+		   const char *root, struct redact *redact, struct ava_error *err);
 /* Whoever waits is told that the runtime stops, and nobody waits any more. NULL is fine. */
 void mcp_client_quiesce(struct mcp_client *m);
 /* No call is under way. Servers end: two seconds at the most. NULL is fine. */

@@ -1,27 +1,26 @@
 /* Lines to MCP servers; see mcp_link.h.
  *
- * Happy path of a process: two pipes, a child in the sandbox (exec/child.h) whose 0 and 1 they
- * are; what it writes to 2 is kept for the sentence that says why it ended. Lines that it writes
- * are messages. Happy path of HTTP: each message is a POST of its own (`exchange`); its answer is
- * one message, or a stream of events that are messages.
+ * Happy path of a process: a child in the sandbox that is talked with (exec/child.h); what it
+ * writes to 2 is kept for the sentence that says why it ended. Lines that it writes are messages.
+ * Happy path of HTTP: each message is a POST of its own (`exchange`); its answer is one message, or
+ * a stream of events that are messages.
  *
  * What can fail: the sandbox, the program, the network, and all that a server may write: a line
- * without an end, a body of any size, a stream that breaks off. A process that reads nothing fills
- * the queue, which ends it. */
+ * without an end, a body of any size, a stream that breaks off. A process that reads nothing is
+ * ended when too much waits for it. Whatever is over is freed at the end of a turn (sweep), when
+ * nothing of it is on the stack. */
 #include "tool/mcp_link.h"
 
 #include <ava.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/list.h"
+#include "base/sys.h"
 #include "base/util.h"
 #include "codec/sse.h"
 #include "exec/child.h"
@@ -36,19 +35,15 @@
 #define CONNECT_MS  5000
 #define HEADERS_MAX 32
 #define ENV_MAX     96
-#define READ_BLOCK  65536
 
 struct mcp_link {
 	struct mcp_link_options o;
 	bool closed;
+	struct os_task sweep;
 	/* a process */
-	struct exec_child *child;
-	struct os_poll *in, *out; /* its input, its output; of our ends: */
-	int in_fd, out_fd;
-	struct os_timer *timer; /* it is asked to end */
-	struct buf queue, line;
-	struct os_task over; /* it is to be told that it ended, or is closed; from the loop */
-	char why[400];
+	struct exec_child *child; /* NULL: it is gone */
+	struct buf line;          /* what came of one so far */
+	char why[400];            /* it is of no use any more; "": it is */
 	/* HTTP */
 	struct http_pool *pool;
 	struct list exchanges;
@@ -62,58 +57,47 @@ struct exchange {
 	struct http_call call;
 	struct sse sse;
 	struct buf body;
-	bool stream, feeding, dropped;
+	bool stream, over;
 };
 
-/* ---- a process */
-
-static void close_fd(int *fd)
+static void exchange_free(struct exchange *x)
 {
-	if (*fd >= 0)
-		close(*fd);
-	*fd = -1;
-}
-
-static void free_pipes(struct mcp_link *l)
-{
-	os_poll_free(l->in);
-	os_poll_free(l->out);
-	l->in = l->out = NULL;
-	close_fd(&l->in_fd);
-	close_fd(&l->out_fd);
+	list_del(&x->node);
+	http_call_stop(&x->call);
+	sse_fini(&x->sse);
+	buf_fini(&x->body);
+	buf_fini(&x->call.body);
+	free(x);
 }
 
 static void link_free(struct mcp_link *l)
 {
 	--*l->o.alive;
-	os_defer_cancel(l->o.loop, &l->over);
-	free_pipes(l);
-	os_timer_free(l->timer);
-	buf_fini(&l->queue);
+	os_defer_cancel(l->o.loop, &l->sweep);
 	buf_fini(&l->line);
 	http_pool_free(l->pool);
 	free(l);
 }
 
-static void exchange_free(struct exchange *x);
-
-/* At the end of a turn, when nothing of it is on the stack. */
-static void over(struct os_task *t)
+static void sweep(struct os_task *t)
 {
-	struct mcp_link *l = CONTAINER_OF(t, struct mcp_link, over);
+	struct mcp_link *l = CONTAINER_OF(t, struct mcp_link, sweep);
 
-	if (!l->closed) {
-		l->o.ended(l->why, l->o.user);
-		return;
+	LIST_EACH (&l->exchanges, n, tmp) {
+		struct exchange *x = LIST_ENTRY(n, struct exchange, node);
+
+		if (l->closed || x->over)
+			exchange_free(x);
 	}
-	LIST_EACH (&l->exchanges, n, tmp)
-		exchange_free(LIST_ENTRY(n, struct exchange, node));
-	free_pipes(l);
-	if (l->child)
-		os_timer_set(l->timer, END_MS);
-	else
+	if (!l->closed && l->why[0])
+		l->o.ended(l->why, l->o.user);
+	else if (l->closed && l->child)
+		exec_hang_up(l->child, END_MS);
+	else if (l->closed)
 		link_free(l);
 }
+
+/* ---- a process */
 
 /* It is of no use any more; the first reason counts. */
 static void link_broke(struct mcp_link *l, const char *why)
@@ -121,8 +105,7 @@ static void link_broke(struct mcp_link *l, const char *why)
 	if (l->why[0])
 		return;
 	snprintf(l->why, sizeof(l->why), "%s", why);
-	free_pipes(l);
-	os_defer(l->o.loop, &l->over);
+	os_defer(l->o.loop, &l->sweep);
 }
 
 /* The last line that it wrote says most. */
@@ -144,72 +127,37 @@ static void process_done(const struct exec_end *end, void *user)
 	char said[200], why[300];
 
 	l->child = NULL;
-	if (l->closed) {
-		if (!l->over.queued)
-			link_free(l);
-		return;
-	}
 	last_line(end, said, sizeof(said));
 	snprintf(why, sizeof(why), "it ended (%s %d)%s%s",
 		 end->how == EXEC_EXITED ? "exit" : "signal", end->code, said[0] ? ": " : "", said);
 	link_broke(l, why);
+	os_defer(l->o.loop, &l->sweep);
 }
 
-/* Lines of what came; the rest waits for its end. `message` may close us. */
-static void take_lines(struct mcp_link *l)
+/* What came is messages up to its last line's end; the rest waits for its own. */
+static void process_said(const char *bytes, size_t len, void *user)
 {
+	struct mcp_link *l = user;
 	size_t from = 0;
 	char *end;
 
-	while (!l->closed && l->line.data &&
+	if (l->closed || l->why[0])
+		return;
+	if (buf_add(&l->line, bytes, len) != 0) {
+		link_broke(l, "it wrote a message of more than 8 MB");
+		return;
+	}
+	if (!memchr(bytes, '\n', len))
+		return;
+	while (!l->closed &&
 	       (end = memchr(l->line.data + from, '\n', l->line.len - from)) != NULL) {
 		size_t at = from;
 
 		from = (size_t)(end - l->line.data) + 1;
-		if (end > l->line.data + at)
-			l->o.message(l->line.data + at, (size_t)(end - l->line.data) - at,
-				     l->o.user);
+		if (from - at > 1)
+			l->o.message(l->line.data + at, from - at - 1, l->o.user);
 	}
 	buf_drop(&l->line, from);
-}
-
-static void process_wrote(int events, void *user)
-{
-	static char block[READ_BLOCK]; /* the loop's thread alone */
-	struct mcp_link *l = user;
-	ssize_t n = read(l->out_fd, block, sizeof(block));
-
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return;
-	if (n <= 0) { /* its end is told when it is seen */
-		os_poll_set(l->out, 0);
-		return;
-	}
-	if (buf_add(&l->line, block, (size_t)n) != 0)
-		link_broke(l, "it wrote a message of more than 8 MB");
-	else if (memchr(block, '\n', (size_t)n))
-		take_lines(l);
-}
-
-static void process_reads(int events, void *user)
-{
-	struct mcp_link *l = user;
-	ssize_t n = write(l->in_fd, l->queue.data, l->queue.len);
-
-	if (n < 0 && errno != EAGAIN && errno != EINTR) /* its end is told when it is seen */
-		n = (ssize_t)l->queue.len;
-	if (n > 0)
-		buf_drop(&l->queue, (size_t)n);
-	if (l->queue.len == 0)
-		os_poll_set(l->in, 0);
-}
-
-static void end_process(void *user)
-{
-	struct mcp_link *l = user;
-
-	if (l->child)
-		exec_stop(l->child);
 }
 
 /* Those of the sandbox, then its own: the last of a name counts for libc, so that one that the
@@ -249,96 +197,66 @@ static int check_paths(const char *const *paths, struct ava_error *err)
 	return 0;
 }
 
-static int start_child(struct mcp_link *l, int in, int out, struct ava_error *err)
+static int open_process(struct mcp_link *l, struct ava_error *err)
 {
-	const struct mcp_conf *o = l->o.conf;
-	struct sandbox s = {.work = l->o.work,
+	const struct mcp_conf *conf = l->o.conf;
+	char work[PATH_MAX];
+	const char *env[ENV_MAX], **argv;
+	char *bwrap = NULL, *inside = NULL;
+	struct sandbox s = {.work = l->o.root ? work : NULL,
 			    .project = "",
 			    .keep_out = l->o.keep_out,
-			    .reads = o->reads,
-			    .writes = o->writes,
-			    .network = o->network,
-			    .start = o->start,
-			    .argv = o->argv};
-	char *bwrap, *inside;
-	const char *env[ENV_MAX], **argv;
+			    .reads = conf->reads,
+			    .writes = conf->writes,
+			    .network = conf->network,
+			    .start = conf->start,
+			    .argv = conf->argv};
 	struct exec_options how = {.env = env,
-				   .input = "",
-				   .in_fd = in,
-				   .out_fd = out,
+				   .said = process_said,
+				   .unread_max = MCP_MESSAGE_MAX,
 				   .output_max = SIZE_MAX,
 				   .keep = SAID_MAX,
 				   .keep_tail = SAID_MAX,
 				   .sandboxed = true};
-	int rv = check_paths(o->reads, err);
+	int rv = check_paths(conf->reads, err);
 
-	rv = rv ? rv : check_paths(o->writes, err);
-	if (rv != 0)
-		return rv;
-	rv = sandbox_find(&bwrap, &inside, err);
-	if (rv != 0) {
-		free(inside);
-		return rv;
+	snprintf(work, sizeof(work), "%s/mcp/%s", l->o.root ? l->o.root : "", conf->name);
+	rv = rv ? rv : check_paths(conf->writes, err);
+	if (rv == 0 && l->o.root && sys_make_folders(work, true) != 0)
+		rv = err_sys(err, "make the folder %.300s", work);
+	rv = rv ? rv : sandbox_find(&bwrap, &inside, err);
+	if (rv == 0) {
+		s.bwrap = bwrap;
+		s.inside = inside;
+		merge_env(conf, env);
+		argv = sandbox_argv(&s, err);
+		how.argv = argv;
+		rv = argv ? exec_start(&l->child, l->o.loop, &how, process_done, l, err)
+			  : err->code;
+		free(argv);
 	}
-	s.bwrap = bwrap;
-	s.inside = inside;
-	merge_env(o, env);
-	argv = sandbox_argv(&s, err);
-	how.argv = argv;
-	rv = argv ? exec_start(&l->child, l->o.loop, &how, process_done, l, err) : err->code;
-	free(argv);
 	free(bwrap);
 	free(inside);
 	return rv;
 }
 
-static int open_process(struct mcp_link *l, struct ava_error *err)
-{
-	int in[2] = {-1, -1}, out[2] = {-1, -1}, rv = 0;
-
-	if (pipe2(in, O_CLOEXEC) != 0 || pipe2(out, O_CLOEXEC) != 0)
-		rv = err_sys(err, "pipes");
-	l->in_fd = in[1];
-	l->out_fd = out[0];
-	if (rv == 0) {
-		l->in = os_poll_new(l->o.loop, l->in_fd, process_reads, l);
-		l->out = os_poll_new(l->o.loop, l->out_fd, process_wrote, l);
-		l->timer = os_timer_new(l->o.loop, end_process, l);
-		if (!l->in || !l->out || !l->timer)
-			rv = err_set(err, AVA_ENOMEM, "out of memory");
-	}
-	if (rv == 0)
-		rv = start_child(l, in[0], out[1], err);
-	close_fd(&in[0]);
-	close_fd(&out[1]);
-	if (rv == 0)
-		os_poll_set(l->out, OS_READ);
-	return rv;
-}
-
 static int process_send(struct mcp_link *l, const struct mcp_sending *s, struct ava_error *err)
 {
-	if (l->in_fd < 0)
-		return err_set(err, AVA_EIO, "%s", l->why);
-	buf_add(&l->queue, s->json, s->len);
-	if (buf_addc(&l->queue, '\n') != 0) {
-		link_broke(l, "it reads nothing");
-		return err_set(err, AVA_EIO, "it reads nothing");
-	}
-	os_poll_set(l->in, OS_WRITE);
-	return 0;
+	int rv = l->why[0] ? AVA_EIO : exec_say(l->child, s->json, s->len);
+
+	if (rv != 0)
+		link_broke(l, rv == AVA_ENOMEM ? "out of memory" : "it reads nothing");
+	return rv ? err_set(err, AVA_EIO, "%s", l->why) : 0;
 }
 
 /* ---- HTTP */
 
-static void exchange_free(struct exchange *x)
+/* Nothing comes of it any more. */
+static void exchange_end(struct exchange *x)
 {
-	list_del(&x->node);
+	x->over = true;
 	http_call_stop(&x->call);
-	sse_fini(&x->sse);
-	buf_fini(&x->body);
-	buf_fini(&x->call.body);
-	free(x);
+	os_defer(x->link->o.loop, &x->link->sweep);
 }
 
 static int on_event(const struct sse_event *e, void *user)
@@ -349,7 +267,7 @@ static int on_event(const struct sse_event *e, void *user)
 	if (e->len == 0)
 		return 0;
 	l->o.message(e->data, e->len, l->o.user);
-	return l->closed || x->dropped;
+	return l->closed || x->over;
 }
 
 static void on_head(struct http_call *c, int status)
@@ -370,36 +288,28 @@ static void on_done(struct http_call *c, int rv, const struct ava_error *err)
 	const char *body = x->body.data ? x->body.data : "";
 	bool told = !l->closed && x->id != 0;
 
-	list_del(&x->node);
-	if (!told)
-		;
-	else if (rv != 0)
+	if (told && rv != 0)
 		l->o.failed(x->id, rv == AVA_ECONNECT ? MCP_NOT_SENT : 0, "", 0, err->text,
 			    l->o.user);
-	else if (c->status != 200)
+	else if (told && c->status != 200)
 		l->o.failed(x->id, c->status, body, x->body.len, "", l->o.user);
-	else if (!x->stream)
+	else if (told && !x->stream)
 		l->o.message(body, x->body.len, l->o.user);
-	if (told && !l->closed) /* of no interest where the answer has come */
+	if (told && !l->closed && !x->over)
 		l->o.failed(x->id, 0, "", 0, "its answer is none, or broke off", l->o.user);
-	exchange_free(x);
+	exchange_end(x);
 }
 
 static bool on_data(struct http_call *c, const char *s, size_t n)
 {
 	static const struct ava_error much = {AVA_ETOOBIG, "it answered with more than 8 MB"};
 	struct exchange *x = c->user;
-	int rv;
+	int rv = x->stream ? sse_feed(&x->sse, s, n) : buf_add(&x->body, s, n);
 
-	x->feeding = true;
-	rv = x->stream ? sse_feed(&x->sse, s, n) : buf_add(&x->body, s, n);
-	x->feeding = false;
-	if (rv != 0)
+	if (rv != 0 && !x->over) {
 		http_call_stop(c);
-	if (x->dropped)
-		exchange_free(x);
-	else if (rv != 0)
 		on_done(c, AVA_ETOOBIG, &much);
+	}
 	return true;
 }
 
@@ -467,8 +377,6 @@ static int http_send(struct mcp_link *l, const struct mcp_sending *s, struct ava
 	return 0;
 }
 
-/* ---- both */
-
 static int open_http(struct mcp_link *l, struct ava_error *err)
 {
 	struct http_pool_options pool = {
@@ -478,24 +386,22 @@ static int open_http(struct mcp_link *l, struct ava_error *err)
 	return l->pool ? 0 : err->code;
 }
 
+/* ---- both */
+
 struct mcp_link *mcp_link_open(const struct mcp_link_options *o, struct ava_error *err)
 {
 	struct mcp_link *l = calloc(1, sizeof(*l));
-	int rv;
 
 	if (!l) {
 		err_set(err, AVA_ENOMEM, "out of memory");
 		return NULL;
 	}
 	l->o = *o;
-	l->in_fd = l->out_fd = -1;
-	buf_init(&l->queue, MCP_MESSAGE_MAX);
 	buf_init(&l->line, MCP_MESSAGE_MAX);
 	list_init(&l->exchanges);
-	os_task_init(&l->over, over);
+	os_task_init(&l->sweep, sweep);
 	++*o->alive;
-	rv = o->conf->argv ? open_process(l, err) : open_http(l, err);
-	if (rv == 0)
+	if ((o->conf->argv ? open_process(l, err) : open_http(l, err)) == 0)
 		return l;
 	link_free(l);
 	return NULL;
@@ -506,7 +412,7 @@ void mcp_link_close(struct mcp_link *l)
 	if (!l)
 		return;
 	l->closed = true;
-	os_defer(l->o.loop, &l->over);
+	os_defer(l->o.loop, &l->sweep);
 }
 
 int mcp_link_send(struct mcp_link *l, const struct mcp_sending *s, struct ava_error *err)
@@ -519,9 +425,7 @@ void mcp_link_drop(struct mcp_link *l, int64_t id)
 	LIST_EACH (&l->exchanges, n, tmp) {
 		struct exchange *x = LIST_ENTRY(n, struct exchange, node);
 
-		if (x->id == id && x->feeding)
-			x->dropped = true;
-		else if (x->id == id)
-			exchange_free(x);
+		if (x->id == id)
+			exchange_end(x);
 	}
 }

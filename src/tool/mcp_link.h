@@ -21,11 +21,11 @@ struct os_loop;
 
 #define MCP_MESSAGE_MAX (8u << 20) /* bytes of one message */
 
-struct mcp_link_options { /* *borrowed as long as the line is there* */
+struct mcp_link_options { /* *copied*; what it points to is borrowed as long as *alive counts it */
 	struct os_loop *loop;
 	const struct mcp_conf *conf; /* a process, or HTTP, and what it is given */
 	const char *const *keep_out; /* of ava's own: none of it is given to a process */
-	const char *work;            /* the folder of a process on this machine; NULL: none */
+	const char *root;            /* a process has a folder mcp/NAME below it; NULL: none */
 	struct http_client *client;
 
 	void (*message)(const char *text, size_t len, void *user);
@@ -48,7 +48,9 @@ struct mcp_link *mcp_link_open(const struct mcp_link_options *o, struct ava_erro
 void mcp_link_close(struct mcp_link *l);
 
 struct mcp_sending {
-	const char *json; /* *borrowed*; NULL, over HTTP: a GET, whose answer goes on for ever */
+	/* *borrowed*, with a \n at its end; NULL, over HTTP: a GET, whose answer goes on for ever
+	 */
+	const char *json;
 	size_t len;
 	int64_t id;          /* 0: nobody answers it */
 	const char *version; /* headers of HTTP; NULL: not sent */

@@ -21,6 +21,7 @@ struct seen {
 	enum exec_how how;
 	int code;
 	char output[400];
+	char said[400]; /* by one that is talked with */
 };
 
 static struct os_loop *loop;
@@ -95,35 +96,59 @@ static void test_input_and_output(void **state)
 	free(big);
 }
 
-/* One that is talked with: its 0 and 1 are pipes of ours, what it writes to 2 is told. */
+static void said(const char *bytes, size_t len, void *user)
+{
+	struct seen *s = user;
+	size_t at = strlen(s->said);
+
+	snprintf(s->said + at, sizeof(s->said) - at, "%.*s", (int)len, bytes);
+}
+
+/* One that is talked with: what it writes to 2 is its output; what it says last is heard before its
+ * end, and when it is hung up on it has its time, and no longer. */
 static void test_talk(void **state)
 {
 	const char *const argv[4] = {"/bin/sh", "-c",
 				     "read a; echo \"<$a>\"; echo aside >&2; read b; exit 4", NULL};
+	const char *const last[4] = {"/bin/sh", "-c", "read a; echo \"<$a>\"", NULL};
+	const char *const deaf[4] = {"/bin/sh", "-c", "echo up; exec sleep 600", NULL};
 	struct exec_options o = script(argv, "not this");
 	struct seen s = {0};
 	struct exec_child *c;
 	struct ava_error err;
-	char said[20] = "";
-	int in[2], out[2];
 
-	assert_int_equal(pipe2(in, O_CLOEXEC), 0);
-	assert_int_equal(pipe2(out, O_CLOEXEC), 0);
-	o.in_fd = in[0];
-	o.out_fd = out[1];
+	o.said = said;
+	o.unread_max = 20;
 	o.timeout_ms = 0;
 	assert_int_equal(exec_start(&c, loop, &o, done, &s, &err), 0);
-	close(in[0]);
-	close(out[1]);
-	assert_int_equal(write(in[1], "word\n", 5), 5);
-	assert_int_equal(read(out[0], said, sizeof(said)), 7);
-	assert_string_equal(said, "<word>\n");
+	assert_int_equal(exec_say(c, "word\n", 5), 0);
+	while (!s.said[0])
+		os_loop_step(loop, 10);
+	assert_string_equal(s.said, "<word>\n");
 	assert_false(s.ended);
-	close(in[1]); /* which it is asked to end by */
+	exec_hang_up(c, 60000); /* by which it is asked to end */
 	wait_for(&s);
-	close(out[0]);
+	assert_int_equal(s.how, EXEC_EXITED);
 	assert_int_equal(s.code, 4);
 	assert_string_equal(s.output, "aside\n");
+
+	o.argv = last;
+	s = (struct seen){0};
+	assert_int_equal(exec_start(&c, loop, &o, done, &s, &err), 0);
+	assert_int_equal(exec_say(c, "bye\n", 4), 0);
+	wait_for(&s);
+	assert_string_equal(s.said, "<bye>\n");
+
+	o.argv = deaf;
+	s = (struct seen){0};
+	assert_int_equal(exec_start(&c, loop, &o, done, &s, &err), 0);
+	assert_int_equal(exec_say(c, "not more than 20 bytes", 22), AVA_ETOOBIG);
+	assert_int_equal(exec_say(c, "as many as that\n", 16), 0);
+	while (!s.said[0])
+		os_loop_step(loop, 10);
+	exec_hang_up(c, 10);
+	wait_for(&s);
+	assert_int_equal(s.how, EXEC_TIMEOUT);
 }
 
 /* Nothing of ours but the three, no environment but what it was given. */
