@@ -7,20 +7,15 @@
  * one, so nothing is skipped. */
 #include "ava/config.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "ava/otel.h"
 #include "base/env.h"
 #include "base/error.h"
 #include "base/keys.h"
 #include "base/near.h"
-#include "base/sys.h"
 #include "base/util.h"
 #include "codec/redact.h"
 #include "codec/yaml.h"
@@ -727,37 +722,10 @@ int config_read(struct config *c, const char *name, const char *text, size_t len
 	return rv;
 }
 
-/* What it says is run (notify.exec) and where keys are sent (base_url): nobody else may have
- * written it, nor put it there. */
-static int check_owner(const char *path, struct ava_error *err)
-{
-	char place[sizeof(((struct config *)0)->path)];
-	struct stat st;
-
-	snprintf(place, sizeof(place), "%s", path);
-	for (int i = 0; i < 2; i++) { /* the file, then its folder */
-		if (stat(place, &st) != 0)
-			return errno == ENOENT ? 0 : err_sys(err, "%s", place);
-		if (st.st_uid != geteuid() && st.st_uid != 0)
-			return err_set(err, AVA_EDENIED,
-				       "%s belongs to somebody else, who would decide what ava "
-				       "runs: chown it",
-				       place);
-		if ((st.st_mode & 022) != 0)
-			return err_set(err, AVA_EDENIED,
-				       "%s can be written by others, who would decide what ava "
-				       "runs: chmod go-w %s",
-				       place, place);
-		*strrchr(place, '/') = '\0';
-	}
-	return 0;
-}
-
 int config_load(struct config *c, struct ava_error *err)
 {
 	char *text = NULL;
 	size_t len = 0;
-	struct stat st;
 	int rv = keys_load(err);
 
 	*c = (struct config){0};
@@ -765,15 +733,8 @@ int config_load(struct config *c, struct ava_error *err)
 		return rv;
 	rv = settings_config_path("config.yaml", c->path, sizeof(c->path), err);
 	if (rv == 0)
-		rv = check_owner(c->path, err);
-	if (rv == AVA_EDENIED)
-		return rv;
-	if (rv == 0)
-		rv = sys_read_file(AT_FDCWD, c->path, YAML_BYTES_MAX, &text, &len, err);
+		rv = settings_read_file(c->path, YAML_BYTES_MAX, &text, &len, err);
 	c->exists = rv == 0;
-	if (rv == AVA_ENOENT && c->path[0] && lstat(c->path, &st) == 0)
-		return err_set(err, AVA_EINVAL, "%s is a link to a file that is not there",
-			       c->path);
 	if (rv == 0 || rv == AVA_ENOENT) /* no home, no file: defaults */
 		rv = config_read(c, c->path, text, len, err);
 	free(text);

@@ -6,6 +6,7 @@
 #include "base/settings.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,7 @@
 
 #include "base/env.h"
 #include "base/error.h"
+#include "base/sys.h"
 #include "base/util.h"
 
 const struct settings_key settings_keys[] = {
@@ -206,4 +208,32 @@ int settings_config_path(const char *file, char *out, size_t size, struct ava_er
 	if (rv == AVA_ENOENT)
 		err_set(err, rv, "no home directory is known: set HOME or XDG_CONFIG_HOME");
 	return rv;
+}
+
+int settings_read_file(const char *path, size_t max, char **data, size_t *len,
+		       struct ava_error *err)
+{
+	char place[4096];
+	struct stat st;
+
+	snprintf(place, sizeof(place), "%s", path);
+	for (int i = 0; i < 2; i++) { /* the file, then its folder */
+		if (stat(place, &st) != 0 && errno == ENOENT && lstat(place, &st) == 0)
+			return err_set(err, AVA_EINVAL, "%s is a link to a file that is not there",
+				       place);
+		if (stat(place, &st) != 0)
+			return err_sys(err, "%s", place);
+		if (st.st_uid != geteuid() && st.st_uid != 0)
+			return err_set(err, AVA_EDENIED,
+				       "%s belongs to somebody else, who would decide what ava "
+				       "runs: chown it",
+				       place);
+		if ((st.st_mode & 022) != 0)
+			return err_set(err, AVA_EDENIED,
+				       "%s can be written by others, who would decide what ava "
+				       "runs: chmod go-w %s",
+				       place, place);
+		*strrchr(place, '/') = '\0';
+	}
+	return sys_read_file(AT_FDCWD, path, max, data, len, err);
 }

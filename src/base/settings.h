@@ -117,5 +117,9 @@ int settings_check_root(int fd, const char *root, struct ava_error *err);
 /* $XDG_CONFIG_HOME/ava/<file>, else ~/.config/ava/<file>; absolute. AVA_ENOENT
  * when no home is known, AVA_EINVAL as above. */
 int settings_config_path(const char *file, char *out, size_t size, struct ava_error *err);
+/* Such a file, whole, as sys_read_file. What stands there is run, or keys are sent to it:
+ * AVA_EDENIED when others could have written it, or put it there. AVA_ENOENT: there is none. */
+int settings_read_file(const char *path, size_t max, char **data, size_t *len,
+		       struct ava_error *err);
 
 #endif

@@ -91,7 +91,7 @@ struct mcp_wait {
 struct mcp_client {
 	struct os_loop *loop;
 	struct http_client *client;
-	struct mcp_confs *confs;
+	struct mcp_confs confs;
 	struct server *servers;
 	size_t n;
 	struct list waits;
@@ -915,7 +915,7 @@ int mcp_client_new(struct mcp_client **out, struct os_loop *loop, const char *pa
 	list_init(&m->waits);
 	os_task_init(&m->begin, begin_wanted);
 	rv = mcp_confs_read(&m->confs, path, redact, err);
-	if (rv != 0 || m->confs->n == 0)
+	if (rv != 0 || m->confs.n == 0)
 		goto end;
 	snprintf(folder, sizeof(folder), "%s", path);
 	m->config = realpath(dirname(folder), NULL);
@@ -923,14 +923,14 @@ int mcp_client_new(struct mcp_client **out, struct os_loop *loop, const char *pa
 	m->keep_out[0] = m->root ? m->root : m->config;
 	m->keep_out[1] = m->root ? m->config : NULL;
 	m->client = http_client_new(loop, err);
-	m->servers = calloc(m->confs->n, sizeof(*m->servers));
+	m->servers = calloc(m->confs.n, sizeof(*m->servers));
 	if (!m->client || !m->servers)
 		rv = err_set(err, AVA_ENOMEM, "out of memory");
-	for (; rv == 0 && m->n < m->confs->n; m->n++) {
+	for (; rv == 0 && m->n < m->confs.n; m->n++) {
 		struct server *s = &m->servers[m->n];
 
 		s->mcp = m;
-		s->conf = &m->confs->v[m->n];
+		s->conf = &m->confs.v[m->n];
 		list_init(&s->asks);
 		s->timer = os_timer_new(loop, time_over, s);
 		if (!s->timer)
@@ -972,7 +972,7 @@ void mcp_client_free(struct mcp_client *m)
 	}
 	free(m->servers);
 	http_client_free(m->client);
-	mcp_confs_free(m->confs);
+	arena_fini(&m->confs.mem);
 	free(m->root);
 	free(m->config);
 	free(m);

@@ -9,14 +9,11 @@
 #include "tool/mcp_conf.h"
 
 #include <ava.h>
-#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "agent/tool.h"
@@ -24,7 +21,7 @@
 #include "base/error.h"
 #include "base/keys.h"
 #include "base/near.h"
-#include "base/sys.h"
+#include "base/settings.h"
 #include "base/util.h"
 #include "codec/json.h"
 #include "codec/redact.h"
@@ -133,7 +130,7 @@ static const char *text_of(struct reading *r, const json_t *v, const char *what)
 {
 	const char *s = json_string_value(v);
 
-	if (v && (!s || strlen(s) != json_string_length(v)))
+	if (v && !s)
 		wrong(r, "%s must be a text", what);
 	return r->rv == 0 && s ? expand(r, s) : NULL;
 }
@@ -308,13 +305,13 @@ static void take_rights(struct reading *r, json_t *o, struct mcp_conf *to)
 	to->reads = paths_of(r, json_object_get(o, "read"), "ava.read");
 	to->writes = paths_of(r, json_object_get(o, "write"), "ava.write");
 	to->network = flag_of(r, o, "network", false);
+	if (r->rv != 0)
+		return;
 	/* Folders, and what opens accounts, are the person's; so is what it says is. */
-	given = (to->reads && to->reads[0]) || (to->writes && to->writes[0]) ||
-		(to->env && to->env[0]) || (to->headers && to->headers[0]);
+	given = to->reads[0] || to->writes[0] || to->env[0] || to->headers[0];
 	to->rights = flag_of(r, o, "private", given) ? TOOL_PRIVATE : 0;
 	to->rights |= to->url || to->network ? TOOL_OUT : 0;
-	if (to->url &&
-	    (to->network || (to->reads && to->reads[0]) || (to->writes && to->writes[0])))
+	if (to->url && (to->network || to->reads[0] || to->writes[0]))
 		wrong(r, "read, write and network are for a command, not for a url");
 }
 
@@ -357,36 +354,22 @@ static void take_server(struct reading *r, const char *name, json_t *o)
 
 /* ---- the file */
 
-/* What stands in it is run, and it may hold keys. */
-static void check_owner(struct reading *r)
-{
-	struct stat st;
-
-	if (stat(r->path, &st) != 0)
-		return;
-	if ((st.st_uid != geteuid() && st.st_uid != 0) || (st.st_mode & 022) != 0)
-		r->rv = err_set(r->err, AVA_EDENIED,
-				"%s can be written by others, who would decide what ava runs: "
-				"chown it, and chmod go-w",
-				r->path);
-}
-
-static void read_file(struct reading *r, const char *text, size_t len)
+static void read_servers(struct reading *r, const char *text, size_t len)
 {
 	struct ava_error why = {0};
 	json_t *all = json_parse(text, len, &why);
 	json_t *servers = json_object_get(all, "mcpServers"), *o;
+	size_t n = json_object_size(servers);
 	const char *name;
 
 	if (!all)
 		wrong(r, "%.300s", why.text);
 	else if (!json_is_object(servers))
 		wrong(r, "it must be an object with the member mcpServers, an object");
-	else if (json_object_size(servers) > MCP_SERVERS_MAX)
+	else if (n > MCP_SERVERS_MAX)
 		wrong(r, "%d servers at the most", MCP_SERVERS_MAX);
 	if (r->rv == 0)
-		r->to->v = got(r, arena_get(&r->to->mem,
-					    (json_object_size(servers) + 1) * sizeof(*r->to->v)));
+		r->to->v = got(r, arena_get(&r->to->mem, (n + 1) * sizeof(*r->to->v)));
 	json_object_foreach(servers, name, o)
 	{
 		if (r->rv == 0)
@@ -395,39 +378,21 @@ static void read_file(struct reading *r, const char *text, size_t len)
 	json_decref(all);
 }
 
-int mcp_confs_read(struct mcp_confs **out, const char *path, struct redact *redact,
+int mcp_confs_read(struct mcp_confs *out, const char *path, struct redact *redact,
 		   struct ava_error *err)
 {
-	struct ava_error unheard = {0}, why;
-	struct reading r = {.path = path, .redact = redact, .err = err ? err : &unheard};
+	struct reading r = {.to = out, .path = path, .redact = redact, .err = err};
 	char *text = NULL;
 	size_t len = 0;
-	int rv;
+	struct ava_error why;
+	int rv = settings_read_file(path, FILE_MAX, &text, &len, &why);
 
-	r.to = calloc(1, sizeof(*r.to));
-	if (!r.to)
-		return err_set(err, AVA_ENOMEM, "out of memory");
-	arena_init(&r.to->mem, 8u << 20);
-	check_owner(&r);
-	rv = r.rv != 0 ? r.rv : sys_read_file(AT_FDCWD, path, FILE_MAX, &text, &len, &why);
-	if (rv == 0)
-		read_file(&r, text, len);
-	else if (r.rv == 0 && rv != AVA_ENOENT)
-		r.rv = err_set(r.err, rv, "%s", why.text);
-	if (text)
-		explicit_bzero(text, len);
+	*out = (struct mcp_confs){0};
+	if (rv != 0)
+		return rv == AVA_ENOENT ? 0 : err_set(err, rv, "%s", why.text);
+	arena_init(&out->mem, 8u << 20);
+	read_servers(&r, text, len);
+	explicit_bzero(text, len);
 	free(text);
-	if (r.rv == 0)
-		*out = r.to;
-	else
-		mcp_confs_free(r.to);
 	return r.rv;
-}
-
-void mcp_confs_free(struct mcp_confs *c)
-{
-	if (!c)
-		return;
-	arena_fini(&c->mem);
-	free(c);
 }

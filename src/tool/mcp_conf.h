@@ -32,9 +32,9 @@ struct mcp_confs {
 };
 
 /* A file that is not there: none. What looks like a secret is added to `redact`, which may be
- * NULL. AVA_EINVAL and AVA_EDENIED with a sentence that begins with the path; AVA_ENOMEM. */
-int mcp_confs_read(struct mcp_confs **out, const char *path, struct redact *redact,
+ * NULL. AVA_EINVAL and AVA_EDENIED with a sentence that begins with the path; AVA_ENOMEM. `mem` is
+ * the caller's to end, also then. */
+int mcp_confs_read(struct mcp_confs *out, const char *path, struct redact *redact,
 		   struct ava_error *err);
-void mcp_confs_free(struct mcp_confs *c); /* NULL is fine */
 
 #endif

@@ -466,6 +466,15 @@ chmod 666 "$CONFIG/mcp.json"
 run "$AVAD" </dev/null
 exits 'a file that others may write is not read' 1
 contains 'with what to do' 'chmod go-w' "$ERR"
+chmod 600 "$CONFIG/mcp.json"
+chmod 777 "$CONFIG"
+run "$AVA" doctor </dev/null
+contains 'nor is one in a folder where others may put another' "$CONFIG can be written by others" "$OUT"
+chmod 700 "$CONFIG"
+ln -sf "$T/nowhere" "$CONFIG/mcp.json"
+run "$AVA" doctor </dev/null
+contains 'a link that leads nowhere is not the same as no file' 'mcp.json is a link to a file that is not there' "$OUT"
+rm "$CONFIG/mcp.json"
 mkdir "$T/project"
 servers
 printf '{"mcpServers":{"evil":{"command":"touch","args":["%s"]}}}' "$T/evil" >"$T/project/.mcp.json"
