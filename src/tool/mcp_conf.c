@@ -69,30 +69,21 @@ static const char *keep(struct reading *r, const char *text, size_t len)
 
 /* ---- values */
 
-/* Of the file env, whatever is called so there; else of the environment. */
-static const char *variable(const char *name)
-{
-	const char *at, *value;
-
-	for (size_t i = 0; (at = keys_file(i, &value)) != NULL; i++)
-		if (strcmp(at, name) == 0)
-			return value;
-	return env_get(name);
-}
-
 static void add_secret(struct reading *r, const char *value)
 {
-	const char *word = strrchr(value, ' '); /* of "Bearer …" */
+	int rv = r->redact && r->rv == 0 ? redact_add(r->redact, value) : 0;
 
-	if (r->redact && r->rv == 0 && redact_add(r->redact, word ? word + 1 : value) != 0)
+	if (rv == AVA_ETOOBIG)
 		wrong(r, "there are too many secrets to keep out of the log");
+	else if (rv != 0)
+		(void)got(r, NULL);
 }
 
 /* ${NAME} and ${NAME:-otherwise} in it are put in. */
 static const char *expand(struct reading *r, const char *text)
 {
 	struct buf out;
-	const char *mark, *end, *kept = "";
+	const char *mark, *end;
 
 	buf_init(&out, TEXT_MAX);
 	while (r->rv == 0 && (mark = strstr(text, "${")) && (end = strchr(mark, '}'))) {
@@ -103,7 +94,7 @@ static const char *expand(struct reading *r, const char *text)
 		other = other && other < end ? other : NULL;
 		len = (size_t)((other ? other : end) - mark) - 2;
 		snprintf(name, sizeof(name), "%.*s", (int)MIN(len, sizeof(name) - 1), mark + 2);
-		value = variable(name);
+		value = keys_get(name);
 		buf_add(&out, text, (size_t)(mark - text));
 		if (value) {
 			add_secret(r, value);
@@ -118,12 +109,11 @@ static const char *expand(struct reading *r, const char *text)
 		}
 		text = end + 1;
 	}
-	if (buf_adds(&out, text) != 0)
+	if (buf_adds(&out, text) == AVA_ETOOBIG)
 		wrong(r, "a text is longer than %d bytes", TEXT_MAX);
-	else
-		kept = keep(r, out.data ? out.data : "", out.len);
+	text = buf_check(&out) != 0 ? got(r, NULL) : keep(r, out.data ? out.data : "", out.len);
 	buf_fini(&out);
-	return kept;
+	return text;
 }
 
 static const char *text_of(struct reading *r, const json_t *v, const char *what)
@@ -174,7 +164,7 @@ static bool is_secret(const char *name)
 static const char *const *pairs_of(struct reading *r, json_t *o, const char *what,
 				   const char *between)
 {
-	const char **out, *name;
+	const char **out, *name, *word;
 	size_t k = 0;
 	json_t *v;
 
@@ -193,8 +183,10 @@ static const char *const *pairs_of(struct reading *r, json_t *o, const char *wha
 			wrong(r, "%s has a name or a value that cannot be: %.60s", what, name);
 		if (r->rv != 0)
 			return out;
-		if (is_secret(name))
-			add_secret(r, value);
+		if (is_secret(name)) {
+			word = *between == ':' ? strrchr(value, ' ') : NULL; /* of "Bearer …" */
+			add_secret(r, word ? word + 1 : value);
+		}
 		out[k++] = got(r, arena_fmt(&r->to->mem, "%s%s%s", name, between, value));
 	}
 	return out;
