@@ -3,7 +3,8 @@
  * It leads a process group of its own. Whoever is left in that group when it
  * has ended, when its time is up or when it writes too much is killed with it:
  * a process that made itself another group or session is not. Its descriptors
- * are 0 (the input, a file in memory), 1 and 2 (one pipe to us), no other. It
+ * are 0 (the input, a file in memory), 1 and 2 (one pipe to us), no other; one
+ * that is talked with has a pipe of its own at 0, and at 1. It
  * is made without copying our memory (posix_spawn), is waited for and signalled
  * through a pidfd, and its group through its pid only while it is not reaped,
  * so that no other process can be meant. In a sandbox (exec/sandbox.h) it is

@@ -61,7 +61,8 @@ struct server {
 	bool stale;            /* the list is to be read again before the next use */
 	unsigned pages, lists;
 	size_t noise;
-	char version[24], why[1600];
+	const char *version; /* that it speaks; "": not known yet */
+	char why[1600];      /* it cannot be had; "": it can */
 	int64_t ids;
 	int64_t late; /* the newest when one had no answer in time, and not a word since; 0: none */
 	struct list asks;
@@ -123,10 +124,10 @@ static void ask_over(struct mcp_ask *a)
 	c->done(c);
 }
 
-__attribute__((format(printf, 3, 4))) static void call_fails(struct mcp_ask *a, const char *class,
+__attribute__((format(printf, 3, 4))) static void call_fails(struct tool_call *c, const char *class,
 							     const char *fmt, ...)
 {
-	struct tool_call *c = a->call;
+	struct mcp_ask *a = c->work;
 	va_list ap;
 
 	c->success = false;
@@ -135,13 +136,16 @@ __attribute__((format(printf, 3, 4))) static void call_fails(struct mcp_ask *a, 
 	va_start(ap, fmt);
 	buf_vaddf(&c->out, fmt, ap);
 	va_end(ap);
-	ask_over(a);
+	if (a)
+		ask_over(a);
+	else
+		c->done(c);
 }
 
 /* `begun`: the server had it. */
 static void call_cut(struct mcp_ask *a, bool begun, const char *why)
 {
-	call_fails(a, "server_failed",
+	call_fails(a->call, "server_failed",
 		   begun ? "the MCP server %s failed while it worked on this (%.300s): it may have "
 			   "happened; call it again only where that does no harm"
 			 : "the MCP server %s cannot be had: %.300s; go on without it",
@@ -155,14 +159,14 @@ static void call_result(struct mcp_ask *a, const json_t *result)
 	struct tool_call *c = a->call;
 
 	if (*type && strcmp(type, "complete") != 0) {
-		call_fails(a, "unsupported",
+		call_fails(c, "unsupported",
 			   "%s wants something of a person for this (%.40s), which ava does not "
 			   "pass on: go on without it",
 			   name_of(a->server), type);
 		return;
 	}
 	if (!json_is_object(result) || (content && !json_is_array(content))) {
-		call_fails(a, "protocol", "%s answered with no result: go on without it",
+		call_fails(c, "protocol", "%s answered with no result: go on without it",
 			   name_of(a->server));
 		return;
 	}
@@ -170,7 +174,7 @@ static void call_result(struct mcp_ask *a, const json_t *result)
 	c->success = !json_get_bool(result, "isError", false);
 	c->error_class = c->success ? "" : "server_error";
 	if (buf_check(&c->out) != 0)
-		call_fails(a, "too_big", "the result of %s is larger than %u MB: ask for less",
+		call_fails(c, "too_big", "the result of %s is larger than %u MB: ask for less",
 			   name_of(a->server), TOOL_FULL_MAX >> 20);
 	else
 		ask_over(a);
@@ -178,7 +182,12 @@ static void call_result(struct mcp_ask *a, const json_t *result)
 
 /* ---- messages out */
 
-/* `a`: who waits for the answer; NULL: nobody. *Takes* params. */
+static json_t *our_name(void)
+{
+	return json_pack("{s:s,s:s}", "name", "ava", "version", ava_version());
+}
+
+/* `a`: who waits for the answer; NULL: nobody. No method: over HTTP, a GET. *Takes* params. */
 static int send(struct server *s, struct mcp_ask *a, const char *method, json_t *params,
 		struct ava_error *err)
 {
@@ -194,11 +203,10 @@ static int send(struct server *s, struct mcp_ask *a, const char *method, json_t 
 
 	if (!s->older)
 		json_object_set_new(params, "_meta",
-				    json_pack("{s:s,s:{},s:{s:s,s:s}}",
+				    json_pack("{s:s,s:{},s:o}",
 					      "io.modelcontextprotocol/protocolVersion", MODERN,
 					      "io.modelcontextprotocol/clientCapabilities",
-					      "io.modelcontextprotocol/clientInfo", "name", "ava",
-					      "version", ava_version()));
+					      "io.modelcontextprotocol/clientInfo", our_name()));
 	buf_init(&b, MCP_MESSAGE_MAX);
 	jw_init(&w, &b);
 	if (a && a->kind != ASK_GREETED)
@@ -208,7 +216,7 @@ static int send(struct server *s, struct mcp_ask *a, const char *method, json_t 
 	json_object_foreach(params, key, v) rpc_value(&w, key, v);
 	rpc_end(&w);
 	buf_addc(&b, '\n');
-	m.json = b.data;
+	m.json = method ? b.data : NULL;
 	m.len = b.len;
 	if (!params)
 		rv = err_set(err, AVA_ENOMEM, "out of memory");
@@ -261,26 +269,23 @@ static void cancel(struct server *s, const struct mcp_ask *a)
 static void send_call(struct mcp_ask *a)
 {
 	struct server *s = a->server;
+	struct tool_call *c = a->call;
 	struct ava_error err = {0};
-	const char *name;
 	bool same;
+	const char *name = mcp_rows_name(&s->tools, c->tool, &same);
 
-	if (!(name = mcp_rows_name(&s->tools, a->call->tool, &same))) {
-		call_fails(a, "unknown_tool", "%s has no tool %s any more: go on without it",
-			   name_of(s), a->call->tool->name);
-		return;
-	}
-	if (!same) {
+	if (!name)
+		call_fails(c, "unknown_tool", "%s has no tool %s any more: go on without it",
+			   name_of(s), c->tool->name);
+	else if (!same)
 		call_fails(
-			a, "changed",
+			c, "changed",
 			"%s describes %s in another way than when this run was confirmed, so that "
 			"it was not called: go on without it",
-			name_of(s), a->call->tool->name);
-		return;
-	}
-	if (send(s, a, "tools/call",
-		 json_pack("{s:s,s:O}", "name", name, "arguments", a->call->args), &err) != 0)
-		call_fails(a, "io", "%s cannot be asked: %s", name_of(s), err.text);
+			name_of(s), c->tool->name);
+	else if (send(s, a, "tools/call",
+		      json_pack("{s:s,s:O}", "name", name, "arguments", c->args), &err) != 0)
+		call_fails(c, "io", "%s cannot be asked: %s", name_of(s), err.text);
 }
 
 /* ---- a server's state */
@@ -319,23 +324,42 @@ static void wait_over(struct mcp_wait *w, int code, const struct ava_error *err)
 	was.done(code, err, was.user);
 }
 
-/* Whoever waited for it and for no other one any more goes on; `code` 0: it is ready. */
+static uint32_t bit_of(const struct server *s)
+{
+	return UINT32_C(1) << (s - s->mcp->servers);
+}
+
+/* Whoever waited for it and for no other one any more goes on; `code`: it cannot be had. */
 static void settle_waits(struct server *s, int code)
 {
-	struct mcp_client *m = s->mcp;
-	uint32_t bit = UINT32_C(1) << (s - m->servers);
 	struct ava_error err = {0};
 
 	if (code != 0)
 		err_set(&err, code,
 			"the MCP server %s cannot be had: %s (`ava doctor` looks at it)",
 			name_of(s), s->why);
-	LIST_EACH (&m->waits, n, tmp) {
+	LIST_EACH (&s->mcp->waits, n, tmp) {
 		struct mcp_wait *w = LIST_ENTRY(n, struct mcp_wait, node);
 
-		w->servers &= ~(code == 0 ? bit : 0);
-		if (w->servers == 0 || (w->servers & bit))
+		if (!(w->servers & bit_of(s)))
+			continue;
+		w->servers &= ~bit_of(s);
+		if (code != 0 || w->servers == 0)
 			wait_over(w, code, &err);
+	}
+}
+
+/* The kinds before `until`: how they are answered by now, or that they never are, counts for
+ * nothing. */
+static void drop_asks(struct server *s, enum ask_kind until)
+{
+	LIST_EACH (&s->asks, n, tmp) {
+		struct mcp_ask *a = LIST_ENTRY(n, struct mcp_ask, node);
+
+		if (a->kind >= until)
+			continue;
+		mcp_link_drop(s->link, a->id);
+		ask_over(a);
 	}
 }
 
@@ -355,6 +379,7 @@ static void server_down(struct server *s, int code, const char *fmt, ...)
 	buf_fini(&safe);
 	s->state = SERVER_DOWN;
 	s->older = s->older && s->version[0]; /* else the probe may have been what it failed at */
+	drop_asks(s, ASK_CALL);
 	mcp_link_close(s->link);
 	s->link = NULL;
 	os_timer_stop(s->timer);
@@ -362,31 +387,15 @@ static void server_down(struct server *s, int code, const char *fmt, ...)
 	LIST_EACH (&s->asks, n, tmp) {
 		struct mcp_ask *a = LIST_ENTRY(n, struct mcp_ask, node);
 
-		if (a->call)
-			call_cut(a, a->id != 0, s->why);
-		else
-			ask_over(a);
+		call_cut(a, a->id != 0, s->why);
 	}
-	settle_waits(s, code);
-}
-
-/* The questions on the way here: how they are answered by now, or that they never are, counts for
- * nothing. */
-static void drop_questions(struct server *s)
-{
-	LIST_EACH (&s->asks, n, tmp) {
-		struct mcp_ask *a = LIST_ENTRY(n, struct mcp_ask, node);
-
-		if (a->kind == ASK_CALL || a->kind == ASK_LISTEN)
-			continue;
-		mcp_link_drop(s->link, a->id);
-		ask_over(a);
-	}
+	if (code != 0)
+		settle_waits(s, code);
 }
 
 static void begin_listing(struct server *s)
 {
-	drop_questions(s);
+	drop_asks(s, ASK_LISTEN);
 	if (s->state == SERVER_READY)
 		os_timer_set(s->timer, s->conf->start_ms);
 	s->state = SERVER_LISTING;
@@ -401,8 +410,8 @@ static void greet(struct server *s)
 	s->state = SERVER_GREETING;
 	s->older = true;
 	ask(s, ASK_GREET, "initialize",
-	    json_pack("{s:s,s:{},s:{s:s,s:s}}", "protocolVersion", OLDER, "capabilities",
-		      "clientInfo", "name", "ava", "version", ava_version()));
+	    json_pack("{s:s,s:{},s:o}", "protocolVersion", OLDER, "capabilities", "clientInfo",
+		      our_name()));
 }
 
 static void time_over(void *user)
@@ -428,19 +437,10 @@ static void time_over(void *user)
 /* It tells when its list changes, as long as this is not answered. */
 static void listen(struct server *s)
 {
-	struct mcp_sending get = {.version = s->version};
-	struct mcp_ask *a;
-
 	if (!s->tells || first_ask(s, ASK_LISTEN, true) || (s->older && s->conf->argv))
 		return;
-	if (!s->older) {
-		ask(s, ASK_LISTEN, "subscriptions/listen",
-		    json_pack("{s:{s:b}}", "notifications", "toolsListChanged", 1));
-	} else if ((a = ask_new(s, ASK_LISTEN)) != NULL) {
-		get.id = a->id = ++s->ids;
-		if (mcp_link_send(s->link, &get, NULL) != 0)
-			ask_over(a);
-	}
+	ask(s, ASK_LISTEN, s->older ? NULL : "subscriptions/listen",
+	    json_pack("{s:{s:b}}", "notifications", "toolsListChanged", 1));
 }
 
 static void listed(struct server *s)
@@ -526,7 +526,7 @@ static void discovered(struct server *s, const json_t *result)
 	}
 	s->older = false;
 	s->tells = tells_changes(result);
-	snprintf(s->version, sizeof(s->version), MODERN);
+	s->version = MODERN;
 	begin_listing(s);
 }
 
@@ -537,7 +537,7 @@ static void greeted(struct server *s, const json_t *result)
 
 	for (size_t i = 0; i < ARRAY_LEN(known); i++)
 		if (strcmp(known[i], version) == 0)
-			snprintf(s->version, sizeof(s->version), "%s", version);
+			s->version = known[i];
 	if (!s->version[0]) {
 		server_down(s, AVA_EPROTO, "it speaks version \"%.40s\" of MCP, which ava does not",
 			    version);
@@ -557,7 +557,7 @@ static void ask_refused(struct mcp_ask *a, int64_t code, const char *said)
 	enum ask_kind kind = a->kind;
 
 	if (kind == ASK_CALL) {
-		call_fails(a, "server_error", "%s refuses: %.500s", name_of(s), said);
+		call_fails(a->call, "server_error", "%s refuses: %.500s", name_of(s), said);
 		return;
 	}
 	ask_over(a);
@@ -659,39 +659,31 @@ static void on_failed(int64_t id, int status, const char *body, size_t len, cons
 {
 	struct server *s = user;
 	struct mcp_ask *a = find_ask(s, id);
-	char said[300];
-	struct rpc m;
+	struct rpc m = {0};
+	char said[60];
 
 	if (!a)
 		return;
 	if (a->kind == ASK_LISTEN) { /* it cannot be told, or not any more */
 		s->stale = s->stale || status <= 0;
 		ask_over(a);
-		return;
-	}
-	if (a->kind == ASK_PROBE && s->state == SERVER_GREETING && status <= 0) {
+	} else if (status <= 0 && a->kind == ASK_CALL) {
+		call_cut(a, status != MCP_NOT_SENT, why);
+	} else if (status <= 0 && a->kind == ASK_PROBE && s->state == SERVER_GREETING) {
 		ask_over(a); /* what it says to the greeting counts */
-		return;
-	}
-	if ((status == 401 || status == 403) && a->kind != ASK_CALL) {
+	} else if (a->kind == ASK_GREETED && status >= 0 && status < 400) {
+		begin_listing(s);
+	} else if (status <= 0) {
+		server_down(s, AVA_ECONNECT, "%s", why);
+	} else if ((status == 401 || status == 403) && a->kind != ASK_CALL) {
 		server_down(s, AVA_EDENIED,
 			    "it does not let ava in (status %d): look at its headers in mcp.json",
 			    status);
-		return;
-	}
-	if (a->kind == ASK_GREETED && status >= 0 && status < 400) {
-		begin_listing(s);
-		return;
-	}
-	if (rpc_read(&m, body, len, NULL) == 0 && m.error && status > 0)
+	} else if (rpc_read(&m, body, len, NULL) == 0 && m.error) {
 		ask_refused(a, json_get_int(m.error, "code", 0), json_str(m.error, "message"));
-	else if (status <= 0 && a->kind == ASK_CALL)
-		call_cut(a, status != MCP_NOT_SENT, why);
-	else if (status <= 0)
-		server_down(s, AVA_ECONNECT, "%s", why);
-	else if (status == 404 && a->kind != ASK_PROBE)
+	} else if (status == 404 && a->kind != ASK_PROBE) {
 		server_down(s, AVA_EIO, "it has forgotten who ava is (status 404)");
-	else {
+	} else {
 		snprintf(said, sizeof(said), "it answers with status %d", status);
 		ask_refused(a, 0, said);
 	}
@@ -706,14 +698,11 @@ static void on_ended(const char *why, void *user)
 		server_down(s, AVA_EIO, "%s", why);
 		return;
 	}
-	/* Some end at what they do not know: once more, without it. */
-	drop_questions(s);
-	mcp_link_close(s->link);
-	s->link = NULL;
-	s->older = true;
+	s->older = true; /* some end at what they do not know: once more, without it */
 	server_start(s);
 }
 
+/* Anew, where it runs: calls that it has not had wait on. */
 static void server_start(struct server *s)
 {
 	struct mcp_client *m = s->mcp;
@@ -729,11 +718,13 @@ static void server_start(struct server *s)
 				       .alive = &m->alive};
 	struct ava_error err = {0};
 
+	drop_asks(s, ASK_CALL);
+	mcp_link_close(s->link);
 	s->noise = 0;
 	s->late = 0;
 	s->lists = 0;
 	s->tells = s->stale = false;
-	s->version[0] = '\0';
+	s->version = "";
 	s->link = mcp_link_open(&how, &err);
 	if (!s->link) {
 		server_down(s, err.code, "%s", err.text);
@@ -780,7 +771,7 @@ static void call_late(void *user)
 	}
 	s->late = s->late ? s->late : s->ids;
 	cancel(s, a);
-	call_fails(a, "timeout",
+	call_fails(a->call, "timeout",
 		   "the MCP server %s did not answer within %d s: it may have happened; ask for "
 		   "less, or go on without it",
 		   name_of(s), s->conf->call_ms / 1000);
@@ -791,18 +782,15 @@ static void mcp_start(struct tool_call *c)
 	struct server *s = server_of(c->env->mcp, c->tool->name);
 	struct mcp_ask *a = s ? ask_new(s, ASK_CALL) : NULL;
 
-	if (a)
-		a->timer = os_timer_new(s->mcp->loop, call_late, a);
-	if (!a || !a->timer) {
-		if (a)
-			ask_over(a);
-		c->success = false;
-		c->error_class = s ? "io" : "unknown_tool";
-		buf_addf(&c->out,
-			 s ? "%s cannot be asked now"
-			   : "%s is not there any more: go on without it",
-			 c->tool->name);
-		c->done(c);
+	if (a && !(a->timer = os_timer_new(s->mcp->loop, call_late, a))) {
+		ask_over(a);
+		a = NULL;
+	}
+	if (!a) {
+		call_fails(c, s ? "io" : "unknown_tool",
+			   s ? "%s cannot be asked now"
+			     : "%s is not there any more: go on without it",
+			   c->tool->name);
 		return;
 	}
 	a->call = c;
@@ -816,16 +804,18 @@ static void mcp_start(struct tool_call *c)
 static void mcp_call_stop(struct tool_call *c)
 {
 	struct mcp_ask *a = c->work;
-	struct server *s = a ? a->server : NULL;
-	bool began = a && a->id != 0;
+	struct server *s = a->server;
+	bool began = a->id != 0;
 
-	if (!a)
-		return;
 	cancel(s, a);
-	call_fails(a, "cancelled", "cancelled");
+	call_fails(c, "cancelled", "cancelled");
 	/* A process may go on with what nobody wants any more; one that others use is left. */
-	if (began && s->conf->argv && s->state == SERVER_READY && !first_ask(s, ASK_CALL, true))
+	if (!began || !s->conf->argv || first_ask(s, ASK_CALL, true))
+		return;
+	if (s->state == SERVER_READY)
 		server_down(s, 0, "%s", "");
+	else
+		server_start(s); /* whoever waits for its list waits on */
 }
 
 static void mcp_activity(const json_t *args, struct buf *out)
@@ -845,7 +835,7 @@ uint32_t mcp_client_wanted(const struct mcp_client *m, const char *wish)
 {
 	const struct server *s = server_of(m, wish);
 
-	return s ? UINT32_C(1) << (s - m->servers) : 0;
+	return s ? bit_of(s) : 0;
 }
 
 int mcp_client_ready(struct mcp_client *m, uint32_t servers, mcp_client_ready_fn done, void *user,
@@ -875,12 +865,12 @@ static void begin_wanted(struct os_task *t)
 
 	LIST_EACH (&m->waits, n, tmp)
 		wanted |= LIST_ENTRY(n, struct mcp_wait, node)->servers;
-	for (size_t i = 0; i < m->n; i++) {
-		if (!(wanted & UINT32_C(1) << i))
+	for (struct server *s = m->servers; s < m->servers + m->n; s++) {
+		if (!(wanted & bit_of(s)))
 			continue;
-		use(&m->servers[i]);
-		if (m->servers[i].state == SERVER_READY)
-			settle_waits(&m->servers[i], 0);
+		use(s);
+		if (s->state == SERVER_READY)
+			settle_waits(s, 0);
 	}
 }
 
@@ -931,6 +921,7 @@ int mcp_client_new(struct mcp_client **out, struct os_loop *loop, const char *pa
 
 		s->mcp = m;
 		s->conf = &m->confs.v[m->n];
+		s->version = "";
 		list_init(&s->asks);
 		s->timer = os_timer_new(loop, time_over, s);
 		if (!s->timer)

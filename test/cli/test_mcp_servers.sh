@@ -315,6 +315,17 @@ check 'a call is at work' wait_for 20 hangs
 cancelled() { "$AVA" status "$ID" --json | jq -e '.status == "cancelled"'; }
 check 'cancel ends it at once' wait_for 5 cancelled
 check 'and the server that was at work on it' wait_for 10 none_left
+script 'mcp__modern__burden {"text":"stuck"}'
+ID=$("$AVA" run 'try it' --role modern --model "offline:$T/script.jsonl" --yes --background </dev/null 2>/dev/null | grep -o 'S-[0-9a-f]*' | head -n 1)
+stuck() { grep -q '^is stuck$' "$AVA_DATA_ROOT/mcp/modern/calls"; }
+check 'a call is at work, and a new list is waited for' wait_for 20 stuck
+pids() { ps -eo pid,args | awk -v s="python3 $SERVER" 'index($0, s) && !/awk|--http/ { print $1 }'; }
+at_work=$(pids)
+refuse 'in a process' [ -z "$at_work" ]
+none_of_them() { ! ps -o pid= -p "$(echo $at_work | tr ' ' ,)" >/dev/null; }
+"$AVA" cancel "$ID" >"$OUT" 2>&1
+check 'cancel ends the server then, too' wait_for 5 none_of_them
+script 'mcp__modern__hang' 'mcp__modern__echo {"text":"after"}'
 rm -f "$AVA_DATA_ROOT/mcp/modern/calls"
 ID=$("$AVA" run 'try it' --role modern --model "offline:$T/script.jsonl" --yes --background </dev/null 2>/dev/null | grep -o 'S-[0-9a-f]*' | head -n 1)
 check 'another call is at work' wait_for 20 hangs
