@@ -367,13 +367,12 @@ static void server_tried(int rv, const struct ava_error *err, void *user)
 static void look_at_servers(struct doctor *d, struct os_loop *loop)
 {
 	char root[4096];
-	struct mcp_server_state s;
 	unsigned left = 0;
 
 	if (settings_data_root(root, sizeof(root), &d->mcp_err) != 0 ||
 	    house_mcp(&d->mcp, loop, root, NULL, &d->mcp_err) != 0)
 		return;
-	for (size_t i = 0; mcp_client_look(d->mcp, i, &s); i++)
+	for (size_t i = 0; mcp_client_look(d->mcp, i); i++)
 		left += mcp_client_ready(d->mcp, UINT32_C(1) << i, server_tried, &left, NULL) == 0;
 	while (left > 0) /* ends: every start has its time */
 		os_loop_step(loop, -1);
@@ -381,22 +380,21 @@ static void look_at_servers(struct doctor *d, struct os_loop *loop)
 
 static void check_servers(struct doctor *d)
 {
-	struct mcp_server_state s;
-	char name[64], more[64] = "";
+	const struct mcp_server_state *s;
+	char name[64], more[64];
 
 	if (d->mcp_err.code != 0)
 		check(d, "mcp", false, "%s", d->mcp_err.text);
-	for (size_t i = 0; mcp_client_look(d->mcp, i, &s); i++) {
-		snprintf(name, sizeof(name), "mcp %.40s", s.name);
-		if (s.left_out > 0)
-			snprintf(more, sizeof(more), ", %u left out (doc/MCP-SERVERS.md says why)",
-				 s.left_out);
-		if (s.version[0] && !s.why[0]) /* it may have ended by now, unused */
-			check(d, name, true, "%u tool%s (%s, MCP %s)%s", s.tools,
-			      s.tools == 1 ? "" : "s", s.how, s.version, more);
+	for (size_t i = 0; (s = mcp_client_look(d->mcp, i)) != NULL; i++) {
+		snprintf(name, sizeof(name), "mcp %.40s", s->name);
+		snprintf(more, sizeof(more), ", %zu left out (doc/MCP-SERVERS.md says why)",
+			 s->left_out);
+		if (s->version[0] && !s->why[0]) /* it may have ended by now, unused */
+			check(d, name, true, "%zu tool%s (%s, MCP %s)%s", s->tools,
+			      s->tools == 1 ? "" : "s", s->how, s->version,
+			      s->left_out > 0 ? more : "");
 		else
-			check(d, name, false, "%s", s.why);
-		more[0] = '\0';
+			check(d, name, false, "%s", s->why);
 	}
 }
 

@@ -1,9 +1,9 @@
 /* MCP servers; see mcp.h. Their protocol is JSON-RPC in two eras (modelcontextprotocol.io): the
  * modern one (2026-07-28) has no handshake, each request says who asks; the older one begins with
- * `initialize`. Which a server speaks is asked once, by `server/discover`:
+ * `initialize`. Which a server speaks is asked once, by `server/discover` (the probe); one that
+ * does not answer it well, or in time, is greeted:
  *
- *   DOWN ──► PROBING ──► GREETING ──► LISTING ◄──► READY    (every state may go to DOWN)
- *                └──────── modern ───────┘
+ *   DOWN ──► STARTING ──► LISTING ◄──► READY    (every state may go to DOWN)
  *
  * Happy path: a quote wants a server (mcp_client_ready), or a call does; it is started, lists its
  * tools, which go into the tool set; calls are requests with a time limit of their own. Nobody is
@@ -49,20 +49,20 @@
 #define NOISE_REQUEST 16
 #define NOISE_GARBAGE 128
 
-enum server_state { SERVER_DOWN, SERVER_PROBING, SERVER_GREETING, SERVER_LISTING, SERVER_READY };
+enum server_state { SERVER_DOWN, SERVER_STARTING, SERVER_LISTING, SERVER_READY };
 
 struct server {
 	struct mcp_client *mcp;
 	const struct mcp_conf *conf;
 	enum server_state state;
 	struct mcp_link *link; /* not in DOWN */
-	bool older;            /* of the two eras; then no probe is made */
+	bool older;            /* of the two eras: greeted, or to be, without a probe */
 	bool tells;            /* when its list changes */
 	bool stale;            /* the list is to be read again before the next use */
 	unsigned pages, lists;
 	size_t noise;
-	const char *version; /* that it speaks; "": not known yet */
-	char why[1600];      /* it cannot be had; "": it can */
+	struct mcp_server_state shown;
+	char why[1600]; /* shown.why */
 	int64_t ids;
 	int64_t late; /* the newest when one had no answer in time, and not a word since; 0: none */
 	struct list asks;
@@ -83,7 +83,6 @@ struct mcp_ask {
 
 struct mcp_wait {
 	struct list node;
-	struct mcp_client *mcp;
 	uint32_t servers;
 	mcp_client_ready_fn done;
 	void *user;
@@ -192,7 +191,7 @@ static int send(struct server *s, struct mcp_ask *a, const char *method, json_t 
 		struct ava_error *err)
 {
 	struct mcp_sending m = {.id = a ? (a->id = ++s->ids) : 0,
-				.version = s->older ? s->version : MODERN,
+				.version = s->older ? s->shown.version : MODERN,
 				.method = s->older ? NULL : method,
 				.name = s->older ? NULL : json_get_str(params, "name")};
 	struct buf b;
@@ -314,12 +313,13 @@ static struct mcp_ask *first_ask(struct server *s, enum ask_kind kind, bool sent
 	return NULL;
 }
 
-static void wait_over(struct mcp_wait *w, int code, const struct ava_error *err)
+static void wait_over(struct mcp_client *m, struct mcp_wait *w, int code,
+		      const struct ava_error *err)
 {
 	struct mcp_wait was = *w;
 
 	list_del(&w->node);
-	was.mcp->nwaits--;
+	m->nwaits--;
 	free(w);
 	was.done(code, err, was.user);
 }
@@ -345,7 +345,7 @@ static void settle_waits(struct server *s, int code)
 			continue;
 		w->servers &= ~bit_of(s);
 		if (code != 0 || w->servers == 0)
-			wait_over(w, code, &err);
+			wait_over(s->mcp, w, code, &err);
 	}
 }
 
@@ -378,7 +378,8 @@ static void server_down(struct server *s, int code, const char *fmt, ...)
 	snprintf(s->why, sizeof(s->why), "%s", safe.data ? safe.data : "");
 	buf_fini(&safe);
 	s->state = SERVER_DOWN;
-	s->older = s->older && s->version[0]; /* else the probe may have been what it failed at */
+	/* Where it came not so far, the probe may have been what it failed at. */
+	s->older = s->older && s->shown.version[0];
 	drop_asks(s, ASK_CALL);
 	mcp_link_close(s->link);
 	s->link = NULL;
@@ -407,7 +408,6 @@ static void begin_listing(struct server *s)
 
 static void greet(struct server *s)
 {
-	s->state = SERVER_GREETING;
 	s->older = true;
 	ask(s, ASK_GREET, "initialize",
 	    json_pack("{s:s,s:{},s:o}", "protocolVersion", OLDER, "capabilities", "clientInfo",
@@ -418,7 +418,7 @@ static void time_over(void *user)
 {
 	struct server *s = user;
 
-	if (s->state == SERVER_PROBING) { /* what comes late is still heard */
+	if (s->state == SERVER_STARTING && !s->older) { /* what comes late is still heard */
 		os_timer_set(s->timer, s->conf->start_ms - s->conf->start_ms / PROBE_PART);
 		greet(s);
 	} else if (first_ask(s, ASK_CALL, true)) { /* some do one thing at a time */
@@ -451,6 +451,8 @@ static void listed(struct server *s)
 	s->tools = s->coming;
 	s->coming = (struct mcp_rows){0};
 	mcp_rows_add(&s->tools);
+	s->shown.tools = s->tools.n;
+	s->shown.left_out = s->tools.left_out;
 	if (s->stale) {
 		if (++s->lists == LISTS_MAX)
 			server_down(s, AVA_EPROTO, "its list of tools changes whenever it is read");
@@ -520,13 +522,13 @@ static void discovered(struct server *s, const json_t *result)
 	json_array_foreach(json_object_get(result, "supportedVersions"), i, v) modern |=
 		json_is_string(v) && strcmp(json_string_value(v), MODERN) == 0;
 	if (!modern) {
-		if (s->state == SERVER_PROBING)
+		if (!s->older)
 			greet(s); /* it may speak the older era beside another modern one */
 		return;
 	}
 	s->older = false;
 	s->tells = tells_changes(result);
-	s->version = MODERN;
+	s->shown.version = MODERN;
 	begin_listing(s);
 }
 
@@ -537,8 +539,8 @@ static void greeted(struct server *s, const json_t *result)
 
 	for (size_t i = 0; i < ARRAY_LEN(known); i++)
 		if (strcmp(known[i], version) == 0)
-			s->version = known[i];
-	if (!s->version[0]) {
+			s->shown.version = known[i];
+	if (!s->shown.version[0]) {
 		server_down(s, AVA_EPROTO, "it speaks version \"%.40s\" of MCP, which ava does not",
 			    version);
 		return;
@@ -561,7 +563,7 @@ static void ask_refused(struct mcp_ask *a, int64_t code, const char *said)
 		return;
 	}
 	ask_over(a);
-	if (kind == ASK_PROBE && s->state == SERVER_PROBING)
+	if (kind == ASK_PROBE && !s->older)
 		greet(s); /* also where it speaks another modern version: it may speak both eras */
 	else if (kind == ASK_GREET || kind == ASK_GREETED)
 		server_down(s, AVA_EPROTO, "it refuses: %.300s", said);
@@ -594,7 +596,7 @@ static void ask_answered(struct mcp_ask *a, const json_t *result)
 /* Of all that a server may ask of a client, a sign of life is given. */
 static void answer_request(struct server *s, const struct rpc *m)
 {
-	struct mcp_sending out = {.version = s->version};
+	struct mcp_sending out = {.version = s->shown.version};
 	struct buf b;
 	struct jw w;
 
@@ -669,7 +671,7 @@ static void on_failed(int64_t id, int status, const char *body, size_t len, cons
 		ask_over(a);
 	} else if (status <= 0 && a->kind == ASK_CALL) {
 		call_cut(a, status != MCP_NOT_SENT, why);
-	} else if (status <= 0 && a->kind == ASK_PROBE && s->state == SERVER_GREETING) {
+	} else if (status <= 0 && a->kind == ASK_PROBE && s->older) {
 		ask_over(a); /* what it says to the greeting counts */
 	} else if (a->kind == ASK_GREETED && status >= 0 && status < 400) {
 		begin_listing(s);
@@ -694,7 +696,7 @@ static void on_ended(const char *why, void *user)
 {
 	struct server *s = user;
 
-	if (s->state > SERVER_GREETING || !first_ask(s, ASK_PROBE, true)) {
+	if (s->state != SERVER_STARTING || !first_ask(s, ASK_PROBE, true)) {
 		server_down(s, AVA_EIO, "%s", why);
 		return;
 	}
@@ -724,13 +726,13 @@ static void server_start(struct server *s)
 	s->late = 0;
 	s->lists = 0;
 	s->tells = s->stale = false;
-	s->version = "";
+	s->shown.version = "";
 	s->link = mcp_link_open(&how, &err);
 	if (!s->link) {
 		server_down(s, err.code, "%s", err.text);
 		return;
 	}
-	s->state = SERVER_PROBING;
+	s->state = SERVER_STARTING;
 	os_timer_set(s->timer, s->older ? s->conf->start_ms : s->conf->start_ms / PROBE_PART);
 	if (s->older)
 		greet(s);
@@ -850,7 +852,7 @@ int mcp_client_ready(struct mcp_client *m, uint32_t servers, mcp_client_ready_fn
 	w = calloc(1, sizeof(*w));
 	if (!w)
 		return err_set(err, AVA_ENOMEM, "out of memory");
-	*w = (struct mcp_wait){.mcp = m, .servers = servers, .done = done, .user = user};
+	*w = (struct mcp_wait){.servers = servers, .done = done, .user = user};
 	list_add(&m->waits, &w->node);
 	m->nwaits++;
 	os_post(m->loop, &m->begin);
@@ -874,20 +876,9 @@ static void begin_wanted(struct os_task *t)
 	}
 }
 
-bool mcp_client_look(const struct mcp_client *m, size_t i, struct mcp_server_state *out)
+const struct mcp_server_state *mcp_client_look(const struct mcp_client *m, size_t i)
 {
-	const struct server *s;
-
-	if (!m || i >= m->n)
-		return false;
-	s = &m->servers[i];
-	*out = (struct mcp_server_state){.name = name_of(s),
-					 .how = s->conf->argv ? "stdio" : "http",
-					 .version = s->version,
-					 .why = s->why,
-					 .tools = (unsigned)s->tools.n,
-					 .left_out = s->tools.left_out};
-	return true;
+	return m && i < m->n ? &m->servers[i].shown : NULL;
 }
 
 /* ---- life */
@@ -921,7 +912,10 @@ int mcp_client_new(struct mcp_client **out, struct os_loop *loop, const char *pa
 
 		s->mcp = m;
 		s->conf = &m->confs.v[m->n];
-		s->version = "";
+		s->shown = (struct mcp_server_state){.name = name_of(s),
+						     .how = s->conf->argv ? "stdio" : "http",
+						     .version = "",
+						     .why = s->why};
 		list_init(&s->asks);
 		s->timer = os_timer_new(loop, time_over, s);
 		if (!s->timer)
@@ -944,7 +938,7 @@ void mcp_client_quiesce(struct mcp_client *m)
 	m->quiet = true;
 	err_set(&err, AVA_EBUSY, "ava stops");
 	while (!list_empty(&m->waits))
-		wait_over(LIST_FIRST(&m->waits, struct mcp_wait, node), AVA_EBUSY, &err);
+		wait_over(m, LIST_FIRST(&m->waits, struct mcp_wait, node), AVA_EBUSY, &err);
 }
 
 void mcp_client_free(struct mcp_client *m)

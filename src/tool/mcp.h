@@ -47,10 +47,10 @@ struct mcp_server_state {
 	const char *name, *how; /* "stdio", "http" */
 	const char *version;    /* of the protocol; "": not known */
 	const char *why;        /* why it could not be had last time; "": it could */
-	unsigned tools, left_out;
+	size_t tools, left_out;
 };
-/* Server i; false behind the last. */
-bool mcp_client_look(const struct mcp_client *m, size_t i, struct mcp_server_state *out);
+/* Server i, *borrowed* as long as the loop does not turn; NULL behind the last. */
+const struct mcp_server_state *mcp_client_look(const struct mcp_client *m, size_t i);
 
 /* What the row of each of their tools is like, without name, description and schema: by it a
  * record's tools are made again, and their calls find the server by the name. */

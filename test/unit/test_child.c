@@ -332,10 +332,13 @@ static void test_no_memory(void **state)
 	struct exec_options o = script(argv, "x");
 	struct seen s = {0};
 
-	FAULT_LOOP(k, {
-		start_and_kill(&o, &s);
-		os_loop_step(loop, 0);
-	});
+	for (int talk = 0; talk < 2; talk++) {
+		o.said = talk ? said : NULL;
+		FAULT_LOOP(k, {
+			start_and_kill(&o, &s);
+			os_loop_step(loop, 0);
+		});
+	}
 	assert_false(s.ended);
 }
 
