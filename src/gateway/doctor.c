@@ -21,6 +21,7 @@
 #include "base/keys.h"
 #include "base/near.h"
 #include "codec/json.h"
+#include "codec/redact.h"
 #include "exec/child.h"
 #include "exec/sandbox.h"
 #include "gateway/telegram_api.h"
@@ -67,6 +68,7 @@ struct doctor {
 	struct exec_child *command; /* it is tried in the sandbox */
 	struct ava_error sandbox;   /* why there is none; its code 0: its text says which layers */
 	struct mcp_client *mcp;     /* its servers are started, as a quote would */
+	struct redact *secrets;     /* in mcp.json */
 	struct ava_error mcp_err;
 	struct jw *w;
 };
@@ -370,7 +372,7 @@ static void look_at_servers(struct doctor *d, struct os_loop *loop)
 	unsigned left = 0;
 
 	if (settings_data_root(root, sizeof(root), &d->mcp_err) != 0 ||
-	    house_mcp(&d->mcp, loop, root, NULL, &d->mcp_err) != 0)
+	    house_mcp(&d->mcp, loop, root, d->secrets = redact_new(), &d->mcp_err) != 0)
 		return;
 	for (size_t i = 0; mcp_client_look(d->mcp, i); i++)
 		left += mcp_client_ready(d->mcp, UINT32_C(1) << i, server_tried, &left, NULL) == 0;
@@ -704,6 +706,7 @@ static int look(struct doctor *d, struct ava_error *err)
 		json_decref(d->probes[i].models);
 	}
 	mcp_client_free(d->mcp);
+	redact_free(d->secrets);
 	otel_sender_free(d->sender);
 	http_client_free(client);
 	os_loop_free(loop);

@@ -30,6 +30,7 @@
 #include "base/list.h"
 #include "base/util.h"
 #include "codec/jsonrpc.h"
+#include "codec/redact.h"
 #include "codec/utf8.h"
 #include "net/http_client.h"
 #include "os/loop.h"
@@ -92,6 +93,7 @@ struct mcp_client {
 	struct os_loop *loop;
 	struct http_client *client;
 	struct mcp_confs confs;
+	const struct redact *redact;
 	struct server *servers;
 	size_t n;
 	struct list waits;
@@ -367,15 +369,18 @@ static void drop_asks(struct server *s, enum ask_kind until)
 static void server_down(struct server *s, int code, const char *fmt, ...)
 {
 	char text[400];
-	struct buf safe; /* to show: a server may have written it */
+	struct buf open, safe; /* to show: a server may have written it */
 	va_list ap;
 
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
+	buf_init(&open, 2 * sizeof(text));
 	buf_init(&safe, sizeof(s->why) - 1);
-	(void)utf8_terminal(&safe, text, strlen(text), false);
+	if (redact_text(s->mcp->redact, &open, text, strlen(text)) >= 0 && open.len > 0)
+		(void)utf8_terminal(&safe, open.data, open.len, false);
 	snprintf(s->why, sizeof(s->why), "%s", safe.data ? safe.data : "");
+	buf_fini(&open);
 	buf_fini(&safe);
 	s->state = SERVER_DOWN;
 	/* Where it came not so far, the probe may have been what it failed at. */
@@ -893,6 +898,7 @@ int mcp_client_new(struct mcp_client **out, struct os_loop *loop, const char *pa
 	if (!m)
 		return err_set(err, AVA_ENOMEM, "out of memory");
 	m->loop = loop;
+	m->redact = redact;
 	list_init(&m->waits);
 	os_task_init(&m->begin, begin_wanted);
 	rv = mcp_confs_read(&m->confs, path, redact, err);

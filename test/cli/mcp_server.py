@@ -419,7 +419,7 @@ class Handler(BaseHTTPRequestHandler):
 
 def main():
     if AT_START == "exit":
-        print("no database here\x1b[2J\u202e", file=sys.stderr)
+        print("no database here\x1b[2J\u202e for " + os.environ.get("MCP_TEST_TOKEN", "nobody"), file=sys.stderr)
         sys.exit(3)
     if AT_START == "garbage":
         while True:

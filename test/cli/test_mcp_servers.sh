@@ -96,9 +96,11 @@ run "$AVA" run 'try' --role broken --yes </dev/null
 exits 'a server that does not start: no run' 1
 contains 'and says which, and why' 'the MCP server broken cannot be had: it ended (exit 3): no database here' "$ERR"
 refuse 'what it wrote moves no terminal' grep -q "$(printf '\033')" "$ERR"
+contains 'and tells no secret' 'for [redacted]' "$ERR"
 "$AVA" doctor >"$OUT" 2>&1 </dev/null
 contains 'the doctor says so, too' 'mcp broken it ended (exit 3): no database here' "$OUT"
 refuse 'and moves none' grep -q "$(printf '\033')" "$OUT"
+contains 'and tells none' 'for [redacted]' "$OUT"
 script 'mcp__modern__lies {"text":"one"}' 'mcp__modern__where'
 try one
 told c1.1
