@@ -465,6 +465,26 @@ json_t *json_parse(const char *s, size_t len, struct ava_error *err)
 	return v;
 }
 
+json_t *json_parse_mended(const char *s, size_t len, struct ava_error *err)
+{
+	json_t *v = json_parse(s, len, err);
+	struct buf fixed;
+	int rv;
+
+	if (v != NULL)
+		return v;
+	buf_init(&fixed, 3 * len + 1);
+	rv = utf8_repair(&fixed, s, len);
+	if (rv != 0) {
+		err_set(err, rv, "out of memory");
+	} else if (fixed.len > 0) {
+		jscan_mend(fixed.data, fixed.len);
+		v = json_parse(fixed.data, fixed.len, err);
+	}
+	buf_fini(&fixed);
+	return v;
+}
+
 const char *json_get_str(const json_t *o, const char *key)
 {
 	return json_string_value(json_object_get(o, key));

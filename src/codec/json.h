@@ -57,6 +57,9 @@ int json_add_fixed(struct buf *out, int64_t n, int decimals);
  * new reference or NULL with err ("line 3: ..."): AVA_EINVAL. */
 #define JSON_DEPTH_MAX 64
 json_t *json_parse(const char *s, size_t len, struct ava_error *err);
+/* The same, but takes bytes that are no UTF-8, lone surrogates and NULs for U+FFFD before it gives
+ * up: what programs of others write. Also AVA_ENOMEM. */
+json_t *json_parse_mended(const char *s, size_t len, struct ava_error *err);
 
 /* Borrowed; NULL / fallback when absent or of another type. */
 const char *json_get_str(const json_t *o, const char *key);

@@ -31,13 +31,13 @@ static int read_response(struct rpc *m, struct ava_error *err)
 	return 0;
 }
 
-int rpc_read(struct rpc *m, const char *text, size_t len, struct ava_error *err)
+/* *Takes* doc. */
+static int read_doc(struct rpc *m, json_t *doc, struct ava_error *err)
 {
 	json_t *id;
 
-	memset(m, 0, sizeof(*m));
-	m->doc = json_parse(text, len, err);
-	if (!m->doc)
+	*m = (struct rpc){.doc = doc};
+	if (!doc)
 		return RPC_PARSE;
 	if (!json_is_object(m->doc)) {
 		err_set(err, AVA_EPROTO, "a message is one JSON object");
@@ -67,6 +67,16 @@ int rpc_read(struct rpc *m, const char *text, size_t len, struct ava_error *err)
 		return read_response(m, err);
 	m->kind = m->id ? RPC_REQUEST : RPC_NOTICE;
 	return 0;
+}
+
+int rpc_read(struct rpc *m, const char *text, size_t len, struct ava_error *err)
+{
+	return read_doc(m, json_parse(text, len, err), err);
+}
+
+int rpc_read_mended(struct rpc *m, const char *text, size_t len, struct ava_error *err)
+{
+	return read_doc(m, json_parse_mended(text, len, err), err);
 }
 
 void rpc_fini(struct rpc *m)

@@ -33,6 +33,8 @@ struct rpc { /* all borrowed of doc */
 /* Reads one message. 0, or RPC_PARSE, RPC_INVALID with err saying why; m->id is set where one could
  * be read, so that the refusal can name it. rpc_fini in both cases. */
 int rpc_read(struct rpc *m, const char *text, size_t len, struct ava_error *err);
+/* The same, of a program that may write what is no character: json_parse_mended. */
+int rpc_read_mended(struct rpc *m, const char *text, size_t len, struct ava_error *err);
 void rpc_fini(struct rpc *m);
 bool rpc_same_id(const json_t *a, const json_t *b);
 

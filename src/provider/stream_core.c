@@ -36,26 +36,6 @@
 
 /* ---- JSON of services */
 
-json_t *stream_parse(const char *s, size_t len, struct ava_error *err)
-{
-	json_t *v = json_parse(s, len, err);
-	struct buf fixed;
-	int rv;
-
-	if (v != NULL)
-		return v;
-	buf_init(&fixed, 3 * len + 1);
-	rv = utf8_repair(&fixed, s, len);
-	if (rv != 0) {
-		err_set(err, rv, "out of memory");
-	} else if (fixed.len > 0) {
-		jscan_mend(fixed.data, fixed.len);
-		v = json_parse(fixed.data, fixed.len, err);
-	}
-	buf_fini(&fixed);
-	return v;
-}
-
 /* One line, and only characters that every reader takes. */
 static bool is_clean(const char *s, size_t len)
 {
@@ -454,7 +434,7 @@ static int begin(struct stream *s)
 static int take_tree(struct stream *s, const char *data, size_t len)
 {
 	struct ava_error err = {0};
-	json_t *event = stream_parse(data, len, &err);
+	json_t *event = json_parse_mended(data, len, &err);
 	int rv = 0;
 
 	if (event == NULL && err.code == AVA_ENOMEM)
@@ -629,7 +609,7 @@ int stream_args(struct turn *t, struct turn_call *c, const char *s, size_t len, 
 	}
 	if (len > CALL_ARGS_MAX)
 		return args_bad(t, c, false, "larger than 256 KB");
-	v = stream_parse(s, len, &err);
+	v = json_parse_mended(s, len, &err);
 	if (v == NULL)
 		return err.code == AVA_ENOMEM ? AVA_ENOMEM : args_bad(t, c, cut, err.text);
 	if (!json_is_object(v))

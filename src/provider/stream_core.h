@@ -123,10 +123,6 @@ void stream_wire_name(struct buf *out, const char *name);
 
 /* ---- JSON of services */
 
-/* json_parse that takes bytes that are no UTF-8, lone surrogates and NULs for
- * U+FFFD before it gives up. NULL: AVA_ENOMEM, or AVA_EINVAL: broken beyond
- * that, or too deep. */
-json_t *stream_parse(const char *s, size_t len, struct ava_error *err);
 /* JSON text `s` as it stands where it is strict, one line and of characters that every
  * reader takes, else written anew from `v`, which was read from it. */
 int stream_json_add(struct buf *out, const char *s, size_t len, const json_t *v);
@@ -137,7 +133,7 @@ int stream_json_add(struct buf *out, const char *s, size_t len, const json_t *v)
 int stream_args(struct turn *t, struct turn_call *c, const char *s, size_t len, bool cut);
 
 /* The pieces of which a stream has thousands, read without a tree. Whatever is not such a
- * piece gives DELTA_NONE and is for stream_parse. */
+ * piece gives DELTA_NONE and is for json_parse_mended. */
 struct delta {
 	enum delta_kind kind;
 	unsigned index;    /* of the block, or of the call; 0 for text of a chunk */

@@ -422,7 +422,7 @@ void stream_error_body(struct reply_error *e, int status, const char *content_ty
 			 "the service answered with a page of HTML (HTTP %d)", status);
 		return;
 	}
-	v = stream_parse(body, len, NULL);
+	v = json_parse_mended(body, len, NULL);
 	if (json_is_object(v) && (stream_error_member(v) != NULL || status >= 400)) {
 		stream_error_json(e, status, v);
 	} else if (status >= 400 && len > 0) {

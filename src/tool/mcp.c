@@ -629,7 +629,7 @@ static void on_message(const char *text, size_t len, void *user)
 	struct rpc m;
 
 	s->late = 0;
-	if (rpc_read(&m, text, len, NULL) != 0) {
+	if (rpc_read_mended(&m, text, len, NULL) != 0) {
 		noise = NOISE_GARBAGE;
 	} else if (m.kind == RPC_REQUEST) {
 		noise = NOISE_REQUEST;
@@ -686,7 +686,7 @@ static void on_failed(int64_t id, int status, const char *body, size_t len, cons
 		server_down(s, AVA_EDENIED,
 			    "it does not let ava in (status %d): look at its headers in mcp.json",
 			    status);
-	} else if (rpc_read(&m, body, len, NULL) == 0 && m.error) {
+	} else if (rpc_read_mended(&m, body, len, NULL) == 0 && m.error) {
 		ask_refused(a, json_get_int(m.error, "code", 0), json_str(m.error, "message"));
 	} else if (status == 404 && a->kind != ASK_PROBE) {
 		server_down(s, AVA_EIO, "it has forgotten who ava is (status 404)");

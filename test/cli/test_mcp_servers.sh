@@ -65,7 +65,7 @@ lacks 'its secret stands in no record' 'strict-token' "$AVA_DATA_ROOT/logs/subag
 for era in modern legacy; do
 	burden="mcp__${era}__burden {\"text\":"
 	script "$burden\"errors\"}" "$burden\"notices\"}" "$burden\"requests\"}" "$burden\"closed\"}" \
-		"mcp__${era}__lies" "mcp__${era}__lies {\"text\":\"anew\"}"
+		"mcp__${era}__lies" "mcp__${era}__lies {\"text\":\"anew\"}" "$burden\"no characters\"}"
 	try "$era"
 	told c1.1
 	contains "$era: what it writes to where errors go holds up nothing" ' errors' "$T/told"
@@ -80,6 +80,8 @@ for era in modern legacy; do
 	contains "$era: when it does not say a word to the next one either, it is ended" 'does not answer any more' "$T/told"
 	told c6.1
 	contains "$era: and started again" ' anew' "$T/told"
+	told c7.1
+	equal "$era: characters that are none are shown as that" ' a�b�' "$(cat "$T/told")"
 done
 
 # --- rights and roles -------------------------------------------------------------

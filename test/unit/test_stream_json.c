@@ -34,7 +34,8 @@ static void test_parse(void **state)
 {
 	for (size_t i = 0; i < ARRAY_LEN(parse_cases); i++) {
 		struct ava_error err = {0};
-		json_t *v = stream_parse(parse_cases[i].json, strlen(parse_cases[i].json), &err);
+		json_t *v =
+			json_parse_mended(parse_cases[i].json, strlen(parse_cases[i].json), &err);
 
 		print_message("%s\n", parse_cases[i].json);
 		if (parse_cases[i].reads == NULL) {
@@ -50,13 +51,13 @@ static void test_parse(void **state)
 static void test_parse_bytes(void **state)
 {
 	char deep[200];
-	json_t *v = stream_parse("\"a\0b\"", 5, NULL); /* a NUL as it is */
+	json_t *v = json_parse_mended("\"a\0b\"", 5, NULL); /* a NUL as it is */
 
 	assert_string_equal(json_string_value(v), "a\xef\xbf\xbd"
 						  "b");
 	json_decref(v);
 	memset(deep, '[', sizeof(deep));
-	assert_null(stream_parse(deep, sizeof(deep), NULL));
+	assert_null(json_parse_mended(deep, sizeof(deep), NULL));
 }
 
 /* As it stands where every reader takes it, else written anew. */
@@ -73,7 +74,7 @@ static void test_add(void **state)
 	struct buf b;
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		json_t *v = stream_parse(cases[i].s, strlen(cases[i].s), NULL);
+		json_t *v = json_parse_mended(cases[i].s, strlen(cases[i].s), NULL);
 
 		buf_init(&b, 4096);
 		assert_int_equal(stream_json_add(&b, cases[i].s, strlen(cases[i].s), v), 0);
