@@ -44,6 +44,7 @@
 #define PAGES_MAX  20
 #define LISTS_MAX  8 /* in a row, since it changed while it was read */
 #define WAITS_MAX  1000
+#define WHY_MAX    400 /* bytes; four times as much to show what cannot be shown */
 /* What nobody asked for, between two answers, before a server counts as broken: a notice is one,
  * as is each KB; a request, which is answered, and a line that is no message are more. */
 #define NOISE_MAX     8192
@@ -63,7 +64,7 @@ struct server {
 	unsigned pages, lists;
 	size_t noise;
 	struct mcp_server_state shown;
-	char why[1600]; /* shown.why */
+	char why[4 * WHY_MAX + 1]; /* shown.why */
 	int64_t ids;
 	int64_t late; /* the newest when one had no answer in time, and not a word since; 0: none */
 	struct list asks;
@@ -147,9 +148,9 @@ __attribute__((format(printf, 3, 4))) static void call_fails(struct tool_call *c
 static void call_cut(struct mcp_ask *a, bool begun, const char *why)
 {
 	call_fails(a->call, "server_failed",
-		   begun ? "the MCP server %s failed while it worked on this (%.300s): it may have "
+		   begun ? "the MCP server %s failed while it worked on this (%s): it may have "
 			   "happened; call it again only where that does no harm"
-			 : "the MCP server %s cannot be had: %.300s; go on without it",
+			 : "the MCP server %s cannot be had: %s; go on without it",
 		   name_of(a->server), why);
 }
 
@@ -368,18 +369,19 @@ static void drop_asks(struct server *s, enum ask_kind until)
 /* `code` 0: nobody needs it now. Its tools stay known: the next call or quote starts it again. */
 static void server_down(struct server *s, int code, const char *fmt, ...)
 {
-	char text[400];
-	struct buf open, safe; /* to show: a server may have written it */
+	struct buf text, open, safe; /* whole; without secrets, which a part would hide; to show */
 	va_list ap;
 
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	buf_init(&open, 2 * sizeof(text));
+	buf_init(&text, 2 * MCP_MESSAGE_MAX);
+	buf_init(&open, 2 * MCP_MESSAGE_MAX);
 	buf_init(&safe, sizeof(s->why) - 1);
-	if (redact_text(s->mcp->redact, &open, text, strlen(text)) >= 0 && open.len > 0)
-		(void)utf8_terminal(&safe, open.data, open.len, false);
+	va_start(ap, fmt);
+	buf_vaddf(&text, fmt, ap);
+	va_end(ap);
+	if (text.len > 0 && redact_text(s->mcp->redact, &open, text.data, text.len) >= 0)
+		(void)utf8_terminal(&safe, open.data, MIN(open.len, WHY_MAX), false);
 	snprintf(s->why, sizeof(s->why), "%s", safe.data ? safe.data : "");
+	buf_fini(&text);
 	buf_fini(&open);
 	buf_fini(&safe);
 	s->state = SERVER_DOWN;
@@ -564,18 +566,18 @@ static void ask_refused(struct mcp_ask *a, int64_t code, const char *said)
 	enum ask_kind kind = a->kind;
 
 	if (kind == ASK_CALL) {
-		call_fails(a->call, "server_error", "%s refuses: %.500s", name_of(s), said);
+		call_fails(a->call, "server_error", "%s refuses: %s", name_of(s), said);
 		return;
 	}
 	ask_over(a);
 	if (kind == ASK_PROBE && !s->older)
 		greet(s); /* also where it speaks another modern version: it may speak both eras */
 	else if (kind == ASK_GREET || kind == ASK_GREETED)
-		server_down(s, AVA_EPROTO, "it refuses: %.300s", said);
+		server_down(s, AVA_EPROTO, "it refuses: %s", said);
 	else if (kind == ASK_LIST && code == RPC_NO_METHOD)
 		listed(s); /* it has none */
 	else if (kind == ASK_LIST)
-		server_down(s, AVA_EPROTO, "it does not list its tools: %.300s", said);
+		server_down(s, AVA_EPROTO, "it does not list its tools: %s", said);
 }
 
 static void ask_answered(struct mcp_ask *a, const json_t *result)

@@ -43,7 +43,7 @@ struct mcp_link {
 	/* a process */
 	struct exec_child *child; /* NULL: it is gone */
 	struct buf line;          /* what came of one so far */
-	char why[400];            /* it is of no use any more; "": it is */
+	char why[SAID_MAX + 200]; /* it is of no use any more; "": it is */
 	/* HTTP */
 	struct http_pool *pool;
 	struct list exchanges;
@@ -124,7 +124,7 @@ static void last_line(const struct exec_end *end, char *out, size_t size)
 static void process_done(const struct exec_end *end, void *user)
 {
 	struct mcp_link *l = user;
-	char said[200], why[300];
+	char said[SAID_MAX + 1], why[SAID_MAX + 100]; /* whole: a part of a secret is not found */
 
 	l->child = NULL;
 	last_line(end, said, sizeof(said));

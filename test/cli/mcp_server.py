@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 """A strict MCP server for tests, over stdio or HTTP, of either era, that can misbehave.
 
-mcp_server.py [--era modern|legacy] [--http PORTFILE] [--at-start exit|silent|garbage|strict|mute|redirect|restless|slow|unheard]
+mcp_server.py [--era modern|legacy] [--http PORTFILE] [--at-start exit|silent|garbage|strict|mute|redirect|restless|slow|
+              unheard|traceback]
               [--hold probing|listing|call|half|answered] [--world ANY]
 
 With --hold it stops there for ever, once, after a call of `die`; the file `held` says so.
@@ -422,6 +423,9 @@ class Handler(BaseHTTPRequestHandler):
 def main():
     if AT_START == "exit":
         print("no database here\x1b[2J\u202e for " + os.environ.get("MCP_TEST_TOKEN", "nobody"), file=sys.stderr)
+        sys.exit(3)
+    if AT_START == "traceback":
+        print("x" * 187 + os.environ["MCP_TEST_TOKEN"], file=sys.stderr)
         sys.exit(3)
     if AT_START == "garbage":
         while True:

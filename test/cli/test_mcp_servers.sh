@@ -453,10 +453,12 @@ wait "$WAITS"
 contains 'a stop tells who waits for it' 'ava stops' "$T/waits"
 check 'and leaves nothing' wait_for 10 none_left
 
-servers "$(stdio silent '--at-start silent' '{"start":4}')" "$(stdio modern '--era modern' '{"idle":1}')"
+servers "$(stdio silent '--at-start silent' '{"start":4}')" "$(stdio traceback '--at-start traceback')" "$(stdio modern '--era modern' '{"idle":1}')"
 "$AVA" doctor >"$OUT" 2>&1 </dev/null
 check 'the doctor does not hold it against a server that it has ended by then' grep -q '^ok *mcp modern' "$OUT"
 contains 'while another one was waited for' 'mcp silent it did not answer within 4 s' "$OUT"
+contains 'a secret is taken out before a long line is cut' 'xxx[redacted]' "$OUT"
+lacks 'nor is a part of it left' 'xstrict-token' "$OUT"
 
 # --- mcp.json ---------------------------------------------------------------------
 bad()

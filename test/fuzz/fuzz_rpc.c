@@ -65,8 +65,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct ava_error err = {0};
 	struct rpc m;
-	int rv = rpc_read(&m, (const char *)data, size, &err);
+	int rv = rpc_read_mended(&m, (const char *)data, size, &err);
 
+	rpc_fini(&m);
+	CHECK(rv == 0 || rpc_read(&m, (const char *)data, size, &err) != 0);
+	rpc_fini(&m);
+	rv = rpc_read(&m, (const char *)data, size, &err);
 	CHECK(rv == 0 || rv == RPC_PARSE || rv == RPC_INVALID);
 	if (rv != 0)
 		CHECK(err.text[0]);
