@@ -734,7 +734,10 @@ static void server_start(struct server *s)
 	s->lists = 0;
 	s->tells = s->stale = false;
 	s->shown.version = "";
-	s->link = mcp_link_open(&how, &err);
+	if (s->conf->broken)
+		err_set(&err, AVA_EINVAL, "%s", s->conf->broken);
+	else
+		s->link = mcp_link_open(&how, &err);
 	if (!s->link) {
 		server_down(s, err.code, "%s", err.text);
 		return;
@@ -755,6 +758,8 @@ static struct server *server_of(const struct mcp_client *m, const char *full)
 	const char *end = strstr(name, "__");
 	size_t len = end ? (size_t)(end - name) : strlen(name);
 
+	if (m && m->confs.broken && *name)
+		return m->servers;
 	for (size_t i = 0; m && i < m->n; i++) {
 		const char *is = name_of(&m->servers[i]);
 
@@ -924,6 +929,8 @@ int mcp_client_new(struct mcp_client **out, struct os_loop *loop, const char *pa
 						     .how = s->conf->argv ? "stdio" : "http",
 						     .version = "",
 						     .why = s->why};
+		if (s->conf->broken)
+			snprintf(s->why, sizeof(s->why), "%s", s->conf->broken);
 		list_init(&s->asks);
 		s->timer = os_timer_new(loop, time_over, s);
 		if (!s->timer)

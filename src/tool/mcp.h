@@ -23,8 +23,8 @@ struct ava_error;
 /* Reads mcp.json at `path`, which need not be there; starts nothing; *out stays as it is where
  * there is no server. What servers write is in mcp/NAME below `root`, ava's data root; else none of
  * it, and of the folder of `path`, is shown to one. Secrets in the file are added to `redact` (NULL
- * is fine), which is *borrowed*: what a server says why it failed is told without them. AVA_EINVAL
- * with the path and what is wrong, AVA_EDENIED (others could write it), AVA_ENOMEM. */
+ * is fine), which is *borrowed*: what a server says why it failed is told without them. A server
+ * whose entry is wrong, and each where the file is, cannot be had, with the reason. AVA_ENOMEM. */
 int mcp_client_new(struct mcp_client **out, struct os_loop *loop, const char *path,
 		   const char *root, struct redact *redact, struct ava_error *err);
 /* Whoever waits is told that the runtime stops, and nobody waits any more. NULL is fine. */

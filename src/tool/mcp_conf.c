@@ -5,7 +5,8 @@
  * the rights. Members of others are passed over, those of `ava` are not. `${NAME}` is a value of
  * the file env, or of the environment.
  *
- * What can fail: everything a person can write, and who else could: what stands here is run. */
+ * What can fail: everything a person can write, and who else could: what stands here is run. An
+ * entry that is wrong is kept with the reason, for whoever wants that server; so is the file. */
 #include "tool/mcp_conf.h"
 
 #include <ava.h>
@@ -34,7 +35,7 @@
 
 struct reading {
 	struct mcp_confs *to;
-	const char *path, *server;
+	const char *path;
 	struct redact *redact;
 	struct ava_error *err;
 	int rv; /* the first thing that is wrong ends it */
@@ -50,9 +51,7 @@ __attribute__((format(printf, 2, 3))) static void wrong(struct reading *r, const
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	r->rv = err_set(r->err, AVA_EINVAL, "%s: %s%.40s%s%s", r->path,
-			r->server ? "the server " : "", r->server ? r->server : "",
-			r->server ? ": " : "", text);
+	r->rv = err_set(r->err, AVA_EINVAL, "%s", text);
 }
 
 static void *got(struct reading *r, void *p)
@@ -312,7 +311,6 @@ static void take_server(struct reading *r, const char *name, json_t *o)
 	struct mcp_conf *to = &r->to->v[r->to->n];
 	const char *command, *type;
 
-	r->server = name;
 	if (!*name || strlen(name) > 32 || strstr(name, "__") || name[strlen(name) - 1] == '_' ||
 	    name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")])
 		wrong(r, "a name has letters, digits, - and single _, 32 at the most");
@@ -320,7 +318,7 @@ static void take_server(struct reading *r, const char *name, json_t *o)
 		wrong(r, "it must be an object with command or url");
 	command = text_of(r, json_object_get(o, "command"), "command");
 	type = text_of(r, json_object_get(o, "type"), "type");
-	*to = (struct mcp_conf){.name = keep(r, name, strlen(name)),
+	*to = (struct mcp_conf){.name = to->name,
 				.url = text_of(r, json_object_get(o, "url"), "url"),
 				.start = text_of(r, json_object_get(o, "cwd"), "cwd")};
 	if (!command == !to->url)
@@ -340,8 +338,22 @@ static void take_server(struct reading *r, const char *name, json_t *o)
 	to->env = pairs_of(r, json_object_get(o, "env"), "env", "=");
 	to->headers = pairs_of(r, json_object_get(o, "headers"), "headers", ": ");
 	take_rights(r, json_object_get(o, "ava"), to);
-	r->to->n++;
-	r->server = NULL;
+}
+
+/* In other programs' files servers are kept that are not to be used. */
+static bool is_off(const json_t *o)
+{
+	return json_get_bool(o, "disabled", false) || !json_get_bool(o, "enabled", true);
+}
+
+/* What is wrong ends with this entry, and is kept in its place. */
+static void end_broken(struct reading *r, struct mcp_conf *to)
+{
+	if (r->rv != AVA_EINVAL && r->rv != AVA_EDENIED)
+		return;
+	r->rv = 0;
+	*to = (struct mcp_conf){.name = to->name,
+				.broken = keep(r, r->err->text, strlen(r->err->text))};
 }
 
 /* ---- the file */
@@ -355,17 +367,20 @@ static void read_servers(struct reading *r, const char *text, size_t len)
 	const char *name;
 
 	if (!all)
-		wrong(r, "%.300s", why.text);
+		wrong(r, "%s: %.300s", r->path, why.text);
 	else if (!json_is_object(servers))
-		wrong(r, "it must be an object with the member mcpServers, an object");
+		wrong(r, "%s must be an object with the member mcpServers, an object", r->path);
 	else if (n > MCP_SERVERS_MAX)
-		wrong(r, "%d servers at the most", MCP_SERVERS_MAX);
+		wrong(r, "%s has more than %d servers", r->path, MCP_SERVERS_MAX);
 	if (r->rv == 0)
 		r->to->v = got(r, arena_get(&r->to->mem, (n + 1) * sizeof(*r->to->v)));
 	json_object_foreach(servers, name, o)
 	{
-		if (r->rv == 0)
-			take_server(r, name, o);
+		if (r->rv != 0 || is_off(o))
+			continue;
+		r->to->v[r->to->n].name = keep(r, name, strnlen(name, 40));
+		take_server(r, name, o);
+		end_broken(r, &r->to->v[r->to->n++]);
 	}
 	json_decref(all);
 }
@@ -373,18 +388,29 @@ static void read_servers(struct reading *r, const char *text, size_t len)
 int mcp_confs_read(struct mcp_confs *out, const char *path, struct redact *redact,
 		   struct ava_error *err)
 {
-	struct reading r = {.to = out, .path = path, .redact = redact, .err = err};
+	struct ava_error why;
+	struct reading r = {.to = out, .path = path, .redact = redact, .err = &why};
 	char *text = NULL;
 	size_t len = 0;
-	struct ava_error why;
-	int rv = settings_read_file(path, FILE_MAX, &text, &len, &why);
 
 	*out = (struct mcp_confs){0};
-	if (rv != 0)
-		return rv == AVA_ENOENT ? 0 : err_set(err, rv, "%s", why.text);
 	arena_init(&out->mem, 8u << 20);
-	read_servers(&r, text, len);
-	explicit_bzero(text, len);
-	free(text);
-	return r.rv;
+	r.rv = settings_read_file(path, FILE_MAX, &text, &len, &why);
+	if (r.rv == 0) {
+		read_servers(&r, text, len);
+		explicit_bzero(text, len);
+		free(text);
+	}
+	if (r.rv == AVA_ENOENT)
+		return 0;
+	out->broken = r.rv != 0 && r.rv != AVA_ENOMEM;
+	if (out->broken) {
+		r.rv = 0;
+		out->v = got(&r, arena_get(&out->mem, sizeof(*out->v)));
+		out->n = out->v ? 1 : 0;
+	}
+	if (out->broken && out->v)
+		*out->v = (struct mcp_conf){.name = "mcp.json",
+					    .broken = keep(&r, why.text, strlen(why.text))};
+	return r.rv == 0 ? 0 : err_set(err, AVA_ENOMEM, "out of memory");
 }

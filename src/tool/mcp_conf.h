@@ -15,6 +15,7 @@ struct redact;
 
 struct mcp_conf {
 	const char *name;
+	const char *broken; /* what is wrong with its entry, which then has no other member */
 	const char *const *argv, *const *env; /* a process; NULL: over HTTP */
 	const char *start;                    /* where it starts */
 	const char *url, *path; /* up to the host's name, and from there on; of no process */
@@ -28,12 +29,13 @@ struct mcp_conf {
 struct mcp_confs {
 	struct mcp_conf *v;
 	size_t n;
+	bool broken;      /* the file is: the one entry stands for whatever may be in it */
 	struct arena mem; /* of all their texts */
 };
 
-/* A file that is not there: none. What looks like a secret is added to `redact`, which may be
- * NULL. AVA_EINVAL and AVA_EDENIED with a sentence that begins with the path; AVA_ENOMEM. `mem` is
- * the caller's to end, also then. */
+/* A file that is not there: none. What is wrong in it, or who else could write it, costs what it is
+ * about, an entry or all of them, and nothing else. What looks like a secret is added to `redact`,
+ * which may be NULL. AVA_ENOMEM. `mem` is the caller's to end, also then. */
 int mcp_confs_read(struct mcp_confs *out, const char *path, struct redact *redact,
 		   struct ava_error *err);
 

@@ -464,9 +464,8 @@ lacks 'nor is a part of it left' 'xstrict-token' "$OUT"
 bad()
 {
 	printf '%s' "$2" >"$CONFIG/mcp.json"
-	run "$AVAD" </dev/null
-	exits "refused: $1" 1
-	contains "with a reason: $1" "$3" "$ERR"
+	run "$AVA" doctor </dev/null
+	contains "refused, with a reason: $1" "$3" "$OUT"
 }
 bad 'no JSON' '{' 'mcp.json: '
 bad 'no servers' '{"servers":{}}' 'the member mcpServers'
@@ -480,9 +479,13 @@ bad 'an unset variable' '{"mcpServers":{"a":{"url":"https://e.example/","headers
 bad 'an older transport' '{"mcpServers":{"a":{"type":"sse","url":"https://e.example/"}}}' 'there are stdio'
 printf '{"mcpServers":{}}' >"$CONFIG/mcp.json"
 chmod 666 "$CONFIG/mcp.json"
-run "$AVAD" </dev/null
-exits 'a file that others may write is not read' 1
-contains 'with what to do' 'chmod go-w' "$ERR"
+stop_daemon
+start_daemon
+run "$AVA" run 'try' --role modern --yes </dev/null
+exits 'a file that others may write is not read, and the daemon works without' 1
+contains 'with what to do, for who wants one of its servers' 'chmod go-w' "$ERR"
+run "$AVA" run 'where is the torn tail?' --role researcher --yes </dev/null
+exits 'who wants none is held up by nothing' 0
 chmod 600 "$CONFIG/mcp.json"
 chmod 777 "$CONFIG"
 run "$AVA" doctor </dev/null
@@ -492,6 +495,23 @@ ln -sf "$T/nowhere" "$CONFIG/mcp.json"
 run "$AVA" doctor </dev/null
 contains 'a link that leads nowhere is not the same as no file' 'mcp.json is a link to a file that is not there' "$OUT"
 rm "$CONFIG/mcp.json"
+servers '"gone":{"command":"no-such-program-here"}' '"off":{"command":"no-such-program-here","disabled":true}' \
+	"$(stdio modern '--era modern')"
+role gone 'mcp__gone__*'
+stop_daemon
+start_daemon
+run "$AVA" run 'try' --role gone --yes </dev/null
+exits 'a server whose entry is wrong cannot be had' 1
+contains 'with the reason' 'the MCP server gone cannot be had: there is no program no-such-program-here' "$ERR"
+script 'mcp__modern__echo {"text":"hello"}'
+try modern
+told c1.1
+contains 'the others can' ' hello' "$T/told"
+run "$AVA" doctor </dev/null
+contains 'the doctor says so of that one' 'mcp gone' "$OUT"
+lacks 'and nothing of one that is switched off' 'mcp off' "$OUT"
+stop_daemon
+
 mkdir "$T/project"
 servers
 printf '{"mcpServers":{"evil":{"command":"touch","args":["%s"]}}}' "$T/evil" >"$T/project/.mcp.json"
