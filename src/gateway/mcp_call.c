@@ -21,15 +21,11 @@ void mcp_call_free(struct mcp_call *c)
 	if (!list_empty(&c->node))
 		--*c->mcp->streams;
 	list_del(&c->node);
+	mcp_listen_free(c->listen);
 	os_timer_free(c->expiry);
 	json_decref(c->kept);
 	rpc_fini(&c->m);
 	free(c);
-}
-
-const char *mcp_call_param(const struct mcp_call *c, const char *name)
-{
-	return json_get_str(c->m.params, name);
 }
 
 const char *mcp_call_query(const struct mcp_call *c, const char *name)
@@ -54,32 +50,53 @@ bool mcp_stream_has_place(const struct mcp_call *c)
 	return all < MCP_STREAMS_MAX && own < MCP_STREAMS_OWN;
 }
 
-bool mcp_stream_begin(struct mcp_call *c, void (*gone)(struct http_stream *st, void *user))
+static void stream_gone(struct http_stream *st, void *user)
+{
+	struct mcp_call *c = user;
+
+	c->stream = NULL;
+	mcp_call_abandoned(c);
+}
+
+bool mcp_stream_begin(struct mcp_call *c)
 {
 	static const struct http_field fields[] = {{"Cache-Control", "no-store"},
 						   {"X-Accel-Buffering", "no"}};
 	const struct http_answer head = {
 		.status = 200, .content_type = "text/event-stream", .fields = fields, .nfields = 2};
-	const struct http_stream_hooks hooks = {.gone = gone, .user = c, .heartbeat = true};
+	const struct http_stream_hooks hooks = {.gone = stream_gone, .user = c, .heartbeat = true};
 
 	c->stream = http_stream_start(c->req, &head, &hooks);
 	c->req = NULL;
-	if (!c->stream)
+	if (!c->stream) {
+		mcp_call_free(c);
 		return false;
+	}
 	++*c->mcp->streams;
 	list_add(&c->mcp->open, &c->node);
 	return true;
+}
+
+/* A message (*taken*) as it goes out, on a stream as an event. AVA_ENOMEM, also when there is none;
+ * AVA_ETOOBIG. */
+static int frame(struct buf *out, const struct mcp_call *c, json_t *message)
+{
+	int rv;
+
+	buf_init(out, MCP_ANSWER_MAX);
+	buf_adds(out, c->stream ? "data: " : "");
+	rv = message ? json_dump(out, message) : AVA_ENOMEM;
+	buf_adds(out, c->stream ? "\n\n" : "");
+	json_decref(message);
+	return rv != 0 ? rv : buf_check(out);
 }
 
 void mcp_stream_write(const struct mcp_call *c, json_t *message)
 {
 	struct buf b;
 
-	buf_init(&b, MCP_ANSWER_MAX);
-	buf_adds(&b, "data: ");
-	if (message && json_dump(&b, message) == 0 && buf_adds(&b, "\n\n") == 0)
+	if (frame(&b, c, message) == 0)
 		(void)http_stream_write(c->stream, b.data, b.len);
-	json_decref(message);
 	buf_fini(&b);
 }
 
@@ -91,16 +108,9 @@ static json_t *error_of(int code, const char *text, json_t *data)
 	return json_pack("{s:i,s:o,s:o*}", "code", code, "message", mcp_shown(text), "data", data);
 }
 
-static int write_message(struct buf *b, const struct mcp_call *c, const char *member,
-			 const json_t *value)
+static json_t *answer_of(const struct mcp_call *c, const char *member, json_t *value)
 {
-	buf_addf(b, "%s{\"jsonrpc\":\"2.0\",\"id\":", c->stream ? "data: " : "");
-	if (!c->m.id || json_dump(b, c->m.id) != 0)
-		buf_adds(b, "null");
-	buf_addf(b, ",\"%s\":", member);
-	if (!value || json_dump(b, value) != 0)
-		return AVA_ETOOBIG;
-	return buf_adds(b, c->stream ? "}\n\n" : "}");
+	return json_pack("{s:s,s:O?,s:o}", "jsonrpc", "2.0", "id", c->m.id, member, value);
 }
 
 /* Sends the answer, "result" or "error" (*taken*), and gives the call up. */
@@ -112,13 +122,11 @@ static void call_send(struct mcp_call *c, const char *member, json_t *value, int
 	bool begun = c->session[0] && c->m.method && strcmp(c->m.method, "initialize") == 0;
 	struct buf b;
 
-	buf_init(&b, MCP_ANSWER_MAX);
-	if (write_message(&b, c, member, value) != 0) {
-		json_decref(value);
+	if (frame(&b, c, answer_of(c, member, value)) != 0) {
+		buf_fini(&b);
 		value = error_of(RPC_INTERNAL, "the answer is too large, or memory is out", NULL);
 		status = 500;
-		buf_reset(&b);
-		if (write_message(&b, c, "error", value) != 0)
+		if (frame(&b, c, answer_of(c, "error", value)) != 0)
 			buf_reset(&b); /* half a message is none */
 	}
 	if (c->stream) {
@@ -132,7 +140,6 @@ static void call_send(struct mcp_call *c, const char *member, json_t *value, int
 							      .fields = fields,
 							      .nfields = begun ? 3 : 2});
 	}
-	json_decref(value);
 	buf_fini(&b);
 	mcp_call_free(c);
 }
@@ -146,16 +153,11 @@ void mcp_call_answer(struct mcp_call *c, json_t *result)
 				    json_pack("{s:{s:s,s:s}}", MCP_META "serverInfo", "name", "ava",
 					      "version", ava_version()));
 	}
-	call_send(c, "result", result, 200);
-}
-
-void mcp_call_answer_kept(struct mcp_call *c, json_t *result, int64_t ttl_ms)
-{
-	if (result && c->modern) {
-		json_object_set_new(result, "ttlMs", json_integer(ttl_ms));
+	if (result && c->modern && c->method->cached) {
+		json_object_set_new(result, "ttlMs", json_integer(c->method->ttl_ms));
 		json_object_set_new(result, "cacheScope", json_string("private"));
 	}
-	mcp_call_answer(c, result);
+	call_send(c, "result", result, 200);
 }
 
 void mcp_call_refuse(struct mcp_call *c, int code, const char *text, json_t *data)
@@ -266,7 +268,8 @@ void mcp_call_look(struct mcp_call *c, mcp_look_fn then)
 	ops_look(c->mcp->core, c->run, looked, c);
 }
 
-void mcp_call_ask(struct mcp_call *c, struct mcp_verb *v, bool person, mcp_then_fn then)
+void mcp_call_ask(struct mcp_call *c, const char *method, const char *path, const char *id,
+		  json_t *args, bool person, mcp_then_fn then)
 {
 	bool quote = c->tool && c->tool->quotes;
 	/* What it has read nobody here knows: so it has read everything. A proposal is in the name
@@ -276,20 +279,12 @@ void mcp_call_ask(struct mcp_call *c, struct mcp_verb *v, bool person, mcp_then_
 				      .trust = CALLER_OWNER,
 				      .seen = person ? 0 : RIGHTS_SEEN,
 				      .model = !person};
+	char own[64]; /* who answers at once frees the call, in which `id` may stand */
 
+	snprintf(own, sizeof(own), "%s", id);
 	c->then = then;
 	c->reply.done = verb_answered;
 	await(c);
-	verbs_call(c->mcp->core, verbs_named(v->method, v->path), &caller, v->id, v->args,
-		   &c->reply);
-	mcp_verb_fini(v);
-}
-
-void mcp_call_ask_of(struct mcp_call *c, const char *method, const char *path, const char *id,
-		     json_t *args, bool person, mcp_then_fn then)
-{
-	struct mcp_verb v = {.method = method, .path = path, .args = args};
-
-	snprintf(v.id, sizeof(v.id), "%s", id);
-	mcp_call_ask(c, &v, person, then);
+	verbs_call(c->mcp->core, verbs_named(method, path), &caller, own, args, &c->reply);
+	json_decref(args);
 }

@@ -42,6 +42,17 @@ struct mcp {
 };
 
 struct mcp_call;
+
+/* A method of the protocol. */
+struct mcp_method {
+	const char *name;
+	bool legacy, modern; /* spoken before 2026-07-28, and since */
+	void (*call)(struct mcp_call *c);
+	const char *named; /* the param that Mcp-Name repeats; NULL: none */
+	bool cached;       /* the client may keep the result, for ttl_ms */
+	int ttl_ms;
+};
+
 typedef void (*mcp_then_fn)(struct mcp_call *c, json_t *answer, const struct ava_error *err);
 typedef void (*mcp_look_fn)(struct mcp_call *c, const struct op_status *s,
 			    const struct ava_error *err);
@@ -56,6 +67,7 @@ struct mcp_call {
 	struct os_timer *expiry;    /* of the form that is out */
 	int64_t asked_id;           /* the id of our request; 0: none is out */
 	struct rpc m;
+	const struct mcp_method *method; /* NULL: of a message that has none, or one unknown */
 	const struct mcp_tool *tool;
 	mcp_then_fn then;   /* of the verb that is asked */
 	mcp_look_fn looked; /* or of the run that is looked at */
@@ -68,17 +80,13 @@ struct mcp_call {
 };
 
 void mcp_call_free(struct mcp_call *c);
-/* A string of its params; NULL: there is none. */
-const char *mcp_call_param(const struct mcp_call *c, const char *name);
 /* What ava mcp adds to the address; NULL: it does not, or this came by network. */
 const char *mcp_call_query(const struct mcp_call *c, const char *name);
 
 /* ---- answers: each of these ends the call; JSON that is given is *taken* (NULL: no memory) */
 
-/* The result, as of 2026-07-28 or before. */
+/* The result, as of 2026-07-28 or before; what may be cached is this client's alone. */
 void mcp_call_answer(struct mcp_call *c, json_t *result);
-/* One that may be kept for a while, by this client alone. */
-void mcp_call_answer_kept(struct mcp_call *c, json_t *result, int64_t ttl_ms);
 void mcp_call_refuse(struct mcp_call *c, int code, const char *text, json_t *data);
 /* What is asked for is none, or cannot be had now. */
 void mcp_call_fail(struct mcp_call *c, const struct ava_error *err);
@@ -95,11 +103,9 @@ void mcp_call_abandoned(struct mcp_call *c);
 /* ---- verbs: `then` hears the answer, maybe before these return; it has the call again. `person`:
  * what was filled into a form is said, else a model asks. */
 
-void mcp_call_ask(struct mcp_call *c, struct mcp_verb *v, bool person,
-		  mcp_then_fn then); /* `v` is *taken* */
-/* One of a run or a proposal; `args` is *taken*, NULL: none. */
-void mcp_call_ask_of(struct mcp_call *c, const char *method, const char *path, const char *id,
-		     json_t *args, bool person, mcp_then_fn then);
+/* `id` stands in the path, "": nothing does; `args` is *taken*, NULL: none. */
+void mcp_call_ask(struct mcp_call *c, const char *method, const char *path, const char *id,
+		  json_t *args, bool person, mcp_then_fn then);
 /* How c->run is, without its JSON: what is polled is to cost little. */
 void mcp_call_look(struct mcp_call *c, mcp_look_fn then);
 
@@ -108,9 +114,9 @@ void mcp_call_look(struct mcp_call *c, mcp_look_fn then);
 /* A client that has a handshake keeps a stream for each form and each subscription: whether it may
  * have one more of that kind. */
 bool mcp_stream_has_place(const struct mcp_call *c);
-/* The answer is a stream from here on; `gone` has the call. false: the connection is closed
- * already, and the call is the caller's to free. */
-bool mcp_stream_begin(struct mcp_call *c, void (*gone)(struct http_stream *st, void *user));
+/* The answer is a stream from here on. false: the connection is closed already, and the call is
+ * freed. */
+bool mcp_stream_begin(struct mcp_call *c);
 /* One message, *taken*. */
 void mcp_stream_write(const struct mcp_call *c, json_t *message);
 
@@ -133,5 +139,6 @@ void mcp_task_cancel(struct mcp_call *c);
 /* The methods subscriptions/listen and resources/subscribe, and the end of the latter. */
 void mcp_listen(struct mcp_call *c);
 void mcp_unsubscribe(struct mcp_call *c);
+void mcp_listen_free(struct listen *l); /* by mcp_call_free; NULL is fine */
 
 #endif

@@ -22,7 +22,6 @@
 #include "os/loop.h"
 
 #define WATCHED_MAX 64
-#define URI_MAX     64
 #define GATHER_MS   200 /* of changes, before they are told */
 
 struct listen {
@@ -33,12 +32,12 @@ struct listen {
 	bool armed;
 	unsigned n;
 	struct watched {
-		char uri[URI_MAX]; /* "": which resources there are */
+		const char *uri; /* of the message of the call; "": which resources there are */
 		bool changed;
 	} watched[WATCHED_MAX + 1];
 };
 
-static void listen_free(struct listen *l)
+void mcp_listen_free(struct listen *l)
 {
 	if (!l)
 		return;
@@ -47,14 +46,6 @@ static void listen_free(struct listen *l)
 	if (l->cursor)
 		ops_events_close(l->cursor);
 	free(l);
-}
-
-static void listen_gone(struct http_stream *st, void *user)
-{
-	struct mcp_call *c = user;
-
-	listen_free(c->listen);
-	mcp_call_free(c);
 }
 
 /* ---- what is told */
@@ -71,18 +62,17 @@ static void notify(const struct listen *l, const char *method, json_t *params)
 	mcp_stream_write(l->call, message);
 }
 
+/* What of the filter was understood; read_filter has checked it. */
 static void acknowledge(const struct listen *l)
 {
-	json_t *heard = json_object(), *uris = json_array();
+	const json_t *filter = json_object_get(l->call->m.params, "notifications");
+	json_t *uris = json_object_get(filter, "resourceSubscriptions");
+	bool list = json_get_bool(filter, "resourcesListChanged", false);
 
-	for (unsigned i = 0; i < l->n; i++)
-		if (!l->watched[i].uri[0])
-			json_object_set_new(heard, "resourcesListChanged", json_true());
-		else if (json_array_append_new(uris, json_string(l->watched[i].uri)) == 0)
-			json_object_set(heard, "resourceSubscriptions", uris);
-	json_decref(uris);
 	notify(l, "notifications/subscriptions/acknowledged",
-	       json_pack("{s:o}", "notifications", heard));
+	       json_pack("{s:{s:o*,s:O*}}", "notifications", "resourcesListChanged",
+			 list ? json_true() : NULL, "resourceSubscriptions",
+			 json_array_size(uris) > 0 ? uris : NULL));
 }
 
 static void tell_soon(struct listen *l)
@@ -120,7 +110,7 @@ static void tell(void *user)
 static void mark(struct listen *l, const struct op_event *e)
 {
 	struct event_view v;
-	char run[URI_MAX];
+	char run[64];
 	bool ends, begins;
 	size_t n;
 
@@ -151,7 +141,7 @@ static void listen_pump(struct os_task *t)
 	while ((rv = ops_events_next(l->cursor, &e)) == 1)
 		mark(l, &e);
 	if (rv == -2)
-		http_stream_abort(l->call->stream); /* to come again; calls listen_gone */
+		http_stream_abort(l->call->stream); /* to come again; frees the call */
 	else
 		tell_soon(l);
 }
@@ -169,18 +159,19 @@ static void listen_wake(void *user)
 static int watch(struct listen *l, const json_t *address, struct ava_error *err)
 {
 	const char *uri = json_is_string(address) ? json_string_value(address) : "";
-	struct mcp_verb verb;
+	struct mcp_verb v;
 	int rv;
 
 	if (l->n == WATCHED_MAX)
 		return err_set(err, AVA_EINVAL,
 			       "at most %d resources are listened to at once: leave some out",
 			       WATCHED_MAX);
-	rv = mcp_resource_verb(uri, &verb, err);
-	mcp_verb_fini(&verb);
-	if (rv == 0)
-		snprintf(l->watched[l->n++].uri, URI_MAX, "%s", uri);
-	return rv;
+	rv = mcp_resource_verb(uri, &v, err);
+	if (rv != 0)
+		return rv;
+	json_decref(v.args);
+	l->watched[l->n++].uri = uri;
+	return 0;
 }
 
 static int read_filter(struct listen *l, const json_t *params, struct ava_error *err)
@@ -197,7 +188,8 @@ static int read_filter(struct listen *l, const json_t *params, struct ava_error 
 	{
 		rv = rv == 0 ? watch(l, uri, err) : rv;
 	}
-	l->n += json_get_bool(filter, "resourcesListChanged", false);
+	if (json_get_bool(filter, "resourcesListChanged", false))
+		l->watched[l->n++].uri = "";
 	return rv;
 }
 
@@ -229,16 +221,16 @@ static int listen_new(struct mcp_call *c, struct ava_error *err)
 /* Of what that client has subscribed to by that address. */
 static void unsubscribe(const struct mcp_call *c)
 {
-	const char *uri = mcp_call_param(c, "uri");
+	const char *uri = json_str(c->m.params, "uri");
 
 	LIST_EACH (&c->mcp->open, n, tmp) {
 		struct mcp_call *o = LIST_ENTRY(n, struct mcp_call, node);
 
 		if (!o->listen || o->modern || strcmp(o->session, c->session) != 0 ||
-		    strcmp(o->listen->watched[0].uri, uri ? uri : "") != 0)
+		    strcmp(o->listen->watched[0].uri, uri) != 0)
 			continue;
 		http_stream_end(o->stream);
-		listen_gone(NULL, o);
+		mcp_call_free(o);
 	}
 }
 
@@ -259,15 +251,12 @@ void mcp_listen(struct mcp_call *c)
 	if (!c->modern)
 		unsubscribe(c); /* what comes twice is one */
 	if (listen_new(c, &err) != 0) {
-		listen_free(c->listen);
 		mcp_call_fail(c, &err);
 		return;
 	}
 	l = c->listen;
-	if (!mcp_stream_begin(c, listen_gone)) {
-		listen_gone(NULL, c);
+	if (!mcp_stream_begin(c))
 		return;
-	}
 	if (!again && c->modern)
 		acknowledge(l);
 	else if (!again)

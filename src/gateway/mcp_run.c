@@ -47,9 +47,16 @@ static void what_is_sealed(const struct mcp_call *c, const char *front, char out
 	snprintf(out, SEALED_MAX, "form %s %s %s", c->tool->name, hash, front);
 }
 
+static int64_t expires_ms(const json_t *p)
+{
+	const char *iso = json_str(p, "expires_at");
+
+	return clock_parse_iso(iso, strlen(iso));
+}
+
 static void ask_by_answer(struct mcp_call *c, const json_t *p)
 {
-	const char *id = json_str(p, "proposal_id"), *until = json_str(p, "expires_at");
+	const char *id = json_str(p, "proposal_id");
 	char front[64], state[sizeof(front) + MCP_SEAL_LEN + 1], seal[MCP_SEAL_LEN + 1];
 	char sealed[SEALED_MAX];
 	unsigned char once[8];
@@ -57,8 +64,7 @@ static void ask_by_answer(struct mcp_call *c, const json_t *p)
 
 	id_random(once, sizeof(once));
 	hash_hex(once, sizeof(once), hex);
-	snprintf(front, sizeof(front), "%.23s.%lld.%s", id,
-		 (long long)clock_parse_iso(until, strlen(until)), hex);
+	snprintf(front, sizeof(front), "%.23s.%lld.%s", id, (long long)expires_ms(p), hex);
 	what_is_sealed(c, front, sealed);
 	mcp_secret_seal(&c->mcp->secret, sealed, seal);
 	snprintf(state, sizeof(state), "%s.%s", front, seal);
@@ -72,7 +78,7 @@ static void ask_by_answer(struct mcp_call *c, const json_t *p)
 static void tell_as_it_is(struct mcp_call *c, const char *proposal)
 {
 	c->forms = false;
-	mcp_call_ask_of(c, "GET", "/api/v1/proposals/{id}", proposal, NULL, false, mcp_quote_told);
+	mcp_call_ask(c, "GET", "/api/v1/proposals/{id}", proposal, NULL, false, mcp_quote_told);
 }
 
 static void form_expired(void *user)
@@ -83,18 +89,8 @@ static void form_expired(void *user)
 	tell_as_it_is(c, c->proposal);
 }
 
-static void stream_gone(struct http_stream *st, void *user)
-{
-	struct mcp_call *c = user;
-
-	c->stream = NULL;
-	mcp_call_abandoned(c);
-}
-
 static void ask_on_stream(struct mcp_call *c, const json_t *p)
 {
-	const char *until = json_str(p, "expires_at");
-	int64_t left = clock_parse_iso(until, strlen(until)) - clock_wall_ms();
 	uint64_t random;
 
 	if (!c->expiry)
@@ -103,17 +99,15 @@ static void ask_on_stream(struct mcp_call *c, const json_t *p)
 		mcp_call_tell_error(c, "out of memory");
 		return;
 	}
-	if (!c->stream && !mcp_stream_begin(c, stream_gone)) {
-		mcp_call_free(c);
+	if (!c->stream && !mcp_stream_begin(c))
 		return;
-	}
 	id_random(&random, sizeof(random));
 	c->asked_id = 1 + (int64_t)(random >> 12); /* which JavaScript keeps */
 	snprintf(c->proposal, sizeof(c->proposal), "%s", json_str(p, "proposal_id"));
 	mcp_stream_write(c, json_pack("{s:s,s:I,s:s,s:o}", "jsonrpc", "2.0", "id",
 				      (json_int_t)c->asked_id, "method", "elicitation/create",
 				      "params", mcp_form_of_proposal(p)));
-	os_timer_set(c->expiry, MAX(left, 0));
+	os_timer_set(c->expiry, expires_ms(p) - clock_wall_ms());
 }
 
 #define TASK_TEXT(run) "task %.23s", run /* what is sealed of it */
@@ -139,7 +133,7 @@ static json_t *task_of_run(const struct mcp_call *c, const struct op_status *s)
 		snprintf(id, sizeof(id), "%s-%s", c->run, seal);
 	}
 	return json_pack("{s:s,s:s,s:o,s:s,s:s,s:n,s:i}", "taskId",
-			 s ? mcp_call_param(c, "taskId") : id, "status", word, "statusMessage",
+			 s ? json_str(c->m.params, "taskId") : id, "status", word, "statusMessage",
 			 mcp_shown(doing), "createdAt", began, "lastUpdatedAt", changed, "ttlMs",
 			 "pollIntervalMs", POLL_MS);
 }
@@ -195,11 +189,11 @@ static void form_answered(struct mcp_call *c, const char *proposal, const json_t
 	if (!accepts) {
 		tell_as_it_is(c, proposal);
 	} else if (body) {
-		mcp_call_ask_of(c, "POST", "/api/v1/proposals/{id}/confirm", proposal, body, true,
-				mcp_quote_told);
+		mcp_call_ask(c, "POST", "/api/v1/proposals/{id}/confirm", proposal, body, true,
+			     mcp_quote_told);
 	} else if (json_is_false(json_object_get(content, "start"))) {
-		mcp_call_ask_of(c, "POST", "/api/v1/proposals/{id}/reject", proposal, NULL, true,
-				mcp_quote_told);
+		mcp_call_ask(c, "POST", "/api/v1/proposals/{id}/reject", proposal, NULL, true,
+			     mcp_quote_told);
 	} else {
 		mcp_call_tell_error(
 			c, "the form came back without start, which is true or false: nothing was "
@@ -238,8 +232,7 @@ void mcp_quote_returned(struct mcp_call *c, const char *state)
 	}
 	response = json_object_get(json_object_get(c->m.params, "inputResponses"), id);
 	if (!json_is_object(response)) {
-		mcp_call_ask_of(c, "GET", "/api/v1/proposals/{id}", id, NULL, false,
-				mcp_quote_told);
+		mcp_call_ask(c, "GET", "/api/v1/proposals/{id}", id, NULL, false, mcp_quote_told);
 	} else if (until <= clock_wall_ms() || was_closed(c->mcp, dot + 1, response)) {
 		tell_as_it_is(c, id);
 	} else {
@@ -267,7 +260,7 @@ void mcp_quote_response(struct mcp *m, const struct rpc *r, const char *session)
 /* A run of ours is named. false: it has been refused. */
 static bool task_of(struct mcp_call *c)
 {
-	const char *id = mcp_call_param(c, "taskId"), *dash = id ? strrchr(id, '-') : NULL;
+	const char *id = json_str(c->m.params, "taskId"), *dash = strrchr(id, '-');
 	char text[64];
 
 	if (!c->tasks) {
@@ -306,8 +299,7 @@ static void task_looked(struct mcp_call *c, const struct op_status *s, const str
 	}
 	c->kept = task_of_run(c, s);
 	if (s->ended_ms && s->status != AVA_CANCELLED) {
-		mcp_call_ask_of(c, "GET", "/api/v1/runs/{id}/result", c->run, NULL, false,
-				task_ended);
+		mcp_call_ask(c, "GET", "/api/v1/runs/{id}/result", c->run, NULL, false, task_ended);
 		return;
 	}
 	if (!s->ended_ms && s->asks)
@@ -343,10 +335,10 @@ static void task_asks(struct mcp_call *c, const struct op_status *s, const struc
 	else if (!text)
 		mcp_call_answer(c, json_object());
 	else
-		mcp_call_ask_of(c, "POST", "/api/v1/runs/{id}/steer", c->run,
-				json_pack("{s:s,s:s,s:o}", "text", text, "call_id", call,
-					  "request_id", json_sprintf("mcp %s %s", c->run, call)),
-				true, task_told);
+		mcp_call_ask(c, "POST", "/api/v1/runs/{id}/steer", c->run,
+			     json_pack("{s:s,s:s,s:o}", "text", text, "call_id", call, "request_id",
+				       json_sprintf("mcp %s %s", c->run, call)),
+			     true, task_told);
 }
 
 void mcp_task_update(struct mcp_call *c)
@@ -358,6 +350,5 @@ void mcp_task_update(struct mcp_call *c)
 void mcp_task_cancel(struct mcp_call *c)
 {
 	if (task_of(c))
-		mcp_call_ask_of(c, "POST", "/api/v1/runs/{id}/cancel", c->run, NULL, false,
-				task_told);
+		mcp_call_ask(c, "POST", "/api/v1/runs/{id}/cancel", c->run, NULL, false, task_told);
 }

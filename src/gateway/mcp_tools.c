@@ -42,13 +42,13 @@ static const struct mcp_tool tools[] = {
 };
 
 /* Borrowed, read once; NULL: no memory. */
-static json_t *offered(const char *what)
+static const json_t *offered(const char *method)
 {
 	static json_t *doc;
 
 	if (!doc)
 		doc = json_parse(mcp_tools_json[0].text, mcp_tools_json[0].len, NULL);
-	return json_object_get(doc, what);
+	return json_object_get(doc, method);
 }
 
 const struct mcp_tool *mcp_tool_find(const char *name, bool forms)
@@ -59,48 +59,53 @@ const struct mcp_tool *mcp_tool_find(const char *name, bool forms)
 	return NULL;
 }
 
-json_t *mcp_tools(bool forms)
+json_t *mcp_offered(const char *method, bool forms)
 {
-	json_t *list = json_copy(offered("tools"));
+	json_t *all = json_deep_copy(offered(method)), *list = json_object_get(all, "tools");
 
-	for (size_t i = ARRAY_LEN(tools); !forms && i-- > 0;)
+	for (size_t i = json_array_size(list); !forms && i-- > 0;)
 		if (tools[i].forms)
 			json_array_remove(list, i);
-	return list;
+	return all;
 }
 
-void mcp_verb_fini(struct mcp_verb *v)
+/* They fit the schema, and what is to be an id could be one. */
+static int check_arguments(const struct mcp_tool *t, const json_t *args, struct ava_error *err)
 {
-	json_decref(v->args);
-	v->args = NULL;
+	const json_t *list = json_object_get(offered("tools/list"), "tools"),
+		     *row = json_array_get(list, (size_t)(t - tools));
+	const char *id = t->id ? json_get_str(args, t->id) : NULL;
+	struct buf why;
+	int rv = 0;
+
+	if (!args || !row)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	buf_init(&why, ERRORS_BYTES);
+	if (schema_validate(json_object_get(row, "inputSchema"), args, "", &why) != 0)
+		rv = err_set(err, AVA_EINVAL, "%s: %s", t->name,
+			     buf_check(&why) == 0 ? why.data : "the arguments do not fit");
+	else if (id && !id_is_run(id) && !id_is_proposal(id))
+		rv = err_set(err, AVA_EINVAL,
+			     "\"%.40s\" is no id: they look like S-7f3a2b and P-19c0de", id);
+	buf_fini(&why);
+	return rv;
 }
 
 int mcp_tool_verb(const struct mcp_tool *t, const json_t *given, const char *cwd,
 		  const char *request, struct mcp_verb *out, struct ava_error *err)
 {
-	const json_t *row = json_array_get(offered("tools"), (size_t)(t - tools));
 	json_t *args = given ? json_deep_copy(given) : json_object();
-	const char *id = t->id ? json_get_str(args, t->id) : NULL;
-	struct buf why;
-	int rv;
+	int rv = check_arguments(t, args, err);
 
+	if (rv != 0) {
+		json_decref(args);
+		return rv;
+	}
 	*out = (struct mcp_verb){.method = t->method, .path = t->path, .args = args};
-	if (!args || !row)
-		return err_set(err, AVA_ENOMEM, "out of memory");
-	buf_init(&why, ERRORS_BYTES);
-	rv = schema_validate(json_object_get(row, "inputSchema"), args, "", &why);
-	if (rv != 0)
-		err_set(err, AVA_EINVAL, "%s: %s", t->name,
-			buf_check(&why) == 0 ? why.data : "the arguments do not fit");
-	buf_fini(&why);
-	if (rv != 0)
-		return AVA_EINVAL;
-	if (id && !id_is_run(id) && !id_is_proposal(id))
-		return err_set(err, AVA_EINVAL,
-			       "\"%.40s\" is no id: they look like S-7f3a2b and P-19c0de", id);
-	snprintf(out->id, sizeof(out->id), "%s", id ? id : "");
-	if (t->id)
+	if (t->id) {
+		snprintf(out->id, sizeof(out->id), "%s", json_str(args, t->id));
 		json_object_del(args, t->id);
+	}
 	if (t->requests && request && *request)
 		json_object_set_new(args, "request_id", json_string(request));
 	if (strcmp(t->name, "ava_status") == 0 && id_is_proposal(out->id)) {
@@ -131,28 +136,27 @@ int mcp_resource_verb(const char *uri, struct mcp_verb *out, struct ava_error *e
 	char id[32];
 	int n = 0;
 
-	*out = (struct mcp_verb){.method = "GET", .args = json_object()};
-	if (!out->args)
-		return err_set(err, AVA_ENOMEM, "out of memory");
+	*out = (struct mcp_verb){.method = "GET"};
 	if (strcmp(uri, "ava://runs") == 0) {
 		out->path = "/api/v1/runs";
-		json_object_set_new(out->args, "all", json_true());
-		return 0;
-	}
-	if (sscanf(uri, "ava://run/%31[^/]%n", id, &n) == 1 && id_is_run(id))
+		out->args = json_pack("{s:b}", "all", 1);
+	} else if (sscanf(uri, "ava://run/%31[^/]%n", id, &n) == 1 && id_is_run(id)) {
 		for (size_t k = 0; k < ARRAY_LEN(parts); k++)
 			if (strcmp(uri + n, parts[k].behind) == 0)
 				out->path = parts[k].path;
+	}
 	if (!out->path)
 		return err_set(err, AVA_ENOENT,
 			       "there is no resource %.80s: there are ava://runs, ava://run/{id}, "
 			       "ava://run/{id}/result and ava://run/{id}/log",
 			       uri);
-	if (strchr(out->path, '{'))
+	if (n > 0 && strchr(out->path, '{')) {
 		snprintf(out->id, sizeof(out->id), "%s", id);
-	else
-		json_object_set_new(out->args, "run", json_string(id));
-	return 0;
+		out->args = json_object();
+	} else if (n > 0) {
+		out->args = json_pack("{s:s}", "run", id);
+	}
+	return out->args ? 0 : err_set(err, AVA_ENOMEM, "out of memory");
 }
 
 static json_t *resource(const char *uri, const char *name, const char *title)
@@ -183,11 +187,6 @@ json_t *mcp_resources(const json_t *runs)
 		}
 	}
 	return list;
-}
-
-json_t *mcp_offered(const char *method)
-{
-	return json_copy(offered(method));
 }
 
 /* ---- what is told */

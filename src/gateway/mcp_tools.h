@@ -23,26 +23,24 @@ struct mcp_tool {
 
 /* NULL: there is none of that name, or none for who has no forms. */
 const struct mcp_tool *mcp_tool_find(const char *name, bool forms);
-/* JSON from here on is a new reference, NULL: no memory. "tools" of tools/list. */
-json_t *mcp_tools(bool forms);
+/* JSON from here on is a new reference, NULL: no memory. The result of a method that is always the
+ * same: tools/list, what there is of resources, that there are no prompts. */
+json_t *mcp_offered(const char *method, bool forms);
 
-/* One call of a verb; what it is called with is *owned*. */
+/* One call of a verb. */
 struct mcp_verb {
 	const char *method, *path;
 	char id[64];
-	json_t *args;
+	json_t *args; /* a new reference */
 };
-void mcp_verb_fini(struct mcp_verb *v);
 /* `given` are arguments, NULL: none. `cwd` NULL or "": no folder unless they name one; `request`
- * likewise. AVA_EINVAL with sentences for the model; AVA_ENOMEM. mcp_verb_fini in every case. */
+ * likewise. AVA_EINVAL with sentences for the model; AVA_ENOMEM: then there is nothing in `out`. */
 int mcp_tool_verb(const struct mcp_tool *t, const json_t *given, const char *cwd,
 		  const char *request, struct mcp_verb *out, struct ava_error *err);
-/* By the address of a resource. AVA_ENOENT. */
+/* The same by the address of a resource. AVA_ENOENT. */
 int mcp_resource_verb(const char *uri, struct mcp_verb *out, struct ava_error *err);
 /* "resources", of the answer of GET /runs. */
 json_t *mcp_resources(const json_t *runs);
-/* The result of a method that is always the same. */
-json_t *mcp_offered(const char *method);
 
 /* A text that a client shows to a person, with nothing in it that steers a terminal. */
 json_t *mcp_shown(const char *text);

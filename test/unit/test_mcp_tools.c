@@ -19,7 +19,8 @@ static json_t *parse(const char *text)
 
 static void test_schemas(void **state)
 {
-	json_t *tools = mcp_tools(true), *one;
+	json_t *offered = mcp_offered("tools/list", true), *one;
+	json_t *tools = json_object_get(offered, "tools");
 	struct ava_error err = {0};
 	size_t i;
 
@@ -37,10 +38,10 @@ static void test_schemas(void **state)
 		assert_int_equal(schema_check(json_object_get(one, "inputSchema"), &err), 0);
 		assert_true(json_str(one, "description")[0]);
 	}
-	json_decref(tools);
-	tools = mcp_tools(false);
-	assert_int_equal(json_array_size(tools), 7);
-	json_decref(tools);
+	json_decref(offered);
+	offered = mcp_offered("tools/list", false);
+	assert_int_equal(json_array_size(json_object_get(offered, "tools")), 7);
+	json_decref(offered);
 	assert_null(mcp_tool_find("ava_confirm", false));
 	assert_null(mcp_tool_find("", true));
 }
@@ -76,7 +77,8 @@ static void test_checked(void **state)
 		assert_int_equal(mcp_tool_verb(mcp_tool_find(rows[i].tool, true), given, NULL, NULL,
 					       &v, &err),
 				 rows[i].good ? 0 : AVA_EINVAL);
-		mcp_verb_fini(&v);
+		if (rows[i].good)
+			json_decref(v.args);
 		json_decref(given);
 	}
 }
@@ -92,7 +94,7 @@ static void becomes(const char *tool, const char *given, const char *path, const
 	assert_string_equal(v.path, path);
 	assert_string_equal(v.id, id);
 	assert_true(json_equal(v.args, want));
-	mcp_verb_fini(&v);
+	json_decref(v.args);
 	json_decref(g);
 	json_decref(want);
 }
@@ -116,7 +118,6 @@ static void test_verbs(void **state)
 	becomes("ava_logs", "{\"run\":\"S-7f3a2b\"}", "/api/v1/logs", "", "{\"run\":\"S-7f3a2b\"}");
 	assert_int_equal(mcp_tool_verb(mcp_tool_find("ava_result", false), bad, "", "", &v, &err),
 			 AVA_EINVAL);
-	mcp_verb_fini(&v);
 	json_decref(bad);
 }
 
@@ -145,9 +146,10 @@ static void test_resources(void **state)
 		print_message("%s\n", rows[i].uri);
 		assert_int_equal(mcp_resource_verb(rows[i].uri, &v, &err),
 				 rows[i].path ? 0 : AVA_ENOENT);
-		if (rows[i].path)
+		if (rows[i].path) {
 			assert_string_equal(v.path, rows[i].path);
-		mcp_verb_fini(&v);
+			json_decref(v.args);
+		}
 	}
 }
 
