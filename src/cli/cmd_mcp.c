@@ -2,16 +2,15 @@
  * message goes to the daemon as a request of its own (gateway/mcp.h has the protocol), what comes
  * back is written as lines, and when this process ends nothing else does.
  *
- * Happy path: lines are read, each is a flight: a connection to the daemon, which is started when
- * none answers, until its answer is whole; a stream of events is written message by message. Many
- * are under way at once. What can fail: a line is too long (its answer says so); the daemon goes
- * away: a flight is sent again under the same id, so that nothing is done twice, and a stream waits
- * until there is a daemon again, and says so in its request; no daemon can be had: the answer is an
- * error with the reason. The end of stdin lets what is asked be answered, and ends the streams; a
- * signal ends all at once. */
+ * Happy path: lines are read, each but a notice is a flight: a connection to the daemon, which is
+ * started when none answers, until its answer is whole; a stream of events is written message by
+ * message. Many are under way at once. What can fail: a line is too long (its answer says so); the
+ * daemon goes away: a flight is sent again under the same id, so that nothing is done twice, and a
+ * stream waits until there is a daemon again, and says so in its request; no daemon can be had: the
+ * answer is an error with the reason. The end of stdin lets what is asked be answered, and ends the
+ * streams; a signal ends all at once. */
 #include <ava.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
@@ -56,18 +55,20 @@ static const struct opt mcp_opts[] = {
 	OPT("json", 0, FLAG, NULL, json, "token: as one JSON object"),
 };
 
+struct bridge;
+
 struct flight {
 	struct bridge *bridge;
 	char *line; /* the message; owned */
 	size_t len;
-	json_t *id;    /* of a request; owned; NULL: nobody waits for an answer */
-	json_t *uri;   /* that it subscribes to; owned; NULL: it does not */
-	char name[33]; /* the same each time that it is sent */
-	int fd;        /* -1: it is to be sent */
-	int64_t at_ms; /* not before this time */
+	struct rpc m;     /* what of it could be read */
+	char name[33];    /* the same each time that it is sent */
+	struct client *c; /* NULL: it is to be sent */
+	int64_t at_ms;    /* not before this time */
 	unsigned tries;
-	bool streams; /* a message has come on its stream */
-	bool landed;  /* it is over, and goes with the next sweep */
+	bool streams;  /* a message has come on its stream */
+	bool answered; /* its id is nobody's any more; what it subscribed to goes on */
+	bool landed;   /* it is over, and goes with the next sweep */
 	struct http_reader reader;
 	struct sse sse;
 	struct buf body;
@@ -76,8 +77,7 @@ struct flight {
 struct bridge {
 	struct flight *flights[FLIGHTS_MAX];
 	unsigned n;
-	struct buf in;
-	bool skips;     /* the rest of a line that is too long */
+	struct buf in;  /* a line, as far as it has come */
 	int64_t end_ms; /* stdin has ended; 0: not yet */
 	char session[80];
 	struct buf cwd; /* escaped */
@@ -119,16 +119,39 @@ static void put_error(const json_t *id, int code, const char *text)
 
 /* ---- flights */
 
+/* Somebody waits for an answer. */
+static bool asks(const struct flight *f)
+{
+	return f->m.method && f->m.id && !f->answered;
+}
+
+/* What it has subscribed to; NULL: nothing. */
+static const json_t *subscribed(const struct flight *f)
+{
+	bool subscribes =
+		f->answered && f->m.method && strcmp(f->m.method, "resources/subscribe") == 0;
+
+	return subscribes ? json_object_get(f->m.params, "uri") : NULL;
+}
+
+/* A message of the daemon: the answer, or one before it or behind it on its stream. */
+static void message_came(struct flight *f, const char *text, size_t len)
+{
+	struct rpc m;
+
+	if (rpc_read(&m, text, len, NULL) == 0) {
+		put_line(text, len);
+		f->answered = f->answered || m.kind == RPC_RESPONSE;
+	}
+	rpc_fini(&m);
+}
+
 static int on_event(const struct sse_event *e, void *user)
 {
 	struct flight *f = user;
 
 	f->streams = true;
-	if (f->uri) { /* that was the answer: its id is nobody's any more */
-		json_decref(f->id);
-		f->id = NULL;
-	}
-	put_line(e->data, e->len);
+	message_came(f, e->data, e->len);
 	return 0;
 }
 
@@ -141,10 +164,10 @@ static int sink(const char *data, size_t len, void *user)
 
 static void disconnect(struct flight *f)
 {
-	if (f->fd < 0)
+	if (!f->c)
 		return;
-	close(f->fd);
-	f->fd = -1;
+	client_close(f->c);
+	f->c = NULL;
 	http_reader_fini(&f->reader);
 	sse_fini(&f->sse);
 	buf_fini(&f->body);
@@ -163,8 +186,7 @@ static void sweep(struct bridge *b)
 
 		if (!f->landed)
 			continue;
-		json_decref(f->id);
-		json_decref(f->uri);
+		rpc_fini(&f->m);
 		free(f->line);
 		free(f);
 		b->flights[i] = b->flights[--b->n];
@@ -174,9 +196,21 @@ static void sweep(struct bridge *b)
 /* A request that cannot be answered. */
 static void fail(struct flight *f, const char *text)
 {
-	if (f->id)
-		put_error(f->id, RPC_INTERNAL, text);
+	if (asks(f))
+		put_error(f->m.id, RPC_INTERNAL, text);
 	land(f);
+}
+
+/* Again, later; a stream as long as it takes. */
+static void put_off(struct flight *f, const char *why)
+{
+	disconnect(f);
+	if (f->answered && !subscribed(f))
+		land(f); /* only the end of its stream was missing */
+	else if (!f->streams && ++f->tries > TRIES_MAX)
+		fail(f, why);
+	else
+		f->at_ms = clock_mono_ms() + (f->streams ? LOOK_MS : AGAIN_MS);
 }
 
 static int post(struct flight *f, struct ava_error *err)
@@ -195,35 +229,22 @@ static int post(struct flight *f, struct ava_error *err)
 	buf_addf(&head, "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n", f->len);
 	buf_add(&head, f->line, f->len); /* in one piece: it wakes the daemon once */
 	rv = buf_check(&head);
-	if (rv == 0 && send(f->fd, head.data, head.len, MSG_NOSIGNAL) != (ssize_t)head.len)
+	if (rv == 0 &&
+	    send(client_fd(f->c), head.data, head.len, MSG_NOSIGNAL) != (ssize_t)head.len)
 		rv = err_sys(err, "ask the daemon");
 	buf_fini(&head);
 	return rv;
-}
-
-/* Again, later; a stream as long as it takes. */
-static void put_off(struct flight *f, const char *why)
-{
-	disconnect(f);
-	if (f->streams ? f->bridge->end_ms != 0 : ++f->tries > TRIES_MAX) {
-		fail(f, why);
-		return;
-	}
-	f->at_ms = clock_mono_ms() + (f->streams ? LOOK_MS : AGAIN_MS);
 }
 
 /* Over a connection of its own; a stream starts no daemon, since it was not asked for now. */
 static void send_off(struct flight *f)
 {
 	struct ava_error err = {0};
-	struct client *c = NULL;
-	int rv = api_open(API_LOOK, &c, &err);
+	int rv = api_open(API_LOOK, &f->c, &err);
 
 	if (rv != 0 && !f->streams)
-		rv = api_open(API_START, &c, &err);
+		rv = api_open(API_START, &f->c, &err);
 	if (rv == 0) {
-		f->fd = fcntl(client_fd(c), F_DUPFD_CLOEXEC, 0);
-		client_close(c);
 		http_reader_init(&f->reader, sink, f);
 		sse_init(&f->sse, ANSWER_MAX);
 		f->sse.on_event = on_event;
@@ -238,41 +259,30 @@ static void send_off(struct flight *f)
 	}
 }
 
-/* The daemon's answer is whole. */
-static void answered(struct flight *f)
-{
-	if (f->reader.session[0])
-		snprintf(f->bridge->session, sizeof(f->bridge->session), "%s", f->reader.session);
-	if (!f->reader.events && f->body.len > 0) {
-		if (strncmp(f->body.data, "{\"jsonrpc\"", 10) != 0) {
-			fail(f, "the daemon refuses this message");
-			return;
-		}
-		put_line(f->body.data, f->body.len);
-	}
-	land(f);
-}
-
 static void hear(struct flight *f)
 {
 	struct ava_error err = {0};
 	char data[16384];
 	size_t used;
-	ssize_t n = recv(f->fd, data, sizeof(data), MSG_DONTWAIT);
-	int rv = 0;
+	ssize_t n = recv(client_fd(f->c), data, sizeof(data), MSG_DONTWAIT);
+	int rv;
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
-	if (n > 0)
-		rv = http_reader_feed(&f->reader, data, (size_t)n, &used, &err);
-	else
-		rv = http_reader_eof(&f->reader, &err);
-	if (rv == 0 && f->reader.state == HTTP_READER_DONE)
-		answered(f);
-	else if (n > 0 && rv != 0)
-		fail(f, err.text[0] ? err.text : "the daemon's answer is too large");
-	else if (n <= 0)
+	rv = n > 0 ? http_reader_feed(&f->reader, data, (size_t)n, &used, &err)
+		   : http_reader_eof(&f->reader, &err);
+	if (rv == 0 && f->reader.state == HTTP_READER_DONE) {
+		if (f->reader.session[0])
+			snprintf(f->bridge->session, sizeof(f->bridge->session), "%s",
+				 f->reader.session);
+		if (f->body.len > 0)
+			message_came(f, f->body.data, f->body.len);
+		fail(f, "the daemon refuses this message");
+	} else if (n <= 0) {
 		put_off(f, "the daemon went away before it had answered");
+	} else if (rv != 0) {
+		fail(f, err.text[0] ? err.text : "the daemon's answer is too large");
+	}
 }
 
 /* ---- in */
@@ -284,56 +294,52 @@ static void cancel(struct bridge *b, const json_t *id, const json_t *uri)
 	for (unsigned i = 0; i < b->n; i++) {
 		struct flight *f = b->flights[i];
 
-		if (rpc_same_id(f->id, id) || (f->streams && rpc_same_id(f->uri, uri)))
+		if ((asks(f) && rpc_same_id(f->m.id, id)) || rpc_same_id(subscribed(f), uri))
 			land(f);
 	}
 }
 
-static void line_came(struct bridge *b, const char *line, size_t len)
+/* What is wrong with a line the daemon says, which hears of all but notices. */
+static void line_came(struct bridge *b)
 {
 	struct flight *f;
 	unsigned char random[16];
+	bool notice, waits;
 	struct rpc m;
-	bool asks;
 
-	if (strspn(line, " \t\r\n") >= len)
-		return;
-	(void)rpc_read(&m, line, len, NULL); /* what is wrong with it the daemon says */
-	asks = m.method && m.id;
-	if (!asks && m.method && strcmp(m.method, "notifications/cancelled") == 0) {
-		cancel(b, json_object_get(m.params, "requestId"), NULL);
-		rpc_fini(&m);
+	if (buf_check(&b->in) != 0) {
+		put_error(NULL, RPC_INVALID, "a message is at most 2 MB");
 		return;
 	}
-	if (asks && strcmp(m.method, "resources/unsubscribe") == 0)
+	if (b->in.len == 0 || strspn(b->in.data, " \t\r\n") == b->in.len)
+		return;
+	notice = rpc_read(&m, b->in.data, b->in.len, NULL) == 0 && m.kind == RPC_NOTICE;
+	waits = m.method && m.id;
+	if (notice && strcmp(m.method, "notifications/cancelled") == 0)
+		cancel(b, json_object_get(m.params, "requestId"), NULL);
+	if (waits && strcmp(m.method, "resources/unsubscribe") == 0)
 		cancel(b, NULL, json_object_get(m.params, "uri"));
 	sweep(b);
-	f = b->n < (asks ? ASKED_MAX : FLIGHTS_MAX) ? calloc(1, sizeof(*f)) : NULL;
+	f = !notice && b->n < (waits ? ASKED_MAX : FLIGHTS_MAX) ? calloc(1, sizeof(*f)) : NULL;
 	if (f)
-		f->line = malloc(len);
+		f->line = buf_take(&b->in, &f->len);
 	if (!f || !f->line) {
-		if (asks)
+		if (waits)
 			put_error(m.id, RPC_INTERNAL,
 				  "too many requests are under way: wait for some");
 		free(f);
 		rpc_fini(&m);
 		return;
 	}
-	memcpy(f->line, line, len);
-	f->len = len;
 	f->bridge = b;
-	f->fd = -1;
-	f->id = m.method ? json_incref(m.id) : NULL;
-	if (asks && strcmp(m.method, "resources/subscribe") == 0)
-		f->uri = json_incref(json_object_get(m.params, "uri"));
+	f->m = m;
 	id_random(random, sizeof(random));
 	hash_hex(random, sizeof(random), f->name);
-	rpc_fini(&m);
 	b->flights[b->n++] = f;
 	send_off(f);
 }
 
-/* false: stdin has ended. */
+/* false: stdin has ended, maybe behind a line without an end. */
 static bool read_lines(struct bridge *b)
 {
 	char data[16384];
@@ -342,24 +348,16 @@ static bool read_lines(struct bridge *b)
 
 	if (n < 0 && (errno == EINTR || errno == EAGAIN))
 		return true;
-	if (n <= 0) { /* the last line may have no end */
-		if (!b->skips && b->in.len > 0)
-			line_came(b, b->in.data, b->in.len);
-		return false;
-	}
-	while ((nl = memchr(at, '\n', (size_t)(data + n - at))) != NULL) {
-		size_t len = (size_t)(nl - at);
-
-		if (b->skips || buf_add(&b->in, at, len) != 0)
-			put_error(NULL, RPC_INVALID, "a message is at most 2 MB");
-		else
-			line_came(b, b->in.data, b->in.len);
-		b->skips = false;
+	for (; n > 0 && (nl = memchr(at, '\n', (size_t)(data + n - at))) != NULL; at = nl + 1) {
+		(void)buf_add(&b->in, at, (size_t)(nl - at)); /* what does not fit fails its line */
+		line_came(b);
 		buf_reset(&b->in);
-		at = nl + 1;
 	}
-	b->skips = b->skips || buf_add(&b->in, at, (size_t)(data + n - at)) != 0;
-	return true;
+	if (n > 0)
+		(void)buf_add(&b->in, at, (size_t)(data + n - at));
+	else
+		line_came(b);
+	return n > 0;
 }
 
 static void turn(struct bridge *b)
@@ -370,18 +368,20 @@ static void turn(struct bridge *b)
 
 	p[n] = (struct pollfd){.fd = b->end_ms ? -1 : STDIN_FILENO, .events = POLLIN};
 	for (unsigned i = 0; i < n; i++) {
-		p[i] = (struct pollfd){.fd = b->flights[i]->fd, .events = POLLIN};
-		if (p[i].fd < 0)
-			next = MIN(next, b->flights[i]->at_ms);
+		const struct flight *f = b->flights[i];
+
+		p[i] = (struct pollfd){.fd = f->c ? client_fd(f->c) : -1, .events = POLLIN};
+		if (!f->c)
+			next = MIN(next, f->at_ms);
 	}
 	(void)poll(p, n + 1, next == INT64_MAX ? -1 : (int)MAX(next - now, 0));
 	now = clock_mono_ms();
 	for (unsigned i = 0; i < n; i++) {
 		struct flight *f = b->flights[i];
 
-		if (p[i].fd >= 0 && p[i].revents)
+		if (f->c && p[i].revents)
 			hear(f);
-		else if (f->fd < 0 && f->at_ms <= now)
+		else if (!f->c && f->at_ms <= now)
 			send_off(f);
 	}
 	if (p[n].revents && !read_lines(b))

@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -495,6 +496,30 @@ def many_requests():
     b.end()
 
 
+def cut_behind_an_answer():
+    """The daemon is killed between the answer on a stream and the end of that stream."""
+    root, asked = os.environ["T"] + "/cut", []
+    os.mkdir(root, 0o700)
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(root + "/ava.sock")
+    listener.listen()
+
+    def daemon():
+        while True:
+            s = listener.accept()[0]
+            asked.append(s.recv(1 << 20))
+            event = b'data: {"jsonrpc":"2.0","id":1,"result":{}}\n\n'
+            s.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n" +
+                      b"%x\r\n%s\r\n" % (len(event), event))
+            s.close()
+
+    threading.Thread(target=daemon, daemon=True).start()
+    b = Bridge(env=os.environ | {"AVA_DATA_ROOT": root})
+    check("a call is answered on its stream", b.tool("ava_propose", modern=False, **TASK))
+    check("once, though the stream has no end", not b.read(lambda m: m.get("id") == 1, 1.5) and len(asked) == 1, asked)
+    b.end()
+
+
 def nonblocking():
     """A client that gave its server a pipe which does not wait."""
     ours, theirs = socket.socketpair()
@@ -646,6 +671,7 @@ def main():
     subscribing()
     many_forms()
     many_requests()
+    cut_behind_an_answer()
     nonblocking()
     bridge_life()
     environment()
