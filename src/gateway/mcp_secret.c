@@ -2,7 +2,8 @@
  *
  * Happy path: mcp.json is read once, or made of random bytes. A seal is HMAC-SHA-256 (RFC 2104),
  * its first half. What can fail: the disk (nothing is sealed then, and the caller says why); a
- * file that is damaged is made anew: clients ask for the token again. */
+ * file that is damaged is made anew: clients ask for the token again. One that cannot be read just
+ * now is not: it may have the key of what clients carry. */
 #include "gateway/mcp_secret.h"
 
 #include <ava.h>
@@ -22,32 +23,38 @@
 #define SECRET_FILE "mcp.json"
 #define FILE_MAX    4096
 
-static bool secret_read(struct mcp_secret *s)
+/* Unless it is known. 0 also when there is none, or no whole one. */
+static int secret_read(struct mcp_secret *s, struct ava_error *err)
 {
 	unsigned char token[32];
 	char *text = NULL;
 	json_t *doc = NULL;
 	size_t len = 0;
+	int rv;
 
-	if (sys_read_file(s->root_fd, SECRET_FILE, FILE_MAX, &text, &len, NULL) == 0)
-		doc = json_parse(text, len, NULL);
+	if (s->known)
+		return 0;
+	rv = sys_read_file(s->root_fd, SECRET_FILE, FILE_MAX, &text, &len, err);
+	if (rv != 0)
+		return rv == AVA_ENOENT || rv == AVA_ETOOBIG ? 0 : rv;
+	doc = json_parse(text, len, NULL);
 	free(text);
 	s->known = hash_from_hex(json_str(doc, "key"), s->key) &&
 		   hash_from_hex(json_str(doc, "token"), token);
 	if (s->known)
 		hash_hex(token, sizeof(token), s->token);
 	json_decref(doc);
-	return s->known;
+	return 0;
 }
 
 int mcp_secret_have(struct mcp_secret *s, bool renew, struct ava_error *err)
 {
 	unsigned char token[MCP_TOKEN_LEN / 2];
 	char key[2 * sizeof(s->key) + 1], text[256];
-	int n;
+	int n, rv = secret_read(s, err);
 
-	if ((s->known || secret_read(s)) && !renew)
-		return 0;
+	if (rv != 0 || (s->known && !renew))
+		return rv;
 	if (!s->known)
 		id_random(s->key, sizeof(s->key));
 	id_random(token, sizeof(token));
@@ -62,7 +69,7 @@ bool mcp_secret_allows(struct mcp_secret *s, const char *authorization)
 {
 	const char *given = authorization ? authorization + strcspn(authorization, " ") : "";
 
-	return (s->known || secret_read(s)) && strlen(given) == 1 + MCP_TOKEN_LEN &&
+	return secret_read(s, NULL) == 0 && s->known && strlen(given) == 1 + MCP_TOKEN_LEN &&
 	       strncmp(authorization, "Bearer ", 7) == 0 &&
 	       memeql_sec(given + 1, s->token, MCP_TOKEN_LEN);
 }

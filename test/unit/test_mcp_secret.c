@@ -95,12 +95,30 @@ static void test_kept(void **state)
 	assert_false(mcp_secret_is_seal(&b, "task S-7f3a2b", seal));
 }
 
+/* What cannot be read may be whole: it is not written over. */
+static void test_not_to_be_read(void **state)
+{
+	struct mcp_secret s = {.root_fd = root_fd};
+	struct ava_error err = {0};
+	struct stat st;
+
+	unlinkat(root_fd, "mcp.json", 0);
+	assert_int_equal(symlinkat("mcp.json", root_fd, "mcp.json"), 0);
+	assert_int_equal(mcp_secret_have(&s, false, &err), AVA_EIO);
+	assert_non_null(strstr(err.text, "mcp.json"));
+	assert_int_equal(mcp_secret_have(&s, true, &err), AVA_EIO);
+	assert_false(mcp_secret_allows(&s, "Bearer x"));
+	assert_int_equal(fstatat(root_fd, "mcp.json", &st, AT_SYMLINK_NOFOLLOW), 0);
+	assert_true(S_ISLNK(st.st_mode));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_token),
 		cmocka_unit_test(test_seal),
 		cmocka_unit_test(test_kept),
+		cmocka_unit_test(test_not_to_be_read),
 	};
 
 	return cmocka_run_group_tests(tests, make, clean);
