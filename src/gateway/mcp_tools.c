@@ -122,6 +122,25 @@ int mcp_tool_verb(const struct mcp_tool *t, const json_t *given, const char *cwd
 	return 0;
 }
 
+/* ---- texts for people */
+
+static json_t *shown_part(const char *text, size_t len)
+{
+	json_t *out = NULL;
+	struct buf b;
+
+	buf_init(&b, SHOWN_BYTES);
+	if (utf8_terminal(&b, text, len, true) == 0)
+		out = json_stringn(b.data ? b.data : "", b.len);
+	buf_fini(&b);
+	return out;
+}
+
+json_t *mcp_shown(const char *text)
+{
+	return text ? shown_part(text, strlen(text)) : NULL;
+}
+
 /* ---- resources */
 
 static const struct {
@@ -161,9 +180,9 @@ int mcp_resource_verb(const char *uri, struct mcp_verb *out, struct ava_error *e
 
 static json_t *resource(const char *uri, const char *name, const char *title)
 {
-	return json_pack("{s:s,s:s,s:s%,s:s}", "uri", uri, "name", name, "title", title,
-			 utf8_prefix(title, strlen(title), TITLE_CHARS), "mimeType",
-			 "application/json");
+	return json_pack("{s:s,s:s,s:o,s:s}", "uri", uri, "name", name, "title",
+			 shown_part(title, utf8_prefix(title, strlen(title), TITLE_CHARS)),
+			 "mimeType", "application/json");
 }
 
 json_t *mcp_resources(const json_t *runs)
@@ -190,19 +209,6 @@ json_t *mcp_resources(const json_t *runs)
 }
 
 /* ---- what is told */
-
-json_t *mcp_shown(const char *text)
-{
-	struct buf b;
-	json_t *out;
-
-	buf_init(&b, SHOWN_BYTES);
-	out = text && utf8_terminal(&b, text, strlen(text), true) == 0
-		      ? json_stringn(b.data ? b.data : "", b.len)
-		      : NULL;
-	buf_fini(&b);
-	return out;
-}
 
 json_t *mcp_tell_proposal(const json_t *p, const char *next)
 {

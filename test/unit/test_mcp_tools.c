@@ -153,6 +153,28 @@ static void test_resources(void **state)
 	}
 }
 
+/* The task is what a model wrote, and its first words are shown in lists. */
+static void test_titles(void **state)
+{
+	json_t *runs = parse(
+		"{\"runs\":[{\"subagent_id\":\"S-7f3a2b\",\"task\":\"look\\u001b]52;c;eA==\\u0007"
+		"\\u202e at it\",\"status\":\"running\"}]}");
+	json_t *list = mcp_resources(runs), *one;
+	size_t i;
+
+	assert_in_range(json_array_size(list), 3, 4);
+	json_array_foreach(list, i, one)
+	{
+		const char *title = json_str(one, "title");
+
+		assert_null(strpbrk(title, "\x1b\x07"));
+		assert_null(strstr(title, "\u202e"));
+		assert_true(i == 0 || strncmp(title, "look", 4) == 0);
+	}
+	json_decref(list);
+	json_decref(runs);
+}
+
 /* A yes is `start`, true, and nothing else. */
 static void test_forms(void **state)
 {
@@ -258,8 +280,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_schemas), cmocka_unit_test(test_checked),
 		cmocka_unit_test(test_verbs),   cmocka_unit_test(test_resources),
-		cmocka_unit_test(test_forms),   cmocka_unit_test(test_form),
-		cmocka_unit_test(test_says),    cmocka_unit_test(test_events),
+		cmocka_unit_test(test_titles),  cmocka_unit_test(test_forms),
+		cmocka_unit_test(test_form),    cmocka_unit_test(test_says),
+		cmocka_unit_test(test_events),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
