@@ -419,17 +419,16 @@ static int bridge_run(void)
 
 static const struct target {
 	const char *name, *title;
-	const char *variable, *file; /* below the folder that the variable names */
-	const char *otherwise;       /* below the home folder */
-	const char *part;            /* NULL: it is TOML */
-	bool typed;                  /* its entries say "type" */
+	const char *variable, *folder; /* that one names; else it is below the home folder */
+	const char *file;              /* below that */
+	const char *part;              /* NULL: it is TOML */
+	bool typed;                    /* its entries say "type" */
 } targets[] = {
-	{"claude", "Claude Code", "CLAUDE_CONFIG_DIR", ".claude.json", ".claude.json", "mcpServers",
-	 true},
-	{"codex", "Codex", "CODEX_HOME", "config.toml", ".codex/config.toml", NULL, false},
-	{"cursor", "Cursor", NULL, NULL, ".cursor/mcp.json", "mcpServers", false},
-	{"zed", "Zed", "XDG_CONFIG_HOME", "zed/settings.json", ".config/zed/settings.json",
-	 "context_servers", false},
+	{"claude", "Claude Code", "CLAUDE_CONFIG_DIR", "", ".claude.json", "mcpServers", true},
+	{"codex", "Codex", "CODEX_HOME", ".codex/", "config.toml", NULL, false},
+	{"cursor", "Cursor", NULL, ".cursor/", "mcp.json", "mcpServers", false},
+	{"zed", "Zed", "XDG_CONFIG_HOME", ".config/", "zed/settings.json", "context_servers",
+	 false},
 };
 
 static int find_file(const struct target *t, char path[PATH_MAX], struct ava_error *err)
@@ -439,7 +438,7 @@ static int find_file(const struct target *t, char path[PATH_MAX], struct ava_err
 	if (folder && folder[0] == '/')
 		snprintf(path, PATH_MAX, "%s/%s", folder, t->file);
 	else if (home && home[0] == '/')
-		snprintf(path, PATH_MAX, "%s/%s", home, t->otherwise);
+		snprintf(path, PATH_MAX, "%s/%s%s", home, t->folder, t->file);
 	else
 		return err_set(err, AVA_EINVAL, "HOME is not set: the settings of %s are below it",
 			       t->title);
@@ -508,16 +507,24 @@ static void toml_members(struct buf *b, const char *front, const json_t *table)
 	}
 }
 
+static bool is_ours(const char *name)
+{
+	size_t n = strlen("mcp_servers.ava");
+
+	return strncmp(name, "mcp_servers.ava", n) == 0 && (!name[n] || name[n] == '.');
+}
+
 /* Our tables: where they begin, and their length. Blank lines and comments behind them belong to
  * what follows. *at stays, and the length is 0: there are none. TOML may write the name in the head
- * of one [ mcp_servers . "ava" ], and has two other forms for it, which are told: *odd. */
+ * of one [ mcp_servers . "ava" ], has two other forms for it, and allows other tables between
+ * ours: these are told, *odd. */
 static size_t toml_find(const char *text, size_t *at, bool *odd)
 {
 	const char *from = NULL, *to = NULL, *next;
-	bool ours = false, servers = false;
+	char bare[256], table[256] = "", name[512];
+	bool ours = false, gap = false;
 
 	for (const char *line = text; *line; line = next) {
-		char bare[64];
 		size_t n = 0, len = strcspn(line, "\n");
 
 		next = line + len + (line[len] == '\n');
@@ -525,20 +532,20 @@ static size_t toml_find(const char *text, size_t *at, bool *odd)
 			if (!strchr(" \t\r\"'", line[i]))
 				bare[n++] = line[i];
 		bare[n] = 0;
-		if (bare[0] == '[') {
-			servers = strcmp(bare, "[mcp_servers]") == 0;
-			ours = strcmp(bare, "[mcp_servers.ava]") == 0 ||
-			       strncmp(bare, "[mcp_servers.ava.", 17) == 0;
-			if (from && !ours)
-				break;
+		if (line[strspn(line, " \t")] == '[') {
+			snprintf(table, sizeof(table), "%.*s", (int)strcspn(bare + 1, "]"),
+				 bare + 1);
+			ours = is_ours(table);
+			gap = gap || (from && !ours);
+			*odd |= ours && gap;
+		} else if (!ours && strchr(bare, '=')) {
+			snprintf(name, sizeof(name), "%s%s%.*s", table, table[0] ? "." : "",
+				 (int)strcspn(bare, "="), bare);
+			*odd |= is_ours(name) || strcmp(name, "mcp_servers") == 0;
 		}
-		*odd |= strncmp(bare, "mcp_servers=", 12) == 0 ||
-			strncmp(bare, "mcp_servers.ava", 15) == 0 ||
-			(servers &&
-			 (strncmp(bare, "ava=", 4) == 0 || strncmp(bare, "ava.", 4) == 0));
 		if (ours && !from)
 			from = line;
-		if (ours && bare[0])
+		if (ours && !gap && bare[0])
 			to = next;
 	}
 	if (!from)
@@ -556,12 +563,11 @@ static int change_toml(struct settings_file *f, const json_t *entry, bool *chang
 	struct buf out;
 	int rv;
 
-	if (odd && len == 0)
+	if (odd)
 		return err_set(err, AVA_EINVAL,
 			       "%s may have ava in a form that is not changed here: write its "
-			       "servers as tables, [mcp_servers.NAME]",
+			       "servers as tables, [mcp_servers.NAME], each in one place",
 			       f->path);
-
 	buf_init(&out, 2 * SETTINGS_FILE_MAX);
 	if (!entry && len > 0 && at > 1 && was[at - 2] == '\n')
 		front--; /* the blank line that stands between */

@@ -86,13 +86,18 @@ cp "$HOME/.codex/config.toml" "$T/toml"
 run "$AVA" mcp install codex
 run "$AVA" mcp uninstall codex
 check 'in and out again is what was there' cmp "$T/toml" "$HOME/.codex/config.toml"
-for odd in 'mcp_servers = { ava = { command = "x" } }' 'mcp_servers.ava.command = "x"' "$(printf '[mcp_servers]\n"ava" = { command = "x" }')"; do
+for odd in 'mcp_servers = { ava = { command = "x" } }' 'mcp_servers.ava.command = "x"' "$(printf '[mcp_servers]\n"ava" = { command = "x" }')" \
+	"$(printf '[mcp_servers.ava]\ncommand = "x"\n[tui]\n[mcp_servers.ava.env]\nAVA_DATA_ROOT = "/x"')"; do
 	echo "$odd" >"$HOME/.codex/config.toml"
 	run "$AVA" mcp install codex
 	exits 'ava is not written beside another form of it' 2
 	contains 'which says what to do' '[mcp_servers.NAME]' "$ERR"
 	equal 'and stays' "$odd" "$(cat "$HOME/.codex/config.toml")"
 done
+echo 'mcp_servers.avalanche.command = "ava=1"' >"$HOME/.codex/config.toml"
+run "$AVA" mcp install codex
+exits 'one whose name begins like ours is not ours' 0
+contains 'and stays beside it' 'mcp_servers.avalanche.command = "ava=1"' "$HOME/.codex/config.toml"
 rm "$HOME/.codex/config.toml"
 run "$AVA" mcp uninstall codex
 contains 'no file has no ava' 'Nothing to do' "$OUT"
