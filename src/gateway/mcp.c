@@ -89,14 +89,17 @@ static void resource_read(struct mcp_call *c, json_t *answer, const struct ava_e
 {
 	const char *uri = json_str(c->m.params, "uri");
 
-	if (err) {
+	if (err && (err->code == AVA_ENOENT || err->code == AVA_EINVAL)) {
 		mcp_call_refuse(c, c->modern ? RPC_PARAMS : MCP_NO_RESOURCE, err->text,
 				json_pack("{s:s}", "uri", uri));
-		return;
+	} else if (err) {
+		mcp_call_fail(c, err); /* there may be one */
+	} else {
+		mcp_cut_events(answer);
+		mcp_call_answer(c,
+				json_pack("{s:[{s:s,s:s,s:o}]}", "contents", "uri", uri, "mimeType",
+					  "application/json", "text", mcp_call_text(answer)));
 	}
-	mcp_cut_events(answer);
-	mcp_call_answer(c, json_pack("{s:[{s:s,s:s,s:o}]}", "contents", "uri", uri, "mimeType",
-				     "application/json", "text", mcp_call_text(answer)));
 }
 
 static void resources_read(struct mcp_call *c)

@@ -327,6 +327,11 @@ def resources(b, run):
     for uri in ["ava://run/S-000000", "ava://run/../../etc", "file:///etc/passwd", "ava://run/S-1/x", ""]:
         e = b.ask("resources/read", {"uri": uri})["error"]
         check(f"there is no {uri}", e["code"] == -32602 and e["data"]["uri"] == uri, e)
+    log = f"ava://run/{run}/log"
+    ids = [b.ask("resources/read", {"uri": log}, wait=False) for _ in range(30)]
+    many = [b.read(lambda m: m.get("id") == i) for i in ids]
+    wrong = [m for m in many if not m or m.get("error", {"code": -32603})["code"] != -32603]
+    check("one that cannot be read now is not told to be none", not wrong, wrong)
     talker = os.environ["T"] + "/talker.jsonl"
     with open(talker, "w", encoding="utf-8") as f:
         for i in range(14):
