@@ -112,45 +112,45 @@ static void ask_on_stream(struct mcp_call *c, const json_t *p)
 
 #define TASK_TEXT(run) "task %.23s", run /* what is sealed of it */
 
-/* The task of c->run; `s` NULL: it has just begun. */
+/* The task of c->run. */
 static json_t *task_of_run(const struct mcp_call *c, const struct op_status *s)
 {
-	char text[64], seal[MCP_SEAL_LEN + 1], id[64], began[CLOCK_ISO_LEN + 1],
-		changed[CLOCK_ISO_LEN + 1];
-	const char *doing = s && s->activity && *s->activity ? s->activity
-			    : s ? words_status(ava_status_name(s->status))
-				: WORDS_STARTING;
-	const char *word = s && s->ended_ms ? s->status == AVA_CANCELLED ? "cancelled" : "completed"
-			   : s && s->asks   ? "input_required"
-					    : "working";
-	int64_t now = clock_wall_ms();
+	char text[64], seal[MCP_SEAL_LEN + 1], began[CLOCK_ISO_LEN + 1], changed[CLOCK_ISO_LEN + 1];
+	const char *doing = s->activity && *s->activity ? s->activity
+							: words_status(ava_status_name(s->status));
+	const char *word = s->ended_ms ? s->status == AVA_CANCELLED ? "cancelled" : "completed"
+			   : s->asks   ? "input_required"
+				       : "working";
 
-	clock_iso(s && s->started_ms ? s->started_ms : now, began);
-	clock_iso(s && s->ended_ms ? s->ended_ms : now, changed);
-	if (!s) {
-		snprintf(text, sizeof(text), TASK_TEXT(c->run));
-		mcp_secret_seal(&c->mcp->secret, text, seal);
-		snprintf(id, sizeof(id), "%s-%s", c->run, seal);
+	snprintf(text, sizeof(text), TASK_TEXT(c->run));
+	mcp_secret_seal(&c->mcp->secret, text, seal);
+	clock_iso(s->spawned_ms, began);
+	clock_iso(s->ended_ms ? s->ended_ms : clock_wall_ms(), changed);
+	return json_pack("{s:s++,s:s,s:o,s:s,s:s,s:n,s:i}", "taskId", c->run, "-", seal, "status",
+			 word, "statusMessage", mcp_shown(doing), "createdAt", began,
+			 "lastUpdatedAt", changed, "ttlMs", "pollIntervalMs", POLL_MS);
+}
+
+static void task_begun(struct mcp_call *c, const struct op_status *s, const struct ava_error *err)
+{
+	json_t *task = err ? NULL : task_of_run(c, s);
+
+	if (err) {
+		mcp_call_fail(c, err);
+		return;
 	}
-	return json_pack("{s:s,s:s,s:o,s:s,s:s,s:n,s:i}", "taskId",
-			 s ? json_str(c->m.params, "taskId") : id, "status", word, "statusMessage",
-			 mcp_shown(doing), "createdAt", began, "lastUpdatedAt", changed, "ttlMs",
-			 "pollIntervalMs", POLL_MS);
+	json_object_set_new(task, "resultType", json_string("task"));
+	mcp_call_answer(c, task);
 }
 
 static void started(struct mcp_call *c, const json_t *p)
 {
-	json_t *task;
-
 	snprintf(c->run, sizeof(c->run), "%s", json_str(p, "subagent_id"));
-	if (!c->tasks) {
+	if (c->tasks)
+		mcp_call_look(c, task_begun);
+	else
 		mcp_call_tell(c, mcp_tell_proposal(p, "It works now. ava_wait, ava_status and "
 						      "ava_result take subagent_id."));
-		return;
-	}
-	task = task_of_run(c, NULL);
-	json_object_set_new(task, "resultType", json_string("task"));
-	mcp_call_answer(c, task);
 }
 
 void mcp_quote_told(struct mcp_call *c, json_t *p, const struct ava_error *err)

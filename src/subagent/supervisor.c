@@ -403,6 +403,7 @@ void supervisor_status(const struct run *r, struct op_status *out)
 		.activity = r->activity,
 		.last_tool = r->tools.last,
 		.status = run_status(r),
+		.spawned_ms = r->spawned_wall_ms,
 		.started_ms = r->started_wall_ms,
 		.ended_ms = r->end.done ? r->end.wall_ms : 0, /* not before it is on disk */
 		.last_tool_ms = r->tools.last_wall_ms,

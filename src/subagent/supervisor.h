@@ -18,8 +18,8 @@ struct op_status {
 	const char *id, *trace_id, *role, *task, *model, *stop_reason, *session_id, *user_id,
 		*origin, *cwd, *activity, *last_tool;
 	enum ava_status status;
-	int64_t started_ms, ended_ms, last_tool_ms; /* wall; 0: not yet */
-	int64_t elapsed_ms, tokens, cost_microusd;  /* cost -1: unknown */
+	int64_t spawned_ms, started_ms, ended_ms, last_tool_ms; /* wall; 0: not yet */
+	int64_t elapsed_ms, tokens, cost_microusd;              /* cost -1: unknown */
 	int iteration;
 	int64_t limit_time_ms, limit_cost_microusd, limit_tokens;
 	int limit_iterations;

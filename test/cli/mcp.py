@@ -269,7 +269,9 @@ def tasks(b):
     check("a client with tasks gets one", t["resultType"] == "task" and t["status"] == "working" and t["ttlMs"] is None and
           re.fullmatch(r"S-[0-9a-f]+-[0-9a-f]{32}", t["taskId"]), t)
     id = {"taskId": t["taskId"]}
+    when = t["createdAt"]
     q = until(lambda: (lambda r: r if r["status"] == "input_required" else None)(b.ask("tasks/get", id, can)["result"]))
+    check("it began when it began", q and q["createdAt"] == when, [q, when])
     check("its question is a form", q and list(q["inputRequests"].values())[0]["params"]["message"] == "Which file?", q)
     key = list(q["inputRequests"])[0]
     b.ask("tasks/update", id | {"inputResponses": {"c9.9": {"action": "accept", "content": {"answer": "no"}}}}, can)
