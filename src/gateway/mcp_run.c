@@ -110,44 +110,13 @@ static void ask_on_stream(struct mcp_call *c, const json_t *p)
 	os_timer_set(c->expiry, expires_ms(p) - clock_wall_ms());
 }
 
-#define TASK_TEXT(run) "task %.23s", run /* what is sealed of it */
-
-/* The task of c->run. */
-static json_t *task_of_run(const struct mcp_call *c, const struct op_status *s)
-{
-	char text[64], seal[MCP_SEAL_LEN + 1], began[CLOCK_ISO_LEN + 1], changed[CLOCK_ISO_LEN + 1];
-	const char *doing = s->activity && *s->activity ? s->activity
-							: words_status(ava_status_name(s->status));
-	const char *word = s->ended_ms ? s->status == AVA_CANCELLED ? "cancelled" : "completed"
-			   : s->asks   ? "input_required"
-				       : "working";
-
-	snprintf(text, sizeof(text), TASK_TEXT(c->run));
-	mcp_secret_seal(&c->mcp->secret, text, seal);
-	clock_iso(s->spawned_ms, began);
-	clock_iso(s->ended_ms ? s->ended_ms : clock_wall_ms(), changed);
-	return json_pack("{s:s++,s:s,s:o,s:s,s:s,s:n,s:i}", "taskId", c->run, "-", seal, "status",
-			 word, "statusMessage", mcp_shown(doing), "createdAt", began,
-			 "lastUpdatedAt", changed, "ttlMs", "pollIntervalMs", POLL_MS);
-}
-
-static void task_begun(struct mcp_call *c, const struct op_status *s, const struct ava_error *err)
-{
-	json_t *task = err ? NULL : task_of_run(c, s);
-
-	if (err) {
-		mcp_call_fail(c, err);
-		return;
-	}
-	json_object_set_new(task, "resultType", json_string("task"));
-	mcp_call_answer(c, task);
-}
+static void task_looked(struct mcp_call *c, const struct op_status *s, const struct ava_error *err);
 
 static void started(struct mcp_call *c, const json_t *p)
 {
 	snprintf(c->run, sizeof(c->run), "%s", json_str(p, "subagent_id"));
 	if (c->tasks)
-		mcp_call_look(c, task_begun);
+		mcp_call_look(c, task_looked);
 	else
 		mcp_call_tell(c, mcp_tell_proposal(p, "It works now. ava_wait, ava_status and "
 						      "ava_result take subagent_id."));
@@ -257,6 +226,27 @@ void mcp_quote_response(struct mcp *m, const struct rpc *r, const char *session)
 
 /* ---- tasks */
 
+#define TASK_TEXT(run) "task %.23s", run /* what is sealed of it */
+
+/* The task of c->run. */
+static json_t *task_of_run(const struct mcp_call *c, const struct op_status *s)
+{
+	char text[64], seal[MCP_SEAL_LEN + 1], began[CLOCK_ISO_LEN + 1], changed[CLOCK_ISO_LEN + 1];
+	const char *doing = s->activity && *s->activity ? s->activity
+							: words_status(ava_status_name(s->status));
+	const char *word = s->ended_ms ? s->status == AVA_CANCELLED ? "cancelled" : "completed"
+			   : s->asks   ? "input_required"
+				       : "working";
+
+	snprintf(text, sizeof(text), TASK_TEXT(c->run));
+	mcp_secret_seal(&c->mcp->secret, text, seal);
+	clock_iso(s->spawned_ms, began);
+	clock_iso(s->ended_ms ? s->ended_ms : clock_wall_ms(), changed);
+	return json_pack("{s:s++,s:s,s:o,s:s,s:s,s:n,s:i}", "taskId", c->run, "-", seal, "status",
+			 word, "statusMessage", mcp_shown(doing), "createdAt", began,
+			 "lastUpdatedAt", changed, "ttlMs", "pollIntervalMs", POLL_MS);
+}
+
 /* A run of ours is named. false: it has been refused. */
 static bool task_of(struct mcp_call *c)
 {
@@ -293,20 +283,23 @@ static void task_ended(struct mcp_call *c, json_t *result, const struct ava_erro
 
 static void task_looked(struct mcp_call *c, const struct op_status *s, const struct ava_error *err)
 {
+	json_t *task = err ? NULL : task_of_run(c, s);
+
 	if (err) {
 		mcp_call_fail(c, err);
-		return;
-	}
-	c->kept = task_of_run(c, s);
-	if (s->ended_ms && s->status != AVA_CANCELLED) {
+	} else if (c->tool) { /* the call becomes one */
+		json_object_set_new(task, "resultType", json_string("task"));
+		mcp_call_answer(c, task);
+	} else if (s->ended_ms && s->status != AVA_CANCELLED) {
+		c->kept = task;
 		mcp_call_ask(c, "GET", "/api/v1/runs/{id}/result", c->run, NULL, false, task_ended);
-		return;
+	} else {
+		if (!s->ended_ms && s->asks)
+			json_object_set_new(
+				task, "inputRequests",
+				mcp_form_request(s->asks->call_id, mcp_form_of_question(s->asks)));
+		mcp_call_answer(c, task);
 	}
-	if (!s->ended_ms && s->asks)
-		json_object_set_new(
-			c->kept, "inputRequests",
-			mcp_form_request(s->asks->call_id, mcp_form_of_question(s->asks)));
-	mcp_call_answer(c, json_incref(c->kept));
 }
 
 void mcp_task_get(struct mcp_call *c)
@@ -326,19 +319,18 @@ static void task_told(struct mcp_call *c, json_t *answer, const struct ava_error
 
 static void task_asks(struct mcp_call *c, const struct op_status *s, const struct ava_error *err)
 {
-	const char *call = s && s->asks ? s->asks->call_id : "", *text;
+	const json_t *given = json_object_get(c->m.params, "inputResponses");
+	const struct question *q = err ? NULL : s->asks;
+	const char *text =
+		q ? mcp_form_says(json_object_get(given, q->call_id), q->approval) : NULL;
 
-	text = mcp_form_says(json_object_get(json_object_get(c->m.params, "inputResponses"), call),
-			     s && s->asks && s->asks->approval);
-	if (err)
-		task_told(c, NULL, err);
-	else if (!text)
-		mcp_call_answer(c, json_object());
-	else
+	if (text)
 		mcp_call_ask(c, "POST", "/api/v1/runs/{id}/steer", c->run,
-			     json_pack("{s:s,s:s,s:o}", "text", text, "call_id", call, "request_id",
-				       json_sprintf("mcp %s %s", c->run, call)),
+			     json_pack("{s:s,s:s,s:s+++}", "text", text, "call_id", q->call_id,
+				       "request_id", "mcp ", c->run, " ", q->call_id),
 			     true, task_told);
+	else
+		task_told(c, NULL, err);
 }
 
 void mcp_task_update(struct mcp_call *c)
