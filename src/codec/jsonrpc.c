@@ -9,63 +9,49 @@
 
 #include "base/error.h"
 
-static bool is_id(const json_t *v)
+/* What is wrong with a value that is to be a message; NULL: it is one. */
+static const char *wrong_with(const struct rpc *m)
 {
-	return json_is_string(v) || json_is_integer(v);
-}
+	const json_t *id = json_object_get(m->doc, "id");
 
-static int read_response(struct rpc *m, struct ava_error *err)
-{
-	m->kind = RPC_RESPONSE;
-	m->result = json_object_get(m->doc, "result");
-	m->error = json_object_get(m->doc, "error");
-	if (!m->result == !m->error) {
-		err_set(err, AVA_EPROTO, "a message has a method, or a result, or an error");
-		return RPC_INVALID;
-	}
-	if (m->error &&
-	    !(json_is_object(m->error) && json_is_integer(json_object_get(m->error, "code")))) {
-		err_set(err, AVA_EPROTO, "an error has a code and a message");
-		return RPC_INVALID;
-	}
-	return 0;
+	if (!json_is_object(m->doc))
+		return "a message is one JSON object";
+	if (strcmp(json_str(m->doc, "jsonrpc"), "2.0") != 0)
+		return "the member jsonrpc is to be \"2.0\"";
+	if (id && !m->id && !(json_is_null(id) && json_object_get(m->doc, "error")))
+		return "an id is a string or a whole number";
+	if (!m->method && json_object_get(m->doc, "method"))
+		return "a method is a string";
+	if (m->params && !json_is_object(m->params))
+		return "params are an object";
+	if (!m->method && !m->result == !m->error)
+		return "a message has a method, or a result, or an error";
+	if (m->error && !json_is_integer(json_object_get(m->error, "code")))
+		return "an error has a code and a message";
+	return NULL;
 }
 
 /* *Takes* doc. */
 static int read_doc(struct rpc *m, json_t *doc, struct ava_error *err)
 {
+	const char *wrong;
 	json_t *id;
 
 	*m = (struct rpc){.doc = doc};
 	if (!doc)
 		return RPC_PARSE;
-	if (!json_is_object(m->doc)) {
-		err_set(err, AVA_EPROTO, "a message is one JSON object");
-		return RPC_INVALID;
-	}
 	id = json_object_get(m->doc, "id");
-	m->id = is_id(id) ? id : NULL;
+	m->id = json_is_string(id) || json_is_integer(id) ? id : NULL;
 	m->method = json_get_str(m->doc, "method");
 	m->params = json_object_get(m->doc, "params");
-	if (strcmp(json_str(m->doc, "jsonrpc"), "2.0") != 0) {
-		err_set(err, AVA_EPROTO, "the member jsonrpc is to be \"2.0\"");
+	m->result = m->method ? NULL : json_object_get(m->doc, "result");
+	m->error = m->method ? NULL : json_object_get(m->doc, "error");
+	wrong = wrong_with(m);
+	if (wrong) {
+		err_set(err, AVA_EPROTO, "%s", wrong);
 		return RPC_INVALID;
 	}
-	if (id && !m->id && !(json_is_null(id) && json_object_get(m->doc, "error"))) {
-		err_set(err, AVA_EPROTO, "an id is a string or a whole number");
-		return RPC_INVALID;
-	}
-	if (!m->method && json_object_get(m->doc, "method")) {
-		err_set(err, AVA_EPROTO, "a method is a string");
-		return RPC_INVALID;
-	}
-	if (m->params && !json_is_object(m->params)) {
-		err_set(err, AVA_EPROTO, "params are an object");
-		return RPC_INVALID;
-	}
-	if (!m->method)
-		return read_response(m, err);
-	m->kind = m->id ? RPC_REQUEST : RPC_NOTICE;
+	m->kind = !m->method ? RPC_RESPONSE : m->id ? RPC_REQUEST : RPC_NOTICE;
 	return 0;
 }
 
