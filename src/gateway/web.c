@@ -15,6 +15,7 @@
 #include <arpa/inet.h>
 #include <ava.h>
 #include <netinet/in.h>
+#include <nettle/memops.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -148,15 +149,6 @@ static int web_save(struct web *w, struct ava_error *err)
 
 /* ---- who is signed in */
 
-static bool same(const unsigned char a[32], const unsigned char b[32])
-{
-	unsigned char differ = 0;
-
-	for (int i = 0; i < 32; i++)
-		differ |= (unsigned char)(a[i] ^ b[i]);
-	return differ == 0;
-}
-
 static void make_secret(size_t bytes, char hex[2 * SECRET_BYTES + 1], unsigned char hash[32])
 {
 	unsigned char raw[SECRET_BYTES];
@@ -189,7 +181,7 @@ static const struct signed_in *who(struct web *w, const struct http_request *req
 		if (w->sessions[i].until_ms <= clock_wall_ms())
 			drop_session(w, i);
 	for (unsigned i = 0; i < w->nsessions; i++)
-		if (same(hash, w->sessions[i].hash))
+		if (memeql_sec(hash, w->sessions[i].hash, sizeof(hash)))
 			found = &w->sessions[i];
 	return found;
 }
@@ -209,7 +201,7 @@ static int web_login(const char *code, struct buf *token, void *user, struct ava
 	if (++w->tries > TRIES_MAX)
 		return err_set(err, AVA_EDENIED, "too many sign-ins within an hour: wait");
 	hash_sha256(code, strlen(code), hash);
-	if (now >= w->code_until_ms || !same(hash, w->code))
+	if (now >= w->code_until_ms || !memeql_sec(hash, w->code, sizeof(hash)))
 		return err_set(err, AVA_EDENIED,
 			       "this address was used already, or is older than a minute: run "
 			       "`ava dashboard` again");
