@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/error.h"
 #include "base/hash.h"
@@ -70,7 +71,7 @@ bool mcp_secret_allows(struct mcp_secret *s, const char *authorization)
 	const char *given = authorization ? authorization + strcspn(authorization, " ") : "";
 
 	return secret_read(s, NULL) == 0 && s->known && strlen(given) == 1 + MCP_TOKEN_LEN &&
-	       strncmp(authorization, "Bearer ", 7) == 0 &&
+	       strncasecmp(authorization, "Bearer ", 7) == 0 &&
 	       memeql_sec(given + 1, s->token, MCP_TOKEN_LEN);
 }
 

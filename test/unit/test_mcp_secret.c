@@ -43,6 +43,9 @@ static void test_token(void **state)
 	assert_int_equal(st.st_mode & 0777, 0600);
 	snprintf(field, sizeof(field), "Bearer %s", a.token);
 	assert_true(mcp_secret_allows(&b, field)); /* after a restart */
+	field[0] = 'b';
+	assert_true(mcp_secret_allows(&b, field)); /* the name of a scheme has no case (RFC 9110) */
+	field[0] = 'B';
 	assert_false(mcp_secret_allows(&b, NULL));
 	assert_false(mcp_secret_allows(&b, a.token));
 	assert_false(mcp_secret_allows(&b, "Bearer "));
