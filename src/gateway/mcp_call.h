@@ -129,6 +129,9 @@ void mcp_quote_returned(struct mcp_call *c, const char *state);
 /* A response of a client that was asked on a stream. To what is not asked (any more) nothing is
  * said. */
 void mcp_quote_response(struct mcp *m, const struct rpc *r, const char *session);
+/* notifications/cancelled of such a client: a call whose form is open, and the form, are taken
+ * back. Others are answered all the same, which is allowed. */
+void mcp_quote_cancelled(struct mcp *m, const struct rpc *r, const char *session);
 /* Methods. */
 void mcp_task_get(struct mcp_call *c);
 void mcp_task_update(struct mcp_call *c);

@@ -224,6 +224,22 @@ void mcp_quote_response(struct mcp *m, const struct rpc *r, const char *session)
 	}
 }
 
+void mcp_quote_cancelled(struct mcp *m, const struct rpc *r, const char *session)
+{
+	const json_t *id = json_object_get(r->params, "requestId");
+
+	LIST_EACH (&m->open, n, tmp) {
+		struct mcp_call *c = LIST_ENTRY(n, struct mcp_call, node);
+
+		if (c->asked_id == 0 || !rpc_same_id(c->m.id, id) ||
+		    strcmp(session, c->session) != 0)
+			continue;
+		http_stream_end(c->stream);
+		mcp_call_free(c);
+		return;
+	}
+}
+
 /* ---- tasks */
 
 #define TASK_TEXT(run) "task %.23s", run /* what is sealed of it */

@@ -619,17 +619,17 @@ def http():
     old = lambda method, **fields: post(data=json.dumps({"jsonrpc": "2.0", "id": 7, "method": method, "params": {"uri": "ava://runs"}}),
                                         **(session | fields))
 
-    def subscribes():
+    def subscribes(method="resources/subscribe", params={"uri": "ava://runs"}):
         events = urllib.request.urlopen(urllib.request.Request(url, json.dumps(
-            {"jsonrpc": "2.0", "id": 6, "method": "resources/subscribe", "params": {"uri": "ava://runs"}}).encode(),
+            {"jsonrpc": "2.0", "id": 6, "method": method, "params": params}).encode(),
             {k.replace("_", "-"): v for k, v in session.items()} | {"Content-Type": "application/json", "Authorization": f"Bearer {card['token']}"}),
             timeout=PATIENCE)
         return events, (json.loads(line[6:]) for line in events if line.startswith(b"data: "))
 
-    def ends(events):
+    def ends(events, quietly=False):
         end = time.monotonic() + PATIENCE
-        for _ in events:  # a comment each 15 s
-            if time.monotonic() > end:
+        for line in events:  # a comment each 15 s
+            if time.monotonic() > end or (quietly and line.startswith(b"data: ")):
                 return False
         return True
 
@@ -642,6 +642,14 @@ def http():
         check("and this one hears on", next(data, {}).get("params") == {"uri": "ava://runs"})
     b.end()
     check("its own does", old("resources/unsubscribe")[2]["result"] == {} and ends(events))
+    head = post(MCP_Protocol_Version=None, Mcp_Method=None, data=json.dumps(
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25", "capabilities": FORMS}}))[1]
+    session = {"MCP_Protocol_Version": "2025-11-25", "Mcp_Session_Id": head["Mcp-Session-Id"]}
+    events, data = subscribes("tools/call", {"name": "ava_propose", "arguments": TASK | {"cwd": os.environ["T"]}})
+    asked = next(data)
+    cancels = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 6}}
+    check("a call with a form is cancelled by a notice", asked["method"] == "elicitation/create" and
+          post(data=json.dumps(cancels), **session)[0] == 202 and ends(events, quietly=True))
     for method in ("GET", "DELETE"):
         got = subprocess.run(["curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", "-X", method, "-H",
                               f"Authorization: Bearer {card['token']}", url], capture_output=True, text=True).stdout
