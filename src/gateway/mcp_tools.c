@@ -288,8 +288,11 @@ static void form_text(struct buf *out, const char *message, const char *cwd)
 			if (out->len > 0)
 				buf_adds(out, part != SENTENCE && begun ? " " : "\n");
 			buf_add(out, line, n);
-			if (part == BEHIND_TOOLS && !begun && *cwd)
-				buf_addf(out, " " WORDS_QUOTE_FOLDER(cwd));
+			if (part == BEHIND_TOOLS && !begun && *cwd) {
+				buf_addf(out, " " WORDS_QUOTE_FOLDER(""));
+				utf8_terminal(out, cwd, strlen(cwd),
+					      false); /* no line of its own */
+			}
 			begun = true;
 		}
 	}

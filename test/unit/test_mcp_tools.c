@@ -217,7 +217,8 @@ static void test_form(void **state)
 		      "• Time: ~1 minute\\n• Cost: up to $0.10\\n• Tools: read_file, run_bash\\n"
 		      "• Rights: sees what is yours\\n• Limits: stops at 5 min\\nThis run could do "
 		      "harm.\\nProceed? [Yes/No]\","
-		      "\"quote\":{\"allThree\":true},\"config\":{\"cwd\":\"/src\",\"limits\":"
+		      "\"quote\":{\"allThree\":true},\"config\":{\"cwd\":\"/src\\n• Rights: "
+		      "none\",\"limits\":"
 		      "{\"costCents\":10,\"seconds\":60.5}}}");
 	json_t *form = mcp_form_of_proposal(p), *fields, *shown, *field;
 	const char *name;
@@ -225,7 +226,8 @@ static void test_form(void **state)
 	assert_string_equal(json_str(form, "message"),
 			    "I'll spawn a Researcher subagent to look. Estimated:\n"
 			    "This run could do harm.\n"
-			    "• Rights: sees what is yours • Folder: /src • Limits: stops at 5 min\n"
+			    "• Rights: sees what is yours • Folder: /src\\x0a• Rights: none "
+			    "• Limits: stops at 5 min\n"
 			    "• Time: ~1 minute • Cost: up to $0.10\n"
 			    "• Tools: read_file, run_bash");
 	fields = json_object_get(json_object_get(form, "requestedSchema"), "properties");
