@@ -91,22 +91,26 @@ static void form_expired(void *user)
 
 static void ask_on_stream(struct mcp_call *c, const json_t *p)
 {
+	json_t *form = mcp_form_of_proposal(p);
 	uint64_t random;
 
 	if (!c->expiry)
 		c->expiry = os_timer_new(c->mcp->core->loop, form_expired, c);
-	if (!c->expiry) {
-		mcp_call_tell_error(c, "out of memory");
+	if (!c->expiry || !form) {
+		json_decref(form);
+		mcp_call_tell_error(c, "the form is too large, or memory is out");
 		return;
 	}
-	if (!c->stream && !mcp_stream_begin(c))
+	if (!c->stream && !mcp_stream_begin(c)) {
+		json_decref(form);
 		return;
+	}
 	id_random(&random, sizeof(random));
 	c->asked_id = 1 + (int64_t)(random >> 12); /* which JavaScript keeps */
 	snprintf(c->proposal, sizeof(c->proposal), "%s", json_str(p, "proposal_id"));
 	mcp_stream_write(c, json_pack("{s:s,s:I,s:s,s:o}", "jsonrpc", "2.0", "id",
 				      (json_int_t)c->asked_id, "method", "elicitation/create",
-				      "params", mcp_form_of_proposal(p)));
+				      "params", form));
 	os_timer_set(c->expiry, expires_ms(p) - clock_wall_ms());
 }
 

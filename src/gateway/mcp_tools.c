@@ -248,6 +248,7 @@ void mcp_cut_events(json_t *logs)
 
 /* ---- forms */
 
+/* `message` NULL: no memory, and then there is none, since nobody says yes to what is not shown. */
 static json_t *form(const char *message, json_t *properties, const char *needed)
 {
 	return json_pack("{s:s,s:o,s:{s:s,s:o,s:[s]}}", "mode", "form", "message",
@@ -314,7 +315,7 @@ json_t *mcp_form_of_proposal(const json_t *p)
 		json_object_set_new(
 			fields, "all_three",
 			json_pack("{s:s,s:s}", "type", "boolean", "title", WORDS_FORM_ALL_THREE));
-	out = form(buf_check(&text) == 0 ? text.data : "", fields, "start");
+	out = form(buf_check(&text) == 0 ? text.data : NULL, fields, "start");
 	buf_fini(&text);
 	return out;
 }

@@ -3,6 +3,7 @@
 #include "unit.h"
 
 #include <ava.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/util.h"
@@ -244,6 +245,20 @@ static void test_form(void **state)
 	json_decref(shown);
 }
 
+/* What does not fit is no form without a text. */
+static void test_form_too_large(void **state)
+{
+	char *message = calloc(1, 2u << 20);
+	json_t *p;
+
+	assert_non_null(message);
+	memset(message, 'x', (2u << 20) - 1);
+	p = json_pack("{s:s}", "message", message);
+	assert_null(mcp_form_of_proposal(p));
+	json_decref(p);
+	free(message);
+}
+
 static void test_says(void **state)
 {
 	json_t *yes = parse("{\"action\":\"accept\",\"content\":{\"answer\":\"a.c\"}}");
@@ -284,7 +299,7 @@ int main(void)
 		cmocka_unit_test(test_verbs),   cmocka_unit_test(test_resources),
 		cmocka_unit_test(test_titles),  cmocka_unit_test(test_forms),
 		cmocka_unit_test(test_form),    cmocka_unit_test(test_says),
-		cmocka_unit_test(test_events),
+		cmocka_unit_test(test_events),  cmocka_unit_test(test_form_too_large),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
