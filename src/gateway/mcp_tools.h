@@ -24,7 +24,7 @@ struct mcp_tool {
 /* NULL: there is none of that name, or none for who has no forms. */
 const struct mcp_tool *mcp_tool_find(const char *name, bool forms);
 /* JSON from here on is a new reference, NULL: no memory. The result of a method that is always the
- * same: tools/list, what there is of resources, that there are no prompts. */
+ * same: who we are, tools/list, what there is of resources, that there are no prompts. */
 json_t *mcp_offered(const char *method, bool forms);
 
 /* One call of a verb. */
