@@ -109,7 +109,7 @@ static void put_error(const json_t *id, int code, const char *text)
 	struct buf b;
 	struct jw w;
 
-	buf_init(&b, 1u << 16);
+	buf_init(&b, MESSAGE_MAX + (1u << 16)); /* an id is as long as a message may be */
 	jw_init(&w, &b);
 	rpc_error(&w, id, code, text, NULL);
 	if (buf_check(&b) == 0)

@@ -492,6 +492,9 @@ def many_requests():
     calls = [b.tool("ava_wait", wait=False, run=run, seconds=50) for _ in range(64)]
     e = b.ask("server/discover")
     check("with 64 requests under way no more is asked", e["error"]["code"] == -32603, e)
+    long = "x" * 100000
+    b.write({"jsonrpc": "2.0", "id": long, "method": "server/discover"})
+    check("and is told so by its id, however long that is", b.read(lambda m: m.get("id") == long, 5))
     b.write({"jsonrpc": "2.0", "id": "odd", "method": "notifications/cancelled", "params": {"requestId": calls[0]}})
     check("what has an id is a request, and answered", "error" in (b.read(lambda m: m.get("id") == "odd") or {}))
     b.write({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": calls[0]}})
