@@ -262,6 +262,7 @@ void mcp_serve(struct mcp *m, struct http_request *req, const char *user, bool f
 	struct mcp_call *c;
 	int rv;
 
+	core_door_asked(m->core, "mcp");
 	if (strcmp(req->method, "POST") != 0) {
 		http_reply_with(req, &(struct http_answer){.status = 405,
 							   .content_type = "application/json",

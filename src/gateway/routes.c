@@ -549,14 +549,12 @@ void routes_handle(struct http_request *req, void *user)
 	struct routes *r = user;
 	const struct caller caller = caller_of(r, req);
 
-	if (caller.trust == CALLER_OWNER && r->mcp && strcmp(req->path, "/mcp") == 0) {
-		core_door_asked(r->core, "mcp");
-		mcp_serve(r->mcp, req, caller.user, false);
-	} else if (caller.trust == CALLER_OWNER) {
-		routes_serve(r, req, &caller, 0);
-	} else {
+	if (caller.trust != CALLER_OWNER)
 		refuse(r, req, AVA_EDENIED, "this daemon serves its owner only");
-	}
+	else if (r->mcp && strcmp(req->path, "/mcp") == 0)
+		mcp_serve(r->mcp, req, caller.user, false);
+	else
+		routes_serve(r, req, &caller, 0);
 }
 
 void routes_drop(struct routes *r, unsigned door)
