@@ -3,10 +3,10 @@
  * told once, when it reads again. Of before 2026-07-28 each resource has a stream of its own, the
  * answer of its request, so that the two differ only in how a message looks.
  *
- * Happy path: a cursor over the journal marks what each event changes, and a timer writes one
- * notification for each mark, so that a thousand lines of a log in one second are a few
- * notifications. What can fail: the filter is not one; memory; the files cannot be read (the stream
- * breaks off, and the client comes again); the client hangs up. */
+ * Happy path: a cursor over the journal wakes it, and a timer later it reads what has come, marks
+ * what each event changes and writes one notification for each mark, so that a thousand lines of a
+ * log in one second are a few notifications. What can fail: the filter is not one; memory; the
+ * files cannot be read (the stream breaks off, and the client comes again); the client hangs up. */
 #include <ava.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,13 +22,12 @@
 #include "os/loop.h"
 
 #define WATCHED_MAX 64
-#define GATHER_MS   200 /* of changes, before they are told */
+#define GATHER_MS   200 /* of changes, before they are told; the feed holds much more */
 
 struct listen {
 	struct mcp_call *call;
 	struct op_cursor *cursor;
 	struct os_timer *timer;
-	struct os_task pump;
 	bool armed;
 	unsigned n;
 	struct watched {
@@ -41,7 +40,6 @@ void mcp_listen_free(struct listen *l)
 {
 	if (!l)
 		return;
-	os_defer_cancel(l->call->mcp->core->loop, &l->pump);
 	os_timer_free(l->timer);
 	if (l->cursor)
 		ops_events_close(l->cursor);
@@ -75,36 +73,6 @@ static void acknowledge(const struct listen *l)
 			 json_array_size(uris) > 0 ? uris : NULL));
 }
 
-static void tell_soon(struct listen *l)
-{
-	if (!l->armed)
-		os_timer_set(l->timer, GATHER_MS);
-	l->armed = true;
-}
-
-static void tell(void *user)
-{
-	struct listen *l = user;
-
-	l->armed = false;
-	for (unsigned i = 0; i < l->n; i++) {
-		struct watched *s = &l->watched[i];
-
-		if (!s->changed)
-			continue;
-		if (http_stream_waiting(l->call->stream) >= HTTP_STREAM_HIGH) {
-			tell_soon(l); /* the client is slow */
-			return;
-		}
-		s->changed = false;
-		if (s->uri[0])
-			notify(l, "notifications/resources/updated",
-			       json_pack("{s:s}", "uri", s->uri));
-		else
-			notify(l, "notifications/resources/list_changed", json_object());
-	}
-}
-
 /* ---- what changed */
 
 static void mark(struct listen *l, const struct op_event *e)
@@ -132,26 +100,45 @@ static void mark(struct listen *l, const struct op_event *e)
 	}
 }
 
-static void listen_pump(struct os_task *t)
-{
-	struct listen *l = CONTAINER_OF(t, struct listen, pump);
-	struct op_event e;
-	int rv;
-
-	while ((rv = ops_events_next(l->cursor, &e)) == 1)
-		mark(l, &e);
-	if (rv == -2)
-		http_stream_abort(l->call->stream); /* to come again; frees the call */
-	else
-		tell_soon(l);
-}
-
-static void listen_wake(void *user)
+/* The cursor has more, or the client was slow. */
+static void tell_soon(void *user)
 {
 	struct listen *l = user;
 
-	if (l->call->stream)
-		os_defer(l->call->mcp->core->loop, &l->pump);
+	if (!l->armed)
+		os_timer_set(l->timer, GATHER_MS);
+	l->armed = true;
+}
+
+static void tell(void *user)
+{
+	struct listen *l = user;
+	struct op_event e;
+	int rv;
+
+	l->armed = false;
+	while ((rv = ops_events_next(l->cursor, &e)) == 1)
+		mark(l, &e);
+	if (rv == -2) {
+		http_stream_abort(l->call->stream); /* to come again; frees the call */
+		return;
+	}
+	for (unsigned i = 0; i < l->n; i++) {
+		struct watched *s = &l->watched[i];
+
+		if (!s->changed)
+			continue;
+		if (http_stream_waiting(l->call->stream) >= HTTP_STREAM_HIGH) {
+			tell_soon(l);
+			return;
+		}
+		s->changed = false;
+		if (s->uri[0])
+			notify(l, "notifications/resources/updated",
+			       json_pack("{s:s}", "uri", s->uri));
+		else
+			notify(l, "notifications/resources/list_changed", json_object());
+	}
 }
 
 /* ---- */
@@ -202,7 +189,6 @@ static int listen_new(struct mcp_call *c, struct ava_error *err)
 	if (!l)
 		return err_set(err, AVA_ENOMEM, "out of memory");
 	l->call = c;
-	os_task_init(&l->pump, listen_pump);
 	rv = read_filter(l, c->m.params, err);
 	if (rv == 0 && !c->modern && !mcp_stream_has_place(c))
 		rv = err_set(err, AVA_EINVAL,
@@ -214,7 +200,7 @@ static int listen_new(struct mcp_call *c, struct ava_error *err)
 	l->timer = os_timer_new(c->mcp->core->loop, tell, l);
 	if (!l->timer)
 		return err_set(err, AVA_ENOMEM, "out of memory");
-	l->cursor = ops_events_open(c->mcp->core, NULL, UINT64_MAX, listen_wake, l, err);
+	l->cursor = ops_events_open(c->mcp->core, NULL, UINT64_MAX, tell_soon, l, err);
 	return l->cursor ? 0 : err->code;
 }
 
@@ -264,5 +250,5 @@ void mcp_listen(struct mcp_call *c)
 			c, json_pack("{s:s,s:O,s:{}}", "jsonrpc", "2.0", "id", c->m.id, "result"));
 	for (unsigned i = 0; i < l->n; i++)
 		l->watched[i].changed = again;
-	os_defer(c->mcp->core->loop, &l->pump);
+	tell_soon(l);
 }
