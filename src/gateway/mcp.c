@@ -290,10 +290,7 @@ void mcp_serve(struct mcp *m, struct http_request *req, const char *user, bool f
 		request_came(c);
 	} else {
 		http_reply(req, 202, "application/json", "", 0);
-		if (c->m.kind == RPC_RESPONSE)
-			mcp_quote_response(m, &c->m, c->session);
-		else if (strcmp(c->m.method, "notifications/cancelled") == 0)
-			mcp_quote_cancelled(m, &c->m, c->session);
+		mcp_quote_heard(m, &c->m, c->session);
 		mcp_call_free(c);
 	}
 }

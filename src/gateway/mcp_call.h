@@ -126,12 +126,10 @@ void mcp_stream_write(const struct mcp_call *c, json_t *message);
 void mcp_quote_told(struct mcp_call *c, json_t *proposal, const struct ava_error *err);
 /* The call comes again, with the state of its form. */
 void mcp_quote_returned(struct mcp_call *c, const char *state);
-/* A response of a client that was asked on a stream. To what is not asked (any more) nothing is
- * said. */
-void mcp_quote_response(struct mcp *m, const struct rpc *r, const char *session);
-/* notifications/cancelled of such a client: a call whose form is open, and the form, are taken
- * back. Others are answered all the same, which is allowed. */
-void mcp_quote_cancelled(struct mcp *m, const struct rpc *r, const char *session);
+/* What is no request: a response of a client that was asked on a stream, or its notice that it
+ * takes back the call, and the form with it. To what is not asked (any more) nothing is said, and a
+ * call without a form is answered all the same. */
+void mcp_quote_heard(struct mcp *m, const struct rpc *r, const char *session);
 /* Methods. */
 void mcp_task_get(struct mcp_call *c);
 void mcp_task_update(struct mcp_call *c);

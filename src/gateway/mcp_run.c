@@ -213,33 +213,28 @@ void mcp_quote_returned(struct mcp_call *c, const char *state)
 	}
 }
 
-void mcp_quote_response(struct mcp *m, const struct rpc *r, const char *session)
+void mcp_quote_heard(struct mcp *m, const struct rpc *r, const char *session)
 {
-	LIST_EACH (&m->open, n, tmp) {
-		struct mcp_call *c = LIST_ENTRY(n, struct mcp_call, node);
-
-		if (c->asked_id == 0 || json_integer_value(r->id) != c->asked_id ||
-		    strcmp(session, c->session) != 0)
-			continue;
-		c->asked_id = 0;
-		os_timer_stop(c->expiry);
-		form_answered(c, c->proposal, r->result);
-		return;
-	}
-}
-
-void mcp_quote_cancelled(struct mcp *m, const struct rpc *r, const char *session)
-{
+	bool answers = r->kind == RPC_RESPONSE;
 	const json_t *id = json_object_get(r->params, "requestId");
 
+	if (!answers && strcmp(r->method, "notifications/cancelled") != 0)
+		return;
 	LIST_EACH (&m->open, n, tmp) {
 		struct mcp_call *c = LIST_ENTRY(n, struct mcp_call, node);
 
-		if (c->asked_id == 0 || !rpc_same_id(c->m.id, id) ||
-		    strcmp(session, c->session) != 0)
+		if (c->asked_id == 0 || strcmp(session, c->session) != 0 ||
+		    !(answers ? json_integer_value(r->id) == c->asked_id
+			      : rpc_same_id(c->m.id, id)))
 			continue;
-		http_stream_end(c->stream);
-		mcp_call_free(c);
+		if (answers) {
+			c->asked_id = 0;
+			os_timer_stop(c->expiry);
+			form_answered(c, c->proposal, r->result);
+		} else {
+			http_stream_end(c->stream);
+			mcp_call_free(c);
+		}
 		return;
 	}
 }

@@ -124,21 +124,16 @@ int mcp_tool_verb(const struct mcp_tool *t, const json_t *given, const char *cwd
 
 /* ---- texts for people */
 
-static json_t *shown_part(const char *text, size_t len)
+json_t *mcp_shown(const char *text)
 {
 	json_t *out = NULL;
 	struct buf b;
 
 	buf_init(&b, SHOWN_BYTES);
-	if (utf8_terminal(&b, text, len, true) == 0)
+	if (text && utf8_terminal(&b, text, strlen(text), true) == 0)
 		out = json_stringn(b.data ? b.data : "", b.len);
 	buf_fini(&b);
 	return out;
-}
-
-json_t *mcp_shown(const char *text)
-{
-	return text ? shown_part(text, strlen(text)) : NULL;
 }
 
 /* ---- resources */
@@ -178,10 +173,13 @@ int mcp_resource_verb(const char *uri, struct mcp_verb *out, struct ava_error *e
 	return out->args ? 0 : err_set(err, AVA_ENOMEM, "out of memory");
 }
 
-static json_t *resource(const char *uri, const char *name, const char *title)
+static json_t *resource(const char *uri, const char *name, const char *about)
 {
-	return json_pack("{s:s,s:s,s:o,s:s}", "uri", uri, "name", name, "title",
-			 shown_part(title, utf8_prefix(title, strlen(title), TITLE_CHARS)),
+	char title[4 * TITLE_CHARS + 1];
+
+	snprintf(title, sizeof(title), "%.*s", (int)utf8_prefix(about, strlen(about), TITLE_CHARS),
+		 about);
+	return json_pack("{s:s,s:s,s:o,s:s}", "uri", uri, "name", name, "title", mcp_shown(title),
 			 "mimeType", "application/json");
 }
 
