@@ -169,8 +169,8 @@ static void form_answered(struct mcp_call *c, const char *proposal, const json_t
 			     mcp_quote_told);
 	} else {
 		mcp_call_tell_error(
-			c, "the form came back without start, which is true or false: nothing was "
-			   "started");
+			c, "the form came back without start, which is true or false, or with a "
+			   "field that is not as it was asked for: nothing was started");
 	}
 }
 

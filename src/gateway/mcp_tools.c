@@ -318,12 +318,17 @@ json_t *mcp_form_of_proposal(const json_t *p)
 	return out;
 }
 
-/* The answer in words, for the one reader of answers. */
+/* The answer in words, for the one reader of answers. A condition that cannot be read is none that
+ * can be left out: nothing starts. */
 json_t *mcp_form_confirms(const json_t *content)
 {
 	const char *terms = json_str(content, "terms");
+	const json_t *on = json_object_get(content, "terms");
+	const json_t *all = json_object_get(content, "all_three");
 
-	if (!json_get_bool(content, "start", false))
+	if (!json_get_bool(content, "start", false) ||
+	    (on && !json_is_string(on) && !json_is_null(on)) ||
+	    (all && !json_is_boolean(all) && !json_is_null(all)))
 		return NULL;
 	return json_pack(
 		"{s:o}", "answer",

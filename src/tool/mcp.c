@@ -735,7 +735,7 @@ static void server_start(struct server *s)
 	s->tells = s->stale = false;
 	s->shown.version = "";
 	if (s->conf->broken)
-		err_set(&err, AVA_EINVAL, "%s", s->conf->broken);
+		err_set(&err, AVA_EIO, "%s", s->conf->broken);
 	else
 		s->link = mcp_link_open(&how, &err);
 	if (!s->link) {

@@ -495,7 +495,7 @@ ln -sf "$T/nowhere" "$CONFIG/mcp.json"
 run "$AVA" doctor </dev/null
 contains 'a link that leads nowhere is not the same as no file' 'mcp.json is a link to a file that is not there' "$OUT"
 rm "$CONFIG/mcp.json"
-servers '"gone":{"command":"no-such-program-here"}' '"off":{"command":"no-such-program-here","disabled":true}' \
+servers '{"gone":{"command":"no-such-program-here"}}' '{"off":{"command":"no-such-program-here","disabled":true}}' \
 	"$(stdio modern '--era modern')"
 role gone 'mcp__gone__*'
 stop_daemon
