@@ -31,16 +31,22 @@
  * tools is data: it is cut, and what could move a cursor or turn a line around becomes visible
  * text here, once, for all channels. */
 
-static const char *const type_names[] = {
-	[ITEM_MESSAGE] = "AssistantMessage", [ITEM_RESULT] = "SubagentComplete",
-	[ITEM_PROPOSAL] = "SpawnProposed",   [ITEM_EXPIRED] = "SpawnExpired",
-	[ITEM_QUESTION] = "Waiting",         [ITEM_FAILED] = "Error",
+static const struct {
+	const char *type, *text; /* its event, and the member of that which is the text */
+} kinds[ITEM_NKINDS] = {
+	[ITEM_MESSAGE] = {"AssistantMessage", "text"},
+	[ITEM_RESULT] = {"SubagentComplete", "summary"},
+	[ITEM_PROPOSAL] = {"SpawnProposed", "task"}, /* in "config" */
+	[ITEM_EXPIRED] = {"SpawnExpired", ""},
+	[ITEM_QUESTION] = {"Waiting", "question"},
+	[ITEM_FAILED] = {"Error", "message"},
+	[ITEM_SPAWN] = {"SubagentSpawn", "task"},
 };
 
 static int kind_of(const char *type)
 {
 	for (int i = 0; i < ITEM_NKINDS; i++)
-		if (strcmp(type_names[i], type) == 0)
+		if (strcmp(kinds[i].type, type) == 0)
 			return i;
 	return -1;
 }
@@ -84,26 +90,6 @@ static void make_title(const struct item *it, const json_t *event, char out[TITL
 	}
 }
 
-static const char *text_of(const struct item *it, const json_t *event)
-{
-	const json_t *c = json_object_get(event, "content");
-
-	switch (it->kind) {
-	case ITEM_RESULT:
-		return json_str(c, "summary");
-	case ITEM_PROPOSAL:
-		return json_str(json_object_get(c, "config"), "task");
-	case ITEM_EXPIRED:
-		return "";
-	case ITEM_QUESTION:
-		return json_str(c, "question");
-	case ITEM_FAILED:
-		return json_str(c, "message");
-	default:
-		return json_str(c, "text");
-	}
-}
-
 /* How to answer it, beside its text. */
 static void write_question(struct jw *w, const json_t *c)
 {
@@ -121,7 +107,8 @@ static void write_question(struct jw *w, const json_t *c)
 static void write_item(struct jw *w, const struct item *it, const json_t *event)
 {
 	const json_t *c = json_object_get(event, "content");
-	const char *text = text_of(it, event);
+	const json_t *of = it->kind == ITEM_PROPOSAL ? json_object_get(c, "config") : c;
+	const char *text = json_str(of, kinds[it->kind].text);
 	size_t len = strlen(text), keep = utf8_prefix(text, len, EVENT_PREVIEW_CHARS);
 	char title[TITLE_MAX];
 	struct buf clean;
@@ -129,7 +116,7 @@ static void write_item(struct jw *w, const struct item *it, const json_t *event)
 	make_title(it, event, title);
 	jw_object(w, NULL);
 	jw_int(w, "lsn", (int64_t)it->lsn);
-	jw_str(w, "type", type_names[it->kind]);
+	jw_str(w, "type", kinds[it->kind].type);
 	jw_str(w, "time", json_str(event, "timestamp"));
 	jw_str(w, "session_id", it->session);
 	jw_str(w, "run_id", json_str(c, "subagentId"));
@@ -270,11 +257,6 @@ static void insert_item(struct delivery *d, struct item *it)
 	d->nitems++;
 }
 
-static const char *channel_name(unsigned channel)
-{
-	return channel_names[channel == DELIVERY_TERMINAL ? 0 : channel == DELIVERY_NOTIFY ? 1 : 2];
-}
-
 static struct item *find_item(struct delivery *d, uint64_t lsn)
 {
 	LIST_EACH (&d->items, n, tmp) {
@@ -330,14 +312,13 @@ static unsigned count(const struct delivery *d, const char *session, unsigned ch
 
 /* ---- delivery.json */
 
-struct draft *delivery_draft(struct delivery *d)
+static void put_state(struct delivery *d, struct draft *dr)
 {
-	struct draft *dr = draft_new(&d->core->book);
-	struct buf *b = dr ? draft_part(dr, DRAFT_PUT, STATE) : NULL;
+	struct buf *b = draft_part(dr, DRAFT_PUT, STATE);
 	struct jw w;
 
-	if (!b)
-		return dr;
+	if (!b) /* the commit fails */
+		return;
 	jw_init(&w, b);
 	jw_object(&w, NULL);
 	jw_int(&w, "version", 1);
@@ -365,6 +346,14 @@ struct draft *delivery_draft(struct delivery *d)
 	jw_end(&w);
 	jw_end(&w);
 	buf_addc(b, '\n');
+}
+
+struct draft *delivery_draft(struct delivery *d)
+{
+	struct draft *dr = draft_new(&d->core->book);
+
+	if (dr)
+		put_state(d, dr);
 	return dr;
 }
 
@@ -386,7 +375,7 @@ void delivery_gave_up(struct delivery *d, struct draft *dr, unsigned channel, co
 	jw_object(&w, NULL);
 	jw_str(&w, "customType", "delivery.gave_up");
 	jw_object(&w, "data");
-	jw_str(&w, "channel", channel_name(channel));
+	jw_str(&w, "channel", channel_names[__builtin_ctz(channel)]);
 	jw_int(&w, "lsn", (int64_t)it->lsn);
 	jw_int(&w, "attempts", it->attempts);
 	jw_str(&w, "reason", reason);
@@ -419,23 +408,18 @@ static void drop_oldest(struct delivery *d, unsigned channel, struct item *it, c
 
 static void keep_bounds(struct delivery *d, const struct item *fresh)
 {
+	static const unsigned talks[] = {DELIVERY_TERMINAL, DELIVERY_TELEGRAM};
 	struct item *oldest = NULL;
 
-	if ((fresh->open & DELIVERY_TERMINAL) &&
-	    count(d, fresh->session, DELIVERY_TERMINAL, &oldest) > DELIVERY_SESSION_MAX)
-		drop_oldest(d, DELIVERY_TERMINAL, oldest, "too many wait for this conversation");
-	if ((fresh->open & DELIVERY_TELEGRAM) &&
-	    count(d, fresh->session, DELIVERY_TELEGRAM, &oldest) > DELIVERY_SESSION_MAX)
-		drop_oldest(d, DELIVERY_TELEGRAM, oldest, "too many wait for this conversation");
+	for (size_t i = 0; i < ARRAY_LEN(talks); i++)
+		if ((fresh->open & talks[i]) &&
+		    count(d, fresh->session, talks[i], &oldest) > DELIVERY_SESSION_MAX)
+			drop_oldest(d, talks[i], oldest, "too many wait for this conversation");
 	if (d->notify && count(d, NULL, DELIVERY_NOTIFY, &oldest) > DELIVERY_NOTIFY_MAX)
 		drop_oldest(d, DELIVERY_NOTIFY, oldest, "too many wait for the command");
 	while (d->nitems > DELIVERY_MAX) {
 		oldest = LIST_FIRST(&d->items, struct item, node);
-		for (unsigned bit = 1; bit < 1u << DELIVERY_NCHANNELS; bit <<= 1)
-			if (oldest->open & bit & ~(oldest->open - 1)) {
-				drop_oldest(d, bit, oldest, "too many wait");
-				break;
-			}
+		drop_oldest(d, oldest->open & ~(oldest->open - 1), oldest, "too many wait");
 	}
 }
 
@@ -448,7 +432,7 @@ static unsigned wanted_by(const struct delivery *d, const struct item *it, bool 
 	bool chat = strncmp(it->user, DELIVERY_TELEGRAM_USER, strlen(DELIVERY_TELEGRAM_USER)) == 0;
 	unsigned chats = known && chat ? DELIVERY_TELEGRAM : 0;
 
-	if (it->kind == ITEM_FAILED)
+	if (it->kind == ITEM_FAILED || it->kind == ITEM_SPAWN)
 		return chats;
 	return (known ? DELIVERY_TERMINAL : 0) | chats |
 	       (d->notify && notify ? DELIVERY_NOTIFY : 0);
@@ -468,6 +452,8 @@ static void take_notice(struct delivery *d, const char *type, const struct op_ev
 	if (it->lsn < d->seen)
 		it->cover = d->seen + 1;
 	insert_item(d, it);
+	if ((it->open & DELIVERY_TELEGRAM) && d->watch)
+		d->watch(d->watch_user);
 	keep_bounds(d, it);
 }
 
@@ -684,35 +670,42 @@ void ops_ack(struct core *c, const char *session, const char *channel, uint64_t 
 
 /* ---- the door of a messenger */
 
-const struct item *delivery_next(struct core *c, const char *user)
+void delivery_watch(struct core *c, void (*fresh)(void *user), void *user)
 {
-	struct delivery *d = c->delivery;
-
-	while (take_some(d))
-		;
-	LIST_EACH (&d->items, n, tmp) {
-		struct item *it = LIST_ENTRY(n, struct item, node);
-
-		if ((it->open & ~it->closing & DELIVERY_TELEGRAM) && strcmp(it->user, user) == 0)
-			return it;
-	}
-	return NULL;
+	c->delivery->watch = fresh;
+	c->delivery->watch_user = user;
 }
 
-struct draft *delivery_showing(struct core *c, uint64_t lsn, const char *reason)
+const struct item *delivery_next(struct core *c, const char *user)
+{
+	const struct item *spawn = NULL;
+
+	while (take_some(c->delivery))
+		;
+	LIST_EACH (&c->delivery->items, n, tmp) {
+		const struct item *it = LIST_ENTRY(n, struct item, node);
+
+		if (!(it->open & ~it->closing & DELIVERY_TELEGRAM) || strcmp(it->user, user) != 0)
+			continue;
+		if (it->kind != ITEM_SPAWN)
+			return it;
+		if (!spawn)
+			spawn = it;
+	}
+	return spawn;
+}
+
+bool delivery_showing(struct core *c, struct draft *dr, uint64_t lsn, const char *reason)
 {
 	struct item *it = find_item(c->delivery, lsn);
-	struct draft *dr;
 
 	if (!it)
-		return NULL;
+		return false;
 	it->closing |= DELIVERY_TELEGRAM | (reason ? 0 : DELIVERY_TERMINAL);
-	dr = delivery_draft(c->delivery);
-	if (!dr)
-		delivery_shown(c, lsn, false);
-	else if (reason)
+	put_state(c->delivery, dr);
+	if (reason)
 		delivery_gave_up(c->delivery, dr, DELIVERY_TELEGRAM, it, reason);
-	return dr;
+	return true;
 }
 
 void delivery_shown(struct core *c, uint64_t lsn, bool written)
@@ -862,7 +855,7 @@ static void read_logs(struct reading *r)
 	struct ava_log_query q = {
 		.root = r->d->core->root,
 		.types = "AssistantMessage,SubagentComplete,SpawnProposed,SpawnConfirmed,"
-			 "SpawnRejected,SpawnExpired,Waiting,Error",
+			 "SpawnRejected,SpawnExpired,Waiting,Error,SubagentSpawn",
 		.after = MIN((uint64_t)json_get_int(first, "lsn", INT64_MAX) - 1, r->lsn),
 	};
 	struct ava_log_event e;

@@ -44,12 +44,14 @@ void delivery_close(struct core *c); /* after the journal */
  * conversations that are theirs. What it has shown the terminal does not tell again. */
 #define DELIVERY_TELEGRAM_USER "telegram:" /* before the id of that person */
 struct item;
-/* The oldest that this user was not shown, of those there are now; borrowed until the loop turns.
- * NULL: none. */
+/* `fresh` is called when there is one more, until another is set; NULL: nobody. */
+void delivery_watch(struct core *c, void (*fresh)(void *user), void *user);
+/* The oldest that this user was not shown, what is said before spawned runs; borrowed until the
+ * loop turns. NULL: none. */
 const struct item *delivery_next(struct core *c, const char *user);
-/* It was shown, or, with a `reason`, is given up: a draft that says so, to which the door adds
- * what it has to remember and which it commits. NULL: it is settled already, or memory ran out. */
-struct draft *delivery_showing(struct core *c, uint64_t lsn, const char *reason);
+/* It was shown, or, with a `reason`, is given up: `dr` says so, in which the door also keeps what
+ * it has to remember of it. False: it is settled already, and `dr` is as it was. */
+bool delivery_showing(struct core *c, struct draft *dr, uint64_t lsn, const char *reason);
 void delivery_shown(struct core *c, uint64_t lsn, bool written); /* how that commit went */
 
 /* ---- inside of delivery: delivery.c, notify.c (the command) */
@@ -70,7 +72,9 @@ enum item_kind {
 	ITEM_PROPOSAL,
 	ITEM_EXPIRED,
 	ITEM_QUESTION, /* of a run */
-	ITEM_FAILED,   /* a turn of Ava's; conversations on a terminal show it with their events */
+	/* Conversations on a terminal show these with their events: */
+	ITEM_FAILED, /* a turn of Ava's */
+	ITEM_SPAWN,  /* a run has begun */
 	ITEM_NKINDS
 };
 #define ITEM_KEY 48
@@ -103,6 +107,8 @@ struct delivery {
 	uint64_t settled;       /* up to it what is not open is settled, said the last process */
 	uint64_t pushed;        /* traces of ends up to this lsn are done with (ava/otel.c) */
 	struct notify *notify;  /* NULL: no command is set */
+	void (*watch)(void *user);
+	void *watch_user;
 };
 
 /* A line of a log as a notice, all channels closed. 0; AVA_ENOENT: it is none;

@@ -35,9 +35,8 @@
 #include "base/words.h"
 #include "gateway/telegram_door.h"
 
-#define UPDATES_MAX 20   /* of one answer */
-#define STRIKES     3    /* that an update cannot be read, before it is passed over */
-#define RUNS_MAX    1000 /* at work, that are looked through at a start */
+#define UPDATES_MAX 20 /* of one answer */
+#define STRIKES     3  /* that an update cannot be read, before it is passed over */
 
 static const char *const state_names[DOOR_NSTATES] = {"starting", "serving", "not listening",
 						      "closed"};
@@ -112,14 +111,6 @@ static struct tg_chat *line_told(struct telegram *t)
 	return NULL;
 }
 
-void tg_told_over(struct telegram *t, struct tg_chat *l)
-{
-	t->news = true;
-	l->telling = 0;
-	l->told = false;
-	l->reason[0] = '\0';
-}
-
 /* Who is unpaired stays so, or it is said that this is not sure. */
 static void unpaired(struct telegram *t, int rv)
 {
@@ -146,54 +137,46 @@ static void saved(int rv, void *user)
 		free(s);
 		return;
 	}
-	t->saving = NULL;
+	s->busy = false;
 	if (s->lsn > 0)
 		delivery_shown(t->core, s->lsn, rv == 0);
 	if (l && l->telling == s->lsn && rv == 0)
-		tg_told_over(t, l);
+		tg_told_over(l);
 	if (rv != 0) {
 		t->dirty = true;
 		t->save_due_ms = tg_now(t) + TG_DISK_MS;
 	}
 	if (t->unpairing && (rv != 0 || !t->dirty))
 		unpaired(t, rv);
-	free(s);
 	tg_wake(t);
 }
 
+/* What changed goes to the disk, with a notice that was told. */
 static void save(struct telegram *t)
 {
 	struct tg_chat *l = line_told(t);
-	struct tg_saving *s = calloc(1, sizeof(*s));
-	struct draft *d = NULL;
+	struct draft *d;
 	struct buf *part;
+	int rv;
 
-	if (s && l) {
-		d = delivery_showing(t->core, l->telling, l->reason[0] ? l->reason : NULL);
-		if (d)
-			s->lsn = l->telling;
-		else /* it was answered meanwhile */
-			tg_told_over(t, l);
-	}
-	if (s && !d)
-		d = draft_new(&t->core->book);
+	if ((!t->dirty && !l) || t->saving->busy || tg_now(t) < t->save_due_ms)
+		return;
+	t->saving->busy = true;
+	t->saving->lsn = 0;
+	t->dirty = false;
+	d = draft_new(&t->core->book);
 	part = d ? draft_part(d, DRAFT_PUT, TG_STATE) : NULL;
 	if (part)
 		tg_state_write(&t->kept, part);
-	else if (d)
-		draft_free(d);
-	if (s)
-		s->t = t;
-	if (part && draft_commit(d, JOURNAL_NOW, saved, s, NULL) == 0) {
-		t->saving = s;
-		t->dirty = false;
-		return;
+	if (d && l) {
+		if (delivery_showing(t->core, d, l->telling, l->reason[0] ? l->reason : NULL))
+			t->saving->lsn = l->telling;
+		else /* it was answered meanwhile */
+			tg_told_over(l);
 	}
-	if (s && s->lsn > 0)
-		delivery_shown(t->core, s->lsn, false);
-	free(s);
-	t->dirty = true;
-	t->save_due_ms = tg_now(t) + TG_DISK_MS;
+	rv = d ? draft_commit(d, JOURNAL_NOW, saved, t->saving, NULL) : AVA_ENOMEM;
+	if (rv != 0)
+		saved(rv, t->saving);
 }
 
 /* ---- verbs */
@@ -205,9 +188,11 @@ static void answered(struct verb_reply *reply, int status, const struct buf *jso
 	json_t *answer = a->t && json ? json_parse(json->data, json->len, NULL) : NULL;
 
 	list_del(&a->node);
+	a->status = answer || !json ? status : 500;
+	a->answer = answer;
+	a->why = json ? "out of memory" : err->text;
 	if (a->t)
-		a->then(a->t, a, answer || !json ? status : 500, answer,
-			json ? "out of memory" : err->text);
+		a->then(a->t, a);
 	json_decref(answer);
 	free(a);
 }
@@ -216,7 +201,7 @@ void tg_ask(struct telegram *t, const struct tg_asking *like, const char *method
 	    const char *path_fmt, ...)
 {
 	struct caller caller = {.channel = "telegram", .trust = CALLER_OWNER};
-	struct tg_asking *a = malloc(sizeof(*a));
+	struct tg_asking *a = malloc(sizeof(*a)), failed = *like;
 	char path[200], id[64], allowed[64];
 	const struct verb *verb;
 	va_list ap;
@@ -227,8 +212,9 @@ void tg_ask(struct telegram *t, const struct tg_asking *like, const char *method
 	verb = verbs_find(method, path, id, allowed);
 	if (!a || !verb) {
 		free(a);
-		like->then(t, like, verb ? 500 : 404, NULL,
-			   verb ? "out of memory" : "there is no such thing");
+		failed.status = verb ? 500 : 404;
+		failed.why = verb ? "out of memory" : "there is no such thing";
+		like->then(t, &failed);
 	} else {
 		*a = *like;
 		a->reply = (struct verb_reply){.done = answered};
@@ -307,8 +293,7 @@ static void listen_on(struct telegram *t, int64_t *next_ms)
 	json_t *args;
 	int rv;
 
-	if (t->poll.busy || t->updates || t->hand.step != HAND_FREE || t->dirty || t->saving ||
-	    t->state > DOOR_SERVING)
+	if (t->poll.busy || t->updates || t->hand.busy || !tg_kept(t) || t->state > DOOR_SERVING)
 		return;
 	/* A service that holds no question, or gives what it gave, is not asked without end. */
 	if (t->asked == offset)
@@ -336,108 +321,18 @@ static void listen_on(struct telegram *t, int64_t *next_ms)
 	}
 }
 
-/* ---- events: that a run was spawned, that there is a notice */
-
-/* The chat of a user of this door; 0: it is none that is paired. */
-static int64_t chat_of(struct telegram *t, const char *user)
-{
-	const char *id = user + strlen(DELIVERY_TELEGRAM_USER);
-	bool ours = strncmp(user, DELIVERY_TELEGRAM_USER, strlen(DELIVERY_TELEGRAM_USER)) == 0;
-	int64_t chat = ours ? strtoll(id, NULL, 10) : 0;
-
-	return tg_chat(&t->kept, chat) ? chat : 0;
-}
-
-static void runs_listed(struct telegram *t, const struct tg_asking *a, int status,
-			const json_t *answer, const char *why)
-{
-	const json_t *run;
-	size_t i;
-
-	json_array_foreach(json_object_get(answer, "runs"), i, run)
-	{
-		int64_t chat = chat_of(t, json_str(run, "user_id"));
-
-		if (chat != 0 && !json_str(run, "ended_at")[0])
-			tg_run_card(t, chat, json_str(run, "subagent_id"));
-	}
-	tg_wake(t);
-}
-
-/* From now on; what lives and what waits is looked at. */
-static void follow(struct telegram *t)
-{
-	const struct tg_asking a = {.then = runs_listed};
-
-	t->cursor = ops_events_open(t->core, NULL, UINT64_MAX, tg_wake, t, NULL);
-	t->news = true;
-	if (t->cursor)
-		tg_ask(t, &a, "GET", json_pack("{s:i}", "limit", RUNS_MAX), TG_API "/runs");
-}
-
-static bool is_event(const struct op_event *e, const char *type)
-{
-	return e->type_len == strlen(type) && memcmp(e->type, type, e->type_len) == 0;
-}
-
-static bool is_news(const struct op_event *e)
-{
-	static const char *const news[] = {"AssistantMessage", "SubagentComplete", "SpawnProposed",
-					   "SpawnExpired",     "Waiting",          "Error"};
-
-	for (size_t i = 0; i < ARRAY_LEN(news); i++)
-		if (is_event(e, news[i]))
-			return true;
-	return false;
-}
-
-static void take_spawn(struct telegram *t, const struct op_event *e)
-{
-	json_t *event = json_parse(e->line, e->line_len, NULL);
-	int64_t chat = chat_of(t, json_str(event, "userId"));
-
-	if (chat != 0)
-		tg_run_card(t, chat, json_str(json_object_get(event, "content"), "subagentId"));
-	json_decref(event);
-}
-
-static void read_events(struct telegram *t)
-{
-	struct op_event e;
-	int rv = 0;
-
-	if (!t->cursor)
-		follow(t);
-	while (t->cursor && (rv = ops_events_next(t->cursor, &e)) == 1) {
-		t->news |= is_news(&e);
-		if (is_event(&e, "SubagentSpawn"))
-			take_spawn(t, &e);
-	}
-	if (rv >= 0)
-		return;
-	ops_events_close(t->cursor); /* it was left behind */
-	t->cursor = NULL;
-	tg_wake(t);
-}
+/* ---- the next step */
 
 static void pump(struct os_task *task)
 {
 	struct telegram *t = CONTAINER_OF(task, struct telegram, pump);
 	int64_t next = INT64_MAX, now = tg_now(t);
 
-	if (t->state != DOOR_CLOSED)
-		read_events(t);
-	if ((t->dirty || line_told(t)) && !t->saving && now >= t->save_due_ms)
-		save(t);
+	save(t);
 	if (t->state == DOOR_CLOSED)
 		return;
-	if (!t->dirty && !t->saving && t->hand.step == HAND_SESSION)
-		tg_say_it(t);
-	if (!t->dirty && !t->saving && t->hand.step == HAND_DONE)
-		t->hand.step = HAND_FREE;
 	tg_take_updates(t);
-	if (t->dirty && !t->saving && now >= t->save_due_ms)
-		save(t);
+	save(t);
 	listen_on(t, &next);
 	tg_show(t, &next);
 	if (t->save_due_ms > now && (t->dirty || line_told(t)))
@@ -499,30 +394,17 @@ static void telegram_do(const struct core_telegram *what, struct verb_reply *rep
 
 /* ---- life */
 
-static int open_api(struct telegram *t, const char *url, struct ava_error *err)
-{
-	int64_t bot = 0;
-	const char *token = tg_token(&bot, err);
-	int rv = token ? 0 : err->code;
-
-	if (rv == 0)
-		rv = tg_state_load(&t->kept, t->core->root_fd, bot, err);
-	if (rv != 0)
-		return rv;
-	t->api = tg_api_new(t->core->loop, url, token, err);
-	return t->api ? 0 : err->code;
-}
-
 int telegram_new(struct telegram **out, struct core *core, const char *url,
 		 void (*log)(const char *line, void *user), void *user, struct ava_error *err)
 {
 	struct core_service *service = core_service(core);
 	struct ava_error why = {0};
 	struct telegram *t;
-	int64_t bot;
+	int64_t bot = 0;
+	const char *token = tg_token(&bot, &why);
 
 	*out = NULL;
-	if (!tg_token(&bot, &why) && why.code == 0)
+	if (!token && why.code == 0)
 		return 0;
 	t = calloc(1, sizeof(*t));
 	if (!t)
@@ -535,14 +417,28 @@ int telegram_new(struct telegram **out, struct core *core, const char *url,
 	t->poll.user = t;
 	os_task_init(&t->pump, pump);
 	t->timer = os_timer_new(core->loop, tg_wake, t);
-	if (!t->timer) {
+	t->saving = calloc(1, sizeof(*t->saving));
+	if (!t->timer || !t->saving) {
+		os_timer_free(t->timer);
+		free(t->saving);
 		free(t);
 		return err_set(err, AVA_ENOMEM, "out of memory");
 	}
-	if (open_api(t, url, &why) != 0)
+	t->saving->t = t;
+	if (token && tg_state_load(&t->kept, core->root_fd, bot, &why) == 0)
+		t->api = tg_api_new(core->loop, url, token, &why);
+	if (!t->api)
 		tg_close(t, DOOR_CLOSED, why.text);
-	for (size_t i = 0; i < TG_CHATS_MAX; i++)
-		list_init(&t->kept.chats[i].outs);
+	for (size_t i = 0; i < TG_CHATS_MAX; i++) {
+		struct tg_chat *c = &t->kept.chats[i];
+
+		list_init(&c->outs);
+		if (c->id != 0 && !c->session[0]) {
+			tg_new_session(c);
+			t->dirty = true;
+		}
+	}
+	delivery_watch(core, tg_wake, t);
 	service->telegram = telegram_do;
 	service->telegram_state = write_state;
 	service->telegram_door = t;
@@ -564,10 +460,12 @@ void telegram_free(struct telegram *t)
 		return;
 	service->telegram = NULL;
 	service->telegram_door = NULL;
+	delivery_watch(t->core, NULL, NULL);
 	if (t->unpairing)
 		unpaired(t, AVA_EUNKNOWN);
-	if (t->saving)
-		t->saving->t = NULL;
+	t->saving->t = NULL; /* a commit under way frees it */
+	if (!t->saving->busy)
+		free(t->saving);
 	LIST_EACH (&t->askings, n, tmp) {
 		struct tg_asking *a = LIST_ENTRY(n, struct tg_asking, node);
 
@@ -578,8 +476,6 @@ void telegram_free(struct telegram *t)
 			free(a);
 		}
 	}
-	if (t->cursor)
-		ops_events_close(t->cursor);
 	tg_call_fini(&t->poll);
 	for (size_t i = 0; i < TG_CHATS_MAX; i++)
 		tg_line_clear(&t->kept.chats[i]);

@@ -22,6 +22,9 @@
 #define TOKEN_MAX  200
 #define CONNECT_MS 10000
 #define SLOW_MAX_S INT64_C(3600) /* it may ask for more, and is asked again then */
+#define BAD_TOKEN                                                                                  \
+	"the token is not good any more: write the bot's new one into the file env and restart "   \
+	"the daemon"
 
 struct tg_api {
 	struct http_client *client;
@@ -70,8 +73,24 @@ static void say_why(struct tg_answer *out, enum tg_verdict verdict, const char *
 		 (int)utf8_prefix(described, strlen(described), 40), described);
 }
 
+static const struct meaning {
+	int status; /* 0: any other of 400 to 499 */
+	enum tg_verdict verdict;
+	const char *what;
+} meanings[] = {
+	{429, TG_SLOW, "Telegram asks to wait"},
+	{401, TG_REVOKED, BAD_TOKEN},
+	{404, TG_REVOKED, BAD_TOKEN},
+	{403, TG_BLOCKED, "the person has blocked the bot"},
+	{409, TG_CONFLICT,
+	 "another program reads what is said to this bot: stop it, or give ava a bot of its own, "
+	 "then run `ava telegram listen`"},
+	{0, TG_REFUSED, "Telegram refuses it"},
+};
+
 void tg_judge(int status, const char *body, size_t len, json_t **doc, struct tg_answer *out)
 {
+	const struct meaning *m = meanings;
 	const char *told;
 	char what[60];
 	int64_t after_s;
@@ -88,23 +107,12 @@ void tg_judge(int status, const char *body, size_t len, json_t **doc, struct tg_
 		snprintf(what, sizeof(what), "Telegram answers %d%s", status,
 			 *doc ? "" : ", and not in JSON");
 		say_why(out, TG_LATER, what, told);
-	} else if (status == 429) {
-		say_why(out, TG_SLOW, "Telegram asks to wait", told);
-		out->after_ms = MIN(MAX(after_s, INT64_C(1)), SLOW_MAX_S) * 1000;
-	} else if (status == 401 || status == 404) {
-		say_why(out, TG_REVOKED,
-			"the token is not good any more: write the bot's new one into the file env "
-			"and restart the daemon",
-			"");
-	} else if (status == 403) {
-		say_why(out, TG_BLOCKED, "the person has blocked the bot", told);
-	} else if (status == 409) {
-		say_why(out, TG_CONFLICT,
-			"another program reads what is said to this bot: stop it, or give ava a "
-			"bot of its own, then run `ava telegram listen`",
-			told);
 	} else {
-		say_why(out, TG_REFUSED, "Telegram refuses it", told);
+		while (m->status != 0 && m->status != status)
+			m++;
+		say_why(out, m->verdict, m->what, m->verdict == TG_REVOKED ? "" : told);
+		if (m->verdict == TG_SLOW)
+			out->after_ms = MIN(MAX(after_s, INT64_C(1)), SLOW_MAX_S) * 1000;
 	}
 }
 

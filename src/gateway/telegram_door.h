@@ -14,7 +14,6 @@
 #include "os/loop.h"
 
 struct core;
-struct op_cursor;
 
 #define TG_API         "/api/v1"
 #define TG_TEXT_BYTES  ((size_t)8 << 20)
@@ -29,37 +28,34 @@ struct tg_asking { /* a verb under way; may outlive the door */
 	struct verb_reply reply;
 	struct list node;
 	struct telegram *t; /* NULL: it is closed */
-	void (*then)(struct telegram *t, const struct tg_asking *a, int status,
-		     const json_t *answer, const char *why);
-	char user[40];
-	bool reads; /* nothing is begun by it */
+	void (*then)(struct telegram *t, const struct tg_asking *a);
+	char user[40]; /* who asks */
+	bool reads;    /* nothing is begun by it */
+	/* Of whoever asks, for `then`: */
 	int64_t chat;
-	uint64_t lsn;
-	char nonce[TG_NONCE_LEN + 1];
+	uint64_t lsn;                                        /* of the notice; 0: of none */
+	char nonce[TG_NONCE_LEN + 1];                        /* of the card; "": of none */
 	void (*text)(struct buf *out, const json_t *answer); /* what is said of the answer */
+	/* How it went; borrowed until `then` returns. */
+	int status;
+	const json_t *answer;
+	const char *why; /* of a status from 300 on */
 };
 
-struct tg_saving { /* a commit under way; likewise */
+struct tg_saving { /* a commit; likewise */
 	struct telegram *t;
-	uint64_t lsn; /* of the notice that it settles */
+	bool busy;    /* it is under way */
+	uint64_t lsn; /* of the notice that it settles; 0: none */
 };
 
-enum tg_step {
-	HAND_FREE,
-	HAND_AT_WORK, /* a verb has it */
-	HAND_SESSION, /* its conversation has to be on disk before it is said there */
-	HAND_DONE,    /* the state has to be on disk */
-};
-
-struct tg_hand { /* the update that is carried out */
-	enum tg_step step;
+struct tg_hand {   /* the update that is carried out */
+	bool busy; /* a verb has it */
 	int64_t update, chat, message;
 	char *text;         /* what was said; owned */
-	char callback[128]; /* of a button's press */
-	char button;
-	unsigned tries; /* that could not be kept */
-	bool anew;      /* its conversation was gone */
-	int64_t due_ms; /* not tried before */
+	char callback[128]; /* of a button's press; "": it is none */
+	unsigned tries;     /* that could not be kept */
+	bool anew;          /* its conversation was begun */
+	int64_t due_ms;     /* not tried before */
 };
 
 enum tg_door {
@@ -92,8 +88,6 @@ struct telegram {
 	json_t *updates; /* of the last answer; NULL: none */
 	size_t at;
 	struct tg_hand hand;
-	struct op_cursor *cursor;
-	bool news; /* there may be a notice */
 	struct os_task pump;
 	struct os_timer *timer;
 	char code[TG_CODE_DIGITS + 1]; /* "": no pairing is open */
@@ -109,23 +103,23 @@ static inline int64_t tg_longer(int64_t pause_ms) /* after one more that was not
 {
 	return MIN(MAX(2 * pause_ms, (int64_t)TG_BACKOFF_MS), (int64_t)TG_BACKOFF_MAX);
 }
+static inline bool tg_kept(const struct telegram *t) /* all that we know is on disk */
+{
+	return !t->dirty && !t->saving->busy;
+}
 void tg_close(struct telegram *t, enum tg_door state, const char *why);
-void tg_told_over(struct telegram *t, struct tg_chat *l);
 /* A verb, as the person of like->chat. `args` is *taken*, NULL: none. */
 void tg_ask(struct telegram *t, const struct tg_asking *like, const char *method, json_t *args,
 	    const char *path_fmt, ...) __attribute__((format(printf, 5, 6)));
 
 /* ---- telegram_hand.c */
-void tg_take_updates(struct telegram *t); /* as far as it goes now */
-void tg_say_it(struct telegram *t);       /* what is in hand, in its conversation */
+void tg_take_updates(struct telegram *t);                                /* as far as it goes now */
 int tg_pair(struct telegram *t, const char *cwd, struct ava_error *err); /* a code is open */
 
 /* ---- telegram_show.c */
 /* What each chat is shown and sent next: *next_ms comes down to when there may be more. */
 void tg_show(struct telegram *t, int64_t *next_ms);
-/* Those of this proposal or run, but for what is on its way. NULL: all, and nothing is. */
-void tg_cards_due(struct telegram *t, int64_t chat, const char *id);
-void tg_run_card(struct telegram *t, int64_t chat, const char *run); /* it lives: it has a line */
+void tg_told_over(struct tg_chat *l);  /* the notice is, or is told again */
 void tg_line_clear(struct tg_chat *l); /* what waits for it, and the notice that is told */
 /* `lsn` is the notice whose text it is; 0: an answer. `card` has the buttons of its last message,
  * also behind a document. False: not all of it has found room. */
@@ -143,10 +137,6 @@ void tg_answer_press(struct telegram *t, const char *text); /* the one in hand *
 void tg_text_run(struct buf *out, const json_t *run);
 /* GET /runs/{id}/result; its first line says how it ended. */
 void tg_text_result(struct buf *out, const json_t *result);
-/* GET /proposals/{id}: the quote, and what became of it. */
-void tg_text_quote(struct buf *out, const json_t *proposal);
-/* A question of a run, as DELIVERY.md has it. */
-void tg_text_question(struct buf *out, const json_t *notice);
 /* Answers to /runs, /logs, /cost and /status. */
 void tg_text_runs(struct buf *out, const json_t *list);
 void tg_text_logs(struct buf *out, const json_t *events);

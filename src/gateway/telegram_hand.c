@@ -31,44 +31,61 @@
 
 /* ---- the update in hand */
 
+/* It is done with; the next one is begun when that is on disk. */
 static void hand_over(struct telegram *t)
 {
 	tg_see(&t->kept, t->hand.update, clock_wall_ms());
 	t->at++;
-	t->hand.step = HAND_DONE;
+	t->hand.busy = false;
 	t->dirty = true;
 	tg_wake(t);
 }
 
 /* It could not be kept: the same again later, and nothing is confirmed to the service. What fails
  * again while the disk is well is no matter of the disk, and must not hold up who speaks next. */
-static bool hand_later(struct telegram *t, const struct tg_asking *a, int status, const char *why)
+static bool hand_later(struct telegram *t, const struct tg_asking *a)
 {
 	struct tg_hand *h = &t->hand;
 
-	if (a->reads || (status != 503 && status != 507) ||
-	    (status == 503 && h->tries >= TRIES && !core_service(t->core)->problem[0]))
+	if (a->reads || (a->status != 503 && a->status != 507) ||
+	    (a->status == 503 && h->tries >= TRIES && !core_service(t->core)->problem[0]))
 		return false;
 	if (h->tries++ == 0)
-		tg_say(t, h->chat, "%s. I try it again by myself.", why);
-	h->step = HAND_FREE;
+		tg_say(t, h->chat, "%s. I try it again by myself.", a->why);
+	h->busy = false;
 	h->due_ms = tg_now(t) + TG_DISK_MS;
 	tg_wake(t);
 	return true;
 }
 
-static void hand_answered(struct telegram *t, const struct tg_asking *a, int status,
-			  const json_t *answer, const char *why)
+/* What stands in messages of this proposal or run is looked at as soon as it may change. */
+static void look_again(struct telegram *t, int64_t chat, const char *id)
 {
+	for (size_t i = 0; i < TG_CARDS_MAX; i++) {
+		struct tg_card *c = &t->kept.cards[i];
+
+		if (c->chat == chat && strcmp(c->id, id) == 0)
+			c->due_ms = c->free_ms;
+	}
+}
+
+/* What the bubble of a press says is gone in a moment, so it is said as well. */
+static void hand_answered(struct telegram *t, const struct tg_asking *a)
+{
+	const struct tg_card *c = tg_card_with(&t->kept, a->nonce, strlen(a->nonce));
 	struct buf text;
 
-	if (hand_later(t, a, status, why))
+	if (hand_later(t, a))
 		return;
+	if (t->hand.callback[0])
+		tg_answer_press(t, a->status < 300 ? "" : a->why);
+	if (c)
+		look_again(t, a->chat, c->id);
 	buf_init(&text, TG_TEXT_BYTES);
-	if (status >= 300)
-		buf_adds(&text, why);
+	if (a->status >= 300)
+		buf_adds(&text, a->why);
 	else if (a->text)
-		a->text(&text, answer);
+		a->text(&text, a->answer);
 	tg_put_text(t, a->chat, &text, 0, NULL);
 	buf_fini(&text);
 	hand_over(t);
@@ -76,33 +93,30 @@ static void hand_answered(struct telegram *t, const struct tg_asking *a, int sta
 
 /* ---- what is said */
 
-static void session_made(struct telegram *t, const struct tg_asking *a, int status,
-			 const json_t *answer, const char *why)
-{
-	struct tg_chat *c = tg_chat(&t->kept, a->chat);
+static void say_it(struct telegram *t);
 
-	if (c && status == 201) {
-		snprintf(c->session, sizeof(c->session), "%s", json_str(answer, "session_id"));
-		t->hand.step = HAND_SESSION;
-		t->dirty = true;
-		tg_wake(t);
-	} else {
-		hand_answered(t, a, status, NULL, why);
-	}
+static void session_made(struct telegram *t, const struct tg_asking *a)
+{
+	if (a->status == 201)
+		say_it(t);
+	else
+		hand_answered(t, a);
 }
 
-static void said(struct telegram *t, const struct tg_asking *a, int status, const json_t *answer,
-		 const char *why)
+/* Nothing was ever said there, or it is gone: it is begun, with the id that is kept, so that the
+ * same update after a crash is said in the same conversation. */
+static void said(struct telegram *t, const struct tg_asking *a)
 {
-	struct tg_chat *c = tg_chat(&t->kept, a->chat);
+	const struct tg_chat *c = tg_chat(&t->kept, a->chat);
+	struct tg_asking made = {.then = session_made, .chat = a->chat};
 
-	if (c && status == 404 && !t->hand.anew) { /* nothing was ever said there, or it is gone */
-		t->hand.anew = true;
-		c->session[0] = '\0';
-		tg_say_it(t);
-	} else {
-		hand_answered(t, a, status, answer, why);
+	if (a->status != 404 || !c || t->hand.anew) {
+		hand_answered(t, a);
+		return;
 	}
+	t->hand.anew = true;
+	tg_ask(t, &made, "POST", json_pack("{s:s,s:s}", "session_id", c->session, "cwd", c->cwd),
+	       TG_API "/sessions");
 }
 
 /* The newest quote that they had before them. */
@@ -128,24 +142,18 @@ static json_t *request_id(const struct telegram *t)
 	return json_sprintf(DELIVERY_TELEGRAM_USER "%" PRId64, t->hand.update);
 }
 
-void tg_say_it(struct telegram *t)
+static void say_it(struct telegram *t)
 {
 	const struct tg_chat *c = tg_chat(&t->kept, t->hand.chat);
-	struct tg_asking a = {.chat = t->hand.chat};
+	struct tg_asking a = {.then = said, .chat = t->hand.chat};
 
-	t->hand.step = HAND_AT_WORK;
-	if (!c) { /* unpaired meanwhile */
-		hand_over(t);
-	} else if (!c->session[0]) {
-		a.then = session_made;
-		tg_ask(t, &a, "POST", json_pack("{s:s}", "cwd", c->cwd), TG_API "/sessions");
-	} else {
-		a.then = said;
+	if (c)
 		tg_ask(t, &a, "POST",
 		       json_pack("{s:s,s:o,s:s}", "text", t->hand.text, "request_id", request_id(t),
 				 "seen", quote_seen(t)),
 		       TG_API "/sessions/%s/messages", c->session);
-	}
+	else /* unpaired meanwhile */
+		hand_over(t);
 }
 
 /* ---- answers to cards */
@@ -160,25 +168,10 @@ static void text_steered(struct buf *out, const json_t *answer)
 		buf_addf(out, WORDS_READS_LATER(run));
 }
 
-/* By a reply or a press. What a bubble says is gone in a moment, so it is said as well. */
-static void card_answered(struct telegram *t, const struct tg_asking *a, int status,
-			  const json_t *answer, const char *why)
-{
-	const struct tg_card *c = tg_card_with(&t->kept, a->nonce, strlen(a->nonce));
-
-	if (hand_later(t, a, status, why))
-		return;
-	if (t->hand.callback[0])
-		tg_answer_press(t, status < 300 ? "" : why);
-	if (c)
-		tg_cards_due(t, a->chat, c->id);
-	hand_answered(t, a, status, answer, why);
-}
-
 /* What is confirmed is what was shown. */
 static void answer_card(struct telegram *t, const struct tg_card *c, const char *text)
 {
-	struct tg_asking a = {.then = card_answered, .chat = c->chat};
+	struct tg_asking a = {.then = hand_answered, .chat = c->chat};
 
 	memcpy(a.nonce, c->nonce, sizeof(a.nonce));
 	if (c->kind == TG_QUOTE || c->kind == TG_CHANGE) { /* its card says what becomes of it */
@@ -206,7 +199,6 @@ static void ask_for_change(struct telegram *t, const struct tg_card *quote)
 	snprintf(id, sizeof(id), "%s", quote->id);
 	tg_answer_press(t, "");
 	c = tg_card_new(&t->kept, t->hand.chat, TG_CHANGE, id);
-	c->due_ms = INT64_MAX;
 	buf_init(&text, 1024);
 	buf_addf(&text,
 		 "What of %s shall be otherwise? Reply to this message, for example: only 2 "
@@ -217,17 +209,17 @@ static void ask_for_change(struct telegram *t, const struct tg_card *quote)
 	hand_over(t);
 }
 
-static void press(struct telegram *t, const struct tg_card *c)
+static void press(struct telegram *t, const struct tg_card *c, char button)
 {
-	struct tg_asking a = {.then = card_answered, .chat = c->chat};
+	struct tg_asking a = {.then = hand_answered, .chat = c->chat};
 
 	memcpy(a.nonce, c->nonce, sizeof(a.nonce));
-	if (t->hand.button == 'c')
+	if (button == 'c')
 		ask_for_change(t, c);
-	else if (t->hand.button == 'x')
+	else if (button == 'x')
 		tg_ask(t, &a, "POST", json_object(), TG_API "/runs/%s/cancel", c->id);
 	else
-		answer_card(t, c, t->hand.button == 'y' ? "yes" : "no");
+		answer_card(t, c, button == 'y' ? "yes" : "no");
 }
 
 /* "v1:" nonce ":" letter, of a card that is this message of this chat and still good. */
@@ -241,11 +233,10 @@ static void take_press(struct telegram *t, const json_t *q)
 	if (strlen(data) == TG_NONCE_LEN + 5 && strncmp(data, "v1:", 3) == 0 &&
 	    data[TG_NONCE_LEN + 3] == ':')
 		c = tg_card_with(&t->kept, data + 3, TG_NONCE_LEN);
-	t->hand.button = c ? data[TG_NONCE_LEN + 4] : '\0';
 	if (c && c->chat == t->hand.chat && clock_wall_ms() < c->until_ms &&
 	    (c->message == 0 || c->message == json_get_int(m, "message_id", 0)) &&
-	    strchr(tg_letters[c->kind], t->hand.button)) {
-		press(t, c);
+	    strchr(tg_kinds[c->kind].letters, data[TG_NONCE_LEN + 4])) {
+		press(t, c, data[TG_NONCE_LEN + 4]);
 		return;
 	}
 	tg_answer_press(t, "This button is not good any more.");
@@ -255,28 +246,19 @@ static void take_press(struct telegram *t, const json_t *q)
 /* ---- commands */
 
 struct tg_command {
-	const char *name, *method, *path;
-	bool run; /* of a run, which has to be named */
+	const char *name, *method, *path, *args; /* the last two with its run */
+	bool run;                                /* which has to be named */
 	void (*text)(struct buf *out, const json_t *answer);
 };
 static const struct tg_command commands[] = {
-	{"/runs", "GET", TG_API "/runs", false, tg_text_runs},
-	{"/status", "GET", TG_API "/runs/%s", true, tg_text_run},
-	{"/status", "GET", TG_API "/health", false, tg_text_health},
-	{"/result", "GET", TG_API "/runs/%s/result", true, tg_text_result},
-	{"/cancel", "POST", TG_API "/runs/%s/cancel", true, tg_text_run},
-	{"/logs", "GET", TG_API "/logs", true, tg_text_logs},
-	{"/cost", "GET", TG_API "/health", false, tg_text_cost},
+	{"/runs", "GET", TG_API "/runs", "{\"all\":true,\"limit\":10}", false, tg_text_runs},
+	{"/status", "GET", TG_API "/runs/%s", "{}", true, tg_text_run},
+	{"/status", "GET", TG_API "/health", "{}", false, tg_text_health},
+	{"/result", "GET", TG_API "/runs/%s/result", "{}", true, tg_text_result},
+	{"/cancel", "POST", TG_API "/runs/%s/cancel", "{}", true, tg_text_run},
+	{"/logs", "GET", TG_API "/logs", "{\"run\":\"%s\",\"limit\":15}", true, tg_text_logs},
+	{"/cost", "GET", TG_API "/health", "{}", false, tg_text_cost},
 };
-
-static json_t *arguments_of(const struct tg_command *c, const char *run)
-{
-	if (c->text == tg_text_runs)
-		return json_pack("{s:b,s:i}", "all", 1, "limit", 10);
-	if (c->text == tg_text_logs)
-		return json_pack("{s:s,s:i}", "run", run, "limit", 15);
-	return strcmp(c->method, "POST") == 0 ? json_object() : NULL;
-}
 
 static bool is_command(const char *text, size_t len, const char *name)
 {
@@ -290,7 +272,7 @@ static void take_command(struct telegram *t)
 	const char *arg = t->hand.text + strcspn(t->hand.text, " \t\n");
 	struct tg_chat *chat = tg_chat(&t->kept, t->hand.chat);
 	bool nameless = false;
-	char run[24];
+	char run[24], args[100];
 
 	arg += strspn(arg, " \t\n");
 	snprintf(run, sizeof(run), "%.*s", (int)strcspn(arg, " \t\n"), arg);
@@ -303,11 +285,12 @@ static void take_command(struct telegram *t)
 		if (nameless)
 			continue;
 		a.text = c->text;
-		tg_ask(t, &a, c->method, arguments_of(c, run), c->path, run);
+		snprintf(args, sizeof(args), c->args, run);
+		tg_ask(t, &a, c->method, json_parse(args, strlen(args), NULL), c->path, run);
 		return;
 	}
 	if (is_command(t->hand.text, len, "/new") && chat) {
-		chat->session[0] = '\0';
+		tg_new_session(chat);
 		tg_say(t, t->hand.chat, "What you say next begins a new conversation.");
 	} else if (nameless) {
 		tg_say(t, t->hand.chat, "Name the run: %.*s S-7f3a2b. /runs lists them.", (int)len,
@@ -345,7 +328,7 @@ static void try_code(struct telegram *t, int64_t id, const json_t *from, const c
 			 (int)utf8_prefix(name.data, MIN(name.len, (size_t)60), 60), name.data);
 	buf_fini(&name);
 	snprintf(c->cwd, sizeof(c->cwd), "%s", t->code_cwd);
-	t->news = true;
+	tg_new_session(c);
 	tg_say(t, id, "Paired. %s%s\n\n%s", c->cwd[0] ? "I look for files in " : "I see no files.",
 	       c->cwd, tg_text_help);
 }
@@ -409,13 +392,9 @@ static void begin_update(struct telegram *t, const json_t *u, int64_t id, int64_
 	struct tg_chat *l = tg_chat(&t->kept, chat);
 	struct tg_hand *h = &t->hand;
 
-	if (l->blocked) { /* they write again */
-		l->blocked = false;
-		t->news = true;
-		tg_cards_due(t, chat, NULL);
-	}
+	l->blocked = false; /* they write again */
 	free(h->text);
-	*h = (struct tg_hand){.step = HAND_AT_WORK,
+	*h = (struct tg_hand){.busy = true,
 			      .update = id,
 			      .chat = chat,
 			      .message = json_get_int(m, "message_id", 0),
@@ -431,13 +410,13 @@ static void begin_update(struct telegram *t, const json_t *u, int64_t id, int64_
 	} else if (card) {
 		answer_card(t, card, text);
 	} else {
-		tg_say_it(t);
+		say_it(t);
 	}
 }
 
 void tg_take_updates(struct telegram *t)
 {
-	while (t->updates && t->hand.step == HAND_FREE && tg_now(t) >= t->hand.due_ms) {
+	while (t->updates && !t->hand.busy && tg_now(t) >= t->hand.due_ms) {
 		const json_t *u = json_array_get(t->updates, t->at);
 		int64_t id = json_get_int(u, "update_id", -1), chat;
 
@@ -455,7 +434,7 @@ void tg_take_updates(struct telegram *t)
 			tg_see(&t->kept, id, clock_wall_ms());
 			t->at++;
 			t->dirty = true;
-		} else if (t->dirty || t->saving) {
+		} else if (!tg_kept(t)) {
 			return; /* what was before it is on disk first */
 		} else {
 			begin_update(t, u, id, chat);

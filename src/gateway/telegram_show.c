@@ -49,45 +49,46 @@ struct out { /* a call that waits for its turn */
 
 /* ---- what goes out */
 
-static void free_out(struct out *o)
+static void free_out(struct tg_chat *l, struct out *o)
 {
 	list_del(&o->node);
+	l->nouts--;
 	buf_fini(&o->body);
 	free(o);
 }
 
-void tg_line_clear(struct tg_chat *l)
+void tg_told_over(struct tg_chat *l)
 {
-	while (!list_empty(&l->outs))
-		free_out(LIST_FIRST(&l->outs, struct out, node));
-	tg_call_fini(&l->send);
-	l->nouts = 0;
 	l->telling = 0;
 	l->told = false;
 	l->reason[0] = '\0';
 }
 
-/* A call at the end of its line. `args` is *taken*; NULL: no memory. NULL: there is no room. */
-static struct out *add_out(struct telegram *t, const char *method, int64_t chat, json_t *args)
+void tg_line_clear(struct tg_chat *l)
 {
-	struct tg_chat *l = tg_chat(&t->kept, chat);
-	struct out *o = l && l->nouts < OUTS_MAX ? calloc(1, sizeof(*o)) : NULL;
+	while (l->nouts > 0)
+		free_out(l, LIST_FIRST(&l->outs, struct out, node));
+	tg_call_fini(&l->send);
+	tg_told_over(l);
+}
+
+/* A call at the end of its line. `args` is *taken*; NULL: no memory. NULL: there is no room. */
+static struct out *add_out(struct telegram *t, struct tg_chat *l, const char *method, json_t *args)
+{
+	struct out *o = args && l->nouts < OUTS_MAX ? calloc(1, sizeof(*o)) : NULL;
 
 	if (o) {
 		o->method = method;
-		list_init(&o->node);
 		buf_init(&o->body, TG_TEXT_BYTES + 8192);
-		if (!args || json_dump(&o->body, args) != 0) {
-			free_out(o);
-			o = NULL;
-		}
+		list_add(&l->outs, &o->node);
+		l->nouts++;
+		tg_wake(t);
+	}
+	if (o && json_dump(&o->body, args) != 0) {
+		free_out(l, o);
+		o = NULL;
 	}
 	json_decref(args);
-	if (!o)
-		return NULL;
-	list_add(&l->outs, &o->node);
-	l->nouts++;
-	tg_wake(t);
 	return o;
 }
 
@@ -99,22 +100,21 @@ static json_t *text_args(int64_t chat, const char *s, size_t len, json_t *markup
 			 "reply_markup", markup);
 }
 
-/* `call` that asks yes or no has buttons too, which is when its card has a hash. */
+/* A question that wants a yes or no has buttons too, which is when its card has a hash. */
 static json_t *buttons_of(const struct tg_card *c)
 {
-	static const char *const names[TG_NKINDS][3] = {
-		{"Yes", "No", "Change"}, {NULL}, {"Cancel"}, {"Yes", "No"}};
-	json_t *row = json_array();
+	const struct tg_kind *kind = &tg_kinds[c->kind];
+	size_t n = c->kind == TG_QUESTION && !c->hash[0] ? 0 : strlen(kind->letters);
+	json_t *row;
 
-	if (c->kind == TG_CHANGE) {
-		json_decref(row);
+	if (c->kind == TG_CHANGE)
 		return json_pack("{s:b}", "force_reply", 1);
-	}
-	for (size_t i = 0; tg_letters[c->kind][i] && (c->kind != TG_QUESTION || c->hash[0]); i++) {
+	row = json_array();
+	for (size_t i = 0; i < n; i++) {
 		char data[TG_NONCE_LEN + 8];
 
-		snprintf(data, sizeof(data), "v1:%s:%c", c->nonce, tg_letters[c->kind][i]);
-		json_array_append_new(row, json_pack("{s:s,s:s}", "text", names[c->kind][i],
+		snprintf(data, sizeof(data), "v1:%s:%c", c->nonce, kind->letters[i]);
+		json_array_append_new(row, json_pack("{s:s,s:s}", "text", kind->labels[i],
 						     "callback_data", data));
 	}
 	return json_pack("{s:[o]}", "inline_keyboard", row);
@@ -133,50 +133,37 @@ static void put_first(struct tg_chat *l, struct out *o)
 /* A press is always answered, before all else, or the button turns for ever. */
 void tg_answer_press(struct telegram *t, const char *text)
 {
-	struct out *o =
-		add_out(t, "answerCallbackQuery", t->hand.chat,
-			json_pack("{s:s,s:o,s:b}", "callback_query_id", t->hand.callback, "text",
-				  json_stringn_nocheck(text, utf8_prefix(text, strlen(text), 190)),
-				  "show_alert", text[0] != '\0'));
+	struct tg_chat *l = tg_chat(&t->kept, t->hand.chat);
+	struct out *o = l ? add_out(t, l, "answerCallbackQuery",
+				    json_pack("{s:s,s:o,s:b}", "callback_query_id",
+					      t->hand.callback, "text",
+					      json_stringn_nocheck(
+						      text, utf8_prefix(text, strlen(text), 190)),
+					      "show_alert", text[0] != '\0'))
+			  : NULL;
 
 	if (o)
-		put_first(tg_chat(&t->kept, t->hand.chat), o);
+		put_first(l, o);
 }
 
 /* ---- a text in messages, or as a document */
 
-static bool put_message(struct telegram *t, int64_t chat, const char *s, size_t len, bool ends,
-			uint64_t lsn, const struct tg_card *card)
-{
-	struct out *o = add_out(t, "sendMessage", chat,
-				text_args(chat, s, len, ends && card ? buttons_of(card) : NULL));
-
-	if (!o)
-		return false;
-	if (ends && card)
-		snprintf(o->nonce, sizeof(o->nonce), "%s", card->nonce);
-	o->lsn = lsn;
-	o->ends = ends;
-	return true;
-}
-
 /* Its first line is what stands below the document. */
-static bool put_document(struct telegram *t, int64_t chat, const struct buf *text, uint64_t lsn,
-			 bool ends)
+static struct out *put_document(struct telegram *t, struct tg_chat *l, const struct buf *text,
+				uint64_t lsn)
 {
 	const char *s = text->data;
-	struct out *o = add_out(t, "sendDocument", chat, json_object());
+	struct out *o = add_out(t, l, "sendDocument", json_object());
 
 	if (!o)
-		return false;
-	tg_nonce(o->boundary);
+		return NULL;
 	o->lsn = lsn;
-	o->ends = ends;
+	tg_nonce(o->boundary);
 	buf_reset(&o->body);
 	buf_addf(&o->body,
 		 "--%s\r\nContent-Disposition: form-data; name=\"chat_id\"\r\n\r\n%" PRId64 "\r\n"
 		 "--%s\r\nContent-Disposition: form-data; name=\"caption\"\r\n\r\n",
-		 o->boundary, chat, o->boundary);
+		 o->boundary, l->id, o->boundary);
 	buf_add(&o->body, s, tg_cut(s, strcspn(s, "\n"), TG_CAPTION_UNITS));
 	buf_addf(&o->body,
 		 "\r\n--%s\r\nContent-Disposition: form-data; name=\"document\"; "
@@ -186,10 +173,9 @@ static bool put_document(struct telegram *t, int64_t chat, const struct buf *tex
 	buf_add(&o->body, s, text->len);
 	buf_addf(&o->body, "\r\n--%s--\r\n", o->boundary);
 	if (buf_check(&o->body) == 0)
-		return true;
-	tg_chat(&t->kept, chat)->nouts--;
-	free_out(o);
-	return false;
+		return o;
+	free_out(l, o);
+	return NULL;
 }
 
 bool tg_is_blank(const char *s, size_t len)
@@ -213,23 +199,39 @@ static size_t last_part(const char *s, size_t len, size_t *parts)
 bool tg_put_text(struct telegram *t, int64_t chat, const struct buf *text, uint64_t lsn,
 		 const struct tg_card *card)
 {
+	struct tg_chat *l = tg_chat(&t->kept, chat);
 	const char *s = text->data ? text->data : "";
 	size_t len = text->len, at = 0, last, parts, n;
-	bool whole = buf_check(text) == 0;
+	struct out *o = NULL;
 
 	while (len > 0 && strchr(" \t\n", s[len - 1]))
 		len--;
 	last = last_part(s, len, &parts);
+	if (!l || buf_check(text) != 0)
+		return false;
 	if (parts > PARTS_MAX) {
-		whole = put_document(t, chat, text, lsn, !card);
+		o = put_document(t, l, text, lsn);
+		if (!o)
+			return false;
 		at = card ? last : len;
 	}
 	for (; at < len; at += n) {
 		n = tg_cut(s + at, len - at, TG_TEXT_UNITS);
-		if (whole && !tg_is_blank(s + at, n))
-			whole = put_message(t, chat, s + at, n, at + n >= len, lsn, card);
+		if (tg_is_blank(s + at, n))
+			continue; /* the service refuses those */
+		o = add_out(t, l, "sendMessage",
+			    text_args(chat, s + at, n,
+				      card && at + n == len ? buttons_of(card) : NULL));
+		if (!o)
+			return false;
+		o->lsn = lsn;
 	}
-	return whole;
+	if (!o)
+		return true;
+	o->ends = true;
+	if (card)
+		snprintf(o->nonce, sizeof(o->nonce), "%s", card->nonce);
+	return true;
 }
 
 void tg_say(struct telegram *t, int64_t chat, const char *fmt, ...)
@@ -252,11 +254,15 @@ static void drop_parts(struct tg_chat *l) /* of the one that is being told */
 	LIST_EACH (&l->outs, n, tmp) {
 		struct out *o = LIST_ENTRY(n, struct out, node);
 
-		if (o->lsn == 0)
-			continue;
-		free_out(o);
-		l->nouts--;
+		if (o->lsn > 0)
+			free_out(l, o);
 	}
+}
+
+static void drop_card(struct telegram *t, struct tg_card *c)
+{
+	tg_card_drop(&t->kept, c);
+	t->dirty = true;
 }
 
 static void give_up(struct telegram *t, struct tg_chat *l, const char *reason)
@@ -278,112 +284,101 @@ static struct tg_chat *telling(struct telegram *t, const struct tg_asking *a)
 static void tell_later(struct telegram *t, struct tg_chat *l)
 {
 	drop_parts(l);
-	tg_told_over(t, l);
+	tg_told_over(l);
 	l->next_ms = tg_now(t) + TG_BACKOFF_MS;
 }
 
-static void tell(struct telegram *t, const struct tg_asking *a, const struct buf *text,
+static void tell(struct telegram *t, struct tg_chat *l, const struct buf *text,
 		 const struct tg_card *card)
 {
-	struct tg_chat *l = telling(t, a);
-
-	if (!l)
-		return;
 	if (buf_check(text) == 0 && tg_is_blank(text->data ? text->data : "", text->len))
 		give_up(t, l, "it has no text");
-	else if (!tg_put_text(t, a->chat, text, a->lsn, card))
+	else if (!tg_put_text(t, l->id, text, l->telling, card))
 		tell_later(t, l);
 }
 
 /* Ava tells of it herself, and the run's card how it ended: only what is too long for her words is
  * sent as well. */
-static void told_result(struct telegram *t, const struct tg_asking *a, int status,
-			const json_t *answer, const char *why)
+static void told_result(struct telegram *t, const struct tg_asking *a)
 {
 	struct tg_chat *l = telling(t, a);
 	struct buf text;
+	struct out *o;
 
+	if (!l)
+		return;
 	buf_init(&text, TG_TEXT_BYTES);
-	if (status == 200)
-		tg_text_result(&text, answer);
-	if (l && (buf_check(&text) != 0 || tg_cut(text.data, text.len, TG_TEXT_UNITS) == text.len))
+	if (a->status == 200)
+		tg_text_result(&text, a->answer);
+	if (buf_check(&text) != 0 || tg_cut(text.data, text.len, TG_TEXT_UNITS) == text.len) {
 		l->told = true;
-	else if (l && !put_document(t, a->chat, &text, a->lsn, true))
+	} else if ((o = put_document(t, l, &text, a->lsn))) {
+		o->ends = true;
+	} else {
 		tell_later(t, l);
+	}
 	buf_fini(&text);
 	tg_wake(t);
 }
 
-/* The event has more of it than the notice, which is told where that cannot be read. */
-static void told_message(struct telegram *t, const struct tg_asking *a, int status,
-			 const json_t *answer, const char *why)
+static json_t *next_notice(struct telegram *t, const struct tg_chat *l, const struct item **it)
 {
-	const json_t *event = json_array_get(json_object_get(answer, "events"), 0);
+	char user[40];
+
+	snprintf(user, sizeof(user), DELIVERY_TELEGRAM_USER "%" PRId64, l->id);
+	*it = delivery_next(t->core, user);
+	return *it ? json_parse((*it)->json, strlen((*it)->json), NULL) : NULL;
+}
+
+/* The event has more of it than the notice, which is told where that cannot be read. */
+static void told_message(struct telegram *t, const struct tg_asking *a)
+{
+	const json_t *event = json_array_get(json_object_get(a->answer, "events"), 0);
 	const char *s = json_str(json_object_get(event, "content"), "text");
-	const struct item *it = delivery_next(t->core, a->user);
 	struct tg_chat *l = telling(t, a);
-	json_t *notice;
+	const struct item *it;
+	json_t *notice = l ? next_notice(t, l, &it) : NULL;
 	struct buf text;
 
-	if (!l || !it || it->lsn != a->lsn ||
-	    status == 409) { /* many questions are being answered */
-		if (l)
-			tell_later(t, l);
-		return;
-	}
-	notice = json_parse(it->json, strlen(it->json), NULL);
 	buf_init(&text, TG_TEXT_BYTES);
-	if (status == 200 && *s)
+	if (a->status == 200 && *s)
 		(void)utf8_terminal(&text, s, strlen(s), true);
 	else
-		buf_addf(&text, "%s...\n\n%s", json_str(notice, "text"), status == 200 ? "" : why);
-	tell(t, a, &text, NULL);
+		buf_addf(&text, "%s...\n\n%s", json_str(notice, "text"),
+			 a->status == 200 ? "" : a->why);
+	if (l && (!notice || it->lsn != a->lsn || a->status == 409)) /* many questions */
+		tell_later(t, l);
+	else if (l)
+		tell(t, l, &text, NULL);
 	buf_fini(&text);
 	json_decref(notice);
 }
 
-static void told_quote(struct telegram *t, const struct tg_asking *a, int status,
-		       const json_t *answer, const char *why)
-{
-	const char *id = json_str(answer, "proposal_id"), *until = json_str(answer, "expires_at");
-	struct tg_chat *l = telling(t, a);
-	struct tg_card *c;
-	struct buf text;
+static void look_at(struct telegram *t, struct tg_chat *l, const struct tg_card *c, uint64_t lsn);
 
-	if (!l || status != 200 || strcmp(json_str(answer, "state"), "pending") != 0) {
-		if (l)
-			give_up(t, l, status == 200 ? "it is answered" : why);
-		return;
-	}
-	c = tg_card_of(&t->kept, a->chat, TG_QUOTE, id);
-	if (!c)
-		c = tg_card_new(&t->kept, a->chat, TG_QUOTE, id);
-	snprintf(c->hash, sizeof(c->hash), "%s", json_str(answer, "config_hash"));
-	c->until_ms = clock_parse_iso(until, strlen(until));
-	c->due_ms = INT64_MAX; /* until it is there */
-	buf_init(&text, TG_TEXT_BYTES);
-	tg_text_quote(&text, answer);
-	tell(t, a, &text, c);
-	buf_fini(&text);
-}
-
-static void tell_question(struct telegram *t, const struct tg_asking *a, const json_t *notice)
+/* It is a message that changes. */
+static void tell_card(struct telegram *t, struct tg_chat *l, enum tg_card_kind kind, const char *id,
+		      const json_t *notice)
 {
-	const char *run = json_str(notice, "run_id");
-	struct tg_card *c = tg_card_of(&t->kept, a->chat, TG_QUESTION, run);
-	struct buf text;
+	struct tg_card *c = tg_card_of(&t->kept, l->id, kind, id);
 
 	/* A run asks one thing at a time: what it asked before is answered. */
 	if (!c || c->message != 0)
-		c = tg_card_new(&t->kept, a->chat, TG_QUESTION, run);
+		c = tg_card_new(&t->kept, l->id, kind, id);
 	snprintf(c->call, sizeof(c->call), "%s", json_str(notice, "call_id"));
 	if (strcmp(json_str(notice, "kind"), "approval") == 0)
 		snprintf(c->hash, sizeof(c->hash), "%s", c->call);
 	c->until_ms = clock_wall_ms() + TG_BUTTONS_MS;
-	c->due_ms = INT64_MAX;
+	look_at(t, l, c, l->telling);
+}
+
+static void tell_words(struct telegram *t, struct tg_chat *l, const char *words)
+{
+	struct buf text;
+
 	buf_init(&text, TG_TEXT_BYTES);
-	tg_text_question(&text, notice);
-	tell(t, a, &text, c);
+	buf_adds(&text, words);
+	tell(t, l, &text, NULL);
 	buf_fini(&text);
 }
 
@@ -391,71 +386,80 @@ static void begin_notice(struct telegram *t, struct tg_chat *l)
 {
 	struct tg_asking a = {.chat = l->id};
 	const struct item *it;
-	json_t *notice;
-	struct buf text;
+	json_t *notice = next_notice(t, l, &it);
 
-	snprintf(a.user, sizeof(a.user), DELIVERY_TELEGRAM_USER "%" PRId64, l->id);
-	it = delivery_next(t->core, a.user);
-	notice = it ? json_parse(it->json, strlen(it->json), NULL) : NULL;
 	if (!notice)
 		return;
 	a.lsn = l->telling = it->lsn;
-	if (it->kind == ITEM_RESULT) {
+	switch (it->kind) {
+	case ITEM_SPAWN:
+		tell_card(t, l, TG_RUN, json_str(notice, "run_id"), notice);
+		break;
+	case ITEM_PROPOSAL:
+		tell_card(t, l, TG_QUOTE, it->key, notice);
+		break;
+	case ITEM_QUESTION:
+		tell_card(t, l, TG_QUESTION, json_str(notice, "run_id"), notice);
+		break;
+	case ITEM_RESULT:
 		a.then = told_result;
 		tg_ask(t, &a, "GET", NULL, TG_API "/runs/%s/result", json_str(notice, "run_id"));
-	} else if (it->kind == ITEM_PROPOSAL) {
-		a.then = told_quote;
-		tg_ask(t, &a, "GET", NULL, TG_API "/proposals/%s", it->key);
-	} else if (it->kind == ITEM_QUESTION) {
-		tell_question(t, &a, notice);
-	} else if (json_get_bool(notice, "cut", false)) {
-		a.then = told_message;
-		tg_ask(t, &a, "GET",
-		       json_pack("{s:I,s:i,s:s}", "after", (json_int_t)a.lsn - 1, "limit", 1,
-				 "type", "AssistantMessage"),
-		       TG_API "/logs");
-	} else {
-		buf_init(&text, TG_TEXT_BYTES);
-		buf_adds(&text, json_str(notice, it->kind == ITEM_MESSAGE ? "text" : "title"));
-		tell(t, &a, &text, NULL);
-		buf_fini(&text);
+		break;
+	case ITEM_MESSAGE:
+		if (json_get_bool(notice, "cut", false)) {
+			a.then = told_message;
+			tg_ask(t, &a, "GET",
+			       json_pack("{s:I,s:i,s:s}", "after", (json_int_t)a.lsn - 1, "limit",
+					 1, "type", "AssistantMessage"),
+			       TG_API "/logs");
+		} else {
+			tell_words(t, l, json_str(notice, "text"));
+		}
+		break;
+	case ITEM_EXPIRED:
+	case ITEM_FAILED:
+	case ITEM_NKINDS:
+		tell_words(t, l, json_str(notice, "title"));
 	}
 	json_decref(notice);
 }
 
 /* ---- cards: what stands in a message is looked at when it is due */
 
-/* The card says this now, at the end of it; `last`: for good, so without its buttons. */
-static void put_card(struct telegram *t, struct tg_card *c, const struct buf *text, bool last)
+static uint64_t hash_of(const struct buf *text)
 {
-	uint64_t hash = siphash(1, 2, text->data, text->len, 1, 3);
+	return siphash(1, 2, text->data, text->len, 1, 3);
+}
+
+/* The message says this now, at the end of it; `last`: for good, so without its buttons. */
+static void edit_card(struct telegram *t, struct tg_chat *l, struct tg_card *c,
+		      const struct buf *text, bool last)
+{
+	uint64_t hash = hash_of(text);
 	size_t parts, at = last_part(text->data, text->len, &parts);
 	struct out *o;
 	json_t *args;
 
 	if (buf_check(text) != 0 || (hash == c->shown && !last))
 		return;
-	args = text_args(c->chat, text->data + at, text->len - at, last ? NULL : buttons_of(c));
-	if (c->message)
-		json_object_set_new(args, "message_id", json_integer(c->message));
-	o = add_out(t, c->message ? "editMessageText" : "sendMessage", c->chat, args);
+	args = text_args(l->id, text->data + at, text->len - at, last ? NULL : buttons_of(c));
+	json_object_set_new(args, "message_id", json_integer(c->message));
+	o = add_out(t, l, "editMessageText", args);
 	if (!o)
 		return;
 	o->last = last;
 	snprintf(o->nonce, sizeof(o->nonce), "%s", c->nonce);
 	c->shown = hash;
-	c->due_ms = INT64_MAX; /* until this has gone out */
 }
 
 /* What is asked stays, its buttons go. */
-static void put_bare(struct telegram *t, struct tg_card *c)
+static void put_bare(struct telegram *t, struct tg_chat *l, struct tg_card *c)
 {
 	if (c->hash[0])
-		add_out(t, "editMessageReplyMarkup", c->chat,
-			json_pack("{s:I,s:I}", "chat_id", (json_int_t)c->chat, "message_id",
+		add_out(t, l, "editMessageReplyMarkup",
+			json_pack("{s:I,s:I}", "chat_id", (json_int_t)l->id, "message_id",
 				  (json_int_t)c->message));
-	tg_card_drop(&t->kept, c);
-	t->dirty = true;
+	drop_card(t, c);
 }
 
 static bool is_open(const struct tg_card *c, const json_t *answer)
@@ -468,49 +472,86 @@ static bool is_open(const struct tg_card *c, const json_t *answer)
 	return strcmp(json_str(answer, "state"), "pending") == 0;
 }
 
-static void card_looked_at(struct telegram *t, const struct tg_asking *a, int status,
-			   const json_t *answer, const char *why)
+/* Its message is sent, for the notice that is being told. */
+static void send_card(struct telegram *t, struct tg_chat *l, struct tg_card *c,
+		      const struct tg_asking *a)
 {
-	struct tg_card *c = tg_card_with(&t->kept, a->nonce, strlen(a->nonce));
-	struct tg_chat *l = tg_chat(&t->kept, a->chat);
-	bool open;
+	const char *until = json_str(a->answer, "expires_at");
+	bool open = is_open(c, a->answer);
 	struct buf text;
 
-	if (l)
-		l->looking = false;
-	tg_wake(t);
-	if (!c)
-		return;
-	c->pause_ms = t->core->settings.telegram_edit_ms;
-	if (json_get_fixed(answer, "elapsed_seconds", 3, 0) > SLOW_RUN_MS)
-		c->pause_ms *= SLOW_EDITS;
-	c->due_ms = tg_now(t) + c->pause_ms;
-	open = status == 200 && is_open(c, answer);
-	if (status == 404 || (status == 200 && !open && c->kind != TG_RUN &&
-			      (c->kind == TG_CHANGE || c->message == 0))) {
-		tg_card_drop(&t->kept, c);
-		t->dirty = true;
+	if (!open && c->kind != TG_RUN) {
+		give_up(t, l, "it is answered");
+		drop_card(t, c);
 		return;
 	}
-	if (status != 200 || (open && c->kind != TG_RUN))
-		return;
-	if (c->kind == TG_QUESTION) {
-		put_bare(t, c);
-		return;
+	if (c->kind == TG_QUOTE) {
+		snprintf(c->hash, sizeof(c->hash), "%s", json_str(a->answer, "config_hash"));
+		c->until_ms = clock_parse_iso(until, strlen(until));
 	}
 	buf_init(&text, TG_TEXT_BYTES);
-	if (c->kind == TG_RUN)
-		tg_text_run(&text, answer);
-	else
-		tg_text_quote(&text, answer);
-	put_card(t, c, &text, !open);
+	tg_kinds[c->kind].text(&text, a->answer);
+	tell(t, l, &text, open ? c : NULL);
+	c->shown = hash_of(&text);
 	buf_fini(&text);
+	if (!open)
+		drop_card(t, c);
+}
+
+/* It says how that is now, or is done with. */
+static void renew_card(struct telegram *t, struct tg_chat *l, struct tg_card *c,
+		       const struct tg_asking *a)
+{
+	bool open = is_open(c, a->answer);
+	struct buf text;
+
+	if (c->message == 0 || c->kind == TG_CHANGE) { /* not sent yet; or it says nothing else */
+		if (!open)
+			drop_card(t, c);
+	} else if (c->kind == TG_QUESTION && !open) {
+		put_bare(t, l, c);
+	} else if (c->kind == TG_RUN || !open) {
+		buf_init(&text, TG_TEXT_BYTES);
+		tg_kinds[c->kind].text(&text, a->answer);
+		edit_card(t, l, c, &text, !open);
+		buf_fini(&text);
+	}
+}
+
+static void card_looked_at(struct telegram *t, const struct tg_asking *a)
+{
+	struct tg_card *c = tg_card_with(&t->kept, a->nonce, strlen(a->nonce));
+	struct tg_chat *l = tg_chat(&t->kept, a->chat), *told = a->lsn > 0 ? telling(t, a) : NULL;
+	int64_t edit_ms = t->core->settings.telegram_edit_ms;
+	bool slow = json_get_fixed(a->answer, "elapsed_seconds", 3, 0) > SLOW_RUN_MS;
+
+	tg_wake(t);
+	if (l)
+		l->looking = false;
+	if (c)
+		c->due_ms = tg_now(t) + (slow ? SLOW_EDITS * edit_ms : edit_ms);
+	if (told && a->status == 404)
+		give_up(t, told, a->why);
+	else if (told && (!c || a->status != 200))
+		tell_later(t, told);
+	if (c && a->status == 404)
+		drop_card(t, c);
+	else if (c && l && a->status == 200)
+		(told ? send_card : renew_card)(t, l, c, a);
+}
+
+static void look_at(struct telegram *t, struct tg_chat *l, const struct tg_card *c, uint64_t lsn)
+{
+	struct tg_asking a = {.then = card_looked_at, .chat = l->id, .lsn = lsn};
+
+	l->looking = true;
+	memcpy(a.nonce, c->nonce, sizeof(a.nonce));
+	tg_ask(t, &a, "GET", NULL, tg_kinds[c->kind].path, c->id);
 }
 
 /* The one that has waited longest, so that many runs take turns. */
 static void look_at_card(struct telegram *t, struct tg_chat *l, int64_t *next_ms)
 {
-	struct tg_asking a = {.then = card_looked_at, .chat = l->id};
 	const struct tg_card *c = NULL;
 
 	for (size_t i = 0; i < TG_CARDS_MAX; i++) {
@@ -519,38 +560,10 @@ static void look_at_card(struct telegram *t, struct tg_chat *l, int64_t *next_ms
 		if (other->chat == l->id && (!c || other->due_ms < c->due_ms))
 			c = other;
 	}
-	if (!c || l->looking)
-		return;
-	if (c->due_ms > tg_now(t)) {
+	if (c && c->due_ms <= tg_now(t))
+		look_at(t, l, c, 0);
+	else if (c)
 		*next_ms = MIN(*next_ms, c->due_ms);
-		return;
-	}
-	l->looking = true;
-	memcpy(a.nonce, c->nonce, sizeof(a.nonce));
-	tg_ask(t, &a, "GET", NULL,
-	       c->kind == TG_RUN || c->kind == TG_QUESTION ? TG_API "/runs/%s"
-							   : TG_API "/proposals/%s",
-	       c->id);
-}
-
-void tg_cards_due(struct telegram *t, int64_t chat, const char *id)
-{
-	for (size_t i = 0; i < TG_CARDS_MAX; i++) {
-		struct tg_card *c = &t->kept.cards[i];
-
-		if (c->chat != chat || (c->message == 0 && c->kind != TG_RUN))
-			continue; /* it comes with its notice */
-		if (!id || (strcmp(c->id, id) == 0 && c->due_ms != INT64_MAX))
-			c->due_ms = c->free_ms;
-	}
-	tg_wake(t);
-}
-
-void tg_run_card(struct telegram *t, int64_t chat, const char *run)
-{
-	if (!tg_card_of(&t->kept, chat, TG_RUN, run))
-		tg_card_new(&t->kept, chat, TG_RUN, run)->until_ms =
-			clock_wall_ms() + TG_BUTTONS_MS;
 }
 
 /* ---- sending */
@@ -562,11 +575,10 @@ static void sent_well(struct telegram *t, struct tg_chat *l, const struct out *o
 	int64_t message;
 
 	if (c && o->last) {
-		tg_card_drop(&t->kept, c);
-		t->dirty = true;
+		drop_card(t, c);
 	} else if (c) {
 		c->free_ms = tg_now(t) + t->core->settings.telegram_edit_ms;
-		c->due_ms = MAX(c->free_ms, tg_now(t) + c->pause_ms);
+		c->due_ms = MAX(c->due_ms, c->free_ms);
 		message = json_get_int(result, "message_id", c->message);
 		t->dirty |= message != c->message;
 		c->message = message;
@@ -582,10 +594,8 @@ static void sent_in_vain(struct telegram *t, struct tg_chat *l, const struct out
 
 	snprintf(text, sizeof(text), "telegram: %s: %s", o->method, why);
 	t->log(text, t->log_user);
-	if (c) { /* its message was removed */
-		tg_card_drop(&t->kept, c);
-		t->dirty = true;
-	}
+	if (c) /* its message was removed */
+		drop_card(t, c);
 	if (o->lsn > 0) {
 		drop_parts(l);
 		give_up(t, l, why);
@@ -602,7 +612,7 @@ static bool fails_for_good(struct telegram *t, struct tg_chat *l, struct out *o)
 	struct out *words;
 
 	if (++o->tries == FAILS_MAX) {
-		words = add_out(t, "sendMessage", l->id,
+		words = add_out(t, l, "sendMessage",
 				text_args(l->id, not_taken, strlen(not_taken), NULL));
 		o->tries -= !words;
 		if (words) {
@@ -633,13 +643,11 @@ static void sent(struct tg_call *call, const struct tg_answer *a)
 	    (a->verdict == TG_LATER && (call->http.status < 500 || !fails_for_good(t, l, o))))
 		return;
 	list_del(&o->node);
-	l->nouts--;
 	if (a->verdict == TG_OK)
 		sent_well(t, l, o, a->result);
 	else
 		sent_in_vain(t, l, o, a->why);
-	free_out(o);
-	t->news |= l->nouts == 0;
+	free_out(l, o);
 }
 
 static void send_out(struct telegram *t, struct tg_chat *l)
@@ -663,9 +671,6 @@ static void send_out(struct telegram *t, struct tg_chat *l)
  * and nothing is said before what it tells of is on disk. */
 void tg_show(struct telegram *t, int64_t *next_ms)
 {
-	bool news = t->news;
-
-	t->news = false;
 	for (size_t i = 0; i < TG_CHATS_MAX; i++) {
 		struct tg_chat *l = &t->kept.chats[i];
 
@@ -673,14 +678,13 @@ void tg_show(struct telegram *t, int64_t *next_ms)
 			continue;
 		if (l->next_ms > tg_now(t)) {
 			*next_ms = MIN(*next_ms, l->next_ms);
-			t->news |= news;
 			continue;
 		}
-		if (news && l->telling == 0 && l->nouts == 0)
+		if (l->nouts == 0 && !l->looking && l->telling == 0)
 			begin_notice(t, l);
-		if (l->nouts == 0)
+		if (l->nouts == 0 && !l->looking)
 			look_at_card(t, l, next_ms);
-		if (l->nouts > 0 && !t->dirty && !t->saving)
+		if (l->nouts > 0 && tg_kept(t))
 			send_out(t, l);
 	}
 }

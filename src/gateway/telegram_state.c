@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/id.h"
 #include "base/sys.h"
 #include "base/util.h"
@@ -19,10 +20,6 @@
 #define STATE_BYTES ((size_t)256 << 10)
 #define VERSION     1
 #define RESET_MS    (6 * 86400000LL) /* a week without updates, less the doubt of a clock */
-
-static const char *const kinds[TG_NKINDS] = {"quote", "change", "run", "question"};
-
-const char *const tg_letters[TG_NKINDS] = {"ync", "", "x", "yn"};
 
 /* ---- reading */
 
@@ -59,7 +56,7 @@ static void take_card(struct tg_state *s, size_t i, const json_t *o)
 			    .until_ms = json_get_int(o, "until", 0)};
 	const char *kind = json_str(o, "kind");
 
-	while (c.kind < TG_NKINDS && strcmp(kinds[c.kind], kind) != 0)
+	while (c.kind < TG_NKINDS && strcmp(tg_kinds[c.kind].name, kind) != 0)
 		c.kind++;
 	if (i < TG_CARDS_MAX && c.kind < TG_NKINDS && tg_chat(s, c.chat) &&
 	    take(o, "nonce", c.nonce, sizeof(c.nonce)) && strlen(c.nonce) == TG_NONCE_LEN &&
@@ -102,7 +99,7 @@ int tg_state_load(struct tg_state *s, int root_fd, int64_t bot, struct ava_error
 static void write_card(struct jw *w, const struct tg_card *c)
 {
 	jw_object(w, NULL);
-	jw_str(w, "kind", kinds[c->kind]);
+	jw_str(w, "kind", tg_kinds[c->kind].name);
 	jw_int(w, "chat", c->chat);
 	jw_int(w, "message", c->message);
 	jw_str(w, "nonce", c->nonce);
@@ -192,13 +189,17 @@ struct tg_chat *tg_free_chat(struct tg_state *s)
 	return NULL;
 }
 
+void tg_new_session(struct tg_chat *c)
+{
+	snprintf(c->session, sizeof(c->session), "%s", id_session().text);
+}
+
 void tg_nonce(char out[TG_NONCE_LEN + 1])
 {
 	unsigned char random[TG_NONCE_LEN / 2];
 
 	id_random(random, sizeof(random));
-	for (size_t i = 0; i < sizeof(random); i++)
-		snprintf(out + 2 * i, 3, "%02x", random[i]);
+	hash_hex(random, sizeof(random), out);
 }
 
 struct tg_card *tg_card_new(struct tg_state *s, int64_t chat, enum tg_card_kind kind,

@@ -24,7 +24,7 @@ struct tg_chat {
 	int64_t id;             /* 0: this place is free */
 	char name[TG_NAME_MAX]; /* as it was when they were paired; decides nothing */
 	char cwd[4096];         /* where its conversations look for files; "": nowhere */
-	char session[64];       /* the conversation that goes on; "": the next word begins one */
+	char session[64];       /* the conversation that goes on, or that the next word begins */
 	/* Not kept: what goes to them. */
 	struct list outs; /* the first of them is in `send` while that is busy */
 	unsigned nouts;
@@ -45,8 +45,7 @@ enum tg_card_kind {
 	TG_NKINDS
 };
 
-/* A message of ours that can be answered. A button holds its nonce and a letter of these. */
-extern const char *const tg_letters[TG_NKINDS];
+/* A message of ours that can be answered. A button holds its nonce and its letter. */
 struct tg_card {
 	int64_t chat;    /* 0: this place is free */
 	int64_t message; /* 0: on its way */
@@ -56,10 +55,16 @@ struct tg_card {
 	char hash[65];         /* of what is proposed */
 	int64_t until_ms;      /* wall: its buttons are good until then */
 	/* Not kept: */
-	uint64_t shown; /* hash of what it says; 0: not known */
-	/* Monotonic: not looked at before, and not changed before; until it is looked at again. */
-	int64_t due_ms, free_ms, pause_ms;
+	uint64_t shown;          /* hash of what it says; 0: not known */
+	int64_t due_ms, free_ms; /* monotonic: not looked at before, and not changed before */
 };
+
+extern const struct tg_kind {            /* telegram_text.c */
+	const char *name;                /* in the file */
+	const char *letters, *labels[3]; /* of its buttons */
+	const char *path;                /* of the verb that says how it stands, with its id */
+	void (*text)(struct buf *out, const json_t *answer); /* what its message says then */
+} tg_kinds[TG_NKINDS];
 
 struct tg_state {
 	int64_t bot;               /* whose updates these are */
@@ -88,6 +93,7 @@ int64_t tg_offset(const struct tg_state *s, int64_t wall_ms);
 
 struct tg_chat *tg_chat(struct tg_state *s, int64_t id); /* NULL: a stranger, or 0 */
 struct tg_chat *tg_free_chat(struct tg_state *s);        /* NULL: there are too many */
+void tg_new_session(struct tg_chat *c);
 void tg_nonce(char out[TG_NONCE_LEN + 1]);
 /* Cards stay where they are until one is made or dropped. A new one has a nonce of its own; where
  * there is no place the oldest goes. */

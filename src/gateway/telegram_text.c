@@ -144,7 +144,8 @@ void tg_text_result(struct buf *out, const json_t *result)
 
 /* ---- quotes and questions */
 
-void tg_text_quote(struct buf *out, const json_t *proposal)
+/* The quote, and what became of it. */
+static void text_quote(struct buf *out, const json_t *proposal)
 {
 	const char *state = json_str(proposal, "state"), *id = json_str(proposal, "proposal_id");
 
@@ -164,13 +165,16 @@ void tg_text_quote(struct buf *out, const json_t *proposal)
 		buf_addf(out, WORDS_EXPIRED(id));
 }
 
-void tg_text_question(struct buf *out, const json_t *notice)
+/* What a run asks. */
+static void text_question(struct buf *out, const json_t *run)
 {
-	const json_t *choices = json_object_get(notice, "choices"), *v;
+	const json_t *asks = json_object_get(run, "waiting_for");
+	const json_t *choices = json_object_get(asks, "choices"), *v;
 	size_t i;
 
-	buf_addf(out, WORDS_ASKS(words_mark(WORDS_MARK_ASK, true), json_str(notice, "run_id"), ""));
-	add_clean(out, json_str(notice, "text"), SIZE_MAX);
+	buf_addf(out,
+		 WORDS_ASKS(words_mark(WORDS_MARK_ASK, true), json_str(run, "subagent_id"), ""));
+	add_clean(out, json_str(asks, "question"), SIZE_MAX);
 	json_array_foreach(choices, i, v)
 	{
 		buf_addf(out, "\n%zu. ", i + 1);
@@ -178,6 +182,15 @@ void tg_text_question(struct buf *out, const json_t *notice)
 	}
 	buf_adds(out, "\n\nReply to this message with your answer.");
 }
+
+/* ---- cards */
+
+const struct tg_kind tg_kinds[TG_NKINDS] = {
+	[TG_QUOTE] = {"quote", "ync", {"Yes", "No", "Change"}, TG_API "/proposals/%s", text_quote},
+	[TG_CHANGE] = {"change", "", {NULL}, TG_API "/proposals/%s", NULL},
+	[TG_RUN] = {"run", "x", {"Cancel"}, TG_API "/runs/%s", tg_text_run},
+	[TG_QUESTION] = {"question", "yn", {"Yes", "No"}, TG_API "/runs/%s", text_question},
+};
 
 /* ---- answers to commands */
 
