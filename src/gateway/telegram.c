@@ -438,6 +438,10 @@ int telegram_new(struct telegram **out, struct core *core, const char *url,
 			t->dirty = true;
 		}
 	}
+	/* When they were changed last is not known. */
+	for (size_t i = 0; i < TG_CARDS_MAX; i++)
+		t->kept.cards[i].due_ms = t->kept.cards[i].free_ms =
+			tg_now(t) + core->settings.telegram_edit_ms;
 	delivery_watch(core, tg_wake, t);
 	service->telegram = telegram_do;
 	service->telegram_state = write_state;

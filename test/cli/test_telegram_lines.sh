@@ -68,9 +68,9 @@ before=$(edits | jq --argjson n "$line" 'map(select(.message == $n)) | length')
 check 'a line changes' wait_for 30 edited
 press "$line" Cancel >/dev/null
 check 'Cancel shows' wait_for 30 says "$line" Cancelled
-check 'between two changes of a message lie three seconds' sh -c "curl -s http://127.0.0.1:$PORT/test/messages -d '{}' |
-	jq -e '[.calls[] | select(.method == \"editMessageText\" or .method == \"editMessageReplyMarkup\")] | group_by(.message) | length >= 8 and
-		all(.[]; map(.at) | [.[1:], .[:-1]] | transpose | all(.[0] - .[1] > 2.9))' >/dev/null"
+paced() { seen | jq -e '[.calls[] | select(.method == "editMessageText" or .method == "editMessageReplyMarkup")] | group_by(.message) | length >= 8 and
+	all(.[]; map(.at) | [.[1:], .[:-1]] | transpose | all(.[0] - .[1] > 2.9))' >/dev/null; }
+check 'between two changes of a message lie three seconds' paced
 
 # --- what became of those who waited
 
@@ -82,5 +82,16 @@ check 'an outage drops nothing' wait_for 60 tells 78 'ava '
 contains 'and keeps the order' 'Name the run|For a while |' "$(told 78 >"$T/told"; echo "$T/told")"
 contains 'of all that was said' '|Today: ' "$T/told"
 check 'and says so' sh -c "grep -q '^Name the run|For a while |\\(Nothing has \\|The newest r\\)|Today: [^|]*|ava [^|]*\$' '$T/told'"
+
+# --- a restart in between
+
+line=$(jq '[.cards[] | select(.kind == "run").message] | min' "$AVA_DATA_ROOT/telegram.json")
+before=$(edits | jq --argjson n "$line" 'map(select(.message == $n)) | length')
+check 'the line of another run changes' wait_for 40 edited
+kill_daemon
+start_daemon
+before=$(edits | jq --argjson n "$line" 'map(select(.message == $n)) | length')
+check 'and after a restart' wait_for 40 edited
+check 'three seconds lie between these too' paced
 equal 'the service found nothing amiss' '[]' "$(seen | jq -c .wrong)"
 finish
