@@ -9,7 +9,7 @@ fi
 
 [ -z "${HOSTILE_NS:-}" ] || {
 	mkdir -m 700 "$AVA_DATA_ROOT"
-	mount -t tmpfs -o size=96m,mode=700 none "$AVA_DATA_ROOT" || HOSTILE_NS=
+	mount -t tmpfs -o size=192m,mode=700 none "$AVA_DATA_ROOT" || HOSTILE_NS=
 	trap 'disk_code=$?; umount -l "$AVA_DATA_ROOT"; (exit "$disk_code"); clean_up' EXIT
 }
 export AVA_DISK_FREE_MIN_MB=0
@@ -137,6 +137,8 @@ check 'so are numbers that begin anew' wait_for 20 heard_once 'said with a numbe
 
 # --- a disk that fails: EROFS, EIO
 
+say 78 "$(code)" >/dev/null
+check 'another one is paired' wait_for 20 is '.paired | length' 2
 for errno in 30 5; do
 	wait_for 20 taken
 	world 2000000 0 $errno
@@ -145,9 +147,15 @@ for errno in 30 5; do
 	check "errno $errno: a disk that fails shows" wait_for 20 unwell
 	check "errno $errno: and not confirmed" unconfirmed
 	equal "errno $errno: nor done" 0 "$(heard "said to a disk with errno $errno")"
+	[ $errno = 5 ] || for once in first again; do
+		run "$AVA" telegram unpair 78
+		exits "who is unpaired meanwhile is told that this is not sure, $once" 1
+		contains 'and what to do' 'it could not be saved' "$ERR"
+	done
 	world 2000000 0 0
 	check "errno $errno: it is done when it can be" wait_for 40 heard_once "said to a disk with errno $errno"
 	check "errno $errno: and confirmed" wait_for 20 taken
+	check "errno $errno: and who is unpaired is" is '.paired | length' 1
 done
 equal 'one run' 1 "$(events SubagentSpawn)"
 equal 'the service found nothing amiss' '[]' "$(seen | jq -c .wrong)"
