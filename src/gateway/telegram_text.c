@@ -41,7 +41,7 @@ void tg_text_run(struct buf *out, const json_t *run)
 	const char *status = json_str(run, "status"), *doing = json_str(run, "current_activity");
 	struct format role = format_role(json_str(run, "role"));
 	struct words_end end;
-	char text[800];
+	struct buf clean;
 
 	buf_addf(out, WORDS_SPAWNING(words_mark(WORDS_MARK_START, true), role.text,
 				     json_str(run, "subagent_id")));
@@ -60,13 +60,15 @@ void tg_text_run(struct buf *out, const json_t *run)
 					 format_tokens_of(run, "tokens_used").text, "..."));
 	if (!doing[0])
 		return;
-	snprintf(text, sizeof(text), "%.*s", (int)utf8_prefix(doing, strlen(doing), PREVIEW),
-		 doing);
+	buf_init(&clean, 16 * PREVIEW);
+	add_clean(&clean, doing, PREVIEW);
+	doing = clean.data ? clean.data : "";
 	buf_addc(out, '\n');
 	if (json_get_fixed(run, "elapsed_seconds", 3, 0) < STILL_MS)
-		buf_addf(out, WORDS_DOING(words_mark(WORDS_MARK_LOOK, true), role.text, text));
+		buf_addf(out, WORDS_DOING(words_mark(WORDS_MARK_LOOK, true), role.text, doing));
 	else
-		buf_addf(out, WORDS_STILL_WORKING(words_mark(WORDS_MARK_WAIT, true), text));
+		buf_addf(out, WORDS_STILL_WORKING(words_mark(WORDS_MARK_WAIT, true), doing));
+	buf_fini(&clean);
 }
 
 /* ---- a result */

@@ -216,7 +216,7 @@ check 'and it goes on when told' is .state serving
 stop_daemon
 mkdir -p "$XDG_CONFIG_HOME/ava/agents"
 printf -- '---\nname: asker\ndescription: asks\nmodel: offline:%s\ntools: read_file\n---\nAsk.\n' "$T/asks.jsonl" >"$XDG_CONFIG_HOME/ava/agents/asker.md"
-printf '%s\n' '{"tool_calls":[{"name":"ask_person","args":{"question":"Which parser?","choices":["json","yaml"]}}]}' >"$T/asks.jsonl"
+printf '%s\n' '{"tool_calls":[{"name":"ask_person","args":{"question":"Which parser? \u202enosj","choices":["json","yaml"]}}]}' >"$T/asks.jsonl"
 python3 - >>"$T/asks.jsonl" <<'X'
 import json
 text = "".join("👩‍👧 line %d\n" % n for n in range(9000))
@@ -232,8 +232,10 @@ wait_for 20 is .state serving
 say $ME /new >/dev/null
 ask_for 'ask me something'
 press "$(number "$P")" Yes >/dev/null
-check 'a question comes' wait_for 30 has 'Which parser?'
-reply "$(number 'Which parser?')" '2' >/dev/null
+check 'a question comes' wait_for 30 has 'asks: Which parser?'
+check 'the line of the run says that it waits' wait_for 20 has 'Waiting for an answer: Which parser?'
+equal 'what would turn a line around is visible' 0 "$(count "$(printf '\342\200\256')")"
+reply "$(number 'asks: Which parser?')" '2' >/dev/null
 check 'a reply is its answer' wait_for 20 has 'has its answer'
 check 'a long result is a document' wait_for 60 sh -c "curl -s http://127.0.0.1:$PORT/test/messages -d '{}' | jq -e 'any(.messages[]; .document // \"\" | contains(\"line 8999\"))' >/dev/null"
 check 'messages keep their distance' sh -c "curl -s http://127.0.0.1:$PORT/test/messages -d '{}' |
