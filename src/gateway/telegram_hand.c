@@ -325,7 +325,7 @@ static void try_code(struct telegram *t, int64_t id, const json_t *from, const c
 			    strlen(json_str(from, "first_name")), false);
 	if (name.data)
 		snprintf(c->name, sizeof(c->name), "%.*s",
-			 (int)utf8_prefix(name.data, MIN(name.len, (size_t)60), 60), name.data);
+			 (int)utf8_prefix(name.data, name.len, TG_NAME_MAX / 4 - 1), name.data);
 	buf_fini(&name);
 	snprintf(c->cwd, sizeof(c->cwd), "%s", t->code_cwd);
 	tg_new_session(c);

@@ -16,7 +16,7 @@
 #define TG_STATE     "telegram.json"
 #define TG_CARDS_MAX 64
 #define TG_SEEN_MAX  64 /* above what an answer has: none of its updates is forgotten amid it */
-#define TG_NAME_MAX  64
+#define TG_NAME_MAX  128
 #define TG_NONCE_LEN 24 /* 12 random bytes */
 
 /* A person: the id of a user and of the private chat with them is one number. */

@@ -14,7 +14,9 @@ wait_for 20 taken
 check 'a bot is not paired' is '.paired | length' 0
 say $ME "$code" >/dev/null
 check 'a person is, by the same code' wait_for 20 has 'Paired.'
-say 78 "$("$AVA" telegram pair </dev/null | sed -n 's/^    //p')" >/dev/null
+code=$("$AVA" telegram pair </dev/null | sed -n 's/^    //p')
+name=A😀😀😀😀😀😀😀😀😀😀😀😀😀😀😀😀
+bot say "{\"from\":78,\"text\":\"$code\",\"more\":{\"from\":{\"id\":78,\"first_name\":\"$name\"}}}" >/dev/null
 check 'and another' wait_for 20 is '.paired | length' 2
 
 # --- a quote
@@ -52,6 +54,8 @@ nonce=${yes#v1:}
 refused 'another number' "{data: \"v1:0000${nonce#????}\"}"
 until=$(jq '.cards[] | select(.kind == "quote").until' "$AVA_DATA_ROOT/telegram.json")
 kept '(.cards[] | select(.kind == "quote")).until = 1'
+check 'who has a long name is paired after a restart too' is '.paired | length' 2
+check 'by that name' is '.paired[1].name' "$name"
 refused 'after its time' '{}'
 hash=$(jq -r '.cards[] | select(.kind == "quote").hash' "$AVA_DATA_ROOT/telegram.json")
 kept "(.cards[] | select(.kind == \"quote\")) |= (.until = $until | .hash = \"$(printf '%064d' 0)\")"
