@@ -55,11 +55,14 @@ int64_t tg_now(const struct telegram *t)
 
 /* ---- how the door is */
 
-static void tell_log(struct telegram *t, const char *what)
+void tg_log(struct telegram *t, const char *fmt, ...)
 {
-	char line[600];
+	char line[600] = "telegram: ";
+	va_list ap;
 
-	snprintf(line, sizeof(line), "telegram: %s", what);
+	va_start(ap, fmt);
+	vsnprintf(line + strlen(line), sizeof(line) - strlen(line), fmt, ap);
+	va_end(ap);
 	t->log(line, t->log_user);
 }
 
@@ -67,7 +70,7 @@ static void tell_log(struct telegram *t, const char *what)
 static void problem(struct telegram *t, const char *why)
 {
 	if (strcmp(t->problem, why) != 0 && why[0])
-		tell_log(t, why);
+		tg_log(t, "%s", why);
 	snprintf(t->problem, sizeof(t->problem), "%.300s", why);
 }
 
@@ -249,32 +252,24 @@ static void unread(struct telegram *t, const struct buf *answer)
 	t->dirty = true;
 	snprintf(t->passed, sizeof(t->passed),
 		 "update %" PRId64 " could not be read and was passed over", id);
-	tell_log(t, t->passed);
+	tg_log(t, "%s", t->passed);
 }
 
 static void polled(struct tg_call *call, const struct tg_answer *a)
 {
 	struct telegram *t = call->user;
-	int64_t now = tg_now(t);
 
 	tg_wake(t);
-	if (a->verdict == TG_CONFLICT) {
-		tg_close(t, DOOR_DEAF, a->why);
-		return;
-	}
-	if (a->verdict == TG_REVOKED) {
-		tg_close(t, DOOR_CLOSED, a->why);
+	if (a->verdict == TG_CONFLICT || a->verdict == TG_REVOKED) {
+		tg_close(t, a->verdict == TG_CONFLICT ? DOOR_DEAF : DOOR_CLOSED, a->why);
 		return;
 	}
 	problem(t, a->why);
 	if (a->verdict != TG_OK) {
-		t->poll_pause_ms = tg_longer(t->poll_pause_ms);
-		t->poll_due_ms = now + (a->verdict == TG_SLOW ? a->after_ms : t->poll_pause_ms);
 		if (call->http.status == 200 && t->state == DOOR_SERVING)
 			unread(t, &call->answer);
 		return;
 	}
-	t->poll_pause_ms = 0;
 	t->strikes = 0;
 	if (t->state == DOOR_STARTING) {
 		snprintf(t->name, sizeof(t->name), "%s", json_str(a->result, "username"));
@@ -287,38 +282,33 @@ static void polled(struct tg_call *call, const struct tg_answer *a)
 
 static void listen_on(struct telegram *t, int64_t *next_ms)
 {
-	int64_t offset = tg_offset(&t->kept, clock_wall_ms());
-	struct ava_error err = {0};
+	int64_t offset = tg_offset(&t->kept, clock_wall_ms()), now = tg_now(t);
+	bool starting = t->state == DOOR_STARTING;
 	struct buf body;
 	json_t *args;
-	int rv;
 
 	if (t->poll.busy || t->updates || t->hand.busy || !tg_kept(t) || t->state > DOOR_SERVING)
 		return;
 	/* A service that holds no question, or gives what it gave, is not asked without end. */
 	if (t->asked == offset)
-		t->poll_due_ms = MAX(t->poll_due_ms, t->poll_began_ms + TG_BACKOFF_MS);
-	if (tg_now(t) < t->poll_due_ms) {
-		*next_ms = MIN(*next_ms, t->poll_due_ms);
+		t->poll.next_ms = MAX(t->poll.next_ms, t->poll_began_ms + TG_PAUSE_MS);
+	if (now < t->poll.next_ms) {
+		*next_ms = MIN(*next_ms, t->poll.next_ms);
 		return;
 	}
-	t->poll_began_ms = tg_now(t);
-	t->asked = t->state == DOOR_STARTING ? -1 : offset;
-	args = t->state == DOOR_STARTING
-		       ? json_object()
-		       : json_pack("{s:I,s:i,s:i,s:[ss]}", "offset", (json_int_t)offset, "timeout",
-				   TG_POLL_S, "limit", t->strikes > 0 ? 1 : UPDATES_MAX,
-				   "allowed_updates", "message", "callback_query");
+	t->poll_began_ms = now;
+	t->asked = starting ? -1 : offset;
+	args = starting ? json_object()
+			: json_pack("{s:I,s:i,s:i,s:[ss]}", "offset", (json_int_t)offset, "timeout",
+				    TG_POLL_S, "limit", t->strikes > 0 ? 1 : UPDATES_MAX,
+				    "allowed_updates", "message", "callback_query");
 	buf_init(&body, 4096);
-	rv = args ? json_dump(&body, args) : AVA_ENOMEM;
+	if (!args || json_dump(&body, args) != 0)
+		body.failed = true;
+	if (!tg_call(t->api, &t->poll, starting ? "getMe" : "getUpdates", &body, ""))
+		*next_ms = MIN(*next_ms, t->poll.next_ms);
 	json_decref(args);
-	if (rv == 0)
-		rv = tg_call(t->api, &t->poll, t->state == DOOR_STARTING ? "getMe" : "getUpdates",
-			     &body, NULL, &err);
-	if (rv != 0) {
-		buf_fini(&body);
-		t->poll_due_ms = tg_now(t) + TG_BACKOFF_MS;
-	}
+	buf_fini(&body);
 }
 
 /* ---- the next step */

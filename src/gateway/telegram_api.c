@@ -17,16 +17,19 @@
 #include "base/util.h"
 #include "codec/json.h"
 #include "codec/utf8.h"
+#include "os/loop.h"
 
-#define ANSWER_MAX (8u << 20)
-#define TOKEN_MAX  200
-#define CONNECT_MS 10000
-#define SLOW_MAX_S INT64_C(3600) /* it may ask for more, and is asked again then */
+#define ANSWER_MAX   (8u << 20)
+#define TOKEN_MAX    200
+#define CONNECT_MS   10000
+#define PAUSE_MAX_MS INT64_C(60000)
+#define SLOW_MAX_S   INT64_C(3600) /* it may ask for more, and is asked again then */
 #define BAD_TOKEN                                                                                  \
 	"the token is not good any more: write the bot's new one into the file env and restart "   \
 	"the daemon"
 
 struct tg_api {
+	struct os_loop *loop;
 	struct http_client *client;
 	struct http_pool *pool;
 	char token[TOKEN_MAX];
@@ -136,6 +139,10 @@ static void on_done(struct http_call *h, int rv, const struct ava_error *err)
 		snprintf(a.why, sizeof(a.why), "%.190s",
 			 rv != 0 ? err->text : "Telegram's answer is too long");
 	c->busy = false;
+	c->pause_ms = a.verdict == TG_OK
+			      ? 0
+			      : MIN(MAX(2 * c->pause_ms, INT64_C(0) + TG_PAUSE_MS), PAUSE_MAX_MS);
+	c->next_ms = os_now_ms(c->loop) + (a.verdict == TG_SLOW ? a.after_ms : c->pause_ms);
 	c->done(c, &a);
 	json_decref(doc);
 }
@@ -153,6 +160,7 @@ struct tg_api *tg_api_new(struct os_loop *loop, const char *url, const char *tok
 		err_set(err, AVA_ENOMEM, "out of memory");
 		return NULL;
 	}
+	a->loop = loop;
 	snprintf(a->token, sizeof(a->token), "%s", token);
 	a->client = http_client_new(loop, err);
 	a->pool = a->client ? http_pool_new(a->client, &o, err) : NULL;
@@ -172,39 +180,37 @@ void tg_api_free(struct tg_api *a)
 	free(a);
 }
 
-int tg_call(struct tg_api *a, struct tg_call *c, const char *method, struct buf *body,
-	    const char *boundary, struct ava_error *err)
+bool tg_call(struct tg_api *a, struct tg_call *c, const char *method, const struct buf *body,
+	     const char *boundary)
 {
 	char path[TOKEN_MAX + 64], type[128];
 	const char *headers[] = {type, "User-Agent: ava/" AVA_VERSION};
-	int rv = buf_check(body);
 
 	snprintf(path, sizeof(path), "/bot%s/%.40s", a->token, method);
 	snprintf(type, sizeof(type), "Content-Type: %s%.60s",
-		 boundary ? "multipart/form-data; boundary=" : "application/json",
-		 boundary ? boundary : "");
+		 boundary[0] ? "multipart/form-data; boundary=" : "application/json", boundary);
+	c->loop = a->loop;
 	buf_fini(&c->answer);
 	buf_init(&c->answer, ANSWER_MAX);
 	c->http = (struct http_call){
 		.path = path,
 		.headers = headers,
 		.nheaders = ARRAY_LEN(headers),
-		.body = *body,
 		/* One that is held and answered late is longer under way than any other. */
 		.timers = {CONNECT_MS, (TG_POLL_S + 15) * 1000, 20000, (TG_POLL_S + 40) * 1000},
 		.data = on_data,
 		.done = on_done,
 	};
-	if (rv == 0)
-		rv = http_call_start(a->pool, &c->http, err);
-	else
-		err_set(err, rv, "out of memory");
+	buf_init(&c->http.body, body->max);
+	buf_add(&c->http.body, body->data, body->len);
+	c->busy = buf_check(body) == 0 && buf_check(&c->http.body) == 0 &&
+		  http_call_start(a->pool, &c->http, NULL) == 0;
 	explicit_bzero(path, sizeof(path));
-	if (rv != 0)
-		buf_fini(body);
-	buf_init(body, body->max);
-	c->busy = rv == 0;
-	return rv;
+	if (!c->busy) {
+		buf_fini(&c->http.body);
+		c->next_ms = os_now_ms(a->loop) + TG_PAUSE_MS;
+	}
+	return c->busy;
 }
 
 void tg_call_fini(struct tg_call *c)

@@ -20,6 +20,7 @@ struct os_loop;
 #define TG_TEXT_UNITS    4096                       /* of UTF-16 in a message */
 #define TG_CAPTION_UNITS 1024                       /* and below a document */
 #define TG_POLL_S        50                         /* the longest that the service holds one */
+#define TG_PAUSE_MS      1000                       /* the shortest, before another try */
 #define TG_CHATS_MAX     8                          /* each has a call of its own */
 
 /* The token of the key file, *borrowed* as keys_get has it, and the id of its bot. NULL: none
@@ -59,15 +60,18 @@ void tg_api_free(struct tg_api *a); /* no call is under way; NULL is fine */
 struct tg_call {
 	struct http_call http;
 	struct buf answer;
+	struct os_loop *loop;
 	bool busy;
+	int64_t next_ms;  /* monotonic: none before that, as the last answer has it */
+	int64_t pause_ms; /* longer and longer, while none is taken */
 	/* Once, from the loop, unless stopped; another call may be begun in it. */
 	void (*done)(struct tg_call *c, const struct tg_answer *a);
 	void *user;
 };
-/* `body` is *taken*, also on error: JSON, or where `boundary` is not NULL, parts of a form.
- * AVA_ENOMEM: nothing was begun. */
-int tg_call(struct tg_api *a, struct tg_call *c, const char *method, struct buf *body,
-	    const char *boundary, struct ava_error *err);
+/* `body` is *copied*: JSON, or where `boundary` is not "", parts of a form. False: memory ran out,
+ * nothing was begun, and it may be tried at next_ms. */
+bool tg_call(struct tg_api *a, struct tg_call *c, const char *method, const struct buf *body,
+	     const char *boundary);
 void tg_call_fini(struct tg_call *c); /* what is under way is stopped */
 
 /* ---- texts, which are valid UTF-8 */

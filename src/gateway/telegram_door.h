@@ -19,8 +19,6 @@ struct core;
 #define TG_TEXT_BYTES  ((size_t)8 << 20)
 #define TG_CODE_DIGITS 8
 #define TG_CODE_MS     600000
-#define TG_BACKOFF_MS  1000
-#define TG_BACKOFF_MAX 60000
 #define TG_DISK_MS     5000             /* until the disk is tried again */
 #define TG_BUTTONS_MS  (7 * 86400000LL) /* of what has no time of its own */
 
@@ -84,7 +82,7 @@ struct telegram {
 	int64_t save_due_ms;
 	struct tg_call poll;
 	int64_t asked; /* the offset of the last question */
-	int64_t poll_began_ms, poll_due_ms, poll_pause_ms;
+	int64_t poll_began_ms;
 	json_t *updates; /* of the last answer; NULL: none */
 	size_t at;
 	struct tg_hand hand;
@@ -99,14 +97,11 @@ struct telegram {
 /* ---- telegram.c */
 void tg_wake(void *door); /* something changed that may let it go on */
 int64_t tg_now(const struct telegram *t);
-static inline int64_t tg_longer(int64_t pause_ms) /* after one more that was not taken */
-{
-	return MIN(MAX(2 * pause_ms, (int64_t)TG_BACKOFF_MS), (int64_t)TG_BACKOFF_MAX);
-}
 static inline bool tg_kept(const struct telegram *t) /* all that we know is on disk */
 {
 	return !t->dirty && !t->saving->busy;
 }
+void tg_log(struct telegram *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void tg_close(struct telegram *t, enum tg_door state, const char *why);
 /* A verb, as the person of like->chat. `args` is *taken*, NULL: none. */
 void tg_ask(struct telegram *t, const struct tg_asking *like, const char *method, json_t *args,
@@ -126,8 +121,9 @@ void tg_line_clear(struct tg_chat *l); /* what waits for it, and the notice that
 bool tg_put_text(struct telegram *t, int64_t chat, const struct buf *text, uint64_t lsn,
 		 const struct tg_card *card);
 bool tg_is_blank(const char *s, size_t len);
-void tg_say(struct telegram *t, int64_t chat, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
+/* `card`: as above. */
+void tg_say(struct telegram *t, int64_t chat, const struct tg_card *card, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
 void tg_answer_press(struct telegram *t, const char *text); /* the one in hand */
 
 /* ---- telegram_text.c: what answers of verbs say, as plain text, so that nothing in it is markup,

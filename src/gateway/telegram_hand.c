@@ -51,7 +51,7 @@ static bool hand_later(struct telegram *t, const struct tg_asking *a)
 	    (a->status == 503 && h->tries >= TRIES && !core_service(t->core)->problem[0]))
 		return false;
 	if (h->tries++ == 0)
-		tg_say(t, h->chat, "%s. I try it again by myself.", a->why);
+		tg_say(t, h->chat, NULL, "%s. I try it again by myself.", a->why);
 	h->busy = false;
 	h->due_ms = tg_now(t) + TG_DISK_MS;
 	tg_wake(t);
@@ -192,20 +192,14 @@ static void answer_card(struct telegram *t, const struct tg_card *c, const char 
 
 static void ask_for_change(struct telegram *t, const struct tg_card *quote)
 {
-	struct tg_card *c;
 	char id[24];
-	struct buf text;
 
-	snprintf(id, sizeof(id), "%s", quote->id);
+	snprintf(id, sizeof(id), "%s", quote->id); /* which moves */
 	tg_answer_press(t, "");
-	c = tg_card_new(&t->kept, t->hand.chat, TG_CHANGE, id);
-	buf_init(&text, 1024);
-	buf_addf(&text,
-		 "What of %s shall be otherwise? Reply to this message, for example: only 2 "
-		 "minutes; or: yes, but at most $0.20",
-		 id);
-	tg_put_text(t, t->hand.chat, &text, 0, c);
-	buf_fini(&text);
+	tg_say(t, t->hand.chat, tg_card_new(&t->kept, t->hand.chat, TG_CHANGE, id),
+	       "What of %s shall be otherwise? Reply to this message, for example: only 2 "
+	       "minutes; or: yes, but at most $0.20",
+	       id);
 	hand_over(t);
 }
 
@@ -291,12 +285,12 @@ static void take_command(struct telegram *t)
 	}
 	if (is_command(t->hand.text, len, "/new") && chat) {
 		tg_new_session(chat);
-		tg_say(t, t->hand.chat, "What you say next begins a new conversation.");
+		tg_say(t, t->hand.chat, NULL, "What you say next begins a new conversation.");
 	} else if (nameless) {
-		tg_say(t, t->hand.chat, "Name the run: %.*s S-7f3a2b. /runs lists them.", (int)len,
-		       t->hand.text);
+		tg_say(t, t->hand.chat, NULL, "Name the run: %.*s S-7f3a2b. /runs lists them.",
+		       (int)len, t->hand.text);
 	} else {
-		tg_say(t, t->hand.chat, "%s", tg_text_help);
+		tg_say(t, t->hand.chat, NULL, "%s", tg_text_help);
 	}
 	hand_over(t);
 }
@@ -329,8 +323,8 @@ static void try_code(struct telegram *t, int64_t id, const json_t *from, const c
 	buf_fini(&name);
 	snprintf(c->cwd, sizeof(c->cwd), "%s", t->code_cwd);
 	tg_new_session(c);
-	tg_say(t, id, "Paired. %s%s\n\n%s", c->cwd[0] ? "I look for files in " : "I see no files.",
-	       c->cwd, tg_text_help);
+	tg_say(t, id, NULL, "Paired. %s%s\n\n%s",
+	       c->cwd[0] ? "I look for files in " : "I see no files.", c->cwd, tg_text_help);
 }
 
 int tg_pair(struct telegram *t, const char *cwd, struct ava_error *err)
@@ -355,44 +349,30 @@ int tg_pair(struct telegram *t, const char *cwd, struct ava_error *err)
 
 /* ---- updates */
 
-/* Nobody else's words in their mouth: no forward, no bot between. */
-static bool is_own(const json_t *m, const json_t *from, const json_t *chat)
+/* The person whose it is, 0: nobody's. No words of others in their mouth: no forward, no bot
+ * between. */
+static int64_t whose(const json_t *m, const json_t *from)
 {
-	return json_get_int(from, "id", 0) > 0 && !json_get_bool(from, "is_bot", false) &&
-	       json_get_int(chat, "id", 0) == json_get_int(from, "id", -1) &&
-	       strcmp(json_str(chat, "type"), "private") == 0 &&
-	       !json_object_get(m, "forward_origin") && !json_object_get(m, "forward_date") &&
-	       !json_object_get(m, "via_bot") && !json_object_get(m, "sender_chat");
-}
-
-/* Whose it is, of those who are paired; 0: it has no effect, but maybe a pairing. */
-static int64_t whose(struct telegram *t, const json_t *u)
-{
-	const json_t *m = json_object_get(u, "message"), *q = json_object_get(u, "callback_query");
-	const json_t *from = json_object_get(q ? q : m, "from");
-	const json_t *chat = json_object_get(q ? json_object_get(q, "message") : m, "chat");
+	const json_t *chat = json_object_get(m, "chat");
 	int64_t id = json_get_int(from, "id", 0);
+	bool own = id > 0 && !json_get_bool(from, "is_bot", false) &&
+		   json_get_int(chat, "id", 0) == id &&
+		   strcmp(json_str(chat, "type"), "private") == 0 &&
+		   !json_object_get(m, "forward_origin") && !json_object_get(m, "forward_date") &&
+		   !json_object_get(m, "via_bot") && !json_object_get(m, "sender_chat");
 
-	if (!is_own(m, from, chat))
-		return 0;
-	if (tg_chat(&t->kept, id))
-		return id;
-	if (m)
-		try_code(t, id, from, json_str(m, "text"));
-	return 0;
+	return own ? id : 0;
 }
 
-static void begin_update(struct telegram *t, const json_t *u, int64_t id, int64_t chat)
+static void begin_update(struct telegram *t, int64_t id, int64_t chat, const json_t *m,
+			 const json_t *q)
 {
-	const json_t *m = json_object_get(u, "message"), *q = json_object_get(u, "callback_query");
-	const char *text = json_get_str(m, "text");
+	const char *text = q ? NULL : json_get_str(m, "text");
 	const struct tg_card *card =
 		tg_card_at(&t->kept, chat,
 			   json_get_int(json_object_get(m, "reply_to_message"), "message_id", 0));
-	struct tg_chat *l = tg_chat(&t->kept, chat);
 	struct tg_hand *h = &t->hand;
 
-	l->blocked = false; /* they write again */
 	free(h->text);
 	*h = (struct tg_hand){.busy = true,
 			      .update = id,
@@ -403,7 +383,7 @@ static void begin_update(struct telegram *t, const json_t *u, int64_t id, int64_
 	if (q) {
 		take_press(t, q);
 	} else if (!h->text || tg_is_blank(text, strlen(text))) {
-		tg_say(t, chat, "I read text only.");
+		tg_say(t, chat, NULL, "I read text only.");
 		hand_over(t);
 	} else if (text[0] == '/') {
 		take_command(t);
@@ -414,30 +394,43 @@ static void begin_update(struct telegram *t, const json_t *u, int64_t id, int64_
 	}
 }
 
+/* False: what was before it has to be on disk first. */
+static bool take_update(struct telegram *t, int64_t id, const json_t *u)
+{
+	const json_t *q = json_object_get(u, "callback_query");
+	const json_t *m = json_object_get(q ? q : u, "message");
+	const json_t *from = json_object_get(q ? q : m, "from");
+	int64_t who = whose(m, from);
+	struct tg_chat *l = tg_chat(&t->kept, who);
+
+	if (l && !tg_kept(t))
+		return false;
+	if (l) {
+		l->blocked = false; /* they write again */
+		begin_update(t, id, who, m, q);
+		return true;
+	}
+	if (who != 0 && !q)
+		try_code(t, who, from, json_str(m, "text"));
+	tg_see(&t->kept, id, clock_wall_ms());
+	t->at++;
+	t->dirty = true;
+	return true;
+}
+
 void tg_take_updates(struct telegram *t)
 {
 	while (t->updates && !t->hand.busy && tg_now(t) >= t->hand.due_ms) {
 		const json_t *u = json_array_get(t->updates, t->at);
-		int64_t id = json_get_int(u, "update_id", -1), chat;
+		int64_t id = json_get_int(u, "update_id", -1);
 
 		if (!u) {
 			json_decref(t->updates);
 			t->updates = NULL;
+		} else if (!tg_is_update(id) || tg_seen(&t->kept, id)) {
+			t->at++;
+		} else if (!take_update(t, id, u)) {
 			return;
-		}
-		if (!tg_is_update(id) || tg_seen(&t->kept, id)) {
-			t->at++;
-			continue;
-		}
-		chat = whose(t, u);
-		if (chat == 0) {
-			tg_see(&t->kept, id, clock_wall_ms());
-			t->at++;
-			t->dirty = true;
-		} else if (!tg_kept(t)) {
-			return; /* what was before it is on disk first */
-		} else {
-			begin_update(t, u, id, chat);
 		}
 	}
 }

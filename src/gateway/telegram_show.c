@@ -234,7 +234,7 @@ bool tg_put_text(struct telegram *t, int64_t chat, const struct buf *text, uint6
 	return true;
 }
 
-void tg_say(struct telegram *t, int64_t chat, const char *fmt, ...)
+void tg_say(struct telegram *t, int64_t chat, const struct tg_card *card, const char *fmt, ...)
 {
 	struct buf text;
 	va_list ap;
@@ -243,7 +243,7 @@ void tg_say(struct telegram *t, int64_t chat, const char *fmt, ...)
 	va_start(ap, fmt);
 	buf_vaddf(&text, fmt, ap);
 	va_end(ap);
-	(void)tg_put_text(t, chat, &text, 0, NULL);
+	(void)tg_put_text(t, chat, &text, 0, card);
 	buf_fini(&text);
 }
 
@@ -285,7 +285,7 @@ static void tell_later(struct telegram *t, struct tg_chat *l)
 {
 	drop_parts(l);
 	tg_told_over(l);
-	l->next_ms = tg_now(t) + TG_BACKOFF_MS;
+	l->send.next_ms = tg_now(t) + TG_PAUSE_MS;
 }
 
 static void tell(struct telegram *t, struct tg_chat *l, const struct buf *text,
@@ -590,10 +590,8 @@ static void sent_in_vain(struct telegram *t, struct tg_chat *l, const struct out
 			 const char *why)
 {
 	struct tg_card *c = tg_card_with(&t->kept, o->nonce, strlen(o->nonce));
-	char text[400];
 
-	snprintf(text, sizeof(text), "telegram: %s: %s", o->method, why);
-	t->log(text, t->log_user);
+	tg_log(t, "%s: %s", o->method, why);
 	if (c) /* its message was removed */
 		drop_card(t, c);
 	if (o->lsn > 0) {
@@ -628,11 +626,9 @@ static void sent(struct tg_call *call, const struct tg_answer *a)
 	struct tg_chat *l = CONTAINER_OF(call, struct tg_chat, send);
 	struct out *o = LIST_FIRST(&l->outs, struct out, node);
 	struct telegram *t = call->user;
-	int64_t pace = t->core->settings.telegram_pace_ms;
 
 	tg_wake(t);
-	l->pause_ms = a->verdict == TG_LATER ? tg_longer(l->pause_ms) : 0;
-	l->next_ms = tg_now(t) + (a->verdict == TG_SLOW ? a->after_ms : MAX(pace, l->pause_ms));
+	call->next_ms = MAX(call->next_ms, tg_now(t) + t->core->settings.telegram_pace_ms);
 	if (a->verdict == TG_REVOKED)
 		tg_close(t, DOOR_CLOSED, a->why);
 	if (a->verdict == TG_BLOCKED) {
@@ -653,18 +649,11 @@ static void sent(struct tg_call *call, const struct tg_answer *a)
 static void send_out(struct telegram *t, struct tg_chat *l)
 {
 	const struct out *o = LIST_FIRST(&l->outs, struct out, node);
-	struct ava_error err = {0};
-	struct buf copy;
 
-	buf_init(&copy, o->body.max);
-	buf_add(&copy, o->body.data, o->body.len);
 	l->send.done = sent;
 	l->send.user = t;
-	if (tg_call(t->api, &l->send, o->method, &copy, o->boundary[0] ? o->boundary : NULL,
-		    &err) == 0)
-		return;
-	l->next_ms = tg_now(t) + TG_BACKOFF_MS;
-	tg_wake(t);
+	if (!tg_call(t->api, &l->send, o->method, &o->body, o->boundary))
+		tg_wake(t);
 }
 
 /* Nothing is made before it can go out, so that it is of then and what is said goes before cards;
@@ -676,8 +665,8 @@ void tg_show(struct telegram *t, int64_t *next_ms)
 
 		if (l->id == 0 || l->blocked || l->send.busy)
 			continue;
-		if (l->next_ms > tg_now(t)) {
-			*next_ms = MIN(*next_ms, l->next_ms);
+		if (l->send.next_ms > tg_now(t)) {
+			*next_ms = MIN(*next_ms, l->send.next_ms);
 			continue;
 		}
 		if (l->nouts == 0 && !l->looking && l->telling == 0)

@@ -29,12 +29,11 @@ struct tg_chat {
 	struct list outs; /* the first of them is in `send` while that is busy */
 	unsigned nouts;
 	struct tg_call send;
-	int64_t next_ms, pause_ms; /* monotonic: not before; since the last was not taken */
-	bool looking;              /* at how a card of theirs stands */
-	bool blocked;              /* by the person */
-	uint64_t telling;          /* the notice that is being told */
-	bool told;                 /* and was: to be settled */
-	char reason[200];          /* it is given up */
+	bool looking;     /* at how a card of theirs stands */
+	bool blocked;     /* by the person */
+	uint64_t telling; /* the notice that is being told */
+	bool told;        /* and was: to be settled */
+	char reason[200]; /* it is given up */
 };
 
 enum tg_card_kind {
