@@ -50,6 +50,8 @@ static bool hand_later(struct telegram *t, const struct tg_asking *a)
 	if (a->reads || (a->status != 503 && a->status != 507) ||
 	    (a->status == 503 && h->tries >= TRIES && !core_service(t->core)->problem[0]))
 		return false;
+	if (h->tries == 0 && h->callback[0])
+		tg_answer_press(t, a->why);
 	if (h->tries++ == 0)
 		tg_say(t, h->chat, NULL, "%s. I try it again by myself.", a->why);
 	h->busy = false;
@@ -77,7 +79,7 @@ static void hand_answered(struct telegram *t, const struct tg_asking *a)
 
 	if (hand_later(t, a))
 		return;
-	if (t->hand.callback[0])
+	if (t->hand.callback[0] && t->hand.tries == 0)
 		tg_answer_press(t, a->status < 300 ? "" : a->why);
 	if (c)
 		look_again(t, a->chat, c->id);

@@ -139,9 +139,20 @@ check 'so are numbers that begin anew' wait_for 20 heard_once 'said with a numbe
 
 say 78 "$(code)" >/dev/null
 check 'another one is paired' wait_for 20 is '.paired | length' 2
+before=$(count 'Proceed? [Yes/No]')
+quoted_again() { [ "$(count 'Proceed? [Yes/No]')" -gt "$before" ]; }
+settled() { jq -e '.open == []' "$AVA_DATA_ROOT/delivery.json" >/dev/null; }
+say $ME 'Find where kettle is defined' >/dev/null
+wait_for 30 quoted_again
+again=$(number 'Proceed? [Yes/No]')
+wait_for 20 settled
 for errno in 30 5; do
 	wait_for 20 taken
 	world 2000000 0 $errno
+	[ $errno = 5 ] || {
+		query=$(press "$again" No | jq -r .query)
+		check 'a press that cannot be kept is answered all the same' wait_for 20 pressed "$query"
+	}
 	say $ME "said to a disk with errno $errno" >/dev/null
 	press "$quote" Yes >/dev/null
 	check "errno $errno: a disk that fails shows" wait_for 20 unwell
@@ -155,6 +166,7 @@ for errno in 30 5; do
 	world 2000000 0 0
 	check "errno $errno: it is done when it can be" wait_for 40 heard_once "said to a disk with errno $errno"
 	check "errno $errno: and confirmed" wait_for 20 taken
+	check "errno $errno: and what was pressed is done" says "$again" 'is rejected: nothing was started'
 	check "errno $errno: and who is unpaired is" is '.paired | length' 1
 done
 equal 'one run' 1 "$(events SubagentSpawn)"
