@@ -31,8 +31,6 @@
 #include "ava/state.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/id.h"
-#include "base/words.h"
 #include "gateway/telegram_door.h"
 
 #define UPDATES_MAX 20 /* of one answer */
@@ -104,6 +102,22 @@ static void write_state(struct jw *w, void *user)
 	jw_end(w);
 }
 
+static void tell_state(struct telegram *t, struct verb_reply *reply, const struct ava_error *err,
+		       const char *code)
+{
+	struct verb_answer a;
+
+	if (!verb_begin(&a, reply, err->code, err))
+		return;
+	jw_object(&a.w, NULL);
+	write_state(&a.w, t);
+	if (code) {
+		jw_str(&a.w, "code", code);
+		jw_int(&a.w, "seconds", TG_CODE_MS / 1000);
+	}
+	verb_send(&a, 200);
+}
+
 /* ---- the state, on disk */
 
 static struct tg_chat *line_told(struct telegram *t)
@@ -118,15 +132,10 @@ static struct tg_chat *line_told(struct telegram *t)
 static void unpaired(struct telegram *t, int rv)
 {
 	struct ava_error err = {0};
-	struct verb_answer a;
 
 	if (rv != 0)
 		err_set(&err, rv, "it could not be saved (%s): ask again", ava_strerror(rv));
-	if (verb_begin(&a, t->unpairing, rv, &err)) {
-		jw_object(&a.w, NULL);
-		write_state(&a.w, t);
-		verb_send(&a, 200);
-	}
+	tell_state(t, t->unpairing, &err, NULL);
 	t->unpairing = NULL;
 }
 
@@ -361,7 +370,6 @@ static void telegram_do(const struct core_telegram *what, struct verb_reply *rep
 {
 	struct telegram *t = user;
 	struct ava_error err = {0};
-	struct verb_answer a;
 
 	if (what->unpair > 0 && t->unpairing)
 		err_set(&err, AVA_EBUSY, "another person is being unpaired: ask again");
@@ -374,15 +382,8 @@ static void telegram_do(const struct core_telegram *what, struct verb_reply *rep
 		problem(t, "");
 		tg_wake(t);
 	}
-	if (t->unpairing == reply || !verb_begin(&a, reply, err.code, &err))
-		return;
-	jw_object(&a.w, NULL);
-	write_state(&a.w, t);
-	if (what->pair) {
-		jw_str(&a.w, "code", t->code);
-		jw_int(&a.w, "seconds", TG_CODE_MS / 1000);
-	}
-	verb_send(&a, 200);
+	if (t->unpairing != reply)
+		tell_state(t, reply, &err, what->pair ? t->code : NULL);
 }
 
 /* ---- life */

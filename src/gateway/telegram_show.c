@@ -23,9 +23,7 @@
 #include "ava/delivery.h"
 #include "ava/state.h"
 #include "base/clock.h"
-#include "base/id.h"
 #include "base/siphash.h"
-#include "codec/format_of.h"
 #include "codec/utf8.h"
 
 #define OUTS_MAX    64    /* that wait for a chat */

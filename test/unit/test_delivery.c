@@ -535,6 +535,7 @@ static void test_chat(void **state)
 	struct op_session session;
 	char id[64], other[64];
 	uint64_t first, second;
+	unsigned spawns = 0;
 
 	open_core(w);
 	begin(w, NULL, other);
@@ -561,6 +562,14 @@ static void test_chat(void **state)
 	assert_false(delivery_showing(w->core, NULL, second, NULL));
 	reopen(w);
 	assert_null(delivery_next(w->core, n.user_id));
+	/* A run that has begun is told here alone, and behind what was said. */
+	tell(w, id, "yes");
+	assert_int_equal(delivery_next(w->core, n.user_id)->kind, ITEM_MESSAGE);
+	reopen(w);
+	for (const struct item *it; (it = delivery_next(w->core, n.user_id));
+	     show_next(w, n.user_id))
+		spawns += it->kind == ITEM_SPAWN;
+	assert_int_equal(spawns, 1);
 }
 
 int main(void)
