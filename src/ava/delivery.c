@@ -33,14 +33,17 @@
 
 static const struct {
 	const char *type, *text; /* its event, and the member of that which is the text */
+	const char *one, *many;  /* in a summary */
 } kinds[ITEM_NKINDS] = {
-	[ITEM_MESSAGE] = {"AssistantMessage", "text"},
-	[ITEM_RESULT] = {"SubagentComplete", "summary"},
-	[ITEM_PROPOSAL] = {"SpawnProposed", "task"}, /* in "config" */
-	[ITEM_EXPIRED] = {"SpawnExpired", ""},
-	[ITEM_QUESTION] = {"Waiting", "question"},
-	[ITEM_FAILED] = {"Error", "message"},
-	[ITEM_SPAWN] = {"SubagentSpawn", "task"},
+	[ITEM_RESULT] = {"SubagentComplete", "summary", "run finished", "runs finished"},
+	[ITEM_MESSAGE] = {"AssistantMessage", "text", "message", "messages"},
+	/* its text stands in "config" */
+	[ITEM_PROPOSAL] = {"SpawnProposed", "task", "proposal waits", "proposals wait"},
+	[ITEM_QUESTION] = {"Waiting", "question", "run asks you", "runs ask you"},
+	[ITEM_EXPIRED] = {"SpawnExpired", "", "proposal expired", "proposals expired"},
+	/* no notices for a terminal */
+	[ITEM_FAILED] = {"Error", "message", "", ""},
+	[ITEM_SPAWN] = {"SubagentSpawn", "task", "", ""},
 };
 
 static int kind_of(const char *type)
@@ -532,26 +535,18 @@ static int check(struct delivery *d, const char *session, const char *channel,
 	return 0;
 }
 
-static void add_words(char *out, size_t size, unsigned n, const char *one, const char *many)
-{
-	size_t len = strlen(out);
-
-	if (n == 1)
-		snprintf(out + len, size - len, "%s1 %s", len ? ", " : "", one);
-	else if (n > 1)
-		snprintf(out + len, size - len, "%s%u %s", len ? ", " : "", n, many);
-}
-
 /* One line; "" when there is nothing. */
 static void summarize(char *out, size_t size, const unsigned by_kind[ITEM_NKINDS])
 {
-	add_words(out, size, by_kind[ITEM_RESULT], "run finished", "runs finished");
-	add_words(out, size, by_kind[ITEM_MESSAGE], "message", "messages");
-	add_words(out, size, by_kind[ITEM_PROPOSAL], "proposal waits", "proposals wait");
-	add_words(out, size, by_kind[ITEM_QUESTION], "run asks you", "runs ask you");
-	add_words(out, size, by_kind[ITEM_EXPIRED], "proposal expired", "proposals expired");
-	if (out[0])
-		snprintf(out + strlen(out), size - strlen(out), " while you were away");
+	size_t len = 0;
+
+	for (int i = 0; i < ITEM_NKINDS; i++)
+		if (by_kind[i] > 0)
+			len += (size_t)snprintf(out + len, size - len, "%s%u %s",
+						len > 0 ? ", " : "", by_kind[i],
+						by_kind[i] == 1 ? kinds[i].one : kinds[i].many);
+	if (len > 0)
+		snprintf(out + len, size - len, " while you were away");
 }
 
 int ops_unseen(struct core *c, const char *session, const char *channel, struct jw *w,

@@ -67,11 +67,11 @@ void delivery_shown(struct core *c, uint64_t lsn, bool written); /* how that com
 #define DELIVERY_AGE_MS      (30 * 86400000LL)
 
 enum item_kind {
-	ITEM_MESSAGE,
 	ITEM_RESULT,
+	ITEM_MESSAGE,
 	ITEM_PROPOSAL,
-	ITEM_EXPIRED,
 	ITEM_QUESTION, /* of a run */
+	ITEM_EXPIRED,
 	/* Conversations on a terminal show these with their events: */
 	ITEM_FAILED, /* a turn of Ava's */
 	ITEM_SPAWN,  /* a run has begun */
