@@ -120,7 +120,6 @@ void tg_line_clear(struct tg_chat *l); /* what waits for it, and the notice that
  * also behind a document. False: not all of it has found room. */
 bool tg_put_text(struct telegram *t, int64_t chat, const struct buf *text, uint64_t lsn,
 		 const struct tg_card *card);
-bool tg_is_blank(const char *s, size_t len);
 /* `card`: as above. */
 void tg_say(struct telegram *t, int64_t chat, const struct tg_card *card, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));

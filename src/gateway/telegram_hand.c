@@ -384,7 +384,7 @@ static void begin_update(struct telegram *t, int64_t id, int64_t chat, const jso
 			      .text = text ? strdup(text) : NULL};
 	if (q) {
 		take_press(t, q);
-	} else if (!h->text || tg_is_blank(text, strlen(text))) {
+	} else if (!h->text) {
 		tg_say(t, chat, NULL, "I read text only.");
 		hand_over(t);
 	} else if (text[0] == '/') {

@@ -57,6 +57,8 @@ static void free_out(struct tg_chat *l, struct out *o)
 
 void tg_told_over(struct tg_chat *l)
 {
+	json_decref(l->notice);
+	l->notice = NULL;
 	l->telling = 0;
 	l->told = false;
 	l->reason[0] = '\0';
@@ -176,7 +178,7 @@ static struct out *put_document(struct telegram *t, struct tg_chat *l, const str
 	return NULL;
 }
 
-bool tg_is_blank(const char *s, size_t len)
+static bool is_blank(const char *s, size_t len)
 {
 	return strspn(s, " \t\n") >= len;
 }
@@ -215,7 +217,7 @@ bool tg_put_text(struct telegram *t, int64_t chat, const struct buf *text, uint6
 	}
 	for (; at < len; at += n) {
 		n = tg_cut(s + at, len - at, TG_TEXT_UNITS);
-		if (tg_is_blank(s + at, n))
+		if (is_blank(s + at, n))
 			continue; /* the service refuses those */
 		o = add_out(t, l, "sendMessage",
 			    text_args(chat, s + at, n,
@@ -289,7 +291,7 @@ static void tell_later(struct telegram *t, struct tg_chat *l)
 static void tell(struct telegram *t, struct tg_chat *l, const struct buf *text,
 		 const struct tg_card *card)
 {
-	if (buf_check(text) == 0 && tg_is_blank(text->data ? text->data : "", text->len))
+	if (buf_check(text) == 0 && is_blank(text->data ? text->data : "", text->len))
 		give_up(t, l, "it has no text");
 	else if (!tg_put_text(t, l->id, text, l->telling, card))
 		tell_later(t, l);
@@ -319,52 +321,42 @@ static void told_result(struct telegram *t, const struct tg_asking *a)
 	tg_wake(t);
 }
 
-static json_t *next_notice(struct telegram *t, const struct tg_chat *l, const struct item **it)
-{
-	char user[40];
-
-	snprintf(user, sizeof(user), DELIVERY_TELEGRAM_USER "%" PRId64, l->id);
-	*it = delivery_next(t->core, user);
-	return *it ? json_parse((*it)->json, strlen((*it)->json), NULL) : NULL;
-}
-
 /* The event has more of it than the notice, which is told where that cannot be read. */
 static void told_message(struct telegram *t, const struct tg_asking *a)
 {
 	const json_t *event = json_array_get(json_object_get(a->answer, "events"), 0);
 	const char *s = json_str(json_object_get(event, "content"), "text");
 	struct tg_chat *l = telling(t, a);
-	const struct item *it;
-	json_t *notice = l ? next_notice(t, l, &it) : NULL;
 	struct buf text;
 
+	if (!l)
+		return;
+	if (a->status == 409) { /* many questions are being answered */
+		tell_later(t, l);
+		return;
+	}
 	buf_init(&text, TG_TEXT_BYTES);
 	if (a->status == 200 && *s)
 		(void)utf8_terminal(&text, s, strlen(s), true);
 	else
-		buf_addf(&text, "%s...\n\n%s", json_str(notice, "text"),
+		buf_addf(&text, "%s...\n\n%s", json_str(l->notice, "text"),
 			 a->status == 200 ? "" : a->why);
-	if (l && (!notice || it->lsn != a->lsn || a->status == 409)) /* many questions */
-		tell_later(t, l);
-	else if (l)
-		tell(t, l, &text, NULL);
+	tell(t, l, &text, NULL);
 	buf_fini(&text);
-	json_decref(notice);
 }
 
 static void look_at(struct telegram *t, struct tg_chat *l, const struct tg_card *c, uint64_t lsn);
 
 /* It is a message that changes. */
-static void tell_card(struct telegram *t, struct tg_chat *l, enum tg_card_kind kind, const char *id,
-		      const json_t *notice)
+static void tell_card(struct telegram *t, struct tg_chat *l, enum tg_card_kind kind, const char *id)
 {
 	struct tg_card *c = tg_card_of(&t->kept, l->id, kind, id);
 
 	/* A run asks one thing at a time: what it asked before is answered. */
 	if (!c || c->message != 0)
 		c = tg_card_new(&t->kept, l->id, kind, id);
-	snprintf(c->call, sizeof(c->call), "%s", json_str(notice, "call_id"));
-	if (strcmp(json_str(notice, "kind"), "approval") == 0)
+	snprintf(c->call, sizeof(c->call), "%s", json_str(l->notice, "call_id"));
+	if (strcmp(json_str(l->notice, "kind"), "approval") == 0)
 		snprintf(c->hash, sizeof(c->hash), "%s", c->call);
 	c->until_ms = clock_wall_ms() + TG_BUTTONS_MS;
 	look_at(t, l, c, l->telling);
@@ -384,42 +376,45 @@ static void begin_notice(struct telegram *t, struct tg_chat *l)
 {
 	struct tg_asking a = {.chat = l->id};
 	const struct item *it;
-	json_t *notice = next_notice(t, l, &it);
+	const char *run;
+	char user[40];
 
-	if (!notice)
+	snprintf(user, sizeof(user), DELIVERY_TELEGRAM_USER "%" PRId64, l->id);
+	it = delivery_next(t->core, user);
+	l->notice = it ? json_parse(it->json, strlen(it->json), NULL) : NULL;
+	if (!l->notice)
 		return;
 	a.lsn = l->telling = it->lsn;
+	run = json_str(l->notice, "run_id");
 	switch (it->kind) {
 	case ITEM_SPAWN:
-		tell_card(t, l, TG_RUN, json_str(notice, "run_id"), notice);
-		break;
+		tell_card(t, l, TG_RUN, run);
+		return;
 	case ITEM_PROPOSAL:
-		tell_card(t, l, TG_QUOTE, it->key, notice);
-		break;
+		tell_card(t, l, TG_QUOTE, it->key);
+		return;
 	case ITEM_QUESTION:
-		tell_card(t, l, TG_QUESTION, json_str(notice, "run_id"), notice);
-		break;
+		tell_card(t, l, TG_QUESTION, run);
+		return;
 	case ITEM_RESULT:
 		a.then = told_result;
-		tg_ask(t, &a, "GET", NULL, TG_API "/runs/%s/result", json_str(notice, "run_id"));
-		break;
+		tg_ask(t, &a, "GET", NULL, TG_API "/runs/%s/result", run);
+		return;
 	case ITEM_MESSAGE:
-		if (json_get_bool(notice, "cut", false)) {
-			a.then = told_message;
+		a.then = told_message;
+		if (json_get_bool(l->notice, "cut", false))
 			tg_ask(t, &a, "GET",
 			       json_pack("{s:I,s:i,s:s}", "after", (json_int_t)a.lsn - 1, "limit",
 					 1, "type", "AssistantMessage"),
 			       TG_API "/logs");
-		} else {
-			tell_words(t, l, json_str(notice, "text"));
-		}
-		break;
+		else
+			tell_words(t, l, json_str(l->notice, "text"));
+		return;
 	case ITEM_EXPIRED:
 	case ITEM_FAILED:
 	case ITEM_NKINDS:
-		tell_words(t, l, json_str(notice, "title"));
+		tell_words(t, l, json_str(l->notice, "title"));
 	}
-	json_decref(notice);
 }
 
 /* ---- cards: what stands in a message is looked at when it is due */

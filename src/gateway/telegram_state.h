@@ -31,7 +31,8 @@ struct tg_chat {
 	struct tg_call send;
 	bool looking;     /* at how a card of theirs stands */
 	bool blocked;     /* by the person */
-	uint64_t telling; /* the notice that is being told */
+	uint64_t telling; /* the notice that is being told; 0: none */
+	json_t *notice;   /* it; owned */
 	bool told;        /* and was: to be settled */
 	char reason[200]; /* it is given up */
 };

@@ -93,5 +93,10 @@ kept '(.cards[] | select(.kind == "run")).until = 1'
 refused 'Cancel after its time' '{}'
 check 'the run lives' lives
 "$AVA" cancel "$RUN" >/dev/null </dev/null
+kept '.chats[].session = ""'
+say $ME 'after it' >/dev/null
+check 'who has no conversation begins one' wait_for 20 heard_once 'after it'
+wait_for 20 taken
+equal 'which is kept' 36 "$(jq -r '.chats[0].session | length' "$AVA_DATA_ROOT/telegram.json")"
 equal 'the service found nothing amiss' '[]' "$(seen | jq -c .wrong)"
 finish
