@@ -97,28 +97,23 @@ static void hand_answered(struct telegram *t, const struct tg_asking *a)
 
 static void say_it(struct telegram *t);
 
-static void session_made(struct telegram *t, const struct tg_asking *a)
-{
-	if (a->status == 201)
-		say_it(t);
-	else
-		hand_answered(t, a);
-}
-
-/* Nothing was ever said there, or it is gone: it is begun, with the id that is kept, so that the
- * same update after a crash is said in the same conversation. */
+/* Where nothing was ever said, or it is gone, the conversation is begun, with the id that is kept,
+ * so that the same update after a crash is said in the same one. */
 static void said(struct telegram *t, const struct tg_asking *a)
 {
 	const struct tg_chat *c = tg_chat(&t->kept, a->chat);
-	struct tg_asking made = {.then = session_made, .chat = a->chat};
+	struct tg_asking begun = {.then = said, .chat = a->chat};
 
-	if (a->status != 404 || !c || t->hand.anew) {
+	if (a->status == 201) {
+		say_it(t);
+	} else if (a->status == 404 && c && !t->hand.anew) {
+		t->hand.anew = true;
+		tg_ask(t, &begun, "POST",
+		       json_pack("{s:s,s:s}", "session_id", c->session, "cwd", c->cwd),
+		       TG_API "/sessions");
+	} else {
 		hand_answered(t, a);
-		return;
 	}
-	t->hand.anew = true;
-	tg_ask(t, &made, "POST", json_pack("{s:s,s:s}", "session_id", c->session, "cwd", c->cwd),
-	       TG_API "/sessions");
 }
 
 /* The newest quote that they had before them. */

@@ -72,10 +72,11 @@ void tg_line_clear(struct tg_chat *l)
 	tg_told_over(l);
 }
 
-/* A call at the end of its line. `args` is *taken*; NULL: no memory. NULL: there is no room. */
+/* A call at the end of its line, NULL: they are unpaired. `args` is *taken*; NULL: no memory.
+ * NULL: there is no room. */
 static struct out *add_out(struct telegram *t, struct tg_chat *l, const char *method, json_t *args)
 {
-	struct out *o = args && l->nouts < OUTS_MAX ? calloc(1, sizeof(*o)) : NULL;
+	struct out *o = args && l && l->nouts < OUTS_MAX ? calloc(1, sizeof(*o)) : NULL;
 
 	if (o) {
 		o->method = method;
@@ -124,23 +125,18 @@ static json_t *buttons_of(const struct tg_card *c)
 static void put_first(struct tg_chat *l, struct out *o)
 {
 	list_del(&o->node);
-	if (l->send.busy)
-		list_add_front(l->outs.next, &o->node);
-	else
-		list_add_front(&l->outs, &o->node);
+	list_add_front(l->send.busy ? l->outs.next : &l->outs, &o->node);
 }
 
 /* A press is always answered, before all else, or the button turns for ever. */
 void tg_answer_press(struct telegram *t, const char *text)
 {
 	struct tg_chat *l = tg_chat(&t->kept, t->hand.chat);
-	struct out *o = l ? add_out(t, l, "answerCallbackQuery",
-				    json_pack("{s:s,s:o,s:b}", "callback_query_id",
-					      t->hand.callback, "text",
-					      json_stringn_nocheck(
-						      text, utf8_prefix(text, strlen(text), 190)),
-					      "show_alert", text[0] != '\0'))
-			  : NULL;
+	size_t len = utf8_prefix(text, strlen(text), 190);
+	struct out *o =
+		add_out(t, l, "answerCallbackQuery",
+			json_pack("{s:s,s:o,s:b}", "callback_query_id", t->hand.callback, "text",
+				  json_stringn_nocheck(text, len), "show_alert", len > 0));
 
 	if (o)
 		put_first(l, o);
@@ -424,37 +420,6 @@ static uint64_t hash_of(const struct buf *text)
 	return siphash(1, 2, text->data, text->len, 1, 3);
 }
 
-/* The message says this now, at the end of it; `last`: for good, so without its buttons. */
-static void edit_card(struct telegram *t, struct tg_chat *l, struct tg_card *c,
-		      const struct buf *text, bool last)
-{
-	uint64_t hash = hash_of(text);
-	size_t parts, at = last_part(text->data, text->len, &parts);
-	struct out *o;
-	json_t *args;
-
-	if (buf_check(text) != 0 || (hash == c->shown && !last))
-		return;
-	args = text_args(l->id, text->data + at, text->len - at, last ? NULL : buttons_of(c));
-	json_object_set_new(args, "message_id", json_integer(c->message));
-	o = add_out(t, l, "editMessageText", args);
-	if (!o)
-		return;
-	o->last = last;
-	snprintf(o->nonce, sizeof(o->nonce), "%s", c->nonce);
-	c->shown = hash;
-}
-
-/* What is asked stays, its buttons go. */
-static void put_bare(struct telegram *t, struct tg_chat *l, struct tg_card *c)
-{
-	if (c->hash[0])
-		add_out(t, l, "editMessageReplyMarkup",
-			json_pack("{s:I,s:I}", "chat_id", (json_int_t)l->id, "message_id",
-				  (json_int_t)c->message));
-	drop_card(t, c);
-}
-
 static bool is_open(const struct tg_card *c, const json_t *answer)
 {
 	if (c->kind == TG_RUN)
@@ -491,6 +456,27 @@ static void send_card(struct telegram *t, struct tg_chat *l, struct tg_card *c,
 		drop_card(t, c);
 }
 
+/* Its message says this now, at the end of it; `last`: for good, so without its buttons. */
+static void edit_card(struct telegram *t, struct tg_chat *l, struct tg_card *c,
+		      const struct buf *text, bool last)
+{
+	size_t parts, at = last_part(text->data, text->len, &parts);
+	uint64_t hash = hash_of(text);
+	struct out *o;
+	json_t *args;
+
+	if (buf_check(text) != 0 || (hash == c->shown && !last))
+		return;
+	args = text_args(l->id, text->data + at, text->len - at, last ? NULL : buttons_of(c));
+	json_object_set_new(args, "message_id", json_integer(c->message));
+	o = add_out(t, l, "editMessageText", args);
+	if (!o)
+		return;
+	o->last = last;
+	snprintf(o->nonce, sizeof(o->nonce), "%s", c->nonce);
+	c->shown = hash;
+}
+
 /* It says how that is now, or is done with. */
 static void renew_card(struct telegram *t, struct tg_chat *l, struct tg_card *c,
 		       const struct tg_asking *a)
@@ -501,8 +487,12 @@ static void renew_card(struct telegram *t, struct tg_chat *l, struct tg_card *c,
 	if (c->message == 0 || c->kind == TG_CHANGE) { /* not sent yet; or it says nothing else */
 		if (!open)
 			drop_card(t, c);
-	} else if (c->kind == TG_QUESTION && !open) {
-		put_bare(t, l, c);
+	} else if (c->kind == TG_QUESTION && !open) { /* what is asked stays, its buttons go */
+		if (c->hash[0])
+			add_out(t, l, "editMessageReplyMarkup",
+				json_pack("{s:I,s:I}", "chat_id", (json_int_t)l->id, "message_id",
+					  (json_int_t)c->message));
+		drop_card(t, c);
 	} else if (c->kind == TG_RUN || !open) {
 		buf_init(&text, TG_TEXT_BYTES);
 		tg_kinds[c->kind].text(&text, a->answer);
