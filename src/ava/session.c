@@ -232,6 +232,16 @@ static void take_header(struct session *s, const json_t *line)
 		s->origin = strdup(origin ? origin : "");
 }
 
+/* The first words of the person; without memory it is looked for again. */
+static void set_title(struct session *s, const char *text)
+{
+	free(s->title);
+	s->title = strndup(text, utf8_prefix(text, strlen(text), TITLE_CHARS));
+	for (char *at = s->title; at && *at; at++)
+		if ((unsigned char)*at < ' ')
+			*at = ' ';
+}
+
 static void take_title(struct session *s, const json_t *line)
 {
 	const json_t *m = json_object_get(line, "message");
@@ -243,10 +253,7 @@ static void take_title(struct session *s, const json_t *line)
 	text = json_is_string(content) ? json_string_value(content)
 				       : json_get_str(json_array_get(content, 0), "text");
 	if (text)
-		s->title = strndup(text, utf8_prefix(text, strlen(text), TITLE_CHARS));
-	for (char *at = s->title; at && *at; at++)
-		if ((unsigned char)*at < ' ')
-			*at = ' ';
+		set_title(s, text);
 }
 
 /* That of her last answer, or that was chosen since. */
@@ -425,8 +432,6 @@ int ops_session_new(struct core *c, const struct op_session_new *n, struct op_se
 		session_free(s);
 		return rv;
 	}
-	free(s->title); /* the first words will be it */
-	s->title = NULL;
 	session_show(s, out);
 	return 0;
 }
@@ -507,30 +512,6 @@ static int said_before(struct session *s, const char *id, op_said_fn done, void 
 	snprintf(entry, sizeof(entry), "%s", r->proposal);
 	done(0, entry, NULL, user);
 	return 1;
-}
-
-/* What its first words bring with them: the header, and how requests begin. */
-static int write_start(struct talk *t, struct draft *d)
-{
-	struct session *s = t->session;
-	struct buf b, *line = draft_part(d, DRAFT_MESSAGES, t->messages);
-	struct jw w;
-
-	if (!line ||
-	    spec_line(t->run.spec, line, &t->run.rec.request_bytes, &t->run.rec.prefix) != 0)
-		return AVA_ENOMEM;
-	buf_init(&b, 64u << 10);
-	session_header(&b, s->id, s->created_ms, s->cwd, s->user, s->origin);
-	draft_entry(d, s->path, s->id, &b);
-	buf_fini(&b);
-	buf_init(&b, 64u << 10);
-	jw_init(&w, &b);
-	jw_object(&w, NULL);
-	jw_str(&w, "cwd", s->cwd);
-	jw_str(&w, "client", s->origin);
-	jw_end(&w);
-	core_event(s->core, d, EVENT_SessionStart, s->id, s->user, &b);
-	return 0;
 }
 
 static void write_said(struct talk *t, struct draft *d, struct input *in)
@@ -635,7 +616,6 @@ static int begin_say(struct session *s, const struct op_say *say, op_said_fn don
 {
 	struct input *in;
 	struct draft *d;
-	bool first = !s->there;
 	int rv = check_say(say, err);
 
 	if (rv == 0)
@@ -654,14 +634,15 @@ static int begin_say(struct session *s, const struct op_say *say, op_said_fn don
 		return rv;
 	in = input_new(s->core, say);
 	d = in && add_wait(in, done, user) == 0 ? draft_new(&s->core->book) : NULL;
-	if (!d || (first && write_start(s->talk, d) != 0)) {
+	if (!d || talk_start(s->talk, d) != 0) {
 		draft_free(d);
 		if (in)
 			talk_input_free(in);
 		return err_set(err, AVA_ENOMEM, "out of memory");
 	}
 	in->talk = s->talk;
-	s->there = true; /* a second message comes behind it in the outbox */
+	if (!s->title || s->title[0] == '\0')
+		set_title(s, in->text);
 	write_said(s->talk, d, in);
 	list_add(&s->talk->saying, &in->node);
 	outbox_put(&s->talk->run.rec.outbox, d, JOURNAL_NOW, said, in);

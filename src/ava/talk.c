@@ -495,17 +495,44 @@ static void mark_told(struct talk *t, struct draft *d)
 	talk_mark_turn(t, d, true, 0);
 }
 
+int talk_start(struct talk *t, struct draft *d)
+{
+	struct session *s = t->session;
+	struct buf b, *line;
+	struct jw w;
+
+	if (s->there)
+		return 0;
+	line = draft_part(d, DRAFT_MESSAGES, t->messages);
+	if (!line ||
+	    spec_line(t->run.spec, line, &t->run.rec.request_bytes, &t->run.rec.prefix) != 0)
+		return AVA_ENOMEM;
+	buf_init(&b, 64u << 10);
+	session_header(&b, s->id, s->created_ms, s->cwd, s->user, s->origin);
+	draft_entry(d, s->path, s->id, &b);
+	buf_fini(&b);
+	buf_init(&b, 64u << 10);
+	jw_init(&w, &b);
+	jw_object(&w, NULL);
+	jw_str(&w, "cwd", s->cwd);
+	jw_str(&w, "client", s->origin);
+	jw_end(&w);
+	core_event(s->core, d, EVENT_SessionStart, s->id, s->user, &b);
+	s->there = true; /* what follows comes behind it in the outbox */
+	return 0;
+}
+
 /* The line and its marks into the draft; on error it is as if never tried. */
 static int put_line(struct talk *t, const struct buf *line, int64_t *added)
 {
 	struct run *r = &t->run;
 	struct hash_sha256 prefix = r->rec.prefix;
 	int64_t request_bytes = r->rec.request_bytes;
-	bool wordless = r->rec.wordless;
+	bool wordless = r->rec.wordless, there = t->session->there;
 	struct draft *d = world_draft(r);
 	struct buf *part;
 
-	*added = d ? world_lines(r, line->data, line->len) : AVA_ENOMEM;
+	*added = d && talk_start(t, d) == 0 ? world_lines(r, line->data, line->len) : AVA_ENOMEM;
 	if (*added >= 0) {
 		mark_told(t, d);
 		part = draft_part(d, DRAFT_MESSAGES, t->messages);
@@ -517,6 +544,7 @@ static int put_line(struct talk *t, const struct buf *line, int64_t *added)
 	r->rec.prefix = prefix;
 	r->rec.request_bytes = request_bytes;
 	r->rec.wordless = wordless;
+	t->session->there = there;
 	return AVA_ENOMEM;
 }
 
@@ -835,6 +863,20 @@ int talk_messages_path(const struct session *s, char out[LOGBOOK_PATH])
 	return n < LOGBOOK_PATH ? 0 : AVA_ETOOBIG;
 }
 
+/* Whose results will be told: those at work. */
+static int watch_runs(struct talk *t, struct ava_error *err)
+{
+	int rv = 0;
+
+	LIST_EACH (&t->session->core->sup.live, n, tmp) {
+		struct run *r = LIST_ENTRY(n, struct run, node);
+
+		if (rv == 0 && strcmp(r->spec->session_id, t->session->id) == 0)
+			rv = talk_watch_run(t, r);
+	}
+	return rv == 0 ? 0 : err_set(err, rv, "out of memory");
+}
+
 int talk_open(struct session *s, struct ava_error *err)
 {
 	struct run_spec *spec = make_spec(s, s->there, err);
@@ -879,6 +921,8 @@ int talk_open(struct session *s, struct ava_error *err)
 		rv = err_set(err, AVA_ETOOBIG, "the name of the session is too long");
 	else if (s->there)
 		rv = talk_restore(t, err);
+	if (rv == 0)
+		rv = watch_runs(t, err);
 	if (rv != 0) {
 		talk_free(t);
 		return rv;

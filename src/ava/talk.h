@@ -117,6 +117,9 @@ void talk_input_free(struct input *in);
 /* In memory from now on; its file is read when there is one. */
 int talk_open(struct session *s, struct ava_error *err);
 void talk_free(struct talk *t);
+/* What the first words, or the first turn, of a conversation that is not on disk bring with them:
+ * its header, and how requests begin. 0 or AVA_ENOMEM. */
+int talk_start(struct talk *t, struct draft *d);
 /* Queue an input (*taken*) and begin a turn when none is under way. */
 void talk_input(struct talk *t, struct input *in);
 /* Where what travels to her model stands. 0 or AVA_ETOOBIG. */

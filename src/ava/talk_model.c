@@ -62,12 +62,13 @@ static int hash_again(struct talk *t, const struct buf *line, struct ava_error *
 	return rv;
 }
 
-/* 0: `ch` is *taken*. */
-static int change(struct change *ch, const struct model *m, struct ava_error *err)
+/* 0: it is answered when it is on disk. */
+static int change(struct session *s, struct verb_reply *reply, const struct model *m,
+		  struct ava_error *err)
 {
-	struct session *s = ch->session;
 	struct talk *t = s->talk;
-	struct draft *d = draft_new(&s->core->book);
+	struct change *ch = malloc(sizeof(*ch));
+	struct draft *d = ch ? draft_new(&s->core->book) : NULL;
 	struct buf *line = d ? draft_part(d, DRAFT_MESSAGES, t->messages) : NULL, entry;
 	const struct model *before = t->run.spec->model;
 	struct session_entry e = {.wall_ms = clock_wall_ms()};
@@ -75,15 +76,18 @@ static int change(struct change *ch, const struct model *m, struct ava_error *er
 	int rv = line ? spec_switch(t->run.spec, m, line) : AVA_ENOMEM;
 
 	if (rv != 0) {
-		draft_free(d);
-		return err_set(err, rv, "out of memory");
+		err_set(err, rv, "out of memory");
+	} else {
+		rv = hash_again(t, line, err);
+		if (rv != 0)
+			(void)spec_set_model(t->run.spec, before, NULL);
 	}
-	rv = hash_again(t, line, err);
 	if (rv != 0) {
-		(void)spec_set_model(t->run.spec, before, NULL);
 		draft_free(d);
+		free(ch);
 		return rv;
 	}
+	*ch = (struct change){s, reply};
 	draft_entry_id(d, id);
 	e.id = id;
 	buf_init(&entry, 4096);
@@ -103,13 +107,13 @@ static int begin_with(struct session *s, const struct model *m, struct ava_error
 		return err_set(err, AVA_ENOMEM, "out of memory");
 	free(s->model);
 	s->model = id;
-	if (s->talk)
-		talk_free(s->talk);
+	talk_free(s->talk);
 	return session_load(s, err);
 }
 
-static int check(const struct talk *t, const struct model *m, struct ava_error *err)
+static int check(const struct session *s, const struct model *m, struct ava_error *err)
 {
+	const struct talk *t = s->talk;
 	const struct model *is = t->run.spec->model;
 
 	if (t->busy || t->answering || !list_empty(&t->inputs) || !list_empty(&t->saying) ||
@@ -117,7 +121,7 @@ static int check(const struct talk *t, const struct model *m, struct ava_error *
 		return err_set(err, AVA_EBUSY,
 			       "Ava is at work in this conversation: choose another model when "
 			       "she has answered, or stop her");
-	if (m->dialect != is->dialect)
+	if (s->there && m->dialect != is->dialect)
 		return err_set(
 			err, AVA_EUNSUPPORTED,
 			"%.100s cannot read what %.100s was told (it is spoken to in another "
@@ -132,8 +136,8 @@ static void verb_session_model(struct verb_call *v)
 {
 	struct ava_error err = {0};
 	struct session *s = session_find(v->core, v->id, &err);
-	struct change *ch = NULL;
 	const char *id = "";
+	bool done = false;
 	struct model m;
 	int rv;
 
@@ -141,33 +145,32 @@ static void verb_session_model(struct verb_call *v)
 		return;
 	rv = s ? model_resolve(id, &m, NULL, &err) : AVA_ENOENT;
 	if (rv == 0)
-		rv = s->there ? session_load(s, &err) : begin_with(s, &m, &err);
-	if (rv == 0 && strcmp(s->talk->run.spec->model->id, m.id) == 0) {
-		session_send(v->reply, s);
-		return;
-	}
+		rv = session_load(s, &err);
 	if (rv == 0)
-		rv = check(s->talk, &m, &err);
-	if (rv == 0 && (ch = malloc(sizeof(*ch))) == NULL)
-		rv = err_set(&err, AVA_ENOMEM, "out of memory");
-	if (rv == 0) {
-		*ch = (struct change){s, v->reply};
-		rv = change(ch, &m, &err);
+		done = strcmp(s->talk->run.spec->model->id, m.id) == 0;
+	if (rv == 0 && !done)
+		rv = check(s, &m, &err);
+	if (rv == 0 && !done && !s->there) {
+		rv = begin_with(s, &m, &err);
+		done = true;
 	}
-	if (rv != 0) {
-		free(ch);
+	if (rv == 0 && !done)
+		rv = change(s, v->reply, &m, &err);
+	else if (rv == 0)
+		session_send(v->reply, s);
+	if (rv != 0)
 		verb_fail(v->reply, rv, &err);
-	}
 }
 
 /* true: what that conversation was told can be told to this model, too. */
 bool session_takes(struct core *c, const char *session, const struct model *m)
 {
-	struct op_session s;
+	const struct session *s = session_find(c, session, NULL);
+	struct op_session now;
 	struct model is;
 
-	return ops_session(c, session, &s, NULL) != 0 || s.title[0] == '\0' ||
-	       model_restore(s.model, &is, NULL) != 0 || is.dialect == m->dialect;
+	return !s || !s->there || ops_session(c, session, &now, NULL) != 0 ||
+	       model_restore(now.model, &is, NULL) != 0 || is.dialect == m->dialect;
 }
 
 const struct verb verbs_about_models[] = {

@@ -409,20 +409,6 @@ static int go_on(struct memory *m, const struct buf *body, const struct messages
 	return 0;
 }
 
-static int watch_runs(struct talk *t)
-{
-	struct supervisor *sup = &t->session->core->sup;
-	int rv = 0;
-
-	LIST_EACH (&sup->live, n, tmp) {
-		struct run *r = LIST_ENTRY(n, struct run, node);
-
-		if (rv == 0 && strcmp(r->spec->session_id, t->session->id) == 0)
-			rv = talk_watch_run(t, r);
-	}
-	return rv;
-}
-
 int talk_restore(struct talk *t, struct ava_error *err)
 {
 	struct memory m = {.talk = t};
@@ -442,9 +428,7 @@ int talk_restore(struct talk *t, struct ava_error *err)
 		r->rec.wordless = info.lines == 0;
 		hash_sha256_init(&r->rec.prefix);
 		hash_sha256_add(&r->rec.prefix, body.data, body.len);
-		rv = watch_runs(t);
-		if (rv == 0)
-			rv = go_on(&m, &body, &info);
+		rv = go_on(&m, &body, &info);
 		if (rv != 0)
 			err_set(err, rv, "the conversation cannot be taken up again: %s",
 				ava_strerror(rv));

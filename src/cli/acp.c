@@ -732,18 +732,21 @@ static void look(struct acp_session *s)
 }
 
 /* A conversation in which nothing was said is not on disk: a daemon that was started anew does not
- * know it, and it is begun again under its id. */
+ * know it, and it is begun again under its id; unless something happened in it (a subagent ended).
+ */
 int acp_begin(struct acp_session *s, const char *model, struct ava_error *err)
 {
 	const char *key = model != NULL ? "model" : NULL;
 	json_t *answer = NULL;
 	char path[sizeof(s->id) + 32];
-	int rv;
+	int rv = AVA_EEXIST;
 
 	snprintf(path, sizeof(path), "/sessions/%s/model", s->id);
-	rv = s->said ? api_post(&s->a->c, &answer, err, path, key, model, NULL)
-		     : api_post(&s->a->c, &answer, err, "/sessions", "cwd", s->cwd, "session_id",
-				s->id, key, model, NULL);
+	if (!s->said)
+		rv = api_post(&s->a->c, &answer, err, "/sessions", "cwd", s->cwd, "session_id",
+			      s->id, key, model, NULL);
+	if (rv == AVA_EEXIST)
+		rv = api_post(&s->a->c, &answer, err, path, key, model, NULL);
 	if (rv == 0)
 		snprintf(s->model, sizeof(s->model), "%s", json_str(answer, "model"));
 	json_decref(answer);

@@ -879,6 +879,43 @@ def test_notices():
     e.close()
 
 
+def test_wordless():
+    """A run that ends in a conversation in which nothing was said: Ava's first turn tells of it, as the person's would."""
+    said = script("wordless", {"text": "It found it."}, *[{"text": "Well."}] * 3)
+    e = Editor("--model", said)
+    s = e.new()
+    tell_run(s)
+    check("she tells of it", until(lambda: len(daemon(f"/sessions/{s}/unseen")["items"]) >= 2), daemon(f"/sessions/{s}/messages"))
+    e.prompt(s, "hello")
+    check("and goes on", "It found it." in e.said() and "Well." in e.said(), e.said())
+    os.kill(daemon_pid(), signal.SIGKILL)
+    e.updates = []
+    e.prompt(s, "again")
+    check("also after a kill", "Well." in e.said(), e.said())
+    check("with the person's first words as its title", daemon("/sessions/" + s)["title"] == "hello", daemon("/sessions/" + s))
+    e.close()
+    other = script("other", *[{"text": "Of the other."}] * 3)
+    e = Editor("--model", script("slow", {"text": "Never.", "delay_ms": 600000}))
+    s = e.new()
+    tell_run(s)
+    until(lambda: daemon("/sessions/" + s)["status"] == "busy")
+    choice = {"sessionId": s, "configId": "model", "value": other}
+    check("another model is refused while she is at it", "is at work" in e.refused("session/set_config_option", **choice)["message"])
+    e.notify("session/cancel", sessionId=s)
+    daemon(f"/sessions/{s}/stop", {})
+    until(lambda: daemon("/sessions/" + s)["status"] == "idle")
+    check("and can be chosen then", e.call("session/set_config_option", **choice)["configOptions"][0]["currentValue"] == other)
+    e.prompt(s, "hello")
+    check("which answers", "Of the other." in e.said(), e.said())
+    s = e.new()
+    run = start_run(s)
+    e.call("session/set_config_option", **{**choice, "sessionId": s})
+    ava("cancel", run)
+    check("a choice before the first words loses no subagent", until(lambda: "Of the other." in json.dumps(daemon(f"/sessions/{s}/unseen"))),
+          daemon(f"/sessions/{s}/unseen"))
+    e.close()
+
+
 def test_deaf():
     """An editor that does not read: a signal ends the program all the same."""
     with subprocess.Popen([os.environ["AVA"], "acp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as p:
