@@ -106,6 +106,16 @@ const char *err_word(int code)
 	return "internal";
 }
 
+int err_code(const char *word, size_t len)
+{
+#define X(name, number, its_word, text)                                                            \
+	if (number != 0 && strlen(its_word) == len && memcmp(word, its_word, len) == 0)            \
+		return number;
+	AVA_ERRORS(X)
+#undef X
+	return 0;
+}
+
 const char *ava_strerror(int code)
 {
 	switch (code) {

@@ -19,5 +19,7 @@ int err_wrap(struct ava_error *err, int code, const char *fmt, ...)
 
 /* The word for JSON errors ("not_found"); never NULL. */
 const char *err_word(int code);
+/* The code that has this word; 0: none. */
+int err_code(const char *word, size_t len);
 
 #endif

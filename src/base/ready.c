@@ -38,25 +38,14 @@ void ready_tell(int fd, int code, const char *sentence)
 
 static int understand(char *line, struct ava_error *err)
 {
-	static const struct {
-		int code;
-		const char *word;
-	} words[] = {
-#define X(name, number, word, text) {number, word},
-		AVA_ERRORS(X)
-#undef X
-	};
 	char *colon = strstr(line, ": ");
+	int code;
 
 	if (strcmp(line, "ok") == 0)
 		return 0;
-	for (size_t i = 0; colon && i < ARRAY_LEN(words); i++) {
-		size_t len = strlen(words[i].word);
-
-		if (words[i].code != 0 && (size_t)(colon - line) == len &&
-		    memcmp(line, words[i].word, len) == 0)
-			return err_set(err, words[i].code, "%s", colon + 2);
-	}
+	code = colon ? err_code(line, (size_t)(colon - line)) : 0;
+	if (code != 0)
+		return err_set(err, code, "%s", colon + 2);
 	return err_set(err, AVA_EIO, "%s", line);
 }
 

@@ -745,23 +745,6 @@ void client_reply_fini(struct client_reply *r)
 
 /* ---- errors of the daemon */
 
-static int code_of_word(const char *word)
-{
-	static const struct {
-		int code;
-		const char *word;
-	} words[] = {
-#define X(name, number, text_word, text) {number, text_word},
-		AVA_ERRORS(X)
-#undef X
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(words); i++)
-		if (words[i].code != 0 && strcmp(words[i].word, word) == 0)
-			return words[i].code;
-	return AVA_EIO;
-}
-
 static int code_of_status(int status)
 {
 	switch (status) {
@@ -797,11 +780,13 @@ static int client_check(const struct client_reply *r, struct ava_error *err)
 	error = root ? json_object_get(root, "error") : NULL;
 	word = json_get_str(error, "code");
 	message = json_get_str(error, "message");
-	if (word && message)
-		rv = err_set(err, code_of_word(word), "%s", message);
-	else
+	if (word && message) {
+		rv = err_code(word, strlen(word));
+		rv = err_set(err, rv != 0 ? rv : AVA_EIO, "%s", message);
+	} else {
 		rv = err_set(err, code_of_status(r->status), "the daemon answered with status %d",
 			     r->status);
+	}
 	json_decref(root);
 	return rv;
 }

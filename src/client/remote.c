@@ -32,12 +32,12 @@ struct item {
 	struct list node;
 	struct backend_item give;
 	uint64_t lsn;
-	bool last; /* of its run */
-	char *session;
+	bool last;    /* of its run */
 	char bytes[]; /* the line, or the text; then the session's id */
 };
 
 struct remote_stream {
+	struct backend_cursor cursor;
 	struct remote_stream_host *host;
 	struct client *c; /* NULL: to be connected again */
 	bool lost;        /* counted in host.lost */
@@ -51,7 +51,9 @@ struct remote_stream {
 
 /* ---- items */
 
-static struct item *item_new(const char *bytes, size_t len, const char *session)
+/* *Borrowed*, to be filled in; NULL: no memory. */
+static struct item *queue(struct remote_stream *s, const char *bytes, size_t len,
+			  const char *session)
 {
 	size_t more = strlen(session) + 1;
 	struct item *it = malloc(sizeof(*it) + len + 1 + more);
@@ -61,21 +63,20 @@ static struct item *item_new(const char *bytes, size_t len, const char *session)
 	*it = (struct item){0};
 	memcpy(it->bytes, bytes, len);
 	it->bytes[len] = '\0';
-	it->session = it->bytes + len + 1;
-	memcpy(it->session, session, more);
+	memcpy(it->bytes + len + 1, session, more);
+	list_add(&s->items, &it->node);
 	return it;
 }
 
 static int queue_line(struct remote_stream *s, const struct sse_event *e)
 {
-	struct item *it = item_new(e->data, e->len, "");
+	struct item *it = queue(s, e->data, e->len, "");
 
 	if (!it)
 		return AVA_ENOMEM;
 	it->lsn = strtoull(e->id, NULL, 10);
 	it->last = s->of_run && strcmp(e->event, "SubagentComplete") == 0;
 	it->give = (struct backend_item){.line = it->bytes, .len = e->len};
-	list_add(&s->items, &it->node);
 	return 0;
 }
 
@@ -84,23 +85,19 @@ static int queue_text(struct remote_stream *s, const struct sse_event *e, enum a
 	json_t *o = json_parse(e->data, e->len, NULL);
 	const char *session = json_get_str(o, "sessionId");
 	const char *text = json_get_str(o, kind == AVA_TURN ? "state" : "text");
-	struct item *it = NULL;
-	int rv = 0;
+	size_t len = text ? strlen(text) : 0;
+	bool known = session && text; /* else it is no frame of ours */
+	struct item *it = known ? queue(s, text, len, session) : NULL;
 
-	if (session && text) { /* else it is no frame that we know */
-		it = item_new(text, strlen(text), session);
-		rv = it ? 0 : AVA_ENOMEM;
-	}
 	if (it) {
-		it->give = (struct backend_item){.is_text = true};
-		it->give.text = (struct ava_text){.session = it->session,
+		it->give.is_text = true;
+		it->give.text = (struct ava_text){.session = it->bytes + len + 1,
 						  .kind = kind,
 						  .text = it->bytes,
-						  .len = strlen(text)};
-		list_add(&s->items, &it->node);
+						  .len = len};
 	}
 	json_decref(o);
-	return rv;
+	return known && !it ? AVA_ENOMEM : 0;
 }
 
 static int on_event(const struct sse_event *e, void *user)
@@ -167,8 +164,13 @@ static int join_again(struct remote_stream *s, struct ava_error *err)
 
 /* ---- life */
 
+static struct remote_stream *stream_of(struct backend_cursor *c)
+{
+	return CONTAINER_OF(c, struct remote_stream, cursor);
+}
+
 int remote_stream_open(struct remote_stream_host *host, const char *path, uint64_t after,
-		       uint64_t seen, struct remote_stream **out, struct ava_error *err)
+		       uint64_t seen, struct backend_cursor **out, struct ava_error *err)
 {
 	size_t len = strlen(path) + 1;
 	struct remote_stream *s = calloc(1, sizeof(*s) + len);
@@ -184,9 +186,9 @@ int remote_stream_open(struct remote_stream_host *host, const char *path, uint64
 	list_init(&s->items);
 	rv = join(s, err);
 	if (rv == 0)
-		*out = s;
+		*out = &s->cursor;
 	else
-		remote_stream_close(s); /* some may have come before it failed */
+		remote_stream_close(&s->cursor); /* some may have come before it failed */
 	return rv;
 }
 
@@ -199,8 +201,9 @@ static struct item *take_item(struct remote_stream *s)
 	return it;
 }
 
-void remote_stream_close(struct remote_stream *s)
+void remote_stream_close(struct backend_cursor *c)
 {
+	struct remote_stream *s = stream_of(c);
 	struct item *it;
 
 	while ((it = take_item(s)) != NULL)
@@ -220,8 +223,9 @@ static int give(struct remote_stream *s, struct item *it, struct backend_item *i
 	return 1;
 }
 
-int remote_stream_next(struct remote_stream *s, struct backend_item *item, struct ava_error *err)
+int remote_stream_next(struct backend_cursor *c, struct backend_item *item, struct ava_error *err)
 {
+	struct remote_stream *s = stream_of(c);
 	struct item *it;
 	bool whole;
 	int rv;
@@ -251,13 +255,17 @@ int remote_stream_next(struct remote_stream *s, struct backend_item *item, struc
 	return give(s, it, item);
 }
 
-bool remote_stream_ended(const struct remote_stream *s)
+bool remote_stream_ended(const struct backend_cursor *c)
 {
+	const struct remote_stream *s = CONTAINER_OF(c, struct remote_stream, cursor);
+
 	return s->ended && list_empty(&s->items);
 }
 
-int remote_stream_wait(struct remote_stream *s, int timeout_ms, struct ava_error *err)
+int remote_stream_wait(struct backend_cursor *c, int timeout_ms, struct ava_error *err)
 {
+	struct remote_stream *s = stream_of(c);
+
 	if (!list_empty(&s->items) || s->ended || s->c == NULL || client_stream_done(s->c))
 		return 1;
 	return client_stream_wait(s->c, timeout_ms, err);
@@ -272,11 +280,6 @@ struct remote {
 	char *root;
 	bool start;
 	struct remote_stream_host host;
-};
-
-struct remote_cursor {
-	struct backend_cursor c;
-	struct remote_stream *stream;
 };
 
 static struct remote *of(struct backend *b)
@@ -404,7 +407,6 @@ static int remote_cursor_open(struct backend *b, const struct ava_events_query *
 			      struct backend_cursor **out, struct ava_error *err)
 {
 	struct remote *r = of(b);
-	struct remote_cursor *cur = calloc(1, sizeof(*cur));
 	uint64_t after = q->after, newest = 0;
 	struct buf path;
 	int rv;
@@ -415,49 +417,19 @@ static int remote_cursor_open(struct backend *b, const struct ava_events_query *
 		buf_adds(&path, "?session=");
 		client_escape(&path, q->session);
 	}
-	rv = cur ? path_of(&path, err) : err_set(err, AVA_ENOMEM, "out of memory");
+	rv = path_of(&path, err);
 	if (rv == 0 && (after == AVA_NOW || r->start))
 		rv = newest_lsn(r, &newest, err); /* and somebody serves */
 	if (rv == 0 && after == AVA_NOW && q->run)
 		after = newest; /* a run's stream begins at its beginning */
 	if (rv == 0)
-		rv = remote_stream_open(&r->host, path.data, after, newest, &cur->stream, err);
+		rv = remote_stream_open(&r->host, path.data, after, newest, out, err);
 	buf_fini(&path);
-	if (rv != 0) {
-		free(cur);
+	if (rv != 0)
 		return rv;
-	}
-	cur->c.backend = b;
+	(*out)->backend = b;
 	b->woken = true; /* what came with the head is not in the socket any more */
-	*out = &cur->c;
 	return 0;
-}
-
-static struct remote_stream *stream_of(const struct backend_cursor *c)
-{
-	return CONTAINER_OF(c, struct remote_cursor, c)->stream;
-}
-
-static int remote_cursor_next(struct backend_cursor *c, struct backend_item *item,
-			      struct ava_error *err)
-{
-	return remote_stream_next(stream_of(c), item, err);
-}
-
-static bool remote_cursor_ended(const struct backend_cursor *c)
-{
-	return remote_stream_ended(stream_of(c));
-}
-
-static int remote_cursor_wait(struct backend_cursor *c, int timeout_ms, struct ava_error *err)
-{
-	return remote_stream_wait(stream_of(c), timeout_ms, err);
-}
-
-static void remote_cursor_close(struct backend_cursor *c)
-{
-	remote_stream_close(stream_of(c));
-	free(c);
 }
 
 /* ---- life */
@@ -505,10 +477,10 @@ static const struct backend_ops remote_ops = {
 	.step = remote_step,
 	.call = remote_call,
 	.cursor_open = remote_cursor_open,
-	.cursor_next = remote_cursor_next,
-	.cursor_ended = remote_cursor_ended,
-	.cursor_wait = remote_cursor_wait,
-	.cursor_close = remote_cursor_close,
+	.cursor_next = remote_stream_next,
+	.cursor_ended = remote_stream_ended,
+	.cursor_wait = remote_stream_wait,
+	.cursor_close = remote_stream_close,
 };
 
 int remote_open(const char *root, bool start, struct backend **out, struct ava_error *err)

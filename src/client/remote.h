@@ -4,7 +4,6 @@
 
 #include "client/backend.h"
 #include <stdint.h>
-struct remote_stream;
 
 /* The daemon of `root` (absolute), started when none serves and `start` is
  * set. Codes as client_open. */
@@ -25,12 +24,12 @@ struct remote_stream_host { /* what a stream needs of the runtime */
  * `after` AVA_NOW: without; `seen`: what a new connection goes on behind when
  * nothing has come yet. `host` is *borrowed until closed*. */
 int remote_stream_open(struct remote_stream_host *host, const char *path, uint64_t after,
-		       uint64_t seen, struct remote_stream **out, struct ava_error *err);
-/* 1, 0: nothing now, or an error: the next call connects again. */
-int remote_stream_next(struct remote_stream *s, struct backend_item *item, struct ava_error *err);
-/* The daemon has ended it in order: a run's stream, that has all. */
-bool remote_stream_ended(const struct remote_stream *s);
-int remote_stream_wait(struct remote_stream *s, int timeout_ms, struct ava_error *err);
-void remote_stream_close(struct remote_stream *s);
+		       uint64_t seen, struct backend_cursor **out, struct ava_error *err);
+/* The functions of a cursor. After an error the next call connects again; ended: the daemon has
+ * done it in order, a run's stream, that has all. */
+int remote_stream_next(struct backend_cursor *c, struct backend_item *item, struct ava_error *err);
+bool remote_stream_ended(const struct backend_cursor *c);
+int remote_stream_wait(struct backend_cursor *c, int timeout_ms, struct ava_error *err);
+void remote_stream_close(struct backend_cursor *c);
 
 #endif

@@ -109,16 +109,16 @@ static void end(struct world *w)
 	unit_rmdir(w->dir);
 }
 
-static struct remote_stream *join(struct world *w, const char *path, uint64_t after)
+static struct backend_cursor *join(struct world *w, const char *path, uint64_t after)
 {
-	struct remote_stream *s = NULL;
+	struct backend_cursor *s = NULL;
 
 	assert_int_equal(remote_stream_open(&w->host, path, after, 40, &s, NULL), 0);
 	return s;
 }
 
 /* The next item, or what else comes. */
-static int next(struct remote_stream *s, struct backend_item *item)
+static int next(struct backend_cursor *s, struct backend_item *item)
 {
 	struct ava_error err;
 	int rv;
@@ -128,7 +128,7 @@ static int next(struct remote_stream *s, struct backend_item *item)
 	return rv;
 }
 
-static void expect(struct remote_stream *s, const char *line)
+static void expect(struct backend_cursor *s, const char *line)
 {
 	struct backend_item item;
 
@@ -138,7 +138,7 @@ static void expect(struct remote_stream *s, const char *line)
 	assert_int_equal(item.len, strlen(line));
 }
 
-static void expect_text(struct remote_stream *s, enum ava_text_kind kind, const char *text)
+static void expect_text(struct backend_cursor *s, enum ava_text_kind kind, const char *text)
 {
 	struct backend_item item;
 
@@ -160,7 +160,7 @@ static void test_cut(void **state)
 			 pieces[i], false},
 			{HEAD EVENT(8, "C", "eight"), pieces[i], true},
 		};
-		struct remote_stream *s;
+		struct backend_cursor *s;
 		struct world w;
 
 		begin(&w, lines, 2);
@@ -180,7 +180,7 @@ static void test_cut(void **state)
 static void test_now(void **state)
 {
 	static const struct line lines[] = {{HEAD, 0, false}, {HEAD EVENT(41, "A", "x"), 0, true}};
-	struct remote_stream *s;
+	struct backend_cursor *s;
 	struct world w;
 
 	begin(&w, lines, 2);
@@ -198,7 +198,7 @@ static void test_run_ends(void **state)
 		{HEAD EVENT(5, "SubagentComplete", "done"), 0, false},
 		{CHUNKED "0\r\n\r\n", 0, false}, /* asked for what comes behind its end */
 	};
-	struct remote_stream *s;
+	struct backend_cursor *s;
 	struct backend_item item;
 	struct world w;
 
@@ -228,7 +228,7 @@ static void test_text(void **state)
 		     "event: turn\ndata: {\"sessionId\":\"a\",\"state\":\"idle\"}\n\n" EVENT(
 			     9, "A", "nine"),
 		0, true};
-	struct remote_stream *s;
+	struct backend_cursor *s;
 	struct world w;
 
 	begin(&w, &line, 1);
@@ -258,7 +258,7 @@ static void test_refused(void **state)
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		const struct line line = {cases[i].answer, 0, false};
-		struct remote_stream *s = NULL;
+		struct backend_cursor *s = NULL;
 		struct ava_error err = {0};
 		struct world w;
 
@@ -279,7 +279,7 @@ static void test_lost(void **state)
 		{HEAD EVENT(5, "A", "five"), 0, false},
 		{HEAD EVENT(6, "A", "six"), 0, true},
 	};
-	struct remote_stream *s;
+	struct backend_cursor *s;
 	struct backend_item item;
 	struct world w;
 
@@ -303,7 +303,7 @@ static void test_nobody(void **state)
 {
 	const char *dir = unit_tmpdir();
 	struct remote_stream_host host = {.root = dir, .epoll = -1};
-	struct remote_stream *s = NULL;
+	struct backend_cursor *s = NULL;
 	struct ava_error err;
 
 	assert_int_equal(remote_stream_open(&host, "/x", 0, 0, &s, &err), AVA_ECONNECT);
