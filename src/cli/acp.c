@@ -1,27 +1,30 @@
 /* A conversation in an editor; acp.h.
  *
- * Happy path: a prompt opens the feed behind the last event that was taken, so that what has
- * happened since (a subagent ended, Ava told of it) comes first; then it is said to the daemon, and
- * its events become updates, one function a type. When Ava listens again what waits for an answer
- * is put to the person, one by one; then the prompt is answered, behind all its updates: editors
- * take updates between two turns for mistakes. Who shows notices has those meanwhile, and the next
- * turn tells all the same.
+ * Happy path: a prompt follows the conversation from the last event that was taken, so that what
+ * has happened since (a subagent ended, Ava told of it) comes first; then it is said to the daemon,
+ * and its events become updates, one function a type. When Ava listens again what waits for an
+ * answer is put to the person, one by one; then the prompt is answered, behind all its updates:
+ * editors take updates between two turns for mistakes. Who shows notices has those meanwhile, and
+ * the next turn tells all the same.
  *
- * Whether a turn is over the daemon says: it is asked when the feed shows that Ava has ended, a
+ * Whether a turn is over the daemon says: it is asked when an item shows that Ava has ended, a
  * moment behind an event, and now and then. What it has for this person by then must have come by
- * the feed, and what was said here must have come back.
+ * its items, and what was said here must have come back.
  *
- * What can fail: the daemon: the feed comes again by itself, what was accepted goes on, and a
+ * What can fail: the daemon: items come again by themselves, what was accepted goes on, and a
  * request that is never answered ends the turn with its sentence; the editor, which reads no more:
  * nothing more is written, and the loop ends; memory for an update, which is then left out (the
  * conversation has it). */
 #include "cli/acp.h"
 
 #include <ava.h>
+#include <errno.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -32,6 +35,7 @@
 #include "cli/chat.h"
 #include "codec/utf8.h"
 
+#define SENT_MAX     (ACP_TEXT_MAX * 16)
 #define LOOK_MS      150  /* an event, and the daemon is asked whether the turn is over */
 #define LOOK_SLOW_MS 2000 /* and while nothing comes */
 #define RUNS_MAX     64   /* of a plan */
@@ -39,6 +43,81 @@
 #define ASK_CHARS    2000 /* there are editors that show of what is asked the title alone */
 
 /* ---- messages to the editor */
+
+bool acp_wait(const struct acp *a, struct pollfd *fds, nfds_t n, int64_t until_ms)
+{
+	int64_t left = MAX(until_ms - clock_mono_ms(), 0);
+	struct timespec t = {left / 1000, left % 1000 * 1000000};
+	sigset_t all, before;
+	int ready = 0;
+
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, &before);
+	if (!*a->stopped)
+		ready = ppoll(fds, n, until_ms == INT64_MAX ? NULL : &t, &before);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	return ready > 0;
+}
+
+/* `m` is *taken*. Not more is written at once than a pipe takes, so that a signal ends the wait for
+ * an editor that does not read. */
+static void send_message(struct acp *a, json_t *m)
+{
+	struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+	struct buf b;
+	size_t at = 0;
+	ssize_t n;
+
+	buf_init(&b, SENT_MAX);
+	if (m != NULL && json_dump(&b, m) == 0)
+		buf_addc(&b, '\n');
+	while (m != NULL && buf_check(&b) == 0 && !a->gone && at < b.len) {
+		if (!acp_wait(a, &out, 1, INT64_MAX)) {
+			a->gone = *a->stopped;
+			continue;
+		}
+		n = write(STDOUT_FILENO, b.data + at, MIN(b.len - at, (size_t)PIPE_BUF));
+		if (n > 0)
+			at += (size_t)n;
+		else
+			a->gone = errno != EINTR && errno != EAGAIN;
+	}
+	buf_fini(&b);
+	json_decref(m);
+}
+
+/* Of models and files: what could steer a terminal that shows it becomes visible text. NULL: no
+ * memory. */
+static json_t *clean(const char *text)
+{
+	struct buf b;
+	json_t *v = NULL;
+
+	buf_init(&b, ACP_TEXT_MAX * 2);
+	if (utf8_terminal(&b, text, strlen(text), true) == 0)
+		v = json_stringn(b.data != NULL ? b.data : "", b.len);
+	buf_fini(&b);
+	return v;
+}
+
+void acp_result(struct acp *a, const json_t *id, json_t *members)
+{
+	send_message(a, json_pack("{s:s,s:O,s:o}", "jsonrpc", "2.0", "id", id, "result", members));
+}
+
+void acp_refuse(struct acp *a, const json_t *id, int code, const char *message)
+{
+	send_message(a, json_pack("{s:s,s:O?,s:{s:i,s:o}}", "jsonrpc", "2.0", "id", id, "error",
+				  "code", code, "message", clean(message)));
+}
+
+/* A request, or with `id` 0 what nobody answers. `params` is *taken*. */
+static void call(struct acp *a, int64_t id, const char *method, json_t *params)
+{
+	send_message(a, json_pack("{s:s,s:o*,s:s,s:o}", "jsonrpc", "2.0", "id",
+				  id > 0 ? json_integer(id) : NULL, "method", method, "params",
+				  params));
+}
 
 /* In one line. */
 static json_t *title_of(const char *text, size_t chars)
@@ -48,7 +127,7 @@ static json_t *title_of(const char *text, size_t chars)
 
 	for (char *at = line; at != NULL && (at = strchr(at, '\n')) != NULL;)
 		*at = ' ';
-	v = line != NULL ? acp_clean(line, strlen(line)) : NULL;
+	v = line != NULL ? clean(line) : NULL;
 	free(line);
 	return v;
 }
@@ -56,53 +135,55 @@ static json_t *title_of(const char *text, size_t chars)
 void acp_update(struct acp_session *s, const char *kind, json_t *members)
 {
 	json_object_set_new(members, "sessionUpdate", json_string(kind));
-	acp_call(s->a, 0, "session/update",
-		 json_pack("{s:s,s:o}", "sessionId", s->id, "update", members));
+	call(s->a, 0, "session/update",
+	     json_pack("{s:s,s:o}", "sessionId", s->d.id, "update", members));
+}
+
+static json_t *text_block(const char *text)
+{
+	return json_pack("{s:s,s:o}", "type", "text", "text", clean(text));
+}
+
+/* "content" of a tool call; NULL: it has none. */
+static json_t *content_of(const char *text)
+{
+	return text[0] == '\0'
+		       ? NULL
+		       : json_pack("[{s:s,s:o}]", "type", "content", "content", text_block(text));
 }
 
 static const char ava_text[] = "agent_message_chunk", thought[] = "agent_thought_chunk",
 		  person_text[] = "user_message_chunk";
 
 /* More of message `id`. */
-static void chunk(struct acp_session *s, const char *kind, unsigned id, const char *text,
-		  size_t len)
+static void chunk(struct acp_session *s, const char *kind, unsigned id, const char *text)
 {
 	/* For editors that do not part messages by their ids: only a call stands between two. */
 	const char *behind = s->talking == kind && s->message != id ? "\n\n" : "";
 	char name[24], *whole = NULL;
 
-	if (len == 0)
+	if (text[0] == '\0')
 		return;
 	snprintf(name, sizeof(name), "m%u", id);
-	if (asprintf(&whole, "%s%.*s", behind, (int)len, text) > 0)
+	if (asprintf(&whole, "%s%s", behind, text) > 0)
 		acp_update(s, kind,
-			   json_pack("{s:{s:s,s:o},s:s}", "content", "type", "text", "text",
-				     acp_clean(whole, strlen(whole)), "messageId", name));
+			   json_pack("{s:o,s:s}", "content", text_block(whole), "messageId", name));
 	free(whole);
 	s->talking = kind;
 	s->message = id;
 }
 
 /* A whole text, as Ava's. */
-static void sayf(struct acp_session *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static void sayf(struct acp_session *s, const char *fmt, ...)
+__attribute__((format(printf, 2, 3))) static void sayf(struct acp_session *s, const char *fmt, ...)
 {
 	char *text = NULL;
 	va_list ap;
 
 	va_start(ap, fmt);
 	if (vasprintf(&text, fmt, ap) > 0)
-		chunk(s, ava_text, ++s->messages, text, strlen(text));
+		chunk(s, ava_text, ++s->messages, text);
 	va_end(ap);
 	free(text);
-}
-
-/* "content" of a tool call; NULL: it has none. */
-static json_t *content_of(const char *text)
-{
-	return text[0] == '\0' ? NULL
-			       : json_pack("[{s:s,s:{s:s,s:o}}]", "type", "content", "content",
-					   "type", "text", "text", acp_clean(text, strlen(text)));
 }
 
 /* A tool call begins. */
@@ -125,9 +206,15 @@ static bool tool_update(struct acp_session *s, const char *id, const char *statu
 	acp_update(s, "tool_call_update",
 		   json_pack("{s:s,s:s,s:o*}", "toolCallId", id, "status", status, "content",
 			     content_of(text)));
-	if (strcmp(status, "in_progress") != 0)
-		json_object_del(s->calls, id);
 	return true;
+}
+
+static bool tool_end(struct acp_session *s, const char *id, bool good, const char *text)
+{
+	bool had = tool_update(s, id, good ? "completed" : "failed", text);
+
+	json_object_del(s->calls, id);
+	return had;
 }
 
 /* ---- quotes and questions */
@@ -141,20 +228,20 @@ static void ask(struct acp_session *s, const char *tool, const char *text, json_
 
 	tool_call(s, tool, text, "other", "pending", text, NULL);
 	if (fields != NULL)
-		params =
-			json_pack("{s:s,s:s,s:s,s:o,s:{s:s,s:o}}", "sessionId", s->id, "toolCallId",
-				  tool, "mode", "form", "message", acp_clean(text, strlen(text)),
-				  "requestedSchema", "type", "object", "properties", fields);
+		params = json_pack("{s:s,s:s,s:s,s:o,s:{s:s,s:o}}", "sessionId", s->d.id,
+				   "toolCallId", tool, "mode", "form", "message", clean(text),
+				   "requestedSchema", "type", "object", "properties", fields);
 	else
-		params = json_pack("{s:s,s:{s:s,s:o,s:s,s:o*},s:o}", "sessionId", s->id, "toolCall",
-				   "toolCallId", tool, "title", title_of(text, ASK_CHARS), "status",
-				   "pending", "content", content_of(text), "options", options);
+		params = json_pack("{s:s,s:{s:s,s:o,s:s,s:o*},s:o}", "sessionId", s->d.id,
+				   "toolCall", "toolCallId", tool, "title",
+				   title_of(text, ASK_CHARS), "status", "pending", "content",
+				   content_of(text), "options", options);
 	if (params == NULL) /* it waits; another client shows it */
 		return;
 	s->turn.asked = ++s->a->next_id;
 	snprintf(s->turn.tool, sizeof(s->turn.tool), "%s", tool);
-	acp_call(s->a, s->turn.asked,
-		 fields != NULL ? "elicitation/create" : "session/request_permission", params);
+	call(s->a, s->turn.asked,
+	     fields != NULL ? "elicitation/create" : "session/request_permission", params);
 }
 
 static json_t *option(const char *id, const char *name, bool yes)
@@ -218,39 +305,37 @@ static void ask_question(struct acp_session *s, const char *run, const char *too
 	}
 }
 
-/* Of this conversation, and not put to the person yet. */
-static bool is_new(const struct acp_session *s, const json_t *of, const char *tool)
+/* It was not put to the person yet, and nothing else waits for an answer of theirs. */
+static bool is_new(const struct acp_session *s, const char *tool)
 {
-	return s->turn.asked == 0 && strcmp(json_str(of, "session_id"), s->id) == 0 &&
-	       json_object_get(s->calls, tool) == NULL;
+	return s->turn.asked == 0 && json_object_get(s->calls, tool) == NULL;
 }
 
 /* The first thing that waits for an answer is put to the person. false: there is none. */
 static bool ask_next(struct acp_session *s)
 {
-	json_t *proposals = NULL, *runs = NULL;
-	const json_t *list, *v;
+	json_t *quotes = NULL, *runs = NULL;
+	const json_t *v;
 	char tool[80];
 	size_t i;
 
-	(void)api_request(&s->a->c, NULL, &proposals, NULL, "/proposals");
-	(void)api_request(&s->a->c, NULL, &runs, NULL, "/runs?limit=1000");
-	list = json_object_get(proposals, "proposals");
-	for (i = json_array_size(list); i-- > 0;) { /* the oldest first */
-		v = json_array_get(list, i);
-		if (is_new(s, v, json_str(v, "proposal_id")))
+	(void)dialog_quotes(&s->d, &quotes, NULL);
+	(void)dialog_runs(&s->d, false, &runs, NULL);
+	json_array_foreach(quotes, i, v)
+	{
+		if (is_new(s, json_str(v, "proposal_id")))
 			ask_quote(s, v);
 	}
-	json_array_foreach(json_object_get(runs, "runs"), i, v)
+	json_array_foreach(runs, i, v)
 	{
 		const json_t *waits = json_object_get(v, "waiting_for");
 
 		snprintf(tool, sizeof(tool), "%s/%s", json_str(v, "subagent_id"),
 			 json_str(waits, "call_id"));
-		if (json_is_object(waits) && is_new(s, v, tool))
+		if (json_is_object(waits) && is_new(s, tool))
 			ask_question(s, json_str(v, "subagent_id"), tool, waits);
 	}
-	json_decref(proposals);
+	json_decref(quotes);
 	json_decref(runs);
 	return s->turn.asked != 0;
 }
@@ -259,8 +344,8 @@ static bool ask_next(struct acp_session *s)
 static void take_back(struct acp_session *s)
 {
 	if (s->turn.asked != 0)
-		acp_call(s->a, 0, "$/cancel_request",
-			 json_pack("{s:I}", "requestId", (json_int_t)s->turn.asked));
+		call(s->a, 0, "$/cancel_request",
+		     json_pack("{s:I}", "requestId", (json_int_t)s->turn.asked));
 	s->turn.asked = 0;
 }
 
@@ -269,7 +354,7 @@ static bool settled(struct acp_session *s, const char *tool, bool good, const ch
 {
 	if (strcmp(s->turn.tool, tool) == 0)
 		take_back(s);
-	return tool_update(s, tool, good ? "completed" : "failed", text);
+	return tool_end(s, tool, good, text);
 }
 
 /* What a person has chosen, in words: an option (its id), or what a form has. NULL: nothing. */
@@ -296,7 +381,7 @@ void acp_answer(struct acp_session *s, const struct rpc *m)
 {
 	struct acp_turn *t = &s->turn;
 	int n = (int)strcspn(t->tool, "/");
-	const char *call = t->tool[n] != '\0' ? t->tool + n + 1 : NULL;
+	const char *waits = t->tool[n] != '\0' ? t->tool + n + 1 : NULL; /* a run's call */
 	struct ava_error err = {0};
 	char id[32], path[64];
 	const char *text;
@@ -305,7 +390,7 @@ void acp_answer(struct acp_session *s, const struct rpc *m)
 
 	if (t->asked == 0 || json_integer_value(m->id) != t->asked)
 		return;
-	words = chosen(m, call == NULL);
+	words = chosen(m, waits == NULL);
 	text = json_string_value(words);
 	t->asked = 0;
 	t->look_ms = clock_mono_ms();
@@ -314,15 +399,13 @@ void acp_answer(struct acp_session *s, const struct rpc *m)
 		sayf(s, WORDS_WAITS(id, ""));
 		return;
 	}
-	snprintf(path, sizeof(path), call != NULL ? "/runs/%s/steer" : "/proposals/%s/confirm", id);
-	rv = call != NULL ? api_post(&s->a->c, NULL, &err, path, "text", text, "call_id", call,
-				     /* so that asking twice says it once */
-				     "request_id", id_session().text, NULL)
-			  : api_post(&s->a->c, NULL, &err, path, "answer", text, NULL);
+	snprintf(path, sizeof(path), "/proposals/%s/confirm", id);
+	rv = waits != NULL ? api_steer(&s->a->c, id, waits, text, NULL, &err)
+			   : api_post(&s->a->c, NULL, &err, path, "answer", text, NULL);
 	if (rv != 0) {
 		sayf(s, "%s", err.text);
 	} else {
-		if (call == NULL)
+		if (waits == NULL)
 			snprintf(t->words, sizeof(t->words), "%s", text);
 		t->look_ms += LOOK_SLOW_MS; /* an event tells what came of it */
 	}
@@ -372,33 +455,31 @@ static void tell_failure(struct acp_session *s)
 }
 
 /* Said elsewhere, unless it is the answer to what was put to the person. */
-static void show_user(struct acp_session *s, const json_t *e, const json_t *c)
+static void show_user(struct acp_session *s, const char *text)
 {
-	const char *text = json_str(c, "text");
-
 	tell_failure(s);
 	if (strncmp(s->turn.words, text, sizeof(s->turn.words) - 1) != 0)
-		chunk(s, person_text, ++s->messages, text, strlen(text));
+		chunk(s, person_text, ++s->messages, text);
 	s->turn.words[0] = '\0';
 }
 
 /* What of it came as frames stands there already. */
-static void show_ava(struct acp_session *s, const json_t *e, const json_t *c)
+static void show_ava(struct acp_session *s, const json_t *c)
 {
 	struct buf *had = &s->turn.streamed;
 	const char *text = json_str(c, "text");
-	size_t len = strlen(text), same = MIN(had->len, len);
+	size_t same = MIN(had->len, strlen(text));
 
 	if (same > 0 && memcmp(had->data, text, same) == 0)
-		chunk(s, ava_text, s->turn.speaks, text + same, len - same);
+		chunk(s, ava_text, s->turn.speaks, text + same);
 	else
-		chunk(s, ava_text, ++s->messages, text, len);
+		chunk(s, ava_text, ++s->messages, text);
 	buf_reset(had);
 	s->turn.cut = false;
 }
 
 /* A call of Ava's own; that of a proposal its quote shows. */
-static void own_call(struct acp_session *s, const char *id, const char *name, const json_t *args)
+static void show_call(struct acp_session *s, const char *id, const char *name, const json_t *args)
 {
 	const char *kind = strncmp(name, "read_file", 9) == 0 ? "read"
 			   : strstr(name, "search") != NULL   ? "search"
@@ -414,21 +495,8 @@ static void own_call(struct acp_session *s, const char *id, const char *name, co
 		tool_call(s, id, title, kind, "in_progress", "", args);
 }
 
-static void show_call(struct acp_session *s, const json_t *e, const json_t *c)
+static void show_answered(struct acp_session *s, const char *type, const json_t *c)
 {
-	own_call(s, json_str(c, "callId"), json_str(c, "name"), json_object_get(c, "args"));
-}
-
-static void show_call_result(struct acp_session *s, const json_t *e, const json_t *c)
-{
-	tool_update(s, json_str(c, "callId"),
-		    json_get_bool(c, "success", false) ? "completed" : "failed",
-		    json_str(c, "output"));
-}
-
-static void show_answered(struct acp_session *s, const json_t *e, const json_t *c)
-{
-	const char *type = json_str(e, "eventType");
 	char text[512];
 
 	chat_answered(text, type, c);
@@ -436,7 +504,7 @@ static void show_answered(struct acp_session *s, const json_t *e, const json_t *
 		sayf(s, "%s", text);
 }
 
-static void show_waiting(struct acp_session *s, const json_t *e, const json_t *c)
+static void show_waiting(struct acp_session *s, const json_t *c)
 {
 	const char *state = json_str(c, "state");
 	char tool[80];
@@ -447,7 +515,7 @@ static void show_waiting(struct acp_session *s, const json_t *e, const json_t *c
 }
 
 /* It has a tool call while a turn waits for it. */
-static void show_spawn(struct acp_session *s, const json_t *e, const json_t *c)
+static void show_spawn(struct acp_session *s, const json_t *c)
 {
 	const char *id = json_str(c, "subagentId"), *task = json_get_str(c, "task");
 	struct format role = format_role(json_str(c, "role"));
@@ -460,16 +528,6 @@ static void show_spawn(struct acp_session *s, const json_t *e, const json_t *c)
 	if (s->wait)
 		tool_call(s, id, title, "other", "in_progress", "", NULL);
 	plan_add(s, id, title);
-}
-
-static void show_started(struct acp_session *s, const json_t *e, const json_t *c)
-{
-	plan_set(s, json_str(e, "agentId"), "in_progress");
-}
-
-static void show_activity(struct acp_session *s, const json_t *e, const json_t *c)
-{
-	tool_update(s, json_str(e, "agentId"), "in_progress", json_str(c, "text"));
 }
 
 /* The line that tells of a run's end in every channel. *Owned* (free); NULL: no memory. */
@@ -488,7 +546,7 @@ static char *end_line(struct acp_session *s, const json_t *c)
 	return text;
 }
 
-static void show_ended(struct acp_session *s, const json_t *e, const json_t *c)
+static void show_ended(struct acp_session *s, const json_t *c)
 {
 	const char *id = json_str(c, "subagentId");
 	bool success = strcmp(json_str(c, "status"), "success") == 0;
@@ -498,12 +556,12 @@ static void show_ended(struct acp_session *s, const json_t *e, const json_t *c)
 		return;
 	line = end_line(s, c);
 	sayf(s, "%s", line != NULL ? line : id);
-	tool_update(s, id, success ? "completed" : "failed", json_str(c, "summary"));
+	tool_end(s, id, success, json_str(c, "summary"));
 	plan_set(s, id, "completed");
 	free(line);
 }
 
-static void show_call_end(struct acp_session *s, const json_t *e, const json_t *c)
+static void show_call_end(struct acp_session *s, const json_t *c)
 {
 	const json_t *tokens = json_object_get(c, "tokens");
 
@@ -511,44 +569,47 @@ static void show_call_end(struct acp_session *s, const json_t *e, const json_t *
 	s->turn.cut = s->turn.streamed.len > 0; /* of an attempt that failed: it is made anew */
 }
 
-static void show_error(struct acp_session *s, const json_t *e, const json_t *c)
+static void show_error(struct acp_session *s, const json_t *c)
 {
 	free(s->turn.failed);
 	s->turn.failed = strdup(json_str(c, "message"));
 }
 
-static void show_event(struct acp_session *s, const struct feed_item *i)
+static void show_event(struct acp_session *s, const struct dialog_item *i)
 {
-	static const struct {
-		const char *type;
-		bool ava; /* of Ava's, not of a run's */
-		void (*show)(struct acp_session *s, const json_t *event, const json_t *content);
-	} rows[] = {
-		{"UserMessage", false, show_user},
-		{"AssistantMessage", false, show_ava},
-		{"ToolCall", true, show_call},
-		{"ToolResult", true, show_call_result},
-		{"SpawnConfirmed", false, show_answered},
-		{"SpawnRejected", false, show_answered},
-		{"SpawnExpired", false, show_answered},
-		{"SubagentSpawn", false, show_spawn},
-		{"InferStart", false, show_started},
-		{"Activity", false, show_activity},
-		{"SubagentComplete", false, show_ended},
-		{"Waiting", false, show_waiting},
-		{"InferEnd", true, show_call_end},
-		{"Error", true, show_error},
-	};
 	json_t *event = json_parse(i->data, i->len, NULL);
-	bool ava = strcmp(json_str(event, "agentId"), "ava") == 0;
+	const json_t *c = json_object_get(event, "content");
+	const char *agent = json_str(event, "agentId"), *call = json_str(c, "callId");
+	bool own = strcmp(agent, "ava") == 0;
 
-	for (size_t n = 0; n < ARRAY_LEN(rows); n++)
-		if (strcmp(rows[n].type, i->type) == 0 && (ava || !rows[n].ava))
-			rows[n].show(s, event, json_object_get(event, "content"));
+	if (strcmp(i->type, "UserMessage") == 0)
+		show_user(s, json_str(c, "text"));
+	else if (strcmp(i->type, "AssistantMessage") == 0)
+		show_ava(s, c);
+	else if (strcmp(i->type, "ToolCall") == 0 && own)
+		show_call(s, call, json_str(c, "name"), json_object_get(c, "args"));
+	else if (strcmp(i->type, "ToolResult") == 0 && own)
+		tool_end(s, call, json_get_bool(c, "success", false), json_str(c, "output"));
+	else if (strcmp(i->type, "InferEnd") == 0 && own)
+		show_call_end(s, c);
+	else if (strcmp(i->type, "Error") == 0 && own)
+		show_error(s, c);
+	else if (strcmp(i->type, "SubagentSpawn") == 0)
+		show_spawn(s, c);
+	else if (strcmp(i->type, "InferStart") == 0)
+		plan_set(s, agent, "in_progress");
+	else if (strcmp(i->type, "Activity") == 0)
+		tool_update(s, agent, "in_progress", json_str(c, "text"));
+	else if (strcmp(i->type, "Waiting") == 0)
+		show_waiting(s, c);
+	else if (strcmp(i->type, "SubagentComplete") == 0)
+		show_ended(s, c);
+	else if (strncmp(i->type, "Spawn", 5) == 0 && strcmp(i->type, "SpawnProposed") != 0)
+		show_answered(s, i->type, c);
 	json_decref(event);
 }
 
-static void show_text(struct acp_session *s, const struct feed_item *i)
+static void show_text(struct acp_session *s, const struct dialog_item *i)
 {
 	struct acp_turn *t = &s->turn;
 
@@ -558,35 +619,34 @@ static void show_text(struct acp_session *s, const struct feed_item *i)
 		t->speaks = ++s->messages;
 	t->cut = buf_add(&t->streamed, i->data, i->len) != 0;
 	if (!t->cut)
-		chunk(s, ava_text, t->speaks, i->data, i->len);
+		chunk(s, ava_text, t->speaks, i->data);
 }
 
-static void show_item(struct acp_session *s, const struct feed_item *i)
+static void show_item(struct acp_session *s, const struct dialog_item *i)
 {
 	struct acp_turn *t = &s->turn;
 
-	if (i->kind == FEED_EVENT || i->kind == FEED_OWN)
+	if (i->kind == DIALOG_EVENT || i->kind == DIALOG_OWN)
 		t->look_ms = MIN(t->look_ms, clock_mono_ms() + LOOK_MS);
 	switch (i->kind) {
-	case FEED_EVENT:
+	case DIALOG_EVENT:
 		show_event(s, i);
 		break;
-	case FEED_OWN:
+	case DIALOG_OWN:
 		tell_failure(s);
 		break;
-	case FEED_TEXT:
+	case DIALOG_TEXT:
 		show_text(s, i);
 		break;
-	case FEED_THINKING:
-		chunk(s, thought, s->talking == thought ? s->message : ++s->messages, i->data,
-		      i->len);
+	case DIALOG_THINKING:
+		chunk(s, thought, s->talking == thought ? s->message : ++s->messages, i->data);
 		break;
-	case FEED_IDLE:
+	case DIALOG_IDLE:
 		t->look_ms = clock_mono_ms();
 		t->cut = false;
 		buf_reset(&t->streamed);
 		break;
-	case FEED_LOST: /* Ava's text begins anew then */
+	case DIALOG_LOST: /* Ava's text begins anew then */
 		t->cut = true;
 		break;
 	default:
@@ -595,9 +655,9 @@ static void show_item(struct acp_session *s, const struct feed_item *i)
 }
 
 /* Between two turns. The next one tells all of it: a notice may not have been seen. */
-static void show_notice(struct acp_session *s, const struct feed_item *i)
+static void show_notice(struct acp_session *s, const struct dialog_item *i)
 {
-	json_t *event = i->kind == FEED_EVENT ? json_parse(i->data, i->len, NULL) : NULL;
+	json_t *event = i->kind == DIALOG_EVENT ? json_parse(i->data, i->len, NULL) : NULL;
 	const json_t *c = json_object_get(event, "content");
 	bool ended = strcmp(i->type, "SubagentComplete") == 0;
 	bool good = !ended || strcmp(json_str(c, "status"), "success") == 0;
@@ -610,17 +670,17 @@ static void show_notice(struct acp_session *s, const struct feed_item *i)
 		acp_update(s, "notice",
 			   json_pack("{s:s,s:o,s:o}", "severity", good ? "info" : "warning",
 				     "title", title_of(line != NULL ? line : text, TITLE_CHARS),
-				     "description", acp_clean(text, strlen(text))));
+				     "description", clean(text)));
 	free(line);
 	json_decref(event);
 }
 
-/* All that has come by the feed. */
+/* All that has come. */
 static void show(struct acp_session *s)
 {
-	struct feed_item *i;
+	struct dialog_item *i;
 
-	while ((i = feed_take(&s->feed, s->id)) != NULL) {
+	while ((i = dialog_take(&s->d)) != NULL) {
 		if (s->turn.prompt != NULL)
 			show_item(s, i);
 		else
@@ -631,13 +691,33 @@ static void show(struct acp_session *s)
 
 /* ---- a turn */
 
-static void feed(struct acp_session *s, bool on)
+static json_t *choice(const char *value, const char *name)
 {
-	feed_close(&s->feed);
-	s->feed.gone = true;
-	s->feed.all = true;
-	if (on)
-		feed_open(&s->feed, s->id, s->seen);
+	return json_pack("{s:s,s:s}", "value", value, "name", name);
+}
+
+json_t *acp_options(struct acp_session *s)
+{
+	json_t *models = json_array(), *all = NULL;
+	const json_t *m;
+	size_t i;
+
+	(void)api_request(&s->a->c, NULL, &all, NULL, "/models?session=%s", s->d.id);
+	json_array_append_new(models, choice(s->d.model, s->d.model));
+	json_array_foreach(json_object_get(all, "models"), i, m)
+	{
+		const char *id = json_str(m, "id");
+
+		if (strcmp(id, s->d.model) != 0)
+			json_array_append_new(models, choice(id, id));
+	}
+	json_decref(all);
+	return json_pack("[{s:s,s:s,s:s,s:s,s:s,s:o},{s:s,s:s,s:s,s:s,s:[o,o]}]", "type", "select",
+			 "id", "model", "name", "Model", "category", "model", "currentValue",
+			 s->d.model, "options", models, "type", "select", "id", "subagents", "name",
+			 "Subagents", "currentValue", s->wait ? "wait" : "background", "options",
+			 choice("background", "Work in the background"),
+			 choice("wait", "Are waited for"));
 }
 
 static void tell_session(struct acp_session *s, const json_t *session)
@@ -650,9 +730,8 @@ static void tell_session(struct acp_session *s, const json_t *session)
 			   json_pack("{s:I,s:O,s:{s:f,s:s}}", "used", (json_int_t)s->tokens, "size",
 				     json_object_get(session, "context"), "cost", "amount",
 				     cents / 100, "currency", "USD"));
-	if (strcmp(json_str(session, "model"), s->model) !=
-	    0) { /* chosen elsewhere, or it fell back */
-		snprintf(s->model, sizeof(s->model), "%s", json_str(session, "model"));
+	if (strcmp(json_str(session, "model"), s->d.model) != 0) { /* elsewhere, or it fell back */
+		snprintf(s->d.model, sizeof(s->d.model), "%s", json_str(session, "model"));
 		acp_update(s, "config_option_update",
 			   json_pack("{s:o}", "configOptions", acp_options(s)));
 	}
@@ -664,17 +743,13 @@ static void tell_session(struct acp_session *s, const json_t *session)
 		   json_pack("{s:o}", "title", title_of(json_string_value(title), TITLE_CHARS)));
 }
 
-/* All that was shown; one that does not arrive is shown again to whoever comes next. */
-static void acknowledge(struct acp_session *s)
+/* Between two turns the conversation is followed for notices alone. */
+static void follow_on(struct acp_session *s)
 {
-	json_t *answer = NULL;
-	char body[96];
-
-	snprintf(body, sizeof(body), "{\"channel\":\"terminal\",\"lsn\":%llu}",
-		 (unsigned long long)s->seen);
-	if (s->a->c != NULL && s->seen > 0)
-		(void)api_request(&s->a->c, body, &answer, NULL, "/sessions/%s/ack", s->id);
-	json_decref(answer);
+	if (s->a->notices && s->d.said && !s->a->gone)
+		dialog_follow(&s->d);
+	else
+		dialog_leave(&s->d);
 }
 
 /* The prompt is answered, behind all that was shown: by an error with `code` (not 0) and `why`, or
@@ -683,20 +758,22 @@ static void turn_end(struct acp_session *s, int code, const char *why)
 {
 	struct acp_turn *t = &s->turn;
 
+	if (code != 0 && *s->a->stopped) /* a signal: it ends as cancelled, with all the others */
+		return;
 	if (code != 0 && !t->cancelled)
 		acp_refuse(s->a, t->prompt, code, why);
 	else
 		acp_result(
 			s->a, t->prompt,
 			json_pack("{s:s}", "stopReason", t->cancelled ? "cancelled" : "end_turn"));
-	s->seen = MAX(s->seen, strtoull(s->feed.last_id, NULL, 10));
 	s->talking = NULL;
-	acknowledge(s);
+	s->d.seen = MAX(s->d.seen, s->d.last);
+	dialog_acknowledge(&s->d, s->d.seen, true);
 	buf_fini(&t->streamed);
 	json_decref(t->prompt);
 	free(t->failed);
 	memset(t, 0, sizeof(*t));
-	feed(s, s->a->notices && s->said && !s->a->gone);
+	follow_on(s);
 }
 
 /* Is the turn over? */
@@ -706,18 +783,17 @@ static void look(struct acp_session *s)
 	json_t *now = NULL, *unseen = NULL;
 	struct ava_error err = {0};
 	bool idle;
-	int rv = api_request(&s->a->c, NULL, &now, &err, "/sessions/%s", s->id);
+	int rv = dialog_get(&s->d, &now, &err);
 
 	if (rv == 0)
 		(void)api_request(&s->a->c, NULL, &unseen, NULL,
-				  "/sessions/%s/unseen?channel=terminal", s->id);
+				  "/sessions/%s/unseen?channel=terminal", s->d.id);
 	show(s);
 	t->look_ms = clock_mono_ms() + LOOK_SLOW_MS;
-	idle = strcmp(json_str(now, "status"), "idle") == 0 && json_get_int(now, "waiting", 0) == 0;
+	idle = !s->d.busy && json_get_int(now, "waiting", 0) == 0;
 	if (!t->cancelled)
-		idle = idle && s->feed.nown == 0 &&
-		       strtoull(s->feed.last_id, NULL, 10) >=
-			       (uint64_t)json_get_int(unseen, "lsn", 0);
+		idle = idle && s->d.nown == 0 &&
+		       s->d.last >= (uint64_t)json_get_int(unseen, "lsn", 0);
 	if (rv != 0) {
 		turn_end(s, RPC_INTERNAL, err.text);
 	} else if (idle &&
@@ -729,28 +805,6 @@ static void look(struct acp_session *s)
 	}
 	json_decref(now);
 	json_decref(unseen);
-}
-
-/* A conversation in which nothing was said is not on disk: a daemon that was started anew does not
- * know it, and it is begun again under its id; unless something happened in it (a subagent ended).
- */
-int acp_begin(struct acp_session *s, const char *model, struct ava_error *err)
-{
-	const char *key = model != NULL ? "model" : NULL;
-	json_t *answer = NULL;
-	char path[sizeof(s->id) + 32];
-	int rv = AVA_EEXIST;
-
-	snprintf(path, sizeof(path), "/sessions/%s/model", s->id);
-	if (!s->said)
-		rv = api_post(&s->a->c, &answer, err, "/sessions", "cwd", s->cwd, "session_id",
-			      s->id, key, model, NULL);
-	if (rv == AVA_EEXIST)
-		rv = api_post(&s->a->c, &answer, err, path, key, model, NULL);
-	if (rv == 0)
-		snprintf(s->model, sizeof(s->model), "%s", json_str(answer, "model"));
-	json_decref(answer);
-	return rv;
 }
 
 /* At once, without the daemon's last words: the next turn shows them. */
@@ -774,15 +828,12 @@ void acp_prompt(struct acp_session *s, const json_t *id, const char *text)
 	t->prompt = json_incref((json_t *)id);
 	t->look_ms = INT64_MAX;
 	buf_init(&t->streamed, ACP_TEXT_MAX);
-	feed(s, true);
+	dialog_follow(&s->d);
 	if (s->remark != NULL)
 		sayf(s, "%s", s->remark);
 	s->remark = NULL;
 	show(s);
-	rv = feed_say(&s->feed, &s->a->c, s->id, text, s->shown, &err);
-	if (rv == AVA_ENOENT && !s->said && (rv = acp_begin(s, s->model, &err)) == 0)
-		rv = feed_say(&s->feed, &s->a->c, s->id, text, s->shown, &err);
-	s->said = s->said || rv == 0;
+	rv = dialog_say(&s->d, text, s->shown, &err);
 	t->look_ms = clock_mono_ms() + LOOK_SLOW_MS;
 	if (rv != 0)
 		turn_end(s, rv == AVA_EINVAL || rv == AVA_ETOOBIG ? RPC_PARAMS : RPC_INTERNAL,
@@ -792,16 +843,14 @@ void acp_prompt(struct acp_session *s, const json_t *id, const char *text)
 void acp_stop(struct acp_session *s)
 {
 	struct acp_turn *t = &s->turn;
-	json_t *answer = NULL;
 
 	if (t->prompt == NULL)
 		return;
 	t->cancelled = true;
 	t->asked = 0; /* the editor has taken it away; the daemon still waits */
 	t->look_ms = clock_mono_ms();
-	if (api_request(&s->a->c, "{}", &answer, NULL, "/sessions/%s/stop", s->id) != 0)
+	if (dialog_stop(&s->d, NULL) != 0)
 		turn_end(s, 0, NULL);
-	json_decref(answer);
 }
 
 void acp_step(struct acp_session *s)
@@ -809,7 +858,7 @@ void acp_step(struct acp_session *s)
 	struct acp_turn *t = &s->turn;
 
 	show(s);
-	if (t->prompt != NULL && s->feed.gone)
+	if (t->prompt != NULL && s->d.gone)
 		turn_end(s, RPC_INTERNAL, "the daemon does not show this conversation any more");
 	else if (t->prompt != NULL && t->asked == 0 && clock_mono_ms() >= t->look_ms)
 		look(s);
@@ -817,7 +866,7 @@ void acp_step(struct acp_session *s)
 
 int64_t acp_next(const struct acp_session *s)
 {
-	int64_t next = feed_next(&s->feed);
+	int64_t next = dialog_next(&s->d);
 
 	if (s->turn.prompt == NULL || s->turn.asked != 0)
 		return next;
@@ -829,20 +878,19 @@ int64_t acp_next(const struct acp_session *s)
 void acp_free(struct acp_session *s)
 {
 	leave(s);
-	feed_close(&s->feed);
+	dialog_fini(&s->d);
 	list_del(&s->node);
 	s->a->nsessions--;
 	json_decref(s->calls);
 	json_decref(s->plan);
 	json_decref(s->title);
-	free(s->cwd);
 	free(s);
 }
 
 struct acp_session *acp_find(const struct acp *a, const char *id)
 {
 	LIST_EACH (&a->sessions, n, tmp)
-		if (strcmp(LIST_ENTRY(n, struct acp_session, node)->id, id) == 0)
+		if (strcmp(LIST_ENTRY(n, struct acp_session, node)->d.id, id) == 0)
 			return LIST_ENTRY(n, struct acp_session, node);
 	return NULL;
 }
@@ -861,14 +909,13 @@ static void show_entry(struct acp_session *s, json_t *entry)
 		const char *text = json_str(block, "text");
 
 		if (strcmp(role, "toolResult") == 0)
-			tool_update(s, json_str(m, "toolCallId"),
-				    json_get_bool(m, "isError", false) ? "failed" : "completed",
-				    text);
+			tool_end(s, json_str(m, "toolCallId"), !json_get_bool(m, "isError", false),
+				 text);
 		else if (strcmp(json_str(block, "type"), "toolCall") == 0)
-			own_call(s, json_str(block, "id"), json_str(block, "name"),
-				 json_object_get(block, "arguments"));
+			show_call(s, json_str(block, "id"), json_str(block, "name"),
+				  json_object_get(block, "arguments"));
 		else
-			chunk(s, kind, id, text, strlen(text));
+			chunk(s, kind, id, text);
 	}
 	if (strcmp(json_str(entry, "type"), "agent_event") != 0)
 		return;
@@ -878,41 +925,32 @@ static void show_entry(struct acp_session *s, json_t *entry)
 		entry, "status",
 		json_string(strcmp(event, "subagent:complete") == 0 ? "success" : "error"));
 	if (strcmp(event, "subagent:start") == 0)
-		show_spawn(s, entry, entry);
+		show_spawn(s, entry);
 	else
-		show_ended(s, entry, entry);
+		show_ended(s, entry);
 }
 
 /* All of it again, as its file has it, or from the first thing that this person has not seen. */
 static int take_up(struct acp_session *s, bool again, struct ava_error *err)
 {
-	json_t *is = NULL, *past = NULL;
+	json_t *past = NULL;
 	const json_t *unseen;
 	json_t *entry;
 	size_t i;
-	int rv = api_request(&s->a->c, NULL, &is, err, "/sessions/%s", s->id);
+	int rv = api_request(&s->a->c, NULL, &past, err, "/sessions/%s/%s", s->d.id,
+			     again ? "messages" : "unseen?channel=terminal");
 
-	if (rv == 0)
-		rv = api_request(&s->a->c, NULL, &past, err, "/sessions/%s/%s", s->id,
-				 again ? "messages" : "unseen?channel=terminal");
-	if (rv == 0) {
-		free(s->cwd);
-		s->cwd = strdup(json_str(is, "cwd"));
-		s->said = json_str(is, "title")[0] != '\0';
-		snprintf(s->model, sizeof(s->model), "%s", json_str(is, "model"));
-	}
 	json_array_foreach(json_object_get(past, "entries"), i, entry)
 	{
-		if (strtoull(json_str(entry, "id"), NULL, 16) <= s->seen)
+		if (strtoull(json_str(entry, "id"), NULL, 16) <= s->d.seen)
 			show_entry(s, entry);
 	}
 	unseen = json_array_get(json_object_get(past, "items"), 0);
 	if (unseen != NULL)
-		s->seen = MIN(s->seen, (uint64_t)json_get_int(unseen, "lsn", 1) - 1);
+		s->d.seen = MIN(s->d.seen, (uint64_t)json_get_int(unseen, "lsn", 1) - 1);
 	else if (rv == 0)
-		acknowledge(s);
+		dialog_acknowledge(&s->d, s->d.seen, true);
 	json_decref(past);
-	json_decref(is);
 	return rv;
 }
 
@@ -920,13 +958,9 @@ struct acp_session *acp_open(struct acp *a, const char *id, const char *cwd, con
 			     bool again, struct ava_error *err)
 {
 	struct acp_session *s = NULL;
-	json_t *health = NULL;
 	int rv;
 
-	if (id != NULL && (id[0] == '\0' || strspn(id, "0123456789abcdef-") != strlen(id) ||
-			   strlen(id) >= sizeof(s->id)))
-		err_set(err, AVA_ENOENT, "there is no session of that id");
-	else if (a->nsessions == ACP_SESSIONS_MAX)
+	if (a->nsessions == ACP_SESSIONS_MAX)
 		err_set(err, AVA_EBUSY, "there are as many conversations as can be: close one");
 	else if ((s = calloc(1, sizeof(*s))) == NULL)
 		err_set(err, AVA_ENOMEM, "out of memory");
@@ -935,22 +969,18 @@ struct acp_session *acp_open(struct acp *a, const char *id, const char *cwd, con
 	s->a = a;
 	s->calls = json_object();
 	s->plan = json_object();
-	s->cwd = strdup(cwd);
-	snprintf(s->id, sizeof(s->id), "%s", id != NULL ? id : id_session().text);
-	list_init(&s->feed.items);
-	s->feed.gone = true;
+	dialog_init(&s->d, &a->c, true);
+	s->d.cwd = strdup(cwd);
 	list_add(&a->sessions, &s->node);
 	a->nsessions++;
-	rv = api_request(&a->c, NULL, &health, err, "/health");
-	/* What happens behind it is for the first turn. */
-	s->seen = (uint64_t)json_get_int(json_object_get(health, "journal"), "lsn", 0);
-	json_decref(health);
-	if (rv == 0)
-		rv = id != NULL ? take_up(s, again, err) : acp_begin(s, model, err);
-	if (rv == 0 && s->cwd == NULL)
-		rv = err_set(err, AVA_ENOMEM, "out of memory");
+	rv = s->d.cwd != NULL ? dialog_open(&s->d, id, model, err)
+			      : err_set(err, AVA_ENOMEM, "out of memory");
+	if (rv == AVA_EINVAL && id != NULL)
+		rv = err_wrap(err, AVA_ENOENT, "there is no such session");
+	if (rv == 0 && id != NULL)
+		rv = take_up(s, again, err);
 	if (rv == 0) {
-		feed(s, a->notices && s->said);
+		follow_on(s);
 		return s;
 	}
 	acp_free(s);

@@ -6,13 +6,15 @@
 #define CLI_ACP_H
 
 #include <jansson.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/buf.h"
 #include "base/list.h"
-#include "cli/feed.h"
+#include "cli/dialog.h"
 #include "codec/jsonrpc.h"
 
 struct ava_error;
@@ -22,9 +24,10 @@ struct client;
 #define ACP_SESSIONS_MAX 256
 #define ACP_NOT_FOUND    (-32002)
 
-struct acp {                  /* the editor */
-	struct client *c;     /* requests to the daemon; NULL after a lost connection */
-	bool begun;           /* it has initialised */
+struct acp {                                  /* the editor */
+	struct client *c;                     /* requests; NULL after a lost connection */
+	const volatile sig_atomic_t *stopped; /* a signal has come */
+	bool begun;                           /* it has initialised */
 	bool forms, notices;  /* it can ask by a form; it shows notices between two turns */
 	bool gone;            /* it reads nothing any more */
 	int64_t next_id;      /* of our requests to it */
@@ -49,48 +52,41 @@ struct acp_turn {
 struct acp_session {
 	struct list node;
 	struct acp *a;
-	char id[64], model[264];
-	char *cwd;           /* owned */
+	struct dialog d;     /* followed while a turn is under way, or notices are shown */
 	json_t *title;       /* as it was told; owned */
-	bool said;           /* something: the conversation is on disk */
 	bool wait;           /* a turn lasts until its subagents have ended */
 	const char *remark;  /* to be said with the next turn; static; NULL: nothing */
-	uint64_t seen;       /* the newest event that was taken: a turn begins behind it */
 	char shown[32];      /* the newest quote that was shown */
 	json_t *calls;       /* ids of tool calls that the editor has, and that have not ended */
 	json_t *plan;        /* subagents: entries of the editor's plan, by run */
 	const char *talking; /* what stands last is this kind of text, of `message`; static */
 	unsigned message, messages; /* their ids are counted */
 	int64_t tokens;             /* of Ava's last call */
-	struct feed feed;           /* while a turn is under way, or notices are shown; else gone */
 	struct acp_turn turn;
 };
 
-/* ---- messages to the editor (cmd_acp.c). `members` is *taken*, and may be NULL: memory ran out,
- * and nothing is written. */
+/* ---- messages to the editor. `members` is *taken*, and may be NULL: memory ran out, and nothing
+ * is written. */
 
-/* What could steer a terminal that shows it becomes visible text. NULL: no memory. */
-json_t *acp_clean(const char *text, size_t len);
 void acp_result(struct acp *a, const json_t *id, json_t *members);
 void acp_refuse(struct acp *a, const json_t *id, int code, const char *message);
-/* A request, or with `id` 0 what nobody answers. */
-void acp_call(struct acp *a, int64_t id, const char *method, json_t *members);
-void acp_update(struct acp_session *s, const char *kind, json_t *members); /* acp.c */
+void acp_update(struct acp_session *s, const char *kind, json_t *members);
 /* What of it a person can choose, as it is now. */
 json_t *acp_options(struct acp_session *s);
 
+/* true: one of them is ready. false: it is `until_ms` (clock_mono_ms; INT64_MAX: never), or a
+ * signal has come, also just before. */
+bool acp_wait(const struct acp *a, struct pollfd *fds, nfds_t n, int64_t until_ms);
+
 /* ---- the life of a conversation */
 
-/* `id` NULL: a new one in `cwd`; `model` NULL: the daemon's default. Else one that stands in the
- * daemon; `again` shows what was said before, else what this person has not seen comes with the
- * next turn. NULL: err. */
+/* As dialog_open; `cwd` is *copied*. `again` shows what was said before, else what this person has
+ * not seen comes with the next turn. NULL: err. */
 struct acp_session *acp_open(struct acp *a, const char *id, const char *cwd, const char *model,
 			     bool again, struct ava_error *err);
 struct acp_session *acp_find(const struct acp *a, const char *id); /* NULL: none */
 /* Ends its turn, too. */
 void acp_free(struct acp_session *s);
-/* Before the first words, and again where it shall go on with another model. */
-int acp_begin(struct acp_session *s, const char *model, struct ava_error *err);
 
 /* ---- its turns */
 

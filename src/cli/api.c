@@ -21,6 +21,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/id.h"
 #include "base/keys.h"
 #include "base/settings.h"
 #include "base/sys.h"
@@ -361,6 +362,17 @@ int api_post(struct client **c, json_t **out, struct ava_error *err, const char 
 	else
 		json_decref(answer);
 	return rv;
+}
+
+int api_steer(struct client **c, const char *run, const char *call, const char *text, json_t **out,
+	      struct ava_error *err)
+{
+	struct session_id request = id_session(); /* so that asking twice says it once */
+	char path[64];
+
+	snprintf(path, sizeof(path), "/runs/%s/steer", run);
+	return api_post(c, out, err, path, "text", text, "request_id", request.text,
+			call != NULL ? "call_id" : NULL, call, NULL);
 }
 
 int api_lsn(struct client *c, uint64_t *lsn, struct ava_error *err)

@@ -52,6 +52,9 @@ int api_request(struct client **c, const char *body, json_t **out, struct ava_er
 /* The same of a body of texts, as api_texts has them. *out may be NULL. */
 int api_post(struct client **c, json_t **out, struct ava_error *err, const char *path, ...)
 	__attribute__((sentinel));
+/* What a person says to a run: to its call `call` that waits, or NULL: whatever it is doing. */
+int api_steer(struct client **c, const char *run, const char *call, const char *text, json_t **out,
+	      struct ava_error *err);
 /* "0.2.0" against "0.10.0": below, equal, above zero. */
 int api_compare_versions(const char *a, const char *b);
 

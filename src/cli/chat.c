@@ -1,168 +1,98 @@
-/* A conversation; chat.h.
+/* A conversation with Ava as a person has it, at a terminal or over a pipe; chat.h.
  *
- * Happy path: the daemon is started, its newest lsn asked, the conversation made
- * or found, and the feed opened behind that lsn, so that nothing is missed
- * between the two. What is said is answered by events of the feed.
+ * Happy path: it is opened and followed (dialog.h). What comes is taken one by one: what only
+ * changes what is known (a piece of a block of text) at once, the rest when the line being typed
+ * is out of the way. Status lines are those of every channel (show.h). Quotes are asked of the
+ * daemon, which words them, and stand behind what Ava says in the same turn.
  *
- * What can fail: the daemon does not start, there is no such conversation. A
- * message whose acknowledgement was lost is looked for in the conversation
- * before it is said again. */
+ * What can fail: the daemon does not start, there is no such conversation. A message whose
+ * acknowledgement was lost is looked for in the conversation before it is said again. A request for
+ * quotes; then what shows them is said. An acknowledgement, which nobody has to know of. */
 #include "cli/chat.h"
 
+#include <ava.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/settings.h"
 #include "base/util.h"
 #include "cli/api.h"
+#include "cli/cli.h"
+#include "cli/show.h"
 #include "cli/task.h"
+#include "cli/term.h"
 #include "codec/json.h"
 
-/* ---- requests */
-
-int chat_fd(const struct chat *c)
-{
-	return feed_fd(&c->feed);
-}
-
-int chat_session(struct chat *c, json_t **out, struct ava_error *err)
-{
-	return api_request(&c->c, NULL, out, err, "/sessions/%s", c->session);
-}
+#define HOLD_MS    3000 /* a quote waits so long for what Ava says of it */
+#define PAST_CHARS 4000
+#define TAIL_MS    100 /* between two looks of a text that is not done */
 
 /* ---- opening */
 
-static int take_session(struct chat *c, const json_t *s, struct ava_error *err)
-{
-	const char *id = json_str(s, "session_id");
-
-	if (id[0] == '\0' || strlen(id) >= sizeof(c->session))
-		return err_set(err, AVA_EPROTO, "the daemon's answer lacks \"session_id\"");
-	snprintf(c->session, sizeof(c->session), "%s", id);
-	snprintf(c->model, sizeof(c->model), "%s", json_str(s, "model"));
-	c->busy = strcmp(json_str(s, "status"), "busy") == 0;
-	return 0;
-}
-
-static int begin(struct chat *c, const char *model, struct ava_error *err)
-{
-	json_t *s = NULL;
-	int rv = api_post(&c->c, &s, err, "/sessions", "cwd", c->cwd,
-			  model != NULL ? "model" : NULL, model, NULL);
-
-	if (rv == 0)
-		rv = take_session(c, s, err);
-	json_decref(s);
-	return rv;
-}
-
-int chat_model(struct chat *c, const char *model, struct ava_error *err)
-{
-	char path[sizeof(c->session) + 32];
-	json_t *s = NULL;
-	int rv;
-
-	snprintf(path, sizeof(path), "/sessions/%s/model", c->session);
-	rv = api_post(&c->c, &s, err, path, "model", model, NULL);
-	if (rv == 0)
-		rv = take_session(c, s, err);
-	json_decref(s);
-	return rv;
-}
-
 /* The newest conversation of this folder. */
-static int find_latest(struct chat *c, struct ava_error *err)
+static int find_latest(struct chat *c, char id[64], struct ava_error *err)
 {
 	json_t *all = NULL;
 	const json_t *s;
 	size_t i;
 	int rv = api_request(&c->c, NULL, &all, err, "/sessions?limit=1000");
 
-	if (rv != 0)
-		return rv;
-	rv = AVA_ENOENT;
+	id[0] = '\0';
 	json_array_foreach(json_object_get(all, "sessions"), i, s)
 	{
 		/* Without a title nothing was said in it yet. */
-		if (rv == AVA_ENOENT && strcmp(json_str(s, "cwd"), c->cwd) == 0 &&
+		if (id[0] == '\0' && strcmp(json_str(s, "cwd"), c->d.cwd) == 0 &&
 		    json_str(s, "title")[0] != '\0')
-			rv = take_session(c, s, err);
+			snprintf(id, 64, "%s", json_str(s, "session_id"));
 	}
 	json_decref(all);
-	if (rv == AVA_ENOENT)
-		err_set(err, rv,
-			"there is no conversation of this folder yet: begin one with \"ava\"");
-	return rv;
-}
-
-static int find(struct chat *c, const char *id, struct ava_error *err)
-{
-	json_t *s = NULL;
-	int rv;
-
-	for (const char *p = id; *p != '\0'; p++)
-		if (strchr("0123456789abcdefABCDEF-", *p) == NULL)
-			return err_set(err, AVA_EINVAL,
-				       "\"%.60s\" is not the id of a conversation, or \"latest\"",
-				       id);
-	snprintf(c->session, sizeof(c->session), "%s", id);
-	rv = chat_session(c, &s, err);
-	if (rv == 0)
-		rv = take_session(c, s, err);
-	json_decref(s);
-	return rv;
-}
-
-void chat_follow(struct chat *c)
-{
-	feed_close(&c->feed);
-	feed_open(&c->feed, c->session, c->seen);
+	return rv != 0 || id[0] != '\0'
+		       ? rv
+		       : err_set(err, AVA_ENOENT,
+				 "there is no conversation of this folder yet: begin one with "
+				 "\"ava\"");
 }
 
 int chat_open(struct chat *c, const char *session, const char *model, struct ava_error *err)
 {
+	char latest[64];
 	int rv;
 
 	*c = (struct chat){0};
-	list_init(&c->feed.items);
+	dialog_init(&c->d, &c->c, false);
 	speech_init(&c->speech);
-	rv = task_cwd(&c->cwd, err);
+	rv = task_cwd(&c->d.cwd, err);
 	if (rv == 0)
 		rv = api_open(API_START, &c->c, err);
+	if (rv == 0 && session != NULL && strcmp(session, "latest") == 0) {
+		rv = find_latest(c, latest, err);
+		session = latest;
+	}
 	if (rv == 0)
-		rv = api_lsn(c->c, &c->seen, err); /* what comes behind it is the feed's */
-	if (rv == 0 && session == NULL)
-		rv = begin(c, model, err);
-	else if (rv == 0 && strcmp(session, "latest") == 0)
-		rv = find_latest(c, err);
-	else if (rv == 0)
-		rv = find(c, session, err);
+		rv = dialog_open(&c->d, session, model, err);
 	if (rv == 0 && session != NULL && model != NULL)
-		rv = chat_model(c, model, err);
-	c->said = session != NULL;
+		rv = dialog_model(&c->d, model, err);
 	return rv;
 }
 
 void chat_close(struct chat *c)
 {
-	chat_acknowledge(c);
-	feed_close(&c->feed);
+	dialog_acknowledge(&c->d, c->noticed, false);
+	dialog_fini(&c->d);
 	free(c->next);
 	speech_fini(&c->speech);
 	client_close(c->c);
-	free(c->cwd);
 }
 
 /* ---- saying */
 
-void chat_noticed(struct chat *c, unsigned long long lsn)
+static void notice(struct chat *c, uint64_t lsn)
 {
-	c->noticed = MAX(c->noticed, (uint64_t)lsn);
+	c->noticed = MAX(c->noticed, lsn);
 }
 
 void chat_begin_line(struct chat *c)
@@ -170,61 +100,548 @@ void chat_begin_line(struct chat *c)
 	memcpy(c->before, c->shown, sizeof(c->before));
 }
 
-void chat_acknowledge(struct chat *c)
-{
-	char path[128], body[96];
-	json_t *answer = NULL;
-
-	/* Nobody waits for it: no connection is made for its sake. */
-	if (c->noticed <= c->acknowledged || c->lost || c->c == NULL)
-		return;
-	c->acknowledged = c->noticed;
-	snprintf(path, sizeof(path), "/sessions/%s/ack", c->session);
-	snprintf(body, sizeof(body), "{\"channel\":\"terminal\",\"lsn\":%llu}",
-		 (unsigned long long)c->noticed);
-	if (api_call(c->c, path, body, &answer, NULL, NULL) != 0) {
-		client_close(c->c);
-		c->c = NULL;
-	}
-	json_decref(answer);
-}
-
-/* A conversation in which nothing was said is not on disk: a daemon that was
- * started anew does not know it. */
-static int begin_again(struct chat *c, struct ava_error *err)
-{
-	char model[sizeof(c->model)];
-	int rv;
-
-	memcpy(model, c->model, sizeof(model));
-	rv = begin(c, model[0] != '\0' ? model : NULL, err);
-	if (rv == 0)
-		chat_follow(c);
-	return rv;
-}
-
 int chat_say(struct chat *c, const char *text, struct ava_error *err)
 {
+	dialog_acknowledge(&c->d, c->noticed, false); /* whoever answers has seen it */
+	c->turns = 0;
+	return dialog_say(&c->d, text, c->before, err);
+}
+
+/* ---- what was not seen. What is behind the beginning comes as events */
+
+static void show_notice(struct chat *c, const json_t *item)
+{
+	const char *type = json_str(item, "type"), *text = json_str(item, "text");
+
+	if (strcmp(type, "AssistantMessage") == 0) {
+		speech_whole(&c->speech, stdout, text, strlen(text));
+		speech_close(&c->speech);
+		if (json_get_bool(item, "cut", false))
+			chat_note("(cut: all of it stands in the conversation's file)");
+	} else if (strcmp(type, "SpawnProposed") != 0) { /* what waits is shown by itself */
+		term_print(stdout, "%s\n", json_str(item, "title"));
+	}
+}
+
+static int show_unseen(struct chat *c, bool *words, struct ava_error *err)
+{
+	json_t *unseen = NULL;
+	const json_t *item;
+	size_t i;
 	int rv;
 
-	chat_acknowledge(c); /* whoever answers has seen it */
-	c->turns = 0;
-	rv = feed_say(&c->feed, &c->c, c->session, text, c->before, err);
-	if (rv == AVA_ENOENT && !c->said && (rv = begin_again(c, err)) == 0)
-		rv = feed_say(&c->feed, &c->c, c->session, text, c->before, err);
-	if (rv == 0)
-		c->said = c->busy = true;
+	*words = false;
+	rv = api_request(&c->c, NULL, &unseen, err, "/sessions/%s/unseen?channel=terminal",
+			 c->d.id);
+	if (rv != 0)
+		return rv;
+	if (json_str(unseen, "summary")[0] != '\0') {
+		term_colour(stdout, TERM_BOLD);
+		term_str(stdout, json_str(unseen, "summary"));
+		term_colour(stdout, TERM_PLAIN);
+		putchar('\n');
+	}
+	json_array_foreach(json_object_get(unseen, "items"), i, item)
+	{
+		uint64_t lsn = (uint64_t)json_get_int(item, "lsn", 0);
+
+		if (lsn > c->d.seen)
+			continue;
+		show_notice(c, item);
+		notice(c, lsn);
+		*words |= strcmp(json_str(item, "type"), "AssistantMessage") == 0;
+	}
+	json_decref(unseen);
+	fflush(stdout);
+	dialog_acknowledge(&c->d, c->noticed, false);
+	return 0;
+}
+
+void chat_note(const char *fmt, ...)
+{
+	char text[1024];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	term_colour(stdout, TERM_DIM);
+	term_wrapped(stdout, text, strlen(text));
+	term_colour(stdout, TERM_PLAIN);
+	putchar('\n');
+}
+
+/* ---- quotes */
+
+static bool was_shown(const struct chat *c, const char *quote)
+{
+	for (size_t i = 0; i < MIN(c->nquotes, (size_t)CHAT_QUOTES_MAX); i++)
+		if (strcmp(c->quotes[i], quote) == 0)
+			return true;
+	return false;
+}
+
+/* Those that wait and were not shown yet. */
+static int show_quotes(struct chat *c, struct ava_error *err)
+{
+	json_t *all = NULL;
+	const json_t *quote;
+	size_t i;
+	int rv = dialog_quotes(&c->d, &all, err);
+
+	c->quotes_ms = 0;
+	json_array_foreach(all, i, quote)
+	{
+		const char *id = json_str(quote, "proposal_id");
+		const char *message = json_str(quote, "message");
+
+		if (was_shown(c, id))
+			continue;
+		speech_close(&c->speech);
+		term_wrapped(stdout, message, strlen(message));
+		putchar('\n');
+		snprintf(c->quotes[c->nquotes++ % CHAT_QUOTES_MAX], sizeof(c->quotes[0]), "%s", id);
+		snprintf(c->shown, sizeof(c->shown), "%s", id);
+	}
+	json_decref(all);
 	return rv;
 }
 
-int chat_stop(struct chat *c, struct ava_error *err)
+/* ---- events */
+
+static void show_said(struct chat *c, const char *text)
+{
+	speech_close(&c->speech);
+	term_colour(stdout, TERM_BOLD);
+	fputs("You, elsewhere: ", stdout);
+	term_colour(stdout, TERM_PLAIN);
+	term_text(stdout, text, strlen(text), true);
+	putchar('\n');
+}
+
+static void show_spawn(struct chat *c, const json_t *content)
+{
+	const char *id = json_str(content, "subagentId");
+	struct chat_run *run =
+		chat_runs_begin(&c->runs, id, json_str(content, "role"), clock_mono_ms());
+	struct progress p;
+
+	speech_close(&c->speech);
+	progress_init(&p, stdout, json_str(content, "role"));
+	progress_spawning(run != NULL ? &run->shown : &p, id);
+}
+
+/* The role of a run that began before this terminal came is asked. */
+static struct chat_run *run_of(struct chat *c, const char *id)
+{
+	struct chat_run *run = chat_runs_find(&c->runs, id);
+	json_t *status = NULL;
+
+	if (run != NULL || strlen(id) >= sizeof(run->id))
+		return run;
+	if (api_request(&c->c, NULL, &status, NULL, "/runs/%s", id) == 0)
+		run = chat_runs_begin(&c->runs, id, json_str(status, "role"), clock_mono_ms());
+	json_decref(status);
+	return run;
+}
+
+static bool is_first_call(struct chat *c, const char *type, const char *id)
+{
+	const struct chat_run *run =
+		strcmp(type, "InferStart") == 0 ? chat_runs_find(&c->runs, id) : NULL;
+
+	return run != NULL && run->shown.spawned;
+}
+
+static void show_activity(struct chat *c, const char *id, const struct dialog_item *i)
+{
+	struct chat_run *run = run_of(c, id);
+	struct progress p;
+
+	speech_close(&c->speech);
+	progress_init(&p, stdout, "subagent");
+	p.chat = true;
+	progress_event(run != NULL ? &run->shown : &p, i->type, i->data, i->len);
+}
+
+/* What SubagentComplete tells, under the names of a result; for when that cannot be had. */
+static json_t *result_of(const json_t *content)
+{
+	const json_t *totals = json_object_get(content, "totals");
+	const json_t *cost = json_object_get(totals, "costCents");
+	json_t *result = json_object();
+
+	json_object_set_new(result, "subagent_id", json_string(json_str(content, "subagentId")));
+	json_object_set_new(result, "status", json_string(json_str(content, "status")));
+	json_object_set_new(result, "stop_reason", json_string(json_str(content, "stopReason")));
+	json_object_set_new(result, "duration_seconds",
+			    json_real((double)json_get_int(totals, "durationMs", 0) / 1000));
+	if (json_is_number(cost))
+		json_object_set_new(result, "cost_cents", json_real(json_number_value(cost)));
+	return result;
+}
+
+void chat_ended(FILE *f, struct client **c, const char *role, const json_t *content)
+{
+	const char *id = json_str(content, "subagentId");
+	json_t *result = NULL, *status = NULL;
+
+	if (api_request(c, NULL, &result, NULL, "/runs/%s/result", id) != 0)
+		result = result_of(content);
+	/* Its limits are told where one of them has ended it. */
+	if (role == NULL || cli_exit_of_status(json_str(result, "status")) == CLI_LIMIT)
+		(void)api_request(c, NULL, &status, NULL, "/runs/%s", id);
+	if (role == NULL)
+		role = json_str(status, "role")[0] != '\0' ? json_str(status, "role") : "subagent";
+	progress_end(f, role, result, status);
+	json_decref(result);
+	json_decref(status);
+}
+
+static void show_complete(struct chat *c, const json_t *content)
+{
+	struct chat_run *run = chat_runs_find(&c->runs, json_str(content, "subagentId"));
+
+	speech_close(&c->speech);
+	chat_ended(stdout, &c->c, run != NULL ? run->shown.role : NULL, content);
+	if (run != NULL)
+		run->live = false;
+}
+
+void chat_answered(char out[512], const char *type, const json_t *content)
+{
+	const char *id = json_str(content, "proposalId"), *changes = json_str(content, "changes");
+
+	out[0] = '\0';
+	if (strcmp(type, "SpawnExpired") == 0)
+		snprintf(out, 512, WORDS_EXPIRED(id));
+	else if (strcmp(type, "SpawnConfirmed") == 0 && changes[0] != '\0')
+		snprintf(out, 512, WORDS_CONFIRMED(changes));
+	else if (strcmp(type, "SpawnRejected") == 0 && json_str(content, "replacedBy")[0] == '\0')
+		snprintf(out, 512, WORDS_REJECTED(id));
+}
+
+static void show_answered(struct chat *c, const char *type, const json_t *content)
+{
+	char text[512];
+
+	chat_answered(text, type, content);
+	if (text[0] == '\0')
+		return;
+	speech_close(&c->speech);
+	chat_note("%s", text);
+}
+
+static void show_error(struct chat *c, const json_t *content)
+{
+	c->errors++;
+	speech_close(&c->speech);
+	term_colour(stdout, TERM_RED);
+	term_print(stdout, WORDS_CANNOT(json_str(content, "class"), json_str(content, "message")));
+	term_colour(stdout, TERM_PLAIN);
+	putchar('\n');
+}
+
+/* What was noted or forgotten; the event has no words. */
+static void show_memory(struct chat *c, const json_t *content)
+{
+	const char *key = json_str(content, "key");
+	json_t *row = NULL;
+
+	if (strncmp(key, "memory:", 7) != 0)
+		return;
+	key += 7;
+	speech_close(&c->speech);
+	if (strcmp(json_str(content, "change"), "removed") == 0)
+		chat_note("Forgotten (%s).", key);
+	else if (api_request(&c->c, NULL, &row, NULL, "/memories/%s", key) == 0)
+		chat_note("Noted: %s (%s; `ava memory` shows all)", json_str(row, "text"), key);
+	json_decref(row);
+}
+
+static void show_event(struct chat *c, const struct dialog_item *i)
+{
+	json_t *event = json_parse(i->data, i->len, NULL);
+	const json_t *content = json_object_get(event, "content");
+	const char *agent = json_str(event, "agentId"), *text = json_str(content, "text");
+	bool own = strcmp(agent, "ava") == 0;
+
+	if (strcmp(i->type, "AssistantMessage") == 0)
+		speech_whole(&c->speech, stdout, text, strlen(text));
+	else if (strcmp(i->type, "UserMessage") == 0)
+		show_said(c, text);
+	else if (strcmp(i->type, "SubagentSpawn") == 0)
+		show_spawn(c, content);
+	else if (strcmp(i->type, "Activity") == 0 || strcmp(i->type, "Waiting") == 0 ||
+		 is_first_call(c, i->type, agent))
+		show_activity(c, agent, i);
+	else if (strcmp(i->type, "SubagentComplete") == 0)
+		show_complete(c, content);
+	else if (strcmp(i->type, "Error") == 0 && own)
+		show_error(c, content);
+	else if (strcmp(i->type, "StateWrite") == 0 && own)
+		show_memory(c, content);
+	else if (strncmp(i->type, "Spawn", 5) == 0)
+		show_answered(c, i->type, content);
+	json_decref(event);
+	if (own || strcmp(i->type, "SubagentComplete") == 0 || strcmp(i->type, "Waiting") == 0)
+		notice(c, i->lsn);
+}
+
+/* ---- items */
+
+/* After a lost connection: whether she is at work is asked. */
+static void ask_state(struct chat *c)
 {
 	json_t *s = NULL;
+
+	if (dialog_get(&c->d, &s, NULL) == 0)
+		c->turns += !c->d.busy;
+	json_decref(s);
+}
+
+/* What changes nothing on the screen. False: it is to be shown. */
+static bool take_in(struct chat *c, const struct dialog_item *i)
+{
+	switch (i->kind) {
+	case DIALOG_TEXT:
+		speech_piece(&c->speech, i->data, i->len);
+		return true;
+	case DIALOG_IDLE:
+		c->turns += c->d.nown == 0;
+		return true;
+	case DIALOG_BUSY:
+	case DIALOG_OWN:
+		return true;
+	case DIALOG_EVENT:
+		if (strcmp(i->type, "SpawnProposed") != 0)
+			return false;
+		if (c->quotes_ms == 0)
+			c->quotes_ms = clock_mono_ms() + HOLD_MS;
+		notice(c, i->lsn); /* acknowledged when her turn is over: shown by then */
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void show_item(struct chat *c, const struct dialog_item *i)
+{
+	switch (i->kind) {
+	case DIALOG_EVENT:
+		show_event(c, i);
+		break;
+	case DIALOG_LOST:
+		speech_close(&c->speech);
+		speech_cut(&c->speech);
+		chat_note("The connection to the daemon is lost; it is made again.");
+		break;
+	case DIALOG_BACK:
+		ask_state(c);
+		chat_note("Connected again.");
+		break;
+	case DIALOG_GONE:
+		chat_note("The conversation cannot be followed any more: %s", i->data);
+		break;
+	default:
+		break;
+	}
+}
+
+static bool tail_changed(const struct chat *c)
+{
+	size_t len = 0;
+
+	return c->live && (speech_tail(&c->speech, &len) != NULL ? len : 0) != c->tail_len;
+}
+
+static bool quotes_due(const struct chat *c)
+{
+	return c->quotes_ms > 0 && (!c->d.busy || clock_mono_ms() >= c->quotes_ms);
+}
+
+static bool is_due(const struct chat *c)
+{
+	int64_t now = clock_mono_ms(), next = chat_runs_next(&c->runs);
+
+	return quotes_due(c) || (next >= 0 && next <= now) || speech_ready(&c->speech) ||
+	       (tail_changed(c) && now >= c->tail_ms);
+}
+
+bool chat_wants(struct chat *c)
+{
+	for (;;) {
+		if (c->next == NULL)
+			c->next = dialog_take(&c->d);
+		if (c->next == NULL) {
+			bool due = is_due(c);
+
+			if (!due && !c->d.busy)
+				dialog_acknowledge(&c->d, c->noticed, false);
+			return due;
+		}
+		if (is_due(c) || !take_in(c, c->next))
+			return true;
+		free(c->next);
+		c->next = NULL;
+	}
+}
+
+static void note_tail(struct chat *c)
+{
+	c->tail_len = 0;
+	speech_tail(&c->speech, &c->tail_len);
+	c->tail_ms = clock_mono_ms() + TAIL_MS;
+}
+
+static void show_due(struct chat *c)
+{
+	struct ava_error err = {0};
+	struct chat_run *run;
+	json_t *status;
+
+	speech_show(&c->speech, stdout);
+	note_tail(c);
+	if (quotes_due(c) && show_quotes(c, &err) != 0) {
+		speech_close(&c->speech);
+		chat_note(WORDS_WAITS("A quote", ""));
+		chat_note("`ava proposals` shows it: %s", err.text);
+	}
+	while ((run = chat_runs_due(&c->runs, clock_mono_ms())) != NULL) {
+		speech_close(&c->speech);
+		status = NULL;
+		if (!c->d.lost) /* what it does now, which may be no event */
+			(void)api_request(&c->c, NULL, &status, NULL, "/runs/%s", run->id);
+		progress_still_working(&run->shown, status);
+		json_decref(status);
+	}
+}
+
+void chat_show(struct chat *c)
+{
+	while (chat_wants(c)) {
+		show_due(c);
+		if (c->next == NULL)
+			continue;
+		if (!take_in(c, c->next))
+			show_item(c, c->next);
+		free(c->next);
+		c->next = NULL;
+	}
+	note_tail(c);
+	fflush(stdout);
+}
+
+const char *chat_tail(struct chat *c, size_t *len)
+{
+	return speech_tail(&c->speech, len);
+}
+
+int64_t chat_next(const struct chat *c)
+{
+	const int64_t due[] = {chat_runs_next(&c->runs), c->quotes_ms > 0 ? c->quotes_ms : -1,
+			       tail_changed(c) ? c->tail_ms : -1, dialog_next(&c->d)};
+	int64_t next = -1;
+
+	for (size_t i = 0; i < ARRAY_LEN(due); i++)
+		if (due[i] >= 0 && (next < 0 || due[i] < next))
+			next = due[i];
+	return next;
+}
+
+/* ---- an old conversation */
+
+/* Text of a message: its text blocks. */
+static void show_words(const json_t *message)
+{
+	const json_t *block;
+	size_t i;
+
+	json_array_foreach(json_object_get(message, "content"), i, block)
+	{
+		const char *text = json_str(block, "text");
+
+		if (strcmp(json_str(block, "type"), "text") == 0)
+			term_text(stdout, text, MIN(strlen(text), (size_t)PAST_CHARS), true);
+	}
+	putchar('\n');
+}
+
+static bool has_words(const json_t *entry, const char *role)
+{
+	const json_t *message = json_object_get(entry, "message"), *block;
+	size_t i;
+
+	if (strcmp(json_str(message, "role"), role) != 0)
+		return false;
+	json_array_foreach(json_object_get(message, "content"), i, block)
+	{
+		if (json_str(block, "text")[0] != '\0')
+			return true;
+	}
+	return false;
+}
+
+/* The last thing the person said, of what the feed does not bring, and *ava, what
+ * she answered. */
+static void show_last(const struct chat *c, const json_t *entries, const json_t **ava)
+{
+	const json_t *entry, *user = NULL;
+	size_t i, n = 0;
+
+	json_array_foreach(entries, i, entry)
+	{
+		if (strtoull(json_str(entry, "id"), NULL, 16) > c->d.seen)
+			continue;
+		if (has_words(entry, "user")) {
+			user = entry;
+			*ava = NULL;
+			n++;
+		} else if (has_words(entry, "assistant")) {
+			*ava = entry;
+		}
+	}
+	chat_note("Conversation %s, %zu message%s of yours so far.", c->d.id, n, WORDS_S(n));
+	if (user != NULL) {
+		fputs("You: ", stdout);
+		show_words(json_object_get(user, "message"));
+	}
+}
+
+static int show_open(struct chat *c, struct ava_error *err)
+{
+	json_t *runs = NULL;
+	const json_t *run;
+	size_t i;
+	int rv = dialog_runs(&c->d, false, &runs, err);
+
+	json_array_foreach(runs, i, run)
+	{
+		chat_runs_begin(&c->runs, json_str(run, "subagent_id"), json_str(run, "role"),
+				clock_mono_ms());
+		printf("%s ", json_str(run, "subagent_id"));
+		progress_status(stdout, run);
+	}
+	json_decref(runs);
+	return rv == 0 ? show_quotes(c, err) : rv;
+}
+
+int chat_show_past(struct chat *c, struct ava_error *err)
+{
+	const json_t *ava = NULL;
+	json_t *all = NULL;
+	bool words = false;
 	int rv;
 
-	rv = api_request(&c->c, "{}", &s, err, "/sessions/%s/stop", c->session);
-	if (rv == 0)
-		c->busy = strcmp(json_str(s, "status"), "busy") == 0;
-	json_decref(s);
-	return rv;
+	rv = api_request(&c->c, NULL, &all, err, "/sessions/%s/messages", c->d.id);
+	if (rv == 0) {
+		show_last(c, json_object_get(all, "entries"), &ava);
+		rv = show_unseen(c, &words, err);
+	}
+	if (rv == 0 && ava != NULL && !words) { /* else it is among what was just shown */
+		fputs("Ava: ", stdout);
+		show_words(json_object_get(ava, "message"));
+	}
+	json_decref(all);
+	return rv == 0 ? show_open(c, err) : rv;
 }

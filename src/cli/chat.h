@@ -9,42 +9,30 @@
 #include <stdint.h>
 
 #include "base/buf.h"
-#include "base/list.h"
-#include "cli/feed.h"
+#include "cli/dialog.h"
 #include "cli/markdown.h"
 #include "cli/show.h"
 
 struct ava_error;
 struct client;
 
-#define CHAT_HELD_MAX      16 /* quotes that wait for the end of Ava's turn */
-#define CHAT_PROPOSALS_MAX 64
+#define CHAT_QUOTES_MAX 256
 
 struct chat {
 	struct client *c; /* NULL after a lost connection, until the next request */
-	struct feed feed;
-	char session[64];
-	char model[264];
-	char *cwd;              /* owned */
-	bool said;              /* something: the conversation is on disk */
-	bool busy;              /* Ava is at work, as far as is known */
-	bool lost;              /* the feed has no connection */
-	bool gone;              /* nothing more will come */
-	struct feed_item *next; /* taken from the feed, not shown yet; owned */
+	struct dialog d;
+	struct dialog_item *next; /* taken, not shown yet; owned */
 	struct speech speech;
 	bool live;       /* a text that is not done is kept in sight (line.h) */
 	size_t tail_len; /* of it, as last shown */
 	int64_t tail_ms; /* not before this time again */
 	struct chat_runs runs;
-	uint64_t seen;                  /* lsn of the newest event */
-	uint64_t noticed, acknowledged; /* lsn of the newest notice shown, and said to be */
-	char held[CHAT_HELD_MAX][32];   /* proposals to be shown at the end of the turn */
-	size_t nheld;
+	uint64_t noticed; /* lsn of the newest notice shown */
 	/* The newest quote that was shown, and that was when the line was begun; "": none. */
 	char shown[32], before[32];
-	int64_t held_ms;                        /* or at this time */
-	char proposals[CHAT_PROPOSALS_MAX][32]; /* named so far, for completion; a ring */
-	size_t nproposals;
+	int64_t quotes_ms; /* a quote came up: shown behind Ava's turn, or then; 0: none */
+	char quotes[CHAT_QUOTES_MAX][32]; /* shown so far; a ring */
+	size_t nquotes;
 	unsigned turns;  /* ends of turns seen behind the last message of ours */
 	unsigned errors; /* of Ava's turns */
 };
@@ -52,31 +40,16 @@ struct chat {
 /* A new conversation in this folder, or `session`: an id, or "latest" of this
  * folder. Starts the daemon. */
 int chat_open(struct chat *c, const char *session, const char *model, struct ava_error *err);
-/* From now on its feed brings what happens behind `seen`. */
-void chat_follow(struct chat *c);
 void chat_close(struct chat *c);
 
 /* Say something. It is on disk when this returns 0. */
 int chat_say(struct chat *c, const char *text, struct ava_error *err);
-/* Note that the notice with this lsn was shown. */
-void chat_noticed(struct chat *c, unsigned long long lsn);
 /* A line begins now: what is shown by now is what it may answer. */
 void chat_begin_line(struct chat *c);
-/* Acknowledge what was shown, if something was since the last time. One that
- * does not arrive is shown again to whoever comes next. */
-void chat_acknowledge(struct chat *c);
-/* It goes on with another model. */
-int chat_model(struct chat *c, const char *model, struct ava_error *err);
-/* Stop Ava's turn. */
-int chat_stop(struct chat *c, struct ava_error *err);
-/* The conversation as the daemon has it. */
-int chat_session(struct chat *c, json_t **out, struct ava_error *err);
-
 /* ---- what happens, as its person sees it, on stdout */
 
-/* Readable: ask chat_wants. The feed of a conversation may be made anew while it goes on. */
-int chat_fd(const struct chat *c);
-/* Is there something to show? Takes in what is not shown by itself. */
+/* Is there something to show? Asked when dialog_fd can be read; takes in what is not shown by
+ * itself. */
 bool chat_wants(struct chat *c);
 /* Show all there is, in whole lines. */
 void chat_show(struct chat *c);

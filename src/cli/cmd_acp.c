@@ -39,74 +39,14 @@ static const struct opt opts[] = {
 	    "a turn lasts until its subagents have ended; the editor can choose otherwise"),
 };
 
-#define SENT_MAX (ACP_TEXT_MAX * 16)
+#define LAST_S   5     /* for ending the turns under way, when a daemon does not answer */
 #define LIST_MAX 10000 /* conversations: fewer bytes than that, whatever their folders are */
 
 static volatile sig_atomic_t stopped;
-static sigset_t waiting; /* what is held back while nothing is waited for */
 
 static void on_signal(int number)
 {
 	stopped = number;
-}
-
-/* ---- messages to the editor */
-
-/* `m` is *taken*. Not more is written at once than a pipe takes, so that a signal ends the wait for
- * an editor that does not read. */
-static void send_message(struct acp *a, json_t *m)
-{
-	struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
-	struct buf b;
-	size_t at = 0;
-	ssize_t n;
-
-	buf_init(&b, SENT_MAX);
-	if (m != NULL && json_dump(&b, m) == 0)
-		buf_addc(&b, '\n');
-	while (m != NULL && buf_check(&b) == 0 && !a->gone && at < b.len) {
-		n = ppoll(&out, 1, NULL, &waiting);
-		if (n > 0)
-			n = write(STDOUT_FILENO, b.data + at, MIN(b.len - at, (size_t)PIPE_BUF));
-		if (n > 0)
-			at += (size_t)n;
-		else
-			a->gone = stopped || (errno != EINTR && errno != EAGAIN);
-	}
-	buf_fini(&b);
-	json_decref(m);
-}
-
-/* Of models and files: what could steer a terminal that shows it is visible text. NULL: no memory.
- */
-json_t *acp_clean(const char *text, size_t len)
-{
-	struct buf b;
-	json_t *v = NULL;
-
-	buf_init(&b, ACP_TEXT_MAX * 2);
-	if (utf8_terminal(&b, text, len, true) == 0)
-		v = json_stringn(b.data != NULL ? b.data : "", b.len);
-	buf_fini(&b);
-	return v;
-}
-
-void acp_result(struct acp *a, const json_t *id, json_t *members)
-{
-	send_message(a, json_pack("{s:s,s:O,s:o}", "jsonrpc", "2.0", "id", id, "result", members));
-}
-
-void acp_refuse(struct acp *a, const json_t *id, int code, const char *message)
-{
-	send_message(a, json_pack("{s:s,s:O?,s:{s:i,s:o}}", "jsonrpc", "2.0", "id", id, "error",
-				  "code", code, "message", acp_clean(message, strlen(message))));
-}
-
-void acp_call(struct acp *a, int64_t id, const char *method, json_t *params)
-{
-	send_message(a, json_pack("{s:s,s:o*,s:s,s:o}", "jsonrpc", "2.0", "id",
-				  id > 0 ? json_integer(id) : NULL, "method", method, "params",
-				  params));
 }
 
 /* ---- what it asks */
@@ -142,35 +82,6 @@ static json_t *do_initialize(struct request *q)
 
 /* ---- conversations */
 
-static json_t *choice(const char *value, const char *name)
-{
-	return json_pack("{s:s,s:s}", "value", value, "name", name);
-}
-
-json_t *acp_options(struct acp_session *s)
-{
-	json_t *models = json_array(), *all = NULL;
-	const json_t *m;
-	size_t i;
-
-	(void)api_request(&s->a->c, NULL, &all, NULL, "/models?session=%s", s->id);
-	json_array_append_new(models, choice(s->model, s->model));
-	json_array_foreach(json_object_get(all, "models"), i, m)
-	{
-		const char *id = json_str(m, "id");
-
-		if (strcmp(id, s->model) != 0)
-			json_array_append_new(models, choice(id, id));
-	}
-	json_decref(all);
-	return json_pack("[{s:s,s:s,s:s,s:s,s:s,s:o},{s:s,s:s,s:s,s:s,s:[o,o]}]", "type", "select",
-			 "id", "model", "name", "Model", "category", "model", "currentValue",
-			 s->model, "options", models, "type", "select", "id", "subagents", "name",
-			 "Subagents", "currentValue", s->wait ? "wait" : "background", "options",
-			 choice("background", "Work in the background"),
-			 choice("wait", "Are waited for"));
-}
-
 /* What a person can pick; said to Ava without the slash. */
 static const char *const commands[] = {"status", "cancel", "steer"};
 
@@ -205,7 +116,7 @@ static json_t *do_begin(struct request *q)
 	if (json_array_size(json_object_get(q->params, "mcpServers")) > 0)
 		s->remark = "The MCP servers of this editor are not used here yet.";
 	acp_result(q->a, q->id,
-		   json_pack("{s:s*,s:o}", "sessionId", new ? s->id : NULL, "configOptions",
+		   json_pack("{s:s*,s:o}", "sessionId", new ? s->d.id : NULL, "configOptions",
 			     acp_options(s)));
 	tell_commands(s); /* behind the answer that names it */
 	return NULL;
@@ -255,7 +166,7 @@ static json_t *do_option(struct request *q)
 		s->wait = value[0] == 'w';
 	else if (strcmp(id, "model") != 0)
 		return refuse(q, AVA_EINVAL, "there is no such option, or it has no such value");
-	else if (acp_begin(s, value, q->err) != 0)
+	else if (dialog_model(&s->d, value, q->err) != 0)
 		return NULL;
 	return json_pack("{s:o}", "configOptions", acp_options(s));
 }
@@ -352,7 +263,7 @@ static json_t *do_prompt(struct request *q)
 	struct buf text;
 
 	buf_init(&text, ACP_TEXT_MAX);
-	if (add_blocks(&text, json_object_get(q->params, "prompt"), q->s->cwd, q->err) == 0)
+	if (add_blocks(&text, json_object_get(q->params, "prompt"), q->s->d.cwd, q->err) == 0)
 		acp_prompt(q->s, q->id, without_slash(text.data != NULL ? text.data : ""));
 	buf_fini(&text);
 	return NULL;
@@ -473,50 +384,47 @@ static bool read_input(struct acp *a, struct buf *line)
 static bool wait_for_news(const struct acp *a)
 {
 	struct pollfd fds[ACP_SESSIONS_MAX + 1] = {{.fd = STDIN_FILENO, .events = POLLIN}};
-	int64_t until = INT64_MAX, left;
-	struct timespec t;
+	int64_t until = INT64_MAX;
 	nfds_t n = 1;
 
 	LIST_EACH (&a->sessions, node, tmp) {
 		const struct acp_session *s = LIST_ENTRY(node, struct acp_session, node);
 		int64_t next = acp_next(s);
 
-		fds[n++] = (struct pollfd){.fd = feed_fd(&s->feed), .events = POLLIN};
+		fds[n++] = (struct pollfd){.fd = dialog_fd(&s->d), .events = POLLIN};
 		if (next >= 0)
 			until = MIN(until, next);
 	}
-	left = until == INT64_MAX ? 0 : MAX(until - clock_mono_ms(), 0);
-	t = (struct timespec){left / 1000, left % 1000 * 1000000};
-	return ppoll(fds, n, until == INT64_MAX ? NULL : &t, &waiting) > 0 && fds[0].revents != 0;
+	return acp_wait(a, fds, n, until) && fds[0].revents != 0;
 }
 
 static int acp_run(int argc, char **argv)
 {
 	struct sigaction stop = {.sa_handler = on_signal};
-	struct acp a = {0};
+	struct acp a = {.stopped = &stopped};
 	struct buf line;
-	sigset_t block;
 	bool open = true;
 
 	client_speak_for("acp");
 	start_for_others();
+	client_interrupt_by(&stopped);
 	list_init(&a.sessions);
 	buf_init(&line, ACP_TEXT_MAX);
 	signal(SIGPIPE, SIG_IGN); /* an editor that reads no more is an error of write */
-	sigemptyset(&block);
-	sigaddset(&block, SIGINT);
-	sigaddset(&block, SIGTERM);
-	sigprocmask(SIG_BLOCK, &block, &waiting); /* they come while it waits, and only then */
 	sigaction(SIGINT, &stop, NULL);
 	sigaction(SIGTERM, &stop, NULL);
+	sigaction(SIGALRM, &stop, NULL);
 	if (isatty(STDIN_FILENO))
 		cli_note("an editor starts this and talks with it; a person talks with `ava`");
 	while (open && !stopped && !a.gone) {
 		if (wait_for_news(&a))
 			open = read_input(&a, &line);
 		LIST_EACH (&a.sessions, n, tmp)
-			acp_step(LIST_ENTRY(n, struct acp_session, node));
+			if (!stopped)
+				acp_step(LIST_ENTRY(n, struct acp_session, node));
 	}
+	stopped = 0;
+	alarm(LAST_S);
 	LIST_EACH (&a.sessions, n, tmp)
 		acp_free(LIST_ENTRY(n, struct acp_session, node));
 	buf_fini(&line);

@@ -522,22 +522,6 @@ static int wait_for(struct wait *w, struct client **c, const char *run, struct a
 	return w->late ? 0 : MIN(rv, 0);
 }
 
-static int post_steer(struct client **c, const char *run, const char *text, json_t **reply,
-		      struct ava_error *err)
-{
-	struct session_id request = id_session();
-	char path[64];
-	struct buf body;
-	int rv = api_texts(&body, err, "text", text, "request_id", request.text,
-			   o.call != NULL ? "call_id" : NULL, o.call, NULL);
-
-	snprintf(path, sizeof(path), "/runs/%s/steer", run);
-	if (rv == 0)
-		rv = api_insist(c, path, body.data, reply, err);
-	buf_fini(&body);
-	return rv;
-}
-
 static int tell(const char *run, json_t *reply, const char *outcome)
 {
 	bool late = strcmp(outcome, "too_late") == 0;
@@ -561,7 +545,7 @@ static int steer(struct client **c, const char *run, const char *text)
 				 o.timeout_ms != OPT_ABSENT ? clock_mono_ms() + o.timeout_ms : -1};
 	struct ava_error err = {0};
 	json_t *reply = NULL;
-	int rv = post_steer(c, run, text, &reply, &err), code;
+	int rv = api_steer(c, run, o.call, text, &reply, &err), code;
 
 	if (rv != 0)
 		return cli_fail(&err);

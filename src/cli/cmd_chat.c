@@ -18,7 +18,6 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/id.h"
 #include "base/settings.h"
 #include "base/util.h"
 #include "base/words.h"
@@ -76,20 +75,12 @@ static bool wants_run(const char *word)
 static int get_runs(struct chat *c, json_t **ours)
 {
 	struct ava_error err = {0};
-	json_t *all = NULL, *run;
-	size_t i;
 
-	*ours = json_array();
-	if (api_request(&c->c, NULL, &all, &err, "/runs?all=1&limit=10000") != 0) {
-		wrong(&err);
-		json_decref(*ours);
-		return -1;
-	}
-	json_array_foreach(json_object_get(all, "runs"), i,
-			   run) if (strcmp(json_str(run, "session_id"), c->session) == 0)
-		json_array_append(*ours, run);
-	json_decref(all);
-	return 0;
+	if (dialog_runs(&c->d, true, ours, &err) == 0)
+		return 0;
+	wrong(&err);
+	json_decref(*ours);
+	return -1;
 }
 
 static bool has_ended(const json_t *run)
@@ -133,25 +124,22 @@ static void show_quote_line(const json_t *proposal)
 static void show_quotes(struct chat *c)
 {
 	json_t *all = NULL;
-	const json_t *list, *p;
-	unsigned n = 0;
+	const json_t *quote;
+	size_t i;
 
-	(void)api_request(&c->c, NULL, &all, NULL, "/proposals");
-	list = json_object_get(all, "proposals");
-	for (size_t i = json_array_size(list); i-- > 0;) { /* oldest first */
-		p = json_array_get(list, i);
-		if (strcmp(json_str(p, "session_id"), c->session) != 0)
-			continue;
-		if (n++ == 0)
+	(void)dialog_quotes(&c->d, &all, NULL);
+	json_array_foreach(all, i, quote)
+	{
+		if (i == 0)
 			puts(WORDS_WAITING);
-		show_quote_line(p);
+		show_quote_line(quote);
 	}
 	json_decref(all);
 }
 
 static void do_status(struct chat *c, const char *rest)
 {
-	char words[sizeof(c->session) + sizeof(c->model) + 64];
+	char words[sizeof(c->d.id) + sizeof(c->d.model) + 64];
 	json_t *all;
 	const json_t *run;
 	size_t i, live = 0;
@@ -163,8 +151,8 @@ static void do_status(struct chat *c, const char *rest)
 	}
 	if (get_runs(c, &all) != 0)
 		return;
-	snprintf(words, sizeof(words), "Conversation %s, model %s.\nAva is %s.", c->session,
-		 c->model, c->busy ? "at work" : "listening");
+	snprintf(words, sizeof(words), "Conversation %s, model %s.\nAva is %s.", c->d.id,
+		 c->d.model, c->d.busy ? "at work" : "listening");
 	term_wrapped(stdout, words, strlen(words));
 	putchar('\n');
 	json_array_foreach(all, i, run)
@@ -207,7 +195,7 @@ static void do_runs(struct chat *c, const char *rest)
 /* Her own calls in this conversation, by the logs: the daemon's sums begin with it. */
 static int own_cost(const struct chat *c, struct count *out, struct ava_error *err)
 {
-	struct ava_log_query q = {.types = "InferEnd", .agent = "ava", .session = c->session};
+	struct ava_log_query q = {.types = "InferEnd", .agent = "ava", .session = c->d.id};
 	const struct count_watch nobody = {0};
 	char root[ROOT_PATH_MAX];
 	int rv = settings_data_root(root, sizeof(root), err);
@@ -263,15 +251,15 @@ static void do_model(struct chat *c, const char *rest)
 	const json_t *m;
 	size_t i;
 	int rv = rest[0] != '\0'
-			 ? chat_model(c, rest, &err)
-			 : api_request(&c->c, NULL, &all, &err, "/models?session=%s", c->session);
+			 ? dialog_model(&c->d, rest, &err)
+			 : api_request(&c->c, NULL, &all, &err, "/models?session=%s", c->d.id);
 
 	json_array_foreach(json_object_get(all, "models"), i, m)
 		term_line(stdout, "%s", json_str(m, "id"));
 	if (rv != 0)
 		wrong(&err);
 	else
-		term_line(stdout, "Ava goes on with %s.", c->model);
+		term_line(stdout, "Ava goes on with %s.", c->d.model);
 	json_decref(all);
 }
 
@@ -322,16 +310,6 @@ static void do_cancel(struct chat *c, const char *rest)
 		cancel(c, rest);
 }
 
-static int steer(struct chat *c, const char *id, const char *text, json_t **answer,
-		 struct ava_error *err)
-{
-	struct session_id request = id_session(); /* so that asking twice says it once */
-	char path[64];
-
-	snprintf(path, sizeof(path), "/runs/%s/steer", id);
-	return api_post(&c->c, answer, err, path, "text", text, "request_id", request.text, NULL);
-}
-
 static void do_steer(struct chat *c, const char *rest)
 {
 	struct ava_error err = {0};
@@ -347,7 +325,7 @@ static void do_steer(struct chat *c, const char *rest)
 		chat_note("Say what it shall mind: /steer %s TEXT", id);
 		return;
 	}
-	if (steer(c, id, rest, &answer, &err) != 0)
+	if (api_steer(&c->c, id, NULL, rest, &answer, &err) != 0)
 		wrong(&err);
 	else if (strcmp(json_str(answer, "outcome"), "answered") == 0)
 		term_line(stdout, WORDS_HAS_ANSWER(id));
@@ -443,7 +421,7 @@ static enum chat_did chat_command(struct chat *c, const char *line)
 
 size_t chat_complete(struct chat *c, const char *word, bool first, const char **out, size_t max)
 {
-	size_t len = strlen(word), n = 0, named = MIN(c->nproposals, (size_t)CHAT_PROPOSALS_MAX);
+	size_t len = strlen(word), n = 0, named = MIN(c->nquotes, (size_t)CHAT_QUOTES_MAX);
 
 	for (size_t i = 0; first && word[0] == '/' && i < ARRAY_LEN(rows) && n < max; i++)
 		if (strncmp(rows[i].name, word, len) == 0)
@@ -452,8 +430,8 @@ size_t chat_complete(struct chat *c, const char *word, bool first, const char **
 		if (strncmp(c->runs.run[i].id, word, len) == 0)
 			out[n++] = c->runs.run[i].id;
 	for (size_t i = 0; len > 0 && i < named && n < max; i++)
-		if (strncmp(c->proposals[i], word, len) == 0)
-			out[n++] = c->proposals[i];
+		if (strncmp(c->quotes[i], word, len) == 0)
+			out[n++] = c->quotes[i];
 	return n;
 }
 
@@ -496,7 +474,7 @@ static int chat_pipe_line(char **line, struct ava_error *err)
 /* Show what comes until `at_ms`; true as soon as something came. */
 static bool wait_a_moment(struct chat *c, int64_t at_ms)
 {
-	struct pollfd p = {.fd = chat_fd(c), .events = POLLIN};
+	struct pollfd p = {.fd = dialog_fd(&c->d), .events = POLLIN};
 	int64_t next = chat_next(c), end = next >= 0 && next < at_ms ? next : at_ms;
 
 	int n = poll(&p, 1, (int)MAX(end - clock_mono_ms(), 0));
@@ -509,7 +487,7 @@ static bool wait_a_moment(struct chat *c, int64_t at_ms)
 static int is_quiet(struct chat *c, bool runs_too, struct ava_error *err)
 {
 	json_t *s = NULL;
-	int rv = chat_session(c, &s, err);
+	int rv = dialog_get(&c->d, &s, err);
 
 	if (rv == 0)
 		rv = strcmp(json_str(s, "status"), "idle") == 0 &&
@@ -525,10 +503,10 @@ static int wait_until_quiet(struct chat *c, bool runs_too, struct ava_error *err
 	unsigned quiet = 0;
 	int rv;
 
-	while (quiet < 2 && !c->gone) {
-		if (c->turns > 0 && !c->busy && !runs_too && c->nheld == 0)
+	while (quiet < 2 && !c->d.gone) {
+		if (c->turns > 0 && !c->d.busy && !runs_too && c->quotes_ms == 0)
 			return 0;
-		if (wait_a_moment(c, clock_mono_ms() + LOOK_MS) || c->lost) {
+		if (wait_a_moment(c, clock_mono_ms() + LOOK_MS) || c->d.lost) {
 			quiet = 0;
 			continue;
 		}
@@ -537,7 +515,7 @@ static int wait_until_quiet(struct chat *c, bool runs_too, struct ava_error *err
 			return rv;
 		quiet = rv == 1 ? quiet + 1 : 0;
 	}
-	c->busy = false;
+	c->d.busy = false;
 	chat_show(c);
 	return 0;
 }
@@ -567,7 +545,7 @@ static int chat_pipe(struct chat *c, const char *first, struct ava_error *err)
 	char *line = NULL;
 	int rv = pipe_take(c, first, &leave, err);
 
-	while (rv == 0 && !leave && !c->gone) {
+	while (rv == 0 && !leave && !c->d.gone) {
 		int more = chat_pipe_line(&line, err);
 
 		if (more != 1) {
@@ -600,11 +578,11 @@ void chat_interrupt(struct chat *c)
 {
 	struct ava_error err = {0};
 
-	if (!c->busy) {
+	if (!c->d.busy) {
 		chat_note("Ctrl-D or /quit leaves; subagents go on. /cancel stops one.");
 		return;
 	}
-	if (chat_stop(c, &err) != 0)
+	if (dialog_stop(&c->d, &err) != 0)
 		chat_note("%s", err.text);
 	else
 		chat_note("Ava's answer is stopped; subagents go on.");
@@ -614,9 +592,9 @@ void chat_interrupt(struct chat *c)
 
 static void greet(const struct chat *c)
 {
-	if (c->said)
+	if (c->d.said)
 		return;
-	chat_note("Ava (%s). /help lists commands, Ctrl-D leaves.", c->model);
+	chat_note("Ava (%s). /help lists commands, Ctrl-D leaves.", c->d.model);
 }
 
 static int take_line(struct chat *c, const char *text)
@@ -662,7 +640,7 @@ static int begin(struct chat *c, struct ava_error *err)
 	if (rv == 0 && o.session != NULL)
 		rv = chat_show_past(c, err);
 	if (rv == 0)
-		chat_follow(c);
+		dialog_follow(&c->d);
 	return rv;
 }
 
@@ -699,7 +677,7 @@ static int on_pipe(void)
 	rv = begin(&c, &err);
 	if (rv == 0)
 		rv = chat_pipe(&c, first, &err);
-	code = rv != 0 ? cli_fail(&err) : c.errors > 0 || c.gone ? CLI_FAILED : CLI_DONE;
+	code = rv != 0 ? cli_fail(&err) : c.errors > 0 || c.d.gone ? CLI_FAILED : CLI_DONE;
 	chat_close(&c);
 	free(first);
 	return code;

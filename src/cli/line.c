@@ -101,7 +101,7 @@ static enum line_woken line_wait(struct line *l, int wait_ms, bool quiet)
 							      : LINE_WOKEN_END;
 		if (!quiet && chat_wants(l->chat))
 			return LINE_WOKEN_SHOW;
-		p[2].fd = quiet ? -1 : chat_fd(l->chat);
+		p[2].fd = quiet ? -1 : dialog_fd(&l->chat->d);
 		at = quiet ? -1 : chat_next(l->chat);
 		if (at < 0 || (end >= 0 && end < at))
 			at = end;

@@ -470,6 +470,13 @@ static int connect_or_start(struct client *c, const char *root, struct ava_error
 		       why.code ? why.text : "it does not answer");
 }
 
+static const volatile sig_atomic_t *interrupts;
+
+void client_interrupt_by(const volatile sig_atomic_t *flag)
+{
+	interrupts = flag;
+}
+
 int client_open(const char *root, bool start, struct client **out, struct ava_error *err)
 {
 	struct client *c = malloc(sizeof(*c));
@@ -478,7 +485,8 @@ int client_open(const char *root, bool start, struct client **out, struct ava_er
 	*out = NULL;
 	if (!c)
 		return err_set(err, AVA_ENOMEM, "out of memory");
-	*c = (struct client){.fd = -1, .quiet_ms = QUIET_MS, .deadline_ms = -1};
+	*c = (struct client){
+		.fd = -1, .quiet_ms = QUIET_MS, .deadline_ms = -1, .interrupt = interrupts};
 	failed = start && sys_make_folders(root, true) != 0 ? errno : 0;
 	c->dirfd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (c->dirfd < 0) {

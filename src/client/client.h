@@ -33,6 +33,8 @@ void client_set_deadline(struct client *c, int64_t deadline_ms);
  * (*borrowed until changed*; NULL: none). No race: a flag set just before the
  * wait is seen as well. */
 void client_set_interrupt(struct client *c, const volatile sig_atomic_t *flag);
+/* The same for all that are opened from now on. */
+void client_interrupt_by(const volatile sig_atomic_t *flag);
 /* When nothing of an answer has come `after_ms` after its request was sent,
  * `slow` is called, once a call: to tell a person, over another client if it
  * asks the daemon why. It returns how many more ms the answer may take, -1: as

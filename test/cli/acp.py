@@ -81,9 +81,9 @@ def start_run(session, model=None):
 class Editor:
     """One `ava acp`; `answer(request)` says what the person does with a request of its."""
 
-    def __init__(self, *options, capabilities=None, answer=None, start=True, **env):
+    def __init__(self, *options, capabilities=None, answer=None, start=True, stderr=None, **env):
         self.program = subprocess.Popen([os.environ["AVA"], "acp", *options], stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, env={**os.environ, **env})
+                                        stdout=subprocess.PIPE, stderr=stderr, env={**os.environ, **env})
         self.lines = queue.Queue()
         self.updates, self.asked, self.sent, self.next = [], [], {}, 0
         self.taken_back = []
@@ -914,6 +914,25 @@ def test_wordless():
     check("a choice before the first words loses no subagent", until(lambda: "Of the other." in json.dumps(daemon(f"/sessions/{s}/unseen"))),
           daemon(f"/sessions/{s}/unseen"))
     e.close()
+
+
+def test_hung():
+    """A daemon that answers nothing keeps no signal from ending the program."""
+    e = Editor("--model", script("hung", {"text": "Never.", "delay_ms": 600000}), stderr=subprocess.PIPE)
+    s, pid = e.new(), daemon_pid()
+    e.start_prompt(s, "go on")
+    until(lambda: daemon("/sessions/" + s)["status"] == "busy")
+    os.kill(pid, signal.SIGSTOP)
+    check("it waits, and says so", until(lambda: select.select([e.program.stderr], [], [], 0.1)[0]))
+    e.program.send_signal(signal.SIGTERM)
+    try:
+        check("it ends", e.program.wait(LIMIT / 3) == 0)
+    except subprocess.TimeoutExpired:
+        e.program.kill()
+        check("it ends", False)
+    os.kill(pid, signal.SIGCONT)
+    daemon(f"/sessions/{s}/stop", {})
+    e.program.stderr.close()
 
 
 def test_deaf():

@@ -1,0 +1,384 @@
+/* A conversation as a client has it; dialog.h.
+ *
+ *   daemon ── SSE ──► filter ──► queue ──► whoever shows it
+ *
+ * Happy path: the newest lsn is asked, the conversation made or found and followed behind that lsn,
+ * so that nothing is missed between the two. What is said is answered by events. Nothing is read
+ * before the queue is empty, and then what one read brings; the daemon waits: what is durable is
+ * read later, frames of text are left out by the daemon.
+ *
+ * What can fail: there is no such conversation, a request, which says why; a connection, which is
+ * made again for as long as it takes; a refusal of the stream, which is told and ends it; memory
+ * for an item, after which the stream is opened anew behind the last one kept. */
+#include "cli/dialog.h"
+
+#include <ava.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/id.h"
+#include "base/settings.h"
+#include "base/util.h"
+#include "cli/api.h"
+#include "client/client.h"
+#include "codec/json.h"
+
+#define QUIET_MS  45000 /* three heartbeats without one: it is lost */
+#define OPEN_MS   5000  /* that opening waits for the stream, at the most */
+#define AGAIN_MS  1000  /* and opening again, while a person types */
+#define PAUSE_MS  100   /* the first; doubled up to PAUSE_MAX */
+#define PAUSE_MAX 3000
+
+void dialog_init(struct dialog *d, struct client **c, bool all)
+{
+	*d = (struct dialog){.c = c, .all = all, .gone = true};
+	list_init(&d->items);
+}
+
+void dialog_fini(struct dialog *d)
+{
+	dialog_leave(d);
+	free(d->cwd);
+}
+
+/* ---- requests */
+
+int dialog_get(struct dialog *d, json_t **out, struct ava_error *err)
+{
+	int rv = api_request(d->c, NULL, out, err, "/sessions/%s", d->id);
+
+	if (rv == 0)
+		d->busy = strcmp(json_str(*out, "status"), "busy") == 0;
+	return rv;
+}
+
+/* A conversation in which nothing was said is not on disk: a daemon that was started anew does not
+ * know it, and it is begun again under its id; unless Ava has told something in it. */
+int dialog_model(struct dialog *d, const char *model, struct ava_error *err)
+{
+	const char *key = model != NULL ? "model" : NULL;
+	json_t *answer = NULL;
+	char path[sizeof(d->id) + 32];
+	int rv = AVA_EEXIST;
+
+	snprintf(path, sizeof(path), "/sessions/%s/model", d->id);
+	if (!d->said)
+		rv = api_post(d->c, &answer, err, "/sessions", "cwd", d->cwd, "session_id", d->id,
+			      key, model, NULL);
+	if (rv == AVA_EEXIST)
+		rv = api_post(d->c, &answer, err, path, key, model, NULL);
+	if (rv == 0)
+		snprintf(d->model, sizeof(d->model), "%s", json_str(answer, "model"));
+	json_decref(answer);
+	return rv;
+}
+
+static int find(struct dialog *d, struct ava_error *err)
+{
+	json_t *is = NULL;
+	int rv = dialog_get(d, &is, err);
+
+	if (rv == 0) {
+		snprintf(d->model, sizeof(d->model), "%s", json_str(is, "model"));
+		d->said = json_str(is, "title")[0] != '\0';
+		free(d->cwd);
+		d->cwd = strdup(json_str(is, "cwd"));
+		rv = d->cwd != NULL ? 0 : err_set(err, AVA_ENOMEM, "out of memory");
+	}
+	json_decref(is);
+	return rv;
+}
+
+int dialog_open(struct dialog *d, const char *id, const char *model, struct ava_error *err)
+{
+	json_t *health = NULL;
+	int rv;
+
+	if (id != NULL && (id[0] == '\0' || strspn(id, "0123456789abcdef-") != strlen(id) ||
+			   strlen(id) >= sizeof(d->id)))
+		return err_set(err, AVA_EINVAL,
+			       "\"%.60s\" is not the id of a conversation: `ava sessions` lists "
+			       "them",
+			       id);
+	snprintf(d->id, sizeof(d->id), "%s", id != NULL ? id : id_session().text);
+	rv = api_request(d->c, NULL, &health, err, "/health");
+	d->seen = (uint64_t)json_get_int(json_object_get(health, "journal"), "lsn", 0);
+	json_decref(health);
+	if (rv == 0)
+		rv = id != NULL ? find(d, err) : dialog_model(d, model, err);
+	return rv;
+}
+
+/* Those of this conversation, of what is listed there. */
+static int ours(struct dialog *d, const char *path, const char *key, json_t **out,
+		struct ava_error *err)
+{
+	json_t *all = NULL, *one;
+	size_t i;
+	int rv = api_request(d->c, NULL, &all, err, "%s", path);
+
+	*out = json_array();
+	json_array_foreach(json_object_get(all, key), i, one)
+	{
+		if (strcmp(json_str(one, "session_id"), d->id) == 0)
+			json_array_append(*out, one);
+	}
+	json_decref(all);
+	return rv;
+}
+
+int dialog_quotes(struct dialog *d, json_t **out, struct ava_error *err)
+{
+	json_t *newest = NULL;
+	int rv = ours(d, "/proposals", "proposals", &newest, err);
+
+	*out = json_array();
+	for (size_t i = json_array_size(newest); i-- > 0;)
+		json_array_append(*out, json_array_get(newest, i));
+	json_decref(newest);
+	return rv;
+}
+
+int dialog_runs(struct dialog *d, bool all, json_t **out, struct ava_error *err)
+{
+	return ours(d, all ? "/runs?all=1&limit=10000" : "/runs?limit=1000", "runs", out, err);
+}
+
+int dialog_say(struct dialog *d, const char *text, const char *seen, struct ava_error *err)
+{
+	struct session_id request = id_session(); /* so that asking twice says it once */
+	json_t *answer = NULL;
+	char path[sizeof(d->id) + 32];
+	int rv;
+
+	snprintf(path, sizeof(path), "/sessions/%s/messages", d->id);
+	do
+		rv = api_post(d->c, &answer, err, path, "text", text, "request_id", request.text,
+			      "seen", seen, NULL);
+	while (rv == AVA_ENOENT && !d->said && (rv = dialog_model(d, d->model, err)) == 0);
+	if (rv == 0) {
+		d->said = d->busy = true;
+		if (d->nown < DIALOG_OWN_MAX)
+			d->own[d->nown++] = strtoull(json_str(answer, "entry"), NULL, 16);
+	}
+	json_decref(answer);
+	return rv;
+}
+
+int dialog_stop(struct dialog *d, struct ava_error *err)
+{
+	json_t *is = NULL;
+	int rv = api_request(d->c, "{}", &is, err, "/sessions/%s/stop", d->id);
+
+	if (rv == 0)
+		d->busy = strcmp(json_str(is, "status"), "busy") == 0;
+	json_decref(is);
+	return rv;
+}
+
+void dialog_acknowledge(struct dialog *d, uint64_t lsn, bool insist)
+{
+	json_t *answer = NULL;
+	char path[sizeof(d->id) + 32], body[96];
+	int rv;
+
+	if (lsn <= d->acknowledged || *d->c == NULL || (d->lost && !insist))
+		return;
+	d->acknowledged = lsn;
+	snprintf(path, sizeof(path), "/sessions/%s/ack", d->id);
+	snprintf(body, sizeof(body), "{\"channel\":\"terminal\",\"lsn\":%" PRIu64 "}", lsn);
+	rv = insist ? api_insist(d->c, path, body, &answer, NULL)
+		    : api_call(*d->c, path, body, &answer, NULL, NULL);
+	if (rv != 0) {
+		client_close(*d->c);
+		*d->c = NULL;
+	}
+	json_decref(answer);
+}
+
+/* ---- what happens */
+
+/* 0 or AVA_ENOMEM. `e` NULL: not an event. */
+static int put(struct dialog *d, enum dialog_kind kind, const char *data, size_t len,
+	       const struct sse_event *e)
+{
+	struct dialog_item *i = calloc(1, sizeof(*i) + len + 1);
+
+	if (i == NULL)
+		return AVA_ENOMEM;
+	i->kind = kind;
+	i->len = len;
+	memcpy(i->data, data, len);
+	if (e != NULL) {
+		snprintf(i->type, sizeof(i->type), "%s", e->event);
+		i->lsn = strtoull(e->id, NULL, 10);
+	}
+	list_add(&d->items, &i->node);
+	return 0;
+}
+
+/* Events that a person sees; the rest is in `ava logs`. Of the calls of models those of
+ * subagents, whose first one is their start. */
+static bool is_shown(const struct dialog *d, const struct sse_event *e)
+{
+	static const char ava[] = "\"agentId\":\"ava\"";
+	static const char *const shown[] = {
+		"UserMessage",    "AssistantMessage", "SpawnProposed",
+		"SpawnConfirmed", "SpawnRejected",    "SpawnExpired",
+		"SubagentSpawn",  "Activity",         "SubagentComplete",
+		"Error",          "Waiting",          "StateWrite",
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(shown); i++)
+		if (strcmp(e->event, shown[i]) == 0)
+			return true;
+	if (strcmp(e->event, "ToolCall") == 0 || strcmp(e->event, "ToolResult") == 0 ||
+	    strcmp(e->event, "InferEnd") == 0)
+		return d->all && memmem(e->data, e->len, ava, strlen(ava));
+	return strcmp(e->event, "InferStart") == 0 && !memmem(e->data, e->len, ava, strlen(ava));
+}
+
+/* The event of what was said is the first of its kind behind the entry. */
+static bool is_own(struct dialog *d, const struct sse_event *e)
+{
+	if (d->nown == 0 || strcmp(e->event, "UserMessage") != 0 ||
+	    strtoull(e->id, NULL, 10) <= d->own[0])
+		return false;
+	memmove(d->own, d->own + 1, --d->nown * sizeof(d->own[0]));
+	return true;
+}
+
+static int on_event(const struct sse_event *e, void *user)
+{
+	struct dialog *d = user;
+	bool text = strcmp(e->event, "text") == 0, turn = strcmp(e->event, "turn") == 0;
+	bool thinking = d->all && strcmp(e->event, "thinking") == 0;
+	json_t *frame = text || turn || thinking ? json_parse(e->data, e->len, NULL) : NULL;
+	const char *said = json_str(frame, "text");
+	int rv = 0;
+
+	if (text || thinking)
+		rv = put(d, text ? DIALOG_TEXT : DIALOG_THINKING, said, strlen(said), NULL);
+	else if (turn)
+		rv = put(d,
+			 strcmp(json_str(frame, "state"), "busy") == 0 ? DIALOG_BUSY : DIALOG_IDLE,
+			 "", 0, NULL);
+	else if (is_own(d, e))
+		rv = put(d, DIALOG_OWN, "", 0, e);
+	else if (is_shown(d, e))
+		rv = put(d, DIALOG_EVENT, e->data, e->len, e);
+	if (rv == 0 && e->id[0] != '\0')
+		d->last = strtoull(e->id, NULL, 10);
+	json_decref(frame);
+	return rv;
+}
+
+/* Without notes, which would stand in the picture. */
+static int connect_stream(struct dialog *d, int64_t wait_ms, struct ava_error *err)
+{
+	char root[ROOT_PATH_MAX], path[128], last[24];
+	int rv = settings_data_root(root, sizeof(root), err);
+
+	if (rv == 0)
+		rv = client_open(root, true, &d->stream, err);
+	if (rv != 0)
+		return rv;
+	snprintf(path, sizeof(path), "/api/v1/events?session=%s", d->id);
+	snprintf(last, sizeof(last), "%" PRIu64, d->last);
+	client_set_deadline(d->stream, clock_mono_ms() + wait_ms);
+	rv = client_stream_open(d->stream, path, last, on_event, d, err);
+	client_set_deadline(d->stream, -1);
+	if (rv != 0)
+		return rv;
+	if (d->lost) /* no frame is missed from now on */
+		put(d, DIALOG_BACK, "", 0, NULL);
+	d->lost = false;
+	d->heard_ms = clock_mono_ms();
+	d->pause_ms = PAUSE_MS;
+	return 0;
+}
+
+/* What has come goes into the queue. */
+static void read_stream(struct dialog *d, int64_t wait_ms)
+{
+	struct ava_error err = {0};
+	int64_t now = clock_mono_ms();
+	int rv;
+
+	if (d->gone || (d->stream == NULL && now < d->retry_ms))
+		return;
+	rv = d->stream == NULL ? connect_stream(d, wait_ms, &err)
+			       : client_stream_take(d->stream, &err);
+	if (rv == 1)
+		d->heard_ms = now;
+	if (rv >= 0 && !client_stream_done(d->stream) && now - d->heard_ms < QUIET_MS)
+		return;
+	client_close(d->stream);
+	d->stream = NULL;
+	d->gone = rv == AVA_EINVAL || rv == AVA_EDENIED || rv == AVA_EUNSUPPORTED;
+	if (d->gone)
+		put(d, DIALOG_GONE, err.text, strlen(err.text), NULL);
+	else if (!d->lost)
+		d->lost = put(d, DIALOG_LOST, "", 0, NULL) == 0;
+	d->retry_ms = now + d->pause_ms;
+	d->pause_ms = MIN(d->pause_ms * 2, PAUSE_MAX);
+}
+
+static struct dialog_item *queued(struct dialog *d)
+{
+	struct dialog_item *i = LIST_FIRST(&d->items, struct dialog_item, node);
+
+	if (i != NULL)
+		list_del(&i->node);
+	return i;
+}
+
+struct dialog_item *dialog_take(struct dialog *d)
+{
+	struct dialog_item *i;
+
+	if (list_empty(&d->items))
+		read_stream(d, AGAIN_MS);
+	i = queued(d);
+	if (i != NULL && (i->kind == DIALOG_BUSY || i->kind == DIALOG_IDLE))
+		d->busy = i->kind == DIALOG_BUSY;
+	return i;
+}
+
+void dialog_follow(struct dialog *d)
+{
+	dialog_leave(d);
+	d->gone = false;
+	d->retry_ms = 0;
+	d->pause_ms = PAUSE_MS;
+	d->last = d->seen;
+	read_stream(d, OPEN_MS);
+}
+
+int dialog_fd(const struct dialog *d)
+{
+	return d->stream != NULL ? client_fd(d->stream) : -1;
+}
+
+int64_t dialog_next(const struct dialog *d)
+{
+	if (d->gone)
+		return -1;
+	return d->stream != NULL ? d->heard_ms + QUIET_MS : d->retry_ms;
+}
+
+void dialog_leave(struct dialog *d)
+{
+	struct dialog_item *i;
+
+	client_close(d->stream);
+	d->stream = NULL;
+	d->lost = false;
+	d->gone = true;
+	while ((i = queued(d)) != NULL)
+		free(i);
+}

@@ -1,0 +1,97 @@
+/* A conversation with Ava as a client has it, a terminal (chat.h) or an editor (acp.h): it is begun
+ * or found, something is said in it, and what happens in it comes as items whenever they are asked
+ * for: over lost connections and restarts of the daemon (started again if need be), from the last
+ * event that came, every event once, in order. One thread. */
+#ifndef CLI_DIALOG_H
+#define CLI_DIALOG_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/list.h"
+
+struct ava_error;
+struct client;
+
+#define DIALOG_OWN_MAX 64
+
+enum dialog_kind {
+	DIALOG_EVENT,    /* a durable event: `type`, and its line in `data` */
+	DIALOG_OWN,      /* what was said here has come back */
+	DIALOG_TEXT,     /* more of Ava's text: `data` */
+	DIALOG_THINKING, /* and of her thoughts; only with `all` */
+	DIALOG_BUSY,     /* her turn began */
+	DIALOG_IDLE,     /* and ended */
+	DIALOG_LOST,     /* the connection broke; frames may have been missed */
+	DIALOG_BACK,     /* and is there again */
+	DIALOG_GONE,     /* the daemon refuses it: `data` says why. Nothing more comes */
+};
+
+struct dialog_item {
+	struct list node;
+	enum dialog_kind kind;
+	uint64_t lsn; /* of an event, and of what was said */
+	char type[24];
+	size_t len;
+	char data[]; /* NUL-terminated */
+};
+
+struct dialog {
+	struct client **c; /* requests go over it (api.h); *borrowed* */
+	bool all;          /* what Ava does and thinks comes as well */
+	char id[64], model[264];
+	char *cwd;                    /* owned */
+	bool said;                    /* something: the conversation is on disk */
+	bool busy;                    /* Ava is at work, as far as is known */
+	uint64_t seen;                /* following begins behind this lsn */
+	uint64_t acknowledged;        /* lsn */
+	uint64_t last;                /* of what has come */
+	struct client *stream;        /* NULL: lost, or not open */
+	struct list items;            /* struct dialog_item */
+	bool lost, gone;              /* so it was told; a dialog that is not followed is gone */
+	int64_t heard_ms;             /* when something came */
+	int64_t retry_ms;             /* when a connection is made again */
+	int64_t pause_ms;             /* between that and the time after */
+	uint64_t own[DIALOG_OWN_MAX]; /* entries of what was said here and has not come back */
+	size_t nown;
+};
+
+void dialog_init(struct dialog *d, struct client **c, bool all);
+void dialog_fini(struct dialog *d);
+
+/* `id` NULL: a new one in d->cwd; `model` NULL: the daemon's default. Else one that stands in the
+ * daemon, AVA_EINVAL where it is no id; it has a folder of its own. What happens from now on is
+ * behind d->seen. */
+int dialog_open(struct dialog *d, const char *id, const char *model, struct ava_error *err);
+/* It goes on with another model, or where nothing was said is begun with it. */
+int dialog_model(struct dialog *d, const char *model, struct ava_error *err);
+/* As the daemon has it now. */
+int dialog_get(struct dialog *d, json_t **out, struct ava_error *err);
+/* Its quotes that wait for an answer, the oldest first; its runs, the newest first, `all` or those
+ * that have not ended. *out is a list, the caller's. */
+int dialog_quotes(struct dialog *d, json_t **out, struct ava_error *err);
+int dialog_runs(struct dialog *d, bool all, json_t **out, struct ava_error *err);
+
+/* 0: it is on disk, and its event will be DIALOG_OWN. `seen`: the newest quote that was shown; "":
+ * none. */
+int dialog_say(struct dialog *d, const char *text, const char *seen, struct ava_error *err);
+/* Ava's turn ends; subagents go on. */
+int dialog_stop(struct dialog *d, struct ava_error *err);
+/* All up to `lsn` was shown. What does not arrive is shown again to whoever comes next; `insist`:
+ * no daemon is started for its sake without. */
+void dialog_acknowledge(struct dialog *d, uint64_t lsn, bool insist);
+
+/* Behind d->seen, anew. What is said before the stream is open would be answered without frames: it
+ * is waited for; a daemon that does not come is a lost connection. */
+void dialog_follow(struct dialog *d);
+void dialog_leave(struct dialog *d);
+/* The next item, the caller's from now on (free); NULL when there is none. */
+struct dialog_item *dialog_take(struct dialog *d);
+/* Readable: there may be one. -1: no connection. */
+int dialog_fd(const struct dialog *d);
+/* When something is due that nothing readable says, clock_mono_ms; -1: never. */
+int64_t dialog_next(const struct dialog *d);
+
+#endif
