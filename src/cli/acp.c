@@ -752,6 +752,13 @@ static void follow_on(struct acp_session *s)
 		dialog_leave(&s->d);
 }
 
+/* What was not read is for whoever comes next. */
+static void acknowledge(struct acp_session *s)
+{
+	if (!s->a->gone)
+		dialog_acknowledge(&s->d, s->d.seen, true);
+}
+
 /* The prompt is answered, behind all that was shown: by an error with `code` (not 0) and `why`, or
  * how the turn ended. A turn that was cancelled is no error, whatever went wrong on the way. */
 static void turn_end(struct acp_session *s, int code, const char *why)
@@ -768,7 +775,7 @@ static void turn_end(struct acp_session *s, int code, const char *why)
 			json_pack("{s:s}", "stopReason", t->cancelled ? "cancelled" : "end_turn"));
 	s->talking = NULL;
 	s->d.seen = MAX(s->d.seen, s->d.last);
-	dialog_acknowledge(&s->d, s->d.seen, true);
+	acknowledge(s);
 	buf_fini(&t->streamed);
 	json_decref(t->prompt);
 	free(t->failed);
@@ -949,7 +956,7 @@ static int take_up(struct acp_session *s, bool again, struct ava_error *err)
 	if (unseen != NULL)
 		s->d.seen = MIN(s->d.seen, (uint64_t)json_get_int(unseen, "lsn", 1) - 1);
 	else if (rv == 0)
-		dialog_acknowledge(&s->d, s->d.seen, true);
+		acknowledge(s);
 	json_decref(past);
 	return rv;
 }

@@ -935,6 +935,28 @@ def test_hung():
     e.program.stderr.close()
 
 
+def test_unread():
+    """What an editor did not read any more is not counted as seen: whoever comes next is told."""
+    s = daemon("/sessions", {"cwd": CWD, "model": script("unread", {"text": "Hello."}, {"text": "Never.", "delay_ms": 600000})})["session_id"]
+    daemon(f"/sessions/{s}/messages", {"text": "hello"})
+    until(lambda: daemon(f"/sessions/{s}/unseen")["items"])
+    read, write = os.pipe()
+    with subprocess.Popen([os.environ["AVA"], "acp"], stdin=subprocess.PIPE, stdout=write) as p:
+        os.close(write)
+        for i, (method, params) in enumerate((("initialize", {"protocolVersion": 1}), ("session/resume", {"sessionId": s, "cwd": CWD}),
+                                              ("session/prompt", {"sessionId": s, "prompt": [{"type": "text", "text": "go on"}]}))):
+            p.stdin.write((json.dumps({"jsonrpc": "2.0", "id": i, "method": method, "params": params}) + "\n").encode())
+        p.stdin.flush()
+        until(lambda: daemon("/sessions/" + s)["status"] == "busy")
+        run = start_run(s)
+        until(lambda: b"in_progress" in os.read(read, 65536)) # the plan has it; nothing more comes before its end
+        os.close(read)
+        ava("cancel", run)
+        check("it ends", p.wait(LIMIT) == 0)
+    check("the end of the subagent waits", [x["run_id"] for x in daemon(f"/sessions/{s}/unseen")["items"] if x["type"] == "SubagentComplete"] == [run],
+          daemon(f"/sessions/{s}/unseen"))
+
+
 def test_deaf():
     """An editor that does not read: a signal ends the program all the same."""
     with subprocess.Popen([os.environ["AVA"], "acp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as p:
