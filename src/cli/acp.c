@@ -571,8 +571,14 @@ static void show_call_end(struct acp_session *s, const json_t *c)
 
 static void show_error(struct acp_session *s, const json_t *c)
 {
+	const char *class = json_str(c, "class"), *why = json_str(c, "message");
+
+	if (strcmp(class, "chain") == 0) { /* no turn of hers */
+		sayf(s, WORDS_CANNOT(class, why));
+		return;
+	}
 	free(s->turn.failed);
-	s->turn.failed = strdup(json_str(c, "message"));
+	s->turn.failed = strdup(why);
 }
 
 static void show_event(struct acp_session *s, const struct dialog_item *i)

@@ -334,10 +334,12 @@ static void show_answered(struct chat *c, const char *type, const json_t *conten
 
 static void show_error(struct chat *c, const json_t *content)
 {
-	c->errors++;
+	const char *class = json_str(content, "class");
+
+	c->errors += strcmp(class, "chain") != 0;
 	speech_close(&c->speech);
 	term_colour(stdout, TERM_RED);
-	term_print(stdout, WORDS_CANNOT(json_str(content, "class"), json_str(content, "message")));
+	term_print(stdout, WORDS_CANNOT(class, json_str(content, "message")));
 	term_colour(stdout, TERM_PLAIN);
 	putchar('\n');
 }

@@ -957,6 +957,36 @@ def test_unread():
           daemon(f"/sessions/{s}/unseen"))
 
 
+def test_chain():
+    """A chain that does not go on is told in a turn, and is no turn that failed."""
+    def begin():
+        os.mkdir(T + "/gone")
+        return daemon("/groups", {"runs": [one, one], "chain": True, "cwd": T + "/gone", "session_id": s, "confirmed": True})["subagent_id"]
+
+    def end(run):
+        until(lambda: ava("logs", run, "--type", "InferStart"))
+        os.rmdir(T + "/gone")
+
+    e = Editor("--wait", "--model", script("chained", *[{"text": "Well."}] * 6))
+    s = e.new()
+    e.prompt(s, "hello")
+    done = {"name": "submit_result", "args": {"output": None, "summary": "It is in parser.c.", "confidence": 1}}
+    one = {"task": "find it", "role": "code_reviewer", "model": script("later", {"tool_calls": [done], "delay_ms": 1000})}
+    run = begin()
+    n = e.start_prompt(s, "and?")
+    end(run)
+    check("the turn ends well", e.until(n).get("result") == {"stopReason": "end_turn"}, e.updates)
+    check("and says that the chain does not go on", "The chain does not go on: " in e.said(), e.said())
+    e.close()
+    run = begin()
+    with subprocess.Popen([os.environ["AVA"], "chat", "-c", s], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=CWD) as p:
+        p.stdin.write("and now?\n")
+        p.stdin.flush()
+        end(run)
+        said = p.communicate()[0]
+    check("so in a conversation over a pipe", p.returncode == 0 and "The chain does not go on: " in said, p.returncode, said)
+
+
 def test_deaf():
     """An editor that does not read: a signal ends the program all the same."""
     with subprocess.Popen([os.environ["AVA"], "acp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as p:
