@@ -94,6 +94,8 @@ const char *words_mark(enum words_mark mark, bool utf8);
 	"%s: %.1000s",                                                                             \
 		strcmp(class, "chain") == 0 ? "The chain does not go on" : "Ava cannot answer",    \
 		why
+/* Behind what Ava says, where an event keeps its beginning alone. */
+#define WORDS_CUT              "(cut: all of it stands in the conversation's file)"
 #define WORDS_CANCELLING(what) "Cancelling %s; Ctrl-C again leaves without waiting.", what
 #define WORDS_TODAY(cost, tokens, n, more)                                                         \
 	"Today: %s, %s tokens, %lld run%s%s", cost, tokens, (long long)(n), WORDS_S(n), more

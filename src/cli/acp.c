@@ -72,15 +72,11 @@ static void send_message(struct acp *a, json_t *m)
 	if (m != NULL && json_dump(&b, m) == 0)
 		buf_addc(&b, '\n');
 	while (m != NULL && buf_check(&b) == 0 && !a->gone && at < b.len) {
-		if (!acp_wait(a, &out, 1, INT64_MAX)) {
-			a->gone = *a->stopped;
-			continue;
-		}
-		n = write(STDOUT_FILENO, b.data + at, MIN(b.len - at, (size_t)PIPE_BUF));
-		if (n > 0)
-			at += (size_t)n;
-		else
-			a->gone = errno != EINTR && errno != EAGAIN;
+		n = 0;
+		if (acp_wait(a, &out, 1, INT64_MAX))
+			n = write(STDOUT_FILENO, b.data + at, MIN(b.len - at, (size_t)PIPE_BUF));
+		at += (size_t)MAX(n, 0);
+		a->gone = (n == 0 && *a->stopped) || (n < 0 && errno != EINTR && errno != EAGAIN);
 	}
 	buf_fini(&b);
 	json_decref(m);
@@ -474,6 +470,8 @@ static void show_ava(struct acp_session *s, const json_t *c)
 		chunk(s, ava_text, s->turn.speaks, text + same);
 	else
 		chunk(s, ava_text, ++s->messages, text);
+	if (json_get_bool(c, "cut", false) && had->len <= strlen(text))
+		sayf(s, WORDS_CUT);
 	buf_reset(had);
 	s->turn.cut = false;
 }

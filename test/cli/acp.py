@@ -987,6 +987,23 @@ def test_chain():
     check("so in a conversation over a pipe", p.returncode == 0 and "The chain does not go on: " in said, p.returncode, said)
 
 
+def test_cut():
+    """A text that is longer than what its event keeps says so, in an editor and over a pipe."""
+    text, note = "word " * 30000 + "the end", "(cut: all of it stands in the conversation's file)"
+    long = script("long", {"text": text}, {"text": text}, {"text": text})
+    e = Editor("--model", long)
+    s = e.new()
+    e.prompt(s, "hello")
+    check("its end is missing, which is told", e.said().endswith(note) and e.said().count(note) == 1, e.said()[-200:])
+    e.close()
+    out = ava("chat", "-c", s, input="and?\n")
+    check("so in a conversation over a pipe", out.endswith(note + "\n") and out.count(note) == 1, out[-200:])
+    e = Editor()
+    e.call("session/load", sessionId=s, cwd=CWD, mcpServers=[])
+    check("a load has all of it", e.said().count("the end") == 2 and note not in e.said(), e.said()[-200:])
+    e.close()
+
+
 def test_deaf():
     """An editor that does not read: a signal ends the program all the same."""
     with subprocess.Popen([os.environ["AVA"], "acp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as p:

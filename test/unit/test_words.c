@@ -50,6 +50,7 @@ static void test_lines(void **state)
 	shows("S-1 reads that after what it is doing now.", WORDS_READS_LATER("S-1"));
 	shows("Ava cannot answer: no key", WORDS_CANNOT("auth", "no key"));
 	shows("The chain does not go on: no key", WORDS_CANNOT("chain", "no key"));
+	shows("(cut: all of it stands in the conversation's file)", WORDS_CUT);
 	shows("Cancelling S-1; Ctrl-C again leaves without waiting.", WORDS_CANCELLING("S-1"));
 	shows("Today: $0.24, 12k tokens, 1 run", WORDS_TODAY("$0.24", "12k", 1, ""));
 	shows("Today: $0.24, 12k tokens, 2 runs.", WORDS_TODAY("$0.24", "12k", 2, "."));
