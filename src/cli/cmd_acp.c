@@ -39,7 +39,7 @@ static const struct opt opts[] = {
 	    "a turn lasts until its subagents have ended; the editor can choose otherwise"),
 };
 
-#define LAST_S   5     /* for ending the turns under way, when a daemon does not answer */
+#define LAST_S   10    /* for ending the turns under way, when a daemon does not answer */
 #define LIST_MAX 10000 /* conversations: fewer bytes than that, whatever their folders are */
 
 static volatile sig_atomic_t stopped;
@@ -83,18 +83,27 @@ static json_t *do_initialize(struct request *q)
 /* ---- conversations */
 
 /* What a person can pick; said to Ava without the slash. */
-static const char *const commands[] = {"status", "cancel", "steer"};
+static const struct {
+	const char *name, *what, *hint;
+} commands[] = {
+	{"status", "what is going on", NULL},
+	{"cancel", "stop a subagent for good", "S-id"},
+	{"steer", "tell a subagent at work what to mind, or answer it", "S-id TEXT"},
+};
 
 static void tell_commands(struct acp_session *s)
 {
-	acp_update(s, "available_commands_update",
-		   json_pack("{s:[{s:s,s:s},{s:s,s:s,s:{s:s}},{s:s,s:s,s:{s:s}}]}",
-			     "availableCommands", "name", commands[0], "description",
-			     "what is going on", "name", commands[1], "description",
-			     "stop a subagent for good", "input", "hint", "S-id", "name",
-			     commands[2], "description",
-			     "tell a subagent at work what to mind, or answer it", "input", "hint",
-			     "S-id TEXT"));
+	json_t *all = json_array();
+
+	for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
+		const char *hint = commands[i].hint;
+
+		json_array_append_new(
+			all, json_pack("{s:s,s:s,s:o*}", "name", commands[i].name, "description",
+				       commands[i].what, "input",
+				       hint != NULL ? json_pack("{s:s}", "hint", hint) : NULL));
+	}
+	acp_update(s, "available_commands_update", json_pack("{s:o}", "availableCommands", all));
 }
 
 /* session/new, session/load, which shows all of it again, and session/resume, which does not. */
@@ -253,7 +262,8 @@ static const char *without_slash(const char *text)
 	size_t n = strcspn(text, " \t\n");
 
 	for (size_t i = 0; text[0] == '/' && i < ARRAY_LEN(commands); i++)
-		if (strlen(commands[i]) == n - 1 && memcmp(commands[i], text + 1, n - 1) == 0)
+		if (strlen(commands[i].name) == n - 1 &&
+		    memcmp(commands[i].name, text + 1, n - 1) == 0)
 			return text + 1;
 	return text;
 }

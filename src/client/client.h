@@ -70,12 +70,11 @@ int client_stream(struct client *c, const char *path, const char *last_event_id,
 		  struct ava_error *err);
 
 /* The same in steps. Opening waits until a good answer has begun: what happens from
- * now on is in the stream. `user` is *borrowed until the stream ends*: by _rest, which
- * reads it to its end, the next call, or client_close. */
+ * now on is in the stream. `user` is *borrowed until the stream ends*: by the next call, or
+ * client_close. */
 int client_stream_open(struct client *c, const char *path, const char *last_event_id,
 		       int (*on_event)(const struct sse_event *e, void *user), void *user,
 		       struct ava_error *err);
-int client_stream_rest(struct client *c, struct ava_error *err);
 /* Without a wait: 1 what has come was given out, 0 nothing now, AVA_ECONNECT it broke. */
 int client_stream_take(struct client *c, struct ava_error *err);
 /* 1: client_stream_take may have something; 0: `timeout_ms` (-1: for ever) have passed. */

@@ -21,6 +21,9 @@
 #include "client/client.h"
 #include "codec/json.h"
 
+#define PATH_MAX_BYTES 4096
+#define RETRY_MS       1000
+
 /* ---- one stream of server-sent events over a client of its own, non-blocking once it has
  * begun. From then on each look at it takes what its socket has (at most one buffer) and turns
  * it into items, which are given one by one before the socket is looked at again; so at most
@@ -270,9 +273,6 @@ int remote_stream_wait(struct backend_cursor *c, int timeout_ms, struct ava_erro
 		return 1;
 	return client_stream_wait(s->c, timeout_ms, err);
 }
-
-#define PATH_MAX_BYTES 4096
-#define RETRY_MS       1000
 
 struct remote {
 	struct backend b;

@@ -926,7 +926,7 @@ def test_hung():
     check("it waits, and says so", until(lambda: select.select([e.program.stderr], [], [], 0.1)[0]))
     e.program.send_signal(signal.SIGTERM)
     try:
-        check("it ends", e.program.wait(LIMIT / 3) == 0)
+        check("it ends", e.program.wait(LIMIT / 2) == 0)
     except subprocess.TimeoutExpired:
         e.program.kill()
         check("it ends", False)
