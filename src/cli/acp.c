@@ -128,8 +128,14 @@ static json_t *title_of(const char *text, size_t chars)
 	return v;
 }
 
-void acp_update(struct acp_session *s, const char *kind, json_t *members)
+void acp_update(struct acp_session *s, const char *kind, const char *format, ...)
 {
+	json_t *members;
+	va_list ap;
+
+	va_start(ap, format);
+	members = json_vpack_ex(NULL, 0, format, ap);
+	va_end(ap);
 	json_object_set_new(members, "sessionUpdate", json_string(kind));
 	call(s->a, 0, "session/update",
 	     json_pack("{s:s,s:o}", "sessionId", s->d.id, "update", members));
@@ -162,8 +168,7 @@ static void chunk(struct acp_session *s, const char *kind, unsigned id, const ch
 		return;
 	snprintf(name, sizeof(name), "m%u", id);
 	if (asprintf(&whole, "%s%s", behind, text) > 0)
-		acp_update(s, kind,
-			   json_pack("{s:o,s:s}", "content", text_block(whole), "messageId", name));
+		acp_update(s, kind, "{s:o,s:s}", "content", text_block(whole), "messageId", name);
 	free(whole);
 	s->talking = kind;
 	s->message = id;
@@ -188,10 +193,9 @@ static void tool_call(struct acp_session *s, const char *id, const char *title, 
 {
 	json_object_set_new(s->calls, id, json_true());
 	s->talking = NULL;
-	acp_update(s, "tool_call",
-		   json_pack("{s:s,s:o,s:s,s:s,s:o*,s:O*}", "toolCallId", id, "title",
-			     title_of(title, TITLE_CHARS), "kind", kind, "status", status,
-			     "content", content_of(text), "rawInput", input));
+	acp_update(s, "tool_call", "{s:s,s:o,s:s,s:s,s:o*,s:O*}", "toolCallId", id, "title",
+		   title_of(title, TITLE_CHARS), "kind", kind, "status", status, "content",
+		   content_of(text), "rawInput", input);
 }
 
 /* false: the editor has no such call under way. */
@@ -199,9 +203,8 @@ static bool tool_update(struct acp_session *s, const char *id, const char *statu
 {
 	if (json_object_get(s->calls, id) == NULL)
 		return false;
-	acp_update(s, "tool_call_update",
-		   json_pack("{s:s,s:s,s:o*}", "toolCallId", id, "status", status, "content",
-			     content_of(text)));
+	acp_update(s, "tool_call_update", "{s:s,s:s,s:o*}", "toolCallId", id, "status", status,
+		   "content", content_of(text));
 	return true;
 }
 
@@ -421,7 +424,7 @@ static void plan_set(struct acp_session *s, const char *run, const char *status)
 	json_object_set_new(entry, "status", json_string(status));
 	entries = json_array();
 	json_object_foreach(s->plan, key, one) json_array_append(entries, one);
-	acp_update(s, "plan", json_pack("{s:o}", "entries", entries));
+	acp_update(s, "plan", "{s:o}", "entries", entries);
 }
 
 static void plan_add(struct acp_session *s, const char *run, const char *title)
@@ -671,10 +674,9 @@ static void show_notice(struct acp_session *s, const struct dialog_item *i)
 	const char *text = json_str(c, ended ? "summary" : asks ? "question" : said ? "text" : "");
 
 	if (text[0] != '\0')
-		acp_update(s, "notice",
-			   json_pack("{s:s,s:o,s:o}", "severity", good ? "info" : "warning",
-				     "title", title_of(line != NULL ? line : text, TITLE_CHARS),
-				     "description", clean(text)));
+		acp_update(s, "notice", "{s:s,s:o,s:o}", "severity", good ? "info" : "warning",
+			   "title", title_of(line != NULL ? line : text, TITLE_CHARS),
+			   "description", clean(text));
 	free(line);
 	json_decref(event);
 }
@@ -730,21 +732,19 @@ static void tell_session(struct acp_session *s, const json_t *session)
 	json_t *title = json_object_get(session, "title");
 
 	if (s->tokens > 0)
-		acp_update(s, "usage_update",
-			   json_pack("{s:I,s:O,s:{s:f,s:s}}", "used", (json_int_t)s->tokens, "size",
-				     json_object_get(session, "context"), "cost", "amount",
-				     cents / 100, "currency", "USD"));
+		acp_update(s, "usage_update", "{s:I,s:O,s:{s:f,s:s}}", "used",
+			   (json_int_t)s->tokens, "size", json_object_get(session, "context"),
+			   "cost", "amount", cents / 100, "currency", "USD");
 	if (strcmp(json_str(session, "model"), s->d.model) != 0) { /* elsewhere, or it fell back */
 		snprintf(s->d.model, sizeof(s->d.model), "%s", json_str(session, "model"));
-		acp_update(s, "config_option_update",
-			   json_pack("{s:o}", "configOptions", acp_options(s)));
+		acp_update(s, "config_option_update", "{s:o}", "configOptions", acp_options(s));
 	}
 	if (json_string_length(title) == 0 || json_equal(title, s->title))
 		return;
 	json_decref(s->title);
 	s->title = json_incref(title);
-	acp_update(s, "session_info_update",
-		   json_pack("{s:o}", "title", title_of(json_string_value(title), TITLE_CHARS)));
+	acp_update(s, "session_info_update", "{s:o}", "title",
+		   title_of(json_string_value(title), TITLE_CHARS));
 }
 
 /* Between two turns the conversation is followed for notices alone. */
@@ -948,14 +948,11 @@ static int take_up(struct acp_session *s, bool again, struct ava_error *err)
 	const json_t *unseen;
 	json_t *entry;
 	size_t i;
-	int rv = api_request(&s->a->c, NULL, &past, err, "/sessions/%s/%s", s->d.id,
-			     again ? "messages" : "unseen?channel=terminal");
+	int rv = again ? dialog_past(&s->d, &past, err)
+		       : api_request(&s->a->c, NULL, &past, err,
+				     "/sessions/%s/unseen?channel=terminal", s->d.id);
 
-	json_array_foreach(json_object_get(past, "entries"), i, entry)
-	{
-		if (strtoull(json_str(entry, "id"), NULL, 16) <= s->d.seen)
-			show_entry(s, entry);
-	}
+	json_array_foreach(past, i, entry) show_entry(s, entry);
 	unseen = json_array_get(json_object_get(past, "items"), 0);
 	if (unseen != NULL)
 		s->d.seen = MIN(s->d.seen, (uint64_t)json_get_int(unseen, "lsn", 1) - 1);

@@ -70,7 +70,8 @@ struct acp_session {
 
 void acp_result(struct acp *a, const json_t *id, json_t *members);
 void acp_refuse(struct acp *a, const json_t *id, int code, const char *message);
-void acp_update(struct acp_session *s, const char *kind, json_t *members);
+/* The members of the update, as json_pack has them. */
+void acp_update(struct acp_session *s, const char *kind, const char *format, ...);
 /* What of it a person can choose, as it is now. */
 json_t *acp_options(struct acp_session *s);
 

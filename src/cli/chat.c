@@ -594,7 +594,7 @@ static bool has_words(const json_t *entry, const char *role)
 	return false;
 }
 
-/* The last thing the person said, of what the feed does not bring, and *ava, what
+/* The last thing the person said, of what does not come as events, and *ava, what
  * she answered. */
 static void show_last(const struct chat *c, const json_t *entries, const json_t **ava)
 {
@@ -603,8 +603,6 @@ static void show_last(const struct chat *c, const json_t *entries, const json_t 
 
 	json_array_foreach(entries, i, entry)
 	{
-		if (strtoull(json_str(entry, "id"), NULL, 16) > c->d.seen)
-			continue;
 		if (has_words(entry, "user")) {
 			user = entry;
 			*ava = NULL;
@@ -645,9 +643,9 @@ int chat_show_past(struct chat *c, struct ava_error *err)
 	bool words = false;
 	int rv;
 
-	rv = api_request(&c->c, NULL, &all, err, "/sessions/%s/messages", c->d.id);
+	rv = dialog_past(&c->d, &all, err);
 	if (rv == 0) {
-		show_last(c, json_object_get(all, "entries"), &ava);
+		show_last(c, all, &ava);
 		rv = show_unseen(c, &words, err);
 	}
 	if (rv == 0 && ava != NULL && !words) { /* else it is among what was just shown */

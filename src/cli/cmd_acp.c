@@ -103,7 +103,7 @@ static void tell_commands(struct acp_session *s)
 				       commands[i].what, "input",
 				       hint != NULL ? json_pack("{s:s}", "hint", hint) : NULL));
 	}
-	acp_update(s, "available_commands_update", json_pack("{s:o}", "availableCommands", all));
+	acp_update(s, "available_commands_update", "{s:o}", "availableCommands", all);
 }
 
 /* session/new, session/load, which shows all of it again, and session/resume, which does not. */

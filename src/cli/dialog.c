@@ -77,6 +77,16 @@ int dialog_model(struct dialog *d, const char *model, struct ava_error *err)
 	return rv;
 }
 
+static int ask_lsn(struct dialog *d, uint64_t *lsn, struct ava_error *err)
+{
+	json_t *health = NULL;
+	int rv = api_request(d->c, NULL, &health, err, "/health");
+
+	*lsn = (uint64_t)json_get_int(json_object_get(health, "journal"), "lsn", 0);
+	json_decref(health);
+	return rv;
+}
+
 static int find(struct dialog *d, struct ava_error *err)
 {
 	json_t *is = NULL;
@@ -95,7 +105,6 @@ static int find(struct dialog *d, struct ava_error *err)
 
 int dialog_open(struct dialog *d, const char *id, const char *model, struct ava_error *err)
 {
-	json_t *health = NULL;
 	int rv;
 
 	if (id != NULL && (id[0] == '\0' || strspn(id, "0123456789abcdef-") != strlen(id) ||
@@ -105,11 +114,38 @@ int dialog_open(struct dialog *d, const char *id, const char *model, struct ava_
 			       "them",
 			       id);
 	snprintf(d->id, sizeof(d->id), "%s", id != NULL ? id : id_session().text);
-	rv = api_request(d->c, NULL, &health, err, "/health");
-	d->seen = (uint64_t)json_get_int(json_object_get(health, "journal"), "lsn", 0);
-	json_decref(health);
+	rv = ask_lsn(d, &d->seen, err);
 	if (rv == 0)
 		rv = id != NULL ? find(d, err) : dialog_model(d, model, err);
+	return rv;
+}
+
+int dialog_past(struct dialog *d, json_t **out, struct ava_error *err)
+{
+	json_t *file = NULL, *entry;
+	uint64_t newest = 0;
+	size_t i;
+	int rv = api_request(d->c, NULL, &file, err, "/sessions/%s/messages", d->id);
+
+	if (rv == 0)
+		rv = ask_lsn(d, &newest, err);
+	*out = json_array();
+	json_array_foreach(json_object_get(file, "entries"), i, entry)
+	{
+		/* Ids of ours are numbers of the journal, those of pi are any. */
+		uint64_t id = strtoull(json_str(entry, "id"), NULL, 16);
+		json_t *message = json_object_get(entry, "message");
+		const char *alone = json_get_str(message, "content");
+
+		if (id > d->seen && id <= newest)
+			continue;
+		if (alone != NULL)
+			json_object_set_new(
+				message, "content",
+				json_pack("[{s:s,s:s}]", "type", "text", "text", alone));
+		json_array_append(*out, entry);
+	}
+	json_decref(file);
 	return rv;
 }
 

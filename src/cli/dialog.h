@@ -69,8 +69,11 @@ int dialog_open(struct dialog *d, const char *id, const char *model, struct ava_
 int dialog_model(struct dialog *d, const char *model, struct ava_error *err);
 /* As the daemon has it now. */
 int dialog_get(struct dialog *d, json_t **out, struct ava_error *err);
+/* The entries of its file (doc/SESSIONS.md) but what comes as events, each text in a block. *out is
+ * a list, the caller's. */
+int dialog_past(struct dialog *d, json_t **out, struct ava_error *err);
 /* Its quotes that wait for an answer, the oldest first; its runs, the newest first, `all` or those
- * that have not ended. *out is a list, the caller's. */
+ * that have not ended. Lists as well. */
 int dialog_quotes(struct dialog *d, json_t **out, struct ava_error *err);
 int dialog_runs(struct dialog *d, bool all, json_t **out, struct ava_error *err);
 

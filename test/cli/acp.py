@@ -633,6 +633,25 @@ def test_sessions():
     e.close()
 
 
+def test_pi():
+    """What pi has written into the file of a conversation is shown as well: its ids are no numbers of the journal, and a text stands alone."""
+    e = Editor("--model", script("pi", {"text": "Hello."}))
+    s = e.new()
+    e.prompt(s, "one")
+    e.close()
+    path = next(os.path.join(d, x) for d, _, names in os.walk(os.environ["AVA_DATA_ROOT"] + "/sessions") for x in names if x.endswith(s + ".jsonl"))
+    with open(path, "a", encoding="utf-8") as f:
+        for i, (role, content) in enumerate((("user", "Said in pi."), ("assistant", [{"type": "text", "text": "Answered in pi."}]))):
+            f.write(json.dumps({"type": "message", "id": f"fbcdef1{i}", "parentId": None, "timestamp": "2026-11-21T08:00:00.123Z",
+                                "message": {"role": role, "content": content, "timestamp": 1795820059706}}, separators=(",", ":")) + "\n")
+    e = Editor()
+    e.call("session/load", sessionId=s, cwd=CWD, mcpServers=[])
+    check("an editor has it", e.said("user_message_chunk").endswith("Said in pi.") and e.said().endswith("Answered in pi."), e.updates)
+    e.close()
+    out = ava("chat", "-c", s, input="/quit\n")
+    check("and a terminal", "You: Said in pi.\n" in out and "Ava: Answered in pi.\n" in out, out)
+
+
 def first_bytes(messages, n):
     """What the request that follows the n-th message begins with, by the file of the conversation."""
     lines = open(messages, encoding="utf-8").read().splitlines()

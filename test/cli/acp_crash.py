@@ -163,6 +163,8 @@ class Between:
                         client.sendall(data)
                     return
                 answer = message(answers)
+                if b"/messages" in request.split(b"\r\n")[0]:
+                    self.lsn = None
                 if self.lsn and b"/health" in request.split(b"\r\n")[0]:
                     answer = re.sub(rb'("lsn":)(\d+)', lambda m: m[1] + str(self.lsn).encode().rjust(len(m[2])), answer)
                 if here:
