@@ -26,6 +26,7 @@
 #include "cli/task.h"
 #include "cli/term.h"
 #include "codec/json.h"
+#include "codec/utf8.h"
 
 #define HOLD_MS    3000 /* a quote waits so long for what Ava says of it */
 #define PAST_CHARS 4000
@@ -567,16 +568,21 @@ int64_t chat_next(const struct chat *c)
 static void show_words(const json_t *message)
 {
 	const json_t *block;
+	bool cut = false;
 	size_t i;
 
 	json_array_foreach(json_object_get(message, "content"), i, block)
 	{
 		const char *text = json_str(block, "text");
+		size_t len = strlen(text), shown = utf8_prefix(text, len, PAST_CHARS);
 
 		if (strcmp(json_str(block, "type"), "text") == 0)
-			term_text(stdout, text, MIN(strlen(text), (size_t)PAST_CHARS), true);
+			term_text(stdout, text, shown, true);
+		cut |= shown < len;
 	}
 	putchar('\n');
+	if (cut)
+		chat_note(WORDS_CUT);
 }
 
 static bool has_words(const json_t *entry, const char *role)

@@ -1016,7 +1016,7 @@ def test_cut():
     check("its end is missing, which is told", e.said().endswith(note) and e.said().count(note) == 1, e.said()[-200:])
     e.close()
     out = ava("chat", "-c", s, input="and?\n")
-    check("so in a conversation over a pipe", out.endswith(note + "\n") and out.count(note) == 1, out[-200:])
+    check("so in a conversation over a pipe, of what is new and of what was said last", out.endswith(note + "\n") and out.count(note) == 2, out[-200:])
     e = Editor()
     e.call("session/load", sessionId=s, cwd=CWD, mcpServers=[])
     check("a load has all of it", e.said().count("the end") == 2 and note not in e.said(), e.said()[-200:])
