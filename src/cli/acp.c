@@ -2,7 +2,7 @@
  *
  * Happy path: a prompt follows the conversation from the last event that was taken, so that what
  * has happened since (a subagent ended, Ava told of it) comes first; then it is said to the daemon,
- * and its events become updates, one function a type. When Ava listens again what waits for an
+ * and its events become updates. When Ava listens again what waits for an
  * answer is put to the person, one by one; then the prompt is answered, behind all its updates:
  * editors take updates between two turns for mistakes. Who shows notices has those meanwhile, and
  * the next turn tells all the same.
@@ -447,8 +447,7 @@ static void plan_add(struct acp_session *s, const char *run, const char *title)
 /* A turn of Ava's before this one has failed. */
 static void tell_failure(struct acp_session *s)
 {
-	if (s->turn.failed != NULL)
-		sayf(s, "%s", s->turn.failed);
+	sayf(s, "%s", s->turn.failed != NULL ? s->turn.failed : "");
 	free(s->turn.failed);
 	s->turn.failed = NULL;
 }
@@ -570,16 +569,20 @@ static void show_call_end(struct acp_session *s, const json_t *c)
 	s->turn.cut = s->turn.streamed.len > 0; /* of an attempt that failed: it is made anew */
 }
 
+static void fail(struct acp_session *s, const char *why)
+{
+	free(s->turn.failed);
+	s->turn.failed = strdup(why);
+}
+
 static void show_error(struct acp_session *s, const json_t *c)
 {
 	const char *class = json_str(c, "class"), *why = json_str(c, "message");
 
-	if (strcmp(class, "chain") == 0) { /* no turn of hers */
+	if (strcmp(class, "chain") == 0) /* no turn of hers */
 		sayf(s, WORDS_CANNOT(class, why));
-		return;
-	}
-	free(s->turn.failed);
-	s->turn.failed = strdup(why);
+	else
+		fail(s, why);
 }
 
 static void show_event(struct acp_session *s, const struct dialog_item *i)
@@ -655,6 +658,9 @@ static void show_item(struct acp_session *s, const struct dialog_item *i)
 		break;
 	case DIALOG_LOST: /* Ava's text begins anew then */
 		t->cut = true;
+		break;
+	case DIALOG_GONE:
+		fail(s, i->data);
 		break;
 	default:
 		break;
@@ -768,15 +774,14 @@ static void acknowledge(struct acp_session *s)
 static void turn_end(struct acp_session *s, int code, const char *why)
 {
 	struct acp_turn *t = &s->turn;
+	const char *how = t->cancelled ? "cancelled" : "end_turn";
 
 	if (code != 0 && *s->a->stopped) /* a signal: it ends as cancelled, with all the others */
 		return;
 	if (code != 0 && !t->cancelled)
 		acp_refuse(s->a, t->prompt, code, why);
 	else
-		acp_result(
-			s->a, t->prompt,
-			json_pack("{s:s}", "stopReason", t->cancelled ? "cancelled" : "end_turn"));
+		acp_result(s->a, t->prompt, json_pack("{s:s}", "stopReason", how));
 	s->talking = NULL;
 	s->d.seen = MAX(s->d.seen, s->d.last);
 	acknowledge(s);
@@ -801,10 +806,9 @@ static void look(struct acp_session *s)
 				  "/sessions/%s/unseen?channel=terminal", s->d.id);
 	show(s);
 	t->look_ms = clock_mono_ms() + LOOK_SLOW_MS;
-	idle = !s->d.busy && json_get_int(now, "waiting", 0) == 0;
-	if (!t->cancelled)
-		idle = idle && s->d.nown == 0 &&
-		       s->d.last >= (uint64_t)json_get_int(unseen, "lsn", 0);
+	idle = !s->d.busy && json_get_int(now, "waiting", 0) == 0 &&
+	       (t->cancelled ||
+		(s->d.nown == 0 && s->d.last >= (uint64_t)json_get_int(unseen, "lsn", 0)));
 	if (rv != 0) {
 		turn_end(s, RPC_INTERNAL, err.text);
 	} else if (idle &&
@@ -870,7 +874,7 @@ void acp_step(struct acp_session *s)
 
 	show(s);
 	if (t->prompt != NULL && s->d.gone)
-		turn_end(s, RPC_INTERNAL, "the daemon does not show this conversation any more");
+		turn_end(s, RPC_INTERNAL, t->failed != NULL ? t->failed : "out of memory");
 	else if (t->prompt != NULL && t->asked == 0 && clock_mono_ms() >= t->look_ms)
 		look(s);
 }

@@ -24,8 +24,9 @@ struct client;
 #define ACP_SESSIONS_MAX 256
 #define ACP_NOT_FOUND    (-32002)
 
-struct acp {                                  /* the editor */
-	struct client *c;                     /* requests; NULL after a lost connection */
+/* The editor. */
+struct acp {
+	struct client *c;                     /* for requests; NULL after a lost connection */
 	const volatile sig_atomic_t *stopped; /* a signal has come */
 	bool begun;                           /* it has initialised */
 	bool forms, notices;  /* it can ask by a form; it shows notices between two turns */

@@ -2,7 +2,7 @@
  * (version 1) with it: JSON-RPC, one message a line, with requests of either side (doc/EDITORS.md).
  *
  * Happy path: a line of stdin is a message, its row in the table carries it out; between two lines
- * the conversations (acp.h) tell what happens. One loop waits for stdin and for their feeds.
+ * the conversations (acp.h) tell what happens. One loop waits for stdin and for what they follow.
  *
  * What can fail: a line that is no message, or asks for what cannot be, is answered by an error and
  * the next one is read; the daemon, which is started again when it is asked. The end of the input,

@@ -118,9 +118,10 @@ class Between:
     or (`behind`) before its answer is heard. `root` is the data root for who is to be watched; from the kill on it is
     the daemon's own."""
 
-    def __init__(self, at=None, behind=False, slow=None, lsn=None):
+    def __init__(self, at=None, behind=False, slow=None, lsn=None, refuses=None):
         self.at, self.behind, self.slow, self.names, self.on = at, behind, slow, [], False
         self.lsn = lsn # what it tells as the newest
+        self.refuses = refuses # each stream, with this sentence
         self.root, folder = tempfile.mktemp(dir=T), tempfile.mkdtemp(dir=T)
         os.symlink(folder, self.root)
         self.server = socket.socket(socket.AF_UNIX)
@@ -147,6 +148,10 @@ class Between:
             while request := message(asked):
                 if self.on:
                     self.names.append(" ".join(request.decode().split(" ")[:2]).replace("/api/v1", ""))
+                if self.refuses and b"/events" in request.split(b"\r\n")[0]:
+                    body = json.dumps({"error": {"code": "invalid", "message": self.refuses}}).encode()
+                    client.sendall(b"HTTP/1.1 400 Bad Request\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
+                    continue
                 here = self.on and len(self.names) == self.at
                 if here and not self.behind:
                     self._kill()
@@ -206,6 +211,19 @@ def play_slow(name):
     e.prompt(s, "hello again")
     check(f"{name}: the answer comes behind what Ava says", "Hello" in e.said() and e.lines.empty(), e.updates)
     check(f"{name}: and once", e.said().count("(offline model)") == 1, e.updates)
+    e.close()
+
+
+def play_refused(name):
+    """A daemon that lets nobody follow a conversation says why."""
+    e = Editor()
+    s = e.new()
+    e.prompt(s, "hello")
+    e.close()
+    e = Editor(AVA_DATA_ROOT=Between(refuses="no more streams today").root)
+    e.call("session/resume", sessionId=s, cwd=CWD)
+    error = e.refused("session/prompt", sessionId=s, prompt=[{"type": "text", "text": "and?"}])
+    check(f"{name}: the prompt fails with the reason", error["code"] == -32603 and "no more streams today" in error["message"], error)
     e.close()
 
 
@@ -282,7 +300,7 @@ if __name__ == "__main__":
     plays += [(f"the daemon dies {'behind' if behind else 'before'} {number}, {what}", play_request, (number, behind))
               for number, what in enumerate(play_request("nothing, between", None, False), 1) for behind in (False, True)]
     plays += [(f"the daemon dies {'behind' if behind else 'before'} the choice of a model", play_model, (behind,)) for behind in (False, True)]
-    plays += [("a slow feed", play_slow, ()), ("between two requests", play_between, ())]
+    plays += [("a slow feed", play_slow, ()), ("a stream that is refused", play_refused, ()), ("between two requests", play_between, ())]
     for name, play, where in plays:
         try:
             play(name, *where)
