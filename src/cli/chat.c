@@ -110,15 +110,23 @@ int chat_say(struct chat *c, const char *text, struct ava_error *err)
 
 /* ---- what was not seen. What is behind the beginning comes as events */
 
+/* What Ava says. Where more of it came as a stream nothing is missing. */
+static void show_hers(struct chat *c, const json_t *content)
+{
+	const char *text = json_str(content, "text");
+
+	speech_whole(&c->speech, stdout, text, strlen(text));
+	if (json_get_bool(content, "cut", false) && c->speech.text.len == 0)
+		chat_note(WORDS_CUT);
+}
+
 static void show_notice(struct chat *c, const json_t *item)
 {
-	const char *type = json_str(item, "type"), *text = json_str(item, "text");
+	const char *type = json_str(item, "type");
 
 	if (strcmp(type, "AssistantMessage") == 0) {
-		speech_whole(&c->speech, stdout, text, strlen(text));
+		show_hers(c, item);
 		speech_close(&c->speech);
-		if (json_get_bool(item, "cut", false))
-			chat_note(WORDS_CUT);
 	} else if (strcmp(type, "SpawnProposed") != 0) { /* what waits is shown by itself */
 		term_print(stdout, "%s\n", json_str(item, "title"));
 	}
@@ -362,16 +370,6 @@ static void show_memory(struct chat *c, const json_t *content)
 	json_decref(row);
 }
 
-/* Where more of it came as a stream nothing is missing. */
-static void show_words_of(struct chat *c, const json_t *content)
-{
-	const char *text = json_str(content, "text");
-
-	speech_whole(&c->speech, stdout, text, strlen(text));
-	if (json_get_bool(content, "cut", false) && c->speech.text.len == 0)
-		chat_note(WORDS_CUT);
-}
-
 static void show_event(struct chat *c, const struct dialog_item *i)
 {
 	json_t *event = json_parse(i->data, i->len, NULL);
@@ -380,7 +378,7 @@ static void show_event(struct chat *c, const struct dialog_item *i)
 	bool own = strcmp(agent, "ava") == 0;
 
 	if (strcmp(i->type, "AssistantMessage") == 0)
-		show_words_of(c, content);
+		show_hers(c, content);
 	else if (strcmp(i->type, "UserMessage") == 0)
 		show_said(c, text);
 	else if (strcmp(i->type, "SubagentSpawn") == 0)
