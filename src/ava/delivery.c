@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "ava/state.h"
+#include "ava/talk.h"
 #include "ava/verbs.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -671,9 +672,23 @@ void delivery_watch(struct core *c, void (*fresh)(void *user), void *user)
 	c->delivery->watch_user = user;
 }
 
+void delivery_talked(struct core *c)
+{
+	if (c->delivery && c->delivery->watch)
+		c->delivery->watch(c->delivery->watch_user);
+}
+
+/* A quote stands behind what she says of it. */
+static bool is_talking(const struct core *c, const struct item *it)
+{
+	const struct session *s = strmap_get(&c->session_by_id, it->session);
+
+	return s && s->talk && s->talk->busy;
+}
+
 const struct item *delivery_next(struct core *c, const char *user)
 {
-	const struct item *spawn = NULL;
+	const struct item *spawn = NULL, *quote = NULL;
 
 	while (take_some(c->delivery))
 		;
@@ -682,12 +697,14 @@ const struct item *delivery_next(struct core *c, const char *user)
 
 		if (!(it->open & ~it->closing & DELIVERY_TELEGRAM) || strcmp(it->user, user) != 0)
 			continue;
-		if (it->kind != ITEM_SPAWN)
+		if (it->kind == ITEM_SPAWN)
+			spawn = spawn ? spawn : it;
+		else if (it->kind != ITEM_PROPOSAL)
 			return it;
-		if (!spawn)
-			spawn = it;
+		else if (!quote && !is_talking(c, it))
+			quote = it;
 	}
-	return spawn;
+	return quote ? quote : spawn;
 }
 
 bool delivery_showing(struct core *c, struct draft *dr, uint64_t lsn, const char *reason)

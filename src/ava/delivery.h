@@ -46,8 +46,10 @@ void delivery_close(struct core *c); /* after the journal */
 struct item;
 /* `fresh` is called when there is one more, until another is set; NULL: nobody. */
 void delivery_watch(struct core *c, void (*fresh)(void *user), void *user);
-/* The oldest that this user was not shown, what is said before spawned runs; borrowed until the
- * loop turns. NULL: none. */
+/* Ava has said all in a conversation: quotes of it are shown from now on. */
+void delivery_talked(struct core *c);
+/* The oldest that this user was not shown, what is said before quotes, and they before spawned
+ * runs; borrowed until the loop turns. NULL: none. */
 const struct item *delivery_next(struct core *c, const char *user);
 /* It was shown, or, with a `reason`, is given up: `dr` says so, in which the door also keeps what
  * it has to remember of it. False: it is settled already, and `dr` is as it was. */

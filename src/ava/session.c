@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "agent/prompt.h"
+#include "ava/delivery.h"
 #include "ava/proposal.h"
 #include "ava/talk.h"
 #include "ava/verbs.h"
@@ -76,6 +77,7 @@ static void sessions_rest(struct os_task *task)
 
 void session_rest(struct core *c)
 {
+	delivery_talked(c);
 	os_defer(c->loop, &c->rest);
 }
 

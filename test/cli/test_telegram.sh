@@ -231,6 +231,7 @@ start_daemon
 wait_for 20 is .state serving
 say $ME /new >/dev/null
 ask_for 'ask me something'
+check 'a quote stands behind what Ava says of it' [ "$(number 'Shall I?')" -lt "$(number "$P")" ]
 press "$(number "$P")" Yes >/dev/null
 check 'a question comes' wait_for 30 has 'asks: Which parser?'
 check 'the line of the run says that it waits' wait_for 20 has 'Waiting for an answer: Which parser?'
