@@ -238,6 +238,7 @@ static void ask(struct acp_session *s, const char *tool, const char *text, json_
 	if (params == NULL) /* it waits; another client shows it */
 		return;
 	s->turn.asked = ++s->a->next_id;
+	s->turn.form = fields != NULL;
 	snprintf(s->turn.tool, sizeof(s->turn.tool), "%s", tool);
 	call(s->a, s->turn.asked,
 	     fields != NULL ? "elicitation/create" : "session/request_permission", params);
@@ -356,23 +357,22 @@ static bool settled(struct acp_session *s, const char *tool, bool good, const ch
 	return tool_end(s, tool, good, text);
 }
 
-/* What a person has chosen, in words: an option (its id), or what a form has. NULL: nothing. */
-static json_t *chosen(const struct rpc *m, bool quote)
+/* What a person has chosen, in words. NULL: nothing, or no answer to what was asked. */
+static json_t *chosen(const struct acp_turn *t, const struct rpc *m, bool quote)
 {
-	const char *action = json_str(m->result, "action"), *terms;
-	bool accepted = strcmp(action, "accept") == 0;
-	const json_t *fields = accepted ? json_object_get(m->result, "content") : NULL;
-	const json_t *outcome = json_object_get(m->result, "outcome"), *said;
+	const char *action = json_str(m->result, "action"), *text;
+	const json_t *from = json_object_get(m->result, t->form ? "content" : "outcome"), *said;
+	bool terms = t->form && quote; /* they need not be there */
 
-	if (outcome != NULL || !quote) { /* who sends the form of a question away answers nothing */
-		said = outcome != NULL ? json_object_get(outcome, "optionId")
-				       : json_object_get(fields, "answer");
-		return json_is_string(said) ? json_deep_copy(said) : NULL;
-	}
-	if (!accepted)
-		return strcmp(action, "decline") == 0 ? json_string(WORDS_NO) : NULL;
-	terms = json_str(fields, "terms");
-	return *terms != '\0' ? json_sprintf(WORDS_YES ", but %s", terms) : json_string(WORDS_YES);
+	if (terms && strcmp(action, "decline") == 0)
+		return json_string(WORDS_NO);
+	if (strcmp(t->form ? action : json_str(from, "outcome"), t->form ? "accept" : "selected"))
+		return NULL;
+	said = json_object_get(from, terms ? "terms" : t->form ? "answer" : "optionId");
+	text = json_string_value(said);
+	if (terms && (!said || json_is_null(said) || (text && !*text)))
+		return json_string(WORDS_YES);
+	return !text ? NULL : terms ? json_sprintf(WORDS_YES ", but %s", text) : json_string(text);
 }
 
 /* The runtime reads the words, as it does those that are typed. */
@@ -389,7 +389,7 @@ void acp_answer(struct acp_session *s, const struct rpc *m)
 
 	if (t->asked == 0 || json_integer_value(m->id) != t->asked)
 		return;
-	words = chosen(m, waits == NULL);
+	words = chosen(t, m, waits == NULL);
 	text = json_string_value(words);
 	t->asked = 0;
 	t->look_ms = clock_mono_ms();

@@ -46,6 +46,7 @@ struct acp_turn {
 	char *failed;        /* why Ava could not answer; owned */
 	int64_t look_ms;     /* when the daemon is asked whether it is over */
 	int64_t asked;       /* id of our request to the editor; 0: none */
+	bool form;           /* it was a form, else options */
 	char tool[80];       /* what for: "P-…", or "S-…/" and the call that waits */
 	char words[256];     /* that it was answered with last; their beginning */
 };

@@ -136,7 +136,7 @@ class Editor:
                 self.taken_back.append(m["params"]["requestId"])
 
     def reply(self, request, choice):
-        if request["method"] == "elicitation/create":
+        if request["method"] == "elicitation/create" or isinstance(choice, dict):
             result = choice
         elif choice == "cancelled":
             result = {"outcome": {"outcome": "cancelled"}}
@@ -256,7 +256,21 @@ def test_strange_answers():
     check("words that are no answer start nothing, and say so", "Spawning" not in e.said()
           and len(e.kinds("agent_message_chunk")) > 1 and daemon("/proposals")["proposals"] != [], e.updates)
     ava("reject", daemon("/proposals")["proposals"][0]["proposal_id"])
-    e.answer = lambda r: None
+    for name, answer in (("a cancelled one that names an option", {"outcome": {"outcome": "cancelled", "optionId": "Yes"}}),
+                         ("a form's", {"action": "accept"})):
+        e.answer, e.updates = lambda r, answer=answer: answer, []
+        e.prompt(e.new(), FIND)
+        check(f"{name} is no answer to a permission", "Spawning" not in e.said() and "waits for your answer" in e.said(), e.said())
+        ava("reject", daemon("/proposals")["proposals"][0]["proposal_id"])
+    f = Editor(capabilities={"elicitation": {"form": {}}})
+    for name, answer in (("an option", {"outcome": {"outcome": "selected", "optionId": "Yes"}}),
+                         ("a condition that is no text", {"action": "accept", "content": {"terms": 5}})):
+        f.answer, f.updates = lambda r, answer=answer: answer, []
+        f.prompt(f.new(), FIND)
+        check(f"{name} is no answer to a form", "Spawning" not in f.said() and "waits for your answer" in f.said(), f.said())
+        ava("reject", daemon("/proposals")["proposals"][0]["proposal_id"])
+    f.close()
+    e.answer, e.asked = lambda r: None, e.asked[:1]
     s = e.new()
     n = e.start_prompt(s, FIND)
     until(lambda: e.poll() and len(e.asked) == 2)
