@@ -284,6 +284,7 @@ static int hooks_run(int argc, char **argv)
 				 "install|uninstall|status",
 				 action);
 	rv = settings_open(&f, &err);
+	f.removes = out;
 	if (rv == 0 && (in || out))
 		rv = in ? install(&f, &err) : uninstall(&f, &err);
 	rv = rv != 0 ? cli_fail(&err) : out && !o.json ? CLI_DONE : status(&f);

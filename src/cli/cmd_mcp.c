@@ -236,13 +236,15 @@ static int post(struct flight *f, struct ava_error *err)
 	return rv;
 }
 
-/* Over a connection of its own; a stream starts no daemon, since it was not asked for now. */
+/* Over a connection of its own; a stream starts no daemon, since it was not asked for now, but for
+ * that of a call, whose form a person may be looking at. */
 static void send_off(struct flight *f)
 {
 	struct ava_error err = {0};
+	bool now = !f->streams || (asks(f) && strcmp(f->m.method, "tools/call") == 0);
 	int rv = api_open(API_LOOK, &f->c, &err);
 
-	if (rv != 0 && !f->streams)
+	if (rv != 0 && now)
 		rv = api_open(API_START, &f->c, &err);
 	if (rv == 0) {
 		http_reader_init(&f->reader, sink, f);
@@ -644,6 +646,7 @@ static int install_run(const char *client, bool in)
 		if (rv == AVA_EINVAL && entry)
 			show_by_hand(t, entry);
 	}
+	f.removes = !in;
 	if (in && o.http)
 		f.mode &= 0600; /* it has a secret from now on */
 	if (rv == 0)
@@ -657,7 +660,7 @@ static int install_run(const char *client, bool in)
 			   "%s: ava is %s MCP server of %s. Sessions that are open take it up "
 			   "when they begin anew.\n",
 			   f.path, in ? "an" : "no longer an", t->title);
-	if (changed && rv == 0 && f.was)
+	if (changed && rv == 0 && f.was && in)
 		term_print(stdout, "%s.before-ava: what it was before ava first changed it.\n",
 			   f.path);
 	settings_file_close(&f);

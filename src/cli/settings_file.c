@@ -101,7 +101,7 @@ int settings_file_write(struct settings_file *f, const char *text, size_t len,
 	}
 	free(now);
 	snprintf(before, sizeof(before), "%s.before-ava", f->path);
-	rv = f->was && lstat(before, &st) != 0
+	rv = f->was && !f->removes && lstat(before, &st) != 0
 		     ? write_whole(before, f->was, f->was_len, f->mode, err)
 		     : 0;
 	return rv != 0 ? rv : write_whole(f->path, text, len, f->mode, err);

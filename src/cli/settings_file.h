@@ -6,6 +6,7 @@
 
 #include <jansson.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -18,6 +19,7 @@ struct settings_file {
 	char *was;           /* NULL: there is none yet */
 	size_t was_len;
 	mode_t mode;
+	bool removes; /* our part goes: what is there is not what it was before us, and not kept */
 	json_t *root, *part; /* `part` *borrowed*, NULL: it is not there */
 };
 

@@ -407,7 +407,6 @@ def legacy():
     call = b.tool("ava_propose", modern=False, wait=False, **TASK)
     q = b.read(lambda m: m.get("method") == "elicitation/create")
     kill_daemon()
-    ava("ps")
     q2 = b.read(lambda m: m.get("method") == "elicitation/create")
     check("a form that was open is shown again by the next daemon", q2 and q2["params"] == q["params"], q2)
     b.write({"jsonrpc": "2.0", "id": q2["id"], "error": {"code": -1, "message": "no"}})

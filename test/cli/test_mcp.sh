@@ -21,6 +21,11 @@ while read -r code name; do
 done <"$T/played"
 
 # --- install
+run "$AVA" mcp install cursor --http
+run "$AVA" mcp uninstall cursor
+exits 'a file that ava made is left without ava' 0
+equal 'and no copy of its entry, with the token, stays' '{} mcp.json' "$(jq -c . "$HOME/.cursor/mcp.json") $(ls -A "$HOME/.cursor")"
+lacks 'nor is one told of' before-ava "$OUT"
 run "$AVA" mcp install emacs
 exits 'a program that is not known is a usage error' 2
 contains 'and the others are named' 'claude, codex, cursor and zed' "$ERR"
