@@ -54,6 +54,7 @@ static const struct opt confirm_opts[] = {
 	OPT("set", 's', LIST, "KEY=VALUE", set,
 	    "change this of the quote (may be repeated); see below"),
 	OPT("answer", 0, STR, "TEXT", answer, "answer in plain words instead of yes"),
+	OPT("yes", 'y', FLAG, NULL, yes, "on a terminal: without showing the quote first"),
 	OPT("json", 0, FLAG, NULL, json, "as one JSON object"),
 };
 
@@ -428,13 +429,44 @@ static int not_started(const char *id, const json_t *p)
 			 other);
 }
 
+/* On a terminal a bare yes is asked for below the quote, which may have come from another door;
+ * what is said then is the answer. CLI_DONE: there is one. */
+static int ask_quote(const char *id)
+{
+	static char said[4096];
+	struct ava_error err = {0};
+	json_t *p = NULL;
+	int rv;
+
+	if (o.yes || o.json || o.answer != NULL || o.set.n > 0 || !isatty(STDIN_FILENO) ||
+	    !isatty(STDERR_FILENO))
+		return CLI_DONE;
+	rv = api_ask(&p, NULL, "/proposals/%s", id);
+	if (rv == CLI_DONE && strcmp(json_str(p, "state"), "pending") == 0) {
+		show_proposal(stderr, p);
+		fputs(WORDS_PROCEED " ", stderr);
+		rv = task_answer(STDIN_FILENO, said, &err);
+		if (rv < 0)
+			rv = cli_fail(&err);
+		else if (rv == 0 || said[0] == '\0')
+			rv = cli_error(CLI_REJECTED, "no answer: %s still waits for one", id);
+		else
+			rv = CLI_DONE;
+		o.answer = said[0] != '\0' ? said : NULL;
+	}
+	json_decref(p);
+	return rv;
+}
+
 static int confirm_run(int argc, char **argv)
 {
 	struct ava_error err = {0};
 	json_t *p = NULL;
 	struct buf body;
-	int code;
+	int code = ask_quote(argv[0]);
 
+	if (code != CLI_DONE)
+		return code;
 	buf_init(&body, 1 << 20);
 	code = confirm_body(&body, &err) == 0 ? answer(argv[0], "confirm", body.data, &p)
 					      : cli_fail(&err);
@@ -663,6 +695,8 @@ const struct command cmd_cancel =
 		OPTIONS(cancel_opts), cancel_run);
 const struct command cmd_confirm =
 	COMMAND("confirm", "P-id", 1, 1, "say yes to a quote: start what was quoted",
+		"On a terminal the quote is shown first, and your answer is asked for.\n"
+		"\n"
 		"The keys of --set: max_cost_cents, timeout (seconds), max_tokens, "
 		"max_iterations,\n"
 		"preset, model, role, extended_thinking (on, off), without (tools, commas "

@@ -142,6 +142,18 @@ static void proposed(const json_t *p, char *out, size_t size)
 		snprintf(out, size, "%.*s", len, task);
 }
 
+/* With what became of it, or until when it waits. */
+static void show_one(const json_t *p)
+{
+	const char *state = json_str(p, "state"), *run = json_str(p, "subagent_id");
+	char left[40] = "";
+
+	show_proposal(stdout, p);
+	time_left(p, left, sizeof(left));
+	term_print(stdout, "%s: %s%s%s%s%s%s\n", json_str(p, "proposal_id"), state,
+		   *left ? ", " : "", left, *left ? " left" : "", *run ? ", " : "", run);
+}
+
 static int proposals_run(int argc, char **argv)
 {
 	static const struct column columns[] = {
@@ -154,6 +166,18 @@ static int proposals_run(int argc, char **argv)
 		{"TASK", COLUMN_OWN, .own = proposed},
 	};
 
+	json_t *p = NULL;
+	int code;
+
+	if (argc > 0) {
+		code = api_ask(&p, NULL, "/proposals/%s", argv[0]);
+		if (code == CLI_DONE && o.json)
+			show_json(stdout, p);
+		else if (code == CLI_DONE)
+			show_one(p);
+		json_decref(p);
+		return code;
+	}
 	return list("proposals", o.all ? "?all=1" : "",
 		    o.all ? "There are no proposals." : WORDS_NONE_WAITS, columns,
 		    ARRAY_LEN(columns));
@@ -417,9 +441,9 @@ static int wait_run(int argc, char **argv)
 }
 
 const struct command cmd_ps = COMMAND("ps", "", 0, 0, "list runs", NULL, OPTIONS(ps_opts), ps_run);
-const struct command cmd_proposals =
-	COMMAND("proposals", "", 0, 0, "list quotes that wait for a yes or no", NULL,
-		OPTIONS(proposals_opts), proposals_run);
+const struct command cmd_proposals = COMMAND(
+	"proposals", "[P-id]", 0, 1, "list quotes that wait for a yes or no, or show one whole",
+	NULL, OPTIONS(proposals_opts), proposals_run);
 const struct command cmd_sessions = COMMAND("sessions", "", 0, 0, "list conversations", NULL,
 					    OPTIONS(sessions_opts), sessions_run);
 const struct command cmd_events = COMMAND("events", "S-id", 1, 1, "print the events of a run", NULL,

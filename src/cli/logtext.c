@@ -295,7 +295,8 @@ static const struct {
 	{"SubagentSpawn", "SubagentSpawn {subagentId} role={role|role}[ model={model}]"
 			  "[ user={@userId}][ session={@sessionId}][: {task}]"},
 	{"SubagentComplete",
-	 "SubagentComplete {subagentId} status={status}[ reason={stopReason|reason}][ by={by}]"
+	 "SubagentComplete {subagentId} status={status}[ reason={stopReason|reason}][ by={by}][ "
+	 "origin={origin}]"
 	 "[ cost={totals.costCents|cost} tokens={totals.tokens|n}][: {summary}]"},
 	{"InferStart", "InferStart {model}[ {callId}]"},
 	{"InferEnd", "InferEnd {callId} ([{tokens.input|n} in, {tokens.output|n} out]"

@@ -16,6 +16,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/util.h"
+#include "base/words.h"
 #include "cli/changes.h"
 #include "cli/cli.h"
 #include "cli/term.h"
@@ -527,6 +528,18 @@ static void summary_of(FILE *f, const json_t *result)
 		fputs(WORDS_SAID_LAST, f);
 	marked_text(f, result, summary);
 	fputc('\n', f);
+}
+
+void show_proposal(FILE *f, const json_t *proposal)
+{
+	const char *message = json_str(proposal, "message");
+	const char *end = strstr(message, "\n" WORDS_PROCEED);
+	const char *cwd = json_str(json_object_get(proposal, "config"), "cwd");
+
+	term_wrapped(f, message, end ? (size_t)(end - message) : strlen(message));
+	fputc('\n', f);
+	if (*cwd)
+		term_line(f, WORDS_QUOTE_FOLDER(cwd));
 }
 
 void show_result(FILE *f, const json_t *result)

@@ -56,6 +56,8 @@ struct column {
 /* To stdout. An exit code. */
 int show_table(const struct column *columns, size_t n, const json_t *rows);
 
+/* A proposal's quote, whole, with its folder; without the question at its end. */
+void show_proposal(FILE *f, const json_t *proposal);
 /* Summary, findings, caveats, totals. */
 void show_result(FILE *f, const json_t *result);
 /* The object as it is, on one line. */

@@ -181,7 +181,23 @@ exits 'what is free is not asked about' 0
 contains 'and that is said' 'Not asked: confirm is set so.' "$OUT"
 id=$(propose ',"confirm":"always"')
 equal 'a request may want it' pending "$(of "$id" .state)"
-"$AVA" reject "$id" >/dev/null
+run "$AVA" proposals "$id"
+contains 'a proposal is shown whole' '• Tools: ' "$OUT"
+contains 'with its folder' "• Folder: $T/src" "$OUT"
+contains 'and how it stands' "$id: pending, " "$OUT"
+run "$AVA" proposals P-000000
+exits 'one that is none' 5
+
+# --- ava confirm on a terminal: it may have been proposed at another door
+n=$(nruns)
+python3 "$LIB/terminal.py" 80 "$T/shown" "see Folder: $T/src" 'see Proceed? [Yes/No]' 'type yes, but max 3 cents\n' -- "$AVA" confirm "$id" 2>"$ERR"
+equal 'the quote is shown, and the answer is what is typed' "0 up to \$0.03" "$? $("$AVA" logs --type SpawnConfirmed -n 1 -o json | jq -r .content.changes)"
+equal 'and starts it once' $((n + 1)) "$(nruns)"
+id=$(propose ',"confirm":"always"')
+python3 "$LIB/terminal.py" 80 "$T/shown" 'see Proceed? [Yes/No]' 'type \n' -- "$AVA" confirm "$id" 2>"$ERR"
+equal 'no answer is none' '4 pending' "$? $(of "$id" .state)"
+python3 "$LIB/terminal.py" 80 "$T/shown" 'see Proceed? [Yes/No]' 'type no\n' -- "$AVA" confirm "$id" 2>"$ERR"
+equal 'a no rejects it' '4 rejected' "$? $(of "$id" .state)"
 stop_daemon
 unset AVA_MODEL
 OPENAI_API_KEY=sk-of-a-test-and-never-sent
