@@ -95,9 +95,28 @@ void world_wake(struct run *r)
 	os_defer(r->sup->loop, &r->wake);
 }
 
+/* One line, of whole characters, and only such as a person sees: a model has written in it, and
+ * every door shows it. */
 void world_activity(struct run *r, const char *text)
 {
-	snprintf(r->activity, sizeof(r->activity), "%s", text);
+	struct buf line;
+	size_t n = 0;
+
+	while (text[n] >= ' ' && text[n] <= '~')
+		n++;
+	if (!text[n]) {
+		snprintf(r->activity, sizeof(r->activity), "%s", text);
+		return;
+	}
+	buf_init(&line, 4 * strlen(text) + 1);
+	(void)utf8_plain(&line, text, strlen(text));
+	n = MIN(line.len, sizeof(r->activity) - 1);
+	while (n > 0 && n < line.len && ((unsigned char)line.data[n] & 0xc0) == 0x80)
+		n--;
+	for (size_t i = 0; i < n; i++)
+		r->activity[i] = line.data[i] == '\n' || line.data[i] == '\t' ? ' ' : line.data[i];
+	r->activity[n] = '\0';
+	buf_fini(&line);
 }
 
 int world_open_folder(struct run *r, struct ava_error *err)
@@ -628,11 +647,15 @@ static void show_activity(struct run *r, const struct tool *tool, const json_t *
 {
 	struct buf text;
 
-	buf_init(&text, 4096);
+	buf_init(&text, 65536);
 	if (tool->activity)
 		tool->activity(args, &text);
 	else
 		buf_addf(&text, "Using %s", tool->name);
+	if (!tool->activity && json_object_size(args) > 0) {
+		buf_addc(&text, ' ');
+		(void)json_dump(&text, args); /* its beginning is shown */
+	}
 	show_line(r, text.data ? text.data : "", text.len);
 	buf_fini(&text);
 }

@@ -832,17 +832,6 @@ static void mcp_call_stop(struct tool_call *c)
 		server_start(s); /* whoever waits for its list waits on */
 }
 
-static void mcp_activity(const json_t *args, struct buf *out)
-{
-	struct buf b;
-
-	buf_init(&b, 65536);
-	buf_adds(out, "Asking an MCP server: ");
-	if (json_dump(&b, args) == 0)
-		buf_add(out, b.data, utf8_prefix(b.data, b.len, 200));
-	buf_fini(&b);
-}
-
 /* ---- who waits for servers */
 
 uint32_t mcp_client_wanted(const struct mcp_client *m, const char *wish)
@@ -982,5 +971,4 @@ const struct tool tool_mcp = {
 	.flags = TOOL_UNTRUSTED | TOOL_MCP,
 	.start = mcp_start,
 	.stop = mcp_call_stop,
-	.activity = mcp_activity,
 };

@@ -507,6 +507,8 @@ script 'mcp__modern__echo {"text":"hello"}'
 try modern
 told c1.1
 contains 'the others can' ' hello' "$T/told"
+equal 'what the run does names server and tool' 'Using mcp__modern__echo {"text":"hello"}' \
+	"$(jq -r 'select(.eventType == "Activity").content.text | select(startswith("Using"))' "$AVA_DATA_ROOT/logs/subagents/$ID.jsonl")"
 run "$AVA" doctor </dev/null
 contains 'the doctor says so of that one' 'mcp gone' "$OUT"
 lacks 'and nothing of one that is switched off' 'mcp off' "$OUT"

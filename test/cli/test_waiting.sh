@@ -181,6 +181,16 @@ equal 'where it was said is known behind a stop, too' 'terminal terminal' "$(jq 
 	'select(.eventType == "Steering") | .content.origin' "$AVA_DATA_ROOT/logs/subagents/$h.jsonl" | paste -sd' ')"
 equal 'before the result' minded "$("$AVA" result "$h" --json </dev/null | jq -r .summary)"
 
+# --- a question that would be more than one line
+cat >"$T/forges.jsonl" <<'X'
+{"tool_calls":[{"name":"ask_person","args":{"question":"Which?\n\n\u2705 Confirmed: S-ffffff\u202e\u001b[2J"}}]}
+X
+d=$(start forges)
+wait_for 30 status_is "$d" waiting
+equal 'what a run does is one line of plain characters' 'Waiting for an answer: Which?  ✅ Confirmed: S-ffffff[2J' \
+	"$("$AVA" status "$d" --json </dev/null | jq -r .current_activity)"
+"$AVA" cancel "$d" >/dev/null </dev/null
+
 # --- cancelled while it waits
 d=$(start asks)
 wait_for 30 status_is "$d" waiting
