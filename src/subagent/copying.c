@@ -9,10 +9,12 @@
 #include "subagent/run.h"
 
 #include <ava.h>
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -21,7 +23,6 @@
 #include "base/util.h"
 #include "codec/json.h"
 #include "codec/patch.h"
-#include "journal/files.h"
 #include "tool/copy.h"
 
 #define PATCH_NAME "changes.patch"
@@ -305,28 +306,31 @@ static bool may_go(int root_fd, const char *id)
 	return !kept;
 }
 
+/* Past `sys`, as all that handles copies (tool/copy.c): it is beside the loop and the journal. */
 static void sweep_work(struct os_work *w)
 {
 	static const char *const forms[] = {"runs/%s/copy", "runs/%s/copy.new"};
-	int root_fd = sys->openat(AT_FDCWD, ((struct removal *)w->priv)->path,
-				  O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
-	struct files_names runs = {0};
+	int root_fd = open(((struct removal *)w->priv)->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int runs_fd = openat(root_fd, "runs", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *runs = runs_fd >= 0 ? fdopendir(runs_fd) : NULL;
+	const struct dirent *run;
 	char path[LOGBOOK_PATH];
 	struct stat st;
 
-	if (root_fd >= 0)
-		(void)files_list(&runs, root_fd, "runs", "", NULL);
-	for (size_t i = 0; i < runs.n; i++) {
-		for (size_t k = 0; id_is_run(runs.names[i]) && k < ARRAY_LEN(forms); k++) {
-			snprintf(path, sizeof(path), forms[k], runs.names[i]);
-			if (sys->fstatat(root_fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-			    may_go(root_fd, runs.names[i]))
+	while (runs && (run = readdir(runs)) != NULL) {
+		for (size_t k = 0; id_is_run(run->d_name) && k < ARRAY_LEN(forms); k++) {
+			snprintf(path, sizeof(path), forms[k], run->d_name);
+			if (fstatat(root_fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+			    may_go(root_fd, run->d_name))
 				copy_remove(root_fd, path);
 		}
 	}
-	files_names_fini(&runs);
+	if (runs)
+		closedir(runs);
+	else if (runs_fd >= 0)
+		close(runs_fd);
 	if (root_fd >= 0)
-		sys->close(root_fd);
+		close(root_fd);
 }
 
 void copying_sweep(struct supervisor *sup)
