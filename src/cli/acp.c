@@ -115,17 +115,16 @@ static void call(struct acp *a, int64_t id, const char *method, json_t *params)
 				  params));
 }
 
-/* In one line. */
+/* In one line; one that is cut says so. */
 static json_t *title_of(const char *text, size_t chars)
 {
-	char *line = strndup(text, utf8_prefix(text, strlen(text), chars));
-	json_t *v;
+	size_t n = utf8_prefix(text, strlen(text), chars);
+	char line[4 * ASK_CHARS + sizeof("…")];
 
-	for (char *at = line; at != NULL && (at = strchr(at, '\n')) != NULL;)
+	snprintf(line, sizeof(line), "%.*s%s", (int)n, text, text[n] != '\0' ? "…" : "");
+	for (char *at = line; (at = strchr(at, '\n')) != NULL;)
 		*at = ' ';
-	v = line != NULL ? clean(line) : NULL;
-	free(line);
-	return v;
+	return clean(line);
 }
 
 void acp_update(struct acp_session *s, const char *kind, const char *format, ...)

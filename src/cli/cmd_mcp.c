@@ -399,6 +399,9 @@ static int bridge_run(void)
 	static struct bridge b;
 	char path[PATH_MAX];
 
+	if (isatty(STDIN_FILENO))
+		cli_note("a program starts this and talks with it: `ava mcp install claude` writes "
+			 "the entry for it");
 	start_for_others();
 	signal(SIGPIPE, SIG_IGN);
 	buf_init(&b.in, MESSAGE_MAX);
@@ -689,13 +692,13 @@ static int token_run(void)
 
 static int mcp_run(int argc, char **argv)
 {
-	if (argc == 0)
+	if (argc == 0 && !o.http && !o.renew && !o.json)
 		return bridge_run();
-	if (strcmp(argv[0], "token") == 0 && argc == 1)
+	if (argc == 1 && strcmp(argv[0], "token") == 0)
 		return token_run();
-	if (strcmp(argv[0], "install") == 0 && argc == 2)
+	if (argc == 2 && strcmp(argv[0], "install") == 0)
 		return install_run(argv[1], true);
-	if (strcmp(argv[0], "uninstall") == 0 && argc == 2)
+	if (argc == 2 && strcmp(argv[0], "uninstall") == 0)
 		return install_run(argv[1], false);
 	return cli_error(CLI_USAGE, "the form is: ava mcp, ava mcp token, or ava mcp "
 				    "install|uninstall claude|codex|cursor|zed");

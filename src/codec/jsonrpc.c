@@ -57,7 +57,13 @@ static int read_doc(struct rpc *m, json_t *doc, struct ava_error *err)
 
 int rpc_read(struct rpc *m, const char *text, size_t len, struct ava_error *err)
 {
-	return read_doc(m, json_parse(text, len, err), err);
+	json_t *doc = json_parse(text, len, err);
+
+	if (doc)
+		return read_doc(m, doc, err);
+	/* With a character in it that is none it still has an id, and somebody waits. */
+	(void)read_doc(m, json_parse_mended(text, len, NULL), NULL);
+	return RPC_PARSE;
 }
 
 int rpc_read_mended(struct rpc *m, const char *text, size_t len, struct ava_error *err)

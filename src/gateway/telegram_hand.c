@@ -329,7 +329,7 @@ int tg_pair(struct telegram *t, const char *cwd, struct ava_error *err)
 	uint64_t n;
 
 	if (t->state != DOOR_SERVING)
-		return err_set(err, AVA_EBUSY, "Telegram is not reached: %s",
+		return err_set(err, AVA_EBUSY, "the bot cannot be used now: %s",
 			       t->problem[0] ? t->problem : "ask again in a moment");
 	if (!tg_free_chat(&t->kept))
 		return err_set(err, AVA_EBUSY,

@@ -199,6 +199,8 @@ def test_turn():
     ask = e.asked[0]["params"]
     check("whose title has all of it, since there are editors that show nothing else", "\n" not in ask["toolCall"]["title"]
           and all(x in ask["toolCall"]["title"] for x in ("find where parse_header", "Time: ", "Cost: ", "Tools: ")), ask)
+    begun = next(u for u in e.kinds("tool_call") if u["toolCallId"].startswith("P-"))
+    check("that of its call is cut, and says so", begun["title"].endswith("…") and ask["toolCall"]["title"].startswith(begun["title"][:-1]), begun)
     check("a quote is a permission, with its text and what it costs",
           len(e.asked) == 1 and e.asked[0]["method"] == "session/request_permission"
           and "Proceed? [Yes/No]" in ask["toolCall"]["content"][0]["content"]["text"]

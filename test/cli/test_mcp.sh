@@ -21,6 +21,8 @@ while read -r code name; do
 done <"$T/played"
 
 # --- install
+run "$AVA" mcp --renew
+exits 'an option of another form is a usage error' 2
 run "$AVA" mcp install cursor --http
 run "$AVA" mcp uninstall cursor
 exits 'a file that ava made is left without ava' 0

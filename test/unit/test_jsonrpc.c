@@ -96,11 +96,26 @@ static void test_written(void **state)
 	json_decref(id);
 }
 
+/* What is no JSON for us may have an id, for the answer. */
+static void test_id_of_what_is_none(void **state)
+{
+	static const char text[] = "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"m\",\"params\":{"
+				   "\"task\":\"a\\u0000b\"}}";
+	struct ava_error err = {0};
+	struct rpc m;
+
+	assert_int_equal(rpc_read(&m, text, strlen(text), &err), RPC_PARSE);
+	assert_non_null(strstr(err.text, "u0000"));
+	assert_int_equal(json_integer_value(m.id), 7);
+	rpc_fini(&m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_kinds),
 		cmocka_unit_test(test_id_of_what_is_wrong),
+		cmocka_unit_test(test_id_of_what_is_none),
 		cmocka_unit_test(test_written),
 	};
 
