@@ -127,7 +127,8 @@ static json_t *do_begin(struct request *q)
 	acp_result(q->a, q->id,
 		   json_pack("{s:s*,s:o}", "sessionId", new ? s->d.id : NULL, "configOptions",
 			     acp_options(s)));
-	tell_commands(s); /* behind the answer that names it */
+	tell_commands(s);                /* behind the answer that names it */
+	*q->err = (struct ava_error){0}; /* of a daemon that had to be started first */
 	return NULL;
 }
 
@@ -357,12 +358,13 @@ static void take_line(struct acp *a, const char *line, size_t len)
 	q.id = m.id;
 	q.params = m.params;
 	q.s = acp_find(a, json_str(m.params, "sessionId"));
-	if (code == 0 && m.kind == RPC_RESPONSE)
+	if (m.kind == RPC_RESPONSE &&
+	    (code == 0 || code == RPC_PARSE)) /* one that is torn is none */
 		LIST_EACH (&a->sessions, n, tmp)
 			acp_answer(LIST_ENTRY(n, struct acp_session, node), &m);
 	else if (code == 0)
 		code = run_method(&q, m.kind == RPC_NOTICE);
-	if (code != 0 && m.kind != RPC_NOTICE) /* of a broken answer the id is one of ours */
+	if (code != 0 && m.kind == RPC_REQUEST) /* of a broken answer the id is one of ours */
 		acp_refuse(a, m.method != NULL ? m.id : NULL, code, err.text);
 	rpc_fini(&m);
 }

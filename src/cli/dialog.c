@@ -192,10 +192,15 @@ int dialog_say(struct dialog *d, const char *text, const char *seen, struct ava_
 	int rv;
 
 	snprintf(path, sizeof(path), "/sessions/%s/messages", d->id);
-	do
+	for (int tries = 2; tries > 0; tries--) {
 		rv = api_post(d->c, &answer, err, path, "text", text, "request_id", request.text,
 			      "seen", seen, NULL);
-	while (rv == AVA_ENOENT && !d->said && (rv = dialog_model(d, d->model, err)) == 0);
+		if (rv != AVA_ENOENT || d->said || tries == 1)
+			break;
+		rv = dialog_model(d, d->model, err);
+		if (rv != 0)
+			break;
+	}
 	if (rv == 0) {
 		d->said = d->busy = true;
 		if (d->nown < DIALOG_OWN_MAX)

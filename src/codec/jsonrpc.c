@@ -63,6 +63,7 @@ int rpc_read(struct rpc *m, const char *text, size_t len, struct ava_error *err)
 		return read_doc(m, doc, err);
 	/* With a character in it that is none it still has an id, and somebody waits. */
 	(void)read_doc(m, json_parse_mended(text, len, NULL), NULL);
+	m->result = m->error = NULL;
 	return RPC_PARSE;
 }
 

@@ -31,7 +31,8 @@ struct rpc { /* all borrowed of doc */
 };
 
 /* Reads one message. 0, or RPC_PARSE, RPC_INVALID with err saying why; m->id is set where one could
- * be read, so that the refusal can name it. rpc_fini in both cases. */
+ * be read, so that the refusal can name it, and for RPC_PARSE m->kind too: of a response it is
+ * known what it answers, and nothing of what it says. rpc_fini in both cases. */
 int rpc_read(struct rpc *m, const char *text, size_t len, struct ava_error *err);
 /* The same, of a program that may write what is no character: json_parse_mended. */
 int rpc_read_mended(struct rpc *m, const char *text, size_t len, struct ava_error *err);

@@ -283,6 +283,8 @@ void mcp_serve(struct mcp *m, struct http_request *req, const char *user, bool f
 	snprintf(c->user, sizeof(c->user), "%s", user);
 	snprintf(c->session, sizeof(c->session), "%s", session ? session : "");
 	rv = rpc_read(&c->m, req->body, req->body_len, &err);
+	if (rv == RPC_PARSE && c->m.kind == RPC_RESPONSE)
+		rv = 0; /* a form that came back torn is one that says nothing */
 	if (rv != 0) {
 		c->modern = true; /* what is no message is no success of any era */
 		mcp_call_refuse(c, rv, err.text, NULL);

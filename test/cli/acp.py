@@ -290,6 +290,29 @@ def test_strange_answers():
     e.close()
 
 
+def test_starts_a_daemon():
+    """An editor that is opened while none runs."""
+    e = Editor()
+    os.kill(daemon_pid(), signal.SIGKILL)
+    s = e.new()
+    check("a conversation that starts the daemon is answered once", e.poll() and s)
+    os.kill(daemon_pid(), signal.SIGKILL)
+    check("so is the next, over a connection that broke", e.new() and e.poll())
+    e.close()
+
+
+def test_torn_answer():
+    """A yes in which a character is none says nothing, and nobody waits for it."""
+    e = Editor(answer=lambda r: None)
+    n = e.start_prompt(e.new(), FIND)
+    until(lambda: e.poll() and len(e.asked) == 1)
+    e.write('{"jsonrpc":"2.0","id":%d,"result":{"outcome":{"outcome":"selected","optionId":"Yes\\ud83d"}}}\n' % e.asked[0]["id"])
+    check("an answer that is torn ends the turn", e.until(n)["result"]["stopReason"] == "end_turn"
+          and "waits for your answer" in e.said() and "Spawning" not in e.said(), e.said())
+    ava("reject", daemon("/proposals")["proposals"][0]["proposal_id"])
+    e.close()
+
+
 def test_rights():
     """A run with all three rights has a yes of its own, in an editor with forms, too."""
     e = Editor("--model", script("rights", {"text": "Well."}, {"text": "Well."}),
