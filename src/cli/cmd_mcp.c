@@ -151,6 +151,7 @@ static int on_event(const struct sse_event *e, void *user)
 	struct flight *f = user;
 
 	f->streams = true;
+	f->tries = 0;
 	message_came(f, e->data, e->len);
 	return 0;
 }
@@ -201,13 +202,19 @@ static void fail(struct flight *f, const char *text)
 	land(f);
 }
 
-/* Again, later; a stream as long as it takes. */
+/* It was asked for now: no stream, or that of a call, whose form a person may be looking at. */
+static bool is_pressing(const struct flight *f)
+{
+	return !f->streams || (asks(f) && strcmp(f->m.method, "tools/call") == 0);
+}
+
+/* Again, later; a stream that only listens as long as it takes. */
 static void put_off(struct flight *f, const char *why)
 {
 	disconnect(f);
 	if (f->answered && !subscribed(f))
 		land(f); /* only the end of its stream was missing */
-	else if (!f->streams && ++f->tries > TRIES_MAX)
+	else if (is_pressing(f) && ++f->tries > TRIES_MAX)
 		fail(f, why);
 	else
 		f->at_ms = clock_mono_ms() + (f->streams ? LOOK_MS : AGAIN_MS);
@@ -236,15 +243,13 @@ static int post(struct flight *f, struct ava_error *err)
 	return rv;
 }
 
-/* Over a connection of its own; a stream starts no daemon, since it was not asked for now, but for
- * that of a call, whose form a person may be looking at. */
+/* Over a connection of its own; who only listens starts no daemon. */
 static void send_off(struct flight *f)
 {
 	struct ava_error err = {0};
-	bool now = !f->streams || (asks(f) && strcmp(f->m.method, "tools/call") == 0);
 	int rv = api_open(API_LOOK, &f->c, &err);
 
-	if (rv != 0 && now)
+	if (rv != 0 && is_pressing(f))
 		rv = api_open(API_START, &f->c, &err);
 	if (rv == 0) {
 		http_reader_init(&f->reader, sink, f);

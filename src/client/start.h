@@ -15,8 +15,8 @@ int start_find(char *out, size_t size, struct ava_error *err);
 /* For a program that others start (an MCP client, an editor): forgets what of the environment
  * decides or pays, settings of ava, keys and addresses of services. A daemon serves every door, and
  * whoever happens to start it must not answer for the person, nor have their words sent elsewhere:
- * that stands in config.yaml and the file env. Where the data and the daemon's program are, stays.
- */
+ * that stands in config.yaml and the file env. What the machine is like stays: where data,
+ * configuration and the daemon's program are, proxies, certificates. */
 void start_for_others(void);
 
 /* Start a daemon for `root` (absolute) and wait until it serves or says why
