@@ -28,6 +28,7 @@
 #define PATCH_NAME "changes.patch"
 #define LISTED_MAX 100 /* files of a patch that a result names */
 #define KEPT       "copy_kept"
+#define UNCHANGED  "copy_unchanged"
 #define RESULT_MAX (16u << 20)
 
 struct copying {
@@ -219,6 +220,8 @@ void copying_result(const struct run *r, const struct run_changes *c, struct jw 
 	if (copying_failed(c)) {
 		snprintf(path, sizeof(path), COPY_TREE, r->id.text);
 		jw_str(w, KEPT, path);
+	} else if (c && !c->there) {
+		jw_bool(w, UNCHANGED, true);
 	}
 	if (!c || !c->there)
 		return;
@@ -289,21 +292,24 @@ void copying_remove(struct run *r, const struct run_changes *c)
 
 /* ---- what a kill between an end and its removal left */
 
-/* Its end is on disk: result.json comes with it, and not before. */
+/* Its end is on disk, as result.json comes with it and not before, and says that the copy was
+ * looked at: its changes are in the patch, or there were none. An end that could not look says
+ * neither. */
 static bool may_go(int root_fd, const char *id)
 {
 	char path[LOGBOOK_PATH], *file = NULL;
 	json_t *result = NULL;
 	size_t len = 0;
-	bool kept;
+	bool may;
 
 	logbook_result_path(id, path);
 	if (logbook_read(root_fd, path, RESULT_MAX, &file, &len, NULL) == 0)
 		result = json_parse(file, len, NULL);
-	kept = !json_is_object(result) || json_object_get(result, KEPT);
+	may = json_is_object(json_object_get(result, "patch")) ||
+	      json_get_bool(result, UNCHANGED, false);
 	json_decref(result);
 	free(file);
-	return !kept;
+	return may;
 }
 
 /* Past `sys`, as all that handles copies (tool/copy.c): it is beside the loop and the journal. */

@@ -308,15 +308,15 @@ void copying_stop(struct run *r);
 struct run_changes *copying_look(const struct run *r);
 /* In the commit of the end: the patch as an artifact of the run. */
 void copying_put(struct run *r, struct draft *d, const struct run_changes *c);
-/* The member "patch" of its result; or "copy_kept" where it failed; or nothing. */
+/* The member "patch" of its result; "copy_kept" where it failed, "copy_unchanged"; or nothing. */
 #define COPY_TREE "runs/%s/copy/tree"
 void copying_result(const struct run *r, const struct run_changes *c, struct jw *w);
 const char *copying_failed(const struct run_changes *c); /* a sentence; NULL: it did not */
 /* The end is on disk: the copy goes, off the loop, unless it holds what no patch does. */
 void copying_remove(struct run *r, const struct run_changes *c);
 void copying_free(struct run_changes *c); /* NULL is fine */
-/* At a start: the copies of runs that have ended go, off the loop, but for those that a result
- * names as kept. */
+/* At a start: the copies of runs that have ended go, off the loop, where a result has what they
+ * changed, or that they changed nothing. */
 void copying_sweep(struct supervisor *sup);
 
 /* ---- ending.c */
