@@ -328,12 +328,12 @@ static void pump(struct os_task *task)
 	int64_t next = INT64_MAX, now = tg_now(t);
 
 	save(t);
-	if (t->state == DOOR_CLOSED)
-		return;
-	tg_take_updates(t);
-	save(t);
-	listen_on(t, &next);
-	tg_show(t, &next);
+	if (t->state != DOOR_CLOSED) {
+		tg_take_updates(t);
+		save(t);
+		listen_on(t, &next);
+		tg_show(t, &next);
+	}
 	if (t->save_due_ms > now && (t->dirty || line_told(t)))
 		next = MIN(next, t->save_due_ms);
 	if (t->hand.due_ms > now)
@@ -349,8 +349,10 @@ static int unpair(struct telegram *t, int64_t id, struct ava_error *err)
 	struct tg_chat *c = tg_chat(&t->kept, id);
 
 	/* Who was unpaired just now may be paired on disk still. */
-	if (!c && !tg_kept(t))
+	if (!c && !tg_kept(t)) {
+		tg_wake(t); /* it is tried again now */
 		return 0;
+	}
 	if (!c)
 		return err_set(err, AVA_ENOENT,
 			       "nobody with the id %" PRId64 " is paired: ava telegram lists them",

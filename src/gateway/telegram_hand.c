@@ -97,12 +97,13 @@ static void hand_answered(struct telegram *t, const struct tg_asking *a)
 
 static void say_it(struct telegram *t);
 
-/* Where nothing was ever said, or it is gone, the conversation is begun, with the id that is kept,
- * so that the same update after a crash is said in the same one. */
+/* Where nothing was ever said, the conversation is begun, with the id that is kept, so that the
+ * same update after a crash is said in the same one. One whose file is gone cannot be: what is said
+ * next begins another. */
 static void said(struct telegram *t, const struct tg_asking *a)
 {
-	const struct tg_chat *c = tg_chat(&t->kept, a->chat);
-	struct tg_asking begun = {.then = said, .chat = a->chat};
+	struct tg_chat *c = tg_chat(&t->kept, a->chat);
+	struct tg_asking gone = *a, begun = {.then = said, .chat = a->chat};
 
 	if (a->status == 201) {
 		say_it(t);
@@ -111,6 +112,11 @@ static void said(struct telegram *t, const struct tg_asking *a)
 		tg_ask(t, &begun, "POST",
 		       json_pack("{s:s,s:s}", "session_id", c->session, "cwd", c->cwd),
 		       TG_API "/sessions");
+	} else if (a->status == 409 && c && t->hand.anew) {
+		tg_new_session(c);
+		gone.why = "This conversation cannot go on: its file is gone. Say it again, and a "
+			   "new one begins.";
+		hand_answered(t, &gone);
 	} else {
 		hand_answered(t, a);
 	}

@@ -282,6 +282,7 @@ static void tell_later(struct telegram *t, struct tg_chat *l)
 	drop_parts(l);
 	tg_told_over(l);
 	l->send.next_ms = tg_now(t) + TG_PAUSE_MS;
+	tg_wake(t);
 }
 
 static void tell(struct telegram *t, struct tg_chat *l, const struct buf *text,
@@ -352,6 +353,7 @@ static void tell_card(struct telegram *t, struct tg_chat *l, enum tg_card_kind k
 	if (!c || c->message != 0)
 		c = tg_card_new(&t->kept, l->id, kind, id);
 	snprintf(c->call, sizeof(c->call), "%s", json_str(l->notice, "call_id"));
+	c->hash[0] = '\0';
 	if (strcmp(json_str(l->notice, "kind"), "approval") == 0)
 		snprintf(c->hash, sizeof(c->hash), "%s", c->call);
 	c->until_ms = clock_wall_ms() + TG_BUTTONS_MS;
