@@ -566,7 +566,7 @@ static void ask_refused(struct mcp_ask *a, int64_t code, const char *said)
 	enum ask_kind kind = a->kind;
 
 	if (kind == ASK_CALL) {
-		call_fails(a->call, "server_error", "%s refuses: %s", name_of(s), said);
+		call_fails(a->call, "server_error", "%s refuses: %.2000s", name_of(s), said);
 		return;
 	}
 	ask_over(a);
@@ -828,7 +828,7 @@ static void mcp_call_stop(struct tool_call *c)
 		return;
 	if (s->state == SERVER_READY)
 		server_down(s, 0, "%s", "");
-	else
+	else if (!s->mcp->quiet)
 		server_start(s); /* whoever waits for its list waits on */
 }
 

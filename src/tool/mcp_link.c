@@ -108,15 +108,20 @@ static void link_broke(struct mcp_link *l, const char *why)
 	os_defer(l->o.loop, &l->sweep);
 }
 
-/* The last line that it wrote says most. */
+/* The last line that it wrote says most. Of one that is longer than what is kept the first word,
+ * which may be a part of a secret, is left out. */
 static void last_line(const struct exec_end *end, char *out, size_t size)
 {
-	const char *text = end->tail_len ? end->tail : end->output, *at;
-	size_t len = end->tail_len ? end->tail_len : end->output_len;
+	const char *text = end->tail, *at;
+	size_t len = end->tail_len;
 
 	while (len > 0 && (text[len - 1] == '\n' || text[len - 1] == '\r'))
 		len--;
 	at = len ? memrchr(text, '\n', len) : NULL;
+	if (!at && len > 0 && end->written > end->tail_len) {
+		at = memchr(text, ' ', len);
+		at = at ? at : text + len - 1;
+	}
 	at = at ? at + 1 : text;
 	snprintf(out, size, "%.*s", (int)MIN(len - (size_t)(at - text), size - 1), at);
 }
@@ -215,7 +220,6 @@ static int open_process(struct mcp_link *l, struct ava_error *err)
 				   .said = process_said,
 				   .unread_max = MCP_MESSAGE_MAX,
 				   .output_max = SIZE_MAX,
-				   .keep = SAID_MAX,
 				   .keep_tail = SAID_MAX,
 				   .sandboxed = true};
 	int rv = check_paths(conf->reads, err);

@@ -425,6 +425,7 @@ def main():
         print("no database here\x1b[2J\u202e for " + os.environ.get("MCP_TEST_TOKEN", "nobody"), file=sys.stderr)
         sys.exit(3)
     if AT_START == "traceback":
+        print("f" * 1850, file=sys.stderr)  # so that 2,048 bytes end within the secret
         print("x" * 187 + os.environ["MCP_TEST_TOKEN"], file=sys.stderr)
         sys.exit(3)
     if AT_START == "garbage":
