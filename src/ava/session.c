@@ -33,11 +33,16 @@
  * another brings it back from its files, as after a stop. One stays while it has a turn,
  * an input, a subagent, or something on its way to the disk. */
 
+static bool is_at_work(const struct talk *t)
+{
+	return t->busy || t->answering || t->pump.queued || !list_empty(&t->inputs) ||
+	       !list_empty(&t->saying) || t->run.busy != 0 || t->run.wake.queued ||
+	       t->run.end.abandoned || !outbox_empty(&t->run.rec.outbox);
+}
+
 static bool at_rest(const struct talk *t)
 {
-	return !t->busy && !t->answering && !t->pump.queued && list_empty(&t->inputs) &&
-	       list_empty(&t->saying) && list_empty(&t->watches) && t->run.busy == 0 &&
-	       !t->run.wake.queued && !t->run.end.abandoned && outbox_empty(&t->run.rec.outbox);
+	return !is_at_work(t) && list_empty(&t->watches);
 }
 
 static void session_leave(struct talk *t)
@@ -406,6 +411,8 @@ static int session_claim(struct core *c, const char *want, struct session_id *id
 		return err_set(err, AVA_EINVAL, "session_id must be a UUID in lower case");
 	if (was && was->there)
 		return err_set(err, AVA_EEXIST, "something was said in session %s already", want);
+	if (was && was->talk && is_at_work(was->talk))
+		return err_set(err, AVA_EBUSY, "Ava is at work in session %s: ask again", want);
 	if (was)
 		session_free(was);
 	memcpy(id->text, want, strlen(want));
