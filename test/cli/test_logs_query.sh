@@ -95,6 +95,7 @@ cp "$T/good" "$logs/$run"
 # --- the cursor file: each once, in files that grow in any order
 
 asked 'the first time' '6 7' --cursor-file "$T/cursor" --type error
+find "$logs" -mindepth 1 -exec touch -d '1 hour ago' {} + # they rest, and no daemon says who writes
 asked 'nothing new' '' --cursor-file "$T/cursor" --type error
 event $run 9 Error S-7f3a2b 2026-11-21T09:00:00.000Z
 asked 'what is new' '9' --cursor-file "$T/cursor" --type error
