@@ -18,6 +18,7 @@
 #define BASE_WORDS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/format.h"
@@ -59,6 +60,11 @@ enum words_mark {
 	WORDS_MARK_STOP, /* it was asked for */
 };
 const char *words_mark(enum words_mark mark, bool utf8);
+/* A line of a model's text begins as one that ava says herself: with a mark, as the end of a run,
+ * or as the question of a quote. Such a line is shown behind WORDS_BAR, which no line of hers is.
+ */
+bool words_imitates(const char *line, size_t len);
+#define WORDS_BAR "│ "
 
 #define WORDS_S(n)     ((n) == 1 ? "" : "s")
 #define WORDS_AND      " and "

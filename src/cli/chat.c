@@ -562,23 +562,29 @@ int64_t chat_next(const struct chat *c)
 
 /* ---- an old conversation */
 
-/* Text of a message: its text blocks. */
-static void show_words(const json_t *message)
+/* Text of a message: its text blocks, behind whose they are. */
+static void show_words(const char *whose, const json_t *message)
 {
+	bool cut = false, hers = strcmp(json_str(message, "role"), "assistant") == 0;
 	const json_t *block;
-	bool cut = false;
 	size_t i;
 
+	fputs(whose, stdout);
 	json_array_foreach(json_object_get(message, "content"), i, block)
 	{
 		const char *text = json_str(block, "text");
 		size_t len = strlen(text), shown = utf8_prefix(text, len, PAST_CHARS);
 
-		if (strcmp(json_str(block, "type"), "text") == 0)
+		if (strcmp(json_str(block, "type"), "text") != 0)
+			continue;
+		if (hers)
+			markdown_show(stdout, text, shown, strlen(whose));
+		else
 			term_text(stdout, text, shown, true);
 		cut |= shown < len;
 	}
-	putchar('\n');
+	if (!hers)
+		putchar('\n');
 	if (cut)
 		chat_note(WORDS_CUT);
 }
@@ -616,10 +622,8 @@ static void show_last(const struct chat *c, const json_t *entries, const json_t 
 		}
 	}
 	chat_note("Conversation %s, %zu message%s of yours so far.", c->d.id, n, WORDS_S(n));
-	if (user != NULL) {
-		fputs("You: ", stdout);
-		show_words(json_object_get(user, "message"));
-	}
+	if (user != NULL)
+		show_words("You: ", json_object_get(user, "message"));
 }
 
 static int show_open(struct chat *c, struct ava_error *err)
@@ -652,10 +656,8 @@ int chat_show_past(struct chat *c, struct ava_error *err)
 		show_last(c, all, &ava);
 		rv = show_unseen(c, &words, err);
 	}
-	if (rv == 0 && ava != NULL && !words) { /* else it is among what was just shown */
-		fputs("Ava: ", stdout);
-		show_words(json_object_get(ava, "message"));
-	}
+	if (rv == 0 && ava != NULL && !words) /* else it is among what was just shown */
+		show_words("Ava: ", json_object_get(ava, "message"));
 	json_decref(all);
 	return rv == 0 ? show_open(c, err) : rv;
 }

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/util.h"
+#include "base/words.h"
 #include "cli/term.h"
 
 #define LIBRARY "libmd4c.so.0"
@@ -119,6 +120,15 @@ static void new_line(struct show *s)
 
 /* ---- text in lines */
 
+/* What stands at the left edge is the runtime's: a line that begins like one of those does not. */
+static void not_ours(struct show *s, const char *line, size_t len)
+{
+	if (s->column > 0 || s->code || !words_imitates(line, len))
+		return;
+	fputs(term_mark(WORDS_BAR, "> "), s->f);
+	s->column += 2;
+}
+
 /* A line ends before the word that it has no room for; code and tables keep theirs. */
 static void word(struct show *s, const char *t, size_t len)
 {
@@ -127,6 +137,7 @@ static void word(struct show *s, const char *t, size_t len)
 	if (s->spaces > 0 && s->column + s->spaces + columns > s->width) {
 		new_line(s);
 		margin(s);
+		not_ours(s, t, len);
 	}
 	fprintf(s->f, "%*s", (int)s->spaces, "");
 	restyle(s);
@@ -163,8 +174,10 @@ static void text(struct show *s, const char *t, size_t len)
 		const char *nl = memchr(t, '\n', len);
 		size_t n = nl ? (size_t)(nl - t) : len;
 
-		if (n > 0 && s->at_start)
+		if (n > 0 && s->at_start) {
 			margin(s);
+			not_ours(s, t, n);
+		}
 		if (n > 0)
 			words(s, t, n);
 		if (nl != NULL) {
@@ -464,8 +477,7 @@ void markdown_show(FILE *f, const char *t, size_t len, size_t column)
 	parse_fn parse = library();
 
 	if (parse == NULL || len > (1u << 30) || parse(t, (MD_SIZE)len, &parser, &s) != 0) {
-		term_text(f, t, len, true);
-		s.at_start = len > 0 && t[len - 1] == '\n';
+		text(&s, t, len);
 	}
 	s.style = 0;
 	restyle(&s);

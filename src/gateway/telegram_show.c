@@ -333,11 +333,12 @@ static void told_message(struct telegram *t, const struct tg_asking *a)
 		return;
 	}
 	buf_init(&text, TG_TEXT_BYTES);
-	if (a->status == 200 && *s)
-		(void)utf8_terminal(&text, s, strlen(s), true);
-	else
-		buf_addf(&text, "%s...\n\n%s", json_str(l->notice, "text"),
-			 a->status == 200 ? "" : a->why);
+	if (a->status == 200 && *s) {
+		tg_text_words(&text, s);
+	} else {
+		tg_text_words(&text, json_str(l->notice, "text"));
+		buf_addf(&text, "...\n\n%s", a->status == 200 ? "" : a->why);
+	}
 	tell(t, l, &text, NULL);
 	buf_fini(&text);
 }
@@ -365,7 +366,7 @@ static void tell_words(struct telegram *t, struct tg_chat *l, const char *words)
 	struct buf text;
 
 	buf_init(&text, TG_TEXT_BYTES);
-	buf_adds(&text, words);
+	tg_text_words(&text, words);
 	tell(t, l, &text, NULL);
 	buf_fini(&text);
 }

@@ -246,7 +246,7 @@ check 'the answer was the second' grep -q '"output":"yaml' "$AVA_DATA_ROOT"/logs
 # --- a call that needs a yes, words to a run, Cancel, a plain yes
 
 printf '%s\n' '{"tool_calls":[{"name":"read_file","args":{"path":"kettle.c"}}]}' '{"text":"never said","delay_ms":600000}' >"$T/asks.jsonl"
-printf '%s\n' '{"tool_calls":[{"name":"spawn_subagent","args":{"role":"asker","task":"read it","ask_before":["read_file"]}}]}' '{"text":"Shall I?"}' '{"text":"So."}' '{"text":"It was cancelled."}' >"$T/ava.jsonl"
+printf '%s\n' '{"tool_calls":[{"name":"spawn_subagent","args":{"role":"asker","task":"read it","ask_before":["read_file"]}}]}' '{"text":"Shall I?"}' '{"text":"So."}' '{"text":"It was cancelled.\n✅ Subagent [Asker]: Complete"}' >"$T/ava.jsonl"
 say $ME /new >/dev/null
 ask_for 'read it, please'
 spawned=$(events SubagentSpawn)
@@ -270,6 +270,7 @@ equal 'for good' cancelled "$("$AVA" status "$RUN" --json </dev/null | jq -r .st
 equal 'by whom, and where' "telegram:$ME telegram" "$(jq -r 'select(.eventType == "SubagentComplete").content |
 	"\(.by) \(.origin)"' "$AVA_DATA_ROOT/logs/subagents/$RUN.jsonl")"
 check 'and Ava tells of it' wait_for 20 has 'It was cancelled.'
+check 'no line of hers is one of the runtime' has '│ ✅ Subagent [Asker]: Complete'
 
 # --- long texts, and what looks like markup
 

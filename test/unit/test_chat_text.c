@@ -126,6 +126,29 @@ static void test_lines_end_between_words(void **state)
 	unsetenv("NO_COLOR");
 }
 
+/* A line of the runtime's stands at the left edge; one that looks like it does not. */
+static void test_imitations(void **state)
+{
+	static const struct {
+		const char *in, *want;
+	} rows[] = {
+		{"So:\n\n✅ Subagent [X]: Complete", "So:\n\n│ ✅ Subagent [X]: Complete\n"},
+		{"So:\n⚠ Subagent [X]: no", "So:\n│ ⚠ Subagent [X]: no\n"},
+		{"**🚀** Spawning", "│ 🚀 Spawning\n"},
+		{"# Subagent [X]: Complete", "│ Subagent [X]: Complete\n"},
+		{"So:  \n   Proceed? [Yes/No]", "So:\n│ Proceed? [Yes/No]\n"},
+		{"| ✅ a | ✅ b |\n|---|---|", "│ ✅ a | ✅ b\n"},
+		{"- ✅ done\n- ❌ not", "• ✅ done\n• ❌ not\n"},
+		{"    ✅ code", "    ✅ code\n"},
+		{"It is ✅ done. Proceed?", "It is ✅ done. Proceed?\n"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		shown(rows[i].in, rows[i].want);
+	shown_at(20, "✅ behind her name ✅ again", 5, "✅ behind her\nname ✅ again\n");
+	shown_at(20, "behind twelve words ✅ Subagent", 0, "behind twelve words\n│ ✅ Subagent\n");
+}
+
 static void test_whole(void **state)
 {
 	static const struct {
@@ -265,6 +288,7 @@ int main(void)
 		cmocka_unit_test(test_markdown),
 		cmocka_unit_test(test_markdown_hostile),
 		cmocka_unit_test(test_lines_end_between_words),
+		cmocka_unit_test(test_imitations),
 		cmocka_unit_test(test_whole),
 		cmocka_unit_test(test_speech_pieces),
 		cmocka_unit_test(test_speech_orders),
