@@ -19,7 +19,8 @@
 
 #define INSIDE    "/ava/sandbox"
 #define TMP_BYTES "268435456" /* of /tmp and of /dev/shm, which are memory */
-#define ARGS_MAX  1600        /* 64 folders to read and 64 to write are 1,200 */
+#define ENV_MAX   96
+#define ARGS_MAX  1600 /* 64 folders to read and 64 to write are 1,200 */
 
 const char *const sandbox_env[] = {"PATH=/usr/local/bin:/usr/bin:/bin:/usr/games",
 				   "HOME=" SANDBOX_WORK,
@@ -181,10 +182,34 @@ static void add_project(struct args *a, const struct sandbox *s)
 	add_hidden(a, s, s->project);
 }
 
+static const char **bare_argv(const struct sandbox *s, struct ava_error *err)
+{
+	bool in_work = strcmp(s->start, SANDBOX_WORK) == 0;
+	struct args a;
+
+	if (s->copy) { /* which only a mount shows under the project's path */
+		err_set(err, AVA_EUNSUPPORTED,
+			"a run that may change files runs commands in the sandbox only");
+		return NULL;
+	}
+	a = (struct args){.v = calloc(ARGS_MAX, sizeof(*a.v))};
+	if (!a.v) {
+		err_set(err, AVA_ENOMEM, "out of memory");
+		return NULL;
+	}
+	add(&a, s->inside, "--outside", s->inside);
+	add(&a, s->work, in_work ? s->work : s->start, NULL);
+	for (size_t i = 0; s->argv[i]; i++)
+		add(&a, s->argv[i], NULL, NULL);
+	return a.v;
+}
+
 const char **sandbox_argv(const struct sandbox *s, struct ava_error *err)
 {
 	struct args a;
 
+	if (s->bare)
+		return bare_argv(s, err);
 	if (check_all(s, err) != 0)
 		return NULL;
 	a.v = calloc(1, ARGS_MAX * sizeof(*a.v) + (ARRAY_LEN(top) + 1) * PATH_MAX);
@@ -223,28 +248,6 @@ const char **sandbox_argv(const struct sandbox *s, struct ava_error *err)
 	for (size_t i = 0; s->writes && s->writes[i]; i++)
 		add(&a, "--writes", s->writes[i], NULL);
 	add(&a, SANDBOX_WORK, s->start, NULL);
-	for (size_t i = 0; s->argv[i]; i++)
-		add(&a, s->argv[i], NULL, NULL);
-	return a.v;
-}
-
-const char **sandbox_bare_argv(const struct sandbox *s, struct ava_error *err)
-{
-	bool in_work = strcmp(s->start, SANDBOX_WORK) == 0;
-	struct args a;
-
-	if (s->copy) { /* which only a mount shows under the project's path */
-		err_set(err, AVA_EUNSUPPORTED,
-			"a run that may change files runs commands in the sandbox only");
-		return NULL;
-	}
-	a = (struct args){.v = calloc(ARGS_MAX, sizeof(*a.v))};
-	if (!a.v) {
-		err_set(err, AVA_ENOMEM, "out of memory");
-		return NULL;
-	}
-	add(&a, s->inside, "--outside", s->inside);
-	add(&a, s->work, in_work ? s->work : s->start, NULL);
 	for (size_t i = 0; s->argv[i]; i++)
 		add(&a, s->argv[i], NULL, NULL);
 	return a.v;
@@ -306,4 +309,57 @@ int sandbox_find(char **bwrap, char **inside, struct ava_error *err)
 	free(*bwrap);
 	*bwrap = NULL;
 	return err->code;
+}
+
+/* ---- starting */
+
+/* Adds `own`; the first of a name stays. */
+static size_t add_env(const char *out[ENV_MAX], size_t n, const char *const *own)
+{
+	for (; own && *own && n < ENV_MAX - 1; own++) {
+		size_t len = strcspn(*own, "=") + 1, k = 0;
+
+		while (k < n && strncmp(out[k], *own, len) != 0)
+			k++;
+		if (k == n)
+			out[n++] = *own;
+	}
+	return n;
+}
+
+int sandbox_start(struct exec_child **child, struct os_loop *loop, const struct sandbox *s,
+		  const struct exec_options *o, exec_done_fn done, void *user,
+		  struct ava_error *err)
+{
+	char *bwrap = NULL, *inside = NULL;
+	char home[PATH_MAX + 8], temp[PATH_MAX + 8];
+	/* What it may write to has the name there that it has on this machine. */
+	const char *const bare[] = {home, temp, NULL};
+	const char *env[ENV_MAX] = {NULL}, **argv = NULL;
+	struct sandbox box = *s;
+	struct exec_options how = *o;
+	int rv = s->inside ? 0 : sandbox_find(&bwrap, &inside, err);
+
+	if (rv == 0 && !s->inside) {
+		box.bwrap = bwrap;
+		box.inside = inside;
+	}
+	if (s->bare) {
+		snprintf(home, sizeof(home), "HOME=%s", s->work);
+		snprintf(temp, sizeof(temp), "TMPDIR=%s", s->work);
+	}
+	if (rv == 0) {
+		add_env(env, add_env(env, add_env(env, 0, s->env), s->bare ? bare : NULL),
+			sandbox_env);
+		argv = sandbox_argv(&box, err);
+		rv = argv ? 0 : err->code;
+	}
+	how.argv = argv;
+	how.env = env;
+	how.sandboxed = true;
+	rv = rv ? rv : exec_start(child, loop, &how, done, user, err);
+	free(argv);
+	free(bwrap);
+	free(inside);
+	return rv;
 }

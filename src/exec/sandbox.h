@@ -14,13 +14,17 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct ava_error;
+#include "exec/child.h"
 
 #define SANDBOX_WORK "/ava/work" /* the work folder, inside */
 #define SANDBOX_TOOL "/ava/tool"
 
 struct sandbox {
-	const char *bwrap, *inside; /* the two programs; sandbox_find */
+	const char *bwrap, *inside; /* the two programs; `inside` NULL: sandbox_find has them */
+	/* Without bubblewrap, where a person has set sandbox.required to 0: the command starts in
+	 * `work` with the person's own rights to read; Landlock and seccomp are all that holds it.
+	 */
+	bool bare;
 	const char *work;    /* on this machine; made by the caller, mode 0700; NULL: an empty
 			      * folder that nothing can be written to */
 	const char *tool;    /* a program of ours on this machine, at SANDBOX_TOOL inside;
@@ -36,24 +40,28 @@ struct sandbox {
 	bool network;            /* all of this machine's; else none at all */
 	const char *start;       /* where the command starts, as it is called inside */
 	const char *const *argv; /* the command, by its path inside; NULL at its end */
+	/* Variables beside sandbox_env, in the place of those of the same name; NULL ends them,
+	 * NULL: none. */
+	const char *const *env;
 };
 
 /* Where bwrap and ava-sandbox are: two paths, malloc'ed. AVA_EUNSUPPORTED with a sentence
- * that says what to install; *inside may be there then, for sandbox_bare_argv. */
+ * that says what to install; *inside may be there then, for what is `bare`. */
 int sandbox_find(char **bwrap, char **inside, struct ava_error *err);
 
 /* A program that stands beside avad, or where it was installed to; malloc'ed. NULL: it is missing.
  */
 char *sandbox_find_tool(const char *name);
 
-/* Its argv for exec_start with `sandboxed` and sandbox_env; one allocation, free(). NULL:
- * out of memory, or a project that can be in no sandbox ("/", what ava lives in), which
- * `err` says. */
+/* As exec_start; `o` without argv, env and sandboxed, which are of `s`. Both are *borrowed* during
+ * the call. Also AVA_EUNSUPPORTED or AVA_EDENIED: there is no sandbox, or what is to be shown can
+ * be in none ("/", what ava lives in). */
+int sandbox_start(struct exec_child **child, struct os_loop *loop, const struct sandbox *s,
+		  const struct exec_options *o, exec_done_fn done, void *user,
+		  struct ava_error *err);
+/* Its argv, where both programs are named; one allocation, free(). NULL: err. */
 const char **sandbox_argv(const struct sandbox *s, struct ava_error *err);
 extern const char *const sandbox_env[];
-/* Without bubblewrap, where a person has set sandbox.required to 0: the command starts in `work`
- * with the person's own rights to read; Landlock and seccomp are all that holds it. */
-const char **sandbox_bare_argv(const struct sandbox *s, struct ava_error *err);
 
 /* Which rules held, out of exec_end.told: `{"landlock":7,…}`, *borrowed*; NULL: nothing was run,
  * since the sandbox could not be made; its output says why. */

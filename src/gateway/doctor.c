@@ -310,26 +310,11 @@ static void start_sandbox(struct doctor *d, struct os_loop *loop)
 {
 	static const char *const nothing[] = {"/bin/true", NULL};
 	struct sandbox s = {.work = "/tmp", .project = "", .start = "/", .argv = nothing};
-	struct exec_options o = {.env = sandbox_env,
-				 .input = "",
-				 .timeout_ms = TOTAL_MS,
-				 .output_max = 65536,
-				 .keep = 300,
-				 .sandboxed = true};
-	char *bwrap = NULL, *inside = NULL;
-	const char **argv = NULL;
+	struct exec_options o = {
+		.input = "", .timeout_ms = TOTAL_MS, .output_max = 65536, .keep = 300};
 
-	if (sandbox_find(&bwrap, &inside, &d->sandbox) == 0) {
-		s.bwrap = bwrap;
-		s.inside = inside;
-		argv = sandbox_argv(&s, &d->sandbox);
-	}
-	o.argv = argv;
-	if (argv && exec_start(&d->command, loop, &o, sandbox_tried, d, &d->sandbox) != 0)
+	if (sandbox_start(&d->command, loop, &s, &o, sandbox_tried, d, &d->sandbox) != 0)
 		d->command = NULL;
-	free(argv);
-	free(bwrap);
-	free(inside);
 }
 
 static void check_sandbox(struct doctor *d)

@@ -36,7 +36,6 @@
 #define LINE_MAX_BYTES 4096 /* more than is shown: secrets are found before it is cut */
 #define FILES_MAX      20   /* of the work folder, named in the answer */
 #define FILES_LOOKED   1000
-#define ENV_MAX        16
 #define DISK_LOOK_MS   100
 #define DISK_OWN_MB    16 /* a command that wrote less than that did not fill the disk */
 
@@ -51,7 +50,7 @@ struct command {
 	struct os_timer *look;   /* at the disk, which it must not fill */
 	int64_t free_mb;         /* of the disk when it began; -1: not known */
 	bool filled;             /* stopped for that */
-	struct exec_options how; /* to start it again so; `argv` is not kept */
+	struct exec_options how; /* to start it again so */
 	const char *argv[4];
 	char *text;                    /* that `argv` and `how` point to, owned */
 	char line[LINE_MAX_BYTES + 1]; /* of its output, the last one so far */
@@ -359,47 +358,23 @@ static int find_start(struct command *m, struct ava_error *err)
 	return rv;
 }
 
-/* Its folder is what it may write to, under the name that it has on this machine. */
-static const char *const *env_bare(const struct command *m, char home[PATH_MAX + 8],
-				   char temp[PATH_MAX + 8], const char *out[ENV_MAX])
-{
-	size_t n = 0;
-
-	snprintf(home, PATH_MAX + 8, "HOME=%s", m->work);
-	snprintf(temp, PATH_MAX + 8, "TMPDIR=%s", m->work);
-	for (; sandbox_env[n] && n < ENV_MAX - 1; n++)
-		out[n] = strncmp(sandbox_env[n], "HOME=", 5) == 0     ? home
-			 : strncmp(sandbox_env[n], "TMPDIR=", 7) == 0 ? temp
-								      : sandbox_env[n];
-	out[n] = NULL;
-	return out;
-}
-
 static int command_run(struct command *m, struct ava_error *err)
 {
 	const struct tool_env *env = m->call->env;
 	struct sandbox s = {.bwrap = m->bwrap,
 			    .inside = m->inside,
+			    .bare = m->bare,
 			    .work = m->work,
 			    .project = env->cwd,
 			    .copy = env->copy,
 			    .keep_out = env->keep_out,
 			    .start = m->start,
 			    .argv = m->argv};
-	const char **v = m->bare ? sandbox_bare_argv(&s, err) : sandbox_argv(&s, err);
-	char home[PATH_MAX + 8], temp[PATH_MAX + 8];
-	const char *own[ENV_MAX];
 	int rv;
 
-	if (!v)
-		return err->code;
-	m->how.argv = v;
-	if (m->bare)
-		m->how.env = env_bare(m, home, temp, own);
 	m->started_ms = m->shown_ms = clock_mono_ms();
 	m->free_mb = free_mb(m);
-	rv = exec_start(&m->child, env->loop, &m->how, command_done, m, err);
-	free(v);
+	rv = sandbox_start(&m->child, env->loop, &s, &m->how, command_done, m, err);
 	if (rv == 0 && m->free_mb >= 0 && env->disk_free_min_mb > 0)
 		os_timer_set(m->look, DISK_LOOK_MS);
 	return rv;
@@ -414,15 +389,13 @@ static int keep_text(struct command *m, const char *text, const char *const *pro
 	m->argv[0] = program[0];
 	m->argv[1] = program[1];
 	m->argv[2] = input ? NULL : m->text;
-	m->how = (struct exec_options){.env = sandbox_env,
-				       .input = input ? m->text : "",
+	m->how = (struct exec_options){.input = input ? m->text : "",
 				       .input_len = input ? strlen(m->text) : 0,
 				       .timeout_ms = m->seconds * 1000ll,
 				       .output_max = SIZE_MAX,
 				       .keep = KEEP_FIRST,
 				       .keep_tail = KEEP_LAST,
-				       .output = command_output,
-				       .sandboxed = true};
+				       .output = command_output};
 	return 0;
 }
 

@@ -34,7 +34,6 @@
 #define FOR_EVER_MS (86400000ll * 30)
 #define CONNECT_MS  5000
 #define HEADERS_MAX 32
-#define ENV_MAX     96
 
 struct mcp_link {
 	struct mcp_link_options o;
@@ -165,25 +164,6 @@ static void process_said(const char *bytes, size_t len, void *user)
 	buf_drop(&l->line, from);
 }
 
-/* Those of the sandbox, then its own: the last of a name counts for libc, so that one that the
- * sandbox sets goes. */
-static void merge_env(const struct mcp_conf *o, const char *out[ENV_MAX])
-{
-	size_t n = 0;
-
-	for (size_t i = 0; sandbox_env[i] && n < ENV_MAX - 1; i++) {
-		size_t len = strcspn(sandbox_env[i], "=") + 1, k = 0;
-
-		while (o->env[k] && strncmp(o->env[k], sandbox_env[i], len) != 0)
-			k++;
-		if (!o->env[k])
-			out[n++] = sandbox_env[i];
-	}
-	for (size_t k = 0; o->env[k] && n < ENV_MAX - 1; k++)
-		out[n++] = o->env[k];
-	out[n] = NULL;
-}
-
 /* They are what they were when they were named: a server that may write could have put a link in
  * the place of one. */
 static int check_paths(const char *const *paths, struct ava_error *err)
@@ -206,8 +186,6 @@ static int open_process(struct mcp_link *l, struct ava_error *err)
 {
 	const struct mcp_conf *conf = l->o.conf;
 	char work[PATH_MAX];
-	const char *env[ENV_MAX], **argv;
-	char *bwrap = NULL, *inside = NULL;
 	struct sandbox s = {.work = l->o.root ? work : NULL,
 			    .project = "",
 			    .keep_out = l->o.keep_out,
@@ -215,33 +193,19 @@ static int open_process(struct mcp_link *l, struct ava_error *err)
 			    .writes = conf->writes,
 			    .network = conf->network,
 			    .start = conf->start,
-			    .argv = conf->argv};
-	struct exec_options how = {.env = env,
-				   .said = process_said,
+			    .argv = conf->argv,
+			    .env = conf->env};
+	struct exec_options how = {.said = process_said,
 				   .unread_max = MCP_MESSAGE_MAX,
 				   .output_max = SIZE_MAX,
-				   .keep_tail = SAID_MAX,
-				   .sandboxed = true};
+				   .keep_tail = SAID_MAX};
 	int rv = check_paths(conf->reads, err);
 
 	snprintf(work, sizeof(work), "%s/mcp/%s", l->o.root ? l->o.root : "", conf->name);
 	rv = rv ? rv : check_paths(conf->writes, err);
 	if (rv == 0 && l->o.root && sys_make_folders(work, true) != 0)
 		rv = err_sys(err, "make the folder %.300s", work);
-	rv = rv ? rv : sandbox_find(&bwrap, &inside, err);
-	if (rv == 0) {
-		s.bwrap = bwrap;
-		s.inside = inside;
-		merge_env(conf, env);
-		argv = sandbox_argv(&s, err);
-		how.argv = argv;
-		rv = argv ? exec_start(&l->child, l->o.loop, &how, process_done, l, err)
-			  : err->code;
-		free(argv);
-	}
-	free(bwrap);
-	free(inside);
-	return rv;
+	return rv ? rv : sandbox_start(&l->child, l->o.loop, &s, &how, process_done, l, err);
 }
 
 static int process_send(struct mcp_link *l, const struct mcp_sending *s, struct ava_error *err)

@@ -485,23 +485,14 @@ static int convert(struct pages_get *g, struct ava_error *err)
 			    .project = "",
 			    .start = "/tmp",
 			    .argv = is_pdf(g) ? pdf : page};
-	struct exec_options o = {.env = sandbox_env,
-				 .input = f->body.data ? f->body.data : "",
+	struct exec_options o = {.input = f->body.data ? f->body.data : "",
 				 .input_len = f->body.len,
 				 .timeout_ms = CONVERT_MS,
 				 .output_max = 8 * PAGES_TEXT_MAX,
-				 .keep = PAGES_TEXT_MAX + 8192,
-				 .sandboxed = true};
-	const char **argv = sandbox_argv(&s, err);
-	int rv;
+				 .keep = PAGES_TEXT_MAX + 8192};
 
-	if (!argv)
-		return AVA_ENOMEM;
 	snprintf(max, sizeof(max), "%u", PAGES_TEXT_MAX);
-	o.argv = argv;
-	rv = exec_start(&g->child, w->loop, &o, converted, g, err);
-	free(argv);
-	return rv;
+	return sandbox_start(&g->child, w->loop, &s, &o, converted, g, err);
 }
 
 static void convert_more(struct pages *w)

@@ -57,35 +57,21 @@ static void done(const struct exec_end *end, void *user)
 	snprintf(s->tail, sizeof(s->tail), "%.*s", (int)end->tail_len, end->tail);
 }
 
-static struct exec_child *start_with(const char *const *argv, const char *const *env, int64_t ms,
-				     struct seen *s)
+static struct exec_child *start(const char *const *argv, int64_t ms, struct seen *s)
 {
 	struct ava_error err = {0};
 	struct exec_child *c;
-	const char **v;
-	struct exec_options o = {.env = env,
-				 .input = "",
+	struct exec_options o = {.input = "",
 				 .timeout_ms = ms,
 				 .output_max = SIZE_MAX,
 				 .keep = 4000,
-				 .keep_tail = 500,
-				 .sandboxed = true};
+				 .keep_tail = 500};
 
 	memset(s, 0, sizeof(*s));
 	box.argv = argv;
-	v = sandbox_argv(&box, &err);
-	if (!v)
-		fail_msg("sandbox_argv: %s", err.text);
-	o.argv = v;
-	if (exec_start(&c, loop, &o, done, s, &err) != 0)
-		fail_msg("exec_start: %s", err.text);
-	free(v);
+	if (sandbox_start(&c, loop, &box, &o, done, s, &err) != 0)
+		fail_msg("sandbox_start: %s", err.text);
 	return c;
-}
-
-static struct exec_child *start(const char *const *argv, int64_t ms, struct seen *s)
-{
-	return start_with(argv, sandbox_env, ms, s);
 }
 
 static void wait_for(const struct seen *s)
@@ -446,7 +432,8 @@ static void killed_at(const char *where)
 	if (maker == 0) {
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 		loop = os_loop_new(NULL);
-		start_with(argv, env, 0, &s);
+		box.env = env;
+		start(argv, 0, &s);
 		for (;;)
 			os_loop_step(loop, 1000);
 	}
@@ -593,30 +580,23 @@ static void test_bare(void **state)
 {
 	char text[1200];
 	const char *const argv[] = {"/bin/sh", "-c", text, NULL};
-	struct exec_options o = {.env = sandbox_env,
-				 .input = "",
-				 .timeout_ms = 60000,
-				 .output_max = SIZE_MAX,
-				 .keep = 4000,
-				 .sandboxed = true};
-	struct exec_child *c;
-	struct seen s = {0};
+	struct seen s;
 
 	snprintf(text, sizeof(text),
 		 "pwd; echo x >made; echo no >%s/a.c; python3 -c 'import socket; socket.socket()'; "
-		 "setsid -w sh -c 'kill -0 1' ; cat made",
+		 "setsid -w sh -c 'kill -0 1' ; cat made; echo home:$HOME tmp:$TMPDIR",
 		 project);
-	box.argv = argv;
-	o.argv = sandbox_bare_argv(&box, NULL);
-	assert_non_null(o.argv);
-	assert_int_equal(exec_start(&c, loop, &o, done, &s, NULL), 0);
-	free((void *)o.argv);
+	box.bare = true;
+	start(argv, 60000, &s);
+	box.bare = false;
 	wait_for(&s);
 	assert_true(s.ran);
 	assert_non_null(strstr(s.layers, "\"namespaces\":false"));
 	assert_says(&s, work);
 	assert_says(&s, "Operation not permitted"); /* no socket */
 	assert_says(&s, "x\n");
+	snprintf(text, sizeof(text), "home:%s tmp:%s\n", work, work);
+	assert_says(&s, text);
 	if (!strstr(s.layers, "\"landlock\":0"))
 		assert_says(&s, "a.c: Permission denied");
 	snprintf(text, sizeof(text), "%s/made", work);
@@ -699,6 +679,20 @@ static void test_named(void **state)
 	box = was;
 }
 
+/* Its own variables stand in the place of ours, once. */
+static void test_own_variables(void **state)
+{
+	static const char *const own[] = {"MINE=yes", "TERM=ours", NULL};
+	struct seen s;
+
+	box.env = own;
+	s = shell("echo $MINE $TERM $LANG $HOME; env | grep -c ^TERM=");
+	box.env = NULL;
+	assert_says(&s, "yes ours C.UTF-8 " SANDBOX_WORK "\n1\n");
+	s = shell("echo $TERM$MINE");
+	assert_says(&s, "dumb\n");
+}
+
 /* A server that a person gave a network has this machine's, and nothing else more. */
 static void test_network_given(void **state)
 {
@@ -763,8 +757,8 @@ static int all(void)
 		cmocka_unit_test(test_unavailable),   cmocka_unit_test(test_projects),
 		cmocka_unit_test(test_group),         cmocka_unit_test(test_group_is_divided),
 		cmocka_unit_test(test_bare),          cmocka_unit_test(test_named),
-		cmocka_unit_test(test_network_given), cmocka_unit_test(test_memory),
-		cmocka_unit_test(test_maker_killed),
+		cmocka_unit_test(test_own_variables), cmocka_unit_test(test_network_given),
+		cmocka_unit_test(test_memory),        cmocka_unit_test(test_maker_killed),
 	};
 	int rv;
 
