@@ -102,14 +102,6 @@ static void probe_on_head(struct http_call *c, int status)
 	p->date_wall_ms = clock_wall_ms();
 }
 
-static bool probe_on_data(struct http_call *c, const char *s, size_t n)
-{
-	struct probe *p = c->user;
-
-	buf_add(&p->body, s, n);
-	return true;
-}
-
 /* Its list is read here: 0, or a code with a sentence in p->err. */
 static void probe_on_done(struct http_call *c, int rv, const struct ava_error *err)
 {
@@ -177,7 +169,7 @@ static void probe_start(struct doctor *d, struct http_client *c, const struct pr
 			   .first_ms = total_ms,
 			   .total_ms = total_ms},
 		.head = probe_on_head,
-		.data = probe_on_data,
+		.answer = &p->body,
 		.done = probe_on_done,
 		.user = p,
 	};

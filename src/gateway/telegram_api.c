@@ -119,14 +119,6 @@ void tg_judge(int status, const char *body, size_t len, json_t **doc, struct tg_
 	}
 }
 
-static bool on_data(struct http_call *h, const char *bytes, size_t n)
-{
-	struct tg_call *c = CONTAINER_OF(h, struct tg_call, http);
-
-	(void)buf_add(&c->answer, bytes, n);
-	return true;
-}
-
 static void on_done(struct http_call *h, int rv, const struct ava_error *err)
 {
 	struct tg_call *c = CONTAINER_OF(h, struct tg_call, http);
@@ -198,7 +190,7 @@ bool tg_call(struct tg_api *a, struct tg_call *c, const char *method, const stru
 		.nheaders = ARRAY_LEN(headers),
 		/* One that is held and answered late is longer under way than any other. */
 		.timers = {CONNECT_MS, (TG_POLL_S + 15) * 1000, 20000, (TG_POLL_S + 40) * 1000},
-		.data = on_data,
+		.answer = &c->answer,
 		.done = on_done,
 	};
 	buf_init(&c->http.body, body->max);

@@ -501,6 +501,8 @@ static size_t write_cb(char *data, size_t size, size_t n, void *user)
 		im->fault = FAULT_BODY;
 		return CURL_WRITEFUNC_ERROR;
 	}
+	if (!c->data && c->answer)
+		(void)buf_add(c->answer, data, len);
 	progress = c->data ? c->data(c, data, len) : true;
 	if (!im->call) /* stopped; c may be gone */
 		return CURL_WRITEFUNC_ERROR;

@@ -210,14 +210,6 @@ static void take_results(struct searching *s)
 	search_over(s, buf_check(&s->call->out) == 0 ? NULL : "io", "out of memory");
 }
 
-static bool search_data(struct http_call *h, const char *data, size_t n)
-{
-	struct searching *s = h->user;
-
-	buf_add(&s->answer, data, n);
-	return true;
-}
-
 static void search_done(struct http_call *h, int rv, const struct ava_error *err)
 {
 	struct searching *s = h->user;
@@ -293,7 +285,7 @@ static void search_start(struct tool_call *c)
 	s->http.headers = headers;
 	s->http.nheaders = s->header.len > 0 ? 2 : 1;
 	s->http.timers.first_ms = s->http.timers.total_ms = TOTAL_MS;
-	s->http.data = search_data;
+	s->http.answer = &s->answer;
 	s->http.done = search_done;
 	s->http.user = s;
 	pool = pages_search_pool(c->env->pages, url, &err);

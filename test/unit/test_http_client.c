@@ -31,6 +31,33 @@ static void test_get(void **state)
 	got_fini(&g);
 }
 
+/* Without a callback the body goes into a buffer, which says whether it was large enough. */
+static void test_answer(void **state)
+{
+	static const size_t room[] = {5, 4};
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < ARRAY_LEN(room); i++) {
+		struct buf answer;
+		struct got g;
+
+		buf_init(&answer, room[i]);
+		got_init(&g, f);
+		g.call.data = NULL;
+		g.call.answer = &answer;
+		got_start(&g);
+		got_wait(&g);
+		assert_int_equal(g.rv, 0);
+		assert_int_equal(g.body.len, 0);
+		assert_int_equal(buf_check(&answer), room[i] < 5 ? AVA_ETOOBIG : 0);
+		assert_int_equal(answer.len, room[i] < 5 ? 0 : 5);
+		if (room[i] == 5)
+			assert_memory_equal(answer.data, "hello", 5);
+		got_fini(&g);
+		buf_fini(&answer);
+	}
+}
+
 static void test_post(void **state)
 {
 	const char *const headers[] = {"Content-Type: application/json", "x-api-key: sk-secret"};
@@ -301,6 +328,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_get, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(test_answer, rig_setup, rig_teardown),
 		cmocka_unit_test_setup_teardown(test_post, rig_setup, rig_teardown),
 		cmocka_unit_test_setup_teardown(test_headers, rig_setup, rig_teardown),
 		cmocka_unit_test_setup_teardown(test_header_names, rig_setup, rig_teardown),
