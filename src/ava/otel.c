@@ -258,7 +258,8 @@ void otel_sender_free(struct otel_sender *s)
 {
 	if (s == NULL)
 		return;
-	otel_send_stop(s);
+	if (s->busy)
+		http_call_stop(&s->call);
 	http_pool_free(s->pool);
 	http_client_free(s->client);
 	for (unsigned i = 0; i < s->nheaders; i++) {
@@ -348,13 +349,6 @@ int otel_send(struct otel_sender *s, struct buf *body,
 	s->busy = true;
 	buf_init(body, body->max);
 	return 0;
-}
-
-void otel_send_stop(struct otel_sender *s)
-{
-	if (s->busy)
-		http_call_stop(&s->call);
-	s->busy = false;
 }
 
 #define LOG_MAX     ((off_t)256 << 20) /* bytes of a run's log that is pushed */

@@ -70,11 +70,10 @@ void otel_judge(int status, const char *after, const char *date, int64_t wall_ms
 struct otel_sender *otel_sender_new(struct os_loop *loop, const char *endpoint, const char *headers,
 				    int64_t timeout_ms, struct ava_error *err);
 void otel_sender_free(struct otel_sender *s); /* NULL is fine; ends what is under way */
-/* One at a time. `body` is *taken*; `done` once, from the loop, unless stopped.
+/* One at a time. `body` is *taken*; `done` once, from the loop, unless freed before.
  * AVA_ENOMEM: not begun, `body` is still the caller's. */
 int otel_send(struct otel_sender *s, struct buf *body,
 	      void (*done)(const struct otel_answer *a, void *user), void *user,
 	      struct ava_error *err);
-void otel_send_stop(struct otel_sender *s);
 
 #endif

@@ -364,7 +364,8 @@ void talk_note(struct talk *t, const char *id, const char *fmt, ...)
 	talk_note_keep(&t->notes, id, text);
 }
 
-void talk_note_told(struct talk *t)
+/* All of them. */
+static void talk_note_told(struct talk *t)
 {
 	while (!list_empty(&t->notes))
 		talk_note_free(LIST_FIRST(&t->notes, struct talk_note, node));

@@ -150,7 +150,6 @@ void talk_note_write(const struct session *s, struct draft *d, const char *id, c
 void talk_note_keep(struct list *notes, const char *id, const char *text);
 struct talk_note *talk_note_find(const struct list *notes, const char *id);
 void talk_note_free(struct talk_note *n);
-void talk_note_told(struct talk *t); /* all of them */
 
 /* ---- talk_answer.c: what was said, as the answer to what waits */
 /* true: it is being carried out, talk_pump goes on afterwards. */

@@ -57,7 +57,7 @@ void cli_note(const char *fmt, ...)
 	va_end(ap);
 }
 
-enum cli_exit cli_exit_of_code(int code)
+static enum cli_exit cli_exit_of_code(int code)
 {
 	switch (code) {
 	case AVA_OK:
@@ -114,7 +114,8 @@ static int check_proposal_id(const char *id)
 			 id);
 }
 
-int cli_flush(int code)
+/* Everything written to stdout has arrived: `code`, else CLI_FAILED. */
+static int cli_flush(int code)
 {
 	if (fflush(stdout) == 0 && !ferror(stdout))
 		return code;

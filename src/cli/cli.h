@@ -95,7 +95,6 @@ int cli_fail(const struct ava_error *err);
 /* A line on stderr that is no error: `ava: run: …` without ending anything. */
 void cli_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-enum cli_exit cli_exit_of_code(int code);
 /* Of a terminal status word ("success", "timeout", ...). */
 enum cli_exit cli_exit_of_status(const char *status);
 
@@ -107,8 +106,5 @@ int cli_check_run_id(const char *id);
  * checkpoint; `model` NULL: the same. It is quoted, confirmed and followed as by `ava run`.
  * Returns enum cli_exit. */
 int run_fork(const char *run, const char *from, const char *model, bool yes, bool json);
-
-/* Everything written to stdout has arrived: `code`, else CLI_FAILED. */
-int cli_flush(int code);
 
 #endif

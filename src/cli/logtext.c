@@ -25,7 +25,8 @@
 #define FAILED "ToolResult, failed"
 #define AGENT  "Custom, claude.agent"
 
-int logtext_cut(struct buf *out, const char *s, size_t max_chars)
+/* Text on one line, cut the same way. */
+static int logtext_cut(struct buf *out, const char *s, size_t max_chars)
 {
 	size_t len = strlen(s), keep = utf8_prefix(s, len, max_chars), start = out->len;
 
@@ -38,7 +39,9 @@ int logtext_cut(struct buf *out, const char *s, size_t max_chars)
 	return buf_check(out);
 }
 
-int logtext_json(struct buf *out, const json_t *v, size_t max_chars)
+/* A JSON value as people write it: {"query": "x", "n": 3}, cut after
+ * `max_chars` characters with an ellipsis. */
+static int logtext_json(struct buf *out, const json_t *v, size_t max_chars)
 {
 	char *text = json_dumps(v, JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
 	int rv;
@@ -358,7 +361,8 @@ int logtext_event(struct buf *out, const json_t *event)
 	return buf_check(out);
 }
 
-bool logtext_own(const char *type)
+/* Seals, openings of the log and positions of runs say nothing to who asks what happened. */
+static bool logtext_own(const char *type)
 {
 	return strcmp(type, "Seal") == 0 || strcmp(type, "LogOpen") == 0 ||
 	       strcmp(type, "StateWrite") == 0 || strcmp(type, "StateRead") == 0;

@@ -20,20 +20,13 @@ struct logtext {
 	bool agents;   /* name the run that an event is of */
 	bool own;      /* what the runtime notes for itself too */
 };
-/* Seals, openings of the log and positions of runs say nothing to who asks what happened. */
-bool logtext_own(const char *type);
 /* All other kinds, as a question to the logs names them; the program's. */
 const char *logtext_types(void);
 /* 0, or a code when memory ran out or the line is not JSON inside. */
 int logtext_print(struct logtext *l, FILE *f, const char *line, size_t len, int64_t time_ms,
 		  struct ava_error *err);
 
-/* A JSON value as people write it: {"query": "x", "n": 3}, cut after
- * `max_chars` characters with an ellipsis. */
-int logtext_json(struct buf *out, const json_t *v, size_t max_chars);
 /* The arguments of a call, cut the same way; nothing for NULL. */
 int logtext_args(struct buf *out, const json_t *args, size_t max_chars);
-/* Text on one line, cut the same way. */
-int logtext_cut(struct buf *out, const char *s, size_t max_chars);
 
 #endif

@@ -504,7 +504,8 @@ static bool is_blank(const char *line, size_t len)
 	return true;
 }
 
-bool markdown_is_item(const char *line, size_t len)
+/* The text begins with an item of a list, which stands close to what is before. */
+static bool markdown_is_item(const char *line, size_t len)
 {
 	size_t digits = 0;
 

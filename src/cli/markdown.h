@@ -15,9 +15,6 @@
  * text stands as it is. */
 void markdown_show(FILE *f, const char *text, size_t len, size_t column);
 
-/* The text begins with an item of a list, which stands close to what is before. */
-bool markdown_is_item(const char *text, size_t len);
-
 /* Bytes at the start of a text that is still coming which can be shown now: up
  * to the beginning of the last block. Looking on from `from`, a value it
  * returned before for the same text (0 at first). */

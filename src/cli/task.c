@@ -162,7 +162,9 @@ static int add_file(struct buf *out, const char *path, int fd, struct ava_error 
 	return rv;
 }
 
-int task_schema(struct buf *out, const char *path, struct ava_error *err)
+/* The JSON Schema in a file, checked (doc/SCHEMA.md), as one line. AVA_EINVAL names
+ * what is wrong with it. */
+static int task_schema(struct buf *out, const char *path, struct ava_error *err)
 {
 	char *data = NULL;
 	size_t len = 0;

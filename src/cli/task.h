@@ -57,10 +57,6 @@ int task_context(struct buf *out, const struct task_options *o, int fd, struct a
 /* Is "-" among the files? */
 bool task_file_is_stdin(const struct task_options *o);
 
-/* The JSON Schema in a file, checked (doc/SCHEMA.md), as one line. AVA_EINVAL names
- * what is wrong with it. */
-int task_schema(struct buf *out, const char *path, struct ava_error *err);
-
 /* Body of POST /runs. `cwd`: the folder the run works in. */
 int task_request(struct buf *out, const struct task_options *o, const struct buf *task,
 		 const struct buf *context, const struct buf *schema, const char *cwd,

@@ -99,7 +99,8 @@ int64_t retry_asked(const struct retry_failure *f, int64_t wall_ms)
 
 /* ---- the decision */
 
-bool retry_congested(enum reply_class cls)
+/* An overload: the gate slows down for these. */
+static bool retry_congested(enum reply_class cls)
 {
 	return cls == REPLY_RATE_LIMIT || cls == REPLY_OVERLOADED;
 }

@@ -77,8 +77,6 @@ bool retry_fallback_due(const struct retry *r, const struct retry_policy *p,
 /* That sixtieth: also how long one waits at a closed gate for the first model. */
 int64_t retry_fallback_ms(const struct retry_policy *p);
 
-/* An overload: the gate slows down for these. */
-bool retry_congested(enum reply_class cls);
 /* What the headers ask for in ms; -1: nothing that can be understood. */
 int64_t retry_asked(const struct retry_failure *f, int64_t wall_ms);
 /* A date of HTTP in any of its three forms, ms since 1970; -1: it is none. */

@@ -572,16 +572,6 @@ const struct role *role_of_config(const json_t *config)
 
 /* ---- trust */
 
-bool roles_trusted(const char *hash)
-{
-	bool yes;
-
-	pthread_mutex_lock(&lock);
-	yes = is_trusted(hash);
-	pthread_mutex_unlock(&lock);
-	return yes;
-}
-
 int roles_trust(const char *hash)
 {
 	int rv = 0;

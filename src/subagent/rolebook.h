@@ -49,7 +49,6 @@ const struct role *role_of_config(const json_t *config);
 /* A person trusts a file with these bytes; for as long as the process runs. AVA_EINVAL:
  * no SHA-256; AVA_ETOOBIG, AVA_ENOMEM. */
 int roles_trust(const char *hash);
-bool roles_trusted(const char *hash);
 
 /* Made of roles/ when the program is built (script/embed). */
 struct embedded {

@@ -58,7 +58,8 @@ static void job_free(struct room_job *j)
 	world_release(r);
 }
 
-struct call_ref room_call_name(size_t k, void *run)
+/* The calls of the run by their place, as its results stand in messages.jsonl. */
+static struct call_ref room_call_name(size_t k, void *run)
 {
 	struct call_ref at;
 

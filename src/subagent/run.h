@@ -349,8 +349,6 @@ void infer_close_cut(struct run *r, struct draft *d, const char *error_class, co
 int room_make(struct agent *a, const struct agent_compact *c);
 /* agent_on_compacted does not come any more, nothing is written. */
 void room_stop(struct run *r);
-/* The calls of the run by their place, as its results stand in messages.jsonl. */
-struct call_ref room_call_name(size_t k, void *run);
 
 /* money.c: the budgets of its group and of the day */
 void money_init(struct supervisor *s);

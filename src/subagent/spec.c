@@ -775,7 +775,8 @@ out:
 	return rv;
 }
 
-int spec_task(const struct run_spec *r, struct buf *out)
+/* The text of the first user line: all that is not the same for other runs of its role. */
+static int spec_task(const struct run_spec *r, struct buf *out)
 {
 	const struct prompt p = {
 		.task = r->task,

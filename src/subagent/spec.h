@@ -159,8 +159,6 @@ int spec_messages(const struct run_spec *s, struct buf *out, int64_t *request_by
 		  struct hash_sha256 *hash);
 int spec_line(const struct run_spec *s, struct buf *out, int64_t *request_bytes,
 	      struct hash_sha256 *hash);
-/* The text of the first user line: all that is not the same for other runs of its role. */
-int spec_task(const struct run_spec *s, struct buf *out);
 /* A line of messages.jsonl that is no message: {kind:{ what is written between }}\n. */
 void spec_line_begin(struct jw *w, struct buf *out, const char *kind);
 int spec_line_end(struct jw *w);
