@@ -31,7 +31,6 @@
 #include "agent/position.h"
 #include "agent/reply.h"
 #include "agent/tool.h"
-#include "base/buf.h"
 #include "base/error.h"
 #include "codec/json.h"
 

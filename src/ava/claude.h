@@ -5,7 +5,6 @@
 #define AVA_CLAUDE_H
 
 struct ava_error;
-struct claude;
 struct core;
 
 /* Watches the folder of Claude Code, from now on or as soon as it is there. What cannot be

@@ -9,7 +9,6 @@
 
 struct core;
 struct draft;
-struct tool_call;
 
 /* Nothing is opened, unless a stop left something to be told or removed. AVA_ENOMEM. */
 int memories_open(struct core *c, struct ava_error *err);

@@ -18,7 +18,6 @@
 #include "ava/ops.h"
 #include "ava/proposal.h"
 #include "ava/verbs.h"
-#include "base/arena.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/error.h"

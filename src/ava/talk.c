@@ -24,7 +24,6 @@
 #include "agent/envelope.h"
 #include "agent/prompt.h"
 #include "agent/tool.h"
-#include "ava/proposal.h"
 #include "ava/runs.h"
 #include "base/clock.h"
 #include "base/error.h"

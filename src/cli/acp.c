@@ -28,7 +28,6 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/id.h"
 #include "base/util.h"
 #include "base/words.h"
 #include "cli/api.h"

@@ -18,7 +18,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "base/util.h"
 #include "cli/acp.h"
@@ -26,7 +25,6 @@
 #include "cli/cli.h"
 #include "client/client.h"
 #include "client/start.h"
-#include "codec/utf8.h"
 
 static struct {
 	const char *model;

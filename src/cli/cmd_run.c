@@ -19,7 +19,6 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/id.h"
 #include "cli/api.h"
 #include "cli/cli.h"
 #include "cli/show.h"

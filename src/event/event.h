@@ -14,8 +14,6 @@
 
 #include "base/buf.h"
 
-struct ava_error;
-
 /* clang-format off */
 /* name; the number is the bit in a catalog row's "types" and never changes */
 #define EVENT_KINDS(X)                                                       \

@@ -20,7 +20,6 @@
 
 #include "ava/state.h"
 #include "base/clock.h"
-#include "base/error.h"
 #include "base/hash.h"
 #include "base/id.h"
 #include "base/util.h"

@@ -17,7 +17,6 @@
 #include "base/sys.h"
 #include "base/util.h"
 #include "journal/catalog.h"
-#include "journal/files.h"
 #include "journal/wal.h"
 
 #define FORMAT_KNOWN 1

@@ -10,7 +10,6 @@
 #include <stdint.h>
 
 struct ava_error;
-struct buf;
 
 #define SEAL_HASH       32
 #define SEAL_KEY        32

@@ -14,7 +14,6 @@
 #include "agent/prompt.h"
 #include "base/util.h"
 #include "codec/format_of.h"
-#include "codec/utf8.h"
 #include "provider/dialect.h"
 #include "provider/offline.h"
 #include "provider/offline_heard.h"

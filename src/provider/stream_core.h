@@ -13,7 +13,6 @@
 #include "codec/json.h"
 #include "provider/stream.h"
 
-struct ava_error;
 struct model;
 struct sse;
 

@@ -29,7 +29,6 @@
 #include "subagent/record.h"
 #include "subagent/run.h"
 
-#define TEXT_BYTES    (PERSON_TEXT_MAX * 4)
 #define ARGS_SHOWN    1500 /* characters of the arguments of a call that needs a yes */
 #define CHOICES_BYTES (64u << 10)
 

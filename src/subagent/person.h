@@ -14,8 +14,6 @@
 #include "base/list.h"
 
 struct ava_error;
-struct buf;
-struct draft;
 struct run;
 
 #define PERSON_TEXT_MAX  2000 /* characters of what is said, at once */

@@ -35,7 +35,6 @@ int resume_messages(struct run *r, struct buf *out, unsigned *results, struct av
  * thread only. */
 
 struct ava_error;
-struct draft;
 struct run;
 
 #define RUN_CHECKPOINT_NAME 64  /* characters of a name */

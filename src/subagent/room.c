@@ -12,7 +12,6 @@
 #include "base/error.h"
 #include "codec/json.h"
 #include "provider/context.h"
-#include "provider/messages.h"
 #include "subagent/record.h"
 
 struct room_job {

@@ -13,7 +13,6 @@
 #include <stdint.h>
 
 struct ava_error;
-struct buf;
 struct http_client;
 struct mcp_conf;
 struct mcp_link;

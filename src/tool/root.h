@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 
 struct ava_error;
-struct tool_env;
 
 struct root {
 	int fd;                      /* the working folder; borrowed */
