@@ -44,6 +44,7 @@ static int read_doc(struct rpc *m, json_t *doc, struct ava_error *err)
 	m->id = json_is_string(id) || json_is_integer(id) ? id : NULL;
 	m->method = json_get_str(m->doc, "method");
 	m->params = json_object_get(m->doc, "params");
+	m->params = json_is_null(m->params) ? NULL : m->params; /* some write it for none */
 	m->result = m->method ? NULL : json_object_get(m->doc, "result");
 	m->error = m->method ? NULL : json_object_get(m->doc, "error");
 	wrong = wrong_with(m);

@@ -75,26 +75,48 @@ static int check_arguments(const struct mcp_tool *t, const json_t *args, struct 
 	const json_t *list = json_object_get(offered("tools/list"), "tools"),
 		     *row = json_array_get(list, (size_t)(t - tools));
 	const char *id = t->id ? json_get_str(args, t->id) : NULL;
-	struct buf why;
+	struct buf why, told; /* a line each; in one sentence */
+	char *line, *rest = NULL;
 	int rv = 0;
 
 	if (!args || !row)
 		return err_set(err, AVA_ENOMEM, "out of memory");
 	buf_init(&why, ERRORS_BYTES);
-	if (schema_validate(json_object_get(row, "inputSchema"), args, "", &why) != 0)
+	buf_init(&told, 2 * ERRORS_BYTES);
+	if (schema_validate(json_object_get(row, "inputSchema"), args, "", &why) != 0) {
+		line = buf_check(&why) == 0 ? strtok_r(why.data, "\n", &rest) : NULL;
+		for (; line; line = strtok_r(NULL, "\n", &rest))
+			buf_addf(&told, "%s%s", told.len > 0 ? "; " : "", line);
 		rv = err_set(err, AVA_EINVAL, "%s: %s", t->name,
-			     buf_check(&why) == 0 ? why.data : "the arguments do not fit");
-	else if (id && !id_is_run(id) && !id_is_proposal(id))
+			     told.len > 0 && buf_check(&told) == 0 ? told.data
+								   : "the arguments do not fit");
+	} else if (id && !id_is_run(id) && !id_is_proposal(id))
 		rv = err_set(err, AVA_EINVAL,
 			     "\"%.40s\" is no id: they look like S-7f3a2b and P-19c0de", id);
 	buf_fini(&why);
+	buf_fini(&told);
 	return rv;
+}
+
+/* *Owned* by the caller. Some models and clients write null for what they leave out. */
+static json_t *without_nulls(const json_t *given)
+{
+	json_t *args = given && !json_is_null(given) ? json_deep_copy(given) : json_object(), *v;
+	const char *key;
+	void *next;
+
+	json_object_foreach_safe(args, next, key, v)
+	{
+		if (json_is_null(v))
+			json_object_del(args, key);
+	}
+	return args;
 }
 
 int mcp_tool_verb(const struct mcp_tool *t, const json_t *given, const char *cwd,
 		  const char *request, struct mcp_verb *out, struct ava_error *err)
 {
-	json_t *args = given ? json_deep_copy(given) : json_object();
+	json_t *args = without_nulls(given);
 	int rv = check_arguments(t, args, err);
 
 	if (rv != 0) {

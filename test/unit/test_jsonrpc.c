@@ -18,6 +18,8 @@ static void test_kinds(void **state)
 		{"{\"jsonrpc\":\"2.0\",\"id\":\"a\",\"method\":\"ping\",\"params\":{}}", 0,
 		 RPC_REQUEST},
 		{"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/x\"}", 0, RPC_NOTICE},
+		{"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"params\":null}", 0,
+		 RPC_REQUEST},
 		{"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}", 0, RPC_RESPONSE},
 		{"{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32700,\"message\":\"\"}}",
 		 0, RPC_RESPONSE},

@@ -63,6 +63,7 @@ static void test_checked(void **state)
 		{"ava_propose", "{\"task\":\"x\",\"preset\":\"huge\"}", false},
 		{"ava_propose", "{}", false},
 		{"ava_propose", "[]", false},
+		{"ava_propose", "{\"task\":null}", false},
 		{"ava_steer", "{\"run\":\"S-7f3a2b\",\"text\":\"x\",\"by\":\"anna\"}", false},
 		{"ava_wait", "{\"run\":\"S-7f3a2b\",\"seconds\":51}", false},
 		{"ava_logs", "{\"limit\":200}", true},
@@ -111,6 +112,10 @@ static void test_verbs(void **state)
 	becomes("ava_propose", "{\"task\":\"x\",\"cwd\":\"/other\"}", "/api/v1/runs", "",
 		"{\"task\":\"x\",\"cwd\":\"/other\",\"request_id\":\"r1\"}");
 	becomes("ava_status", "{}", "/api/v1/runs", "", "{}");
+	becomes("ava_status", "null", "/api/v1/runs", "", "{}");
+	becomes("ava_status", "{\"run\":null}", "/api/v1/runs", "", "{}");
+	becomes("ava_propose", "{\"task\":\"x\",\"role\":null,\"cwd\":null}", "/api/v1/runs", "",
+		"{\"task\":\"x\",\"request_id\":\"r1\",\"cwd\":\"/src\"}");
 	becomes("ava_status", "{\"run\":\"P-19c0de\"}", "/api/v1/proposals/{id}", "P-19c0de", "{}");
 	becomes("ava_wait", "{\"run\":\"S-7f3a2b\",\"seconds\":3}", "/api/v1/runs/{id}/result",
 		"S-7f3a2b", "{\"wait\":3}");
@@ -119,6 +124,12 @@ static void test_verbs(void **state)
 	becomes("ava_logs", "{\"run\":\"S-7f3a2b\"}", "/api/v1/logs", "", "{\"run\":\"S-7f3a2b\"}");
 	assert_int_equal(mcp_tool_verb(mcp_tool_find("ava_result", false), bad, "", "", &v, &err),
 			 AVA_EINVAL);
+	json_decref(bad);
+	bad = parse("{\"run\":\"S-7f3a2b\",\"text\":5,\"by\":\"anna\"}");
+	assert_int_equal(mcp_tool_verb(mcp_tool_find("ava_steer", false), bad, "", "", &v, &err),
+			 AVA_EINVAL);
+	assert_string_equal(err.text, "ava_steer: text must be of type string, not integer; by is "
+				      "not a property that the schema has; these are: run, text");
 	json_decref(bad);
 }
 
