@@ -61,6 +61,7 @@ struct server {
 	bool older;            /* of the two eras: greeted, or to be, without a probe */
 	bool tells;            /* when its list changes */
 	bool stale;            /* the list is to be read again before the next use */
+	bool renewed;          /* its session, and no call was answered since */
 	unsigned pages, lists;
 	size_t noise;
 	struct mcp_server_state shown;
@@ -647,6 +648,7 @@ static void on_message(const char *text, size_t len, void *user)
 	}
 	s->noise = a ? 0 : s->noise + noise + len / 1024;
 	if (a) {
+		s->renewed = s->renewed && a->kind != ASK_CALL;
 		mcp_link_drop(s->link, a->id); /* of what follows on its stream nothing is wanted */
 		if (m.error)
 			ask_refused(a, json_get_int(m.error, "code", 0),
@@ -662,6 +664,29 @@ static void on_message(const char *text, size_t len, void *user)
 	rpc_fini(&m);
 }
 
+/* A server that was started anew has forgotten our session, and did nothing: it is greeted again,
+ * and a call waits for that as for a start; once, until one is answered. */
+static bool renew_session(struct mcp_ask *a)
+{
+	struct server *s = a->server;
+	bool call = a->kind == ASK_CALL;
+
+	if (call && s->renewed && s->state != SERVER_READY) {
+		a->id = 0;
+		return true;
+	}
+	if (!s->older || s->renewed || (!call && a->kind != ASK_LIST) || !mcp_link_forget(s->link))
+		return false;
+	a->id = call ? 0 : a->id;
+	drop_asks(s, ASK_CALL);
+	s->renewed = true;
+	s->shown.version = "";
+	s->state = SERVER_STARTING;
+	os_timer_set(s->timer, s->conf->start_ms);
+	greet(s);
+	return true;
+}
+
 /* Over HTTP: no answer, or one with a status that says so; its body may say more. */
 static void on_failed(int64_t id, int status, const char *body, size_t len, const char *why,
 		      void *user)
@@ -671,7 +696,7 @@ static void on_failed(int64_t id, int status, const char *body, size_t len, cons
 	struct rpc m = {0};
 	char said[60];
 
-	if (!a)
+	if (!a || (status == 404 && renew_session(a)))
 		return;
 	if (a->kind == ASK_LISTEN) { /* it cannot be told, or not any more */
 		s->stale = s->stale || status <= 0;
@@ -688,10 +713,11 @@ static void on_failed(int64_t id, int status, const char *body, size_t len, cons
 		server_down(s, AVA_EDENIED,
 			    "it does not let ava in (status %d): look at its headers in mcp.json",
 			    status);
-	} else if (rpc_read_mended(&m, body, len, NULL) == 0 && m.error) {
+	} else if ((status != 404 || !s->renewed) && rpc_read_mended(&m, body, len, NULL) == 0 &&
+		   m.error) {
 		ask_refused(a, json_get_int(m.error, "code", 0), json_str(m.error, "message"));
 	} else if (status == 404 && a->kind != ASK_PROBE) {
-		server_down(s, AVA_EIO, "it has forgotten who ava is (status 404)");
+		server_down(s, AVA_EIO, "no server at its url knows ava (status 404)");
 	} else {
 		snprintf(said, sizeof(said), "it answers with status %d", status);
 		ask_refused(a, 0, said);
@@ -732,7 +758,7 @@ static void server_start(struct server *s)
 	s->noise = 0;
 	s->late = 0;
 	s->lists = 0;
-	s->tells = s->stale = false;
+	s->tells = s->stale = s->renewed = false;
 	s->shown.version = "";
 	if (s->conf->broken)
 		err_set(&err, AVA_EIO, "%s", s->conf->broken);

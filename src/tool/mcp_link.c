@@ -397,3 +397,11 @@ void mcp_link_drop(struct mcp_link *l, int64_t id)
 			exchange_end(x);
 	}
 }
+
+bool mcp_link_forget(struct mcp_link *l)
+{
+	bool had = l->session[0] != '\0';
+
+	l->session[0] = '\0';
+	return had;
+}

@@ -58,5 +58,7 @@ struct mcp_sending {
 int mcp_link_send(struct mcp_link *l, const struct mcp_sending *s, struct ava_error *err);
 /* Over HTTP the answer is not read any more, which a server takes as "cancelled". */
 void mcp_link_drop(struct mcp_link *l, int64_t id);
+/* The server knows our session no more: the next request has none. false: there was none. */
+bool mcp_link_forget(struct mcp_link *l);
 
 #endif

@@ -306,6 +306,8 @@ def serve_stdio():
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     session = None
+    known = 0  # sessions so far; only the newest is known
+    forgets = False  # each session with its first call
     line = None  # on which it tells of changes
     called = threading.Event()
 
@@ -337,7 +339,7 @@ class Handler(BaseHTTPRequestHandler):
         return send
 
     def do_GET(self):
-        if ERA == "modern" or self.headers.get("Mcp-Session-Id") != SESSION:
+        if ERA == "modern" or self.headers.get("Mcp-Session-Id") != SESSION + str(Handler.known):
             self.reply(405)
             return
         note("seen", "GET")
@@ -362,6 +364,9 @@ class Handler(BaseHTTPRequestHandler):
                 note("seen", "cut")
             except TimeoutError:
                 self.connection.settimeout(None)
+        if AT_START == "lost":
+            self.reply(404, b"<html>no such page</html>", kind="text/html")
+            return
         if AT_START == "redirect":
             self.reply(307, Location="/elsewhere")
             return
@@ -377,10 +382,19 @@ class Handler(BaseHTTPRequestHandler):
                 violation("headers do not fit " + str(method))
             Handler.session = Handler.session or Session(lambda m: None)
         elif method == "initialize":
+            if self.headers.get("Mcp-Session-Id"):
+                violation("initialize within a session")
             Handler.session = Session(lambda m: None)
-        elif Handler.session is None or self.headers.get("Mcp-Session-Id") != SESSION:
+            Handler.known += 1
+        elif not self.headers.get("Mcp-Session-Id"):
             self.reply(400, json.dumps({"jsonrpc": "2.0", "id": None, "error": {
                 "code": -32000, "message": "no session"}}).encode())
+            return
+        elif (Handler.session is None or self.headers.get("Mcp-Session-Id") != SESSION + str(Handler.known) or
+              (Handler.forgets and method == "tools/call")):
+            note("seen", "forgotten " + str(method))
+            self.reply(404, json.dumps({"jsonrpc": "2.0", "id": "server-error", "error": {
+                "code": -32600, "message": "Session not found"}}).encode())
             return
         elif self.headers.get("MCP-Protocol-Version") != LEGACY:
             violation("no version header on " + str(method))
@@ -409,12 +423,16 @@ class Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             return
         answer = session.take(message)
+        said = message["params"].get("arguments", {}).get("text") if method == "tools/call" else None
+        if said in ("forgets", "forgets always"):  # as a server that is started anew
+            Handler.session = None
+            Handler.forgets = said == "forgets always"
         if answer is None and message.get("id") is None or method is None:
             self.reply(202)
         elif answer is None:
             time.sleep(60)
         elif method == "initialize":
-            self.reply(200, json.dumps(answer).encode(), Mcp_Session_Id=SESSION)
+            self.reply(200, json.dumps(answer).encode(), Mcp_Session_Id=SESSION + str(Handler.known))
         else:
             error = answer.get("error", {}).get("code")
             self.reply(404 if ERA == "modern" and error == -32601 else 200, json.dumps(answer).encode())

@@ -277,8 +277,10 @@ try weblegacy --grant all_three
 told c1.1
 contains 'legacy, HTTP: that what it never answered breaks off ends no call' ' heard' "$T/told"
 equal 'an address without a path keeps what is asked of it' '/?to=heron' "$(sort -u "$T/weblegacy/paths")"
+web legacy --at-start lost
+LOST=$ENTRY
 web modern --at-start redirect
-servers "$ENTRY" '{"meta":{"url":"http://169.254.169.254/mcp"}}' '{"private":{"url":"http://10.0.0.1/mcp"}}'
+servers "$ENTRY" "$LOST" '{"meta":{"url":"http://169.254.169.254/mcp"}}' '{"private":{"url":"http://10.0.0.1/mcp"}}'
 role meta mcp__meta
 role private mcp__private
 stop_daemon
@@ -286,12 +288,36 @@ start_daemon
 run "$AVA" run 'try' --role webmodern --yes </dev/null
 contains 'a redirect is no answer' 'status 307' "$ERR"
 refuse 'and is not followed' [ -e "$T/webmodern/violations" ]
+run "$AVA" run 'try' --role weblegacy --yes </dev/null
+contains 'where nothing is the address is named' 'no server at its url knows ava (status 404)' "$ERR"
 for name in meta private; do
 	run "$AVA" run 'try' --role "$name" --yes </dev/null
 	exits "an address of the network without TLS, $name: no run" 1
 	contains "and why, $name" "the MCP server $name cannot be had: " "$ERR"
 	contains "in words, $name" 'http' "$ERR"
 done
+
+# a server that is started anew has forgotten the session, and did nothing of what it was asked
+web legacy
+servers "$ENTRY"
+stop_daemon
+start_daemon
+rm -f "$T/weblegacy/seen" "$T/weblegacy/texts"
+lies="mcp__weblegacy__lies {\"text\":"
+script "$lies\"forgets\"}" "$lies\"one\"} | $lies\"two\"} | $lies\"three\"}" "$lies\"forgets\"}" "$lies\"four\"}" \
+	"$lies\"forgets always\"}" "$lies\"never\"}"
+try weblegacy --grant all_three
+for call in 'c2.1 one' 'c2.2 two' 'c2.3 three' 'c4.1 four'; do
+	told "${call% *}"
+	equal "a call into a forgotten session is made in another: ${call#* }" " ${call#* }" "$(cat "$T/told")"
+done
+equal 'each once' 'forgets,forgets,forgets always,four,one,three,two' \
+	"$(sed -n 's/^lies //p' "$T/weblegacy/texts" | LC_ALL=C sort | paste -sd,)"
+told c6.1
+contains 'where that is forgotten at once the call fails' 'no server at its url knows ava (status 404)' "$T/told"
+equal 'and it was greeted for that once more' 4 "$(grep -cx initialize "$T/weblegacy/seen")"
+refuse 'it saw nothing that a client may not do' [ -e "$T/weblegacy/violations" ]
+
 web legacy
 servers "$ENTRY"
 printf 'STRICT_TOKEN=another-secret-2\n' >"$CONFIG/env"
