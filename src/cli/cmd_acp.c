@@ -9,6 +9,7 @@
  * a signal or an editor that reads no more ends the turns under way and this program; subagents go
  * on, and so does whoever follows the same conversation elsewhere. */
 #include <ava.h>
+#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
@@ -226,9 +227,20 @@ static void add_text(struct buf *out, const char *text)
 	add_fence(out, longest + 1);
 }
 
+/* Some clients put a link among the words of a sentence, others send it beside one: where `next`
+ * follows the link or the link follows a word, a blank parts them. */
+static void part_link(struct buf *out, const char *next)
+{
+	char last = out->len > 0 ? out->data[out->len - 1] : ' ';
+
+	if (!strchr(" \t\n([{<\"'`@=", last) && (next == NULL || isalnum((unsigned char)next[0])))
+		buf_addc(out, ' ');
+}
+
 /* The blocks, as a person would have written them. 0, or err says why they cannot be taken. */
 static int add_blocks(struct buf *out, const json_t *blocks, const char *cwd, struct ava_error *err)
 {
+	bool behind_link = false;
 	const json_t *block;
 	size_t i;
 
@@ -240,8 +252,11 @@ static int add_blocks(struct buf *out, const json_t *blocks, const char *cwd, st
 		const json_t *file = json_object_get(block, "resource");
 
 		if (strcmp(type, "text") == 0) {
+			if (behind_link)
+				part_link(out, json_str(block, "text"));
 			buf_adds(out, json_str(block, "text"));
 		} else if (strcmp(type, "resource_link") == 0) {
+			part_link(out, NULL);
 			add_link(out, json_str(block, "uri"), cwd);
 		} else if (strcmp(type, "resource") == 0 && json_get_str(file, "text") != NULL) {
 			buf_adds(out, "\n\n");
@@ -252,6 +267,7 @@ static int add_blocks(struct buf *out, const json_t *blocks, const char *cwd, st
 				err, AVA_EINVAL,
 				"Ava takes text and links; a block of this prompt is neither");
 		}
+		behind_link = strcmp(type, "resource_link") == 0;
 	}
 	return buf_check(out) == 0 ? 0 : err_set(err, AVA_ETOOBIG, "the prompt is too long");
 }

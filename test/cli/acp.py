@@ -1083,7 +1083,7 @@ def test_deaf():
 
 def test_prompt():
     """Links and files of a prompt are told as a person would write them; escapes are shown."""
-    e = Editor("--model", script("said", {"text": "\x1b[31mred\x1b[0m"}, *[{"text": "Well."}] * 3))
+    e = Editor("--model", script("said", {"text": "\x1b[31mred\x1b[0m"}, *[{"text": "Well."}] * 5))
     s = e.new()
     e.call("session/prompt", sessionId=s, prompt=[
         {"type": "text", "text": "Look at "},
@@ -1100,6 +1100,12 @@ def test_prompt():
                                                  {"type": "text", "text": " and more"}])
     entries = daemon(f"/sessions/{s}/messages")["entries"]
     check("a NUL in a link cuts nothing off", any("/a%00b and more" in json.dumps(x) for x in entries), entries)
+    link = {"type": "resource_link", "name": "p", "uri": f"file://{CWD}/b.md"}
+    e.call("session/prompt", sessionId=s, prompt=[{"type": "text", "text": "compare"}, link, link, {"type": "text", "text": "now"}])
+    e.call("session/prompt", sessionId=s, prompt=[{"type": "text", "text": "in ("}, link, {"type": "text", "text": "), please"}])
+    entries = daemon(f"/sessions/{s}/messages")["entries"]
+    check("a link beside words is parted from them", "compare b.md b.md now" in json.dumps(entries), entries)
+    check("and one in a sentence stands as it was put", "in (b.md), please" in json.dumps(entries), entries)
     e.prompt(s, "my key is sk-ant-api03-" + "abcdefghij" * 9 + "AA, ok")
     check("what is changed for the log is not shown as said elsewhere", e.kinds("user_message_chunk") == [], e.updates)
     e.prompt(s, "/status")
