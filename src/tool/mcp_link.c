@@ -12,10 +12,12 @@
 #include "tool/mcp_link.h"
 
 #include <ava.h>
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/error.h"
@@ -128,12 +130,21 @@ static void last_line(const struct exec_end *end, char *out, size_t size)
 static void process_done(const struct exec_end *end, void *user)
 {
 	struct mcp_link *l = user;
+	const char *program = l->o.conf->argv[0];
 	char said[SAID_MAX + 1], why[SAID_MAX + 100]; /* whole: a part of a secret is not found */
 
 	l->child = NULL;
 	last_line(end, said, sizeof(said));
-	snprintf(why, sizeof(why), "it ended (%s %d)%s%s",
-		 end->how == EXEC_EXITED ? "exit" : "signal", end->code, said[0] ? ": " : "", said);
+	snprintf(why, sizeof(why), "ava-sandbox: %.1000s: %s", program, strerror(ENOENT));
+	if (strcmp(said, why) == 0 && access(program, X_OK) == 0)
+		snprintf(why, sizeof(why),
+			 "its sandbox does not show it %.1000s, or what the first line of that "
+			 "starts: write their folders into ava.read in mcp.json",
+			 program);
+	else
+		snprintf(why, sizeof(why), "it ended (%s %d)%s%s",
+			 end->how == EXEC_EXITED ? "exit" : "signal", end->code,
+			 said[0] ? ": " : "", said);
 	link_broke(l, why);
 	os_defer(l->o.loop, &l->sweep);
 }

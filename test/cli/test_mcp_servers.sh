@@ -7,7 +7,15 @@ processes() { ps -eo args | grep "[p]ython3 $SERVER" | grep -vce --http; }
 none_left() { [ "$(processes)" = 0 ]; }
 
 servers "$(stdio modern '--era modern')" "$(stdio legacy '--era legacy' '{"network":true,"private":false}')" \
-	"$(stdio broken '--at-start exit')"
+	"$(stdio broken '--at-start exit')" "{\"unseen\":{\"command\":\"$T/elsewhere/bin/server\"}}" \
+	"{\"half\":{\"command\":\"$T/server/half\",\"ava\":{\"read\":[\"$T/server\"]}}}"
+mkdir -p "$T/elsewhere/bin"
+printf '#!%s/elsewhere/bin/sh\n' "$T" >"$T/server/half"
+cp /bin/sh "$T/elsewhere/bin/sh"
+cp /bin/sh "$T/elsewhere/bin/server"
+chmod 755 "$T/server/half"
+role unseen mcp__unseen
+role half mcp__half
 role modern 'mcp__modern__*'
 role legacy 'mcp__legacy'
 role broken 'read_file, mcp__broken__*'
@@ -99,6 +107,10 @@ exits 'a server that does not start: no run' 1
 contains 'and says which, and why' 'the MCP server broken cannot be had: it ended (exit 3): no database here' "$ERR"
 refuse 'what it wrote moves no terminal' grep -q "$(printf '\033')" "$ERR"
 contains 'and tells no secret' 'for [redacted]' "$ERR"
+for name in "unseen $T/elsewhere/bin/server" "half $T/server/half"; do
+	run "$AVA" run 'try' --role "${name% *}" --yes </dev/null
+	contains "what the sandbox does not show is to be named: ${name% *}" "does not show it ${name#* }, or" "$ERR"
+done
 "$AVA" doctor >"$OUT" 2>&1 </dev/null
 contains 'the doctor says so, too' 'mcp broken it ended (exit 3): no database here' "$OUT"
 refuse 'and moves none' grep -q "$(printf '\033')" "$OUT"
