@@ -16,6 +16,7 @@ import api
 AVA = os.environ["AVA"]
 CLAUDE = os.environ["CLAUDE_CONFIG_DIR"]
 CARDS = os.path.join(CLAUDE, "agent-activity")
+PATIENCE = api.PATIENCE
 
 
 def check(name, good, more=""):
@@ -43,7 +44,7 @@ def hook(kind, session, agent, agent_type="Explore", **more):
 
 def logged(n, session=None):
     """The lines of the log about agents, when there are n of them."""
-    until = time.monotonic() + 30
+    until = time.monotonic() + PATIENCE
     while True:
         got = subprocess.run([AVA, "logs", "--type", "Custom", "-o", "json"], capture_output=True, text=True)
         lines = [e for e in map(json.loads, got.stdout.splitlines()) if e["content"]["customType"] == "claude.agent" and
@@ -54,7 +55,7 @@ def logged(n, session=None):
 
 
 def soon(what):
-    until = time.monotonic() + 30
+    until = time.monotonic() + PATIENCE
     while not what() and time.monotonic() < until:
         time.sleep(0.05)
     return what()
@@ -86,7 +87,7 @@ class Stream(threading.Thread):
 
     def hears(self, session):
         with self.changed:
-            return self.changed.wait_for(lambda: {"type": "agent-update", "sessionId": session} in self.frames, 30)
+            return self.changed.wait_for(lambda: {"type": "agent-update", "sessionId": session} in self.frames, PATIENCE)
 
 
 def odd(stream):
@@ -135,7 +136,7 @@ def odd(stream):
 def slow():
     """A client that does not read: what it missed of agents is one message when it does."""
     c = socket.socket(socket.AF_UNIX)
-    c.settimeout(30)
+    c.settimeout(PATIENCE)
     c.connect(os.path.join(os.environ["AVA_DATA_ROOT"], "ava.sock"))
     c.sendall(b"GET /api/v1/events?agents=1 HTTP/1.1\r\nHost: x\r\n\r\n")
     got = c.recv(100)
@@ -227,7 +228,7 @@ def main():
     heard = stream.hears("s4")
     with stream.changed:
         stream.frames.clear()
-        heard = heard and stream.changed.wait_for(lambda: len(stream.frames) >= 3, 10)
+        heard = heard and stream.changed.wait_for(lambda: len(stream.frames) >= 3, PATIENCE)
     stop.set()
     writer.join()
     check("a card that changes all the time is told of again and again", heard, len(stream.frames))

@@ -180,7 +180,7 @@ def play_round(avad, kills, seed):
         load.end()
         quiet = wait_until_quiet(load.sock, 120)
         p.terminate()
-        clean = p.wait(timeout=30) == 0
+        clean = p.wait(timeout=120) == 0
         wrong, ends = check_root.check_root(root, load.acknowledged)
         statuses = {}
         for end in ends.values():

@@ -15,7 +15,7 @@ class Terminal:
         self.tmux("new-session", "-d", "-x", str(columns), "-y", str(rows), "-c", folder, *words)
 
     def tmux(self, *words):
-        return subprocess.run(["tmux", "-L", "ava", "-f", "/dev/null", *words], env=self.env, capture_output=True, text=True, timeout=10,
+        return subprocess.run(["tmux", "-L", "ava", "-f", "/dev/null", *words], env=self.env, capture_output=True, text=True, timeout=60,
                               stdin=subprocess.DEVNULL).stdout
 
     def text(self):

@@ -376,7 +376,7 @@ static void test_a_partial_result_keeps_what_was_said(void **state)
 	s.model = script(w, "{\"text\":\"It stands in parse.c.\",\"tool_calls\":[{\"name\":"
 			    "\"search_codebase\",\"args\":{\"pattern\":\"parse\"}}]}\n"
 			    "{\"text\":\"late\",\"delay_ms\":20000}\n");
-	s.timeout_ms = 1500; /* enough for the first call anywhere */
+	s.timeout_ms = UNIT_SANITIZED ? 6000 : 2000; /* enough for the first call anywhere */
 	g = spawn(w, &s);
 	r = result_of(w, g.id);
 	assert_string_equal(json_get_str(r, "status"), "timeout");
@@ -760,7 +760,7 @@ static void test_expiry(void **state)
 	w->settings.proposal_expiry_s = 1;
 	reopen(w);
 	p = propose(w, &s);
-	for (int i = 0; i < 300 && !core_idle(w->core); i++)
+	for (int i = 0; i < 6000 && !core_idle(w->core); i++)
 		os_loop_step(w->loop, 10);
 	assert_true(core_idle(w->core));
 	g = answer(w, p.id, "yes");

@@ -336,7 +336,7 @@ static void test_a_locked_session(void **state)
 		assert_int_equal(journal_ready(r.j, NULL), 0);
 		rig_append(&r, "a.jsonl", line);
 	}
-	for (int i = 0; i < 400 && mine.answered == 0; i++) {
+	for (int i = 0; i < 6000 && mine.answered == 0; i++) {
 		journal_drain(r.j);
 		usleep(10000);
 	}

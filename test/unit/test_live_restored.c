@@ -320,7 +320,7 @@ static void compare(struct world *w)
 	live = dump(w->core);
 	other.loop = os_loop_new(NULL);
 	open_core(&other);
-	for (int i = 0; one_waits(w->core) && !one_waits(other.core) && i < 500; i++)
+	for (int i = 0; one_waits(w->core) && !one_waits(other.core) && i < 6000; i++)
 		os_loop_step(other.loop, 5); /* it asks again */
 	restored = dump(other.core);
 	core_close(other.core);

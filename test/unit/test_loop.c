@@ -178,7 +178,7 @@ static void test_foreign_work_hangs(void **state)
 	other.work.work = job_work;
 	other.work.done = job_done;
 	os_work_start(*state, &other.work);
-	for (int i = 0; i < 500 && !other.done; i++)
+	for (int i = 0; i < 6000 && !other.done; i++)
 		os_loop_step(*state, 10);
 	assert_true(other.done);
 	pthread_mutex_unlock(&gate);

@@ -236,7 +236,7 @@ static void test_chain(void **state)
 	snprintf(id, sizeof(id), "%s", json_get_str(v, "proposal_id"));
 	json_decref(v);
 	json_decref(confirm(id, "yes", 200));
-	for (int i = 0; i < 500 && !in_log(SECOND_SPAWNED); i++)
+	for (int i = 0; i < 3000 && !in_log(SECOND_SPAWNED); i++)
 		usleep(20000);
 	assert_true(in_log(SECOND_SPAWNED));
 	/* The other way round the second has what the first read, strangers' words and a way out.

@@ -193,7 +193,7 @@ static void test_bombs(void **state)
 			refused += strcmp(got, "code -2") == 0;
 			assert_true(strcmp(got, "code -2") == 0 || strcmp(got, "code -14") == 0 ||
 				    got[0] == '\0');
-			assert_true(took < 3000);
+			assert_true(took < 10000);
 		}
 	}
 	gate.deadline_ms = INT64_MAX;

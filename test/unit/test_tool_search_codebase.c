@@ -373,7 +373,7 @@ static void test_stop(void **state)
 			put(&u, path, text);
 		}
 	}
-	for (int i = 0; i < 3 && !soon; i++)
+	for (int i = 0; i < 20 && !soon; i++)
 		soon = tool_unit_stop(&u, "search_codebase",
 				      "{'pattern':'(a{1,9}){3}[ab]*[^a]c|(?=b)b','regex':true}");
 	assert_true(soon);

@@ -25,7 +25,7 @@ def check(name, good, more=""):
 
 
 def ava(*words):
-    return subprocess.run([os.environ["AVA"], *words], capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL, env=OURS).stdout
+    return subprocess.run([os.environ["AVA"], *words], capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL, env=OURS).stdout
 
 
 def runs():

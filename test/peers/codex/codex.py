@@ -81,7 +81,7 @@ class Model(http.server.BaseHTTPRequestHandler):
 
 
 def ava(*words):
-    return subprocess.run([AVA, *words], capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL).stdout
+    return subprocess.run([AVA, *words], capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL).stdout
 
 
 def runs():

