@@ -11,6 +11,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -158,8 +159,19 @@ static inline int rig_tear_down(void **state)
 /* ---- a disk that takes its time, so that a commit is still on its way when
  * the test goes on. Between rig_stop and rig_start only. */
 
+static atomic_bool rig_held;   /* it stands still */
+static atomic_int rig_waiting; /* who waits for it then */
+static atomic_int rig_let_go;  /* so many of them */
+
 static inline int rig_slow_fdatasync(int fd)
 {
+	rig_waiting++;
+	for (int n; atomic_load(&rig_held); poll(NULL, 0, 1)) {
+		n = atomic_load(&rig_let_go);
+		if (n > 0 && atomic_compare_exchange_strong(&rig_let_go, &n, n - 1))
+			break;
+	}
+	rig_waiting--;
 	poll(NULL, 0, 100);
 	return fdatasync(fd);
 }
@@ -270,7 +282,8 @@ static inline void rig_busy_fn(void *arg)
 	*(unsigned *)arg = http_server_busy(rig.http);
 }
 
-/* Wait until the server has `n` requests that are not answered. */
+/* Wait until the server has `n` requests that are not answered; a slow disk that was held until
+ * then (rig_held) goes on. */
 static inline void rig_wait_busy(unsigned n)
 {
 	unsigned now = 0;
@@ -280,6 +293,7 @@ static inline void rig_wait_busy(unsigned n)
 		if (now < n)
 			poll(NULL, 0, 1);
 	}
+	atomic_store(&rig_held, false);
 	assert_true(now >= n);
 }
 
@@ -306,7 +320,7 @@ static inline void rig_wait_connections(unsigned n)
 {
 	unsigned now = n + 1;
 
-	for (int i = 0; i < 1000 && now > n; i++) {
+	for (int i = 0; i < 6000 && now > n; i++) {
 		rig_call(rig_connections_fn, &now);
 		if (now > n)
 			poll(NULL, 0, 10);

@@ -224,6 +224,7 @@ static void test_stop_before_the_end(void **state)
 	rig_restart(true);
 	rig_run("slow.jsonl", id);
 	wait_calling(id);
+	atomic_store(&rig_held, true);
 	fd = raw_connect();
 	raw_send(fd, "POST " CANCEL " HTTP/1.1\r\nHost: x\r\nContent-Length: 12\r\n\r\n%s",
 		 "{\"all\":true}");

@@ -525,8 +525,17 @@ static void test_a_chain_is_cancelled(void **state)
 		 "{\"task\":\"Where is main?\",\"role\":\"code_reviewer\"}]}",
 		 rig.src);
 	json_decref(rig_ask("POST", "/api/v1/groups", body, 201));
-	while (!done)
+	/* What is on its way to the disk is looked at each time before one flush more is made. */
+	atomic_store(&rig_held, true);
+	while (!done) {
+		while (atomic_load(&rig_waiting) == 0)
+			poll(NULL, 0, 1);
 		rig_call(cancel_the_ending, &done);
+		atomic_store(&rig_let_go, 1);
+		while (atomic_load(&rig_let_go) > 0)
+			poll(NULL, 0, 1);
+	}
+	atomic_store(&rig_held, false);
 	while (live > 0)
 		rig_call(count_live, &live);
 	v = rig_ask("GET", RUNS "?all", NULL, 200);

@@ -228,6 +228,7 @@ static void test_request_id_twice_at_once(void **state)
 		 "POST " RUNS " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
 		 "Content-Length: %zu\r\n\r\n%s",
 		 strlen(body), body);
+	atomic_store(&rig_held, true);
 	for (int i = 0; i < 4; i++) {
 		fd[i] = raw_connect();
 		raw_send(fd[i], "%s", request);
@@ -531,7 +532,7 @@ static void test_expired(void **state)
 
 	rig_call(expire_soon, NULL);
 	propose("a", p);
-	for (int i = 0; i < 500 && strcmp(word, "expired") != 0; i++) {
+	for (int i = 0; i < 6000 && strcmp(word, "expired") != 0; i++) {
 		poll(NULL, 0, 10);
 		rig_ask_str("GET", rig_path("/api/v1/proposals/%s", p), NULL, 200, "state", word);
 	}
@@ -682,6 +683,7 @@ static void test_peer_leaves_a_cancel(void **state)
 
 	rig_restart(true);
 	rig_run("slow.jsonl", id);
+	atomic_store(&rig_held, true);
 	fd = raw_connect();
 	raw_send(fd, "POST " RUNS "/%s/cancel HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n",
 		 id);
@@ -699,6 +701,7 @@ static void test_peer_leaves_a_confirmation(void **state)
 
 	rig_restart(true);
 	propose("a", p);
+	atomic_store(&rig_held, true);
 	fd = raw_connect();
 	raw_send(fd,
 		 "POST /api/v1/proposals/%s/confirm HTTP/1.1\r\nHost: x\r\n"
@@ -706,7 +709,7 @@ static void test_peer_leaves_a_confirmation(void **state)
 		 p);
 	rig_wait_busy(1);
 	close(fd);
-	for (int i = 0; i < 500 && strcmp(word, "confirmed") != 0; i++) {
+	for (int i = 0; i < 6000 && strcmp(word, "confirmed") != 0; i++) {
 		poll(NULL, 0, 10);
 		rig_ask_str("GET", rig_path("/api/v1/proposals/%s", p), NULL, 200, "state", word);
 	}
@@ -724,6 +727,7 @@ static void test_stop_with_everything_kept(void **state)
 
 	rig_restart(true);
 	rig_run("slow.jsonl", id);
+	atomic_store(&rig_held, true);
 	for (int i = 0; i < 3; i++)
 		fd[i] = raw_connect();
 	raw_send(fd[0], "GET " RUNS "/%s/result?wait=3000 HTTP/1.1\r\nHost: x\r\n\r\n", id);
