@@ -189,25 +189,36 @@ def late():
     used = {"input_tokens": 10, "output_tokens": 5}
     wrong = []
     for said, blocks in (("It is done.", ["It is done.\n"]), ("first\n\n\u00e9nd", ["first", "\u00e9nd"])):
-        write(base + ".jsonl", reply(1, used), {"type": "user"})
-        os.utime(base + ".jsonl", (1, 1))
-        p = start_hook(event("SubagentStop", s, agent="c1", last_assistant_message=said))
-        time.sleep(0.07)
-        with open(base + ".jsonl", "a") as f:
-            for text in blocks:
-                line = reply(2, used)
-                line["message"]["content"] = [{"type": "text", "text": text}]
-                f.write(json.dumps(line) + "\n")
-        if not ended(p) or card(s, "c1")["usage"]["output"] != 10:
-            wrong.append((said, card(s, "c1")))
+        # A busy machine may write it when it is not waited for any more (200 ms): then that says nothing.
+        for _ in range(50):
+            write(base + ".jsonl", reply(1, used), {"type": "user"})
+            os.utime(base + ".jsonl", (1, 1))
+            began = time.monotonic()
+            p = start_hook(event("SubagentStop", s, agent="c1", last_assistant_message=said))
+            time.sleep(0.07)
+            with open(base + ".jsonl", "a") as f:
+                for text in blocks:
+                    line = reply(2, used)
+                    line["message"]["content"] = [{"type": "text", "text": text}]
+                    f.write(json.dumps(line) + "\n")
+            took = time.monotonic() - began
+            counts = ended(p) and card(s, "c1")["usage"]["output"] == 10
+            if counts or took < 0.15:
+                break
+        if not counts:
+            wrong.append((said, took, card(s, "c1")))
     check("a reply that is written after its stop was told counts", not wrong, wrong)
+    write(f"{CLAUDE}/projects/p/{s}/subagents/agent-n.jsonl", reply(1, used))
+    began = time.monotonic()
+    hook(event("SubagentStop", s, agent="n", last_assistant_message="never written"))
+    one = time.monotonic() - began
     ps, began = [], time.monotonic()
     for i in range(16):
         write(f"{CLAUDE}/projects/p/{s}/subagents/agent-n{i}.jsonl", reply(1, used))
         ps.append(start_hook(event("SubagentStop", s, agent=f"n{i}", last_assistant_message="never written")))
     good, took = [ended(p) for p in ps], time.monotonic() - began
     check("one that never is, is waited for by all at once", all(good) and card(s, "n15")["usage"]["output"] == 5 and
-          (took < 2.5 or os.environ.get("AVA_SANITIZER")), took)
+          took < 12 * one, (took, one))
     hook(event("SubagentStart", s, agent="m1"))
     write(f"{CLAUDE}/projects/p/{s}/subagents/agent-m1.meta.json", {"description": "x", "parentAgentId": "c1", "spawnDepth": 2})
     hook(event("PreToolUse", s, agent="m1", tool_name="Read"))
