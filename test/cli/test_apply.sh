@@ -216,7 +216,7 @@ one() { [ -f "$AVA_DATA_ROOT/runs/$run_id/copy/tree/one" ]; }
 wait_for 10 one
 kill_daemon
 start_daemon
-run "$AVA" wait "$run_id" --timeout 20
+run "$AVA" wait "$run_id" --timeout 60
 run "$AVA" result "$run_id" --json
 equal 'a killed daemon goes on with the same copy' 'one two' "$(jq -r '[.patch.changed[].path] | join(" ")' "$OUT")"
 first=$run_id
@@ -234,12 +234,15 @@ equal 'one that is resumed begins with the changes' 'one three two' \
 
 {
 	turn write_file '{"path":"one","content":"1\n"}'
-	printf '{"text":"","delay_ms":1500,"tool_calls":[{"name":"submit_result","args":{"summary":"done","confidence":1}}]}\n'
+	turn ask_person '{"question":"Go on?"}'
+	end
 } >"$T/turns.jsonl"
 play --background
-wait_for 10 one
+asks() { "$AVA" status "$run_id" --json </dev/null | jq -e '.status == "waiting"' >/dev/null; }
+check 'a run has written, and asks' wait_for 10 asks
 rm -rf "$AVA_DATA_ROOT/runs/$run_id/copy/base"
-run "$AVA" wait "$run_id" --timeout 20
+"$AVA" steer "$run_id" yes >/dev/null </dev/null
+run "$AVA" wait "$run_id" --timeout 60
 run "$AVA" result "$run_id" --json
 equal 'where no patch can be made its result names the copy' "runs/$run_id/copy/tree" "$(jq -r .copy_kept "$OUT")"
 kept=$run_id run_id=$first

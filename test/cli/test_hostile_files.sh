@@ -109,18 +109,21 @@ check 'no journal: numbers still grow' python3 "$SRCDIR/test/crash/check_root.py
 
 again 'pipes in place of logs' sh -c 'for f in logs/avad.log logs/ava/*.jsonl logs/subagents/*.jsonl; do
 	rm -f "$f" && mkfifo "$f"; done'
-check 'pipes in place of logs: it answers' timeout 10 "$AVA" ps -a
-run timeout 20 "$AVA" run --yes 'find helper'
+check 'pipes in place of logs: it answers' timeout 60 "$AVA" ps -a
+run timeout 60 "$AVA" run --yes 'find helper'
 exits 'pipes in place of logs: a new run ends' 0
-run timeout 10 "$AVA" logs "$started"
+run timeout 60 "$AVA" logs "$started"
 check 'pipes in place of logs: a question ends' test "$CODE" -ne 124
-run timeout 10 "$AVA" logs --type SubagentComplete -o json
+run timeout 60 "$AVA" logs --type SubagentComplete -o json
 check 'pipes in place of logs: one to all gives what can be read' test "$(wc -l <"$OUT")" -ge 1
 contains 'pipes in place of logs: and names what cannot' "logs/subagents/$started.jsonl is left out" "$ERR"
-run timeout 10 "$AVA" logs --count --by type
+run timeout 60 "$AVA" logs --count --by type
 contains 'pipes in place of logs: a count, too' SubagentComplete "$OUT"
-curl -sN --max-time 5 --unix-socket "$AVA_DATA_ROOT/ava.sock" 'http://ava/api/v1/events?after=0' >"$T/events"
-contains 'pipes in place of logs: a stream catches up with the others' SubagentComplete "$T/events"
+curl -sN --unix-socket "$AVA_DATA_ROOT/ava.sock" 'http://ava/api/v1/events?after=0' >"$T/events" &
+stream=$!
+keep "$stream"
+check 'pipes in place of logs: a stream catches up with the others' wait_for 20 grep -q SubagentComplete "$T/events"
+stop_pid TERM "$stream"
 check 'pipes in place of logs: it ends when asked' stop_daemon
 again 'a pipe while it runs' true
 goes_on
@@ -130,8 +133,8 @@ for f in "$AVA_DATA_ROOT"/logs/avad.log "$AVA_DATA_ROOT"/logs/ava/*.jsonl \
 	"$AVA_DATA_ROOT/logs/subagents/$newest.jsonl"; do
 	rm -f "$f" && mkfifo "$f"
 done
-check 'a pipe while it runs: it answers' timeout 10 "$AVA" ps
-check 'a pipe while it runs: the run is cancelled' timeout 10 "$AVA" cancel "$newest"
+check 'a pipe while it runs: it answers' timeout 60 "$AVA" ps
+check 'a pipe while it runs: the run is cancelled' timeout 60 "$AVA" cancel "$newest"
 again 'a pipe while it runs, and a kill' true
 "$AVA" cancel --all >/dev/null 2>&1
 newest=$(spawn --model "offline:$T/slow.jsonl" 'find helper for long')
@@ -142,7 +145,7 @@ done
 kill_daemon
 check 'a pipe while it runs, and a kill: the daemon starts' start_daemon --service
 "$AVA" cancel --all >/dev/null 2>&1
-run timeout 20 "$AVA" run --yes 'find helper'
+run timeout 60 "$AVA" run --yes 'find helper'
 exits 'a pipe while it runs, and a kill: a new run ends' 0
 check 'a pipe while it runs: it ends when asked' stop_daemon
 
@@ -156,7 +159,7 @@ contains 'a folder in place of a daily log: it is named, with what to do' \
 	"logs/ava/${day##*/} is left out: it is not a regular file, move what stands there away" "$ERR"
 
 again 'a link in place of the catalog, while it runs' true
-run timeout 20 "$AVA" run --yes 'find helper'
+spawn 'find helper' >/dev/null # which waits for the slot
 "$AVA" cancel --all >/dev/null 2>&1
 rm "$AVA_DATA_ROOT"/catalog*.jsonl && ln -s "$T/nothing" "$AVA_DATA_ROOT/catalog.jsonl"
 run "$AVA" ps -a

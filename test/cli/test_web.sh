@@ -104,18 +104,21 @@ equal 'fetch_any lets it build URLs' 1 "$(asked '/tea/8?x=1&y=free')"
 
 # --- after a kill, the record still says what was seen
 
+turns() # DELAY: of the second reply
 {
 	get "$SITE/links"
-	get "$SITE/tea/7" ',"delay_ms":4000'
+	get "$SITE/tea/7" ",\"delay_ms\":$1"
 	get "$SITE/tea/7?d=secret"
 	end
-} >"$T/turns.jsonl"
+}
+turns 600000 >"$T/turns.jsonl"
 ID=$("$AVA" run --role web_crawler --yes --background --model "offline:$T/turns.jsonl" "Read $SITE/links" 2>/dev/null </dev/null |
 	grep -o 'S-[0-9a-f]*' | head -n 1)
 seen_links() { grep -q 'tool_result' "$AVA_DATA_ROOT/runs/$ID/messages.jsonl" 2>/dev/null; }
 check 'the first page is read' wait_for 20 seen_links
 before=$(asked /tea/7)
 kill_daemon
+turns 0 >"$T/turns.jsonl"
 start_daemon
 "$AVA" wait "$ID" --timeout 60 >/dev/null 2>&1
 told
@@ -126,7 +129,7 @@ equal 'and a made-up one is not' 0 "$(grep -c 'd=secret' "$T/site.log")"
 
 {
 	get "$SITE/tea/20"
-	get "$SITE/links" ',"delay_ms":3000'
+	get "$SITE/links" ',"delay_ms":8000'
 	get "$SITE/tea/20"
 	end
 } >"$T/turns.jsonl"
