@@ -58,7 +58,6 @@ checked() # NAME WHAT CHECKED FAILED
 	turn read_webpages "$(urls "$SITE/slow" "$SITE/tea/1")"
 	echo null | submit 'one of two'
 } >"$T/slow.turns"
-began=$(date +%s)
 start slow data_extractor "Read $SITE/slow and $SITE/tea/1"
 
 # --- web_crawler: searches, reads what it found, one that attacks and one that has no end
@@ -192,7 +191,8 @@ contains 'reviewer: no subagent spawns' 'there is no tool "spawn_subagent"' "$T/
 
 # --- what came of all of it
 ended slow
-at_most 'slow: it was given up in time (seconds)' 40 $(($(date +%s) - began))
+at_most 'slow: it was given up in time (ms)' 40000 \
+	"$(log slow | jq 'select(.eventType == "SubagentComplete").content.totals.durationMs')"
 contains 'slow: and the model knows' 'timeout' "$T/slow.told"
 contains 'slow: the other page was read' 'number 1 costs 1 euros' "$T/slow.told"
 equal 'no run was started but these' 5 "$("$AVA" ps -a --json | jq length)"
