@@ -319,10 +319,11 @@ def play(folder, state, line, expect, scripted):
         except RuntimeError:
             pass
     if "cancels" in kinds:
-        for _ in range(100):
-            if any(r["status"] == "cancelled" for r in talk.look()[1]):
-                break
-            time.sleep(0.02)
+        enough = all if any(kind == "cancels" and o[None] == ["all"] for kind, o, _ in wanted) else any
+        try:
+            wait("a cancel", lambda: enough(r["status"] == "cancelled" for r in talk.look()[1]), 2 if len(kinds) > 1 else 20)
+        except RuntimeError:
+            pass
     seen = Seen(talk, before, talk.look())
     wrong = [seen.check(*w) for w in wanted]
     for r in seen.runs:

@@ -29,7 +29,7 @@ events() { jq -c "select($2)" "$AVA_DATA_ROOT/logs/subagents/$1.jsonl"; }
 start_daemon || { result 1 'avad serves' || finish; }
 a=$(start once)
 check 'at its limit it waits' wait_for 60 is_status "$a" waiting
-contains 'for an answer about the limit' 'has used its 2 replies' \
+check 'for an answer about the limit' wait_for 10 grep -q 'has used its 2 replies' \
 	"$AVA_DATA_ROOT/logs/subagents/$a.jsonl"
 kill_daemon
 start_daemon
