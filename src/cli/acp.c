@@ -404,7 +404,8 @@ void acp_answer(struct acp_session *s, const struct rpc *m)
 	} else {
 		if (waits == NULL)
 			snprintf(t->words, sizeof(t->words), "%s", text);
-		t->look_ms += LOOK_SLOW_MS; /* an event tells what came of it */
+		/* An event tells what came of it; the answer itself may have taken long. */
+		t->look_ms = clock_mono_ms() + LOOK_SLOW_MS;
 	}
 	json_decref(words);
 }

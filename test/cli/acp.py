@@ -565,13 +565,18 @@ def test_killed():
     check("the prompt ends", e.until(n)["result"]["stopReason"] == "end_turn", e.updates)
     check("with the answer, once", e.said().count("Here it is, all of it.") == 1, e.updates)
     e.close()
-    e = Editor(answer=lambda r: None)
+    with open(T + "/slow-avad", "w", encoding="utf-8") as f:
+        f.write('#!/bin/sh\nsleep 2.5\nexec "$AVAD" "$@"\n')
+    os.chmod(T + "/slow-avad", 0o755)
+    e = Editor(answer=lambda r: None, AVA_AVAD=T + "/slow-avad")
     n = e.start_prompt(e.new(), FIND)
     until(lambda: e.poll() and e.asked)
     os.kill(daemon_pid(), signal.SIGKILL)
     e.reply(e.asked[0], "Yes")
-    check("a yes that comes after the daemon was killed starts what was quoted, once",
+    check("a yes that comes after the daemon was killed starts what was quoted, once, however long the next one takes to start",
           e.until(n)["result"]["stopReason"] == "end_turn" and e.said().count("Spawning") == 1, e.updates)
+    e.close()
+    e = Editor()
     quiet = e.new()
     os.kill(daemon_pid(), signal.SIGKILL)
     check("one in which nothing was said is begun again under its id",
