@@ -141,7 +141,8 @@ ulimit -c unlimited 2>/dev/null
 start_daemon
 run env OPENAI_API_KEY=sk-CANARY-of-env "$AVA" run --yes --background 'find sk-ant-good-key-1' --model claude-haiku
 exits 'a run with a key' 0
-wait_for 10 grep -qs InferStart "$AVA_DATA_ROOT/logs/subagents/$(grep -o 'S-[0-9a-f]*' "$OUT" | head -1).jsonl"
+EARLIER=$(grep -o 'S-[0-9a-f]*' "$OUT" | head -1)
+check 'which calls' wait_for 10 grep -qs InferStart "$AVA_DATA_ROOT/logs/subagents/$EARLIER.jsonl"
 check 'the daemon runs' alive "$DAEMON"
 refuse 'no command line has it' grep -aqF good-key "/proc/$DAEMON/cmdline"
 refuse 'and no environment, when it stands in the file' grep -aqF good-key "/proc/$DAEMON/environ"
@@ -157,7 +158,8 @@ id_of() { grep -o 'S-[0-9a-f]*' "$OUT" | head -1; }
 begin
 exits 'a run with a key starts' 0
 ONE=$(id_of)
-wait_for 10 grep -qs InferStart "$AVA_DATA_ROOT/logs/subagents/$ONE.jsonl"
+env $KEY "$AVA" cancel "$EARLIER" >/dev/null 2>&1 # which has the slot
+check 'and calls' wait_for 10 grep -qs InferStart "$AVA_DATA_ROOT/logs/subagents/$ONE.jsonl"
 begin
 exits 'the next one waits for it' 0
 TWO=$(id_of)
