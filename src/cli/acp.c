@@ -18,13 +18,10 @@
 #include "cli/acp.h"
 
 #include <ava.h>
-#include <errno.h>
-#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -32,99 +29,12 @@
 #include "base/words.h"
 #include "cli/api.h"
 #include "cli/chat.h"
-#include "codec/utf8.h"
 
-#define SENT_MAX     (ACP_TEXT_MAX * 16)
 #define LOOK_MS      150  /* an event, and the daemon is asked whether the turn is over */
 #define LOOK_SLOW_MS 2000 /* and while nothing comes */
 #define RUNS_MAX     64   /* of a plan */
-#define TITLE_CHARS  120
-#define ASK_CHARS    2000 /* there are editors that show of what is asked the title alone */
 
-/* ---- messages to the editor */
-
-bool acp_wait(const struct acp *a, struct pollfd *fds, nfds_t n, int64_t until_ms)
-{
-	int64_t left = MAX(until_ms - clock_mono_ms(), 0);
-	struct timespec t = {left / 1000, left % 1000 * 1000000};
-	sigset_t all, before;
-	int ready = 0;
-
-	sigfillset(&all);
-	sigprocmask(SIG_SETMASK, &all, &before);
-	if (!*a->stopped)
-		ready = ppoll(fds, n, until_ms == INT64_MAX ? NULL : &t, &before);
-	sigprocmask(SIG_SETMASK, &before, NULL);
-	return ready > 0;
-}
-
-/* `m` is *taken*. Not more is written at once than a pipe takes, so that a signal ends the wait for
- * an editor that does not read. */
-static void send_message(struct acp *a, json_t *m)
-{
-	struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
-	struct buf b;
-	size_t at = 0;
-	ssize_t n;
-
-	buf_init(&b, SENT_MAX);
-	if (m != NULL && json_dump(&b, m) == 0)
-		buf_addc(&b, '\n');
-	while (m != NULL && buf_check(&b) == 0 && !a->gone && at < b.len) {
-		n = 0;
-		if (acp_wait(a, &out, 1, INT64_MAX))
-			n = write(STDOUT_FILENO, b.data + at, MIN(b.len - at, (size_t)PIPE_BUF));
-		at += (size_t)MAX(n, 0);
-		a->gone = (n == 0 && *a->stopped) || (n < 0 && errno != EINTR && errno != EAGAIN);
-	}
-	buf_fini(&b);
-	json_decref(m);
-}
-
-/* Of models and files: what could steer a terminal that shows it becomes visible text. NULL: no
- * memory. */
-static json_t *clean(const char *text)
-{
-	struct buf b;
-	json_t *v = NULL;
-
-	buf_init(&b, ACP_TEXT_MAX * 2);
-	if (utf8_terminal(&b, text, strlen(text), true) == 0)
-		v = json_stringn(b.data != NULL ? b.data : "", b.len);
-	buf_fini(&b);
-	return v;
-}
-
-void acp_result(struct acp *a, const json_t *id, json_t *members)
-{
-	send_message(a, json_pack("{s:s,s:O,s:o}", "jsonrpc", "2.0", "id", id, "result", members));
-}
-
-void acp_refuse(struct acp *a, const json_t *id, int code, const char *message)
-{
-	send_message(a, json_pack("{s:s,s:O?,s:{s:i,s:o}}", "jsonrpc", "2.0", "id", id, "error",
-				  "code", code, "message", clean(message)));
-}
-
-/* A request, or with `id` 0 what nobody answers. `params` is *taken*. */
-static void call(struct acp *a, int64_t id, const char *method, json_t *params)
-{
-	send_message(a, json_pack("{s:s,s:o*,s:s,s:o}", "jsonrpc", "2.0", "id",
-				  id > 0 ? json_integer(id) : NULL, "method", method, "params",
-				  params));
-}
-
-/* In one line; one that is cut says so. */
-static json_t *title_of(const char *text, size_t chars)
-{
-	size_t n = utf8_prefix(text, strlen(text), chars);
-	char line[4 * ASK_CHARS + sizeof("…")];
-
-	snprintf(line, sizeof(line), "%.*s%s", (int)n, text, text[n] != '\0' ? "…" : "");
-	for (char *at = line; (at = strchr(at, '\n')) != NULL;)
-		*at = ' ';
-	return clean(line);
-}
+/* ---- texts and tool calls */
 
 void acp_update(struct acp_session *s, const char *kind, const char *format, ...)
 {
@@ -135,21 +45,8 @@ void acp_update(struct acp_session *s, const char *kind, const char *format, ...
 	members = json_vpack_ex(NULL, 0, format, ap);
 	va_end(ap);
 	json_object_set_new(members, "sessionUpdate", json_string(kind));
-	call(s->a, 0, "session/update",
-	     json_pack("{s:s,s:o}", "sessionId", s->d.id, "update", members));
-}
-
-static json_t *text_block(const char *text)
-{
-	return json_pack("{s:s,s:o}", "type", "text", "text", clean(text));
-}
-
-/* "content" of a tool call; NULL: it has none. */
-static json_t *content_of(const char *text)
-{
-	return text[0] == '\0'
-		       ? NULL
-		       : json_pack("[{s:s,s:o}]", "type", "content", "content", text_block(text));
+	acp_call(s->a, 0, "session/update",
+		 json_pack("{s:s,s:o}", "sessionId", s->d.id, "update", members));
 }
 
 static const char ava_text[] = "agent_message_chunk", thought[] = "agent_thought_chunk",
@@ -166,7 +63,7 @@ static void chunk(struct acp_session *s, const char *kind, unsigned id, const ch
 		return;
 	snprintf(name, sizeof(name), "m%u", id);
 	if (asprintf(&whole, "%s%s", behind, text) > 0)
-		acp_update(s, kind, "{s:o,s:s}", "content", text_block(whole), "messageId", name);
+		acp_update(s, kind, "{s:o,s:s}", "content", acp_block(whole), "messageId", name);
 	free(whole);
 	s->talking = kind;
 	s->message = id;
@@ -192,8 +89,8 @@ static void tool_call(struct acp_session *s, const char *id, const char *title, 
 	json_object_set_new(s->calls, id, json_true());
 	s->talking = NULL;
 	acp_update(s, "tool_call", "{s:s,s:o,s:s,s:s,s:o*,s:O*}", "toolCallId", id, "title",
-		   title_of(title, TITLE_CHARS), "kind", kind, "status", status, "content",
-		   content_of(text), "rawInput", input);
+		   acp_title(title, ACP_TITLE_CHARS), "kind", kind, "status", status, "content",
+		   acp_content(text), "rawInput", input);
 }
 
 /* false: the editor has no such call under way. */
@@ -202,7 +99,7 @@ static bool tool_update(struct acp_session *s, const char *id, const char *statu
 	if (json_object_get(s->calls, id) == NULL)
 		return false;
 	acp_update(s, "tool_call_update", "{s:s,s:s,s:o*}", "toolCallId", id, "status", status,
-		   "content", content_of(text));
+		   "content", acp_content(text));
 	return true;
 }
 
@@ -226,25 +123,25 @@ static void ask(struct acp_session *s, const char *tool, const char *text, json_
 	tool_call(s, tool, text, "other", "pending", text, NULL);
 	if (fields != NULL)
 		params = json_pack("{s:s,s:s,s:s,s:o,s:{s:s,s:o}}", "sessionId", s->d.id,
-				   "toolCallId", tool, "mode", "form", "message", clean(text),
+				   "toolCallId", tool, "mode", "form", "message", acp_text(text),
 				   "requestedSchema", "type", "object", "properties", fields);
 	else
 		params = json_pack("{s:s,s:{s:s,s:o,s:s,s:o*},s:o}", "sessionId", s->d.id,
 				   "toolCall", "toolCallId", tool, "title",
-				   title_of(text, ASK_CHARS), "status", "pending", "content",
-				   content_of(text), "options", options);
+				   acp_title(text, ACP_ASK_CHARS), "status", "pending", "content",
+				   acp_content(text), "options", options);
 	if (params == NULL) /* it waits; another client shows it */
 		return;
 	s->turn.asked = ++s->a->next_id;
 	s->turn.form = fields != NULL;
 	snprintf(s->turn.tool, sizeof(s->turn.tool), "%s", tool);
-	call(s->a, s->turn.asked,
-	     fields != NULL ? "elicitation/create" : "session/request_permission", params);
+	acp_call(s->a, s->turn.asked,
+		 fields != NULL ? "elicitation/create" : "session/request_permission", params);
 }
 
 static json_t *option(const char *id, const char *name, bool yes)
 {
-	return json_pack("{s:s,s:o,s:s}", "optionId", id, "name", title_of(name, TITLE_CHARS),
+	return json_pack("{s:s,s:o,s:s}", "optionId", id, "name", acp_title(name, ACP_TITLE_CHARS),
 			 "kind", yes ? "allow_once" : "reject_once");
 }
 
@@ -342,8 +239,8 @@ static bool ask_next(struct acp_session *s)
 static void take_back(struct acp_session *s)
 {
 	if (s->turn.asked != 0)
-		call(s->a, 0, "$/cancel_request",
-		     json_pack("{s:I}", "requestId", (json_int_t)s->turn.asked));
+		acp_call(s->a, 0, "$/cancel_request",
+			 json_pack("{s:I}", "requestId", (json_int_t)s->turn.asked));
 	s->turn.asked = 0;
 }
 
@@ -438,8 +335,9 @@ static void plan_add(struct acp_session *s, const char *run, const char *title)
 		json_object_clear(s->plan);
 	if (json_object_size(s->plan) < RUNS_MAX)
 		json_object_set_new(s->plan, run,
-				    json_pack("{s:o,s:s}", "content", title_of(title, TITLE_CHARS),
-					      "priority", "medium"));
+				    json_pack("{s:o,s:s}", "content",
+					      acp_title(title, ACP_TITLE_CHARS), "priority",
+					      "medium"));
 	plan_set(s, run, "pending");
 }
 
@@ -680,8 +578,8 @@ static void show_notice(struct acp_session *s, const struct dialog_item *i)
 
 	if (text[0] != '\0')
 		acp_update(s, "notice", "{s:s,s:o,s:o}", "severity", good ? "info" : "warning",
-			   "title", title_of(line != NULL ? line : text, TITLE_CHARS),
-			   "description", clean(text));
+			   "title", acp_title(line != NULL ? line : text, ACP_TITLE_CHARS),
+			   "description", acp_text(text));
 	free(line);
 	json_decref(event);
 }
@@ -749,7 +647,7 @@ static void tell_session(struct acp_session *s, const json_t *session)
 	json_decref(s->title);
 	s->title = json_incref(title);
 	acp_update(s, "session_info_update", "{s:o}", "title",
-		   title_of(json_string_value(title), TITLE_CHARS));
+		   acp_title(json_string_value(title), ACP_TITLE_CHARS));
 }
 
 /* Between two turns the conversation is followed for notices alone. */

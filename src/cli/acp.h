@@ -6,35 +6,20 @@
 #define CLI_ACP_H
 
 #include <jansson.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/buf.h"
 #include "base/list.h"
+#include "cli/acp_send.h"
 #include "cli/dialog.h"
 #include "codec/jsonrpc.h"
 
 struct ava_error;
-struct client;
 
-#define ACP_TEXT_MAX     ((size_t)4 << 20) /* bytes of a line of the editor's, and of a text */
 #define ACP_SESSIONS_MAX 256
 #define ACP_NOT_FOUND    (-32002)
-
-/* The editor. */
-struct acp {
-	struct client *c;                     /* for requests; NULL after a lost connection */
-	const volatile sig_atomic_t *stopped; /* a signal has come */
-	bool begun;                           /* it has initialised */
-	bool forms, notices;  /* it can ask by a form; it shows notices between two turns */
-	bool gone;            /* it reads nothing any more */
-	int64_t next_id;      /* of our requests to it */
-	struct list sessions; /* struct acp_session */
-	size_t nsessions;
-};
 
 /* From a prompt to its answer. */
 struct acp_turn {
@@ -67,20 +52,6 @@ struct acp_session {
 	struct acp_turn turn;
 };
 
-/* ---- messages to the editor. `members` is *taken*, and may be NULL: memory ran out, and nothing
- * is written. */
-
-void acp_result(struct acp *a, const json_t *id, json_t *members);
-void acp_refuse(struct acp *a, const json_t *id, int code, const char *message);
-/* The members of the update, as json_pack has them. */
-void acp_update(struct acp_session *s, const char *kind, const char *format, ...);
-/* What of it a person can choose, as it is now. */
-json_t *acp_options(struct acp_session *s);
-
-/* true: one of them is ready. false: it is `until_ms` (clock_mono_ms; INT64_MAX: never), or a
- * signal has come, also just before. */
-bool acp_wait(const struct acp *a, struct pollfd *fds, nfds_t n, int64_t until_ms);
-
 /* ---- the life of a conversation */
 
 /* As dialog_open; `cwd` is *copied*. `again` shows what was said before, else what this person has
@@ -90,6 +61,11 @@ struct acp_session *acp_open(struct acp *a, const char *id, const char *cwd, con
 struct acp_session *acp_find(const struct acp *a, const char *id); /* NULL: none */
 /* Ends its turn, too. */
 void acp_free(struct acp_session *s);
+
+/* A message to the editor of what has changed: its members, as json_pack has them. */
+void acp_update(struct acp_session *s, const char *kind, const char *format, ...);
+/* What of it a person can choose, as it is now. */
+json_t *acp_options(struct acp_session *s);
 
 /* ---- its turns */
 
