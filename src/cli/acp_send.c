@@ -55,16 +55,31 @@ static void send_message(struct acp *a, json_t *m)
 	json_decref(m);
 }
 
-json_t *acp_text(const char *text)
+/* Every line of it ends with `nl`. */
+static json_t *clean(const char *text, const char *nl)
 {
 	struct buf b;
 	json_t *v = NULL;
+	size_t n;
 
 	buf_init(&b, ACP_TEXT_MAX * 2);
-	if (utf8_terminal(&b, text, strlen(text), true) == 0)
+	for (; *text; text += n) {
+		n = strcspn(text, "\n");
+		utf8_terminal(&b, text, n, true);
+		if (text[n] == '\n') {
+			buf_adds(&b, nl);
+			n++;
+		}
+	}
+	if (buf_check(&b) == 0)
 		v = json_stringn(b.data != NULL ? b.data : "", b.len);
 	buf_fini(&b);
 	return v;
+}
+
+json_t *acp_text(const char *text)
+{
+	return clean(text, "\n");
 }
 
 void acp_result(struct acp *a, const json_t *id, json_t *members)
@@ -96,14 +111,20 @@ json_t *acp_title(const char *text, size_t chars)
 	return acp_text(line);
 }
 
-json_t *acp_block(const char *text)
+static json_t *block(json_t *text)
 {
-	return json_pack("{s:s,s:o}", "type", "text", "text", acp_text(text));
+	return json_pack("{s:s,s:o}", "type", "text", "text", text);
 }
 
+json_t *acp_block(const char *text)
+{
+	return block(acp_text(text));
+}
+
+/* In Markdown, which editors take it for, the end of a line alone is a blank. */
 json_t *acp_content(const char *text)
 {
-	return text[0] == '\0'
-		       ? NULL
-		       : json_pack("[{s:s,s:o}]", "type", "content", "content", acp_block(text));
+	return text[0] == '\0' ? NULL
+			       : json_pack("[{s:s,s:o}]", "type", "content", "content",
+					   block(clean(text, "  \n")));
 }
