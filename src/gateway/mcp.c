@@ -250,7 +250,12 @@ static void request_came(struct mcp_call *c)
 	}
 	if (!c->modern)
 		c->forms = strstr(c->session, SESSION_FORMS) != NULL;
-	if (!c->modern || check_modern(c))
+	if (c->modern && !check_modern(c))
+		return;
+	if (json_get_str(c->m.params, "cursor"))
+		mcp_call_refuse(c, RPC_PARAMS, "every list is one page: there is no such cursor",
+				NULL);
+	else
 		c->method->call(c);
 }
 

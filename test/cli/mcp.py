@@ -135,6 +135,8 @@ def hellos(b):
     names = [t["name"] for t in b.ask("tools/list", can=FORMS)["result"]["tools"]]
     check("one with forms is", "ava_confirm" in names, names)
     check("an unknown method", b.ask("tasks/list")["error"]["code"] == -32601)
+    check("a cursor that was not given out", b.ask("tools/list", {"cursor": "2"})["error"]["code"] == -32602 and
+          b.ask("resources/list", {"cursor": "2"})["error"]["code"] == -32602 and "result" in b.ask("tools/list", {"cursor": None}))
     check("there are no prompts, for who asks all the same", b.ask("prompts/list")["result"]["prompts"] == [])
     check("methods of before are gone", b.ask("ping")["error"]["code"] == -32601)
     b.write({"jsonrpc": "2.0", "id": "v", "method": "tools/list", "params": {"_meta": meta(version="2031-01-01")}})
