@@ -6,7 +6,7 @@
 
 struct ava_error;
 
-#define START_TIMEOUT_MS 60000 /* for a slow disk: a daemon that cannot start says so at once */
+#define START_TIMEOUT_MS 10000
 
 /* Path of the daemon's program: $AVA_AVAD, else beside this program, else
  * ../libexec/ava, else in $PATH. AVA_ENOENT with what to do. */

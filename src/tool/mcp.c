@@ -61,7 +61,8 @@ struct server {
 	bool older;            /* of the two eras: greeted, or to be, without a probe */
 	bool tells;            /* when its list changes */
 	bool stale;            /* the list is to be read again before the next use */
-	bool renewed;          /* its session, and no call was answered since */
+	bool renewed;          /* its session, and its list was not read since */
+	unsigned sessions;
 	unsigned pages, lists;
 	size_t noise;
 	struct mcp_server_state shown;
@@ -81,6 +82,8 @@ struct mcp_ask {
 	int64_t id; /* 0: not sent yet, the server is being started */
 	enum ask_kind kind;
 	struct tool_call *call; /* of ASK_CALL */
+	unsigned session;       /* of server.sessions, that it was sent in */
+	bool again;             /* it was not taken in another one */
 	struct os_timer *timer;
 };
 
@@ -204,6 +207,8 @@ static int send(struct server *s, struct mcp_ask *a, const char *method, json_t 
 	json_t *v;
 	int rv;
 
+	if (a)
+		a->session = s->sessions;
 	if (!s->older)
 		json_object_set_new(params, "_meta",
 				    json_pack("{s:s,s:{},s:o}",
@@ -469,6 +474,7 @@ static void listed(struct server *s)
 		return;
 	}
 	s->state = SERVER_READY;
+	s->renewed = false;
 	s->lists = 0;
 	s->why[0] = '\0';
 	os_timer_set(s->timer, s->conf->idle_ms);
@@ -648,7 +654,6 @@ static void on_message(const char *text, size_t len, void *user)
 	}
 	s->noise = a ? 0 : s->noise + noise + len / 1024;
 	if (a) {
-		s->renewed = s->renewed && a->kind != ASK_CALL;
 		mcp_link_drop(s->link, a->id); /* of what follows on its stream nothing is wanted */
 		if (m.error)
 			ask_refused(a, json_get_int(m.error, "code", 0),
@@ -665,20 +670,24 @@ static void on_message(const char *text, size_t len, void *user)
 }
 
 /* A server that was started anew has forgotten our session, and did nothing: it is greeted again,
- * and a call waits for that as for a start; once, until one is answered. */
+ * by the first who hears of it, and a call waits for that as for a start, once. */
 static bool renew_session(struct mcp_ask *a)
 {
 	struct server *s = a->server;
-	bool call = a->kind == ASK_CALL;
+	bool call = a->kind == ASK_CALL, first = a->session == s->sessions;
 
-	if (call && s->renewed && s->state != SERVER_READY) {
-		a->id = 0;
+	if (!s->older || (call ? a->again : a->kind != ASK_LIST || s->renewed) ||
+	    (first && !mcp_link_forget(s->link)))
+		return false;
+	a->again = call;
+	a->id = call ? 0 : a->id;
+	if (!first) {
+		if (s->state == SERVER_READY)
+			send_call(a);
 		return true;
 	}
-	if (!s->older || s->renewed || (!call && a->kind != ASK_LIST) || !mcp_link_forget(s->link))
-		return false;
-	a->id = call ? 0 : a->id;
 	drop_asks(s, ASK_CALL);
+	s->sessions++;
 	s->renewed = true;
 	s->shown.version = "";
 	s->state = SERVER_STARTING;
@@ -713,10 +722,9 @@ static void on_failed(int64_t id, int status, const char *body, size_t len, cons
 		server_down(s, AVA_EDENIED,
 			    "it does not let ava in (status %d): look at its headers in mcp.json",
 			    status);
-	} else if ((status != 404 || !s->renewed) && rpc_read_mended(&m, body, len, NULL) == 0 &&
-		   m.error) {
+	} else if (rpc_read_mended(&m, body, len, NULL) == 0 && m.error) {
 		ask_refused(a, json_get_int(m.error, "code", 0), json_str(m.error, "message"));
-	} else if (status == 404 && a->kind != ASK_PROBE) {
+	} else if (status == 404 && a->kind != ASK_PROBE && !a->again) {
 		server_down(s, AVA_EIO, "no server at its url knows ava (status 404)");
 	} else {
 		snprintf(said, sizeof(said), "it answers with status %d", status);

@@ -393,6 +393,8 @@ class Handler(BaseHTTPRequestHandler):
         elif (Handler.session is None or self.headers.get("Mcp-Session-Id") != SESSION + str(Handler.known) or
               (Handler.forgets and method == "tools/call")):
             note("seen", "forgotten " + str(method))
+            if method == "tools/call" and message["params"]["arguments"].get("text") == "late":
+                time.sleep(2)  # others have found out long since
             self.reply(404, json.dumps({"jsonrpc": "2.0", "id": "server-error", "error": {
                 "code": -32600, "message": "Session not found"}}).encode())
             return

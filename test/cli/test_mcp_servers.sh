@@ -316,17 +316,17 @@ stop_daemon
 start_daemon
 rm -f "$T/weblegacy/seen" "$T/weblegacy/texts"
 lies="mcp__weblegacy__lies {\"text\":"
-script "$lies\"forgets\"}" "$lies\"one\"} | $lies\"two\"} | $lies\"three\"}" "$lies\"forgets\"}" "$lies\"four\"}" \
+script "$lies\"forgets\"}" "$lies\"one\"} | $lies\"two\"} | $lies\"three\"}" "$lies\"forgets\"}" "$lies\"four\"} | $lies\"late\"}" \
 	"$lies\"forgets always\"}" "$lies\"never\"}"
 try weblegacy --grant all_three
-for call in 'c2.1 one' 'c2.2 two' 'c2.3 three' 'c4.1 four'; do
+for call in 'c2.1 one' 'c2.2 two' 'c2.3 three' 'c4.1 four' 'c4.2 late'; do
 	told "${call% *}"
 	equal "a call into a forgotten session is made in another: ${call#* }" " ${call#* }" "$(cat "$T/told")"
 done
-equal 'each once' 'forgets,forgets,forgets always,four,one,three,two' \
+equal 'each once' 'forgets,forgets,forgets always,four,late,one,three,two' \
 	"$(sed -n 's/^lies //p' "$T/weblegacy/texts" | LC_ALL=C sort | paste -sd,)"
 told c6.1
-contains 'where that is forgotten at once the call fails' 'no server at its url knows ava (status 404)' "$T/told"
+contains 'where that is forgotten at once the call fails' 'Session not found' "$T/told"
 equal 'and it was greeted for that once more' 4 "$(grep -cx initialize "$T/weblegacy/seen")"
 refuse 'it saw nothing that a client may not do' [ -e "$T/weblegacy/violations" ]
 
