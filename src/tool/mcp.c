@@ -607,29 +607,6 @@ static void ask_answered(struct mcp_ask *a, const json_t *result)
 		s->stale = true;
 }
 
-/* Of all that a server may ask of a client, a sign of life is given. */
-static void answer_request(struct server *s, const struct rpc *m)
-{
-	struct mcp_sending out = {.version = s->shown.version};
-	struct buf b;
-	struct jw w;
-
-	buf_init(&b, 65536);
-	jw_init(&w, &b);
-	if (strcmp(m->method, "ping") == 0) {
-		rpc_begin_result(&w, m->id);
-		rpc_end(&w);
-	} else {
-		rpc_error(&w, m->id, RPC_NO_METHOD, "ava does not offer this", NULL);
-	}
-	buf_addc(&b, '\n');
-	out.json = b.data;
-	out.len = b.len;
-	if (buf_check(&b) == 0)
-		(void)mcp_link_send(s->link, &out, NULL);
-	buf_fini(&b);
-}
-
 static void on_message(const char *text, size_t len, void *user)
 {
 	struct server *s = user;
@@ -642,7 +619,7 @@ static void on_message(const char *text, size_t len, void *user)
 		noise = NOISE_GARBAGE;
 	} else if (m.kind == RPC_REQUEST) {
 		noise = NOISE_REQUEST;
-		answer_request(s, &m);
+		mcp_link_refuse(s->link, s->shown.version, &m);
 	} else if (m.kind == RPC_NOTICE) {
 		if (strcmp(m.method, "notifications/tools/list_changed") == 0) {
 			s->stale = true;

@@ -24,6 +24,7 @@
 #include "base/list.h"
 #include "base/sys.h"
 #include "base/util.h"
+#include "codec/jsonrpc.h"
 #include "codec/sse.h"
 #include "exec/child.h"
 #include "exec/sandbox.h"
@@ -407,6 +408,28 @@ void mcp_link_drop(struct mcp_link *l, int64_t id)
 		if (x->id == id)
 			exchange_end(x);
 	}
+}
+
+void mcp_link_refuse(struct mcp_link *l, const char *version, const struct rpc *m)
+{
+	struct mcp_sending out = {.version = version};
+	struct buf b;
+	struct jw w;
+
+	buf_init(&b, 65536);
+	jw_init(&w, &b);
+	if (strcmp(m->method, "ping") == 0) {
+		rpc_begin_result(&w, m->id);
+		rpc_end(&w);
+	} else {
+		rpc_error(&w, m->id, RPC_NO_METHOD, "ava does not offer this", NULL);
+	}
+	buf_addc(&b, '\n');
+	out.json = b.data;
+	out.len = b.len;
+	if (buf_check(&b) == 0)
+		(void)mcp_link_send(l, &out, NULL);
+	buf_fini(&b);
 }
 
 bool mcp_link_forget(struct mcp_link *l)

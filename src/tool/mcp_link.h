@@ -17,6 +17,7 @@ struct http_client;
 struct mcp_conf;
 struct mcp_link;
 struct os_loop;
+struct rpc;
 
 #define MCP_MESSAGE_MAX (8u << 20) /* bytes of one message */
 
@@ -58,6 +59,8 @@ struct mcp_sending {
 int mcp_link_send(struct mcp_link *l, const struct mcp_sending *s, struct ava_error *err);
 /* Over HTTP the answer is not read any more, which a server takes as "cancelled". */
 void mcp_link_drop(struct mcp_link *l, int64_t id);
+/* A request of the server's: of all that it may ask of a client, a sign of life is given. */
+void mcp_link_refuse(struct mcp_link *l, const char *version, const struct rpc *m);
 /* The server knows our session no more: the next request has none. false: there was none. */
 bool mcp_link_forget(struct mcp_link *l);
 
