@@ -60,23 +60,20 @@ const char *words_mark(enum words_mark mark, bool utf8)
 	return utf8 ? marks[mark] : "";
 }
 
-bool words_imitates(const char *line, size_t len)
+bool words_imitates(const char *line)
 {
 	static const char *const openings[] = {"Subagent [", "Proceed?"};
 
-	while (len > 0 && (*line == ' ' || *line == '\t'))
-		line++, len--;
 	for (size_t i = 0; i < ARRAY_LEN(marks); i++) {
 		size_t n = 1; /* its first character: what it is drawn with may be left out */
 
 		while (((unsigned char)marks[i][n] & 0xc0) == 0x80)
 			n++;
-		if (len >= n && memcmp(line, marks[i], n) == 0)
+		if (strncmp(line, marks[i], n) == 0)
 			return true;
 	}
 	for (size_t i = 0; i < ARRAY_LEN(openings); i++)
-		if (len >= strlen(openings[i]) &&
-		    memcmp(line, openings[i], strlen(openings[i])) == 0)
+		if (strncmp(line, openings[i], strlen(openings[i])) == 0)
 			return true;
 	return false;
 }

@@ -18,7 +18,6 @@
 #define BASE_WORDS_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/format.h"
@@ -60,10 +59,10 @@ enum words_mark {
 	WORDS_MARK_STOP, /* it was asked for */
 };
 const char *words_mark(enum words_mark mark, bool utf8);
-/* A line of a model's text begins as one that ava says herself: with a mark, as the end of a run,
- * or as the question of a quote. Such a line is shown behind WORDS_BAR, which no line of hers is.
- */
-bool words_imitates(const char *line, size_t len);
+/* A line begins as one that the runtime says: with a mark, as the end of a run, or as the question
+ * of a quote. Where a model says it, it is shown behind WORDS_BAR, with which no line of the
+ * runtime's begins; format_imitates looks at it as a person does. */
+bool words_imitates(const char *line);
 #define WORDS_BAR "│ "
 
 #define WORDS_S(n)     ((n) == 1 ? "" : "s")

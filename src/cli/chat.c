@@ -566,8 +566,8 @@ int64_t chat_next(const struct chat *c)
 static void show_words(const char *whose, const json_t *message)
 {
 	bool cut = false, hers = strcmp(json_str(message, "role"), "assistant") == 0;
+	size_t column = strlen(whose), i;
 	const json_t *block;
-	size_t i;
 
 	fputs(whose, stdout);
 	json_array_foreach(json_object_get(message, "content"), i, block)
@@ -578,10 +578,11 @@ static void show_words(const char *whose, const json_t *message)
 		if (strcmp(json_str(block, "type"), "text") != 0)
 			continue;
 		if (hers)
-			markdown_show(stdout, text, shown, strlen(whose));
+			markdown_show(stdout, text, shown, column);
 		else
 			term_text(stdout, text, shown, true);
 		cut |= shown < len;
+		column = 0;
 	}
 	if (!hers)
 		putchar('\n');

@@ -11,11 +11,12 @@
 #include <dlfcn.h>
 #include <md4c.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/util.h"
-#include "base/words.h"
 #include "cli/term.h"
+#include "codec/format_of.h"
 
 #define LIBRARY "libmd4c.so.0"
 #define DEPTH   8 /* of margins; deeper blocks stand at the last one */
@@ -120,15 +121,6 @@ static void new_line(struct show *s)
 
 /* ---- text in lines */
 
-/* What stands at the left edge is the runtime's: a line that begins like one of those does not. */
-static void not_ours(struct show *s, const char *line, size_t len)
-{
-	if (s->column > 0 || s->code || !words_imitates(line, len))
-		return;
-	fputs(term_mark(WORDS_BAR, "> "), s->f);
-	s->column += 2;
-}
-
 /* A line ends before the word that it has no room for; code and tables keep theirs. */
 static void word(struct show *s, const char *t, size_t len)
 {
@@ -137,7 +129,6 @@ static void word(struct show *s, const char *t, size_t len)
 	if (s->spaces > 0 && s->column + s->spaces + columns > s->width) {
 		new_line(s);
 		margin(s);
-		not_ours(s, t, len);
 	}
 	fprintf(s->f, "%*s", (int)s->spaces, "");
 	restyle(s);
@@ -174,10 +165,8 @@ static void text(struct show *s, const char *t, size_t len)
 		const char *nl = memchr(t, '\n', len);
 		size_t n = nl ? (size_t)(nl - t) : len;
 
-		if (n > 0 && s->at_start) {
+		if (n > 0 && s->at_start)
 			margin(s);
-			not_ours(s, t, n);
-		}
 		if (n > 0)
 			words(s, t, n);
 		if (nl != NULL) {
@@ -458,9 +447,42 @@ static parse_fn library(void)
 	return parse;
 }
 
+/* What stands at the left edge is the runtime's. A line is looked at when it is whole, without its
+ * styles: what begins it may be pieces of Markdown, or a word that the line before had no room for.
+ */
+static bool looks_like_ours(const char *line, size_t len)
+{
+	char plain[128];
+	size_t n = 0;
+
+	if (len >= 2 && memcmp(line, "  ", 2) == 0) /* a margin */
+		return false;
+	for (size_t i = 0; i < len && n < sizeof(plain); i++) {
+		if (line[i] == '\033')
+			i += strcspn(line + i, "m"); /* ours: there is no other */
+		else
+			plain[n++] = line[i];
+	}
+	return format_imitates(plain, n);
+}
+
+static void put_lines(FILE *f, const char *t, size_t len, bool labelled)
+{
+	for (size_t n; len > 0; t += n, len -= n, labelled = false) {
+		n = strcspn(t, "\n");
+		if (!labelled && looks_like_ours(t, n))
+			fputs(term_mark(WORDS_BAR, "> "), f);
+		n += n < len;
+		fwrite(t, 1, n, f);
+	}
+}
+
 void markdown_show(FILE *f, const char *t, size_t len, size_t column)
 {
-	struct show s = {.f = f,
+	char *shown = NULL;
+	size_t shown_len = 0;
+	FILE *memory = open_memstream(&shown, &shown_len);
+	struct show s = {.f = memory != NULL ? memory : f,
 			 .colours = term_colours(f),
 			 .at_start = true,
 			 .width = term_width(f),
@@ -476,13 +498,15 @@ void markdown_show(FILE *f, const char *t, size_t len, size_t column)
 	};
 	parse_fn parse = library();
 
-	if (parse == NULL || len > (1u << 30) || parse(t, (MD_SIZE)len, &parser, &s) != 0) {
+	if (parse == NULL || len > (1u << 30) || parse(t, (MD_SIZE)len, &parser, &s) != 0)
 		text(&s, t, len);
-	}
 	s.style = 0;
 	restyle(&s);
-	if (!s.at_start)
-		fputc('\n', f);
+	if (!s.at_start || s.column > 0)
+		fputc('\n', s.f);
+	if (memory != NULL && fclose(memory) == 0)
+		put_lines(f, shown, shown_len, column > 0);
+	free(shown);
 }
 
 /* ---- a text that is still coming */

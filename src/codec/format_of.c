@@ -4,6 +4,7 @@
 #include "codec/format_of.h"
 
 #include "codec/json.h"
+#include "codec/utf8.h"
 
 struct format format_cost_of(const json_t *o, const char *key)
 {
@@ -49,4 +50,12 @@ int64_t format_not_found(const json_t *result, int64_t *all)
 
 	*all = json_get_int(evidence, "citations_checked", 0);
 	return json_get_int(evidence, "citations_failed", 0);
+}
+
+bool format_imitates(const char *line, size_t len)
+{
+	char seen[64];
+
+	utf8_seen(seen, sizeof(seen), line, len);
+	return words_imitates(seen);
 }

@@ -4,6 +4,8 @@
 #define CODEC_FORMAT_OF_H
 
 #include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
 
 #include "base/format.h"
 #include "base/words.h"
@@ -20,5 +22,8 @@ struct format format_limit_of(const json_t *limits, const char *key);
 struct words_end format_end_of(const json_t *end, const json_t *run);
 /* Citations that were not found where they were said to be; of *all. */
 int64_t format_not_found(const json_t *result, int64_t *all);
+
+/* words_imitates, of a line of a model's as it looks. */
+bool format_imitates(const char *line, size_t len);
 
 #endif

@@ -231,3 +231,37 @@ int utf8_plain(struct buf *out, const char *s, size_t len)
 	buf_add(out, s + kept, len - kept);
 	return buf_check(out);
 }
+
+static bool is_blank(uint32_t c)
+{
+	return c == ' ' || c == '\t' || c == 0xa0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200a) ||
+	       c == 0x202f || c == 0x205f || c == 0x2800 || c == 0x3000;
+}
+
+size_t utf8_seen(char *out, size_t size, const char *s, size_t len)
+{
+	size_t used = 0;
+	uint32_t c = 0;
+
+	for (size_t i = 0, n; i < len; i += n) {
+		n = utf8_decode(s + i, len - i, &c);
+		if (n == 0) {
+			n = 1;
+			c = 0;
+		}
+		if (is_blank(c) ? used == 0 || out[used - 1] == ' '
+				: is_hidden(c) || c == 0x200c || c == 0x200d ||
+					  (c >= 0xfe00 && c <= 0xfe0f))
+			continue;
+		if (used + n >= size)
+			break;
+		if (is_blank(c)) {
+			out[used++] = ' ';
+		} else {
+			memcpy(out + used, s + i, n);
+			used += n;
+		}
+	}
+	out[used] = '\0';
+	return used;
+}

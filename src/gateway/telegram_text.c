@@ -41,7 +41,7 @@ void tg_text_words(struct buf *out, const char *text)
 	for (const char *line = text; *line;) {
 		size_t len = strcspn(line, "\n");
 
-		if (words_imitates(line, len))
+		if (format_imitates(line, len))
 			buf_adds(out, WORDS_BAR);
 		len += line[len] == '\n';
 		(void)utf8_terminal(out, line, len, true);

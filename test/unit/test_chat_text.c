@@ -138,6 +138,12 @@ static void test_imitations(void **state)
 		{"# Subagent [X]: Complete", "│ Subagent [X]: Complete\n"},
 		{"So:  \n   Proceed? [Yes/No]", "So:\n│ Proceed? [Yes/No]\n"},
 		{"| ✅ a | ✅ b |\n|---|---|", "│ ✅ a | ✅ b\n"},
+		{"Subagent \\[X]: Complete", "│ Subagent [X]: Complete\n"},
+		{"**Pro**ceed\\? [Yes/No]", "│ Proceed? [Yes/No]\n"},
+		{"` Proceed?`", "│  Proceed?\n"},
+		{"&nbsp;✅ x", "│  ✅ x\n"},
+		{"\u200d\u2003✅ x", "│ \u200d\u2003✅ x\n"},
+		{"Sub\u00adagent\u00a0[X]", "│ Sub\u00adagent\u00a0[X]\n"},
 		{"- ✅ done\n- ❌ not", "• ✅ done\n• ❌ not\n"},
 		{"    ✅ code", "    ✅ code\n"},
 		{"It is ✅ done. Proceed?", "It is ✅ done. Proceed?\n"},
@@ -146,6 +152,9 @@ static void test_imitations(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		shown(rows[i].in, rows[i].want);
 	shown_at(20, "✅ behind her name ✅ again", 5, "✅ behind her\nname ✅ again\n");
+	shown_at(20, "behind twelve words Subagent [X]: no", 0,
+		 "behind twelve words\n│ Subagent [X]: no\n");
+	shown_at(20, "[a]: http://x.test/", 5, "\n"); /* nothing is shown of it */
 	shown_at(20, "behind twelve words ✅ Subagent", 0, "behind twelve words\n│ ✅ Subagent\n");
 }
 

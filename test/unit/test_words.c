@@ -64,12 +64,12 @@ static void test_marks(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(marks); i++) {
 		assert_string_equal(words_mark((enum words_mark)i, true), marks[i]);
 		assert_string_equal(words_mark((enum words_mark)i, false), "");
-		assert_true(words_imitates(marks[i], strlen(marks[i])));
+		assert_true(words_imitates(marks[i]));
 	}
-	assert_true(words_imitates(" Proceed? [Yes/No]", 18));
-	assert_false(words_imitates("Proceed", 7));
-	assert_false(words_imitates("It is ✅", 9));
-	assert_false(words_imitates("", 0));
+	assert_true(words_imitates("Proceed? [Yes/No]"));
+	assert_false(words_imitates("Proceed"));
+	assert_false(words_imitates("It is ✅"));
+	assert_false(words_imitates(""));
 }
 
 static void test_end(void **state)
