@@ -233,7 +233,8 @@ static void part_link(struct buf *out, const char *next)
 {
 	char last = out->len > 0 ? out->data[out->len - 1] : ' ';
 
-	if (!strchr(" \t\n([{<\"'`@=", last) && (next == NULL || isalnum((unsigned char)next[0])))
+	if (!strchr(" \t\n([{<\"'`@=*_/~|", last) &&
+	    (next == NULL || isalnum((unsigned char)next[0]) || (unsigned char)next[0] >= 0x80))
 		buf_addc(out, ' ');
 }
 

@@ -1106,10 +1106,10 @@ def test_prompt():
     entries = daemon(f"/sessions/{s}/messages")["entries"]
     check("a NUL in a link cuts nothing off", any("/a%00b and more" in json.dumps(x) for x in entries), entries)
     link = {"type": "resource_link", "name": "p", "uri": f"file://{CWD}/b.md"}
-    e.call("session/prompt", sessionId=s, prompt=[{"type": "text", "text": "compare"}, link, link, {"type": "text", "text": "now"}])
+    e.call("session/prompt", sessionId=s, prompt=[{"type": "text", "text": "compare"}, link, link, {"type": "text", "text": "übrigens"}])
     e.call("session/prompt", sessionId=s, prompt=[{"type": "text", "text": "in ("}, link, {"type": "text", "text": "), please"}])
     entries = daemon(f"/sessions/{s}/messages")["entries"]
-    check("a link beside words is parted from them", "compare b.md b.md now" in json.dumps(entries), entries)
+    check("a link beside words is parted from them", "compare b.md b.md übrigens" in json.dumps(entries, ensure_ascii=False), entries)
     check("and one in a sentence stands as it was put", "in (b.md), please" in json.dumps(entries), entries)
     e.prompt(s, "my key is sk-ant-api03-" + "abcdefghij" * 9 + "AA, ok")
     check("what is changed for the log is not shown as said elsewhere", e.kinds("user_message_chunk") == [], e.updates)
