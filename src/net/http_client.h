@@ -80,8 +80,8 @@ struct http_call {
 	void (*head)(struct http_call *c, int status);
 	/* Bytes of the body. true: this was progress. NULL: they go into `answer`. */
 	bool (*data)(struct http_call *c, const char *s, size_t n);
-	struct buf
-		*answer; /* *borrowed*; buf_check says whether all fitted. NULL: they are dropped */
+	/* *Borrowed*; buf_check says whether all fitted. NULL: the body is dropped. */
+	struct buf *answer;
 	/* Exactly once, unless stopped. 0: the whole response arrived, whatever
 	 * its status; libcurl 7.88 says that of some reset HTTP/2 streams too, so
 	 * that a body has to show its own end. AVA_ETIMEOUT: a timer ran out. AVA_ECONNECT: no
