@@ -221,6 +221,27 @@ static void test_shown(void **state)
 	}
 }
 
+static void test_seen(void **state)
+{
+	static const struct {
+		const char *in, *out;
+	} rows[] = {
+		{"  a\t \u00a0b\u3000", "a b "},
+		{"\u200d\u00ada\ufe0f\u200cb", "ab"},
+		{"a\xff\x01\n", "a"},
+		{"1234567890", "1234567"},
+		{"123456é", "123456"}, /* no half of a character */
+		{"", ""},
+	};
+	char out[8];
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		assert_int_equal(utf8_seen(out, sizeof(out), rows[i].in, strlen(rows[i].in)),
+				 strlen(rows[i].out));
+		assert_string_equal(out, rows[i].out);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -228,6 +249,7 @@ int main(void)
 		cmocka_unit_test(test_prefix),   cmocka_unit_test(test_repair),
 		cmocka_unit_test(test_terminal), cmocka_unit_test(test_shown),
 		cmocka_unit_test(test_plain),    cmocka_unit_test(test_bounds),
+		cmocka_unit_test(test_seen),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
