@@ -49,7 +49,8 @@ static int understand(char *line, struct ava_error *err)
 	return err_set(err, AVA_EIO, "%s", line);
 }
 
-int ready_wait(int fd, long long deadline_ms, struct ava_error *err)
+int ready_wait(int fd, long long deadline_ms, bool (*go_on)(void *user), void *user,
+	       struct ava_error *err)
 {
 	char line[700];
 	size_t len = 0;
@@ -59,9 +60,11 @@ int ready_wait(int fd, long long deadline_ms, struct ava_error *err)
 		long long left = deadline_ms - clock_mono_ms();
 		ssize_t n;
 
+		if (go_on && !go_on(user))
+			return err_set(err, AVA_ECANCELED, "interrupted");
 		if (left <= 0)
 			return err_set(err, AVA_ETIMEOUT, "no answer in time");
-		if (poll(&p, 1, (int)MIN(left, 60000ll)) <= 0)
+		if (poll(&p, 1, (int)MIN(left, 100ll)) <= 0)
 			continue; /* the time is looked at again */
 		n = read(fd, line + len, sizeof(line) - 1 - len);
 		if (n < 0 && (errno == EINTR || errno == EAGAIN))

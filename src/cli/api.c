@@ -268,12 +268,18 @@ static int check_version(struct client *c, bool note, struct ava_error *err)
 	return rv == 0 ? err_set(err, AVA_ECONNECT, "an older daemon does not leave") : rv;
 }
 
+static void tell_start(void)
+{
+	cli_note("waiting for the daemon to start");
+}
+
 int api_open(enum api_open how, struct client **c, struct ava_error *err)
 {
 	char root[ROOT_PATH_MAX];
 	int rv = settings_data_root(root, sizeof(root), err);
 
 	*c = NULL;
+	client_tell_start(tell_start);
 	for (int i = 0; rv == 0; i++) {
 		rv = client_open(root, how != API_LOOK, c, err);
 		if (rv != 0)
@@ -302,8 +308,11 @@ int api_insist(struct client **c, const char *path, const char *body, json_t **o
 	for (int i = 0; i < INSIST_MAX; i++) {
 		if (i > 0)
 			pause_ms(100L << i);
-		if (*c == NULL && (rv = api_open(API_BEGIN, c, err)) != 0)
+		if (*c == NULL && (rv = api_open(API_BEGIN, c, err)) != 0) {
+			if (rv == AVA_ETIMEOUT || rv == AVA_ECANCELED)
+				break; /* that was waiting enough */
 			continue;
+		}
 		rv = call(*c, path, body, out, NULL, err);
 		if (rv != AVA_EUNKNOWN && rv != AVA_ECONNECT && rv != AVA_EPROTO)
 			return unanswered(body, rv, err);

@@ -307,6 +307,7 @@ int http_reader_eof(struct http_reader *r, struct ava_error *err)
 #define SINK_OFFSET    1000 /* keeps what a sink says apart */
 #define PAUSE_MS       10   /* between looks for a daemon that is starting */
 #define START_AGAIN_MS 500  /* a daemon that held the root may have been leaving */
+#define START_TELL_MS  2000 /* a person should know what is waited for */
 
 struct client {
 	int dirfd, fd; /* fd -1: not connected */
@@ -439,11 +440,42 @@ static int ensure_connected(struct client *c, struct ava_error *err)
 	return dial(c, err);
 }
 
+static const volatile sig_atomic_t *interrupts;
+static void (*tell_start)(void);
+
+void client_interrupt_by(const volatile sig_atomic_t *flag)
+{
+	interrupts = flag;
+}
+
+void client_tell_start(void (*tell)(void))
+{
+	tell_start = tell;
+}
+
+struct starting {
+	const struct client *c;
+	int64_t tell_ms; /* -1: told */
+};
+
+static bool go_on(void *user)
+{
+	struct starting *s = user;
+
+	if (s->tell_ms >= 0 && clock_mono_ms() >= s->tell_ms) {
+		s->tell_ms = -1;
+		if (tell_start)
+			tell_start();
+	}
+	return !s->c->interrupt || !*s->c->interrupt;
+}
+
 /* Start daemons until one serves, ours or another's. One that finds the root
  * taken is fine: whoever holds it is about to serve, or about to leave. */
 static int connect_or_start(struct client *c, const char *root, struct ava_error *err)
 {
 	int64_t end = clock_mono_ms() + START_TIMEOUT_MS, again = 0;
+	struct starting s = {c, clock_mono_ms() + START_TELL_MS};
 	struct timespec pause = {.tv_nsec = PAUSE_MS * 1000000};
 	struct ava_error why = {0};
 	int rv;
@@ -452,11 +484,13 @@ static int connect_or_start(struct client *c, const char *root, struct ava_error
 		rv = dial(c, err);
 		if (rv != AVA_ECONNECT)
 			return rv;
+		if (!go_on(&s))
+			return err_set(err, AVA_ECANCELED, "interrupted");
 		if (clock_mono_ms() >= end)
 			break;
 		if (clock_mono_ms() >= again) {
-			rv = start_daemon(root, end, &why);
-			if (rv != 0 && rv != AVA_EBUSY)
+			rv = start_daemon(root, end, go_on, &s, &why);
+			if (rv != 0 && rv != AVA_EBUSY && rv != AVA_ECANCELED)
 				break;
 			again = clock_mono_ms() + START_AGAIN_MS;
 		} else {
@@ -468,13 +502,6 @@ static int connect_or_start(struct client *c, const char *root, struct ava_error
 		return rv;
 	return err_set(err, why.code ? why.code : AVA_ETIMEOUT, "the daemon did not start: %s",
 		       why.code ? why.text : "it does not answer");
-}
-
-static const volatile sig_atomic_t *interrupts;
-
-void client_interrupt_by(const volatile sig_atomic_t *flag)
-{
-	interrupts = flag;
 }
 
 int client_open(const char *root, bool start, struct client **out, struct ava_error *err)

@@ -35,6 +35,9 @@ void client_set_deadline(struct client *c, int64_t deadline_ms);
 void client_set_interrupt(struct client *c, const volatile sig_atomic_t *flag);
 /* The same for all that are opened from now on. */
 void client_interrupt_by(const volatile sig_atomic_t *flag);
+/* `tell` (NULL: nothing) is called once in each client_open that has waited two seconds for a
+ * daemon to start. The wait ends with AVA_ETIMEOUT after START_TIMEOUT_MS. */
+void client_tell_start(void (*tell)(void));
 /* When nothing of an answer has come `after_ms` after its request was sent,
  * `slow` is called, once a call: to tell a person, over another client if it
  * asks the daemon why. It returns how many more ms the answer may take, -1: as

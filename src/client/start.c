@@ -238,7 +238,8 @@ static int fork_twice(const struct launch *l, struct ava_error *err)
 	return 0;
 }
 
-int start_daemon(const char *root, long long deadline_ms, struct ava_error *err)
+int start_daemon(const char *root, long long deadline_ms, bool (*go_on)(void *user), void *user,
+		 struct ava_error *err)
 {
 	struct launch l = {.null_fd = -1, .read_fd = -1, .write_fd = -1};
 	int rv = start_find(l.program, sizeof(l.program), err);
@@ -252,7 +253,7 @@ int start_daemon(const char *root, long long deadline_ms, struct ava_error *err)
 	if (rv == 0) {
 		close(l.write_fd); /* so that its death ends our wait */
 		l.write_fd = -1;
-		rv = ready_wait(l.read_fd, deadline_ms, err);
+		rv = ready_wait(l.read_fd, deadline_ms, go_on, user, err);
 	}
 	launch_fini(&l);
 	return rv;

@@ -339,6 +339,16 @@ def test_no_daemon():
     check("a daemon that does not start is a sentence", error["code"] == -32603 and error["message"], error)
     check("and the program goes on", e.refused("session/list")["code"] == -32603)
     check("until its input ends", e.close() == 0)
+    with open(T + "/stuck-avad", "w", encoding="utf-8") as f:
+        f.write('#!/bin/sh\necho $$ >"$T/stuck.pid"\nexec sleep 600\n')
+    os.chmod(T + "/stuck-avad", 0o755)
+    with open(T + "/stuck.err", "w+", encoding="utf-8") as told:
+        e = Editor(AVA_AVAD=T + "/stuck-avad", AVA_DATA_ROOT=T + "/stuck", stderr=told)
+        e.send("session/new", cwd=CWD, mcpServers=[])
+        check("what is waited for is said", until(lambda: "waiting for the daemon to start" in open(told.name).read()))
+        e.program.send_signal(signal.SIGTERM)
+        check("a signal ends the wait", e.program.wait(20) == 0)
+    os.kill(int(open(T + "/stuck.pid").read()), signal.SIGKILL)
 
 
 def test_form():

@@ -718,18 +718,28 @@ static void test_find(void **state)
 	free(before);
 }
 
+static bool twice(void *user)
+{
+	int *asked = user;
+
+	return ++*asked <= 2;
+}
+
 static void test_ready_line(void **state)
 {
 	struct ava_error err;
-	int fd[2];
+	int fd[2], asked = 0;
 
 	assert_int_equal(pipe2(fd, O_CLOEXEC), 0);
-	assert_int_equal(ready_wait(fd[0], clock_mono_ms() + 30, &err), AVA_ETIMEOUT);
+	assert_int_equal(ready_wait(fd[0], clock_mono_ms() + 30, NULL, NULL, &err), AVA_ETIMEOUT);
+	assert_int_equal(ready_wait(fd[0], clock_mono_ms() + 60000, twice, &asked, &err),
+			 AVA_ECANCELED);
+	assert_int_equal(asked, 3);
 	assert_int_equal(write(fd[1], "odd words\n", 10), 10);
-	assert_int_equal(ready_wait(fd[0], clock_mono_ms() + 1000, &err), AVA_EIO);
+	assert_int_equal(ready_wait(fd[0], clock_mono_ms() + 1000, NULL, NULL, &err), AVA_EIO);
 	assert_string_equal(err.text, "odd words");
 	ready_tell(fd[1], AVA_EBUSY, "in use: by 7");
-	assert_int_equal(ready_wait(fd[0], clock_mono_ms() + 1000, &err), AVA_EBUSY);
+	assert_int_equal(ready_wait(fd[0], clock_mono_ms() + 1000, NULL, NULL, &err), AVA_EBUSY);
 	assert_string_equal(err.text, "in use: by 7");
 	close(fd[0]);
 	ready_tell(-1, 0, "");
