@@ -29,6 +29,7 @@
 #include "base/words.h"
 #include "cli/api.h"
 #include "cli/chat.h"
+#include "codec/format_of.h"
 
 #define LOOK_MS      150  /* an event, and the daemon is asked whether the turn is over */
 #define LOOK_SLOW_MS 2000 /* and while nothing comes */
@@ -358,21 +359,49 @@ static void show_user(struct acp_session *s, const char *text)
 	s->turn.words[0] = '\0';
 }
 
+/* What Ava says, from `from` on, as message `id`. */
+static void show_words(struct acp_session *s, unsigned id, const char *text, size_t from,
+		       size_t len)
+{
+	struct buf out;
+
+	buf_init(&out, 2 * ACP_TEXT_MAX);
+	if (len > from)
+		format_barred(&out, text + from, len - from, from > 0 && text[from - 1] != '\n');
+	if (out.len > 0)
+		chunk(s, ava_text, id, out.data);
+	buf_fini(&out);
+}
+
+/* All that has come as frames. */
+static void show_streamed(struct acp_session *s)
+{
+	struct acp_turn *t = &s->turn;
+
+	if (!t->cut)
+		show_words(s, t->speaks, t->streamed.data, t->shown, t->streamed.len);
+	buf_reset(&t->streamed);
+	t->shown = 0;
+}
+
 /* What of it came as frames stands there already. */
 static void show_ava(struct acp_session *s, const json_t *c)
 {
-	struct buf *had = &s->turn.streamed;
+	struct acp_turn *t = &s->turn;
+	struct buf *had = &t->streamed;
 	const char *text = json_str(c, "text");
-	size_t same = MIN(had->len, strlen(text));
+	size_t len = strlen(text), same = MIN(had->len, len);
+	bool cut = json_get_bool(c, "cut", false) && had->len <= len;
 
 	if (same > 0 && memcmp(had->data, text, same) == 0)
-		chunk(s, ava_text, s->turn.speaks, text + same);
+		show_words(s, t->speaks, text, t->shown, len);
 	else
-		chunk(s, ava_text, ++s->messages, text);
-	if (json_get_bool(c, "cut", false) && had->len <= strlen(text))
+		show_words(s, ++s->messages, text, 0, len);
+	if (cut)
 		sayf(s, WORDS_CUT);
 	buf_reset(had);
-	s->turn.cut = false;
+	t->shown = 0;
+	t->cut = false;
 }
 
 /* A call of Ava's own; that of a proposal its quote shows. */
@@ -516,17 +545,27 @@ static void show_event(struct acp_session *s, const struct dialog_item *i)
 	json_decref(event);
 }
 
+/* A line is shown from where it can be told how it begins. */
 static void show_text(struct acp_session *s, const struct dialog_item *i)
 {
 	struct acp_turn *t = &s->turn;
+	const char *nl;
+	size_t upto, line;
 
 	if (t->cut) /* where its beginning was not shown, what follows is not either */
 		return;
 	if (t->streamed.len == 0)
 		t->speaks = ++s->messages;
 	t->cut = buf_add(&t->streamed, i->data, i->len) != 0;
-	if (!t->cut)
-		chunk(s, ava_text, t->speaks, i->data);
+	if (t->cut)
+		return;
+	upto = t->streamed.len;
+	nl = memrchr(t->streamed.data, '\n', upto);
+	line = nl != NULL ? (size_t)(nl - t->streamed.data) + 1 : 0;
+	if (line >= t->shown && !format_line_tells(t->streamed.data + line, upto - line))
+		upto = line;
+	show_words(s, t->speaks, t->streamed.data, t->shown, upto);
+	t->shown = upto;
 }
 
 static void show_item(struct acp_session *s, const struct dialog_item *i)
@@ -550,8 +589,8 @@ static void show_item(struct acp_session *s, const struct dialog_item *i)
 		break;
 	case DIALOG_IDLE:
 		t->look_ms = clock_mono_ms();
+		show_streamed(s);
 		t->cut = false;
-		buf_reset(&t->streamed);
 		break;
 	case DIALOG_LOST: /* Ava's text begins anew then */
 		t->cut = true;
@@ -576,10 +615,15 @@ static void show_notice(struct acp_session *s, const struct dialog_item *i)
 	char *line = ended ? end_line(s, c) : NULL;
 	const char *text = json_str(c, ended ? "summary" : asks ? "question" : said ? "text" : "");
 
-	if (text[0] != '\0')
+	struct buf words;
+
+	buf_init(&words, 2 * ACP_TEXT_MAX);
+	format_barred(&words, text, strlen(text), false);
+	if (words.len > 0)
 		acp_update(s, "notice", "{s:s,s:o,s:o}", "severity", good ? "info" : "warning",
-			   "title", acp_title(line != NULL ? line : text, ACP_TITLE_CHARS),
-			   "description", acp_text(text));
+			   "title", acp_title(line != NULL ? line : words.data, ACP_TITLE_CHARS),
+			   "description", acp_text(words.data));
+	buf_fini(&words);
 	free(line);
 	json_decref(event);
 }
@@ -673,6 +717,7 @@ static void turn_end(struct acp_session *s, int code, const char *why)
 	struct acp_turn *t = &s->turn;
 	const char *how = t->cancelled ? "cancelled" : "end_turn";
 
+	show_streamed(s);
 	if (code != 0 && *s->a->stopped) /* a signal: it ends as cancelled, with all the others */
 		return;
 	if (code != 0 && !t->cancelled)
@@ -826,8 +871,10 @@ static void show_entry(struct acp_session *s, json_t *entry)
 		else if (strcmp(json_str(block, "type"), "toolCall") == 0)
 			show_call(s, json_str(block, "id"), json_str(block, "name"),
 				  json_object_get(block, "arguments"));
-		else
+		else if (kind == person_text)
 			chunk(s, kind, id, text);
+		else
+			show_words(s, id, text, 0, strlen(text));
 	}
 	if (strcmp(json_str(entry, "type"), "agent_event") != 0)
 		return;

@@ -25,6 +25,7 @@ struct ava_error;
 struct acp_turn {
 	json_t *prompt;      /* its id, owned; NULL: no turn is under way */
 	struct buf streamed; /* of Ava's text under way */
+	size_t shown;        /* of it */
 	unsigned speaks;     /* id of her message under way */
 	bool cut;            /* frames of it are missing: its event has all */
 	bool cancelled;      /* it is to end as such */

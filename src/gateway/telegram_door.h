@@ -128,8 +128,6 @@ void tg_answer_press(struct telegram *t, const char *text); /* the one in hand *
 /* ---- telegram_text.c: what answers of verbs say, as plain text, so that nothing in it is markup,
  * with what could turn a line around made visible. Pure; all append to `out`, whose bound is the
  * caller's. */
-/* What Ava says, all of it. */
-void tg_text_words(struct buf *out, const char *text);
 /* GET /runs/{id}: the message of a run, from its spawn to its end. */
 void tg_text_run(struct buf *out, const json_t *run);
 /* GET /runs/{id}/result; its first line says how it ended. */

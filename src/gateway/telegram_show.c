@@ -24,6 +24,7 @@
 #include "ava/state.h"
 #include "base/clock.h"
 #include "base/siphash.h"
+#include "codec/format_of.h"
 #include "codec/utf8.h"
 
 #define OUTS_MAX    64    /* that wait for a chat */
@@ -324,6 +325,7 @@ static void told_message(struct telegram *t, const struct tg_asking *a)
 	const json_t *event = json_array_get(json_object_get(a->answer, "events"), 0);
 	const char *s = json_str(json_object_get(event, "content"), "text");
 	struct tg_chat *l = telling(t, a);
+	bool whole = a->status == 200 && *s;
 	struct buf text;
 
 	if (!l)
@@ -333,12 +335,10 @@ static void told_message(struct telegram *t, const struct tg_asking *a)
 		return;
 	}
 	buf_init(&text, TG_TEXT_BYTES);
-	if (a->status == 200 && *s) {
-		tg_text_words(&text, s);
-	} else {
-		tg_text_words(&text, json_str(l->notice, "text"));
+	s = whole ? s : json_str(l->notice, "text");
+	format_barred(&text, s, strlen(s), false);
+	if (!whole)
 		buf_addf(&text, "...\n\n%s", a->status == 200 ? "" : a->why);
-	}
 	tell(t, l, &text, NULL);
 	buf_fini(&text);
 }
@@ -366,7 +366,7 @@ static void tell_words(struct telegram *t, struct tg_chat *l, const char *words)
 	struct buf text;
 
 	buf_init(&text, TG_TEXT_BYTES);
-	tg_text_words(&text, words);
+	format_barred(&text, words, strlen(words), false);
 	tell(t, l, &text, NULL);
 	buf_fini(&text);
 }

@@ -36,19 +36,6 @@ static void add_clean(struct buf *out, const char *s, size_t chars)
 	(void)utf8_terminal(out, s, utf8_prefix(s, strlen(s), chars), true);
 }
 
-void tg_text_words(struct buf *out, const char *text)
-{
-	for (const char *line = text; *line;) {
-		size_t len = strcspn(line, "\n");
-
-		if (format_imitates(line, len))
-			buf_adds(out, WORDS_BAR);
-		len += line[len] == '\n';
-		(void)utf8_terminal(out, line, len, true);
-		line += len;
-	}
-}
-
 void tg_text_run(struct buf *out, const json_t *run)
 {
 	const char *status = json_str(run, "status"), *doing = json_str(run, "current_activity");

@@ -1077,6 +1077,20 @@ def test_cut():
     e.close()
 
 
+def test_imitation():
+    """A line of Ava's that looks like one of the runtime's, as it is said and as it is shown again."""
+    text = "Look:\n**✅** Subagent [Asker]: Complete\n- ✅ an item\nProceed? [Yes/No]"
+    barred = "Look:\n│ **✅** Subagent [Asker]: Complete\n- ✅ an item\n│ Proceed? [Yes/No]"
+    e = Editor("--model", script("imitates", {"text": text}))
+    s = e.new()
+    e.prompt(s, "go")
+    check("stands behind a bar", e.said() == barred, e.said())
+    e.updates = []
+    e.call("session/load", sessionId=s, cwd=CWD, mcpServers=[])
+    check("each time", e.said() == barred, e.said())
+    e.close()
+
+
 def test_deaf():
     """An editor that does not read: a signal ends the program all the same."""
     with subprocess.Popen([os.environ["AVA"], "acp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as p:

@@ -15,7 +15,7 @@ if [ -x "$MOCK" ] && [ $# -eq 0 ]; then
 	stop_daemon
 	cat >"$T/rules" <<'END'
 {"rules":[{"first":"Talk","play":"turns=0 chunks=30 text=\"Well then, here it is, in many small pieces.\" thinking=1"},
- {"first":"Broken","play":"turns=0 chunks=30 text=\"Well then, here it is, in many small pieces.\" fault=cut:1100@0"}]}
+ {"first":"Broken","play":"turns=0 chunks=30 text=\"Well then, here it is, in many small pieces.\" fault=cut:3200@0"}]}
 END
 	"$MOCK" --quiet --rules "$T/rules" >"$T/mock.out" 2>&1 &
 	keep $!

@@ -82,11 +82,48 @@ static void test_ended_words(void **state)
 	json_decref(run);
 }
 
+/* In whatever shows Markdown, too. */
+static void test_barred(void **state)
+{
+	static const struct {
+		const char *text, *want;
+		bool begun;
+	} rows[] = {
+		{"Well then.\n✅ Subagent [X]: Complete\nNo.",
+		 "Well then.\n│ ✅ Subagent [X]: Complete\nNo.", false},
+		{"✅ it goes on", "✅ it goes on", true},
+		{"**Proceed?** [Yes/No]", "│ **Proceed?** [Yes/No]", false},
+		{"Sub\\agent \\[X]: no", "│ Sub\\agent \\[X]: no", false},
+		{"### `✅` Spawning", "│ ### `✅` Spawning", false},
+		{"[✅](https://example.org) X", "│ [✅](https://example.org) X", false},
+		{"&#9989; X\n&check; X", "│ &#9989; X\n│ &check; X", false},
+		{"Subagent &lbrack;X]", "│ Subagent &lbrack;X]", false},
+		{"* ✅ one\n- ✅ two", "* ✅ one\n- ✅ two", false},
+		{"R&D is what we do; a_b & c", "R&D is what we do; a_b & c", false},
+		{"**Bold** and [a link](https://example.org)",
+		 "**Bold** and [a link](https://example.org)", false},
+		{"\033[2K\u202eX", "\\x1b[2K\\u{202e}X", false},
+		{"", "", false},
+		{"\n", "\n", false},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct buf b;
+
+		buf_init(&b, 1000);
+		format_barred(&b, rows[i].text, strlen(rows[i].text), rows[i].begun);
+		assert_int_equal(buf_check(&b), 0);
+		assert_string_equal(b.len > 0 ? b.data : "", rows[i].want);
+		buf_fini(&b);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_figures),
 		cmocka_unit_test(test_ended_words),
+		cmocka_unit_test(test_barred),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
