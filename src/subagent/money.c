@@ -136,7 +136,6 @@ int money_ask(struct run *r, int64_t max_output)
 	if (most == 0 && (p->input < 0 || p->output < 0 || r->agent.at.totals.cost_microusd > 0))
 		least = most = 1;
 	money_settle(r);
-	money_turn_day(r->sup);
 	return budget_ask(&r->call.hold, least, most);
 }
 
@@ -154,6 +153,7 @@ void money_settle(struct run *r)
 
 	if (total < r->call.counted_microusd) /* another turn of a conversation: counted anew */
 		r->call.counted_microusd = 0;
+	money_turn_day(r->sup); /* before others go on with what it gives back */
 	budget_settle(&r->call.hold, total - r->call.counted_microusd);
 	r->call.counted_microusd = total;
 }
