@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -93,6 +94,15 @@ static bool find_own(char *line, char out[PATH_MAX])
 	return true;
 }
 
+/* Is who made the group of this name alive? Then nobody may be in it yet, and it is needed. */
+static bool has_maker(const char *name)
+{
+	long pid = strtol(name + strlen(PREFIX), NULL, 10);
+
+	return pid > 0 && pid <= INT32_MAX && pid != getpid() &&
+	       (kill((pid_t)pid, 0) == 0 || errno != ESRCH);
+}
+
 /* Those that an avad left which was killed; one that is in use cannot be removed. */
 static void sweep(void)
 {
@@ -101,7 +111,7 @@ static void sweep(void)
 	struct dirent *e;
 
 	while (d && (e = readdir(d)) != NULL)
-		if (strncmp(e->d_name, PREFIX, strlen(PREFIX)) == 0)
+		if (strncmp(e->d_name, PREFIX, strlen(PREFIX)) == 0 && !has_maker(e->d_name))
 			(void)unlinkat(all.dir, e->d_name, AT_REMOVEDIR);
 	if (d)
 		closedir(d);

@@ -223,24 +223,28 @@ static void finish(struct exec_child *c, bool left)
 	child_free(c);
 }
 
-/* Its time is up; or the second that a kill has is. One that cannot die yet (a dead network
- * disk) is left to whoever reaps us. */
-static void time_up(void *user)
-{
-	struct exec_child *c = user;
-
-	if (c->killed)
-		finish(c, true);
-	else
-		stop(c, EXEC_TIMEOUT);
-}
-
 static void ended(int events, void *user)
 {
 	struct exec_child *c = user;
 
 	kill_group(c); /* what it left behind */
 	finish(c, false);
+}
+
+/* Its time is up; or the second that a kill has is. One that cannot die yet (a dead network
+ * disk) is left to whoever reaps us. After a pause of ours one that has ended may be told later
+ * than its time. */
+static void time_up(void *user)
+{
+	struct exec_child *c = user;
+	struct pollfd p = {.fd = c->pidfd, .events = POLLIN};
+
+	if (poll(&p, 1, 0) == 1)
+		ended(OS_READ, c);
+	else if (c->killed)
+		finish(c, true);
+	else
+		stop(c, EXEC_TIMEOUT);
 }
 
 void exec_stop(struct exec_child *c)

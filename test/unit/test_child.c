@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <ava.h>
@@ -17,7 +18,7 @@
 #include "os/loop.h"
 
 struct seen {
-	bool ended;
+	bool ended, left;
 	enum exec_how how;
 	int code;
 	char output[400];
@@ -32,6 +33,7 @@ static void done(const struct exec_end *end, void *user)
 
 	assert_false(s->ended);
 	s->ended = true;
+	s->left = end->left;
 	s->how = end->how;
 	s->code = end->code;
 	snprintf(s->output, sizeof(s->output), "%.*s", (int)end->output_len, end->output);
@@ -263,6 +265,30 @@ static void test_time(void **state)
 	assert_int_equal(s.how, EXEC_TIMEOUT);
 }
 
+/* It ends in time, and then its time is over before the loop looks at either. */
+static void test_time_unlooked(void **state)
+{
+	const char *const argv[4] = {"/bin/sh", "-c", "read a; exit 4", NULL};
+	struct exec_options o = script(argv, "");
+	struct exec_child *c;
+	siginfo_t info;
+
+	for (int stopped = 0; stopped < 2; stopped++) {
+		struct seen s = {0};
+
+		o.timeout_ms = stopped ? 60000 : 1000;
+		assert_int_equal(exec_start(&c, loop, &o, done, &s, NULL), 0);
+		if (stopped)
+			exec_stop(c);
+		assert_int_equal(waitid(P_ALL, 0, &info, WEXITED | WNOWAIT), 0);
+		usleep(1100000);
+		wait_for(&s);
+		assert_false(s.left);
+		assert_int_equal(s.how, stopped ? EXEC_STOPPED : EXEC_EXITED);
+		assert_true(stopped || s.code == 4);
+	}
+}
+
 static void test_too_much(void **state)
 {
 	const char *const argv[4] = {"/bin/sh", "-c", "while :; do echo 0123456789; done", NULL};
@@ -351,6 +377,7 @@ int main(void)
 		cmocka_unit_test(test_signal),
 		cmocka_unit_test(test_leftovers),
 		cmocka_unit_test(test_time),
+		cmocka_unit_test(test_time_unlooked),
 		cmocka_unit_test(test_too_much),
 		cmocka_unit_test(test_talk),
 		cmocka_unit_test(test_kill),
