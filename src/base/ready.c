@@ -57,14 +57,16 @@ int ready_wait(int fd, long long deadline_ms, bool (*go_on)(void *user), void *u
 
 	while (len < sizeof(line) - 1) {
 		struct pollfd p = {.fd = fd, .events = POLLIN};
-		long long left = deadline_ms - clock_mono_ms();
+		long long left = MAX(deadline_ms - clock_mono_ms(), 0ll);
 		ssize_t n;
 
 		if (go_on && !go_on(user))
 			return err_set(err, AVA_ECANCELED, "interrupted");
-		if (left <= 0)
+		n = poll(&p, 1, (int)MIN(left, 100ll));
+		/* What is there is taken, however late. */
+		if (n <= 0 && left == 0)
 			return err_set(err, AVA_ETIMEOUT, "no answer in time");
-		if (poll(&p, 1, (int)MIN(left, 100ll)) <= 0)
+		if (n <= 0)
 			continue; /* the time is looked at again */
 		n = read(fd, line + len, sizeof(line) - 1 - len);
 		if (n < 0 && (errno == EINTR || errno == EAGAIN))

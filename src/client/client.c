@@ -358,22 +358,22 @@ static int wait_fd(struct client *c, short events, int64_t at_ms, struct ava_err
 	}
 }
 
-static int64_t give_up_ms(const struct client *c)
+static int64_t give_up_ms(const struct client *c, int64_t now)
 {
-	int64_t at = c->quiet_ms < 0 ? -1 : clock_mono_ms() + c->quiet_ms;
+	int64_t at = c->quiet_ms < 0 ? -1 : now + c->quiet_ms;
 
 	return c->deadline_ms >= 0 && (at < 0 || c->deadline_ms < at) ? c->deadline_ms : at;
 }
 
 static int wait_io(struct client *c, short events, struct ava_error *err)
 {
-	return wait_fd(c, events, give_up_ms(c), err);
+	return wait_fd(c, events, give_up_ms(c, clock_mono_ms()), err);
 }
 
 /* For the first byte of an answer. */
 static int wait_first(struct client *c, struct ava_error *err)
 {
-	int64_t at = give_up_ms(c), slow_at = clock_mono_ms() + c->slow_ms, more;
+	int64_t now = clock_mono_ms(), at = give_up_ms(c, now), slow_at = now + c->slow_ms, more;
 	int rv;
 
 	if (!c->slow || (at >= 0 && at <= slow_at))

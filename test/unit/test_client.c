@@ -314,7 +314,7 @@ static void test_timeouts(void **state)
 	client_set_quiet(client, -1);
 	client_set_deadline(client, clock_mono_ms() + 50);
 	assert_int_equal(client_request(client, "GET", "/never", NULL, &r, NULL), AVA_ETIMEOUT);
-	assert_in_range(clock_mono_ms() - began, 100, 5000);
+	assert_in_range(clock_mono_ms() - began, 100, 60000);
 	client_set_deadline(client, -1);
 	expect("GET", "/fine", NULL, 200, "GET /fine");
 }
@@ -738,8 +738,8 @@ static void test_ready_line(void **state)
 	assert_int_equal(write(fd[1], "odd words\n", 10), 10);
 	assert_int_equal(ready_wait(fd[0], clock_mono_ms() + 1000, NULL, NULL, &err), AVA_EIO);
 	assert_string_equal(err.text, "odd words");
-	ready_tell(fd[1], AVA_EBUSY, "in use: by 7");
-	assert_int_equal(ready_wait(fd[0], clock_mono_ms() + 1000, NULL, NULL, &err), AVA_EBUSY);
+	ready_tell(fd[1], AVA_EBUSY, "in use: by 7"); /* it is there, who looks late has it too */
+	assert_int_equal(ready_wait(fd[0], clock_mono_ms() - 1, NULL, NULL, &err), AVA_EBUSY);
 	assert_string_equal(err.text, "in use: by 7");
 	close(fd[0]);
 	ready_tell(-1, 0, "");
