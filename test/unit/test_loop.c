@@ -217,11 +217,11 @@ static void test_timer(void **state)
 	while (!gone.rings)
 		os_loop_step(*state, -1);
 	os_timer_set(b.timer, 100000);
-	os_timer_set(b.timer, 20); /* re-arms */
 	began = clock_mono_ms();
+	os_timer_set(b.timer, 20); /* re-arms */
 	while (!b.rings)
 		os_loop_step(*state, -1);
-	assert_in_range(b.at - began, 18, 2000);
+	assert_in_range(b.at - began, 18, 90000);
 	os_timer_set(b.timer, 1);
 	os_timer_stop(b.timer);
 	os_loop_step(*state, 10);
@@ -240,13 +240,13 @@ static void test_timer_due_before_the_turn(void **state)
 
 	b.timer = os_timer_new(*state, bell_fire, &b);
 	far.timer = os_timer_new(*state, bell_fire, &far);
-	os_timer_set(far.timer, 5000);
+	os_timer_set(far.timer, 100000);
 	os_timer_set(b.timer, 1);
 	nanosleep(&pause, NULL);
 	os_loop_step(*state, -1);
 	assert_int_equal(b.rings, 1);
 	assert_int_equal(far.rings, 0);
-	assert_in_range(clock_mono_ms() - began, 0, 3000);
+	assert_in_range(clock_mono_ms() - began, 0, 90000);
 	os_timer_free(b.timer);
 	os_timer_free(far.timer);
 }
@@ -301,13 +301,13 @@ static void test_timer_not_early(void **state)
 	os_defer(*state, &s.task);
 	while (!b.rings)
 		os_loop_step(*state, -1);
-	assert_in_range(b.at - s.set_at, 28, 2000);
+	assert_in_range(b.at - s.set_at, 28, 90000);
 	assert_true(os_loop_gaps(*state) > gaps); /* the 40 ms of work */
 	os_timer_free(b.timer);
 }
 
 /* libuv runs timers before it waits: what they defer, and a stop, must not wait
- * for the next event, here a timer in ten seconds. */
+ * for the next event, here a timer in 100 seconds. */
 struct deferrer {
 	struct os_loop *loop;
 	struct os_task task;
@@ -337,14 +337,14 @@ static void test_timer_defers(void **state)
 	int64_t began = clock_mono_ms();
 
 	far.timer = os_timer_new(*state, bell_fire, &far);
-	os_timer_set(far.timer, 10000);
+	os_timer_set(far.timer, 100000);
 	os_task_init(&d.task, deferred_stop);
 	for (int i = 0; i < 2; i++) {
 		d.stop_at_once = i == 1;
 		os_timer_set(near, 0);
 		os_loop_run(*state);
 	}
-	assert_in_range(clock_mono_ms() - began, 0, 5000);
+	assert_in_range(clock_mono_ms() - began, 0, 90000);
 	assert_int_equal(far.rings, 0);
 	os_timer_free(near);
 	os_timer_free(far.timer);
@@ -361,7 +361,7 @@ static void test_no_gap(void **state)
 
 		gaps = os_loop_gaps(*state);
 		os_loop_step(*state, 60);
-		assert_in_range(clock_mono_ms() - began, 55, 10000);
+		assert_in_range(clock_mono_ms() - began, 55, 90000);
 	} while (os_loop_gaps(*state) != gaps && ++tries < 20);
 	assert_int_equal(os_loop_gaps(*state), gaps);
 }
