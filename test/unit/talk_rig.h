@@ -132,6 +132,18 @@ static inline int say(struct world *w, const char *session, const char *text)
 	return done;
 }
 
+/* The reply that a script holds back (a delay of an hour) comes now. */
+static inline void let_reply(struct world *w, const char *session)
+{
+	struct session *s = session_find(w->core, session, NULL);
+
+	assert_true(s && s->talk);
+	for (int i = 0; s->talk->run.call.state != CALL_DELAY && i < 6000; i++)
+		os_loop_step(w->loop, 10);
+	assert_int_equal(s->talk->run.call.state, CALL_DELAY);
+	os_timer_set(s->talk->run.call.timer, 0);
+}
+
 static inline bool is_busy(const struct op_session *s)
 {
 	return s->busy || s->waiting > 0;

@@ -158,6 +158,9 @@ static void until(struct world *w, struct got *g)
 	assert_int_equal(g->calls, 1);
 }
 
+/* A reply that does not come. */
+#define LATE "{\"text\":\"late\",\"delay_ms\":3600000}\n"
+
 static struct op_spawn ask(struct world *w, const char *task)
 {
 	return (struct op_spawn){
@@ -357,7 +360,7 @@ static void test_timeout_terminates_the_run(void **state)
 	struct op_spawn s = ask(w, "wait for ever");
 	struct got g;
 
-	s.model = script(w, "{\"text\":\"late\",\"delay_ms\":20000}\n");
+	s.model = script(w, LATE);
 	s.timeout_ms = 100;
 	g = spawn(w, &s);
 	assert_ended(w, g.id, "timeout", "time");
@@ -371,13 +374,18 @@ static void test_a_partial_result_keeps_what_was_said(void **state)
 	struct world *w = *state;
 	struct op_spawn s = ask(w, "wait");
 	struct got g;
+	struct run *run;
 	json_t *r;
 
 	s.model = script(w, "{\"text\":\"It stands in parse.c.\",\"tool_calls\":[{\"name\":"
-			    "\"search_codebase\",\"args\":{\"pattern\":\"parse\"}}]}\n"
-			    "{\"text\":\"late\",\"delay_ms\":20000}\n");
-	s.timeout_ms = UNIT_SANITIZED ? 6000 : 2000; /* enough for the first call anywhere */
+			    "\"search_codebase\",\"args\":{\"pattern\":\"parse\"}}]}\n" LATE);
 	g = spawn(w, &s);
+	run = supervisor_find(&w->core->sup, g.id);
+	for (int i = 0; run->call.state != CALL_DELAY && i < 6000; i++)
+		os_loop_step(w->loop, 10);
+	assert_int_equal(run->call.state, CALL_DELAY);
+	run->agent.deadline_ms = clock_mono_ms();
+	world_wake(run);
 	r = result_of(w, g.id);
 	assert_string_equal(json_get_str(r, "status"), "timeout");
 	assert_string_equal(json_get_str(r, "summary"), "It stands in parse.c.");
@@ -438,7 +446,7 @@ static void test_cancel_while_calling(void **state)
 	struct op_spawn s = ask(w, "wait");
 	struct got g, c = {0};
 
-	s.model = script(w, "{\"text\":\"late\",\"delay_ms\":20000}\n");
+	s.model = script(w, LATE);
 	g = spawn(w, &s);
 	for (int i = 0; i < 20; i++)
 		os_loop_step(w->loop, 5);
@@ -461,7 +469,7 @@ static void test_cancel_while_queued(void **state)
 
 	w->settings.runs_max = 1;
 	reopen(w);
-	s.model = script(w, "{\"text\":\"late\",\"delay_ms\":20000}\n");
+	s.model = script(w, LATE);
 	first = spawn(w, &s);
 	second = spawn(w, &s);
 	ops_cancel(w->core, second.id, NULL, NULL, status_cb, &c);
@@ -501,7 +509,6 @@ static void test_cancel_at_every_moment(void **state)
 
 /* ---- restarts */
 
-#define LATE "{\"text\":\"late\",\"delay_ms\":2000000}\n"
 #define SUBMIT                                                                                     \
 	"{\"tool_calls\":[{\"name\":\"submit_result\",\"args\":{\"summary\":\"done\","             \
 	"\"confidence\":1}}]}\n"

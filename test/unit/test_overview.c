@@ -229,6 +229,7 @@ static void test_stop_before_the_end(void **state)
 	raw_send(fd, "POST " CANCEL " HTTP/1.1\r\nHost: x\r\nContent-Length: 12\r\n\r\n%s",
 		 "{\"all\":true}");
 	rig_wait_busy(1);
+	rig_write("slow.jsonl", "{\"text\":\"now\"}\n"); /* for who takes it up again */
 	rig_restart(false);
 	raw_read(fd, got, sizeof(got));
 	close(fd);

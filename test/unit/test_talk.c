@@ -54,11 +54,12 @@ static void test_said_while_busy(void **state)
 	char id[64];
 
 	snprintf(id, sizeof(id), "%s",
-		 begin(w, script(w, "{\"text\":\"One.\",\"delay_ms\":150}\n{\"text\":\"Two and "
-				    "three.\"}\n")));
+		 begin(w, script(w, "{\"text\":\"One.\",\"delay_ms\":3600000}\n"
+				    "{\"text\":\"Two and three.\"}\n")));
 	assert_int_equal(say(w, id, "first"), 1);
 	assert_int_equal(say(w, id, "second"), 1);
 	assert_int_equal(say(w, id, "third"), 1);
+	let_reply(w, id);
 	idle(w, id);
 	assert_said(w, id, "Two and three.");
 	assert_int_equal(seen(w, id, "assistant", NULL).n, 2);

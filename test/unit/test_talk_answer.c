@@ -675,7 +675,7 @@ static void test_edited_after_the_quote(void **state)
 		"{\"tool_calls\":[{\"name\":\"spawn_subagent\",\"args\":{\"role\":\"researcher\","
 		"\"task\":\"find parse_header\"}}]}\n{\"text\":\"One.\"}\n"
 		"{\"tool_calls\":[{\"name\":\"spawn_subagent\",\"args\":{\"role\":\"researcher\","
-		"\"task\":\"find secrets\"}}],\"delay_ms\":300}\n{\"text\":\"Two.\"}\n"
+		"\"task\":\"find secrets\"}}],\"delay_ms\":3600000}\n{\"text\":\"Two.\"}\n"
 		"{\"text\":\"Started.\"}\n{\"text\":\"More.\"}\n{\"text\":\"More.\"}\n";
 	struct world *w = *state;
 	char id[64], first[24];
@@ -685,6 +685,7 @@ static void test_edited_after_the_quote(void **state)
 	snprintf(first, sizeof(first), "%s", pending(w));
 	assert_int_equal(say(w, id, "what will it read?"), 1);
 	assert_int_equal(say(w, id, "yes"), 1); /* she is about to propose the other */
+	let_reply(w, id);
 	wait_while(w, id, has_runs);
 	assert_int_equal(runs(w), 1);
 	assert_string_equal(the_task(w), "find parse_header");
