@@ -273,7 +273,7 @@ static bool quiet(struct core *c)
 
 static void step_until(struct world *w, bool (*there)(struct core *c))
 {
-	int64_t end = clock_mono_ms() + 20000;
+	int64_t end = clock_mono_ms() + 60000;
 
 	while (!there(w->core) || !quiet(w->core)) {
 		if (clock_mono_ms() > end)

@@ -598,7 +598,7 @@ static void test_joining_without_memory(void **state)
 			put_numbered(&box, &log, RUN_A, &ones[i]);
 		}
 		fault_alloc(k);
-		for (int i = 0; i < 400 && !outbox_empty(&box); i++)
+		while (!fault_alloc_hit() && !outbox_empty(&box))
 			rig_turn(&r);
 		hit = fault_alloc_end();
 		RIG_UNTIL(&r, outbox_empty(&box));

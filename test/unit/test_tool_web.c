@@ -391,7 +391,7 @@ static void stop_after(const char *path, const char *args, int64_t ms)
 	u.call.tool->stop(&u.call);
 	tool_unit_wait(&u);
 	assert_string_equal(u.call.error_class, "cancelled");
-	assert_true(clock_mono_ms() - at < 3000);
+	assert_true(clock_mono_ms() - at < 15000); /* not the time it may take, 20 s */
 	atomic_store(&u.call.stop, false);
 }
 

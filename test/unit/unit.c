@@ -33,10 +33,15 @@ void fault_alloc(long k)
 	__atomic_store_n(&armed, true, __ATOMIC_RELEASE);
 }
 
+bool fault_alloc_hit(void)
+{
+	return __atomic_load_n(&left, __ATOMIC_ACQUIRE) < 0;
+}
+
 bool fault_alloc_end(void)
 {
 	__atomic_store_n(&armed, false, __ATOMIC_RELEASE);
-	return __atomic_load_n(&left, __ATOMIC_ACQUIRE) < 0;
+	return fault_alloc_hit();
 }
 
 void *__wrap_malloc(size_t size)

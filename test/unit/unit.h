@@ -23,6 +23,8 @@
 /* The k-th malloc, calloc or realloc from now on (0 is the next) returns
  * NULL, once. Calls inside libc are not counted. */
 void fault_alloc(long k);
+/* Has it failed by now? */
+bool fault_alloc_hit(void);
 /* Ends it; true when the failure was delivered. */
 bool fault_alloc_end(void);
 
