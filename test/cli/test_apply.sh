@@ -336,8 +336,9 @@ run "$AVA" apply x
 exits 'no id' 2
 run "$AVA" logs verify
 exits 'the logs are whole' 0
+all_replay 'every run replays identically'
+# (It takes every run that has ended a second ago.)
 pruned() { curl -s --unix-socket "$AVA_DATA_ROOT/ava.sock" http://x/api/v1/prune \
 	-d '{"older_than_seconds":1}' >"$T/pruned" && [ ! -e "$AVA_DATA_ROOT/runs/$nested" ]; }
 check 'what a command left too deep is pruned' wait_for 10 pruned
-all_replay 'every run replays identically'
 finish
