@@ -127,17 +127,23 @@ equal 'and a made-up one is not' 0 "$(grep -c 'd=secret' "$T/site.log")"
 
 # --- what a person says
 
+turns() # DELAY: of the second reply
 {
 	get "$SITE/tea/20"
-	get "$SITE/links" ',"delay_ms":8000'
+	get "$SITE/links" ",\"delay_ms\":$1"
 	get "$SITE/tea/20"
 	end
-} >"$T/turns.jsonl"
+}
+turns 600000 >"$T/turns.jsonl"
 ID=$("$AVA" run --role web_crawler --yes --background --model "offline:$T/turns.jsonl" "Read $SITE/links" 2>/dev/null </dev/null |
 	grep -o 'S-[0-9a-f]*' | head -n 1)
 check 'the first call is answered' wait_for 20 seen_links
 equal 'a page that nobody named is not read' 0 "$(asked /tea/20)"
-"$AVA" steer "$ID" "look at 127.0.0.1:$PORT/tea/20 as well" >/dev/null 2>&1
+run "$AVA" steer "$ID" "look at 127.0.0.1:$PORT/tea/20 as well" --no-wait
+exits 'a person names it while the model thinks' 0
+kill_daemon # who would think for long
+turns 0 >"$T/turns.jsonl"
+start_daemon
 "$AVA" wait "$ID" --timeout 60 >/dev/null 2>&1
 equal 'one that a person names is' 1 "$(asked /tea/20)"
 
