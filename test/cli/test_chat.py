@@ -322,9 +322,16 @@ class Service(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.close_connection = True
         try:
+            reason = "stop"
             for piece in GATE["model"]:
-                self.chunk({"content": piece}, None)
-            self.chunk({}, "stop")
+                if isinstance(piece, dict):  # a call
+                    reason = "tool_calls"
+                    piece = {"index": 0, "id": "call_1", "type": "function",
+                             "function": {**piece, "arguments": json.dumps(piece["arguments"])}}
+                    self.chunk({"tool_calls": [piece]}, None)
+                else:
+                    self.chunk({"content": piece}, None)
+            self.chunk({}, reason)
             usage = {"prompt_tokens": 10, "completion_tokens": 10, "total_tokens": 20}
             self.line(json.dumps({"id": "x", "object": "chat.completion.chunk", "model": "m",
                                   "choices": [], "usage": usage}))
@@ -358,6 +365,15 @@ class Words:
 
     def go(self, i):
         self.gates[i].set()
+
+
+class Turns:
+    """A reply for each request."""
+    def __init__(self, *replies):
+        self.replies = iter(replies)
+
+    def __iter__(self):
+        return iter(next(self.replies))
 
 
 def test_stream():
@@ -562,12 +578,14 @@ def test_yes():
 
 def test_typing():
     """What is being typed when a quote comes up is no answer to it."""
-    spawn = {"role": "code_reviewer", "task": "find parse_header"}
-    t = Terminal("--model", script("typing", [
-        {"tool_calls": [{"name": "spawn_subagent", "args": spawn}], "delay_ms": 1500},
-        {"text": "Look at the quote."}, {"text": "Do you mean it?"}, {"text": "It is at work."}]))
+    spawn = Words({"name": "spawn_subagent",
+                   "arguments": {"role": "code_reviewer", "task": "find parse_header"}})
+    GATE["model"] = Turns(spawn, ["Look at the quote."], ["Do you mean it?"], ["It is at work."])
+    t = Terminal("--model", "local/m")
     t.say("find it")
     t.send("ye")
+    t.prompt("ye")
+    spawn.go(0)
     t.see("Proceed? [Yes/No]")
     t.say("s")
     t.see("Do you mean it?")
