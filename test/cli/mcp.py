@@ -230,19 +230,23 @@ def elsewhere(b):
     ava("reject", form_of(a)[0])
     r = b.tool("ava_propose", FORMS, more=fill(a, start=True), **TASK)
     check("a yes to what was rejected elsewhere starts nothing", r["result"]["isError"] and "rejected" in text(r), r)
-    kill_daemon()
-    os.environ["AVA_PROPOSALS_EXPIRY"] = "5"
-    ava("ps")
-    del os.environ["AVA_PROPOSALS_EXPIRY"]
-    old = shakes_hands({"elicitation": {}})
-    calls = [old.tool("ava_propose", modern=False, wait=False, **TASK) for _ in range(2)]
-    forms = [old.read(lambda m: m.get("method") == "elicitation/create") for _ in calls]
-    pending = [p["proposal_id"] for p in json.loads(ava("proposals", "--json").stdout)]
-    ava("confirm", pending[0])
-    answers = [told(old.read(lambda m: m.get("id") == c and "result" in m)) for c in calls]
+    for seconds in (5, 20, 80):  # a busy machine may confirm it too late: then that says nothing
+        kill_daemon()
+        os.environ["AVA_PROPOSALS_EXPIRY"] = str(seconds)
+        ava("ps")
+        del os.environ["AVA_PROPOSALS_EXPIRY"]
+        old = shakes_hands({"elicitation": {}})
+        calls = [old.tool("ava_propose", modern=False, wait=False, **TASK) for _ in range(2)]
+        forms = [old.read(lambda m: m.get("method") == "elicitation/create") for _ in calls]
+        pending = [p["proposal_id"] for p in json.loads(ava("proposals", "--json").stdout)]
+        in_time = len(pending) == 2 and ava("confirm", pending[0]).returncode == 0
+        answers = [told(old.read(lambda m: m.get("id") == c and "result" in m)) for c in calls]
+        old.end()
+        if in_time:
+            break
     by_id = {r["proposal_id"]: r["state"] for r in answers}
-    check("of a form that nobody answered the same", forms[1] and by_id[pending[0]] == "confirmed" and by_id[pending[1]] != "confirmed", answers)
-    old.end()
+    check("of a form that nobody answered the same", in_time and forms[1] and by_id[pending[0]] == "confirmed" and
+          by_id[pending[1]] != "confirmed", answers)
     kill_daemon()
 
 
