@@ -243,7 +243,14 @@ clean_up()
 {
 	clean_code=$?
 	trap - EXIT
-	end_all $test_pids
+	clean_daemons=
+	for clean_it in $test_pids; do
+		case $(cat "/proc/$clean_it/comm" 2>/dev/null) in
+		avad) clean_daemons="$clean_daemons $clean_it" ;;
+		*) end_all "$clean_it" ;;
+		esac
+	done
+	end_all $clean_daemons
 	end_all $(find "$T" -maxdepth 4 -name ava.lock -exec dirname {} \; 2>/dev/null |
 		while IFS= read -r clean_root; do daemon_pid "$clean_root"; done)
 	chmod -R u+rwX "$T" 2>/dev/null

@@ -31,6 +31,7 @@ for how in '' --dry-run; do
 done
 check 'it is the same daemon' kill -0 "$DAEMON"
 
+at_work() { [ "$("$AVA" status "$slow" --json | jq -r .status)" = running ]; }
 # What ended longer ago than a second: shorter than ava asks for.
 pruned()
 {
@@ -45,7 +46,7 @@ equal 'alone' "[\"$old\"] false" "$(jq -r '"\(.runs) \(.dryRun)"' "$T/pruned")"
 refuse 'its log' test -e "$AVA_DATA_ROOT/logs/subagents/$old.jsonl"
 refuse 'and its folder' test -e "$AVA_DATA_ROOT/runs/$old"
 check 'the run at work keeps its own' test -e "$AVA_DATA_ROOT/logs/subagents/$slow.jsonl"
-equal 'and is at work' running "$("$AVA" status "$slow" --json | jq -r .status)"
+check 'and is at work' wait_for 20 at_work
 check 'the daemon too' kill -0 "$DAEMON"
 run "$AVA" logs verify
 exits 'what stays is as it was sealed' 0
@@ -57,12 +58,13 @@ run "$AVA" run 'find kettle' --yes
 exits 'so do new runs' 0
 
 kill_daemon
-start_daemon
-equal 'a crash later: what was at work still is' running "$("$AVA" status "$slow" --json | jq -r .status)"
+start_daemon 3>&- # or what is said has no end
+check 'a crash later: what was at work still is' wait_for 20 at_work
 run "$AVA" logs verify
 exits 'and the chain holds' 0
 "$AVA" cancel "$slow" >/dev/null
 exec 3>&-
+check 'the conversation ends' wait_for 20 gone "$chat" # before the daemon, which it would start again
 stop_daemon
 run "$AVA" prune --older-than 90d
 exits 'without a daemon' 0
