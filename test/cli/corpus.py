@@ -52,12 +52,12 @@ class Talk:
         ask("POST", f"/sessions/{self.id}/messages", {"text": text})
         self.idle()
 
-    def idle(self, runs=False):
+    def idle(self, runs=False, patience=PATIENCE):
         def see():
             s = ask("GET", f"/sessions/{self.id}")
             return s["status"] == "idle" and not s["waiting"] and not (runs and s["live_runs"])
 
-        wait("idle", see, 20 if runs else PATIENCE)
+        wait("idle", see, patience)
 
     def entries(self):
         return ask("GET", f"/sessions/{self.id}/messages")["entries"]
@@ -315,7 +315,7 @@ def play(folder, state, line, expect, scripted):
     kinds = {kind for kind, _, _ in wanted}
     if kinds & {"allows", "denies"} or (kinds & {"starts"} and state not in ("running", "running2")):
         try:
-            talk.idle(runs=True)
+            talk.idle(runs=True, patience=20)  # it may have begun none
         except RuntimeError:
             pass
     if "cancels" in kinds:

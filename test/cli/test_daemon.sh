@@ -90,7 +90,7 @@ mkdir "$T/old" # the same program under an older number of the same length
 LC_ALL=C sed "s/$version/$older/g" "$AVAD" >"$T/old/avad"
 chmod 755 "$T/old/avad"
 daemon_version() { curl -s --unix-socket "$AVA_DATA_ROOT/ava.sock" http://x/api/v1/health | jq -r .version; }
-printf '%s\n' '{"text":"","tool_calls":[{"name":"read_file","args":{"path":"x"}}],"delay_ms":60000}' >"$T/slow.jsonl"
+printf '%s\n' '{"text":"","tool_calls":[{"name":"read_file","args":{"path":"x"}}],"delay_ms":600000}' >"$T/slow.jsonl"
 if command -v curl >/dev/null; then
 	"$T/old/avad" >/dev/null 2>&1 &
 	old_pid=$!
@@ -101,7 +101,7 @@ if command -v curl >/dev/null; then
 	run "$AVA" ps
 	exits 'the first command' 0
 	equal 'has it replaced' "$version" "$(daemon_version)"
-	check 'the older one is gone' gone "$old_pid"
+	check 'the older one is gone' wait_for 10 gone "$old_pid"
 	stop_daemon
 
 	"$T/old/avad" >/dev/null 2>&1 &

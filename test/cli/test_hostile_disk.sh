@@ -68,7 +68,7 @@ stop_daemon
 # A command that fills the disk is stopped before it is full; its run goes on, and all else.
 if command -v bwrap >/dev/null && [ -x "${AVAD%/*}/ava-sandbox" ]; then
 	printf '{"tool_calls":[{"name":"%s","args":%s}]}\n' \
-		run_bash '{"command":"while head -c 1000000 /dev/zero >>big; do sleep 0.03; done; echo full"}' \
+		run_bash '{"command":"while [ $(df -m . | awk \"END { print \\$4 }\") -gt 45 ]; do head -c 1000000 /dev/zero >>big; done; while head -c 1000000 /dev/zero >>big; do sleep 0.2; done; echo full"}' \
 		run_bash '{"command":"rm big; df -m . | tail -1 | wc -l; echo gone"}' \
 		submit_result '{"summary":"done","confidence":0.5}' >"$T/fills.jsonl"
 	AVA_DISK_FREE_MIN_MB=40 start_daemon --service

@@ -117,7 +117,7 @@ contains 'status counts it' '1 given up' "$OUT"
 
 # --- slow, away, and a daemon that is killed
 
-plan 'slow 20'
+plan 'slow 300'
 started=$(seen)
 five=$(one_run)
 check 'a run ends while the collector sleeps' test -n "$five"

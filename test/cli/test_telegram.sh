@@ -82,7 +82,7 @@ equal 'with buttons' 'Yes No Change' "$(buttons "$quote")"
 one=$(press "$quote" Yes | jq -r .query)
 two=$(press "$quote" Yes | jq -r .query)
 check 'both presses are answered' wait_for 20 pressed "$two"
-check 'both' pressed "$one"
+check 'both' wait_for 20 pressed "$one"
 check 'the result comes' wait_for 60 has 'From S-'
 idle() { "$AVA" sessions --json </dev/null | jq -e 'all(.[]; .status == "idle")' >/dev/null; }
 # All that was said is told, and that is on disk.

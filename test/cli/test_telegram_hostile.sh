@@ -166,8 +166,8 @@ for errno in 30 5; do
 	world 2000000 0 0
 	check "errno $errno: it is done when it can be" wait_for 40 heard_once "said to a disk with errno $errno"
 	check "errno $errno: and confirmed" wait_for 20 taken
-	check "errno $errno: and what was pressed is done" says "$again" 'is rejected: nothing was started'
-	check "errno $errno: and who is unpaired is" is '.paired | length' 1
+	check "errno $errno: and what was pressed is done" wait_for 20 says "$again" 'is rejected: nothing was started'
+	check "errno $errno: and who is unpaired is" wait_for 20 is '.paired | length' 1
 done
 equal 'one run' 1 "$(events SubagentSpawn)"
 equal 'the service found nothing amiss' '[]' "$(seen | jq -c .wrong)"
