@@ -4,6 +4,7 @@
 import json
 import os
 import re
+import select
 import socket
 import subprocess
 import sys
@@ -27,7 +28,7 @@ PORT, CODE = int(URL[1]), URL[2]
 HOST = f"127.0.0.1:{PORT}"
 
 
-def raw(data, patience=10):
+def raw(data, patience=60):
     s = socket.create_connection(("127.0.0.1", PORT), patience)
     s.sendall(data)
     got = b""
@@ -146,6 +147,11 @@ def heads(token):
     check("the page takes no POST", status("POST", "/", "{}") == 405)
 
 
+def ended(s):
+    """The daemon does not wait for this one any more."""
+    return bool(select.select([s], [], [], 0)[0])
+
+
 def floods(token):
     """24: two lengths and chunked at once, heads without end, bodies too large; meanwhile others are served."""
     smuggled = raw(f"POST /api/v1/login HTTP/1.1\r\nHost: {HOST}\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
@@ -153,18 +159,22 @@ def floods(token):
     check("24 two ways to end a body are none", smuggled.startswith(b"HTTP/1.1 400") and smuggled.count(b"HTTP/1.1") == 1, smuggled)
     big = raw(f"POST /api/v1/login HTTP/1.1\r\nHost: {HOST}\r\nContent-Length: 2147483648\r\n\r\n".encode())
     check("24 two gigabytes are not waited for", big.startswith(b"HTTP/1.1 413"), big)
-    slow = []
-    for _ in range(300):
-        try:
-            s = socket.create_connection(("127.0.0.1", PORT), 5)
-            s.sendall(b"GET / HTTP/1.1\r\nHost: ")
-            slow.append(s)
-        except OSError:
+    for _ in range(5):  # a slow machine may ask when they are not waited for any more: then that says nothing
+        slow = []
+        for _ in range(300):
+            try:
+                s = socket.create_connection(("127.0.0.1", PORT), 5)
+                s.sendall(b"GET / HTTP/1.1\r\nHost: ")
+                slow.append(s)
+            except OSError:
+                break
+        answers = ava("ps").returncode == 0
+        held = sum(not gone for gone in map(ended, slow))
+        if held > 100 or not answers:
             break
-    began = time.monotonic()
-    check("24 slow heads keep the command line out of nothing", ava("ps").returncode == 0 and time.monotonic() - began < 5)
-    s = 0
-    while s != 200 and time.monotonic() < began + 30:
+    check("24 slow heads keep the command line out of nothing", answers and held > 100, (answers, held, len(slow)))
+    began, s = time.monotonic(), 0
+    while s != 200 and time.monotonic() < began + 60:
         try:
             s = status("GET", "/api/v1/health", Authorization=f"Bearer {token}")
         except OSError:
