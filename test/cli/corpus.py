@@ -320,8 +320,9 @@ def play(folder, state, line, expect, scripted):
             pass
     if "cancels" in kinds:
         enough = all if any(kind == "cancels" and o[None] == ["all"] for kind, o, _ in wanted) else any
+        called = any(c["name"] == "cancel_subagent" for c in Seen(talk, before, talk.look()).calls)
         try:
-            wait("a cancel", lambda: enough(r["status"] == "cancelled" for r in talk.look()[1]), 2 if len(kinds) > 1 else 20)
+            wait("a cancel", lambda: enough(r["status"] == "cancelled" for r in talk.look()[1]), 20 if called or len(kinds) == 1 else 2)
         except RuntimeError:
             pass
     seen = Seen(talk, before, talk.look())

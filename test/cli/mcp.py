@@ -316,7 +316,7 @@ def steering(b):
     check("ava_wait of one that goes on says how it is", w["status"] in ("running", "waiting", "queued"), w)
     a = b.tool("ava_steer", run=run, text="look into a.c as well")
     check("ava_steer is heard", told(a).get("outcome") in ("queued", "answered"), a)
-    check("ava_result of one that goes on says how it is", told(b.tool("ava_result", run=run))["status"] == "running")
+    check("ava_result of one that goes on says how it is", until(lambda: told(b.tool("ava_result", run=run))["status"] == "running"))
     a = told(b.tool("ava_cancel", run=run))
     check("ava_cancel stops it", a["status"] == "cancelled", a)
     end = json.loads(ava("logs", run, "--type", "SubagentComplete", "-o", "json", "--last", "1").stdout)["content"]
