@@ -67,6 +67,18 @@ def begin(t, before):
     return started[0]["subagent_id"]
 
 
+def let_go():
+    """What its model thinks about is there: the next daemon asks it again."""
+    path = os.path.join(os.environ["T"], "run.jsonl")
+    with open(path, encoding="utf-8") as f:
+        turns = [json.loads(line) for line in f]
+    with open(path + ".new", "w", encoding="utf-8") as f:
+        f.writelines(json.dumps({k: v for k, v in turn.items() if k != "delay_ms"}) + "\n" for turn in turns)
+    os.rename(path + ".new", path)
+    kill_daemon()
+    ava("ps")
+
+
 def leave(t):
     t.type("/exit")
     t.want("/exit")
@@ -89,6 +101,8 @@ def main():
         t.close()
         check("so it does when Claude Code ends", at_work(run), runs())
         t = Terminal([CLAUDE, "--permission-mode", "default", "--continue"], FOLDER, env, 112, 50)
+        t.want("? for shortcuts")
+        let_go()
         check("continued, it has the result when that is there", t.see("completed.", "The subagent has found it."), t.text())
     except NotShown as e:
         check("Claude Code shows what it should", False, e)

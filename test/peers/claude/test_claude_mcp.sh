@@ -71,7 +71,7 @@ contains 'and has its result' 'torn_tail is defined at a.c:1' "$T/given"
 # --- at its terminal
 command -v tmux >/dev/null || { note 'no tmux: nothing at a terminal' && finish; }
 echo '{"text":"I look.","tool_calls":[{"name":"read_file","args":{"path":"a.c"}}]}
-{"tool_calls":[{"name":"submit_result","args":{"summary":"It is in a.c.","output":{},"confidence":0.9,"caveats":[]}}],"delay_ms":20000}' >"$T/run.jsonl"
+{"tool_calls":[{"name":"submit_result","args":{"summary":"It is in a.c.","output":{},"confidence":0.9,"caveats":[]}}],"delay_ms":600000}' >"$T/run.jsonl"
 key=sk-none-0123456789-0123456789
 jq --arg dir "$T/tree" --arg key $key '. + {hasCompletedOnboarding: true, theme: "dark", projects: {($dir): {hasTrustDialogAccepted: true}},
 	customApiKeyResponses: {approved: [$key[-20:]], rejected: []}}' "$CLAUDE_CONFIG_DIR/.claude.json" >"$T/config.json"
