@@ -46,8 +46,9 @@ void acp_update(struct acp_session *s, const char *kind, const char *format, ...
 	members = json_vpack_ex(NULL, 0, format, ap);
 	va_end(ap);
 	json_object_set_new(members, "sessionUpdate", json_string(kind));
-	acp_call(s->a, 0, "session/update",
-		 json_pack("{s:s,s:o}", "sessionId", s->d.id, "update", members));
+	acp_send(s->a,
+		 rpc_request(0, "session/update",
+			     json_pack("{s:s,s:o}", "sessionId", s->d.id, "update", members)));
 }
 
 static const char ava_text[] = "agent_message_chunk", thought[] = "agent_thought_chunk",
@@ -124,7 +125,7 @@ static void ask(struct acp_session *s, const char *tool, const char *text, json_
 	tool_call(s, tool, text, "other", "pending", text, NULL);
 	if (fields != NULL)
 		params = json_pack("{s:s,s:s,s:s,s:o,s:{s:s,s:o}}", "sessionId", s->d.id,
-				   "toolCallId", tool, "mode", "form", "message", acp_text(text),
+				   "toolCallId", tool, "mode", "form", "message", json_shown(text),
 				   "requestedSchema", "type", "object", "properties", fields);
 	else
 		params = json_pack("{s:s,s:{s:s,s:o,s:s,s:o*},s:o}", "sessionId", s->d.id,
@@ -136,8 +137,10 @@ static void ask(struct acp_session *s, const char *tool, const char *text, json_
 	s->turn.asked = ++s->a->next_id;
 	s->turn.form = fields != NULL;
 	snprintf(s->turn.tool, sizeof(s->turn.tool), "%s", tool);
-	acp_call(s->a, s->turn.asked,
-		 fields != NULL ? "elicitation/create" : "session/request_permission", params);
+	acp_send(s->a,
+		 rpc_request(s->turn.asked,
+			     fields != NULL ? "elicitation/create" : "session/request_permission",
+			     params));
 }
 
 static json_t *option(const char *id, const char *name, bool yes)
@@ -240,8 +243,9 @@ static bool ask_next(struct acp_session *s)
 static void take_back(struct acp_session *s)
 {
 	if (s->turn.asked != 0)
-		acp_call(s->a, 0, "$/cancel_request",
-			 json_pack("{s:I}", "requestId", (json_int_t)s->turn.asked));
+		acp_send(s->a,
+			 rpc_request(0, "$/cancel_request",
+				     json_pack("{s:I}", "requestId", (json_int_t)s->turn.asked)));
 	s->turn.asked = 0;
 }
 
@@ -614,7 +618,6 @@ static void show_notice(struct acp_session *s, const struct dialog_item *i)
 	bool asks = strcmp(json_str(c, "state"), "asked") == 0;
 	char *line = ended ? end_line(s, c) : NULL;
 	const char *text = json_str(c, ended ? "summary" : asks ? "question" : said ? "text" : "");
-
 	struct buf words;
 
 	buf_init(&words, 2 * ACP_TEXT_MAX);
@@ -622,7 +625,7 @@ static void show_notice(struct acp_session *s, const struct dialog_item *i)
 	if (words.len > 0)
 		acp_update(s, "notice", "{s:s,s:o,s:o}", "severity", good ? "info" : "warning",
 			   "title", acp_title(line != NULL ? line : words.data, ACP_TITLE_CHARS),
-			   "description", acp_text(words.data));
+			   "description", json_shown(words.data));
 	buf_fini(&words);
 	free(line);
 	json_decref(event);
@@ -721,9 +724,9 @@ static void turn_end(struct acp_session *s, int code, const char *why)
 	if (code != 0 && *s->a->stopped) /* a signal: it ends as cancelled, with all the others */
 		return;
 	if (code != 0 && !t->cancelled)
-		acp_refuse(s->a, t->prompt, code, why);
+		acp_send(s->a, rpc_error(t->prompt, code, why, NULL));
 	else
-		acp_result(s->a, t->prompt, json_pack("{s:s}", "stopReason", how));
+		acp_send(s->a, rpc_result(t->prompt, json_pack("{s:s}", "stopReason", how)));
 	s->talking = NULL;
 	s->d.seen = MAX(s->d.seen, s->d.last);
 	acknowledge(s);

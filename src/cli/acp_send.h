@@ -1,4 +1,4 @@
-/* The editor, and what goes to it: messages, and the texts in them. `members` and `params` are
+/* The editor, and what goes to it: messages (codec/jsonrpc.h), and the texts in them. A message is
  * *taken*, and may be NULL: memory ran out, and nothing is written. What gives a text gives NULL
  * then. */
 #ifndef CLI_ACP_SEND_H
@@ -31,18 +31,14 @@ struct acp {
 	size_t nsessions;
 };
 
-/* Of models and files: what could steer a terminal that shows it becomes visible text. */
-json_t *acp_text(const char *text);
-/* In one line; one that is cut says so. `chars` are at most ACP_ASK_CHARS. */
+/* Each as json_shown has it, since it is of models and files. A title is in one line; one that is
+ * cut says so. `chars` are at most ACP_ASK_CHARS. */
 json_t *acp_title(const char *text, size_t chars);
 json_t *acp_block(const char *text);
 /* "content" of a tool call; NULL also where it has none. */
 json_t *acp_content(const char *text);
 
-void acp_result(struct acp *a, const json_t *id, json_t *members);
-void acp_refuse(struct acp *a, const json_t *id, int code, const char *message);
-/* A request, or with `id` 0 what nobody answers. */
-void acp_call(struct acp *a, int64_t id, const char *method, json_t *params);
+void acp_send(struct acp *a, json_t *message);
 
 /* true: one of them is ready. false: it is `until_ms` (clock_mono_ms; INT64_MAX: never), or a
  * signal has come, also just before. */

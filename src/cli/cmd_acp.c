@@ -123,9 +123,8 @@ static json_t *do_begin(struct request *q)
 	s->wait = o.wait;
 	if (json_array_size(json_object_get(q->params, "mcpServers")) > 0)
 		s->remark = "The MCP servers of this editor are not used here yet.";
-	acp_result(q->a, q->id,
-		   json_pack("{s:s*,s:o}", "sessionId", new ? s->d.id : NULL, "configOptions",
-			     acp_options(s)));
+	acp_send(q->a, rpc_result(q->id, json_pack("{s:s*,s:o}", "sessionId", new ? s->d.id : NULL,
+						   "configOptions", acp_options(s))));
 	tell_commands(s);                /* behind the answer that names it */
 	*q->err = (struct ava_error){0}; /* of a daemon that had to be started first */
 	return NULL;
@@ -344,7 +343,7 @@ static int run_method(struct request *q, bool notice)
 	else
 		result = methods[i].run(q);
 	if (result != NULL)
-		acp_result(q->a, q->id, result);
+		acp_send(q->a, rpc_result(q->id, result));
 	switch (result != NULL ? 0 : q->err->code) {
 	case 0:
 		return 0;
@@ -380,7 +379,7 @@ static void take_line(struct acp *a, const char *line, size_t len)
 	else if (code == 0)
 		code = run_method(&q, m.kind == RPC_NOTICE);
 	if (code != 0 && m.kind == RPC_REQUEST) /* of a broken answer the id is one of ours */
-		acp_refuse(a, m.method != NULL ? m.id : NULL, code, err.text);
+		acp_send(a, rpc_error(m.method != NULL ? m.id : NULL, code, err.text, NULL));
 	rpc_fini(&m);
 }
 
@@ -399,7 +398,8 @@ static bool read_input(struct acp *a, struct buf *line)
 		if (buf_add(line, at, (size_t)(nl - at)) == 0)
 			take_line(a, line->data, line->len);
 		else
-			acp_refuse(a, NULL, RPC_INVALID, "a line of the input is over 4 MB");
+			acp_send(a, rpc_error(NULL, RPC_INVALID, "a line of the input is over 4 MB",
+					      NULL));
 		buf_reset(line);
 		at = nl + 1;
 	}

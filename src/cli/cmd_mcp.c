@@ -85,15 +85,10 @@ struct bridge {
 
 /* ---- out */
 
-static void put_line(const char *text, size_t len)
+static void put(const struct buf *b)
 {
-	struct buf b;
-
-	buf_init(&b, ANSWER_MAX + 1);
-	buf_add(&b, text, len);
-	buf_addc(&b, '\n');
-	for (size_t at = 0; at < b.len;) {
-		ssize_t n = write(STDOUT_FILENO, b.data + at, b.len - at);
+	for (size_t at = 0; at < b->len;) {
+		ssize_t n = write(STDOUT_FILENO, b->data + at, b->len - at);
 
 		if (n < 0 && errno == EAGAIN) /* who started us left it so */
 			(void)poll(&(struct pollfd){.fd = STDOUT_FILENO, .events = POLLOUT}, 1, -1);
@@ -101,19 +96,26 @@ static void put_line(const char *text, size_t len)
 			exit(CLI_DONE); /* nobody reads any more */
 		at += n > 0 ? (size_t)n : 0;
 	}
+}
+
+static void put_line(const char *text, size_t len)
+{
+	struct buf b;
+
+	buf_init(&b, ANSWER_MAX + 1);
+	buf_add(&b, text, len);
+	buf_addc(&b, '\n');
+	put(&b);
 	buf_fini(&b);
 }
 
 static void put_error(const json_t *id, int code, const char *text)
 {
 	struct buf b;
-	struct jw w;
 
 	buf_init(&b, MESSAGE_MAX + (1u << 16)); /* an id is as long as a message may be */
-	jw_init(&w, &b);
-	rpc_error(&w, id, code, text, NULL);
-	if (buf_check(&b) == 0)
-		put_line(b.data, b.len);
+	if (rpc_line(&b, rpc_error(id, code, text, NULL)) == 0)
+		put(&b);
 	buf_fini(&b);
 }
 

@@ -20,6 +20,8 @@
 #include "codec/jscan.h"
 #include "codec/utf8.h"
 
+#define SHOWN_MAX ((size_t)8 << 20)
+
 /* ---- writer */
 
 void jw_init(struct jw *w, struct buf *out)
@@ -531,6 +533,18 @@ bool json_get_bool(const json_t *o, const char *key, bool fallback)
 	const json_t *v = json_object_get(o, key);
 
 	return json_is_boolean(v) ? json_is_true(v) : fallback;
+}
+
+json_t *json_shown(const char *text)
+{
+	json_t *v = NULL;
+	struct buf b;
+
+	buf_init(&b, SHOWN_MAX);
+	if (text && utf8_terminal(&b, text, strlen(text), true) == 0)
+		v = json_stringn(b.data ? b.data : "", b.len);
+	buf_fini(&b);
+	return v;
 }
 
 int64_t json_get_fixed(const json_t *o, const char *key, int decimals, int64_t fallback)

@@ -68,6 +68,9 @@ const char *json_str(const json_t *o, const char *key); /* the same; "" for NULL
 const char *json_type_name(const json_t *v);
 int64_t json_get_int(const json_t *o, const char *key, int64_t fallback);
 bool json_get_bool(const json_t *o, const char *key, bool fallback);
+/* A text for people, with what could steer a terminal made visible (utf8_terminal): a new
+ * reference, NULL for NULL, and where memory ran out or it is beyond 8 MB. */
+json_t *json_shown(const char *text);
 /* Decimal number to fixed point (2.35 with 4 decimals: 23500). */
 int64_t json_get_fixed(const json_t *o, const char *key, int decimals, int64_t fallback);
 /* Compact, keys in insertion order, strings as json_escape writes them,

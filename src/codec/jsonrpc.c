@@ -84,60 +84,27 @@ bool rpc_same_id(const json_t *a, const json_t *b)
 	return a && b && json_equal(a, b);
 }
 
-void rpc_value(struct jw *w, const char *key, const json_t *v)
+json_t *rpc_request(int64_t id, const char *method, json_t *params)
 {
-	struct buf b;
-
-	buf_init(&b, w->out->max);
-	if (!v || json_dump(&b, v) != 0)
-		jw_null(w, key);
-	else
-		jw_raw(w, key, b.data, b.len);
-	buf_fini(&b);
+	return json_pack("{s:s,s:o*,s:s,s:o}", "jsonrpc", "2.0", "id",
+			 id != 0 ? json_integer(id) : NULL, "method", method, "params", params);
 }
 
-static void begin(struct jw *w)
+json_t *rpc_result(const json_t *id, json_t *result)
 {
-	jw_object(w, NULL);
-	jw_str(w, "jsonrpc", "2.0");
+	return json_pack("{s:s,s:O,s:o}", "jsonrpc", "2.0", "id", id, "result", result);
 }
 
-void rpc_begin_request(struct jw *w, int64_t id, const char *method)
+json_t *rpc_error(const json_t *id, int code, const char *message, json_t *data)
 {
-	begin(w);
-	jw_int(w, "id", id);
-	jw_str(w, "method", method);
-	jw_object(w, "params");
+	return json_pack("{s:s,s:O?,s:{s:i,s:o,s:o*}}", "jsonrpc", "2.0", "id", id, "error", "code",
+			 code, "message", json_shown(message), "data", data);
 }
 
-void rpc_begin_notice(struct jw *w, const char *method)
+int rpc_line(struct buf *out, json_t *message)
 {
-	begin(w);
-	jw_str(w, "method", method);
-	jw_object(w, "params");
-}
+	int rv = message ? json_dump(out, message) : AVA_ENOMEM;
 
-void rpc_begin_result(struct jw *w, const json_t *id)
-{
-	begin(w);
-	rpc_value(w, "id", id);
-	jw_object(w, "result");
-}
-
-void rpc_end(struct jw *w)
-{
-	jw_end(w);
-	jw_end(w);
-}
-
-void rpc_error(struct jw *w, const json_t *id, int code, const char *message, const json_t *data)
-{
-	begin(w);
-	rpc_value(w, "id", id);
-	jw_object(w, "error");
-	jw_int(w, "code", code);
-	jw_str(w, "message", message);
-	if (data)
-		rpc_value(w, "data", data);
-	rpc_end(w);
+	json_decref(message);
+	return rv ? rv : buf_addc(out, '\n');
 }

@@ -39,15 +39,14 @@ int rpc_read_mended(struct rpc *m, const char *text, size_t len, struct ava_erro
 void rpc_fini(struct rpc *m);
 bool rpc_same_id(const json_t *a, const json_t *b);
 
-/* Each begins a message in `w`; what follows are members of "params" (rpc_begin_request,
- * rpc_begin_notice) or of "result", and rpc_end closes it. `id` may be NULL: null. */
-void rpc_begin_request(struct jw *w, int64_t id, const char *method);
-void rpc_begin_notice(struct jw *w, const char *method);
-void rpc_begin_result(struct jw *w, const json_t *id);
-void rpc_end(struct jw *w);
-/* A whole error; `data` NULL: none. */
-void rpc_error(struct jw *w, const json_t *id, int code, const char *message, const json_t *data);
-/* A JSON value as a member. */
-void rpc_value(struct jw *w, const char *key, const json_t *v);
+/* Whole messages, new references. What they hold is *taken*, but for the id; where it is NULL
+ * memory has run out, and there is no message either. */
+json_t *rpc_request(int64_t id, const char *method, json_t *params); /* id 0: a notice */
+json_t *rpc_result(const json_t *id, json_t *result);
+/* `id` NULL: null; `data` NULL: none. `message` is text as json_shown has it: it may quote a part
+ * of what came, cut within a character. */
+json_t *rpc_error(const json_t *id, int code, const char *message, json_t *data);
+/* One (*taken*) as a line at the end of `out`. AVA_ENOMEM, also where it is NULL; AVA_ETOOBIG. */
+int rpc_line(struct buf *out, json_t *message);
 
 #endif

@@ -102,19 +102,8 @@ void mcp_stream_write(const struct mcp_call *c, json_t *message)
 
 /* ---- answers */
 
-/* The sentence may quote a part of what came, cut within a character. */
-static json_t *error_of(int code, const char *text, json_t *data)
-{
-	return json_pack("{s:i,s:o,s:o*}", "code", code, "message", mcp_shown(text), "data", data);
-}
-
-static json_t *answer_of(const struct mcp_call *c, const char *member, json_t *value)
-{
-	return json_pack("{s:s,s:O?,s:o}", "jsonrpc", "2.0", "id", c->m.id, member, value);
-}
-
-/* Sends the answer, "result" or "error" (*taken*), and gives the call up. */
-static void call_send(struct mcp_call *c, const char *member, json_t *value, int status)
+/* Sends the answer (*taken*), and gives the call up. */
+static void call_send(struct mcp_call *c, json_t *answer, int status)
 {
 	const struct http_field fields[] = {{"Cache-Control", "no-store"},
 					    {"X-Content-Type-Options", "nosniff"},
@@ -122,11 +111,12 @@ static void call_send(struct mcp_call *c, const char *member, json_t *value, int
 	bool begun = c->session[0] && c->m.method && strcmp(c->m.method, "initialize") == 0;
 	struct buf b;
 
-	if (frame(&b, c, answer_of(c, member, value)) != 0) {
+	if (frame(&b, c, answer) != 0) {
 		buf_fini(&b);
-		value = error_of(RPC_INTERNAL, "the answer is too large, or memory is out", NULL);
+		answer = rpc_error(c->m.id, RPC_INTERNAL,
+				   "the answer is too large, or memory is out", NULL);
 		status = 500;
-		if (frame(&b, c, answer_of(c, "error", value)) != 0)
+		if (frame(&b, c, answer) != 0)
 			buf_reset(&b); /* half a message is none */
 	}
 	if (c->stream) {
@@ -157,14 +147,14 @@ void mcp_call_answer(struct mcp_call *c, json_t *result)
 		json_object_set_new(result, "ttlMs", json_integer(c->method->ttl_ms));
 		json_object_set_new(result, "cacheScope", json_string("private"));
 	}
-	call_send(c, "result", result, 200);
+	call_send(c, rpc_result(c->m.id, result), 200);
 }
 
 void mcp_call_refuse(struct mcp_call *c, int code, const char *text, json_t *data)
 {
 	int status = code == RPC_INTERNAL ? 500 : code == RPC_NO_METHOD ? 404 : 400;
 
-	call_send(c, "error", error_of(code, text, data), c->modern ? status : 200);
+	call_send(c, rpc_error(c->m.id, code, text, data), c->modern ? status : 200);
 }
 
 void mcp_call_fail(struct mcp_call *c, const struct ava_error *err)
@@ -200,7 +190,7 @@ void mcp_call_tell(struct mcp_call *c, json_t *told)
 void mcp_call_tell_error(struct mcp_call *c, const char *text)
 {
 	mcp_call_answer(c, json_pack("{s:[{s:s,s:o}],s:b}", "content", "type", "text", "text",
-				     mcp_shown(text), "isError", 1));
+				     json_shown(text), "isError", 1));
 }
 
 /* ---- verbs */

@@ -51,13 +51,10 @@ void mcp_listen_free(struct listen *l)
 /* `params` is *taken*. */
 static void notify(const struct listen *l, const char *method, json_t *params)
 {
-	json_t *message;
-
 	if (l->call->modern)
 		json_object_set_new(params, "_meta",
 				    json_pack("{s:O}", MCP_META "subscriptionId", l->call->m.id));
-	message = json_pack("{s:s,s:s,s:o}", "jsonrpc", "2.0", "method", method, "params", params);
-	mcp_stream_write(l->call, message);
+	mcp_stream_write(l->call, rpc_request(0, method, params));
 }
 
 /* What of the filter was understood; read_filter has checked it. */
@@ -246,8 +243,7 @@ void mcp_listen(struct mcp_call *c)
 	if (!again && c->modern)
 		acknowledge(l);
 	else if (!again)
-		mcp_stream_write(
-			c, json_pack("{s:s,s:O,s:{}}", "jsonrpc", "2.0", "id", c->m.id, "result"));
+		mcp_stream_write(c, rpc_result(c->m.id, json_object()));
 	for (unsigned i = 0; i < l->n; i++)
 		l->watched[i].changed = again;
 	tell_soon(l);

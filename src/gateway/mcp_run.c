@@ -107,9 +107,7 @@ static void ask_on_stream(struct mcp_call *c, const json_t *p)
 	id_random(&random, sizeof(random));
 	c->asked_id = 1 + (int64_t)(random >> 12); /* which JavaScript keeps */
 	snprintf(c->proposal, sizeof(c->proposal), "%s", json_str(p, "proposal_id"));
-	mcp_stream_write(c, json_pack("{s:s,s:I,s:s,s:o}", "jsonrpc", "2.0", "id",
-				      (json_int_t)c->asked_id, "method", "elicitation/create",
-				      "params", form));
+	mcp_stream_write(c, rpc_request(c->asked_id, "elicitation/create", form));
 	os_timer_set(c->expiry, expires_ms(p) - clock_wall_ms());
 }
 
@@ -257,7 +255,7 @@ static json_t *task_of_run(const struct mcp_call *c, const struct op_status *s)
 	clock_iso(s->spawned_ms, began);
 	clock_iso(s->ended_ms ? s->ended_ms : clock_wall_ms(), changed);
 	return json_pack("{s:s++,s:s,s:o,s:s,s:s,s:n,s:i}", "taskId", c->run, "-", seal, "status",
-			 word, "statusMessage", mcp_shown(doing), "createdAt", began,
+			 word, "statusMessage", json_shown(doing), "createdAt", began,
 			 "lastUpdatedAt", changed, "ttlMs", "pollIntervalMs", POLL_MS);
 }
 

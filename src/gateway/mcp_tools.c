@@ -21,7 +21,6 @@
 #include "subagent/run.h"
 
 #define EVENTS_BYTES (48u << 10) /* of logs for a model */
-#define SHOWN_BYTES  (1u << 20)
 #define ERRORS_BYTES 4096
 #define TITLE_CHARS  120
 
@@ -144,20 +143,6 @@ int mcp_tool_verb(const struct mcp_tool *t, const json_t *given, const char *cwd
 	return 0;
 }
 
-/* ---- texts for people */
-
-json_t *mcp_shown(const char *text)
-{
-	json_t *out = NULL;
-	struct buf b;
-
-	buf_init(&b, SHOWN_BYTES);
-	if (text && utf8_terminal(&b, text, strlen(text), true) == 0)
-		out = json_stringn(b.data ? b.data : "", b.len);
-	buf_fini(&b);
-	return out;
-}
-
 /* ---- resources */
 
 static const struct {
@@ -201,7 +186,7 @@ static json_t *resource(const char *uri, const char *name, const char *about)
 
 	snprintf(title, sizeof(title), "%.*s", (int)utf8_prefix(about, strlen(about), TITLE_CHARS),
 		 about);
-	return json_pack("{s:s,s:s,s:o,s:s}", "uri", uri, "name", name, "title", mcp_shown(title),
+	return json_pack("{s:s,s:s,s:o,s:s}", "uri", uri, "name", name, "title", json_shown(title),
 			 "mimeType", "application/json");
 }
 
@@ -272,7 +257,7 @@ void mcp_cut_events(json_t *logs)
 static json_t *form(const char *message, json_t *properties, const char *needed)
 {
 	return json_pack("{s:s,s:o,s:{s:s,s:o,s:[s]}}", "mode", "form", "message",
-			 mcp_shown(message), "requestedSchema", "type", "object", "properties",
+			 json_shown(message), "requestedSchema", "type", "object", "properties",
 			 properties, "required", needed);
 }
 
@@ -368,7 +353,7 @@ json_t *mcp_form_of_question(const struct question *asks)
 	size_t i;
 
 	json_array_foreach(given, i, one)
-		json_array_append_new(choices, mcp_shown(json_string_value(one)));
+		json_array_append_new(choices, json_shown(json_string_value(one)));
 	json_decref(given);
 	if (asks->approval) {
 		json_array_append_new(choices, json_string("yes"));

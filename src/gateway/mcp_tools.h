@@ -42,8 +42,6 @@ int mcp_resource_verb(const char *uri, struct mcp_verb *out, struct ava_error *e
 /* "resources", of the answer of GET /runs. */
 json_t *mcp_resources(const json_t *runs);
 
-/* A text that a client shows to a person, with nothing in it that steers a terminal. */
-json_t *mcp_shown(const char *text);
 /* What a model is told of a proposal; `next`: what is to be done now, NULL: nothing. */
 json_t *mcp_tell_proposal(const json_t *proposal, const char *next);
 /* Of a log: the newest events that fit. */

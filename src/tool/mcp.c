@@ -202,10 +202,7 @@ static int send(struct server *s, struct mcp_ask *a, const char *method, json_t 
 				.method = s->older ? NULL : method,
 				.name = s->older ? NULL : json_get_str(params, "name")};
 	struct buf b;
-	struct jw w;
-	const char *key;
-	json_t *v;
-	int rv;
+	int rv = 0;
 
 	if (a)
 		a->session = s->sessions;
@@ -216,20 +213,14 @@ static int send(struct server *s, struct mcp_ask *a, const char *method, json_t 
 					      "io.modelcontextprotocol/clientCapabilities",
 					      "io.modelcontextprotocol/clientInfo", our_name()));
 	buf_init(&b, MCP_MESSAGE_MAX);
-	jw_init(&w, &b);
-	if (a && a->kind != ASK_GREETED)
-		rpc_begin_request(&w, a->id, method);
-	else
-		rpc_begin_notice(&w, method);
-	json_object_foreach(params, key, v) rpc_value(&w, key, v);
-	rpc_end(&w);
-	buf_addc(&b, '\n');
-	m.json = method ? b.data : NULL;
+	if (method)
+		rv = rpc_line(&b, rpc_request(a && a->kind != ASK_GREETED ? a->id : 0, method,
+					      json_incref(params)));
+	m.json = b.data;
 	m.len = b.len;
-	if (!params)
-		rv = err_set(err, AVA_ENOMEM, "out of memory");
-	else if (buf_check(&b) != 0)
-		rv = err_set(err, AVA_ETOOBIG, "the arguments are too long");
+	if (rv != 0)
+		rv = err_set(err, rv, "%s",
+			     rv == AVA_ENOMEM ? "out of memory" : "the arguments are too long");
 	else
 		rv = mcp_link_send(s->link, &m, err);
 	buf_fini(&b);

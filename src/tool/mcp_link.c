@@ -414,21 +414,16 @@ void mcp_link_refuse(struct mcp_link *l, const char *version, const struct rpc *
 {
 	struct mcp_sending out = {.version = version};
 	struct buf b;
-	struct jw w;
 
 	buf_init(&b, 65536);
-	jw_init(&w, &b);
-	if (strcmp(m->method, "ping") == 0) {
-		rpc_begin_result(&w, m->id);
-		rpc_end(&w);
-	} else {
-		rpc_error(&w, m->id, RPC_NO_METHOD, "ava does not offer this", NULL);
-	}
-	buf_addc(&b, '\n');
-	out.json = b.data;
-	out.len = b.len;
-	if (buf_check(&b) == 0)
+	if (rpc_line(&b, strcmp(m->method, "ping") == 0
+				 ? rpc_result(m->id, json_object())
+				 : rpc_error(m->id, RPC_NO_METHOD, "ava does not offer this",
+					     NULL)) == 0) {
+		out.json = b.data;
+		out.len = b.len;
 		(void)mcp_link_send(l, &out, NULL);
+	}
 	buf_fini(&b);
 }
 

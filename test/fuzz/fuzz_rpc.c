@@ -17,12 +17,10 @@ static void answered(const struct rpc *m)
 	struct ava_error err;
 	struct rpc back;
 	struct buf b;
-	struct jw w;
 
 	buf_init(&b, 1u << 20);
-	jw_init(&w, &b);
-	rpc_error(&w, m->id, RPC_NO_METHOD, m->method ? m->method : "", m->params);
-	CHECK(buf_check(&b) == 0);
+	CHECK(rpc_line(&b, rpc_error(m->id, RPC_NO_METHOD, m->method ? m->method : "",
+				     json_incref(m->params))) == 0);
 	CHECK(rpc_read(&back, b.data, b.len, &err) == 0);
 	CHECK(back.kind == RPC_RESPONSE && back.error);
 	CHECK(m->id ? rpc_same_id(m->id, back.id) : !back.id);

@@ -447,6 +447,19 @@ static void parse_without_memory(long k)
 	json_decref(v);
 }
 
+/* Nothing in it steers a terminal, and it is a text whatever the bytes were. */
+static void test_shown(void **state)
+{
+	json_t *v = json_shown("a\x1b]52;c;eA==\x07\u202eb\nc\xc3");
+
+	assert_string_equal(json_string_value(v), "a\\x1b]52;c;eA==\\x07\\u{202e}b\nc\\xc3");
+	json_decref(v);
+	v = json_shown("");
+	assert_string_equal(json_string_value(v), "");
+	json_decref(v);
+	assert_null(json_shown(NULL));
+}
+
 static void test_out_of_memory(void **state)
 {
 	FAULT_LOOP(k, write_without_memory(k));
@@ -474,6 +487,7 @@ int main(void)
 		T(test_dump),
 		T(test_dump_decimal_comma),
 		T(test_dump_depth),
+		T(test_shown),
 		T(test_out_of_memory),
 	};
 

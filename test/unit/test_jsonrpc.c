@@ -64,36 +64,49 @@ static void test_id_of_what_is_wrong(void **state)
 	rpc_fini(&m);
 }
 
+static void check_line(json_t *message, const char *want)
+{
+	struct buf b;
+
+	buf_init(&b, 4096);
+	assert_int_equal(rpc_line(&b, message), 0);
+	assert_string_equal(b.data, want);
+	buf_fini(&b);
+}
+
 static void test_written(void **state)
 {
 	json_t *id = json_string("a\"b");
-	struct buf b;
-	struct jw w;
 
-	buf_init(&b, 4096);
-	jw_init(&w, &b);
-	rpc_begin_request(&w, 7, "session/update");
-	jw_str(&w, "sessionId", "s");
-	rpc_end(&w);
-	assert_string_equal(b.data, "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"session/update\","
-				    "\"params\":{\"sessionId\":\"s\"}}");
-	buf_reset(&b);
-	jw_init(&w, &b);
-	rpc_begin_notice(&w, "n");
-	rpc_end(&w);
-	assert_string_equal(b.data, "{\"jsonrpc\":\"2.0\",\"method\":\"n\",\"params\":{}}");
-	buf_reset(&b);
-	jw_init(&w, &b);
-	rpc_begin_result(&w, id);
-	jw_bool(&w, "ok", true);
-	rpc_end(&w);
-	assert_string_equal(b.data,
-			    "{\"jsonrpc\":\"2.0\",\"id\":\"a\\\"b\",\"result\":{\"ok\":true}}");
-	buf_reset(&b);
-	jw_init(&w, &b);
-	rpc_error(&w, NULL, RPC_PARSE, "no JSON", id);
-	assert_string_equal(b.data, "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32700,"
-				    "\"message\":\"no JSON\",\"data\":\"a\\\"b\"}}");
+	check_line(rpc_request(7, "session/update", json_pack("{s:s}", "sessionId", "s")),
+		   "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"session/update\","
+		   "\"params\":{\"sessionId\":\"s\"}}\n");
+	check_line(rpc_request(0, "n", json_object()),
+		   "{\"jsonrpc\":\"2.0\",\"method\":\"n\",\"params\":{}}\n");
+	check_line(rpc_result(id, json_pack("{s:b}", "ok", 1)),
+		   "{\"jsonrpc\":\"2.0\",\"id\":\"a\\\"b\",\"result\":{\"ok\":true}}\n");
+	check_line(rpc_error(NULL, RPC_PARSE, "no JSON", json_incref(id)),
+		   "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32700,"
+		   "\"message\":\"no JSON\",\"data\":\"a\\\"b\"}}\n");
+	check_line(rpc_error(id, RPC_INTERNAL, "no\xc3", NULL),
+		   "{\"jsonrpc\":\"2.0\",\"id\":\"a\\\"b\",\"error\":{\"code\":-32603,"
+		   "\"message\":\"no\\\\xc3\"}}\n");
+	json_decref(id);
+}
+
+/* What cannot be made is no message, and one that does not fit is not taken for a line. */
+static void test_not_written(void **state)
+{
+	json_t *id = json_integer(1);
+	struct buf b;
+
+	assert_null(rpc_request(1, "m", NULL));
+	assert_null(rpc_result(id, NULL));
+	assert_null(rpc_error(id, RPC_INTERNAL, NULL, NULL));
+	buf_init(&b, 16);
+	assert_int_equal(rpc_line(&b, NULL), AVA_ENOMEM);
+	assert_int_equal(b.len, 0);
+	assert_int_equal(rpc_line(&b, rpc_result(id, json_object())), AVA_ETOOBIG);
 	buf_fini(&b);
 	json_decref(id);
 }
@@ -119,6 +132,7 @@ int main(void)
 		cmocka_unit_test(test_id_of_what_is_wrong),
 		cmocka_unit_test(test_id_of_what_is_none),
 		cmocka_unit_test(test_written),
+		cmocka_unit_test(test_not_written),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
