@@ -149,9 +149,9 @@ int dialog_past(struct dialog *d, json_t **out, struct ava_error *err)
 	return rv;
 }
 
-/* Those of this conversation, of what is listed there. */
-static int ours(struct dialog *d, const char *path, const char *key, json_t **out,
-		struct ava_error *err)
+/* Those of this conversation, of what is listed there with the newest first. */
+static int ours(struct dialog *d, const char *path, const char *key, bool oldest_first,
+		json_t **out, struct ava_error *err)
 {
 	json_t *all = NULL, *one;
 	size_t i;
@@ -161,7 +161,7 @@ static int ours(struct dialog *d, const char *path, const char *key, json_t **ou
 	json_array_foreach(json_object_get(all, key), i, one)
 	{
 		if (strcmp(json_str(one, "session_id"), d->id) == 0)
-			json_array_append(*out, one);
+			json_array_insert(*out, oldest_first ? 0 : json_array_size(*out), one);
 	}
 	json_decref(all);
 	return rv;
@@ -169,19 +169,13 @@ static int ours(struct dialog *d, const char *path, const char *key, json_t **ou
 
 int dialog_quotes(struct dialog *d, json_t **out, struct ava_error *err)
 {
-	json_t *newest = NULL;
-	int rv = ours(d, "/proposals", "proposals", &newest, err);
-
-	*out = json_array();
-	for (size_t i = json_array_size(newest); i-- > 0;)
-		json_array_append(*out, json_array_get(newest, i));
-	json_decref(newest);
-	return rv;
+	return ours(d, "/proposals", "proposals", true, out, err);
 }
 
 int dialog_runs(struct dialog *d, bool all, json_t **out, struct ava_error *err)
 {
-	return ours(d, all ? "/runs?all=1&limit=10000" : "/runs?limit=1000", "runs", out, err);
+	return ours(d, all ? "/runs?all=1&limit=10000" : "/runs?limit=1000", "runs", false, out,
+		    err);
 }
 
 int dialog_say(struct dialog *d, const char *text, const char *seen, struct ava_error *err)
