@@ -33,6 +33,16 @@ const char *mcp_call_query(const struct mcp_call *c, const char *name)
 	return c->far ? NULL : http_query(c->req, name);
 }
 
+/* The peer has gone: unless a verb still has the call, it is freed. */
+static void abandoned(struct mcp_call *c)
+{
+	if (c->waiting && !c->reply.give_up)
+		return; /* the verb still has it */
+	if (c->waiting)
+		c->reply.give_up(&c->reply);
+	mcp_call_free(c);
+}
+
 /* ---- streams */
 
 bool mcp_stream_has_place(const struct mcp_call *c)
@@ -55,7 +65,7 @@ static void stream_gone(struct http_stream *st, void *user)
 	struct mcp_call *c = user;
 
 	c->stream = NULL;
-	mcp_call_abandoned(c);
+	abandoned(c);
 }
 
 bool mcp_stream_begin(struct mcp_call *c)
@@ -195,21 +205,12 @@ void mcp_call_tell_error(struct mcp_call *c, const char *text)
 
 /* ---- verbs */
 
-void mcp_call_abandoned(struct mcp_call *c)
-{
-	if (c->waiting && !c->reply.give_up)
-		return; /* the verb still has it */
-	if (c->waiting)
-		c->reply.give_up(&c->reply);
-	mcp_call_free(c);
-}
-
 static void call_gone(struct http_request *req, void *user)
 {
 	struct mcp_call *c = user;
 
 	c->req = NULL;
-	mcp_call_abandoned(c);
+	abandoned(c);
 }
 
 /* What was asked has been answered. false: nobody waits for it, and the call is gone. */

@@ -97,8 +97,6 @@ void mcp_call_tell_error(struct mcp_call *c, const char *text);
 json_t *mcp_call_text(const json_t *v);
 /* What a tool gives, an object (*taken*), as its result: it, and the same as text. */
 json_t *mcp_call_told(json_t *told, bool error);
-/* The peer has gone: unless a verb still has the call, it is freed. */
-void mcp_call_abandoned(struct mcp_call *c);
 
 /* ---- verbs: `then` hears the answer, maybe before these return; it has the call again. `person`:
  * what was filled into a form is said, else a model asks. */
