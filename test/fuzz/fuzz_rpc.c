@@ -12,15 +12,25 @@
 #include "codec/utf8.h"
 #include "tool/mcp_rows.h"
 
+static int error_line(struct buf *out, const struct rpc *m, json_t *data)
+{
+	const char *text = m->method ? m->method : "";
+
+	buf_reset(out);
+	return rpc_line(out, rpc_error(m->id, RPC_NO_METHOD, text, json_incref(data)));
+}
+
 static void answered(const struct rpc *m)
 {
 	struct ava_error err;
 	struct rpc back;
 	struct buf b;
+	int rv;
 
 	buf_init(&b, 1u << 20);
-	CHECK(rpc_line(&b, rpc_error(m->id, RPC_NO_METHOD, m->method ? m->method : "",
-				     json_incref(m->params))) == 0);
+	rv = error_line(&b, m, m->params);
+	/* One level further down they may be nested too deep. */
+	CHECK(rv == 0 || (rv == AVA_ETOOBIG && error_line(&b, m, NULL) == 0));
 	CHECK(rpc_read(&back, b.data, b.len, &err) == 0);
 	CHECK(back.kind == RPC_RESPONSE && back.error);
 	CHECK(m->id ? rpc_same_id(m->id, back.id) : !back.id);
