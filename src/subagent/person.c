@@ -113,6 +113,19 @@ static char *clean(const struct run *r, const char *text, size_t max)
 	return copy;
 }
 
+/* The same of choices, which are JSON and stay it. */
+static char *clean_choices(const struct run *r, const char *json)
+{
+	struct buf b;
+	char *copy = NULL;
+
+	buf_init(&b, CHOICES_BYTES);
+	if (redact_json(r->rec.outbox.lb->redact, &b, json, strlen(json)) >= 0 && b.data)
+		copy = strdup(b.data);
+	buf_fini(&b);
+	return copy;
+}
+
 /* As the model reads it. */
 static char *notice_of(const struct said *s)
 {
@@ -399,7 +412,7 @@ static int fill(struct run *r, struct question *q, const struct turn_call *c,
 	if (!a->approval || text)
 		q->text = clean(r, a->approval ? text : a->question, PERSON_TEXT_MAX);
 	free(text);
-	q->choices = a->choices ? clean(r, a->choices, CHOICES_BYTES) : NULL;
+	q->choices = a->choices ? clean_choices(r, a->choices) : NULL;
 	q->fallback = a->fallback ? clean(r, a->fallback, PERSON_TEXT_MAX) : NULL;
 	q->until_ms = q->asked_ms + MIN(a->timeout_ms, most);
 	if (q->text && (!a->choices || q->choices) && (!a->fallback || q->fallback))

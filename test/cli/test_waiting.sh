@@ -191,6 +191,18 @@ equal 'what a run does is one line of plain characters' 'Waiting for an answer: 
 	"$("$AVA" status "$d" --json </dev/null | jq -r .current_activity)"
 "$AVA" cancel "$d" >/dev/null </dev/null
 
+# --- a choice that looks like the beginning of a key
+cat >"$T/key.jsonl" <<'X'
+{"tool_calls":[{"name":"ask_person","args":{"question":"Which?","choices":["-----BEGIN RSA PRIVATE KEY-----","yaml"]}}]}
+X
+d=$(start key)
+wait_for 30 status_is "$d" waiting
+equal 'a secret is taken out of a choice, and leaves the others' '[redacted] yaml' \
+	"$("$AVA" status "$d" --json </dev/null | jq -r '.waiting_for.choices | join(" ")')"
+equal 'and the log has it so' '[redacted] yaml' \
+	"$(jq -r 'select(.eventType == "Waiting").content.choices | join(" ")' "$AVA_DATA_ROOT/logs/subagents/$d.jsonl")"
+"$AVA" cancel "$d" >/dev/null </dev/null
+
 # --- cancelled while it waits
 d=$(start asks)
 wait_for 30 status_is "$d" waiting
