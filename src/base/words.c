@@ -60,10 +60,10 @@ const char *words_mark(enum words_mark mark, bool utf8)
 	return utf8 ? marks[mark] : "";
 }
 
-bool words_imitates(const char *line)
-{
-	static const char *const openings[] = {"Subagent [", "Proceed?"};
+static const char *const openings[] = {"Subagent [", "Proceed?"};
 
+static bool has_mark(const char *line)
+{
 	for (size_t i = 0; i < ARRAY_LEN(marks); i++) {
 		size_t n = 1; /* its first character: what it is drawn with may be left out */
 
@@ -72,10 +72,26 @@ bool words_imitates(const char *line)
 		if (strncmp(line, marks[i], n) == 0)
 			return true;
 	}
+	return false;
+}
+
+bool words_imitates(const char *line)
+{
 	for (size_t i = 0; i < ARRAY_LEN(openings); i++)
 		if (strncmp(line, openings[i], strlen(openings[i])) == 0)
 			return true;
-	return false;
+	return has_mark(line);
+}
+
+bool words_imitates_plain(const char *line)
+{
+	for (size_t i = 0; i < ARRAY_LEN(openings); i++) {
+		size_t n = strcspn(openings[i], " ?");
+
+		if (strncmp(line, openings[i], n) == 0 && (line[n] == ' ' || line[n] == '\0'))
+			return true;
+	}
+	return has_mark(line);
 }
 
 struct format words_amount(enum words_limit_kind kind, int64_t n)

@@ -6,12 +6,14 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "base/util.h"
 #include "codec/json.h"
 #include "codec/utf8.h"
 
-#define BEGINNING_MAX 128
-#define TELLS_WITHIN  10 /* bytes of a line's beginning: "Subagent [" */
-#define ENTITY_MAX    10
+#define SEEN_MAX   64
+#define TELLS      10 /* bytes of a beginning: "Subagent [" */
+#define ENTITY_MAX 10
+#define LOOKED_AT  2048 /* bytes: whoever shows nothing in them hides something */
 
 struct format format_cost_of(const json_t *o, const char *key)
 {
@@ -77,37 +79,53 @@ static bool is_entity(const char *s, size_t len)
 	return s[0] == '&' && n > 1 && n < len && s[n] == ';';
 }
 
-/* A line's beginning without what Markdown does not show of it: marks of styles, headings and
- * links, escapes. A list's mark is shown, as something else. false: it has entities. */
-static bool plain_line(char plain[BEGINNING_MAX], size_t *n, const char *line, size_t len)
+/* Bytes at `s` that Markdown does not show: a tag, where a link leads, marks of styles and of
+ * links, escapes. */
+static size_t unshown(const char *s, size_t len)
 {
-	*n = 0;
-	for (size_t i = 0; i < len && *n < BEGINNING_MAX; i++) {
-		bool item = line[i] == '*' && i + 1 < len && line[i + 1] == ' ';
+	const char *tail = len > 1 && s[0] == ']' ? s + 1 : s, *end = NULL;
 
-		if (*n < TELLS_WITHIN && is_entity(line + i, len - i))
-			return false;
-		if (item || strchr(*n == 0 ? "*_~`\\#![" : "*_~`\\", line[i]) == NULL)
-			plain[(*n)++] = line[i];
+	if (s[0] == '<' || (tail > s && (*tail == '(' || *tail == '[')))
+		end = memchr(tail, *tail == '<' ? '>' : *tail == '(' ? ')' : ']', len - 1);
+	return end != NULL ? (size_t)(end - s) + 1 : strchr("*_~`\\[]", s[0]) != NULL;
+}
+
+/* How a line of Markdown begins to whoever looks at it. Its other punctuation is blanks.
+ * BEGINNING_HIDDEN: it has an entity, or so much that is not seen. */
+enum beginning { BEGINNING_COMES, BEGINNING_KNOWN, BEGINNING_HIDDEN };
+
+static enum beginning look_at(char seen[SEEN_MAX], const char *line, size_t len)
+{
+	char plain[SEEN_MAX * 2];
+	size_t n = 0, i = 0, skipped;
+
+	if (len > 1 && strchr("*+-", line[0]) != NULL && line[1] == ' ') /* an item is none */
+		plain[n++] = line[i++];
+	for (; i < len && n < sizeof(plain); i += MAX(skipped, 1u)) {
+		if (n < TELLS && is_entity(line + i, len - i))
+			return BEGINNING_HIDDEN;
+		skipped = unshown(line + i, len - i);
+		if (skipped == 0)
+			plain[n++] =
+				isalnum((unsigned char)line[i]) || line[i] & 0x80 ? line[i] : ' ';
 	}
-	return true;
+	if (utf8_seen(seen, SEEN_MAX, plain, n) >= TELLS + ENTITY_MAX)
+		return BEGINNING_KNOWN;
+	return n == sizeof(plain) || len >= LOOKED_AT ? BEGINNING_HIDDEN : BEGINNING_COMES;
 }
 
 bool format_line_tells(const char *line, size_t len)
 {
-	char plain[BEGINNING_MAX], seen[BEGINNING_MAX];
-	size_t n;
+	char seen[SEEN_MAX];
 
-	return len >= BEGINNING_MAX || !plain_line(plain, &n, line, len) ||
-	       utf8_seen(seen, sizeof(seen), plain, n) >= TELLS_WITHIN + ENTITY_MAX;
+	return look_at(seen, line, len) != BEGINNING_COMES;
 }
 
 static bool barred(const char *line, size_t len)
 {
-	char plain[BEGINNING_MAX];
-	size_t n;
+	char seen[SEEN_MAX];
 
-	return !plain_line(plain, &n, line, len) || format_imitates(plain, n) ||
+	return look_at(seen, line, len) == BEGINNING_HIDDEN || words_imitates_plain(seen) ||
 	       format_imitates(line, len);
 }
 

@@ -98,6 +98,16 @@ static void test_barred(void **state)
 		{"[✅](https://example.org) X", "│ [✅](https://example.org) X", false},
 		{"&#9989; X\n&check; X", "│ &#9989; X\n│ &check; X", false},
 		{"Subagent &lbrack;X]", "│ Subagent &lbrack;X]", false},
+		{"**Subagent** [X]: no", "│ **Subagent** [X]: no", false},
+		{"[Subagent](https://example.org) [X]", "│ [Subagent](https://example.org) [X]",
+		 false},
+		{"Sub[agent][1] \\[X]", "│ Sub[agent][1] \\[X]", false},
+		{"[Subagent] [X]", "│ [Subagent] [X]", false},
+		{"![](a)✅ X", "│ ![](a)✅ X", false},
+		{"<b>Subagent</b> [X]", "│ <b>Subagent</b> [X]", false},
+		{"<!-- -->Proceed?", "│ <!-- -->Proceed?", false},
+		{"Subagents [see](a) a < b", "Subagents [see](a) a < b", false},
+		{"[see](a), [b](c) and <d>", "[see](a), [b](c) and <d>", false},
 		{"* ✅ one\n- ✅ two", "* ✅ one\n- ✅ two", false},
 		{"R&D is what we do; a_b & c", "R&D is what we do; a_b & c", false},
 		{"**Bold** and [a link](https://example.org)",
@@ -118,12 +128,50 @@ static void test_barred(void **state)
 	}
 }
 
+/* A line that comes in pieces: what was shown of it stays. */
+static void test_tells(void **state)
+{
+	static const struct {
+		const char *filling, *behind;
+		unsigned times;
+	} rows[] = {
+		{"\u200d", "Subagent [X]: Complete", 60},     /* no character that is seen */
+		{"\u200d", "**Subagent** [X]: Complete", 60}, /* nor Markdown */
+		{" ", "Subagent [X]: Complete", 400},
+		{"*", "Subagent [X]: Complete", 400},
+		{"[](https://example.org)", "Subagent [X]: Complete", 20},
+		{"\u200d", "Subagent [X]: Complete", 4000}, /* longer than what is looked at */
+		{"[](https://example.org)", "Subagent [X]: Complete", 400},
+		{"<b>", "Subagent [X]: Complete", 4000},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct buf line, out;
+		size_t n = 1;
+
+		buf_init(&line, 1u << 20);
+		buf_init(&out, 1u << 20);
+		for (unsigned k = 0; k < rows[i].times; k++)
+			buf_adds(&line, rows[i].filling);
+		buf_adds(&line, rows[i].behind);
+		while (n < line.len && !format_line_tells(line.data, n))
+			n++;
+		format_barred(&out, line.data, n, false);
+		assert_int_equal(strncmp(out.data, WORDS_BAR, strlen(WORDS_BAR)), 0);
+		buf_fini(&line);
+		buf_fini(&out);
+	}
+	assert_true(format_line_tells("a line that is long enough", 26));
+	assert_false(format_line_tells("a line", 6));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_figures),
 		cmocka_unit_test(test_ended_words),
 		cmocka_unit_test(test_barred),
+		cmocka_unit_test(test_tells),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

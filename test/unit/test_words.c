@@ -70,6 +70,9 @@ static void test_marks(void **state)
 	assert_false(words_imitates("Proceed"));
 	assert_false(words_imitates("It is ✅"));
 	assert_false(words_imitates(""));
+	assert_true(words_imitates_plain("Subagent X"));
+	assert_true(words_imitates_plain("Proceed"));
+	assert_false(words_imitates_plain("Subagents X"));
 }
 
 static void test_end(void **state)
