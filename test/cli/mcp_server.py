@@ -454,7 +454,7 @@ def main():
     if AT_START == "silent":
         time.sleep(600)
     if AT_START == "slow":  # as what loads itself first
-        time.sleep(2)
+        time.sleep(4)
     if "--http" in sys.argv:
         server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         server.daemon_threads = True

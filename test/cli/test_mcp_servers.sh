@@ -281,7 +281,7 @@ try weblegacy --grant all_three
 check 'legacy, HTTP: a change of the list is followed' wait_for 10 changed weblegacy
 rm -f "$T/weblegacy/paths"
 web legacy --at-start unheard
-servers "$(printf '%s' "$ENTRY" | jq -c '.weblegacy.url |= sub("/mcp$"; "?to=heron") | .weblegacy.ava.start = 6')"
+servers "$(printf '%s' "$ENTRY" | jq -c '.weblegacy.url |= sub("/mcp$"; "?to=heron") | .weblegacy.ava.start = 12')"
 stop_daemon
 start_daemon
 script 'mcp__weblegacy__lies {"text":"heard"}'
@@ -311,7 +311,7 @@ done
 
 # a server that is started anew has forgotten the session, and did nothing of what it was asked
 web legacy
-servers "$ENTRY"
+servers "$(printf '%s' "$ENTRY" | jq -c '.weblegacy.ava.timeout = 60')"
 stop_daemon
 start_daemon
 rm -f "$T/weblegacy/seen" "$T/weblegacy/texts"
@@ -416,7 +416,7 @@ stop_daemon
 # --- servers that end at what they do not know; what is given is what was named ------
 mkdir "$T/given"
 servers "$(stdio modern '--era modern' "{\"write\":[\"$T/given\"]}")" "$(stdio legacy '--era legacy --at-start strict')" \
-	"$(stdio mute '--era legacy --at-start mute' '{"start":3}')" "$(stdio slow '--at-start slow' '{"start":6}')"
+	"$(stdio mute '--era legacy --at-start mute' '{"start":12}')" "$(stdio slow '--at-start slow' '{"start":12}')"
 role mute mcp__mute
 role slow mcp__slow
 start_daemon
