@@ -669,12 +669,13 @@ static int take_report(struct scan *s, struct recovery *out)
 }
 
 /* Spare segments, with an older header or zeros where the first batch would be, are room that
- * nobody misses: they are made again, and what this recovery gives up serves until then. One
- * whose headers are damaged may have been in use. False: there was none. */
+ * nobody misses: they are made again, and what this recovery gives up serves until then. So is
+ * one that a crash left half made. One whose headers are damaged may have been in use. False:
+ * there was none. */
 static bool make_room(const struct scan *s)
 {
 	char name[SEGMENTS_NAME];
-	bool made = false;
+	bool made = sys->unlinkat(s->walfd, SEGMENTS_FRESH, 0) == 0;
 
 	for (size_t i = 0; i < s->n; i++) {
 		const struct segment *f = &s->segments[i];

@@ -30,7 +30,7 @@
 
 #define REST_MAX_US 5000
 
-static const char fresh_name[] = "fresh.tmp";
+static const char fresh_name[] = SEGMENTS_FRESH;
 
 void segments_name(uint64_t seq, char out[SEGMENTS_NAME])
 {

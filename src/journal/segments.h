@@ -13,9 +13,10 @@
 #include <stdint.h>
 #include "journal/wal.h"
 
-#define SEGMENTS_SPARE 16 /* kept at the most */
-#define SEGMENTS_AHEAD 2  /* kept filled */
-#define SEGMENTS_NAME  24 /* "0000000000000001.seg" */
+#define SEGMENTS_SPARE 16          /* kept at the most */
+#define SEGMENTS_AHEAD 2           /* kept filled */
+#define SEGMENTS_FRESH "fresh.tmp" /* in wal/: one that is being made */
+#define SEGMENTS_NAME  24          /* "0000000000000001.seg" */
 
 struct segments_live {
 	uint64_t seq;

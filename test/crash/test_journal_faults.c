@@ -402,6 +402,34 @@ static void test_recovery_on_a_full_disk(void **state)
 	}
 }
 
+/* A crash while a segment was made has left a part of it, in all the room that there was. */
+static void test_recovery_beside_half_a_segment(void **state)
+{
+	static const char half[32 << 10];
+	struct rig r;
+
+	rig_init(&r);
+	rig_open(&r);
+	rig_settle(&r);
+	rig_append(&r, "a.jsonl", "one\n");
+	rig_crash(&r);
+	for (unsigned seq = 2; seq < 8; seq++) {
+		char path[64];
+
+		snprintf(path, sizeof(path), "/wal/%016x.seg", seq);
+		memdisk_remove(r.d, path);
+	}
+	memdisk_write(r.d, "/wal/fresh.tmp", half, sizeof(half));
+	memdisk_limit(r.d, memdisk_used(r.d));
+	rig_open(&r);
+	assert_int_equal(r.rec.redone_batches, 1);
+	assert_false(rig_has(&r, "/wal/fresh.tmp"));
+	rig_holds(&r, "/a.jsonl", "one\n");
+	memdisk_limit(r.d, SIZE_MAX);
+	rig_append(&r, "a.jsonl", "two\n");
+	rig_fini(&r);
+}
+
 static void test_put_and_create_are_held(void **state)
 {
 	static const enum journal_op_kind kinds[] = {JOURNAL_PUT, JOURNAL_CREATE};
@@ -577,6 +605,7 @@ int main(void)
 		cmocka_unit_test(test_start_on_a_full_disk),
 		cmocka_unit_test(test_segments_serve_again),
 		cmocka_unit_test(test_recovery_on_a_full_disk),
+		cmocka_unit_test(test_recovery_beside_half_a_segment),
 		cmocka_unit_test(test_put_and_create_are_held),
 		cmocka_unit_test(test_locked_session),
 		cmocka_unit_test(test_blob_fails),
