@@ -199,7 +199,7 @@ static int sessions_run(int argc, char **argv)
 		{"ID", COLUMN_TEXT, "session_id"},
 		{"STATUS", COLUMN_TEXT, "status", .spare = true},
 		{"LAST", COLUMN_OWN, .own = updated, .spare = true},
-		{"RUNS", COLUMN_OWN, .own = live_runs, .spare = true},
+		{"AT WORK", COLUMN_OWN, .own = live_runs, .spare = true},
 		{"COST", COLUMN_COST, "cost_cents", .spare = true},
 		{"BEGAN WITH", COLUMN_TEXT, "title"},
 	};

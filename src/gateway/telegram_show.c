@@ -175,9 +175,12 @@ static struct out *put_document(struct telegram *t, struct tg_chat *l, const str
 	return NULL;
 }
 
+/* Nothing in it is seen. */
 static bool is_blank(const char *s, size_t len)
 {
-	return strspn(s, " \t\n") >= len;
+	char seen[8];
+
+	return utf8_seen(seen, sizeof(seen), s, len) == 0;
 }
 
 /* Where the last message of a text begins that is cut into `parts`. */

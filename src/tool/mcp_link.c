@@ -110,22 +110,26 @@ static void link_broke(struct mcp_link *l, const char *why)
 	os_defer(l->o.loop, &l->sweep);
 }
 
-/* The last line that it wrote says most. Of one that is longer than what is kept the first word,
- * which may be a part of a secret, is left out. */
-static void last_line(const struct exec_end *end, char *out, size_t size)
+/* The last line with an error in it says most (a version, or advice, may stand behind), else the
+ * last one. Where more was written than is kept the first word, which may be a part of a secret, is
+ * left out. */
+static void telling_line(const struct exec_end *end, char *out, size_t size)
 {
-	const char *text = end->tail, *at;
-	size_t len = end->tail_len;
+	size_t at = 0, len = end->tail_len, n;
+	bool told = false, tells;
 
-	while (len > 0 && (text[len - 1] == '\n' || text[len - 1] == '\r'))
-		len--;
-	at = len ? memrchr(text, '\n', len) : NULL;
-	if (!at && len > 0 && end->written > end->tail_len) {
-		at = memchr(text, ' ', len);
-		at = at ? at : text + len - 1;
+	if (len > 0 && end->written > len)
+		at = strcspn(end->tail, " \n");
+	at += at < len && end->tail[at] == ' ';
+	for (out[0] = '\0'; at < len; at += n + 1) {
+		const char *line = end->tail + at;
+
+		n = strcspn(line, "\r\n");
+		tells = memmem(line, n, "rror: ", 6) || memmem(line, n, "rror code ", 10);
+		if (n > 0 && (tells || !told))
+			snprintf(out, size, "%.*s", (int)MIN(n, size - 1), line);
+		told = told || tells;
 	}
-	at = at ? at + 1 : text;
-	snprintf(out, size, "%.*s", (int)MIN(len - (size_t)(at - text), size - 1), at);
 }
 
 static void process_done(const struct exec_end *end, void *user)
@@ -135,7 +139,7 @@ static void process_done(const struct exec_end *end, void *user)
 	char said[SAID_MAX + 1], why[SAID_MAX + 100]; /* whole: a part of a secret is not found */
 
 	l->child = NULL;
-	last_line(end, said, sizeof(said));
+	telling_line(end, said, sizeof(said));
 	snprintf(why, sizeof(why), "ava-sandbox: %.1000s: %s", program, strerror(ENOENT));
 	if (strcmp(said, why) == 0 && access(program, X_OK) == 0)
 		snprintf(why, sizeof(why),

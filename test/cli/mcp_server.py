@@ -442,7 +442,8 @@ class Handler(BaseHTTPRequestHandler):
 
 def main():
     if AT_START == "exit":
-        print("no database here\x1b[2J\u202e for " + os.environ.get("MCP_TEST_TOKEN", "nobody"), file=sys.stderr)
+        print("Error: no database here\x1b[2J\u202e for " + os.environ.get("MCP_TEST_TOKEN", "nobody"), file=sys.stderr)
+        print("\nNode.js v20.20.2", file=sys.stderr)
         sys.exit(3)
     if AT_START == "traceback":
         print("f" * 1850, file=sys.stderr)  # so that 2,048 bytes end within the secret

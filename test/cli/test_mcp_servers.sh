@@ -104,7 +104,7 @@ equal 'what the entry says counts, annotations do not' \
 	'{"private":false,"untrusted":true,"out":true}' "$(rights legacy)"
 run "$AVA" run 'try' --role broken --yes </dev/null
 exits 'a server that does not start: no run' 1
-contains 'and says which, and why' 'the MCP server broken cannot be had: it ended (exit 3): no database here' "$ERR"
+contains 'and says which, and why' 'the MCP server broken cannot be had: it ended (exit 3): Error: no database here' "$ERR"
 refuse 'what it wrote moves no terminal' grep -q "$(printf '\033')" "$ERR"
 contains 'and tells no secret' 'for [redacted]' "$ERR"
 for name in "unseen $T/elsewhere/bin/server" "half $T/server/half"; do
@@ -112,7 +112,7 @@ for name in "unseen $T/elsewhere/bin/server" "half $T/server/half"; do
 	contains "what the sandbox does not show is to be named: ${name% *}" "does not show it ${name#* }, or" "$ERR"
 done
 "$AVA" doctor >"$OUT" 2>&1 </dev/null
-contains 'the doctor says so, too' 'mcp broken it ended (exit 3): no database here' "$OUT"
+contains 'the doctor says so, too' 'mcp broken it ended (exit 3): Error: no database here' "$OUT"
 refuse 'and moves none' grep -q "$(printf '\033')" "$OUT"
 contains 'and tells none' 'for [redacted]' "$OUT"
 script 'mcp__modern__lies {"text":"one"}' 'mcp__modern__where'
