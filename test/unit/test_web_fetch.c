@@ -241,7 +241,7 @@ static struct got fetch_url(const char *url)
 static void open_fetcher(struct fetcher_options *o)
 {
 	static char one[40], two[40];
-	const char *const inside[] = {one, two, "169.254.169.254:80", "meta.test:80", NULL};
+	static const char *const inside[] = {one, two, "169.254.169.254:80", "meta.test:80", NULL};
 	struct ava_error err = {0};
 
 	snprintf(one, sizeof(one), "127.0.0.1:%d", t.peer.port);

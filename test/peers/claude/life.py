@@ -101,7 +101,7 @@ def main():
         t.close()
         check("so it does when Claude Code ends", at_work(run), runs())
         t = Terminal([CLAUDE, "--permission-mode", "default", "--continue"], FOLDER, env, 112, 50)
-        t.want("? for shortcuts")
+        t.want("1 MCP task")
         let_go()
         check("continued, it has the result when that is there", t.see("completed.", "The subagent has found it."), t.text())
     except NotShown as e:
