@@ -1,10 +1,11 @@
 /* The helper thread; see helper.h.
  *
- * A checkpoint: note how far the journal is applied; take every view's dirty
- * mark, then its size; sync those that were dirty, or the file system when
+ * A checkpoint: note how far the journal is applied; take every view's size,
+ * then its dirty mark; sync those that were dirty, or the file system when
  * they are many; write the checkpoint file; release segments and blobs before
  * the position. A size that is read after the position may be larger than it
- * was then, which is right: it is what the sync that follows covers.
+ * was then, which is right: a write sets the mark before the size, so what the
+ * size counts is covered by the sync that follows, or was by an earlier one.
  *
  * When syncing a view fails the kernel may have dropped what was not written,
  * and a later sync would not tell. So the position never moves again in this
@@ -120,13 +121,17 @@ static void note(struct round *r, struct view *v)
 {
 	struct checkpoint_view cv = {.path = v->path};
 
+	cv.part = v->part;
+	cv.size = v->noted = v->size;
+	cv.inode = v->inode;
 	v->syncing = atomic_exchange(&v->dirty, false);
 	v->fresh_now = v->syncing && atomic_exchange(&v->fresh, false);
 	r->ndirty += v->syncing;
-	cv.part = v->part;
-	cv.inode = v->inode;
-	cv.size = v->noted = v->size;
-	if (v->use == VIEW_APPENDED && !v->dropped && cv.part != 0 && cv.inode != 0)
+	/* An empty file is not told of: it may have been made a moment ago, and its
+	 * name is durable only with the mark of its first bytes. Nor is one that goes
+	 * on in its next part meanwhile. */
+	if (v->use == VIEW_APPENDED && !v->dropped && cv.size > 0 && cv.inode != 0 &&
+	    cv.part == v->part)
 		checkpoint_add(&r->text, &cv);
 }
 

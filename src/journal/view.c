@@ -333,7 +333,8 @@ static void finish_op(struct view *v)
 }
 
 /* After the write: a checkpoint that takes the mark away before we see it set
- * has not synced yet, so that it covers what was just written. */
+ * has not synced yet, so that it covers what was just written. Before the size:
+ * a checkpoint that counts these bytes finds the mark. */
 static void mark_dirty(struct view *v)
 {
 	if (!atomic_load_explicit(&v->dirty, memory_order_relaxed))
@@ -348,10 +349,10 @@ static void mark_dirty(struct view *v)
 static void go_on_in_next_part(struct view_set *s, struct view *v)
 {
 	fd_close(s, v);
-	v->part = MAX(view_find_part(s->rootfd, v->path), v->part) + 1;
 	v->end -= v->size - v->partial;
+	v->inode = 0; /* in this order: a checkpoint reads part, size, inode, part */
 	v->size = 0;
-	v->inode = 0;
+	v->part = MAX(view_find_part(s->rootfd, v->path), v->part) + 1;
 	v->partial = 0;
 	v->on_disk = false;
 }
@@ -426,7 +427,7 @@ static int gather(struct view_set *s, struct view *v)
 /* `n` more bytes of the queue are in the file. */
 static void advance(struct view *v, size_t n)
 {
-	atomic_store_explicit(&v->size, v->size + n, memory_order_relaxed);
+	atomic_store_explicit(&v->size, v->size + n, memory_order_release);
 	n += v->partial;
 	while (v->first != NULL && v->first->kind == JOURNAL_APPEND && n >= v->first->len) {
 		n -= v->first->len;

@@ -6,6 +6,8 @@
 #include "crash.h"
 
 #include <fcntl.h>
+#include <semaphore.h>
+#include <stdatomic.h>
 
 #include "base/buf.h"
 
@@ -331,6 +333,72 @@ static void test_killed_in_recovery(void **state)
 	buf_fini(&got);
 }
 
+/* ---- a file that was made and not written yet, when a checkpoint looks */
+
+static struct sys_ops slow;
+static sem_t is_made, may_write;
+static atomic_int made_fd;
+
+static int slow_openat(int dirfd, const char *path, int flags, mode_t mode)
+{
+	int fd = memdisk_ops.openat(dirfd, path, flags, mode);
+
+	if ((flags & O_CREAT) != 0 && strstr(path, "new.jsonl") != NULL)
+		atomic_store(&made_fd, fd);
+	return fd;
+}
+
+static ssize_t slow_pwrite(int fd, const void *bytes, size_t len, off_t at)
+{
+	if (fd == atomic_load(&made_fd)) {
+		sem_post(&is_made);
+		sem_wait(&may_write);
+	}
+	return memdisk_ops.pwrite(fd, bytes, len, at);
+}
+
+/* Power is lost behind that checkpoint, and the recovery is killed everywhere:
+ * the file that the recovery made is ours, although it is another one. */
+static void test_checkpoint_between_making_and_writing(void **state)
+{
+	struct memdisk *base;
+	struct rig r;
+	bool hit = true;
+
+	assert_int_equal(sem_init(&is_made, 0, 0) | sem_init(&may_write, 0, 0), 0);
+	atomic_store(&made_fd, -1);
+	rig_init(&r);
+	slow = memdisk_ops;
+	slow.openat = slow_openat;
+	slow.pwrite = slow_pwrite;
+	sys = &slow;
+	rig_open(&r);
+	assert_int_equal(rig_put(&r, JOURNAL_APPEND, "d/new.jsonl", "one\n"), 0);
+	sem_wait(&is_made);
+	assert_int_equal(journal_checkpoint(r.j, NULL), 0);
+	base = memdisk_clone(r.d);
+	memdisk_power_cut(base, memdisk_none, NULL);
+	sem_post(&may_write);
+	rig_fini(&r);
+	for (long k = 0; hit; k++) {
+		r.d = memdisk_clone(base);
+		memdisk_use(r.d);
+		memdisk_fail(r.d, k, MEMDISK_FOREVER, EIO);
+		if (journal_open(&r.j, &r.o, &r.rec, NULL) == 0)
+			rig_close(&r);
+		hit = memdisk_fail_end(r.d);
+		memdisk_kill(r.d);
+		rig_open(&r);
+		if (r.rec.nproblems != 0)
+			fail_msg("call %ld: %s", k, r.rec.problems);
+		rig_holds(&r, "/d/new.jsonl", "one\n");
+		rig_fini(&r);
+	}
+	memdisk_free(base);
+	sem_destroy(&is_made);
+	sem_destroy(&may_write);
+}
+
 /* One call fails and the process lives: the open fails with a sentence, or it
  * did not matter; the next one ends in the same files. */
 static void test_fault_in_recovery(void **state)
@@ -377,6 +445,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_killed_at_work),
 		cmocka_unit_test(test_killed_in_recovery),
+		cmocka_unit_test(test_checkpoint_between_making_and_writing),
 		cmocka_unit_test(test_fault_in_recovery),
 	};
 
