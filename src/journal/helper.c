@@ -5,7 +5,9 @@
  * they are many; write the checkpoint file; release segments and blobs before
  * the position. A size that is read after the position may be larger than it
  * was then, which is right: a write sets the mark before the size, so what the
- * size counts is covered by the sync that follows, or was by an earlier one.
+ * size counts is covered by the sync that follows, or was by an earlier one. A
+ * log that goes on in its next part leaves bytes in the one before that no sync
+ * of the new one covers: then all of the file system is synced.
  *
  * When syncing a view fails the kernel may have dropped what was not written,
  * and a later sync would not tell. So the position never moves again in this
@@ -14,6 +16,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -182,6 +185,32 @@ static int write_ahead(struct helper *h, struct view *v, int fd)
 	return 0;
 }
 
+/* All of the file system that a file is on: what was written may be in no file that its
+ * view knows any more. */
+static int sync_around(struct helper *h, struct view *v)
+{
+	const char *slash = strrchr(v->path, '/');
+	char dir[FILES_BUF];
+	int rv = sys->syncfs(h->rootfd), fd;
+
+	if (rv != 0 || slash == NULL || !lives_apart(h, v))
+		return rv;
+	snprintf(dir, sizeof(dir), "%.*s", (int)(slash - v->path), v->path);
+	fd = sys->openat(h->rootfd, dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+	rv = fd >= 0 ? sys->syncfs(fd) : 0;
+	files_close(&fd);
+	return rv;
+}
+
+static int sync_file(struct helper *h, struct view *v, int fd, const char *name)
+{
+	int rv = v->use == VIEW_APPENDED ? write_ahead(h, v, fd) : 0;
+
+	if (rv == 0)
+		rv = v->use == VIEW_APPENDED ? sys->fdatasync(fd) : sys->fsync(fd);
+	return rv == 0 && v->fresh_now ? files_sync_parents(h->rootfd, name) : rv;
+}
+
 static int sync_view(struct helper *h, struct view *v)
 {
 	char name[FILES_BUF];
@@ -191,15 +220,17 @@ static int sync_view(struct helper *h, struct view *v)
 	if (fd < 0)
 		fd = files_open(h->rootfd, name, O_RDONLY);
 	/* A file that a person removed has nothing to be synced. */
-	if (fd < 0)
-		return errno == ENOENT || errno == ELOOP || errno == ENOTDIR
-			       ? 0
-			       : sys->syncfs(h->rootfd);
-	rv = v->use == VIEW_APPENDED ? write_ahead(h, v, fd) : 0;
-	if (rv == 0)
-		rv = v->use == VIEW_APPENDED ? sys->fdatasync(fd) : sys->fsync(fd);
+	if (fd >= 0)
+		rv = sync_file(h, v, fd, name);
+	else if (errno == ENOENT || errno == ELOOP || errno == ENOTDIR)
+		rv = 0;
+	else
+		rv = sys->syncfs(h->rootfd);
 	files_close(&fd);
-	return rv == 0 && v->fresh_now ? files_sync_parents(h->rootfd, name) : rv;
+	/* Asked behind the look at its part: one that was left since was synced above. */
+	if (rv == 0 && atomic_exchange(&v->left, false))
+		rv = sync_around(h, v);
+	return rv;
 }
 
 static bool is_long(const struct view *v)

@@ -349,6 +349,7 @@ static void mark_dirty(struct view *v)
 static void go_on_in_next_part(struct view_set *s, struct view *v)
 {
 	fd_close(s, v);
+	v->left = true; /* before the part: who syncs the next one finds it */
 	v->end -= v->size - v->partial;
 	v->inode = 0; /* in this order: a checkpoint reads part, size, inode, part */
 	v->size = 0;

@@ -106,6 +106,7 @@ struct view {
 	_Atomic bool dirty;           /* written since a checkpoint began */
 	_Atomic bool fresh;           /* its name may not be durable yet */
 	_Atomic bool dropped;         /* no more operations are expected */
+	_Atomic bool left;            /* a part was left that may not be synced */
 	_Atomic int kept; /* descriptor of a file that was written and closed; -1: none */
 
 	bool on_disk; /* the file exists */

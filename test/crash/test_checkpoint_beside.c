@@ -1,0 +1,132 @@
+/* A checkpoint beside the journal's thread and beside what people do to its files: the
+ * helper is held in the middle of one while the others go on. Then power is lost, with all
+ * that was not synced, and nothing that was answered may be gone. */
+#include "crash.h"
+
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+
+/* ---- the helper is held in its first sync of a file, once it is `armed` */
+
+static struct sys_ops held;
+static sem_t reached, go_on;
+static atomic_bool armed;
+static pthread_t checkpoint;
+
+static int held_fdatasync(int fd)
+{
+	if (atomic_exchange(&armed, false)) {
+		sem_post(&reached);
+		sem_wait(&go_on);
+	}
+	return memdisk_ops.fdatasync(fd);
+}
+
+/* One descriptor for all logs: who comes again looks at its file again. */
+static void beside_init(struct rig *r)
+{
+	assert_int_equal(sem_init(&reached, 0, 0) | sem_init(&go_on, 0, 0), 0);
+	rig_init(r);
+	r->o.fd_cache = 1;
+	held = memdisk_ops;
+	held.fdatasync = held_fdatasync;
+	sys = &held;
+	rig_open(r);
+}
+
+static void beside_fini(struct rig *r)
+{
+	rig_fini(r);
+	sem_destroy(&reached);
+	sem_destroy(&go_on);
+}
+
+static void *make_checkpoint(void *rig)
+{
+	struct rig *r = rig;
+
+	assert_int_equal(journal_checkpoint(r->j, NULL), 0);
+	return NULL;
+}
+
+static void checkpoint_begins(struct rig *r)
+{
+	armed = true;
+	assert_int_equal(pthread_create(&checkpoint, NULL, make_checkpoint, r), 0);
+	sem_wait(&reached);
+}
+
+static void checkpoint_goes_on(void)
+{
+	sem_post(&go_on);
+	pthread_join(checkpoint, NULL);
+}
+
+static void lose_power(struct rig *r)
+{
+	struct memdisk *left = memdisk_clone(r->d);
+
+	rig_close(r);
+	memdisk_free(r->d);
+	r->d = left;
+	memdisk_power_cut(left, memdisk_none, NULL);
+	memdisk_use(left);
+	rig_open(r);
+}
+
+static void edit(struct rig *r, const char *path, const char *text)
+{
+	memdisk_write(r->d, path, text, strlen(text));
+}
+
+/* ---- a log that a person edited goes on in its next part */
+
+/* One mark for what was written to both parts. */
+static void test_went_on_before(void **state)
+{
+	struct rig r;
+
+	beside_init(&r);
+	rig_append(&r, "a.jsonl", "1\n");
+	rig_append(&r, "b.jsonl", "1\n");
+	edit(&r, "/a.jsonl", "1\ntheirs\n");
+	rig_append(&r, "a.jsonl", "2\n");
+	assert_int_equal(journal_checkpoint(r.j, NULL), 0);
+	lose_power(&r);
+	rig_holds(&r, "/a.jsonl", "1\ntheirs\n");
+	rig_holds(&r, "/a.2.jsonl", "2\n");
+	beside_fini(&r);
+}
+
+/* Between the look at its mark and its sync. */
+static void test_goes_on_meanwhile(void **state)
+{
+	struct rig r;
+
+	beside_init(&r);
+	rig_append(&r, "a.jsonl", "1\n");
+	rig_append(&r, "b.jsonl", "1\n"); /* the newest log is synced first */
+	assert_int_equal(journal_checkpoint(r.j, NULL), 0);
+	rig_append(&r, "b.jsonl", "2\n");
+	rig_append(&r, "a.jsonl", "2\n");
+	checkpoint_begins(&r);
+	edit(&r, "/a.jsonl", "1\n2\ntheirs\n");
+	rig_append(&r, "c.jsonl", "1\n");
+	rig_append(&r, "a.jsonl", "3\n");
+	checkpoint_goes_on();
+	lose_power(&r);
+	rig_holds(&r, "/a.jsonl", "1\n2\ntheirs\n");
+	rig_holds(&r, "/b.jsonl", "1\n2\n");
+	beside_fini(&r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_went_on_before),
+		cmocka_unit_test(test_goes_on_meanwhile),
+	};
+
+	return cmocka_run_group_tests_name("checkpoint_beside", tests, NULL, NULL);
+}
