@@ -7,7 +7,8 @@
  * was then, which is right: a write sets the mark before the size, so what the
  * size counts is covered by the sync that follows, or was by an earlier one. A
  * log that goes on in its next part leaves bytes in the one before that no sync
- * of the new one covers: then all of the file system is synced.
+ * of the new one covers, and a file that a person moved is not found by its name:
+ * then all of the file system is synced.
  *
  * When syncing a view fails the kernel may have dropped what was not written,
  * and a later sync would not tell. So the position never moves again in this
@@ -202,15 +203,27 @@ static int sync_around(struct helper *h, struct view *v)
 	return rv;
 }
 
+static bool is_its(const struct view *v, int fd)
+{
+	struct stat st;
+
+	return v->use != VIEW_APPENDED || (sys->fstat(fd, &st) == 0 && st.st_ino == v->inode);
+}
+
+/* 1: what was written stands elsewhere. */
 static int sync_file(struct helper *h, struct view *v, int fd, const char *name)
 {
 	int rv = v->use == VIEW_APPENDED ? write_ahead(h, v, fd) : 0;
 
 	if (rv == 0)
 		rv = v->use == VIEW_APPENDED ? sys->fdatasync(fd) : sys->fsync(fd);
-	return rv == 0 && v->fresh_now ? files_sync_parents(h->rootfd, name) : rv;
+	if (rv == 0 && v->fresh_now && files_sync_parents(h->rootfd, name) != 0)
+		rv = errno == ENOENT || errno == ENOTDIR ? 1 : -1;
+	return rv;
 }
 
+/* A person may have moved the file or its folder, put another one in its place, or removed
+ * it, which looks the same. */
 static int sync_view(struct helper *h, struct view *v)
 {
 	char name[FILES_BUF];
@@ -219,18 +232,12 @@ static int sync_view(struct helper *h, struct view *v)
 	files_part_name(v->path, v->part, name);
 	if (fd < 0)
 		fd = files_open(h->rootfd, name, O_RDONLY);
-	/* A file that a person removed has nothing to be synced. */
-	if (fd >= 0)
-		rv = sync_file(h, v, fd, name);
-	else if (errno == ENOENT || errno == ELOOP || errno == ENOTDIR)
-		rv = 0;
-	else
-		rv = sys->syncfs(h->rootfd);
+	rv = fd >= 0 && is_its(v, fd) ? sync_file(h, v, fd, name) : 1;
 	files_close(&fd);
 	/* Asked behind the look at its part: one that was left since was synced above. */
 	if (rv == 0 && atomic_exchange(&v->left, false))
-		rv = sync_around(h, v);
-	return rv;
+		rv = 1;
+	return rv == 1 ? sync_around(h, v) : rv;
 }
 
 static bool is_long(const struct view *v)

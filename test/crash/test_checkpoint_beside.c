@@ -3,6 +3,7 @@
  * that was not synced, and nothing that was answered may be gone. */
 #include "crash.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdatomic.h>
@@ -121,11 +122,58 @@ static void test_goes_on_meanwhile(void **state)
 	beside_fini(&r);
 }
 
+/* ---- a file that a person moved away, with another one in its place or none, or its folder */
+
+static void move(const char *from, const char *to)
+{
+	assert_int_equal(sys->renameat(AT_FDCWD, from, AT_FDCWD, to), 0);
+}
+
+static void test_moved_away(void **state)
+{
+	struct rig r;
+
+	for (int replaced = 0; replaced < 2; replaced++) {
+		beside_init(&r);
+		rig_append(&r, "a.jsonl", "1\n");
+		move("/a.jsonl", "/saved.jsonl");
+		if (replaced)
+			edit(&r, "/a.jsonl", "theirs\n");
+		assert_int_equal(journal_checkpoint(r.j, NULL), 0);
+		lose_power(&r);
+		rig_holds(&r, "/saved.jsonl", "1\n");
+		beside_fini(&r);
+	}
+}
+
+static void test_folder_moved_away(void **state)
+{
+	struct ava_error err = {0};
+	struct rig r;
+
+	for (int removed = 0; removed < 2; removed++) {
+		beside_init(&r);
+		rig_do(&r, JOURNAL_PUT, "runs/1/result.json", "{}\n", 0);
+		if (removed)
+			memdisk_remove(r.d, "/runs/1");
+		else
+			move("/runs/1", "/saved");
+		if (journal_checkpoint(r.j, &err) != 0)
+			fail_msg("%s", err.text);
+		lose_power(&r);
+		if (!removed)
+			rig_holds(&r, "/saved/result.json", "{}\n");
+		beside_fini(&r);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_went_on_before),
 		cmocka_unit_test(test_goes_on_meanwhile),
+		cmocka_unit_test(test_moved_away),
+		cmocka_unit_test(test_folder_moved_away),
 	};
 
 	return cmocka_run_group_tests_name("checkpoint_beside", tests, NULL, NULL);
