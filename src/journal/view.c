@@ -825,7 +825,7 @@ static int append_to(int rootfd, const char *path, const void *bytes, size_t len
 	if (rv == 0 && aside) /* no checkpoint knows this file */
 		rv = sys->fsync(fd);
 	files_close(&fd); /* and with it the lock */
-	return rv;
+	return rv == 0 && aside ? files_sync_parents(rootfd, path) : rv;
 }
 
 int entry_append(int rootfd, const char *path, const void *bytes, size_t len, const char *id,

@@ -167,6 +167,26 @@ static void test_folder_moved_away(void **state)
 	}
 }
 
+/* ---- an entry whose session a person removed: no checkpoint knows the file it goes to */
+
+static void test_entry_put_aside(void **state)
+{
+	static const char entry[] = "{\"id\":\"e1\",\"parentId\":null}\n";
+	struct rig r;
+
+	for (int redone = 0; redone < 2; redone++) {
+		beside_init(&r);
+		rig_do(&r, JOURNAL_ENTRY, "sessions/--x/s.jsonl", entry, 0);
+		if (redone)
+			lose_power(&r);
+		else
+			assert_int_equal(journal_checkpoint(r.j, NULL), 0);
+		lose_power(&r);
+		rig_holds(&r, "/lost/sessions+--x+s.jsonl", entry);
+		beside_fini(&r);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -174,6 +194,7 @@ int main(void)
 		cmocka_unit_test(test_goes_on_meanwhile),
 		cmocka_unit_test(test_moved_away),
 		cmocka_unit_test(test_folder_moved_away),
+		cmocka_unit_test(test_entry_put_aside),
 	};
 
 	return cmocka_run_group_tests_name("checkpoint_beside", tests, NULL, NULL);
