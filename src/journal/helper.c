@@ -488,12 +488,15 @@ void helper_bury(struct helper *h, struct view *v)
 void helper_progress(uint64_t bytes, void *user)
 {
 	struct helper *h = user;
-	bool news = bytes > h->seen_bytes && !h->news;
+	/* Also when what was held is applied: only a checkpoint gives its room back. */
+	uint64_t applied = h->writer->shared.applied_bytes;
+	bool news = (bytes > h->seen_bytes || applied > h->seen_applied) && !h->news;
 	bool fill = bytes - h->fill_bytes >= h->segments->bytes / 2;
 	bool wanted = h->checkpoint_ms > 0 && (bytes - h->wanted_bytes >= h->checkpoint_bytes ||
 					       h->writer->log_error == ENOSPC);
 
 	h->seen_bytes = bytes;
+	h->seen_applied = applied;
 	if (!news && !fill && !wanted)
 		return;
 	h->fill_bytes = fill ? bytes : h->fill_bytes;

@@ -39,7 +39,7 @@ struct helper {
 	int64_t last_ms, fill_again_ms;
 
 	/* the writer's thread's, in helper_progress */
-	uint64_t seen_bytes, fill_bytes, wanted_bytes;
+	uint64_t seen_bytes, seen_applied, fill_bytes, wanted_bytes;
 };
 
 void helper_init(struct helper *h);

@@ -271,6 +271,36 @@ static void test_too_much_held(void **state)
 	rig_fini(&r);
 }
 
+/* The journal is full behind a log that is held: when that one can be written again, a
+ * checkpoint makes room without anybody asking. */
+static void test_full_behind_a_held_view(void **state)
+{
+	char line[1001];
+	unsigned taken = 0;
+	struct rig r;
+
+	memset(line, 'x', sizeof(line));
+	line[999] = '\n';
+	line[1000] = '\0';
+	rig_init(&r);
+	r.o.checkpoint_bytes = 64 << 10;
+	r.o.checkpoint_ms = 20;
+	rig_open(&r);
+	memdisk_fail_name(r.d, "a.jsonl", MEMDISK_WRITES);
+	memdisk_fail(r.d, 0, MEMDISK_FOREVER, ENOSPC);
+	assert_int_equal(rig_put(&r, JOURNAL_APPEND, "a.jsonl", "1\n"), 0);
+	for (; rig_put(&r, JOURNAL_APPEND, "b.jsonl", line) == 0; taken++)
+		rig_wait(&r, taken + 1);
+	assert_true(taken > 100);
+	usleep(200000); /* the checkpoints that what was written asked for */
+	assert_true(memdisk_fail_end(r.d));
+	rig_wait(&r, taken + 1);
+	for (int i = 0; i < 1000 && journal_health(r.j, NULL) != 0; i++)
+		usleep(10000);
+	rig_append(&r, "b.jsonl", "2\n");
+	rig_fini(&r);
+}
+
 /* A full disk takes a part of a line; the rest follows, nothing twice. */
 static void test_disk_fills_up(void **state)
 {
@@ -601,6 +631,7 @@ int main(void)
 		cmocka_unit_test(test_full_view_is_held),
 		cmocka_unit_test(test_crash_while_held),
 		cmocka_unit_test(test_too_much_held),
+		cmocka_unit_test(test_full_behind_a_held_view),
 		cmocka_unit_test(test_disk_fills_up),
 		cmocka_unit_test(test_start_on_a_full_disk),
 		cmocka_unit_test(test_segments_serve_again),
