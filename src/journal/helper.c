@@ -304,8 +304,10 @@ static int checkpoint(struct helper *h, bool closing, struct ava_error *err)
 	struct round r;
 	int rv = 0;
 
-	if (h->failed)
+	if (h->failed) {
+		h->last_ms = clock_mono_ms(); /* by the clock one is due all the time */
 		return err_set(err, AVA_EIO, "the disk failed while files were synced");
+	}
 	h->news = false;
 	free_dead(h);
 	begin(h, &r, closing);

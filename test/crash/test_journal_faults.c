@@ -2,6 +2,8 @@
  * is told, that it goes on by itself, and what a crash right then leaves. */
 #include "crash.h"
 
+#include <time.h>
+
 /* ---- the segment */
 
 /* Again and again until new work is taken; refusals are in clear words. */
@@ -601,6 +603,27 @@ static void test_view_sync_fails(void **state)
 	}
 }
 
+/* The helper has nothing to do any more, and does not turn in a circle. */
+static void test_helper_rests_behind_a_failure(void **state)
+{
+	struct rig r;
+	clock_t began;
+
+	rig_init(&r);
+	r.o.checkpoint_ms = 20;
+	memdisk_fail_name(r.d, "a.jsonl", MEMDISK_SYNCS);
+	memdisk_fail(r.d, 0, MEMDISK_FOREVER, EIO);
+	rig_open(&r);
+	rig_append(&r, "a.jsonl", "1\n");
+	while (journal_health(r.j, NULL) == 0)
+		usleep(1000);
+	began = clock();
+	usleep(400000);
+	assert_true(clock() - began < CLOCKS_PER_SEC / 10);
+	assert_true(memdisk_fail_end(r.d));
+	rig_fini(&r);
+}
+
 /* syncfs also fails for files that are not ours: then ours are asked. */
 static void test_somebody_elses_error(void **state)
 {
@@ -642,6 +665,7 @@ int main(void)
 		cmocka_unit_test(test_blob_fails),
 		cmocka_unit_test(test_checkpoint_file_fails),
 		cmocka_unit_test(test_view_sync_fails),
+		cmocka_unit_test(test_helper_rests_behind_a_failure),
 		cmocka_unit_test(test_somebody_elses_error),
 	};
 
