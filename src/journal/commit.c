@@ -436,7 +436,7 @@ static void forget_views(struct journal *j)
 
 	for (v = helper_take_forget(&j->helper); v != NULL; v = next) {
 		next = v->forget_next;
-		if (v->refs == 0 && v->dropped && !v->dirty) {
+		if (v->refs == 0 && v->dropped && v->mark == VIEW_SYNCED) {
 			strmap_del(&j->views, v->path);
 			helper_bury(&j->helper, v);
 		} else {

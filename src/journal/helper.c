@@ -1,7 +1,7 @@
 /* The helper thread; see helper.h.
  *
  * A checkpoint: note how far the journal is applied; take every view's size,
- * then its dirty mark; sync those that were dirty, or the file system when
+ * then its mark; sync those that were written, or the file system when
  * they are many; write the checkpoint file; release segments and blobs before
  * the position. A size that is read after the position may be larger than it
  * was then, which is right: a write sets the mark before the size, so what the
@@ -71,6 +71,9 @@ static void free_dead(struct helper *h)
 		while (v->all_next != NULL && v->all_next->gone)
 			v->all_next = v->all_next->all_next;
 	for (v = dead; v != NULL; v = next) {
+		int kept = view_take_kept(&h->writer->apply.views, v);
+
+		files_close(&kept);
 		next = v->forget_next;
 		view_free(v);
 		h->views--;
@@ -83,7 +86,7 @@ static void offer_forget(struct helper *h, struct view *all)
 	struct view *first = NULL, *last = NULL;
 
 	for (struct view *v = all; v != NULL; v = v->all_next) {
-		if (!v->dropped || v->dirty || v->forgettable)
+		if (!v->dropped || v->mark != VIEW_SYNCED || v->forgettable)
 			continue;
 		v->forgettable = true;
 		v->forget_next = first;
@@ -124,11 +127,12 @@ static void begin(struct helper *h, struct round *r, bool closing)
 static void note(struct round *r, struct view *v)
 {
 	struct checkpoint_view cv = {.path = v->path};
+	int was = VIEW_WRITTEN;
 
 	cv.part = v->part;
 	cv.size = v->noted = v->size;
 	cv.inode = v->inode;
-	v->syncing = atomic_exchange(&v->dirty, false);
+	v->syncing = atomic_compare_exchange_strong(&v->mark, &was, VIEW_SYNCING);
 	v->fresh_now = v->syncing && atomic_exchange(&v->fresh, false);
 	r->ndirty += v->syncing;
 	/* An empty file is not told of: it may have been made a moment ago, and its
@@ -250,7 +254,6 @@ static bool is_long(const struct view *v)
 static int sync_views(struct helper *h, const struct round *r)
 {
 	bool each = r->ndirty <= VIEW_KEPT;
-	int fd;
 
 	for (struct view *v = r->all; v != NULL && !each; v = v->all_next)
 		if (v->syncing && is_long(v) && sync_view(h, v) != 0)
@@ -261,8 +264,7 @@ static int sync_views(struct helper *h, const struct round *r)
 			continue;
 		if ((each || lives_apart(h, v)) && sync_view(h, v) != 0)
 			return -1;
-		fd = view_take_kept(&h->writer->apply.views, v);
-		files_close(&fd);
+		view_synced(&h->writer->apply.views, v);
 		v->synced = v->noted;
 	}
 	return 0;

@@ -67,6 +67,21 @@ int view_take_kept(struct view_set *s, struct view *v)
 	return fd;
 }
 
+/* What was written meanwhile has a mark of its own, and is synced through the descriptor
+ * that was kept for it: it is given back unless there is a newer one. */
+void view_synced(struct view_set *s, struct view *v)
+{
+	int fd = view_take_kept(s, v), was = VIEW_SYNCING, none = -1;
+
+	if (!atomic_compare_exchange_strong(&v->mark, &was, VIEW_SYNCED) && fd >= 0) {
+		s->kept++;
+		if (atomic_compare_exchange_strong(&v->kept, &none, fd))
+			return;
+		s->kept--;
+	}
+	files_close(&fd);
+}
+
 /* `fd` is taken. With more than are kept the whole file system is synced, and that knows
  * of every error. */
 static void keep_fd(struct view_set *s, struct view *v, int fd)
@@ -76,17 +91,19 @@ static void keep_fd(struct view_set *s, struct view *v, int fd)
 	files_close(&old);
 	if (fd >= 0 && s->kept < VIEW_KEPT) {
 		s->kept++;
-		v->kept = fd;
+		fd = atomic_exchange(&v->kept, fd);
+		s->kept -= fd >= 0;
 	} else {
-		files_close(&fd);
+		v->left = true; /* before it is closed: who opens it afterwards finds this */
 	}
+	files_close(&fd);
 }
 
 static void fd_drop(struct view_set *s, size_t slot)
 {
 	struct view *v = s->open[slot];
 
-	if (v->dirty)
+	if (v->mark != VIEW_SYNCED)
 		keep_fd(s, v, v->fd);
 	else
 		files_close(&v->fd);
@@ -332,13 +349,12 @@ static void finish_op(struct view *v)
 	op->commit->pending--;
 }
 
-/* After the write: a checkpoint that takes the mark away before we see it set
- * has not synced yet, so that it covers what was just written. Before the size:
- * a checkpoint that counts these bytes finds the mark. */
-static void mark_dirty(struct view *v)
+/* After the write: a checkpoint that takes the mark has not synced yet, so that it covers
+ * what was just written. Before the size: a checkpoint that counts these bytes finds the
+ * mark. It is set each time, since one that is there may be taken while we look. */
+static void mark_written(struct view *v)
 {
-	if (!atomic_load_explicit(&v->dirty, memory_order_relaxed))
-		v->dirty = true;
+	atomic_store_explicit(&v->mark, VIEW_WRITTEN, memory_order_release);
 	if (atomic_load_explicit(&v->dropped, memory_order_relaxed))
 		v->dropped = false;
 }
@@ -455,13 +471,15 @@ static int run_appends(struct view_set *s, struct view *v)
 		errno = EIO;
 		return -1;
 	}
-	mark_dirty(v);
+	mark_written(v);
 	advance(v, (size_t)n);
 	return 0;
 }
 
 static int run_other(struct view_set *s, struct view *v, const struct op *op)
 {
+	int fd = -1;
+
 	switch ((enum journal_op_kind)op->kind) {
 	case JOURNAL_APPEND:
 		return run_appends(s, v);
@@ -483,13 +501,16 @@ static int run_other(struct view_set *s, struct view *v, const struct op *op)
 		fd_close(s, v);
 		break;
 	}
-	/* Before the mark: who takes it syncs the folder as well. */
+	/* Before the mark: who takes it syncs the folder as well. The descriptor is kept
+	 * behind it: who is done with it gives back only what has a mark. */
 	if (v->use != VIEW_APPENDED) {
 		v->on_disk = true;
 		v->fresh = true;
-		keep_fd(s, v, files_open(s->rootfd, v->path, O_RDONLY));
+		fd = files_open(s->rootfd, v->path, O_RDONLY);
 	}
-	mark_dirty(v);
+	mark_written(v);
+	if (v->use != VIEW_APPENDED)
+		keep_fd(s, v, fd);
 	/* Nothing is kept of a file that is written whole or rarely. */
 	if (v->use != VIEW_APPENDED || op->kind == JOURNAL_DROP)
 		v->dropped = true;

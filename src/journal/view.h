@@ -88,6 +88,11 @@ static inline void commit_move(struct commit_queue *to, struct commit_queue *fro
 	from->first = NULL;
 }
 
+/* What a file holds that may not be on disk. The journal's thread says that it wrote, before
+ * it counts the bytes; a checkpoint takes that for syncing, and says that it is done unless
+ * more was written meanwhile. */
+enum view_mark { VIEW_SYNCED, VIEW_WRITTEN, VIEW_SYNCING };
+
 /* One path is used one way for as long as it is known. */
 enum view_use { VIEW_APPENDED, VIEW_PUT, VIEW_SESSION };
 
@@ -103,10 +108,10 @@ struct view {
 
 	_Atomic uint64_t size, inode; /* applied bytes; 0: not known */
 	_Atomic unsigned part;        /* which continuation is written; 0: not looked at yet */
-	_Atomic bool dirty;           /* written since a checkpoint began */
+	_Atomic int mark;             /* enum view_mark */
 	_Atomic bool fresh;           /* its name may not be durable yet */
 	_Atomic bool dropped;         /* no more operations are expected */
-	_Atomic bool left;            /* a part was left that may not be synced */
+	_Atomic bool left;            /* no sync of its file covers, or tells of, all it holds */
 	_Atomic int kept; /* descriptor of a file that was written and closed; -1: none */
 
 	bool on_disk; /* the file exists */
@@ -156,6 +161,8 @@ void view_unlay(struct op *op);
  * writing it back is told to who has had it open since; a file opened afresh does not know
  * it, when its inode was given up meanwhile. The caller's; -1: it is open, or unchanged. */
 int view_take_kept(struct view_set *s, struct view *v);
+/* The helper: what was to be synced is. */
+void view_synced(struct view_set *s, struct view *v);
 
 void view_queue(struct op *op);
 /* Apply what is queued. 0, or -1 and errno: the rest stays queued. */

@@ -167,6 +167,61 @@ static void test_folder_moved_away(void **state)
 	}
 }
 
+/* ---- a log that is closed meanwhile. An error of writing it back is told to who has had it
+ * open since; opened afresh it may not be known any more. */
+
+static atomic_int open_fd, unheard;
+
+static int watched_openat(int dirfd, const char *path, int flags, mode_t mode)
+{
+	int fd = memdisk_ops.openat(dirfd, path, flags, mode);
+
+	if (strcmp(path, "a.jsonl") != 0 || fd < 0)
+		return fd;
+	if ((flags & O_ACCMODE) != O_RDONLY)
+		open_fd = fd;
+	else if (open_fd < 0)
+		unheard++;
+	return fd;
+}
+
+static int watched_close(int fd)
+{
+	int its = fd;
+
+	atomic_compare_exchange_strong(&open_fd, &its, -1);
+	return memdisk_ops.close(fd);
+}
+
+/* Behind the look at its mark and before its sync; and written once more during that. */
+static void test_closed_meanwhile(void **state)
+{
+	struct rig r;
+
+	for (int behind = 0; behind < 2; behind++) {
+		beside_init(&r);
+		open_fd = -1;
+		unheard = 0;
+		held.openat = watched_openat;
+		held.close = watched_close;
+		if (behind) /* the newest is synced first */
+			rig_append(&r, "b.jsonl", "1\n");
+		rig_append(&r, "a.jsonl", "1\n");
+		rig_append(&r, "b.jsonl", "2\n");
+		assert_int_equal(journal_checkpoint(r.j, NULL), 0);
+		rig_append(&r, "b.jsonl", "3\n");
+		rig_append(&r, "a.jsonl", "2\n");
+		checkpoint_begins(&r);
+		if (behind)
+			rig_append(&r, "a.jsonl", "3\n");
+		rig_append(&r, "c.jsonl", "1\n");
+		checkpoint_goes_on();
+		assert_int_equal(journal_checkpoint(r.j, NULL), 0);
+		assert_int_equal(unheard, 0);
+		beside_fini(&r);
+	}
+}
+
 /* ---- an entry whose session a person removed: no checkpoint knows the file it goes to */
 
 static void test_entry_put_aside(void **state)
@@ -194,6 +249,7 @@ int main(void)
 		cmocka_unit_test(test_goes_on_meanwhile),
 		cmocka_unit_test(test_moved_away),
 		cmocka_unit_test(test_folder_moved_away),
+		cmocka_unit_test(test_closed_meanwhile),
 		cmocka_unit_test(test_entry_put_aside),
 	};
 
