@@ -274,6 +274,7 @@ static int look_open(struct view_set *s, struct view *v)
 	if (st.st_size > 0 && last != '\n')
 		return leave_broken(s, v, (uint64_t)st.st_size);
 	v->on_disk = true;
+	v->fresh = true; /* a person may have put it there a moment ago */
 	v->inode = st.st_ino;
 	v->size = v->end = (uint64_t)st.st_size;
 	v->checked_ms = s->now_ms;

@@ -222,6 +222,23 @@ static void test_closed_meanwhile(void **state)
 	}
 }
 
+/* ---- a log that a person put there: its name may not be durable */
+
+static void test_put_there(void **state)
+{
+	struct rig r;
+
+	beside_init(&r);
+	rig_append(&r, "d/b.jsonl", "1\n");
+	assert_int_equal(journal_checkpoint(r.j, NULL), 0);
+	edit(&r, "/d/a.jsonl", "theirs\n");
+	rig_append(&r, "d/a.jsonl", "1\n");
+	assert_int_equal(journal_checkpoint(r.j, NULL), 0);
+	lose_power(&r);
+	rig_holds(&r, "/d/a.jsonl", "theirs\n1\n");
+	beside_fini(&r);
+}
+
 /* ---- an entry whose session a person removed: no checkpoint knows the file it goes to */
 
 static void test_entry_put_aside(void **state)
@@ -250,6 +267,7 @@ int main(void)
 		cmocka_unit_test(test_moved_away),
 		cmocka_unit_test(test_folder_moved_away),
 		cmocka_unit_test(test_closed_meanwhile),
+		cmocka_unit_test(test_put_there),
 		cmocka_unit_test(test_entry_put_aside),
 	};
 
