@@ -227,6 +227,8 @@ static bool has_blob(const struct commit *c)
 
 static int write_blobs(struct writer *w, struct commit *c)
 {
+	int rv;
+
 	for (unsigned i = 0; i < c->nops; i++) {
 		struct op *op = &c->ops[i];
 		unsigned char *hash = c->batch + op->at + WAL_OP_HEAD + op->view->path_len +
@@ -234,8 +236,10 @@ static int write_blobs(struct writer *w, struct commit *c)
 
 		if (!op->blob)
 			continue;
+		rv = blob_write(w->walfd, c->first_lsn, i, op->bytes, op->len, hash);
+		/* Behind it: a helper that looks before it is there forgets that it comes. */
 		w->has_blobs = true;
-		if (blob_write(w->walfd, c->first_lsn, i, op->bytes, op->len, hash) != 0)
+		if (rv != 0)
 			return disk_code(errno);
 	}
 	return 0;

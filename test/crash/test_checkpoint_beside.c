@@ -25,7 +25,7 @@ static int held_fdatasync(int fd)
 }
 
 /* One descriptor for all logs: who comes again looks at its file again. */
-static void beside_init(struct rig *r)
+static void beside_begin(struct rig *r)
 {
 	assert_int_equal(sem_init(&reached, 0, 0) | sem_init(&go_on, 0, 0), 0);
 	rig_init(r);
@@ -33,6 +33,11 @@ static void beside_init(struct rig *r)
 	held = memdisk_ops;
 	held.fdatasync = held_fdatasync;
 	sys = &held;
+}
+
+static void beside_init(struct rig *r)
+{
+	beside_begin(r);
 	rig_open(r);
 }
 
@@ -199,11 +204,12 @@ static void test_closed_meanwhile(void **state)
 	struct rig r;
 
 	for (int behind = 0; behind < 2; behind++) {
-		beside_init(&r);
+		beside_begin(&r);
 		open_fd = -1;
 		unheard = 0;
 		held.openat = watched_openat;
 		held.close = watched_close;
+		rig_open(&r);
 		if (behind) /* the newest is synced first */
 			rig_append(&r, "b.jsonl", "1\n");
 		rig_append(&r, "a.jsonl", "1\n");
@@ -259,16 +265,49 @@ static void test_entry_put_aside(void **state)
 	}
 }
 
+/* ---- a blob that is made while the helper looks for those to be removed */
+
+static int slow_openat(int dirfd, const char *path, int flags, mode_t mode)
+{
+	if (strncmp(path, "blob-", 5) == 0 && atomic_exchange(&armed, false)) {
+		sem_post(&reached);
+		sem_wait(&go_on);
+	}
+	return memdisk_ops.openat(dirfd, path, flags, mode);
+}
+
+static void test_blob_made_meanwhile(void **state)
+{
+	size_t big = 70000;
+	char *text = malloc(big + 1);
+	struct rig r;
+
+	memset(text, 'x', big);
+	text[big - 1] = '\n';
+	text[big] = '\0';
+	beside_begin(&r);
+	held.openat = slow_openat;
+	rig_open(&r);
+	armed = true;
+	assert_int_equal(rig_put(&r, JOURNAL_APPEND, "a.jsonl", text), 0);
+	sem_wait(&reached);
+	assert_int_equal(journal_checkpoint(r.j, NULL), 0);
+	sem_post(&go_on);
+	rig_wait(&r, 1);
+	assert_true(rig_has(&r, "/wal/blob-1-0"));
+	assert_int_equal(journal_checkpoint(r.j, NULL), 0);
+	assert_false(rig_has(&r, "/wal/blob-1-0"));
+	free(text);
+	beside_fini(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_went_on_before),
-		cmocka_unit_test(test_goes_on_meanwhile),
-		cmocka_unit_test(test_moved_away),
-		cmocka_unit_test(test_folder_moved_away),
-		cmocka_unit_test(test_closed_meanwhile),
-		cmocka_unit_test(test_put_there),
-		cmocka_unit_test(test_entry_put_aside),
+		cmocka_unit_test(test_went_on_before),   cmocka_unit_test(test_goes_on_meanwhile),
+		cmocka_unit_test(test_moved_away),       cmocka_unit_test(test_folder_moved_away),
+		cmocka_unit_test(test_closed_meanwhile), cmocka_unit_test(test_put_there),
+		cmocka_unit_test(test_entry_put_aside),  cmocka_unit_test(test_blob_made_meanwhile),
 	};
 
 	return cmocka_run_group_tests_name("checkpoint_beside", tests, NULL, NULL);
