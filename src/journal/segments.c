@@ -403,13 +403,13 @@ int log_begin(struct log *l)
 	struct wal_segment head = {.size = l->pool->bytes, .first_lsn = l->lsn, .prev = l->good};
 
 	files_close(&l->fd);
-	l->fd = segments_take(l->pool, &l->seq, &l->filled);
+	l->fd = segments_take(l->pool, &head.seq, &l->filled);
 	if (l->fd < 0)
 		return -1;
+	l->seq = head.seq;
 	do
 		id_random(&l->salt, sizeof(l->salt));
 	while (l->salt == 0);
-	head.seq = l->seq;
 	head.salt = l->salt;
 	wal_segment_put(l->buf, &head);
 	l->at = 0;

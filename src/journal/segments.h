@@ -72,7 +72,7 @@ struct log {
 	int fd; /* -1: no segment is open */
 	bool filled;
 	uint32_t salt;
-	uint64_t seq;
+	uint64_t seq; /* the newest that was begun; 0: none. The next one has a higher number */
 	unsigned char *buf;
 	size_t cap, used;
 	uint64_t at;                      /* in the segment, of buf[0]; a multiple of WAL_PAGE */

@@ -353,6 +353,7 @@ static void publish(struct writer *w, struct commit_queue *finished)
 {
 	struct writer_shared *s = &w->shared;
 	const struct apply *a = &w->apply;
+	uint64_t dead;
 	bool notify;
 
 	pthread_mutex_lock(&w->lock);
@@ -360,11 +361,13 @@ static void publish(struct writer *w, struct commit_queue *finished)
 	commit_move(&s->done, finished);
 	/* Until something is synced it stays where recovery put it. Behind a
 	 * segment that is not written to any more nothing can follow in it: given
-	 * up by a checkpoint it may be the room that the next one needs. */
+	 * up by a checkpoint it may be the room that the next one needs. One that
+	 * died in its first flush too: what reached the disk of that was not done. */
+	dead = w->log.fd < 0 ? MAX(w->log.good.seq, w->log.seq) : 0;
 	if (a->unfinished.first != NULL)
 		s->applied = a->unfinished.first->pos;
-	else if (w->log.good.seq != 0 && w->log.fd < 0)
-		s->applied = (struct wal_pos){w->log.good.seq + 1, WAL_BEGIN};
+	else if (dead != 0)
+		s->applied = (struct wal_pos){dead + 1, WAL_BEGIN};
 	else if (w->log.good.seq != 0)
 		s->applied = w->log.good;
 	s->applied_lsn = a->unfinished.first != NULL ? a->unfinished.first->first_lsn : w->log.lsn;

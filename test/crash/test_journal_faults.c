@@ -536,6 +536,39 @@ static void test_blob_fails(void **state)
 	}
 }
 
+/* A flush that failed and reached the disk all the same, in a segment that it began: behind
+ * a checkpoint, which removes its blob, it is not done, neither whole nor in part. */
+static void test_failed_blob_behind_a_checkpoint(void **state)
+{
+	size_t big = 70000;
+	char *text = malloc(big);
+	struct journal_op ops[] = {
+		{.kind = JOURNAL_APPEND, .path = "a.jsonl", .bytes = text, .len = big},
+		{.kind = JOURNAL_APPEND, .path = "b.jsonl", .bytes = "1\n", .len = 2},
+	};
+	struct rig r;
+
+	memset(text, 'x', big);
+	text[big - 1] = '\n';
+	rig_init(&r);
+	rig_open(&r);
+	memdisk_fail_name(r.d, ".seg", MEMDISK_SYNCS);
+	memdisk_fail(r.d, 0, MEMDISK_FOREVER, EIO);
+	assert_int_equal(journal_commit(r.j, ops, 2, JOURNAL_NOW, rig_done, &r), 0);
+	rig_wait(&r, 1);
+	assert_int_equal(r.last_rv, AVA_EUNKNOWN);
+	assert_int_equal(journal_checkpoint(r.j, NULL), 0);
+	rig_crash(&r);
+	rig_open(&r);
+	assert_string_equal(r.rec.problems, "[]");
+	assert_false(rig_has(&r, "/a.jsonl"));
+	assert_false(rig_has(&r, "/b.jsonl"));
+	rig_append(&r, "b.jsonl", "2\n");
+	rig_holds(&r, "/b.jsonl", "2\n");
+	free(text);
+	rig_fini(&r);
+}
+
 static void test_checkpoint_file_fails(void **state)
 {
 	struct ava_error err = {0};
@@ -663,6 +696,7 @@ int main(void)
 		cmocka_unit_test(test_put_and_create_are_held),
 		cmocka_unit_test(test_locked_session),
 		cmocka_unit_test(test_blob_fails),
+		cmocka_unit_test(test_failed_blob_behind_a_checkpoint),
 		cmocka_unit_test(test_checkpoint_file_fails),
 		cmocka_unit_test(test_view_sync_fails),
 		cmocka_unit_test(test_helper_rests_behind_a_failure),
