@@ -848,16 +848,27 @@ static int sync_file(struct redo *r, const struct redo_file *f)
 	return rv == 0 ? files_sync_parents(r->rootfd, f->name) : rv;
 }
 
+/* Is it in a folder from another file system, which syncfs on ours does not reach? */
+static bool lives_apart(struct redo *r, const struct redo_file *f)
+{
+	struct stat root, st;
+
+	return sys->fstat(r->rootfd, &root) == 0 &&
+	       sys->fstatat(r->rootfd, f->name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       st.st_dev != root.st_dev;
+}
+
 static int sync_all(struct redo *r)
 {
 	size_t touched = 0;
+	bool whole;
 
 	for (size_t i = 0; i < r->nfiles; i++)
 		touched += r->files[i]->touched;
-	if (touched > SYNC_EACH_MAX && sys->syncfs(r->rootfd) == 0)
-		return 0;
+	whole = touched > SYNC_EACH_MAX && sys->syncfs(r->rootfd) == 0;
 	for (size_t i = 0; i < r->nfiles; i++)
-		if (r->files[i]->touched && sync_file(r, r->files[i]) != 0)
+		if (r->files[i]->touched && (!whole || lives_apart(r, r->files[i])) &&
+		    sync_file(r, r->files[i]) != 0)
 			return -1;
 	return 0;
 }

@@ -343,6 +343,58 @@ static void test_session_entry(void **state)
 	}
 }
 
+/* ---- a folder that is linked from another file system: a sync of ours does not reach it */
+
+static bool far[1 << 16]; /* by descriptor */
+static unsigned far_synced;
+
+static int far_openat(int dirfd, const char *path, int flags, mode_t mode)
+{
+	int fd = memdisk_ops.openat(dirfd, path, flags, mode);
+
+	if (fd >= 0)
+		far[fd % ARRAY_LEN(far)] = strncmp(path, "far/", 4) == 0;
+	return fd;
+}
+
+static int far_fsync(int fd)
+{
+	far_synced += far[fd % ARRAY_LEN(far)];
+	return memdisk_ops.fsync(fd);
+}
+
+static int far_fstatat(int dirfd, const char *path, struct stat *st, int flags)
+{
+	int rv = memdisk_ops.fstatat(dirfd, path, st, flags);
+
+	if (rv == 0 && strncmp(path, "far/", 4) == 0)
+		st->st_dev++;
+	return rv;
+}
+
+static void test_linked_folder(void **state)
+{
+	struct sys_ops ops = memdisk_ops;
+	char path[32];
+	struct rig r;
+
+	rig_init(&r);
+	rig_open(&r);
+	for (int i = 0; i < 40; i++) {
+		snprintf(path, sizeof(path), "%s/%d.jsonl", i % 2 ? "far" : "near", i);
+		rig_append(&r, path, "1\n");
+	}
+	rig_crash(&r);
+	ops.openat = far_openat;
+	ops.fsync = far_fsync;
+	ops.fstatat = far_fstatat;
+	sys = &ops;
+	far_synced = 0;
+	rig_open(&r);
+	assert_int_equal(far_synced, 20);
+	rig_fini(&r);
+}
+
 /* ---- the checkpoint file */
 
 static void test_checkpoint_lost(void **state)
@@ -531,6 +583,7 @@ int main(void)
 		cmocka_unit_test(test_twice),
 		cmocka_unit_test(test_put),
 		cmocka_unit_test(test_session_entry),
+		cmocka_unit_test(test_linked_folder),
 		cmocka_unit_test(test_checkpoint_lost),
 		cmocka_unit_test(test_lines_are_adopted),
 		cmocka_unit_test(test_lines_that_do_not_go_on),
