@@ -785,6 +785,48 @@ static int set_aside(struct redo *r, struct redo_file *f, struct state *s, enum 
 	return 0;
 }
 
+/* Does this part begin with the operations from `first` on? 1, durably then; 0; -1, errno. */
+static int begins_with(struct redo *r, struct redo_file *f, unsigned part, size_t first)
+{
+	char name[FILES_BUF];
+	int fd = files_open(r->rootfd, files_part_name(f->path, part, name), O_RDONLY);
+	int rv = fd >= 0;
+
+	for (uint64_t i = first, at = 0; i < f->nops && rv == 1; at += f->ops[i++].len) {
+		uint64_t len = f->ops[i].len;
+
+		rv = redo_load(r, &f->ops[i]) == 0 ? 1 : f->ops[i].bad ? 0 : -1;
+		if (rv == 1 && (redo_room(&r->other, &r->capother, len) != 0 ||
+				sys_read_all(fd, r->other, len, (off_t)at) != 0))
+			rv = errno == ENODATA ? 0 : -1;
+		rv = rv == 1 ? memcmp(r->other, r->bytes, len) == 0 : rv;
+	}
+	if (rv == 1 && (sys->fsync(fd) != 0 || files_sync_parents(r->rootfd, name) != 0))
+		rv = -1;
+	files_close(&fd);
+	return rv;
+}
+
+/* Before the crash the log may have gone on in its next part, with what was queued for this
+ * one: that is not done a second time. */
+static int leave_out(struct redo *r, struct redo_file *f, struct state *s)
+{
+	unsigned last = view_find_part(r->rootfd, f->path);
+	size_t first = 0;
+	int rv = 0;
+
+	while (first < f->nops && f->ops[first].in_place)
+		first++;
+	for (unsigned part = f->part + 1; part <= last && first < f->nops && rv == 0; part++)
+		rv = begins_with(r, f, part, first);
+	if (rv == 1) {
+		f->nops = s->fit = first;
+		s->end = first > 0 ? f->ops[first - 1].offset + f->ops[first - 1].len : f->base;
+		s->whole = false;
+	}
+	return rv < 0 ? -1 : 0;
+}
+
 /* Leave only what is not in the checkpointed part; false: nothing is. */
 static bool pending(struct redo_file *f)
 {
@@ -815,6 +857,8 @@ static int redo_view(struct redo *r, struct redo_file *f, struct ava_error *err)
 	rv = look(r, f, &s);
 	if (rv == 0)
 		rv = judge(r, f, &s, &v);
+	if (rv == 0 && v != HOLE)
+		rv = leave_out(r, f, &s);
 	if (rv == 0 && v == FITS) {
 		f->touched = true;
 		f->inode_now = s.inode;

@@ -361,8 +361,8 @@ static void mark_written(struct view *v)
 }
 
 /* A person moved, replaced, cut or added to the file. It is theirs now. What
- * is queued was laid down for it; a recovery before the next checkpoint will
- * find the same and put these bytes aside once more, which is no harm. */
+ * is queued was laid down for it; a recovery before the next checkpoint finds
+ * it in the next part (or puts it aside once more, which is no harm). */
 static void go_on_in_next_part(struct view_set *s, struct view *v)
 {
 	fd_close(s, v);

@@ -303,6 +303,40 @@ static void test_full_behind_a_held_view(void **state)
 	rig_fini(&r);
 }
 
+/* A log that cannot be written gives way; then the process is killed and the log can be
+ * written again: what stands in its next part is not written to it as well. */
+static void test_killed_behind_a_next_part(void **state)
+{
+	unsigned lines = 150; /* over half of what may wait */
+	char line[1001];
+	struct rig r;
+
+	memset(line, 'x', sizeof(line));
+	line[999] = '\n';
+	line[1000] = '\0';
+	rig_init(&r);
+	r.o.checkpoint_bytes = 64 << 10;
+	rig_open(&r);
+	rig_append(&r, "a.jsonl", "1\n");
+	memdisk_fail_name(r.d, "a.jsonl", MEMDISK_WRITES);
+	memdisk_fail(r.d, 0, MEMDISK_FOREVER, EACCES);
+	assert_int_equal(rig_put(&r, JOURNAL_APPEND, "a.jsonl", "2\n"), 0);
+	assert_int_equal(rig_put(&r, JOURNAL_APPEND, "a.jsonl", "3\n"), 0);
+	for (unsigned i = 0; i < lines; i++)
+		rig_do(&r, JOURNAL_APPEND, "b.jsonl", line, 0);
+	rig_wait(&r, 1 + 2 + lines);
+	assert_true(memdisk_fail_end(r.d));
+	rig_append(&r, "a.jsonl", "4\n");
+	for (int i = 0; i < 2; i++) {
+		rig_crash(&r);
+		rig_open(&r);
+		assert_string_equal(r.rec.problems, "[]");
+		rig_holds(&r, "/a.jsonl", "1\n");
+		rig_holds(&r, "/a.2.jsonl", "2\n3\n4\n");
+	}
+	rig_fini(&r);
+}
+
 /* A full disk takes a part of a line; the rest follows, nothing twice. */
 static void test_disk_fills_up(void **state)
 {
@@ -688,6 +722,7 @@ int main(void)
 		cmocka_unit_test(test_crash_while_held),
 		cmocka_unit_test(test_too_much_held),
 		cmocka_unit_test(test_full_behind_a_held_view),
+		cmocka_unit_test(test_killed_behind_a_next_part),
 		cmocka_unit_test(test_disk_fills_up),
 		cmocka_unit_test(test_start_on_a_full_disk),
 		cmocka_unit_test(test_segments_serve_again),
