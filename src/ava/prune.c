@@ -398,6 +398,9 @@ static void pruning_look(struct job *j)
 
 	g->rv = find_all(&g->p, &g->err);
 	n = g->dry ? 0 : (g->p.files.n + FILES_ONCE - 1) / FILES_ONCE;
+	/* What the journal still has of them the next start would write again. */
+	if (g->rv == 0 && n > 0)
+		g->rv = journal_checkpoint(g->p.core->journal, &g->err);
 	g->seals = g->rv == 0 && n > 0 ? calloc(n, sizeof(*g->seals)) : NULL;
 	if (g->rv == 0 && n > 0 && !g->seals)
 		g->rv = AVA_ENOMEM;

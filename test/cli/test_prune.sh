@@ -60,6 +60,8 @@ exits 'so do new runs' 0
 kill_daemon
 start_daemon 3>&- # or what is said has no end
 check 'a crash later: what was at work still is' wait_for 20 at_work
+refuse 'what was pruned does not come back' test -e "$AVA_DATA_ROOT/logs/subagents/$old.jsonl"
+refuse 'nor its folder' test -e "$AVA_DATA_ROOT/runs/$old"
 run "$AVA" logs verify
 exits 'and the chain holds' 0
 "$AVA" cancel "$slow" >/dev/null
