@@ -213,6 +213,17 @@ int files_equal(int rootfd, const char *path, const void *bytes, size_t len)
 	return rv;
 }
 
+int files_rewrite(int rootfd, const char *path, const void *bytes, size_t len)
+{
+	int fd = files_open(rootfd, path, O_WRONLY), rv;
+
+	rv = fd < 0 ? -1 : sys_write_all(fd, bytes, len, 0);
+	files_close(&fd);
+	if (rv == 0)
+		files_drop_temp(rootfd, path);
+	return rv;
+}
+
 int files_keep(int rootfd, const char *path, const void *bytes, size_t len, char out[FILES_BUF])
 {
 	for (int i = 1; i <= KEEP_MAX; i++) {

@@ -42,6 +42,9 @@ int files_keep(int rootfd, const char *path, const void *bytes, size_t len, char
 
 /* Is the content of `path` exactly these bytes? 1, 0, or -1. */
 int files_equal(int rootfd, const char *path, const void *bytes, size_t len);
+/* They are, and are written once more, in place: what a sync that failed has dropped looks
+ * fine in memory. What a crash left of a replacement goes. */
+int files_rewrite(int rootfd, const char *path, const void *bytes, size_t len);
 
 /* Best effort, errno untouched. */
 void files_close(int *fd);

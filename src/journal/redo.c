@@ -295,15 +295,13 @@ static int redo_put(struct redo *r, struct redo_file *f, struct ava_error *err)
 	if (rv != 0)
 		return err_sys(err, "read the content of %s", f->name);
 	same = files_equal(r->rootfd, f->name, r->bytes, op->len);
-	if (same != 1) {
+	if (same != 1 || files_rewrite(r->rootfd, f->name, r->bytes, op->len) != 0) {
 		rv = keep_foreign(r, f, err);
 		if (rv != 0)
 			return rv;
 		if (redo_load(r, op) != 0 ||
 		    files_replace(r->rootfd, f->name, r->bytes, op->len, false) != 0)
 			return err_sys(err, "put %s", f->name);
-	} else {
-		files_drop_temp(r->rootfd, f->name);
 	}
 	f->touched = true;
 	return 0;

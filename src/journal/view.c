@@ -697,22 +697,24 @@ static int read_whole(int fd, size_t size, char **data)
 	return -1;
 }
 
-static bool has_entry(const char *data, size_t size, const char *id)
+/* Its line, without its end, is data[*at .. *at + *len). */
+static bool find_entry(const char *data, size_t size, const char *id, size_t *at, size_t *len)
 {
 	bool found = false;
 
-	for (const char *at = data, *end = data + size; !found && at < end;) {
-		const char *nl = memchr(at, '\n', (size_t)(end - at));
-		size_t len = (size_t)((nl != NULL ? nl : end) - at);
+	for (*at = 0; *at < size; *at += *len + 1) {
+		const char *line = data + *at, *nl = memchr(line, '\n', size - *at);
 
-		if (memmem(at, len, id, strlen(id)) != NULL) {
-			json_t *o = json_parse(at, len, NULL);
+		*len = nl != NULL ? (size_t)(nl - line) : size - *at;
+		if (memmem(line, *len, id, strlen(id)) != NULL) {
+			json_t *o = json_parse(line, *len, NULL);
 			const char *its = json_get_str(o, "id");
 
 			found = its != NULL && strcmp(its, id) == 0;
 			json_decref(o);
 		}
-		at += len + 1;
+		if (found)
+			break;
 	}
 	return found;
 }
@@ -734,20 +736,22 @@ static size_t cut_line(const char *data, size_t size)
 	return size;
 }
 
-/* Where the entry goes, which `out` gets: over what is left of it, or to the
- * end. 1; 0: it is there already; -1 and errno. */
+/* Where the entry goes, which `out` gets: over itself, since what a failed sync dropped
+ * looks fine in memory, over what is left of it, or to the end. 1; -1 and errno. */
 static int place_again(int fd, size_t size, const void *bytes, size_t len, const char *id,
 		       struct buf *out, size_t *at)
 {
+	size_t its_len;
 	char *data;
 	int rv = 1;
 
 	if (read_whole(fd, size, &data) != 0)
 		return -1;
-	*at = size;
-	if (has_entry(data, size, id))
-		rv = 0;
-	else if ((*at = cut_line(data, size)) < size) {
+	if (find_entry(data, size, id, at, &its_len)) {
+		rv = buf_add(out, data + *at, MIN(its_len + 1, size - *at)) == 0 ? 1 : -1;
+		if (rv < 0)
+			errno = ENOMEM;
+	} else if ((*at = cut_line(data, size)) < size) {
 		rv = build(fd, *at, bytes, len, out) == 0 ? 1 : -1;
 		if (rv == 1 && !files_cut_of(out->data, data + *at, MIN(out->len, size - *at))) {
 			buf_reset(out); /* somebody else's */

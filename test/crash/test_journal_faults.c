@@ -2,6 +2,8 @@
  * is told, that it goes on by itself, and what a crash right then leaves. */
 #include "crash.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <time.h>
 
 /* ---- the segment */
@@ -670,6 +672,72 @@ static void test_view_sync_fails(void **state)
 	}
 }
 
+/* A sync that failed leaves what it was for in memory only: it looks written, and a later
+ * sync has nothing to do. */
+
+static char in_memory[64]; /* the file that is so; another of its name is not */
+static ino_t its_inode;
+
+static bool is_in_memory(int fd)
+{
+	struct stat st;
+
+	return memdisk_ops.fstat(fd, &st) == 0 && st.st_ino == its_inode;
+}
+
+static int dropping_fsync(int fd)
+{
+	struct stat st, its;
+
+	if (its_inode == 0 && memdisk_ops.fstat(fd, &st) == 0 &&
+	    memdisk_ops.fstatat(AT_FDCWD, in_memory, &its, 0) == 0 && st.st_ino == its.st_ino) {
+		its_inode = st.st_ino;
+		errno = EIO;
+		return -1;
+	}
+	return is_in_memory(fd) ? 0 : memdisk_ops.fsync(fd);
+}
+
+static ssize_t dropping_pwrite(int fd, const void *bytes, size_t len, off_t at)
+{
+	if (is_in_memory(fd)) /* it is to be written back again */
+		its_inode = UINT32_MAX;
+	return memdisk_ops.pwrite(fd, bytes, len, at);
+}
+
+static void test_written_again_behind_a_failed_sync(void **state)
+{
+	static const char entry[] = "{\"type\":\"message\",\"id\":\"e1\"}\n";
+	struct sys_ops ops = memdisk_ops;
+
+	ops.fsync = dropping_fsync;
+	ops.pwrite = dropping_pwrite;
+	for (int put = 0; put < 2; put++) {
+		const char *path = put ? "d/result.json" : "d/s.jsonl";
+		struct memdisk *left;
+		struct rig r;
+
+		snprintf(in_memory, sizeof(in_memory), "/%s", path);
+		its_inode = 0;
+		rig_init(&r);
+		sys = &ops;
+		rig_open(&r);
+		rig_do(&r, put ? JOURNAL_PUT : JOURNAL_ENTRY, path, entry, 0);
+		assert_int_equal(journal_checkpoint(r.j, NULL), AVA_EIO);
+		rig_close(&r);
+		rig_open(&r);
+		assert_string_equal(r.rec.problems, "[]");
+		left = memdisk_clone(r.d);
+		rig_fini(&r);
+		memdisk_power_cut(left, memdisk_none, NULL);
+		r.d = left;
+		memdisk_use(left);
+		rig_open(&r);
+		rig_holds(&r, in_memory, entry);
+		rig_fini(&r);
+	}
+}
+
 /* The helper has nothing to do any more, and does not turn in a circle. */
 static void test_helper_rests_behind_a_failure(void **state)
 {
@@ -734,6 +802,7 @@ int main(void)
 		cmocka_unit_test(test_failed_blob_behind_a_checkpoint),
 		cmocka_unit_test(test_checkpoint_file_fails),
 		cmocka_unit_test(test_view_sync_fails),
+		cmocka_unit_test(test_written_again_behind_a_failed_sync),
 		cmocka_unit_test(test_helper_rests_behind_a_failure),
 		cmocka_unit_test(test_somebody_elses_error),
 	};
