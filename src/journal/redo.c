@@ -221,7 +221,9 @@ static int is_ours(struct redo *r, struct redo_file *f, const char *data, size_t
 	for (size_t i = 0; i < f->nops; i++) {
 		int rv = f->ops[i].kind == WAL_PUT ? redo_load(r, &f->ops[i]) : 1;
 
-		if (f->ops[i].kind == WAL_PUT && f->ops[i].offset == st.st_ino)
+		/* Behind the one that it follows stands the checkpoint. */
+		if (f->ops[i].kind == WAL_PUT &&
+		    (f->ops[i].offset == st.st_ino || (i == 0 && f->ops[0].offset == WAL_OURS)))
 			return 1;
 
 		if (rv < 0)

@@ -312,7 +312,8 @@ int view_lay(struct view_set *s, struct op *op)
 		op->creates = !v->on_disk;
 		v->making += op->creates;
 	}
-	op->offset = v->use == VIEW_APPENDED ? v->end : v->inode;
+	op->offset = v->use == VIEW_APPENDED ? v->end : v->laid > 0 ? WAL_OURS : v->inode;
+	v->laid++;
 	if (op->kind == JOURNAL_APPEND)
 		v->end += op->len;
 	return 0;
@@ -322,6 +323,7 @@ void view_unlay(struct op *op)
 {
 	struct view *v = op->view;
 
+	v->laid--;
 	v->making -= op->creates;
 	if (op->kind == JOURNAL_APPEND)
 		v->end -= op->len;
@@ -346,6 +348,7 @@ static void finish_op(struct view *v)
 	struct op *op = v->first;
 
 	v->first = op->next;
+	v->laid--;
 	v->making -= op->creates;
 	op->commit->pending--;
 }

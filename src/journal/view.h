@@ -116,12 +116,12 @@ struct view {
 
 	bool on_disk; /* the file exists */
 	bool held, touched;
-	bool used;               /* second chance in the descriptor cache */
-	int fd;                  /* -1: not open */
-	size_t slot;             /* in the descriptor cache, while open */
-	unsigned making;         /* laid down, not applied operations that create the file */
-	uint64_t end;            /* size once all that is laid down is applied */
-	size_t partial;          /* bytes of `first` that are in the file already */
+	bool used;             /* second chance in the descriptor cache */
+	int fd;                /* -1: not open */
+	size_t slot;           /* in the descriptor cache, while open */
+	unsigned laid, making; /* operations not applied yet; those of them that create the file */
+	uint64_t end;          /* size once all that is laid down is applied */
+	size_t partial;        /* bytes of `first` that are in the file already */
 	struct op *first, *last; /* to be applied; last undefined when empty */
 	struct view *next;       /* in the touched or the held list */
 	int64_t checked_ms;      /* when the path was last compared with the file */

@@ -19,6 +19,9 @@
 #define WAL_INLINE_MAX (64 * 1024)    /* longer bytes go to a blob */
 #define WAL_GAP        WAL_BATCH_HEAD /* zero bytes that follow every flush */
 
+/* In the place of the inode that a PUT replaces: the one of a PUT before it, not known yet. */
+#define WAL_OURS UINT64_MAX
+
 /* Where a batch begins, or ends. */
 struct wal_pos {
 	uint64_t seq; /* of the segment; 0: nowhere */

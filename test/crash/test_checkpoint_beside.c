@@ -301,13 +301,66 @@ static void test_blob_made_meanwhile(void **state)
 	beside_fini(&r);
 }
 
+/* ---- a file that is put twice in one flush */
+
+static void put_twice(struct rig *r, long fails_at)
+{
+	beside_init(r);
+	rig_do(r, JOURNAL_PUT, "result.json", "0", 0);
+	armed = true; /* what comes while the log is synced is one flush */
+	assert_int_equal(rig_put(r, JOURNAL_APPEND, "a.jsonl", "1\n"), 0);
+	sem_wait(&reached);
+	assert_int_equal(rig_put(r, JOURNAL_PUT, "result.json", "1"), 0);
+	assert_int_equal(rig_put(r, JOURNAL_PUT, "result.json", "2"), 0);
+	memdisk_fail_name(r->d, "result.json", MEMDISK_WRITES);
+	memdisk_fail(r->d, fails_at, MEMDISK_FOREVER, ENOSPC);
+	sem_post(&go_on);
+}
+
+/* The second one is held, behind a checkpoint: what stands there is ours. */
+static void test_second_put_is_held(void **state)
+{
+	struct rig r;
+
+	put_twice(&r, 3); /* behind making, writing and renaming the first */
+	rig_wait(&r, 3);
+	assert_int_equal(journal_checkpoint(r.j, NULL), 0);
+	rig_holds(&r, "/result.json", "1");
+	rig_crash(&r);
+	rig_open(&r);
+	assert_string_equal(r.rec.problems, "[]");
+	rig_holds(&r, "/result.json", "2");
+	beside_fini(&r);
+}
+
+/* Both are done, and a person edits the file: that is kept. */
+static void test_edited_behind_the_second(void **state)
+{
+	struct rig r;
+
+	put_twice(&r, 6);
+	rig_wait(&r, 4);
+	edit(&r, "/result.json", "theirs");
+	rig_crash(&r);
+	rig_open(&r);
+	rig_holds(&r, "/result.json", "2");
+	rig_holds(&r, "/result.json.broken", "theirs");
+	beside_fini(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_went_on_before),   cmocka_unit_test(test_goes_on_meanwhile),
-		cmocka_unit_test(test_moved_away),       cmocka_unit_test(test_folder_moved_away),
-		cmocka_unit_test(test_closed_meanwhile), cmocka_unit_test(test_put_there),
-		cmocka_unit_test(test_entry_put_aside),  cmocka_unit_test(test_blob_made_meanwhile),
+		cmocka_unit_test(test_went_on_before),
+		cmocka_unit_test(test_goes_on_meanwhile),
+		cmocka_unit_test(test_moved_away),
+		cmocka_unit_test(test_folder_moved_away),
+		cmocka_unit_test(test_closed_meanwhile),
+		cmocka_unit_test(test_put_there),
+		cmocka_unit_test(test_entry_put_aside),
+		cmocka_unit_test(test_blob_made_meanwhile),
+		cmocka_unit_test(test_second_put_is_held),
+		cmocka_unit_test(test_edited_behind_the_second),
 	};
 
 	return cmocka_run_group_tests_name("checkpoint_beside", tests, NULL, NULL);
