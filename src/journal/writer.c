@@ -528,7 +528,7 @@ int writer_init(struct writer *w, int rootfd, size_t fd_cache, struct segments *
 	pthread_condattr_t attr;
 	int rv;
 
-	*w = (struct writer){.mark_us = INT64_MAX};
+	*w = (struct writer){.mark_us = INT64_MAX, .has_blobs = true}; /* a crash may leave some */
 	w->shared.applied = good;
 	w->shared.applied_lsn = lsn;
 	rv = log_init(&w->log, pool, good, lsn);

@@ -70,7 +70,7 @@ struct writer {
 
 	pthread_t thread;
 	bool started;
-	_Atomic bool has_blobs; /* one was written since the helper looked */
+	_Atomic bool has_blobs; /* there may be some since the helper looked */
 
 	/* the thread's */
 	struct log log;

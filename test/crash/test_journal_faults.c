@@ -572,6 +572,32 @@ static void test_blob_fails(void **state)
 	}
 }
 
+/* A crash comes between a checkpoint and the removal of its blobs: the next one removes them. */
+static void test_blob_left_by_a_crash(void **state)
+{
+	size_t big = 70000;
+	char *text = malloc(big + 1);
+	struct rig r;
+
+	memset(text, 'x', big);
+	text[big - 1] = '\n';
+	text[big] = '\0';
+	rig_init(&r);
+	rig_open(&r);
+	rig_append(&r, "a.jsonl", text);
+	memdisk_fail_name(r.d, "blob-", MEMDISK_WRITES);
+	memdisk_fail(r.d, 0, MEMDISK_FOREVER, EIO);
+	assert_int_equal(journal_checkpoint(r.j, NULL), 0);
+	rig_crash(&r);
+	rig_open(&r);
+	assert_true(rig_has(&r, "/wal/blob-1-0"));
+	rig_append(&r, "a.jsonl", "1\n");
+	assert_int_equal(journal_checkpoint(r.j, NULL), 0);
+	assert_false(rig_has(&r, "/wal/blob-1-0"));
+	free(text);
+	rig_fini(&r);
+}
+
 /* A flush that failed and reached the disk all the same, in a segment that it began: behind
  * a checkpoint, which removes its blob, it is not done, neither whole nor in part. */
 static void test_failed_blob_behind_a_checkpoint(void **state)
@@ -799,6 +825,7 @@ int main(void)
 		cmocka_unit_test(test_put_and_create_are_held),
 		cmocka_unit_test(test_locked_session),
 		cmocka_unit_test(test_blob_fails),
+		cmocka_unit_test(test_blob_left_by_a_crash),
 		cmocka_unit_test(test_failed_blob_behind_a_checkpoint),
 		cmocka_unit_test(test_checkpoint_file_fails),
 		cmocka_unit_test(test_view_sync_fails),
