@@ -811,13 +811,14 @@ static int begins_with(struct redo *r, struct redo_file *f, unsigned part, size_
  * one: that is not done a second time. */
 static int leave_out(struct redo *r, struct redo_file *f, struct state *s)
 {
-	unsigned last = view_find_part(r->rootfd, f->path);
 	size_t first = 0;
+	unsigned last;
 	int rv = 0;
 
 	while (first < f->nops && f->ops[first].in_place)
 		first++;
-	for (unsigned part = f->part + 1; part <= last && first < f->nops && rv == 0; part++)
+	last = first < f->nops ? view_find_part(r->rootfd, f->path) : 0;
+	for (unsigned part = f->part + 1; part <= last && rv == 0; part++)
 		rv = begins_with(r, f, part, first);
 	if (rv == 1) {
 		f->nops = s->fit = first;
