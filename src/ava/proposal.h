@@ -61,6 +61,9 @@ struct proposal {
 	 * "the second" means, whatever is answered meanwhile. */
 	unsigned number;
 	int64_t created_ms, expires_ms;
+	/* What was said under a lower number was said while it waited. 0: it waits. */
+	uint64_t settled_lsn;
+	char session[64];
 	struct os_timer *timer;
 	struct list askers; /* who gets the answer that is being written */
 };

@@ -239,6 +239,7 @@ int proposal_enlist(struct proposal *p, int64_t created_ms)
 	struct buf quote, text, config;
 
 	p->number = number_of(p);
+	snprintf(p->session, sizeof(p->session), "%s", p->specs[0]->session_id);
 	p->created_ms = created_ms;
 	p->expires_ms = created_ms + c->settings.proposal_expiry_s * 1000;
 	snprintf(p->group_id, sizeof(p->group_id), "%s", p->specs[0]->group.id);
@@ -283,6 +284,7 @@ static void proposal_settle(struct proposal *p, enum proposal_step to)
 	struct core *c = p->core;
 
 	proposal_move(p, to);
+	p->settled_lsn = journal_lsn(c->journal, 0);
 	os_timer_set(p->timer, REQUEST_AGE_MS);
 	for (struct list *n = c->proposal_order.prev;
 	     c->nsettled > SETTLED_MAX && n != &c->proposal_order;) {
@@ -843,6 +845,7 @@ static void restore_answer(struct core *c, const char *type, const json_t *event
 			   : strcmp(type, "SpawnExpired") == 0 ? STEP_EXPIRED
 			   : p->replaced_by[0]                 ? STEP_REPLACED
 							       : STEP_REJECTED);
+	p->settled_lsn = (uint64_t)json_get_int(event, "lsn", 0);
 }
 
 /* Of the first run that a confirmed one began: its spawn is in the commit of the answer, on

@@ -215,7 +215,8 @@ int sessions_open(struct core *c, struct ava_error *err)
 	c->sup.on_chained = sessions_chained;
 	c->sup.session_user = c;
 	c->sup.on_text = talk_text;
-	c->sup.on_ask = talk_asked;
+	c->sup.on_ask = talk_asks_person;
+	c->sup.on_asked = talk_asked;
 	(void)sys->list(c->root_fd, "sessions", found_folder, &sc);
 	if (sc.no_memory || talk_tools_init(c) != 0)
 		return err_set(err, AVA_ENOMEM, "out of memory");

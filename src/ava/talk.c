@@ -436,6 +436,15 @@ void sessions_chained(struct run *r, void *core)
 
 void talk_asked(struct run *r)
 {
+	struct core *c = r->sup->session_user;
+	struct session *s = strmap_get(&c->session_by_id, r->spec->session_id);
+
+	if (s && s->talk)
+		s->talk->asked_lsn = journal_lsn(c->journal, 0);
+}
+
+void talk_asks_person(struct run *r)
+{
 	const struct question *q = person_question(r);
 	struct core *c = r->sup->session_user;
 	struct session *s = strmap_get(&c->session_by_id, r->spec->session_id);

@@ -96,6 +96,9 @@ struct talk {
 	int64_t spoke_ms;           /* when Ava said something last, wall */
 	int64_t turn_ms;            /* when her newest turn began, wall */
 	enum talk_asks asks;        /* what she asked with that */
+	/* What was said under a lower number was said while a question of her subagents was open
+	 * that is not any more. 0: there is none. */
+	uint64_t asked_lsn;
 	struct os_task pump;
 	struct os_timer *again;        /* a turn that could not be begun */
 	int64_t cost_microusd, tokens; /* of the turns before this one */
@@ -134,7 +137,8 @@ void talk_text(struct run *r, const char *s, size_t n, bool thinking);
 /* ---- talk_restore.c */
 int talk_restore(struct talk *t, struct ava_error *err);
 
-void talk_asked(struct run *r); /* supervisor.on_ask: a note of what a run of hers asks */
+void talk_asks_person(struct run *r); /* supervisor.on_ask: a note of what a run of hers asks */
+void talk_asked(struct run *r);       /* supervisor.on_asked */
 /* How the runtime works, for her model; the short one where the window is small. Its hash
  * stands in the spec. */
 extern const char talk_operating[], talk_operating_brief[];

@@ -61,6 +61,7 @@ struct heard {
 struct waits {
 	char ids[MEANT_MAX][24];        /* of the proposals that can be meant */
 	unsigned nids, proposals, asks; /* of these; that wait; runs that ask */
+	unsigned gone;                  /* proposals that waited when it was said, and do not now */
 	bool group;                     /* one of several runs is among them */
 	const char *unseen;             /* one that came up while it was being said; or NULL */
 	bool unknown;                   /* one is named that does not wait here */
@@ -286,18 +287,38 @@ static const struct question *asks_here(const struct talk *t, const struct input
 		       : NULL;
 }
 
+/* Of the journal, under which it was said. */
+static uint64_t number_of(const struct input *in)
+{
+	return strtoull(in->id, NULL, 16);
+}
+
+/* It waited here when that was said. What is said while she is at work, or was cut by a stop, is
+ * looked at later, and is no answer to what is left of what waited then. */
+static bool waited(const struct talk *t, const struct input *in, const struct proposal *p)
+{
+	bool since = p->settled_lsn == 0 || p->settled_lsn > number_of(in);
+
+	return since && p->step != STEP_WRITING && strcmp(p->session, t->session->id) == 0 &&
+	       p->created_ms <= in->said_ms;
+}
+
 static struct waits find_waits(const struct talk *t, const struct input *in, const struct heard *h)
 {
 	struct core *c = t->session->core;
 	struct waits w = {0};
+	unsigned all = 0;
 
 	LIST_EACH (&c->proposal_order, node, tmp) {
 		struct proposal *p = LIST_ENTRY(node, struct proposal, node);
 		bool meant = h->nproposals == 0 && h->numbers == 0;
 
-		if (p->step != STEP_PENDING ||
-		    strcmp(p->specs[0]->session_id, t->session->id) != 0 ||
-		    p->created_ms > in->said_ms)
+		if (!waited(t, in, p))
+			continue;
+		all++;
+		/* What was answered by words before these they know of. */
+		w.gone += p->step != STEP_PENDING && !p->said_here;
+		if (p->step != STEP_PENDING)
 			continue;
 		w.proposals++;
 		w.group |= p->n > 1;
@@ -305,7 +326,7 @@ static struct waits find_waits(const struct talk *t, const struct input *in, con
 		for (unsigned i = 0; i < h->nproposals; i++)
 			meant |= strcmp(h->proposals[i], p->id) == 0;
 		meant |= p->number < NUMBER_LAST && (h->numbers >> p->number & 1);
-		meant |= w.proposals == 1 && (h->numbers >> NUMBER_LAST & 1); /* newest first */
+		meant |= all == 1 && (h->numbers >> NUMBER_LAST & 1); /* newest first */
 		if (h->nproposals == 0 && meant && p->created_ms > in->seen_ms) {
 			w.unseen = p->id;
 			meant = false;
@@ -511,6 +532,8 @@ static bool decide(struct talk *t, struct input *in, const struct waits *w, cons
 		list_open(t, open, sizeof(open));
 		talk_note(t, "", FAILED "%s: ask which one is meant. " NOTICE_WAIT "%s.",
 			  w->unknown ? "the proposal they name does not wait for an answer here"
+			  : w->gone  ? "several proposals waited when it was said, not all of them "
+				       "do now, and the words name none"
 				     : "several proposals wait and the words name none",
 			  open);
 		return false;
@@ -703,8 +726,8 @@ static enum reply to_question(struct talk *t, struct input *in, struct waits *w,
 	said = said_to(h->nruns > 0 || w->asks == 1 ? w->q : NULL, h->plain);
 	/* Did the person have this question before them, and nothing else? A yes to "shall I
 	 * stop it?" must not allow what the subagent asks for. */
-	last = w->asks == 1 && w->proposals == 0 && (!t->asks || t->spoke_ms < w->asked_ms) &&
-	       in->said_ms - w->asked_ms >= SEEN_MS;
+	last = w->asks == 1 && w->proposals + w->gone == 0 && t->asked_lsn <= number_of(in) &&
+	       (!t->asks || t->spoke_ms < w->asked_ms) && in->said_ms - w->asked_ms >= SEEN_MS;
 	/* Is it about a quote, or for Ava herself? A quote that was made after the question
 	 * is what was shown last; nothing but a quote can be changed. */
 	of_others = w->proposals == 0 ? said == SAID_STOP
@@ -740,7 +763,7 @@ static bool polite(const char *words)
 static const char *meant(const struct heard *h, const struct waits *w, char yes[ANSWER_BYTES_MAX])
 {
 	bool which = (h->numbers || h->pointed || (h->all && !h->greeted)) &&
-		     (w->proposals > 1 || w->group);
+		     (w->proposals + w->gone > 1 || w->group);
 
 	if (h->corrected)
 		return "";
@@ -779,10 +802,10 @@ bool talk_answer(struct talk *t, struct input *in)
 		return reply == REPLY_TAKEN;
 	if (hear(in->text, true, &heard) != 0)
 		return out_of_memory(t);
-	if (w.proposals > 1 && !names(&heard))
+	if (w.proposals > 1 && w.gone == 0 && !names(&heard))
 		hear_task(t, &heard);
 	w = find_waits(t, in, &heard);
-	if (w.nids > 1 && (!names(&heard) || (heard.both && w.nids > 2)))
+	if (w.nids + w.gone > 1 && (!names(&heard) || (heard.both && w.nids + w.gone > 2)))
 		w.nids = 0;
 	words = meant(&heard, &w, yes);
 	answer = answer_parse(words, &change);

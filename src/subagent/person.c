@@ -126,6 +126,31 @@ static char *clean_choices(const struct run *r, const char *json)
 	return copy;
 }
 
+static void question_fini(struct question *q)
+{
+	free(q->text);
+	free(q->choices);
+	free(q->fallback);
+	*q = (struct question){0};
+}
+
+/* It does not wait for an answer any more. */
+static void asked(struct run *r)
+{
+	if (r->sup->on_asked)
+		r->sup->on_asked(r);
+}
+
+static void question_over(struct run *r)
+{
+	struct person *p = r->person;
+
+	if (p->open)
+		asked(r);
+	p->open = false;
+	question_fini(&p->question);
+}
+
 /* As the model reads it. */
 static char *notice_of(const struct said *s)
 {
@@ -245,14 +270,6 @@ static void hear(struct run *r, const struct said *s, const char *call_id)
 }
 
 /* ---- questions */
-
-static void question_fini(struct question *q)
-{
-	free(q->text);
-	free(q->choices);
-	free(q->fallback);
-	*q = (struct question){0};
-}
 
 const struct question *person_question(const struct run *r)
 {
@@ -540,8 +557,7 @@ void person_ask_end(struct agent *a, unsigned call, enum agent_asked how)
 		r->rec.position_due = true;
 	}
 	p->answer = NULL;
-	p->open = false;
-	question_fini(&p->question);
+	question_over(r);
 	world_activity(r, "Waiting for a slot");
 	list_add(&p->answering, &s->node);
 	world_flush(r, JOURNAL_NOW, end_saved);
@@ -562,6 +578,7 @@ int person_answer(struct run *r, const struct person_words *w, bool yes, person_
 		return err_set(err, rv, "out of memory");
 	}
 	r->person->answer = s;
+	asked(r);
 	world_wake(r);
 	return 0;
 }
@@ -731,8 +748,7 @@ void person_close(struct run *r, struct draft *d)
 		return;
 	if (p->open)
 		record_state(d, r, "stopped", NULL);
-	p->open = false;
-	question_fini(&p->question);
+	question_over(r);
 	if (p->answer)
 		said_done(p->answer, AVA_ECANCELED);
 	p->answer = NULL;

@@ -216,7 +216,8 @@ struct supervisor {
 	struct mcp_client *mcp;               /* likewise; *borrowed*; or NULL */
 	/* Text of replies as it comes, for whoever watches; NULL: nobody does. */
 	void (*on_text)(struct run *r, const char *s, size_t n, bool thinking);
-	void (*on_ask)(struct run *r); /* it asks a person; NULL: nobody listens */
+	/* It asks a person; what it asked is over, maybe unanswered. NULL: nobody listens */
+	void (*on_ask)(struct run *r), (*on_asked)(struct run *r);
 	/* The file of a conversation, malloc'd; NULL: there is none of that id. */
 	char *(*session_file)(const char *session_id, void *user);
 	/* The next run of a chain starts; NULL: nobody wants to know. */

@@ -311,6 +311,12 @@ static void say_having_seen(struct world *w, const char *id, const char *text, c
 	wait_while(w, id, is_busy);
 }
 
+static void restart(struct world *w)
+{
+	core_close(w->core);
+	open_core(w);
+}
+
 static void count_open(struct proposal *p, void *user)
 {
 	*(unsigned *)user |= 1u << p->number;
@@ -398,6 +404,101 @@ static void test_both_of_three(void **state)
 	assert_int_equal(left, 14);
 	tell(w, id, "all of them");
 	assert_int_equal(runs(w), 3);
+}
+
+/* Two quotes wait, she is at work, and what is said meanwhile is looked at when she has ended. The
+ * second is answered elsewhere before that. */
+static void test_answered_before_it_is_looked_at(void **state)
+{
+	static const char lines[] =
+		"{\"tool_calls\":[{\"name\":\"spawn_subagent\",\"args\":{\"role\":\"researcher\","
+		"\"task\":\"find one\"}},{\"name\":\"spawn_subagent\",\"args\":{\"role\":"
+		"\"researcher\",\"task\":\"find two\"}}]}\n{\"text\":\"a\"}\n"
+		"{\"text\":\"b\",\"delay_ms\":3600000}\n{\"text\":\"c\"}\n{\"text\":\"d\"}\n";
+	static const struct {
+		const char *words;
+		unsigned runs;
+	} rows[] = {
+		{"yes", 0},           {"yes, the last one", 0},
+		{"the second", 0},    {"start two", 0},
+		{"start the two", 0}, {"no", 0},
+		{"the first", 1},     {"both", 1},
+	};
+	struct world *w = *state;
+
+	for (size_t i = 0; i < 2 * ARRAY_LEN(rows); i++) {
+		unsigned before = runs(w), want = rows[i / 2].runs, left = 0;
+		int done = 0;
+		char id[64];
+
+		snprintf(id, sizeof(id), "%s", begin(w, script(w, lines)));
+		tell(w, id, "go");
+		assert_int_equal(say(w, id, "hello"), 1);
+		assert_int_equal(say(w, id, rows[i / 2].words), 1);
+		ops_reject(w->core, newest_pending(w), "", "ben", "terminal", answered, &done);
+		for (int k = 0; !done && k < 3000; k++)
+			os_loop_step(w->loop, 10);
+		assert_int_equal(done, 1);
+		if (i % 2 == 1)
+			restart(w);
+		let_reply(w, id);
+		wait_while(w, id, has_runs);
+		ops_proposals(w->core, false, count_open, &left);
+		if (runs(w) - before != want || left != (want ? 0 : 2))
+			fail_msg("%s: %u runs, left %x", rows[i / 2].words, runs(w) - before, left);
+		tell(w, id, "no to all");
+	}
+}
+
+/* ---- killed when the answer is on disk, and that it was taken is not */
+
+struct killing {
+	struct world *w;
+	struct op_cursor *cursor;
+	bool done;
+};
+
+static void kill_behind_the_yes(void *user)
+{
+	struct killing *k = user;
+	char command[700];
+	struct op_event e;
+
+	while (k->cursor && !k->done && ops_events_next(k->cursor, &e) == 1) {
+		if (e.type_len != 14 || memcmp(e.type, "SpawnConfirmed", 14) != 0)
+			continue;
+		snprintf(command, sizeof(command), "cp -a %s %s/killed", k->w->root, k->w->dir);
+		assert_int_equal(system(command), 0);
+		k->done = true;
+	}
+}
+
+/* The words are heard again by the next start, and are no answer to the other quote. */
+static void test_a_yes_is_spent_once(void **state)
+{
+	static const char lines[] =
+		"{\"tool_calls\":[{\"name\":\"spawn_subagent\",\"args\":{\"role\":\"researcher\","
+		"\"task\":\"find one\"}},{\"name\":\"spawn_subagent\",\"args\":{\"role\":"
+		"\"researcher\",\"task\":\"find two\"}}]}\n{\"text\":\"a\"}\n{\"text\":\"b\"}\n"
+		"{\"text\":\"c\"}\n{\"text\":\"d\"}\n";
+	struct world *w = *state;
+	struct killing k = {.w = w};
+	unsigned left = 0;
+	char id[64];
+
+	snprintf(id, sizeof(id), "%s", begin(w, script(w, lines)));
+	tell(w, id, "go");
+	k.cursor = ops_events_open(w->core, NULL, UINT64_MAX, kill_behind_the_yes, &k, NULL);
+	tell(w, id, "yes to the last one");
+	assert_true(k.done);
+	ops_events_close(k.cursor);
+	core_close(w->core);
+	snprintf(w->root, sizeof(w->root), "%s/killed", w->dir);
+	open_core(w);
+	wait_while(w, id, has_runs);
+	ops_proposals(w->core, false, count_open, &left);
+	assert_int_equal(runs(w), 1);
+	assert_int_equal(left, 2);
 }
 
 /* A quote that is asked about gets no answer that is wrong of it, and none by the way. */
@@ -530,12 +631,6 @@ static void test_two_channels(void **state)
 	wait_while(w, id, has_runs);
 	assert_int_equal(runs(w), 1);
 	assert_said(w, id, "From S-");
-}
-
-static void restart(struct world *w)
-{
-	core_close(w->core);
-	open_core(w);
 }
 
 static unsigned times_sent(struct world *w, const char *session, const char *text)
@@ -752,6 +847,8 @@ int main(void)
 		TEST(test_a_group),
 		TEST(test_which_of_two),
 		TEST(test_both_of_three),
+		TEST(test_answered_before_it_is_looked_at),
+		TEST(test_a_yes_is_spent_once),
 		TEST(test_asked_of_a_quote),
 		TEST(test_yes_to_what_was_not_shown),
 		TEST(test_parallel),

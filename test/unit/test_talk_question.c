@@ -65,6 +65,11 @@ static bool waits(struct world *w, const char *run)
 	return r && person_question(r);
 }
 
+static void steered(int rv, const struct op_steered *s, const struct ava_error *err, void *user)
+{
+	*(int *)user = rv == 0 ? 1 : rv;
+}
+
 static bool logged(struct world *w, const char *run, const char *text)
 {
 	char path[500], *data;
@@ -313,6 +318,36 @@ static void test_two_questions(void **state)
 
 /* A proposal and a question: a bare yes is for the proposal only when that was made
  * after the question; else nothing happens. */
+/* Two ask, Ava is at work, and one has its answer before the words are looked at. */
+static void test_answered_before_it_is_looked_at(void **state)
+{
+	static const char *const rows[] = {"yes", "no"};
+	struct world *w = *state;
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		char id[64], one[24], two[24];
+		struct op_steer o = {.run = two, .text = "yes", .by = "ben"};
+		int done = 0;
+
+		snprintf(id, sizeof(id), "%s",
+			 begin(w,
+			       script(w, "{\"text\":\"a\",\"delay_ms\":3600000}\n{\"text\":\"b\"}\n"
+					 "{\"text\":\"c\"}\n{\"text\":\"d\"}\n")));
+		assert_int_equal(say(w, id, "hello"), 1);
+		asking(w, id, reads, "read_file", one);
+		asking(w, id, reads, "read_file", two);
+		assert_int_equal(say(w, id, rows[i]), 1);
+		ops_steer(w->core, &o, steered, &done);
+		for (int k = 0; !done && k < 3000; k++)
+			os_loop_step(w->loop, 10);
+		assert_int_equal(done, 1);
+		let_reply(w, id);
+		idle(w, id);
+		assert_true(waits(w, one));
+		assert_sent(w, id, "it is not clear that the words answer that", true);
+	}
+}
+
 static void test_beside_a_proposal(void **state)
 {
 	struct world *w = *state;
@@ -419,6 +454,7 @@ int main(void)
 		TEST(test_ava_spoke_since),
 		cmocka_unit_test(test_asks),
 		TEST(test_two_questions),
+		TEST(test_answered_before_it_is_looked_at),
 		TEST(test_beside_a_proposal),
 		TEST(test_named_beside_a_question),
 		TEST(test_another_conversation),
