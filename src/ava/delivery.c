@@ -1,14 +1,12 @@
-/* What is open, and the verbs of clients. Events are taken in from the feed, as
- * any reader takes them: after they are durable and readable, and without
- * anybody waiting for it. A notice stays in the list until every channel that
- * wants it is done with it, and that is on disk: delivery.json says up to which
- * lsn all is settled but for those it names. It is written whole, without those that
- * are closing.
+/* What is open, and the verbs of clients. Events are taken in from the feed, as any reader takes
+ * them: after they are durable and readable, and without anybody waiting for it. A notice stays in
+ * the list until every channel that wants it is done with it, and that is on disk: delivery.json
+ * says up to which lsn all is settled but for those it names, which are also those that are still
+ * to come behind younger ones. It is written whole, without those that are closing.
  *
- * What can fail: the disk, when an acknowledgement is written (it is answered
- * with that, and the notice stays open); the files, when the feed was left
- * behind (taken up again a second later); memory (a notice that cannot be held
- * is in the logs, and the next start finds it there). */
+ * What can fail: the disk, when an acknowledgement is written (it is answered with that, and the
+ * notice stays open); the files, when the feed was left behind (taken up again a second later);
+ * memory (a notice that cannot be held is in the logs, and the next start finds it there). */
 #include "ava/delivery.h"
 
 #include <stdio.h>
@@ -212,10 +210,8 @@ int item_from_event(struct item **out, const char *type, const char *line, size_
 	if (kind < 0)
 		return AVA_ENOENT;
 	event = json_parse(line, len, NULL);
-	if (kind == ITEM_QUESTION && !is_asked(event))
-		rv = AVA_ENOENT;
-	else
-		rv = event ? make(out, kind, event) : AVA_ENOENT;
+	rv = !event || (kind == ITEM_QUESTION && !is_asked(event)) ? AVA_ENOENT
+								   : make(out, kind, event);
 	json_decref(event);
 	return rv;
 }
@@ -316,8 +312,28 @@ static unsigned count(const struct delivery *d, const char *session, unsigned ch
 
 /* ---- delivery.json */
 
+static void put_open(struct jw *w, uint64_t lsn, unsigned open, unsigned attempts)
+{
+	jw_object(w, NULL);
+	jw_int(w, "lsn", (int64_t)lsn);
+	jw_array(w, "channels");
+	for (unsigned k = 0; k < DELIVERY_NCHANNELS; k++)
+		if (open & 1u << k)
+			jw_str(w, NULL, channel_names[k]);
+	jw_end(w);
+	jw_int(w, "attempts", attempts);
+	jw_end(w);
+}
+
+/* If it is a notice, it is open for every channel that wants it. */
+static void put_late(uint64_t lsn, void *w)
+{
+	put_open(w, lsn, ~0u, 0);
+}
+
 static void put_state(struct delivery *d, struct draft *dr)
 {
+	uint64_t upto = MAX(MIN(d->seen, logbook_shown(&d->core->book)), d->settled);
 	struct buf *b = draft_part(dr, DRAFT_PUT, STATE);
 	struct jw w;
 
@@ -326,27 +342,18 @@ static void put_state(struct delivery *d, struct draft *dr)
 	jw_init(&w, b);
 	jw_object(&w, NULL);
 	jw_int(&w, "version", 1);
-	jw_int(&w, "lsn", (int64_t)MAX(MIN(d->seen, logbook_shown(&d->core->book)), d->settled));
+	jw_int(&w, "lsn", (int64_t)upto);
 	jw_bool(&w, "notify", d->notify != NULL);
 	if (d->pushed > 0)
 		jw_int(&w, "pushed", (int64_t)d->pushed);
 	jw_array(&w, "open");
 	LIST_EACH (&d->items, n, tmp) {
 		const struct item *it = LIST_ENTRY(n, struct item, node);
-		unsigned open = it->open & ~it->closing;
 
-		if (!open)
-			continue;
-		jw_object(&w, NULL);
-		jw_int(&w, "lsn", (int64_t)it->lsn);
-		jw_array(&w, "channels");
-		for (unsigned k = 0; k < DELIVERY_NCHANNELS; k++)
-			if (open & 1u << k)
-				jw_str(&w, NULL, channel_names[k]);
-		jw_end(&w);
-		jw_int(&w, "attempts", it->attempts);
-		jw_end(&w);
+		if (it->open & ~it->closing)
+			put_open(&w, it->lsn, it->open & ~it->closing, it->attempts);
 	}
+	ops_events_late(d->core, d->cursor, upto, put_late, &w);
 	jw_end(&w);
 	jw_end(&w);
 	buf_addc(b, '\n');
@@ -863,17 +870,20 @@ static void take_logged(struct reading *r, const struct ava_log_event *e)
 
 static void read_logs(struct reading *r)
 {
-	const json_t *first = json_array_get(json_object_get(r->state, "open"), 0);
+	const json_t *open = json_object_get(r->state, "open"), *v;
 	struct ava_log_query q = {
 		.root = r->d->core->root,
 		.types = "AssistantMessage,SubagentComplete,SpawnProposed,SpawnConfirmed,"
 			 "SpawnRejected,SpawnExpired,Waiting,Error,SubagentSpawn",
-		.after = MIN((uint64_t)json_get_int(first, "lsn", INT64_MAX) - 1, r->lsn),
+		.after = r->lsn,
 	};
 	struct ava_log_event e;
 	struct ava_log *log;
+	size_t i;
 	int rv;
 
+	json_array_foreach(open, i, v) q.after =
+		MIN(q.after, (uint64_t)json_get_int(v, "lsn", INT64_MAX) - 1);
 	if (ava_log_open(&log, &q, NULL) != 0)
 		return; /* no daily log yet */
 	while ((rv = ava_log_next(log, &e, NULL)) == 1 || rv == AVA_ECORRUPT)

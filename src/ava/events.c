@@ -26,6 +26,9 @@ struct page {
 	struct op_cursor *cur; /* NULL: closed meanwhile */
 	char run[24];
 	uint64_t after, cap; /* only what is between them; cap 0: no end */
+	uint64_t *late;      /* below the cap, and yet to come by the feed; owned */
+	size_t nlate, late_cap;
+	bool no_memory;
 	struct ava_log *log; /* NULL: not opened yet, or at its end */
 	struct buf lines;    /* each with its newline */
 	size_t at;           /* how much of it was given */
@@ -60,6 +63,24 @@ static bool is_live(const struct op_cursor *cur)
 	return supervisor_find(&cur->core->sup, cur->run) != NULL;
 }
 
+static void add_late(uint64_t lsn, void *user)
+{
+	struct page *p = user;
+
+	if (ARRAY_ROOM(p->late, p->late_cap, p->nlate + 1))
+		p->late[p->nlate++] = lsn;
+	else
+		p->no_memory = true;
+}
+
+static bool is_late(const struct page *p, uint64_t lsn)
+{
+	for (size_t i = 0; i < p->nlate; i++)
+		if (p->late[i] == lsn)
+			return true;
+	return false;
+}
+
 /* Pool thread. `ava logs` reports what is broken. */
 static void page_read(struct job *job)
 {
@@ -86,7 +107,7 @@ static void page_read(struct job *job)
 		if (p->cap != 0 && e.lsn >= p->cap)
 			p->rv = 0;
 		whole = p->lines.len;
-		if (p->rv == 1 &&
+		if (p->rv == 1 && !is_late(p, e.lsn) &&
 		    (buf_add(&p->lines, e.line, e.len) != 0 || buf_addc(&p->lines, '\n') != 0)) {
 			p->lines.len = whole;
 			p->rv = AVA_ENOMEM;
@@ -107,6 +128,7 @@ static void page_free(struct page *p)
 	p->core->book.feed.catching_up--;
 	ava_log_close(p->log);
 	buf_fini(&p->lines);
+	free(p->late);
 	free(p);
 }
 
@@ -152,7 +174,9 @@ static int open_files(struct op_cursor *cur, struct ava_error *err)
 	p->job.done = page_done;
 	buf_init(&p->lines, (size_t)1 << 30);
 	cur->page = p;
-	return page_begin(cur, err);
+	if (p->cap > 0)
+		logbook_late(&cur->core->book, NULL, p->cap - 1, add_late, p);
+	return p->no_memory ? err_set(err, AVA_ENOMEM, "out of memory") : page_begin(cur, err);
 }
 
 struct op_cursor *ops_events_open(struct core *c, const char *run, uint64_t after,
@@ -197,6 +221,12 @@ void ops_events_close(struct op_cursor *cur)
 bool ops_events_opening(const struct op_cursor *cur)
 {
 	return cur->reading;
+}
+
+void ops_events_late(struct core *c, const struct op_cursor *cur, uint64_t upto,
+		     void (*each)(uint64_t lsn, void *user), void *user)
+{
+	logbook_late(&c->book, cur ? &cur->reader : NULL, upto, each, user);
 }
 
 static void give(struct op_cursor *cur, uint64_t lsn, const char *type, size_t type_len,

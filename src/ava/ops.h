@@ -92,6 +92,10 @@ int ops_events_next(struct op_cursor *cur, struct op_event *out);
 void ops_events_close(struct op_cursor *cur);
 /* What stands in the files is being read: `wake` comes with it. */
 bool ops_events_opening(const struct op_cursor *cur);
+/* Each event up to this lsn that is still to come, behind younger ones. `cur` NULL: none is open.
+ */
+void ops_events_late(struct core *c, const struct op_cursor *cur, uint64_t upto,
+		     void (*each)(uint64_t lsn, void *user), void *user);
 
 /* ---- groups of runs */
 /* Several runs, one quote, one answer. What a run says of session, user, origin,

@@ -579,7 +579,6 @@ static unsigned fill_ops(const struct draft *d, struct journal_op *ops)
  * not, and have none. */
 static int submit(struct logbook *lb, struct list *drafts, journal_done_fn done, void *user)
 {
-	struct draft *first = LIST_FIRST(drafts, struct draft, node);
 	enum journal_level level = JOURNAL_RIDE;
 	struct journal_op few[16], *ops = few;
 	int64_t wall_ms = clock_wall_ms();
@@ -601,10 +600,10 @@ static int submit(struct logbook *lb, struct list *drafts, journal_done_fn done,
 		return AVA_ENOMEM;
 	pick_day(lb, wall_ms);
 	day_seq = lb->day_seq;
-	first->first_lsn = journal_lsn(lb->journal, 0);
 	LIST_EACH (drafts, node, tmp) {
 		struct draft *d = LIST_ENTRY(node, struct draft, node);
 
+		d->first_lsn = journal_lsn(lb->journal, 0);
 		rv = rv == 0 ? draft_number(d, wall_ms) : rv;
 		at += fill_ops(d, ops + at);
 	}
@@ -617,8 +616,12 @@ static int submit(struct logbook *lb, struct list *drafts, journal_done_fn done,
 		unnumber(drafts);
 		return rv;
 	}
-	first->sent_ms = os_now_ms(lb->loop);
-	list_add(&lb->flying, &first->flight);
+	LIST_EACH (drafts, node, tmp) {
+		struct draft *d = LIST_ENTRY(node, struct draft, node);
+
+		d->sent_ms = os_now_ms(lb->loop);
+		list_add(&lb->flying, &d->flight);
+	}
 	return 0;
 }
 
@@ -639,6 +642,27 @@ static void publish(struct draft *d)
 	for (unsigned i = 0; i < d->nparts && lb->touched && !d->quiet; i++)
 		if (d->parts[i]->kind != DRAFT_PUT && d->parts[i]->kind != DRAFT_DROP)
 			lb->touched(d->parts[i]->path, lb->touched_user);
+}
+
+static void late_draft(const struct draft *d, uint64_t upto, late_fn each, void *user)
+{
+	for (unsigned i = 0; i < d->nlines && d->first_lsn + i <= upto; i++)
+		if (!d->lines[i].catalog)
+			each(d->first_lsn + i, user);
+}
+
+void logbook_late(struct logbook *lb, const struct feed_reader *r, uint64_t upto, late_fn each,
+		  void *user)
+{
+	for (uint64_t at = r ? MAX(r->at, lb->feed.first) : lb->feed.next; at < lb->feed.next;
+	     at++) {
+		const struct feed_line *l = feed_place(&lb->feed, at);
+
+		if (l->lsn <= upto && (l->in_run || !l->run[0]))
+			each(l->lsn, user);
+	}
+	LIST_EACH (&lb->flying, n, tmp)
+		late_draft(LIST_ENTRY(n, struct draft, flight), upto, each, user);
 }
 
 static void draft_done(int rv, void *user)
@@ -734,7 +758,8 @@ static void outbox_done(int rv, void *user)
 	struct list ended;
 
 	if (rv != 0) {
-		list_del(&LIST_FIRST(&b->flying, struct draft, node)->flight);
+		LIST_EACH (&b->flying, n, tmp)
+			list_del(&LIST_ENTRY(n, struct draft, node)->flight);
 		outbox_stall(b, rv);
 		return;
 	}

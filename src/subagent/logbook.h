@@ -95,8 +95,8 @@ struct draft {
 	bool quiet;  /* `touched` is not called for it */
 	void (*done)(int rv, void *user);
 	void *user;
-	struct list flight; /* the first of a commit: in logbook.flying */
-	uint64_t first_lsn; /* of that commit */
+	struct list flight; /* in logbook.flying */
+	uint64_t first_lsn; /* of its lines, one after the other */
 	int64_t sent_ms;
 };
 
@@ -181,7 +181,7 @@ struct logbook {
 	char day[11];        /* local date of the daily log in use */
 	uint64_t day_seq;    /* of its last event */
 	struct list stalled; /* outboxes whose head waits for the disk */
-	struct list flying;  /* commits under way (their first drafts), by lsn */
+	struct list flying;  /* drafts of commits under way, by lsn */
 	struct os_timer *retry;
 	int64_t retry_ms;
 	bool behind, closed; /* its numbers were behind those in the logs; it takes no more */
@@ -198,6 +198,11 @@ void logbook_close(struct logbook *lb);
  * that cannot be written holds back for over a second: who looks at the state now and then
  * follows the events behind it misses nothing. */
 uint64_t logbook_shown(struct logbook *lb);
+/* Each event up to this lsn that comes late: its commit is still under way, or, with a reader, that
+ * was not given it yet. What it stands for is on disk maybe, and known to nobody. */
+typedef void (*late_fn)(uint64_t lsn, void *user);
+void logbook_late(struct logbook *lb, const struct feed_reader *r, uint64_t upto, late_fn each,
+		  void *user);
 
 /* ---- Where the files of a run stand below the data root, and how one is read that
  * goes on in further parts. */

@@ -4,6 +4,12 @@
  * in test/crash. */
 #include "delivery_rig.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+
+#include "base/sys.h"
+
 /* ---- what a client gets */
 
 static void test_seen_once(void **state)
@@ -40,6 +46,110 @@ static void test_seen_once(void **state)
 		assert_int_equal(unseen(w, id).n, 0);
 		reopen(w);
 	}
+}
+
+/* ---- a file that cannot be written for a while: the event of its commit comes late */
+
+static struct sys_ops failing;
+static atomic_bool fails;
+
+static int failing_openat(int dirfd, const char *path, int flags, mode_t mode)
+{
+	if (atomic_load(&fails) && (flags & O_CREAT) && strstr(path, "result.json")) {
+		errno = EIO;
+		return -1;
+	}
+	return sys_real.openat(dirfd, path, flags, mode);
+}
+
+static void result_fails(bool yes)
+{
+	failing = sys_real;
+	failing.openat = failing_openat;
+	atomic_store(&fails, yes);
+	sys = yes ? &failing : &sys_real;
+}
+
+static unsigned ends_shown(struct world *w, const char *id)
+{
+	struct view v = unseen(w, id);
+
+	return strchr(v.types, 'S') != NULL;
+}
+
+/* The end of a run is on disk and cannot be read yet; what is newer is acknowledged. Killed
+ * there, the next start has the end, and tells it. */
+static void test_late(void **state)
+{
+	struct world *w = *state;
+	struct op_say s = {.text = "yes", .user_id = "ben"};
+	bool done = false;
+	char id[64], other[64];
+
+	open_core(w);
+	begin(w, NULL, id);
+	begin(w, NULL, other);
+	tell(w, id, ASK);
+	ack(w, id, "terminal", unseen(w, id).lsn);
+	result_fails(true);
+	ops_say(w->core, id, &s, said, &done);
+	step_while(w, &done, false);
+	for (int i = 0; i < 200; i++) /* it ends, and for longer than a second is late */
+		os_loop_step(w->loop, 10);
+	assert_int_equal(w->core->sup.nlive, 1);
+	assert_int_equal(ends_shown(w, id), 0);
+	tell(w, other, "hello");
+	assert_int_equal(ack(w, other, "terminal", unseen(w, other).lsn).rv, 0);
+	core_close(w->core);
+	result_fails(false);
+	open_core(w);
+	assert_int_equal(w->core->sup.nlive, 0);
+	assert_int_equal(ends_shown(w, id), 1);
+	assert_int_equal(unseen(w, other).n, 0);
+}
+
+static void woken(void *user)
+{
+	(void)user;
+}
+
+/* Who reads the files while it is held back has it when it comes, once. */
+static void test_late_is_given_once(void **state)
+{
+	struct world *w = *state;
+	struct op_say s = {.text = "yes", .user_id = "ben"};
+	struct op_cursor *cur;
+	struct op_event e;
+	unsigned ends = 0;
+	bool done = false;
+	char id[64];
+
+	open_core(w);
+	begin(w, NULL, id);
+	tell(w, id, ASK);
+	result_fails(true);
+	ops_say(w->core, id, &s, said, &done);
+	step_while(w, &done, false);
+	for (int i = 0; i < 200; i++)
+		os_loop_step(w->loop, 10);
+	assert_int_equal(w->core->sup.nlive, 1);
+	cur = ops_events_open(w->core, NULL, 0, woken, NULL, NULL);
+	assert_non_null(cur);
+	for (int i = 0; i < 1500 && (i < 100 || w->core->sup.nlive > 0); i++) {
+		while (ops_events_next(cur, &e) == 1)
+			ends += e.type_len == 16 && memcmp(e.type, "SubagentComplete", 16) == 0;
+		os_loop_step(w->loop, 10);
+		if (i == 50)
+			atomic_store(&fails, false);
+	}
+	while (ops_events_next(cur, &e) == 1)
+		ends += e.type_len == 16 && memcmp(e.type, "SubagentComplete", 16) == 0;
+	assert_int_equal(w->core->sup.nlive, 0);
+	assert_int_equal(ends, 1);
+	ops_events_close(cur);
+	core_close(w->core);
+	w->core = NULL;
+	result_fails(false);
 }
 
 static void test_away(void **state)
@@ -579,6 +689,8 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		T(test_seen_once),
+		T(test_late),
+		T(test_late_is_given_once),
 		T(test_away),
 		T(test_expired),
 		T(test_text),
