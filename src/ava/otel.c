@@ -372,6 +372,7 @@ struct otel {
 	/* the trace under way */
 	char run[24];             /* "": none */
 	uint64_t lsn;             /* of its end; 0: it was asked for */
+	uint64_t upto;            /* the greatest such that is done with */
 	int64_t since_ms;         /* wall: from when on otel.give_up counts */
 	bool waiting;             /* until the timer */
 	unsigned attempts, fails; /* at this trace; in a row, at whatever */
@@ -437,14 +438,22 @@ static void forget_trace(struct otel *o)
 	o->trace = NULL;
 }
 
+/* What is still to come is not done with, however old: what is younger may be pushed again. */
+static void stay_before(uint64_t lsn, void *upto)
+{
+	*(uint64_t *)upto = MIN(*(uint64_t *)upto, lsn - 1);
+}
+
 /* `event` NULL: it was taken as it is. */
 static void finish(struct otel *o, const char *event)
 {
 	struct delivery *delivery = o->core->delivery;
+	uint64_t upto = o->upto = MAX(o->upto, o->lsn);
 	struct draft *d;
 
 	if (event != NULL || o->lsn > 0) {
-		delivery->pushed = MAX(delivery->pushed, o->lsn);
+		ops_events_late(o->core, o->cursor, upto, stay_before, &upto);
+		delivery->pushed = MAX(delivery->pushed, upto);
 		d = delivery_draft(delivery);
 		if (d != NULL && event != NULL)
 			put_event(o, d, event);

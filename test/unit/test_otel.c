@@ -5,6 +5,9 @@
 
 #include <arpa/inet.h>
 #include <ava.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +18,9 @@
 #include "ava/core.h"
 #include "ava/ops.h"
 #include "ava/otel.h"
+#include "ava/state.h"
 #include "base/error.h"
+#include "base/sys.h"
 #include "codec/json.h"
 #include "os/loop.h"
 #include "runs_now.h"
@@ -228,12 +233,60 @@ static void test_push(void **state)
 	assert_int_equal(health_of(w, "pushed"), 0);
 }
 
+/* ---- a file that cannot be written for a while: the end of its run comes late */
+
+static struct sys_ops failing;
+static _Atomic(const char *) fails; /* what the path has; NULL: none does */
+
+static int failing_openat(int dirfd, const char *path, int flags, mode_t mode)
+{
+	const char *part = atomic_load(&fails);
+
+	if (part && (flags & O_CREAT) && strstr(path, part) && strstr(path, "result.json")) {
+		errno = EIO;
+		return -1;
+	}
+	return sys_real.openat(dirfd, path, flags, mode);
+}
+
+/* Its end is on disk and cannot be read yet when a younger one is done with; the next start
+ * pushes it. */
+static void test_late(void **state)
+{
+	struct world *w = *state;
+	struct op_spawn s = {.role = "researcher",
+			     .task = "Say what there is.",
+			     .origin = "test",
+			     .timeout_ms = AVA_DEFAULT,
+			     .max_cost_microusd = AVA_DEFAULT,
+			     .max_tokens = AVA_DEFAULT,
+			     .max_iterations = AVA_DEFAULT};
+	char late[24] = "", id[24];
+
+	failing = sys_real;
+	failing.openat = failing_openat;
+	atomic_store(&fails, "/");
+	sys = &failing;
+	ops_spawn(w->core, &s, spawned, late);
+	for (int i = 0; i < 200; i++) /* it ends, and for longer than a second is late */
+		os_loop_step(w->loop, 10);
+	assert_true(late[0] == 'S' && w->core->sup.nlive == 1);
+	atomic_store(&fails, late);
+	run_one(w, id);
+	wait_given_up(w, 1);
+	core_close(w->core);
+	sys = &sys_real;
+	must_open(w, true);
+	wait_given_up(w, 2); /* the younger one once more: it has the same spans */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_asked_for, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_open, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_push, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_late, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
