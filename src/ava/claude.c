@@ -24,7 +24,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -96,6 +95,7 @@ struct claude {
 	struct strmap dirty; /* names of sessions; the value is the name */
 	char **watched;      /* by inotify's number */
 	size_t watched_cap;
+	unsigned writing, failed; /* commits of lines: under way, and that the disk refused */
 	bool first, told_room;
 	bool unmapped; /* told of a folder whose number is known at the end of the reading */
 };
@@ -234,102 +234,29 @@ static void reading_free(struct reading *r)
 
 /* ---- too many cards */
 
-struct full {
-	char session[CARD_NAME_MAX + 1];
-	json_t *cards; /* as they are in the log; the job only looks at them */
-	bool again;    /* what else is too much was not in the log yet */
-};
-
 struct capping {
 	struct job job;
+	json_t *noted;   /* "session/agent" of each line that goes before it */
+	unsigned failed; /* as it is in `claude` */
 	char folder[PATH_MAX];
-	struct full *sessions;
+	struct claude_full *sessions;
 	size_t n;
 	size_t cap; /* cards of a session */
 };
-
-struct aged {
-	char name[CARD_NAME_MAX + 1];
-	int64_t ms;
-};
-
-static int oldest_first(const void *a, const void *b)
-{
-	const struct aged *x = a, *y = b;
-
-	if (x->ms != y->ms)
-		return x->ms < y->ms ? -1 : 1;
-	return strcmp(x->name, y->name); /* the kernel's clock for files goes in steps */
-}
-
-/* It has changed since it was read, or came later: it goes when that is in the log. */
-static bool is_newer(const struct full *f, int dir, const char *agent)
-{
-	json_t *card = card_read(dir, agent);
-	const json_t *was = json_object_get(f->cards, agent);
-	bool newer = card && strcmp(json_str(card, "updatedAt"), json_str(was, "updatedAt")) != 0;
-
-	json_decref(card);
-	return newer;
-}
-
-static void remove_oldest(struct full *f, int dir, struct aged *aged, size_t n)
-{
-	char file[CARD_NAME_MAX + 8];
-
-	for (size_t i = 0; i < n; i++) {
-		snprintf(file, sizeof(file), "%s.json", aged[i].name);
-		if (is_newer(f, dir, aged[i].name))
-			f->again = true;
-		else
-			(void)unlinkat(dir, file, 0);
-	}
-}
-
-static void cap_session(const struct capping *k, struct full *f)
-{
-	struct claude_names names = {.cards = true, .max = 100000};
-	char path[PATH_MAX + CARD_NAME_MAX + 2], file[CARD_NAME_MAX + 8];
-	struct aged *aged;
-	struct stat st;
-	int dir;
-
-	snprintf(path, sizeof(path), "%s/%s", k->folder, f->session);
-	dir = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (dir < 0)
-		return;
-	/* A hook that is at a card ends first. */
-	f->again = flock(dir, LOCK_EX | LOCK_NB) != 0;
-	if (!f->again)
-		(void)sys->list(dir, ".", claude_names_add, &names);
-	aged = names.n > k->cap ? calloc(names.n, sizeof(*aged)) : NULL;
-	for (size_t i = 0; aged && i < names.n; i++) {
-		snprintf(file, sizeof(file), "%s.json", names.v[i]);
-		memcpy(aged[i].name, names.v[i], sizeof(aged[i].name));
-		if (fstatat(dir, file, &st, AT_SYMLINK_NOFOLLOW) == 0)
-			aged[i].ms = st.st_mtim.tv_sec * 1000ll + st.st_mtim.tv_nsec / 1000000;
-	}
-	if (aged) {
-		qsort(aged, names.n, sizeof(*aged), oldest_first);
-		remove_oldest(f, dir, aged, names.n - k->cap);
-	}
-	free(aged);
-	free(names.v);
-	close(dir); /* and with it the lock */
-}
 
 static void capping_job(struct job *j)
 {
 	struct capping *k = CONTAINER_OF(j, struct capping, job);
 
 	for (size_t i = 0; i < k->n; i++)
-		cap_session(k, &k->sessions[i]);
+		claude_cap(k->folder, &k->sessions[i], k->cap);
 }
 
 static void capping_free(struct capping *k)
 {
 	for (size_t i = 0; i < k->n; i++)
 		json_decref(k->sessions[i].cards);
+	json_decref(k->noted);
 	free(k->sessions);
 	free(k);
 }
@@ -337,11 +264,9 @@ static void capping_free(struct capping *k)
 static void capping_done(struct job *j);
 
 /* What was read is on the disk. */
-static void written(int rv, void *user)
+static void capping_start(struct capping *k)
 {
-	struct capping *k = user;
-
-	if (rv != 0 || k->n == 0 || job_begin_short(k->job.core, &k->job, NULL) != 0)
+	if (k->n == 0 || job_begin_short(k->job.core, &k->job, NULL) != 0)
 		capping_free(k);
 }
 
@@ -353,18 +278,20 @@ static struct capping *capping_new(const struct claude *w, const struct reading 
 	if (!k)
 		return NULL;
 	k->sessions = calloc(r->n + 1, sizeof(*k->sessions));
-	if (!k->sessions) {
-		free(k);
+	k->noted = json_object();
+	if (!k->sessions || !k->noted) {
+		capping_free(k);
 		return NULL;
 	}
 	k->job.core = w->core;
 	k->job.run = capping_job;
 	k->job.done = capping_done;
+	k->failed = w->failed;
 	k->cap = (size_t)w->core->settings.claude_file_cap;
 	memcpy(k->folder, r->folder, sizeof(k->folder));
 	for (size_t i = 0; i < r->n; i++)
 		if (json_object_size(r->sessions[i].cards) > k->cap) {
-			struct full *f = &k->sessions[k->n++];
+			struct claude_full *f = &k->sessions[k->n++];
 
 			memcpy(f->session, r->sessions[i].session, sizeof(f->session));
 			f->cards = json_incref(r->sessions[i].cards);
@@ -448,8 +375,8 @@ static int write_card(struct claude *w, struct draft *d, const char *session, js
 }
 
 /* Something of it is new for the log. */
-static bool note_card(struct claude *w, struct draft *d, const char *session, const char *agent,
-		      json_t *card)
+static bool note_card(struct claude *w, struct draft *d, struct capping *capping,
+		      const char *session, const char *agent, json_t *card)
 {
 	int64_t updated = card_time(card, "updatedAt");
 	const char *status = json_str(card, "status");
@@ -460,18 +387,60 @@ static bool note_card(struct claude *w, struct draft *d, const char *session, co
 	if (!k || (strcmp(status, k->status) == 0 &&
 		   (updated == k->updated_ms || strcmp(status, "active") == 0)))
 		return false;
-	if (write_card(w, d, session, card) != 0)
+	if (json_object_set_new(capping->noted, k->key, json_true()) != 0 ||
+	    write_card(w, d, session, card) != 0)
 		return false;
 	k->updated_ms = updated;
 	snprintf(k->status, sizeof(k->status), "%s", status);
 	return true;
 }
 
+static void note_dirty(struct claude *w, const char *session);
+static void settle(struct claude *w, int64_t ms);
+
+/* They are not in the log: what has to be written of these agents is looked at again. */
+static void not_written(struct claude *w, json_t *noted)
+{
+	const char *key;
+	json_t *yes;
+
+	w->failed++;
+	json_object_foreach(noted, key, yes)
+	{
+		struct known *k = strmap_get(&w->known, key);
+		char session[CARD_NAME_MAX + 1];
+
+		snprintf(session, sizeof(session), "%.*s", (int)strcspn(key, "/"), key);
+		k->status[0] = '\0';
+		note_dirty(w, session);
+	}
+	settle(w, LOOK_MS);
+}
+
+static void written(int rv, void *user)
+{
+	struct capping *k = user;
+	struct claude *w = k->job.core->service.claude;
+
+	if (w)
+		w->writing--;
+	if (w && rv != 0)
+		not_written(w, k->noted);
+	/* One of before that was refused had lines of these sessions, maybe. */
+	if (w && rv == 0 && w->failed == k->failed)
+		capping_start(k);
+	else
+		capping_free(k);
+}
+
+/* Where nothing is new, the lines of a reading before may be on their way still: then it is their
+ * end that removes. */
 static void note_all(struct claude *w, struct reading *r)
 {
 	struct draft *d = draft_new(&w->core->book);
 	struct capping *k = capping_new(w, r);
 	bool some = false;
+	int rv;
 
 	for (size_t i = 0; d && k && i < r->n; i++) {
 		struct dirty *s = &r->sessions[i];
@@ -479,16 +448,20 @@ static void note_all(struct claude *w, struct reading *r)
 		json_t *card;
 
 		json_object_foreach(s->cards, agent, card) some |=
-			json_is_object(card) && note_card(w, d, s->session, agent, card);
+			json_is_object(card) && note_card(w, d, k, s->session, agent, card);
 	}
-	if (!k)
-		draft_free(d);
-	else if (!some) {
-		draft_free(d);
-		written(d ? 0 : AVA_ENOMEM, k);
-	} else if (draft_commit(d, JOURNAL_RIDE, written, k, NULL) != 0) {
+	if (k && some) {
+		w->writing++;
+		rv = draft_commit(d, JOURNAL_RIDE, written, k, NULL);
+		if (rv != 0)
+			written(rv, k);
+		return;
+	}
+	if (k && d && w->writing == 0)
+		capping_start(k);
+	else if (k)
 		capping_free(k);
-	}
+	draft_free(d);
 }
 
 static void note_dirty(struct claude *w, const char *session)
@@ -907,7 +880,7 @@ static int sessions_job(struct verb_work *work, struct ava_error *err)
 	struct claude_names names = {.max = 100000};
 	char folder[PATH_MAX + 32];
 	struct claude_teams teams;
-	struct aged *aged = NULL;
+	struct claude_aged *aged = NULL;
 	json_t *list = json_array(), *all;
 	size_t n = 0;
 	struct stat st;
@@ -928,7 +901,7 @@ static int sessions_job(struct verb_work *work, struct ava_error *err)
 		close(dir);
 	}
 	if (aged)
-		qsort(aged, n, sizeof(*aged), oldest_first);
+		qsort(aged, n, sizeof(*aged), claude_oldest_first);
 	claude_teams_read(&teams, q->home);
 	for (size_t i = n; i-- > 0 && n - i <= LISTED_MAX;)
 		add_session(list, q, folder, aged[i].name,

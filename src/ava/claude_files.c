@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -63,6 +64,75 @@ json_t *claude_cards(const char *folder, const char *session)
 	close(dir);
 	return cards;
 }
+
+/* ---- too many cards */
+
+int claude_oldest_first(const void *a, const void *b)
+{
+	const struct claude_aged *x = a, *y = b;
+
+	if (x->ms != y->ms)
+		return x->ms < y->ms ? -1 : 1;
+	return strcmp(x->name, y->name); /* the kernel's clock for files goes in steps */
+}
+
+/* It has changed since it was read, or came later: it goes when that is in the log. */
+static bool is_newer(const struct claude_full *f, int dir, const char *agent)
+{
+	json_t *card = card_read(dir, agent);
+	const json_t *was = json_object_get(f->cards, agent);
+	bool newer = card && strcmp(json_str(card, "updatedAt"), json_str(was, "updatedAt")) != 0;
+
+	json_decref(card);
+	return newer;
+}
+
+static void remove_oldest(struct claude_full *f, int dir, struct claude_aged *aged, size_t n)
+{
+	char file[CARD_NAME_MAX + 8];
+
+	for (size_t i = 0; i < n; i++) {
+		snprintf(file, sizeof(file), "%s.json", aged[i].name);
+		if (is_newer(f, dir, aged[i].name))
+			f->again = true;
+		else
+			(void)unlinkat(dir, file, 0);
+	}
+}
+
+void claude_cap(const char *folder, struct claude_full *f, size_t cap)
+{
+	struct claude_names names = {.cards = true, .max = 100000};
+	char path[PATH_MAX + CARD_NAME_MAX + 2], file[CARD_NAME_MAX + 8];
+	struct claude_aged *aged;
+	struct stat st;
+	int dir;
+
+	snprintf(path, sizeof(path), "%s/%s", folder, f->session);
+	dir = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (dir < 0)
+		return;
+	/* A hook that is at a card ends first. */
+	f->again = flock(dir, LOCK_EX | LOCK_NB) != 0;
+	if (!f->again)
+		(void)sys->list(dir, ".", claude_names_add, &names);
+	aged = names.n > cap ? calloc(names.n, sizeof(*aged)) : NULL;
+	for (size_t i = 0; aged && i < names.n; i++) {
+		snprintf(file, sizeof(file), "%s.json", names.v[i]);
+		memcpy(aged[i].name, names.v[i], sizeof(aged[i].name));
+		if (fstatat(dir, file, &st, AT_SYMLINK_NOFOLLOW) == 0)
+			aged[i].ms = st.st_mtim.tv_sec * 1000ll + st.st_mtim.tv_nsec / 1000000;
+	}
+	if (aged) {
+		qsort(aged, names.n, sizeof(*aged), claude_oldest_first);
+		remove_oldest(f, dir, aged, names.n - cap);
+	}
+	free(aged);
+	free(names.v);
+	close(dir); /* and with it the lock */
+}
+
+/* ---- teams */
 
 static void take_team(struct claude_teams *t, int dir, const char *name)
 {

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "codec/card.h"
 
@@ -24,6 +25,23 @@ void claude_names_add(const char *name, void *names);
 bool claude_is_bare(const json_t *card);
 /* agentId -> card, of a session below `folder`: a new reference, of nothing when there are none. */
 json_t *claude_cards(const char *folder, const char *session);
+
+/* A session that has more cards than are kept. */
+struct claude_full {
+	char session[CARD_NAME_MAX + 1];
+	json_t *cards; /* as they are in the log, only looked at */
+	bool again;    /* what else is too much was not in the log yet */
+};
+
+/* The oldest go, but for `cap`. */
+void claude_cap(const char *folder, struct claude_full *f, size_t cap);
+
+struct claude_aged {
+	char name[CARD_NAME_MAX + 1];
+	int64_t ms;
+};
+
+int claude_oldest_first(const void *a, const void *b); /* for qsort */
 
 struct claude_team {
 	char name[CARD_NAME_MAX + 1];
