@@ -54,12 +54,15 @@ static void change_told(int rv, void *user)
 {
 	struct change_of_memory *ch = user;
 	struct core *c = ch->core;
-	struct memory_op *told = rv == 0 ? memory_op_new(MEMORY_TOLD, memory_op_free, NULL) : NULL;
+	/* One before it was refused: all from that on stays due, and is told once more. */
+	bool alone = rv == 0 && c->memories->told < ch->upto;
+	struct memory_op *told =
+		rv == 0 && !alone ? memory_op_new(MEMORY_TOLD, memory_op_free, NULL) : NULL;
 
 	if (told) {
 		told->told = ch->upto;
 		memory_ask(c->sup.memory, told);
-	} else { /* it stays due */
+	} else if (!alone) { /* it stays due */
 		c->memories->told = MIN(c->memories->told, ch->before);
 		core_log(c, "a change of the memory is not in the log yet: %s", ava_strerror(rv));
 	}

@@ -2,10 +2,13 @@
  * later conversations begin with, and that no log has any of it. */
 #include "talk_rig.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <sqlite3.h>
+#include <stdatomic.h>
 
 #include "ava/memories.h"
+#include "base/sys.h"
 
 #define SAYS   "{\"text\":\"So be it.\"}\n"
 #define WRITES "{\"tool_calls\":[{\"name\":\"memory_write\",\"args\":{"
@@ -467,14 +470,71 @@ static void test_told_later(void **state)
 	sqlite3_close(db);
 }
 
+/* ---- the disk refuses the line of one change, and takes that of the next */
+
+static struct sys_ops failing;
+enum { WORKS, FAILS_NEXT, IS_HELD, FAILS_NOW };
+static atomic_int disk;
+
+static int failing_fdatasync(int fd)
+{
+	int next = FAILS_NEXT;
+
+	if (!atomic_compare_exchange_strong(&disk, &next, IS_HELD))
+		return sys_real.fdatasync(fd);
+	while (atomic_load(&disk) == IS_HELD)
+		usleep(1000);
+	atomic_store(&disk, WORKS);
+	errno = EIO;
+	return -1;
+}
+
+static void change(struct world *w, const char *text, int *done)
+{
+	struct memory_op *op = memory_op_new(MEMORY_WRITE, added, done);
+
+	op->row = (struct memory_row){.user = "ben", .text = text, .cwd = "", .how = "added"};
+	memories_change(w->core, op);
+}
+
+static void test_refused_and_told_later(void **state)
+{
+	struct world *w = *state;
+	int first = 0, second = 0;
+	struct rows r;
+
+	failing = sys_real;
+	failing.fdatasync = failing_fdatasync;
+	for (int i = 0; i < 30; i++) /* what the start writes */
+		os_loop_step(w->loop, 10);
+	sys = &failing;
+	atomic_store(&disk, FAILS_NEXT);
+	change(w, "I prefer tea", &first);
+	for (int i = 0; atomic_load(&disk) != IS_HELD && i < 3000; i++)
+		os_loop_step(w->loop, 10);
+	r = remembered(w, "ben");
+	change(w, "The kettle is blue", &second);
+	for (int i = 0; i < 30; i++)
+		os_loop_step(w->loop, 10);
+	atomic_store(&disk, FAILS_NOW);
+	for (int i = 0; !(first && second) && i < 3000; i++)
+		os_loop_step(w->loop, 10);
+	assert_true(first == 1 && second == 1);
+	assert_int_equal(logged(w, "StateWrite", r.id, ""), 0);
+	assert_int_equal(add(w, "Trains are better", "ben"), 1);
+	assert_int_equal(logged(w, "StateWrite", r.id, "\"added\""), 1);
+	sys = &sys_real;
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(test_##name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		T(own_words),     T(not_of_others),     T(confirmed),      T(yes_to_nothing),
-		T(forget),        T(words_that_forget), T(in_plain_words), T(replaces),
-		T(recalled_once), T(recall_is_data),    T(recall_off),     T(damaged),
-		T(reset_is_told), T(told_later),
+		T(own_words),      T(not_of_others), T(confirmed),
+		T(yes_to_nothing), T(forget),        T(words_that_forget),
+		T(in_plain_words), T(replaces),      T(recalled_once),
+		T(recall_is_data), T(recall_off),    T(damaged),
+		T(reset_is_told),  T(told_later),    T(refused_and_told_later),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
