@@ -852,22 +852,44 @@ const struct verb verbs_about_results[] = {
 
 struct cancel_wait {
 	struct run_wait wait;
+	struct core *core;
+	char run[24];
 	op_status_fn done;
 	void *user;
 };
 
+static void cancel_stops(struct cancel_wait *w)
+{
+	struct ava_error err = {0};
+
+	err_set(&err, AVA_ECANCELED, OPS_STOPS);
+	w->done(AVA_ECANCELED, NULL, &err, w->user);
+}
+
+static void cancel_next_ended(struct run_wait *wait, struct run *next)
+{
+	struct cancel_wait *w = CONTAINER_OF(wait, struct cancel_wait, wait);
+
+	if (next->end.done)
+		ops_look(w->core, w->run, w->done, w->user);
+	else
+		cancel_stops(w);
+	free(w);
+}
+
 static void cancel_ended(struct run_wait *wait, struct run *r)
 {
 	struct cancel_wait *w = CONTAINER_OF(wait, struct cancel_wait, wait);
-	struct ava_error err = {0};
 	struct op_status s;
 
+	wait->ended = cancel_next_ended;
+	if (r->end.done && run_wait_next(r, wait))
+		return;
 	if (r->end.done) {
 		supervisor_status(r, &s);
 		w->done(0, &s, NULL, w->user);
 	} else {
-		err_set(&err, AVA_ECANCELED, OPS_STOPS);
-		w->done(AVA_ECANCELED, NULL, &err, w->user);
+		cancel_stops(w);
 	}
 	free(w);
 }
@@ -893,6 +915,8 @@ void ops_cancel(struct core *c, const char *run, const char *by, const char *ori
 		return;
 	}
 	w->wait.ended = cancel_ended;
+	w->core = c;
+	snprintf(w->run, sizeof(w->run), "%s", run);
 	w->done = done;
 	w->user = user;
 	run_wait(r, &w->wait);

@@ -547,6 +547,18 @@ static void write_cancelled(struct jw *w, const struct op_status *s, bool had_en
 	jw_end(w);
 }
 
+/* The next of its chain, which was cancelled with it. */
+static void cancelling_next_ended(struct run_wait *wait, struct run *next)
+{
+	struct cancelling_one *one = CONTAINER_OF(wait, struct cancelling_one, wait);
+	struct cancelling *all = one->all;
+
+	if (!next->end.done && all->rv == 0)
+		all->rv = AVA_ECANCELED;
+	free(one);
+	cancelling_release(all);
+}
+
 static void cancelling_ended(struct run_wait *wait, struct run *r)
 {
 	struct cancelling_one *one = CONTAINER_OF(wait, struct cancelling_one, wait);
@@ -561,6 +573,9 @@ static void cancelling_ended(struct run_wait *wait, struct run *r)
 		all->rv = AVA_ECANCELED;
 	}
 	buf_fini(&one->tools);
+	wait->ended = cancelling_next_ended;
+	if (r->end.done && run_wait_next(r, wait))
+		return;
 	free(one);
 	cancelling_release(all);
 }

@@ -407,12 +407,13 @@ void group_next(struct run *r)
 		run_log_hex(m->log, m->head);
 		m->log = NULL;
 	}
-	r->next = NULL;
 	if (!next)
 		return;
 	/* Cancelled while the commit that has both was on its way. */
 	if (r->cancel_wanted)
 		supervisor_cancel(next, r->end.by, r->end.origin);
+	else
+		r->next = NULL;
 	supervisor_start(next);
 	if (r->sup->on_chained)
 		r->sup->on_chained(next, r->sup->session_user);

@@ -146,9 +146,10 @@ struct run {
 	char *session_file;            /* of the conversation it belongs to; owned; or NULL */
 	char proposal[24];             /* "" when spawned without one */
 	struct group *group;           /* or NULL */
-	struct run *next;              /* of a chain, until it starts */
-	struct list node, queue;       /* in supervisor.live or .ended; in .waiting for a slot */
-	struct person *person;         /* what it asks, what is said to it; or NULL */
+	struct run
+		*next; /* of a chain, until it starts; cancelled with it: until its end is told */
+	struct list node, queue; /* in supervisor.live or .ended; in .waiting for a slot */
+	struct person *person;   /* what it asks, what is said to it; or NULL */
 	struct run_checkpoints *checkpoints; /* names of its positions; or NULL */
 	struct os_task wake, reap;
 	struct os_timer *timer; /* agent_io.wake_at */
@@ -448,6 +449,9 @@ void restore_note(struct run *r, struct draft *d);
 /* supervisor.c */
 void run_wait(struct run *r, struct run_wait *w);
 void run_wait_cancel(struct run_wait *w);
+/* In w->ended of a run that was cancelled: was the next of its chain, too? Then `w` waits
+ * for that one: before its end is on disk a crash would let it go on. */
+bool run_wait_next(struct run *r, struct run_wait *w);
 
 void supervisor_slot_want(struct run *r);
 void supervisor_slot_drop(struct run *r);

@@ -324,6 +324,13 @@ void run_wait_cancel(struct run_wait *w)
 	list_del(&w->node);
 }
 
+bool run_wait_next(struct run *r, struct run_wait *w)
+{
+	if (r->next)
+		run_wait(r->next, w);
+	return r->next != NULL;
+}
+
 static void tell_waits(struct run *r)
 {
 	while (!list_empty(&r->end.waits)) {
@@ -345,6 +352,7 @@ void supervisor_ended(struct run *r)
 	spend_add(&r->sup->spend, r->end.wall_ms, clock_wall_ms(), t->cost_microusd,
 		  t->input + t->output, t->uncosted_calls);
 	tell_waits(r);
+	r->next = NULL;
 }
 
 struct spend supervisor_spend(const struct supervisor *s)

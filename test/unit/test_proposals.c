@@ -509,14 +509,9 @@ static void count_live(void *arg)
 	*(unsigned *)arg = rig.core->sup.nlive;
 }
 
-static void test_a_chain_is_cancelled(void **state)
+static void begin_a_chain(void)
 {
 	char body[900];
-	unsigned live = 1, succeeded = 0;
-	bool done = false;
-	const json_t *run;
-	json_t *v;
-	size_t i;
 
 	rig_restart(true);
 	snprintf(body, sizeof(body),
@@ -525,15 +520,32 @@ static void test_a_chain_is_cancelled(void **state)
 		 "{\"task\":\"Where is main?\",\"role\":\"code_reviewer\"}]}",
 		 rig.src);
 	json_decref(rig_ask("POST", "/api/v1/groups", body, 201));
+}
+
+/* One flush more is made. */
+static void let_one_go(void)
+{
+	atomic_store(&rig_let_go, 1);
+	while (atomic_load(&rig_let_go) > 0)
+		poll(NULL, 0, 1);
+}
+
+static void test_a_chain_is_cancelled(void **state)
+{
+	unsigned live = 1, succeeded = 0;
+	bool done = false;
+	const json_t *run;
+	json_t *v;
+	size_t i;
+
+	begin_a_chain();
 	/* What is on its way to the disk is looked at each time before one flush more is made. */
 	atomic_store(&rig_held, true);
 	while (!done) {
 		while (atomic_load(&rig_waiting) == 0)
 			poll(NULL, 0, 1);
 		rig_call(cancel_the_ending, &done);
-		atomic_store(&rig_let_go, 1);
-		while (atomic_load(&rig_let_go) > 0)
-			poll(NULL, 0, 1);
+		let_one_go();
 	}
 	atomic_store(&rig_held, false);
 	while (live > 0)
@@ -543,6 +555,68 @@ static void test_a_chain_is_cancelled(void **state)
 		strcmp(json_get_str(run, "status"), "success") == 0;
 	assert_int_equal(succeeded, 1);
 	json_decref(v);
+}
+
+static void find_the_ending(void *arg)
+{
+	LIST_EACH (&rig.core->sup.live, n, tmp) {
+		struct run *r = LIST_ENTRY(n, struct run, node);
+
+		if (r->next)
+			snprintf(arg, 24, "%s", r->id.text);
+	}
+}
+
+static void look_if_cancelled(void *arg)
+{
+	LIST_EACH (&rig.core->sup.live, n, tmp)
+		*(bool *)arg |= LIST_ENTRY(n, struct run, node)->cancel_wanted;
+}
+
+/* A kill behind the answer finds nothing that it could carry on. */
+static void test_a_cancelled_chain_is_told_when_all_of_it_is_on_disk(void **state)
+{
+	static const char *const ways[] = {
+		"POST /api/v1/runs/cancel HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+		"Content-Length: 20\r\n\r\n{\"ids\":[\"%s\"]}",
+		"POST /api/v1/runs/%s/cancel HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n",
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(ways); i++) {
+		unsigned busy = 1, live = 2;
+		char id[24] = "", answer[2000] = "";
+		bool cancelled = false;
+		int fd;
+
+		begin_a_chain();
+		fd = raw_connect();
+		atomic_store(&rig_held, true);
+		while (true) {
+			while (atomic_load(&rig_waiting) == 0)
+				poll(NULL, 0, 1);
+			rig_call(find_the_ending, id);
+			if (id[0])
+				break;
+			let_one_go();
+		}
+		raw_send(fd, ways[i], id);
+		while (!cancelled)
+			rig_call(look_if_cancelled, &cancelled);
+		while (busy > 0) { /* the answer may come between two flushes */
+			if (atomic_load(&rig_waiting) > 0)
+				let_one_go();
+			poll(NULL, 0, 1);
+			rig_call(rig_busy_fn, &busy);
+		}
+		rig_call(count_live, &live);
+		atomic_store(&rig_held, false);
+		assert_int_equal(live, 0);
+		assert_true(recv(fd, answer, sizeof(answer) - 1, 0) > 0);
+		assert_non_null(strstr(answer, "HTTP/1.1 200"));
+		assert_non_null(strstr(answer, id));
+		assert_non_null(strstr(answer, "success"));
+		close(fd);
+	}
 }
 
 /* ---- who is asked */
@@ -632,6 +706,7 @@ int main(void)
 		T(test_set),
 		T(test_two_answers_at_once),
 		T(test_a_chain_is_cancelled),
+		T(test_a_cancelled_chain_is_told_when_all_of_it_is_on_disk),
 		T(test_policy),
 		T(test_presets),
 	};
