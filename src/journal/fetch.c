@@ -119,6 +119,7 @@ static bool fetch_piece(size_t number, unsigned thread, void *user)
 	const char *path = index_string(f->index, f->index->files[places[at].file].path);
 	int fd = sys->openat(f->index->rootfd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK,
 			     0);
+	enum got_state none = fd < 0 && errno == ENOENT ? GOT_GONE : GOT_UNREAD;
 
 	for (; at < end; at = to) {
 		uint64_t behind = places[at].offset + places[at].len + 1;
@@ -133,8 +134,9 @@ static bool fetch_piece(size_t number, unsigned thread, void *user)
 		if (fd >= 0 && fetch_stretch(f, thread, fd, at, to))
 			continue;
 		for (size_t i = at; i < to; i++) /* ENODATA: the file is shorter */
-			f->got[places[i].hit].state =
-				fd < 0 || errno == ENODATA ? GOT_OTHER : GOT_UNREAD;
+			f->got[places[i].hit].state = fd < 0             ? none
+						      : errno == ENODATA ? GOT_OTHER
+									 : GOT_UNREAD;
 	}
 	files_close(&fd);
 	return true;

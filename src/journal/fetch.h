@@ -23,6 +23,7 @@ enum got_state {
 	GOT_LINE,
 	GOT_BROKEN, /* its row says that it is no event */
 	GOT_OTHER,  /* it is not what its row tells of */
+	GOT_GONE,   /* its file is not there any more */
 	GOT_COSTLY, /* the expression costs too much on it */
 	GOT_UNREAD
 };

@@ -406,6 +406,14 @@ static int tell(struct ava_log *log, const struct hit *h, enum got_state state,
 			       "%s:%llu: this is not the line that the index tells of: somebody "
 			       "changed the log; the next question makes the index anew",
 			       path, (unsigned long long)h->offset);
+	case GOT_GONE: /* once, and it is left out from then on */
+		if ((log->feed->files[h->file].flags & INDEX_GONE) != 0)
+			return 0;
+		log->feed->files[h->file].flags |= INDEX_GONE;
+		return err_set(err, AVA_ECORRUPT,
+			       "%s is not there any more: it was pruned, or removed, while it was "
+			       "read",
+			       path);
 	case GOT_COSTLY:
 		return err_set(err, AVA_ETOOBIG,
 			       "%s:%llu: the expression takes too long on this line: make it "

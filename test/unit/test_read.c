@@ -321,6 +321,33 @@ static void test_continuations(void **state)
 	assert_string_equal(read_all(&(struct ava_log_query){.run = RUN}), "!");
 }
 
+/* `ava prune` removes a log that is being read: said once, not for each of its lines. */
+static void test_removed_while_it_is_read(void **state)
+{
+	static const char other[] = "logs/subagents/S-00000a.jsonl";
+	struct ava_log_query q = {.root = root, .everything = 1};
+	struct ava_log_event e;
+	struct ava_error err;
+	struct ava_log *log;
+
+	for (uint64_t i = 1; i <= 6; i++)
+		add(i % 2 ? RUN_LOG : other, i);
+	assert_int_equal(ava_log_open(&log, &q, &err), 0);
+	assert_int_equal(unlink(path_of(other)), 0);
+	assert_int_equal(ava_log_next(log, &e, &err), 1);
+	assert_int_equal(e.lsn, 1);
+	assert_int_equal(ava_log_next(log, &e, &err), AVA_ECORRUPT);
+	assert_string_equal(err.text, "logs/subagents/S-00000a.jsonl is not there any more: it was "
+				      "pruned, or removed, while it was read");
+	for (uint64_t i = 3; i <= 5; i += 2) {
+		assert_int_equal(ava_log_next(log, &e, &err), 1);
+		assert_int_equal(e.lsn, i);
+	}
+	assert_int_equal(ava_log_next(log, &e, &err), 0);
+	ava_log_close(log);
+	assert_string_equal(read_all(&(struct ava_log_query){.everything = 1}), "1 3 5");
+}
+
 static void test_broken(void **state)
 {
 	static const char *const broken[] = {
@@ -662,15 +689,25 @@ static void test_clean_mark(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_one_file),    TEST(test_questions_refused),
-		TEST(test_types),       TEST(test_merge),
-		TEST(test_many_runs),   TEST(test_after_in_big),
-		TEST(test_filters),     TEST(test_continuations),
-		TEST(test_broken),      TEST(test_torn_everywhere),
-		TEST(test_last_of_big), TEST(test_follow_run),
-		TEST(test_follow_days), TEST(test_follow_everything),
-		TEST(test_copies),      TEST(test_follow_shortened),
-		TEST(test_clean_mark),  TEST(test_no_memory),
+		TEST(test_one_file),
+		TEST(test_questions_refused),
+		TEST(test_types),
+		TEST(test_merge),
+		TEST(test_many_runs),
+		TEST(test_after_in_big),
+		TEST(test_filters),
+		TEST(test_continuations),
+		TEST(test_removed_while_it_is_read),
+		TEST(test_broken),
+		TEST(test_torn_everywhere),
+		TEST(test_last_of_big),
+		TEST(test_follow_run),
+		TEST(test_follow_days),
+		TEST(test_follow_everything),
+		TEST(test_copies),
+		TEST(test_follow_shortened),
+		TEST(test_clean_mark),
+		TEST(test_no_memory),
 		TEST(test_find_trace),
 	};
 
