@@ -67,6 +67,28 @@ const char *files_part_name(const char *path, unsigned part, char out[FILES_BUF]
 	return out;
 }
 
+bool files_is_part(const char *path)
+{
+	size_t len = strlen(path);
+	const char *dot;
+
+	if (len < 7 || strcmp(path + len - 6, ".jsonl") != 0)
+		return false;
+	dot = memrchr(path, '.', len - 6);
+	return dot != NULL && strchr(dot, '/') == NULL && dot[1] >= '1' && dot[1] <= '9' &&
+	       dot + 1 + strspn(dot + 1, "0123456789") == path + len - 6;
+}
+
+int files_by_day(const void *a, const void *b)
+{
+	const char *x = *(char *const *)a, *y = *(char *const *)b;
+	int order = strncmp(x, y, 10);
+	unsigned long i = strlen(x) > 11 ? strtoul(x + 11, NULL, 10) : 0,
+		      k = strlen(y) > 11 ? strtoul(y + 11, NULL, 10) : 0;
+
+	return order != 0 ? order : i != k ? (i > k) - (i < k) : strcmp(x, y);
+}
+
 void files_close(int *fd)
 {
 	int saved = errno;

@@ -20,6 +20,10 @@ bool files_path_ok(const char *path);
 /* The file that holds part `part` of `path`: the path itself for 1, then
  * "x.2.jsonl" for "x.jsonl" ("x.2" for a path without that ending). */
 const char *files_part_name(const char *path, unsigned part, char out[FILES_BUF]);
+/* x.2.jsonl, which goes on where x.jsonl ended at a recovery. */
+bool files_is_part(const char *path);
+/* For qsort, of names of daily logs: "2026-11-21.10.jsonl" stands behind "2026-11-21.2.jsonl". */
+int files_by_day(const void *a, const void *b);
 
 /* Open; with O_CREAT missing folders are made (0700) and the file is 0600.
  * Never follows a link at the end, never waits for a fifo. */

@@ -11,7 +11,9 @@
  * with the marks of its Seal, to name the line and what happened to it. What is
  * behind the last sealed size is the unsealed tail, told apart, as is what is
  * there and was never sealed. At the end everything found is told in the order
- * of names. Reads a data root, changes nothing, needs no daemon.
+ * of names. Reads a data root, changes nothing, needs no daemon. Where something is
+ * amiss and a newer Seal was written meanwhile all of it is done again: `ava prune` may
+ * have been at work, and that Seal names what went.
  *
  * What can fail: memory, and reading; of a file that is kept in the file. */
 #include <ava.h>
@@ -42,6 +44,7 @@
 #define THREADS_MAX 16
 #define ROOT_MAX    4096
 #define CHUNK       (1u << 20)
+#define PASSES      5 /* where logs are pruned meanwhile */
 
 struct verify_found { /* kept until all before it are told */
 	struct verify_found *next;
@@ -84,6 +87,8 @@ struct verify {
 	_Atomic uint64_t done;
 	uint64_t total;
 	bool seals_only; /* ava_log_head: no items are kept */
+	bool day_gone;   /* a daily log was pruned before it was read */
+	bool anew;       /* what was found is of no use: logs went meanwhile */
 	/* The chain as it is followed. */
 	struct verify_file *day; /* the log that is being read */
 	size_t day_at;
@@ -319,8 +324,10 @@ static int chain_day(struct verify *v, struct ava_error *err)
 	struct stat st;
 	size_t len;
 
-	if (fd < 0)
+	if (fd < 0) {
+		v->day_gone = errno == ENOENT;
 		return err_sys(err, "%s", v->day->path);
+	}
 	if (sys->fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
 		files_close(&fd);
 		return err_set(err, AVA_EIO, "%s is not a regular file", v->day->path);
@@ -688,19 +695,6 @@ static int check_items(struct verify *v, struct verify_file *f, int fd, uint64_t
 	return good < size ? check_tail(f, fd, good, size) : 0;
 }
 
-/* x.2.jsonl goes on where x.jsonl ended at a recovery. */
-static bool is_part(const char *path)
-{
-	size_t len = strlen(path);
-	const char *dot;
-
-	if (len < 7 || strcmp(path + len - 6, ".jsonl") != 0)
-		return false;
-	dot = memrchr(path, '.', len - 6);
-	return dot != NULL && strchr(dot, '/') == NULL && dot[1] >= '1' && dot[1] <= '9' &&
-	       dot + 1 + strspn(dot + 1, "0123456789") == path + len - 6;
-}
-
 /* A run's last event names the sha256 of its result.json: that line is sealed, so a result
  * that was changed since is seen. */
 static void check_result(struct verify *v, struct verify_file *f, int fd, uint64_t size)
@@ -717,9 +711,9 @@ static void check_result(struct verify *v, struct verify_file *f, int fd, uint64
 			 name);
 		if (sys_read_file(v->rootfd, path, 64u << 20, &result, &n, NULL) == 0)
 			hash_sha256_hex(result, n, have);
-		if (result == NULL)
+		if (result == NULL && !f->pruned)
 			verify_tell(f, AVA_BROKEN, 0, 0, "its %.100s is missing", path);
-		else if (memcmp(have, at + sizeof(key) - 1, HASH_HEX_LEN) != 0)
+		else if (result != NULL && memcmp(have, at + sizeof(key) - 1, HASH_HEX_LEN) != 0)
 			verify_tell(f, AVA_BROKEN, 0, 0, "its %.100s is not as it was handed in",
 				    path);
 	}
@@ -747,28 +741,17 @@ static void check_file(struct verify *v, struct verify_file *f, char *buf)
 			f->rv = AVA_ENOMEM;
 		else if (fd >= 0 && sys->fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
 			f->rv = check_items(v, f, fd, (uint64_t)st.st_size, buf);
-		else if (f->n > 0)
+		else if (f->n > 0 && (!f->pruned || fd >= 0 || errno != ENOENT))
 			verify_tell(f, AVA_BROKEN, 0, 0, "it cannot be opened as a file");
 		if (f->rv == 0 && fd >= 0 && buf != NULL)
 			check_result(v, f, fd, (uint64_t)st.st_size);
 		files_close(&fd);
 	}
-	if (is_part(f->path))
+	if (files_is_part(f->path))
 		verify_tell(f, AVA_NOTE, 0, 0, "a recovery made writing go on here");
 }
 
 /* ---- all files */
-
-/* "2026-11-21.10.jsonl" stands behind "2026-11-21.2.jsonl". */
-static int by_day(const void *a, const void *b)
-{
-	const char *x = *(char *const *)a, *y = *(char *const *)b;
-	int order = strncmp(x, y, 10);
-	unsigned long i = strlen(x) > 11 ? strtoul(x + 11, NULL, 10) : 0,
-		      k = strlen(y) > 11 ? strtoul(y + 11, NULL, 10) : 0;
-
-	return order != 0 ? order : i != k ? (i > k) - (i < k) : strcmp(x, y);
-}
 
 static int by_path(const void *a, const void *b)
 {
@@ -936,7 +919,20 @@ static int tell_all(struct verify *v, struct ava_error *err)
 	return 0;
 }
 
-static int verify_run(struct verify *v, struct ava_error *err)
+/* Is something broken, and is there a newer Seal than those that were read? That may say that
+ * it was pruned. */
+static bool broken_since(const struct verify *v)
+{
+	struct seal_last now;
+	bool broken = false;
+
+	for (size_t i = 0; i < v->nfiles; i++)
+		for (const struct verify_found *w = v->files[i]->found; w != NULL; w = w->next)
+			broken = broken || w->f.kind == AVA_BROKEN;
+	return broken && seal_last_read(v->rootfd, &now, NULL) == 0 && now.n > v->last.n;
+}
+
+static int verify_run(struct verify *v, bool last, struct ava_error *err)
 {
 	char root[ROOT_MAX];
 	int rv = 0;
@@ -954,7 +950,7 @@ static int verify_run(struct verify *v, struct ava_error *err)
 	if (rv == 0)
 		rv = files_list(&v->days, v->rootfd, "logs/ava", ".jsonl", err);
 	if (rv == 0 && v->days.n > 0)
-		qsort(v->days.names, v->days.n, sizeof(v->days.names[0]), by_day);
+		qsort(v->days.names, v->days.n, sizeof(v->days.names[0]), files_by_day);
 	if (rv == 0)
 		rv = verify_chain(v, err);
 	if (rv == 0 && v->seals_only && v->report->newest.n == 0)
@@ -965,9 +961,11 @@ static int verify_run(struct verify *v, struct ava_error *err)
 			rv = select_files(v, err);
 		if (rv == 0) {
 			check_files(v);
-			rv = tell_all(v, err);
+			v->anew = !last && broken_since(v);
+			rv = v->anew ? 0 : tell_all(v, err);
 		}
 	}
+	v->anew = v->anew || (v->day_gone && !last);
 	for (size_t i = 0; i < v->nfiles; i++)
 		verify_file_free(v->files[i]);
 	free(v->files);
@@ -979,9 +977,13 @@ static int verify_run(struct verify *v, struct ava_error *err)
 
 int ava_log_verify(const struct ava_verify *o, struct ava_verified *out, struct ava_error *err)
 {
-	struct verify v = {.o = o, .report = out};
+	for (int pass = 1;; pass++) {
+		struct verify v = {.o = o, .report = out};
+		int rv = verify_run(&v, pass == PASSES, err);
 
-	return verify_run(&v, err);
+		if (!v.anew)
+			return rv;
+	}
 }
 
 int ava_log_head(const char *root, struct ava_log_head *head, struct ava_error *err)
@@ -989,7 +991,7 @@ int ava_log_head(const char *root, struct ava_log_head *head, struct ava_error *
 	struct ava_verify o = {.root = root};
 	struct ava_verified report;
 	struct verify v = {.o = &o, .report = &report, .seals_only = true};
-	int rv = verify_run(&v, err);
+	int rv = verify_run(&v, true, err);
 
 	*head = report.newest;
 	return rv;

@@ -7,6 +7,7 @@
 
 #include "base/hash.h"
 #include "base/sys.h"
+#include "base/util.h"
 #include "journal/seal_read.h"
 
 static void expect_whole(struct seal_rig *r)
@@ -426,11 +427,110 @@ static void test_golden_beside(void **state)
 	rig_fini(&r);
 }
 
+/* ---- `ava prune` beside it */
+
+static struct {
+	struct seal_rig *r;
+	const char *at; /* when this file is opened, for the first time */
+	bool look;      /* no: when it is looked at */
+	struct sys_ops ops;
+} prune;
+
+/* The first day goes, and the two runs that were at work on it. */
+static void prune_now(struct seal_rig *r)
+{
+	static const char *const gone[] = {"logs/subagents/S-000000.jsonl",
+					   "logs/subagents/S-000001.jsonl",
+					   "logs/ava/2026-11-19.jsonl"};
+	struct seal_newest base = {0};
+	struct seal_list out = {0};
+	struct ava_error err = {0};
+	char hex[2 * SEAL_HASH + 1];
+	struct buf b;
+
+	assert_int_equal(seal_find_in(r->fd, gone[2], &base, &err), 1);
+	hash_hex(base.hash, SEAL_HASH, hex);
+	buf_init(&b, 4096);
+	buf_addf(&b,
+		 "{\"upTo\":%llu,\"hash\":\"%s\",\"files\":[{\"path\":\"%s\"},"
+		 "{\"path\":\"%s\"},{\"path\":\"%s\"}]}",
+		 (unsigned long long)base.n, hex, gone[0], gone[1], gone[2]);
+	rig_day_event(r);
+	assert_int_equal(sealer_round(r->sealer, r->touched, r->ntouched, b.data, &out, &err), 0);
+	for (size_t i = 0; i < out.n; i++)
+		rig_event(r, r->day, EVENT_Seal, "ava", ++r->day_seq, out.contents[i].data);
+	assert_int_equal(sealer_committed(r->sealer, r->day, &err), 0);
+	seal_list_fini(&out);
+	rig_forget(r);
+	buf_fini(&b);
+	for (size_t i = 0; i < ARRAY_LEN(gone); i++)
+		assert_int_equal(unlink(rig_full(r, gone[i])), 0);
+}
+
+static void prune_at(const char *path, bool look)
+{
+	if (prune.at == NULL || prune.look != look || strcmp(path, prune.at) != 0)
+		return;
+	prune.at = NULL;
+	prune_now(prune.r);
+}
+
+static int open_pruned(int dirfd, const char *path, int flags, mode_t mode)
+{
+	prune_at(path, false);
+	return sys_real.openat(dirfd, path, flags, mode);
+}
+
+static int stat_pruned(int dirfd, const char *path, struct stat *st, int flags)
+{
+	prune_at(path, true);
+	return sys_real.fstatat(dirfd, path, st, flags);
+}
+
+/* What goes while it is looked at is not told as missing: the new Seal names it. */
+static void test_pruned_meanwhile(void **state)
+{
+	static const struct {
+		const char *at;
+		bool look;
+	} moments[] = {
+		{"logs/ava/2026-11-19.jsonl", false},     /* before its Seals are read */
+		{"logs/ava/2026-11-20.jsonl", false},     /* behind them */
+		{"logs/ava/2026-11-19.jsonl", true},      /* behind all of them */
+		{"logs/subagents/S-000000.jsonl", false}, /* its turn has come */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(moments); i++) {
+		struct seal_rig r = {.seed = 7};
+		struct rig_found w = {0};
+
+		rig_fill(&r);
+		prune.r = &r;
+		prune.ops = sys_real;
+		prune.ops.openat = open_pruned;
+		prune.ops.fstatat = stat_pruned;
+		prune.at = moments[i].at;
+		prune.look = moments[i].look;
+		sys = &prune.ops;
+		rig_verify(&r, &w);
+		sys = &sys_real;
+		assert_null(prune.at);
+		if (w.broken > 0)
+			fail_msg("%zu: %s", i, w.all);
+		rig_verify(&r, &w);
+		assert_int_equal(w.broken, 0);
+		assert_non_null(strstr(w.all, "was pruned"));
+		rig_fini(&r);
+	}
+}
+
 static const struct CMUnitTest tests[] = {
-	cmocka_unit_test(test_untouched),      cmocka_unit_test(test_unsealed_tail_is_told_apart),
-	cmocka_unit_test(test_thousand_edits), cmocka_unit_test(test_golden),
-	cmocka_unit_test(test_golden_by_hand), cmocka_unit_test(test_golden_every_byte),
-	cmocka_unit_test(test_golden_beside),  cmocka_unit_test(test_a_tail_that_does_not_go_on),
+	cmocka_unit_test(test_untouched),        cmocka_unit_test(test_unsealed_tail_is_told_apart),
+	cmocka_unit_test(test_thousand_edits),   cmocka_unit_test(test_golden),
+	cmocka_unit_test(test_golden_by_hand),   cmocka_unit_test(test_golden_every_byte),
+	cmocka_unit_test(test_golden_beside),    cmocka_unit_test(test_a_tail_that_does_not_go_on),
+	cmocka_unit_test(test_pruned_meanwhile),
 };
 
 int main(void)
