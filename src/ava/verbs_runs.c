@@ -656,6 +656,30 @@ static void cancelling_named(struct cancelling *all, const char *id)
 	}
 }
 
+static bool is_told(const struct cancelling *all, const struct run *r)
+{
+	LIST_EACH (&r->end.waits, at, tmp) {
+		struct run_wait *w = LIST_ENTRY(at, struct run_wait, node);
+
+		if (w->ended == cancelling_ended &&
+		    CONTAINER_OF(w, struct cancelling_one, wait)->all == all)
+			return true;
+	}
+	return false;
+}
+
+/* Those of a group that are live: who has asked which there are does not know of the next of
+ * a chain, which may have begun since. */
+static void cancelling_group(struct cancelling *all, const char *id)
+{
+	LIST_EACH (&all->core->sup.live, at, tmp) {
+		struct run *r = LIST_ENTRY(at, struct run, node);
+
+		if (r->group && strcmp(r->group->id, id) == 0 && !is_told(all, r))
+			cancelling_begin(all, r);
+	}
+}
+
 struct cancel_args {
 	bool all;
 	const json_t *ids;
@@ -708,7 +732,15 @@ static void verb_cancel_many(struct verb_call *v)
 	verb_begin(&all->answer, v->reply, 0, NULL);
 	jw_object(&all->answer.w, NULL);
 	jw_array(&all->answer.w, "runs");
-	json_array_foreach(args.ids, i, id) cancelling_named(all, json_string_value(id));
+	json_array_foreach(args.ids, i, id)
+	{
+		const char *text = json_string_value(id);
+
+		if (text[0] == 'G')
+			cancelling_group(all, text);
+		else
+			cancelling_named(all, text);
+	}
 	if (args.all)
 		LIST_EACH (&v->core->sup.live, at, tmp)
 			cancelling_begin(all, LIST_ENTRY(at, struct run, node));

@@ -209,7 +209,8 @@ static bool is_group(const char *id)
 	       id_is_proposal(proposal);
 }
 
-/* Those of its runs that have begun; a chain goes no further. */
+/* Those of its runs that have begun, and by its own id the next of a chain, should that begin
+ * before they are told; so a chain goes no further. */
 static int add_group(struct jw *w, struct client *c, const char *id, struct ava_error *err)
 {
 	json_t *group = NULL, *run;
@@ -218,6 +219,7 @@ static int add_group(struct jw *w, struct client *c, const char *id, struct ava_
 
 	json_array_foreach(json_object_get(group, "runs"), i, run)
 		jw_str(w, NULL, json_str(run, "subagent_id"));
+	jw_str(w, NULL, id);
 	json_decref(group);
 	return rv;
 }

@@ -475,6 +475,7 @@ static int group_cancel(struct job *j, struct client *c, const json_t *group, st
 	term_line(j->talk, "\n" WORDS_CANCELLING(j->group));
 	json_array_foreach(json_object_get(group, "runs"), i, run)
 		json_array_append(ids, json_object_get(run, "subagent_id"));
+	json_array_append_new(ids, json_string(j->group)); /* a chain may have gone on meanwhile */
 	run = json_pack("{s:o}", "ids", ids);
 	body = json_dumps(run, JSON_COMPACT);
 	rv = body != NULL ? api_call(c, "/runs/cancel", body, &answer, NULL, err)

@@ -151,6 +151,28 @@ equal 'to its end' 'success success' \
 	"$(group "$C" | jq -r '[.runs[].status] | join(" ")')"
 equal 'and joins once' 1 "$(count ".eventType == \"Join\" and .content.groupId == \"$C\"")"
 
+# --- a chain whose next run begins while it is cancelled ------------------------------------
+for model in late slow; do
+	echo "{\"task\":\"Do your part, $model.\",\"role\":\"researcher\",\"model\":\"offline:$T/$model.jsonl\"}"
+done >chain.jsonl
+mkdir -m 700 "$T/front" && cp "$AVA_DATA_ROOT/FORMAT" "$T/front"
+"$SRCDIR/test/cli/cut_proxy.py" "$T/front/ava.sock" "$AVA_DATA_ROOT/ava.sock" /runs/cancel 1 "$T/go" \
+	>"$T/proxy.out" 2>"$T/proxy.err" &
+keep $!
+wait_for 10 grep -q ready "$T/proxy.out"
+C=$("$AVA" run --parallel chain.jsonl --chain --yes --background --json 2>/dev/null </dev/null |
+	jq -r .group_id)
+env AVA_DATA_ROOT="$T/front" "$AVA" cancel "$C" >"$OUT" 2>"$ERR" &
+ava=$!
+keep $ava
+check 'it knows which runs there are' wait_for 60 grep -q held "$T/proxy.out"
+second() { [ "$(group "$C" | jq -r '.runs[1].status')" = running ]; }
+check 'the next one begins' wait_for 60 second
+: >"$T/go"
+wait $ava
+equal 'and is cancelled, too' 'success cancelled' \
+	"$(group "$C" | jq -r '[.runs[].status] | join(" ")')"
+
 all_replay 'every run replays identically'
 
 check 'every line of the logs is as it should be' python3 "$SRCDIR/test/check_events.py" \
