@@ -8,8 +8,9 @@
  * others go on. A chain's next run is spawned in the commit that ends the one
  * before: a crash leaves either both or none.
  *
- * The deadline counts from the first start, while avad runs: after a restart
- * what the record shows of the time before is taken off. What can fail is
+ * The deadline counts from the first start, while avad runs: after a restart what
+ * the newest position of its runs says was used, and what passed behind it, is taken
+ * off. What can fail is
  * memory; a chain also by a working folder that is gone, which ends it. */
 
 #include <stdio.h>
@@ -191,6 +192,15 @@ static void group_time_is_up(void *user)
 	}
 }
 
+/* By the clock on the wall only from the newest position on: between two processes no time
+ * is used. */
+static int64_t group_used_before(const struct group *g)
+{
+	int64_t from = g->noted_wall_ms > 0 ? g->noted_wall_ms : g->begun_wall_ms;
+
+	return g->noted_ms + MAX(g->seen_wall_ms - from, 0);
+}
+
 void group_run_starts(struct run *r)
 {
 	struct group *g = r->group;
@@ -203,7 +213,7 @@ void group_run_starts(struct run *r)
 	g->running = true;
 	if (g->begun_wall_ms == 0)
 		g->begun_wall_ms = clock_wall_ms();
-	used = g->seen_wall_ms > g->begun_wall_ms ? g->seen_wall_ms - g->begun_wall_ms : 0;
+	used = group_used_before(g);
 	g->started_ms = clock_mono_ms() - used;
 	if (g->time_ms <= 0)
 		return;
@@ -444,6 +454,16 @@ void group_seen(struct run *r, int64_t wall_ms)
 {
 	if (r->group)
 		r->group->seen_wall_ms = MAX(r->group->seen_wall_ms, wall_ms);
+}
+
+void group_noted(struct run *r, int64_t used_ms, int64_t wall_ms)
+{
+	struct group *g = r->group;
+
+	if (!g || used_ms < g->noted_ms)
+		return;
+	g->noted_ms = used_ms;
+	g->noted_wall_ms = wall_ms;
 }
 
 static void groups_forget(struct supervisor *s, bool all)

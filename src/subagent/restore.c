@@ -88,6 +88,8 @@ static void write_call(struct run *r, struct jw *w)
 		jw_str(w, "firstModel", r->call.first_model);
 	if (r->call.fallbacks > 0)
 		jw_int(w, "fallbacks", r->call.fallbacks);
+	if (r->group && r->group->time_ms > 0)
+		jw_int(w, "groupMs", group_used_ms(r->group));
 }
 
 /* What the run's result tells of its way. */
@@ -215,6 +217,8 @@ static int read_position(struct tail *c, const struct event_view *v)
 		run = json_object_get(value, "run");
 		agent_restore(&r->agent, &p, agent_position_overflow(value));
 		read_call(c, run);
+		if (json_object_get(run, "groupMs"))
+			group_noted(r, json_get_int(run, "groupMs", 0), v->wall_ms);
 		rv = read_evidence(r, run);
 	}
 	repeat_free(p.repeats);

@@ -249,8 +249,10 @@ struct group {
 	int64_t time_ms;       /* 0: no deadline */
 	int64_t begun_wall_ms; /* of its first spawn; 0: unknown */
 	int64_t seen_wall_ms;  /* newest time in its record, before this process */
-	int64_t started_ms;    /* monotonic, less what was used before this process */
-	int size;              /* how many runs it may have */
+	/* The newest position in it: what was used of its time, and when; 0: none. */
+	int64_t noted_ms, noted_wall_ms;
+	int64_t started_ms; /* monotonic, less what was used before this process */
+	int size;           /* how many runs it may have */
 	bool chain, running, expired;
 	unsigned nmembers, nruns; /* runs that were spawned; that are in memory */
 	unsigned cap;
@@ -398,6 +400,8 @@ void group_fork(struct run *r, struct draft *d);
 int group_restore(struct supervisor *s, const struct catalog_row *row);
 /* Newest time in the record of a run that goes on. */
 void group_seen(struct run *r, int64_t wall_ms);
+/* A position of the run says how much of the group's time was used then. */
+void group_noted(struct run *r, int64_t used_ms, int64_t wall_ms);
 void group_restored(struct supervisor *s); /* groups without a run are forgotten */
 
 /* person.c: what a run asks a person, and what is said to it */

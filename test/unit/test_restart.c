@@ -417,6 +417,33 @@ static void test_a_group_keeps_its_time(void **state)
 	fini_world(&w);
 }
 
+/* What it had used when a position was written, not what the clock on the wall has shown
+ * since its first spawn: nothing is used while there is no process. */
+static void test_a_group_does_not_use_time_between_processes(void **state)
+{
+	struct spec_group group = {.id = "G-7f3a2b", .time_ms = 3600000, .index = 1, .size = 1};
+	struct world w;
+	struct left l;
+	struct run *r;
+	char *rows, *at;
+	size_t len;
+
+	init_world(&w);
+	l = queued_in(&w, "", &group);
+	asks_model(&w, &l, 1, "", ",\"groupMs\":1000");
+	close_world(&w);
+	rows = unit_read(rig_path(&w.r, CATALOG_PATH), &len);
+	at = strstr(rows, "\"startedAt\":\"20");
+	assert_non_null(at);
+	memcpy(at + 13, "2020", 4); /* years ago */
+	unit_write(rig_path(&w.r, CATALOG_PATH), rows, len);
+	free(rows);
+	restart(&w);
+	r = carried(&w, &l);
+	assert_in_range(group_used_ms(r->group), 1000, 60000);
+	fini_world(&w);
+}
+
 /* A disk that takes no rows does not hold up the start. */
 static void test_rows_that_cannot_be_written(void **state)
 {
@@ -621,6 +648,7 @@ int main(void)
 		cmocka_unit_test(test_a_catalog_that_was_removed),
 		cmocka_unit_test(test_a_group_without_its_catalog),
 		cmocka_unit_test(test_a_group_keeps_its_time),
+		cmocka_unit_test(test_a_group_does_not_use_time_between_processes),
 		cmocka_unit_test(test_rows_that_cannot_be_written),
 		cmocka_unit_test(test_rows_that_are_none),
 		cmocka_unit_test(test_an_end_row_alone),
