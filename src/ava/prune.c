@@ -372,6 +372,8 @@ static void pruning_end(struct pruning *g)
 	struct verb_answer a;
 	struct buf report;
 
+	if (!g->dry)
+		seals_prune_over(g->p.core);
 	buf_init(&report, 64u << 20);
 	if (g->rv == 0) {
 		write_report(&g->p, g->dry, &report);
@@ -467,6 +469,8 @@ void verb_prune(struct verb_call *v)
 		rv = err_set(&err, AVA_ENOMEM, "out of memory");
 	else if (args.older_s <= 0)
 		rv = err_set(&err, AVA_EINVAL, PRUNE_UNTOLD);
+	else if (!args.dry)
+		rv = seals_prune_claim(v->core, &err);
 	if (rv == 0) {
 		g->p.core = v->core;
 		g->p.live = true;
@@ -477,6 +481,8 @@ void verb_prune(struct verb_call *v)
 		g->job.run = pruning_look;
 		g->job.done = pruning_looked;
 		rv = job_begin(v->core, &g->job, &err);
+		if (rv != 0 && !args.dry)
+			seals_prune_over(v->core);
 	}
 	if (rv == 0)
 		return;

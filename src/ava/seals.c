@@ -27,6 +27,7 @@ struct seals {
 	struct os_work work;
 	enum step step;
 	bool armed, closing;
+	bool claimed;          /* by a prune, from its beginning to its end */
 	bool pruning;          /* the round under way is about pruned.texts[at] */
 	struct strmap touched; /* paths, as keys and values */
 	size_t ntouched;
@@ -127,6 +128,23 @@ static void pruned_next(struct seals *s)
 		pruned_end(s, 0, NULL);
 	else
 		begin_round(s);
+}
+
+int seals_prune_claim(struct core *c, struct ava_error *err)
+{
+	struct seals *s = c->seals;
+
+	if (!s || s->claimed)
+		return err_set(err, AVA_EBUSY,
+			       s ? "logs are being pruned already" : "the runtime stops");
+	s->claimed = true;
+	return 0;
+}
+
+void seals_prune_over(struct core *c)
+{
+	if (c->seals)
+		c->seals->claimed = false;
 }
 
 int seals_prune(struct core *c, const struct buf *texts, size_t n, seals_done_fn done, void *user,

@@ -128,6 +128,10 @@ void seals_close(struct core *c);
 typedef void (*seals_done_fn)(int rv, const struct ava_error *err, void *user);
 int seals_prune(struct core *c, const struct buf *texts, size_t n, seals_done_fn done, void *user,
 		struct ava_error *err);
+/* From its beginning until all is removed: there is one list of what goes (prune_away.h).
+ * AVA_EBUSY: another one has it. */
+int seals_prune_claim(struct core *c, struct ava_error *err);
+void seals_prune_over(struct core *c);
 
 /* ---- resume.c: from a request to the spec of a run that goes on from an ended one */
 static inline bool resume_wanted(const struct op_spawn *s)

@@ -771,6 +771,77 @@ static void test_stop_answers_waits(void **state)
 	assert_non_null(strstr(got, "\r\nConnection: close\r\n"));
 }
 
+/* ---- two prunes at once */
+
+static atomic_int removing; /* 1: the first removal stands still */
+
+static int hold_unlinkat(int dirfd, const char *path, int flags)
+{
+	if (strncmp(path, "logs/subagents/", 15) == 0 && atomic_load(&removing) == 0) {
+		atomic_store(&removing, 1);
+		while (atomic_load(&removing) == 1)
+			poll(NULL, 0, 1);
+	}
+	return unlinkat(dirfd, path, flags);
+}
+
+static size_t runs_pruned(const char *body)
+{
+	json_t *v = rig_ask("POST", "/api/v1/prune", body, 200);
+	size_t n = json_array_size(json_object_get(v, "runs"));
+
+	json_decref(v);
+	return n;
+}
+
+/* There is one list of what still goes, for the next start: the second would put its own in
+ * the place of the first's, and take it away with what the other has not removed yet. */
+static void test_one_prune_after_the_other(void **state)
+{
+	static const char body[] = "{\"older_than_seconds\":1}";
+	static struct sys_ops ops;
+	struct client_reply second;
+	char text[400], answer[4000];
+	bool listed;
+	int fd;
+
+	rig_stop();
+	ops = sys_real;
+	ops.unlinkat = hold_unlinkat;
+	sys = &ops;
+	atomic_store(&removing, 0);
+	rig_start();
+	snprintf(text, sizeof(text),
+		 "{\"task\":\"Where is main?\",\"role\":\"code_reviewer\",\"confirmed\":true,"
+		 "\"cwd\":\"%s\"}",
+		 rig.src);
+	json_decref(rig_ask("POST", RUNS, text, 201));
+	while (runs_pruned("{\"older_than_seconds\":1,\"dry_run\":true}") == 0)
+		poll(NULL, 0, 50);
+	fd = raw_connect();
+	raw_send(fd,
+		 "POST /api/v1/prune HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+		 "Content-Type: application/json\r\nContent-Length: 24\r\n\r\n%s",
+		 body);
+	while (atomic_load(&removing) == 0)
+		poll(NULL, 0, 1);
+	snprintf(text, sizeof(text), "%s/seals/pruning", rig.root);
+	assert_int_equal(access(text, F_OK), 0);
+	assert_int_equal(client_request(rig.client, "POST", "/api/v1/prune", body, &second, NULL),
+			 0);
+	listed = access(text, F_OK) == 0;
+	atomic_store(&removing, 2);
+	assert_true(listed);
+	assert_int_equal(second.status, 409);
+	assert_non_null(strstr(second.body, "pruned already"));
+	client_reply_fini(&second);
+	raw_read(fd, answer, sizeof(answer));
+	assert_non_null(strstr(answer, "HTTP/1.1 200"));
+	close(fd);
+	assert_int_equal(access(text, F_OK), -1);
+	assert_int_equal(runs_pruned(body), 0);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, rig_set_up, rig_tear_down)
@@ -805,6 +876,7 @@ int main(void)
 		T(test_peer_leaves_a_confirmation),
 		T(test_stop_with_everything_kept),
 		T(test_stop_answers_waits),
+		T(test_one_prune_after_the_other),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
