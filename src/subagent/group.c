@@ -9,9 +9,9 @@
  * before: a crash leaves either both or none.
  *
  * The deadline counts from the first start, while avad runs: after a restart what
- * the newest position of its runs says was used, and what passed behind it, is taken
- * off. What can fail is
- * memory; a chain also by a working folder that is gone, which ends it. */
+ * the newest position of its runs says was used, and what passed behind it, is
+ * taken off. What can fail is memory; a chain also by a working folder that is
+ * gone, which ends it. */
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -146,10 +146,9 @@ struct run {
 	char *session_file;            /* of the conversation it belongs to; owned; or NULL */
 	char proposal[24];             /* "" when spawned without one */
 	struct group *group;           /* or NULL */
-	struct run
-		*next; /* of a chain, until it starts; cancelled with it: until its end is told */
-	struct list node, queue; /* in supervisor.live or .ended; in .waiting for a slot */
-	struct person *person;   /* what it asks, what is said to it; or NULL */
+	struct run *next;              /* of a chain, until it starts, or its end is told */
+	struct list node, queue;       /* in supervisor.live or .ended; in .waiting for a slot */
+	struct person *person;         /* what it asks, what is said to it; or NULL */
 	struct run_checkpoints *checkpoints; /* names of its positions; or NULL */
 	struct os_task wake, reap;
 	struct os_timer *timer; /* agent_io.wake_at */
