@@ -434,15 +434,16 @@ static void pruning_sealed(int rv, const struct ava_error *err, void *user)
 {
 	struct pruning *g = user;
 
-	g->rv = rv;
 	if (err)
 		g->err = *err;
 	g->job.run = pruning_remove;
 	g->job.done = pruning_removed;
 	if (rv == 0)
-		g->rv = job_begin_short(g->p.core, &g->job, &g->err);
-	if (g->rv != 0)
-		pruning_end(g);
+		rv = job_begin_short(g->p.core, &g->job, &g->err);
+	if (rv == 0)
+		return; /* g->rv is the job's now */
+	g->rv = rv;
+	pruning_end(g);
 }
 
 static void pruning_looked(struct job *j)
