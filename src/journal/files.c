@@ -67,6 +67,16 @@ const char *files_part_name(const char *path, unsigned part, char out[FILES_BUF]
 	return out;
 }
 
+int files_apart(int rootfd, const char *path)
+{
+	struct stat root, st;
+
+	if (sys->fstat(rootfd, &root) != 0 ||
+	    sys->fstatat(rootfd, path, &st, AT_SYMLINK_NOFOLLOW) != 0)
+		return -1;
+	return st.st_dev != root.st_dev;
+}
+
 bool files_is_part(const char *path)
 {
 	size_t len = strlen(path);

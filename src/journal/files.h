@@ -20,6 +20,9 @@ bool files_path_ok(const char *path);
 /* The file that holds part `part` of `path`: the path itself for 1, then
  * "x.2.jsonl" for "x.jsonl" ("x.2" for a path without that ending). */
 const char *files_part_name(const char *path, unsigned part, char out[FILES_BUF]);
+/* Is it in a folder that a person linked or mounted from another file system, which syncfs on
+ * ours does not reach? 1, 0, or -1 and errno. */
+int files_apart(int rootfd, const char *path);
 /* x.2.jsonl, which goes on where x.jsonl ended at a recovery. */
 bool files_is_part(const char *path);
 /* For qsort, of names of daily logs: "2026-11-21.10.jsonl" stands behind "2026-11-21.2.jsonl". */

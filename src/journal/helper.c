@@ -143,19 +143,16 @@ static void note(struct round *r, struct view *v)
 		checkpoint_add(&r->text, &cv);
 }
 
-/* Is it in a folder that a person linked or mounted from another file system,
- * which syncfs on ours does not reach? */
 static bool lives_apart(struct helper *h, struct view *v)
 {
 	char name[FILES_BUF];
-	struct stat root, st;
+	int rv;
 
 	if (v->looked)
 		return v->apart;
-	v->looked = sys->fstat(h->rootfd, &root) == 0 &&
-		    sys->fstatat(h->rootfd, files_part_name(v->path, v->part, name), &st,
-				 AT_SYMLINK_NOFOLLOW) == 0;
-	v->apart = v->looked && st.st_dev != root.st_dev;
+	rv = files_apart(h->rootfd, files_part_name(v->path, v->part, name));
+	v->looked = rv >= 0;
+	v->apart = rv == 1;
 	return v->apart;
 }
 
@@ -215,7 +212,7 @@ static bool is_its(const struct view *v, int fd)
 }
 
 /* 1: what was written stands elsewhere. */
-static int sync_file(struct helper *h, struct view *v, int fd, const char *name)
+static int sync_opened(struct helper *h, struct view *v, int fd, const char *name)
 {
 	int rv = v->use == VIEW_APPENDED ? write_ahead(h, v, fd) : 0;
 
@@ -236,7 +233,7 @@ static int sync_view(struct helper *h, struct view *v)
 	files_part_name(v->path, v->part, name);
 	if (fd < 0)
 		fd = files_open(h->rootfd, name, O_RDONLY);
-	rv = fd >= 0 && is_its(v, fd) ? sync_file(h, v, fd, name) : 1;
+	rv = fd >= 0 && is_its(v, fd) ? sync_opened(h, v, fd, name) : 1;
 	files_close(&fd);
 	/* Asked behind the look at its part: one that was left since was synced above. */
 	if (rv == 0 && atomic_exchange(&v->left, false))

@@ -893,16 +893,6 @@ static int sync_file(struct redo *r, const struct redo_file *f)
 	return rv == 0 ? files_sync_parents(r->rootfd, f->name) : rv;
 }
 
-/* Is it in a folder from another file system, which syncfs on ours does not reach? */
-static bool lives_apart(struct redo *r, const struct redo_file *f)
-{
-	struct stat root, st;
-
-	return sys->fstat(r->rootfd, &root) == 0 &&
-	       sys->fstatat(r->rootfd, f->name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       st.st_dev != root.st_dev;
-}
-
 static int sync_all(struct redo *r)
 {
 	size_t touched = 0;
@@ -911,10 +901,13 @@ static int sync_all(struct redo *r)
 	for (size_t i = 0; i < r->nfiles; i++)
 		touched += r->files[i]->touched;
 	whole = touched > SYNC_EACH_MAX && sys->syncfs(r->rootfd) == 0;
-	for (size_t i = 0; i < r->nfiles; i++)
-		if (r->files[i]->touched && (!whole || lives_apart(r, r->files[i])) &&
-		    sync_file(r, r->files[i]) != 0)
+	for (size_t i = 0; i < r->nfiles; i++) {
+		const struct redo_file *f = r->files[i];
+		bool due = f->touched && (!whole || files_apart(r->rootfd, f->name) == 1);
+
+		if (due && sync_file(r, f) != 0)
 			return -1;
+	}
 	return 0;
 }
 
