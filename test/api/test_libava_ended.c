@@ -106,7 +106,7 @@ static struct ava_run_id confirmed(struct world *w, const struct ava_proposal *p
 	return id;
 }
 
-static void test_resume(void **state)
+TEST(resume)
 {
 	struct ava_resume more = {.max_iterations = 5, .request_id = "again-1"};
 	struct world *w = *state;
@@ -155,7 +155,7 @@ static struct ava_run_id endless(struct world *w)
 	return id;
 }
 
-static void test_resume_refused(void **state)
+TEST(resume_refused)
 {
 	struct ava_resume never = {.confirm = "never"}, bad = {.from = 99};
 	struct world *w = *state;
@@ -181,7 +181,7 @@ static void test_resume_refused(void **state)
 	wait_for(w, id);
 }
 
-static void test_fork(void **state)
+TEST(fork)
 {
 	struct ava_resume fork = {.from = 2};
 	struct world *w = *state;
@@ -201,7 +201,7 @@ static void test_fork(void **state)
 }
 
 /* A place in a run gets one name, and keeps it. */
-static void test_checkpoint_names(void **state)
+TEST(checkpoint_names)
 {
 	struct world *w = *state;
 	struct ava_run_id slow = endless(w);
@@ -219,7 +219,7 @@ static void test_checkpoint_names(void **state)
 }
 
 /* By a name that was given while it ran. */
-static void test_fork_at_a_checkpoint(void **state)
+TEST(fork_at_a_checkpoint)
 {
 	static const char asks[] = "{\"tool_calls\":[{\"name\":\"ask_person\",\"args\":{"
 				   "\"question\":\"Which?\"}}]}\n" SUBMIT;
@@ -265,7 +265,7 @@ static void change_messages(struct world *w, const char *run)
 	free(text);
 }
 
-static void test_replay(void **state)
+TEST(replay)
 {
 	struct ava_resume fork = {.from = 2};
 	struct world *w = *state;
@@ -300,12 +300,4 @@ static void test_replay(void **state)
 	assert_int_equal(ava_resume(w->rt, one.text, &fork, &p, &err), AVA_ECORRUPT);
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-	const struct CMUnitTest tests[] = {
-		TEST(test_resume),           TEST(test_resume_refused),       TEST(test_fork),
-		TEST(test_checkpoint_names), TEST(test_fork_at_a_checkpoint), TEST(test_replay)};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_GROUP(.before = setup, .after = teardown);

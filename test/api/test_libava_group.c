@@ -59,7 +59,7 @@ static int teardown(void **state)
 }
 
 /* One quote and one yes for two runs; a chain ends one after the other. */
-static void test_group(void **state)
+TEST(group)
 {
 	struct world *w = *state;
 	struct ava_spawn runs[2] = {
@@ -115,7 +115,7 @@ static void test_group(void **state)
 }
 
 /* A name for where a run is; both kinds of runtime say the same. */
-static void test_checkpoint(void **state)
+TEST(checkpoint)
 {
 	static const char never[] = "{\"text\":\"never said\",\"delay_ms\":600000}\n";
 	struct world *w = *state;
@@ -156,11 +156,4 @@ static void test_checkpoint(void **state)
 	assert_int_equal(ava_checkpoint(w->rt, slow.text, "late", &err), AVA_EEXIST);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_group, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_checkpoint, setup, teardown)};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_GROUP(.before = setup, .after = teardown);

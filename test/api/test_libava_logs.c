@@ -102,7 +102,7 @@ static struct ava_verified verify(const struct world *w, const char *path,
 	return out;
 }
 
-static void test_reading(void **state)
+TEST(reading)
 {
 	struct world *w = *state;
 	struct ava_log_query q = {.root = w->root, .run = w->run.text};
@@ -128,7 +128,7 @@ static void test_reading(void **state)
 	ava_log_close(log);
 }
 
-static void test_as_sealed(void **state)
+TEST(as_sealed)
 {
 	struct world *w = *state;
 	struct ava_log_head head;
@@ -149,7 +149,7 @@ static void test_as_sealed(void **state)
 	assert_true(one.bytes < all.bytes);
 }
 
-static void test_an_edit(void **state)
+TEST(an_edit)
 {
 	struct world *w = *state;
 	struct ava_log_head head;
@@ -185,7 +185,7 @@ static void count(uint64_t done, uint64_t total, void *user)
 	found->done++;
 }
 
-static void test_what_cannot_be_done(void **state)
+TEST(what_cannot_be_done)
 {
 	struct world *w = *state;
 	const char *path = "logs/none.jsonl";
@@ -210,12 +210,4 @@ static void test_what_cannot_be_done(void **state)
 	unsetenv("AVA_DATA_ROOT");
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {TEST(test_reading), TEST(test_as_sealed),
-					   TEST(test_an_edit), TEST(test_what_cannot_be_done)};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_GROUP(.before = setup, .after = teardown);

@@ -109,7 +109,7 @@ static void use(void)
 		ava_runtime_free(rt);
 }
 
-static void test_use(void **state)
+TEST(use)
 {
 	FAULT_LOOP(k, use());
 }
@@ -121,8 +121,10 @@ static int setup(void **state)
 	struct ava_run_id id;
 	struct ava_session_id sid;
 	const char *runs[] = {run};
+	const char *mode = getenv("MODE");
 	char path[400];
 
+	embedded = !mode || strcmp(mode, "connected") != 0;
 	snprintf(dir, sizeof(dir), "%s", unit_tmpdir());
 	snprintf(root, sizeof(root), "%s/root", dir);
 	snprintf(work, sizeof(work), "%s/work", dir);
@@ -159,11 +161,4 @@ static int teardown(void **state)
 	return 0;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_use)};
-	const char *mode = getenv("MODE");
-
-	embedded = !mode || strcmp(mode, "connected") != 0;
-	return cmocka_run_group_tests(tests, setup, teardown);
-}
+UNIT_GROUP(.first = setup, .last = teardown);

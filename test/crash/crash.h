@@ -3,13 +3,7 @@
 #ifndef CRASH_CRASH_H
 #define CRASH_CRASH_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include <ava.h>
 #include <errno.h>

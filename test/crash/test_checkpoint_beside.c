@@ -89,7 +89,7 @@ static void edit(struct rig *r, const char *path, const char *text)
 /* ---- a log that a person edited goes on in its next part */
 
 /* One mark for what was written to both parts. */
-static void test_went_on_before(void **state)
+TEST(went_on_before)
 {
 	struct rig r;
 
@@ -106,7 +106,7 @@ static void test_went_on_before(void **state)
 }
 
 /* Between the look at its mark and its sync. */
-static void test_goes_on_meanwhile(void **state)
+TEST(goes_on_meanwhile)
 {
 	struct rig r;
 
@@ -134,7 +134,7 @@ static void move(const char *from, const char *to)
 	assert_int_equal(sys->renameat(AT_FDCWD, from, AT_FDCWD, to), 0);
 }
 
-static void test_moved_away(void **state)
+TEST(moved_away)
 {
 	struct rig r;
 
@@ -151,7 +151,7 @@ static void test_moved_away(void **state)
 	}
 }
 
-static void test_folder_moved_away(void **state)
+TEST(folder_moved_away)
 {
 	struct ava_error err = {0};
 	struct rig r;
@@ -199,7 +199,7 @@ static int watched_close(int fd)
 }
 
 /* Behind the look at its mark and before its sync; and written once more during that. */
-static void test_closed_meanwhile(void **state)
+TEST(closed_meanwhile)
 {
 	struct rig r;
 
@@ -230,7 +230,7 @@ static void test_closed_meanwhile(void **state)
 
 /* ---- a log that a person put there: its name may not be durable */
 
-static void test_put_there(void **state)
+TEST(put_there)
 {
 	struct rig r;
 
@@ -247,7 +247,7 @@ static void test_put_there(void **state)
 
 /* ---- an entry whose session a person removed: no checkpoint knows the file it goes to */
 
-static void test_entry_put_aside(void **state)
+TEST(entry_put_aside)
 {
 	static const char entry[] = "{\"id\":\"e1\",\"parentId\":null}\n";
 	struct rig r;
@@ -276,7 +276,7 @@ static int slow_openat(int dirfd, const char *path, int flags, mode_t mode)
 	return memdisk_ops.openat(dirfd, path, flags, mode);
 }
 
-static void test_blob_made_meanwhile(void **state)
+TEST(blob_made_meanwhile)
 {
 	size_t big = 70000;
 	char *text = malloc(big + 1);
@@ -318,7 +318,7 @@ static void put_twice(struct rig *r, long fails_at)
 }
 
 /* The second one is held, behind a checkpoint: what stands there is ours. */
-static void test_second_put_is_held(void **state)
+TEST(second_put_is_held)
 {
 	struct rig r;
 
@@ -334,7 +334,7 @@ static void test_second_put_is_held(void **state)
 }
 
 /* Both are done, and a person edits the file: that is kept. */
-static void test_edited_behind_the_second(void **state)
+TEST(edited_behind_the_second)
 {
 	struct rig r;
 
@@ -346,22 +346,4 @@ static void test_edited_behind_the_second(void **state)
 	rig_holds(&r, "/result.json", "2");
 	rig_holds(&r, "/result.json.broken", "theirs");
 	beside_fini(&r);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_went_on_before),
-		cmocka_unit_test(test_goes_on_meanwhile),
-		cmocka_unit_test(test_moved_away),
-		cmocka_unit_test(test_folder_moved_away),
-		cmocka_unit_test(test_closed_meanwhile),
-		cmocka_unit_test(test_put_there),
-		cmocka_unit_test(test_entry_put_aside),
-		cmocka_unit_test(test_blob_made_meanwhile),
-		cmocka_unit_test(test_second_put_is_held),
-		cmocka_unit_test(test_edited_behind_the_second),
-	};
-
-	return cmocka_run_group_tests_name("checkpoint_beside", tests, NULL, NULL);
 }

@@ -69,7 +69,7 @@ static void crash_at(struct sums *n, const struct life *l, size_t point, enum cu
 	life_fini(&snaps);
 }
 
-static void test_every_call(void **state)
+TEST(every_call)
 {
 	bool soak = getenv("AVA_SOAK") != NULL;
 	struct life l = {
@@ -94,11 +94,4 @@ static void test_every_call(void **state)
 		      "figure lost %ld\nfigure invented %ld\n",
 		      n.points, n.disks, n.nested, n.lost, n.invented);
 	assert_true(n.points > 3 * l.story.commits);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_call)};
-
-	return cmocka_run_group_tests_name("crash_points", tests, NULL, NULL);
 }

@@ -279,7 +279,7 @@ static void tear_down(struct world *w, struct film *f)
 	rmdir(w->src);
 }
 
-static void test_every_call(void **state)
+TEST(every_call)
 {
 	struct memdisk *d = memdisk_new();
 	struct told told = {0};
@@ -304,11 +304,4 @@ static void test_every_call(void **state)
 	print_message("figure runtime_points %zu\nfigure runtime_disks %ld\n", f.n, disks);
 	assert_true(f.n > 100);
 	tear_down(&w, &f);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_call)};
-
-	return cmocka_run_group_tests_name("crash_runtime", tests, NULL, NULL);
 }

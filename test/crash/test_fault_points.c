@@ -277,7 +277,7 @@ static long step(long k)
 	return getenv("AVA_SOAK") != NULL || k < 12 ? 1 : 1 + k / 12;
 }
 
-static void test_at_work(void **state)
+TEST(at_work)
 {
 	struct sums n = {0};
 
@@ -292,7 +292,7 @@ static void test_at_work(void **state)
 		      n.runs, n.refused, n.unknown, n.restarts);
 }
 
-static void test_in_recovery(void **state)
+TEST(in_recovery)
 {
 	struct story s = {7, COMMITS};
 	struct asked *a = calloc(1, sizeof(*a));
@@ -309,14 +309,4 @@ static void test_in_recovery(void **state)
 		      n.recoveries, n.refused);
 	memdisk_free(base);
 	free(a);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_in_recovery),
-		cmocka_unit_test(test_at_work),
-	};
-
-	return cmocka_run_group_tests_name("fault_points", tests, NULL, NULL);
 }

@@ -30,7 +30,7 @@ static void put_when_well(struct rig *r, const char *path, const char *text)
 
 /* Every call on segments fails once in turn. What was answered unknown never
  * happens, also not after a crash; what was answered 0 has happened. */
-static void test_segment_fails_once(void **state)
+TEST(segment_fails_once)
 {
 	static const int errors[] = {EIO, ENOSPC};
 	bool hit = true;
@@ -74,7 +74,7 @@ static void test_segment_fails_once(void **state)
 }
 
 /* Several wait when the sync fails; several more are in the queue. */
-static void test_failed_flush_of_many(void **state)
+TEST(failed_flush_of_many)
 {
 	struct rig r;
 
@@ -123,7 +123,7 @@ static void test_failed_flush_of_many(void **state)
 	rig_fini(&r);
 }
 
-static void test_segment_fails_for_long(void **state)
+TEST(segment_fails_for_long)
 {
 	struct ava_error err;
 	struct rig r;
@@ -156,7 +156,7 @@ static void test_segment_fails_for_long(void **state)
 	rig_fini(&r);
 }
 
-static void test_close_while_it_fails(void **state)
+TEST(close_while_it_fails)
 {
 	struct rig r;
 
@@ -177,7 +177,7 @@ static void test_close_while_it_fails(void **state)
 
 /* ---- a view */
 
-static void test_full_view_is_held(void **state)
+TEST(full_view_is_held)
 {
 	struct ava_error err;
 	struct rig r;
@@ -207,7 +207,7 @@ static void test_full_view_is_held(void **state)
 }
 
 /* The checkpoint must not release what a held view still needs. */
-static void test_crash_while_held(void **state)
+TEST(crash_while_held)
 {
 	for (int gone = 0; gone < 2; gone++) {
 		struct rig r;
@@ -243,7 +243,7 @@ static void test_crash_while_held(void **state)
 	}
 }
 
-static void test_too_much_held(void **state)
+TEST(too_much_held)
 {
 	size_t big = 2 << 20;
 	char *text = malloc(big + 1);
@@ -277,7 +277,7 @@ static void test_too_much_held(void **state)
 
 /* The journal is full behind a log that is held: when that one can be written again, a
  * checkpoint makes room without anybody asking. */
-static void test_full_behind_a_held_view(void **state)
+TEST(full_behind_a_held_view)
 {
 	char line[1001];
 	unsigned taken = 0;
@@ -307,7 +307,7 @@ static void test_full_behind_a_held_view(void **state)
 
 /* A log that cannot be written gives way; then the process is killed and the log can be
  * written again: what stands in its next part is not written to it as well. */
-static void test_killed_behind_a_next_part(void **state)
+TEST(killed_behind_a_next_part)
 {
 	unsigned lines = 150; /* over half of what may wait */
 	char line[1001];
@@ -340,7 +340,7 @@ static void test_killed_behind_a_next_part(void **state)
 }
 
 /* A full disk takes a part of a line; the rest follows, nothing twice. */
-static void test_disk_fills_up(void **state)
+TEST(disk_fills_up)
 {
 	for (size_t room = 0; room < 40; room++) {
 		struct rig r;
@@ -369,7 +369,7 @@ static void test_disk_fills_up(void **state)
 
 /* A start needs no room for a new segment: those that its recovery has given
  * up serve again. */
-static void test_start_on_a_full_disk(void **state)
+TEST(start_on_a_full_disk)
 {
 	struct rig r;
 
@@ -399,7 +399,7 @@ static void test_start_on_a_full_disk(void **state)
 
 /* No room for another segment, but for everything else: those that are applied
  * serve again without being asked for, also when there is only one. */
-static void test_segments_serve_again(void **state)
+TEST(segments_serve_again)
 {
 	static char text[8 << 10];
 
@@ -431,7 +431,7 @@ static void test_segments_serve_again(void **state)
 
 /* Not even for the checkpoint is there room: spare segments make it. Without
  * one the start is refused in one sentence and changes nothing. */
-static void test_recovery_on_a_full_disk(void **state)
+TEST(recovery_on_a_full_disk)
 {
 	for (int spare = 0; spare < 2; spare++) {
 		struct ava_error err = {0};
@@ -471,7 +471,7 @@ static void test_recovery_on_a_full_disk(void **state)
 }
 
 /* A crash while a segment was made has left a part of it, in all the room that there was. */
-static void test_recovery_beside_half_a_segment(void **state)
+TEST(recovery_beside_half_a_segment)
 {
 	static const char half[32 << 10];
 	struct rig r;
@@ -498,7 +498,7 @@ static void test_recovery_beside_half_a_segment(void **state)
 	rig_fini(&r);
 }
 
-static void test_put_and_create_are_held(void **state)
+TEST(put_and_create_are_held)
 {
 	static const enum journal_op_kind kinds[] = {JOURNAL_PUT, JOURNAL_CREATE};
 
@@ -520,7 +520,7 @@ static void test_put_and_create_are_held(void **state)
 	}
 }
 
-static void test_locked_session(void **state)
+TEST(locked_session)
 {
 	struct rig r;
 	int fd;
@@ -543,7 +543,7 @@ static void test_locked_session(void **state)
 
 /* ---- blobs, checkpoints */
 
-static void test_blob_fails(void **state)
+TEST(blob_fails)
 {
 	static char text[100001];
 	bool hit = true;
@@ -573,7 +573,7 @@ static void test_blob_fails(void **state)
 }
 
 /* A crash comes between a checkpoint and the removal of its blobs: the next one removes them. */
-static void test_blob_left_by_a_crash(void **state)
+TEST(blob_left_by_a_crash)
 {
 	size_t big = 70000;
 	char *text = malloc(big + 1);
@@ -600,7 +600,7 @@ static void test_blob_left_by_a_crash(void **state)
 
 /* A flush that failed and reached the disk all the same, in a segment that it began: behind
  * a checkpoint, which removes its blob, it is not done, neither whole nor in part. */
-static void test_failed_blob_behind_a_checkpoint(void **state)
+TEST(failed_blob_behind_a_checkpoint)
 {
 	size_t big = 70000;
 	char *text = malloc(big);
@@ -631,7 +631,7 @@ static void test_failed_blob_behind_a_checkpoint(void **state)
 	rig_fini(&r);
 }
 
-static void test_checkpoint_file_fails(void **state)
+TEST(checkpoint_file_fails)
 {
 	struct ava_error err = {0};
 	bool hit = true;
@@ -661,7 +661,7 @@ static void test_checkpoint_file_fails(void **state)
 
 /* A view that cannot be synced: the kernel may have dropped its pages. Nothing
  * is released any more, and the next start writes them again. */
-static void test_view_sync_fails(void **state)
+TEST(view_sync_fails)
 {
 	struct ava_error err = {0};
 	struct rig r;
@@ -731,7 +731,7 @@ static ssize_t dropping_pwrite(int fd, const void *bytes, size_t len, off_t at)
 	return memdisk_ops.pwrite(fd, bytes, len, at);
 }
 
-static void test_written_again_behind_a_failed_sync(void **state)
+TEST(written_again_behind_a_failed_sync)
 {
 	static const char entry[] = "{\"type\":\"message\",\"id\":\"e1\"}\n";
 	struct sys_ops ops = memdisk_ops;
@@ -765,7 +765,7 @@ static void test_written_again_behind_a_failed_sync(void **state)
 }
 
 /* The helper has nothing to do any more, and does not turn in a circle. */
-static void test_helper_rests_behind_a_failure(void **state)
+TEST(helper_rests_behind_a_failure)
 {
 	struct rig r;
 	clock_t began;
@@ -786,7 +786,7 @@ static void test_helper_rests_behind_a_failure(void **state)
 }
 
 /* syncfs also fails for files that are not ours: then ours are asked. */
-static void test_somebody_elses_error(void **state)
+TEST(somebody_elses_error)
 {
 	struct rig r;
 
@@ -803,36 +803,4 @@ static void test_somebody_elses_error(void **state)
 	assert_true(memdisk_fail_end(r.d));
 	rig_append(&r, "v1.jsonl", "y\n");
 	rig_fini(&r);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_segment_fails_once),
-		cmocka_unit_test(test_failed_flush_of_many),
-		cmocka_unit_test(test_segment_fails_for_long),
-		cmocka_unit_test(test_close_while_it_fails),
-		cmocka_unit_test(test_full_view_is_held),
-		cmocka_unit_test(test_crash_while_held),
-		cmocka_unit_test(test_too_much_held),
-		cmocka_unit_test(test_full_behind_a_held_view),
-		cmocka_unit_test(test_killed_behind_a_next_part),
-		cmocka_unit_test(test_disk_fills_up),
-		cmocka_unit_test(test_start_on_a_full_disk),
-		cmocka_unit_test(test_segments_serve_again),
-		cmocka_unit_test(test_recovery_on_a_full_disk),
-		cmocka_unit_test(test_recovery_beside_half_a_segment),
-		cmocka_unit_test(test_put_and_create_are_held),
-		cmocka_unit_test(test_locked_session),
-		cmocka_unit_test(test_blob_fails),
-		cmocka_unit_test(test_blob_left_by_a_crash),
-		cmocka_unit_test(test_failed_blob_behind_a_checkpoint),
-		cmocka_unit_test(test_checkpoint_file_fails),
-		cmocka_unit_test(test_view_sync_fails),
-		cmocka_unit_test(test_written_again_behind_a_failed_sync),
-		cmocka_unit_test(test_helper_rests_behind_a_failure),
-		cmocka_unit_test(test_somebody_elses_error),
-	};
-
-	return cmocka_run_group_tests_name("journal_faults", tests, NULL, NULL);
 }

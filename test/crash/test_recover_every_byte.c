@@ -8,13 +8,7 @@
  *            kept, in its view or, behind a hole, in lost/ with a
  *            continuation; no byte appears that was not committed.
  * With views in place nothing in them changes. Every place is tried. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include <ava.h>
 #include <fcntl.h>
@@ -289,7 +283,7 @@ static void check_unchanged(struct memdisk *d, const char *what, size_t place)
 
 /* ---- cut */
 
-static void test_cut_views_lost(void **state)
+TEST(cut_views_lost)
 {
 	int n = 0;
 
@@ -312,7 +306,7 @@ static void test_cut_views_lost(void **state)
 	}
 }
 
-static void test_cut_views_there(void **state)
+TEST(cut_views_there)
 {
 	for (size_t k = 0; k <= scene.wal_end; k += stride()) {
 		struct memdisk *d = memdisk_clone(scene.full);
@@ -420,7 +414,7 @@ static void check_without(struct memdisk *d, int bad, size_t place)
 		}
 }
 
-static void test_flip_views_lost(void **state)
+TEST(flip_views_lost)
 {
 	for (size_t k = 0; k < scene.wal_end; k += stride()) {
 		struct memdisk *d = memdisk_clone(scene.bare);
@@ -442,7 +436,7 @@ static void test_flip_views_lost(void **state)
 	}
 }
 
-static void test_flip_views_there(void **state)
+TEST(flip_views_there)
 {
 	for (size_t k = 0; k < scene.wal_end; k += stride()) {
 		struct memdisk *d = memdisk_clone(scene.full);
@@ -460,14 +454,4 @@ static void test_flip_views_there(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_cut_views_lost),
-		cmocka_unit_test(test_cut_views_there),
-		cmocka_unit_test(test_flip_views_lost),
-		cmocka_unit_test(test_flip_views_there),
-	};
-
-	return cmocka_run_group_tests_name("recover_every_byte", tests, build, destroy);
-}
+UNIT_GROUP(.first = build, .last = destroy);

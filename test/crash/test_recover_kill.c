@@ -183,7 +183,7 @@ static void check_all_cuts(struct rig *r, int answered, long k)
 	memdisk_use(dead);
 }
 
-static void test_killed_at_work(void **state)
+TEST(killed_at_work)
 {
 	bool hit = true;
 	long k;
@@ -286,7 +286,7 @@ static void recover_and_look(struct rig *r, struct buf *seen)
 	picture(r->d, seen);
 }
 
-static void test_killed_in_recovery(void **state)
+TEST(killed_in_recovery)
 {
 	struct memdisk *base;
 	struct buf want, got;
@@ -359,7 +359,7 @@ static ssize_t slow_pwrite(int fd, const void *bytes, size_t len, off_t at)
 
 /* Power is lost behind that checkpoint, and the recovery is killed everywhere:
  * the file that the recovery made is ours, although it is another one. */
-static void test_checkpoint_between_making_and_writing(void **state)
+TEST(checkpoint_between_making_and_writing)
 {
 	struct memdisk *base;
 	struct rig r;
@@ -401,7 +401,7 @@ static void test_checkpoint_between_making_and_writing(void **state)
 
 /* One call fails and the process lives: the open fails with a sentence, or it
  * did not matter; the next one ends in the same files. */
-static void test_fault_in_recovery(void **state)
+TEST(fault_in_recovery)
 {
 	struct memdisk *base;
 	struct buf want, got;
@@ -438,16 +438,4 @@ static void test_fault_in_recovery(void **state)
 	memdisk_free(base);
 	buf_fini(&want);
 	buf_fini(&got);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_killed_at_work),
-		cmocka_unit_test(test_killed_in_recovery),
-		cmocka_unit_test(test_checkpoint_between_making_and_writing),
-		cmocka_unit_test(test_fault_in_recovery),
-	};
-
-	return cmocka_run_group_tests_name("recover_kill", tests, NULL, NULL);
 }

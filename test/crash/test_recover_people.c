@@ -65,7 +65,7 @@ static void reported(struct rig *r, const char *problem, uint64_t lost, const ch
 	assert_string_equal(r->rec.problems, want);
 }
 
-static void test_untouched(void **state)
+TEST(untouched)
 {
 	struct rig r;
 
@@ -81,7 +81,7 @@ static void test_untouched(void **state)
 
 /* Every state between "nothing applied" and "everything applied", also with
  * NULs where a power cut took the data but not the size. */
-static void test_partly_applied(void **state)
+TEST(partly_applied)
 {
 	static const char full[] = "one\ntwo\nthree\n";
 
@@ -103,7 +103,7 @@ static void test_partly_applied(void **state)
 		}
 }
 
-static void test_deleted(void **state)
+TEST(deleted)
 {
 	struct rig r;
 
@@ -117,7 +117,7 @@ static void test_deleted(void **state)
 	rig_fini(&r);
 }
 
-static void test_folder_deleted(void **state)
+TEST(folder_deleted)
 {
 	struct rig r;
 
@@ -131,7 +131,7 @@ static void test_folder_deleted(void **state)
 }
 
 /* The journal still has it from its first byte: no hole, so it comes again. */
-static void test_deleted_but_known_whole(void **state)
+TEST(deleted_but_known_whole)
 {
 	struct rig r;
 
@@ -147,7 +147,7 @@ static void test_deleted_but_known_whole(void **state)
 	rig_fini(&r);
 }
 
-static void test_shortened(void **state)
+TEST(shortened)
 {
 	for (size_t len = 0; len < 4; len++) {
 		struct rig r;
@@ -165,7 +165,7 @@ static void test_shortened(void **state)
 	}
 }
 
-static void test_edited(void **state)
+TEST(edited)
 {
 	static const struct {
 		const char *text, *lost, *broken;
@@ -199,7 +199,7 @@ static void test_edited(void **state)
 	}
 }
 
-static void test_replaced(void **state)
+TEST(replaced)
 {
 	static const char text[] = "one\ntwo\nthree\n"; /* even if it reads the same */
 	struct rig r;
@@ -216,7 +216,7 @@ static void test_replaced(void **state)
 	rig_fini(&r);
 }
 
-static void test_replaced_by_a_folder(void **state)
+TEST(replaced_by_a_folder)
 {
 	struct rig r;
 
@@ -230,7 +230,7 @@ static void test_replaced_by_a_folder(void **state)
 	rig_fini(&r);
 }
 
-static void test_appended_to(void **state)
+TEST(appended_to)
 {
 	static const char *const tails[] = {"mine\n", "no end", "{\"json\":1}\n", "\n"};
 
@@ -252,7 +252,7 @@ static void test_appended_to(void **state)
 }
 
 /* What the checkpoint released is the person's to change. */
-static void test_released_part_is_theirs(void **state)
+TEST(released_part_is_theirs)
 {
 	struct rig r;
 
@@ -265,7 +265,7 @@ static void test_released_part_is_theirs(void **state)
 }
 
 /* A second accident after the first: the next part is looked after as well. */
-static void test_twice(void **state)
+TEST(twice)
 {
 	struct rig r;
 
@@ -285,7 +285,7 @@ static void test_twice(void **state)
 
 /* ---- files that are put, sessions */
 
-static void test_put(void **state)
+TEST(put)
 {
 	static const struct {
 		const char *found, *broken;
@@ -322,7 +322,7 @@ static void test_put(void **state)
 	}
 }
 
-static void test_session_entry(void **state)
+TEST(session_entry)
 {
 	static const char line[] = "{\"id\":\"e1\",\"parentId\":null}\n";
 	static const char both[] = "{\"id\":\"x\"}\n{\"id\":\"e1\",\"parentId\":\"x\"}\n";
@@ -372,7 +372,7 @@ static int far_fstatat(int dirfd, const char *path, struct stat *st, int flags)
 	return rv;
 }
 
-static void test_linked_folder(void **state)
+TEST(linked_folder)
 {
 	struct sys_ops ops = memdisk_ops;
 	char path[32];
@@ -397,7 +397,7 @@ static void test_linked_folder(void **state)
 
 /* ---- the checkpoint file */
 
-static void test_checkpoint_lost(void **state)
+TEST(checkpoint_lost)
 {
 	static const char path[] = "/wal/checkpoint";
 	size_t len;
@@ -436,7 +436,7 @@ static void event(struct buf *b, uint64_t seq)
 
 /* Cut the segment of the last `batches` commits, keep the views: the lines go
  * on in number, so they are ours. */
-static void test_lines_are_adopted(void **state)
+TEST(lines_are_adopted)
 {
 	for (int lost = 1; lost <= 5; lost++) {
 		size_t len, at = WAL_BEGIN, ends[8] = {0}, n = 0, want_len;
@@ -477,7 +477,7 @@ static void test_lines_are_adopted(void **state)
 	}
 }
 
-static void test_lines_that_do_not_go_on(void **state)
+TEST(lines_that_do_not_go_on)
 {
 	struct buf line, file;
 	struct rig r;
@@ -511,7 +511,7 @@ static void test_lines_that_do_not_go_on(void **state)
 /* Pages of the last flush are there or not in any combination. None of it was
  * acknowledged: what is kept is a prefix, nothing is called damage, and no
  * view goes on elsewhere. */
-static void test_torn_flush(void **state)
+TEST(torn_flush)
 {
 	for (uint64_t seed = 1; seed <= 300; seed++) {
 		uint64_t random = seed * 0x9e3779b97f4a7c15u;
@@ -564,31 +564,4 @@ static void test_torn_flush(void **state)
 		assert_int_equal(r.rec.redone_batches, 1 + n);
 		rig_fini(&r);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_untouched),
-		cmocka_unit_test(test_partly_applied),
-		cmocka_unit_test(test_deleted),
-		cmocka_unit_test(test_folder_deleted),
-		cmocka_unit_test(test_deleted_but_known_whole),
-		cmocka_unit_test(test_shortened),
-		cmocka_unit_test(test_edited),
-		cmocka_unit_test(test_replaced),
-		cmocka_unit_test(test_replaced_by_a_folder),
-		cmocka_unit_test(test_appended_to),
-		cmocka_unit_test(test_released_part_is_theirs),
-		cmocka_unit_test(test_twice),
-		cmocka_unit_test(test_put),
-		cmocka_unit_test(test_session_entry),
-		cmocka_unit_test(test_linked_folder),
-		cmocka_unit_test(test_checkpoint_lost),
-		cmocka_unit_test(test_lines_are_adopted),
-		cmocka_unit_test(test_lines_that_do_not_go_on),
-		cmocka_unit_test(test_torn_flush),
-	};
-
-	return cmocka_run_group_tests_name("recover_people", tests, NULL, NULL);
 }

@@ -113,12 +113,14 @@ static const struct tool counter = {
 	.start = counter_start,
 };
 
+static bool counting; /* this group is at work */
+
 const struct tool *__real_tool_find(const char *name);
 const struct tool *__wrap_tool_find(const char *name);
 
 const struct tool *__wrap_tool_find(const char *name)
 {
-	return strcmp(name, counter.name) == 0 ? &counter : __real_tool_find(name);
+	return counting && strcmp(name, counter.name) == 0 ? &counter : __real_tool_find(name);
 }
 
 /* ---- the child */
@@ -658,7 +660,7 @@ static const char *fresh(void)
 	return dir;
 }
 
-static void test_untouched(void **state)
+TEST(untouched)
 {
 	const char *dir = fresh();
 
@@ -712,7 +714,7 @@ static long kill_at_all(long by, long k2)
 }
 
 /* AVA_SOAK: four times, so that other calls of the second life meet those of the first. */
-static void test_killed(void **state)
+TEST(killed)
 {
 	const char *step = getenv("AVA_RESUME_KILL_STEP");
 	long by = step ? atol(step) : getenv("AVA_SOAK") ? 1 : STEP, calls = 0;
@@ -731,6 +733,8 @@ static void test_killed(void **state)
 
 static int set_up(void **state)
 {
+	counting = true;
+	kill_in_memory();
 	mock_start();
 	assert_int_equal(provider_configure(NULL), 0);
 	return 0;
@@ -743,13 +747,4 @@ static int tear_down(void **state)
 	return 0;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_untouched),
-		cmocka_unit_test(test_killed),
-	};
-
-	kill_in_memory();
-	return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+UNIT_GROUP(.first = set_up, .last = tear_down);

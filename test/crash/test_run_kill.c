@@ -305,7 +305,7 @@ static const char *fresh(void)
 	return dir;
 }
 
-static void test_untouched(void **state)
+TEST(untouched)
 {
 	const char *dir = fresh();
 
@@ -318,7 +318,7 @@ static void test_untouched(void **state)
 	unit_rmdir(dir);
 }
 
-static void test_killed(void **state)
+TEST(killed)
 {
 	long by = kill_step("AVA_RUN_KILL_STEP"), k;
 	int rv = -1;
@@ -338,13 +338,10 @@ static void test_killed(void **state)
 	assert_true(k > 60 / by);
 }
 
-int main(void)
+static int first(void **state)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_untouched),
-		cmocka_unit_test(test_killed),
-	};
-
 	kill_in_memory();
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return 0;
 }
+
+UNIT_GROUP(.first = first);

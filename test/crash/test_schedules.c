@@ -94,7 +94,7 @@ static void schedule(uint64_t seed, struct sums *n)
 	n->schedules++;
 }
 
-static void test_schedules(void **state)
+TEST(schedules)
 {
 	uint64_t first = from_env("AVA_SCHEDULE_SEED", 1);
 	uint64_t count = from_env("AVA_SCHEDULES", getenv("AVA_SOAK") != NULL ? 10000 : 1500);
@@ -105,11 +105,4 @@ static void test_schedules(void **state)
 	print_message("figure schedules %ld\nfigure schedule_lives %ld\n"
 		      "figure schedule_deaths_in_recovery %ld\nfigure schedule_commits %ld\n",
 		      n.schedules, n.lives, n.deaths_in_recovery, n.commits);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_schedules)};
-
-	return cmocka_run_group_tests_name("schedules", tests, NULL, NULL);
 }

@@ -580,7 +580,7 @@ static const char *fresh(void)
 	return dir;
 }
 
-static void test_untouched(void **state)
+TEST(untouched)
 {
 	const char *dir = fresh();
 	unsigned shown = 0, taken = 0;
@@ -592,7 +592,7 @@ static void test_untouched(void **state)
 	unit_rmdir(dir);
 }
 
-static void test_killed(void **state)
+TEST(killed)
 {
 	long by = kill_step("AVA_TALK_KILL_STEP"), k;
 	unsigned shown = 0, taken = 0;
@@ -620,13 +620,10 @@ static void test_killed(void **state)
 	assert_true(k > 60 / by);
 }
 
-int main(void)
+static int first(void **state)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_untouched),
-		cmocka_unit_test(test_killed),
-	};
-
 	kill_in_memory();
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return 0;
 }
+
+UNIT_GROUP(.first = first);

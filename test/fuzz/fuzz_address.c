@@ -38,7 +38,7 @@ static void check(const struct address_url *u)
 	address_url_fini(&again);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+FUZZ_TARGET(address, len)
 {
 	struct address_url u, base;
 	char text[ADDRESS_URL_MAX + 2];

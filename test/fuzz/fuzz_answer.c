@@ -27,7 +27,7 @@ static void check_change(const struct change *c)
 	CHECK(memchr(c->model, 0, sizeof(c->model)));
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+FUZZ_TARGET(answer, len)
 {
 	struct change c, again;
 	enum answer a;

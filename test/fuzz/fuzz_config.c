@@ -33,7 +33,7 @@ static void check_taken(const struct config *c)
 	model_resolve(NULL, &m, NULL, NULL);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+FUZZ_TARGET(config, len)
 {
 	struct ava_error err = {0};
 	struct config c;

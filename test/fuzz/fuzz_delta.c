@@ -47,7 +47,7 @@ static void check_piece(bool chat, const char *s, size_t len)
 	buf_fini(&text);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+FUZZ_TARGET(delta, len)
 {
 	check_piece(false, (const char *)data, len);
 	check_piece(true, (const char *)data, len);

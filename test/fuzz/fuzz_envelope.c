@@ -6,7 +6,7 @@
 #include "agent/envelope.h"
 #include "base/buf.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+FUZZ_TARGET(envelope, len)
 {
 	static const char url[] = "https://example.com/a";
 	struct envelope e;

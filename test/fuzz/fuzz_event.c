@@ -72,7 +72,7 @@ static void check_values(const uint8_t *data, size_t len)
 	free(text);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+FUZZ_TARGET(event, len)
 {
 	check_line((const char *)data, len);
 	check_values(data, len);

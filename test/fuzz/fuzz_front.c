@@ -18,13 +18,13 @@ static enum front_key kind(const char *key, size_t len)
 	return FRONT_UNKNOWN;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(front, len)
 {
 	struct front a = {0}, b = {0};
 	struct ava_error err = {0}, again = {0};
-	int rv = front_read(&a, "x.md", (const char *)data, size, 65536, kind, &err);
+	int rv = front_read(&a, "x.md", (const char *)data, len, 65536, kind, &err);
 
-	CHECK(front_read(&b, "x.md", (const char *)data, size, 65536, kind, &again) == rv);
+	CHECK(front_read(&b, "x.md", (const char *)data, len, 65536, kind, &again) == rv);
 	if (rv == 0) {
 		CHECK(a.line > 0 && a.end_line > a.line);
 		CHECK(utf8_valid(a.body, a.body_len) && !memchr(a.body, 0, a.body_len));

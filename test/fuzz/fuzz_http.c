@@ -55,7 +55,7 @@ static void read_all(const char *data, size_t len, size_t step, struct outcome *
 	http_reader_fini(&r);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+FUZZ_TARGET(http, len)
 {
 	struct outcome whole, pieces;
 

@@ -7,7 +7,7 @@
 
 #include "tool/ignore.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(ignore, size)
 {
 	char path[256], *rules;
 	size_t len = strnlen((const char *)data, size), n;

@@ -64,7 +64,7 @@ static void check_escape(const char *s, size_t len)
 	buf_fini(&repaired);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+FUZZ_TARGET(json, len)
 {
 	check_same((const char *)data, len);
 	check_parse((const char *)data, len);

@@ -5,7 +5,7 @@
 
 #include "codec/jscan.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+FUZZ_TARGET(jsonl, len)
 {
 	const char *bytes = (const char *)data, *line = NULL;
 	size_t at = 0, line_len = 0, sum = 0;

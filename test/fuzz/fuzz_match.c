@@ -37,7 +37,7 @@ static int lines_of(const char *pattern, unsigned flags, const char *text, size_
 	return rv < 0 ? rv : n;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(match, size)
 {
 	static size_t a[LINES], b[LINES];
 	const char *pattern = (const char *)data + 1;

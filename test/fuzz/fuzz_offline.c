@@ -23,7 +23,7 @@ static void check_turn(const struct turn *t)
 	json_decref(v);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+FUZZ_TARGET(offline, len)
 {
 	struct dialect_answer a;
 	struct ava_error err = {0};

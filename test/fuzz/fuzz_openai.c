@@ -31,7 +31,7 @@ static void check_lines(const char *s, size_t len)
 	turn_free(t);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+FUZZ_TARGET(openai, len)
 {
 	if (len > 0 && data[0] == '{' && memchr(data, 0, len) == NULL)
 		check_lines((const char *)data, len);

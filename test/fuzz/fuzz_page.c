@@ -102,7 +102,7 @@ static void check_url(const char *s, size_t len)
 	buf_fini(&out);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+FUZZ_TARGET(page, len)
 {
 	const char *s = (const char *)data;
 

@@ -26,7 +26,7 @@ static void both_ways(const struct patch_side *a, const struct patch_side *b)
 	buf_fini(&out);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(patch, size)
 {
 	size_t len = strnlen((const char *)data, size);
 	struct patch_side a = {(const char *)data, len, true, false}, b;

@@ -57,7 +57,7 @@ static void check_log(const char *text, const char *log, size_t len)
 	}
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+FUZZ_TARGET(query, len)
 {
 	const uint8_t *nl = len > 0 ? memchr(data, '\n', len) : NULL;
 	size_t head = nl != NULL ? (size_t)(nl - data) : len;

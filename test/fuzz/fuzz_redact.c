@@ -24,7 +24,7 @@ static int check_pass(const struct redact *r, const char *s, size_t len, struct 
 	return n;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+FUZZ_TARGET(redact, len)
 {
 	const uint8_t *end = len > 0 ? memchr(data, '\n', len) : NULL;
 	size_t key_len = end != NULL ? (size_t)(end - data) : 0;

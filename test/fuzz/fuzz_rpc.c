@@ -69,16 +69,16 @@ static void listed(const json_t *result)
 	buf_fini(&b);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(rpc, len)
 {
 	struct ava_error err = {0};
 	struct rpc m;
-	int rv = rpc_read_mended(&m, (const char *)data, size, &err);
+	int rv = rpc_read_mended(&m, (const char *)data, len, &err);
 
 	rpc_fini(&m);
-	CHECK(rv == 0 || rpc_read(&m, (const char *)data, size, &err) != 0);
+	CHECK(rv == 0 || rpc_read(&m, (const char *)data, len, &err) != 0);
 	rpc_fini(&m);
-	rv = rpc_read(&m, (const char *)data, size, &err);
+	rv = rpc_read(&m, (const char *)data, len, &err);
 	CHECK(rv == 0 || rv == RPC_PARSE || rv == RPC_INVALID);
 	if (rv != 0)
 		CHECK(err.text[0]);

@@ -29,7 +29,7 @@ static void check_value(const json_t *schema, const json_t *v)
 	buf_fini(&again);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+FUZZ_TARGET(schema, len)
 {
 	const char *s = (const char *)data, *end = len > 0 ? memchr(s, '\n', len) : NULL;
 	size_t n = end != NULL ? (size_t)(end - s) : len;

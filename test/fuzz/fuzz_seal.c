@@ -59,7 +59,7 @@ static void finding(const struct ava_finding *f, void *user)
 	CHECK(f->path != NULL && f->what != NULL && strchr(f->what, '\n') == NULL);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+FUZZ_TARGET(seal, len)
 {
 	struct ava_verify o = {.root = root, .finding = finding, .threads = 1};
 	const char *bytes = (const char *)data, *line;

@@ -37,7 +37,7 @@ static void check(const struct arg *args, const json_t *body)
 	arena_fini(&mem);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+FUZZ_TARGET(spawn, len)
 {
 	json_t *body = len <= 65536 ? json_parse((const char *)data, len, NULL) : NULL;
 	const struct verb *v;

@@ -51,7 +51,7 @@ static int read_all(const char *data, size_t len, size_t step, struct buf *out)
 	return rv;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+FUZZ_TARGET(sse, len)
 {
 	struct buf whole, pieces;
 	int rv[2];

@@ -17,7 +17,7 @@ static size_t units(const char *s, size_t len)
 	return n;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(telegram, len)
 {
 	static const int statuses[] = {200, 400, 401, 403, 409, 429, 502};
 	const char *s = (const char *)data;
@@ -25,18 +25,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	json_t *doc;
 
 	for (size_t i = 0; i < ARRAY_LEN(statuses); i++) {
-		tg_judge(statuses[i], s, size, &doc, &answer);
+		tg_judge(statuses[i], s, len, &doc, &answer);
 		CHECK((answer.verdict == TG_OK) == !answer.why[0]);
 		CHECK(utf8_valid(answer.why, strlen(answer.why)));
 		CHECK(answer.after_ms >= 0);
 		json_decref(doc);
 	}
-	if (!utf8_valid(s, size))
+	if (!utf8_valid(s, len))
 		return 0;
 	for (size_t most = 16; most <= 256; most *= 4)
-		for (size_t at = 0, n; at < size; at += n) {
-			n = tg_cut(s + at, size - at, most);
-			CHECK(n > 0 && n <= size - at);
+		for (size_t at = 0, n; at < len; at += n) {
+			n = tg_cut(s + at, len - at, most);
+			CHECK(n > 0 && n <= len - at);
 			CHECK(utf8_valid(s + at, n));
 			CHECK(units(s + at, n) <= most);
 		}

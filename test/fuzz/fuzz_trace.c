@@ -44,7 +44,7 @@ static void write_down(struct ava_trace *t)
 	ava_trace_free(back);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+FUZZ_TARGET(trace, len)
 {
 	const char *text = (const char *)data, *line;
 	struct ava_trace *t;

@@ -52,7 +52,7 @@ static void check_prefix(const char *s, size_t len)
 	}
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+FUZZ_TARGET(utf8, len)
 {
 	if (len == 0)
 		return 0;

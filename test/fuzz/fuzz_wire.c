@@ -50,7 +50,7 @@ static void check_file(const char *s, size_t len)
 	buf_fini(&out);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+FUZZ_TARGET(wire, len)
 {
 	/* NUL inside is never written by the encoders. */
 	if (len > 0 && memchr(data, 0, len) != NULL)

@@ -50,7 +50,7 @@ static bool same(const struct yaml_node *a, const struct yaml_node *b)
 	return d == NULL;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+FUZZ_TARGET(yaml, len)
 {
 	struct ava_error err = {0};
 	struct yaml *y, *again;

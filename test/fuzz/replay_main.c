@@ -1,6 +1,6 @@
 /* Runs a fuzz target over its seeds without libFuzzer, so that every build
  * tests them: each file as it is, cut at every byte, and with every byte
- * changed. Arguments are the folders of seeds. A target that finds something
+ * changed. Arguments are the target and its folder of seeds. A target that finds something
  * aborts; no seeds at all is a failure too. */
 #include "fuzz.h"
 
@@ -11,6 +11,13 @@
 #define CUT_MAX  4096 /* of a longer seed only the whole is run */
 
 static size_t runs;
+static struct fuzz_target *targets, *at_work;
+
+void fuzz_add(struct fuzz_target *target)
+{
+	target->next = targets;
+	targets = target;
+}
 
 /* In memory of exactly its size, so that a sanitizer sees its end. */
 static void run(const uint8_t *data, size_t len)
@@ -19,7 +26,7 @@ static void run(const uint8_t *data, size_t len)
 
 	CHECK(copy != NULL);
 	memcpy(copy, data, len);
-	LLVMFuzzerTestOneInput(copy, len);
+	at_work->run(copy, len);
 	free(copy);
 	runs++;
 }
@@ -76,10 +83,16 @@ static size_t run_folder(const char *path)
 
 int main(int argc, char **argv)
 {
-	size_t seeds = 0;
+	size_t seeds;
 
-	for (int i = 1; i < argc; i++)
-		seeds += run_folder(argv[i]);
+	for (at_work = targets; argc == 3 && at_work; at_work = at_work->next)
+		if (strcmp(at_work->name, argv[1]) == 0)
+			break;
+	if (!at_work) {
+		fprintf(stderr, "usage: fuzz_replay TARGET FOLDER\n");
+		return 2;
+	}
+	seeds = run_folder(argv[2]);
 	printf("%s 1 - %zu seeds, %zu inputs\n", seeds > 0 ? "ok" : "not ok", seeds, runs);
 	return seeds > 0 ? 0 : 1;
 }

@@ -1,15 +1,11 @@
 /* The strict mock itself: each kind of request that a real service refuses is
  * refused, with its status and its words, and the good ones pass. A mock that
  * lets something through would make every test that leans on it worthless. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/util.h"
 #include "reply.h"
@@ -68,7 +64,7 @@ static void check_table(enum service service, const struct refusal *rows, size_t
 
 /* ---- JSON ---- */
 
-static void test_tape(void **state)
+TEST(tape)
 {
 	static const char *const good[] = {
 		"{}",
@@ -124,7 +120,7 @@ static void test_tape(void **state)
 	tape_fini(&tape);
 }
 
-static void test_tape_reading(void **state)
+TEST(tape_reading)
 {
 	static const char text[] = "{\"s\":\"a\\n\\u00e9\\ud83d\\ude00\\\"\",\"n\":-12,\"f\":1.5,"
 				   "\"l\":[1,[2,3],{\"x\":4}],\"o\":{\"s\":1}}";
@@ -309,9 +305,8 @@ static const struct refusal anthropic_messages[] = {
 
 /* clang-format on */
 
-static void test_anthropic(void **state)
+TEST(anthropic)
 {
-	(void)state;
 	check_table(SERVICE_ANTHROPIC, anthropic_parameters, ARRAY_LEN(anthropic_parameters));
 	check_table(SERVICE_ANTHROPIC, anthropic_messages, ARRAY_LEN(anthropic_messages));
 }
@@ -398,7 +393,7 @@ static const struct refusal openai_rows[] = {
 
 /* clang-format on */
 
-static void test_openai(void **state)
+TEST(openai)
 {
 	struct ask a = {.service = SERVICE_OPENROUTER};
 	struct verdict v = {0};
@@ -416,7 +411,7 @@ static void test_openai(void **state)
 
 /* ---- headers and error bodies ---- */
 
-static void test_headers(void **state)
+TEST(headers)
 {
 	struct ask a = {.service = SERVICE_ANTHROPIC, .method = "POST", .type = "application/json"};
 	struct verdict v = {0};
@@ -447,7 +442,7 @@ static void test_headers(void **state)
 	assert_int_equal(v.status, 401);
 }
 
-static void test_error_bodies(void **state)
+TEST(error_bodies)
 {
 	static const struct {
 		enum service service;
@@ -497,7 +492,7 @@ static bool ask_format(const char *fmt, ...)
 		     "{\"role\":\"assistant\",\"content\":[%s," USE("t_1") "]}," BLOCKS(           \
 			     RESULT("t_1")) "]}"
 
-static void test_thinking(void **state)
+TEST(thinking)
 {
 	char sign[SIGNATURE_SIZE], block[400];
 
@@ -528,7 +523,7 @@ static void test_thinking(void **state)
 	tape_fini(&tape);
 }
 
-static void test_sealed(void **state)
+TEST(sealed)
 {
 	struct buf b;
 
@@ -558,7 +553,7 @@ static struct convo *say(const char *body, struct verdict *v)
 
 #define T1 ASSIST(USE("t_1")) "," BLOCKS(RESULT("t_1"))
 
-static void test_prefix(void **state)
+TEST(prefix)
 {
 	struct verdict v;
 	struct convo *x;
@@ -590,7 +585,7 @@ static void test_prefix(void **state)
 	end_world();
 }
 
-static void test_sent(void **state)
+TEST(sent)
 {
 	struct verdict v;
 	struct convo *x;
@@ -610,7 +605,7 @@ static void test_sent(void **state)
 }
 
 /* Two runs of the same task at the same time. */
-static void test_twins(void **state)
+TEST(twins)
 {
 	struct verdict v;
 	struct convo *x, *y;
@@ -642,7 +637,7 @@ static struct prompt_tokens tokens_of(const char *body, int64_t now)
 	return cache_tokens(convos, &a, now, now + first_token_ms);
 }
 
-static void test_cache(void **state)
+TEST(cache)
 {
 	char *body = calloc(1, 20000), *more = calloc(1, 24000), filler[8001];
 	struct prompt_tokens t;
@@ -686,7 +681,7 @@ static void test_cache(void **state)
 
 /* ---- plans ---- */
 
-static void test_plan(void **state)
+TEST(plan)
 {
 	static const char *const wrong[] = {
 		"fault=bogus", "latency=x",         "quirk=",    "turns", "fault=cut:-1",
@@ -718,7 +713,7 @@ static void test_plan(void **state)
 			fail_msg("taken: %s", wrong[i]);
 }
 
-static void test_directive(void **state)
+TEST(directive)
 {
 	struct verdict v;
 	struct convo *x;
@@ -734,19 +729,4 @@ static void test_directive(void **state)
 	assert_null(say(S45(MSG(USER("[[mock tums=9]]"))), &v));
 	assert_non_null(strstr(v.text, "tums=9"));
 	end_world();
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_tape),      cmocka_unit_test(test_tape_reading),
-		cmocka_unit_test(test_anthropic), cmocka_unit_test(test_openai),
-		cmocka_unit_test(test_headers),   cmocka_unit_test(test_error_bodies),
-		cmocka_unit_test(test_thinking),  cmocka_unit_test(test_sealed),
-		cmocka_unit_test(test_prefix),    cmocka_unit_test(test_sent),
-		cmocka_unit_test(test_twins),     cmocka_unit_test(test_cache),
-		cmocka_unit_test(test_plan),      cmocka_unit_test(test_directive),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

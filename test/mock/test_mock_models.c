@@ -1,14 +1,10 @@
 /* The mock's table of models and ava's own say the same, and what ava's encoders
  * make for each model it knows passes the checks: thinking in the form that the
  * model takes, a forced tool, cache marks that wander from turn to turn. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
+
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "agent/tool.h"
 #include "ask.h"
@@ -68,7 +64,7 @@ static void check(const struct model *m, struct ask *a, struct verdict *v)
 		fail_msg("%s: %s\n%s", m->id, v->text, body.data);
 }
 
-static void test_requests(void **state)
+TEST(requests)
 {
 	const struct model_row *row;
 	struct verdict v;
@@ -94,7 +90,7 @@ static void test_requests(void **state)
 	assert_true(n > 20);
 }
 
-static void test_tables(void **state)
+TEST(tables)
 {
 	const struct model_row *row;
 
@@ -121,7 +117,7 @@ static void test_tables(void **state)
 
 /* Behind OpenRouter the mark turns the newest text into a list with one part;
  * a turn later the same message is plain again. */
-static void test_wandering_mark(void **state)
+TEST(wandering_mark)
 {
 	struct convos *convos = convos_new();
 	struct convo *first, *second;
@@ -156,20 +152,19 @@ static void test_wandering_mark(void **state)
 	convos_free(convos);
 }
 
-int main(void)
+static int first(void **state)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_requests),
-		cmocka_unit_test(test_tables),
-		cmocka_unit_test(test_wandering_mark),
-	};
-	int rv;
-
 	tape_init(&tape);
 	buf_init(&body, 1u << 20);
 	provider_configure(NULL);
-	rv = cmocka_run_group_tests(tests, NULL, NULL);
+	return 0;
+}
+
+static int last(void **state)
+{
 	buf_fini(&body);
 	tape_fini(&tape);
-	return rv;
+	return 0;
 }
+
+UNIT_GROUP(.first = first, .last = last);

@@ -1,9 +1,28 @@
 /* The rig of the HTTP client's tests. */
 #include "http_rig.h"
 
+#include <dlfcn.h>
+#include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+rig_resolve_fn *rig_resolve;
+
+int rig_getaddrinfo(const char *host, const char *port, const struct addrinfo *hints,
+		    struct addrinfo **out)
+{
+	rig_resolve_fn *real = (rig_resolve_fn *)dlsym(RTLD_NEXT, "getaddrinfo");
+
+	return real(host, port, hints, out);
+}
+
+__attribute__((visibility("default"))) int getaddrinfo(const char *host, const char *port,
+						       const struct addrinfo *hints,
+						       struct addrinfo **out)
+{
+	return (rig_resolve ? rig_resolve : rig_getaddrinfo)(host, port, hints, out);
+}
 
 /* ---- a call that writes down what it is told */
 

@@ -12,6 +12,13 @@
 #include "net/http_client.h"
 #include "os/loop.h"
 
+struct addrinfo;
+/* The name look-up of the whole program, libcurl's too, is rig_resolve where that is set. */
+typedef int rig_resolve_fn(const char *host, const char *port, const struct addrinfo *hints,
+			   struct addrinfo **out);
+extern rig_resolve_fn *rig_resolve;
+rig_resolve_fn rig_getaddrinfo; /* the real one */
+
 #define CHUNKED  "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 #define OK_REPLY "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
 

@@ -74,7 +74,7 @@ static const struct {
 	{"ff02::1", ADDRESS_NEVER},
 };
 
-static void test_addresses(void **state)
+TEST(addresses)
 {
 	for (size_t i = 0; i < ARRAY_LEN(addresses); i++) {
 		struct sockaddr_in v4 = {.sin_family = AF_INET};
@@ -92,7 +92,7 @@ static void test_addresses(void **state)
 	}
 }
 
-static void test_other_families(void **state)
+TEST(other_families)
 {
 	struct sockaddr_storage sa = {.ss_family = AF_UNIX};
 
@@ -208,7 +208,7 @@ static const struct {
 	{NULL, "http://example.com../", NULL, AVA_EINVAL},
 };
 
-static void test_urls(void **state)
+TEST(urls)
 {
 	for (size_t i = 0; i < ARRAY_LEN(urls); i++) {
 		struct address_url base = {0}, u;
@@ -231,7 +231,7 @@ static void test_urls(void **state)
 	}
 }
 
-static void test_long(void **state)
+TEST(long)
 {
 	char url[ADDRESS_URL_MAX + 10];
 	struct address_url u;
@@ -253,7 +253,7 @@ static void test_long(void **state)
 	assert_int_equal(address_url_parse(&u, url, NULL, NULL, NULL), AVA_EINVAL);
 }
 
-static void test_entries(void **state)
+TEST(entries)
 {
 	static const char *const good[] = {"127.0.0.1:8080", "[::1]:80", "wiki.corp:443",
 					   "10.1.2.3:1", "LOCALHOST:65535"};
@@ -269,7 +269,7 @@ static void test_entries(void **state)
 			fail_msg("%s is taken", bad[i]);
 }
 
-static void test_origin(void **state)
+TEST(origin)
 {
 	struct address_url a, b;
 	static const struct {
@@ -287,15 +287,4 @@ static void test_origin(void **state)
 		address_url_fini(&b);
 	}
 	address_url_fini(&a);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_addresses), cmocka_unit_test(test_other_families),
-		cmocka_unit_test(test_urls),      cmocka_unit_test(test_long),
-		cmocka_unit_test(test_entries),   cmocka_unit_test(test_origin),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,7 +3,7 @@
 
 /* ---- the way through */
 
-static void test_submit(void **state)
+TEST(submit)
 {
 	struct rig r;
 
@@ -42,7 +42,7 @@ static void test_submit(void **state)
 	rig_close(&r);
 }
 
-static void test_waits_for_disk(void **state)
+TEST(waits_for_disk)
 {
 	struct rig r;
 
@@ -61,7 +61,7 @@ static void test_waits_for_disk(void **state)
 	rig_close(&r);
 }
 
-static void test_parallel_in_order(void **state)
+TEST(parallel_in_order)
 {
 	struct rig r;
 
@@ -84,7 +84,7 @@ static void test_parallel_in_order(void **state)
 	rig_close(&r);
 }
 
-static void test_calls_that_cannot_run(void **state)
+TEST(calls_that_cannot_run)
 {
 	struct rig r;
 
@@ -123,7 +123,7 @@ static void test_calls_that_cannot_run(void **state)
 	rig_close(&r);
 }
 
-static void test_submit_with_others(void **state)
+TEST(submit_with_others)
 {
 	struct rig r;
 
@@ -146,7 +146,7 @@ static void test_submit_with_others(void **state)
 
 /* ---- text */
 
-static void test_nudge(void **state)
+TEST(nudge)
 {
 	struct rig r;
 
@@ -170,7 +170,7 @@ static void test_nudge(void **state)
 	rig_close(&r);
 }
 
-static void test_cut_off(void **state)
+TEST(cut_off)
 {
 	struct rig r;
 
@@ -212,7 +212,7 @@ static const struct {
 	 0},
 };
 
-static void test_final_json(void **state)
+TEST(final_json)
 {
 	for (size_t i = 0; i < ARRAY_LEN(final_cases); i++) {
 		struct rig r;
@@ -230,7 +230,7 @@ static void test_final_json(void **state)
 	}
 }
 
-static void test_no_result_in_text(void **state)
+TEST(no_result_in_text)
 {
 	static const char *const texts[] = {
 		"The file says {\"a\":1} in line 3.",
@@ -259,7 +259,7 @@ static void test_no_result_in_text(void **state)
 	}
 }
 
-static void test_call_as_text(void **state)
+TEST(call_as_text)
 {
 	static const char *const texts[] = {
 		"{\"name\":\"look\",\"arguments\":{\"path\":\"a\"}}",
@@ -290,7 +290,7 @@ static void test_call_as_text(void **state)
 	}
 }
 
-static void test_empty_replies(void **state)
+TEST(empty_replies)
 {
 	struct rig r;
 	char last[600] = "";
@@ -316,7 +316,7 @@ static void test_empty_replies(void **state)
 	rig_close(&r);
 }
 
-static void test_refusal(void **state)
+TEST(refusal)
 {
 	struct rig r;
 
@@ -334,7 +334,7 @@ static void test_refusal(void **state)
 
 /* ---- a call that takes more than one attempt */
 
-static void test_again(void **state)
+TEST(again)
 {
 	struct usage cost = {.input = 1000, .output = 100, .cost_microusd = -1, .estimated = true};
 	struct rig r;
@@ -367,7 +367,7 @@ static void test_again(void **state)
 	rig_close(&r);
 }
 
-static void test_again_within_limits(void **state)
+TEST(again_within_limits)
 {
 	struct usage cost = {.input = 60000, .cost_microusd = -1};
 	struct rig r;
@@ -400,7 +400,7 @@ static void test_again_within_limits(void **state)
 	rig_close(&r);
 }
 
-static void test_pause(void **state)
+TEST(pause)
 {
 	struct rig r;
 
@@ -427,7 +427,7 @@ static void test_pause(void **state)
 
 /* ---- the model and the world fail */
 
-static void test_model_error(void **state)
+TEST(model_error)
 {
 	struct rig r;
 
@@ -452,7 +452,7 @@ static void test_model_error(void **state)
 	rig_close(&r);
 }
 
-static void test_world_fails(void **state)
+TEST(world_fails)
 {
 	struct rig r;
 
@@ -521,7 +521,7 @@ static void faulty_run(struct rig *r)
 	agent_fini(&r->a);
 }
 
-static void test_out_of_memory(void **state)
+TEST(out_of_memory)
 {
 	struct rig r;
 
@@ -534,7 +534,7 @@ static void test_out_of_memory(void **state)
 }
 
 /* An agent without submit_result answers with text (Ava herself). */
-static void test_no_submit_tool(void **state)
+TEST(no_submit_tool)
 {
 	struct rig r;
 
@@ -547,7 +547,7 @@ static void test_no_submit_tool(void **state)
 	rig_close(&r);
 }
 
-static void test_names(void **state)
+TEST(names)
 {
 	assert_string_equal(agent_state_name(AGENT_QUEUED), "queued");
 	assert_string_equal(agent_state_name(AGENT_DONE), "done");
@@ -563,7 +563,7 @@ static void look_at(struct rig *r, const char *args, const char *output)
 	rig_answer(r, 0, output);
 }
 
-static void test_repeated_calls(void **state)
+TEST(repeated_calls)
 {
 	struct rig r;
 
@@ -592,7 +592,7 @@ static void test_repeated_calls(void **state)
 }
 
 /* In the last reply nothing runs any more, whatever it asks for. */
-static void test_repeated_calls_end(void **state)
+TEST(repeated_calls_end)
 {
 	struct rig r;
 
@@ -610,7 +610,7 @@ static void test_repeated_calls_end(void **state)
 
 /* News begins the count anew: another result, or an act that may have changed
  * the world. Calls side by side count once. */
-static void test_not_repeated(void **state)
+TEST(not_repeated)
 {
 	struct rig r;
 
@@ -656,7 +656,7 @@ static void compacted(struct rig *r, int rv, int64_t before, int64_t after)
 	rig_run(r);
 }
 
-static void test_room_is_made(void **state)
+TEST(room_is_made)
 {
 	struct rig r;
 
@@ -697,7 +697,7 @@ static void test_room_is_made(void **state)
 	rig_close(&r);
 }
 
-static void test_overflow_halves(void **state)
+TEST(overflow_halves)
 {
 	struct rig r;
 
@@ -725,7 +725,7 @@ static void test_overflow_halves(void **state)
 	rig_close(&r);
 }
 
-static void test_overflow_without_room(void **state)
+TEST(overflow_without_room)
 {
 	struct rig r;
 
@@ -737,38 +737,4 @@ static void test_overflow_without_room(void **state)
 	assert_end(&r, AVA_ERROR, "model_error");
 	assert_int_equal(r.compacts, 1);
 	rig_close(&r);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_submit),
-		cmocka_unit_test(test_waits_for_disk),
-		cmocka_unit_test(test_parallel_in_order),
-		cmocka_unit_test(test_calls_that_cannot_run),
-		cmocka_unit_test(test_submit_with_others),
-		cmocka_unit_test(test_nudge),
-		cmocka_unit_test(test_cut_off),
-		cmocka_unit_test(test_final_json),
-		cmocka_unit_test(test_no_result_in_text),
-		cmocka_unit_test(test_call_as_text),
-		cmocka_unit_test(test_empty_replies),
-		cmocka_unit_test(test_refusal),
-		cmocka_unit_test(test_again),
-		cmocka_unit_test(test_again_within_limits),
-		cmocka_unit_test(test_pause),
-		cmocka_unit_test(test_model_error),
-		cmocka_unit_test(test_world_fails),
-		cmocka_unit_test(test_out_of_memory),
-		cmocka_unit_test(test_no_submit_tool),
-		cmocka_unit_test(test_names),
-		cmocka_unit_test(test_repeated_calls),
-		cmocka_unit_test(test_repeated_calls_end),
-		cmocka_unit_test(test_not_repeated),
-		cmocka_unit_test(test_room_is_made),
-		cmocka_unit_test(test_overflow_halves),
-		cmocka_unit_test(test_overflow_without_room),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -280,33 +280,33 @@ static void all_change(const struct wanted *list, size_t n, enum answer want)
 	}
 }
 
-static void test_yes(void **state)
+TEST(yes)
 {
 	all_mean(yes, ANSWER_YES);
 }
 
-static void test_no(void **state)
+TEST(no)
 {
 	all_mean(no, ANSWER_NO);
 }
 
-static void test_unclear(void **state)
+TEST(unclear)
 {
 	all_mean(unclear, ANSWER_UNCLEAR);
 }
 
-static void test_yes_with_changes(void **state)
+TEST(yes_with_changes)
 {
 	all_change(with, ARRAY_LEN(with), ANSWER_YES_WITH);
 }
 
-static void test_changes(void **state)
+TEST(changes)
 {
 	all_change(bare, ARRAY_LEN(bare), ANSWER_CHANGE);
 }
 
 /* Whatever stands behind a yes that is not understood takes the yes away. */
-static void test_no_yes_with_a_word_too_many(void **state)
+TEST(no_yes_with_a_word_too_many)
 {
 	static const char words[] = "not|unless|if|when|after|sarcasm|wait|xyzzy|?|\"|no|later|"
 				    "cancel|but|stop";
@@ -326,7 +326,7 @@ static void test_no_yes_with_a_word_too_many(void **state)
 			}
 }
 
-static void test_bounds(void **state)
+TEST(bounds)
 {
 	static char text[ANSWER_BYTES_MAX + 8];
 	struct change c;
@@ -345,7 +345,7 @@ static void test_bounds(void **state)
 }
 
 /* Every answer that the help names is understood. */
-static void test_the_help_is_true(void **state)
+TEST(the_help_is_true)
 {
 	const char *s = ANSWER_HELP;
 	unsigned n = 0;
@@ -364,7 +364,7 @@ static void test_the_help_is_true(void **state)
 }
 
 /* The yes that all three rights need: said, or not. Without a yes it is none. */
-static void test_all_three(void **state)
+TEST(all_three)
 {
 	static const struct {
 		const char *text;
@@ -395,21 +395,4 @@ static void test_all_three(void **state)
 		if (a != rows[i].answer || c.all_three != rows[i].all_three)
 			fail_msg("\"%s\": %d, %d", rows[i].text, a, c.all_three);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_all_three),
-		cmocka_unit_test(test_yes),
-		cmocka_unit_test(test_no),
-		cmocka_unit_test(test_unclear),
-		cmocka_unit_test(test_yes_with_changes),
-		cmocka_unit_test(test_changes),
-		cmocka_unit_test(test_no_yes_with_a_word_too_many),
-		cmocka_unit_test(test_bounds),
-		cmocka_unit_test(test_the_help_is_true),
-	};
-
-	return cmocka_run_group_tests_name("answer", tests, NULL, NULL);
 }

@@ -21,7 +21,7 @@ static void expect(struct buf *b, const char *text)
 	buf_reset(b);
 }
 
-static void test_head(void **state)
+TEST(head)
 {
 	static const struct tool read = {
 		.name = "read_file", .description = "Read.", .schema = "{\"type\":\"object\"}"};
@@ -77,7 +77,7 @@ static const struct {
 	{MODEL_THINKING_BUDGET, "thinking", true, false, 8192, ""},
 };
 
-static void test_tail(void **state)
+TEST(tail)
 {
 	struct buf b;
 
@@ -99,7 +99,7 @@ static void test_tail(void **state)
 	buf_fini(&b);
 }
 
-static void test_headers(void **state)
+TEST(headers)
 {
 	struct buf b;
 
@@ -166,7 +166,7 @@ static unsigned count_marks(const struct buf *b)
 
 /* Of many results the beginning of the turn is marked too; without the marks
  * the bytes are those that were there. */
-static void test_mark_wide(void **state)
+TEST(mark_wide)
 {
 	struct buf b, plain;
 
@@ -205,7 +205,7 @@ static void test_mark_wide(void **state)
 	buf_fini(&plain);
 }
 
-static void test_mark(void **state)
+TEST(mark)
 {
 	struct model m = {.wire_name = "x"};
 	char want[600];
@@ -275,7 +275,7 @@ static const struct {
 	{TASK "," ODD "," TASK, true, true}, /* blocks we do not know hold anything */
 };
 
-static void test_check(void **state)
+TEST(check)
 {
 	for (size_t i = 0; i < ARRAY_LEN(check_cases); i++) {
 		const char *s = check_cases[i].lines;
@@ -287,7 +287,7 @@ static void test_check(void **state)
 	}
 }
 
-static void test_row(void **state)
+TEST(row)
 {
 	const struct dialect *d = &dialect_anthropic;
 
@@ -295,16 +295,4 @@ static void test_row(void **state)
 	assert_string_equal(d->path, "/v1/messages");
 	assert_true(d->can_force);
 	assert_null(d->answer);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_head),      cmocka_unit_test(test_tail),
-		cmocka_unit_test(test_headers),   cmocka_unit_test(test_mark),
-		cmocka_unit_test(test_mark_wide), cmocka_unit_test(test_check),
-		cmocka_unit_test(test_row),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

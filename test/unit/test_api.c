@@ -62,7 +62,7 @@ static bool routed(const char *path, const char *method)
 	return false;
 }
 
-static void test_paths(void **state)
+TEST(paths)
 {
 	const struct yaml_node *paths = yaml_get(yaml_root(doc), "paths");
 	const char *method, *row;
@@ -155,7 +155,7 @@ static const char *with_id(const char *path, const char *query)
 	return out;
 }
 
-static void test_arguments(void **state)
+TEST(arguments)
 {
 	const char *method, *row;
 
@@ -175,7 +175,7 @@ static void test_arguments(void **state)
 	}
 }
 
-static void test_bodies(void **state)
+TEST(bodies)
 {
 	const char *method, *row;
 
@@ -202,7 +202,7 @@ static void test_bodies(void **state)
 }
 
 /* A value of another type than the one that is written down is refused. */
-static void test_types(void **state)
+TEST(types)
 {
 	static const struct {
 		const char *type, *wrong;
@@ -238,15 +238,4 @@ static void test_types(void **state)
 	assert_true(tried >= 20);
 }
 
-int main(void)
-{
-#define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		T(test_paths),
-		T(test_arguments),
-		T(test_bodies),
-		T(test_types),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_GROUP(.before = set_up, .after = tear_down);

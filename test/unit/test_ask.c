@@ -45,7 +45,7 @@ static void submit_and_close(struct rig *r)
 	rig_close(r);
 }
 
-static void test_question(void **state)
+TEST(question)
 {
 	struct rig r;
 
@@ -84,7 +84,7 @@ static void test_question(void **state)
 	submit_and_close(&r);
 }
 
-static void test_nobody(void **state)
+TEST(nobody)
 {
 	struct rig r;
 
@@ -112,7 +112,7 @@ static void test_nobody(void **state)
 	submit_and_close(&r);
 }
 
-static void test_yes(void **state)
+TEST(yes)
 {
 	struct rig r;
 
@@ -153,7 +153,7 @@ static void test_yes(void **state)
 	submit_and_close(&r);
 }
 
-static void test_cancelled_while_waiting(void **state)
+TEST(cancelled_while_waiting)
 {
 	struct rig r;
 
@@ -181,7 +181,7 @@ static void test_cancelled_while_waiting(void **state)
 	rig_close(&r);
 }
 
-static void test_cannot_ask(void **state)
+TEST(cannot_ask)
 {
 	struct rig r;
 
@@ -194,7 +194,7 @@ static void test_cannot_ask(void **state)
 }
 
 /* After a restart: a turn with nothing open but a question takes no slot. */
-static void test_taken_up_again(void **state)
+TEST(taken_up_again)
 {
 	struct say said = {.calls = {LOOK, ASK}};
 	struct rig r;
@@ -224,7 +224,7 @@ static void test_taken_up_again(void **state)
 
 /* ---- what is said to a run at work */
 
-static void test_steered(void **state)
+TEST(steered)
 {
 	struct rig r;
 
@@ -257,7 +257,7 @@ static void test_steered(void **state)
 }
 
 /* Where no further call is possible the result counts. */
-static void test_steered_too_late(void **state)
+TEST(steered_too_late)
 {
 	struct rig r;
 
@@ -291,7 +291,7 @@ static void to_its_limit(struct rig *r)
 	assert_int_equal(r->ends, 0);
 }
 
-static void test_limit_raised(void **state)
+TEST(limit_raised)
 {
 	struct rig r;
 
@@ -309,7 +309,7 @@ static void test_limit_raised(void **state)
 }
 
 /* The yes was to one more: at the next limit it asks again. */
-static void test_limit_again(void **state)
+TEST(limit_again)
 {
 	struct rig r;
 
@@ -329,7 +329,7 @@ static void test_limit_again(void **state)
 	rig_close(&r);
 }
 
-static void test_limit_kept(void **state)
+TEST(limit_kept)
 {
 	struct rig r;
 
@@ -353,23 +353,4 @@ static void test_limit_kept(void **state)
 	rig_run(&r);
 	assert_end(&r, AVA_CANCELLED, "cancelled");
 	rig_close(&r);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_question),
-		cmocka_unit_test(test_nobody),
-		cmocka_unit_test(test_yes),
-		cmocka_unit_test(test_cancelled_while_waiting),
-		cmocka_unit_test(test_cannot_ask),
-		cmocka_unit_test(test_taken_up_again),
-		cmocka_unit_test(test_limit_raised),
-		cmocka_unit_test(test_limit_again),
-		cmocka_unit_test(test_limit_kept),
-		cmocka_unit_test(test_steered),
-		cmocka_unit_test(test_steered_too_late),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

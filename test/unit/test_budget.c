@@ -27,7 +27,7 @@ static void begin(struct caller *c, struct budget *group, struct budget *day)
 	c->h.of[BUDGET_DAY] = day;
 }
 
-static void test_fits(void **state)
+TEST(fits)
 {
 	struct budget b;
 	struct caller c[2];
@@ -55,7 +55,7 @@ static void test_fits(void **state)
 }
 
 /* What is left goes to the last one alone; less than its least is refused. */
-static void test_lowered_and_refused(void **state)
+TEST(lowered_and_refused)
 {
 	struct budget b;
 	struct caller c;
@@ -77,7 +77,7 @@ static void test_lowered_and_refused(void **state)
 }
 
 /* The oldest goes first, whoever came first; a small call does not pass a large one. */
-static void test_oldest_first(void **state)
+TEST(oldest_first)
 {
 	struct budget b;
 	struct caller c[4];
@@ -101,7 +101,7 @@ static void test_oldest_first(void **state)
 }
 
 /* Of one age: first come, first served. */
-static void test_waits_in_order(void **state)
+TEST(waits_in_order)
 {
 	struct budget b;
 	struct caller c[4];
@@ -123,7 +123,7 @@ static void test_waits_in_order(void **state)
 }
 
 /* Who gives up waiting does not hold up those behind. */
-static void test_withdrawn(void **state)
+TEST(withdrawn)
 {
 	struct budget b;
 	struct caller c[3];
@@ -149,7 +149,7 @@ static void test_withdrawn(void **state)
 }
 
 /* Two budgets: it moves on to the line of the other one. */
-static void test_group_and_day(void **state)
+TEST(group_and_day)
 {
 	struct budget group, other, day;
 	struct caller c[3];
@@ -177,7 +177,7 @@ static void test_group_and_day(void **state)
 
 /* Any order of asking, settling and giving up: never more than the limit while
  * each call costs at most what it holds, and at the end nobody waits. */
-static void test_never_over(void **state)
+TEST(never_over)
 {
 	enum { N = 50, LIMIT = 1000 };
 	struct caller c[N];
@@ -218,16 +218,4 @@ static void test_never_over(void **state)
 				budget_settle(&c[i].h, 0);
 		assert_true(group.spent <= group.limit && day.spent <= day.limit);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_fits),         cmocka_unit_test(test_lowered_and_refused),
-		cmocka_unit_test(test_oldest_first), cmocka_unit_test(test_waits_in_order),
-		cmocka_unit_test(test_withdrawn),    cmocka_unit_test(test_group_and_day),
-		cmocka_unit_test(test_never_over),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,7 +7,7 @@
 
 #include "base/buf.h"
 
-static void test_append(void **state)
+TEST(append)
 {
 	struct buf b;
 	size_t len;
@@ -31,7 +31,7 @@ static void test_append(void **state)
 	buf_fini(&b);
 }
 
-static void test_grows_by_one(void **state)
+TEST(grows_by_one)
 {
 	struct buf b;
 
@@ -46,7 +46,7 @@ static void test_grows_by_one(void **state)
 }
 
 /* The append that does not fit changes nothing, and none comes after it. */
-static void test_bound(void **state)
+TEST(bound)
 {
 	struct buf b;
 
@@ -75,7 +75,7 @@ static void test_bound(void **state)
 }
 
 /* vsnprintf is given more room than is used, never more than the bound. */
-static void test_printf_at_the_edge(void **state)
+TEST(printf_at_the_edge)
 {
 	struct buf b;
 
@@ -98,7 +98,7 @@ static void test_printf_at_the_edge(void **state)
 	}
 }
 
-static void test_reserve_and_drop(void **state)
+TEST(reserve_and_drop)
 {
 	struct buf b;
 	char *at;
@@ -117,7 +117,7 @@ static void test_reserve_and_drop(void **state)
 	buf_fini(&b);
 }
 
-static void test_empty_take(void **state)
+TEST(empty_take)
 {
 	struct buf b;
 	size_t len = 7;
@@ -150,22 +150,7 @@ static void out_of_memory(long k)
 	buf_fini(&b);
 }
 
-static void test_out_of_memory(void **state)
+TEST(out_of_memory)
 {
 	FAULT_LOOP(k, out_of_memory(k));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_append),
-		cmocka_unit_test(test_grows_by_one),
-		cmocka_unit_test(test_bound),
-		cmocka_unit_test(test_printf_at_the_edge),
-		cmocka_unit_test(test_reserve_and_drop),
-		cmocka_unit_test(test_empty_take),
-		cmocka_unit_test(test_out_of_memory),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

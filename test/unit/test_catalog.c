@@ -139,7 +139,7 @@ static void same_row(const struct catalog_row *want, const struct catalog_row *g
 	assert_int_equal(want->shown.limit_iterations, got->shown.limit_iterations);
 }
 
-static void test_golden(void **state)
+TEST(golden)
 {
 	struct buf b;
 	size_t len;
@@ -156,7 +156,7 @@ static void test_golden(void **state)
 	buf_fini(&b);
 }
 
-static void test_golden_is_read(void **state)
+TEST(golden_is_read)
 {
 	size_t len, at = 0, line_len;
 	char *golden = unit_read_src("test/golden/journal/catalog.jsonl", &len);
@@ -173,7 +173,7 @@ static void test_golden_is_read(void **state)
 	free(golden);
 }
 
-static void test_document(void **state)
+TEST(document)
 {
 	size_t len;
 	char *doc = unit_read_src("doc/JOURNAL.md", &len), *line = strstr(doc, "{\"row\":\"end\"");
@@ -203,7 +203,7 @@ static void refused(const char *line, size_t len)
 	assert_null(row.owned);
 }
 
-static void test_not_rows(void **state)
+TEST(not_rows)
 {
 	static const char *const keys[] = {
 		"row",       "lsn",        "id",     "traceId",       "sessionId",   "userId",
@@ -233,7 +233,7 @@ static void test_not_rows(void **state)
 
 /* Each escape, limits that are not known, and another byte anywhere makes it another row or none.
  */
-static void test_any_byte(void **state)
+TEST(any_byte)
 {
 	static const char others[] = "\"\\,:{}[]0129.-+eEn \x01\x80\xc3Z";
 	struct catalog_row row = rows[2], got;
@@ -266,7 +266,7 @@ static void test_any_byte(void **state)
 	buf_fini(&b);
 }
 
-static void test_no_memory(void **state)
+TEST(no_memory)
 {
 	struct catalog_row row;
 	struct buf b;
@@ -300,7 +300,7 @@ static int tell(struct catalog_row *row, void *user)
 
 /* Rows on both sides of 2 GiB that are no row, and in a second part: the file is read
  * through a window, whatever its size. */
-static void test_larger_than_memory(void **state)
+TEST(larger_than_memory)
 {
 	const char *dir = unit_tmpdir();
 	struct told told = {0};
@@ -324,19 +324,4 @@ static void test_larger_than_memory(void **state)
 	buf_fini(&b);
 	close(root);
 	unit_rmdir(dir);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_golden),
-		cmocka_unit_test(test_golden_is_read),
-		cmocka_unit_test(test_document),
-		cmocka_unit_test(test_not_rows),
-		cmocka_unit_test(test_any_byte),
-		cmocka_unit_test(test_no_memory),
-		cmocka_unit_test(test_larger_than_memory),
-	};
-
-	return cmocka_run_group_tests_name("catalog", tests, NULL, NULL);
 }

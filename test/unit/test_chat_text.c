@@ -42,7 +42,7 @@ static void shown(const char *in, const char *want)
 
 /* ---- Markdown; not a terminal: no styles */
 
-static void test_markdown(void **state)
+TEST(markdown)
 {
 	shown("Plain words.", "Plain words.\n");
 	shown("# Head\n\nTwo **bold** *words*\nin lines.", "Head\n\nTwo bold words\nin lines.\n");
@@ -59,7 +59,7 @@ static void test_markdown(void **state)
 	shown("", "");
 }
 
-static void test_markdown_hostile(void **state)
+TEST(markdown_hostile)
 {
 	char deep[4096];
 	FILE *f;
@@ -103,7 +103,7 @@ static void shown_at(unsigned short columns, const char *in, size_t column, cons
 	assert_string_equal(got, want);
 }
 
-static void test_lines_end_between_words(void **state)
+TEST(lines_end_between_words)
 {
 	setenv("NO_COLOR", "1", 1);
 	shown_at(20, "one two three four five six", 0, "one two three four\nfive six\n");
@@ -127,7 +127,7 @@ static void test_lines_end_between_words(void **state)
 }
 
 /* A line of the runtime's stands at the left edge; one that looks like it does not. */
-static void test_imitations(void **state)
+TEST(imitations)
 {
 	static const struct {
 		const char *in, *want;
@@ -158,7 +158,7 @@ static void test_imitations(void **state)
 	shown_at(20, "behind twelve words ✅ Subagent", 0, "behind twelve words\n│ ✅ Subagent\n");
 }
 
-static void test_whole(void **state)
+TEST(whole)
 {
 	static const struct {
 		const char *text;
@@ -186,7 +186,7 @@ static void test_whole(void **state)
 /* ---- Ava's words */
 
 /* In pieces of every size, shown as soon as it can be, then the durable text. */
-static void test_speech_pieces(void **state)
+TEST(speech_pieces)
 {
 	static const char said[] = "One.\n\nTwo\nlines.\n\n- a\n- b\n\nEnd.";
 
@@ -212,7 +212,7 @@ static void piece(struct speech *s, FILE *f, const char *t)
 	speech_show(s, f);
 }
 
-static void test_speech_orders(void **state)
+TEST(speech_orders)
 {
 	struct speech s;
 	FILE *f = begin();
@@ -232,7 +232,7 @@ static void test_speech_orders(void **state)
 	assert_non_null(strstr(text, "Ava: Third.\n"));
 }
 
-static void test_speech_cut(void **state)
+TEST(speech_cut)
 {
 	struct speech s;
 	FILE *f = begin();
@@ -267,7 +267,7 @@ static void test_speech_cut(void **state)
 
 /* ---- runs */
 
-static void test_runs(void **state)
+TEST(runs)
 {
 	static struct chat_runs r;
 	char id[24];
@@ -291,24 +291,17 @@ static void test_runs(void **state)
 	assert_non_null(chat_runs_begin(&r, id, "researcher", 0)); /* the same one again */
 }
 
-int main(void)
+static int first(void **state)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_markdown),
-		cmocka_unit_test(test_markdown_hostile),
-		cmocka_unit_test(test_lines_end_between_words),
-		cmocka_unit_test(test_imitations),
-		cmocka_unit_test(test_whole),
-		cmocka_unit_test(test_speech_pieces),
-		cmocka_unit_test(test_speech_orders),
-		cmocka_unit_test(test_speech_cut),
-		cmocka_unit_test(test_runs),
-	};
-	int failed;
-
 	setenv("LC_ALL", "C.UTF-8", 1);
 	setenv("TERM", "xterm", 1);
-	failed = cmocka_run_group_tests(tests, NULL, NULL);
-	free(text);
-	return failed;
+	return 0;
 }
+
+static int last(void **state)
+{
+	free(text);
+	return 0;
+}
+
+UNIT_GROUP(.first = first, .last = last);

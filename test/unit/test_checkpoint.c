@@ -73,7 +73,7 @@ static int write_example(struct buf *text)
 	return checkpoint_end(text);
 }
 
-static void test_golden(void **state)
+TEST(golden)
 {
 	struct buf text;
 	size_t len;
@@ -87,7 +87,7 @@ static void test_golden(void **state)
 	free(golden);
 }
 
-static void test_golden_is_read(void **state)
+TEST(golden_is_read)
 {
 	struct place p;
 	struct checkpoint c;
@@ -115,7 +115,7 @@ static void test_golden_is_read(void **state)
 
 /* Numbers as large as they get, many views, the clean mark; and the second
  * write takes the place of the first. */
-static void test_there_and_back(void **state)
+TEST(there_and_back)
 {
 	struct place p;
 	struct checkpoint c;
@@ -152,7 +152,7 @@ static void test_there_and_back(void **state)
 	place_fini(&p);
 }
 
-static void test_every_flipped_bit_and_cut(void **state)
+TEST(every_flipped_bit_and_cut)
 {
 	struct place p;
 	size_t len;
@@ -177,7 +177,7 @@ static void test_every_flipped_bit_and_cut(void **state)
 }
 
 /* The checksum is good and the text is not ours all the same. */
-static void test_not_ours(void **state)
+TEST(not_ours)
 {
 #define HEAD "ava checkpoint 1\nclean 0\nposition 0000000000000001 4096\nlsn 2\n"
 	static const char *const bad[] = {
@@ -209,7 +209,7 @@ static void test_not_ours(void **state)
 #undef HEAD
 }
 
-static void test_absent(void **state)
+TEST(absent)
 {
 	struct place p;
 
@@ -239,7 +239,7 @@ static void write_somehow(void)
 	buf_fini(&text);
 }
 
-static void test_no_memory(void **state)
+TEST(no_memory)
 {
 	struct place p;
 	size_t len;
@@ -252,19 +252,4 @@ static void test_no_memory(void **state)
 	FAULT_LOOP(k, write_somehow());
 	free(golden);
 	place_fini(&p);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_golden),
-		cmocka_unit_test(test_golden_is_read),
-		cmocka_unit_test(test_there_and_back),
-		cmocka_unit_test(test_every_flipped_bit_and_cut),
-		cmocka_unit_test(test_not_ours),
-		cmocka_unit_test(test_absent),
-		cmocka_unit_test(test_no_memory),
-	};
-
-	return cmocka_run_group_tests_name("checkpoint", tests, NULL, NULL);
 }

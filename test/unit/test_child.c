@@ -79,7 +79,7 @@ static struct seen shell(const char *text, const char *input)
 	return run(&o);
 }
 
-static void test_input_and_output(void **state)
+TEST(input_and_output)
 {
 	struct seen s = shell("read line; echo \"$GREETING $line\"; echo more >&2", "world\n");
 
@@ -108,7 +108,7 @@ static void said(const char *bytes, size_t len, void *user)
 
 /* One that is talked with: what it writes to 2 is its output; what it says last is heard before its
  * end, and when it is hung up on it has its time, and no longer. */
-static void test_talk(void **state)
+TEST(talk)
 {
 	const char *const argv[4] = {"/bin/sh", "-c",
 				     "read a; echo \"<$a>\"; echo aside >&2; read b; exit 4", NULL};
@@ -154,7 +154,7 @@ static void test_talk(void **state)
 }
 
 /* Nothing of ours but the three, no environment but what it was given. */
-static void test_borders(void **state)
+TEST(borders)
 {
 	int extra = open("/dev/null", O_RDONLY); /* without O_CLOEXEC */
 	struct seen s;
@@ -176,7 +176,7 @@ static void test_borders(void **state)
 }
 
 /* It comes after us, and what it starts does. */
-static void test_nicer(void **state)
+TEST(nicer)
 {
 	char text[120];
 	struct seen s;
@@ -187,7 +187,7 @@ static void test_nicer(void **state)
 	assert_string_equal(s.output, "after us\n");
 }
 
-static void test_signal(void **state)
+TEST(signal)
 {
 	struct seen s = shell("kill -TERM $$", "");
 
@@ -239,7 +239,7 @@ static void assert_gone(pid_t pid)
 }
 
 /* What it leaves in its group goes with it, and holds up nobody. */
-static void test_leftovers(void **state)
+TEST(leftovers)
 {
 	const char *dir = unit_tmpdir();
 	char text[600], path[400];
@@ -254,7 +254,7 @@ static void test_leftovers(void **state)
 	unit_rmdir(dir);
 }
 
-static void test_time(void **state)
+TEST(time)
 {
 	const char *const argv[4] = {"/bin/sh", "-c", "trap '' TERM; echo begun; sleep 1000", NULL};
 	struct exec_options o = script(argv, "");
@@ -266,7 +266,7 @@ static void test_time(void **state)
 }
 
 /* It ends in time, and then its time is over before the loop looks at either. */
-static void test_time_unlooked(void **state)
+TEST(time_unlooked)
 {
 	const char *const argv[4] = {"/bin/sh", "-c", "read a; exit 4", NULL};
 	struct exec_options o = script(argv, "");
@@ -289,7 +289,7 @@ static void test_time_unlooked(void **state)
 	}
 }
 
-static void test_too_much(void **state)
+TEST(too_much)
 {
 	const char *const argv[4] = {"/bin/sh", "-c", "while :; do echo 0123456789; done", NULL};
 	struct exec_options o = script(argv, "");
@@ -299,7 +299,7 @@ static void test_too_much(void **state)
 	assert_int_equal(strlen(s.output), 300);
 }
 
-static void test_kill(void **state)
+TEST(kill)
 {
 	const char *dir = unit_tmpdir();
 	char text[600], path[400];
@@ -322,7 +322,7 @@ static void test_kill(void **state)
 	unit_rmdir(dir);
 }
 
-static void test_not_run(void **state)
+TEST(not_run)
 {
 	const char *dir = unit_tmpdir();
 	char path[400];
@@ -352,7 +352,7 @@ static void start_and_kill(struct exec_options *o, struct seen *s)
 		assert_int_equal(rv, AVA_ENOMEM);
 }
 
-static void test_no_memory(void **state)
+TEST(no_memory)
 {
 	const char *const argv[4] = {"/bin/sh", "-c", "exit 0", NULL};
 	struct exec_options o = script(argv, "x");
@@ -368,27 +368,17 @@ static void test_no_memory(void **state)
 	assert_false(s.ended);
 }
 
-int main(void)
+static int first(void **state)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_input_and_output),
-		cmocka_unit_test(test_borders),
-		cmocka_unit_test(test_nicer),
-		cmocka_unit_test(test_signal),
-		cmocka_unit_test(test_leftovers),
-		cmocka_unit_test(test_time),
-		cmocka_unit_test(test_time_unlooked),
-		cmocka_unit_test(test_too_much),
-		cmocka_unit_test(test_talk),
-		cmocka_unit_test(test_kill),
-		cmocka_unit_test(test_not_run),
-		cmocka_unit_test(test_no_memory),
-	};
-	int rv;
-
 	loop = os_loop_new(NULL);
 	assert_non_null(loop);
-	rv = cmocka_run_group_tests(tests, NULL, NULL);
-	os_loop_free(loop);
-	return rv;
+	return 0;
 }
+
+static int last(void **state)
+{
+	os_loop_free(loop);
+	return 0;
+}
+
+UNIT_GROUP(.first = first, .last = last);

@@ -87,7 +87,7 @@ static const struct {
 	{"evidence for and against the theory", RES},
 };
 
-static void test_classify(void **state)
+TEST(classify)
 {
 	int wrong = 0;
 
@@ -104,7 +104,7 @@ static void test_classify(void **state)
 }
 
 /* It reads no further than it is told to, and stops at a bound. */
-static void test_bounds(void **state)
+TEST(bounds)
 {
 	static char text[200000];
 
@@ -118,12 +118,4 @@ static void test_bounds(void **state)
 	assert_string_equal(classify_role(text, sizeof(text)), RES);
 	memset(text, 'a', sizeof(text));
 	assert_string_equal(classify_role(text, sizeof(text)), RES);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_classify),
-					   cmocka_unit_test(test_bounds)};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

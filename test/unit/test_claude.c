@@ -167,7 +167,7 @@ static void assert_all_logged(struct world *w)
 
 /* Their lines are on the way to the disk while the session is read again, in which nothing is
  * new. */
-static void test_not_before_it_is_written(void **state)
+TEST(not_before_it_is_written)
 {
 	struct world *w = *state;
 
@@ -182,7 +182,7 @@ static void test_not_before_it_is_written(void **state)
 }
 
 /* The disk did not take them: they are written when it does. */
-static void test_written_again(void **state)
+TEST(written_again)
 {
 	struct world *w = *state;
 
@@ -194,12 +194,4 @@ static void test_written_again(void **state)
 	assert_all_logged(w);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_not_before_it_is_written, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_written_again, set_up, tear_down),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_GROUP(.before = set_up, .after = tear_down);

@@ -75,7 +75,7 @@ static int parse(const char *line)
 	return opts_parse(opts, ARRAY_LEN(opts), &v, argc, args, &help, &err);
 }
 
-static void test_forms(void **state)
+TEST(forms)
 {
 	assert_int_equal(parse(""), 0);
 	assert_false(v.all || v.json || help);
@@ -113,7 +113,7 @@ static void test_forms(void **state)
 }
 
 /* A value that may be left out, at the end and before another option. */
-static void test_absent(void **state)
+TEST(absent)
 {
 	assert_int_equal(parse("-c"), 0);
 	assert_string_equal(v.session, "latest");
@@ -129,7 +129,7 @@ static void test_absent(void **state)
 	assert_true(parse("--role") < 0); /* others need theirs */
 }
 
-static void test_values(void **state)
+TEST(values)
 {
 	assert_int_equal(parse("--timeout 1.5 --max-cost-cents 2.5"), 0);
 	assert_int_equal(v.timeout, 1500);
@@ -139,7 +139,7 @@ static void test_values(void **state)
 	assert_int_equal(v.timeout, 1);
 }
 
-static void test_errors(void **state)
+TEST(errors)
 {
 	static const struct {
 		const char *line, *text;
@@ -172,7 +172,7 @@ static void test_errors(void **state)
 	}
 }
 
-static void test_list_is_bounded(void **state)
+TEST(list_is_bounded)
 {
 	char line[1024] = "";
 
@@ -185,7 +185,7 @@ static void test_list_is_bounded(void **state)
 	assert_string_equal(err.text, "--file can be given 64 times at most");
 }
 
-static void test_fixed(void **state)
+TEST(fixed)
 {
 	static const struct {
 		const char *text;
@@ -217,15 +217,4 @@ static void test_fixed(void **state)
 		if (cases[i].ok)
 			assert_int_equal(n, cases[i].n);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_forms),           cmocka_unit_test(test_absent),
-		cmocka_unit_test(test_values),          cmocka_unit_test(test_errors),
-		cmocka_unit_test(test_list_is_bounded), cmocka_unit_test(test_fixed),
-	};
-
-	return cmocka_run_group_tests_name("cli_opts", tests, NULL, NULL);
 }

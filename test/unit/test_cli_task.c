@@ -53,7 +53,7 @@ static int read_task(const void *data, size_t len, size_t *task_len)
 	return rv;
 }
 
-static void test_task(void **state)
+TEST_WITH(task, setup, teardown)
 {
 	char *big = malloc(1 << 20);
 	size_t len;
@@ -79,7 +79,7 @@ static void test_task(void **state)
 				      "with iconv");
 }
 
-static void test_task_argument(void **state)
+TEST(task_argument)
 {
 	char *big = malloc(TASK_MAX + 2);
 	struct buf b;
@@ -102,7 +102,7 @@ static int context(const struct task_options *o, struct buf *b)
 	return task_context(b, o, -1, &err);
 }
 
-static void test_context(void **state)
+TEST_WITH(context, setup, teardown)
 {
 	struct task_options o = {.context = "know this"};
 	char want[1024], first[512], *big = malloc(CONTEXT_MAX + 1);
@@ -160,7 +160,7 @@ static char *request(const struct task_options *o, const char *task_text)
 	return text;
 }
 
-static void test_request(void **state)
+TEST(request)
 {
 	struct task_options o = {.timeout_ms = OPT_ABSENT,
 				 .max_cost_microusd = OPT_ABSENT,
@@ -189,7 +189,7 @@ static void test_request(void **state)
 	free(text);
 }
 
-static void test_cwd(void **state)
+TEST_WITH(cwd, setup, teardown)
 {
 	char here[4096], sub[512], *cwd = NULL;
 
@@ -211,7 +211,7 @@ static void test_cwd(void **state)
 	assert_int_equal(chdir(here), 0);
 }
 
-static void test_answer(void **state)
+TEST(answer)
 {
 	char answer[4096], *big = malloc(10000);
 	int fds[2];
@@ -237,7 +237,7 @@ static void test_answer(void **state)
 	assert_int_equal(task_answer(-1, answer, &err), AVA_EIO);
 }
 
-static void test_versions(void **state)
+TEST(versions)
 {
 	assert_int_equal(api_compare_versions("0.1.0", "0.1.0"), 0);
 	assert_true(api_compare_versions("0.1.0", "0.2.0") < 0);
@@ -245,19 +245,4 @@ static void test_versions(void **state)
 	assert_true(api_compare_versions("1", "0.9.9") > 0);
 	assert_int_equal(api_compare_versions("1", "1.0.0"), 0);
 	assert_true(api_compare_versions("", "0.0.1") < 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_task, setup, teardown),
-		cmocka_unit_test(test_task_argument),
-		cmocka_unit_test_setup_teardown(test_context, setup, teardown),
-		cmocka_unit_test(test_request),
-		cmocka_unit_test_setup_teardown(test_cwd, setup, teardown),
-		cmocka_unit_test(test_answer),
-		cmocka_unit_test(test_versions),
-	};
-
-	return cmocka_run_group_tests_name("cli_task", tests, NULL, NULL);
 }

@@ -38,7 +38,7 @@ static const char *end(FILE *f)
 	return text;
 }
 
-static void test_cut(void **state)
+TEST(cut)
 {
 	static const struct {
 		const char *in;
@@ -67,7 +67,7 @@ static void test_cut(void **state)
 	}
 }
 
-static void test_table(void **state)
+TEST(table)
 {
 	static const char *const cells[] = {"ID", "TASK", "S-1", "漢字 \033[2J", "S-123456", "x"};
 	struct table t;
@@ -99,7 +99,7 @@ static int fill_table(void)
 	return rv;
 }
 
-static void test_table_without_memory(void **state)
+TEST(table_without_memory)
 {
 	int rv = 0, failed = 0;
 
@@ -150,19 +150,19 @@ static void print_logs(FILE *f, const char *lines, size_t len)
 	}
 }
 
-static void test_logs(void **state)
+TEST(logs)
 {
 	golden("logs.txt", print_logs);
 }
 
 /* One line in words for each kind there is: nothing is dumped. */
-static void test_every_kind(void **state)
+TEST(every_kind)
 {
 	golden_of("test/golden/cli/events.jsonl", "events.txt", print_logs);
 }
 
 /* What the runtime notes for itself is left out unless it is asked for. */
-static void test_own_lines(void **state)
+TEST(own_lines)
 {
 	static const char seal[] = "{\"eventType\":\"Seal\",\"content\":{},\"metadata\":{}}";
 	struct logtext l = {"2026-11-21"};
@@ -202,13 +202,13 @@ static void print_trace(FILE *f, const char *lines, size_t len)
 	ava_trace_free(trace);
 }
 
-static void test_trace(void **state)
+TEST(trace)
 {
 	golden("trace.txt", print_trace);
 }
 
 /* Any kind of event has a line, whatever its content lacks. */
-static void test_empty_content(void **state)
+TEST(empty_content)
 {
 	static const char *const kinds[] = {
 		"SessionStart",  "UserMessage",      "SpawnProposed",    "SpawnRejected",
@@ -244,7 +244,7 @@ static void test_empty_content(void **state)
 	}
 }
 
-static void test_dates(void **state)
+TEST(dates)
 {
 	static const char line[] =
 		"{\"eventType\":\"Activity\",\"content\":{\"text\":\"x\"},\"metadata\":{}}";
@@ -265,7 +265,7 @@ static json_t *parse(const char *s)
 	return v;
 }
 
-static void test_status_lines(void **state)
+TEST(status_lines)
 {
 	static const char activity[] =
 		"{\"content\":{\"text\":\"Reading \\u001b[31motter.ai/pricing\\n\"}}";
@@ -327,7 +327,7 @@ static const char *result_text(const char *json)
 }
 
 /* What nothing that was read shows is marked where it stands, and counted. */
-static void test_failed_citations(void **state)
+TEST(failed_citations)
 {
 	static const char failed[] =
 		"{\"status\":\"success\",\"summary\":\"It is at src/a.c:7, not at src/b.c:8.\","
@@ -353,7 +353,7 @@ static void test_failed_citations(void **state)
 }
 
 /* What a model said on its way is not shown as what it found. */
-static void test_no_result(void **state)
+TEST(no_result)
 {
 	assert_null(strstr(result_text("{\"status\":\"cancelled\",\"summary\":\"Looking\","
 				       "\"partial\":true}"),
@@ -370,7 +370,7 @@ static void test_no_result(void **state)
 }
 
 /* Where something is cut, where all of it is. */
-static void test_cut_result(void **state)
+TEST(cut_result)
 {
 	char json[1200], word[600];
 
@@ -383,7 +383,7 @@ static void test_cut_result(void **state)
 	assert_null(strstr(result_text("{\"output\":{\"a\":\"short\"}}"), "uncut"));
 }
 
-static void test_result(void **state)
+TEST(result)
 {
 	json_t *r = parse(
 		"{\"subagent_id\":\"S-7f3a2b\",\"status\":\"success\",\"stop_reason\":"
@@ -418,7 +418,7 @@ static void test_result(void **state)
 }
 
 /* Any JSON may stand in a result: nothing breaks. */
-static void test_odd_results(void **state)
+TEST(odd_results)
 {
 	static const char *const odd[] = {
 		"{}",
@@ -454,25 +454,4 @@ static int teardown(void **state)
 	return 0;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_cut),
-		cmocka_unit_test(test_table),
-		cmocka_unit_test(test_table_without_memory),
-		cmocka_unit_test(test_logs),
-		cmocka_unit_test(test_trace),
-		cmocka_unit_test(test_every_kind),
-		cmocka_unit_test(test_own_lines),
-		cmocka_unit_test(test_empty_content),
-		cmocka_unit_test(test_dates),
-		cmocka_unit_test(test_status_lines),
-		cmocka_unit_test(test_result),
-		cmocka_unit_test(test_odd_results),
-		cmocka_unit_test(test_failed_citations),
-		cmocka_unit_test(test_no_result),
-		cmocka_unit_test(test_cut_result),
-	};
-
-	return cmocka_run_group_tests_name("cli_text", tests, setup, teardown);
-}
+UNIT_GROUP(.first = setup, .last = teardown);

@@ -215,7 +215,7 @@ static void expect(const char *method, const char *path, const char *json, int s
 
 /* ---- requests */
 
-static void test_requests(void **state)
+TEST_WITH(requests, setup, teardown)
 {
 	expect("GET", "/a?b=c", NULL, 200, "GET /a 0 ");
 	expect("POST", "/a", "{\"x\":1}", 200, "POST /a 7 {\"x\":1}");
@@ -227,7 +227,7 @@ static void test_requests(void **state)
 	expect("GET", "/plain-404", NULL, 404, "<html>");
 }
 
-static void test_big(void **state)
+TEST_WITH(big, setup, teardown)
 {
 	struct client_reply r;
 	char *json = malloc(1024 * 1024 + 1);
@@ -243,7 +243,7 @@ static void test_big(void **state)
 }
 
 /* The daemon refuses before it has read: its answer is still seen. */
-static void test_body_too_big(void **state)
+TEST_WITH(body_too_big, setup, teardown)
 {
 	char *json = malloc(4 * 1024 * 1024 + 1);
 	struct client_reply r;
@@ -258,7 +258,7 @@ static void test_body_too_big(void **state)
 	expect("GET", "/a", NULL, 200, "GET /a");
 }
 
-static void test_errors(void **state)
+TEST_WITH(errors, setup, teardown)
 {
 	struct client_reply r;
 	struct ava_error err;
@@ -272,7 +272,7 @@ static void test_errors(void **state)
 }
 
 /* The daemon is another one by now. */
-static void test_restart(void **state)
+TEST_WITH(restart, setup, teardown)
 {
 	expect("GET", "/1", NULL, 200, "GET /1");
 	server_stop();
@@ -288,7 +288,7 @@ static void test_restart(void **state)
 	expect("POST", "/3", "{}", 200, "POST /3");
 }
 
-static void test_no_daemon(void **state)
+TEST_WITH(no_daemon, setup, teardown)
 {
 	struct ava_error err;
 	struct client *c;
@@ -304,7 +304,7 @@ static void test_no_daemon(void **state)
 	assert_non_null(strstr(err.text, "cannot be made"));
 }
 
-static void test_timeouts(void **state)
+TEST_WITH(timeouts, setup, teardown)
 {
 	struct client_reply r;
 	int64_t began = clock_mono_ms();
@@ -333,7 +333,7 @@ static int64_t on_slow(void *user)
 }
 
 /* Told once a call, when nothing comes; another client may ask meanwhile. */
-static void test_slow(void **state)
+TEST_WITH(slow, setup, teardown)
 {
 	struct client_reply r;
 	struct client *other;
@@ -409,7 +409,7 @@ static void fake_stop(struct fake *f, struct client *c)
 	close(f->listen_fd);
 }
 
-static void test_post_may_have_happened(void **state)
+TEST_WITH(post_may_have_happened, setup, teardown)
 {
 	struct fake f = {.answers = {"", NULL}};
 	struct client *c;
@@ -423,7 +423,7 @@ static void test_post_may_have_happened(void **state)
 
 /* It says keep-alive and closes: the next GET finds that out and goes to a
  * new connection; an answer cut in the middle is not asked again. */
-static void test_liar(void **state)
+TEST_WITH(liar, setup, teardown)
 {
 	struct fake f = {.answers = {"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
 				     "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nok", NULL}};
@@ -440,7 +440,7 @@ static void test_liar(void **state)
 	assert_int_equal(f.hits, 2);
 }
 
-static void test_not_http(void **state)
+TEST_WITH(not_http, setup, teardown)
 {
 	struct fake f = {.answers = {"220 mail ready\r\n\r\n", NULL}};
 	struct client *c;
@@ -468,7 +468,7 @@ static int event_cb(const struct sse_event *e, void *user)
 	return ++s->n == s->stop_at ? 77 : 0;
 }
 
-static void test_stream(void **state)
+TEST_WITH(stream, setup, teardown)
 {
 	struct seen s = {0};
 	struct ava_error err;
@@ -500,7 +500,7 @@ static void *kill_main(void *arg)
 	return NULL;
 }
 
-static void test_interrupt(void **state)
+TEST_WITH(interrupt, setup, teardown)
 {
 	struct sigaction sa = {.sa_handler = on_signal};
 	pthread_t self = pthread_self(), killer;
@@ -519,7 +519,7 @@ static void test_interrupt(void **state)
 	signal(SIGUSR1, SIG_DFL);
 }
 
-static void test_escape(void **state)
+TEST(escape)
 {
 	struct buf b;
 
@@ -599,7 +599,7 @@ static void stop_daemon(struct client *c)
 		usleep(1000);
 }
 
-static void test_start(void **state)
+TEST_WITH(start, start_setup, start_teardown)
 {
 	char path[PATH_MAX], dir[40], link[60];
 	struct ava_error err = {0};
@@ -670,13 +670,13 @@ static void race(const char *how)
 	stop_daemon(s[0].c);
 }
 
-static void test_start_race(void **state)
+TEST_WITH(start_race, start_setup, start_teardown)
 {
 	race("serve");
 	race("slow");
 }
 
-static void test_start_fails(void **state)
+TEST_WITH(start_fails, start_setup, start_teardown)
 {
 	struct ava_error err;
 	struct client *c;
@@ -695,7 +695,7 @@ static void test_start_fails(void **state)
 	assert_true(clock_mono_ms() - began < 5000);
 }
 
-static void test_find(void **state)
+TEST_WITH(find, start_setup, start_teardown)
 {
 	char found[PATH_MAX], path[PATH_MAX], dirs[PATH_MAX * 2];
 	struct ava_error err;
@@ -725,7 +725,7 @@ static bool twice(void *user)
 	return ++*asked <= 2;
 }
 
-static void test_ready_line(void **state)
+TEST(ready_line)
 {
 	struct ava_error err;
 	int fd[2], asked = 0;
@@ -748,34 +748,9 @@ static void test_ready_line(void **state)
 	ready_tell(fd[1], 0, ""); /* nobody reads: no signal ends us */
 }
 
-#define WITH_SERVER(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
-#define WITH_ROOT(test)   cmocka_unit_test_setup_teardown(test, start_setup, start_teardown)
-
-int main(int argc, char **argv)
+static int daemon_program(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		WITH_SERVER(test_requests),
-		WITH_SERVER(test_big),
-		WITH_SERVER(test_body_too_big),
-		WITH_SERVER(test_errors),
-		WITH_SERVER(test_restart),
-		WITH_SERVER(test_no_daemon),
-		WITH_SERVER(test_timeouts),
-		WITH_SERVER(test_slow),
-		WITH_SERVER(test_post_may_have_happened),
-		WITH_SERVER(test_liar),
-		WITH_SERVER(test_not_http),
-		WITH_SERVER(test_stream),
-		WITH_SERVER(test_interrupt),
-		cmocka_unit_test(test_escape),
-		WITH_ROOT(test_start),
-		WITH_ROOT(test_start_race),
-		WITH_ROOT(test_start_fails),
-		WITH_ROOT(test_find),
-		cmocka_unit_test(test_ready_line),
-	};
-
-	if (argc == 3 && strcmp(argv[1], "--ready-fd") == 0)
-		return daemon_main(atoi(argv[2]));
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return argc == 3 && strcmp(argv[1], "--ready-fd") == 0 ? daemon_main(atoi(argv[2])) : 2;
 }
+
+UNIT_GROUP(.program = daemon_program);

@@ -20,7 +20,7 @@ static void by_libc(int64_t ms, char out[CLOCK_ISO_LEN + 1])
 	snprintf(out, CLOCK_ISO_LEN + 1, "%.19s.%03dZ", date, (int)(ms % 1000));
 }
 
-static void test_iso_against_libc(void **state)
+TEST(iso_against_libc)
 {
 	char ours[CLOCK_ISO_LEN + 1], theirs[CLOCK_ISO_LEN + 1];
 
@@ -35,7 +35,7 @@ static void test_iso_against_libc(void **state)
 	}
 }
 
-static void test_iso_ends(void **state)
+TEST(iso_ends)
 {
 	char out[CLOCK_ISO_LEN + 1];
 
@@ -49,7 +49,7 @@ static void test_iso_ends(void **state)
 	assert_string_equal(out, "2000-02-29T00:00:00.000Z");
 }
 
-static void test_parse_strict(void **state)
+TEST(parse_strict)
 {
 	static const char *const bad[] = {
 		"2026-11-21T08:00:00.123",  "2026-11-21T08:00:00.123Z ", "2026-11-21 08:00:00.123Z",
@@ -67,7 +67,7 @@ static void test_parse_strict(void **state)
 	assert_int_equal(clock_parse_iso("2024-02-29T00:00:00.001Z", 24), 1709164800001);
 }
 
-static void test_clocks_run(void **state)
+TEST(clocks_run)
 {
 	int64_t us = clock_mono_us(), ms = clock_mono_ms();
 
@@ -77,7 +77,7 @@ static void test_clocks_run(void **state)
 	assert_true(time(NULL) - clock_wall_ms() / 1000 <= 1);
 }
 
-static void test_local_date(void **state)
+TEST(local_date)
 {
 	char out[11];
 
@@ -91,15 +91,4 @@ static void test_local_date(void **state)
 	assert_string_equal(out, "2026-11-21");
 	clock_local_date(INT64_MAX, out); /* no such date; still ten characters */
 	assert_int_equal(strlen(out), 10);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_iso_against_libc), cmocka_unit_test(test_iso_ends),
-		cmocka_unit_test(test_parse_strict),     cmocka_unit_test(test_clocks_run),
-		cmocka_unit_test(test_local_date),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

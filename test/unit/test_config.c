@@ -39,7 +39,7 @@ static void read_good(const char *text)
 		fail_msg("%s", err.text);
 }
 
-static void test_settings(void **state)
+TEST(settings)
 {
 	read_good("runs:\n  max: 3\n  queue_max: 7\nlimits: {timeout: 60}\n");
 	assert_int_equal(config.settings.runs_max, 3);
@@ -54,7 +54,7 @@ static void test_settings(void **state)
 }
 
 /* Every key there is can stand in the file, with its least and most. */
-static void test_every_setting(void **state)
+TEST(every_setting)
 {
 	for (const struct settings_key *k = settings_keys; k->name; k++)
 		for (int most = 0; most < 2; most++) {
@@ -168,7 +168,7 @@ static const struct {
 	{"a: [\n", "c:"},
 };
 
-static void test_refused(void **state)
+TEST(refused)
 {
 	for (size_t i = 0; i < ARRAY_LEN(refused); i++) {
 		struct ava_error err = {0};
@@ -190,7 +190,7 @@ static void test_refused(void **state)
 	}
 }
 
-static void test_models(void **state)
+TEST(models)
 {
 	const struct model_row *r;
 	const char *const *list;
@@ -257,7 +257,7 @@ static void test_models(void **state)
 	assert_int_equal(models_find("anthropic/claude-haiku-4-5")->max_output, 64000);
 }
 
-static void test_environment(void **state)
+TEST(environment)
 {
 	static const char text[] = "models: {default: claude-opus, fallback: [claude-opus]}";
 	struct ava_error err = {0};
@@ -296,7 +296,7 @@ static void test_environment(void **state)
 	assert_string_equal(err.text, "AVA_MODELS_DEFAULT: nope is no model and no alias of one");
 }
 
-static void test_providers(void **state)
+TEST(providers)
 {
 	const struct provider *p = provider_find("openai", 6), *local = provider_find("local", 5);
 
@@ -321,7 +321,7 @@ static void test_providers(void **state)
 	assert_false(provider_usable(local));
 }
 
-static void test_urls(void **state)
+TEST(urls)
 {
 	static const struct {
 		const char *url;
@@ -368,7 +368,7 @@ static void test_urls(void **state)
 	}
 }
 
-static void test_bad_keys(void **state)
+TEST(bad_keys)
 {
 	struct ava_error err = {0};
 
@@ -378,7 +378,7 @@ static void test_bad_keys(void **state)
 	assert_null(strstr(err.text, "secret"));
 }
 
-static void test_files(void **state)
+TEST(files)
 {
 	static const char keys[] =
 		"OPENAI_API_KEY=sk-file-key-1\nMY_TOKEN=token-of-mine\nPLACE=not-secret\n";
@@ -431,7 +431,7 @@ static void test_files(void **state)
 	unit_rmdir(dir);
 }
 
-static void test_no_memory(void **state)
+TEST(no_memory)
 {
 	static const char text[] = "models: {default: m, list: [{id: local/a, alias: m}]}";
 
@@ -445,7 +445,7 @@ static void test_no_memory(void **state)
 }
 
 /* The example can be used as it is, and says what the defaults are. */
-static void test_example(void **state)
+TEST(example)
 {
 	struct ava_error err = {0};
 	struct settings defaults;
@@ -463,7 +463,7 @@ static void test_example(void **state)
 	free(text);
 }
 
-static void test_notify(void **state)
+TEST(notify)
 {
 	static const char words[] = "/bin/a\0--b\0c d\0";
 	static const char list[] = "notify:\n  exec: [/bin/a, --b, \"c d\"]\n  retry: 0\n";
@@ -508,7 +508,7 @@ static void test_notify(void **state)
 	assert_int_equal(config_read(&config, "c", lines, strlen(lines), &err), AVA_EINVAL);
 }
 
-static void test_web(void **state)
+TEST(web)
 {
 	static const char text[] =
 		"web:\n  allow_private:\n    - 127.0.0.1:8080\n    - \"[::1]:90\"\n"
@@ -539,7 +539,7 @@ static void test_web(void **state)
 }
 
 /* doc/CONFIG.md has a row for each setting, with its default and range. */
-static void test_documented(void **state)
+TEST(documented)
 {
 	size_t len;
 	char *text = unit_read_src("doc/CONFIG.md", &len);
@@ -558,17 +558,4 @@ static void test_documented(void **state)
 	free(text);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, clean, clean)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_settings),  TEST(test_every_setting), TEST(test_refused),
-		TEST(test_models),    TEST(test_environment),   TEST(test_providers),
-		TEST(test_urls),      TEST(test_bad_keys),      TEST(test_files),
-		TEST(test_no_memory), TEST(test_example),       TEST(test_notify),
-		TEST(test_web),       TEST(test_documented),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_GROUP(.before = clean, .after = clean);

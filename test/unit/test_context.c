@@ -44,7 +44,7 @@ static void play(struct ctx *c, const struct fixture *f)
 	assert_true(c->fetches <= 4);
 }
 
-static void test_fixtures_finish(void **state)
+TEST(fixtures_finish)
 {
 	for (size_t d = 0; d < ARRAY_LEN(dialects); d++)
 		for (size_t i = 0; i < ARRAY_LEN(fixtures); i++) {
@@ -56,7 +56,7 @@ static void test_fixtures_finish(void **state)
 		}
 }
 
-static void test_anew_loops(void **state)
+TEST(anew_loops)
 {
 	for (size_t i = 0; i < ARRAY_LEN(fixtures); i++) {
 		struct ctx c;
@@ -77,7 +77,7 @@ static void test_anew_loops(void **state)
 
 /* ---- very long */
 
-static void test_20000_turns(void **state)
+TEST(20000_turns)
 {
 	static const struct fixture f = {"20,000 turns", 20000, {3, 20000}};
 	struct ctx c;
@@ -92,7 +92,7 @@ static void test_20000_turns(void **state)
 
 /* ---- the window is smaller than the table says */
 
-static void test_overflow(void **state)
+TEST(overflow)
 {
 	static const struct fixture f = {"overflow", 40, {1, 40}};
 	char sum[32];
@@ -116,7 +116,7 @@ static void test_overflow(void **state)
 
 /* Nothing can be left out: the third refusal, or the first that frees nothing,
  * is the end by name. */
-static void test_overflow_ends(void **state)
+TEST(overflow_ends)
 {
 	struct ctx c;
 
@@ -128,15 +128,4 @@ static void test_overflow_ends(void **state)
 	assert_string_equal(c.reason, "model_error");
 	assert_int_equal(c.overflows, 1);
 	ctx_close(&c);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_fixtures_finish), cmocka_unit_test(test_anew_loops),
-		cmocka_unit_test(test_20000_turns),     cmocka_unit_test(test_overflow),
-		cmocka_unit_test(test_overflow_ends),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

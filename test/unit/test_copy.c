@@ -118,7 +118,7 @@ static struct copy_changes changes(void)
 	return c;
 }
 
-static void test_made(void **state)
+TEST(made)
 {
 	struct timespec old[2] = {{1000000, 0}, {1000000, 0}};
 	struct copy_changes c;
@@ -151,7 +151,7 @@ static void test_made(void **state)
 	copy_changes_fini(&c);
 }
 
-static void test_nothing_changed(void **state)
+TEST(nothing_changed)
 {
 	struct copy_changes c;
 
@@ -166,7 +166,7 @@ static void test_nothing_changed(void **state)
 	copy_changes_fini(&c);
 }
 
-static void test_refused(void **state)
+TEST(refused)
 {
 	const char *keep[] = {project, NULL};
 	struct ava_error err = {0};
@@ -191,7 +191,7 @@ static void test_refused(void **state)
 }
 
 /* What a command may leave, and whether it is in the patch. */
-static void test_changes(void **state)
+TEST(changes)
 {
 	static const char *const left[] = {
 		".bashrc", ".env.example", "bare/config", "binary",  "deep/.vscode/t.json",
@@ -248,7 +248,7 @@ static void test_changes(void **state)
 /* A new ignore rule hides new files, not what was there. */
 /* git reads the configuration of a folder that only points at the rest of a repository, and that
  * rest need not look like one. */
-static void test_git_in_two(void **state)
+TEST(git_in_two)
 {
 	struct copy_changes c;
 
@@ -265,7 +265,7 @@ static void test_git_in_two(void **state)
 }
 
 /* What cannot even be named is not passed over in silence. */
-static void test_odd_names(void **state)
+TEST(odd_names)
 {
 	struct copy_changes c;
 
@@ -280,7 +280,7 @@ static void test_odd_names(void **state)
 }
 
 /* Files of nothing cost a run nothing, and whoever reads them a lot. */
-static void test_reading_has_a_bound(void **state)
+TEST(reading_has_a_bound)
 {
 	struct copy_changes c;
 	char name[40];
@@ -298,7 +298,7 @@ static void test_reading_has_a_bound(void **state)
 	copy_changes_fini(&c);
 }
 
-static void test_ignored_later(void **state)
+TEST(ignored_later)
 {
 	struct copy_changes c;
 
@@ -312,7 +312,7 @@ static void test_ignored_later(void **state)
 }
 
 /* The run before proposed this; it is in, or it is said why not. */
-static void test_goes_on(void **state)
+TEST(goes_on)
 {
 	struct ava_error err = {0};
 	struct copy_changes c;
@@ -345,7 +345,7 @@ static void test_goes_on(void **state)
 }
 
 /* Deeper than any path, without permissions: it goes. */
-static void test_removed(void **state)
+TEST(removed)
 {
 	int fd;
 
@@ -371,20 +371,4 @@ static void test_removed(void **state)
 	holds(at(project, "src/a.c"), "int a;\n");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_made, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_nothing_changed, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_refused, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_changes, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_git_in_two, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_odd_names, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_reading_has_a_bound, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_ignored_later, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_goes_on, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_removed, set_up, tear_down),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_GROUP(.before = set_up, .after = tear_down);

@@ -248,7 +248,7 @@ static void assert_paired(struct world *w, const char *run)
 
 /* ---- the main job */
 
-static void test_main_job_with_citations(void **state)
+TEST(main_job_with_citations)
 {
 	struct world *w = *state;
 	struct op_spawn s = ask(w, "Where is parse_header defined and who calls it?");
@@ -273,7 +273,7 @@ static void test_main_job_with_citations(void **state)
 
 /* The hash in each InferStart is that of the request as messages.jsonl gives
  * it, and each request begins with the whole of the one before. */
-static void test_request_bytes(void **state)
+TEST(request_bytes)
 {
 	struct world *w = *state;
 	struct op_spawn s = ask(w, "Where is parse_header defined and who calls it?");
@@ -318,7 +318,7 @@ static void test_request_bytes(void **state)
 	free(file);
 }
 
-static void test_nothing_found_is_an_honest_success(void **state)
+TEST(nothing_found_is_an_honest_success)
 {
 	struct world *w = *state;
 	struct op_spawn s = ask(w, "Where is quux_zork_frobnicate defined?");
@@ -332,7 +332,7 @@ static void test_nothing_found_is_an_honest_success(void **state)
 	json_decref(r);
 }
 
-static void test_errors_go_back_to_the_model(void **state)
+TEST(errors_go_back_to_the_model)
 {
 	struct world *w = *state;
 	struct op_spawn s = ask(w, "try odd calls");
@@ -354,7 +354,7 @@ static void test_errors_go_back_to_the_model(void **state)
 
 /* ---- limits (seeds/1 section 12: timeout terminates, cost limit stops) */
 
-static void test_timeout_terminates_the_run(void **state)
+TEST(timeout_terminates_the_run)
 {
 	struct world *w = *state;
 	struct op_spawn s = ask(w, "wait for ever");
@@ -369,7 +369,7 @@ static void test_timeout_terminates_the_run(void **state)
 }
 
 /* The limit falls into the second call, when the first reply is long gone. */
-static void test_a_partial_result_keeps_what_was_said(void **state)
+TEST(a_partial_result_keeps_what_was_said)
 {
 	struct world *w = *state;
 	struct op_spawn s = ask(w, "wait");
@@ -397,7 +397,7 @@ static void test_a_partial_result_keeps_what_was_said(void **state)
 	"{\"tool_calls\":[{\"name\":\"read_file\",\"args\":{\"path\":\"main.c\"}}],"               \
 	"\"usage\":{\"input\":600,\"output\":100,\"cost_cents\":4}}\n"
 
-static void test_cost_limit_stops_the_run(void **state)
+TEST(cost_limit_stops_the_run)
 {
 	struct world *w = *state;
 	struct op_spawn s = ask(w, "spend");
@@ -411,7 +411,7 @@ static void test_cost_limit_stops_the_run(void **state)
 	assert_paired(w, g.id);
 }
 
-static void test_token_limit_stops_the_run(void **state)
+TEST(token_limit_stops_the_run)
 {
 	struct world *w = *state;
 	struct op_spawn s = ask(w, "talk");
@@ -424,7 +424,7 @@ static void test_token_limit_stops_the_run(void **state)
 	assert_paired(w, g.id);
 }
 
-static void test_iteration_limit_stops_the_run(void **state)
+TEST(iteration_limit_stops_the_run)
 {
 	struct world *w = *state;
 	struct op_spawn s = ask(w, "again");
@@ -440,7 +440,7 @@ static void test_iteration_limit_stops_the_run(void **state)
 
 /* ---- cancel */
 
-static void test_cancel_while_calling(void **state)
+TEST(cancel_while_calling)
 {
 	struct world *w = *state;
 	struct op_spawn s = ask(w, "wait");
@@ -461,7 +461,7 @@ static void test_cancel_while_calling(void **state)
 	assert_string_equal(c.word, "cancelled");
 }
 
-static void test_cancel_while_queued(void **state)
+TEST(cancel_while_queued)
 {
 	struct world *w = *state;
 	struct op_spawn s = ask(w, "wait");
@@ -482,7 +482,7 @@ static void test_cancel_while_queued(void **state)
 	w->settings.runs_max = 8;
 }
 
-static void test_cancel_at_every_moment(void **state)
+TEST(cancel_at_every_moment)
 {
 	struct world *w = *state;
 	struct op_spawn s = ask(w, "step");
@@ -552,7 +552,7 @@ static struct tool added = {.name = "web_search", /* a researcher's, that this p
 #define USE_IT "{\"tool_calls\":[{\"name\":\"web_search\",\"args\":{}}]}\n"
 
 /* The stop of a tool takes its time: the run has not ended before. */
-static void test_an_end_waits_for_its_tools(void **state)
+TEST(an_end_waits_for_its_tools)
 {
 	struct world *w = *state;
 	struct op_spawn s = ask(w, "wait");
@@ -576,7 +576,7 @@ static void test_an_end_waits_for_its_tools(void **state)
 	tool_remove(&added);
 }
 
-static void test_an_artifact_that_is_no_text(void **state)
+TEST(an_artifact_that_is_no_text)
 {
 	static struct tool draws;
 	struct world *w = *state;
@@ -603,7 +603,7 @@ static void test_an_artifact_that_is_no_text(void **state)
 }
 
 /* Its calls fail then, the run goes on. */
-static void test_a_tool_that_is_gone(void **state)
+TEST(a_tool_that_is_gone)
 {
 	struct world *w = *state;
 	struct op_spawn s = ask(w, "wait");
@@ -623,7 +623,7 @@ static void test_a_tool_that_is_gone(void **state)
 }
 
 /* The reply and the results that stand in its record are not asked for again. */
-static void test_a_started_run_goes_on(void **state)
+TEST(a_started_run_goes_on)
 {
 	struct world *w = *state;
 	struct op_spawn s = ask(w, "wait");
@@ -643,7 +643,7 @@ static void test_a_started_run_goes_on(void **state)
 }
 
 /* Cancelled before it had a slot again: it ends once, and its calls are closed. */
-static void test_a_carried_run_can_be_cancelled(void **state)
+TEST(a_carried_run_can_be_cancelled)
 {
 	struct world *w = *state;
 	struct op_spawn s = ask(w, "wait");
@@ -662,7 +662,7 @@ static void test_a_carried_run_can_be_cancelled(void **state)
 	assert_int_equal(w->core->sup.nlive, 0);
 }
 
-static void test_a_queued_run_goes_on(void **state)
+TEST(a_queued_run_goes_on)
 {
 	struct world *w = *state;
 	struct op_spawn s = ask(w, "Where is parse_header defined?");
@@ -683,7 +683,7 @@ static void test_a_queued_run_goes_on(void **state)
 	assert_paired(w, second.id);
 }
 
-static void test_request_ids_survive(void **state)
+TEST(request_ids_survive)
 {
 	struct world *w = *state;
 	struct op_spawn s = ask(w, "Where is parse_header defined?");
@@ -720,7 +720,7 @@ static struct got answer(struct world *w, const char *id, const char *text)
 	return g;
 }
 
-static void test_two_confirmations_start_one_run(void **state)
+TEST(two_confirmations_start_one_run)
 {
 	struct world *w = *state;
 	struct op_spawn s = ask(w, "Where is parse_header defined?");
@@ -742,7 +742,7 @@ static void test_two_confirmations_start_one_run(void **state)
 	assert_int_equal(late.rv, AVA_EEXIST);
 }
 
-static void test_no_and_unclear(void **state)
+TEST(no_and_unclear)
 {
 	struct world *w = *state;
 	struct op_spawn s = ask(w, "Where is parse_header defined?");
@@ -758,7 +758,7 @@ static void test_no_and_unclear(void **state)
 	assert_int_equal(g.rv, AVA_ENOENT);
 }
 
-static void test_expiry(void **state)
+TEST(expiry)
 {
 	struct world *w = *state;
 	struct op_spawn s = ask(w, "Where is parse_header defined?");
@@ -775,7 +775,7 @@ static void test_expiry(void **state)
 	w->settings.proposal_expiry_s = 600;
 }
 
-static void test_a_pending_proposal_survives(void **state)
+TEST(a_pending_proposal_survives)
 {
 	struct world *w = *state;
 	struct op_spawn s = ask(w, "Where is parse_header defined?");
@@ -799,7 +799,7 @@ static void test_a_pending_proposal_survives(void **state)
 
 static void no_wake(void *user) {}
 
-static void test_cursor_gives_each_event_once(void **state)
+TEST(cursor_gives_each_event_once)
 {
 	struct world *w = *state;
 	struct op_spawn s = ask(w, "Where is parse_header defined?");
@@ -867,7 +867,7 @@ static void take_events(void *user)
 
 /* Two promises that whoever waits builds on: behind the lsn of the health nothing is
  * missed, and whoever has seen the end of a run finds its result. */
-static void test_whoever_sees_the_end_finds_the_result(void **state)
+TEST(whoever_sees_the_end_finds_the_result)
 {
 	struct world *w = *state;
 	struct asking a = {.w = w};
@@ -887,36 +887,4 @@ static void test_whoever_sees_the_end_finds_the_result(void **state)
 	ops_events_close(a.cur);
 }
 
-int main(void)
-{
-#define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		T(test_main_job_with_citations),
-		T(test_request_bytes),
-		T(test_nothing_found_is_an_honest_success),
-		T(test_errors_go_back_to_the_model),
-		T(test_timeout_terminates_the_run),
-		T(test_a_partial_result_keeps_what_was_said),
-		T(test_cost_limit_stops_the_run),
-		T(test_token_limit_stops_the_run),
-		T(test_iteration_limit_stops_the_run),
-		T(test_cancel_while_calling),
-		T(test_cancel_while_queued),
-		T(test_an_end_waits_for_its_tools),
-		T(test_an_artifact_that_is_no_text),
-		T(test_a_tool_that_is_gone),
-		T(test_cancel_at_every_moment),
-		T(test_a_started_run_goes_on),
-		T(test_a_carried_run_can_be_cancelled),
-		T(test_a_queued_run_goes_on),
-		T(test_request_ids_survive),
-		T(test_two_confirmations_start_one_run),
-		T(test_no_and_unclear),
-		T(test_expiry),
-		T(test_a_pending_proposal_survives),
-		T(test_cursor_gives_each_event_once),
-		T(test_whoever_sees_the_end_finds_the_result),
-	};
-
-	return cmocka_run_group_tests_name("core", tests, NULL, NULL);
-}
+UNIT_GROUP(.before = set_up, .after = tear_down);

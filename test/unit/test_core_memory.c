@@ -156,7 +156,7 @@ static bool ended(struct world *w, const char *id)
 
 /* ---- opening */
 
-static void test_open(void **state)
+TEST(open)
 {
 	struct world *w = *state;
 	struct ava_error err;
@@ -225,7 +225,7 @@ static bool run_without(struct world *w, long k, long *left)
 	return hit;
 }
 
-static void test_run(void **state)
+TEST(run)
 {
 	struct world *w = *state;
 	long k = 0, left = 0;
@@ -256,7 +256,7 @@ static int silent_service(char url[64])
 
 /* Memory ends from a call's start to the end of a stop, or only in the stop:
  * everything is given back, and the next start knows the run. */
-static void test_stop(void **state)
+TEST(stop)
 {
 	struct world *w = *state;
 	char url[64];
@@ -294,13 +294,4 @@ static void test_stop(void **state)
 	close(fd);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_open, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_run, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_stop, set_up, tear_down),
-	};
-
-	return cmocka_run_group_tests_name("core_memory", tests, NULL, NULL);
-}
+UNIT_GROUP(.before = set_up, .after = tear_down);

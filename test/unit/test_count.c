@@ -91,7 +91,7 @@ static void count(struct count *c, enum count_by by, const struct ava_log_query 
 	assert_int_equal(count_events(c, &query, by, &watch, &err), 0);
 }
 
-static void test_big_file(void **state)
+TEST(big_file)
 {
 	static const enum event_kind kinds[] = {EVENT_ToolCall, EVENT_InferEnd, EVENT_Error};
 	const struct count_row *row;
@@ -131,7 +131,7 @@ static void add(struct buf *b, uint64_t lsn, enum event_kind kind)
 	encode(b, lsn, kind, "S-7f3a2b");
 }
 
-static void test_copies(void **state)
+TEST(copies)
 {
 	struct count c;
 	struct buf b;
@@ -162,7 +162,7 @@ static void test_copies(void **state)
 }
 
 /* The copy of an event was changed: it is one event, of one of both kinds. */
-static void test_copies_differ(void **state)
+TEST(copies_differ)
 {
 	struct count c;
 	struct buf b;
@@ -195,7 +195,7 @@ static void print_count(struct buf *out, enum count_by by, const struct ava_log_
 }
 
 /* What an index has summed up is what reading all gives, copies and all. */
-static void test_index(void **state)
+TEST(index)
 {
 	static const enum event_kind kinds[] = {EVENT_ToolCall, EVENT_InferEnd, EVENT_Error,
 						EVENT_InferEnd, EVENT_SubagentSpawn};
@@ -241,7 +241,7 @@ static void test_index(void **state)
 }
 
 /* The last kind and the names of a newer ava have one number in the index. */
-static void test_unknown_kinds(void **state)
+TEST(unknown_kinds)
 {
 	static const struct ava_log_query questions[] = {
 		{.everything = 1, .types = "Waiting"},
@@ -288,7 +288,7 @@ static int count_all(void)
 	return rv;
 }
 
-static void test_no_memory(void **state)
+TEST(no_memory)
 {
 	static const char rows[] = "{\"row\":\"spawn\",\"id\":\"S-7f3a2b\",\"role\":\"r\"}\n";
 	int rv = 0;
@@ -299,12 +299,4 @@ static void test_no_memory(void **state)
 	assert_int_equal(rv, 0);
 }
 
-int main(void)
-{
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-	const struct CMUnitTest tests[] = {TEST(test_big_file),      TEST(test_copies),
-					   TEST(test_copies_differ), TEST(test_index),
-					   TEST(test_unknown_kinds), TEST(test_no_memory)};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_GROUP(.before = setup, .after = teardown);

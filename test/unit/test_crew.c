@@ -17,7 +17,7 @@ static bool once(size_t i, unsigned thread, void *user)
 	return true;
 }
 
-static void test_each_once(void **state)
+TEST(each_once)
 {
 	static const size_t counts[] = {0, 1, 2, 3, N};
 
@@ -46,21 +46,11 @@ static bool until_ten(size_t i, unsigned thread, void *user)
 	return i < 10;
 }
 
-static void test_stops(void **state)
+TEST(stops)
 {
 	size_t n = 0;
 
 	crew_run(N, until_ten, &n);
 	/* Those up to the tenth, and what the other threads had begun. */
 	assert_true(n >= 11 && n < N);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_each_once),
-		cmocka_unit_test(test_stops),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,7 +12,7 @@
 
 /* ---- what a client gets */
 
-static void test_seen_once(void **state)
+TEST(seen_once)
 {
 	struct world *w = *state;
 	char id[64];
@@ -79,7 +79,7 @@ static unsigned ends_shown(struct world *w, const char *id)
 
 /* The end of a run is on disk and cannot be read yet; what is newer is acknowledged. Killed
  * there, the next start has the end, and tells it. */
-static void test_late(void **state)
+TEST(late)
 {
 	struct world *w = *state;
 	struct op_say s = {.text = "yes", .user_id = "ben"};
@@ -114,7 +114,7 @@ static void woken(void *user)
 }
 
 /* Who reads the files while it is held back has it when it comes, once. */
-static void test_late_is_given_once(void **state)
+TEST(late_is_given_once)
 {
 	struct world *w = *state;
 	struct op_say s = {.text = "yes", .user_id = "ben"};
@@ -152,7 +152,7 @@ static void test_late_is_given_once(void **state)
 	result_fails(false);
 }
 
-static void test_away(void **state)
+TEST(away)
 {
 	struct world *w = *state;
 	char id[64], other[64];
@@ -177,7 +177,7 @@ static void test_away(void **state)
 	assert_int_equal(unseen(w, id).n, 0);
 }
 
-static void test_expired(void **state)
+TEST(expired)
 {
 	struct world *w = *state;
 	char id[64];
@@ -196,7 +196,7 @@ static void test_expired(void **state)
 }
 
 /* What a model says moves no cursor, hides nothing, and has an end. */
-static void test_text(void **state)
+TEST(text)
 {
 	static const char evil[] = "{\"text\":\"a\\u001b[2Jb\\u202ec\\r\\nd\"}\n";
 	struct world *w = *state;
@@ -222,7 +222,7 @@ static void test_text(void **state)
 	free(lines);
 }
 
-static void test_refused(void **state)
+TEST(refused)
 {
 	struct world *w = *state;
 	struct answer a;
@@ -298,7 +298,7 @@ static void deliver(struct world *w)
 	assert_true(delivery_idle(w->core));
 }
 
-static void test_command(void **state)
+TEST(command)
 {
 	struct world *w = *state;
 	struct took t;
@@ -338,7 +338,7 @@ static void spawned(int rv, const struct op_status *s, const struct ava_error *e
 }
 
 /* A run of nobody's conversation, and nobody is connected. */
-static void test_run_alone(void **state)
+TEST(run_alone)
 {
 	struct world *w = *state;
 	struct op_spawn s = {.role = "code_reviewer",
@@ -365,7 +365,7 @@ static void test_run_alone(void **state)
 	assert_int_equal(strncmp(took(w).runs, "S-", 2), 0);
 }
 
-static void test_command_fails(void **state)
+TEST(command_fails)
 {
 	struct world *w = *state;
 	char id[64], path[400], *data;
@@ -391,7 +391,7 @@ static void test_command_fails(void **state)
 	free(data);
 }
 
-static void test_command_recovers(void **state)
+TEST(command_recovers)
 {
 	struct world *w = *state;
 	char id[64];
@@ -406,7 +406,7 @@ static void test_command_recovers(void **state)
 }
 
 /* The runtime stops while the command is at work: it is ended, and called again. */
-static void test_command_cut(void **state)
+TEST(command_cut)
 {
 	struct world *w = *state;
 	char id[64], path[400];
@@ -472,7 +472,7 @@ static void put_said(struct world *w, const char *session, int from, int to)
 }
 
 /* More than a conversation may hold: the oldest are given up, and that is told. */
-static void test_bound(void **state)
+TEST(bound)
 {
 	static const char none[] = "{\"version\":1,\"lsn\":1000,\"notify\":false,\"open\":[]}\n";
 	struct world *w = *state;
@@ -508,7 +508,7 @@ static void test_bound(void **state)
 
 /* doc/DELIVERY.md shows this file: what it names is open, with its attempts, and what
  * has a greater lsn; all else is settled. */
-static void test_golden(void **state)
+TEST(golden)
 {
 	static const char id[] = "0b5e2c4e-53a3-4b41-9d0b-3a8b8d8f7c11";
 	struct world *w = *state;
@@ -535,7 +535,7 @@ static void test_golden(void **state)
 	assert_int_equal(took(w).n, 2); /* 90010 and 90014 */
 }
 
-static void test_broken(void **state)
+TEST(broken)
 {
 	struct world *w = *state;
 	char id[64];
@@ -567,7 +567,7 @@ static void test_broken(void **state)
 
 /* ---- without memory */
 
-static void test_no_memory(void **state)
+TEST(no_memory)
 {
 	static const char line[] =
 		"{\"timestamp\":\"2026-11-21T08:00:09.096Z\",\"lsn\":9,\"seq\":1,\"eventType\":"
@@ -585,7 +585,7 @@ static void test_no_memory(void **state)
 }
 
 /* An acknowledgement without memory says so, and can be sent again. */
-static void test_ack_without_memory(void **state)
+TEST(ack_without_memory)
 {
 	struct world *w = *state;
 	struct answer a;
@@ -638,7 +638,7 @@ static uint64_t show_next(struct world *w, const char *user)
 	return lsn;
 }
 
-static void test_chat(void **state)
+TEST(chat)
 {
 	struct op_session_new n = {.user_id = DELIVERY_TELEGRAM_USER "77"};
 	struct world *w = *state;
@@ -684,29 +684,4 @@ static void test_chat(void **state)
 	assert_int_equal(spawns, 1);
 }
 
-int main(void)
-{
-#define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		T(test_seen_once),
-		T(test_late),
-		T(test_late_is_given_once),
-		T(test_away),
-		T(test_expired),
-		T(test_text),
-		T(test_refused),
-		T(test_bound),
-		T(test_chat),
-		T(test_command),
-		T(test_run_alone),
-		T(test_command_fails),
-		T(test_command_recovers),
-		T(test_command_cut),
-		T(test_golden),
-		T(test_broken),
-		T(test_no_memory),
-		T(test_ack_without_memory),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_GROUP(.before = set_up, .after = tear_down);

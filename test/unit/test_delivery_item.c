@@ -21,7 +21,7 @@ static const char *waiting(char out[700], const char *state)
 }
 
 /* A question is a notice until it is answered, expires, or its run ends. */
-static void test_question(void **state)
+TEST(question)
 {
 	static const char *const ends[] = {"answered", "refused", "expired", "stopped"};
 	char line[700], key[ITEM_KEY];
@@ -52,7 +52,7 @@ static void test_question(void **state)
 }
 
 /* That Ava cannot answer is a notice; that a run has met an error is none. */
-static void test_failed(void **state)
+TEST(failed)
 {
 	static const char *const agents[] = {"ava", "S-7f3a2b"};
 	struct item *it = NULL;
@@ -72,14 +72,4 @@ static void test_failed(void **state)
 	assert_string_equal(json_get_str(o, "title"), "Ava cannot answer: no key");
 	json_decref(o);
 	item_free(it);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_question),
-		cmocka_unit_test(test_failed),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

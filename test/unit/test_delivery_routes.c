@@ -25,7 +25,7 @@ static json_t *unseen(const char *id, const char *query)
 	return rig_ask("GET", path, NULL, 200);
 }
 
-static void test_unseen_and_ack(void **state)
+TEST(unseen_and_ack)
 {
 	char id[64], body[100], entry[64];
 	json_t *v;
@@ -71,7 +71,7 @@ static void refused(const char *method, const char *path, const char *body, int 
 	json_decref(v);
 }
 
-static void test_refused(void **state)
+TEST(refused)
 {
 	static const struct {
 		const char *body, *says;
@@ -102,10 +102,4 @@ static void test_refused(void **state)
 	refused("GET", path, NULL, 400, "it must be terminal");
 }
 
-int main(void)
-{
-#define T(name) cmocka_unit_test_setup_teardown(name, rig_set_up, rig_tear_down)
-	const struct CMUnitTest tests[] = {T(test_unseen_and_ack), T(test_refused)};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_GROUP(.before = rig_set_up, .after = rig_tear_down);

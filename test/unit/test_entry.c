@@ -40,7 +40,7 @@ static char *append_to(const char *before)
 #define CHILD  "{\"type\":\"message\",\"id\":\"0000002a\",\"parentId\":\"aaaa0001\",\"x\":1}\n"
 #define ROOT   "{\"type\":\"message\",\"id\":\"0000002a\",\"parentId\":null,\"x\":1}\n"
 
-static void test_parents(void **state)
+TEST(parents)
 {
 	static const struct {
 		const char *before, *added;
@@ -67,7 +67,7 @@ static void test_parents(void **state)
 }
 
 /* A session begins with its header: pi would empty what begins without. */
-static void test_a_removed_session(void **state)
+TEST(a_removed_session)
 {
 	static const char path[] = "sessions/--w--/t_1.jsonl";
 	static const char aside[] = "lost/sessions+--w--+t_1.jsonl";
@@ -105,12 +105,4 @@ static void test_a_removed_session(void **state)
 	free(data);
 	close(fd);
 	unit_rmdir(dir);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_parents),
-					   cmocka_unit_test(test_a_removed_session)};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

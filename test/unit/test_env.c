@@ -6,14 +6,14 @@
 #include <ava.h>
 #include "base/env.h"
 
-static void test_process(void **state)
+TEST(process)
 {
 	setenv("AVA_TEST_ENV", "outside", 1);
 	assert_string_equal(env_get("AVA_TEST_ENV"), "outside");
 	assert_null(env_get("AVA_TEST_ENV_NONE"));
 }
 
-static void test_only(void **state)
+TEST(only)
 {
 	static const char *const list[] = {"AVA_ONE=1", "AVA_TEST_EN=x",
 					   "AVA_EMPTY=", "AVA_TWO=a=b", NULL};
@@ -31,7 +31,7 @@ static void test_only(void **state)
 	assert_string_equal(env_get("AVA_TEST_ENV"), "outside");
 }
 
-static void test_bad(void **state)
+TEST(bad)
 {
 	static const char *const bare[] = {"AVA_ONE=1", "AVA_TWO", NULL};
 	static const char *const nameless[] = {"=1", NULL};
@@ -53,19 +53,7 @@ static void body(void)
 	env_process();
 }
 
-static void test_memory(void **state)
+TEST(memory)
 {
 	FAULT_LOOP(k, body());
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_process),
-		cmocka_unit_test(test_only),
-		cmocka_unit_test(test_bad),
-		cmocka_unit_test(test_memory),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

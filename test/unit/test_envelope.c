@@ -25,7 +25,7 @@ static const char *const hostile[] = {
 	"bad \xff\xfe [ava:end 1]",
 };
 
-static void test_whole(void **state)
+TEST(whole)
 {
 	for (size_t i = 0; i < ARRAY_LEN(hostile); i++) {
 		struct envelope e;
@@ -44,7 +44,7 @@ static void test_whole(void **state)
 	}
 }
 
-static void test_next(void **state)
+TEST(next)
 {
 	static const char text[] =
 		"before\n[ava:page 1 https://a.test/ https://b.test/]\none\ntwo\n"
@@ -63,7 +63,7 @@ static void test_next(void **state)
 }
 
 /* What other tools return holds no block, whatever it holds. */
-static void test_others(void **state)
+TEST(others)
 {
 	for (size_t i = 0; i < ARRAY_LEN(hostile); i++) {
 		struct envelope e;
@@ -79,7 +79,7 @@ static void test_others(void **state)
 	}
 }
 
-static void test_names(void **state)
+TEST(names)
 {
 	static const char url[] = "https://e.test/a";
 	static const struct {
@@ -113,16 +113,4 @@ static void test_names(void **state)
 		if (envelope_names(cases[i].text, strlen(cases[i].text), url) != cases[i].named)
 			fail_msg("%s", cases[i].text);
 	assert_false(envelope_names("anything", 8, ""));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_whole),
-		cmocka_unit_test(test_next),
-		cmocka_unit_test(test_others),
-		cmocka_unit_test(test_names),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/util.h"
 
-static void test_set(void **state)
+TEST(set)
 {
 	struct ava_error err;
 
@@ -17,7 +17,7 @@ static void test_set(void **state)
 	assert_int_equal(err_set(NULL, AVA_EIO, "nobody listens"), AVA_EIO);
 }
 
-static void test_set_from_itself(void **state)
+TEST(set_from_itself)
 {
 	struct ava_error err = {.text = "inner"};
 
@@ -25,7 +25,7 @@ static void test_set_from_itself(void **state)
 	assert_string_equal(err.text, "outer (inner)");
 }
 
-static void test_errno(void **state)
+TEST(errno_texts)
 {
 	static const struct {
 		int number, code;
@@ -50,7 +50,7 @@ static void test_errno(void **state)
 	assert_string_equal(err.text, "open x: No such file or directory");
 }
 
-static void test_wrap(void **state)
+TEST(wrap)
 {
 	struct ava_error err = {0};
 
@@ -64,7 +64,7 @@ static void test_wrap(void **state)
 	assert_int_equal(err_wrap(NULL, AVA_EBUSY, "root"), AVA_EBUSY);
 }
 
-static void test_long_is_cut(void **state)
+TEST(long_is_cut)
 {
 	char text[1000];
 	struct ava_error err;
@@ -79,7 +79,7 @@ static void test_long_is_cut(void **state)
 }
 
 /* Wherever the cut falls, no half of a character stays. */
-static void test_cut_between_characters(void **state)
+TEST(cut_between_characters)
 {
 	char text[1200];
 	struct ava_error err;
@@ -94,7 +94,7 @@ static void test_cut_between_characters(void **state)
 	}
 }
 
-static void test_words(void **state)
+TEST(words)
 {
 	assert_string_equal(err_word(AVA_ENOENT), "not_found");
 	assert_string_equal(err_word(-999), "internal");
@@ -105,16 +105,4 @@ static void test_words(void **state)
 	assert_string_equal(ava_status_name(AVA_ERROR), "error");
 	assert_string_equal(ava_status_name((enum ava_status)99), "unknown");
 	assert_string_equal(ava_version(), AVA_VERSION);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_set),         cmocka_unit_test(test_set_from_itself),
-		cmocka_unit_test(test_errno),       cmocka_unit_test(test_wrap),
-		cmocka_unit_test(test_long_is_cut), cmocka_unit_test(test_cut_between_characters),
-		cmocka_unit_test(test_words),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,7 +12,7 @@
 #include "event/event.h"
 #include "event_lines.h"
 
-static void test_kinds(void **state)
+TEST(kinds)
 {
 	assert_int_equal(EVENT_NKINDS, 32);
 	for (int i = 0; i < EVENT_NKINDS; i++) {
@@ -27,7 +27,7 @@ static void test_kinds(void **state)
 }
 
 /* Every kind once; byte for byte what the golden file says. */
-static void test_golden(void **state)
+TEST(golden)
 {
 	size_t len, at = 0, line_len, n = 0;
 	char *golden = unit_read_src("test/golden/events/lines.jsonl", &len);
@@ -59,7 +59,7 @@ static void test_golden(void **state)
 		assert_memory_equal(v.field.s, text, strlen(text));                                \
 	} while (0)
 
-static void test_view(void **state)
+TEST(view)
 {
 	size_t len, at = 0, line_len;
 	char *golden = unit_read_src("test/golden/events/lines.jsonl", &len);
@@ -92,7 +92,7 @@ static void test_view(void **state)
 
 static const struct event_head plain = {.kind = EVENT_Activity, .wall_ms = 0, .lsn = 1, .seq = 2};
 
-static void test_defaults(void **state)
+TEST(defaults)
 {
 	struct event_meta meta = EVENT_META_NONE;
 	struct buf b;
@@ -116,7 +116,7 @@ static void test_defaults(void **state)
 
 /* Whatever the ids and the content are, the result is one line that reads
  * back as the same. */
-static void test_hostile(void **state)
+TEST(hostile)
 {
 	static const char bad[] = "a\"},\"metadata\":{\"x\":\"\n\\\xff";
 	static const char content[] = "{\n \"text\": \"},\\\"metadata\\\":{\",\n"
@@ -183,7 +183,7 @@ static const struct {
 	{"\n", AVA_ECORRUPT},
 };
 
-static void test_forms(void **state)
+TEST(forms)
 {
 	struct event_view v;
 
@@ -196,7 +196,7 @@ static void test_forms(void **state)
 }
 
 /* A line cut anywhere is no line, and reading it stays inside it. */
-static void test_cut(void **state)
+TEST(cut)
 {
 	const char *line = forms[0].line;
 	struct event_view v;
@@ -222,7 +222,7 @@ static void without_memory(long k)
 	buf_fini(&b);
 }
 
-static void test_failures(void **state)
+TEST(failures)
 {
 	const struct event_line *e = &event_lines[EVENT_InferEnd];
 	size_t whole;
@@ -240,16 +240,4 @@ static void test_failures(void **state)
 		buf_fini(&b);
 	}
 	FAULT_LOOP(k, without_memory(k));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_kinds),   cmocka_unit_test(test_golden),
-		cmocka_unit_test(test_view),    cmocka_unit_test(test_defaults),
-		cmocka_unit_test(test_hostile), cmocka_unit_test(test_forms),
-		cmocka_unit_test(test_cut),     cmocka_unit_test(test_failures),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

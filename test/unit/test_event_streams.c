@@ -106,7 +106,7 @@ static const char *finished_run(char id[64])
 
 /* ---- one run */
 
-static void test_replay(void **state)
+TEST(replay)
 {
 	static struct ids want;
 	char id[64];
@@ -120,7 +120,7 @@ static void test_replay(void **state)
 	assert_ids(&reader.ids, &want, 0);
 }
 
-static void test_resume_everywhere(void **state)
+TEST(resume_everywhere)
 {
 	static struct ids want;
 	char id[64], path[200];
@@ -168,7 +168,7 @@ static void write_long_script(void)
 	free(text);
 }
 
-static void test_resume_while_writing(void **state)
+TEST(resume_while_writing)
 {
 	static struct ids want;
 	char id[64], path[200];
@@ -188,7 +188,7 @@ static void test_resume_while_writing(void **state)
 
 /* ---- everything */
 
-static void test_all_events(void **state)
+TEST(all_events)
 {
 	static struct ids want;
 	char id[64];
@@ -212,7 +212,7 @@ static void *read_all(void *arg)
 }
 
 /* Without a cursor: from now on, and the runs that follow interleaved. */
-static void test_from_now_on(void **state)
+TEST(from_now_on)
 {
 	static struct ids before, want;
 	char a[64], b[64], id[64];
@@ -359,7 +359,7 @@ static size_t heap_in_use(void)
 
 /* It asks for everything and reads nothing while 40 MB are written: the daemon
  * keeps a short queue for it, and later gives it all from the files. */
-static void test_slow_client(void **state)
+TEST(slow_client)
 {
 	static struct ids want;
 	struct raw r;
@@ -427,7 +427,7 @@ static void turns_end(void *arg)
 }
 
 /* A client that reads as fast as it can has the loop for a bounded time. */
-static void test_fast_client(void **state)
+TEST(fast_client)
 {
 	static struct turns turns;
 	static struct ids want;
@@ -448,7 +448,7 @@ static void test_fast_client(void **state)
 
 #define MANY 200
 
-static void test_two_hundred_at_once(void **state)
+TEST(two_hundred_at_once)
 {
 	static struct reader readers[MANY];
 	static struct raw raws[MANY];
@@ -483,7 +483,7 @@ static void test_two_hundred_at_once(void **state)
 
 /* ---- quiet, gone, stopped */
 
-static void test_heartbeat(void **state)
+TEST(heartbeat)
 {
 	struct raw r;
 	char id[64], path[200];
@@ -501,7 +501,7 @@ static void test_heartbeat(void **state)
 
 /* The end of the daemon is not the end of the run: the stream breaks off
  * inside its body, so that the client comes again. */
-static void test_stop_breaks_off(void **state)
+TEST(stop_breaks_off)
 {
 	struct raw r;
 	char id[64], path[200];
@@ -526,15 +526,4 @@ static void test_stop_breaks_off(void **state)
 		assert_true(reader.ids.id[i] > reader.ids.id[i - 1]);
 }
 
-int main(void)
-{
-#define T(name) cmocka_unit_test_setup_teardown(name, rig_set_up, rig_tear_down)
-	const struct CMUnitTest tests[] = {
-		T(test_replay),          T(test_resume_everywhere),   T(test_resume_while_writing),
-		T(test_all_events),      T(test_from_now_on),         T(test_slow_client),
-		T(test_fast_client),     T(test_two_hundred_at_once), T(test_heartbeat),
-		T(test_stop_breaks_off),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_GROUP(.before = rig_set_up, .after = rig_tear_down);

@@ -114,7 +114,7 @@ static const struct {
 	 "{\"path\":\"src/a.c\",\"line\":1,\"quote\":\"main\"}", NULL, "[]", 1, 1},
 };
 
-static void test_collect(void **state)
+TEST(collect)
 {
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		const char *out = cases[i].output;
@@ -131,7 +131,7 @@ static void test_collect(void **state)
 	}
 }
 
-static void test_broken_conversation(void **state)
+TEST(broken_conversation)
 {
 	static const char out[] = "{\"path\":\"src/a.c\",\"line\":12,\"quote\":\"int main(void)\"}";
 	struct evidence e;
@@ -154,7 +154,7 @@ static int count_result(size_t k, const char *text, size_t len, bool is_error, v
 	return k == 1 && len == 0 ? 1 : 0;
 }
 
-static void test_results_in_order(void **state)
+TEST(results_in_order)
 {
 	unsigned n = 0;
 
@@ -162,7 +162,7 @@ static void test_results_in_order(void **state)
 	assert_int_equal(n, 6);
 }
 
-static void test_open_calls(void **state)
+TEST(open_calls)
 {
 	const char *cut =
 		strstr(lines, ",{\"role\":\"user\",\"content\":[{\"type\":\"tool_result\"");
@@ -177,16 +177,4 @@ static void test_open_calls(void **state)
 	assert_string_equal(t->calls[2].name, "read_file");
 	assert_string_equal(t->calls[2].args, "{}");
 	turn_free(t);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_collect),
-		cmocka_unit_test(test_broken_conversation),
-		cmocka_unit_test(test_results_in_order),
-		cmocka_unit_test(test_open_calls),
-	};
-
-	return cmocka_run_group_tests_name("evidence", tests, NULL, NULL);
 }

@@ -3,7 +3,7 @@
 
 #include "base/format.h"
 
-static void test_numbers(void **state)
+TEST(numbers)
 {
 	assert_string_equal(format_money(-1).text, "cost unknown");
 	assert_string_equal(format_money(0).text, "$0.00");
@@ -31,13 +31,4 @@ static void test_numbers(void **state)
 	assert_string_equal(format_role("web_crawler").text, "WebCrawler");
 	assert_string_equal(format_role("my-own_role").text, "MyOwnRole");
 	assert_string_equal(format_role("").text, "");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_numbers),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,7 +17,7 @@ static json_t *parse(const char *s)
 	return v;
 }
 
-static void test_figures(void **state)
+TEST(figures)
 {
 	json_t *o = parse("{\"cost_cents\":0.5,\"elapsed_seconds\":45.0,\"tokens_used\":12345,"
 			  "\"timeout\":90.5,\"max_cost_cents\":0.5,\"max_tokens\":9000,"
@@ -44,7 +44,7 @@ static void test_figures(void **state)
 }
 
 /* With what can be done next where its limits are known. */
-static void test_ended_words(void **state)
+TEST(ended_words)
 {
 	static const struct {
 		const char *end, *what, *next;
@@ -83,7 +83,7 @@ static void test_ended_words(void **state)
 }
 
 /* In whatever shows Markdown, too. */
-static void test_barred(void **state)
+TEST(barred)
 {
 	static const struct {
 		const char *text, *want;
@@ -129,7 +129,7 @@ static void test_barred(void **state)
 }
 
 /* A line that comes in pieces: what was shown of it stays. */
-static void test_tells(void **state)
+TEST(tells)
 {
 	static const struct {
 		const char *filling, *behind;
@@ -163,16 +163,4 @@ static void test_tells(void **state)
 	}
 	assert_true(format_line_tells("a line that is long enough", 26));
 	assert_false(format_line_tells("a line", 6));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_figures),
-		cmocka_unit_test(test_ended_words),
-		cmocka_unit_test(test_barred),
-		cmocka_unit_test(test_tells),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

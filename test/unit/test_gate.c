@@ -59,7 +59,7 @@ static void end(struct rig *r, int i, enum reply_class cls, int64_t wait)
 	gate_end(&r->t[i], cls, wait, r->now);
 }
 
-static void test_order(void **state)
+TEST(order)
 {
 	struct rig r;
 
@@ -77,7 +77,7 @@ static void test_order(void **state)
 	gate_fini(&r.g);
 }
 
-static void test_leave_from_everywhere(void **state)
+TEST(leave_from_everywhere)
 {
 	struct rig r;
 
@@ -95,7 +95,7 @@ static void test_leave_from_everywhere(void **state)
 }
 
 /* A thousand are told "too many" at once. */
-static void test_no_stampede(void **state)
+TEST(no_stampede)
 {
 	struct rig r;
 	int probe;
@@ -132,7 +132,7 @@ static void test_no_stampede(void **state)
 	rig_close(&r);
 }
 
-static void test_probe_fails(void **state)
+TEST(probe_fails)
 {
 	struct rig r;
 
@@ -160,7 +160,7 @@ static void test_probe_fails(void **state)
 }
 
 /* What was sent before the cut is part of it; what comes later cuts again. */
-static void test_cut_and_growth(void **state)
+TEST(cut_and_growth)
 {
 	struct rig r;
 	unsigned before;
@@ -200,7 +200,7 @@ static void test_cut_and_growth(void **state)
 
 /* Replies that come at once: few are inside while they are spread, and one that
  * is still told to wait must not throw the limit back to the least. */
-static void test_cut_while_spread(void **state)
+TEST(cut_while_spread)
 {
 	unsigned limit = 0;
 	struct rig r;
@@ -228,7 +228,7 @@ static void test_cut_while_spread(void **state)
 
 /* Few were under way when it was cut; a thousand wait. Each good reply takes
  * half a second: all are through in a time that a person waits. */
-static void test_recovers_soon(void **state)
+TEST(recovers_soon)
 {
 	int64_t begun[N], since;
 	struct rig r;
@@ -259,7 +259,7 @@ static void test_recovers_soon(void **state)
 	rig_close(&r);
 }
 
-static void test_limit_holds_and_is_forgotten(void **state)
+TEST(limit_holds_and_is_forgotten)
 {
 	unsigned held;
 	struct rig r;
@@ -282,7 +282,7 @@ static void test_limit_holds_and_is_forgotten(void **state)
 	rig_close(&r);
 }
 
-static void test_closed_for_the_longest(void **state)
+TEST(closed_for_the_longest)
 {
 	struct rig r;
 
@@ -306,7 +306,7 @@ static void test_closed_for_the_longest(void **state)
 
 /* ---- the circuit */
 
-static void test_circuit(void **state)
+TEST(circuit)
 {
 	struct rig r;
 	struct call_gate other;
@@ -359,7 +359,7 @@ static void test_circuit(void **state)
 	rig_close(&r);
 }
 
-static void test_circuit_needs_five_in_a_row(void **state)
+TEST(circuit_needs_five_in_a_row)
 {
 	struct rig r;
 
@@ -377,7 +377,7 @@ static void test_circuit_needs_five_in_a_row(void **state)
 
 /* ---- heads */
 
-static void test_first_of_a_head_goes_first(void **state)
+TEST(first_of_a_head_goes_first)
 {
 	struct rig r;
 
@@ -408,7 +408,7 @@ static void test_first_of_a_head_goes_first(void **state)
 	rig_close(&r);
 }
 
-static void test_a_slow_leader_is_not_waited_for(void **state)
+TEST(a_slow_leader_is_not_waited_for)
 {
 	struct rig r;
 
@@ -424,7 +424,7 @@ static void test_a_slow_leader_is_not_waited_for(void **state)
 	rig_close(&r);
 }
 
-static void test_leader_leaves(void **state)
+TEST(leader_leaves)
 {
 	struct rig r;
 
@@ -442,7 +442,7 @@ static void test_leader_leaves(void **state)
 	rig_close(&r);
 }
 
-static void test_more_heads_than_places(void **state)
+TEST(more_heads_than_places)
 {
 	struct rig r;
 
@@ -508,32 +508,8 @@ static void play(unsigned seed)
 	rig_close(&r);
 }
 
-static void test_any_order(void **state)
+TEST(any_order)
 {
 	for (unsigned seed = 1; seed <= 20; seed++)
 		play(seed);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_order),
-		cmocka_unit_test(test_leave_from_everywhere),
-		cmocka_unit_test(test_no_stampede),
-		cmocka_unit_test(test_probe_fails),
-		cmocka_unit_test(test_cut_and_growth),
-		cmocka_unit_test(test_cut_while_spread),
-		cmocka_unit_test(test_recovers_soon),
-		cmocka_unit_test(test_limit_holds_and_is_forgotten),
-		cmocka_unit_test(test_closed_for_the_longest),
-		cmocka_unit_test(test_circuit),
-		cmocka_unit_test(test_circuit_needs_five_in_a_row),
-		cmocka_unit_test(test_first_of_a_head_goes_first),
-		cmocka_unit_test(test_a_slow_leader_is_not_waited_for),
-		cmocka_unit_test(test_leader_leaves),
-		cmocka_unit_test(test_more_heads_than_places),
-		cmocka_unit_test(test_any_order),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

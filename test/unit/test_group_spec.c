@@ -45,7 +45,7 @@ static struct run_spec *again(const struct run_spec *was)
 	return r;
 }
 
-static void test_comes_back(void **state)
+TEST(comes_back)
 {
 	const struct spec_group g = {
 		.id = "G-7f3a2b",
@@ -72,7 +72,7 @@ static void test_comes_back(void **state)
 	spec_free(r);
 }
 
-static void test_alone(void **state)
+TEST(alone)
 {
 	struct run_spec *r = build(NULL), *b = again(r);
 
@@ -84,7 +84,7 @@ static void test_alone(void **state)
 	spec_free(r);
 }
 
-static void test_damaged(void **state)
+TEST(damaged)
 {
 	const struct spec_group g = {.id = "G-7f3a2b", .cost_microusd = -1, .index = 1, .size = 2};
 	struct run_spec *r = build(&g), *b = NULL;
@@ -99,7 +99,7 @@ static void test_damaged(void **state)
 	spec_free(r);
 }
 
-static void test_unknown_price(void **state)
+TEST(unknown_price)
 {
 	struct spec_group g = {.id = "G-7f3a2b", .cost_microusd = 100, .index = 1, .size = 1};
 	struct run_spec *r = build(NULL);
@@ -114,7 +114,7 @@ static void test_unknown_price(void **state)
 }
 
 /* What is told of several is true of each of them. */
-static void test_quote(void **state)
+TEST(quote)
 {
 	const struct spec_group g = {.id = "G-7f3a2b", .cost_microusd = -1, .index = 1, .size = 2};
 	struct run_spec *both[] = {build(&g), build(&g)};
@@ -134,15 +134,4 @@ static void test_quote(void **state)
 	buf_fini(&b);
 	spec_free(both[0]);
 	spec_free(both[1]);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_comes_back),    cmocka_unit_test(test_alone),
-		cmocka_unit_test(test_damaged),       cmocka_unit_test(test_quote),
-		cmocka_unit_test(test_unknown_price),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,7 +5,7 @@
 
 #include "base/hash.h"
 
-static void test_crc_vectors(void **state)
+TEST(crc_vectors)
 {
 	unsigned char block[32];
 
@@ -22,7 +22,7 @@ static void test_crc_vectors(void **state)
 	assert_int_equal(crc32c_table(0, block, 32), 0x46dd794e);
 }
 
-static void test_crc_both_ways(void **state)
+TEST(crc_both_ways)
 {
 	unsigned char data[200];
 
@@ -37,7 +37,7 @@ static void test_crc_both_ways(void **state)
 				 crc32c(0, data, sizeof(data)));
 }
 
-static void test_sha256(void **state)
+TEST(sha256)
 {
 	char hex[HASH_HEX_LEN + 1];
 	unsigned char raw[32];
@@ -57,7 +57,7 @@ static void test_sha256(void **state)
 	assert_memory_equal(raw + 28, "\xf2\x00\x15\xad", 4);
 }
 
-static void test_from_hex(void **state)
+TEST(from_hex)
 {
 	static const char *const bad[] = {"", "00", "0x", "g", " 0", "A0"};
 	unsigned char in[32], out[32];
@@ -75,16 +75,4 @@ static void test_from_hex(void **state)
 			assert_false(hash_from_hex(hex, out));
 		assert_false(hash_from_hex(bad[i], out));
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_crc_vectors),
-		cmocka_unit_test(test_crc_both_ways),
-		cmocka_unit_test(test_sha256),
-		cmocka_unit_test(test_from_hex),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,7 +10,7 @@
 
 /* ---- whole responses */
 
-static void test_get(void **state)
+TEST(get)
 {
 	struct fixture *f = *state;
 	struct got g;
@@ -32,7 +32,7 @@ static void test_get(void **state)
 }
 
 /* Without a callback the body goes into a buffer, which says whether it was large enough. */
-static void test_answer(void **state)
+TEST(answer)
 {
 	static const size_t room[] = {5, 4};
 	struct fixture *f = *state;
@@ -58,7 +58,7 @@ static void test_answer(void **state)
 	}
 }
 
-static void test_post(void **state)
+TEST(post)
 {
 	const char *const headers[] = {"Content-Type: application/json", "x-api-key: sk-secret"};
 	static const size_t sizes[] = {0, 1, 1000, 16384, 16385, 300000, 3000000};
@@ -89,7 +89,7 @@ static void test_post(void **state)
 }
 
 /* Kept headers, those of a 1xx forgotten, names without case. */
-static void test_headers(void **state)
+TEST(headers)
 {
 	struct fixture *f = *state;
 	struct got g;
@@ -120,7 +120,7 @@ static void head_names(struct http_call *c, int status)
 	assert_int_equal(status, 200);
 }
 
-static void test_header_names(void **state)
+TEST(header_names)
 {
 	struct fixture *f = *state;
 	struct got g;
@@ -137,7 +137,7 @@ static void test_header_names(void **state)
 	got_fini(&g);
 }
 
-static void test_bad_calls(void **state)
+TEST(bad_calls)
 {
 	struct fixture *f = *state;
 	static const char *const headers[] = {"x: a\r\nEvil: b", "no colon", "x: a\nb", "x: \x01"};
@@ -209,7 +209,7 @@ static const struct {
 	{"204", "HTTP/1.1 204 No\r\n\r\n", 0, 204, "", 0},
 };
 
-static void test_broken(void **state)
+TEST(broken)
 {
 	struct fixture *f = *state;
 
@@ -234,7 +234,7 @@ static void test_broken(void **state)
 
 /* Every prefix of a good response is a failure; only the last newline, behind
  * the closing chunk, is not missed. */
-static void test_cut_everywhere(void **state)
+TEST(cut_everywhere)
 {
 	static const char whole[] = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 				    "7\r\ndata: 1\r\n0\r\n\r\n";
@@ -281,7 +281,7 @@ static void flood_answer(struct peer_conn *c, const char *head, const char *body
 	f->last = c;
 }
 
-static void test_flood(void **state)
+TEST(flood)
 {
 	static const struct {
 		const char *first, *unit;
@@ -324,19 +324,4 @@ static void test_flood(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_get, rig_setup, rig_teardown),
-		cmocka_unit_test_setup_teardown(test_answer, rig_setup, rig_teardown),
-		cmocka_unit_test_setup_teardown(test_post, rig_setup, rig_teardown),
-		cmocka_unit_test_setup_teardown(test_headers, rig_setup, rig_teardown),
-		cmocka_unit_test_setup_teardown(test_header_names, rig_setup, rig_teardown),
-		cmocka_unit_test_setup_teardown(test_bad_calls, rig_setup, rig_teardown),
-		cmocka_unit_test_setup_teardown(test_broken, rig_setup, rig_teardown),
-		cmocka_unit_test_setup_teardown(test_cut_everywhere, rig_setup, rig_teardown),
-		cmocka_unit_test_setup_teardown(test_flood, rig_setup, rig_teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_GROUP(.before = rig_setup, .after = rig_teardown);

@@ -16,7 +16,7 @@
 
 /* ---- connections that break under a request */
 
-static void test_reset(void **state)
+TEST(reset)
 {
 	struct fixture *f = *state;
 	struct got g;
@@ -40,7 +40,7 @@ static void reset_amid(struct peer_conn *c)
 		peer_reset(c);
 }
 
-static void test_reset_amid_upload(void **state)
+TEST(reset_amid_upload)
 {
 	struct fixture *f = *state;
 	struct got g;
@@ -66,7 +66,7 @@ static void early_answer(struct peer_conn *c)
 	}
 }
 
-static void test_early_answer(void **state)
+TEST(early_answer)
 {
 	struct fixture *f = *state;
 	struct got g;
@@ -87,7 +87,7 @@ static void test_early_answer(void **state)
 }
 
 /* The server closed an idle connection: the next call opens another. */
-static void test_idle_closed(void **state)
+TEST(idle_closed)
 {
 	struct fixture *f = *state;
 	struct http_pool_stats stats;
@@ -113,7 +113,7 @@ static void test_idle_closed(void **state)
 
 /* Where a request may have an effect no connection is used twice, so none can die under one and
  * have it sent again. */
-static void test_once(void **state)
+TEST(once)
 {
 	struct fixture *f = *state;
 
@@ -138,7 +138,7 @@ static void test_once(void **state)
  * fails and says that it may be repeated. */
 /* One that was silent for a while and dies under the next request, as when the
  * server gives it up just then: the request is sent again, whole. */
-static void test_silent_dies(void **state)
+TEST(silent_dies)
 {
 	static const char *const headers[] = {"x-api-key: the key"};
 	struct fixture *f = *state;
@@ -170,7 +170,7 @@ static void test_silent_dies(void **state)
 	got_fini(&g);
 }
 
-static void test_reused_dies(void **state)
+TEST(reused_dies)
 {
 	struct fixture *f = *state;
 	struct got g;
@@ -196,7 +196,7 @@ static void test_reused_dies(void **state)
 	got_fini(&g);
 }
 
-static void test_refused(void **state)
+TEST(refused)
 {
 	struct fixture *f = *state;
 	struct got g;
@@ -227,7 +227,7 @@ static void run_timer(struct fixture *f, struct http_timers timers, bool progres
 	got_fini(&g);
 }
 
-static void test_timers(void **state)
+TEST(timers)
 {
 	struct fixture *f = *state;
 	struct http_timers first = {.first_ms = 30}, idle = {.idle_ms = 30, .first_ms = 600000},
@@ -261,7 +261,7 @@ static void drip_fire(void *user)
 	os_timer_set(d->timer, 5);
 }
 
-static void test_comments_only(void **state)
+TEST(comments_only)
 {
 	struct fixture *f = *state;
 	struct drip d = {.text = "7\r\n: wait\n\r\n"};
@@ -287,7 +287,7 @@ static void test_comments_only(void **state)
 }
 
 /* Real progress, slower than `first` as a whole, is never cut. */
-static void test_progress(void **state)
+TEST(progress)
 {
 	struct fixture *f = *state;
 	struct drip d = {.text = "7\r\ndata: \n\r\n"};
@@ -311,7 +311,7 @@ static void test_progress(void **state)
 }
 
 /* A listener whose queue is full: no connection comes about. */
-static void test_connect_timer(void **state)
+TEST(connect_timer)
 {
 	struct fixture *f = *state;
 	struct peer full = {.fd = -1};
@@ -359,7 +359,7 @@ static void settle(struct fixture *f)
 	assert_int_equal(stats.waiting, 0);
 }
 
-static void test_stop_at_once(void **state)
+TEST(stop_at_once)
 {
 	struct fixture *f = *state;
 	struct got g;
@@ -378,7 +378,7 @@ static void test_stop_at_once(void **state)
 }
 
 /* Between any two turns of the loop, from the start to the end. */
-static void test_stop_every_turn(void **state)
+TEST(stop_every_turn)
 {
 	struct fixture *f = *state;
 	bool over = false;
@@ -402,7 +402,7 @@ static void test_stop_every_turn(void **state)
 	}
 }
 
-static void test_stop_closes_stream(void **state)
+TEST(stop_closes_stream)
 {
 	struct fixture *f = *state;
 	struct got g;
@@ -420,7 +420,7 @@ static void test_stop_closes_stream(void **state)
 }
 
 /* The struct is overwritten after the stop: nothing may touch it. */
-static void test_stop_in_callbacks(void **state)
+TEST(stop_in_callbacks)
 {
 	struct fixture *f = *state;
 
@@ -442,7 +442,7 @@ static void test_stop_in_callbacks(void **state)
 	}
 }
 
-static void test_stop_others(void **state)
+TEST(stop_others)
 {
 	struct fixture *f = *state;
 
@@ -468,7 +468,7 @@ static void test_stop_others(void **state)
 	}
 }
 
-static void test_restart_in_done(void **state)
+TEST(restart_in_done)
 {
 	struct fixture *f = *state;
 	struct got g;
@@ -484,7 +484,7 @@ static void test_restart_in_done(void **state)
 	got_fini(&g);
 }
 
-static void test_free_pool_in_done(void **state)
+TEST(free_pool_in_done)
 {
 	struct fixture *f = *state;
 
@@ -518,7 +518,7 @@ static struct got *start_many(struct fixture *f, size_t n, size_t body)
 	return g;
 }
 
-static void test_cap(void **state)
+TEST(cap)
 {
 	struct fixture *f = *state;
 	struct http_pool_stats stats;
@@ -554,7 +554,7 @@ static void test_cap(void **state)
 
 /* What a call costs while it waits, to the byte the allocator counts: bodies
  * and headers are gone, libcurl's buffers small. 2.9 KB of it is the test's. */
-static void test_waiting_memory(void **state)
+TEST(waiting_memory)
 {
 	struct fixture *f = *state;
 	size_t n = 1000, before, after;
@@ -578,7 +578,7 @@ static void test_waiting_memory(void **state)
 	free(g);
 }
 
-static void test_many_streams(void **state)
+TEST(many_streams)
 {
 	struct fixture *f = *state;
 	struct http_pool_stats stats;
@@ -602,7 +602,7 @@ static void test_many_streams(void **state)
 }
 
 /* A pool without calls lets go of everything, and comes back. */
-static void test_idle_pool(void **state)
+TEST(idle_pool)
 {
 	struct fixture *f = *state;
 	struct http_pool_stats stats;
@@ -637,7 +637,7 @@ static void test_idle_pool(void **state)
 
 /* A key is nowhere on the heap once it is sent: we search all memory a waiting
  * call could have left it in, by allocating it again. */
-static void test_key_is_wiped(void **state)
+TEST(key_is_wiped)
 {
 	static const char *const headers[] = {"authorization: Bearer CANARY-0123456789abcdef"};
 	struct fixture *f = *state;
@@ -726,7 +726,7 @@ static bool call_without_memory(struct fixture *f, const char *url, long k)
 	return hit;
 }
 
-static void test_no_memory(void **state)
+TEST(no_memory)
 {
 	struct fixture *f = *state;
 	struct peer plain = {.fd = -1};
@@ -746,35 +746,4 @@ static void test_no_memory(void **state)
 	peer_stop(&plain);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_reset, rig_setup, rig_teardown),
-		cmocka_unit_test_setup_teardown(test_reset_amid_upload, rig_setup, rig_teardown),
-		cmocka_unit_test_setup_teardown(test_early_answer, rig_setup, rig_teardown),
-		cmocka_unit_test_setup_teardown(test_idle_closed, rig_setup, rig_teardown),
-		cmocka_unit_test_setup_teardown(test_once, rig_setup, rig_teardown),
-		cmocka_unit_test_setup_teardown(test_silent_dies, rig_setup, rig_teardown),
-		cmocka_unit_test_setup_teardown(test_reused_dies, rig_setup, rig_teardown),
-		cmocka_unit_test_setup_teardown(test_refused, rig_setup, rig_teardown),
-		cmocka_unit_test_setup_teardown(test_timers, rig_setup, rig_teardown),
-		cmocka_unit_test_setup_teardown(test_comments_only, rig_setup, rig_teardown),
-		cmocka_unit_test_setup_teardown(test_progress, rig_setup, rig_teardown),
-		cmocka_unit_test_setup_teardown(test_connect_timer, rig_setup, rig_teardown),
-		cmocka_unit_test_setup_teardown(test_stop_at_once, rig_setup, rig_teardown),
-		cmocka_unit_test_setup_teardown(test_stop_every_turn, rig_setup, rig_teardown),
-		cmocka_unit_test_setup_teardown(test_stop_closes_stream, rig_setup, rig_teardown),
-		cmocka_unit_test_setup_teardown(test_stop_in_callbacks, rig_setup, rig_teardown),
-		cmocka_unit_test_setup_teardown(test_stop_others, rig_setup, rig_teardown),
-		cmocka_unit_test_setup_teardown(test_restart_in_done, rig_setup, rig_teardown),
-		cmocka_unit_test_setup_teardown(test_free_pool_in_done, rig_setup, rig_teardown),
-		cmocka_unit_test_setup_teardown(test_cap, rig_setup, rig_teardown),
-		cmocka_unit_test_setup_teardown(test_waiting_memory, rig_setup, rig_teardown),
-		cmocka_unit_test_setup_teardown(test_many_streams, rig_setup, rig_teardown),
-		cmocka_unit_test_setup_teardown(test_idle_pool, rig_setup, rig_teardown),
-		cmocka_unit_test_setup_teardown(test_key_is_wiped, rig_setup, rig_teardown),
-		cmocka_unit_test_setup_teardown(test_no_memory, rig_setup, rig_teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_GROUP(.before = rig_setup, .after = rig_teardown);

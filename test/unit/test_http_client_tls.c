@@ -3,7 +3,6 @@
 #include "unit.h"
 
 #include <ava.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <netdb.h>
 #include <pthread.h>
@@ -121,7 +120,7 @@ static void get(struct fixture *f, int rv, const char *text)
 
 /* ---- trust */
 
-static void test_trusted(void **state)
+TEST(trusted)
 {
 	struct fixture *f = *state;
 
@@ -137,7 +136,7 @@ static void test_trusted(void **state)
 	unsetenv("SSL_CERT_FILE");
 }
 
-static void test_refused(void **state)
+TEST(refused)
 {
 	struct fixture *f = *state;
 
@@ -153,7 +152,7 @@ static void test_refused(void **state)
 	get(f, AVA_EDENIED, "name its CA in SSL_CERT_FILE");
 }
 
-static void test_ca_files(void **state)
+TEST(ca_files)
 {
 	struct fixture *f = *state;
 	struct http_pool_options o = {.base_url = mock_url("tls"), .ca_file = "/nowhere/ca.pem"};
@@ -197,7 +196,7 @@ static void wait_many(struct got *g, size_t n, int rv)
 	free(g);
 }
 
-static void test_multiplexed(void **state)
+TEST(multiplexed)
 {
 	struct fixture *f = *state;
 	struct http_pool_stats stats;
@@ -215,7 +214,7 @@ static void test_multiplexed(void **state)
 }
 
 /* Streams broken off and begun beside others that go on. */
-static void test_stop_streams(void **state)
+TEST(stop_streams)
 {
 	struct fixture *f = *state;
 
@@ -238,7 +237,7 @@ static void test_stop_streams(void **state)
 }
 
 /* Streams the service breaks off fail alone; those beside them are whole. */
-static void test_broken_streams(void **state)
+TEST(broken_streams)
 {
 	static const char *const headers[] = {"content-type: application/json",
 					      "authorization: Bearer none"};
@@ -314,7 +313,7 @@ static void helper_end(const struct helper *h)
 
 /* A server that speaks HTTP/1.1 after all, and answers only when all calls have
  * come: libcurl would hand them out one by one over the first connection. */
-static void test_no_http2_there(void **state)
+TEST(no_http2_there)
 {
 	struct fixture *f = *state;
 	struct http_pool_stats stats;
@@ -333,7 +332,7 @@ static void test_no_http2_there(void **state)
 /* A server that lets go of streams and connections: a call is answered or fails
  * as a broken connection does, for the caller to repeat, and the next one is
  * never lost with it. */
-static void test_let_go(void **state)
+TEST(let_go)
 {
 	static const struct {
 		const char *body; /* what becomes of it: see tls_http2.py */
@@ -393,7 +392,7 @@ static bool somewhere(const char *needle)
 
 /* A request without a body goes through libcurl's upload buffer as well. (With HTTP/2 the
  * headers are in nghttp2's own memory, too, which nobody wipes.) */
-static void test_key_is_wiped(void **state)
+TEST(key_is_wiped)
 {
 	static const char *const headers[] = {"x-api-key: CANARY-0123456789abcdef"};
 	struct fixture *f = *state;
@@ -428,18 +427,14 @@ static struct {
 	char to[64]; /* the address they find; several apart by blanks */
 } dns = {.lock = PTHREAD_MUTEX_INITIALIZER, .cond = PTHREAD_COND_INITIALIZER};
 
-/* Of libcurl, too. */
-__attribute__((visibility("default"))) int getaddrinfo(const char *host, const char *port,
-						       const struct addrinfo *hints,
-						       struct addrinfo **out)
+static int resolve(const char *host, const char *port, const struct addrinfo *hints,
+		   struct addrinfo **out)
 {
-	int (*real)(const char *, const char *, const struct addrinfo *, struct addrinfo **) =
-		dlsym(RTLD_NEXT, "getaddrinfo");
 	char to[64];
 	int rv;
 
 	if (strcmp(host, "api.example.test") != 0)
-		return real(host, port, hints, out);
+		return rig_getaddrinfo(host, port, hints, out);
 	pthread_mutex_lock(&dns.lock);
 	dns.calls++;
 	while (dns.hold)
@@ -447,7 +442,7 @@ __attribute__((visibility("default"))) int getaddrinfo(const char *host, const c
 	rv = dns.rv;
 	snprintf(to, sizeof(to), "%s", dns.to);
 	pthread_mutex_unlock(&dns.lock);
-	return rv ? rv : real(to, port, hints, out);
+	return rv ? rv : rig_getaddrinfo(to, port, hints, out);
 }
 
 static void dns_set(int rv, const char *to, bool hold)
@@ -476,7 +471,7 @@ static void use_name(struct fixture *f)
 #define REACHED AVA_EDENIED, "is for another host"
 
 /* The others wait for the first connection, and it for one lookup; none while that is fresh. */
-static void test_few_lookups(void **state)
+TEST(few_lookups)
 {
 	struct fixture *f = *state;
 
@@ -488,7 +483,7 @@ static void test_few_lookups(void **state)
 	assert_int_equal(dns.calls, 0);
 }
 
-static void test_lookup_fails(void **state)
+TEST(lookup_fails)
 {
 	struct fixture *f = *state;
 
@@ -500,7 +495,7 @@ static void test_lookup_fails(void **state)
 	get(f, REACHED);
 }
 
-static void test_lookup_hangs(void **state)
+TEST(lookup_hangs)
 {
 	struct fixture *f = *state;
 	struct got g;
@@ -519,7 +514,7 @@ static void test_lookup_hangs(void **state)
 }
 
 /* The address that is known serves from the second attempt on. */
-static void test_known_address(void **state)
+TEST(known_address)
 {
 	struct fixture *f = *state;
 	struct got g;
@@ -550,7 +545,7 @@ static void test_known_address(void **state)
 }
 
 /* Stopped, and the pool freed, while a lookup hangs: nothing waits for it. */
-static void test_leave_lookup(void **state)
+TEST(leave_lookup)
 {
 	struct fixture *f = *state;
 
@@ -576,17 +571,10 @@ static void test_leave_lookup(void **state)
 	}
 }
 
-#define T(test) cmocka_unit_test_setup_teardown(test, rig_setup, rig_teardown)
-
-int main(void)
+static int first(void **state)
 {
-	const struct CMUnitTest tests[] = {
-		T(test_trusted),        T(test_refused),       T(test_ca_files),
-		T(test_multiplexed),    T(test_stop_streams),  T(test_broken_streams),
-		T(test_no_http2_there), T(test_let_go),        T(test_key_is_wiped),
-		T(test_few_lookups),    T(test_lookup_fails),  T(test_lookup_hangs),
-		T(test_leave_lookup),   T(test_known_address),
-	};
-
-	return cmocka_run_group_tests(tests, mock_start, mock_stop);
+	rig_resolve = resolve;
+	return mock_start(state);
 }
+
+UNIT_GROUP(.before = rig_setup, .after = rig_teardown, .first = first, .last = mock_stop);

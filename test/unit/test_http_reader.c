@@ -82,7 +82,7 @@ static int feed(struct http_reader *r, const char *bytes, size_t step, size_t *t
 	return rv;
 }
 
-static void test_good(void **state)
+TEST(good)
 {
 	for (size_t i = 0; i < ARRAY_LEN(good); i++)
 		for (size_t step = 1; step < 200; step += 7) {
@@ -108,7 +108,7 @@ static void test_good(void **state)
 }
 
 /* Cut anywhere, an answer with a known end is an error. */
-static void test_cut(void **state)
+TEST(cut)
 {
 	for (size_t i = 0; i < ARRAY_LEN(good); i++)
 		for (size_t len = 0; len < strlen(good[i].bytes) && !good[i].at_eof; len++) {
@@ -125,7 +125,7 @@ static void test_cut(void **state)
 		}
 }
 
-static void test_bad(void **state)
+TEST(bad)
 {
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
 		for (size_t step = 1; step < 300; step += 298) {
@@ -143,7 +143,7 @@ static void test_bad(void **state)
 		}
 }
 
-static void test_endless_head(void **state)
+TEST(endless_head)
 {
 	struct http_reader r;
 	char field[1001];
@@ -167,7 +167,7 @@ static int refuse(const char *data, size_t len, void *user)
 	return 42;
 }
 
-static void test_sink_stops(void **state)
+TEST(sink_stops)
 {
 	struct http_reader r;
 	size_t taken;
@@ -178,7 +178,7 @@ static void test_sink_stops(void **state)
 }
 
 /* What follows the answer is left to the caller. */
-static void test_stops_at_the_end(void **state)
+TEST(stops_at_the_end)
 {
 	static const char two[] = "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nxHTTP/1.1 500";
 	struct http_reader r;
@@ -194,7 +194,7 @@ static void test_stops_at_the_end(void **state)
 }
 
 /* What ava mcp looks at. */
-static void test_fields(void **state)
+TEST(fields)
 {
 	static const char text[] = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n"
 				   "mcp-session-id: \tabc-forms \r\nContent-Length: 0\r\n\r\n";
@@ -217,16 +217,4 @@ static void test_fields(void **state)
 	assert_false(r.events);
 	assert_string_equal(r.session, ""); /* 80 bytes are no session of ours */
 	http_reader_fini(&r);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_good),       cmocka_unit_test(test_cut),
-		cmocka_unit_test(test_bad),        cmocka_unit_test(test_endless_head),
-		cmocka_unit_test(test_sink_stops), cmocka_unit_test(test_stops_at_the_end),
-		cmocka_unit_test(test_fields),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -216,6 +216,13 @@ static int teardown(void **state)
 	return 0;
 }
 
+/* Over the socket of a file and over TCP. */
+#define TEST_BOTH(name, over_file, over_tcp, tear_down)                                            \
+	static void test_##name(void **state);                                                     \
+	UNIT_ADD(over_tcp_##name, name, over_tcp, tear_down)                                       \
+	TEST_WITH(name, over_file, tear_down)
+#define BOTH(name) TEST_BOTH(name, setup, setup_tcp, teardown)
+
 /* ---- the peer */
 
 static int dial(struct fixture *f)
@@ -273,7 +280,7 @@ static const char *get(struct fixture *f, int fd, const char *want)
 
 /* ---- answers */
 
-static void test_answer(void **state)
+BOTH(answer)
 {
 	struct fixture *f = *state;
 	char want[200];
@@ -300,7 +307,7 @@ static void test_answer(void **state)
 	UNTIL(f, http_server_connections(f->server) == 0);
 }
 
-static void test_chunked_body(void **state)
+BOTH(chunked_body)
 {
 	struct fixture *f = *state;
 	int fd = dial(f);
@@ -311,7 +318,7 @@ static void test_chunked_body(void **state)
 	close(fd);
 }
 
-static void test_fixed_and_head(void **state)
+BOTH(fixed_and_head)
 {
 	struct fixture *f = *state;
 	const char *text;
@@ -328,7 +335,7 @@ static void test_fixed_and_head(void **state)
 	close(fd);
 }
 
-static void test_percent_nul(void **state)
+TEST_WITH(percent_nul, setup, teardown)
 {
 	struct fixture *f = *state;
 	int fd = dial(f);
@@ -338,7 +345,7 @@ static void test_percent_nul(void **state)
 	close(fd);
 }
 
-static void test_kept(void **state)
+BOTH(kept)
 {
 	struct fixture *f = *state;
 	int fd = dial(f);
@@ -358,7 +365,7 @@ static void test_kept(void **state)
 	close(fd);
 }
 
-static void test_gone(void **state)
+BOTH(gone)
 {
 	struct fixture *f = *state;
 	int fd = dial(f);
@@ -372,7 +379,7 @@ static void test_gone(void **state)
 
 /* Not told: the answer to a peer that left is dropped. And one who asks to be
  * told when it is too late is told. */
-static void test_gone_untold(void **state)
+BOTH(gone_untold)
 {
 	struct fixture *f = *state;
 	int fd = dial(f);
@@ -398,7 +405,7 @@ static void test_gone_untold(void **state)
 
 /* ---- streams */
 
-static void test_stream(void **state)
+BOTH(stream)
 {
 	struct fixture *f = *state;
 	const char *text;
@@ -424,7 +431,7 @@ static void test_stream(void **state)
 	close(fd);
 }
 
-static void test_stream_gone(void **state)
+BOTH(stream_gone)
 {
 	struct fixture *f = *state;
 	int fd = dial(f);
@@ -436,7 +443,7 @@ static void test_stream_gone(void **state)
 	UNTIL(f, http_server_connections(f->server) == 0);
 }
 
-static void test_stream_http_1_0(void **state)
+BOTH(stream_http_1_0)
 {
 	struct fixture *f = *state;
 	const char *text;
@@ -453,7 +460,7 @@ static void test_stream_http_1_0(void **state)
 	close(fd);
 }
 
-static void test_stream_head_method(void **state)
+BOTH(stream_head_method)
 {
 	struct fixture *f = *state;
 	int fd = dial(f);
@@ -464,7 +471,7 @@ static void test_stream_head_method(void **state)
 	close(fd);
 }
 
-static void test_heartbeat(void **state)
+BOTH(heartbeat)
 {
 	struct fixture *f = *state;
 	int fd = dial(f);
@@ -491,7 +498,7 @@ static size_t count_x(struct fixture *f, int fd)
 
 /* A peer that does not read: the writer is told to wait, nothing grows, and
  * once the peer reads everything arrives in order. */
-static void test_slow_peer(void **state)
+BOTH(slow_peer)
 {
 	struct fixture *f = *state;
 	static char piece[8192];
@@ -530,7 +537,7 @@ static void test_slow_peer(void **state)
 }
 
 /* A peer that never reads is dropped when the connection makes no progress. */
-static void test_stuck_peer(void **state)
+TEST_BOTH(stuck_peer, setup_hasty, setup_hasty_tcp, teardown)
 {
 	struct fixture *f = *state;
 	static char piece[512 * 1024];
@@ -569,7 +576,7 @@ static const struct {
 	{"two hosts", "GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", "HTTP/1.1 400 "},
 };
 
-static void test_refused(void **state)
+TEST_WITH(refused, setup, teardown)
 {
 	struct fixture *f = *state;
 
@@ -585,7 +592,7 @@ static void test_refused(void **state)
 	UNTIL(f, http_server_busy(f->server) == 0);
 }
 
-static void test_no_host(void **state)
+TEST_WITH(no_host, setup, teardown)
 {
 	static const char *const heads[] = {
 		"GET / HTTP/1.1\r\n\r\n",
@@ -609,7 +616,7 @@ static void test_no_host(void **state)
 }
 
 /* It ended the path, and what stands behind it was nobody's. */
-static void test_raw_nul(void **state)
+TEST_WITH(raw_nul, setup, teardown)
 {
 	static const struct {
 		const char *line;
@@ -639,7 +646,7 @@ static void test_raw_nul(void **state)
 	close(fd);
 }
 
-static void test_chunks_over_bound(void **state)
+TEST_WITH(chunks_over_bound, setup, teardown)
 {
 	struct fixture *f = *state;
 	static char body[6000];
@@ -661,7 +668,7 @@ static void test_chunks_over_bound(void **state)
 }
 
 /* All the room for bodies is taken by peers that never send the rest. */
-static void test_half_bodies_give_way(void **state)
+TEST_WITH(half_bodies_give_way, setup, teardown)
 {
 	struct fixture *f = *state;
 	static char body[BODY_MAX + 1];
@@ -696,7 +703,7 @@ static void test_half_bodies_give_way(void **state)
 	UNTIL(f, http_server_busy(f->server) == 0);
 }
 
-static void test_head_over_bound(void **state)
+TEST_WITH(head_over_bound, setup, teardown)
 {
 	struct fixture *f = *state;
 	static char line[20000];
@@ -725,7 +732,7 @@ static void test_head_over_bound(void **state)
 	assert_int_equal(f->calls, 1);
 }
 
-static void test_half_request(void **state)
+TEST_WITH(half_request, setup, teardown)
 {
 	struct fixture *f = *state;
 	int fd = dial(f);
@@ -738,7 +745,7 @@ static void test_half_request(void **state)
 }
 
 /* One that stays half: the idle time ends it. */
-static void test_half_line(void **state)
+TEST_WITH(half_line, setup_hasty, teardown)
 {
 	struct fixture *f = *state;
 	int fd = dial(f);
@@ -751,7 +758,7 @@ static void test_half_line(void **state)
 
 /* ---- ends */
 
-static void test_stop_with_everything_open(void **state)
+TEST_WITH(stop_with_everything_open, setup, teardown)
 {
 	struct fixture *f = *state;
 	int kept = dial(f), deaf = dial(f), stream = dial(f), idle = dial(f);
@@ -772,7 +779,7 @@ static void test_stop_with_everything_open(void **state)
 	close(kept), close(deaf), close(stream), close(idle);
 }
 
-static void test_quiesce(void **state)
+TEST_WITH(quiesce, setup, teardown)
 {
 	struct fixture *f = *state;
 	int fd = dial(f), other;
@@ -788,7 +795,7 @@ static void test_quiesce(void **state)
 }
 
 /* More peers than connections: they wait and are served. */
-static void test_connection_limit(void **state)
+TEST_WITH(connection_limit, setup, teardown)
 {
 	struct fixture *f = *state;
 	int fd[60];
@@ -805,7 +812,7 @@ static void test_connection_limit(void **state)
 }
 
 /* Who holds nearly all connections and says nothing, or half a line, makes room. */
-static void test_idle_peers_make_room(void **state)
+TEST_WITH(idle_peers_make_room, setup, teardown)
 {
 	struct fixture *f = *state;
 	int fd[50], newcomer;
@@ -848,7 +855,7 @@ static void one_exchange(struct fixture *f, const char *path)
 }
 
 /* Allocations of our own that fail close the connection and leak nothing. */
-static void test_alloc_faults(void **state)
+TEST_WITH(alloc_faults, setup, teardown)
 {
 	struct fixture *f = *state;
 
@@ -856,7 +863,7 @@ static void test_alloc_faults(void **state)
 	FAULT_LOOP(k, one_exchange(f, "/stream"));
 }
 
-static void test_new_fails(void **state)
+TEST_WITH(new_fails, setup, teardown)
 {
 	struct fixture *f = *state;
 	struct ava_error err;
@@ -873,45 +880,4 @@ static void test_new_fails(void **state)
 		os_loop_step(f->loop, 0);
 		assert_int_equal(fcntl(fd, F_GETFD), -1); /* taken also on error */
 	});
-}
-
-#define BOTH(test)                                                                                 \
-	cmocka_unit_test_setup_teardown(test, setup, teardown),                                    \
-		cmocka_unit_test_setup_teardown(test, setup_tcp, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		BOTH(test_answer),
-		BOTH(test_chunked_body),
-		BOTH(test_fixed_and_head),
-		BOTH(test_kept),
-		BOTH(test_gone),
-		BOTH(test_gone_untold),
-		BOTH(test_stream),
-		BOTH(test_stream_gone),
-		BOTH(test_stream_http_1_0),
-		BOTH(test_stream_head_method),
-		BOTH(test_heartbeat),
-		BOTH(test_slow_peer),
-		cmocka_unit_test_setup_teardown(test_stuck_peer, setup_hasty, teardown),
-		cmocka_unit_test_setup_teardown(test_stuck_peer, setup_hasty_tcp, teardown),
-		cmocka_unit_test_setup_teardown(test_percent_nul, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_no_host, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_raw_nul, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_chunks_over_bound, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_half_bodies_give_way, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_head_over_bound, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_half_request, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_half_line, setup_hasty, teardown),
-		cmocka_unit_test_setup_teardown(test_stop_with_everything_open, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_quiesce, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_connection_limit, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_idle_peers_make_room, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_alloc_faults, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_new_fails, setup, teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,6 @@
 #include "unit.h"
 
 #include <ava.h>
-#include <dlfcn.h>
 #include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,7 +40,7 @@ static const struct {
 	{"http://LOCALHOST", "http://LOCALHOST", "LOCALHOST", true},
 };
 
-static void test_good(void **state)
+TEST(good)
 {
 	no_env();
 	for (size_t i = 0; i < ARRAY_LEN(good); i++) {
@@ -90,7 +89,7 @@ static const struct {
 	{"http://[::ffff:10.0.0.1]", AVA_EDENIED, "for loopback only"},
 };
 
-static void test_bad(void **state)
+TEST(bad)
 {
 	no_env();
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
@@ -131,7 +130,7 @@ static const struct {
 	{".", "host", false},
 };
 
-static void test_no_proxy(void **state)
+TEST(no_proxy)
 {
 	for (size_t i = 0; i < ARRAY_LEN(none); i++)
 		if (http_target_no_proxy(none[i].list, none[i].host) != none[i].named)
@@ -155,7 +154,7 @@ static const struct {
 	{"https_proxy", "http://p:s3cret@p.test:99999", "", "https://api.test", NULL, AVA_EINVAL},
 };
 
-static void test_proxies(void **state)
+TEST(proxies)
 {
 	for (size_t i = 0; i < ARRAY_LEN(proxies); i++) {
 		struct http_target t;
@@ -178,19 +177,15 @@ static void test_proxies(void **state)
 
 /* ---- a call through a proxy */
 
-/* Of libcurl, too: the proxy asks for the other name. */
-__attribute__((visibility("default"))) int getaddrinfo(const char *host, const char *port,
-						       const struct addrinfo *hints,
-						       struct addrinfo **out)
+/* The proxy asks for the other name. */
+static int proxy_is_asked_for(const char *host, const char *port, const struct addrinfo *hints,
+			      struct addrinfo **out)
 {
-	int (*real)(const char *, const char *, const struct addrinfo *, struct addrinfo **) =
-		dlsym(RTLD_NEXT, "getaddrinfo");
-
 	assert_string_equal(host, "proxy.test");
-	return real("127.0.0.1", port, hints, out);
+	return rig_getaddrinfo("127.0.0.1", port, hints, out);
 }
 
-static void test_through_proxy(void **state)
+TEST_WITH(through_proxy, rig_setup, rig_teardown)
 {
 	static const char *const headers[] = {"authorization: Bearer SECRET"};
 	struct fixture *f = *state;
@@ -200,6 +195,7 @@ static void test_through_proxy(void **state)
 	char url[64];
 
 	no_env();
+	rig_resolve = proxy_is_asked_for;
 	snprintf(url, sizeof(url), "http://proxy.test:%d", f->peer.port);
 	setenv("https_proxy", url, 1);
 	f->reply = "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n";
@@ -212,23 +208,11 @@ static void test_through_proxy(void **state)
 	got_start(&g);
 	got_wait(&g);
 	no_env();
+	rig_resolve = NULL;
 	assert_int_equal(g.rv, AVA_ECONNECT);
 	assert_non_null(strstr(g.text, "api.example.test through the proxy in https_proxy"));
 	assert_int_equal(g.heads, 0); /* the proxy's answer is not the service's */
 	assert_non_null(strstr(f->head, "CONNECT api.example.test:443 HTTP/1.1\r\n"));
 	assert_null(strstr(f->head, "SECRET"));
 	got_fini(&g);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_good),
-		cmocka_unit_test(test_bad),
-		cmocka_unit_test(test_no_proxy),
-		cmocka_unit_test(test_proxies),
-		cmocka_unit_test_setup_teardown(test_through_proxy, rig_setup, rig_teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

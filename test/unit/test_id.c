@@ -23,7 +23,7 @@ static bool taken_cb(const char *id, void *user)
 	return a->left-- > 0;
 }
 
-static void test_random(void **state)
+TEST(random)
 {
 	unsigned char a[300] = {0}, b[300] = {0};
 	size_t zeros = 0;
@@ -36,7 +36,7 @@ static void test_random(void **state)
 	assert_true(zeros < 30); /* filled to the end: 1.2 expected */
 }
 
-static void test_session(void **state)
+TEST(session)
 {
 	struct session_id id = id_session();
 
@@ -52,7 +52,7 @@ static void test_session(void **state)
 	assert_string_not_equal(id.text, id_session().text);
 }
 
-static void test_short(void **state)
+TEST(short)
 {
 	struct asked a = {.left = 2};
 	char id[24];
@@ -69,7 +69,7 @@ static void test_short(void **state)
 }
 
 /* Past 20 digits a new one is drawn. */
-static void test_short_never_gives_up(void **state)
+TEST(short_never_gives_up)
 {
 	struct asked a = {.left = 16};
 	char id[24];
@@ -82,7 +82,7 @@ static void test_short_never_gives_up(void **state)
 	assert_memory_equal(id, a.seen[15], 8);
 }
 
-static void test_trace_name(void **state)
+TEST(trace_name)
 {
 	struct asked a = {.left = 2};
 	struct trace_name t;
@@ -109,13 +109,13 @@ static void check_words(const char *const *words, size_t n)
 	}
 }
 
-static void test_words(void **state)
+TEST(words)
 {
 	check_words(names_adjectives, names_nadjectives);
 	check_words(names_nouns, names_nnouns);
 }
 
-static void test_forms(void **state)
+TEST(forms)
 {
 	static const struct {
 		const char *s;
@@ -134,16 +134,4 @@ static void test_forms(void **state)
 			fail_msg("%s", cases[i].s);
 	assert_false(id_is_run(NULL));
 	assert_true(id_is_proposal("P-19c0de"));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_random),     cmocka_unit_test(test_session),
-		cmocka_unit_test(test_short),      cmocka_unit_test(test_short_never_gives_up),
-		cmocka_unit_test(test_trace_name), cmocka_unit_test(test_words),
-		cmocka_unit_test(test_forms),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -127,7 +127,7 @@ static bool ignored(const struct ignore *ig, const char *path)
 	return false;
 }
 
-static void test_table(void **state)
+TEST(table)
 {
 	assert_true(ARRAY_LEN(cases) >= 40);
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -144,7 +144,7 @@ static void test_table(void **state)
 }
 
 /* The deepest file decides, then the ones above, then .git/info/exclude. */
-static void test_levels(void **state)
+TEST(levels)
 {
 	struct ignore *ig = ignore_new();
 	size_t mark;
@@ -170,7 +170,7 @@ static void test_levels(void **state)
 }
 
 /* Rules made to take forever match nothing, soon. */
-static void test_bounds(void **state)
+TEST(bounds)
 {
 	struct ignore *ig = ignore_new();
 	char text[200], *many = malloc(3u << 20);
@@ -208,7 +208,7 @@ static void push_and_match(void)
 	}
 }
 
-static void test_no_memory(void **state)
+TEST(no_memory)
 {
 	FAULT_LOOP(k, push_and_match());
 }
@@ -290,7 +290,7 @@ static void write_rules(const char *dir, const char *rules)
 	unit_write(full, rules, strlen(rules));
 }
 
-static void test_table_against_git(void **state)
+TEST(table_against_git)
 {
 	char dir[256], answers[16];
 
@@ -348,7 +348,7 @@ static void random_rules(char *out, size_t size)
 	}
 }
 
-static void test_random_against_git(void **state)
+TEST(random_against_git)
 {
 	char dir[256], list[2000] = "", rules[400], answers[100];
 	const char *rounds = getenv("IGNORE_ROUNDS");
@@ -418,7 +418,7 @@ static const struct {
 	{"", "a", 0, false},
 };
 
-static void test_globs(void **state)
+TEST(globs)
 {
 	struct wild_glob g;
 	struct ava_error err;
@@ -435,19 +435,4 @@ static void test_globs(void **state)
 	memset(text, 'x', sizeof(text));
 	text[sizeof(text) - 1] = '\0';
 	assert_int_equal(wild_glob_init(&g, text, &err), AVA_EINVAL);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_table),
-		cmocka_unit_test(test_levels),
-		cmocka_unit_test(test_bounds),
-		cmocka_unit_test(test_no_memory),
-		cmocka_unit_test(test_table_against_git),
-		cmocka_unit_test(test_random_against_git),
-		cmocka_unit_test(test_globs),
-	};
-
-	return cmocka_run_group_tests_name("ignore", tests, NULL, NULL);
 }

@@ -159,7 +159,7 @@ static const struct ava_log_query questions[] = {
 	{.since = "@0"},
 };
 
-static void test_stored_and_not(void **state)
+TEST_WITH(stored_and_not, setup, teardown)
 {
 	struct answer plain[ARRAY_LEN(questions)], got;
 
@@ -177,7 +177,7 @@ static void test_stored_and_not(void **state)
 		}
 }
 
-static void test_what_changes(void **state)
+TEST_WITH(what_changes, setup, teardown)
 {
 	static const struct ava_log_query errors = {.types = "error"};
 	struct answer a = ask(&errors), b;
@@ -201,7 +201,7 @@ static void test_what_changes(void **state)
 }
 
 /* A line of a run that has ended, changed by hand: told, then made anew. */
-static void test_changed_line(void **state)
+TEST_WITH(changed_line, setup, teardown)
 {
 	static const struct ava_log_query errors = {.types = "error"};
 	struct answer a = ask(&errors), b;
@@ -229,7 +229,7 @@ static void test_changed_line(void **state)
 }
 
 /* A byte of the index is another, anywhere, or its end is missing. */
-static void test_damage(void **state)
+TEST_WITH(damage, setup, teardown)
 {
 	static const struct ava_log_query all = {.since = "@0"};
 	struct answer plain = ask(&all), got;
@@ -250,7 +250,7 @@ static void test_damage(void **state)
 	free(head);
 }
 
-static void test_damaged_rows(void **state)
+TEST_WITH(damaged_rows, setup, teardown)
 {
 	static const struct ava_log_query all = {.since = "@0"};
 	struct answer plain = ask(&all), got;
@@ -277,7 +277,7 @@ static void test_damaged_rows(void **state)
 }
 
 /* The daemon's thread makes it too. */
-static void test_kept(void **state)
+TEST_WITH(kept, setup, teardown)
 {
 	index_keep(root);
 	for (int i = 0; i < 3000 && !stored(); i++)
@@ -286,7 +286,7 @@ static void test_kept(void **state)
 }
 
 /* What doc/QUERY.md says of its bytes. */
-static void test_sizes(void **state)
+TEST(sizes)
 {
 	assert_int_equal(sizeof(struct index_file), 32);
 	assert_int_equal(sizeof(struct index_who), 16);
@@ -313,24 +313,11 @@ static int ask_some(void)
 	return rv;
 }
 
-static void test_no_memory(void **state)
+TEST_WITH(no_memory, setup, teardown)
 {
 	int rv = 0;
 
 	ask(&questions[0]);
 	FAULT_LOOP(k, rv = ask_some());
 	assert_int_equal(rv, 0);
-}
-
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_stored_and_not), TEST(test_what_changes),      TEST(test_changed_line),
-		TEST(test_damage),         TEST(test_damaged_rows),      TEST(test_no_memory),
-		TEST(test_kept),           cmocka_unit_test(test_sizes),
-	};
-
-	return cmocka_run_group_tests_name("index", tests, NULL, NULL);
 }

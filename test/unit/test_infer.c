@@ -385,7 +385,7 @@ static void cancelled(struct world *w, const char *run, size_t attempts)
 
 /* ---- attempts */
 
-static void test_attempts_are_written(void **state)
+TEST(attempts_are_written)
 {
 	struct world *w = *state;
 	struct got g;
@@ -417,7 +417,7 @@ static void test_attempts_are_written(void **state)
 	assert_string_equal(w->bodies[0], w->bodies[2]);
 }
 
-static void test_not_past_the_runs_time(void **state)
+TEST(not_past_the_runs_time)
 {
 	struct world *w = *state;
 	struct got g;
@@ -435,7 +435,7 @@ static void test_not_past_the_runs_time(void **state)
 
 /* ---- amendments */
 
-static void test_a_parameter_less(void **state)
+TEST(a_parameter_less)
 {
 	struct world *w = *state;
 	char path[400], *file;
@@ -473,7 +473,7 @@ static void test_a_parameter_less(void **state)
 
 /* What a service made and does not take back stays in the file and leaves the
  * requests. */
-static void test_reasoning_less(void **state)
+TEST(reasoning_less)
 {
 	static const char said[] = "\"reasoning_content\":\"why\"";
 	struct world *w = *state;
@@ -500,7 +500,7 @@ static void test_reasoning_less(void **state)
 	free(file);
 }
 
-static void test_another_model(void **state)
+TEST(another_model)
 {
 	struct world *w = *state;
 	struct got g;
@@ -534,7 +534,7 @@ static void test_another_model(void **state)
 
 /* A long wait that is asked for is reason enough; and whoever waits at the gate
  * that it closed need not wait with it. */
-static void test_another_model_instead_of_a_wait(void **state)
+TEST(another_model_instead_of_a_wait)
 {
 	struct world *w = *state;
 	struct got g;
@@ -568,7 +568,7 @@ static void test_another_model_instead_of_a_wait(void **state)
 
 /* ---- the circuit */
 
-static void test_refused_keys_open_the_circuit(void **state)
+TEST(refused_keys_open_the_circuit)
 {
 	struct world *w = *state;
 	struct got g;
@@ -590,7 +590,7 @@ static void test_refused_keys_open_the_circuit(void **state)
 
 /* ---- a reply that comes twice */
 
-static void test_one_request_is_paid_once(void **state)
+TEST(one_request_is_paid_once)
 {
 	struct world *w = *state;
 	struct got g;
@@ -612,7 +612,7 @@ static void test_one_request_is_paid_once(void **state)
 }
 
 /* There are servers whose replies all have one id: each is paid for. */
-static void test_one_id_for_all(void **state)
+TEST(one_id_for_all)
 {
 	struct world *w = *state;
 	struct got g;
@@ -630,7 +630,7 @@ static void test_one_id_for_all(void **state)
 
 /* ---- what the runtime told the model stands at the call */
 
-static void test_notices(void **state)
+TEST(notices)
 {
 	struct world *w = *state;
 	json_t *r, *starts, *first, *second;
@@ -655,7 +655,7 @@ static void test_notices(void **state)
 
 /* ---- cancel, wherever it is */
 
-static void test_cancel_at_work(void **state)
+TEST(cancel_at_work)
 {
 	struct world *w = *state;
 	struct got g;
@@ -671,7 +671,7 @@ static void test_cancel_at_work(void **state)
 	json_decref(ends);
 }
 
-static void test_cancel_parked(void **state)
+TEST(cancel_parked)
 {
 	struct world *w = *state;
 	struct got g, other;
@@ -690,7 +690,7 @@ static void test_cancel_parked(void **state)
 }
 
 /* A stop while it waits for the service: the wait goes on where it was. */
-static void test_stop_parked(void **state)
+TEST(stop_parked)
 {
 	struct world *w = *state;
 	struct got g;
@@ -708,7 +708,7 @@ static void test_stop_parked(void **state)
 }
 
 /* The call that a stop cut is charged, and made again. */
-static void test_stop_at_work(void **state)
+TEST(stop_at_work)
 {
 	struct world *w = *state;
 	struct got g;
@@ -728,7 +728,7 @@ static void test_stop_at_work(void **state)
 }
 
 /* What another model had used is charged at its price, also after a restart. */
-static void test_stop_at_another_model(void **state)
+TEST(stop_at_another_model)
 {
 	struct world *w = *state;
 	struct got g;
@@ -750,7 +750,7 @@ static void test_stop_at_another_model(void **state)
 
 /* ---- no memory */
 
-static void test_lines_without_memory(void **state)
+TEST(lines_without_memory)
 {
 	struct world *w = *state;
 	struct wire_lines *l;
@@ -768,28 +768,4 @@ static void test_lines_without_memory(void **state)
 	});
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_attempts_are_written, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_not_past_the_runs_time, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_a_parameter_less, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_reasoning_less, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_another_model, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_another_model_instead_of_a_wait, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(test_refused_keys_open_the_circuit, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(test_one_request_is_paid_once, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_one_id_for_all, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_notices, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_cancel_at_work, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_cancel_parked, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_stop_parked, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_stop_at_work, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_stop_at_another_model, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_lines_without_memory, set_up, tear_down),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_GROUP(.before = set_up, .after = tear_down);

@@ -10,7 +10,7 @@
 
 /* ---- life */
 
-static void test_commit_and_read(void **state)
+TEST(commit_and_read)
 {
 	struct rig r;
 
@@ -46,7 +46,7 @@ static unsigned wal_files(const struct rig *r)
 	return n;
 }
 
-static void test_open_and_close_again(void **state)
+TEST(open_and_close_again)
 {
 	struct rig r;
 	uint64_t lsn = 0;
@@ -87,7 +87,7 @@ static int count_fsync(int fd)
 	return sys_real.fsync(fd);
 }
 
-static void test_folders_above(void **state)
+TEST(folders_above)
 {
 	struct sys_ops ops = sys_real;
 	struct stat st;
@@ -130,7 +130,7 @@ static int watch_fsync(int fd)
 	return sys_real.fsync(fd);
 }
 
-static void test_closed_files_are_known(void **state)
+TEST(closed_files_are_known)
 {
 	struct sys_ops ops = sys_real;
 	struct rig r;
@@ -153,7 +153,7 @@ static void test_closed_files_are_known(void **state)
 	rig_fini(&r);
 }
 
-static void test_newer_format(void **state)
+TEST(newer_format)
 {
 	static const char *const others[] = {"ava 2\n", "ava 10\n", "", "ava 1", "ava 1\nx"};
 	struct ava_error err;
@@ -170,7 +170,7 @@ static void test_newer_format(void **state)
 	rig_fini(&r);
 }
 
-static void test_open_refuses(void **state)
+TEST(open_refuses)
 {
 	struct ava_error err;
 	struct rig r;
@@ -190,7 +190,7 @@ static void test_open_refuses(void **state)
 
 /* ---- operations */
 
-static void test_put(void **state)
+TEST(put)
 {
 	struct rig r;
 
@@ -208,7 +208,7 @@ static void test_put(void **state)
 	rig_fini(&r);
 }
 
-static void test_create(void **state)
+TEST(create)
 {
 	struct rig r;
 	struct stat st;
@@ -231,7 +231,7 @@ static void test_create(void **state)
 }
 
 /* A commit that fails has done nothing, wherever in it the fault is. */
-static void test_all_or_nothing(void **state)
+TEST(all_or_nothing)
 {
 	struct rig r;
 
@@ -264,7 +264,7 @@ static void test_all_or_nothing(void **state)
 	rig_fini(&r);
 }
 
-static void test_create_and_append_in_one(void **state)
+TEST(create_and_append_in_one)
 {
 	const struct journal_op ops[] = {
 		{.kind = JOURNAL_CREATE, .path = "a.jsonl"},
@@ -283,7 +283,7 @@ static void test_create_and_append_in_one(void **state)
 	rig_fini(&r);
 }
 
-static void test_drop_forgets(void **state)
+TEST(drop_forgets)
 {
 	struct journal_stats s;
 	struct rig r;
@@ -337,7 +337,7 @@ static void add_foreign(struct rig *r, const char *text)
 	fclose(f);
 }
 
-static void test_entries(void **state)
+TEST(entries)
 {
 	struct rig r;
 
@@ -366,7 +366,7 @@ static void test_entries(void **state)
 	rig_fini(&r);
 }
 
-static void test_entry_after_header(void **state)
+TEST(entry_after_header)
 {
 	static const char header[] = "{\"type\":\"session\",\"version\":3,\"id\":\"u-u-i-d\"}\n";
 	struct rig r;
@@ -384,7 +384,7 @@ static void test_entry_after_header(void **state)
 
 /* ---- what is refused */
 
-static void test_bad_commits(void **state)
+TEST(bad_commits)
 {
 	static const char *const paths[] = {"",       "/abs", "a/",     "a//b", "..",
 					    "a/../b", "./a",  "a b",    "a\nb", "a\xc3\xa9",
@@ -415,7 +415,7 @@ static void test_bad_commits(void **state)
 	rig_fini(&r);
 }
 
-static void test_no_memory(void **state)
+TEST(no_memory)
 {
 	struct rig r;
 	char path[64];
@@ -456,7 +456,7 @@ static void test_no_memory(void **state)
 
 /* ---- what a person does while the journal runs */
 
-static void test_view_path(void **state)
+TEST(view_path)
 {
 	char out[64];
 	struct rig r;
@@ -480,7 +480,7 @@ static void test_view_path(void **state)
 }
 
 /* One descriptor for two views: each append looks at its file anew. */
-static void test_changed_while_open(void **state)
+TEST(changed_while_open)
 {
 	struct rig r;
 	char new[600];
@@ -519,7 +519,7 @@ static void test_changed_while_open(void **state)
 	rig_fini(&r);
 }
 
-static void test_no_regular_file(void **state)
+TEST(no_regular_file)
 {
 	struct rig r;
 
@@ -541,30 +541,4 @@ static void test_no_regular_file(void **state)
 	rig_holds(&r, "link.2.jsonl", "x\nx\n");
 	rig_append(&r, "a.jsonl", "x\n");
 	rig_fini(&r);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_commit_and_read),
-		cmocka_unit_test(test_open_and_close_again),
-		cmocka_unit_test(test_folders_above),
-		cmocka_unit_test(test_closed_files_are_known),
-		cmocka_unit_test(test_newer_format),
-		cmocka_unit_test(test_open_refuses),
-		cmocka_unit_test(test_put),
-		cmocka_unit_test(test_create),
-		cmocka_unit_test(test_all_or_nothing),
-		cmocka_unit_test(test_create_and_append_in_one),
-		cmocka_unit_test(test_drop_forgets),
-		cmocka_unit_test(test_entries),
-		cmocka_unit_test(test_entry_after_header),
-		cmocka_unit_test(test_bad_commits),
-		cmocka_unit_test(test_no_memory),
-		cmocka_unit_test(test_view_path),
-		cmocka_unit_test(test_changed_while_open),
-		cmocka_unit_test(test_no_regular_file),
-	};
-
-	return cmocka_run_group_tests_name("journal", tests, NULL, NULL);
 }

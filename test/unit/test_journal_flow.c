@@ -42,7 +42,7 @@ static void in_order_cb(int rv, void *user)
 	c->o->n++;
 }
 
-static void test_answers_in_order(void **state)
+TEST(answers_in_order)
 {
 	static struct numbered all[2000];
 	struct order o = {.in_order = true};
@@ -93,7 +93,7 @@ static void wait_answers(struct rig *r, unsigned n)
 	}
 }
 
-static void test_ride_waits_for_company(void **state)
+TEST(ride_waits_for_company)
 {
 	const struct journal_op op = {
 		.kind = JOURNAL_APPEND, .path = "a.jsonl", .bytes = "x\n", .len = 2};
@@ -117,7 +117,7 @@ static void test_ride_waits_for_company(void **state)
 	rig_fini(&r);
 }
 
-static void test_ride_goes_when_enough(void **state)
+TEST(ride_goes_when_enough)
 {
 	static char line[4096];
 	const struct journal_op op = {
@@ -140,7 +140,7 @@ static void test_ride_goes_when_enough(void **state)
 	rig_fini(&r);
 }
 
-static void test_ride_goes_by_the_clock(void **state)
+TEST(ride_goes_by_the_clock)
 {
 	const struct journal_op op = {
 		.kind = JOURNAL_APPEND, .path = "a.jsonl", .bytes = "x\n", .len = 2};
@@ -162,7 +162,7 @@ static void notified(void *user)
 }
 
 /* One call wakes the owner for all that is ready. */
-static void test_notify(void **state)
+TEST(notify)
 {
 	unsigned calls = 0;
 	struct rig r;
@@ -198,7 +198,7 @@ static unsigned blobs(const struct rig *r)
 	return n;
 }
 
-static void test_long_bytes(void **state)
+TEST(long_bytes)
 {
 	size_t big = 300 << 10;
 	char *text = malloc(big + 1);
@@ -239,7 +239,7 @@ static void test_long_bytes(void **state)
 }
 
 /* More than a segment holds: what is long enough leaves the batch. */
-static void test_wide_commit(void **state)
+TEST(wide_commit)
 {
 	enum { N = 500 };
 	static struct journal_op ops[N];
@@ -277,7 +277,7 @@ static void test_wide_commit(void **state)
 	rig_fini(&r);
 }
 
-static void test_queue_is_bounded(void **state)
+TEST(queue_is_bounded)
 {
 	size_t big = 60 << 20;
 	char *text = calloc(1, big);
@@ -305,7 +305,7 @@ static void test_queue_is_bounded(void **state)
 
 /* Somebody holds the lock of a session file: other work is taken, however much, and in the
  * end what waits for that file is put aside. */
-static void test_a_locked_session(void **state)
+TEST(a_locked_session)
 {
 	static const char session[] = "{\"type\":\"session\",\"id\":\"s\"}\n",
 			  entry[] = "{\"type\":\"message\",\"id\":\"e1\",\"parentId\":null}";
@@ -351,7 +351,7 @@ static void test_a_locked_session(void **state)
 	rig_fini(&r);
 }
 
-static void test_few_descriptors(void **state)
+TEST(few_descriptors)
 {
 	char path[32], line[32];
 	struct journal_stats s;
@@ -387,7 +387,7 @@ static uint64_t highest_segment(const struct rig *r)
 	return high;
 }
 
-static void test_segments_roll_and_return(void **state)
+TEST(segments_roll_and_return)
 {
 	static char line[1000];
 	struct rig r;
@@ -432,7 +432,7 @@ static void *checkpoint_main(void *arg)
 	return (void *)failed;
 }
 
-static void test_checkpoint_beside_commits(void **state)
+TEST(checkpoint_beside_commits)
 {
 	pthread_t t;
 	struct rig r;
@@ -476,24 +476,4 @@ static void test_checkpoint_beside_commits(void **state)
 		assert_int_equal(len, lines * 22);
 	}
 	rig_fini(&r);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_answers_in_order),
-		cmocka_unit_test(test_ride_waits_for_company),
-		cmocka_unit_test(test_ride_goes_when_enough),
-		cmocka_unit_test(test_ride_goes_by_the_clock),
-		cmocka_unit_test(test_notify),
-		cmocka_unit_test(test_long_bytes),
-		cmocka_unit_test(test_wide_commit),
-		cmocka_unit_test(test_queue_is_bounded),
-		cmocka_unit_test(test_a_locked_session),
-		cmocka_unit_test(test_few_descriptors),
-		cmocka_unit_test(test_segments_roll_and_return),
-		cmocka_unit_test(test_checkpoint_beside_commits),
-	};
-
-	return cmocka_run_group_tests_name("journal_flow", tests, NULL, NULL);
 }

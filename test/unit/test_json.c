@@ -26,7 +26,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void test_writer(void **state)
+TEST(writer)
 {
 	struct jw w;
 
@@ -56,7 +56,7 @@ static void test_writer(void **state)
 	assert_string_equal(b.data + b.len - 3, "}{}");
 }
 
-static void test_preview(void **state)
+TEST(preview)
 {
 	struct jw w;
 
@@ -71,7 +71,7 @@ static void test_preview(void **state)
 				    "\"cut\":true}}");
 }
 
-static void test_ints(void **state)
+TEST(ints)
 {
 	static const int64_t n[] = {0, -1, 9, 10, -10, 1234567890123, INT64_MAX, INT64_MIN};
 
@@ -85,7 +85,7 @@ static void test_ints(void **state)
 	}
 }
 
-static void test_fixed(void **state)
+TEST(fixed)
 {
 	static const struct {
 		int64_t n;
@@ -125,7 +125,7 @@ static const char *escaped(const char *s, size_t len)
 	return b.data;
 }
 
-static void test_escape(void **state)
+TEST(escape)
 {
 	assert_string_equal(escaped("", 0), "\"\"");
 	assert_string_equal(escaped("a\"b\\c/d", 7), "\"a\\\"b\\\\c/d\"");
@@ -160,7 +160,7 @@ static void check_escape(const char *s, size_t len)
 	buf_fini(&want);
 }
 
-static void test_escape_everywhere(void **state)
+TEST(escape_everywhere)
 {
 	char s[20];
 
@@ -186,7 +186,7 @@ static void test_escape_everywhere(void **state)
 
 /* What services send is read the short way, which gives jansson's tree; what
  * is odd is left to jansson. */
-static void test_parse_as_jansson(void **state)
+TEST(parse_as_jansson)
 {
 	static const char *const cases[] = {
 		"{\"a\":[1,-20,0],\"b\":{\"c\":true,\"d\":null,\"e\":false}}",
@@ -247,7 +247,7 @@ static void test_parse_as_jansson(void **state)
 	assert_null(json_parse("\"a\0b\"", 5, NULL));
 }
 
-static void test_parse_strict(void **state)
+TEST(parse_strict)
 {
 	static const struct {
 		const char *text, *error; /* error NULL: accepted */
@@ -299,7 +299,7 @@ static json_t *nested(int depth, const char *open, const char *close, struct ava
 	return json_parse(b.data, b.len, err);
 }
 
-static void test_parse_depth(void **state)
+TEST(parse_depth)
 {
 	struct ava_error err = {0};
 	json_t *v = nested(64, "[", "]", NULL);
@@ -317,7 +317,7 @@ static void test_parse_depth(void **state)
 	assert_null(nested(100000, "[", "]", &err)); /* no recursion */
 }
 
-static void test_get(void **state)
+TEST(get)
 {
 	static const char text[] = "{\"s\":\"x\",\"i\":-7,\"t\":true,\"r\":2.35,\"n\":null,"
 				   "\"big\":9223372036854775807,\"e\":1e300}";
@@ -347,7 +347,7 @@ static void test_get(void **state)
 }
 
 /* Money survives the way out and back, to the micro-dollar. */
-static void test_fixed_round_trip(void **state)
+TEST(fixed_round_trip)
 {
 	srandom(5);
 	for (int i = 0; i < 20000; i++) {
@@ -366,7 +366,7 @@ static void test_fixed_round_trip(void **state)
 	}
 }
 
-static void test_dump(void **state)
+TEST(dump)
 {
 	static const char text[] =
 		"{\"z\":0.1,\"a\":[1,-2.5,1e+300,100.0,4.94065645841247e-324,true,false,null,{}],"
@@ -383,7 +383,7 @@ static void test_dump(void **state)
 	assert_int_equal(json_dump(&b, json_true()), AVA_ETOOBIG);
 }
 
-static void test_dump_decimal_comma(void **state)
+TEST(dump_decimal_comma)
 {
 	json_t *v = json_real(2.5);
 	char *old = strdup(setlocale(LC_NUMERIC, NULL));
@@ -397,7 +397,7 @@ static void test_dump_decimal_comma(void **state)
 	json_decref(v);
 }
 
-static void test_dump_depth(void **state)
+TEST(dump_depth)
 {
 	json_t *v = json_array();
 
@@ -448,7 +448,7 @@ static void parse_without_memory(long k)
 }
 
 /* Nothing in it steers a terminal, and it is a text whatever the bytes were. */
-static void test_shown(void **state)
+TEST(shown)
 {
 	json_t *v = json_shown("a\x1b]52;c;eA==\x07\u202eb\nc\xc3");
 
@@ -460,7 +460,7 @@ static void test_shown(void **state)
 	assert_null(json_shown(NULL));
 }
 
-static void test_out_of_memory(void **state)
+TEST(out_of_memory)
 {
 	FAULT_LOOP(k, write_without_memory(k));
 	json_set_alloc_funcs(counted_malloc, free);
@@ -468,28 +468,4 @@ static void test_out_of_memory(void **state)
 	json_set_alloc_funcs(malloc, free);
 }
 
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(test_writer),
-		T(test_preview),
-		T(test_ints),
-		T(test_fixed),
-		T(test_escape),
-		T(test_escape_everywhere),
-		T(test_parse_as_jansson),
-		T(test_parse_strict),
-		T(test_parse_depth),
-		T(test_get),
-		T(test_fixed_round_trip),
-		T(test_dump),
-		T(test_dump_decimal_comma),
-		T(test_dump_depth),
-		T(test_shown),
-		T(test_out_of_memory),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_GROUP(.before = setup, .after = teardown);

@@ -20,7 +20,7 @@ static const struct {
 	{"carriage return stays", "a\r\n", 1, 3, 0, 0},
 };
 
-static void test_lines(void **state)
+TEST(lines)
 {
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		const char *bytes = cases[i].bytes, *line;
@@ -43,13 +43,4 @@ static void test_lines(void **state)
 			assert_ptr_equal(line, bytes + at);
 		}
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lines),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

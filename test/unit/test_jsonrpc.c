@@ -7,7 +7,7 @@
 #include "base/util.h"
 #include "codec/jsonrpc.h"
 
-static void test_kinds(void **state)
+TEST(kinds)
 {
 	static const struct {
 		const char *text;
@@ -53,7 +53,7 @@ static void test_kinds(void **state)
 }
 
 /* A refusal can name what it refuses. */
-static void test_id_of_what_is_wrong(void **state)
+TEST(id_of_what_is_wrong)
 {
 	const char *text = "{\"id\":\"x\",\"method\":\"ping\"}";
 	struct ava_error err;
@@ -74,7 +74,7 @@ static void check_line(json_t *message, const char *want)
 	buf_fini(&b);
 }
 
-static void test_written(void **state)
+TEST(written)
 {
 	json_t *id = json_string("a\"b");
 
@@ -95,7 +95,7 @@ static void test_written(void **state)
 }
 
 /* What cannot be made is no message, and one that does not fit is not taken for a line. */
-static void test_not_written(void **state)
+TEST(not_written)
 {
 	json_t *id = json_integer(1);
 	struct buf b;
@@ -112,7 +112,7 @@ static void test_not_written(void **state)
 }
 
 /* What is no JSON for us may have an id, for the answer. */
-static void test_id_of_what_is_none(void **state)
+TEST(id_of_what_is_none)
 {
 	static const char text[] = "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"m\",\"params\":{"
 				   "\"task\":\"a\\u0000b\"}}";
@@ -123,17 +123,4 @@ static void test_id_of_what_is_none(void **state)
 	assert_non_null(strstr(err.text, "u0000"));
 	assert_int_equal(json_integer_value(m.id), 7);
 	rpc_fini(&m);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_kinds),
-		cmocka_unit_test(test_id_of_what_is_wrong),
-		cmocka_unit_test(test_id_of_what_is_none),
-		cmocka_unit_test(test_written),
-		cmocka_unit_test(test_not_written),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -49,7 +49,7 @@ static void holds(const char *text)
 	free(now);
 }
 
-static void test_store(void **state)
+TEST_WITH(store, set_up, tear_down)
 {
 	struct ava_error err = {0};
 	char where[400];
@@ -74,7 +74,7 @@ static void test_store(void **state)
 	holds("no line\n");
 }
 
-static void test_lines(void **state)
+TEST_WITH(lines, set_up, tear_down)
 {
 	struct ava_error err = {0};
 	const char *value;
@@ -109,7 +109,7 @@ static void test_lines(void **state)
 	assert_string_equal(keys_get("OTHER"), "1");
 }
 
-static void test_order(void **state)
+TEST_WITH(order, set_up, tear_down)
 {
 	setenv("ANTHROPIC_API_KEY", "from the environment", 1);
 	setenv("OPENAI_API_KEY", "from the environment", 1);
@@ -125,7 +125,7 @@ static void test_order(void **state)
 	assert_string_equal(keys_get("ANTHROPIC_API_KEY"), "from the environment");
 }
 
-static void test_modes(void **state)
+TEST_WITH(modes, set_up, tear_down)
 {
 	static const mode_t bad[] = {0644, 0640, 0604, 0620, 0602, 0610, 0666};
 	struct ava_error err = {0};
@@ -141,7 +141,7 @@ static void test_modes(void **state)
 	assert_string_equal(keys_get("A"), "secret-value");
 }
 
-static void test_bad_lines(void **state)
+TEST_WITH(bad_lines, set_up, tear_down)
 {
 	static const struct {
 		const char *text, *want;
@@ -169,7 +169,7 @@ static void test_bad_lines(void **state)
 	}
 }
 
-static void test_odd_files(void **state)
+TEST_WITH(odd_files, set_up, tear_down)
 {
 	struct ava_error err = {0};
 	char *large = calloc(1, KEYS_FILE_MAX + 2);
@@ -197,7 +197,7 @@ static void test_odd_files(void **state)
 	free(large);
 }
 
-static void test_shape(void **state)
+TEST_WITH(shape, set_up, tear_down)
 {
 	struct ava_error err = {0};
 
@@ -212,7 +212,7 @@ static void test_shape(void **state)
 }
 
 /* The same value under the same salt has the same mark, nothing else has. */
-static void test_marks(void **state)
+TEST_WITH(marks, set_up, tear_down)
 {
 	char one[KEYS_MARK_LEN + 1], two[KEYS_MARK_LEN + 1];
 	const char *salt = keys_salt();
@@ -239,7 +239,7 @@ static void test_marks(void **state)
 }
 
 /* The vector of SipHash's authors: key 00..0f, message 00..0e. */
-static void test_siphash(void **state)
+TEST(siphash)
 {
 	unsigned char m[15];
 
@@ -247,17 +247,4 @@ static void test_siphash(void **state)
 		m[i] = (unsigned char)i;
 	assert_true(siphash(0x0706050403020100u, 0x0f0e0d0c0b0a0908u, m, sizeof(m), 2, 4) ==
 		    0xa129ca6149be45e5u);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_lines), TEST(test_store),     TEST(test_order),
-		TEST(test_modes), TEST(test_bad_lines), TEST(test_odd_files),
-		TEST(test_shape), TEST(test_marks),     cmocka_unit_test(test_siphash),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

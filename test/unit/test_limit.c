@@ -5,7 +5,7 @@
 
 /* ---- limits */
 
-static void test_time(void **state)
+TEST(time)
 {
 	struct rig r;
 
@@ -38,7 +38,7 @@ static void test_time(void **state)
 	}
 }
 
-static void test_queue_has_no_clock(void **state)
+TEST(queue_has_no_clock)
 {
 	struct rig r;
 
@@ -129,7 +129,7 @@ static const struct {
 	 "cost"},
 };
 
-static void test_limits(void **state)
+TEST(limits)
 {
 	for (size_t i = 0; i < ARRAY_LEN(limit_cases); i++) {
 		struct rig r;
@@ -154,7 +154,7 @@ static void test_limits(void **state)
 }
 
 /* The results push the next request over the limit. */
-static void test_limit_after_results(void **state)
+TEST(limit_after_results)
 {
 	static char big[200] = "";
 	struct rig r;
@@ -173,7 +173,7 @@ static void test_limit_after_results(void **state)
 	rig_close(&r);
 }
 
-static void test_end_at_the_limit(void **state)
+TEST(end_at_the_limit)
 {
 	struct rig r;
 
@@ -194,7 +194,7 @@ static void test_end_at_the_limit(void **state)
 	rig_close(&r);
 }
 
-static void test_cost_zero(void **state)
+TEST(cost_zero)
 {
 	static const struct {
 		struct agent_price price;
@@ -221,7 +221,7 @@ static void test_cost_zero(void **state)
 	}
 }
 
-static void test_unknown_price(void **state)
+TEST(unknown_price)
 {
 	struct rig r;
 
@@ -239,7 +239,7 @@ static void test_unknown_price(void **state)
 	rig_close(&r);
 }
 
-static void test_settle(void **state)
+TEST(settle)
 {
 	struct rig r;
 
@@ -265,7 +265,7 @@ static void test_settle(void **state)
 
 /* Fractions of a micro-USD are whole ones, once a call; huge figures end at
  * the top instead of below zero. */
-static void test_rounded_up(void **state)
+TEST(rounded_up)
 {
 	static const struct {
 		struct agent_price price;
@@ -293,7 +293,7 @@ static void test_rounded_up(void **state)
 	}
 }
 
-static void test_lowered_output(void **state)
+TEST(lowered_output)
 {
 	static const struct {
 		int64_t tokens, cost, max_output; /* 0: no call */
@@ -325,7 +325,7 @@ static void test_lowered_output(void **state)
 	}
 }
 
-static void test_small_model(void **state)
+TEST(small_model)
 {
 	struct rig r;
 
@@ -338,7 +338,7 @@ static void test_small_model(void **state)
 }
 
 /* What a call reserves from a budget it shares, and what that money buys. */
-static void test_shared_money(void **state)
+TEST(shared_money)
 {
 	struct agent_spec spec = {.price = {3000000, 15000000, 300000, 3750000}};
 	struct agent a = {.spec = &spec, .at.measured_input = 10000, .at.new_bytes = 3000};
@@ -368,7 +368,7 @@ static bool limit_is_last(const struct rig *r)
 	       strstr(r->notices[r->nnotices - 1], "last that the limits") != NULL;
 }
 
-static void test_near(void **state)
+TEST(near)
 {
 	static const struct {
 		struct agent_limits limits;
@@ -417,7 +417,7 @@ static void test_near(void **state)
 
 /* ---- cancel */
 
-static void test_cancel(void **state)
+TEST(cancel)
 {
 	for (int at = AGENT_QUEUED; at <= AGENT_TOOLS; at++) {
 		struct rig r;
@@ -463,7 +463,7 @@ static void test_cancel(void **state)
 	}
 }
 
-static void test_cancel_at_once(void **state)
+TEST(cancel_at_once)
 {
 	struct rig r;
 
@@ -475,7 +475,7 @@ static void test_cancel_at_once(void **state)
 	rig_close(&r);
 }
 
-static void test_cancel_with_reply(void **state)
+TEST(cancel_with_reply)
 {
 	struct rig r;
 
@@ -502,7 +502,7 @@ static void test_cancel_with_reply(void **state)
 	rig_close(&r);
 }
 
-static void test_too_late(void **state)
+TEST(too_late)
 {
 	struct rig r;
 
@@ -518,7 +518,7 @@ static void test_too_late(void **state)
 }
 
 /* The last call that the limits pay for is told and made to be the end, once. */
-static void test_wrap_up(void **state)
+TEST(wrap_up)
 {
 	static const struct {
 		struct agent_limits limits;
@@ -555,7 +555,7 @@ static void test_wrap_up(void **state)
 }
 
 /* A person is asked instead. */
-static void test_no_wrap_up(void **state)
+TEST(no_wrap_up)
 {
 	struct rig r;
 
@@ -591,7 +591,7 @@ static struct agent_io shared_io(void)
 
 /* Told once each, with the results; that nothing is left beside the next call, as
  * often as it is so. */
-static void test_shared(void **state)
+TEST(shared)
 {
 	const struct agent_io with = shared_io();
 	struct rig r;
@@ -636,7 +636,7 @@ static void test_shared(void **state)
 }
 
 /* With what is left of the money of all: two calls with the least of a reply, or not. */
-static void test_last_of_shared_money(void **state)
+TEST(last_of_shared_money)
 {
 	int64_t next, after;
 	struct agent a;
@@ -660,33 +660,4 @@ static void test_last_of_shared_money(void **state)
 	agent_cancel(&r.a);
 	rig_run(&r);
 	rig_close(&r);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_shared),
-		cmocka_unit_test(test_last_of_shared_money),
-		cmocka_unit_test(test_time),
-		cmocka_unit_test(test_queue_has_no_clock),
-		cmocka_unit_test(test_limits),
-		cmocka_unit_test(test_limit_after_results),
-		cmocka_unit_test(test_end_at_the_limit),
-		cmocka_unit_test(test_cost_zero),
-		cmocka_unit_test(test_unknown_price),
-		cmocka_unit_test(test_settle),
-		cmocka_unit_test(test_rounded_up),
-		cmocka_unit_test(test_lowered_output),
-		cmocka_unit_test(test_small_model),
-		cmocka_unit_test(test_near),
-		cmocka_unit_test(test_shared_money),
-		cmocka_unit_test(test_wrap_up),
-		cmocka_unit_test(test_no_wrap_up),
-		cmocka_unit_test(test_cancel),
-		cmocka_unit_test(test_cancel_at_once),
-		cmocka_unit_test(test_cancel_with_reply),
-		cmocka_unit_test(test_too_late),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -34,7 +34,7 @@ static size_t play(struct line_keys *k, const char *in, size_t step, wchar_t *ou
 	return n;
 }
 
-static void test_pieces(void **state)
+TEST(pieces)
 {
 	static const char in[] = "a\xc3\xa9\xf0\x9f\x9a\x80\033[A\033OHb\033f\xff"
 				 "c";
@@ -54,7 +54,7 @@ static void test_pieces(void **state)
 	}
 }
 
-static void test_paste(void **state)
+TEST(paste)
 {
 	static const char in[] = "x\033[200~one\r\ntwo\x07\033[31m\tthree\033[20\033[201~y";
 
@@ -72,7 +72,7 @@ static void test_paste(void **state)
 
 /* Nobody types the keys that are the editor's own, nor is a bare end of a paste
  * anything. */
-static void test_dropped(void **state)
+TEST(dropped)
 {
 	struct line_keys k;
 	wchar_t out[8];
@@ -83,7 +83,7 @@ static void test_dropped(void **state)
 	line_keys_fini(&k);
 }
 
-static void test_inside(void **state)
+TEST(inside)
 {
 	struct line_keys k;
 	wchar_t c;
@@ -118,7 +118,7 @@ static void test_inside(void **state)
 	line_keys_fini(&k);
 }
 
-static void test_bounds(void **state)
+TEST(bounds)
 {
 	struct line_keys k;
 	char block[1024];
@@ -142,15 +142,4 @@ static void test_bounds(void **state)
 	give(&k, block, 100);
 	assert_int_equal(line_keys_next(&k, &c), LINE_KEY_CHAR);
 	line_keys_fini(&k);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_pieces),  cmocka_unit_test(test_paste),
-		cmocka_unit_test(test_dropped), cmocka_unit_test(test_inside),
-		cmocka_unit_test(test_bounds),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,7 +35,7 @@ static int digits(struct list *l)
 	return n;
 }
 
-static void test_order(void **state)
+TEST(order)
 {
 	assert_true(list_empty(&head));
 	assert_null(LIST_FIRST(&head, struct item, link));
@@ -50,7 +50,7 @@ static void test_order(void **state)
 	assert_int_equal(digits(&head), 153);
 }
 
-static void test_remove_while_walking(void **state)
+TEST(remove_while_walking)
 {
 	for (int i = 1; i < 6; i++)
 		list_add(&head, &items[i].link);
@@ -60,7 +60,7 @@ static void test_remove_while_walking(void **state)
 	assert_int_equal(digits(&head), 135);
 }
 
-static void test_splice(void **state)
+TEST(splice)
 {
 	list_splice(&head, &other); /* nothing to nothing */
 	assert_true(list_empty(&head));
@@ -76,13 +76,4 @@ static void test_splice(void **state)
 	assert_int_equal(digits(&head), 345);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_order, setup),
-		cmocka_unit_test_setup(test_remove_while_walking, setup),
-		cmocka_unit_test_setup(test_splice, setup),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_GROUP(.before = setup);

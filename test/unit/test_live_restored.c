@@ -385,7 +385,7 @@ static void spawn_one(struct world *w, const struct op_spawn *s)
 		os_loop_step(w->loop, 5);
 }
 
-static void test_a_question(void **state)
+TEST(a_question)
 {
 	struct world *w = *state;
 	struct op_spawn s = asked(w, script(w, READ READ FIND ASKS));
@@ -397,7 +397,7 @@ static void test_a_question(void **state)
 	compare(w);
 }
 
-static void test_an_approval(void **state)
+TEST(an_approval)
 {
 	static const char *const before[] = {"read_file"};
 	struct world *w = *state;
@@ -410,7 +410,7 @@ static void test_an_approval(void **state)
 	compare(w);
 }
 
-static void test_a_call(void **state)
+TEST(a_call)
 {
 	struct world *w = *state;
 	struct op_spawn s = asked(w, script(w, READ FIND LATE));
@@ -420,7 +420,7 @@ static void test_a_call(void **state)
 	compare(w);
 }
 
-static void test_a_slot(void **state)
+TEST(a_slot)
 {
 	struct world *w = *state;
 	struct op_spawn s = asked(w, script(w, LATE));
@@ -439,7 +439,7 @@ static void steered(int rv, const struct op_steered *s, const struct ava_error *
 	*(bool *)user = true;
 }
 
-static void test_words_to_a_run(void **state)
+TEST(words_to_a_run)
 {
 	struct world *w = *state;
 	struct op_spawn s = asked(w, script(w, READ LATE));
@@ -466,7 +466,7 @@ static void proposed(int rv, struct proposal *p, bool repeated, const struct ava
 
 /* Side by side and one after another, in a conversation with two more quotes, of which one
  * is changed and one rejected. */
-static void test_a_conversation(void **state)
+TEST(a_conversation)
 {
 	static const char quotes[] =
 		"{\"tool_calls\":[{\"name\":\"spawn_subagent\",\"args\":{\"role\":\"researcher\","
@@ -519,13 +519,4 @@ static void test_a_conversation(void **state)
 	}
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(test_a_question), TEST(test_an_approval),    TEST(test_a_call),
-		TEST(test_a_slot),     TEST(test_words_to_a_run), TEST(test_a_conversation),
-	};
-
-	return cmocka_run_group_tests_name("live_restored", tests, NULL, NULL);
-}
+UNIT_GROUP(.before = set_up, .after = tear_down);

@@ -62,7 +62,7 @@ static pid_t holder(void)
 	return pid;
 }
 
-static void test_busy(void **state)
+TEST_WITH(busy, setup, teardown)
 {
 	struct ava_error err;
 	struct lock l;
@@ -100,7 +100,7 @@ static int flock_until_it_ends(int fd, int operation)
 }
 
 /* Somebody who saw the last daemon go, and is there before the kernel has closed all of it. */
-static void test_holder_is_ending(void **state)
+TEST_WITH(holder_is_ending, setup, teardown)
 {
 	struct sys_ops ops = sys_real;
 	struct lock l;
@@ -115,7 +115,7 @@ static void test_holder_is_ending(void **state)
 	lock_drop(&l);
 }
 
-static void test_pid_is_written(void **state)
+TEST_WITH(pid_is_written, setup, teardown)
 {
 	struct lock l;
 	char text[32] = "", want[32];
@@ -132,7 +132,7 @@ static void test_pid_is_written(void **state)
 }
 
 /* A holder that died without cleaning up: its number is not shown. */
-static void test_stale_pid(void **state)
+TEST_WITH(stale_pid, setup, teardown)
 {
 	struct ava_error err;
 	struct lock a, b;
@@ -156,7 +156,7 @@ static void test_stale_pid(void **state)
 }
 
 /* Without its file the folder is locked all the same. */
-static void test_removed_file(void **state)
+TEST_WITH(removed_file, setup, teardown)
 {
 	struct ava_error err;
 	struct lock a, b;
@@ -169,7 +169,7 @@ static void test_removed_file(void **state)
 	lock_drop(&b);
 }
 
-static void test_symlink_refused(void **state)
+TEST_WITH(symlink_refused, setup, teardown)
 {
 	struct ava_error err;
 	struct lock l;
@@ -211,7 +211,7 @@ static void round_trip(int dirfd, const struct lock *l)
 	close(server);
 }
 
-static void test_socket(void **state)
+TEST_WITH(socket, setup, teardown)
 {
 	struct ava_error err;
 	struct lock l;
@@ -236,7 +236,7 @@ static void test_socket(void **state)
 }
 
 /* A root whose path is 4,000 bytes long: addresses hold 107. */
-static void test_long_path(void **state)
+TEST_WITH(long_path, setup, teardown)
 {
 	char name[201];
 	struct lock l;
@@ -258,7 +258,7 @@ static void test_long_path(void **state)
 }
 
 /* A full queue of connections is a timeout, not a hang. */
-static void test_backlog(void **state)
+TEST_WITH(backlog, setup, teardown)
 {
 	struct ava_error err;
 	struct lock l;
@@ -278,7 +278,7 @@ static void test_backlog(void **state)
 	lock_drop(&l);
 }
 
-static void test_peer_of_other_things(void **state)
+TEST(peer_of_other_things)
 {
 	struct unix_peer peer;
 	int tcp = socket(AF_INET, SOCK_STREAM, 0);
@@ -286,22 +286,4 @@ static void test_peer_of_other_things(void **state)
 	assert_int_equal(unix_sock_peer(tcp, &peer), AVA_EINVAL);
 	close(tcp);
 	assert_int_equal(unix_sock_peer(-1, &peer), AVA_EINVAL);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_busy, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_holder_is_ending, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_pid_is_written, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_stale_pid, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_removed_file, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_symlink_refused, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_socket, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_long_path, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_backlog, setup, teardown),
-		cmocka_unit_test(test_peer_of_other_things),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

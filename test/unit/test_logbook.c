@@ -66,7 +66,7 @@ static void commit_day_event(struct rig *r, uint64_t *lsn)
 	assert_int_equal(told.rv[0], 0);
 }
 
-static void test_an_empty_root(void **state)
+TEST(an_empty_root)
 {
 	char today[11], path[LOGBOOK_PATH];
 	struct rig r;
@@ -85,7 +85,7 @@ static void test_an_empty_root(void **state)
 }
 
 /* The clock was set back: the newer day stays in use, and its seq goes on. */
-static void test_an_older_day_is_never_reopened(void **state)
+TEST(an_older_day_is_never_reopened)
 {
 	struct rig r;
 	uint64_t lsn;
@@ -102,7 +102,7 @@ static void test_an_older_day_is_never_reopened(void **state)
 }
 
 /* The journal was removed: no number of the logs is given again. */
-static void test_numbers_go_on_without_the_journal(void **state)
+TEST(numbers_go_on_without_the_journal)
 {
 	struct rig r;
 	uint64_t lsn;
@@ -117,7 +117,7 @@ static void test_numbers_go_on_without_the_journal(void **state)
 }
 
 /* The last line is longer than what is read at first: its numbers go on all the same. */
-static void test_numbers_go_on_behind_a_long_line(void **state)
+TEST(numbers_go_on_behind_a_long_line)
 {
 	struct event_head head = {.kind = EVENT_Custom, .wall_ms = 1, .lsn = 90, .seq = 8};
 	struct rig r;
@@ -145,7 +145,7 @@ static void test_numbers_go_on_behind_a_long_line(void **state)
 
 /* ---- drafts */
 
-static void test_one_event_in_two_places(void **state)
+TEST(one_event_in_two_places)
 {
 	struct rig r;
 	struct told told = {0};
@@ -182,7 +182,7 @@ static void test_one_event_in_two_places(void **state)
 	rig_fini(&r);
 }
 
-static void test_parts_of_a_draft(void **state)
+TEST(parts_of_a_draft)
 {
 	struct rig r;
 	struct told told = {0};
@@ -212,7 +212,7 @@ static void test_parts_of_a_draft(void **state)
 }
 
 /* A draft that failed to take an event is refused as a whole. */
-static void test_content_without_memory(void **state)
+TEST(content_without_memory)
 {
 	struct draft_where where = {.day = true};
 	struct event_head head = {.kind = EVENT_Custom};
@@ -237,7 +237,7 @@ static void test_content_without_memory(void **state)
 }
 
 /* A failed sync is "unknown"; then new work is refused in a sentence. */
-static void test_a_failed_sync(void **state)
+TEST(a_failed_sync)
 {
 	struct ava_error err = {0};
 	struct told told = {0};
@@ -282,7 +282,7 @@ static void drained_cb(void *user)
 }
 
 /* Drafts come out in order, whatever is merged; each is told once. */
-static void test_an_outbox_keeps_the_order(void **state)
+TEST(an_outbox_keeps_the_order)
 {
 	struct rig r;
 	struct outbox box;
@@ -321,7 +321,7 @@ static void test_an_outbox_keeps_the_order(void **state)
 }
 
 /* More parts than a commit may have: the rest goes as the next one. */
-static void test_more_parts_than_one_commit_takes(void **state)
+TEST(more_parts_than_one_commit_takes)
 {
 	struct rig r;
 	struct outbox box;
@@ -400,7 +400,7 @@ static void outlast_a_failing_disk(bool is_apart)
 	rig_fini(&r);
 }
 
-static void test_an_outbox_outlasts_a_failing_disk(void **state)
+TEST(an_outbox_outlasts_a_failing_disk)
 {
 	outlast_a_failing_disk(false);
 	outlast_a_failing_disk(true);
@@ -408,7 +408,7 @@ static void test_an_outbox_outlasts_a_failing_disk(void **state)
 
 /* The end of a run, refused once, goes into files that others wrote to
  * meanwhile: it is numbered anew, the same in both logs. */
-static void test_a_refused_end_is_numbered_anew(void **state)
+TEST(a_refused_end_is_numbered_anew)
 {
 	struct rig r;
 	struct outbox box;
@@ -463,7 +463,7 @@ static void test_a_refused_end_is_numbered_anew(void **state)
 }
 
 /* What waits when the process leaves is given back without being told. */
-static void test_an_outbox_with_drafts_is_freed(void **state)
+TEST(an_outbox_with_drafts_is_freed)
 {
 	struct rig r;
 	struct outbox box;
@@ -500,7 +500,7 @@ static uint64_t next_lsn(struct rig *r, struct feed_reader *reader)
 }
 
 /* Who writes first, or begins to, does not matter: the commits give the order. */
-static void test_readers_get_the_order_of_lsn(void **state)
+TEST(readers_get_the_order_of_lsn)
 {
 	struct feed_reader reader = {.wake = woken};
 	struct run_log log_a = {0}, log_b = {0};
@@ -537,7 +537,7 @@ static void test_readers_get_the_order_of_lsn(void **state)
 
 /* ---- memory */
 
-static void test_without_memory(void **state)
+TEST(without_memory)
 {
 	struct rig r;
 	struct told told = {0};
@@ -576,7 +576,7 @@ static void test_without_memory(void **state)
 
 /* Memory ends anywhere while an outbox joins what waits into one commit: all of
  * it is written, once and in order, when there is memory again. */
-static void test_joining_without_memory(void **state)
+TEST(joining_without_memory)
 {
 	struct event_view v[1024];
 	struct outbox box;
@@ -615,28 +615,4 @@ static void test_joining_without_memory(void **state)
 	free(file);
 	outbox_fini(&box);
 	rig_fini(&r);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_an_empty_root),
-		cmocka_unit_test(test_an_older_day_is_never_reopened),
-		cmocka_unit_test(test_numbers_go_on_without_the_journal),
-		cmocka_unit_test(test_numbers_go_on_behind_a_long_line),
-		cmocka_unit_test(test_one_event_in_two_places),
-		cmocka_unit_test(test_parts_of_a_draft),
-		cmocka_unit_test(test_content_without_memory),
-		cmocka_unit_test(test_a_failed_sync),
-		cmocka_unit_test(test_an_outbox_keeps_the_order),
-		cmocka_unit_test(test_more_parts_than_one_commit_takes),
-		cmocka_unit_test(test_an_outbox_outlasts_a_failing_disk),
-		cmocka_unit_test(test_a_refused_end_is_numbered_anew),
-		cmocka_unit_test(test_an_outbox_with_drafts_is_freed),
-		cmocka_unit_test(test_readers_get_the_order_of_lsn),
-		cmocka_unit_test(test_without_memory),
-		cmocka_unit_test(test_joining_without_memory),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,7 +35,7 @@ static void reload(void)
 	assert_int_equal(logcursor_load(&c, path, NULL), 0);
 }
 
-static void test_form(void **state)
+TEST(form)
 {
 	size_t len;
 	char *doc = unit_read_src("doc/QUERY.md", &len), *text, *end;
@@ -60,7 +60,7 @@ static void test_form(void **state)
 	free(doc);
 }
 
-static void test_any_order(void **state)
+TEST(any_order)
 {
 	logcursor_add(&c, 10, NOW);
 	logcursor_add(&c, 13, NOW);
@@ -84,7 +84,7 @@ static void test_any_order(void **state)
 /* While a slow reader takes what there is, files that were looked at before
  * get more, and others are opened: what is given of those settles nothing,
  * however long ago it is by then. */
-static void test_slow_reader(void **state)
+TEST(slow_reader)
 {
 	logcursor_look(&c, NOW);
 	logcursor_add(&c, 10, NOW - 3600000);
@@ -100,7 +100,7 @@ static void test_slow_reader(void **state)
 	assert_int_equal(c.after, 14);
 }
 
-static void test_many(void **state)
+TEST(many)
 {
 	for (uint64_t i = 1; i <= 20000; i++)
 		logcursor_add(&c, 2 * i, NOW);
@@ -111,19 +111,11 @@ static void test_many(void **state)
 	assert_false(logcursor_has(&c, 39999) || logcursor_has(&c, 40002));
 }
 
-static void test_nothing_given(void **state)
+TEST(nothing_given)
 {
 	assert_int_equal(logcursor_save(&c, NULL), 0);
 	assert_int_equal(logcursor_load(&c, path, NULL), 0);
 	assert_false(c.known || logcursor_has(&c, 1));
 }
 
-int main(void)
-{
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-	const struct CMUnitTest tests[] = {TEST(test_form), TEST(test_any_order),
-					   TEST(test_slow_reader), TEST(test_many),
-					   TEST(test_nothing_given)};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_GROUP(.before = setup, .after = teardown);

@@ -49,7 +49,7 @@ static void order_run(struct os_task *t)
 		os_defer(o->loop, &o->next->task);
 }
 
-static void test_defer(void **state)
+TEST_WITH(defer, setup, teardown)
 {
 	struct os_loop *l = *state;
 	char log[16] = "";
@@ -97,7 +97,7 @@ static void *poster_main(void *arg)
 	return NULL;
 }
 
-static void test_post(void **state)
+TEST_WITH(post, setup, teardown)
 {
 	struct poster p[4] = {{.ran = 0}};
 	int before;
@@ -138,7 +138,7 @@ static void job_done(struct os_work *w)
 	CONTAINER_OF(w, struct job, work)->done = true;
 }
 
-static void test_work(void **state)
+TEST_WITH(work, setup, teardown)
 {
 	struct job jobs[20] = {{.done = false}};
 
@@ -165,7 +165,7 @@ static void hang(struct os_work *w)
 }
 
 /* However many of them hang: other work goes on, and all of them end. */
-static void test_foreign_work_hangs(void **state)
+TEST_WITH(foreign_work_hangs, setup, teardown)
 {
 	struct job hung[20] = {{.done = false}}, other = {.done = false};
 
@@ -206,7 +206,7 @@ static void bell_fire(void *user)
 		os_timer_free(b->timer);
 }
 
-static void test_timer(void **state)
+TEST_WITH(timer, setup, teardown)
 {
 	struct bell b = {.rings = 0}, gone = {.free_it = true};
 	int64_t began;
@@ -232,7 +232,7 @@ static void test_timer(void **state)
 
 /* A timer that is due when the turn begins fires before libuv waits, and the wait would be
  * for whatever comes next. */
-static void test_timer_due_before_the_turn(void **state)
+TEST_WITH(timer_due_before_the_turn, setup, teardown)
 {
 	struct bell b = {.rings = 0}, far = {.rings = 0};
 	struct timespec pause = {.tv_nsec = 5 * 1000 * 1000};
@@ -252,7 +252,7 @@ static void test_timer_due_before_the_turn(void **state)
 }
 
 /* Without room for its threads it says so; libuv would end the process. */
-static void test_no_threads(void **state)
+TEST_WITH(no_threads, setup, teardown)
 {
 	struct ava_error err = {0};
 	struct rlimit few = {16u << 20, 16u << 20};
@@ -290,7 +290,7 @@ static void slow_run(struct os_task *t)
 }
 
 /* The turn's cached time is 40 ms old when the timer is set. */
-static void test_timer_not_early(void **state)
+TEST_WITH(timer_not_early, setup, teardown)
 {
 	struct bell b = {.rings = 0};
 	struct slow s = {.bell = &b};
@@ -329,7 +329,7 @@ static void deferrer_fire(void *user)
 		os_defer(d->loop, &d->task);
 }
 
-static void test_timer_defers(void **state)
+TEST_WITH(timer_defers, setup, teardown)
 {
 	struct deferrer d = {.loop = *state};
 	struct bell far = {.rings = 0};
@@ -351,7 +351,7 @@ static void test_timer_defers(void **state)
 }
 
 /* Waiting is no gap. (A busy machine may make one: several tries.) */
-static void test_no_gap(void **state)
+TEST_WITH(no_gap, setup, teardown)
 {
 	uint64_t gaps;
 	int tries = 0;
@@ -384,7 +384,7 @@ static void eye_ready(int events, void *user)
 		os_poll_set(e->poll, 0);
 }
 
-static void test_poll(void **state)
+TEST_WITH(poll, setup, teardown)
 {
 	struct eye r = {0}, w = {0};
 	int fd[2];
@@ -420,7 +420,7 @@ static void test_poll(void **state)
 }
 
 /* A pipe nobody reads any more: the writer is told once, not for ever. */
-static void test_poll_error(void **state)
+TEST_WITH(poll_error, setup, teardown)
 {
 	struct eye w = {.fd = -1};
 	int fd[2];
@@ -439,7 +439,7 @@ static void test_poll_error(void **state)
 	close(fd[1]);
 }
 
-static void test_poll_refused(void **state)
+TEST_WITH(poll_refused, setup, teardown)
 {
 	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 
@@ -454,7 +454,7 @@ static void signal_fire(int signo, void *user)
 	*(int *)user = signo;
 }
 
-static void test_signal(void **state)
+TEST_WITH(signal, setup, teardown)
 {
 	int got = 0;
 	struct os_signal *s = os_signal_new(*state, SIGUSR1, signal_fire, &got);
@@ -486,7 +486,7 @@ static void stop_run(struct os_task *t)
 		os_post(s->loop, t);
 }
 
-static void test_run_stop(void **state)
+TEST_WITH(run_stop, setup, teardown)
 {
 	struct stopper s = {.loop = *state};
 
@@ -523,7 +523,7 @@ static bool readable(int fd)
 }
 
 /* A descriptor is only known to epoll after a step, so that is asked for. */
-static void test_inside(void **state)
+TEST_WITH(inside, setup, teardown)
 {
 	struct os_loop *l = *state;
 	int fd = os_loop_fd(l), ends[2], n = 0;
@@ -554,32 +554,7 @@ static void test_inside(void **state)
 	close(ends[1]);
 }
 
-static void test_alloc_faults(void **state)
+TEST(alloc_faults)
 {
 	FAULT_LOOP(k, new_and_free());
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_defer, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_post, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_work, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_foreign_work_hangs, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_timer, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_timer_due_before_the_turn, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_no_threads, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_timer_not_early, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_timer_defers, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_no_gap, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_poll, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_poll_error, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_poll_refused, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_signal, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_run_stop, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_inside, setup, teardown),
-		cmocka_unit_test(test_alloc_faults),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,7 +24,7 @@ static const char *const env[] = {"HOME=/", "PASSPHRASE=the heron fishes at dawn
 	"\"Authorization\":\"Bearer abcdefgh-12345\"},\"ava\":{\"private\":false}},"               \
 	"\"deep\":{\"url\":\"https://h.example:8/a/b?c\"}}}"
 
-static void test_secrets(void **state)
+TEST(secrets)
 {
 	static const char *const secrets[] = {"the heron fishes at dawn", "otter likes cold water",
 					      "abcdefgh-12345"};
@@ -45,7 +45,7 @@ static void test_secrets(void **state)
 	redact_free(redact);
 }
 
-static void test_servers(void **state)
+TEST(servers)
 {
 	struct ava_error err = {0};
 	struct mcp_confs c;
@@ -65,7 +65,7 @@ static void test_servers(void **state)
 	arena_fini(&c.mem);
 }
 
-static void test_no_memory(void **state)
+TEST(no_memory)
 {
 	FAULT_LOOP(k, {
 		struct ava_error err = {0};
@@ -78,22 +78,22 @@ static void test_no_memory(void **state)
 	});
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_secrets),
-		cmocka_unit_test(test_servers),
-		cmocka_unit_test(test_no_memory),
-	};
-	const char *dir = unit_tmpdir();
-	int rv;
+static const char *folder;
 
-	snprintf(path, sizeof(path), "%s/mcp.json", dir);
+static int first(void **state)
+{
+	folder = unit_tmpdir();
+	snprintf(path, sizeof(path), "%s/mcp.json", folder);
 	unit_write(path, FILE_TEXT, strlen(FILE_TEXT));
-	if (env_only(env, NULL) != 0)
-		return 1;
-	rv = cmocka_run_group_tests(tests, NULL, NULL);
-	env_process();
-	unit_rmdir(dir);
-	return rv;
+	assert_int_equal(env_only(env, NULL), 0);
+	return 0;
 }
+
+static int last(void **state)
+{
+	env_process();
+	unit_rmdir(folder);
+	return 0;
+}
+
+UNIT_GROUP(.first = first, .last = last);

@@ -25,7 +25,7 @@ static bool take(struct mcp_rows *t, const char *text)
 
 #define SCHEMA "\"inputSchema\":{\"type\":\"object\"}"
 
-static void test_names(void **state)
+TEST(names)
 {
 	static const struct {
 		const char *json;
@@ -74,7 +74,7 @@ static void test_names(void **state)
 }
 
 /* Annotations count for nothing, hidden characters and our own marks do not get through. */
-static void test_words(void **state)
+TEST(words)
 {
 	struct mcp_rows t = {0};
 	const struct tool *row;
@@ -94,7 +94,7 @@ static void test_words(void **state)
 	mcp_rows_free(&t);
 }
 
-static void test_bounds(void **state)
+TEST(bounds)
 {
 	struct mcp_rows t = {0};
 	char text[200], *big = malloc(20100);
@@ -129,7 +129,7 @@ static void test_bounds(void **state)
 }
 
 /* What is no text is named, never shown; only data is data; more than there is room for is cut. */
-static void test_results(void **state)
+TEST(results)
 {
 	static const struct {
 		const char *result, *shown;
@@ -174,16 +174,4 @@ static void test_results(void **state)
 		buf_fini(&out);
 		json_decref(o);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_names),
-		cmocka_unit_test(test_words),
-		cmocka_unit_test(test_bounds),
-		cmocka_unit_test(test_results),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,7 +29,7 @@ static int clean(void **state)
 	return rmdir(folder);
 }
 
-static void test_token(void **state)
+TEST(token)
 {
 	struct mcp_secret a = {.root_fd = root_fd}, b = {.root_fd = root_fd};
 	char field[100], old[100];
@@ -59,7 +59,7 @@ static void test_token(void **state)
 }
 
 /* HMAC-SHA-256 of nothing under a key of zeros, as others compute it. */
-static void test_seal(void **state)
+TEST(seal)
 {
 	struct mcp_secret s = {.root_fd = root_fd, .known = true}, other;
 	char seal[MCP_SEAL_LEN + 1];
@@ -74,7 +74,7 @@ static void test_seal(void **state)
 	assert_false(mcp_secret_is_seal(&other, "", seal));
 }
 
-static void test_kept(void **state)
+TEST(kept)
 {
 	struct mcp_secret a = {.root_fd = root_fd}, b = {.root_fd = root_fd};
 	char seal[MCP_SEAL_LEN + 1];
@@ -99,7 +99,7 @@ static void test_kept(void **state)
 }
 
 /* What cannot be read may be whole: it is not written over. */
-static void test_not_to_be_read(void **state)
+TEST(not_to_be_read)
 {
 	struct mcp_secret s = {.root_fd = root_fd};
 	struct ava_error err = {0};
@@ -115,14 +115,4 @@ static void test_not_to_be_read(void **state)
 	assert_true(S_ISLNK(st.st_mode));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_token),
-		cmocka_unit_test(test_seal),
-		cmocka_unit_test(test_kept),
-		cmocka_unit_test(test_not_to_be_read),
-	};
-
-	return cmocka_run_group_tests(tests, make, clean);
-}
+UNIT_GROUP(.first = make, .last = clean);

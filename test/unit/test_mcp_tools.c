@@ -18,7 +18,7 @@ static json_t *parse(const char *text)
 	return v;
 }
 
-static void test_schemas(void **state)
+TEST(schemas)
 {
 	json_t *offered = mcp_offered("tools/list", true), *one;
 	json_t *tools = json_object_get(offered, "tools");
@@ -48,7 +48,7 @@ static void test_schemas(void **state)
 }
 
 /* What a tool does not name never reaches its verb. */
-static void test_checked(void **state)
+TEST(checked)
 {
 	static const struct {
 		const char *tool, *given;
@@ -101,7 +101,7 @@ static void becomes(const char *tool, const char *given, const char *path, const
 	json_decref(want);
 }
 
-static void test_verbs(void **state)
+TEST(verbs)
 {
 	struct ava_error err = {0};
 	struct mcp_verb v;
@@ -133,7 +133,7 @@ static void test_verbs(void **state)
 	json_decref(bad);
 }
 
-static void test_resources(void **state)
+TEST(resources)
 {
 	static const struct {
 		const char *uri, *path;
@@ -166,7 +166,7 @@ static void test_resources(void **state)
 }
 
 /* The task is what a model wrote, and its first words are shown in lists. */
-static void test_titles(void **state)
+TEST(titles)
 {
 	json_t *runs = parse(
 		"{\"runs\":[{\"subagent_id\":\"S-7f3a2b\",\"task\":\"look\\u001b]52;c;eA==\\u0007"
@@ -188,7 +188,7 @@ static void test_titles(void **state)
 }
 
 /* A yes is `start`, true, and nothing else. */
-static void test_forms(void **state)
+TEST(forms)
 {
 	static const struct {
 		const char *content, *body;
@@ -224,7 +224,7 @@ static void test_forms(void **state)
 }
 
 /* What a person must know stands in the first lines. */
-static void test_form(void **state)
+TEST(form)
 {
 	json_t *p =
 		parse("{\"message\":\"I'll spawn a Researcher subagent to look. Estimated:\\n"
@@ -254,7 +254,7 @@ static void test_form(void **state)
 }
 
 /* What does not fit is no form without a text. */
-static void test_form_too_large(void **state)
+TEST(form_too_large)
 {
 	char *message = calloc(1, 2u << 20);
 	json_t *p;
@@ -267,7 +267,7 @@ static void test_form_too_large(void **state)
 	free(message);
 }
 
-static void test_says(void **state)
+TEST(says)
 {
 	json_t *yes = parse("{\"action\":\"accept\",\"content\":{\"answer\":\"a.c\"}}");
 	json_t *no = parse("{\"action\":\"decline\"}"), *bad = parse("{\"action\":\"accept\"}");
@@ -283,7 +283,7 @@ static void test_says(void **state)
 }
 
 /* The newest are kept, and how many are not is said. */
-static void test_events(void **state)
+TEST(events)
 {
 	json_t *logs = parse("{\"events\":[]}"), *events = json_object_get(logs, "events");
 	char text[4001];
@@ -298,17 +298,4 @@ static void test_events(void **state)
 	assert_int_equal(json_get_int(json_array_get(events, json_array_size(events) - 1), "n", 0),
 			 29);
 	json_decref(logs);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_schemas), cmocka_unit_test(test_checked),
-		cmocka_unit_test(test_verbs),   cmocka_unit_test(test_resources),
-		cmocka_unit_test(test_titles),  cmocka_unit_test(test_forms),
-		cmocka_unit_test(test_form),    cmocka_unit_test(test_says),
-		cmocka_unit_test(test_events),  cmocka_unit_test(test_form_too_large),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -264,7 +264,7 @@ static int forget(struct world *w, const char *id)
 	return ask(w, op)->rv;
 }
 
-static void test_empty(void **state)
+TEST(empty)
 {
 	struct world *w = *state;
 	char path[300];
@@ -277,7 +277,7 @@ static void test_empty(void **state)
 	assert_int_not_equal(access(path, F_OK), 0); /* asking makes no file */
 }
 
-static void test_words(void **state)
+TEST(words)
 {
 	static const struct {
 		const char *words;
@@ -316,7 +316,7 @@ static void test_words(void **state)
 	}
 }
 
-static void test_same_and_near(void **state)
+TEST(same_and_near)
 {
 	struct world *w = *state;
 	struct memory_op *op;
@@ -351,7 +351,7 @@ static void test_same_and_near(void **state)
 	assert_int_equal(find(w, "answers"), 2);
 }
 
-static void test_whose(void **state)
+TEST(whose)
 {
 	struct world *w = *state;
 	struct memory_op *op = op_of(w, MEMORY_WRITE);
@@ -376,7 +376,7 @@ static void test_whose(void **state)
 	assert_int_equal(ask(w, op)->nrows, 1);
 }
 
-static void test_where(void **state)
+TEST(where)
 {
 	static const struct {
 		const char *cwd;
@@ -398,7 +398,7 @@ static void test_where(void **state)
 	}
 }
 
-static void test_recall(void **state)
+TEST(recall)
 {
 	struct world *w = *state;
 	struct memory_op *op;
@@ -431,7 +431,7 @@ static void test_recall(void **state)
 	assert_non_null(strstr(op->rows[op->nrows - 1].text, "kettle"));
 }
 
-static void test_bounds(void **state)
+TEST(bounds)
 {
 	static const char fill[] =
 		"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9999) "
@@ -490,7 +490,7 @@ static bool on_disk(const struct world *w, const char *text)
 	return found;
 }
 
-static void test_forgotten_for_good(void **state)
+TEST(forgotten_for_good)
 {
 	struct world *w = *state;
 	char id[MEMORY_ID_LEN], text[80];
@@ -516,7 +516,7 @@ static void test_forgotten_for_good(void **state)
 }
 
 /* The disk is full while the file is written anew: the row is gone, its bytes at the next start. */
-static void test_wiped_later(void **state)
+TEST(wiped_later)
 {
 	struct world *w = *state;
 	char id[MEMORY_ID_LEN];
@@ -603,18 +603,18 @@ static void disk_fails(struct world *w, enum fault kind, bool fresh)
 	assert_true(failed > 0);
 }
 
-static void test_full(void **state)
+TEST(full)
 {
 	disk_fails(*state, FAULT_FULL, false);
 	disk_fails(*state, FAULT_FULL, true);
 }
 
-static void test_writes_fail(void **state)
+TEST(writes_fail)
 {
 	disk_fails(*state, FAULT_WRITE, false);
 }
 
-static void test_syncs_fail(void **state)
+TEST(syncs_fail)
 {
 	disk_fails(*state, FAULT_SYNC, false);
 	disk_fails(*state, FAULT_SYNC, true);
@@ -640,7 +640,7 @@ static void child(const char *dir, int k, int out)
 	_exit(42);
 }
 
-static void test_killed_at_every_write(void **state)
+TEST(killed_at_every_write)
 {
 	struct world *w = *state;
 	int k = 0, status;
@@ -688,7 +688,7 @@ static void test_killed_at_every_write(void **state)
 	assert_true(k > 20);
 }
 
-static void test_told(void **state)
+TEST(told)
 {
 	struct world *w = *state;
 	struct memory_op *op;
@@ -706,7 +706,7 @@ static void test_told(void **state)
 	assert_int_equal(op->ndue, 1);
 }
 
-static void test_damaged(void **state)
+TEST(damaged)
 {
 	struct world *w = *state;
 	char path[300], was[16];
@@ -745,7 +745,7 @@ static void test_damaged(void **state)
 }
 
 /* A page in the middle: found when the file is opened, not when somebody stumbles on it. */
-static void test_damaged_inside(void **state)
+TEST(damaged_inside)
 {
 	struct world *w = *state;
 	char path[300], junk[2048], text[80];
@@ -766,7 +766,7 @@ static void test_damaged_inside(void **state)
 	assert_int_equal(add(w, "x")->rv, AVA_ECORRUPT);
 }
 
-static void test_newer(void **state)
+TEST(newer)
 {
 	struct world *w = *state;
 	char path[300];
@@ -783,7 +783,7 @@ static void test_newer(void **state)
 	assert_int_equal(ask(w, op_of(w, MEMORY_RESET))->rv, AVA_EEXIST);
 }
 
-static void test_held_by_another(void **state)
+TEST(held_by_another)
 {
 	struct world *w = *state;
 	char path[300];
@@ -810,7 +810,7 @@ static void count_done(struct memory_op *op)
 	memory_op_free(op);
 }
 
-static void test_queue_and_stop(void **state)
+TEST(queue_and_stop)
 {
 	struct world *w = *state;
 	int codes[3] = {0};
@@ -829,21 +829,4 @@ static void test_queue_and_stop(void **state)
 	start(w);
 }
 
-int main(void)
-{
-#define T(name) cmocka_unit_test_setup_teardown(test_##name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		T(empty),          T(words),
-		T(same_and_near),  T(whose),
-		T(where),          T(recall),
-		T(bounds),         T(forgotten_for_good),
-		T(wiped_later),    T(full),
-		T(writes_fail),    T(syncs_fail),
-		T(told),           T(killed_at_every_write),
-		T(damaged),        T(damaged_inside),
-		T(newer),          T(held_by_another),
-		T(queue_and_stop),
-	};
-
-	return cmocka_run_group_tests(tests, set_up_all, NULL);
-}
+UNIT_GROUP(.before = set_up, .after = tear_down, .first = set_up_all);

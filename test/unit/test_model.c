@@ -48,7 +48,7 @@ static const struct {
 	{"anthropic", AVA_EINVAL, NULL, NULL, "unknown model"},
 };
 
-static void test_resolve(void **state)
+TEST(resolve)
 {
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct ava_error err = {0};
@@ -73,7 +73,7 @@ static void test_resolve(void **state)
 	}
 }
 
-static void test_long_path(void **state)
+TEST(long_path)
 {
 	char name[400] = "offline:/";
 	struct ava_error err = {0};
@@ -125,7 +125,7 @@ static const struct {
 	{NULL, NULL, NULL, "u", "local/qwen3:8b", "local/qwen3:8b", "qwen3:8b", "max_tokens", ""},
 };
 
-static void test_services(void **state)
+TEST(services)
 {
 	for (size_t i = 0; i < ARRAY_LEN(with_keys); i++) {
 		struct ava_error err = {0};
@@ -156,7 +156,7 @@ static void test_services(void **state)
 	clear();
 }
 
-static void test_facts(void **state)
+TEST(facts)
 {
 	static const struct model_row own = {.id = "openai/mine",
 					     .aliases = "claude-haiku quick",
@@ -205,7 +205,7 @@ static void test_facts(void **state)
 }
 
 /* What is stored outlives its key. */
-static void test_restore(void **state)
+TEST(restore)
 {
 	struct ava_error err = {0};
 	struct model m;
@@ -225,7 +225,7 @@ static void test_restore(void **state)
 	clear();
 }
 
-static void test_drop(void **state)
+TEST(drop)
 {
 	struct model m = {.drop = ""};
 	char name[32];
@@ -251,7 +251,7 @@ static void test_drop(void **state)
 
 /* ---- prices and the table */
 
-static void test_prices(void **state)
+TEST(prices)
 {
 	static const struct {
 		const char *text;
@@ -295,7 +295,7 @@ static void test_prices(void **state)
 }
 
 /* The table that is built in: every row can be found and makes sense. */
-static void test_table(void **state)
+TEST(table)
 {
 	const struct model_row *r;
 	size_t n = 0;
@@ -341,7 +341,7 @@ static struct model offline(const char *script)
 	return m;
 }
 
-static void test_one_copy_of_equal_ones(void **state)
+TEST(one_copy_of_equal_ones)
 {
 	struct model a = offline("/a"), b = offline("/b"), again = offline("/a");
 	const struct model *one, *two, *other;
@@ -359,7 +359,7 @@ static void test_one_copy_of_equal_ones(void **state)
 	model_unshare(NULL);
 }
 
-static void test_other_facts_are_another_copy(void **state)
+TEST(other_facts_are_another_copy)
 {
 	struct model a = offline("/a"), less = a;
 	const struct model *one, *two, *three;
@@ -377,7 +377,7 @@ static void test_other_facts_are_another_copy(void **state)
 	model_unshare(three);
 }
 
-static void test_out_of_memory(void **state)
+TEST(out_of_memory)
 {
 	struct model a = offline("/a");
 	const struct model *m;
@@ -390,23 +390,11 @@ static void test_out_of_memory(void **state)
 	});
 }
 
-int main(void)
+static int first(void **state)
 {
 	for (size_t i = 0; keys_known[i] != NULL; i++)
 		unsetenv(keys_known[i]);
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_resolve),
-		cmocka_unit_test(test_long_path),
-		cmocka_unit_test(test_services),
-		cmocka_unit_test(test_facts),
-		cmocka_unit_test(test_restore),
-		cmocka_unit_test(test_drop),
-		cmocka_unit_test(test_prices),
-		cmocka_unit_test(test_table),
-		cmocka_unit_test(test_one_copy_of_equal_ones),
-		cmocka_unit_test(test_other_facts_are_another_copy),
-		cmocka_unit_test(test_out_of_memory),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return 0;
 }
+
+UNIT_GROUP(.first = first);

@@ -6,7 +6,7 @@
 #include "base/near.h"
 #include "base/util.h"
 
-static void test_distance(void **state)
+TEST(distance)
 {
 	static const struct {
 		const char *a, *b;
@@ -29,7 +29,7 @@ static void test_distance(void **state)
 	assert_int_equal(near_distance(longer, 48, longer, 49), 99);
 }
 
-static void test_best(void **state)
+TEST(best)
 {
 	static const struct {
 		const char *name, *want; /* NULL: nothing is near */
@@ -54,12 +54,4 @@ static void test_best(void **state)
 		if (cases[i].want)
 			assert_memory_equal(n.best, cases[i].want, n.len);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_distance),
-					   cmocka_unit_test(test_best)};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,7 +24,7 @@ static const struct {
 	{"\xe2\x80\xa8[ava]", "\xe2\x80\xa8[\\ava]"},
 };
 
-static void test_escape(void **state)
+TEST(escape)
 {
 	struct buf b;
 
@@ -39,7 +39,7 @@ static void test_escape(void **state)
 
 /* Whatever stands in a text: nothing reads as a notice afterwards, taking the
  * backslashes out gives it back, and a second pass changes nothing. */
-static void test_escape_random(void **state)
+TEST(escape_random)
 {
 	static const char letters[] = "[]aAvV \t\nx";
 	unsigned seed = 7;
@@ -69,7 +69,7 @@ static void test_escape_random(void **state)
 	}
 }
 
-static void test_format(void **state)
+TEST(format)
 {
 	struct buf b;
 
@@ -82,15 +82,4 @@ static void test_format(void **state)
 	buf_init(&b, 8);
 	assert_true(notice_format(&b, "does not fit") < 0);
 	buf_fini(&b);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_escape),
-		cmocka_unit_test(test_escape_random),
-		cmocka_unit_test(test_format),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

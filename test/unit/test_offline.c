@@ -444,7 +444,7 @@ static const char *const tasks[] = {
 	"list bugs in src",
 };
 
-static void test_every_task(void **state)
+TEST(every_task)
 {
 	for (size_t i = 0; i < ARRAY_LEN(tasks); i++) {
 		struct sim s;
@@ -461,7 +461,7 @@ static void test_every_task(void **state)
 	}
 }
 
-static void test_find(void **state)
+TEST(find)
 {
 	struct sim s;
 
@@ -479,7 +479,7 @@ static void test_find(void **state)
 }
 
 /* Names are whole words first; a word of a longer name is one, a part of a word is not. */
-static void test_names(void **state)
+TEST(names)
 {
 	static const char *const rows[][2] = {
 		{"Which function refuses a data root on NFS?", "refuse_nfs is defined"},
@@ -498,7 +498,7 @@ static void test_names(void **state)
 	}
 }
 
-static void test_how(void **state)
+TEST(how)
 {
 	struct sim s;
 
@@ -510,7 +510,7 @@ static void test_how(void **state)
 	sim_free(&s);
 }
 
-static void test_list(void **state)
+TEST(list)
 {
 	struct sim s;
 
@@ -523,7 +523,7 @@ static void test_list(void **state)
 	sim_free(&s);
 }
 
-static void test_named_file(void **state)
+TEST(named_file)
 {
 	struct sim s;
 
@@ -535,7 +535,7 @@ static void test_named_file(void **state)
 	sim_free(&s);
 }
 
-static void test_review(void **state)
+TEST(review)
 {
 	struct sim s;
 
@@ -559,7 +559,7 @@ static void test_review(void **state)
 
 /* ---- nothing to find, nothing to find it with */
 
-static void test_nothing_found(void **state)
+TEST(nothing_found)
 {
 	struct sim s;
 
@@ -573,7 +573,7 @@ static void test_nothing_found(void **state)
 	sim_free(&s);
 }
 
-static void test_no_tools(void **state)
+TEST(no_tools)
 {
 	static const struct tool *const only[] = {&tool_submit};
 	struct sim s;
@@ -588,7 +588,7 @@ static void test_no_tools(void **state)
 	sim_free(&s);
 }
 
-static void test_other_tools(void **state)
+TEST(other_tools)
 {
 	static const struct tool *const plain[] = {&tool_plain, &tool_submit};
 	static const struct tool *const reader[] = {&tool_read, &tool_submit};
@@ -622,7 +622,7 @@ static void test_other_tools(void **state)
 
 /* ---- told to stop */
 
-static void test_forced(void **state)
+TEST(forced)
 {
 	struct sim s;
 
@@ -643,7 +643,7 @@ static void test_forced(void **state)
 	sim_free(&s);
 }
 
-static void test_notice(void **state)
+TEST(notice)
 {
 	struct sim s;
 
@@ -671,7 +671,7 @@ static void test_notice(void **state)
 	sim_free(&s);
 }
 
-static void test_small_output(void **state)
+TEST(small_output)
 {
 	struct sim s;
 	char *text;
@@ -689,7 +689,7 @@ static void test_small_output(void **state)
 
 /* ---- bad tools, bad results */
 
-static void test_all_fail(void **state)
+TEST(all_fail)
 {
 	struct sim s;
 
@@ -720,7 +720,7 @@ static const struct {
 	{"bad UTF-8", "pool.c:1:drain \xff\xfe\xf0\x28\x8c\x28\n"},
 };
 
-static void test_hostile(void **state)
+TEST(hostile)
 {
 	for (size_t i = 0; i < ARRAY_LEN(hostile); i++) {
 		struct sim s;
@@ -736,7 +736,7 @@ static void test_hostile(void **state)
 	}
 }
 
-static void test_huge(void **state)
+TEST(huge)
 {
 	struct sim s;
 	struct buf b;
@@ -768,18 +768,4 @@ static void test_huge(void **state)
 	sim_free(&s);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_every_task),   cmocka_unit_test(test_find),
-		cmocka_unit_test(test_names),        cmocka_unit_test(test_how),
-		cmocka_unit_test(test_list),         cmocka_unit_test(test_named_file),
-		cmocka_unit_test(test_review),       cmocka_unit_test(test_nothing_found),
-		cmocka_unit_test(test_no_tools),     cmocka_unit_test(test_other_tools),
-		cmocka_unit_test(test_forced),       cmocka_unit_test(test_notice),
-		cmocka_unit_test(test_small_output), cmocka_unit_test(test_all_fail),
-		cmocka_unit_test(test_hostile),      cmocka_unit_test(test_huge),
-	};
-
-	return cmocka_run_group_tests(tests, set_up, NULL);
-}
+UNIT_GROUP(.first = set_up);

@@ -23,7 +23,7 @@ static const char *const bad_bodies[] = {
 	"{\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":3}]}]}",
 };
 
-static void test_bad_bodies(void **state)
+TEST(bad_bodies)
 {
 	for (size_t i = 0; i < ARRAY_LEN(bad_bodies); i++) {
 		struct dialect_answer a;
@@ -39,7 +39,7 @@ static void test_bad_bodies(void **state)
 }
 
 /* Ids go on where the conversation stands, also when earlier messages are gone. */
-static void test_numbers(void **state)
+TEST(numbers)
 {
 	static const struct {
 		const char *body;
@@ -73,7 +73,7 @@ static void test_numbers(void **state)
 	}
 }
 
-static void test_memory(void **state)
+TEST(memory)
 {
 	static const char body[] = "{\"tools\":[{\"name\":\"search_codebase\",\"input_schema\":{"
 				   "\"properties\":{\"regex\":{}}}},{\"name\":"
@@ -99,15 +99,4 @@ static void test_memory(void **state)
 			assert_int_equal(rv == 0, a.turn != NULL);
 			turn_free(a.turn);
 		});
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_bad_bodies),
-		cmocka_unit_test(test_numbers),
-		cmocka_unit_test(test_memory),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

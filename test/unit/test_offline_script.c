@@ -28,7 +28,7 @@ static int play(const char *script, unsigned number, struct dialect_answer *out,
 	return script_play("/s.jsonl", script, strlen(script), &b, 400, out, err);
 }
 
-static void test_turns(void **state)
+TEST(turns)
 {
 	static const char script[] = "# a comment, and a blank line\n\n"
 				     "{\"text\":\"Looking.\",\"tool_calls\":[{\"name\":\"read_"
@@ -83,7 +83,7 @@ static void test_turns(void **state)
 	assert_null(a.turn);
 }
 
-static void test_odd_replies(void **state)
+TEST(odd_replies)
 {
 	static const char script[] =
 		"{\"tool_calls\":[{\"name\":\"f\",\"args\":\"{not "
@@ -143,7 +143,7 @@ static const struct {
 };
 
 /* A fault in any line shows at the first turn. */
-static void test_bad_scripts(void **state)
+TEST(bad_scripts)
 {
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
 		struct dialect_answer a;
@@ -157,7 +157,7 @@ static void test_bad_scripts(void **state)
 }
 
 /* Through the dialect: the request decides which turn is played. */
-static void test_from_body(void **state)
+TEST(from_body)
 {
 	static const char script[] =
 		"{\"tool_calls\":[{\"name\":\"f\"}]}\n{}\n{\"text\":\"third\"}\n";
@@ -199,7 +199,7 @@ static void test_from_body(void **state)
 	unit_rmdir(dir);
 }
 
-static void test_memory(void **state)
+TEST(memory)
 {
 	static const char script[] = "{\"text\":\"t\",\"thinking\":\"h\",\"tool_calls\":[{\"name\":"
 				     "\"f\",\"args\":{\"a\":1}}]}\n";
@@ -213,15 +213,4 @@ static void test_memory(void **state)
 		assert_int_equal(rv == 0, a.turn != NULL);
 		turn_free(a.turn);
 	});
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_turns),       cmocka_unit_test(test_odd_replies),
-		cmocka_unit_test(test_bad_scripts), cmocka_unit_test(test_from_body),
-		cmocka_unit_test(test_memory),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,7 +25,7 @@ static void expect(struct buf *b, const char *text)
 	buf_reset(b);
 }
 
-static void test_head(void **state)
+TEST(head)
 {
 	static const struct tool read = {
 		.name = "read_file", .description = "Read.", .schema = "{\"type\":\"object\"}"};
@@ -82,7 +82,7 @@ static const struct {
 	{&openrouter, NULL, "reasoning tool_choice provider", true, true, ",\"max_tokens\":900"},
 };
 
-static void test_tail(void **state)
+TEST(tail)
 {
 	struct buf b;
 
@@ -105,7 +105,7 @@ static void test_tail(void **state)
 	buf_fini(&b);
 }
 
-static void test_headers(void **state)
+TEST(headers)
 {
 	struct model m = {.provider = &openrouter};
 	struct buf b;
@@ -122,7 +122,7 @@ static void test_headers(void **state)
 	buf_fini(&b);
 }
 
-static void test_mark(void **state)
+TEST(mark)
 {
 	static const char lines[] =
 		"[{\"role\":\"user\",\"content\":\"\"},{\"role\":\"tool\","
@@ -162,7 +162,7 @@ static void test_mark(void **state)
 /* ---- lines */
 
 /* Reasoning that a service does not take back is in the file, not in a request. */
-static void test_leave_out(void **state)
+TEST(leave_out)
 {
 #define ASK   "{\"role\":\"user\",\"content\":\"do\"}"
 #define WITH  "{\"role\":\"assistant\",\"content\":\"a,\\\"reasoning\\\":\\\"b\""
@@ -201,7 +201,7 @@ static void test_leave_out(void **state)
 	assert_false(dialect_openai.in_lines("reasoning_effort"));
 }
 
-static void test_lines(void **state)
+TEST(lines)
 {
 	struct turn_call calls[] = {
 		{.wire_id = "a", .success = true, .output = "1\tx", .output_len = 3},
@@ -278,7 +278,7 @@ static const struct {
 	{TASK TASK, "not a message"},
 };
 
-static void test_check(void **state)
+TEST(check)
 {
 	for (size_t i = 0; i < ARRAY_LEN(check_cases); i++) {
 		const char *s = check_cases[i].lines;
@@ -298,7 +298,7 @@ static int collect(size_t k, const char *text, size_t len, bool is_error, void *
 	return k == 2 ? 7 : 0;
 }
 
-static void test_results(void **state)
+TEST(results)
 {
 	static const char lines[] = TASK "," CALLS(CALL("a") "," CALL(
 		"b")) ","
@@ -313,7 +313,7 @@ static void test_results(void **state)
 	buf_fini(&b);
 }
 
-static void test_open_calls(void **state)
+TEST(open_calls)
 {
 	static const struct {
 		const char *lines, *open; /* ids */
@@ -345,7 +345,7 @@ static void test_open_calls(void **state)
 }
 
 /* messages.jsonl in this form: a replaced result, everything else untouched. */
-static void test_replaced(void **state)
+TEST(replaced)
 {
 	static const char file[] =
 		"{\"spec\":{\"machine\":1,\"head\":\"{\\\"messages\\\":[\"}}\n" TASK
@@ -367,7 +367,7 @@ static void test_replaced(void **state)
 }
 
 /* The worked example of doc/MESSAGES.md. */
-static void test_example(void **state)
+TEST(example)
 {
 	struct agent_infer call = {.iteration = 2, .max_output = 8192};
 	struct messages_info info;
@@ -386,7 +386,7 @@ static void test_example(void **state)
 	free(want);
 }
 
-static void test_row(void **state)
+TEST(row)
 {
 	const struct dialect *d = &dialect_openai;
 
@@ -394,18 +394,4 @@ static void test_row(void **state)
 	assert_string_equal(d->path, "/chat/completions");
 	assert_true(d->can_force);
 	assert_null(d->answer);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_head),       cmocka_unit_test(test_tail),
-		cmocka_unit_test(test_headers),    cmocka_unit_test(test_mark),
-		cmocka_unit_test(test_leave_out),  cmocka_unit_test(test_lines),
-		cmocka_unit_test(test_check),      cmocka_unit_test(test_results),
-		cmocka_unit_test(test_open_calls), cmocka_unit_test(test_replaced),
-		cmocka_unit_test(test_example),    cmocka_unit_test(test_row),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -154,7 +154,7 @@ static void wait_given_up(struct world *w, int64_t n)
 	assert_int_equal(health_of(w, "given_up"), n);
 }
 
-static void test_asked_for(void **state)
+TEST(asked_for)
 {
 	struct world *w = *state;
 	struct ava_error err = {0};
@@ -184,7 +184,7 @@ static void test_asked_for(void **state)
 	assert_int_equal(ops_push(w->core, id, &err), AVA_EUNSUPPORTED);
 }
 
-static void test_open(void **state)
+TEST(open)
 {
 	struct world *w = *state;
 	bool hit = true;
@@ -209,7 +209,7 @@ static void test_open(void **state)
 
 /* Wherever memory ends before the request is on its way, the trace is tried, and the next one
  * too. Not while it is: libcurl 7.88 without memory for a socket divides by zero. */
-static void test_push(void **state)
+TEST(push)
 {
 	struct world *w = *state;
 	bool hit = true;
@@ -251,7 +251,7 @@ static int failing_openat(int dirfd, const char *path, int flags, mode_t mode)
 
 /* Its end is on disk and cannot be read yet when a younger one is done with; the next start
  * pushes it. */
-static void test_late(void **state)
+TEST(late)
 {
 	struct world *w = *state;
 	struct op_spawn s = {.role = "researcher",
@@ -280,14 +280,4 @@ static void test_late(void **state)
 	wait_given_up(w, 2); /* the younger one once more: it has the same spans */
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_asked_for, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_open, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_push, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_late, set_up, tear_down),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_GROUP(.before = set_up, .after = tear_down);

@@ -10,7 +10,7 @@
 #include "base/util.h"
 #include "codec/redact.h"
 
-static void judged(void **state)
+TEST(judged)
 {
 	static const struct {
 		int status;
@@ -62,7 +62,7 @@ static void judged(void **state)
 }
 
 /* However long a stranger speaks. */
-static void long_message(void **state)
+TEST(long_message)
 {
 	static char body[8000];
 	struct otel_answer a;
@@ -88,7 +88,7 @@ static int add(const char *header, void *user)
 	return 0;
 }
 
-static void headers(void **state)
+TEST(headers)
 {
 	static const struct {
 		const char *text, *list; /* NULL: refused */
@@ -126,7 +126,7 @@ static void headers(void **state)
 	}
 }
 
-static void secrets(void **state)
+TEST(secrets)
 {
 	static const struct {
 		const char *said, *kept;
@@ -152,7 +152,7 @@ static void secrets(void **state)
 	redact_free(r);
 }
 
-static void bases(void **state)
+TEST(bases)
 {
 	static const struct {
 		const char *endpoint, *base;
@@ -171,15 +171,4 @@ static void bases(void **state)
 		otel_base(cases[i].endpoint, base, sizeof(base));
 		assert_string_equal(base, cases[i].base);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(judged),  cmocka_unit_test(long_message),
-		cmocka_unit_test(headers), cmocka_unit_test(secrets),
-		cmocka_unit_test(bases),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

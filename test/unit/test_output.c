@@ -21,7 +21,7 @@ static void open_schema(struct rig *r)
 		"submit_result", "{\"summary\":\"none\",\"confidence\":1}"                         \
 	}
 
-static void test_fits(void **state)
+TEST(fits)
 {
 	struct rig r;
 
@@ -32,7 +32,7 @@ static void test_fits(void **state)
 	rig_close(&r);
 }
 
-static void test_repaired(void **state)
+TEST(repaired)
 {
 	struct rig r;
 
@@ -53,7 +53,7 @@ static void test_repaired(void **state)
 }
 
 /* After two tries the errors are the outcome; what did not fit is not passed on. */
-static void test_not_repaired(void **state)
+TEST(not_repaired)
 {
 	struct rig r;
 
@@ -70,7 +70,7 @@ static void test_not_repaired(void **state)
 }
 
 /* Of several in one reply the first that fits is taken. */
-static void test_one_of_two(void **state)
+TEST(one_of_two)
 {
 	struct rig r;
 
@@ -82,7 +82,7 @@ static void test_one_of_two(void **state)
 	rig_close(&r);
 }
 
-static void test_text(void **state)
+TEST(text)
 {
 	struct rig r;
 
@@ -99,7 +99,7 @@ static void test_text(void **state)
 }
 
 /* Words without data are no result where data is asked for. */
-static void test_words_only(void **state)
+TEST(words_only)
 {
 	struct rig r;
 
@@ -115,7 +115,7 @@ static void test_words_only(void **state)
 }
 
 /* Where no further call is possible it ends at once. */
-static void test_at_the_limit(void **state)
+TEST(at_the_limit)
 {
 	struct rig r;
 
@@ -127,16 +127,4 @@ static void test_at_the_limit(void **state)
 	assert_end(&r, AVA_ERROR, "output_schema");
 	assert_string_equal(r.output, "(null)");
 	rig_close(&r);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_fits),         cmocka_unit_test(test_repaired),
-		cmocka_unit_test(test_not_repaired), cmocka_unit_test(test_one_of_two),
-		cmocka_unit_test(test_text),         cmocka_unit_test(test_words_only),
-		cmocka_unit_test(test_at_the_limit),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

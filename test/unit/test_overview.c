@@ -20,7 +20,7 @@ static void ended_run(char id[64])
 
 /* A listing tells of an ended run what the run's own file tells; its times are
  * those of the commit and not of the events, and tool calls stand in the file. */
-static void test_listing_is_the_run(void **state)
+TEST(listing_is_the_run)
 {
 	json_t *list, *row, *one;
 	char id[64];
@@ -47,7 +47,7 @@ static void test_listing_is_the_run(void **state)
 }
 
 /* The catalog is enough: files of runs may be elsewhere. */
-static void test_listing_opens_no_run(void **state)
+TEST(listing_opens_no_run)
 {
 	char id[64], path[600], word[64];
 	json_t *v;
@@ -63,7 +63,7 @@ static void test_listing_opens_no_run(void **state)
 	assert_string_equal(word, "Where is main defined?");
 }
 
-static void test_long_task_is_cut(void **state)
+TEST(long_task_is_cut)
 {
 	char body[2000], id[64], task[1000] = "";
 	const char *got;
@@ -82,7 +82,7 @@ static void test_long_task_is_cut(void **state)
 	json_decref(v);
 }
 
-static void test_today(void **state)
+TEST(today)
 {
 	char id[64];
 
@@ -141,7 +141,7 @@ static void wait_calling(const char *id)
 	fail_msg("%s never called its model", id);
 }
 
-static void test_cancel_all(void **state)
+TEST(cancel_all)
 {
 	char id[10][64];
 	json_t *v, *list;
@@ -163,7 +163,7 @@ static void test_cancel_all(void **state)
 }
 
 /* Live, ended, not known and named twice. */
-static void test_cancel_some(void **state)
+TEST(cancel_some)
 {
 	char live[64], other[64], ended[64], body[400];
 	const json_t *last;
@@ -193,7 +193,7 @@ static void test_cancel_some(void **state)
 	json_decref(rig_ask("POST", CANCEL, "{\"all\":true}", 200));
 }
 
-static void test_cancel_refused(void **state)
+TEST(cancel_refused)
 {
 	static const char *const bodies[] = {"{}",
 					     "{\"all\":false}",
@@ -216,7 +216,7 @@ static void test_cancel_refused(void **state)
 
 /* A stop of the runtime comes before the ends: no answer that says more than is
  * true, nothing left behind (the sanitisers look), and the run ends. */
-static void test_stop_before_the_end(void **state)
+TEST(stop_before_the_end)
 {
 	char id[64], got[4000];
 	int fd;
@@ -237,15 +237,4 @@ static void test_stop_before_the_end(void **state)
 	json_decref(rig_ask("GET", rig_path(RUNS "/%s/result?wait=300", id), NULL, 200));
 }
 
-int main(void)
-{
-#define T(name) cmocka_unit_test_setup_teardown(name, rig_set_up, rig_tear_down)
-	const struct CMUnitTest tests[] = {
-		T(test_listing_is_the_run), T(test_listing_opens_no_run),
-		T(test_long_task_is_cut),   T(test_today),
-		T(test_cancel_all),         T(test_cancel_some),
-		T(test_cancel_refused),     T(test_stop_before_the_end),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_GROUP(.before = rig_set_up, .after = rig_tear_down);

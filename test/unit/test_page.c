@@ -135,7 +135,7 @@ static void check_page(const char *folder, const char *file)
 	free(want);
 }
 
-static void test_pages(void **state)
+TEST(pages)
 {
 	char path[512];
 	struct dirent *e;
@@ -158,7 +158,7 @@ static void test_pages(void **state)
 }
 
 /* Text that would be Markdown is none, wherever it stands. */
-static void test_forged(void **state)
+TEST(forged)
 {
 	static const char *const texts[] = {
 		"# heading",
@@ -229,7 +229,7 @@ static void test_forged(void **state)
 
 /* ---- charsets */
 
-static void test_charsets(void **state)
+TEST(charsets)
 {
 	static const struct {
 		const char *name, *http, *body;
@@ -281,7 +281,7 @@ static void test_charsets(void **state)
 
 /* ---- addresses */
 
-static void test_urls(void **state)
+TEST(urls)
 {
 	static const struct {
 		const char *base, *ref, *url; /* NULL: none */
@@ -344,7 +344,7 @@ static void test_urls(void **state)
 
 /* ---- types */
 
-static void test_types(void **state)
+TEST(types)
 {
 	static const struct {
 		const char *type, *body;
@@ -402,7 +402,7 @@ static char *times(const char *unit, size_t n)
 	return s;
 }
 
-static void test_bounds(void **state)
+TEST(bounds)
 {
 	static const struct {
 		const char *unit;
@@ -436,7 +436,7 @@ static void test_bounds(void **state)
 }
 
 /* What does not fit is left out at the end, and said; never half a character. */
-static void test_full(void **state)
+TEST(full)
 {
 	char *html = times("<p>grün <a href='/x'>blau</a> <code>ж漢字</code> "
 			   "<pre>x\ny</pre><table><tr><th>é<th>b</table>",
@@ -458,7 +458,7 @@ static void test_full(void **state)
 	free(html);
 }
 
-static void test_memory(void **state)
+TEST(memory)
 {
 	static const char html[] =
 		"<html "
@@ -476,16 +476,4 @@ static void test_memory(void **state)
 		else
 			assert_int_equal(rv, AVA_ENOMEM);
 	});
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_pages),    cmocka_unit_test(test_forged),
-		cmocka_unit_test(test_charsets), cmocka_unit_test(test_urls),
-		cmocka_unit_test(test_types),    cmocka_unit_test(test_bounds),
-		cmocka_unit_test(test_full),     cmocka_unit_test(test_memory),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -55,7 +55,7 @@ static int tried(const struct patch *p, const char *now, const char *want, struc
 	return fit;
 }
 
-static void test_both_ways(void **state)
+TEST(both_ways)
 {
 	static const char *const cases[][2] = {
 		{"one\n", "two\n"},
@@ -81,7 +81,7 @@ static void test_both_ways(void **state)
 }
 
 /* The exact text, which git reads; the ids are those of `git hash-object`. */
-static void test_form(void **state)
+TEST(form)
 {
 	struct patch_side old = side("one\ntwo\n"), now = side("one\n2");
 	struct buf out;
@@ -102,7 +102,7 @@ static void test_form(void **state)
 }
 
 /* 300 random pairs, with many equal lines, so that places are ambiguous. */
-static void test_random(void **state)
+TEST(random)
 {
 	unsigned seed = 20261124;
 	char text[2][2000];
@@ -131,7 +131,7 @@ static void test_random(void **state)
 }
 
 /* More lines differ than are compared one by one: the whole middle is exchanged. */
-static void test_many_edits(void **state)
+TEST(many_edits)
 {
 	char *text[2];
 
@@ -150,7 +150,7 @@ static void test_many_edits(void **state)
 
 #define TEN "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n"
 
-static void test_changed_meanwhile(void **state)
+TEST(changed_meanwhile)
 {
 	struct patch p = made(TEN, "1\n2\n3\n4\nfive\n6\n7\n8\n9\n10\n"), q;
 	struct patch_clash why;
@@ -178,7 +178,7 @@ static void test_changed_meanwhile(void **state)
 	patch_fini(&q);
 }
 
-static void test_new_and_gone(void **state)
+TEST(new_and_gone)
 {
 	struct patch p = made(NULL, "new\n"), q = made("old\n", NULL), e = made(NULL, "");
 	struct patch_clash why;
@@ -198,7 +198,7 @@ static void test_new_and_gone(void **state)
 	patch_fini(&e);
 }
 
-static void test_modes(void **state)
+TEST(modes)
 {
 	struct patch_side old = side("x\n"), now = side("x\n");
 	struct patch_clash why;
@@ -221,7 +221,7 @@ static void test_modes(void **state)
 	buf_fini(&out);
 }
 
-static void test_names(void **state)
+TEST(names)
 {
 	static const char *const bad[] = {"",      "/a",   "a/",   "a//b", "../a", "a/../b", ".",
 					  "a/./b", "a\nb", "a\"b", "a\\b", "a/..", "\xff"};
@@ -267,7 +267,7 @@ static void test_names(void **state)
 }
 
 /* Cut at every byte, and with every byte changed: an error, or a patch that tries. */
-static void test_damaged(void **state)
+TEST(damaged)
 {
 	struct patch_side old = side(TEN), now = side("1\n3\n4\n5\n6\n7\n8\n9\n10\nx");
 	struct patch_clash why;
@@ -299,7 +299,7 @@ static void test_damaged(void **state)
 	assert_int_equal(patch_read(&p, "diff --git a/../x b/../x\n", 25, NULL), AVA_ECORRUPT);
 }
 
-static void test_memory(void **state)
+TEST(memory)
 {
 	struct patch_side old = side(TEN), now = side("1\n2\n");
 	struct patch_clash why;
@@ -325,22 +325,4 @@ static void test_memory(void **state)
 		buf_fini(&out);
 	});
 	patch_fini(&p);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_both_ways),
-		cmocka_unit_test(test_form),
-		cmocka_unit_test(test_random),
-		cmocka_unit_test(test_many_edits),
-		cmocka_unit_test(test_changed_meanwhile),
-		cmocka_unit_test(test_new_and_gone),
-		cmocka_unit_test(test_modes),
-		cmocka_unit_test(test_names),
-		cmocka_unit_test(test_damaged),
-		cmocka_unit_test(test_memory),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

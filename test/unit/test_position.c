@@ -40,7 +40,7 @@ static void written(const struct agent_position *p, struct buf *out)
 	assert_int_equal(buf_addc(out, 0), 0);
 }
 
-static void test_the_documented_position(void **state)
+TEST(the_documented_position)
 {
 	json_t *o = golden(), *value = json_object_get(o, "value"), *again;
 	struct agent_position p;
@@ -66,7 +66,7 @@ static void test_the_documented_position(void **state)
 }
 
 /* Every byte of the state that has no pointer: what a field forgets shows here. */
-static void test_a_restored_machine_is_the_same(void **state)
+TEST(a_restored_machine_is_the_same)
 {
 	static const struct agent_io io = {0};
 	static const struct agent_spec spec = {0};
@@ -101,7 +101,7 @@ static void test_a_restored_machine_is_the_same(void **state)
 	json_decref(o);
 }
 
-static void test_positions_that_are_none(void **state)
+TEST(positions_that_are_none)
 {
 	static const char *const cases[] = {
 		"{\"iteration\":-1}",
@@ -122,15 +122,4 @@ static void test_positions_that_are_none(void **state)
 		repeat_free(p.repeats);
 		json_decref(o);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_the_documented_position),
-		cmocka_unit_test(test_a_restored_machine_is_the_same),
-		cmocka_unit_test(test_positions_that_are_none),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

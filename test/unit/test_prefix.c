@@ -82,7 +82,7 @@ static void check_role(const char *role, const char *model)
 	buf_fini(&b);
 }
 
-static void test_shared(void **state)
+TEST(shared)
 {
 	static const char *const models[] = {"offline:/dev/null", "anthropic/claude-haiku-4-5",
 					     "openai/gpt-5.6-luna"};
@@ -100,7 +100,7 @@ static void test_shared(void **state)
 
 /* The mark that makes Anthropic cache stands at the end of what is shared: its order is
  * tools, system, messages. */
-static void test_mark(void **state)
+TEST(mark)
 {
 	static const char mark[] = ",\"cache_control\":{\"type\":\"ephemeral\"}}]";
 	struct buf a;
@@ -113,14 +113,4 @@ static void test_mark(void **state)
 	assert_memory_equal(at + sizeof(mark) - 1, ",\"tools\":", 9);
 	assert_null(strstr(at + 1, mark));
 	buf_fini(&a);
-}
-
-int main(void)
-{
-	const struct CMUnitTest all[] = {
-		cmocka_unit_test(test_shared),
-		cmocka_unit_test(test_mark),
-	};
-
-	return cmocka_run_group_tests(all, NULL, NULL);
 }

@@ -114,7 +114,7 @@ static void assert_runs(const char *run, const char *hash, double cents)
 	free(text);
 }
 
-static void test_a_lower_limit_runs(void **state)
+TEST(a_lower_limit_runs)
 {
 	char p[64], quoted[64 + 1], hash[64 + 1], run[64];
 	json_t *v, *e;
@@ -160,7 +160,7 @@ static void test_a_lower_limit_runs(void **state)
 	assert_int_equal(count("SpawnConfirmed"), 1);
 }
 
-static void test_each_kind_of_less(void **state)
+TEST(each_kind_of_less)
 {
 	static const struct {
 		const char *words, *changes;
@@ -191,7 +191,7 @@ static void test_each_kind_of_less(void **state)
 
 /* ---- all else is quoted again */
 
-static void test_a_raise_is_quoted_again(void **state)
+TEST(a_raise_is_quoted_again)
 {
 	char p[64], q[64], again[64], run[64];
 	json_t *v, *e;
@@ -237,7 +237,7 @@ static void test_a_raise_is_quoted_again(void **state)
 	assert_int_equal(count("SpawnProposed"), 2);
 }
 
-static void test_each_kind_of_otherwise(void **state)
+TEST(each_kind_of_otherwise)
 {
 	static const struct {
 		const char *words, *key, *want; /* of the new config */
@@ -266,7 +266,7 @@ static void test_each_kind_of_otherwise(void **state)
 	assert_int_equal(nruns(), 0);
 }
 
-static void test_thinking(void **state)
+TEST(thinking)
 {
 	char p[64], body[600];
 	json_t *v;
@@ -289,7 +289,7 @@ static void test_thinking(void **state)
 
 /* ---- what cannot be */
 
-static void test_not_understood_or_impossible(void **state)
+TEST(not_understood_or_impossible)
 {
 	static const struct {
 		const char *body, *says;
@@ -330,7 +330,7 @@ static void expired_long_ago(void *arg)
 	p->expires_ms = 1; /* its timer is late */
 }
 
-static void test_too_late(void **state)
+TEST(too_late)
 {
 	char p[64];
 
@@ -343,7 +343,7 @@ static void test_too_late(void **state)
 }
 
 /* Made while the clock was a year ahead: it waits no longer than one that is made now. */
-static void test_clock_was_ahead(void **state)
+TEST(clock_was_ahead)
 {
 	char p[64], before[16], today[16], name[600], *text, *at, year[8];
 	const struct proposal *have;
@@ -376,7 +376,7 @@ static void test_clock_was_ahead(void **state)
 
 /* ---- keys instead of words */
 
-static void test_set(void **state)
+TEST(set)
 {
 	char p[64];
 	json_t *v;
@@ -447,7 +447,7 @@ static void at_once(struct both *b, const char *first, const char *second)
 			;
 }
 
-static void test_two_answers_at_once(void **state)
+TEST(two_answers_at_once)
 {
 	static const struct {
 		const char *first, *second;
@@ -530,7 +530,7 @@ static void let_one_go(void)
 		poll(NULL, 0, 1);
 }
 
-static void test_a_chain_is_cancelled(void **state)
+TEST(a_chain_is_cancelled)
 {
 	unsigned live = 1, succeeded = 0;
 	bool done = false;
@@ -574,7 +574,7 @@ static void look_if_cancelled(void *arg)
 }
 
 /* A kill behind the answer finds nothing that it could carry on. */
-static void test_a_cancelled_chain_is_told_when_all_of_it_is_on_disk(void **state)
+TEST(a_cancelled_chain_is_told_when_all_of_it_is_on_disk)
 {
 	static const char *const ways[] = {
 		"POST /api/v1/runs/cancel HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
@@ -621,7 +621,7 @@ static void test_a_cancelled_chain_is_told_when_all_of_it_is_on_disk(void **stat
 
 /* ---- who is asked */
 
-static void test_policy(void **state)
+TEST(policy)
 {
 	char p[64], q[64], run[64], word[64];
 	json_t *e;
@@ -663,7 +663,7 @@ static void test_policy(void **state)
 
 /* ---- presets */
 
-static void test_presets(void **state)
+TEST(presets)
 {
 	static const struct {
 		const char *name;
@@ -691,25 +691,4 @@ static void test_presets(void **state)
 	}
 }
 
-int main(void)
-{
-#define T(f) cmocka_unit_test_setup_teardown(f, rig_set_up, rig_tear_down)
-	const struct CMUnitTest tests[] = {
-		T(test_a_lower_limit_runs),
-		T(test_each_kind_of_less),
-		T(test_a_raise_is_quoted_again),
-		T(test_each_kind_of_otherwise),
-		T(test_thinking),
-		T(test_not_understood_or_impossible),
-		T(test_too_late),
-		T(test_clock_was_ahead),
-		T(test_set),
-		T(test_two_answers_at_once),
-		T(test_a_chain_is_cancelled),
-		T(test_a_cancelled_chain_is_told_when_all_of_it_is_on_disk),
-		T(test_policy),
-		T(test_presets),
-	};
-
-	return cmocka_run_group_tests_name("proposals", tests, NULL, NULL);
-}
+UNIT_GROUP(.before = rig_set_up, .after = rig_tear_down);

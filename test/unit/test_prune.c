@@ -65,7 +65,7 @@ static bool there(const struct seal_rig *r, const char *path)
 	return access(rig_full(r, path), F_OK) == 0;
 }
 
-static void test_what_goes_and_what_stays(void **state)
+TEST(what_goes_and_what_stays)
 {
 	struct seal_rig r;
 	struct rig_found w = {0};
@@ -110,7 +110,7 @@ static void test_what_goes_and_what_stays(void **state)
 	rig_fini(&r);
 }
 
-static void test_a_live_run_is_in_the_way(void **state)
+TEST(a_live_run_is_in_the_way)
 {
 	struct seal_rig r;
 	struct ava_error err = {0};
@@ -126,7 +126,7 @@ static void test_a_live_run_is_in_the_way(void **state)
 	rig_fini(&r);
 }
 
-static void test_nothing_is_hidden(void **state)
+TEST(nothing_is_hidden)
 {
 	struct seal_rig r;
 	struct ava_error err = {0};
@@ -145,15 +145,4 @@ static void test_nothing_is_hidden(void **state)
 	buf_fini(&report);
 	assert_true(there(&r, "logs/ava/2026-11-19.jsonl"));
 	rig_fini(&r);
-}
-
-static const struct CMUnitTest tests[] = {
-	cmocka_unit_test(test_what_goes_and_what_stays),
-	cmocka_unit_test(test_a_live_run_is_in_the_way),
-	cmocka_unit_test(test_nothing_is_hidden),
-};
-
-int main(void)
-{
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -38,7 +38,7 @@ static const char *when(const char *text, int64_t now)
 
 /* The tables of doc/QUERY.md between a line "```times ZONE NOW" and "```":
  * the text, two blanks or more, the time. */
-static void test_times_of_the_page(void **state)
+TEST(times_of_the_page)
 {
 	size_t len, checked = 0;
 	char *doc = unit_read_src("doc/QUERY.md", &len), *save, *line;
@@ -68,7 +68,7 @@ static void test_times_of_the_page(void **state)
 	zone("UTC");
 }
 
-static void test_times_refused(void **state)
+TEST(times_refused)
 {
 	static const char *const bad[] = {
 		"",
@@ -108,7 +108,7 @@ static void test_times_refused(void **state)
 
 #define BIT(kind) (UINT64_C(1) << EVENT_##kind)
 
-static void test_type_names(void **state)
+TEST(type_names)
 {
 	static const struct {
 		const char *text;
@@ -173,7 +173,7 @@ static bool ask(const struct ava_log_query *spec)
 
 #define ASK(...) ask(&(struct ava_log_query){__VA_ARGS__})
 
-static void test_fields(void **state)
+TEST(fields)
 {
 	assert_true(ASK(.types = NULL));
 	assert_true(ASK(.types = "tool"));
@@ -195,7 +195,7 @@ static void test_fields(void **state)
 	assert_true(ASK(.since = "-1m", .until = "+1m"));
 }
 
-static void test_text(void **state)
+TEST(text)
 {
 	assert_true(ASK(.search = "Say"));
 	assert_true(ASK(.search = "say"));
@@ -216,7 +216,7 @@ static void test_text(void **state)
 }
 
 /* What an expression cannot match without; "": nothing is known. */
-static void test_must(void **state)
+TEST(must)
 {
 	static const struct {
 		const char *regex, *must;
@@ -264,7 +264,7 @@ static void test_must(void **state)
 	}
 }
 
-static void test_wrong_questions(void **state)
+TEST(wrong_questions)
 {
 	static const struct {
 		struct ava_log_query spec;
@@ -293,7 +293,7 @@ static void test_wrong_questions(void **state)
 }
 
 /* Nested repetition over a line made for it ends, and is told. */
-static void test_costly(void **state)
+TEST(costly)
 {
 	char bad[sizeof(line) + 200];
 	int n = snprintf(bad, sizeof(bad), "%.*s,\"x\":\"%0150d!\"}}", (int)sizeof(line) - 16, line,
@@ -304,7 +304,7 @@ static void test_costly(void **state)
 }
 
 /* Every cut of a good line is broken. */
-static void test_broken(void **state)
+TEST(broken)
 {
 	static const struct ava_log_query specs[] = {{0}, {.types = "error"}};
 
@@ -319,7 +319,7 @@ static void test_broken(void **state)
 }
 
 /* The fast search finds what memmem finds, at every place and length. */
-static void test_find(void **state)
+TEST(find)
 {
 	static const char letters[] = "abAB\"{x";
 	char *hay = malloc(301);
@@ -354,7 +354,7 @@ static void test_find(void **state)
 	free(hay);
 }
 
-static void test_no_memory(void **state)
+TEST(no_memory)
 {
 	struct ava_log_query spec = {.search = "z\xc3\xbcrich", .agent = "S-7f3a2b", .since = "1h"};
 	struct query q;
@@ -370,22 +370,10 @@ static void test_no_memory(void **state)
 	assert_int_equal(rv, 0);
 }
 
-int main(void)
+static int first(void **state)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_times_of_the_page),
-		cmocka_unit_test(test_times_refused),
-		cmocka_unit_test(test_type_names),
-		cmocka_unit_test(test_fields),
-		cmocka_unit_test(test_text),
-		cmocka_unit_test(test_must),
-		cmocka_unit_test(test_wrong_questions),
-		cmocka_unit_test(test_costly),
-		cmocka_unit_test(test_broken),
-		cmocka_unit_test(test_find),
-		cmocka_unit_test(test_no_memory),
-	};
-
 	zone("UTC");
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return 0;
 }
+
+UNIT_GROUP(.first = first);

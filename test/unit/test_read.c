@@ -130,7 +130,7 @@ static const char *read_all(const struct ava_log_query *q)
 	return out;
 }
 
-static void test_one_file(void **state)
+TEST(one_file)
 {
 	struct ava_log_event e;
 	struct ava_log *log;
@@ -158,7 +158,7 @@ static void test_one_file(void **state)
 	free(text);
 }
 
-static void test_questions_refused(void **state)
+TEST(questions_refused)
 {
 	assert_string_equal(read_all(&(struct ava_log_query){.run = "S-x"}),
 			    "\"S-x\" is not a run id (S-7f3a2b)");
@@ -175,7 +175,7 @@ static void test_questions_refused(void **state)
 			    "the data root's FORMAT file holds no number");
 }
 
-static void test_types(void **state)
+TEST(types)
 {
 	add_kind(RUN_LOG, 1, EVENT_ToolCall, 1);
 	add_kind(RUN_LOG, 2, EVENT_ToolResult, 1);
@@ -189,7 +189,7 @@ static void test_types(void **state)
 		read_all(&(struct ava_log_query){.run = RUN, .types = "ToolCall", .last = 1}), "4");
 }
 
-static void test_merge(void **state)
+TEST(merge)
 {
 	static const struct {
 		const char *file;
@@ -222,7 +222,7 @@ static void test_merge(void **state)
 }
 
 /* Runs of one time are merged with few descriptors. */
-static void test_many_runs(void **state)
+TEST(many_runs)
 {
 	struct rlimit was, few;
 	char name[64];
@@ -244,7 +244,7 @@ static void test_many_runs(void **state)
 
 /* What is behind an lsn is found by halving the file, also around lines that
  * are broken or long. */
-static void test_after_in_big(void **state)
+TEST(after_in_big)
 {
 	static const uint64_t afters[] = {1, 2, 700, 1499, 1500, 1501, 2222, 2998, 2999, 3000};
 
@@ -273,7 +273,7 @@ static void test_after_in_big(void **state)
 
 /* Filters are those of test_query.c; here: that they reach every file, and
  * that a literal is found across the borders of what is read at once. */
-static void test_filters(void **state)
+TEST(filters)
 {
 	char line[64], expected[64];
 
@@ -304,7 +304,7 @@ static void test_filters(void **state)
 			    "! 300");
 }
 
-static void test_continuations(void **state)
+TEST(continuations)
 {
 	add(RUN_LOG, 1);
 	add("logs/subagents/S-7f3a2b.2.jsonl", 5);
@@ -322,7 +322,7 @@ static void test_continuations(void **state)
 }
 
 /* `ava prune` removes a log that is being read: said once, not for each of its lines. */
-static void test_removed_while_it_is_read(void **state)
+TEST(removed_while_it_is_read)
 {
 	static const char other[] = "logs/subagents/S-00000a.jsonl";
 	struct ava_log_query q = {.root = root, .everything = 1};
@@ -348,7 +348,7 @@ static void test_removed_while_it_is_read(void **state)
 	assert_string_equal(read_all(&(struct ava_log_query){.everything = 1}), "1 3 5");
 }
 
-static void test_broken(void **state)
+TEST(broken)
 {
 	static const char *const broken[] = {
 		"\n",
@@ -388,7 +388,7 @@ static void test_broken(void **state)
 }
 
 /* A log cut at every byte: exactly the whole lines, and a word on the rest. */
-static void test_torn_everywhere(void **state)
+TEST(torn_everywhere)
 {
 	char *text;
 	size_t len, first;
@@ -411,7 +411,7 @@ static void test_torn_everywhere(void **state)
 }
 
 /* Lines of all lengths around the block size, and one of several blocks. */
-static void test_last_of_big(void **state)
+TEST(last_of_big)
 {
 	static const size_t fills[] = {0, 100, 65300, 65400, 65536, 131072, 1 << 20, 3, 70000};
 	char want[4096];
@@ -451,7 +451,7 @@ static uint64_t next_lsn(struct ava_log *log)
 	return 0;
 }
 
-static void test_follow_run(void **state)
+TEST(follow_run)
 {
 	struct ava_log_query q = {.root = root, .run = RUN, .follow = 1, .last = 1};
 	struct ava_log_event e;
@@ -484,7 +484,7 @@ static void test_follow_run(void **state)
 	buf_fini(&b);
 }
 
-static void test_follow_days(void **state)
+TEST(follow_days)
 {
 	struct ava_log_query q = {.root = root, .follow = 1};
 	struct ava_log_event e;
@@ -502,7 +502,7 @@ static void test_follow_days(void **state)
 }
 
 /* All of it, through new runs and midnight; the copies of a spawn come once. */
-static void test_follow_everything(void **state)
+TEST(follow_everything)
 {
 	struct ava_log_query q = {
 		.root = root, .follow = 1, .everything = 1, .types = "sub,act,wait"};
@@ -535,7 +535,7 @@ static void test_follow_everything(void **state)
 
 /* In the day and in the run with one lsn: a run that waits, as its spawn and
  * its end. Others with one lsn were not written by us, and are all given. */
-static void test_copies(void **state)
+TEST(copies)
 {
 	struct ava_log_query q = {.root = root, .everything = 1};
 	struct ava_log_event e;
@@ -555,7 +555,7 @@ static void test_copies(void **state)
 	ava_log_close(log);
 }
 
-static void test_follow_shortened(void **state)
+TEST(follow_shortened)
 {
 	struct ava_log_query q = {.root = root, .run = RUN, .follow = 1};
 	struct ava_log_event e;
@@ -591,7 +591,7 @@ static int read_two_days(void)
 	return rv;
 }
 
-static void test_no_memory(void **state)
+TEST(no_memory)
 {
 	int rv = 0;
 
@@ -601,7 +601,7 @@ static void test_no_memory(void **state)
 	assert_int_equal(rv, 0);
 }
 
-static void test_find_trace(void **state)
+TEST(find_trace)
 {
 	static const char rows[] =
 		"{\"row\":\"spawn\",\"lsn\":1,\"id\":\"S-aaaaaa\",\"traceId\":\"brave-otter\","
@@ -657,7 +657,7 @@ static void segment(uint64_t seq)
 	unit_write(path_of("wal/0000000000000001.seg"), page, sizeof(page));
 }
 
-static void test_clean_mark(void **state)
+TEST(clean_mark)
 {
 	int dirfd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
@@ -684,32 +684,4 @@ static void test_clean_mark(void **state)
 	close(dirfd);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_one_file),
-		TEST(test_questions_refused),
-		TEST(test_types),
-		TEST(test_merge),
-		TEST(test_many_runs),
-		TEST(test_after_in_big),
-		TEST(test_filters),
-		TEST(test_continuations),
-		TEST(test_removed_while_it_is_read),
-		TEST(test_broken),
-		TEST(test_torn_everywhere),
-		TEST(test_last_of_big),
-		TEST(test_follow_run),
-		TEST(test_follow_days),
-		TEST(test_follow_everything),
-		TEST(test_copies),
-		TEST(test_follow_shortened),
-		TEST(test_clean_mark),
-		TEST(test_no_memory),
-		TEST(test_find_trace),
-	};
-
-	return cmocka_run_group_tests_name("read", tests, NULL, NULL);
-}
+UNIT_GROUP(.before = setup, .after = teardown);

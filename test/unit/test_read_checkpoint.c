@@ -82,7 +82,7 @@ static void refused(const struct root *r, const char *run, const char *name, int
 }
 
 /* Given in the second turn, while a person was asked. */
-static void ends_at_its_event(void **state)
+TEST(ends_at_its_event)
 {
 	struct root *r = *state;
 	struct ava_checkpoint *c = read_it(r);
@@ -114,7 +114,7 @@ static void ends_at_its_event(void **state)
 	ava_checkpoint_free(c);
 }
 
-static void json_round_trip(void **state)
+TEST(json_round_trip)
 {
 	struct ava_checkpoint *c = read_it(*state), *back;
 	struct ava_error err = {0};
@@ -143,7 +143,7 @@ static void json_round_trip(void **state)
 	free(golden);
 }
 
-static void unknown_is_refused(void **state)
+TEST(unknown_is_refused)
 {
 	struct root *r = *state;
 
@@ -156,7 +156,7 @@ static void unknown_is_refused(void **state)
 }
 
 /* Messages in parts, as recovery may leave them: of each the whole lines count. */
-static void messages_in_parts(void **state)
+TEST(messages_in_parts)
 {
 	struct root *r = *state;
 	struct ava_checkpoint *c = read_it(r), *same;
@@ -185,7 +185,7 @@ static void messages_in_parts(void **state)
 	free(all);
 }
 
-static void damaged_json_is_refused(void **state)
+TEST(damaged_json_is_refused)
 {
 	static const struct {
 		const char *was, *is, *why;
@@ -229,12 +229,4 @@ static void damaged_json_is_refused(void **state)
 	free(golden);
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-	const struct CMUnitTest tests[] = {TEST(ends_at_its_event), TEST(json_round_trip),
-					   TEST(unknown_is_refused), TEST(messages_in_parts),
-					   TEST(damaged_json_is_refused)};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_GROUP(.before = setup, .after = teardown);

@@ -179,7 +179,7 @@ static void put_commit(unsigned char *batch, uint32_t salt, uint64_t lsn, uint64
 						 .flush = BATCH});
 }
 
-static void test_made_of_its_values(void **state)
+TEST(made_of_its_values)
 {
 	unsigned char *golden = load_segment(), *ours = calloc(1, SEG_SIZE);
 
@@ -218,7 +218,7 @@ static struct wal_segment used_segment(const struct rig *r, unsigned char **byte
 }
 
 /* The journal writes what the golden bytes say, but for the salt it drew. */
-static void test_written_so(void **state)
+TEST(written_so)
 {
 	unsigned char *bytes = NULL, ours[MARK] = {0};
 	const struct journal_op ops[] = {
@@ -249,7 +249,7 @@ static void test_written_so(void **state)
 
 /* ---- what a start makes of it */
 
-static void test_redone(void **state)
+TEST(redone)
 {
 	struct scene s;
 
@@ -274,7 +274,7 @@ static void test_redone(void **state)
 
 /* A crash while recovery ran: some of it is there already, or zeros of blocks
  * whose bytes never reached the disk. */
-static void test_redone_over_a_part(void **state)
+TEST(redone_over_a_part)
 {
 	static const struct {
 		const char *view;
@@ -300,7 +300,7 @@ static void test_redone_over_a_part(void **state)
 	}
 }
 
-static void test_without_checkpoint(void **state)
+TEST(without_checkpoint)
 {
 	struct scene s;
 
@@ -322,9 +322,8 @@ static void test_without_checkpoint(void **state)
 
 /* A later flush follows, so this one was synced and may have been answered:
  * wherever the flip is, it is named and nothing of the commit happens. */
-static void test_flipped_is_damage(void **state)
+TEST(flipped_is_damage)
 {
-	(void)state;
 	for (uint32_t at = BATCH; at < MARK; at++) {
 		struct scene s;
 
@@ -341,9 +340,8 @@ static void test_flipped_is_damage(void **state)
 }
 
 /* Nothing follows: the crash cut the flush, which nobody was told of. */
-static void test_flipped_at_the_end_is_torn(void **state)
+TEST(flipped_at_the_end_is_torn)
 {
-	(void)state;
 	for (uint32_t at = BATCH; at < MARK; at++) {
 		struct scene s;
 
@@ -361,7 +359,7 @@ static void test_flipped_at_the_end_is_torn(void **state)
 }
 
 /* One copy of the header is enough; the other is named. */
-static void test_flipped_header(void **state)
+TEST(flipped_header)
 {
 	static const uint32_t places[] = {0,    8,    12,   16,   24,   32,   40,   48,   1000,
 					  4092, 4095, 4096, 4104, 4108, 4112, 5000, 8188, 8191};
@@ -386,9 +384,8 @@ static void lose_headers(unsigned char *segment, bool first, bool second)
 }
 
 /* A page that is lost takes one copy with it at the most. */
-static void test_lost_page_of_the_header(void **state)
+TEST(lost_page_of_the_header)
 {
-	(void)state;
 	for (int second = 0; second < 2; second++) {
 		struct scene s;
 
@@ -403,7 +400,7 @@ static void test_lost_page_of_the_header(void **state)
 
 /* The batches of the newest segment say what it is, when they can: a later
  * flush shows that the first one, and the header with it, was synced. */
-static void test_lost_header(void **state)
+TEST(lost_header)
 {
 	struct scene s;
 
@@ -446,7 +443,7 @@ static void start_with_second(struct scene *s, uint64_t lsn)
 	start(s);
 }
 
-static void test_lost_header_behind_another(void **state)
+TEST(lost_header_behind_another)
 {
 	struct scene s;
 
@@ -465,7 +462,7 @@ static void test_lost_header_behind_another(void **state)
 
 /* An orderly end without any work leaves the position where recovery put it:
  * the next start reads nothing again, least of all over what a person did. */
-static void test_idle_after_recovery(void **state)
+TEST(idle_after_recovery)
 {
 	struct scene s;
 
@@ -503,7 +500,7 @@ static void is_put_aside(struct scene *s, const char *why)
 		rig_holds(&s->rig, VIEW, s->view);
 }
 
-static void test_missing(void **state)
+TEST(missing)
 {
 	struct scene s;
 
@@ -515,7 +512,7 @@ static void test_missing(void **state)
 	scene_fini(&s);
 }
 
-static void test_shorter(void **state)
+TEST(shorter)
 {
 	struct scene s;
 
@@ -528,7 +525,7 @@ static void test_shorter(void **state)
 	scene_fini(&s);
 }
 
-static void test_edited(void **state)
+TEST(edited)
 {
 	struct scene s;
 
@@ -542,7 +539,7 @@ static void test_edited(void **state)
 	scene_fini(&s);
 }
 
-static void test_result_edited(void **state)
+TEST(result_edited)
 {
 	struct scene s;
 
@@ -558,7 +555,7 @@ static void test_result_edited(void **state)
 
 /* Killed before its checkpoint, a recovery that put something aside leaves
  * one copy of it when it is done again. */
-static void test_put_aside_twice(void **state)
+TEST(put_aside_twice)
 {
 	struct scene s;
 
@@ -573,29 +570,4 @@ static void test_put_aside_twice(void **state)
 	assert_false(rig_exists(&s.rig, VIEW ".broken.2"));
 	assert_false(rig_exists(&s.rig, "logs/a.3.jsonl"));
 	scene_fini(&s);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_made_of_its_values),
-		cmocka_unit_test(test_written_so),
-		cmocka_unit_test(test_redone),
-		cmocka_unit_test(test_redone_over_a_part),
-		cmocka_unit_test(test_without_checkpoint),
-		cmocka_unit_test(test_flipped_is_damage),
-		cmocka_unit_test(test_flipped_at_the_end_is_torn),
-		cmocka_unit_test(test_flipped_header),
-		cmocka_unit_test(test_lost_page_of_the_header),
-		cmocka_unit_test(test_lost_header),
-		cmocka_unit_test(test_lost_header_behind_another),
-		cmocka_unit_test(test_idle_after_recovery),
-		cmocka_unit_test(test_missing),
-		cmocka_unit_test(test_shorter),
-		cmocka_unit_test(test_edited),
-		cmocka_unit_test(test_result_edited),
-		cmocka_unit_test(test_put_aside_twice),
-	};
-
-	return cmocka_run_group_tests_name("recovery", tests, NULL, NULL);
 }

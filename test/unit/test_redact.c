@@ -89,7 +89,7 @@ static const struct {
 	{"", "", "", "", 0},
 };
 
-static void test_patterns(void **state)
+TEST(patterns)
 {
 	struct redact *r = redact_new();
 	struct buf b;
@@ -114,7 +114,7 @@ static void test_patterns(void **state)
 static const char secret[] = "hunter2-is-my-key";
 
 /* In pieces of any size the same comes out, and never the begin of a secret. */
-static void test_live(void **state)
+TEST(live)
 {
 	static const char text[] = "The key is hunter2-is-my-key, and\nsk-"
 				   "ant-api03-AbCd_ef-0123456789 "
@@ -163,7 +163,7 @@ static int redacted(const struct redact *r, const char *in, const char *want)
 	return n;
 }
 
-static void test_known(void **state)
+TEST(known)
 {
 	struct redact *r = redact_new();
 
@@ -181,7 +181,7 @@ static void test_known(void **state)
 
 /* Of two known ones that begin alike the longer goes; one that begins inside
  * a pattern's match and ends after it goes whole. */
-static void test_overlap(void **state)
+TEST(overlap)
 {
 	struct redact *r = redact_new();
 
@@ -217,7 +217,7 @@ static void base64(const char *s, size_t len, const char *last_two, char *out)
 	*out = '\0';
 }
 
-static void test_base64(void **state)
+TEST(base64)
 {
 	static const char key[] = "k\xff\xfe>>>???~~~ey-0123456789"; /* + and / appear */
 	struct redact *r = redact_new();
@@ -242,7 +242,7 @@ static void test_base64(void **state)
 	redact_free(r);
 }
 
-static void test_bounds(void **state)
+TEST(bounds)
 {
 	struct redact *r = redact_new();
 	struct buf b;
@@ -263,7 +263,7 @@ static void test_bounds(void **state)
 }
 
 /* Text made to be slow is not: a megabyte of beginnings that lead nowhere. */
-static void test_no_square(void **state)
+TEST(no_square)
 {
 	static const char *const unit[] = {"sk-", "-----BEGIN ", "github_pat_", "xoxb", "bearer "};
 	struct redact *r = redact_new();
@@ -295,7 +295,7 @@ static void assert_json(const struct redact *r, int n, const char *in, const cha
 	buf_fini(&out);
 }
 
-static void test_json_stays_json(void **state)
+TEST(json_stays_json)
 {
 	struct redact *r = redact_new();
 
@@ -330,20 +330,7 @@ static void without_memory(long k)
 	redact_free(r);
 }
 
-static void test_out_of_memory(void **state)
+TEST(out_of_memory)
 {
 	FAULT_LOOP(k, without_memory(k));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_patterns),      cmocka_unit_test(test_known),
-		cmocka_unit_test(test_overlap),       cmocka_unit_test(test_base64),
-		cmocka_unit_test(test_bounds),        cmocka_unit_test(test_no_square),
-		cmocka_unit_test(test_out_of_memory), cmocka_unit_test(test_json_stays_json),
-		cmocka_unit_test(test_live),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

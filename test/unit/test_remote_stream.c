@@ -150,7 +150,7 @@ static void expect_text(struct backend_cursor *s, enum ava_text_kind kind, const
 }
 
 /* Cut in the middle of a frame: that one comes again, whole. */
-static void test_cut(void **state)
+TEST(cut)
 {
 	static const size_t pieces[] = {0, 1, 7};
 
@@ -177,7 +177,7 @@ static void test_cut(void **state)
 }
 
 /* From now on: what a new connection asks for is known before the first event. */
-static void test_now(void **state)
+TEST(now)
 {
 	static const struct line lines[] = {{HEAD, 0, false}, {HEAD EVENT(41, "A", "x"), 0, true}};
 	struct backend_cursor *s;
@@ -192,7 +192,7 @@ static void test_now(void **state)
 	assert_non_null(strstr(w.s.requests[1], "GET /api/v1/events?session=a&after=40 HTTP"));
 }
 
-static void test_run_ends(void **state)
+TEST(run_ends)
 {
 	static const struct line lines[] = {
 		{HEAD EVENT(5, "SubagentComplete", "done"), 0, false},
@@ -217,7 +217,7 @@ static void test_run_ends(void **state)
 	end(&w);
 }
 
-static void test_text(void **state)
+TEST(text)
 {
 	static const struct line line = {
 		HEAD "event: text\ndata: {\"sessionId\":\"a\",\"text\":\"hel\\nlo\"}\n\n"
@@ -241,7 +241,7 @@ static void test_text(void **state)
 	end(&w);
 }
 
-static void test_refused(void **state)
+TEST(refused)
 {
 	static const struct {
 		const char *answer;
@@ -273,7 +273,7 @@ static void test_refused(void **state)
 }
 
 /* No daemon for a while: an error each time, then it goes on. */
-static void test_lost(void **state)
+TEST(lost)
 {
 	static const struct line lines[] = {
 		{HEAD EVENT(5, "A", "five"), 0, false},
@@ -299,7 +299,7 @@ static void test_lost(void **state)
 	end(&w);
 }
 
-static void test_nobody(void **state)
+TEST(nobody)
 {
 	const char *dir = unit_tmpdir();
 	struct remote_stream_host host = {.root = dir, .epoll = -1};
@@ -310,16 +310,4 @@ static void test_nobody(void **state)
 	assert_null(s);
 	unit_rmdir(dir);
 	assert_int_equal(remote_stream_open(&host, "/x", 0, 0, &s, &err), AVA_ENOENT);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_cut),      cmocka_unit_test(test_now),
-		cmocka_unit_test(test_run_ends), cmocka_unit_test(test_text),
-		cmocka_unit_test(test_refused),  cmocka_unit_test(test_lost),
-		cmocka_unit_test(test_nobody),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

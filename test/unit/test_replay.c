@@ -70,7 +70,7 @@ static void replayed(struct replay_report *out, bool lenient)
 		fail_msg("%s", err.text);
 }
 
-static void replays_identically(void **state)
+TEST(replays_identically)
 {
 	struct replay_report r;
 
@@ -83,7 +83,7 @@ static void replays_identically(void **state)
 	assert_int_equal(r.events, 41);
 }
 
-static void no_such_run(void **state)
+TEST(no_such_run)
 {
 	struct replay_report r;
 	struct ava_error err;
@@ -127,7 +127,7 @@ static void change_file(const struct change *c)
 	free(out);
 }
 
-static void finds_what_was_changed(void **state)
+TEST(finds_what_was_changed)
 {
 	static const struct change changes[] = {
 		/* the prompt, a schema */
@@ -187,7 +187,7 @@ static void finds_what_was_changed(void **state)
 }
 
 /* Byte for byte: what went to the model cannot change without being found. */
-static void finds_every_byte_that_was_sent(void **state)
+TEST(finds_every_byte_that_was_sent)
 {
 	const char *last = strstr(messages, "{\"role\":\"assistant\",\"content\":[{\"type\":"
 					    "\"tool_use\",\"id\":\"toolu_6_1\"");
@@ -212,7 +212,7 @@ static void finds_every_byte_that_was_sent(void **state)
 }
 
 /* Where bytes alone differ one may go on with those of the record. */
-static void lenient_goes_on(void **state)
+TEST(lenient_goes_on)
 {
 	static const struct change c = {true, 21, "return 1;", "return 2;", NULL, NULL, NULL};
 	struct replay_report r;
@@ -226,7 +226,7 @@ static void lenient_goes_on(void **state)
 }
 
 /* A record that was cut off between two lines is gone through as far as it is. */
-static void cut_off_anywhere(void **state)
+TEST(cut_off_anywhere)
 {
 	struct replay_report r;
 
@@ -247,7 +247,7 @@ static void cut_off_anywhere(void **state)
 }
 
 /* Where the lines of a call end: a fork begins there. */
-static void seeks_a_call(void **state)
+TEST(seeks_a_call)
 {
 	static const int lines[] = {2, 4, 6, 7, 9, 11}; /* before the replies of calls 1 to 6 */
 	static const struct change c = {false, 4, "(void)", "(char)", NULL, NULL, NULL};
@@ -280,23 +280,9 @@ static void once(void)
 	(void)replay(&r, false, &err);
 }
 
-static void replays_without_memory(void **state)
+TEST(replays_without_memory)
 {
 	FAULT_LOOP(k, once());
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(replays_identically),
-		cmocka_unit_test(no_such_run),
-		cmocka_unit_test(finds_what_was_changed),
-		cmocka_unit_test(finds_every_byte_that_was_sent),
-		cmocka_unit_test(lenient_goes_on),
-		cmocka_unit_test(cut_off_anywhere),
-		cmocka_unit_test(seeks_a_call),
-		cmocka_unit_test(replays_without_memory),
-	};
-
-	return cmocka_run_group_tests(tests, setup, teardown);
-}
+UNIT_GROUP(.first = setup, .last = teardown);

@@ -46,7 +46,7 @@ static bool took_less(clock_t from, double most)
 }
 
 /* A megabyte of beginnings: each of 256 tries would read to the end. */
-static void test_bounded_work(void **state)
+TEST(bounded_work)
 {
 	static const char *const parts[] = {"{\"a\":", "{\"\"",     "<look",
 					    "<tool ",  "{\"a\":1}", "```json\n"};
@@ -66,7 +66,7 @@ static void test_bounded_work(void **state)
 }
 
 /* Each of 200 beginnings is valid for two megabytes. */
-static void test_long_tries(void **state)
+TEST(long_tries)
 {
 	struct reply r;
 	size_t begin, more;
@@ -86,7 +86,7 @@ static void test_long_tries(void **state)
 	free(s);
 }
 
-static void test_depth(void **state)
+TEST(depth)
 {
 	json_t *v = json_object(), *o;
 
@@ -103,7 +103,7 @@ static void test_depth(void **state)
 	json_decref(o);
 }
 
-static void test_too_deep_is_no_result(void **state)
+TEST(too_deep_is_no_result)
 {
 	struct reply r;
 	char text[400] = "";
@@ -118,7 +118,7 @@ static void test_too_deep_is_no_result(void **state)
 	reply_fini(&r);
 }
 
-static void test_strange_results(void **state)
+TEST(strange_results)
 {
 	json_t *o = json_loads("{\"output\":null,\"summary\":7,\"confidence\":-2,"
 			       "\"caveats\":[1,\"two\",null]}",
@@ -134,17 +134,4 @@ static void test_strange_results(void **state)
 	assert_string_equal(end.caveats, "[\"two\"]");
 	json_decref(o);
 	arena_fini(&mem);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_bounded_work),
-		cmocka_unit_test(test_long_tries),
-		cmocka_unit_test(test_depth),
-		cmocka_unit_test(test_too_deep_is_no_result),
-		cmocka_unit_test(test_strange_results),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,7 +5,7 @@
 
 /* ---- tests */
 
-static void test_an_empty_root(void **state)
+TEST(an_empty_root)
 {
 	struct world w;
 
@@ -17,7 +17,7 @@ static void test_an_empty_root(void **state)
 	fini_world(&w);
 }
 
-static void test_a_queued_run_goes_on(void **state)
+TEST(a_queued_run_goes_on)
 {
 	struct world w;
 	struct left a, b;
@@ -40,7 +40,7 @@ static void test_a_queued_run_goes_on(void **state)
 }
 
 /* The call that was cut is charged an estimate, once, and made again. */
-static void test_a_cut_call(void **state)
+TEST(a_cut_call)
 {
 	struct world w;
 	struct left l;
@@ -78,7 +78,7 @@ static void test_a_cut_call(void **state)
 }
 
 /* What the log tells of a run's limits, warnings and waits holds after a start. */
-static void test_what_is_carried_over(void **state)
+TEST(what_is_carried_over)
 {
 	struct world w;
 	struct left l;
@@ -113,7 +113,7 @@ static void test_what_is_carried_over(void **state)
 }
 
 /* With the first thing that follows; a run that had not begun reads none. */
-static void test_a_position_read_is_told(void **state)
+TEST(a_position_read_is_told)
 {
 	static const char *const told[] = {"\"eventType\":\"StateRead\"",
 					   "\"content\":{\"key\":\"position\"}",
@@ -141,7 +141,7 @@ static void test_a_position_read_is_told(void **state)
 }
 
 /* An empty reply has no line: the event alone says that it came. */
-static void test_a_reply_without_a_line(void **state)
+TEST(a_reply_without_a_line)
 {
 	struct world w;
 	struct left l;
@@ -165,7 +165,7 @@ static void test_a_reply_without_a_line(void **state)
 }
 
 /* Log and messages that do not fit together: nobody can say where it stands. */
-static void test_a_log_without_its_messages(void **state)
+TEST(a_log_without_its_messages)
 {
 	struct world w;
 	struct left l;
@@ -182,7 +182,7 @@ static void test_a_log_without_its_messages(void **state)
 
 /* A recorded result stays, whole where only its beginning is in the log; the other
  * call is open. */
-static void test_results_are_kept(void **state)
+TEST(results_are_kept)
 {
 	struct world w;
 	struct left l;
@@ -211,7 +211,7 @@ static void test_results_are_kept(void **state)
 
 /* A run that ends before it goes on closes what was open: the intent without a result
  * gets one that says so, the other one's stays. */
-static void test_open_intents_get_results(void **state)
+TEST(open_intents_get_results)
 {
 	struct world w;
 	struct left l;
@@ -261,7 +261,7 @@ static void waiting(struct world *w, const struct left *l, const char *call, con
 }
 
 /* What a person decided holds, also when the call has no result of its own yet. */
-static void test_decisions_are_kept(void **state)
+TEST(decisions_are_kept)
 {
 	static const struct {
 		const char *kind, *state, *more, *output, *error_class;
@@ -302,7 +302,7 @@ static void test_decisions_are_kept(void **state)
 }
 
 /* What was said and not read is told; what was read is not told again. */
-static void test_what_was_said_is_kept(void **state)
+TEST(what_was_said_is_kept)
 {
 	const struct person_words third = {.text = "third", .by = "ben"};
 	const char *notices[PERSON_SAID_MAX];
@@ -337,7 +337,7 @@ static void test_what_was_said_is_kept(void **state)
 
 /* The rows of runs that the catalog does not know are in the file when the
  * start has returned, however slow the disk is: who asks first sees them. */
-static void test_a_catalog_that_was_removed(void **state)
+TEST(a_catalog_that_was_removed)
 {
 	struct world w;
 	struct left a, b;
@@ -366,7 +366,7 @@ static void test_a_catalog_that_was_removed(void **state)
 
 /* A group knows its runs, and what the ended one has cost, when the catalog that
  * said so is gone. */
-static void test_a_group_without_its_catalog(void **state)
+TEST(a_group_without_its_catalog)
 {
 	struct spec_group group = {
 		.id = "G-7f3a2b", .cost_microusd = 500000, .index = 1, .size = 2};
@@ -398,7 +398,7 @@ static void test_a_group_without_its_catalog(void **state)
 
 /* The time of a group goes on for a run that had called its model: what its runs had
  * used before the stop counts, the time without a process does not. */
-static void test_a_group_keeps_its_time(void **state)
+TEST(a_group_keeps_its_time)
 {
 	struct spec_group group = {.id = "G-7f3a2b", .time_ms = 3600000, .index = 1, .size = 1};
 	struct world w;
@@ -419,7 +419,7 @@ static void test_a_group_keeps_its_time(void **state)
 
 /* What it had used when a position was written, not what the clock on the wall has shown
  * since its first spawn: nothing is used while there is no process. */
-static void test_a_group_does_not_use_time_between_processes(void **state)
+TEST(a_group_does_not_use_time_between_processes)
 {
 	struct spec_group group = {.id = "G-7f3a2b", .time_ms = 3600000, .index = 1, .size = 1};
 	struct world w;
@@ -445,7 +445,7 @@ static void test_a_group_does_not_use_time_between_processes(void **state)
 }
 
 /* A disk that takes no rows does not hold up the start. */
-static void test_rows_that_cannot_be_written(void **state)
+TEST(rows_that_cannot_be_written)
 {
 	struct world w;
 	struct left a;
@@ -476,7 +476,7 @@ static void append(struct world *w, const char *path, const char *text)
 	fclose(f);
 }
 
-static void test_rows_that_are_none(void **state)
+TEST(rows_that_are_none)
 {
 	struct world w;
 	struct left a;
@@ -498,7 +498,7 @@ static void test_rows_that_are_none(void **state)
 }
 
 /* An end without its beginning: the id is never given again. */
-static void test_an_end_row_alone(void **state)
+TEST(an_end_row_alone)
 {
 	struct catalog_row row = {.kind = CATALOG_END,
 				  .status = AVA_SUCCESS,
@@ -522,7 +522,7 @@ static void test_an_end_row_alone(void **state)
 
 /* What a person did to the files of a run that had not ended: it ends, with
  * the reason, and the file is named. */
-static void test_files_that_were_changed(void **state)
+TEST(files_that_were_changed)
 {
 	enum { NO_MESSAGES, NO_SPEC, NEWER, OTHER_LOG, NO_LOG, NCASES };
 	static const char other[] =
@@ -572,7 +572,7 @@ static int failing_openat(int dirfd, const char *path, int flags, mode_t mode)
 	return sys_real.openat(dirfd, path, flags, mode);
 }
 
-static void test_a_disk_that_cannot_be_read(void **state)
+TEST(a_disk_that_cannot_be_read)
 {
 	struct sys_ops ops = sys_real;
 	struct world w;
@@ -603,7 +603,7 @@ static void test_a_disk_that_cannot_be_read(void **state)
 
 /* Out of memory stops the start, names what it was at, and leaves the files
  * as they are for the next one. */
-static void test_without_memory(void **state)
+TEST(without_memory)
 {
 	bool hit = true;
 	struct world w;
@@ -629,33 +629,4 @@ static void test_without_memory(void **state)
 	restart(&w);
 	assert_true(supervisor_find(&w.sup, a.id) != NULL || w.sup.total == 1);
 	fini_world(&w);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_an_empty_root),
-		cmocka_unit_test(test_a_queued_run_goes_on),
-		cmocka_unit_test(test_a_cut_call),
-		cmocka_unit_test(test_what_is_carried_over),
-		cmocka_unit_test(test_a_position_read_is_told),
-		cmocka_unit_test(test_a_reply_without_a_line),
-		cmocka_unit_test(test_a_log_without_its_messages),
-		cmocka_unit_test(test_results_are_kept),
-		cmocka_unit_test(test_open_intents_get_results),
-		cmocka_unit_test(test_decisions_are_kept),
-		cmocka_unit_test(test_what_was_said_is_kept),
-		cmocka_unit_test(test_a_catalog_that_was_removed),
-		cmocka_unit_test(test_a_group_without_its_catalog),
-		cmocka_unit_test(test_a_group_keeps_its_time),
-		cmocka_unit_test(test_a_group_does_not_use_time_between_processes),
-		cmocka_unit_test(test_rows_that_cannot_be_written),
-		cmocka_unit_test(test_rows_that_are_none),
-		cmocka_unit_test(test_an_end_row_alone),
-		cmocka_unit_test(test_files_that_were_changed),
-		cmocka_unit_test(test_a_disk_that_cannot_be_read),
-		cmocka_unit_test(test_without_memory),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -112,7 +112,7 @@ static json_t *text_of(const json_t *v, const char *key)
 
 /* ---- tests */
 
-static void test_a_fork_is_proposed_and_confirmed(void **state)
+TEST(a_fork_is_proposed_and_confirmed)
 {
 	char run[64], resume[100], confirm[100], reject[100], again[64];
 	int one, two;
@@ -156,7 +156,7 @@ static void test_a_fork_is_proposed_and_confirmed(void **state)
 }
 
 /* A yes with less is made with that less, and said twice it is one. */
-static void test_a_yes_that_lowers(void **state)
+TEST(a_yes_that_lowers)
 {
 	static const char but[] = "{\"answer\":\"yes, but at most 5 iterations\"}";
 	char run[64], confirm[100], id[64];
@@ -185,7 +185,7 @@ static void test_a_yes_that_lowers(void **state)
 }
 
 /* Confirmed by the request itself: one run, however often it is asked for. */
-static void test_a_fork_that_starts_at_once(void **state)
+TEST(a_fork_that_starts_at_once)
 {
 	static const char body[] = "{\"from\":1,\"confirmed\":true,\"request_id\":\"r-2\"}";
 	char run[64], resume[100];
@@ -219,7 +219,7 @@ static void test_a_fork_that_starts_at_once(void **state)
 	json_decref(a);
 }
 
-static void test_a_replay(void **state)
+TEST(a_replay)
 {
 	char run[64], replay[100];
 	int fd;
@@ -238,7 +238,7 @@ static void test_a_replay(void **state)
 }
 
 /* Each has its bound, and says so. */
-static void test_many_at_once(void **state)
+TEST(many_at_once)
 {
 	char run[64], resume[100], body[64];
 	int fds[8];
@@ -258,7 +258,7 @@ static void test_many_at_once(void **state)
 }
 
 /* What is gone when the yes comes: it waits on, and can be rejected. */
-static void test_a_record_that_is_gone(void **state)
+TEST(a_record_that_is_gone)
 {
 	char run[64], id[64], path[200];
 	json_t *v;
@@ -277,7 +277,7 @@ static void test_a_record_that_is_gone(void **state)
 }
 
 /* The runtime stops meanwhile: what is at work ends, and nobody waits for ever. */
-static void test_a_stop_meanwhile(void **state)
+TEST(a_stop_meanwhile)
 {
 	char run[64], resume[100];
 	int one, two;
@@ -294,19 +294,10 @@ static void test_a_stop_meanwhile(void **state)
 	rig_start();
 }
 
-int main(void)
+static int first(void **state)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, rig_set_up, rig_tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(test_a_fork_is_proposed_and_confirmed),
-		TEST(test_a_yes_that_lowers),
-		TEST(test_a_fork_that_starts_at_once),
-		TEST(test_a_replay),
-		TEST(test_many_at_once),
-		TEST(test_a_record_that_is_gone),
-		TEST(test_a_stop_meanwhile),
-	};
-
 	setenv("UV_THREADPOOL_SIZE", "4", 1);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return 0;
 }
+
+UNIT_GROUP(.before = rig_set_up, .after = rig_tear_down, .first = first);

@@ -62,7 +62,7 @@ static const struct {
 	{REPLY_BAD_REQUEST, 400, "", RETRY_FINAL},
 };
 
-static void test_classes(void **state)
+TEST(classes)
 {
 	for (size_t i = 0; i < ARRAY_LEN(class_cases); i++) {
 		enum retry_verdict got = verdict((struct retry_failure){
@@ -111,7 +111,7 @@ static const struct {
 	{NULL, "tomorrow", NULL, -1},
 };
 
-static void test_asked(void **state)
+TEST(asked)
 {
 	for (size_t i = 0; i < ARRAY_LEN(asked_cases); i++) {
 		struct retry_failure f = {
@@ -126,7 +126,7 @@ static void test_asked(void **state)
 	}
 }
 
-static void test_dates(void **state)
+TEST(dates)
 {
 	static const struct {
 		const char *s;
@@ -163,7 +163,7 @@ static void test_dates(void **state)
 }
 
 /* Without a word of the service: between the base and three times the last. */
-static void test_backoff(void **state)
+TEST(backoff)
 {
 	struct retry_failure f = {.cls = REPLY_SERVER, .status = 500};
 
@@ -184,7 +184,7 @@ static void test_backoff(void **state)
 	}
 }
 
-static void test_backoff_reaches_both_ends(void **state)
+TEST(backoff_reaches_both_ends)
 {
 	struct retry_failure f = {.cls = REPLY_NETWORK};
 	struct retry low = {0}, high = {0};
@@ -198,7 +198,7 @@ static void test_backoff_reaches_both_ends(void **state)
 }
 
 /* A long wait that the service asks for: another model need not wait. */
-static void test_another_model_instead_of_a_wait(void **state)
+TEST(another_model_instead_of_a_wait)
 {
 	struct retry_failure f = {.cls = REPLY_OVERLOADED, .status = 529, .after = "29"};
 	struct retry_plan p;
@@ -214,7 +214,7 @@ static void test_another_model_instead_of_a_wait(void **state)
 	assert_false(retry_fallback_due(&r, &retry_default, &f, &p, NOW));
 }
 
-static void test_told(void **state)
+TEST(told)
 {
 	struct retry_failure f = {.cls = REPLY_RATE_LIMIT, .status = 429, .after = "20"};
 	struct retry r = {0};
@@ -234,7 +234,7 @@ static void test_told(void **state)
 	assert_in_range(decide(&r, f, NOW, INT64_MAX, 3).wait_ms, 500, 1500);
 }
 
-static void test_horizon(void **state)
+TEST(horizon)
 {
 	struct retry_failure f = {.cls = REPLY_OVERLOADED, .status = 529};
 	struct retry r = {0};
@@ -254,7 +254,7 @@ static void test_horizon(void **state)
 	assert_int_equal(r.overloads, tries + 1);
 }
 
-static void test_deadline(void **state)
+TEST(deadline)
 {
 	struct retry_failure f = {.cls = REPLY_RATE_LIMIT, .after = "30"};
 	struct retry r = {0};
@@ -264,7 +264,7 @@ static void test_deadline(void **state)
 }
 
 /* Each of these may have been billed. */
-static void test_broken(void **state)
+TEST(broken)
 {
 	struct retry r = {0};
 
@@ -294,7 +294,7 @@ static bool due(struct retry *r, struct retry_failure f, int64_t now, uint64_t c
 	return retry_fallback_due(r, &retry_default, &f, &p, now);
 }
 
-static void test_fallback(void **state)
+TEST(fallback)
 {
 	struct retry_failure f = {.cls = REPLY_OVERLOADED, .status = 529};
 	struct retry r = {0};
@@ -360,7 +360,7 @@ static const struct {
 	{{.cls = REPLY_OTHER}, "its certificate", {"anthropic cannot be called: its certificate"}},
 };
 
-static void test_words(void **state)
+TEST(words)
 {
 	struct retry_words w = {
 		.provider = "anthropic",
@@ -385,24 +385,4 @@ static void test_words(void **state)
 		retry_sentence(&r, &p, word_cases[i].f.cls, &w, NOW, small, sizeof(small));
 		assert_int_equal(strlen(small), sizeof(small) - 1);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_classes),
-		cmocka_unit_test(test_asked),
-		cmocka_unit_test(test_dates),
-		cmocka_unit_test(test_backoff),
-		cmocka_unit_test(test_backoff_reaches_both_ends),
-		cmocka_unit_test(test_told),
-		cmocka_unit_test(test_another_model_instead_of_a_wait),
-		cmocka_unit_test(test_horizon),
-		cmocka_unit_test(test_deadline),
-		cmocka_unit_test(test_broken),
-		cmocka_unit_test(test_fallback),
-		cmocka_unit_test(test_words),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -86,7 +86,7 @@ static bool in_log(const char *text)
 
 /* ---- one run */
 
-static void test_a_yes_that_says_so(void **state)
+TEST(a_yes_that_says_so)
 {
 	json_t *v = ask_for("", 201), *quote = json_object_get(v, "quote");
 	const char *message = json_get_str(v, "message");
@@ -128,7 +128,7 @@ static void test_a_yes_that_says_so(void **state)
 
 /* A run on the web alone has no third right by what is remembered of the person, unless that is
  * wanted. */
-static void test_what_is_remembered(void **state)
+TEST(what_is_remembered)
 {
 	json_t *v = rig_ask("POST", RUNS, "{\"task\":\"prices\",\"role\":\"researcher\"}", 201);
 
@@ -143,7 +143,7 @@ static void test_what_is_remembered(void **state)
 	json_decref(v);
 }
 
-static void test_less_needs_no_more_than_yes(void **state)
+TEST(less_needs_no_more_than_yes)
 {
 	char id[64];
 	json_t *v;
@@ -172,7 +172,7 @@ static void test_less_needs_no_more_than_yes(void **state)
 }
 
 /* Nothing that asks nobody gets past it. */
-static void test_nobody_is_asked(void **state)
+TEST(nobody_is_asked)
 {
 	char id[64];
 	json_t *v;
@@ -219,7 +219,7 @@ static json_t *group(const char *first, const char *second, const char *how)
 #define SECOND_SPAWNED                                                                             \
 	"\"rights\":{\"private\":true,\"untrusted\":true,\"out\":false},\"proposalId\""
 
-static void test_chain(void **state)
+TEST(chain)
 {
 	json_t *v, *quote, *r;
 	char id[64];
@@ -254,7 +254,7 @@ static void test_chain(void **state)
 	json_decref(r);
 }
 
-static void test_side_by_side(void **state)
+TEST(side_by_side)
 {
 	json_t *v, *quote;
 
@@ -273,7 +273,7 @@ static void test_side_by_side(void **state)
 }
 
 /* It goes on with what that run had, or less; what is in its conversation it has seen. */
-static void test_resumed(void **state)
+TEST(resumed)
 {
 	char id[64], run[64], body[600];
 	json_t *v;
@@ -324,18 +324,4 @@ static int tear_down(void **state)
 	return rv;
 }
 
-int main(void)
-{
-#define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		T(test_a_yes_that_says_so),
-		T(test_less_needs_no_more_than_yes),
-		T(test_nobody_is_asked),
-		T(test_what_is_remembered),
-		T(test_chain),
-		T(test_side_by_side),
-		T(test_resumed),
-	};
-
-	return cmocka_run_group_tests_name("rights", tests, NULL, NULL);
-}
+UNIT_GROUP(.before = set_up, .after = tear_down);

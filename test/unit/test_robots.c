@@ -49,7 +49,7 @@ static const struct {
 	{"User-agent: *\nDisallow: /*?\n", "/a", true},
 };
 
-static void test_cases(void **state)
+TEST(cases)
 {
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct robots *r = robots_parse(cases[i].text, strlen(cases[i].text), "ava");
@@ -61,7 +61,7 @@ static void test_cases(void **state)
 	}
 }
 
-static void test_delay(void **state)
+TEST(delay)
 {
 	static const struct {
 		const char *text;
@@ -81,7 +81,7 @@ static void test_delay(void **state)
 }
 
 /* Rules made to keep us busy forbid everything instead. */
-static void test_bounds(void **state)
+TEST(bounds)
 {
 	size_t len = 0, max = 2u << 20;
 	char *text = malloc(max), path[4000];
@@ -102,15 +102,4 @@ static void test_bounds(void **state)
 	assert_true(robots_allow(r, "/a"));
 	robots_free(r);
 	free(text);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_cases),
-		cmocka_unit_test(test_delay),
-		cmocka_unit_test(test_bounds),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

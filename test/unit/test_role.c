@@ -416,7 +416,7 @@ static void check_shapes(const struct shape *s, size_t n, const char *before, co
 
 #define END "\ncolor: blue\n---\nLook.\n"
 
-static void test_shapes(void **state)
+TEST(shapes)
 {
 	shapes_seen = 0;
 	check_shapes(descriptions, ARRAY_LEN(descriptions), "---\n" N,
@@ -431,7 +431,7 @@ static void test_shapes(void **state)
 }
 
 /* What is left out of a file's wishes is said, each with its line. */
-static void test_notes(void **state)
+TEST(notes)
 {
 	static const char text[] =
 		"---\n" N D "tools: Task, Bash(git log:*), TodoWrite\nhooks: {}\n---\nLook.\n";
@@ -449,7 +449,7 @@ static void test_notes(void **state)
 	role_release(r);
 }
 
-static void test_bounds(void **state)
+TEST(bounds)
 {
 	char *big = test_malloc(ROLE_FILE_MAX + 2);
 	const struct role *r = NULL;
@@ -485,7 +485,7 @@ static void read_once(void)
 	role_release(r);
 }
 
-static void test_no_memory(void **state)
+TEST(no_memory)
 {
 	if (!UNIT_SANITIZED)
 		FAULT_LOOP(k, read_once());
@@ -493,7 +493,7 @@ static void test_no_memory(void **state)
 
 /* ---- the built-in ones */
 
-static void test_builtin(void **state)
+TEST(builtin)
 {
 	struct role_list l;
 
@@ -523,7 +523,7 @@ static void test_builtin(void **state)
 }
 
 /* All of a server's tools, or one of them; no other server's. */
-static void test_wishes(void **state)
+TEST(wishes)
 {
 	static const struct {
 		const char *wish, *name;
@@ -546,15 +546,4 @@ static void test_wishes(void **state)
 		if (role_wishes(&r, cases[i].name) != cases[i].wished)
 			fail_msg("%s: %s", cases[i].wish, cases[i].name);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest all[] = {
-		cmocka_unit_test(test_shapes),  cmocka_unit_test(test_notes),
-		cmocka_unit_test(test_bounds),  cmocka_unit_test(test_no_memory),
-		cmocka_unit_test(test_builtin), cmocka_unit_test(test_wishes),
-	};
-
-	return cmocka_run_group_tests(all, NULL, NULL);
 }

@@ -91,7 +91,7 @@ static void trust(const char *path)
 }
 
 /* Project, user, claude; what nobody trusts hides nothing. */
-static void test_order(void **state)
+TEST(order)
 {
 	char text[1024];
 
@@ -112,7 +112,7 @@ static void test_order(void **state)
 	assert_int_equal(text_of("code-reviewer", below("home/work"), text), 0);
 }
 
-static void test_untrusted(void **state)
+TEST(untrusted)
 {
 	char text[1024];
 
@@ -130,7 +130,7 @@ static void test_untrusted(void **state)
 
 /* An edit of the same size in the same second is seen, and so is that it is gone; who holds
  * the role keeps what it had. */
-static void test_edit(void **state)
+TEST(edit)
 {
 	struct ava_error err = {0};
 	const struct role *held;
@@ -150,7 +150,7 @@ static void test_edit(void **state)
 }
 
 /* One that cannot be read is named, with why; the rest is there. */
-static void test_bad_files(void **state)
+TEST(bad_files)
 {
 	static const struct {
 		const char *path, *bytes, *why;
@@ -189,7 +189,7 @@ static void test_bad_files(void **state)
 	assert_int_equal(text_of("open", "", text), AVA_EINVAL);
 }
 
-static void test_many(void **state)
+TEST(many)
 {
 	struct role_list l;
 	char path[64], name[32];
@@ -206,7 +206,7 @@ static void test_many(void **state)
 }
 
 /* A project's role may ask for less than what holds anyway, a person's own for more. */
-static void test_limits(void **state)
+TEST(limits)
 {
 	static const char much[] = "timeout: 5000\nmax_cost_cents: 900\nmax_tokens: 9000000\n"
 				   "maxTurns: 500\n";
@@ -249,7 +249,7 @@ static void test_limits(void **state)
 
 /* What was confirmed comes back from its config, whatever became of the file: the same
  * text, the same hash; runs of one role have one copy. */
-static void test_confirmed(void **state)
+TEST(confirmed)
 {
 	struct op_spawn s = {.task = "x",
 			     .role = "kept",
@@ -288,7 +288,7 @@ static void test_confirmed(void **state)
 }
 
 /* A record of before roles were files is as it was, to the hash. */
-static void test_old_record(void **state)
+TEST(old_record)
 {
 	json_t *config = json_pack("{s:s,s:s,s:s,s:s}", "role", "code_reviewer", "task", "x",
 				   "model", "offline", "context", "");
@@ -304,7 +304,7 @@ static void test_old_record(void **state)
 	json_decref(config);
 }
 
-static void test_words(void **state)
+TEST(words)
 {
 	char name[ROLE_NAME_MAX + 1], text[1024];
 
@@ -320,14 +320,4 @@ static void test_words(void **state)
 	assert_false(role_word("wizard", true, name));
 }
 
-int main(void)
-{
-#define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest all[] = {
-		T(test_order),     T(test_untrusted),  T(test_edit),
-		T(test_bad_files), T(test_many),       T(test_limits),
-		T(test_confirmed), T(test_old_record), T(test_words),
-	};
-
-	return cmocka_run_group_tests(all, NULL, NULL);
-}
+UNIT_GROUP(.before = set_up, .after = tear_down);

@@ -29,7 +29,7 @@ static const char *propose(const char *task, char id[64])
 
 /* ---- what works */
 
-static void test_health(void **state)
+TEST(health)
 {
 	json_t *v = rig_ask("GET", "/api/v1/health", NULL, 200);
 
@@ -51,7 +51,7 @@ static const char *type_at(const json_t *v, size_t n)
 	return json_get_str(json_array_get(json_object_get(v, "events"), n), "eventType");
 }
 
-static void test_logs(void **state)
+TEST(logs)
 {
 	json_t *v = NULL;
 	int64_t first;
@@ -85,7 +85,7 @@ static void test_logs(void **state)
 }
 
 /* A program's line is on disk when it is answered, and is never the runtime's. */
-static void test_audit(void **state)
+TEST(audit)
 {
 	const json_t *c;
 	json_t *v;
@@ -103,7 +103,7 @@ static void test_audit(void **state)
 		     "not_found", "no session none");
 }
 
-static void test_roles(void **state)
+TEST(roles)
 {
 	json_t *v = rig_ask("GET", "/api/v1/roles", NULL, 200),
 	       *roles = json_object_get(v, "roles");
@@ -126,7 +126,7 @@ static void test_roles(void **state)
 	json_decref(v);
 }
 
-static void test_main_job(void **state)
+TEST(main_job)
 {
 	char p[64], id[64], again[64];
 	json_t *v;
@@ -168,7 +168,7 @@ static void test_main_job(void **state)
 }
 
 /* Answered before, after a restart too. */
-static void test_answers_survive_a_restart(void **state)
+TEST(answers_survive_a_restart)
 {
 	char p[64], first[64], trace[64], got[64];
 
@@ -187,7 +187,7 @@ static void test_answers_survive_a_restart(void **state)
 	assert_string_equal(got, trace);
 }
 
-static void test_request_ids(void **state)
+TEST(request_ids)
 {
 	static const char proposal[] = "{\"task\":\"a\",\"role\":\"code_reviewer\",\"cwd\":\"/\","
 				       "\"request_id\":\"q1\"}";
@@ -215,7 +215,7 @@ static void test_request_ids(void **state)
 
 /* Twice at once, the second before the first is on disk: one run, and nobody
  * hears of it before it is there. */
-static void test_request_id_twice_at_once(void **state)
+TEST(request_id_twice_at_once)
 {
 	static const char body[] = "{\"task\":\"a\",\"role\":\"code_reviewer\",\"cwd\":\"/\","
 				   "\"request_id\":\"twice\",\"confirmed\":true}";
@@ -244,7 +244,7 @@ static void test_request_id_twice_at_once(void **state)
 	assert_int_equal(made, 1);
 }
 
-static void test_cancel(void **state)
+TEST(cancel)
 {
 	char id[64], word[64];
 
@@ -266,7 +266,7 @@ static void abandon(void *id)
 }
 
 /* A run that ran out of memory does not end: nobody waits for it. */
-static void test_cancel_all_with_an_abandoned_run(void **state)
+TEST(cancel_all_with_an_abandoned_run)
 {
 	char id[64], other[64];
 	json_t *v, *runs;
@@ -283,7 +283,7 @@ static void test_cancel_all_with_an_abandoned_run(void **state)
 	rig_call(abandon, id);
 }
 
-static void test_result_wait(void **state)
+TEST(result_wait)
 {
 	char id[64], word[64];
 	int64_t began;
@@ -296,7 +296,7 @@ static void test_result_wait(void **state)
 	assert_in_range(clock_mono_ms() - began, 200, 10000);
 }
 
-static void test_answers_that_are_no(void **state)
+TEST(answers_that_are_no)
 {
 	char p[64], word[64];
 
@@ -318,7 +318,7 @@ static void test_answers_that_are_no(void **state)
 }
 
 /* A body that is not understood is never taken for a yes. */
-static void test_nothing_odd_is_a_yes(void **state)
+TEST(nothing_odd_is_a_yes)
 {
 	static const char *const bodies[] = {
 		"{\"answer\":false}",
@@ -345,7 +345,7 @@ static void test_nothing_odd_is_a_yes(void **state)
 	assert_string_equal(word, "pending");
 }
 
-static void test_shutdown_route(void **state)
+TEST(shutdown_route)
 {
 	char when[64];
 
@@ -362,7 +362,7 @@ static void test_shutdown_route(void **state)
 
 /* ---- every error */
 
-static void test_refused(void **state)
+TEST(refused)
 {
 	static const struct {
 		const char *method, *path, *body;
@@ -444,7 +444,7 @@ static char *big_body(const char *begin, size_t bytes)
 	return body;
 }
 
-static void test_too_big(void **state)
+TEST(too_big)
 {
 	char p[64], *body = big_body("{\"task\":\"a\",\"context\":\"", (1 << 20) + 1);
 
@@ -483,7 +483,7 @@ static void root_is_lost(void *arg)
 	snprintf(s->problem, sizeof(s->problem), "%s", (const char *)arg);
 }
 
-static void test_queue_full(void **state)
+TEST(queue_full)
 {
 	char id[64], body[600];
 
@@ -496,7 +496,7 @@ static void test_queue_full(void **state)
 	assert_error("POST", RUNS, body, 409, "busy", "wait for a slot");
 }
 
-static void test_disk_full(void **state)
+TEST(disk_full)
 {
 	char p[64], word[64];
 
@@ -511,7 +511,7 @@ static void test_disk_full(void **state)
 	rig_ask_str("POST", rig_path("/api/v1/proposals/%s/reject", p), NULL, 200, "state", word);
 }
 
-static void test_lost_root(void **state)
+TEST(lost_root)
 {
 	static char says[] = "the data root has gone";
 	char p[64], word[64];
@@ -526,7 +526,7 @@ static void test_lost_root(void **state)
 	json_decref(rig_ask("POST", rig_path("/api/v1/proposals/%s/confirm", p), NULL, 200));
 }
 
-static void test_expired(void **state)
+TEST(expired)
 {
 	char p[64], word[64] = "";
 
@@ -556,7 +556,7 @@ static void assert_raw(const char *request, const char *begins, const char *hold
 
 #define END "HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 
-static void test_methods(void **state)
+TEST(methods)
 {
 	static const char *const paths[][2] = {
 		{"/api/v1/health", "\r\nAllow: GET, HEAD\r\n"},
@@ -576,7 +576,7 @@ static void test_methods(void **state)
 	assert_raw("POST /api/v1/health " END, "HTTP/1.1 405 ", "Allow: GET, HEAD\r\n");
 }
 
-static void test_head(void **state)
+TEST(head)
 {
 	int fd = raw_connect();
 	char got[4000], *end;
@@ -595,14 +595,14 @@ static void test_head(void **state)
 	assert_raw("HEAD /api/v1/nothing " END, "HTTP/1.1 404 ", "");
 }
 
-static void test_body_where_none_belongs(void **state)
+TEST(body_where_none_belongs)
 {
 	assert_raw("GET /api/v1/health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
 		   "Content-Length: 2\r\n\r\n{}",
 		   "HTTP/1.1 400 ", "a GET request takes no body");
 }
 
-static void test_cursor_header(void **state)
+TEST(cursor_header)
 {
 	assert_raw("GET /api/v1/events HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
 		   "Last-Event-ID: 12x\r\n\r\n",
@@ -611,7 +611,7 @@ static void test_cursor_header(void **state)
 
 /* ---- who may ask */
 
-static void test_strangers(void **state)
+TEST(strangers)
 {
 	char got[1000];
 	pid_t pid;
@@ -654,7 +654,7 @@ static void test_strangers(void **state)
 
 /* ---- peers that leave */
 
-static void test_peer_leaves_a_wait(void **state)
+TEST(peer_leaves_a_wait)
 {
 	char id[64], word[64];
 
@@ -676,7 +676,7 @@ static void test_peer_leaves_a_wait(void **state)
 	assert_string_equal(word, "running");
 }
 
-static void test_peer_leaves_a_cancel(void **state)
+TEST(peer_leaves_a_cancel)
 {
 	char id[64], word[64];
 	int fd;
@@ -694,7 +694,7 @@ static void test_peer_leaves_a_cancel(void **state)
 	rig_wait_connections(1);
 }
 
-static void test_peer_leaves_a_confirmation(void **state)
+TEST(peer_leaves_a_confirmation)
 {
 	char p[64], word[64] = "";
 	int fd;
@@ -720,7 +720,7 @@ static void test_peer_leaves_a_confirmation(void **state)
 }
 
 /* Everything kept at once, and then the runtime goes. */
-static void test_stop_with_everything_kept(void **state)
+TEST(stop_with_everything_kept)
 {
 	char id[64];
 	int fd[3];
@@ -747,7 +747,7 @@ static void stop_routes(void *arg)
 	routes_stop(&rig.routes);
 }
 
-static void test_stop_answers_waits(void **state)
+TEST(stop_answers_waits)
 {
 	char id[64], got[4000];
 	int fd;
@@ -796,7 +796,7 @@ static size_t runs_pruned(const char *body)
 
 /* There is one list of what still goes, for the next start: the second would put its own in
  * the place of the first's, and take it away with what the other has not removed yet. */
-static void test_one_prune_after_the_other(void **state)
+TEST(one_prune_after_the_other)
 {
 	static const char body[] = "{\"older_than_seconds\":1}";
 	static struct sys_ops ops;
@@ -842,42 +842,4 @@ static void test_one_prune_after_the_other(void **state)
 	assert_int_equal(runs_pruned(body), 0);
 }
 
-int main(void)
-{
-#define T(name) cmocka_unit_test_setup_teardown(name, rig_set_up, rig_tear_down)
-	const struct CMUnitTest tests[] = {
-		T(test_health),
-		T(test_logs),
-		T(test_audit),
-		T(test_roles),
-		T(test_main_job),
-		T(test_answers_survive_a_restart),
-		T(test_request_ids),
-		T(test_request_id_twice_at_once),
-		T(test_cancel),
-		T(test_cancel_all_with_an_abandoned_run),
-		T(test_result_wait),
-		T(test_answers_that_are_no),
-		T(test_nothing_odd_is_a_yes),
-		T(test_shutdown_route),
-		T(test_refused),
-		T(test_too_big),
-		T(test_queue_full),
-		T(test_disk_full),
-		T(test_lost_root),
-		T(test_expired),
-		T(test_methods),
-		T(test_head),
-		T(test_body_where_none_belongs),
-		T(test_cursor_header),
-		T(test_strangers),
-		T(test_peer_leaves_a_wait),
-		T(test_peer_leaves_a_cancel),
-		T(test_peer_leaves_a_confirmation),
-		T(test_stop_with_everything_kept),
-		T(test_stop_answers_waits),
-		T(test_one_prune_after_the_other),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_GROUP(.before = rig_set_up, .after = rig_tear_down);

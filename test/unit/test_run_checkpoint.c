@@ -52,7 +52,7 @@ static int find(const char *name, int *call, struct ava_error *err)
 	return rv;
 }
 
-static void names(void **state)
+TEST(names)
 {
 	static const struct {
 		const char *name;
@@ -78,7 +78,7 @@ static void names(void **state)
 	assert_int_equal(run_checkpoint_check(name, &err), 0);
 }
 
-static void found(void **state)
+TEST(found)
 {
 	static const struct {
 		const char *what, *log, *name;
@@ -127,7 +127,7 @@ static void found(void **state)
 }
 
 /* The sentence has a bound: some names, and how many there are beside them. */
-static void many(void **state)
+TEST(many)
 {
 	static char log[64 << 10], name[65];
 	struct ava_error err = {0};
@@ -157,13 +157,13 @@ static void once(void)
 	(void)find("one", &call, &err);
 }
 
-static void without_memory(void **state)
+TEST(without_memory)
 {
 	unit_write(path, POINT("one", "i3"), strlen(POINT("one", "i3")));
 	FAULT_LOOP(k, once());
 }
 
-static void no_log(void **state)
+TEST(no_log)
 {
 	struct ava_error err = {0};
 	int call;
@@ -172,12 +172,4 @@ static void no_log(void **state)
 	assert_int_equal(find("one", &call, &err), AVA_ENOENT);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(names),          cmocka_unit_test(found),  cmocka_unit_test(many),
-		cmocka_unit_test(without_memory), cmocka_unit_test(no_log),
-	};
-
-	return cmocka_run_group_tests(tests, setup, teardown);
-}
+UNIT_GROUP(.first = setup, .last = teardown);

@@ -131,7 +131,7 @@ static void put(const char *folder, const char *name, const char *text)
 
 /* ---- what it is */
 
-static void test_work(void **state)
+TEST(work)
 {
 	struct seen s = shell(
 		"pwd; echo $HOME; cat $HOME/../../ava/work/../work/x 2>&1; echo kept >x; id -u");
@@ -152,7 +152,7 @@ static void test_work(void **state)
 	assert_int_equal(s.code, 7);
 }
 
-static void test_project(void **state)
+TEST(project)
 {
 	char text[2000];
 	struct seen s;
@@ -175,7 +175,7 @@ static void test_project(void **state)
 
 /* Case 2: a copy in its place is written, the project is not; its .git is read, and where that is
  * a link, which may lead anywhere, there is none. */
-static void test_copy(void **state)
+TEST(copy)
 {
 	char text[2000], copy[120], git[120], path[200];
 	struct seen s;
@@ -215,7 +215,7 @@ static void test_copy(void **state)
 }
 
 /* Case 1. */
-static void test_secrets(void **state)
+TEST(secrets)
 {
 	struct seen s =
 		shell("cat ~/.ssh/id_rsa /root/.ssh/* /home/*/.ssh/*; env; cat /proc/1/environ; "
@@ -235,7 +235,7 @@ static void test_secrets(void **state)
 }
 
 /* Case 6: what is memory and looks like a disk has a bound. */
-static void test_memory(void **state)
+TEST(memory)
 {
 	struct seen s = shell("for d in /tmp /dev/shm; do head -c 300M /dev/zero >$d/x; "
 			      "stat -c %s $d/x; done 2>/dev/null; touch /dev/x; echo x >/dev/null "
@@ -247,7 +247,7 @@ static void test_memory(void **state)
 }
 
 /* Case 5. */
-static void test_network(void **state)
+TEST(network)
 {
 	static const char tries[] =
 		"import socket, ctypes, os\n"
@@ -300,7 +300,7 @@ static void test_network(void **state)
 }
 
 /* Case 8, and making more of itself. */
-static void test_kernel(void **state)
+TEST(kernel)
 {
 	static const char tries[] =
 		"import ctypes, os, fcntl\n"
@@ -376,7 +376,7 @@ static int sleepers(void)
 	return atoi(line);
 }
 
-static void test_sleepers(void **state)
+TEST(sleepers)
 {
 	const char *n = long_time();
 	char many[200], left[200], deaf[80];
@@ -462,13 +462,13 @@ static void killed_at(const char *where)
 	assert_int_equal(count_ours(), 0);
 }
 
-static void test_maker_killed(void **state)
+TEST(maker_killed)
 {
 	killed_at("start");
 	killed_at("armed");
 }
 
-static void test_output(void **state)
+TEST(output)
 {
 	struct seen s = shell("echo first; head -c 1000000000 /dev/zero; echo; echo last");
 
@@ -481,7 +481,7 @@ static void test_output(void **state)
 	assert_int_equal(s.how, EXEC_TIMEOUT);
 }
 
-static void test_limits(void **state)
+TEST(limits)
 {
 	struct seen s = shell("head -c 3000000000 /dev/zero >big; stat -c %s big; rm big; "
 			      "head -c 400000000 /dev/zero >/tmp/big; stat -c %s /tmp/big; "
@@ -498,7 +498,7 @@ static void test_limits(void **state)
 }
 
 /* Root has no limit of processes but a control group's. */
-static void test_fork_bomb(void **state)
+TEST(fork_bomb)
 {
 	struct seen s;
 
@@ -529,7 +529,7 @@ static bool exists(const char *folder, const char *name)
 }
 
 /* As the kernel has it: every process of the command is in it, and it is gone with them. */
-static void test_group(void **state)
+TEST(group)
 {
 	char text[120];
 	const char *const argv[] = {"/bin/sh", "-c", text, NULL};
@@ -561,7 +561,7 @@ static void test_group(void **state)
 
 /* A folder that is made like a group: we go into one below it, it gives out limits, and where that
  * helps nobody (no group can be limited in a folder that is none) we go back. */
-static void test_group_is_divided(void **state)
+TEST(group_is_divided)
 {
 	char group[200], ours[220], of_dead[220], of_living[220], pid[24];
 	size_t len;
@@ -603,7 +603,7 @@ static void test_group_is_divided(void **state)
 
 /* ---- without bubblewrap, as sandbox.required 0 allows */
 
-static void test_bare(void **state)
+TEST(bare)
 {
 	char text[1200];
 	const char *const argv[] = {"/bin/sh", "-c", text, NULL};
@@ -632,7 +632,7 @@ static void test_bare(void **state)
 
 /* ---- case 9, and what can be no project */
 
-static void test_unavailable(void **state)
+TEST(unavailable)
 {
 	static const char fake[] =
 		"#!/bin/sh\necho 'bwrap: setting up uid map: Permission denied'\nexit 1\n";
@@ -667,7 +667,7 @@ static void refused(const char *folder, const char *sentence)
 }
 
 /* What a person named for a server: each under its own path, and nothing of ava's in it. */
-static void test_named(void **state)
+TEST(named)
 {
 	char notes[120];
 	const char *const reads[] = {notes, NULL}, *const writes[] = {project, NULL};
@@ -707,7 +707,7 @@ static void test_named(void **state)
 }
 
 /* Its own variables stand in the place of ours, once. */
-static void test_own_variables(void **state)
+TEST(own_variables)
 {
 	static const char *const own[] = {"MINE=yes", "TERM=ours", NULL};
 	struct seen s;
@@ -721,7 +721,7 @@ static void test_own_variables(void **state)
 }
 
 /* A server that a person gave a network has this machine's, and nothing else more. */
-static void test_network_given(void **state)
+TEST(network_given)
 {
 	struct seen s;
 
@@ -736,7 +736,7 @@ static void test_network_given(void **state)
 	assert_says(&s, "PermissionError");
 }
 
-static void test_projects(void **state)
+TEST(projects)
 {
 	refused("/", "no project");
 	refused("/proc/self", "has its own");
@@ -773,33 +773,24 @@ static void make_world(void)
 			       .start = SANDBOX_WORK};
 }
 
-static int all(void)
+static int first(void **state)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_work),          cmocka_unit_test(test_project),
-		cmocka_unit_test(test_copy),          cmocka_unit_test(test_secrets),
-		cmocka_unit_test(test_network),       cmocka_unit_test(test_kernel),
-		cmocka_unit_test(test_sleepers),      cmocka_unit_test(test_output),
-		cmocka_unit_test(test_limits),        cmocka_unit_test(test_fork_bomb),
-		cmocka_unit_test(test_unavailable),   cmocka_unit_test(test_projects),
-		cmocka_unit_test(test_group),         cmocka_unit_test(test_group_is_divided),
-		cmocka_unit_test(test_bare),          cmocka_unit_test(test_named),
-		cmocka_unit_test(test_own_variables), cmocka_unit_test(test_network_given),
-		cmocka_unit_test(test_memory),        cmocka_unit_test(test_maker_killed),
-	};
-	int rv;
-
 	setenv("ANTHROPIC_API_KEY", CANARY, 1);
 	make_world();
 	loop = os_loop_new(NULL);
 	assert_non_null(loop);
-	rv = cmocka_run_group_tests(tests, NULL, NULL);
-	os_loop_free(loop);
-	unit_rmdir(dir);
-	return rv;
+	return 0;
 }
 
-int main(void)
+static int last(void **state)
+{
+	os_loop_free(loop);
+	unit_rmdir(dir);
+	return 0;
+}
+
+/* All of it as who runs it and, where that is root, as nobody as well. */
+static int run(int (*all)(void))
 {
 	struct ava_error err;
 	pid_t pid;
@@ -824,3 +815,5 @@ int main(void)
 	waitpid(pid, &status, 0);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
+
+UNIT_GROUP(.first = first, .last = last, .run = run);

@@ -21,7 +21,7 @@ static json_t *parse(const char *s)
 
 /* ---- schemas */
 
-static void test_refused(void **state)
+TEST(refused)
 {
 	static const struct {
 		const char *schema, *says; /* says NULL: it is taken */
@@ -71,7 +71,7 @@ static void test_refused(void **state)
 	}
 }
 
-static void test_bounds_of_a_schema(void **state)
+TEST(bounds_of_a_schema)
 {
 	struct ava_error err = {0};
 	struct buf b;
@@ -106,7 +106,7 @@ static void test_bounds_of_a_schema(void **state)
 	"\"price\":{\"type\":\"number\",\"minimum\":0}},\"required\":[\"name\",\"price\"],"        \
 	"\"additionalProperties\":false}"
 
-static void test_values(void **state)
+TEST(values)
 {
 	static const struct {
 		const char *schema, *value, *says; /* says NULL: it fits */
@@ -181,7 +181,7 @@ static void test_values(void **state)
 }
 
 /* Many errors are counted, a few are told; names from outside are quoted safely. */
-static void test_errors_are_few(void **state)
+TEST(errors_are_few)
 {
 	json_t *s = parse("{\"additionalProperties\":false}"), *v = json_object();
 	struct buf out;
@@ -202,7 +202,7 @@ static void test_errors_are_few(void **state)
 }
 
 /* What would take for ever is not done. */
-static void test_work_is_bounded(void **state)
+TEST(work_is_bounded)
 {
 	static const char *const schemas[] = {
 		"{\"allOf\":[{\"$ref\":\"#\"},{\"$ref\":\"#\"}]}",
@@ -224,15 +224,4 @@ static void test_work_is_bounded(void **state)
 		json_decref(s);
 	}
 	json_decref(v);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_refused),         cmocka_unit_test(test_bounds_of_a_schema),
-		cmocka_unit_test(test_values),          cmocka_unit_test(test_errors_are_few),
-		cmocka_unit_test(test_work_is_bounded),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

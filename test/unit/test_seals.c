@@ -158,7 +158,7 @@ static uint64_t sealed_after(struct world *w, uint64_t n)
 	return head.n;
 }
 
-static void test_seals_while_it_runs_and_at_the_end(void **state)
+TEST(seals_while_it_runs_and_at_the_end)
 {
 	struct world w = {0};
 	uint64_t n;
@@ -178,7 +178,7 @@ static void test_seals_while_it_runs_and_at_the_end(void **state)
 }
 
 /* What is written later reaches the file, and is sealed then. */
-static void test_full_disk(void **state)
+TEST(full_disk)
 {
 	struct world w = {0};
 	struct op_spawn spawn;
@@ -209,7 +209,7 @@ static void test_full_disk(void **state)
 
 /* The day in use is later than today (a clock set back), and a new day begins
  * under the core. */
-static void test_days(void **state)
+TEST(days)
 {
 	struct world w = {0};
 	char first[400], later[400];
@@ -239,15 +239,4 @@ static void test_days(void **state)
 	assert_int_equal(whole(&w).unsealed_files, 0);
 	start(&w);
 	away(&w);
-}
-
-static const struct CMUnitTest tests[] = {
-	cmocka_unit_test(test_seals_while_it_runs_and_at_the_end),
-	cmocka_unit_test(test_full_disk),
-	cmocka_unit_test(test_days),
-};
-
-int main(void)
-{
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

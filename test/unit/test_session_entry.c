@@ -99,7 +99,7 @@ static void make(struct buf *out)
 	buf_fini(&b);
 }
 
-static void test_golden(void **state)
+TEST(golden)
 {
 	char pid[32], *golden, *at;
 	struct buf out;
@@ -126,7 +126,7 @@ static void test_golden(void **state)
 }
 
 /* Each line is JSON, and the journal finds the place of the parent in it. */
-static void test_places(void **state)
+TEST(places)
 {
 	const char *l;
 	size_t at = 0, n, lines = 0;
@@ -146,7 +146,7 @@ static void test_places(void **state)
 	buf_fini(&out);
 }
 
-static void test_names(void **state)
+TEST(names)
 {
 	char path[300], cwd[600];
 	const char *id;
@@ -175,13 +175,4 @@ static void test_names(void **state)
 	assert_null(session_path_id("2026_0b5e2c4e-53a3.jsonl.broken", &len));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_golden),
-		cmocka_unit_test(test_places),
-		cmocka_unit_test(test_names),
-	};
-
-	return cmocka_run_group_tests(tests, set_up, NULL);
-}
+UNIT_GROUP(.first = set_up);

@@ -8,7 +8,7 @@
 #include "base/settings.h"
 #include "base/util.h"
 
-static void test_defaults(void **state)
+TEST(defaults)
 {
 	struct settings s;
 
@@ -21,7 +21,7 @@ static void test_defaults(void **state)
 	assert_int_equal(s.disk_free_min_mb, 256);
 }
 
-static void test_override(void **state)
+TEST(override)
 {
 	struct settings s;
 
@@ -34,7 +34,7 @@ static void test_override(void **state)
 	unsetenv("AVA_LIMITS_COST_CENTS");
 }
 
-static void test_bad_values(void **state)
+TEST(bad_values)
 {
 	static const char *const bad[] = {"",    " 5",  "+5",     "5 ",
 					  "abc", "0",   "-1",     "5x",
@@ -62,7 +62,7 @@ static void set(const char *name, const char *value)
 		setenv(name, value, 1);
 }
 
-static void test_data_root(void **state)
+TEST(data_root)
 {
 	static const struct {
 		const char *root, *xdg, *home, *want; /* NULL: an error */
@@ -91,7 +91,7 @@ static void test_data_root(void **state)
 	}
 }
 
-static void test_confirm(void **state)
+TEST(confirm)
 {
 	static const struct {
 		const char *text;
@@ -131,15 +131,4 @@ static void test_confirm(void **state)
 		assert_non_null(strstr(err.text, "AVA_CONFIRM is \""));
 	}
 	unsetenv("AVA_CONFIRM");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_confirm),   cmocka_unit_test(test_defaults),
-		cmocka_unit_test(test_override),  cmocka_unit_test(test_bad_values),
-		cmocka_unit_test(test_data_root),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,7 +32,7 @@ static void written(struct world *w, struct run *r)
 	RIG_UNTIL(&w->r, outbox_empty(&r->rec.outbox));
 }
 
-static void test_what_is_near(void **state)
+TEST(what_is_near)
 {
 	struct agent_shared s;
 	struct world w;
@@ -68,7 +68,7 @@ static void test_what_is_near(void **state)
 }
 
 /* Calls under way count with the least they cost. */
-static void test_what_pays_one_call(void **state)
+TEST(what_pays_one_call)
 {
 	struct world w;
 	struct left l;
@@ -91,7 +91,7 @@ static void test_what_pays_one_call(void **state)
 	fini_world(&w);
 }
 
-static void test_told_before_a_stop(void **state)
+TEST(told_before_a_stop)
 {
 	struct world w;
 	struct left l;
@@ -108,15 +108,4 @@ static void test_told_before_a_stop(void **state)
 	w.sup.day.spent = 4500000;
 	assert_int_equal(ask(r).near, 0);
 	fini_world(&w);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_what_is_near),
-		cmocka_unit_test(test_what_pays_one_call),
-		cmocka_unit_test(test_told_before_a_stop),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -50,7 +50,7 @@ static struct run_spec *build(const struct op_spawn *s)
 	return r;
 }
 
-static void test_defaults(void **state)
+TEST(defaults)
 {
 	struct op_spawn s = plain();
 	struct run_spec *r = build(&s);
@@ -66,7 +66,7 @@ static void test_defaults(void **state)
 }
 
 /* On, off, or as the role says; quick is a small model that does not think. */
-static void test_thinking(void **state)
+TEST(thinking)
 {
 	static const struct {
 		const char *role, *preset;
@@ -108,7 +108,7 @@ static void test_thinking(void **state)
 }
 
 /* limits.timeout and limits.cost_cents go over the role; what was asked for over them. */
-static void test_settings_over_the_role(void **state)
+TEST(settings_over_the_role)
 {
 	struct settings plain_settings = settings;
 	struct op_spawn s = plain();
@@ -130,7 +130,7 @@ static void test_settings_over_the_role(void **state)
 }
 
 /* Rights are what its tools are flagged with, whatever they are called. */
-static void test_rights_are_flags(void **state)
+TEST(rights_are_flags)
 {
 	static const struct tool out = {.name = "web_search",
 					.description = "Posts.",
@@ -151,7 +151,7 @@ static void test_rights_are_flags(void **state)
 }
 
 /* ask_before is part of what is confirmed, and comes back from it. */
-static void test_ask_before(void **state)
+TEST(ask_before)
 {
 	static const char *const asks[] = {"read_file", "read_file", "search_codebase"};
 	static const char *const bad[][1] = {{"read_fle"}, {"submit_result"}, {"ask_person"}};
@@ -190,7 +190,7 @@ static void test_ask_before(void **state)
 }
 
 /* seeds/1 section 12: "role selects correct tools". */
-static void test_role_selects_correct_tools(void **state)
+TEST(role_selects_correct_tools)
 {
 	const struct tool *out[ROLE_MAX_TOOLS];
 	unsigned n = role_tools(role_find("code-reviewer", "", NULL), true, out);
@@ -208,7 +208,7 @@ static void test_role_selects_correct_tools(void **state)
 }
 
 /* Only a run that may change files has the tools for it, and only where it has a folder. */
-static void test_grant_rw(void **state)
+TEST(grant_rw)
 {
 	static const char *const rw[] = {"rw"}, *const tools[] = {"read_file", "write_file"};
 	const struct tool *write = tool_find("write_file"), *edit = tool_find("edit_file");
@@ -251,7 +251,7 @@ static void test_grant_rw(void **state)
 	assert_non_null(strstr(err.text, "this run has none"));
 }
 
-static void test_presets(void **state)
+TEST(presets)
 {
 	struct op_spawn s = plain();
 	struct run_spec *r;
@@ -290,7 +290,7 @@ static const struct {
 };
 
 /* A role whose core tool is missing says so. */
-static void test_core_tool(void **state)
+TEST(core_tool)
 {
 	static const struct role pilot = {.name = "pilot", .core = {"read_result", "fly"}};
 	const struct role *r;
@@ -303,7 +303,7 @@ static void test_core_tool(void **state)
 	role_release(r);
 }
 
-static void test_bad_input(void **state)
+TEST(bad_input)
 {
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
 		const struct op_spawn *c = &bad[i].change;
@@ -328,7 +328,7 @@ static void test_bad_input(void **state)
 	}
 }
 
-static void test_zero_limits(void **state)
+TEST(zero_limits)
 {
 	struct op_spawn s = plain();
 	struct ava_error err = {0};
@@ -346,7 +346,7 @@ static void test_zero_limits(void **state)
 	assert_int_equal(spec_build(&r, &s, &settings, NULL, NULL, &err), AVA_EINVAL);
 }
 
-static void test_tools_are_an_intersection(void **state)
+TEST(tools_are_an_intersection)
 {
 	const char *one[] = {"read_file"}, *foreign[] = {"run_everything"};
 	struct op_spawn s = plain();
@@ -363,7 +363,7 @@ static void test_tools_are_an_intersection(void **state)
 	assert_non_null(strstr(err.text, "run_everything"));
 }
 
-static void test_large_task(void **state)
+TEST(large_task)
 {
 	struct op_spawn s = plain();
 	struct ava_error err = {0};
@@ -380,7 +380,7 @@ static void test_large_task(void **state)
 }
 
 /* seeds/1 section 12 as the config round trip: what is stored is what runs. */
-static void test_config_round_trip(void **state)
+TEST(config_round_trip)
 {
 	struct op_spawn s = plain();
 	struct run_spec *a, *b = NULL;
@@ -405,7 +405,7 @@ static void test_config_round_trip(void **state)
 
 /* Of tools of servers the definition is confirmed: it is what a run has afterwards, whatever the
  * server lists by then, and the rights are those of now where they are more. */
-static void test_definitions(void **state)
+TEST(definitions)
 {
 	static const char text[] =
 		"[{\"name\":\"mcp__fs__read\",\"description\":\"reads\",\"schema\":\"{\\\"type\\\":"
@@ -452,7 +452,7 @@ static void test_definitions(void **state)
 }
 
 /* Prices that change later change nothing about what was quoted. */
-static void test_the_price_is_what_was_quoted(void **state)
+TEST(the_price_is_what_was_quoted)
 {
 	struct op_spawn s = plain();
 	struct run_spec *a, *b = NULL;
@@ -486,7 +486,7 @@ static void amend(struct run_spec *r, int want, const char *text)
 	json_decref(o);
 }
 
-static void test_amendments(void **state)
+TEST(amendments)
 {
 	struct op_spawn s = plain();
 	struct run_spec *r;
@@ -514,7 +514,7 @@ static void test_amendments(void **state)
 }
 
 /* A conversation submits nothing: it cannot be made to, whatever model it goes on with. */
-static void test_switch(void **state)
+TEST(switch)
 {
 	struct op_spawn s = plain();
 	struct run_spec *r = build(&s);
@@ -533,7 +533,7 @@ static void test_switch(void **state)
 	spec_free(r);
 }
 
-static void test_hash_covers_the_folder(void **state)
+TEST(hash_covers_the_folder)
 {
 	struct op_spawn s = plain();
 	struct run_spec *a = build(&s), *b;
@@ -545,7 +545,7 @@ static void test_hash_covers_the_folder(void **state)
 	spec_free(b);
 }
 
-static void test_quote_from_limits(void **state)
+TEST(quote_from_limits)
 {
 	struct op_spawn s = plain();
 	struct run_spec *r = build(&s);
@@ -577,7 +577,7 @@ static void test_quote_from_limits(void **state)
 	spec_free(r);
 }
 
-static void test_quote_reads_as_a_sentence(void **state)
+TEST(quote_reads_as_a_sentence)
 {
 	static const struct {
 		const char *task, *begins;
@@ -616,7 +616,7 @@ static void test_quote_reads_as_a_sentence(void **state)
 }
 
 /* Why it is needed, in the words of who asked. */
-static void test_quote_says_why(void **state)
+TEST(quote_says_why)
 {
 	struct op_spawn s = plain();
 	struct quotes q = {0};
@@ -637,7 +637,7 @@ static void test_quote_says_why(void **state)
 
 /* Runs of one model share what is known of it. One that changes its own changes none
  * of the others', and a call that is under way still sees the one before. */
-static void test_models_are_shared(void **state)
+TEST(models_are_shared)
 {
 	struct op_spawn s = plain();
 	struct run_spec *a = build(&s), *b = build(&s);
@@ -657,7 +657,7 @@ static void test_models_are_shared(void **state)
 }
 
 /* What was confirmed is known by its hash once the run has begun. */
-static void test_config_is_forgotten(void **state)
+TEST(config_is_forgotten)
 {
 	struct op_spawn s = plain();
 	struct run_spec *r = build(&s);
@@ -670,7 +670,7 @@ static void test_config_is_forgotten(void **state)
 	spec_free(r);
 }
 
-static void test_quote_names_the_fallback(void **state)
+TEST(quote_names_the_fallback)
 {
 	static const char config[] =
 		"{\"role\":\"researcher\",\"task\":\"look\",\"model\":\"anthropic/"
@@ -710,7 +710,7 @@ static void test_quote_names_the_fallback(void **state)
 	spec_free(r);
 }
 
-static void test_quote_from_history(void **state)
+TEST(quote_from_history)
 {
 	struct op_spawn s = plain();
 	struct run_spec *r = build(&s);
@@ -731,7 +731,7 @@ static void test_quote_from_history(void **state)
 }
 
 /* A key goes neither to a model nor to the disk, wherever it was put. */
-static void test_secrets(void **state)
+TEST(secrets)
 {
 	static const char key[] = "canary-4711-provider-key";
 	struct redact *redact = redact_new();
@@ -765,37 +765,4 @@ static void test_secrets(void **state)
 	redact_free(redact);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_defaults),
-		cmocka_unit_test(test_settings_over_the_role),
-		cmocka_unit_test(test_thinking),
-		cmocka_unit_test(test_rights_are_flags),
-		cmocka_unit_test(test_models_are_shared),
-		cmocka_unit_test(test_config_is_forgotten),
-		cmocka_unit_test(test_quote_names_the_fallback),
-		cmocka_unit_test(test_the_price_is_what_was_quoted),
-		cmocka_unit_test(test_amendments),
-		cmocka_unit_test(test_switch),
-		cmocka_unit_test(test_secrets),
-		cmocka_unit_test(test_role_selects_correct_tools),
-		cmocka_unit_test(test_ask_before),
-		cmocka_unit_test(test_grant_rw),
-		cmocka_unit_test(test_presets),
-		cmocka_unit_test(test_core_tool),
-		cmocka_unit_test(test_bad_input),
-		cmocka_unit_test(test_zero_limits),
-		cmocka_unit_test(test_tools_are_an_intersection),
-		cmocka_unit_test(test_large_task),
-		cmocka_unit_test(test_config_round_trip),
-		cmocka_unit_test(test_definitions),
-		cmocka_unit_test(test_hash_covers_the_folder),
-		cmocka_unit_test(test_quote_from_limits),
-		cmocka_unit_test(test_quote_reads_as_a_sentence),
-		cmocka_unit_test(test_quote_says_why),
-		cmocka_unit_test(test_quote_from_history),
-	};
-
-	return cmocka_run_group_tests_name("spec", tests, set_up, NULL);
-}
+UNIT_GROUP(.first = set_up);

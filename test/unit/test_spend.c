@@ -12,7 +12,7 @@
 #define HOUR 3600000LL
 #define NOON 1795262400000LL /* 2026-11-21T12:00:00Z */
 
-static void test_today(void **state)
+TEST(today)
 {
 	struct spend s = {0}, got;
 
@@ -29,7 +29,7 @@ static void test_today(void **state)
 	assert_int_equal(got.uncosted, 1);
 }
 
-static void test_next_day(void **state)
+TEST(next_day)
 {
 	struct spend s = {0}, got;
 
@@ -44,7 +44,7 @@ static void test_next_day(void **state)
 	assert_int_equal(spend_today(&s, NOON).runs, 0); /* the clock was set back */
 }
 
-static void test_ends(void **state)
+TEST(ends)
 {
 	struct spend s = {0};
 
@@ -56,7 +56,7 @@ static void test_ends(void **state)
 }
 
 /* Runs of a time when the clock was ahead do not hide those of today. */
-static void test_clock_ahead(void **state)
+TEST(clock_ahead)
 {
 	struct spend s = {0};
 
@@ -69,7 +69,7 @@ static void test_clock_ahead(void **state)
 }
 
 /* The day is the local one. */
-static void test_zone(void **state)
+TEST(zone)
 {
 	struct spend s = {0};
 
@@ -80,15 +80,11 @@ static void test_zone(void **state)
 	assert_int_equal(spend_today(&s, NOON).microusd, 5);
 }
 
-int main(void)
+static int first(void **state)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_today),       cmocka_unit_test(test_next_day),
-		cmocka_unit_test(test_clock_ahead), cmocka_unit_test(test_ends),
-		cmocka_unit_test(test_zone),
-	};
-
 	setenv("TZ", "UTC", 1);
 	tzset();
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return 0;
 }
+
+UNIT_GROUP(.first = first);

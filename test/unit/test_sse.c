@@ -74,7 +74,7 @@ static const struct {
 	{"blank lines alone", "\n\n\r\n\r\r", ""},
 };
 
-static void test_rules(void **state)
+TEST(rules)
 {
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		size_t len = strlen(cases[i].in);
@@ -99,7 +99,7 @@ static void test_rules(void **state)
 	}
 }
 
-static void test_id_with_nul(void **state)
+TEST(id_with_nul)
 {
 	static const char in[] = "id: 1\nid: 2\0\ndata: a\n\n";
 	struct got g;
@@ -112,7 +112,7 @@ static void test_id_with_nul(void **state)
 	sse_fini(&s);
 }
 
-static void test_callback_stops(void **state)
+TEST(callback_stops)
 {
 	static const char in[] = "data: a\n\ndata: b\n\ndata: c\n\n";
 	struct got g;
@@ -127,7 +127,7 @@ static void test_callback_stops(void **state)
 }
 
 /* A line or a frame may take `max` bytes and not one more. */
-static void test_bounds(void **state)
+TEST(bounds)
 {
 	static const char *const too_big[] = {
 		"data: 89012345678\n\n",
@@ -154,7 +154,7 @@ static void test_bounds(void **state)
 	}
 }
 
-static void test_at_the_bound(void **state)
+TEST(at_the_bound)
 {
 	struct got g;
 	struct sse s;
@@ -185,18 +185,7 @@ static void without_memory(long k)
 	sse_fini(&s);
 }
 
-static void test_out_of_memory(void **state)
+TEST(out_of_memory)
 {
 	FAULT_LOOP(k, without_memory(k));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_rules),          cmocka_unit_test(test_id_with_nul),
-		cmocka_unit_test(test_callback_stops), cmocka_unit_test(test_bounds),
-		cmocka_unit_test(test_at_the_bound),   cmocka_unit_test(test_out_of_memory),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -37,7 +37,7 @@ static void many_calls(struct buf *b, bool chat, unsigned n)
 	buf_adds(b, chat ? "data: [DONE]\n\n" : "data: {\"type\":\"message_stop\"}\n\n");
 }
 
-static void test_many_calls(void **state)
+TEST(many_calls)
 {
 	static const unsigned counts[] = {200, TURN_MAX_CALLS, TURN_MAX_CALLS + 1};
 	struct reply_error e;
@@ -75,7 +75,7 @@ static void test_many_calls(void **state)
 	buf_fini(&b);
 }
 
-static void test_long_name_and_depth(void **state)
+TEST(long_name_and_depth)
 {
 	const struct dialect *d = &dialect_anthropic;
 	struct reply_error e;
@@ -147,7 +147,7 @@ static enum reply_class run_deep(bool call, unsigned depth, struct turn **t)
 }
 
 /* What a line holds must be read to a depth of 64 by everybody. */
-static void test_depth_of_lines(void **state)
+TEST(depth_of_lines)
 {
 	struct turn *t;
 
@@ -169,7 +169,7 @@ static void test_depth_of_lines(void **state)
 	turn_free(t);
 }
 
-static void test_long_line(void **state)
+TEST(long_line)
 {
 	const struct dialect *all[] = {&dialect_anthropic, &dialect_openai};
 	static char block[65536];
@@ -192,7 +192,7 @@ static void test_long_line(void **state)
 	}
 }
 
-static void test_reply_too_large(void **state)
+TEST(reply_too_large)
 {
 	static const char head[] = "data: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{"
 				   "\"type\":\"text_delta\",\"text\":\"";
@@ -228,7 +228,7 @@ static void test_reply_too_large(void **state)
 }
 
 /* A service that writes on beyond what it was asked for is stopped before it costs much. */
-static void test_beyond_what_was_asked(void **state)
+TEST(beyond_what_was_asked)
 {
 	static const char piece[] =
 		"data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":"
@@ -250,7 +250,7 @@ static void test_beyond_what_was_asked(void **state)
 }
 
 /* What a service says it has used is taken only where it can be. */
-static void test_usage_that_cannot_be(void **state)
+TEST(usage_that_cannot_be)
 {
 	static const char *const told[] = {
 		"\"prompt_tokens\":-5,\"completion_tokens\":-7",
@@ -309,7 +309,7 @@ static const struct {
 	{"broken JSON", "{\"error\":", "application/json", 529, REPLY_OVERLOADED, "{\"error\":"},
 };
 
-static void test_bodies(void **state)
+TEST(bodies)
 {
 	const struct dialect *all[] = {&dialect_anthropic, &dialect_openai};
 
@@ -336,7 +336,7 @@ static void test_bodies(void **state)
 }
 
 /* A body of any size is kept up to its bound. */
-static void test_large_body(void **state)
+TEST(large_body)
 {
 	struct stream *s = stream_open(dialect_openai.stream, &model, "t_1");
 	static char block[65536];
@@ -356,7 +356,7 @@ static void test_large_body(void **state)
 
 /* ---- progress, text as it comes, waiting */
 
-static void test_progress(void **state)
+TEST(progress)
 {
 	static const struct {
 		const char *piece;
@@ -393,7 +393,7 @@ static void on_text(const char *text, size_t n, bool thinking, void *user)
 	buf_addf(user, "%s[%.*s]", thinking ? "T" : "", (int)n, text);
 }
 
-static void test_text_as_it_comes(void **state)
+TEST(text_as_it_comes)
 {
 	struct stream *s = stream_open(dialect_openai.stream, &model, "t");
 	struct buf b;
@@ -416,7 +416,7 @@ static void test_text_as_it_comes(void **state)
 	buf_fini(&b);
 }
 
-static void test_waiting_is_small(void **state)
+TEST(waiting_is_small)
 {
 	struct stream *s = stream_open(dialect_anthropic.stream, &model, "t");
 
@@ -462,7 +462,7 @@ static void starve(const struct dialect *d, const char *data, size_t len, const 
 	buf_fini(&got);
 }
 
-static void test_no_memory(void **state)
+TEST(no_memory)
 {
 	static const char *const names[] = {"anthropic_thinking.sse", "openrouter_reasoning.sse",
 					    "anthropic_odd.sse", "openai_no_index.sse"};
@@ -481,25 +481,4 @@ static void test_no_memory(void **state)
 		buf_fini(&want);
 		free(data);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_many_calls),
-		cmocka_unit_test(test_long_name_and_depth),
-		cmocka_unit_test(test_depth_of_lines),
-		cmocka_unit_test(test_long_line),
-		cmocka_unit_test(test_reply_too_large),
-		cmocka_unit_test(test_bodies),
-		cmocka_unit_test(test_large_body),
-		cmocka_unit_test(test_progress),
-		cmocka_unit_test(test_text_as_it_comes),
-		cmocka_unit_test(test_waiting_is_small),
-		cmocka_unit_test(test_no_memory),
-		cmocka_unit_test(test_beyond_what_was_asked),
-		cmocka_unit_test(test_usage_that_cannot_be),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

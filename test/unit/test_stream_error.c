@@ -315,7 +315,7 @@ static const struct {
 	{400, O("Your max_tokenses are odd", "x", "null", "null"), REPLY_BAD_REQUEST, ""},
 };
 
-static void test_cases(void **state)
+TEST(cases)
 {
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct reply_error e = {0};
@@ -333,7 +333,7 @@ static void test_cases(void **state)
 	}
 }
 
-static void test_words(void **state)
+TEST(words)
 {
 	for (int a = 0; a < REPLY_NCLASSES; a++) {
 		assert_true(reply_class_word((enum reply_class)a)[0] != 0);
@@ -346,7 +346,7 @@ static void test_words(void **state)
 }
 
 /* Text of strangers becomes one harmless line that fits. */
-static void test_text(void **state)
+TEST(text)
 {
 	struct reply_error e = {0};
 	char longer[400];
@@ -360,7 +360,7 @@ static void test_text(void **state)
 	assert_true(utf8_valid(e.text, strlen(e.text)));
 }
 
-static void test_member(void **state)
+TEST(member)
 {
 	static const struct {
 		const char *json;
@@ -382,16 +382,4 @@ static void test_member(void **state)
 		assert_true((stream_error_member(v) != NULL) == some[i].is);
 		json_decref(v);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_cases),
-		cmocka_unit_test(test_words),
-		cmocka_unit_test(test_text),
-		cmocka_unit_test(test_member),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -114,7 +114,7 @@ static void golden_file(const char *name)
 	free(data);
 }
 
-static void test_golden(void **state)
+TEST(golden)
 {
 	char folder[512];
 	struct dirent *e;
@@ -166,7 +166,7 @@ static void request_after(const char *name, struct buf *body)
 	free(data);
 }
 
-static void test_kept_bytes(void **state)
+TEST(kept_bytes)
 {
 	static const struct {
 		const char *name, *bytes;
@@ -205,7 +205,7 @@ static void test_kept_bytes(void **state)
 
 /* A mark is in the request alone, and the request after it extends what this
  * one held without it. */
-static void test_marks_leave_lines(void **state)
+TEST(marks_leave_lines)
 {
 	static const char *const names[] = {"anthropic_interleaved.sse",
 					    "openrouter_signatures.sse"};
@@ -238,15 +238,4 @@ static void test_marks_leave_lines(void **state)
 	}
 	buf_fini(&body);
 	buf_fini(&next);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_golden),
-		cmocka_unit_test(test_kept_bytes),
-		cmocka_unit_test(test_marks_leave_lines),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

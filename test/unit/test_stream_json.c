@@ -30,7 +30,7 @@ static const struct {
 	{"{\"a\":1,\"a\":2}", NULL},
 };
 
-static void test_parse(void **state)
+TEST(parse)
 {
 	for (size_t i = 0; i < ARRAY_LEN(parse_cases); i++) {
 		struct ava_error err = {0};
@@ -48,7 +48,7 @@ static void test_parse(void **state)
 	}
 }
 
-static void test_parse_bytes(void **state)
+TEST(parse_bytes)
 {
 	char deep[200];
 	json_t *v = json_parse_mended("\"a\0b\"", 5, NULL); /* a NUL as it is */
@@ -61,7 +61,7 @@ static void test_parse_bytes(void **state)
 }
 
 /* As it stands where every reader takes it, else written anew. */
-static void test_add(void **state)
+TEST(add)
 {
 	static const struct {
 		const char *s, *added;
@@ -102,7 +102,7 @@ static const struct {
 	{"{\"a\":1}", "{\"a\":1}", NULL, true}, /* it was whole just in time */
 };
 
-static void test_args(void **state)
+TEST(args)
 {
 	for (size_t i = 0; i < ARRAY_LEN(args_cases); i++) {
 		struct turn *t = turn_new();
@@ -124,7 +124,7 @@ static void test_args(void **state)
 	}
 }
 
-static void test_large_args(void **state)
+TEST(large_args)
 {
 	struct turn *t = turn_new();
 	struct turn_call c = {0};
@@ -147,7 +147,7 @@ static void test_large_args(void **state)
 }
 
 /* Names and ids of the calls of one reply, as they come and as they are kept. */
-static void test_names_and_ids(void **state)
+TEST(names_and_ids)
 {
 	static const struct {
 		const char *given, *id, *name, *kept, *wire;
@@ -239,7 +239,7 @@ static const struct {
 	{true, DELTA_EMPTY, 0, "{\"choices\":[{\"index\":0,\"delta\":{}}]}", ""},
 };
 
-static void test_hot(void **state)
+TEST(hot)
 {
 	struct buf b;
 
@@ -302,7 +302,7 @@ static const struct {
 	{true, "{\"choices\":[{\"index\":0,\"delta\":{}}]"},
 };
 
-static void test_cold(void **state)
+TEST(cold)
 {
 	for (size_t i = 0; i < ARRAY_LEN(cold); i++) {
 		struct delta d;
@@ -311,17 +311,4 @@ static void test_cold(void **state)
 		delta_read(cold[i].data, strlen(cold[i].data), cold[i].chat, &d);
 		assert_int_equal(d.kind, DELTA_NONE);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_parse),      cmocka_unit_test(test_parse_bytes),
-		cmocka_unit_test(test_add),        cmocka_unit_test(test_args),
-		cmocka_unit_test(test_large_args), cmocka_unit_test(test_names_and_ids),
-		cmocka_unit_test(test_hot),        cmocka_unit_test(test_cold),
-
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,7 +19,7 @@ static int make_keys(void **state)
 	return 0;
 }
 
-static void test_put_get_del(void **state)
+TEST(put_get_del)
 {
 	struct strmap m;
 	int a, b;
@@ -39,7 +39,7 @@ static void test_put_get_del(void **state)
 }
 
 /* Random puts and deletes; every step agrees with the model. */
-static void test_against_model(void **state)
+TEST(against_model)
 {
 	bool in[KEYS] = {false};
 	size_t count = 0;
@@ -67,7 +67,7 @@ static void test_against_model(void **state)
 	strmap_fini(&m);
 }
 
-static void test_walk(void **state)
+TEST(walk)
 {
 	bool seen[KEYS] = {false};
 	size_t at = 0, n = 0;
@@ -94,7 +94,7 @@ static void test_walk(void **state)
 }
 
 /* Another map orders the same keys in another way. */
-static void test_seeded(void **state)
+TEST(seeded)
 {
 	struct strmap m[2];
 	size_t at[2] = {0, 0}, differ = 0;
@@ -111,7 +111,7 @@ static void test_seeded(void **state)
 	strmap_fini(&m[1]);
 }
 
-static void test_nameset(void **state)
+TEST(nameset)
 {
 	struct nameset s = {0};
 	char name[24];
@@ -161,19 +161,10 @@ static void nameset_without_memory(long k)
 	nameset_fini(&s);
 }
 
-static void test_out_of_memory(void **state)
+TEST(out_of_memory)
 {
 	FAULT_LOOP(k, map_without_memory(k));
 	FAULT_LOOP(k, nameset_without_memory(k));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_put_get_del), cmocka_unit_test(test_against_model),
-		cmocka_unit_test(test_walk),        cmocka_unit_test(test_seeded),
-		cmocka_unit_test(test_nameset),     cmocka_unit_test(test_out_of_memory),
-	};
-
-	return cmocka_run_group_tests(tests, make_keys, NULL);
-}
+UNIT_GROUP(.first = make_keys);

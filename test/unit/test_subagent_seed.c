@@ -27,7 +27,7 @@ static void spawn(const char *more, char id[64])
 
 /* "SubagentConfig JSON roundtrip": what a proposal shows is what it is made
  * into again, to the byte and by its hash. */
-static void test_subagent_config_json_roundtrip(void **state)
+TEST(subagent_config_json_roundtrip)
 {
 	char body[800];
 	struct run_spec *s = NULL;
@@ -71,7 +71,7 @@ static bool wishes(const struct role *r, const char *name)
 
 /* "role selects correct tools": each of the role's that this program has, what
  * all have, and nothing else. */
-static void test_role_selects_correct_tools(void **state)
+TEST(role_selects_correct_tools)
 {
 	static const char *const common[] = {"read_result", "memory_search", "ask_person",
 					     "submit_result"};
@@ -101,7 +101,7 @@ static void test_role_selects_correct_tools(void **state)
 }
 
 /* "timeout terminates subagent" */
-static void test_timeout_terminates_subagent(void **state)
+TEST(timeout_terminates_subagent)
 {
 	char id[64];
 	json_t *r;
@@ -119,7 +119,7 @@ static void test_timeout_terminates_subagent(void **state)
 
 /* "cost limit stops execution": 4 cents a turn, 10 allowed; the fourth turn
  * never begins. */
-static void test_cost_limit_stops_execution(void **state)
+TEST(cost_limit_stops_execution)
 {
 	static const char turn[] = "{\"tool_calls\":[{\"name\":\"read_file\",\"args\":{\"path\":"
 				   "\"main.c\"}}],\"usage\":{\"input\":600,\"output\":100,"
@@ -139,7 +139,7 @@ static void test_cost_limit_stops_execution(void **state)
 
 /* "WebCrawler role has web tools": it asks for them by name, is given those
  * that this program has, and is not proposed for a model that reads files alone. */
-static void test_web_crawler_role_has_web_tools(void **state)
+TEST(web_crawler_role_has_web_tools)
 {
 	static const char *const web[] = {"web_search", "read_webpages", "http_get"};
 	const struct role *r = role_find("WebCrawler", "", NULL);
@@ -157,14 +157,4 @@ static void test_web_crawler_role_has_web_tools(void **state)
 	json_decref(rig_ask("POST", RUNS, "{\"task\":\"a page\",\"role\":\"web_crawler\"}", 422));
 }
 
-int main(void)
-{
-#define T(name) cmocka_unit_test_setup_teardown(name, rig_set_up, rig_tear_down)
-	const struct CMUnitTest tests[] = {
-		T(test_subagent_config_json_roundtrip), T(test_role_selects_correct_tools),
-		T(test_timeout_terminates_subagent),    T(test_cost_limit_stops_execution),
-		T(test_web_crawler_role_has_web_tools),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_GROUP(.before = rig_set_up, .after = rig_tear_down);

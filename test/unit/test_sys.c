@@ -62,7 +62,7 @@ static ssize_t zero_pwrite(int fd, const void *buf, size_t len, off_t at)
 	return 0;
 }
 
-static void test_short_transfers(void **state)
+TEST(short_transfers)
 {
 	struct sys_ops slow = sys_real;
 	char back[10];
@@ -100,7 +100,7 @@ static void count_cb(const char *name, void *user)
 		*bits |= 4;
 }
 
-static void test_list(void **state)
+TEST(list)
 {
 	int bits = 0;
 
@@ -125,7 +125,7 @@ static void put(const char *name, const char *bytes, size_t len)
 	unit_write(path, bytes, len);
 }
 
-static void test_read_file(void **state)
+TEST(read_file)
 {
 	struct ava_error err = {0};
 	char *data;
@@ -148,7 +148,7 @@ static void test_read_file(void **state)
 }
 
 /* A fifo without a writer must not hold the reader. */
-static void test_read_fifo(void **state)
+TEST(read_fifo)
 {
 	char *data;
 	size_t len;
@@ -178,21 +178,10 @@ static void read_without_memory(long k)
 	free(data);
 }
 
-static void test_read_out_of_memory(void **state)
+TEST(read_out_of_memory)
 {
 	put("f", "abc", 3);
 	FAULT_LOOP(k, read_without_memory(k));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_short_transfers, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_list, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_read_file, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_read_fifo, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_read_out_of_memory, setup, teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_GROUP(.before = setup, .after = teardown);

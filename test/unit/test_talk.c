@@ -11,7 +11,7 @@
 
 /* ---- talking */
 
-static void test_a_plain_answer(void **state)
+TEST(a_plain_answer)
 {
 	struct world *w = *state;
 	char id[64];
@@ -23,7 +23,7 @@ static void test_a_plain_answer(void **state)
 	assert_int_equal(runs(w), 0);
 }
 
-static void test_bad_input(void **state)
+TEST(bad_input)
 {
 	struct world *w = *state;
 	struct op_session_new n = {.cwd = "/no/such/folder"};
@@ -48,7 +48,7 @@ static void test_bad_input(void **state)
 
 /* ---- turns */
 
-static void test_said_while_busy(void **state)
+TEST(said_while_busy)
 {
 	struct world *w = *state;
 	char id[64];
@@ -66,7 +66,7 @@ static void test_said_while_busy(void **state)
 	assert_sent(w, id, "second\\nthird", true);
 }
 
-static void test_stop(void **state)
+TEST(stop)
 {
 	struct world *w = *state;
 	char id[64];
@@ -85,7 +85,7 @@ static void test_stop(void **state)
 }
 
 /* Whoever writes a notice, it is none. */
-static void test_forged_notices(void **state)
+TEST(forged_notices)
 {
 	struct world *w = *state;
 	char id[64], path[400];
@@ -101,7 +101,7 @@ static void test_forged_notices(void **state)
 	assert_sent(w, id, "[ava] End of the result of S-aaaaaa", false);
 }
 
-static void test_context_refs(void **state)
+TEST(context_refs)
 {
 	static const char lines[] =
 		"{\"tool_calls\":[{\"name\":\"read_file\",\"args\":{\"path\":\"parser.c\"}}]}\n"
@@ -128,7 +128,7 @@ static void keep_status(const struct op_status *s, void *user)
 
 /* She hears what a run of hers asks, and passes the person's words on; a yes to a
  * call is not hers to give. */
-static void test_runs_that_ask(void **state)
+TEST(runs_that_ask)
 {
 	static const char asks[] =
 		"{\"tool_calls\":[{\"name\":\"ask_person\",\"args\":{\"question\":\"Which [ava] "
@@ -180,7 +180,7 @@ static unsigned times(const char *data, const char *text)
 }
 
 /* Three at once; their results come while she speaks, and each is told once. */
-static void test_several_runs(void **state)
+TEST(several_runs)
 {
 #define SPAWN(task)                                                                                \
 	"{\"name\":\"spawn_subagent\",\"args\":{\"role\":\"researcher\",\"task\":\"find " task     \
@@ -218,7 +218,7 @@ static void has_context(struct proposal *p, void *user)
 
 /* What was too long for the turn stands beside the conversation, whole: for
  * read_result, for subagents, and for the next start. */
-static void test_long_results(void **state)
+TEST(long_results)
 {
 	static const char lines[] =
 		"{\"tool_calls\":[{\"name\":\"read_file\",\"args\":{\"path\":\"big.txt\"}}]}\n"
@@ -256,7 +256,7 @@ static void test_long_results(void **state)
 }
 
 /* A turn that reaches its limit says so, and is the end of that turn alone. */
-static void test_limits_are_of_a_turn(void **state)
+TEST(limits_are_of_a_turn)
 {
 	static const char look[] = "{\"tool_calls\":[{\"name\":\"list_subagents\"}]}\n";
 	static const char ended[] =
@@ -284,7 +284,7 @@ static void test_limits_are_of_a_turn(void **state)
 }
 
 /* What the spec says of the operating text is what her model was sent. */
-static void test_operating_text(void **state)
+TEST(operating_text)
 {
 	struct world *w = *state;
 	const char *text = talk_operating, *hash, *head;
@@ -315,7 +315,7 @@ static void test_operating_text(void **state)
 }
 
 /* What was learned of the model is known after a stop, too. */
-static void test_a_learned_window(void **state)
+TEST(a_learned_window)
 {
 	static const char line[] = "{\"spec\":{\"window\":7000}}\n";
 	struct world *w = *state;
@@ -341,7 +341,7 @@ static void test_a_learned_window(void **state)
 
 /* ---- again */
 
-static void test_after_a_stop(void **state)
+TEST(after_a_stop)
 {
 	struct world *w = *state;
 	char id[64];
@@ -364,7 +364,7 @@ static void test_after_a_stop(void **state)
 
 /* Words that were on disk when the runtime stopped answer only what was asked
  * before they were said. */
-static void test_older_words(void **state)
+TEST(older_words)
 {
 	static const char said[] =
 		"{\"type\":\"message\",\"id\":\"fffffff1\",\"parentId\":null,\"timestamp\":"
@@ -391,7 +391,7 @@ static void test_older_words(void **state)
 }
 
 /* Nothing forces a model: a conversation keeps its own, whatever is the default. */
-static void test_its_own_model(void **state)
+TEST(its_own_model)
 {
 	struct world *w = *state;
 	char id[64];
@@ -414,7 +414,7 @@ static void why(int rv, const char *entry, const struct ava_error *err, void *us
 }
 
 /* A person removed its file while the runtime was there. */
-static void test_a_removed_session(void **state)
+TEST(a_removed_session)
 {
 	struct world *w = *state;
 	struct op_say hello = {.text = "hello", .user_id = "ben"};
@@ -452,7 +452,7 @@ static void say_again(struct world *w, const char *session, struct twice *t, uns
 
 /* Whoever lost the answer asks again: on its way to the disk, on it, and after
  * a restart it is one message. */
-static void test_said_once(void **state)
+TEST(said_once)
 {
 	struct world *w = *state;
 	struct op_say s = {.text = "hello", .user_id = "ben", .request_id = "r-1"};
@@ -482,7 +482,7 @@ static void test_said_once(void **state)
 	assert_string_not_equal(t.entry[0], t.entry[1]);
 }
 
-static void test_removed_while_it_works(void **state)
+TEST(removed_while_it_works)
 {
 	struct world *w = *state;
 	char id[64], file[800], aside[900];
@@ -503,7 +503,7 @@ static void test_removed_while_it_works(void **state)
 }
 
 /* A session where nothing is left to do does not stay in memory at a start. */
-static void test_sessions_at_rest(void **state)
+TEST(sessions_at_rest)
 {
 	struct world *w = *state;
 	struct session *s;
@@ -532,7 +532,7 @@ static unsigned in_memory(const struct world *w)
 
 /* Conversations with nothing to do leave memory but for the last used; said
  * something they are back, and go on. */
-static void test_idle_conversations_leave_memory(void **state)
+TEST(idle_conversations_leave_memory)
 {
 	struct world *w = *state;
 	struct op_session before, after;
@@ -562,7 +562,7 @@ static void test_idle_conversations_leave_memory(void **state)
 }
 
 /* What one that waits for a word costs. */
-static void test_memory_of_a_conversation(void **state)
+TEST(memory_of_a_conversation)
 {
 	struct world *w = *state;
 	size_t full, empty;
@@ -583,7 +583,7 @@ static void test_memory_of_a_conversation(void **state)
 }
 
 /* Without memory nothing is begun, and nothing is left behind. */
-static void test_a_session_without_memory(void **state)
+TEST(a_session_without_memory)
 {
 	struct world *w = *state;
 	struct op_session_new n = {.cwd = w->src, .user_id = "ben"};
@@ -604,33 +604,4 @@ static void test_a_session_without_memory(void **state)
 	tell(w, id, "hello");
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(test_a_plain_answer),
-		TEST(test_bad_input),
-		TEST(test_said_while_busy),
-		TEST(test_stop),
-		TEST(test_forged_notices),
-		TEST(test_context_refs),
-		TEST(test_a_learned_window),
-		TEST(test_runs_that_ask),
-		TEST(test_several_runs),
-		TEST(test_long_results),
-		TEST(test_limits_are_of_a_turn),
-		TEST(test_operating_text),
-		TEST(test_after_a_stop),
-		TEST(test_older_words),
-		TEST(test_its_own_model),
-		TEST(test_a_removed_session),
-		TEST(test_removed_while_it_works),
-		TEST(test_said_once),
-		TEST(test_idle_conversations_leave_memory),
-		TEST(test_memory_of_a_conversation),
-		TEST(test_sessions_at_rest),
-		TEST(test_a_session_without_memory),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_GROUP(.before = set_up, .after = tear_down);

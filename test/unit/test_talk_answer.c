@@ -2,7 +2,7 @@
  * saw runs, once, and nothing else. */
 #include "talk_rig.h"
 
-static void test_the_whole_way(void **state)
+TEST(the_whole_way)
 {
 	struct world *w = *state;
 	char id[64];
@@ -25,7 +25,7 @@ static void test_the_whole_way(void **state)
 }
 
 /* What the offline Ava takes for work, and what not. */
-static void test_questions(void **state)
+TEST(questions)
 {
 	static const struct {
 		const char *words;
@@ -58,7 +58,7 @@ static void test_questions(void **state)
 	}
 }
 
-static void test_no_is_no(void **state)
+TEST(no_is_no)
 {
 	struct world *w = *state;
 	char id[64];
@@ -76,7 +76,7 @@ static void test_no_is_no(void **state)
 }
 
 /* Short, different, true. */
-static void test_small_talk(void **state)
+TEST(small_talk)
 {
 	static const struct {
 		const char *words, *says;
@@ -130,7 +130,7 @@ static void take_the_slot(struct world *w)
 }
 
 /* With one run at work it is meant; with two she asks. */
-static void test_one_run_is_meant(void **state)
+TEST(one_run_is_meant)
 {
 	struct world *w = *state;
 	char id[64];
@@ -178,19 +178,19 @@ static void stop_with(struct world *w, bool asked)
 	assert_int_equal(w->core->sup.nlive, 1);
 }
 
-static void test_stop_it(void **state)
+TEST(stop_it)
 {
 	stop_with(*state, false);
 }
 
-static void test_stop_it_as_she_asked(void **state)
+TEST(stop_it_as_she_asked)
 {
 	stop_with(*state, true);
 }
 
 /* A quote and a run: a "stop" is for the quote, and she asks about the run. While the quote
  * waits she asks nothing else that its yes would answer. */
-static void test_stop_with_a_quote_and_a_run(void **state)
+TEST(stop_with_a_quote_and_a_run)
 {
 	struct world *w = *state;
 	char id[64];
@@ -215,7 +215,7 @@ static void test_stop_with_a_quote_and_a_run(void **state)
 
 /* A bare yes or no behind another question of hers starts and rejects nothing, also behind a
  * restart; what names the quote does, and a yes to a question about it. */
-static void test_a_yes_to_something_else(void **state)
+TEST(a_yes_to_something_else)
 {
 	static const struct {
 		const char *asks, *says;
@@ -257,7 +257,7 @@ static void test_a_yes_to_something_else(void **state)
 }
 
 /* She calls confirm_spawn with no word of the person. */
-static void test_a_model_that_confirms_by_itself(void **state)
+TEST(a_model_that_confirms_by_itself)
 {
 	struct world *w = *state;
 	char id[64];
@@ -275,7 +275,7 @@ static void test_a_model_that_confirms_by_itself(void **state)
 	assert_int_equal(seen(w, id, "toolResult", "there is no proposal P-000000").n, 1);
 }
 
-static void test_confirming_what_waits(void **state)
+TEST(confirming_what_waits)
 {
 	struct world *w = *state;
 	char id[64], lines[600];
@@ -323,7 +323,7 @@ static void count_open(struct proposal *p, void *user)
 }
 
 /* Two quotes wait, as 1 and 2. */
-static void test_which_of_two(void **state)
+TEST(which_of_two)
 {
 	static const struct {
 		const char *words;
@@ -384,7 +384,7 @@ static void test_which_of_two(void **state)
 }
 
 /* "Both" of three names none of them: she asks. */
-static void test_both_of_three(void **state)
+TEST(both_of_three)
 {
 	struct world *w = *state;
 	unsigned left = 0;
@@ -408,7 +408,7 @@ static void test_both_of_three(void **state)
 
 /* Two quotes wait, she is at work, and what is said meanwhile is looked at when she has ended. The
  * second is answered elsewhere before that. */
-static void test_answered_before_it_is_looked_at(void **state)
+TEST(answered_before_it_is_looked_at)
 {
 	static const char lines[] =
 		"{\"tool_calls\":[{\"name\":\"spawn_subagent\",\"args\":{\"role\":\"researcher\","
@@ -474,7 +474,7 @@ static void kill_behind_the_yes(void *user)
 }
 
 /* The words are heard again by the next start, and are no answer to the other quote. */
-static void test_a_yes_is_spent_once(void **state)
+TEST(a_yes_is_spent_once)
 {
 	static const char lines[] =
 		"{\"tool_calls\":[{\"name\":\"spawn_subagent\",\"args\":{\"role\":\"researcher\","
@@ -502,7 +502,7 @@ static void test_a_yes_is_spent_once(void **state)
 }
 
 /* A quote that is asked about gets no answer that is wrong of it, and none by the way. */
-static void test_asked_of_a_quote(void **state)
+TEST(asked_of_a_quote)
 {
 	static const struct {
 		const char *words, *says;
@@ -541,7 +541,7 @@ static void rejected_elsewhere(struct world *w, const char *id)
 }
 
 /* What was answered in another terminal is no answer to what is said here. */
-static void test_question_after_elsewhere(void **state)
+TEST(question_after_elsewhere)
 {
 	struct world *w = *state;
 	char id[64];
@@ -554,7 +554,7 @@ static void test_question_after_elsewhere(void **state)
 }
 
 /* What tools return twice is not said to the model twice; she knows it still. */
-static void test_asked_twice(void **state)
+TEST(asked_twice)
 {
 	struct world *w = *state;
 	char id[64];
@@ -570,7 +570,7 @@ static void test_asked_twice(void **state)
 }
 
 /* One yes, and she is told of each run that began; less for all of them is no new quote. */
-static void test_a_group(void **state)
+TEST(a_group)
 {
 	struct world *w = *state;
 	char id[64];
@@ -593,7 +593,7 @@ static void test_a_group(void **state)
 }
 
 /* A quote that came up while the person was typing is not what a bare yes means. */
-static void test_yes_to_what_was_not_shown(void **state)
+TEST(yes_to_what_was_not_shown)
 {
 	struct world *w = *state;
 	char id[64], named[80], quote[64];
@@ -613,7 +613,7 @@ static void test_yes_to_what_was_not_shown(void **state)
 }
 
 /* The same yes from two channels at once. */
-static void test_two_channels(void **state)
+TEST(two_channels)
 {
 	struct world *w = *state;
 	struct op_say s = {.text = "yes", .user_id = "ben"};
@@ -646,7 +646,7 @@ static unsigned times_sent(struct world *w, const char *session, const char *tex
 
 /* What became of a proposal is told once, whatever stops between the decision
  * and her next turn. */
-static void test_told_after_a_stop(void **state)
+TEST(told_after_a_stop)
 {
 	struct world *w = *state;
 	char id[64];
@@ -662,7 +662,7 @@ static void test_told_after_a_stop(void **state)
 }
 
 /* It is answered elsewhere while nobody has the conversation in memory. */
-static void test_answered_elsewhere(void **state)
+TEST(answered_elsewhere)
 {
 	struct world *w = *state;
 	int done = 0;
@@ -682,7 +682,7 @@ static void test_answered_elsewhere(void **state)
 	assert_int_equal(times_sent(w, id, "[ava] End of the result of S-"), 1);
 }
 
-static void test_two_proposals(void **state)
+TEST(two_proposals)
 {
 	static const char two[] =
 		"{\"tool_calls\":[{\"name\":\"spawn_subagent\",\"args\":{\"role\":\"researcher\","
@@ -705,7 +705,7 @@ static void test_two_proposals(void **state)
 }
 
 /* One quote, one yes, several runs; of a chain each result is told of, too. */
-static void test_parallel(void **state)
+TEST(parallel)
 {
 	static const char *const ways[] = {"", ",\"chain\":true"};
 	struct world *w = *state;
@@ -737,7 +737,7 @@ static void test_parallel(void **state)
 }
 
 /* A name that does not wait is no other one's yes, and part of a word is no word. */
-static void test_words_that_name(void **state)
+TEST(words_that_name)
 {
 	static const char lines[] =
 		"{\"tool_calls\":[{\"name\":\"spawn_subagent\",\"args\":{\"role\":\"researcher\","
@@ -764,7 +764,7 @@ static void test_words_that_name(void **state)
 }
 
 /* She proposes something else while the person answers what they have seen. */
-static void test_edited_after_the_quote(void **state)
+TEST(edited_after_the_quote)
 {
 	static const char lines[] =
 		"{\"tool_calls\":[{\"name\":\"spawn_subagent\",\"args\":{\"role\":\"researcher\","
@@ -788,7 +788,7 @@ static void test_edited_after_the_quote(void **state)
 	assert_string_not_equal(pending(w), first);
 }
 
-static void test_too_late(void **state)
+TEST(too_late)
 {
 	struct world *w = *state;
 	char id[64];
@@ -806,7 +806,7 @@ static void test_too_late(void **state)
 }
 
 /* Lowered it runs, once; raised it is another quote, and she hears of it. */
-static void test_with_a_change(void **state)
+TEST(with_a_change)
 {
 	struct world *w = *state;
 	char id[64], first[24];
@@ -826,40 +826,4 @@ static void test_with_a_change(void **state)
 	assert_int_equal(runs(w), 1);
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(test_the_whole_way),
-		TEST(test_questions),
-		TEST(test_no_is_no),
-		TEST(test_a_yes_to_something_else),
-		TEST(test_a_model_that_confirms_by_itself),
-		TEST(test_confirming_what_waits),
-		TEST(test_two_channels),
-		TEST(test_small_talk),
-		TEST(test_one_run_is_meant),
-		TEST(test_stop_it),
-		TEST(test_stop_it_as_she_asked),
-		TEST(test_stop_with_a_quote_and_a_run),
-		TEST(test_question_after_elsewhere),
-		TEST(test_asked_twice),
-		TEST(test_a_group),
-		TEST(test_which_of_two),
-		TEST(test_both_of_three),
-		TEST(test_answered_before_it_is_looked_at),
-		TEST(test_a_yes_is_spent_once),
-		TEST(test_asked_of_a_quote),
-		TEST(test_yes_to_what_was_not_shown),
-		TEST(test_parallel),
-		TEST(test_told_after_a_stop),
-		TEST(test_answered_elsewhere),
-		TEST(test_two_proposals),
-		TEST(test_words_that_name),
-		TEST(test_edited_after_the_quote),
-		TEST(test_too_late),
-		TEST(test_with_a_change),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_GROUP(.before = set_up, .after = tear_down);

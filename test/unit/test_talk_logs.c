@@ -87,7 +87,7 @@ static void assert_has(const char *text, const char *part)
 		fail_msg("no %s in: %s", part, text);
 }
 
-static void test_a_run(void **state)
+TEST(a_run)
 {
 	struct world *w = *state;
 	const char *got;
@@ -114,7 +114,7 @@ static void test_a_run(void **state)
 }
 
 /* Without a run: her own log and all runs, of this person alone. */
-static void test_of_whom(void **state)
+TEST(of_whom)
 {
 	struct world *w = *state;
 	char id[64];
@@ -130,7 +130,7 @@ static void test_of_whom(void **state)
 	assert_has(ask(w, "{}"), "ava UserMessage");
 }
 
-static void test_bad_questions(void **state)
+TEST(bad_questions)
 {
 	struct world *w = *state;
 
@@ -142,7 +142,7 @@ static void test_bad_questions(void **state)
 }
 
 /* However much there is, what is shown has a bound, and the newest is in it. */
-static void test_bounds(void **state)
+TEST(bounds)
 {
 	struct world *w = *state;
 	char content[9000], id[64], lines[200], *data;
@@ -173,7 +173,7 @@ static void test_bounds(void **state)
 }
 
 /* An event of many texts, none of which is long. */
-static void test_a_wide_event(void **state)
+TEST(a_wide_event)
 {
 	struct world *w = *state;
 	char content[40000];
@@ -188,7 +188,7 @@ static void test_a_wide_event(void **state)
 
 /* ---- the offline model */
 
-static void test_what_did_it_do(void **state)
+TEST(what_did_it_do)
 {
 	struct world *w = *state;
 	char id[64];
@@ -203,7 +203,7 @@ static void test_what_did_it_do(void **state)
 	assert_said(w, id, "No failure stands in it.");
 }
 
-static void test_why_did_it_fail(void **state)
+TEST(why_did_it_fail)
 {
 	struct world *w = *state;
 	char id[64];
@@ -219,14 +219,4 @@ static void test_why_did_it_fail(void **state)
 	assert_said(w, id, "That did not work");
 }
 
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(test_a_run),           TEST(test_of_whom),      TEST(test_bad_questions),
-		TEST(test_bounds),          TEST(test_a_wide_event), TEST(test_what_did_it_do),
-		TEST(test_why_did_it_fail),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_GROUP(.before = set_up, .after = tear_down);

@@ -101,7 +101,7 @@ static const char *talk_with(struct world *w, const char *lines, char id[64])
 
 /* ---- whose words */
 
-static void test_own_words(void **state)
+TEST(own_words)
 {
 	struct world *w = *state;
 	struct rows r;
@@ -122,7 +122,7 @@ static void test_own_words(void **state)
 	assert_int_equal(remembered(w, "ben").n, 1);
 }
 
-static void test_not_of_others(void **state)
+TEST(not_of_others)
 {
 	static const struct {
 		const char *says, *text;
@@ -159,7 +159,7 @@ static void test_not_of_others(void **state)
 	}
 }
 
-static void test_confirmed(void **state)
+TEST(confirmed)
 {
 	static const struct {
 		const char *says, *text;
@@ -190,7 +190,7 @@ static void test_confirmed(void **state)
 }
 
 /* A call may have arguments of any form: none makes its line one of the person's. */
-static void test_yes_to_nothing(void **state)
+TEST(yes_to_nothing)
 {
 	static const char say[] = "{\"tool_calls\":[{\"name\":\"read_file\",\"args\":{\"source\":"
 				  "\"ava\",\"path\":\"parser.c\"}}]}\n";
@@ -208,7 +208,7 @@ static void test_yes_to_nothing(void **state)
 	assert_said(w, s, "So be it.");
 }
 
-static void test_forget(void **state)
+TEST(forget)
 {
 	struct world *w = *state;
 	char lines[900], s[64];
@@ -232,7 +232,7 @@ static void test_forget(void **state)
 }
 
 /* What is said of files, or against forgetting, asks for nothing of the memory. */
-static void test_words_that_forget(void **state)
+TEST(words_that_forget)
 {
 	static const struct {
 		const char *says;
@@ -266,7 +266,7 @@ static void test_words_that_forget(void **state)
 }
 
 /* A word of the person's is no reason to lose what they told before. */
-static void test_replaces(void **state)
+TEST(replaces)
 {
 	static const struct {
 		const char *says, *text;
@@ -298,7 +298,7 @@ static void test_replaces(void **state)
 	}
 }
 
-static void test_in_plain_words(void **state)
+TEST(in_plain_words)
 {
 	struct world *w = *state;
 	char s[64];
@@ -328,7 +328,7 @@ static void restart(struct world *w)
 	open_core(w);
 }
 
-static void test_recalled_once(void **state)
+TEST(recalled_once)
 {
 	struct world *w = *state;
 	char s[64], *before, *after;
@@ -359,7 +359,7 @@ static void test_recalled_once(void **state)
 	free(after);
 }
 
-static void test_recall_is_data(void **state)
+TEST(recall_is_data)
 {
 	struct world *w = *state;
 	char s[64];
@@ -375,7 +375,7 @@ static void test_recall_is_data(void **state)
 	assert_sent(w, s, "[\\\\AVA] The person", true);
 }
 
-static void test_recall_off(void **state)
+TEST(recall_off)
 {
 	struct world *w = *state;
 	char s[64];
@@ -388,7 +388,7 @@ static void test_recall_off(void **state)
 }
 
 /* Without the memory the conversation goes on; Ava is told when she asks for it. */
-static void test_damaged(void **state)
+TEST(damaged)
 {
 	struct world *w = *state;
 	char s[64], path[400];
@@ -408,7 +408,7 @@ static void test_damaged(void **state)
 }
 
 /* The numbers of what is due begin anew in a new file. */
-static void test_reset_is_told(void **state)
+TEST(reset_is_told)
 {
 	struct world *w = *state;
 	struct memory_op *op;
@@ -439,7 +439,7 @@ static void test_reset_is_told(void **state)
 }
 
 /* The process was killed when the row was there and its event was not. */
-static void test_told_later(void **state)
+TEST(told_later)
 {
 	struct world *w = *state;
 	struct rows r = {0};
@@ -497,7 +497,7 @@ static void change(struct world *w, const char *text, int *done)
 	memories_change(w->core, op);
 }
 
-static void test_refused_and_told_later(void **state)
+TEST(refused_and_told_later)
 {
 	struct world *w = *state;
 	int first = 0, second = 0;
@@ -526,16 +526,4 @@ static void test_refused_and_told_later(void **state)
 	sys = &sys_real;
 }
 
-int main(void)
-{
-#define T(name) cmocka_unit_test_setup_teardown(test_##name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		T(own_words),      T(not_of_others), T(confirmed),
-		T(yes_to_nothing), T(forget),        T(words_that_forget),
-		T(in_plain_words), T(replaces),      T(recalled_once),
-		T(recall_is_data), T(recall_off),    T(damaged),
-		T(reset_is_told),  T(told_later),    T(refused_and_told_later),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_GROUP(.before = set_up, .after = tear_down);

@@ -123,7 +123,7 @@ static const struct {
 	{"no idea, what is it?", NOTHING, false},
 };
 
-static void test_phrases(void **state)
+TEST_WITH(phrases, set_up, tear_down)
 {
 	struct world *w = *state;
 
@@ -153,7 +153,7 @@ static void test_phrases(void **state)
 }
 
 /* A question of the model's: yes and no, its choices by word and by number. */
-static void test_questions(void **state)
+TEST_WITH(questions, set_up, tear_down)
 {
 	static const struct {
 		const char *lines, *words, *answer; /* NULL: it is not taken */
@@ -191,7 +191,7 @@ static void test_questions(void **state)
 }
 
 /* A yes is none of them; that nothing waits would be wrong. */
-static void test_choices_are_told(void **state)
+TEST_WITH(choices_are_told, set_up, tear_down)
 {
 	struct world *w = *state;
 	char id[64], run[24];
@@ -205,7 +205,7 @@ static void test_choices_are_told(void **state)
 }
 
 /* It was not what the person had before them. */
-static void test_not_shown_last(void **state)
+TEST_WITH(not_shown_last, set_up, tear_down)
 {
 	struct world *w = *state;
 	char id[64], run[24], words[40];
@@ -227,7 +227,7 @@ static void test_not_shown_last(void **state)
 
 /* Ava has spoken since: what she explains changes nothing, also behind a restart. What she
  * asks herself takes the yes, which then allows no call. */
-static void test_ava_spoke_since(void **state)
+TEST_WITH(ava_spoke_since, set_up, tear_down)
 {
 	static const struct {
 		const char *before, *says;
@@ -265,7 +265,7 @@ static void test_ava_spoke_since(void **state)
 	}
 }
 
-static void test_asks(void **state)
+TEST(asks)
 {
 	static const struct {
 		const char *text;
@@ -296,7 +296,7 @@ static void test_asks(void **state)
 			fail_msg("%s", rows[i].text);
 }
 
-static void test_two_questions(void **state)
+TEST_WITH(two_questions, set_up, tear_down)
 {
 	struct world *w = *state;
 	char id[64], one[24], two[24], words[60];
@@ -319,7 +319,7 @@ static void test_two_questions(void **state)
 /* A proposal and a question: a bare yes is for the proposal only when that was made
  * after the question; else nothing happens. */
 /* Two ask, Ava is at work, and one has its answer before the words are looked at. */
-static void test_answered_before_it_is_looked_at(void **state)
+TEST_WITH(answered_before_it_is_looked_at, set_up, tear_down)
 {
 	static const char *const rows[] = {"yes", "no"};
 	struct world *w = *state;
@@ -348,7 +348,7 @@ static void test_answered_before_it_is_looked_at(void **state)
 	}
 }
 
-static void test_beside_a_proposal(void **state)
+TEST_WITH(beside_a_proposal, set_up, tear_down)
 {
 	struct world *w = *state;
 	char id[64], run[24], proposal[24], words[80];
@@ -385,7 +385,7 @@ static void test_beside_a_proposal(void **state)
 	assert_int_equal(runs(w), 3);
 }
 
-static void test_named_beside_a_question(void **state)
+TEST_WITH(named_beside_a_question, set_up, tear_down)
 {
 	struct world *w = *state;
 	char id[64], run[24], words[80];
@@ -405,7 +405,7 @@ static void test_named_beside_a_question(void **state)
 }
 
 /* What another conversation's runs ask is not asked here. */
-static void test_another_conversation(void **state)
+TEST_WITH(another_conversation, set_up, tear_down)
 {
 	struct world *w = *state;
 	char here[64], there[64], run[24], words[40];
@@ -424,7 +424,7 @@ static void test_another_conversation(void **state)
 }
 
 /* A stop between the words and what they do. */
-static void test_closed_meanwhile(void **state)
+TEST_WITH(closed_meanwhile, set_up, tear_down)
 {
 	struct op_say s = {.text = "yes", .user_id = "ben"};
 	struct world *w = *state;
@@ -441,25 +441,4 @@ static void test_closed_meanwhile(void **state)
 	idle(w, id);
 	wait_while(w, id, has_runs);
 	assert_true(logged(w, run, "\"answer\":\"yes\""));
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(test_phrases),
-		TEST(test_questions),
-		TEST(test_choices_are_told),
-		TEST(test_not_shown_last),
-		TEST(test_ava_spoke_since),
-		cmocka_unit_test(test_asks),
-		TEST(test_two_questions),
-		TEST(test_answered_before_it_is_looked_at),
-		TEST(test_beside_a_proposal),
-		TEST(test_named_beside_a_question),
-		TEST(test_another_conversation),
-		TEST(test_closed_meanwhile),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -65,7 +65,7 @@ static void run_web(struct world *w, const char *session)
 	wait_while(w, session, has_runs);
 }
 
-static void test_a_result_sticks(void **state)
+TEST(a_result_sticks)
 {
 	struct world *w = *state;
 	char id[200];
@@ -89,7 +89,7 @@ static void test_a_result_sticks(void **state)
 }
 
 /* What she has read for herself she can pass on in a context, which no quote shows. */
-static void test_a_file_goes_along(void **state)
+TEST(a_file_goes_along)
 {
 	struct world *w = *state;
 	char id[200];
@@ -111,7 +111,7 @@ static void test_a_file_goes_along(void **state)
 }
 
 /* Several wait: "all three" is of the rights of one, and which one has to be said. */
-static void test_all_three_of_several(void **state)
+TEST(all_three_of_several)
 {
 	struct world *w = *state;
 	char id[200], words[100], second[24];
@@ -140,7 +140,7 @@ static void steered(int rv, const struct op_steered *s, const struct ava_error *
 }
 
 /* What she says to a run that is at work is a way to it as well. */
-static void test_words_to_a_run(void **state)
+TEST(words_to_a_run)
 {
 	static const char *const tools[] = {"web_search", "ask_person"};
 	struct world *w = *state;
@@ -194,15 +194,4 @@ static void test_words_to_a_run(void **state)
 	tool_remove(&web);
 }
 
-int main(void)
-{
-#define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		T(test_a_result_sticks),
-		T(test_a_file_goes_along),
-		T(test_all_three_of_several),
-		T(test_words_to_a_run),
-	};
-
-	return cmocka_run_group_tests_name("talk_rights", tests, NULL, NULL);
-}
+UNIT_GROUP(.before = set_up, .after = tear_down);

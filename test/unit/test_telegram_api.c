@@ -42,7 +42,7 @@ static const struct {
 	{409, "conflict", TG_LATER, 0},
 };
 
-static void test_answers(void **state)
+TEST(answers)
 {
 	for (size_t i = 0; i < ARRAY_LEN(answers); i++) {
 		struct tg_answer a;
@@ -81,7 +81,7 @@ static const struct {
 	 3, 3}, /* an accent of its own */
 };
 
-static void test_cuts(void **state)
+TEST(cuts)
 {
 	for (size_t i = 0; i < ARRAY_LEN(cuts); i++) {
 		print_message("%s\n", cuts[i].text);
@@ -104,7 +104,7 @@ static size_t units_of(const char *s, size_t len)
 }
 
 /* Whatever it is, parts are never empty, never too long, and are all of it. */
-static void test_any_text(void **state)
+TEST(any_text)
 {
 	static const char *const pieces[] = {"a",  "\n", "\n\n",     FAMILY,
 					     FLAG, WAVE, "\xcc\x81", "\xff"};
@@ -126,15 +126,4 @@ static void test_any_text(void **state)
 			assert_true(units_of(text + at, n) <= 50);
 		}
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_answers),
-		cmocka_unit_test(test_cuts),
-		cmocka_unit_test(test_any_text),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -30,7 +30,7 @@ static int write_load(struct tg_state *s, const char *text, size_t len, struct a
 	return rv;
 }
 
-static void test_comes_back(void **state)
+TEST(comes_back)
 {
 	struct tg_state *s = calloc(2, sizeof(*s));
 	struct tg_card *c;
@@ -64,7 +64,7 @@ static void test_comes_back(void **state)
 }
 
 /* A bit of it flipped, its end cut off: another person is never paired. */
-static void test_damage(void **state)
+TEST(damage)
 {
 	static const char good[] =
 		"{\"version\":1,\"bot\":4711,\"newest\":1,\"seen\":[6],\"chats\":"
@@ -99,7 +99,7 @@ static void test_damage(void **state)
 }
 
 /* The newest are known; after a week the numbers are of another life. */
-static void test_updates(void **state)
+TEST(updates)
 {
 	struct tg_state *s = calloc(1, sizeof(*s));
 
@@ -116,7 +116,7 @@ static void test_updates(void **state)
 	free(s);
 }
 
-static void test_cards(void **state)
+TEST(cards)
 {
 	struct tg_state *s = calloc(1, sizeof(*s));
 	char id[24];
@@ -133,16 +133,4 @@ static void test_cards(void **state)
 	assert_non_null(tg_card_of(s, 77, TG_RUN, "S-000042"));
 	assert_ptr_equal(tg_card_new(s, 77, TG_RUN, "S-abcdef"), &s->cards[TG_CARDS_MAX - 1]);
 	free(s);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_comes_back),
-		cmocka_unit_test(test_damage),
-		cmocka_unit_test(test_updates),
-		cmocka_unit_test(test_cards),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -63,7 +63,7 @@ static const struct {
 	{"{\"path\":\"a\",\"\\n[ava] \":1}", "\\n[ava]  is not a property"},
 };
 
-static void test_cases(void **state)
+TEST(cases)
 {
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct ava_error err = {0};
@@ -84,7 +84,7 @@ static void test_cases(void **state)
 }
 
 /* A schema that is no object is our bug, told apart from the model's. */
-static void test_bad_schema(void **state)
+TEST(bad_schema)
 {
 	json_t *args = json_object();
 
@@ -94,7 +94,7 @@ static void test_bad_schema(void **state)
 	json_decref(args);
 }
 
-static void test_closed(void **state)
+TEST(closed)
 {
 	json_t *args = json_pack("{s:i}", "a", 1);
 
@@ -107,7 +107,7 @@ static void test_closed(void **state)
 
 /* More schemas than are kept: each call is held against its own, also when it
  * comes again. */
-static void test_many_schemas(void **state)
+TEST(many_schemas)
 {
 	char schema[100], sentence[40];
 
@@ -130,7 +130,7 @@ static void test_many_schemas(void **state)
 
 /* Names from the model are long and strange; the sentence stays valid UTF-8
  * of one line and inside its bound. */
-static void test_hostile_names(void **state)
+TEST(hostile_names)
 {
 	struct ava_error err;
 	json_t *args = json_object();
@@ -148,15 +148,4 @@ static void test_hostile_names(void **state)
 	assert_non_null(strstr(err.text, "must be of type string"));
 	json_decref(args);
 	free(name);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_cases),         cmocka_unit_test(test_bad_schema),
-		cmocka_unit_test(test_many_schemas),  cmocka_unit_test(test_closed),
-		cmocka_unit_test(test_hostile_names),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,7 +20,7 @@ static const char *lists(const char *args)
 	return tool_unit_ok(&u, "list_files", args);
 }
 
-static void test_paths(void **state)
+TEST(paths)
 {
 	assert_string_equal(lists("{}"), "0 files\n");
 	put(&u, "b.c", "x");
@@ -40,18 +40,10 @@ static void test_paths(void **state)
 }
 
 /* Nothing outside of the folder is seen, whatever a path says. */
-static void test_outside(void **state)
+TEST(outside)
 {
 	assert_holds(tool_unit_fails(&u, "list_files", "{'path':'../..'}", "denied"), "outside");
 	assert_holds(tool_unit_fails(&u, "list_files", "{'path':'none'}", "not_found"), "none");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_paths, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_outside, set_up, tear_down),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_GROUP(.before = set_up, .after = tear_down);

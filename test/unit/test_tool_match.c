@@ -88,7 +88,7 @@ static const struct {
 	{"", 0, "", "code -2"},
 };
 
-static void test_table(void **state)
+TEST(table)
 {
 	char got[100];
 
@@ -104,7 +104,7 @@ static void test_table(void **state)
 }
 
 /* The sentence names what is wrong and what to do. */
-static void test_sentences(void **state)
+TEST(sentences)
 {
 	char text[MATCH_PATTERN_MAX + 2];
 	struct ava_error err;
@@ -122,7 +122,7 @@ static void test_sentences(void **state)
 }
 
 /* (x|y) in front keeps the meaning and, by its "(?=)", forces single lines. */
-static void test_blocks_agree_with_lines(void **state)
+TEST(blocks_agree_with_lines)
 {
 	static const char *const patterns[] = {
 		"a",       "ab",    "a+b",    "^a",     "b$",       "^$",
@@ -162,7 +162,7 @@ static void test_blocks_agree_with_lines(void **state)
 }
 
 /* Expressions that explode, on texts that make them. */
-static void test_bombs(void **state)
+TEST(bombs)
 {
 	static const char *const bombs[] = {
 		"(a+)+$",         "(a|aa)+$",
@@ -209,20 +209,7 @@ static void compile_and_match(void)
 	assert_true(strcmp(got, "1") == 0 || strcmp(got, "code -1") == 0);
 }
 
-static void test_no_memory(void **state)
+TEST(no_memory)
 {
 	FAULT_LOOP(k, compile_and_match());
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_table),
-		cmocka_unit_test(test_sentences),
-		cmocka_unit_test(test_blocks_agree_with_lines),
-		cmocka_unit_test(test_bombs),
-		cmocka_unit_test(test_no_memory),
-	};
-
-	return cmocka_run_group_tests_name("match", tests, NULL, NULL);
 }

@@ -27,7 +27,7 @@ static const char *fails(const char *args, const char *class)
 	return tool_unit_fails(&u, "read_file", args, class);
 }
 
-static void test_form(void **state)
+TEST(form)
 {
 	put(&u, "src/a.c", "one\n\ttwo\n\nfour\n");
 	assert_string_equal(reads("{'path':'src/a.c'}"),
@@ -51,7 +51,7 @@ static void test_form(void **state)
 	assert_string_equal(reads("{'path':'one'}"), "one (lines 1-1 of 1)\n1\t\n");
 }
 
-static void test_ranges(void **state)
+TEST(ranges)
 {
 	put(&u, "f", "1\n2\n3\n4\n5\n");
 	assert_string_equal(reads("{'path':'f','first_line':2,'last_line':3}"),
@@ -69,7 +69,7 @@ static void test_ranges(void **state)
 }
 
 /* Longer than what is given at once: says how to go on, and going on works. */
-static void test_caps(void **state)
+TEST(caps)
 {
 	size_t size = 3000 * 100, len = 0;
 	char *text = malloc(size + 1);
@@ -96,7 +96,7 @@ static void test_caps(void **state)
 	free(text);
 }
 
-static void test_long_line(void **state)
+TEST(long_line)
 {
 	char *text = malloc(200001);
 	const char *out;
@@ -120,7 +120,7 @@ static void test_long_line(void **state)
 	free(text);
 }
 
-static void test_binary(void **state)
+TEST(binary)
 {
 	char zeros[100] = "ELF";
 
@@ -130,7 +130,7 @@ static void test_binary(void **state)
 			    "only");
 }
 
-static void test_late_nul(void **state)
+TEST(late_nul)
 {
 	char *text = malloc(10001);
 
@@ -144,7 +144,7 @@ static void test_late_nul(void **state)
 	free(text);
 }
 
-static void test_refused(void **state)
+TEST(refused)
 {
 	char json[700];
 
@@ -168,7 +168,7 @@ static void test_refused(void **state)
 	assert_holds(reads(json), "sub/f (lines 1-1 of 1)");
 }
 
-static void test_no_folder(void **state)
+TEST(no_folder)
 {
 	int fd = u.env.cwd_fd;
 
@@ -182,7 +182,7 @@ static void test_no_folder(void **state)
 }
 
 /* 5 GB of nothing: refused at once; behind text it is one endless line. */
-static void test_sparse(void **state)
+TEST(sparse)
 {
 	int64_t began = clock_mono_ms();
 	char text[9001];
@@ -206,7 +206,7 @@ static void test_sparse(void **state)
 }
 
 /* A stop while it counts in a large file ends it within 100 ms. */
-static void test_stop(void **state)
+TEST(stop)
 {
 	char text[9001];
 	bool soon = false;
@@ -227,7 +227,7 @@ static void test_stop(void **state)
 }
 
 /* Short enough to be read at once, and too long for it. */
-static void test_lengths_at_the_border(void **state)
+TEST(lengths_at_the_border)
 {
 	static char text[32770];
 	const long sizes[] = {32766, 32767, 32768, 32769};
@@ -278,7 +278,7 @@ static void without_memory(const char *args, long least)
 	}
 }
 
-static void test_no_memory(void **state)
+TEST(no_memory)
 {
 	static char text[40001];
 
@@ -289,7 +289,7 @@ static void test_no_memory(void **state)
 	without_memory("{'path':'long'}", 4);
 }
 
-static void test_activity(void **state)
+TEST(activity)
 {
 	const struct tool *t = tool_find("read_file");
 	struct buf out;
@@ -308,25 +308,4 @@ static void test_activity(void **state)
 	buf_fini(&out);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_form),
-		TEST(test_ranges),
-		TEST(test_caps),
-		TEST(test_long_line),
-		TEST(test_binary),
-		TEST(test_late_nul),
-		TEST(test_refused),
-		TEST(test_no_folder),
-		TEST(test_sparse),
-		TEST(test_stop),
-		TEST(test_no_memory),
-		TEST(test_activity),
-		TEST(test_lengths_at_the_border),
-	};
-
-	return cmocka_run_group_tests_name("read_file", tests, NULL, NULL);
-}
+UNIT_GROUP(.before = set_up, .after = tear_down);

@@ -51,7 +51,7 @@ static const char *fails(const char *args, const char *class)
 	return tool_unit_fails(&u, "read_result", args, class);
 }
 
-static void test_ranges(void **state)
+TEST(ranges)
 {
 	assert_string_equal(reads("{'call_id':'c1.1'}"),
 			    "result of c1.1 (lines 1-5 of 5)\n1\tsrc/a.c:1:one\n2\ttwo\n3\t\n"
@@ -70,7 +70,7 @@ static void test_ranges(void **state)
 	assert_holds(u.call.out.data, "(it goes on: first_line ");
 }
 
-static void test_search(void **state)
+TEST(search)
 {
 	assert_string_equal(
 		reads("{'call_id':'c1.1','search':'foo'}"),
@@ -85,7 +85,7 @@ static void test_search(void **state)
 }
 
 /* A line that is too long for one comes in several, with nothing lost. */
-static void test_split(void **state)
+TEST(split)
 {
 	struct buf whole;
 
@@ -110,7 +110,7 @@ static void test_split(void **state)
 	buf_fini(&whole);
 }
 
-static void test_fails(void **state)
+TEST(fails)
 {
 	assert_holds(fails("{'call_id':'c9.9'}", "not_found"),
 		     "no call c9.9 with a result in this run: use the id of an earlier call");
@@ -121,7 +121,7 @@ static void test_fails(void **state)
 	reads("{'call_id':'c1.1'}");
 }
 
-static void test_activity(void **state)
+TEST(activity)
 {
 	const struct tool *t = tool_find("read_result");
 	json_t *args = json_pack("{s:s}", "call_id", "c3.1");
@@ -134,14 +134,4 @@ static void test_activity(void **state)
 	buf_fini(&out);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_ranges), TEST(test_search),   TEST(test_split),
-		TEST(test_fails),  TEST(test_activity),
-	};
-
-	return cmocka_run_group_tests_name("read_result", tests, NULL, NULL);
-}
+UNIT_GROUP(.before = set_up, .after = tear_down);

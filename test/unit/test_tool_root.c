@@ -37,7 +37,7 @@ static const struct {
 	{"a\\b", "a\\b"},
 };
 
-static void test_paths(void **state)
+TEST(paths)
 {
 	struct root root = {.fd = -1, .cwd = "/proj"};
 	char out[PATH_MAX], *big = malloc(3 * PATH_MAX);
@@ -209,7 +209,7 @@ static void cached_all(const struct tree *t, bool openat2)
 		assert_int_equal(opened, 0);
 }
 
-static void test_open(void **state)
+TEST(open)
 {
 	struct tree t;
 	struct ava_error err;
@@ -234,7 +234,7 @@ static void test_open(void **state)
 }
 
 /* procfs holds this program's memory and environment; devices are no files. */
-static void test_system_files(void **state)
+TEST(system_files)
 {
 	struct root root = {.fd = open("/", O_PATH | O_DIRECTORY), .cwd = "/"};
 	struct ava_error err;
@@ -251,7 +251,7 @@ static void test_system_files(void **state)
 	close(root.fd);
 }
 
-static void test_no_permission(void **state)
+TEST(no_permission)
 {
 	struct tree t;
 	struct ava_error err;
@@ -346,21 +346,10 @@ static void race(bool of_file, bool openat2)
 	tree_close(&t);
 }
 
-static void test_races(void **state)
+TEST(races)
 {
 	race(false, true);
 	race(true, true);
 	race(false, false);
 	race(true, false);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_paths),        cmocka_unit_test(test_open),
-		cmocka_unit_test(test_system_files), cmocka_unit_test(test_no_permission),
-		cmocka_unit_test(test_races),
-	};
-
-	return cmocka_run_group_tests_name("root", tests, NULL, NULL);
 }

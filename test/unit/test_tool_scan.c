@@ -57,7 +57,7 @@ static void ten_files(void)
 	}
 }
 
-static void test_files(void **state)
+TEST(files)
 {
 	struct scan s;
 	int hits;
@@ -72,7 +72,7 @@ static void test_files(void **state)
 	scan_fini(&s);
 }
 
-static void test_bytes(void **state)
+TEST(bytes)
 {
 	struct scan s;
 	int hits;
@@ -86,7 +86,7 @@ static void test_bytes(void **state)
 	scan_fini(&s);
 }
 
-static void test_time(void **state)
+TEST(time)
 {
 	struct ava_error err = {.code = 0};
 	struct scan s;
@@ -102,7 +102,7 @@ static void test_time(void **state)
 }
 
 /* A text of which every line matches is stopped in its midst. */
-static void test_stop_within_a_file(void **state)
+TEST(stop_within_a_file)
 {
 	char *text = malloc(256u << 10);
 	struct scan s;
@@ -146,7 +146,7 @@ static void *resize(void *end)
 }
 
 /* A file that changes while it is read is searched as far as it goes. */
-static void test_changing_file(void **state)
+TEST(changing_file)
 {
 	struct scan s;
 	pthread_t thread;
@@ -176,15 +176,4 @@ static void test_changing_file(void **state)
 	scan_fini(&s);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_files),         TEST(test_bytes),
-		TEST(test_time),          TEST(test_stop_within_a_file),
-		TEST(test_changing_file),
-	};
-
-	return cmocka_run_group_tests_name("scan", tests, NULL, NULL);
-}
+UNIT_GROUP(.before = set_up, .after = tear_down);

@@ -22,7 +22,7 @@ static const char *shows(const char *args)
 
 static const char ten[] = "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n";
 
-static void test_form(void **state)
+TEST(form)
 {
 	put(&u, "a", ten);
 	assert_string_equal(shows("{'pattern':'5','context':1}"),
@@ -47,7 +47,7 @@ static void test_form(void **state)
 			    "no matches for \"nothing\" (1 file searched)\n");
 }
 
-static void test_line_ends(void **state)
+TEST(line_ends)
 {
 	put(&u, "crlf",
 	    "\xef\xbb\xbf"
@@ -61,7 +61,7 @@ static void test_line_ends(void **state)
 			    "crlf:1:foo\n1 match in 1 file (1 file searched)\n");
 }
 
-static void test_rank(void **state)
+TEST(rank)
 {
 	put(&u, "a", "foo\n");
 	put(&u, "b", "foo\nfoo\nfoo\n");
@@ -78,7 +78,7 @@ static void test_rank(void **state)
 }
 
 /* One file does not crowd out the others, and all of it fits. */
-static void test_room(void **state)
+TEST(room)
 {
 	char *text = malloc(400000), path[20];
 
@@ -101,7 +101,7 @@ static void test_room(void **state)
 	free(text);
 }
 
-static void test_fails(void **state)
+TEST(fails)
 {
 	put(&u, "a", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!\n");
 	tool_unit_fails(&u, "search_and_read", "{'pattern':'a','path':'../x'}", "denied");
@@ -110,7 +110,7 @@ static void test_fails(void **state)
 			"bad_arguments");
 }
 
-static void test_no_memory(void **state)
+TEST(no_memory)
 {
 	put(&u, "a", ten);
 	put(&u, "b", ten);
@@ -138,14 +138,4 @@ static void test_no_memory(void **state)
 	}
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_form), TEST(test_line_ends), TEST(test_rank),
-		TEST(test_room), TEST(test_fails),     TEST(test_no_memory),
-	};
-
-	return cmocka_run_group_tests_name("search_and_read", tests, NULL, NULL);
-}
+UNIT_GROUP(.before = set_up, .after = tear_down);

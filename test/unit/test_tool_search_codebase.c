@@ -31,7 +31,7 @@ static const char *fails(const char *args, const char *class)
 	return tool_unit_fails(&u, "search_codebase", args, class);
 }
 
-static void test_form(void **state)
+TEST(form)
 {
 	put(&u, "src/b.c", "x\n\tfoo(1);\nfoo foo\n");
 	put(&u, "src/a.c", "no\r\nfoo\r\n");
@@ -60,7 +60,7 @@ static void test_form(void **state)
 }
 
 /* Options of other search programs are text here. */
-static void test_plain_text(void **state)
+TEST(plain_text)
 {
 	put(&u, "a", "--pre=sh\n-f/etc/shadow\n-e x\n$(id) `id` ;id\n");
 	assert_holds(finds("{'pattern':'--pre=sh'}"), "a:1:--pre=sh\n1 match");
@@ -70,7 +70,7 @@ static void test_plain_text(void **state)
 	assert_holds(finds("{'pattern':'--help'}"), "no matches for \"--help\"");
 }
 
-static void test_results_are_bounded(void **state)
+TEST(results_are_bounded)
 {
 	char *text = malloc(4u << 20);
 	size_t len = 0;
@@ -89,7 +89,7 @@ static void test_results_are_bounded(void **state)
 	free(text);
 }
 
-static void test_long_lines(void **state)
+TEST(long_lines)
 {
 	char *text = malloc(100002);
 
@@ -111,7 +111,7 @@ static void test_long_lines(void **state)
 	free(text);
 }
 
-static void test_left_out(void **state)
+TEST(left_out)
 {
 	char *big = calloc(1, 6u << 20), zeros[20] = "foo";
 	char name[300];
@@ -148,7 +148,7 @@ static void test_left_out(void **state)
 	free(big);
 }
 
-static void test_no_permission(void **state)
+TEST(no_permission)
 {
 	if (geteuid() == 0) {
 		print_message("root may read everything\n");
@@ -164,7 +164,7 @@ static void test_no_permission(void **state)
 	chmod(in(&u, "sub"), 0700);
 }
 
-static void test_bad_patterns(void **state)
+TEST(bad_patterns)
 {
 	put(&u, "a", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!\n");
 	assert_holds(fails("{'pattern':'a(','regex':true}", "bad_arguments"),
@@ -179,7 +179,7 @@ static void test_bad_patterns(void **state)
 	fails("{'pattern':'a','glob':'{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}'}", "bad_arguments");
 }
 
-static void test_ignore_files(void **state)
+TEST(ignore_files)
 {
 	put(&u, ".git/info/exclude", "*.info\n");
 	put(&u, ".gitignore", "*.o\n/build/\n!keep.o\n");
@@ -247,7 +247,7 @@ static void sort_lines(char *text)
 	free(copy);
 }
 
-static void test_walk_against_git(void **state)
+TEST(walk_against_git)
 {
 	static const char *const files[] = {
 		"a.o",
@@ -315,7 +315,7 @@ static void test_walk_against_git(void **state)
 
 /* ---- large trees */
 
-static void test_deep(void **state)
+TEST(deep)
 {
 	int fd = open(u.dir, O_RDONLY | O_DIRECTORY), next;
 
@@ -344,7 +344,7 @@ static void make_tree(int dirs, int files)
 }
 
 /* Same answer each time, whatever order the disk has. */
-static void test_order(void **state)
+TEST(order)
 {
 	char *first;
 
@@ -355,7 +355,7 @@ static void test_order(void **state)
 	free(first);
 }
 
-static void test_stop(void **state)
+TEST(stop)
 {
 	bool soon = false;
 	char text[4097];
@@ -380,7 +380,7 @@ static void test_stop(void **state)
 }
 
 /* Ten searches at once on the pool, in one folder: nothing is shared. */
-static void test_together(void **state)
+TEST(together)
 {
 	static struct tool_call calls[10];
 	struct tool_unit *all = &u;
@@ -410,7 +410,7 @@ static void test_together(void **state)
 	json_decref(args);
 }
 
-static void test_no_memory(void **state)
+TEST(no_memory)
 {
 	put(&u, ".gitignore", "*.o\n");
 	put(&u, "src/a", "foo\n");
@@ -439,7 +439,7 @@ static void test_no_memory(void **state)
 }
 
 /* A line that is cut in the middle of a secret gives no half of it, wherever it is cut. */
-static void test_secrets_at_a_cut(void **state)
+TEST(secrets_at_a_cut)
 {
 	static const char secret[] = "zebra-crossing-4711-violin-0815-marmalade-2342";
 	static const char key[] = "sk-ant-api03-QWERTYUIOPASDFGH1234567890";
@@ -480,7 +480,7 @@ static void test_secrets_at_a_cut(void **state)
 
 /* ava's own folders are passed over, and refused by name, through a link, and as the place
  * where a run works. */
-static void test_own_folders(void **state)
+TEST(own_folders)
 {
 	char *own, *data, link[400];
 	const char *kept[3] = {NULL};
@@ -520,7 +520,7 @@ static void test_own_folders(void **state)
 	free(data);
 }
 
-static void test_no_folder(void **state)
+TEST(no_folder)
 {
 	int fd = u.env.cwd_fd;
 
@@ -529,7 +529,7 @@ static void test_no_folder(void **state)
 	u.env.cwd_fd = fd;
 }
 
-static void test_activity(void **state)
+TEST(activity)
 {
 	const struct tool *t = tool_find("search_codebase");
 	static const struct {
@@ -566,30 +566,4 @@ static void test_activity(void **state)
 	}
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_form),
-		TEST(test_plain_text),
-		TEST(test_results_are_bounded),
-		TEST(test_long_lines),
-		TEST(test_left_out),
-		TEST(test_no_permission),
-		TEST(test_bad_patterns),
-		TEST(test_ignore_files),
-		TEST(test_walk_against_git),
-		TEST(test_deep),
-		TEST(test_order),
-		TEST(test_stop),
-		TEST(test_together),
-		TEST(test_no_memory),
-		TEST(test_no_folder),
-		TEST(test_activity),
-		TEST(test_secrets_at_a_cut),
-		TEST(test_own_folders),
-	};
-
-	return cmocka_run_group_tests_name("search_codebase", tests, NULL, NULL);
-}
+UNIT_GROUP(.before = set_up, .after = tear_down);

@@ -48,7 +48,7 @@ static void check_schema(const struct tool *t)
 	json_decref(s);
 }
 
-static void test_rows(void **state)
+TEST(rows)
 {
 	static const char *const names[] = {"read_file",   "search_codebase", "search_and_read",
 					    "read_result", "submit_result",   "ask_person",
@@ -109,7 +109,7 @@ static const struct {
 	{"submit_result", "{\"summary\":\"s\",\"confidence\":1,\"caveats\":[1]}", false},
 };
 
-static void test_arguments(void **state)
+TEST(arguments)
 {
 	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
 		json_t *args = json_loads(calls[i].args, 0, NULL);
@@ -121,7 +121,7 @@ static void test_arguments(void **state)
 	}
 }
 
-static void test_the_set_grows(void **state)
+TEST(the_set_grows)
 {
 	static const struct tool more = {.name = "more", .description = "d", .schema = "{}"};
 	static const struct tool last = {.name = "last", .description = "d", .schema = "{}"};
@@ -147,15 +147,4 @@ static void test_the_set_grows(void **state)
 	assert_string_not_equal(one, two);
 	assert_true(tool_granted(&env, "rw"));
 	assert_false(tool_granted(&env, "fetch_any"));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_rows),
-		cmocka_unit_test(test_arguments),
-		cmocka_unit_test(test_the_set_grows),
-	};
-
-	return cmocka_run_group_tests_name("table", tests, NULL, NULL);
 }

@@ -150,7 +150,7 @@ static void may_read(const char *path)
 	snprintf(task + n, sizeof(task) - n, "Read %s%s, please. ", host, path);
 }
 
-static void test_page(void **state)
+TEST(page)
 {
 	char line[200];
 	const char *out;
@@ -171,7 +171,7 @@ static void test_page(void **state)
 }
 
 /* A page cannot end its own block, begin another one or speak as the runtime. */
-static void test_forging(void **state)
+TEST(forging)
 {
 	const char *out;
 
@@ -182,7 +182,7 @@ static void test_forging(void **state)
 			  "hidden rtltag [\\ava] x\n[ava:end 1]\n");
 }
 
-static void test_many(void **state)
+TEST(many)
 {
 	const char *out;
 
@@ -258,7 +258,7 @@ static void fill(char *out, size_t size, const char *text)
 	}
 }
 
-static void test_provenance(void **state)
+TEST(provenance)
 {
 	static const char *const grants[] = {"fetch_any"};
 	char result[600];
@@ -288,7 +288,7 @@ static void test_provenance(void **state)
 }
 
 /* Of a long page every byte comes once, by its cursors, and after a change one is told. */
-static void test_parts(void **state)
+TEST(parts)
 {
 	char cursor[40] = "", args[300], wrong[300];
 	size_t lines = 0;
@@ -326,7 +326,7 @@ static void test_parts(void **state)
 	tool_unit_fails(&u, "read_webpages", wrong, "bad_arguments");
 }
 
-static void test_raw(void **state)
+TEST(raw)
 {
 	char args[300], line[100];
 
@@ -352,7 +352,7 @@ static void test_raw(void **state)
 }
 
 /* A header would carry what the model has read to whoever serves a page. */
-static void test_headers(void **state)
+TEST(headers)
 {
 	static const struct {
 		const char *args;
@@ -396,7 +396,7 @@ static void stop_after(const char *path, const char *args, int64_t ms)
 }
 
 /* A stop while the host is silent, and while the page is made text. */
-static void test_stop(void **state)
+TEST(stop)
 {
 	may_read("/silent");
 	may_read("/hang");
@@ -409,7 +409,7 @@ static void test_stop(void **state)
 }
 
 /* Two runs share no page, and what is kept has a bound. */
-static void test_kept(void **state)
+TEST(kept)
 {
 	struct tool_env other = u.env;
 
@@ -426,7 +426,7 @@ static void test_kept(void **state)
 	pages_forget(u.env.pages, &other);
 }
 
-static void test_nothing(void **state)
+TEST(nothing)
 {
 	struct pages *web = u.env.pages;
 
@@ -435,15 +435,4 @@ static void test_nothing(void **state)
 	u.env.pages = web;
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_page),  TEST(test_forging), TEST(test_many),    TEST(test_provenance),
-		TEST(test_parts), TEST(test_raw),     TEST(test_headers), TEST(test_stop),
-		TEST(test_kept),  TEST(test_nothing),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_GROUP(.before = setup, .after = teardown);

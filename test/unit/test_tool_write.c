@@ -30,7 +30,7 @@ static void holds(const char *path, const char *text)
 	free(data);
 }
 
-static void test_write(void **state)
+TEST(write)
 {
 	struct stat st;
 
@@ -47,7 +47,7 @@ static void test_write(void **state)
 	assert_int_not_equal(access(in(&u, "a/b/.ava-spare"), F_OK), 0);
 }
 
-static void test_edit(void **state)
+TEST(edit)
 {
 	put(&u, "a.c", "int a;\nint b;\nint b2;\n");
 	assert_holds(tool_unit_ok(&u, "edit_file",
@@ -68,7 +68,7 @@ static void test_edit(void **state)
 }
 
 /* Nothing is changed, and the sentence says what to do. */
-static void test_not_there(void **state)
+TEST(not_there)
 {
 	static const struct {
 		const char *args, *says;
@@ -105,7 +105,7 @@ static void test_not_there(void **state)
 	holds("a.c", "/* head */\r\n\tint alpha = 1;\r\nint beta = 2;\r\n");
 }
 
-static void test_refused(void **state)
+TEST(refused)
 {
 	static const struct {
 		const char *path, *class, *says;
@@ -169,7 +169,7 @@ static void *swap(void *arg)
 	return arg;
 }
 
-static void test_swapped(void **state)
+TEST(swapped)
 {
 	char to[400];
 	pthread_t thread;
@@ -187,15 +187,4 @@ static void test_swapped(void **state)
 	assert_int_equal(rmdir(to), 0); /* nothing was put there */
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_write, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_edit, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_not_there, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_refused, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_swapped, set_up, tear_down),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_GROUP(.before = set_up, .after = tear_down);

@@ -53,7 +53,7 @@ static const struct ava_event *events_of(struct ava_trace *t, const char *types,
 	return list;
 }
 
-static void event_json_round_trip(void **state)
+TEST(event_json_round_trip)
 {
 	for (size_t i = 0; i < ARRAY_LEN(event_lines); i++) {
 		const struct event_line *l = &event_lines[i];
@@ -82,7 +82,7 @@ static void event_json_round_trip(void **state)
 }
 
 /* As a program writes them: keys in any order, blanks, most left out. */
-static void event_of_a_program(void **state)
+TEST(event_of_a_program)
 {
 	struct ava_trace *t = new_trace("calm-heron");
 	const struct ava_event *e;
@@ -101,7 +101,7 @@ static void event_of_a_program(void **state)
 	ava_trace_free(t);
 }
 
-static void what_is_no_event(void **state)
+TEST(what_is_no_event)
 {
 	static const char *const bad[] = {
 		"",
@@ -184,7 +184,7 @@ static void check_totals(struct ava_trace *t)
 	assert_int_equal(ava_trace_infer_calls(t), 3);
 }
 
-static void trace_totals(void **state)
+TEST(trace_totals)
 {
 	struct ava_trace *t = a_run(), *nothing = new_trace("x-y");
 	struct ava_trace_totals sum;
@@ -203,7 +203,7 @@ static void trace_totals(void **state)
 	ava_trace_free(nothing);
 }
 
-static void trace_tool_calls(void **state)
+TEST(trace_tool_calls)
 {
 	const struct ava_trace_tool *calls;
 	struct ava_trace *t = a_run();
@@ -228,7 +228,7 @@ static void trace_tool_calls(void **state)
 	ava_trace_free(t);
 }
 
-static void trace_checkpoints_and_errors(void **state)
+TEST(trace_checkpoints_and_errors)
 {
 	struct ava_trace *t = a_run();
 	const char *const *list;
@@ -245,7 +245,7 @@ static void trace_checkpoints_and_errors(void **state)
 	ava_trace_free(t);
 }
 
-static void trace_filters(void **state)
+TEST(trace_filters)
 {
 	struct ava_trace *t = a_run();
 	const struct ava_event *e;
@@ -289,7 +289,7 @@ static void check_same(struct ava_trace *a, struct ava_trace *b)
 		assert_string_equal(x[e].json, y[e].json);
 }
 
-static void trace_json_round_trip(void **state)
+TEST(trace_json_round_trip)
 {
 	struct ava_trace *t = a_run(), *back;
 	struct ava_error err = {0};
@@ -317,7 +317,7 @@ static void tell(const char *sentence, void *user)
 	snprintf(told + len, sizeof(told) - len, "%s|", sentence);
 }
 
-static void trace_jsonl_round_trip(void **state)
+TEST(trace_jsonl_round_trip)
 {
 	struct ava_trace *t = a_run(), *back;
 	struct ava_error err = {0};
@@ -369,7 +369,7 @@ static struct ava_trace *merged(struct ava_trace *const *list, size_t n)
 	return t;
 }
 
-static void merge_traces_preserves_all_events(void **state)
+TEST(merge_traces_preserves_all_events)
 {
 	struct ava_trace *run = a_run(), *other = new_trace("calm-heron"), *all, *again;
 	const struct ava_event *e;
@@ -410,7 +410,7 @@ static void merge_traces_preserves_all_events(void **state)
 }
 
 /* Copies in one trace, as of a daily log and a run's file: counted once. */
-static void totals_of_copies(void **state)
+TEST(totals_of_copies)
 {
 	struct ava_trace *t = a_run();
 	const struct ava_event *e;
@@ -431,7 +431,7 @@ static void totals_of_copies(void **state)
 }
 
 /* Without lsn the time decides, and where that is the same, who came first. */
-static void merge_without_lsn(void **state)
+TEST(merge_without_lsn)
 {
 	static const char *const one[] = {"1", "3", "3"}, *const two[] = {"2", "3", "4"};
 	struct ava_trace *a = new_trace("a-b"), *b = new_trace("c-d"), *all;
@@ -508,7 +508,7 @@ static json_t *spans_of(struct ava_trace *t, json_t **request)
 	return json_object_get(scope, "spans");
 }
 
-static void trace_otlp(void **state)
+TEST(trace_otlp)
 {
 	struct ava_trace *t = a_run();
 	json_t *request, *again, *spans, *run, *chat, *tool;
@@ -544,7 +544,7 @@ static void trace_otlp(void **state)
 }
 
 /* The trace of nothing, and of a newer ava. */
-static void trace_otlp_of_little(void **state)
+TEST(trace_otlp_of_little)
 {
 	struct ava_trace *t = new_trace("x-y");
 	json_t *request;
@@ -559,7 +559,7 @@ static void trace_otlp_of_little(void **state)
 }
 
 /* In requests of a bounded number of spans, each whole, together all of them. */
-static void trace_otlp_parts(void **state)
+TEST(trace_otlp_parts)
 {
 	struct ava_trace *t = new_trace("x-y");
 	size_t at = 0, spans = 0;
@@ -627,7 +627,7 @@ static void ask_everything(const char *json, size_t len)
 	ava_trace_free(t);
 }
 
-static void trace_without_memory(void **state)
+TEST(trace_without_memory)
 {
 	struct ava_trace *run = a_run();
 	const char *json;
@@ -640,28 +640,4 @@ static void trace_without_memory(void **state)
 	FAULT_LOOP(k, ask_everything(copy, len));
 	free(copy);
 	ava_trace_free(run);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(event_json_round_trip),
-		cmocka_unit_test(event_of_a_program),
-		cmocka_unit_test(what_is_no_event),
-		cmocka_unit_test(trace_totals),
-		cmocka_unit_test(trace_tool_calls),
-		cmocka_unit_test(trace_checkpoints_and_errors),
-		cmocka_unit_test(trace_filters),
-		cmocka_unit_test(trace_json_round_trip),
-		cmocka_unit_test(trace_jsonl_round_trip),
-		cmocka_unit_test(merge_traces_preserves_all_events),
-		cmocka_unit_test(totals_of_copies),
-		cmocka_unit_test(merge_without_lsn),
-		cmocka_unit_test(trace_otlp),
-		cmocka_unit_test(trace_otlp_of_little),
-		cmocka_unit_test(trace_otlp_parts),
-		cmocka_unit_test(trace_without_memory),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

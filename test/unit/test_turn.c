@@ -6,7 +6,7 @@
 #include "agent/ask.h"
 #include "agent/turn.h"
 
-static void test_new(void **state)
+TEST(new)
 {
 	struct turn *t = turn_new();
 
@@ -24,7 +24,7 @@ static void test_new(void **state)
 	turn_free(NULL);
 }
 
-static void test_no_memory(void **state)
+TEST(no_memory)
 {
 	fault_alloc(0);
 	assert_null(turn_new());
@@ -94,7 +94,7 @@ static void check_trimmed(const struct turn *t)
 	assert_null(c[1].output);
 }
 
-static void test_trim(void **state)
+TEST(trim)
 {
 	struct turn *t = big(), *one = ask_trim(t), *two;
 
@@ -111,7 +111,7 @@ static void test_trim(void **state)
 	turn_free(two);
 }
 
-static void test_trim_nothing(void **state)
+TEST(trim_nothing)
 {
 	struct turn *t = turn_new(), *one = ask_trim(t);
 
@@ -122,7 +122,7 @@ static void test_trim_nothing(void **state)
 	turn_free(one);
 }
 
-static void test_trim_without_memory(void **state)
+TEST(trim_without_memory)
 {
 	struct turn *t = big(), *one;
 
@@ -133,17 +133,4 @@ static void test_trim_without_memory(void **state)
 		turn_free(one);
 	});
 	turn_free(t);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_new),
-		cmocka_unit_test(test_no_memory),
-		cmocka_unit_test(test_trim),
-		cmocka_unit_test(test_trim_nothing),
-		cmocka_unit_test(test_trim_without_memory),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -33,7 +33,7 @@ static const struct {
 	{"0xff", "\xff", 1, false},
 };
 
-static void test_valid(void **state)
+TEST(valid)
 {
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
 		if (utf8_valid(cases[i].bytes, cases[i].len) != cases[i].valid)
@@ -41,7 +41,7 @@ static void test_valid(void **state)
 }
 
 /* Every code point, encoded here by hand, is read back. */
-static void test_decode_all(void **state)
+TEST(decode_all)
 {
 	for (uint32_t c = 1; c <= 0x10ffff; c++) {
 		char s[4];
@@ -60,7 +60,7 @@ static void test_decode_all(void **state)
 	}
 }
 
-static void test_prefix(void **state)
+TEST(prefix)
 {
 	const char *s = "a\xc3\xa9\xe2\x82\xac\xf0\x9f\x9a\x80z0123456789abcdef";
 	size_t at[] = {0, 1, 3, 6, 10, 11};
@@ -75,7 +75,7 @@ static void test_prefix(void **state)
 	assert_int_equal(utf8_count("\xff\xe2\x82", 3), 3);
 }
 
-static void test_repair(void **state)
+TEST(repair)
 {
 	struct buf b;
 
@@ -116,7 +116,7 @@ static const struct {
 	{"\xe2\x82", "\\xe2\\x82", true},
 };
 
-static void test_terminal(void **state)
+TEST(terminal)
 {
 	struct buf b;
 
@@ -133,7 +133,7 @@ static void test_terminal(void **state)
 	buf_fini(&b);
 }
 
-static void test_bounds(void **state)
+TEST(bounds)
 {
 	struct buf b;
 
@@ -145,7 +145,7 @@ static void test_bounds(void **state)
 }
 
 /* What a model reads of a stranger's text is what a person would see of it. */
-static void test_plain(void **state)
+TEST(plain)
 {
 	static const struct {
 		const char *in, *out;
@@ -194,7 +194,7 @@ static void test_plain(void **state)
 	buf_fini(&b);
 }
 
-static void test_shown(void **state)
+TEST(shown)
 {
 	static const struct {
 		const char *in, *out;
@@ -221,7 +221,7 @@ static void test_shown(void **state)
 	}
 }
 
-static void test_seen(void **state)
+TEST(seen)
 {
 	static const struct {
 		const char *in, *out;
@@ -240,17 +240,4 @@ static void test_seen(void **state)
 				 strlen(rows[i].out));
 		assert_string_equal(out, rows[i].out);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_valid),    cmocka_unit_test(test_decode_all),
-		cmocka_unit_test(test_prefix),   cmocka_unit_test(test_repair),
-		cmocka_unit_test(test_terminal), cmocka_unit_test(test_shown),
-		cmocka_unit_test(test_plain),    cmocka_unit_test(test_bounds),
-		cmocka_unit_test(test_seen),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

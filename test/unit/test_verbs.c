@@ -50,7 +50,7 @@ static int read_body(const char *text, struct fields *out, struct ava_error *err
 	return args_read(args, body, out, &mem, err);
 }
 
-static void test_every_kind(void **state)
+TEST(every_kind)
 {
 	struct ava_error err = {0};
 	struct fields f;
@@ -77,7 +77,7 @@ static void test_every_kind(void **state)
 	assert_string_equal(f.from, "x");
 }
 
-static void test_null_is_absent(void **state)
+TEST(null_is_absent)
 {
 	struct ava_error err = {0};
 	struct fields f;
@@ -93,7 +93,7 @@ static void test_null_is_absent(void **state)
 	assert_int_equal(args_read(args, NULL, &f, &mem, &err), 0);
 }
 
-static void test_numbers(void **state)
+TEST(numbers)
 {
 	static const struct {
 		const char *text;
@@ -119,7 +119,7 @@ static void test_numbers(void **state)
 	}
 }
 
-static void test_refused(void **state)
+TEST(refused)
 {
 	static const struct {
 		const char *text, *says;
@@ -158,7 +158,7 @@ static void test_refused(void **state)
 	}
 }
 
-static void test_error(void **state)
+TEST(error)
 {
 	static const struct {
 		int code, status;
@@ -181,18 +181,17 @@ static void test_error(void **state)
 	buf_fini(&b);
 }
 
-int main(void)
+static int first(void **state)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_every_kind), cmocka_unit_test(test_null_is_absent),
-		cmocka_unit_test(test_numbers),    cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_error),
-	};
-	int rv;
-
 	arena_init(&mem, 1 << 20);
-	rv = cmocka_run_group_tests(tests, NULL, NULL);
+	return 0;
+}
+
+static int last(void **state)
+{
 	json_decref(body);
 	arena_fini(&mem);
-	return rv;
+	return 0;
 }
+
+UNIT_GROUP(.first = first, .last = last);

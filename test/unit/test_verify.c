@@ -20,7 +20,7 @@ static void expect_whole(struct seal_rig *r)
 	assert_true(report.seals > 0);
 }
 
-static void test_untouched(void **state)
+TEST(untouched)
 {
 	struct seal_rig r = {.seed = 1};
 	struct rig_found w = {0};
@@ -36,7 +36,7 @@ static void test_untouched(void **state)
 	rig_fini(&r);
 }
 
-static void test_unsealed_tail_is_told_apart(void **state)
+TEST(unsealed_tail_is_told_apart)
 {
 	struct seal_rig r = {.seed = 2};
 	struct rig_found w = {0};
@@ -66,7 +66,7 @@ static void test_unsealed_tail_is_told_apart(void **state)
 }
 
 /* Nobody has signed what is behind the newest Seal; a line put in again is seen all the same. */
-static void test_a_tail_that_does_not_go_on(void **state)
+TEST(a_tail_that_does_not_go_on)
 {
 	static const char run[] = "logs/subagents/S-000005.jsonl";
 	struct seal_rig r = {.seed = 3};
@@ -236,7 +236,7 @@ static void apply_edit(struct seal_rig *r, struct edit *e)
 	}
 }
 
-static void test_thousand_edits(void **state)
+TEST(thousand_edits)
 {
 	const char *given = getenv("AVA_SEED");
 	struct seal_rig r = {.seed = given ? strtoull(given, NULL, 0) : 20261121};
@@ -298,7 +298,7 @@ static void golden_copy(struct seal_rig *r)
 	}
 }
 
-static void test_golden(void **state)
+TEST(golden)
 {
 	struct seal_rig r;
 	struct rig_found w = {0};
@@ -319,7 +319,7 @@ static void test_golden(void **state)
 
 /* What doc/SEALS.md says of the form, with nothing of the verifier: the head
  * is a plain hash of the file, the signature is that of the key. */
-static void test_golden_by_hand(void **state)
+TEST(golden_by_hand)
 {
 	struct seal_rig r;
 	char hex[HASH_HEX_LEN + 1], sig_hex[2 * SEAL_SIG + 1], *log, *run, *key;
@@ -353,7 +353,7 @@ static void test_golden_by_hand(void **state)
 }
 
 /* Each bit in turn, each length, and what stands beside the logs. */
-static void test_golden_every_byte(void **state)
+TEST(golden_every_byte)
 {
 	struct seal_rig r;
 	struct rig_found w = {0};
@@ -387,7 +387,7 @@ static void test_golden_every_byte(void **state)
 
 /* Another key in the list, no list, another newest Seal: told; no newest one:
  * a note, since nothing can be known. */
-static void test_golden_beside(void **state)
+TEST(golden_beside)
 {
 	struct seal_rig r;
 	struct rig_found w = {.want = golden[0]};
@@ -488,7 +488,7 @@ static int stat_pruned(int dirfd, const char *path, struct stat *st, int flags)
 }
 
 /* What goes while it is looked at is not told as missing: the new Seal names it. */
-static void test_pruned_meanwhile(void **state)
+TEST(pruned_meanwhile)
 {
 	static const struct {
 		const char *at;
@@ -523,17 +523,4 @@ static void test_pruned_meanwhile(void **state)
 		assert_non_null(strstr(w.all, "was pruned"));
 		rig_fini(&r);
 	}
-}
-
-static const struct CMUnitTest tests[] = {
-	cmocka_unit_test(test_untouched),        cmocka_unit_test(test_unsealed_tail_is_told_apart),
-	cmocka_unit_test(test_thousand_edits),   cmocka_unit_test(test_golden),
-	cmocka_unit_test(test_golden_by_hand),   cmocka_unit_test(test_golden_every_byte),
-	cmocka_unit_test(test_golden_beside),    cmocka_unit_test(test_a_tail_that_does_not_go_on),
-	cmocka_unit_test(test_pruned_meanwhile),
-};
-
-int main(void)
-{
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

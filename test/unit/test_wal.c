@@ -27,7 +27,7 @@ static size_t read_hex(const char *doc, const char *fence, unsigned char *out, s
 	return n;
 }
 
-static void test_worked_example(void **state)
+TEST(worked_example)
 {
 	unsigned char seg[WAL_BEGIN + 256] = {0}, want[WAL_BEGIN];
 	size_t len;
@@ -130,7 +130,7 @@ static size_t write_golden(unsigned char *seg)
 	return at;
 }
 
-static void test_golden_segment(void **state)
+TEST(golden_segment)
 {
 	static unsigned char seg[WAL_BEGIN + WAL_PAGE];
 	size_t len = write_golden(seg), golden_len;
@@ -144,7 +144,7 @@ static void test_golden_segment(void **state)
 	free(golden);
 }
 
-static void test_golden_is_read(void **state)
+TEST(golden_is_read)
 {
 	size_t len, at = WAL_BEGIN, n = 0;
 	unsigned char *seg =
@@ -184,7 +184,7 @@ static void test_golden_is_read(void **state)
 
 /* ---- damage */
 
-static void test_every_flipped_bit(void **state)
+TEST(every_flipped_bit)
 {
 	static unsigned char seg[WAL_BEGIN + WAL_PAGE];
 	struct wal_segment s;
@@ -208,7 +208,7 @@ static void test_every_flipped_bit(void **state)
 	}
 }
 
-static void test_not_a_batch(void **state)
+TEST(not_a_batch)
 {
 	static unsigned char seg[WAL_BEGIN + WAL_PAGE], copy[WAL_BEGIN + WAL_PAGE];
 	size_t len = write_golden(seg);
@@ -229,7 +229,7 @@ static void test_not_a_batch(void **state)
 }
 
 /* Payloads that the checksum lets through must still not be overread. */
-static void test_malformed_payload(void **state)
+TEST(malformed_payload)
 {
 	unsigned char buf[128] = {0};
 	struct wal_op op, put = {.kind = WAL_APPEND,
@@ -259,15 +259,4 @@ static void test_malformed_payload(void **state)
 	p = buf;
 	buf[0] = WAL_ABORT + 1;
 	assert_int_equal(wal_op_next(&p, buf + len, &op), -1);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_worked_example), cmocka_unit_test(test_golden_segment),
-		cmocka_unit_test(test_golden_is_read), cmocka_unit_test(test_every_flipped_bit),
-		cmocka_unit_test(test_not_a_batch),    cmocka_unit_test(test_malformed_payload),
-	};
-
-	return cmocka_run_group_tests_name("wal", tests, NULL, NULL);
 }

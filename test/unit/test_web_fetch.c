@@ -277,7 +277,7 @@ static int teardown(void **state)
 
 /* ---- */
 
-static void test_plain(void **state)
+TEST(plain)
 {
 	struct fetcher_options o = {0};
 	struct got g;
@@ -335,7 +335,7 @@ static const struct {
 	{"/to/http://me:secret@example.com/", FETCH_BAD_REDIRECT},
 };
 
-static void test_hostile(void **state)
+TEST(hostile)
 {
 	struct fetcher_options hasty = {.limits = {.slow_s = 2, .total_ms = 4000}},
 			       patient = {.limits = {.slow_s = 60, .total_ms = 120000}};
@@ -359,7 +359,7 @@ static void test_hostile(void **state)
 }
 
 /* Slow is not only silent: a byte now and then ends before the whole time is over. */
-static void test_drip(void **state)
+TEST(drip)
 {
 	struct fetcher_options o = {.limits = {.slow_s = 1, .total_ms = 60000}};
 	struct got g;
@@ -373,7 +373,7 @@ static void test_drip(void **state)
 }
 
 /* Redirects to another host: it gets no header that was for the first one. */
-static void test_other_host(void **state)
+TEST(other_host)
 {
 	struct fetcher_options o = {0};
 	struct got g;
@@ -413,7 +413,7 @@ static const struct {
 	{"", "http://169.254.169.254/latest/"},
 };
 
-static void test_names(void **state)
+TEST(names)
 {
 	const char *rows[ARRAY_LEN(names) + 1] = {NULL};
 	struct fetcher_options o = {.resolve = rows};
@@ -464,7 +464,7 @@ void freeifaddrs(struct ifaddrs *all)
 }
 
 /* What listens on all interfaces is inside, although its address is public. */
-static void test_own(void **state)
+TEST(own)
 {
 	static const char *const rows[] = {"four.test:80:9.9.9.9", "six.test:80:[2620:fe::9]",
 					   NULL};
@@ -480,7 +480,7 @@ static void test_own(void **state)
 	web_fetch_fini(&g.f);
 }
 
-static void test_listed(void **state)
+TEST(listed)
 {
 	char row[60], url[60], entry[60];
 	const char *const rows[] = {row, NULL}, *const inside[] = {entry, NULL};
@@ -498,7 +498,7 @@ static void test_listed(void **state)
 }
 
 /* Case 17. */
-static void test_proxy(void **state)
+TEST(proxy)
 {
 	static const char *const vars[] = {"http_proxy", "all_proxy", "ALL_PROXY", "https_proxy"};
 	struct fetcher_options o = {0};
@@ -535,7 +535,7 @@ static const struct {
 	 FETCH_ROBOTS},
 };
 
-static void test_robots(void **state)
+TEST(robots)
 {
 	struct fetcher_options o = {.robots = true};
 	struct got flooded;
@@ -577,7 +577,7 @@ static void test_robots(void **state)
 	}
 }
 
-static void test_caps(void **state)
+TEST(caps)
 {
 	struct fetcher_options o = {.per_host = 3, .host_gap_ms = 20};
 	struct got g[9];
@@ -606,7 +606,7 @@ static void test_caps(void **state)
 }
 
 /* Stopped while it waits, while it runs, and while robots.txt is on its way. */
-static void test_stop(void **state)
+TEST(stop)
 {
 	struct fetcher_options o = {.per_host = 1, .robots = true};
 	struct got g[3];
@@ -633,7 +633,7 @@ static void test_stop(void **state)
 }
 
 /* The whole time, waiting too. */
-static void test_late(void **state)
+TEST(late)
 {
 	struct fetcher_options o = {.per_host = 1};
 	struct got g[2];
@@ -652,7 +652,7 @@ static void test_late(void **state)
 	}
 }
 
-static void test_options(void **state)
+TEST(options)
 {
 	static const char *const bad[] = {"everything", NULL};
 	struct fetcher_options o = {.inside = bad};
@@ -666,16 +666,4 @@ static void test_options(void **state)
 			    *web_fetch_sentence((enum web_fetch_fault)f));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_plain),   TEST(test_hostile), TEST(test_drip),   TEST(test_other_host),
-		TEST(test_names),   TEST(test_own),     TEST(test_listed), TEST(test_proxy),
-		TEST(test_robots),  TEST(test_caps),    TEST(test_stop),   TEST(test_late),
-		TEST(test_options),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_GROUP(.before = setup, .after = teardown);

@@ -54,7 +54,7 @@ static int teardown(void **state)
 
 #define ASK "{'query':'oolong & \\u00fcber 100%','count':2}"
 
-static void test_searxng(void **state)
+TEST(searxng)
 {
 	struct pages_options o = {.searxng = peer_url(&peer)};
 
@@ -76,7 +76,7 @@ static void test_searxng(void **state)
 	assert_holds(tool_unit_ok(&u, "web_search", ASK), "nothing was found");
 }
 
-static void test_brave(void **state)
+TEST(brave)
 {
 	struct pages_options o = {.brave = KEY, .brave_url = peer_url(&peer)};
 
@@ -93,7 +93,7 @@ static void test_brave(void **state)
 	assert_holds(tool_unit_ok(&u, "web_search", ASK), "nothing was found");
 }
 
-static void test_tavily(void **state)
+TEST(tavily)
 {
 	struct pages_options o = {.tavily = KEY, .tavily_url = peer_url(&peer)};
 
@@ -120,7 +120,7 @@ static const struct {
 	{200, "{\"web\":{\"results\":{}}}", "protocol", "did not answer as it should"},
 };
 
-static void test_failures(void **state)
+TEST(failures)
 {
 	struct pages_options o = {.brave = KEY, .brave_url = peer_url(&peer)};
 
@@ -146,7 +146,7 @@ static void test_failures(void **state)
 }
 
 /* Without a service it is no tool; SearXNG goes before keys, and two runtimes may have one. */
-static void test_chosen(void **state)
+TEST(chosen)
 {
 	struct pages_options none = {.searxng = "", .brave = "", .tavily = NULL};
 	struct pages_options all = {.searxng = "http://127.0.0.1:1", .brave = KEY, .tavily = KEY};
@@ -173,14 +173,4 @@ static void test_chosen(void **state)
 	role_release(crawler);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_searxng),  TEST(test_brave),  TEST(test_tavily),
-		TEST(test_failures), TEST(test_chosen),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_GROUP(.before = setup, .after = teardown);

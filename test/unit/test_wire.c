@@ -23,7 +23,7 @@ static void expect(struct buf *b, const char *text)
 
 /* ---- encoders */
 
-static void test_head_and_tail(void **state)
+TEST(head_and_tail)
 {
 	static const struct tool read = {.name = "read_file",
 					 .description = "Read \"x\".",
@@ -53,7 +53,7 @@ static void test_head_and_tail(void **state)
 	buf_fini(&b);
 }
 
-static void test_user(void **state)
+TEST(user)
 {
 	struct buf b;
 
@@ -73,7 +73,7 @@ static void test_user(void **state)
 	buf_fini(&b);
 }
 
-static void test_turn(void **state)
+TEST(turn)
 {
 	struct turn_call calls[] = {
 		{.wire_id = "toolu_1_1",
@@ -225,7 +225,7 @@ static const struct {
 	{"not JSON", "hello", "not a message"},
 };
 
-static void test_check(void **state)
+TEST(check)
 {
 	for (size_t i = 0; i < ARRAY_LEN(checks); i++) {
 		struct ava_error err = {0};
@@ -241,7 +241,7 @@ static void test_check(void **state)
 
 /* No cut of a valid conversation is taken for a valid one of the same length,
  * and none is read past its end (the copy has no byte more). */
-static void test_check_cut(void **state)
+TEST(check_cut)
 {
 	static const char whole[] =
 		TASK "," ASSISTANT(TEXT("x\\\"") "," USE("a")) "," USER(RESULT("a"));
@@ -257,7 +257,7 @@ static void test_check_cut(void **state)
 	assert_int_equal(valid, 2); /* after the task and at the end */
 }
 
-static void test_check_memory(void **state)
+TEST(check_memory)
 {
 	static const char lines[] = TASK "," ASSISTANT(USE("a")) "," USER(RESULT("a"));
 	int rv = 0;
@@ -270,7 +270,7 @@ static void test_check_memory(void **state)
 }
 
 /* A conversation of 1,000 turns is still checked at once. */
-static void test_check_long(void **state)
+TEST(check_long)
 {
 	struct buf b;
 
@@ -307,7 +307,7 @@ static const struct {
 	{"\\", ""},
 };
 
-static void test_unescape(void **state)
+TEST(unescape)
 {
 	for (size_t i = 0; i < ARRAY_LEN(escapes); i++) {
 		size_t len = strlen(escapes[i].raw);
@@ -349,7 +349,7 @@ static const struct {
 };
 
 /* Escapes at every place of a word of eight bytes, and behind each other. */
-static void test_unescape_places(void **state)
+TEST(unescape_places)
 {
 	static const char *const kinds[] = {"\\n", "\\\"", "\\\\", "\\u00e9", "\\/\\t"};
 	char text[200], out[200];
@@ -376,7 +376,7 @@ static void test_unescape_places(void **state)
 	assert_int_equal(jscan_unescape((struct slice){"12345678\\", 9}, out), 8);
 }
 
-static void test_jscan(void **state)
+TEST(jscan)
 {
 	char deep[400];
 	struct jscan w;
@@ -397,7 +397,7 @@ static void test_jscan(void **state)
 
 /* ---- messages.jsonl */
 
-static void test_golden(void **state)
+TEST(golden)
 {
 	struct agent_infer call = {.iteration = 3, .max_output = 8192};
 	struct messages_info info;
@@ -427,7 +427,7 @@ static void test_golden(void **state)
 }
 
 /* What the encoders write is what the golden file holds. */
-static void test_golden_encodes(void **state)
+TEST(golden_encodes)
 {
 	struct turn_call calls[] = {
 		{.wire_id = "toolu_1_1",
@@ -490,7 +490,7 @@ static const struct {
 	 SPEC TASK "\n{\"replace\":{\"wireId\":\"a\",\"content\":\"b\"}}\n", 0, NULL, "H[" TASK},
 };
 
-static void test_files(void **state)
+TEST(files)
 {
 	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
 		struct ava_error err = {0};
@@ -523,7 +523,7 @@ static int count_results(size_t k, const char *text, size_t len, bool is_error, 
 	return 0;
 }
 
-static void test_results_back(void **state)
+TEST(results_back)
 {
 	static const char lines[] = TASK "," ASSISTANT(USE("x") "," USE("y")) "," USER(
 		"{\"type\":\"tool_result\",\"tool_use_id\":\"x\",\"content\":\"a\\n\"},"
@@ -540,26 +540,4 @@ static void test_results_back(void **state)
 	assert_string_equal(t->calls[1].wire_id, "z2");
 	assert_string_equal(t->calls[1].args, "{}");
 	turn_free(t);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_head_and_tail),
-		cmocka_unit_test(test_user),
-		cmocka_unit_test(test_turn),
-		cmocka_unit_test(test_check),
-		cmocka_unit_test(test_check_cut),
-		cmocka_unit_test(test_check_memory),
-		cmocka_unit_test(test_check_long),
-		cmocka_unit_test(test_unescape),
-		cmocka_unit_test(test_unescape_places),
-		cmocka_unit_test(test_jscan),
-		cmocka_unit_test(test_golden),
-		cmocka_unit_test(test_golden_encodes),
-		cmocka_unit_test(test_files),
-		cmocka_unit_test(test_results_back),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

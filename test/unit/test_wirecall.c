@@ -143,7 +143,7 @@ static void call(struct rig *r, const char *reply)
 #define OVER "data: {\"error\":{\"type\":\"overloaded_error\",\"message\":\"too busy\"}}\n\n"
 #define END  "data: [DONE]\n\n"
 
-static void test_whole(void **state)
+TEST(whole)
 {
 	struct rig *r = *state;
 
@@ -162,7 +162,7 @@ static void test_whole(void **state)
 }
 
 /* The end mark came: what becomes of the connection then does not matter. */
-static void test_whole_though_broken(void **state)
+TEST(whole_though_broken)
 {
 	struct rig *r = *state;
 
@@ -197,7 +197,7 @@ static const struct {
 	{"", REPLY_NETWORK, 0, 0, false, "-", NULL},
 };
 
-static void test_failures(void **state)
+TEST(failures)
 {
 	struct rig *r = *state;
 
@@ -216,7 +216,7 @@ static void test_failures(void **state)
 	}
 }
 
-static void test_nobody_listens(void **state)
+TEST(nobody_listens)
 {
 	struct rig *r = *state;
 
@@ -228,7 +228,7 @@ static void test_nobody_listens(void **state)
 }
 
 /* Comments keep no call alive. */
-static void test_timers(void **state)
+TEST(timers)
 {
 	struct rig *r = *state;
 
@@ -247,7 +247,7 @@ static void test_timers(void **state)
 	assert_int_equal(r->cls, REPLY_OK);
 }
 
-static void test_stop(void **state)
+TEST(stop)
 {
 	struct rig *r = *state;
 	struct usage cut;
@@ -270,7 +270,7 @@ static void test_stop(void **state)
 	assert_int_equal(r->dones, 0);
 }
 
-static void test_without_memory(void **state)
+TEST(without_memory)
 {
 	struct rig *r = *state;
 
@@ -285,7 +285,7 @@ static void test_without_memory(void **state)
 	assert_int_equal(r->cls, REPLY_OK);
 }
 
-static void test_bad_key(void **state)
+TEST(bad_key)
 {
 	struct rig *r = *state;
 
@@ -294,18 +294,4 @@ static void test_bad_key(void **state)
 	assert_int_equal(r->dones, 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_whole, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_whole_though_broken, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_failures, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_nobody_listens, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_timers, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_stop, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_without_memory, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_bad_key, set_up, tear_down),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_GROUP(.before = set_up, .after = tear_down);

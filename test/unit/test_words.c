@@ -30,7 +30,7 @@ static void shows(const char *want, const char *fmt, ...)
 	}
 }
 
-static void test_lines(void **state)
+TEST(lines)
 {
 	shows("Spawning WebCrawler subagent (S-7f3a2b)...",
 	      WORDS_SPAWNING("", "WebCrawler", "S-7f3a2b"));
@@ -56,7 +56,7 @@ static void test_lines(void **state)
 	shows("Today: $0.24, 12k tokens, 2 runs.", WORDS_TODAY("$0.24", "12k", 2, "."));
 }
 
-static void test_marks(void **state)
+TEST(marks)
 {
 	static const char *const marks[] = {"🚀 ", "🔍 ",      "⏳ ", "❓ ",
 					    "✅ ", "⚠️ ", "❌ ", "⏹️ "};
@@ -75,7 +75,7 @@ static void test_marks(void **state)
 	assert_false(words_imitates_plain("Subagents X"));
 }
 
-static void test_end(void **state)
+TEST(end)
 {
 	static const struct {
 		const char *status, *reason, *error;
@@ -124,7 +124,7 @@ static void test_end(void **state)
 		assert_non_null(words_limit(ava_status_name((enum ava_status)s)));
 }
 
-static void test_result(void **state)
+TEST(result)
 {
 	struct words_end end = {.next = WORDS_CANCELLED};
 
@@ -158,7 +158,7 @@ static void test_result(void **state)
 	      WORDS_NOT_FOUND_OF(1, 2));
 }
 
-static void test_quote(void **state)
+TEST(quote)
 {
 	shows("Quote 2 (P-19c0de): ", WORDS_QUOTE_NUMBER(2u, "P-19c0de"));
 	shows("I'll spawn a WebCrawler subagent ", WORDS_QUOTE_ONE("WebCrawler"));
@@ -217,7 +217,7 @@ static void test_quote(void **state)
 }
 
 /* What was used is rounded, a limit is exact. */
-static void test_limits(void **state)
+TEST(limits)
 {
 	static const struct {
 		const char *name;
@@ -243,15 +243,4 @@ static void test_limits(void **state)
 		shows(rows[i].text, "%s",
 		      words_amount(words_limit(rows[i].name)->kind, rows[i].n).text);
 	assert_null(words_limit("success"));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lines), cmocka_unit_test(test_marks),
-		cmocka_unit_test(test_end),   cmocka_unit_test(test_result),
-		cmocka_unit_test(test_quote), cmocka_unit_test(test_limits),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

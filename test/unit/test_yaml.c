@@ -19,7 +19,7 @@ static struct yaml *parse(const char *text)
 	return y;
 }
 
-static void test_tree(void **state)
+TEST(tree)
 {
 	struct yaml *y = parse("# comment\n"
 			       "runs:\n"
@@ -58,7 +58,7 @@ static void test_tree(void **state)
 	yaml_free(NULL);
 }
 
-static void test_empty(void **state)
+TEST(empty)
 {
 	static const char *const empty[] = {"",
 					    "\n",
@@ -105,7 +105,7 @@ static const struct {
 	 "f:1: it is nested too deeply"},
 };
 
-static void test_refused(void **state)
+TEST(refused)
 {
 	for (size_t i = 0; i < ARRAY_LEN(refused); i++) {
 		struct ava_error err = {0};
@@ -122,7 +122,7 @@ static void test_refused(void **state)
 	}
 }
 
-static void test_nul_in_file(void **state)
+TEST(nul_in_file)
 {
 	struct ava_error err = {0};
 	struct yaml *y;
@@ -131,7 +131,7 @@ static void test_nul_in_file(void **state)
 	assert_non_null(strstr(err.text, "f:2: byte 5 of the file"));
 }
 
-static void test_depth(void **state)
+TEST(depth)
 {
 	struct yaml *y = parse("[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]"); /* 16 */
 
@@ -140,7 +140,7 @@ static void test_depth(void **state)
 	yaml_free(y);
 }
 
-static void test_alias(void **state)
+TEST(alias)
 {
 	struct yaml *y = parse("a: &x {b: [1, 2]}\nc: *x\nd: &y text\ne: *y\n");
 	const struct yaml_node *root = yaml_root(y);
@@ -152,7 +152,7 @@ static void test_alias(void **state)
 }
 
 /* Nine lines that would be a thousand million values. */
-static void test_bomb(void **state)
+TEST(bomb)
 {
 	char text[2048];
 	struct ava_error err = {0};
@@ -170,7 +170,7 @@ static void test_bomb(void **state)
 	assert_non_null(strstr(err.text, "there are too many values"));
 }
 
-static void test_limits(void **state)
+TEST(limits)
 {
 	size_t len = YAML_BYTES_MAX + 1;
 	char *text = malloc(len);
@@ -191,7 +191,7 @@ static void test_limits(void **state)
 }
 
 /* Numbers: what YAML 1.1 would read otherwise is text and refused. */
-static void test_int(void **state)
+TEST(int)
 {
 	static const struct {
 		const char *text;
@@ -235,7 +235,7 @@ static void test_int(void **state)
 	}
 }
 
-static void test_string(void **state)
+TEST(string)
 {
 	struct yaml *y = parse("a: text\nb: 12\nc:\nd: ''\ne: [x]\nf: 'null'\ng: \"t\\xe9\"\n");
 	const struct yaml_node *root = yaml_root(y);
@@ -260,7 +260,7 @@ static void test_string(void **state)
 	yaml_free(y);
 }
 
-static void test_no_memory(void **state)
+TEST(no_memory)
 {
 	static const char text[] = "a: &x [1, {b: c}]\nd: *x\ne: \"long text that is kept\"\n";
 
@@ -273,18 +273,4 @@ static void test_no_memory(void **state)
 		assert_int_equal(y != NULL, rv == 0);
 		yaml_free(y);
 	});
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_tree),      cmocka_unit_test(test_empty),
-		cmocka_unit_test(test_refused),   cmocka_unit_test(test_nul_in_file),
-		cmocka_unit_test(test_depth),     cmocka_unit_test(test_alias),
-		cmocka_unit_test(test_bomb),      cmocka_unit_test(test_limits),
-		cmocka_unit_test(test_int),       cmocka_unit_test(test_string),
-		cmocka_unit_test(test_no_memory),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
-/* What unit tests share over cmocka: its includes in the right order, a
- * directory of the test's own, and allocations that fail on demand. */
+/* What unit tests share over cmocka: its includes in the right order, tests that
+ * register themselves, a directory of the test's own, and allocations that fail
+ * on demand. One program runs the groups of a folder (unit_main.c). */
 #ifndef UNIT_UNIT_H
 #define UNIT_UNIT_H
 
@@ -10,6 +11,51 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+
+/* TEST(name) { ... }: a test, test_<name>. Its file, test_<group>.c, is its group, in which
+ * tests run in the order of their lines, each between the group's .before and .after. */
+#define TEST(name) TEST_WITH(name, NULL, NULL)
+/* With a set-up and a tear-down of its own. */
+#define TEST_WITH(name, set_up, tear_down)                                                         \
+	static void test_##name(void **state);                                                     \
+	UNIT_ADD(name, name, set_up, tear_down)                                                    \
+	static void test_##name(void **state)
+
+/* Anything of it may be left out: UNIT_GROUP(.before = set_up, .after = tear_down); */
+#define UNIT_GROUP(...)                                                                            \
+	__attribute__((constructor)) static void unit_group_of_file(void)                          \
+	{                                                                                          \
+		static struct unit_group group = {.file = __FILE__, __VA_ARGS__};                  \
+		unit_add_group(&group);                                                            \
+	}                                                                                          \
+	struct unit_group /* takes the semicolon */
+
+struct unit_group {
+	const char *file;
+	CMFixtureFunction first, last;         /* once, around all tests of the group */
+	CMFixtureFunction before, after;       /* of tests that have none of their own */
+	int (*run)(int (*all)(void));          /* runs the tests by `all`, more than once perhaps */
+	int (*program)(int argc, char **argv); /* the program is started with "--...": this */
+	struct unit_group *next;
+};
+
+struct unit_test {
+	const char *file, *name;
+	int line;
+	CMUnitTestFunction run;
+	CMFixtureFunction set_up, tear_down;
+	struct unit_test *next;
+};
+
+#define UNIT_ADD(id, name, set_up, tear_down)                                                      \
+	__attribute__((constructor)) static void add_test_##id(void)                               \
+	{                                                                                          \
+		static struct unit_test test = {__FILE__, "test_" #name, __LINE__, test_##name,    \
+						set_up,   tear_down,     NULL};                    \
+		unit_add(&test);                                                                   \
+	}
+void unit_add(struct unit_test *test);
+void unit_add_group(struct unit_group *group);
 
 /* A sanitiser is at work: it takes memory of its own, and reads what nobody may. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
