@@ -35,8 +35,10 @@ static void run_variants(uint8_t *data, size_t len)
 {
 	static const uint8_t change[] = {0x01, 0x20, 0x80, 0xff};
 
+	size_t step = getenv("AVA_QUICK") ? 10 : 1; /* of bytes: ./dev check */
+
 	run(data, len);
-	for (size_t i = 0; i < len && len <= CUT_MAX; i++) {
+	for (size_t i = 0; i < len && len <= CUT_MAX; i += step) {
 		run(data, i);
 		for (size_t j = 0; j < sizeof(change); j++) {
 			data[i] ^= change[j];

@@ -167,7 +167,7 @@ TEST(open)
 	ask(w, &g, NULL);
 	until(w, &g);
 	assert_int_equal(g.rv, 0);
-	for (k = 0; hit; k += 1 + k / 40) {
+	for (k = 0; hit; k += unit_step(1 + k / 40)) {
 		int rv;
 
 		core_close(w->core);
@@ -181,7 +181,7 @@ TEST(open)
 		assert_true(err.text[0] != '\0' && strchr(err.text, '\n') == NULL);
 		must_open(w);
 	}
-	assert_true(k > 50 && refused > 10);
+	assert_true(k > 50 && refused > 10 / unit_step(1));
 	for (int i = 0; !ended(w, g.id) && i < 6000; i++)
 		os_loop_step(w->loop, 10);
 	assert_true(ended(w, g.id));
@@ -271,7 +271,7 @@ TEST(stop)
 	for (int late = 0; late < 2; late++) {
 		bool hit = true;
 
-		for (long k = 0; hit; k += 1 + k / 8) {
+		for (long k = 0; hit; k += unit_step(1 + k / 8)) {
 			struct got g, cancel = {0};
 
 			ask(w, &g, "anthropic/claude-haiku-4-5");

@@ -549,7 +549,7 @@ TEST(without_memory)
 
 	rig_init(&r);
 	rig_open(&r);
-	for (long k = 0;; k++) {
+	for (long k = 0;; k += unit_step(1)) {
 		struct draft *d;
 		bool whole = false, hit;
 

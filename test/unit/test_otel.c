@@ -190,7 +190,7 @@ TEST(open)
 	bool hit = true;
 	long refused = 0;
 
-	for (long k = 0; hit; k += 1 + k / 20) {
+	for (long k = 0; hit; k += unit_step(1 + k / 20)) {
 		struct ava_error err = {0};
 		int rv;
 
@@ -204,7 +204,7 @@ TEST(open)
 		assert_true(err.text[0] != '\0');
 		must_open(w, true);
 	}
-	assert_true(refused > 10);
+	assert_true(refused > 10 / unit_step(1));
 }
 
 /* Wherever memory ends before the request is on its way, the trace is tried, and the next one
@@ -219,7 +219,7 @@ TEST(push)
 
 	run_one(w, id);
 	wait_given_up(w, n);
-	for (k = 0; hit; k += 1 + k / 12) {
+	for (k = 0; hit; k += unit_step(1 + k / 12)) {
 		struct ava_error err = {0};
 
 		assert_int_equal(ops_push(w->core, id, &err), 0);

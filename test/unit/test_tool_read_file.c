@@ -258,7 +258,7 @@ static void without_memory(const char *args, long least)
 	reads(args);
 	buf_fini(&u.call.out);
 	buf_init(&u.call.out, TOOL_FULL_MAX);
-	for (long k = 0;; k++) {
+	for (long k = 0;; k += unit_step(1)) {
 		bool hit;
 
 		tool_unit_prepare(&u, "read_file", args);

@@ -115,7 +115,7 @@ TEST(no_memory)
 	put(&u, "a", ten);
 	put(&u, "b", ten);
 	shows("{'pattern':'5'}"); /* libuv's threads need memory once */
-	for (long k = 0;; k++) {
+	for (long k = 0;; k += unit_step(1)) {
 		bool hit;
 
 		tool_unit_prepare(&u, "search_and_read", "{'pattern':'5','context':0}");

@@ -415,7 +415,7 @@ TEST(no_memory)
 	put(&u, ".gitignore", "*.o\n");
 	put(&u, "src/a", "foo\n");
 	finds("{'pattern':'foo'}"); /* libuv's threads need memory once */
-	for (long k = 0;; k++) {
+	for (long k = 0;; k += unit_step(1)) {
 		bool hit;
 
 		tool_unit_prepare(&u, "search_codebase", "{'pattern':'fo+','regex':true}");

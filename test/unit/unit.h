@@ -74,7 +74,11 @@ bool fault_alloc_hit(void);
 /* Ends it; true when the failure was delivered. */
 bool fault_alloc_end(void);
 
-/* For each k fail the k-th allocation of `body`, until it runs without one
+/* How far to go from one of many rounds to the next: `n`, or ten times that where AVA_QUICK is
+ * set, as by `./dev check`. */
+long unit_step(long n);
+
+/* For each k (unit_step(1) apart) fail the k-th allocation of `body`, until it runs without one
  * failing. `body` must leave nothing behind and stand both outcomes. */
 #define FAULT_LOOP(k, body)                                                                        \
 	do {                                                                                       \
@@ -84,7 +88,7 @@ bool fault_alloc_end(void);
 			fault_alloc(k);                                                            \
 			body;                                                                      \
 			fault_hit_ = fault_alloc_end();                                            \
-			k++;                                                                       \
+			k += unit_step(1);                                                         \
 		} while (fault_hit_);                                                              \
 		assert_true(k > 1);                                                                \
 	} while (0)
