@@ -64,6 +64,28 @@ static inline void rig_fini(struct rig *r)
 	memdisk_free(r->d);
 }
 
+/* On a new disk. */
+static inline void rig_again(struct rig *r)
+{
+	rig_fini(r);
+	rig_init(r);
+}
+
+/* RIG_OF_FILE; `rig` is made before each test and gone behind it. */
+#define RIG_OF_FILE                                                                                \
+	static struct rig rig;                                                                     \
+	static int rig_before(void **state)                                                        \
+	{                                                                                          \
+		rig_init(&rig);                                                                    \
+		return 0;                                                                          \
+	}                                                                                          \
+	static int rig_after(void **state)                                                         \
+	{                                                                                          \
+		rig_fini(&rig);                                                                    \
+		return 0;                                                                          \
+	}                                                                                          \
+	UNIT_GROUP(.before = rig_before, .after = rig_after)
+
 /* kill -9: what the disk looks like now is all that is left. Nothing of the
  * old process writes to it any more. */
 static inline void rig_crash(struct rig *r)
@@ -74,6 +96,25 @@ static inline void rig_crash(struct rig *r)
 	memdisk_free(r->d);
 	r->d = left;
 	memdisk_use(left);
+}
+
+/* Power is lost, with all that was not synced, and the next process starts. */
+static inline void rig_lose_power(struct rig *r)
+{
+	rig_crash(r);
+	memdisk_power_cut(r->d, memdisk_none, NULL);
+	rig_open(r);
+}
+
+/* There is no room for spare segments: those from `first` on go. */
+static inline void rig_no_spares(struct rig *r, unsigned first)
+{
+	char path[64];
+
+	for (unsigned seq = first; seq < 8; seq++) {
+		snprintf(path, sizeof(path), "/wal/%016x.seg", seq);
+		memdisk_remove(r->d, path);
+	}
 }
 
 static inline void rig_done(int rv, void *user)
@@ -134,15 +175,35 @@ static inline void rig_holds(struct rig *r, const char *path, const char *text)
 	assert_int_equal(len, strlen(text));
 }
 
-/* Pseudo-random numbers for memdisk_power_cut; user is the uint64_t state. */
-static inline uint32_t crash_pick(uint32_t below, void *user)
+/* 30 logs of a line each: more than are synced one by one. */
+static inline void rig_append_many(struct rig *r)
 {
-	uint64_t *s = user;
+	char path[16];
 
-	*s ^= *s << 13;
-	*s ^= *s >> 7;
-	*s ^= *s << 17;
-	return (uint32_t)((*s >> 16) % below);
+	for (int i = 0; i < 30; i++) {
+		snprintf(path, sizeof(path), "v%d.jsonl", i);
+		rig_append(r, path, "x\n");
+	}
+}
+
+/* A line of this many bytes with its end, in memory of its own. */
+static inline const char *rig_line(size_t len)
+{
+	static char line[(2 << 20) + 1];
+
+	assert_true(len < sizeof(line));
+	memset(line, 'x', len);
+	line[len - 1] = '\n';
+	line[len] = '\0';
+	return line;
+}
+
+/* What an environment variable says, or the usual. */
+static inline uint64_t crash_env(const char *name, uint64_t usual)
+{
+	const char *text = getenv(name);
+
+	return text != NULL ? strtoull(text, NULL, 10) : usual;
 }
 
 #endif

@@ -24,35 +24,28 @@ static int held_fdatasync(int fd)
 	return memdisk_ops.fdatasync(fd);
 }
 
+RIG_OF_FILE;
+
 /* One descriptor for all logs: who comes again looks at its file again. */
 static void beside_begin(struct rig *r)
 {
-	assert_int_equal(sem_init(&reached, 0, 0) | sem_init(&go_on, 0, 0), 0);
-	rig_init(r);
+	rig_again(r);
 	r->o.fd_cache = 1;
 	held = memdisk_ops;
 	held.fdatasync = held_fdatasync;
 	sys = &held;
+	assert_int_equal(sem_init(&reached, 0, 0) | sem_init(&go_on, 0, 0), 0);
 }
 
-static void beside_init(struct rig *r)
+static void beside_open(struct rig *r)
 {
 	beside_begin(r);
 	rig_open(r);
 }
 
-static void beside_fini(struct rig *r)
+static void *make_checkpoint(void *r)
 {
-	rig_fini(r);
-	sem_destroy(&reached);
-	sem_destroy(&go_on);
-}
-
-static void *make_checkpoint(void *rig)
-{
-	struct rig *r = rig;
-
-	assert_int_equal(journal_checkpoint(r->j, NULL), 0);
+	assert_int_equal(journal_checkpoint(((struct rig *)r)->j, NULL), 0);
 	return NULL;
 }
 
@@ -69,18 +62,6 @@ static void checkpoint_goes_on(void)
 	pthread_join(checkpoint, NULL);
 }
 
-static void lose_power(struct rig *r)
-{
-	struct memdisk *left = memdisk_clone(r->d);
-
-	rig_close(r);
-	memdisk_free(r->d);
-	r->d = left;
-	memdisk_power_cut(left, memdisk_none, NULL);
-	memdisk_use(left);
-	rig_open(r);
-}
-
 static void edit(struct rig *r, const char *path, const char *text)
 {
 	memdisk_write(r->d, path, text, strlen(text));
@@ -91,40 +72,34 @@ static void edit(struct rig *r, const char *path, const char *text)
 /* One mark for what was written to both parts. */
 TEST(went_on_before)
 {
-	struct rig r;
-
-	beside_init(&r);
-	rig_append(&r, "a.jsonl", "1\n");
-	rig_append(&r, "b.jsonl", "1\n");
-	edit(&r, "/a.jsonl", "1\ntheirs\n");
-	rig_append(&r, "a.jsonl", "2\n");
-	assert_int_equal(journal_checkpoint(r.j, NULL), 0);
-	lose_power(&r);
-	rig_holds(&r, "/a.jsonl", "1\ntheirs\n");
-	rig_holds(&r, "/a.2.jsonl", "2\n");
-	beside_fini(&r);
+	beside_open(&rig);
+	rig_append(&rig, "a.jsonl", "1\n");
+	rig_append(&rig, "b.jsonl", "1\n");
+	edit(&rig, "/a.jsonl", "1\ntheirs\n");
+	rig_append(&rig, "a.jsonl", "2\n");
+	assert_int_equal(journal_checkpoint(rig.j, NULL), 0);
+	rig_lose_power(&rig);
+	rig_holds(&rig, "/a.jsonl", "1\ntheirs\n");
+	rig_holds(&rig, "/a.2.jsonl", "2\n");
 }
 
 /* Between the look at its mark and its sync. */
 TEST(goes_on_meanwhile)
 {
-	struct rig r;
-
-	beside_init(&r);
-	rig_append(&r, "a.jsonl", "1\n");
-	rig_append(&r, "b.jsonl", "1\n"); /* the newest log is synced first */
-	assert_int_equal(journal_checkpoint(r.j, NULL), 0);
-	rig_append(&r, "b.jsonl", "2\n");
-	rig_append(&r, "a.jsonl", "2\n");
-	checkpoint_begins(&r);
-	edit(&r, "/a.jsonl", "1\n2\ntheirs\n");
-	rig_append(&r, "c.jsonl", "1\n");
-	rig_append(&r, "a.jsonl", "3\n");
+	beside_open(&rig);
+	rig_append(&rig, "a.jsonl", "1\n");
+	rig_append(&rig, "b.jsonl", "1\n"); /* the newest log is synced first */
+	assert_int_equal(journal_checkpoint(rig.j, NULL), 0);
+	rig_append(&rig, "b.jsonl", "2\n");
+	rig_append(&rig, "a.jsonl", "2\n");
+	checkpoint_begins(&rig);
+	edit(&rig, "/a.jsonl", "1\n2\ntheirs\n");
+	rig_append(&rig, "c.jsonl", "1\n");
+	rig_append(&rig, "a.jsonl", "3\n");
 	checkpoint_goes_on();
-	lose_power(&r);
-	rig_holds(&r, "/a.jsonl", "1\n2\ntheirs\n");
-	rig_holds(&r, "/b.jsonl", "1\n2\n");
-	beside_fini(&r);
+	rig_lose_power(&rig);
+	rig_holds(&rig, "/a.jsonl", "1\n2\ntheirs\n");
+	rig_holds(&rig, "/b.jsonl", "1\n2\n");
 }
 
 /* ---- a file that a person moved away, with another one in its place or none, or its folder */
@@ -136,39 +111,34 @@ static void move(const char *from, const char *to)
 
 TEST(moved_away)
 {
-	struct rig r;
-
 	for (int replaced = 0; replaced < 2; replaced++) {
-		beside_init(&r);
-		rig_append(&r, "a.jsonl", "1\n");
+		beside_open(&rig);
+		rig_append(&rig, "a.jsonl", "1\n");
 		move("/a.jsonl", "/saved.jsonl");
 		if (replaced)
-			edit(&r, "/a.jsonl", "theirs\n");
-		assert_int_equal(journal_checkpoint(r.j, NULL), 0);
-		lose_power(&r);
-		rig_holds(&r, "/saved.jsonl", "1\n");
-		beside_fini(&r);
+			edit(&rig, "/a.jsonl", "theirs\n");
+		assert_int_equal(journal_checkpoint(rig.j, NULL), 0);
+		rig_lose_power(&rig);
+		rig_holds(&rig, "/saved.jsonl", "1\n");
 	}
 }
 
 TEST(folder_moved_away)
 {
 	struct ava_error err = {0};
-	struct rig r;
 
 	for (int removed = 0; removed < 2; removed++) {
-		beside_init(&r);
-		rig_do(&r, JOURNAL_PUT, "runs/1/result.json", "{}\n", 0);
+		beside_open(&rig);
+		rig_do(&rig, JOURNAL_PUT, "runs/1/result.json", "{}\n", 0);
 		if (removed)
-			memdisk_remove(r.d, "/runs/1");
+			memdisk_remove(rig.d, "/runs/1");
 		else
 			move("/runs/1", "/saved");
-		if (journal_checkpoint(r.j, &err) != 0)
+		if (journal_checkpoint(rig.j, &err) != 0)
 			fail_msg("%s", err.text);
-		lose_power(&r);
+		rig_lose_power(&rig);
 		if (!removed)
-			rig_holds(&r, "/saved/result.json", "{}\n");
-		beside_fini(&r);
+			rig_holds(&rig, "/saved/result.json", "{}\n");
 	}
 }
 
@@ -201,30 +171,27 @@ static int watched_close(int fd)
 /* Behind the look at its mark and before its sync; and written once more during that. */
 TEST(closed_meanwhile)
 {
-	struct rig r;
-
 	for (int behind = 0; behind < 2; behind++) {
-		beside_begin(&r);
+		beside_begin(&rig);
 		open_fd = -1;
 		unheard = 0;
 		held.openat = watched_openat;
 		held.close = watched_close;
-		rig_open(&r);
+		rig_open(&rig);
 		if (behind) /* the newest is synced first */
-			rig_append(&r, "b.jsonl", "1\n");
-		rig_append(&r, "a.jsonl", "1\n");
-		rig_append(&r, "b.jsonl", "2\n");
-		assert_int_equal(journal_checkpoint(r.j, NULL), 0);
-		rig_append(&r, "b.jsonl", "3\n");
-		rig_append(&r, "a.jsonl", "2\n");
-		checkpoint_begins(&r);
+			rig_append(&rig, "b.jsonl", "1\n");
+		rig_append(&rig, "a.jsonl", "1\n");
+		rig_append(&rig, "b.jsonl", "2\n");
+		assert_int_equal(journal_checkpoint(rig.j, NULL), 0);
+		rig_append(&rig, "b.jsonl", "3\n");
+		rig_append(&rig, "a.jsonl", "2\n");
+		checkpoint_begins(&rig);
 		if (behind)
-			rig_append(&r, "a.jsonl", "3\n");
-		rig_append(&r, "c.jsonl", "1\n");
+			rig_append(&rig, "a.jsonl", "3\n");
+		rig_append(&rig, "c.jsonl", "1\n");
 		checkpoint_goes_on();
-		assert_int_equal(journal_checkpoint(r.j, NULL), 0);
+		assert_int_equal(journal_checkpoint(rig.j, NULL), 0);
 		assert_int_equal(unheard, 0);
-		beside_fini(&r);
 	}
 }
 
@@ -232,17 +199,14 @@ TEST(closed_meanwhile)
 
 TEST(put_there)
 {
-	struct rig r;
-
-	beside_init(&r);
-	rig_append(&r, "d/b.jsonl", "1\n");
-	assert_int_equal(journal_checkpoint(r.j, NULL), 0);
-	edit(&r, "/d/a.jsonl", "theirs\n");
-	rig_append(&r, "d/a.jsonl", "1\n");
-	assert_int_equal(journal_checkpoint(r.j, NULL), 0);
-	lose_power(&r);
-	rig_holds(&r, "/d/a.jsonl", "theirs\n1\n");
-	beside_fini(&r);
+	beside_open(&rig);
+	rig_append(&rig, "d/b.jsonl", "1\n");
+	assert_int_equal(journal_checkpoint(rig.j, NULL), 0);
+	edit(&rig, "/d/a.jsonl", "theirs\n");
+	rig_append(&rig, "d/a.jsonl", "1\n");
+	assert_int_equal(journal_checkpoint(rig.j, NULL), 0);
+	rig_lose_power(&rig);
+	rig_holds(&rig, "/d/a.jsonl", "theirs\n1\n");
 }
 
 /* ---- an entry whose session a person removed: no checkpoint knows the file it goes to */
@@ -250,18 +214,16 @@ TEST(put_there)
 TEST(entry_put_aside)
 {
 	static const char entry[] = "{\"id\":\"e1\",\"parentId\":null}\n";
-	struct rig r;
 
 	for (int redone = 0; redone < 2; redone++) {
-		beside_init(&r);
-		rig_do(&r, JOURNAL_ENTRY, "sessions/--x/s.jsonl", entry, 0);
+		beside_open(&rig);
+		rig_do(&rig, JOURNAL_ENTRY, "sessions/--x/s.jsonl", entry, 0);
 		if (redone)
-			lose_power(&r);
+			rig_lose_power(&rig);
 		else
-			assert_int_equal(journal_checkpoint(r.j, NULL), 0);
-		lose_power(&r);
-		rig_holds(&r, "/lost/sessions+--x+s.jsonl", entry);
-		beside_fini(&r);
+			assert_int_equal(journal_checkpoint(rig.j, NULL), 0);
+		rig_lose_power(&rig);
+		rig_holds(&rig, "/lost/sessions+--x+s.jsonl", entry);
 	}
 }
 
@@ -278,34 +240,25 @@ static int slow_openat(int dirfd, const char *path, int flags, mode_t mode)
 
 TEST(blob_made_meanwhile)
 {
-	size_t big = 70000;
-	char *text = malloc(big + 1);
-	struct rig r;
-
-	memset(text, 'x', big);
-	text[big - 1] = '\n';
-	text[big] = '\0';
-	beside_begin(&r);
+	beside_begin(&rig);
 	held.openat = slow_openat;
-	rig_open(&r);
+	rig_open(&rig);
 	armed = true;
-	assert_int_equal(rig_put(&r, JOURNAL_APPEND, "a.jsonl", text), 0);
+	assert_int_equal(rig_put(&rig, JOURNAL_APPEND, "a.jsonl", rig_line(70000)), 0);
 	sem_wait(&reached);
-	assert_int_equal(journal_checkpoint(r.j, NULL), 0);
+	assert_int_equal(journal_checkpoint(rig.j, NULL), 0);
 	sem_post(&go_on);
-	rig_wait(&r, 1);
-	assert_true(rig_has(&r, "/wal/blob-1-0"));
-	assert_int_equal(journal_checkpoint(r.j, NULL), 0);
-	assert_false(rig_has(&r, "/wal/blob-1-0"));
-	free(text);
-	beside_fini(&r);
+	rig_wait(&rig, 1);
+	assert_true(rig_has(&rig, "/wal/blob-1-0"));
+	assert_int_equal(journal_checkpoint(rig.j, NULL), 0);
+	assert_false(rig_has(&rig, "/wal/blob-1-0"));
 }
 
 /* ---- a file that is put twice in one flush */
 
 static void put_twice(struct rig *r, long fails_at)
 {
-	beside_init(r);
+	beside_open(r);
 	rig_do(r, JOURNAL_PUT, "result.json", "0", 0);
 	armed = true; /* what comes while the log is synced is one flush */
 	assert_int_equal(rig_put(r, JOURNAL_APPEND, "a.jsonl", "1\n"), 0);
@@ -320,30 +273,24 @@ static void put_twice(struct rig *r, long fails_at)
 /* The second one is held, behind a checkpoint: what stands there is ours. */
 TEST(second_put_is_held)
 {
-	struct rig r;
-
-	put_twice(&r, 3); /* behind making, writing and renaming the first */
-	rig_wait(&r, 3);
-	assert_int_equal(journal_checkpoint(r.j, NULL), 0);
-	rig_holds(&r, "/result.json", "1");
-	rig_crash(&r);
-	rig_open(&r);
-	assert_string_equal(r.rec.problems, "[]");
-	rig_holds(&r, "/result.json", "2");
-	beside_fini(&r);
+	put_twice(&rig, 3); /* behind making, writing and renaming the first */
+	rig_wait(&rig, 3);
+	assert_int_equal(journal_checkpoint(rig.j, NULL), 0);
+	rig_holds(&rig, "/result.json", "1");
+	rig_crash(&rig);
+	rig_open(&rig);
+	assert_string_equal(rig.rec.problems, "[]");
+	rig_holds(&rig, "/result.json", "2");
 }
 
 /* Both are done, and a person edits the file: that is kept. */
 TEST(edited_behind_the_second)
 {
-	struct rig r;
-
-	put_twice(&r, 6);
-	rig_wait(&r, 4);
-	edit(&r, "/result.json", "theirs");
-	rig_crash(&r);
-	rig_open(&r);
-	rig_holds(&r, "/result.json", "2");
-	rig_holds(&r, "/result.json.broken", "theirs");
-	beside_fini(&r);
+	put_twice(&rig, 6);
+	rig_wait(&rig, 4);
+	edit(&rig, "/result.json", "theirs");
+	rig_crash(&rig);
+	rig_open(&rig);
+	rig_holds(&rig, "/result.json", "2");
+	rig_holds(&rig, "/result.json.broken", "theirs");
 }

@@ -16,13 +16,6 @@ struct sums {
 	long lost, invented;
 };
 
-static uint64_t from_env(const char *name, uint64_t normal)
-{
-	const char *text = getenv(name);
-
-	return text != NULL ? strtoull(text, NULL, 10) : normal;
-}
-
 static void give_up(struct sums *n, const struct life *l, size_t point, const char *cut,
 		    uint64_t seed, const struct story_answer *a)
 {
@@ -73,7 +66,7 @@ TEST(every_call)
 {
 	bool soak = getenv("AVA_SOAK") != NULL;
 	struct life l = {
-		.story = {from_env("AVA_STORY_SEED", 1), (int)from_env("AVA_STORY_COMMITS", 96)},
+		.story = {crash_env("AVA_STORY_SEED", 1), (int)crash_env("AVA_STORY_COMMITS", 96)},
 		.segment_bytes = 64 << 10,
 		.only_at = -1};
 	struct memdisk *d = memdisk_new();

@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 #include <time.h>
 
+RIG_OF_FILE;
+
 /* ---- the segment */
 
 /* Again and again until new work is taken; refusals are in clear words. */
@@ -36,39 +38,37 @@ TEST(segment_fails_once)
 	bool hit = true;
 
 	for (long k = 0; hit; k++) {
-		struct rig r;
 		char want[64] = "one\n";
 
-		rig_init(&r);
-		rig_open(&r);
-		rig_append(&r, "a.jsonl", "one\n");
-		memdisk_fail_name(r.d, ".seg", MEMDISK_ANY);
-		memdisk_fail(r.d, k, MEMDISK_ONCE, errors[k % 2]);
+		rig_again(&rig);
+		rig_open(&rig);
+		rig_append(&rig, "a.jsonl", "one\n");
+		memdisk_fail_name(rig.d, ".seg", MEMDISK_ANY);
+		memdisk_fail(rig.d, k, MEMDISK_ONCE, errors[k % 2]);
 		for (int i = 0; i < 3; i++) {
 			char line[16];
-			unsigned before = r.answered;
+			unsigned before = rig.answered;
 
 			snprintf(line, sizeof(line), "two-%d\n", i);
-			put_when_well(&r, "a.jsonl", line);
-			rig_wait(&r, before + 1);
-			assert_true(r.last_rv == 0 || r.last_rv == AVA_EUNKNOWN);
-			if (r.last_rv == 0)
+			put_when_well(&rig, "a.jsonl", line);
+			rig_wait(&rig, before + 1);
+			assert_true(rig.last_rv == 0 || rig.last_rv == AVA_EUNKNOWN);
+			if (rig.last_rv == 0)
 				strcat(want, line);
 		}
-		hit = memdisk_fail_end(r.d);
-		put_when_well(&r, "a.jsonl", "end\n");
-		rig_wait(&r, 5);
-		assert_int_equal(r.last_rv, 0);
+		hit = memdisk_fail_end(rig.d);
+		put_when_well(&rig, "a.jsonl", "end\n");
+		rig_wait(&rig, 5);
+		assert_int_equal(rig.last_rv, 0);
 		strcat(want, "end\n");
-		assert_int_equal(journal_health(r.j, NULL), 0);
-		rig_holds(&r, "/a.jsonl", want);
-		rig_crash(&r);
-		memdisk_remove(r.d, "/a.jsonl");
-		rig_open(&r);
-		rig_holds(&r, "/a.jsonl", want);
-		assert_int_equal(r.rec.damaged_batches, 0);
-		assert_string_equal(r.rec.problems, "[]");
-		rig_fini(&r);
+		assert_int_equal(journal_health(rig.j, NULL), 0);
+		rig_holds(&rig, "/a.jsonl", want);
+		rig_crash(&rig);
+		memdisk_remove(rig.d, "/a.jsonl");
+		rig_open(&rig);
+		rig_holds(&rig, "/a.jsonl", want);
+		assert_int_equal(rig.rec.damaged_batches, 0);
+		assert_string_equal(rig.rec.problems, "[]");
 		assert_true(k < 100);
 	}
 }
@@ -76,31 +76,28 @@ TEST(segment_fails_once)
 /* Several wait when the sync fails; several more are in the queue. */
 TEST(failed_flush_of_many)
 {
-	struct rig r;
-
-	rig_init(&r);
-	rig_open(&r);
-	rig_append(&r, "a.jsonl", "first\n");
-	memdisk_fail_name(r.d, ".seg", MEMDISK_ANY);
-	memdisk_fail(r.d, 1, MEMDISK_ONCE, EIO);
+	rig_open(&rig);
+	rig_append(&rig, "a.jsonl", "first\n");
+	memdisk_fail_name(rig.d, ".seg", MEMDISK_ANY);
+	memdisk_fail(rig.d, 1, MEMDISK_ONCE, EIO);
 	for (int i = 0; i < 400; i++) {
 		char line[32], path[16];
 
 		snprintf(line, sizeof(line), "%d\n", i);
 		snprintf(path, sizeof(path), "v%d.jsonl", i % 5);
-		put_when_well(&r, path, line);
+		put_when_well(&rig, path, line);
 	}
-	rig_wait(&r, 401);
-	assert_true(memdisk_fail_end(r.d));
+	rig_wait(&rig, 401);
+	assert_true(memdisk_fail_end(rig.d));
 	for (int i = 400; i < 405; i++) { /* those at the least are there */
 		char line[32], path[16];
 
 		snprintf(line, sizeof(line), "%d\n", i);
 		snprintf(path, sizeof(path), "v%d.jsonl", i % 5);
-		put_when_well(&r, path, line);
+		put_when_well(&rig, path, line);
 	}
-	rig_wait(&r, 406);
-	assert_int_equal(r.last_rv, 0);
+	rig_wait(&rig, 406);
+	assert_int_equal(rig.last_rv, 0);
 	for (int v = 0; v < 5; v++) { /* whole lines, in order, without a hole */
 		char path[16];
 		const char *got;
@@ -108,7 +105,7 @@ TEST(failed_flush_of_many)
 		int last = -1, n, used;
 
 		snprintf(path, sizeof(path), "/v%d.jsonl", v);
-		got = memdisk_read(r.d, path, &len);
+		got = memdisk_read(rig.d, path, &len);
 		assert_non_null(got);
 		assert_int_equal(strlen(got), len);
 		for (; *got != '\0'; got += used, last = n) {
@@ -117,62 +114,54 @@ TEST(failed_flush_of_many)
 		}
 		assert_int_equal(last, 400 + v);
 	}
-	rig_crash(&r);
-	rig_open(&r);
-	assert_string_equal(r.rec.problems, "[]");
-	rig_fini(&r);
+	rig_crash(&rig);
+	rig_open(&rig);
+	assert_string_equal(rig.rec.problems, "[]");
 }
 
 TEST(segment_fails_for_long)
 {
 	struct ava_error err;
-	struct rig r;
 	int rv;
 
-	rig_init(&r);
-	rig_open(&r);
-	rig_append(&r, "a.jsonl", "one\n");
-	memdisk_fail_name(r.d, ".seg", MEMDISK_ANY);
-	memdisk_fail(r.d, 0, MEMDISK_FOREVER, EIO);
-	rig_do(&r, JOURNAL_APPEND, "a.jsonl", "lost\n", AVA_EUNKNOWN);
-	assert_int_equal(rig_put(&r, JOURNAL_APPEND, "a.jsonl", "no\n"), AVA_EIO);
-	assert_int_equal(journal_health(r.j, &err), AVA_EIO);
+	rig_open(&rig);
+	rig_append(&rig, "a.jsonl", "one\n");
+	memdisk_fail_name(rig.d, ".seg", MEMDISK_ANY);
+	memdisk_fail(rig.d, 0, MEMDISK_FOREVER, EIO);
+	rig_do(&rig, JOURNAL_APPEND, "a.jsonl", "lost\n", AVA_EUNKNOWN);
+	assert_int_equal(rig_put(&rig, JOURNAL_APPEND, "a.jsonl", "no\n"), AVA_EIO);
+	assert_int_equal(journal_health(rig.j, &err), AVA_EIO);
 	assert_non_null(strstr(err.text, "no new work"));
 	assert_null(strchr(err.text, '\n'));
 	usleep(350000); /* it has tried again, and failed again */
-	assert_int_equal(rig_put(&r, JOURNAL_APPEND, "a.jsonl", "no\n"), AVA_EIO);
-	assert_true(memdisk_fail_end(r.d));
-	while ((rv = rig_put(&r, JOURNAL_APPEND, "a.jsonl", "two\n")) != 0)
+	assert_int_equal(rig_put(&rig, JOURNAL_APPEND, "a.jsonl", "no\n"), AVA_EIO);
+	assert_true(memdisk_fail_end(rig.d));
+	while ((rv = rig_put(&rig, JOURNAL_APPEND, "a.jsonl", "two\n")) != 0)
 		usleep(1000);
-	rig_wait(&r, 3);
-	assert_int_equal(r.last_rv, 0);
-	assert_int_equal(journal_health(r.j, &err), 0);
+	rig_wait(&rig, 3);
+	assert_int_equal(rig.last_rv, 0);
+	assert_int_equal(journal_health(rig.j, &err), 0);
 	assert_string_equal(err.text, "");
-	rig_holds(&r, "/a.jsonl", "one\ntwo\n");
-	rig_crash(&r);
-	memdisk_remove(r.d, "/a.jsonl");
-	rig_open(&r);
-	rig_holds(&r, "/a.jsonl", "one\ntwo\n");
-	rig_fini(&r);
+	rig_holds(&rig, "/a.jsonl", "one\ntwo\n");
+	rig_crash(&rig);
+	memdisk_remove(rig.d, "/a.jsonl");
+	rig_open(&rig);
+	rig_holds(&rig, "/a.jsonl", "one\ntwo\n");
 }
 
 TEST(close_while_it_fails)
 {
-	struct rig r;
-
-	rig_init(&r);
-	rig_open(&r);
-	rig_append(&r, "a.jsonl", "one\n");
-	memdisk_fail(r.d, 0, MEMDISK_FOREVER, EIO);
-	assert_int_equal(rig_put(&r, JOURNAL_APPEND, "a.jsonl", "two\n"), 0);
-	rig_close(&r);
-	assert_int_equal(r.answered, 2);
-	assert_true(r.last_rv == AVA_EUNKNOWN || r.last_rv == AVA_EIO);
-	memdisk_fail_end(r.d);
-	rig_open(&r);
-	assert_false(r.rec.clean);
-	rig_append(&r, "a.jsonl", "three\n");
-	rig_fini(&r);
+	rig_open(&rig);
+	rig_append(&rig, "a.jsonl", "one\n");
+	memdisk_fail(rig.d, 0, MEMDISK_FOREVER, EIO);
+	assert_int_equal(rig_put(&rig, JOURNAL_APPEND, "a.jsonl", "two\n"), 0);
+	rig_close(&rig);
+	assert_int_equal(rig.answered, 2);
+	assert_true(rig.last_rv == AVA_EUNKNOWN || rig.last_rv == AVA_EIO);
+	memdisk_fail_end(rig.d);
+	rig_open(&rig);
+	assert_false(rig.rec.clean);
+	rig_append(&rig, "a.jsonl", "three\n");
 }
 
 /* ---- a view */
@@ -180,129 +169,105 @@ TEST(close_while_it_fails)
 TEST(full_view_is_held)
 {
 	struct ava_error err;
-	struct rig r;
 
-	rig_init(&r);
-	rig_open(&r);
-	rig_append(&r, "a.jsonl", "1\n");
-	memdisk_fail_name(r.d, "a.jsonl", MEMDISK_WRITES);
-	memdisk_fail(r.d, 0, MEMDISK_FOREVER, ENOSPC);
-	assert_int_equal(rig_put(&r, JOURNAL_APPEND, "a.jsonl", "2\n"), 0);
-	assert_int_equal(rig_put(&r, JOURNAL_APPEND, "a.jsonl", "3\n"), 0);
-	rig_append(&r, "b.jsonl", "b\n"); /* others go on */
-	assert_int_equal(r.answered, 2);
-	rig_holds(&r, "/b.jsonl", "b\n");
-	assert_int_equal(journal_sync(r.j), AVA_EFULL); /* does not wait for ever */
-	assert_int_equal(journal_health(r.j, &err), AVA_EFULL);
+	rig_open(&rig);
+	rig_append(&rig, "a.jsonl", "1\n");
+	memdisk_fail_name(rig.d, "a.jsonl", MEMDISK_WRITES);
+	memdisk_fail(rig.d, 0, MEMDISK_FOREVER, ENOSPC);
+	assert_int_equal(rig_put(&rig, JOURNAL_APPEND, "a.jsonl", "2\n"), 0);
+	assert_int_equal(rig_put(&rig, JOURNAL_APPEND, "a.jsonl", "3\n"), 0);
+	rig_append(&rig, "b.jsonl", "b\n"); /* others go on */
+	assert_int_equal(rig.answered, 2);
+	rig_holds(&rig, "/b.jsonl", "b\n");
+	assert_int_equal(journal_sync(rig.j), AVA_EFULL); /* does not wait for ever */
+	assert_int_equal(journal_health(rig.j, &err), AVA_EFULL);
 	assert_non_null(strstr(err.text, "a.jsonl"));
 	assert_non_null(strstr(err.text, "2 commits wait"));
-	assert_int_equal(rig_put(&r, JOURNAL_DROP, "a.jsonl", ""), 0);
-	assert_int_equal(journal_checkpoint(r.j, NULL), 0);
-	memdisk_fail_end(r.d);
-	rig_wait(&r, 5);
-	assert_int_equal(r.last_rv, 0);
-	rig_holds(&r, "/a.jsonl", "1\n2\n3\n");
-	assert_int_equal(journal_health(r.j, NULL), 0);
-	rig_fini(&r);
+	assert_int_equal(rig_put(&rig, JOURNAL_DROP, "a.jsonl", ""), 0);
+	assert_int_equal(journal_checkpoint(rig.j, NULL), 0);
+	memdisk_fail_end(rig.d);
+	rig_wait(&rig, 5);
+	assert_int_equal(rig.last_rv, 0);
+	rig_holds(&rig, "/a.jsonl", "1\n2\n3\n");
+	assert_int_equal(journal_health(rig.j, NULL), 0);
 }
 
 /* The checkpoint must not release what a held view still needs. */
 TEST(crash_while_held)
 {
 	for (int gone = 0; gone < 2; gone++) {
-		struct rig r;
-
-		rig_init(&r);
-		rig_open(&r);
-		rig_append(&r, "a.jsonl", "1\n");
-		memdisk_fail_name(r.d, "a.jsonl", MEMDISK_WRITES);
-		memdisk_fail(r.d, 0, MEMDISK_FOREVER, EIO);
-		assert_int_equal(rig_put(&r, JOURNAL_APPEND, "a.jsonl", "2\n"), 0);
+		rig_again(&rig);
+		rig_open(&rig);
+		rig_append(&rig, "a.jsonl", "1\n");
+		memdisk_fail_name(rig.d, "a.jsonl", MEMDISK_WRITES);
+		memdisk_fail(rig.d, 0, MEMDISK_FOREVER, EIO);
+		assert_int_equal(rig_put(&rig, JOURNAL_APPEND, "a.jsonl", "2\n"), 0);
 		for (int i = 0; i < 3; i++) {
-			static char line[30001];
-
-			memset(line, 'b', 29999);
-			line[29999] = '\n';
-			rig_append(&r, "b.jsonl", line);
-			assert_int_equal(journal_checkpoint(r.j, NULL), 0);
+			rig_append(&rig, "b.jsonl", rig_line(30000));
+			assert_int_equal(journal_checkpoint(rig.j, NULL), 0);
 		}
-		assert_int_equal(r.answered, 4);
+		assert_int_equal(rig.answered, 4);
 		if (gone) {
-			rig_close(&r); /* answers it: not readable */
-			assert_int_equal(r.answered, 5);
-			assert_int_equal(r.last_rv, AVA_EUNKNOWN);
-			memdisk_fail_end(r.d);
+			rig_close(&rig); /* answers it: not readable */
+			assert_int_equal(rig.answered, 5);
+			assert_int_equal(rig.last_rv, AVA_EUNKNOWN);
+			memdisk_fail_end(rig.d);
 		} else {
-			rig_crash(&r);
+			rig_crash(&rig);
 		}
-		rig_open(&r);
-		assert_false(r.rec.clean);
-		rig_holds(&r, "/a.jsonl", "1\n2\n");
-		assert_string_equal(r.rec.problems, "[]");
-		rig_fini(&r);
+		rig_open(&rig);
+		assert_false(rig.rec.clean);
+		rig_holds(&rig, "/a.jsonl", "1\n2\n");
+		assert_string_equal(rig.rec.problems, "[]");
 	}
 }
 
 TEST(too_much_held)
 {
-	size_t big = 2 << 20;
-	char *text = malloc(big + 1);
+	const char *text = rig_line(2 << 20);
 	unsigned taken = 0;
-	struct rig r;
 	int rv;
 
-	memset(text, 'x', big);
-	text[big - 1] = '\n';
-	text[big] = '\0';
-	rig_init(&r);
-	r.o.segment_bytes = 16 << 20;
-	rig_open(&r);
-	rig_append(&r, "a.jsonl", "1\n");
-	memdisk_fail_name(r.d, "a.jsonl", MEMDISK_WRITES);
-	memdisk_fail(r.d, 0, MEMDISK_FOREVER, ENOSPC);
-	while ((rv = rig_put(&r, JOURNAL_APPEND, "a.jsonl", text)) == 0) {
+	rig.o.segment_bytes = 16 << 20;
+	rig_open(&rig);
+	rig_append(&rig, "a.jsonl", "1\n");
+	memdisk_fail_name(rig.d, "a.jsonl", MEMDISK_WRITES);
+	memdisk_fail(rig.d, 0, MEMDISK_FOREVER, ENOSPC);
+	while ((rv = rig_put(&rig, JOURNAL_APPEND, "a.jsonl", text)) == 0) {
 		taken++;
-		assert_int_equal(journal_sync(r.j), AVA_EFULL);
+		assert_int_equal(journal_sync(rig.j), AVA_EFULL);
 		assert_true(taken < 20);
 	}
 	assert_int_equal(rv, AVA_EFULL);
 	assert_int_equal(taken, 8); /* over 16 MB */
-	memdisk_fail_end(r.d);
-	rig_wait(&r, 1 + taken);
-	assert_int_equal(r.last_rv, 0);
-	rig_append(&r, "a.jsonl", "2\n");
-	free(text);
-	rig_fini(&r);
+	memdisk_fail_end(rig.d);
+	rig_wait(&rig, 1 + taken);
+	assert_int_equal(rig.last_rv, 0);
+	rig_append(&rig, "a.jsonl", "2\n");
 }
 
 /* The journal is full behind a log that is held: when that one can be written again, a
  * checkpoint makes room without anybody asking. */
 TEST(full_behind_a_held_view)
 {
-	char line[1001];
+	const char *line = rig_line(1000);
 	unsigned taken = 0;
-	struct rig r;
 
-	memset(line, 'x', sizeof(line));
-	line[999] = '\n';
-	line[1000] = '\0';
-	rig_init(&r);
-	r.o.checkpoint_bytes = 64 << 10;
-	r.o.checkpoint_ms = 20;
-	rig_open(&r);
-	memdisk_fail_name(r.d, "a.jsonl", MEMDISK_WRITES);
-	memdisk_fail(r.d, 0, MEMDISK_FOREVER, ENOSPC);
-	assert_int_equal(rig_put(&r, JOURNAL_APPEND, "a.jsonl", "1\n"), 0);
-	for (; rig_put(&r, JOURNAL_APPEND, "b.jsonl", line) == 0; taken++)
-		rig_wait(&r, taken + 1);
+	rig.o.checkpoint_bytes = 64 << 10;
+	rig.o.checkpoint_ms = 20;
+	rig_open(&rig);
+	memdisk_fail_name(rig.d, "a.jsonl", MEMDISK_WRITES);
+	memdisk_fail(rig.d, 0, MEMDISK_FOREVER, ENOSPC);
+	assert_int_equal(rig_put(&rig, JOURNAL_APPEND, "a.jsonl", "1\n"), 0);
+	for (; rig_put(&rig, JOURNAL_APPEND, "b.jsonl", line) == 0; taken++)
+		rig_wait(&rig, taken + 1);
 	assert_true(taken > 100);
 	usleep(200000); /* the checkpoints that what was written asked for */
-	assert_true(memdisk_fail_end(r.d));
-	rig_wait(&r, taken + 1);
-	for (int i = 0; i < 1000 && journal_health(r.j, NULL) != 0; i++)
+	assert_true(memdisk_fail_end(rig.d));
+	rig_wait(&rig, taken + 1);
+	for (int i = 0; i < 1000 && journal_health(rig.j, NULL) != 0; i++)
 		usleep(10000);
-	rig_append(&r, "b.jsonl", "2\n");
-	rig_fini(&r);
+	rig_append(&rig, "b.jsonl", "2\n");
 }
 
 /* A log that cannot be written gives way; then the process is killed and the log can be
@@ -310,60 +275,52 @@ TEST(full_behind_a_held_view)
 TEST(killed_behind_a_next_part)
 {
 	unsigned lines = 150; /* over half of what may wait */
-	char line[1001];
-	struct rig r;
+	const char *line = rig_line(1000);
 
-	memset(line, 'x', sizeof(line));
-	line[999] = '\n';
-	line[1000] = '\0';
-	rig_init(&r);
-	r.o.checkpoint_bytes = 64 << 10;
-	rig_open(&r);
-	rig_append(&r, "a.jsonl", "1\n");
-	memdisk_fail_name(r.d, "a.jsonl", MEMDISK_WRITES);
-	memdisk_fail(r.d, 0, MEMDISK_FOREVER, EACCES);
-	assert_int_equal(rig_put(&r, JOURNAL_APPEND, "a.jsonl", "2\n"), 0);
-	assert_int_equal(rig_put(&r, JOURNAL_APPEND, "a.jsonl", "3\n"), 0);
+	rig.o.checkpoint_bytes = 64 << 10;
+	rig_open(&rig);
+	rig_append(&rig, "a.jsonl", "1\n");
+	memdisk_fail_name(rig.d, "a.jsonl", MEMDISK_WRITES);
+	memdisk_fail(rig.d, 0, MEMDISK_FOREVER, EACCES);
+	assert_int_equal(rig_put(&rig, JOURNAL_APPEND, "a.jsonl", "2\n"), 0);
+	assert_int_equal(rig_put(&rig, JOURNAL_APPEND, "a.jsonl", "3\n"), 0);
 	for (unsigned i = 0; i < lines; i++)
-		rig_do(&r, JOURNAL_APPEND, "b.jsonl", line, 0);
-	rig_wait(&r, 1 + 2 + lines);
-	assert_true(memdisk_fail_end(r.d));
-	rig_append(&r, "a.jsonl", "4\n");
+		rig_do(&rig, JOURNAL_APPEND, "b.jsonl", line, 0);
+	rig_wait(&rig, 1 + 2 + lines);
+	assert_true(memdisk_fail_end(rig.d));
+	rig_append(&rig, "a.jsonl", "4\n");
 	for (int i = 0; i < 2; i++) {
-		rig_crash(&r);
-		rig_open(&r);
-		assert_string_equal(r.rec.problems, "[]");
-		rig_holds(&r, "/a.jsonl", "1\n");
-		rig_holds(&r, "/a.2.jsonl", "2\n3\n4\n");
+		rig_crash(&rig);
+		rig_open(&rig);
+		assert_string_equal(rig.rec.problems, "[]");
+		rig_holds(&rig, "/a.jsonl", "1\n");
+		rig_holds(&rig, "/a.2.jsonl", "2\n3\n4\n");
 	}
-	rig_fini(&r);
 }
 
 /* A full disk takes a part of a line; the rest follows, nothing twice. */
 TEST(disk_fills_up)
 {
 	for (size_t room = 0; room < 40; room++) {
-		struct rig r;
-
-		rig_init(&r);
-		rig_open(&r);
-		rig_append(&r, "a.jsonl", "0123456789\n");
-		rig_append(&r, "warm.jsonl", "x\n"); /* segments are there: */
+		rig_again(&rig);
+		rig_open(&rig);
+		rig_append(&rig, "a.jsonl", "0123456789\n");
+		rig_append(&rig, "warm.jsonl", "x\n"); /* segments are there: */
 		/* who makes them makes checkpoints, too, and after that rests */
-		assert_int_equal(journal_checkpoint(r.j, NULL), 0);
-		memdisk_limit(r.d, 0);
-		memdisk_limit(r.d, memdisk_used(r.d) + room);
+		assert_int_equal(journal_checkpoint(rig.j, NULL), 0);
+		memdisk_limit(rig.d, 0);
+		memdisk_limit(rig.d, memdisk_used(rig.d) + room);
 		for (int i = 0; i < 3; i++)
-			assert_int_equal(rig_put(&r, JOURNAL_APPEND, "a.jsonl", "abcdefghij\n"), 0);
+			assert_int_equal(rig_put(&rig, JOURNAL_APPEND, "a.jsonl", "abcdefghij\n"),
+					 0);
 		if (room >= 33)
-			rig_wait(&r, 5);
+			rig_wait(&rig, 5);
 		else
-			assert_int_equal(journal_sync(r.j), AVA_EFULL);
-		memdisk_limit(r.d, SIZE_MAX);
-		rig_wait(&r, 5);
-		assert_int_equal(r.last_rv, 0);
-		rig_holds(&r, "/a.jsonl", "0123456789\nabcdefghij\nabcdefghij\nabcdefghij\n");
-		rig_fini(&r);
+			assert_int_equal(journal_sync(rig.j), AVA_EFULL);
+		memdisk_limit(rig.d, SIZE_MAX);
+		rig_wait(&rig, 5);
+		assert_int_equal(rig.last_rv, 0);
+		rig_holds(&rig, "/a.jsonl", "0123456789\nabcdefghij\nabcdefghij\nabcdefghij\n");
 	}
 }
 
@@ -371,30 +328,21 @@ TEST(disk_fills_up)
  * up serve again. */
 TEST(start_on_a_full_disk)
 {
-	struct rig r;
-
-	rig_init(&r);
-	rig_open(&r);
-	rig_settle(&r);
-	rig_append(&r, "a.jsonl", "one\n");
-	rig_crash(&r);
-	for (unsigned seq = 2; seq < 8; seq++) { /* there was no room for spare ones */
-		char path[64];
-
-		snprintf(path, sizeof(path), "/wal/%016x.seg", seq);
-		memdisk_remove(r.d, path);
-	}
-	memdisk_limit(r.d, memdisk_used(r.d) + r.o.segment_bytes / 2);
-	rig_open(&r);
-	assert_int_equal(r.rec.redone_batches, 1);
-	rig_append(&r, "a.jsonl", "two\n");
-	assert_int_equal(journal_health(r.j, NULL), 0);
-	rig_close(&r);
-	rig_open(&r);
-	assert_true(r.rec.clean);
-	rig_append(&r, "a.jsonl", "three\n");
-	rig_holds(&r, "/a.jsonl", "one\ntwo\nthree\n");
-	rig_fini(&r);
+	rig_open(&rig);
+	rig_settle(&rig);
+	rig_append(&rig, "a.jsonl", "one\n");
+	rig_crash(&rig);
+	rig_no_spares(&rig, 2);
+	memdisk_limit(rig.d, memdisk_used(rig.d) + rig.o.segment_bytes / 2);
+	rig_open(&rig);
+	assert_int_equal(rig.rec.redone_batches, 1);
+	rig_append(&rig, "a.jsonl", "two\n");
+	assert_int_equal(journal_health(rig.j, NULL), 0);
+	rig_close(&rig);
+	rig_open(&rig);
+	assert_true(rig.rec.clean);
+	rig_append(&rig, "a.jsonl", "three\n");
+	rig_holds(&rig, "/a.jsonl", "one\ntwo\nthree\n");
 }
 
 /* No room for another segment, but for everything else: those that are applied
@@ -406,26 +354,24 @@ TEST(segments_serve_again)
 	memset(text, 'x', sizeof(text) - 1);
 	for (size_t segments = 1; segments <= 3; segments++) {
 		unsigned asked = 0;
-		struct rig r;
 		size_t len;
 
-		rig_init(&r);
-		r.o.checkpoint_ms = 3600000; /* none by the clock */
-		memdisk_limit(r.d, segments * r.o.segment_bytes + (48 << 10));
-		rig_open(&r);
+		rig_again(&rig);
+		rig.o.checkpoint_ms = 3600000; /* none by the clock */
+		memdisk_limit(rig.d, segments * rig.o.segment_bytes + (48 << 10));
+		rig_open(&rig);
 		for (unsigned i = 0; i < 40;) {
 			text[0] = (char)('A' + i % 26);
-			put_when_well_op(&r, JOURNAL_PUT, "result.json", text);
-			rig_wait(&r, ++asked);
-			i += r.last_rv == 0;
+			put_when_well_op(&rig, JOURNAL_PUT, "result.json", text);
+			rig_wait(&rig, ++asked);
+			i += rig.last_rv == 0;
 		}
-		rig_crash(&r);
-		rig_open(&r);
-		assert_string_equal(r.rec.problems, "[]");
-		assert_int_equal(memdisk_read(r.d, "/result.json", &len)[0], text[0]);
+		rig_crash(&rig);
+		rig_open(&rig);
+		assert_string_equal(rig.rec.problems, "[]");
+		assert_int_equal(memdisk_read(rig.d, "/result.json", &len)[0], text[0]);
 		assert_int_equal(len, sizeof(text) - 1);
-		rig_append(&r, "a.jsonl", "one\n");
-		rig_fini(&r);
+		rig_append(&rig, "a.jsonl", "one\n");
 	}
 }
 
@@ -435,38 +381,31 @@ TEST(recovery_on_a_full_disk)
 {
 	for (int spare = 0; spare < 2; spare++) {
 		struct ava_error err = {0};
-		struct rig r;
 
-		rig_init(&r);
-		rig_open(&r);
-		rig_settle(&r);
-		rig_append(&r, "a.jsonl", "one\n");
-		rig_crash(&r);
-		for (unsigned seq = 2 + (unsigned)spare; seq < 8; seq++) {
-			char path[64];
-
-			snprintf(path, sizeof(path), "/wal/%016x.seg", seq);
-			memdisk_remove(r.d, path);
-		}
-		memdisk_remove(r.d, "/a.jsonl");
-		memdisk_limit(r.d, memdisk_used(r.d));
+		rig_again(&rig);
+		rig_open(&rig);
+		rig_settle(&rig);
+		rig_append(&rig, "a.jsonl", "one\n");
+		rig_crash(&rig);
+		rig_no_spares(&rig, 2 + (unsigned)spare);
+		memdisk_remove(rig.d, "/a.jsonl");
+		memdisk_limit(rig.d, memdisk_used(rig.d));
 		if (spare == 0) {
-			assert_int_equal(journal_open(&r.j, &r.o, NULL, &err), AVA_EFULL);
+			assert_int_equal(journal_open(&rig.j, &rig.o, NULL, &err), AVA_EFULL);
 			assert_non_null(strstr(err.text, "make room and start again"));
 			assert_null(strchr(err.text, '\n'));
-			assert_true(rig_has(&r, "/wal/0000000000000001.seg"));
-			memdisk_limit(r.d, SIZE_MAX);
+			assert_true(rig_has(&rig, "/wal/0000000000000001.seg"));
+			memdisk_limit(rig.d, SIZE_MAX);
 		}
-		rig_open(&r);
-		assert_int_equal(r.rec.redone_batches, 1);
-		assert_string_equal(r.rec.problems, "[]");
-		rig_holds(&r, "/a.jsonl", "one\n");
-		rig_append(&r, "a.jsonl", "two\n");
-		rig_close(&r);
-		memdisk_limit(r.d, SIZE_MAX);
-		rig_open(&r);
-		rig_holds(&r, "/a.jsonl", "one\ntwo\n");
-		rig_fini(&r);
+		rig_open(&rig);
+		assert_int_equal(rig.rec.redone_batches, 1);
+		assert_string_equal(rig.rec.problems, "[]");
+		rig_holds(&rig, "/a.jsonl", "one\n");
+		rig_append(&rig, "a.jsonl", "two\n");
+		rig_close(&rig);
+		memdisk_limit(rig.d, SIZE_MAX);
+		rig_open(&rig);
+		rig_holds(&rig, "/a.jsonl", "one\ntwo\n");
 	}
 }
 
@@ -474,28 +413,20 @@ TEST(recovery_on_a_full_disk)
 TEST(recovery_beside_half_a_segment)
 {
 	static const char half[32 << 10];
-	struct rig r;
 
-	rig_init(&r);
-	rig_open(&r);
-	rig_settle(&r);
-	rig_append(&r, "a.jsonl", "one\n");
-	rig_crash(&r);
-	for (unsigned seq = 2; seq < 8; seq++) {
-		char path[64];
-
-		snprintf(path, sizeof(path), "/wal/%016x.seg", seq);
-		memdisk_remove(r.d, path);
-	}
-	memdisk_write(r.d, "/wal/fresh.tmp", half, sizeof(half));
-	memdisk_limit(r.d, memdisk_used(r.d));
-	rig_open(&r);
-	assert_int_equal(r.rec.redone_batches, 1);
-	assert_false(rig_has(&r, "/wal/fresh.tmp"));
-	rig_holds(&r, "/a.jsonl", "one\n");
-	memdisk_limit(r.d, SIZE_MAX);
-	rig_append(&r, "a.jsonl", "two\n");
-	rig_fini(&r);
+	rig_open(&rig);
+	rig_settle(&rig);
+	rig_append(&rig, "a.jsonl", "one\n");
+	rig_crash(&rig);
+	rig_no_spares(&rig, 2);
+	memdisk_write(rig.d, "/wal/fresh.tmp", half, sizeof(half));
+	memdisk_limit(rig.d, memdisk_used(rig.d));
+	rig_open(&rig);
+	assert_int_equal(rig.rec.redone_batches, 1);
+	assert_false(rig_has(&rig, "/wal/fresh.tmp"));
+	rig_holds(&rig, "/a.jsonl", "one\n");
+	memdisk_limit(rig.d, SIZE_MAX);
+	rig_append(&rig, "a.jsonl", "two\n");
 }
 
 TEST(put_and_create_are_held)
@@ -503,132 +434,84 @@ TEST(put_and_create_are_held)
 	static const enum journal_op_kind kinds[] = {JOURNAL_PUT, JOURNAL_CREATE};
 
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
-		struct rig r;
-
-		rig_init(&r);
-		rig_open(&r);
-		rig_append(&r, "b.jsonl", "b\n");
-		memdisk_fail_name(r.d, "held", MEMDISK_ANY);
-		memdisk_fail(r.d, 0, MEMDISK_FOREVER, EACCES);
-		assert_int_equal(rig_put(&r, kinds[i], "held", i == 0 ? "text" : ""), 0);
-		assert_int_equal(journal_sync(r.j), AVA_EIO);
-		assert_false(rig_has(&r, "/held"));
-		memdisk_fail_end(r.d);
-		rig_wait(&r, 2);
-		rig_holds(&r, "/held", i == 0 ? "text" : "");
-		rig_fini(&r);
+		rig_again(&rig);
+		rig_open(&rig);
+		rig_append(&rig, "b.jsonl", "b\n");
+		memdisk_fail_name(rig.d, "held", MEMDISK_ANY);
+		memdisk_fail(rig.d, 0, MEMDISK_FOREVER, EACCES);
+		assert_int_equal(rig_put(&rig, kinds[i], "held", i == 0 ? "text" : ""), 0);
+		assert_int_equal(journal_sync(rig.j), AVA_EIO);
+		assert_false(rig_has(&rig, "/held"));
+		memdisk_fail_end(rig.d);
+		rig_wait(&rig, 2);
+		rig_holds(&rig, "/held", i == 0 ? "text" : "");
 	}
-}
-
-TEST(locked_session)
-{
-	struct rig r;
-	int fd;
-
-	rig_init(&r);
-	rig_open(&r);
-	memdisk_write(r.d, "/s.jsonl", "", 0);
-	fd = sys->openat(-100, "/s.jsonl", 2, 0);
-	assert_int_equal(sys->flock(fd, 2), 0);
-	assert_int_equal(rig_put(&r, JOURNAL_ENTRY, "s.jsonl", "{\"id\":\"e1\",\"parentId\":null}"),
-			 0);
-	rig_append(&r, "b.jsonl", "b\n");
-	assert_int_equal(r.answered, 1);
-	rig_holds(&r, "/s.jsonl", "");
-	sys->close(fd);
-	rig_wait(&r, 2);
-	rig_holds(&r, "/s.jsonl", "{\"id\":\"e1\",\"parentId\":null}\n");
-	rig_fini(&r);
 }
 
 /* ---- blobs, checkpoints */
 
 TEST(blob_fails)
 {
-	static char text[100001];
 	bool hit = true;
 
-	memset(text, 'x', sizeof(text) - 2);
-	text[sizeof(text) - 2] = '\n';
 	for (long k = 0; hit; k++) {
-		struct rig r;
-
-		rig_init(&r);
-		rig_open(&r);
-		rig_append(&r, "a.jsonl", "1\n");
-		memdisk_fail_name(r.d, "blob-", MEMDISK_ANY);
-		memdisk_fail(r.d, k, MEMDISK_ONCE, ENOSPC);
-		assert_int_equal(rig_put(&r, JOURNAL_APPEND, "a.jsonl", text), 0);
-		rig_wait(&r, 2);
-		hit = memdisk_fail_end(r.d);
-		assert_int_equal(r.last_rv, hit ? AVA_EFULL : 0);
+		rig_again(&rig);
+		rig_open(&rig);
+		rig_append(&rig, "a.jsonl", "1\n");
+		memdisk_fail_name(rig.d, "blob-", MEMDISK_ANY);
+		memdisk_fail(rig.d, k, MEMDISK_ONCE, ENOSPC);
+		assert_int_equal(rig_put(&rig, JOURNAL_APPEND, "a.jsonl", rig_line(100000)), 0);
+		rig_wait(&rig, 2);
+		hit = memdisk_fail_end(rig.d);
+		assert_int_equal(rig.last_rv, hit ? AVA_EFULL : 0);
 		if (hit)
-			rig_holds(&r, "/a.jsonl", "1\n"); /* certainly not done */
-		rig_append(&r, "a.jsonl", "2\n");
-		rig_crash(&r);
-		rig_open(&r);
-		assert_string_equal(r.rec.problems, "[]");
-		rig_fini(&r);
+			rig_holds(&rig, "/a.jsonl", "1\n"); /* certainly not done */
+		rig_append(&rig, "a.jsonl", "2\n");
+		rig_crash(&rig);
+		rig_open(&rig);
+		assert_string_equal(rig.rec.problems, "[]");
 	}
 }
 
 /* A crash comes between a checkpoint and the removal of its blobs: the next one removes them. */
 TEST(blob_left_by_a_crash)
 {
-	size_t big = 70000;
-	char *text = malloc(big + 1);
-	struct rig r;
-
-	memset(text, 'x', big);
-	text[big - 1] = '\n';
-	text[big] = '\0';
-	rig_init(&r);
-	rig_open(&r);
-	rig_append(&r, "a.jsonl", text);
-	memdisk_fail_name(r.d, "blob-", MEMDISK_WRITES);
-	memdisk_fail(r.d, 0, MEMDISK_FOREVER, EIO);
-	assert_int_equal(journal_checkpoint(r.j, NULL), 0);
-	rig_crash(&r);
-	rig_open(&r);
-	assert_true(rig_has(&r, "/wal/blob-1-0"));
-	rig_append(&r, "a.jsonl", "1\n");
-	assert_int_equal(journal_checkpoint(r.j, NULL), 0);
-	assert_false(rig_has(&r, "/wal/blob-1-0"));
-	free(text);
-	rig_fini(&r);
+	rig_open(&rig);
+	rig_append(&rig, "a.jsonl", rig_line(70000));
+	memdisk_fail_name(rig.d, "blob-", MEMDISK_WRITES);
+	memdisk_fail(rig.d, 0, MEMDISK_FOREVER, EIO);
+	assert_int_equal(journal_checkpoint(rig.j, NULL), 0);
+	rig_crash(&rig);
+	rig_open(&rig);
+	assert_true(rig_has(&rig, "/wal/blob-1-0"));
+	rig_append(&rig, "a.jsonl", "1\n");
+	assert_int_equal(journal_checkpoint(rig.j, NULL), 0);
+	assert_false(rig_has(&rig, "/wal/blob-1-0"));
 }
 
 /* A flush that failed and reached the disk all the same, in a segment that it began: behind
  * a checkpoint, which removes its blob, it is not done, neither whole nor in part. */
 TEST(failed_blob_behind_a_checkpoint)
 {
-	size_t big = 70000;
-	char *text = malloc(big);
 	struct journal_op ops[] = {
-		{.kind = JOURNAL_APPEND, .path = "a.jsonl", .bytes = text, .len = big},
+		{.kind = JOURNAL_APPEND, .path = "a.jsonl", .bytes = rig_line(70000), .len = 70000},
 		{.kind = JOURNAL_APPEND, .path = "b.jsonl", .bytes = "1\n", .len = 2},
 	};
-	struct rig r;
 
-	memset(text, 'x', big);
-	text[big - 1] = '\n';
-	rig_init(&r);
-	rig_open(&r);
-	memdisk_fail_name(r.d, ".seg", MEMDISK_SYNCS);
-	memdisk_fail(r.d, 0, MEMDISK_FOREVER, EIO);
-	assert_int_equal(journal_commit(r.j, ops, 2, JOURNAL_NOW, rig_done, &r), 0);
-	rig_wait(&r, 1);
-	assert_int_equal(r.last_rv, AVA_EUNKNOWN);
-	assert_int_equal(journal_checkpoint(r.j, NULL), 0);
-	rig_crash(&r);
-	rig_open(&r);
-	assert_string_equal(r.rec.problems, "[]");
-	assert_false(rig_has(&r, "/a.jsonl"));
-	assert_false(rig_has(&r, "/b.jsonl"));
-	rig_append(&r, "b.jsonl", "2\n");
-	rig_holds(&r, "/b.jsonl", "2\n");
-	free(text);
-	rig_fini(&r);
+	rig_open(&rig);
+	memdisk_fail_name(rig.d, ".seg", MEMDISK_SYNCS);
+	memdisk_fail(rig.d, 0, MEMDISK_FOREVER, EIO);
+	assert_int_equal(journal_commit(rig.j, ops, 2, JOURNAL_NOW, rig_done, &rig), 0);
+	rig_wait(&rig, 1);
+	assert_int_equal(rig.last_rv, AVA_EUNKNOWN);
+	assert_int_equal(journal_checkpoint(rig.j, NULL), 0);
+	rig_crash(&rig);
+	rig_open(&rig);
+	assert_string_equal(rig.rec.problems, "[]");
+	assert_false(rig_has(&rig, "/a.jsonl"));
+	assert_false(rig_has(&rig, "/b.jsonl"));
+	rig_append(&rig, "b.jsonl", "2\n");
+	rig_holds(&rig, "/b.jsonl", "2\n");
 }
 
 TEST(checkpoint_file_fails)
@@ -637,25 +520,23 @@ TEST(checkpoint_file_fails)
 	bool hit = true;
 
 	for (long k = 0; hit; k++) {
-		struct rig r;
 		int rv;
 
-		rig_init(&r);
-		rig_open(&r);
-		rig_append(&r, "a.jsonl", "1\n");
-		memdisk_fail_name(r.d, "checkpoint", MEMDISK_ANY);
-		memdisk_fail(r.d, k, MEMDISK_ONCE, ENOSPC);
-		rv = journal_checkpoint(r.j, &err);
-		hit = memdisk_fail_end(r.d);
+		rig_again(&rig);
+		rig_open(&rig);
+		rig_append(&rig, "a.jsonl", "1\n");
+		memdisk_fail_name(rig.d, "checkpoint", MEMDISK_ANY);
+		memdisk_fail(rig.d, k, MEMDISK_ONCE, ENOSPC);
+		rv = journal_checkpoint(rig.j, &err);
+		hit = memdisk_fail_end(rig.d);
 		assert_int_equal(rv, hit ? AVA_EFULL : 0);
 		if (hit)
 			assert_non_null(strstr(err.text, "checkpoint"));
-		rig_append(&r, "a.jsonl", "2\n"); /* nobody else minds */
-		assert_int_equal(journal_checkpoint(r.j, NULL), 0);
-		rig_crash(&r);
-		rig_open(&r);
-		rig_holds(&r, "/a.jsonl", "1\n2\n");
-		rig_fini(&r);
+		rig_append(&rig, "a.jsonl", "2\n"); /* nobody else minds */
+		assert_int_equal(journal_checkpoint(rig.j, NULL), 0);
+		rig_crash(&rig);
+		rig_open(&rig);
+		rig_holds(&rig, "/a.jsonl", "1\n2\n");
 	}
 }
 
@@ -664,37 +545,31 @@ TEST(checkpoint_file_fails)
 TEST(view_sync_fails)
 {
 	struct ava_error err = {0};
-	struct rig r;
 
 	for (int many = 0; many < 2; many++) {
-		rig_init(&r);
-		rig_open(&r);
-		for (int i = 0; many && i < 30; i++) {
-			char path[16];
-
-			snprintf(path, sizeof(path), "v%d.jsonl", i);
-			rig_append(&r, path, "x\n");
-		}
-		rig_append(&r, "a.jsonl", "1\n");
+		rig_again(&rig);
+		rig_open(&rig);
+		if (many)
+			rig_append_many(&rig);
+		rig_append(&rig, "a.jsonl", "1\n");
 		if (!many)
-			memdisk_fail_name(r.d, "a.jsonl", MEMDISK_SYNCS);
+			memdisk_fail_name(rig.d, "a.jsonl", MEMDISK_SYNCS);
 		/* with many, syncfs fails and then each file's own sync */
-		memdisk_fail(r.d, 0, many ? MEMDISK_FOREVER : MEMDISK_ONCE, EIO);
-		assert_int_equal(journal_checkpoint(r.j, &err), AVA_EIO);
-		assert_true(memdisk_fail_end(r.d));
+		memdisk_fail(rig.d, 0, many ? MEMDISK_FOREVER : MEMDISK_ONCE, EIO);
+		assert_int_equal(journal_checkpoint(rig.j, &err), AVA_EIO);
+		assert_true(memdisk_fail_end(rig.d));
 		assert_non_null(strstr(err.text, "restart"));
-		assert_int_equal(rig_put(&r, JOURNAL_APPEND, "a.jsonl", "2\n"), AVA_EIO);
-		assert_int_equal(journal_health(r.j, &err), AVA_EIO);
+		assert_int_equal(rig_put(&rig, JOURNAL_APPEND, "a.jsonl", "2\n"), AVA_EIO);
+		assert_int_equal(journal_health(rig.j, &err), AVA_EIO);
 		assert_non_null(strstr(err.text, "restart"));
 		/* what the failed sync dropped */
-		memdisk_cut(r.d, "/a.jsonl", 0);
-		assert_int_equal(journal_checkpoint(r.j, NULL), AVA_EIO);
-		rig_close(&r);
-		rig_open(&r);
-		assert_false(r.rec.clean);
-		rig_holds(&r, "/a.jsonl", "1\n");
-		rig_append(&r, "a.jsonl", "2\n");
-		rig_fini(&r);
+		memdisk_cut(rig.d, "/a.jsonl", 0);
+		assert_int_equal(journal_checkpoint(rig.j, NULL), AVA_EIO);
+		rig_close(&rig);
+		rig_open(&rig);
+		assert_false(rig.rec.clean);
+		rig_holds(&rig, "/a.jsonl", "1\n");
+		rig_append(&rig, "a.jsonl", "2\n");
 	}
 }
 
@@ -740,67 +615,47 @@ TEST(written_again_behind_a_failed_sync)
 	ops.pwrite = dropping_pwrite;
 	for (int put = 0; put < 2; put++) {
 		const char *path = put ? "d/result.json" : "d/s.jsonl";
-		struct memdisk *left;
-		struct rig r;
 
 		snprintf(in_memory, sizeof(in_memory), "/%s", path);
 		its_inode = 0;
-		rig_init(&r);
+		rig_again(&rig);
 		sys = &ops;
-		rig_open(&r);
-		rig_do(&r, put ? JOURNAL_PUT : JOURNAL_ENTRY, path, entry, 0);
-		assert_int_equal(journal_checkpoint(r.j, NULL), AVA_EIO);
-		rig_close(&r);
-		rig_open(&r);
-		assert_string_equal(r.rec.problems, "[]");
-		left = memdisk_clone(r.d);
-		rig_fini(&r);
-		memdisk_power_cut(left, memdisk_none, NULL);
-		r.d = left;
-		memdisk_use(left);
-		rig_open(&r);
-		rig_holds(&r, in_memory, entry);
-		rig_fini(&r);
+		rig_open(&rig);
+		rig_do(&rig, put ? JOURNAL_PUT : JOURNAL_ENTRY, path, entry, 0);
+		assert_int_equal(journal_checkpoint(rig.j, NULL), AVA_EIO);
+		rig_close(&rig);
+		rig_open(&rig);
+		assert_string_equal(rig.rec.problems, "[]");
+		rig_lose_power(&rig);
+		rig_holds(&rig, in_memory, entry);
 	}
 }
 
 /* The helper has nothing to do any more, and does not turn in a circle. */
 TEST(helper_rests_behind_a_failure)
 {
-	struct rig r;
 	clock_t began;
 
-	rig_init(&r);
-	r.o.checkpoint_ms = 20;
-	memdisk_fail_name(r.d, "a.jsonl", MEMDISK_SYNCS);
-	memdisk_fail(r.d, 0, MEMDISK_FOREVER, EIO);
-	rig_open(&r);
-	rig_append(&r, "a.jsonl", "1\n");
-	while (journal_health(r.j, NULL) == 0)
+	rig.o.checkpoint_ms = 20;
+	memdisk_fail_name(rig.d, "a.jsonl", MEMDISK_SYNCS);
+	memdisk_fail(rig.d, 0, MEMDISK_FOREVER, EIO);
+	rig_open(&rig);
+	rig_append(&rig, "a.jsonl", "1\n");
+	while (journal_health(rig.j, NULL) == 0)
 		usleep(1000);
 	began = clock();
 	usleep(400000);
 	assert_true(clock() - began < CLOCKS_PER_SEC / 10);
-	assert_true(memdisk_fail_end(r.d));
-	rig_fini(&r);
+	assert_true(memdisk_fail_end(rig.d));
 }
 
 /* syncfs also fails for files that are not ours: then ours are asked. */
 TEST(somebody_elses_error)
 {
-	struct rig r;
-
-	rig_init(&r);
-	rig_open(&r);
-	for (int i = 0; i < 30; i++) {
-		char path[16];
-
-		snprintf(path, sizeof(path), "v%d.jsonl", i);
-		rig_append(&r, path, "x\n");
-	}
-	memdisk_fail(r.d, 0, MEMDISK_ONCE, EIO);
-	assert_int_equal(journal_checkpoint(r.j, NULL), 0);
-	assert_true(memdisk_fail_end(r.d));
-	rig_append(&r, "v1.jsonl", "y\n");
-	rig_fini(&r);
+	rig_open(&rig);
+	rig_append_many(&rig);
+	memdisk_fail(rig.d, 0, MEMDISK_ONCE, EIO);
+	assert_int_equal(journal_checkpoint(rig.j, NULL), 0);
+	assert_true(memdisk_fail_end(rig.d));
+	rig_append(&rig, "v1.jsonl", "y\n");
 }

@@ -9,11 +9,14 @@
 #include "base/buf.h"
 #include "event/event.h"
 #include "journal/wal.h"
+#include "life.h"
+
+RIG_OF_FILE;
 
 /* "one" is in the checkpoint; "two" and "three" have to be redone. */
 static void prepare(struct rig *r)
 {
-	rig_init(r);
+	rig_again(r);
 	rig_open(r);
 	rig_append(r, "logs/a.jsonl", "one\n");
 	rig_append(r, "other.jsonl", "o\n");
@@ -67,16 +70,13 @@ static void reported(struct rig *r, const char *problem, uint64_t lost, const ch
 
 TEST(untouched)
 {
-	struct rig r;
-
-	prepare(&r);
-	recovered(&r);
-	assert_string_equal(r.rec.problems, "[]");
-	assert_int_equal(r.rec.redone_batches, 3);
-	assert_int_equal(r.rec.redone_bytes, 4 + 6 + 2);
-	rig_holds(&r, "/logs/a.jsonl", "one\ntwo\nthree\n");
-	goes_on_in(&r, "/logs/a.jsonl");
-	rig_fini(&r);
+	prepare(&rig);
+	recovered(&rig);
+	assert_string_equal(rig.rec.problems, "[]");
+	assert_int_equal(rig.rec.redone_batches, 3);
+	assert_int_equal(rig.rec.redone_bytes, 4 + 6 + 2);
+	rig_holds(&rig, "/logs/a.jsonl", "one\ntwo\nthree\n");
+	goes_on_in(&rig, "/logs/a.jsonl");
 }
 
 /* Every state between "nothing applied" and "everything applied", also with
@@ -88,80 +88,64 @@ TEST(partly_applied)
 	for (size_t len = 4; len < sizeof(full); len++)
 		for (size_t nul = 4; nul <= len; nul++) {
 			char text[32];
-			struct rig r;
 
-			prepare(&r);
+			prepare(&rig);
 			memcpy(text, full, len);
 			memset(text + nul, 0, len - nul);
-			memdisk_cut(r.d, "/logs/a.jsonl", len);
+			memdisk_cut(rig.d, "/logs/a.jsonl", len);
 			for (size_t i = nul; i < len; i++)
-				memdisk_poke(r.d, "/logs/a.jsonl", i, (unsigned char)full[i]);
-			recovered(&r);
-			assert_string_equal(r.rec.problems, "[]");
-			rig_holds(&r, "/logs/a.jsonl", full);
-			rig_fini(&r);
+				memdisk_poke(rig.d, "/logs/a.jsonl", i, (unsigned char)full[i]);
+			recovered(&rig);
+			assert_string_equal(rig.rec.problems, "[]");
+			rig_holds(&rig, "/logs/a.jsonl", full);
 		}
 }
 
-TEST(deleted)
+TEST(gone)
 {
-	struct rig r;
+	static const char *const removed[] = {"/logs/a.jsonl", "/logs", "/logs/a.jsonl"};
 
-	prepare(&r);
-	memdisk_remove(r.d, "/logs/a.jsonl");
-	recovered(&r);
-	reported(&r, "is missing", 10, "logs/a.2.jsonl");
-	assert_false(rig_has(&r, "/logs/a.jsonl"));
-	rig_holds(&r, "/lost/logs+a.3.jsonl", "two\nthree\n");
-	goes_on_in(&r, "/logs/a.2.jsonl");
-	rig_fini(&r);
-}
+	for (int i = 0; i < 3; i++) { /* the log, its folder; a folder in the log's place */
 
-TEST(folder_deleted)
-{
-	struct rig r;
-
-	prepare(&r);
-	memdisk_remove(r.d, "/logs");
-	recovered(&r);
-	reported(&r, "is missing", 10, "logs/a.2.jsonl");
-	rig_holds(&r, "/lost/logs+a.3.jsonl", "two\nthree\n");
-	goes_on_in(&r, "/logs/a.2.jsonl");
-	rig_fini(&r);
+		prepare(&rig);
+		memdisk_remove(rig.d, removed[i]);
+		if (i == 2)
+			assert_int_equal(sys->mkdirat(AT_FDCWD, "/logs/a.jsonl", 0700), 0);
+		recovered(&rig);
+		reported(&rig, i < 2 ? "is missing" : "is another file than it was", 10,
+			 "logs/a.2.jsonl");
+		assert_false(rig_has(&rig, "/logs/a.jsonl"));
+		rig_holds(&rig, "/lost/logs+a.3.jsonl", "two\nthree\n");
+		goes_on_in(&rig, "/logs/a.2.jsonl");
+	}
 }
 
 /* The journal still has it from its first byte: no hole, so it comes again. */
 TEST(deleted_but_known_whole)
 {
-	struct rig r;
-
-	rig_init(&r);
-	rig_open(&r);
-	rig_append(&r, "logs/a.jsonl", "one\n");
-	rig_append(&r, "logs/a.jsonl", "two\n");
-	rig_crash(&r);
-	memdisk_remove(r.d, "/logs");
-	recovered(&r);
-	assert_string_equal(r.rec.problems, "[]");
-	rig_holds(&r, "/logs/a.jsonl", "one\ntwo\n");
-	rig_fini(&r);
+	rig_open(&rig);
+	rig_append(&rig, "logs/a.jsonl", "one\n");
+	rig_append(&rig, "logs/a.jsonl", "two\n");
+	rig_crash(&rig);
+	memdisk_remove(rig.d, "/logs");
+	recovered(&rig);
+	assert_string_equal(rig.rec.problems, "[]");
+	rig_holds(&rig, "/logs/a.jsonl", "one\ntwo\n");
 }
 
 TEST(shortened)
 {
 	for (size_t len = 0; len < 4; len++) {
-		struct rig r;
 		char kept[8] = "one\n";
 
-		prepare(&r);
-		memdisk_cut(r.d, "/logs/a.jsonl", len);
+		prepare(&rig);
+		memdisk_cut(rig.d, "/logs/a.jsonl", len);
 		kept[len] = '\0';
-		recovered(&r);
-		reported(&r, "is shorter than it was", 10, "logs/a.2.jsonl");
-		rig_holds(&r, "/logs/a.jsonl", kept);
-		rig_holds(&r, "/lost/logs+a.3.jsonl", "two\nthree\n");
-		goes_on_in(&r, "/logs/a.2.jsonl");
-		rig_fini(&r);
+		recovered(&rig);
+		reported(&rig, "is shorter than it was", 10, "logs/a.2.jsonl");
+		rig_holds(&rig, "/logs/a.jsonl", kept);
+		rig_holds(&rig, "/lost/logs+a.3.jsonl", "two\nthree\n");
+		goes_on_in(&rig, "/logs/a.2.jsonl");
 	}
 }
 
@@ -182,52 +166,33 @@ TEST(edited)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct rig r;
-
-		prepare(&r);
-		memdisk_write(r.d, "/logs/a.jsonl", cases[i].text, strlen(cases[i].text));
-		recovered(&r);
-		reported(&r, "was changed by somebody else", strlen(cases[i].lost),
+		prepare(&rig);
+		memdisk_write(rig.d, "/logs/a.jsonl", cases[i].text, strlen(cases[i].text));
+		recovered(&rig);
+		reported(&rig, "was changed by somebody else", strlen(cases[i].lost),
 			 "logs/a.2.jsonl");
-		rig_holds(&r, "/logs/a.jsonl", cases[i].text);
-		rig_holds(&r, "/logs/a.jsonl.broken", cases[i].broken);
-		rig_holds(&r,
+		rig_holds(&rig, "/logs/a.jsonl", cases[i].text);
+		rig_holds(&rig, "/logs/a.jsonl.broken", cases[i].broken);
+		rig_holds(&rig,
 			  cases[i].lost[1] == 'h' ? "/lost/logs+a.4.jsonl" : "/lost/logs+a.3.jsonl",
 			  cases[i].lost);
-		goes_on_in(&r, "/logs/a.2.jsonl");
-		rig_fini(&r);
+		goes_on_in(&rig, "/logs/a.2.jsonl");
 	}
 }
 
 TEST(replaced)
 {
 	static const char text[] = "one\ntwo\nthree\n"; /* even if it reads the same */
-	struct rig r;
 
-	prepare(&r);
-	memdisk_remove(r.d, "/logs/a.jsonl");
-	memdisk_write(r.d, "/logs/a.jsonl", text, sizeof(text) - 1);
-	recovered(&r);
-	reported(&r, "is another file than it was", 10, "logs/a.2.jsonl");
-	rig_holds(&r, "/logs/a.jsonl", text);
-	rig_holds(&r, "/logs/a.jsonl.broken", "two\nthree\n");
-	rig_holds(&r, "/lost/logs+a.3.jsonl", "two\nthree\n");
-	goes_on_in(&r, "/logs/a.2.jsonl");
-	rig_fini(&r);
-}
-
-TEST(replaced_by_a_folder)
-{
-	struct rig r;
-
-	prepare(&r);
-	memdisk_remove(r.d, "/logs/a.jsonl");
-	assert_int_equal(sys->mkdirat(AT_FDCWD, "/logs/a.jsonl", 0700), 0);
-	recovered(&r);
-	reported(&r, "is another file than it was", 10, "logs/a.2.jsonl");
-	rig_holds(&r, "/lost/logs+a.3.jsonl", "two\nthree\n");
-	goes_on_in(&r, "/logs/a.2.jsonl");
-	rig_fini(&r);
+	prepare(&rig);
+	memdisk_remove(rig.d, "/logs/a.jsonl");
+	memdisk_write(rig.d, "/logs/a.jsonl", text, sizeof(text) - 1);
+	recovered(&rig);
+	reported(&rig, "is another file than it was", 10, "logs/a.2.jsonl");
+	rig_holds(&rig, "/logs/a.jsonl", text);
+	rig_holds(&rig, "/logs/a.jsonl.broken", "two\nthree\n");
+	rig_holds(&rig, "/lost/logs+a.3.jsonl", "two\nthree\n");
+	goes_on_in(&rig, "/logs/a.2.jsonl");
 }
 
 TEST(appended_to)
@@ -236,51 +201,43 @@ TEST(appended_to)
 
 	for (size_t i = 0; i < ARRAY_LEN(tails); i++) {
 		char text[64];
-		struct rig r;
 
-		prepare(&r);
+		prepare(&rig);
 		snprintf(text, sizeof(text), "one\ntwo\nthree\n%s", tails[i]);
-		memdisk_write(r.d, "/logs/a.jsonl", text, strlen(text));
-		recovered(&r);
-		reported(&r, "was changed by somebody else", 0, "logs/a.2.jsonl");
-		rig_holds(&r, "/logs/a.jsonl", text);
-		rig_holds(&r, "/logs/a.jsonl.broken", tails[i]);
-		assert_false(rig_has(&r, "/lost"));
-		goes_on_in(&r, "/logs/a.2.jsonl");
-		rig_fini(&r);
+		memdisk_write(rig.d, "/logs/a.jsonl", text, strlen(text));
+		recovered(&rig);
+		reported(&rig, "was changed by somebody else", 0, "logs/a.2.jsonl");
+		rig_holds(&rig, "/logs/a.jsonl", text);
+		rig_holds(&rig, "/logs/a.jsonl.broken", tails[i]);
+		assert_false(rig_has(&rig, "/lost"));
+		goes_on_in(&rig, "/logs/a.2.jsonl");
 	}
 }
 
 /* What the checkpoint released is the person's to change. */
 TEST(released_part_is_theirs)
 {
-	struct rig r;
-
-	prepare(&r);
-	memdisk_write(r.d, "/logs/a.jsonl", "ONE\n", 4);
-	recovered(&r);
-	assert_string_equal(r.rec.problems, "[]");
-	rig_holds(&r, "/logs/a.jsonl", "ONE\ntwo\nthree\n");
-	rig_fini(&r);
+	prepare(&rig);
+	memdisk_write(rig.d, "/logs/a.jsonl", "ONE\n", 4);
+	recovered(&rig);
+	assert_string_equal(rig.rec.problems, "[]");
+	rig_holds(&rig, "/logs/a.jsonl", "ONE\ntwo\nthree\n");
 }
 
 /* A second accident after the first: the next part is looked after as well. */
 TEST(twice)
 {
-	struct rig r;
-
-	prepare(&r);
-	memdisk_remove(r.d, "/logs/a.jsonl");
-	recovered(&r);
-	rig_append(&r, "logs/a.jsonl", "four\n");
-	rig_crash(&r);
-	memdisk_write(r.d, "/logs/a.2.jsonl", "nonsense", 8);
-	recovered(&r);
-	assert_int_equal(r.rec.nproblems, 1);
-	assert_non_null(strstr(r.rec.problems, "\"continuesIn\":\"logs/a.3.jsonl\""));
-	rig_holds(&r, "/logs/a.2.jsonl", "nonsense");
-	goes_on_in(&r, "/logs/a.3.jsonl");
-	rig_fini(&r);
+	prepare(&rig);
+	memdisk_remove(rig.d, "/logs/a.jsonl");
+	recovered(&rig);
+	rig_append(&rig, "logs/a.jsonl", "four\n");
+	rig_crash(&rig);
+	memdisk_write(rig.d, "/logs/a.2.jsonl", "nonsense", 8);
+	recovered(&rig);
+	assert_int_equal(rig.rec.nproblems, 1);
+	assert_non_null(strstr(rig.rec.problems, "\"continuesIn\":\"logs/a.3.jsonl\""));
+	rig_holds(&rig, "/logs/a.2.jsonl", "nonsense");
+	goes_on_in(&rig, "/logs/a.3.jsonl");
 }
 
 /* ---- files that are put, sessions */
@@ -299,26 +256,23 @@ TEST(put)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct rig r;
-
-		rig_init(&r);
-		rig_open(&r);
-		rig_do(&r, JOURNAL_PUT, "p/result.json", "first", 0);
-		rig_do(&r, JOURNAL_PUT, "p/result.json", "second", 0);
-		rig_crash(&r);
+		rig_again(&rig);
+		rig_open(&rig);
+		rig_do(&rig, JOURNAL_PUT, "p/result.json", "first", 0);
+		rig_do(&rig, JOURNAL_PUT, "p/result.json", "second", 0);
+		rig_crash(&rig);
 		if (cases[i].found != NULL)
-			memdisk_write(r.d, "/p/result.json", cases[i].found,
+			memdisk_write(rig.d, "/p/result.json", cases[i].found,
 				      strlen(cases[i].found));
 		else
-			memdisk_remove(r.d, "/p");
-		recovered(&r);
-		rig_holds(&r, "/p/result.json", "second");
+			memdisk_remove(rig.d, "/p");
+		recovered(&rig);
+		rig_holds(&rig, "/p/result.json", "second");
 		if (cases[i].broken != NULL)
-			rig_holds(&r, "/p/result.json.broken", cases[i].broken);
+			rig_holds(&rig, "/p/result.json.broken", cases[i].broken);
 		else
-			assert_false(rig_has(&r, "/p/result.json.broken"));
-		assert_int_equal(r.rec.nproblems, cases[i].broken != NULL);
-		rig_fini(&r);
+			assert_false(rig_has(&rig, "/p/result.json.broken"));
+		assert_int_equal(rig.rec.nproblems, cases[i].broken != NULL);
 	}
 }
 
@@ -329,17 +283,14 @@ TEST(session_entry)
 	static const char *const found[] = {both, "{\"id\":\"x\"}\n"};
 
 	for (size_t i = 0; i < ARRAY_LEN(found); i++) {
-		struct rig r;
-
-		rig_init(&r);
-		rig_open(&r);
-		rig_do(&r, JOURNAL_ENTRY, "s.jsonl", line, 0);
-		rig_crash(&r);
-		memdisk_write(r.d, "/s.jsonl", found[i], strlen(found[i]));
-		recovered(&r);
-		rig_holds(&r, "/s.jsonl", both);
-		assert_string_equal(r.rec.problems, "[]");
-		rig_fini(&r);
+		rig_again(&rig);
+		rig_open(&rig);
+		rig_do(&rig, JOURNAL_ENTRY, "s.jsonl", line, 0);
+		rig_crash(&rig);
+		memdisk_write(rig.d, "/s.jsonl", found[i], strlen(found[i]));
+		recovered(&rig);
+		rig_holds(&rig, "/s.jsonl", both);
+		assert_string_equal(rig.rec.problems, "[]");
 	}
 }
 
@@ -374,25 +325,23 @@ static int far_fstatat(int dirfd, const char *path, struct stat *st, int flags)
 
 TEST(linked_folder)
 {
-	struct sys_ops ops = memdisk_ops;
+	static struct sys_ops ops; /* the rig goes behind this */
 	char path[32];
-	struct rig r;
 
-	rig_init(&r);
-	rig_open(&r);
+	rig_open(&rig);
 	for (int i = 0; i < 40; i++) {
 		snprintf(path, sizeof(path), "%s/%d.jsonl", i % 2 ? "far" : "near", i);
-		rig_append(&r, path, "1\n");
+		rig_append(&rig, path, "1\n");
 	}
-	rig_crash(&r);
+	rig_crash(&rig);
+	ops = memdisk_ops;
 	ops.openat = far_openat;
 	ops.fsync = far_fsync;
 	ops.fstatat = far_fstatat;
 	sys = &ops;
 	far_synced = 0;
-	rig_open(&r);
+	rig_open(&rig);
 	assert_int_equal(far_synced, 20);
-	rig_fini(&r);
 }
 
 /* ---- the checkpoint file */
@@ -401,25 +350,22 @@ TEST(checkpoint_lost)
 {
 	static const char path[] = "/wal/checkpoint";
 	size_t len;
-	struct rig r;
 
-	prepare(&r);
-	assert_non_null(memdisk_read(r.d, path, &len));
-	rig_fini(&r);
+	prepare(&rig);
+	assert_non_null(memdisk_read(rig.d, path, &len));
 	for (size_t at = 0; at <= len; at++) { /* each byte flipped; at the end: no file */
-		prepare(&r);
+		prepare(&rig);
 		if (at < len)
-			memdisk_poke(r.d, path, at, 0x04);
+			memdisk_poke(rig.d, path, at, 0x04);
 		else
-			memdisk_remove(r.d, path);
-		recovered(&r);
-		rig_holds(&r, "/logs/a.jsonl", "one\ntwo\nthree\n");
-		rig_holds(&r, "/other.jsonl", "o\np\n");
-		assert_int_equal(r.rec.nproblems, at < len);
+			memdisk_remove(rig.d, path);
+		recovered(&rig);
+		rig_holds(&rig, "/logs/a.jsonl", "one\ntwo\nthree\n");
+		rig_holds(&rig, "/other.jsonl", "o\np\n");
+		assert_int_equal(rig.rec.nproblems, at < len);
 		if (at < len)
-			assert_non_null(strstr(r.rec.problems, "wal/checkpoint"));
-		goes_on_in(&r, "/logs/a.jsonl");
-		rig_fini(&r);
+			assert_non_null(strstr(rig.rec.problems, "wal/checkpoint"));
+		goes_on_in(&rig, "/logs/a.jsonl");
 	}
 }
 
@@ -444,65 +390,61 @@ TEST(lines_are_adopted)
 		const unsigned char *seg;
 		struct wal_batch b;
 		struct buf line;
-		struct rig r;
 		char *want;
 
 		buf_init(&line, 4096);
-		rig_init(&r);
-		rig_open(&r);
-		rig_settle(&r);
+		rig_again(&rig);
+		rig_open(&rig);
+		rig_settle(&rig);
 		for (uint64_t seq = 1; seq <= 5; seq++) {
 			event(&line, seq);
-			rig_append(&r, "a.jsonl", line.data);
+			rig_append(&rig, "a.jsonl", line.data);
 		}
-		rig_crash(&r);
-		want = strdup(memdisk_read(r.d, "/a.jsonl", &want_len));
-		seg = (const unsigned char *)memdisk_read(r.d, "/wal/0000000000000001.seg", &len);
+		rig_crash(&rig);
+		want = strdup(memdisk_read(rig.d, "/a.jsonl", &want_len));
+		seg = (const unsigned char *)memdisk_read(rig.d, "/wal/0000000000000001.seg", &len);
 		wal_segment_get(seg, 1, &head);
 		for (; wal_batch_get(seg, len, at, head.salt, &b); at += WAL_BATCH_HEAD + b.len)
 			if (b.len > 0)
 				ends[n++] = at;
 		assert_int_equal(n, 5);
-		memdisk_cut(r.d, "/wal/0000000000000001.seg", ends[5 - lost]);
-		rig_open(&r);
-		assert_string_equal(r.rec.problems, "[]");
-		rig_holds(&r, "/a.jsonl", want);
-		assert_true(journal_lsn(r.j, 1) > 5); /* above what the lines say */
+		memdisk_cut(rig.d, "/wal/0000000000000001.seg", ends[5 - lost]);
+		rig_open(&rig);
+		assert_string_equal(rig.rec.problems, "[]");
+		rig_holds(&rig, "/a.jsonl", want);
+		assert_true(journal_lsn(rig.j, 1) > 5); /* above what the lines say */
 		event(&line, 6);
-		rig_append(&r, "a.jsonl", line.data);
-		assert_true(rig_has(&r, "/a.jsonl") && !rig_has(&r, "/a.2.jsonl"));
+		rig_append(&rig, "a.jsonl", line.data);
+		assert_true(rig_has(&rig, "/a.jsonl") && !rig_has(&rig, "/a.2.jsonl"));
 		free(want);
 		buf_fini(&line);
-		rig_fini(&r);
 	}
 }
 
 TEST(lines_that_do_not_go_on)
 {
 	struct buf line, file;
-	struct rig r;
 
 	for (uint64_t next = 0; next < 6; next++) {
 		if (next == 2)
 			continue; /* that one goes on */
 		buf_init(&line, 4096);
 		buf_init(&file, 8192);
-		rig_init(&r);
-		rig_open(&r);
+		rig_again(&rig);
+		rig_open(&rig);
 		event(&line, 1);
-		rig_append(&r, "a.jsonl", line.data);
-		rig_crash(&r);
+		rig_append(&rig, "a.jsonl", line.data);
+		rig_crash(&rig);
 		buf_add(&file, line.data, line.len);
 		event(&line, next);
 		buf_add(&file, line.data, line.len);
-		memdisk_write(r.d, "/a.jsonl", file.data, file.len);
-		recovered(&r);
-		assert_int_equal(r.rec.nproblems, 1);
-		rig_holds(&r, "/a.jsonl", file.data);
-		rig_holds(&r, "/a.jsonl.broken", line.data);
+		memdisk_write(rig.d, "/a.jsonl", file.data, file.len);
+		recovered(&rig);
+		assert_int_equal(rig.rec.nproblems, 1);
+		rig_holds(&rig, "/a.jsonl", file.data);
+		rig_holds(&rig, "/a.jsonl.broken", line.data);
 		buf_fini(&line);
 		buf_fini(&file);
-		rig_fini(&r);
 	}
 }
 
@@ -515,53 +457,46 @@ TEST(torn_flush)
 {
 	for (uint64_t seed = 1; seed <= 300; seed++) {
 		uint64_t random = seed * 0x9e3779b97f4a7c15u;
-		struct memdisk *live;
-		struct rig r;
 		size_t len;
 		int n = 0;
 
-		rig_init(&r);
-		r.o.pace_us = 60 * 1000000;
-		rig_open(&r);
-		rig_append(&r, "a.jsonl", "acknowledged\n");
-		memdisk_fail_name(r.d, ".seg", MEMDISK_SYNCS);
-		memdisk_fail(r.d, 0, MEMDISK_FOREVER, EIO); /* written, and not synced */
+		rig_again(&rig);
+		rig.o.pace_us = 60 * 1000000;
+		rig_open(&rig);
+		rig_append(&rig, "a.jsonl", "acknowledged\n");
+		memdisk_fail_name(rig.d, ".seg", MEMDISK_SYNCS);
+		memdisk_fail(rig.d, 0, MEMDISK_FOREVER, EIO); /* written, and not synced */
 		for (int i = 0; i < 50; i++) {
 			char line[300], path[16];
 			struct journal_op op = {.path = path, .bytes = line};
 
 			snprintf(path, sizeof(path), "v%d.jsonl", i % 3);
 			op.len = (size_t)snprintf(line, sizeof(line), "%d %.*s\n", i, i * 5, "ab");
-			journal_commit(r.j, &op, 1, i == 49 ? JOURNAL_NOW : JOURNAL_RIDE, rig_done,
-				       &r);
+			journal_commit(rig.j, &op, 1, i == 49 ? JOURNAL_NOW : JOURNAL_RIDE,
+				       rig_done, &rig);
 		}
 		/* Those of the flush that failed are answered together: all of them, unless this
 		 * thread stood still for so long that some were flushed before others came. */
-		rig_wait(&r, 2);
-		live = memdisk_clone(r.d);
-		rig_close(&r);
-		memdisk_free(r.d);
-		r.d = live;
-		memdisk_use(live);
-		memdisk_power_cut(live, crash_pick, &random);
-		rig_open(&r);
-		assert_string_equal(r.rec.problems, "[]");
-		assert_int_equal(r.rec.damaged_batches, 0);
-		rig_holds(&r, "/a.jsonl", "acknowledged\n");
+		rig_wait(&rig, 2);
+		rig_crash(&rig);
+		memdisk_power_cut(rig.d, cut_pick, &random);
+		rig_open(&rig);
+		assert_string_equal(rig.rec.problems, "[]");
+		assert_int_equal(rig.rec.damaged_batches, 0);
+		rig_holds(&rig, "/a.jsonl", "acknowledged\n");
 		for (int i = 0; i < 50; i++) { /* which of them are there: the first n */
 			char path[16], line[16];
 			const char *got;
 
 			snprintf(path, sizeof(path), "/v%d.jsonl", i % 3);
 			snprintf(line, sizeof(line), "%d ", i);
-			got = memdisk_read(r.d, path, &len);
+			got = memdisk_read(rig.d, path, &len);
 			for (; got != NULL && strncmp(got, line, strlen(line)) != 0;
 			     got = strchr(got, '\n'), got = got != NULL ? got + 1 : NULL)
 				;
 			if (got != NULL)
 				assert_int_equal(n++, i);
 		}
-		assert_int_equal(r.rec.redone_batches, 1 + n);
-		rig_fini(&r);
+		assert_int_equal(rig.rec.redone_batches, 1 + n);
 	}
 }

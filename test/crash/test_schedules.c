@@ -16,13 +16,6 @@ struct sums {
 	long schedules, lives, deaths_in_recovery, commits;
 };
 
-static uint64_t from_env(const char *name, uint64_t normal)
-{
-	const char *text = getenv(name);
-
-	return text != NULL ? strtoull(text, NULL, 10) : normal;
-}
-
 /* Takes `d` and returns the disk as the crash leaves it. */
 static struct memdisk *die(struct life *l, struct memdisk *d, uint64_t *random, uint64_t seed)
 {
@@ -96,8 +89,8 @@ static void schedule(uint64_t seed, struct sums *n)
 
 TEST(schedules)
 {
-	uint64_t first = from_env("AVA_SCHEDULE_SEED", 1);
-	uint64_t count = from_env("AVA_SCHEDULES", getenv("AVA_SOAK") != NULL ? 10000 : 1500);
+	uint64_t first = crash_env("AVA_SCHEDULE_SEED", 1);
+	uint64_t count = crash_env("AVA_SCHEDULES", getenv("AVA_SOAK") != NULL ? 10000 : 1500);
 	struct sums n = {0};
 
 	for (uint64_t seed = first; seed < first + count; seed++)
