@@ -6,18 +6,11 @@
  * once more takes what is still to go.
  *
  * The wall clock is this test's (linked in place of the real one). */
-#include "crash.h"
+#include "core_disk.h"
 
-#include <sys/stat.h>
-
-#include "ava/core.h"
-#include "ava/ops.h"
 #include "ava/prune.h"
 #include "base/buf.h"
 #include "base/clock.h"
-#include "base/settings.h"
-#include "life.h"
-#include "os/loop.h"
 
 #define DAYS  3
 #define RUNS  4
@@ -35,101 +28,23 @@ int64_t __wrap_clock_wall_ms(void)
 	return atomic_load(&now_ms) != 0 ? atomic_fetch_add(&now_ms, 1) : __real_clock_wall_ms();
 }
 
-struct world {
-	char src[256];
-	struct os_loop *loop;
-	struct settings settings;
-	struct core *core;
-	char ids[RUNS][32];
-	int nids;
-	char told[400]; /* what the runtime logged last */
-};
-
 static const char script[] =
 	"{\"tool_calls\":[{\"name\":\"read_file\",\"args\":{\"path\":\"a.c\"}}]}\n"
 	"{\"tool_calls\":[{\"name\":\"submit_result\",\"args\":{\"summary\":\"in a.c:1\","
 	"\"confidence\":0.5}}]}\n";
 
-static void on_log(const char *line, void *user)
-{
-	struct world *w = user;
-
-	snprintf(w->told, sizeof(w->told), "%s", line);
-}
-
-static struct core_options options(struct world *w)
-{
-	return (struct core_options){.loop = w->loop,
-				     .root = "/",
-				     .log = on_log,
-				     .log_user = w,
-				     .settings = &w->settings,
-				     .model = "offline:/script.jsonl",
-				     .segment_bytes = 128 << 10};
-}
-
-static void open_core(struct world *w, struct memdisk *d)
-{
-	struct core_options o = options(w);
-	struct ava_error err = {0};
-
-	memdisk_use(d);
-	if (core_open(&w->core, &o, &err) != 0)
-		fail_msg("core_open: %s", err.text);
-}
-
-static void close_core(struct world *w)
-{
-	for (int i = 0; !core_idle(w->core) && i < 100000; i++)
-		os_loop_step(w->loop, 5);
-	assert_true(core_idle(w->core));
-	core_close(w->core);
-	w->core = NULL;
-	memdisk_use(NULL);
-}
-
 /* ---- three days */
-
-static void on_spawn(int rv, const struct op_status *s, const struct ava_error *err, void *user)
-{
-	struct world *w = user;
-
-	if (rv != 0)
-		fail_msg("spawn: %s", err->text);
-	snprintf(w->ids[w->nids++], sizeof(w->ids[0]), "%s", s->id);
-}
-
-static void ask(struct world *w)
-{
-	struct op_spawn s = {.role = "code_reviewer",
-			     .task = "Where is parse_header?",
-			     .cwd = w->src,
-			     .origin = "test",
-			     .session_id = "s1",
-			     .user_id = "tester",
-			     .request_id = "",
-			     .timeout_ms = AVA_DEFAULT,
-			     .max_cost_microusd = AVA_DEFAULT,
-			     .max_tokens = AVA_DEFAULT,
-			     .max_iterations = AVA_DEFAULT};
-	int before = w->nids;
-
-	ops_spawn(w->core, &s, on_spawn, w);
-	for (int i = 0; w->nids == before && i < 100000; i++)
-		os_loop_step(w->loop, 5);
-	assert_int_equal(w->nids, before + 1);
-}
 
 /* The first day has two runs. */
 static void live(struct world *w, struct memdisk *d)
 {
 	for (int day = 0; day < DAYS; day++) {
 		atomic_store(&now_ms, NOON - (DAYS - 1 - day) * DAY);
-		open_core(w, d);
-		ask(w);
+		core_begin(w, d);
+		core_ask(w, NULL);
 		if (day == 0)
-			ask(w);
-		close_core(w);
+			core_ask(w, NULL);
+		core_end(w);
 	}
 }
 
@@ -216,7 +131,7 @@ static void check_verifies(struct memdisk *d, const char *when)
 
 static void prune(struct world *w, struct memdisk *d)
 {
-	struct core_options o = options(w);
+	struct core_options o = core_options_of(w);
 	struct ava_error err = {0};
 	struct buf report;
 
@@ -226,19 +141,6 @@ static void prune(struct world *w, struct memdisk *d)
 		fail_msg("prune: %s", err.text);
 	memdisk_use(NULL);
 	buf_fini(&report);
-}
-
-struct film {
-	struct memdisk *at[4000];
-	size_t n;
-};
-
-static void on_call(struct memdisk *d, void *user)
-{
-	struct film *f = user;
-
-	assert_true(f->n < ARRAY_LEN(f->at));
-	f->at[f->n++] = memdisk_snapshot(d);
 }
 
 static const char *const old_days[] = {"/2026-11-19.", "/2026-11-20."};
@@ -274,12 +176,12 @@ static void check_gone(const struct world *w, struct memdisk *d, const struct pi
 static void crash_at(struct world *w, const struct film *f, size_t i, enum cut cut,
 		     const struct picture *was)
 {
-	struct memdisk *d = cut_disk(f->at[i], cut, i);
+	struct memdisk *d = cut_disk(f->at[i].d, cut, i);
 	char when[100];
 
 	snprintf(when, sizeof(when), "call %zu of %zu, %s", i, f->n, cut_names[cut]);
-	open_core(w, d);
-	close_core(w);
+	core_begin(w, d);
+	core_end(w);
 	check_whole(w, d, was, when);
 	check_verifies(d, when);
 	prune(w, d);
@@ -288,52 +190,20 @@ static void crash_at(struct world *w, const struct film *f, size_t i, enum cut c
 	memdisk_free(d);
 }
 
-static void set_up(struct world *w, struct memdisk *d)
-{
-	const char *base = getenv("TMPDIR");
-	char path[300];
-	FILE *f;
-
-	setenv("TZ", "UTC0", 1);
-	settings_load(&w->settings, NULL);
-	w->settings.disk_free_min_mb = 0;
-	w->loop = os_loop_new(NULL);
-	assert_non_null(w->loop);
-	snprintf(w->src, sizeof(w->src), "%s/ava-prune.XXXXXX", base != NULL ? base : "/tmp");
-	assert_non_null(mkdtemp(w->src));
-	snprintf(path, sizeof(path), "%s/a.c", w->src);
-	f = fopen(path, "w");
-	assert_non_null(f);
-	fputs("int parse_header(const char *s);\n", f);
-	fclose(f);
-	memdisk_write(d, "/script.jsonl", script, strlen(script));
-	memdisk_power_cut(d, memdisk_all, NULL);
-}
-
-static void tear_down(struct world *w)
-{
-	char path[300];
-
-	os_loop_free(w->loop);
-	snprintf(path, sizeof(path), "%s/a.c", w->src);
-	unlink(path);
-	rmdir(w->src);
-}
-
 TEST(every_call)
 {
 	struct memdisk *d = memdisk_new();
 	static struct world w;
-	static struct film f;
+	static struct film f = {.w = &w};
 	static struct picture was;
 	long disks = 0;
 
-	(void)state;
-	set_up(&w, d);
+	setenv("TZ", "UTC0", 1);
+	core_set_up(&w, d, "offline:/script.jsonl", script);
 	live(&w, d);
 	memdisk_walk(d, take_file, &was);
 	check_verifies(d, "before");
-	memdisk_watch(d, on_call, &f);
+	memdisk_watch(d, film_on_call, &f);
 	prune(&w, d);
 	memdisk_watch(d, NULL, NULL);
 	check_gone(&w, d, &was, "without a crash");
@@ -344,10 +214,9 @@ TEST(every_call)
 			crash_at(&w, &f, i, (enum cut)cut, &was);
 	print_message("figure prune_points %zu\nfigure prune_disks %ld\n", f.n, disks);
 	assert_true(f.n > 30);
-	for (size_t i = 0; i < f.n; i++)
-		memdisk_free(f.at[i]);
+	film_fini(&f);
 	picture_fini(&was);
-	tear_down(&w);
+	core_tear_down(&w);
 }
 
 /* A file that cannot be removed ends pruning with its name, and is told at each
@@ -361,9 +230,9 @@ TEST(what_cannot_go)
 	struct ava_error err = {0};
 	struct buf report;
 
-	(void)state;
-	set_up(&w, d);
-	o = options(&w);
+	setenv("TZ", "UTC0", 1);
+	core_set_up(&w, d, "offline:/script.jsonl", script);
+	o = core_options_of(&w);
 	live(&w, d);
 	memdisk_walk(d, take_file, &was);
 	memdisk_fail(d, 0, MEMDISK_FOREVER, EACCES);
@@ -374,16 +243,16 @@ TEST(what_cannot_go)
 	memdisk_use(NULL);
 	buf_fini(&report);
 	assert_non_null(strstr(err.text, "result.json"));
-	open_core(&w, d);
+	core_begin(&w, d);
 	assert_non_null(strstr(w.told, "pruning that was begun"));
 	assert_non_null(strstr(w.told, "result.json"));
-	close_core(&w);
+	core_end(&w);
 	assert_true(memdisk_fail_end(d));
-	open_core(&w, d);
-	close_core(&w);
+	core_begin(&w, d);
+	core_end(&w);
 	check_gone(&w, d, &was, "when it can be removed");
 	check_verifies(d, "when it can be removed");
 	memdisk_free(d);
 	picture_fini(&was);
-	tear_down(&w);
+	core_tear_down(&w);
 }
