@@ -4,16 +4,24 @@
 #ifndef CRASH_KILLDISK_H
 #define CRASH_KILLDISK_H
 
+#include "unit.h"
+
+#include <ava.h>
 #include <fcntl.h>
+#include <jansson.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/sys.h"
+#include "codec/jscan.h"
+#include "codec/json.h"
 
 /* Every call; under a sanitiser, where the same calls take longer, each tenth. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -36,53 +44,20 @@ static inline void kill_count(void)
 		kill(getpid(), SIGKILL);
 }
 
-static inline ssize_t kill_pwrite(int fd, const void *buf, size_t len, off_t at)
-{
-	kill_count();
-	return sys_real.pwrite(fd, buf, len, at);
-}
-
-static inline ssize_t kill_pwritev(int fd, const struct iovec *iov, int n, off_t at)
-{
-	kill_count();
-	return sys_real.pwritev(fd, iov, n, at);
-}
-
-static inline int kill_fdatasync(int fd)
-{
-	kill_count();
-	return sys_real.fdatasync(fd);
-}
-
-static inline int kill_fsync(int fd)
-{
-	kill_count();
-	return sys_real.fsync(fd);
-}
-
-static inline int kill_ftruncate(int fd, off_t len)
-{
-	kill_count();
-	return sys_real.ftruncate(fd, len);
-}
-
-static inline int kill_renameat(int fromfd, const char *from, int tofd, const char *to)
-{
-	kill_count();
-	return sys_real.renameat(fromfd, from, tofd, to);
-}
-
-static inline int kill_unlinkat(int dirfd, const char *path, int flags)
-{
-	kill_count();
-	return sys_real.unlinkat(dirfd, path, flags);
-}
-
-static inline int kill_mkdirat(int dirfd, const char *path, mode_t mode)
-{
-	kill_count();
-	return sys_real.mkdirat(dirfd, path, mode);
-}
+#define KILL_CALL(type, name, parameters, arguments)                                               \
+	static inline type kill_##name parameters                                                  \
+	{                                                                                          \
+		kill_count();                                                                      \
+		return sys_real.name arguments;                                                    \
+	}
+KILL_CALL(ssize_t, pwrite, (int fd, const void *b, size_t n, off_t at), (fd, b, n, at))
+KILL_CALL(ssize_t, pwritev, (int fd, const struct iovec *v, int n, off_t at), (fd, v, n, at))
+KILL_CALL(int, fdatasync, (int fd), (fd))
+KILL_CALL(int, fsync, (int fd), (fd))
+KILL_CALL(int, ftruncate, (int fd, off_t len), (fd, len))
+KILL_CALL(int, renameat, (int ofd, const char *o, int nfd, const char *n), (ofd, o, nfd, n))
+KILL_CALL(int, unlinkat, (int fd, const char *path, int flags), (fd, path, flags))
+KILL_CALL(int, mkdirat, (int fd, const char *path, mode_t mode), (fd, path, mode))
 
 static inline int kill_openat(int dirfd, const char *path, int flags, mode_t mode)
 {
@@ -115,27 +90,111 @@ static inline long kill_step(const char *variable)
 	return step && atol(step) > 0 ? atol(step) : KILL_STEP;
 }
 
-/* How the child ended: -1 it was killed, else its exit code; -2: neither. */
-static inline int kill_wait(pid_t pid)
+/* `play` in a child that is killed at its k-th call (0: not): -1 it was, else its exit code. */
+static inline int kill_child(int (*play)(const char *dir, long k), const char *dir, long k)
 {
+	pid_t pid = fork();
 	int status;
 
-	if (waitpid(pid, &status, 0) != pid)
-		return -2;
-	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
+	assert_true(pid >= 0);
+	if (pid == 0)
+		_exit(play(dir, k));
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && k > 0)
 		return -1;
-	return WIFEXITED(status) ? WEXITSTATUS(status) : -2;
+	if (!WIFEXITED(status))
+		fail_msg("k = %ld: the child ended by signal %d", k, WTERMSIG(status));
+	return WEXITSTATUS(status);
+}
+
+/* In the child: what must go well. */
+static inline void kill_must(int rv, const struct ava_error *err, const char *what)
+{
+	if (rv == 0)
+		return;
+	fprintf(stderr, "%s: %s\n", what, err->text);
+	_exit(3);
+}
+
+/* ---- what it works in, and what is left of it */
+
+static inline const char *kill_fresh(void)
+{
+	static const char source[] = "int parse_header(const char *s)\n{\n\treturn 0;\n}\n";
+	const char *dir = unit_tmpdir();
+	char path[300];
+
+	snprintf(path, sizeof(path), "%s/data", dir);
+	assert_int_equal(mkdir(path, 0700), 0);
+	snprintf(path, sizeof(path), "%s/src", dir);
+	assert_int_equal(mkdir(path, 0700), 0);
+	snprintf(path, sizeof(path), "%s/src/parser.c", dir);
+	unit_write(path, source, strlen(source));
+	return dir;
+}
+
+typedef void (*kill_line_fn)(const json_t *o, void *user);
+
+static inline void kill_each_line(const char *path, kill_line_fn each, void *user)
+{
+	const char *line;
+	size_t len, at = 0, n;
+	char *data = unit_read(path, &len);
+
+	while (jsonl_next(data, len, &at, &line, &n) == 1) {
+		json_t *o = json_parse(line, n, NULL);
+
+		assert_non_null(o);
+		each(o, user);
+		json_decref(o);
+	}
+	free(data);
+}
+
+struct kill_days {
+	char folder[400];
+	kill_line_fn each;
+	void *user;
+};
+
+static inline void kill_day(const char *name, void *user)
+{
+	const struct kill_days *d = user;
+	char path[700];
+
+	snprintf(path, sizeof(path), "%s/%s", d->folder, name);
+	kill_each_line(path, d->each, d->user);
+}
+
+/* The events of the daily logs. */
+static inline void kill_each_day(const char *dir, kill_line_fn each, void *user)
+{
+	struct kill_days d = {.each = each, .user = user};
+
+	snprintf(d.folder, sizeof(d.folder), "%s/data/logs/ava", dir);
+	assert_int_equal(sys->list(AT_FDCWD, d.folder, kill_day, &d), 0);
+}
+
+/* Nothing of ours was put aside. */
+static inline void kill_nothing_lost(const char *dir, long k)
+{
+	char path[400];
+
+	snprintf(path, sizeof(path), "%s/data/lost", dir);
+	if (access(path, F_OK) == 0)
+		fail_msg("k = %ld: recovery put something aside", k);
 }
 
 /* A kill loses nothing that was written, so memory is as good as a disk here,
  * and ten times as fast. */
-static inline void kill_in_memory(void)
+static inline int kill_in_memory(void **state)
 {
 	struct statvfs vfs;
 
 	if (!getenv("TMPDIR") && statvfs("/dev/shm", &vfs) == 0 &&
 	    (uint64_t)vfs.f_bavail * vfs.f_frsize > (512u << 20))
 		setenv("TMPDIR", "/dev/shm", 1);
+	return 0;
 }
 
 #endif

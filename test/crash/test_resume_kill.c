@@ -8,24 +8,14 @@
  * the same calls; the group was forked and joined once; no call was started twice;
  * what was answered was paid once, and only the calls in flight were charged an
  * estimate. */
-#include "unit.h"
+#include "killdisk.h"
 
-#include <ava.h>
 #include <arpa/inet.h>
-#include <dirent.h>
 #include <dlfcn.h>
-#include <fcntl.h>
-#include <jansson.h>
 #include <netinet/in.h>
-#include <signal.h>
 #include <spawn.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "agent/tool.h"
 #include "ava/core.h"
@@ -35,9 +25,6 @@
 #include "base/clock.h"
 #include "base/settings.h"
 #include "base/util.h"
-#include "codec/jscan.h"
-#include "codec/json.h"
-#include "killdisk.h"
 #include "os/loop.h"
 #include "provider/model.h"
 #include "subagent/run.h"
@@ -142,10 +129,7 @@ static void on_spawn(int rv, const struct op_status *s, const struct ava_error *
 {
 	struct driver *d = user;
 
-	if (rv != 0) {
-		fprintf(stderr, "not spawned: %s\n", err->text);
-		_exit(3);
-	}
+	kill_must(rv, err, "not spawned");
 	snprintf(d->ids[d->spawned++], sizeof(d->ids[0]), "%s", s->id);
 }
 
@@ -153,10 +137,7 @@ static void on_result(int rv, const char *json, size_t len, const struct ava_err
 {
 	struct driver *d = user;
 
-	if (rv != 0) {
-		fprintf(stderr, "no result: %s\n", err->text);
-		_exit(3);
-	}
+	kill_must(rv, err, "no result");
 	d->ended++;
 }
 
@@ -329,7 +310,9 @@ static void ask_all(struct driver *d, struct os_loop *loop, const char *dir, lon
 		ops_result(d->core, d->ids[i], PATIENCE_MS, on_result, d);
 }
 
-static int play(const char *dir, long k, long at, bool armed)
+static long number; /* of the test's life: what is asked for differs */
+
+static int play(const char *dir, long at)
 {
 	char root[300];
 	struct settings settings;
@@ -345,13 +328,10 @@ static int play(const char *dir, long k, long at, bool armed)
 	settings.disk_free_min_mb = 0;
 	settings.runs_max = 2;
 	o.loop = os_loop_new(NULL);
-	if (armed)
+	if (at > 0)
 		kill_arm(at);
-	if (core_open(&d.core, &o, &err) != 0) {
-		fprintf(stderr, "core_open: %s\n", err.text);
-		return 2;
-	}
-	ask_all(&d, o.loop, dir, k);
+	kill_must(core_open(&d.core, &o, &err), &err, "core_open");
+	ask_all(&d, o.loop, dir, number);
 	if (access(said_path, F_OK) == 0) {
 		d.heard = log_says(dir, d.ids[RUNS - 1], "\"outcome\":\"answered\"");
 		say(&d, d.ids[RUNS - 1], on_again);
@@ -363,23 +343,6 @@ static int play(const char *dir, long k, long at, bool armed)
 	core_close(d.core);
 	os_loop_free(o.loop);
 	return d.ended == RUNS ? 0 : 4;
-}
-
-/* 0, or what went wrong; -1: it was killed. */
-static int child(const char *dir, long k, long at, bool armed)
-{
-	pid_t pid = fork();
-	int status;
-
-	assert_true(pid >= 0);
-	if (pid == 0)
-		_exit(play(dir, k, at, armed));
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && armed)
-		return -1;
-	if (!WIFEXITED(status))
-		fail_msg("k = %ld: the child ended by signal %d", k, WTERMSIG(status));
-	return WEXITSTATUS(status);
 }
 
 /* ---- the service */
@@ -491,22 +454,6 @@ static void see_event(struct seen *s, const json_t *e)
 	}
 }
 
-static void each_line(const char *path, void (*each)(const json_t *o, void *user), void *user)
-{
-	const char *line;
-	size_t len, at = 0, n;
-	char *data = unit_read(path, &len);
-
-	while (jsonl_next(data, len, &at, &line, &n) == 1) {
-		json_t *o = json_parse(line, n, NULL);
-
-		assert_non_null(o);
-		each(o, user);
-		json_decref(o);
-	}
-	free(data);
-}
-
 static void on_event(const json_t *o, void *user)
 {
 	see_event(user, o);
@@ -535,24 +482,6 @@ static void on_day(const json_t *o, void *user)
 
 	r->forks += strcmp(type, "Fork") == 0;
 	r->joins += strcmp(type, "Join") == 0;
-}
-
-/* The daily logs, one or two. */
-static void each_day(const char *dir, struct rows *rows)
-{
-	char path[400];
-	struct dirent *e;
-	DIR *d;
-
-	snprintf(path, sizeof(path), "%s/data/logs/ava", dir);
-	d = opendir(path);
-	assert_non_null(d);
-	while ((e = readdir(d)) != NULL) {
-		snprintf(path, sizeof(path), "%s/data/logs/ava/%.100s", dir, e->d_name);
-		if (e->d_name[0] != '.')
-			each_line(path, on_day, rows);
-	}
-	closedir(d);
 }
 
 /* Each line of the file once: no call was begun twice. Returns how many. */
@@ -585,7 +514,7 @@ static void check_run(const char *dir, const char *id, long k, int kills, struct
 	*s = (struct seen){.k = k};
 	snprintf(s->id, sizeof(s->id), "%s", id);
 	snprintf(path, sizeof(path), "%s/data/logs/subagents/%s.jsonl", dir, id);
-	each_line(path, on_event, s);
+	kill_each_line(path, on_event, s);
 	if (s->replies != replies[s->sort] || s->calls != calls[s->sort] ||
 	    s->results != s->calls || s->ends != 1)
 		fail_msg("k = %ld: sort %d: %d replies, %d calls, %d results, %d ends", k, s->sort,
@@ -620,10 +549,10 @@ static void check(const char *dir, long k, int kills)
 	json_t *stats;
 
 	snprintf(path, sizeof(path), "%s/data/catalog.jsonl", dir);
-	each_line(path, on_row, &rows);
+	kill_each_line(path, on_row, &rows);
 	assert_int_equal(rows.spawns, RUNS);
 	assert_int_equal(rows.ends, RUNS);
-	each_day(dir, &rows);
+	kill_each_day(dir, on_day, &rows);
 	if (rows.forks != 1 || rows.joins != 1)
 		fail_msg("k = %ld: %d forks, %d joins", k, rows.forks, rows.joins);
 	for (int i = 0; i < RUNS; i++) {
@@ -648,23 +577,12 @@ static void check(const char *dir, long k, int kills)
 			 (long long)exact, cut);
 }
 
-static const char *fresh(void)
-{
-	const char *dir = unit_tmpdir();
-	char path[300];
-
-	snprintf(path, sizeof(path), "%s/data", dir);
-	assert_int_equal(mkdir(path, 0700), 0);
-	snprintf(path, sizeof(path), "%s/src", dir);
-	assert_int_equal(mkdir(path, 0700), 0);
-	return dir;
-}
-
 TEST(untouched)
 {
-	const char *dir = fresh();
+	const char *dir = kill_fresh();
 
-	assert_int_equal(child(dir, 0, 0, false), 0);
+	number = 0;
+	assert_int_equal(kill_child(play, dir, 0), 0);
 	check(dir, 0, 0);
 	assert_int_equal(sums.cut, 0);
 	assert_int_equal(sums.interrupted, 0);
@@ -674,11 +592,11 @@ TEST(untouched)
 /* What is left is carried on, and that is killed as well, at its k2-th call. */
 static int carry_on(const char *dir, long k, long k2)
 {
-	int rv = child(dir, k, k2, true);
+	int rv = kill_child(play, dir, k2);
 
 	sums.second += rv == -1;
 	if (rv == -1)
-		rv = child(dir, k, 0, false) == 0 ? -1 : 1;
+		rv = kill_child(play, dir, 0) == 0 ? -1 : 1;
 	if (rv > 0)
 		fail_msg("k = %ld, then %ld: what was left could not be carried on", k, k2);
 	return rv;
@@ -689,7 +607,8 @@ static int kill_twice(const char *dir, long k, long k2)
 {
 	int kills = 0;
 
-	if (child(dir, k, k, true) == -1) {
+	number = k;
+	if (kill_child(play, dir, k) == -1) {
 		kills = carry_on(dir, k, k2) == -1 ? 2 : 1;
 		sums.kills++;
 	}
@@ -704,7 +623,7 @@ static long kill_at_all(long by, long k2)
 	long k;
 
 	for (k = 1; kills > 0; k += by) {
-		const char *dir = fresh();
+		const char *dir = kill_fresh();
 
 		kills = kill_twice(dir, k, k2);
 		k2 = kills == 2 ? k2 + by : 1; /* else it had ended before */
@@ -734,10 +653,9 @@ TEST(killed)
 static int set_up(void **state)
 {
 	counting = true;
-	kill_in_memory();
 	mock_start();
 	assert_int_equal(provider_configure(NULL), 0);
-	return 0;
+	return kill_in_memory(state);
 }
 
 static int tear_down(void **state)

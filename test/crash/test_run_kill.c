@@ -5,24 +5,12 @@
  * child does the same from the beginning, as a program that heard no answer
  * does. Then there is one proposal, confirmed once, and two runs, each started
  * once, ended once, with a result that says the same as its last event. */
-#include "unit.h"
-
-#include <fcntl.h>
-#include <jansson.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include "killdisk.h"
 
 #include "ava/core.h"
 #include "ava/ops.h"
 #include "ava/proposal.h"
 #include "base/clock.h"
-#include "base/sys.h"
-#include "codec/jscan.h"
-#include "codec/json.h"
-#include "killdisk.h"
 #include "os/loop.h"
 
 #define PATIENCE_MS 120000
@@ -36,14 +24,6 @@ struct program {
 	char src[300], proposal[24], run[NRUNS][24];
 	bool ended[NRUNS];
 };
-
-static void must(int rv, const struct ava_error *err, const char *what)
-{
-	if (rv == 0)
-		return;
-	fprintf(stderr, "%s: %s\n", what, err->text);
-	_exit(3);
-}
 
 static void wait_until(struct program *p, const char *answer)
 {
@@ -61,7 +41,7 @@ static void proposed(int rv, struct proposal *r, bool repeated, const struct ava
 {
 	struct program *p = user;
 
-	must(rv, err, "propose");
+	kill_must(rv, err, "propose");
 	snprintf(p->proposal, sizeof(p->proposal), "%s", r->id);
 }
 
@@ -70,7 +50,7 @@ static void confirmed(int rv, struct proposal *r, bool repeated, const struct av
 {
 	struct program *p = user;
 
-	must(rv, err, "confirm");
+	kill_must(rv, err, "confirm");
 	snprintf(p->run[0], sizeof(p->run[0]), "%s", r->run);
 }
 
@@ -78,14 +58,14 @@ static void started(int rv, const struct op_status *s, const struct ava_error *e
 {
 	struct program *p = user;
 
-	must(rv, err, "spawn");
+	kill_must(rv, err, "spawn");
 	snprintf(p->run[1], sizeof(p->run[1]), "%s", s->id);
 }
 
 static void has_result(int rv, const char *json, size_t len, const struct ava_error *err,
 		       void *user)
 {
-	must(rv, err, "result");
+	kill_must(rv, err, "result");
 	*(bool *)user = true;
 }
 
@@ -135,25 +115,11 @@ static int play(const char *dir, long k)
 	o.loop = p.loop;
 	if (k > 0)
 		kill_arm(k);
-	must(core_open(&p.core, &o, &err), &err, "core_open");
+	kill_must(core_open(&p.core, &o, &err), &err, "core_open");
 	use(&p);
 	core_close(p.core);
 	os_loop_free(p.loop);
 	return 0;
-}
-
-/* 0, or what went wrong; -1: it was killed. */
-static int child(const char *dir, long k)
-{
-	pid_t pid = fork();
-	int status;
-
-	assert_true(pid >= 0);
-	if (pid == 0)
-		_exit(play(dir, k));
-	status = kill_wait(pid);
-	assert_true(status >= 0 || (status == -1 && k > 0));
-	return status;
 }
 
 /* ---- what must be there afterwards */
@@ -166,25 +132,9 @@ struct found {
 	long k;
 };
 
-static void each_line(const char *path, void (*line)(struct found *f, const json_t *o),
-		      struct found *f)
+static void day_line(const json_t *o, void *user)
 {
-	const char *text;
-	size_t len, at = 0, n;
-	char *data = unit_read(path, &len);
-
-	while (jsonl_next(data, len, &at, &text, &n) == 1) {
-		json_t *o = json_parse(text, n, NULL);
-
-		assert_non_null(o);
-		line(f, o);
-		json_decref(o);
-	}
-	free(data);
-}
-
-static void day_line(struct found *f, const json_t *o)
-{
+	struct found *f = user;
 	const char *type = json_get_str(o, "eventType");
 
 	f->proposed += strcmp(type, "SpawnProposed") == 0;
@@ -193,17 +143,9 @@ static void day_line(struct found *f, const json_t *o)
 	f->ended += strcmp(type, "SubagentComplete") == 0;
 }
 
-static void see_day(const char *name, void *user)
+static void row_line(const json_t *o, void *user)
 {
 	struct found *f = user;
-	char path[700];
-
-	snprintf(path, sizeof(path), "%s/data/logs/ava/%s", f->dir, name);
-	each_line(path, day_line, f);
-}
-
-static void row_line(struct found *f, const json_t *o)
-{
 	bool spawn = strcmp(json_get_str(o, "row"), "spawn") == 0;
 
 	if (spawn && f->rows_spawned < NRUNS)
@@ -222,34 +164,31 @@ struct one_run {
 	char first[40], last[40], status[40];
 };
 
+static void run_line(const json_t *o, void *user)
+{
+	struct one_run *r = user;
+	const char *type = json_get_str(o, "eventType");
+	const char *status = json_get_str(json_object_get(o, "content"), "status");
+
+	snprintf(r->last, sizeof(r->last), "%s", type);
+	if (r->lines++ == 0)
+		snprintf(r->first, sizeof(r->first), "%s", type);
+	r->spawned += strcmp(type, "SubagentSpawn") == 0;
+	r->ended += strcmp(type, "SubagentComplete") == 0;
+	if (status)
+		snprintf(r->status, sizeof(r->status), "%s", status);
+}
+
 static void check_run(const struct found *f, const char *run)
 {
 	char path[700];
 	struct one_run r = {0};
-	const char *text;
-	size_t len, at = 0, n;
+	size_t len;
 	char *data;
 	json_t *o;
 
 	snprintf(path, sizeof(path), "%s/data/logs/subagents/%s.jsonl", f->dir, run);
-	data = unit_read(path, &len);
-	for (; jsonl_next(data, len, &at, &text, &n) == 1; r.lines++) {
-		const char *type, *status;
-
-		o = json_parse(text, n, NULL);
-		assert_non_null(o);
-		type = json_get_str(o, "eventType");
-		status = json_get_str(json_object_get(o, "content"), "status");
-		snprintf(r.last, sizeof(r.last), "%s", type);
-		if (r.lines == 0)
-			snprintf(r.first, sizeof(r.first), "%s", type);
-		r.spawned += strcmp(type, "SubagentSpawn") == 0;
-		r.ended += strcmp(type, "SubagentComplete") == 0;
-		if (status)
-			snprintf(r.status, sizeof(r.status), "%s", status);
-		json_decref(o);
-	}
-	free(data);
+	kill_each_line(path, run_line, &r);
 	if (r.spawned != 1 || r.ended != 1 || strcmp(r.first, "SubagentSpawn") != 0 ||
 	    strcmp(r.last, "SubagentComplete") != 0)
 		fail_msg("k = %ld: %s began %u times, ended %u times, from %s to %s", f->k, run,
@@ -272,10 +211,9 @@ static void check(const char *dir, long k)
 	struct found f = {.dir = dir, .k = k};
 	char path[700];
 
-	snprintf(path, sizeof(path), "%s/data/logs/ava", dir);
-	assert_int_equal(sys->list(AT_FDCWD, path, see_day, &f), 0);
+	kill_each_day(dir, day_line, &f);
 	snprintf(path, sizeof(path), "%s/data/catalog.jsonl", dir);
-	each_line(path, row_line, &f);
+	kill_each_line(path, row_line, &f);
 	snprintf(path, sizeof(path), "%s/data/logs/subagents", dir);
 	assert_int_equal(sys->list(AT_FDCWD, path, see_file, &f), 0);
 	if (f.proposed != 1 || f.confirmed != 1 || f.spawned != NRUNS || f.ended != NRUNS)
@@ -286,34 +224,17 @@ static void check(const char *dir, long k)
 			 f.rows_ended, f.files);
 	for (int i = 0; i < NRUNS; i++)
 		check_run(&f, f.runs[i]);
-	snprintf(path, sizeof(path), "%s/data/lost", dir);
-	if (access(path, F_OK) == 0)
-		fail_msg("k = %ld: recovery put something aside", k);
-}
-
-static const char *fresh(void)
-{
-	const char *dir = unit_tmpdir();
-	char path[300];
-
-	snprintf(path, sizeof(path), "%s/data", dir);
-	assert_int_equal(mkdir(path, 0700), 0);
-	snprintf(path, sizeof(path), "%s/src", dir);
-	assert_int_equal(mkdir(path, 0700), 0);
-	snprintf(path, sizeof(path), "%s/src/parser.c", dir);
-	unit_write(path, "int parse_header(const char *s)\n{\n\treturn 0;\n}\n", 47);
-	return dir;
+	kill_nothing_lost(dir, k);
 }
 
 TEST(untouched)
 {
-	const char *dir = fresh();
+	const char *dir = kill_fresh();
 
-	(void)state;
-	assert_int_equal(child(dir, 0), 0);
+	assert_int_equal(kill_child(play, dir, 0), 0);
 	check(dir, 0);
 	/* Asked once more, by a program that forgot: nothing happens again. */
-	assert_int_equal(child(dir, 0), 0);
+	assert_int_equal(kill_child(play, dir, 0), 0);
 	check(dir, 0);
 	unit_rmdir(dir);
 }
@@ -323,12 +244,11 @@ TEST(killed)
 	long by = kill_step("AVA_RUN_KILL_STEP"), k;
 	int rv = -1;
 
-	(void)state;
 	for (k = 1; rv == -1; k += by) {
-		const char *dir = fresh();
+		const char *dir = kill_fresh();
 
-		rv = child(dir, k);
-		if (rv == -1 && child(dir, 0) != 0)
+		rv = kill_child(play, dir, k);
+		if (rv == -1 && kill_child(play, dir, 0) != 0)
 			fail_msg("k = %ld: what was left could not be gone on from", k);
 		check(dir, k);
 		unit_rmdir(dir);
@@ -338,10 +258,4 @@ TEST(killed)
 	assert_true(k > 60 / by);
 }
 
-static int first(void **state)
-{
-	kill_in_memory();
-	return 0;
-}
-
-UNIT_GROUP(.first = first);
+UNIT_GROUP(.first = kill_in_memory);

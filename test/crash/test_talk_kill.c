@@ -14,14 +14,7 @@
  * The kill is also made between showing and acknowledging, and between taking and
  * ending, without any call of the disk there: the person and the command write their
  * own files. */
-#include "unit.h"
-
-#include <fcntl.h>
-#include <jansson.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
+#include "killdisk.h"
 
 #include "ava/core.h"
 #include "ava/delivery.h"
@@ -30,11 +23,7 @@
 #include "ava/state.h"
 #include "ava/talk.h"
 #include "base/clock.h"
-#include "base/sys.h"
 #include "base/util.h"
-#include "codec/jscan.h"
-#include "codec/json.h"
-#include "killdisk.h"
 #include "os/loop.h"
 #include "provider/dialect.h"
 #include "provider/messages.h"
@@ -138,10 +127,7 @@ static void acked(int rv, unsigned n, unsigned left, const struct ava_error *err
 {
 	struct person *p = user;
 
-	if (rv != 0) {
-		fprintf(stderr, "not acknowledged: %s\n", err->text);
-		_exit(3);
-	}
+	kill_must(rv, err, "not acknowledged");
 	p->waiting--;
 }
 
@@ -149,10 +135,7 @@ static void said(int rv, const char *entry, const struct ava_error *err, void *u
 {
 	struct person *p = user;
 
-	if (rv != 0) {
-		fprintf(stderr, "not said: %s\n", err->text);
-		_exit(3);
-	}
+	kill_must(rv, err, "not said");
 	p->waiting--;
 }
 
@@ -170,10 +153,7 @@ static void begin(struct person *p, const struct op_session_new *n)
 	struct ava_error err = {0};
 	struct op_session s;
 
-	if (ops_session_new(p->core, n, &s, &err) != 0) {
-		fprintf(stderr, "no session: %s\n", err.text);
-		_exit(3);
-	}
+	kill_must(ops_session_new(p->core, n, &s, &err), &err, "no session");
 	snprintf(p->session, sizeof(p->session), "%s", s.id);
 }
 
@@ -220,10 +200,8 @@ static struct core *open_core(struct os_loop *loop, const char *dir, struct sett
 	settings->notify_retry_s = 0;
 	settings->notify_attempts = 100;
 	settings->notify_timeout_s = 120;
-	if (core_open(&core, &o, &err) == 0)
-		return core;
-	fprintf(stderr, "core_open: %s\n", err.text);
-	_exit(2);
+	kill_must(core_open(&core, &o, &err), &err, "core_open");
+	return core;
 }
 
 static int play(const char *dir, long k)
@@ -255,7 +233,7 @@ static int play(const char *dir, long k)
 }
 
 /* Nothing is left to deliver. */
-static int only_look(const char *dir)
+static int only_look(const char *dir, long k)
 {
 	struct settings settings;
 	struct person p = {.dir = dir, .loop = os_loop_new(NULL)};
@@ -269,20 +247,6 @@ static int only_look(const char *dir)
 	core_close(p.core);
 	os_loop_free(p.loop);
 	return 0;
-}
-
-/* 0, or what went wrong; -1: it was killed. */
-static int child(const char *dir, long k, bool look_only)
-{
-	pid_t pid = fork();
-	int status;
-
-	assert_true(pid >= 0);
-	if (pid == 0)
-		_exit(look_only ? only_look(dir) : play(dir, k));
-	status = kill_wait(pid);
-	assert_true(status >= 0 || (status == -1 && k > 0));
-	return status;
 }
 
 static bool anything_written(const char *dir)
@@ -299,6 +263,7 @@ static bool anything_written(const char *dir)
 struct found {
 	char last[48], folder[300], name[300];
 	unsigned files, entries, asks, yeses, starts, ends, told;
+	long k;
 };
 
 static void find_file(const char *name, void *user)
@@ -318,8 +283,9 @@ static void find_folder(const char *name, void *user)
 	snprintf(f->folder, sizeof(f->folder), "%s", name);
 }
 
-static void check_entry(struct found *f, const json_t *o, long k)
+static void check_entry(const json_t *o, void *user)
 {
+	struct found *f = user;
 	const char *type = json_get_str(o, "type"), *id = json_get_str(o, "id");
 	const char *parent = json_get_str(o, "parentId"), *role, *text = text_of(o, &role);
 	const char *event = json_get_str(o, "eventType");
@@ -334,8 +300,8 @@ static void check_entry(struct found *f, const json_t *o, long k)
 	if (f->last[0] == 0)
 		assert_null(parent);
 	else if (!parent || strcmp(parent, f->last) != 0)
-		fail_msg("k = %ld: entry %s has parent %s, not %s", k, id, parent ? parent : "null",
-			 f->last);
+		fail_msg("k = %ld: entry %s has parent %s, not %s", f->k, id,
+			 parent ? parent : "null", f->last);
 	snprintf(f->last, sizeof(f->last), "%s", id);
 	if (role && strcmp(role, "user") == 0) {
 		f->asks += strcmp(text, ASK) == 0;
@@ -382,27 +348,25 @@ static unsigned occurrences(const char *dir, const char *file, const char *what)
 
 /* Ava's own calls: each intent in the daily log has its end. */
 struct days {
-	const char *dir;
 	unsigned starts, ends;
 };
 
-static void see_day(const char *name, void *user)
+static void see_day(const json_t *o, void *user)
 {
 	struct days *d = user;
-	char path[400];
+	const char *type = json_get_str(o, "eventType");
 
-	snprintf(path, sizeof(path), "logs/ava/%s", name);
-	d->starts += occurrences(d->dir, path, "\"InferStart\",\"agentId\":\"ava\"");
-	d->ends += occurrences(d->dir, path, "\"InferEnd\",\"agentId\":\"ava\"");
+	if (strcmp(json_get_str(o, "agentId"), "ava") != 0)
+		return;
+	d->starts += strcmp(type, "InferStart") == 0;
+	d->ends += strcmp(type, "InferEnd") == 0;
 }
 
 static void check_days(const char *dir, long k)
 {
-	struct days d = {.dir = dir};
-	char path[400];
+	struct days d = {0};
 
-	snprintf(path, sizeof(path), "%s/data/logs/ava", dir);
-	assert_int_equal(sys->list(AT_FDCWD, path, see_day, &d), 0);
+	kill_each_day(dir, see_day, &d);
 	if (d.starts < 4 || d.starts != d.ends)
 		fail_msg("k = %ld: %u calls of Ava's began, %u ended", k, d.starts, d.ends);
 }
@@ -410,10 +374,7 @@ static void check_days(const char *dir, long k)
 static void check_said(const char *dir, long k)
 {
 	char path[1200];
-	struct found f = {0};
-	const char *line;
-	size_t len, at = 0, n;
-	char *data;
+	struct found f = {.k = k};
 
 	snprintf(path, sizeof(path), "%s/data/sessions", dir);
 	assert_int_equal(sys->list(AT_FDCWD, path, find_folder, &f), 0);
@@ -421,15 +382,7 @@ static void check_said(const char *dir, long k)
 	assert_int_equal(sys->list(AT_FDCWD, path, find_file, &f), 0);
 	assert_int_equal(f.files, 1);
 	snprintf(path, sizeof(path), "%s/data/sessions/%s/%s", dir, f.folder, f.name);
-	data = unit_read(path, &len);
-	while (jsonl_next(data, len, &at, &line, &n) == 1) {
-		json_t *o = json_parse(line, n, NULL);
-
-		assert_non_null(o);
-		check_entry(&f, o, k);
-		json_decref(o);
-	}
-	free(data);
+	kill_each_line(path, check_entry, &f);
 	if (f.asks != 1 || f.yeses != 1 || f.starts != 1 || f.ends != 1 || f.told != 1)
 		fail_msg("k = %ld: asked %u, yes %u, starts %u, ends %u, told %u", k, f.asks,
 			 f.yeses, f.starts, f.ends, f.told);
@@ -503,46 +456,24 @@ static void read_lines(const char *dir, const char *name, struct lsns *l)
 	free(data);
 }
 
-struct told {
-	const char *dir;
-	struct lsns notices;
-};
-
-static void see_told(const char *name, void *user)
+static void see_told(const json_t *o, void *user)
 {
-	struct told *d = user;
-	char path[700], *data;
-	const char *line;
-	size_t len, at = 0, n;
+	const char *type = json_get_str(o, "eventType");
 
-	snprintf(path, sizeof(path), "%s/data/logs/ava/%s", d->dir, name);
-	data = unit_read(path, &len);
-	while (jsonl_next(data, len, &at, &line, &n) == 1)
-		if (memmem(line, n, "\"AssistantMessage\",", 19) ||
-		    memmem(line, n, "\"SubagentComplete\",", 19)) {
-			json_t *o = json_parse(line, n, NULL);
-
-			assert_non_null(o);
-			lsns_add(&d->notices, (uint64_t)json_get_int(o, "lsn", 0), 1);
-			json_decref(o);
-		}
-	free(data);
+	if (strcmp(type, "AssistantMessage") == 0 || strcmp(type, "SubagentComplete") == 0)
+		lsns_add(user, (uint64_t)json_get_int(o, "lsn", 0), 1);
 }
 
 static void check_told(const char *dir, long k, unsigned *shown_twice, unsigned *taken_twice)
 {
-	struct told *d = calloc(1, sizeof(*d));
-	struct lsns *shown = calloc(1, sizeof(*shown)), *took = calloc(1, sizeof(*took));
-	char path[400];
+	struct lsns *l = calloc(3, sizeof(*l)), *notices = &l[0], *shown = &l[1], *took = &l[2];
 
-	d->dir = dir;
-	snprintf(path, sizeof(path), "%s/data/logs/ava", dir);
-	assert_int_equal(sys->list(AT_FDCWD, path, see_told, d), 0);
+	kill_each_day(dir, see_told, notices);
 	read_lines(dir, "shown", shown);
 	read_lines(dir, "took", took);
-	assert_true(d->notices.n >= 3);
-	for (unsigned i = 0; i < d->notices.n; i++) {
-		uint64_t lsn = d->notices.lsn[i];
+	assert_true(notices->n >= 3);
+	for (unsigned i = 0; i < notices->n; i++) {
+		uint64_t lsn = notices->lsn[i];
 		unsigned s = times_of(shown, lsn), t = times_of(took, lsn);
 
 		if (s < 1 || s > 2 || t < 1 || t > 2)
@@ -550,9 +481,7 @@ static void check_told(const char *dir, long k, unsigned *shown_twice, unsigned 
 				 (unsigned long long)lsn, s, t);
 	}
 	/* Removing the older ledger is nothing that recovery would miss. */
-	snprintf(path, sizeof(path), "%s/data/lost", dir);
-	if (access(path, F_OK) == 0)
-		fail_msg("k = %ld: recovery put something aside", k);
+	kill_nothing_lost(dir, k);
 	/* One command is at work at a time, and it is told. */
 	if (took->twice > 1 || took->again_unsaid)
 		fail_msg("k = %ld: %u were taken twice%s", k, took->twice,
@@ -561,34 +490,18 @@ static void check_told(const char *dir, long k, unsigned *shown_twice, unsigned 
 		fail_msg("told twice without a kill");
 	*shown_twice += shown->twice;
 	*taken_twice += took->twice;
-	free(d);
-	free(shown);
-	free(took);
-}
-
-static const char *fresh(void)
-{
-	const char *dir = unit_tmpdir();
-	char path[300];
-
-	snprintf(path, sizeof(path), "%s/data", dir);
-	assert_int_equal(mkdir(path, 0700), 0);
-	snprintf(path, sizeof(path), "%s/src", dir);
-	assert_int_equal(mkdir(path, 0700), 0);
-	snprintf(path, sizeof(path), "%s/src/parser.c", dir);
-	unit_write(path, "int parse_header(const char *s)\n{\n\treturn 0;\n}\n", 47);
-	return dir;
+	free(l);
 }
 
 TEST(untouched)
 {
-	const char *dir = fresh();
+	const char *dir = kill_fresh();
 	unsigned shown = 0, taken = 0;
 
-	assert_int_equal(child(dir, 0, false), 0);
+	assert_int_equal(kill_child(play, dir, 0), 0);
 	check_said(dir, 0);
 	check_told(dir, 0, &shown, &taken);
-	assert_int_equal(child(dir, 0, true), 0);
+	assert_int_equal(kill_child(only_look, dir, 0), 0);
 	unit_rmdir(dir);
 }
 
@@ -599,18 +512,18 @@ TEST(killed)
 	int rv = -1;
 
 	for (k = 1; rv == -1; k += by) {
-		const char *dir = fresh();
+		const char *dir = kill_fresh();
 
-		rv = child(dir, k, false);
+		rv = kill_child(play, dir, k);
 		if (rv == -1 && !anything_written(dir)) {
 			unit_rmdir(dir);
 			continue; /* nothing of the conversation was there yet */
 		}
-		if (rv == -1 && child(dir, 0, false) != 0)
+		if (rv == -1 && kill_child(play, dir, 0) != 0)
 			fail_msg("k = %ld: what was left could not be gone on from", k);
 		check_said(dir, k);
 		check_told(dir, k, &shown, &taken);
-		if (child(dir, 0, true) != 0)
+		if (kill_child(only_look, dir, 0) != 0)
 			fail_msg("k = %ld: something is still told", k);
 		unit_rmdir(dir);
 	}
@@ -620,10 +533,4 @@ TEST(killed)
 	assert_true(k > 60 / by);
 }
 
-static int first(void **state)
-{
-	kill_in_memory();
-	return 0;
-}
-
-UNIT_GROUP(.first = first);
+UNIT_GROUP(.first = kill_in_memory);
