@@ -28,10 +28,8 @@ contains 'the same again is the same' 'Changed (M-' "$OUT"
 equal 'two rows, one about this folder' "project $T/src,person " \
 	"$("$AVA" memory list --json | jq -r '[.[] | "\(.kind) \(.cwd)"] | join(",")')"
 equal 'elsewhere that one is not found' 1 "$(cd / && ids --here | wc -l)"
-for words in tea 'TEA coffee' cof 'tea" OR (' 'NEAR(tea*' "'; DROP TABLE memory; tea"; do
-	run "$AVA" memory search "$words" --json
-	equal "a search for $words" 1 "$(jq length "$OUT")"
-done
+run "$AVA" memory search "'; DROP TABLE memory; tea" --json
+equal 'words are words' 1 "$(jq length "$OUT")"
 run "$AVA" memory search rabbits
 exits 'nothing found is no error' 0
 contains 'and is said' 'Nothing that is remembered has these words' "$OUT"
@@ -50,10 +48,8 @@ run "$AVA" memory rm
 exits 'rm wants an id' 2
 run "$AVA" memory rm --all </dev/null
 exits 'all only with a yes' 4
-run "$AVA" memory frobnicate
-exits 'an unknown word is a usage error' 2
 run "$AVA" memory add --kind rumour x
-exits 'so is an unknown kind' 2
+exits 'an unknown kind is a usage error' 2
 
 # --- in a conversation
 say 'Please remember that my cat is called Minka.' 'what do you know about my cat?'
@@ -102,9 +98,6 @@ exits 'it is set aside' 0
 check 'and kept' test -s "$AVA_DATA_ROOT/memory.db.broken"
 run "$AVA" memory add anew
 exits 'a new one is begun' 0
-run "$AVA" memory reset
-exits 'which is not set aside' 1
 run "$AVA" memory rm --all --yes
-exits 'all is removed' 0
-equal 'and nothing is left' '' "$(ids)"
+equal 'all is removed' '' "$(ids)"
 finish

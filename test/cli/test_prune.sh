@@ -23,6 +23,8 @@ old=$("$AVA" run 'find kettle' --yes --json 2>/dev/null | jq -r .subagent_id)
 run "$AVA" prune
 exits 'it must be told what is old' 2
 contains 'and how' 'say what is old: --older-than 90d' "$ERR"
+run "$AVA" prune --older-than soon
+exits 'in a form that is understood' 2
 for how in '' --dry-run; do
 	# shellcheck disable=SC2086 # one word or none
 	run "$AVA" prune --older-than 90d $how

@@ -8,14 +8,6 @@ export AVA_SEALS_EVERY=1
 mkdir "$T/work" && cd "$T/work" || exit 99
 printf 'the parser is here\nint parse_header(void);\n' >parser.c
 
-run "$AVA" logs verify
-exits 'a root that is not there is told' 5
-run "$AVA" logs verify --help
-exits 'it has a help' 0
-contains 'with its options' '--head' "$OUT"
-run "$AVA" logs verify --bogus
-exits 'a wrong option is wrong usage' 2
-
 start_daemon
 run "$AVA" run 'where is the parser?' --yes
 exits 'a run ends' 0
@@ -84,14 +76,6 @@ run "$AVA" logs --file "$T/log-elsewhere" -f
 exits 'nothing follows in it' 2
 run "$AVA" export S-aaaaaaaaaaaa
 exits 'a run that never was is told' 5
-run "$AVA" prune
-exits 'pruning must be told what is old' 1
-run "$AVA" prune --older-than soon
-exits 'in a form that is understood' 2
-start_daemon
-run "$AVA" prune --older-than 90d --json
-exits 'the daemon does it, with a word on what went' 0
-equal 'and nothing is that old' 0 "$(jq '.runs | length' "$OUT")"
 
 log=$(ls "$AVA_DATA_ROOT"/logs/subagents/*.jsonl | head -n 1)
 name=logs/subagents/${log##*/}
@@ -108,13 +92,7 @@ exits 'also when only this run is asked for' 1
 equal 'with its line' 3 "$(jq '.findings[0].line' "$OUT")"
 run "$AVA" logs verify catalog.jsonl
 exits 'another file is well' 0
-rm "$log"
-run "$AVA" logs verify
-exits 'a deleted run is found' 1
-contains 'and named' "$name: it is missing" "$OUT"
 cp "$T/log" "$log"
-run "$AVA" logs verify
-exits 'and all is well when it is put back' 0
 result=$AVA_DATA_ROOT/runs/$id/result.json
 cp "$result" "$T/result"
 sed -i 's/"summary":"/"summary":"not /' "$result"
