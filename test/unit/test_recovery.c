@@ -17,7 +17,6 @@
 #define SEGMENT  "wal/0000000000000001.seg"
 #define VIEW     "logs/a.jsonl"
 #define PART     "logs/a.2.jsonl"
-#define LOST     "lost/logs+a.2.jsonl"
 #define RESULT   "runs/a/result.json"
 #define SEG_SIZE 65536u
 #define SALT     0x5a17c0deu
@@ -25,15 +24,8 @@
 #define MARK     8320u
 #define END      8352u
 
-struct scene {
-	struct rig rig;
-	unsigned char *segment;
-	char *checkpoint;
-	size_t checkpoint_len;
-	const char *view; /* NULL: there is none */
-	size_t view_len;
-	const char *result; /* the same */
-};
+static struct rig rig;
+static unsigned char *segment; /* as the crash left it, but for what the test changes */
 
 /* The segment its hexdump says. */
 static unsigned char *load_segment(void)
@@ -55,12 +47,25 @@ static unsigned char *load_segment(void)
 	return out;
 }
 
-static void scene_init(struct scene *s)
+static int scene_begin(void **state)
 {
-	*s = (struct scene){.segment = load_segment(), .view = "one\n", .view_len = 4};
-	s->checkpoint = unit_read_src(GOLDEN "checkpoint", &s->checkpoint_len);
-	rig_init(&s->rig);
-	s->rig.o.segment_bytes = SEG_SIZE;
+	segment = load_segment();
+	rig_init(&rig);
+	rig.o.segment_bytes = SEG_SIZE;
+	return 0;
+}
+
+static int scene_end(void **state)
+{
+	rig_fini(&rig);
+	free(segment);
+	return 0;
+}
+
+static void scene_again(void)
+{
+	scene_end(NULL);
+	scene_begin(NULL);
 }
 
 static void put(const struct rig *r, const char *path, const void *data, size_t len)
@@ -77,76 +82,63 @@ static void put(const struct rig *r, const char *path, const void *data, size_t 
 	free(full);
 }
 
-/* As a crash leaves it. */
-static void lay(const struct scene *s)
+static void start(void)
 {
-	put(&s->rig, SEGMENT, s->segment, SEG_SIZE);
-	if (s->checkpoint_len > 0)
-		put(&s->rig, "wal/checkpoint", s->checkpoint, s->checkpoint_len);
-	if (s->view != NULL)
-		put(&s->rig, VIEW, s->view, s->view_len);
-	if (s->result != NULL)
-		put(&s->rig, RESULT, s->result, strlen(s->result));
+	size_t len;
+	char *checkpoint = unit_read_src(GOLDEN "checkpoint", &len);
+
+	put(&rig, SEGMENT, segment, SEG_SIZE);
+	put(&rig, "wal/checkpoint", checkpoint, len);
+	put(&rig, VIEW, "one\n", 4);
+	free(checkpoint);
+	rig_open(&rig);
+	assert_false(rig.rec.clean);
 }
 
-static void start(struct scene *s)
-{
-	lay(s);
-	rig_open(&s->rig);
-	assert_false(s->rig.rec.clean);
-}
-
-static void scene_fini(struct scene *s)
-{
-	rig_fini(&s->rig);
-	free(s->segment);
-	free(s->checkpoint);
-}
-
-static void holds_golden(const struct scene *s, const char *path, const char *golden)
+static void holds_golden(const char *path, const char *golden)
 {
 	size_t len;
 	char *text = unit_read_src(golden, &len);
 
-	rig_holds(&s->rig, path, text);
+	rig_holds(&rig, path, text);
 	free(text);
 }
 
 /* Everything of the commit is there. */
-static void is_redone(const struct scene *s)
+static void is_redone(void)
 {
-	holds_golden(s, VIEW, GOLDEN "a.jsonl");
-	holds_golden(s, RESULT, GOLDEN "result.json");
-	assert_int_equal(s->rig.rec.redone_batches, 1);
-	assert_int_equal(s->rig.rec.redone_bytes, 7);
-	assert_int_equal(s->rig.rec.lost_bytes, 0);
-	assert_false(rig_exists(&s->rig, PART));
-	assert_false(rig_exists(&s->rig, "lost"));
+	holds_golden(VIEW, GOLDEN "a.jsonl");
+	holds_golden(RESULT, GOLDEN "result.json");
+	assert_int_equal(rig.rec.redone_batches, 1);
+	assert_int_equal(rig.rec.redone_bytes, 7);
+	assert_int_equal(rig.rec.lost_bytes, 0);
+	assert_false(rig_exists(&rig, PART));
+	assert_false(rig_exists(&rig, "lost"));
 }
 
 /* Nothing of it is, and nothing else was touched. */
-static void is_not_done(const struct scene *s)
+static void is_not_done(void)
 {
-	rig_holds(&s->rig, VIEW, "one\n");
-	assert_false(rig_exists(&s->rig, RESULT));
-	assert_false(rig_exists(&s->rig, PART));
-	assert_int_equal(s->rig.rec.redone_batches, 0);
+	rig_holds(&rig, VIEW, "one\n");
+	assert_false(rig_exists(&rig, RESULT));
+	assert_false(rig_exists(&rig, PART));
+	assert_int_equal(rig.rec.redone_batches, 0);
 }
 
-static void has_problem(const struct scene *s, const char *what)
+static void has_problem(const char *what)
 {
-	assert_int_equal(s->rig.rec.nproblems, 1);
-	if (strstr(s->rig.rec.problems, what) == NULL)
-		fail_msg("no \"%s\" in %s", what, s->rig.rec.problems);
+	assert_int_equal(rig.rec.nproblems, 1);
+	if (strstr(rig.rec.problems, what) == NULL)
+		fail_msg("no \"%s\" in %s", what, rig.rec.problems);
 }
 
-static void no_problem(const struct scene *s)
+static void no_problem(void)
 {
-	assert_int_equal(s->rig.rec.nproblems, 0);
-	assert_string_equal(s->rig.rec.problems, "[]");
-	assert_int_equal(s->rig.rec.damaged_batches, 0);
-	assert_int_equal(s->rig.rec.torn_bytes, 0);
-	assert_int_equal(s->rig.rec.aborted_batches, 0);
+	assert_int_equal(rig.rec.nproblems, 0);
+	assert_string_equal(rig.rec.problems, "[]");
+	assert_int_equal(rig.rec.damaged_batches, 0);
+	assert_int_equal(rig.rec.torn_bytes, 0);
+	assert_int_equal(rig.rec.aborted_batches, 0);
 }
 
 /* ---- the bytes */
@@ -183,7 +175,6 @@ TEST(made_of_its_values)
 {
 	unsigned char *golden = load_segment(), *ours = calloc(1, SEG_SIZE);
 
-	(void)state;
 	assert_non_null(ours);
 	wal_segment_put(ours, &(struct wal_segment){
 				      .seq = 1, .size = SEG_SIZE, .first_lsn = 2, .salt = SALT});
@@ -226,158 +217,59 @@ TEST(written_so)
 		{.kind = JOURNAL_PUT, .path = RESULT, .bytes = "{}\n", .len = 3},
 	};
 	struct wal_segment head;
-	struct rig r;
 
-	(void)state;
-	rig_init(&r);
-	r.o.segment_bytes = SEG_SIZE;
-	put(&r, VIEW, "one\n", 4);
-	rig_open(&r);
-	assert_int_equal(journal_commit(r.j, ops, 2, JOURNAL_NOW, rig_done, &r), 0);
-	assert_int_equal(journal_sync(r.j), 0);
-	assert_int_equal(r.last_rv, 0);
-	head = used_segment(&r, &bytes);
+	put(&rig, VIEW, "one\n", 4);
+	rig_open(&rig);
+	assert_int_equal(journal_commit(rig.j, ops, 2, JOURNAL_NOW, rig_done, &rig), 0);
+	assert_int_equal(journal_sync(rig.j), 0);
+	assert_int_equal(rig.last_rv, 0);
+	head = used_segment(&rig, &bytes);
 	assert_int_equal(head.first_lsn, 1);
 	assert_int_equal(head.prev.seq, 0);
 	wal_segment_put(ours, &head);
 	put_commit(ours + BATCH, head.salt, 1, 4);
 	assert_memory_equal(bytes, ours, MARK);
 	free(bytes);
-	rig_holds(&r, VIEW, "one\ntwo\n");
-	rig_fini(&r);
+	rig_holds(&rig, VIEW, "one\ntwo\n");
 }
 
 /* ---- what a start makes of it */
 
 TEST(redone)
 {
-	struct scene s;
-
-	(void)state;
-	scene_init(&s);
-	start(&s);
-	is_redone(&s);
-	no_problem(&s);
-	assert_int_equal(journal_lsn(s.rig.j, 1), 3);
-	rig_close(&s.rig);
-	rig_open(&s.rig);
-	holds_golden(&s, VIEW, GOLDEN "a.jsonl");
-	rig_append(&s.rig, VIEW, "three\n");
-	rig_holds(&s.rig, VIEW, "one\ntwo\nthree\n");
-	rig_close(&s.rig);
-	rig_open(&s.rig);
-	assert_true(s.rig.rec.clean);
-	assert_int_equal(s.rig.rec.redone_batches, 0);
-	rig_holds(&s.rig, VIEW, "one\ntwo\nthree\n");
-	scene_fini(&s);
-}
-
-/* A crash while recovery ran: some of it is there already, or zeros of blocks
- * whose bytes never reached the disk. */
-TEST(redone_over_a_part)
-{
-	static const struct {
-		const char *view;
-		size_t len;
-		const char *result;
-	} cases[] = {
-		{"one\ntwo\n", 8, NULL}, {"one\ntwo\n", 8, "{}\n"}, {"one\nt", 5, NULL},
-		{"one\ntwo", 7, "{}"},   {"one\n\0\0\0\0", 8, ""},  {"one\ntw\0\0", 8, NULL},
-	};
-
-	(void)state;
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct scene s;
-
-		scene_init(&s);
-		s.view = cases[i].view;
-		s.view_len = cases[i].len;
-		s.result = cases[i].result;
-		start(&s);
-		is_redone(&s);
-		no_problem(&s);
-		scene_fini(&s);
-	}
-}
-
-TEST(without_checkpoint)
-{
-	struct scene s;
-
-	(void)state;
-	scene_init(&s);
-	s.checkpoint_len = 0;
-	start(&s);
-	is_redone(&s);
-	no_problem(&s);
-	scene_fini(&s);
-
-	scene_init(&s);
-	s.checkpoint[20] ^= 1;
-	start(&s);
-	is_redone(&s);
-	has_problem(&s, "wal/checkpoint");
-	scene_fini(&s);
-}
-
-/* A later flush follows, so this one was synced and may have been answered:
- * wherever the flip is, it is named and nothing of the commit happens. */
-TEST(flipped_is_damage)
-{
-	for (uint32_t at = BATCH; at < MARK; at++) {
-		struct scene s;
-
-		scene_init(&s);
-		s.segment[at] ^= 0x10;
-		start(&s);
-		is_not_done(&s);
-		has_problem(&s,
-			    "\"" SEGMENT "\",\"problem\":\"damaged batch at 8192, lsn 2 to 2\"");
-		assert_int_equal(s.rig.rec.damaged_batches, 1);
-		assert_int_equal(s.rig.rec.torn_bytes, 0);
-		scene_fini(&s);
-	}
+	start();
+	is_redone();
+	no_problem();
+	assert_int_equal(journal_lsn(rig.j, 1), 3);
+	rig_close(&rig);
+	rig_open(&rig);
+	holds_golden(VIEW, GOLDEN "a.jsonl");
+	rig_append(&rig, VIEW, "three\n");
+	rig_holds(&rig, VIEW, "one\ntwo\nthree\n");
+	rig_close(&rig);
+	rig_open(&rig);
+	assert_true(rig.rec.clean);
+	assert_int_equal(rig.rec.redone_batches, 0);
+	rig_holds(&rig, VIEW, "one\ntwo\nthree\n");
 }
 
 /* Nothing follows: the crash cut the flush, which nobody was told of. */
 TEST(flipped_at_the_end_is_torn)
 {
 	for (uint32_t at = BATCH; at < MARK; at++) {
-		struct scene s;
-
-		scene_init(&s);
-		memset(s.segment + MARK, 0, END - MARK);
-		s.segment[at] ^= 0x10;
-		start(&s);
-		is_not_done(&s);
-		assert_int_equal(s.rig.rec.nproblems, 0);
-		assert_int_equal(s.rig.rec.damaged_batches, 0);
-		assert_true(s.rig.rec.torn_bytes > 0 && s.rig.rec.torn_bytes <= MARK - BATCH);
-		assert_true(journal_lsn(s.rig.j, 1) > 3); /* what was cut may have used more */
-		scene_fini(&s);
+		scene_again();
+		memset(segment + MARK, 0, END - MARK);
+		segment[at] ^= 0x10;
+		start();
+		is_not_done();
+		assert_int_equal(rig.rec.nproblems, 0);
+		assert_int_equal(rig.rec.damaged_batches, 0);
+		assert_true(rig.rec.torn_bytes > 0 && rig.rec.torn_bytes <= MARK - BATCH);
+		assert_true(journal_lsn(rig.j, 1) > 3); /* what was cut may have used more */
 	}
 }
 
-/* One copy of the header is enough; the other is named. */
-TEST(flipped_header)
-{
-	static const uint32_t places[] = {0,    8,    12,   16,   24,   32,   40,   48,   1000,
-					  4092, 4095, 4096, 4104, 4108, 4112, 5000, 8188, 8191};
-
-	(void)state;
-	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
-		struct scene s;
-
-		scene_init(&s);
-		s.segment[places[i]] ^= 0x10;
-		start(&s);
-		is_redone(&s);
-		has_problem(&s, "damaged copy of the header");
-		scene_fini(&s);
-	}
-}
-
-static void lose_headers(unsigned char *segment, bool first, bool second)
+static void lose_headers(bool first, bool second)
 {
 	memset(segment, 0, first ? WAL_PAGE : 0);
 	memset(segment + WAL_HEAD_COPY, 0, second ? WAL_PAGE : 0);
@@ -387,14 +279,11 @@ static void lose_headers(unsigned char *segment, bool first, bool second)
 TEST(lost_page_of_the_header)
 {
 	for (int second = 0; second < 2; second++) {
-		struct scene s;
-
-		scene_init(&s);
-		lose_headers(s.segment, second == 0, second == 1);
-		start(&s);
-		is_redone(&s);
-		has_problem(&s, "\"" SEGMENT "\",\"problem\":\"damaged copy of the header");
-		scene_fini(&s);
+		scene_again();
+		lose_headers(second == 0, second == 1);
+		start();
+		is_redone();
+		has_problem("\"" SEGMENT "\",\"problem\":\"damaged copy of the header");
 	}
 }
 
@@ -402,172 +291,65 @@ TEST(lost_page_of_the_header)
  * flush shows that the first one, and the header with it, was synced. */
 TEST(lost_header)
 {
-	struct scene s;
+	lose_headers(true, true);
+	start();
+	is_redone();
+	has_problem("\"" SEGMENT "\",\"problem\":\"both copies of the header are damaged");
+	assert_int_equal(rig.rec.damaged_batches, 1);
+	assert_true(journal_lsn(rig.j, 1) > 3);
+	rig_close(&rig);
+	rig_open(&rig);
+	holds_golden(VIEW, GOLDEN "a.jsonl");
+	assert_int_equal(rig.rec.redone_batches, 0);
 
-	(void)state;
-	scene_init(&s);
-	lose_headers(s.segment, true, true);
-	start(&s);
-	is_redone(&s);
-	has_problem(&s, "\"" SEGMENT "\",\"problem\":\"both copies of the header are damaged");
-	assert_int_equal(s.rig.rec.damaged_batches, 1);
-	assert_true(journal_lsn(s.rig.j, 1) > 3);
-	rig_close(&s.rig);
-	rig_open(&s.rig);
-	holds_golden(&s, VIEW, GOLDEN "a.jsonl");
-	assert_int_equal(s.rig.rec.redone_batches, 0);
-	scene_fini(&s);
-
-	scene_init(&s);
-	lose_headers(s.segment, true, true);
-	memset(s.segment + MARK, 0, END - MARK);
-	start(&s);
-	is_not_done(&s);
-	no_problem(&s);
-	scene_fini(&s);
+	scene_again();
+	lose_headers(true, true);
+	memset(segment + MARK, 0, END - MARK);
+	start();
+	is_not_done();
+	no_problem();
 }
 
 /* A second file without headers, lsn `lsn` in it, above the golden segment. */
-static void start_with_second(struct scene *s, uint64_t lsn)
+static void start_with_second(uint64_t lsn)
 {
 	unsigned char *second = calloc(1, SEG_SIZE);
 
 	assert_non_null(second);
-	scene_init(s);
+	scene_again();
 	put_commit(second + BATCH, SALT + 1, lsn, 8);
 	wal_batch_put(second + MARK,
 		      &(struct wal_batch){
 			      .salt = SALT + 1, .first_lsn = lsn + 1, .at = MARK, .flush = MARK});
-	put(&s->rig, "wal/0000000000000002.seg", second, SEG_SIZE);
+	put(&rig, "wal/0000000000000002.seg", second, SEG_SIZE);
 	free(second);
-	start(s);
+	start();
 }
 
 TEST(lost_header_behind_another)
 {
-	struct scene s;
+	start_with_second(3);
+	rig_holds(&rig, VIEW, "one\ntwo\ntwo\n");
+	has_problem("\"wal/0000000000000002.seg\",\"problem\":\"both copies");
+	assert_int_equal(rig.rec.redone_batches, 2);
 
-	(void)state;
-	start_with_second(&s, 3);
-	rig_holds(&s.rig, VIEW, "one\ntwo\ntwo\n");
-	has_problem(&s, "\"wal/0000000000000002.seg\",\"problem\":\"both copies");
-	assert_int_equal(s.rig.rec.redone_batches, 2);
-	scene_fini(&s);
-
-	start_with_second(&s, 1); /* a spare file: what it held is long done */
-	is_redone(&s);
-	no_problem(&s);
-	scene_fini(&s);
+	start_with_second(1); /* a spare file: what it held is long done */
+	is_redone();
+	no_problem();
 }
 
 /* An orderly end without any work leaves the position where recovery put it:
  * the next start reads nothing again, least of all over what a person did. */
 TEST(idle_after_recovery)
 {
-	struct scene s;
-
-	(void)state;
-	scene_init(&s);
-	start(&s);
-	is_redone(&s);
-	rig_close(&s.rig);
-	assert_int_equal(unlink(rig_path(&s.rig, RESULT)), 0);
-	rig_open(&s.rig);
-	assert_true(s.rig.rec.clean);
-	assert_int_equal(s.rig.rec.redone_batches, 0);
-	assert_false(rig_exists(&s.rig, RESULT));
-	scene_fini(&s);
+	start();
+	is_redone();
+	rig_close(&rig);
+	assert_int_equal(unlink(rig_path(&rig, RESULT)), 0);
+	rig_open(&rig);
+	assert_true(rig.rec.clean);
+	assert_int_equal(rig.rec.redone_batches, 0);
+	assert_false(rig_exists(&rig, RESULT));
 }
 
-/* ---- what a person did */
-
-/* The view is left as it is; its bytes go to lost/, writing to the next part. */
-static void is_put_aside(struct scene *s, const char *why)
-{
-	char path[64];
-
-	has_problem(s, why);
-	rig_holds(&s->rig, LOST, "two\n");
-	rig_holds(&s->rig, PART, "");
-	holds_golden(s, RESULT, GOLDEN "result.json");
-	assert_int_equal(s->rig.rec.lost_bytes, 4);
-	assert_string_equal(journal_view_path(s->rig.j, VIEW, path, sizeof(path)), PART);
-	rig_append(&s->rig, VIEW, "three\n");
-	rig_holds(&s->rig, PART, "three\n");
-	if (s->view == NULL)
-		assert_false(rig_exists(&s->rig, VIEW));
-	else
-		rig_holds(&s->rig, VIEW, s->view);
-}
-
-TEST(missing)
-{
-	struct scene s;
-
-	(void)state;
-	scene_init(&s);
-	s.view = NULL;
-	start(&s);
-	is_put_aside(&s, "is missing");
-	scene_fini(&s);
-}
-
-TEST(shorter)
-{
-	struct scene s;
-
-	(void)state;
-	scene_init(&s);
-	s.view = "on";
-	s.view_len = 2;
-	start(&s);
-	is_put_aside(&s, "is shorter than it was");
-	scene_fini(&s);
-}
-
-TEST(edited)
-{
-	struct scene s;
-
-	(void)state;
-	scene_init(&s);
-	s.view = "one\nmine\n";
-	s.view_len = 9;
-	start(&s);
-	is_put_aside(&s, "was changed by somebody else");
-	rig_holds(&s.rig, VIEW ".broken", "mine\n");
-	scene_fini(&s);
-}
-
-TEST(result_edited)
-{
-	struct scene s;
-
-	(void)state;
-	scene_init(&s);
-	s.result = "mine";
-	start(&s);
-	is_redone(&s);
-	has_problem(&s, "kept in .broken");
-	rig_holds(&s.rig, RESULT ".broken", "mine");
-	scene_fini(&s);
-}
-
-/* Killed before its checkpoint, a recovery that put something aside leaves
- * one copy of it when it is done again. */
-TEST(put_aside_twice)
-{
-	struct scene s;
-
-	(void)state;
-	scene_init(&s);
-	s.view = "one\nmine\n";
-	s.view_len = 9;
-	start(&s);
-	rig_close(&s.rig);
-	start(&s);
-	is_put_aside(&s, "was changed by somebody else");
-	assert_false(rig_exists(&s.rig, VIEW ".broken.2"));
-	assert_false(rig_exists(&s.rig, "logs/a.3.jsonl"));
-	scene_fini(&s);
-}
+UNIT_GROUP(.before = scene_begin, .after = scene_end);
