@@ -5,6 +5,7 @@
 
 #include "unit.h"
 
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,6 +59,28 @@ static inline void rig_fini(struct rig *r)
 	unit_rmdir(r->root);
 }
 
+/* In a new directory. */
+static inline void rig_again(struct rig *r)
+{
+	rig_fini(r);
+	rig_init(r);
+}
+
+/* RIG_OF_FILE; `rig` is made before each test and gone behind it. */
+#define RIG_OF_FILE                                                                                \
+	static struct rig rig;                                                                     \
+	static int rig_before(void **state)                                                        \
+	{                                                                                          \
+		rig_init(&rig);                                                                    \
+		return 0;                                                                          \
+	}                                                                                          \
+	static int rig_after(void **state)                                                         \
+	{                                                                                          \
+		rig_fini(&rig);                                                                    \
+		return 0;                                                                          \
+	}                                                                                          \
+	UNIT_GROUP(.before = rig_before, .after = rig_after)
+
 static inline void rig_done(int rv, void *user)
 {
 	struct rig *r = user;
@@ -102,6 +125,20 @@ static inline const char *rig_path(const struct rig *r, const char *path)
 static inline bool rig_exists(const struct rig *r, const char *path)
 {
 	return access(rig_path(r, path), F_OK) == 0;
+}
+
+/* How many files of the journal have `part` in their names. */
+static inline unsigned rig_wal_files(const struct rig *r, const char *part)
+{
+	DIR *dir = opendir(rig_path(r, "wal"));
+	struct dirent *e;
+	unsigned n = 0;
+
+	assert_non_null(dir);
+	while ((e = readdir(dir)) != NULL)
+		n += strstr(e->d_name, part) != NULL;
+	closedir(dir);
+	return n;
 }
 
 /* The file holds exactly `text`. */

@@ -55,6 +55,10 @@ TEST(parents)
 		{HEADER FIRST "{\"type\":\"mess\n", CHILD},
 		{HEADER FIRST "\n\nnot JSON\n{\"type\":\"note\"}\n[1]\n", CHILD},
 		{HEADER "{\"type\":\"mess\n", ROOT},
+		/* another program's, and another "id" inside */
+		{"{\"type\":\"message\",\"id\":\"p\\\"1\",\"parentId\":null,\"m\":{\"id\":\"x\"}}"
+		 "\n",
+		 "{\"type\":\"message\",\"id\":\"0000002a\",\"parentId\":\"p\\\"1\",\"x\":1}\n"},
 		{"{\"type\":\"mess", "\n" ROOT},
 	};
 
