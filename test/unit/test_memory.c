@@ -41,107 +41,35 @@ static bool is_due(bool sync)
 	return true;
 }
 
-struct shim {
-	sqlite3_file base;
-	sqlite3_file *real;
-};
+static sqlite3_vfs *real_vfs;
+static const sqlite3_io_methods *real_methods;
 
-#define REAL(f) (((struct shim *)(f))->real)
-
-static int shim_close(sqlite3_file *f)
-{
-	int rc = REAL(f)->pMethods ? REAL(f)->pMethods->xClose(REAL(f)) : SQLITE_OK;
-
-	sqlite3_free(REAL(f));
-	return rc;
-}
-static int shim_read(sqlite3_file *f, void *to, int n, sqlite3_int64 at)
-{
-	return REAL(f)->pMethods->xRead(REAL(f), to, n, at);
-}
 static int shim_write(sqlite3_file *f, const void *from, int n, sqlite3_int64 at)
 {
 	if (is_due(false))
 		return atomic_load(&fault_kind) == FAULT_FULL ? SQLITE_FULL : SQLITE_IOERR_WRITE;
-	return REAL(f)->pMethods->xWrite(REAL(f), from, n, at);
+	return real_methods->xWrite(f, from, n, at);
 }
-static int shim_truncate(sqlite3_file *f, sqlite3_int64 size)
-{
-	return REAL(f)->pMethods->xTruncate(REAL(f), size);
-}
+
 static int shim_sync(sqlite3_file *f, int flags)
 {
-	return is_due(true) ? SQLITE_IOERR_FSYNC : REAL(f)->pMethods->xSync(REAL(f), flags);
-}
-static int shim_size(sqlite3_file *f, sqlite3_int64 *size)
-{
-	return REAL(f)->pMethods->xFileSize(REAL(f), size);
-}
-static int shim_lock(sqlite3_file *f, int l)
-{
-	return REAL(f)->pMethods->xLock(REAL(f), l);
-}
-static int shim_unlock(sqlite3_file *f, int l)
-{
-	return REAL(f)->pMethods->xUnlock(REAL(f), l);
-}
-static int shim_reserved(sqlite3_file *f, int *out)
-{
-	return REAL(f)->pMethods->xCheckReservedLock(REAL(f), out);
-}
-static int shim_control(sqlite3_file *f, int op, void *arg)
-{
-	return REAL(f)->pMethods->xFileControl(REAL(f), op, arg);
-}
-static int shim_sector(sqlite3_file *f)
-{
-	return REAL(f)->pMethods->xSectorSize(REAL(f));
-}
-static int shim_traits(sqlite3_file *f)
-{
-	return REAL(f)->pMethods->xDeviceCharacteristics(REAL(f));
-}
-static int shim_map(sqlite3_file *f, int page, int size, int extend, void volatile **out)
-{
-	return REAL(f)->pMethods->xShmMap(REAL(f), page, size, extend, out);
-}
-static int shim_shm_lock(sqlite3_file *f, int at, int n, int flags)
-{
-	return REAL(f)->pMethods->xShmLock(REAL(f), at, n, flags);
-}
-static void shim_barrier(sqlite3_file *f)
-{
-	REAL(f)->pMethods->xShmBarrier(REAL(f));
-}
-static int shim_unmap(sqlite3_file *f, int away)
-{
-	return REAL(f)->pMethods->xShmUnmap(REAL(f), away);
+	return is_due(true) ? SQLITE_IOERR_FSYNC : real_methods->xSync(f, flags);
 }
 
-static const sqlite3_io_methods shim_methods = {
-	2,           shim_close, shim_read,     shim_write,    shim_truncate, shim_sync,
-	shim_size,   shim_lock,  shim_unlock,   shim_reserved, shim_control,  shim_sector,
-	shim_traits, shim_map,   shim_shm_lock, shim_barrier,  shim_unmap,
-};
-
-static sqlite3_vfs *real_vfs;
-
+/* The file is SQLite's own, but for its writes and syncs; only a database has locks. */
 static int shim_open(sqlite3_vfs *v, const char *name, sqlite3_file *f, int flags, int *out)
 {
-	struct shim *s = (struct shim *)f;
-	int rc;
+	static sqlite3_io_methods without_locks, with_locks;
+	sqlite3_io_methods *methods = flags & SQLITE_OPEN_MAIN_DB ? &with_locks : &without_locks;
+	int rc = real_vfs->xOpen(real_vfs, name, f, flags, out);
 
-	s->base.pMethods = NULL;
-	s->real = sqlite3_malloc(real_vfs->szOsFile);
-	if (!s->real)
-		return SQLITE_NOMEM;
-	memset(s->real, 0, (size_t)real_vfs->szOsFile);
-	rc = real_vfs->xOpen(real_vfs, name, s->real, flags, out);
-	if (rc != SQLITE_OK) {
-		sqlite3_free(s->real);
+	if (rc != SQLITE_OK || !f->pMethods)
 		return rc;
-	}
-	s->base.pMethods = &shim_methods;
+	real_methods = f->pMethods;
+	*methods = *real_methods;
+	methods->xWrite = shim_write;
+	methods->xSync = shim_sync;
+	f->pMethods = methods;
 	return rc;
 }
 
@@ -152,7 +80,6 @@ static int set_up_all(void **state)
 	real_vfs = sqlite3_vfs_find(NULL);
 	shim = *real_vfs;
 	shim.zName = "shim";
-	shim.szOsFile = sizeof(struct shim);
 	shim.xOpen = shim_open;
 	return sqlite3_vfs_register(&shim, 1);
 }
