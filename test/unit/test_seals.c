@@ -163,7 +163,6 @@ TEST(seals_while_it_runs_and_at_the_end)
 	struct world w = {0};
 	uint64_t n;
 
-	(void)state;
 	make(&w);
 	run_one(&w);
 	n = sealed_after(&w, 0);
@@ -185,7 +184,6 @@ TEST(full_disk)
 	int calls = 0;
 	uint64_t n;
 
-	(void)state;
 	make(&w);
 	spawn = ask(&w);
 	run_one(&w);
@@ -201,40 +199,6 @@ TEST(full_disk)
 		os_loop_step(w.loop, 5);
 	sealed_after(&w, n);
 	whole(&w);
-	core_close(w.core);
-	assert_int_equal(whole(&w).unsealed_files, 0);
-	start(&w);
-	away(&w);
-}
-
-/* The day in use is later than today (a clock set back), and a new day begins
- * under the core. */
-TEST(days)
-{
-	struct world w = {0};
-	char first[400], later[400];
-	uint64_t n;
-
-	(void)state;
-	make(&w);
-	run_one(&w);
-	n = sealed_after(&w, 0);
-	/* Midnight: from now on the core writes to another day. */
-	snprintf(first, sizeof(first), "%s/logs/ava/%s.jsonl", w.root, w.core->book.day);
-	memcpy(w.core->book.day, "2999-01-01", 11);
-	w.core->book.day_seq = 0;
-	run_one(&w);
-	sealed_after(&w, n);
-	snprintf(later, sizeof(later), "%s/logs/ava/2999-01-01.jsonl", w.root);
-	assert_int_equal(access(first, F_OK) | access(later, F_OK), 0);
-	whole(&w);
-	core_close(w.core);
-	assert_int_equal(whole(&w).unsealed_files, 0);
-
-	/* The clock is as it was: the later day goes on being used. */
-	start(&w);
-	assert_string_equal(w.core->book.day, "2999-01-01");
-	run_one(&w);
 	core_close(w.core);
 	assert_int_equal(whole(&w).unsealed_files, 0);
 	start(&w);
