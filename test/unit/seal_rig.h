@@ -52,21 +52,16 @@ static inline void rig_put(const struct seal_rig *r, const char *path, const voi
 	unit_write(rig_full(r, path), data, len);
 }
 
-static inline void rig_mkdirs(struct seal_rig *r)
-{
-	static const char *const dirs[] = {"logs", "logs/ava", "logs/subagents", "runs", "lost"};
-
-	for (size_t i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++)
-		mkdir(rig_full(r, dirs[i]), 0700);
-}
-
 static inline void rig_init(struct seal_rig *r, uint64_t seed)
 {
 	*r = (struct seal_rig){.seed = seed};
 	snprintf(r->root, sizeof(r->root), "%s", unit_tmpdir());
 	r->fd = open(r->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	assert_true(r->fd >= 0);
-	rig_mkdirs(r);
+	unit_mkdirs(r->root, "logs/ava/");
+	unit_mkdirs(r->root, "logs/subagents/");
+	unit_mkdirs(r->root, "runs/");
+	unit_mkdirs(r->root, "lost/");
 	snprintf(r->day, sizeof(r->day), "logs/ava/2026-11-19.jsonl");
 }
 
@@ -87,11 +82,7 @@ static inline void rig_fini(struct seal_rig *r)
 
 static inline void rig_append(struct seal_rig *r, const char *path, const void *data, size_t len)
 {
-	int fd = open(rig_full(r, path), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-
-	assert_true(fd >= 0);
-	assert_int_equal(write(fd, data, len), (ssize_t)len);
-	close(fd);
+	unit_append(rig_full(r, path), data, len);
 	for (size_t i = 0; i < r->ntouched; i++)
 		if (strcmp(r->touched[i], path) == 0)
 			return;

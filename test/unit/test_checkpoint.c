@@ -79,7 +79,6 @@ TEST(golden)
 	size_t len;
 	char *golden = unit_read_src(GOLDEN, &len);
 
-	(void)state;
 	assert_int_equal(write_example(&text), 0);
 	assert_int_equal(text.len, len);
 	assert_memory_equal(text.data, golden, len);
@@ -95,7 +94,6 @@ TEST(golden_is_read)
 	size_t len;
 	char *golden = unit_read_src(GOLDEN, &len);
 
-	(void)state;
 	place_init(&p);
 	unit_write(p.file, golden, len);
 	assert_int_equal(checkpoint_read(p.fd, &c, &err), 0);
@@ -123,7 +121,6 @@ TEST(there_and_back)
 	struct ava_error err = {0};
 	char path[32];
 
-	(void)state;
 	place_init(&p);
 	assert_int_equal(write_example(&text), 0);
 	assert_int_equal(checkpoint_write(p.fd, &text), 0);
@@ -158,7 +155,6 @@ TEST(every_flipped_bit_and_cut)
 	size_t len;
 	char *golden = unit_read_src(GOLDEN, &len);
 
-	(void)state;
 	place_init(&p);
 	for (size_t i = 0; i < len * 8; i++) {
 		golden[i / 8] ^= (char)(1 << i % 8);
@@ -199,7 +195,6 @@ TEST(not_ours)
 	};
 	struct place p;
 
-	(void)state;
 	place_init(&p);
 	body_reads(&p, HEAD, 0);
 	body_reads(&p, HEAD "view 1 4 0 a.jsonl\n", 0);
@@ -213,7 +208,6 @@ TEST(absent)
 {
 	struct place p;
 
-	(void)state;
 	place_init(&p);
 	reads(&p, AVA_ENOENT);
 	place_fini(&p);
@@ -245,7 +239,6 @@ TEST(no_memory)
 	size_t len;
 	char *golden = unit_read_src(GOLDEN, &len);
 
-	(void)state;
 	place_init(&p);
 	unit_write(p.file, golden, len);
 	FAULT_LOOP(k, read_somehow(&p));

@@ -1,54 +1,14 @@
 /* Counting on two threads gives what counting one by one gives, whatever the
  * size of the pieces; copies count once; broken lines are told once each. */
-#include "unit.h"
+#include "logs_root.h"
 
-#include <ava.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include "base/buf.h"
-#include "base/util.h"
-#include "event/event.h"
 #include "journal/count.h"
 
 #define EVENTS 60000 /* more than two pieces of a file */
 
-static char root[256];
-
-static const char *path_of(const char *name)
-{
-	static char path[512];
-
-	snprintf(path, sizeof(path), "%s/%s", root, name);
-	return path;
-}
-
-static int setup(void **state)
-{
-	static const char *const dirs[] = {"logs", "logs/ava", "logs/subagents"};
-
-	snprintf(root, sizeof(root), "%s", unit_tmpdir());
-	for (size_t i = 0; i < ARRAY_LEN(dirs); i++)
-		assert_int_equal(mkdir(path_of(dirs[i]), 0700), 0);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	unit_rmdir(root);
-	return 0;
-}
-
 static void encode(struct buf *b, uint64_t lsn, enum event_kind kind, const char *agent)
 {
-	struct event_head head = {.kind = kind,
-				  .wall_ms = 1795248000000 + (int64_t)lsn,
-				  .lsn = lsn,
-				  .seq = lsn,
-				  .agent_id = agent};
+	struct event_head head = head_of(lsn, kind, agent);
 	struct event_meta meta = EVENT_META_NONE;
 	char content[700];
 
@@ -299,4 +259,4 @@ TEST(no_memory)
 	assert_int_equal(rv, 0);
 }
 
-UNIT_GROUP(.before = setup, .after = teardown);
+UNIT_GROUP(.before = make_root, .after = remove_root);

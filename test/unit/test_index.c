@@ -1,55 +1,23 @@
 /* The index of the logs: stored and used it gives what the logs give; what
  * grew, came, went or was cut is seen; a line that is not what its row tells
  * of is told; damage of the index is never an answer. */
-#include "unit.h"
+#include "logs_root.h"
 
-#include <ava.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/buf.h"
-#include "base/util.h"
-#include "event/event.h"
 #include "journal/read.h"
 
 #define RUNS   70 /* more than are worth storing */
 #define EVENTS 30000
 #define DAY    "logs/ava/2026-11-21.jsonl"
 
-static char root[256];
-
-static const char *path_of(const char *name)
-{
-	static char path[512];
-
-	snprintf(path, sizeof(path), "%s/%s", root, name);
-	return path;
-}
-
-static void append(const char *name, const struct buf *b)
-{
-	int fd = open(path_of(name), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-
-	assert_true(fd >= 0);
-	assert_int_equal(write(fd, b->data, b->len), b->len);
-	close(fd);
-}
-
 static void encode(struct buf *b, uint64_t lsn, enum event_kind kind, const char *agent)
 {
 	char content[40];
-	struct event_head head = {.kind = kind,
-				  .wall_ms = 1795248000000 + (int64_t)lsn,
-				  .lsn = lsn,
-				  .seq = lsn,
-				  .agent_id = agent,
-				  .session_id = lsn % 2 == 0 ? "even" : "odd"};
+	struct event_head head = head_of(lsn, kind, agent);
 	struct event_meta meta = EVENT_META_NONE;
 
+	head.session_id = lsn % 2 == 0 ? "even" : "odd";
 	snprintf(content, sizeof(content), "{\"t\":\"n%llu\"}", (unsigned long long)lsn);
 	assert_int_equal(event_encode(b, &head, content, strlen(content), &meta), 0);
 }
@@ -65,20 +33,17 @@ static void add(const char *name, uint64_t lsn, enum event_kind kind)
 
 	buf_init(&b, 1 << 20);
 	encode(&b, lsn, kind, "S-added1");
-	append(name, &b);
+	unit_append(path_of(name), b.data, b.len);
 	buf_fini(&b);
 }
 
 /* EVENTS events in one day and RUNS runs, in turn; every other run has ended. */
 static int setup(void **state)
 {
-	static const char *const dirs[] = {"logs", "logs/ava", "logs/subagents"};
 	struct buf logs[RUNS + 1];
 	char name[40];
 
-	snprintf(root, sizeof(root), "%s", unit_tmpdir());
-	for (size_t i = 0; i < ARRAY_LEN(dirs); i++)
-		assert_int_equal(mkdir(path_of(dirs[i]), 0700), 0);
+	make_root(state);
 	for (size_t i = 0; i <= RUNS; i++)
 		buf_init(&logs[i], 64 << 20);
 	for (uint64_t lsn = 1; lsn <= EVENTS; lsn++) {
@@ -90,17 +55,11 @@ static int setup(void **state)
 		if (i % 2 == 0)
 			encode(&logs[i], EVENTS + i + 1, EVENT_SubagentComplete, "S-x");
 		run_name(i, name);
-		append(name, &logs[i]);
+		unit_append(path_of(name), logs[i].data, logs[i].len);
 	}
-	append(DAY, &logs[RUNS]);
+	unit_append(path_of(DAY), logs[RUNS].data, logs[RUNS].len);
 	for (size_t i = 0; i <= RUNS; i++)
 		buf_fini(&logs[i]);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	unit_rmdir(root);
 	return 0;
 }
 
@@ -159,7 +118,7 @@ static const struct ava_log_query questions[] = {
 	{.since = "@0"},
 };
 
-TEST_WITH(stored_and_not, setup, teardown)
+TEST_WITH(stored_and_not, setup, remove_root)
 {
 	struct answer plain[ARRAY_LEN(questions)], got;
 
@@ -177,7 +136,7 @@ TEST_WITH(stored_and_not, setup, teardown)
 		}
 }
 
-TEST_WITH(what_changes, setup, teardown)
+TEST_WITH(what_changes, setup, remove_root)
 {
 	static const struct ava_log_query errors = {.types = "error"};
 	struct answer a = ask(&errors), b;
@@ -201,7 +160,7 @@ TEST_WITH(what_changes, setup, teardown)
 }
 
 /* A line of a run that has ended, changed by hand: told, then made anew. */
-TEST_WITH(changed_line, setup, teardown)
+TEST_WITH(changed_line, setup, remove_root)
 {
 	static const struct ava_log_query errors = {.types = "error"};
 	struct answer a = ask(&errors), b;
@@ -229,7 +188,7 @@ TEST_WITH(changed_line, setup, teardown)
 }
 
 /* A byte of the index is another, anywhere, or its end is missing. */
-TEST_WITH(damage, setup, teardown)
+TEST_WITH(damage, setup, remove_root)
 {
 	static const struct ava_log_query all = {.since = "@0"};
 	struct answer plain = ask(&all), got;
@@ -250,7 +209,7 @@ TEST_WITH(damage, setup, teardown)
 	free(head);
 }
 
-TEST_WITH(damaged_rows, setup, teardown)
+TEST_WITH(damaged_rows, setup, remove_root)
 {
 	static const struct ava_log_query all = {.since = "@0"};
 	struct answer plain = ask(&all), got;
@@ -277,7 +236,7 @@ TEST_WITH(damaged_rows, setup, teardown)
 }
 
 /* The daemon's thread makes it too. */
-TEST_WITH(kept, setup, teardown)
+TEST_WITH(kept, setup, remove_root)
 {
 	index_keep(root);
 	for (int i = 0; i < 3000 && !stored(); i++)
@@ -313,7 +272,7 @@ static int ask_some(void)
 	return rv;
 }
 
-TEST_WITH(no_memory, setup, teardown)
+TEST_WITH(no_memory, setup, remove_root)
 {
 	int rv = 0;
 

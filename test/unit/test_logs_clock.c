@@ -292,7 +292,6 @@ TEST(stories)
 {
 	static struct world w;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(stories); i++) {
 		print_message("%s %s\n", stories[i].zone, stories[i].points[0]);
 		set_up(&w, &stories[i]);

@@ -72,7 +72,6 @@ TEST(what_goes_and_what_stays)
 	struct ava_error err = {0};
 	struct buf report;
 
-	(void)state;
 	make(&r, true);
 	assert_int_equal(prune(&r, true, &report, &err), 0);
 	assert_non_null(strstr(report.data, "\"dryRun\":true,\"runs\":[\"S-000000\",\"S-000001\","
@@ -116,7 +115,6 @@ TEST(a_live_run_is_in_the_way)
 	struct ava_error err = {0};
 	struct buf report;
 
-	(void)state;
 	make(&r, false);
 	assert_int_equal(prune(&r, false, &report, &err), AVA_EBUSY);
 	assert_non_null(strstr(err.text, "S-000001"));
@@ -134,7 +132,6 @@ TEST(nothing_is_hidden)
 	size_t len;
 	char *data;
 
-	(void)state;
 	make(&r, true);
 	data = unit_read(rig_full(&r, "logs/subagents/S-000002.jsonl"), &len);
 	data[len / 2] ^= 1;

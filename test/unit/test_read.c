@@ -1,79 +1,25 @@
 /* Reading logs without a daemon: merging by lsn, the last N from the end,
  * torn tails, broken lines, continuations, following while others write. */
-#include "unit.h"
+#include "logs_root.h"
 
-#include <ava.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/buf.h"
-#include "base/util.h"
-#include "event/event.h"
+#include "journal/catalog.h"
 #include "journal/wal.h"
 #include "journal/read_root.h"
 
 #define RUN     "S-7f3a2b"
 #define RUN_LOG "logs/subagents/S-7f3a2b.jsonl"
 
-static char root[256];
-
-static const char *path_of(const char *name)
-{
-	static char path[512];
-
-	snprintf(path, sizeof(path), "%s/%s", root, name);
-	return path;
-}
-
-static void make_root(void)
-{
-	static const char *const dirs[] = {"logs", "logs/ava", "logs/subagents"};
-
-	snprintf(root, sizeof(root), "%s", unit_tmpdir());
-	for (size_t i = 0; i < ARRAY_LEN(dirs); i++)
-		assert_int_equal(mkdir(path_of(dirs[i]), 0700), 0);
-}
-
-static int setup(void **state)
-{
-	make_root();
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	unit_rmdir(root);
-	return 0;
-}
-
-static void append(const char *name, const void *bytes, size_t len)
-{
-	int fd = open(path_of(name), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-
-	assert_true(fd >= 0);
-	assert_int_equal(write(fd, bytes, len), len);
-	close(fd);
-}
-
 /* The line of one event; `fill` bytes of text in its content. */
 static void encode(struct buf *b, uint64_t lsn, enum event_kind kind, size_t fill)
 {
-	struct event_head head = {.kind = kind,
-				  .wall_ms = 1795248000000 + (int64_t)lsn,
-				  .lsn = lsn,
-				  .seq = lsn,
-				  .agent_id = RUN,
-				  .session_id = "",
-				  .trace_id = "brave-otter",
-				  .user_id = ""};
+	struct event_head head = head_of(lsn, kind, RUN);
 	struct event_meta meta = EVENT_META_NONE;
 	struct buf content;
 
+	head.trace_id = "brave-otter";
 	buf_init(&content, 64 << 20);
 	buf_adds(&content, "{\"text\":\"");
 	for (size_t i = 0; i < fill; i++)
@@ -89,7 +35,7 @@ static void add_kind(const char *name, uint64_t lsn, enum event_kind kind, size_
 
 	buf_init(&b, 64 << 20);
 	encode(&b, lsn, kind, fill);
-	append(name, b.data, b.len);
+	unit_append(path_of(name), b.data, b.len);
 	buf_fini(&b);
 }
 
@@ -175,20 +121,6 @@ TEST(questions_refused)
 			    "the data root's FORMAT file holds no number");
 }
 
-TEST(types)
-{
-	add_kind(RUN_LOG, 1, EVENT_ToolCall, 1);
-	add_kind(RUN_LOG, 2, EVENT_ToolResult, 1);
-	add_kind(RUN_LOG, 3, EVENT_Error, 1);
-	add_kind(RUN_LOG, 4, EVENT_ToolCall, 1);
-	assert_string_equal(read_all(&(struct ava_log_query){.run = RUN, .types = "ToolCall"}),
-			    "1 4");
-	assert_string_equal(
-		read_all(&(struct ava_log_query){.run = RUN, .types = "error,toolresult"}), "2 3");
-	assert_string_equal(
-		read_all(&(struct ava_log_query){.run = RUN, .types = "ToolCall", .last = 1}), "4");
-}
-
 TEST(merge)
 {
 	static const struct {
@@ -251,7 +183,7 @@ TEST(after_in_big)
 	for (uint64_t i = 1; i <= 3000; i++) {
 		add_kind(RUN_LOG, i, EVENT_Activity, i == 1200 ? 300000 : 150);
 		if (i == 1500)
-			append(RUN_LOG, "broken\n", 7);
+			unit_append(path_of(RUN_LOG), "broken\n", 7);
 	}
 	for (size_t i = 0; i < ARRAY_LEN(afters); i++) {
 		struct ava_log_query q = {.root = root, .run = RUN, .after = afters[i]};
@@ -369,7 +301,7 @@ TEST(broken)
 	for (size_t i = 0; i < ARRAY_LEN(broken); i++) {
 		add(RUN_LOG, 1);
 		stat(path_of(RUN_LOG), &st);
-		append(RUN_LOG, broken[i], strlen(broken[i]));
+		unit_append(path_of(RUN_LOG), broken[i], strlen(broken[i]));
 		add(RUN_LOG, 2);
 		assert_string_equal(read_all(&(struct ava_log_query){.run = RUN}), "1 ! 2");
 		/* Also when a filter would not have wanted it. */
@@ -469,9 +401,9 @@ TEST(follow_run)
 	/* Half a line is waited for, without a word. */
 	buf_init(&b, 1 << 20);
 	encode(&b, 4, EVENT_Activity, 5);
-	append(RUN_LOG, b.data, 50);
+	unit_append(path_of(RUN_LOG), b.data, 50);
 	assert_int_equal(ava_log_next(log, &e, NULL), 0);
-	append(RUN_LOG, b.data + 50, b.len - 50);
+	unit_append(path_of(RUN_LOG), b.data + 50, b.len - 50);
 	assert_int_equal(next_lsn(log), 4);
 	/* After a recovery the run goes on in another file. */
 	add("logs/subagents/S-7f3a2b.2.jsonl", 9);
@@ -603,25 +535,21 @@ TEST(no_memory)
 
 TEST(find_trace)
 {
-	static const char rows[] =
-		"{\"row\":\"spawn\",\"lsn\":1,\"id\":\"S-aaaaaa\",\"traceId\":\"brave-otter\","
-		"\"sessionId\":\"\",\"userId\":\"\",\"role\":\"r\",\"model\":\"m\",\"status\":"
-		"\"running\",\"requestId\":\"\",\"origin\":\"\",\"startedAt\":\"2026-11-21T08:00:"
-		"00.123Z\",\"endedAt\":\"\",\"bytes\":0,\"types\":0,\"totals\":{\"inputTokens\":0,"
-		"\"outputTokens\":0,\"tokens\":0,\"costCents\":0.0,\"durationMs\":0,\"calls\":0,"
-		"\"uncostedCalls\":0,\"failedCalls\":0}}\n"
-		"{\"row\":\"spawn\",\"lsn\":2,\"id\":\"S-bbbbbb\",\"traceId\":\"brave-otter-2\","
-		"\"sessionId\":\"\",\"userId\":\"\",\"role\":\"r\",\"model\":\"m\",\"status\":"
-		"\"running\",\"requestId\":\"\",\"origin\":\"\",\"startedAt\":\"2026-11-21T08:00:"
-		"00.123Z\",\"endedAt\":\"\",\"bytes\":0,\"types\":0,\"totals\":{\"inputTokens\":0,"
-		"\"outputTokens\":0,\"tokens\":0,\"costCents\":0.0,\"durationMs\":0,\"calls\":0,"
-		"\"uncostedCalls\":0,\"failedCalls\":0}}\n";
+	struct catalog_row row = {.kind = CATALOG_SPAWN, .status = AVA_RUNNING};
 	struct run_id run;
 	struct ava_error err;
 	int dirfd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct buf rows;
 
 	assert_int_equal(read_find_trace(dirfd, "brave-otter", &run, &err), AVA_ENOENT);
-	unit_write(path_of("catalog.jsonl"), rows, sizeof(rows) - 1);
+	buf_init(&rows, 1 << 16);
+	for (row.lsn = 1; row.lsn <= 2; row.lsn++) {
+		row.id = row.lsn == 1 ? "S-aaaaaa" : "S-bbbbbb";
+		row.trace_id = row.lsn == 1 ? "brave-otter" : "brave-otter-2";
+		assert_int_equal(catalog_encode(&rows, &row), 0);
+	}
+	unit_write(path_of("catalog.jsonl"), rows.data, rows.len);
+	buf_fini(&rows);
 	assert_int_equal(read_find_trace(dirfd, "brave-otter", &run, &err), 0);
 	assert_string_equal(run.text, "S-aaaaaa");
 	assert_int_equal(read_find_trace(dirfd, "brave-otter-2", &run, &err), 0);
@@ -679,9 +607,9 @@ TEST(clean_mark)
 	mark(dirfd, false);
 	assert_false(read_is_clean(dirfd));
 	mark(dirfd, true);
-	append("wal/checkpoint", "x", 1); /* its checksum is wrong now */
+	unit_append(path_of("wal/checkpoint"), "x", 1); /* its checksum is wrong now */
 	assert_false(read_is_clean(dirfd));
 	close(dirfd);
 }
 
-UNIT_GROUP(.before = setup, .after = teardown);
+UNIT_GROUP(.before = make_root, .after = remove_root);

@@ -32,16 +32,12 @@ static void copy(const char *name, const char *to)
 
 static int setup(void **state)
 {
-	static const char *const folders[] = {"logs", "logs/subagents", "runs", "runs/S-7f3a2b"};
 	struct root *r = calloc(1, sizeof(*r));
-	char path[400];
 
 	assert_non_null(r);
 	snprintf(r->dir, sizeof(r->dir), "%s", unit_tmpdir());
-	for (size_t i = 0; i < ARRAY_LEN(folders); i++) {
-		snprintf(path, sizeof(path), "%s/%s", r->dir, folders[i]);
-		assert_int_equal(mkdir(path, 0700), 0);
-	}
+	unit_mkdirs(r->dir, LOG);
+	unit_mkdirs(r->dir, MESSAGES);
 	snprintf(r->log, sizeof(r->log), "%s/" LOG, r->dir);
 	snprintf(r->messages, sizeof(r->messages), "%s/" MESSAGES, r->dir);
 	copy(LOG, r->log);

@@ -70,16 +70,8 @@ static void scene_again(void)
 
 static void put(const struct rig *r, const char *path, const void *data, size_t len)
 {
-	char *full = strdup(rig_path(r, path));
-
-	assert_non_null(full);
-	for (char *p = full + strlen(r->root) + 1; (p = strchr(p, '/')) != NULL; p++) {
-		*p = '\0';
-		mkdir(full, 0700);
-		*p = '/';
-	}
-	unit_write(full, data, len);
-	free(full);
+	unit_mkdirs(r->root, path);
+	unit_write(rig_path(r, path), data, len);
 }
 
 static void start(void)

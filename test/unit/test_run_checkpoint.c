@@ -19,10 +19,7 @@ static char root[256], path[320];
 static int setup(void **state)
 {
 	snprintf(root, sizeof(root), "%s", unit_tmpdir());
-	snprintf(path, sizeof(path), "%s/logs", root);
-	assert_int_equal(mkdir(path, 0700), 0);
-	snprintf(path, sizeof(path), "%s/logs/subagents", root);
-	assert_int_equal(mkdir(path, 0700), 0);
+	unit_mkdirs(root, "logs/subagents/");
 	snprintf(path, sizeof(path), "%s/logs/subagents/" RUN ".jsonl", root);
 	return 0;
 }

@@ -26,7 +26,6 @@ TEST(untouched)
 	struct rig_found w = {0};
 	struct ava_verified report;
 
-	(void)state;
 	rig_fill(&r);
 	report = rig_verify(&r, &w);
 	assert_string_equal(w.all, "");
@@ -42,7 +41,6 @@ TEST(unsealed_tail_is_told_apart)
 	struct rig_found w = {0};
 	struct ava_verified report;
 
-	(void)state;
 	rig_fill(&r);
 	rig_day_event(&r);
 	rig_some(&r, "logs/subagents/S-00000f.jsonl", "S-00000f", 1);
@@ -74,7 +72,6 @@ TEST(a_tail_that_does_not_go_on)
 	char *text, *last;
 	size_t len;
 
-	(void)state;
 	rig_fill(&r);
 	text = unit_read(rig_full(&r, run), &len);
 	last = (char *)memrchr(text, '\n', len - 1) + 1;
@@ -242,7 +239,6 @@ TEST(thousand_edits)
 	struct seal_rig r = {.seed = given ? strtoull(given, NULL, 0) : 20261121};
 	unsigned kinds[EDIT_KINDS] = {0};
 
-	(void)state;
 	print_message("seed %llu (AVA_SEED)\n", (unsigned long long)r.seed);
 	rig_fill(&r);
 	expect_whole(&r);
@@ -304,7 +300,6 @@ TEST(golden)
 	struct rig_found w = {0};
 	struct ava_verified report;
 
-	(void)state;
 	golden_copy(&r);
 	report = rig_verify(&r, &w);
 	assert_string_equal(w.all, "");
@@ -327,7 +322,6 @@ TEST(golden_by_hand)
 	const char *content, *end;
 	size_t len;
 
-	(void)state;
 	golden_copy(&r);
 	run = unit_read(rig_full(&r, "logs/subagents/S-7f3a2b.jsonl"), &len);
 	hash_sha256_hex(run, len, hex);
@@ -358,7 +352,6 @@ TEST(golden_every_byte)
 	struct seal_rig r;
 	struct rig_found w = {0};
 
-	(void)state;
 	golden_copy(&r);
 	for (size_t i = 0; i < GOLDEN_SEALED; i++) {
 		size_t len;
@@ -394,7 +387,6 @@ TEST(golden_beside)
 	size_t len;
 	char *data;
 
-	(void)state;
 	golden_copy(&r);
 	data = unit_read(rig_full(&r, "seals/public"), &len);
 	for (size_t at = 0; at < strlen("ed25519 ") + 64; at++) {
@@ -500,7 +492,6 @@ TEST(pruned_meanwhile)
 		{"logs/subagents/S-000000.jsonl", false}, /* its turn has come */
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(moments); i++) {
 		struct seal_rig r = {.seed = 7};
 		struct rig_found w = {0};

@@ -2,6 +2,7 @@
  * (--wrap), so that the code under test needs no hook of its own. */
 #include "unit.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
 #include <stdio.h>
@@ -115,11 +116,31 @@ char *unit_read_src(const char *path, size_t *len)
 	return unit_read(full, len);
 }
 
-void unit_write(const char *path, const void *data, size_t len)
+static void write_as(const char *path, int flags, const void *data, size_t len)
 {
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | flags, 0600);
 
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, data, len), len);
 	assert_int_equal(close(fd), 0);
+}
+
+void unit_write(const char *path, const void *data, size_t len)
+{
+	write_as(path, O_TRUNC, data, len);
+}
+
+void unit_append(const char *path, const void *data, size_t len)
+{
+	write_as(path, O_APPEND, data, len);
+}
+
+void unit_mkdirs(const char *dir, const char *path)
+{
+	char full[1024];
+
+	for (const char *at = path; (at = strchr(at, '/')) != NULL; at++) {
+		snprintf(full, sizeof(full), "%s/%.*s", dir, (int)(at - path), path);
+		assert_true(mkdir(full, 0700) == 0 || errno == EEXIST);
+	}
 }

@@ -103,5 +103,8 @@ char *unit_read(const char *path, size_t *len);
 /* The same below the source tree ("test/golden/…"). */
 char *unit_read_src(const char *path, size_t *len);
 void unit_write(const char *path, const void *data, size_t len);
+void unit_append(const char *path, const void *data, size_t len);
+/* The folders of `path` below `dir`: all that a '/' ends. */
+void unit_mkdirs(const char *dir, const char *path);
 
 #endif
