@@ -31,20 +31,35 @@ struct world {
 	struct os_loop *loop;
 	struct settings settings;
 	struct core *core;
-	int scripts;
-	bool unforced; /* as without AVA_MODEL */
+	int scripts, named;
+	char names[64][500]; /* of the last conversations and models that were made */
+	bool unforced;       /* as without AVA_MODEL */
+	char notify[700];    /* notify.exec; "": none */
 };
 
-static inline void open_core(struct world *w)
+static inline int try_open(struct world *w, struct ava_error *err)
 {
 	struct core_options o = {.loop = w->loop,
 				 .root = w->root,
 				 .settings = &w->settings,
-				 .model = w->unforced ? NULL : "offline"};
+				 .model = w->unforced ? NULL : "offline",
+				 .notify = w->notify};
+
+	return core_open(&w->core, &o, err);
+}
+
+static inline void open_core(struct world *w)
+{
 	struct ava_error err = {0};
 
-	if (core_open(&w->core, &o, &err) != 0)
+	if (try_open(w, &err) != 0)
 		fail_msg("core_open: %s", err.text);
+}
+
+static inline void restart(struct world *w)
+{
+	core_close(w->core);
+	open_core(w);
 }
 
 static inline int set_up(void **state)
@@ -82,36 +97,50 @@ static inline int tear_down(void **state)
 
 /* ---- a person */
 
-static inline void begin_with(struct core *c, const struct op_session_new *n, char id[200])
+static __attribute__((noinline, unused)) char *new_name(struct world *w)
 {
+	return w->names[w->named++ % ARRAY_LEN(w->names)];
+}
+
+/* The id; after "!" what was wrong. Good until many more have been made. */
+static inline const char *begin_with(struct world *w, const struct op_session_new *n)
+{
+	char *id = new_name(w);
 	struct ava_error err = {0};
 	struct op_session s;
 
-	if (ops_session_new(c, n, &s, &err) != 0)
-		snprintf(id, 200, "!%.190s", err.text);
+	if (ops_session_new(w->core, n, &s, &err) != 0)
+		snprintf(id, sizeof(w->names[0]), "!%.190s", err.text);
 	else
-		snprintf(id, 200, "%s", s.id);
-}
-
-/* The id; after "!" what was wrong. Good until the next call. */
-static __attribute__((noinline, unused)) const char *begin(struct world *w, const char *model)
-{
-	static char id[200];
-	struct op_session_new n = {.cwd = w->src, .user_id = "ben", .model = model};
-
-	begin_with(w->core, &n, id);
+		snprintf(id, sizeof(w->names[0]), "%s", s.id);
 	return id;
 }
+
+static inline const char *begin(struct world *w, const char *model)
+{
+	struct op_session_new n = {.cwd = w->src, .user_id = "ben", .model = model};
+
+	return begin_with(w, &n);
+}
+
+/* Lines of a script. */
+#define SAY(text)        "{\"text\":\"" text "\"}\n"
+#define HELD(text)       "{\"text\":\"" text "\",\"delay_ms\":3600000}\n" /* until let_reply */
+#define ONE(name, args)  "{\"name\":\"" name "\",\"args\":" args "}"
+#define CALLS(calls)     "{\"tool_calls\":[" calls "]}\n"
+#define CALL(name, args) CALLS(ONE(name, args))
+#define SPAWN(task)      ONE("spawn_subagent", "{\"role\":\"researcher\",\"task\":\"" task "\"}")
+#define READ             CALL("read_file", "{\"path\":\"parser.c\"}")
+#define SUBMIT           CALL("submit_result", "{\"output\":null,\"summary\":\"done\",\"confidence\":1}")
+#define ASK              "Find where parse_header is defined" /* which the offline Ava proposes */
 
 /* The model id of a script with these lines. */
 static inline const char *script(struct world *w, const char *lines)
 {
-	static char id[500];
-	char path[400];
+	char *id = new_name(w), *path = id + strlen("offline:");
 
-	snprintf(path, sizeof(path), "%s/script%d.jsonl", w->dir, w->scripts++);
+	snprintf(id, sizeof(w->names[0]), "offline:%s/script%d.jsonl", w->dir, w->scripts++);
 	unit_write(path, lines, strlen(lines));
-	snprintf(id, sizeof(id), "offline:%s", path);
 	return id;
 }
 
@@ -120,16 +149,28 @@ static inline void said(int rv, const char *entry, const struct ava_error *err, 
 	*(int *)user = rv == 0 ? 1 : rv;
 }
 
+/* What it comes to be, which is not 0. */
+static inline int until(struct world *w, const int *done)
+{
+	for (int i = 0; !*done && i < 6000; i++)
+		os_loop_step(w->loop, 10);
+	assert_int_not_equal(*done, 0);
+	return *done;
+}
+
+static inline void steps(struct world *w, int n)
+{
+	for (int i = 0; i < n; i++)
+		os_loop_step(w->loop, 10);
+}
+
 static inline int say(struct world *w, const char *session, const char *text)
 {
 	struct op_say s = {.text = text, .user_id = "ben"};
 	int done = 0;
 
 	ops_say(w->core, session, &s, said, &done);
-	for (int i = 0; !done && i < 3000; i++)
-		os_loop_step(w->loop, 10);
-	assert_int_not_equal(done, 0);
-	return done;
+	return until(w, &done);
 }
 
 /* The reply that a script holds back (a delay of an hour) comes now. */
@@ -258,8 +299,7 @@ static inline char *messages(struct world *w, const char *session)
 
 static inline void open_anew(struct world *w, const char *id)
 {
-	core_close(w->core);
-	open_core(w);
+	restart(w);
 	idle(w, id);
 }
 
@@ -273,17 +313,18 @@ static inline void assert_sent(struct world *w, const char *session, const char 
 	free(data);
 }
 
-static inline void first_pending(struct proposal *p, void *user)
+static inline void keep_last(struct proposal *p, void *user)
 {
 	snprintf(user, 24, "%s", p->id);
 }
 
+/* The oldest that waits; "" none does. */
 static inline const char *pending(struct world *w)
 {
 	static char id[24];
 
 	id[0] = 0;
-	ops_proposals(w->core, false, first_pending, id);
+	ops_proposals(w->core, false, keep_last, id);
 	return id;
 }
 
@@ -331,39 +372,47 @@ static inline unsigned runs(struct world *w)
 static inline void run_spawned(int rv, const struct op_status *s, const struct ava_error *err,
 			       void *user)
 {
-	snprintf(user, 24, "%s", rv == 0 ? s->id : "!");
+	if (rv != 0)
+		fail_msg("%s", err->text);
+	snprintf(user, 24, "%s", s->id);
+}
+
+/* A run as it is asked for by a test; and what becomes of it, with its id. */
+#define A_RUN(...)                                                                                 \
+	{                                                                                          \
+		.role = "researcher", .user_id = "ben", .origin = "test",                          \
+		.timeout_ms = AVA_DEFAULT, .max_cost_microusd = AVA_DEFAULT,                       \
+		.max_tokens = AVA_DEFAULT, .max_iterations = AVA_DEFAULT, __VA_ARGS__              \
+	}
+
+static inline struct run *spawn(struct world *w, const struct op_spawn *s, char run[24])
+{
+	run[0] = 0;
+	ops_spawn(w->core, s, run_spawned, run);
+	for (int i = 0; !run[0] && i < 6000; i++)
+		os_loop_step(w->loop, 10);
+	return supervisor_find(&w->core->sup, run);
+}
+
+/* It waits for a person. */
+static inline void asks_person(struct world *w, struct run *r)
+{
+	for (int i = 0; !person_question(r) && i < 6000; i++)
+		os_loop_step(w->loop, 10);
+	assert_non_null(person_question(r));
 }
 
 /* A run of this conversation that waits for a person, and its id. */
 static inline struct run *waiting(struct world *w, const char *session, const char *lines,
 				  const char *before, char run[24])
 {
-	struct op_spawn s = {
-		.role = "researcher",
-		.task = "ask",
-		.model = script(w, lines),
-		.session_id = session,
-		.cwd = w->src,
-		.user_id = "ben",
-		.origin = "test",
-		.timeout_ms = AVA_DEFAULT,
-		.max_cost_microusd = AVA_DEFAULT,
-		.max_tokens = AVA_DEFAULT,
-		.max_iterations = AVA_DEFAULT,
-		.ask_before = &before,
-		.nask_before = before != NULL,
-	};
-	struct run *r;
+	struct op_spawn s =
+		A_RUN(.task = "ask", .model = script(w, lines), .session_id = session,
+		      .cwd = w->src, .ask_before = &before, .nask_before = before != NULL);
+	struct run *r = spawn(w, &s, run);
 
-	run[0] = 0;
-	ops_spawn(w->core, &s, run_spawned, run);
-	for (int i = 0; !run[0] && i < 6000; i++)
-		os_loop_step(w->loop, 10);
-	r = supervisor_find(&w->core->sup, run);
 	assert_non_null(r);
-	for (int i = 0; !person_question(r) && i < 6000; i++)
-		os_loop_step(w->loop, 10);
-	assert_non_null(person_question(r));
+	asks_person(w, r);
 	return r;
 }
 

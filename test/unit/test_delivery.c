@@ -2,31 +2,145 @@
  * in a data root of their own, a client that acknowledges, a command that is
  * called; each over restarts, where what was settled stays settled. Kills are
  * in test/crash. */
-#include "delivery_rig.h"
+#include "talk_rig.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
 
+#include "ava/delivery.h"
+#include "ava/state.h"
+#include "base/clock.h"
 #include "base/sys.h"
+#include "codec/jscan.h"
+
+static void close_core(struct world *w)
+{
+	core_close(w->core);
+	w->core = NULL;
+}
+
+static const char *took_path(struct world *w)
+{
+	static char path[300];
+
+	snprintf(path, sizeof(path), "%s/took", w->dir);
+	return path;
+}
+
+/* notify.exec: this shell script, with "$0" the file for what it took. */
+static void set_notify(struct world *w, const char *script)
+{
+	char path[300];
+	int n;
+
+	snprintf(path, sizeof(path), "%s/notify.sh", w->dir);
+	unit_write(path, script, strlen(script));
+	n = snprintf(w->notify, sizeof(w->notify), "/bin/sh%c-c%c. %s%c%s%c", 0, 0, path, 0,
+		     took_path(w), 0);
+	assert_true(n > 0 && n < (int)sizeof(w->notify) - 1);
+	w->notify[n] = 0;
+}
+
+/* Said, answered, and all runs have ended. */
+static void tell_all(struct world *w, const char *session, const char *text)
+{
+	assert_int_equal(say(w, session, text), 1);
+	wait_while(w, session, has_runs);
+}
+
+/* ---- a client */
+
+struct view {
+	char summary[200], types[2000], text[9000], title[300];
+	uint64_t lsn, first;
+	unsigned n;
+	bool cut;
+};
+
+static void see_item(struct view *v, const json_t *o)
+{
+	size_t at = strlen(v->types);
+
+	if (v->n++ == 0)
+		v->first = (uint64_t)json_get_int(o, "lsn", 0);
+	snprintf(v->types + at, sizeof(v->types) - at, "%.1s",
+		 strncmp(json_get_str(o, "type"), "Spawn", 5) == 0 ? json_get_str(o, "type") + 5
+								   : json_get_str(o, "type"));
+	snprintf(v->text, sizeof(v->text), "%s", json_get_str(o, "text"));
+	snprintf(v->title, sizeof(v->title), "%s", json_get_str(o, "title"));
+	v->cut = json_get_bool(o, "cut", false);
+}
+
+static int look(struct world *w, const char *session, const char *channel, struct view *v)
+{
+	struct buf b;
+	struct jw jw;
+	json_t *o;
+	int rv;
+
+	*v = (struct view){.n = 0};
+	buf_init(&b, 64u << 20);
+	jw_init(&jw, &b);
+	rv = ops_unseen(w->core, session, channel, &jw, NULL);
+	o = rv == 0 ? json_parse(b.data, b.len, NULL) : NULL;
+	snprintf(v->summary, sizeof(v->summary), "%s", json_str(o, "summary"));
+	v->lsn = (uint64_t)json_get_int(o, "lsn", 0);
+	for (size_t i = 0; i < json_array_size(json_object_get(o, "items")); i++)
+		see_item(v, json_array_get(json_object_get(o, "items"), i));
+	json_decref(o);
+	buf_fini(&b);
+	return rv;
+}
+
+static struct view unseen(struct world *w, const char *session)
+{
+	struct view v;
+
+	assert_int_equal(look(w, session, "terminal", &v), 0);
+	return v;
+}
+
+struct answer {
+	int done;
+	int rv;
+	unsigned acknowledged, unseen;
+	char text[300];
+};
+
+static void acked(int rv, unsigned acknowledged, unsigned left, const struct ava_error *err,
+		  void *user)
+{
+	struct answer *a = user;
+
+	*a = (struct answer){1, rv, acknowledged, left, ""};
+	snprintf(a->text, sizeof(a->text), "%.290s", err ? err->text : "");
+}
+
+static struct answer ack(struct world *w, const char *session, const char *channel, uint64_t lsn)
+{
+	struct answer a = {0};
+
+	ops_ack(w->core, session, channel, lsn, acked, &a);
+	until(w, &a.done);
+	return a;
+}
 
 /* ---- what a client gets */
 
 TEST(seen_once)
 {
 	struct world *w = *state;
-	char id[64];
 	struct view v;
 	struct answer a;
+	const char *id = begin(w, NULL);
 
-	open_core(w);
-	begin(w, NULL, id);
 	assert_string_equal(unseen(w, id).summary, "");
-	tell(w, id, ASK);
+	tell_all(w, id, ASK);
 	v = unseen(w, id);
 	assert_string_equal(v.types, "PA");
 	assert_string_equal(v.summary, "1 message, 1 proposal waits while you were away");
-	tell(w, id, "yes");
+	tell_all(w, id, "yes");
 	/* The proposal is answered: no notice any more. */
 	v = unseen(w, id);
 	assert_null(strchr(v.types, 'P'));
@@ -36,7 +150,7 @@ TEST(seen_once)
 	assert_int_equal(a.rv, 0);
 	assert_int_equal(a.acknowledged, 1);
 	assert_int_equal(a.unseen, v.n - 1);
-	reopen(w);
+	restart(w);
 	assert_int_equal(unseen(w, id).n, v.n - 1);
 	a = ack(w, id, "terminal", v.lsn);
 	assert_int_equal(a.acknowledged, v.n - 1);
@@ -44,7 +158,7 @@ TEST(seen_once)
 	assert_int_equal(ack(w, id, "terminal", v.lsn).acknowledged, 0);
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(unseen(w, id).n, 0);
-		reopen(w);
+		restart(w);
 	}
 }
 
@@ -82,23 +196,16 @@ static unsigned ends_shown(struct world *w, const char *id)
 TEST(late)
 {
 	struct world *w = *state;
-	struct op_say s = {.text = "yes", .user_id = "ben"};
-	bool done = false;
-	char id[64], other[64];
+	const char *id = begin(w, NULL), *other = begin(w, NULL);
 
-	open_core(w);
-	begin(w, NULL, id);
-	begin(w, NULL, other);
-	tell(w, id, ASK);
+	tell_all(w, id, ASK);
 	ack(w, id, "terminal", unseen(w, id).lsn);
 	result_fails(true);
-	ops_say(w->core, id, &s, said, &done);
-	step_while(w, &done, false);
-	for (int i = 0; i < 200; i++) /* it ends, and for longer than a second is late */
-		os_loop_step(w->loop, 10);
+	say(w, id, "yes");
+	steps(w, 200); /* it ends, and for longer than a second is late */
 	assert_int_equal(w->core->sup.nlive, 1);
 	assert_int_equal(ends_shown(w, id), 0);
-	tell(w, other, "hello");
+	tell_all(w, other, "hello");
 	assert_int_equal(ack(w, other, "terminal", unseen(w, other).lsn).rv, 0);
 	core_close(w->core);
 	result_fails(false);
@@ -117,21 +224,15 @@ static void woken(void *user)
 TEST(late_is_given_once)
 {
 	struct world *w = *state;
-	struct op_say s = {.text = "yes", .user_id = "ben"};
+	const char *id = begin(w, NULL);
 	struct op_cursor *cur;
 	struct op_event e;
 	unsigned ends = 0;
-	bool done = false;
-	char id[64];
 
-	open_core(w);
-	begin(w, NULL, id);
-	tell(w, id, ASK);
+	tell_all(w, id, ASK);
 	result_fails(true);
-	ops_say(w->core, id, &s, said, &done);
-	step_while(w, &done, false);
-	for (int i = 0; i < 200; i++)
-		os_loop_step(w->loop, 10);
+	say(w, id, "yes");
+	steps(w, 200);
 	assert_int_equal(w->core->sup.nlive, 1);
 	cur = ops_events_open(w->core, NULL, 0, woken, NULL, NULL);
 	assert_non_null(cur);
@@ -147,32 +248,28 @@ TEST(late_is_given_once)
 	assert_int_equal(w->core->sup.nlive, 0);
 	assert_int_equal(ends, 1);
 	ops_events_close(cur);
-	core_close(w->core);
-	w->core = NULL;
+	close_core(w);
 	result_fails(false);
 }
 
 TEST(away)
 {
 	struct world *w = *state;
-	char id[64], other[64];
 	struct view v;
+	const char *id = begin(w, NULL), *other = begin(w, NULL);
 
-	open_core(w);
-	begin(w, NULL, id);
-	begin(w, NULL, other);
-	tell(w, other, "hello");
+	tell_all(w, other, "hello");
 	for (int i = 0; i < 2; i++) {
-		tell(w, id, ASK);
-		tell(w, id, "yes");
+		tell_all(w, id, ASK);
+		tell_all(w, id, "yes");
 	}
-	reopen(w);
+	restart(w);
 	v = unseen(w, id);
 	assert_ptr_equal(strstr(v.summary, "2 runs finished"), v.summary);
 	ack(w, id, "terminal", v.lsn);
 	/* One conversation does not acknowledge another. */
 	assert_int_equal(unseen(w, other).n, 1);
-	reopen(w);
+	restart(w);
 	assert_int_equal(unseen(w, other).n, 1);
 	assert_int_equal(unseen(w, id).n, 0);
 }
@@ -180,13 +277,14 @@ TEST(away)
 TEST(expired)
 {
 	struct world *w = *state;
-	char id[64];
+	const char *id = begin(w, NULL);
+	struct proposal *p;
 	struct view v;
 
-	w->settings.proposal_expiry_s = 1;
-	open_core(w);
-	begin(w, NULL, id);
-	tell(w, id, ASK);
+	tell_all(w, id, ASK);
+	p = proposal_find(w->core, pending(w), NULL);
+	p->expires_ms = 1;
+	os_timer_set(p->timer, 0);
 	for (int i = 0; i < 6000 && !strchr(unseen(w, id).types, 'E'); i++)
 		os_loop_step(w->loop, 10);
 	v = unseen(w, id);
@@ -200,12 +298,11 @@ TEST(text)
 {
 	static const char evil[] = "{\"text\":\"a\\u001b[2Jb\\u202ec\\r\\nd\"}\n";
 	struct world *w = *state;
-	char id[64], *lines = malloc(20000);
+	const char *id = begin(w, script(w, evil));
+	char *lines = malloc(20000);
 	struct view v;
 
-	open_core(w);
-	begin(w, script(w, evil), id);
-	tell(w, id, "x");
+	tell_all(w, id, "x");
 	v = unseen(w, id);
 	assert_null(strchr(v.text, '\033'));
 	assert_null(strchr(v.text, '\r'));
@@ -214,8 +311,8 @@ TEST(text)
 	assert_non_null(strstr(v.text, "\nd"));
 	assert_false(v.cut);
 	snprintf(lines, 20000, "{\"text\":\"%02999d\"}\n", 7);
-	begin(w, script(w, lines), id);
-	tell(w, id, "x");
+	id = begin(w, script(w, lines));
+	tell_all(w, id, "x");
 	v = unseen(w, id);
 	assert_int_equal(strlen(v.text), 2000);
 	assert_true(v.cut);
@@ -227,11 +324,9 @@ TEST(refused)
 	struct world *w = *state;
 	struct answer a;
 	struct view v;
-	char id[64];
+	const char *id = begin(w, NULL);
 
-	open_core(w);
-	begin(w, NULL, id);
-	tell(w, id, "hello");
+	tell_all(w, id, "hello");
 	assert_int_equal(look(w, "nobody", "terminal", &v), AVA_ENOENT);
 	assert_int_equal(look(w, id, "pigeon", &v), AVA_EINVAL);
 	assert_int_equal(ack(w, "nobody", "terminal", 1).rv, AVA_ENOENT);
@@ -267,9 +362,9 @@ static struct took took(struct world *w)
 	const char *line;
 	char *data;
 
-	if (access(w->took, R_OK) != 0)
+	if (access(took_path(w), R_OK) != 0)
 		return t;
-	data = unit_read(w->took, &len);
+	data = unit_read(took_path(w), &len);
 	while (jsonl_next(data, len, &at, &line, &n) == 1) {
 		json_t *o = json_parse(line, n, NULL);
 		const char *type = json_get_str(o, "type");
@@ -302,85 +397,72 @@ TEST(command)
 {
 	struct world *w = *state;
 	struct took t;
-	char id[64];
+	const char *id;
 
-	set_notify(w, "cat >>\"$0\"");
-	open_core(w);
-	begin(w, NULL, id);
-	tell(w, id, ASK);
-	tell(w, id, "yes");
+	setenv("ANTHROPIC_API_KEY", "sk-ant-0123456789", 1);
+	set_notify(w, "test -z \"$ANTHROPIC_API_KEY\" && cat >>\"$0\"");
+	restart(w);
+	unsetenv("ANTHROPIC_API_KEY");
+	id = begin(w, NULL);
+	tell_all(w, id, ASK);
+	tell_all(w, id, "yes");
 	deliver(w);
 	t = took(w);
 	assert_int_equal(t.results, 1);
 	assert_true(t.messages >= 2);
 	assert_int_equal(t.again, 0);
-	reopen(w);
+	restart(w);
 	deliver(w);
 	assert_int_equal(took(w).n, t.n);
 	/* Each channel for itself. */
 	assert_true(unseen(w, id).n > 0);
 	/* Without a command there is nothing that waits for one. */
 	w->notify[0] = 0;
-	reopen(w);
-	tell(w, id, "hello");
+	restart(w);
+	tell_all(w, id, "hello");
 	assert_true(delivery_idle(w->core));
 	/* And one that is set later does not hear of before. */
 	set_notify(w, "cat >>\"$0\"");
-	reopen(w);
+	restart(w);
 	deliver(w);
 	assert_int_equal(took(w).n, t.n);
-}
-
-static void spawned(int rv, const struct op_status *s, const struct ava_error *err, void *user)
-{
-	assert_int_equal(rv, 0);
-	*(bool *)user = true;
 }
 
 /* A run of nobody's conversation, and nobody is connected. */
 TEST(run_alone)
 {
 	struct world *w = *state;
-	struct op_spawn s = {.role = "code_reviewer",
-			     .task = ASK,
-			     .cwd = w->src,
-			     .session_id = "5f0c6a1e-3b7d-4c2a-9f10-7d2e8b4a6c31",
-			     .user_id = "ben",
-			     .request_id = "",
-			     .origin = "test",
-			     .timeout_ms = AVA_DEFAULT,
-			     .max_cost_microusd = AVA_DEFAULT,
-			     .max_tokens = AVA_DEFAULT,
-			     .max_iterations = AVA_DEFAULT};
-	bool done = false;
+	struct op_spawn s = A_RUN(.task = ASK, .cwd = w->src, .request_id = "",
+				  .session_id = "5f0c6a1e-3b7d-4c2a-9f10-7d2e8b4a6c31");
+	char run[24];
 
 	set_notify(w, "cat >>\"$0\"");
-	open_core(w);
-	ops_spawn(w->core, &s, spawned, &done);
-	step_while(w, &done, false);
+	restart(w);
+	spawn(w, &s, run);
 	for (int i = 0; i < 12000 && !core_idle(w->core); i++)
 		os_loop_step(w->loop, 10);
 	deliver(w);
 	assert_int_equal(took(w).results, 1);
-	assert_int_equal(strncmp(took(w).runs, "S-", 2), 0);
+	assert_string_equal(took(w).runs, run);
 }
 
 TEST(command_fails)
 {
 	struct world *w = *state;
-	char id[64], path[400], *data;
+	char path[400], *data;
+	const char *id;
 	size_t len;
 
 	w->settings.notify_attempts = 3;
 	set_notify(w, "cat >>\"$0\"; printf 'no \\033[2J way\\n'; exit 7");
-	open_core(w);
-	begin(w, NULL, id);
-	tell(w, id, "hello");
+	restart(w);
+	id = begin(w, NULL);
+	tell_all(w, id, "hello");
 	deliver(w);
 	assert_int_equal(took(w).n, 3);
 	assert_int_equal(took(w).last_attempt, 3);
 	snprintf(path, sizeof(path), "%s/logs/ava/%s.jsonl", w->root, w->core->book.day);
-	reopen(w);
+	restart(w);
 	deliver(w);
 	assert_int_equal(took(w).n, 3);
 	data = unit_read(path, &len);
@@ -394,12 +476,12 @@ TEST(command_fails)
 TEST(command_recovers)
 {
 	struct world *w = *state;
-	char id[64];
+	const char *id;
 
 	set_notify(w, "if [ -e \"$0.ok\" ]; then cat >>\"$0\"; else : >\"$0.ok\"; exit 1; fi");
-	open_core(w);
-	begin(w, NULL, id);
-	tell(w, id, "hello");
+	restart(w);
+	id = begin(w, NULL);
+	tell_all(w, id, "hello");
 	deliver(w);
 	assert_int_equal(took(w).n, 1);
 	assert_int_equal(took(w).last_attempt, 2);
@@ -409,19 +491,20 @@ TEST(command_recovers)
 TEST(command_cut)
 {
 	struct world *w = *state;
-	char id[64], path[400];
+	char path[400];
+	const char *id;
 
 	set_notify(w, "if [ -e \"$0.ok\" ]; then cat >>\"$0\"; else : >\"$0.ok\"; sleep 1000; fi");
-	snprintf(path, sizeof(path), "%s.ok", w->took);
-	open_core(w);
-	begin(w, NULL, id);
-	tell(w, id, "hello");
+	snprintf(path, sizeof(path), "%s.ok", took_path(w));
+	restart(w);
+	id = begin(w, NULL);
+	tell_all(w, id, "hello");
 	for (int i = 0; access(path, F_OK) != 0 && i < 12000; i++)
 		os_loop_step(w->loop, 10);
 	/* Ava goes on while it is at work. */
-	tell(w, id, "hello again");
+	tell_all(w, id, "hello again");
 	assert_false(core_idle(w->core));
-	reopen(w);
+	restart(w);
 	deliver(w);
 	assert_int_equal(took(w).n, 2);
 	assert_int_equal(took(w).again, 1);
@@ -476,23 +559,21 @@ TEST(bound)
 {
 	static const char none[] = "{\"version\":1,\"lsn\":1000,\"notify\":false,\"open\":[]}\n";
 	struct world *w = *state;
-	char id[64], *data;
+	char *data;
 	struct view v;
 	size_t len;
+	const char *id = begin(w, NULL);
 
-	open_core(w);
-	begin(w, NULL, id);
-	tell(w, id, "hello");
-	core_close(w->core);
-	w->core = NULL;
+	tell_all(w, id, "hello");
+	close_core(w);
 	put_said(w, id, 1002, 1000 + 2 * DELIVERY_SESSION_MAX);
 	put_state(w, none, sizeof(none) - 1);
 	open_core(w);
 	journal_lsn(w->core->journal, 6000); /* what follows is newer */
 	assert_int_equal(unseen(w, id).n, DELIVERY_SESSION_MAX);
 	assert_int_equal(unseen(w, id).first, 1002);
-	tell(w, id, "hello");
-	tell(w, id, "hello again");
+	tell_all(w, id, "hello");
+	tell_all(w, id, "hello again");
 	v = unseen(w, id);
 	assert_int_equal(v.n, DELIVERY_SESSION_MAX);
 	assert_int_equal(v.first, 1006);
@@ -501,7 +582,7 @@ TEST(bound)
 	assert_non_null(strstr(data, "{\"customType\":\"delivery.gave_up\",\"data\":{\"channel\":"
 				     "\"terminal\",\"lsn\":1004,"));
 	free(data);
-	reopen(w);
+	restart(w);
 	assert_int_equal(unseen(w, id).n, DELIVERY_SESSION_MAX);
 	assert_int_equal(unseen(w, id).first, 1006);
 }
@@ -517,9 +598,8 @@ TEST(golden)
 	char *text = unit_read_src("test/golden/delivery/delivery.json", &len);
 
 	set_notify(w, "cat >>\"$0\"");
-	open_core(w); /* makes the folders */
-	core_close(w->core);
-	w->core = NULL;
+	restart(w); /* makes the folders */
+	close_core(w);
 	put_session(w, id);
 	put_state(w, text, len);
 	free(text);
@@ -538,27 +618,23 @@ TEST(golden)
 TEST(broken)
 {
 	struct world *w = *state;
-	char id[64];
+	const char *id = begin(w, NULL);
 	struct ava_error err = {0};
 	static const char *const rubbish[] = {"", "not JSON\n", "[]\n", "{\"version\":1}\n",
 					      "{\"lsn\":-1,\"open\":7}\n"};
 	static const char newer[] = "{\"version\":2,\"lsn\":1}\n";
 
-	open_core(w);
-	begin(w, NULL, id);
-	tell(w, id, "hello");
+	tell_all(w, id, "hello");
 	for (size_t i = 0; i < ARRAY_LEN(rubbish); i++) {
 		ack(w, id, "terminal", unseen(w, id).lsn);
 		assert_int_equal(unseen(w, id).n, 0);
-		core_close(w->core);
-		w->core = NULL;
+		close_core(w);
 		/* What it said is not known: what the last day had comes again. */
 		put_state(w, rubbish[i], strlen(rubbish[i]));
 		open_core(w);
 		assert_int_equal(unseen(w, id).n, 1);
 	}
-	core_close(w->core);
-	w->core = NULL;
+	close_core(w);
 	put_state(w, newer, sizeof(newer) - 1);
 	assert_int_equal(try_open(w, &err), AVA_EFORMAT);
 	assert_non_null(strstr(err.text, "newer ava"));
@@ -589,23 +665,21 @@ TEST(ack_without_memory)
 {
 	struct world *w = *state;
 	struct answer a;
-	char id[64];
 	uint64_t lsn;
+	const char *id = begin(w, NULL);
 
-	open_core(w);
-	begin(w, NULL, id);
-	tell(w, id, "hello");
+	tell_all(w, id, "hello");
 	lsn = unseen(w, id).lsn;
 	for (long k = 0; unseen(w, id).n > 0; k++) {
-		a = (struct answer){false};
+		a = (struct answer){0};
 		fault_alloc(k);
 		ops_ack(w->core, id, "terminal", lsn, acked, &a);
 		fault_alloc_end();
-		step_while(w, &a.done, false);
+		until(w, &a.done);
 		assert_true(a.rv == 0 ? unseen(w, id).n == 0 : unseen(w, id).n == 1);
 		assert_true(k < 1000);
 	}
-	reopen(w);
+	restart(w);
 	assert_int_equal(unseen(w, id).n, 0);
 }
 
@@ -614,7 +688,7 @@ TEST(ack_without_memory)
 static void shown_on_disk(int rv, void *user)
 {
 	assert_int_equal(rv, 0);
-	*(bool *)user = true;
+	*(int *)user = 1;
 }
 
 /* Settles what is next for this person: its lsn; 0: nothing is. */
@@ -622,8 +696,8 @@ static uint64_t show_next(struct world *w, const char *user)
 {
 	const struct item *it = delivery_next(w->core, user);
 	uint64_t lsn = it ? it->lsn : 0;
-	bool done = false;
 	struct draft *d;
+	int done = 0;
 
 	if (!it)
 		return 0;
@@ -633,38 +707,32 @@ static uint64_t show_next(struct world *w, const char *user)
 	assert_true(delivery_next(w->core, user) == NULL ||
 		    delivery_next(w->core, user)->lsn != lsn);
 	assert_int_equal(delivery_commit(d, shown_on_disk, &done), 0);
-	step_while(w, &done, false);
+	until(w, &done);
 	delivery_shown(w->core, lsn, true);
 	return lsn;
 }
 
 TEST(chat)
 {
-	struct op_session_new n = {.user_id = DELIVERY_TELEGRAM_USER "77"};
 	struct world *w = *state;
-	struct op_session session;
-	char id[64], other[64];
+	struct op_session_new n = {.user_id = DELIVERY_TELEGRAM_USER "77", .cwd = w->src};
+	const char *id = begin_with(w, &n), *other = begin(w, NULL);
 	uint64_t first, second;
 	unsigned spawns = 0;
 
-	open_core(w);
-	begin(w, NULL, other);
-	n.cwd = w->src;
-	assert_int_equal(ops_session_new(w->core, &n, &session, NULL), 0);
-	snprintf(id, sizeof(id), "%s", session.id);
-	tell(w, other, ASK);
-	tell(w, id, ASK);
+	tell_all(w, other, ASK);
+	tell_all(w, id, ASK);
 	assert_null(delivery_next(w->core, DELIVERY_TELEGRAM_USER "78"));
 	assert_null(delivery_next(w->core, "telegram"));
 	/* The quote is older, and stands behind what Ava says of it. */
 	assert_int_equal(delivery_next(w->core, n.user_id)->kind, ITEM_MESSAGE);
 	/* What was not settled comes again, what was does not, and not in a terminal either. */
-	reopen(w);
+	restart(w);
 	assert_int_equal(unseen(w, id).n, 2);
 	first = show_next(w, n.user_id);
 	assert_true(first > 0);
 	assert_int_equal(unseen(w, id).n, 1);
-	reopen(w);
+	restart(w);
 	assert_int_equal(delivery_next(w->core, n.user_id)->kind, ITEM_PROPOSAL);
 	second = show_next(w, n.user_id);
 	assert_true(second > 0 && second < first);
@@ -672,16 +740,26 @@ TEST(chat)
 	assert_int_equal(unseen(w, id).n, 0);
 	assert_int_equal(unseen(w, other).n, 2);
 	assert_false(delivery_showing(w->core, NULL, second, NULL));
-	reopen(w);
+	restart(w);
 	assert_null(delivery_next(w->core, n.user_id));
 	/* A run that has begun is told here alone, and behind what was said. */
-	tell(w, id, "yes");
+	tell_all(w, id, "yes");
 	assert_int_equal(delivery_next(w->core, n.user_id)->kind, ITEM_MESSAGE);
-	reopen(w);
+	restart(w);
 	for (const struct item *it; (it = delivery_next(w->core, n.user_id));
 	     show_next(w, n.user_id))
 		spawns += it->kind == ITEM_SPAWN;
 	assert_int_equal(spawns, 1);
 }
 
-UNIT_GROUP(.before = set_up, .after = tear_down);
+static int at_once(void **state)
+{
+	int rv = set_up(state);
+	struct world *w = *state;
+
+	w->settings.notify_retry_s = 0;
+	w->settings.notify_timeout_s = 120;
+	return rv;
+}
+
+UNIT_GROUP(.before = at_once, .after = tear_down);

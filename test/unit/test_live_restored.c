@@ -332,12 +332,11 @@ static void compare(struct world *w)
 
 /* ---- the moments */
 
-#define READ "{\"tool_calls\":[{\"name\":\"read_file\",\"args\":{\"path\":\"parser.c\"}}]}\n"
-#define FIND "{\"tool_calls\":[{\"name\":\"search_codebase\",\"args\":{\"pattern\":\"parse\"}}]}\n"
-#define LATE "{\"text\":\"late\",\"delay_ms\":60000}\n"
+#define FIND CALL("search_codebase", "{\"pattern\":\"parse\"}")
+#define LATE HELD("late")
 #define ASKS                                                                                       \
-	"{\"tool_calls\":[{\"name\":\"ask_person\",\"args\":{\"question\":\"Which?\","             \
-	"\"choices\":[\"a\",\"b\"],\"default\":\"a\"}}]}\n"
+	CALL("ask_person", "{\"question\":\"Which?\",\"choices\":[\"a\",\"b\"],\"default\":"       \
+			   "\"a\"}")
 
 static bool all_called(struct core *c)
 {
@@ -354,35 +353,23 @@ static bool all_called(struct core *c)
 
 static struct op_spawn asked(struct world *w, const char *model)
 {
-	return (struct op_spawn){.task = "find parse_header",
-				 .context = "some context",
-				 .role = "researcher",
-				 .rationale = "it is needed",
-				 .model = model,
-				 .cwd = w->src,
-				 .user_id = "ben",
-				 .origin = "test",
-				 .timeout_ms = 90000,
-				 .max_cost_microusd = AVA_DEFAULT,
-				 .max_tokens = 50000,
-				 .max_iterations = AVA_DEFAULT,
-				 .extended_thinking = -1};
+	struct op_spawn s = A_RUN(.task = "find parse_header", .context = "some context",
+				  .rationale = "it is needed", .model = model, .cwd = w->src,
+				  .extended_thinking = -1);
+
+	s.timeout_ms = 90000;
+	s.max_tokens = 50000;
+	return s;
 }
 
-static void spawned(int rv, const struct op_status *s, const struct ava_error *err, void *user)
+/* And until it is `there`, what lives and what is restored are the same. */
+static void same_when(struct world *w, const struct op_spawn *s, bool (*there)(struct core *c))
 {
-	if (rv != 0)
-		fail_msg("%s", err->text);
-	*(bool *)user = true;
-}
+	char run[24];
 
-static void spawn_one(struct world *w, const struct op_spawn *s)
-{
-	bool done = false;
-
-	ops_spawn(w->core, s, spawned, &done);
-	while (!done)
-		os_loop_step(w->loop, 5);
+	spawn(w, s, run);
+	step_until(w, there);
+	compare(w);
 }
 
 TEST(a_question)
@@ -392,9 +379,7 @@ TEST(a_question)
 
 	s.on_limit = "ask";
 	s.request_id = "r-1";
-	spawn_one(w, &s);
-	step_until(w, one_waits);
-	compare(w);
+	same_when(w, &s, one_waits);
 }
 
 TEST(an_approval)
@@ -405,9 +390,7 @@ TEST(an_approval)
 
 	s.ask_before = before;
 	s.nask_before = 1;
-	spawn_one(w, &s);
-	step_until(w, one_waits);
-	compare(w);
+	same_when(w, &s, one_waits);
 }
 
 TEST(a_call)
@@ -415,28 +398,24 @@ TEST(a_call)
 	struct world *w = *state;
 	struct op_spawn s = asked(w, script(w, READ FIND LATE));
 
-	spawn_one(w, &s);
-	step_until(w, all_called);
-	compare(w);
+	same_when(w, &s, all_called);
 }
 
 TEST(a_slot)
 {
 	struct world *w = *state;
 	struct op_spawn s = asked(w, script(w, LATE));
+	char run[24];
 
 	w->settings.runs_max = 1;
-	core_close(w->core);
-	open_core(w);
-	spawn_one(w, &s);
-	spawn_one(w, &s);
-	step_until(w, all_called);
-	compare(w);
+	restart(w);
+	spawn(w, &s, run);
+	same_when(w, &s, all_called);
 }
 
 static void steered(int rv, const struct op_steered *s, const struct ava_error *err, void *user)
 {
-	*(bool *)user = true;
+	*(int *)user = 1;
 }
 
 TEST(words_to_a_run)
@@ -444,14 +423,14 @@ TEST(words_to_a_run)
 	struct world *w = *state;
 	struct op_spawn s = asked(w, script(w, READ LATE));
 	struct op_steer o = {.text = "look at parser.c first", .by = "ben"};
-	bool done = false;
+	char run[24];
+	int done = 0;
 
-	spawn_one(w, &s);
+	spawn(w, &s, run);
 	step_until(w, all_called);
-	o.run = LIST_FIRST(&w->core->sup.live, struct run, node)->id.text;
+	o.run = run;
 	ops_steer(w->core, &o, steered, &done);
-	while (!done)
-		os_loop_step(w->loop, 5);
+	until(w, &done);
 	step_until(w, all_called);
 	compare(w);
 }
@@ -461,22 +440,19 @@ static void proposed(int rv, struct proposal *p, bool repeated, const struct ava
 {
 	if (rv != 0)
 		fail_msg("%s", err->text);
-	*(bool *)user = true;
+	*(int *)user = 1;
 }
 
 /* Side by side and one after another, in a conversation with two more quotes, of which one
  * is changed and one rejected. */
 TEST(a_conversation)
 {
-	static const char quotes[] =
-		"{\"tool_calls\":[{\"name\":\"spawn_subagent\",\"args\":{\"role\":\"researcher\","
-		"\"task\":\"find one\"}},{\"name\":\"spawn_subagent\",\"args\":{\"role\":"
-		"\"researcher\",\"task\":\"find "
-		"two\"}}]}\n{\"text\":\"Two.\"}\n{\"text\":\"Yes.\"}\n"
-		"{\"text\":\"Yes.\"}\n{\"text\":\"Yes.\"}\n";
 	struct world *w = *state;
 
 	for (int i = 0; i < 2; i++) {
+		const char *id = begin(w, script(w, CALLS(SPAWN("find one") "," SPAWN("find two"))
+							    SAY("Two.") SAY("Yes.") SAY("Yes.")
+								    SAY("Yes.")));
 		struct op_spawn runs[2] = {asked(w, script(w, READ LATE)),
 					   asked(w, script(w, FIND READ LATE))};
 		struct op_group g = {.runs = runs,
@@ -485,29 +461,20 @@ TEST(a_conversation)
 				     .timeout_ms = 500000,
 				     .chain = i == 1,
 				     .share = i == 0,
+				     .session_id = id,
 				     .user_id = "ben",
 				     .origin = "test",
 				     .cwd = w->src};
-		bool done = false;
-		char id[64];
+		int done = 0;
 
-		/* A script is good until the next one is made. */
-		runs[0].model = strdup(script(w, READ LATE));
-		runs[1].model = strdup(script(w, FIND READ LATE));
-		snprintf(id, sizeof(id), "%s", begin(w, script(w, quotes)));
-		g.session_id = id;
 		tell(w, id, "more");
 		compare(w);
 		ops_propose_group(w->core, &g, proposed, &done);
-		while (!done)
-			os_loop_step(w->loop, 5);
-		free((char *)runs[0].model);
-		free((char *)runs[1].model);
-		done = false;
+		until(w, &done);
+		done = 0;
 		ops_confirm(w->core, newest_pending(w), "yes", NULL, "ben", "terminal", proposed,
 			    &done);
-		while (!done)
-			os_loop_step(w->loop, 5);
+		until(w, &done);
 		step_until(w, all_called);
 		compare(w);
 		tell(w, id, "yes to the second with at most 2 minutes, but use quick");

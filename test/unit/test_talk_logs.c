@@ -9,6 +9,22 @@
 
 #define RUN "S-abcdef"
 
+static void add_bytes(struct world *w, const char *bytes, size_t len)
+{
+	char path[400];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/logs", w->root);
+	mkdir(path, 0700);
+	snprintf(path, sizeof(path), "%s/logs/subagents", w->root);
+	mkdir(path, 0700);
+	snprintf(path, sizeof(path), "%s/logs/subagents/" RUN ".jsonl", w->root);
+	f = fopen(path, "a");
+	assert_non_null(f);
+	assert_int_equal(fwrite(bytes, 1, len, f), len);
+	fclose(f);
+}
+
 static void add_event(struct world *w, enum event_kind kind, uint64_t seq, const char *content)
 {
 	struct event_head head = {.kind = kind,
@@ -17,34 +33,12 @@ static void add_event(struct world *w, enum event_kind kind, uint64_t seq, const
 				  .seq = seq,
 				  .agent_id = RUN,
 				  .user_id = "somebody else"};
-	char path[400];
 	struct buf b;
-	FILE *f;
 
 	buf_init(&b, 1u << 20);
 	assert_int_equal(event_encode(&b, &head, content, strlen(content), NULL), 0);
-	snprintf(path, sizeof(path), "%s/logs", w->root);
-	mkdir(path, 0700);
-	snprintf(path, sizeof(path), "%s/logs/subagents", w->root);
-	mkdir(path, 0700);
-	snprintf(path, sizeof(path), "%s/logs/subagents/" RUN ".jsonl", w->root);
-	f = fopen(path, "a");
-	assert_non_null(f);
-	assert_int_equal(fwrite(b.data, 1, b.len, f), b.len);
-	fclose(f);
+	add_bytes(w, b.data, b.len);
 	buf_fini(&b);
-}
-
-static void add_bytes(struct world *w, const char *bytes)
-{
-	char path[400];
-	FILE *f;
-
-	snprintf(path, sizeof(path), "%s/logs/subagents/" RUN ".jsonl", w->root);
-	f = fopen(path, "a");
-	assert_non_null(f);
-	fputs(bytes, f);
-	fclose(f);
 }
 
 /* A run that failed, with a page that would like to speak for the runtime. */
@@ -67,13 +61,11 @@ static void make_log(struct world *w)
 static const char *ask(struct world *w, const char *args)
 {
 	static struct seen s;
-	char id[64], lines[1000];
+	const char *id;
+	char lines[1000];
 
-	snprintf(lines, sizeof(lines),
-		 "{\"tool_calls\":[{\"name\":\"read_ava_logs\",\"args\":%s}]}\n"
-		 "{\"text\":\"Read.\"}\n",
-		 args);
-	snprintf(id, sizeof(id), "%s", begin(w, script(w, lines)));
+	snprintf(lines, sizeof(lines), CALL("read_ava_logs", "%s") SAY("Read."), args);
+	id = begin(w, script(w, lines));
 	tell(w, id, "look");
 	assert_said(w, id, "Read.");
 	s = seen(w, id, "toolResult", NULL);
@@ -117,11 +109,11 @@ TEST(a_run)
 TEST(of_whom)
 {
 	struct world *w = *state;
-	char id[64];
+	const char *id;
 	const char *got;
 
 	make_log(w);
-	snprintf(id, sizeof(id), "%s", begin(w, NULL));
+	id = begin(w, NULL);
 	tell(w, id, "Good morning, teapot!");
 	got = ask(w, "{\"search\":\"teapot\"}");
 	assert_has(got, "ava UserMessage {\"text\":\"Good morning, teapot!\"}");
@@ -145,7 +137,8 @@ TEST(bad_questions)
 TEST(bounds)
 {
 	struct world *w = *state;
-	char content[9000], id[64], lines[200], *data;
+	const char *id;
+	char content[9000], *data;
 	size_t len;
 
 	for (unsigned i = 1; i <= 600; i++) {
@@ -156,11 +149,9 @@ TEST(bounds)
 			 i);
 		add_event(w, EVENT_ExtendedThinking, i, content);
 	}
-	add_bytes(w, "no event\n");
-	snprintf(lines, sizeof(lines),
-		 "{\"tool_calls\":[{\"name\":\"read_ava_logs\",\"args\":{\"subagent_id\":\"" RUN
-		 "\",\"last_n\":500}}]}\n{\"text\":\"Read.\"}\n");
-	snprintf(id, sizeof(id), "%s", begin(w, script(w, lines)));
+	add_bytes(w, "no event\n", 9);
+	id = begin(w, script(w, CALL("read_ava_logs",
+				     "{\"subagent_id\":\"" RUN "\",\"last_n\":500}") SAY("Read.")));
 	tell(w, id, "look");
 	assert_said(w, id, "Read.");
 	data = unit_read(session_file(w, id, ""), &len);
@@ -191,10 +182,9 @@ TEST(a_wide_event)
 TEST(what_did_it_do)
 {
 	struct world *w = *state;
-	char id[64];
+	const char *id = begin(w, NULL);
 
-	snprintf(id, sizeof(id), "%s", begin(w, NULL));
-	tell(w, id, "Find where parse_header is defined");
+	tell(w, id, ASK);
 	tell(w, id, "yes");
 	wait_while(w, id, has_runs);
 	tell(w, id, "What did it do?");
@@ -206,10 +196,10 @@ TEST(what_did_it_do)
 TEST(why_did_it_fail)
 {
 	struct world *w = *state;
-	char id[64];
+	const char *id;
 
 	make_log(w);
-	snprintf(id, sizeof(id), "%s", begin(w, NULL));
+	id = begin(w, NULL);
 	tell(w, id, "Why did " RUN " fail?");
 	assert_said(w, id, RUN " has ended: failed, the model was silent");
 	assert_said(w, id, "It called read_file (1)");

@@ -5,26 +5,12 @@
 #include "base/clock.h"
 #include "subagent/person.h"
 
-static const char reads[] =
-	"{\"tool_calls\":[{\"name\":\"read_file\",\"args\":{\"path\":\"parser.c\"}}]}\n"
-	"{\"tool_calls\":[{\"name\":\"submit_result\",\"args\":{\"output\":null,\"summary\":\"read "
-	"it\",\"confidence\":1}}]}\n";
-static const char asks[] =
-	"{\"tool_calls\":[{\"name\":\"ask_person\",\"args\":{\"question\":\"Shall I go on?\"}}]}\n"
-	"{\"tool_calls\":[{\"name\":\"submit_result\",\"args\":{\"output\":null,\"summary\":\"as "
-	"told\",\"confidence\":1}}]}\n";
+static const char reads[] = READ SUBMIT;
+static const char asks[] = CALL("ask_person", "{\"question\":\"Shall I go on?\"}") SUBMIT;
 static const char chooses[] =
-	"{\"tool_calls\":[{\"name\":\"ask_person\",\"args\":{\"question\":\"Which?\",\"choices\":["
-	"\"json\",\"yaml\"]}}]}\n"
-	"{\"tool_calls\":[{\"name\":\"submit_result\",\"args\":{\"output\":null,\"summary\":\"as "
-	"told\",\"confidence\":1}}]}\n";
-
+	CALL("ask_person", "{\"question\":\"Which?\",\"choices\":[\"json\",\"yaml\"]}") SUBMIT;
 static const char numbers[] =
-	"{\"tool_calls\":[{\"name\":\"ask_person\",\"args\":{\"question\":\"How "
-	"many?\",\"choices\":["
-	"\"1\",\"4\",\"2\"]}}]}\n"
-	"{\"tool_calls\":[{\"name\":\"submit_result\",\"args\":{\"output\":null,\"summary\":\"as "
-	"told\",\"confidence\":1}}]}\n";
+	CALL("ask_person", "{\"question\":\"How many?\",\"choices\":[\"1\",\"4\",\"2\"]}") SUBMIT;
 
 static struct talk *talk_in(struct world *w, const char *session)
 {
@@ -51,11 +37,22 @@ static struct run *asking(struct world *w, const char *session, const char *line
 	return r;
 }
 
-static const char *begin_talk(struct world *w, char id[64])
+static const char *begin_talk(struct world *w)
 {
-	snprintf(id, 64, "%s", begin(w, NULL));
+	const char *id = begin(w, NULL);
+
 	tell(w, id, "hello");
 	return id;
+}
+
+/* It is ended when it works still, and all is told. */
+static void end(struct world *w, const char *session, const char *run)
+{
+	struct run *r = supervisor_find(&w->core->sup, run);
+
+	if (r)
+		supervisor_cancel(r, NULL, NULL);
+	wait_while(w, session, has_runs);
 }
 
 static bool waits(struct world *w, const char *run)
@@ -87,56 +84,42 @@ static bool logged(struct world *w, const char *run, const char *text)
 
 enum how { YES, NO, NOTHING };
 
+/* How a yes or no may be put is test_answer.c's. */
 static const struct {
 	const char *words;
 	enum how how;
 	bool doubt; /* Ava is told to ask */
 } phrases[] = {
 	{"yes", YES, false},
-	{"  Yes.\n", YES, false},
-	{"ok, go ahead", YES, false},
-	{"sure, thanks", YES, false},
-	{"do it", YES, false},
 	{"%s: yes", YES, false},
 	{"yes, %s", YES, false},
-	{"yes for %s", YES, false},
 	{"go ahead, %s, please", YES, false},
 	{"no", NO, false},
-	{"no thanks", NO, false},
-	{"please don't", NO, false},
 	{"no: not in this folder", NO, false},
-	{"%s no", NO, false},
 	{"no to %s", NO, false},
 	{"yes?", NOTHING, false},
-	{"yes, unless it is large", NOTHING, false},
 	{"yes but max 20 cents", NOTHING, true},
-	{"maybe", NOTHING, false},
 	{"what does it want to read?", NOTHING, false},
-	{"yes and no", NOTHING, false},
-	{"yesterday", NOTHING, false},
 	{"yes, S-abcdef0", NOTHING, false},
 	{"yes, %s and S-abcdef0", NOTHING, false},
 	{"yes, %sx", NOTHING, false},
 	{"yes, %s, but not that file", NOTHING, false},
 	{"stop", NOTHING, false},
 	{"cancel %s", NOTHING, false},
-	{"no idea, what is it?", NOTHING, false},
 };
 
-TEST_WITH(phrases, set_up, tear_down)
+TEST(phrases)
 {
 	struct world *w = *state;
 
 	for (size_t i = 0; i < ARRAY_LEN(phrases); i++) {
-		char id[64], run[24], words[100];
-		struct run *r;
+		const char *id = begin_talk(w);
+		char run[24], words[100];
 		enum how how;
 
-		begin_talk(w, id);
-		r = asking(w, id, reads, "read_file", run);
+		asking(w, id, reads, "read_file", run);
 		snprintf(words, sizeof(words), phrases[i].words, run);
-		assert_int_equal(say(w, id, words), 1);
-		idle(w, id);
+		tell(w, id, words);
 		how = waits(w, run)                                                    ? NOTHING
 		      : logged(w, run, "\"state\":\"answered\",\"kind\":\"approval\"") ? YES
 		      : logged(w, run, "\"state\":\"refused\",\"kind\":\"approval\"")  ? NO
@@ -145,15 +128,12 @@ TEST_WITH(phrases, set_up, tear_down)
 			fail_msg("\"%s\" was taken for %d", words, how);
 		assert_sent(w, id, "Nothing was done: ", phrases[i].doubt);
 		assert_sent(w, id, "The person's answer went to S-", how != NOTHING);
-		r = supervisor_find(&w->core->sup, run);
-		if (r)
-			supervisor_cancel(r, NULL, NULL);
-		wait_while(w, id, has_runs);
+		end(w, id, run);
 	}
 }
 
 /* A question of the model's: yes and no, its choices by word and by number. */
-TEST_WITH(questions, set_up, tear_down)
+TEST(questions)
 {
 	static const struct {
 		const char *lines, *words, *answer; /* NULL: it is not taken */
@@ -174,44 +154,30 @@ TEST_WITH(questions, set_up, tear_down)
 	struct world *w = *state;
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		char id[64], run[24];
+		const char *id = begin_talk(w);
+		char run[24];
 
-		begin_talk(w, id);
 		asking(w, id, rows[i].lines, NULL, run);
-		assert_int_equal(say(w, id, rows[i].words), 1);
-		idle(w, id);
+		tell(w, id, rows[i].words);
 		if (waits(w, run) != !rows[i].answer)
 			fail_msg("%s: %s", rows[i].words, waits(w, run) ? "not taken" : "taken");
 		if (rows[i].answer)
 			assert_true(logged(w, run, rows[i].answer));
-		else
-			supervisor_cancel(supervisor_find(&w->core->sup, run), NULL, NULL);
-		wait_while(w, id, has_runs);
+		else if (rows[i].lines ==
+			 chooses) /* a yes is none of them; that nothing waits would be wrong */
+			assert_said(w, id, "Answer with: 1: json, 2: yaml.");
+		end(w, id, run);
 	}
 }
 
-/* A yes is none of them; that nothing waits would be wrong. */
-TEST_WITH(choices_are_told, set_up, tear_down)
-{
-	struct world *w = *state;
-	char id[64], run[24];
-
-	snprintf(id, sizeof(id), "%s", begin(w, NULL));
-	asking(w, id, chooses, NULL, run);
-	tell(w, id, "yes");
-	assert_said(w, id, "Answer with: 1: json, 2: yaml.");
-	supervisor_cancel(supervisor_find(&w->core->sup, run), NULL, NULL);
-	wait_while(w, id, has_runs);
-}
-
 /* It was not what the person had before them. */
-TEST_WITH(not_shown_last, set_up, tear_down)
+TEST(not_shown_last)
 {
 	struct world *w = *state;
-	char id[64], run[24], words[40];
+	const char *id = begin_talk(w);
+	char run[24], words[40];
 	struct run *r;
 
-	begin_talk(w, id);
 	r = asking(w, id, reads, "read_file", run);
 	shown(r, 0); /* it came up while they typed */
 	tell(w, id, "yes");
@@ -227,7 +193,7 @@ TEST_WITH(not_shown_last, set_up, tear_down)
 
 /* Ava has spoken since: what she explains changes nothing, also behind a restart. What she
  * asks herself takes the yes, which then allows no call. */
-TEST_WITH(ava_spoke_since, set_up, tear_down)
+TEST(ava_spoke_since)
 {
 	static const struct {
 		const char *before, *says;
@@ -241,9 +207,9 @@ TEST_WITH(ava_spoke_since, set_up, tear_down)
 	struct world *w = *state;
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		char id[64], run[24];
+		const char *id = begin_talk(w);
+		char run[24];
 
-		begin_talk(w, id);
 		asking(w, id, reads, "read_file", run);
 		tell(w, id, rows[i].before);
 		assert_said(w, id, rows[i].says);
@@ -259,9 +225,7 @@ TEST_WITH(ava_spoke_since, set_up, tear_down)
 			assert_true(logged(w, run, "\"state\":\"answered\",\"kind\":\"approval\""));
 		else
 			assert_sent(w, id, "Nothing was done: ", true);
-		if (supervisor_find(&w->core->sup, run))
-			supervisor_cancel(supervisor_find(&w->core->sup, run), NULL, NULL);
-		wait_while(w, id, has_runs);
+		end(w, id, run);
 	}
 }
 
@@ -296,12 +260,12 @@ TEST(asks)
 			fail_msg("%s", rows[i].text);
 }
 
-TEST_WITH(two_questions, set_up, tear_down)
+TEST(two_questions)
 {
 	struct world *w = *state;
-	char id[64], one[24], two[24], words[60];
+	const char *id = begin_talk(w);
+	char one[24], two[24], words[60];
 
-	begin_talk(w, id);
 	asking(w, id, reads, "read_file", one);
 	asking(w, id, asks, NULL, two);
 	tell(w, id, "yes");
@@ -312,35 +276,27 @@ TEST_WITH(two_questions, set_up, tear_down)
 	assert_false(waits(w, one));
 	assert_true(waits(w, two));
 	assert_true(logged(w, one, "\"state\":\"refused\""));
-	supervisor_cancel(supervisor_find(&w->core->sup, two), NULL, NULL);
-	wait_while(w, id, has_runs);
+	end(w, id, two);
 }
 
-/* A proposal and a question: a bare yes is for the proposal only when that was made
- * after the question; else nothing happens. */
 /* Two ask, Ava is at work, and one has its answer before the words are looked at. */
-TEST_WITH(answered_before_it_is_looked_at, set_up, tear_down)
+TEST(answered_before_it_is_looked_at)
 {
 	static const char *const rows[] = {"yes", "no"};
 	struct world *w = *state;
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		char id[64], one[24], two[24];
+		char one[24], two[24];
+		const char *id = begin(w, script(w, HELD("a") SAY("b") SAY("c") SAY("d")));
 		struct op_steer o = {.run = two, .text = "yes", .by = "ben"};
 		int done = 0;
 
-		snprintf(id, sizeof(id), "%s",
-			 begin(w,
-			       script(w, "{\"text\":\"a\",\"delay_ms\":3600000}\n{\"text\":\"b\"}\n"
-					 "{\"text\":\"c\"}\n{\"text\":\"d\"}\n")));
 		assert_int_equal(say(w, id, "hello"), 1);
 		asking(w, id, reads, "read_file", one);
 		asking(w, id, reads, "read_file", two);
 		assert_int_equal(say(w, id, rows[i]), 1);
 		ops_steer(w->core, &o, steered, &done);
-		for (int k = 0; !done && k < 3000; k++)
-			os_loop_step(w->loop, 10);
-		assert_int_equal(done, 1);
+		assert_int_equal(until(w, &done), 1);
 		let_reply(w, id);
 		idle(w, id);
 		assert_true(waits(w, one));
@@ -348,14 +304,14 @@ TEST_WITH(answered_before_it_is_looked_at, set_up, tear_down)
 	}
 }
 
-TEST_WITH(beside_a_proposal, set_up, tear_down)
+TEST(beside_a_proposal)
 {
 	struct world *w = *state;
-	char id[64], run[24], proposal[24], words[80];
+	const char *id = begin_talk(w);
+	char run[24], proposal[24], words[80];
 	struct run *r;
 
-	begin_talk(w, id);
-	tell(w, id, "Find where parse_header is defined");
+	tell(w, id, ASK);
 	snprintf(proposal, sizeof(proposal), "%s", pending(w));
 	assert_true(proposal[0] == 'P');
 	r = asking(w, id, reads, "read_file", run);
@@ -380,38 +336,35 @@ TEST_WITH(beside_a_proposal, set_up, tear_down)
 	tell(w, id, "yes");
 	assert_true(waits(w, run));
 	assert_string_equal(pending(w), "");
-	supervisor_cancel(supervisor_find(&w->core->sup, run), NULL, NULL);
-	wait_while(w, id, has_runs);
+	end(w, id, run);
 	assert_int_equal(runs(w), 3);
 }
 
-TEST_WITH(named_beside_a_question, set_up, tear_down)
+TEST(named_beside_a_question)
 {
 	struct world *w = *state;
-	char id[64], run[24], words[80];
+	const char *id = begin_talk(w);
+	char run[24], words[80];
 	struct run *r;
 
-	begin_talk(w, id);
-	tell(w, id, "Find where parse_header is defined");
+	tell(w, id, ASK);
 	r = asking(w, id, reads, "read_file", run);
 	shown(r, 0);
 	snprintf(words, sizeof(words), "yes, %s", pending(w));
 	tell(w, id, words);
 	assert_true(waits(w, run));
 	assert_string_equal(pending(w), "");
-	supervisor_cancel(supervisor_find(&w->core->sup, run), NULL, NULL);
-	wait_while(w, id, has_runs);
+	end(w, id, run);
 	assert_int_equal(runs(w), 2);
 }
 
 /* What another conversation's runs ask is not asked here. */
-TEST_WITH(another_conversation, set_up, tear_down)
+TEST(another_conversation)
 {
 	struct world *w = *state;
-	char here[64], there[64], run[24], words[40];
+	const char *there = begin_talk(w), *here = begin_talk(w);
+	char run[24], words[40];
 
-	begin_talk(w, there);
-	begin_talk(w, here);
 	asking(w, there, reads, "read_file", run);
 	talk_in(w, here)->spoke_ms = 0;
 	tell(w, here, "yes");
@@ -419,26 +372,26 @@ TEST_WITH(another_conversation, set_up, tear_down)
 	snprintf(words, sizeof(words), "yes, %s", run);
 	tell(w, here, words);
 	assert_true(waits(w, run));
-	supervisor_cancel(supervisor_find(&w->core->sup, run), NULL, NULL);
-	wait_while(w, there, has_runs);
+	end(w, there, run);
 }
 
 /* A stop between the words and what they do. */
-TEST_WITH(closed_meanwhile, set_up, tear_down)
+TEST(closed_meanwhile)
 {
 	struct op_say s = {.text = "yes", .user_id = "ben"};
 	struct world *w = *state;
-	char id[64], run[24];
+	const char *id = begin_talk(w);
+	char run[24];
 	int done = 0;
 
-	begin_talk(w, id);
 	asking(w, id, asks, NULL, run);
 	ops_say(w->core, id, &s, said, &done);
 	for (int i = 0; !talk_in(w, id)->answering && i < 3000; i++)
 		os_loop_step(w->loop, 1);
-	core_close(w->core);
-	open_core(w);
+	restart(w);
 	idle(w, id);
 	wait_while(w, id, has_runs);
 	assert_true(logged(w, run, "\"answer\":\"yes\""));
 }
+
+UNIT_GROUP(.before = set_up, .after = tear_down);

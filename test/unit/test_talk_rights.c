@@ -17,9 +17,7 @@ static const struct tool web = {.name = "web_search",
 				.flags = TOOL_REPEATABLE | TOOL_UNTRUSTED | TOOL_OUT,
 				.start = fetch_start};
 
-#define CALL(name, args) "{\"tool_calls\":[{\"name\":\"" name "\",\"args\":" args "}]}\n"
-#define SAY(text)        "{\"text\":\"" text "\"}\n"
-#define REVIEW           CALL("spawn_subagent", "{\"role\":\"code_reviewer\",\"task\":\"review\"}")
+#define REVIEW CALL("spawn_subagent", "{\"role\":\"code_reviewer\",\"task\":\"review\"}")
 
 static unsigned rights_of_newest(struct world *w)
 {
@@ -39,23 +37,9 @@ static void proposed(int rv, struct proposal *p, bool repeated, const struct ava
 static void run_web(struct world *w, const char *session)
 {
 	static const char *const tools[] = {"web_search"};
-	struct op_spawn s = {
-		.role = "researcher",
-		.task = "look",
-		.model = script(w, CALL("web_search", "{}")
-					   CALL("submit_result",
-						"{\"summary\":\"found\",\"confidence\":1}")),
-		.session_id = session,
-		.tools = tools,
-		.ntools = 1,
-		.user_id = "ben",
-		.origin = "test",
-		.confirm = "never",
-		.timeout_ms = AVA_DEFAULT,
-		.max_cost_microusd = AVA_DEFAULT,
-		.max_tokens = AVA_DEFAULT,
-		.max_iterations = AVA_DEFAULT,
-	};
+	struct op_spawn s =
+		A_RUN(.task = "look", .model = script(w, CALL("web_search", "{}") SUBMIT),
+		      .session_id = session, .tools = tools, .ntools = 1, .confirm = "never");
 	char run[24] = "";
 
 	ops_propose(w->core, &s, proposed, run);
@@ -68,12 +52,10 @@ static void run_web(struct world *w, const char *session)
 TEST(a_result_sticks)
 {
 	struct world *w = *state;
-	char id[200];
+	const char *id = begin(w, script(w, REVIEW SAY("proposed") SAY("well") SAY("it is done")
+						    REVIEW SAY("proposed") SAY("well")
+							    REVIEW SAY("proposed")));
 
-	tool_add(&web);
-	snprintf(id, sizeof(id), "%s",
-		 begin(w, script(w, REVIEW SAY("proposed") SAY("well") SAY("it is done") REVIEW SAY(
-					    "proposed") SAY("well") REVIEW SAY("proposed"))));
 	tell(w, id, "please review");
 	assert_int_equal(rights_of_newest(w), TOOL_PRIVATE);
 	tell(w, id, "no");
@@ -81,25 +63,20 @@ TEST(a_result_sticks)
 	tell(w, id, "please review again");
 	assert_int_equal(rights_of_newest(w), TOOL_PRIVATE | TOOL_UNTRUSTED);
 	tell(w, id, "no");
-	core_close(w->core);
-	open_core(w);
+	restart(w);
 	tell(w, id, "please review once more");
 	assert_int_equal(rights_of_newest(w), TOOL_PRIVATE | TOOL_UNTRUSTED);
-	tool_remove(&web);
 }
 
 /* What she has read for herself she can pass on in a context, which no quote shows. */
 TEST(a_file_goes_along)
 {
 	struct world *w = *state;
-	char id[200];
+	const char *id =
+		begin(w, script(w, READ CALL("spawn_subagent", "{\"role\":\"researcher\",\"task\":"
+							       "\"look\",\"context\":\"x\"}")
+					   SAY("proposed") SAY("not so") SAY("so")));
 
-	tool_add(&web);
-	snprintf(id, sizeof(id), "%s",
-		 begin(w, script(w, CALL("read_file", "{\"path\":\"parser.c\"}") CALL(
-					    "spawn_subagent", "{\"role\":\"researcher\",\"task\":"
-							      "\"look\",\"context\":\"x\"}")
-					    SAY("proposed") SAY("not so") SAY("so"))));
 	tell(w, id, "look into it");
 	assert_int_equal(rights_of_newest(w), RIGHTS_ALL);
 	tell(w, id, "yes"); /* is no yes to that: nothing runs */
@@ -107,21 +84,17 @@ TEST(a_file_goes_along)
 	assert_sent(w, id, "yes, all three", true);
 	tell(w, id, "yes, all three");
 	assert_int_equal(runs(w), 1);
-	tool_remove(&web);
 }
 
 /* Several wait: "all three" is of the rights of one, and which one has to be said. */
 TEST(all_three_of_several)
 {
 	struct world *w = *state;
-	char id[200], words[100], second[24];
-	const char *ask = CALL("spawn_subagent", "{\"role\":\"researcher\",\"task\":\"look\"}");
-	char lines[2000];
+#define LOOK CALLS(SPAWN("look"))
+	const char *id = begin(w, script(w, LOOK SAY("one") LOOK SAY("two") LOOK SAY("three")
+						    SAY("which?") SAY("that")));
+	char words[100], second[24];
 
-	tool_add(&web);
-	snprintf(lines, sizeof(lines), "%s%s%s%s%s%s%s%s", ask, SAY("one"), ask, SAY("two"), ask,
-		 SAY("three"), SAY("which?"), SAY("that"));
-	snprintf(id, sizeof(id), "%s", begin(w, script(w, lines)));
 	tell(w, id, "look into it");
 	tell(w, id, "and into that");
 	snprintf(second, sizeof(second), "%s", newest_pending(w));
@@ -131,7 +104,6 @@ TEST(all_three_of_several)
 	snprintf(words, sizeof(words), "yes, all three, %s", second);
 	tell(w, id, words);
 	assert_int_equal(runs(w), 1);
-	tool_remove(&web);
 }
 
 static void steered(int rv, const struct op_steered *s, const struct ava_error *err, void *user)
@@ -145,40 +117,21 @@ TEST(words_to_a_run)
 	static const char *const tools[] = {"web_search", "ask_person"};
 	struct world *w = *state;
 	struct op_steer told = {.text = "the second", .by = "ben"};
-	char id[200], path[500], run[24] = "", lines[1000];
-	struct op_spawn s = {
-		.role = "researcher",
-		.task = "ask",
-		.tools = tools,
-		.ntools = 2,
-		.user_id = "ben",
-		.origin = "test",
-		.timeout_ms = AVA_DEFAULT,
-		.max_cost_microusd = AVA_DEFAULT,
-		.max_tokens = AVA_DEFAULT,
-		.max_iterations = AVA_DEFAULT,
-	};
+	const char *path = script(w, SAY("Hi.")), *id = begin(w, path);
+	struct op_spawn s = A_RUN(.task = "ask", .tools = tools, .ntools = 2, .session_id = id);
+	char run[24], lines[1000];
 	struct run *r;
 	int rv = 1;
 
-	tool_add(&web);
-	snprintf(path, sizeof(path), "%s", script(w, SAY("Hi.")));
-	snprintf(id, sizeof(id), "%s", begin(w, path));
 	tell(w, id, "hello");
-	s.session_id = id;
-	s.model = script(w, CALL("ask_person", "{\"question\":\"Which?\"}") CALL(
-				    "submit_result", "{\"summary\":\"found\",\"confidence\":1}"));
-	ops_spawn(w->core, &s, run_spawned, run);
-	for (int i = 0; !run[0] && i < 3000; i++)
-		os_loop_step(w->loop, 10);
-	r = supervisor_find(&w->core->sup, run);
+	s.model = script(w, CALL("ask_person", "{\"question\":\"Which?\"}") SUBMIT);
+	r = spawn(w, &s, run);
 	assert_non_null(r);
 	assert_int_equal(r->spec->rights, TOOL_UNTRUSTED | TOOL_OUT);
-	for (int i = 0; !person_question(r) && i < 3000; i++)
-		os_loop_step(w->loop, 10);
+	asks_person(w, r);
 	snprintf(lines, sizeof(lines),
-		 SAY("Hi.") CALL("read_file", "{\"path\":\"parser.c\"}") CALL(
-			 "steer_subagent", "{\"subagent_id\":\"%s\",\"message\":\"the second\"}")
+		 SAY("Hi.") READ CALL("steer_subagent",
+				      "{\"subagent_id\":\"%s\",\"message\":\"the second\"}")
 			 SAY("Say it.") SAY("It is done.") SAY("Well."),
 		 run);
 	unit_write(strchr(path, '/'), lines, strlen(lines));
@@ -191,7 +144,18 @@ TEST(words_to_a_run)
 		os_loop_step(w->loop, 10);
 	assert_int_equal(rv, 0);
 	wait_while(w, id, has_runs);
-	tool_remove(&web);
 }
 
-UNIT_GROUP(.before = set_up, .after = tear_down);
+static int with_web(void **state)
+{
+	tool_add(&web);
+	return set_up(state);
+}
+
+static int without_web(void **state)
+{
+	tool_remove(&web);
+	return tear_down(state);
+}
+
+UNIT_GROUP(.before = with_web, .after = without_web);
