@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""What people say to Ava, and what must happen (corpus.tsv says how it is written):
+"""What people say to Ava, and what must happen (said.tsv says how it is written):
 each line in a conversation of its own that was brought to its situation by words and
-runs, against a daemon and the offline model. Lines whose outcome is the runtime's are
-played with a scripted model as well, which has nothing to do with it.
+runs, against a daemon and the offline model. That an answer is the runtime's to hear,
+whatever her model says, stands in test_talk_answer.c.
 
     corpus.py FOLDER CORPUS...     FOLDER holds the source tree `src` of the corpus
 
@@ -26,7 +26,6 @@ REVIEW = "review src/teapot.c for memory bugs"
 LOOKS = ("read_file", "search_codebase", "search_and_read", "list_files")
 KINDS = ("proposes", "starts", "rejects", "changes", "cancels", "steers", "allows", "denies",
          "asks", "looks", "says")
-OF_RUNTIME = ("starts", "rejects", "changes", "allows", "denies")
 
 
 def wait(what, see, patience=PATIENCE):
@@ -40,12 +39,9 @@ def wait(what, see, patience=PATIENCE):
 
 
 class Talk:
-    def __init__(self, folder, model=None):
+    def __init__(self, folder):
         self.folder = folder
-        body = {"cwd": os.path.join(folder, "src")}
-        if model:
-            body["model"] = model
-        self.id = ask("POST", "/sessions", body)["session_id"]
+        self.id = ask("POST", "/sessions", {"cwd": os.path.join(folder, "src")})["session_id"]
         self.quotes = {}
 
     def say(self, text):
@@ -84,19 +80,11 @@ def script(folder, name, *lines):
     return "offline:" + path
 
 
-def propose(*tasks):
-    return {"tool_calls": [{"name": "spawn_subagent", "args": {"role": role, "task": task}}
-                           for role, task in tasks]}
-
-
 SLOW = {"text": "late", "delay_ms": 600000}
 TWO = (("researcher", HOW), ("code_reviewer", REVIEW))
-GROUP = {"tool_calls": [{"name": "spawn_parallel", "args": {
-    "runs": [{"role": role, "task": task} for role, task in TWO]}}]}
 SEARCH = {"tool_calls": [{"name": "search_codebase", "args": {"pattern": "kettle"}}]}
 DONE = {"tool_calls": [{"name": "submit_result", "args": {
     "output": None, "summary": "done", "confidence": 1}}]}
-SAYS = {"text": "So be it."}
 
 
 def at_work(talk, tasks, model, **more):
@@ -109,22 +97,14 @@ def at_work(talk, tasks, model, **more):
         talk.say("yes")
 
 
-def begin(state, folder, scripted):
+def begin(state, folder):
     """A conversation in that situation."""
-    first = {"quote": (propose(TWO[0]),), "quotes": (propose(*TWO),), "group": (GROUP,)}
-    if scripted:
-        lines = first.get(state, ()) + (SAYS,) * 9
-        talk = Talk(folder, script(folder, "ava-" + state, *lines))
-        if state in first:
-            talk.say("begin")
-    else:
-        talk = Talk(folder)
-    if state == "quote" and not scripted:
+    talk = Talk(folder)
+    if state in ("quote", "quotes"):
         talk.say(HOW)
-    elif state == "quotes" and not scripted:
-        talk.say(HOW)
-        talk.say(REVIEW)
-    elif state == "group" and not scripted:
+        if state == "quotes":
+            talk.say(REVIEW)
+    elif state == "group":
         talk.say(f"do these two in parallel: {HOW}; {REVIEW}")
     elif state == "running":
         at_work(talk, TWO[:1], script(folder, "slow", SLOW))
@@ -307,9 +287,9 @@ class Seen:
         return wrong
 
 
-def play(folder, state, line, expect, scripted):
+def play(folder, state, line, expect):
     wanted = alternatives(expect)
-    talk = begin(state, folder, scripted)
+    talk = begin(state, folder)
     before = talk.look()
     talk.say(line)
     kinds = {kind for kind, _, _ in wanted}
@@ -347,16 +327,13 @@ def main():
                     rows.append(fields)
     # As many as keep at work must not hold up the others.
     only = os.environ.get("CORPUS_ONLY")
-    jobs = [(row, scripted) for row in rows for scripted in (False, True)
-            if not only or only in "\t".join(row)]
-    jobs = [(row, scripted) for row, scripted in jobs
-            if not scripted or all(kind in OF_RUNTIME for kind, _, _ in alternatives(row[2]))]
+    jobs = [row for row in rows if not only or only in "\t".join(row)]
 
     def one(job):
-        (state, line, expect), scripted = job
-        name = f"{state}{' (scripted)' if scripted else ''}: {line} -> {expect}"
+        state, line, expect = job
+        name = f"{state}: {line} -> {expect}"
         try:
-            wrong = play(folder, state, line, expect, scripted)
+            wrong = play(folder, state, line, expect)
         except (RuntimeError, ValueError, KeyError, IndexError, OSError) as why:
             wrong = [f"{type(why).__name__}: {why}"]
         return name, wrong

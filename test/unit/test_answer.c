@@ -23,7 +23,8 @@ static const char yes[] =
 	"|Ava, yes please|hey ava, go ahead|thank you, yes|yes sir|yes I do|ja|oui|si|👍"
 	"|👍🏽|👍👍|✅|👌|yes 👍|yes 🙂|yes :)|go 🚀|+1|yes.|yes...|yes -"
 	"|yes;|yes, for now|ja bitte|vas-y|d'accord|sí|claro que sí|va bene|jo, mach|bien sûr"
-	"|sure, just this once|allow|yes, thank you, that is exactly what I need"
+	"|sure, just this once|allow|yes, thank you, that is exactly what I need|ok go|yep do it"
+	"|sounds good, start it|sí, claro|doe maar|yeah go on then"
 	/* mistyped */
 	"|yse|eys|yess|yesss|YEEES|yeahhh|yeh|ya|sur|suure|srue|okk|okey|okie|oky|goo ahead"
 	"|go ahed|go ahaed|proceeed|procede please|procced|confrim|comfirm|aproved|absolutly"
@@ -38,7 +39,8 @@ static const char no[] =
 	"|reject|rejected|I decline|forget it|forget about it|leave it|drop it|skip it"
 	"|maybe later|later|I'd rather not|rather not|no way|no go|no need|no deal|negative"
 	"|nein|non|nein danke|não, obrigado|non merci|nee|lieber nicht|lass das|hell no"
-	"|no thanks, I changed my mind|don't allow that|👎|👎🏿|❌|🛑|-1|no 🙂|no :)"
+	"|no thanks, I changed my mind|don't allow that|nah leave it|👎|👎🏿|❌|🛑|-1|no 🙂|no "
+	":)"
 	/* mistyped */
 	"|noo|nooooo|nop|nope!|npoe|nno|cancle|cancell|stpo|nto now|dotn|nevermnd";
 

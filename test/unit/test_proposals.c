@@ -7,12 +7,9 @@
 
 #define RUNS "/api/v1/runs"
 
-static char path[200];
-
 static const char *confirm_path(const char *id)
 {
-	snprintf(path, sizeof(path), "/api/v1/proposals/%s/confirm", id);
-	return path;
+	return rig_path("/api/v1/proposals/%s/confirm", id);
 }
 
 static const char *propose_with(const char *more, char id[64])
@@ -54,6 +51,19 @@ static void assert_has(const json_t *v, const char *key, const char *want)
 
 	if (!have || strcmp(have, want) != 0)
 		fail_msg("%s is \"%s\", not \"%s\"", key, have ? have : "(none)", want);
+}
+
+static void assert_state(const char *id, const char *want)
+{
+	json_t *v = rig_ask("GET", rig_path("/api/v1/proposals/%s", id), NULL, 200);
+
+	assert_has(v, "state", want);
+	json_decref(v);
+}
+
+static double limit_of(const json_t *config, const char *key)
+{
+	return json_number_value(json_object_get(json_object_get(config, "limits"), key));
 }
 
 /* The newest event of the type in Ava's log, as a new reference; *n of them. */
@@ -108,8 +118,7 @@ static void assert_runs(const char *run, const char *hash, double cents)
 	line = json_parse(text, strcspn(text, "\n"), NULL);
 	spec = json_object_get(line, "spec");
 	assert_has(spec, "configHash", hash);
-	assert_true(json_number_value(json_object_get(json_object_get(spec, "limits"),
-						      "costCents")) == cents);
+	assert_true(limit_of(spec, "costCents") == cents);
 	json_decref(line);
 	free(text);
 }
@@ -136,9 +145,8 @@ TEST(a_lower_limit_runs)
 	assert_has(v, "configHash", hash);
 	assert_has(v, "quotedHash", quoted);
 	assert_has(v, "subagentId", run);
-	v = json_object_get(json_object_get(v, "config"), "limits");
-	assert_true(json_number_value(json_object_get(v, "costCents")) == 20);
-	assert_true(json_number_value(json_object_get(v, "seconds")) == 120);
+	v = json_object_get(v, "config");
+	assert_true(limit_of(v, "costCents") == 20 && limit_of(v, "seconds") == 120);
 	json_decref(e);
 	/* Again, from another channel, otherwise, and after a restart. */
 	for (int i = 0; i < 2; i++) {
@@ -226,8 +234,8 @@ TEST(a_raise_is_quoted_again)
 		rig_restart(false);
 	}
 	/* And so is the request. */
-	snprintf(path, sizeof(path), "{\"task\":\"x\",\"request_id\":\"one\"}");
-	rig_ask_str("POST", RUNS, path, 200, "proposal_id", again);
+	rig_ask_str("POST", RUNS, "{\"task\":\"x\",\"request_id\":\"one\"}", 200, "proposal_id",
+		    again);
 	assert_string_equal(again, q);
 	v = answer(q, "yes");
 	snprintf(run, sizeof(run), "%s", json_get_str(v, "subagent_id"));
@@ -250,15 +258,14 @@ TEST(each_kind_of_otherwise)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		char p[64], task[64];
+		char p[64];
 		json_t *v = answer(propose(p), cases[i].words), *config;
 
 		print_message("%s\n", cases[i].words);
 		assert_has(v, "state", "pending");
 		assert_has(v, "replaces", p);
 		config = json_object_get(v, "config");
-		snprintf(task, sizeof(task), "%s", json_get_str(config, "task"));
-		assert_string_equal(task, "Where is main?");
+		assert_has(config, "task", "Where is main?");
 		if (cases[i].key)
 			assert_has(config, cases[i].key, cases[i].want);
 		json_decref(v);
@@ -311,14 +318,12 @@ TEST(not_understood_or_impossible)
 		{"{\"set\":{\"preset\":\"huge\"}}", "there are quick, standard and deep"},
 		{"{\"set\":{\"role\":\"cook\"}}", "unknown role cook"},
 	};
-	char p[64], word[64];
+	char p[64];
 
 	propose(p);
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
 		assert_refused(p, cases[i].body, 400, cases[i].says);
-	snprintf(path, sizeof(path), "/api/v1/proposals/%s", p);
-	rig_ask_str("GET", path, NULL, 200, "state", word);
-	assert_string_equal(word, "pending");
+	assert_state(p, "pending");
 	assert_int_equal(nruns(), 0);
 	assert_int_equal(count("SpawnRejected"), 0);
 }
@@ -395,11 +400,64 @@ TEST(set)
 	v = rig_ask("POST", confirm_path(propose(p)),
 		    "{\"answer\":\"max 20 cents\",\"set\":{\"timeout\":60}}", 200);
 	assert_has(v, "state", "pending");
-	assert_true(json_number_value(json_object_get(
-			    json_object_get(json_object_get(v, "config"), "limits"), "seconds")) ==
-		    60);
+	assert_true(limit_of(json_object_get(v, "config"), "seconds") == 60);
 	json_decref(v);
 	assert_int_equal(nruns(), 1);
+}
+
+/* ---- what was seen */
+
+TEST(a_yes_to_something_else_is_none)
+{
+	char p[64], seen[64 + 1], body[120];
+	json_t *v;
+
+	propose(p);
+	v = rig_ask("GET", rig_path("/api/v1/proposals/%s", p), NULL, 200);
+	snprintf(seen, sizeof(seen), "%s", json_get_str(v, "config_hash"));
+	json_decref(v);
+	for (int i = 0; i < 2; i++) {
+		snprintf(body, sizeof(body), "{\"config_hash\":\"%.63s%c\"}", seen,
+			 i == 1            ? seen[63]
+			 : seen[63] == '0' ? '1'
+					   : '0');
+		json_decref(rig_ask("POST", confirm_path(p), body, i == 0 ? 409 : 200));
+		assert_state(p, i == 0 ? "pending" : "confirmed");
+	}
+}
+
+/* ---- what waits is bounded in bytes */
+
+TEST(sixteen_megabytes_wait)
+{
+	static const char begins[] = "{\"task\":\"t\",\"context\":\"";
+	size_t len = 1000000 + sizeof(begins) - 1;
+	char *body = malloc(len + 3), first[64] = "", text[64];
+	unsigned taken = 0;
+	json_t *v;
+
+	memset(body, 'k', len);
+	memcpy(body, begins, sizeof(begins) - 1);
+	memcpy(body + len, "\"}", 3);
+	for (struct client_reply r; taken < 40; client_reply_fini(&r), taken++) {
+		assert_int_equal(client_request(rig.client, "POST", RUNS, body, &r, NULL), 0);
+		if (r.status != 201) {
+			assert_non_null(
+				strstr(r.body, "that wait for an answer are 16 MB of text"));
+			client_reply_fini(&r);
+			break;
+		}
+		v = json_parse(r.body, r.len, NULL);
+		snprintf(first, sizeof(first), "%s", json_get_str(v, "proposal_id"));
+		json_decref(v);
+	}
+	assert_in_range(taken, 10, 20);
+	/* Rejected it holds no room any more. */
+	rig_ask_str("POST", rig_path("/api/v1/proposals/%s/reject", first), NULL, 200, "state",
+		    text);
+	rig_ask_str("POST", RUNS, body, 201, "state", text);
+	assert_string_equal(text, "pending");
+	free(body);
 }
 
 /* ---- two channels at once */
@@ -623,16 +681,14 @@ TEST(a_cancelled_chain_is_told_when_all_of_it_is_on_disk)
 
 TEST(policy)
 {
-	char p[64], q[64], run[64], word[64];
+	char p[64], q[64], run[64];
 	json_t *e;
 	unsigned n;
 
 	propose_with(",\"confirm\":\"always\"", p);
 	propose_with(",\"confirm\":\"over_cents:0\",\"request_id\":\"r\"", p); /* offline is free */
-	snprintf(path, sizeof(path), "/api/v1/proposals/%s", p);
-	rig_ask_str("GET", path, NULL, 200, "state", word);
-	assert_string_equal(word, "confirmed");
-	rig_ask_str("GET", path, NULL, 200, "subagent_id", run);
+	assert_state(p, "confirmed");
+	rig_ask_str("GET", rig_path("/api/v1/proposals/%s", p), NULL, 200, "subagent_id", run);
 	assert_int_equal(strncmp(run, "S-", 2), 0);
 	e = event("SpawnConfirmed", &n);
 	assert_int_equal(n, 1);
@@ -650,12 +706,8 @@ TEST(policy)
 	rig_restart(false);
 	propose_with("", p);
 	propose_with(",\"confirm\":\"always\"", q);
-	snprintf(path, sizeof(path), "/api/v1/proposals/%s", p);
-	rig_ask_str("GET", path, NULL, 200, "state", word);
-	assert_string_equal(word, "confirmed");
-	snprintf(path, sizeof(path), "/api/v1/proposals/%s", q);
-	rig_ask_str("GET", path, NULL, 200, "state", word);
-	assert_string_equal(word, "pending");
+	assert_state(p, "confirmed");
+	assert_state(q, "pending");
 	assert_int_equal(nruns(), 2);
 	assert_int_equal(count("SubagentSpawn"), 2);
 	json_decref(rig_ask("POST", RUNS, "{\"task\":\"x\",\"confirm\":\"over_cents:-1\"}", 400));
@@ -677,14 +729,13 @@ TEST(presets)
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		char body[200];
-		json_t *v, *limits;
+		json_t *v, *config;
 
 		snprintf(body, sizeof(body), "{\"task\":\"t\",\"preset\":\"%s\"}", cases[i].name);
 		v = rig_ask("POST", RUNS, body, 201);
-		limits = json_object_get(json_object_get(v, "config"), "limits");
-		assert_true(json_number_value(json_object_get(limits, "costCents")) ==
-			    cases[i].cents);
-		assert_int_equal(json_get_int(limits, "tokens", 0), cases[i].tokens);
+		config = json_object_get(v, "config");
+		assert_true(limit_of(config, "costCents") == cases[i].cents);
+		assert_true(limit_of(config, "tokens") == cases[i].tokens);
 		assert_int_equal(json_get_int(json_object_get(v, "quote"), "tokens", 0),
 				 cases[i].expected);
 		json_decref(v);
