@@ -127,7 +127,7 @@ def do_markup(args):
 
 def do_answer(args):
     press = presses.get(args.get("callback_query_id"))
-    if not press or time.time() - press["at"] > 15:
+    if not press or time.monotonic() - press["at"] > 15:
         bad("query is too old and response timeout expired or query ID is invalid")
     press["answers"].append(args.get("text", ""))
     return True
@@ -143,8 +143,8 @@ def do_updates(args):
     # What is confirmed is gone; an offset beyond all there is confirms nothing of another life.
     if offset:
         updates[:] = [u for u in updates if u["update_id"] >= offset or offset - u["update_id"] > 1 << 20]
-    end = time.time() + args.get("timeout", 0)
-    while not updates and time.time() < end and mine == poller and not any(p["method"] == "getUpdates" and "status" in p for p in plans):
+    end = time.monotonic() + args.get("timeout", 0)
+    while not updates and time.monotonic() < end and mine == poller and not any(p["method"] == "getUpdates" and "status" in p for p in plans):
         LOCK.wait(0.5)
     planned("getUpdates")
     if mine != poller:
@@ -216,7 +216,7 @@ def test_press(o):
             if button["text"] == o.get("button"):
                 data = button["callback_data"]
     query = str(len(presses) + 1)
-    presses[query] = {"at": time.time(), "answers": []}
+    presses[query] = {"at": time.monotonic(), "answers": []}
     add_update(callback_query={"id": query, "from": person(o["from"]), "data": data, "message": {
         "message_id": o.get("as_message", m["message_id"]),
         "chat": o.get("chat", {"id": o["from"], "type": "private"})}})
@@ -281,7 +281,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
                     method = way[2]
                     self.carried += 1
                     need(self.carried == 1, "a connection that died of old age repeats a call: " + method)
-                    calls.append({"method": method, "at": time.time(), "chat": args.get("chat_id"),
+                    calls.append({"method": method, "at": time.monotonic(), "chat": args.get("chat_id"),
                                   "text": args.get("text"), "message": args.get("message_id"), "offset": args.get("offset")})
                     killed(method, "before", args)
                     if method != "getUpdates":
