@@ -233,23 +233,6 @@ def test_turn():
     e.close()
 
 
-def test_answers():
-    e = Editor(answer=lambda r: "No")
-    s = e.new()
-    check("a no is an answer", e.prompt(s, FIND)["stopReason"] == "end_turn"
-          and e.kinds("tool_call_update")[-1]["status"] == "failed"
-          and "nothing was started" in json.dumps(e.kinds("tool_call_update")), e.updates)
-    e.answer, e.updates = lambda r: "cancelled", []
-    s = e.new()
-    e.prompt(s, FIND)
-    check("a quote that was not answered waits, and says so", "waits for your answer" in e.said(), e.said())
-    e.asked, e.updates = [], []
-    e.prompt(s, "yes")
-    check("a yes in words starts it", "Spawning CodeReviewer" in e.said() and e.asked == [],
-          e.said(), e.asked)
-    e.close()
-
-
 def test_strange_answers():
     """What a person never chose starts nothing, and what was chosen starts once."""
     e = Editor(answer=lambda r: "maybe later, who knows")
@@ -418,23 +401,13 @@ def test_order():
 
 
 def test_cancel():
-    slow = script("slow", {"text": "Never.", "delay_ms": 600000}, {"text": "Here."})
-    e = Editor("--model", slow)
-    s = e.new()
-    n = e.start_prompt(s, "first")
-    check("it is at work", until(lambda: daemon("/sessions/" + s)["status"] == "busy"))
-    e.notify("session/cancel", sessionId=s)
-    check("a turn that is cancelled says so", e.until(n)["result"]["stopReason"] == "cancelled")
-    check("the conversation goes on", e.prompt(s, "second")["stopReason"] == "end_turn"
-          and "Here." in e.said(), e.updates)
-    e.close()
     e = Editor(answer=lambda r: None)
     s = e.new()
     n = e.start_prompt(s, FIND)
     check("a permission is asked", until(lambda: e.poll() and e.asked), e.updates)
     e.notify("session/cancel", sessionId=s)
     e.reply(e.asked[0], "cancelled")
-    check("a cancel while it is asked ends the turn, too",
+    check("a cancel while it is asked ends the turn",
           e.until(n)["result"]["stopReason"] == "cancelled", e.updates)
     check("and starts nothing", daemon("/sessions/" + s)["live_runs"] == 0)
     e.close()
@@ -475,20 +448,17 @@ def test_elsewhere():
 
 
 def test_two():
-    """A prompt in mid-turn ends the turn under way; sessions beside each other have their own."""
-    e = Editor("--model", script("two", {"text": "Never.", "delay_ms": 600000}, {"text": "Second."}))
+    """Sessions beside each other have turns of their own."""
+    e = Editor("--model", script("two", {"text": "Never.", "delay_ms": 600000}, {"text": "Here."}))
     s, other = e.new(), e.new()
-    one = e.start_prompt(s, "first")
-    until(lambda: daemon("/sessions/" + s)["status"] == "busy")
-    beside = e.start_prompt(other, "beside")
-    two = e.start_prompt(s, "second")
-    check("the first prompt is answered as cancelled", e.until(one)["result"]["stopReason"] == "cancelled")
-    check("the second as done", e.until(two)["result"]["stopReason"] == "end_turn" and "Second." in e.said(),
-          e.updates)
-    check("none of it in the other session", all(u["sessionId"] != other or "content" not in u["update"]
-                                                  for u in e.updates), e.updates)
+    for session in (s, other):
+        n = e.start_prompt(session, "go on")
+        until(lambda session=session: daemon("/sessions/" + session)["status"] == "busy")
     e.notify("session/cancel", sessionId=other)
-    check("which has its own cancel", e.until(beside)["result"]["stopReason"] == "cancelled")
+    check("a turn that is cancelled says so", e.until(n)["result"]["stopReason"] == "cancelled")
+    check("and is not the other one", daemon("/sessions/" + s)["status"] == "busy")
+    check("it goes on", e.prompt(other, "second")["stopReason"] == "end_turn" and "Here." in e.said(), e.updates)
+    check("none of it in the other session", all(u["sessionId"] != s or "content" not in u["update"] for u in e.updates), e.updates)
     e.close()
 
 
@@ -566,15 +536,7 @@ def test_bad():
 
 
 def test_killed():
-    """The daemon is killed in mid-turn: the turn goes on, and its text stands there once."""
-    e = Editor("--model", script("killed", {"text": "Here it is, all of it.", "delay_ms": 1500}))
-    s = e.new()
-    n = e.start_prompt(s, "go")
-    until(lambda: daemon("/sessions/" + s)["status"] == "busy")
-    os.kill(daemon_pid(), signal.SIGKILL)
-    check("the prompt ends", e.until(n)["result"]["stopReason"] == "end_turn", e.updates)
-    check("with the answer, once", e.said().count("Here it is, all of it.") == 1, e.updates)
-    e.close()
+    """The daemon is killed while the editor asks, and where nothing was said; in mid-turn: acp_crash.py."""
     with open(T + "/slow-avad", "w", encoding="utf-8") as f:
         f.write('#!/bin/sh\nsleep 2.5\nexec "$AVAD" "$@"\n')
     os.chmod(T + "/slow-avad", 0o755)
@@ -717,7 +679,6 @@ def first_bytes(messages, n):
 def test_model():
     """Another model in mid-conversation: the next turn asks it, whatever dies meanwhile."""
     plays = [script(f"of-{x}", *[{"text": f"Turn {i} of {x}."} for i in range(6)]) for x in "abc"]
-    slow = script("slow", *[{"text": "Never."}] * 3, {"text": "Never.", "delay_ms": 600000})
     e = Editor("--model", plays[0])
     s = e.new()
 
@@ -746,17 +707,12 @@ def test_model():
     ava("ps")
     check("who lists conversations sees the last one", [x["model"] for x in daemon("/sessions")["sessions"] if x["session_id"] == s] == [plays[2]])
     e.updates = []
-    ava("chat", "-c", s, "-m", slow, input="/quit\n")
-    n = e.start_prompt(s, "four")
-    until(lambda: daemon("/sessions/" + s)["status"] == "busy")
-    error = e.refused("session/set_config_option", sessionId=s, configId="model", value=plays[0])
-    check("in mid-turn it is refused in words", "is at work" in error["message"], error)
-    e.notify("session/cancel", sessionId=s)
-    e.until(n)
+    ava("chat", "-c", s, "-m", plays[0], input="/quit\n")
+    e.prompt(s, "four")
     told = e.kinds("config_option_update")
-    check("what was chosen in a terminal is told", told and told[-1]["configOptions"][0]["currentValue"] == slow, e.updates)
+    check("what was chosen in a terminal is told", told and told[-1]["configOptions"][0]["currentValue"] == plays[0], e.updates)
     check("and an unknown one changes nothing", e.refused("session/set_config_option", sessionId=s, configId="model", value="nope/none")
-          ["code"] == -32602 and daemon("/sessions/" + s)["model"] == slow)
+          ["code"] == -32602 and daemon("/sessions/" + s)["model"] == plays[0])
     e.close()
 
 
@@ -772,9 +728,6 @@ def test_origin():
     os.kill(daemon_pid(), signal.SIGKILL)
     ava("ps")
     check("the conversation says so after a restart", daemon("/sessions/" + s)["origin"] == "acp", daemon("/sessions/" + s))
-    root = os.environ["AVA_DATA_ROOT"]
-    rows = [json.loads(x) for x in open(root + "/catalog.jsonl", encoding="utf-8")]
-    check("and so do the rows of the catalog", {r["origin"] for r in rows if r["id"] == run["subagent_id"]} == {"acp"}, rows)
     starts = [json.loads(x) for x in ava("logs", "--session", s, "--type", "SessionStart,SubagentSpawn", "-o", "json").splitlines()]
     check("and the events", [x["content"].get("client", x["content"].get("origin")) for x in starts] == ["acp", "acp"], starts)
     e = Editor()
@@ -857,25 +810,22 @@ def asks_person(**args):
 
 
 def test_form_question():
-    """A question for words: a form that is sent away, or is empty, is no answer to it."""
+    """A question for words: a form that is sent away, or is empty, is no answer to it, and the next session asks again."""
+    s = daemon("/sessions", {"cwd": CWD, "model": script("form", *[{"text": "Well."}] * 9)})["session_id"]
+    daemon(f"/sessions/{s}/messages", {"text": "hello"})
+    run = start_run(s, asks_person())
+    until(lambda: daemon("/runs/" + run)["status"] == "waiting")
     for name, answer in (("declined", {"action": "decline"}), ("empty", {"action": "accept", "content": {}}),
-                         ("cancelled", {"action": "cancel"}), ("of another shape", {"action": "accept", "content": {"answer": 7}})):
-        e = Editor("--model", script("form", *[{"text": "Well."}] * 3), capabilities={"elicitation": {"form": {}}},
-                   answer=lambda r, answer=answer: answer)
-        s = e.new()
-        e.prompt(s, "hello")
-        run = start_run(s, asks_person())
-        until(lambda: daemon("/runs/" + run)["status"] == "waiting")
-        check(f"a form that is {name} ends the turn", e.prompt(s, "go on")["stopReason"] == "end_turn" and len(e.asked) == 1, e.asked)
-        check("and its question waits", daemon("/runs/" + run)["status"] == "waiting" and "waits for your answer" in e.said(), e.said())
-        e.answer = lambda r: {"action": "accept", "content": {"answer": "the second"}}
-        e.close()
-        e = Editor(capabilities={"elicitation": {"form": {}}}, answer=lambda r: {"action": "accept", "content": {"answer": "the second"}})
+                         ("cancelled", {"action": "cancel"}), ("of another shape", {"action": "accept", "content": {"answer": 7}}),
+                         ("filled in", {"action": "accept", "content": {"answer": "the second"}})):
+        e = Editor(capabilities={"elicitation": {"form": {}}}, answer=lambda r, answer=answer: answer)
         e.call("session/load", sessionId=s, cwd=CWD, mcpServers=[])
-        e.prompt(s, "and now?")
-        check("which another session asks again", until(lambda: daemon("/runs/" + run)["status"] != "waiting"), daemon("/runs/" + run))
-        ava("cancel", run)
+        check(f"a form that is {name} ends the turn", e.prompt(s, "go on")["stopReason"] == "end_turn" and len(e.asked) == 1, e.asked)
+        if name != "filled in":
+            check("and its question waits", daemon("/runs/" + run)["status"] == "waiting" and "waits for your answer" in e.said(), e.said())
         e.close()
+    check("and answers it", until(lambda: daemon("/runs/" + run)["status"] != "waiting"), daemon("/runs/" + run))
+    ava("cancel", run)
 
 
 def test_cancelled_question():
@@ -1059,16 +1009,6 @@ def test_chain():
     check("the turn ends well", caught and answer.get("result") == {"stopReason": "end_turn"}, caught, answer, e.updates)
     check("and says that the chain does not go on", "The chain does not go on: " in e.said(), e.said())
     e.close()
-    for delay in (1000, 5000, 25000):
-        run = begin(delay)
-        with subprocess.Popen([os.environ["AVA"], "chat", "-c", s], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=CWD) as p:
-            p.stdin.write("and now?\n")
-            p.stdin.flush()
-            caught = end(run)
-            said = p.communicate()[0]
-        if caught:
-            break
-    check("so in a conversation over a pipe", caught and p.returncode == 0 and "The chain does not go on: " in said, caught, p.returncode, said)
 
 
 def test_cut():
