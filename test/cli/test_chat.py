@@ -10,7 +10,6 @@ import pty
 import re
 import select
 import signal
-import socket
 import struct
 import subprocess
 import sys
@@ -18,6 +17,7 @@ import termios
 import threading
 import time
 
+from api import ask
 from screen import Screen
 
 AVA = os.environ["AVA"]
@@ -70,12 +70,7 @@ def session_entries():
 
 def unseen():
     """Notices of the newest conversation that no terminal acknowledged."""
-    with socket.socket(socket.AF_UNIX) as s:
-        s.connect(os.path.join(DATA, "ava.sock"))
-        path = f"/api/v1/sessions/{session_entries()[0]['id']}/unseen"
-        s.sendall(f"GET {path} HTTP/1.1\r\nHost: ava\r\nConnection: close\r\n\r\n".encode())
-        answer = b"".join(iter(lambda: s.recv(65536), b""))
-    return json.loads(answer.partition(b"\r\n\r\n")[2])["items"]
+    return ask("GET", f"/sessions/{session_entries()[0]['id']}/unseen")["items"]
 
 
 def said():
@@ -548,31 +543,6 @@ def test_two():
     check("both leave", one.leave() == 0 and two.leave() == 0)
 
 
-def test_yes():
-    """A yes to a call of a subagent, in words."""
-    spawn = {"role": "code_reviewer", "task": "find parse_header",
-             "ask_before": ["search_codebase"]}
-    t = Terminal("--model", script("yes", [
-        {"tool_calls": [{"name": "spawn_subagent", "args": spawn}]},
-        {"text": "Shall it start?"}, {"text": "It is at work."}, {"text": "I told it."},
-        {"text": "It is done."}, {"text": "Well."}]))
-    t.say("find it")
-    t.see("Shall it start?")
-    t.see("Proceed? [Yes/No]")
-    t.say("yes")
-    t.wait(lambda: "It is at work." in t.text() and  # in any order
-           "Answer with: yes or no, or later /steer S-" in t.text())
-    run = runs()[0]["subagent_id"]
-    t.say("yes, " + run)
-    t.see("I told it.")
-    t.wait(lambda: until(lambda: runs()[0]["status"] != "waiting"))
-    check("a subagent's call has its yes", any(
-        '"state":"answered"' in line and '"answer":"yes"' in line
-        for line in open(f"{DATA}/logs/subagents/{run}.jsonl", encoding="utf-8")), t.text())
-    ava("cancel", run)
-    check("leaves", t.leave() == 0)
-
-
 # --- terminals that can less
 
 
@@ -601,17 +571,8 @@ def test_cancel():
     t.say("hello")
     t.see("Ava: Hello.")
     slow = script("cancel-run", [{"text": "late", "delay_ms": 600000}])
-    body = json.dumps({"task": "find parse_header", "role": "code_reviewer", "model": slow,
-                       "session_id": session_entries()[0]["id"], "cwd": WORK,
-                       "confirmed": True})
-    with socket.socket(socket.AF_UNIX) as s:
-        s.connect(os.path.join(DATA, "ava.sock"))
-        s.sendall(f"POST /api/v1/runs HTTP/1.1\r\nHost: ava\r\nConnection: close\r\n"
-                  f"Content-Length: {len(body)}\r\n\r\n{body}".encode())
-        answer = b"".join(iter(lambda: s.recv(65536), b""))
-    started = json.loads(answer.partition(b"\r\n\r\n")[2])
-    check("a run begins in the conversation", "subagent_id" in started, str(started))
-    run = started.get("subagent_id", "")
+    run = ask("POST", "/runs", {"task": "find parse_header", "role": "code_reviewer", "model": slow,
+                                "session_id": session_entries()[0]["id"], "cwd": WORK, "confirmed": True})["subagent_id"]
     t.see("Spawning CodeReviewer subagent")
     t.say("/cancel " + run)
     t.see("Subagent [CodeReviewer]: Cancelled (")
@@ -669,8 +630,6 @@ def test_plain():
     t = plain_job("AVA_PLAIN", AVA_PLAIN="1", NO_COLOR="1")
     check("AVA_PLAIN: the cursor is never moved", b"\x1b" not in t.raw and b"\b" not in t.raw)
     check("AVA_PLAIN: marks stay", "✅ Subagent [CodeReviewer]: Complete (" in t.text(), t.text())
-    t = plain_job("NO_COLOR", NO_COLOR="1")
-    check("NO_COLOR: no styles", not re.search(rb"\x1b\[[0-9;]*m", t.raw))
 
 
 # --- a daemon that goes away
