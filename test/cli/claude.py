@@ -1,5 +1,5 @@
 """Subagents of Claude Code as the daemon sees them: hooks write cards, the daemon reads, tells and
-keeps; run by test_claude.sh. Prints a line a check: 0 (as it should be) or 1, and its name."""
+keeps; played by test_claude.sh."""
 
 import json
 import os
@@ -12,17 +12,10 @@ import threading
 import time
 
 import api
+from api import AVA, PATIENCE, check
 
-AVA = os.environ["AVA"]
 CLAUDE = os.environ["CLAUDE_CONFIG_DIR"]
 CARDS = os.path.join(CLAUDE, "agent-activity")
-PATIENCE = api.PATIENCE
-
-
-def check(name, good, more=""):
-    print(0 if good else 1, name, flush=True)
-    if not good:
-        print("#", name, str(more)[:600], file=sys.stderr)
 
 
 def get(path):

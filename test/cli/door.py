@@ -1,27 +1,13 @@
-"""The door for browsers, knocked on by others than browsers; run by test_door.sh. Prints a line a check:
-0 (as it should be) or 1, and its name. The numbers are those of doc/SECURITY.md."""
+"""The door for browsers, knocked on by others than browsers; played by test_door.sh. The numbers are those of doc/SECURITY.md."""
 
 import json
 import os
 import re
 import select
 import socket
-import subprocess
-import sys
 import time
 
-AVA = os.environ["AVA"]
-
-
-def check(name, good, more=""):
-    print(0 if good else 1, name, flush=True)
-    if not good:
-        print("#", str(more)[:600], file=sys.stderr)
-
-
-def ava(*words):
-    return subprocess.run([AVA, *words], capture_output=True, text=True, timeout=60)
-
+from api import ava, check
 
 URL = re.match(r"http://127\.0\.0\.1:(\d+)/#code=([0-9a-f]{32})\n$", ava("dashboard", "--no-open").stdout)
 PORT, CODE = int(URL[1]), URL[2]

@@ -1,25 +1,18 @@
-"""Events of Claude Code given to `ava hook`, and the cards that come of it; run by test_hook.sh.
-Prints a line a check: 0 (as it should be) or 1, and its name."""
+"""Events of Claude Code given to `ava hook`, and the cards that come of it; played by test_hook.sh."""
 
 import itertools
 import json
 import os
 import subprocess
-import sys
 import time
 
-AVA = os.environ["AVA"]
+from api import AVA, check
+
 CLAUDE = os.environ["CLAUDE_CONFIG_DIR"]
 SRCDIR = os.environ["SRCDIR"]
 CARDS = os.path.join(CLAUDE, "agent-activity")
 session = 0
 os.environ.pop("CLAUDE_PID", None)  # of whoever runs the tests
-
-
-def check(name, good, more=""):
-    print(0 if good else 1, name, flush=True)
-    if not good:
-        print("#", more, file=sys.stderr)
 
 
 def start_hook(text):

@@ -1,5 +1,5 @@
-"""ava as an MCP server, spoken to as clients do: over `ava mcp` in both eras, and over HTTP; run by
-test_mcp.sh. Prints a line a check: 0 (as it should be) or 1, and its name."""
+"""ava as an MCP server, spoken to as clients do: over `ava mcp` in both eras, and over HTTP; played by
+test_mcp.sh."""
 
 import base64
 import json
@@ -9,28 +9,16 @@ import selectors
 import signal
 import socket
 import subprocess
-import sys
 import threading
 import time
 import urllib.error
 import urllib.request
 
-AVA = os.environ["AVA"]
-ROOT = os.environ["AVA_DATA_ROOT"]
-PATIENCE = 120  # seconds for anything that must come
+from api import AVA, PATIENCE, ROOT, ava, check, kill_daemon, runs, until
+
 META = "io.modelcontextprotocol/"
 FORMS, TASKS = {"elicitation": {"form": {}}}, {"extensions": {META + "tasks": {}}}
 TASK = {"task": "where is the torn tail decided?", "role": "code_reviewer"}
-
-
-def check(name, good, more=""):
-    print(0 if good else 1, name, flush=True)
-    if not good:
-        print("#", name, str(more)[:1500], file=sys.stderr)
-
-
-def ava(*words):
-    return subprocess.run([AVA, *words], capture_output=True, text=True, timeout=PATIENCE, stdin=subprocess.DEVNULL)
 
 
 def meta(can=None, version="2026-07-28"):
@@ -102,26 +90,6 @@ def fill(answer, action="accept", **content):
     return {"requestState": state, "inputResponses": {key: {"action": action, "content": content}}}
 
 
-def runs():
-    return json.loads(ava("ps", "-a", "--json").stdout)
-
-
-def until(condition, patience=PATIENCE):
-    end = time.monotonic() + patience
-    while time.monotonic() < end:
-        got = condition()
-        if got:
-            return got
-        time.sleep(0.05)
-    return None
-
-
-def kill_daemon():
-    pid = int(open(f"{ROOT}/ava.lock").read())
-    os.kill(pid, signal.SIGKILL)
-    until(lambda: not os.path.exists(f"/proc/{pid}") or "Z" in open(f"/proc/{pid}/stat").read().split()[2])
-
-
 # ---- stdio, 2026-07-28
 
 def hellos(b):
@@ -157,9 +125,7 @@ def hellos(b):
 def bad_arguments(b):
     a = b.tool("ava_propose", FORMS, task="x", confirmed=True, confirm="never")
     check("what a tool does not name is refused: nothing confirms itself", a["result"]["isError"] and not runs(), a)
-    for name, arguments in [("ava_propose", {}), ("ava_propose", {"task": 5}), ("ava_status", {"run": "../../etc"}),
-                            ("ava_wait", {"run": "S-123456", "seconds": 5000}), ("ava_result", {"run": "S-000000"}),
-                            ("ava_propose", TASK | {"grants": ["fetch_any"]}), ("ava_propose", TASK | {"cwd": "relative"})]:
+    for name, arguments in [("ava_propose", {"task": 5}), ("ava_result", {"run": "S-000000"}), ("ava_propose", TASK | {"cwd": "relative"})]:
         a = b.tool(name, **arguments)
         check(f"{name} {json.dumps(arguments)[:50]}: a sentence, no crash", a["result"]["isError"] and text(a), a)
 
@@ -301,9 +267,6 @@ def tasks(b):
     ids = [b.tool("ava_propose", can, wait=False, more=form, **given) for _ in range(5)]
     again = [b.read(lambda m: m.get("id") == i) for i in ids]
     check("a yes that comes again is the same run", all(a["result"].get("taskId") == t["taskId"] for a in again) and len(runs()) == n + 1, again)
-    kill_daemon()
-    again = b.tool("ava_propose", can, more=form, **given)
-    check("a yes whose answer was lost in a kill is the same run", again["result"]["taskId"] == t["taskId"] and len(runs()) == n + 1, again)
     id = {"taskId": t["taskId"]}
     b.ask("tasks/cancel", id, can)
     check("cancel cancels", b.ask("tasks/get", id, can)["result"]["status"] == "cancelled")
@@ -332,7 +295,7 @@ def resources(b, run):
     for uri in uris[:4]:
         c = b.ask("resources/read", {"uri": uri})["result"]["contents"][0]
         check(f"{re.sub('S-[0-9a-f]+', 'S-…', uri)} can be read", c["uri"] == uri and json.loads(c["text"]), c)
-    for uri in ["ava://run/S-000000", "ava://run/../../etc", "file:///etc/passwd", "ava://run/S-1/x", ""]:
+    for uri in ["ava://run/S-000000", "file:///etc/passwd"]:
         e = b.ask("resources/read", {"uri": uri})["error"]
         check(f"there is no {uri}", e["code"] == -32602 and e["data"]["uri"] == uri, e)
     log = f"ava://run/{run}/log"
@@ -385,9 +348,8 @@ def listening(b):
     b.lines.clear()
     b.tool("ava_propose", **TASK)
     check("a stream that was cancelled says nothing more", not b.read(lambda m: "method" in m, 1))
-    for uri in ["ava://run/x", "ava://run/S-123456/garbage", "ava://runs/S-123456"]:
-        e = b.ask("subscriptions/listen", {"notifications": {"resourceSubscriptions": [uri]}})
-        check(f"nothing listens to {uri}", e["error"]["code"] == -32602, e)
+    e = b.ask("subscriptions/listen", {"notifications": {"resourceSubscriptions": ["ava://run/x"]}})
+    check("nothing listens to what is no resource", e["error"]["code"] == -32602, e)
 
 
 # ---- stdio, before

@@ -1,5 +1,5 @@
 """kill -9 of the daemon, of `ava mcp` and of the client between every two steps of a proposal: each message
-asked, handed on, answered, in both eras; run by test_mcp_crash.sh. Prints a line a round, as mcp.py does.
+asked, handed on, answered, in both eras; played by test_mcp_crash.sh.
 
 Between the bridge and the daemon stands a wire of ours, a socket in a data root of its own, that knows each
 message and kills whom it is told to: before it hands the message on, when it has, or when the answer is there,
@@ -12,7 +12,8 @@ import socket
 import threading
 import time
 
-from mcp import FORMS, PATIENCE, ROOT, TASKS, Bridge, ava, check, fill, kill_daemon, told, until
+from api import PATIENCE, ROOT, ava, check, kill_daemon, until
+from mcp import FORMS, TASKS, Bridge, fill, told
 
 WIRE = os.environ["T"] + "/wire"
 HANDS = {"handles": FORMS, "tasks": FORMS | TASKS, "legacy": None}

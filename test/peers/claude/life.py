@@ -1,44 +1,23 @@
 """Claude Code at a terminal, with ava as its MCP server: the form, a task in the background, a daemon that is
-killed in between, /exit and --continue; run by test_claude_mcp.sh, which says what its model says. Prints
-a line a check: 0 (as it should be) or 1, and its name.
+killed in between, /exit and --continue; played by test_claude_mcp.sh, which says what its model says.
 
     life.py CLAUDE FOLDER"""
 
 import json
 import os
-import subprocess
 import sys
 import time
 
-sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.join(os.environ["SRCDIR"], "test/peers"))
+sys.path[:0] = [os.path.join(os.environ["SRCDIR"], folder) for folder in ("test/peers", "test/cli")]
+from api import ava, check, kill_daemon, runs
 from terminal import NotShown, Terminal
 
 CLAUDE, FOLDER = sys.argv[1:]
-OURS = {k: v for k, v in os.environ.items() if not k.startswith("ANTHROPIC_")}  # the keys are those of Claude Code
-
-
-def check(name, good, more=""):
-    print(0 if good else 1, name, flush=True)
-    if not good:
-        print("#", name, str(more)[-1500:], file=sys.stderr)
-
-
-def ava(*words):
-    return subprocess.run([os.environ["AVA"], *words], capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL, env=OURS).stdout
-
-
-def runs():
-    return json.loads(ava("ps", "-a", "--json"))
-
-
-def kill_daemon():
-    with open(os.path.join(os.environ["AVA_DATA_ROOT"], "ava.lock"), encoding="ascii") as f:
-        os.kill(int(f.read()), 9)
+KEYS = {k: os.environ.pop(k) for k in list(os.environ) if k.startswith("ANTHROPIC_")}  # of Claude Code, not of ava
 
 
 def asked():
-    doors = json.loads(ava("status", "--json"))["health"]["doors"]
+    doors = json.loads(ava("status", "--json").stdout)["health"]["doors"]
     return sum(d["asked"] for d in doors if d["door"] == "mcp")
 
 
@@ -90,7 +69,7 @@ def at_work(run):
 
 
 def main():
-    env, before = dict(os.environ), len(runs())
+    env, before = os.environ | KEYS, len(runs())
     t = Terminal(["sh", "-c", '"$0" --permission-mode default; echo "[exited]"; read wait', CLAUDE], FOLDER, env, 112, 50)
     try:
         run = begin(t, before)

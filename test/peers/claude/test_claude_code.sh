@@ -90,7 +90,7 @@ equal 'the session is listed' '{"active":3,"idle":0,"stopped":0}' "$(curl -s --u
 if [ -n "${CHROMIUM:-}" ]; then
 	node "$SRCDIR/test/peers/claude/tree.mjs" "$session" "$T/live" "$T/go" >"$T/seen" 2>"$T/seen.err"
 	check 'the page was looked at' [ $? -eq 0 ] || note "$(head -c 2000 "$T/seen.err")"
-	while read -r code name; do result "$code" "$name"; done <"$T/seen"
+	results "$T/seen"
 else
 	result 0 'the page # SKIP chromium or the page is not here'
 fi

@@ -1,5 +1,5 @@
 // Claude Code's agents on the page while they work and when they have stopped; run by
-// test_claude_code.sh. Prints a line a check: 0 (as it should be) or 1, and its name.
+// test_claude_code.sh. Prints a line a check: `ok NAME` or `not ok NAME`.
 //
 //	node tree.mjs SESSION AGENTS GO     AGENTS: the daemon's answer; GO: the file that lets them end
 import { execFileSync } from "node:child_process";
@@ -13,7 +13,7 @@ const { chromium } = createRequire(path.join(PEER_MODULES, "package.json"))("pla
 const agents = JSON.parse(readFileSync(file, "utf8")).sort((a, b) => a.depth - b.depth);
 
 function check(good, name, more = "") {
-	console.log(good ? 0 : 1, name);
+	console.log(good ? "ok" : "not ok", name);
 	if (!good) console.error(`# ${name}: ${more}`);
 }
 

@@ -1,6 +1,6 @@
-"""Codex with ava as its MCP server, headless and at its terminal; run by test_codex.sh. Model is the
+"""Codex with ava as its MCP server, headless and at its terminal; played by test_codex.sh. Model is the
 service that its model is asked at (the Responses API of OpenAI): it says what it is told to, and takes
-no request that the real one would refuse. Prints a line a check: 0 (as it should be) or 1, and its name."""
+no request that the real one would refuse."""
 
 import http.server
 import json
@@ -10,19 +10,13 @@ import subprocess
 import sys
 import threading
 
-sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.join(os.environ["SRCDIR"], "test/peers"))
+sys.path[:0] = [os.path.join(os.environ["SRCDIR"], folder) for folder in ("test/peers", "test/cli")]
+from api import ava, check, runs
 from terminal import NotShown, Terminal
 
-AVA, TREE = os.environ["AVA"], os.path.join(os.environ["T"], "tree")
+TREE = os.path.join(os.environ["T"], "tree")
 KEY = "sk-none-0123456789"
 ASKED = {"task": "where is the torn tail decided?", "role": "code_reviewer"}
-
-
-def check(name, good, more=""):
-    print(0 if good else 1, name, flush=True)
-    if not good:
-        print("#", name, str(more)[:1500], file=sys.stderr)
 
 
 class Model(http.server.BaseHTTPRequestHandler):
@@ -80,14 +74,6 @@ class Model(http.server.BaseHTTPRequestHandler):
         self.answer(200, "text/event-stream", "".join(f"event: {e['type']}\ndata: {json.dumps(e)}\n\n" for e in events).encode())
 
 
-def ava(*words):
-    return subprocess.run([AVA, *words], capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL).stdout
-
-
-def runs():
-    return json.loads(ava("ps", "-a", "--json"))
-
-
 class Codex:
     def __init__(self, service):
         url = f"http://127.0.0.1:{service.server_port}/v1"
@@ -112,7 +98,7 @@ def headless(codex):
     waits = re.search(r"P-[0-9a-f]+", given)
     check("headless, nobody is asked: the proposal waits, and the person is told how", waits and f"ava confirm {waits[0]}" in given, given)
     check("and nothing runs", not runs())
-    id = re.search(r"S-[0-9a-f]+", ava("confirm", waits[0] if waits else "P-000000"))
+    id = re.search(r"S-[0-9a-f]+", ava("confirm", waits[0] if waits else "P-000000").stdout)
     given = codex.exec(("ava_status", {"run": waits[0]}), ("ava_wait", {"run": id[0]}), "There it is.")
     check("another session learns which run it became", f'"subagent_id":"{id[0]}"' in given.replace("\\", ""), given)
     check("and has its result", "torn_tail is defined at a.c:1" in given, given)

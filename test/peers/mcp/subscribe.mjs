@@ -1,5 +1,5 @@
 // The client of the protocol's own SDK, of the era with a handshake, subscribes to resources of ava: over `ava mcp`
-// and over HTTP. Prints a line a check: 0 (as it should be) or 1, and its name. Expects PEER_MODULES, AVA.
+// and over HTTP. Prints a line a check: `ok NAME` or `not ok NAME`. Expects PEER_MODULES, AVA.
 //
 //	node subscribe.mjs URL TOKEN FOLDER
 import { execFileSync } from "node:child_process";
@@ -13,7 +13,7 @@ const { Client } = await load("client/index");
 const { StdioClientTransport } = await load("client/stdio");
 const { StreamableHTTPClientTransport } = await load("client/streamableHttp");
 const { ResourceUpdatedNotificationSchema } = await load("types");
-const check = (good, name) => console.log(good ? 0 : 1, name);
+const check = (good, name) => console.log(good ? "ok" : "not ok", name);
 const patience = 120000;
 
 for (const [name, transport] of [

@@ -47,9 +47,7 @@ done
 timeout 200 "$node" "$SRCDIR/test/peers/mcp/subscribe.mjs" "$(jq -r .url "$T/door")" "$(jq -r .token "$T/door")" "$T/tree" \
 	>"$T/played" 2>"$T/why" </dev/null
 result $? 'the SDK: all was tried' || note "$(head -c 1500 "$T/why")"
-while read -r code name; do
-	result "$code" "$name"
-done <"$T/played"
+results "$T/played"
 
 # --- conformance; who asks nobody starts at once, so that a call is a task
 stop_daemon
