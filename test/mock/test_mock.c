@@ -105,7 +105,6 @@ TEST(tape)
 					     "\xef\xbb\xbf{}"};
 	char deep[200];
 
-	(void)state;
 	tape_init(&tape);
 	for (size_t i = 0; i < ARRAY_LEN(good); i++)
 		if (!tape_read(&tape, good[i], strlen(good[i])))
@@ -129,7 +128,6 @@ TEST(tape_reading)
 	double f = 0;
 	unsigned count = 0;
 
-	(void)state;
 	tape_init(&tape);
 	assert_true(tape_read(&tape, text, strlen(text)));
 	assert_string_equal(tape_copy(&tape, tape_get(&tape, 0, "s"), s, sizeof s),
@@ -398,7 +396,6 @@ TEST(openai)
 	struct ask a = {.service = SERVICE_OPENROUTER};
 	struct verdict v = {0};
 
-	(void)state;
 	check_table(SERVICE_OPENAI, openai_rows, ARRAY_LEN(openai_rows));
 	/* OpenRouter takes parameters of its own */
 	tape_init(&tape);
@@ -416,7 +413,6 @@ TEST(headers)
 	struct ask a = {.service = SERVICE_ANTHROPIC, .method = "POST", .type = "application/json"};
 	struct verdict v = {0};
 
-	(void)state;
 	assert_false(check_headers(&a, &v));
 	assert_int_equal(v.status, 401);
 	assert_string_equal(v.text, "x-api-key header is required");
@@ -456,7 +452,6 @@ TEST(error_bodies)
 				     "\"metadata\":{\"error_type\":\"t\"}},\"user_id\":null}"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct ask a = {.service = rows[i].service};
 		struct verdict v = {.param = "p"};
@@ -496,7 +491,6 @@ TEST(thinking)
 {
 	char sign[SIGNATURE_SIZE], block[400];
 
-	(void)state;
 	tape_init(&tape);
 	signature_make("so \"be\" it", 10, 7, sign);
 	snprintf(block, sizeof block,
@@ -527,7 +521,6 @@ TEST(sealed)
 {
 	struct buf b;
 
-	(void)state;
 	tape_init(&tape);
 	buf_init(&b, 4096);
 	buf_adds(&b, "{\"type\":\"mystery\", \"n\":1.50,\"s\":\"\\u00e9\"");
@@ -558,7 +551,6 @@ TEST(prefix)
 	struct verdict v;
 	struct convo *x;
 
-	(void)state;
 	setup_world();
 	x = say(S45("\"system\":\"s\"," MSG(BLOCKS(TEXT("a")))), &v);
 	assert_non_null(x);
@@ -590,7 +582,6 @@ TEST(sent)
 	struct verdict v;
 	struct convo *x;
 
-	(void)state;
 	setup_world();
 	x = say(S45(MSG(USER("a"))), &v);
 	x->sent = fingerprint_add(fingerprint_add(1, "t_1", 3), "t_2", 3);
@@ -610,7 +601,6 @@ TEST(twins)
 	struct verdict v;
 	struct convo *x, *y;
 
-	(void)state;
 	setup_world();
 	x = say(S45(MSG(USER("a"))), &v);
 	x->active = 1;
@@ -642,7 +632,6 @@ TEST(cache)
 	char *body = calloc(1, 20000), *more = calloc(1, 24000), filler[8001];
 	struct prompt_tokens t;
 
-	(void)state;
 	setup_world();
 	memset(filler, 'f', 8000);
 	filler[8000] = '\0';
@@ -691,7 +680,6 @@ TEST(plan)
 				    "fault=429:date=3;should-retry=falsex* quirk=crlf quirk=ping";
 	char why[160] = "";
 
-	(void)state;
 	plan_default(&plan);
 	if (!plan_parse(&plan, words, strlen(words), why, sizeof why))
 		fail_msg("%s", why);
@@ -718,7 +706,6 @@ TEST(directive)
 	struct verdict v;
 	struct convo *x;
 
-	(void)state;
 	setup_world();
 	x = say(S45(MSG(BLOCKS(TEXT("do it [[mock turns=9 text=\\\"x y\\\"]] now")))), &v);
 	assert_non_null(x);

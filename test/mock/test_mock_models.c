@@ -72,7 +72,6 @@ TEST(requests)
 	struct model m;
 	size_t n = 0;
 
-	(void)state;
 	for (; (row = models_builtin(n)) != NULL; n++) {
 		assert_int_equal(model_restore(row->id, &m, NULL), 0);
 		for (int i = 0; i < 4; i++) {
@@ -94,7 +93,6 @@ TEST(tables)
 {
 	const struct model_row *row;
 
-	(void)state;
 	for (size_t i = 0; (row = models_builtin(i)) != NULL; i++) {
 		const char *name = strchr(row->id, '/') + 1;
 		bool claude = strncmp(row->id, "anthropic/", 10) == 0;
@@ -126,7 +124,6 @@ TEST(wandering_mark)
 	struct ask a;
 	struct model m;
 
-	(void)state;
 	plan_default(&plan);
 	assert_int_equal(model_restore("openrouter/anthropic/claude-sonnet-4.5", &m, NULL), 0);
 	make(&m, USER_LINE "," CALL_LINE("c_1") "," RESULT_LINE("c_1"), true, false);
