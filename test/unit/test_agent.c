@@ -42,25 +42,6 @@ TEST(submit)
 	rig_close(&r);
 }
 
-TEST(waits_for_disk)
-{
-	struct rig r;
-
-	rig_open(&r);
-	rig_call(&r);
-	SAY(&r, .calls = {LOOK, ACT});
-	assert_true(r.reply_wait);
-	assert_int_equal(r.a.state, AGENT_SAVING);
-	assert_int_equal(r.starts, 0);
-	rig_run(&r);
-	assert_int_equal(r.starts, 0);
-	rig_saved(&r);
-	assert_int_equal(r.starts, 2);
-	agent_cancel(&r.a);
-	rig_run(&r);
-	rig_close(&r);
-}
-
 TEST(parallel_in_order)
 {
 	struct rig r;
@@ -316,22 +297,6 @@ TEST(empty_replies)
 	rig_close(&r);
 }
 
-TEST(refusal)
-{
-	struct rig r;
-
-	rig_open(&r);
-	rig_call(&r);
-	SAY(&r, .text = "I can't.", .stop = TURN_STOP_REFUSAL, .calls = {ACT});
-	assert_end(&r, AVA_ERROR, "refusal");
-	assert_int_equal(r.reply_saves, 1);
-	assert_int_equal(r.starts, 0);
-	assert_int_equal(r.ncalls, 1);
-	assert_string_equal(r.summary, "I can't.");
-	assert_int_equal(r.infers, 1);
-	rig_close(&r);
-}
-
 /* ---- a call that takes more than one attempt */
 
 TEST(again)
@@ -545,14 +510,6 @@ TEST(no_submit_tool)
 	assert_end(&r, AVA_SUCCESS, "final_text");
 	assert_string_equal(r.summary, "hello");
 	rig_close(&r);
-}
-
-TEST(names)
-{
-	assert_string_equal(agent_state_name(AGENT_QUEUED), "queued");
-	assert_string_equal(agent_state_name(AGENT_DONE), "done");
-	assert_string_equal(agent_state_name(AGENT_NSTATES), "unknown");
-	assert_string_equal(agent_resource_names[AGENT_ITERATIONS], "iterations");
 }
 
 /* ---- the same again and again */
