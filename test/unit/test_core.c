@@ -1,191 +1,25 @@
 /* The runtime as a whole, through its verbs: real journal, real tools, the
  * offline model and its scripts, in a data root of its own. What is simulated
  * in test/sim happens here for real. */
-#include "unit.h"
-
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include "core_rig.h"
 
 #include "agent/tool.h"
-#include "ava/core.h"
-#include "ava/ops.h"
-#include "ava/proposal.h"
-#include "ava/state.h"
 #include "base/clock.h"
 #include "base/hash.h"
-#include "base/settings.h"
-#include "base/util.h"
 #include "codec/jscan.h"
-#include "codec/json.h"
-#include "os/loop.h"
 #include "provider/messages.h"
-
-struct world {
-	char dir[256], root[300], src[300];
-	struct os_loop *loop;
-	struct settings settings;
-	struct core *core;
-};
-
-static void open_core(struct world *w)
-{
-	struct core_options o = {
-		.loop = w->loop, .root = w->root, .settings = &w->settings, .model = "offline"};
-	struct ava_error err = {0};
-
-	if (core_open(&w->core, &o, &err) != 0)
-		fail_msg("core_open: %s", err.text);
-}
-
-static void write_file(const char *dir, const char *name, const char *text)
-{
-	char path[400];
-	FILE *f;
-
-	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	f = fopen(path, "w");
-	assert_non_null(f);
-	fputs(text, f);
-	fclose(f);
-}
 
 static int set_up(void **state)
 {
-	struct world *w = calloc(1, sizeof(*w));
+	struct world *w = world_new("offline");
 
-	snprintf(w->dir, sizeof(w->dir), "%s", unit_tmpdir());
-	snprintf(w->root, sizeof(w->root), "%s/data", w->dir);
-	snprintf(w->src, sizeof(w->src), "%s/src", w->dir);
-	mkdir(w->root, 0700);
-	mkdir(w->src, 0700);
-	write_file(w->src, "parser.c",
-		   "#include <stdio.h>\n\n/* The parser of headers. */\n"
-		   "int parse_header(const char *s)\n{\n\treturn s[0] == 'H';\n}\n");
-	write_file(w->src, "main.c",
-		   "int parse_header(const char *s);\n\nint main(void)\n{\n"
-		   "\treturn parse_header(\"H\");\n}\n");
-	settings_load(&w->settings, NULL);
-	w->settings.disk_free_min_mb = 0;
-	w->loop = os_loop_new(NULL);
-	assert_non_null(w->loop);
 	open_core(w);
 	*state = w;
 	return 0;
 }
 
-static int tear_down(void **state)
-{
-	struct world *w = *state;
-
-	if (w->core)
-		core_close(w->core);
-	os_loop_free(w->loop);
-	unit_rmdir(w->dir);
-	free(w);
-	return 0;
-}
-
-static void reopen(struct world *w)
-{
-	core_close(w->core);
-	open_core(w);
-}
-
-/* ---- asking */
-
-struct got {
-	int rv, calls;
-	char id[32], trace[64], run[32], word[32], reason[32];
-	enum proposal_step state;
-	bool repeated;
-	char text[512];
-	json_t *json;
-};
-
-static void status_cb(int rv, const struct op_status *s, const struct ava_error *err, void *user)
-{
-	struct got *g = user;
-
-	g->calls++;
-	g->rv = rv;
-	if (rv == 0) {
-		snprintf(g->id, sizeof(g->id), "%s", s->id);
-		snprintf(g->trace, sizeof(g->trace), "%s", s->trace_id);
-		snprintf(g->word, sizeof(g->word), "%s", ava_status_name(s->status));
-		snprintf(g->reason, sizeof(g->reason), "%s", s->stop_reason ? s->stop_reason : "");
-	} else {
-		snprintf(g->text, sizeof(g->text), "%s", err->text);
-	}
-}
-
-static void proposal_cb(int rv, struct proposal *p, bool repeated, const struct ava_error *err,
-			void *user)
-{
-	struct got *g = user;
-
-	g->calls++;
-	g->rv = rv;
-	if (rv == 0) {
-		snprintf(g->id, sizeof(g->id), "%s", p->id);
-		snprintf(g->run, sizeof(g->run), "%s", p->run);
-		g->state = p->step;
-		g->repeated = repeated;
-	} else {
-		snprintf(g->text, sizeof(g->text), "%s", err->text);
-	}
-}
-
-static void result_cb(int rv, const char *json, size_t len, const struct ava_error *err, void *user)
-{
-	struct got *g = user;
-
-	g->calls++;
-	g->rv = rv;
-	if (rv == 0)
-		g->json = json_parse(json, len, NULL);
-	else
-		snprintf(g->text, sizeof(g->text), "%s", err->text);
-}
-
-static void until(struct world *w, struct got *g)
-{
-	for (int i = 0; g->calls == 0 && i < 3000; i++)
-		os_loop_step(w->loop, 10);
-	assert_int_equal(g->calls, 1);
-}
-
 /* A reply that does not come. */
 #define LATE "{\"text\":\"late\",\"delay_ms\":3600000}\n"
-
-static struct op_spawn ask(struct world *w, const char *task)
-{
-	return (struct op_spawn){
-		.role = "code_reviewer",
-		.task = task,
-		.cwd = w->src,
-		.origin = "test",
-		.session_id = "s1",
-		.user_id = "tester",
-		.request_id = "",
-		.timeout_ms = AVA_DEFAULT,
-		.max_cost_microusd = AVA_DEFAULT,
-		.max_tokens = AVA_DEFAULT,
-		.max_iterations = AVA_DEFAULT,
-	};
-}
-
-static struct got spawn(struct world *w, const struct op_spawn *s)
-{
-	struct got g = {0};
-
-	ops_spawn(w->core, s, status_cb, &g);
-	until(w, &g);
-	return g;
-}
 
 /* The model id of a script with these lines. */
 static const char *script(struct world *w, const char *lines)
@@ -198,52 +32,6 @@ static const char *script(struct world *w, const char *lines)
 	write_file(w->dir, name, lines);
 	snprintf(id, sizeof(id), "offline:%s/%s", w->dir, name);
 	return id;
-}
-
-static json_t *result_of(struct world *w, const char *run)
-{
-	struct got g = {0};
-
-	ops_result(w->core, run, 30000, result_cb, &g);
-	until(w, &g);
-	if (g.rv != 0)
-		fail_msg("%s", g.text);
-	assert_non_null(g.json);
-	return g.json;
-}
-
-static void assert_ended(struct world *w, const char *run, const char *status, const char *reason)
-{
-	json_t *r = result_of(w, run);
-
-	assert_string_equal(json_get_str(r, "status"), status);
-	assert_string_equal(json_get_str(r, "stop_reason"), reason);
-	json_decref(r);
-}
-
-/* ---- the log of a run, as a person would read it */
-
-static unsigned count_events(struct world *w, const char *run, const char *type)
-{
-	struct ava_log_query q = {.root = w->root, .run = run, .types = type};
-	struct ava_log_event e;
-	struct ava_log *log;
-	unsigned n = 0;
-	int rv;
-
-	assert_int_equal(ava_log_open(&log, &q, NULL), 0);
-	while ((rv = ava_log_next(log, &e, NULL)) == 1)
-		n++;
-	assert_int_equal(rv, 0);
-	ava_log_close(log);
-	return n;
-}
-
-static void assert_paired(struct world *w, const char *run)
-{
-	assert_int_equal(count_events(w, run, "InferStart"), count_events(w, run, "InferEnd"));
-	assert_int_equal(count_events(w, run, "ToolCall"), count_events(w, run, "ToolResult"));
-	assert_int_equal(count_events(w, run, "SubagentComplete"), 1);
 }
 
 /* ---- the main job */
@@ -318,55 +106,7 @@ TEST(request_bytes)
 	free(file);
 }
 
-TEST(nothing_found_is_an_honest_success)
-{
-	struct world *w = *state;
-	struct op_spawn s = ask(w, "Where is quux_zork_frobnicate defined?");
-	struct got g = spawn(w, &s);
-	json_t *r = result_of(w, g.id);
-
-	assert_string_equal(json_get_str(r, "status"), "success");
-	assert_int_equal(json_get_fixed(r, "confidence", 3, -1), 0);
-	assert_true(json_array_size(json_object_get(r, "caveats")) > 0);
-	assert_int_equal(json_array_size(json_object_get(r, "citations")), 0);
-	json_decref(r);
-}
-
-TEST(errors_go_back_to_the_model)
-{
-	struct world *w = *state;
-	struct op_spawn s = ask(w, "try odd calls");
-	struct got g;
-
-	s.model = script(
-		w, "{\"tool_calls\":[{\"name\":\"nonsense\",\"args\":{}},"
-		   "{\"name\":\"read_file\",\"args\":{\"path\":7}},"
-		   "{\"name\":\"read_file\",\"args\":{\"path\":\"../../etc/passwd\"}},"
-		   "{\"name\":\"read_file\",\"args\":{\"path\":\"main.c\"}}]}\n"
-		   "{\"tool_calls\":[{\"name\":\"submit_result\",\"args\":{\"summary\":\"ok\","
-		   "\"confidence\":0.5,\"output\":{\"path\":\"main.c\",\"line\":3,"
-		   "\"quote\":\"int main(void)\"}}}]}\n");
-	g = spawn(w, &s);
-	assert_ended(w, g.id, "success", "submitted");
-	assert_int_equal(count_events(w, g.id, "ToolCall"), 5);
-	assert_paired(w, g.id);
-}
-
-/* ---- limits (seeds/1 section 12: timeout terminates, cost limit stops) */
-
-TEST(timeout_terminates_the_run)
-{
-	struct world *w = *state;
-	struct op_spawn s = ask(w, "wait for ever");
-	struct got g;
-
-	s.model = script(w, LATE);
-	s.timeout_ms = 100;
-	g = spawn(w, &s);
-	assert_ended(w, g.id, "timeout", "time");
-	assert_int_equal(count_events(w, g.id, "Exhausted"), 1);
-	assert_paired(w, g.id);
-}
+/* ---- limits and cancels (test/sim has each of them) */
 
 /* The limit falls into the second call, when the first reply is long gone. */
 TEST(a_partial_result_keeps_what_was_said)
@@ -397,91 +137,6 @@ TEST(a_partial_result_keeps_what_was_said)
 	"{\"tool_calls\":[{\"name\":\"read_file\",\"args\":{\"path\":\"main.c\"}}],"               \
 	"\"usage\":{\"input\":600,\"output\":100,\"cost_cents\":4}}\n"
 
-TEST(cost_limit_stops_the_run)
-{
-	struct world *w = *state;
-	struct op_spawn s = ask(w, "spend");
-	struct got g;
-
-	s.model = script(w, STEP_TURN STEP_TURN STEP_TURN STEP_TURN STEP_TURN STEP_TURN);
-	s.max_cost_microusd = 100000; /* 10 cents: two turns and the one in flight */
-	g = spawn(w, &s);
-	assert_ended(w, g.id, "cost_exceeded", "cost");
-	assert_true(count_events(w, g.id, "InferStart") <= 3);
-	assert_paired(w, g.id);
-}
-
-TEST(token_limit_stops_the_run)
-{
-	struct world *w = *state;
-	struct op_spawn s = ask(w, "talk");
-	struct got g;
-
-	s.model = script(w, STEP_TURN STEP_TURN STEP_TURN STEP_TURN);
-	s.max_tokens = 4000;
-	g = spawn(w, &s);
-	assert_ended(w, g.id, "tokens_exceeded", "tokens");
-	assert_paired(w, g.id);
-}
-
-TEST(iteration_limit_stops_the_run)
-{
-	struct world *w = *state;
-	struct op_spawn s = ask(w, "again");
-	struct got g;
-
-	s.model = script(w, STEP_TURN STEP_TURN STEP_TURN STEP_TURN STEP_TURN STEP_TURN);
-	s.max_iterations = 3;
-	g = spawn(w, &s);
-	assert_ended(w, g.id, "iterations_exceeded", "iterations");
-	assert_int_equal(count_events(w, g.id, "InferStart"), 3);
-	assert_paired(w, g.id);
-}
-
-/* ---- cancel */
-
-TEST(cancel_while_calling)
-{
-	struct world *w = *state;
-	struct op_spawn s = ask(w, "wait");
-	struct got g, c = {0};
-
-	s.model = script(w, LATE);
-	g = spawn(w, &s);
-	for (int i = 0; i < 20; i++)
-		os_loop_step(w->loop, 5);
-	ops_cancel(w->core, g.id, NULL, NULL, status_cb, &c);
-	until(w, &c);
-	assert_string_equal(c.word, "cancelled");
-	assert_ended(w, g.id, "cancelled", "cancelled");
-	assert_paired(w, g.id);
-	c = (struct got){0}; /* again: nothing changes */
-	ops_cancel(w->core, g.id, NULL, NULL, status_cb, &c);
-	until(w, &c);
-	assert_string_equal(c.word, "cancelled");
-}
-
-TEST(cancel_while_queued)
-{
-	struct world *w = *state;
-	struct op_spawn s = ask(w, "wait");
-	struct got first, second, c = {0};
-
-	w->settings.runs_max = 1;
-	reopen(w);
-	s.model = script(w, LATE);
-	first = spawn(w, &s);
-	second = spawn(w, &s);
-	ops_cancel(w->core, second.id, NULL, NULL, status_cb, &c);
-	until(w, &c);
-	assert_ended(w, second.id, "cancelled", "cancelled");
-	assert_int_equal(count_events(w, second.id, "InferStart"), 0);
-	c = (struct got){0};
-	ops_cancel(w->core, first.id, NULL, NULL, status_cb, &c);
-	until(w, &c);
-	w->settings.runs_max = 8;
-}
-
 TEST(cancel_at_every_moment)
 {
 	struct world *w = *state;
@@ -492,13 +147,12 @@ TEST(cancel_at_every_moment)
 		       "{\"tool_calls\":[{\"name\":\"submit_result\",\"args\":{\"summary\":\"ok\","
 		       "\"confidence\":1}}]}\n");
 	for (int k = 0; k < 40; k++) {
-		struct got g = spawn(w, &s), c = {0};
+		struct got g = spawn(w, &s);
 		json_t *r;
 
 		for (int i = 0; i < k; i++)
 			os_loop_step(w->loop, 1);
-		ops_cancel(w->core, g.id, NULL, NULL, status_cb, &c);
-		until(w, &c);
+		cancel(w, g.id);
 		r = result_of(w, g.id);
 		assert_true(strcmp(json_get_str(r, "status"), "cancelled") == 0 ||
 			    strcmp(json_get_str(r, "status"), "success") == 0);
@@ -622,65 +276,23 @@ TEST(a_tool_that_is_gone)
 	assert_paired(w, g.id);
 }
 
-/* The reply and the results that stand in its record are not asked for again. */
-TEST(a_started_run_goes_on)
-{
-	struct world *w = *state;
-	struct op_spawn s = ask(w, "wait");
-	struct got g;
-
-	s.model = script(w, STEP_TURN LATE);
-	g = spawn(w, &s);
-	while (count_events(w, g.id, "InferStart") < 2)
-		os_loop_step(w->loop, 5);
-	hurry(&s, STEP_TURN SUBMIT);
-	reopen(w);
-	assert_ended(w, g.id, "success", "submitted");
-	assert_paired(w, g.id);
-	assert_int_equal(count_events(w, g.id, "InferStart"), 3); /* one was cut */
-	assert_int_equal(count_events(w, g.id, "ToolCall"), 2);
-	assert_int_equal(count_events(w, g.id, "Custom"), 1);
-}
-
 /* Cancelled before it had a slot again: it ends once, and its calls are closed. */
 TEST(a_carried_run_can_be_cancelled)
 {
 	struct world *w = *state;
 	struct op_spawn s = ask(w, "wait");
-	struct got g, c = {0};
+	struct got g;
 
 	s.model = script(w, LATE);
 	g = spawn(w, &s);
 	while (count_events(w, g.id, "InferStart") < 1)
 		os_loop_step(w->loop, 5);
 	reopen(w);
-	ops_cancel(w->core, g.id, NULL, NULL, status_cb, &c);
-	until(w, &c);
+	cancel(w, g.id);
 	assert_ended(w, g.id, "cancelled", "cancelled");
 	assert_paired(w, g.id);
 	assert_int_equal(count_events(w, g.id, "SubagentComplete"), 1);
 	assert_int_equal(w->core->sup.nlive, 0);
-}
-
-TEST(a_queued_run_goes_on)
-{
-	struct world *w = *state;
-	struct op_spawn s = ask(w, "Where is parse_header defined?");
-	struct op_spawn slow = ask(w, "wait");
-	struct got first, second;
-
-	w->settings.runs_max = 1;
-	reopen(w);
-	slow.model = script(w, LATE);
-	first = spawn(w, &slow);
-	second = spawn(w, &s);
-	while (count_events(w, first.id, "InferStart") < 1)
-		os_loop_step(w->loop, 5);
-	hurry(&slow, SUBMIT);
-	reopen(w);
-	assert_ended(w, first.id, "success", "submitted");
-	assert_ended(w, second.id, "success", "submitted");
-	assert_paired(w, second.id);
 }
 
 TEST(request_ids_survive)
@@ -698,101 +310,6 @@ TEST(request_ids_survive)
 	assert_string_equal(a.id, c.id);
 	assert_string_equal(a.trace, c.trace);
 	assert_int_equal(count_events(w, a.id, "SubagentSpawn"), 1);
-}
-
-/* ---- proposals */
-
-static struct got propose(struct world *w, const struct op_spawn *s)
-{
-	struct got g = {0};
-
-	ops_propose(w->core, s, proposal_cb, &g);
-	until(w, &g);
-	return g;
-}
-
-static struct got answer(struct world *w, const char *id, const char *text)
-{
-	struct got g = {0};
-
-	ops_confirm(w->core, id, text, NULL, "tester", "terminal", proposal_cb, &g);
-	until(w, &g);
-	return g;
-}
-
-TEST(two_confirmations_start_one_run)
-{
-	struct world *w = *state;
-	struct op_spawn s = ask(w, "Where is parse_header defined?");
-	struct got p = propose(w, &s), a = {0}, b = {0}, late;
-
-	assert_int_equal(p.state, STEP_PENDING);
-	assert_string_equal(p.run, "");
-	ops_confirm(w->core, p.id, "yes", NULL, "one", "terminal", proposal_cb, &a);
-	ops_confirm(w->core, p.id, "Yes!", NULL, "two", "terminal", proposal_cb, &b);
-	until(w, &a);
-	until(w, &b);
-	assert_int_equal(a.rv, 0);
-	assert_int_equal(b.rv, 0);
-	assert_string_equal(a.run, b.run);
-	late = answer(w, p.id, "yes");
-	assert_string_equal(late.run, a.run);
-	assert_ended(w, a.run, "success", "submitted");
-	late = answer(w, p.id, "no");
-	assert_int_equal(late.rv, AVA_EEXIST);
-}
-
-TEST(no_and_unclear)
-{
-	struct world *w = *state;
-	struct op_spawn s = ask(w, "Where is parse_header defined?");
-	struct got p = propose(w, &s), g;
-
-	g = answer(w, p.id, "yes but cheaper");
-	assert_int_equal(g.rv, AVA_EINVAL);
-	g = answer(w, p.id, "no");
-	assert_int_equal(g.state, STEP_REJECTED);
-	g = answer(w, p.id, "yes");
-	assert_int_equal(g.rv, AVA_EREJECTED);
-	g = answer(w, "P-000000", "yes");
-	assert_int_equal(g.rv, AVA_ENOENT);
-}
-
-TEST(expiry)
-{
-	struct world *w = *state;
-	struct op_spawn s = ask(w, "Where is parse_header defined?");
-	struct got p, g;
-
-	w->settings.proposal_expiry_s = 1;
-	reopen(w);
-	p = propose(w, &s);
-	for (int i = 0; i < 6000 && !core_idle(w->core); i++)
-		os_loop_step(w->loop, 10);
-	assert_true(core_idle(w->core));
-	g = answer(w, p.id, "yes");
-	assert_int_equal(g.rv, AVA_EEXPIRED);
-	w->settings.proposal_expiry_s = 600;
-}
-
-TEST(a_pending_proposal_survives)
-{
-	struct world *w = *state;
-	struct op_spawn s = ask(w, "Where is parse_header defined?");
-	struct got p, again, g;
-
-	s.request_id = "request-2";
-	p = propose(w, &s);
-	reopen(w);
-	again = propose(w, &s);
-	assert_true(again.repeated);
-	assert_string_equal(again.id, p.id);
-	g = answer(w, p.id, "yes");
-	assert_int_equal(g.state, STEP_CONFIRMED);
-	assert_ended(w, g.run, "success", "submitted");
-	reopen(w);
-	again = answer(w, p.id, "yes");
-	assert_string_equal(again.run, g.run);
 }
 
 /* ---- event cursors */

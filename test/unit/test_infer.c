@@ -2,22 +2,10 @@
  * what is written about attempts that fail, what they cost, another model, a
  * parameter less, and that a stop ends each of them wherever it is. Faults of
  * every kind are in test/cli/test_models.sh. */
-#include "unit.h"
+#include "core_rig.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-
-#include "ava/core.h"
-#include "ava/ops.h"
-#include "ava/state.h"
 #include "base/keys.h"
-#include "base/settings.h"
-#include "base/util.h"
-#include "codec/json.h"
 #include "http_peer.h"
-#include "os/loop.h"
 #include "provider/model.h"
 #include "subagent/wire.h"
 
@@ -78,17 +66,13 @@ enum play {
 	CHAT_DONE
 };
 
-struct world {
-	char dir[256], root[300];
-	struct os_loop *loop;
-	struct settings settings;
-	struct core *core;
+static struct {
 	struct peer peer;
 	enum play plays[16];
 	unsigned nplays, requests;
 	char *bodies[16];
 	char ids[16][16];
-};
+} service;
 
 static void fail_with(struct peer_conn *c, const char *status, const char *headers,
 		      const char *type, const char *message)
@@ -106,13 +90,12 @@ static void fail_with(struct peer_conn *c, const char *status, const char *heade
 
 static void answer(struct peer_conn *c, const char *head, const char *body, size_t len)
 {
-	struct world *w = c->peer->user;
-	unsigned n = w->requests++;
-	enum play play = n < w->nplays ? w->plays[n] : DONE;
+	unsigned n = service.requests++;
+	enum play play = n < service.nplays ? service.plays[n] : DONE;
 
 	if (n < 16) {
-		free(w->bodies[n]);
-		w->bodies[n] = strdup(body);
+		free(service.bodies[n]);
+		service.bodies[n] = strdup(body);
 	}
 	switch (play) {
 	case DONE:
@@ -120,7 +103,7 @@ static void answer(struct peer_conn *c, const char *head, const char *body, size
 	case LARGER:
 	case ONLY_TEXT:
 	case CUT:
-		peer_sendf(c, HEAD, n < 16 && w->ids[n][0] ? w->ids[n] : "r");
+		peer_sendf(c, HEAD, n < 16 && service.ids[n][0] ? service.ids[n] : "r");
 		peer_sends(c, play == LARGER ? START_OF("1200") : START);
 		if (play != CUT)
 			peer_sends(c, play == TWO_STEPS ? LOOK : play == ONLY_TEXT ? TEXT : SUBMIT);
@@ -170,32 +153,18 @@ static void answer(struct peer_conn *c, const char *head, const char *body, size
 	}
 }
 
-static void open_core(struct world *w)
-{
-	struct core_options o = {.loop = w->loop, .root = w->root, .settings = &w->settings};
-	struct ava_error err = {0};
-
-	if (core_open(&w->core, &o, &err) != 0)
-		fail_msg("core_open: %s", err.text);
-}
-
 static int set_up(void **state)
 {
-	struct world *w = calloc(1, sizeof(*w));
+	struct world *w = world_new(NULL);
 	struct ava_error err = {0};
 
-	snprintf(w->dir, sizeof(w->dir), "%s", unit_tmpdir());
-	snprintf(w->root, sizeof(w->root), "%s/data", w->dir);
-	mkdir(w->root, 0700);
 	setenv("XDG_CONFIG_HOME", w->dir, 1);
-	settings_load(&w->settings, NULL);
-	w->settings.disk_free_min_mb = 0;
-	w->loop = os_loop_new(NULL);
-	w->peer = (struct peer){.request = answer, .user = w};
-	peer_start(&w->peer, w->loop);
+	memset(&service, 0, sizeof(service));
+	service.peer.request = answer;
+	peer_start(&service.peer, w->loop);
 	setenv("ANTHROPIC_API_KEY", "sk-ant-test-0123456789", 1);
-	setenv("ANTHROPIC_BASE_URL", peer_url(&w->peer), 1);
-	setenv("AVA_LOCAL_BASE_URL", peer_url(&w->peer), 1);
+	setenv("ANTHROPIC_BASE_URL", peer_url(&service.peer), 1);
+	setenv("AVA_LOCAL_BASE_URL", peer_url(&service.peer), 1);
 	models_reset();
 	if (provider_configure(&err) != 0)
 		fail_msg("%s", err.text);
@@ -204,87 +173,29 @@ static int set_up(void **state)
 	return 0;
 }
 
-static int tear_down(void **state)
+static int end(void **state)
 {
 	struct world *w = *state;
 
-	if (w->core)
-		core_close(w->core);
-	peer_stop(&w->peer);
-	os_loop_free(w->loop);
+	core_close(w->core);
+	w->core = NULL;
+	peer_stop(&service.peer);
 	for (int i = 0; i < 16; i++)
-		free(w->bodies[i]);
-	unit_rmdir(w->dir);
+		free(service.bodies[i]);
 	models_reset();
-	free(w);
-	return 0;
-}
-
-/* ---- asking */
-
-struct got {
-	int calls, rv;
-	char id[32], word[32], text[512];
-	json_t *json;
-};
-
-static void status_cb(int rv, const struct op_status *s, const struct ava_error *err, void *user)
-{
-	struct got *g = user;
-
-	g->calls++;
-	g->rv = rv;
-	snprintf(g->id, sizeof(g->id), "%s", rv == 0 ? s->id : "");
-	snprintf(g->word, sizeof(g->word), "%s", rv == 0 ? ava_status_name(s->status) : "");
-	snprintf(g->text, sizeof(g->text), "%s", rv == 0 ? s->activity : err->text);
-}
-
-static void result_cb(int rv, const char *json, size_t len, const struct ava_error *err, void *user)
-{
-	struct got *g = user;
-
-	g->calls++;
-	g->rv = rv;
-	g->json = rv == 0 ? json_parse(json, len, NULL) : NULL;
-}
-
-static void until(struct world *w, const int *calls)
-{
-	for (int i = 0; *calls == 0 && i < 6000; i++)
-		os_loop_step(w->loop, 10);
-	assert_int_equal(*calls, 1);
-}
-
-static void ask(struct world *w, struct got *g, const char *model, int64_t timeout_ms,
-		bool thinking)
-{
-	struct op_spawn s = {
-		.role = "researcher",
-		.task = "look",
-		.cwd = w->dir,
-		.model = model,
-		.origin = "test",
-		.session_id = "s1",
-		.user_id = "tester",
-		.request_id = "",
-		.timeout_ms = timeout_ms,
-		.max_cost_microusd = AVA_DEFAULT,
-		.max_tokens = AVA_DEFAULT,
-		.max_iterations = AVA_DEFAULT,
-		.extended_thinking = thinking,
-	};
-
-	*g = (struct got){0};
-	ops_spawn(w->core, &s, status_cb, g);
+	return tear_down(state);
 }
 
 static void begin_with(struct world *w, struct got *g, const char *model, int64_t timeout_ms,
 		       bool thinking)
 {
-	ask(w, g, model, timeout_ms, thinking);
-	until(w, &g->calls);
-	if (g->rv != 0)
-		fail_msg("%s", g->text);
+	struct op_spawn s = ask(w, "look");
+
+	s.role = "researcher";
+	s.model = model;
+	s.timeout_ms = timeout_ms;
+	s.extended_thinking = thinking;
+	*g = spawn(w, &s);
 }
 
 static void begin(struct world *w, struct got *g, int64_t timeout_ms, bool thinking)
@@ -292,95 +203,37 @@ static void begin(struct world *w, struct got *g, int64_t timeout_ms, bool think
 	begin_with(w, g, "anthropic/claude-haiku-4-5", timeout_ms, thinking);
 }
 
-static void play(struct world *w, const enum play *plays, unsigned n)
+static void play(const enum play *plays, unsigned n)
 {
-	memcpy(w->plays, plays, n * sizeof(*plays));
-	w->nplays = n;
-	w->requests = 0;
+	memcpy(service.plays, plays, n * sizeof(*plays));
+	service.nplays = n;
+	service.requests = 0;
 }
-#define PLAY(w, ...)                                                                               \
-	play(w, (const enum play[]){__VA_ARGS__},                                                  \
+#define PLAY(...)                                                                                  \
+	play((const enum play[]){__VA_ARGS__},                                                     \
 	     (unsigned)ARRAY_LEN(((const enum play[]){__VA_ARGS__})))
 
-static json_t *result_of(struct world *w, const char *run)
+static void assert_attempts(struct world *w, const char *run, size_t attempts)
 {
-	struct got g = {0};
-
-	ops_result(w->core, run, 60000, result_cb, &g);
-	until(w, &g.calls);
-	assert_int_equal(g.rv, 0);
-	return g.json;
-}
-
-static void assert_result(json_t *r, const char *status, const char *reason)
-{
-	if (strcmp(json_get_str(r, "status"), status) != 0 ||
-	    strcmp(json_get_str(r, "stop_reason"), reason) != 0)
-		fail_msg("%s, %s: %s", json_get_str(r, "status"), json_get_str(r, "stop_reason"),
-			 json_get_str(r, "error"));
-}
-
-/* The contents of the run's events of a type. */
-static json_t *events(struct world *w, const char *run, const char *type)
-{
-	struct ava_log_query q = {.root = w->root, .run = run, .types = type};
-	struct ava_log_event e;
-	struct ava_log *log;
-	json_t *all = json_array(), *one;
-
-	assert_int_equal(ava_log_open(&log, &q, NULL), 0);
-	while (ava_log_next(log, &e, NULL) == 1) {
-		one = json_parse(e.line, e.len, NULL);
-		json_array_append(all, json_object_get(one, "content"));
-		json_decref(one);
-	}
-	ava_log_close(log);
-	return all;
-}
-
-static size_t count(struct world *w, const char *run, const char *type)
-{
-	json_t *all = events(w, run, type);
-	size_t n = json_array_size(all);
-
-	json_decref(all);
-	return n;
-}
-
-static void assert_paired(struct world *w, const char *run, size_t attempts)
-{
-	assert_int_equal(count(w, run, "InferStart"), attempts);
-	assert_int_equal(count(w, run, "InferEnd"), attempts);
-	assert_int_equal(count(w, run, "SubagentComplete"), 1);
+	assert_int_equal(count_events(w, run, "InferStart"), attempts);
+	assert_paired(w, run);
 }
 
 /* So many requests came, and what was answered has arrived: both ends are on
  * this loop, so a step carries what is ready. */
 static void until_request(struct world *w, unsigned n)
 {
-	while (w->requests < n)
+	while (service.requests < n)
 		os_loop_step(w->loop, 10);
 	for (int i = 0; i < 50; i++)
 		os_loop_step(w->loop, 1);
 }
 
-static void cancel(struct world *w, const char *run)
-{
-	struct got g = {0};
-
-	ops_cancel(w->core, run, NULL, NULL, status_cb, &g);
-	until(w, &g.calls);
-}
-
 static void cancelled(struct world *w, const char *run, size_t attempts)
 {
-	json_t *r;
-
 	cancel(w, run);
-	r = result_of(w, run);
-	assert_result(r, "cancelled", "cancelled");
-	json_decref(r);
-	assert_paired(w, run, attempts);
+	assert_ended(w, run, "cancelled", "cancelled");
+	assert_attempts(w, run, attempts);
 }
 
 /* ---- attempts */
@@ -391,14 +244,14 @@ TEST(attempts_are_written)
 	struct got g;
 	json_t *r, *ends, *first, *last;
 
-	PLAY(w, CUT, OVERLOADED);
+	PLAY(CUT, OVERLOADED);
 	begin(w, &g, AVA_DEFAULT, false);
 	r = result_of(w, g.id);
 	assert_result(r, "success", "submitted");
 	assert_int_equal(json_get_int(r, "iterations", 0), 1);
 	assert_int_equal(json_get_int(r, "tokens_used", 0), 1001 + 1100); /* the half reply, too */
 	json_decref(r);
-	assert_paired(w, g.id, 3);
+	assert_attempts(w, g.id, 3);
 	ends = events(w, g.id, "InferEnd");
 	first = json_array_get(ends, 0);
 	assert_string_equal(json_get_str(first, "callId"), "i1");
@@ -413,24 +266,9 @@ TEST(attempts_are_written)
 	assert_null(json_object_get(last, "errorClass"));
 	assert_string_equal(json_get_str(last, "requestId"), "r");
 	json_decref(ends);
-	assert_string_equal(w->bodies[0], w->bodies[1]); /* nothing of the half reply is kept */
-	assert_string_equal(w->bodies[0], w->bodies[2]);
-}
-
-TEST(not_past_the_runs_time)
-{
-	struct world *w = *state;
-	struct got g;
-	json_t *r;
-
-	PLAY(w, SLOW_DOWN);
-	begin(w, &g, 30000, false);
-	r = result_of(w, g.id);
-	assert_result(r, "error", "model_error");
-	assert_non_null(strstr(json_get_str(r, "error"), "the run's time ends"));
-	json_decref(r);
-	assert_paired(w, g.id, 1);
-	assert_int_equal(w->requests, 1);
+	/* nothing of the half reply is kept */
+	assert_string_equal(service.bodies[0], service.bodies[1]);
+	assert_string_equal(service.bodies[0], service.bodies[2]);
 }
 
 /* ---- amendments */
@@ -441,34 +279,31 @@ TEST(a_parameter_less)
 	char path[400], *file;
 	struct got g;
 	size_t len;
+	json_t *r;
 
-	PLAY(w, BAD_FIELD);
+	PLAY(BAD_FIELD);
 	begin(w, &g, AVA_DEFAULT, true);
-	json_t *r = result_of(w, g.id);
-	assert_result(r, "success", "submitted");
-	json_decref(r);
-	assert_paired(w, g.id, 2);
-	assert_non_null(strstr(w->bodies[0], "\"thinking\":{"));
-	assert_null(strstr(w->bodies[1], "\"thinking\":{"));
+	assert_ended(w, g.id, "success", "submitted");
+	assert_attempts(w, g.id, 2);
+	assert_non_null(strstr(service.bodies[0], "\"thinking\":{"));
+	assert_null(strstr(service.bodies[1], "\"thinking\":{"));
 	snprintf(path, sizeof(path), "%s/runs/%s/messages.jsonl", w->root, g.id);
 	file = unit_read(path, &len);
 	assert_non_null(strstr(file, "\n{\"spec\":{\"drop\":\"thinking"));
 	free(file);
 
-	PLAY(w, BAD_FIELD, BAD_FIELD); /* once is enough */
+	PLAY(BAD_FIELD, BAD_FIELD); /* once is enough */
 	begin(w, &g, AVA_DEFAULT, true);
-	r = result_of(w, g.id);
-	assert_result(r, "error", "model_error");
-	json_decref(r);
-	assert_paired(w, g.id, 2);
+	assert_ended(w, g.id, "error", "model_error");
+	assert_attempts(w, g.id, 2);
 
-	PLAY(w, BAD_OTHER); /* never blindly */
+	PLAY(BAD_OTHER); /* never blindly */
 	begin(w, &g, AVA_DEFAULT, true);
 	r = result_of(w, g.id);
 	assert_result(r, "error", "model_error");
 	assert_non_null(strstr(json_get_str(r, "error"), "something is wrong with them"));
 	json_decref(r);
-	assert_paired(w, g.id, 1);
+	assert_attempts(w, g.id, 1);
 }
 
 /* What a service made and does not take back stays in the file and leaves the
@@ -480,19 +315,16 @@ TEST(reasoning_less)
 	char path[400], *file;
 	struct got g;
 	size_t len;
-	json_t *r;
 
-	PLAY(w, CHAT_THINKS, CHAT_REJECTS, CHAT_THINKS, CHAT_DONE);
+	PLAY(CHAT_THINKS, CHAT_REJECTS, CHAT_THINKS, CHAT_DONE);
 	begin_with(w, &g, "local/x", AVA_DEFAULT, false);
-	r = result_of(w, g.id);
-	assert_result(r, "success", "submitted");
-	json_decref(r);
-	assert_int_equal(w->requests, 4);
-	assert_non_null(strstr(w->bodies[1], said));
-	assert_null(strstr(w->bodies[2], "reasoning_content"));
-	assert_null(strstr(w->bodies[3], "reasoning_content"));
+	assert_ended(w, g.id, "success", "submitted");
+	assert_int_equal(service.requests, 4);
+	assert_non_null(strstr(service.bodies[1], said));
+	assert_null(strstr(service.bodies[2], "reasoning_content"));
+	assert_null(strstr(service.bodies[3], "reasoning_content"));
 	/* The rest goes on as it was. */
-	assert_memory_equal(w->bodies[2], w->bodies[3], strcspn(w->bodies[2], "]"));
+	assert_memory_equal(service.bodies[2], service.bodies[3], strcspn(service.bodies[2], "]"));
 	snprintf(path, sizeof(path), "%s/runs/%s/messages.jsonl", w->root, g.id);
 	file = unit_read(path, &len);
 	assert_non_null(strstr(file, said));
@@ -509,27 +341,25 @@ TEST(another_model)
 	assert_int_equal(models_add_fallback("anthropic/claude-haiku-4-5", NULL), 0); /* itself */
 	assert_int_equal(models_add_fallback("offline", NULL), 0); /* another dialect */
 	assert_int_equal(models_add_fallback("anthropic/claude-sonnet-4-5", NULL), 0);
-	PLAY(w, NOT_AGAIN);
+	PLAY(NOT_AGAIN);
 	begin(w, &g, AVA_DEFAULT, false);
 	r = result_of(w, g.id);
 	assert_result(r, "success", "submitted");
 	assert_string_equal(json_get_str(r, "model"), "anthropic/claude-sonnet-4-5");
 	json_decref(r);
-	assert_non_null(strstr(w->bodies[0], "\"model\":\"claude-haiku-4-5\""));
-	assert_non_null(strstr(w->bodies[1], "\"model\":\"claude-sonnet-4-5\""));
+	assert_non_null(strstr(service.bodies[0], "\"model\":\"claude-haiku-4-5\""));
+	assert_non_null(strstr(service.bodies[1], "\"model\":\"claude-sonnet-4-5\""));
 	starts = events(w, g.id, "InferStart");
 	assert_string_equal(json_get_str(json_array_get(starts, 1), "model"),
 			    "anthropic/claude-sonnet-4-5");
 	assert_string_equal(json_get_str(json_array_get(starts, 1), "callId"), "i1.2");
 	json_decref(starts);
-	assert_paired(w, g.id, 2);
+	assert_attempts(w, g.id, 2);
 
-	PLAY(w, NOT_AGAIN, NOT_AGAIN); /* and then there is none */
+	PLAY(NOT_AGAIN, NOT_AGAIN); /* and then there is none */
 	begin(w, &g, AVA_DEFAULT, false);
-	r = result_of(w, g.id);
-	assert_result(r, "error", "model_error");
-	json_decref(r);
-	assert_paired(w, g.id, 2);
+	assert_ended(w, g.id, "error", "model_error");
+	assert_attempts(w, g.id, 2);
 }
 
 /* A long wait that is asked for is reason enough; and whoever waits at the gate
@@ -542,7 +372,7 @@ TEST(another_model_instead_of_a_wait)
 	json_t *r;
 
 	assert_int_equal(models_add_fallback("anthropic/claude-sonnet-4-5", NULL), 0);
-	PLAY(w, SLOW_DOWN);
+	PLAY(SLOW_DOWN);
 	begin(w, &g, 3600000, false);
 	r = result_of(w, g.id);
 	assert_result(r, "success", "submitted");
@@ -550,9 +380,9 @@ TEST(another_model_instead_of_a_wait)
 	assert_non_null(strstr(json_string_value(json_array_get(json_object_get(r, "caveats"), 0)),
 			       "anthropic/claude-haiku-4-5 was overloaded"));
 	json_decref(r);
-	assert_paired(w, g.id, 2);
+	assert_attempts(w, g.id, 2);
 
-	PLAY(w, DONE);
+	PLAY(DONE);
 	begin(w, &g, 3600000, false);
 	run = supervisor_find(&w->core->sup, g.id);
 	while (!run->call.job)
@@ -563,7 +393,7 @@ TEST(another_model_instead_of_a_wait)
 	assert_result(r, "success", "submitted");
 	assert_string_equal(json_get_str(r, "model"), "anthropic/claude-sonnet-4-5");
 	json_decref(r);
-	assert_paired(w, g.id, 1);
+	assert_attempts(w, g.id, 1);
 }
 
 /* ---- the circuit */
@@ -573,7 +403,7 @@ TEST(refused_keys_open_the_circuit)
 	struct world *w = *state;
 	struct got g;
 
-	PLAY(w, NO_KEY, NO_KEY, NO_KEY, NO_KEY, NO_KEY);
+	PLAY(NO_KEY, NO_KEY, NO_KEY, NO_KEY, NO_KEY);
 	for (int i = 0; i < 7; i++) {
 		json_t *r;
 
@@ -583,9 +413,9 @@ TEST(refused_keys_open_the_circuit)
 		assert_non_null(strstr(json_get_str(r, "error"),
 				       i < 5 ? "ANTHROPIC_API_KEY" : "no call is made for"));
 		json_decref(r);
-		assert_paired(w, g.id, i < 5);
+		assert_attempts(w, g.id, i < 5);
 	}
-	assert_int_equal(w->requests, 5);
+	assert_int_equal(service.requests, 5);
 }
 
 /* ---- a reply that comes twice */
@@ -597,9 +427,9 @@ TEST(one_request_is_paid_once)
 	json_t *r;
 
 	for (int same = 0; same < 2; same++) {
-		snprintf(w->ids[0], sizeof(w->ids[0]), "first");
-		snprintf(w->ids[1], sizeof(w->ids[1]), same ? "first" : "second");
-		PLAY(w, TWO_STEPS);
+		snprintf(service.ids[0], sizeof(service.ids[0]), "first");
+		snprintf(service.ids[1], sizeof(service.ids[1]), same ? "first" : "second");
+		PLAY(TWO_STEPS);
 		begin(w, &g, AVA_DEFAULT, false);
 		r = result_of(w, g.id);
 		assert_result(r, "success", "submitted");
@@ -618,9 +448,9 @@ TEST(one_id_for_all)
 	struct got g;
 	json_t *r;
 
-	snprintf(w->ids[0], sizeof(w->ids[0]), "same");
-	snprintf(w->ids[1], sizeof(w->ids[1]), "same");
-	PLAY(w, TWO_STEPS, LARGER);
+	snprintf(service.ids[0], sizeof(service.ids[0]), "same");
+	snprintf(service.ids[1], sizeof(service.ids[1]), "same");
+	PLAY(TWO_STEPS, LARGER);
 	begin(w, &g, AVA_DEFAULT, false);
 	r = result_of(w, g.id);
 	assert_result(r, "success", "submitted");
@@ -633,14 +463,12 @@ TEST(one_id_for_all)
 TEST(notices)
 {
 	struct world *w = *state;
-	json_t *r, *starts, *first, *second;
+	json_t *starts, *first, *second;
 	struct got g;
 
-	PLAY(w, ONLY_TEXT, OVERLOADED);
+	PLAY(ONLY_TEXT, OVERLOADED);
 	begin(w, &g, AVA_DEFAULT, false);
-	r = result_of(w, g.id);
-	assert_result(r, "success", "submitted");
-	json_decref(r);
+	assert_ended(w, g.id, "success", "submitted");
 	starts = events(w, g.id, "InferStart");
 	assert_int_equal(json_array_size(starts), 3);
 	assert_int_equal(json_array_size(json_object_get(json_array_get(starts, 0), "notices")), 0);
@@ -661,7 +489,7 @@ TEST(cancel_at_work)
 	struct got g;
 	json_t *ends;
 
-	PLAY(w, SILENCE);
+	PLAY(SILENCE);
 	begin(w, &g, AVA_DEFAULT, false);
 	until_request(w, 1);
 	cancelled(w, g.id, 1);
@@ -676,17 +504,17 @@ TEST(cancel_parked)
 	struct world *w = *state;
 	struct got g, other;
 
-	PLAY(w, SLOW_DOWN);
+	PLAY(SLOW_DOWN);
 	begin(w, &g, 3600000, false);
-	while (count(w, g.id, "Activity") == 0)
+	while (count_events(w, g.id, "Activity") == 0)
 		os_loop_step(w->loop, 10);
 	begin(w, &other, 3600000, false); /* waits at the gate that the first one closed */
 	for (int i = 0; i < 50; i++)
 		os_loop_step(w->loop, 1);
-	assert_int_equal(w->requests, 1);
+	assert_int_equal(service.requests, 1);
 	cancelled(w, other.id, 0);
 	cancelled(w, g.id, 1);
-	assert_int_equal(w->requests, 1);
+	assert_int_equal(service.requests, 1);
 }
 
 /* A stop while it waits for the service: the wait goes on where it was. */
@@ -695,15 +523,14 @@ TEST(stop_parked)
 	struct world *w = *state;
 	struct got g;
 
-	PLAY(w, SLOW_DOWN);
+	PLAY(SLOW_DOWN);
 	begin(w, &g, 3600000, false);
-	while (count(w, g.id, "Activity") == 0)
+	while (count_events(w, g.id, "Activity") == 0)
 		os_loop_step(w->loop, 10);
-	core_close(w->core);
-	open_core(w);
+	reopen(w);
 	for (int i = 0; i < 50; i++)
 		os_loop_step(w->loop, 1);
-	assert_int_equal(w->requests, 1);
+	assert_int_equal(service.requests, 1);
 	cancelled(w, g.id, 1);
 }
 
@@ -714,17 +541,16 @@ TEST(stop_at_work)
 	struct got g;
 	json_t *r;
 
-	PLAY(w, SILENCE);
+	PLAY(SILENCE);
 	begin(w, &g, AVA_DEFAULT, false);
 	until_request(w, 1);
-	core_close(w->core);
-	open_core(w);
+	reopen(w);
 	r = result_of(w, g.id);
 	assert_result(r, "success", "submitted");
 	assert_in_range(json_get_int(r, "tokens_used", 0), 2001, 2200); /* as the service said */
 	json_decref(r);
-	assert_paired(w, g.id, 2);
-	assert_string_equal(w->bodies[0], w->bodies[1]);
+	assert_attempts(w, g.id, 2);
+	assert_string_equal(service.bodies[0], service.bodies[1]);
 }
 
 /* What another model had used is charged at its price, also after a restart. */
@@ -735,11 +561,10 @@ TEST(stop_at_another_model)
 	json_t *r;
 
 	assert_int_equal(models_add_fallback("anthropic/claude-sonnet-4-5", NULL), 0);
-	PLAY(w, NOT_AGAIN, SILENCE);
+	PLAY(NOT_AGAIN, SILENCE);
 	begin(w, &g, AVA_DEFAULT, false);
 	until_request(w, 2);
-	core_close(w->core);
-	open_core(w);
+	reopen(w);
 	r = result_of(w, g.id);
 	assert_result(r, "success", "submitted");
 	assert_string_equal(json_get_str(r, "model"), "anthropic/claude-sonnet-4-5");
@@ -768,4 +593,4 @@ TEST(lines_without_memory)
 	});
 }
 
-UNIT_GROUP(.before = set_up, .after = tear_down);
+UNIT_GROUP(.before = set_up, .after = end);
