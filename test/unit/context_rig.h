@@ -53,7 +53,6 @@ struct ctx {
 	int steps;           /* files f1, f2 … that the task is about */
 	int needs[2];        /* of these the values must stand in one request at the end */
 	size_t file_bytes;   /* of each */
-	bool anew;           /* collect for each call from all that was ever said */
 
 	struct buf file, last, now; /* messages.jsonl; requests up to their tail */
 	size_t from;                /* the newest cut */
@@ -259,7 +258,7 @@ static inline void ctx_decide(struct ctx *c, struct turn *t)
 		if (k.value[i] != 0)
 			continue;
 		c->fetches++;
-		if (k.marker[i][0] != 0 && !c->anew) {
+		if (k.marker[i][0] != 0) {
 			snprintf(args, sizeof(args), "{\"call_id\":\"%s\"}", k.marker[i]);
 			ctx_call(t, "read_result", args);
 		} else {
@@ -318,61 +317,6 @@ static inline void ctx_slot_want(struct agent *a)
 
 static inline void ctx_slot_drop(struct agent *a) {}
 
-/* What agentd did: over the mark the oldest results go until it fits, decided
- * for each call from all that was said, with no distance between the marks. */
-static inline void ctx_collect_anew(struct ctx *c)
-{
-	struct agent_compact want = {
-		.tokens = (int64_t)c->now.len / CTX_BYTES_PER_TOKEN,
-		.target = c->real_window * 85 / 100,
-	};
-	struct compact_line *lines;
-	struct compact_result *results;
-	struct compact_plan plan = {0};
-	struct messages_info info;
-	struct conversation said;
-	struct buf out;
-
-	if (want.tokens <= want.target)
-		return;
-	buf_init(&out, 1u << 28);
-	assert_int_equal(messages_request(&out, c->file.data, c->file.len, &info, NULL), 0);
-	assert_int_equal(conversation_read(&said, c->now.data + info.head_len,
-					   c->now.len - info.head_len, NULL),
-			 0);
-	buf_reset(&out);
-	lines = calloc(said.nlines + 1, sizeof(*lines));
-	results = calloc(said.ncalls + 1, sizeof(*results));
-	plan.need = (want.tokens - want.target) * CTX_BYTES_PER_TOKEN;
-	buf_add(&out, c->now.data, info.head_len);
-	for (size_t i = 0, call = 0; i < said.nlines; i++) {
-		const struct slice *raw = &said.lines[i].raw;
-		const char *from = raw->s;
-
-		if (i > 0)
-			buf_addc(&out, ',');
-		for (; call < said.ncalls && said.calls[call].result_line <= i; call++) {
-			const struct slice *text = &said.calls[call].result;
-
-			if (!said.calls[call].answered || said.calls[call].result_line != i ||
-			    plan.freed >= plan.need || i + 1 == said.nlines)
-				continue;
-			plan.freed += (int64_t)text->len - 80;
-			buf_add(&out, from, (size_t)(text->s - from));
-			buf_adds(&out, "(this result was taken out to make room; call the tool "
-				       "again if you need it)");
-			from = text->s + text->len;
-		}
-		buf_add(&out, from, (size_t)(raw->s + raw->len - from));
-	}
-	buf_reset(&c->now);
-	buf_add(&c->now, out.data, out.len);
-	free(lines);
-	free(results);
-	conversation_fini(&said);
-	buf_fini(&out);
-}
-
 /* The request of the file is what a restart would send as well. */
 static inline void ctx_build(struct ctx *c)
 {
@@ -413,11 +357,9 @@ static inline int ctx_infer(struct agent *a, const struct agent_infer *call)
 	struct turn *t;
 
 	ctx_build(c);
-	if (c->anew)
-		ctx_collect_anew(c);
 	c->requests++;
 	tokens = (int64_t)c->now.len / CTX_BYTES_PER_TOKEN;
-	if (tokens + call->max_output > c->real_window && !c->anew) {
+	if (tokens + call->max_output > c->real_window) {
 		c->overflows++;
 		c->overflow = true;
 		return 0;
@@ -550,10 +492,6 @@ static inline int64_t ctx_save_results(struct agent *a, struct turn *t, const ch
 	ctx_line(c, line.data, line.len);
 	len = (int64_t)line.len;
 	buf_fini(&line);
-	if (c->anew) { /* nobody told it that it repeats itself */
-		repeat_free(a->at.repeats);
-		a->at.repeats = NULL;
-	}
 	return len;
 }
 

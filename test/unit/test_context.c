@@ -9,7 +9,7 @@ static int value_of(int n)
 
 static const struct dialect *const dialects[] = {&dialect_anthropic, &dialect_openai};
 
-/* ---- the four fixtures, made anew */
+/* ---- four conversations */
 
 static const struct fixture {
 	const char *name;
@@ -31,10 +31,8 @@ static void play(struct ctx *c, const struct fixture *f)
 	snprintf(sum, sizeof(sum), "%d", value_of(f->needs[0]) + value_of(f->needs[1]));
 	print_message(
 		"%-18s %-10s %-22s requests %d edits %d (cuts %d) fetched %d, most %zu bytes\n",
-		f->name, c->anew ? "anew" : c->dialect->name, c->reason, c->requests, c->edits,
-		c->cuts, c->fetches, c->most_request);
-	if (c->anew)
-		return;
+		f->name, c->dialect->name, c->reason, c->requests, c->edits, c->cuts, c->fetches,
+		c->most_request);
 	assert_int_equal(c->status, AVA_SUCCESS);
 	assert_string_equal(c->summary, sum);
 	assert_int_equal(c->overflows, 0);
@@ -46,47 +44,35 @@ static void play(struct ctx *c, const struct fixture *f)
 
 TEST(fixtures_finish)
 {
-	for (size_t d = 0; d < ARRAY_LEN(dialects); d++)
+	static const struct {
+		const struct dialect *dialect;
+		int window, replies; /* window in tokens */
+	} worlds[] = {{&dialect_anthropic, 6000, 400},
+		      {&dialect_anthropic, 3000, 200},
+		      {&dialect_openai, 6000, 400}};
+
+	for (size_t w = 0; w < ARRAY_LEN(worlds); w++)
 		for (size_t i = 0; i < ARRAY_LEN(fixtures); i++) {
 			struct ctx c;
 
-			ctx_open(&c, dialects[d], 6000, 400);
+			ctx_open(&c, worlds[w].dialect, worlds[w].window, worlds[w].replies);
 			play(&c, &fixtures[i]);
 			ctx_close(&c);
 		}
 }
 
-TEST(anew_loops)
-{
-	for (size_t i = 0; i < ARRAY_LEN(fixtures); i++) {
-		struct ctx c;
-
-		ctx_open(&c, &dialect_anthropic, 3000, 200);
-		c.anew = true;
-		c.spec.window = 0;
-		play(&c, &fixtures[i]);
-		assert_int_equal(c.status, AVA_ITERATIONS_EXCEEDED);
-		assert_true(c.fetches > 50);
-		ctx_close(&c);
-		/* The same window and model, decided once. */
-		ctx_open(&c, &dialect_anthropic, 3000, 200);
-		play(&c, &fixtures[i]);
-		ctx_close(&c);
-	}
-}
-
 /* ---- very long */
 
-TEST(20000_turns)
+TEST(5000_turns)
 {
-	static const struct fixture f = {"20,000 turns", 20000, {3, 20000}};
+	static const struct fixture f = {"5,000 turns", 5000, {3, 5000}};
 	struct ctx c;
 
-	ctx_open(&c, &dialect_anthropic, 6000, 30000);
+	ctx_open(&c, &dialect_anthropic, 6000, 8000);
 	play(&c, &f);
 	/* What is read for a call does not grow with the run. */
 	assert_true(c.most_read < 100000);
-	assert_true(c.file.len > 20000000);
+	assert_true(c.file.len > 5000000);
 	ctx_close(&c);
 }
 
