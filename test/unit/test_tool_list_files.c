@@ -1,33 +1,19 @@
 /* list_files: what is listed, what is left out, and where it ends. */
 #include "tool_unit.h"
 
-static struct tool_unit u;
-
-static int set_up(void **state)
-{
-	tool_unit_open(&u);
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	tool_unit_close(&u);
-	return 0;
-}
-
 static const char *lists(const char *args)
 {
-	return tool_unit_ok(&u, "list_files", args);
+	return tool_unit_ok("list_files", args);
 }
 
 TEST(paths)
 {
 	assert_string_equal(lists("{}"), "0 files\n");
-	put(&u, "b.c", "x");
-	put(&u, "a/deep/c.h", "x");
-	put(&u, "a/d.c", "x");
-	put(&u, "out/e.c", "x");
-	put(&u, ".gitignore", "out/\n");
+	put("b.c", "x");
+	put("a/deep/c.h", "x");
+	put("a/d.c", "x");
+	put("out/e.c", "x");
+	put(".gitignore", "out/\n");
 	assert_string_equal(lists("{}"), ".gitignore\na/d.c\na/deep/c.h\nb.c\n4 files\n");
 	assert_string_equal(lists("{'path':'a'}"), "a/d.c\na/deep/c.h\n2 files\n");
 	assert_string_equal(lists("{'glob':'*.c'}"), "a/d.c\nb.c\n2 files\n");
@@ -42,8 +28,8 @@ TEST(paths)
 /* Nothing outside of the folder is seen, whatever a path says. */
 TEST(outside)
 {
-	assert_holds(tool_unit_fails(&u, "list_files", "{'path':'../..'}", "denied"), "outside");
-	assert_holds(tool_unit_fails(&u, "list_files", "{'path':'none'}", "not_found"), "none");
+	assert_holds(tool_unit_fails("list_files", "{'path':'../..'}", "denied"), "outside");
+	assert_holds(tool_unit_fails("list_files", "{'path':'none'}", "not_found"), "none");
 }
 
-UNIT_GROUP(.before = set_up, .after = tear_down);
+UNIT_GROUP(.before = tool_unit_open, .after = tool_unit_close);

@@ -3,57 +3,43 @@
 
 #include "base/clock.h"
 
-static struct tool_unit u;
-
-static int set_up(void **state)
-{
-	tool_unit_open(&u);
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	tool_unit_close(&u);
-	return 0;
-}
-
 static const char *reads(const char *args)
 {
-	return tool_unit_ok(&u, "read_file", args);
+	return tool_unit_ok("read_file", args);
 }
 
 static const char *fails(const char *args, const char *class)
 {
-	return tool_unit_fails(&u, "read_file", args, class);
+	return tool_unit_fails("read_file", args, class);
 }
 
 TEST(form)
 {
-	put(&u, "src/a.c", "one\n\ttwo\n\nfour\n");
+	put("src/a.c", "one\n\ttwo\n\nfour\n");
 	assert_string_equal(reads("{'path':'src/a.c'}"),
 			    "src/a.c (lines 1-4 of 4)\n1\tone\n2\t\ttwo\n3\t\n4\tfour\n");
-	put(&u, "b", "no newline");
+	put("b", "no newline");
 	assert_string_equal(reads("{'path':'./b'}"), "b (lines 1-1 of 1)\n1\tno newline\n");
-	put(&u, "crlf", "a\r\nb\r\n\r\nc\r");
+	put("crlf", "a\r\nb\r\n\r\nc\r");
 	assert_string_equal(reads("{'path':'crlf'}"),
 			    "crlf (lines 1-4 of 4)\n1\ta\n2\tb\n3\t\n4\tc\n");
-	put(&u, "empty", "");
+	put("empty", "");
 	assert_string_equal(reads("{'path':'empty'}"),
 			    "empty (lines 0-0 of 0)\n(the file is empty)\n");
-	put(&u, "bom", "\xef\xbb\xbfx\n\xef\xbb\xbfy\n");
+	put("bom", "\xef\xbb\xbfx\n\xef\xbb\xbfy\n");
 	assert_string_equal(reads("{'path':'bom'}"),
 			    "bom (lines 1-2 of 2)\n1\tx\n2\t\xef\xbb\xbfy\n");
-	put(&u, "latin", "caf\xe9\n\xff\xfe\n");
+	put("latin", "caf\xe9\n\xff\xfe\n");
 	assert_string_equal(reads("{'path':'latin'}"),
 			    "latin (lines 1-2 of 2)\n1\tcaf\xef\xbf\xbd\n"
 			    "2\t\xef\xbf\xbd\xef\xbf\xbd\n");
-	put(&u, "one", "\n");
+	put("one", "\n");
 	assert_string_equal(reads("{'path':'one'}"), "one (lines 1-1 of 1)\n1\t\n");
 }
 
 TEST(ranges)
 {
-	put(&u, "f", "1\n2\n3\n4\n5\n");
+	put("f", "1\n2\n3\n4\n5\n");
 	assert_string_equal(reads("{'path':'f','first_line':2,'last_line':3}"),
 			    "f (lines 2-3 of 5)\n2\t2\n3\t3\n(the file goes on: first_line 4)\n");
 	assert_string_equal(reads("{'path':'f','first_line':5,'last_line':99}"),
@@ -77,7 +63,7 @@ TEST(caps)
 
 	for (int i = 1; i <= 3000; i++)
 		len += (size_t)sprintf(text + len, "short %d\n", i);
-	put(&u, "many", text);
+	put("many", text);
 	out = reads("{'path':'many'}");
 	assert_holds(out, "many (lines 1-2000 of 3000)\n");
 	assert_holds(out, "\n(the file goes on: first_line 2001)\n");
@@ -87,7 +73,7 @@ TEST(caps)
 
 	for (len = 0; len < size - 100;)
 		len += (size_t)sprintf(text + len, "%090d\n", (int)len);
-	put(&u, "wide", text);
+	put("wide", text);
 	out = reads("{'path':'wide','last_line':100000}");
 	assert_true(u.call.out.len > TOOL_OUTPUT_MAX * 8 / 10);
 	assert_true(u.call.out.len < TOOL_OUTPUT_MAX);
@@ -103,7 +89,7 @@ TEST(long_line)
 
 	memset(text, 'x', 200000);
 	text[200000] = '\0';
-	put(&u, "min.js", text);
+	put("min.js", text);
 	out = reads("{'path':'min.js'}");
 	assert_holds(out, "min.js (lines 1-1 of 1)\n1\txxxx");
 	assert_holds(out, "x … [+196000 bytes]\n");
@@ -113,7 +99,7 @@ TEST(long_line)
 	for (int i = 1; i < 5001; i += 2)
 		memcpy(text + i, "\xc3\xa4", 2);
 	text[5001] = '\0';
-	put(&u, "utf8", text);
+	put("utf8", text);
 	out = reads("{'path':'utf8'}");
 	assert_lacks(out, "\xef\xbf\xbd");
 	assert_holds(out, "\xc3\xa4 … [+1002 bytes]\n");
@@ -124,7 +110,7 @@ TEST(binary)
 {
 	char zeros[100] = "ELF";
 
-	unit_write(in(&u, "bin"), zeros, sizeof(zeros));
+	unit_write(in("bin"), zeros, sizeof(zeros));
 	assert_string_equal(fails("{'path':'bin'}", "denied"),
 			    "bin is binary (100 bytes, a NUL at byte 3): read_file reads text "
 			    "only");
@@ -138,7 +124,7 @@ TEST(late_nul)
 	for (int i = 79; i < 10000; i += 80)
 		text[i] = '\n';
 	text[9990] = '\0';
-	unit_write(in(&u, "late"), text, 10000);
+	unit_write(in("late"), text, 10000);
 	assert_holds(reads("{'path':'late','first_line':125}"), "125\txxx");
 	assert_holds(u.call.out.data, "xx\xef\xbf\xbdxx");
 	free(text);
@@ -148,11 +134,11 @@ TEST(refused)
 {
 	char json[700];
 
-	put(&u, "sub/f", "x\n");
-	assert_int_equal(mkfifo(in(&u, "fifo"), 0600), 0);
-	assert_int_equal(symlink("/etc/passwd", in(&u, "passwd")), 0);
-	assert_int_equal(symlink("/dev/zero", in(&u, "zero")), 0);
-	assert_int_equal(symlink("sub/f", in(&u, "link")), 0);
+	put("sub/f", "x\n");
+	assert_int_equal(mkfifo(in("fifo"), 0600), 0);
+	assert_int_equal(symlink("/etc/passwd", in("passwd")), 0);
+	assert_int_equal(symlink("/dev/zero", in("zero")), 0);
+	assert_int_equal(symlink("sub/f", in("link")), 0);
 	assert_holds(fails("{'path':'passwd'}", "denied"), "leads outside");
 	assert_holds(fails("{'path':'zero'}", "denied"), "leads outside");
 	assert_holds(fails("{'path':'fifo'}", "denied"), "FIFO");
@@ -173,7 +159,7 @@ TEST(no_folder)
 	int fd = u.env.cwd_fd;
 
 	u.env.cwd_fd = -1;
-	tool_unit_start(&u, "read_file", "{'path':'x'}");
+	tool_unit_start("read_file", "{'path':'x'}");
 	assert_int_equal(u.done, 1); /* nothing to wait for */
 	assert_false(u.call.success);
 	assert_string_equal(u.call.error_class, "denied");
@@ -188,18 +174,18 @@ TEST(sparse)
 	char text[9001];
 	int fd;
 
-	put(&u, "hole", "");
-	assert_int_equal(truncate(in(&u, "hole"), 5ll << 30), 0);
+	put("hole", "");
+	assert_int_equal(truncate(in("hole"), 5ll << 30), 0);
 	assert_holds(fails("{'path':'hole'}", "denied"), "binary");
 	memset(text, 'x', 9000);
 	text[8999] = '\n';
 	text[9000] = '\0';
-	put(&u, "tail", text);
-	assert_int_equal(truncate(in(&u, "tail"), 5ll << 30), 0);
+	put("tail", text);
+	assert_int_equal(truncate(in("tail"), 5ll << 30), 0);
 	assert_holds(reads("{'path':'tail'}"), "tail (lines 1-2 of 2+)\n1\txxx");
 	assert_true(strlen(u.call.out.data) < 20000);
 	assert_true(clock_mono_ms() - began < 5000);
-	fd = open(in(&u, "tail"), O_WRONLY);
+	fd = open(in("tail"), O_WRONLY);
 	assert_int_equal(pwrite(fd, "\nlast", 5, (5ll << 30) - 5), 5);
 	close(fd);
 	assert_holds(reads("{'path':'tail','last_line':1}"), "tail (lines 1-1 of 2+)\n");
@@ -214,15 +200,15 @@ TEST(stop)
 	memset(text, 'x', 9000);
 	text[8999] = '\n';
 	text[9000] = '\0';
-	put(&u, "big", text);
-	assert_int_equal(truncate(in(&u, "big"), 50ll << 30), 0);
+	put("big", text);
+	assert_int_equal(truncate(in("big"), 50ll << 30), 0);
 	/* Other programs may have the processor: one of twenty will do. */
 	for (int i = 0; i < 20 && !soon; i++)
-		soon = tool_unit_stop(&u, "read_file", "{'path':'big','first_line':3}");
+		soon = tool_unit_stop("read_file", "{'path':'big','first_line':3}");
 	assert_true(soon);
 	/* One that was stopped before it began does nothing. */
 	atomic_store(&u.call.stop, true);
-	tool_unit_fails(&u, "read_file", "{'path':'big'}", "cancelled");
+	tool_unit_fails("read_file", "{'path':'big'}", "cancelled");
 	atomic_store(&u.call.stop, false);
 }
 
@@ -251,42 +237,15 @@ TEST(lengths_at_the_border)
 	}
 }
 
-static void without_memory(const char *args, long least)
-{
-	/* libuv makes its threads with the first work, and cannot do without
-	 * their memory. */
-	reads(args);
-	buf_fini(&u.call.out);
-	buf_init(&u.call.out, TOOL_FULL_MAX);
-	for (long k = 0;; k += unit_step(1)) {
-		bool hit;
-
-		tool_unit_prepare(&u, "read_file", args);
-		fault_alloc(k);
-		u.call.tool->start(&u.call);
-		while (u.done == 0)
-			os_loop_step(u.loop, 1000);
-		hit = fault_alloc_end();
-		tool_unit_wait(&u);
-		if (!hit) {
-			assert_true(u.call.success);
-			assert_true(k >= least);
-			break;
-		}
-		if (!u.call.success)
-			assert_string_equal(u.call.error_class, "io");
-	}
-}
-
 TEST(no_memory)
 {
 	static char text[40001];
 
-	put(&u, "f", "a\nb\n");
-	without_memory("{'path':'f'}", 1);
+	put("f", "a\nb\n");
+	tool_unit_starve("read_file", "{'path':'f'}", NULL, 1);
 	memset(text, 'x', 40000);
-	put(&u, "long", text);
-	without_memory("{'path':'long'}", 4);
+	put("long", text);
+	tool_unit_starve("read_file", "{'path':'long'}", NULL, 4);
 }
 
 TEST(activity)
@@ -308,4 +267,4 @@ TEST(activity)
 	buf_fini(&out);
 }
 
-UNIT_GROUP(.before = set_up, .after = tear_down);
+UNIT_GROUP(.before = tool_unit_open, .after = tool_unit_close);

@@ -3,8 +3,6 @@
 
 #include "base/error.h"
 
-static struct tool_unit u;
-
 /* c1.1: five lines; c1.2: 100,000 lines; c1.3: the disk fails; else unknown. */
 static int fetch(struct tool_env *env, const char *id, struct buf *out, struct ava_error *err)
 {
@@ -30,25 +28,19 @@ static int fetch(struct tool_env *env, const char *id, struct buf *out, struct a
 
 static int set_up(void **state)
 {
-	tool_unit_open(&u);
+	tool_unit_open(state);
 	u.env.fetch_result = fetch;
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	tool_unit_close(&u);
 	return 0;
 }
 
 static const char *reads(const char *args)
 {
-	return tool_unit_ok(&u, "read_result", args);
+	return tool_unit_ok("read_result", args);
 }
 
 static const char *fails(const char *args, const char *class)
 {
-	return tool_unit_fails(&u, "read_result", args, class);
+	return tool_unit_fails("read_result", args, class);
 }
 
 TEST(ranges)
@@ -134,4 +126,4 @@ TEST(activity)
 	buf_fini(&out);
 }
 
-UNIT_GROUP(.before = set_up, .after = tear_down);
+UNIT_GROUP(.before = set_up, .after = tool_unit_close);

@@ -6,20 +6,6 @@
 #include "base/clock.h"
 #include "tool/scan.h"
 
-static struct tool_unit u;
-
-static int set_up(void **state)
-{
-	tool_unit_open(&u);
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	tool_unit_close(&u);
-	return 0;
-}
-
 static int count_hit(void *user, const struct scan_hit *h)
 {
 	(*(int *)user)++;
@@ -29,7 +15,7 @@ static int count_hit(void *user, const struct scan_hit *h)
 
 static void begin(struct scan *s, const char *args, int *hits)
 {
-	tool_unit_prepare(&u, "search_codebase", args);
+	tool_unit_prepare("search_codebase", args);
 	assert_int_equal(scan_init(s, &u.call, NULL), 0);
 	assert_int_equal(s->files_max, SCAN_FILES_MAX);
 	assert_int_equal(s->bytes_max, SCAN_BYTES_MAX);
@@ -53,7 +39,7 @@ static void ten_files(void)
 
 	for (int i = 0; i < 10; i++) {
 		snprintf(name, sizeof(name), "f%d", i);
-		put(&u, name, "foo\n");
+		put(name, "foo\n");
 	}
 }
 
@@ -111,7 +97,7 @@ TEST(stop_within_a_file)
 	memset(text, '\n', 256u << 10);
 	for (size_t i = 0; i < 256u << 10; i += 2)
 		text[i] = 'x';
-	unit_write(in(&u, "lines"), text, 256u << 10);
+	unit_write(in("lines"), text, 256u << 10);
 	begin(&s, "{'pattern':'x'}", &hits);
 	s.gate.deadline_ms = INT64_MAX; /* however slow this build and machine are */
 	assert_int_equal(scan_run(&s, NULL), 0);
@@ -155,11 +141,11 @@ TEST(changing_file)
 	size_t len, whole = 0, part = 0;
 	int hits, fd;
 
-	put(&u, "a", "x\n");
+	put("a", "x\n");
 	begin(&s, "{'pattern':'foo'}", &hits);
 	assert_int_equal(pthread_create(&thread, NULL, resize, &end), 0);
 	for (int i = 0; i < 300 || (clock_mono_ms() < until && (whole == 0 || part == 0)); i++) {
-		fd = open(in(&u, "a"), O_RDONLY);
+		fd = open(in("a"), O_RDONLY);
 		assert_int_equal(scan_load(&s, fd, &len), 1);
 		assert_true(len <= 3u << 20);
 		whole += len == 3u << 20;
@@ -176,4 +162,4 @@ TEST(changing_file)
 	scan_fini(&s);
 }
 
-UNIT_GROUP(.before = set_up, .after = tear_down);
+UNIT_GROUP(.before = tool_unit_open, .after = tool_unit_close);

@@ -1,30 +1,16 @@
 /* search_and_read: groups with context, files in rank, room shared. */
 #include "tool_unit.h"
 
-static struct tool_unit u;
-
-static int set_up(void **state)
-{
-	tool_unit_open(&u);
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	tool_unit_close(&u);
-	return 0;
-}
-
 static const char *shows(const char *args)
 {
-	return tool_unit_ok(&u, "search_and_read", args);
+	return tool_unit_ok("search_and_read", args);
 }
 
 static const char ten[] = "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n";
 
 TEST(form)
 {
-	put(&u, "a", ten);
+	put("a", ten);
 	assert_string_equal(shows("{'pattern':'5','context':1}"),
 			    "a:4:4\na:5:5\na:6:6\n1 match in 1 file (1 file searched)\n");
 	assert_string_equal(shows("{'pattern':'5','context':0}"),
@@ -49,24 +35,23 @@ TEST(form)
 
 TEST(line_ends)
 {
-	put(&u, "crlf",
-	    "\xef\xbb\xbf"
-	    "a\r\n\r\nfoo\r\nb");
+	put("crlf", "\xef\xbb\xbf"
+		    "a\r\n\r\nfoo\r\nb");
 	assert_string_equal(shows("{'pattern':'foo'}"), "crlf:1:a\ncrlf:2:\ncrlf:3:foo\ncrlf:4:b\n"
 							"1 match in 1 file (1 file searched)\n");
 	assert_string_equal(shows("{'pattern':'^$','regex':true,'context':0}"),
 			    "crlf:2:\n1 match in 1 file (1 file searched)\n");
-	put(&u, "crlf", "foo");
+	put("crlf", "foo");
 	assert_string_equal(shows("{'pattern':'foo'}"),
 			    "crlf:1:foo\n1 match in 1 file (1 file searched)\n");
 }
 
 TEST(rank)
 {
-	put(&u, "a", "foo\n");
-	put(&u, "b", "foo\nfoo\nfoo\n");
-	put(&u, "c/d", "foo\nfoo\n");
-	put(&u, "e", "foo\n");
+	put("a", "foo\n");
+	put("b", "foo\nfoo\nfoo\n");
+	put("c/d", "foo\nfoo\n");
+	put("e", "foo\n");
 	assert_string_equal(shows("{'pattern':'foo','context':0}"),
 			    "b:1:foo\nb:2:foo\nb:3:foo\n--\nc/d:1:foo\nc/d:2:foo\n--\na:1:foo\n--\n"
 			    "e:1:foo\n7 matches in 4 files (4 files searched)\n");
@@ -88,7 +73,7 @@ TEST(room)
 		for (int i = 0; i < 3000 - f; i++)
 			len += (size_t)sprintf(text + len, "foo %d %064d\n", i, f);
 		snprintf(path, sizeof(path), "f%d", f);
-		put(&u, path, text);
+		put(path, text);
 	}
 	shows("{'pattern':'foo'}");
 	assert_true(u.call.out.len < TOOL_OUTPUT_MAX);
@@ -103,39 +88,18 @@ TEST(room)
 
 TEST(fails)
 {
-	put(&u, "a", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!\n");
-	tool_unit_fails(&u, "search_and_read", "{'pattern':'a','path':'../x'}", "denied");
-	tool_unit_fails(&u, "search_and_read", "{'pattern':'a','path':'x'}", "not_found");
-	tool_unit_fails(&u, "search_and_read", "{'pattern':'(a|aa)+$','regex':true}",
-			"bad_arguments");
+	put("a", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!\n");
+	tool_unit_fails("search_and_read", "{'pattern':'a','path':'../x'}", "denied");
+	tool_unit_fails("search_and_read", "{'pattern':'a','path':'x'}", "not_found");
+	tool_unit_fails("search_and_read", "{'pattern':'(a|aa)+$','regex':true}", "bad_arguments");
 }
 
 TEST(no_memory)
 {
-	put(&u, "a", ten);
-	put(&u, "b", ten);
-	shows("{'pattern':'5'}"); /* libuv's threads need memory once */
-	for (long k = 0;; k += unit_step(1)) {
-		bool hit;
-
-		tool_unit_prepare(&u, "search_and_read", "{'pattern':'5','context':0}");
-		fault_alloc(k);
-		u.call.tool->start(&u.call);
-		while (u.done == 0)
-			os_loop_step(u.loop, 1000);
-		hit = fault_alloc_end();
-		tool_unit_wait(&u);
-		if (u.call.success)
-			assert_string_equal(u.call.out.data, "a:5:5\n--\nb:5:5\n2 matches in 2 "
-							     "files (2 files searched)\n");
-		else
-			assert_string_equal(u.call.error_class, "io");
-		if (!hit) {
-			assert_true(u.call.success);
-			assert_true(k > 4);
-			break;
-		}
-	}
+	put("a", ten);
+	put("b", ten);
+	tool_unit_starve("search_and_read", "{'pattern':'5','context':0}",
+			 "a:5:5\n--\nb:5:5\n2 matches in 2 files (2 files searched)\n", 4);
 }
 
-UNIT_GROUP(.before = set_up, .after = tear_down);
+UNIT_GROUP(.before = tool_unit_open, .after = tool_unit_close);

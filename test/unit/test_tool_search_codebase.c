@@ -7,36 +7,22 @@
 #include "base/util.h"
 #include "tool/root.h"
 
-static struct tool_unit u;
-
-static int set_up(void **state)
-{
-	tool_unit_open(&u);
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	tool_unit_close(&u);
-	return 0;
-}
-
 static const char *finds(const char *args)
 {
-	return tool_unit_ok(&u, "search_codebase", args);
+	return tool_unit_ok("search_codebase", args);
 }
 
 static const char *fails(const char *args, const char *class)
 {
-	return tool_unit_fails(&u, "search_codebase", args, class);
+	return tool_unit_fails("search_codebase", args, class);
 }
 
 TEST(form)
 {
-	put(&u, "src/b.c", "x\n\tfoo(1);\nfoo foo\n");
-	put(&u, "src/a.c", "no\r\nfoo\r\n");
-	put(&u, "README", "see foo");
-	put(&u, "empty", "");
+	put("src/b.c", "x\n\tfoo(1);\nfoo foo\n");
+	put("src/a.c", "no\r\nfoo\r\n");
+	put("README", "see foo");
+	put("empty", "");
 	assert_string_equal(finds("{'pattern':'foo'}"),
 			    "README:1:see foo\n"
 			    "src/a.c:2:foo\n"
@@ -62,7 +48,7 @@ TEST(form)
 /* Options of other search programs are text here. */
 TEST(plain_text)
 {
-	put(&u, "a", "--pre=sh\n-f/etc/shadow\n-e x\n$(id) `id` ;id\n");
+	put("a", "--pre=sh\n-f/etc/shadow\n-e x\n$(id) `id` ;id\n");
 	assert_holds(finds("{'pattern':'--pre=sh'}"), "a:1:--pre=sh\n1 match");
 	assert_holds(finds("{'pattern':'-f/etc/shadow'}"), "a:2:-f/etc/shadow\n1 match");
 	assert_holds(finds("{'pattern':'-e'}"), "a:3:-e x\n");
@@ -77,8 +63,8 @@ TEST(results_are_bounded)
 
 	for (int i = 1; i <= 600; i++)
 		len += (size_t)sprintf(text + len, "foo %d\n", i);
-	put(&u, "a", text);
-	put(&u, "b", "foo\n");
+	put("a", text);
+	put("b", "foo\n");
 	assert_holds(finds("{'pattern':'foo'}"),
 		     "a:50:foo 50\n50 matches in 1 file (1 file searched); there are more: ");
 	assert_holds(finds("{'pattern':'foo','max_results':500}"),
@@ -97,7 +83,7 @@ TEST(long_lines)
 	memcpy(text, "foo", 3);
 	memcpy(text + 50000, "needle", 6);
 	strcpy(text + 100000, "\n");
-	put(&u, "min.js", text);
+	put("min.js", text);
 	assert_holds(finds("{'pattern':'foo'}"), "min.js:1:fooxxx");
 	assert_holds(u.call.out.data, "xxx…\n1 match");
 	assert_true(u.call.out.len < 400);
@@ -106,7 +92,7 @@ TEST(long_lines)
 	assert_true(u.call.out.len < 400);
 	for (int i = 0; i < 1000; i += 2)
 		memcpy(text + i, "\xc3\xa4", 2);
-	put(&u, "utf8", text);
+	put("utf8", text);
 	assert_lacks(finds("{'pattern':'\xc3\xa4','path':'utf8'}"), "\xef\xbf\xbd");
 	free(text);
 }
@@ -116,24 +102,24 @@ TEST(left_out)
 	char *big = calloc(1, 6u << 20), zeros[20] = "foo";
 	char name[300];
 
-	put(&u, "a", "foo\n");
-	unit_write(in(&u, "bin"), zeros, sizeof(zeros));
+	put("a", "foo\n");
+	unit_write(in("bin"), zeros, sizeof(zeros));
 	memset(big, 'y', 6u << 20);
 	memcpy(big, "foo\n", 4);
-	unit_write(in(&u, "big"), big, 6u << 20);
-	put(&u, ".git/config", "foo\n");
-	put(&u, "sub/.git", "gitdir: foo\n");
-	put(&u, "new\nline", "foo\n");
-	put(&u, "no\xfftext", "foo\n");
-	put(&u, "esc\033[2J", "foo\n");
-	put(&u, "latin", "foo caf\xe9\n");
+	unit_write(in("big"), big, 6u << 20);
+	put(".git/config", "foo\n");
+	put("sub/.git", "gitdir: foo\n");
+	put("new\nline", "foo\n");
+	put("no\xfftext", "foo\n");
+	put("esc\033[2J", "foo\n");
+	put("latin", "foo caf\xe9\n");
 	snprintf(name, sizeof(name), "%s/outside", u.top);
 	unit_write(name, "foo\n", 4);
-	assert_int_equal(symlink("../outside", in(&u, "link")), 0);
-	assert_int_equal(symlink("a", in(&u, "link2")), 0);
-	assert_int_equal(symlink("..", in(&u, "updir")), 0);
-	assert_int_equal(symlink(".", in(&u, "loop")), 0);
-	assert_int_equal(mkfifo(in(&u, "fifo"), 0600), 0);
+	assert_int_equal(symlink("../outside", in("link")), 0);
+	assert_int_equal(symlink("a", in("link2")), 0);
+	assert_int_equal(symlink("..", in("updir")), 0);
+	assert_int_equal(symlink(".", in("loop")), 0);
+	assert_int_equal(mkfifo(in("fifo"), 0600), 0);
 	assert_string_equal(
 		finds("{'pattern':'foo'}"),
 		"a:1:foo\nlatin:1:foo caf\xef\xbf\xbd\n"
@@ -154,19 +140,19 @@ TEST(no_permission)
 		print_message("root may read everything\n");
 		skip();
 	}
-	put(&u, "a", "foo\n");
-	put(&u, "b", "foo\n");
-	put(&u, "sub/c", "foo\n");
-	chmod(in(&u, "b"), 0);
-	chmod(in(&u, "sub"), 0);
+	put("a", "foo\n");
+	put("b", "foo\n");
+	put("sub/c", "foo\n");
+	chmod(in("b"), 0);
+	chmod(in("sub"), 0);
 	assert_string_equal(finds("{'pattern':'foo'}"),
 			    "a:1:foo\n1 match in 1 file (1 file searched, 2 unreadable)\n");
-	chmod(in(&u, "sub"), 0700);
+	chmod(in("sub"), 0700);
 }
 
 TEST(bad_patterns)
 {
-	put(&u, "a", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!\n");
+	put("a", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!\n");
 	assert_holds(fails("{'pattern':'a(','regex':true}", "bad_arguments"),
 		     "leave regex out to search for it as plain text");
 	assert_holds(fails("{'pattern':'(a|aa)+$','regex':true}", "bad_arguments"),
@@ -181,18 +167,18 @@ TEST(bad_patterns)
 
 TEST(ignore_files)
 {
-	put(&u, ".git/info/exclude", "*.info\n");
-	put(&u, ".gitignore", "*.o\n/build/\n!keep.o\n");
-	put(&u, "x.o", "foo\n");
-	put(&u, "x.info", "foo\n");
-	put(&u, "keep.o", "foo\n");
-	put(&u, "build/a", "foo\n");
-	put(&u, "src/build/a", "foo\n");
-	put(&u, "src/.gitignore", "local\n!x.o\n");
-	put(&u, "src/local", "foo\n");
-	put(&u, "src/x.o", "foo\n");
-	put(&u, "src/deep/local", "foo\n");
-	put(&u, "src/deep/y.o", "foo\n");
+	put(".git/info/exclude", "*.info\n");
+	put(".gitignore", "*.o\n/build/\n!keep.o\n");
+	put("x.o", "foo\n");
+	put("x.info", "foo\n");
+	put("keep.o", "foo\n");
+	put("build/a", "foo\n");
+	put("src/build/a", "foo\n");
+	put("src/.gitignore", "local\n!x.o\n");
+	put("src/local", "foo\n");
+	put("src/x.o", "foo\n");
+	put("src/deep/local", "foo\n");
+	put("src/deep/y.o", "foo\n");
 	assert_string_equal(finds("{'pattern':'foo','max_results':100}"),
 			    "keep.o:1:foo\nsrc/build/a:1:foo\nsrc/x.o:1:foo\n"
 			    "3 matches in 3 files (5 files searched)\n");
@@ -203,8 +189,8 @@ TEST(ignore_files)
 	assert_holds(finds("{'pattern':'foo','path':'build'}"), "build/a:1:foo\n");
 	assert_holds(finds("{'pattern':'foo','path':'src/local'}"), "src/local:1:foo\n");
 	/* An ignore file that is a link is not read: it may lead anywhere. */
-	assert_int_equal(unlink(in(&u, ".gitignore")), 0);
-	assert_int_equal(symlink("src/.gitignore", in(&u, ".gitignore")), 0);
+	assert_int_equal(unlink(in(".gitignore")), 0);
+	assert_int_equal(symlink("src/.gitignore", in(".gitignore")), 0);
 	assert_holds(finds("{'pattern':'foo'}"), "build/a:1:foo\n");
 }
 
@@ -293,11 +279,11 @@ TEST(walk_against_git)
 	snprintf(cmd, sizeof(cmd), "git init -q '%s' 2>/dev/null", u.dir);
 	assert_int_equal(system(cmd), 0);
 	for (size_t i = 0; i < ARRAY_LEN(files); i++)
-		put(&u, files[i], "x\n");
-	put(&u, ".git/info/exclude", "# mine\n.env\n*.log\n");
-	put(&u, ".gitignore", "*.o\nnode_modules/\n/out\n");
-	put(&u, "b/.gitignore", "!a.o\nc/d/*\n!c/d/keep\n");
-	put(&u, "t/.gitignore", "!*.log\n/u/*.log\n");
+		put(files[i], "x\n");
+	put(".git/info/exclude", "# mine\n.env\n*.log\n");
+	put(".gitignore", "*.o\nnode_modules/\n/out\n");
+	put("b/.gitignore", "!a.o\nc/d/*\n!c/d/keep\n");
+	put("t/.gitignore", "!*.log\n/u/*.log\n");
 	buf_init(&list, 20000);
 	assert_int_equal(walk_run(&w, NULL), 0);
 	snprintf(cmd, sizeof(cmd),
@@ -319,7 +305,7 @@ TEST(deep)
 {
 	int fd = open(u.dir, O_RDONLY | O_DIRECTORY), next;
 
-	put(&u, "a", "foo\n");
+	put("a", "foo\n");
 	for (int i = 0; i < WALK_DEPTH_MAX + 5; i++) {
 		assert_int_equal(mkdirat(fd, "d", 0700), 0);
 		next = openat(fd, "d", O_RDONLY | O_DIRECTORY);
@@ -338,7 +324,7 @@ static void make_tree(int dirs, int files)
 	for (int d = 0; d < dirs; d++) {
 		for (int f = 0; f < files; f++) {
 			snprintf(path, sizeof(path), "d%d/f%d", d, f);
-			put(&u, path, f == 0 ? "foo bar\n" : "bar\nbaz\n");
+			put(path, f == 0 ? "foo bar\n" : "bar\nbaz\n");
 		}
 	}
 }
@@ -370,11 +356,11 @@ TEST(stop)
 
 		for (int f = 0; f < 50; f++) {
 			snprintf(path, sizeof(path), "d%d/f%d", d, f);
-			put(&u, path, text);
+			put(path, text);
 		}
 	}
 	for (int i = 0; i < 20 && !soon; i++)
-		soon = tool_unit_stop(&u, "search_codebase",
+		soon = tool_unit_stop("search_codebase",
 				      "{'pattern':'(a{1,9}){3}[ab]*[^a]c|(?=b)b','regex':true}");
 	assert_true(soon);
 }
@@ -412,30 +398,10 @@ TEST(together)
 
 TEST(no_memory)
 {
-	put(&u, ".gitignore", "*.o\n");
-	put(&u, "src/a", "foo\n");
-	finds("{'pattern':'foo'}"); /* libuv's threads need memory once */
-	for (long k = 0;; k += unit_step(1)) {
-		bool hit;
-
-		tool_unit_prepare(&u, "search_codebase", "{'pattern':'fo+','regex':true}");
-		fault_alloc(k);
-		u.call.tool->start(&u.call);
-		while (u.done == 0)
-			os_loop_step(u.loop, 1000);
-		hit = fault_alloc_end();
-		tool_unit_wait(&u);
-		if (u.call.success)
-			assert_string_equal(u.call.out.data,
-					    "src/a:1:foo\n1 match in 1 file (2 files searched)\n");
-		else
-			assert_string_equal(u.call.error_class, "io");
-		if (!hit) {
-			assert_true(u.call.success);
-			assert_true(k > 8);
-			break;
-		}
-	}
+	put(".gitignore", "*.o\n");
+	put("src/a", "foo\n");
+	tool_unit_starve("search_codebase", "{'pattern':'fo+','regex':true}",
+			 "src/a:1:foo\n1 match in 1 file (2 files searched)\n", 8);
 }
 
 /* A line that is cut in the middle of a secret gives no half of it, wherever it is cut. */
@@ -454,7 +420,7 @@ TEST(secrets_at_a_cut)
 		if (i % 25 == 24 || (len > 3965 && len < 3990)) /* read_file cuts at 4,000 */
 			len += (size_t)sprintf(line + len, "%s %s ", secret, key);
 	}
-	put(&u, "secret.txt", line);
+	put("secret.txt", line);
 	for (int i = 0; i < 600; i++) {
 		const char *tool = i % 3 == 0   ? "search_codebase"
 				   : i % 3 == 1 ? "search_and_read"
@@ -464,7 +430,7 @@ TEST(secrets_at_a_cut)
 			snprintf(args, sizeof(args), "{'pattern':'w%03d '}", i / 3);
 		else
 			snprintf(args, sizeof(args), "{'path':'secret.txt'}");
-		tool_unit_ok(&u, tool, args);
+		tool_unit_ok(tool, args);
 		for (size_t at = 0; at + 8 < sizeof(secret); at += 4) {
 			char part[9];
 
@@ -486,33 +452,32 @@ TEST(own_folders)
 	const char *kept[3] = {NULL};
 	int outer = u.env.cwd_fd;
 
-	put(&u, "src/a", "needle\n");
-	put(&u, ".config/ava/env", "KEY=needle\n");
-	put(&u, "data/logs/x", "needle\n");
-	put(&u, "database", "needle\n");
-	kept[0] = own = realpath(in(&u, ".config/ava"), NULL);
-	kept[1] = data = realpath(in(&u, "data"), NULL);
-	snprintf(link, sizeof(link), "%s", in(&u, "src/link"));
+	put("src/a", "needle\n");
+	put(".config/ava/env", "KEY=needle\n");
+	put("data/logs/x", "needle\n");
+	put("database", "needle\n");
+	kept[0] = own = realpath(in(".config/ava"), NULL);
+	kept[1] = data = realpath(in("data"), NULL);
+	snprintf(link, sizeof(link), "%s", in("src/link"));
 	assert_int_equal(symlink("../data/logs/x", link), 0);
 	u.env.keep_out = kept;
-	assert_string_equal(tool_unit_ok(&u, "search_codebase", "{'pattern':'needle'}"),
+	assert_string_equal(tool_unit_ok("search_codebase", "{'pattern':'needle'}"),
 			    "database:1:needle\nsrc/a:1:needle\n"
 			    "2 matches in 2 files (2 files searched)\n");
-	assert_lacks(tool_unit_ok(&u, "list_files", "{}"), "env");
-	assert_holds(tool_unit_fails(&u, "read_file", "{'path':'.config/ava/env'}", "denied"),
+	assert_lacks(tool_unit_ok("list_files", "{}"), "env");
+	assert_holds(tool_unit_fails("read_file", "{'path':'.config/ava/env'}", "denied"),
 		     ".config/ava/env belongs to ava itself");
-	assert_holds(tool_unit_fails(&u, "read_file", "{'path':'src/link'}", "denied"),
-		     "ava itself");
-	assert_holds(tool_unit_fails(&u, "search_codebase", "{'pattern':'x','path':'data/logs'}",
+	assert_holds(tool_unit_fails("read_file", "{'path':'src/link'}", "denied"), "ava itself");
+	assert_holds(
+		tool_unit_fails("search_codebase", "{'pattern':'x','path':'data/logs'}", "denied"),
+		"ava itself");
+	assert_holds(tool_unit_fails("search_codebase", "{'pattern':'x','path':'data/logs/x'}",
 				     "denied"),
 		     "ava itself");
-	assert_holds(tool_unit_fails(&u, "search_codebase", "{'pattern':'x','path':'data/logs/x'}",
-				     "denied"),
+	u.env.cwd_fd = open(in("data/logs"), O_PATH | O_DIRECTORY | O_CLOEXEC);
+	assert_holds(tool_unit_fails("search_codebase", "{'pattern':'needle'}", "denied"),
 		     "ava itself");
-	u.env.cwd_fd = open(in(&u, "data/logs"), O_PATH | O_DIRECTORY | O_CLOEXEC);
-	assert_holds(tool_unit_fails(&u, "search_codebase", "{'pattern':'needle'}", "denied"),
-		     "ava itself");
-	assert_holds(tool_unit_fails(&u, "read_file", "{'path':'x'}", "denied"), "ava itself");
+	assert_holds(tool_unit_fails("read_file", "{'path':'x'}", "denied"), "ava itself");
 	close(u.env.cwd_fd);
 	u.env.cwd_fd = outer;
 	u.env.keep_out = NULL;
@@ -566,4 +531,4 @@ TEST(activity)
 	}
 }
 
-UNIT_GROUP(.before = set_up, .after = tear_down);
+UNIT_GROUP(.before = tool_unit_open, .after = tool_unit_close);

@@ -6,25 +6,17 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-static struct tool_unit u;
-
 static int set_up(void **state)
 {
-	tool_unit_open(&u);
+	tool_unit_open(state);
 	u.env.copy = u.dir;
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	tool_unit_close(&u);
 	return 0;
 }
 
 static void holds(const char *path, const char *text)
 {
 	size_t len;
-	char *data = unit_read(in(&u, path), &len);
+	char *data = unit_read(in(path), &len);
 
 	assert_string_equal(data, text);
 	free(data);
@@ -34,36 +26,35 @@ TEST(write)
 {
 	struct stat st;
 
-	assert_holds(
-		tool_unit_ok(&u, "write_file", "{'path':'a/b/c.txt','content':'one\\ntwo\\n'}"),
-		"a/b/c.txt: new, 2 lines");
+	assert_holds(tool_unit_ok("write_file", "{'path':'a/b/c.txt','content':'one\\ntwo\\n'}"),
+		     "a/b/c.txt: new, 2 lines");
 	holds("a/b/c.txt", "one\ntwo\n");
-	assert_int_equal(chmod(in(&u, "a/b/c.txt"), 0750), 0);
-	assert_holds(tool_unit_ok(&u, "write_file", "{'path':'./a//b/c.txt','content':''}"),
+	assert_int_equal(chmod(in("a/b/c.txt"), 0750), 0);
+	assert_holds(tool_unit_ok("write_file", "{'path':'./a//b/c.txt','content':''}"),
 		     "rewritten, 0 lines (it had 2)");
 	holds("a/b/c.txt", "");
-	assert_int_equal(stat(in(&u, "a/b/c.txt"), &st), 0);
+	assert_int_equal(stat(in("a/b/c.txt"), &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0750); /* its mode stays */
-	assert_int_not_equal(access(in(&u, "a/b/.ava-spare"), F_OK), 0);
+	assert_int_not_equal(access(in("a/b/.ava-spare"), F_OK), 0);
 }
 
 TEST(edit)
 {
-	put(&u, "a.c", "int a;\nint b;\nint b2;\n");
-	assert_holds(tool_unit_ok(&u, "edit_file",
+	put("a.c", "int a;\nint b;\nint b2;\n");
+	assert_holds(tool_unit_ok("edit_file",
 				  "{'path':'a.c','old_string':'int b;','new_string':'int c;'}"),
 		     "a.c: changed at line 2");
 	holds("a.c", "int a;\nint c;\nint b2;\n");
-	assert_holds(tool_unit_fails(&u, "edit_file",
+	assert_holds(tool_unit_fails("edit_file",
 				     "{'path':'a.c','old_string':'int','new_string':'x'}",
 				     "bad_arguments"),
 		     "stands at 3 places of a.c (lines 1, 2, 3)");
-	assert_holds(tool_unit_ok(&u, "edit_file",
+	assert_holds(tool_unit_ok("edit_file",
 				  "{'path':'a.c','old_string':'int ','new_string':'','replace_all':"
 				  "true}"),
 		     "changed at 3 places");
 	holds("a.c", "a;\nc;\nb2;\n");
-	tool_unit_ok(&u, "edit_file", "{'path':'a.c','old_string':'c;\\n','new_string':''}");
+	tool_unit_ok("edit_file", "{'path':'a.c','old_string':'c;\\n','new_string':''}");
 	holds("a.c", "a;\nb2;\n");
 }
 
@@ -81,24 +72,23 @@ TEST(not_there)
 		{"'old_string':''", "too short"},
 	};
 
-	put(&u, "a.c", "/* head */\r\n\tint alpha = 1;\r\nint beta = 2;\r\n");
+	put("a.c", "/* head */\r\n\tint alpha = 1;\r\nint beta = 2;\r\n");
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		char args[300];
 		struct ava_error err = {0};
 
 		snprintf(args, sizeof(args), "{'path':'a.c',%s,'new_string':'x'}", cases[i].args);
 		if (strstr(args, "''")) { /* the schema has it */
-			tool_unit_prepare(&u, "edit_file", args);
+			tool_unit_prepare("edit_file", args);
 			assert_int_equal(tool_check_args(u.call.tool->schema, u.args, &err),
 					 AVA_EINVAL);
 			continue;
 		}
-		assert_holds(tool_unit_fails(&u, "edit_file", args, "bad_arguments"),
-			     cases[i].says);
+		assert_holds(tool_unit_fails("edit_file", args, "bad_arguments"), cases[i].says);
 	}
-	tool_unit_fails(&u, "edit_file", "{'path':'a.c','old_string':'x','new_string':'x'}",
+	tool_unit_fails("edit_file", "{'path':'a.c','old_string':'x','new_string':'x'}",
 			"bad_arguments");
-	assert_holds(tool_unit_fails(&u, "edit_file",
+	assert_holds(tool_unit_fails("edit_file",
 				     "{'path':'b.c','old_string':'x','new_string':'y'}",
 				     "not_found"),
 		     "write_file makes a new one");
@@ -127,26 +117,25 @@ TEST(refused)
 
 	snprintf(outside, sizeof(outside), "%s/outside", u.top);
 	unit_write(outside, "mine", 4);
-	assert_int_equal(symlink("../outside", in(&u, "out")), 0);
-	assert_int_equal(symlink("..", in(&u, "dir")), 0);
-	assert_int_equal(symlink("loop", in(&u, "loop")), 0);
-	assert_int_equal(mkdir(in(&u, "folder"), 0700), 0);
-	assert_int_equal(mkfifo(in(&u, "pipe"), 0600), 0);
-	unit_write(in(&u, "binary"), "a\0b", 3);
+	assert_int_equal(symlink("../outside", in("out")), 0);
+	assert_int_equal(symlink("..", in("dir")), 0);
+	assert_int_equal(symlink("loop", in("loop")), 0);
+	assert_int_equal(mkdir(in("folder"), 0700), 0);
+	assert_int_equal(mkfifo(in("pipe"), 0600), 0);
+	unit_write(in("binary"), "a\0b", 3);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		char args[300];
 
 		print_message("%s\n", cases[i].path);
 		snprintf(args, sizeof(args), "{'path':'%s','content':'x'}", cases[i].path);
-		assert_holds(tool_unit_fails(&u, "write_file", args, cases[i].class),
-			     cases[i].says);
+		assert_holds(tool_unit_fails("write_file", args, cases[i].class), cases[i].says);
 	}
-	assert_int_not_equal(access(in(&u, ".git"), F_OK), 0);
+	assert_int_not_equal(access(in(".git"), F_OK), 0);
 	snprintf(outside, sizeof(outside), "%s/x", u.top);
 	assert_int_not_equal(access(outside, F_OK), 0);
 	u.env.copy = NULL; /* the project itself */
-	tool_unit_fails(&u, "write_file", "{'path':'a','content':'x'}", "denied");
-	assert_int_not_equal(access(in(&u, "a"), F_OK), 0);
+	tool_unit_fails("write_file", "{'path':'a','content':'x'}", "denied");
+	assert_int_not_equal(access(in("a"), F_OK), 0);
 }
 
 /* ---- case 3: a folder that turns into a link and back, all the time */
@@ -176,15 +165,15 @@ TEST(swapped)
 
 	snprintf(to, sizeof(to), "%s/target", u.top);
 	assert_int_equal(mkdir(to, 0700), 0);
-	put(&u, "d/f", "x");
+	put("d/f", "x");
 	assert_int_equal(pthread_create(&thread, NULL, swap, NULL), 0);
 	for (int i = 0; i < 2000; i++) {
-		tool_unit_start(&u, "write_file", "{'path':'d/f','content':'y'}");
-		tool_unit_wait(&u);
+		tool_unit_start("write_file", "{'path':'d/f','content':'y'}");
+		tool_unit_wait();
 	}
 	atomic_store(&over, true);
 	pthread_join(thread, NULL);
 	assert_int_equal(rmdir(to), 0); /* nothing was put there */
 }
 
-UNIT_GROUP(.before = set_up, .after = tear_down);
+UNIT_GROUP(.before = set_up, .after = tool_unit_close);

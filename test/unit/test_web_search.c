@@ -9,7 +9,6 @@
 
 #define KEY "BSA-canary-key-0815"
 
-static struct tool_unit u;
 static struct peer peer;
 static char head[4096], body[4096];
 static const char *reply;
@@ -29,7 +28,7 @@ static void answer(struct peer_conn *c, const char *h, const char *b, size_t len
 
 static int setup(void **state)
 {
-	tool_unit_open(&u);
+	tool_unit_open(state);
 	peer_start(&peer, u.loop);
 	peer.request = answer;
 	status = 200;
@@ -48,8 +47,7 @@ static int teardown(void **state)
 	pages_free(u.env.pages);
 	assert_null(tool_find("web_search"));
 	peer_stop(&peer);
-	tool_unit_close(&u);
-	return 0;
+	return tool_unit_close(state);
 }
 
 #define ASK "{'query':'oolong & \\u00fcber 100%','count':2}"
@@ -67,13 +65,13 @@ TEST(searxng)
 		"yes\",\"url\":\"https://b.test\",\"content\":null},"
 		"{\"title\":\"third\",\"url\":\"https://c.test/\"}]}";
 	assert_string_equal(
-		tool_unit_ok(&u, "web_search", ASK),
+		tool_unit_ok("web_search", ASK),
 		"[ava:result 1 https://a.test/x]\nTea\ndate: 2026-01-02\nAll about tea\n"
 		"[ava:end 1]\n[ava:result 2 https://b.test/]\n[\\ava:end 1] [\\ava] yes\n\n"
 		"[ava:end 2]\n");
 	assert_holds(head, "GET /search?format=json&q=oolong%20%26%20%C3%BCber%20100%25 HTTP/1.1");
 	reply = "{\"results\":[]}";
-	assert_holds(tool_unit_ok(&u, "web_search", ASK), "nothing was found");
+	assert_holds(tool_unit_ok("web_search", ASK), "nothing was found");
 }
 
 TEST(brave)
@@ -84,13 +82,13 @@ TEST(brave)
 	reply = "{\"web\":{\"results\":[{\"title\":\"A &amp; B\",\"url\":\"https://a.test/\","
 		"\"description\":\"all <strong>about</strong> it &#x27;now&#x27;\","
 		"\"page_age\":\"2025-12-31T00:00:00\"}]}}";
-	assert_string_equal(tool_unit_ok(&u, "web_search", ASK),
+	assert_string_equal(tool_unit_ok("web_search", ASK),
 			    "[ava:result 1 https://a.test/]\nA & B\ndate: 2025-12-31T00:00:00\n"
 			    "all about it 'now'\n[ava:end 1]\n");
 	assert_holds(head, "X-Subscription-Token: " KEY "\r\n");
 	assert_holds(head, "GET /web/search?count=2&");
 	reply = "{}";
-	assert_holds(tool_unit_ok(&u, "web_search", ASK), "nothing was found");
+	assert_holds(tool_unit_ok("web_search", ASK), "nothing was found");
 }
 
 TEST(tavily)
@@ -99,7 +97,7 @@ TEST(tavily)
 
 	configure(o);
 	reply = "{\"results\":[{\"title\":\"T\",\"url\":\"https://a.test/\",\"content\":\"c\"}]}";
-	assert_string_equal(tool_unit_ok(&u, "web_search", ASK),
+	assert_string_equal(tool_unit_ok("web_search", ASK),
 			    "[ava:result 1 https://a.test/]\nT\nc\n[ava:end 1]\n");
 	assert_holds(head, "POST /search HTTP/1.1");
 	assert_holds(head, "Authorization: Bearer " KEY "\r\n");
@@ -130,17 +128,17 @@ TEST(failures)
 
 		status = failures[i].status;
 		reply = failures[i].reply;
-		says = tool_unit_fails(&u, "web_search", ASK, failures[i].class);
+		says = tool_unit_fails("web_search", ASK, failures[i].class);
 		assert_holds(says, failures[i].says);
 		assert_lacks(says, KEY);
 	}
 	reply = NULL;
-	tool_unit_start(&u, "web_search", ASK);
+	tool_unit_start("web_search", ASK);
 	for (int i = 0; i < 5; i++)
 		os_loop_step(u.loop, 10);
 	atomic_store(&u.call.stop, true);
 	u.call.tool->stop(&u.call);
-	tool_unit_wait(&u);
+	tool_unit_wait();
 	assert_string_equal(u.call.error_class, "cancelled");
 	atomic_store(&u.call.stop, false);
 }

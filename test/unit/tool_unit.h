@@ -31,122 +31,150 @@ struct tool_unit {
 	json_t *args;
 };
 
-TOOL_UNIT void tool_unit_open(struct tool_unit *u)
+static struct tool_unit u __attribute__((unused));
+
+TOOL_UNIT int tool_unit_open(void **state)
 {
-	memset(u, 0, sizeof(*u));
-	snprintf(u->top, sizeof(u->top), "%s", unit_tmpdir());
-	snprintf(u->dir, sizeof(u->dir), "%s/proj", u->top);
-	assert_int_equal(mkdir(u->dir, 0700), 0);
-	u->loop = os_loop_new(NULL);
-	assert_non_null(u->loop);
-	u->env.loop = u->loop;
-	u->env.cwd = u->dir;
-	u->env.cwd_fd = open(u->dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	assert_true(u->env.cwd_fd >= 0);
-	u->env.limits = (struct tool_limits){TOOL_TIME_MS, TOOL_OUTPUT_MAX};
-	u->env.user = u;
-	buf_init(&u->call.out, TOOL_FULL_MAX);
+	memset(&u, 0, sizeof(u));
+	snprintf(u.top, sizeof(u.top), "%s", unit_tmpdir());
+	snprintf(u.dir, sizeof(u.dir), "%s/proj", u.top);
+	assert_int_equal(mkdir(u.dir, 0700), 0);
+	u.loop = os_loop_new(NULL);
+	assert_non_null(u.loop);
+	u.env.loop = u.loop;
+	u.env.cwd = u.dir;
+	u.env.cwd_fd = open(u.dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	assert_true(u.env.cwd_fd >= 0);
+	u.env.limits = (struct tool_limits){TOOL_TIME_MS, TOOL_OUTPUT_MAX};
+	u.env.user = &u;
+	buf_init(&u.call.out, TOOL_FULL_MAX);
+	return 0;
 }
 
-TOOL_UNIT void tool_unit_close(struct tool_unit *u)
+TOOL_UNIT int tool_unit_close(void **state)
 {
-	buf_fini(&u->call.out);
-	json_decref(u->args);
-	if (u->env.cwd_fd >= 0)
-		close(u->env.cwd_fd);
-	os_loop_free(u->loop);
-	unit_rmdir(u->top);
+	buf_fini(&u.call.out);
+	json_decref(u.args);
+	if (u.env.cwd_fd >= 0)
+		close(u.env.cwd_fd);
+	os_loop_free(u.loop);
+	unit_rmdir(u.top);
+	return 0;
 }
 
 TOOL_UNIT void tool_unit_done(struct tool_call *c)
 {
-	struct tool_unit *u = c->user;
-
-	u->done++;
+	u.done++;
 }
 
 /* Make a call ready to start; `json` with ' for ". */
-TOOL_UNIT void tool_unit_prepare(struct tool_unit *u, const char *tool, const char *json)
+TOOL_UNIT void tool_unit_prepare(const char *tool, const char *json)
 {
 	char *text = strdup(json);
 	json_error_t at;
 
 	for (char *p = text; (p = strchr(p, '\'')) != NULL;)
 		*p = '"';
-	json_decref(u->args);
-	u->args = json_loads(text, JSON_ALLOW_NUL, &at);
-	if (u->args == NULL)
+	json_decref(u.args);
+	u.args = json_loads(text, JSON_ALLOW_NUL, &at);
+	if (u.args == NULL)
 		fail_msg("arguments: %s: %s", text, at.text);
 	free(text);
-	u->done = 0;
-	u->call.tool = tool_find(tool);
-	assert_non_null(u->call.tool);
-	u->call.id = "c1.1";
-	u->call.args = u->args;
-	u->call.env = &u->env;
-	u->call.done = tool_unit_done;
-	u->call.user = u;
-	u->call.success = false;
-	u->call.error_class = NULL;
-	buf_reset(&u->call.out);
+	u.done = 0;
+	u.call.tool = tool_find(tool);
+	assert_non_null(u.call.tool);
+	u.call.id = "c1.1";
+	u.call.args = u.args;
+	u.call.env = &u.env;
+	u.call.done = tool_unit_done;
+	u.call.user = &u;
+	u.call.success = false;
+	u.call.error_class = NULL;
+	buf_reset(&u.call.out);
 }
 
-TOOL_UNIT void tool_unit_start(struct tool_unit *u, const char *tool, const char *json)
+TOOL_UNIT void tool_unit_start(const char *tool, const char *json)
 {
-	tool_unit_prepare(u, tool, json);
-	u->call.tool->start(&u->call);
+	tool_unit_prepare(tool, json);
+	u.call.tool->start(&u.call);
 }
 
-TOOL_UNIT void tool_unit_wait(struct tool_unit *u)
+TOOL_UNIT void tool_unit_wait(void)
 {
-	while (u->done == 0)
-		os_loop_step(u->loop, 1000);
-	os_loop_step(u->loop, 0);
-	assert_int_equal(u->done, 1);
-	assert_non_null(u->call.error_class);
-	if (u->call.out.data == NULL) /* so that tests may print it */
-		assert_int_equal(buf_adds(&u->call.out, ""), 0);
+	while (u.done == 0)
+		os_loop_step(u.loop, 1000);
+	os_loop_step(u.loop, 0);
+	assert_int_equal(u.done, 1);
+	assert_non_null(u.call.error_class);
+	if (u.call.out.data == NULL) /* so that tests may print it */
+		assert_int_equal(buf_adds(&u.call.out, ""), 0);
 }
 
 /* The answer, which has to be a success. */
-TOOL_UNIT const char *tool_unit_ok(struct tool_unit *u, const char *tool, const char *json)
+TOOL_UNIT const char *tool_unit_ok(const char *tool, const char *json)
 {
-	tool_unit_start(u, tool, json);
-	tool_unit_wait(u);
-	if (!u->call.success)
-		fail_msg("%s %s: %s: %s", tool, json, u->call.error_class, u->call.out.data);
-	assert_string_equal(u->call.error_class, "");
-	return u->call.out.data;
+	tool_unit_start(tool, json);
+	tool_unit_wait();
+	if (!u.call.success)
+		fail_msg("%s %s: %s: %s", tool, json, u.call.error_class, u.call.out.data);
+	assert_string_equal(u.call.error_class, "");
+	return u.call.out.data;
 }
 
 /* The sentence of a failure of class `class`. */
-TOOL_UNIT const char *tool_unit_fails(struct tool_unit *u, const char *tool, const char *json,
-				      const char *class)
+TOOL_UNIT const char *tool_unit_fails(const char *tool, const char *json, const char *class)
 {
-	tool_unit_start(u, tool, json);
-	tool_unit_wait(u);
-	if (u->call.success)
-		fail_msg("%s %s answered: %.300s", tool, json, u->call.out.data);
-	assert_string_equal(u->call.error_class, class);
-	return u->call.out.data;
+	tool_unit_start(tool, json);
+	tool_unit_wait();
+	if (u.call.success)
+		fail_msg("%s %s answered: %.300s", tool, json, u.call.out.data);
+	assert_string_equal(u.call.error_class, class);
+	return u.call.out.data;
+}
+
+/* The call without memory at its k-th allocation, for each k: it fails as "io", or says `want`
+ * (NULL: anything). At least `least` of them fail. */
+TOOL_UNIT void tool_unit_starve(const char *tool, const char *json, const char *want, long least)
+{
+	bool hit = true;
+	long k;
+
+	tool_unit_ok(tool, json); /* libuv's threads need memory once */
+	buf_fini(&u.call.out);
+	buf_init(&u.call.out, TOOL_FULL_MAX);
+	for (k = 0; hit; k++) {
+		tool_unit_prepare(tool, json);
+		fault_alloc(k);
+		u.call.tool->start(&u.call);
+		while (u.done == 0)
+			os_loop_step(u.loop, 1000);
+		hit = fault_alloc_end();
+		tool_unit_wait();
+		if (!u.call.success)
+			assert_string_equal(u.call.error_class, "io");
+		else if (want)
+			assert_string_equal(u.call.out.data, want);
+	}
+	assert_true(u.call.success);
+	assert_true(k > least);
 }
 
 /* Stop a call that runs for long after 50 ms; true when it is over within
  * 100 ms of that. */
-TOOL_UNIT bool tool_unit_stop(struct tool_unit *u, const char *tool, const char *json)
+TOOL_UNIT bool tool_unit_stop(const char *tool, const char *json)
 {
 	int64_t began;
 
-	tool_unit_start(u, tool, json);
+	tool_unit_start(tool, json);
 	for (int i = 0; i < 5; i++)
-		os_loop_step(u->loop, 10);
-	assert_int_equal(u->done, 0);
+		os_loop_step(u.loop, 10);
+	assert_int_equal(u.done, 0);
 	began = clock_mono_ms();
-	atomic_store(&u->call.stop, true);
-	tool_unit_wait(u);
-	atomic_store(&u->call.stop, false);
-	assert_false(u->call.success);
-	assert_string_equal(u->call.error_class, "cancelled");
+	atomic_store(&u.call.stop, true);
+	tool_unit_wait();
+	atomic_store(&u.call.stop, false);
+	assert_false(u.call.success);
+	assert_string_equal(u.call.error_class, "cancelled");
 	return clock_mono_ms() - began < 100;
 }
 
@@ -166,23 +194,23 @@ TOOL_UNIT void assert_lacks(const char *text, const char *part)
 }
 
 /* A path below the working folder; good until the third call from now. */
-TOOL_UNIT const char *in(const struct tool_unit *u, const char *path)
+TOOL_UNIT const char *in(const char *path)
 {
 	static char full[3][4600];
 	static unsigned at;
 
 	at = (at + 1) % 3;
-	snprintf(full[at], sizeof(full[at]), "%s/%s", u->dir, path);
+	snprintf(full[at], sizeof(full[at]), "%s/%s", u.dir, path);
 	return full[at];
 }
 
 /* Write a file and the folders it is in. */
-TOOL_UNIT void put(const struct tool_unit *u, const char *path, const char *text)
+TOOL_UNIT void put(const char *path, const char *text)
 {
 	char full[4600];
 
-	snprintf(full, sizeof(full), "%s", in(u, path));
-	for (char *p = full + strlen(u->dir) + 1; (p = strchr(p, '/')) != NULL; p++) {
+	snprintf(full, sizeof(full), "%s", in(path));
+	for (char *p = full + strlen(u.dir) + 1; (p = strchr(p, '/')) != NULL; p++) {
 		*p = '\0';
 		mkdir(full, 0700);
 		*p = '/';
