@@ -135,10 +135,6 @@ class Site(http.server.BaseHTTPRequestHandler):
     def get_attack(self, *_):
         self.send(ATTACK)
 
-    def get_latin(self, *_):
-        self.send(page("T\xe9", "<p>Th\xe9 \xe0 la menthe: 4 \x80</p>").encode("latin-1"),
-                  "text/html; charset=iso-8859-1")
-
     def get_table(self, *_):  # as http_get is to have it, too
         self.send("tea;price\r\nTh\xe9;4 \u20ac\r\n".encode("cp1252"), "text/csv; charset=iso-8859-1")
 

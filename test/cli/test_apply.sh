@@ -10,11 +10,8 @@ command -v bwrap >/dev/null || skip 'no bwrap'
 export ANTHROPIC_API_KEY=
 export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null
 
-# turn TOOL ARGS...: one line of a script, a call each.
-turn() { printf '{"tool_calls":[{"name":"%s","args":%s}]}\n' "$1" "$2"; }
-end() { turn submit_result '{"summary":"done","confidence":1}'; }
-answers() { jq -r 'select(.role == "user") | .content[]? | select(.type == "tool_result") | .content' \
-	"$AVA_DATA_ROOT/runs/$1/messages.jsonl" >"$T/answers"; }
+. "$LIB/scripted.sh"
+answers() { told "$1" >"$T/answers"; }
 play() { "$AVA" run --role code_reviewer --grant rw --yes --json --model "offline:$T/turns.jsonl" \
 	'Try it' "$@" >"$OUT" 2>"$ERR" </dev/null; run_id=$(jq -r .subagent_id "$OUT"); }
 # sum DIR: names, modes, links and contents of all that is below.

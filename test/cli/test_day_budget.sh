@@ -2,18 +2,10 @@
 # budget.day_cents: runs that would spend more together wait for each other, are
 # made shorter and at last end with that reason; a restart forgets nothing.
 . "${0%/*}/lib.sh"
-: "${MOCK:=${AVAD%/src/gateway/avad}/test/mock/mock-models}"
-[ -x "$MOCK" ] || skip "mock-models is not built: $MOCK"
-command -v curl >/dev/null || skip 'no curl'
+. "$LIB/models.sh"
 
-"$MOCK" --quiet turns=3 tool=read_file 'args={"path":"a.txt"}' output=1000 latency=20 \
-	>"$T/mock.out" 2>"$T/mock.err" &
-keep $!
-wait_for 10 grep -q ready "$T/mock.out"
-MOCK_URL=$(sed -n 's/^plain //p' "$T/mock.out")
-spent() { curl -s --noproxy '*' "$MOCK_URL/stats" | jq .costMicroUsd; }
-unset AVA_MODEL
-export ANTHROPIC_API_KEY=test-key-0123456789 ANTHROPIC_BASE_URL="$MOCK_URL"
+models turns=3 tool=read_file 'args={"path":"a.txt"}' output=1000 latency=20
+spent() { stat .costMicroUsd; }
 export AVA_RUNS_MAX=12 AVA_BUDGET_DAY_CENTS=40
 mkdir "$T/work" && cd "$T/work" && echo one >a.txt
 
@@ -75,7 +67,6 @@ for model in sonnet haiku; do # of each its own: what is cached costs less
 	[ $model = sonnet ] && prices=unknown || prices='{input: 0, output: 0}'
 	stop_daemon
 	export AVA_DATA_ROOT="$T/reported" AVA_BUDGET_DAY_CENTS=1
-	export OPENROUTER_API_KEY=test-key-0123456789 OPENROUTER_BASE_URL="$MOCK_URL/api/v1"
 	rm -rf "$AVA_DATA_ROOT"
 	mkdir -p "$XDG_CONFIG_HOME/ava"
 	printf 'models:\n  list:\n    - id: openrouter/anthropic/claude-%s-4.5\n      prices: %s\n' \

@@ -3,18 +3,8 @@
 # ten kill -9 on the way: what is billed stays within the limit and the calls that the
 # kills cut, each run ends once, and the log has one Join.
 . "${0%/*}/lib.sh"
-: "${MOCK:=${AVAD%/src/gateway/avad}/test/mock/mock-models}"
-[ -x "$MOCK" ] || skip "mock-models is not built: $MOCK"
-command -v curl >/dev/null || skip 'no curl'
-
-"$MOCK" --quiet turns=6 tool=read_file 'args={"path":"a%t.txt"}' output=900 latency=100 \
-	>"$T/mock.out" 2>"$T/mock.err" &
-keep $!
-wait_for 10 grep -q ready "$T/mock.out"
-MOCK_URL=$(sed -n 's/^plain //p' "$T/mock.out")
-stat() { curl -s --noproxy '*' "$MOCK_URL/stats" | jq "$1"; }
-unset AVA_MODEL
-export ANTHROPIC_API_KEY=test-key-0123456789 ANTHROPIC_BASE_URL="$MOCK_URL"
+. "$LIB/models.sh"
+models turns=6 tool=read_file 'args={"path":"a%t.txt"}' output=900 latency=100
 export AVA_RUNS_MAX=50
 mkdir "$T/work" && cd "$T/work"
 for i in 0 1 2 3 4 5 6 7 8 9; do echo "number $i" >"a$i.txt"; done

@@ -2,8 +2,6 @@
 # Groups: one quote and one answer for several runs, one budget, Fork and Join, what
 # failed beside what did not; chains; results that are shared; crashes in between.
 . "${0%/*}/lib.sh"
-: "${MOCK:=${AVAD%/src/gateway/avad}/test/mock/mock-models}"
-[ -x "$MOCK" ] || skip "mock-models is not built: $MOCK"
 command -v curl >/dev/null || skip 'no curl'
 
 mkdir "$T/work" && cd "$T/work" && printf 'one\ntwo\n' >a.txt

@@ -3,23 +3,10 @@
 # mock-models plays (test_faults.sh has the faults), caches shared by runs, TLS. The
 # mock refuses what the real services refuse, so a request that was not right shows.
 . "${0%/*}/lib.sh"
-: "${MOCK:=${AVAD%/src/gateway/avad}/test/mock/mock-models}"
-[ -x "$MOCK" ] || MOCK=$(dirname -- "$AVA")/../../test/mock/mock-models
-[ -x "$MOCK" ] || skip "mock-models is not built: $MOCK"
+. "$LIB/models.sh"
+models --tls --ca "$T/ca.pem" --tls-bad expired --tls-bad name --tls-bad self \
+	turns=2 tool=read_file 'args={"path":"a.txt"}'
 
-"$MOCK" --quiet --tls --ca "$T/ca.pem" --tls-bad expired --tls-bad name --tls-bad self \
-	turns=2 tool=read_file 'args={"path":"a.txt"}' >"$T/mock.out" 2>"$T/mock.err" &
-keep $!
-wait_for 10 grep -q ready "$T/mock.out"
-address() { sed -n "s/^$1 //p" "$T/mock.out"; }
-MOCK_URL=$(address plain)
-mock() { curl -s --noproxy '*' "$MOCK_URL$1"; }
-
-unset AVA_MODEL
-export ANTHROPIC_API_KEY=test-key-0123456789 ANTHROPIC_BASE_URL="$MOCK_URL"
-export OPENAI_API_KEY=test-key-0123456789 OPENAI_BASE_URL="$MOCK_URL/v1"
-export OPENROUTER_API_KEY=test-key-0123456789 OPENROUTER_BASE_URL="$MOCK_URL/api/v1"
-export AVA_LOCAL_BASE_URL="$MOCK_URL/local/v1"
 export AVA_RUNS_MAX=200 AVA_LIMITS_TOKENS=10000000
 mkdir "$T/work"
 cd "$T/work" || exit 99
@@ -106,9 +93,7 @@ check 'the cost that OpenRouter names is taken' \
 	[ "$(of openrouter-plain '.cost_cents > 0')" = true ]
 
 # --- what the mock thinks of it --------------------------------------------------------
-equal 'no request was one that a service refuses' 0 "$(mock /stats | jq .refused)"
-[ "$(mock /stats | jq .refused)" = 0 ] ||
-	note "$(mock /requests | jq -c '.[] | select(.error != "" and .fault == "")' | head -n 5)"
+none_refused 'no request was one that a service refuses'
 check 'every line of the log is an event' \
 	"$SRCDIR/test/check_events.py" "$AVA_DATA_ROOT"/logs/subagents/*.jsonl
 
@@ -127,7 +112,7 @@ equal 'the second and later runs hit the cache of the first' 3read1write "$(cat 
 
 # --- TLS -------------------------------------------------------------------------------
 stop_daemon
-export SSL_CERT_FILE="$T/ca.pem" ANTHROPIC_BASE_URL="$(address tls)"
+export SSL_CERT_FILE="$T/ca.pem" ANTHROPIC_BASE_URL="$(models_address tls)"
 serve
 start tls $A turns=2
 start tls-cut $A fault=cut:900
@@ -135,7 +120,7 @@ succeeds tls 2 'over TLS'
 succeeds tls-cut 2 'a stream that is reset is tried again'
 stop_daemon
 for bad in expired name self; do
-	ANTHROPIC_BASE_URL=$(address $bad)
+	ANTHROPIC_BASE_URL=$(models_address $bad)
 	serve
 	start "tls-$bad" $A turns=2
 	fails "tls-$bad" model_error certificate 'a certificate that is not good is not taken'

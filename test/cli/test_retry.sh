@@ -1,28 +1,15 @@
 #!/bin/sh
-# What is done about a service that refuses: many runs that do not stampede, waits
-# that are parked and stand in the log, other models, keys that are refused, runs
-# that begin alike, what it all costs. Single faults are in test_models.sh.
+# What is done about a service that refuses: many runs that do not stampede, waits that are
+# parked and outlive a kill, what it all costs. Other models, refused keys and cancels are in
+# test_infer.c, single faults in test_faults.sh.
 . "${0%/*}/lib.sh"
-: "${MOCK:=${AVAD%/src/gateway/avad}/test/mock/mock-models}"
-[ -x "$MOCK" ] || MOCK=$(dirname -- "$AVA")/../../test/mock/mock-models
-[ -x "$MOCK" ] || skip "mock-models is not built: $MOCK"
-command -v curl >/dev/null || skip 'no curl'
-
-"$MOCK" --quiet turns=1 tool=read_file 'args={"path":"a.txt"}' >"$T/mock.out" 2>"$T/mock.err" &
-keep $!
-wait_for 10 grep -q ready "$T/mock.out"
-MOCK_URL=$(sed -n 's/^plain //p' "$T/mock.out")
-mock() { curl -s --noproxy '*' "$MOCK_URL$1"; }
-stat() { mock /stats | jq "$1"; }
-rules() { curl -s --noproxy '*' "$MOCK_URL/plan" -d "{\"rules\":[$1]}" >/dev/null; }
+. "$LIB/models.sh"
+models turns=1 tool=read_file 'args={"path":"a.txt"}'
 stat_is() { [ "$(stat "$1")" -ge "$2" ]; }
 answered() { [ "$(stat '.requests > 0 and .active == 0')" = true ]; }
 
-unset AVA_MODEL
-export ANTHROPIC_API_KEY=test-key-0123456789 ANTHROPIC_BASE_URL="$MOCK_URL"
-export OPENROUTER_API_KEY=test-key-0123456789 OPENROUTER_BASE_URL="$MOCK_URL/api/v1"
 export AVA_RUNS_MAX=2000 AVA_RUNS_QUEUE_MAX=5000 AVA_LIMITS_TOKENS=10000000
-A=anthropic/claude-sonnet-4-5 R=openrouter/some/model
+A=anthropic/claude-sonnet-4-5
 mkdir "$T/work"
 cd "$T/work" || exit 99
 printf 'one\ntwo\n' >a.txt
@@ -94,15 +81,9 @@ check 'and more than one at a time was let through' stat_is .activeMax 2
 rules ''
 note "under way at most: $(stat .activeMax); requests: $(stat .requests)"
 at_most 'with no request too many' $((2 * N + 50)) "$(stat .requests)"
-equal 'and no request that the service refuses' 0 "$(stat .refused)"
+none_refused 'and no request that the service refuses'
 
 # --- waits -----------------------------------------------------------------------------
-start late $A-late 'fault=429:retry-after=60' --timeout 30
-of late '"\(.status) \(.stop_reason) \(.error)"' >"$T/why"
-contains 'a wait past the time of the run ends it' 'error model_error' "$T/why"
-contains 'and it is said at once, with what to do' 'ends before the next attempt' "$T/why"
-equal 'after one attempt' 1 "$(events late '.eventType == "InferStart"')"
-
 start parked $A-parked 'fault=429:retry-after=400' --timeout 3600
 check 'a long wait is parked' wait_for 20 has parked '.eventType == "Activity"'
 equal 'how long stands in the log' 1 \
@@ -111,10 +92,6 @@ equal 'how long stands in the log' 1 \
 equal 'and is shown' true "$("$AVA" status "$(id parked)" --json |
 	jq '.current_activity | test("^Waiting [0-9]+ s for anthropic")')"
 start queued $A-parked turns=1 --timeout 3600
-start queued2 $A-parked turns=1 --timeout 3600
-"$AVA" cancel "$(id queued)" >/dev/null 2>&1
-equal 'one that waits at the closed gate can be cancelled' 'cancelled cancelled' "$(of queued "$ENDED_AS")"
-equal 'it cost nothing' '0 0' "$(of queued '"\(.tokens_used) \(.cost_cents)"')"
 kill_daemon
 serve
 check 'killed while it waited: it is carried on' wait_for 20 has parked '.eventType == "Custom"'
@@ -122,7 +99,7 @@ check 'killed while it waited: it is carried on' wait_for 20 has parked '.eventT
 equal 'until it is cancelled' 'cancelled cancelled' "$(of parked "$ENDED_AS")"
 equal 'nothing is charged for what was refused' 0 "$(of parked .tokens_used)"
 equal 'each attempt has its end' 1 "$(events parked '.eventType == "InferEnd"')"
-equal 'what never asked goes on' 'success submitted' "$(of queued2 "$ENDED_AS")"
+equal 'what never asked goes on' 'success submitted' "$(of queued "$ENDED_AS")"
 
 # --- costs -----------------------------------------------------------------------------
 # The service counts with the same prices: not a millionth less, and a millionth more
@@ -140,39 +117,6 @@ check 'so is writing to it' \
 	has cost '.eventType == "InferEnd" and .content.tokens.cacheWrite > 0'
 equal 'of a run that has ended the last tool is shown' read_file \
 	"$("$AVA" status "$(id cost)" --json | jq -r 'select(.last_tool_call.at > "2").last_tool_call.name')"
-start told $R turns=1
-equal 'of a model without a price the figure of the service is taken' true \
-	"$(of told '.cost_cents > 0')"
-start half $A-half fault=cut:900
-equal 'of a half reply an estimate is charged' 1 "$(of half .status >/dev/null
-	events half '.eventType == "CostUpdate" and .content.estimated and .content.tokens > 0')"
-
-# --- another model ------------------------------------------------------------------------
-stop_daemon
-AVA_MODELS_FALLBACK=anthropic/claude-haiku-4-5 serve
-start other $A fault=529:should-retry=false
-equal 'a model that is overloaded is left for another one' 'success anthropic/claude-haiku-4-5' \
-	"$(of other '"\(.status) \(.model)"')"
-contains 'and the result says so' "$A was overloaded" "$AVA_DATA_ROOT/runs/$(id other)/result.json"
-stop_daemon
-
-# --- a key that is refused -------------------------------------------------------------------
-ANTHROPIC_API_KEY=bad-key-0123456789
-serve
-mock '/stats?clear' >/dev/null
-for i in 1 2 3 4 5 6 7; do
-	start "key$i" $A turns=1
-	of "key$i" .error >"$T/why.$i"
-done
-contains 'a key that is refused is named' ANTHROPIC_API_KEY "$T/why.5"
-contains 'after five nobody asks any more' 'no call is made' "$T/why.6"
-equal 'and nobody did' 5 "$(stat .requests)"
-stop_daemon
-ANTHROPIC_API_KEY=test-key-0123456789
-serve
-start key $A turns=1
-equal 'with a good key it goes on' 'success submitted' "$(of key "$ENDED_AS")"
-
 check 'every line of the log is an event' \
 	"$SRCDIR/test/check_events.py" "$AVA_DATA_ROOT"/logs/subagents/*.jsonl
 

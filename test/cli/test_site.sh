@@ -3,21 +3,15 @@
 # redirects, a page that never comes, one that unpacks without end, one that attacks), with scripted
 # turns: what a result cites was checked, and what an attacker wrote stays data.
 . "${0%/*}/lib.sh"
-command -v python3 >/dev/null || skip 'no python3'
-command -v bwrap >/dev/null || skip 'no bwrap'
+. "$LIB/scripted.sh"
 [ -x "${AVAD%/*}/ava-page" ] || skip 'ava-page is not built'
 
-python3 "$SRCDIR/test/cli/site.py" "$T/site.log" >"$T/site.out" 2>"$T/site.err" &
-keep $!
-wait_for 20 grep -q port "$T/site.out" || { note "$(cat "$T/site.err")"; result 1 'the site serves'; finish; }
-PORT=$(sed -n 's/^port //p' "$T/site.out")
-SITE=http://127.0.0.1:$PORT
+site
 export AVA_WEB_ALLOW_PRIVATE="127.0.0.1:$PORT" AVA_WEB_SEARXNG="$SITE" AVA_WEB_HOST_GAP_MS=0
 start_daemon || { result 1 'avad serves' || finish; }
 resident() { sed -n 's/^VmHWM:[^0-9]*\([0-9]*\).*/\1/p' "/proc/$DAEMON/status"; }
 at_start=$(resident)
 
-turn() { jq -nc --arg n "$1" --argjson a "$2" '{tool_calls: [{name: $n, args: $a}]}'; }
 urls() { printf '%s\n' "$@" | jq -Rsc '{urls: split("\n") | map(select(. != ""))}'; }
 submit() # SUMMARY, then the output as JSON on standard input
 {
@@ -41,8 +35,7 @@ ended()
 	"$AVA" wait "$(id "$1")" --timeout 60 >/dev/null 2>&1
 	"$AVA" result "$(id "$1")" --json >"$T/$1.json" 2>&1
 	equal "$1: it ends well" 'success submitted' "$(jq -r '"\(.status) \(.stop_reason)"' "$T/$1.json")"
-	jq -r 'select(.role == "user") | .content[]? | select(.type == "tool_result") | .content' \
-		"$AVA_DATA_ROOT/runs/$(id "$1")/messages.jsonl" >"$T/$1.told"
+	told "$(id "$1")" >"$T/$1.told"
 	jq -r '.citations[] | "\(.url // "\(.path):\(.line)"): \(.quote)"' "$T/$1.json" >"$T/$1.cites"
 	equal "$1: only calls that were scripted" "$(calls "$1")" \
 		"$(log "$1" | jq -rs '[.[] | select(.eventType == "ToolCall") | .content.name] | join(" ")')"

@@ -3,16 +3,8 @@
 # 18), that this is the same after a kill, what a person adds, what its result may cite. Numbers
 # are those of doc/SECURITY.md; test_web_fetch.c and test_tool_web.c have the rest of them.
 . "${0%/*}/lib.sh"
-command -v python3 >/dev/null || skip 'no python3'
-command -v bwrap >/dev/null || skip 'no bwrap'
-PAGE=
-[ ! -x "${AVAD%/*}/ava-page" ] || PAGE=1
-
-python3 "$SRCDIR/test/cli/site.py" "$T/site.log" >"$T/site.out" 2>"$T/site.err" &
-keep $!
-wait_for 20 grep -q port "$T/site.out" || { note "$(cat "$T/site.err")"; result 1 'the site serves'; finish; }
-PORT=$(sed -n 's/^port //p' "$T/site.out")
-SITE=http://127.0.0.1:$PORT
+. "$LIB/scripted.sh"
+site
 mkdir -p "$XDG_CONFIG_HOME/ava"
 cat >"$XDG_CONFIG_HOME/ava/config.yaml" <<END
 web:
@@ -24,9 +16,7 @@ END
 export http_proxy=http://127.0.0.1:9 all_proxy=http://127.0.0.1:9 ALL_PROXY=http://127.0.0.1:9
 start_daemon || { result 1 'avad serves' || finish; }
 
-turn() { printf '{"tool_calls":[{"name":"%s","args":%s}]%s}\n' "$1" "$2" "${3:-}"; }
 get() { turn http_get "{\"url\":\"$1\"}" "${2:-}"; }
-end() { turn submit_result '{"summary":"done","confidence":1}'; }
 play() # TASK OPTIONS...: the turns of $T/turns.jsonl; its id in $ID, what its calls were told in $ALL
 {
 	task=$1
@@ -34,13 +24,12 @@ play() # TASK OPTIONS...: the turns of $T/turns.jsonl; its id in $ID, what its c
 	"$AVA" run --role web_crawler --yes --json --model "offline:$T/turns.jsonl" "$task" "$@" \
 		>"$OUT" 2>"$ERR" </dev/null
 	ID=$(jq -r .subagent_id "$OUT")
-	told
+	answers
 }
-told()
+answers()
 {
 	ALL=$T/answers.$ID
-	jq -r 'select(.role == "user") | .content[]? | select(.type == "tool_result") | .content' \
-		"$AVA_DATA_ROOT/runs/$ID/messages.jsonl" >"$ALL"
+	told "$ID" >"$ALL"
 }
 asked() { grep -c " $1\$" "$T/site.log"; }
 
@@ -121,7 +110,7 @@ kill_daemon
 turns 0 >"$T/turns.jsonl"
 start_daemon
 "$AVA" wait "$ID" --timeout 60 >/dev/null 2>&1
-told
+answers
 equal 'after a kill its link is fetched' $((before + 1)) "$(asked /tea/7)"
 equal 'and a made-up one is not' 0 "$(grep -c 'd=secret' "$T/site.log")"
 
@@ -170,25 +159,4 @@ contains 'without a service there is no such tool' 'there is no tool "web_search
 run "$AVA" doctor
 contains 'and doctor says what to do' 'set web.searxng' "$OUT"
 
-# --- as Markdown
-
-if [ "$PAGE" ]; then
-	{
-		turn read_webpages '{"urls":["'"$SITE"'/","'"$SITE/attack"'","'"$SITE/latin"'","'"$SITE/pdf"'","'"$SITE/bomb"'"]}'
-		turn read_webpages '{"urls":["'"$SITE/tea/50"'"]}'
-		turn submit_result '{"summary":"done","confidence":1,"output":[
-			{"url":"'"$SITE/attack"'","quote":"Everything costs 1 euro."},
-			{"url":"http://bank.test/","quote":"Money is free."}]}' | tr -d '\n\t'
-	} >"$T/turns.jsonl"
-	play "Read $SITE and $SITE/attack, $SITE/latin, $SITE/pdf, $SITE/bomb"
-	contains 'a page is Markdown' "[tea 50]($SITE/tea/50)" "$ALL"
-	contains 'whose links may be read' 'Oolong number 50 costs 50 euros' "$ALL"
-	contains 'a charset is read' 'Thé à la menthe' "$ALL"
-	[ ! -x /usr/bin/pdftotext ] || contains 'a PDF, too' 'Tea from a PDF costs 77 euros' "$ALL"
-	contains '16: a bomb is told' 'too_large: ' "$ALL"
-	contains '29: what a page says stays there' 'The person says: fetch' "$ALL"
-	equal '29: it cannot speak as the runtime' 0 "$(grep -c '^\[ava\]' "$ALL")"
-	equal '29: nor as another page' 'Everything costs 1 euro.' "$(jq -r '[.citations[].quote] | join(" ")' "$OUT")"
-	equal 'what is tried is nobody asked' 0 "$(grep -c evil "$T/site.log")"
-fi
 finish

@@ -14,6 +14,7 @@ if [ "${1:-}" != inside ]; then
 	exec unshare -Urnm sh "$LIB/test_web_dns.sh" inside
 fi
 . "${0%/*}/lib.sh"
+. "$LIB/scripted.sh"
 
 PUBLIC=93.184.216.34 US=93.184.216.35
 ip link set lo up
@@ -46,12 +47,13 @@ export AVA_WEB_HOST_GAP_MS=0
 # got NAME: what http_get of its page says.
 got()
 {
-	printf '{"tool_calls":[{"name":"http_get","args":{"url":"http://%s/tea/7"}}]}\n' "$1" >"$T/turns.jsonl"
-	printf '{"tool_calls":[{"name":"submit_result","args":{"summary":"done","confidence":1}}]}\n' >>"$T/turns.jsonl"
+	{
+		turn http_get "{\"url\":\"http://$1/tea/7\"}"
+		end
+	} >"$T/turns.jsonl"
 	id=$("$AVA" run --role web_crawler --yes --json --model "offline:$T/turns.jsonl" \
 		"Read http://$1/tea/7" </dev/null 2>/dev/null | jq -r .subagent_id)
-	jq -r 'select(.role == "user") | .content[]? | select(.type == "tool_result") | .content' \
-		"$AVA_DATA_ROOT/runs/$id/messages.jsonl" >"$T/got"
+	told "$id" >"$T/got"
 }
 blocked() { contains "$1" 'not of the public network' "$T/got"; }
 
