@@ -35,7 +35,7 @@ static const char usage[] =
 	"  --with-parent      end when the process that started it does\n"
 	"  --help\n"
 	"\n"
-	"Plan words: turns=4 latency=500 chunks=20 fault=529x5 quirk=crlf ... (doc/MOCK.md)\n"
+	"Plan words: turns=4 latency=500 chunks=20 fault=529x5 quirk=no-ids ... (doc/MOCK.md)\n"
 	"Its own addresses: GET /stats, GET /requests, POST /plan; ?clear forgets.\n";
 
 struct options {

@@ -16,32 +16,14 @@ static const struct {
 	const char *name;
 	enum quirk quirk;
 } quirks[] = {
-	{"crlf", QUIRK_CRLF},
-	{"cr", QUIRK_CR},
-	{"bom", QUIRK_BOM},
-	{"spaces", QUIRK_SPACES},
-	{"ping", QUIRK_PING},
-	{"unknown", QUIRK_UNKNOWN},
-	{"split", QUIRK_SPLIT},
 	{"index0", QUIRK_INDEX0},
 	{"no-index", QUIRK_NO_INDEX},
 	{"no-ids", QUIRK_NO_IDS},
 	{"args-object", QUIRK_ARGS_OBJECT},
-	{"args-whole", QUIRK_ARGS_WHOLE},
-	{"finish-stop", QUIRK_FINISH_STOP},
-	{"finish-last", QUIRK_FINISH_LAST},
-	{"no-usage", QUIRK_NO_USAGE},
-	{"no-done", QUIRK_NO_DONE},
 	{"redacted", QUIRK_REDACTED},
 	{"sealed", QUIRK_SEALED},
-	{"timings", QUIRK_TIMINGS},
 	{"reasoning-content", QUIRK_REASONING_CONTENT},
-	{"name-twice", QUIRK_NAME_TWICE},
-	{"comments", QUIRK_COMMENTS},
-	{"usage-twice", QUIRK_USAGE_TWICE},
 	{"omitted", QUIRK_OMITTED},
-	{"multi-data", QUIRK_MULTI_DATA},
-	{"no-event", QUIRK_NO_EVENT},
 };
 
 static const struct {

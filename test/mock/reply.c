@@ -381,20 +381,14 @@ void json_piece(struct buf *out, const struct say *s, const char *text, size_t l
 
 void frame_open(struct reply *r, const struct say *s, const char *event)
 {
-	uint32_t quirks = s->convo->plan.quirks;
-
-	if (r->bytes.len == 0 && (quirks & QUIRK_BOM))
-		buf_adds(&r->bytes, "\xef\xbb\xbf");
-	if (quirks & QUIRK_COMMENTS)
-		buf_adds(&r->bytes, ": OPENROUTER PROCESSING\n\n");
-	if (event != NULL && !(quirks & QUIRK_NO_EVENT))
+	if (event != NULL)
 		buf_addf(&r->bytes, "event: %s\n", event);
 	buf_adds(&r->bytes, "data: ");
 }
 
 void frame_close(struct reply *r, const struct say *s)
 {
-	buf_adds(&r->bytes, s->convo->plan.quirks & QUIRK_SPACES ? "   \n\n" : "\n\n");
+	buf_adds(&r->bytes, "\n\n");
 	reply_event(r);
 }
 
@@ -415,33 +409,4 @@ void reply_broken_event(struct reply *r, const struct say *s)
 	frame_open(r, s, NULL);
 	buf_adds(&r->bytes, "{\"type\":\"content_block_delta\",\"index\":0,");
 	frame_close(r, s);
-}
-
-/* Lines end with \n so far. Data of several lines: a JSON text may be cut
- * between two members, where a line end is white space. */
-void reply_endings(struct reply *r, const struct say *s)
-{
-	uint32_t quirks = s->convo->plan.quirks;
-	const char *ending = quirks & QUIRK_CRLF ? "\r\n" : quirks & QUIRK_CR ? "\r" : "\n";
-	struct buf out;
-	unsigned k = 0;
-
-	if (!(quirks & (QUIRK_CRLF | QUIRK_CR | QUIRK_MULTI_DATA)))
-		return;
-	buf_init(&out, r->bytes.max);
-	for (size_t i = 0; i < r->bytes.len; i++) {
-		char c = r->bytes.data[i];
-
-		if (c == '\n')
-			buf_adds(&out, ending);
-		else
-			buf_addc(&out, c);
-		if (c == '{' && (quirks & QUIRK_MULTI_DATA) && i > 5 &&
-		    memcmp(r->bytes.data + i - 6, "data: ", 6) == 0)
-			buf_addf(&out, "%sdata: ", ending);
-		if (k < r->n && r->ends[k] == i + 1)
-			r->ends[k++] = (uint32_t)out.len;
-	}
-	buf_fini(&r->bytes);
-	r->bytes = out;
 }

@@ -68,6 +68,5 @@ void reply_broken_event(struct reply *r, const struct say *s);
 void frame_open(struct reply *r, const struct say *s, const char *event);
 void frame_close(struct reply *r, const struct say *s);
 /* Line ends as the quirks say; after the last event. */
-void reply_endings(struct reply *r, const struct say *s);
 
 #endif

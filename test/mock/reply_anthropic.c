@@ -40,11 +40,6 @@ static void start(struct reply *r, const struct say *s)
 	usage(&r->bytes, s, 1);
 	buf_adds(&r->bytes, "}}");
 	frame_close(r, s);
-	if (quirks_of(s) & QUIRK_PING) {
-		frame_open(r, s, "ping");
-		buf_adds(&r->bytes, "{\"type\": \"ping\"}");
-		frame_close(r, s);
-	}
 }
 
 static void block_start(struct reply *r, const struct say *s, unsigned index)
@@ -160,7 +155,7 @@ static unsigned text_block(struct reply *r, const struct say *s, unsigned index,
 static unsigned tool_block(struct reply *r, const struct say *s, unsigned index, unsigned n)
 {
 	const struct call *k = &s->content->calls[n];
-	unsigned pieces = quirks_of(s) & QUIRK_ARGS_WHOLE ? 1 : 2;
+	const unsigned pieces = 2;
 	bool same = s->content->odd == FAULT_DUP_IDS;
 	char id[40];
 	size_t len;
@@ -187,31 +182,16 @@ static unsigned tool_block(struct reply *r, const struct say *s, unsigned index,
 	return index + 1;
 }
 
-static void unknown_event(struct reply *r, const struct say *s)
-{
-	frame_open(r, s, "mock_event");
-	buf_adds(&r->bytes, "{\"type\":\"mock_event\",\"value\":[1,2,{}]}");
-	frame_close(r, s);
-	frame_open(r, s, "content_block_delta");
-	buf_adds(&r->bytes, "{\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":"
-			    "\"mock_delta\",\"mock\":\"ignore me\"}}");
-	frame_close(r, s);
-}
-
 static void finish(struct reply *r, const struct say *s)
 {
-	int64_t output = r->output_tokens;
-
-	for (unsigned i = quirks_of(s) & QUIRK_USAGE_TWICE ? 2 : 1; i > 0; i--) {
-		frame_open(r, s, "message_delta");
-		buf_addf(&r->bytes,
-			 "{\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"%s\","
-			 "\"stop_sequence\":null},\"usage\":",
-			 s->content->stop);
-		usage(&r->bytes, s, i == 2 ? output / 2 : output);
-		buf_addc(&r->bytes, '}');
-		frame_close(r, s);
-	}
+	frame_open(r, s, "message_delta");
+	buf_addf(&r->bytes,
+		 "{\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"%s\","
+		 "\"stop_sequence\":null},\"usage\":",
+		 s->content->stop);
+	usage(&r->bytes, s, r->output_tokens);
+	buf_addc(&r->bytes, '}');
+	frame_close(r, s);
 	frame_open(r, s, "message_stop");
 	buf_adds(&r->bytes, "{\"type\":\"message_stop\"}");
 	frame_close(r, s);
@@ -298,8 +278,6 @@ void reply_anthropic(struct reply *r, struct say *s)
 		index = redacted_block(r, s, index);
 	if (quirks_of(s) & QUIRK_SEALED)
 		index = sealed_block(r, s, index);
-	if (quirks_of(s) & QUIRK_UNKNOWN)
-		unknown_event(r, s);
 	if (c->text[0] != '\0' || c->stop[0] == 'r')
 		index = text_block(r, s, index, c->text[0] ? piece_count(s, others) : 1);
 	for (unsigned i = 0; i < c->ncalls; i++)

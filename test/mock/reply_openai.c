@@ -29,8 +29,6 @@ static void chunk_open(struct reply *r, const struct say *s)
 		 s->serial * 0x9e3779b97f4a7c15u, s->ask->model);
 	if (s->ask->service == SERVICE_OPENROUTER)
 		buf_adds(&r->bytes, ",\"provider\":\"Mock\"");
-	if (quirks_of(s) & QUIRK_TIMINGS)
-		buf_adds(&r->bytes, ",\"timings\":{\"prompt_n\":1,\"predicted_per_second\":99.5}");
 }
 
 static void delta_open(struct reply *r, const struct say *s)
@@ -57,7 +55,7 @@ static const char *finish_word(const struct say *s)
 	if (strcmp(stop, "max_tokens") == 0 || strcmp(stop, "model_context_window_exceeded") == 0)
 		return "length";
 	if (s->content->ncalls > 0)
-		return quirks_of(s) & QUIRK_FINISH_STOP ? "stop" : "tool_calls";
+		return "tool_calls";
 	return "stop";
 }
 
@@ -153,10 +151,10 @@ static void add_arguments(struct buf *b, const struct say *s, const char *args, 
 	buf_addc(b, '"');
 }
 
-static void tool_call(struct reply *r, const struct say *s, unsigned n, const char *finish)
+static void tool_call(struct reply *r, const struct say *s, unsigned n)
 {
 	const struct call *k = &s->content->calls[n];
-	bool whole = (quirks_of(s) & (QUIRK_ARGS_WHOLE | QUIRK_ARGS_OBJECT)) != 0;
+	bool whole = (quirks_of(s) & QUIRK_ARGS_OBJECT) != 0;
 	bool same = s->content->odd == FAULT_DUP_IDS;
 	char id[40];
 	size_t len;
@@ -173,35 +171,23 @@ static void tool_call(struct reply *r, const struct say *s, unsigned n, const ch
 	add_arguments(&r->bytes, s, k->args, whole ? strlen(k->args) : 0,
 		      whole ? PLACE_ARGS : PLACE_LATER);
 	buf_adds(&r->bytes, "}}]");
-	delta_close(r, s, whole ? finish : NULL);
+	delta_close(r, s, NULL);
 	for (unsigned i = 0; i < 2 && !whole; i++) {
 		const char *piece = piece_of(k->args, i, 2, &len);
 
 		call_open(r, s, n);
 		buf_adds(&r->bytes, "\"function\":{");
-		if (quirks_of(s) & QUIRK_NAME_TWICE) {
-			buf_adds(&r->bytes, "\"name\":");
-			quote_json(&r->bytes, k->name, strlen(k->name));
-			buf_addc(&r->bytes, ',');
-		}
 		add_arguments(&r->bytes, s, piece, len, i == 0 ? PLACE_ARGS : PLACE_LATER);
 		buf_adds(&r->bytes, "}}]");
-		delta_close(r, s, i == 1 ? finish : NULL);
+		delta_close(r, s, NULL);
 	}
-}
-
-static void unknown_chunk(struct reply *r, const struct say *s)
-{
-	frame_open(r, s, NULL);
-	buf_adds(&r->bytes, "{\"object\":\"mock.event\",\"value\":[1,2,{}]}");
-	frame_close(r, s);
 }
 
 static void last_usage(struct reply *r, const struct say *s)
 {
 	bool asked = s->ask->usage_wanted || s->ask->service == SERVICE_OPENROUTER;
 
-	if (!asked || (quirks_of(s) & QUIRK_NO_USAGE))
+	if (!asked)
 		return;
 	chunk_open(r, s);
 	buf_adds(&r->bytes, ",\"choices\":[],\"usage\":");
@@ -212,15 +198,9 @@ static void last_usage(struct reply *r, const struct say *s)
 
 static void finish(struct reply *r, const struct say *s)
 {
-	bool said = (quirks_of(s) & QUIRK_FINISH_LAST) && s->content->ncalls > 0;
-
-	if (!said) {
-		delta_open(r, s);
-		delta_close(r, s, finish_word(s));
-	}
+	delta_open(r, s);
+	delta_close(r, s, finish_word(s));
 	last_usage(r, s);
-	if (quirks_of(s) & QUIRK_NO_DONE)
-		return;
 	frame_open(r, s, NULL);
 	buf_adds(&r->bytes, "[DONE]");
 	frame_close(r, s);
@@ -300,7 +280,6 @@ void reply_openai(struct reply *r, struct say *s)
 {
 	const struct content *c = s->content;
 	unsigned others = 4 + c->ncalls * 3 + (c->thinking ? 2 : 0);
-	const char *last = quirks_of(s) & QUIRK_FINISH_LAST ? finish_word(s) : NULL;
 
 	r->output_tokens = count_output(s);
 	r->print = 1;
@@ -312,12 +291,10 @@ void reply_openai(struct reply *r, struct say *s)
 	role(r, s);
 	if (c->thinking)
 		reasoning(r, s);
-	if (quirks_of(s) & QUIRK_UNKNOWN)
-		unknown_chunk(r, s);
 	if (c->text[0] != '\0')
 		text(r, s, piece_count(s, others));
 	for (unsigned i = 0; i < c->ncalls; i++)
-		tool_call(r, s, i, i + 1 == c->ncalls ? last : NULL);
+		tool_call(r, s, i);
 	finish(r, s);
 	if (!reply_breaks(r, s))
 		return;

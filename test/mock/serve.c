@@ -373,8 +373,6 @@ static void start(struct serve *s, struct exchange *x, const struct fault *f)
 	struct buf lines;
 
 	x->steps = MAX(1, MIN(p->chunks, x->reply.n));
-	if (p->quirks & QUIRK_SPLIT)
-		x->steps = (unsigned)x->reply.bytes.len;
 	x->latency_ms = p->latency_ms + x->delay_ms;
 	x->first_ms = first_chunk_ms(p) + x->delay_ms;
 	x->stop_at = SIZE_MAX;
@@ -460,8 +458,7 @@ static void render(struct serve *s, struct exchange *x, const struct fault *f)
 	else
 		reply_openai(&x->reply, &say);
 	if (x->reply.stream)
-		reply_endings(&x->reply, &say);
-	x->convo->sent = comparable(x) ? x->reply.print : 0;
+		x->convo->sent = comparable(x) ? x->reply.print : 0;
 	x->convo->odd = f != NULL;
 	account_reply(s, x, &say);
 	content_fini(&content);

@@ -675,9 +675,10 @@ TEST(plan)
 	static const char *const wrong[] = {
 		"fault=bogus", "latency=x",         "quirk=",    "turns", "fault=cut:-1",
 		"chunks=1x",   "fault=429:later=3", "fault=529x"};
-	static const char words[] = "turns=2+latency=500,chunks=7 tool=t args={\"a\": \"b c\"} "
-				    "text=\"two words\" fault=529x5 fault=cut:300@2 "
-				    "fault=429:date=3;should-retry=falsex* quirk=crlf quirk=ping";
+	static const char words[] =
+		"turns=2+latency=500,chunks=7 tool=t args={\"a\": \"b c\"} "
+		"text=\"two words\" fault=529x5 fault=cut:300@2 "
+		"fault=429:date=3;should-retry=falsex* quirk=no-ids quirk=sealed";
 	char why[160] = "";
 
 	plan_default(&plan);
@@ -695,7 +696,7 @@ TEST(plan)
 	assert_int_equal(plan.faults[2].retry_date, 3);
 	assert_int_equal(plan.faults[2].should_retry, 0);
 	assert_int_equal(plan.faults[2].times, -1);
-	assert_int_equal(plan.quirks, QUIRK_CRLF | QUIRK_PING);
+	assert_int_equal(plan.quirks, QUIRK_NO_IDS | QUIRK_SEALED);
 	for (size_t i = 0; i < ARRAY_LEN(wrong); i++)
 		if (plan_parse(&plan, wrong[i], strlen(wrong[i]), why, sizeof why))
 			fail_msg("taken: %s", wrong[i]);
@@ -711,7 +712,7 @@ TEST(directive)
 	assert_non_null(x);
 	assert_int_equal(x->plan.turns, 9);
 	assert_string_equal(x->plan.text, "x y");
-	x = say(A("claude-sonnet-4-5+turns=3+quirk=cr", MSG(USER("b"))), &v);
+	x = say(A("claude-sonnet-4-5+turns=3+quirk=sealed", MSG(USER("b"))), &v);
 	assert_int_equal(x->plan.turns, 3);
 	assert_null(say(S45(MSG(USER("[[mock tums=9]]"))), &v));
 	assert_non_null(strstr(v.text, "tums=9"));

@@ -68,17 +68,9 @@ def events(data):
 
 
 def test_quirks():
-    for quirk, found in (("crlf", b"\r\n\r\n"), ("cr", b"\r\r"), ("bom", b"\xef\xbb\xbfevent"),
-                         ("spaces", b"}   \n\n"), ("ping", b"event: ping"),
-                         ("unknown", b"mock_delta"), ("sealed", b'"seal":"'),
-                         ("redacted", b"redacted_thinking"), ("multi-data", b"data: {\ndata: "),
-                         ("comments", b": OPENROUTER PROCESSING")):
+    for quirk, found in (("sealed", b'"seal":"'), ("redacted", b"redacted_thinking")):
         _, body = MOCK.post("/v1/messages", ask(f"quirk [[mock quirk={quirk}]]"))
         assert found in body, (quirk, body)
-    _, body = MOCK.post("/v1/messages", ask("quirk [[mock quirk=no-event]]"))
-    assert b"event:" not in body and b"message_stop" in body
-    _, body = MOCK.post("/v1/messages", ask("quirk [[mock quirk=split]]"))
-    assert json.loads(events(body)[-1])["type"] == "message_stop"
 
 
 def chat(text, path="/v1/chat/completions"):
@@ -98,14 +90,10 @@ def test_chat_quirks():
             ("index0", lambda calls: {c["index"] for c in calls} == {0}),
             ("no-index", lambda calls: all("index" not in c for c in calls)),
             ("no-ids", lambda calls: all("id" not in c for c in calls)),
-            ("args-object", lambda calls: isinstance(calls[0]["function"]["arguments"], dict)),
-            ("args-whole", lambda calls: calls[0]["function"]["arguments"] == '{"path":"mock"}')):
+            ("args-object", lambda calls: isinstance(calls[0]["function"]["arguments"], dict))):
         _, data = chat(f"[[mock calls=2 quirk={quirk}]]")
         calls = [d["tool_calls"][0] for d in deltas(data) if "tool_calls" in d]
         assert calls and check(calls), (quirk, calls)
-    assert events(chat("[[mock quirk=no-done]]")[1])[-1] != "[DONE]"
-    assert '"finish_reason":"stop"' in events(chat("[[mock quirk=finish-stop]]")[1])[-2]
-    assert b'"usage"' not in chat("[[mock quirk=no-usage]]")[1]
     assert b"reasoning_details" in chat("[[mock thinking=1]]", "/api/v1/chat/completions")[1]
     assert b"reasoning_content" in chat("[[mock thinking=1 quirk=reasoning-content]]")[1]
 

@@ -169,8 +169,6 @@ static void answer(struct http_call_impl *m, struct ask *a)
 	content_make(a, m->convo, NULL, &content);
 	say.content = &content;
 	reply_anthropic(&m->reply, &say);
-	if (m->reply.stream)
-		reply_endings(&m->reply, &say);
 	m->convo->sent = m->reply.print;
 	m->convo->odd = false;
 	content_fini(&content);
