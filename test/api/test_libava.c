@@ -1,75 +1,8 @@
 /* libava through its public face alone, the same program embedded and connected
  * ($MODE). Each test has a data root of its own. */
-#include "unit/unit.h"
+#include "api/world.h"
 
 #include <poll.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
-
-#include <ava.h>
-
-#include "api/daemon.h"
-
-#define LONG_MS 120000
-
-struct world {
-	struct ava_runtime *rt;
-	char dir[256], root[300], work[300], slow[320];
-};
-
-static int embedded;
-
-/* A run on this model ends when it is cancelled. */
-#define SLOW_TURN "{\"text\":\"late\",\"delay_ms\":600000}\n"
-
-static void open_rt(struct world *w)
-{
-	struct ava_options o = {.root = w->root};
-	struct ava_error err = {0};
-	int rv = embedded ? ava_runtime_new(&w->rt, &o, &err)
-			  : ava_runtime_connect(&w->rt, &o, &err);
-
-	if (rv != 0)
-		print_error("%s\n", err.text);
-	assert_int_equal(rv, 0);
-}
-
-static int setup(void **state)
-{
-	struct world *w = calloc(1, sizeof(*w));
-	char path[400];
-
-	snprintf(w->dir, sizeof(w->dir), "%s", unit_tmpdir());
-	snprintf(w->root, sizeof(w->root), "%s/root", w->dir);
-	snprintf(w->work, sizeof(w->work), "%s/work", w->dir);
-	snprintf(w->slow, sizeof(w->slow), "offline:%s/slow.jsonl", w->dir);
-	assert_int_equal(mkdir(w->work, 0700), 0);
-	snprintf(path, sizeof(path), "%s/notes.md", w->work);
-	unit_write(path, "# Notes\n\nThe torn tail is cut at the last whole record.\n", 55);
-	unit_write(strchr(w->slow, '/'), SLOW_TURN, strlen(SLOW_TURN));
-	setenv("HOME", w->dir, 1);
-	setenv("AVA_DISK_FREE_MIN_MB", "0", 1);
-	open_rt(w);
-	*state = w;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	struct world *w = *state;
-
-	if (!embedded && w->rt)
-		daemon_end(w->root, SIGTERM);
-	ava_runtime_free(w->rt);
-	unit_rmdir(w->dir);
-	free(w);
-	return 0;
-}
 
 /* A daemon that is dying may still take a connection: what came of the request
  * is then unknown, and asking again with the same id is safe. */
@@ -96,11 +29,6 @@ static struct ava_run_id spawn(struct world *w, const char *model)
 	return id;
 }
 
-static void wait_for(struct world *w, const char *run)
-{
-	assert_int_equal(ava_wait(w->rt, &run, 1, AVA_WAIT_ALL, LONG_MS, NULL, NULL), 1);
-}
-
 /* ---- runs */
 
 TEST(run)
@@ -112,7 +40,7 @@ TEST(run)
 	struct ava_run run;
 	size_t n;
 
-	wait_for(w, id.text);
+	world_wait(w, id.text);
 	assert_int_equal(ava_is_done(w->rt, id.text, NULL), 1);
 	assert_int_equal(ava_status(w->rt, id.text, &run, NULL), 0);
 	assert_string_equal(run.id, id.text);
@@ -197,8 +125,7 @@ TEST(steer)
 	struct ava_error err;
 	struct ava_run run;
 
-	snprintf(model, sizeof(model), "offline:%s/asks.jsonl", w->dir);
-	unit_write(strchr(model, '/'), script, sizeof(script) - 1);
+	world_script(w, script, model);
 	id = spawn(w, model);
 	wait_for_question(w, id.text, &run);
 	assert_string_equal(run.asks, "Which?");
@@ -206,9 +133,7 @@ TEST(steer)
 	assert_int_equal(ava_steer(w->rt, id.text, "x", "c2.1", &err), AVA_ENOENT);
 	assert_int_equal(ava_steer(w->rt, id.text, " ", NULL, &err), AVA_EINVAL);
 	assert_int_equal(ava_steer(w->rt, id.text, "this", "c1.1", &err), 0);
-	assert_int_equal(
-		ava_wait(w->rt, (const char *[]){id.text}, 1, AVA_WAIT_ALL, LONG_MS, NULL, NULL),
-		1);
+	world_wait(w, id.text);
 	assert_int_equal(ava_result(w->rt, id.text, &res, NULL), 0);
 	assert_string_equal(res.summary, "as told");
 	assert_int_equal(ava_steer(w->rt, id.text, "more", NULL, &err), AVA_EEXIST);
@@ -225,22 +150,10 @@ TEST(steer)
 	assert_int_equal(ava_steer(w->rt, slow.text, text, NULL, &err), AVA_EINVAL);
 	assert_int_equal(ava_steer_once(w->rt, slow.text, "r-1", "mind this", NULL, &err), 0);
 	assert_int_equal(ava_cancel(w->rt, slow.text, NULL), 0);
-	wait_for(w, slow.text);
+	world_wait(w, slow.text);
 	assert_int_equal(ava_steer_once(w->rt, slow.text, "r-1", "mind this", NULL, &err), 0);
 	assert_int_equal(ava_steer_once(w->rt, slow.text, "r-2", "mind this", NULL, &err),
 			 AVA_EEXIST);
-}
-
-TEST(request_id)
-{
-	struct world *w = *state;
-	struct ava_spawn s = {.task = "once", .model = w->slow, .request_id = "r-1"};
-	struct ava_run_id a, b;
-
-	assert_int_equal(ava_spawn(w->rt, &s, &a, NULL), 0);
-	assert_int_equal(ava_spawn(w->rt, &s, &b, NULL), 0);
-	assert_string_equal(a.text, b.text);
-	assert_int_equal(ava_cancel_all(w->rt, NULL, NULL), 0);
 }
 
 TEST(limits)
@@ -658,13 +571,13 @@ TEST(again)
 	struct ava_event ev;
 	struct ava_result res;
 
-	wait_for(w, done.text);
+	world_wait(w, done.text);
 	cut = spawn(w, w->slow);
 	wait_for_event(w, cut.text, "InferStart");
-	if (!embedded)
-		daemon_end(w->root, SIGKILL);
+	if (!w->embedded)
+		world_kill(w, SIGKILL);
 	ava_runtime_free(w->rt);
-	open_rt(w);
+	world_open(w);
 	assert_int_equal(ava_events_open(w->rt, NULL, &e, NULL), 0);
 	assert_int_equal(ava_events_wait(e, LONG_MS, NULL), 1);
 	assert_int_equal(ava_events_next(e, &ev, NULL), 1);
@@ -674,7 +587,7 @@ TEST(again)
 	assert_int_equal(res.status, AVA_SUCCESS);
 	wait_for_event(w, cut.text, "Custom"); /* it is carried on */
 	assert_int_equal(ava_cancel(w->rt, cut.text, NULL), 0);
-	wait_for(w, cut.text);
+	world_wait(w, cut.text);
 	assert_int_equal(ava_result(w->rt, cut.text, &res, NULL), 0);
 	assert_int_equal(res.status, AVA_CANCELLED);
 }
@@ -687,13 +600,13 @@ TEST(daemon_dies)
 	struct world *w = *state;
 	struct seen s = {.w = w};
 
-	if (embedded)
+	if (w->embedded)
 		skip();
 	assert_int_equal(ava_watch(w->rt, &now, &every, &s, NULL, NULL), 0);
 	spawn(w, NULL);
 	while (s.complete < 1)
 		turn(w);
-	daemon_end(w->root, SIGKILL);
+	world_kill(w, SIGKILL);
 	spawn(w, NULL);
 	while (s.complete < 2)
 		turn(w);
@@ -710,7 +623,7 @@ TEST(environment)
 	struct ava_error err;
 	struct ava_run run;
 
-	if (!embedded)
+	if (!w->embedded)
 		skip();
 	ava_runtime_free(w->rt);
 	assert_int_equal(ava_runtime_new(&w->rt, &o, &err), AVA_EINVAL);
@@ -737,12 +650,4 @@ TEST(environment)
 	assert_non_null(strstr(err.text, "AVA_RUNS_MAX"));
 }
 
-static int first(void **state)
-{
-	const char *mode = getenv("MODE");
-
-	embedded = !mode || strcmp(mode, "connected") != 0;
-	return 0;
-}
-
-UNIT_GROUP(.first = first, .before = setup, .after = teardown);
+UNIT_GROUP(.before = world_begin, .after = world_end);

@@ -1,48 +1,62 @@
-# The examples, run embedded and connected; what is installed, used as a
-# program would; the symbols that are seen.
+# The examples, run embedded and connected, under valgrind: no error, nothing lost; what is installed,
+# used as a program would; the symbols that are seen.
 . "${0%/*}/../cli/lib.sh"
 
 EXAMPLES=$BUILD/examples
-RUNS=1000
-[ -z "$AVA_SANITIZER" ] || RUNS=60 # minutes otherwise; the code is the same
-
+VALGRIND= # where there is one, and no sanitiser that looks as well
+[ -n "$AVA_SANITIZER" ] || ! command -v valgrind >/dev/null || VALGRIND="valgrind --quiet --leak-check=full
+	--error-exitcode=99 --errors-for-leak-kinds=definite,indirect --log-file=$T/report"
 mkdir "$T/tree"
 printf 'The torn tail is cut at the last whole record.\n' >"$T/tree/notes.md"
+printf 'where is the torn tail cut?\nwhat is a whole record?\n' >"$T/tasks"
+
+# example NAME WORD…: it ends well, and valgrind has nothing to say.
+example()
+{
+	name=$1
+	shift
+	: >"$T/report"
+	# shellcheck disable=SC2086 # words
+	run $VALGRIND "$EXAMPLES/$name" "$@" <"$T/tasks"
+	exits "$1: $name ends well" 0
+	# Lines of -- tell of calls that it does not know.
+	equal "$1: $name, without a report" '' "$(grep '^==' "$T/report" | head -n 40)"
+}
 
 examples() # HOW ROOT
 {
-	run "$EXAMPLES/spawn_and_wait" "$1" "$2" 'where is the torn tail cut?' "$T/tree"
-	exits "$1: spawn_and_wait ends well" 0
+	example spawn_and_wait "$1" "$2" 'where is the torn tail cut?' "$T/tree"
 	contains "$1: and has the result" ': success after' "$OUT"
 	contains "$1: with what was found" 'notes.md' "$OUT"
 
-	run "$EXAMPLES/progress" "$1" "$2" 'where is the torn tail cut?' "$T/tree"
-	exits "$1: progress ends well" 0
+	example progress "$1" "$2" 'where is the torn tail cut?' "$T/tree"
 	contains "$1: it saw the tools" 'calls search_codebase' "$OUT"
 	contains "$1: and what was done" 'Reading notes.md' "$OUT"
 	contains "$1: and drew the whole bar" '[##############################]' "$OUT"
 
-	printf 'where is the torn tail cut?\nwhat is a whole record?\n' >"$T/tasks"
-	run sh -c '"$1" "$2" "$3" "$4" <"$5"' sh "$EXAMPLES/own_loop" "$1" "$2" "$T/tree" "$T/tasks"
-	exits "$1: own_loop ends well" 0
+	example own_loop "$1" "$2" "$T/tree"
 	equal "$1: both tasks have ended" 2 "$(grep -c ' success: ' "$OUT")"
 
-	run "$EXAMPLES/go_on" "$1" "$2" 'where is the torn tail cut?' "$T/tree"
-	exits "$1: go_on ends well" 0
+	example go_on "$1" "$2" 'where is the torn tail cut?' "$T/tree"
 	contains "$1: it reached its limit" ': iterations_exceeded after 1 calls' "$OUT"
 	contains "$1: its record was checked" 'replays identically' "$OUT"
 	contains "$1: it was quoted" 'Proceed?' "$OUT"
 	contains "$1: and went on to its end" ': success after' "$OUT"
 
-	run "$EXAMPLES/thousand" "$1" "$2" "$RUNS" "$T/tree"
-	exits "$1: thousand ends well" 0
-	contains "$1: all of them" "$RUNS started, $RUNS ended, $RUNS with success" "$OUT"
+	example thousand "$1" "$2" 20 "$T/tree"
+	contains "$1: all of them" '20 started, 20 ended, 20 with success' "$OUT"
 }
 
 examples embedded "$T/embedded"
 start_daemon
 examples connect "$AVA_DATA_ROOT"
 stop_daemon
+
+VALGRIND= # which takes minutes for as many as the name says
+RUNS=1000
+[ -z "$AVA_SANITIZER" ] || RUNS=60
+example thousand embedded "$T/thousand" "$RUNS" "$T/tree"
+contains 'a thousand as well' "$RUNS started, $RUNS ended, $RUNS with success" "$OUT"
 
 run "$EXAMPLES/spawn_and_wait" connect "$T/nowhere/at/all" task "$T/tree"
 exits 'connect starts a daemon when none serves' 0

@@ -1,26 +1,6 @@
 /* Going on from ended runs, and checking their records, through libava's public face;
  * the same program embedded and connected ($MODE). */
-#include "unit/unit.h"
-
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
-
-#include <ava.h>
-
-#include "api/daemon.h"
-
-#define LONG_MS 120000
-
-struct world {
-	struct ava_runtime *rt;
-	bool embedded;
-	char dir[256], root[300], work[300], model[320];
-};
+#include "api/world.h"
 
 #define SUBMIT                                                                                     \
 	"{\"tool_calls\":[{\"name\":\"submit_result\",\"args\":{\"output\":null,"                  \
@@ -31,46 +11,14 @@ static const char script[] =
 	"{\"tool_calls\":[{\"name\":\"read_file\",\"args\":{\"path\":\"notes.md\"}}]}\n" SUBMIT
 		SUBMIT;
 
-static int setup(void **state)
+static char model[400]; /* says that */
+
+static int set_up(void **state)
 {
-	struct world *w = calloc(1, sizeof(*w));
-	struct ava_options o = {.root = w->root};
-	struct ava_error err = {0};
-	char path[400];
+	int rv = world_begin(state);
 
-	w->embedded = strcmp(getenv("MODE"), "embedded") == 0;
-	snprintf(w->dir, sizeof(w->dir), "%s", unit_tmpdir());
-	snprintf(w->root, sizeof(w->root), "%s/root", w->dir);
-	snprintf(w->work, sizeof(w->work), "%s/work", w->dir);
-	snprintf(w->model, sizeof(w->model), "offline:%s/script.jsonl", w->dir);
-	assert_int_equal(mkdir(w->work, 0700), 0);
-	snprintf(path, sizeof(path), "%s/notes.md", w->work);
-	unit_write(path, "The torn tail is cut at the last whole record.\n", 47);
-	unit_write(strchr(w->model, '/'), script, sizeof(script) - 1);
-	setenv("HOME", w->dir, 1);
-	setenv("AVA_DISK_FREE_MIN_MB", "0", 1);
-	if ((w->embedded ? ava_runtime_new(&w->rt, &o, &err)
-			 : ava_runtime_connect(&w->rt, &o, &err)) != 0)
-		fail_msg("%s", err.text);
-	*state = w;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	struct world *w = *state;
-
-	if (!w->embedded)
-		daemon_end(w->root, SIGTERM);
-	ava_runtime_free(w->rt);
-	unit_rmdir(w->dir);
-	free(w);
-	return 0;
-}
-
-static void wait_for(struct world *w, const char *run)
-{
-	assert_int_equal(ava_wait(w->rt, &run, 1, AVA_WAIT_ALL, LONG_MS, NULL, NULL), 1);
+	world_script(*state, script, model);
+	return rv;
 }
 
 /* One that has ended behind so many replies. */
@@ -79,14 +27,14 @@ static struct ava_run_id ended(struct world *w, int64_t iterations)
 	struct ava_spawn s = {.task = "where is the torn tail cut?",
 			      .role = "code_reviewer",
 			      .cwd = w->work,
-			      .model = w->model,
+			      .model = model,
 			      .max_iterations = iterations};
 	struct ava_error err;
 	struct ava_run_id id;
 
 	if (ava_spawn(w->rt, &s, &id, &err) != 0)
 		fail_msg("%s", err.text);
-	wait_for(w, id.text);
+	world_wait(w, id.text);
 	return id;
 }
 
@@ -102,7 +50,7 @@ static struct ava_run_id confirmed(struct world *w, const struct ava_proposal *p
 	assert_int_equal(ava_confirm(w->rt, proposal, "yes", &answered, NULL), 0);
 	assert_int_equal(answered.state, AVA_CONFIRMED);
 	snprintf(id.text, sizeof(id.text), "%s", answered.run);
-	wait_for(w, id.text);
+	world_wait(w, id.text);
 	return id;
 }
 
@@ -130,7 +78,7 @@ TEST(resume)
 	assert_string_not_equal(two.text, one.text);
 	assert_int_equal(ava_status(w->rt, two.text, &run, NULL), 0);
 	assert_string_equal(run.task, "where is the torn tail cut?");
-	assert_string_equal(run.model, w->model);
+	assert_string_equal(run.model, model);
 	assert_string_equal(run.cwd, w->work);
 	assert_int_equal(run.max_iterations, 5);
 	assert_int_equal(run.timeout_ms, 300000); /* as it was */
@@ -141,29 +89,17 @@ TEST(resume)
 	assert_int_equal(res.status, AVA_ITERATIONS_EXCEEDED); /* that one ended once */
 }
 
-/* Until it is cancelled. */
-static struct ava_run_id endless(struct world *w)
-{
-	static const char turn[] = "{\"text\":\"late\",\"delay_ms\":600000}\n";
-	char model[400];
-	struct ava_spawn s = {.task = "x", .model = model};
-	struct ava_run_id id;
-
-	snprintf(model, sizeof(model), "offline:%s/slow.jsonl", w->dir);
-	unit_write(strchr(model, '/'), turn, sizeof(turn) - 1);
-	assert_int_equal(ava_spawn(w->rt, &s, &id, NULL), 0);
-	return id;
-}
-
 TEST(resume_refused)
 {
 	struct ava_resume never = {.confirm = "never"}, bad = {.from = 99};
 	struct world *w = *state;
-	struct ava_run_id one = ended(w, 0), slow = endless(w);
+	struct ava_run_id one = ended(w, 0), slow;
+	struct ava_spawn endless = {.task = "x", .model = w->slow};
 	struct ava_proposal p;
 	struct ava_error err;
 	char id[24];
 
+	assert_int_equal(ava_spawn(w->rt, &endless, &slow, NULL), 0);
 	assert_int_equal(ava_resume(w->rt, "S-000000", NULL, &p, &err), AVA_ENOENT);
 	assert_int_equal(ava_resume(w->rt, NULL, NULL, &p, &err), AVA_EINVAL);
 	assert_int_equal(ava_resume(w->rt, one.text, &bad, &p, &err), AVA_ENOENT);
@@ -178,7 +114,7 @@ TEST(resume_refused)
 	assert_int_equal(ava_resume(w->rt, one.text, &never, &p, &err), 0);
 	assert_int_equal(p.state, AVA_CONFIRMED);
 	snprintf(id, sizeof(id), "%s", p.run);
-	wait_for(w, id);
+	world_wait(w, id);
 }
 
 TEST(fork)
@@ -200,24 +136,6 @@ TEST(fork)
 	assert_true(r.identical && r.complete);
 }
 
-/* A place in a run gets one name, and keeps it. */
-TEST(checkpoint_names)
-{
-	struct world *w = *state;
-	struct ava_run_id slow = endless(w);
-	struct ava_error err;
-
-	assert_int_equal(ava_checkpoint(w->rt, slow.text, "before-it", &err), 0);
-	assert_int_equal(ava_checkpoint(w->rt, slow.text, "before-it", &err), 0);
-	assert_int_equal(ava_checkpoint(w->rt, slow.text, "2nd", &err), AVA_EINVAL);
-	assert_int_equal(ava_checkpoint(w->rt, slow.text, "a b", &err), AVA_EINVAL);
-	assert_int_equal(ava_checkpoint(w->rt, slow.text, NULL, &err), AVA_EINVAL);
-	assert_int_equal(ava_checkpoint(w->rt, "S-000000", "here", &err), AVA_ENOENT);
-	assert_int_equal(ava_cancel(w->rt, slow.text, NULL), 0);
-	wait_for(w, slow.text);
-	assert_int_equal(ava_checkpoint(w->rt, slow.text, "too-late", &err), AVA_EEXIST);
-}
-
 /* By a name that was given while it ran. */
 TEST(fork_at_a_checkpoint)
 {
@@ -225,13 +143,13 @@ TEST(fork_at_a_checkpoint)
 				   "\"question\":\"Which?\"}}]}\n" SUBMIT;
 	struct ava_resume fork = {.checkpoint = "before-it"};
 	struct world *w = *state;
-	struct ava_spawn s = {.task = "x", .model = w->model};
+	struct ava_spawn s = {.task = "x", .model = model};
 	struct ava_proposal p;
 	struct ava_run_id id;
 	struct ava_error err;
 	struct ava_run run;
 
-	unit_write(strchr(w->model, '/'), asks, sizeof(asks) - 1);
+	world_script(w, asks, model);
 	assert_int_equal(ava_spawn(w->rt, &s, &id, &err), 0);
 	do {
 		ava_runtime_process(w->rt, 10, NULL);
@@ -241,7 +159,7 @@ TEST(fork_at_a_checkpoint)
 	if (ava_checkpoint(w->rt, id.text, "before-it", &err) != 0)
 		fail_msg("%s", err.text);
 	assert_int_equal(ava_steer(w->rt, id.text, "this", NULL, &err), 0);
-	wait_for(w, id.text);
+	world_wait(w, id.text);
 	if (ava_resume(w->rt, id.text, &fork, &p, &err) != 0)
 		fail_msg("%s", err.text);
 	assert_int_equal(p.state, AVA_PENDING);
@@ -300,4 +218,4 @@ TEST(replay)
 	assert_int_equal(ava_resume(w->rt, one.text, &fork, &p, &err), AVA_ECORRUPT);
 }
 
-UNIT_GROUP(.before = setup, .after = teardown);
+UNIT_GROUP(.before = set_up, .after = world_end);

@@ -1,62 +1,6 @@
 /* Groups and checkpoints through libava's public face, the same program embedded and connected
  * ($MODE). */
-#include "unit/unit.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <signal.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
-
-#include <ava.h>
-
-#include "api/daemon.h"
-
-#define LONG_MS 120000
-
-struct world {
-	struct ava_runtime *rt;
-	bool embedded;
-	char dir[256], root[300], work[300], slow[320];
-};
-
-static int setup(void **state)
-{
-	bool embedded = strcmp(getenv("MODE"), "embedded") == 0;
-	struct world *w = calloc(1, sizeof(*w));
-	struct ava_options o = {.root = w->root};
-	struct ava_error err = {0};
-	char path[400];
-
-	snprintf(w->dir, sizeof(w->dir), "%s", unit_tmpdir());
-	snprintf(w->root, sizeof(w->root), "%s/root", w->dir);
-	snprintf(w->work, sizeof(w->work), "%s/work", w->dir);
-	assert_int_equal(mkdir(w->work, 0700), 0);
-	snprintf(path, sizeof(path), "%s/notes.md", w->work);
-	unit_write(path, "The torn tail is cut at the last whole record.\n", 46);
-	setenv("HOME", w->dir, 1);
-	setenv("AVA_DISK_FREE_MIN_MB", "0", 1);
-	w->embedded = embedded;
-	if ((embedded ? ava_runtime_new(&w->rt, &o, &err)
-		      : ava_runtime_connect(&w->rt, &o, &err)) != 0)
-		fail_msg("%s", err.text);
-	*state = w;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	struct world *w = *state;
-
-	if (!w->embedded)
-		daemon_end(w->root, SIGTERM);
-	ava_runtime_free(w->rt);
-	unit_rmdir(w->dir);
-	free(w);
-	return 0;
-}
+#include "api/world.h"
 
 /* One quote and one yes for two runs; a chain ends one after the other. */
 TEST(group)
@@ -117,7 +61,6 @@ TEST(group)
 /* A name for where a run is; both kinds of runtime say the same. */
 TEST(checkpoint)
 {
-	static const char never[] = "{\"text\":\"never said\",\"delay_ms\":600000}\n";
 	struct world *w = *state;
 	struct ava_run_id slow;
 	struct ava_spawn s = {.task = "never ends", .model = w->slow};
@@ -128,8 +71,6 @@ TEST(checkpoint)
 	const char *json;
 	size_t n;
 
-	snprintf(w->slow, sizeof(w->slow), "offline:%s/slow.jsonl", w->dir);
-	unit_write(strchr(w->slow, '/'), never, sizeof(never) - 1);
 	assert_int_equal(ava_spawn(w->rt, &s, &slow, &err), 0);
 	assert_int_equal(ava_checkpoint(w->rt, slow.text, "before-edit", &err), 0);
 	assert_int_equal(ava_checkpoint(w->rt, slow.text, "before-edit", &err), 0);
@@ -156,4 +97,4 @@ TEST(checkpoint)
 	assert_int_equal(ava_checkpoint(w->rt, slow.text, "late", &err), AVA_EEXIST);
 }
 
-UNIT_GROUP(.before = setup, .after = teardown);
+UNIT_GROUP(.before = world_begin, .after = world_end);

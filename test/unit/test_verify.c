@@ -35,6 +35,38 @@ TEST(untouched)
 	rig_fini(&r);
 }
 
+static void count(uint64_t done, uint64_t total, void *user)
+{
+	assert_true(done <= total);
+}
+
+/* Roots and files that are none; nobody who hears of findings; the root that the environment says. */
+TEST(what_is_asked_for)
+{
+	struct seal_rig r = {.seed = 3};
+	const char *path = "logs/none.jsonl";
+	struct ava_verify o = {.root = "/nonexistent/root", .progress = count};
+	struct ava_verified report;
+	struct ava_log_head head;
+	struct ava_error err;
+
+	rig_fill(&r);
+	assert_int_equal(ava_log_verify(&o, &report, &err), AVA_ENOENT);
+	assert_non_null(strstr(err.text, "/nonexistent/root"));
+	assert_int_equal(ava_log_head(o.root, &head, NULL), AVA_ENOENT);
+	assert_int_equal(head.n, 0);
+	o.root = r.root;
+	assert_int_equal(ava_log_verify(&o, &report, NULL), 0);
+	o.paths = &path;
+	o.npaths = 1;
+	assert_int_equal(ava_log_verify(&o, &report, NULL), AVA_ENOENT);
+	setenv("AVA_DATA_ROOT", r.root, 1);
+	assert_int_equal(ava_log_head(NULL, &head, NULL), 0);
+	unsetenv("AVA_DATA_ROOT");
+	assert_int_equal(head.n, 18);
+	rig_fini(&r);
+}
+
 TEST(unsealed_tail_is_told_apart)
 {
 	struct seal_rig r = {.seed = 2};
