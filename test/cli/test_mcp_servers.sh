@@ -93,11 +93,12 @@ for era in modern legacy; do
 done
 
 # --- rights and roles -------------------------------------------------------------
-rights()
+propose()
 {
 	curl -s --unix-socket "$AVA_DATA_ROOT/ava.sock" http://x/api/v1/runs \
-		-d "{\"task\":\"try\",\"role\":\"$1\",\"model\":\"offline:$T/script.jsonl\"}" | jq -c .quote.rights
+		-d "{\"task\":\"try\",\"role\":\"$1\",\"model\":\"offline:$T/script.jsonl\"}"
 }
+rights() { propose "$1" | jq -c .quote.rights; }
 equal 'folders are the person'"'"'s, without a network there is no way out' \
 	'{"private":true,"untrusted":true,"out":false}' "$(rights modern)"
 equal 'what the entry says counts, annotations do not' \
@@ -123,12 +124,7 @@ told c2.1
 contains 'and no others' 'unknown_tool' "$T/told"
 
 # --- a change of the list ---------------------------------------------------------
-changed()
-{
-	curl -s --unix-socket "$AVA_DATA_ROOT/ava.sock" http://x/api/v1/runs \
-		-d "{\"task\":\"try\",\"role\":\"$1\",\"model\":\"offline:$T/script.jsonl\"}" |
-		jq -e --arg t "mcp__$1__late" '.quote.tools | index($t)' >"$OUT"
-}
+changed() { propose "$1" | jq -e --arg t "mcp__$1__late" '.quote.tools | index($t)' >"$OUT"; }
 for era in modern legacy; do
 	refuse "$era: a tool is not there yet" changed "$era"
 	script "mcp__${era}__grow"
@@ -158,14 +154,9 @@ script 'mcp__modern__echo'
 try modern
 told c1.1
 contains 'a new quote has it as it is now' ' echo' "$T/told"
-propose()
-{
-	curl -s --unix-socket "$AVA_DATA_ROOT/ava.sock" http://x/api/v1/runs \
-		-d "{\"task\":\"try\",\"role\":\"$1\",\"model\":\"offline:$T/script.jsonl\"}" | jq -r .proposal_id
-}
 stop_daemon
 start_daemon
-quote=$(propose modern)
+quote=$(propose modern | jq -r .proposal_id)
 kill_daemon
 touch "$AVA_DATA_ROOT/mcp/modern/turned"
 start_daemon
@@ -240,8 +231,8 @@ for era in modern legacy; do
 	told c6.1
 	contains "$era, HTTP: one that is not there fails the call" 'cannot be had' "$T/told"
 	refuse "$era, HTTP: it saw nothing that a client may not do" [ -e "$T/web$era/violations" ]
-	refuse "$era, HTTP: one that is gone is quoted no more" sh -c 'curl -s --unix-socket "$AVA_DATA_ROOT/ava.sock" http://x/api/v1/runs -d "$1" | grep -q proposal_id' \
-		sh "{\"task\":\"try\",\"role\":\"web$era\",\"model\":\"offline:$T/script.jsonl\"}"
+	propose "web$era" >"$OUT"
+	lacks "$era, HTTP: one that is gone is quoted no more" proposal_id "$OUT"
 done
 for era in modern legacy; do
 	web "$era"
@@ -343,7 +334,7 @@ contains 'the doctor says so, too' 'mcp weblegacy' "$OUT"
 lacks 'no key is shown' 'another-secret' "$OUT"
 check 'no key stands below the data root' sh -c '! grep -rqF -e strict-secret -e another-secret "$AVA_DATA_ROOT"'
 
-# --- cancel, kill -9, replay ------------------------------------------------------
+# --- cancel, a quote over kill -9, replay (calls: test_mcp_kill.sh) ------------------------------------------------------
 servers "$(stdio modern '--era modern' '{"timeout":600}')"
 stop_daemon
 check 'no server outlives the daemon' wait_for 10 none_left
@@ -367,32 +358,8 @@ refuse 'in a process' [ -z "$at_work" ]
 none_of_them() { ! ps -o pid= -p "$(echo $at_work | tr ' ' ,)" >/dev/null; }
 "$AVA" cancel "$ID" >"$OUT" 2>&1
 check 'cancel ends the server then, too' wait_for 5 none_of_them
-script 'mcp__modern__hang' 'mcp__modern__echo {"text":"after"}'
-rm -f "$AVA_DATA_ROOT/mcp/modern/calls"
-ID=$("$AVA" run 'try it' --role modern --model "offline:$T/script.jsonl" --yes --background </dev/null 2>/dev/null | grep -o 'S-[0-9a-f]*' | head -n 1)
-check 'another call is at work' wait_for 20 hangs
-kill_daemon
-check 'no server outlives a kill -9' wait_for 10 none_left
-start_daemon
-ended() { "$AVA" status "$ID" --json | jq -e '.status == "success"'; }
-check 'the run goes on after it' wait_for 30 ended
-told c1.1
-contains 'the call that was cut is told, not made again' 'interrupted' "$T/told"
-equal 'to the server it came once' 1 "$(grep -c '^hang$' "$AVA_DATA_ROOT/mcp/modern/calls")"
-told c2.1
-contains 'and the next call finds the server' ' after' "$T/told"
-rm -f "$AVA_DATA_ROOT/mcp/modern/calls"
-ID=$("$AVA" run 'try it' --role modern --model "offline:$T/script.jsonl" --yes --background </dev/null 2>/dev/null | grep -o 'S-[0-9a-f]*' | head -n 1)
-check 'a third call is at work' wait_for 20 hangs
-stop_daemon
-check 'no server outlives a stop' wait_for 10 none_left
-start_daemon
-check 'the run goes on after a stop' wait_for 30 ended
-told c1.1
-contains 'the call that was cut is told, not made again, after a stop' 'interrupted' "$T/told"
 script 'mcp__modern__echo {"text":"confirmed"}'
-quote=$(curl -s --unix-socket "$AVA_DATA_ROOT/ava.sock" http://x/api/v1/runs \
-	-d "{\"task\":\"try\",\"role\":\"modern\",\"model\":\"offline:$T/script.jsonl\"}" | jq -r .proposal_id)
+quote=$(propose modern | jq -r .proposal_id)
 kill_daemon
 start_daemon
 run "$AVA" confirm "$quote" --answer 'yes, without mcp__modern__hang' </dev/null
