@@ -440,17 +440,6 @@ TEST_WITH(liar, setup, teardown)
 	assert_int_equal(f.hits, 2);
 }
 
-TEST_WITH(not_http, setup, teardown)
-{
-	struct fake f = {.answers = {"220 mail ready\r\n\r\n", NULL}};
-	struct client *c;
-	struct client_reply r;
-
-	fake_start(&f, &c);
-	assert_int_equal(client_request(c, "GET", "/x", NULL, &r, NULL), AVA_EPROTO);
-	fake_stop(&f, c);
-}
-
 /* ---- streams */
 
 struct seen {

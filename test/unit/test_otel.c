@@ -104,21 +104,22 @@ static void word_of(const struct op_status *s, void *user)
 	*(bool *)user = s->status >= AVA_SUCCESS;
 }
 
+static const struct op_spawn saying = {.role = "researcher",
+				       .task = "Say what there is.",
+				       .origin = "test",
+				       .session_id = "s1",
+				       .user_id = "tester",
+				       .timeout_ms = AVA_DEFAULT,
+				       .max_cost_microusd = AVA_DEFAULT,
+				       .max_tokens = AVA_DEFAULT,
+				       .max_iterations = AVA_DEFAULT};
+
 static void run_one(struct world *w, char id[24])
 {
-	struct op_spawn s = {.role = "researcher",
-			     .task = "Say what there is.",
-			     .origin = "test",
-			     .session_id = "s1",
-			     .user_id = "tester",
-			     .timeout_ms = AVA_DEFAULT,
-			     .max_cost_microusd = AVA_DEFAULT,
-			     .max_tokens = AVA_DEFAULT,
-			     .max_iterations = AVA_DEFAULT};
 	bool ended = false;
 
 	id[0] = '\0';
-	ops_spawn(w->core, &s, spawned, id);
+	ops_spawn(w->core, &saying, spawned, id);
 	for (int i = 0; !ended && i < 6000; i++) {
 		os_loop_step(w->loop, 10);
 		if (id[0])
@@ -254,20 +255,13 @@ static int failing_openat(int dirfd, const char *path, int flags, mode_t mode)
 TEST(late)
 {
 	struct world *w = *state;
-	struct op_spawn s = {.role = "researcher",
-			     .task = "Say what there is.",
-			     .origin = "test",
-			     .timeout_ms = AVA_DEFAULT,
-			     .max_cost_microusd = AVA_DEFAULT,
-			     .max_tokens = AVA_DEFAULT,
-			     .max_iterations = AVA_DEFAULT};
 	char late[24] = "", id[24];
 
 	failing = sys_real;
 	failing.openat = failing_openat;
 	atomic_store(&fails, "/");
 	sys = &failing;
-	ops_spawn(w->core, &s, spawned, late);
+	ops_spawn(w->core, &saying, spawned, late);
 	for (int i = 0; i < 200; i++) /* it ends, and for longer than a second is late */
 		os_loop_step(w->loop, 10);
 	assert_true(late[0] == 'S' && w->core->sup.nlive == 1);

@@ -102,121 +102,87 @@ static const char *ended(char id[64])
 	return id;
 }
 
-static json_t *text_of(const json_t *v, const char *key)
+/* Asked twice at once, while the pool is held: others are served, one thing is made, and both
+ * answers have its `key`; the first has this status. `other`: a request meanwhile that is told to
+ * wait. */
+static void twice(const char *path, const char *body, int status, const char *key,
+		  const char *other, char id[64])
 {
-	json_t *s = json_object_get(v, key);
+	json_t *a, *b;
+	int one, two;
 
-	assert_true(json_is_string(s));
-	return s;
+	pool_hold();
+	one = post(path, body);
+	two = post(path, body);
+	rig_wait_busy(2);
+	others_are_served();
+	if (other)
+		json_decref(rig_ask("POST", other, "{}", 409));
+	assert_false(answered(one) || answered(two));
+	pool_release();
+	a = answer(one, status);
+	b = answer(two, 200);
+	assert_true(json_is_string(json_object_get(a, key)));
+	assert_true(json_equal(json_object_get(a, key), json_object_get(b, key)));
+	snprintf(id, 64, "%s", json_get_str(a, key));
+	json_decref(a);
+	json_decref(b);
+}
+
+static const char *ends(const char *run)
+{
+	static char as[64];
+
+	return rig_ask_str("GET", rig_path("/api/v1/runs/%s/result?wait=60", run), NULL, 200,
+			   "status", as);
 }
 
 /* ---- tests */
 
 TEST(a_fork_is_proposed_and_confirmed)
 {
-	char run[64], resume[100], confirm[100], reject[100], again[64];
-	int one, two;
-	json_t *a, *b;
+	char id[64], resume[100], confirm[100], reject[100];
 
-	snprintf(resume, sizeof(resume), "/api/v1/runs/%s/resume", ended(run));
-	pool_hold();
-	one = post(resume, "{\"from\":2,\"request_id\":\"r-1\"}");
-	two = post(resume, "{\"from\":2,\"request_id\":\"r-1\"}");
-	rig_wait_busy(2);
-	others_are_served();
-	assert_false(answered(one) || answered(two));
-	pool_release();
-	a = answer(one, 201);
-	b = answer(two, 200); /* the same request is the same proposal */
-	assert_true(json_equal(text_of(a, "proposal_id"), text_of(b, "proposal_id")));
-	snprintf(confirm, sizeof(confirm), "/api/v1/proposals/%s/confirm",
-		 json_string_value(text_of(a, "proposal_id")));
-	snprintf(reject, sizeof(reject), "/api/v1/proposals/%s/reject",
-		 json_string_value(text_of(a, "proposal_id")));
-	json_decref(a);
-	json_decref(b);
-
-	pool_hold();
-	one = post(confirm, "{\"answer\":\"yes\"}");
-	two = post(confirm, "{\"answer\":\"yes\"}");
-	rig_wait_busy(2);
-	others_are_served();
-	json_decref(rig_ask("POST", reject, "{}", 409)); /* it is being answered */
-	assert_false(answered(one) || answered(two));
-	pool_release();
-	a = answer(one, 200);
-	b = answer(two, 200);
-	assert_true(json_equal(text_of(a, "subagent_id"), text_of(b, "subagent_id")));
-	snprintf(again, sizeof(again), "%s", json_string_value(text_of(a, "subagent_id")));
-	json_decref(a);
-	json_decref(b);
-	a = rig_ask("GET", rig_path("/api/v1/runs/%s/result?wait=60", again), NULL, 200);
-	assert_string_equal(json_get_str(a, "status"), "success");
-	json_decref(a);
+	snprintf(resume, sizeof(resume), "/api/v1/runs/%s/resume", ended(id));
+	twice(resume, "{\"from\":2,\"request_id\":\"r-1\"}", 201, "proposal_id", NULL, id);
+	snprintf(confirm, sizeof(confirm), "/api/v1/proposals/%s/confirm", id);
+	snprintf(reject, sizeof(reject), "/api/v1/proposals/%s/reject", id);
+	twice(confirm, "{\"answer\":\"yes\"}", 200, "subagent_id", reject, id);
+	assert_string_equal(ends(id), "success");
 }
 
 /* A yes with less is made with that less, and said twice it is one. */
 TEST(a_yes_that_lowers)
 {
 	static const char but[] = "{\"answer\":\"yes, but at most 5 iterations\"}";
-	char run[64], confirm[100], id[64];
-	int one, two;
-	json_t *a, *b;
+	char confirm[100], id[64];
+	json_t *v;
 
-	rig_ask_str("POST", rig_path("/api/v1/runs/%s/resume", ended(run)), "{}", 201,
-		    "proposal_id", id);
+	rig_ask_str("POST", rig_path("/api/v1/runs/%s/resume", ended(id)), "{}", 201, "proposal_id",
+		    id);
 	snprintf(confirm, sizeof(confirm), "/api/v1/proposals/%s/confirm", id);
-	pool_hold();
-	one = post(confirm, but);
-	two = post(confirm, but);
-	rig_wait_busy(2);
-	others_are_served();
-	pool_release();
-	a = answer(one, 200);
-	b = answer(two, 200);
-	assert_true(json_equal(text_of(a, "subagent_id"), text_of(b, "subagent_id")));
-	snprintf(id, sizeof(id), "%s", json_string_value(text_of(a, "subagent_id")));
-	json_decref(b);
-	json_decref(a);
-	a = rig_ask("GET", rig_path("/api/v1/runs/%s", id), NULL, 200);
-	assert_int_equal(json_get_int(json_object_get(a, "limits"), "max_iterations", 0), 5);
-	json_decref(a);
-	json_decref(rig_ask("GET", rig_path("/api/v1/runs/%s/result?wait=60", id), NULL, 200));
+	twice(confirm, but, 200, "subagent_id", NULL, id);
+	v = rig_ask("GET", rig_path("/api/v1/runs/%s", id), NULL, 200);
+	assert_int_equal(json_get_int(json_object_get(v, "limits"), "max_iterations", 0), 5);
+	json_decref(v);
+	ends(id);
 }
 
 /* Confirmed by the request itself: one run, however often it is asked for. */
 TEST(a_fork_that_starts_at_once)
 {
 	static const char body[] = "{\"from\":1,\"confirmed\":true,\"request_id\":\"r-2\"}";
-	char run[64], resume[100];
-	int one, two;
-	json_t *a, *b;
+	char id[64], resume[100];
+	json_t *v;
 
-	snprintf(resume, sizeof(resume), "/api/v1/runs/%s/resume", ended(run));
-	pool_hold();
-	one = post(resume, body);
-	two = post(resume, body);
-	rig_wait_busy(2);
-	others_are_served();
-	assert_false(answered(one) || answered(two));
-	pool_release();
-	a = answer(one, 201);
-	b = answer(two, 200);
-	assert_true(json_equal(text_of(a, "subagent_id"), text_of(b, "subagent_id")));
-	json_decref(rig_ask("GET",
-			    rig_path("/api/v1/runs/%s/result?wait=60",
-				     json_string_value(text_of(a, "subagent_id"))),
-			    NULL, 200));
-	json_decref(a);
-	json_decref(b);
+	snprintf(resume, sizeof(resume), "/api/v1/runs/%s/resume", ended(id));
+	twice(resume, body, 201, "subagent_id", NULL, id);
+	ends(id);
 	/* Where nobody is asked, too. */
-	a = rig_ask("POST", resume, "{\"confirm\":\"never\"}", 201);
-	assert_string_equal(json_get_str(a, "state"), "confirmed");
-	json_decref(rig_ask("GET",
-			    rig_path("/api/v1/runs/%s/result?wait=60",
-				     json_string_value(text_of(a, "subagent_id"))),
-			    NULL, 200));
-	json_decref(a);
+	v = rig_ask("POST", resume, "{\"confirm\":\"never\"}", 201);
+	assert_string_equal(json_get_str(v, "state"), "confirmed");
+	ends(json_get_str(v, "subagent_id"));
+	json_decref(v);
 }
 
 TEST(a_replay)

@@ -21,19 +21,6 @@ TEST(defaults)
 	assert_int_equal(s.disk_free_min_mb, 256);
 }
 
-TEST(override)
-{
-	struct settings s;
-
-	setenv("AVA_RUNS_MAX", "17", 1);
-	setenv("AVA_LIMITS_COST_CENTS", "0", 1);
-	assert_int_equal(settings_load(&s, NULL), 0);
-	assert_int_equal(s.runs_max, 17);
-	assert_int_equal(s.limits_cost_cents, 0);
-	unsetenv("AVA_RUNS_MAX");
-	unsetenv("AVA_LIMITS_COST_CENTS");
-}
-
 TEST(bad_values)
 {
 	static const char *const bad[] = {"",    " 5",  "+5",     "5 ",
