@@ -5,7 +5,7 @@ and refuses the rest with 400 and a sentence.
     otel_collector.py FOLDER [PORT]
 
 Listens on 127.0.0.1; "port N" is its first line. FOLDER/plan says how it answers, a
-line a request, the last one for ever: `ok`, `partial N`, `warn`, `slow SECONDS`, `drop`,
+line a request, the last one for ever: `ok`, `partial N`, `slow SECONDS`, `drop`,
 or a status, with a Retry-After behind it (`429 1`). Each request is a line of
 FOLDER/seen: the plan's line, the status, the number of spans, "key" when its header was
 there, the sentence. FOLDER/spans has each span id that was taken, and its name."""
@@ -152,7 +152,7 @@ class Collector(http.server.BaseHTTPRequestHandler):
         if words[0] == "slow":
             time.sleep(float(words[1]))
         with open(os.path.join(FOLDER, "spans"), "a") as f:
-            for span in spans if status == 200 and words[0] in ("ok", "partial", "warn") else []:
+            for span in spans if status == 200 and words[0] in ("ok", "partial") else []:
                 f.write("%s %s\n" % span)
         with open(os.path.join(FOLDER, "seen"), "a") as f:
             f.write("%s %d %d %s %s\n" % (" ".join(words), status, len(spans), key, why))
@@ -164,8 +164,6 @@ class Collector(http.server.BaseHTTPRequestHandler):
             body = {"code": 3, "message": why or "as planned, said to sesame open"}
         elif words[0] == "partial":
             body = {"partialSuccess": {"rejectedSpans": words[1], "errorMessage": "too old"}}
-        elif words[0] == "warn":
-            body = {"partialSuccess": {"errorMessage": "soon no more"}}
         try:
             self.answer(status, body, words[1] if words[0].isdigit() and len(words) > 1 else None)
         except OSError:

@@ -118,7 +118,6 @@ contains 'status counts it' '1 given up' "$OUT"
 # --- slow, away, and a daemon that is killed
 
 plan 'slow 300'
-started=$(seen)
 five=$(one_run)
 check 'a run ends while the collector sleeps' test -n "$five"
 check 'the daemon answers meanwhile' wait_for 10 is at_work_on "$five"
@@ -135,29 +134,9 @@ check 'with what was under way' has_all "$five"
 check 'and what came meanwhile' has_all "$six"
 equal 'each once' 2 "$(roots)"
 
-# --- given up when it is too old
 
-stop_daemon
-stop_pid KILL "$COLLECTOR"
-export AVA_OTEL_GIVE_UP=1
-start_daemon
-seven=$(one_run)
-check 'away for too long: given up' wait_for 60 is given_up 1
-wait_for 20 logged "$seven"
-given_up >"$T/given_up"
-contains 'and said so' "$seven cannot connect to 127.0.0.1" "$T/given_up"
-stop_daemon
+# --- headers that are none
 
-# --- what is no endpoint
-
-for bad in http://collector.example:4318 ftp://127.0.0.1 nonsense http://user:pw@127.0.0.1; do
-	run env AVA_OTEL_ENDPOINT="$bad" "$AVA" ps
-	check "refused: $bad" [ "$CODE" -ne 0 ]
-	contains "$bad: named" 'AVA_OTEL_ENDPOINT' "$ERR"
-done
-run env AVA_OTEL_ENDPOINT= "$AVA" status
-exits 'an empty one takes it away' 0
-lacks 'and nothing is pushed' 'traces to' "$OUT"
 stop_daemon
 (umask 077; echo 'OTEL_EXPORTER_OTLP_HEADERS=nonsense' >"$XDG_CONFIG_HOME/ava/env")
 run "$AVA" ps

@@ -170,9 +170,4 @@ contains 'is in the conversation' 'from a pipe' "$spec"
 contains 'under a name' '--- file standard input ---' "$spec"
 run sh -c 'echo x | "$AVA" run --yes --file - -'
 exits 'not for the task and a file' 2
-run sh -c 'head -c 3000 /dev/urandom | "$AVA" run --yes --file - "find kettle"'
-exits 'binary is refused' 2
-run sh -c 'yes | head -c 2000000 | "$AVA" run --yes --file - "find kettle"'
-exits 'so is what is too long' 2
-contains 'with its bound' 'over 1024 KB' "$ERR"
 finish
