@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """A strict MCP server for tests, over stdio or HTTP, of either era, that can misbehave.
 
-mcp_server.py [--era modern|legacy] [--http PORTFILE] [--at-start exit|silent|garbage|strict|mute|redirect|restless|slow|
+mcp_server.py [--era modern|legacy] [--http PORTFILE] [--at-start exit|silent|strict|mute|redirect|restless|slow|
               unheard|traceback]
               [--hold probing|listing|call|half|answered] [--world ANY]
 
@@ -35,7 +35,6 @@ TOOLS = {
     "die": "ends in the middle of the call",
     "hang": "never answers",
     "giant": "answers with more than a message may have",
-    "large": "answers with 6 MB of text",
     "garbage": "writes what is no message, and answers to nobody, then answers",
     "burden": "writes 20 MB to where errors go, or notices or requests without an end, or closes its output and "
               "lives, or answers and does not end the stream of its answer, or says that its list changed and is "
@@ -195,8 +194,6 @@ class Session:
             return None
         if name == "giant":
             return self.text(ident, "x" * (9 << 20))
-        if name == "large":
-            return self.text(ident, "x" * (6 << 20))
         if name == "garbage":
             self.send("this is no message\n{\"jsonrpc\":\"1.0\"}\n[]\n\x00\xff")
             for other in (ident + 1000, str(ident), 0, -1):
@@ -449,9 +446,6 @@ def main():
         print("f" * 1850, file=sys.stderr)  # so that 2,048 bytes end within the secret
         print("x" * 187 + os.environ["MCP_TEST_TOKEN"], file=sys.stderr)
         sys.exit(3)
-    if AT_START == "garbage":
-        while True:
-            print("Listening on nothing")
     if AT_START == "silent":
         time.sleep(600)
     if AT_START == "slow":  # as what loads itself first

@@ -190,42 +190,21 @@ equal 'and nothing is written' '# mine runs: {max: 3}' "$(tr '\n' ' ' <"$CONF/co
 
 printf '# my keys\n%s\n' "$(cat "$CONF/env")" >"$CONF/env.new" && chmod 600 "$CONF/env.new" && mv "$CONF/env.new" "$CONF/env"
 
-# on_tty ANSWER: doctor on a terminal that says ANSWER.
-on_tty()
+on_tty() # STEP…: doctor on a terminal
 {
-	env OLLAMA_HOST="127.0.0.1:$PORT/local" python3 - "$AVA" "$1" >"$OUT" 2>&1 <<'PY'
-import os, pty, sys
-pid, fd = pty.fork()
-if pid == 0:
-    os.execv(sys.argv[1], [sys.argv[1], "doctor"])
-text, said = b"", False
-while True:
-    try:
-        got = os.read(fd, 4096)
-    except OSError:
-        break
-    if not got:
-        break
-    text += got
-    if b"[y/N] " in text and not said:
-        os.write(fd, sys.argv[2].encode() + b"\n")
-        said = True
-sys.stdout.buffer.write(text)
-sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
-PY
-	CODE=$?
+	run env OLLAMA_HOST="127.0.0.1:$PORT/local" python3 "$LIB/terminal.py" 200 "$T/tty" "$@" -- "$AVA" doctor
 }
-on_tty n
-contains 'on a terminal it asks' 'Write it into the file env, with the model' "$OUT"
+on_tty 'see [y/N] ' 'type n\n'
+contains 'on a terminal it asks' 'Write it into the file env, with the model' "$T/tty"
 lacks 'no is no' 'AVA_LOCAL' "$CONF/env"
-on_tty y
-contains 'yes writes it' 'stored' "$OUT"
+on_tty 'see [y/N] ' 'type y\n'
+contains 'yes writes it' 'stored' "$T/tty"
 contains 'the address' "AVA_LOCAL_BASE_URL=\"$URL/local/v1\"" "$CONF/env"
 contains 'and keeps the rest' '# my keys' "$CONF/env"
 run "$AVA" doctor
 exits 'and it is used from then on' 0
 contains 'as the default' 'claude-sonnet stands for local/' "$OUT"
-on_tty y
-lacks 'and not asked for again' "y/N" "$OUT"
+on_tty
+lacks 'and not asked for again' "y/N" "$T/tty"
 
 finish

@@ -7,7 +7,6 @@ command -v curl >/dev/null || skip 'no curl'
 ask() { curl -s --unix-socket "$AVA_DATA_ROOT/ava.sock" "http://x/api/v1$1" -d "$2"; }
 field() { "$AVA" status "$1" --json | jq -r ".$2"; }
 is() { [ "$(field "$1" "$2")" = "$3" ]; }
-ended() { case $(field "$1" status) in queued | running | starting) return 1 ;; esac; }
 # The calls of one turn end in any order: a result is found by its call.
 result_of() { jq -r "select(.callId == \"$1\") | .$2"; }
 events() { "$AVA" logs "$1" -o json | jq -c "select(.eventType == \"$2\") | .content"; }

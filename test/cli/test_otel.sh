@@ -21,7 +21,6 @@ collect() # begins it; the same port as before
 	PORT=$(sed -n 's/^port //p' "$T/collector.out")
 }
 seen() { wc -l <"$T/collector/seen"; }
-saw() { [ "$(seen)" -ge "$1" ]; }
 one_run() { "$AVA" run 'find kettle' --yes --json </dev/null 2>/dev/null | jq -r .subagent_id; }
 health() { "$AVA" status --json </dev/null | jq -r ".health.otel.$1"; }
 is() { [ "$(health "$1")" = "$2" ]; }

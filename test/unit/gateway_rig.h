@@ -266,6 +266,20 @@ static inline void raw_send(int fd, const char *fmt, const char *a)
 	assert_int_equal(send(fd, text, (size_t)n, MSG_NOSIGNAL), n);
 }
 
+/* Asks and does not wait; the answer is the last of its connection. */
+static inline int raw_post(const char *path, const char *body)
+{
+	char text[1500];
+	int fd = raw_connect();
+
+	snprintf(text, sizeof(text),
+		 "POST %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+		 "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
+		 path, strlen(body), body);
+	raw_send(fd, "%s", text);
+	return fd;
+}
+
 /* Everything up to the end of the connection. */
 static inline void raw_read(int fd, char *out, size_t size)
 {

@@ -225,9 +225,7 @@ TEST(stop_before_the_end)
 	rig_run("slow.jsonl", id);
 	wait_calling(id);
 	atomic_store(&rig_held, true);
-	fd = raw_connect();
-	raw_send(fd, "POST " CANCEL " HTTP/1.1\r\nHost: x\r\nContent-Length: 12\r\n\r\n%s",
-		 "{\"all\":true}");
+	fd = raw_post(CANCEL, "{\"all\":true}");
 	rig_wait_busy(1);
 	rig_write("slow.jsonl", "{\"text\":\"now\"}\n"); /* for who takes it up again */
 	rig_restart(false);

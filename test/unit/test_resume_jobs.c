@@ -43,19 +43,6 @@ static void pool_release(void)
 
 /* ---- requests whose answers take their time */
 
-static int post(const char *path, const char *body)
-{
-	char text[1500];
-	int fd = raw_connect();
-
-	snprintf(text, sizeof(text),
-		 "POST %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
-		 "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
-		 path, strlen(body), body);
-	raw_send(fd, "%s", text);
-	return fd;
-}
-
 static bool answered(int fd)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
@@ -112,8 +99,8 @@ static void twice(const char *path, const char *body, int status, const char *ke
 	int one, two;
 
 	pool_hold();
-	one = post(path, body);
-	two = post(path, body);
+	one = raw_post(path, body);
+	two = raw_post(path, body);
 	rig_wait_busy(2);
 	others_are_served();
 	if (other)
@@ -193,7 +180,7 @@ TEST(a_replay)
 
 	snprintf(replay, sizeof(replay), "/api/v1/runs/%s/replay", ended(run));
 	pool_hold();
-	fd = post(replay, "{}");
+	fd = raw_post(replay, "{}");
 	rig_wait_busy(1);
 	others_are_served();
 	assert_false(answered(fd));
@@ -213,7 +200,7 @@ TEST(many_at_once)
 	pool_hold();
 	for (size_t i = 0; i < ARRAY_LEN(fds); i++) {
 		snprintf(body, sizeof(body), "{\"from\":1,\"request_id\":\"m-%zu\"}", i);
-		fds[i] = post(resume, body);
+		fds[i] = raw_post(resume, body);
 	}
 	rig_wait_busy(ARRAY_LEN(fds));
 	json_decref(rig_ask("POST", resume, "{}", 409));
@@ -250,8 +237,8 @@ TEST(a_stop_meanwhile)
 
 	snprintf(resume, sizeof(resume), "/api/v1/runs/%s/resume", ended(run));
 	pool_hold();
-	one = post(resume, "{\"from\":1}");
-	two = post(resume, "{\"from\":1,\"confirmed\":true}");
+	one = raw_post(resume, "{\"from\":1}");
+	two = raw_post(resume, "{\"from\":1,\"confirmed\":true}");
 	rig_wait_busy(2);
 	pool_release();
 	rig_stop();

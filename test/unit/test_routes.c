@@ -126,47 +126,6 @@ TEST(roles)
 	json_decref(v);
 }
 
-TEST(main_job)
-{
-	char p[64], id[64], again[64];
-	json_t *v;
-
-	propose("Where is main defined?", p);
-	v = rig_ask("GET", rig_path("/api/v1/proposals/%s", p), NULL, 200);
-	assert_string_equal(json_get_str(v, "state"), "pending");
-	assert_non_null(strstr(json_get_str(v, "message"), "Proceed? [Yes/No]"));
-	assert_string_equal(json_get_str(json_object_get(v, "quote"), "role"), "code_reviewer");
-	assert_int_equal(strlen(json_get_str(v, "config_hash")), 64);
-	json_decref(v);
-	v = rig_ask("GET", "/api/v1/proposals", NULL, 200);
-	assert_int_equal(json_array_size(json_object_get(v, "proposals")), 1);
-	json_decref(v);
-	rig_ask_str("POST", rig_path("/api/v1/proposals/%s/confirm", p),
-		    "{\"answer\":\"yes please\",\"by\":\"ben\"}", 200, "subagent_id", id);
-	/* The same answer again is the same run; an empty body is a yes. */
-	rig_ask_str("POST", rig_path("/api/v1/proposals/%s/confirm", p), NULL, 200, "subagent_id",
-		    again);
-	assert_string_equal(id, again);
-	v = rig_ask("GET", rig_path(RUNS "/%s/result?wait=30", id), NULL, 200);
-	assert_string_equal(json_get_str(v, "status"), "success");
-	json_decref(v);
-	v = rig_ask("GET", rig_path(RUNS "/%s", id), NULL, 200);
-	assert_string_equal(json_get_str(v, "status"), "success");
-	assert_string_equal(json_get_str(v, "cwd"), rig.src);
-	assert_true(json_get_int(v, "tokens_used", 0) > 0);
-	json_decref(v);
-	v = rig_ask("GET", RUNS, NULL, 200); /* live ones */
-	assert_int_equal(json_array_size(json_object_get(v, "runs")), 0);
-	json_decref(v);
-	v = rig_ask("GET", RUNS "?all=1", NULL, 200);
-	assert_string_equal(
-		json_get_str(json_array_get(json_object_get(v, "runs"), 0), "subagent_id"), id);
-	json_decref(v);
-	v = rig_ask("GET", "/api/v1/proposals?all", NULL, 200);
-	assert_int_equal(json_array_size(json_object_get(v, "proposals")), 1);
-	json_decref(v);
-}
-
 TEST(request_ids)
 {
 	static const char proposal[] = "{\"task\":\"a\",\"role\":\"code_reviewer\",\"cwd\":\"/\","
@@ -199,20 +158,14 @@ TEST(request_id_twice_at_once)
 {
 	static const char body[] = "{\"task\":\"a\",\"role\":\"code_reviewer\",\"cwd\":\"/\","
 				   "\"request_id\":\"twice\",\"confirmed\":true}";
-	char got[4][2000], request[400];
+	char got[4][2000];
 	unsigned made = 0;
 	int fd[4];
 
 	rig_restart(true);
-	snprintf(request, sizeof(request),
-		 "POST " RUNS " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
-		 "Content-Length: %zu\r\n\r\n%s",
-		 strlen(body), body);
 	atomic_store(&rig_held, true);
-	for (int i = 0; i < 4; i++) {
-		fd[i] = raw_connect();
-		raw_send(fd[i], "%s", request);
-	}
+	for (int i = 0; i < 4; i++)
+		fd[i] = raw_post(RUNS, body);
 	rig_wait_busy(4);
 	for (int i = 0; i < 4; i++) {
 		raw_read(fd[i], got[i], sizeof(got[i]));
@@ -222,20 +175,6 @@ TEST(request_id_twice_at_once)
 		assert_string_equal(strchr(got[i], '{'), strchr(got[0], '{'));
 	}
 	assert_int_equal(made, 1);
-}
-
-TEST(cancel)
-{
-	char id[64], word[64];
-
-	rig_run("slow.jsonl", id);
-	rig_ask_str("POST", rig_path(RUNS "/%s/cancel", id), "{}", 200, "status", word);
-	assert_string_equal(word, "cancelled");
-	/* Of a run that has ended it changes nothing. */
-	rig_ask_str("POST", rig_path(RUNS "/%s/cancel", id), NULL, 200, "status", word);
-	assert_string_equal(word, "cancelled");
-	rig_ask_str("GET", rig_path(RUNS "/%s/result", id), NULL, 200, "stop_reason", word);
-	assert_string_equal(word, "cancelled");
 }
 
 static void abandon(void *id)
@@ -553,15 +492,22 @@ TEST(strangers)
 
 /* ---- peers that leave */
 
+static int raw_wait(const char *id)
+{
+	int fd = raw_connect();
+
+	raw_send(fd, "GET " RUNS "/%s/result?wait=3000 HTTP/1.1\r\nHost: x\r\n\r\n", id);
+	return fd;
+}
+
 TEST(peer_leaves_a_wait)
 {
 	char id[64], word[64];
 
 	rig_run("slow.jsonl", id);
 	for (int i = 0; i < 20; i++) {
-		int fd = raw_connect();
+		int fd = raw_wait(id);
 
-		raw_send(fd, "GET " RUNS "/%s/result?wait=3000 HTTP/1.1\r\nHost: x\r\n\r\n", id);
 		if (i % 2) { /* also once it is certainly kept */
 			unsigned n;
 
@@ -583,9 +529,7 @@ TEST(peer_leaves_a_cancel)
 	rig_restart(true);
 	rig_run("slow.jsonl", id);
 	atomic_store(&rig_held, true);
-	fd = raw_connect();
-	raw_send(fd, "POST " RUNS "/%s/cancel HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n",
-		 id);
+	fd = raw_post(rig_path(RUNS "/%s/cancel", id), "");
 	rig_wait_busy(1);
 	close(fd);
 	rig_ask_str("GET", rig_path(RUNS "/%s/result?wait=30", id), NULL, 200, "status", word);
@@ -601,11 +545,7 @@ TEST(peer_leaves_a_confirmation)
 	rig_restart(true);
 	propose("a", p);
 	atomic_store(&rig_held, true);
-	fd = raw_connect();
-	raw_send(fd,
-		 "POST /api/v1/proposals/%s/confirm HTTP/1.1\r\nHost: x\r\n"
-		 "Content-Length: 0\r\n\r\n",
-		 p);
+	fd = raw_post(rig_path("/api/v1/proposals/%s/confirm", p), "");
 	rig_wait_busy(1);
 	close(fd);
 	for (int i = 0; i < 6000 && strcmp(word, "confirmed") != 0; i++) {
@@ -627,12 +567,10 @@ TEST(stop_with_everything_kept)
 	rig_restart(true);
 	rig_run("slow.jsonl", id);
 	atomic_store(&rig_held, true);
-	for (int i = 0; i < 3; i++)
-		fd[i] = raw_connect();
-	raw_send(fd[0], "GET " RUNS "/%s/result?wait=3000 HTTP/1.1\r\nHost: x\r\n\r\n", id);
+	fd[0] = raw_wait(id);
+	fd[1] = raw_connect();
 	raw_send(fd[1], "GET " RUNS "/%s/events HTTP/1.1\r\nHost: x\r\n\r\n", id);
-	raw_send(fd[2], "POST " RUNS "/%s/cancel HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n",
-		 id);
+	fd[2] = raw_post(rig_path(RUNS "/%s/cancel", id), "");
 	rig_wait_busy(3);
 	rig_restart(false);
 	for (int i = 0; i < 3; i++)
@@ -652,8 +590,7 @@ TEST(stop_answers_waits)
 	int fd;
 
 	rig_run("slow.jsonl", id);
-	fd = raw_connect();
-	raw_send(fd, "GET " RUNS "/%s/result?wait=3000 HTTP/1.1\r\nHost: x\r\n\r\n", id);
+	fd = raw_wait(id);
 	for (unsigned n = 0; n < 2;)
 		rig_call(rig_connections_fn, &n);
 	rig_call(stop_routes, NULL);
@@ -662,8 +599,7 @@ TEST(stop_answers_waits)
 	assert_memory_equal(got, "HTTP/1.1 202 ", 13);
 	assert_non_null(strstr(got, "\"status\":\"running\""));
 	/* Later ones do not wait, and are the last of their connection too. */
-	fd = raw_connect();
-	raw_send(fd, "GET " RUNS "/%s/result?wait=3000 HTTP/1.1\r\nHost: x\r\n\r\n", id);
+	fd = raw_wait(id);
 	raw_read(fd, got, sizeof(got));
 	close(fd);
 	assert_memory_equal(got, "HTTP/1.1 202 ", 13);
@@ -717,11 +653,7 @@ TEST(one_prune_after_the_other)
 	json_decref(rig_ask("POST", RUNS, text, 201));
 	while (runs_pruned("{\"older_than_seconds\":1,\"dry_run\":true}") == 0)
 		poll(NULL, 0, 50);
-	fd = raw_connect();
-	raw_send(fd,
-		 "POST /api/v1/prune HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
-		 "Content-Type: application/json\r\nContent-Length: 24\r\n\r\n%s",
-		 body);
+	fd = raw_post("/api/v1/prune", body);
 	while (atomic_load(&removing) == 0)
 		poll(NULL, 0, 1);
 	snprintf(text, sizeof(text), "%s/seals/pruning", rig.root);
