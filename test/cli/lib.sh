@@ -234,6 +234,7 @@ stop_pid()
 }
 
 stop_daemon() { stop_it=$(daemon_pid) || return 0; stop_pid TERM "$stop_it"; }
+restart_daemon() { stop_daemon; start_daemon; }
 kill_daemon() { stop_it=$(daemon_pid) || return 0; stop_pid KILL "$stop_it"; }
 
 # end_all PID...: by TERM, else by KILL.

@@ -53,4 +53,6 @@ told()
 	jq -r --arg c "$1" 'select(.eventType == "ToolResult" and .content.callId == $c).content |
 		"\(.errorClass) \(.output)"' "$AVA_DATA_ROOT/logs/subagents/$ID.jsonl" >"$T/told"
 }
+# tells CALL NAME TEXT: the text stands in it.
+tells() { told "$1"; contains "$2" "$3" "$T/told"; }
 seen() { grep -c "^$2\$" "$AVA_DATA_ROOT/mcp/$1/seen"; }

@@ -1,7 +1,7 @@
 #!/bin/sh
 # run_bash and python_exec as a run has them: what a command answers, what stays, what it
 # cannot reach, and that a stop, a cut or a killed daemon leaves nothing of it. Numbers are those of
-# doc/SECURITY.md; test_sandbox.c has the rest of them.
+# doc/SECURITY.md; test_escapes.sh and test_sandbox.c have the rest of them.
 . "${0%/*}/lib.sh"
 command -v bwrap >/dev/null || skip 'no bwrap'
 [ -x "${AVAD%/*}/ava-sandbox" ] || skip 'ava-sandbox is not built'
@@ -31,11 +31,7 @@ play() { "$AVA" run --role code_reviewer --yes --json --model "offline:$T/turns.
 {
 	turn run_bash '{"command":"pwd; echo one >kept; echo up >&2; exit 3"}'
 	turn run_bash '{"command":"cat kept; cp a.c /ava/work/b.c; echo no >a.c; touch .envrc","cwd":"sub"}'
-	turn run_bash '{"command":"cat ~/.ssh/id_rsa '"$HOME"'/.ssh/id_rsa; env; cat /proc/*/environ; ls '"$AVA_DATA_ROOT"'"}'
-	turn run_bash '{"command":"pwd","cwd":"/"}'
-	turn run_bash '{"command":"pwd","cwd":"../.."}'
 	turn run_bash '{"command":"pwd","cwd":"nowhere"}'
-	turn run_bash '{"command":"head -c 300000 /dev/zero | tr \"\\\\000\" x; printf \"a\\\\000b\\\\377\"; echo last"}'
 	turn run_bash '{"command":"setsid sleep '$NAP' & sleep '$NAP'","timeout":1}'
 	turn python_exec '{"code":"print(6*7)"}'
 	end
@@ -52,13 +48,7 @@ contains 'what it left is there in the next call' 'b.c (29 bytes)' "$all"
 contains 'the project is read-only' 'a.c: Read-only file system' "$all"
 check '2: nothing new in the project' [ ! -e sub/.envrc ]
 equal '2: and nothing changed' 'int main(void) { return 0; }' "$(cat sub/a.c)"
-lacks '1: no key of the person' "$CANARY" "$all"
-lacks '1: no variable of the daemon' 'AVA_DATA_ROOT' "$all"
-contains '1: no home folder' "$HOME/.ssh/id_rsa: No such file" "$all"
-equal '4: where it starts is below the project' 2 "$(grep -c 'outside' "$all")"
 contains 'a folder that is not there is said' 'nowhere: No such file or directory' "$all"
-contains '7: a long output is cut' 'bytes left out' "$all"
-contains '7: and its end is there' 'a␀b' "$all"
 contains '6: time that is up is said' 'it was not done after 1 s' "$all"
 check '6: nothing of it is left' [ -z "$(pgrep -xf "sleep $NAP")" ]
 contains 'a tool of another role is none' 'there is no tool "python_exec"' "$all"

@@ -57,8 +57,7 @@ for state in probing listing call half answered stopping; do
 		esac
 		[ "$state $class" != 'answered answered' ] || class=named
 		equal "$state, $victim: which says that it was cut, or is the whole answer" named "$class"
-		told c4.1
-		contains "$state, $victim: a later call finds the server" ' after' "$T/told"
+		tells c4.1 "$state, $victim: a later call finds the server" ' after'
 		equal "$state, $victim: no call is made twice" '' "$(sort "$AVA_DATA_ROOT/mcp/held/texts" | uniq -d)"
 		stop_daemon
 		check "$state, $victim: no process is left in the end" wait_for 10 none_left

@@ -31,31 +31,21 @@ for era in modern legacy; do
 	try "$era" --max-tokens 1000000
 	exits "$era: a server that misbehaves ends no run" 0
 	contains "$era: its tools stand in the quote" "mcp__${era}__echo" "$ERR"
-	told c1.1
-	contains "$era: a call is answered" ' hello' "$T/told"
-	told c1.2
-	contains "$era: in the sandbox it starts in its own folder" '/ava/work' "$T/told"
+	tells c1.1 "$era: a call is answered" ' hello'
+	tells c1.2 "$era: in the sandbox it starts in its own folder" '/ava/work'
 	contains "$era: and sees no file but those it is given" 'FileNotFoundError' "$T/told"
 	contains "$era: its variables are there" 'MCP_TEST_TOKEN' "$T/told"
 	lacks "$era: no secret of its comes back" 'strict-token-0123456789' "$T/told"
-	told c1.3
-	contains "$era: the form of ava's own words is broken" '[\ava:page 1' "$T/told"
+	tells c1.3 "$era: the form of ava's own words is broken" '[\ava:page 1'
 	contains "$era: what hides is shown" '\u{202e}' "$T/told"
-	told c1.4
-	contains "$era: an error of the tool is told as one" 'server_error the tool did not work' "$T/told"
-	told c1.6
-	contains "$era: garbage between messages is passed over" ' garbage' "$T/told"
-	told c2.1
-	contains "$era: a call that is not answered ends in time" 'timeout the MCP server' "$T/told"
-	told c3.1
-	contains "$era: one that dies in a call may have done it" 'server_failed' "$T/told"
+	tells c1.4 "$era: an error of the tool is told as one" 'server_error the tool did not work'
+	tells c1.6 "$era: garbage between messages is passed over" ' garbage'
+	tells c2.1 "$era: a call that is not answered ends in time" 'timeout the MCP server'
+	tells c3.1 "$era: one that dies in a call may have done it" 'server_failed'
 	contains "$era: and says how it ended" 'exit 7): the strict server dies' "$T/told"
-	told c4.1
-	contains "$era: it is started again for the next call" ' again' "$T/told"
-	told c5.1
-	contains "$era: a giant message ends it" 'more than 8 MB' "$T/told"
-	told c7.1
-	contains "$era: a tool that is gone fails its call" 'unknown_tool' "$T/told"
+	tells c4.1 "$era: it is started again for the next call" ' again'
+	tells c5.1 "$era: a giant message ends it" 'more than 8 MB'
+	tells c7.1 "$era: a tool that is gone fails its call" 'unknown_tool'
 	refuse "$era: it saw nothing that a client may not do" [ -e "$AVA_DATA_ROOT/mcp/$era/violations" ]
 	equal "$era: a call that may have happened is made once" 1 \
 		"$(grep -c '^die$' "$AVA_DATA_ROOT/mcp/$era/calls")"
@@ -63,10 +53,8 @@ for era in modern legacy; do
 done
 equal 'the older era is asked for once' 1 "$(seen legacy server/discover)"
 check 'a request of a server is refused' grep -q '^answer -32601$' "$AVA_DATA_ROOT/mcp/legacy/seen"
-told c1.2
-contains 'one with a network has one' '"net": "sockets"' "$T/told"
-told c1.5
-contains 'nobody is asked anything for it' ' ask' "$T/told"
+tells c1.2 'one with a network has one' '"net": "sockets"'
+tells c1.5 'nobody is asked anything for it' ' ask'
 lacks 'its secret stands in no record' 'strict-token' "$AVA_DATA_ROOT/logs/subagents/$ID.jsonl"
 
 # --- what costs us, or never ends ---------------------------------------------------
@@ -75,19 +63,13 @@ for era in modern legacy; do
 	script "$burden\"errors\"}" "$burden\"notices\"}" "$burden\"requests\"}" "$burden\"closed\"}" \
 		"mcp__${era}__lies" "mcp__${era}__lies {\"text\":\"anew\"}" "$burden\"no characters\"}"
 	try "$era"
-	told c1.1
-	contains "$era: what it writes to where errors go holds up nothing" ' errors' "$T/told"
-	told c2.1
-	contains "$era: one that writes notices without an end is ended" 'server_failed the MCP server' "$T/told"
+	tells c1.1 "$era: what it writes to where errors go holds up nothing" ' errors'
+	tells c2.1 "$era: one that writes notices without an end is ended" 'server_failed the MCP server'
 	contains "$era: and why" 'what nobody asked for' "$T/told"
-	told c3.1
-	contains "$era: or requests" 'what nobody asked for' "$T/told"
-	told c4.1
-	contains "$era: a call that it cannot answer ends in time" 'timeout' "$T/told"
-	told c5.1
-	contains "$era: when it does not say a word to the next one either, it is ended" 'does not answer any more' "$T/told"
-	told c6.1
-	contains "$era: and started again" ' anew' "$T/told"
+	tells c3.1 "$era: or requests" 'what nobody asked for'
+	tells c4.1 "$era: a call that it cannot answer ends in time" 'timeout'
+	tells c5.1 "$era: when it does not say a word to the next one either, it is ended" 'does not answer any more'
+	tells c6.1 "$era: and started again" ' anew'
 	told c7.1
 	equal "$era: characters that are none are shown as that" ' a�b�' "$(cat "$T/told")"
 done
@@ -118,10 +100,8 @@ refuse 'and moves none' grep -q "$(printf '\033')" "$OUT"
 contains 'and tells none' 'for [redacted]' "$OUT"
 script 'mcp__modern__lies {"text":"one"}' 'mcp__modern__where'
 try one
-told c1.1
-contains 'a role has the tools it names' ' one' "$T/told"
-told c2.1
-contains 'and no others' 'unknown_tool' "$T/told"
+tells c1.1 'a role has the tools it names' ' one'
+tells c2.1 'and no others' 'unknown_tool'
 
 # --- a change of the list ---------------------------------------------------------
 changed() { propose "$1" | jq -e --arg t "mcp__$1__late" '.quote.tools | index($t)' >"$OUT"; }
@@ -133,29 +113,23 @@ for era in modern legacy; do
 done
 
 # --- a tool that is another one than was confirmed ---------------------------------
-stop_daemon
-start_daemon
+restart_daemon
 echoes() { grep -c '^echo$' "$AVA_DATA_ROOT/mcp/$1/calls"; }
 for era in modern legacy; do
 	for what in words schema; do
 		before=$(echoes "$era")
 		script "mcp__${era}__echo" "mcp__${era}__turn {\"text\":\"$what\"}" "mcp__${era}__echo" "mcp__${era}__lies {\"text\":\"still\"}"
 		try "$era"
-		told c1.1
-		contains "$era: what was confirmed is called" ' echo' "$T/told"
-		told c3.1
-		contains "$era: with other $what than were confirmed it is not" "changed $era" "$T/told"
-		told c4.1
-		contains "$era: others are" ' still' "$T/told"
+		tells c1.1 "$era: what was confirmed is called" ' echo'
+		tells c3.1 "$era: with other $what than were confirmed it is not" "changed $era"
+		tells c4.1 "$era: others are" ' still'
 		equal "$era: the server was asked once, before" $((before + 1)) "$(echoes "$era")"
 	done
 done
 script 'mcp__modern__echo'
 try modern
-told c1.1
-contains 'a new quote has it as it is now' ' echo' "$T/told"
-stop_daemon
-start_daemon
+tells c1.1 'a new quote has it as it is now' ' echo'
+restart_daemon
 quote=$(propose modern | jq -r .proposal_id)
 kill_daemon
 touch "$AVA_DATA_ROOT/mcp/modern/turned"
@@ -164,8 +138,7 @@ run "$AVA" confirm "$quote" --answer yes </dev/null
 ID=$(grep -o 'S-[0-9a-f]*' "$OUT" "$ERR" | head -n 1 | cut -d: -f2)
 ended() { "$AVA" status "$ID" --json | jq -e '.status == "success"'; }
 check 'the run ends' wait_for 30 ended
-told c1.1
-contains 'changed between quote and yes, while it was not running: not called' 'changed modern' "$T/told"
+tells c1.1 'changed between quote and yes, while it was not running: not called' 'changed modern'
 rm "$AVA_DATA_ROOT/mcp/modern/turned"
 
 # --- orders, hidden words and secrets in what a server says -------------------------
@@ -174,12 +147,9 @@ before=$(runs_now)
 script 'mcp__modern__orders' 'run_bash {"command":"id"} | spawn {"task":"x"}' 'mcp__legacy__echo' 'mcp__modern__leak'
 try modern
 equal 'a result that gives orders starts nothing' $((before + 1)) "$(runs_now)"
-told c2.1
-contains 'nor gives a tool' unknown_tool "$T/told"
-told c2.2
-contains 'nor another one' unknown_tool "$T/told"
-told c3.1
-contains 'nor one of another server' unknown_tool "$T/told"
+tells c2.1 'nor gives a tool' unknown_tool
+tells c2.2 'nor another one' unknown_tool
+tells c3.1 'nor one of another server' unknown_tool
 hidden=$(printf '\363\240\201\201')
 refuse 'no hidden tag of a result or a description is in any record' grep -rqF "$hidden" "$AVA_DATA_ROOT/logs" "$AVA_DATA_ROOT/runs"
 refuse 'nor a secret' grep -rqF -e strict-token-0123456789 -e "$(printf strict-token-0123456789 | base64)" \
@@ -204,8 +174,7 @@ for era in modern legacy; do
 	web "$era"
 	role "web$era" "mcp__web${era}__*"
 	servers "$ENTRY"
-	stop_daemon
-	start_daemon
+	restart_daemon
 	echo >"$T/script.jsonl"
 	equal "$era, HTTP: all three rights, since it has a key and a network" \
 		'{"private":true,"untrusted":true,"out":true}' "$(rights "web$era")"
@@ -214,22 +183,14 @@ for era in modern legacy; do
 		"mcp__web${era}__die" "mcp__web${era}__lies"
 	try "web$era" --max-tokens 1000000 --grant all_three
 	exits "$era, HTTP: a server that misbehaves ends no run" 0
-	told c1.1
-	contains "$era, HTTP: a call is answered" ' hello' "$T/told"
-	told c1.3
-	contains "$era, HTTP: garbage in a stream is passed over" ' garbage' "$T/told"
-	told c1.4
-	contains "$era, HTTP: an error of the tool is told as one" 'server_error' "$T/told"
-	told c2.1
-	contains "$era, HTTP: a call that is not answered ends in time" 'timeout' "$T/told"
-	told c3.1
-	contains "$era, HTTP: a giant answer fails its call" 'more than 8 MB' "$T/told"
-	told c4.1
-	contains "$era, HTTP: and no other one" ' still' "$T/told"
-	told c5.1
-	contains "$era, HTTP: one that dies in a call may have done it" 'server_failed' "$T/told"
-	told c6.1
-	contains "$era, HTTP: one that is not there fails the call" 'cannot be had' "$T/told"
+	tells c1.1 "$era, HTTP: a call is answered" ' hello'
+	tells c1.3 "$era, HTTP: garbage in a stream is passed over" ' garbage'
+	tells c1.4 "$era, HTTP: an error of the tool is told as one" 'server_error'
+	tells c2.1 "$era, HTTP: a call that is not answered ends in time" 'timeout'
+	tells c3.1 "$era, HTTP: a giant answer fails its call" 'more than 8 MB'
+	tells c4.1 "$era, HTTP: and no other one" ' still'
+	tells c5.1 "$era, HTTP: one that dies in a call may have done it" 'server_failed'
+	tells c6.1 "$era, HTTP: one that is not there fails the call" 'cannot be had'
 	refuse "$era, HTTP: it saw nothing that a client may not do" [ -e "$T/web$era/violations" ]
 	propose "web$era" >"$OUT"
 	lacks "$era, HTTP: one that is gone is quoted no more" proposal_id "$OUT"
@@ -237,48 +198,38 @@ done
 for era in modern legacy; do
 	web "$era"
 	servers "$ENTRY"
-	stop_daemon
-	start_daemon
+	restart_daemon
 	rm -f "$T/web$era/seen"
 	script "mcp__web${era}__echo" "mcp__web${era}__forbidden" "mcp__web${era}__lies" "mcp__web${era}__deaf" "mcp__web${era}__echo" \
 		"mcp__web${era}__lies {\"text\":\"still\"}" "mcp__web${era}__hang"
 	try "web$era" --grant all_three
 	[ "$era" = modern ] || check "$era, HTTP: no notice waits for ever" wait_for 20 grep -qx 'hung up' "$T/web$era/seen"
-	told c2.1
-	contains "$era, HTTP: a call that is forbidden fails" 'server_error' "$T/told"
-	told c3.1
-	contains "$era, HTTP: and no other one" ' lies' "$T/told"
-	told c5.1
-	contains "$era, HTTP: after it could not tell of changes its list is read again" 'changed' "$T/told"
-	told c6.1
-	contains "$era, HTTP: which changes nothing for others" ' still' "$T/told"
+	tells c2.1 "$era, HTTP: a call that is forbidden fails" 'server_error'
+	tells c3.1 "$era, HTTP: and no other one" ' lies'
+	tells c5.1 "$era, HTTP: after it could not tell of changes its list is read again" 'changed'
+	tells c6.1 "$era, HTTP: which changes nothing for others" ' still'
 	burden="mcp__web${era}__burden {\"text\":"
 	script "$burden\"lingers\"}" "$burden\"notices\"}"
 	try "web$era" --grant all_three
-	told c1.1
-	contains "$era, HTTP: an answer counts when it is there" ' lingers' "$T/told"
+	tells c1.1 "$era, HTTP: an answer counts when it is there" ' lingers'
 	check "$era, HTTP: and nothing is read behind it" wait_for 20 grep -qx 'let go' "$T/web$era/seen"
 	equal "$era, HTTP: it was greeted once" 1 "$(grep -cxE 'server/discover|initialize' "$T/web$era/seen")"
-	told c2.1
-	contains "$era, HTTP: a stream of notices without an end is ended" 'what nobody asked for' "$T/told"
+	tells c2.1 "$era, HTTP: a stream of notices without an end is ended" 'what nobody asked for'
 	refuse "$era, HTTP: it saw nothing that a client may not do, still" [ -e "$T/web$era/violations" ]
 done
 web legacy
 servers "$ENTRY"
-stop_daemon
-start_daemon
+restart_daemon
 script 'mcp__weblegacy__grow'
 try weblegacy --grant all_three
 check 'legacy, HTTP: a change of the list is followed' wait_for 10 changed weblegacy
 rm -f "$T/weblegacy/paths"
 web legacy --at-start unheard
 servers "$(printf '%s' "$ENTRY" | jq -c '.weblegacy.url |= sub("/mcp$"; "?to=heron") | .weblegacy.ava.start = 12')"
-stop_daemon
-start_daemon
+restart_daemon
 script 'mcp__weblegacy__lies {"text":"heard"}'
 try weblegacy --grant all_three
-told c1.1
-contains 'legacy, HTTP: that what it never answered breaks off ends no call' ' heard' "$T/told"
+tells c1.1 'legacy, HTTP: that what it never answered breaks off ends no call' ' heard'
 equal 'an address without a path keeps what is asked of it' '/?to=heron' "$(sort -u "$T/weblegacy/paths")"
 web legacy --at-start lost
 LOST=$ENTRY
@@ -286,8 +237,7 @@ web modern --at-start redirect
 servers "$ENTRY" "$LOST" '{"meta":{"url":"http://169.254.169.254/mcp"}}' '{"private":{"url":"http://10.0.0.1/mcp"}}'
 role meta mcp__meta
 role private mcp__private
-stop_daemon
-start_daemon
+restart_daemon
 run "$AVA" run 'try' --role webmodern --yes </dev/null
 contains 'a redirect is no answer' 'status 307' "$ERR"
 refuse 'and is not followed' [ -e "$T/webmodern/violations" ]
@@ -303,8 +253,7 @@ done
 # a server that is started anew has forgotten the session, and did nothing of what it was asked
 web legacy
 servers "$(printf '%s' "$ENTRY" | jq -c '.weblegacy.ava.timeout = 60')"
-stop_daemon
-start_daemon
+restart_daemon
 rm -f "$T/weblegacy/seen" "$T/weblegacy/texts"
 lies="mcp__weblegacy__lies {\"text\":"
 script "$lies\"forgets\"}" "$lies\"one\"} | $lies\"two\"} | $lies\"three\"}" "$lies\"forgets\"}" "$lies\"four\"} | $lies\"late\"}" \
@@ -316,16 +265,14 @@ for call in 'c2.1 one' 'c2.2 two' 'c2.3 three' 'c4.1 four' 'c4.2 late'; do
 done
 equal 'each once' 'forgets,forgets,forgets always,four,late,one,three,two' \
 	"$(sed -n 's/^lies //p' "$T/weblegacy/texts" | LC_ALL=C sort | paste -sd,)"
-told c6.1
-contains 'where that is forgotten at once the call fails' 'Session not found' "$T/told"
+tells c6.1 'where that is forgotten at once the call fails' 'Session not found'
 equal 'and it was greeted for that once more' 4 "$(grep -cx initialize "$T/weblegacy/seen")"
 refuse 'it saw nothing that a client may not do' [ -e "$T/weblegacy/violations" ]
 
 web legacy
 servers "$ENTRY"
 printf 'STRICT_TOKEN=another-secret-2\n' >"$CONFIG/env"
-stop_daemon
-start_daemon
+restart_daemon
 run "$AVA" run 'try' --role weblegacy --yes </dev/null
 exits 'a wrong key: no run' 1
 contains 'and what to look at' 'does not let ava in (status 401)' "$ERR"
@@ -366,15 +313,13 @@ run "$AVA" confirm "$quote" --answer 'yes, without mcp__modern__hang' </dev/null
 exits 'a quote outlives a kill -9, with its tools' 0
 ID=$(grep -o 'S-[0-9a-f]*' "$OUT" "$ERR" | head -n 1 | cut -d: -f2)
 check 'what was confirmed runs' wait_for 30 ended
-told c1.1
-contains 'with the tools that were quoted' ' confirmed' "$T/told"
+tells c1.1 'with the tools that were quoted' ' confirmed'
 tools() { jq -c 'select(.eventType == "SubagentSpawn").content.tools' "$AVA_DATA_ROOT/logs/subagents/$ID.jsonl" >"$T/tools"; }
 tools
 contains 'but for the one that was left out: others stay' 'mcp__modern__echo' "$T/tools"
 lacks 'but for the one that was left out' 'mcp__modern__hang' "$T/tools"
 rm "$CONFIG/mcp.json"
-stop_daemon
-start_daemon
+restart_daemon
 all_replay 'every run replays without any server'
 run "$AVA" resume "$ID" --yes </dev/null
 exits 'a run goes on without a server that is not configured any more' 0
@@ -389,23 +334,18 @@ role slow mcp__slow
 start_daemon
 script 'mcp__legacy__lies {"text":"old"}'
 try legacy
-told c1.1
-contains 'one that ends at the newer era is started again, for the older' ' old' "$T/told"
+tells c1.1 'one that ends at the newer era is started again, for the older' ' old'
 script 'mcp__mute__die' 'mcp__mute__lies {"text":"once more"}'
 try mute
-told c1.1
-contains 'one that passes the newer era over is greeted, and dies in a call' 'exit 7): the strict server dies' "$T/told"
-told c2.1
-contains 'and is started again, too' ' once more' "$T/told"
+tells c1.1 'one that passes the newer era over is greeted, and dies in a call' 'exit 7): the strict server dies'
+tells c2.1 'and is started again, too' ' once more'
 script 'mcp__slow__lies {"text":"late"}'
 try slow
-told c1.1
-contains 'one of the newer era that answers after it was greeted, which it refuses, is heard' ' late' "$T/told"
+tells c1.1 'one of the newer era that answers after it was greeted, which it refuses, is heard' ' late'
 script 'mcp__modern__where'
 try modern
 exits 'a folder that is given' 0
-stop_daemon
-start_daemon
+restart_daemon
 rmdir "$T/given"
 ln -s "$CONFIG" "$T/given"
 run "$AVA" run 'try' --role modern --yes </dev/null
@@ -429,21 +369,16 @@ exits 'a list that changes whenever it is read is none' 1
 contains 'and says so, at once' 'its list of tools changes whenever it is read' "$ERR"
 script 'mcp__held__die' 'mcp__held__echo'
 try held
-told c2.1
-contains 'a call that waits for a start too long says that it was not made' 'cannot be had: it takes longer to start' "$T/told"
-stop_daemon
-start_daemon
+tells c2.1 'a call that waits for a start too long says that it was not made' 'cannot be had: it takes longer to start'
+restart_daemon
 script 'mcp__modern__hang' 'mcp__modern__echo {"text":"idle"}'
 try modern
-told c1.1
-contains 'one with a call at work is not idle' 'timeout' "$T/told"
-told c2.1
-contains 'and goes on' ' idle' "$T/told"
+tells c1.1 'one with a call at work is not idle' 'timeout'
+tells c2.1 'and goes on' ' idle'
 check 'without use it ends' wait_for 10 none_left
 script 'mcp__modern__echo {"text":"woken"}'
 try modern
-told c1.1
-contains 'the next use starts it again' ' woken' "$T/told"
+tells c1.1 'the next use starts it again' ' woken'
 check 'and ends once more' wait_for 10 none_left
 stop_daemon
 servers "$(stdio silent '--at-start silent')"
@@ -484,8 +419,7 @@ bad 'an unset variable' '{"mcpServers":{"a":{"url":"https://e.example/","headers
 bad 'an older transport' '{"mcpServers":{"a":{"type":"sse","url":"https://e.example/"}}}' 'there are stdio'
 printf '{"mcpServers":{}}' >"$CONFIG/mcp.json"
 chmod 666 "$CONFIG/mcp.json"
-stop_daemon
-start_daemon
+restart_daemon
 run "$AVA" run 'try' --role modern --yes </dev/null
 exits 'a file that others may write is not read, and the daemon works without' 1
 contains 'with what to do, for who wants one of its servers' 'chmod go-w' "$ERR"
@@ -503,15 +437,13 @@ rm "$CONFIG/mcp.json"
 servers '{"gone":{"command":"no-such-program-here"}}' '{"off":{"command":"no-such-program-here","disabled":true}}' \
 	"$(stdio modern '--era modern')"
 role gone 'mcp__gone__*'
-stop_daemon
-start_daemon
+restart_daemon
 run "$AVA" run 'try' --role gone --yes </dev/null
 exits 'a server whose entry is wrong cannot be had' 1
 contains 'with the reason' 'the MCP server gone cannot be had: there is no program no-such-program-here' "$ERR"
 script 'mcp__modern__echo {"text":"hello"}'
 try modern
-told c1.1
-contains 'the others can' ' hello' "$T/told"
+tells c1.1 'the others can' ' hello'
 equal 'what the run does names server and tool' 'Using mcp__modern__echo {"text":"hello"}' \
 	"$(jq -r 'select(.eventType == "Activity").content.text | select(startswith("Using"))' "$AVA_DATA_ROOT/logs/subagents/$ID.jsonl")"
 run "$AVA" doctor </dev/null

@@ -62,8 +62,7 @@ run "$AVA" doctor
 exits 'doctor finds a key that is refused' 1
 contains 'and says so' '(file): it answers 401' "$OUT"
 plan ok
-stop_daemon
-start_daemon
+restart_daemon
 equal 'a restart pushes nothing again' 3 "$(seen)"
 run "$AVA" trace "$before" --push
 exits 'an older run is pushed when asked' 0
