@@ -177,6 +177,35 @@ TEST(request_id_twice_at_once)
 	assert_int_equal(made, 1);
 }
 
+/* What is not seen yet, by number, and that it was; twice is once. What both are about is in
+ * test_delivery.c. */
+TEST(unseen_and_ack)
+{
+	char id[64], path[200], body[100], entry[64], said[64] = "";
+	json_t *v;
+
+	rig_ask_str("POST", "/api/v1/sessions", "{}", 201, "session_id", id);
+	rig_ask_str("POST", rig_path("/api/v1/sessions/%s/messages", id), "{\"text\":\"hello\"}",
+		    202, "entry", entry);
+	snprintf(path, sizeof(path), "/api/v1/sessions/%s/unseen?channel=terminal", id);
+	for (int i = 0; i < 6000 && !said[0]; i++) {
+		poll(NULL, 0, 10);
+		rig_ask_str("GET", path, NULL, 200, "summary", said);
+	}
+	assert_string_equal(said, "1 message while you were away");
+	v = rig_ask("GET", path, NULL, 200);
+	snprintf(body, sizeof(body), "{\"channel\":\"terminal\",\"lsn\":%lld}",
+		 (long long)json_get_int(v, "lsn", 0));
+	json_decref(v);
+	for (int i = 0; i < 2; i++) {
+		v = rig_ask("POST", rig_path("/api/v1/sessions/%s/ack", id), body, 200);
+		assert_int_equal(json_get_int(v, "acknowledged", -1), i == 0);
+		assert_int_equal(json_get_int(v, "unseen", -1), 0);
+		json_decref(v);
+	}
+	assert_string_equal(rig_ask_str("GET", path, NULL, 200, "summary", said), "");
+}
+
 static void abandon(void *id)
 {
 	struct run *r = supervisor_find(&rig.core->sup, id);
