@@ -1,21 +1,10 @@
 /* libava without memory: each allocation of a whole use of it fails once, and
  * what comes back is an error or the right answer. Linked from the archives, so
  * that allocations can be made to fail; embedded and connected ($MODE). */
-#include "unit/unit.h"
+#include "api/world.h"
 
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <ava.h>
-
-static struct ava_runtime *home; /* keeps the daemon, or is the runtime itself */
-static char dir[256], root[300], work[300];
+static struct world *w; /* its runtime keeps the daemon, or is what is tried */
 static char run[24], session[48];
-static int embedded;
 
 static void count(const struct ava_event *e, void *user)
 {
@@ -77,7 +66,7 @@ static void events(struct ava_runtime *rt)
 	const struct ava_callbacks callbacks = {.event = count};
 	struct ava_events_query q = {.run = run};
 	struct ava_events *e = NULL;
-	struct ava_watch *w = NULL;
+	struct ava_watch *watch = NULL;
 	struct ava_event ev;
 	struct ava_error err;
 	unsigned n = 0;
@@ -87,78 +76,42 @@ static void events(struct ava_runtime *rt)
 		if (ava_events_wait(e, 0, &err) == 1)
 			assert_true(again(ava_events_next(e, &ev, &err), &err));
 	ava_events_close(e);
-	assert_true(fine(ava_watch(rt, &q, &callbacks, &n, &w, &err), &err));
+	assert_true(fine(ava_watch(rt, &q, &callbacks, &n, &watch, &err), &err));
 	assert_true(again(ava_runtime_process(rt, 0, &err), &err));
-	ava_unwatch(w);
+	ava_unwatch(watch);
 }
 
 static void use(void)
 {
-	struct ava_options o = {.root = root, .no_start = 1};
-	struct ava_runtime *rt = home;
+	struct ava_options o = {.root = w->root, .no_start = 1};
+	struct ava_runtime *rt = w->rt;
 	struct ava_error err;
 
-	if (!embedded && ava_runtime_connect(&rt, &o, &err) != 0) {
+	if (!w->embedded && ava_runtime_connect(&rt, &o, &err) != 0) {
 		assert_int_equal(err.code, AVA_ENOMEM);
 		return;
 	}
 	one_run(rt);
 	lists(rt);
 	events(rt);
-	if (!embedded)
+	if (!w->embedded)
 		ava_runtime_free(rt);
 }
 
 TEST(use)
 {
-	FAULT_LOOP(k, use());
-}
-
-static int setup(void **state)
-{
-	struct ava_options o = {.root = root};
 	struct ava_spawn s = {.task = "where is the torn tail?", .role = "code_reviewer"};
 	struct ava_run_id id;
 	struct ava_session_id sid;
-	const char *runs[] = {run};
-	const char *mode = getenv("MODE");
-	char path[400];
 
-	embedded = !mode || strcmp(mode, "connected") != 0;
-	snprintf(dir, sizeof(dir), "%s", unit_tmpdir());
-	snprintf(root, sizeof(root), "%s/root", dir);
-	snprintf(work, sizeof(work), "%s/work", dir);
-	snprintf(path, sizeof(path), "%s/notes.md", work);
-	assert_int_equal(mkdir(work, 0700), 0);
-	unit_write(path, "the torn tail\n", 14);
-	setenv("HOME", dir, 1);
-	assert_int_equal(embedded ? ava_runtime_new(&home, &o, NULL)
-				  : ava_runtime_connect(&home, &o, NULL),
-			 0);
-	s.cwd = work;
-	assert_int_equal(ava_spawn(home, &s, &id, NULL), 0);
+	w = *state;
+	s.cwd = w->work;
+	assert_int_equal(ava_spawn(w->rt, &s, &id, NULL), 0);
 	snprintf(run, sizeof(run), "%s", id.text);
-	assert_int_equal(ava_wait(home, runs, 1, AVA_WAIT_ALL, 120000, NULL, NULL), 1);
-	assert_int_equal(ava_session_new(home, NULL, &sid, NULL), 0);
+	world_wait(w, run);
+	assert_int_equal(ava_session_new(w->rt, NULL, &sid, NULL), 0);
 	snprintf(session, sizeof(session), "%s", sid.text);
-	return 0;
+	FAULT_LOOP(k, use());
 }
 
-static int teardown(void **state)
-{
-	char path[400], *text;
-	size_t len;
-
-	if (!embedded) {
-		snprintf(path, sizeof(path), "%s/ava.lock", root);
-		text = unit_read(path, &len);
-		assert_true(atoi(text) > 1);
-		kill(atoi(text), SIGKILL);
-		free(text);
-	}
-	ava_runtime_free(home);
-	unit_rmdir(dir);
-	return 0;
-}
-
-UNIT_GROUP(.first = setup, .last = teardown);
+UNIT_GROUP(.before = world_begin, .after = world_end);

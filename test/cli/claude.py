@@ -12,7 +12,7 @@ import threading
 import time
 
 import api
-from api import AVA, PATIENCE, check
+from api import AVA, PATIENCE, check, until
 
 CLAUDE = os.environ["CLAUDE_CONFIG_DIR"]
 CARDS = os.path.join(CLAUDE, "agent-activity")
@@ -37,21 +37,14 @@ def hook(kind, session, agent, agent_type="Explore", **more):
 
 def logged(n, session=None):
     """The lines of the log about agents, when there are n of them."""
-    until = time.monotonic() + PATIENCE
+    end = time.monotonic() + PATIENCE
     while True:
         got = subprocess.run([AVA, "logs", "--type", "Custom", "-o", "json"], capture_output=True, text=True)
         lines = [e for e in map(json.loads, got.stdout.splitlines()) if e["content"]["customType"] == "claude.agent" and
                  session in (None, e["sessionId"])]
-        if len(lines) >= n or time.monotonic() > until:
+        if len(lines) >= n or time.monotonic() > end:
             return lines
         time.sleep(0.05)
-
-
-def soon(what):
-    until = time.monotonic() + PATIENCE
-    while not what() and time.monotonic() < until:
-        time.sleep(0.05)
-    return what()
 
 
 def write_card(session, agent, **more):
@@ -120,7 +113,7 @@ def odd(stream):
     os.makedirs(f"{CARDS}/s12")
     for i in range(60):
         write_card("s12", f"g{i:02}", lastMessage="x" * (2000000))
-    check("60 giant cards are 20 before long, each in the log", soon(lambda: len(os.listdir(f"{CARDS}/s12")) == 20) and
+    check("60 giant cards are 20 before long, each in the log", until(lambda: len(os.listdir(f"{CARDS}/s12")) == 20) and
           sorted(e["content"]["data"]["agentId"] for e in logged(60, "s12")) == [f"g{i:02}" for i in range(60)])
     check("a link to a session is no session", get("/api/sessions/elsewhere/agents") == [] and
           "elsewhere" not in [s["sessionId"] for s in get("/api/v1/claude/sessions")["sessions"]])
@@ -137,7 +130,7 @@ def slow():
         os.makedirs(f"{CARDS}/u{i:02}")
         for k in range(15):
             write_card(f"u{i:02}", f"f{k}", lastMessage="x" * 2000)
-    soon(lambda: len([e for e in logged(900) if e["sessionId"][0] == "u"]) >= 900)
+    until(lambda: len([e for e in logged(900) if e["sessionId"][0] == "u"]) >= 900)
 
     def events():  # in lines that have come whole
         return sum(b"claude.agent" in line and b'"sessionId":"u' in line for line in got.split(b"\n")[:-1])
@@ -187,7 +180,7 @@ def main():
     lines = logged(30, "s2")
     check("30 of one session are 30 in the log", sorted(e["content"]["data"]["agentId"] for e in lines) ==
           [f"b{i:02}" for i in range(30)], len(lines))
-    soon(lambda: len(os.listdir(os.path.join(CARDS, "s2"))) <= 20)
+    until(lambda: len(os.listdir(os.path.join(CARDS, "s2"))) <= 20)
     left = sorted(os.listdir(os.path.join(CARDS, "s2")))
     check("and 20 cards, the newest", left == [f"b{i:02}.json" for i in range(10, 30)], left)
 
@@ -198,7 +191,7 @@ def main():
     lines = logged(1200, "s7")
     check("of 1200 at once each is in the log, once", sorted(e["content"]["data"]["agentId"] for e in lines) ==
           [f"e{i:04}" for i in range(1200)], len(lines))
-    check("and 20 cards are left", soon(lambda: len(os.listdir(f"{CARDS}/s7")) == 20), len(os.listdir(f"{CARDS}/s7")))
+    check("and 20 cards are left", until(lambda: len(os.listdir(f"{CARDS}/s7")) == 20), len(os.listdir(f"{CARDS}/s7")))
     odd(stream)
     slow()
 
@@ -297,7 +290,7 @@ def again(stream):
     """After a kill: what changed meanwhile is written, what was written is not written again."""
     hook("SubagentStart", "s9", "z9")
     lines = logged(1, "s9")
-    have = soon(lambda: len(logged(1100)) >= 1100 and {e["sessionId"] for e in logged(1100)} >= {f"t{i:04}" for i in range(1100)})
+    have = until(lambda: len(logged(1100)) >= 1100 and {e["sessionId"] for e in logged(1100)} >= {f"t{i:04}" for i in range(1100)})
     check("of many sessions each one is", have)
     count = {}
     for e in logged(1):

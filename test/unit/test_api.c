@@ -43,21 +43,12 @@ static const struct yaml_node *described(const char *path, const char *method)
 	return yaml_get(yaml_get(paths, path), lower);
 }
 
-/* The path of row i and its method; NULL behind the last. */
-static const char *verb_path(size_t i, const char **method)
-{
-	const struct verb *v = verbs_row(i);
-
-	*method = v ? v->method : NULL;
-	return v ? v->path : NULL;
-}
-
 static bool routed(const char *path, const char *method)
 {
-	const char *m, *row;
+	const struct verb *v;
 
-	for (size_t i = 0; (row = verb_path(i, &m)); i++)
-		if (strcmp(row, path) == 0 && strcasecmp(m, method) == 0)
+	for (size_t i = 0; (v = verbs_row(i)); i++)
+		if (strcmp(v->path, path) == 0 && strcasecmp(v->method, method) == 0)
 			return true;
 	return false;
 }
@@ -65,12 +56,12 @@ static bool routed(const char *path, const char *method)
 TEST(paths)
 {
 	const struct yaml_node *paths = yaml_get(yaml_root(doc), "paths");
-	const char *method, *row;
+	const struct verb *v;
 	unsigned rows = 0, written = 0;
 
-	for (size_t i = 0; (row = verb_path(i, &method)); i++, rows++)
-		if (!described(row, method))
-			fail_msg("doc/api.yaml does not describe %s %s", method, row);
+	for (size_t i = 0; (v = verbs_row(i)); i++, rows++)
+		if (!described(v->path, v->method))
+			fail_msg("doc/api.yaml does not describe %s %s", v->method, v->path);
 	assert_non_null(paths);
 	for (const struct yaml_node *p = paths->first; p; p = p->next)
 		for (size_t i = 0; i < ARRAY_LEN(methods); i++) {
@@ -157,34 +148,36 @@ static const char *with_id(const char *path, const char *query)
 
 TEST(arguments)
 {
-	const char *method, *row;
+	const struct verb *v;
 
-	for (size_t i = 0; (row = verb_path(i, &method)); i++) {
-		const struct yaml_node *list = yaml_get(described(row, method), "parameters");
+	for (size_t i = 0; (v = verbs_row(i)); i++) {
+		const struct yaml_node *list =
+			yaml_get(described(v->path, v->method), "parameters");
 		struct names query = {""}, header = {""}, fields = {""}, takes;
 
 		for (const struct yaml_node *p = list ? list->first : NULL; p; p = p->next)
 			names_add(strcmp(yaml_get(p, "in")->text, "query") == 0 ? &query : &header,
 				  yaml_get(p, "name")->text);
-		takes = told(method, with_id(row, "?nope=1"), NULL, "this path takes ");
-		assert_same(&query, &takes, row);
+		takes = told(v->method, with_id(v->path, "?nope=1"), NULL, "this path takes ");
+		assert_same(&query, &takes, v->path);
 		/* A browser that reconnects says in a field where it was. */
-		if (names_has(&takes, "after") && strstr(row, "/events"))
+		if (names_has(&takes, "after") && strstr(v->path, "/events"))
 			names_add(&fields, "Last-Event-ID");
-		assert_same(&header, &fields, row);
+		assert_same(&header, &fields, v->path);
 	}
 }
 
 TEST(bodies)
 {
-	const char *method, *row;
+	const struct verb *v;
 
-	for (size_t i = 0; (row = verb_path(i, &method)); i++) {
-		const struct yaml_node *body = yaml_get(described(row, method), "requestBody"),
+	for (size_t i = 0; (v = verbs_row(i)); i++) {
+		const struct yaml_node *body = yaml_get(described(v->path, v->method),
+							"requestBody"),
 				       *schema, *properties, *extra;
 		struct names written = {""}, takes;
 
-		if (strcmp(method, "POST") != 0) {
+		if (strcmp(v->method, "POST") != 0) {
 			assert_null(body);
 			continue;
 		}
@@ -193,11 +186,12 @@ TEST(bodies)
 		properties = yaml_get(schema, "properties");
 		extra = yaml_get(schema, "additionalProperties");
 		if (!properties || !extra || strcmp(extra->text, "false") != 0)
-			fail_msg("doc/api.yaml does not describe the body of %s", row);
+			fail_msg("doc/api.yaml does not describe the body of %s", v->path);
 		for (const struct yaml_node *p = properties->first; p; p = p->next)
 			names_add(&written, p->key);
-		takes = told(method, with_id(row, ""), "{\"nope\":1}", "in the request: it takes ");
-		assert_same(&written, &takes, row);
+		takes = told(v->method, with_id(v->path, ""), "{\"nope\":1}",
+			     "in the request: it takes ");
+		assert_same(&written, &takes, v->path);
 	}
 }
 
@@ -208,15 +202,15 @@ TEST(types)
 		const char *type, *wrong;
 	} types[] = {{"string", "1"},      {"number", "\"1\""}, {"integer", "\"1\""},
 		     {"boolean", "\"x\""}, {"array", "{}"},     {"one of several", "true"}};
-	const char *method, *row;
+	const struct verb *v;
 	unsigned tried = 0;
 
-	for (size_t i = 0; (row = verb_path(i, &method)); i++) {
-		const struct yaml_node *schema =
-			yaml_get(yaml_get(yaml_get(yaml_get(described(row, method), "requestBody"),
-						   "content"),
-					  "application/json"),
-				 "schema");
+	for (size_t i = 0; (v = verbs_row(i)); i++) {
+		const struct yaml_node *schema = yaml_get(
+			yaml_get(yaml_get(yaml_get(described(v->path, v->method), "requestBody"),
+					  "content"),
+				 "application/json"),
+			"schema");
 		const struct yaml_node *keys = yaml_get(schema, "properties");
 
 		for (const struct yaml_node *p = keys ? keys->first : NULL; p; p = p->next) {
@@ -230,7 +224,7 @@ TEST(types)
 				if (strcmp(types[k].type, name) != 0)
 					continue;
 				snprintf(body, sizeof(body), "{\"%s\":%s}", p->key, types[k].wrong);
-				told(method, with_id(row, ""), body, " must be ");
+				told(v->method, with_id(v->path, ""), body, " must be ");
 				tried++;
 			}
 		}
