@@ -57,22 +57,20 @@ tells c1.2 'one with a network has one' '"net": "sockets"'
 tells c1.5 'nobody is asked anything for it' ' ask'
 lacks 'its secret stands in no record' 'strict-token' "$AVA_DATA_ROOT/logs/subagents/$ID.jsonl"
 
-# --- what costs us, or never ends ---------------------------------------------------
-for era in modern legacy; do
-	burden="mcp__${era}__burden {\"text\":"
-	script "$burden\"errors\"}" "$burden\"notices\"}" "$burden\"requests\"}" "$burden\"closed\"}" \
-		"mcp__${era}__lies" "mcp__${era}__lies {\"text\":\"anew\"}" "$burden\"no characters\"}"
-	try "$era"
-	tells c1.1 "$era: what it writes to where errors go holds up nothing" ' errors'
-	tells c2.1 "$era: one that writes notices without an end is ended" 'server_failed the MCP server'
-	contains "$era: and why" 'what nobody asked for' "$T/told"
-	tells c3.1 "$era: or requests" 'what nobody asked for'
-	tells c4.1 "$era: a call that it cannot answer ends in time" 'timeout'
-	tells c5.1 "$era: when it does not say a word to the next one either, it is ended" 'does not answer any more'
-	tells c6.1 "$era: and started again" ' anew'
-	told c7.1
-	equal "$era: characters that are none are shown as that" ' a�b�' "$(cat "$T/told")"
-done
+# --- what costs us, or never ends: the line, whatever the era ---------------------------------------------------
+burden="mcp__modern__burden {\"text\":"
+script "$burden\"errors\"}" "$burden\"notices\"}" "$burden\"requests\"}" "$burden\"closed\"}" \
+	"mcp__modern__lies" "mcp__modern__lies {\"text\":\"anew\"}" "$burden\"no characters\"}"
+try modern
+tells c1.1 'what it writes to where errors go holds up nothing' ' errors'
+tells c2.1 'one that writes notices without an end is ended' 'server_failed the MCP server'
+contains 'and why' 'what nobody asked for' "$T/told"
+tells c3.1 'or requests' 'what nobody asked for'
+tells c4.1 'a call that it cannot answer ends in time' 'timeout'
+tells c5.1 'when it does not say a word to the next one either, it is ended' 'does not answer any more'
+tells c6.1 'and started again' ' anew'
+told c7.1
+equal 'characters that are none are shown as that' ' a�b�' "$(cat "$T/told")"
 
 # --- rights and roles -------------------------------------------------------------
 propose()

@@ -106,41 +106,39 @@ static const char *finished_run(char id[64])
 
 /* ---- one run */
 
+/* Behind the cursor of the query, or of `last`, all of the run comes from number `from` on. */
+static void assert_rest(const char *id, const char *query, const char *last, const struct ids *want,
+			size_t from)
+{
+	char path[200];
+
+	snprintf(path, sizeof(path), RUNS "/%s/events%s", id, query);
+	reader = (struct reader){0};
+	assert_int_equal(stream(rig.client, path, last, &reader), 0);
+	assert_ids(&reader.ids, want, from);
+}
+
 TEST(resume_everywhere)
 {
 	static struct ids want;
-	char id[64], path[200];
+	char id[64], last[32], query[48];
 
 	finished_run(id);
 	log_ids(id, &want);
 	assert_true(want.n > 10);
-	reader = (struct reader){0};
-	assert_int_equal(stream(rig.client, rig_path(RUNS "/%s/events", id), NULL, &reader), 0);
+	assert_rest(id, "", NULL, &want, 0);
 	assert_true(reader.complete);
-	assert_ids(&reader.ids, &want, 0);
 	for (size_t i = 0; i < want.n; i++) {
-		char last[32];
-
 		snprintf(last, sizeof(last), "%llu", (unsigned long long)want.id[i]);
-		reader = (struct reader){0};
-		snprintf(path, sizeof(path), RUNS "/%s/events", id);
-		assert_int_equal(stream(rig.client, path, last, &reader), 0);
-		assert_ids(&reader.ids, &want, i + 1);
-		reader = (struct reader){0};
-		snprintf(path, sizeof(path), RUNS "/%s/events?after=%s", id, last);
-		assert_int_equal(stream(rig.client, path, NULL, &reader), 0);
-		assert_ids(&reader.ids, &want, i + 1);
+		snprintf(query, sizeof(query), "?after=%s", last);
+		assert_rest(id, "", last, &want, i + 1);
+		assert_rest(id, query, NULL, &want, i + 1);
 	}
 	/* Nothing more will ever come: it ends, and does not wait. */
-	reader = (struct reader){0};
-	snprintf(path, sizeof(path), RUNS "/%s/events?after=99999999", id);
-	assert_int_equal(stream(rig.client, path, NULL, &reader), 0);
-	assert_int_equal(reader.ids.n, 0);
+	assert_rest(id, "?after=99999999", NULL, &want, want.n);
 	/* A browser that comes again: its header is newer than the address. */
-	snprintf(path, sizeof(path), RUNS "/%s/events?after=0", id);
-	snprintf(reader.last, sizeof(reader.last), "%llu", (unsigned long long)want.id[want.n - 2]);
-	assert_int_equal(stream(rig.client, path, reader.last, &reader), 0);
-	assert_ids(&reader.ids, &want, want.n - 1);
+	snprintf(last, sizeof(last), "%llu", (unsigned long long)want.id[want.n - 2]);
+	assert_rest(id, "?after=0", last, &want, want.n - 1);
 }
 
 static void write_long_script(void)
