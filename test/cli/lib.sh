@@ -1,17 +1,10 @@
-# lib.sh - what a shell test stands on. Source it first, end with `finish`:
-#
-#	. "${0%/*}/lib.sh"
-#	start_daemon
-#	run "$AVA" ps --json
-#	exits 'ps answers on an empty root' 0
-#	equal 'and has no rows' '[]' "$(cat "$OUT")"
-#	finish
-#
+# lib.sh - what a shell test stands on. Source it first, end with `finish` (an example: doc/HACKING.md).
 # Each test has a world of its own below $T (HOME, data root, XDG folders), no
 # keys, the offline model, and programs by full path in $AVA and $AVAD. When it
 # ends, however it ends, its processes are ended by pid and $T is removed. There
 # is no sleep in a test: wait_for waits for what should happen. A test that is
-# about time asks $AVA_SANITIZER (empty, address or thread) whether to measure.
+# about time asks $AVA_SANITIZER (empty, address or thread) whether to measure. A process costs a
+# millisecond, jq, curl and python3 more: what every check does is done by the shell itself.
 # POSIX sh; -u is set, -e is not: a check that fails is counted, not fatal.
 set -u
 
@@ -21,7 +14,7 @@ LIB=$(cd "$(dirname -- "$0")" && pwd)
 : "${AVAD:=$SRCDIR/build/bin/avad}"
 : "${AVA_SANITIZER:=}"
 T=$(mktemp -d "${TMPDIR:-/tmp}/ava-test.XXXXXX") || exit 99
-OUT=$T/out ERR=$T/err CODE=
+OUT=$T/out ERR=$T/err CODE= WAITING=0
 test_count=0 test_failed=0 test_pids=
 
 unset ANTHROPIC_API_KEY OPENROUTER_API_KEY OPENAI_API_KEY AVA_LOCAL_BASE_URL
@@ -104,10 +97,23 @@ equal()
 	result $? "$1" || { note "want: $2"; note "got:  $3"; note_errors; }
 }
 
+# stands TEXT FILE: the fixed text stands in a line of the file, whose beginning is read without a process.
+stands()
+{
+	stands_left=4000
+	case $1 in *"
+"*) stands_left=0 ;; esac
+	while [ "$stands_left" -gt 0 ]; do
+		IFS= read -r lib_line || [ -n "$lib_line" ] || return 1
+		case $lib_line in *"$1"*) return 0 ;; esac
+		stands_left=$((stands_left - ${#lib_line} - 1))
+	done <"$2" && grep -qF -e "$1" "$2"
+}
+
 # contains NAME TEXT FILE: the fixed text stands in a line of the file.
 contains()
 {
-	grep -qF -e "$2" "$3"
+	stands "$2" "$3"
 	result $? "$1" || {
 		note "no '$2' in:"
 		note "$(head -c 4000 "$3")"
@@ -118,7 +124,7 @@ contains()
 # lacks NAME TEXT FILE
 lacks()
 {
-	! grep -qF -e "$2" "$3"
+	! stands "$2" "$3"
 	result $? "$1" || { note "'$2' stands in:"; note "$(head -c 4000 "$3")"; }
 }
 
@@ -178,21 +184,31 @@ finish()
 
 # wait_for SECONDS COMMAND...: until the command succeeds; 1 when it never did. The
 # seconds are those of a fast machine: a busy one, or a sanitiser, has four times as many.
+# A command may wait by itself, up to a second: $WAITING is 1 at the first call, then 2, elsewhere 0.
 wait_for()
 {
-	wait_turns=$(($1 * 200))
+	wait_left=$(($1 * 4000)) wait_step=10 wait_turn=1
 	shift
-	until "$@" >/dev/null 2>&1; do
-		wait_turns=$((wait_turns - 1))
-		[ "$wait_turns" -gt 0 ] || return 1
-		sleep 0.02
+	until up_for && wait_began=$up_ms && WAITING=$wait_turn "$@" >/dev/null 2>&1; do
+		up_for
+		# A second that the command has waited counts, what a busy machine takes for it does not.
+		[ $((up_ms - wait_began)) -lt 500 ] || wait_left=$((wait_left - 1000))
+		wait_left=$((wait_left - wait_step)) wait_turn=2
+		[ "$wait_left" -gt 0 ] || return 1
+		sleep "0.0$wait_step"
+		[ "$wait_step" -ge 80 ] || wait_step=$((wait_step * 2))
 	done
 }
 
+# How long the machine is up, in $up_ms.
+up_for() { read -r up_ms lib_line </proc/uptime && up_ms=${up_ms%.*}${up_ms#*.}0; }
+
+# line_of FILE: its first line in $lib_line, without a process.
+line_of() { { IFS= read -r lib_line <"$1" || [ -n "$lib_line" ]; } 2>/dev/null; }
+
 # Ended, not waited for by its parent. While one of its threads still waits for the
-# disk a killed process keeps its files: its socket and its lock.
-zombie() { awk '/^State:/ { z = $2 == "Z" } /^Threads:/ { n = $2 } END { exit !(z && n <= 1) }' \
-	"/proc/$1/status" 2>/dev/null; }
+# disk a killed process keeps its files: its socket and its lock. (Of proc_pid_stat: state, threads.)
+zombie() { line_of "/proc/$1/stat" && set -- ${lib_line##*) } && [ "$1" = Z ] && [ "${18}" -le 1 ]; }
 alive() { kill -0 "$1" 2>/dev/null && ! zombie "$1"; }
 gone() { ! alive "$1"; }
 
@@ -203,11 +219,11 @@ keep() { test_pids="$test_pids $1"; }
 # there is none. The pid alone is not believed: it must run a program called avad.
 daemon_pid()
 {
-	daemon_root=${1:-$AVA_DATA_ROOT}
-	daemon_is=$(cat "$daemon_root/ava.lock" 2>/dev/null) || return 1
+	line_of "${1:-$AVA_DATA_ROOT}/ava.lock" || return 1
+	daemon_is=$lib_line
 	[ -n "$daemon_is" ] && alive "$daemon_is" || return 1
 	# Only root may look at the program itself: avad hides its memory, with its keys.
-	[ "$(cat "/proc/$daemon_is/comm")" = avad ] || return 1
+	line_of "/proc/$daemon_is/comm" && [ "$lib_line" = avad ] || return 1
 	printf '%s\n' "$daemon_is"
 }
 
@@ -240,9 +256,8 @@ kill_daemon() { stop_it=$(daemon_pid) || return 0; stop_pid KILL "$stop_it"; }
 # end_all PID...: by TERM, else by KILL.
 end_all()
 {
+	for clean_pid in "$@"; do kill -TERM "$clean_pid" 2>/dev/null; done
 	for clean_pid in "$@"; do
-		alive "$clean_pid" || continue
-		kill -TERM "$clean_pid" 2>/dev/null
 		wait_for 2 gone "$clean_pid" || kill -KILL "$clean_pid" 2>/dev/null
 	done
 }
@@ -252,18 +267,20 @@ clean_up()
 {
 	clean_code=$?
 	trap - EXIT
-	clean_daemons=
+	clean_daemons= clean_others=
 	for clean_it in $test_pids; do
-		case $(cat "/proc/$clean_it/comm" 2>/dev/null) in
+		alive "$clean_it" && line_of "/proc/$clean_it/comm" || continue
+		case $lib_line in
 		avad) clean_daemons="$clean_daemons $clean_it" ;;
-		*) end_all "$clean_it" ;;
+		*) clean_others="$clean_others $clean_it" ;;
 		esac
 	done
+	end_all $clean_others
 	end_all $clean_daemons
-	end_all $(find "$T" -maxdepth 4 -name ava.lock -exec dirname {} \; 2>/dev/null |
-		while IFS= read -r clean_root; do daemon_pid "$clean_root"; done)
-	chmod -R u+rwX "$T" 2>/dev/null
-	rm -rf "$T"
+	for clean_it in "$T"/ava.lock "$T"/*/ava.lock "$T"/*/*/ava.lock "$T"/*/*/*/ava.lock; do
+		! daemon_pid "${clean_it%/*}" >/dev/null || end_all "$daemon_is"
+	done
+	rm -rf "$T" 2>/dev/null || { chmod -R u+rwX "$T"; rm -rf "$T"; }
 	exit "$clean_code"
 }
 trap clean_up EXIT
