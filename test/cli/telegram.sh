@@ -17,24 +17,37 @@ printf 'telegram:\n  url: http://127.0.0.1:%s\n  pace_ms: 0\n  edit_ms: 200\nweb
 put_token() { (umask 077; echo "TELEGRAM_BOT_TOKEN=$TOKEN" >"$XDG_CONFIG_HOME/ava/env"); }
 
 bot() { curl -s --max-time 20 "http://127.0.0.1:$PORT/test/$1" -d "$2"; }
-seen() { bot messages '{}'; }
-say() { bot say "$(jq -nc --argjson from "$1" --arg text "$2" '{from: $from, text: $text}')"; }
-reply() { bot say "$(jq -nc --argjson from $ME --argjson to "$1" --arg text "$2" '{from: $from, text: $text, reply: $to}')"; }
+seen() { bot messages "{\"wait\":$WAITING}"; }
+# form WHAT FIELD=TEXT...: the same with fields. In wait_for the service waits until the answer `is` a text, or
+# is at `least` a number, and `seen` until there is something new.
+form()
+{
+	form_what=$1
+	shift
+	for form_field in "$@"; do
+		set -- "$@" --data-urlencode "$form_field"
+		shift
+	done
+	curl -s --max-time 20 "http://127.0.0.1:$PORT/test/$form_what" -d "wait=$WAITING" "$@"
+}
+say() { form say "from=$1" "text=$2"; }
+reply() { form say "from=$ME" "reply=$1" "text=$2"; }
 press() { bot press "{\"from\":${3:-$ME},\"message\":$1,\"button\":\"$2\"}"; }
-count() { seen | jq --arg text "$1" '[.messages[] | select(.text | contains($text))] | length'; }
-has() { [ "$(count "$1")" -ge 1 ]; }
+# count TEXT [LEAST]: messages with this text.
+count() { form count "text=$1" "least=${2:-0}"; }
+has() { [ "$(count "$1" "${2:-1}")" -ge "${2:-1}" ]; }
 # The newest message with this text.
-number() { seen | jq --arg text "$1" '[.messages[] | select(.text | contains($text))] | last | .message_id'; }
-text_of() { seen | jq -r --argjson n "$1" '.messages[] | select(.message_id == $n).text'; }
-says() { text_of "$1" | grep -qF "$2"; }
-buttons() { seen | jq -r --argjson n "$1" '[.messages[] | select(.message_id == $n).markup.inline_keyboard[]?[].text] | join(" ")'; }
-pressed() { [ "$(seen | jq -r --arg q "$1" '.presses[$q].answers | length')" -ge 1 ]; }
-taken() { [ "$(seen | jq .waiting)" = 0 ]; }
+number() { form number "text=$1"; }
+text_of() { form text "n=$1"; }
+says() { [ "$(form count "n=$1" "text=$2" least=1)" -ge 1 ]; }
+buttons() { form buttons "n=$1"; }
+pressed() { [ "$(form pressed "query=$1" least=1)" -ge 1 ]; }
+taken() { [ "$(form waiting is=0)" = 0 ]; }
 state() { "$AVA" telegram --json 2>/dev/null </dev/null | jq -r "$1"; }
 is() { [ "$(state "$1")" = "$2" ]; }
 # events TYPE: how many the daily logs have.
-events() { cat "$AVA_DATA_ROOT"/logs/ava/*.jsonl | jq -s --arg t "$1" 'map(select(.eventType == $t)) | length'; }
-heard() { cat "$AVA_DATA_ROOT"/logs/ava/*.jsonl | jq -s --arg t "$1" 'map(select(.eventType == "UserMessage" and .content.text == $t)) | length'; }
+events() { cat "$AVA_DATA_ROOT"/logs/ava/*.jsonl | grep -c "\"eventType\":\"$1\""; }
+heard() { jq -s --arg t "$1" 'map(select(.eventType == "UserMessage" and .content.text == $t)) | length' "$AVA_DATA_ROOT"/logs/ava/*.jsonl; }
 heard_once() { [ "$(heard "$1")" = 1 ]; }
 pending() { "$AVA" proposals --json </dev/null 2>/dev/null | jq -r '.[0].proposal_id // empty'; }
 quoted() { P=$(pending) && [ -n "$P" ] && has "$P"; }

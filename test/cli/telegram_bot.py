@@ -6,7 +6,9 @@
 Listens on 127.0.0.1; "port N" is its first line. What a person does comes over /test/:
 say and press make updates, messages lists what stands in the chats, calls what was asked,
 wrong what no client may do, plan lets the next calls of a method fail (text, chat: those only; body: with these
-bytes), be held until release, or kills a process before or after one is carried out. A text is measured in UTF-16; offsets confirm; a second getUpdates ends the first with 409; an edit that changes
+bytes), be held until release, or kills a process before or after one is carried out; what ASKED has is answered as text,
+at once or, where `wait` is not 0, within a second when it `is` that or at `least` that many; messages at `wait` 2
+when there is something new. A text is measured in UTF-16; offsets confirm; a second getUpdates ends the first with 409; an edit that changes
 nothing, a press answered late, a chat that never wrote: each with its own 400 or 403."""
 
 import email
@@ -17,13 +19,21 @@ import signal
 import sys
 import threading
 import time
+import urllib.parse
 
 TOKEN = sys.argv[1]
 LOCK = threading.Condition()
 updates, messages, calls, wrong, plans = [], [], [], [], []
 presses, blocked, wrote = {}, set(), set()
 next_update, next_message, poller = 1000, 1, 0
+version = shown = 0  # of all this; what the last answer to messages had
 JOINS = {0x200D, 0xFE0F, 0x20E3} | set(range(0x300, 0x370)) | set(range(0x1F3FB, 0x1F400))
+
+
+def changed():
+    global version
+    version += 1
+    LOCK.notify_all()
 
 
 class Refused(Exception):
@@ -139,7 +149,7 @@ def do_updates(args):
     mine, offset = poller, args.get("offset", 0)
     need(args.get("allowed_updates") == ["message", "callback_query"], "allowed_updates")
     need(args.get("timeout", 0) <= 50 and 1 <= args.get("limit", 100) <= 100, "timeout, limit")
-    LOCK.notify_all()
+    changed()
     # What is confirmed is gone; an offset beyond all there is confirms nothing of another life.
     if offset:
         updates[:] = [u for u in updates if u["update_id"] >= offset or offset - u["update_id"] > 1 << 20]
@@ -186,7 +196,7 @@ def add_update(**content):
     one = dict({"update_id": next_update}, **content)
     next_update += 1
     updates.append(one)
-    LOCK.notify_all()
+    changed()
     return one["update_id"]
 
 
@@ -196,15 +206,16 @@ def person(who):
 
 def test_say(o):
     global next_message
-    chat = o.get("chat", {"id": o["from"], "type": "private"})
+    who = int(o["from"])
+    chat = o.get("chat", {"id": who, "type": "private"})
     wrote.add(chat["id"])
     blocked.discard(chat["id"])
-    m = dict({"message_id": next_message, "date": int(time.time()), "from": person(o["from"]), "chat": chat}, **o.get("more", {}))
+    m = dict({"message_id": next_message, "date": int(time.time()), "from": person(who), "chat": chat}, **o.get("more", {}))
     next_message += 1
     if "text" in o:
         m["text"] = o["text"]
     if "reply" in o:
-        m["reply_to_message"] = {"message_id": o["reply"], "chat": chat}
+        m["reply_to_message"] = {"message_id": int(o["reply"]), "chat": chat}
     return {"message_id": m["message_id"], "update_id": add_update(**{o.get("as", "message"): m})}
 
 
@@ -223,15 +234,39 @@ def test_press(o):
     return {"query": query, "data": data}
 
 
+def having(o):
+    return [m for m in messages if o.get("text", "") in m["text"] and o.get("n", str(m["message_id"])) == str(m["message_id"])]
+
+
+ASKED = {"count": lambda o: len(having(o)),
+         "number": lambda o: having(o)[-1]["message_id"] if having(o) else "null",
+         "text": lambda o: "".join(m["text"] for m in having(o)),
+         "buttons": lambda o: " ".join(b["text"] for m in having(o) for row in m.get("markup", {}).get("inline_keyboard", []) for b in row),
+         "pressed": lambda o: len(presses[o["query"]]["answers"]) if o["query"] in presses else 0,
+         "waiting": lambda o: len(updates)}
+
+
+def asked(what, o):
+    end = time.monotonic() + min(int(o["wait"]), 1)
+    while True:
+        answer = ASKED[what](o)
+        left = end - time.monotonic()
+        if left <= 0 or not ("is" in o and str(answer) != o["is"] or "least" in o and answer < int(o["least"])):
+            return {"body": "%s\n" % answer}
+        LOCK.wait(left)
+
+
 def test(what, o):
-    global next_update
+    global next_update, shown
+    if what in ASKED:
+        return asked(what, o)
     if what == "say":
         return test_say(o)
     if what == "press":
         return test_press(o)
     if what == "again":
         updates.append(o)
-        LOCK.notify_all()
+        changed()
     if what == "update":
         return {"update_id": add_update(**o)}
     if what == "jump":
@@ -240,10 +275,13 @@ def test(what, o):
         blocked.add(o["chat"])
     if what == "release":
         plans[:] = [p for p in plans if not p.get("held")]
-        LOCK.notify_all()
+        changed()
     if what == "plan":
         plans.append(dict({"times": 1}, **o))
-        LOCK.notify_all()
+        changed()
+    if o.get("wait") == 2 and version == shown:
+        LOCK.wait(1)
+    shown = version
     return {"messages": messages, "calls": calls, "wrong": wrong, "presses": presses, "waiting": len(updates), "plans": len(plans)}
 
 
@@ -268,7 +306,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def do_POST(self):
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         multi = self.headers.get("Content-Type", "").startswith("multipart/form-data")
-        args = parts_of(self, body) if multi else json.loads(body or b"{}")
+        form = self.path.startswith("/test/") and not body.startswith(b"{")
+        args = parts_of(self, body) if multi else dict(urllib.parse.parse_qsl(body.decode(), keep_blank_values=True)) if form else json.loads(body or b"{}")
         way = self.path.split("/")
         status, answer = 200, None
         try:
@@ -287,6 +326,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
                     if method != "getUpdates":
                         planned(method, args)
                     answer = {"ok": True, "result": METHODS[method](args)}
+                    changed()
                     if method != "getUpdates" or answer["result"]:
                         killed(method, "after", args)
         except Refused as refused:

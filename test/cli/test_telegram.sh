@@ -139,7 +139,7 @@ equal 'and no answer' "$before" "$(seen | jq '.messages | length')"
 
 # --- commands
 
-twice() { [ "$(count "$1")" = 2 ]; }
+twice() { has "$1" 2 && [ "$(count "$1")" = 2 ]; }
 for command in /runs '/status' /cost; do say $ME "$command" >/dev/null; done
 check '/runs' wait_for 20 has 'The newest runs:'
 check '/status' wait_for 20 has 'slots used'
@@ -158,7 +158,7 @@ check 'half a word is no command' wait_for 20 twice '/new - begin a new conversa
 say $ME '/runs@kettle_bot' >/dev/null
 check 'a command with the name of the bot' wait_for 20 twice 'The newest runs:'
 say $ME "/start $code" >/dev/null
-thrice() { [ "$(count "$1")" = 3 ]; }
+thrice() { has "$1" 3 && [ "$(count "$1")" = 3 ]; }
 check '/start again is a greeting' wait_for 20 thrice '/new - begin a new conversation'
 below=$(heard 'Review the code of kettle')
 bot say "{\"from\":$ME,\"more\":{\"photo\":[{\"file_id\":\"x\"}],\"caption\":\"Review the code of kettle\"}}" >/dev/null
@@ -242,7 +242,7 @@ check 'a call that needs a yes is asked about' wait_for 20 has "$RUN asks: "
 asks=$(number "$RUN asks: ")
 equal 'with buttons' 'Yes No' "$(buttons "$asks")"
 press "$asks" Yes >/dev/null
-bare() { [ -z "$(buttons "$1")" ]; }
+bare() { [ -z "$(form buttons "n=$1" is=)" ]; }
 check 'which answers it, and then has none' wait_for 20 bare "$asks"
 line=$(number "Spawning Asker subagent ($RUN)")
 reply "$line" 'be quick' >/dev/null
