@@ -29,12 +29,13 @@ KINDS = ("proposes", "starts", "rejects", "changes", "cancels", "steers", "allow
 
 
 def wait(what, see, patience=PATIENCE):
-    until = time.monotonic() + patience
+    until, pause = time.monotonic() + patience, 0.01
     while time.monotonic() < until:
         got = see()
         if got:
             return got
-        time.sleep(0.02)
+        time.sleep(pause)
+        pause = min(pause * 1.5, 0.1)
     raise RuntimeError(f"never: {what}")
 
 

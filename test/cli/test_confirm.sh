@@ -9,7 +9,7 @@ printf 'int kettle(void)\n{\n\treturn boil(); /* NOTE: hot */\n}\n' >kettle.c
 
 ask() { curl -s --max-time 60 --unix-socket "$AVA_DATA_ROOT/ava.sock" "http://x/api/v1$1" -d "$2"; }
 propose() { ask /runs '{"task":"find kettle","cwd":"'"$T/src"'"'"${1:-}"'}' | jq -r .proposal_id; }
-of() { "$AVA" proposals -a --json | jq -r '.[] | select(.proposal_id == "'"$1"'") | '"$2"; }
+of() { "$AVA" proposals "$1" --json | jq -r "$2"; }
 nruns() { "$AVA" ps -a --json | jq length; }
 
 # --- ava run
