@@ -2,6 +2,7 @@
 # The hooks of Claude Code: what `ava hook` makes of events (hook.py plays them), and what
 # `ava hooks` does to settings.json.
 . "${0%/*}/lib.sh"
+rm -f "$T/bin/jq" # members stay in their order, which jq itself shows
 
 export CLAUDE_CONFIG_DIR="$T/claude"
 play "$LIB/hook.py"
