@@ -12,6 +12,8 @@
 
 #include <cmocka.h>
 
+#include "../clock/clock.h"
+
 /* TEST(name) { ... }: a test, test_<name>. Its file, test_<group>.c, is its group, in which
  * tests run in the order of their lines, each between the group's .before and .after. */
 #define TEST(name) TEST_WITH(name, NULL, NULL)
