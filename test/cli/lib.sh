@@ -2,8 +2,8 @@
 # Each test has a world of its own below $T (HOME, data root, XDG folders), no
 # keys, the offline model, and programs by full path in $AVA and $AVAD. When it
 # ends, however it ends, its processes are ended by pid and $T is removed. There
-# is no sleep in a test: wait_for waits for what should happen. A test that is
-# about time asks $AVA_SANITIZER (empty, address or thread) whether to measure. A process costs a
+# is no sleep in a test: wait_for waits for what should happen, and what takes long
+# by the clock is played by one that is moved (own_clock). A process costs a
 # millisecond, jq, curl and python3 more: what every check does is done by the shell itself.
 # POSIX sh; -u is set, -e is not: a check that fails is counted, not fatal.
 set -u
@@ -15,7 +15,7 @@ LIB=$(cd "$(dirname -- "$0")" && pwd)
 : "${AVA_SANITIZER:=}"
 T=$(mktemp -d "${TMPDIR:-/tmp}/ava-test.XXXXXX") || exit 99
 OUT=$T/out ERR=$T/err CODE= WAITING=0
-test_count=0 test_failed=0 test_pids=
+test_count=0 test_failed=0 test_pids= CLOCK=
 
 unset ANTHROPIC_API_KEY OPENROUTER_API_KEY OPENAI_API_KEY AVA_LOCAL_BASE_URL
 unset ANTHROPIC_BASE_URL OPENROUTER_BASE_URL OPENAI_BASE_URL
@@ -208,6 +208,39 @@ up_for() { read -r up_ms lib_line </proc/uptime && up_ms=${up_ms%.*}${up_ms#*.}0
 # line_of FILE: its first line in $lib_line, without a process.
 line_of() { { IFS= read -r lib_line <"$1" || [ -n "$lib_line" ]; } 2>/dev/null; }
 
+# own_clock: what start_daemon starts from now on, and whatever else has LD_PRELOAD=$CLOCK, goes
+# by a clock that skip_time moves (test/clock). Under a sanitiser, which must be loaded first,
+# $CLOCK stays empty, and time passes by itself.
+own_clock()
+{
+	export AVA_TEST_CLOCK="$T/clock"
+	clock_at 0 0
+	[ -z "$AVA_SANITIZER" ] || return 0
+	cc -D_GNU_SOURCE -shared -fPIC -o "$T/clock.so" "$SRCDIR/test/clock/clock.c" &&
+		CLOCK=$T/clock.so || skip 'no compiler'
+}
+
+# clock_at WALL MONO [stands]: both clocks are so many seconds ahead of the machine's, or of the
+# time when their program began, and stand.
+clock_at() { clock_ahead=$2; ln -sfn "$1 $2 ${3:+1}" "$AVA_TEST_CLOCK"; }
+skip_time()
+{
+	[ -n "$CLOCK" ] || sleep "$1"
+	clock_at $((clock_ahead + $1)) $((clock_ahead + $1))
+}
+
+# skip_until SECONDS COMMAND...: wait_for, but the clock goes a second with each look, so far.
+skip_until()
+{
+	skip_left=$1
+	shift
+	until "$@" >/dev/null 2>&1; do
+		[ "$skip_left" -gt 0 ] || { wait_for 20 "$@"; return; }
+		skip_left=$((skip_left - 1))
+		skip_time 1
+	done
+}
+
 # Ended, not waited for by its parent. While one of its threads still waits for the
 # disk a killed process keeps its files: its socket and its lock. (Of proc_pid_stat: state, threads.)
 zombie() { line_of "/proc/$1/stat" && set -- ${lib_line##*) } && [ "$1" = Z ] && [ "${18}" -le 1 ]; }
@@ -235,7 +268,7 @@ daemon_answers() { [ -S "$AVA_DATA_ROOT/ava.sock" ] && daemon_pid >/dev/null; }
 # socket is there. Its pid is in $DAEMON, its output in $T/avad.out.
 start_daemon()
 {
-	"$AVAD" "$@" >>"$T/avad.out" 2>&1 </dev/null &
+	env ${CLOCK:+"LD_PRELOAD=$CLOCK"} "$AVAD" "$@" >>"$T/avad.out" 2>&1 </dev/null &
 	DAEMON=$!
 	keep "$DAEMON"
 	wait_for 10 daemon_answers || {

@@ -8,7 +8,7 @@ ME=77
 mkdir -p "$T/src" "$XDG_CONFIG_HOME/ava"
 cd "$T/src" || exit 99
 printf 'int kettle(void) /* %s */\n{\n\treturn 1;\n}\n' "$TOKEN" >kettle.c
-PYTHONDONTWRITEBYTECODE=1 python3 "$SRCDIR/test/cli/telegram_bot.py" "$TOKEN" >"$T/bot.out" 2>"$T/bot.err" &
+env PYTHONDONTWRITEBYTECODE=1 ${CLOCK:+"LD_PRELOAD=$CLOCK"} python3 "$SRCDIR/test/cli/telegram_bot.py" "$TOKEN" >"$T/bot.out" 2>"$T/bot.err" &
 keep $!
 wait_for 20 grep -q port "$T/bot.out"
 PORT=$(sed -n 's/^port //p' "$T/bot.out")

@@ -3,6 +3,7 @@
 # with buttons, a line that is edited, results; strangers, and a service that refuses. What binds a
 # button: test_telegram_bindings.sh; a service that fails: test_telegram_lines.sh, _hostile and _crash.
 . "${0%/*}/lib.sh"
+own_clock # the bot's as well
 . "$LIB/telegram.sh"
 
 # --- without a token, with one where it does not belong
@@ -208,7 +209,7 @@ text = "".join("👩‍👧 line %d\n" % n for n in range(9000))
 print(json.dumps({"tool_calls": [{"name": "submit_result", "args": {"output": text, "summary": "long: " + "x" * 600, "confidence": 1}}]}))
 X
 printf '%s\n' '{"tool_calls":[{"name":"spawn_subagent","args":{"role":"asker","task":"ask me"}}]}' '{"text":"Shall I?"}' '{"text":"There it is."}' >"$T/ava.jsonl"
-sed -i 's/pace_ms: 0/pace_ms: 300/' "$XDG_CONFIG_HOME/ava/config.yaml"
+sed -i 's/pace_ms: 0/pace_ms: 3000/' "$XDG_CONFIG_HOME/ava/config.yaml"
 paced=$(seen | jq '.calls | length')
 unset AVA_MODEL
 export AVA_AVA_MODEL="offline:$T/ava.jsonl"
@@ -218,15 +219,19 @@ say $ME /new >/dev/null
 ask_for 'ask me something'
 check 'a quote stands behind what Ava says of it' [ "$(number 'Shall I?')" -lt "$(number "$P")" ]
 press "$(number "$P")" Yes >/dev/null
-check 'a question comes' wait_for 30 has 'asks: Which parser?'
-check 'the line of the run says that it waits' wait_for 20 has 'Waiting for an answer: Which parser?'
+check 'a question comes' skip_until 60 has 'asks: Which parser?'
+check 'the line of the run says that it waits' skip_until 60 has 'Waiting for an answer: Which parser?'
 equal 'what would turn a line around is visible' 0 "$(count "$(printf '\342\200\256')")"
 reply "$(number 'asks: Which parser?')" '2' >/dev/null
-check 'a reply is its answer' wait_for 20 has 'has its answer'
-check 'a long result is a document' wait_for 60 sh -c "curl -s http://127.0.0.1:$PORT/test/messages -d '{}' | jq -e 'any(.messages[]; .document // \"\" | contains(\"line 8999\"))' >/dev/null"
+check 'a reply is its answer' skip_until 60 has 'has its answer'
+check 'a long result is a document' skip_until 60 sh -c "curl -s http://127.0.0.1:$PORT/test/messages -d '{}' | jq -e 'any(.messages[]; .document // \"\" | contains(\"line 8999\"))' >/dev/null"
 check 'messages keep their distance' sh -c "curl -s http://127.0.0.1:$PORT/test/messages -d '{}' |
-	jq -e '[.calls[$paced:][] | select(.chat).at] | length > 5 and ([.[1:], .[:-1]] | transpose | all(.[0] - .[1] > 0.29))' >/dev/null"
+	jq -e '[.calls[$paced:][] | select(.chat).at] | length > 5 and ([.[1:], .[:-1]] | transpose | all(.[0] - .[1] > 2.9))' >/dev/null"
 check 'the answer was the second' grep -q '"output":"yaml' "$AVA_DATA_ROOT"/logs/subagents/*.jsonl
+stop_daemon
+sed -i 's/pace_ms: 3000/pace_ms: 0/' "$XDG_CONFIG_HOME/ava/config.yaml"
+start_daemon
+wait_for 20 is .state serving
 
 # --- a call that needs a yes, words to a run, Cancel, a plain yes
 

@@ -2,6 +2,7 @@
 # A line of calls for each person: what the service fails at, or does not answer, holds up its own line
 # and no other; an outage drops nothing and keeps the order; many runs do not keep a word back.
 . "${0%/*}/lib.sh"
+own_clock # the bot's as well: what it writes down of calls is when the daemon made them
 . "$LIB/telegram.sh"
 sed -i 's/pace_ms: 0/pace_ms: 400/; /edit_ms/d' "$XDG_CONFIG_HOME/ava/config.yaml"
 put_token
@@ -41,9 +42,9 @@ check 'which then goes on' wait_for 20 tells 78 'Name the run'
 bot plan '{"method":"sendMessage","status":500,"chat":79,"text":"Nothing has","times":99}' >/dev/null
 bot plan '{"method":"sendMessage","status":502,"chat":78,"times":6}' >/dev/null
 for word in /runs /cost /status; do say 79 $word >/dev/null; say 78 $word >/dev/null; done
-check 'the service fails' wait_for 20 asked_for 79 'Nothing has' 2
+check 'the service fails' skip_until 20 asked_for 79 'Nothing has' 2
 say $ME /cost >/dev/null
-check 'somebody else is told all the same' wait_for 20 tells $ME 'Today: '
+check 'somebody else is told all the same' skip_until 20 tells $ME 'Today: '
 equal 'who waits is not, out of turn' 'Name the run' "$(told 79)"
 
 # --- many runs, and a word between
@@ -55,9 +56,9 @@ press "$(number 'Proceed? [Yes/No]')" Yes >/dev/null
 # The calls that changed messages of runs; LINES: how often each of them was.
 edits() { seen | jq '[.calls[] | select(.method == "editMessageText" and (.text | startswith("🚀")))]'; }
 turns() { [ "$(edits | jq 'group_by(.message) | map(select(length >= 2)) | length')" = 8 ]; }
-check 'the lines of eight runs take turns' wait_for 60 turns
+check 'the lines of eight runs take turns' skip_until 60 turns
 word=$(say $ME /help | jq .update_id)
-check 'a word is told' wait_for 20 tells $ME 'Say what you'
+check 'a word is told' skip_until 20 tells $ME 'Say what you'
 # Of what went out behind the call that confirms the word: a line that was made before it, if any.
 at_most 'before the lines of runs' 1 "$(seen | jq --argjson word "$word" --argjson me $ME '.calls | .[map((.offset // 0) > $word) | index(true):] |
 	map(select(.chat == $me) | .text[0:12]) | index("Say what you") // 0')"
@@ -65,20 +66,20 @@ RUN=$("$AVA" ps --json </dev/null | jq -r '.[0].subagent_id')
 line=$(number "($RUN)")
 edited() { [ "$(edits | jq --argjson n "$line" 'map(select(.message == $n)) | length')" -gt "$before" ]; }
 before=$(edits | jq --argjson n "$line" 'map(select(.message == $n)) | length')
-check 'a line changes' wait_for 30 edited
+check 'a line changes' skip_until 30 edited
 press "$line" Cancel >/dev/null
-check 'Cancel shows' wait_for 30 says "$line" Cancelled
+check 'Cancel shows' skip_until 30 says "$line" Cancelled
 paced() { seen | jq -e '[.calls[] | select(.method == "editMessageText" or .method == "editMessageReplyMarkup")] | group_by(.message) | length >= 8 and
 	all(.[]; map(.at) | [.[1:], .[:-1]] | transpose | all(.[0] - .[1] > 2.9))' >/dev/null; }
 check 'between two changes of a message lie three seconds' paced
 
 # --- what became of those who waited
 
-check 'who waited behind one message is told that it failed, and all behind it' wait_for 60 tells 79 'For a while |Today: $0.00|ava '
+check 'who waited behind one message is told that it failed, and all behind it' skip_until 120 tells 79 'For a while |Today: $0.00|ava '
 lacks 'but never what fails' 'Nothing has' "$(told 79 >"$T/told"; echo "$T/told")"
 equal 'which was tried so often' 8 "$(asked 79 'Nothing has')"
 check 'and is logged' grep -q 'telegram: sendMessage: Telegram answers 500' "$AVA_DATA_ROOT/logs/avad.log" "$T/avad.out"
-check 'an outage drops nothing' wait_for 60 tells 78 'ava '
+check 'an outage drops nothing' skip_until 120 tells 78 'ava '
 contains 'and keeps the order' 'Name the run|For a while |' "$(told 78 >"$T/told"; echo "$T/told")"
 contains 'of all that was said' '|Today: ' "$T/told"
 check 'and says so' sh -c "grep -q '^Name the run|For a while |\\(Nothing has \\|The newest r\\)|Today: [^|]*|ava [^|]*\$' '$T/told'"
@@ -87,11 +88,11 @@ check 'and says so' sh -c "grep -q '^Name the run|For a while |\\(Nothing has \\
 
 line=$(jq '[.cards[] | select(.kind == "run").message] | min' "$AVA_DATA_ROOT/telegram.json")
 before=$(edits | jq --argjson n "$line" 'map(select(.message == $n)) | length')
-check 'the line of another run changes' wait_for 40 edited
+check 'the line of another run changes' skip_until 40 edited
 kill_daemon
 start_daemon
 before=$(edits | jq --argjson n "$line" 'map(select(.message == $n)) | length')
-check 'and after a restart' wait_for 40 edited
+check 'and after a restart' skip_until 40 edited
 check 'three seconds lie between these too' paced
 equal 'the service found nothing amiss' '[]' "$(seen | jq -c .wrong)"
 finish
