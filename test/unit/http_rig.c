@@ -172,6 +172,7 @@ int rig_teardown(void **state)
 {
 	struct fixture *f = *state;
 
+	test_clock_go();
 	http_pool_free(f->pool);
 	http_client_free(f->client);
 	peer_stop(&f->peer);
@@ -179,6 +180,12 @@ int rig_teardown(void **state)
 	free(f->body);
 	free(f);
 	return 0;
+}
+
+void rig_stop_clock(struct fixture *f)
+{
+	test_clock_stop();
+	os_loop_step(f->loop, 0); /* the loop's own time is that of its last turn */
 }
 
 void rig_wait_requests(struct fixture *f, size_t requests)

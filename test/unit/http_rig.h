@@ -62,6 +62,7 @@ void got_wait(struct got *g); /* until it is done, once */
 void rig_answer(struct peer_conn *c, const char *head, const char *body, size_t len);
 struct http_pool *rig_pool(struct fixture *f, unsigned connections_max);
 void rig_wait_requests(struct fixture *f, size_t requests);
+void rig_stop_clock(struct fixture *f); /* it goes on in rig_teardown */
 int rig_setup(void **state);
 int rig_teardown(void **state);
 

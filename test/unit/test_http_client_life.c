@@ -143,15 +143,14 @@ TEST(silent_dies)
 	static const char *const headers[] = {"x-api-key: the key"};
 	struct fixture *f = *state;
 	struct http_pool_stats stats;
-	int64_t until;
 	struct got g;
 
+	rig_stop_clock(f);
 	got_init(&g, f);
 	got_start(&g);
 	got_wait(&g);
 	got_fini(&g);
-	for (until = os_now_ms(f->loop) + 1100; os_now_ms(f->loop) < until;)
-		os_loop_step(f->loop, 50);
+	test_clock_skip(1000);
 	f->reset_once = true;
 	got_init(&g, f);
 	g.call.headers = headers;
@@ -175,6 +174,7 @@ TEST(reused_dies)
 	struct fixture *f = *state;
 	struct got g;
 
+	rig_stop_clock(f);
 	got_init(&g, f);
 	got_start(&g);
 	got_wait(&g);
@@ -212,19 +212,35 @@ TEST(refused)
 
 /* ---- timers */
 
+/* It has come so far that nothing but the timer, of `ms`, can end it; it does, and not before. */
+static void await_timer(struct fixture *f, struct got *g, int64_t ms, const char *text)
+{
+	test_clock_skip(ms - 1);
+	for (int i = 0; i < 20; i++)
+		os_loop_step(f->loop, 0);
+	assert_int_equal(g->dones, 0);
+	test_clock_skip(1);
+	got_wait(g);
+	assert_int_equal(g->rv, AVA_ETIMEOUT);
+	if (!strstr(g->text, text))
+		fail_msg("%s: %s", text, g->text);
+	got_fini(g);
+}
+
 static void run_timer(struct fixture *f, struct http_timers timers, bool progress, const char *text)
 {
+	size_t requests = f->peer.requests;
+	size_t body = f->silent ? 0 : strlen(strstr(f->reply, "\r\n\r\n") + 4);
 	struct got g;
 
 	got_init(&g, f);
 	g.call.timers = timers;
 	g.progress = progress;
 	got_start(&g);
-	got_wait(&g);
-	assert_int_equal(g.rv, AVA_ETIMEOUT);
-	if (!strstr(g.text, text))
-		fail_msg("%s: %s", text, g.text);
-	got_fini(&g);
+	rig_wait_requests(f, requests + 1);
+	while (!f->silent && (g.heads == 0 || g.body.len < body))
+		os_loop_step(f->loop, 1000);
+	await_timer(f, &g, 30, text);
 }
 
 TEST(timers)
@@ -233,6 +249,7 @@ TEST(timers)
 	struct http_timers first = {.first_ms = 30}, idle = {.idle_ms = 30, .first_ms = 600000},
 			   total = {.total_ms = 30};
 
+	rig_stop_clock(f);
 	f->silent = true; /* before the headers */
 	run_timer(f, first, true, "0.03 s (first timer)");
 	run_timer(f, total, true, "(total timer)");
@@ -246,68 +263,51 @@ TEST(timers)
 	run_timer(f, first, false, "(first timer)");
 }
 
-/* Comments keep coming and are no progress. */
-struct drip {
-	struct os_timer *timer;
-	struct peer_conn *conn;
-	const char *text;
-};
-
-static void drip_fire(void *user)
+/* A part of the answer after so long; it is taken. */
+static void drip(struct fixture *f, struct got *g, int64_t after_ms, const char *chunk)
 {
-	struct drip *d = user;
+	size_t had = g->body.len;
 
-	peer_sends(d->conn, d->text);
-	os_timer_set(d->timer, 5);
+	test_clock_skip(after_ms);
+	peer_sends(f->last, chunk);
+	while (g->dones == 0 && g->body.len == had)
+		os_loop_step(f->loop, 1000);
+	assert_int_equal(g->dones, 0);
 }
 
+/* Comments keep coming and are no progress. */
 TEST(comments_only)
 {
 	struct fixture *f = *state;
-	struct drip d = {.text = "7\r\n: wait\n\r\n"};
 	struct got g;
 
+	rig_stop_clock(f);
 	f->reply = CHUNKED;
 	got_init(&g, f);
 	g.progress = false;
 	g.call.timers.first_ms = 1000;
 	got_start(&g);
 	rig_wait_requests(f, 1);
-	d.conn = f->last;
-	d.timer = os_timer_new(f->loop, drip_fire, &d);
-	os_timer_set(d.timer, 0);
-	while (g.dones == 0 && !list_empty(&f->peer.conns))
-		os_loop_step(f->loop, 1000);
-	os_timer_free(d.timer);
-	got_wait(&g);
-	assert_int_equal(g.rv, AVA_ETIMEOUT);
-	assert_non_null(strstr(g.text, "(first timer)"));
-	assert_true(g.body.len > 0); /* many, unless the machine is very slow */
-	got_fini(&g);
+	for (int i = 0; i < 9; i++)
+		drip(f, &g, 100, "7\r\n: wait\n\r\n");
+	await_timer(f, &g, 100, "(first timer)");
 }
 
 /* Real progress, slower than `first` as a whole, is never cut. */
 TEST(progress)
 {
 	struct fixture *f = *state;
-	struct drip d = {.text = "7\r\ndata: \n\r\n"};
 	struct got g;
 
+	rig_stop_clock(f);
 	f->reply = CHUNKED;
 	got_init(&g, f);
-	g.call.timers = (struct http_timers){.first_ms = 3000, .idle_ms = 3000, .total_ms = 600};
+	g.call.timers = (struct http_timers){.first_ms = 3000, .idle_ms = 3000, .total_ms = 30000};
 	got_start(&g);
 	rig_wait_requests(f, 1);
-	d.conn = f->last;
-	d.timer = os_timer_new(f->loop, drip_fire, &d);
-	os_timer_set(d.timer, 0);
-	while (g.dones == 0)
-		os_loop_step(f->loop, 1000);
-	os_timer_free(d.timer);
-	got_wait(&g);
-	assert_int_equal(g.rv, AVA_ETIMEOUT);
-	assert_non_null(strstr(g.text, "(total timer)"));
-	got_fini(&g);
+	for (int i = 0; i < 10; i++)
+		drip(f, &g, 2900, "7\r\ndata: \n\r\n");
+	await_timer(f, &g, 1000, "(total timer)");
 }
 
 /* A listener whose queue is full: no connection comes about. */
@@ -327,18 +327,20 @@ TEST(connect_timer)
 		got_init(&fill[i], f);
 		got_start(&fill[i]);
 	}
+	rig_stop_clock(f);
 	got_init(&g, f);
 	g.call.timers.connect_ms = 200;
 	got_start(&g);
-	got_wait(&g);
+	for (; g.dones == 0; os_loop_step(f->loop, 0)) /* it begins to connect when others have */
+		test_clock_skip(100);
 	assert_int_equal(g.rv, AVA_ETIMEOUT);
 	assert_non_null(strstr(g.text, "0.2 s (connect timer)"));
+	got_fini(&g);
 	for (size_t i = 0; i < ARRAY_LEN(fill); i++) {
 		http_call_stop(&fill[i].call);
 		assert_int_equal(fill[i].dones, 0);
 		got_fini(&fill[i]);
 	}
-	got_fini(&g);
 	http_pool_free(f->pool);
 	f->pool = before;
 	peer_stop(&full);
@@ -611,7 +613,8 @@ TEST(idle_pool)
 	http_pool_free(f->pool);
 	f->pool = http_pool_new(
 		f->client,
-		&(struct http_pool_options){.base_url = peer_url(&f->peer), .idle_ms = 30}, NULL);
+		&(struct http_pool_options){.base_url = peer_url(&f->peer), .idle_ms = 30000},
+		NULL);
 	for (int round = 0; round < 3; round++) {
 		struct got *g = start_many(f, 200, 100);
 
@@ -621,6 +624,7 @@ TEST(idle_pool)
 			got_fini(&g[i]);
 		}
 		free(g);
+		test_clock_skip(30000);
 		do {
 			os_loop_step(f->loop, 1000);
 			http_pool_stats(f->pool, &stats);
