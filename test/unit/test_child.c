@@ -148,7 +148,8 @@ TEST(talk)
 	assert_int_equal(exec_say(c, "as many as that\n", 16), 0);
 	while (!s.said[0])
 		os_loop_step(loop, 10);
-	exec_hang_up(c, 10);
+	exec_hang_up(c, 10000);
+	test_clock_skip(10000);
 	wait_for(&s);
 	assert_int_equal(s.how, EXEC_TIMEOUT);
 }
@@ -258,10 +259,19 @@ TEST(time)
 {
 	const char *const argv[4] = {"/bin/sh", "-c", "trap '' TERM; echo begun; sleep 1000", NULL};
 	struct exec_options o = script(argv, "");
-	struct seen s;
+	struct seen s = {0};
+	struct exec_child *c;
 
+	test_clock_stop();
 	o.timeout_ms = 200;
-	s = run(&o);
+	assert_int_equal(exec_start(&c, loop, &o, done, &s, NULL), 0);
+	test_clock_skip(199);
+	for (int i = 0; i < 20; i++)
+		os_loop_step(loop, 0);
+	assert_false(s.ended);
+	test_clock_skip(1);
+	wait_for(&s);
+	test_clock_go();
 	assert_int_equal(s.how, EXEC_TIMEOUT);
 }
 
@@ -273,6 +283,7 @@ TEST(time_unlooked)
 	struct exec_child *c;
 	siginfo_t info;
 
+	test_clock_stop();
 	for (int stopped = 0; stopped < 2; stopped++) {
 		struct seen s = {0};
 
@@ -281,12 +292,13 @@ TEST(time_unlooked)
 		if (stopped)
 			exec_stop(c);
 		assert_int_equal(waitid(P_ALL, 0, &info, WEXITED | WNOWAIT), 0);
-		usleep(1100000);
+		test_clock_skip(1000);
 		wait_for(&s);
 		assert_false(s.left);
 		assert_int_equal(s.how, stopped ? EXEC_STOPPED : EXEC_EXITED);
 		assert_true(stopped || s.code == 4);
 	}
+	test_clock_go();
 }
 
 TEST(too_much)
