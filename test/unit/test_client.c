@@ -11,8 +11,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -557,6 +559,7 @@ static int daemon_main(int ready)
 
 static int start_setup(void **state)
 {
+	prctl(PR_SET_CHILD_SUBREAPER, 1); /* a daemon is nobody's child */
 	snprintf(root, sizeof(root), "%s", unit_tmpdir());
 	setenv("AVA_AVAD", "/proc/self/exe", 1);
 	setenv("TEST_AVAD", "serve", 1);
@@ -589,8 +592,7 @@ static void stop_daemon(struct client *c)
 	client_request(c, "POST", "/stop", NULL, &r, NULL);
 	client_reply_fini(&r);
 	client_close(c);
-	while (kill(pid, 0) == 0 || errno != ESRCH)
-		usleep(1000);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
 TEST_WITH(start, start_setup, start_teardown)
