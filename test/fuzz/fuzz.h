@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* FUZZ_TARGET(name, len) { ... `data` of `len` bytes ... return 0; }: a program of libFuzzer's with
  * -Dfuzz=true, else one of the targets of replay_main.c. */
@@ -38,5 +39,28 @@ void fuzz_add(struct fuzz_target *target);
 			abort();                                                                   \
 		}                                                                                  \
 	} while (0)
+
+/* Of its own, so that a sanitizer sees its end; free(). */
+static inline char *fuzz_copy(const void *bytes, size_t len)
+{
+	char *copy = malloc(len > 0 ? len : 1);
+
+	CHECK(copy != NULL);
+	if (len > 0)
+		memcpy(copy, bytes, len);
+	return copy;
+}
+
+/* The same with a NUL behind it. */
+static inline char *fuzz_text(const void *bytes, size_t len)
+{
+	char *text = malloc(len + 1);
+
+	CHECK(text != NULL);
+	if (len > 0)
+		memcpy(text, bytes, len);
+	text[len] = '\0';
+	return text;
+}
 
 #endif

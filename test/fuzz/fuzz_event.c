@@ -30,21 +30,10 @@ static void check_line(const char *line, size_t len)
 		check_inside(line, len, &v);
 }
 
-static char *text_of(const uint8_t *data, size_t len)
-{
-	char *s = malloc(len + 1);
-
-	CHECK(s != NULL);
-	if (len > 0)
-		memcpy(s, data, len);
-	s[len] = '\0';
-	return s;
-}
-
 static void check_values(const uint8_t *data, size_t len)
 {
 	static const char content[] = "{\"a\":\n{\"metadata\":{}},\"metadata\":{\"b\":[{}]}}";
-	char *text = text_of(data, len);
+	char *text = fuzz_text(data, len);
 	struct event_head head = {.kind = (enum event_kind)(len % EVENT_NKINDS),
 				  .wall_ms = (int64_t)len,
 				  .lsn = len,

@@ -19,12 +19,9 @@ FUZZ_TARGET(ignore, size)
 		return 0;
 	memcpy(path, data, len + 1);
 	n = size - len - 1;
-	rules = malloc(n + 1);
+	rules = fuzz_text(data + len + 1, n);
 	ig = ignore_new();
-	if (rules == NULL || ig == NULL)
-		abort();
-	memcpy(rules, data + len + 1, n);
-	rules[n] = '\0';
+	CHECK(ig != NULL);
 	is_dir = n % 2 == 0;
 	CHECK(ignore_push(ig, IGNORE_FOLDER, "", rules, n) == 0);
 	once = ignore_match(ig, path, is_dir);

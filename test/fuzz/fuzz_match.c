@@ -52,10 +52,7 @@ FUZZ_TARGET(match, size)
 	if (len == size - 1 || len > 100)
 		return 0;
 	rest = size - len - 2;
-	text = malloc(rest + 1); /* of its own, so that reading past it is seen */
-	if (text == NULL)
-		abort();
-	memcpy(text, pattern + len + 1, rest);
+	text = fuzz_copy(pattern + len + 1, rest);
 	flags = data[0] & (MATCH_REGEX | MATCH_IGNORE_CASE | MATCH_NO_JIT);
 	n = lines_of(pattern, flags, text, rest, a);
 	snprintf(wrapped, sizeof(wrapped), "(?=)(?:%s)", pattern);

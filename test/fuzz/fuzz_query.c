@@ -9,17 +9,6 @@
 
 #define NOW INT64_C(1795248000000)
 
-static char *copy(const uint8_t *data, size_t len)
-{
-	char *s = malloc(len + 1);
-
-	CHECK(s != NULL);
-	if (len > 0)
-		memcpy(s, data, len);
-	s[len] = '\0';
-	return s;
-}
-
 static void check_words(const char *text)
 {
 	struct ava_log_query all = {.types = text, .agent = text, .user = text, .since = text};
@@ -61,11 +50,11 @@ FUZZ_TARGET(query, len)
 {
 	const uint8_t *nl = len > 0 ? memchr(data, '\n', len) : NULL;
 	size_t head = nl != NULL ? (size_t)(nl - data) : len;
-	char *text = copy(data, head), *log;
+	char *text = fuzz_text(data, head), *log;
 
 	check_words(text);
 	if (nl != NULL) {
-		log = copy(nl + 1, len - head - 1);
+		log = fuzz_text(nl + 1, len - head - 1);
 		if (strlen(log) == len - head - 1) /* the walk above ends at a NUL */
 			check_log(text, log, len - head - 1);
 		free(log);

@@ -22,10 +22,8 @@ void fuzz_add(struct fuzz_target *target)
 /* In memory of exactly its size, so that a sanitizer sees its end. */
 static void run(const uint8_t *data, size_t len)
 {
-	uint8_t *copy = malloc(len > 0 ? len : 1);
+	uint8_t *copy = (uint8_t *)fuzz_copy(data, len);
 
-	CHECK(copy != NULL);
-	memcpy(copy, data, len);
 	at_work->run(copy, len);
 	free(copy);
 	runs++;
