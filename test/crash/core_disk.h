@@ -12,6 +12,7 @@
 #include "base/settings.h"
 #include "life.h"
 #include "os/loop.h"
+#include "runs_now.h"
 
 #define CORE_RUNS 8
 
@@ -84,20 +85,10 @@ static inline void core_on_spawn(int rv, const struct op_status *s, const struct
 /* A run, and that it was accepted; `model` NULL: the usual one. */
 static inline void core_ask(struct world *w, const char *model)
 {
-	struct op_spawn s = {.role = "code_reviewer",
-			     .task = "Where is parse_header defined and who calls it?",
-			     .cwd = w->src,
-			     .model = model,
-			     .origin = "test",
-			     .session_id = "s1",
-			     .user_id = "tester",
-			     .request_id = "",
-			     .timeout_ms = AVA_DEFAULT,
-			     .max_cost_microusd = AVA_DEFAULT,
-			     .max_tokens = AVA_DEFAULT,
-			     .max_iterations = AVA_DEFAULT};
+	struct op_spawn s = spawn_usual("Where is parse_header defined and who calls it?", w->src);
 	int before = atomic_load(&w->accepted);
 
+	s.model = model;
 	ops_spawn(w->core, &s, core_on_spawn, w);
 	for (int i = 0; atomic_load(&w->accepted) == before && i < 100000; i++)
 		os_loop_step(w->loop, 5);

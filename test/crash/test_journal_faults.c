@@ -324,14 +324,20 @@ TEST(disk_fills_up)
 	}
 }
 
-/* A start needs no room for a new segment: those that its recovery has given
- * up serve again. */
-TEST(start_on_a_full_disk)
+/* What it wrote stands in the first segment. */
+static void crashed_behind_a_line(void)
 {
 	rig_open(&rig);
 	rig_settle(&rig);
 	rig_append(&rig, "a.jsonl", "one\n");
 	rig_crash(&rig);
+}
+
+/* A start needs no room for a new segment: those that its recovery has given
+ * up serve again. */
+TEST(start_on_a_full_disk)
+{
+	crashed_behind_a_line();
 	rig_no_spares(&rig, 2);
 	memdisk_limit(rig.d, memdisk_used(rig.d) + rig.o.segment_bytes / 2);
 	rig_open(&rig);
@@ -383,10 +389,7 @@ TEST(recovery_on_a_full_disk)
 		struct ava_error err = {0};
 
 		rig_again(&rig);
-		rig_open(&rig);
-		rig_settle(&rig);
-		rig_append(&rig, "a.jsonl", "one\n");
-		rig_crash(&rig);
+		crashed_behind_a_line();
 		rig_no_spares(&rig, 2 + (unsigned)spare);
 		memdisk_remove(rig.d, "/a.jsonl");
 		memdisk_limit(rig.d, memdisk_used(rig.d));
@@ -414,10 +417,7 @@ TEST(recovery_beside_half_a_segment)
 {
 	static const char half[32 << 10];
 
-	rig_open(&rig);
-	rig_settle(&rig);
-	rig_append(&rig, "a.jsonl", "one\n");
-	rig_crash(&rig);
+	crashed_behind_a_line();
 	rig_no_spares(&rig, 2);
 	memdisk_write(rig.d, "/wal/fresh.tmp", half, sizeof(half));
 	memdisk_limit(rig.d, memdisk_used(rig.d));

@@ -153,63 +153,46 @@ TEST(edited)
 {
 	static const struct {
 		const char *text, *lost, *broken;
+		bool replaced;
 	} cases[] = {
 		/* one byte, in the first or the second line that is redone */
-		{"one\ntwX\nthree\n", "two\n", "twX\nthree\n"},
-		{"one\ntwo\nthrEe\n", "three\n", "two\nthrEe\n"},
+		{"one\ntwX\nthree\n", "two\n", "twX\nthree\n", false},
+		{"one\ntwo\nthrEe\n", "three\n", "two\nthrEe\n", false},
 		/* a line taken out: everything behind it moved */
-		{"one\nthree\n", "two\nthree\n", "three\n"},
+		{"one\nthree\n", "two\nthree\n", "three\n", false},
 		/* a word put in */
-		{"one\ntwo and a half\nthree\n", "two\nthree\n", "two and a half\nthree\n"},
+		{"one\ntwo and a half\nthree\n", "two\nthree\n", "two and a half\nthree\n", false},
 		/* emptied behind what is released, then something else */
-		{"one\nmine\n", "two\nthree\n", "mine\n"},
+		{"one\nmine\n", "two\nthree\n", "mine\n", false},
+		/* another file, even if it reads the same */
+		{"one\ntwo\nthree\n", "two\nthree\n", "two\nthree\n", true},
+		/* appended to: nothing is lost */
+		{"one\ntwo\nthree\nmine\n", "", "mine\n", false},
+		{"one\ntwo\nthree\nno end", "", "no end", false},
+		{"one\ntwo\nthree\n{\"json\":1}\n", "", "{\"json\":1}\n", false},
+		{"one\ntwo\nthree\n\n", "", "\n", false},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		const char *lost = cases[i].lost;
+
 		prepare(&rig);
+		if (cases[i].replaced)
+			memdisk_remove(rig.d, "/logs/a.jsonl");
 		memdisk_write(rig.d, "/logs/a.jsonl", cases[i].text, strlen(cases[i].text));
 		recovered(&rig);
-		reported(&rig, "was changed by somebody else", strlen(cases[i].lost),
-			 "logs/a.2.jsonl");
+		reported(&rig,
+			 cases[i].replaced ? "is another file than it was"
+					   : "was changed by somebody else",
+			 strlen(lost), "logs/a.2.jsonl");
 		rig_holds(&rig, "/logs/a.jsonl", cases[i].text);
 		rig_holds(&rig, "/logs/a.jsonl.broken", cases[i].broken);
-		rig_holds(&rig,
-			  cases[i].lost[1] == 'h' ? "/lost/logs+a.4.jsonl" : "/lost/logs+a.3.jsonl",
-			  cases[i].lost);
-		goes_on_in(&rig, "/logs/a.2.jsonl");
-	}
-}
-
-TEST(replaced)
-{
-	static const char text[] = "one\ntwo\nthree\n"; /* even if it reads the same */
-
-	prepare(&rig);
-	memdisk_remove(rig.d, "/logs/a.jsonl");
-	memdisk_write(rig.d, "/logs/a.jsonl", text, sizeof(text) - 1);
-	recovered(&rig);
-	reported(&rig, "is another file than it was", 10, "logs/a.2.jsonl");
-	rig_holds(&rig, "/logs/a.jsonl", text);
-	rig_holds(&rig, "/logs/a.jsonl.broken", "two\nthree\n");
-	rig_holds(&rig, "/lost/logs+a.3.jsonl", "two\nthree\n");
-	goes_on_in(&rig, "/logs/a.2.jsonl");
-}
-
-TEST(appended_to)
-{
-	static const char *const tails[] = {"mine\n", "no end", "{\"json\":1}\n", "\n"};
-
-	for (size_t i = 0; i < ARRAY_LEN(tails); i++) {
-		char text[64];
-
-		prepare(&rig);
-		snprintf(text, sizeof(text), "one\ntwo\nthree\n%s", tails[i]);
-		memdisk_write(rig.d, "/logs/a.jsonl", text, strlen(text));
-		recovered(&rig);
-		reported(&rig, "was changed by somebody else", 0, "logs/a.2.jsonl");
-		rig_holds(&rig, "/logs/a.jsonl", text);
-		rig_holds(&rig, "/logs/a.jsonl.broken", tails[i]);
-		assert_false(rig_has(&rig, "/lost"));
+		if (lost[0] == '\0')
+			assert_false(rig_has(&rig, "/lost"));
+		else
+			rig_holds(&rig,
+				  lost[1] == 'h' ? "/lost/logs+a.4.jsonl" : "/lost/logs+a.3.jsonl",
+				  lost);
 		goes_on_in(&rig, "/logs/a.2.jsonl");
 	}
 }

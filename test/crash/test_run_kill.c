@@ -12,6 +12,7 @@
 #include "ava/proposal.h"
 #include "base/clock.h"
 #include "os/loop.h"
+#include "runs_now.h"
 
 #define PATIENCE_MS 120000
 #define NRUNS       2
@@ -71,15 +72,7 @@ static void has_result(int rv, const char *json, size_t len, const struct ava_er
 
 static void use(struct program *p)
 {
-	struct op_spawn s = {.task = "Find where parse_header is defined",
-			     .role = "code_reviewer",
-			     .user_id = "ben",
-			     .origin = "api",
-			     .cwd = p->src,
-			     .timeout_ms = AVA_DEFAULT,
-			     .max_cost_microusd = AVA_DEFAULT,
-			     .max_tokens = AVA_DEFAULT,
-			     .max_iterations = AVA_DEFAULT};
+	struct op_spawn s = spawn_usual("Find where parse_header is defined", p->src);
 	int64_t until = clock_mono_ms() + PATIENCE_MS;
 
 	s.request_id = "r-proposed";

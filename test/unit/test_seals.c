@@ -17,6 +17,7 @@
 #include "base/settings.h"
 #include "base/sys.h"
 #include "os/loop.h"
+#include "runs_now.h"
 
 struct world {
 	char root[300];
@@ -115,26 +116,9 @@ static void started(int rv, const struct op_status *s, const struct ava_error *e
 	*(int *)user += 1;
 }
 
-static struct op_spawn ask(const struct world *w)
-{
-	return (struct op_spawn){
-		.role = "code_reviewer",
-		.task = "Where is parse_header defined?",
-		.cwd = w->root,
-		.origin = "test",
-		.session_id = "s1",
-		.user_id = "tester",
-		.request_id = "",
-		.timeout_ms = AVA_DEFAULT,
-		.max_cost_microusd = AVA_DEFAULT,
-		.max_tokens = AVA_DEFAULT,
-		.max_iterations = AVA_DEFAULT,
-	};
-}
-
 static void run_one(struct world *w)
 {
-	struct op_spawn spawn = ask(w);
+	struct op_spawn spawn = spawn_usual("Where is parse_header defined?", w->root);
 	int calls = 0;
 
 	ops_spawn(w->core, &spawn, started, &calls);
@@ -185,7 +169,7 @@ TEST(full_disk)
 	uint64_t n;
 
 	make(&w);
-	spawn = ask(&w);
+	spawn = spawn_usual("Where is parse_header defined?", w.root);
 	run_one(&w);
 	n = sealed_after(&w, 0);
 	atomic_store(&full, true);
