@@ -27,9 +27,7 @@ plan()
 {
 	case $1 in
 	repeats) script "$2" "$reads" "$reads" "$reads" "$reads" "$submit" ;;
-	between) script "$2" "$reads" "$other" "$reads" "$reads" "$other" "$submit" ;;
 	limits) script "$2" "$reads" "$other" "$reads" "$other" "$submit" ;;
-	odd) script "$2" '"text":""' '"text":"It is there."' "$reads" "$submit" ;;
 	esac
 }
 start()
@@ -73,15 +71,12 @@ as_without()
 		result $? "$name: killed in call $k it goes on as it was" || note "$(diff "$T/want" "$T/got")"
 	done
 }
-as_without repeats 20 2 3 4 5
+as_without repeats 20 3 5
 contains 'it was stopped because it repeats itself' '"error","repeated_calls"' "$T/want"
 contains 'and told so first' 'Once more ends the run' "$T/want"
-as_without between 20 4 5
-contains 'other calls in between count, too' '"success","submitted"' "$T/want"
 as_without limits 5 5
 contains 'it was told that its limit is near' 'The limit is near' "$T/want"
 contains 'and that its next reply is the last' 'Your next reply is the last' "$T/want"
-as_without odd 20 2 3
 
 # One that waits for a person, killed while it waits: what the same reply read counts.
 script 0 "$reads" "${reads%]},{\"name\":\"ask_person\",\"args\":{\"question\":\"Which?\"}}]" \
