@@ -65,6 +65,9 @@ static inline void rig_init(struct seal_rig *r, uint64_t seed)
 	snprintf(r->day, sizeof(r->day), "logs/ava/2026-11-19.jsonl");
 }
 
+/* The rig of a test; rig_after makes an end of it. */
+static struct seal_rig rig;
+
 static inline void rig_forget(struct seal_rig *r)
 {
 	for (size_t i = 0; i < r->ntouched; i++)
@@ -78,6 +81,13 @@ static inline void rig_fini(struct seal_rig *r)
 	rig_forget(r);
 	close(r->fd);
 	unit_rmdir(r->root);
+}
+
+static inline int rig_after(void **state)
+{
+	rig_fini(&rig);
+	rig = (struct seal_rig){0};
+	return 0;
 }
 
 static inline void rig_append(struct seal_rig *r, const char *path, const void *data, size_t len)
@@ -150,11 +160,11 @@ static inline void rig_restart(struct seal_rig *r, bool complete)
 }
 
 /* Three days, runs that go over them, restarts in order and not. */
-static inline void rig_fill(struct seal_rig *r)
+static inline void rig_fill(struct seal_rig *r, uint64_t seed)
 {
 	uint64_t seq[6] = {0};
 
-	rig_init(r, r->seed);
+	rig_init(r, seed);
 	for (int day = 0; day < 3; day++) {
 		snprintf(r->day, sizeof(r->day), "logs/ava/2026-11-%d.jsonl", 19 + day);
 		r->day_seq = 0;

@@ -16,36 +16,32 @@
 #define GOLDEN   "test/golden/journal/recover/checkpoint"
 #define TEXT_MAX ((size_t)1 << 20)
 
-struct place {
-	char root[256], file[300];
-	int fd;
-};
+static char root[256], file[300]; /* of each test, and the checkpoint in it */
+static int rootfd;
 
-static void place_init(struct place *p)
+static int place_begin(void **state)
 {
-	char wal[300];
-
-	snprintf(p->root, sizeof(p->root), "%s", unit_tmpdir());
-	snprintf(wal, sizeof(wal), "%s/wal", p->root);
-	snprintf(p->file, sizeof(p->file), "%s/" CHECKPOINT_PATH, p->root);
-	assert_int_equal(mkdir(wal, 0700), 0);
-	p->fd = open(p->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	assert_true(p->fd >= 0);
+	snprintf(root, sizeof(root), "%s", unit_tmpdir());
+	snprintf(file, sizeof(file), "%s/" CHECKPOINT_PATH, root);
+	unit_mkdirs(root, CHECKPOINT_PATH);
+	rootfd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return rootfd < 0;
 }
 
-static void place_fini(struct place *p)
+static int place_end(void **state)
 {
-	close(p->fd);
-	unit_rmdir(p->root);
+	close(rootfd);
+	unit_rmdir(root);
+	return 0;
 }
 
 /* What stands there reads as `want`. */
-static void reads(struct place *p, int want)
+static void reads(int want)
 {
 	struct checkpoint c;
 	struct ava_error err = {0};
 
-	assert_int_equal(checkpoint_read(p->fd, &c, &err), want);
+	assert_int_equal(checkpoint_read(rootfd, &c, &err), want);
 	if (want == 0)
 		checkpoint_fini(&c);
 	else
@@ -53,15 +49,15 @@ static void reads(struct place *p, int want)
 }
 
 /* The body with a good checksum behind it reads as `want`. */
-static void body_reads(struct place *p, const char *body, int want)
+static void body_reads(const char *body, int want)
 {
 	char text[1024];
 	int len = snprintf(text, sizeof(text), "%scrc32c %08x\n", body,
 			   (unsigned)crc32c(0, body, strlen(body)));
 
 	assert_true(len > 0 && (size_t)len < sizeof(text));
-	unit_write(p->file, text, (size_t)len);
-	reads(p, want);
+	unit_write(file, text, (size_t)len);
+	reads(want);
 }
 
 static int write_example(struct buf *text)
@@ -88,15 +84,13 @@ TEST(golden)
 
 TEST(golden_is_read)
 {
-	struct place p;
 	struct checkpoint c;
 	struct ava_error err = {0};
 	size_t len;
 	char *golden = unit_read_src(GOLDEN, &len);
 
-	place_init(&p);
-	unit_write(p.file, golden, len);
-	assert_int_equal(checkpoint_read(p.fd, &c, &err), 0);
+	unit_write(file, golden, len);
+	assert_int_equal(checkpoint_read(rootfd, &c, &err), 0);
 	assert_false(c.clean);
 	assert_int_equal(c.pos.seq, 1);
 	assert_int_equal(c.pos.at, 8192);
@@ -108,22 +102,19 @@ TEST(golden_is_read)
 	assert_string_equal(c.views[0].path, "logs/a.jsonl");
 	checkpoint_fini(&c);
 	free(golden);
-	place_fini(&p);
 }
 
 /* Numbers as large as they get, many views, the clean mark; and the second
  * write takes the place of the first. */
 TEST(there_and_back)
 {
-	struct place p;
 	struct checkpoint c;
 	struct buf text;
 	struct ava_error err = {0};
 	char path[32];
 
-	place_init(&p);
 	assert_int_equal(write_example(&text), 0);
-	assert_int_equal(checkpoint_write(p.fd, &text), 0);
+	assert_int_equal(checkpoint_write(rootfd, &text), 0);
 	buf_reset(&text);
 	checkpoint_head(&text, true, (struct wal_pos){UINT64_MAX, UINT64_MAX - 1}, UINT64_MAX - 2);
 	for (unsigned i = 0; i < 1000; i++) {
@@ -131,8 +122,8 @@ TEST(there_and_back)
 		checkpoint_add(&text, &(struct checkpoint_view){i + 1, UINT64_MAX - i, i, path});
 	}
 	assert_int_equal(checkpoint_end(&text), 0);
-	assert_int_equal(checkpoint_write(p.fd, &text), 0);
-	assert_int_equal(checkpoint_read(p.fd, &c, &err), 0);
+	assert_int_equal(checkpoint_write(rootfd, &text), 0);
+	assert_int_equal(checkpoint_read(rootfd, &c, &err), 0);
 	assert_true(c.clean);
 	assert_true(c.pos.seq == UINT64_MAX && c.pos.at == UINT64_MAX - 1);
 	assert_true(c.lsn == UINT64_MAX - 2);
@@ -146,30 +137,26 @@ TEST(there_and_back)
 	}
 	checkpoint_fini(&c);
 	buf_fini(&text);
-	place_fini(&p);
 }
 
 TEST(every_flipped_bit_and_cut)
 {
-	struct place p;
 	size_t len;
 	char *golden = unit_read_src(GOLDEN, &len);
 
-	place_init(&p);
 	for (size_t i = 0; i < len * 8; i++) {
 		golden[i / 8] ^= (char)(1 << i % 8);
-		unit_write(p.file, golden, len);
-		reads(&p, AVA_ECORRUPT);
+		unit_write(file, golden, len);
+		reads(AVA_ECORRUPT);
 		golden[i / 8] ^= (char)(1 << i % 8);
 	}
 	for (size_t cut = 0; cut < len; cut++) {
-		unit_write(p.file, golden, cut);
-		reads(&p, AVA_ECORRUPT);
+		unit_write(file, golden, cut);
+		reads(AVA_ECORRUPT);
 	}
-	unit_write(p.file, golden, len);
-	reads(&p, 0);
+	unit_write(file, golden, len);
+	reads(0);
 	free(golden);
-	place_fini(&p);
 }
 
 /* The checksum is good and the text is not ours all the same. */
@@ -193,31 +180,24 @@ TEST(not_ours)
 		HEAD "look 1 4 0 a.jsonl\n",
 		HEAD "\n",
 	};
-	struct place p;
 
-	place_init(&p);
-	body_reads(&p, HEAD, 0);
-	body_reads(&p, HEAD "view 1 4 0 a.jsonl\n", 0);
+	body_reads(HEAD, 0);
+	body_reads(HEAD "view 1 4 0 a.jsonl\n", 0);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		body_reads(&p, bad[i], AVA_ECORRUPT);
-	place_fini(&p);
+		body_reads(bad[i], AVA_ECORRUPT);
 #undef HEAD
 }
 
 TEST(absent)
 {
-	struct place p;
-
-	place_init(&p);
-	reads(&p, AVA_ENOENT);
-	place_fini(&p);
+	reads(AVA_ENOENT);
 }
 
-static void read_somehow(struct place *p)
+static void read_somehow(void)
 {
 	struct checkpoint c;
 	struct ava_error err = {0};
-	int rv = checkpoint_read(p->fd, &c, &err);
+	int rv = checkpoint_read(rootfd, &c, &err);
 
 	assert_true(rv == 0 || rv == AVA_ENOMEM);
 	if (rv == 0)
@@ -235,14 +215,13 @@ static void write_somehow(void)
 
 TEST(no_memory)
 {
-	struct place p;
 	size_t len;
 	char *golden = unit_read_src(GOLDEN, &len);
 
-	place_init(&p);
-	unit_write(p.file, golden, len);
-	FAULT_LOOP(k, read_somehow(&p));
+	unit_write(file, golden, len);
+	FAULT_LOOP(k, read_somehow());
 	FAULT_LOOP(k, write_somehow());
 	free(golden);
-	place_fini(&p);
 }
+
+UNIT_GROUP(.before = place_begin, .after = place_end);

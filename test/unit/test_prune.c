@@ -31,8 +31,7 @@ static void add_row(struct seal_rig *r, enum catalog_kind kind, unsigned run, in
 /* Two runs ended on each day. */
 static void make(struct seal_rig *r, bool all_ended)
 {
-	*r = (struct seal_rig){.seed = 7};
-	rig_fill(r);
+	rig_fill(r, 7);
 	for (unsigned run = 0; run < 6; run++) {
 		add_row(r, CATALOG_SPAWN, run, -1);
 		if (all_ended || run != 1)
@@ -67,79 +66,75 @@ static bool there(const struct seal_rig *r, const char *path)
 
 TEST(what_goes_and_what_stays)
 {
-	struct seal_rig r;
 	struct rig_found w = {0};
 	struct ava_error err = {0};
 	struct buf report;
 
-	make(&r, true);
-	assert_int_equal(prune(&r, true, &report, &err), 0);
+	make(&rig, true);
+	assert_int_equal(prune(&rig, true, &report, &err), 0);
 	assert_non_null(strstr(report.data, "\"dryRun\":true,\"runs\":[\"S-000000\",\"S-000001\","
 					    "\"S-000002\",\"S-000003\"]"));
 	buf_fini(&report);
-	assert_true(there(&r, "logs/ava/2026-11-19.jsonl"));
-	assert_true(there(&r, "logs/subagents/S-000000.jsonl"));
+	assert_true(there(&rig, "logs/ava/2026-11-19.jsonl"));
+	assert_true(there(&rig, "logs/subagents/S-000000.jsonl"));
 
-	if (prune(&r, false, &report, &err) != 0)
+	if (prune(&rig, false, &report, &err) != 0)
 		fail_msg("%s", err.text);
 	buf_fini(&report);
-	assert_false(there(&r, "logs/ava/2026-11-19.jsonl"));
-	assert_false(there(&r, "logs/ava/2026-11-20.jsonl"));
-	assert_true(there(&r, "logs/ava/2026-11-21.jsonl"));
-	assert_false(there(&r, "logs/subagents/S-000000.jsonl"));
-	assert_false(there(&r, "runs/S-000000"));
-	assert_true(there(&r, "logs/subagents/S-000004.jsonl"));
-	rig_verify(&r, &w);
+	assert_false(there(&rig, "logs/ava/2026-11-19.jsonl"));
+	assert_false(there(&rig, "logs/ava/2026-11-20.jsonl"));
+	assert_true(there(&rig, "logs/ava/2026-11-21.jsonl"));
+	assert_false(there(&rig, "logs/subagents/S-000000.jsonl"));
+	assert_false(there(&rig, "runs/S-000000"));
+	assert_true(there(&rig, "logs/subagents/S-000004.jsonl"));
+	rig_verify(&rig, &w);
 	if (w.broken > 0)
 		fail_msg("%s", w.all);
 	assert_non_null(strstr(w.all, "was pruned"));
 
 	/* Again: there is nothing left to do, and all still holds. */
-	assert_int_equal(prune(&r, false, &report, &err), 0);
+	assert_int_equal(prune(&rig, false, &report, &err), 0);
 	assert_non_null(strstr(report.data, "\"runs\":[],\"days\":[],\"files\":0"));
 	buf_fini(&report);
-	rig_verify(&r, &w);
+	rig_verify(&rig, &w);
 	assert_int_equal(w.broken, 0);
 
 	/* What stayed is guarded as before. */
-	unlink(rig_full(&r, "logs/subagents/S-000004.jsonl"));
+	unlink(rig_full(&rig, "logs/subagents/S-000004.jsonl"));
 	w.want = "logs/subagents/S-000004.jsonl";
-	rig_verify(&r, &w);
+	rig_verify(&rig, &w);
 	assert_true(w.hit);
-	rig_fini(&r);
 }
 
 TEST(a_live_run_is_in_the_way)
 {
-	struct seal_rig r;
 	struct ava_error err = {0};
 	struct buf report;
 
-	make(&r, false);
-	assert_int_equal(prune(&r, false, &report, &err), AVA_EBUSY);
+	make(&rig, false);
+	assert_int_equal(prune(&rig, false, &report, &err), AVA_EBUSY);
 	assert_non_null(strstr(err.text, "S-000001"));
 	buf_fini(&report);
-	assert_true(there(&r, "logs/ava/2026-11-19.jsonl"));
-	assert_true(there(&r, "logs/subagents/S-000000.jsonl"));
-	rig_fini(&r);
+	assert_true(there(&rig, "logs/ava/2026-11-19.jsonl"));
+	assert_true(there(&rig, "logs/subagents/S-000000.jsonl"));
 }
 
 TEST(nothing_is_hidden)
 {
-	struct seal_rig r;
 	struct ava_error err = {0};
 	struct buf report;
 	size_t len;
 	char *data;
 
-	make(&r, true);
-	data = unit_read(rig_full(&r, "logs/subagents/S-000002.jsonl"), &len);
+	make(&rig, true);
+	data = unit_read(rig_full(&rig, "logs/subagents/S-000002.jsonl"), &len);
 	data[len / 2] ^= 1;
-	unit_write(rig_full(&r, "logs/subagents/S-000002.jsonl"), data, len);
+	unit_write(rig_full(&rig, "logs/subagents/S-000002.jsonl"), data, len);
 	free(data);
-	assert_int_equal(prune(&r, false, &report, &err), AVA_ECORRUPT);
+	assert_int_equal(prune(&rig, false, &report, &err), AVA_ECORRUPT);
 	assert_non_null(strstr(err.text, "logs/subagents/S-000002.jsonl"));
 	buf_fini(&report);
-	assert_true(there(&r, "logs/ava/2026-11-19.jsonl"));
-	rig_fini(&r);
+	assert_true(there(&rig, "logs/ava/2026-11-19.jsonl"));
 }
+
+UNIT_GROUP(.after = rig_after);

@@ -22,17 +22,15 @@ static void expect_whole(struct seal_rig *r)
 
 TEST(untouched)
 {
-	struct seal_rig r = {.seed = 1};
 	struct rig_found w = {0};
 	struct ava_verified report;
 
-	rig_fill(&r);
-	report = rig_verify(&r, &w);
+	rig_fill(&rig, 1);
+	report = rig_verify(&rig, &w);
 	assert_string_equal(w.all, "");
 	assert_int_equal(report.seals, 18);
 	assert_int_equal(report.newest.n, 18);
 	assert_int_equal(report.unsealed_files, 0);
-	rig_fini(&r);
 }
 
 static void count(uint64_t done, uint64_t total, void *user)
@@ -69,14 +67,13 @@ TEST(what_is_asked_for)
 
 TEST(unsealed_tail_is_told_apart)
 {
-	struct seal_rig r = {.seed = 2};
 	struct rig_found w = {0};
 	struct ava_verified report;
 
-	rig_fill(&r);
-	rig_day_event(&r);
-	rig_some(&r, "logs/subagents/S-00000f.jsonl", "S-00000f", 1);
-	report = rig_verify(&r, &w);
+	rig_fill(&rig, 2);
+	rig_day_event(&rig);
+	rig_some(&rig, "logs/subagents/S-00000f.jsonl", "S-00000f", 1);
+	report = rig_verify(&rig, &w);
 	assert_int_equal(w.broken, 0);
 	assert_int_equal(report.unsealed_files, 2);
 	assert_non_null(strstr(w.all, "1 logs/ava/2026-11-21.jsonl:0: the end is not sealed yet (1 "
@@ -85,41 +82,38 @@ TEST(unsealed_tail_is_told_apart)
 		strstr(w.all, "1 logs/subagents/S-00000f.jsonl:0: nothing of it is sealed"));
 
 	/* A crash: the next process seals what it finds. */
-	rig_restart(&r, false);
-	rig_forget(&r);
-	rig_day_event(&r);
-	rig_seal(&r);
-	report = rig_verify(&r, &w);
+	rig_restart(&rig, false);
+	rig_forget(&rig);
+	rig_day_event(&rig);
+	rig_seal(&rig);
+	report = rig_verify(&rig, &w);
 	assert_string_equal(w.all, "");
 	assert_int_equal(report.unsealed_files, 0);
-	rig_fini(&r);
 }
 
 /* Nobody has signed what is behind the newest Seal; a line put in again is seen all the same. */
 TEST(a_tail_that_does_not_go_on)
 {
 	static const char run[] = "logs/subagents/S-000005.jsonl";
-	struct seal_rig r = {.seed = 3};
 	struct rig_found w = {0};
 	char *text, *last;
 	size_t len;
 
-	rig_fill(&r);
-	text = unit_read(rig_full(&r, run), &len);
+	rig_fill(&rig, 3);
+	text = unit_read(rig_full(&rig, run), &len);
 	last = (char *)memrchr(text, '\n', len - 1) + 1;
-	rig_append(&r, run, last, len - (size_t)(last - text));
-	rig_verify(&r, &w);
+	rig_append(&rig, run, last, len - (size_t)(last - text));
+	rig_verify(&rig, &w);
 	assert_int_equal(w.broken, 1);
 	assert_non_null(strstr(w.all, "line 1 behind the last seal does not go on from the one "
 				      "before: lsn "));
 	/* One that does. */
-	rig_put(&r, run, text, len);
-	rig_some(&r, run, "S-000005", 1000);
+	rig_put(&rig, run, text, len);
+	rig_some(&rig, run, "S-000005", 1000);
 	w = (struct rig_found){0};
-	rig_verify(&r, &w);
+	rig_verify(&rig, &w);
 	assert_int_equal(w.broken, 0);
 	free(text);
-	rig_fini(&r);
 }
 
 /* ---- edits */
@@ -268,31 +262,29 @@ static void apply_edit(struct seal_rig *r, struct edit *e)
 TEST(thousand_edits)
 {
 	const char *given = getenv("AVA_SEED");
-	struct seal_rig r = {.seed = given ? strtoull(given, NULL, 0) : 20261121};
 	unsigned kinds[EDIT_KINDS] = {0};
 
-	print_message("seed %llu (AVA_SEED)\n", (unsigned long long)r.seed);
-	rig_fill(&r);
-	expect_whole(&r);
+	print_message("seed %llu (AVA_SEED)\n", (unsigned long long)rig.seed);
+	rig_fill(&rig, given ? strtoull(given, NULL, 0) : 20261121);
+	expect_whole(&rig);
 	for (int i = 0; i < 1000; i++) {
 		struct rig_found w = {0};
 		struct edit e;
 
-		apply_edit(&r, &e);
+		apply_edit(&rig, &e);
 		kinds[e.kind]++;
 		w.want = e.path;
 		w.want_line = e.line;
-		rig_verify(&r, &w);
+		rig_verify(&rig, &w);
 		if (!w.hit)
 			fail_msg("edit %d, %s: wanted %s:%llu, found\n%s", i, e.what, e.path,
 				 (unsigned long long)e.line, w.all);
-		rig_put(&r, e.path, e.data, e.len);
+		rig_put(&rig, e.path, e.data, e.len);
 		free(e.data);
 	}
-	expect_whole(&r);
+	expect_whole(&rig);
 	for (int i = 0; i < EDIT_KINDS; i++)
 		assert_in_range(kinds[i], i == EDIT_NO_CATALOG ? 1 : 5, 1000);
-	rig_fini(&r);
 }
 
 /* ---- a root that was sealed once for all, with the key 00 01 02 … 1f */
@@ -328,12 +320,11 @@ static void golden_copy(struct seal_rig *r)
 
 TEST(golden)
 {
-	struct seal_rig r;
 	struct rig_found w = {0};
 	struct ava_verified report;
 
-	golden_copy(&r);
-	report = rig_verify(&r, &w);
+	golden_copy(&rig);
+	report = rig_verify(&rig, &w);
 	assert_string_equal(w.all, "");
 	assert_int_equal(report.seals, 2);
 	assert_int_equal(report.files, 4);
@@ -341,24 +332,22 @@ TEST(golden)
 			    "e20fb004f77f794ea48f54c2c4b75acb661e43eac8356e6f9531d67b45bd06fe");
 	assert_string_equal(report.newest.key,
 			    "03a107bff3ce10be1d70dd18e74bc09967e4d6309ba50d5f1ddc8664125531b8");
-	rig_fini(&r);
 }
 
 /* What doc/SEALS.md says of the form, with nothing of the verifier: the head
  * is a plain hash of the file, the signature is that of the key. */
 TEST(golden_by_hand)
 {
-	struct seal_rig r;
 	char hex[HASH_HEX_LEN + 1], sig_hex[2 * SEAL_SIG + 1], *log, *run, *key;
 	unsigned char sig[SEAL_SIG], pub[SEAL_KEY];
 	const char *content, *end;
 	size_t len;
 
-	golden_copy(&r);
-	run = unit_read(rig_full(&r, "logs/subagents/S-7f3a2b.jsonl"), &len);
+	golden_copy(&rig);
+	run = unit_read(rig_full(&rig, "logs/subagents/S-7f3a2b.jsonl"), &len);
 	hash_sha256_hex(run, len, hex);
 	free(run);
-	log = unit_read(rig_full(&r, "logs/ava/2026-11-21.jsonl"), &len);
+	log = unit_read(rig_full(&rig, "logs/ava/2026-11-21.jsonl"), &len);
 	content = strstr(log, "{\"n\":2,");
 	assert_non_null(content);
 	end = strstr(content, ",\"sig\":\"");
@@ -366,7 +355,7 @@ TEST(golden_by_hand)
 	assert_non_null(strstr(content, hex));
 	snprintf(sig_hex, sizeof(sig_hex), "%s", end + strlen(",\"sig\":\""));
 	assert_true(seal_unhex(sig_hex, sig, SEAL_SIG));
-	key = unit_read(rig_full(&r, "seals/public"), &len);
+	key = unit_read(rig_full(&rig, "seals/public"), &len);
 	assert_memory_equal(key, "ed25519 ", 8);
 	key[8 + 64] = '\0';
 	assert_true(seal_unhex(key + 8, pub, SEAL_KEY));
@@ -375,80 +364,75 @@ TEST(golden_by_hand)
 			 0);
 	free(key);
 	free(log);
-	rig_fini(&r);
 }
 
 /* Each bit in turn, each length, and what stands beside the logs. */
 TEST(golden_every_byte)
 {
-	struct seal_rig r;
 	struct rig_found w = {0};
 
-	golden_copy(&r);
+	golden_copy(&rig);
 	for (size_t i = 0; i < GOLDEN_SEALED; i++) {
 		size_t len;
-		char *data = unit_read(rig_full(&r, golden[i]), &len);
+		char *data = unit_read(rig_full(&rig, golden[i]), &len);
 
 		w.want = golden[i];
 		for (size_t at = 0; at < len; at++) {
 			data[at] ^= (char)(1 << at % 8);
-			rig_put(&r, golden[i], data, len);
+			rig_put(&rig, golden[i], data, len);
 			data[at] ^= (char)(1 << at % 8);
-			rig_verify(&r, &w);
+			rig_verify(&rig, &w);
 			if (!w.hit)
 				fail_msg("%s, byte %zu is flipped: %s", golden[i], at, w.all);
-			rig_put(&r, golden[i], data, at);
-			rig_verify(&r, &w);
+			rig_put(&rig, golden[i], data, at);
+			rig_verify(&rig, &w);
 			if (!w.hit)
 				fail_msg("%s, cut at %zu: %s", golden[i], at, w.all);
 		}
-		rig_put(&r, golden[i], data, len);
+		rig_put(&rig, golden[i], data, len);
 		free(data);
 	}
-	rig_verify(&r, &w);
+	rig_verify(&rig, &w);
 	assert_string_equal(w.all, "");
-	rig_fini(&r);
 }
 
 /* Another key in the list, no list, another newest Seal: told; no newest one:
  * a note, since nothing can be known. */
 TEST(golden_beside)
 {
-	struct seal_rig r;
 	struct rig_found w = {.want = golden[0]};
 	size_t len;
 	char *data;
 
-	golden_copy(&r);
-	data = unit_read(rig_full(&r, "seals/public"), &len);
+	golden_copy(&rig);
+	data = unit_read(rig_full(&rig, "seals/public"), &len);
 	for (size_t at = 0; at < strlen("ed25519 ") + 64; at++) {
 		data[at] ^= 1;
-		rig_put(&r, "seals/public", data, len);
+		rig_put(&rig, "seals/public", data, len);
 		data[at] ^= 1;
-		rig_verify(&r, &w);
+		rig_verify(&rig, &w);
 		if (!w.hit || !strstr(w.all, "does not name"))
 			fail_msg("byte %zu of seals/public: %s", at, w.all);
 	}
-	unlink(rig_full(&r, "seals/public"));
-	rig_verify(&r, &w);
+	unlink(rig_full(&rig, "seals/public"));
+	rig_verify(&rig, &w);
 	assert_true(w.hit);
-	rig_put(&r, "seals/public", data, len);
+	rig_put(&rig, "seals/public", data, len);
 	free(data);
 
-	data = unit_read(rig_full(&r, "seals/last"), &len);
+	data = unit_read(rig_full(&rig, "seals/last"), &len);
 	for (size_t at = 0; at < len - 1; at++) {
 		data[at] ^= 1;
-		rig_put(&r, "seals/last", data, len);
+		rig_put(&rig, "seals/last", data, len);
 		data[at] ^= 1;
-		rig_verify(&r, &w);
+		rig_verify(&rig, &w);
 		if (w.n == 0)
 			fail_msg("byte %zu of seals/last: nothing is said", at);
 	}
-	rig_put(&r, "seals/last", data, len);
+	rig_put(&rig, "seals/last", data, len);
 	free(data);
-	rig_verify(&r, &w);
+	rig_verify(&rig, &w);
 	assert_string_equal(w.all, "");
-	rig_fini(&r);
 }
 
 /* ---- `ava prune` beside it */
@@ -525,25 +509,26 @@ TEST(pruned_meanwhile)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(moments); i++) {
-		struct seal_rig r = {.seed = 7};
 		struct rig_found w = {0};
 
-		rig_fill(&r);
-		prune.r = &r;
+		rig_fill(&rig, 7);
+		prune.r = &rig;
 		prune.ops = sys_real;
 		prune.ops.openat = open_pruned;
 		prune.ops.fstatat = stat_pruned;
 		prune.at = moments[i].at;
 		prune.look = moments[i].look;
 		sys = &prune.ops;
-		rig_verify(&r, &w);
+		rig_verify(&rig, &w);
 		sys = &sys_real;
 		assert_null(prune.at);
 		if (w.broken > 0)
 			fail_msg("%zu: %s", i, w.all);
-		rig_verify(&r, &w);
+		rig_verify(&rig, &w);
 		assert_int_equal(w.broken, 0);
 		assert_non_null(strstr(w.all, "was pruned"));
-		rig_fini(&r);
+		rig_after(NULL);
 	}
 }
+
+UNIT_GROUP(.after = rig_after);
