@@ -13,57 +13,22 @@ import sys
 import threading
 import time
 
+import api
+from api import check, daemon_pid, script, until
+
 LIMIT = int(os.environ.get("LIMIT", "60")) * (4 if os.environ.get("AVA_SANITIZER") else 1)
 T = os.environ["T"]
 CWD = T + "/tree"
 FIND = "Find where parse_header is defined"
 
 
-def check(name, good, *more):
-    print(("ok " if good else "not ok ") + name)
-    if not good:
-        for line in json.dumps(more, ensure_ascii=False, indent=1).split("\n")[-60:]:
-            print("# " + line)
-    sys.stdout.flush()
-    return good
-
-
-def until(test):
-    end = time.monotonic() + LIMIT
-    while not test():
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.02)
-    return True
-
-
 def daemon(path, body=None):
     """The answer of the daemon itself."""
-    text = json.dumps(body) if body is not None else ""
-    with socket.socket(socket.AF_UNIX) as s:
-        s.connect(os.environ["AVA_DATA_ROOT"] + "/ava.sock")
-        s.sendall(f"{'GET' if body is None else 'POST'} /api/v1{path} HTTP/1.1\r\nHost: ava\r\n"
-                  f"Connection: close\r\nContent-Length: {len(text.encode())}\r\n\r\n{text}".encode())
-        answer = b"".join(iter(lambda: s.recv(65536), b""))
-    return json.loads(answer.partition(b"\r\n\r\n")[2])
-
-
-def daemon_pid():
-    with open(os.environ["AVA_DATA_ROOT"] + "/ava.lock", encoding="ascii") as f:
-        return int(f.read())
+    return api.answer("GET" if body is None else "POST", path, body)[1]
 
 
 def ava(*args, **more):
-    return subprocess.run([os.environ["AVA"], *args], capture_output=True, text=True, cwd=CWD,
-                          stdin=subprocess.DEVNULL if "input" not in more else None, **more,
-                          check=False).stdout
-
-
-def script(name, *turns):
-    with open(f"{T}/{name}.jsonl", "w", encoding="utf-8") as f:
-        for turn in turns:
-            f.write(json.dumps(turn) + "\n")
-    return f"offline:{T}/{name}.jsonl"
+    return api.ava(*args, cwd=CWD, **more).stdout
 
 
 def spawns(**args):
@@ -79,9 +44,11 @@ def start_run(session, model=None):
 
 
 class Editor:
-    """One `ava acp`; `answer(request)` says what the person does with a request of its."""
+    """One `ava acp`; `answer(request)` says what the person does with a request of its. It is closed with its case."""
+    opened = []
 
     def __init__(self, *options, capabilities=None, answer=None, start=True, stderr=None, **env):
+        Editor.opened.append(self)
         self.program = subprocess.Popen([os.environ["AVA"], "acp", *options], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, stderr=stderr, env={**os.environ, **env})
         self.lines = queue.Queue()
@@ -185,6 +152,23 @@ class Editor:
         self.program.stdin.close()
         return self.program.wait(LIMIT)
 
+    def end(self):
+        try:
+            self.close()
+        except (subprocess.TimeoutExpired, OSError):
+            self.program.kill()
+
+
+def play(case, *args):
+    try:
+        case(*args)
+        return True
+    except (subprocess.TimeoutExpired, LookupError, AssertionError, EOFError, queue.Empty, OSError) as wrong:
+        return check(f"{case.__name__}{args} goes through", False, repr(wrong)[:3000])
+    finally:
+        while Editor.opened:
+            Editor.opened.pop().end()
+
 
 def test_turn():
     """From nothing to a result: quote, permission, run, what Ava says of it."""
@@ -230,7 +214,6 @@ def test_turn():
     check("each a paragraph of its own", ")...\n\n" in said and "\n\nFrom S-" in said, said)
     plan = e.kinds("plan")[-1]["entries"][0]
     check("and the plan as it is, where runs of one role can be told apart", plan["status"] == "completed" and plan["content"].startswith("CodeReviewer: S-"), plan)
-    e.close()
 
 
 def test_strange_answers():
@@ -270,7 +253,6 @@ def test_strange_answers():
     e.write(json.dumps({"jsonrpc": "2.0", "id": e.asked[2]["id"], "error": {"code": -32601, "message": "no"}}) + "\n")
     check("an editor that cannot ask leaves the quote waiting",
           e.until(n)["result"]["stopReason"] == "end_turn" and "waits for your answer" in e.said(), e.said())
-    e.close()
 
 
 def test_starts_a_daemon():
@@ -281,7 +263,6 @@ def test_starts_a_daemon():
     check("a conversation that starts the daemon is answered once", e.poll() and s)
     os.kill(daemon_pid(), signal.SIGKILL)
     check("so is the next, over a connection that broke", e.new() and e.poll())
-    e.close()
 
 
 def test_torn_answer():
@@ -293,7 +274,6 @@ def test_torn_answer():
     check("an answer that is torn ends the turn", e.until(n)["result"]["stopReason"] == "end_turn"
           and "waits for your answer" in e.said() and "Spawning" not in e.said(), e.said())
     ava("reject", daemon("/proposals")["proposals"][0]["proposal_id"])
-    e.close()
 
 
 def test_rights():
@@ -313,7 +293,6 @@ def test_rights():
     check("which starts it", "Spawning Researcher" in e.said(), e.said())
     check("and is not shown as said elsewhere", e.kinds("user_message_chunk") == [], e.updates)
     ava("cancel", "--all")
-    e.close()
 
 
 def test_no_daemon():
@@ -356,7 +335,6 @@ def test_form():
     e.prompt(e.new(), FIND)
     check("a raise is quoted again, and can be declined", len(e.asked) == 2
           and "$3.00" in e.asked[1]["params"]["message"], e.asked)
-    e.close()
 
 
 def test_background():
@@ -376,7 +354,6 @@ def test_background():
     e.prompt(s, "now?")
     first = e.updates[0]["update"].get("content", {}).get("text", "")
     check("its end comes first in the next one", "[CodeReviewer]: Cancelled" in first, e.updates)
-    e.close()
 
 
 def test_order():
@@ -410,7 +387,6 @@ def test_cancel():
     check("a cancel while it is asked ends the turn",
           e.until(n)["result"]["stopReason"] == "cancelled", e.updates)
     check("and starts nothing", daemon("/sessions/" + s)["live_runs"] == 0)
-    e.close()
 
 
 def test_group():
@@ -428,7 +404,6 @@ def test_group():
     check("and has the terms of the person", said["changes"] == "at most 2 min in all", said)
     check("and both are in the plan, and done",
           [x["status"] for x in e.kinds("plan")[-1]["entries"]] == ["completed"] * 2, e.kinds("plan"))
-    e.close()
 
 
 def test_elsewhere():
@@ -444,7 +419,6 @@ def test_elsewhere():
     e.reply(e.asked[0], "Yes")
     check("a late answer starts nothing", e.prompt(s, "hello")["stopReason"] == "end_turn"
           and daemon("/sessions/" + s)["live_runs"] == 0)
-    e.close()
 
 
 def test_two():
@@ -459,7 +433,6 @@ def test_two():
     check("and is not the other one", daemon("/sessions/" + s)["status"] == "busy")
     check("it goes on", e.prompt(other, "second")["stopReason"] == "end_turn" and "Here." in e.said(), e.updates)
     check("none of it in the other session", all(u["sessionId"] != s or "content" not in u["update"] for u in e.updates), e.updates)
-    e.close()
 
 
 def test_mid_turn():
@@ -488,7 +461,6 @@ def test_mid_turn():
     answers = {m["id"]: m["result"]["stopReason"] for m in (e.take() for _ in sent)}
     check("prompts in a row: the last one is answered, the others are cancelled, in order", list(answers) == sent
           and list(answers.values()) == ["cancelled"] * 3 + ["end_turn"], answers)
-    e.close()
 
 
 def test_bad():
@@ -532,7 +504,6 @@ def test_bad():
     answers = [e.take() for _ in many]
     check("there is a bound to sessions, which leaves room for an editor that closes none",
           sum("result" in m for m in answers) == 255, answers[-2:])
-    e.close()
 
 
 def test_killed():
@@ -553,7 +524,6 @@ def test_killed():
     os.kill(daemon_pid(), signal.SIGKILL)
     check("one in which nothing was said is begun again under its id",
           e.prompt(quiet, "go")["stopReason"] == "end_turn", e.updates)
-    e.close()
 
 
 def test_failed():
@@ -571,7 +541,6 @@ def test_failed():
     check("an old failure is none of the next turn", e.prompt(s, "and now?")["stopReason"] == "end_turn"
           and "Here again." in e.said(), e.updates)
     check("and is told", "the script has ended" in e.said(), e.said())
-    e.close()
 
 
 def test_gone():
@@ -646,7 +615,6 @@ def test_sessions():
     check("a new one takes another model, under its id", "Of the other model." in e.said()
           and daemon("/sessions/" + new["sessionId"])["model"] == other, e.updates)
     check("and says that the editor's MCP servers are not used", "MCP servers" in e.said(), e.said())
-    e.close()
 
 
 def test_pi():
@@ -713,7 +681,6 @@ def test_model():
     check("what was chosen in a terminal is told", told and told[-1]["configOptions"][0]["currentValue"] == plays[0], e.updates)
     check("and an unknown one changes nothing", e.refused("session/set_config_option", sessionId=s, configId="model", value="nope/none")
           ["code"] == -32602 and daemon("/sessions/" + s)["model"] == plays[0])
-    e.close()
 
 
 def test_origin():
@@ -761,7 +728,6 @@ def test_away():
     check("it is told", "[CodeReviewer]: Cancelled" in e.said(), e.said())
     check("once for all of this person's terminals",
           until(lambda: daemon(f"/sessions/{s}/unseen")["items"] == []), daemon(f"/sessions/{s}/unseen"))
-    e.close()
 
 
 def test_daemon():
@@ -801,7 +767,6 @@ def test_questions():
     check("choices are options", [o["name"] for o in e.asked[0]["params"]["options"]] == ["json", "yaml"], e.asked)
     log = open(f"{os.environ['AVA_DATA_ROOT']}/logs/subagents/{run}.jsonl", encoding="utf-8").read()
     check("and the one that was picked is the answer", '"answer":"yaml"' in log, log[-2000:])
-    e.close()
 
 
 def asks_person(**args):
@@ -841,7 +806,6 @@ def test_cancelled_question():
     check("and the question is taken back", e.taken_back == [e.asked[0]["id"]], e.taken_back)
     e.reply(e.asked[0], "json")
     check("a late answer to it does nothing", e.prompt(s, "now?")["stopReason"] == "end_turn")
-    e.close()
 
 
 def test_several_asks():
@@ -863,7 +827,6 @@ def test_several_asks():
     left = [p["proposal_id"] for p in daemon("/proposals")["proposals"] if p["session_id"] == s]
     check("and waits", left == [e.asked[1]["params"]["toolCall"]["toolCallId"]], left)
     ava("reject", left[0])
-    e.close()
 
 
 def tell_run(session):
@@ -899,7 +862,6 @@ def test_notices():
     tell_run(s)
     until(lambda: len(daemon(f"/sessions/{s}/unseen")["items"]) >= 2)
     check("who does not show notices has none", e.poll() and e.updates == [], e.updates)
-    e.close()
 
 
 def test_wordless():
@@ -936,7 +898,6 @@ def test_wordless():
     ava("cancel", run)
     check("a choice before the first words loses no subagent", until(lambda: "Of the other." in json.dumps(daemon(f"/sessions/{s}/unseen"))),
           daemon(f"/sessions/{s}/unseen"))
-    e.close()
 
 
 def test_hung():
@@ -1008,7 +969,6 @@ def test_chain():
             break
     check("the turn ends well", caught and answer.get("result") == {"stopReason": "end_turn"}, caught, answer, e.updates)
     check("and says that the chain does not go on", "The chain does not go on: " in e.said(), e.said())
-    e.close()
 
 
 def test_cut():
@@ -1025,7 +985,6 @@ def test_cut():
     e = Editor()
     e.call("session/load", sessionId=s, cwd=CWD, mcpServers=[])
     check("a load has all of it", e.said().count("the end") == 2 and note not in e.said(), e.said()[-200:])
-    e.close()
 
 
 def test_imitation():
@@ -1039,7 +998,6 @@ def test_imitation():
     e.updates = []
     e.call("session/load", sessionId=s, cwd=CWD, mcpServers=[])
     check("each time", e.said() == barred, e.said())
-    e.close()
 
 
 def test_deaf():
@@ -1092,7 +1050,6 @@ def test_prompt():
     entries = daemon(f"/sessions/{s}/messages")["entries"]
     check("a command is said in words", any(x.get("message", {}).get("content", [{}])[0].get("text") == "status"
                                             for x in entries), entries)
-    e.close()
 
 
 def streamed():
@@ -1118,15 +1075,13 @@ def streamed():
     check("one that is spoken to otherwise is refused in words", error["code"] == -32602 and "begin a new conversation" in error["message"], error)
     e.updates = []
     check("and it answers", e.prompt(s, "Talk again")["stopReason"] == "end_turn" and "Well then" in e.said(), e.updates)
-    e.close()
 
 
 if __name__ == "__main__":
-    for name in sys.argv[1:] or [n[5:] for n in list(globals()) if n.startswith("test_")]:
-        if name == "streamed":
-            streamed()
-            continue
-        try:
-            globals()["test_" + name]()
-        except (subprocess.TimeoutExpired, LookupError, AssertionError, EOFError, queue.Empty, OSError) as wrong:
-            check(f"{name} goes through", False, repr(wrong)[:3000])
+    names = [n for n in list(globals()) if n.startswith("test_")]
+    if sys.argv[1:] == ["but"] + sys.argv[2:]:
+        names = [n for n in names if n not in sys.argv[2:]]
+    else:
+        names = sys.argv[1:] or names
+    for name in names:
+        play(globals()[name])

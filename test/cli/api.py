@@ -14,14 +14,24 @@ ROOT = os.environ["AVA_DATA_ROOT"]
 PATIENCE = 120  # seconds for anything
 
 
-def check(name, good, more=""):
+def check(name, good, *more):
     print("ok" if good else "not ok", name, flush=True)
     if not good:
-        print("# " + str(more)[:3000].replace("\n", "\n# "), flush=True)
+        print("# " + "\n".join(map(str, more))[:3000].replace("\n", "\n# "), flush=True)
+    return good
 
 
 def ava(*words, **more):
-    return subprocess.run([AVA, *words], capture_output=True, text=True, timeout=PATIENCE, stdin=subprocess.DEVNULL, **more)
+    return subprocess.run([AVA, *words], capture_output=True, text=True, timeout=PATIENCE,
+                          stdin=None if "input" in more else subprocess.DEVNULL, **more)
+
+
+def script(name, *turns):
+    """The offline model that says these."""
+    path = f"{os.environ['T']}/{name}.jsonl"
+    with open(path, "w", encoding="utf-8") as f:
+        f.writelines(json.dumps(turn) + "\n" for turn in turns)
+    return "offline:" + path
 
 
 def runs():
@@ -30,18 +40,23 @@ def runs():
 
 def until(condition, patience=PATIENCE):
     """What the condition is when it is something; None: it never was."""
-    end = time.monotonic() + patience
+    end, pause = time.monotonic() + patience, 0.01
     while time.monotonic() < end:
         got = condition()
         if got:
             return got
-        time.sleep(0.05)
+        time.sleep(pause)
+        pause = min(pause * 1.5, 0.1)
     return None
 
 
-def kill_daemon():
+def daemon_pid():
     with open(os.path.join(ROOT, "ava.lock"), encoding="ascii") as f:
-        pid = int(f.read())
+        return int(f.read())
+
+
+def kill_daemon():
+    pid = daemon_pid()
     os.kill(pid, signal.SIGKILL)
     until(lambda: not os.path.exists(f"/proc/{pid}") or "Z" in open(f"/proc/{pid}/stat").read().split()[2])
 
@@ -53,13 +68,19 @@ class Socket(http.client.HTTPConnection):
         self.sock.connect(os.path.join(ROOT, "ava.sock"))
 
 
-def ask(method, path, body=None):
+def answer(method, path, body=None):
+    """Its status and what it says."""
     c = Socket("x")
     c.request(method, "/api/v1" + path, json.dumps(body) if body is not None else None,
               {"Content-Type": "application/json"})
-    answer = c.getresponse()
-    data = json.loads(answer.read())
+    got = c.getresponse()
+    data = json.loads(got.read())
     c.close()
-    if answer.status >= 300:
-        raise RuntimeError(f"{method} {path}: {answer.status} {data}")
+    return got.status, data
+
+
+def ask(method, path, body=None):
+    status, data = answer(method, path, body)
+    if status >= 300:
+        raise RuntimeError(f"{method} {path}: {status} {data}")
     return data

@@ -6,21 +6,17 @@ whatever her model says, stands in test_talk_answer.c.
 
     corpus.py FOLDER CORPUS...     FOLDER holds the source tree `src` of the corpus
 
-Expects $AVA_DATA_ROOT and a daemon with AVA_RUNS_MAX=8. Writes lines `CODE NAME`, for
-a failed one the reason behind it."""
+Expects $AVA_DATA_ROOT and a daemon with AVA_RUNS_MAX=8."""
 
 import json
 import os
 import re
 import sys
-import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-sys.dont_write_bytecode = True
-from api import PATIENCE, ROOT, ask
+from api import PATIENCE, ROOT, ask, check, script, until
 
-WRITING = threading.Lock()
 HOW = "explain how the kettle works and which code uses it"
 REVIEW = "review src/teapot.c for memory bugs"
 LOOKS = ("read_file", "search_codebase", "search_and_read", "list_files")
@@ -29,14 +25,8 @@ KINDS = ("proposes", "starts", "rejects", "changes", "cancels", "steers", "allow
 
 
 def wait(what, see, patience=PATIENCE):
-    until, pause = time.monotonic() + patience, 0.01
-    while time.monotonic() < until:
-        got = see()
-        if got:
-            return got
-        time.sleep(pause)
-        pause = min(pause * 1.5, 0.1)
-    raise RuntimeError(f"never: {what}")
+    if not until(see, patience):
+        raise RuntimeError(f"never: {what}")
 
 
 class Talk:
@@ -72,20 +62,13 @@ class Talk:
         return json.loads(json.dumps(self.quotes)), runs, self.entries()
 
 
-def script(folder, name, *lines):
-    path = os.path.join(folder, name + ".jsonl")
-    with WRITING:
-        if not os.path.exists(path):
-            with open(path, "w", encoding="utf-8") as f:
-                f.writelines(json.dumps(line) + "\n" for line in lines)
-    return "offline:" + path
-
-
-SLOW = {"text": "late", "delay_ms": 600000}
+SLOW = script("slow", {"text": "late", "delay_ms": 600000})
 TWO = (("researcher", HOW), ("code_reviewer", REVIEW))
 SEARCH = {"tool_calls": [{"name": "search_codebase", "args": {"pattern": "kettle"}}]}
 DONE = {"tool_calls": [{"name": "submit_result", "args": {
     "output": None, "summary": "done", "confidence": 1}}]}
+ASKS = script("asks", {**SEARCH, "delay_ms": 700}, DONE)  # when Ava has said her sentence
+FAILED = script("failed", *(SEARCH,) * 20)
 
 
 def at_work(talk, tasks, model, **more):
@@ -108,13 +91,11 @@ def begin(state, folder):
     elif state == "group":
         talk.say(f"do these two in parallel: {HOW}; {REVIEW}")
     elif state == "running":
-        at_work(talk, TWO[:1], script(folder, "slow", SLOW))
+        at_work(talk, TWO[:1], SLOW)
     elif state == "running2":
-        at_work(talk, TWO, script(folder, "slow", SLOW))
+        at_work(talk, TWO, SLOW)
     elif state == "asks":
-        # It asks when Ava has said her sentence.
-        at_work(talk, TWO[:1], script(folder, "asks", {**SEARCH, "delay_ms": 700}, DONE),
-                ask_before=["search_codebase"])
+        at_work(talk, TWO[:1], ASKS, ask_before=["search_codebase"])
         wait("a question", lambda: any(r["status"] == "waiting" for r in talk.look()[1]))
         time.sleep(1.1)  # a person reads it
         talk.idle()
@@ -123,7 +104,7 @@ def begin(state, folder):
         talk.say("yes")
         talk.idle(runs=True)
     elif state == "failed":
-        at_work(talk, TWO[:1], script(folder, "failed", *(SEARCH,) * 20), max_iterations=2)
+        at_work(talk, TWO[:1], FAILED, max_iterations=2)
         talk.idle(runs=True)
     return talk
 
@@ -294,18 +275,16 @@ def play(folder, state, line, expect):
     before = talk.look()
     talk.say(line)
     kinds = {kind for kind, _, _ in wanted}
+    surely = 20 if len(kinds) == 1 else 2
     if kinds & {"allows", "denies"} or (kinds & {"starts"} and state not in ("running", "running2")):
         try:
-            talk.idle(runs=True, patience=20)  # it may have begun none
+            talk.idle(runs=True, patience=surely)  # it may have begun none
         except RuntimeError:
             pass
     if "cancels" in kinds:
         enough = all if any(kind == "cancels" and o[None] == ["all"] for kind, o, _ in wanted) else any
         called = any(c["name"] == "cancel_subagent" for c in Seen(talk, before, talk.look()).calls)
-        try:
-            wait("a cancel", lambda: enough(r["status"] == "cancelled" for r in talk.look()[1]), 20 if called or len(kinds) == 1 else 2)
-        except RuntimeError:
-            pass
+        until(lambda: enough(r["status"] == "cancelled" for r in talk.look()[1]), 20 if called else surely)
     seen = Seen(talk, before, talk.look())
     wrong = [seen.check(*w) for w in wanted]
     for r in seen.runs:
@@ -341,7 +320,7 @@ def main():
 
     with ThreadPoolExecutor(4) as pool:
         for name, wrong in pool.map(one, jobs):
-            print(int(bool(wrong)), name, "- " + wrong[0][:900] if wrong else "", flush=True)
+            check(name, not wrong, *wrong)
 
 
 main()

@@ -7,8 +7,7 @@ of several subagents, a stop of the daemon between two turns.
     talk_models.py first|second|keyless FILE
 
 FILE keeps the ids of the conversations from the one half to the other. Expects
-$AVA_DATA_ROOT, a daemon, and $MOCK_URL with the rules of test_talk_models.sh. Writes
-lines `CODE NAME`, for a failed one the reason behind it."""
+$AVA_DATA_ROOT, a daemon, and $MOCK_URL with the rules of test_talk_models.sh."""
 
 import glob
 import http.client
@@ -16,11 +15,9 @@ import json
 import os
 import sys
 import threading
-import time
 import urllib.request
 
-sys.dont_write_bytecode = True
-from api import PATIENCE, ROOT, Socket, ask
+from api import PATIENCE, ROOT, Socket, ask, check, until
 
 MODELS = ["anthropic/claude-sonnet-4-5-20250701", "anthropic/claude-sonnet-5-5-20260702",
           "openai/gpt-4o-20240703", "openrouter/anthropic/claude-sonnet-4.5-20250704",
@@ -57,13 +54,11 @@ class Talk:
         ask("POST", f"/sessions/{self.id}/messages", {"text": text})
 
     def wait(self, runs=False):
-        until = time.monotonic() + PATIENCE
-        while time.monotonic() < until:
+        def idle():
             s = ask("GET", f"/sessions/{self.id}")
-            if s["status"] == "idle" and not s["waiting"] and not (runs and s["live_runs"]):
-                return s
-            time.sleep(0.02)
-        raise RuntimeError(f"{self.model}: not idle: {s}")
+            return s["status"] == "idle" and not s["waiting"] and not (runs and s["live_runs"]) and s
+
+        return until(idle) or self.wrong.append("never idle") or {}
 
     def expect(self, what, good, more=""):
         if not good:
@@ -87,12 +82,7 @@ class Talk:
             self.expect("her calls cost", s["cost_cents"] > 0, s)
         self.expect("and have tokens", s["tokens_used"] > 0, s)
         self.check(answers=3)
-        until = time.monotonic() + PATIENCE
-        while self.text().count("Well then") < 3:
-            if time.monotonic() > until:
-                self.wrong.append(f"text came as frames: {self.frames[-20:]}")
-                break
-            time.sleep(0.02)
+        self.expect("text comes as frames", until(lambda: self.text().count("Well then") >= 3), self.frames[-20:])
         self.expect("in pieces", len(self.frames) > 10, len(self.frames))
 
     def second(self):
@@ -152,8 +142,7 @@ def play(t, half):
         getattr(t, half)()
     except (RuntimeError, ValueError, KeyError, IndexError, OSError) as why:
         t.wrong.append(f"{type(why).__name__}: {why}")
-    print(int(bool(t.wrong)), f"{half}, {t.model}",
-          "- " + "; ".join(t.wrong)[:900] if t.wrong else "", flush=True)
+    check(f"{half}, {t.model}", not t.wrong, *t.wrong)
 
 
 def main():
@@ -168,8 +157,8 @@ def main():
     for t in talks:
         play(t, half)
     s = stats()
-    print(int(s["refused"] > 0), "nothing that a service refuses", s if s["refused"] else "")
-    print(int(s["prefixBroken"] > 0), "each request goes on from the last", s["prefixBroken"] or "")
+    check("nothing that a service refuses", s["refused"] == 0, s)
+    check("each request goes on from the last", s["prefixBroken"] == 0, s)
 
 
 main()

@@ -6,8 +6,16 @@
 mkdir "$T/tree"
 printf 'int parse_header(const char *s)\n{\n\treturn 0;\n}\n' >"$T/tree/parser.c"
 start_daemon || { result 1 'avad serves' || finish; }
-python3 "$LIB/acp.py" "$@" >"$T/acp.out" 2>&1
-result $? 'the editor has played to its end'
+if [ $# -eq 0 ]; then # beside the others, in a root of their own: what waits for a daemon that does not answer
+	AVA_DATA_ROOT="$T/alone" python3 -B "$LIB/acp.py" test_no_daemon test_hung >"$T/alone.out" 2>&1 &
+	alone=$!
+	play "$LIB/acp.py" but test_no_daemon test_hung
+	wait "$alone"
+	result $? 'those that wait have ended'
+	results "$T/alone.out"
+else
+	play "$LIB/acp.py" "$@"
+fi
 
 # Text that comes in pieces is a service's.
 : "${MOCK:=${AVAD%/src/gateway/avad}/test/mock/mock-models}"
@@ -25,7 +33,6 @@ END
 	ANTHROPIC_BASE_URL=$(sed -n 's/^plain //p' "$T/mock.out")
 	export ANTHROPIC_BASE_URL
 	start_daemon || result 1 'avad serves'
-	python3 "$LIB/acp.py" streamed >>"$T/acp.out" 2>&1
+	play "$LIB/acp.py" streamed
 fi
-results "$T/acp.out"
 finish

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """A person who talks with Ava on a terminal: test_chat.sh starts this in a world of
-its own. Prints `ok NAME` or `not ok NAME` for each check, `# ...` for more."""
+its own."""
 
 import fcntl
 import http.server
@@ -17,43 +17,19 @@ import termios
 import threading
 import time
 
-from api import ask
+import api
+from api import AVA, PATIENCE, ROOT as DATA, ask, check, daemon_pid, runs, script, until
 from screen import Screen
 
-AVA = os.environ["AVA"]
-PATIENCE = float(os.environ.get("PATIENCE", 60))  # seconds, for anything that should happen
 WORK = os.path.join(os.environ["T"], "work")
-DATA = os.environ["AVA_DATA_ROOT"]
-
-
-def check(name, good, more=""):
-    print(("ok " if good else "not ok ") + name)
-    if not good and more:
-        for line in str(more).split("\n")[-60:]:
-            print("# " + line)
-    sys.stdout.flush()
-    return good
 
 
 def ava(*args):
-    return subprocess.run([AVA, *args], capture_output=True, text=True, cwd=WORK).stdout
-
-
-def until(test):
-    end = time.monotonic() + PATIENCE
-    while not test():
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.02)
-    return True
+    return api.ava(*args, cwd=WORK).stdout
 
 
 def logs_of(run):
     return ava("logs", run, "-n", "20").splitlines()
-
-
-def runs():
-    return json.loads(ava("ps", "-a", "--json"))
 
 
 def session_entries():
@@ -81,14 +57,6 @@ def said():
         if message.get("role") == "user":
             out.append(message["content"][0]["text"])
     return out
-
-
-def script(name, turns):
-    path = os.path.join(os.environ["T"], name + ".jsonl")
-    with open(path, "w", encoding="utf-8") as f:
-        for turn in turns:
-            f.write(json.dumps(turn) + "\n")
-    return "offline:" + path
 
 
 class Stopped(Exception):
@@ -202,11 +170,6 @@ def size(fd, columns, rows):
 def state(pid):
     with open(f"/proc/{pid}/stat", encoding="ascii") as f:
         return f.read().rsplit(")", 1)[1].split()[0]
-
-
-def daemon_pid():
-    with open(os.path.join(DATA, "ava.lock"), encoding="ascii") as f:
-        return int(f.read())
 
 
 # --- a whole job
@@ -567,10 +530,10 @@ def test_typing():
 
 def test_cancel():
     """One cancel is one line, which blames nobody."""
-    t = Terminal("--model", script("cancel", [{"text": "Hello."}]))
+    t = Terminal("--model", script("cancel", {"text": "Hello."}))
     t.say("hello")
     t.see("Ava: Hello.")
-    slow = script("cancel-run", [{"text": "late", "delay_ms": 600000}])
+    slow = script("cancel-run", {"text": "late", "delay_ms": 600000})
     run = ask("POST", "/runs", {"task": "find parse_header", "role": "code_reviewer", "model": slow,
                                 "session_id": session_entries()[0]["id"], "cwd": WORK, "confirmed": True})["subagent_id"]
     t.see("Spawning CodeReviewer subagent")

@@ -32,11 +32,7 @@ printf 'one\ntwo\n' >a.txt
 half()
 {
 	start_daemon || { result 1 'avad serves' || finish; }
-	python3 "$SRCDIR/test/cli/talk_models.py" "$1" "$T/ids" >"$T/$1.out" 2>"$T/$1.err"
-	check "$1: every conversation was held" [ $? -eq 0 ] || note "$(tail -n 5 "$T/$1.err")"
-	while read -r code name; do
-		result "$code" "$name"
-	done <"$T/$1.out"
+	play "$LIB/talk_models.py" "$1" "$T/ids"
 	stop_daemon
 }
 
