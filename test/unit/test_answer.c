@@ -39,7 +39,8 @@ static const char no[] =
 	"|reject|rejected|I decline|forget it|forget about it|leave it|drop it|skip it"
 	"|maybe later|later|I'd rather not|rather not|no way|no go|no need|no deal|negative"
 	"|nein|non|nein danke|não, obrigado|non merci|nee|lieber nicht|lass das|hell no"
-	"|no thanks, I changed my mind|don't allow that|nah leave it|👎|👎🏿|❌|🛑|-1|no 🙂|no "
+	"|no thanks, I changed my mind|don't allow that|nah leave it|👎|👎🏿|❌|🛑|-1|no "
+	"🙂|no "
 	":)"
 	/* mistyped */
 	"|noo|nooooo|nop|nope!|npoe|nno|cancle|cancell|stpo|nto now|dotn|nevermnd";
@@ -97,38 +98,27 @@ static const char unclear[] =
 	"|max 9999999999 dollars|2.5 tokens|0.0000001 cents";
 
 struct wanted {
-	const char *text;
+	const char *texts;                      /* with bars between */
 	int64_t cost, time, tokens, iterations; /* 0: as it was */
 	const char *preset, *role, *model, *without;
 	int thinking; /* 1 on, 2 off */
 };
 
 static const struct wanted with[] = {
-	{"yes but max 20 cents", .cost = 200000},
-	{"Yes, but max 20 cents please", .cost = 200000},
-	{"yes, but under $1", .cost = 1000000},
-	{"yes but no more than 20 cents", .cost = 200000},
-	{"ok, max $0.20", .cost = 200000},
-	{"ok but at most 20c", .cost = 200000},
-	{"sure, up to 20¢", .cost = 200000},
+	{"yes but max 20 cents|Yes, but max 20 cents please|yes but no more than 20 cents|ok, max "
+	 "$0.20|ok but at most 20c|sure, up to 20¢|go ahead, 20 cents max|yes for 20 cents|yes, 20 "
+	 "cents is enough|yse but mxa 20 cnets|👍 but max 20 cents",
+	 .cost = 200000},
+	{"yes, but under $1|yep, limit it to a dollar", .cost = 1000000},
 	{"yes but cheaper: 10c", .cost = 100000},
-	{"go ahead, 20 cents max", .cost = 200000},
 	{"go ahead but cap it at 5 cents", .cost = 50000},
-	{"yes for 20 cents", .cost = 200000},
-	{"yes, 0.5 usd", .cost = 500000},
-	{"yes but only half a dollar", .cost = 500000},
-	{"yes, 20 cents is enough", .cost = 200000},
-	{"yse but mxa 20 cnets", .cost = 200000},
-	{"yep, limit it to a dollar", .cost = 1000000},
+	{"yes, 0.5 usd|yes but only half a dollar", .cost = 500000},
 	{"yes but don't spend more than 30 cents", .cost = 300000},
-	{"yes but 5 minutes", .time = 300000},
-	{"yes, 5 minutes max", .time = 300000},
+	{"yes but 5 minutes|yes, 5 minutes max|sure, no longer than five minutes", .time = 300000},
 	{"yes, at most 1h", .time = 3600000},
 	{"ok but within 90s", .time = 90000},
-	{"sure, no longer than five minutes", .time = 300000},
-	{"yes but only 1h30m", .time = 5400000},
-	{"yes, time limit 1 hour and 30 minutes", .time = 5400000},
-	{"yes but at most 1h30", .time = 5400000},
+	{"yes but only 1h30m|yes, time limit 1 hour and 30 minutes|yes but at most 1h30",
+	 .time = 5400000},
 	{"yes but max half an hour", .time = 1800000},
 	{"yes but max 10k tokens", .tokens = 10000},
 	{"yes, max 20,000 tokens", .tokens = 20000},
@@ -138,66 +128,47 @@ static const struct wanted with[] = {
 	{"yes, max 20 cents and 5 minutes", .cost = 200000, .time = 300000},
 	{"go ahead with at most 20 cents, 5 min, 10k tokens", .cost = 200000, .time = 300000,
 	 .tokens = 10000},
-	{"yes but quick", .preset = "quick"},
-	{"yes, make it quick", .preset = "quick"},
+	{"yes but quick|yes, make it quick", .preset = "quick"},
 	{"ok, deep please", .preset = "deep"},
 	{"yes but use haiku", .model = "claude-haiku"},
 	{"yes with opus", .model = "claude-opus"},
 	{"run it with sonnet 4.5", .model = "claude-sonnet-4.5"},
 	{"ok but use openrouter/anthropic/claude-haiku-4.5",
 	 .model = "openrouter/anthropic/claude-haiku-4.5"},
-	{"yes but without bash", .without = "bash"},
+	{"yes but without bash|yes but no bash", .without = "bash"},
 	{"yes, without run_bash and web_search", .without = "run_bash web_search"},
-	{"yes but no bash", .without = "bash"},
 	{"yes but don't use web search", .without = "web_search"},
 	{"ok but leave out the search_codebase tool", .without = "search_codebase"},
 	{"yes with thinking", .thinking = 1},
 	{"yes but no thinking", .thinking = 2},
 	{"yes, as a code reviewer", .role = "code_reviewer"},
 	{"yes, max 20 cents and no bash", .cost = 200000, .without = "bash"},
-	{"👍 but max 20 cents", .cost = 200000},
 };
 
 static const struct wanted bare[] = {
-	{"max 20 cents", .cost = 200000},
-	{"20 cents max", .cost = 200000},
-	{"20c", .cost = 200000},
-	{"$1", .cost = 1000000},
-	{"but under $1", .cost = 1000000},
-	{"cheaper: 10c", .cost = 100000},
-	{"make it cheaper, 10 cents", .cost = 100000},
-	{"no, max 20 cents", .cost = 200000},
-	{"no more than 20 cents", .cost = 200000},
-	{"not more than 1 dollar", .cost = 1000000},
-	{"I want 20 cents max", .cost = 200000},
-	{"can you make it 20 cents instead", .cost = 200000},
+	{"max 20 cents|20 cents max|20c|no, max 20 cents|no more than 20 cents|I want 20 cents "
+	 "max|can you make it 20 cents instead",
+	 .cost = 200000},
+	{"$1|but under $1|not more than 1 dollar", .cost = 1000000},
+	{"cheaper: 10c|make it cheaper, 10 cents", .cost = 100000},
 	{"5 minutes max", .time = 300000},
-	{"1h", .time = 3600000},
+	{"1h|an hour at most", .time = 3600000},
 	{"2 hours", .time = 7200000},
-	{"an hour at most", .time = 3600000},
 	{"10000 tokens", .tokens = 10000},
 	{"1.5k tokens", .tokens = 1500},
 	{"3 turns", .iterations = 3},
 	{"quick", .preset = "quick"},
 	{"standard please", .preset = "standard"},
-	{"go deep", .preset = "deep"},
-	{"deep mode", .preset = "deep"},
-	{"use haiku", .model = "claude-haiku"},
+	{"go deep|deep mode", .preset = "deep"},
+	{"use haiku|haiku please|no, use haiku|use hiaku", .model = "claude-haiku"},
 	{"with opus", .model = "claude-opus"},
-	{"haiku please", .model = "claude-haiku"},
-	{"no, use haiku", .model = "claude-haiku"},
 	{"model local/qwen3:8b", .model = "local/qwen3:8b"},
-	{"use gpt-5-mini", .model = "gpt-5-mini"},
-	{"use claude-sonnet-4.5", .model = "claude-sonnet-4.5"},
+	{"use gpt-5-mini|gpt-5-mini", .model = "gpt-5-mini"},
+	{"use claude-sonnet-4.5|claude sonnet 4.5 please", .model = "claude-sonnet-4.5"},
 	{"the offline model", .model = "offline"},
-	{"use hiaku", .model = "claude-haiku"},
 	{"use fable", .model = "claude-fable"},
-	{"claude sonnet 4.5 please", .model = "claude-sonnet-4.5"},
-	{"gpt-5-mini", .model = "gpt-5-mini"},
-	{"thinking on", .thinking = 1},
-	{"with extended thinking", .thinking = 1},
-	{"no thinking", .thinking = 2},
-	{"turn thinking off", .thinking = 2},
+	{"thinking on|with extended thinking", .thinking = 1},
+	{"no thinking|turn thinking off", .thinking = 2},
 	{"use the researcher", .role = "researcher"},
 	{"code_reviewer", .role = "code_reviewer"},
 	{"data extractor please", .role = "data_extractor"},
@@ -272,14 +243,17 @@ static void check_change(const struct wanted *w, const struct change *c)
 
 static void all_change(const struct wanted *list, size_t n, enum answer want)
 {
-	for (size_t i = 0; i < n; i++) {
-		struct change c;
-		enum answer got = parse_exact(list[i].text, &c);
+	char text[200];
 
-		print_message("%s\n", list[i].text);
-		assert_int_equal(got, want);
-		check_change(&list[i], &c);
-	}
+	for (size_t i = 0; i < n; i++)
+		for (const char *texts = list[i].texts; next_text(&texts, text);) {
+			struct change c;
+			enum answer got = parse_exact(text, &c);
+
+			print_message("%s\n", text);
+			assert_int_equal(got, want);
+			check_change(&list[i], &c);
+		}
 }
 
 TEST(yes)

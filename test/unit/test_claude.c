@@ -1,32 +1,20 @@
 /* Cards of Claude Code's subagents beside a disk that is slow or fails: none is removed before its
  * line is in the log. What the daemon does with them else: test/cli/test_claude.sh. */
-#include "unit.h"
+#include "talk_rig.h"
 
 #include <ava.h>
 #include <dirent.h>
 #include <errno.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "ava/claude.h"
-#include "ava/core.h"
 #include "ava/state.h"
 #include "base/clock.h"
 #include "base/sys.h"
-#include "os/loop.h"
 
 #define CARDS 4 /* of which two are kept */
 
-struct world {
-	char dir[256], root[300], cards[400];
-	struct os_loop *loop;
-	struct settings settings;
-	struct core *core;
-};
+static char cards[400];
 
 /* ---- the disk */
 
@@ -43,35 +31,26 @@ static int slow_fdatasync(int fd)
 	return -1;
 }
 
-static int set_up(void **state)
+static int with_cards(void **state)
 {
-	struct world *w = calloc(1, sizeof(*w));
-	struct core_options o = {.settings = &w->settings, .model = "offline"};
-	struct ava_error err = {0};
+	int rv = set_up(state);
+	struct world *w = *state;
 
-	snprintf(w->dir, sizeof(w->dir), "%s", unit_tmpdir());
-	snprintf(w->root, sizeof(w->root), "%s/data", w->dir);
-	snprintf(w->cards, sizeof(w->cards), "%s/agent-activity", w->dir);
-	mkdir(w->root, 0700);
-	mkdir(w->cards, 0700);
-	strcat(w->cards, "/s1");
-	mkdir(w->cards, 0700);
-	settings_defaults(&w->settings);
-	w->settings.disk_free_min_mb = 0;
-	w->settings.claude_file_cap = 2;
+	snprintf(cards, sizeof(cards), "%s/agent-activity", w->dir);
+	mkdir(cards, 0700);
+	strcat(cards, "/s1");
+	mkdir(cards, 0700);
 	setenv("CLAUDE_CONFIG_DIR", w->dir, 1);
-	w->loop = o.loop = os_loop_new(NULL);
-	o.root = w->root;
+	w->settings.claude_file_cap = 2;
+	core_close(w->core);
 	slow = sys_real;
 	slow.fdatasync = slow_fdatasync;
 	sys = &slow;
-	if (core_open(&w->core, &o, &err) != 0)
-		fail_msg("core_open: %s", err.text);
-	*state = w;
-	return 0;
+	open_core(w);
+	return rv;
 }
 
-static int tear_down(void **state)
+static int without_cards(void **state)
 {
 	struct world *w = *state;
 
@@ -79,11 +58,9 @@ static int tear_down(void **state)
 	atomic_store(&fails, false);
 	claude_close(w->core);
 	core_close(w->core);
+	w->core = NULL;
 	sys = &sys_real;
-	os_loop_free(w->loop);
-	unit_rmdir(w->dir);
-	free(w);
-	return 0;
+	return tear_down(state);
 }
 
 static void turn(struct world *w, int64_t ms)
@@ -102,15 +79,15 @@ static void put_card(struct world *w, int i, const char *activity)
 		 "{\"agentId\":\"a%d\",\"type\":\"T\",\"status\":\"%s\",\"startedAt\":\"%s\","
 		 "\"updatedAt\":\"%s\",\"activity\":\"%s\"}\n",
 		 i, i == CARDS - 1 ? "active" : "stopped", now, now, activity);
-	snprintf(path, sizeof(path), "%s/a%d.json", w->cards, i);
-	snprintf(temp, sizeof(temp), "%s/.a%d", w->cards, i);
+	snprintf(path, sizeof(path), "%s/a%d.json", cards, i);
+	snprintf(temp, sizeof(temp), "%s/.a%d", cards, i);
 	unit_write(temp, text, strlen(text));
 	assert_int_equal(rename(temp, path), 0);
 }
 
 static int cards_left(struct world *w)
 {
-	DIR *dir = opendir(w->cards);
+	DIR *dir = opendir(cards);
 	struct dirent *e;
 	int n = 0;
 
@@ -194,4 +171,4 @@ TEST(written_again)
 	assert_all_logged(w);
 }
 
-UNIT_GROUP(.before = set_up, .after = tear_down);
+UNIT_GROUP(.before = with_cards, .after = without_cards);

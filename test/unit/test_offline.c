@@ -221,10 +221,12 @@ struct sim {
 	char *text;     /* or the final text */
 };
 
-static void sim_init(struct sim *s, const char *task)
-{
-	*s = (struct sim){.task = task, .tools = all_tools, .ntools = 3, .max_output = 8192};
-}
+/* With all tools, unless it has some. */
+#define SIM(what, ...)                                                                             \
+	{                                                                                          \
+		.task = what, __VA_ARGS__                                                          \
+	}
+#define POOL "Where is the pool drained?"
 
 static void sim_free(struct sim *s)
 {
@@ -323,10 +325,16 @@ static void check_args(struct sim *s, const struct turn_call *c)
 
 static void sim_run(struct sim *s)
 {
-	struct dialect_spec spec = {"offline", "You are a tester.", s->tools, s->ntools, NULL,
-				    false};
+	struct dialect_spec spec = {"offline", "You are a tester.", NULL, 0, NULL, false};
 	struct turn *t;
 
+	if (!s->tools) {
+		s->tools = all_tools;
+		s->ntools = ARRAY_LEN(all_tools);
+	}
+	s->max_output = s->max_output ? s->max_output : 8192;
+	spec.tools = s->tools;
+	spec.ntools = s->ntools;
 	buf_init(&s->head, 1u << 20);
 	buf_init(&s->lines, 64u << 20);
 	buf_init(&s->before, 64u << 20);
@@ -447,10 +455,9 @@ static const char *const tasks[] = {
 TEST(every_task)
 {
 	for (size_t i = 0; i < ARRAY_LEN(tasks); i++) {
-		struct sim s;
+		struct sim s = SIM(tasks[i]);
 
 		print_message("%s\n", tasks[i]);
-		sim_init(&s, tasks[i]);
 		sim_run(&s);
 		check_citations(&s);
 		assert_true(confidence(&s) >= 0 && confidence(&s) <= 0.9);
@@ -461,244 +468,138 @@ TEST(every_task)
 	}
 }
 
-TEST(find)
+/* What is cited and said. Names are whole words first; a word of a longer name is one, a part of a
+ * word is not. */
+static const struct {
+	const char *task;
+	struct {
+		const char *path;
+		int line;
+	} cites[4];
+	const char *says[2];
+} found[] = {
+	{"Where is the pool drained?",
+	 {{"src/pool.c", 32}},
+	 {"pool_drain is defined at src/pool.c:32", "Connections in use are waited for"}},
+	{"Which function refuses a data root on NFS?", {{0}}, {"refuse_nfs is defined"}},
+	{"where is `stat` defined", {{0}}, {"stat is defined at src/place.c:17"}},
+	{"find main", {{0}}, {"main is defined at src/main.c:3"}}, /* and not command_main */
+	{"How are retries of requests limited?",
+	 {{"src/retry.py", 4}},
+	 {"retry_request is defined at src/retry.py:4", "Waits twice as long after each failure."}},
+	{"List all uses of pool_drain",
+	 {{"src/main.c", 8}, {"src/pool.h", 8}, {"src/pool.c", 32}, {"test/test_pool.c", 5}},
+	 {0}},
+	{"Explain src/pool.c",
+	 {{"src/pool.c", 12}},
+	 {"The pool: connections are kept open between requests."}},
+	{"Review this code for bugs", /* gets, strcpy, malloc that is not checked, a note */
+	 {{"src/main.c", 7}, {"src/pool.c", 19}, {"src/pool.c", 18}, {"src/pool.c", 34}},
+	 {"gets() cannot be told how long the buffer is"}},
+	{"Review src/long.c", {{"src/long.c", 1}}, {"this function is 104 lines long"}},
+};
+
+TEST(found)
 {
-	struct sim s;
+	for (size_t i = 0; i < ARRAY_LEN(found); i++) {
+		struct sim s = SIM(found[i].task);
 
-	sim_init(&s, "Where is the pool drained?");
-	sim_run(&s);
-	assert_true(s.first_calls >= 2 && s.first_calls <= 4); /* in one turn */
-	assert_int_equal(s.turns, 3);
-	assert_true(s.reads >= 2);
-	assert_true(cites(&s, "src/pool.c", 32));
-	assert_true(summary_has(&s, "pool_drain is defined at src/pool.c:32"));
-	assert_true(summary_has(&s, "Connections in use are waited for"));
-	assert_false(summary_has(&s, "defined at doc/README.md"));
-	assert_true(confidence(&s) > 0.5);
-	sim_free(&s);
-}
-
-/* Names are whole words first; a word of a longer name is one, a part of a word is not. */
-TEST(names)
-{
-	static const char *const rows[][2] = {
-		{"Which function refuses a data root on NFS?", "refuse_nfs is defined"},
-		{"where is `stat` defined", "stat is defined at src/place.c:17"},
-		{"find main", "main is defined at src/main.c:3"}, /* and not command_main */
-	};
-	struct sim s;
-
-	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		sim_init(&s, rows[i][0]);
 		sim_run(&s);
-		if (!summary_has(&s, rows[i][1]))
-			fail_msg("%s: %s", rows[i][0], json_get_str(s.result, "summary"));
+		for (size_t k = 0; k < ARRAY_LEN(found[i].cites) && found[i].cites[k].path; k++)
+			if (!cites(&s, found[i].cites[k].path, found[i].cites[k].line))
+				fail_msg("%s: %s:%d is not cited", found[i].task,
+					 found[i].cites[k].path, found[i].cites[k].line);
+		for (size_t k = 0; k < ARRAY_LEN(found[i].says) && found[i].says[k]; k++)
+			if (!summary_has(&s, found[i].says[k]))
+				fail_msg("%s: %s", found[i].task,
+					 json_get_str(s.result, "summary"));
 		assert_false(summary_has(&s, "maintain"));
+		assert_false(summary_has(&s, "defined at doc/README.md"));
+		assert_false(cites(&s, "src/pool.c", 14)); /* malloc, checked */
+		assert_int_equal(has_caveat(&s, "known patterns"),
+				 strncmp(found[i].task, "Review", 6) == 0);
 		sim_free(&s);
 	}
 }
 
-TEST(how)
+TEST(searches_in_one_turn)
 {
-	struct sim s;
+	struct sim s = SIM(POOL);
 
-	sim_init(&s, "How are retries of requests limited?");
 	sim_run(&s);
-	assert_true(cites(&s, "src/retry.py", 4));
-	assert_true(summary_has(&s, "retry_request is defined at src/retry.py:4"));
-	assert_true(summary_has(&s, "Waits twice as long after each failure."));
+	assert_true(s.first_calls >= 2 && s.first_calls <= 4);
+	assert_int_equal(s.turns, 3);
+	assert_true(s.reads >= 2);
+	assert_true(confidence(&s) > 0.5);
 	sim_free(&s);
 }
 
-TEST(list)
-{
-	struct sim s;
+/* ---- nothing to find, nothing to find it with, told to stop, bad tools */
 
-	sim_init(&s, "List all uses of pool_drain");
-	sim_run(&s);
-	assert_true(cites(&s, "src/main.c", 8));
-	assert_true(cites(&s, "src/pool.h", 8));
-	assert_true(cites(&s, "src/pool.c", 32));
-	assert_true(cites(&s, "test/test_pool.c", 5));
-	sim_free(&s);
+static const struct tool *const only[] = {&tool_submit};
+static const struct tool *const plain[] = {&tool_plain, &tool_submit};
+static const struct tool *const reader[] = {&tool_read, &tool_submit};
+static const struct tool *const no_submit[] = {&tool_read, &tool_search};
+
+static const struct {
+	const char *name;
+	struct sim s;
+	int turns, reads; /* -1: any */
+	bool nothing;     /* is found */
+	const char *caveat;
+} odds[] = {
+	{"one refinement", SIM("Where are qwertzuiop gizmos frobnicated?"), 3, -1, true,
+	 "no proof"},
+	{"no tools", SIM(POOL, .tools = only, .ntools = 1), 1, 0, true,
+	 "search_codebase and read_file are missing"},
+	{"a plain search", SIM(POOL, .tools = plain, .ntools = 2), -1, 0, false, ""},
+	{"no search", SIM("Explain src/pool.c", .tools = reader, .ntools = 2), -1, -1, false, ""},
+	{"every tool fails", SIM(POOL, .fail_all = true), -1, -1, true, "tool calls failed"},
+	{"forced at once", SIM(POOL, .force_at = 1), 1, 0, true, ""},
+	{"forced: what the searches found", SIM(POOL, .force_at = 2), 2, 0, false, ""},
+	{"a limit is near",
+	 SIM(POOL, .notice = "[ava] 82 % of the token limit is used. Submit what you have."), 2, -1,
+	 false, ""},
+	{"somebody speaks", SIM(POOL, .notice = "[ava] The person says: look at the header too."),
+	 3, -1, false, ""},
+	{"resumed: it has a budget, and time", /* as subagent/resume.c says it */
+	 SIM(POOL, .notice = "[ava] This run goes on from here with a new budget; it had stopped "
+			     "before. Do what is "
+			     "left of the task, then call submit_result with all of it."),
+	 3, -1, false, ""},
+	{"little room", SIM("list bugs and pool and connections", .max_output = 300), -1, -1, false,
+	 "shortened"},
+};
+
+TEST(odds)
+{
+	for (size_t i = 0; i < ARRAY_LEN(odds); i++) {
+		struct sim s = odds[i].s;
+		char *text;
+
+		print_message("%s\n", odds[i].name);
+		sim_run(&s);
+		assert_true(odds[i].turns == -1 || odds[i].turns == s.turns);
+		assert_true(odds[i].reads == -1 || odds[i].reads == (int)s.reads);
+		check_citations(&s);
+		assert_int_equal(json_array_size(findings(&s)) == 0, odds[i].nothing);
+		assert_int_equal(confidence(&s) == 0, odds[i].nothing);
+		assert_true(has_caveat(&s, odds[i].caveat));
+		assert_true(odds[i].s.tools != reader || cites(&s, "src/pool.c", 12));
+		text = json_dumps(s.result, JSON_COMPACT);
+		assert_true(strlen(text) <= (size_t)s.max_output * 4);
+		free(text);
+		sim_free(&s);
+	}
 }
 
-TEST(named_file)
+TEST(no_submit)
 {
-	struct sim s;
+	struct sim s = SIM(POOL, .tools = no_submit, .ntools = 2);
 
-	sim_init(&s, "Explain src/pool.c");
-	sim_run(&s);
-	assert_true(s.reads >= 1);
-	assert_true(cites(&s, "src/pool.c", 12));
-	assert_true(summary_has(&s, "The pool: connections are kept open between requests."));
-	sim_free(&s);
-}
-
-TEST(review)
-{
-	struct sim s;
-
-	sim_init(&s, "Review this code for bugs");
-	sim_run(&s);
-	assert_true(cites(&s, "src/main.c", 7));   /* gets */
-	assert_true(cites(&s, "src/pool.c", 19));  /* strcpy */
-	assert_true(cites(&s, "src/pool.c", 18));  /* malloc, not checked */
-	assert_false(cites(&s, "src/pool.c", 14)); /* malloc, checked */
-	assert_true(cites(&s, "src/pool.c", 34));  /* a note */
-	assert_true(summary_has(&s, "gets() cannot be told how long the buffer is"));
-	assert_true(has_caveat(&s, "known patterns"));
-	sim_free(&s);
-
-	sim_init(&s, "Review src/long.c");
-	sim_run(&s);
-	assert_true(cites(&s, "src/long.c", 1));
-	assert_true(summary_has(&s, "this function is 104 lines long"));
-	sim_free(&s);
-}
-
-/* ---- nothing to find, nothing to find it with */
-
-TEST(nothing_found)
-{
-	struct sim s;
-
-	sim_init(&s, "Where are qwertzuiop gizmos frobnicated?");
-	sim_run(&s);
-	assert_int_equal(s.turns, 3); /* one refinement */
-	assert_int_equal(json_array_size(findings(&s)), 0);
-	assert_true(confidence(&s) == 0);
-	assert_true(summary_has(&s, "Nothing was found for"));
-	assert_true(has_caveat(&s, "no proof"));
-	sim_free(&s);
-}
-
-TEST(no_tools)
-{
-	static const struct tool *const only[] = {&tool_submit};
-	struct sim s;
-
-	sim_init(&s, "Where is the pool drained?");
-	s.tools = only;
-	s.ntools = 1;
-	sim_run(&s);
-	assert_int_equal(s.turns, 1);
-	assert_true(confidence(&s) == 0);
-	assert_true(has_caveat(&s, "search_codebase and read_file are missing"));
-	sim_free(&s);
-}
-
-TEST(other_tools)
-{
-	static const struct tool *const plain[] = {&tool_plain, &tool_submit};
-	static const struct tool *const reader[] = {&tool_read, &tool_submit};
-	static const struct tool *const no_submit[] = {&tool_read, &tool_search};
-	struct sim s;
-
-	sim_init(&s, "Where is the pool drained?");
-	s.tools = plain;
-	s.ntools = 2;
-	sim_run(&s);
-	check_citations(&s);
-	assert_true(json_array_size(findings(&s)) > 0);
-	assert_int_equal(s.reads, 0);
-	sim_free(&s);
-
-	sim_init(&s, "Explain src/pool.c");
-	s.tools = reader;
-	s.ntools = 2;
-	sim_run(&s);
-	assert_true(cites(&s, "src/pool.c", 12));
-	sim_free(&s);
-
-	sim_init(&s, "Where is the pool drained?");
-	s.tools = no_submit;
-	s.ntools = 2;
 	sim_run(&s);
 	assert_non_null(s.text);
 	assert_memory_equal(s.text, "```json\n{\"output\":", 18);
-	sim_free(&s);
-}
-
-/* ---- told to stop */
-
-TEST(forced)
-{
-	struct sim s;
-
-	sim_init(&s, "Where is the pool drained?");
-	s.force_at = 1;
-	sim_run(&s);
-	assert_int_equal(s.turns, 1);
-	assert_true(confidence(&s) == 0);
-	sim_free(&s);
-
-	sim_init(&s, "Where is the pool drained?");
-	s.force_at = 2;
-	sim_run(&s);
-	assert_int_equal(s.turns, 2);
-	assert_int_equal(s.reads, 0);
-	check_citations(&s);
-	assert_true(confidence(&s) > 0); /* what the searches found */
-	sim_free(&s);
-}
-
-TEST(notice)
-{
-	struct sim s;
-
-	sim_init(&s, "Where is the pool drained?");
-	s.notice = "[ava] 82 % of the token limit is used. Submit what you have.";
-	sim_run(&s);
-	assert_int_equal(s.turns, 2);
-	check_citations(&s);
-	assert_true(json_array_size(findings(&s)) > 0);
-	sim_free(&s);
-
-	sim_init(&s, "Where is the pool drained?");
-	s.notice = "[ava] The person says: look at the header too.";
-	sim_run(&s);
-	assert_int_equal(s.turns, 3);
-	sim_free(&s);
-
-	/* What subagent/resume.c says: it has a budget, and time. */
-	sim_init(&s, "Where is the pool drained?");
-	s.notice = "[ava] This run goes on from here with a new budget; it had stopped before. Do "
-		   "what is "
-		   "left of the task, then call submit_result with all of it.";
-	sim_run(&s);
-	assert_int_equal(s.turns, 3);
-	sim_free(&s);
-}
-
-TEST(small_output)
-{
-	struct sim s;
-	char *text;
-
-	sim_init(&s, "list bugs and pool and connections");
-	s.max_output = 300;
-	sim_run(&s);
-	check_citations(&s);
-	text = json_dumps(s.result, JSON_COMPACT);
-	assert_true(strlen(text) <= 300 * 4);
-	assert_true(has_caveat(&s, "shortened"));
-	free(text);
-	sim_free(&s);
-}
-
-/* ---- bad tools, bad results */
-
-TEST(all_fail)
-{
-	struct sim s;
-
-	sim_init(&s, "Where is the pool drained?");
-	s.fail_all = true;
-	sim_run(&s);
-	assert_int_equal(json_array_size(findings(&s)), 0);
-	assert_true(confidence(&s) == 0);
-	assert_true(has_caveat(&s, "tool calls failed"));
 	sim_free(&s);
 }
 
@@ -723,12 +624,10 @@ static const struct {
 TEST(hostile)
 {
 	for (size_t i = 0; i < ARRAY_LEN(hostile); i++) {
-		struct sim s;
+		struct sim s = SIM(POOL, .answer_all = hostile[i].text,
+				   .answer_len = strlen(hostile[i].text));
 
 		print_message("%s\n", hostile[i].name);
-		sim_init(&s, "Where is the pool drained?");
-		s.answer_all = hostile[i].text;
-		s.answer_len = strlen(hostile[i].text);
 		sim_run(&s);
 		assert_int_equal(s.turns, 3); /* searched, then read or searched again */
 		assert_true(confidence(&s) <= 0.9);
@@ -738,7 +637,7 @@ TEST(hostile)
 
 TEST(huge)
 {
-	struct sim s;
+	struct sim s = SIM(POOL);
 	struct buf b;
 	int64_t start;
 
@@ -747,7 +646,6 @@ TEST(huge)
 		buf_addf(&b,
 			 "src/file%d.c:%d:\tif (pool->drained && i < %d) \"quoted\" \\ return;\n",
 			 i % 900, i, i);
-	sim_init(&s, "Where is the pool drained?");
 	s.answer_all = b.data;
 	s.answer_len = b.len;
 	sim_run(&s);
