@@ -131,25 +131,9 @@ equal 'and stops all of it' '3 ["cancelled"]' \
 run "$AVA" cancel G-000000
 exits 'a group that is none' 5
 
-# --- a chain over a kill ------------------------------------------------------------------
+# --- a chain whose next run begins while it is cancelled ------------------------------------
 echo '{"delay_ms":1500,"tool_calls":[{"name":"submit_result","args":{"output":null,"summary":"first part","confidence":1}}]}' \
 	>"$T/late.jsonl"
-for model in late finds; do
-	echo "{\"task\":\"Do your part, $model.\",\"role\":\"researcher\",\"model\":\"offline:$T/$model.jsonl\"}"
-done >chain.jsonl
-C=$("$AVA" run --parallel chain.jsonl --chain --yes --background --json 2>/dev/null </dev/null |
-	jq -r .group_id)
-asked() { [ "$(group "$C" | jq -r '.runs[0].iteration')" = 1 ]; }
-check 'the first is at work' wait_for 60 asked
-kill_daemon
-start_daemon
-ended() { [ "$(group "$C" | jq -r .status)" = ended ]; }
-check 'the chain goes on after a kill' wait_for 60 ended
-equal 'to its end' 'success success' \
-	"$(group "$C" | jq -r '[.runs[].status] | join(" ")')"
-equal 'and joins once' 1 "$(count ".eventType == \"Join\" and .content.groupId == \"$C\"")"
-
-# --- a chain whose next run begins while it is cancelled ------------------------------------
 for model in late slow; do
 	echo "{\"task\":\"Do your part, $model.\",\"role\":\"researcher\",\"model\":\"offline:$T/$model.jsonl\"}"
 done >chain.jsonl

@@ -84,13 +84,6 @@ run "$AVA" run --yes --json --parallel "$T/tasks" --chain
 equal 'a chain of two' '2 true' "$(jq -r '"\(.runs | length) \(.runs[1].rights.private)"' "$OUT")"
 equal '18: no URL of the one before that saw what is yours' 0 "$(grep -c chained "$T/site.log")"
 
-# --- a grant
-
-get "$SITE/tea/8?x=1&y=free" >"$T/turns.jsonl"
-end >>"$T/turns.jsonl"
-play 'Go on' --grant fetch_any
-equal 'fetch_any lets it build URLs' 1 "$(asked '/tea/8?x=1&y=free')"
-
 # --- after a kill, the record still says what was seen
 
 turns() # DELAY: of the second reply
@@ -136,26 +129,13 @@ start_daemon
 "$AVA" wait "$ID" --timeout 60 >/dev/null 2>&1
 equal 'one that a person names is' 1 "$(asked /tea/20)"
 
-# --- search
+# --- search: test_site.sh, test_web_search.c
 
-{
-	turn web_search '{"query":"tea & more"}'
-	get "$SITE/tea/3"
-	get "$SITE/tea/5"
-	end
-} >"$T/turns.jsonl"
-play 'Find tea'
-contains 'results are numbered, with their URL' "[ava:result 2 $SITE/tea/4]" "$ALL"
-equal 'a result may be read' 1 "$(asked /tea/3)"
-equal 'what was no result may not' 0 "$(asked /tea/5)"
-equal 'the service was asked' 1 "$(asked '/search?format=json&q=tea%20%26%20more')"
 run "$AVA" doctor
 contains 'doctor says which' 'web_search asks SearXNG' "$OUT"
 stop_daemon
 sed -i '/searxng/d' "$XDG_CONFIG_HOME/ava/config.yaml"
 start_daemon
-play 'Find tea'
-contains 'without a service there is no such tool' 'there is no tool "web_search"' "$ALL"
 run "$AVA" doctor
 contains 'and doctor says what to do' 'set web.searxng' "$OUT"
 

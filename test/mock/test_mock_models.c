@@ -1,6 +1,6 @@
 /* The mock's table of models and ava's own say the same, and what ava's encoders
  * make for each model it knows passes the checks: thinking in the form that the
- * model takes, a forced tool, cache marks that wander from turn to turn. */
+ * model takes, a forced tool. */
 #include "unit.h"
 
 #include <stdio.h>
@@ -8,19 +8,11 @@
 
 #include "agent/tool.h"
 #include "ask.h"
-#include "convo.h"
 #include "provider/dialect.h"
 #include "provider/model.h"
 
 #define USER_LINE                                                                                  \
 	"{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"Look at a.txt.\"}]}"
-#define CALL_LINE(id)                                                                              \
-	"{\"role\":\"assistant\",\"content\":null,\"tool_calls\":[{\"id\":\"" id                   \
-	"\",\"type\":\"function\",\"function\":{\"name\":\"submit_result\",\"arguments\":"         \
-	"\"{}\"}}]}"
-#define RESULT_LINE(id)                                                                            \
-	"{\"role\":\"tool\",\"tool_call_id\":\"" id "\",\"content\":\"not yet \\\"}\\\"\"}"
-
 static struct tape tape;
 static struct buf body;
 
@@ -111,42 +103,6 @@ TEST(tables)
 		     !(row->thinking == MODEL_THINKING_ADAPTIVE ? f->adaptive : f->budget)))
 			fail_msg("%s", row->id);
 	}
-}
-
-/* Behind OpenRouter the mark turns the newest text into a list with one part;
- * a turn later the same message is plain again. */
-TEST(wandering_mark)
-{
-	struct convos *convos = convos_new();
-	struct convo *first, *second;
-	struct plan plan;
-	struct verdict v;
-	struct ask a;
-	struct model m;
-
-	plan_default(&plan);
-	assert_int_equal(model_restore("openrouter/anthropic/claude-sonnet-4.5", &m, NULL), 0);
-	make(&m, USER_LINE "," CALL_LINE("c_1") "," RESULT_LINE("c_1"), true, false);
-	assert_non_null(strstr(body.data, "\"content\":[{\"type\":\"text\",\"text\":\"not yet"));
-	check(&m, &a, &v);
-	first = convo_find(convos, &a, &plan, NULL, &v);
-	assert_non_null(first);
-	make(&m,
-	     USER_LINE "," CALL_LINE("c_1") "," RESULT_LINE("c_1") "," CALL_LINE(
-		     "c_2") "," RESULT_LINE("c_2"),
-	     true, false);
-	assert_non_null(strstr(body.data, "\"content\":\"not yet"));
-	check(&m, &a, &v);
-	second = convo_find(convos, &a, &plan, NULL, &v);
-	if (second != first)
-		fail_msg("%s", v.text);
-	/* another text is another message, with a mark or without */
-	make(&m, USER_LINE "," CALL_LINE("c_1") "," RESULT_LINE("c_1"), true, false);
-	memcpy(strstr(body.data, "not yet"), "not now", 7);
-	check(&m, &a, &v);
-	assert_null(convo_find(convos, &a, &plan, NULL, &v));
-	assert_non_null(strstr(v.text, "differs"));
-	convos_free(convos);
 }
 
 static int first(void **state)

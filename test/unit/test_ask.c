@@ -153,34 +153,6 @@ TEST(yes)
 	submit_and_close(&r);
 }
 
-TEST(cancelled_while_waiting)
-{
-	struct rig r;
-
-	rig_open(&r);
-	rig_call(&r);
-	SAY(&r, .calls = {ASK});
-	assert_int_equal(r.a.state, AGENT_WAITING);
-	agent_cancel(&r.a);
-	rig_run(&r);
-	assert_end(&r, AVA_CANCELLED, "cancelled");
-	assert_string_equal(r.classes[0], "cancelled");
-	assert_int_equal(r.ask_ends, 0); /* the end closes it */
-	rig_close(&r);
-
-	/* Between the answer and the slot. */
-	rig_open(&r);
-	rig_call(&r);
-	SAY(&r, .calls = {ASK});
-	tell(&r, "b", false);
-	rig_saved(&r);
-	agent_cancel(&r.a);
-	rig_run(&r);
-	assert_end(&r, AVA_CANCELLED, "cancelled");
-	assert_string_equal(r.answers[0], "b");
-	rig_close(&r);
-}
-
 TEST(cannot_ask)
 {
 	struct rig r;
@@ -253,21 +225,6 @@ TEST(steered)
 	assert_int_equal(r.nnotices, 1); /* the one nudge is still there */
 	SAY(&r, .text = "{\"output\":1,\"summary\":\"s\"}");
 	assert_end(&r, AVA_SUCCESS, "final_text");
-	rig_close(&r);
-}
-
-/* Where no further call is possible the result counts. */
-TEST(steered_too_late)
-{
-	struct rig r;
-
-	rig_open(&r);
-	r.spec.limits.iterations = 1;
-	rig_call(&r);
-	agent_on_steer(&r.a);
-	SAY(&r, .calls = {SUBMIT});
-	assert_end(&r, AVA_SUCCESS, "submitted");
-	assert_int_equal(r.a.steers, 1); /* the world says so */
 	rig_close(&r);
 }
 

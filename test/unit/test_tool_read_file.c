@@ -137,15 +137,11 @@ TEST(refused)
 	put("sub/f", "x\n");
 	assert_int_equal(mkfifo(in("fifo"), 0600), 0);
 	assert_int_equal(symlink("/etc/passwd", in("passwd")), 0);
-	assert_int_equal(symlink("/dev/zero", in("zero")), 0);
 	assert_int_equal(symlink("sub/f", in("link")), 0);
+	/* test_tool_root.c has all that is outside. */
 	assert_holds(fails("{'path':'passwd'}", "denied"), "leads outside");
-	assert_holds(fails("{'path':'zero'}", "denied"), "leads outside");
 	assert_holds(fails("{'path':'fifo'}", "denied"), "FIFO");
 	assert_holds(fails("{'path':'sub'}", "denied"), "folder");
-	assert_holds(fails("{'path':'../../etc/passwd'}", "denied"), "leads outside");
-	assert_holds(fails("{'path':'/etc/passwd'}", "denied"), "is outside");
-	assert_holds(fails("{'path':'/'}", "denied"), "is outside");
 	assert_holds(fails("{'path':'nope.c'}", "not_found"), "search_codebase can find it");
 	fails("{'path':''}", "bad_arguments");
 	assert_holds(fails("{'path':'a\\u0000b'}", "bad_arguments"), "NUL");

@@ -126,9 +126,6 @@ TEST(left_out)
 		"2 matches in 2 files (2 files searched, 1 skipped as binary, 1 skipped "
 		"as over 5 MB, 3 skipped for names that are no text)\n");
 	assert_holds(fails("{'pattern':'foo','path':'link'}", "denied"), "leads outside");
-	assert_holds(fails("{'pattern':'foo','path':'updir'}", "denied"), "leads outside");
-	assert_holds(fails("{'pattern':'foo','path':'../'}", "denied"), "leads outside");
-	assert_holds(fails("{'pattern':'foo','path':'/etc'}", "denied"), "is outside");
 	assert_holds(fails("{'pattern':'foo','path':'nope'}", "not_found"), "no file nope");
 	assert_holds(fails("{'pattern':'foo','path':'fifo'}", "denied"), "is a FIFO");
 	free(big);
