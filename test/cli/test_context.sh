@@ -61,10 +61,6 @@ for model in anthropic/small-window openrouter/some/small-window; do
 	contains "$name: a marker stands in its place" "taken out to make room" \
 		"$AVA_DATA_ROOT/runs/$(id "$name")/messages.jsonl"
 done
-for name in anthropic openrouter; do
-	"$AVA" replay "$(id "$name")" >"$T/replay" 2>&1 </dev/null
-	result $? "$name: it replays from its record, edits and all" || note "$(cat "$T/replay")"
-done
 none_refused 'the service found every request valid'
 
 # The table says 200,000, the service takes 30,000.
@@ -80,28 +76,12 @@ contains 'what was learned is written down' '{"spec":{"window":' "$AVA_DATA_ROOT
 
 mock '/stats?clear' >/dev/null
 
-# Decided once: after a crash the run goes on from what was written.
-"$AVA" run "Read them all, killed. [[mock turns=24 window=40000 latency=150]]" \
-	--model anthropic/small-window --role code_reviewer --yes --background >"$T/started" 2>&1 </dev/null
-grep -o 'S-[0-9a-f]\{6,\}' "$T/started" | head -n 1 >"$T/id.killed"
-edited() { [ "$(events killed '.eventType == "ContextEdit"')" -ge 1 ]; }
-check 'room is made in a run that will be cut off' wait_for 120 edited
-kill_daemon
-start_daemon || { result 1 'avad serves again' || finish; }
-"$AVA" wait --timeout 200 "$(id killed)" >/dev/null 2>&1
-equal 'after kill -9 it comes to its end' success \
-	"$("$AVA" result "$(id killed)" --json 2>/dev/null </dev/null | jq -r .status)"
-equal 'and room is not made again for what was decided' 1 \
-	"$(events killed '.eventType == "ContextEdit"')"
-none_refused 'nor was a request refused'
-
-# The same run as above, killed when room was made after the refusal: what it does
-# then, and when it makes room again, is what it would have done.
+# Decided once: the same run as above, killed when room was made after the refusal; what it
+# does then, and when it makes room again, is what it would have done.
 edits_of() { log_of "$1" | jq -c 'select(.eventType == "ContextEdit").content |
 	[.cause, .removed, .summaryLines, .refetched]'; }
 calls_of() { log_of "$1" | jq -r 'select(.eventType == "InferStart").content.callId |
 	split(".")[0]' | uniq; }
-mock '/stats?clear' >/dev/null
 "$AVA" run "Read them all, over. [[mock $halved]]" --model anthropic/claims-much \
 	--role code_reviewer --yes --timeout 300 --background >"$T/started" 2>&1 </dev/null
 grep -o 'S-[0-9a-f]\{6,\}' "$T/started" | head -n 1 >"$T/id.again"

@@ -119,32 +119,6 @@ TEST(tape)
 	tape_fini(&tape);
 }
 
-TEST(tape_reading)
-{
-	static const char text[] = "{\"s\":\"a\\n\\u00e9\\ud83d\\ude00\\\"\",\"n\":-12,\"f\":1.5,"
-				   "\"l\":[1,[2,3],{\"x\":4}],\"o\":{\"s\":1}}";
-	char s[32];
-	int64_t n = 0;
-	double f = 0;
-	unsigned count = 0;
-
-	tape_init(&tape);
-	assert_true(tape_read(&tape, text, strlen(text)));
-	assert_string_equal(tape_copy(&tape, tape_get(&tape, 0, "s"), s, sizeof s),
-			    "a\n\xc3\xa9\xf0\x9f\x98\x80\"");
-	assert_true(tape_int(&tape, tape_get(&tape, 0, "n"), &n));
-	assert_int_equal(n, -12);
-	assert_false(tape_int(&tape, tape_get(&tape, 0, "f"), &n));
-	assert_true(tape_real(&tape, tape_get(&tape, 0, "f"), &f));
-	assert_true(f > 1.4 && f < 1.6);
-	TAPE_EACH(&tape, i, tape_get(&tape, 0, "l"))
-	count++;
-	assert_int_equal(count, 3);
-	assert_int_equal(tape_get(&tape, 0, "x"), 0);
-	assert_int_not_equal(tape_get(&tape, tape_get(&tape, 0, "o"), "s"), 0);
-	tape_fini(&tape);
-}
-
 /* ---- the Messages API ---- */
 
 /* As wide as they are. */

@@ -24,13 +24,6 @@ TEST(new)
 	turn_free(NULL);
 }
 
-TEST(no_memory)
-{
-	fault_alloc(0);
-	assert_null(turn_new());
-	assert_true(fault_alloc_end());
-}
-
 /* As the dialects make one: with room for all calls that there may be. */
 static struct turn *big(void)
 {
@@ -109,17 +102,6 @@ TEST(trim)
 	turn_free(one);
 	check_trimmed(two);
 	turn_free(two);
-}
-
-TEST(trim_nothing)
-{
-	struct turn *t = turn_new(), *one = ask_trim(t);
-
-	assert_non_null(one);
-	assert_string_equal(one->text, "");
-	assert_int_equal(one->ncalls, 0);
-	turn_free(t);
-	turn_free(one);
 }
 
 TEST(trim_without_memory)
