@@ -3,7 +3,7 @@
 [ -x /usr/bin/python3 ] || skip 'there is no /usr/bin/python3'
 "$AVA" doctor >"$OUT" 2>&1
 grep -q '^ok *sandbox' "$OUT" || skip 'this machine has no sandbox'
-mkdir "$T/server" && cp "$LIB/mcp_server.py" "$T/server" # whose processes are those of this test
+mkdir "$T/server" && cp "$SRCDIR/test/cli/mcp_server.py" "$T/server" # whose processes are those of this test
 SERVER=$T/server/mcp_server.py
 CONFIG=$XDG_CONFIG_HOME/ava
 mkdir -p "$CONFIG/agents"
@@ -31,7 +31,7 @@ servers()
 script()
 {
 	for turn in "$@"; do
-		printf '%s' "$turn" | jq -Rsc '{tool_calls: (split("|") | map(capture("^ *(?<name>[^ ]+) *(?<args>.*)$") |
+		printf '%s' "$turn" | jq -Rsc '{tool_calls: (split("|") | map(capture("^\\s*(?<name>[^ ]+) *(?<args>.*)$") |
 			.args |= (if . == "" then {} else fromjson end)))}'
 	done >"$T/script.jsonl"
 	for turn in 1 2 3; do # of a run that goes on, too
