@@ -32,8 +32,7 @@ static struct ava_run_id ended(struct world *w, int64_t iterations)
 	struct ava_error err;
 	struct ava_run_id id;
 
-	if (ava_spawn(w->rt, &s, &id, &err) != 0)
-		fail_msg("%s", err.text);
+	WORLD_OK(ava_spawn(w->rt, &s, &id, &err));
 	world_wait(w, id.text);
 	return id;
 }
@@ -67,8 +66,7 @@ TEST(resume)
 
 	assert_int_equal(ava_result(w->rt, one.text, &res, NULL), 0);
 	assert_int_equal(res.status, AVA_ITERATIONS_EXCEEDED);
-	if (ava_resume(w->rt, one.text, &more, &p, &err) != 0)
-		fail_msg("%s", err.text);
+	WORLD_OK(ava_resume(w->rt, one.text, &more, &p, &err));
 	assert_non_null(strstr(p.message, "Proceed?"));
 	assert_non_null(strstr(p.config, one.text));
 	snprintf(proposal, sizeof(proposal), "%s", p.id);
@@ -127,8 +125,7 @@ TEST(fork)
 	struct ava_error err;
 	struct ava_run run;
 
-	if (ava_resume(w->rt, one.text, &fork, &p, &err) != 0)
-		fail_msg("%s", err.text);
+	WORLD_OK(ava_resume(w->rt, one.text, &fork, &p, &err));
 	two = confirmed(w, &p);
 	assert_int_equal(ava_status(w->rt, two.text, &run, NULL), 0);
 	assert_int_equal(run.iteration, 1); /* the second call alone */
@@ -156,12 +153,10 @@ TEST(fork_at_a_checkpoint)
 		assert_int_equal(ava_status(w->rt, id.text, &run, NULL), 0);
 		assert_true(run.status < AVA_SUCCESS);
 	} while (run.status != AVA_WAITING || !run.asks[0]);
-	if (ava_checkpoint(w->rt, id.text, "before-it", &err) != 0)
-		fail_msg("%s", err.text);
+	WORLD_OK(ava_checkpoint(w->rt, id.text, "before-it", &err));
 	assert_int_equal(ava_steer(w->rt, id.text, "this", NULL, &err), 0);
 	world_wait(w, id.text);
-	if (ava_resume(w->rt, id.text, &fork, &p, &err) != 0)
-		fail_msg("%s", err.text);
+	WORLD_OK(ava_resume(w->rt, id.text, &fork, &p, &err));
 	assert_int_equal(p.state, AVA_PENDING);
 	assert_non_null(strstr(p.config, "\"resumedCall\":1"));
 	fork.checkpoint = "elsewhere";
@@ -192,8 +187,7 @@ TEST(replay)
 	struct ava_replay r;
 	struct ava_error err;
 
-	if (ava_replay(w->rt, one.text, 0, &r, &err) != 0)
-		fail_msg("%s", err.text);
+	WORLD_OK(ava_replay(w->rt, one.text, 0, &r, &err));
 	assert_true(r.identical && r.complete);
 	assert_string_equal(r.reason, "");
 	assert_int_equal(r.calls, 2);

@@ -19,8 +19,7 @@ TEST(group)
 
 	for (int chain = 0; chain < 2; chain++) {
 		g.chain = chain;
-		if (ava_propose_group(w->rt, &g, &p, &err) != 0)
-			fail_msg("%s", err.text);
+		WORLD_OK(ava_propose_group(w->rt, &g, &p, &err));
 		assert_int_equal(p.state, AVA_PENDING);
 		assert_non_null(strstr(p.message, "2. Researcher"));
 		snprintf(group, sizeof(group), "%s", p.id);
@@ -83,8 +82,7 @@ TEST(checkpoint)
 	assert_non_null(strstr(e[0].json, "\"name\":\"before-edit\""));
 	ava_trace_free(t);
 	assert_int_equal(ava_checkpoint_read(&c, w->root, slow.text, "late", &err), AVA_ENOENT);
-	if (ava_checkpoint_read(&c, w->root, slow.text, "before-edit", &err) != 0)
-		fail_msg("%s", err.text);
+	WORLD_OK(ava_checkpoint_read(&c, w->root, slow.text, "before-edit", &err));
 	assert_int_equal(c->call, 1);
 	assert_non_null(strstr(c->state, "never ends"));
 	assert_int_equal(ava_checkpoint_json(c, &json, &n, &err), 0);

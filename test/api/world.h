@@ -17,6 +17,13 @@
 
 #define LONG_MS 120000
 
+/* A call that must be well; `err` says why it was not. */
+#define WORLD_OK(call)                                                                             \
+	do {                                                                                       \
+		if ((call) != 0)                                                                   \
+			fail_msg("%s", err.text);                                                  \
+	} while (0)
+
 struct world {
 	struct ava_runtime *rt;
 	bool embedded;

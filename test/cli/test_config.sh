@@ -93,26 +93,25 @@ contains 'the clock is compared' 'as that of anthropic' "$OUT"
 lacks 'no key is shown' 'good-key' "$OUT"
 lacks 'nowhere' 'good-key' "$ERR"
 
+keys() { printf 'ANTHROPIC_API_KEY=%s\nANTHROPIC_BASE_URL=%s\n' "$1" "$URL$2" >"$CONF/env"; }
+minds() # NAME TEXT: doctor does, in these words
+{
+	run "$AVA" doctor
+	exits "$1 is wrong" 1
+	contains "$1: in words" "$2" "$OUT"
+}
 run env AVA_MODEL=anthropic/claude-opus-9 "$AVA" doctor
 exits 'a model that the service does not have is wrong' 1
 contains 'and named' 'anthropic has no model claude-opus-9 (the default)' "$OUT"
-printf 'ANTHROPIC_API_KEY=sk-ant-wrong-key\nANTHROPIC_BASE_URL=%s\n' "$URL" >"$CONF/env"
-run "$AVA" doctor
-exits 'a refused key is wrong' 1
-contains 'and said' 'it refuses the key (401)' "$OUT"
+keys sk-ant-wrong-key ''
+minds 'a refused key' 'it refuses the key (401)'
 lacks 'and not shown' 'wrong-key' "$OUT"
-printf 'ANTHROPIC_API_KEY=sk-ant-good-key-1\nANTHROPIC_BASE_URL=%s/late\n' "$URL" >"$CONF/env"
-run "$AVA" doctor
-exits 'a clock that is an hour off is wrong' 1
-contains 'and how far' "s behind that of anthropic: set it" "$OUT"
-printf 'ANTHROPIC_API_KEY=sk-ant-good-key-1\nANTHROPIC_BASE_URL=%s/odd\n' "$URL" >"$CONF/env"
-run "$AVA" doctor
-exits 'an answer that is no list is wrong' 1
-contains 'and what it may be' 'its answer is no list of models' "$OUT"
+keys sk-ant-good-key-1 /late
+minds 'a clock that is an hour off' 's behind that of anthropic: set it'
+keys sk-ant-good-key-1 /odd
+minds 'an answer that is no list' 'its answer is no list of models'
 printf 'OPENAI_API_KEY=sk-key-that-is-new\nANTHROPIC_APIKEY=sk-ant-x\nOPENAI_BASE_URL=http://127.0.0.1:1\n' >"$CONF/env"
-run "$AVA" doctor
-exits 'a name that nobody asks for is wrong' 1
-contains 'with the one that is meant' 'did you mean ANTHROPIC_API_KEY?' "$OUT"
+minds 'a name that nobody asks for' 'did you mean ANTHROPIC_API_KEY?'
 contains 'a service that is not there is wrong' 'cannot connect' "$OUT"
 rm "$CONF/env"
 
@@ -135,7 +134,7 @@ lacks 'the key is not shown' 'of-the-command' "$ERR"
 stop_daemon
 
 # --- where a key must not be -------------------------------------------------------
-printf 'ANTHROPIC_API_KEY=sk-ant-good-key-1\nANTHROPIC_BASE_URL=%s\n' "$URL" >"$CONF/env"
+keys sk-ant-good-key-1 ''
 chmod 600 "$CONF/env"
 ulimit -c unlimited 2>/dev/null
 start_daemon
