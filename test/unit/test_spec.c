@@ -350,7 +350,7 @@ TEST(large_task)
 	struct op_spawn s = plain();
 	struct ava_error err = {0};
 	struct run_spec *r;
-	char *task = malloc((1u << 20) + 1);
+	char *task = malloc((1u << 20) + 2);
 
 	assert_non_null(task);
 	memset(task, 'a', 1u << 20);
@@ -358,6 +358,12 @@ TEST(large_task)
 	s.task = task;
 	assert_int_equal(spec_build(&r, &s, &settings, NULL, NULL, &err), AVA_ETOOBIG);
 	assert_non_null(strstr(err.text, "262144 at the most"));
+	task[1u << 20] = 'a';
+	task[(1u << 20) + 1] = 0;
+	s = plain();
+	s.context = task;
+	assert_int_equal(spec_build(&r, &s, &settings, NULL, NULL, &err), AVA_ETOOBIG);
+	assert_non_null(strstr(err.text, "context"));
 	free(task);
 }
 
