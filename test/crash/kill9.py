@@ -3,7 +3,7 @@
 (a fresh one after 100 kills: a start reads the catalog, and clients fill it).
 
 Clients post confirmed runs all the time; at a moment drawn from a printed seed
-the daemon is killed; the next one is started. A run counts as acknowledged
+the daemon is killed, or each fifth time stopped in order; the next one is started. A run counts as acknowledged
 when its 201 arrived. At the end every acknowledged run must be there and have
 ended in one terminal status, every line must be readable, every intent must
 have one result (check_root.py, which shares no code with ava).
@@ -174,7 +174,7 @@ def play_round(avad, kills, seed):
             if n % 2:  # where a start takes longer than the pause, nothing would be killed
                 load.wait_for_more(20)
             time.sleep(rng.choice([0.005, 0.02, 0.05, 0.1, 0.2]) * rng.random())
-            p.send_signal(signal.SIGKILL)
+            p.send_signal(signal.SIGTERM if n % 5 == 4 else signal.SIGKILL)
             p.wait()
             p = start(avad, env)
         load.end()
