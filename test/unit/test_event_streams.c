@@ -470,6 +470,37 @@ TEST(two_hundred_at_once)
 	assert_int_equal(rig_streams(), 0);
 }
 
+/* Peers that never read: little is kept for each, the files of many runs are not kept open for
+ * them, and others are answered. */
+TEST(two_hundred_unread)
+{
+	static struct raw raws[MANY];
+	size_t before, held = 0;
+	char id[64];
+
+	for (int i = 0; i < 30; i++)
+		finished_run(id);
+	write_bulk(4, 256, 1000);
+	before = heap_in_use();
+	for (int i = 0; i < MANY; i++)
+		raw_open(&raws[i], &reader, "/api/v1/events?after=0");
+	for (int i = 0; i < MANY; i++) {
+		struct pollfd p = {.fd = raws[i].fd, .events = POLLIN};
+
+		assert_int_equal(poll(&p, 1, 60000), 1);
+	}
+	for (int i = 0; i < 50; i++) {
+		json_decref(rig_ask("GET", "/api/v1/health", NULL, 200));
+		poll(NULL, 0, 10);
+		held = MAX(held, heap_in_use());
+	}
+	print_message("%zu kB for %d of them\n", (held - before) >> 10, MANY);
+	assert_true(UNIT_SANITIZED || held < before + (100u << 20));
+	for (int i = 0; i < MANY; i++)
+		raw_close(&raws[i]);
+	rig_wait_connections(1);
+}
+
 /* ---- quiet, gone, stopped */
 
 TEST(heartbeat)
