@@ -206,7 +206,7 @@ wait_for()
 up_for() { read -r up_ms lib_line </proc/uptime && up_ms=${up_ms%.*}${up_ms#*.}0; }
 
 # line_of FILE: its first line in $lib_line, without a process.
-line_of() { { IFS= read -r lib_line <"$1" || [ -n "$lib_line" ]; } 2>/dev/null; }
+line_of() { lib_line= && { IFS= read -r lib_line <"$1" || [ -n "$lib_line" ]; } 2>/dev/null; }
 
 # own_clock: what start_daemon starts from now on, and whatever else has LD_PRELOAD=$CLOCK, goes
 # by a clock that skip_time moves (test/clock). Under a sanitiser, which must be loaded first,
