@@ -209,14 +209,14 @@ up_for() { read -r up_ms lib_line </proc/uptime && up_ms=${up_ms%.*}${up_ms#*.}0
 line_of() { lib_line= && { IFS= read -r lib_line <"$1" || [ -n "$lib_line" ]; } 2>/dev/null; }
 
 # own_clock: what start_daemon starts from now on, and whatever else has LD_PRELOAD=$CLOCK, goes
-# by a clock that skip_time moves (test/clock). Under a sanitiser, which must be loaded first,
+# by a clock that skip_time moves (test/unit/moved_clock.c). Under a sanitiser, which must be loaded first,
 # $CLOCK stays empty, and time passes by itself.
 own_clock()
 {
 	export AVA_TEST_CLOCK="$T/clock"
 	clock_at 0 0
 	[ -z "$AVA_SANITIZER" ] || return 0
-	cc -D_GNU_SOURCE -shared -fPIC -o "$T/clock.so" "$SRCDIR/test/clock/clock.c" &&
+	cc -D_GNU_SOURCE -shared -fPIC -o "$T/clock.so" "$SRCDIR/test/unit/moved_clock.c" &&
 		CLOCK=$T/clock.so || skip 'no compiler'
 }
 

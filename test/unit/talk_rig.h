@@ -131,8 +131,9 @@ static inline const char *begin(struct world *w, const char *model)
 #define CALL(name, args) CALLS(ONE(name, args))
 #define SPAWN(task)      ONE("spawn_subagent", "{\"role\":\"researcher\",\"task\":\"" task "\"}")
 #define READ             CALL("read_file", "{\"path\":\"parser.c\"}")
-#define SUBMIT           CALL("submit_result", "{\"output\":null,\"summary\":\"done\",\"confidence\":1}")
 #define ASK              "Find where parse_header is defined" /* which the offline Ava proposes */
+
+#define SUBMIT CALL("submit_result", "{\"output\":null,\"summary\":\"done\",\"confidence\":1}")
 
 /* The model id of a script with these lines. */
 static inline const char *script(struct world *w, const char *lines)

@@ -38,31 +38,29 @@ static void count(uint64_t done, uint64_t total, void *user)
 	assert_true(done <= total);
 }
 
-/* Roots and files that are none; nobody who hears of findings; the root that the environment says. */
+/* Roots and files that are none; nobody who hears of findings; the root of the environment. */
 TEST(what_is_asked_for)
 {
-	struct seal_rig r = {.seed = 3};
 	const char *path = "logs/none.jsonl";
 	struct ava_verify o = {.root = "/nonexistent/root", .progress = count};
 	struct ava_verified report;
 	struct ava_log_head head;
 	struct ava_error err;
 
-	rig_fill(&r);
+	rig_fill(&rig, 3);
 	assert_int_equal(ava_log_verify(&o, &report, &err), AVA_ENOENT);
 	assert_non_null(strstr(err.text, "/nonexistent/root"));
 	assert_int_equal(ava_log_head(o.root, &head, NULL), AVA_ENOENT);
 	assert_int_equal(head.n, 0);
-	o.root = r.root;
+	o.root = rig.root;
 	assert_int_equal(ava_log_verify(&o, &report, NULL), 0);
 	o.paths = &path;
 	o.npaths = 1;
 	assert_int_equal(ava_log_verify(&o, &report, NULL), AVA_ENOENT);
-	setenv("AVA_DATA_ROOT", r.root, 1);
+	setenv("AVA_DATA_ROOT", rig.root, 1);
 	assert_int_equal(ava_log_head(NULL, &head, NULL), 0);
 	unsetenv("AVA_DATA_ROOT");
 	assert_int_equal(head.n, 18);
-	rig_fini(&r);
 }
 
 TEST(unsealed_tail_is_told_apart)
@@ -511,6 +509,8 @@ TEST(pruned_meanwhile)
 	for (size_t i = 0; i < ARRAY_LEN(moments); i++) {
 		struct rig_found w = {0};
 
+		if (i > 0)
+			rig_after(NULL);
 		rig_fill(&rig, 7);
 		prune.r = &rig;
 		prune.ops = sys_real;
@@ -527,7 +527,6 @@ TEST(pruned_meanwhile)
 		rig_verify(&rig, &w);
 		assert_int_equal(w.broken, 0);
 		assert_non_null(strstr(w.all, "was pruned"));
-		rig_after(NULL);
 	}
 }
 

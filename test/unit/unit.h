@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "../clock/clock.h"
+#include "moved_clock.h"
 
 /* TEST(name) { ... }: a test, test_<name>. Its file, test_<group>.c, is its group, in which
  * tests run in the order of their lines, each between the group's .before and .after. */

@@ -8,8 +8,8 @@
  * (os_loop_step with more than 0) ends by what it waits for or when somebody moves the clock,
  * another thread or a process that was forked; and the journal writes nothing that is not
  * urgent. nanosleep, alarm and the times of files keep the machine's clock. */
-#ifndef TEST_CLOCK_H
-#define TEST_CLOCK_H
+#ifndef UNIT_MOVED_CLOCK_H
+#define UNIT_MOVED_CLOCK_H
 
 #include <stdint.h>
 

@@ -1,7 +1,7 @@
 /* See clock.h. Where the hands are is memory that forked processes share; under AVA_TEST_CLOCK it
  * is the target of that symbolic link, which changes as a whole: "WALL MONO STANDS", seconds by
  * which the wall clock and the monotonic one are ahead, and 1 when they stand. */
-#include "clock.h"
+#include "moved_clock.h"
 
 #include <errno.h>
 #include <poll.h>
