@@ -241,3 +241,5 @@ TEST(failures)
 	}
 	FAULT_LOOP(k, without_memory(k));
 }
+
+UNIT_GROUP(.first = event_lines_load);

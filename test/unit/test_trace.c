@@ -641,3 +641,5 @@ TEST(trace_without_memory)
 	free(copy);
 	ava_trace_free(run);
 }
+
+UNIT_GROUP(.first = event_lines_load);
