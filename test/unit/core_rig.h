@@ -17,6 +17,7 @@
 #include "base/util.h"
 #include "codec/json.h"
 #include "os/loop.h"
+#include "runs_now.h"
 
 struct world {
 	char dir[256], root[300], src[300];
@@ -144,19 +145,7 @@ static inline void until(struct world *w, struct got *g)
 
 static inline struct op_spawn ask(struct world *w, const char *task)
 {
-	return (struct op_spawn){
-		.role = "code_reviewer",
-		.task = task,
-		.cwd = w->src,
-		.origin = "test",
-		.session_id = "s1",
-		.user_id = "tester",
-		.request_id = "",
-		.timeout_ms = AVA_DEFAULT,
-		.max_cost_microusd = AVA_DEFAULT,
-		.max_tokens = AVA_DEFAULT,
-		.max_iterations = AVA_DEFAULT,
-	};
+	return spawn_usual(task, w->src);
 }
 
 static inline struct got spawn(struct world *w, const struct op_spawn *s)

@@ -1,30 +1,12 @@
 /* The core seals what it wrote, whatever the disk and the clock do: nothing
  * is found amiss where nobody changed anything. */
-#include "unit.h"
+#include "core_rig.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "ava/core.h"
-#include "ava/ops.h"
-#include "ava/state.h"
-#include "base/settings.h"
 #include "base/sys.h"
-#include "os/loop.h"
-#include "runs_now.h"
-
-struct world {
-	char root[300];
-	struct os_loop *loop;
-	struct settings settings;
-	struct core *core;
-};
 
 static atomic_bool full; /* no byte can be written to a log */
 static atomic_int refused;
@@ -46,38 +28,26 @@ static ssize_t pwrite_full(int fd, const void *buf, size_t len, off_t at)
 	return -1;
 }
 
-static void start(struct world *w)
-{
-	struct core_options o = {
-		.loop = w->loop, .root = w->root, .settings = &w->settings, .model = "offline"};
-	struct ava_error err = {0};
-
-	if (core_open(&w->core, &o, &err) != 0)
-		fail_msg("core_open: %s", err.text);
-}
-
-static void make(struct world *w)
+static int set_up(void **state)
 {
 	static struct sys_ops ops;
+	struct world *w = world_new("offline");
 
-	snprintf(w->root, sizeof(w->root), "%s", unit_tmpdir());
-	settings_load(&w->settings, NULL);
-	w->settings.disk_free_min_mb = 0;
 	w->settings.seals_every_s = 1;
-	w->loop = os_loop_new(NULL);
-	assert_non_null(w->loop);
 	ops = sys_real;
 	ops.pwrite = pwrite_full;
 	sys = &ops;
-	start(w);
+	open_core(w);
+	*state = w;
+	return 0;
 }
 
-static void away(struct world *w)
+static int away(void **state)
 {
-	core_close(w->core);
-	os_loop_free(w->loop);
+	int rv = tear_down(state);
+
 	sys = &sys_real;
-	unit_rmdir(w->root);
+	return rv;
 }
 
 struct found {
@@ -108,24 +78,29 @@ static struct ava_verified whole(struct world *w)
 	return report;
 }
 
-static void started(int rv, const struct op_status *s, const struct ava_error *err, void *user)
+static void begin(struct world *w, struct got *g)
 {
-	(void)s;
-	if (rv != 0)
-		fail_msg("%s", err->text);
-	*(int *)user += 1;
+	struct op_spawn s = ask(w, "Where is parse_header defined?");
+
+	*g = (struct got){0};
+	ops_spawn(w->core, &s, status_cb, g);
+}
+
+static void end(struct world *w, const struct got *g)
+{
+	for (int i = 0; i < 20000 && (g->calls == 0 || w->core->sup.nlive > 0); i++)
+		os_loop_step(w->loop, 5);
+	assert_int_equal(g->calls, 1);
+	assert_int_equal(g->rv, 0);
+	assert_int_equal(w->core->sup.nlive, 0);
 }
 
 static void run_one(struct world *w)
 {
-	struct op_spawn spawn = spawn_usual("Where is parse_header defined?", w->root);
-	int calls = 0;
+	struct got g;
 
-	ops_spawn(w->core, &spawn, started, &calls);
-	for (int i = 0; i < 20000 && (calls == 0 || w->core->sup.nlive > 0); i++)
-		os_loop_step(w->loop, 5);
-	assert_int_equal(calls, 1);
-	assert_int_equal(w->core->sup.nlive, 0);
+	begin(w, &g);
+	end(w, &g);
 }
 
 /* Until the newest Seal is a later one than `n`. */
@@ -144,47 +119,42 @@ static uint64_t sealed_after(struct world *w, uint64_t n)
 
 TEST(seals_while_it_runs_and_at_the_end)
 {
-	struct world w = {0};
+	struct world *w = *state;
 	uint64_t n;
 
-	make(&w);
-	run_one(&w);
-	n = sealed_after(&w, 0);
-	whole(&w);
-	run_one(&w);
-	core_close(w.core);
-	assert_true(whole(&w).newest.n > n);
-	assert_int_equal(whole(&w).unsealed_files, 0);
-	start(&w);
-	run_one(&w);
-	away(&w);
+	run_one(w);
+	n = sealed_after(w, 0);
+	whole(w);
+	run_one(w);
+	core_close(w->core);
+	assert_true(whole(w).newest.n > n);
+	assert_int_equal(whole(w).unsealed_files, 0);
+	open_core(w);
+	run_one(w);
 }
 
 /* What is written later reaches the file, and is sealed then. */
 TEST(full_disk)
 {
-	struct world w = {0};
-	struct op_spawn spawn;
-	int calls = 0;
+	struct world *w = *state;
+	struct got g;
 	uint64_t n;
 
-	make(&w);
-	spawn = spawn_usual("Where is parse_header defined?", w.root);
-	run_one(&w);
-	n = sealed_after(&w, 0);
+	run_one(w);
+	n = sealed_after(w, 0);
 	atomic_store(&full, true);
-	ops_spawn(w.core, &spawn, started, &calls);
+	begin(w, &g);
 	for (int i = 0; i < 20000 && atomic_load(&refused) == 0; i++)
-		os_loop_step(w.loop, 5);
+		os_loop_step(w->loop, 5);
 	assert_true(atomic_load(&refused) > 0);
-	whole(&w);
+	whole(w);
 	atomic_store(&full, false);
-	for (int i = 0; i < 20000 && (calls == 0 || w.core->sup.nlive > 0); i++)
-		os_loop_step(w.loop, 5);
-	sealed_after(&w, n);
-	whole(&w);
-	core_close(w.core);
-	assert_int_equal(whole(&w).unsealed_files, 0);
-	start(&w);
-	away(&w);
+	end(w, &g);
+	sealed_after(w, n);
+	whole(w);
+	core_close(w->core);
+	assert_int_equal(whole(w).unsealed_files, 0);
+	open_core(w);
 }
+
+UNIT_GROUP(.before = set_up, .after = away);
