@@ -713,33 +713,4 @@ TEST(policy)
 	json_decref(rig_ask("POST", RUNS, "{\"task\":\"x\",\"confirm\":\"over_cents:-1\"}", 400));
 }
 
-/* ---- presets */
-
-TEST(presets)
-{
-	static const struct {
-		const char *name;
-		double cents;
-		int64_t expected, tokens;
-	} cases[] = {
-		{"quick", 10, 10000, 100000},
-		{"standard", 50, 50000, 500000},
-		{"deep", 200, 200000, 2000000},
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		char body[200];
-		json_t *v, *config;
-
-		snprintf(body, sizeof(body), "{\"task\":\"t\",\"preset\":\"%s\"}", cases[i].name);
-		v = rig_ask("POST", RUNS, body, 201);
-		config = json_object_get(v, "config");
-		assert_true(limit_of(config, "costCents") == cases[i].cents);
-		assert_true(limit_of(config, "tokens") == cases[i].tokens);
-		assert_int_equal(json_get_int(json_object_get(v, "quote"), "tokens", 0),
-				 cases[i].expected);
-		json_decref(v);
-	}
-}
-
 UNIT_GROUP(.before = rig_set_up, .after = rig_tear_down);

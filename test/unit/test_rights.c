@@ -75,6 +75,19 @@ static unsigned rights_in(const json_t *v)
 	return rights_read(json_object_get(v, "rights"));
 }
 
+/* Of an answer, which is *taken*. */
+static void rights_are(json_t *v, unsigned want)
+{
+	assert_int_equal(rights_in(v), want);
+	json_decref(v);
+}
+
+static void quoted(json_t *v, unsigned want)
+{
+	assert_int_equal(rights_in(json_object_get(v, "quote")), want);
+	json_decref(v);
+}
+
 static bool in_log(const char *text)
 {
 	char command[900];
@@ -112,18 +125,13 @@ TEST(a_yes_that_says_so)
 	assert_string_equal(json_get_str(v, "state"), "confirmed");
 	snprintf(run, sizeof(run), "%s", json_get_str(v, "subagent_id"));
 	json_decref(v);
-	v = rig_ask("GET", at(RUNS "/%s", run), NULL, 200);
-	assert_int_equal(rights_in(v), RIGHTS_ALL);
-	json_decref(v);
-	v = rig_ask("GET", at(RUNS "/%s/result?wait=30", run), NULL, 200);
-	assert_int_equal(rights_in(v), RIGHTS_ALL);
-	json_decref(v);
+	rights_are(rig_ask("GET", at(RUNS "/%s", run), NULL, 200), RIGHTS_ALL);
+	rights_are(rig_ask("GET", at(RUNS "/%s/result?wait=30", run), NULL, 200), RIGHTS_ALL);
 	assert_true(in_log("\"allThree\":true},\"metadata\""));
 	assert_true(in_log("\"rights\":{\"private\":true,\"untrusted\":true,\"out\":true},"
 			   "\"proposalId\""));
 	v = rig_ask("GET", at(RUNS "/%s", run), NULL, 200); /* it has ended: from its file */
-	assert_int_equal(rights_in(v), RIGHTS_ALL);
-	json_decref(v);
+	rights_are(v, RIGHTS_ALL);
 }
 
 /* A run on the web alone has no third right by what is remembered of the person, unless that is
@@ -135,12 +143,11 @@ TEST(what_is_remembered)
 	assert_int_equal(rights_in(json_object_get(v, "quote")), TOOL_UNTRUSTED | TOOL_OUT);
 	assert_null(strstr(json_get_str(v, "message"), "memory_search"));
 	json_decref(v);
-	v = rig_ask("POST", RUNS,
-		    "{\"task\":\"prices\",\"role\":\"researcher\",\"tools\":[\"web_search\","
-		    "\"memory_search\"]}",
-		    201);
-	assert_int_equal(rights_in(json_object_get(v, "quote")), RIGHTS_ALL);
-	json_decref(v);
+	quoted(rig_ask("POST", RUNS,
+		       "{\"task\":\"prices\",\"role\":\"researcher\",\"tools\":[\"web_search\","
+		       "\"memory_search\"]}",
+		       201),
+	       RIGHTS_ALL);
 }
 
 TEST(less_needs_no_more_than_yes)
@@ -158,17 +165,12 @@ TEST(less_needs_no_more_than_yes)
 	json_decref(v);
 	/* An address that a model may make up is a way out; without a tool that fetches it is none.
 	 */
-	v = ask_for(",\"tools\":[\"read_webpages\",\"read_file\"]" SCRIPT, 201);
-	assert_int_equal(rights_in(json_object_get(v, "quote")), RIGHTS_SEEN);
-	json_decref(v);
-	v = ask_for(
-		",\"tools\":[\"read_webpages\",\"read_file\"],\"grants\":[\"fetch_any\"]" SCRIPT,
-		201);
-	assert_int_equal(rights_in(json_object_get(v, "quote")), RIGHTS_ALL);
-	json_decref(v);
-	v = ask_for(",\"tools\":[\"read_file\"],\"grants\":[\"fetch_any\"]", 201);
-	assert_int_equal(rights_in(json_object_get(v, "quote")), TOOL_PRIVATE);
-	json_decref(v);
+	quoted(ask_for(",\"tools\":[\"read_webpages\",\"read_file\"]" SCRIPT, 201), RIGHTS_SEEN);
+	quoted(ask_for(",\"tools\":[\"read_webpages\",\"read_file\"],\"grants\":[\"fetch_"
+		       "any\"]" SCRIPT,
+		       201),
+	       RIGHTS_ALL);
+	quoted(ask_for(",\"tools\":[\"read_file\"],\"grants\":[\"fetch_any\"]", 201), TOOL_PRIVATE);
 }
 
 /* Nothing that asks nobody gets past it. */
@@ -283,9 +285,8 @@ TEST(resumed)
 	snprintf(run, sizeof(run), "%s", json_get_str(v, "subagent_id"));
 	json_decref(v);
 	json_decref(rig_ask("GET", at(RUNS "/%s/result?wait=30", run), NULL, 200));
-	v = rig_ask("POST", at(RUNS "/%s/resume", run), "{\"tools\":[\"read_file\"]}", 201);
-	assert_int_equal(rights_in(json_object_get(v, "quote")), RIGHTS_SEEN);
-	json_decref(v);
+	quoted(rig_ask("POST", at(RUNS "/%s/resume", run), "{\"tools\":[\"read_file\"]}", 201),
+	       RIGHTS_SEEN);
 	/* A yes to all three was to that run. */
 	v = rig_ask("POST", at(RUNS "/%s/resume", run), "{}", 201);
 	assert_int_equal(rights_in(json_object_get(v, "quote")), RIGHTS_ALL);

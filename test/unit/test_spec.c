@@ -235,15 +235,21 @@ TEST(grant_rw)
 
 TEST(presets)
 {
+	static const struct {
+		const char *name;
+		int cents, tokens;
+	} presets[] = {{"quick", 10, 100000}, {"standard", 50, 500000}, {"deep", 200, 2000000}};
 	struct op_spawn s = plain();
 	struct run_spec *r;
 
-	s.preset = "deep";
-	r = build(&s);
-	assert_int_equal(r->agent.limits.cost_microusd, 2000000);
-	assert_int_equal(r->agent.limits.tokens, 2000000);
-	assert_int_equal(r->expected_tokens, 200000);
-	spec_free(r);
+	for (size_t i = 0; i < ARRAY_LEN(presets); i++) {
+		s.preset = presets[i].name;
+		r = build(&s);
+		assert_int_equal(r->agent.limits.cost_microusd, presets[i].cents * 10000);
+		assert_int_equal(r->agent.limits.tokens, presets[i].tokens);
+		assert_int_equal(r->expected_tokens, presets[i].tokens / 10);
+		spec_free(r);
+	}
 	s.max_tokens = 5000; /* what is given wins */
 	r = build(&s);
 	assert_int_equal(r->agent.limits.tokens, 5000);
