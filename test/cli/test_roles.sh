@@ -84,13 +84,6 @@ messages "$("$AVA" ps -a --json | jq -r '.[0].subagent_id')" >m
 contains 'and runs with the text it was quoted with' 'FIRST TEXT.' m
 check 'not with another' sh -c '! grep -q "SECOND TEXT" m'
 
-# An edit of a person's own is there with the next run.
-role "$XDG_CONFIG_HOME/ava/agents/w.md" writer '' 'Write long.'
-"$AVA" run --role writer 'find otter' --yes >/dev/null 2>&1
-messages "$("$AVA" ps -a --json | jq -r '.[0].subagent_id')" >m
-contains 'an edit is there with the next run' 'Write long.' m
-rm "$XDG_CONFIG_HOME/ava/agents/w.md"
-equal 'and gone is gone' '' "$(role_of writer)"
 equal 'a replay of what ran does without the file' 0 "$("$AVA" replay "$id" >/dev/null 2>&1; echo $?)"
 
 # Ava may propose it: the roles that there are stand in her tool.

@@ -580,29 +580,6 @@ TEST(waiting_memory)
 	free(g);
 }
 
-TEST(many_streams)
-{
-	struct fixture *f = *state;
-	struct http_pool_stats stats;
-	size_t n = 1000;
-
-	f->reply = CHUNKED "5\r\nhello\r\n5\r\nworld\r\n0\r\n\r\n";
-	for (int round = 0; round < 2; round++) {
-		struct got *g = start_many(f, n, 3000);
-
-		for (size_t i = 0; i < n; i++) {
-			got_wait(&g[i]);
-			assert_int_equal(g[i].rv, 0);
-			assert_int_equal(g[i].body.len, 10);
-			got_fini(&g[i]);
-		}
-		free(g);
-	}
-	http_pool_stats(f->pool, &stats);
-	assert_int_equal(stats.calls, 0);
-	assert_true(stats.connections <= n);
-}
-
 /* A pool without calls lets go of everything, and comes back. */
 TEST(idle_pool)
 {

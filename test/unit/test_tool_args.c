@@ -11,56 +11,28 @@
 
 #define S                                                                                          \
 	"{\"type\":\"object\",\"properties\":{"                                                    \
-	"\"path\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":4},"                          \
-	"\"mode\":{\"enum\":[\"a\",\"b\",3]},"                                                     \
-	"\"n\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":10},"                               \
-	"\"x\":{\"type\":[\"number\",\"null\"],\"minimum\":0.5},"                                  \
-	"\"on\":{\"type\":\"boolean\"},"                                                           \
-	"\"list\":{\"type\":\"array\",\"minItems\":1,\"maxItems\":2,\"items\":{\"type\":"          \
-	"\"string\"}},"                                                                            \
-	"\"at\":{\"type\":\"object\",\"properties\":{\"line\":{\"type\":\"integer\"}},"            \
-	"\"required\":[\"line\"]},"                                                                \
-	"\"any\":{\"type\":\"object\"},"                                                           \
-	"\"map\":{\"type\":\"object\",\"additionalProperties\":{\"type\":\"integer\"}},"           \
-	"\"open\":{\"type\":\"object\",\"properties\":{},\"additionalProperties\":true}"           \
+	"\"path\":{\"type\":\"string\",\"minLength\":1},"                                          \
+	"\"n\":{\"type\":\"integer\",\"minimum\":1},"                                              \
+	"\"list\":{\"type\":\"array\",\"minItems\":1},"                                            \
+	"\"at\":{\"type\":\"object\",\"properties\":{\"line\":{\"type\":\"integer\"}}}"            \
 	"},\"required\":[\"path\"]}"
 
+/* What each word of a schema asks for: test_schema.c. */
 static const struct {
 	const char *args;
 	const char *sentence; /* NULL: good */
 } cases[] = {
-	{"{\"path\":\"a\"}", NULL},
-	{"{\"path\":\"\xc3\xa4\xc3\xb6\xc3\xbc\xc3\x9f\"}", NULL}, /* 4 characters */
-	{"{\"path\":\"a\",\"mode\":\"b\",\"n\":10,\"x\":0.5,\"on\":false,\"list\":[\"q\"]}", NULL},
-	{"{\"path\":\"a\",\"mode\":3,\"x\":null}", NULL},
-	{"{\"path\":\"a\",\"x\":1}", NULL}, /* an integer is a number */
-	{"{\"path\":\"a\",\"any\":{\"q\":[1]},\"map\":{\"k\":1},\"open\":{\"z\":1}}", NULL},
+	{"{\"path\":\"\xc3\xa4\",\"n\":10,\"list\":[\"q\"],\"at\":{\"line\":1}}", NULL},
 	{"[]", "the arguments must be a JSON object"},
-	{"{}", "path is required"},
-	{"{\"path\":null}", "path must be of type string, not null"},
-	{"{\"path\":7}", "path must be of type string, not integer"},
-	{"{\"path\":\"\"}", "path must have at least 1 characters, it has 0"},
-	{"{\"path\":\"abcde\"}", "path must have at most 4 characters, it has 5"},
-	{"{\"path\":\"a\",\"mode\":\"c\"}", "mode must be one of: \"a\", \"b\", 3"},
-	{"{\"path\":\"a\",\"n\":0}", "n must be at least 1"},
-	{"{\"path\":\"a\",\"n\":11}", "n must be at most 10"},
+	{"{\"n\":0}", "path is required"}, /* one thing at a time */
 	{"{\"path\":\"a\",\"n\":5.0}", "n must be of type integer, not number"},
-	{"{\"path\":\"a\",\"n\":\"5\"}", "n must be of type integer, not string"},
-	{"{\"path\":\"a\",\"x\":0.25}", "x must be at least 0.5"},
-	{"{\"path\":\"a\",\"x\":\"1\"}", "x must be of type number or null, not string"},
-	{"{\"path\":\"a\",\"on\":1}", "on must be of type boolean, not integer"},
 	{"{\"path\":\"a\",\"list\":[]}", "list must have at least 1 items, it has 0"},
-	{"{\"path\":\"a\",\"list\":[\"a\",\"b\",\"c\"]}",
-	 "list must have at most 2 items, it has 3"},
-	{"{\"path\":\"a\",\"list\":[\"a\",2]}", "list[1] must be of type string, not integer"},
-	{"{\"path\":\"a\",\"at\":{}}", "at.line is required"},
-	{"{\"path\":\"a\",\"at\":{\"line\":true}}", "at.line must be of type integer, not boolean"},
 	{"{\"path\":\"a\",\"at\":{\"line\":1,\"col\":2}}",
 	 "at.col is not a property that the schema has; these are: line"},
-	{"{\"path\":\"a\",\"map\":{\"k\":\"v\"}}", "map.k must be of type integer, not string"},
 	{"{\"path\":\"a\",\"file\":1}",
-	 "file is not a property that the schema has; these are: path, mode,"},
-	{"{\"path\":\"a\",\"\\n[ava] \":1}", "\\n[ava]  is not a property"},
+	 "file is not a property that the schema has; these are: path, n, list, at"},
+	{"{\"path\":\"a\",\"\\n[ava] \":1}",
+	 "\\n[ava]  is not a property that the schema has; these are: path, n, list, at"},
 };
 
 TEST(cases)
@@ -76,7 +48,7 @@ TEST(cases)
 		assert_int_equal(rv, cases[i].sentence != NULL ? AVA_EINVAL : 0);
 		if (cases[i].sentence != NULL) {
 			print_message("  -> %s\n", err.text);
-			assert_non_null(strstr(err.text, cases[i].sentence));
+			assert_string_equal(err.text, cases[i].sentence);
 		}
 		assert_int_equal(tool_check_args(S, args, NULL), rv); /* err may be NULL */
 		json_decref(args);
