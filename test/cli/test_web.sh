@@ -1,5 +1,5 @@
 #!/bin/sh
-# http_get, read_webpages and web_search as a run has them: what it may fetch and what not (case
+# http_get and web_search as a run has them: what it may fetch and what not (case
 # 18), that this is the same after a kill, what a person adds, what its result may cite. Numbers
 # are those of doc/SECURITY.md; test_web_fetch.c and test_tool_web.c have the rest of them.
 . "${0%/*}/lib.sh"
