@@ -50,6 +50,17 @@ static struct run_spec *build(const struct op_spawn *s)
 	return r;
 }
 
+/* What its JSON is made into again. */
+static struct run_spec *again(const struct run_spec *r)
+{
+	json_t *config = json_parse(r->config, r->config_len, NULL);
+	struct run_spec *back = NULL;
+
+	assert_int_equal(spec_from_json(&back, config, "s", "", "u", NULL), 0);
+	json_decref(config);
+	return back;
+}
+
 TEST(defaults)
 {
 	struct op_spawn s = plain();
@@ -158,10 +169,7 @@ TEST(ask_before)
 	struct op_spawn s = plain();
 	struct run_spec *without = build(&s), *with, *back, *out = NULL;
 	struct ava_error err = {0};
-	struct settings set;
-	json_t *config;
 
-	settings_defaults(&set);
 	s.ask_before = asks;
 	s.nask_before = ARRAY_LEN(asks);
 	with = build(&s);
@@ -170,8 +178,7 @@ TEST(ask_before)
 	assert_null(strstr(without->config, "askBefore")); /* its hash is as it always was */
 	assert_non_null(strstr(with->config, "\"askBefore\":[\"read_file\",\"search_codebase\"]"));
 	assert_string_not_equal(with->hash, without->hash);
-	config = json_parse(with->config, with->config_len, NULL);
-	assert_int_equal(spec_from_json(&back, config, "", "", "", &err), 0);
+	back = again(with);
 	assert_string_equal(back->hash, with->hash);
 	assert_int_equal(back->agent.nask_before, 2);
 	assert_true(spec_asks_no_less(with, back));
@@ -180,10 +187,9 @@ TEST(ask_before)
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
 		s.ask_before = bad[i];
 		s.nask_before = 1;
-		assert_int_equal(spec_build(&out, &s, &set, NULL, NULL, &err), AVA_EINVAL);
+		assert_int_equal(spec_build(&out, &s, &settings, NULL, NULL, &err), AVA_EINVAL);
 		assert_non_null(strstr(err.text, bad[i][0]));
 	}
-	json_decref(config);
 	spec_free(with);
 	spec_free(back);
 	spec_free(without);
@@ -197,11 +203,7 @@ TEST(grant_rw)
 	struct op_spawn s = plain();
 	struct run_spec *r, *back;
 	struct ava_error err = {0};
-	struct settings set;
-	json_t *config;
 
-	settings_defaults(&set);
-	s.role = "code_reviewer";
 	s.cwd = "/tmp";
 	r = build(&s);
 	assert_false(spec_has_tool(r->tools, r->agent.ntools, write));
@@ -209,27 +211,25 @@ TEST(grant_rw)
 	spec_free(r);
 	s.tools = tools;
 	s.ntools = 2;
-	assert_int_equal(spec_build(&r, &s, &set, NULL, NULL, &err), AVA_EINVAL);
+	assert_int_equal(spec_build(&r, &s, &settings, NULL, NULL, &err), AVA_EINVAL);
 	assert_non_null(strstr(err.text, "write_file only with the grant rw"));
 	s.grants = rw;
 	s.ngrants = 1;
 	r = build(&s);
 	assert_true(spec_has_tool(r->tools, r->agent.ntools, write));
 	assert_false(spec_has_tool(r->tools, r->agent.ntools, edit));
-	config = json_parse(r->config, r->config_len, NULL);
-	assert_int_equal(spec_from_json(&back, config, "", "", "", &err), 0);
+	back = again(r);
 	assert_true(spec_granted(back, "rw"));
 	assert_true(spec_has_tool(back->tools, back->agent.ntools, write));
-	json_decref(config);
 	spec_free(back);
 	spec_free(r);
 	s.tools = NULL;
 	s.cwd = "/proc/self"; /* a link */
-	assert_int_equal(spec_build(&r, &s, &set, NULL, NULL, &err), AVA_EINVAL);
+	assert_int_equal(spec_build(&r, &s, &settings, NULL, NULL, &err), AVA_EINVAL);
 	assert_non_null(strstr(err.text, "through a link"));
 	s.role = "researcher";
 	s.cwd = NULL;
-	assert_int_equal(spec_build(&r, &s, &set, NULL, NULL, &err), AVA_EINVAL);
+	assert_int_equal(spec_build(&r, &s, &settings, NULL, NULL, &err), AVA_EINVAL);
 	assert_non_null(strstr(err.text, "this run has none"));
 }
 
@@ -377,22 +377,18 @@ TEST(large_task)
 TEST(config_round_trip)
 {
 	struct op_spawn s = plain();
-	struct run_spec *a, *b = NULL;
-	json_t *config;
+	struct run_spec *a, *b;
 
 	s.timeout_ms = 1500;
 	s.max_cost_microusd = 123456;
 	s.rationale = "the release waits";
 	a = build(&s);
-	config = json_parse(a->config, a->config_len, NULL);
-	assert_non_null(config);
-	assert_int_equal(spec_from_json(&b, config, "s", "", "u", NULL), 0);
+	b = again(a);
 	assert_string_equal(a->config, b->config);
 	assert_string_equal(a->hash, b->hash);
 	assert_int_equal(b->agent.limits.time_ms, 1500);
 	assert_int_equal(b->agent.limits.cost_microusd, 123456);
 	assert_string_equal(b->rationale, "the release waits");
-	json_decref(config);
 	spec_free(a);
 	spec_free(b);
 }
@@ -539,35 +535,43 @@ TEST(hash_covers_the_folder)
 	spec_free(b);
 }
 
+/* Its quote in words, which is good until the next. */
+static const char *quoted(struct run_spec *r, const char *changed)
+{
+	static struct buf b;
+	struct quotes q = {0};
+
+	buf_fini(&b);
+	buf_init(&b, 65536);
+	assert_int_equal(quote_text(&b, &q, &r, 1, changed), 0);
+	return b.data;
+}
+
 TEST(quote_from_limits)
 {
 	struct op_spawn s = plain();
 	struct run_spec *r = build(&s);
 	struct quotes q = {0};
 	struct quote out;
-	struct buf b;
 
 	quote_make(&q, &r, 1, &out);
 	assert_int_equal(out.minutes_min, 3);
 	assert_int_equal(out.minutes_max, 5);
 	assert_int_equal(out.cost_microusd, 0);
-	buf_init(&b, 65536);
-	assert_int_equal(quote_text(&b, &q, &r, 1, NULL), 0);
-	assert_string_equal(b.data, "I'll spawn a CodeReviewer subagent to find main. Estimated:\n"
-				    "• Time: ~3-5 minutes\n"
-				    "• Cost: up to $0.00 (offline model, no key and no network)\n"
-				    "• Tools: read_file, search_codebase, search_and_read, "
-				    "list_files, run_bash, read_result, "
-				    "memory_search, ask_person, submit_result\n"
-				    "• Rights: sees what is yours, nothing of strangers, "
-				    "no way out\n"
-				    "• Model: offline\n"
-				    "• Limits: stops at 5 min, $1.00, 100k tokens, 20 replies\n"
-				    "Proceed? [Yes/No]");
-	buf_reset(&b);
-	assert_int_equal(quote_text(&b, &q, &r, 1, "up to $1.00"), 0);
-	assert_non_null(strstr(b.data, "\n• Changed: up to $1.00\nProceed? [Yes/No]"));
-	buf_fini(&b);
+	assert_string_equal(quoted(r, NULL),
+			    "I'll spawn a CodeReviewer subagent to find main. Estimated:\n"
+			    "• Time: ~3-5 minutes\n"
+			    "• Cost: up to $0.00 (offline model, no key and no network)\n"
+			    "• Tools: read_file, search_codebase, search_and_read, "
+			    "list_files, run_bash, read_result, "
+			    "memory_search, ask_person, submit_result\n"
+			    "• Rights: sees what is yours, nothing of strangers, "
+			    "no way out\n"
+			    "• Model: offline\n"
+			    "• Limits: stops at 5 min, $1.00, 100k tokens, 20 replies\n"
+			    "Proceed? [Yes/No]");
+	assert_non_null(
+		strstr(quoted(r, "up to $1.00"), "\n• Changed: up to $1.00\nProceed? [Yes/No]"));
 	spec_free(r);
 }
 
@@ -592,19 +596,11 @@ TEST(quote_reads_as_a_sentence)
 	struct op_spawn s = plain();
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		struct quotes q = {0};
-		struct quote out;
 		struct run_spec *r;
-		struct buf b;
 
 		s.task = rows[i].task;
 		r = build(&s);
-		quote_make(&q, &r, 1, &out);
-		buf_init(&b, 65536);
-		assert_int_equal(quote_text(&b, &q, &r, 1, NULL), 0);
-		b.data[strlen(rows[i].begins)] = 0;
-		assert_string_equal(b.data, rows[i].begins);
-		buf_fini(&b);
+		assert_memory_equal(quoted(r, NULL), rows[i].begins, strlen(rows[i].begins));
 		spec_free(r);
 	}
 }
@@ -619,10 +615,8 @@ TEST(quote_says_why)
 
 	s.rationale = "the release\nwaits";
 	r = build(&s);
+	assert_non_null(strstr(quoted(r, NULL), "\n• Why: the release"));
 	buf_init(&b, 65536);
-	assert_int_equal(quote_text(&b, &q, &r, 1, NULL), 0);
-	assert_non_null(strstr(b.data, "\n• Why: the release"));
-	buf_reset(&b);
 	assert_int_equal(quote_encode(&b, &q, &r, 1), 0);
 	assert_non_null(strstr(b.data, "\"rationale\":\"the release\\nwaits\""));
 	buf_fini(&b);
