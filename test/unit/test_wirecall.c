@@ -23,6 +23,7 @@ struct rig {
 	struct wirecall w;
 	struct model model;
 	const char *reply; /* what the peer sends, then it closes */
+	int64_t skip_ms; /* how far the clock goes with each turn */
 	bool keep_open;
 	char head[2000], text[200];
 	size_t body_len;
@@ -130,8 +131,10 @@ static void call(struct rig *r, const char *reply)
 	r->text[0] = 0;
 	assert_int_equal(start(r, "k"), 0);
 	assert_int_equal(r->dones, before);
-	while (r->dones == before)
-		os_loop_step(r->loop, 1000);
+	while (r->dones == before) {
+		test_clock_skip(r->skip_ms);
+		os_loop_step(r->loop, r->skip_ms ? 5 : 1000);
+	}
 	assert_int_equal(r->dones, before + 1);
 }
 
@@ -233,12 +236,14 @@ TEST(timers)
 	struct rig *r = *state;
 
 	r->keep_open = true;
-	r->w.http.timers.first_ms = 30;
+	r->skip_ms = 1000;
+	r->w.http.timers.first_ms = 60000;
+	r->w.http.timers.idle_ms = 600000;
 	call(r, OK_HEAD "\r\n" WAIT);
 	assert_int_equal(r->cls, REPLY_TIMEOUT);
 	assert_int_equal(r->begans, 0);
-	r->w.http.timers.first_ms = 5000;
-	r->w.http.timers.idle_ms = 30;
+	r->w.http.timers.first_ms = 600000;
+	r->w.http.timers.idle_ms = 60000;
 	call(r, OK_HEAD "\r\n" WORD);
 	assert_int_equal(r->cls, REPLY_TIMEOUT);
 	assert_int_equal(r->begans, 1);
