@@ -263,13 +263,10 @@ TEST(expired)
 {
 	struct world *w = *state;
 	const char *id = begin(w, NULL);
-	struct proposal *p;
 	struct view v;
 
 	tell_all(w, id, ASK);
-	p = proposal_find(w->core, pending(w), NULL);
-	p->expires_ms = 1;
-	os_timer_set(p->timer, 0);
+	test_clock_skip(w->settings.proposal_expiry_s * 1000);
 	for (int i = 0; i < 6000 && !strchr(unseen(w, id).types, 'E'); i++)
 		os_loop_step(w->loop, 10);
 	v = unseen(w, id);
