@@ -3,6 +3,7 @@
  * of doc/SECURITY.md: which URLs are fetched at all. */
 #include "tool_unit.h"
 
+#include "base/clock.h"
 #include "base/util.h"
 #include "codec/json.h"
 #include "http_peer.h"
