@@ -5,6 +5,7 @@
 #include <ava.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdatomic.h>
 
 #include "ava/claude.h"
@@ -73,6 +74,8 @@ static void turn(struct world *w, int64_t ms)
 static void put_card(struct world *w, int i, const char *activity)
 {
 	char path[500], temp[500], now[CLOCK_ISO_LEN + 1], text[400];
+	struct timespec times[2] = {{.tv_nsec = UTIME_OMIT},
+				    {.tv_sec = clock_wall_ms() / 1000, .tv_nsec = i * 20000000}};
 
 	clock_iso(clock_wall_ms(), now);
 	snprintf(text, sizeof(text),
@@ -82,6 +85,8 @@ static void put_card(struct world *w, int i, const char *activity)
 	snprintf(path, sizeof(path), "%s/a%d.json", cards, i);
 	snprintf(temp, sizeof(temp), "%s/.a%d", cards, i);
 	unit_write(temp, text, strlen(text));
+	/* One after the other: the kernel's clock for files goes in steps. */
+	assert_int_equal(utimensat(AT_FDCWD, temp, times, 0), 0);
 	assert_int_equal(rename(temp, path), 0);
 }
 
@@ -123,10 +128,8 @@ static int agents_logged(struct world *w, int *lines)
 
 static void open_with_cards(struct world *w)
 {
-	for (int i = 0; i < CARDS; i++) {
+	for (int i = 0; i < CARDS; i++)
 		put_card(w, i, "");
-		usleep(10000); /* the kernel's clock for files goes in steps */
-	}
 	turn(w, 300); /* what the start writes */
 	assert_int_equal(claude_open(w->core, NULL), 0);
 }
