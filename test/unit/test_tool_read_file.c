@@ -1,7 +1,6 @@
 /* read_file on files of every kind. */
 #include "tool_unit.h"
 
-
 static const char *reads(const char *args)
 {
 	return tool_unit_ok("read_file", args);

@@ -23,7 +23,7 @@ struct rig {
 	struct wirecall w;
 	struct model model;
 	const char *reply; /* what the peer sends, then it closes */
-	int64_t skip_ms; /* how far the clock goes with each turn */
+	int64_t skip_ms;   /* how far the clock goes with each turn */
 	bool keep_open;
 	char head[2000], text[200];
 	size_t body_len;
