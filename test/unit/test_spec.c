@@ -373,6 +373,24 @@ TEST(large_task)
 	free(task);
 }
 
+/* seeds/1 section 12: "role selects correct tools". */
+TEST(role_selects_correct_tools)
+{
+	const struct tool *out[ROLE_MAX_TOOLS];
+	unsigned n = role_tools(role_find("code-reviewer", "", NULL), true, out);
+	const char *want[] = {"read_file",     "search_codebase", "search_and_read", "list_files",
+			      "run_bash",      "edit_file",       "write_file",      "read_result",
+			      "memory_search", "ask_person",      "submit_result"};
+
+	assert_int_equal(n, ARRAY_LEN(want));
+	for (unsigned i = 0; i < n; i++)
+		assert_string_equal(out[i]->name, want[i]);
+	n = role_tools(role_find("Researcher", "", NULL), false, out);
+	for (unsigned i = 0; i < n; i++)
+		assert_false(out[i]->flags & TOOL_FILES);
+	assert_null(role_find("wizard", "", NULL));
+}
+
 /* seeds/1 section 12 as the config round trip: what is stored is what runs. */
 TEST(config_round_trip)
 {
