@@ -166,32 +166,24 @@ TEST(cut_off)
 	rig_close(&r);
 }
 
+/* clang-format off */
 static const struct {
 	const char *name, *text, *output, *summary;
 	double confidence;
 } final_cases[] = {
-	{"fence", "I found it.\n```json\n{\"a\": [1, 2]}\n```\nThat is all.\n", "{\"a\":[1,2]}",
-	 "I found it.\nThat is all.", 0},
+	{"fence", "I found it.\n```json\n{\"a\": [1, 2]}\n```\nThat is all.\n", "{\"a\":[1,2]}", "I found it.\nThat is all.", 0},
 	{"fence alone", "```JSON\n{\"a\":1}\n```", "{\"a\":1}", "(null)", 0},
-	{"envelope",
-	 "```json\n{\"output\":{\"k\":true},\"summary\":\"s\",\"confidence\":0.75}\n```",
-	 "{\"k\":true}", "s", 0.75},
-	{"bare envelope", "Result: {\"summary\":\"s\",\"confidence\":3,\"caveats\":\"c\"}",
-	 "(null)", "s", 1},
+	{"envelope", "```json\n{\"output\":{\"k\":true},\"summary\":\"s\",\"confidence\":0.75}\n```", "{\"k\":true}", "s", 0.75},
+	{"bare envelope", "Result: {\"summary\":\"s\",\"confidence\":3,\"caveats\":\"c\"}", "(null)", "s", 1},
 	{"bare", "Here:\n  {\"a\":1}", "{\"a\":1}", "Here:", 0},
-	{"the last fence", "```json\n{\"a\":1}\n```\n```json\n{\"a\":2}\n```", "{\"a\":2}",
-	 "```json\n{\"a\":1}\n```", 0},
-	{"a fence before a line", "```json\n{\"a\":1}\n```\n{\"b\":1}", "{\"a\":1}", "{\"b\":1}",
-	 0},
-	{"fence marks in a string", "```json\n{\"a\":\"```\"}\n```", "{\"a\":\"```\"}", "(null)",
-	 0},
-	{"an envelope about a call",
-	 "{\"output\":1,\"summary\":\"<look> and {\\\"look\\\":{}}\"}\n<look>", "1",
-	 "<look> and {\"look\":{}}", 0},
+	{"the last fence", "```json\n{\"a\":1}\n```\n```json\n{\"a\":2}\n```", "{\"a\":2}", "```json\n{\"a\":1}\n```", 0},
+	{"a fence before a line", "```json\n{\"a\":1}\n```\n{\"b\":1}", "{\"a\":1}", "{\"b\":1}", 0},
+	{"fence marks in a string", "```json\n{\"a\":\"```\"}\n```", "{\"a\":\"```\"}", "(null)", 0},
+	{"an envelope about a call", "{\"output\":1,\"summary\":\"<look> and {\\\"look\\\":{}}\"}\n<look>", "1", "<look> and {\"look\":{}}", 0},
 	{"cut off, yet whole", "{\"output\":\"x\"}", "\"x\"", "(null)", 0},
-	{"braces before it", "f() {} {x} {\n```json\n{\"a\":1}\n```", "{\"a\":1}", "f() {} {x} {",
-	 0},
+	{"braces before it", "f() {} {x} {\n```json\n{\"a\":1}\n```", "{\"a\":1}", "f() {} {x} {", 0},
 };
+/* clang-format on */
 
 TEST(final_json)
 {
@@ -407,58 +399,6 @@ TEST(model_error)
 	assert_int_equal(r.a.at.totals.calls, 1);
 	assert_int_equal(r.infer_stops, 0);
 	assert_int_equal(r.reply_saves, 0);
-	rig_close(&r);
-
-	rig_open(&r);
-	rig_call(&r);
-	agent_on_reply(&r.a, AVA_EBUDGET, NULL, NULL, NULL); /* of the group */
-	rig_run(&r);
-	assert_end(&r, AVA_COST_EXCEEDED, "cost");
-	rig_close(&r);
-}
-
-TEST(world_fails)
-{
-	struct rig r;
-
-	rig_open(&r);
-	r.fail_infer = AVA_EINVAL;
-	rig_call(&r);
-	assert_end(&r, AVA_ERROR, "internal");
-	assert_int_equal(r.a.at.iteration, 0);
-	assert_int_equal(r.infer_stops, 0);
-	rig_close(&r);
-
-	rig_open(&r);
-	r.fail_infer = AVA_EBUDGET;
-	rig_call(&r);
-	assert_end(&r, AVA_COST_EXCEEDED, "cost");
-	rig_close(&r);
-
-	for (int i = 0; i < 3; i++) {
-		rig_open(&r);
-		rig_call(&r);
-		r.fail_reply = AVA_ENOMEM;
-		if (i == 0)
-			SAY(&r, .calls = {ACT});
-		else if (i == 1)
-			SAY(&r, .calls = {SUBMIT});
-		else
-			SAY(&r, .text = "hello");
-		assert_end(&r, AVA_ERROR, "internal");
-		assert_string_equal(r.error_class, "no_memory");
-		assert_int_equal(r.ncalls, 0); /* what was not written is not answered */
-		rig_close(&r);
-	}
-
-	rig_open(&r);
-	rig_call(&r);
-	SAY(&r, .calls = {LOOK});
-	r.fail_results = AVA_ENOMEM;
-	rig_answer(&r, 0, "x");
-	assert_end(&r, AVA_ERROR, "internal");
-	assert_int_equal(r.ncalls, 1);
-	assert_string_equal(r.answers[0], "x");
 	rig_close(&r);
 }
 
