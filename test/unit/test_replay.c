@@ -129,45 +129,34 @@ static void change_file(const struct change *c)
 
 TEST(finds_what_was_changed)
 {
+	/* clang-format off */
 	static const struct change changes[] = {
 		/* the prompt, a schema */
-		{false, 1, "working on a focused task", "working on a focussed task", "InferStart",
-		 "i1", "the hash of"},
+		{false, 1, "working on a focused task", "working on a focussed task", "InferStart", "i1", "the hash of"},
 		{false, 1, "input_schema", "input_schemb", "InferStart", "i1", "the hash of"},
 		{false, 2, "find kettle", "find cattle", "InferStart", "i1", "the hash of"},
 		/* the model, what was confirmed */
-		{false, 1, "\"model\":\"offline:/script", "\"model\":\"offline:/skript",
-		 "SubagentSpawn", "", "the model"},
+		{false, 1, "\"model\":\"offline:/script", "\"model\":\"offline:/skript", "SubagentSpawn", "", "the model"},
 		{false, 1, "\"tokens\":", "\"tokens\":1", "SubagentSpawn", "", "the token limit"},
-		{true, 3, "\"model\":\"offline:/script", "\"model\":\"offline:/skript",
-		 "InferStart", "i1", "the model"},
+		{true, 3, "\"model\":\"offline:/script", "\"model\":\"offline:/skript", "InferStart", "i1", "the model"},
 		/* replies */
 		{false, 3, "Looking.", "Lurking.", "InferStart", "i2", "the hash of"},
-		{false, 3, "\"pattern\":\"kettle\"", "\"pattern\":\"cattle\"", "InferStart", "i2",
-		 "the hash of"},
-		{false, 3, "\"name\":\"search_codebase\"", "\"name\":\"search_and_read\"",
-		 "InferStart", "i2", "the hash of"},
+		{false, 3, "\"pattern\":\"kettle\"", "\"pattern\":\"cattle\"", "InferStart", "i2", "the hash of"},
+		{false, 3, "\"name\":\"search_codebase\"", "\"name\":\"search_and_read\"", "InferStart", "i2", "the hash of"},
 		/* results */
-		{false, 4, "int kettle(void)", "int kettle(char)", "ToolResult", "c1.1",
-		 "the output of search_codebase"},
-		{true, 21, "return 1;", "return 2;", "ToolResult", "c2.1",
-		 "the output of read_file"},
-		{false, 6, "return 1;", "return 2;", "ToolResult", "c2.1",
-		 "the output of read_file"},
-		{false, 6, "\"is_error\":true", "\"is_error\":null", "InferStart", "i3",
-		 "the line of results"},
+		{false, 4, "int kettle(void)", "int kettle(char)", "ToolResult", "c1.1", "the output of search_codebase"},
+		{true, 21, "return 1;", "return 2;", "ToolResult", "c2.1", "the output of read_file"},
+		{false, 6, "return 1;", "return 2;", "ToolResult", "c2.1", "the output of read_file"},
+		{false, 6, "\"is_error\":true", "\"is_error\":null", "InferStart", "i3", "the line of results"},
 		{false, 7, "was empty", "was emptx", "InferStart", "i4", "the line of results"},
-		{false, 11, "unchanged since c2.1", "unchanged since c1.1", "ToolResult", "c5.1",
-		 "the output of read_file"},
+		{false, 11, "unchanged since c2.1", "unchanged since c1.1", "ToolResult", "c5.1", "the output of read_file"},
 		/* where the machine stands */
-		{true, 26, "\"oddReplies\":1", "\"oddReplies\":2", "StateWrite", "",
-		 "where the machine stands"},
+		{true, 26, "\"oddReplies\":1", "\"oddReplies\":2", "StateWrite", "", "where the machine stands"},
 		/* the end */
-		{true, 41, "\"stopReason\":\"submitted\"", "\"stopReason\":\"final_text\"",
-		 "SubagentComplete", "", "the reason to stop"},
-		{true, 41, "\"summary\":\"kettle", "\"summary\":\"cattle", "SubagentComplete", "",
-		 "the summary"},
+		{true, 41, "\"stopReason\":\"submitted\"", "\"stopReason\":\"final_text\"", "SubagentComplete", "", "the reason to stop"},
+		{true, 41, "\"summary\":\"kettle", "\"summary\":\"cattle", "SubagentComplete", "", "the summary"},
 	};
+	/* clang-format on */
 
 	for (size_t i = 0; i < ARRAY_LEN(changes); i++) {
 		const struct change *c = &changes[i];

@@ -319,46 +319,32 @@ TEST(fallback)
 	assert_false(due(&r, f, NOW, 0));
 }
 
+/* clang-format off */
 static const struct {
 	struct retry_failure f;
 	const char *text;
 	const char *has[3];
 } word_cases[] = {
-	{{.cls = REPLY_AUTH, .status = 401},
-	 "invalid x-api-key",
-	 {"anthropic refused the key (401)", "ANTHROPIC_API_KEY", "invalid x-api-key"}},
+	{{.cls = REPLY_AUTH, .status = 401}, "invalid x-api-key", {"anthropic refused the key (401)", "ANTHROPIC_API_KEY", "invalid x-api-key"}},
 	{{.cls = REPLY_BILLING, .status = 402}, "", {"cannot pay (402): add credit", NULL}},
 	{{.cls = REPLY_REFUSED, .status = 403}, "", {"does not allow this request (403)", NULL}},
-	{{.cls = REPLY_NOT_FOUND, .status = 404},
-	 "model: x",
-	 {"does not know anthropic/claude-x", "choose another model", "model: x"}},
+	{{.cls = REPLY_NOT_FOUND, .status = 404}, "model: x", {"does not know anthropic/claude-x", "choose another model", "model: x"}},
 	{{.cls = REPLY_OVERFLOW, .status = 400},
 	 "prompt is too long",
 	 {"does not fit into the context of anthropic/claude-x (200000 tokens)", "too long"}},
 	{{.cls = REPLY_TOO_LARGE, .status = 413}, "", {"too large for anthropic (413)", NULL}},
-	{{.cls = REPLY_BAD_REQUEST, .status = 400},
-	 "temperature: no",
-	 {"refused the request (400): temperature: no", NULL}},
-	{{.cls = REPLY_PROTOCOL, .status = 200},
-	 "it sent HTML",
-	 {"what answers at http://127.0.0.1:1", "check the address", "it sent HTML"}},
-	{{.cls = REPLY_RATE_LIMIT, .after = "3600"},
-	 "",
-	 {"limits the rate of requests and asks to wait 3600 s", "models.fallback"}},
-	{{.cls = REPLY_OVERLOADED, .after = "500"},
-	 "",
-	 {"is overloaded and the run's time ends before the next attempt, in 50", NULL}},
-	{{.cls = REPLY_SERVER, .should_retry = "false"},
-	 "HTTP 500",
-	 {"fails and says not to try again", "HTTP 500"}},
-	{{.cls = REPLY_NETWORK},
-	 "connection refused",
-	 {"cannot be reached after 1 attempt in 5 s", "connection refused"}},
+	{{.cls = REPLY_BAD_REQUEST, .status = 400}, "temperature: no", {"refused the request (400): temperature: no", NULL}},
+	{{.cls = REPLY_PROTOCOL, .status = 200}, "it sent HTML", {"what answers at http://127.0.0.1:1", "check the address", "it sent HTML"}},
+	{{.cls = REPLY_RATE_LIMIT, .after = "3600"}, "", {"limits the rate of requests and asks to wait 3600 s", "models.fallback"}},
+	{{.cls = REPLY_OVERLOADED, .after = "500"}, "", {"is overloaded and the run's time ends before the next attempt, in 50", NULL}},
+	{{.cls = REPLY_SERVER, .should_retry = "false"}, "HTTP 500", {"fails and says not to try again", "HTTP 500"}},
+	{{.cls = REPLY_NETWORK}, "connection refused", {"cannot be reached after 1 attempt in 5 s", "connection refused"}},
 	{{.cls = REPLY_TIMEOUT}, "", {"did not answer in time", NULL}},
 	{{.cls = REPLY_TRUNCATED}, "", {"broke off its replies", NULL}},
 	{{.cls = REPLY_OTHER, .status = 418}, "teapot", {"fails", "teapot"}},
 	{{.cls = REPLY_OTHER}, "its certificate", {"anthropic cannot be called: its certificate"}},
 };
+/* clang-format on */
 
 TEST(words)
 {

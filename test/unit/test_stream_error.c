@@ -19,6 +19,7 @@
 	",\"code\":" code "}}"
 #define R(code, text, meta) "{\"error\":{\"code\":" code ",\"message\":\"" text "\"" meta "}}"
 
+/* clang-format off */
 static const struct {
 	int status;
 	const char *body;
@@ -26,21 +27,16 @@ static const struct {
 	const char *field;
 } cases[] = {
 	/* Anthropic */
-	{400, A("invalid_request_error", "max_tokens: Field required"), REPLY_BAD_REQUEST,
-	 "max_tokens"},
-	{400, A("invalid_request_error", "temperature: Extra inputs are not permitted"),
-	 REPLY_BAD_REQUEST, ""},
-	{400, A("invalid_request_error", "`temperature` is deprecated for this model."),
-	 REPLY_BAD_REQUEST, ""},
+	{400, A("invalid_request_error", "max_tokens: Field required"), REPLY_BAD_REQUEST, "max_tokens"},
+	{400, A("invalid_request_error", "temperature: Extra inputs are not permitted"), REPLY_BAD_REQUEST, ""},
+	{400, A("invalid_request_error", "`temperature` is deprecated for this model."), REPLY_BAD_REQUEST, ""},
 	{400,
 	 A("invalid_request_error",
 	   "\\\"thinking.type.enabled\\\" is not supported for this model. "
 	   "Use \\\"thinking.type.adaptive\\\" and \\\"output_config.effort\\\""),
 	 REPLY_BAD_REQUEST, "thinking.budget_tokens"},
-	{400, A("invalid_request_error", "thinking.enabled.budget_tokens: Input should be less"),
-	 REPLY_BAD_REQUEST, "thinking.budget_tokens"},
-	{400, A("invalid_request_error", "adaptive thinking is not supported on this model"),
-	 REPLY_BAD_REQUEST, "thinking.adaptive"},
+	{400, A("invalid_request_error", "thinking.enabled.budget_tokens: Input should be less"), REPLY_BAD_REQUEST, "thinking.budget_tokens"},
+	{400, A("invalid_request_error", "adaptive thinking is not supported on this model"), REPLY_BAD_REQUEST, "thinking.adaptive"},
 	{400,
 	 A("invalid_request_error", "thinking: Input tag 'adaptive' found using 'type' does not "
 				    "match any of the expected tags: 'disabled', 'enabled'"),
@@ -49,22 +45,15 @@ static const struct {
 	 A("invalid_request_error", "messages.2: `tool_use` ids were found without `tool_result` "
 				    "blocks immediately after: toolu_1"),
 	 REPLY_BAD_REQUEST, ""},
-	{400, A("invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum"),
-	 REPLY_OVERFLOW, ""},
-	{400,
-	 A("invalid_request_error", "input length and `max_tokens` exceed context limit: 190000 + "
-				    "20000 > 200000"),
-	 REPLY_OVERFLOW, ""},
-	{400,
-	 A("invalid_request_error", "Your credit balance is too low to access the Anthropic API."),
-	 REPLY_BILLING, ""},
+	{400, A("invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum"), REPLY_OVERFLOW, ""},
+	{400, A("invalid_request_error", "input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000"), REPLY_OVERFLOW, ""},
+	{400, A("invalid_request_error", "Your credit balance is too low to access the Anthropic API."), REPLY_BILLING, ""},
 	{401, A("authentication_error", "invalid x-api-key"), REPLY_AUTH, ""},
 	{402, A("billing_error", "Payment needed"), REPLY_BILLING, ""},
 	{403, A("permission_error", "Your key may not do this"), REPLY_AUTH, ""},
 	{404, A("not_found_error", "model: claude-none"), REPLY_NOT_FOUND, ""},
 	{413, A("request_too_large", "Request exceeds the maximum size"), REPLY_TOO_LARGE, ""},
-	{429, A("rate_limit_error", "This request would exceed your rate limit"), REPLY_RATE_LIMIT,
-	 ""},
+	{429, A("rate_limit_error", "This request would exceed your rate limit"), REPLY_RATE_LIMIT, ""},
 	{500, A("api_error", "Internal server error"), REPLY_SERVER, ""},
 	{504, A("timeout_error", "Request timed out"), REPLY_TIMEOUT, ""},
 	{529, A("overloaded_error", "Overloaded"), REPLY_OVERLOADED, ""},
@@ -96,36 +85,20 @@ static const struct {
 	   "130000 tokens.",
 	   "invalid_request_error", "\"messages\"", "\"context_length_exceeded\""),
 	 REPLY_OVERFLOW, ""},
-	{400,
-	 O("Your input exceeds the context window of this model.", "invalid_request_error",
-	   "\"input\"", "null"),
-	 REPLY_OVERFLOW, ""},
-	{401,
-	 O("Incorrect API key provided", "invalid_request_error", "null", "\"invalid_api_key\""),
-	 REPLY_AUTH, ""},
+	{400, O("Your input exceeds the context window of this model.", "invalid_request_error", "\"input\"", "null"), REPLY_OVERFLOW, ""},
+	{401, O("Incorrect API key provided", "invalid_request_error", "null", "\"invalid_api_key\""), REPLY_AUTH, ""},
 	{401, O("No such organization", "invalid_request_error", "null", "null"), REPLY_AUTH, ""},
-	{404,
-	 O("The model `gpt-none` does not exist", "invalid_request_error", "null",
-	   "\"model_not_found\""),
-	 REPLY_NOT_FOUND, ""},
+	{404, O("The model `gpt-none` does not exist", "invalid_request_error", "null", "\"model_not_found\""), REPLY_NOT_FOUND, ""},
 	{429,
 	 O("You exceeded your current quota, please check your plan", "insufficient_quota", "null",
 	   "\"insufficient_quota\""),
 	 REPLY_BILLING, ""},
-	{429,
-	 O("Request too large for gpt-x on tokens per min (TPM)", "tokens", "null",
-	   "\"rate_limit_exceeded\""),
-	 REPLY_RATE_LIMIT, ""},
+	{429, O("Request too large for gpt-x on tokens per min (TPM)", "tokens", "null", "\"rate_limit_exceeded\""), REPLY_RATE_LIMIT, ""},
 	{429, O("Rate limit reached", "requests", "null", "null"), REPLY_RATE_LIMIT, ""},
-	{503, O("The engine is currently overloaded", "server_error", "null", "null"), REPLY_SERVER,
-	 ""},
+	{503, O("The engine is currently overloaded", "server_error", "null", "null"), REPLY_SERVER, ""},
 	/* OpenRouter */
-	{402, R("402", "This request requires more credits, or fewer max_tokens.", ""),
-	 REPLY_BILLING, ""},
-	{403,
-	 R("403", "Your input was flagged",
-	   ",\"metadata\":{\"reasons\":[\"x\"],\"flagged_input\":\"y\"}"),
-	 REPLY_REFUSED, ""},
+	{402, R("402", "This request requires more credits, or fewer max_tokens.", ""), REPLY_BILLING, ""},
+	{403, R("403", "Your input was flagged", ",\"metadata\":{\"reasons\":[\"x\"],\"flagged_input\":\"y\"}"), REPLY_REFUSED, ""},
 	{403, R("403", "Key may not use this model", ""), REPLY_AUTH, ""},
 	{404, R("404", "No endpoints found that support tool use.", ""), REPLY_NOT_FOUND, ""},
 	{408, R("408", "Request timed out", ""), REPLY_TIMEOUT, ""},
@@ -145,14 +118,9 @@ static const struct {
 	{200, R("502", "Provider disconnected", ""), REPLY_SERVER, ""},
 	{200, R("429", "Slow down", ""), REPLY_RATE_LIMIT, ""},
 	{200, R("\"server_error\"", "x", ""), REPLY_SERVER, ""},
-	{502,
-	 R("502", "Provider returned error",
-	   ",\"metadata\":{\"error_type\":\"provider_overloaded\"}"),
-	 REPLY_OVERLOADED, ""},
-	{400, R("400", "Too long", ",\"metadata\":{\"error_type\":\"context_length_exceeded\"}"),
-	 REPLY_OVERFLOW, ""},
-	{403, R("403", "No", ",\"metadata\":{\"error_type\":\"content_policy_violation\"}"),
-	 REPLY_REFUSED, ""},
+	{502, R("502", "Provider returned error", ",\"metadata\":{\"error_type\":\"provider_overloaded\"}"), REPLY_OVERLOADED, ""},
+	{400, R("400", "Too long", ",\"metadata\":{\"error_type\":\"context_length_exceeded\"}"), REPLY_OVERFLOW, ""},
+	{403, R("403", "No", ",\"metadata\":{\"error_type\":\"content_policy_violation\"}"), REPLY_REFUSED, ""},
 	/* local servers */
 	{400,
 	 "{\"error\":{\"code\":400,\"message\":\"the request exceeds the available context size, "
@@ -161,13 +129,8 @@ static const struct {
 	 "it\",\"type\":\"exceed_context_size_error\",\"n_prompt_tokens\":9000,\"n_ctx\":"
 	 "4096}}",
 	 REPLY_OVERFLOW, ""},
-	{500,
-	 "{\"error\":{\"code\":500,\"message\":\"Context size has been exceeded.\",\"type\":"
-	 "\"server_error\"}}",
-	 REPLY_OVERFLOW, ""},
-	{503,
-	 "{\"error\":{\"code\":503,\"message\":\"Loading model\",\"type\":\"unavailable_error\"}}",
-	 REPLY_OVERLOADED, ""},
+	{500, "{\"error\":{\"code\":500,\"message\":\"Context size has been exceeded.\",\"type\":\"server_error\"}}", REPLY_OVERFLOW, ""},
+	{503, "{\"error\":{\"code\":503,\"message\":\"Loading model\",\"type\":\"unavailable_error\"}}", REPLY_OVERLOADED, ""},
 	{400,
 	 "{\"object\":\"error\",\"message\":\"This model's maximum context length is 4096 tokens. "
 	 "However, you requested 5000 "
@@ -181,15 +144,13 @@ static const struct {
 	/* each service's words for a conversation that is too long */
 	{413, A("request_too_large", "Request exceeds the maximum size"), REPLY_TOO_LARGE, ""},
 	{413, A("invalid_request_error", "Prompt is too long"), REPLY_OVERFLOW, ""},
-	{200, A("invalid_request_error", "prompt is too long: 200021 tokens > 200000 maximum"),
-	 REPLY_OVERFLOW, ""},
+	{200, A("invalid_request_error", "prompt is too long: 200021 tokens > 200000 maximum"), REPLY_OVERFLOW, ""},
 	{400,
 	 O("Input tokens exceed the configured limit of 272000 tokens. Your messages resulted in "
 	   "290000 tokens. Please reduce the length of the messages.",
 	   "invalid_request_error", "\"messages\"", "\"context_length_exceeded\""),
 	 REPLY_OVERFLOW, ""},
-	{400, "{\"error\":\"prompt too long; exceeded max context length by 1934 tokens\"}",
-	 REPLY_OVERFLOW, ""},
+	{400, "{\"error\":\"prompt too long; exceeded max context length by 1934 tokens\"}", REPLY_OVERFLOW, ""},
 	{500, "{\"error\":\"the input length exceeds the context length\"}", REPLY_OVERFLOW, ""},
 	{500, "the input length exceeds the context length\n", REPLY_OVERFLOW, ""},
 	{400,
@@ -281,12 +242,8 @@ static const struct {
 	 O("tool_choice 'specified' is incompatible with thinking enabled", "invalid_request_error",
 	   "null", "null"),
 	 REPLY_BAD_REQUEST, "tool_choice"},
-	{400, O("Thinking mode does not support this tool_choice", "x", "null", "null"),
-	 REPLY_BAD_REQUEST, "tool_choice"},
-	{400,
-	 A("invalid_request_error",
-	   "Thinking may not be enabled when tool_choice forces tool use."),
-	 REPLY_BAD_REQUEST, "tool_choice"},
+	{400, O("Thinking mode does not support this tool_choice", "x", "null", "null"), REPLY_BAD_REQUEST, "tool_choice"},
+	{400, A("invalid_request_error", "Thinking may not be enabled when tool_choice forces tool use."), REPLY_BAD_REQUEST, "tool_choice"},
 	{400,
 	 A("invalid_request_error",
 	   "messages.1.content.0.type: Expected `thinking` or `redacted_thinking`, but found "
@@ -298,8 +255,7 @@ static const struct {
 	   "messages.0.content.1.text.cache_control: cache_control cannot be set for empty text "
 	   "blocks"),
 	 REPLY_BAD_REQUEST, "cache_control"},
-	{400, A("invalid_request_error", "system.0.cache_control: Extra inputs are not permitted"),
-	 REPLY_BAD_REQUEST, "cache_control"},
+	{400, A("invalid_request_error", "system.0.cache_control: Extra inputs are not permitted"), REPLY_BAD_REQUEST, "cache_control"},
 	{422,
 	 "{\"detail\":[{\"type\":\"extra_forbidden\",\"loc\":[\"body\",\"messages\",2,"
 	 "\"assistant\","
@@ -310,10 +266,10 @@ static const struct {
 	   "property 'reasoning' is unsupported)]",
 	   "invalid_request_error", "null", "null"),
 	 REPLY_BAD_REQUEST, "reasoning"},
-	{404, R("404", "No endpoints found that support the provided 'tool_choice' value.", ""),
-	 REPLY_BAD_REQUEST, "tool_choice"},
+	{404, R("404", "No endpoints found that support the provided 'tool_choice' value.", ""), REPLY_BAD_REQUEST, "tool_choice"},
 	{400, O("Your max_tokenses are odd", "x", "null", "null"), REPLY_BAD_REQUEST, ""},
 };
+/* clang-format on */
 
 TEST(cases)
 {

@@ -133,21 +133,18 @@ TEST(turn)
 #define MISSING      "`tool_use` ids were found without `tool_result` blocks immediately after: "
 #define UNEXPECTED   "unexpected `tool_use_id` found in `tool_result` blocks: "
 
+/* clang-format off */
 static const struct {
 	const char *name, *lines;
 	const char *fault; /* part of the sentence; NULL: valid */
 } checks[] = {
 	{"a task", TASK, NULL},
 	{"a call and its result", TASK "," ASSISTANT(USE("a")) "," USER(RESULT("a")), NULL},
-	{"text beside the call", TASK "," ASSISTANT(TEXT("x") "," USE("a")) "," USER(RESULT("a")),
-	 NULL},
-	{"a notice after the result",
-	 TASK "," ASSISTANT(USE("a")) "," USER(RESULT("a") "," TEXT("n")), NULL},
-	{"results in another order",
-	 TASK "," ASSISTANT(USE("a") "," USE("b")) "," USER(RESULT("b") "," RESULT("a")), NULL},
+	{"text beside the call", TASK "," ASSISTANT(TEXT("x") "," USE("a")) "," USER(RESULT("a")), NULL},
+	{"a notice after the result", TASK "," ASSISTANT(USE("a")) "," USER(RESULT("a") "," TEXT("n")), NULL},
+	{"results in another order", TASK "," ASSISTANT(USE("a") "," USE("b")) "," USER(RESULT("b") "," RESULT("a")), NULL},
 	{"two user messages", TASK "," USER(TEXT("say something")), NULL},
-	{"a final text and a nudge", TASK "," ASSISTANT(TEXT("done")) "," USER(TEXT("submit it")),
-	 NULL},
+	{"a final text and a nudge", TASK "," ASSISTANT(TEXT("done")) "," USER(TEXT("submit it")), NULL},
 	{"thinking blocks stay",
 	 TASK "," ASSISTANT("{\"type\":\"thinking\",\"thinking\":\"\",\"signature\":\"s\"}," USE(
 		 "a")) "," USER(RESULT("a")),
@@ -160,70 +157,55 @@ static const struct {
 	 TASK "," ASSISTANT("{\"type\":\"tool_use\",\"id\":\"a\",\"name\":\"f\",\"input\":{"
 			    "\"p\":\"]}\\\"\"}}") "," USER(RESULT("a")),
 	 NULL},
-
 	{"nothing", "", "at least one message is required"},
 	{"the assistant first", ASSISTANT(TEXT("hi")), "first message must use the \"user\" role"},
 	{"ends with the assistant", TASK "," ASSISTANT(TEXT("hi")), "must end with a user message"},
-	{"two assistant messages", TASK "," ASSISTANT(TEXT("a")) "," ASSISTANT(TEXT("b")) "," TASK,
-	 "messages.2: roles must alternate"},
+	{"two assistant messages", TASK "," ASSISTANT(TEXT("a")) "," ASSISTANT(TEXT("b")) "," TASK, "messages.2: roles must alternate"},
 	{"a call is not answered", TASK "," ASSISTANT(USE("toolu_7")) "," USER(TEXT("go on")),
 	 "messages.1: " MISSING
 	 "toolu_7. Each `tool_use` block must have a corresponding `tool_result` block in "
 	 "the next message."},
 	{"the last call is not answered", TASK "," ASSISTANT(USE("a")), MISSING "a."},
-	{"one of two is not answered",
-	 TASK "," ASSISTANT(USE("a") "," USE("b")) "," USER(RESULT("b")), MISSING "a."},
-	{"neither is answered", TASK "," ASSISTANT(USE("a") "," USE("b")) "," TASK,
-	 MISSING "a, b."},
-	{"answered one message too late",
-	 TASK "," ASSISTANT(USE("a")) "," USER(TEXT("x")) "," USER(RESULT("a")), MISSING "a."},
+	{"one of two is not answered", TASK "," ASSISTANT(USE("a") "," USE("b")) "," USER(RESULT("b")), MISSING "a."},
+	{"neither is answered", TASK "," ASSISTANT(USE("a") "," USE("b")) "," TASK, MISSING "a, b."},
+	{"answered one message too late", TASK "," ASSISTANT(USE("a")) "," USER(TEXT("x")) "," USER(RESULT("a")), MISSING "a."},
 	{"a result without a call", TASK "," ASSISTANT(TEXT("x")) "," USER(RESULT("a")),
 	 "messages.2.content.0: " UNEXPECTED
 	 "a. Each `tool_result` block must have a corresponding `tool_use` "
 	 "block in the previous message."},
-	{"a result in the first message", USER(RESULT("a")),
-	 "messages.0.content.0: " UNEXPECTED "a."},
+	{"a result in the first message", USER(RESULT("a")), "messages.0.content.0: " UNEXPECTED "a."},
 	{"a result of an older call",
 	 TASK "," ASSISTANT(USE("a")) "," USER(RESULT("a")) "," ASSISTANT(USE("b")) "," USER(
 		 RESULT("b") "," RESULT("a")),
 	 UNEXPECTED "a."},
-	{"a result twice", TASK "," ASSISTANT(USE("a")) "," USER(RESULT("a") "," RESULT("a")),
-	 "Found multiple `tool_result` blocks with id: a"},
-	{"text before the result", TASK "," ASSISTANT(USE("a")) "," USER(TEXT("n") "," RESULT("a")),
-	 "must come first"},
-	{"ids repeat in a message", TASK "," ASSISTANT(USE("a") "," USE("a")) "," USER(RESULT("a")),
-	 "`tool_use` ids must be unique: a"},
+	{"a result twice", TASK "," ASSISTANT(USE("a")) "," USER(RESULT("a") "," RESULT("a")), "Found multiple `tool_result` blocks with id: a"},
+	{"text before the result", TASK "," ASSISTANT(USE("a")) "," USER(TEXT("n") "," RESULT("a")), "must come first"},
+	{"ids repeat in a message", TASK "," ASSISTANT(USE("a") "," USE("a")) "," USER(RESULT("a")), "`tool_use` ids must be unique: a"},
 	{"ids repeat later",
 	 TASK "," ASSISTANT(USE("a")) "," USER(RESULT("a")) "," ASSISTANT(USE("a")) "," USER(
 		 RESULT("a")),
 	 "`tool_use` ids must be unique: a"},
-	{"an id with a dot", TASK "," ASSISTANT(USE("a.b")) "," USER(RESULT("a.b")),
-	 "'^[a-zA-Z0-9_-]+$'"},
+	{"an id with a dot", TASK "," ASSISTANT(USE("a.b")) "," USER(RESULT("a.b")), "'^[a-zA-Z0-9_-]+$'"},
 	{"an empty id", TASK "," ASSISTANT(USE("")) "," USER(RESULT("")), "tool_use.id"},
-	{"a call of the user", USER(USE("a")),
-	 "`tool_use` blocks can only be in `assistant` messages"},
-	{"a result of the assistant", TASK "," ASSISTANT(RESULT("a")) "," TASK,
-	 "`tool_result` blocks can only be in `user` messages"},
+	{"a call of the user", USER(USE("a")), "`tool_use` blocks can only be in `assistant` messages"},
+	{"a result of the assistant", TASK "," ASSISTANT(RESULT("a")) "," TASK, "`tool_result` blocks can only be in `user` messages"},
 	{"an empty text", USER(TEXT("")), "must contain non-whitespace text"},
-	{"a blank text", TASK "," ASSISTANT(TEXT(" \\n\\t")) "," TASK,
-	 "messages.1.content.0: text content blocks must contain non-whitespace text"},
-	{"no blocks", TASK "," ASSISTANT("") "," TASK,
-	 "messages.1: all messages must have non-empty content"},
+	{"a blank text", TASK "," ASSISTANT(TEXT(" \\n\\t")) "," TASK, "messages.1.content.0: text content blocks must contain non-whitespace text"},
+	{"no blocks", TASK "," ASSISTANT("") "," TASK, "messages.1: all messages must have non-empty content"},
 	{"arguments that are a string",
 	 TASK "," ASSISTANT("{\"type\":\"tool_use\",\"id\":\"a\",\"name\":\"f\",\"input\":"
 			    "\"{}\"}") "," USER(RESULT("a")),
 	 "an input that is an object"},
 	{"an unknown role", "{\"role\":\"system\",\"content\":[" TEXT("x") "]}", "not a message"},
 	{"content that is a string", "{\"role\":\"user\",\"content\":\"x\"}", "not a message"},
-	{"a second content", "{\"role\":\"user\",\"content\":[" TEXT("x") "],\"content\":[]}",
-	 "not a message"},
+	{"a second content", "{\"role\":\"user\",\"content\":[" TEXT("x") "],\"content\":[]}", "not a message"},
 	{"a comma too many", TASK ",", "not a message"},
 	{"no comma", TASK TASK, "not a message"},
 	{"a closing bracket", TASK "]", "not a message"},
-	{"a torn message", "{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"x",
-	 "not a message"},
+	{"a torn message", "{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"x", "not a message"},
 	{"not JSON", "hello", "not a message"},
 };
+/* clang-format on */
 
 TEST(check)
 {
