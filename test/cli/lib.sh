@@ -213,7 +213,7 @@ line_of() { lib_line= && { IFS= read -r lib_line <"$1" || [ -n "$lib_line" ]; } 
 # $CLOCK stays empty, and time passes by itself.
 own_clock()
 {
-	export AVA_TEST_CLOCK="$T/clock"
+	export CLOCK AVA_TEST_CLOCK="$T/clock"
 	clock_at 0 0
 	[ -z "$AVA_SANITIZER" ] || return 0
 	cc -D_GNU_SOURCE -shared -fPIC -o "$T/clock.so" "$SRCDIR/test/unit/moved_clock.c" &&

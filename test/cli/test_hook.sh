@@ -4,6 +4,7 @@
 . "${0%/*}/lib.sh"
 rm -f "$T/bin/jq" # members stay in their order, which jq itself shows
 
+own_clock
 export CLAUDE_CONFIG_DIR="$T/claude"
 play "$LIB/hook.py"
 unset CLAUDE_CONFIG_DIR

@@ -74,8 +74,9 @@ static void turn(struct world *w, int64_t ms)
 static void put_card(struct world *w, int i, const char *activity)
 {
 	char path[500], temp[500], now[CLOCK_ISO_LEN + 1], text[400];
+	static int n;
 	struct timespec times[2] = {{.tv_nsec = UTIME_OMIT},
-				    {.tv_sec = clock_wall_ms() / 1000, .tv_nsec = i * 20000000}};
+				    {.tv_sec = clock_wall_ms() / 1000 + ++n}};
 
 	clock_iso(clock_wall_ms(), now);
 	snprintf(text, sizeof(text),
