@@ -129,35 +129,28 @@ check 'and is at once' wait_for 5 gone "$DAEMON"
 
 # --- idle
 
-AVA_DAEMON_IDLE_EXIT=1 "$AVAD" --service >/dev/null 2>&1 &
-service=$!
-keep "$service"
-wait_for 10 daemon_answers
-other=$T/other
-# watched SECONDS: a daemon that somebody watches before these are over, which a busy machine may miss.
-watched()
+own_clock
+# idler ROOT [ARGUMENT]: a daemon that is idle; its pid is in $idle.
+idler()
 {
-	AVA_DATA_ROOT=$other AVA_DAEMON_IDLE_EXIT=$1 "$AVAD" >/dev/null 2>&1 &
+	AVA_DATA_ROOT=$1 AVA_DAEMON_IDLE_EXIT=20 env ${CLOCK:+"LD_PRELOAD=$CLOCK"} "$AVAD" ${2:+"$2"} >/dev/null 2>&1 &
 	idle=$!
 	keep "$idle"
-	wait_for 10 test -S "$other/ava.sock"
-	SOCKET=$other/ava.sock watch
-	watched_or_gone() { watching || gone "$watcher"; }
-	wait_for 10 watched_or_gone
-	watching && return
-	wait_for 20 gone "$idle" # which has the root
-	return 1
+	wait_for 10 test -S "$1/ava.sock"
 }
-check 'idle: it serves' eval 'watched 1 || watched 3 || watched 10'
-AVA_DATA_ROOT=$T/nobody AVA_DAEMON_IDLE_EXIT=1 "$AVAD" >/dev/null 2>&1 &
-nobody=$!
-keep "$nobody"
-check 'with nobody it leaves after a second' wait_for 20 gone "$nobody"
+idler "$AVA_DATA_ROOT" --service
+service=$idle
+idler "$T/nobody"
+nobody=$idle
+idler "$T/other"
+SOCKET=$T/other/ava.sock watch
+check 'idle: it serves' wait_for 10 watching
+check 'with nobody it leaves after a while' skip_until 60 gone "$nobody"
 contains 'and says why' 'stopping (idle)' "$T/nobody/logs/avad.log"
 check 'a service does not' alive "$service"
 check 'nor one with a client' alive "$idle"
 kill "$watcher"
-check 'until the client has gone' wait_for 20 gone "$idle"
+check 'until the client has gone' skip_until 60 gone "$idle"
 stop_pid TERM "$service"
 
 # --- roots that will not do
