@@ -71,44 +71,46 @@ unconfirmed() { [ "$(seen | jq .waiting)" -ge 1 ]; }
 [ -z "$AVA_SANITIZER" ] || finish # it must be loaded first
 cc -shared -fPIC -o "$T/world.so" "$LIB/telegram_world.c" || finish
 
-# world WALL MONO ERRNO: the clocks are ahead by seconds, the disk refuses.
-world() { echo "$1 $2 $3" >"$T/world.new" && mv "$T/world.new" "$T/world"; }
-export AVA_TEST_WORLD="$T/world"
+own_clock
+CLOCK=$CLOCK:$T/world.so
+export AVA_TEST_DISK="$T/disk"
+disk() { echo "$1" >"$T/disk.new" && mv "$T/disk.new" "$T/disk"; }
+disk 0
 stop_daemon
 "$AVA" telegram unpair $ME >/dev/null </dev/null
 stop_daemon
-world 0 0 0
-LD_PRELOAD="$T/world.so" start_daemon
+clock_at 0 0
+start_daemon
 wait_for 20 is .state serving
 
 # --- a clock that jumps, by a day and more
 
 code() { "$AVA" telegram pair </dev/null | sed -n 's/^    //p'; }
 late=$(code)
-world 0 601 0
+clock_at 0 601
 say $ME "$late" >/dev/null
 wait_for 20 taken
 check 'a code is good for ten minutes' is '.paired | length' 0
 stop_daemon
-world 0 0 0
-LD_PRELOAD="$T/world.so" start_daemon
+clock_at 0 0
+start_daemon
 wait_for 20 is .state serving
 good=$(code)
-world 86400 0 0
+clock_at 86400 0
 say $ME "$good" >/dev/null
 check 'whatever the clock on the wall says' wait_for 20 is '.paired | length' 1
 say $ME 'Find where kettle is defined' >/dev/null
 check 'a quote comes' wait_for 30 quoted
 quote=$(number "$P")
 yes=$(seen | jq -r --argjson n "$quote" '.messages[] | select(.message_id == $n).markup.inline_keyboard[0][0].callback_data')
-world 172800 0 0
+clock_at 172800 0
 late=$(bot press "{\"from\":$ME,\"message\":$quote,\"data\":\"$yes\"}" | jq -r .query)
 check 'a button of yesterday is answered' wait_for 20 pressed "$late"
 equal 'it is not good any more' 'This button is not good any more.' "$(seen | jq -r --arg q "$late" '.presses[$q].answers[0]')"
 equal 'and starts nothing' 0 "$(events SubagentSpawn)"
 say $ME 'Find where kettle is defined' >/dev/null
 check 'another quote comes' wait_for 30 quoted
-world 86400 0 0
+clock_at 86400 0
 press "$(number "$P")" Yes >/dev/null
 check 'a clock that jumps back takes nothing away' wait_for 60 has 'From S-'
 equal 'one run' 1 "$(events SubagentSpawn)"
@@ -124,13 +126,13 @@ mv "$T/kept" "$AVA_DATA_ROOT/logs/subagents/$RUN.jsonl"
 id=$(say $ME 'said before a week' | jq .update_id)
 check 'an update is heard' wait_for 20 heard_once 'said before a week'
 wait_for 20 taken
-world 1000000 0 0
+clock_at 1000000 0
 bot again "{\"update_id\":$id,\"message\":{\"message_id\":9999,\"from\":{\"id\":$ME},\"chat\":{\"id\":$ME,\"type\":\"private\"},\"text\":\"said before a week\"}}" >/dev/null
 say $ME 'said after a week' >/dev/null
 check 'what comes after a week is heard' wait_for 20 heard_once 'said after a week'
 wait_for 20 taken
 equal 'and nothing twice' 1 "$(heard 'said before a week')"
-world 2000000 0 0
+clock_at 2000000 0
 bot jump '{"to":50}' >/dev/null
 say $ME 'said with a number that began anew' >/dev/null
 check 'so are numbers that begin anew' wait_for 20 heard_once 'said with a number that began anew'
@@ -148,7 +150,7 @@ again=$(number 'Proceed? [Yes/No]')
 wait_for 20 settled
 for errno in 30 5; do
 	wait_for 20 taken
-	world 2000000 0 $errno
+	disk $errno
 	[ $errno = 5 ] || {
 		query=$(press "$again" No | jq -r .query)
 		check 'a press that cannot be kept is answered all the same' wait_for 20 pressed "$query"
@@ -163,7 +165,7 @@ for errno in 30 5; do
 		exits "who is unpaired meanwhile is told that this is not sure, $once" 1
 		contains 'and what to do' 'it could not be saved' "$ERR"
 	done
-	world 2000000 0 0
+	disk 0
 	check "errno $errno: it is done when it can be" wait_for 40 heard_once "said to a disk with errno $errno"
 	check "errno $errno: and confirmed" wait_for 20 taken
 	check "errno $errno: and what was pressed is done" wait_for 20 says "$again" 'is rejected: nothing was started'
