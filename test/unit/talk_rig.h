@@ -4,94 +4,29 @@
 #ifndef TALK_RIG_H
 #define TALK_RIG_H
 
-#include "unit.h"
+#include "world.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "ava/proposal.h"
-#include "ava/core.h"
 #include "ava/ops.h"
 #include "ava/sessions.h"
 #include "ava/talk.h"
 #include "base/hash.h"
-#include "base/settings.h"
 #include "base/util.h"
 #include "codec/json.h"
-#include "os/loop.h"
 #include "subagent/person.h"
 #include "runs_now.h"
 #include "session_lines.h"
 
-struct world {
-	char dir[256], root[300], src[300];
-	struct os_loop *loop;
-	struct settings settings;
-	struct core *core;
-	int scripts, named;
-	char names[64][500]; /* of the last conversations and models that were made */
-	bool unforced;       /* as without AVA_MODEL */
-	char notify[700];    /* notify.exec; "": none */
-};
-
-static inline int try_open(struct world *w, struct ava_error *err)
-{
-	struct core_options o = {.loop = w->loop,
-				 .root = w->root,
-				 .settings = &w->settings,
-				 .model = w->unforced ? NULL : "offline",
-				 .notify = w->notify};
-
-	return core_open(&w->core, &o, err);
-}
-
-static inline void open_core(struct world *w)
-{
-	struct ava_error err = {0};
-
-	if (try_open(w, &err) != 0)
-		fail_msg("core_open: %s", err.text);
-}
-
-static inline void restart(struct world *w)
-{
-	core_close(w->core);
-	open_core(w);
-}
-
 static inline int set_up(void **state)
 {
-	struct world *w = calloc(1, sizeof(*w));
-	char path[400];
+	struct world *w = world_new("offline");
 
-	snprintf(w->dir, sizeof(w->dir), "%s", unit_tmpdir());
-	snprintf(w->root, sizeof(w->root), "%s/data", w->dir);
-	snprintf(w->src, sizeof(w->src), "%s/src", w->dir);
-	mkdir(w->root, 0700);
-	mkdir(w->src, 0700);
-	snprintf(path, sizeof(path), "%s/parser.c", w->src);
-	unit_write(path, "int parse_header(const char *s)\n{\n\treturn 0;\n}\n", 47);
-	settings_load(&w->settings, NULL);
-	w->settings.disk_free_min_mb = 0;
-	w->loop = os_loop_new(NULL);
-	assert_non_null(w->loop);
+	write_file(w->src, "parser.c", "int parse_header(const char *s)\n{\n\treturn 0;\n}\n");
 	open_core(w);
 	*state = w;
-	return 0;
-}
-
-static inline int tear_down(void **state)
-{
-	struct world *w = *state;
-
-	if (w->core)
-		core_close(w->core);
-	os_loop_free(w->loop);
-	unit_rmdir(w->dir);
-	free(w);
 	return 0;
 }
 
@@ -300,7 +235,7 @@ static inline char *messages(struct world *w, const char *session)
 
 static inline void open_anew(struct world *w, const char *id)
 {
-	restart(w);
+	reopen(w);
 	idle(w, id);
 }
 

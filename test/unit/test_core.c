@@ -11,7 +11,7 @@
 
 static int set_up(void **state)
 {
-	struct world *w = world_new("offline");
+	struct world *w = core_world("offline");
 
 	open_core(w);
 	*state = w;

@@ -13,7 +13,7 @@
 
 static int set_up(void **state)
 {
-	struct world *w = world_new("offline");
+	struct world *w = core_world("offline");
 
 	w->settings.runs_max = 1;
 	w->segment_bytes = 128 << 10;

@@ -151,7 +151,7 @@ TEST(seen_once)
 	assert_int_equal(a.rv, 0);
 	assert_int_equal(a.acknowledged, 1);
 	assert_int_equal(a.unseen, v.n - 1);
-	restart(w);
+	reopen(w);
 	assert_int_equal(unseen(w, id).n, v.n - 1);
 	a = ack(w, id, "terminal", v.lsn);
 	assert_int_equal(a.acknowledged, v.n - 1);
@@ -160,7 +160,7 @@ TEST(seen_once)
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(unseen(w, id).n, 0);
 		assert_int_equal(unseen(w, other).n, 1); /* one does not acknowledge another */
-		restart(w);
+		reopen(w);
 	}
 	for (int i = 0; i < 2; i++) {
 		tell_all(w, other, ASK);
@@ -383,7 +383,7 @@ TEST(command)
 
 	setenv("ANTHROPIC_API_KEY", "sk-ant-0123456789", 1);
 	set_notify(w, "test -z \"$ANTHROPIC_API_KEY\" && cat >>\"$0\"");
-	restart(w);
+	reopen(w);
 	unsetenv("ANTHROPIC_API_KEY");
 	id = begin(w, NULL);
 	tell_all(w, id, ASK);
@@ -393,19 +393,19 @@ TEST(command)
 	assert_int_equal(t.results, 1);
 	assert_true(t.messages >= 2);
 	assert_int_equal(t.again, 0);
-	restart(w);
+	reopen(w);
 	deliver(w);
 	assert_int_equal(took(w).n, t.n);
 	/* Each channel for itself. */
 	assert_true(unseen(w, id).n > 0);
 	/* Without a command there is nothing that waits for one. */
 	w->notify[0] = 0;
-	restart(w);
+	reopen(w);
 	tell_all(w, id, "hello");
 	assert_true(delivery_idle(w->core));
 	/* And one that is set later does not hear of before. */
 	set_notify(w, "cat >>\"$0\"");
-	restart(w);
+	reopen(w);
 	deliver(w);
 	assert_int_equal(took(w).n, t.n);
 }
@@ -419,7 +419,7 @@ TEST(run_alone)
 	char run[24];
 
 	set_notify(w, "cat >>\"$0\"");
-	restart(w);
+	reopen(w);
 	spawn(w, &s, run);
 	for (int i = 0; i < 12000 && !core_idle(w->core); i++)
 		os_loop_step(w->loop, 10);
@@ -437,14 +437,14 @@ TEST(command_fails)
 
 	w->settings.notify_attempts = 3;
 	set_notify(w, "cat >>\"$0\"; printf 'no \\033[2J way\\n'; exit 7");
-	restart(w);
+	reopen(w);
 	id = begin(w, NULL);
 	tell_all(w, id, "hello");
 	deliver(w);
 	assert_int_equal(took(w).n, 3);
 	assert_int_equal(took(w).last_attempt, 3);
 	snprintf(path, sizeof(path), "%s/logs/ava/%s.jsonl", w->root, w->core->book.day);
-	restart(w);
+	reopen(w);
 	deliver(w);
 	assert_int_equal(took(w).n, 3);
 	data = unit_read(path, &len);
@@ -461,7 +461,7 @@ TEST(command_recovers)
 	const char *id;
 
 	set_notify(w, "if [ -e \"$0.ok\" ]; then cat >>\"$0\"; else : >\"$0.ok\"; exit 1; fi");
-	restart(w);
+	reopen(w);
 	id = begin(w, NULL);
 	tell_all(w, id, "hello");
 	deliver(w);
@@ -478,7 +478,7 @@ TEST(command_cut)
 
 	set_notify(w, "if [ -e \"$0.ok\" ]; then cat >>\"$0\"; else : >\"$0.ok\"; sleep 1000; fi");
 	snprintf(path, sizeof(path), "%s.ok", took_path(w));
-	restart(w);
+	reopen(w);
 	id = begin(w, NULL);
 	tell_all(w, id, "hello");
 	for (int i = 0; access(path, F_OK) != 0 && i < 12000; i++)
@@ -486,7 +486,7 @@ TEST(command_cut)
 	/* Ava goes on while it is at work. */
 	tell_all(w, id, "hello again");
 	assert_false(core_idle(w->core));
-	restart(w);
+	reopen(w);
 	deliver(w);
 	assert_int_equal(took(w).n, 2);
 	assert_int_equal(took(w).again, 1);
@@ -564,7 +564,7 @@ TEST(bound)
 	assert_non_null(strstr(data, "{\"customType\":\"delivery.gave_up\",\"data\":{\"channel\":"
 				     "\"terminal\",\"lsn\":1004,"));
 	free(data);
-	restart(w);
+	reopen(w);
 	assert_int_equal(unseen(w, id).n, DELIVERY_SESSION_MAX);
 	assert_int_equal(unseen(w, id).first, 1006);
 }
@@ -580,7 +580,7 @@ TEST(golden)
 	char *text = unit_read_src("test/golden/delivery/delivery.json", &len);
 
 	set_notify(w, "cat >>\"$0\"");
-	restart(w); /* makes the folders */
+	reopen(w); /* makes the folders */
 	close_core(w);
 	put_session(w, id);
 	put_state(w, text, len);
@@ -661,7 +661,7 @@ TEST(ack_without_memory)
 		assert_true(a.rv == 0 ? unseen(w, id).n == 0 : unseen(w, id).n == 1);
 		assert_true(k < 1000);
 	}
-	restart(w);
+	reopen(w);
 	assert_int_equal(unseen(w, id).n, 0);
 }
 
@@ -709,12 +709,12 @@ TEST(chat)
 	/* The quote is older, and stands behind what Ava says of it. */
 	assert_int_equal(delivery_next(w->core, n.user_id)->kind, ITEM_MESSAGE);
 	/* What was not settled comes again, what was does not, and not in a terminal either. */
-	restart(w);
+	reopen(w);
 	assert_int_equal(unseen(w, id).n, 2);
 	first = show_next(w, n.user_id);
 	assert_true(first > 0);
 	assert_int_equal(unseen(w, id).n, 1);
-	restart(w);
+	reopen(w);
 	assert_int_equal(delivery_next(w->core, n.user_id)->kind, ITEM_PROPOSAL);
 	second = show_next(w, n.user_id);
 	assert_true(second > 0 && second < first);
@@ -722,12 +722,12 @@ TEST(chat)
 	assert_int_equal(unseen(w, id).n, 0);
 	assert_int_equal(unseen(w, other).n, 2);
 	assert_false(delivery_showing(w->core, NULL, second, NULL));
-	restart(w);
+	reopen(w);
 	assert_null(delivery_next(w->core, n.user_id));
 	/* A run that has begun is told here alone, and behind what was said. */
 	tell_all(w, id, "yes");
 	assert_int_equal(delivery_next(w->core, n.user_id)->kind, ITEM_MESSAGE);
-	restart(w);
+	reopen(w);
 	for (const struct item *it; (it = delivery_next(w->core, n.user_id));
 	     show_next(w, n.user_id))
 		spawns += it->kind == ITEM_SPAWN;

@@ -155,7 +155,7 @@ static void answer(struct peer_conn *c, const char *head, const char *body, size
 
 static int set_up(void **state)
 {
-	struct world *w = world_new(NULL);
+	struct world *w = core_world(NULL);
 	struct ava_error err = {0};
 
 	setenv("XDG_CONFIG_HOME", w->dir, 1);

@@ -408,7 +408,7 @@ TEST(a_slot)
 	char run[24];
 
 	w->settings.runs_max = 1;
-	restart(w);
+	reopen(w);
 	spawn(w, &s, run);
 	same_when(w, &s, all_called);
 }

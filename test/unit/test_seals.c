@@ -31,7 +31,7 @@ static ssize_t pwrite_full(int fd, const void *buf, size_t len, off_t at)
 static int set_up(void **state)
 {
 	static struct sys_ops ops;
-	struct world *w = world_new("offline");
+	struct world *w = core_world("offline");
 
 	w->settings.seals_every_s = 1;
 	ops = sys_real;

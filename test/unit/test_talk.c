@@ -211,7 +211,7 @@ TEST(long_results)
 	assert_int_equal(seen(w, id, "toolResult", "waits for the person").n, 1);
 	ops_proposals(w->core, false, has_context, config);
 	assert_string_equal(config, "c1.1 c2.1");
-	restart(w);
+	reopen(w);
 	tell(w, id, "once more");
 	assert_said(w, id, "Again.");
 	assert_int_equal(seen(w, id, "toolResult", "line 770").n, 2);
@@ -227,7 +227,7 @@ TEST(limits_are_of_a_turn)
 	const char *id;
 
 	w->settings.ava_iterations = 5;
-	restart(w);
+	reopen(w);
 	id = begin(w, script(w, LOOK DONE LOOK DONE LOOK ENDED LOOK ENDED LOOK DONE DONE));
 	tell(w, id, "one");
 	tell(w, id, "two");
@@ -333,11 +333,11 @@ TEST(its_own_model)
 	struct world *w = *state;
 	const char *id;
 
-	w->unforced = true;
-	restart(w);
+	w->model = NULL;
+	reopen(w);
 	id = begin(w, script(w, SAY("One.") SAY("Two.")));
 	tell(w, id, "one");
-	restart(w);
+	reopen(w);
 	tell(w, id, "two");
 	assert_said(w, id, "Two.");
 }
@@ -400,7 +400,7 @@ TEST(said_once)
 	t.heard = 1;
 	say_again(w, id, &t, 2);
 	assert_string_equal(t.entry[0], t.entry[1]);
-	restart(w);
+	reopen(w);
 	t.heard = 1;
 	say_again(w, id, &t, 2);
 	assert_string_equal(t.entry[0], t.entry[1]);
@@ -426,7 +426,7 @@ TEST(removed_while_it_works)
 	assert_int_equal(say(w, id, "yes"), 1);
 	assert_int_equal(unlink(file), 0);
 	wait_while(w, id, has_runs);
-	restart(w);
+	reopen(w);
 	assert_int_equal(access(file, F_OK), -1);
 	snprintf(aside, sizeof(aside), "%s/lost/sessions+*%s.jsonl", w->root, id);
 	assert_int_equal(glob(aside, 0, NULL, &found), 0);
@@ -441,7 +441,7 @@ TEST(sessions_at_rest)
 	const char *id = begin(w, NULL);
 
 	tell(w, id, "hello");
-	restart(w);
+	reopen(w);
 	s = strmap_get(&w->core->session_by_id, id);
 	assert_non_null(s);
 	assert_null(s->talk);

@@ -30,7 +30,7 @@ static void take_the_slot(struct world *w)
 	char run[24];
 
 	w->settings.runs_max = 1;
-	restart(w);
+	reopen(w);
 	slow.model = script(w, HELD("late"));
 	spawn(w, &slow, run);
 }
@@ -279,7 +279,7 @@ TEST(answered_before_it_is_looked_at)
 		ops_reject(w->core, newest_pending(w), "", "ben", "terminal", answered, &done);
 		assert_int_equal(until(w, &done), 1);
 		if (i % 2 == 1)
-			restart(w);
+			reopen(w);
 		let_reply(w, id);
 		wait_while(w, id, has_runs);
 		if (runs(w) - before != want || open_ones(w) != (want ? 0 : 2))
@@ -427,7 +427,7 @@ TEST(told_after_a_stop)
 
 	rejected_elsewhere(w, id);
 	for (int i = 0; i < 2; i++) {
-		restart(w);
+		reopen(w);
 		tell(w, id, "hello");
 	}
 	assert_int_equal(times_sent(w, id, "was rejected by the person"), 2); /* mark, notice */
@@ -442,7 +442,7 @@ TEST(answered_elsewhere)
 	const char *id = begin(w, NULL);
 
 	tell(w, id, ASK);
-	restart(w);
+	reopen(w);
 	ops_confirm(w->core, pending(w), "yes", NULL, "ben", "terminal", answered, &done);
 	assert_int_equal(until(w, &done), 1);
 	wait_while(w, id, has_runs);

@@ -344,7 +344,7 @@ TEST(recalled_once)
 	assert_int_equal(logged(w, "swim on Tuesdays", "", ""), 0);
 	assert_int_equal(add(w, "I swim on Mondays", "ben"), 1);
 	before = messages(w, s);
-	restart(w);
+	reopen(w);
 	tell(w, s, "and now?");
 	after = messages(w, s);
 	assert_memory_equal(after, before, strlen(before)); /* what was told stays what was told */
@@ -454,12 +454,12 @@ TEST(told_later)
 	snprintf(path, sizeof(path), "%s/memory.db", w->root);
 	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
 	assert_int_equal(sqlite3_exec(db, "SELECT count(*) FROM memory", NULL, NULL, NULL), 0);
-	restart(w);
+	reopen(w);
 	for (int i = 0; i < 1000 && logged(w, "StateWrite", r.id, "") == 0; i++)
 		os_loop_step(w->loop, 10);
-	restart(w);
+	reopen(w);
 	assert_int_equal(remembered(w, "ben").n, 1);
-	restart(w);
+	reopen(w);
 	assert_int_equal(logged(w, "StateWrite", r.id, "\"added\""), 1);
 	sqlite3_close(db);
 }

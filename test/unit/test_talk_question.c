@@ -388,7 +388,7 @@ TEST(closed_meanwhile)
 	ops_say(w->core, id, &s, said, &done);
 	for (int i = 0; !talk_in(w, id)->answering && i < 3000; i++)
 		os_loop_step(w->loop, 1);
-	restart(w);
+	reopen(w);
 	idle(w, id);
 	wait_while(w, id, has_runs);
 	assert_true(logged(w, run, "\"answer\":\"yes\""));

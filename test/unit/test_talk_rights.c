@@ -63,7 +63,7 @@ TEST(a_result_sticks)
 	tell(w, id, "please review again");
 	assert_int_equal(rights_of_newest(w), TOOL_PRIVATE | TOOL_UNTRUSTED);
 	tell(w, id, "no");
-	restart(w);
+	reopen(w);
 	tell(w, id, "please review once more");
 	assert_int_equal(rights_of_newest(w), TOOL_PRIVATE | TOOL_UNTRUSTED);
 }
