@@ -713,23 +713,6 @@ def test_origin():
     ava("cancel", again)
 
 
-def test_away():
-    """What a person has not seen comes with the first turn after a resume."""
-    e = Editor("--model", script("away", {"text": "Hello."}, {"text": "It was cancelled."}, {"text": "Well."}))
-    s = e.new()
-    e.prompt(s, "hello")
-    e.close()
-    run = start_run(s)
-    ava("cancel", run)
-    until(lambda: daemon("/sessions/" + s)["status"] == "idle" and daemon(f"/sessions/{s}/unseen")["items"])
-    e = Editor()
-    e.call("session/resume", sessionId=s, cwd=CWD)
-    e.prompt(s, "and?")
-    check("it is told", "[CodeReviewer]: Cancelled" in e.said(), e.said())
-    check("once for all of this person's terminals",
-          until(lambda: daemon(f"/sessions/{s}/unseen")["items"] == []), daemon(f"/sessions/{s}/unseen"))
-
-
 def test_daemon():
     """What `ava acp` asks of the daemon beside what every client does."""
     models = daemon("/models")["models"]

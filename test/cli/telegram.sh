@@ -52,3 +52,22 @@ heard_once() { [ "$(heard "$1")" = 1 ]; }
 pending() { "$AVA" proposals --json </dev/null 2>/dev/null | jq -r '.[0].proposal_id // empty'; }
 quoted() { P=$(pending) && [ -n "$P" ] && has "$P"; }
 pair() { say $ME "$("$AVA" telegram pair </dev/null | sed -n 's/^    //p')" >/dev/null && wait_for 20 has 'Paired.'; }
+# yes_of N: what the first button of that message carries.
+yes_of() { seen | jq -r --argjson n "$1" '.messages[] | select(.message_id == $n).markup.inline_keyboard[0][0].callback_data'; }
+# asker LINE...: a role that says these, and waits for ten minutes; in $T/asks.jsonl.
+asker()
+{
+	mkdir -p "$XDG_CONFIG_HOME/ava/agents"
+	printf -- '---\nname: asker\ndescription: asks\nmodel: offline:%s\ntools: read_file\n---\nAsk.\n' "$T/asks.jsonl" >"$XDG_CONFIG_HOME/ava/agents/asker.md"
+	printf '%s\n' "$@" '{"text":"never said","delay_ms":600000}' >"$T/asks.jsonl"
+}
+# ava_says LINE...: what Ava does from now on, for the next daemon too; `proposes TASK [MORE]` is such a line.
+ava_says()
+{
+	printf '%s\n' "$@" >"$T/ava.jsonl"
+	unset AVA_MODEL
+	export AVA_AVA_MODEL="offline:$T/ava.jsonl"
+}
+proposes() { jq -nc --arg task "$1" "{tool_calls: [{name: \"spawn_subagent\", args: {role: \"asker\", task: \$task${2:+, $2}}}]}"; }
+# begin: the daemon, with its door open.
+begin() { start_daemon && wait_for 20 is .state serving; }

@@ -628,18 +628,6 @@ def test_restart():
     check("a message just then arrives once", said().count("are you there?") == 1, said())
     check("leaves", t.leave() == 0)
 
-    t = Terminal("--model", "local/m")
-    gone = daemon_pid()
-    os.kill(gone, signal.SIGKILL)
-    until(lambda: not os.path.exists(f"/proc/{gone}"))
-    more = Words("New one.")
-    more.go(0)
-    GATE["model"] = more
-    t.say("hello")
-    t.see("New one.")
-    check("a conversation in which nothing was said is begun anew", said() == ["hello"], said())
-    check("leaves", t.leave() == 0)
-
 
 TESTS = {name[5:]: f for name, f in list(globals().items()) if name.startswith("test_")}
 

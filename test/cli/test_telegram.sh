@@ -124,7 +124,7 @@ equal 'without buttons' '' "$(buttons "$again")"
 
 ask_for 'Review the code of kettle'
 quote=$(number "$P")
-yes=$(seen | jq -r --argjson n "$quote" '.messages[] | select(.message_id == $n).markup.inline_keyboard[0][0].callback_data')
+yes=$(yes_of "$quote")
 before=$(seen | jq '.messages | length')
 bot press "{\"from\":$ME,\"message\":$quote,\"data\":\"$yes\",\"chat\":{\"id\":-5,\"type\":\"group\"}}" >/dev/null
 say 78 yes >/dev/null
@@ -200,21 +200,16 @@ check 'and it goes on when told' is .state serving
 # --- a question, a long result
 
 stop_daemon
-mkdir -p "$XDG_CONFIG_HOME/ava/agents"
-printf -- '---\nname: asker\ndescription: asks\nmodel: offline:%s\ntools: read_file\n---\nAsk.\n' "$T/asks.jsonl" >"$XDG_CONFIG_HOME/ava/agents/asker.md"
-printf '%s\n' '{"tool_calls":[{"name":"ask_person","args":{"question":"Which parser? \u202enosj","choices":["json","yaml"]}}]}' >"$T/asks.jsonl"
-python3 - >>"$T/asks.jsonl" <<'X'
+python3 - >"$T/long.jsonl" <<'X'
 import json
 text = "".join("👩‍👧 line %d\n" % n for n in range(9000))
 print(json.dumps({"tool_calls": [{"name": "submit_result", "args": {"output": text, "summary": "long: " + "x" * 600, "confidence": 1}}]}))
 X
-printf '%s\n' '{"tool_calls":[{"name":"spawn_subagent","args":{"role":"asker","task":"ask me"}}]}' '{"text":"Shall I?"}' '{"text":"There it is."}' >"$T/ava.jsonl"
+asker '{"tool_calls":[{"name":"ask_person","args":{"question":"Which parser? \u202enosj","choices":["json","yaml"]}}]}' "$(cat "$T/long.jsonl")"
+ava_says "$(proposes 'ask me')" '{"text":"Shall I?"}' '{"text":"There it is."}'
 sed -i 's/pace_ms: 0/pace_ms: 3000/' "$XDG_CONFIG_HOME/ava/config.yaml"
 paced=$(seen | jq '.calls | length')
-unset AVA_MODEL
-export AVA_AVA_MODEL="offline:$T/ava.jsonl"
-start_daemon
-wait_for 20 is .state serving
+begin
 say $ME /new >/dev/null
 ask_for 'ask me something'
 check 'a quote stands behind what Ava says of it' [ "$(number 'Shall I?')" -lt "$(number "$P")" ]
@@ -235,8 +230,8 @@ wait_for 20 is .state serving
 
 # --- a call that needs a yes, words to a run, Cancel, a plain yes
 
-printf '%s\n' '{"tool_calls":[{"name":"read_file","args":{"path":"kettle.c"}}]}' '{"text":"never said","delay_ms":600000}' >"$T/asks.jsonl"
-printf '%s\n' '{"tool_calls":[{"name":"spawn_subagent","args":{"role":"asker","task":"read it","ask_before":["read_file"]}}]}' '{"text":"Shall I?"}' '{"text":"So."}' '{"text":"It was cancelled.\n✅ Subagent [Asker]: Complete"}' >"$T/ava.jsonl"
+asker '{"tool_calls":[{"name":"read_file","args":{"path":"kettle.c"}}]}'
+ava_says "$(proposes 'read it' 'ask_before: ["read_file"]')" '{"text":"Shall I?"}' '{"text":"So."}' '{"text":"It was cancelled.\n✅ Subagent [Asker]: Complete"}'
 say $ME /new >/dev/null
 ask_for 'read it, please'
 spawned=$(events SubagentSpawn)
@@ -326,8 +321,7 @@ check 'the words are' wait_for 20 says "$quote" 'Confirmed: S-'
 # --- a full disk
 
 stop_daemon
-AVA_DISK_FREE_MIN_MB=1000000 start_daemon
-wait_for 20 is .state serving
+AVA_DISK_FREE_MIN_MB=1000000 begin
 say $ME 'said to a full disk' >/dev/null
 check 'what cannot be kept is told' wait_for 20 has 'I try it again by myself'
 stop_daemon
@@ -346,8 +340,7 @@ contains 'conversations are those of ava sessions' 'ask me something' "$OUT"
 "$AVA" telegram unpair $ME >/dev/null </dev/null
 kill_daemon
 wait_for 15 flock -n "$AVA_DATA_ROOT" true
-start_daemon
-wait_for 20 is .state serving
+begin
 before=$(seen | jq '.messages | length')
 say $ME hello >/dev/null
 wait_for 20 taken

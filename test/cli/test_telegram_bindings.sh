@@ -4,8 +4,7 @@
 . "${0%/*}/lib.sh"
 . "$LIB/telegram.sh"
 put_token
-start_daemon || { result 1 'avad serves' || finish; }
-wait_for 20 is .state serving
+begin || { result 1 'avad serves' || finish; }
 
 code=$("$AVA" telegram pair </dev/null | sed -n 's/^    //p')
 bot say "{\"from\":79,\"text\":\"$code\",\"more\":{\"from\":{\"id\":79,\"is_bot\":true}}}" >/dev/null
@@ -24,7 +23,7 @@ check 'and another' wait_for 20 is '.paired | length' 2
 say $ME 'Find where kettle is defined' >/dev/null
 check 'a quote comes' wait_for 30 quoted
 quote=$(number "$P")
-yes=$(seen | jq -r --argjson n "$quote" '.messages[] | select(.message_id == $n).markup.inline_keyboard[0][0].callback_data')
+yes=$(yes_of "$quote")
 bot say "{\"from\":$ME,\"text\":\"yes\",\"more\":{\"from\":{\"id\":$ME,\"is_bot\":true}}}" >/dev/null
 wait_for 20 taken
 equal 'what a bot says is not heard' 0 "$(heard yes)"
@@ -42,8 +41,7 @@ kept()
 {
 	stop_daemon
 	jq -c "$1" "$AVA_DATA_ROOT/telegram.json" >"$T/kept" && cat "$T/kept" >"$AVA_DATA_ROOT/telegram.json"
-	start_daemon
-	wait_for 20 is .state serving
+	begin
 }
 button_of=$quote button=$yes
 refused 'another person who is paired' '{from: 78}'
@@ -71,14 +69,9 @@ equal 'once' 1 "$(events SubagentSpawn)"
 # --- Cancel of a run
 
 stop_daemon
-mkdir -p "$XDG_CONFIG_HOME/ava/agents"
-printf -- '---\nname: asker\ndescription: asks\nmodel: offline:%s\ntools: read_file\n---\nAsk.\n' "$T/asks.jsonl" >"$XDG_CONFIG_HOME/ava/agents/asker.md"
-printf '%s\n' '{"text":"never said","delay_ms":600000}' >"$T/asks.jsonl"
-printf '%s\n' '{"tool_calls":[{"name":"spawn_subagent","args":{"role":"asker","task":"wait"}}]}' '{"text":"Shall I?"}' '{"text":"So."}' >"$T/ava.jsonl"
-unset AVA_MODEL
-export AVA_AVA_MODEL="offline:$T/ava.jsonl"
-start_daemon
-wait_for 20 is .state serving
+asker
+ava_says "$(proposes wait)" '{"text":"Shall I?"}' '{"text":"So."}'
+begin
 say $ME /new >/dev/null
 say $ME 'wait, please' >/dev/null
 wait_for 30 quoted
@@ -86,7 +79,7 @@ press "$(number "$P")" Yes >/dev/null
 check 'a run has a button' wait_for 30 has 'Spawning Asker subagent'
 RUN=$("$AVA" ps --json </dev/null | jq -r '.[0].subagent_id')
 button_of=$(number "Spawning Asker subagent ($RUN)")
-button=$(seen | jq -r --argjson n "$button_of" '.messages[] | select(.message_id == $n).markup.inline_keyboard[0][0].callback_data')
+button=$(yes_of "$button_of")
 lives() { "$AVA" status "$RUN" --json </dev/null | jq -e '.ended_at == ""' >/dev/null; }
 refused 'Cancel of another person' '{from: 78}'
 kept '(.cards[] | select(.kind == "run")).until = 1'

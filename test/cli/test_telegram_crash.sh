@@ -22,8 +22,7 @@ started() { run_id=$(cat "$AVA_DATA_ROOT"/logs/ava/*.jsonl | jq -r --arg p "$P" 
 begun() { started || { press_yes && started; }; }
 quiet() { jq -e 'any(.open[].channels[]; . == "telegram") | not' "$AVA_DATA_ROOT/delivery.json" >/dev/null; }
 
-start_daemon || { result 1 'avad serves' || finish; }
-wait_for 20 is .state serving
+begin || { result 1 'avad serves' || finish; }
 pair
 
 n=0 last=
@@ -68,13 +67,8 @@ equal 'without a kill nothing comes twice' 1 "$(count "From $run_id")"
 # --- a question, its answer, and a run that is cancelled
 
 stop_daemon
-mkdir -p "$XDG_CONFIG_HOME/ava/agents"
-printf -- '---\nname: asker\ndescription: asks\nmodel: offline:%s\ntools: read_file\n---\nAsk.\n' "$T/asks.jsonl" >"$XDG_CONFIG_HOME/ava/agents/asker.md"
-printf '%s\n' '{"tool_calls":[{"name":"ask_person","args":{"question":"Which parser?","choices":["json","yaml"]}}]}' \
-	'{"text":"never said","delay_ms":600000}' >"$T/asks.jsonl"
-printf '%s\n' '{"tool_calls":[{"name":"spawn_subagent","args":{"role":"asker","task":"ask me"}}]}' '{"text":"Shall I?"}' '{"text":"It was cancelled."}' >"$T/ava.jsonl"
-unset AVA_MODEL
-export AVA_AVA_MODEL="offline:$T/ava.jsonl"
+asker '{"tool_calls":[{"name":"ask_person","args":{"question":"Which parser?","choices":["json","yaml"]}}]}'
+ava_says "$(proposes 'ask me')" '{"text":"Shall I?"}' '{"text":"It was cancelled."}'
 up
 
 asks() { has "$run_id asks: "; }

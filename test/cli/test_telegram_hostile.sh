@@ -14,8 +14,7 @@ fi
 }
 export AVA_DISK_FREE_MIN_MB=0
 put_token
-start_daemon || { result 1 'avad serves' || finish; }
-wait_for 20 is .state serving
+begin || { result 1 'avad serves' || finish; }
 check 'somebody is paired' pair
 wait_for 20 taken
 
@@ -80,8 +79,7 @@ stop_daemon
 "$AVA" telegram unpair $ME >/dev/null </dev/null
 stop_daemon
 clock_at 0 0
-start_daemon
-wait_for 20 is .state serving
+begin
 
 # --- a clock that jumps, by a day and more
 
@@ -93,8 +91,7 @@ wait_for 20 taken
 check 'a code is good for ten minutes' is '.paired | length' 0
 stop_daemon
 clock_at 0 0
-start_daemon
-wait_for 20 is .state serving
+begin
 good=$(code)
 clock_at 86400 0
 say $ME "$good" >/dev/null
@@ -102,7 +99,7 @@ check 'whatever the clock on the wall says' wait_for 20 is '.paired | length' 1
 say $ME 'Find where kettle is defined' >/dev/null
 check 'a quote comes' wait_for 30 quoted
 quote=$(number "$P")
-yes=$(seen | jq -r --argjson n "$quote" '.messages[] | select(.message_id == $n).markup.inline_keyboard[0][0].callback_data')
+yes=$(yes_of "$quote")
 clock_at 172800 0
 late=$(bot press "{\"from\":$ME,\"message\":$quote,\"data\":\"$yes\"}" | jq -r .query)
 check 'a button of yesterday is answered' wait_for 20 pressed "$late"

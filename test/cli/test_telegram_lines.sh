@@ -6,15 +6,9 @@ own_clock # the bot's as well: what it writes down of calls is when the daemon m
 . "$LIB/telegram.sh"
 sed -i 's/pace_ms: 0/pace_ms: 400/; /edit_ms/d' "$XDG_CONFIG_HOME/ava/config.yaml"
 put_token
-mkdir -p "$XDG_CONFIG_HOME/ava/agents"
-printf -- '---\nname: asker\ndescription: asks\nmodel: offline:%s\ntools: read_file\n---\nAsk.\n' "$T/asks.jsonl" >"$XDG_CONFIG_HOME/ava/agents/asker.md"
-printf '%s\n' '{"text":"never said","delay_ms":600000}' >"$T/asks.jsonl"
-jq -nc '{tool_calls: [{name: "spawn_parallel", args: {runs: [range(8) | {role: "asker", task: "wait \(.)"}]}}]}' >"$T/ava.jsonl"
-printf '%s\n' '{"text":"Shall I?"}' '{"text":"So."}' >>"$T/ava.jsonl"
-unset AVA_MODEL
-export AVA_AVA_MODEL="offline:$T/ava.jsonl"
-start_daemon || { result 1 'avad serves' || finish; }
-wait_for 20 is .state serving
+asker
+ava_says "$(jq -nc '{tool_calls: [{name: "spawn_parallel", args: {runs: [range(8) | {role: "asker", task: "wait \(.)"}]}}]}')" '{"text":"Shall I?"}' '{"text":"So."}'
+begin || { result 1 'avad serves' || finish; }
 for who in $ME 78 79; do
 	say $who "$("$AVA" telegram pair </dev/null | sed -n 's/^    //p')" >/dev/null
 	wait_for 20 taken
