@@ -149,6 +149,7 @@ static inline int rig_set_up(void **state)
 
 static inline int rig_tear_down(void **state)
 {
+	test_clock_go();
 	rig_stop();
 	sys = &sys_real;
 	close(rig.dirfd);

@@ -274,7 +274,6 @@ TEST(time)
 		os_loop_step(loop, 0);
 		usleep(1000);
 	}
-	test_clock_go();
 	assert_int_equal(s.how, EXEC_TIMEOUT);
 }
 
@@ -301,7 +300,6 @@ TEST(time_unlooked)
 		assert_int_equal(s.how, stopped ? EXEC_STOPPED : EXEC_EXITED);
 		assert_true(stopped || s.code == 4);
 	}
-	test_clock_go();
 }
 
 TEST(too_much)

@@ -194,6 +194,7 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
+	test_clock_go();
 	client_close(client);
 	server_stop();
 	lock_drop(&root_lock);
@@ -568,6 +569,7 @@ static int start_setup(void **state)
 
 static int start_teardown(void **state)
 {
+	test_clock_go();
 	unit_rmdir(root);
 	unsetenv("AVA_AVAD");
 	return 0;
@@ -688,7 +690,6 @@ TEST_WITH(start_fails, start_setup, start_teardown)
 	assert_int_equal(client_open(root, true, &c, &err), AVA_ENOENT);
 	assert_non_null(strstr(err.text, "AVA_AVAD is /nonexistent/avad"));
 	assert_null(c);
-	test_clock_go();
 }
 
 TEST_WITH(find, start_setup, start_teardown)

@@ -31,6 +31,7 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
+	test_clock_go();
 	close(rootfd);
 	unit_rmdir(root);
 	return 0;
@@ -130,7 +131,6 @@ TEST_WITH(holder_is_ending, setup, teardown)
 	sys = &ops;
 	test_clock_stop(); /* it is waited for, but not longer than a second */
 	assert_int_equal(lock_take(&l, rootfd, NULL), 0);
-	test_clock_go();
 	sys = &sys_real;
 	assert_int_equal(found, 3);
 	lock_drop(&l);

@@ -24,6 +24,7 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
+	test_clock_go();
 	os_loop_free(*state);
 	return 0;
 }
@@ -231,7 +232,6 @@ TEST_WITH(timer, setup, teardown)
 	test_clock_skip(10);
 	os_loop_step(*state, 0);
 	assert_int_equal(b.rings, 1);
-	test_clock_go();
 	os_timer_free(b.timer);
 	os_timer_free(NULL);
 }
@@ -249,7 +249,6 @@ TEST_WITH(timer_due_before_the_turn, setup, teardown)
 	os_timer_set(b.timer, 1);
 	test_clock_skip(5);
 	os_loop_step(*state, -1);
-	test_clock_go();
 	assert_int_equal(b.rings, 1);
 	assert_int_equal(far.rings, 0);
 	os_timer_free(b.timer);
@@ -303,7 +302,6 @@ TEST_WITH(timer_not_early, setup, teardown)
 	test_clock_stop();
 	os_defer(*state, &s.task);
 	assert_int_equal(rings_after(*state, &b), 30);
-	test_clock_go();
 	assert_int_equal(os_loop_gaps(*state), gaps + 1); /* the 40 ms of work */
 	os_timer_free(b.timer);
 }
@@ -346,7 +344,6 @@ TEST_WITH(timer_defers, setup, teardown)
 		os_timer_set(near, 0);
 		os_loop_run(*state);
 	}
-	test_clock_go();
 	assert_int_equal(far.rings, 0);
 	os_timer_free(near);
 	os_timer_free(far.timer);
