@@ -174,7 +174,7 @@ def transcripts():
 
 def clock_at(seconds):
     """The clock of hooks that start_late started stands so long after their start."""
-    os.symlink(f"{seconds} {seconds} 1", os.environ["AVA_TEST_CLOCK"] + ".new")
+    os.symlink(f"{seconds}000 {seconds}000 1", os.environ["AVA_TEST_CLOCK"] + ".new")
     os.replace(os.environ["AVA_TEST_CLOCK"] + ".new", os.environ["AVA_TEST_CLOCK"])
 
 

@@ -222,14 +222,16 @@ own_clock()
 
 # clock_at WALL MONO [stands]: both clocks are so many seconds ahead of the machine's, or of the
 # time when their program began, and stand.
-clock_at() { clock_ahead=$2; ln -sfn "$1 $2 ${3:+1}" "$AVA_TEST_CLOCK"; }
+clock_at() { clock_ms=$(($2 * 1000)); ln -sfn "$(($1 * 1000)) $clock_ms ${3:+1}" "$AVA_TEST_CLOCK"; }
+# skip_time SECONDS [MS]
 skip_time()
 {
-	[ -n "$CLOCK" ] || sleep "$1"
-	clock_at $((clock_ahead + $1)) $((clock_ahead + $1))
+	clock_ms=$((clock_ms + $1 * 1000 + ${2:-0}))
+	if [ -n "$CLOCK" ]; then ln -sfn "$clock_ms $clock_ms" "$AVA_TEST_CLOCK"; else sleep "$1.${2:-0}"; fi
 }
 
-# skip_until SECONDS COMMAND...: wait_for, but the clock goes a second with each look, so far.
+# skip_until SECONDS COMMAND...: wait_for, but the clock goes a second with each look, so far; in
+# skip_slowly a tenth of one, for what is to be seen soon after its time.
 skip_until()
 {
 	skip_left=$1
@@ -238,6 +240,16 @@ skip_until()
 		[ "$skip_left" -gt 0 ] || { wait_for 20 "$@"; return; }
 		skip_left=$((skip_left - 1))
 		skip_time 1
+	done
+}
+skip_slowly()
+{
+	skip_left=$(($1 * 10))
+	shift
+	until "$@" >/dev/null 2>&1; do
+		[ "$skip_left" -gt 0 ] || { wait_for 20 "$@"; return; }
+		skip_left=$((skip_left - 1))
+		skip_time 0 100
 	done
 }
 

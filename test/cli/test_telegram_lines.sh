@@ -4,7 +4,7 @@
 . "${0%/*}/lib.sh"
 own_clock # the bot's as well: what it writes down of calls is when the daemon made them
 . "$LIB/telegram.sh"
-sed -i 's/pace_ms: 0/pace_ms: 400/; /edit_ms/d' "$XDG_CONFIG_HOME/ava/config.yaml"
+sed -i 's/pace_ms: 0/pace_ms: 100/; /edit_ms/d' "$XDG_CONFIG_HOME/ava/config.yaml"
 put_token
 asker
 ava_says "$(jq -nc '{tool_calls: [{name: "spawn_parallel", args: {runs: [range(8) | {role: "asker", task: "wait \(.)"}]}}]}')" '{"text":"Shall I?"}' '{"text":"So."}'
@@ -50,7 +50,7 @@ press "$(number 'Proceed? [Yes/No]')" Yes >/dev/null
 # The calls that changed messages of runs; LINES: how often each of them was.
 edits() { seen | jq '[.calls[] | select(.method == "editMessageText" and (.text | startswith("🚀")))]'; }
 turns() { [ "$(edits | jq 'group_by(.message) | map(select(length >= 2)) | length')" = 8 ]; }
-check 'the lines of eight runs take turns' skip_until 60 turns
+check 'the lines of eight runs take turns' skip_slowly 60 turns
 word=$(say $ME /help | jq .update_id)
 check 'a word is told' skip_until 20 tells $ME 'Say what you'
 # Of what went out behind the call that confirms the word: a line that was made before it, if any.
@@ -60,7 +60,7 @@ RUN=$("$AVA" ps --json </dev/null | jq -r '.[0].subagent_id')
 line=$(number "($RUN)")
 edited() { [ "$(edits | jq --argjson n "$line" 'map(select(.message == $n)) | length')" -gt "$before" ]; }
 before=$(edits | jq --argjson n "$line" 'map(select(.message == $n)) | length')
-check 'a line changes' skip_until 30 edited
+check 'a line changes' skip_slowly 30 edited
 press "$line" Cancel >/dev/null
 check 'Cancel shows' skip_until 30 says "$line" Cancelled
 paced() { seen | jq -e '[.calls[] | select(.method == "editMessageText" or .method == "editMessageReplyMarkup")] | group_by(.message) | length >= 8 and
@@ -82,11 +82,11 @@ check 'and says so' sh -c "grep -q '^Name the run|For a while |\\(Nothing has \\
 
 line=$(jq '[.cards[] | select(.kind == "run").message] | min' "$AVA_DATA_ROOT/telegram.json")
 before=$(edits | jq --argjson n "$line" 'map(select(.message == $n)) | length')
-check 'the line of another run changes' skip_until 40 edited
+check 'the line of another run changes' skip_slowly 40 edited
 kill_daemon
 start_daemon
 before=$(edits | jq --argjson n "$line" 'map(select(.message == $n)) | length')
-check 'and after a restart' skip_until 40 edited
+check 'and after a restart' skip_slowly 40 edited
 check 'three seconds lie between these too' paced
 equal 'the service found nothing amiss' '[]' "$(seen | jq -c .wrong)"
 finish

@@ -1,6 +1,6 @@
-/* See clock.h. Where the hands are is memory that forked processes share; under AVA_TEST_CLOCK it
- * is the target of that symbolic link, which changes as a whole: "WALL MONO STANDS", seconds by
- * which the wall clock and the monotonic one are ahead, and 1 when they stand. */
+/* See moved_clock.h. Where the hands are is memory that forked processes share; under AVA_TEST_CLOCK it
+ * is the target of that symbolic link, which changes as a whole: "WALL MONO STANDS", milliseconds
+ * by which the wall clock and the monotonic one are ahead, and 1 when they stand. */
 #include "moved_clock.h"
 
 #include <errno.h>
@@ -78,7 +78,7 @@ static int64_t now(int which)
 	return (stands  ? begun[which]
 		: stood ? stood
 			: machine(which)) +
-	       told[which] * SECOND + __atomic_load_n(&hands->ahead[which], __ATOMIC_ACQUIRE);
+	       told[which] * MS + __atomic_load_n(&hands->ahead[which], __ATOMIC_ACQUIRE);
 }
 
 void test_clock_stop(void)
