@@ -89,6 +89,14 @@ bool check_members(const struct ask *a, uint32_t object, const char *const *know
 	return true;
 }
 
+bool same_text(const struct ask *a, uint32_t x, uint32_t y)
+{
+	size_t nx, ny;
+	const char *p = tape_raw(a->t, x, &nx), *q = tape_raw(a->t, y, &ny);
+
+	return nx == ny && memcmp(p, q, nx) == 0;
+}
+
 bool check_word(const struct ask *a, uint32_t node, size_t max)
 {
 	size_t len;
@@ -103,8 +111,6 @@ bool check_word(const struct ask *a, uint32_t node, size_t max)
 	return true;
 }
 
-static const char *const invalid = "invalid_request_error";
-
 static bool key_missing(const struct ask *a, struct verdict *v)
 {
 	switch (a->service) {
@@ -117,10 +123,10 @@ static bool key_missing(const struct ask *a, struct verdict *v)
 	case SERVICE_LOCAL:
 		return true;
 	}
-	return verdict_set(v, 401, invalid,
-			   "You didn't provide an API key. You need to provide your API key in an "
-			   "Authorization header using Bearer auth (i.e. Authorization: Bearer "
-			   "YOUR_KEY).");
+	return verdict_set(
+		v, 401, INVALID,
+		"You didn't provide an API key. You need to provide your API key in an "
+		"Authorization header using Bearer auth (i.e. Authorization: Bearer YOUR_KEY).");
 }
 
 static bool check_key(const struct ask *a, struct verdict *v)
@@ -134,7 +140,7 @@ static bool check_key(const struct ask *a, struct verdict *v)
 	if (a->service == SERVICE_OPENROUTER)
 		return verdict_set(v, 401, "authentication", "User not found.");
 	v->code = "invalid_api_key";
-	return verdict_set(v, 401, invalid, "Incorrect API key provided: %.3s***.", a->key);
+	return verdict_set(v, 401, INVALID, "Incorrect API key provided: %.3s***.", a->key);
 }
 
 bool check_headers(const struct ask *a, struct verdict *v)
@@ -144,28 +150,26 @@ bool check_headers(const struct ask *a, struct verdict *v)
 	if (a->service == SERVICE_ANTHROPIC && a->bearer && a->key[0] == '\0')
 		return verdict_set(v, 401, "authentication_error", "Invalid bearer token");
 	if (a->service == SERVICE_ANTHROPIC && a->version[0] == '\0')
-		return verdict_set(v, 400, invalid, "anthropic-version: header is required");
+		return invalid(v, "anthropic-version: header is required");
 	if (a->service == SERVICE_ANTHROPIC && strcmp(a->version, "2023-06-01") != 0 &&
 	    strcmp(a->version, VERSION_NEW) != 0)
-		return verdict_set(v, 400, invalid,
-				   "anthropic-version: \"%s\" is not a valid version", a->version);
+		return invalid(v, "anthropic-version: \"%s\" is not a valid version", a->version);
 	if (strcmp(a->method, "POST") != 0)
-		return verdict_set(v, 405, invalid, "Method Not Allowed");
+		return verdict_set(v, 405, INVALID, "Method Not Allowed");
 	if (strncasecmp(a->type, "application/json", 16) == 0)
 		return true;
 	if (a->service == SERVICE_ANTHROPIC)
-		return verdict_set(v, 400, invalid, "Content-Type must be application/json");
-	return verdict_set(v, 400, invalid,
-			   "you must provide a model parameter"); /* it read no body */
+		return invalid(v, "Content-Type must be application/json");
+	return invalid(v, "you must provide a model parameter"); /* it read no body */
 }
 
 static bool missing(const struct ask *a, const char *name, struct verdict *v)
 {
 	if (a->service == SERVICE_ANTHROPIC)
-		return verdict_set(v, 400, invalid, "%s: Field required", name);
+		return invalid(v, "%s: Field required", name);
 	snprintf(v->param, sizeof v->param, "%s", name);
 	v->code = "missing_required_parameter";
-	return verdict_set(v, 400, invalid, "Missing required parameter: '%s'.", name);
+	return invalid(v, "Missing required parameter: '%s'.", name);
 }
 
 static bool check_model(struct ask *a, struct verdict *v)
@@ -184,7 +188,7 @@ static bool check_model(struct ask *a, struct verdict *v)
 		return verdict_set(v, 400, "invalid_request", "%s is not a valid model ID",
 				   a->model);
 	v->code = "model_not_found";
-	return verdict_set(v, 404, invalid,
+	return verdict_set(v, 404, INVALID,
 			   "The model `%s` does not exist or you do not have access to it.",
 			   a->model);
 }
@@ -215,14 +219,14 @@ bool ask_read(struct ask *a, const struct tape *t, struct verdict *v)
 
 	a->t = t;
 	if (tape_kind(t, 0) != TAPE_OBJECT)
-		return verdict_set(v, 400, invalid, "Input should be a valid dictionary");
+		return invalid(v, "Input should be a valid dictionary");
 	if (!check_model(a, v))
 		return false;
 	a->messages = tape_get(t, 0, "messages");
 	if (a->messages == 0)
 		return missing(a, "messages", v);
 	if (tape_kind(t, a->messages) != TAPE_ARRAY)
-		return verdict_set(v, 400, invalid, "messages: Input should be a valid list");
+		return invalid(v, "messages: Input should be a valid list");
 	a->nmessages = t->nodes[a->messages].count;
 	a->system = tape_get(t, 0, "system");
 	a->tools = tape_get(t, 0, "tools");
@@ -242,28 +246,26 @@ bool check_window(const struct ask *a, int64_t tokens, struct verdict *v)
 	if (tokens <= a->window)
 		return true;
 	if (a->service == SERVICE_ANTHROPIC)
-		return verdict_set(v, 400, invalid,
-				   "prompt is too long: %lld tokens > %lld maximum",
-				   (long long)tokens, (long long)a->window);
+		return invalid(v, "prompt is too long: %lld tokens > %lld maximum",
+			       (long long)tokens, (long long)a->window);
 	v->code = "context_length_exceeded";
 	snprintf(v->param, sizeof v->param, "messages");
 	if (a->service == SERVICE_OPENROUTER)
 		return verdict_set(
 			v, 400, "context_length_exceeded",
-			"This endpoint's maximum context length is %lld tokens. However, "
-			"you requested about %lld tokens (%lld of text input). Please "
-			"reduce the length of either one, or use the \"middle-out\" "
-			"transform to compress your prompt automatically.",
+			"This endpoint's maximum context length is %lld tokens. However, you "
+			"requested about %lld tokens (%lld of text input). Please reduce the "
+			"length of either one, or use the \"middle-out\" transform to compress "
+			"your prompt automatically.",
 			(long long)a->window, (long long)tokens, (long long)tokens);
 	if (a->service == SERVICE_LOCAL)
-		return verdict_set(v, 400, "exceed_context_size_error",
-				   "the request exceeds the available context size, try increasing "
-				   "it");
-	return verdict_set(v, 400, invalid,
-			   "This model's maximum context length is %lld tokens. However, your "
-			   "messages resulted in %lld tokens. Please reduce the length of the "
-			   "messages.",
-			   (long long)a->window, (long long)tokens);
+		return verdict_set(
+			v, 400, "exceed_context_size_error",
+			"the request exceeds the available context size, try increasing it");
+	return invalid(v,
+		       "This model's maximum context length is %lld tokens. However, your messages "
+		       "resulted in %lld tokens. Please reduce the length of the messages.",
+		       (long long)a->window, (long long)tokens);
 }
 
 void quote_json(struct buf *out, const char *s, size_t len)

@@ -38,6 +38,8 @@ struct verdict {
 /* Keep the first objection. Returns false. */
 bool verdict_set(struct verdict *v, int status, const char *type, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
+#define INVALID         "invalid_request_error"
+#define invalid(v, ...) verdict_set(v, 400, INVALID, __VA_ARGS__)
 
 /* The Messages API's newer version; it has no sampling parameters. */
 #define VERSION_NEW "2026-10-21"
@@ -80,6 +82,8 @@ bool check_window(const struct ask *a, int64_t tokens, struct verdict *v);
 /* Shared by the two: every member of `object` is in the NULL-ended list. */
 bool check_members(const struct ask *a, uint32_t object, const char *const *known,
 		   const char **unknown, char name[64]);
+/* Two strings, byte for byte. */
+bool same_text(const struct ask *a, uint32_t x, uint32_t y);
 /* [a-zA-Z0-9_-]{1,max} */
 bool check_word(const struct ask *a, uint32_t node, size_t max);
 

@@ -17,8 +17,6 @@
 #define IDS_MAX 512 /* tool calls in one message */
 #define MARKS   4
 
-static const char *const invalid = "invalid_request_error";
-
 /* One walk. */
 struct walk {
 	struct ask *a;
@@ -41,8 +39,7 @@ static bool refuse(struct walk *w, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof text, fmt, ap);
 	va_end(ap);
-	return verdict_set(w->v, 400, invalid, "messages.%u.content.%u%s", w->message, w->block,
-			   text);
+	return invalid(w->v, "messages.%u.content.%u%s", w->message, w->block, text);
 }
 
 static bool is_string(const struct ask *a, uint32_t node)
@@ -77,16 +74,13 @@ static bool check_mark(struct ask *a, uint32_t block, unsigned *marks, struct ve
 	if (mark == 0 || tape_kind(a->t, mark) == TAPE_NULL)
 		return true;
 	if (!is_object(a, mark) || !tape_is(a->t, tape_get(a->t, mark, "type"), "ephemeral"))
-		return verdict_set(v, 400, invalid,
-				   "cache_control.type: Input should be 'ephemeral'");
+		return invalid(v, "cache_control.type: Input should be 'ephemeral'");
 	ttl = tape_get(a->t, mark, "ttl");
 	if (ttl != 0 && !tape_is(a->t, ttl, "5m") && !tape_is(a->t, ttl, "1h"))
-		return verdict_set(v, 400, invalid,
-				   "cache_control.ephemeral.ttl: Input should be '5m' or '1h'");
+		return invalid(v, "cache_control.ephemeral.ttl: Input should be '5m' or '1h'");
 	if (++*marks > MARKS)
-		return verdict_set(
-			v, 400, invalid,
-			"A maximum of %d blocks with cache_control may be provided. Found %u.",
+		return invalid(
+			v, "A maximum of %d blocks with cache_control may be provided. Found %u.",
 			MARKS, *marks);
 	return true;
 }
@@ -104,12 +98,10 @@ static bool check_text(struct walk *w, uint32_t block)
 		return tape_get(a->t, block, "cache_control")
 			       ? refuse(w,
 					".text: cache_control cannot be set for empty text blocks")
-			       : verdict_set(w->v, 400, invalid,
-					     "messages: text content blocks must be non-empty");
+			       : invalid(w->v, "messages: text content blocks must be non-empty");
 	if (is_blank(a, text))
-		return verdict_set(
-			w->v, 400, invalid,
-			"messages: text content blocks must contain non-whitespace text");
+		return invalid(w->v,
+			       "messages: text content blocks must contain non-whitespace text");
 	return true;
 }
 
@@ -124,18 +116,15 @@ static bool check_tool_use(struct walk *w, uint32_t block)
 			       : refuse(w, ".tool_use.id: String should match pattern "
 					   "'^[a-zA-Z0-9_-]+$'");
 	if (!check_word(a, tape_get(a->t, block, "name"), 200))
-		return refuse(w, ".tool_use.name: String should match pattern "
-				 "'^[a-zA-Z0-9_-]{1,200}$'");
+		return refuse(
+			w, ".tool_use.name: String should match pattern '^[a-zA-Z0-9_-]{1,200}$'");
 	if (!is_object(a, tape_get(a->t, block, "input")))
 		return refuse(w, ".tool_use.input: Input should be a valid dictionary");
 	for (unsigned i = 0; i < w->nopen; i++) {
-		size_t len, other;
-		const char *x = tape_raw(a->t, id, &len), *y = tape_raw(a->t, w->open[i], &other);
-
-		if (len == other && memcmp(x, y, len) == 0)
-			return verdict_set(w->v, 400, invalid,
-					   "messages.%u.content.%u: `tool_use` ids must be unique",
-					   w->message, w->block);
+		if (same_text(a, id, w->open[i]))
+			return invalid(w->v,
+				       "messages.%u.content.%u: `tool_use` ids must be unique",
+				       w->message, w->block);
 	}
 	if (w->nopen == IDS_MAX)
 		return refuse(w, ": more than %d tool_use blocks (%s)", IDS_MAX,
@@ -205,10 +194,7 @@ static bool check_result(struct walk *w, uint32_t block)
 	if (!check_result_content(w, tape_get(a->t, block, "content")))
 		return false;
 	for (unsigned i = 0; i < w->nopen; i++) {
-		size_t len, other;
-		const char *x = tape_raw(a->t, id, &len), *y = tape_raw(a->t, w->open[i], &other);
-
-		if (len != other || memcmp(x, y, len) != 0)
+		if (!same_text(a, id, w->open[i]))
 			continue;
 		if (w->answered[i])
 			return refuse(w,
@@ -218,11 +204,11 @@ static bool check_result(struct walk *w, uint32_t block)
 		w->answered[i] = true;
 		return true;
 	}
-	return refuse(w,
-		      ": unexpected `tool_use_id` found in `tool_result` blocks: %s. Each "
-		      "`tool_result` block must have a corresponding `tool_use` block in the "
-		      "previous message.",
-		      tape_copy(a->t, id, text, sizeof text));
+	return refuse(
+		w,
+		": unexpected `tool_use_id` found in `tool_result` blocks: %s. Each `tool_result` "
+		"block must have a corresponding `tool_use` block in the previous message.",
+		tape_copy(a->t, id, text, sizeof text));
 }
 
 static bool check_user_block(struct walk *w, uint32_t block, uint32_t type)
@@ -240,10 +226,9 @@ static bool check_user_block(struct walk *w, uint32_t block, uint32_t type)
 	if (tape_is(a->t, type, "image") || tape_is(a->t, type, "document"))
 		return true;
 	if (tape_is(a->t, type, "tool_use") || tape_is(a->t, type, "thinking"))
-		return verdict_set(w->v, 400, invalid,
-				   "messages.%u: `%s` blocks can only be in `assistant` messages",
-				   w->message,
-				   tape_is(a->t, type, "tool_use") ? "tool_use" : "thinking");
+		return invalid(w->v, "messages.%u: `%s` blocks can only be in `assistant` messages",
+			       w->message,
+			       tape_is(a->t, type, "tool_use") ? "tool_use" : "thinking");
 	return refuse(w, ": Input tag does not match any of the expected tags");
 }
 
@@ -260,16 +245,14 @@ static bool check_assistant_block(struct walk *w, uint32_t block, uint32_t type)
 	if (tape_is(a->t, type, "redacted_thinking"))
 		return check_thinking(w, block, true);
 	if (tape_is(a->t, type, "tool_result"))
-		return verdict_set(
-			w->v, 400, invalid,
-			"messages.%u: `tool_result` blocks can only be in `user` messages",
-			w->message);
+		return invalid(w->v,
+			       "messages.%u: `tool_result` blocks can only be in `user` messages",
+			       w->message);
 	/* Blocks that this version does not name go back as they came: those the
 	 * mock sent carry a seal. */
 	if (!seal_good(a->t, block))
-		return refuse(w,
-			      ": Input tag does not match any of the expected tags, or the block "
-			      "differs from what was sent");
+		return refuse(w, ": Input tag does not match any of the expected tags, or the "
+				 "block differs from what was sent");
 	w->pause = true;
 	return true;
 }
@@ -287,11 +270,11 @@ static bool check_answered(struct walk *w)
 			buf_addf(&ids, "%s%s", ids.len ? ", " : "",
 				 tape_copy(w->a->t, w->open[i], text, sizeof text));
 	all = ids.len == 0 ||
-	      verdict_set(w->v, 400, invalid,
-			  "messages.%u: `tool_use` ids were found without `tool_result` blocks "
-			  "immediately after: %s. Each `tool_use` block must have a corresponding "
-			  "`tool_result` block in the next message.",
-			  w->message - 1, ids.data);
+	      invalid(w->v,
+		      "messages.%u: `tool_use` ids were found without `tool_result` blocks "
+		      "immediately after: %s. Each `tool_use` block must have a corresponding "
+		      "`tool_result` block in the next message.",
+		      w->message - 1, ids.data);
 	buf_fini(&ids);
 	return all;
 }
@@ -301,9 +284,8 @@ static bool check_blocks(struct walk *w, uint32_t content, bool assistant)
 	struct ask *a = w->a;
 
 	if (a->t->nodes[content].count == 0 && !assistant)
-		return verdict_set(w->v, 400, invalid,
-				   "messages.%u: user messages must have non-empty content",
-				   w->message);
+		return invalid(w->v, "messages.%u: user messages must have non-empty content",
+			       w->message);
 	w->block = 0;
 	TAPE_EACH(a->t, i, content)
 	{
@@ -336,13 +318,12 @@ static bool check_leading(struct walk *w, uint32_t last_assistant, unsigned at)
 	type = tape_get(a->t, content + 1, "type");
 	if (tape_is(a->t, type, "thinking") || tape_is(a->t, type, "redacted_thinking"))
 		return true;
-	return verdict_set(
-		w->v, 400, invalid,
-		"messages.%u.content.0.type: Expected `thinking` or `redacted_thinking`, but found "
-		"`%s`. When `thinking` is enabled, a final `assistant` message must start with a "
-		"thinking block (preceeding the lastmost set of `tool_use` and `tool_result` "
-		"blocks).",
-		at, tape_copy(a->t, type, text, sizeof text));
+	return invalid(w->v,
+		       "messages.%u.content.0.type: Expected `thinking` or `redacted_thinking`, "
+		       "but found `%s`. When `thinking` is enabled, a final `assistant` message "
+		       "must start with a thinking block (preceeding the lastmost set of "
+		       "`tool_use` and `tool_result` blocks).",
+		       at, tape_copy(a->t, type, text, sizeof text));
 }
 
 static bool is_assistant(const struct ask *a, uint32_t message)
@@ -361,39 +342,34 @@ static bool check_message(struct walk *w, uint32_t message, bool last)
 	char name[64];
 
 	if (role == 0)
-		return verdict_set(w->v, 400, invalid, "messages.%u.role: Field required",
-				   w->message);
+		return invalid(w->v, "messages.%u.role: Field required", w->message);
 	if (!assistant && !tape_is(a->t, role, "user"))
-		return verdict_set(
-			w->v, 400, invalid,
-			tape_is(a->t, role, "system")
-				? "messages: Unexpected role \"system\". The Messages API "
-				  "accepts a top-level `system` parameter, not \"system\" as "
-				  "an input message role."
-				: "messages.%u.role: Input should be 'user' or 'assistant'",
-			w->message);
+		return invalid(w->v,
+			       tape_is(a->t, role, "system")
+				       ? "messages: Unexpected role \"system\". The Messages API "
+					 "accepts a top-level `system` parameter, not \"system\" "
+					 "as an input message role."
+				       : "messages.%u.role: Input should be 'user' or 'assistant'",
+			       w->message);
 	if (w->message == 0 && assistant)
-		return verdict_set(w->v, 400, invalid,
-				   "messages: first message must use the \"user\" role");
+		return invalid(w->v, "messages: first message must use the \"user\" role");
 	if (!check_members(a, message, members, &unknown, name))
-		return verdict_set(w->v, 400, invalid,
-				   "messages.%u.%s: Extra inputs are not permitted", w->message,
-				   unknown);
+		return invalid(w->v, "messages.%u.%s: Extra inputs are not permitted", w->message,
+			       unknown);
 	if (content == 0)
-		return verdict_set(w->v, 400, invalid, "messages.%u.content: Field required",
-				   w->message);
+		return invalid(w->v, "messages.%u.content: Field required", w->message);
 	if (assistant)
 		w->pause = false;
 	if (is_string(a, content)) {
 		w->text_seen = true;
 		if (is_blank(a, content) && !(assistant && last))
-			return verdict_set(w->v, 400, invalid,
-					   "messages.%u: all messages must have non-empty content "
-					   "except for the optional final assistant message",
-					   w->message);
+			return invalid(w->v,
+				       "messages.%u: all messages must have non-empty content "
+				       "except for the optional final assistant message",
+				       w->message);
 	} else if (tape_kind(a->t, content) != TAPE_ARRAY) {
-		return verdict_set(w->v, 400, invalid,
-				   "messages.%u.content: Input should be a valid list", w->message);
+		return invalid(w->v, "messages.%u.content: Input should be a valid list",
+			       w->message);
 	} else if (!check_blocks(w, content, assistant)) {
 		return false;
 	}
@@ -435,9 +411,8 @@ static bool check_turns(struct walk *w)
 	}
 	if (!before || a->facts->prefill)
 		return true;
-	return w->pause || verdict_set(w->v, 400, invalid,
-				       "This model does not support assistant message prefill. The "
-				       "conversation must end with a user message.");
+	return w->pause || invalid(w->v, "This model does not support assistant message prefill. "
+					 "The conversation must end with a user message.");
 }
 
 static bool check_system(struct ask *a, unsigned *marks, struct verdict *v)
@@ -447,19 +422,17 @@ static bool check_system(struct ask *a, unsigned *marks, struct verdict *v)
 	if (a->system == 0 || is_string(a, a->system))
 		return true;
 	if (tape_kind(a->t, a->system) != TAPE_ARRAY)
-		return verdict_set(v, 400, invalid, "system: Input should be a valid list");
+		return invalid(v, "system: Input should be a valid list");
 	TAPE_EACH(a->t, i, a->system)
 	{
 		uint32_t text = is_object(a, i) ? tape_get(a->t, i, "text") : 0;
 
 		if (!is_object(a, i) || !tape_is(a->t, tape_get(a->t, i, "type"), "text"))
-			return verdict_set(v, 400, invalid,
-					   "system.%u.type: Input should be 'text'", n);
+			return invalid(v, "system.%u.type: Input should be 'text'", n);
 		if (!is_string(a, text))
-			return verdict_set(v, 400, invalid, "system.%u.text: Field required", n);
+			return invalid(v, "system.%u.text: Field required", n);
 		if (is_blank(a, text))
-			return verdict_set(v, 400, invalid,
-					   "system: text content blocks must be non-empty");
+			return invalid(v, "system: text content blocks must be non-empty");
 		if (!check_mark(a, i, marks, v))
 			return false;
 		n++;
@@ -478,35 +451,25 @@ static bool check_tool(struct ask *a, uint32_t tool, unsigned n, struct verdict 
 	char name[64];
 
 	if (!is_object(a, tool))
-		return verdict_set(v, 400, invalid, "tools.%u: Input should be a valid dictionary",
-				   n);
+		return invalid(v, "tools.%u: Input should be a valid dictionary", n);
 	if (!check_word(a, tape_get(a->t, tool, "name"), 128))
-		return verdict_set(v, 400, invalid,
-				   "tools.%u.custom.name: String should match pattern "
-				   "'^[a-zA-Z0-9_-]{1,128}$'",
-				   n);
+		return invalid(v,
+			       "tools.%u.custom.name: String should match pattern "
+			       "'^[a-zA-Z0-9_-]{1,128}$'",
+			       n);
 	if (!check_members(a, tool, members, &unknown, name))
-		return verdict_set(v, 400, invalid,
-				   "tools.%u.custom.%s: Extra inputs are not permitted", n,
-				   unknown);
+		return invalid(v, "tools.%u.custom.%s: Extra inputs are not permitted", n, unknown);
 	if (schema == 0)
-		return verdict_set(v, 400, invalid, "tools.%u.custom.input_schema: Field required",
-				   n);
+		return invalid(v, "tools.%u.custom.input_schema: Field required", n);
 	if (!is_object(a, schema))
-		return verdict_set(
-			v, 400, invalid,
-			"tools.%u.custom.input_schema: Input should be a valid dictionary", n);
+		return invalid(
+			v, "tools.%u.custom.input_schema: Input should be a valid dictionary", n);
 	if (tape_get(a->t, schema, "type") == 0)
-		return verdict_set(v, 400, invalid,
-				   "tools.%u.custom.input_schema.type: Field required", n);
+		return invalid(v, "tools.%u.custom.input_schema.type: Field required", n);
 	if (!tape_is(a->t, tape_get(a->t, schema, "type"), "object"))
-		return verdict_set(v, 400, invalid,
-				   "tools.%u.custom.input_schema.type: Input should be 'object'",
-				   n);
+		return invalid(v, "tools.%u.custom.input_schema.type: Input should be 'object'", n);
 	if (description != 0 && !is_string(a, description))
-		return verdict_set(v, 400, invalid,
-				   "tools.%u.custom.description: Input should be a valid string",
-				   n);
+		return invalid(v, "tools.%u.custom.description: Input should be a valid string", n);
 	return true;
 }
 
@@ -517,19 +480,14 @@ static bool check_tools(struct ask *a, unsigned *marks, struct verdict *v)
 	if (a->tools == 0)
 		return true;
 	if (tape_kind(a->t, a->tools) != TAPE_ARRAY)
-		return verdict_set(v, 400, invalid, "tools: Input should be a valid list");
+		return invalid(v, "tools: Input should be a valid list");
 	TAPE_EACH(a->t, i, a->tools)
 	{
 		if (!check_tool(a, i, n++, v) || !check_mark(a, i, marks, v))
 			return false;
 		for (uint32_t j = a->tools + 1; j < i; j = a->t->nodes[j].next) {
-			size_t x, y;
-			const char *p = tape_raw(a->t, tape_get(a->t, i, "name"), &x);
-			const char *q = tape_raw(a->t, tape_get(a->t, j, "name"), &y);
-
-			if (x == y && memcmp(p, q, x) == 0)
-				return verdict_set(v, 400, invalid,
-						   "tools: Tool names must be unique.");
+			if (same_text(a, tape_get(a->t, i, "name"), tape_get(a->t, j, "name")))
+				return invalid(v, "tools: Tool names must be unique.");
 		}
 	}
 	return true;
@@ -545,29 +503,21 @@ static bool check_choice(struct ask *a, struct verdict *v)
 		return true;
 	if (!is_object(a, choice) || (!tape_is(a->t, type, "auto") && !tape_is(a->t, type, "any") &&
 				      !tape_is(a->t, type, "tool") && !tape_is(a->t, type, "none")))
-		return verdict_set(
-			v, 400, invalid,
-			"tool_choice: Input tag does not match any of the expected tags: "
-			"'auto', 'any', 'tool', 'none'");
+		return invalid(v, "tool_choice: Input tag does not match any of the expected tags: "
+				  "'auto', 'any', 'tool', 'none'");
 	if (a->tools == 0)
-		return verdict_set(v, 400, invalid,
-				   "tool_choice may only be specified while providing tools.");
+		return invalid(v, "tool_choice may only be specified while providing tools.");
 	if (a->thinking && (tape_is(a->t, type, "any") || tape_is(a->t, type, "tool")))
-		return verdict_set(v, 400, invalid,
-				   "Thinking may not be enabled when tool_choice forces tool use.");
+		return invalid(v, "Thinking may not be enabled when tool_choice forces tool use.");
 	if (!tape_is(a->t, type, "tool"))
 		return true;
 	TAPE_EACH(a->t, i, a->tools)
 	{
-		size_t x, y;
-		const char *p = tape_raw(a->t, tape_get(a->t, i, "name"), &x);
-		const char *q = tape_raw(a->t, a->forced, &y);
-
-		if (a->forced != 0 && x == y && memcmp(p, q, x) == 0)
+		if (a->forced != 0 && same_text(a, tape_get(a->t, i, "name"), a->forced))
 			return true;
 	}
-	return verdict_set(v, 400, invalid, "Tool '%s' not found in provided tools",
-			   tape_copy(a->t, a->forced, text, sizeof text));
+	return invalid(v, "Tool '%s' not found in provided tools",
+		       tape_copy(a->t, a->forced, text, sizeof text));
 }
 
 static bool check_thinking_mode(struct ask *a, struct verdict *v)
@@ -581,39 +531,31 @@ static bool check_thinking_mode(struct ask *a, struct verdict *v)
 	a->thinking = true;
 	if (tape_is(a->t, type, "adaptive")) {
 		if (tape_get(a->t, thinking, "budget_tokens") != 0)
-			return verdict_set(v, 400, invalid,
-					   "thinking.adaptive.budget_tokens: Extra "
-					   "inputs are not permitted");
+			return invalid(
+				v,
+				"thinking.adaptive.budget_tokens: Extra inputs are not permitted");
 		return a->facts->adaptive ||
-		       verdict_set(v, 400, invalid,
-				   "adaptive thinking is not supported on this model");
+		       invalid(v, "adaptive thinking is not supported on this model");
 	}
 	if (!tape_is(a->t, type, "enabled"))
-		return verdict_set(v, 400, invalid,
-				   "thinking: Input tag does not match any of the expected tags: "
-				   "'adaptive', 'disabled', 'enabled'");
+		return invalid(v, "thinking: Input tag does not match any of the expected tags: "
+				  "'adaptive', 'disabled', 'enabled'");
 	if (!a->facts->budget && a->facts->adaptive)
-		return verdict_set(
-			v, 400, invalid,
-			"\"thinking.type.enabled\" is not supported for this model. Use "
-			"\"thinking.type.adaptive\" and \"output_config.effort\" to control "
-			"thinking behavior.");
+		return invalid(v, "\"thinking.type.enabled\" is not supported for this model. Use "
+				  "\"thinking.type.adaptive\" and \"output_config.effort\" to "
+				  "control thinking behavior.");
 	if (!a->facts->budget)
-		return verdict_set(v, 400, invalid, "'%s' does not support thinking.", a->model);
+		return invalid(v, "'%s' does not support thinking.", a->model);
 	if (!tape_int(a->t, tape_get(a->t, thinking, "budget_tokens"), &budget))
-		return verdict_set(v, 400, invalid,
-				   "thinking.enabled.budget_tokens: Field required");
+		return invalid(v, "thinking.enabled.budget_tokens: Field required");
 	if (budget < 1024)
-		return verdict_set(v, 400, invalid,
-				   "thinking.enabled.budget_tokens: Input should be "
-				   "greater than or equal to 1024");
+		return invalid(v, "thinking.enabled.budget_tokens: Input should be greater than or "
+				  "equal to 1024");
 	if (budget >= a->max_tokens)
-		return verdict_set(
-			v, 400, invalid,
-			"`max_tokens` must be greater than `thinking.budget_tokens`. Please "
-			"consult our documentation at "
-			"https://docs.claude.com/en/docs/build-with-claude/"
-			"extended-thinking#max-tokens-and-context-window-size");
+		return invalid(v, "`max_tokens` must be greater than `thinking.budget_tokens`. "
+				  "Please consult our documentation at "
+				  "https://docs.claude.com/en/docs/build-with-claude/"
+				  "extended-thinking#max-tokens-and-context-window-size");
 	return true;
 }
 
@@ -625,25 +567,22 @@ static bool check_sampling(struct ask *a, struct verdict *v)
 
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		if (tape_get(a->t, 0, names[i]) != 0 && strcmp(a->version, VERSION_NEW) == 0)
-			return verdict_set(v, 400, invalid, "%s: Extra inputs are not permitted",
-					   names[i]);
+			return invalid(v, "%s: Extra inputs are not permitted", names[i]);
 		else if (tape_get(a->t, 0, names[i]) != 0 && !a->facts->sampling)
-			return verdict_set(v, 400, invalid, "`%s` is deprecated for this model.",
-					   names[i]);
+			return invalid(v, "`%s` is deprecated for this model.", names[i]);
 	if (temperature == 0)
 		return true;
 	if (!tape_real(a->t, temperature, &x))
-		return verdict_set(v, 400, invalid, "temperature: Input should be a valid number");
+		return invalid(v, "temperature: Input should be a valid number");
 	if (x < 0 || x > 1)
-		return verdict_set(v, 400, invalid, "temperature: range: 0..1");
+		return invalid(v, "temperature: range: 0..1");
 	if (a->thinking && x != 1)
-		return verdict_set(
-			v, 400, invalid,
+		return invalid(
+			v,
 			"`temperature` may only be set to 1 when thinking is enabled or in "
 			"adaptive mode. Please consult our documentation at "
 			"https://docs.claude.com/en/docs/build-with-claude/"
-			"extended-thinking#important-considerations-when-using-extended-"
-			"thinking");
+			"extended-thinking#important-considerations-when-using-extended-thinking");
 	return true;
 }
 
@@ -662,20 +601,18 @@ static bool check_parameters(struct ask *a, struct verdict *v)
 	char name[64];
 
 	if (!check_members(a, 0, members, &unknown, name))
-		return verdict_set(v, 400, invalid, "%s: Extra inputs are not permitted", unknown);
+		return invalid(v, "%s: Extra inputs are not permitted", unknown);
 	if (limit == 0)
-		return verdict_set(v, 400, invalid, "max_tokens: Field required");
+		return invalid(v, "max_tokens: Field required");
 	if (!tape_int(a->t, limit, &a->max_tokens))
-		return verdict_set(v, 400, invalid, "max_tokens: Input should be a valid integer");
+		return invalid(v, "max_tokens: Input should be a valid integer");
 	if (a->max_tokens < 1)
-		return verdict_set(v, 400, invalid,
-				   "max_tokens: Input should be greater than or equal to 1");
+		return invalid(v, "max_tokens: Input should be greater than or equal to 1");
 	if (a->max_tokens > a->facts->max_output)
-		return verdict_set(
-			v, 400, invalid,
-			"max_tokens: %lld > %lld, which is the maximum allowed number of "
-			"output tokens for %s",
-			(long long)a->max_tokens, (long long)a->facts->max_output, a->model);
+		return invalid(v,
+			       "max_tokens: %lld > %lld, which is the maximum allowed number of "
+			       "output tokens for %s",
+			       (long long)a->max_tokens, (long long)a->facts->max_output, a->model);
 	return check_thinking_mode(a, v) && check_sampling(a, v) && check_choice(a, v);
 }
 
@@ -687,7 +624,7 @@ bool check_anthropic(struct ask *a, struct verdict *v)
 	    !check_system(a, &w.marks, v))
 		return false;
 	if (a->nmessages == 0)
-		return verdict_set(v, 400, invalid, "messages: at least one message is required");
+		return invalid(v, "messages: at least one message is required");
 	if (!check_turns(&w))
 		return false;
 	return true;

@@ -18,8 +18,6 @@
 #define IDS_MAX   512
 #define TOOLS_MAX 128
 
-static const char *const invalid = "invalid_request_error";
-
 struct walk {
 	struct ask *a;
 	struct verdict *v;
@@ -45,17 +43,19 @@ static bool at(struct verdict *v, const char *code, const char *fmt, ...)
 	return true;
 }
 
+#define absent(v, ...)                                                                             \
+	(at(v, "missing_required_parameter", __VA_ARGS__) &&                                       \
+	 invalid(v, "Missing required parameter: '%s'.", (v)->param))
+#define misnamed(v, ...)                                                                           \
+	(at(v, "invalid_value", __VA_ARGS__) &&                                                    \
+	 invalid(v,                                                                                \
+		 "Invalid '%s': string does not match pattern. Expected a string that matches "    \
+		 "the pattern '^[a-zA-Z0-9_-]+$'.",                                                \
+		 (v)->param))
+
 static bool is_kind(const struct ask *a, uint32_t node, enum tape_kind kind)
 {
 	return node != 0 && tape_kind(a->t, node) == kind;
-}
-
-static bool same(const struct ask *a, uint32_t x, uint32_t y)
-{
-	size_t nx, ny;
-	const char *p = tape_raw(a->t, x, &nx), *q = tape_raw(a->t, y, &ny);
-
-	return nx == ny && memcmp(p, q, nx) == 0;
 }
 
 static const char *type_name(const struct ask *a, uint32_t node)
@@ -77,23 +77,20 @@ static bool check_content(struct walk *w, uint32_t content, bool optional)
 			return true;
 		at(w->v, content ? NULL : "missing_required_parameter", "messages.[%u].content",
 		   w->message);
-		return content ? verdict_set(w->v, 400, invalid,
-					     "Invalid value for 'content': expected a string, got "
-					     "null.")
-			       : verdict_set(w->v, 400, invalid,
-					     "Missing required parameter: 'messages[%u].content'.",
-					     w->message);
+		return content ? invalid(w->v, "Invalid value for 'content': expected a string, "
+					       "got null.")
+			       : invalid(w->v,
+					 "Missing required parameter: 'messages[%u].content'.",
+					 w->message);
 	}
 	if (tape_kind(a->t, content) == TAPE_STRING)
 		return true;
-	if (tape_kind(a->t, content) != TAPE_ARRAY) {
-		at(w->v, "invalid_type", "messages[%u].content", w->message);
-		return verdict_set(
-			w->v, 400, invalid,
-			"Invalid type for 'messages[%u].content': expected one of a string "
-			"or array of objects, but got %s instead.",
-			w->message, type_name(a, content));
-	}
+	if (tape_kind(a->t, content) != TAPE_ARRAY)
+		return at(w->v, "invalid_type", "messages[%u].content", w->message) &&
+		       invalid(w->v,
+			       "Invalid type for '%s': expected one of a string or array of "
+			       "objects, but got %s instead.",
+			       w->v->param, type_name(a, content));
 	TAPE_EACH(a->t, i, content)
 	{
 		uint32_t type = is_kind(a, i, TAPE_OBJECT) ? tape_get(a->t, i, "type") : 0;
@@ -104,13 +101,11 @@ static bool check_content(struct walk *w, uint32_t content, bool optional)
 			n++;
 			continue;
 		}
-		at(w->v, "invalid_value", "messages[%u].content[%u].type", w->message, n);
-		return verdict_set(
-			w->v, 400, invalid,
-			"Invalid value for 'messages[%u].content[%u].type'. Supported values "
-			"are: 'text', 'image_url', 'input_audio', 'refusal', 'audio', and "
-			"'file'.",
-			w->message, n);
+		return at(w->v, "invalid_value", "messages[%u].content[%u].type", w->message, n) &&
+		       invalid(w->v,
+			       "Invalid value for '%s'. Supported values are: 'text', 'image_url', "
+			       "'input_audio', 'refusal', 'audio', and 'file'.",
+			       w->v->param);
 	}
 	return true;
 }
@@ -124,27 +119,22 @@ static bool check_arguments(struct walk *w, uint32_t arguments, unsigned n)
 	struct buf b;
 	bool good;
 
-	if (!is_kind(a, arguments, TAPE_STRING)) {
-		at(w->v, "invalid_type", "messages[%u].tool_calls[%u].function.arguments",
-		   w->message, n);
-		return verdict_set(
-			w->v, 400, invalid,
-			"Invalid type for 'messages[%u].tool_calls[%u].function.arguments': "
-			"expected a string, but got %s instead.",
-			w->message, n, arguments ? type_name(a, arguments) : "nothing");
-	}
+	if (!is_kind(a, arguments, TAPE_STRING))
+		return at(w->v, "invalid_type", "messages[%u].tool_calls[%u].function.arguments",
+			  w->message, n) &&
+		       invalid(w->v,
+			       "Invalid type for '%s': expected a string, but got %s instead.",
+			       w->v->param, arguments ? type_name(a, arguments) : "nothing");
 	tape_init(&inner);
 	buf_init(&b, 1u << 26);
 	tape_text(a->t, arguments, &b);
 	good = tape_read(&inner, b.len ? b.data : "", b.len) && tape_kind(&inner, 0) == TAPE_OBJECT;
 	buf_fini(&b);
 	tape_fini(&inner);
-	return good || (at(w->v, "invalid_value", "messages[%u].tool_calls[%u].function.arguments",
-			   w->message, n) &&
-			verdict_set(w->v, 400, invalid,
-				    "Invalid 'messages[%u].tool_calls[%u].function.arguments': the "
-				    "string is not a JSON object.",
-				    w->message, n));
+	return good ||
+	       (at(w->v, "invalid_value", "messages[%u].tool_calls[%u].function.arguments",
+		   w->message, n) &&
+		invalid(w->v, "Invalid '%s': the string is not a JSON object.", w->v->param));
 }
 
 static bool check_call(struct walk *w, uint32_t call, unsigned n)
@@ -160,36 +150,22 @@ static bool check_call(struct walk *w, uint32_t call, unsigned n)
 		lacks = "type";
 	else if (!is_kind(a, function, TAPE_OBJECT))
 		lacks = "function";
-	if (lacks != NULL) {
-		at(w->v, "missing_required_parameter", "messages[%u].tool_calls[%u].%s", w->message,
-		   n, lacks);
-		return verdict_set(w->v, 400, invalid,
-				   "Missing required parameter: 'messages[%u].tool_calls[%u].%s'.",
-				   w->message, n, lacks);
-	}
+	if (lacks != NULL)
+		return absent(w->v, "messages[%u].tool_calls[%u].%s", w->message, n, lacks);
 	if (!check_word(a, tape_get(a->t, function, "name"), 64)) {
-		at(w->v, "invalid_value", "messages[%u].tool_calls[%u].function.name", w->message,
-		   n);
-		return verdict_set(
-			w->v, 400, invalid,
-			"Invalid 'messages[%u].tool_calls[%u].function.name': string does "
-			"not match pattern. Expected a string that matches the pattern "
-			"'^[a-zA-Z0-9_-]+$'.",
-			w->message, n);
+		return misnamed(w->v, "messages[%u].tool_calls[%u].function.name", w->message, n);
 	}
 	if (!check_arguments(w, tape_get(a->t, function, "arguments"), n))
 		return false;
 	for (unsigned i = 0; i < w->nopen; i++)
-		if (same(a, w->open[i], id))
-			return verdict_set(w->v, 400, invalid,
-					   "Duplicate value for 'tool_call_id' in 'tool_calls' of "
-					   "messages[%u].",
-					   w->message);
+		if (same_text(a, w->open[i], id))
+			return invalid(w->v,
+				       "Duplicate value for 'tool_call_id' in 'tool_calls' of "
+				       "messages[%u].",
+				       w->message);
 	if (w->nopen == IDS_MAX)
-		return verdict_set(w->v, 400, invalid,
-				   "Invalid 'messages[%u].tool_calls': array too "
-				   "long.",
-				   w->message);
+		return invalid(w->v, "Invalid 'messages[%u].tool_calls': array too long.",
+			       w->message);
 	w->open[w->nopen] = id;
 	w->answered[w->nopen++] = false;
 	w->waiting++;
@@ -204,17 +180,16 @@ static bool check_reasoning(struct walk *w, uint32_t message)
 	if (details == 0)
 		return true;
 	if (!is_kind(a, details, TAPE_ARRAY))
-		return verdict_set(w->v, 400, invalid,
-				   "messages.%u.reasoning_details: expected an array", w->message);
+		return invalid(w->v, "messages.%u.reasoning_details: expected an array",
+			       w->message);
 	TAPE_EACH(a->t, i, details)
 	{
 		uint32_t sign = is_kind(a, i, TAPE_OBJECT) ? tape_get(a->t, i, "signature") : 0;
 
 		if (is_kind(a, sign, TAPE_STRING) &&
 		    !signature_good(a->t, tape_get(a->t, i, "text"), sign))
-			return verdict_set(w->v, 400, invalid,
-					   "messages.%u: Invalid `signature` in `thinking` block",
-					   w->message);
+			return invalid(w->v, "messages.%u: Invalid `signature` in `thinking` block",
+				       w->message);
 	}
 	return true;
 }
@@ -233,19 +208,16 @@ static bool check_assistant(struct walk *w, uint32_t message)
 	if (calls == 0)
 		return true;
 	if (!is_kind(a, calls, TAPE_ARRAY))
-		return verdict_set(
-			w->v, 400, invalid,
-			"Invalid type for 'messages[%u].tool_calls': expected an array of "
-			"objects, but got %s instead.",
-			w->message, type_name(a, calls));
-	if (a->t->nodes[calls].count == 0) {
-		at(w->v, "empty_array", "messages[%u].tool_calls", w->message);
-		return verdict_set(
-			w->v, 400, invalid,
-			"Invalid 'messages[%u].tool_calls': empty array. Expected an array "
-			"with minimum length 1, but got an empty array instead.",
-			w->message);
-	}
+		return invalid(w->v,
+			       "Invalid type for 'messages[%u].tool_calls': expected an array of "
+			       "objects, but got %s instead.",
+			       w->message, type_name(a, calls));
+	if (a->t->nodes[calls].count == 0)
+		return at(w->v, "empty_array", "messages[%u].tool_calls", w->message) &&
+		       invalid(w->v,
+			       "Invalid '%s': empty array. Expected an array with minimum length "
+			       "1, but got an empty array instead.",
+			       w->v->param);
 	TAPE_EACH(a->t, i, calls)
 	if (!check_call(w, i, n++))
 		return false;
@@ -258,39 +230,33 @@ static bool check_tool_message(struct walk *w, uint32_t message)
 	uint32_t id = tape_get(a->t, message, "tool_call_id");
 	char text[96];
 
-	if (w->nopen == 0) {
-		at(w->v, NULL, "messages.[%u].role", w->message);
-		return verdict_set(
-			w->v, 400, invalid,
-			"Invalid parameter: messages with role 'tool' must be a response to "
-			"a preceeding message with 'tool_calls'.");
-	}
+	if (w->nopen == 0)
+		return at(w->v, NULL, "messages.[%u].role", w->message) &&
+		       invalid(w->v, "Invalid parameter: messages with role 'tool' must be a "
+				     "response to a preceeding message with 'tool_calls'.");
 	if (!is_kind(a, id, TAPE_STRING)) {
-		at(w->v, NULL, "messages.[%u].tool_call_id", w->message);
-		return verdict_set(
-			w->v, 400, invalid,
-			"Missing parameter 'tool_call_id': messages with role 'tool' must "
-			"have a 'tool_call_id'.");
+		return at(w->v, NULL, "messages.[%u].tool_call_id", w->message) &&
+		       invalid(w->v, "Missing parameter 'tool_call_id': messages with role 'tool' "
+				     "must have a 'tool_call_id'.");
 	}
 	if (!check_content(w, tape_get(a->t, message, "content"), false))
 		return false;
 	for (unsigned i = 0; i < w->nopen; i++) {
-		if (!same(a, w->open[i], id))
+		if (!same_text(a, w->open[i], id))
 			continue;
 		if (w->answered[i])
-			return verdict_set(
-				w->v, 400, invalid,
-				"Duplicate value for 'tool_call_id' of '%s' in messages[%u].",
+			return invalid(
+				w->v, "Duplicate value for 'tool_call_id' of '%s' in messages[%u].",
 				tape_copy(a->t, id, text, sizeof text), w->message);
 		w->answered[i] = true;
 		w->waiting--;
 		return true;
 	}
-	at(w->v, NULL, "messages.[%u].tool_call_id", w->message);
-	return verdict_set(w->v, 400, invalid,
-			   "Invalid parameter: 'tool_call_id' of '%s' not found in 'tool_calls' of "
-			   "previous message.",
-			   tape_copy(a->t, id, text, sizeof text));
+	return at(w->v, NULL, "messages.[%u].tool_call_id", w->message) &&
+	       invalid(w->v,
+		       "Invalid parameter: 'tool_call_id' of '%s' not found in 'tool_calls' of "
+		       "previous message.",
+		       tape_copy(a->t, id, text, sizeof text));
 }
 
 /* No call may be open when something other than its answer comes. */
@@ -307,11 +273,11 @@ static bool check_answered(struct walk *w, unsigned before)
 			buf_addf(&ids, "%s%s", ids.len ? ", " : "",
 				 tape_copy(w->a->t, w->open[i], text, sizeof text));
 	at(w->v, NULL, "messages.[%u].role", before);
-	verdict_set(w->v, 400, invalid,
-		    "An assistant message with 'tool_calls' must be followed by tool messages "
-		    "responding to each 'tool_call_id'. The following tool_call_ids did not have "
-		    "response messages: %s",
-		    ids.len ? ids.data : "");
+	invalid(w->v,
+		"An assistant message with 'tool_calls' must be followed by tool messages "
+		"responding to each 'tool_call_id'. The following tool_call_ids did not have "
+		"response messages: %s",
+		ids.len ? ids.data : "");
 	buf_fini(&ids);
 	return false;
 }
@@ -327,16 +293,13 @@ static bool check_role(struct walk *w, uint32_t message)
 	const char *unknown;
 	char text[64];
 
-	if (!is_kind(a, role, TAPE_STRING)) {
-		at(w->v, "missing_required_parameter", "messages[%u].role", w->message);
-		return verdict_set(w->v, 400, invalid,
-				   "Missing required parameter: 'messages[%u].role'.", w->message);
-	}
+	if (!is_kind(a, role, TAPE_STRING))
+		return absent(w->v, "messages[%u].role", w->message);
 	if (!check_members(a, message, members, &unknown, text))
-		return verdict_set(w->v, 400, invalid,
-				   "Additional properties are not allowed ('%s' was unexpected) - "
-				   "'messages.%u'",
-				   unknown, w->message);
+		return invalid(w->v,
+			       "Additional properties are not allowed ('%s' was unexpected) - "
+			       "'messages.%u'",
+			       unknown, w->message);
 	if (tape_is(a->t, role, "tool"))
 		return check_tool_message(w, message);
 	if (!check_answered(w, w->message))
@@ -347,12 +310,11 @@ static bool check_role(struct walk *w, uint32_t message)
 	if (tape_is(a->t, role, "user") || tape_is(a->t, role, "system") ||
 	    tape_is(a->t, role, "developer"))
 		return check_content(w, tape_get(a->t, message, "content"), false);
-	at(w->v, "invalid_value", "messages[%u].role", w->message);
-	return verdict_set(
-		w->v, 400, invalid,
-		"Invalid value: '%s'. Supported values are: 'system', 'assistant', 'user', "
-		"'function', 'tool', and 'developer'.",
-		tape_copy(a->t, role, text, sizeof text));
+	return at(w->v, "invalid_value", "messages[%u].role", w->message) &&
+	       invalid(w->v,
+		       "Invalid value: '%s'. Supported values are: 'system', 'assistant', 'user', "
+		       "'function', 'tool', and 'developer'.",
+		       tape_copy(a->t, role, text, sizeof text));
 }
 
 static bool check_tool(struct ask *a, uint32_t tool, unsigned n, struct verdict *v)
@@ -362,34 +324,21 @@ static bool check_tool(struct ask *a, uint32_t tool, unsigned n, struct verdict 
 	uint32_t schema = name ? tape_get(a->t, function, "parameters") : 0;
 	char text[80];
 
-	if (function == 0 || !tape_is(a->t, tape_get(a->t, tool, "type"), "function")) {
-		at(v, "missing_required_parameter", "tools[%u].%s", n,
-		   function ? "type" : "function");
-		return verdict_set(v, 400, invalid, "Missing required parameter: 'tools[%u].%s'.",
-				   n, function ? "type" : "function");
-	}
+	if (function == 0 || !tape_is(a->t, tape_get(a->t, tool, "type"), "function"))
+		return absent(v, "tools[%u].%s", n, function ? "type" : "function");
 	if (name == 0) {
-		at(v, "missing_required_parameter", "tools[%u].function.name", n);
-		return verdict_set(v, 400, invalid,
-				   "Missing required parameter: 'tools[%u].function.name'.", n);
+		return absent(v, "tools[%u].function.name", n);
 	}
-	if (!check_word(a, name, 64)) {
-		at(v, "invalid_value", "tools[%u].function.name", n);
-		return verdict_set(
-			v, 400, invalid,
-			"Invalid 'tools[%u].function.name': string does not match pattern. "
-			"Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.",
-			n);
-	}
+	if (!check_word(a, name, 64))
+		return misnamed(v, "tools[%u].function.name", n);
 	if (schema != 0 &&
 	    !tape_is(a->t, is_kind(a, schema, TAPE_OBJECT) ? tape_get(a->t, schema, "type") : 0,
 		     "object")) {
-		at(v, "invalid_function_parameters", "tools[%u].function.parameters", n);
-		return verdict_set(
-			v, 400, invalid,
-			"Invalid schema for function '%s': schema must be a JSON Schema of "
-			"'type: \"object\"', got 'type: \"None\"'.",
-			tape_copy(a->t, name, text, sizeof text));
+		return at(v, "invalid_function_parameters", "tools[%u].function.parameters", n) &&
+		       invalid(v,
+			       "Invalid schema for function '%s': schema must be a JSON Schema of "
+			       "'type: \"object\"', got 'type: \"None\"'.",
+			       tape_copy(a->t, name, text, sizeof text));
 	}
 	return true;
 }
@@ -400,22 +349,16 @@ static bool check_tools(struct ask *a, struct verdict *v)
 
 	if (a->tools == 0)
 		return true;
-	if (!is_kind(a, a->tools, TAPE_ARRAY)) {
-		at(v, "invalid_type", "tools");
-		return verdict_set(v, 400, invalid,
-				   "Invalid type for 'tools': expected an array of "
-				   "objects.");
-	}
+	if (!is_kind(a, a->tools, TAPE_ARRAY))
+		return at(v, "invalid_type", "tools") &&
+		       invalid(v, "Invalid type for 'tools': expected an array of objects.");
 	n = a->t->nodes[a->tools].count;
-	if (n == 0 || n > TOOLS_MAX) {
-		at(v, n ? "array_above_max_length" : "empty_array", "tools");
-		return verdict_set(
-			v, 400, invalid,
-			n ? "Invalid 'tools': array too long. Expected an array with maximum "
-			    "length 128."
-			  : "Invalid 'tools': empty array. Expected an array with minimum "
-			    "length 1, but got an empty array instead.");
-	}
+	if (n == 0 || n > TOOLS_MAX)
+		return at(v, n ? "array_above_max_length" : "empty_array", "tools") &&
+		       invalid(v, n ? "Invalid 'tools': array too long. Expected an array with "
+				      "maximum length 128."
+				    : "Invalid 'tools': empty array. Expected an array with "
+				      "minimum length 1, but got an empty array instead.");
 	n = 0;
 	TAPE_EACH(a->t, i, a->tools)
 	if (!check_tool(a, i, n++, v))
@@ -429,25 +372,21 @@ static bool check_choice(struct ask *a, struct verdict *v)
 
 	if (choice == 0 || tape_is(a->t, choice, "none"))
 		return true;
-	if (a->tools == 0) {
-		at(v, NULL, "tool_choice");
-		return verdict_set(v, 400, invalid,
-				   "Invalid value for 'tool_choice': 'tool_choice' is "
-				   "only allowed when 'tools' are specified.");
-	}
+	if (a->tools == 0)
+		return at(v, NULL, "tool_choice") &&
+		       invalid(v, "Invalid value for 'tool_choice': 'tool_choice' is only allowed "
+				  "when 'tools' are specified.");
 	if (tape_is(a->t, choice, "auto") || tape_is(a->t, choice, "required"))
 		return true;
 	TAPE_EACH(a->t, i, a->tools)
 	{
 		uint32_t function = tape_get(a->t, i, "function");
 
-		if (a->forced != 0 && same(a, a->forced, tape_get(a->t, function, "name")))
+		if (a->forced != 0 && same_text(a, a->forced, tape_get(a->t, function, "name")))
 			return true;
 	}
-	at(v, NULL, "tool_choice");
-	return verdict_set(v, 400, invalid,
-			   "Invalid value for 'tool_choice': the function is not in "
-			   "'tools'.");
+	return at(v, NULL, "tool_choice") &&
+	       invalid(v, "Invalid value for 'tool_choice': the function is not in 'tools'.");
 }
 
 static bool check_limit(struct ask *a, struct verdict *v)
@@ -456,99 +395,68 @@ static bool check_limit(struct ask *a, struct verdict *v)
 	uint32_t new = tape_get(a->t, 0, "max_completion_tokens");
 	uint32_t limit = new ? new : old;
 
-	if (old != 0 && !a->facts->max_tokens) {
-		at(v, "unsupported_parameter", "max_tokens");
-		return verdict_set(v, 400, invalid,
-				   "Unsupported parameter: 'max_tokens' is not supported with this "
-				   "model. Use 'max_completion_tokens' instead.");
-	}
+	if (old != 0 && !a->facts->max_tokens)
+		return at(v, "unsupported_parameter", "max_tokens") &&
+		       invalid(v, "Unsupported parameter: 'max_tokens' is not supported with this "
+				  "model. Use 'max_completion_tokens' instead.");
 	if (old != 0 && new != 0)
-		return verdict_set(v, 400, invalid,
-				   "Setting 'max_tokens' and 'max_completion_tokens' "
-				   "at the same time is not supported.");
+		return invalid(v, "Setting 'max_tokens' and 'max_completion_tokens' at the same "
+				  "time is not supported.");
 	if (limit == 0)
 		return true;
 	at(v, "invalid_type", old ? "max_tokens" : "max_completion_tokens");
 	if (!tape_int(a->t, limit, &a->max_tokens))
-		return verdict_set(v, 400, invalid, "Invalid type for '%s': expected an integer.",
-				   v->param);
+		return invalid(v, "Invalid type for '%s': expected an integer.", v->param);
 	if (a->max_tokens < 1)
-		return verdict_set(
-			v, 400, invalid,
-			"Invalid '%s': integer below minimum value. Expected a value >= 1, "
-			"but got %lld instead.",
-			v->param, (long long)a->max_tokens);
+		return invalid(v,
+			       "Invalid '%s': integer below minimum value. Expected a value >= 1, "
+			       "but got %lld instead.",
+			       v->param, (long long)a->max_tokens);
 	if (a->max_tokens > a->facts->max_output && a->service == SERVICE_OPENAI)
-		return verdict_set(
-			v, 400, invalid,
-			"max_tokens is too large: %lld. This model supports at most %lld "
-			"completion tokens, whereas you provided %lld.",
-			(long long)a->max_tokens, (long long)a->facts->max_output,
-			(long long)a->max_tokens);
+		return invalid(v,
+			       "max_tokens is too large: %lld. This model supports at most %lld "
+			       "completion tokens, whereas you provided %lld.",
+			       (long long)a->max_tokens, (long long)a->facts->max_output,
+			       (long long)a->max_tokens);
 	at(v, NULL, "%s", "");
 	return true;
 }
 
 static bool check_parameters(struct ask *a, struct verdict *v)
 {
-	static const char *const openai[] = {"model",
-					     "messages",
-					     "max_tokens",
-					     "max_completion_tokens",
-					     "temperature",
-					     "top_p",
-					     "n",
-					     "stream",
-					     "stream_options",
-					     "stop",
-					     "presence_penalty",
-					     "frequency_penalty",
-					     "logit_bias",
-					     "logprobs",
-					     "top_logprobs",
-					     "user",
-					     "response_format",
-					     "seed",
-					     "tools",
-					     "tool_choice",
-					     "parallel_tool_calls",
-					     "reasoning_effort",
-					     "store",
-					     "metadata",
-					     "service_tier",
-					     "modalities",
-					     "prediction",
-					     "prompt_cache_key",
-					     "safety_identifier",
-					     "verbosity",
-					     NULL};
+	/* clang-format off */
+	static const char *const openai[] = {
+		"model", "messages", "max_tokens", "max_completion_tokens", "temperature",
+		"top_p", "n", "stream", "stream_options", "stop", "presence_penalty",
+		"frequency_penalty", "logit_bias", "logprobs", "top_logprobs", "user",
+		"response_format", "seed", "tools", "tool_choice", "parallel_tool_calls",
+		"reasoning_effort", "store", "metadata", "service_tier", "modalities",
+		"prediction", "prompt_cache_key", "safety_identifier", "verbosity", NULL,
+	};
+	/* clang-format on */
 	uint32_t temperature = tape_get(a->t, 0, "temperature");
 	uint32_t options = tape_get(a->t, 0, "stream_options");
 	const char *unknown;
 	char name[64];
 	double x = 1;
 
-	if (a->service == SERVICE_OPENAI && !check_members(a, 0, openai, &unknown, name)) {
-		at(v, "unknown_parameter", "%s", unknown);
-		return verdict_set(v, 400, invalid, "Unknown parameter: '%s'.", unknown);
-	}
+	if (a->service == SERVICE_OPENAI && !check_members(a, 0, openai, &unknown, name))
+		return at(v, "unknown_parameter", "%s", unknown) &&
+		       invalid(v, "Unknown parameter: '%s'.", unknown);
 	if (temperature != 0 && !tape_real(a->t, temperature, &x)) {
-		at(v, "invalid_type", "temperature");
-		return verdict_set(v, 400, invalid,
-				   "Invalid type for 'temperature': expected a decimal.");
+		return at(v, "invalid_type", "temperature") &&
+		       invalid(v, "Invalid type for 'temperature': expected a decimal.");
 	}
-	if (x != 1 && !a->facts->sampling) {
-		at(v, "unsupported_value", "temperature");
-		return verdict_set(v, 400, invalid,
-				   "Unsupported value: 'temperature' does not support %g with this "
-				   "model. Only the default (1) value is supported.",
-				   x);
-	}
+	if (x != 1 && !a->facts->sampling)
+		return at(v, "unsupported_value", "temperature") &&
+		       invalid(v,
+			       "Unsupported value: 'temperature' does not support %g with this "
+			       "model. Only the default (1) value is supported.",
+			       x);
 	if (options != 0 && !a->stream) {
-		at(v, NULL, "stream_options");
-		return verdict_set(v, 400, invalid,
-				   "The 'stream_options' parameter is only allowed "
-				   "when 'stream' is enabled.");
+		return at(v, NULL, "stream_options") &&
+		       invalid(v, "The 'stream_options' parameter is only allowed when 'stream' is "
+				  "enabled.");
 	}
 	return check_limit(a, v) && check_tools(a, v) && check_choice(a, v);
 }
@@ -559,13 +467,10 @@ bool check_openai(struct ask *a, struct verdict *v)
 
 	if (!check_parameters(a, v))
 		return false;
-	if (a->nmessages == 0) {
-		at(v, "empty_array", "messages");
-		return verdict_set(
-			v, 400, invalid,
-			"Invalid 'messages': empty array. Expected an array with minimum "
-			"length 1, but got an empty array instead.");
-	}
+	if (a->nmessages == 0)
+		return at(v, "empty_array", "messages") &&
+		       invalid(v, "Invalid 'messages': empty array. Expected an array with minimum "
+				  "length 1, but got an empty array instead.");
 	TAPE_EACH(a->t, i, a->messages)
 	{
 		if (!check_role(&w, i))
