@@ -12,63 +12,18 @@
 
 #include "base/util.h"
 
+#define ROW(name, word, number) {word, number},
 static const struct {
 	const char *name;
-	enum quirk quirk;
-} quirks[] = {
-	{"index0", QUIRK_INDEX0},
-	{"no-index", QUIRK_NO_INDEX},
-	{"no-ids", QUIRK_NO_IDS},
-	{"args-object", QUIRK_ARGS_OBJECT},
-	{"redacted", QUIRK_REDACTED},
-	{"sealed", QUIRK_SEALED},
-	{"reasoning-content", QUIRK_REASONING_CONTENT},
-	{"omitted", QUIRK_OMITTED},
-};
+	int bit;
+} quirks[] = {QUIRKS(ROW)};
 
+#define FAULT_ROW(name, word, arg) {word, FAULT_##name, arg},
 static const struct {
 	const char *name;
 	enum fault_kind kind;
-	int32_t arg; /* when none is given */
-} faults[] = {
-	{"reset", FAULT_RESET, 0},
-	{"close", FAULT_CLOSE, 0},
-	{"stall-head", FAULT_STALL_HEAD, 0},
-	{"stall-first", FAULT_STALL_FIRST, 0},
-	{"stall", FAULT_STALL, 400},
-	{"cut", FAULT_CUT, 400},
-	{"eof", FAULT_EOF, 400},
-	{"no-end", FAULT_NO_END, 0},
-	{"comments", FAULT_COMMENTS, 0},
-	{"quota", FAULT_QUOTA, 0},
-	{"overflow", FAULT_OVERFLOW, 0},
-	{"html500", FAULT_HTML500, 0},
-	{"html200", FAULT_HTML200, 0},
-	{"json200", FAULT_JSON200, 0},
-	{"empty200", FAULT_EMPTY200, 0},
-	{"error", FAULT_ERROR, 4},
-	{"half-tool", FAULT_HALF_TOOL, 0},
-	{"refusal", FAULT_REFUSAL, 0},
-	{"pause", FAULT_PAUSE, 0},
-	{"empty", FAULT_EMPTY, 0},
-	{"window", FAULT_WINDOW, 0},
-	{"max-tokens", FAULT_MAX_TOKENS, 0},
-	{"calls", FAULT_CALLS, 200},
-	{"dup-ids", FAULT_DUP_IDS, 0},
-	{"bad-args", FAULT_BAD_ARGS, 0},
-	{"args-concat", FAULT_ARGS_CONCAT, 0},
-	{"long-name", FAULT_LONG_NAME, 10240},
-	{"bad-name", FAULT_BAD_NAME, 0},
-	{"unknown-tool", FAULT_UNKNOWN_TOOL, 0},
-	{"bad-utf8", FAULT_BAD_UTF8, 0},
-	{"surrogate", FAULT_SURROGATE, 0},
-	{"nul", FAULT_NUL, 0},
-	{"big", FAULT_BIG, 1 << 20},
-	{"deep", FAULT_DEEP, 200},
-	{"bad-json", FAULT_BAD_JSON, 4},
-	{"text-call", FAULT_TEXT_CALL, 0},
-	{"no-submit", FAULT_NO_SUBMIT, 0},
-};
+	int32_t arg;
+} faults[] = {FAULTS(FAULT_ROW)};
 
 const char *fault_name(enum fault_kind kind)
 {
@@ -187,7 +142,7 @@ static bool add_quirk(struct plan *p, const char *value)
 {
 	for (size_t i = 0; i < ARRAY_LEN(quirks); i++)
 		if (strcmp(value, quirks[i].name) == 0) {
-			p->quirks |= (uint32_t)quirks[i].quirk;
+			p->quirks |= 1u << quirks[i].bit;
 			return true;
 		}
 	return false;
@@ -228,10 +183,11 @@ static bool set_word(struct plan *p, char *word)
 		const char *key;
 		char *to;
 		size_t size;
-	} texts[] = {
-		{"tool", p->tool, sizeof p->tool},       {"args", p->args, sizeof p->args},
-		{"text", p->text, sizeof p->text},       {"submit", p->submit, sizeof p->submit},
-		{"script", p->script, sizeof p->script}, {"stop", p->stop, sizeof p->stop}};
+	} texts[] = {{"tool", p->tool, sizeof p->tool},
+		     {"args", p->args, sizeof p->args},
+		     {"text", p->text, sizeof p->text},
+		     {"submit", p->submit, sizeof p->submit},
+		     {"script", p->script, sizeof p->script}};
 	char *value = strchr(word, '=');
 
 	if (value == NULL)

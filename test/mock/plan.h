@@ -17,24 +17,34 @@
 
 /* Clang-format would put each on a line of its own. */
 /* clang-format off */
-enum quirk {
-	QUIRK_INDEX0 = 1 << 0, QUIRK_NO_INDEX = 1 << 1, QUIRK_NO_IDS = 1 << 2, QUIRK_ARGS_OBJECT = 1 << 3,
-	QUIRK_REDACTED = 1 << 4, QUIRK_SEALED = 1 << 5, QUIRK_REASONING_CONTENT = 1 << 6, QUIRK_OMITTED = 1 << 7,
-};
-
-enum fault_kind {
-	FAULT_NONE,
-	/* of the connection */
-	FAULT_RESET, FAULT_CLOSE, FAULT_STALL_HEAD, FAULT_STALL_FIRST, FAULT_STALL, FAULT_CUT,
-	FAULT_EOF, FAULT_NO_END, FAULT_COMMENTS,
-	/* another answer */
-	FAULT_STATUS, FAULT_QUOTA, FAULT_OVERFLOW, FAULT_HTML500, FAULT_HTML200, FAULT_JSON200, FAULT_EMPTY200,
-	/* odd replies */
-	FAULT_ERROR, FAULT_HALF_TOOL, FAULT_REFUSAL, FAULT_PAUSE, FAULT_EMPTY, FAULT_WINDOW,
-	FAULT_MAX_TOKENS, FAULT_CALLS, FAULT_DUP_IDS, FAULT_BAD_ARGS, FAULT_ARGS_CONCAT, FAULT_LONG_NAME,
-	FAULT_BAD_NAME, FAULT_UNKNOWN_TOOL, FAULT_BAD_UTF8, FAULT_SURROGATE, FAULT_NUL,
-	FAULT_BIG, FAULT_DEEP, FAULT_BAD_JSON, FAULT_TEXT_CALL, FAULT_NO_SUBMIT,
-};
+/* Its name in the code, its word, its bit. */
+#define QUIRKS(X) \
+	X(INDEX0, "index0", 0) X(NO_INDEX, "no-index", 1) X(NO_IDS, "no-ids", 2) \
+	X(ARGS_OBJECT, "args-object", 3) X(REDACTED, "redacted", 4) X(SEALED, "sealed", 5) \
+	X(REASONING_CONTENT, "reasoning-content", 6) X(OMITTED, "omitted", 7)
+/* The same of faults, with what :ARG is when none is given. */
+#define FAULTS(X) \
+	/* of the connection */ \
+	X(RESET, "reset", 0) X(CLOSE, "close", 0) X(STALL_HEAD, "stall-head", 0) \
+	X(STALL_FIRST, "stall-first", 0) X(STALL, "stall", 400) X(CUT, "cut", 400) \
+	X(EOF, "eof", 400) X(NO_END, "no-end", 0) X(COMMENTS, "comments", 0) \
+	/* another answer */ \
+	X(QUOTA, "quota", 0) X(OVERFLOW, "overflow", 0) X(HTML500, "html500", 0) \
+	X(HTML200, "html200", 0) X(JSON200, "json200", 0) X(EMPTY200, "empty200", 0) \
+	/* odd replies */ \
+	X(ERROR, "error", 4) X(HALF_TOOL, "half-tool", 0) X(REFUSAL, "refusal", 0) \
+	X(PAUSE, "pause", 0) X(EMPTY, "empty", 0) X(WINDOW, "window", 0) \
+	X(MAX_TOKENS, "max-tokens", 0) X(CALLS, "calls", 200) X(DUP_IDS, "dup-ids", 0) \
+	X(BAD_ARGS, "bad-args", 0) X(ARGS_CONCAT, "args-concat", 0) \
+	X(LONG_NAME, "long-name", 10240) X(BAD_NAME, "bad-name", 0) \
+	X(UNKNOWN_TOOL, "unknown-tool", 0) X(BAD_UTF8, "bad-utf8", 0) \
+	X(SURROGATE, "surrogate", 0) X(NUL, "nul", 0) X(BIG, "big", 1 << 20) \
+	X(DEEP, "deep", 200) X(BAD_JSON, "bad-json", 4) X(TEXT_CALL, "text-call", 0) \
+	X(NO_SUBMIT, "no-submit", 0)
+#define QUIRK_ENUM(name, word, bit) QUIRK_##name = 1 << bit,
+#define FAULT_ENUM(name, word, arg) FAULT_##name,
+enum quirk { QUIRKS(QUIRK_ENUM) };
+enum fault_kind { FAULT_NONE, FAULT_STATUS, FAULTS(FAULT_ENUM) };
 /* clang-format on */
 
 struct fault {
@@ -65,7 +75,6 @@ struct plan {
 	char text[512];   /* of replies */
 	char submit[512]; /* arguments of submit_result; "" a summary */
 	char script[400]; /* file that says every reply; "" none */
-	char stop[40];    /* stop reason to claim; "" the right one */
 };
 
 void plan_default(struct plan *p);

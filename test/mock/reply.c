@@ -323,8 +323,6 @@ void content_make(const struct ask *a, const struct convo *x, const struct fault
 	out->stop = out->ncalls > 0 ? "tool_use" : "end_turn";
 	if (f != NULL)
 		make_odd(out, a, x, f);
-	if (x->plan.stop[0] != '\0')
-		out->stop = x->plan.stop;
 }
 
 void content_fini(struct content *c)
@@ -379,34 +377,66 @@ void json_piece(struct buf *out, const struct say *s, const char *text, size_t l
 			buf_adds(out, "sixteen bytes...");
 }
 
-void frame_open(struct reply *r, const struct say *s, const char *event)
+const char *call_id(struct reply *r, const struct say *s, unsigned n, char id[40])
+{
+	if (s->content->odd == FAULT_DUP_IDS)
+		n = 0;
+	snprintf(id, 40, "%s%016" PRIx64, s->voice->id,
+		 (s->serial * 1024 + n) * 0x9e3779b97f4a7c15u);
+	r->print = fingerprint_add(r->print, id, strlen(id));
+	return id;
+}
+
+void frame_open(struct reply *r, const char *event)
 {
 	if (event != NULL)
 		buf_addf(&r->bytes, "event: %s\n", event);
 	buf_adds(&r->bytes, "data: ");
 }
 
-void frame_close(struct reply *r, const struct say *s)
+void frame_close(struct reply *r)
 {
 	buf_adds(&r->bytes, "\n\n");
 	reply_event(r);
 }
 
-bool reply_breaks(struct reply *r, const struct say *s)
+static int64_t count_output(const struct say *s)
+{
+	const struct content *c = s->content;
+	int64_t bytes = (int64_t)strlen(c->text) + (c->thinking ? s->voice->thinking : 0);
+
+	if (s->convo->plan.output_tokens > 0)
+		return s->convo->plan.output_tokens;
+	for (unsigned i = 0; i < c->ncalls; i++)
+		bytes += 32 + (int64_t)strlen(c->calls[i].args);
+	return c->stop[0] == 'r' && s->ask->service == SERVICE_ANTHROPIC ? 0 : bytes / 4 + 1;
+}
+
+void reply_render(struct reply *r, struct say *s)
 {
 	const struct fault *f = s->fault;
 
+	s->voice = s->ask->service == SERVICE_ANTHROPIC ? &voice_anthropic : &voice_openai;
+	r->output_tokens = count_output(s);
+	r->print = 1;
+	r->stream = s->ask->stream;
+	if (!s->ask->stream) {
+		s->voice->whole(r, s);
+		reply_event(r);
+		return;
+	}
+	s->voice->stream(r, s);
 	if (f == NULL || (f->kind != FAULT_ERROR && f->kind != FAULT_BAD_JSON) ||
 	    r->n <= (unsigned)f->arg)
-		return false;
+		return;
+	/* as many events as it says, then one that ends them */
 	r->n = (unsigned)f->arg;
 	r->bytes.len = r->n ? r->ends[r->n - 1] : 0;
-	return true;
-}
-
-void reply_broken_event(struct reply *r, const struct say *s)
-{
-	frame_open(r, s, NULL);
+	if (f->kind == FAULT_ERROR) {
+		s->voice->error(r, s);
+		return;
+	}
+	frame_open(r, NULL);
 	buf_adds(&r->bytes, "{\"type\":\"content_block_delta\",\"index\":0,");
-	frame_close(r, s);
+	frame_close(r);
 }

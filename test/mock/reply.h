@@ -46,9 +46,20 @@ struct say {
 	struct prompt_tokens tokens;
 	int64_t cost; /* micro-USD, for OpenRouter's usage */
 	uint64_t serial;
+	const struct voice *voice;
 };
-void reply_anthropic(struct reply *r, struct say *s);
-void reply_openai(struct reply *r, struct say *s);
+void reply_render(struct reply *r, struct say *s);
+
+/* How a service says it: events of a stream, or one JSON; an error between two events. `thinking`:
+ * bytes that count as output for it. */
+struct voice {
+	void (*stream)(struct reply *r, const struct say *s),
+		(*whole)(struct reply *r, const struct say *s);
+	void (*error)(struct reply *r, const struct say *s);
+	const char *id; /* of calls */
+	int thinking;
+};
+extern const struct voice voice_anthropic, voice_openai;
 
 /* For both: the text in `pieces` parts; piece `i` of `s`. */
 const char *piece_of(const char *s, unsigned i, unsigned pieces, size_t *len);
@@ -59,14 +70,10 @@ unsigned piece_count(const struct say *s, unsigned others);
 enum place { PLACE_TEXT, PLACE_ARGS, PLACE_LATER /* than the first piece */ };
 void json_piece(struct buf *out, const struct say *s, const char *text, size_t len,
 		enum place place);
-/* Faults `error` and `bad-json`: is it time to end the events with one? They
- * are cut to the fault's number. */
-bool reply_breaks(struct reply *r, const struct say *s);
-/* An event that is no JSON. */
-void reply_broken_event(struct reply *r, const struct say *s);
+/* The id of the n-th call, which the reply is compared by. */
+const char *call_id(struct reply *r, const struct say *s, unsigned n, char id[40]);
 /* "event: …\ndata: " and the end of a frame. */
-void frame_open(struct reply *r, const struct say *s, const char *event);
-void frame_close(struct reply *r, const struct say *s);
-/* Line ends as the quirks say; after the last event. */
+void frame_open(struct reply *r, const char *event);
+void frame_close(struct reply *r);
 
 #endif

@@ -4,21 +4,13 @@
  * and message_stop. Signatures are made here, so that thinking can prove that
  * it came back whole. */
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/util.h"
 #include "reply.h"
 #include "signature.h"
 
 static const char thought[] =
 	"The task asks for one more look before I answer. \xe2\x80\x94 so be it.";
-
-static uint32_t quirks_of(const struct say *s)
-{
-	return s->convo->plan.quirks;
-}
 
 static void usage(struct buf *b, const struct say *s, int64_t output)
 {
@@ -31,7 +23,7 @@ static void usage(struct buf *b, const struct say *s, int64_t output)
 
 static void start(struct reply *r, const struct say *s)
 {
-	frame_open(r, s, "message_start");
+	frame_open(r, "message_start");
 	buf_addf(&r->bytes,
 		 "{\"type\":\"message_start\",\"message\":{\"id\":\"msg_01%016" PRIx64
 		 "\",\"type\":\"message\",\"role\":\"assistant\",\"model\":\"%s\",\"content\":[],"
@@ -39,27 +31,27 @@ static void start(struct reply *r, const struct say *s)
 		 s->serial * 0x9e3779b97f4a7c15u, s->ask->model);
 	usage(&r->bytes, s, 1);
 	buf_adds(&r->bytes, "}}");
-	frame_close(r, s);
+	frame_close(r);
 }
 
 static void block_start(struct reply *r, const struct say *s, unsigned index)
 {
-	frame_open(r, s, "content_block_start");
+	frame_open(r, "content_block_start");
 	buf_addf(&r->bytes,
 		 "{\"type\":\"content_block_start\",\"index\":%u,\"content_block\":", index);
 }
 
 static void block_stop(struct reply *r, const struct say *s, unsigned index)
 {
-	frame_open(r, s, "content_block_stop");
+	frame_open(r, "content_block_stop");
 	buf_addf(&r->bytes, "{\"type\":\"content_block_stop\",\"index\":%u}", index);
-	frame_close(r, s);
+	frame_close(r);
 }
 
 static void delta_open(struct reply *r, const struct say *s, unsigned index, const char *type,
 		       const char *member)
 {
-	frame_open(r, s, "content_block_delta");
+	frame_open(r, "content_block_delta");
 	buf_addf(&r->bytes,
 		 "{\"type\":\"content_block_delta\",\"index\":%u,\"delta\":{\"type\":\"%s\","
 		 "\"%s\":\"",
@@ -69,7 +61,7 @@ static void delta_open(struct reply *r, const struct say *s, unsigned index, con
 static void delta_close(struct reply *r, const struct say *s)
 {
 	buf_adds(&r->bytes, "\"}}");
-	frame_close(r, s);
+	frame_close(r);
 }
 
 static void print_add(struct reply *r, const char *s)
@@ -79,14 +71,14 @@ static void print_add(struct reply *r, const char *s)
 
 static unsigned thinking_block(struct reply *r, const struct say *s, unsigned index)
 {
-	const char *text = quirks_of(s) & QUIRK_OMITTED ? "" : thought;
+	const char *text = s->convo->plan.quirks & QUIRK_OMITTED ? "" : thought;
 	char sign[SIGNATURE_SIZE];
 	size_t len;
 
 	signature_make(text, strlen(text), s->serial * 64 + index, sign);
 	block_start(r, s, index);
 	buf_adds(&r->bytes, "{\"type\":\"thinking\",\"thinking\":\"\",\"signature\":\"\"}}");
-	frame_close(r, s);
+	frame_close(r);
 	for (unsigned i = 0; i < 2 && *text != '\0'; i++) {
 		const char *piece = piece_of(text, i, 2, &len);
 
@@ -109,7 +101,7 @@ static unsigned redacted_block(struct reply *r, const struct say *s, unsigned in
 	signature_make("", 0, s->serial * 64 + index, sign);
 	block_start(r, s, index);
 	buf_addf(&r->bytes, "{\"type\":\"redacted_thinking\",\"data\":\"%s\"}}", sign);
-	frame_close(r, s);
+	frame_close(r);
 	block_stop(r, s, index);
 	print_add(r, sign);
 	return index + 1;
@@ -129,7 +121,7 @@ static unsigned sealed_block(struct reply *r, const struct say *s, unsigned inde
 		 s->serial);
 	seal_close(&r->bytes, from);
 	buf_addc(&r->bytes, '}');
-	frame_close(r, s);
+	frame_close(r);
 	block_stop(r, s, index);
 	return index + 1;
 }
@@ -140,7 +132,7 @@ static unsigned text_block(struct reply *r, const struct say *s, unsigned index,
 
 	block_start(r, s, index);
 	buf_adds(&r->bytes, "{\"type\":\"text\",\"text\":\"\"}}");
-	frame_close(r, s);
+	frame_close(r);
 	for (unsigned i = 0; i < pieces; i++) {
 		const char *piece = piece_of(s->content->text, i, pieces, &len);
 
@@ -156,18 +148,14 @@ static unsigned tool_block(struct reply *r, const struct say *s, unsigned index,
 {
 	const struct call *k = &s->content->calls[n];
 	const unsigned pieces = 2;
-	bool same = s->content->odd == FAULT_DUP_IDS;
 	char id[40];
 	size_t len;
 
-	snprintf(id, sizeof id, "toolu_01%016" PRIx64,
-		 (s->serial * 1024 + (same ? 0 : n)) * 0x9e3779b97f4a7c15u);
-	print_add(r, id);
 	block_start(r, s, index);
-	buf_addf(&r->bytes, "{\"type\":\"tool_use\",\"id\":\"%s\",\"name\":", id);
+	buf_addf(&r->bytes, "{\"type\":\"tool_use\",\"id\":\"%s\",\"name\":", call_id(r, s, n, id));
 	quote_json(&r->bytes, k->name, strlen(k->name));
 	buf_adds(&r->bytes, ",\"input\":{}}}");
-	frame_close(r, s);
+	frame_close(r);
 	delta_open(r, s, index, "input_json_delta", "partial_json");
 	delta_close(r, s);
 	for (unsigned i = 0; i < pieces; i++) {
@@ -184,28 +172,17 @@ static unsigned tool_block(struct reply *r, const struct say *s, unsigned index,
 
 static void finish(struct reply *r, const struct say *s)
 {
-	frame_open(r, s, "message_delta");
+	frame_open(r, "message_delta");
 	buf_addf(&r->bytes,
 		 "{\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"%s\","
 		 "\"stop_sequence\":null},\"usage\":",
 		 s->content->stop);
 	usage(&r->bytes, s, r->output_tokens);
 	buf_addc(&r->bytes, '}');
-	frame_close(r, s);
-	frame_open(r, s, "message_stop");
+	frame_close(r);
+	frame_open(r, "message_stop");
 	buf_adds(&r->bytes, "{\"type\":\"message_stop\"}");
-	frame_close(r, s);
-}
-
-static int64_t count_output(const struct say *s)
-{
-	int64_t bytes = (int64_t)strlen(s->content->text) + (s->content->thinking ? 80 : 0);
-
-	if (s->convo->plan.output_tokens > 0)
-		return s->convo->plan.output_tokens;
-	for (unsigned i = 0; i < s->content->ncalls; i++)
-		bytes += 32 + (int64_t)strlen(s->content->calls[i].args);
-	return s->content->stop[0] == 'r' ? 0 : bytes / 4 + 1;
+	frame_close(r);
 }
 
 /* The reply in one piece, for requests that do not stream. */
@@ -236,47 +213,37 @@ static void whole(struct reply *r, const struct say *s)
 		first = false;
 	}
 	for (unsigned i = 0; i < c->ncalls; i++) {
-		snprintf(id, sizeof id, "toolu_01%016" PRIx64,
-			 (s->serial * 1024 + i) * 0x9e3779b97f4a7c15u);
-		print_add(r, id);
 		buf_addf(&r->bytes,
 			 "%s{\"type\":\"tool_use\",\"id\":\"%s\",\"name\":\"%s\",\"input\":%s}",
-			 first ? "" : ",", id, c->calls[i].name, c->calls[i].args);
+			 first ? "" : ",", call_id(r, s, i, id), c->calls[i].name,
+			 c->calls[i].args);
 		first = false;
 	}
 	buf_addf(&r->bytes, "],\"stop_reason\":\"%s\",\"stop_sequence\":null,\"usage\":", c->stop);
 	usage(&r->bytes, s, r->output_tokens);
 	buf_addc(&r->bytes, '}');
-	reply_event(r);
 }
 
 static void in_band_error(struct reply *r, const struct say *s)
 {
-	frame_open(r, s, "error");
+	frame_open(r, "error");
 	buf_adds(&r->bytes,
 		 "{\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":"
 		 "\"Overloaded\"},\"request_id\":\"req_011mock\"}");
-	frame_close(r, s);
+	frame_close(r);
 }
 
-void reply_anthropic(struct reply *r, struct say *s)
+static void stream(struct reply *r, const struct say *s)
 {
 	const struct content *c = s->content;
 	unsigned index = 0, others = 3 + c->ncalls * 2 + (c->thinking ? 3 : 0);
 
-	r->output_tokens = count_output(s);
-	r->print = 1;
-	r->stream = s->ask->stream;
-	if (!s->ask->stream) {
-		whole(r, s);
-		return;
-	}
 	start(r, s);
 	if (c->thinking)
 		index = thinking_block(r, s, index);
-	if (quirks_of(s) & QUIRK_REDACTED)
+	if (s->convo->plan.quirks & QUIRK_REDACTED)
 		index = redacted_block(r, s, index);
-	if (quirks_of(s) & QUIRK_SEALED)
+	if (s->convo->plan.quirks & QUIRK_SEALED)
 		index = sealed_block(r, s, index);
 	if (c->text[0] != '\0' || c->stop[0] == 'r')
 		index = text_block(r, s, index, c->text[0] ? piece_count(s, others) : 1);
@@ -285,10 +252,6 @@ void reply_anthropic(struct reply *r, struct say *s)
 	if (c->odd == FAULT_PAUSE) /* as with a tool of the service that is at work */
 		sealed_block(r, s, index);
 	finish(r, s);
-	if (!reply_breaks(r, s))
-		return;
-	if (s->fault->kind == FAULT_ERROR)
-		in_band_error(r, s);
-	else
-		reply_broken_event(r, s);
 }
+
+const struct voice voice_anthropic = {stream, whole, in_band_error, "toolu_01", 80};

@@ -4,24 +4,16 @@
  * A chunk with the role, content pieces, tool_calls (id and name first, then
  * arguments), the finish reason, usage with no choices, [DONE]. */
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/util.h"
 #include "reply.h"
 #include "signature.h"
 
 static const char thought[] = "One more look before I answer.";
 
-static uint32_t quirks_of(const struct say *s)
-{
-	return s->convo->plan.quirks;
-}
-
 static void chunk_open(struct reply *r, const struct say *s)
 {
-	frame_open(r, s, NULL);
+	frame_open(r, NULL);
 	buf_addf(&r->bytes,
 		 "{\"id\":\"%s%016" PRIx64
 		 "\",\"object\":\"chat.completion.chunk\",\"created\":1761000000,\"model\":\"%s\"",
@@ -43,7 +35,7 @@ static void delta_close(struct reply *r, const struct say *s, const char *finish
 		buf_addf(&r->bytes, "},\"finish_reason\":\"%s\"}]}", finish);
 	else
 		buf_adds(&r->bytes, "},\"logprobs\":null,\"finish_reason\":null}]}");
-	frame_close(r, s);
+	frame_close(r);
 }
 
 static const char *finish_word(const struct say *s)
@@ -107,8 +99,9 @@ static void reasoning(struct reply *r, const struct say *s)
 			buf_adds(&r->bytes, "}]");
 		} else {
 			buf_addf(&r->bytes, "\"%s\":\"%.*s\"",
-				 quirks_of(s) & QUIRK_REASONING_CONTENT ? "reasoning_content"
-									: "reasoning",
+				 s->convo->plan.quirks & QUIRK_REASONING_CONTENT
+					 ? "reasoning_content"
+					 : "reasoning",
 				 (int)len, piece);
 		}
 		delta_close(r, s, NULL);
@@ -134,15 +127,15 @@ static void call_open(struct reply *r, const struct say *s, unsigned n)
 {
 	delta_open(r, s);
 	buf_adds(&r->bytes, "\"tool_calls\":[{");
-	if (!(quirks_of(s) & QUIRK_NO_INDEX))
-		buf_addf(&r->bytes, "\"index\":%u,", quirks_of(s) & QUIRK_INDEX0 ? 0 : n);
+	if (!(s->convo->plan.quirks & QUIRK_NO_INDEX))
+		buf_addf(&r->bytes, "\"index\":%u,", s->convo->plan.quirks & QUIRK_INDEX0 ? 0 : n);
 }
 
 static void add_arguments(struct buf *b, const struct say *s, const char *args, size_t len,
 			  enum place place)
 {
 	buf_adds(b, "\"arguments\":");
-	if (quirks_of(s) & QUIRK_ARGS_OBJECT) {
+	if (s->convo->plan.quirks & QUIRK_ARGS_OBJECT) {
 		buf_add(b, args, len); /* an object, not a string */
 		return;
 	}
@@ -154,16 +147,13 @@ static void add_arguments(struct buf *b, const struct say *s, const char *args, 
 static void tool_call(struct reply *r, const struct say *s, unsigned n)
 {
 	const struct call *k = &s->content->calls[n];
-	bool whole = (quirks_of(s) & QUIRK_ARGS_OBJECT) != 0;
-	bool same = s->content->odd == FAULT_DUP_IDS;
+	bool whole = (s->convo->plan.quirks & QUIRK_ARGS_OBJECT) != 0;
 	char id[40];
 	size_t len;
 
-	snprintf(id, sizeof id, "call_%016" PRIx64,
-		 (s->serial * 1024 + (same ? 0 : n)) * 0x9e3779b97f4a7c15u);
-	r->print = fingerprint_add(r->print, id, strlen(id));
+	call_id(r, s, n, id);
 	call_open(r, s, n);
-	if (!(quirks_of(s) & QUIRK_NO_IDS))
+	if (!(s->convo->plan.quirks & QUIRK_NO_IDS))
 		buf_addf(&r->bytes, "\"id\":\"%s\",", id);
 	buf_adds(&r->bytes, "\"type\":\"function\",\"function\":{\"name\":");
 	quote_json(&r->bytes, k->name, strlen(k->name));
@@ -193,7 +183,7 @@ static void last_usage(struct reply *r, const struct say *s)
 	buf_adds(&r->bytes, ",\"choices\":[],\"usage\":");
 	usage(&r->bytes, r, s);
 	buf_addc(&r->bytes, '}');
-	frame_close(r, s);
+	frame_close(r);
 }
 
 static void finish(struct reply *r, const struct say *s)
@@ -201,20 +191,9 @@ static void finish(struct reply *r, const struct say *s)
 	delta_open(r, s);
 	delta_close(r, s, finish_word(s));
 	last_usage(r, s);
-	frame_open(r, s, NULL);
+	frame_open(r, NULL);
 	buf_adds(&r->bytes, "[DONE]");
-	frame_close(r, s);
-}
-
-static int64_t count_output(const struct say *s)
-{
-	int64_t bytes = (int64_t)strlen(s->content->text) + (s->content->thinking ? 32 : 0);
-
-	if (s->convo->plan.output_tokens > 0)
-		return s->convo->plan.output_tokens;
-	for (unsigned i = 0; i < s->content->ncalls; i++)
-		bytes += 32 + (int64_t)strlen(s->content->calls[i].args);
-	return bytes / 4 + 1;
+	frame_close(r);
 }
 
 static void whole_call(struct reply *r, const struct say *s, unsigned n)
@@ -222,10 +201,8 @@ static void whole_call(struct reply *r, const struct say *s, unsigned n)
 	const struct call *k = &s->content->calls[n];
 	char id[40];
 
-	snprintf(id, sizeof id, "call_%016" PRIx64, (s->serial * 1024 + n) * 0x9e3779b97f4a7c15u);
-	r->print = fingerprint_add(r->print, id, strlen(id));
 	buf_addf(&r->bytes, "%s{\"id\":\"%s\",\"type\":\"function\",\"function\":{\"name\":\"%s\",",
-		 n ? "," : "", id, k->name);
+		 n ? "," : "", call_id(r, s, n, id), k->name);
 	buf_adds(&r->bytes, "\"arguments\":");
 	quote_json(&r->bytes, k->args, strlen(k->args));
 	buf_adds(&r->bytes, "}}");
@@ -254,7 +231,6 @@ static void whole(struct reply *r, const struct say *s)
 		 "},\"logprobs\":null,\"finish_reason\":\"%s\"}],\"usage\":", finish_word(s));
 	usage(&r->bytes, r, s);
 	buf_addc(&r->bytes, '}');
-	reply_event(r);
 }
 
 static void in_band_error(struct reply *r, const struct say *s)
@@ -267,27 +243,20 @@ static void in_band_error(struct reply *r, const struct say *s)
 			 "{\"error_type\":\"provider_unavailable\"}},\"choices\":[{\"index\":0,"
 			 "\"delta\":{\"content\":\"\"},\"finish_reason\":\"error\"}]}");
 	} else {
-		frame_open(r, s, NULL);
+		frame_open(r, NULL);
 		buf_adds(&r->bytes,
 			 "{\"error\":{\"message\":\"The server had an error while processing "
 			 "your request.\",\"type\":\"server_error\",\"param\":null,\"code\":"
 			 "null}}");
 	}
-	frame_close(r, s);
+	frame_close(r);
 }
 
-void reply_openai(struct reply *r, struct say *s)
+static void stream(struct reply *r, const struct say *s)
 {
 	const struct content *c = s->content;
 	unsigned others = 4 + c->ncalls * 3 + (c->thinking ? 2 : 0);
 
-	r->output_tokens = count_output(s);
-	r->print = 1;
-	r->stream = s->ask->stream;
-	if (!s->ask->stream) {
-		whole(r, s);
-		return;
-	}
 	role(r, s);
 	if (c->thinking)
 		reasoning(r, s);
@@ -296,10 +265,6 @@ void reply_openai(struct reply *r, struct say *s)
 	for (unsigned i = 0; i < c->ncalls; i++)
 		tool_call(r, s, i);
 	finish(r, s);
-	if (!reply_breaks(r, s))
-		return;
-	if (s->fault->kind == FAULT_ERROR)
-		in_band_error(r, s);
-	else
-		reply_broken_event(r, s);
 }
+
+const struct voice voice_openai = {stream, whole, in_band_error, "call_", 32};

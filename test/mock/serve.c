@@ -453,10 +453,8 @@ static void render(struct serve *s, struct exchange *x, const struct fault *f)
 	say.cost = account_cost(x->ask->facts, say.tokens, 64);
 	if (f != NULL && f->kind == FAULT_COMMENTS)
 		render_comments(x, f);
-	else if (x->ask->service == SERVICE_ANTHROPIC)
-		reply_anthropic(&x->reply, &say);
 	else
-		reply_openai(&x->reply, &say);
+		reply_render(&x->reply, &say);
 	if (x->reply.stream)
 		x->convo->sent = comparable(x) ? x->reply.print : 0;
 	x->convo->odd = f != NULL;

@@ -168,7 +168,7 @@ static void answer(struct http_call_impl *m, struct ask *a)
 	say.tokens = cache_tokens(service.convos, a, sim.now, sim.now + 1);
 	content_make(a, m->convo, NULL, &content);
 	say.content = &content;
-	reply_anthropic(&m->reply, &say);
+	reply_render(&m->reply, &say);
 	m->convo->sent = m->reply.print;
 	m->convo->odd = false;
 	content_fini(&content);
