@@ -25,18 +25,22 @@ static bool ask_body(struct ask *a, const char *body, struct verdict *v)
 	       (a->service == SERVICE_ANTHROPIC ? check_anthropic(a, v) : check_openai(a, v));
 }
 
-static void setup_world(void)
+static int setup_world(void **state)
 {
 	tape_init(&tape);
 	convos = convos_new();
 	plan_default(&plan);
+	return 0;
 }
 
-static void end_world(void)
+static int end_world(void **state)
 {
 	convos_free(convos);
 	tape_fini(&tape);
+	return 0;
 }
+
+UNIT_GROUP(.before = setup_world, .after = end_world);
 
 struct refusal {
 	const char *body;
@@ -46,7 +50,6 @@ struct refusal {
 
 static void check_table(enum service service, const struct refusal *rows, size_t n)
 {
-	tape_init(&tape);
 	for (size_t i = 0; i < n; i++) {
 		struct ask a = {.service = service};
 		struct verdict v = {0};
@@ -59,53 +62,27 @@ static void check_table(enum service service, const struct refusal *rows, size_t
 			fail_msg("%s\n  wanted: %s\n  got: %d %s", rows[i].body,
 				 rows[i].words ? rows[i].words : "(good)", v.status, v.text);
 	}
-	tape_fini(&tape);
 }
 
 /* ---- JSON ---- */
 
 TEST(tape)
 {
+	/* clang-format off */
 	static const char *const good[] = {
-		"{}",
-		"[]",
+		"{}", "[]",
 		" {\"a\" : [1, -0.5e+3, true,false,null,\"\\u00e9\\ud83d\\ude00\"]}\n",
-		"\"\xc3\xa9\xf0\x9f\x98\x80\"",
-		"0",
-		"-1",
-		"1E5"};
-	static const char *const broken[] = {"",
-					     "{",
-					     "{\"a\":1,}",
-					     "[1,]",
-					     "{a:1}",
-					     "{'a':1}",
-					     "nul",
-					     "NaN",
-					     "Infinity",
-					     "01",
-					     "1.",
-					     ".5",
-					     "+1",
-					     "1e",
-					     "\"\\x\"",
-					     "\"\\u12\"",
-					     "\"\\ud800\"",
-					     "\"\\udc00\"",
-					     "\"\\ud800\\u0041\"",
-					     "\"\x01\"",
-					     "\"\xff\"",
-					     "\"\xc0\xaf\"",
-					     "\"\xed\xa0\x80\"",
-					     "\"abc",
-					     "{} {}",
-					     "{\"a\":1,\"a\":2}",
-					     "[1 2]",
-					     "{\"a\" 1}",
-					     "\xef\xbb\xbf{}"};
+		"\"\xc3\xa9\xf0\x9f\x98\x80\"", "0", "-1", "1E5",
+	};
+	static const char *const broken[] = {
+		"", "{", "{\"a\":1,}", "[1,]", "{a:1}", "{'a':1}", "nul", "NaN", "Infinity", "01",
+		"1.", ".5", "+1", "1e", "\"\\x\"", "\"\\u12\"", "\"\\ud800\"", "\"\\udc00\"",
+		"\"\\ud800\\u0041\"", "\"\x01\"", "\"\xff\"", "\"\xc0\xaf\"", "\"\xed\xa0\x80\"",
+		"\"abc", "{} {}", "{\"a\":1,\"a\":2}", "[1 2]", "{\"a\" 1}", "\xef\xbb\xbf{}",
+	};
+	/* clang-format on */
 	char deep[200];
 
-	tape_init(&tape);
 	for (size_t i = 0; i < ARRAY_LEN(good); i++)
 		if (!tape_read(&tape, good[i], strlen(good[i])))
 			fail_msg("%s: %s", good[i], tape.error);
@@ -116,7 +93,6 @@ TEST(tape)
 	memset(deep + 100, ']', 100);
 	assert_true(tape_read(&tape, deep + 36, 128));
 	assert_false(tape_read(&tape, deep + 35, 130));
-	tape_fini(&tape);
 }
 
 /* ---- the Messages API ---- */
@@ -134,145 +110,135 @@ TEST(tape)
 #define USE(id)         "{\"type\":\"tool_use\",\"id\":\"" id "\",\"name\":\"t\",\"input\":{}}"
 #define RESULT(id)      "{\"type\":\"tool_result\",\"tool_use_id\":\"" id "\",\"content\":\"r\"}"
 #define TOOL(name)      "{\"name\":\"" name "\",\"input_schema\":{\"type\":\"object\"}}"
+#define TURN(calls, results) S45(MSG(USER("a") "," ASSIST(calls) "," BLOCKS(results)))
 #define MARKED          "{\"type\":\"text\",\"text\":\"x\",\"cache_control\":{\"type\":\"ephemeral\"}}"
 #define WITH(parameter) S45(parameter "," MSG(USER("hi")))
 #define WITH47(p)       O47(p "," MSG(USER("hi")))
 
 static const struct refusal anthropic_parameters[] = {
-	{WITH("\"stream\":true"), NULL, 0},
+	{WITH("\"stream\":true"), NULL},
 	{WITH47("\"thinking\":{\"type\":\"adaptive\"},\"output_config\":{\"effort\":\"low\"}"),
-	 NULL, 0},
-	{"[]", "valid dictionary", 0},
-	{"{\"max_tokens\":1," MSG(USER("x")) "}", "model: Field required", 0},
-	{"{\"model\":\"claude-x\"," MSG(USER("x")) "}", "max_tokens: Field required", 0},
+	 NULL},
+	{"[]", "valid dictionary"},
+	{"{\"max_tokens\":1," MSG(USER("x")) "}", "model: Field required"},
+	{"{\"model\":\"claude-x\"," MSG(USER("x")) "}", "max_tokens: Field required"},
 	{"{\"model\":\"claude-x\",\"max_tokens\":0," MSG(USER("x")) "}",
-	 "greater than or equal to 1", 0},
-	{"{\"model\":\"claude-x\",\"max_tokens\":64001," MSG(USER("x")) "}", "64001 > 64000", 0},
-	{"{\"model\":\"claude-x\",\"max_tokens\":\"9\"," MSG(USER("x")) "}", "valid integer", 0},
+	 "greater than or equal to 1"},
+	{"{\"model\":\"claude-x\",\"max_tokens\":64001," MSG(USER("x")) "}", "64001 > 64000"},
+	{"{\"model\":\"claude-x\",\"max_tokens\":\"9\"," MSG(USER("x")) "}", "valid integer"},
 	{"{\"model\":\"no-such\",\"max_tokens\":1," MSG(USER("x")) "}", "model: no-such", 404},
-	{S45("\"stream\":true"), "messages: Field required", 0},
-	{S45("\"messages\":{}"), "valid list", 0},
-	{S45("\"messages\":[]"), "at least one message", 0},
-	{WITH("\"max_completion_tokens\":5"), "max_completion_tokens: Extra inputs", 0},
-	{WITH("\"reasoning\":{}"), "reasoning: Extra inputs", 0},
-	{WITH("\"temperature\":0.5"), NULL, 0},
-	{WITH("\"temperature\":1.5"), "range: 0..1", 0},
-	{WITH47("\"temperature\":1"), "`temperature` is deprecated for this model", 0},
-	{WITH47("\"top_k\":5"), "`top_k` is deprecated", 0},
+	{S45("\"stream\":true"), "messages: Field required"},
+	{S45("\"messages\":{}"), "valid list"},
+	{S45("\"messages\":[]"), "at least one message"},
+	{WITH("\"max_completion_tokens\":5"), "max_completion_tokens: Extra inputs"},
+	{WITH("\"reasoning\":{}"), "reasoning: Extra inputs"},
+	{WITH("\"temperature\":0.5"), NULL},
+	{WITH("\"temperature\":1.5"), "range: 0..1"},
+	{WITH47("\"temperature\":1"), "`temperature` is deprecated for this model"},
+	{WITH47("\"top_k\":5"), "`top_k` is deprecated"},
 	{WITH47("\"thinking\":{\"type\":\"enabled\",\"budget_tokens\":1024}"),
-	 "\"thinking.type.enabled\" is not supported for this model", 0},
-	{WITH("\"thinking\":{\"type\":\"adaptive\"}"), "adaptive thinking is not supported", 0},
-	{WITH("\"thinking\":{\"type\":\"enabled\",\"budget_tokens\":1024}"), NULL, 0},
+	 "\"thinking.type.enabled\" is not supported for this model"},
+	{WITH("\"thinking\":{\"type\":\"adaptive\"}"), "adaptive thinking is not supported"},
+	{WITH("\"thinking\":{\"type\":\"enabled\",\"budget_tokens\":1024}"), NULL},
 	{WITH("\"thinking\":{\"type\":\"enabled\",\"budget_tokens\":2000}"),
-	 "`max_tokens` must be greater than `thinking.budget_tokens`", 0},
-	{WITH("\"thinking\":{\"type\":\"enabled\",\"budget_tokens\":100}"), "equal to 1024", 0},
-	{WITH("\"thinking\":{\"type\":\"enabled\"}"), "budget_tokens: Field required", 0},
+	 "`max_tokens` must be greater than `thinking.budget_tokens`"},
+	{WITH("\"thinking\":{\"type\":\"enabled\",\"budget_tokens\":100}"), "equal to 1024"},
+	{WITH("\"thinking\":{\"type\":\"enabled\"}"), "budget_tokens: Field required"},
 	{WITH("\"thinking\":{\"type\":\"enabled\",\"budget_tokens\":1024},\"temperature\":0.5"),
-	 "may only be set to 1", 0},
-	{WITH("\"tools\":[" TOOL("a") "," TOOL("b") "],\"tool_choice\":{\"type\":\"auto\"}"), NULL,
-	 0},
-	{WITH("\"tools\":[" TOOL("a") "," TOOL("a") "]"), "names must be unique", 0},
-	{WITH("\"tools\":[" TOOL("a b") "]"), "tools.0.custom.name", 0},
-	{WITH("\"tools\":[{\"name\":\"a\"}]"), "input_schema: Field required", 0},
+	 "may only be set to 1"},
+	{WITH("\"tools\":[" TOOL("a") "," TOOL("b") "],\"tool_choice\":{\"type\":\"auto\"}"), NULL},
+	{WITH("\"tools\":[" TOOL("a") "," TOOL("a") "]"), "names must be unique"},
+	{WITH("\"tools\":[" TOOL("a b") "]"), "tools.0.custom.name"},
+	{WITH("\"tools\":[{\"name\":\"a\"}]"), "input_schema: Field required"},
 	{WITH("\"tools\":[{\"name\":\"a\",\"input_schema\":{}}]"),
-	 "input_schema.type: Field required", 0},
-	{WITH("\"tools\":[{\"name\":\"a\",\"input_schema\":{\"type\":\"array\"}}]"), "'object'", 0},
-	{WITH("\"tools\":[{\"type\":\"function\",\"function\":{}}]"), "tools.0", 0},
-	{WITH("\"tool_choice\":{\"type\":\"auto\"}"), "while providing tools", 0},
-	{WITH("\"tools\":[" TOOL("a") "],\"tool_choice\":\"auto\""), "Input tag", 0},
+	 "input_schema.type: Field required"},
+	{WITH("\"tools\":[{\"name\":\"a\",\"input_schema\":{\"type\":\"array\"}}]"), "'object'"},
+	{WITH("\"tools\":[{\"type\":\"function\",\"function\":{}}]"), "tools.0"},
+	{WITH("\"tool_choice\":{\"type\":\"auto\"}"), "while providing tools"},
+	{WITH("\"tools\":[" TOOL("a") "],\"tool_choice\":\"auto\""), "Input tag"},
 	{WITH("\"tools\":[" TOOL("a") "],\"tool_choice\":{\"type\":\"tool\",\"name\":\"b\"}"),
-	 "'b' not found", 0},
+	 "'b' not found"},
 	{WITH("\"tools\":[" TOOL("a") "],\"tool_choice\":{\"type\":\"any\"},"
-				      "\"thinking\":{\"type\":\"enabled\",\"budget_tokens\":1024}"),
-	 "Thinking may not be enabled when tool_choice", 0},
-	{WITH("\"system\":\"You.\""), NULL, 0},
-	{WITH("\"system\":[" TEXT("") "]"), "system: text content blocks must be non-empty", 0},
-	{WITH("\"system\":{}"), "system: Input", 0},
-	{WITH("\"system\":[" MARKED "," MARKED "," MARKED "," MARKED "]"), NULL, 0},
+	 "\"thinking\":{\"type\":\"enabled\",\"budget_tokens\":1024}"),
+	 "Thinking may not be enabled when tool_choice"},
+	{WITH("\"system\":\"You.\""), NULL},
+	{WITH("\"system\":[" TEXT("") "]"), "system: text content blocks must be non-empty"},
+	{WITH("\"system\":{}"), "system: Input"},
+	{WITH("\"system\":[" MARKED "," MARKED "," MARKED "," MARKED "]"), NULL},
 	{WITH("\"system\":[" MARKED "," MARKED "," MARKED "," MARKED "," MARKED "]"),
-	 "A maximum of 4 blocks with cache_control may be provided. Found 5.", 0},
+	 "A maximum of 4 blocks with cache_control may be provided. Found 5."},
 	{S45("\"system\":[" MARKED "," MARKED "," MARKED "," MARKED "]," MSG(BLOCKS(MARKED))),
-	 "Found 5", 0},
+	 "Found 5"},
 	{WITH("\"system\":[{\"type\":\"text\",\"text\":\"x\",\"cache_control\":{\"type\":\"x\"}}]"),
-	 "cache_control", 0},
+	 "cache_control"},
 };
 
 static const struct refusal anthropic_messages[] = {
-	{S45(MSG("{\"role\":\"system\",\"content\":\"x\"}")), "top-level `system`", 0},
-	{S45(MSG("{\"role\":\"tool\",\"content\":\"x\"}")), "'user' or 'assistant'", 0},
-	{S45(MSG("{\"content\":\"x\"}")), "role: Field required", 0},
-	{S45(MSG("{\"role\":\"user\"}")), "content: Field required", 0},
-	{S45(MSG("{\"role\":\"user\",\"content\":5}")), "valid list", 0},
-	{S45(MSG("{\"role\":\"user\",\"content\":\"x\",\"name\":\"n\"}")), "name: Extra inputs", 0},
-	{S45(MSG(USER(""))), "non-empty content", 0},
-	{S45(MSG(BLOCKS(""))), "non-empty content", 0},
-	{S45(MSG(BLOCKS(TEXT("")))), "text content blocks must be non-empty", 0},
-	{S45(MSG(BLOCKS(TEXT(" \\n\\t")))), "non-whitespace", 0},
-	{S45(MSG(BLOCKS("{\"type\":\"text\"}"))), "text: Field required", 0},
-	{S45(MSG(BLOCKS(
-		 "{\"type\":\"text\",\"text\":\"\",\"cache_control\":{\"type\":\"ephemeral\"}}"))),
-	 "cache_control cannot be set for empty text", 0},
-	{S45(MSG(BLOCKS("{\"type\":\"mystery\"}"))), "Input tag", 0},
-	{S45(MSG(BLOCKS("5"))), "valid dictionary", 0},
-	{S45(MSG(ASSIST(TEXT("x")))), "first message must use the \"user\" role", 0},
+	{S45(MSG("{\"role\":\"system\",\"content\":\"x\"}")), "top-level `system`"},
+	{S45(MSG("{\"role\":\"tool\",\"content\":\"x\"}")), "'user' or 'assistant'"},
+	{S45(MSG("{\"content\":\"x\"}")), "role: Field required"},
+	{S45(MSG("{\"role\":\"user\"}")), "content: Field required"},
+	{S45(MSG("{\"role\":\"user\",\"content\":5}")), "valid list"},
+	{S45(MSG("{\"role\":\"user\",\"content\":\"x\",\"name\":\"n\"}")), "name: Extra inputs"},
+	{S45(MSG(USER(""))), "non-empty content"},
+	{S45(MSG(BLOCKS(""))), "non-empty content"},
+	{S45(MSG(BLOCKS(TEXT("")))), "text content blocks must be non-empty"},
+	{S45(MSG(BLOCKS(TEXT(" \\n\\t")))), "non-whitespace"},
+	{S45(MSG(BLOCKS("{\"type\":\"text\"}"))), "text: Field required"},
+	{S45(MSG(BLOCKS("{\"type\":\"text\",\"text\":\"\","
+	 "\"cache_control\":{\"type\":\"ephemeral\"}}"))),
+	 "cache_control cannot be set for empty text"},
+	{S45(MSG(BLOCKS("{\"type\":\"mystery\"}"))), "Input tag"},
+	{S45(MSG(BLOCKS("5"))), "valid dictionary"},
+	{S45(MSG(ASSIST(TEXT("x")))), "first message must use the \"user\" role"},
 	/* neighbours are one message */
-	{S45(MSG(USER("a") "," USER("b"))), NULL, 0},
-	{S45(MSG(USER("a") "," ASSIST(TEXT("b")) "," ASSIST(USE("t_1")) "," BLOCKS(RESULT("t_1")))), NULL, 0},
-	{S45(MSG(USER("a") "," ASSIST(USE("t_1")) "," ASSIST(USE("t_2")) "," BLOCKS(RESULT("t_1")))),
-	 "immediately after: t_2", 0},
+	{S45(MSG(USER("a") "," USER("b"))), NULL},
+	{S45(MSG(USER("a") "," ASSIST(TEXT("b")) "," ASSIST(USE("t_1")) "," BLOCKS(RESULT("t_1")))),
+	 NULL},
+	{S45(MSG(USER("a") "," ASSIST(USE("t_1")) "," ASSIST(USE("t_2")) ","
+	 BLOCKS(RESULT("t_1")))), "immediately after: t_2"},
 	{S45(MSG(USER("a") "," ASSIST(USE("t_1") "," USE("t_2")) "," BLOCKS(RESULT("t_1")) ","
-		 BLOCKS(RESULT("t_2") "," TEXT("x")))), NULL, 0},
+	 BLOCKS(RESULT("t_2") "," TEXT("x")))), NULL},
 	{S45(MSG(USER("a") "," ASSIST(USE("t_1")) "," USER("x") "," BLOCKS(RESULT("t_1")))),
-	 "before other content", 0},
+	 "before other content"},
 	{S45(MSG(USER("a") "," ASSIST(USE("t_1")) "," BLOCKS(TEXT("x")) "," BLOCKS(RESULT("t_1")))),
-	 "before other content", 0},
-	{S45(MSG(USER("a") "," ASSIST(TEXT("b")))), NULL, 0}, /* an old model takes a prefill */
-	{O47(MSG(USER("a") "," ASSIST(TEXT("b")))), "does not support assistant message prefill",
-	 0},
-	{S45(MSG(USER("a") "," ASSIST(TEXT("b") "," USE("t_1")) "," BLOCKS(RESULT("t_1")))), NULL,
-	 0},
-	{S45(MSG(USER("a") "," ASSIST(USE("t_1") "," USE("t_2")) "," BLOCKS(
-		 RESULT("t_2") "," RESULT("t_1") "," TEXT("and")))),
-	 NULL, 0},
+	 "before other content"},
+	{S45(MSG(USER("a") "," ASSIST(TEXT("b")))), NULL},
+	/* an old model takes a prefill */
+	{O47(MSG(USER("a") "," ASSIST(TEXT("b")))), "does not support assistant message prefill"},
+	{TURN(TEXT("b") "," USE("t_1"), RESULT("t_1")), NULL},
+	{TURN(USE("t_1") "," USE("t_2"), RESULT("t_2") "," RESULT("t_1") "," TEXT("and")), NULL},
 	{S45(MSG(USER("a") "," ASSIST(USE("t_1")) "," USER("b"))),
-	 "`tool_use` ids were found without `tool_result` blocks immediately after: t_1", 0},
-	{S45(MSG(USER("a") "," ASSIST(USE("t_1") "," USE("t_2")) "," BLOCKS(RESULT("t_1")))),
-	 "immediately after: t_2", 0},
-	{S45(MSG(USER("a") "," ASSIST(USE("t_1")) "," BLOCKS(RESULT("t_1")) "," ASSIST(
-		 TEXT("b")) "," BLOCKS(RESULT("t_1")))),
-	 "messages.4.content.0: unexpected `tool_use_id` found in `tool_result` blocks: t_1", 0},
-	{S45(MSG(BLOCKS(RESULT("t_1")))), "unexpected `tool_use_id`", 0},
-	{S45(MSG(USER("a") "," ASSIST(USE("t_1")) "," BLOCKS(RESULT("t_9") "," RESULT("t_1")))),
-	 "unexpected `tool_use_id` found in `tool_result` blocks: t_9", 0},
-	{S45(MSG(USER("a") "," ASSIST(USE("t_1")) "," BLOCKS(RESULT("t_1") "," RESULT("t_1")))),
-	 "must have a single result", 0},
-	{S45(MSG(USER("a") "," ASSIST(USE("t_1")) "," BLOCKS(TEXT("x") "," RESULT("t_1")))),
-	 "before other content", 0},
-	{S45(MSG(USER("a") "," ASSIST(USE("t_1") "," USE("t_1")) "," BLOCKS(RESULT("t_1")))),
-	 "ids must be unique", 0},
-	{S45(MSG(USER("a") "," ASSIST(USE("t.1")) "," BLOCKS(RESULT("t.1")))), "^[a-zA-Z0-9_-]+$",
-	 0},
-	{S45(MSG(USER("a") "," ASSIST(USE("")) "," BLOCKS(RESULT("")))), "^[a-zA-Z0-9_-]+$", 0},
-	{S45(MSG(USER("a") "," ASSIST(
-		 "{\"type\":\"tool_use\",\"id\":\"t\",\"name\":\"rm\\n\",\"input\":{}}"))),
-	 "tool_use.name", 0},
-	{S45(MSG(USER("a") "," ASSIST(
-		 "{\"type\":\"tool_use\",\"id\":\"t\",\"name\":\"t\",\"input\":\"{}\"}"))),
-	 "input: Input should be a valid dictionary", 0},
-	{S45(MSG(BLOCKS(USE("t_1")))), "can only be in `assistant`", 0},
-	{S45(MSG(USER("a") "," ASSIST(RESULT("t_1")))), "can only be in `user`", 0},
-	{S45(MSG(USER("a") "," ASSIST(USE("t_1")) "," BLOCKS(
-		 "{\"type\":\"tool_result\",\"tool_use_id\":\"t_1\",\"content\":[" TEXT("") "]}"))),
-	 "non-empty", 0},
-	{S45(MSG(USER("a") "," ASSIST(USE("t_1")) "," BLOCKS(
-		 "{\"type\":\"tool_result\",\"tool_use_id\":\"t_1\",\"content\":{}}"))),
-	 "tool_result.content", 0},
-	{S45(MSG(USER("a") "," ASSIST(USE("t_1")) "," BLOCKS(
-		 "{\"type\":\"tool_result\",\"tool_use_id\":\"t_1\",\"is_error\":\"yes\"}"))),
-	 "is_error", 0},
-	{S45("\"thinking\":{\"type\":\"enabled\",\"budget_tokens\":1024}," MSG(
-		 USER("a") "," ASSIST(USE("t_1")) "," BLOCKS(RESULT("t_1")))),
-	 "Expected `thinking` or `redacted_thinking`, but found `tool_use`", 0},
+	 "`tool_use` ids were found without `tool_result` blocks immediately after: t_1"},
+	{TURN(USE("t_1") "," USE("t_2"), RESULT("t_1")), "immediately after: t_2"},
+	{S45(MSG(USER("a") "," ASSIST(USE("t_1")) "," BLOCKS(RESULT("t_1")) "," ASSIST(TEXT("b"))
+	 "," BLOCKS(RESULT("t_1")))),
+	 "messages.4.content.0: unexpected `tool_use_id` found in `tool_result` blocks: t_1"},
+	{S45(MSG(BLOCKS(RESULT("t_1")))), "unexpected `tool_use_id`"},
+	{TURN(USE("t_1"), RESULT("t_9") "," RESULT("t_1")),
+	 "unexpected `tool_use_id` found in `tool_result` blocks: t_9"},
+	{TURN(USE("t_1"), RESULT("t_1") "," RESULT("t_1")), "must have a single result"},
+	{TURN(USE("t_1"), TEXT("x") "," RESULT("t_1")), "before other content"},
+	{TURN(USE("t_1") "," USE("t_1"), RESULT("t_1")), "ids must be unique"},
+	{TURN(USE("t.1"), RESULT("t.1")), "^[a-zA-Z0-9_-]+$"},
+	{TURN(USE(""), RESULT("")), "^[a-zA-Z0-9_-]+$"},
+	{S45(MSG(USER("a") ","
+	 ASSIST("{\"type\":\"tool_use\",\"id\":\"t\",\"name\":\"rm\\n\",\"input\":{}}"))),
+	 "tool_use.name"},
+	{S45(MSG(USER("a") ","
+	 ASSIST("{\"type\":\"tool_use\",\"id\":\"t\",\"name\":\"t\",\"input\":\"{}\"}"))),
+	 "input: Input should be a valid dictionary"},
+	{S45(MSG(BLOCKS(USE("t_1")))), "can only be in `assistant`"},
+	{S45(MSG(USER("a") "," ASSIST(RESULT("t_1")))), "can only be in `user`"},
+	{TURN(USE("t_1"), "{\"type\":\"tool_result\",\"tool_use_id\":\"t_1\",\"content\":["
+	 TEXT("") "]}"), "non-empty"},
+	{TURN(USE("t_1"), "{\"type\":\"tool_result\",\"tool_use_id\":\"t_1\",\"content\":{}}"),
+	 "tool_result.content"},
+	{TURN(USE("t_1"), "{\"type\":\"tool_result\",\"tool_use_id\":\"t_1\","
+	 "\"is_error\":\"yes\"}"), "is_error"},
+	{S45("\"thinking\":{\"type\":\"enabled\",\"budget_tokens\":1024}," MSG(USER("a") ","
+	 ASSIST(USE("t_1")) "," BLOCKS(RESULT("t_1")))),
+	 "Expected `thinking` or `redacted_thinking`, but found `tool_use`"},
 };
 
 /* clang-format on */
@@ -285,8 +251,10 @@ TEST(anthropic)
 
 /* ---- chat completions ---- */
 
-#define GPT(rest)  "{\"model\":\"gpt-4o\"," rest "}"
-#define GPT5(rest) "{\"model\":\"gpt-5\"," rest "}"
+#define GPT(rest)        "{\"model\":\"gpt-4o\"," rest "}"
+#define GPT5(rest)       "{\"model\":\"gpt-5\"," rest "}"
+#define AFTER(rest)      GPT(MSG(USER("a") "," rest))
+#define GIVEN(parameter) GPT(parameter "," MSG(USER("a")))
 #define CALL(id)                                                                                   \
 	"{\"id\":\"" id "\",\"type\":\"function\",\"function\":{\"name\":\"t\",\"arguments\":"     \
 	"\"{}\"}}"
@@ -301,66 +269,56 @@ TEST(anthropic)
 
 /* clang-format off */
 static const struct refusal openai_rows[] = {
-	{GPT("\"stream\":true,\"stream_options\":{\"include_usage\":true}," MSG(USER("a"))), NULL,
-	 0},
-	{GPT("\"stream_options\":{\"include_usage\":true}," MSG(USER("a"))), "'stream_options'", 0},
-	{GPT("\"foo\":1," MSG(USER("a"))), "Unknown parameter: 'foo'", 0},
-	{GPT("\"max_tokens\":10," MSG(USER("a"))), NULL, 0},
-	{GPT5("\"max_tokens\":10," MSG(USER("a"))), "Use 'max_completion_tokens' instead", 0},
-	{GPT5("\"max_completion_tokens\":10," MSG(USER("a"))), NULL, 0},
-	{GPT5("\"temperature\":0.2," MSG(USER("a"))), "does not support 0.2", 0},
-	{GPT("\"max_tokens\":0," MSG(USER("a"))), "below minimum", 0},
-	{GPT("\"max_tokens\":99999," MSG(USER("a"))), "max_tokens is too large: 99999", 0},
-	{GPT("\"messages\":[]"), "empty array", 0},
+	{GIVEN("\"stream\":true,\"stream_options\":{\"include_usage\":true}"), NULL},
+	{GIVEN("\"stream_options\":{\"include_usage\":true}"), "'stream_options'"},
+	{GIVEN("\"foo\":1"), "Unknown parameter: 'foo'"},
+	{GIVEN("\"max_tokens\":10"), NULL},
+	{GPT5("\"max_tokens\":10," MSG(USER("a"))), "Use 'max_completion_tokens' instead"},
+	{GPT5("\"max_completion_tokens\":10," MSG(USER("a"))), NULL},
+	{GPT5("\"temperature\":0.2," MSG(USER("a"))), "does not support 0.2"},
+	{GIVEN("\"max_tokens\":0"), "below minimum"},
+	{GIVEN("\"max_tokens\":99999"), "max_tokens is too large: 99999"},
+	{GPT("\"messages\":[]"), "empty array"},
 	{"{\"model\":\"no-such-x\"," MSG(USER("a")) "}", "does not exist", 404},
-	{GPT(MSG("{\"role\":\"robot\",\"content\":\"x\"}")), "Invalid value: 'robot'", 0},
-	{GPT(MSG("{\"content\":\"x\"}")), "messages[0].role", 0},
-	{GPT(MSG("{\"role\":\"user\"}")), "messages[0].content", 0},
-	{GPT(MSG("{\"role\":\"user\",\"content\":null}")), "expected a string, got null", 0},
+	{GPT(MSG("{\"role\":\"robot\",\"content\":\"x\"}")), "Invalid value: 'robot'"},
+	{GPT(MSG("{\"content\":\"x\"}")), "messages[0].role"},
+	{GPT(MSG("{\"role\":\"user\"}")), "messages[0].content"},
+	{GPT(MSG("{\"role\":\"user\",\"content\":null}")), "expected a string, got null"},
 	{GPT(MSG("{\"role\":\"user\",\"content\":[{\"type\":\"tool_result\"}]}")),
-	 "content[0].type", 0},
-	{GPT(MSG(USER("a") ",{\"role\":\"assistant\",\"content\":null}")), "got null", 0},
-	{GPT(MSG(USER("a") "," CALLS(CALL("c1")) "," ANSWER("c1"))), NULL, 0},
-	{GPT(MSG(USER("a") "," CALLS(CALL("c1") "," CALL("c2")) "," ANSWER("c2") "," ANSWER(
-		 "c1") "," USER("b"))),
-	 NULL, 0},
-	{GPT(MSG(USER("a") "," CALLS(""))), "'messages[1].tool_calls': empty array", 0},
-	{GPT(MSG(USER("a") "," CALLS(CALL("c1")))),
+	 "content[0].type"},
+	{GPT(MSG(USER("a") ",{\"role\":\"assistant\",\"content\":null}")), "got null"},
+	{AFTER(CALLS(CALL("c1")) "," ANSWER("c1")), NULL},
+	{AFTER(CALLS(CALL("c1") "," CALL("c2")) "," ANSWER("c2") "," ANSWER("c1") "," USER("b")),
+	 NULL},
+	{AFTER(CALLS("")), "'messages[1].tool_calls': empty array"},
+	{AFTER(CALLS(CALL("c1"))),
 	 "must be followed by tool messages responding to each 'tool_call_id'. The following "
-	 "tool_call_ids did not have response messages: c1",
-	 0},
-	{GPT(MSG(USER("a") "," CALLS(CALL("c1") "," CALL("c2")) "," ANSWER("c1") "," USER("b"))),
-	 "response messages: c2", 0},
-	{GPT(MSG(USER("a") "," ANSWER("c1"))), "must be a response to a preceeding message", 0},
-	{GPT(MSG(USER("a") "," CALLS(CALL("c1")) "," ANSWER("c1") "," USER("b") "," ANSWER("c1"))),
-	 "must be a response to a preceeding message", 0},
-	{GPT(MSG(USER("a") "," CALLS(CALL("c1")) "," ANSWER("c9"))),
-	 "'c9' not found in 'tool_calls'", 0},
-	{GPT(MSG(USER("a") "," CALLS(CALL("c1")) "," ANSWER("c1") "," ANSWER("c1"))),
-	 "Duplicate value for 'tool_call_id'", 0},
-	{GPT(MSG(USER("a") "," CALLS(CALL("c1") "," CALL("c1")) "," ANSWER("c1"))),
-	 "Duplicate value", 0},
-	{GPT(MSG(USER("a") "," CALLS(CALL("c1")) ",{\"role\":\"tool\",\"content\":\"r\"}")),
-	 "must have a 'tool_call_id'", 0},
-	{GPT(MSG(USER("a") "," CARGS("{}") "," ANSWER("c1"))),
-	 "expected a string, but got an object", 0},
-	{GPT(MSG(USER("a") "," CARGS("\"{\\\"a\\\":1}{\\\"b\\\":2}\"") "," ANSWER("c1"))),
-	 "not a JSON object", 0},
-	{GPT(MSG(USER("a") "," CARGS("\"\"") "," ANSWER("c1"))), "not a JSON object", 0},
-	{GPT(MSG(USER("a") "," CALLS("{\"type\":\"function\",\"function\":{}}"))),
-	 "tool_calls[0].id", 0},
-	{GPT("\"tools\":[" FN("a") "],\"tool_choice\":\"auto\"," MSG(USER("a"))), NULL, 0},
-	{GPT("\"tools\":[]," MSG(USER("a"))), "'tools': empty array", 0},
-	{GPT("\"tools\":[" FN("a.b") "]," MSG(USER("a"))), "tools[0].function.name", 0},
-	{GPT("\"tools\":[" TOOL("a") "]," MSG(USER("a"))), "tools[0].function", 0},
-	{GPT("\"tools\":[{\"type\":\"function\",\"function\":{\"name\":\"a\",\"parameters\":{}}}]"
-	     "," MSG(USER("a"))),
-	 "Invalid schema for function 'a'", 0},
-	{GPT("\"tool_choice\":\"auto\"," MSG(USER("a"))), "only allowed when 'tools'", 0},
-	{GPT("\"tools\":[" FN(
-		 "a") "],\"tool_choice\":{\"type\":\"function\",\"function\":{\"name\":"
-		      "\"b\"}}," MSG(USER("a"))),
-	 "tool_choice", 0},
+	 "tool_call_ids did not have response messages: c1"},
+	{AFTER(CALLS(CALL("c1") "," CALL("c2")) "," ANSWER("c1") "," USER("b")),
+	 "response messages: c2"},
+	{AFTER(ANSWER("c1")), "must be a response to a preceeding message"},
+	{AFTER(CALLS(CALL("c1")) "," ANSWER("c1") "," USER("b") "," ANSWER("c1")),
+	 "must be a response to a preceeding message"},
+	{AFTER(CALLS(CALL("c1")) "," ANSWER("c9")), "'c9' not found in 'tool_calls'"},
+	{AFTER(CALLS(CALL("c1")) "," ANSWER("c1") "," ANSWER("c1")),
+	 "Duplicate value for 'tool_call_id'"},
+	{AFTER(CALLS(CALL("c1") "," CALL("c1")) "," ANSWER("c1")), "Duplicate value"},
+	{AFTER(CALLS(CALL("c1")) ",{\"role\":\"tool\",\"content\":\"r\"}"),
+	 "must have a 'tool_call_id'"},
+	{AFTER(CARGS("{}") "," ANSWER("c1")), "expected a string, but got an object"},
+	{AFTER(CARGS("\"{\\\"a\\\":1}{\\\"b\\\":2}\"") "," ANSWER("c1")), "not a JSON object"},
+	{AFTER(CARGS("\"\"") "," ANSWER("c1")), "not a JSON object"},
+	{AFTER(CALLS("{\"type\":\"function\",\"function\":{}}")), "tool_calls[0].id"},
+	{GIVEN("\"tools\":[" FN("a") "],\"tool_choice\":\"auto\""), NULL},
+	{GIVEN("\"tools\":[]"), "'tools': empty array"},
+	{GIVEN("\"tools\":[" FN("a.b") "]"), "tools[0].function.name"},
+	{GIVEN("\"tools\":[" TOOL("a") "]"), "tools[0].function"},
+	{GIVEN("\"tools\":[{\"type\":\"function\",\"function\":"
+	 "{\"name\":\"a\",\"parameters\":{}}}]"), "Invalid schema for function 'a'"},
+	{GIVEN("\"tool_choice\":\"auto\""), "only allowed when 'tools'"},
+	{GIVEN("\"tools\":[" FN("a")
+	 "],\"tool_choice\":{\"type\":\"function\",\"function\":{\"name\":\"b\"}}"),
+	 "tool_choice"},
 };
 
 /* clang-format on */
@@ -372,12 +330,10 @@ TEST(openai)
 
 	check_table(SERVICE_OPENAI, openai_rows, ARRAY_LEN(openai_rows));
 	/* OpenRouter takes parameters of its own */
-	tape_init(&tape);
 	assert_true(ask_body(
 		&a,
 		GPT("\"provider\":{\"require_parameters\":true},\"reasoning\":{}," MSG(USER("a"))),
 		&v));
-	tape_fini(&tape);
 }
 
 /* ---- headers and error bodies ---- */
@@ -465,7 +421,6 @@ TEST(thinking)
 {
 	char sign[SIGNATURE_SIZE], block[400];
 
-	tape_init(&tape);
 	signature_make("so \"be\" it", 10, 7, sign);
 	snprintf(block, sizeof block,
 		 "{\"type\":\"thinking\",\"thinking\":\"so \\\"be\\\" it\",\"signature\":\"%s\"}",
@@ -488,14 +443,12 @@ TEST(thinking)
 	assert_true(ask_format(THINK, block));
 	*strstr(block, "EuYB") = 'F';
 	assert_false(ask_format(THINK, block));
-	tape_fini(&tape);
 }
 
 TEST(sealed)
 {
 	struct buf b;
 
-	tape_init(&tape);
 	buf_init(&b, 4096);
 	buf_adds(&b, "{\"type\":\"mystery\", \"n\":1.50,\"s\":\"\\u00e9\"");
 	seal_close(&b, 0);
@@ -503,7 +456,6 @@ TEST(sealed)
 	memcpy(strstr(b.data, "1.50"), "1.5 ", 4); /* the same value, other bytes */
 	assert_false(ask_format(THINK, b.data));
 	buf_fini(&b);
-	tape_fini(&tape);
 }
 
 /* ---- conversations ---- */
@@ -525,7 +477,6 @@ TEST(prefix)
 	struct verdict v;
 	struct convo *x;
 
-	setup_world();
 	x = say(S45("\"system\":\"s\"," MSG(BLOCKS(TEXT("a")))), &v);
 	assert_non_null(x);
 	assert_ptr_equal(say(S45("\"system\":\"s\"," MSG(BLOCKS(TEXT("a")))), &v), x); /* a retry */
@@ -548,7 +499,6 @@ TEST(prefix)
 	x->answered = true;
 	assert_ptr_not_equal(say(S45("\"system\":\"s\"," MSG(BLOCKS(TEXT("a")))), &v), x);
 	assert_int_equal(convos_count(convos), 2);
-	end_world();
 }
 
 TEST(sent)
@@ -556,7 +506,6 @@ TEST(sent)
 	struct verdict v;
 	struct convo *x;
 
-	setup_world();
 	x = say(S45(MSG(USER("a"))), &v);
 	x->sent = fingerprint_add(fingerprint_add(1, "t_1", 3), "t_2", 3);
 	x->answered = true;
@@ -566,7 +515,6 @@ TEST(sent)
 				     RESULT("t_1") "," RESULT("t_2")))),
 			     &v),
 			 x);
-	end_world();
 }
 
 /* Two runs of the same task at the same time. */
@@ -575,7 +523,6 @@ TEST(twins)
 	struct verdict v;
 	struct convo *x, *y;
 
-	setup_world();
 	x = say(S45(MSG(USER("a"))), &v);
 	x->active = 1;
 	y = say(S45(MSG(USER("a"))), &v);
@@ -587,7 +534,6 @@ TEST(twins)
 	y->answered = true;
 	assert_ptr_equal(
 		say(S45(MSG(USER("a") "," ASSIST(USE("t_2")) "," BLOCKS(RESULT("t_2")))), &v), y);
-	end_world();
 }
 
 static int first_token_ms = 10;
@@ -606,7 +552,6 @@ TEST(cache)
 	char *body = calloc(1, 20000), *more = calloc(1, 24000), filler[8001];
 	struct prompt_tokens t;
 
-	setup_world();
 	memset(filler, 'f', 8000);
 	filler[8000] = '\0';
 	snprintf(body, 20000,
@@ -639,7 +584,6 @@ TEST(cache)
 	assert_true(t.cache_write == 0 && t.cache_read == 0);
 	free(body);
 	free(more);
-	end_world();
 }
 
 /* ---- plans ---- */
@@ -655,7 +599,6 @@ TEST(plan)
 		"fault=429:date=3;should-retry=falsex* quirk=no-ids quirk=sealed";
 	char why[160] = "";
 
-	plan_default(&plan);
 	if (!plan_parse(&plan, words, strlen(words), why, sizeof why))
 		fail_msg("%s", why);
 	assert_int_equal(plan.turns, 2);
@@ -681,7 +624,6 @@ TEST(directive)
 	struct verdict v;
 	struct convo *x;
 
-	setup_world();
 	x = say(S45(MSG(BLOCKS(TEXT("do it [[mock turns=9 text=\\\"x y\\\"]] now")))), &v);
 	assert_non_null(x);
 	assert_int_equal(x->plan.turns, 9);
@@ -690,5 +632,4 @@ TEST(directive)
 	assert_int_equal(x->plan.turns, 3);
 	assert_null(say(S45(MSG(USER("[[mock tums=9]]"))), &v));
 	assert_non_null(strstr(v.text, "tums=9"));
-	end_world();
 }
