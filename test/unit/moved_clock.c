@@ -1,6 +1,7 @@
-/* See moved_clock.h. Where the hands are is memory that forked processes share; under AVA_TEST_CLOCK it
- * is the target of that symbolic link, which changes as a whole: "WALL MONO STANDS", milliseconds
- * by which the wall clock and the monotonic one are ahead, and 1 when they stand. */
+/* See moved_clock.h. Where the hands are is memory that forked processes share; under
+ * AVA_TEST_CLOCK it is the target of that symbolic link, which changes as a whole: "WALL MONO
+ * STANDS", milliseconds by which the wall clock and the monotonic one are ahead, and 1 when they
+ * stand. */
 #include "moved_clock.h"
 
 #include <errno.h>
