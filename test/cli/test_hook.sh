@@ -2,7 +2,6 @@
 # The hooks of Claude Code: what `ava hook` makes of events (hook.py plays them), and what
 # `ava hooks` does to settings.json.
 . "${0%/*}/lib.sh"
-rm -f "$T/bin/jq" # members stay in their order, which jq itself shows
 
 own_clock
 export CLAUDE_CONFIG_DIR="$T/claude"
