@@ -68,8 +68,8 @@ equal '26: a subagent spawns, confirms, runs and remembers nothing that it has n
 	"$(grep -c 'there is no tool "' "$T/told")"
 P=$(pending)
 equal '26: Ava proposes it: nothing is started' '1 pending' "$(nruns) $(api GET "/proposals/$P" | jq -r .state)"
-equal '26: it is on record that strangers had a say' '[true,true,false]' \
-	"$("$AVA" logs --type SpawnProposed -o json | tail -n 1 | jq -c '.content.quote.rights | [.private, .untrusted, .out]')"
+equal '26: it is on record that strangers had a say' '{"private":true,"untrusted":true,"out":false}' \
+	"$("$AVA" logs --type SpawnProposed -o json | tail -n 1 | jq -c .content.quote.rights)"
 turn confirm_spawn "{\"proposal_id\":\"$P\"}" >>"$T/ava.jsonl"
 echo '{"text":"It runs now."}' >>"$T/ava.jsonl"
 say "$S" 'What is that?'
