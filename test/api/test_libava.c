@@ -31,9 +31,8 @@ static struct ava_run_id spawn(struct world *w, const char *model)
 
 /* ---- runs */
 
-TEST(run)
+TEST_OF(run, struct world *w)
 {
-	struct world *w = *state;
 	struct ava_run_id id = spawn(w, NULL);
 	const struct ava_run *rows;
 	struct ava_result res;
@@ -66,9 +65,8 @@ TEST(run)
 	assert_string_equal(rows[0].id, id.text);
 }
 
-TEST(cancel)
+TEST_OF(cancel, struct world *w)
 {
-	struct world *w = *state;
 	struct ava_run_id a = spawn(w, w->slow), b = spawn(w, w->slow), c = spawn(w, w->slow);
 	const char *all[] = {a.text, b.text, a.text, c.text};
 	const struct ava_run *rows;
@@ -112,13 +110,12 @@ static void wait_for_question(struct world *w, const char *id, struct ava_run *r
 	fail_msg("%s asks nothing", id);
 }
 
-TEST(steer)
+TEST_OF(steer, struct world *w)
 {
 	static const char script[] =
 		"{\"tool_calls\":[{\"name\":\"ask_person\",\"args\":{\"question\":\"Which?\"}}]}\n"
 		"{\"tool_calls\":[{\"name\":\"submit_result\",\"args\":{\"output\":null,"
 		"\"summary\":\"as told\",\"confidence\":1}}]}\n";
-	struct world *w = *state;
 	struct ava_run_id id, slow = spawn(w, w->slow);
 	char model[400], text[2002];
 	struct ava_result res;
@@ -156,9 +153,8 @@ TEST(steer)
 			 AVA_EEXIST);
 }
 
-TEST(limits)
+TEST_OF(limits, struct world *w)
 {
-	struct world *w = *state;
 	struct ava_spawn s = {.task = "x",
 			      .model = w->slow,
 			      .timeout_ms = 1500,
@@ -187,10 +183,9 @@ TEST(limits)
 	assert_int_not_equal(strlen(err.text), 0);
 }
 
-TEST(arguments)
+TEST_OF(arguments, struct world *w)
 {
 	static const char *const none[] = {"S-000000"};
-	struct world *w = *state;
 	struct ava_spawn s = {.task = ""};
 	struct ava_proposal p;
 	struct ava_error err;
@@ -324,9 +319,8 @@ static uint64_t read_all(struct world *w, const char *run, uint64_t after, size_
 	return middle;
 }
 
-TEST(events)
+TEST_OF(events, struct world *w)
 {
-	struct world *w = *state;
 	struct ava_run_id id = spawn(w, NULL);
 	struct ava_events *e = (struct ava_events *)1;
 	struct ava_events_query q = {.run = "S-000000"};
@@ -449,10 +443,9 @@ static void turn(struct world *w)
 	assert_true(ava_runtime_process(w->rt, 0, NULL) >= 0);
 }
 
-TEST(callbacks)
+TEST_OF(callbacks, struct world *w)
 {
 	struct ava_events_query now = {.after = AVA_NOW};
-	struct world *w = *state;
 	struct seen s = {.w = w}, short_lived = {.w = w, .stop = 1};
 
 	assert_int_equal(ava_watch(w->rt, &now, &every, &s, &s.watch, NULL), 0);
@@ -475,11 +468,10 @@ TEST(callbacks)
 }
 
 /* From the beginning: each end once, however often it stands in a log. */
-TEST(from_beginning)
+TEST_OF(from_beginning, struct world *w)
 {
 	struct ava_run_id ids[3];
 	const char *runs[3];
-	struct world *w = *state;
 	struct seen s = {.w = w};
 
 	for (int i = 0; i < 3; i++) {
@@ -496,9 +488,8 @@ TEST(from_beginning)
 
 /* ---- conversations */
 
-TEST(session)
+TEST_OF(session, struct world *w)
 {
-	struct world *w = *state;
 	struct ava_session_options o = {.cwd = w->work};
 	struct seen s = {.w = w}, other = {.w = w};
 	struct ava_events_query q = {0};
@@ -540,9 +531,8 @@ TEST(session)
 
 /* ---- the runtime itself */
 
-TEST(open_errors)
+TEST_OF(open_errors, struct world *w)
 {
-	struct world *w = *state;
 	struct ava_options o = {.root = w->root, .no_start = 1};
 	struct ava_runtime *rt = (struct ava_runtime *)1;
 	struct ava_error err;
@@ -563,9 +553,8 @@ TEST(open_errors)
 }
 
 /* A runtime that comes and goes: ended runs are there, a live one was cut. */
-TEST(again)
+TEST_OF(again, struct world *w)
 {
-	struct world *w = *state;
 	struct ava_run_id done = spawn(w, NULL), cut;
 	struct ava_events *e;
 	struct ava_event ev;
@@ -594,10 +583,9 @@ TEST(again)
 
 /* The daemon dies under its clients: the next call starts another one, and a
  * watch goes on behind what it had, each end once. */
-TEST(daemon_dies)
+TEST_OF(daemon_dies, struct world *w)
 {
 	struct ava_events_query now = {.after = AVA_NOW};
-	struct world *w = *state;
 	struct seen s = {.w = w};
 
 	if (w->embedded)
@@ -615,10 +603,9 @@ TEST(daemon_dies)
 
 /* What an embedded runtime takes from the process' environment: nothing,
  * unless it is asked to. */
-TEST(environment)
+TEST_OF(environment, struct world *w)
 {
 	static const char *const given[] = {"AVA_LIMITS_ITERATIONS=7", NULL};
-	struct world *w = *state;
 	struct ava_options o = {.root = w->root, .process_env = 1, .env = given};
 	struct ava_error err;
 	struct ava_run run;

@@ -53,10 +53,9 @@ static struct ava_run_id confirmed(struct world *w, const struct ava_proposal *p
 	return id;
 }
 
-TEST(resume)
+TEST_OF(resume, struct world *w)
 {
 	struct ava_resume more = {.max_iterations = 5, .request_id = "again-1"};
-	struct world *w = *state;
 	struct ava_run_id one = ended(w, 1), two;
 	struct ava_proposal p;
 	struct ava_result res;
@@ -115,10 +114,9 @@ TEST(resume_refused)
 	world_wait(w, id);
 }
 
-TEST(fork)
+TEST_OF(fork, struct world *w)
 {
 	struct ava_resume fork = {.from = 2};
-	struct world *w = *state;
 	struct ava_run_id one = ended(w, 0), two;
 	struct ava_proposal p;
 	struct ava_replay r;
@@ -178,10 +176,9 @@ static void change_messages(struct world *w, const char *run)
 	free(text);
 }
 
-TEST(replay)
+TEST_OF(replay, struct world *w)
 {
 	struct ava_resume fork = {.from = 2};
-	struct world *w = *state;
 	struct ava_run_id one = ended(w, 0);
 	struct ava_proposal p;
 	struct ava_replay r;

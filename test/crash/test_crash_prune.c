@@ -133,14 +133,12 @@ static void prune(struct world *w, struct memdisk *d)
 {
 	struct core_options o = core_options_of(w);
 	struct ava_error err = {0};
-	struct buf report;
+	TEST_BUF(report, 1u << 20);
 
-	buf_init(&report, 1u << 20);
 	memdisk_use(d);
 	if (core_prune(&o, NOON - DAY / 4, false, &report, &err) != 0)
 		fail_msg("prune: %s", err.text);
 	memdisk_use(NULL);
-	buf_fini(&report);
 }
 
 static const char *const old_days[] = {"/2026-11-19.", "/2026-11-20."};
@@ -228,7 +226,7 @@ TEST(what_cannot_go)
 	static struct world w;
 	struct core_options o;
 	struct ava_error err = {0};
-	struct buf report;
+	TEST_BUF(report, 1u << 20);
 
 	setenv("TZ", "UTC0", 1);
 	core_set_up(&w, d, "offline:/script.jsonl", script);
@@ -237,11 +235,9 @@ TEST(what_cannot_go)
 	memdisk_walk(d, take_file, &was);
 	memdisk_fail(d, 0, MEMDISK_FOREVER, EACCES);
 	memdisk_fail_name(d, "result.json", MEMDISK_WRITES);
-	buf_init(&report, 1u << 20);
 	memdisk_use(d);
 	assert_int_equal(core_prune(&o, NOON - DAY / 4, false, &report, &err), AVA_EDENIED);
 	memdisk_use(NULL);
-	buf_fini(&report);
 	assert_non_null(strstr(err.text, "result.json"));
 	core_begin(&w, d);
 	assert_non_null(strstr(w.told, "pruning that was begun"));

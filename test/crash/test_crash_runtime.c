@@ -39,7 +39,7 @@ struct seen {
 
 static void read_line(struct seen *s, const char *line, size_t len)
 {
-	json_t *e = json_parse(line, len, NULL);
+	json_auto_t *e = json_parse(line, len, NULL);
 	const char *type = json_get_str(e, "eventType");
 	json_int_t lsn = json_get_int(e, "lsn", 0), seq = json_get_int(e, "seq", 0);
 
@@ -58,7 +58,6 @@ static void read_line(struct seen *s, const char *line, size_t len)
 	s->replies += strcmp(type, "InferEnd") == 0;
 	s->calls += strcmp(type, "ToolCall") == 0;
 	s->results += strcmp(type, "ToolResult") == 0;
-	json_decref(e);
 }
 
 static void read_log(const char *path, const char *bytes, size_t len, void *user)

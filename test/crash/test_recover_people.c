@@ -372,10 +372,9 @@ TEST(lines_are_adopted)
 		struct wal_segment head;
 		const unsigned char *seg;
 		struct wal_batch b;
-		struct buf line;
+		TEST_BUF(line, 4096);
 		char *want;
 
-		buf_init(&line, 4096);
 		rig_again(&rig);
 		rig_open(&rig);
 		rig_settle(&rig);
@@ -400,7 +399,6 @@ TEST(lines_are_adopted)
 		rig_append(&rig, "a.jsonl", line.data);
 		assert_true(rig_has(&rig, "/a.jsonl") && !rig_has(&rig, "/a.2.jsonl"));
 		free(want);
-		buf_fini(&line);
 	}
 }
 

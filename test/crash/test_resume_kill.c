@@ -546,7 +546,7 @@ static void check(const char *dir, long k, int kills)
 	struct seen s;
 	int64_t exact = 0, billed;
 	int cut = 0, replies = 0;
-	json_t *stats;
+	json_auto_t *stats = NULL;
 
 	snprintf(path, sizeof(path), "%s/data/catalog.jsonl", dir);
 	kill_each_line(path, on_row, &rows);
@@ -570,7 +570,6 @@ static void check(const char *dir, long k, int kills)
 	billed = json_get_int(stats, "costMicroUsd", 0) - sums.billed;
 	sums.billed += billed;
 	sums.cut += cut;
-	json_decref(stats);
 	/* A fraction of a micro-USD is rounded up in each reply. */
 	if (exact > billed + replies || (cut == 0 && exact < billed))
 		fail_msg("k = %ld: billed %lld, counted %lld, %d calls cut", k, (long long)billed,

@@ -178,7 +178,7 @@ static void check_run(const struct found *f, const char *run)
 	struct one_run r = {0};
 	size_t len;
 	char *data;
-	json_t *o;
+	json_auto_t *o = NULL;
 
 	snprintf(path, sizeof(path), "%s/data/logs/subagents/%s.jsonl", f->dir, run);
 	kill_each_line(path, run_line, &r);
@@ -195,7 +195,6 @@ static void check_run(const struct found *f, const char *run)
 	if (strcmp(r.status, "success") != 0 &&
 	    (f->k == 0 || strcmp(json_get_str(o, "stop_reason"), "interrupted") != 0))
 		fail_msg("k = %ld: %s ended as %s", f->k, run, r.status);
-	json_decref(o);
 	free(data);
 }
 

@@ -299,6 +299,8 @@ static inline void rig_open(struct rig *r)
 	agent_init(&r->a, &io, &r->spec, r, 3000);
 }
 
+#define RIG_TEST(name) TEST_IN(name, struct rig, r, rig_open, rig_close)
+
 static inline void rig_run(struct rig *r)
 {
 	agent_run(&r->a);

@@ -126,18 +126,16 @@ static inline void ctx_old_result(struct ctx *c, const char *id, struct buf *out
 		struct buf out;
 	} f = {0};
 	struct call_ref at;
-	struct buf said;
+	TEST_BUF(said, 1u << 28);
 
 	assert_true(call_ref_read(id, &at));
 	assert_true(at.iteration <= c->iterations);
 	f.want = c->before[at.iteration] + at.n - 1;
-	buf_init(&said, 1u << 28);
 	buf_init(&f.out, 1u << 20);
 	assert_int_equal(messages_said(&said, c->file.data, c->file.len, NULL), 0);
 	assert_int_equal(c->dialect->results(said.data, said.len, ctx_find, &f, NULL), 1);
 	buf_add(out, f.out.data, f.out.len);
 	buf_fini(&f.out);
-	buf_fini(&said);
 }
 
 /* ---- the model: what it knows stands in the request */
@@ -198,11 +196,10 @@ static inline void ctx_know(const struct ctx *c, struct ctx_known *k)
 {
 	struct messages_info info;
 	struct conversation said;
-	struct buf again;
+	TEST_BUF(again, 1u << 28);
 	char *text;
 
 	*k = (struct ctx_known){0};
-	buf_init(&again, 1u << 28);
 	assert_int_equal(messages_request(&again, c->file.data + c->from, c->file.len - c->from,
 					  &info, NULL),
 			 0);
@@ -230,7 +227,6 @@ static inline void ctx_know(const struct ctx *c, struct ctx_known *k)
 		free(text);
 	}
 	conversation_fini(&said);
-	buf_fini(&again);
 }
 
 static inline void ctx_call(struct turn *t, const char *name, const char *args)
@@ -274,10 +270,9 @@ static inline void ctx_decide(struct ctx *c, struct turn *t)
 
 static inline void ctx_wire(struct ctx *c, struct turn *t)
 {
-	struct buf b;
+	TEST_BUF(b, 1u << 20);
 	struct jw w;
 
-	buf_init(&b, 1u << 20);
 	t->calls->wire_id = arena_fmt(&t->mem, "toolu_%d_1", (int)c->a.at.iteration);
 	if (c->dialect == &dialect_openai) {
 		jw_init(&w, &b);
@@ -298,7 +293,6 @@ static inline void ctx_wire(struct ctx *c, struct turn *t)
 	}
 	t->wire = arena_copy(&t->mem, b.data, b.len);
 	t->wire_len = b.len;
-	buf_fini(&b);
 }
 
 /* ---- agent/agent.h */
@@ -462,9 +456,8 @@ static inline int ctx_tool_start(struct agent *a, unsigned call)
 	struct ctx *c = ctx_of(a);
 	struct turn_call *k = &a->turn->calls[call];
 	json_t *args = json_parse(k->args, k->args_len, NULL);
-	struct buf out;
+	TEST_BUF(out, 1u << 20);
 
-	buf_init(&out, 1u << 20);
 	if (strcmp(k->name, "read_file") == 0)
 		ctx_file(c, atoi(json_get_str(args, "path") + 1), &out);
 	else
@@ -474,7 +467,6 @@ static inline int ctx_tool_start(struct agent *a, unsigned call)
 	k->output = arena_copy(&a->turn->mem, out.data, out.len);
 	k->output_len = out.len;
 	json_decref(args);
-	buf_fini(&out);
 	return 0;
 }
 
@@ -484,14 +476,12 @@ static inline int64_t ctx_save_results(struct agent *a, struct turn *t, const ch
 				       unsigned n, unsigned warned)
 {
 	struct ctx *c = ctx_of(a);
-	struct buf line;
+	TEST_BUF(line, 1u << 24);
 	int64_t len;
 
-	buf_init(&line, 1u << 24);
 	assert_int_equal(c->dialect->encode_results(&line, t, notices, n), 0);
 	ctx_line(c, line.data, line.len);
 	len = (int64_t)line.len;
-	buf_fini(&line);
 	return len;
 }
 
@@ -537,7 +527,8 @@ static inline void ctx_open(struct ctx *c, const struct dialect *d, int64_t wind
 		.tools = ctx_tools,
 		.ntools = 1,
 	};
-	struct buf head, line;
+	TEST_BUF(head, 1u << 16);
+	TEST_BUF(line, 1u << 16);
 	struct jw w;
 
 	*c = (struct ctx){.dialect = d, .real_window = window, .file_bytes = 1600};
@@ -552,8 +543,6 @@ static inline void ctx_open(struct ctx *c, const struct dialect *d, int64_t wind
 	buf_init(&c->file, 1u << 30);
 	buf_init(&c->last, 1u << 28);
 	buf_init(&c->now, 1u << 28);
-	buf_init(&head, 1u << 16);
-	buf_init(&line, 1u << 16);
 	assert_int_equal(d->encode_head(&head, &ds), 0);
 	jw_init(&w, &c->file);
 	jw_object(&w, NULL);
@@ -566,8 +555,6 @@ static inline void ctx_open(struct ctx *c, const struct dialect *d, int64_t wind
 	assert_int_equal(d->encode_user(&line, task, strlen(task)), 0);
 	ctx_line(c, line.data, line.len);
 	agent_init(&c->a, &ctx_io, &c->spec, c, (int64_t)(head.len + line.len));
-	buf_fini(&head);
-	buf_fini(&line);
 }
 
 static inline void ctx_play(struct ctx *c)

@@ -159,13 +159,11 @@ static inline int rig_event(struct draft *d, enum event_kind kind, const char *r
 {
 	struct draft_where where = {.run = run[0] ? run : NULL, .log = log, .day = day};
 	struct event_head head = {.kind = kind, .agent_id = run[0] ? run : "ava"};
-	struct buf content;
+	TEST_BUF(content, 4096);
 	int rv;
 
-	buf_init(&content, 4096);
 	buf_addf(&content, "{\"n\":%d}", n);
 	rv = draft_event(d, &where, &head, &content, NULL);
-	buf_fini(&content);
 	return rv;
 }
 

@@ -108,12 +108,10 @@ static inline void rig_event(struct seal_rig *r, const char *path, enum event_ki
 				  .lsn = ++r->lsn,
 				  .seq = seq,
 				  .agent_id = agent};
-	struct buf b;
+	TEST_BUF(b, 4u << 20);
 
-	buf_init(&b, 4u << 20);
 	assert_int_equal(event_encode(&b, &head, content, strlen(content), NULL), 0);
 	rig_append(r, path, b.data, b.len);
-	buf_fini(&b);
 }
 
 /* An event of up to some hundred bytes, no two alike. */

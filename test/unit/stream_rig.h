@@ -78,7 +78,7 @@ static inline void dump_turn(struct jw *w, const struct turn *t)
 static inline void check_turn(const struct dialect *d, const struct turn *t)
 {
 	struct ava_error err = {0};
-	struct buf lines;
+	TEST_BUF(lines, 64u << 20);
 	json_t *wire;
 
 	assert_true(utf8_valid(t->text, t->text_len));
@@ -94,7 +94,6 @@ static inline void check_turn(const struct dialect *d, const struct turn *t)
 	assert_string_equal(err.text, "");
 	json_decref(wire);
 	/* What was received can be sent back. */
-	buf_init(&lines, 64u << 20);
 	assert_int_equal(d->encode_user(&lines, "task", 4), 0);
 	buf_addc(&lines, ',');
 	buf_add(&lines, t->wire, t->wire_len);
@@ -114,7 +113,6 @@ static inline void check_turn(const struct dialect *d, const struct turn *t)
 	}
 	if (d->check(lines.data, lines.len, &err) != 0)
 		fail_msg("%s: %.*s", err.text, (int)lines.len, lines.data);
-	buf_fini(&lines);
 }
 
 /* Class, and the turn or the error, of a stream that was fed; `check`: what

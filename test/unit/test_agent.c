@@ -3,167 +3,143 @@
 
 /* ---- the way through */
 
-TEST(submit)
+RIG_TEST(submit)
 {
-	struct rig r;
-
-	rig_open(&r);
-	rig_run(&r);
-	rig_run(&r);
-	assert_int_equal(r.wants, 1);
-	assert_int_equal(r.infers, 0);
-	r.now = 5000;
-	agent_on_slot(&r.a);
-	rig_run(&r);
-	assert_int_equal(r.wake, 605000); /* the clock starts with the slot */
-	assert_int_equal(r.infers, 1);
-	assert_int_equal(r.infer.iteration, 1);
-	assert_int_equal(r.infer.max_output, 8192);
-	SAY(&r, .calls = {LOOK});
-	assert_false(r.reply_wait); /* repeatable: rides */
-	assert_int_equal(r.a.state, AGENT_TOOLS);
-	assert_int_equal(r.starts, 1);
-	rig_answer(&r, 0, "content");
-	assert_int_equal(r.result_saves, 1);
-	assert_int_equal(r.infer.iteration, 2);
-	SAY(&r, .calls = {SUBMIT});
-	assert_false(r.reply_wait);
-	assert_end(&r, AVA_SUCCESS, "submitted");
-	assert_string_equal(r.output, "{\"n\":1}");
-	assert_string_equal(r.summary, "one");
-	assert_string_equal(r.caveats, "[\"few\"]");
-	assert_true(r.end.confidence == 0.5);
-	assert_false(r.end.partial || r.end.unverified);
-	assert_string_equal(r.exhausted, "(null)");
-	assert_true(r.good[0]);
-	assert_int_equal(r.starts, 1);
-	assert_int_equal(r.dones, 0); /* not before it is on disk */
-	assert_int_equal(r.drops, 0);
-	rig_close(&r);
+	rig_run(r);
+	rig_run(r);
+	assert_int_equal(r->wants, 1);
+	assert_int_equal(r->infers, 0);
+	r->now = 5000;
+	agent_on_slot(&r->a);
+	rig_run(r);
+	assert_int_equal(r->wake, 605000); /* the clock starts with the slot */
+	assert_int_equal(r->infers, 1);
+	assert_int_equal(r->infer.iteration, 1);
+	assert_int_equal(r->infer.max_output, 8192);
+	SAY(r, .calls = {LOOK});
+	assert_false(r->reply_wait); /* repeatable: rides */
+	assert_int_equal(r->a.state, AGENT_TOOLS);
+	assert_int_equal(r->starts, 1);
+	rig_answer(r, 0, "content");
+	assert_int_equal(r->result_saves, 1);
+	assert_int_equal(r->infer.iteration, 2);
+	SAY(r, .calls = {SUBMIT});
+	assert_false(r->reply_wait);
+	assert_end(r, AVA_SUCCESS, "submitted");
+	assert_string_equal(r->output, "{\"n\":1}");
+	assert_string_equal(r->summary, "one");
+	assert_string_equal(r->caveats, "[\"few\"]");
+	assert_true(r->end.confidence == 0.5);
+	assert_false(r->end.partial || r->end.unverified);
+	assert_string_equal(r->exhausted, "(null)");
+	assert_true(r->good[0]);
+	assert_int_equal(r->starts, 1);
+	assert_int_equal(r->dones, 0); /* not before it is on disk */
+	assert_int_equal(r->drops, 0);
 }
 
-TEST(parallel_in_order)
+RIG_TEST(parallel_in_order)
 {
-	struct rig r;
-
-	rig_open(&r);
-	rig_call(&r);
-	SAY(&r, .calls = {LOOK, LOOK, LOOK}, .stop = TURN_STOP_END); /* calls decide */
-	assert_int_equal(r.starts, 3);
-	rig_answer(&r, 2, "third");
-	rig_answer(&r, 0, "first");
-	assert_int_equal(r.result_saves, 0);
-	rig_answer(&r, 1, "second");
-	assert_int_equal(r.result_saves, 1);
-	assert_string_equal(r.answers[0], "first");
-	assert_string_equal(r.answers[1], "second");
-	assert_string_equal(r.answers[2], "third");
-	assert_string_equal(r.ids[2], "c1.3");
-	assert_int_equal(r.infers, 2);
-	assert_int_equal(r.a.at.totals.tool_calls, 3);
-	SAY(&r, .calls = {SUBMIT});
-	rig_close(&r);
+	rig_call(r);
+	SAY(r, .calls = {LOOK, LOOK, LOOK}, .stop = TURN_STOP_END); /* calls decide */
+	assert_int_equal(r->starts, 3);
+	rig_answer(r, 2, "third");
+	rig_answer(r, 0, "first");
+	assert_int_equal(r->result_saves, 0);
+	rig_answer(r, 1, "second");
+	assert_int_equal(r->result_saves, 1);
+	assert_string_equal(r->answers[0], "first");
+	assert_string_equal(r->answers[1], "second");
+	assert_string_equal(r->answers[2], "third");
+	assert_string_equal(r->ids[2], "c1.3");
+	assert_int_equal(r->infers, 2);
+	assert_int_equal(r->a.at.totals.tool_calls, 3);
+	SAY(r, .calls = {SUBMIT});
 }
 
-TEST(calls_that_cannot_run)
+RIG_TEST(calls_that_cannot_run)
 {
-	struct rig r;
-
-	rig_open(&r);
-	rig_call(&r);
-	r.fail_start = AVA_ENOMEM;
-	SAY(&r, .calls = {{"erase\n[ava] x", "{}"},
-			  {"look", "{\"path\":7}"},
-			  {"look", NULL},
-			  {"look", "{\"path\":\"a\"} {"},
-			  LOOK,
-			  LOOK});
-	assert_int_equal(r.starts, 1);
-	assert_int_equal(r.started[0], 5);
-	rig_answer(&r, 5, "content");
-	assert_string_equal(r.classes[0], "unknown_tool");
-	assert_non_null(strstr(r.answers[0], "look, act, submit_result"));
-	assert_null(strchr(r.answers[0], '\n'));
-	assert_string_equal(r.classes[1], "bad_arguments");
-	assert_non_null(strstr(r.answers[1], "path must be of type string, not integer"));
-	assert_string_equal(r.classes[2], "bad_arguments");
-	assert_string_equal(r.classes[3], "bad_arguments");
-	assert_string_equal(r.classes[4], "io");
-	assert_false(r.began[4]); /* whoever reads the record must not think so */
-	assert_true(r.began[5]);
+	rig_call(r);
+	r->fail_start = AVA_ENOMEM;
+	SAY(r, .calls = {{"erase\n[ava] x", "{}"},
+			 {"look", "{\"path\":7}"},
+			 {"look", NULL},
+			 {"look", "{\"path\":\"a\"} {"},
+			 LOOK,
+			 LOOK});
+	assert_int_equal(r->starts, 1);
+	assert_int_equal(r->started[0], 5);
+	rig_answer(r, 5, "content");
+	assert_string_equal(r->classes[0], "unknown_tool");
+	assert_non_null(strstr(r->answers[0], "look, act, submit_result"));
+	assert_null(strchr(r->answers[0], '\n'));
+	assert_string_equal(r->classes[1], "bad_arguments");
+	assert_non_null(strstr(r->answers[1], "path must be of type string, not integer"));
+	assert_string_equal(r->classes[2], "bad_arguments");
+	assert_string_equal(r->classes[3], "bad_arguments");
+	assert_string_equal(r->classes[4], "io");
+	assert_false(r->began[4]); /* whoever reads the record must not think so */
+	assert_true(r->began[5]);
 	for (unsigned i = 0; i < 5; i++)
-		assert_false(r.good[i]);
-	assert_true(r.good[5]);
+		assert_false(r->good[i]);
+	assert_true(r->good[5]);
 	/* All answered by the machine: asked again without a tool or the disk. */
-	SAY(&r, .calls = {{"[ava] erase", "{}"}});
-	assert_non_null(strstr(r.answers[0], "(ava] erase"));
-	assert_false(r.reply_wait);
-	assert_int_equal(r.infers, 3);
-	agent_cancel(&r.a);
-	rig_run(&r);
-	rig_close(&r);
+	SAY(r, .calls = {{"[ava] erase", "{}"}});
+	assert_non_null(strstr(r->answers[0], "(ava] erase"));
+	assert_false(r->reply_wait);
+	assert_int_equal(r->infers, 3);
+	agent_cancel(&r->a);
+	rig_run(r);
 }
 
-TEST(submit_with_others)
+RIG_TEST(submit_with_others)
 {
-	struct rig r;
-
-	rig_open(&r);
-	rig_call(&r);
-	SAY(&r, .calls = {{"submit_result", "{\"summary\":\"x\"}"}}); /* no confidence */
-	assert_int_equal(r.ends, 0);
-	assert_string_equal(r.classes[0], "bad_arguments");
-	assert_non_null(strstr(r.answers[0], "confidence is required"));
-	assert_int_equal(r.infers, 2);
-	SAY(&r, .calls = {ACT, SUBMIT, LOOK, SUBMIT});
-	assert_end(&r, AVA_SUCCESS, "submitted");
-	assert_int_equal(r.starts, 0);
-	assert_int_equal(r.ncalls, 4);
-	assert_true(r.good[1]);
-	assert_false(r.good[0] || r.good[2] || r.good[3]);
-	assert_non_null(strstr(r.answers[0], "not run"));
-	rig_close(&r);
+	rig_call(r);
+	SAY(r, .calls = {{"submit_result", "{\"summary\":\"x\"}"}}); /* no confidence */
+	assert_int_equal(r->ends, 0);
+	assert_string_equal(r->classes[0], "bad_arguments");
+	assert_non_null(strstr(r->answers[0], "confidence is required"));
+	assert_int_equal(r->infers, 2);
+	SAY(r, .calls = {ACT, SUBMIT, LOOK, SUBMIT});
+	assert_end(r, AVA_SUCCESS, "submitted");
+	assert_int_equal(r->starts, 0);
+	assert_int_equal(r->ncalls, 4);
+	assert_true(r->good[1]);
+	assert_false(r->good[0] || r->good[2] || r->good[3]);
+	assert_non_null(strstr(r->answers[0], "not run"));
 }
 
 /* ---- text */
 
-TEST(nudge)
+RIG_TEST(nudge)
 {
-	struct rig r;
-
-	rig_open(&r);
-	rig_call(&r);
-	SAY(&r, .text = "It is {broken}.");
-	assert_int_equal(r.infers, 2);
-	assert_int_equal(r.ncalls, 0);
-	assert_int_equal(r.nnotices, 1);
-	assert_non_null(strstr(r.notices[0], "submit_result"));
-	assert_true(r.infer.force_submit);
-	assert_true(r.reply_wire > 0);
-	SAY(&r, .calls = {LOOK});
-	rig_answer(&r, 0, "x");
-	assert_false(r.infer.force_submit);
-	SAY(&r, .text = "Still text.");
-	assert_end(&r, AVA_SUCCESS, "final_text");
-	assert_string_equal(r.output, "(null)");
-	assert_string_equal(r.summary, "Still text.");
-	assert_true(r.end.unverified);
-	rig_close(&r);
+	rig_call(r);
+	SAY(r, .text = "It is {broken}.");
+	assert_int_equal(r->infers, 2);
+	assert_int_equal(r->ncalls, 0);
+	assert_int_equal(r->nnotices, 1);
+	assert_non_null(strstr(r->notices[0], "submit_result"));
+	assert_true(r->infer.force_submit);
+	assert_true(r->reply_wire > 0);
+	SAY(r, .calls = {LOOK});
+	rig_answer(r, 0, "x");
+	assert_false(r->infer.force_submit);
+	SAY(r, .text = "Still text.");
+	assert_end(r, AVA_SUCCESS, "final_text");
+	assert_string_equal(r->output, "(null)");
+	assert_string_equal(r->summary, "Still text.");
+	assert_true(r->end.unverified);
 }
 
-TEST(cut_off)
+RIG_TEST(cut_off)
 {
-	struct rig r;
-
-	rig_open(&r);
-	r.spec.can_force = false;
-	rig_call(&r);
-	SAY(&r, .text = "It is {\"output\": 1, ", .stop = TURN_STOP_LENGTH);
-	assert_non_null(strstr(r.notices[0], "cut off"));
-	assert_false(r.infer.force_submit);
-	SAY(&r, .text = "Cut again", .stop = TURN_STOP_LENGTH);
-	assert_end(&r, AVA_SUCCESS, "final_text");
-	rig_close(&r);
+	r->spec.can_force = false;
+	rig_call(r);
+	SAY(r, .text = "It is {\"output\": 1, ", .stop = TURN_STOP_LENGTH);
+	assert_non_null(strstr(r->notices[0], "cut off"));
+	assert_false(r->infer.force_submit);
+	SAY(r, .text = "Cut again", .stop = TURN_STOP_LENGTH);
+	assert_end(r, AVA_SUCCESS, "final_text");
 }
 
 /* clang-format off */
@@ -263,65 +239,59 @@ TEST(call_as_text)
 	}
 }
 
-TEST(empty_replies)
+RIG_TEST(empty_replies)
 {
-	struct rig r;
 	char last[600] = "";
 
-	rig_open(&r);
-	rig_call(&r);
-	SAY(&r, .text = "");
-	SAY(&r, .calls = {{"look", "{}"}}); /* in a row: counted anew */
-	assert_int_equal(r.a.at.odd_replies, 0);
+	rig_call(r);
+	SAY(r, .text = "");
+	SAY(r, .calls = {{"look", "{}"}}); /* in a row: counted anew */
+	assert_int_equal(r->a.at.odd_replies, 0);
 	for (int i = 0; i < 3; i++) {
-		SAY(&r, .text = "", .stop = i == 1 ? TURN_STOP_LENGTH : TURN_STOP_END);
-		assert_int_equal(r.ends, 0);
-		assert_int_equal(r.reply_wire, 0); /* never stored */
-		assert_int_equal(r.nnotices, 1);
-		assert_string_not_equal(r.notices[0], last); /* the request changes */
-		assert_int_equal(strstr(r.notices[0], "cut off") != NULL, i == 1);
-		snprintf(last, sizeof(last), "%s", r.notices[0]);
+		SAY(r, .text = "", .stop = i == 1 ? TURN_STOP_LENGTH : TURN_STOP_END);
+		assert_int_equal(r->ends, 0);
+		assert_int_equal(r->reply_wire, 0); /* never stored */
+		assert_int_equal(r->nnotices, 1);
+		assert_string_not_equal(r->notices[0], last); /* the request changes */
+		assert_int_equal(strstr(r->notices[0], "cut off") != NULL, i == 1);
+		snprintf(last, sizeof(last), "%s", r->notices[0]);
 	}
-	SAY(&r, .text = "");
-	assert_end(&r, AVA_ERROR, "empty_replies");
-	assert_string_equal(r.error_class, "empty_replies");
-	assert_int_equal(r.infers, 6);
-	rig_close(&r);
+	SAY(r, .text = "");
+	assert_end(r, AVA_ERROR, "empty_replies");
+	assert_string_equal(r->error_class, "empty_replies");
+	assert_int_equal(r->infers, 6);
 }
 
 /* ---- a call that takes more than one attempt */
 
-TEST(again)
+RIG_TEST(again)
 {
 	struct usage cost = {.input = 1000, .output = 100, .cost_microusd = -1, .estimated = true};
-	struct rig r;
 
-	rig_open(&r);
-	rig_call(&r);
-	assert_false(r.infer.again);
-	agent_charge(&r.a, &cost);
+	rig_call(r);
+	assert_false(r->infer.again);
+	agent_charge(&r->a, &cost);
 	assert_int_equal(cost.cost_microusd, 1500);
-	agent_on_again(&r.a);
-	rig_run(&r);
-	assert_int_equal(r.infers, 2);
-	assert_true(r.infer.again);
-	assert_int_equal(r.infer.iteration, 1);
-	assert_int_equal(r.a.at.iteration, 1);
-	assert_int_equal(r.a.at.measured_input, 0); /* an estimate measures nothing */
-	assert_int_equal(r.a.at.totals.calls, 2);
-	assert_int_equal(r.a.at.totals.failed_calls, 1);
-	assert_int_equal(r.a.at.totals.cost_microusd, 1500);
-	SAY(&r, .text = "so");
-	assert_int_equal(r.infer.iteration, 2);
-	assert_true(r.infer.force_submit);
-	agent_on_again(&r.a); /* forced as before */
-	rig_run(&r);
-	assert_true(r.infer.force_submit);
-	assert_int_equal(r.infer.iteration, 2);
-	SAY(&r, .calls = {SUBMIT});
-	assert_end(&r, AVA_SUCCESS, "submitted");
-	assert_int_equal(r.a.at.totals.calls, 4);
-	rig_close(&r);
+	agent_on_again(&r->a);
+	rig_run(r);
+	assert_int_equal(r->infers, 2);
+	assert_true(r->infer.again);
+	assert_int_equal(r->infer.iteration, 1);
+	assert_int_equal(r->a.at.iteration, 1);
+	assert_int_equal(r->a.at.measured_input, 0); /* an estimate measures nothing */
+	assert_int_equal(r->a.at.totals.calls, 2);
+	assert_int_equal(r->a.at.totals.failed_calls, 1);
+	assert_int_equal(r->a.at.totals.cost_microusd, 1500);
+	SAY(r, .text = "so");
+	assert_int_equal(r->infer.iteration, 2);
+	assert_true(r->infer.force_submit);
+	agent_on_again(&r->a); /* forced as before */
+	rig_run(r);
+	assert_true(r->infer.force_submit);
+	assert_int_equal(r->infer.iteration, 2);
+	SAY(r, .calls = {SUBMIT});
+	assert_end(r, AVA_SUCCESS, "submitted");
+	assert_int_equal(r->a.at.totals.calls, 4);
 }
 
 TEST(again_within_limits)
@@ -357,49 +327,41 @@ TEST(again_within_limits)
 	rig_close(&r);
 }
 
-TEST(pause)
+RIG_TEST(pause)
 {
-	struct rig r;
-
-	rig_open(&r);
-	rig_call(&r);
+	rig_call(r);
 	for (int i = 0; i < 5; i++) {
-		SAY(&r, .text = i == 0 ? "" : "wait", .stop = TURN_STOP_PAUSE);
-		assert_int_equal(r.ends, 0);
-		assert_int_equal(r.infers, i + 2);
-		assert_int_equal(r.reply_saves, i + 1);
-		assert_int_not_equal(r.reply_wire, 0); /* as it is */
-		assert_int_equal(r.result_saves, 0);   /* and nothing added */
+		SAY(r, .text = i == 0 ? "" : "wait", .stop = TURN_STOP_PAUSE);
+		assert_int_equal(r->ends, 0);
+		assert_int_equal(r->infers, i + 2);
+		assert_int_equal(r->reply_saves, i + 1);
+		assert_int_not_equal(r->reply_wire, 0); /* as it is */
+		assert_int_equal(r->result_saves, 0);   /* and nothing added */
 	}
-	SAY(&r, .calls = {{"look", "{}"}}, .stop = TURN_STOP_PAUSE); /* calls decide */
-	assert_int_equal(r.result_saves, 1);
+	SAY(r, .calls = {{"look", "{}"}}, .stop = TURN_STOP_PAUSE); /* calls decide */
+	assert_int_equal(r->result_saves, 1);
 	for (int i = 0; i < 6; i++) {
-		assert_int_equal(r.ends, 0);
-		SAY(&r, .text = "wait", .stop = TURN_STOP_PAUSE);
+		assert_int_equal(r->ends, 0);
+		SAY(r, .text = "wait", .stop = TURN_STOP_PAUSE);
 	}
-	assert_end(&r, AVA_ERROR, "model_error");
-	assert_string_equal(r.error_class, "pause_turn");
-	rig_close(&r);
+	assert_end(r, AVA_ERROR, "model_error");
+	assert_string_equal(r->error_class, "pause_turn");
 }
 
 /* ---- the model and the world fail */
 
-TEST(model_error)
+RIG_TEST(model_error)
 {
-	struct rig r;
-
-	rig_open(&r);
-	rig_call(&r);
-	agent_on_reply(&r.a, AVA_ECONNECT, NULL, "connect", "no route");
-	rig_run(&r);
-	assert_end(&r, AVA_ERROR, "model_error");
-	assert_string_equal(r.error, "no route");
-	assert_string_equal(r.error_class, "connect");
-	assert_int_equal(r.a.at.totals.failed_calls, 1);
-	assert_int_equal(r.a.at.totals.calls, 1);
-	assert_int_equal(r.infer_stops, 0);
-	assert_int_equal(r.reply_saves, 0);
-	rig_close(&r);
+	rig_call(r);
+	agent_on_reply(&r->a, AVA_ECONNECT, NULL, "connect", "no route");
+	rig_run(r);
+	assert_end(r, AVA_ERROR, "model_error");
+	assert_string_equal(r->error, "no route");
+	assert_string_equal(r->error_class, "connect");
+	assert_int_equal(r->a.at.totals.failed_calls, 1);
+	assert_int_equal(r->a.at.totals.calls, 1);
+	assert_int_equal(r->infer_stops, 0);
+	assert_int_equal(r->reply_saves, 0);
 }
 
 /* One whole run; stands any allocation failing. */
@@ -439,17 +401,13 @@ TEST(out_of_memory)
 }
 
 /* An agent without submit_result answers with text (Ava herself). */
-TEST(no_submit_tool)
+RIG_TEST(no_submit_tool)
 {
-	struct rig r;
-
-	rig_open(&r);
-	r.spec.ntools = 2;
-	rig_call(&r);
-	SAY(&r, .text = "hello");
-	assert_end(&r, AVA_SUCCESS, "final_text");
-	assert_string_equal(r.summary, "hello");
-	rig_close(&r);
+	r->spec.ntools = 2;
+	rig_call(r);
+	SAY(r, .text = "hello");
+	assert_end(r, AVA_SUCCESS, "final_text");
+	assert_string_equal(r->summary, "hello");
 }
 
 /* ---- the same again and again */
@@ -460,87 +418,76 @@ static void look_at(struct rig *r, const char *args, const char *output)
 	rig_answer(r, 0, output);
 }
 
-TEST(repeated_calls)
+RIG_TEST(repeated_calls)
 {
-	struct rig r;
-
-	rig_open(&r);
-	rig_call(&r);
-	look_at(&r, "{\"path\":\"a\"}", "content");
-	assert_string_equal(r.answers[0], "content");
-	look_at(&r, "{\"path\":\"b\"}", "content"); /* another call */
-	assert_string_equal(r.answers[0], "content");
-	look_at(&r, "{\"path\":\"a\"}", "content");
-	assert_string_equal(r.answers[0], "unchanged since c1.1");
-	assert_int_equal(r.nnotices, 0);
-	look_at(&r, "{\"path\":\"a\"}", "content");
-	assert_string_equal(r.answers[0], "unchanged since c1.1");
-	assert_int_equal(r.nnotices, 1);
-	assert_non_null(strstr(r.notices[0], "3 times with the same result, which stands at c1.1"));
-	assert_false(r.infer.force_submit);
-	look_at(&r, "{\"path\":\"a\"}", "content");
-	assert_non_null(strstr(r.notices[0], "The run ends with your next reply"));
-	assert_true(r.infer.force_submit);
-	SAY(&r, .calls = {SUBMIT});
-	assert_end(&r, AVA_ERROR, "repeated_calls");
-	assert_string_equal(r.summary, "one"); /* what it had is kept */
-	assert_true(r.end.partial);
-	rig_close(&r);
+	rig_call(r);
+	look_at(r, "{\"path\":\"a\"}", "content");
+	assert_string_equal(r->answers[0], "content");
+	look_at(r, "{\"path\":\"b\"}", "content"); /* another call */
+	assert_string_equal(r->answers[0], "content");
+	look_at(r, "{\"path\":\"a\"}", "content");
+	assert_string_equal(r->answers[0], "unchanged since c1.1");
+	assert_int_equal(r->nnotices, 0);
+	look_at(r, "{\"path\":\"a\"}", "content");
+	assert_string_equal(r->answers[0], "unchanged since c1.1");
+	assert_int_equal(r->nnotices, 1);
+	assert_non_null(
+		strstr(r->notices[0], "3 times with the same result, which stands at c1.1"));
+	assert_false(r->infer.force_submit);
+	look_at(r, "{\"path\":\"a\"}", "content");
+	assert_non_null(strstr(r->notices[0], "The run ends with your next reply"));
+	assert_true(r->infer.force_submit);
+	SAY(r, .calls = {SUBMIT});
+	assert_end(r, AVA_ERROR, "repeated_calls");
+	assert_string_equal(r->summary, "one"); /* what it had is kept */
+	assert_true(r->end.partial);
 }
 
 /* In the last reply nothing runs any more, whatever it asks for. */
-TEST(repeated_calls_end)
+RIG_TEST(repeated_calls_end)
 {
-	struct rig r;
-
-	rig_open(&r);
-	rig_call(&r);
+	rig_call(r);
 	for (int i = 0; i < 4; i++)
-		look_at(&r, "{\"path\":\"a\"}", "content");
-	SAY(&r, .text = "Once more.", .calls = {LOOK});
-	assert_end(&r, AVA_ERROR, "repeated_calls");
-	assert_string_equal(r.summary, "Once more.");
-	assert_int_equal(r.starts, 4);
-	assert_string_equal(r.answers[0], "not run: the run has ended");
-	rig_close(&r);
+		look_at(r, "{\"path\":\"a\"}", "content");
+	SAY(r, .text = "Once more.", .calls = {LOOK});
+	assert_end(r, AVA_ERROR, "repeated_calls");
+	assert_string_equal(r->summary, "Once more.");
+	assert_int_equal(r->starts, 4);
+	assert_string_equal(r->answers[0], "not run: the run has ended");
 }
 
 /* News begins the count anew: another result, or an act that may have changed
  * the world. Calls side by side count once. */
-TEST(not_repeated)
+RIG_TEST(not_repeated)
 {
-	struct rig r;
-
-	rig_open(&r);
-	r.spec.limits.iterations = 100; /* not near its end */
-	rig_call(&r);
+	r->spec.limits.iterations = 100; /* not near its end */
+	rig_call(r);
 	for (int i = 0; i < 6; i++) {
 		char changed[8] = {'v', (char)('0' + i)};
 
-		look_at(&r, "{\"path\":\"a\"}", i < 3 ? "old" : changed);
-		assert_int_equal(r.ends, 0);
+		look_at(r, "{\"path\":\"a\"}", i < 3 ? "old" : changed);
+		assert_int_equal(r->ends, 0);
 	}
 	for (int i = 0; i < 6; i++) {
 		char done[8] = {'d', (char)('0' + i)};
 
-		look_at(&r, "{\"path\":\"t\"}", "passed");
-		SAY(&r, .calls = {ACT});
-		rig_saved(&r);
-		rig_answer(&r, 0, done);
-		assert_false(r.infer.force_submit);
+		look_at(r, "{\"path\":\"t\"}", "passed");
+		SAY(r, .calls = {ACT});
+		rig_saved(r);
+		rig_answer(r, 0, done);
+		assert_false(r->infer.force_submit);
 	}
-	SAY(&r, .calls = {{"look", "{\"path\":\"z\"}"},
-			  {"look", "{\"path\":\"z\"}"},
-			  {"look", "{\"path\":\"z\"}"},
-			  {"look", "{\"path\":\"z\"}"}});
+	SAY(r, .calls = {{"look", "{\"path\":\"z\"}"},
+			 {"look", "{\"path\":\"z\"}"},
+			 {"look", "{\"path\":\"z\"}"},
+			 {"look", "{\"path\":\"z\"}"}});
 	for (unsigned i = 0; i < 4; i++)
-		rig_answer(&r, i, "z");
-	assert_int_equal(r.ends, 0);
-	assert_false(r.infer.force_submit);
-	assert_int_equal(r.starts, 22);
-	agent_cancel(&r.a);
-	rig_run(&r);
-	rig_close(&r);
+		rig_answer(r, i, "z");
+	assert_int_equal(r->ends, 0);
+	assert_false(r->infer.force_submit);
+	assert_int_equal(r->starts, 22);
+	agent_cancel(&r->a);
+	rig_run(r);
 }
 
 /* ---- room in the window */
@@ -553,85 +500,73 @@ static void compacted(struct rig *r, int rv, int64_t before, int64_t after)
 	rig_run(r);
 }
 
-TEST(room_is_made)
+RIG_TEST(room_is_made)
 {
-	struct rig r;
-
-	rig_open(&r);
-	r.spec.window = 10000;
-	r.spec.max_output = 1000;
-	rig_call(&r);
-	SAY(&r, .input = 6900, .calls = {LOOK});
-	rig_answer(&r, 0, "x");
-	assert_int_equal(r.compacts, 0); /* under 80 % with the output kept free */
-	assert_int_equal(r.infers, 2);
-	SAY(&r, .input = 7100, .calls = {ACT});
-	rig_saved(&r);
-	rig_answer(&r, 0, "y");
-	assert_int_equal(r.compacts, 1);
-	assert_int_equal(r.infers, 2); /* not before there is room */
-	assert_int_equal(r.compact.target, 4000);
-	assert_int_equal(r.compact.most, 7000);
-	assert_true(r.compact.tokens >= 7100 && !r.compact.overflow);
-	compacted(&r, 0, 30000, 15000);
-	assert_int_equal(r.infers, 3);
-	assert_true(r.a.at.measured_input >= 3550 && r.a.at.measured_input < 3600);
+	r->spec.window = 10000;
+	r->spec.max_output = 1000;
+	rig_call(r);
+	SAY(r, .input = 6900, .calls = {LOOK});
+	rig_answer(r, 0, "x");
+	assert_int_equal(r->compacts, 0); /* under 80 % with the output kept free */
+	assert_int_equal(r->infers, 2);
+	SAY(r, .input = 7100, .calls = {ACT});
+	rig_saved(r);
+	rig_answer(r, 0, "y");
+	assert_int_equal(r->compacts, 1);
+	assert_int_equal(r->infers, 2); /* not before there is room */
+	assert_int_equal(r->compact.target, 4000);
+	assert_int_equal(r->compact.most, 7000);
+	assert_true(r->compact.tokens >= 7100 && !r->compact.overflow);
+	compacted(r, 0, 30000, 15000);
+	assert_int_equal(r->infers, 3);
+	assert_true(r->a.at.measured_input >= 3550 && r->a.at.measured_input < 3600);
 	/* Where nothing can go it is not tried at each call. */
-	SAY(&r, .input = 7100, .calls = {LOOK});
-	rig_answer(&r, 0, "w");
-	assert_int_equal(r.compacts, 2);
-	compacted(&r, 0, 30000, 30000);
-	SAY(&r, .input = 7300, .calls = {LOOK});
-	rig_answer(&r, 0, "v");
-	assert_int_equal(r.compacts, 2);
-	SAY(&r, .input = 8200, .calls = {LOOK});
-	rig_answer(&r, 0, "u");
-	assert_int_equal(r.compacts, 3);
-	agent_cancel(&r.a); /* while it is made */
-	rig_run(&r);
-	assert_int_equal(r.infer_stops, 1);
-	r.a.compacting = false;
-	rig_close(&r);
+	SAY(r, .input = 7100, .calls = {LOOK});
+	rig_answer(r, 0, "w");
+	assert_int_equal(r->compacts, 2);
+	compacted(r, 0, 30000, 30000);
+	SAY(r, .input = 7300, .calls = {LOOK});
+	rig_answer(r, 0, "v");
+	assert_int_equal(r->compacts, 2);
+	SAY(r, .input = 8200, .calls = {LOOK});
+	rig_answer(r, 0, "u");
+	assert_int_equal(r->compacts, 3);
+	agent_cancel(&r->a); /* while it is made */
+	rig_run(r);
+	assert_int_equal(r->infer_stops, 1);
+	r->a.compacting = false;
 }
 
-TEST(overflow_halves)
+RIG_TEST(overflow_halves)
 {
-	struct rig r;
-
-	rig_open(&r);
-	r.spec.window = 200000;
-	rig_call(&r);
+	r->spec.window = 200000;
+	rig_call(r);
 	for (int i = 0; i < 3; i++) {
-		agent_on_overflow(&r.a, "too long, says the service");
-		rig_run(&r);
-		assert_int_equal(r.compacts, i + 1);
-		assert_true(r.compact.overflow);
-		assert_int_equal(r.compact.target, r.compact.tokens / 2);
-		compacted(&r, 0, 3000, 2000);
-		assert_int_equal(r.infers, i + 2);
-		assert_true(r.infer.again);
-		assert_int_equal(r.infer.iteration, 1);
+		agent_on_overflow(&r->a, "too long, says the service");
+		rig_run(r);
+		assert_int_equal(r->compacts, i + 1);
+		assert_true(r->compact.overflow);
+		assert_int_equal(r->compact.target, r->compact.tokens / 2);
+		compacted(r, 0, 3000, 2000);
+		assert_int_equal(r->infers, i + 2);
+		assert_true(r->infer.again);
+		assert_int_equal(r->infer.iteration, 1);
 	}
-	agent_on_overflow(&r.a, "too long, says the service");
-	rig_run(&r);
-	assert_int_equal(r.compacts, 3);
-	assert_end(&r, AVA_ERROR, "model_error");
-	assert_string_equal(r.error, "too long, says the service");
-	assert_string_equal(r.error_class, "context_overflow");
-	assert_int_equal(r.a.at.totals.failed_calls, 4);
-	rig_close(&r);
+	agent_on_overflow(&r->a, "too long, says the service");
+	rig_run(r);
+	assert_int_equal(r->compacts, 3);
+	assert_end(r, AVA_ERROR, "model_error");
+	assert_string_equal(r->error, "too long, says the service");
+	assert_string_equal(r->error_class, "context_overflow");
+	assert_int_equal(r->a.at.totals.failed_calls, 4);
 }
 
-TEST(overflow_without_room)
+RIG_TEST(overflow_without_room)
 {
-	struct rig r;
-
-	rig_open(&r);
-	rig_call(&r);
-	agent_on_overflow(&r.a, "too long");
-	rig_run(&r);
-	compacted(&r, AVA_ECORRUPT, 0, 0);
-	assert_end(&r, AVA_ERROR, "model_error");
-	assert_int_equal(r.compacts, 1);
-	rig_close(&r);
+	rig_call(r);
+	agent_on_overflow(&r->a, "too long");
+	rig_run(r);
+	compacted(r, AVA_ECORRUPT, 0, 0);
+	assert_end(r, AVA_ERROR, "model_error");
+	assert_int_equal(r->compacts, 1);
 }

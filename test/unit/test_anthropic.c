@@ -29,9 +29,8 @@ TEST(head)
 	struct model m = {.wire_name = "claude-x-1"};
 	struct dialect_spec spec = {
 		"anthropic/claude-x-1", "You are\n\"one\".", tools, 1, &m, true};
-	struct buf b;
+	TEST_BUF(b, 4096);
 
-	buf_init(&b, 4096);
 	assert_int_equal(dialect_anthropic.encode_head(&b, &spec), 0);
 	expect(&b,
 	       "{\"model\":\"claude-x-1\",\"system\":[{\"type\":\"text\",\"text\":\"You are\\n"
@@ -46,7 +45,6 @@ TEST(head)
 	assert_int_equal(dialect_anthropic.encode_head(&b, &spec), 0);
 	expect(&b, "{\"model\":\"claude-x-1\",\"system\":[{\"type\":\"text\",\"text\":\"s\"}],"
 		   "\"messages\":[");
-	buf_fini(&b);
 }
 
 #define FORCE ",\"tool_choice\":{\"type\":\"tool\",\"name\":\"submit_result\"}"
@@ -79,9 +77,8 @@ static const struct {
 
 TEST(tail)
 {
-	struct buf b;
+	TEST_BUF(b, 4096);
 
-	buf_init(&b, 4096);
 	for (size_t i = 0; i < ARRAY_LEN(tail_cases); i++) {
 		struct agent_infer call = {.iteration = 1,
 					   .max_output = tail_cases[i].max_output,
@@ -96,14 +93,12 @@ TEST(tail)
 			dialect_anthropic.encode_tail(&b, &m, tail_cases[i].thinking, &call), 0);
 		expect(&b, want);
 	}
-	buf_fini(&b);
 }
 
 TEST(headers)
 {
-	struct buf b;
+	TEST_BUF(b, 4096);
 
-	buf_init(&b, 4096);
 	assert_int_equal(dialect_anthropic.headers(&b, NULL, "sk-1"), 0);
 	expect(&b, "content-type: application/json\naccept: text/event-stream\n"
 		   "anthropic-version: 2023-06-01\nx-api-key: sk-1\n");
@@ -111,7 +106,6 @@ TEST(headers)
 	assert_null(strstr(b.data, "x-api-key"));
 	assert_int_equal(dialect_anthropic.headers(&b, NULL, "sk\nhost: evil"), AVA_EINVAL);
 	assert_int_equal(dialect_anthropic.headers(&b, NULL, "sk 1"), AVA_EINVAL);
-	buf_fini(&b);
 }
 
 /* ---- the mark */
@@ -168,10 +162,9 @@ static unsigned count_marks(const struct buf *b)
  * the bytes are those that were there. */
 TEST(mark_wide)
 {
-	struct buf b, plain;
+	TEST_BUF(plain, 1u << 20);
+	TEST_BUF(b, 1u << 20);
 
-	buf_init(&b, 1u << 20);
-	buf_init(&plain, 1u << 20);
 	for (unsigned n = 1; n <= TURN_MAX_CALLS; n += n < 12 ? 1 : 61) {
 		char *at;
 
@@ -201,8 +194,6 @@ TEST(mark_wide)
 	add_turns(&b, 40, false);
 	assert_int_equal(dialect_anthropic.mark_cache(&b, strlen(HEAD), NULL), 0);
 	assert_int_equal(count_marks(&b), 0);
-	buf_fini(&b);
-	buf_fini(&plain);
 }
 
 TEST(mark)

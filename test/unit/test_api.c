@@ -119,7 +119,7 @@ static void assert_same(const struct names *written, const struct names *taken, 
 /* What stands behind `before` in the error that the request gets. */
 static struct names told(const char *method, const char *path, const char *body, const char *before)
 {
-	json_t *v = rig_ask(method, path, body, 400);
+	json_auto_t *v = rig_ask(method, path, body, 400);
 	const char *text = json_get_str(json_object_get(v, "error"), "message");
 	const char *at = text ? strstr(text, before) : NULL;
 	struct names n = {""};
@@ -128,7 +128,6 @@ static struct names told(const char *method, const char *path, const char *body,
 		fail_msg("%s %s: %s", method, path, text);
 	if (strcmp(at + strlen(before), "none") != 0)
 		names_add(&n, at + strlen(before));
-	json_decref(v);
 	return n;
 }
 

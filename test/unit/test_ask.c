@@ -153,79 +153,68 @@ TEST(yes)
 	submit_and_close(&r);
 }
 
-TEST(cannot_ask)
+RIG_TEST(cannot_ask)
 {
-	struct rig r;
-
-	rig_open(&r);
-	rig_call(&r);
-	r.fail_ask = AVA_ENOMEM;
-	SAY(&r, .calls = {ASK});
-	assert_end(&r, AVA_ERROR, "internal");
-	rig_close(&r);
+	rig_call(r);
+	r->fail_ask = AVA_ENOMEM;
+	SAY(r, .calls = {ASK});
+	assert_end(r, AVA_ERROR, "internal");
 }
 
 /* After a restart: a turn with nothing open but a question takes no slot. */
-TEST(taken_up_again)
+RIG_TEST(taken_up_again)
 {
 	struct say said = {.calls = {LOOK, ASK}};
-	struct rig r;
 	struct turn *t = turn_of(&said);
 
-	rig_open(&r);
 	assert_non_null(t);
 	t->calls[0].answered = t->calls[0].success = true;
 	t->calls[0].error_class = "";
 	t->calls[0].output = "content";
 	t->calls[0].output_len = 7;
 	t->calls[1].tool = &tool_ask;
-	r.a.at.used_ms = 1000;
-	agent_resume(&r.a, t);
-	rig_run(&r);
-	assert_int_equal(r.a.state, AGENT_WAITING);
-	assert_int_equal(r.wants, 0);
-	assert_int_equal(r.asks, 1);
-	tell(&r, "a", false);
-	go_on(&r);
-	assert_int_equal(r.wake, r.now + 599000);
-	assert_int_equal(r.result_saves, 1);
-	assert_string_equal(r.answers[1], "a");
-	SAY(&r, .calls = {SUBMIT});
-	rig_close(&r);
+	r->a.at.used_ms = 1000;
+	agent_resume(&r->a, t);
+	rig_run(r);
+	assert_int_equal(r->a.state, AGENT_WAITING);
+	assert_int_equal(r->wants, 0);
+	assert_int_equal(r->asks, 1);
+	tell(r, "a", false);
+	go_on(r);
+	assert_int_equal(r->wake, r->now + 599000);
+	assert_int_equal(r->result_saves, 1);
+	assert_string_equal(r->answers[1], "a");
+	SAY(r, .calls = {SUBMIT});
 }
 
 /* ---- what is said to a run at work */
 
-TEST(steered)
+RIG_TEST(steered)
 {
-	struct rig r;
-
-	rig_open(&r);
-	rig_call(&r);
-	agent_on_steer(&r.a);
+	rig_call(r);
+	agent_on_steer(&r->a);
 	/* Its result came before it read what was said: not taken yet. */
-	SAY(&r, .calls = {SUBMIT, LOOK, SUBMIT});
-	assert_int_equal(r.ends, 0);
-	rig_answer(&r, 1, "content");
-	assert_int_equal(r.result_saves, 1);
-	assert_string_equal(r.classes[0], "steered");
-	assert_string_equal(r.classes[2], "steered");
-	assert_int_equal(r.nnotices, 0);
-	assert_int_equal(r.a.steers, 0);
-	assert_int_equal(r.infers, 2);
+	SAY(r, .calls = {SUBMIT, LOOK, SUBMIT});
+	assert_int_equal(r->ends, 0);
+	rig_answer(r, 1, "content");
+	assert_int_equal(r->result_saves, 1);
+	assert_string_equal(r->classes[0], "steered");
+	assert_string_equal(r->classes[2], "steered");
+	assert_int_equal(r->nnotices, 0);
+	assert_int_equal(r->a.steers, 0);
+	assert_int_equal(r->infers, 2);
 	/* A text that would be the end as well, and it is no nudge. */
-	agent_on_steer(&r.a);
-	agent_on_steer(&r.a);
-	SAY(&r, .text = "{\"output\":1,\"summary\":\"s\"}");
-	assert_int_equal(r.ends, 0);
-	assert_int_equal(r.result_saves, 2);
-	assert_int_equal(r.nnotices, 0);
-	assert_false(r.infer.force_submit);
-	SAY(&r, .text = "In words.");
-	assert_int_equal(r.nnotices, 1); /* the one nudge is still there */
-	SAY(&r, .text = "{\"output\":1,\"summary\":\"s\"}");
-	assert_end(&r, AVA_SUCCESS, "final_text");
-	rig_close(&r);
+	agent_on_steer(&r->a);
+	agent_on_steer(&r->a);
+	SAY(r, .text = "{\"output\":1,\"summary\":\"s\"}");
+	assert_int_equal(r->ends, 0);
+	assert_int_equal(r->result_saves, 2);
+	assert_int_equal(r->nnotices, 0);
+	assert_false(r->infer.force_submit);
+	SAY(r, .text = "In words.");
+	assert_int_equal(r->nnotices, 1); /* the one nudge is still there */
+	SAY(r, .text = "{\"output\":1,\"summary\":\"s\"}");
+	assert_end(r, AVA_SUCCESS, "final_text");
 }
 
 /* Before a limit ends it a person is asked; what the tools of its last reply found

@@ -33,16 +33,14 @@ TEST(append)
 
 TEST(grows_by_one)
 {
-	struct buf b;
+	TEST_BUF(b, 5000);
 
-	buf_init(&b, 5000);
 	for (int i = 0; i < 5000; i++)
 		assert_int_equal(buf_addc(&b, (char)('a' + i % 26)), 0);
 	for (int i = 0; i < 5000; i++)
 		assert_int_equal(b.data[i], 'a' + i % 26);
 	assert_true(b.cap <= 5001);
 	assert_int_equal(buf_addc(&b, 'x'), AVA_ETOOBIG);
-	buf_fini(&b);
 }
 
 /* The append that does not fit changes nothing, and none comes after it. */
@@ -100,10 +98,9 @@ TEST(printf_at_the_edge)
 
 TEST(reserve_and_drop)
 {
-	struct buf b;
+	TEST_BUF(b, 100);
 	char *at;
 
-	buf_init(&b, 100);
 	at = buf_reserve(&b, 10);
 	assert_non_null(at);
 	memcpy(at, "0123456789", 11);
@@ -114,7 +111,6 @@ TEST(reserve_and_drop)
 	buf_drop(&b, 6);
 	assert_string_equal(b.data, "");
 	assert_null(buf_reserve(&b, 101));
-	buf_fini(&b);
 }
 
 TEST(empty_take)
@@ -134,10 +130,9 @@ TEST(empty_take)
 
 static void out_of_memory(long k)
 {
-	struct buf b;
+	TEST_BUF(b, 4096);
 	int first = 0, rv;
 
-	buf_init(&b, 4096);
 	for (int i = 0; i < 1000; i++) {
 		rv = buf_addf(&b, "%d,", i % 10);
 		if (first == 0)
@@ -147,7 +142,6 @@ static void out_of_memory(long k)
 	assert_int_equal(buf_check(&b), first);
 	assert_true(first == 0 || first == AVA_ENOMEM);
 	assert_true(first != 0 || b.len == 2000);
-	buf_fini(&b);
 }
 
 TEST(out_of_memory)

@@ -141,11 +141,10 @@ static void same_row(const struct catalog_row *want, const struct catalog_row *g
 
 TEST(golden)
 {
-	struct buf b;
+	TEST_BUF(b, 1 << 16);
 	size_t len;
 	char *golden;
 
-	buf_init(&b, 1 << 16);
 	for (size_t i = 0; i < NROWS; i++)
 		assert_int_equal(catalog_encode(&b, &rows[i]), 0);
 	if (getenv("WRITE_GOLDEN") != NULL) /* only when FORMAT changes */
@@ -153,7 +152,6 @@ TEST(golden)
 	golden = unit_read_src("test/golden/journal/catalog.jsonl", &len);
 	assert_string_equal(b.data, golden);
 	free(golden);
-	buf_fini(&b);
 }
 
 TEST(golden_is_read)
@@ -177,10 +175,9 @@ TEST(document)
 {
 	size_t len;
 	char *doc = unit_read_src("doc/JOURNAL.md", &len), *line = strstr(doc, "{\"row\":\"end\"");
-	struct buf b;
+	TEST_BUF(b, 1 << 16);
 
 	assert_non_null(line);
-	buf_init(&b, 1 << 16);
 	catalog_encode(&b, &rows[1]);
 	assert_int_equal(strncmp(line, b.data, b.len), 0);
 	/* its table of type bits */
@@ -189,7 +186,6 @@ TEST(document)
 		buf_addf(&b, "| %d | %s |", k, event_kind_name((enum event_kind)k));
 		assert_non_null(strstr(doc, b.data));
 	}
-	buf_fini(&b);
 	free(doc);
 }
 
@@ -210,9 +206,8 @@ TEST(not_rows)
 		"role",      "model",      "status", "requestId",     "origin",      "startedAt",
 		"endedAt",   "bytes",      "types",  "totals",        "inputTokens", "outputTokens",
 		"costCents", "durationMs", "calls",  "uncostedCalls", "failedCalls"};
-	struct buf b;
+	TEST_BUF(b, 1 << 16);
 
-	buf_init(&b, 1 << 16);
 	catalog_encode(&b, &rows[1]);
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
 		char want[32], *at;
@@ -228,7 +223,6 @@ TEST(not_rows)
 		refused(b.data, cut);
 	refused("[]", 2);
 	refused("{\"row\":\"other\"}", 15);
-	buf_fini(&b);
 }
 
 /* Each escape, limits that are not known, and another byte anywhere makes it another row or none.
@@ -237,13 +231,13 @@ TEST(any_byte)
 {
 	static const char others[] = "\"\\,:{}[]0129.-+eEn \x01\x80\xc3Z";
 	struct catalog_row row = rows[2], got;
-	struct buf b, again;
+	struct buf b;
+	TEST_BUF(again, 1 << 16);
 	size_t len;
 
 	row.shown.limit_ms = row.shown.limit_tokens = INT64_MIN;
 	row.user_id = "\"\\\n\r\t\b\f\x01\x7f\xe2\x80\xa8\xf0\x9f\xa6\xa6";
 	buf_init(&b, 1 << 16);
-	buf_init(&again, 1 << 16);
 	assert_int_equal(catalog_encode(&b, &row), 0);
 	len = b.len - 1;
 	assert_int_equal(catalog_parse(b.data, len, &got, NULL), 0);
@@ -262,7 +256,6 @@ TEST(any_byte)
 		}
 		b.data[at] = was;
 	}
-	buf_fini(&again);
 	buf_fini(&b);
 }
 
@@ -305,9 +298,8 @@ TEST(larger_than_memory)
 	const char *dir = unit_tmpdir();
 	struct told told = {0};
 	int root = open(dir, O_RDONLY | O_DIRECTORY), fd;
-	struct buf b;
+	TEST_BUF(b, 1 << 16);
 
-	buf_init(&b, 1 << 16);
 	assert_int_equal(catalog_encode(&b, &rows[0]), 0);
 	assert_int_equal(catalog_encode(&b, &rows[1]), 0);
 	fd = openat(root, "catalog.2.jsonl", O_WRONLY | O_CREAT, 0600);
@@ -321,7 +313,6 @@ TEST(larger_than_memory)
 	assert_int_equal(catalog_each(root, NULL, tell, &told, NULL), 0);
 	assert_int_equal(told.rows, 6);
 	assert_int_equal(told.broken, 1);
-	buf_fini(&b);
 	close(root);
 	unit_rmdir(dir);
 }

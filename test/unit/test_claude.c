@@ -148,10 +148,8 @@ static void assert_all_logged(struct world *w)
 
 /* Their lines are on the way to the disk while the session is read again, in which nothing is
  * new. */
-TEST(not_before_it_is_written)
+TEST_OF(not_before_it_is_written, struct world *w)
 {
-	struct world *w = *state;
-
 	atomic_store(&held, true);
 	open_with_cards(w);
 	turn(w, 500);
@@ -163,10 +161,8 @@ TEST(not_before_it_is_written)
 }
 
 /* The disk did not take them: they are written when it does. */
-TEST(written_again)
+TEST_OF(written_again, struct world *w)
 {
-	struct world *w = *state;
-
 	open_with_cards(w);
 	atomic_store(&fails, true);
 	turn(w, 500);

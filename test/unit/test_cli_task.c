@@ -43,12 +43,10 @@ static const char *file(const char *name, const void *data, size_t len)
 static int read_task(const void *data, size_t len, size_t *task_len)
 {
 	int fd = open(file("stdin", data, len), O_RDONLY | O_CLOEXEC), rv;
-	struct buf b;
+	TEST_BUF(b, TASK_MAX + 131072);
 
-	buf_init(&b, TASK_MAX + 131072);
 	rv = task_read(&b, "-", fd, &err);
 	*task_len = b.len;
-	buf_fini(&b);
 	close(fd);
 	return rv;
 }
@@ -82,9 +80,8 @@ TEST_WITH(task, setup, teardown)
 TEST(task_argument)
 {
 	char *big = malloc(TASK_MAX + 2);
-	struct buf b;
+	TEST_BUF(b, TASK_MAX + 131072);
 
-	buf_init(&b, TASK_MAX + 131072);
 	assert_int_equal(task_read(&b, "find it", -1, &err), 0);
 	assert_string_equal(b.data, "find it");
 	buf_reset(&b);
@@ -92,7 +89,6 @@ TEST(task_argument)
 	memset(big, 'x', TASK_MAX + 1);
 	big[TASK_MAX + 1] = '\0';
 	assert_int_equal(task_read(&b, big, -1, &err), AVA_ETOOBIG);
-	buf_fini(&b);
 	free(big);
 }
 
@@ -145,18 +141,15 @@ TEST_WITH(context, setup, teardown)
 
 static char *request(const struct task_options *o, const char *task_text)
 {
-	struct buf out, task, ctx, schema;
+	struct buf out;
+	TEST_BUF(schema, 1 << 20);
+	TEST_BUF(ctx, 1 << 20);
+	TEST_BUF(task, 1 << 20);
 	char *text;
 
-	buf_init(&task, 1 << 20);
-	buf_init(&ctx, 1 << 20);
-	buf_init(&schema, 1 << 20);
 	buf_adds(&task, task_text);
 	assert_int_equal(task_request(&out, o, &task, &ctx, &schema, "/src", "id-1", &err), 0);
 	text = buf_take(&out, NULL);
-	buf_fini(&task);
-	buf_fini(&ctx);
-	buf_fini(&schema);
 	return text;
 }
 

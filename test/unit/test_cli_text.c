@@ -141,12 +141,11 @@ static void print_logs(FILE *f, const char *lines, size_t len)
 	size_t at = 0, n;
 
 	while (jsonl_next(lines, len, &at, &line, &n) == 1) {
-		json_t *v = json_parse(line, n, NULL);
+		json_auto_t *v = json_parse(line, n, NULL);
 		/* the times stand at 08:00:00.137, .274 and so on */
 		int64_t ms = 1795248000000 + 137 * json_get_int(v, "seq", 0);
 
 		assert_int_equal(logtext_print(&l, f, line, n, ms, NULL), 0);
-		json_decref(v);
 	}
 }
 
@@ -181,16 +180,14 @@ static struct ava_trace *trace_of(const char *lines, size_t len)
 	struct ava_trace *trace = NULL;
 	const char *line;
 	size_t at = 0, n;
-	struct buf b;
+	TEST_BUF(b, 1 << 20);
 
-	buf_init(&b, 1 << 20);
 	buf_adds(&b, "{\"traceId\":\"brave-otter\",\"events\":[");
 	while (jsonl_next(lines, len, &at, &line, &n) == 1)
 		buf_addf(&b, "%s%.*s", b.data[b.len - 1] == '[' ? "" : ",", (int)n, line);
 	buf_adds(&b, "]}");
 	if (ava_trace_parse(&trace, b.data, b.len, &err) != 0)
 		fail_msg("%s", err.text);
-	buf_fini(&b);
 	return trace;
 }
 
@@ -284,7 +281,7 @@ TEST(status_lines)
 		 "\"cost_cents\":0}",
 		 "⏹️ Subagent [WebCrawler]: Cancelled (1s, $0.00)\n"},
 	};
-	json_t *status;
+	json_auto_t *status = NULL;
 	struct progress p;
 	FILE *f = begin();
 
@@ -299,7 +296,6 @@ TEST(status_lines)
 	progress_still_working(&p, NULL);
 	status = parse("{\"current_activity\":\"Thinking\"}");
 	progress_still_working(&p, status); /* what is no event is asked for */
-	json_decref(status);
 	assert_string_equal(end(f), "🚀 Spawning WebCrawler subagent (S-7f3a2b)...\n"
 				    "⏳ Subagent still working: no news yet\n"
 				    "🔍 [WebCrawler] Starting...\n"
@@ -307,22 +303,20 @@ TEST(status_lines)
 				    "⏳ Subagent still working: Reading \\x1b[31motter.ai/pricing \n"
 				    "⏳ Subagent still working: Thinking\n");
 	for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
-		json_t *result = parse(ends[i].result);
+		json_auto_t *result = parse(ends[i].result);
 
 		f = begin();
 		progress_end(f, "web_crawler", result, NULL);
 		assert_string_equal(end(f), ends[i].line);
-		json_decref(result);
 	}
 }
 
 static const char *result_text(const char *json)
 {
-	json_t *r = parse(json);
+	json_auto_t *r = parse(json);
 	FILE *f = begin();
 
 	show_result(f, r);
-	json_decref(r);
 	return end(f);
 }
 
@@ -336,7 +330,7 @@ TEST(failed_citations)
 		"\"citations\":[{\"path\":\"src/a.c\",\"line\":7,\"quote\":\"x\"}],"
 		"\"evidence\":{\"citations_checked\":2,\"citations_failed\":1}}";
 	const char *said = result_text(failed);
-	json_t *r = parse(failed);
+	json_auto_t *r = parse(failed);
 	FILE *f;
 
 	assert_non_null(strstr(said, "It is at src/a.c:7, not at src/b.c:8 (not found where it was "
@@ -349,7 +343,6 @@ TEST(failed_citations)
 	f = begin();
 	progress_end(f, "researcher", r, NULL);
 	assert_non_null(strstr(end(f), "Complete (0s, cost unknown)\n1 of 2 citations were not "));
-	json_decref(r);
 }
 
 /* What a model said on its way is not shown as what it found. */
@@ -385,7 +378,7 @@ TEST(cut_result)
 
 TEST(result)
 {
-	json_t *r = parse(
+	json_auto_t *r = parse(
 		"{\"subagent_id\":\"S-7f3a2b\",\"status\":\"success\",\"stop_reason\":"
 		"\"submitted\","
 		"\"summary\":\"One place.\\nIt is "
@@ -414,7 +407,6 @@ TEST(result)
 				    "\n1.5s, 12k tokens, $0.00, 3 replies, confidence 0.50, model "
 				    "offline\n"
 				    "Log: ava logs S-7f3a2b, ava trace S-7f3a2b\n");
-	json_decref(r);
 }
 
 /* Any JSON may stand in a result: nothing breaks. */
@@ -429,12 +421,11 @@ TEST(odd_results)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(odd); i++) {
-		json_t *r = parse(odd[i]);
+		json_auto_t *r = parse(odd[i]);
 		FILE *f = begin();
 
 		show_result(f, r);
 		assert_non_null(strstr(end(f), "tokens"));
-		json_decref(r);
 	}
 }
 

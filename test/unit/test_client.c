@@ -518,12 +518,10 @@ TEST_WITH(interrupt, setup, teardown)
 
 TEST(escape)
 {
-	struct buf b;
+	TEST_BUF(b, 100);
 
-	buf_init(&b, 100);
 	assert_int_equal(client_escape(&b, "a b/c?&=%\xc3\xa9~-._Z9"), 0);
 	assert_string_equal(b.data, "a%20b%2Fc%3F%26%3D%25%C3%A9~-._Z9");
-	buf_fini(&b);
 }
 
 /* ---- starting a daemon */

@@ -36,9 +36,8 @@ static const char *script(struct world *w, const char *lines)
 
 /* ---- the main job */
 
-TEST(main_job_with_citations)
+TEST_OF(main_job_with_citations, struct world *w)
 {
-	struct world *w = *state;
 	struct op_spawn s = ask(w, "Where is parse_header defined and who calls it?");
 	struct got g = spawn(w, &s);
 	json_t *r = result_of(w, g.id), *c;
@@ -61,9 +60,8 @@ TEST(main_job_with_citations)
 
 /* The hash in each InferStart is that of the request as messages.jsonl gives
  * it, and each request begins with the whole of the one before. */
-TEST(request_bytes)
+TEST_OF(request_bytes, struct world *w)
 {
-	struct world *w = *state;
 	struct op_spawn s = ask(w, "Where is parse_header defined and who calls it?");
 	struct got g = spawn(w, &s);
 	struct ava_log_query q = {.root = w->root, .run = g.id, .types = "InferStart"};
@@ -115,7 +113,7 @@ TEST(a_partial_result_keeps_what_was_said)
 	struct op_spawn s = ask(w, "wait");
 	struct got g;
 	struct run *run;
-	json_t *r;
+	json_auto_t *r = NULL;
 
 	s.model = script(w, "{\"text\":\"It stands in parse.c.\",\"tool_calls\":[{\"name\":"
 			    "\"search_codebase\",\"args\":{\"pattern\":\"parse\"}}]}\n" LATE);
@@ -130,16 +128,14 @@ TEST(a_partial_result_keeps_what_was_said)
 	assert_string_equal(json_get_str(r, "status"), "timeout");
 	assert_string_equal(json_get_str(r, "summary"), "It stands in parse.c.");
 	assert_true(json_get_bool(r, "partial", false));
-	json_decref(r);
 }
 
 #define STEP_TURN                                                                                  \
 	"{\"tool_calls\":[{\"name\":\"read_file\",\"args\":{\"path\":\"main.c\"}}],"               \
 	"\"usage\":{\"input\":600,\"output\":100,\"cost_cents\":4}}\n"
 
-TEST(cancel_at_every_moment)
+TEST_OF(cancel_at_every_moment, struct world *w)
 {
-	struct world *w = *state;
 	struct op_spawn s = ask(w, "step");
 
 	s.model =
@@ -148,7 +144,7 @@ TEST(cancel_at_every_moment)
 		       "\"confidence\":1}}]}\n");
 	for (int k = 0; k < 40; k++) {
 		struct got g = spawn(w, &s);
-		json_t *r;
+		json_auto_t *r = NULL;
 
 		for (int i = 0; i < k; i++)
 			os_loop_step(w->loop, 1);
@@ -156,7 +152,6 @@ TEST(cancel_at_every_moment)
 		r = result_of(w, g.id);
 		assert_true(strcmp(json_get_str(r, "status"), "cancelled") == 0 ||
 			    strcmp(json_get_str(r, "status"), "success") == 0);
-		json_decref(r);
 		assert_paired(w, g.id);
 	}
 }
@@ -206,9 +201,8 @@ static struct tool added = {.name = "web_search", /* a researcher's, that this p
 #define USE_IT "{\"tool_calls\":[{\"name\":\"web_search\",\"args\":{}}]}\n"
 
 /* The stop of a tool takes its time: the run has not ended before. */
-TEST(an_end_waits_for_its_tools)
+TEST_OF(an_end_waits_for_its_tools, struct world *w)
 {
-	struct world *w = *state;
 	struct op_spawn s = ask(w, "wait");
 	struct got g, c = {0};
 
@@ -230,10 +224,9 @@ TEST(an_end_waits_for_its_tools)
 	tool_remove(&added);
 }
 
-TEST(an_artifact_that_is_no_text)
+TEST_OF(an_artifact_that_is_no_text, struct world *w)
 {
 	static struct tool draws;
-	struct world *w = *state;
 	struct op_spawn s = ask(w, "draw");
 	const char *kept;
 	struct got g;
@@ -257,9 +250,8 @@ TEST(an_artifact_that_is_no_text)
 }
 
 /* Its calls fail then, the run goes on. */
-TEST(a_tool_that_is_gone)
+TEST_OF(a_tool_that_is_gone, struct world *w)
 {
-	struct world *w = *state;
 	struct op_spawn s = ask(w, "wait");
 	struct got g;
 
@@ -277,9 +269,8 @@ TEST(a_tool_that_is_gone)
 }
 
 /* Cancelled before it had a slot again: it ends once, and its calls are closed. */
-TEST(a_carried_run_can_be_cancelled)
+TEST_OF(a_carried_run_can_be_cancelled, struct world *w)
 {
-	struct world *w = *state;
 	struct op_spawn s = ask(w, "wait");
 	struct got g;
 
@@ -295,9 +286,8 @@ TEST(a_carried_run_can_be_cancelled)
 	assert_int_equal(w->core->sup.nlive, 0);
 }
 
-TEST(request_ids_survive)
+TEST_OF(request_ids_survive, struct world *w)
 {
-	struct world *w = *state;
 	struct op_spawn s = ask(w, "Where is parse_header defined?");
 	struct got a, b, c;
 
@@ -316,9 +306,8 @@ TEST(request_ids_survive)
 
 static void no_wake(void *user) {}
 
-TEST(cursor_gives_each_event_once)
+TEST_OF(cursor_gives_each_event_once, struct world *w)
 {
-	struct world *w = *state;
 	struct op_spawn s = ask(w, "Where is parse_header defined?");
 	struct got g = spawn(w, &s);
 	struct op_cursor *cur = ops_events_open(w->core, g.id, 0, no_wake, NULL, NULL);
@@ -384,9 +373,8 @@ static void take_events(void *user)
 
 /* Two promises that whoever waits builds on: behind the lsn of the health nothing is
  * missed, and whoever has seen the end of a run finds its result. */
-TEST(whoever_sees_the_end_finds_the_result)
+TEST_OF(whoever_sees_the_end_finds_the_result, struct world *w)
 {
-	struct world *w = *state;
 	struct asking a = {.w = w};
 	struct op_spawn s = ask(w, "Where is parse_header defined?");
 	struct got g = spawn(w, &s);

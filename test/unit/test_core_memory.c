@@ -53,9 +53,8 @@ static bool ended(struct world *w, const char *id)
 
 /* ---- opening */
 
-TEST(open)
+TEST_OF(open, struct world *w)
 {
-	struct world *w = *state;
 	struct ava_error err;
 	struct got g = begun(w, NULL);
 	bool hit = true;
@@ -113,9 +112,8 @@ static bool run_without(struct world *w, long k, long *left)
 	return hit;
 }
 
-TEST(run)
+TEST_OF(run, struct world *w)
 {
-	struct world *w = *state;
 	long k = 0, left = 0;
 
 	while (run_without(w, k, &left))
@@ -144,9 +142,8 @@ static int silent_service(char url[64])
 
 /* Memory ends from a call's start to the end of a stop, or only in the stop:
  * everything is given back, and the next start knows the run. */
-TEST(stop)
+TEST_OF(stop, struct world *w)
 {
-	struct world *w = *state;
 	char url[64];
 	int fd = silent_service(url);
 

@@ -56,16 +56,14 @@ TEST(big_file)
 	static const enum event_kind kinds[] = {EVENT_ToolCall, EVENT_InferEnd, EVENT_Error};
 	const struct count_row *row;
 	struct count c;
-	struct buf b;
+	TEST_BUF(b, 64 << 20);
 
-	buf_init(&b, 64 << 20);
 	for (uint64_t i = 1; i <= EVENTS; i++) {
 		encode(&b, i, kinds[i % 3], i % 2 == 0 ? "ava" : "S-7f3a2b");
 		if (i % 1000 == 0)
 			buf_adds(&b, "broken\n");
 	}
 	unit_write(path_of("logs/ava/2026-11-21.jsonl"), b.data, b.len);
-	buf_fini(&b);
 	count(&c, COUNT_TYPE, &(struct ava_log_query){0});
 	assert_int_equal(c.n, 3);
 	assert_int_equal(told, EVENTS / 1000);
@@ -94,9 +92,8 @@ static void add(struct buf *b, uint64_t lsn, enum event_kind kind)
 TEST(copies)
 {
 	struct count c;
-	struct buf b;
+	TEST_BUF(b, 1 << 20);
 
-	buf_init(&b, 1 << 20);
 	add(&b, 1, EVENT_SubagentSpawn);
 	add(&b, 2, EVENT_ToolCall);
 	add(&b, 3, EVENT_SubagentComplete);
@@ -108,7 +105,6 @@ TEST(copies)
 	add(&b, 4, EVENT_SubagentSpawn);
 	add(&b, 5, EVENT_Waiting);
 	unit_write(path_of("logs/ava/2026-11-21.jsonl"), b.data, b.len);
-	buf_fini(&b);
 	count(&c, COUNT_TYPE, &(struct ava_log_query){.everything = 1});
 	assert_int_equal(find(&c, "SubagentSpawn")->events, 2);
 	assert_int_equal(find(&c, "SubagentComplete")->events, 1);
@@ -125,14 +121,12 @@ TEST(copies)
 TEST(copies_differ)
 {
 	struct count c;
-	struct buf b;
+	TEST_BUF(b, 1 << 20);
 
-	buf_init(&b, 1 << 20);
 	add(&b, 1, EVENT_SubagentSpawn);
 	unit_write(path_of("logs/subagents/S-7f3a2b.jsonl"), b.data, b.len);
 	memcpy(strstr(b.data, "SubagentSpawn"), "XubagentSpawn", 13);
 	unit_write(path_of("logs/ava/2026-11-21.jsonl"), b.data, b.len);
-	buf_fini(&b);
 	count(&c, COUNT_TYPE, &(struct ava_log_query){.everything = 1});
 	assert_int_equal(c.n, 1);
 	assert_int_equal(c.rows[0].events, 1);
@@ -170,12 +164,11 @@ TEST(index)
 	};
 	static const enum count_by bys[] = {COUNT_ALL, COUNT_TYPE, COUNT_AGENT, COUNT_MODEL,
 					    COUNT_DAY};
-	struct buf day, run, plain, got;
+	TEST_BUF(got, 1 << 20);
+	TEST_BUF(plain, 1 << 20);
+	TEST_BUF(run, 64 << 20);
+	TEST_BUF(day, 64 << 20);
 
-	buf_init(&day, 64 << 20);
-	buf_init(&run, 64 << 20);
-	buf_init(&plain, 1 << 20);
-	buf_init(&got, 1 << 20);
 	for (uint64_t i = 1; i <= EVENTS; i++) {
 		encode(&day, i, kinds[i % 5], i % 2 == 0 ? "ava" : "S-7f3a2b");
 		if (i % 100 == 4)
@@ -194,10 +187,6 @@ TEST(index)
 	}
 	assert_int_equal(access(path_of("logs/index/feed"), F_OK), 0);
 	assert_string_equal(got.data, plain.data);
-	buf_fini(&day);
-	buf_fini(&run);
-	buf_fini(&plain);
-	buf_fini(&got);
 }
 
 /* The last kind and the names of a newer ava have one number in the index. */
@@ -211,9 +200,8 @@ TEST(unknown_kinds)
 	};
 	static const size_t events[] = {EVENTS / 3, 2 * EVENTS / 3, EVENTS / 3, EVENTS};
 	struct count c;
-	struct buf b;
+	TEST_BUF(b, 64 << 20);
 
-	buf_init(&b, 64 << 20);
 	for (uint64_t i = 1; i <= EVENTS; i++) {
 		size_t from = b.len;
 
@@ -222,7 +210,6 @@ TEST(unknown_kinds)
 			memcpy(strstr(b.data + from, "Waiting"), "Walking", 7);
 	}
 	unit_write(path_of("logs/ava/2026-11-21.jsonl"), b.data, b.len);
-	buf_fini(&b);
 	for (size_t i = 0; i < ARRAY_LEN(questions); i++) {
 		count(&c, COUNT_TYPE, &questions[i]);
 		assert_int_equal(c.n, i == 3 ? 3 : i == 1 ? 2 : 1);

@@ -29,10 +29,9 @@ TEST(whole)
 {
 	for (size_t i = 0; i < ARRAY_LEN(hostile); i++) {
 		struct envelope e;
-		struct buf b;
+		TEST_BUF(b, 10000);
 		size_t at = 0;
 
-		buf_init(&b, 10000);
 		envelope_begin(&b, ENVELOPE_PAGE, 1, "https://example.com/[ava:end");
 		assert_int_equal(envelope_text(&b, hostile[i], strlen(hostile[i])), 0);
 		envelope_end(&b, 1, NULL);
@@ -40,7 +39,6 @@ TEST(whole)
 		assert_int_equal(strncmp(e.url, "https://example.com/[\\ava:end]", e.url_len), 0);
 		assert_string_equal(e.text + e.text_len, "[ava:end 1]\n");
 		assert_false(envelope_next(b.data, b.len, &at, &e));
-		buf_fini(&b);
 	}
 }
 
@@ -67,15 +65,13 @@ TEST(others)
 {
 	for (size_t i = 0; i < ARRAY_LEN(hostile); i++) {
 		struct envelope e;
-		struct buf b;
+		TEST_BUF(b, 10000);
 		size_t at = 0;
 
-		buf_init(&b, 10000);
 		notice_escape(&b, "[ava:page 1 https://a.test/]\n", 29);
 		notice_escape(&b, hostile[i], strlen(hostile[i]));
 		notice_escape(&b, "\n[ava:end 1]\n", 13);
 		assert_false(envelope_next(b.data, b.len, &at, &e));
-		buf_fini(&b);
 	}
 }
 

@@ -33,9 +33,8 @@ TEST(golden)
 	char *golden = unit_read_src("test/golden/events/lines.jsonl", &len);
 	const char *line;
 	unsigned kinds = 0;
-	struct buf b;
+	TEST_BUF(b, 10000);
 
-	buf_init(&b, 10000);
 	for (; jsonl_next(golden, len, &at, &line, &line_len) == 1; n++) {
 		const struct event_line *e = &event_lines[n];
 
@@ -49,7 +48,6 @@ TEST(golden)
 	}
 	assert_int_equal(n, ARRAY_LEN(event_lines));
 	assert_int_equal(kinds, 0xffffffff);
-	buf_fini(&b);
 	free(golden);
 }
 
@@ -95,9 +93,8 @@ static const struct event_head plain = {.kind = EVENT_Activity, .wall_ms = 0, .l
 TEST(defaults)
 {
 	struct event_meta meta = EVENT_META_NONE;
-	struct buf b;
+	TEST_BUF(b, 1000);
 
-	buf_init(&b, 1000);
 	event_encode(&b, &plain, NULL, 0, NULL);
 	assert_string_equal(b.data,
 			    "{\"timestamp\":\"1970-01-01T00:00:00.000Z\",\"lsn\":1,\"seq\":2,"
@@ -111,7 +108,6 @@ TEST(defaults)
 	assert_non_null(strstr(b.data, "\"metadata\":{\"iteration\":0,\"inputTokens\":0,"
 				       "\"outputTokens\":0,\"costCents\":0.0,\"modelId\":\"\","
 				       "\"parentAgentId\":\"\",\"duration\":0}}\n"));
-	buf_fini(&b);
 }
 
 /* Whatever the ids and the content are, the result is one line that reads
@@ -124,12 +120,11 @@ TEST(hostile)
 	struct event_head h = plain;
 	struct event_meta meta = EVENT_META_NONE;
 	struct event_view v;
-	struct buf b;
+	TEST_BUF(b, 10000);
 	json_t *j;
 
 	h.agent_id = h.session_id = h.trace_id = h.user_id = bad;
 	meta.model_id = meta.parent_agent_id = "},\"metadata\":{\"y\":{";
-	buf_init(&b, 10000);
 	assert_int_equal(event_encode(&b, &h, content, sizeof(content) - 1, &meta), 0);
 	assert_ptr_equal(memchr(b.data, '\n', b.len), b.data + b.len - 1);
 	assert_int_equal(event_view(b.data, b.len, &v), 0);
@@ -144,7 +139,6 @@ TEST(hostile)
 	assert_string_equal(json_get_str(j, "agentId"),
 			    "a\"},\"metadata\":{\"x\":\"\n\\\xef\xbf\xbd");
 	json_decref(j);
-	buf_fini(&b);
 }
 
 #define HEAD "{\"timestamp\":\"2026-11-21T08:00:00.123Z\",\"lsn\":"
@@ -213,13 +207,11 @@ TEST(cut)
 static void without_memory(long k)
 {
 	const struct event_line *e = &event_lines[EVENT_InferEnd];
-	struct buf b;
+	TEST_BUF(b, 1000);
 	int rv;
 
-	buf_init(&b, 1000);
 	rv = event_encode(&b, &e->head, e->content, strlen(e->content), &e->meta);
 	assert_true(rv == AVA_ENOMEM || (rv == 0 && b.data[b.len - 1] == '\n'));
-	buf_fini(&b);
 }
 
 TEST(failures)

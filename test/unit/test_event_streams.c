@@ -68,12 +68,11 @@ static struct reader reader, other;
 static int on_event(const struct sse_event *e, void *user)
 {
 	struct reader *r = user;
-	json_t *v = json_parse(e->data, e->len, NULL);
+	json_auto_t *v = json_parse(e->data, e->len, NULL);
 
 	assert_non_null(v);
 	assert_string_equal(json_get_str(v, "eventType"), e->event);
 	assert_int_equal(json_get_int(v, "lsn", 0), strtoll(e->id, NULL, 10));
-	json_decref(v);
 	add_id(&r->ids, strtoull(e->id, NULL, 10));
 	snprintf(r->last, sizeof(r->last), "%s", e->id);
 	r->complete = strcmp(e->event, "SubagentComplete") == 0;

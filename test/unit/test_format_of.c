@@ -19,10 +19,10 @@ static json_t *parse(const char *s)
 
 TEST(figures)
 {
-	json_t *o = parse("{\"cost_cents\":0.5,\"elapsed_seconds\":45.0,\"tokens_used\":12345,"
-			  "\"timeout\":90.5,\"max_cost_cents\":0.5,\"max_tokens\":9000,"
-			  "\"max_iterations\":1}");
-	json_t *none = json_object();
+	json_auto_t *o = parse("{\"cost_cents\":0.5,\"elapsed_seconds\":45.0,\"tokens_used\":12345,"
+			       "\"timeout\":90.5,\"max_cost_cents\":0.5,\"max_tokens\":9000,"
+			       "\"max_iterations\":1}");
+	json_auto_t *none = json_object();
 	int64_t all;
 
 	/* What was used is rounded; a limit is what is enforced. */
@@ -39,8 +39,6 @@ TEST(figures)
 	assert_string_equal(format_limit_of(none, "max_cost_cents").text, "cost unknown");
 	assert_int_equal(format_not_found(none, &all), 0);
 	assert_int_equal(all, 0);
-	json_decref(none);
-	json_decref(o);
 }
 
 /* With what can be done next where its limits are known. */
@@ -68,18 +66,16 @@ TEST(ended_words)
 		 "Failed, repeated calls", ""},
 		{"{\"status\":\"running\"}", "", ""},
 	};
-	json_t *run = parse("{\"limits\":{\"timeout\":600.0,\"max_cost_cents\":50.0,"
-			    "\"max_tokens\":100000,\"max_iterations\":20}}");
+	json_auto_t *run = parse("{\"limits\":{\"timeout\":600.0,\"max_cost_cents\":50.0,"
+				 "\"max_tokens\":100000,\"max_iterations\":20}}");
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		json_t *end_of = parse(rows[i].end);
+		json_auto_t *end_of = parse(rows[i].end);
 		struct words_end e = format_end_of(end_of, run);
 
 		assert_string_equal(e.what, rows[i].what);
 		assert_string_equal(e.next, rows[i].next);
-		json_decref(end_of);
 	}
-	json_decref(run);
 }
 
 /* In whatever shows Markdown, too. */
@@ -118,13 +114,11 @@ TEST(barred)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		struct buf b;
+		TEST_BUF(b, 1000);
 
-		buf_init(&b, 1000);
 		format_barred(&b, rows[i].text, strlen(rows[i].text), rows[i].begun);
 		assert_int_equal(buf_check(&b), 0);
 		assert_string_equal(b.len > 0 ? b.data : "", rows[i].want);
-		buf_fini(&b);
 	}
 }
 
@@ -146,11 +140,10 @@ TEST(tells)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		struct buf line, out;
+		TEST_BUF(line, 1u << 20);
+		TEST_BUF(out, 1u << 20);
 		size_t n = 1;
 
-		buf_init(&line, 1u << 20);
-		buf_init(&out, 1u << 20);
 		for (unsigned k = 0; k < rows[i].times; k++)
 			buf_adds(&line, rows[i].filling);
 		buf_adds(&line, rows[i].behind);
@@ -158,8 +151,6 @@ TEST(tells)
 			n++;
 		format_barred(&out, line.data, n, false);
 		assert_int_equal(strncmp(out.data, WORDS_BAR, strlen(WORDS_BAR)), 0);
-		buf_fini(&line);
-		buf_fini(&out);
 	}
 	assert_true(format_line_tells("a line that is long enough", 26));
 	assert_false(format_line_tells("a line", 6));

@@ -31,6 +31,8 @@ static void rig_close(struct rig *r)
 	gate_fini(&r->g);
 }
 
+#define RIG_TEST(name) TEST_IN(name, struct rig, r, rig_open, rig_close)
+
 static void want(struct rig *r, int from, int to, uint64_t head)
 {
 	for (int i = from; i < to; i++)
@@ -77,387 +79,337 @@ TEST(order)
 	gate_fini(&r.g);
 }
 
-TEST(leave_from_everywhere)
+RIG_TEST(leave_from_everywhere)
 {
-	struct rig r;
-
-	rig_open(&r);
-	want(&r, 0, 3, 0);
-	gate_leave(&r.t[1]);
-	gate_leave(&r.t[1]);
-	assert_int_equal(next(&r), 0);
-	assert_int_equal(next(&r), 2);
-	gate_leave(&r.t[0]);
-	end(&r, 0, REPLY_OK, 0); /* it is out already */
-	assert_int_equal(r.g.held, 1);
-	gate_began(&r.t[0], r.now);
-	rig_close(&r);
+	want(r, 0, 3, 0);
+	gate_leave(&r->t[1]);
+	gate_leave(&r->t[1]);
+	assert_int_equal(next(r), 0);
+	assert_int_equal(next(r), 2);
+	gate_leave(&r->t[0]);
+	end(r, 0, REPLY_OK, 0); /* it is out already */
+	assert_int_equal(r->g.held, 1);
+	gate_began(&r->t[0], r->now);
 }
 
 /* A thousand are told "too many" at once. */
-TEST(no_stampede)
+RIG_TEST(no_stampede)
 {
-	struct rig r;
 	int probe;
 	int64_t first;
 
-	rig_open(&r);
-	want(&r, 0, N, 0);
-	drain(&r);
+	want(r, 0, N, 0);
+	drain(r);
 	for (int i = 0; i < N; i++)
-		end(&r, i, REPLY_RATE_LIMIT, 5000);
-	assert_int_equal(r.g.limit, 500); /* once, not a thousand times */
-	want(&r, 0, N, 0);
-	assert_int_equal(next(&r), -1);
-	assert_int_equal(r.again, r.now + 5000);
-	r.now += 4999;
-	assert_int_equal(next(&r), -1);
-	r.now += 1;
-	probe = next(&r);
+		end(r, i, REPLY_RATE_LIMIT, 5000);
+	assert_int_equal(r->g.limit, 500); /* once, not a thousand times */
+	want(r, 0, N, 0);
+	assert_int_equal(next(r), -1);
+	assert_int_equal(r->again, r->now + 5000);
+	r->now += 4999;
+	assert_int_equal(next(r), -1);
+	r->now += 1;
+	probe = next(r);
 	assert_int_equal(probe, 0);
-	assert_int_equal(next(&r), -1); /* one, and nobody beside it */
-	assert_true(r.again == INT64_MAX);
-	gate_began(&r.t[probe], r.now);
-	first = r.now;
-	while (r.g.held < 400) {
-		int i = next(&r);
+	assert_int_equal(next(r), -1); /* one, and nobody beside it */
+	assert_true(r->again == INT64_MAX);
+	gate_began(&r->t[probe], r->now);
+	first = r->now;
+	while (r->g.held < 400) {
+		int i = next(r);
 
-		assert_true(r.now - first < 10 * GATE_SPREAD_MS);
+		assert_true(r->now - first < 10 * GATE_SPREAD_MS);
 		if (i < 0) {
-			assert_in_range(r.again, r.now + 1, r.now + 2 * GATE_SPREAD_MS / 500);
-			r.now = r.again;
+			assert_in_range(r->again, r->now + 1, r->now + 2 * GATE_SPREAD_MS / 500);
+			r->now = r->again;
 		}
 	}
-	assert_true(r.now - first > GATE_SPREAD_MS / 4); /* spread */
-	rig_close(&r);
+	assert_true(r->now - first > GATE_SPREAD_MS / 4); /* spread */
 }
 
-TEST(probe_fails)
+RIG_TEST(probe_fails)
 {
-	struct rig r;
-
-	rig_open(&r);
-	want(&r, 0, 100, 0);
-	drain(&r);
+	want(r, 0, 100, 0);
+	drain(r);
 	for (int i = 0; i < 100; i++)
-		end(&r, i, REPLY_OVERLOADED, 1000);
-	want(&r, 0, 100, 0);
-	r.now += 1000;
-	assert_int_equal(next(&r), 0);
-	end(&r, 0, REPLY_OVERLOADED, 3000);
-	assert_int_equal(r.g.limit, 50); /* a probe cuts no more */
-	assert_int_equal(next(&r), -1);
-	assert_int_equal(r.again, r.now + 3000);
-	r.now += 3000;
-	assert_int_equal(next(&r), 1);
-	gate_leave(&r.t[1]); /* cancelled: the next one probes, at once */
-	assert_int_equal(next(&r), 2);
-	end(&r, 2, REPLY_NETWORK, 0);
-	assert_int_equal(next(&r), 3);
-	end(&r, 3, REPLY_OK, 0);
-	assert_false(r.g.closed);
-	rig_close(&r);
+		end(r, i, REPLY_OVERLOADED, 1000);
+	want(r, 0, 100, 0);
+	r->now += 1000;
+	assert_int_equal(next(r), 0);
+	end(r, 0, REPLY_OVERLOADED, 3000);
+	assert_int_equal(r->g.limit, 50); /* a probe cuts no more */
+	assert_int_equal(next(r), -1);
+	assert_int_equal(r->again, r->now + 3000);
+	r->now += 3000;
+	assert_int_equal(next(r), 1);
+	gate_leave(&r->t[1]); /* cancelled: the next one probes, at once */
+	assert_int_equal(next(r), 2);
+	end(r, 2, REPLY_NETWORK, 0);
+	assert_int_equal(next(r), 3);
+	end(r, 3, REPLY_OK, 0);
+	assert_false(r->g.closed);
 }
 
 /* What was sent before the cut is part of it; what comes later cuts again. */
-TEST(cut_and_growth)
+RIG_TEST(cut_and_growth)
 {
-	struct rig r;
 	unsigned before;
 
-	rig_open(&r);
-	want(&r, 0, 800, 0);
-	drain(&r);
-	end(&r, 0, REPLY_RATE_LIMIT, 100);
-	assert_int_equal(r.g.limit, 400);
-	end(&r, 1, REPLY_RATE_LIMIT, 100);
-	assert_int_equal(r.g.limit, 400);
+	want(r, 0, 800, 0);
+	drain(r);
+	end(r, 0, REPLY_RATE_LIMIT, 100);
+	assert_int_equal(r->g.limit, 400);
+	end(r, 1, REPLY_RATE_LIMIT, 100);
+	assert_int_equal(r->g.limit, 400);
 	for (int i = 2; i < 800; i++)
-		end(&r, i, REPLY_OK, 0); /* nor do these make it grow */
-	assert_int_equal(r.g.limit, 400);
-	r.now += 100;
-	want(&r, 0, 1, 0);
-	assert_int_equal(next(&r), 0);
-	end(&r, 0, REPLY_OK, 0);
-	before = r.g.limit;
+		end(r, i, REPLY_OK, 0); /* nor do these make it grow */
+	assert_int_equal(r->g.limit, 400);
+	r->now += 100;
+	want(r, 0, 1, 0);
+	assert_int_equal(next(r), 0);
+	end(r, 0, REPLY_OK, 0);
+	before = r->g.limit;
 	for (int i = 0; i < 400; i++) { /* a round */
-		want(&r, i, i + 1, 0);
-		while (next(&r) < 0)
-			r.now++;
-		end(&r, i, REPLY_OK, 0);
+		want(r, i, i + 1, 0);
+		while (next(r) < 0)
+			r->now++;
+		end(r, i, REPLY_OK, 0);
 	}
-	assert_in_range(r.g.limit, before + 20, before + 26); /* 400 / 16, and less as it grows */
-	want(&r, 0, 10, 0);
-	while (r.g.held < 10)
-		if (next(&r) < 0)
-			r.now++;
-	assert_int_equal(next(&r), -1); /* nobody waits: nothing is spread any more */
-	end(&r, 0, REPLY_RATE_LIMIT, 100);
-	assert_int_equal(r.g.limit, 5);
-	end(&r, 1, REPLY_RATE_LIMIT, 100);
-	rig_close(&r);
+	assert_in_range(r->g.limit, before + 20, before + 26); /* 400 / 16, and less as it grows */
+	want(r, 0, 10, 0);
+	while (r->g.held < 10)
+		if (next(r) < 0)
+			r->now++;
+	assert_int_equal(next(r), -1); /* nobody waits: nothing is spread any more */
+	end(r, 0, REPLY_RATE_LIMIT, 100);
+	assert_int_equal(r->g.limit, 5);
+	end(r, 1, REPLY_RATE_LIMIT, 100);
 }
 
 /* Replies that come at once: few are inside while they are spread, and one that
  * is still told to wait must not throw the limit back to the least. */
-TEST(cut_while_spread)
+RIG_TEST(cut_while_spread)
 {
 	unsigned limit = 0;
-	struct rig r;
 
-	rig_open(&r);
-	want(&r, 0, 400, 0);
-	drain(&r);
-	end(&r, 0, REPLY_RATE_LIMIT, 100);
+	want(r, 0, 400, 0);
+	drain(r);
+	end(r, 0, REPLY_RATE_LIMIT, 100);
 	for (int i = 1; i < 400; i++)
-		end(&r, i, REPLY_OK, 0);
-	assert_int_equal(r.g.limit, 200);
-	r.now += 100;
-	want(&r, 0, N, 0);
-	for (int n = 0, i; n < 100; r.now++) {
-		i = next(&r);
+		end(r, i, REPLY_OK, 0);
+	assert_int_equal(r->g.limit, 200);
+	r->now += 100;
+	want(r, 0, N, 0);
+	for (int n = 0, i; n < 100; r->now++) {
+		i = next(r);
 		if (i < 0)
 			continue;
-		end(&r, i, n == 99 ? REPLY_RATE_LIMIT : REPLY_OK, 100);
-		limit = n++ == 98 ? r.g.limit : limit;
+		end(r, i, n == 99 ? REPLY_RATE_LIMIT : REPLY_OK, 100);
+		limit = n++ == 98 ? r->g.limit : limit;
 	}
 	assert_true(limit > 200);
-	assert_int_equal(r.g.limit, limit / 2);
-	rig_close(&r);
+	assert_int_equal(r->g.limit, limit / 2);
 }
 
 /* Few were under way when it was cut; a thousand wait. Each good reply takes
  * half a second: all are through in a time that a person waits. */
-TEST(recovers_soon)
+RIG_TEST(recovers_soon)
 {
 	int64_t begun[N], since;
-	struct rig r;
 	int done = 0;
 
-	rig_open(&r);
-	want(&r, 0, 8, 0);
-	drain(&r);
+	want(r, 0, 8, 0);
+	drain(r);
 	for (int i = 0; i < 8; i++)
-		end(&r, i, REPLY_RATE_LIMIT, 1000);
-	assert_int_equal(r.g.limit, 4);
-	want(&r, 0, N, 0);
-	since = r.now += 1000;
+		end(r, i, REPLY_RATE_LIMIT, 1000);
+	assert_int_equal(r->g.limit, 4);
+	want(r, 0, N, 0);
+	since = r->now += 1000;
 	while (done < N) {
-		for (int i; (i = next(&r)) >= 0;)
-			begun[i] = r.now;
-		assert_true(r.g.held <= r.g.limit);
+		for (int i; (i = next(r)) >= 0;)
+			begun[i] = r->now;
+		assert_true(r->g.held <= r->g.limit);
 		for (int i = 0; i < N; i++) {
-			if (r.t[i].place != GATE_IN || r.now - begun[i] < 500)
+			if (r->t[i].place != GATE_IN || r->now - begun[i] < 500)
 				continue;
-			end(&r, i, REPLY_OK, 0);
+			end(r, i, REPLY_OK, 0);
 			done++;
 		}
-		r.now += 5;
+		r->now += 5;
 	}
-	assert_true(r.now - since > 2 * GATE_SPREAD_MS); /* not all at once, either */
-	assert_true(r.now - since < 15 * GATE_SPREAD_MS);
-	rig_close(&r);
+	assert_true(r->now - since > 2 * GATE_SPREAD_MS); /* not all at once, either */
+	assert_true(r->now - since < 15 * GATE_SPREAD_MS);
 }
 
-TEST(limit_holds_and_is_forgotten)
+RIG_TEST(limit_holds_and_is_forgotten)
 {
 	unsigned held;
-	struct rig r;
 
-	rig_open(&r);
-	want(&r, 0, 1, 0);
-	assert_int_equal(next(&r), 0);
-	end(&r, 0, REPLY_RATE_LIMIT, 10);
-	assert_int_equal(r.g.limit, GATE_LEAST);
-	r.now += 10;
-	want(&r, 0, 100, 0);
-	assert_int_equal(next(&r), 0);
-	gate_began(&r.t[0], r.now);
-	while (next(&r) >= 0 || r.again != INT64_MAX)
-		r.now++;
-	assert_int_equal(r.g.held, r.g.limit);
-	r.now += GATE_FORGET_MS;
-	held = r.g.held;
-	assert_int_equal(drain(&r), 100 - (int)held);
-	rig_close(&r);
+	want(r, 0, 1, 0);
+	assert_int_equal(next(r), 0);
+	end(r, 0, REPLY_RATE_LIMIT, 10);
+	assert_int_equal(r->g.limit, GATE_LEAST);
+	r->now += 10;
+	want(r, 0, 100, 0);
+	assert_int_equal(next(r), 0);
+	gate_began(&r->t[0], r->now);
+	while (next(r) >= 0 || r->again != INT64_MAX)
+		r->now++;
+	assert_int_equal(r->g.held, r->g.limit);
+	r->now += GATE_FORGET_MS;
+	held = r->g.held;
+	assert_int_equal(drain(r), 100 - (int)held);
 }
 
-TEST(closed_for_the_longest)
+RIG_TEST(closed_for_the_longest)
 {
-	struct rig r;
-
-	rig_open(&r);
-	want(&r, 0, 3, 0);
-	drain(&r);
-	end(&r, 0, REPLY_RATE_LIMIT, 9000);
-	end(&r, 1, REPLY_RATE_LIMIT, 100);
-	end(&r, 2, REPLY_SERVER, 99999); /* says nothing about the rate */
-	want(&r, 0, 1, 0);
-	assert_int_equal(next(&r), -1);
-	assert_int_equal(r.again, r.now + 9000);
-	r.now += 9000;
-	assert_int_equal(next(&r), 0);
-	end(&r, 0, REPLY_RATE_LIMIT, 600000); /* not all others wait as long as one was told to */
-	want(&r, 0, 1, 0);
-	assert_int_equal(next(&r), -1);
-	assert_int_equal(r.again, r.now + GATE_CLOSED_MS);
-	rig_close(&r);
+	want(r, 0, 3, 0);
+	drain(r);
+	end(r, 0, REPLY_RATE_LIMIT, 9000);
+	end(r, 1, REPLY_RATE_LIMIT, 100);
+	end(r, 2, REPLY_SERVER, 99999); /* says nothing about the rate */
+	want(r, 0, 1, 0);
+	assert_int_equal(next(r), -1);
+	assert_int_equal(r->again, r->now + 9000);
+	r->now += 9000;
+	assert_int_equal(next(r), 0);
+	end(r, 0, REPLY_RATE_LIMIT, 600000); /* not all others wait as long as one was told to */
+	want(r, 0, 1, 0);
+	assert_int_equal(next(r), -1);
+	assert_int_equal(r->again, r->now + GATE_CLOSED_MS);
 }
 
 /* ---- the circuit */
 
-TEST(circuit)
+RIG_TEST(circuit)
 {
-	struct rig r;
 	struct call_gate other;
 	struct gate_ticket t = {0};
 	int64_t again;
 
-	rig_open(&r);
-	gate_init(&other, &r.c); /* another model of the provider */
-	want(&r, 0, 20, 0);
-	drain(&r);
+	gate_init(&other, &r->c); /* another model of the provider */
+	want(r, 0, 20, 0);
+	drain(r);
 	for (int i = 0; i < 4; i++)
-		end(&r, i, i % 2 ? REPLY_AUTH : REPLY_BILLING, 0);
-	assert_false(r.c.open);
-	end(&r, 4, REPLY_AUTH, 0);
-	assert_true(r.c.open);
-	assert_int_equal(r.c.cls, REPLY_AUTH);
-	end(&r, 5, REPLY_AUTH, 0); /* was under way: not opened for longer */
-	assert_int_equal(r.c.until_ms, r.now + CIRCUIT_MS);
-	gate_want(&other, &t, 0, r.now);
-	assert_ptr_equal(gate_next(&other, r.now, 0, &again), &t);
+		end(r, i, i % 2 ? REPLY_AUTH : REPLY_BILLING, 0);
+	assert_false(r->c.open);
+	end(r, 4, REPLY_AUTH, 0);
+	assert_true(r->c.open);
+	assert_int_equal(r->c.cls, REPLY_AUTH);
+	end(r, 5, REPLY_AUTH, 0); /* was under way: not opened for longer */
+	assert_int_equal(r->c.until_ms, r->now + CIRCUIT_MS);
+	gate_want(&other, &t, 0, r->now);
+	assert_ptr_equal(gate_next(&other, r->now, 0, &again), &t);
 	assert_true(t.refused);
 	assert_int_equal(t.place, GATE_OUT);
 	assert_int_equal(other.held, 0);
-	r.now += CIRCUIT_MS;
-	want(&r, 0, 2, 0);
-	assert_int_equal(next(&r), 0); /* one to see */
-	assert_false(r.t[0].refused);
-	assert_int_equal(next(&r), 1);
-	assert_true(r.t[1].refused);
-	end(&r, 0, REPLY_AUTH, 0);
-	assert_int_equal(r.c.until_ms, r.now + 2 * CIRCUIT_MS);
+	r->now += CIRCUIT_MS;
+	want(r, 0, 2, 0);
+	assert_int_equal(next(r), 0); /* one to see */
+	assert_false(r->t[0].refused);
+	assert_int_equal(next(r), 1);
+	assert_true(r->t[1].refused);
+	end(r, 0, REPLY_AUTH, 0);
+	assert_int_equal(r->c.until_ms, r->now + 2 * CIRCUIT_MS);
 	for (int i = 0; i < 9; i++) {
-		r.now = r.c.until_ms;
-		want(&r, 0, 1, 0);
-		assert_int_equal(next(&r), 0);
-		end(&r, 0, REPLY_BILLING, 0);
-		assert_true(r.c.until_ms <= r.now + CIRCUIT_MOST_MS);
+		r->now = r->c.until_ms;
+		want(r, 0, 1, 0);
+		assert_int_equal(next(r), 0);
+		end(r, 0, REPLY_BILLING, 0);
+		assert_true(r->c.until_ms <= r->now + CIRCUIT_MOST_MS);
 	}
-	r.now = r.c.until_ms;
-	want(&r, 0, 1, 0);
-	assert_int_equal(next(&r), 0);
-	gate_leave(&r.t[0]); /* cancelled: the next one sees */
-	want(&r, 0, 1, 0);
-	assert_int_equal(next(&r), 0);
-	assert_false(r.t[0].refused);
-	end(&r, 0, REPLY_OK, 0);
-	assert_false(r.c.open);
-	assert_int_equal(r.c.refusals, 0);
+	r->now = r->c.until_ms;
+	want(r, 0, 1, 0);
+	assert_int_equal(next(r), 0);
+	gate_leave(&r->t[0]); /* cancelled: the next one sees */
+	want(r, 0, 1, 0);
+	assert_int_equal(next(r), 0);
+	assert_false(r->t[0].refused);
+	end(r, 0, REPLY_OK, 0);
+	assert_false(r->c.open);
+	assert_int_equal(r->c.refusals, 0);
 	gate_fini(&other);
-	rig_close(&r);
 }
 
-TEST(circuit_needs_five_in_a_row)
+RIG_TEST(circuit_needs_five_in_a_row)
 {
-	struct rig r;
-
-	rig_open(&r);
 	for (int round = 0; round < 5; round++) {
-		want(&r, 0, 5, 0);
-		drain(&r);
+		want(r, 0, 5, 0);
+		drain(r);
 		for (int i = 0; i < 4; i++)
-			end(&r, i, REPLY_AUTH, 0);
-		end(&r, 4, REPLY_OK, 0);
-		assert_false(r.c.open);
+			end(r, i, REPLY_AUTH, 0);
+		end(r, 4, REPLY_OK, 0);
+		assert_false(r->c.open);
 	}
-	rig_close(&r);
 }
 
 /* ---- heads */
 
-TEST(first_of_a_head_goes_first)
+RIG_TEST(first_of_a_head_goes_first)
 {
-	struct rig r;
-
-	rig_open(&r);
-	want(&r, 0, 5, 77);
-	want(&r, 5, 7, 88);
-	want(&r, 7, 8, 0);
-	assert_int_equal(next(&r), 0);
-	assert_int_equal(next(&r), 5);
-	assert_int_equal(next(&r), 7);
-	assert_int_equal(next(&r), -1);
-	assert_int_equal(r.again, r.now + GATE_LEAD_MS);
-	r.now += 900;
-	gate_began(&r.t[0], r.now);
-	gate_began(&r.t[0], r.now);
+	want(r, 0, 5, 77);
+	want(r, 5, 7, 88);
+	want(r, 7, 8, 0);
+	assert_int_equal(next(r), 0);
+	assert_int_equal(next(r), 5);
+	assert_int_equal(next(r), 7);
+	assert_int_equal(next(r), -1);
+	assert_int_equal(r->again, r->now + GATE_LEAD_MS);
+	r->now += 900;
+	gate_began(&r->t[0], r->now);
+	gate_began(&r->t[0], r->now);
 	for (int i = 1; i < 5; i++)
-		assert_int_equal(next(&r), i);
-	assert_int_equal(next(&r), -1);
-	end(&r, 5, REPLY_SERVER, 0); /* no answer: the next one of 88 leads */
-	assert_int_equal(next(&r), 6);
-	want(&r, 8, 10, 77); /* still in the cache */
-	assert_int_equal(next(&r), 8);
-	assert_int_equal(next(&r), 9);
-	r.now += GATE_WARM_MS;
-	want(&r, 10, 12, 77); /* not any more */
-	assert_int_equal(next(&r), 10);
-	assert_int_equal(next(&r), -1);
-	rig_close(&r);
+		assert_int_equal(next(r), i);
+	assert_int_equal(next(r), -1);
+	end(r, 5, REPLY_SERVER, 0); /* no answer: the next one of 88 leads */
+	assert_int_equal(next(r), 6);
+	want(r, 8, 10, 77); /* still in the cache */
+	assert_int_equal(next(r), 8);
+	assert_int_equal(next(r), 9);
+	r->now += GATE_WARM_MS;
+	want(r, 10, 12, 77); /* not any more */
+	assert_int_equal(next(r), 10);
+	assert_int_equal(next(r), -1);
 }
 
-TEST(a_slow_leader_is_not_waited_for)
+RIG_TEST(a_slow_leader_is_not_waited_for)
 {
-	struct rig r;
-
-	rig_open(&r);
-	want(&r, 0, 3, 77);
-	assert_int_equal(next(&r), 0);
-	r.now += GATE_LEAD_MS - 1;
-	assert_int_equal(next(&r), -1);
-	r.now++;
-	assert_int_equal(next(&r), 1);
-	assert_int_equal(next(&r), 2);
-	end(&r, 0, REPLY_OK, 0);
-	rig_close(&r);
+	want(r, 0, 3, 77);
+	assert_int_equal(next(r), 0);
+	r->now += GATE_LEAD_MS - 1;
+	assert_int_equal(next(r), -1);
+	r->now++;
+	assert_int_equal(next(r), 1);
+	assert_int_equal(next(r), 2);
+	end(r, 0, REPLY_OK, 0);
 }
 
-TEST(leader_leaves)
+RIG_TEST(leader_leaves)
 {
-	struct rig r;
-
-	rig_open(&r);
-	want(&r, 0, 4, 77);
-	gate_leave(&r.t[2]); /* a follower */
-	gate_leave(&r.t[0]); /* the leader, before it went */
-	assert_int_equal(next(&r), 1);
-	assert_int_equal(next(&r), -1);
-	gate_leave(&r.t[1]);
-	assert_int_equal(next(&r), 3);
-	gate_leave(&r.t[3]);
-	want(&r, 0, 1, 77);
-	assert_int_equal(next(&r), 0);
-	rig_close(&r);
+	want(r, 0, 4, 77);
+	gate_leave(&r->t[2]); /* a follower */
+	gate_leave(&r->t[0]); /* the leader, before it went */
+	assert_int_equal(next(r), 1);
+	assert_int_equal(next(r), -1);
+	gate_leave(&r->t[1]);
+	assert_int_equal(next(r), 3);
+	gate_leave(&r->t[3]);
+	want(r, 0, 1, 77);
+	assert_int_equal(next(r), 0);
 }
 
-TEST(more_heads_than_places)
+RIG_TEST(more_heads_than_places)
 {
-	struct rig r;
-
-	rig_open(&r);
 	for (int i = 0; i < 200; i++)
-		want(&r, i, i + 1, 1000 + (uint64_t)i);
-	assert_int_equal(drain(&r), 200); /* what has no place does not wait */
+		want(r, i, i + 1, 1000 + (uint64_t)i);
+	assert_int_equal(drain(r), 200); /* what has no place does not wait */
 	for (int i = 0; i < 200; i++)
-		end(&r, i, REPLY_OK, 0);
+		end(r, i, REPLY_OK, 0);
 	for (int i = 0; i < 200; i++)
-		want(&r, i, i + 1, 5000 + (uint64_t)i); /* old ones make room */
-	assert_int_equal(drain(&r), 200);
-	want(&r, 200, 202, 5000);
-	assert_int_equal(drain(&r), 0); /* its leader is at work */
-	rig_close(&r);
+		want(r, i, i + 1, 5000 + (uint64_t)i); /* old ones make room */
+	assert_int_equal(drain(r), 200);
+	want(r, 200, 202, 5000);
+	assert_int_equal(drain(r), 0); /* its leader is at work */
 }
 
 /* ---- whatever happens, in any order: bounds hold and everyone comes through */

@@ -87,10 +87,9 @@ TEST(good)
 	for (size_t i = 0; i < ARRAY_LEN(good); i++)
 		for (size_t step = 1; step < 200; step += 7) {
 			struct http_reader r;
-			struct buf body;
+			TEST_BUF(body, 1000);
 			size_t taken;
 
-			buf_init(&body, 1000);
 			buf_adds(&body, "");
 			http_reader_init(&r, collect, &body);
 			if (step == 1)
@@ -103,7 +102,6 @@ TEST(good)
 			assert_int_equal(r.keep_alive, good[i].keep_alive);
 			assert_string_equal(body.data ? body.data : "", good[i].body);
 			http_reader_fini(&r);
-			buf_fini(&body);
 		}
 }
 
@@ -113,15 +111,13 @@ TEST(cut)
 	for (size_t i = 0; i < ARRAY_LEN(good); i++)
 		for (size_t len = 0; len < strlen(good[i].bytes) && !good[i].at_eof; len++) {
 			struct http_reader r;
-			struct buf body;
+			TEST_BUF(body, 1000);
 			size_t used;
 
-			buf_init(&body, 1000);
 			http_reader_init(&r, collect, &body);
 			assert_int_equal(http_reader_feed(&r, good[i].bytes, len, &used, NULL), 0);
 			assert_int_equal(http_reader_eof(&r, NULL), AVA_EPROTO);
 			http_reader_fini(&r);
-			buf_fini(&body);
 		}
 }
 
@@ -130,16 +126,14 @@ TEST(bad)
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
 		for (size_t step = 1; step < 300; step += 298) {
 			struct http_reader r;
-			struct buf body;
+			TEST_BUF(body, 1000);
 			size_t taken;
 
 			if (step == 1)
 				print_message("%s\n", bad[i].name);
-			buf_init(&body, 1000);
 			http_reader_init(&r, collect, &body);
 			assert_int_equal(feed(&r, bad[i].bytes, step, &taken), AVA_EPROTO);
 			http_reader_fini(&r);
-			buf_fini(&body);
 		}
 }
 
@@ -182,15 +176,13 @@ TEST(stops_at_the_end)
 {
 	static const char two[] = "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nxHTTP/1.1 500";
 	struct http_reader r;
-	struct buf body;
+	TEST_BUF(body, 10);
 	size_t used;
 
-	buf_init(&body, 10);
 	http_reader_init(&r, collect, &body);
 	assert_int_equal(http_reader_feed(&r, two, sizeof(two) - 1, &used, NULL), 0);
 	assert_string_equal(two + used, "HTTP/1.1 500");
 	http_reader_fini(&r);
-	buf_fini(&body);
 }
 
 /* What ava mcp looks at. */

@@ -29,12 +29,10 @@ static void run_name(unsigned run, char out[40])
 
 static void add(const char *name, uint64_t lsn, enum event_kind kind)
 {
-	struct buf b;
+	TEST_BUF(b, 1 << 20);
 
-	buf_init(&b, 1 << 20);
 	encode(&b, lsn, kind, "S-added1");
 	unit_append(path_of(name), b.data, b.len);
-	buf_fini(&b);
 }
 
 /* EVENTS events in one day and RUNS runs, in turn; every other run has ended. */

@@ -238,9 +238,8 @@ static void cancelled(struct world *w, const char *run, size_t attempts)
 
 /* ---- attempts */
 
-TEST(attempts_are_written)
+TEST_OF(attempts_are_written, struct world *w)
 {
-	struct world *w = *state;
 	struct got g;
 	json_t *r, *ends, *first, *last;
 
@@ -273,13 +272,12 @@ TEST(attempts_are_written)
 
 /* ---- amendments */
 
-TEST(a_parameter_less)
+TEST_OF(a_parameter_less, struct world *w)
 {
-	struct world *w = *state;
 	char path[400], *file;
 	struct got g;
 	size_t len;
-	json_t *r;
+	json_auto_t *r = NULL;
 
 	PLAY(BAD_FIELD);
 	begin(w, &g, AVA_DEFAULT, true);
@@ -302,16 +300,14 @@ TEST(a_parameter_less)
 	r = result_of(w, g.id);
 	assert_result(r, "error", "model_error");
 	assert_non_null(strstr(json_get_str(r, "error"), "something is wrong with them"));
-	json_decref(r);
 	assert_attempts(w, g.id, 1);
 }
 
 /* What a service made and does not take back stays in the file and leaves the
  * requests. */
-TEST(reasoning_less)
+TEST_OF(reasoning_less, struct world *w)
 {
 	static const char said[] = "\"reasoning_content\":\"why\"";
-	struct world *w = *state;
 	char path[400], *file;
 	struct got g;
 	size_t len;
@@ -332,9 +328,8 @@ TEST(reasoning_less)
 	free(file);
 }
 
-TEST(another_model)
+TEST_OF(another_model, struct world *w)
 {
-	struct world *w = *state;
 	struct got g;
 	json_t *r, *starts;
 
@@ -398,21 +393,19 @@ TEST(another_model_instead_of_a_wait)
 
 /* ---- the circuit */
 
-TEST(refused_keys_open_the_circuit)
+TEST_OF(refused_keys_open_the_circuit, struct world *w)
 {
-	struct world *w = *state;
 	struct got g;
 
 	PLAY(NO_KEY, NO_KEY, NO_KEY, NO_KEY, NO_KEY);
 	for (int i = 0; i < 7; i++) {
-		json_t *r;
+		json_auto_t *r = NULL;
 
 		begin(w, &g, AVA_DEFAULT, false);
 		r = result_of(w, g.id);
 		assert_result(r, "error", "model_error");
 		assert_non_null(strstr(json_get_str(r, "error"),
 				       i < 5 ? "ANTHROPIC_API_KEY" : "no call is made for"));
-		json_decref(r);
 		assert_attempts(w, g.id, i < 5);
 	}
 	assert_int_equal(service.requests, 5);
@@ -420,9 +413,8 @@ TEST(refused_keys_open_the_circuit)
 
 /* ---- a reply that comes twice */
 
-TEST(one_request_is_paid_once)
+TEST_OF(one_request_is_paid_once, struct world *w)
 {
-	struct world *w = *state;
 	struct got g;
 	json_t *r;
 
@@ -442,11 +434,10 @@ TEST(one_request_is_paid_once)
 }
 
 /* There are servers whose replies all have one id: each is paid for. */
-TEST(one_id_for_all)
+TEST_OF(one_id_for_all, struct world *w)
 {
-	struct world *w = *state;
 	struct got g;
-	json_t *r;
+	json_auto_t *r = NULL;
 
 	snprintf(service.ids[0], sizeof(service.ids[0]), "same");
 	snprintf(service.ids[1], sizeof(service.ids[1]), "same");
@@ -455,14 +446,12 @@ TEST(one_id_for_all)
 	r = result_of(w, g.id);
 	assert_result(r, "success", "submitted");
 	assert_int_equal(json_get_int(r, "tokens_used", 0), 1100 + 1300);
-	json_decref(r);
 }
 
 /* ---- what the runtime told the model stands at the call */
 
-TEST(notices)
+TEST_OF(notices, struct world *w)
 {
-	struct world *w = *state;
 	json_t *starts, *first, *second;
 	struct got g;
 
@@ -483,11 +472,10 @@ TEST(notices)
 
 /* ---- cancel, wherever it is */
 
-TEST(cancel_at_work)
+TEST_OF(cancel_at_work, struct world *w)
 {
-	struct world *w = *state;
 	struct got g;
-	json_t *ends;
+	json_auto_t *ends = NULL;
 
 	PLAY(SILENCE);
 	begin(w, &g, AVA_DEFAULT, false);
@@ -496,12 +484,10 @@ TEST(cancel_at_work)
 	ends = events(w, g.id, "InferEnd");
 	assert_true(json_get_int(json_object_get(json_array_get(ends, 0), "tokens"), "input", 0) >
 		    0);
-	json_decref(ends);
 }
 
-TEST(cancel_parked)
+TEST_OF(cancel_parked, struct world *w)
 {
-	struct world *w = *state;
 	struct got g, other;
 
 	PLAY(SLOW_DOWN);
@@ -518,9 +504,8 @@ TEST(cancel_parked)
 }
 
 /* A stop while it waits for the service: the wait goes on where it was. */
-TEST(stop_parked)
+TEST_OF(stop_parked, struct world *w)
 {
-	struct world *w = *state;
 	struct got g;
 
 	PLAY(SLOW_DOWN);
@@ -535,11 +520,10 @@ TEST(stop_parked)
 }
 
 /* The call that a stop cut is charged, and made again. */
-TEST(stop_at_work)
+TEST_OF(stop_at_work, struct world *w)
 {
-	struct world *w = *state;
 	struct got g;
-	json_t *r;
+	json_auto_t *r = NULL;
 
 	PLAY(SILENCE);
 	begin(w, &g, AVA_DEFAULT, false);
@@ -548,17 +532,15 @@ TEST(stop_at_work)
 	r = result_of(w, g.id);
 	assert_result(r, "success", "submitted");
 	assert_in_range(json_get_int(r, "tokens_used", 0), 2001, 2200); /* as the service said */
-	json_decref(r);
 	assert_attempts(w, g.id, 2);
 	assert_string_equal(service.bodies[0], service.bodies[1]);
 }
 
 /* What another model had used is charged at its price, also after a restart. */
-TEST(stop_at_another_model)
+TEST_OF(stop_at_another_model, struct world *w)
 {
-	struct world *w = *state;
 	struct got g;
-	json_t *r;
+	json_auto_t *r = NULL;
 
 	assert_int_equal(models_add_fallback("anthropic/claude-sonnet-4-5", NULL), 0);
 	PLAY(NOT_AGAIN, SILENCE);
@@ -570,14 +552,12 @@ TEST(stop_at_another_model)
 	assert_string_equal(json_get_str(r, "model"), "anthropic/claude-sonnet-4-5");
 	/* twice 1,000 tokens at 3 dollars a million, and a little output */
 	assert_in_range(json_get_fixed(r, "cost_cents", 4, -1), 6000, 9000);
-	json_decref(r);
 }
 
 /* ---- no memory */
 
-TEST(lines_without_memory)
+TEST_OF(lines_without_memory, struct world *w)
 {
-	struct world *w = *state;
 	struct wire_lines *l;
 	struct wire_line *line;
 	struct ava_error err;

@@ -143,10 +143,9 @@ TEST(escape)
  * line of valid UTF-8 and reads back as the repaired text. */
 static void check_escape(const char *s, size_t len)
 {
-	struct buf want;
-	json_t *v;
+	TEST_BUF(want, 1000);
+	json_auto_t *v = NULL;
 
-	buf_init(&want, 1000);
 	utf8_repair(&want, s, len);
 	escaped(s, len);
 	assert_true(utf8_valid(b.data, b.len));
@@ -156,8 +155,6 @@ static void check_escape(const char *s, size_t len)
 	assert_non_null(v);
 	assert_int_equal(json_string_length(v), want.len);
 	assert_memory_equal(json_string_value(v), want.data != NULL ? want.data : "", want.len);
-	json_decref(v);
-	buf_fini(&want);
 }
 
 TEST(escape_everywhere)
@@ -233,15 +230,13 @@ TEST(parse_as_jansson)
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		const char *s = cases[i];
 		size_t len = strlen(s);
-		json_t *ours = json_parse(s, len, NULL);
-		json_t *v = json_loadb(s, len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, NULL);
+		json_auto_t *ours = json_parse(s, len, NULL);
+		json_auto_t *v = json_loadb(s, len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, NULL);
 
 		print_message("%s\n", s);
 		assert_int_equal(ours != NULL, v != NULL);
 		if (ours != NULL)
 			assert_true(json_equal(ours, v));
-		json_decref(ours);
-		json_decref(v);
 	}
 	assert_null(json_parse("[1]\0", 4, NULL));
 	assert_null(json_parse("\"a\0b\"", 5, NULL));
@@ -273,7 +268,7 @@ TEST(parse_strict)
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct ava_error err = {0};
-		json_t *v = json_parse(cases[i].text, strlen(cases[i].text), &err);
+		json_auto_t *v = json_parse(cases[i].text, strlen(cases[i].text), &err);
 
 		if ((v != NULL) != (cases[i].error == NULL))
 			fail_msg("%s", cases[i].text);
@@ -283,7 +278,6 @@ TEST(parse_strict)
 		}
 		if (cases[i].error != NULL && cases[i].error[0] != '\0' && i != 6)
 			assert_string_equal(err.text, cases[i].error);
-		json_decref(v);
 	}
 }
 
@@ -321,7 +315,7 @@ TEST(get)
 {
 	static const char text[] = "{\"s\":\"x\",\"i\":-7,\"t\":true,\"r\":2.35,\"n\":null,"
 				   "\"big\":9223372036854775807,\"e\":1e300}";
-	json_t *v = json_parse(text, sizeof(text) - 1, NULL);
+	json_auto_t *v = json_parse(text, sizeof(text) - 1, NULL);
 
 	assert_string_equal(json_get_str(v, "s"), "x");
 	assert_null(json_get_str(v, "i"));
@@ -343,7 +337,6 @@ TEST(get)
 	assert_int_equal(json_get_fixed(v, "big", 0, -1), INT64_MAX);
 	assert_int_equal(json_get_fixed(v, "e", 4, -1), -1);
 	assert_int_equal(json_get_fixed(v, "s", 4, -1), -1);
-	json_decref(v);
 }
 
 /* Money survives the way out and back, to the micro-dollar. */
@@ -353,7 +346,7 @@ TEST(fixed_round_trip)
 	for (int i = 0; i < 20000; i++) {
 		int64_t n = random() * (int64_t)(random() % 1000000);
 		struct jw w;
-		json_t *v;
+		json_auto_t *v = NULL;
 
 		buf_reset(&b);
 		jw_init(&w, &b);
@@ -362,7 +355,6 @@ TEST(fixed_round_trip)
 		jw_end(&w);
 		v = json_parse(b.data, b.len, NULL);
 		assert_int_equal(json_get_fixed(v, "c", 4, -1), n);
-		json_decref(v);
 	}
 }
 
@@ -372,12 +364,11 @@ TEST(dump)
 		"{\"z\":0.1,\"a\":[1,-2.5,1e+300,100.0,4.94065645841247e-324,true,false,null,{}],"
 		"\"s\":\"\xc3\xa9\\u2028\\n\",\"k\\\"\":\"\",\"m\":9223372036854775807,\"t\":0."
 		"30000000000000004}";
-	json_t *v = json_parse(text, sizeof(text) - 1, NULL);
+	json_auto_t *v = json_parse(text, sizeof(text) - 1, NULL);
 
 	assert_non_null(v);
 	assert_int_equal(json_dump(&b, v), 0);
 	assert_string_equal(b.data, text); /* byte for byte, order and numbers too */
-	json_decref(v);
 	buf_fini(&b);
 	buf_init(&b, 3);
 	assert_int_equal(json_dump(&b, json_true()), AVA_ETOOBIG);
@@ -385,7 +376,7 @@ TEST(dump)
 
 TEST(dump_decimal_comma)
 {
-	json_t *v = json_real(2.5);
+	json_auto_t *v = json_real(2.5);
 	char *old = strdup(setlocale(LC_NUMERIC, NULL));
 
 	/* Without that locale this checks only the plain case. */
@@ -394,7 +385,6 @@ TEST(dump_decimal_comma)
 	setlocale(LC_NUMERIC, old);
 	assert_string_equal(b.data, "2.5");
 	free(old);
-	json_decref(v);
 }
 
 TEST(dump_depth)
@@ -417,11 +407,10 @@ TEST(dump_depth)
 
 static void write_without_memory(long k)
 {
-	struct buf out;
+	TEST_BUF(out, 4096);
 	struct jw w;
 	int rv;
 
-	buf_init(&out, 4096);
 	jw_init(&w, &out);
 	jw_object(&w, NULL);
 	for (int i = 0; i < 50; i++)
@@ -429,7 +418,6 @@ static void write_without_memory(long k)
 	jw_end(&w);
 	rv = buf_check(&out);
 	assert_true(rv == AVA_ENOMEM || (rv == 0 && out.data[out.len - 1] == '}'));
-	buf_fini(&out);
 }
 
 static void *counted_malloc(size_t n)
@@ -441,10 +429,9 @@ static void parse_without_memory(long k)
 {
 	static const char text[] = "{\"a\":[1,2.5,\"x\"],\"b\":{\"c\":\"a long enough string\"}}";
 	struct ava_error err = {0};
-	json_t *v = json_parse(text, sizeof(text) - 1, &err);
+	json_auto_t *v = json_parse(text, sizeof(text) - 1, &err);
 
 	assert_true(v != NULL || err.code == AVA_ENOMEM || err.code == AVA_EINVAL);
-	json_decref(v);
 }
 
 /* Nothing in it steers a terminal, and it is a text whatever the bytes were. */

@@ -66,17 +66,15 @@ TEST(id_of_what_is_wrong)
 
 static void check_line(json_t *message, const char *want)
 {
-	struct buf b;
+	TEST_BUF(b, 4096);
 
-	buf_init(&b, 4096);
 	assert_int_equal(rpc_line(&b, message), 0);
 	assert_string_equal(b.data, want);
-	buf_fini(&b);
 }
 
 TEST(written)
 {
-	json_t *id = json_string("a\"b");
+	json_auto_t *id = json_string("a\"b");
 
 	check_line(rpc_request(7, "session/update", json_pack("{s:s}", "sessionId", "s")),
 		   "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"session/update\","
@@ -91,24 +89,20 @@ TEST(written)
 	check_line(rpc_error(id, RPC_INTERNAL, "no\xc3", NULL),
 		   "{\"jsonrpc\":\"2.0\",\"id\":\"a\\\"b\",\"error\":{\"code\":-32603,"
 		   "\"message\":\"no\\\\xc3\"}}\n");
-	json_decref(id);
 }
 
 /* What cannot be made is no message, and one that does not fit is not taken for a line. */
 TEST(not_written)
 {
-	json_t *id = json_integer(1);
-	struct buf b;
+	json_auto_t *id = json_integer(1);
+	TEST_BUF(b, 16);
 
 	assert_null(rpc_request(1, "m", NULL));
 	assert_null(rpc_result(id, NULL));
 	assert_null(rpc_error(id, RPC_INTERNAL, NULL, NULL));
-	buf_init(&b, 16);
 	assert_int_equal(rpc_line(&b, NULL), AVA_ENOMEM);
 	assert_int_equal(b.len, 0);
 	assert_int_equal(rpc_line(&b, rpc_result(id, json_object())), AVA_ETOOBIG);
-	buf_fini(&b);
-	json_decref(id);
 }
 
 /* What is no JSON for us may have an id, for the answer. */

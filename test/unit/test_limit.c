@@ -173,42 +173,34 @@ static bool limit_is_last(const struct rig *r)
 }
 
 /* What is near its limit, and then that the next reply is the last. */
-TEST(told)
+RIG_TEST(told)
 {
-	struct rig r;
-
-	rig_open(&r);
-	r.spec.limits.iterations = 5;
-	rig_call(&r);
+	r->spec.limits.iterations = 5;
+	rig_call(r);
 	for (int n = 1; n <= 4; n++) {
-		assert_false(r.infer.force_submit || limit_is_last(&r));
-		SAY(&r, .calls = {LOOK});
-		rig_answer(&r, 0, n % 2 ? "x" : "y"); /* news each time */
-		assert_int_equal(r.warned, n < 4 ? 0 : 1u << AGENT_ITERATIONS);
+		assert_false(r->infer.force_submit || limit_is_last(r));
+		SAY(r, .calls = {LOOK});
+		rig_answer(r, 0, n % 2 ? "x" : "y"); /* news each time */
+		assert_int_equal(r->warned, n < 4 ? 0 : 1u << AGENT_ITERATIONS);
 	}
-	assert_non_null(strstr(r.notices[0], "limit is near"));
-	assert_true(limit_is_last(&r) && r.infer.force_submit);
-	SAY(&r, .calls = {SUBMIT});
-	assert_end(&r, AVA_SUCCESS, "submitted");
-	rig_close(&r);
+	assert_non_null(strstr(r->notices[0], "limit is near"));
+	assert_true(limit_is_last(r) && r->infer.force_submit);
+	SAY(r, .calls = {SUBMIT});
+	assert_end(r, AVA_SUCCESS, "submitted");
 }
 
 /* A person is asked instead. */
-TEST(no_wrap_up)
+RIG_TEST(no_wrap_up)
 {
-	struct rig r;
-
-	rig_open(&r);
-	r.spec.limits.iterations = 2;
-	r.spec.ask_limit = true;
-	rig_call(&r);
-	SAY(&r, .calls = {LOOK});
-	rig_answer(&r, 0, "x");
-	assert_false(r.infer.force_submit);
-	assert_false(limit_is_last(&r));
-	agent_cancel(&r.a);
-	rig_run(&r);
-	rig_close(&r);
+	r->spec.limits.iterations = 2;
+	r->spec.ask_limit = true;
+	rig_call(r);
+	SAY(r, .calls = {LOOK});
+	rig_answer(r, 0, "x");
+	assert_false(r->infer.force_submit);
+	assert_false(limit_is_last(r));
+	agent_cancel(&r->a);
+	rig_run(r);
 }
 
 /* At once, not when the disk has answered; then nothing starts any more. */
@@ -293,28 +285,25 @@ TEST(shared)
 }
 
 /* With what is left of the money of all: two calls with the least of a reply, or not. */
-TEST(last_of_shared_money)
+RIG_TEST(last_of_shared_money)
 {
 	int64_t next, after;
 	struct agent a;
-	struct rig r;
 
-	rig_open(&r);
-	next = limit_call_cost(&r.a, LIMIT_LEAST_OUTPUT);
-	a = r.a;
-	a.at.measured_input = limit_next_input(&r.a) + LIMIT_LEAST_OUTPUT;
+	next = limit_call_cost(&r->a, LIMIT_LEAST_OUTPUT);
+	a = r->a;
+	a.at.measured_input = limit_next_input(&r->a) + LIMIT_LEAST_OUTPUT;
 	a.at.new_bytes = 0;
 	after = limit_call_cost(&a, LIMIT_LEAST_OUTPUT);
 	assert_true(next > 0 && after > next);
-	assert_true(limit_last_of(&r.a, next + after - 1));
-	assert_true(limit_last_of(&r.a, 0));
-	assert_false(limit_last_of(&r.a, next + after));
-	r.spec.price = (struct agent_price){0}; /* free calls are never the last */
-	assert_false(limit_last_of(&r.a, 0));
-	r.spec.price = (struct agent_price){-1, -1, -1, -1};
-	assert_false(limit_last_of(&r.a, 0));
-	rig_call(&r);
-	agent_cancel(&r.a);
-	rig_run(&r);
-	rig_close(&r);
+	assert_true(limit_last_of(&r->a, next + after - 1));
+	assert_true(limit_last_of(&r->a, 0));
+	assert_false(limit_last_of(&r->a, next + after));
+	r->spec.price = (struct agent_price){0}; /* free calls are never the last */
+	assert_false(limit_last_of(&r->a, 0));
+	r->spec.price = (struct agent_price){-1, -1, -1, -1};
+	assert_false(limit_last_of(&r->a, 0));
+	rig_call(r);
+	agent_cancel(&r->a);
+	rig_run(r);
 }

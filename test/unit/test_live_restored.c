@@ -372,9 +372,8 @@ static void same_when(struct world *w, const struct op_spawn *s, bool (*there)(s
 	compare(w);
 }
 
-TEST(a_question)
+TEST_OF(a_question, struct world *w)
 {
-	struct world *w = *state;
 	struct op_spawn s = asked(w, script(w, READ READ FIND ASKS));
 
 	s.on_limit = "ask";
@@ -382,10 +381,9 @@ TEST(a_question)
 	same_when(w, &s, one_waits);
 }
 
-TEST(an_approval)
+TEST_OF(an_approval, struct world *w)
 {
 	static const char *const before[] = {"read_file"};
-	struct world *w = *state;
 	struct op_spawn s = asked(w, script(w, FIND READ));
 
 	s.ask_before = before;
@@ -393,17 +391,15 @@ TEST(an_approval)
 	same_when(w, &s, one_waits);
 }
 
-TEST(a_call)
+TEST_OF(a_call, struct world *w)
 {
-	struct world *w = *state;
 	struct op_spawn s = asked(w, script(w, READ FIND LATE));
 
 	same_when(w, &s, all_called);
 }
 
-TEST(a_slot)
+TEST_OF(a_slot, struct world *w)
 {
-	struct world *w = *state;
 	struct op_spawn s = asked(w, script(w, LATE));
 	char run[24];
 
@@ -418,9 +414,8 @@ static void steered(int rv, const struct op_steered *s, const struct ava_error *
 	*(int *)user = 1;
 }
 
-TEST(words_to_a_run)
+TEST_OF(words_to_a_run, struct world *w)
 {
-	struct world *w = *state;
 	struct op_spawn s = asked(w, script(w, READ LATE));
 	struct op_steer o = {.text = "look at parser.c first", .by = "ben"};
 	char run[24];
@@ -445,10 +440,8 @@ static void proposed(int rv, struct proposal *p, bool repeated, const struct ava
 
 /* Side by side and one after another, in a conversation with two more quotes, of which one
  * is changed and one rejected. */
-TEST(a_conversation)
+TEST_OF(a_conversation, struct world *w)
 {
-	struct world *w = *state;
-
 	for (int i = 0; i < 2; i++) {
 		const char *id = begin(w, script(w, CALLS(SPAWN("find one") "," SPAWN("find two"))
 							    SAY("Two.") SAY("Yes.") SAY("Yes.")

@@ -60,15 +60,13 @@ static void make_day(struct rig *r, const char *day, uint64_t lsn, uint64_t seq)
 {
 	struct event_head head = {.kind = EVENT_LogOpen, .wall_ms = 1, .lsn = lsn, .seq = seq};
 	char path[LOGBOOK_PATH];
-	struct buf b;
+	TEST_BUF(b, 4096);
 
-	buf_init(&b, 4096);
 	assert_int_equal(event_encode(&b, &head, NULL, 0, NULL), 0);
 	mkdir(rig_path(r, "logs"), 0700);
 	mkdir(rig_path(r, "logs/ava"), 0700);
 	snprintf(path, sizeof(path), "logs/ava/%s.jsonl", day);
 	rig_write(r, path, b.data);
-	buf_fini(&b);
 }
 
 static void written(int rv, void *user)
@@ -132,20 +130,17 @@ TEST_WITH(numbers_go_on_without_the_journal, new_rig, no_rig)
 TEST_WITH(numbers_go_on_behind_a_long_line, new_rig, no_rig)
 {
 	struct event_head head = {.kind = EVENT_Custom, .wall_ms = 1, .lsn = 90, .seq = 8};
-	struct buf b, content;
+	TEST_BUF(content, 1u << 20);
+	TEST_BUF(b, 1u << 20);
 	uint64_t lsn;
 
 	make_day(&rig, "2999-01-01", 1, 7);
-	buf_init(&b, 1u << 20);
-	buf_init(&content, 1u << 20);
 	buf_adds(&content, "{\"x\":\"");
 	for (int i = 0; i < 300000; i++)
 		buf_addc(&content, 'x');
 	buf_adds(&content, "\"}");
 	assert_int_equal(event_encode(&b, &head, content.data, content.len, NULL), 0);
 	rig_write(&rig, "logs/ava/2999-01-01.jsonl", b.data);
-	buf_fini(&b);
-	buf_fini(&content);
 	rig_open(&rig);
 	assert_int_equal(rig.book.day_seq, 8);
 	commit_day_event(&rig, &lsn);
@@ -214,14 +209,12 @@ TEST(content_without_memory)
 	struct draft_where where = {.day = true};
 	struct event_head head = {.kind = EVENT_Custom};
 	struct ava_error err = {0};
-	struct buf content;
+	TEST_BUF(content, 4);
 	struct draft *d;
 
 	d = draft_new(&rig.book);
-	buf_init(&content, 4);
 	assert_int_not_equal(buf_adds(&content, "{\"long\":1}"), 0);
 	assert_int_equal(draft_event(d, &where, &head, &content, NULL), AVA_ENOMEM);
-	buf_fini(&content);
 	assert_int_equal(draft_commit(d, JOURNAL_NOW, tell, NULL, &err), AVA_ENOMEM);
 	assert_string_not_equal(err.text, "");
 	assert_int_equal(told.n, 0);

@@ -13,13 +13,12 @@ static const struct tool like = {.flags = TOOL_MCP | TOOL_UNTRUSTED | TOOL_OUT};
 static bool take(struct mcp_rows *t, const char *text)
 {
 	struct ava_error err;
-	json_t *o = json_parse(text, strlen(text), &err);
+	json_auto_t *o = json_parse(text, strlen(text), &err);
 	unsigned before = t->left_out;
 
 	if (!o)
 		fail_msg("%s: %s", text, err.text);
 	assert_true(mcp_rows_take(t, &like, "fs", o));
-	json_decref(o);
 	return t->left_out == before;
 }
 
@@ -164,7 +163,7 @@ TEST(results)
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		json_t *o = json_parse(cases[i].result, strlen(cases[i].result), NULL);
+		json_auto_t *o = json_parse(cases[i].result, strlen(cases[i].result), NULL);
 		struct buf out;
 
 		buf_init(&out, i >= 5 ? 128 : 1000);
@@ -172,6 +171,5 @@ TEST(results)
 		assert_int_equal(buf_check(&out), 0);
 		assert_string_equal(out.len ? out.data : "", cases[i].shown);
 		buf_fini(&out);
-		json_decref(o);
 	}
 }

@@ -73,7 +73,7 @@ TEST(checked)
 	struct mcp_verb v;
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		json_t *given = parse(rows[i].given);
+		json_auto_t *given = parse(rows[i].given);
 
 		print_message("%s %s\n", rows[i].tool, rows[i].given);
 		assert_int_equal(mcp_tool_verb(mcp_tool_find(rows[i].tool, true), given, NULL, NULL,
@@ -81,7 +81,6 @@ TEST(checked)
 				 rows[i].good ? 0 : AVA_EINVAL);
 		if (rows[i].good)
 			json_decref(v.args);
-		json_decref(given);
 	}
 }
 
@@ -168,7 +167,7 @@ TEST(resources)
 /* The task is what a model wrote, and its first words are shown in lists. */
 TEST(titles)
 {
-	json_t *runs = parse(
+	json_auto_t *runs = parse(
 		"{\"runs\":[{\"subagent_id\":\"S-7f3a2b\",\"task\":\"look\\u001b]52;c;eA==\\u0007"
 		"\\u202e at it\",\"status\":\"running\"}]}");
 	json_t *list = mcp_resources(runs), *one;
@@ -184,7 +183,6 @@ TEST(titles)
 		assert_true(i == 0 || strncmp(title, "look", 4) == 0);
 	}
 	json_decref(list);
-	json_decref(runs);
 }
 
 /* A yes is `start`, true, and nothing else. */
@@ -212,13 +210,12 @@ TEST(forms)
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		json_t *content = parse(rows[i].content), *body = mcp_form_confirms(content);
-		json_t *want = rows[i].body ? parse(rows[i].body) : NULL;
+		json_auto_t *want = rows[i].body ? parse(rows[i].body) : NULL;
 
 		print_message("%s\n", rows[i].content);
 		assert_true(body ? want && json_equal(body, want) : !want);
 		json_decref(content);
 		json_decref(body);
-		json_decref(want);
 	}
 	assert_null(mcp_form_confirms(NULL));
 }
@@ -257,19 +254,18 @@ TEST(form)
 TEST(form_too_large)
 {
 	char *message = calloc(1, 2u << 20);
-	json_t *p;
+	json_auto_t *p = NULL;
 
 	assert_non_null(message);
 	memset(message, 'x', (2u << 20) - 1);
 	p = json_pack("{s:s}", "message", message);
 	assert_null(mcp_form_of_proposal(p));
-	json_decref(p);
 	free(message);
 }
 
 TEST(says)
 {
-	json_t *yes = parse("{\"action\":\"accept\",\"content\":{\"answer\":\"a.c\"}}");
+	json_auto_t *yes = parse("{\"action\":\"accept\",\"content\":{\"answer\":\"a.c\"}}");
 	json_t *no = parse("{\"action\":\"decline\"}"), *bad = parse("{\"action\":\"accept\"}");
 
 	assert_string_equal(mcp_form_says(yes, false), "a.c");
@@ -277,7 +273,6 @@ TEST(says)
 	assert_null(mcp_form_says(no, false));
 	assert_null(mcp_form_says(bad, true));
 	assert_null(mcp_form_says(NULL, true));
-	json_decref(yes);
 	json_decref(no);
 	json_decref(bad);
 }

@@ -191,9 +191,8 @@ static int forget(struct world *w, const char *id)
 	return ask(w, op)->rv;
 }
 
-TEST(empty)
+TEST_OF(empty, struct world *w)
 {
-	struct world *w = *state;
 	char path[300];
 
 	assert_int_equal(find(w, "tea"), 0);
@@ -204,7 +203,7 @@ TEST(empty)
 	assert_int_not_equal(access(path, F_OK), 0); /* asking makes no file */
 }
 
-TEST(words)
+TEST_OF(words, struct world *w)
 {
 	static const struct {
 		const char *words;
@@ -232,7 +231,6 @@ TEST(words)
 		{"'; DROP", 0},
 		{"…", 0},
 	};
-	struct world *w = *state;
 
 	assert_int_equal(add(w, "I prefer tea over coffee")->rv, 0);
 	assert_int_equal(add(w, "my sister Zoë lives in Lyon")->rv, 0);
@@ -243,9 +241,8 @@ TEST(words)
 	}
 }
 
-TEST(same_and_near)
+TEST_OF(same_and_near, struct world *w)
 {
-	struct world *w = *state;
 	struct memory_op *op;
 	char id[MEMORY_ID_LEN];
 
@@ -278,9 +275,8 @@ TEST(same_and_near)
 	assert_int_equal(find(w, "answers"), 2);
 }
 
-TEST(whose)
+TEST_OF(whose, struct world *w)
 {
-	struct world *w = *state;
 	struct memory_op *op = op_of(w, MEMORY_WRITE);
 	char id[MEMORY_ID_LEN];
 
@@ -303,13 +299,12 @@ TEST(whose)
 	assert_int_equal(ask(w, op)->nrows, 1);
 }
 
-TEST(where)
+TEST_OF(where, struct world *w)
 {
 	static const struct {
 		const char *cwd;
 		size_t found;
 	} cases[] = {{"/a/b", 2}, {"/a/b/c", 2}, {"/a/bc", 1}, {"", 1}, {"/a", 1}};
-	struct world *w = *state;
 	struct memory_op *op = op_of(w, MEMORY_WRITE);
 
 	op->row.text = "the API is JSON";
@@ -325,9 +320,8 @@ TEST(where)
 	}
 }
 
-TEST(recall)
+TEST_OF(recall, struct world *w)
 {
-	struct world *w = *state;
 	struct memory_op *op;
 	char text[80];
 	size_t bytes = 0;
@@ -358,14 +352,13 @@ TEST(recall)
 	assert_non_null(strstr(op->rows[op->nrows - 1].text, "kettle"));
 }
 
-TEST(bounds)
+TEST_OF(bounds, struct world *w)
 {
 	static const char fill[] =
 		"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9999) "
 		"INSERT INTO memory SELECT NULL, 'M-x' || i, 'ben', 'fact', '', 'row number ' || i "
 		"|| ' about ' || (i * 7919 % 10007), 'n' || i, '', 'added', '', 0, i, i, x'00', '' "
 		"FROM n";
-	struct world *w = *state;
 	struct memory_op *op;
 	char text[MEMORY_TEXT_MAX + 2], path[300];
 	sqlite3 *db;
@@ -417,9 +410,8 @@ static bool on_disk(const struct world *w, const char *text)
 	return found;
 }
 
-TEST(forgotten_for_good)
+TEST_OF(forgotten_for_good, struct world *w)
 {
-	struct world *w = *state;
 	char id[MEMORY_ID_LEN], text[80];
 	struct memory_op *op;
 
@@ -443,9 +435,8 @@ TEST(forgotten_for_good)
 }
 
 /* The disk is full while the file is written anew: the row is gone, its bytes at the next start. */
-TEST(wiped_later)
+TEST_OF(wiped_later, struct world *w)
 {
-	struct world *w = *state;
 	char id[MEMORY_ID_LEN];
 	struct memory_op *op;
 	int k = 0;
@@ -567,9 +558,8 @@ static void child(const char *dir, int k, int out)
 	_exit(42);
 }
 
-TEST(killed_at_every_write)
+TEST_OF(killed_at_every_write, struct world *w)
 {
-	struct world *w = *state;
 	int k = 0, status;
 
 	do {
@@ -615,9 +605,8 @@ TEST(killed_at_every_write)
 	assert_true(k > 20);
 }
 
-TEST(told)
+TEST_OF(told, struct world *w)
 {
-	struct world *w = *state;
 	struct memory_op *op;
 
 	assert_int_equal(add(w, "one")->ndue, 1);
@@ -633,9 +622,8 @@ TEST(told)
 	assert_int_equal(op->ndue, 1);
 }
 
-TEST(damaged)
+TEST_OF(damaged, struct world *w)
 {
-	struct world *w = *state;
 	char path[300], was[16];
 	struct stat st;
 	struct memory_op *op;
@@ -672,9 +660,8 @@ TEST(damaged)
 }
 
 /* A page in the middle: found when the file is opened, not when somebody stumbles on it. */
-TEST(damaged_inside)
+TEST_OF(damaged_inside, struct world *w)
 {
-	struct world *w = *state;
 	char path[300], junk[2048], text[80];
 	int fd;
 
@@ -693,9 +680,8 @@ TEST(damaged_inside)
 	assert_int_equal(add(w, "x")->rv, AVA_ECORRUPT);
 }
 
-TEST(newer)
+TEST_OF(newer, struct world *w)
 {
-	struct world *w = *state;
 	char path[300];
 	sqlite3 *db;
 
@@ -710,9 +696,8 @@ TEST(newer)
 	assert_int_equal(ask(w, op_of(w, MEMORY_RESET))->rv, AVA_EEXIST);
 }
 
-TEST(held_by_another)
+TEST_OF(held_by_another, struct world *w)
 {
-	struct world *w = *state;
 	char path[300];
 	struct memory_op *op;
 	sqlite3 *db;
@@ -737,9 +722,8 @@ static void count_done(struct memory_op *op)
 	memory_op_free(op);
 }
 
-TEST(queue_and_stop)
+TEST_OF(queue_and_stop, struct world *w)
 {
-	struct world *w = *state;
 	int codes[3] = {0};
 	atomic_bool wanted = false, unwanted = true;
 

@@ -46,15 +46,14 @@ TEST(escape_random)
 
 	for (int n = 0; n < 20000; n++) {
 		char in[24], back[64];
-		struct buf once, twice;
+		TEST_BUF(once, 100);
+		TEST_BUF(twice, 100);
 		size_t len = 0, k = 0;
 
 		while (len < sizeof(in)) {
 			seed = seed * 1103515245 + 12345;
 			in[len++] = letters[(seed >> 16) % (sizeof(letters) - 1)];
 		}
-		buf_init(&once, 100);
-		buf_init(&twice, 100);
 		notice_escape(&once, in, len);
 		notice_escape(&twice, once.data, once.len);
 		assert_string_equal(once.data, twice.data);
@@ -64,8 +63,6 @@ TEST(escape_random)
 				back[k++] = once.data[i];
 		assert_int_equal(k, len);
 		assert_memory_equal(back, in, len);
-		buf_fini(&once);
-		buf_fini(&twice);
 	}
 }
 

@@ -32,9 +32,8 @@ TEST(head)
 	const struct tool *tools[] = {&read};
 	struct model m = {.wire_name = "gpt-x", .provider = &openai};
 	struct dialect_spec spec = {"openai/gpt-x", "You are.", tools, 1, &m, false};
-	struct buf b;
+	TEST_BUF(b, 4096);
 
-	buf_init(&b, 4096);
 	assert_int_equal(dialect_openai.encode_head(&b, &spec), 0);
 	expect(&b,
 	       "{\"model\":\"gpt-x\",\"tools\":[{\"type\":\"function\",\"function\":{\"name\":"
@@ -51,7 +50,6 @@ TEST(head)
 	spec = (struct dialect_spec){.model = "x", .system = ""};
 	assert_int_equal(dialect_openai.encode_head(&b, &spec), 0);
 	expect(&b, "{\"model\":\"x\",\"messages\":[");
-	buf_fini(&b);
 }
 
 #define USAGE ",\"stream_options\":{\"include_usage\":true}"
@@ -84,9 +82,8 @@ static const struct {
 
 TEST(tail)
 {
-	struct buf b;
+	TEST_BUF(b, 4096);
 
-	buf_init(&b, 4096);
 	for (size_t i = 0; i < ARRAY_LEN(tail_cases); i++) {
 		struct agent_infer call = {
 			.iteration = 1, .max_output = 900, .force_submit = tail_cases[i].force};
@@ -102,15 +99,13 @@ TEST(tail)
 				 0);
 		expect(&b, want);
 	}
-	buf_fini(&b);
 }
 
 TEST(headers)
 {
 	struct model m = {.provider = &openrouter};
-	struct buf b;
+	TEST_BUF(b, 4096);
 
-	buf_init(&b, 4096);
 	assert_int_equal(dialect_openai.headers(&b, &m, "sk-or-1"), 0);
 	expect(&b, "content-type: application/json\naccept: text/event-stream\n"
 		   "authorization: Bearer sk-or-1\nhttp-referer: http://localhost/ava\n"
@@ -119,7 +114,6 @@ TEST(headers)
 	assert_int_equal(dialect_openai.headers(&b, &m, NULL), 0);
 	expect(&b, "content-type: application/json\naccept: text/event-stream\n");
 	assert_int_equal(dialect_openai.headers(&b, &m, "a\rb"), AVA_EINVAL);
-	buf_fini(&b);
 }
 
 TEST(mark)
@@ -132,9 +126,8 @@ TEST(mark)
 		"[{\"role\":\"tool\",\"tool_call_id\":\"a\",\"content\":\" \\n\\t \\r\"}",
 	};
 	struct model m = {.provider = &openrouter, .wire_name = "anthropic/claude-x"};
-	struct buf b;
+	TEST_BUF(b, 4096);
 
-	buf_init(&b, 4096);
 	buf_adds(&b, lines);
 	assert_int_equal(dialect_openai.mark_cache(&b, 1, &m), 0);
 	expect(&b,
@@ -156,7 +149,6 @@ TEST(mark)
 	buf_adds(&b, lines);
 	assert_int_equal(dialect_openai.mark_cache(&b, 1, &m), 0);
 	expect(&b, lines);
-	buf_fini(&b);
 }
 
 /* ---- lines */
@@ -183,9 +175,8 @@ TEST(leave_out)
 		{"reasoning", "", ""},
 	};
 	struct model m = {.provider = &local, .wire_name = "x"};
-	struct buf b;
+	TEST_BUF(b, 4096);
 
-	buf_init(&b, 4096);
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		snprintf(m.drop, sizeof(m.drop), "%s", cases[i].drop);
 		buf_adds(&b, "{\"messages\":[");
@@ -196,7 +187,6 @@ TEST(leave_out)
 		assert_int_equal(b.len, 13 + strlen(cases[i].sent));
 		buf_reset(&b);
 	}
-	buf_fini(&b);
 	assert_true(dialect_openai.in_lines("reasoning_content"));
 	assert_false(dialect_openai.in_lines("reasoning_effort"));
 }
@@ -304,13 +294,11 @@ TEST(results)
 		"b")) ","
 		      "{\"role\":\"tool\",\"tool_call_id\":\"a\",\"content\":\"x\\ny\"},"
 		      "{\"role\":\"tool\",\"tool_call_id\":\"b\",\"content\":\"Error: no\"}";
-	struct buf b;
+	TEST_BUF(b, 4096);
 
-	buf_init(&b, 4096);
 	assert_int_equal(wire_each_result(lines, strlen(lines), collect, &b, NULL), 0);
 	expect(&b, "0[x\ny]1![no]");
 	assert_int_equal(wire_each_result("{", 1, collect, &b, NULL), AVA_EINVAL);
-	buf_fini(&b);
 }
 
 TEST(open_calls)
@@ -354,16 +342,14 @@ TEST(replaced)
 			     "{\"replace\":{\"callId\":\"c1.1\",\"wireId\":\"a\",\"content\":"
 			     "\"gone\"}}\n";
 	struct messages_info info;
-	struct buf b;
+	TEST_BUF(b, 65536);
 
-	buf_init(&b, 65536);
 	assert_int_equal(messages_request(&b, file, strlen(file), &info, NULL), 0);
 	assert_int_equal(info.lines, 4);
 	expect(&b, "{\"messages\":[" TASK
 		   "," CALLS(CALL("a") "," CALL("b")) ","
 						      "{\"role\":\"tool\",\"tool_call_id\":\"a\","
 						      "\"content\":\"gone\"}," DONE("b"));
-	buf_fini(&b);
 }
 
 /* The worked example of doc/MESSAGES.md. */
@@ -374,14 +360,12 @@ TEST(example)
 	size_t len, want_len;
 	char *file = unit_read_src("test/golden/messages/chat.jsonl", &len);
 	char *want = unit_read_src("test/golden/messages/chat.request.json", &want_len);
-	struct buf b;
+	TEST_BUF(b, 65536);
 
-	buf_init(&b, 65536);
 	assert_int_equal(messages_request(&b, file, len, &info, NULL), 0);
 	assert_int_equal(wire_check_chat(b.data + info.head_len, b.len - info.head_len, NULL), 0);
 	assert_int_equal(dialect_openai.encode_tail(&b, NULL, false, &call), 0);
 	expect(&b, want);
-	buf_fini(&b);
 	free(file);
 	free(want);
 }

@@ -130,12 +130,11 @@ static void run_one(struct world *w, char id[24])
 
 static int64_t health_of(struct world *w, const char *key)
 {
-	struct buf b;
+	TEST_BUF(b, 65536);
 	struct jw jw;
 	json_t *o = NULL;
 	int64_t n;
 
-	buf_init(&b, 65536);
 	jw_init(&jw, &b);
 	jw_object(&jw, NULL);
 	otel_health(w->core, &jw);
@@ -143,7 +142,6 @@ static int64_t health_of(struct world *w, const char *key)
 	if (buf_check(&b) == 0)
 		o = json_parse(b.data, b.len, NULL);
 	n = json_get_int(json_object_get(o, "otel"), key, -1);
-	buf_fini(&b);
 	json_decref(o);
 	return n;
 }
@@ -155,9 +153,8 @@ static void wait_given_up(struct world *w, int64_t n)
 	assert_int_equal(health_of(w, "given_up"), n);
 }
 
-TEST(asked_for)
+TEST_OF(asked_for, struct world *w)
 {
-	struct world *w = *state;
 	struct ava_error err = {0};
 	char id[24];
 
@@ -185,9 +182,8 @@ TEST(asked_for)
 	assert_int_equal(ops_push(w->core, id, &err), AVA_EUNSUPPORTED);
 }
 
-TEST(open)
+TEST_OF(open, struct world *w)
 {
-	struct world *w = *state;
 	bool hit = true;
 	long refused = 0;
 
@@ -210,9 +206,8 @@ TEST(open)
 
 /* Wherever memory ends before the request is on its way, the trace is tried, and the next one
  * too. Not while it is: libcurl 7.88 without memory for a socket divides by zero. */
-TEST(push)
+TEST_OF(push, struct world *w)
 {
-	struct world *w = *state;
 	bool hit = true;
 	int64_t n = 1;
 	char id[24];
@@ -252,9 +247,8 @@ static int failing_openat(int dirfd, const char *path, int flags, mode_t mode)
 
 /* Its end is on disk and cannot be read yet when a younger one is done with; the next start
  * pushes it. */
-TEST(late)
+TEST_OF(late, struct world *w)
 {
-	struct world *w = *state;
 	char late[24] = "", id[24];
 
 	failing = sys_real;

@@ -115,16 +115,12 @@ TEST(words_only)
 }
 
 /* Where no further call is possible it ends at once. */
-TEST(at_the_limit)
+RIG_TEST(at_the_limit)
 {
-	struct rig r;
-
-	rig_open(&r);
-	r.spec.output_schema = SCHEMA;
-	r.spec.limits.iterations = 1;
-	rig_call(&r);
-	SAY(&r, .calls = {BAD});
-	assert_end(&r, AVA_ERROR, "output_schema");
-	assert_string_equal(r.output, "(null)");
-	rig_close(&r);
+	r->spec.output_schema = SCHEMA;
+	r->spec.limits.iterations = 1;
+	rig_call(r);
+	SAY(r, .calls = {BAD});
+	assert_end(r, AVA_ERROR, "output_schema");
+	assert_string_equal(r->output, "(null)");
 }

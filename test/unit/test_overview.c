@@ -50,7 +50,7 @@ TEST(listing_is_the_run)
 TEST(listing_opens_no_run)
 {
 	char id[64], path[600], word[64];
-	json_t *v;
+	json_auto_t *v = NULL;
 
 	ended_run(id);
 	snprintf(path, sizeof(path), "%s/logs/subagents/%s.jsonl", rig.root, id);
@@ -58,7 +58,6 @@ TEST(listing_opens_no_run)
 	v = rig_ask("GET", RUNS "?all=1", NULL, 200);
 	assert_string_equal(json_get_str(json_array_get(json_object_get(v, "runs"), 0), "task"),
 			    "Where is main defined?");
-	json_decref(v);
 	rig_ask_str("GET", rig_path(RUNS "/%s", id), NULL, 200, "task", word);
 	assert_string_equal(word, "Where is main defined?");
 }
@@ -67,7 +66,7 @@ TEST(long_task_is_cut)
 {
 	char body[2000], id[64], task[1000] = "";
 	const char *got;
-	json_t *v;
+	json_auto_t *v = NULL;
 
 	for (int i = 0; i < 300; i++)
 		strcat(task, "\xc3\xa9");
@@ -79,7 +78,6 @@ TEST(long_task_is_cut)
 	got = json_get_str(json_array_get(json_object_get(v, "runs"), 0), "task");
 	assert_int_equal(strlen(got), 199); /* no half character */
 	assert_int_equal(strncmp(got + 1, task, 198), 0);
-	json_decref(v);
 }
 
 TEST(today)
@@ -88,14 +86,13 @@ TEST(today)
 
 	ended_run(id);
 	for (int i = 0; i < 2; i++) { /* from its end, then from the catalog */
-		json_t *v = rig_ask("GET", "/api/v1/health", NULL, 200);
+		json_auto_t *v = rig_ask("GET", "/api/v1/health", NULL, 200);
 		json_t *today = json_object_get(v, "today");
 
 		assert_int_equal(json_get_int(today, "runs", 0), 1);
 		assert_true(json_get_int(today, "tokens", 0) > 0);
 		assert_int_equal(json_get_int(today, "uncosted_runs", -1), 0);
 		assert_int_equal(strlen(json_get_str(today, "date")), 10);
-		json_decref(v);
 		rig_restart(false);
 	}
 }
@@ -130,10 +127,9 @@ static void assert_stopped(const json_t *answer, const char *id, bool had_ended)
 static void wait_calling(const char *id)
 {
 	for (int i = 0; i < 30000; i++) {
-		json_t *v = rig_ask("GET", rig_path(RUNS "/%s", id), NULL, 200);
+		json_auto_t *v = rig_ask("GET", rig_path(RUNS "/%s", id), NULL, 200);
 		bool calling = json_get_int(v, "iteration", 0) > 0;
 
-		json_decref(v);
 		if (calling)
 			return;
 		poll(NULL, 0, 1);

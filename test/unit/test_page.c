@@ -109,7 +109,7 @@ static void check_page(const char *folder, const char *file)
 	struct ava_error err = {0};
 	struct found f;
 	struct page p;
-	struct buf got;
+	TEST_BUF(got, PAGE_BYTES_MAX);
 	char *body, *want;
 
 	snprintf(path, sizeof(path), "%s/%s", folder, file);
@@ -118,7 +118,6 @@ static void check_page(const char *folder, const char *file)
 	want = unit_read_src(path, &want_len);
 	if (read_page(&p, "text/html", NULL, body, len, &err) != 0)
 		fail_msg("%s: %s", file, err.text);
-	buf_init(&got, PAGE_BYTES_MAX);
 	assert_int_equal(page_head(&p, &got), 0);
 	buf_add(&got, p.text.data, p.text.len);
 	if (got.len != want_len || memcmp(got.data, want, want_len) != 0)
@@ -129,7 +128,6 @@ static void check_page(const char *folder, const char *file)
 		fail_msg("%s: %zu links read of %zu, %zu images, %zu pieces of HTML", file, f.links,
 			 p.links, f.images, f.html);
 	assert_null(strstr(got.data, "SECRET"));
-	buf_fini(&got);
 	page_fini(&p);
 	free(body);
 	free(want);
@@ -268,14 +266,12 @@ TEST(charsets)
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		const char *charset;
-		struct buf out;
+		TEST_BUF(out, 4096);
 
-		buf_init(&out, 4096);
 		charset = charset_decode(&out, cases[i].body, cases[i].len, cases[i].http, true);
 		if (!charset || strcmp(charset, cases[i].charset) != 0 ||
 		    strcmp(out.data, cases[i].text) != 0)
 			fail_msg("%s: %s, '%s'", cases[i].name, charset, out.data);
-		buf_fini(&out);
 	}
 }
 
@@ -320,24 +316,20 @@ TEST(urls)
 	char *big = calloc(1, 5000);
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct buf out;
+		TEST_BUF(out, 8192);
 		bool good;
 
-		buf_init(&out, 8192);
 		good = url_resolve(&out, cases[i].base, cases[i].ref, strlen(cases[i].ref));
 		if (good != (cases[i].url != NULL) || (good && strcmp(out.data, cases[i].url) != 0))
 			fail_msg("%s + %s: %s", cases[i].base, cases[i].ref,
 				 good ? out.data : "none");
 		assert_true(good || out.len == 0);
-		buf_fini(&out);
 	}
 	for (size_t len = 1900; len < 4999; len += 100) {
-		struct buf out;
+		TEST_BUF(out, 8192);
 
 		memset(big, 'a', len);
-		buf_init(&out, 8192);
 		assert_int_equal(url_resolve(&out, BASE, big, len), len <= 2000);
-		buf_fini(&out);
 	}
 	free(big);
 }

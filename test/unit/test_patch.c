@@ -25,15 +25,13 @@ static struct patch made(const char *old, const char *now)
 	struct patch_side a = side(old), b = side(now);
 	struct ava_error err = {0};
 	struct patch p;
-	struct buf out;
+	TEST_BUF(out, PATCH_MAX);
 
-	buf_init(&out, PATCH_MAX);
 	assert_int_equal(patch_add(&out, "src/a.c", &a, &b), 1);
 	if (patch_read(&p, out.data, out.len, &err) != 0)
 		fail_msg("%s in:\n%s", err.text, out.data);
 	assert_int_equal(p.n, 1);
 	assert_string_equal(p.files[0].path, "src/a.c");
-	buf_fini(&out);
 	return p;
 }
 
@@ -42,16 +40,14 @@ static int tried(const struct patch *p, const char *now, const char *want, struc
 {
 	struct patch_side s = side(now);
 	struct patch_clash ignored;
-	struct buf out;
+	TEST_BUF(out, PATCH_FILE_MAX);
 	int fit;
 
-	buf_init(&out, PATCH_FILE_MAX);
 	fit = patch_try(&p->files[0], &s, &out, why ? why : &ignored);
 	if (want) {
 		assert_int_equal(fit, PATCH_FITS);
 		assert_string_equal(out.data ? out.data : "", want);
 	}
-	buf_fini(&out);
 	return fit;
 }
 
@@ -84,9 +80,8 @@ TEST(both_ways)
 TEST(form)
 {
 	struct patch_side old = side("one\ntwo\n"), now = side("one\n2");
-	struct buf out;
+	TEST_BUF(out, PATCH_MAX);
 
-	buf_init(&out, PATCH_MAX);
 	assert_int_equal(patch_add(&out, "a b.c", &old, &now), 1);
 	assert_string_equal(out.data, "diff --git a/a b.c b/a b.c\n"
 				      "index 814f4a422927b82f5f8a43f8fab6d3839e3983f2.."
@@ -98,7 +93,6 @@ TEST(form)
 				      "-two\n"
 				      "+2\n"
 				      "\\ No newline at end of file\n");
-	buf_fini(&out);
 }
 
 /* 300 random pairs, with many equal lines, so that places are ambiguous. */
@@ -203,10 +197,9 @@ TEST(modes)
 	struct patch_side old = side("x\n"), now = side("x\n");
 	struct patch_clash why;
 	struct patch p;
-	struct buf out;
+	TEST_BUF(out, PATCH_MAX);
 
 	now.exec = true;
-	buf_init(&out, PATCH_MAX);
 	assert_int_equal(patch_add(&out, "run", &old, &now), 1);
 	assert_string_equal(out.data, "diff --git a/run b/run\nold mode 100644\nnew mode 100755\n");
 	assert_int_equal(patch_read(&p, out.data, out.len, NULL), 0);
@@ -218,7 +211,6 @@ TEST(modes)
 	buf_reset(&out);
 	assert_int_equal(patch_add(&out, "run", &old, &old), 0);
 	assert_int_equal(out.len, 0);
-	buf_fini(&out);
 }
 
 TEST(names)

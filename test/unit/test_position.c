@@ -114,12 +114,11 @@ TEST(positions_that_are_none)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		json_t *o = json_parse(cases[i], strlen(cases[i]), NULL);
+		json_auto_t *o = json_parse(cases[i], strlen(cases[i]), NULL);
 		struct agent_position p;
 
 		assert_non_null(o);
 		assert_int_equal(agent_position_read(&p, o), AVA_ECORRUPT);
 		repeat_free(p.repeats);
-		json_decref(o);
 	}
 }

@@ -39,13 +39,12 @@ static void request_of(const char *role, const char *model, unsigned which, stru
 	struct hash_sha256 hash;
 	struct settings set;
 	struct run_spec *r;
-	struct buf lines;
+	TEST_BUF(lines, 1 << 20);
 	int64_t bytes;
 
 	settings_defaults(&set);
 	if (spec_build(&r, &s, &set, NULL, NULL, &err) != 0)
 		fail_msg("%s %s: %s", role, model, err.text);
-	buf_init(&lines, 1 << 20);
 	buf_init(out, 1 << 20);
 	assert_int_equal(spec_messages(r, &lines, &bytes, &hash), 0);
 	assert_int_equal(messages_request(out, lines.data, lines.len, NULL, &err), 0);
@@ -60,7 +59,6 @@ static void request_of(const char *role, const char *model, unsigned which, stru
 		assert_non_null(at);
 		assert_null(strstr(at + 1, start));
 	}
-	buf_fini(&lines);
 	spec_free(r);
 }
 

@@ -37,12 +37,11 @@ static json_t *answer(const char *id, const char *words)
 
 static void assert_refused(const char *id, const char *body, int status, const char *says)
 {
-	json_t *v = rig_ask("POST", confirm_path(id), body, status);
+	json_auto_t *v = rig_ask("POST", confirm_path(id), body, status);
 	const char *text = json_get_str(json_object_get(v, "error"), "message");
 
 	if (!text || !strstr(text, says))
 		fail_msg("%s: %s, not %s", body, text, says);
-	json_decref(v);
 }
 
 static void assert_has(const json_t *v, const char *key, const char *want)
@@ -55,10 +54,9 @@ static void assert_has(const json_t *v, const char *key, const char *want)
 
 static void assert_state(const char *id, const char *want)
 {
-	json_t *v = rig_ask("GET", rig_path("/api/v1/proposals/%s", id), NULL, 200);
+	json_auto_t *v = rig_ask("GET", rig_path("/api/v1/proposals/%s", id), NULL, 200);
 
 	assert_has(v, "state", want);
-	json_decref(v);
 }
 
 static double limit_of(const json_t *config, const char *key)
@@ -97,10 +95,9 @@ static unsigned count(const char *type)
 
 static unsigned nruns(void)
 {
-	json_t *v = rig_ask("GET", RUNS "?all", NULL, 200);
+	json_auto_t *v = rig_ask("GET", RUNS "?all", NULL, 200);
 	unsigned n = (unsigned)json_array_size(json_object_get(v, "runs"));
 
-	json_decref(v);
 	return n;
 }
 
@@ -186,13 +183,12 @@ TEST(each_kind_of_less)
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		char p[64];
-		json_t *v;
+		json_auto_t *v = NULL;
 
 		print_message("%s\n", cases[i].words);
 		v = answer(propose(p), cases[i].words);
 		assert_has(v, "state", "confirmed");
 		assert_has(v, "changes", cases[i].changes);
-		json_decref(v);
 	}
 	assert_int_equal(nruns(), ARRAY_LEN(cases));
 }
@@ -410,12 +406,11 @@ TEST(set)
 TEST(a_yes_to_something_else_is_none)
 {
 	char p[64], seen[64 + 1], body[120];
-	json_t *v;
+	json_auto_t *v = NULL;
 
 	propose(p);
 	v = rig_ask("GET", rig_path("/api/v1/proposals/%s", p), NULL, 200);
 	snprintf(seen, sizeof(seen), "%s", json_get_str(v, "config_hash"));
-	json_decref(v);
 	for (int i = 0; i < 2; i++) {
 		snprintf(body, sizeof(body), "{\"config_hash\":\"%.63s%c\"}", seen,
 			 i == 1            ? seen[63]
@@ -593,7 +588,7 @@ TEST(a_chain_is_cancelled)
 	unsigned live = 1, succeeded = 0;
 	bool done = false;
 	const json_t *run;
-	json_t *v;
+	json_auto_t *v = NULL;
 	size_t i;
 
 	begin_a_chain();
@@ -612,7 +607,6 @@ TEST(a_chain_is_cancelled)
 	json_array_foreach(json_object_get(v, "runs"), i, run) succeeded +=
 		strcmp(json_get_str(run, "status"), "success") == 0;
 	assert_int_equal(succeeded, 1);
-	json_decref(v);
 }
 
 static void find_the_ending(void *arg)
@@ -682,7 +676,7 @@ TEST(a_cancelled_chain_is_told_when_all_of_it_is_on_disk)
 TEST(policy)
 {
 	char p[64], q[64], run[64];
-	json_t *e;
+	json_auto_t *e = NULL;
 	unsigned n;
 
 	propose_with(",\"confirm\":\"always\"", p);
@@ -693,7 +687,6 @@ TEST(policy)
 	e = event("SpawnConfirmed", &n);
 	assert_int_equal(n, 1);
 	assert_has(json_object_get(e, "content"), "by", "confirm of the request");
-	json_decref(e);
 	/* The same request is the same run, also after a restart. */
 	for (int i = 0; i < 2; i++) {
 		rig_ask_str("POST", RUNS, "{\"task\":\"x\",\"request_id\":\"r\"}", 200,

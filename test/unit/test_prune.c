@@ -19,13 +19,11 @@ static void add_row(struct seal_rig *r, enum catalog_kind kind, unsigned run, in
 				  .id = id,
 				  .started_ms = NOON - 3 * DAY,
 				  .ended_ms = ended_ms};
-	struct buf b;
+	TEST_BUF(b, 4096);
 
 	snprintf(id, sizeof(id), "S-00000%u", run);
-	buf_init(&b, 4096);
 	assert_int_equal(catalog_encode(&b, &row), 0);
 	rig_append(r, "catalog.jsonl", b.data, b.len);
-	buf_fini(&b);
 }
 
 /* Two runs ended on each day. */

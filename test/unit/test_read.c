@@ -17,26 +17,22 @@ static void encode(struct buf *b, uint64_t lsn, enum event_kind kind, size_t fil
 {
 	struct event_head head = head_of(lsn, kind, RUN);
 	struct event_meta meta = EVENT_META_NONE;
-	struct buf content;
+	TEST_BUF(content, 64 << 20);
 
 	head.trace_id = "brave-otter";
-	buf_init(&content, 64 << 20);
 	buf_adds(&content, "{\"text\":\"");
 	for (size_t i = 0; i < fill; i++)
 		buf_addc(&content, 'x');
 	buf_adds(&content, "\"}");
 	assert_int_equal(event_encode(b, &head, content.data, content.len, &meta), 0);
-	buf_fini(&content);
 }
 
 static void add_kind(const char *name, uint64_t lsn, enum event_kind kind, size_t fill)
 {
-	struct buf b;
+	TEST_BUF(b, 64 << 20);
 
-	buf_init(&b, 64 << 20);
 	encode(&b, lsn, kind, fill);
 	unit_append(path_of(name), b.data, b.len);
-	buf_fini(&b);
 }
 
 static void add(const char *name, uint64_t lsn)
@@ -388,7 +384,7 @@ TEST(follow_run)
 	struct ava_log_query q = {.root = root, .run = RUN, .follow = 1, .last = 1};
 	struct ava_log_event e;
 	struct ava_log *log;
-	struct buf b;
+	TEST_BUF(b, 1 << 20);
 
 	add(RUN_LOG, 1);
 	add(RUN_LOG, 2);
@@ -399,7 +395,6 @@ TEST(follow_run)
 	add(RUN_LOG, 3);
 	assert_int_equal(next_lsn(log), 3);
 	/* Half a line is waited for, without a word. */
-	buf_init(&b, 1 << 20);
 	encode(&b, 4, EVENT_Activity, 5);
 	unit_append(path_of(RUN_LOG), b.data, 50);
 	assert_int_equal(ava_log_next(log, &e, NULL), 0);
@@ -413,7 +408,6 @@ TEST(follow_run)
 	assert_int_equal(next_lsn(log), 10);
 	assert_int_equal(next_lsn(log), 11);
 	ava_log_close(log);
-	buf_fini(&b);
 }
 
 TEST(follow_days)
@@ -539,17 +533,15 @@ TEST(find_trace)
 	struct run_id run;
 	struct ava_error err;
 	int dirfd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	struct buf rows;
+	TEST_BUF(rows, 1 << 16);
 
 	assert_int_equal(read_find_trace(dirfd, "brave-otter", &run, &err), AVA_ENOENT);
-	buf_init(&rows, 1 << 16);
 	for (row.lsn = 1; row.lsn <= 2; row.lsn++) {
 		row.id = row.lsn == 1 ? "S-aaaaaa" : "S-bbbbbb";
 		row.trace_id = row.lsn == 1 ? "brave-otter" : "brave-otter-2";
 		assert_int_equal(catalog_encode(&rows, &row), 0);
 	}
 	unit_write(path_of("catalog.jsonl"), rows.data, rows.len);
-	buf_fini(&rows);
 	assert_int_equal(read_find_trace(dirfd, "brave-otter", &run, &err), 0);
 	assert_string_equal(run.text, "S-aaaaaa");
 	assert_int_equal(read_find_trace(dirfd, "brave-otter-2", &run, &err), 0);
@@ -561,13 +553,11 @@ TEST(find_trace)
 
 static void mark_at(int dirfd, bool clean, uint64_t at)
 {
-	struct buf b;
+	TEST_BUF(b, 65536);
 
-	buf_init(&b, 65536);
 	checkpoint_head(&b, clean, (struct wal_pos){8, at}, 7);
 	assert_int_equal(checkpoint_end(&b), 0);
 	assert_int_equal(checkpoint_write(dirfd, &b), 0);
-	buf_fini(&b);
 }
 
 static void mark(int dirfd, bool clean)

@@ -139,10 +139,8 @@ TEST(json_round_trip)
 	free(golden);
 }
 
-TEST(unknown_is_refused)
+TEST_OF(unknown_is_refused, struct root *r)
 {
-	struct root *r = *state;
-
 	refused(r, "S-7f3a2b", "nowhere", AVA_ENOENT,
 		"trace brave-otter has no checkpoint nowhere: it has before-answer");
 	refused(r, "S-7f3a2b", "", AVA_ENOENT, "has no checkpoint");

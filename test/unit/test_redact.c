@@ -92,10 +92,9 @@ static const struct {
 TEST(patterns)
 {
 	struct redact *r = redact_new();
-	struct buf b;
+	TEST_BUF(b, 1000);
 	char in[256];
 
-	buf_init(&b, 1000);
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		snprintf(in, sizeof(in), "%s%s%s", cases[i].a, cases[i].b, cases[i].c);
 		buf_reset(&b);
@@ -107,7 +106,6 @@ TEST(patterns)
 			assert_int_equal(redact_text(r, &b, in, strlen(in)), 0);
 		}
 	}
-	buf_fini(&b);
 	redact_free(r);
 }
 
@@ -123,11 +121,10 @@ TEST(live)
 				   "PRIVATE KEY-----\n\nfin hunter2-is-my-key";
 	struct redact *r = redact_new();
 	struct redact_live l;
-	struct buf want, out;
+	TEST_BUF(out, 1000);
+	TEST_BUF(want, 1000);
 
 	redact_add(r, secret);
-	buf_init(&want, 1000);
-	buf_init(&out, 1000);
 	redact_text(r, &want, text, sizeof(text) - 1);
 	redact_live_init(&l);
 	for (size_t step = 1; step < sizeof(text); step++) {
@@ -145,21 +142,17 @@ TEST(live)
 		assert_string_equal(out.data, want.data);
 	}
 	redact_live_fini(&l);
-	buf_fini(&want);
-	buf_fini(&out);
 	redact_free(r);
 }
 
 static int redacted(const struct redact *r, const char *in, const char *want)
 {
-	struct buf b;
+	TEST_BUF(b, 10000);
 	int n;
 
-	buf_init(&b, 10000);
 	n = redact_text(r, &b, in, strlen(in));
 	assert_string_equal(b.data, want);
 	assert_false(redact_has_known(r, b.data, b.len));
-	buf_fini(&b);
 	return n;
 }
 
@@ -221,9 +214,8 @@ TEST(base64)
 {
 	static const char key[] = "k\xff\xfe>>>???~~~ey-0123456789"; /* + and / appear */
 	struct redact *r = redact_new();
-	struct buf b;
+	TEST_BUF(b, 1000);
 
-	buf_init(&b, 1000);
 	redact_add(r, key);
 	for (size_t before = 0; before < 7; before++) {
 		for (int url = 0; url < 2; url++) {
@@ -238,14 +230,13 @@ TEST(base64)
 			assert_true(b.len <= strlen(text) - strlen(key) * 8 / 6 + 12);
 		}
 	}
-	buf_fini(&b);
 	redact_free(r);
 }
 
 TEST(bounds)
 {
 	struct redact *r = redact_new();
-	struct buf b;
+	TEST_BUF(b, 10);
 	int rv = 0, n = 0;
 
 	for (; rv == 0 && n < 1000; n++) {
@@ -256,9 +247,7 @@ TEST(bounds)
 	}
 	assert_int_equal(rv, AVA_ETOOBIG);
 	assert_true(n > 30);
-	buf_init(&b, 10);
 	assert_int_equal(redact_text(r, &b, "more than ten bytes", 19), AVA_ETOOBIG);
-	buf_fini(&b);
 	redact_free(r);
 }
 
@@ -267,10 +256,9 @@ TEST(no_square)
 {
 	static const char *const unit[] = {"sk-", "-----BEGIN ", "github_pat_", "xoxb", "bearer "};
 	struct redact *r = redact_new();
-	struct buf in, out;
+	TEST_BUF(out, 2 << 20);
+	TEST_BUF(in, 2 << 20);
 
-	buf_init(&in, 2 << 20);
-	buf_init(&out, 2 << 20);
 	for (size_t i = 0; i < ARRAY_LEN(unit); i++) {
 		buf_reset(&in);
 		buf_reset(&out);
@@ -279,20 +267,16 @@ TEST(no_square)
 		assert_int_equal(redact_text(r, &out, in.data, in.len), 0);
 		assert_int_equal(out.len, in.len);
 	}
-	buf_fini(&in);
-	buf_fini(&out);
 	redact_free(r);
 }
 
 static void assert_json(const struct redact *r, int n, const char *in, const char *want)
 {
-	struct buf out;
+	TEST_BUF(out, 1 << 16);
 
-	buf_init(&out, 1 << 16);
 	assert_int_equal(redact_json(r, &out, in, strlen(in)), n);
 	if (n >= 0)
 		assert_string_equal(out.len > 0 ? out.data : "", want);
-	buf_fini(&out);
 }
 
 TEST(json_stays_json)
@@ -316,17 +300,15 @@ TEST(json_stays_json)
 static void without_memory(long k)
 {
 	struct redact *r = redact_new();
-	struct buf b;
+	TEST_BUF(b, 1000);
 	int rv;
 
 	if (r == NULL)
 		return;
 	rv = redact_add(r, secret);
 	assert_true(rv == 0 || rv == AVA_ENOMEM);
-	buf_init(&b, 1000);
 	rv = redact_text(r, &b, secret, strlen(secret));
 	assert_true(rv >= 0 || rv == AVA_ENOMEM);
-	buf_fini(&b);
 	redact_free(r);
 }
 

@@ -120,9 +120,9 @@ TEST(too_deep_is_no_result)
 
 TEST(strange_results)
 {
-	json_t *o = json_loads("{\"output\":null,\"summary\":7,\"confidence\":-2,"
-			       "\"caveats\":[1,\"two\",null]}",
-			       0, NULL);
+	json_auto_t *o = json_loads("{\"output\":null,\"summary\":7,\"confidence\":-2,"
+				    "\"caveats\":[1,\"two\",null]}",
+				    0, NULL);
 	struct agent_end end = {0};
 	struct arena mem;
 
@@ -132,6 +132,5 @@ TEST(strange_results)
 	assert_null(end.summary);
 	assert_true(end.confidence == 0);
 	assert_string_equal(end.caveats, "[\"two\"]");
-	json_decref(o);
 	arena_fini(&mem);
 }

@@ -143,7 +143,7 @@ TEST(a_yes_that_lowers)
 {
 	static const char but[] = "{\"answer\":\"yes, but at most 5 iterations\"}";
 	char confirm[100], id[64];
-	json_t *v;
+	json_auto_t *v = NULL;
 
 	rig_ask_str("POST", rig_path("/api/v1/runs/%s/resume", ended(id)), "{}", 201, "proposal_id",
 		    id);
@@ -151,7 +151,6 @@ TEST(a_yes_that_lowers)
 	twice(confirm, but, 200, "subagent_id", NULL, id);
 	v = rig_ask("GET", rig_path("/api/v1/runs/%s", id), NULL, 200);
 	assert_int_equal(json_get_int(json_object_get(v, "limits"), "max_iterations", 0), 5);
-	json_decref(v);
 	ends(id);
 }
 
@@ -160,7 +159,7 @@ TEST(a_fork_that_starts_at_once)
 {
 	static const char body[] = "{\"from\":1,\"confirmed\":true,\"request_id\":\"r-2\"}";
 	char id[64], resume[100];
-	json_t *v;
+	json_auto_t *v = NULL;
 
 	snprintf(resume, sizeof(resume), "/api/v1/runs/%s/resume", ended(id));
 	twice(resume, body, 201, "subagent_id", NULL, id);
@@ -169,14 +168,13 @@ TEST(a_fork_that_starts_at_once)
 	v = rig_ask("POST", resume, "{\"confirm\":\"never\"}", 201);
 	assert_string_equal(json_get_str(v, "state"), "confirmed");
 	ends(json_get_str(v, "subagent_id"));
-	json_decref(v);
 }
 
 TEST(a_replay)
 {
 	char run[64], replay[100];
 	int fd;
-	json_t *v;
+	json_auto_t *v = NULL;
 
 	snprintf(replay, sizeof(replay), "/api/v1/runs/%s/replay", ended(run));
 	pool_hold();
@@ -187,7 +185,6 @@ TEST(a_replay)
 	pool_release();
 	v = answer(fd, 200);
 	assert_true(json_get_bool(v, "identical", false));
-	json_decref(v);
 }
 
 /* Each has its bound, and says so. */

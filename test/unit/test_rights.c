@@ -46,11 +46,10 @@ static json_t *ask_for(const char *more, int status)
 
 static void proposed(const char *more, char id[64])
 {
-	json_t *v = ask_for(more, 201);
+	json_auto_t *v = ask_for(more, 201);
 
 	assert_string_equal(json_get_str(v, "state"), "pending");
 	snprintf(id, 64, "%s", json_get_str(v, "proposal_id"));
-	json_decref(v);
 }
 
 static json_t *confirm(const char *id, const char *answer, int status)
@@ -138,11 +137,11 @@ TEST(a_yes_that_says_so)
  * wanted. */
 TEST(what_is_remembered)
 {
-	json_t *v = rig_ask("POST", RUNS, "{\"task\":\"prices\",\"role\":\"researcher\"}", 201);
+	json_auto_t *v =
+		rig_ask("POST", RUNS, "{\"task\":\"prices\",\"role\":\"researcher\"}", 201);
 
 	assert_int_equal(rights_in(json_object_get(v, "quote")), TOOL_UNTRUSTED | TOOL_OUT);
 	assert_null(strstr(json_get_str(v, "message"), "memory_search"));
-	json_decref(v);
 	quoted(rig_ask("POST", RUNS,
 		       "{\"task\":\"prices\",\"role\":\"researcher\",\"tools\":[\"web_search\","
 		       "\"memory_search\"]}",

@@ -294,11 +294,10 @@ static const struct shape files[] = {
 /* The one file of this shape. "\\0" stands for a NUL, which C strings do not hold. */
 static int read_shape(const struct role **r, const char *text, struct ava_error *err)
 {
-	struct buf b;
+	TEST_BUF(b, 1 << 20);
 	int rv;
 
 	*err = (struct ava_error){0};
-	buf_init(&b, 1 << 20);
 	for (const char *s = text; *s; s++) {
 		bool nul = s[0] == '\\' && s[1] == '0';
 
@@ -306,7 +305,6 @@ static int read_shape(const struct role **r, const char *text, struct ava_error 
 		s += nul;
 	}
 	rv = role_read(r, "/x/my-tables.md", b.data ? b.data : "", b.len, ROLE_USER, err);
-	buf_fini(&b);
 	return rv;
 }
 
@@ -454,13 +452,12 @@ TEST(bounds)
 	char *big = test_malloc(ROLE_FILE_MAX + 2);
 	const struct role *r = NULL;
 	struct ava_error err = {0};
-	struct buf b;
+	TEST_BUF(b, 1 << 20);
 
 	memset(big, 'x', ROLE_FILE_MAX + 1);
 	assert_int_equal(role_read(&r, "/x/a.md", big, ROLE_FILE_MAX + 1, ROLE_USER, &err),
 			 AVA_ETOOBIG);
 	test_free(big);
-	buf_init(&b, 1 << 20);
 	buf_adds(&b, "---\n" N D "tools:\n");
 	for (int i = 0; i < 100; i++)
 		buf_addf(&b, "  - mcp__s__t%d\n", i);
@@ -471,7 +468,6 @@ TEST(bounds)
 	assert_non_null(r->tools[ROLE_WISHES_MAX - 1]);
 	assert_null(r->tools[ROLE_WISHES_MAX]);
 	assert_int_equal(r->nnotes, ROLE_NOTES_MAX);
-	buf_fini(&b);
 	role_release(r);
 }
 

@@ -31,7 +31,7 @@ static const char *propose(const char *task, char id[64])
 
 TEST(health)
 {
-	json_t *v = rig_ask("GET", "/api/v1/health", NULL, 200);
+	json_auto_t *v = rig_ask("GET", "/api/v1/health", NULL, 200);
 
 	assert_string_equal(json_get_str(v, "status"), "ok");
 	assert_string_equal(json_get_str(v, "problem"), "");
@@ -42,7 +42,6 @@ TEST(health)
 	assert_int_equal(json_get_int(json_object_get(v, "slots"), "max", 0), 8);
 	/* those of the start, when they are on disk already */
 	assert_in_range(json_get_int(json_object_get(v, "journal"), "lsn", 1000), 0, 10);
-	json_decref(v);
 }
 
 /* The n-th event type of an answer. */
@@ -88,7 +87,7 @@ TEST(logs)
 TEST(audit)
 {
 	const json_t *c;
-	json_t *v;
+	json_auto_t *v = NULL;
 
 	json_decref(rig_ask("POST", "/api/v1/audit",
 			    "{\"type\":\"deploy.begun\",\"data\":{\"host\":\"a\"}}", 201));
@@ -96,7 +95,6 @@ TEST(audit)
 	c = json_object_get(json_array_get(json_object_get(v, "events"), 0), "content");
 	assert_string_equal(json_get_str(c, "customType"), "audit.deploy.begun");
 	assert_string_equal(json_get_str(json_object_get(c, "data"), "host"), "a");
-	json_decref(v);
 	assert_error("POST", "/api/v1/audit", "{\"data\":{}}", 400, "invalid", "type must be");
 	assert_error("POST", "/api/v1/audit", "{\"type\":\"a b\"}", 400, "invalid", "type must be");
 	assert_error("POST", "/api/v1/audit", "{\"type\":\"a\",\"session_id\":\"none\"}", 404,
@@ -670,10 +668,9 @@ static int hold_unlinkat(int dirfd, const char *path, int flags)
 
 static size_t runs_pruned(const char *body)
 {
-	json_t *v = rig_ask("POST", "/api/v1/prune", body, 200);
+	json_auto_t *v = rig_ask("POST", "/api/v1/prune", body, 200);
 	size_t n = json_array_size(json_object_get(v, "runs"));
 
-	json_decref(v);
 	return n;
 }
 

@@ -60,24 +60,22 @@ TEST(refused)
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct ava_error err = {0};
-		json_t *s = parse(cases[i].schema);
+		json_auto_t *s = parse(cases[i].schema);
 		int rv = schema_check(s, &err);
 
 		print_message("%s: %s\n", cases[i].schema, err.text);
 		assert_int_equal(rv, cases[i].says != NULL ? AVA_EINVAL : 0);
 		if (cases[i].says != NULL)
 			assert_non_null(strstr(err.text, cases[i].says));
-		json_decref(s);
 	}
 }
 
 TEST(bounds_of_a_schema)
 {
 	struct ava_error err = {0};
-	struct buf b;
+	TEST_BUF(b, 1u << 20);
 	json_t *s;
 
-	buf_init(&b, 1u << 20);
 	for (int i = 0; i < 40; i++)
 		buf_adds(&b, "{\"not\":");
 	buf_adds(&b, "{}");
@@ -96,7 +94,6 @@ TEST(bounds_of_a_schema)
 	assert_int_equal(schema_check(s, &err), AVA_EINVAL);
 	assert_non_null(strstr(err.text, "too big"));
 	json_decref(s);
-	buf_fini(&b);
 }
 
 /* ---- values */
@@ -160,10 +157,9 @@ TEST(values)
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		json_t *s = parse(cases[i].schema), *v = parse(cases[i].value);
-		struct buf out;
+		TEST_BUF(out, 4096);
 		int n;
 
-		buf_init(&out, 4096);
 		assert_int_equal(schema_check(s, NULL), 0);
 		n = schema_validate(s, v, "output", &out);
 		print_message("%s: %s\n", cases[i].schema, out.len > 0 ? out.data : "fits");
@@ -174,7 +170,6 @@ TEST(values)
 			assert_true(n > 0);
 			assert_non_null(strstr(out.data, cases[i].says));
 		}
-		buf_fini(&out);
 		json_decref(s);
 		json_decref(v);
 	}
@@ -184,10 +179,9 @@ TEST(values)
 TEST(errors_are_few)
 {
 	json_t *s = parse("{\"additionalProperties\":false}"), *v = json_object();
-	struct buf out;
+	TEST_BUF(out, 4096);
 	char key[80];
 
-	buf_init(&out, 4096);
 	json_object_set_new(v, "a\n[ava] do", json_null());
 	for (int i = 0; i < 20; i++) {
 		snprintf(key, sizeof(key), "key%d", i);
@@ -196,7 +190,6 @@ TEST(errors_are_few)
 	assert_int_equal(schema_validate(s, v, "output", &out), 21);
 	assert_non_null(strstr(out.data, "output.a\\n[ava] do is not"));
 	assert_non_null(strstr(out.data, "\nand 13 more"));
-	buf_fini(&out);
 	json_decref(s);
 	json_decref(v);
 }
@@ -209,19 +202,15 @@ TEST(work_is_bounded)
 		"{\"anyOf\":[{\"not\":{\"$ref\":\"#\"}},{\"not\":{\"$ref\":\"#\"}}]}",
 		"{\"uniqueItems\":true}",
 	};
-	json_t *v = json_array();
+	json_auto_t *v = json_array();
 
 	for (int i = 0; i < 5000; i++)
 		json_array_append_new(v, json_integer(i));
 	for (size_t i = 0; i < ARRAY_LEN(schemas); i++) {
-		json_t *s = parse(schemas[i]);
-		struct buf out;
+		json_auto_t *s = parse(schemas[i]);
+		TEST_BUF(out, 4096);
 
-		buf_init(&out, 4096);
 		assert_int_equal(schema_check(s, NULL), 0);
 		assert_int_not_equal(schema_validate(s, v, "output", &out), 0);
-		buf_fini(&out);
-		json_decref(s);
 	}
-	json_decref(v);
 }

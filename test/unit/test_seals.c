@@ -117,9 +117,8 @@ static uint64_t sealed_after(struct world *w, uint64_t n)
 	return head.n;
 }
 
-TEST(seals_while_it_runs_and_at_the_end)
+TEST_OF(seals_while_it_runs_and_at_the_end, struct world *w)
 {
-	struct world *w = *state;
 	uint64_t n;
 
 	run_one(w);
@@ -134,9 +133,8 @@ TEST(seals_while_it_runs_and_at_the_end)
 }
 
 /* What is written later reaches the file, and is sealed then. */
-TEST(full_disk)
+TEST_OF(full_disk, struct world *w)
 {
-	struct world *w = *state;
 	struct got g;
 	uint64_t n;
 

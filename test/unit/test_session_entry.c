@@ -70,9 +70,8 @@ static void make(struct buf *out)
 					    .role = "researcher",
 					    .model = "offline",
 					    .started_ms = T0 + 3000};
-	struct buf b;
+	TEST_BUF(b, 1 << 20);
 
-	buf_init(&b, 1 << 20);
 	ADD(session_header(&b, "0b5e2c4e-53a3-4b41-9d0b-3a8b8d8f7c11", T0, "/work", "ben",
 			   "terminal"));
 	ADD(session_user(&b, &ids[0], "Where is \"it\"?\n", 15));
@@ -96,7 +95,6 @@ static void make(struct buf *out)
 	ADD(session_failure(&b, &ids[7], &offline, false, "the service is overloaded"));
 	ADD(session_failure(&b, &ids[8], &offline, true, "stopped"));
 	ADD(session_model(&b, &ids[9], &offline));
-	buf_fini(&b);
 }
 
 TEST(golden)
@@ -130,20 +128,17 @@ TEST(places)
 {
 	const char *l;
 	size_t at = 0, n, lines = 0;
-	struct buf out;
+	TEST_BUF(out, 1 << 20);
 
-	buf_init(&out, 1 << 20);
 	make(&out);
 	while (jsonl_next(out.data, out.len, &at, &l, &n) == 1) {
-		json_t *o = json_parse(l, n, NULL);
+		json_auto_t *o = json_parse(l, n, NULL);
 
 		assert_non_null(o);
 		assert_true(lines == 0 || memmem(l, n, "\"parentId\":null", 15) != NULL);
-		json_decref(o);
 		lines++;
 	}
 	assert_int_equal(lines, 11);
-	buf_fini(&out);
 }
 
 TEST(names)

@@ -41,11 +41,10 @@ TEST(many_calls)
 {
 	static const unsigned counts[] = {200, TURN_MAX_CALLS, TURN_MAX_CALLS + 1};
 	struct reply_error e;
-	struct buf b;
+	TEST_BUF(b, 1u << 20);
 	struct turn *t;
 	bool progress;
 
-	buf_init(&b, 1u << 20);
 	for (unsigned i = 0; i < 2 * ARRAY_LEN(counts); i++) {
 		unsigned n = counts[i / 2];
 		const struct dialect *d = i % 2 ? &dialect_openai : &dialect_anthropic;
@@ -72,18 +71,16 @@ TEST(many_calls)
 		turn_free(t);
 		stream_free(s);
 	}
-	buf_fini(&b);
 }
 
 TEST(long_name_and_depth)
 {
 	const struct dialect *d = &dialect_anthropic;
 	struct reply_error e;
-	struct buf b;
+	TEST_BUF(b, 1u << 20);
 	struct turn *t;
 	struct stream *s = stream_open(d->stream, &model, "t_1");
 
-	buf_init(&b, 1u << 20);
 	buf_adds(&b,
 		 "data: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":"
 		 "\"tool_use\",\"id\":\"toolu_1\",\"name\":\"");
@@ -106,7 +103,6 @@ TEST(long_name_and_depth)
 	check_turn(d, t);
 	turn_free(t);
 	stream_free(s);
-	buf_fini(&b);
 }
 
 /* A paused reply with a block that holds `depth` levels of its own, or a call
@@ -116,9 +112,8 @@ static enum reply_class run_deep(bool call, unsigned depth, struct turn **t)
 	struct stream *s = stream_open(dialect_anthropic.stream, &model, "t_1");
 	struct reply_error e;
 	enum reply_class cls;
-	struct buf b;
+	TEST_BUF(b, 65536);
 
-	buf_init(&b, 65536);
 	buf_addf(&b,
 		 "data: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":"
 		 "\"%s\",\"na\\u006de\":\"f\",\"id\":\"toolu_1\",\"x\":",
@@ -142,7 +137,6 @@ static enum reply_class run_deep(bool call, unsigned depth, struct turn **t)
 	feed_text(&dialect_anthropic, s, b.data);
 	cls = stream_end(s, 200, NULL, t, &e);
 	stream_free(s);
-	buf_fini(&b);
 	return cls;
 }
 
@@ -396,9 +390,8 @@ static void on_text(const char *text, size_t n, bool thinking, void *user)
 TEST(text_as_it_comes)
 {
 	struct stream *s = stream_open(dialect_openai.stream, &model, "t");
-	struct buf b;
+	TEST_BUF(b, 4096);
 
-	buf_init(&b, 4096);
 	stream_on_text(s, on_text, &b);
 	feed_text(&dialect_openai, s,
 		  "data: "
@@ -413,7 +406,6 @@ TEST(text_as_it_comes)
 		  "]}\n\n");
 	assert_string_equal(b.data, "[a\n]T[hm][\xc3\xa9]");
 	stream_free(s);
-	buf_fini(&b);
 }
 
 TEST(waiting_is_small)
@@ -470,15 +462,13 @@ TEST(no_memory)
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		const struct dialect *d = dialect_of(names[i]);
 		char path[256], *data;
-		struct buf want;
+		TEST_BUF(want, 1u << 20);
 		size_t len;
 
 		snprintf(path, sizeof(path), FOLDER "%s", names[i]);
 		data = unit_read_src(path, &len);
-		buf_init(&want, 1u << 20);
 		assert_int_equal(run(d, data, len, len, 0, &want), REPLY_OK);
 		starve(d, data, len, want.data);
-		buf_fini(&want);
 		free(data);
 	}
 }

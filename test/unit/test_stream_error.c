@@ -333,9 +333,8 @@ TEST(member)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(some); i++) {
-		json_t *v = json_loads(some[i].json, 0, NULL);
+		json_auto_t *v = json_loads(some[i].json, 0, NULL);
 
 		assert_true((stream_error_member(v) != NULL) == some[i].is);
-		json_decref(v);
 	}
 }

@@ -44,9 +44,8 @@ static void cut_everywhere(const struct dialect *d, const char *data, size_t len
 			   enum reply_class whole, const char *want)
 {
 	size_t first = len + 1;
-	struct buf got;
+	TEST_BUF(got, 8u << 20);
 
-	buf_init(&got, 8u << 20);
 	for (size_t k = 0; k <= len; k++) {
 		enum reply_class cls = run(d, data, k, len + 1, 0, &got);
 
@@ -76,7 +75,6 @@ static void cut_everywhere(const struct dialect *d, const char *data, size_t len
 		end += data[end] == '\r' && data[end + 1] == '\n' ? 3 : 2;
 		assert_int_equal(first, end);
 	}
-	buf_fini(&got);
 }
 
 static void golden_file(const char *name)
@@ -84,15 +82,14 @@ static void golden_file(const char *name)
 	const struct dialect *d = dialect_of(name);
 	enum reply_class cls;
 	char path[256], *data;
-	struct buf want, got;
+	TEST_BUF(got, 8u << 20);
+	TEST_BUF(want, 8u << 20);
 	size_t len;
 
 	snprintf(path, sizeof(path), FOLDER "%s", name);
 	print_message("%s\n", name);
 	data = unit_read_src(path, &len);
 	assert_true(len > 0);
-	buf_init(&want, 8u << 20);
-	buf_init(&got, 8u << 20);
 	cls = run(d, data, len, len, 0, &want);
 	compare(path, &want);
 	/* Larger sizes part events no further than two pieces do. */
@@ -109,8 +106,6 @@ static void golden_file(const char *name)
 		assert_string_equal(got.data, want.data);
 	}
 	cut_everywhere(d, data, len, cls, want.data);
-	buf_fini(&want);
-	buf_fini(&got);
 	free(data);
 }
 
@@ -192,15 +187,13 @@ TEST(kept_bytes)
 		 "\"anthropic-claude-v1\",\"index\":0}"},
 		{"local_deepseek.sse", "\"reasoning_content\":\"The person asks.\""},
 	};
-	struct buf body;
+	TEST_BUF(body, 1u << 20);
 
-	buf_init(&body, 1u << 20);
 	for (size_t i = 0; i < ARRAY_LEN(kept); i++) {
 		request_after(kept[i].name, &body);
 		if (strstr(body.data, kept[i].bytes) == NULL)
 			fail_msg("%s: %s", kept[i].bytes, body.data);
 	}
-	buf_fini(&body);
 }
 
 /* A mark is in the request alone, and the request after it extends what this
@@ -209,10 +202,9 @@ TEST(marks_leave_lines)
 {
 	static const char *const names[] = {"anthropic_interleaved.sse",
 					    "openrouter_signatures.sse"};
-	struct buf body, next;
+	TEST_BUF(next, 1u << 20);
+	TEST_BUF(body, 1u << 20);
 
-	buf_init(&body, 1u << 20);
-	buf_init(&next, 1u << 20);
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		const struct dialect *d = dialect_of(names[i]);
 		struct model m = {.provider = provider_find("openrouter", 10),
@@ -236,6 +228,4 @@ TEST(marks_leave_lines)
 		assert_null(memmem(next.data, plain, "cache_control", 13));
 		assert_non_null(memmem(next.data, plain, "\"assistant\"", 11));
 	}
-	buf_fini(&body);
-	buf_fini(&next);
 }

@@ -74,12 +74,11 @@ TEST(add)
 	struct buf b;
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		json_t *v = json_parse_mended(cases[i].s, strlen(cases[i].s), NULL);
+		json_auto_t *v = json_parse_mended(cases[i].s, strlen(cases[i].s), NULL);
 
 		buf_init(&b, 4096);
 		assert_int_equal(stream_json_add(&b, cases[i].s, strlen(cases[i].s), v), 0);
 		assert_string_equal(b.data, cases[i].added);
-		json_decref(v);
 		buf_fini(&b);
 	}
 }
@@ -128,9 +127,8 @@ TEST(large_args)
 {
 	struct turn *t = turn_new();
 	struct turn_call c = {0};
-	struct buf b;
+	TEST_BUF(b, 1u << 20);
 
-	buf_init(&b, 1u << 20);
 	buf_adds(&b, "{\"a\":\"");
 	while (b.len < CALL_ARGS_MAX - 2)
 		buf_addc(&b, 'x');
@@ -142,7 +140,6 @@ TEST(large_args)
 	assert_int_equal(stream_args(t, &c, b.data, b.len, false), 0);
 	assert_null(c.args);
 	assert_non_null(strstr(c.args_error, "256 KB"));
-	buf_fini(&b);
 	turn_free(t);
 }
 
@@ -162,11 +159,10 @@ TEST(names_and_ids)
 	struct stream *s = stream_open(dialect_anthropic.stream, NULL, "t");
 	struct reply_error e;
 	struct turn *t;
-	struct buf b;
+	TEST_BUF(b, 1u << 16);
 	bool progress;
-	json_t *wire;
+	json_auto_t *wire = NULL;
 
-	buf_init(&b, 1u << 16);
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
 		buf_addf(&b,
 			 "data: {\"type\":\"content_block_start\",\"index\":%zu,\"content_block\":{"
@@ -185,10 +181,8 @@ TEST(names_and_ids)
 		assert_string_equal(t->calls[i].name, cases[i].kept);
 		assert_string_equal(json_str(call, "name"), cases[i].wire);
 	}
-	json_decref(wire);
 	turn_free(t);
 	stream_free(s);
-	buf_fini(&b);
 }
 
 /* ---- what services send is hot */
@@ -241,9 +235,8 @@ static const struct {
 
 TEST(hot)
 {
-	struct buf b;
+	TEST_BUF(b, 4096);
 
-	buf_init(&b, 4096);
 	for (size_t i = 0; i < ARRAY_LEN(hot); i++) {
 		struct delta d;
 
@@ -255,7 +248,6 @@ TEST(hot)
 		assert_int_equal(delta_add(&b, &d), 0);
 		assert_string_equal(b.len > 0 ? b.data : "", hot[i].text);
 	}
-	buf_fini(&b);
 }
 
 /* ---- what must be left to jansson */

@@ -57,7 +57,7 @@ TEST(cost_limit_stops_execution)
 				   "\"main.c\"}}],\"usage\":{\"input\":600,\"output\":100,"
 				   "\"cost_cents\":4}}\n";
 	char script[6 * sizeof(turn)] = "", id[64];
-	json_t *r;
+	json_auto_t *r = NULL;
 
 	for (int i = 0; i < 6; i++)
 		strcat(script, turn);
@@ -66,7 +66,6 @@ TEST(cost_limit_stops_execution)
 	r = result_of(id);
 	assert_string_equal(json_get_str(r, "status"), "cost_exceeded");
 	assert_true(json_get_int(r, "iterations", 99) <= 3);
-	json_decref(r);
 }
 
 /* "WebCrawler role has web tools": it asks for them by name, is given those

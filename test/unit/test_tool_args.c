@@ -39,7 +39,7 @@ TEST(cases)
 {
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct ava_error err = {0};
-		json_t *args = json_loads(cases[i].args, 0, NULL);
+		json_auto_t *args = json_loads(cases[i].args, 0, NULL);
 		int rv;
 
 		print_message("%s\n", cases[i].args);
@@ -51,30 +51,27 @@ TEST(cases)
 			assert_string_equal(err.text, cases[i].sentence);
 		}
 		assert_int_equal(tool_check_args(S, args, NULL), rv); /* err may be NULL */
-		json_decref(args);
 	}
 }
 
 /* A schema that is no object is our bug, told apart from the model's. */
 TEST(bad_schema)
 {
-	json_t *args = json_object();
+	json_auto_t *args = json_object();
 
 	assert_int_equal(tool_check_args("{", args, NULL), AVA_ECORRUPT);
 	assert_int_equal(tool_check_args("[]", args, NULL), AVA_ECORRUPT);
 	assert_int_equal(tool_check_args("{}", NULL, NULL), AVA_EINVAL);
-	json_decref(args);
 }
 
 TEST(closed)
 {
-	json_t *args = json_pack("{s:i}", "a", 1);
+	json_auto_t *args = json_pack("{s:i}", "a", 1);
 
 	assert_int_equal(tool_check_args("{\"type\":\"object\"}", args, NULL), 0);
 	assert_int_equal(tool_check_args("{\"properties\":{}}", args, NULL), AVA_EINVAL);
 	assert_int_equal(tool_check_args("{\"additionalProperties\":false}", args, NULL),
 			 AVA_EINVAL);
-	json_decref(args);
 }
 
 /* More schemas than are kept: each call is held against its own, also when it
@@ -85,8 +82,8 @@ TEST(many_schemas)
 
 	for (int i = 0; i < 120; i++) {
 		int least = i % 2 ? i % 40 : i % 5;
-		json_t *good = json_pack("{s:i}", "n", least);
-		json_t *bad = json_pack("{s:i}", "n", least - 1);
+		json_auto_t *good = json_pack("{s:i}", "n", least);
+		json_auto_t *bad = json_pack("{s:i}", "n", least - 1);
 		struct ava_error err = {0};
 
 		snprintf(schema, sizeof(schema), "{\"properties\":{\"n\":{\"minimum\":%d}}}",
@@ -95,8 +92,6 @@ TEST(many_schemas)
 		assert_int_equal(tool_check_args(schema, good, &err), 0);
 		assert_int_equal(tool_check_args(schema, bad, &err), AVA_EINVAL);
 		assert_string_equal(err.text, sentence);
-		json_decref(good);
-		json_decref(bad);
 	}
 }
 
@@ -105,7 +100,7 @@ TEST(many_schemas)
 TEST(hostile_names)
 {
 	struct ava_error err;
-	json_t *args = json_object();
+	json_auto_t *args = json_object();
 	char *name = calloc(1, 100001);
 
 	for (int i = 0; i < 50000; i++)
@@ -118,6 +113,5 @@ TEST(hostile_names)
 		tool_check_args("{\"additionalProperties\":{\"type\":\"string\"}}", args, &err),
 		AVA_EINVAL);
 	assert_non_null(strstr(err.text, "must be of type string"));
-	json_decref(args);
 	free(name);
 }

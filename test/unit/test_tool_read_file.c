@@ -257,10 +257,9 @@ TEST(no_memory)
 TEST(activity)
 {
 	const struct tool *t = tool_find("read_file");
-	struct buf out;
+	TEST_BUF(out, 1000);
 	json_t *args;
 
-	buf_init(&out, 1000);
 	args = json_pack("{s:s,s:i,s:i}", "path", "src/a.c", "first_line", 10, "last_line", 60);
 	t->activity(args, &out);
 	assert_string_equal(out.data, "Reading src/a.c:10-60");
@@ -270,7 +269,6 @@ TEST(activity)
 	t->activity(args, &out);
 	assert_string_equal(out.data, "Reading a");
 	json_decref(args);
-	buf_fini(&out);
 }
 
 UNIT_GROUP(.before = tool_unit_open, .after = tool_unit_close);

@@ -79,9 +79,8 @@ TEST(search)
 /* A line that is too long for one comes in several, with nothing lost. */
 TEST(split)
 {
-	struct buf whole;
+	TEST_BUF(whole, 10000);
 
-	buf_init(&whole, 10000);
 	for (int i = 1; i <= 3; i++) {
 		char args[100];
 		const char *text, *end;
@@ -99,7 +98,6 @@ TEST(split)
 	assert_holds(reads("{'call_id':'c1.5'}"), "(lines 1-4 of 4)\n");
 	assert_holds(u.call.out.data, "needle\n4\tend\n");
 	assert_holds(reads("{'call_id':'c1.5','search':'needle'}"), "1 of 4 lines hold");
-	buf_fini(&whole);
 }
 
 TEST(fails)
@@ -116,14 +114,11 @@ TEST(fails)
 TEST(activity)
 {
 	const struct tool *t = tool_find("read_result");
-	json_t *args = json_pack("{s:s}", "call_id", "c3.1");
-	struct buf out;
+	json_auto_t *args = json_pack("{s:s}", "call_id", "c3.1");
+	TEST_BUF(out, 1000);
 
-	buf_init(&out, 1000);
 	t->activity(args, &out);
 	assert_string_equal(out.data, "Reading the result of c3.1");
-	json_decref(args);
-	buf_fini(&out);
 }
 
 UNIT_GROUP(.before = set_up, .after = tool_unit_close);

@@ -367,7 +367,7 @@ TEST(together)
 {
 	static struct tool_call calls[10];
 	struct tool_unit *all = &u;
-	json_t *args = json_pack("{s:s,s:b}", "pattern", "fo+", "regex", 1);
+	json_auto_t *args = json_pack("{s:s,s:b}", "pattern", "fo+", "regex", 1);
 
 	make_tree(10, 10);
 	u.done = 0;
@@ -390,7 +390,6 @@ TEST(together)
 		assert_holds(calls[i].out.data, "10 matches in 10 files (100 files searched)\n");
 		buf_fini(&calls[i].out);
 	}
-	json_decref(args);
 }
 
 TEST(no_memory)
@@ -517,13 +516,12 @@ TEST(activity)
 	struct buf out;
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		json_t *args = json_pack("{s:s,s:s,s:b}", "pattern", cases[i].pattern, "path",
-					 "src", "regex", cases[i].regex);
+		json_auto_t *args = json_pack("{s:s,s:s,s:b}", "pattern", cases[i].pattern, "path",
+					      "src", "regex", cases[i].regex);
 
 		buf_init(&out, 1000);
 		t->activity(args, &out);
 		assert_string_equal(out.data, cases[i].said);
-		json_decref(args);
 		buf_fini(&out);
 	}
 }

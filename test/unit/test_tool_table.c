@@ -55,8 +55,8 @@ TEST(rows)
 					    "list_files",  "read_webpages",   "http_get"};
 
 	for (const struct tool *const *t = tool_table; *t != NULL; t++) {
-		struct buf out;
-		json_t *none = json_object();
+		TEST_BUF(out, 1000);
+		json_auto_t *none = json_object();
 
 		assert_ptr_equal(tool_find((*t)->name), *t);
 		assert_true(strlen((*t)->description) > 100);
@@ -64,11 +64,8 @@ TEST(rows)
 		/* The machine runs those that end a run or ask a person; nothing else may lack it.
 		 */
 		assert_int_equal((*t)->start == NULL, ((*t)->flags & (TOOL_ENDS | TOOL_ASKS)) != 0);
-		buf_init(&out, 1000);
 		(*t)->activity(none, &out); /* stands arguments that are not there */
 		assert_true(out.len > 0 && buf_check(&out) == 0);
-		buf_fini(&out);
-		json_decref(none);
 	}
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		assert_non_null(tool_find(names[i]));
@@ -112,12 +109,11 @@ static const struct {
 TEST(arguments)
 {
 	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
-		json_t *args = json_loads(calls[i].args, 0, NULL);
+		json_auto_t *args = json_loads(calls[i].args, 0, NULL);
 		int rv = tool_check_args(tool_find(calls[i].tool)->schema, args, NULL);
 
 		if ((rv == 0) != calls[i].fits)
 			fail_msg("%s %s: %d", calls[i].tool, calls[i].args, rv);
-		json_decref(args);
 	}
 }
 

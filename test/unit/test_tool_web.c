@@ -364,11 +364,10 @@ TEST(headers)
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct ava_error err = {0};
-		json_t *args = json_parse(cases[i].args, strlen(cases[i].args), &err);
+		json_auto_t *args = json_parse(cases[i].args, strlen(cases[i].args), &err);
 
 		assert_int_equal(tool_check_args(tool_find("http_get")->schema, args, &err) == 0,
 				 cases[i].taken);
-		json_decref(args);
 	}
 }
 

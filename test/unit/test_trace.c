@@ -59,10 +59,9 @@ TEST(event_json_round_trip)
 		const struct event_line *l = &event_lines[i];
 		struct ava_trace *t = new_trace("");
 		const struct ava_event *e;
-		struct buf line;
+		TEST_BUF(line, 1u << 20);
 		size_t n;
 
-		buf_init(&line, 1u << 20);
 		assert_int_equal(
 			event_encode(&line, &l->head, l->content, strlen(l->content), &l->meta), 0);
 		add(t, line.data);
@@ -76,7 +75,6 @@ TEST(event_json_round_trip)
 		assert_int_equal(e->time_ms, l->head.wall_ms);
 		assert_string_equal(e->agent, l->head.agent_id);
 		assert_string_equal(e->user, l->head.user_id);
-		buf_fini(&line);
 		ava_trace_free(t);
 	}
 }
@@ -573,11 +571,10 @@ TEST(trace_otlp_parts)
 		put(t, i, "ToolCall", content, "{}");
 	}
 	do {
-		struct buf out;
-		json_t *request;
+		TEST_BUF(out, 16u << 20);
+		json_auto_t *request = NULL;
 		const json_t *scope;
 
-		buf_init(&out, 16u << 20);
 		rv = otlp_part(t, &at, &out, NULL);
 		assert_true(rv == 0 || rv == 1);
 		request = json_parse(out.data, out.len, NULL);
@@ -586,8 +583,6 @@ TEST(trace_otlp_parts)
 		assert_true(json_array_size(json_object_get(scope, "spans")) <= OTLP_PART_SPANS);
 		spans += json_array_size(json_object_get(scope, "spans"));
 		parts++;
-		json_decref(request);
-		buf_fini(&out);
 	} while (rv == 1);
 	assert_int_equal(spans, 1199);
 	assert_int_equal(parts, 3);

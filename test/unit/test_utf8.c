@@ -77,9 +77,8 @@ TEST(prefix)
 
 TEST(repair)
 {
-	struct buf b;
+	TEST_BUF(b, 1000);
 
-	buf_init(&b, 1000);
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		buf_reset(&b);
 		assert_int_equal(utf8_repair(&b, cases[i].bytes, cases[i].len), 0);
@@ -88,7 +87,6 @@ TEST(repair)
 	buf_reset(&b);
 	utf8_repair(&b, "a\0\xff\xe2\x82z\xc3\xa9", 8);
 	assert_string_equal(b.data, "a\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbdz\xc3\xa9");
-	buf_fini(&b);
 }
 
 static const struct {
@@ -118,9 +116,8 @@ static const struct {
 
 TEST(terminal)
 {
-	struct buf b;
+	TEST_BUF(b, 1000);
 
-	buf_init(&b, 1000);
 	for (size_t i = 0; i < ARRAY_LEN(shown); i++) {
 		buf_reset(&b);
 		assert_int_equal(utf8_terminal(&b, shown[i].in, strlen(shown[i].in), shown[i].keep),
@@ -130,18 +127,15 @@ TEST(terminal)
 	buf_reset(&b);
 	utf8_terminal(&b, "\0", 1, true);
 	assert_string_equal(b.data, "\\x00");
-	buf_fini(&b);
 }
 
 TEST(bounds)
 {
-	struct buf b;
+	TEST_BUF(b, 5);
 
-	buf_init(&b, 5);
 	assert_true(utf8_repair(&b, "abc\xff", 4) < 0);
 	buf_reset(&b);
 	assert_true(utf8_terminal(&b, "ab\x1b", 3, true) < 0);
-	buf_fini(&b);
 }
 
 /* What a model reads of a stranger's text is what a person would see of it. */

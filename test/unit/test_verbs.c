@@ -170,15 +170,13 @@ TEST(error)
 		{AVA_EIO, 503},          {AVA_EUNKNOWN, 503}, {AVA_ECANCELED, 503},
 		{AVA_ENOMEM, 500},       {AVA_ECORRUPT, 500}, {12345, 500},
 	};
-	struct buf b;
+	TEST_BUF(b, 1 << 10);
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
 		assert_int_equal(verbs_http_status(cases[i].code), cases[i].status);
-	buf_init(&b, 1 << 10);
 	assert_int_equal(verbs_error(&b, AVA_ENOENT, "no \"S-1\"\n"), 0);
 	assert_string_equal(
 		b.data, "{\"error\":{\"code\":\"not_found\",\"message\":\"no \\\"S-1\\\"\\n\"}}");
-	buf_fini(&b);
 }
 
 static int first(void **state)

@@ -184,9 +184,8 @@ static void edit_byte(struct seal_rig *r, struct edit *e)
 static void write_moved(struct seal_rig *r, struct edit *e, const size_t *at, size_t a, size_t b,
 			size_t c, bool drop)
 {
-	struct buf out;
+	TEST_BUF(out, 16u << 20);
 
-	buf_init(&out, 16u << 20);
 	buf_add(&out, e->data, at[a]);
 	buf_add(&out, e->data + at[b], at[c] - at[b]);
 	if (!drop)
@@ -194,7 +193,6 @@ static void write_moved(struct seal_rig *r, struct edit *e, const size_t *at, si
 	buf_add(&out, e->data + at[c], e->len - at[c]);
 	assert_int_equal(buf_check(&out), 0);
 	rig_put(r, e->path, out.data ? out.data : "", out.len);
-	buf_fini(&out);
 }
 
 static void edit_lines(struct seal_rig *r, struct edit *e, int how)
@@ -214,14 +212,12 @@ static void edit_lines(struct seal_rig *r, struct edit *e, int how)
 	} else if (how == 1) {
 		write_moved(r, e, at, a, a + 1, a + 1, true);
 	} else { /* a line of elsewhere again */
-		struct buf out;
+		TEST_BUF(out, 16u << 20);
 
-		buf_init(&out, 16u << 20);
 		buf_add(&out, e->data, at[a]);
 		buf_add(&out, e->data + at[c - 1], at[c] - at[c - 1]);
 		buf_add(&out, e->data + at[a], e->len - at[a]);
 		rig_put(r, e->path, out.data, out.len);
-		buf_fini(&out);
 	}
 }
 
@@ -452,11 +448,10 @@ static void prune_now(struct seal_rig *r)
 	struct seal_list out = {0};
 	struct ava_error err = {0};
 	char hex[2 * SEAL_HASH + 1];
-	struct buf b;
+	TEST_BUF(b, 4096);
 
 	assert_int_equal(seal_find_in(r->fd, gone[2], &base, &err), 1);
 	hash_hex(base.hash, SEAL_HASH, hex);
-	buf_init(&b, 4096);
 	buf_addf(&b,
 		 "{\"upTo\":%llu,\"hash\":\"%s\",\"files\":[{\"path\":\"%s\"},"
 		 "{\"path\":\"%s\"},{\"path\":\"%s\"}]}",
@@ -468,7 +463,6 @@ static void prune_now(struct seal_rig *r)
 	assert_int_equal(sealer_committed(r->sealer, r->day, &err), 0);
 	seal_list_fini(&out);
 	rig_forget(r);
-	buf_fini(&b);
 	for (size_t i = 0; i < ARRAY_LEN(gone); i++)
 		assert_int_equal(unlink(rig_full(r, gone[i])), 0);
 }

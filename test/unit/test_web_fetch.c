@@ -543,10 +543,9 @@ TEST(robots)
 {
 	struct fetcher_options o = {.robots = true};
 	struct got flooded;
-	struct buf flood;
+	TEST_BUF(flood, 1u << 20);
 
 	/* Rules that cannot be read, since their head has no end, forbid. */
-	buf_init(&flood, 1u << 20);
 	buf_adds(&flood, "HTTP/1.1 200 OK\r\n");
 	for (int i = 0; i < 4000; i++)
 		buf_adds(&flood, "X-Some-Header: 0123456789\r\n");
@@ -555,7 +554,6 @@ TEST(robots)
 	flooded = fetch_url(here("/ok"));
 	assert_int_equal(flooded.f.fault, FETCH_TOO_LARGE);
 	web_fetch_fini(&flooded.f);
-	buf_fini(&flood);
 	fetcher_free(t.fetcher);
 	o.inside = NULL;
 

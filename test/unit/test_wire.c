@@ -31,9 +31,8 @@ TEST(head_and_tail)
 	const struct tool *tools[] = {&read};
 	struct dialect_spec spec = {"offline", "You are\na tester.", tools, 1, NULL, false};
 	struct agent_infer call = {.iteration = 1, .max_output = 4096};
-	struct buf b;
+	TEST_BUF(b, 4096);
 
-	buf_init(&b, 4096);
 	assert_int_equal(wire_head(&b, &spec), 0);
 	expect(&b,
 	       "{\"model\":\"offline\",\"system\":[{\"type\":\"text\",\"text\":\"You are\\na "
@@ -50,7 +49,6 @@ TEST(head_and_tail)
 	expect(&b, "],\"max_tokens\":4096,\"tool_choice\":{\"type\":\"tool\",\"name\":\"submit_"
 		   "result\"},"
 		   "\"stream\":true}");
-	buf_fini(&b);
 }
 
 TEST(user)
@@ -92,9 +90,8 @@ TEST(turn)
 	};
 	struct turn t = {.text = "Two calls.", .text_len = 10, .calls = calls, .ncalls = 2};
 	const char *notices[] = {"[ava] 80 % of the time is used", "  "};
-	struct buf b;
+	TEST_BUF(b, 4096);
 
-	buf_init(&b, 4096);
 	assert_int_equal(wire_assistant(&b, &t), 0);
 	expect(&b,
 	       "{\"role\":\"assistant\",\"content\":[{\"type\":\"text\",\"text\":\"Two calls.\"},"
@@ -119,7 +116,6 @@ TEST(turn)
 	t.text_len = 1;
 	assert_int_equal(wire_assistant(&b, &t), 0);
 	assert_int_equal(b.len, 0); /* an empty reply has no line */
-	buf_fini(&b);
 }
 
 /* ---- the check */
@@ -254,9 +250,8 @@ TEST(check_memory)
 /* A conversation of 1,000 turns is still checked at once. */
 TEST(check_long)
 {
-	struct buf b;
+	TEST_BUF(b, 64u << 20);
 
-	buf_init(&b, 64u << 20);
 	buf_adds(&b, TASK);
 	for (int i = 0; i < 1000; i++) {
 		buf_addf(&b, "," ASSISTANT(USE("toolu_%d_1") "," USE("toolu_%d_2")), i, i);
@@ -266,7 +261,6 @@ TEST(check_long)
 	assert_int_equal(wire_check(b.data, b.len, NULL), 0);
 	buf_adds(&b, "," ASSISTANT(USE("toolu_500_2")) "," USER(RESULT("toolu_500_2")));
 	assert_int_equal(wire_check(b.data, b.len, NULL), AVA_EINVAL);
-	buf_fini(&b);
 }
 
 /* ---- the cursor */
@@ -385,10 +379,9 @@ TEST(golden)
 	struct messages_info info;
 	size_t len, want_len, head;
 	char *file = unit_read_src("test/golden/messages/run.jsonl", &len), *want;
-	struct buf b;
+	TEST_BUF(b, 1u << 20);
 
 	want = unit_read_src("test/golden/messages/run.request.json", &want_len);
-	buf_init(&b, 1u << 20);
 	assert_int_equal(messages_request(&b, file, len, &info, NULL), 0);
 	head = info.head_len;
 	assert_int_equal(info.lines, 5);
@@ -403,7 +396,6 @@ TEST(golden)
 	assert_int_equal(messages_request(&b, file, len - 1, &info, NULL), 0);
 	assert_true(info.torn > 0);
 	assert_non_null(strstr(b.data, "[an \\\"older\\\" marker]"));
-	buf_fini(&b);
 	free(file);
 	free(want);
 }
@@ -430,10 +422,9 @@ TEST(golden_encodes)
 	struct turn t = {.text = "Searching.", .text_len = 10, .calls = calls, .ncalls = 2};
 	size_t len;
 	char *file = unit_read_src("test/golden/messages/run.jsonl", &len);
-	struct buf b;
+	TEST_BUF(b, 1u << 20);
 
 	calls[0].output_len = strlen(calls[0].output);
-	buf_init(&b, 1u << 20);
 	wire_user(&b, "Where is the pool drained?", 26);
 	buf_addc(&b, '\n');
 	wire_assistant(&b, &t);
@@ -442,7 +433,6 @@ TEST(golden_encodes)
 	buf_addc(&b, '\n');
 	assert_int_equal(buf_check(&b), 0);
 	assert_non_null(strstr(file, b.data));
-	buf_fini(&b);
 	free(file);
 }
 
@@ -476,10 +466,9 @@ TEST(files)
 {
 	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
 		struct ava_error err = {0};
-		struct buf b;
+		TEST_BUF(b, 1u << 16);
 		int rv;
 
-		buf_init(&b, 1u << 16);
 		rv = messages_request(&b, files[i].file, strlen(files[i].file), NULL, &err);
 		print_message("%s: %s\n", files[i].name, err.text);
 		assert_int_equal(rv, files[i].code);
@@ -487,7 +476,6 @@ TEST(files)
 			assert_non_null(strstr(err.text, files[i].fault));
 		else
 			assert_string_equal(b.data, files[i].request);
-		buf_fini(&b);
 	}
 }
 

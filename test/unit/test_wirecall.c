@@ -110,15 +110,13 @@ static int tear_down(void **state)
 
 static int start(struct rig *r, const char *key)
 {
-	struct buf body;
+	TEST_BUF(body, 1u << 20);
 	int rv;
 
-	buf_init(&body, 1u << 20);
 	buf_adds(&body, "{\"messages\":[]}");
 	rv = wirecall_start(&r->w, r->pool, &r->model, key, "7f3a2b_3", &body, NULL);
 	if (rv == 0)
 		assert_null(body.data);
-	buf_fini(&body);
 	return rv;
 }
 
@@ -146,10 +144,8 @@ static void call(struct rig *r, const char *reply)
 #define OVER "data: {\"error\":{\"type\":\"overloaded_error\",\"message\":\"too busy\"}}\n\n"
 #define END  "data: [DONE]\n\n"
 
-TEST(whole)
+TEST_OF(whole, struct rig *r)
 {
-	struct rig *r = *state;
-
 	call(r, OK_HEAD "request-id: r1\r\n\r\n" WAIT WORD WORD END);
 	assert_int_equal(r->cls, REPLY_OK);
 	assert_int_equal(r->begans, 1);
@@ -165,10 +161,8 @@ TEST(whole)
 }
 
 /* The end mark came: what becomes of the connection then does not matter. */
-TEST(whole_though_broken)
+TEST_OF(whole_though_broken, struct rig *r)
 {
-	struct rig *r = *state;
-
 	call(r, OK_HEAD "Content-Length: 500\r\n\r\n" WORD END);
 	assert_int_equal(r->cls, REPLY_OK);
 }
@@ -200,10 +194,8 @@ static const struct {
 	{"", REPLY_NETWORK, 0, 0, false, "-", NULL},
 };
 
-TEST(failures)
+TEST_OF(failures, struct rig *r)
 {
-	struct rig *r = *state;
-
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		call(r, cases[i].reply);
 		print_message("%zu: %s\n", i, r->error.text);
@@ -219,10 +211,8 @@ TEST(failures)
 	}
 }
 
-TEST(nobody_listens)
+TEST_OF(nobody_listens, struct rig *r)
 {
-	struct rig *r = *state;
-
 	peer_stop(&r->peer);
 	call(r, NULL);
 	assert_int_equal(r->cls, REPLY_NETWORK);
@@ -231,10 +221,8 @@ TEST(nobody_listens)
 }
 
 /* Comments keep no call alive. */
-TEST(timers)
+TEST_OF(timers, struct rig *r)
 {
-	struct rig *r = *state;
-
 	r->keep_open = true;
 	r->skip_ms = 1000;
 	r->w.http.timers.first_ms = 60000;
@@ -252,9 +240,8 @@ TEST(timers)
 	assert_int_equal(r->cls, REPLY_OK);
 }
 
-TEST(stop)
+TEST_OF(stop, struct rig *r)
 {
-	struct rig *r = *state;
 	struct usage cut;
 
 	wirecall_stop(&r->w, &cut); /* not running */
@@ -275,10 +262,8 @@ TEST(stop)
 	assert_int_equal(r->dones, 0);
 }
 
-TEST(without_memory)
+TEST_OF(without_memory, struct rig *r)
 {
-	struct rig *r = *state;
-
 	r->reply = OK_HEAD "\r\n" END;
 	FAULT_LOOP(k, {
 		int rv = start(r, "k");
@@ -290,10 +275,8 @@ TEST(without_memory)
 	assert_int_equal(r->cls, REPLY_OK);
 }
 
-TEST(bad_key)
+TEST_OF(bad_key, struct rig *r)
 {
-	struct rig *r = *state;
-
 	assert_int_equal(start(r, "a\nb"), AVA_EINVAL);
 	assert_int_equal(start(r, "a\tb\x01"), AVA_EINVAL); /* refused by the client */
 	assert_int_equal(r->dones, 0);

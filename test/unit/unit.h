@@ -22,6 +22,28 @@
 	static void test_##name(void **state);                                                     \
 	UNIT_ADD(name, name, set_up, tear_down)                                                    \
 	static void test_##name(void **state)
+/* TEST_OF(name, struct world *w) { ... }: what the group's set-up left in *state. */
+#define TEST_OF(name, of)                                                                          \
+	static void of_##name(of);                                                                 \
+	TEST(name)                                                                                 \
+	{                                                                                          \
+		of_##name(*state);                                                                 \
+	}                                                                                          \
+	static void of_##name(of)
+/* With a `type` of its own, between open(&it) and close(&it). */
+#define TEST_IN(name, type, it, open, close)                                                       \
+	static void in_##name(type *it);                                                           \
+	TEST(name)                                                                                 \
+	{                                                                                          \
+		type it;                                                                           \
+		open(&it);                                                                         \
+		in_##name(&it);                                                                    \
+		close(&it);                                                                        \
+	}                                                                                          \
+	static void in_##name(type *it)
+
+/* A buffer of at most `most` bytes, which is freed where it goes out of scope (base/buf.h). */
+#define TEST_BUF(name, most) __attribute__((cleanup(buf_fini))) struct buf name = {.max = (most)}
 
 /* Anything of it may be left out: UNIT_GROUP(.before = set_up, .after = tear_down); */
 #define UNIT_GROUP(...)                                                                            \
