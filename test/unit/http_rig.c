@@ -117,6 +117,18 @@ void got_wait(struct got *g)
 	assert_null(g->call.impl);
 }
 
+void got_run(struct got *g)
+{
+	got_start(g);
+	got_wait(g);
+}
+
+void got_body(struct got *g, size_t len)
+{
+	for (size_t k = 0; k < len; k++)
+		buf_addc(&g->call.body, 'x');
+}
+
 /* ---- the peer */
 
 void rig_answer(struct peer_conn *c, const char *head, const char *body, size_t len)
@@ -141,16 +153,15 @@ void rig_answer(struct peer_conn *c, const char *head, const char *body, size_t 
 		peer_close(c);
 }
 
-struct http_pool *rig_pool(struct fixture *f, unsigned connections_max)
+void rig_pool(struct fixture *f, struct http_pool_options o)
 {
-	struct http_pool_options o = {.base_url = peer_url(&f->peer),
-				      .connections_max = connections_max};
 	struct ava_error err = {0};
-	struct http_pool *p = http_pool_new(f->client, &o, &err);
 
-	if (!p)
+	http_pool_free(f->pool);
+	o.base_url = o.base_url ? o.base_url : peer_url(&f->peer);
+	f->pool = http_pool_new(f->client, &o, &err);
+	if (!f->pool)
 		fail_msg("%s", err.text);
-	return p;
 }
 
 int rig_setup(void **state)
@@ -163,7 +174,7 @@ int rig_setup(void **state)
 	f->peer.request = rig_answer;
 	f->reply = OK_REPLY;
 	peer_start(&f->peer, f->loop);
-	f->pool = rig_pool(f, 0);
+	rig_pool(f, (struct http_pool_options){0});
 	*state = f;
 	return f->client ? 0 : -1;
 }

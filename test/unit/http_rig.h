@@ -57,10 +57,13 @@ struct fixture {
 void got_init(struct got *g, struct fixture *f);
 void got_fini(struct got *g);
 void got_start(struct got *g);
-void got_wait(struct got *g); /* until it is done, once */
+void got_wait(struct got *g);             /* until it is done, once */
+void got_run(struct got *g);              /* both */
+void got_body(struct got *g, size_t len); /* so much is sent */
 
 void rig_answer(struct peer_conn *c, const char *head, const char *body, size_t len);
-struct http_pool *rig_pool(struct fixture *f, unsigned connections_max);
+/* Another pool than the one before; of the peer, where no URL is given. */
+void rig_pool(struct fixture *f, struct http_pool_options o);
 void rig_wait_requests(struct fixture *f, size_t requests);
 void rig_stop_clock(struct fixture *f); /* it goes on in rig_teardown */
 int rig_setup(void **state);

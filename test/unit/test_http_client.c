@@ -10,9 +10,8 @@
 
 /* ---- whole responses */
 
-TEST(get)
+TEST_OF(get, struct fixture *f)
 {
-	struct fixture *f = *state;
 	struct got g;
 
 	got_init(&g, f);
@@ -32,10 +31,9 @@ TEST(get)
 }
 
 /* Without a callback the body goes into a buffer, which says whether it was large enough. */
-TEST(answer)
+TEST_OF(answer, struct fixture *f)
 {
 	static const size_t room[] = {5, 4};
-	struct fixture *f = *state;
 
 	for (size_t i = 0; i < ARRAY_LEN(room); i++) {
 		struct buf answer;
@@ -45,8 +43,7 @@ TEST(answer)
 		got_init(&g, f);
 		g.call.data = NULL;
 		g.call.answer = &answer;
-		got_start(&g);
-		got_wait(&g);
+		got_run(&g);
 		assert_int_equal(g.rv, 0);
 		assert_int_equal(g.body.len, 0);
 		assert_int_equal(buf_check(&answer), room[i] < 5 ? AVA_ETOOBIG : 0);
@@ -58,11 +55,10 @@ TEST(answer)
 	}
 }
 
-TEST(post)
+TEST_OF(post, struct fixture *f)
 {
 	const char *const headers[] = {"Content-Type: application/json", "x-api-key: sk-secret"};
 	static const size_t sizes[] = {0, 1, 1000, 16384, 16385, 300000, 3000000};
-	struct fixture *f = *state;
 
 	for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
 		struct got g;
@@ -89,17 +85,15 @@ TEST(post)
 }
 
 /* Kept headers, those of a 1xx forgotten, names without case. */
-TEST(headers)
+TEST_OF(headers, struct fixture *f)
 {
-	struct fixture *f = *state;
 	struct got g;
 
 	f->reply = "HTTP/1.1 100 Continue\r\nretry-after: 1\r\nrequest-id: early\r\n\r\n"
 		   "HTTP/1.1 429 Too Many\r\nRetry-After:  7 \r\nRETRY-AFTER-MS:\r\nX-Other: q\r\n"
 		   "Content-Type: text/plain\r\nContent-Length: 2\r\n\r\nno";
 	got_init(&g, f);
-	got_start(&g);
-	got_wait(&g);
+	got_run(&g);
 	assert_int_equal(g.rv, 0);
 	assert_int_equal(g.call.status, 429);
 	assert_string_equal(g.kept, "7");
@@ -120,9 +114,8 @@ static void head_names(struct http_call *c, int status)
 	assert_int_equal(status, 200);
 }
 
-TEST(header_names)
+TEST_OF(header_names, struct fixture *f)
 {
-	struct fixture *f = *state;
 	struct got g;
 
 	f->reply =
@@ -130,16 +123,14 @@ TEST(header_names)
 		"Content-Length: 0\r\n\r\n";
 	got_init(&g, f);
 	g.call.head = head_names;
-	got_start(&g);
-	got_wait(&g);
+	got_run(&g);
 	assert_int_equal(g.rv, 0);
 	assert_int_equal(g.heads, 1);
 	got_fini(&g);
 }
 
-TEST(bad_calls)
+TEST_OF(bad_calls, struct fixture *f)
 {
-	struct fixture *f = *state;
 	static const char *const headers[] = {"x: a\r\nEvil: b", "no colon", "x: a\nb", "x: \x01"};
 	static const char *const paths[] = {NULL, "", "v1", "/a b", "/a\r\n", "//\x7f"};
 	struct ava_error err;
@@ -209,10 +200,8 @@ static const struct {
 	{"204", "HTTP/1.1 204 No\r\n\r\n", 0, 204, "", 0},
 };
 
-TEST(broken)
+TEST_OF(broken, struct fixture *f)
 {
-	struct fixture *f = *state;
-
 	f->hang_up = true;
 	for (size_t i = 0; i < ARRAY_LEN(broken); i++) {
 		struct got g;
@@ -220,8 +209,7 @@ TEST(broken)
 		f->reply = broken[i].reply;
 		got_init(&g, f);
 		buf_adds(&g.call.body, "{}");
-		got_start(&g);
-		got_wait(&g);
+		got_run(&g);
 		if (g.rv != broken[i].rv || !strstr(g.text, broken[i].text) ||
 		    g.call.status != broken[i].status || g.body.len != broken[i].body)
 			fail_msg("%s: %d, status %d, %zu bytes, \"%s\"", broken[i].name, g.rv,
@@ -234,11 +222,10 @@ TEST(broken)
 
 /* Every prefix of a good response is a failure; only the last newline, behind
  * the closing chunk, is not missed. */
-TEST(cut_everywhere)
+TEST_OF(cut_everywhere, struct fixture *f)
 {
 	static const char whole[] = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 				    "7\r\ndata: 1\r\n0\r\n\r\n";
-	struct fixture *f = *state;
 
 	f->hang_up = true;
 	f->reply = whole;
@@ -248,8 +235,7 @@ TEST(cut_everywhere)
 		got_init(&g, f);
 		f->reply_len = len;
 		f->reply = len ? whole : "";
-		got_start(&g);
-		got_wait(&g);
+		got_run(&g);
 		if ((g.rv == 0) != (len >= sizeof(whole) - 2))
 			fail_msg("cut after %zu bytes: %d %s", len, g.rv, g.text);
 		got_fini(&g);
@@ -281,7 +267,7 @@ static void flood_answer(struct peer_conn *c, const char *head, const char *body
 	f->last = c;
 }
 
-TEST(flood)
+TEST_OF(flood, struct fixture *f)
 {
 	static const struct {
 		const char *first, *unit;
@@ -295,7 +281,6 @@ TEST(flood)
 		 AVA_ETOOBIG},
 		{CHUNKED "0\r\n", "x-trailer: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\r\n", AVA_ETOOBIG},
 	};
-	struct fixture *f = *state;
 
 	f->peer.request = flood_answer;
 	for (size_t i = 0; i < ARRAY_LEN(floods); i++) {

@@ -16,18 +16,15 @@
 
 /* ---- connections that break under a request */
 
-TEST(reset)
+TEST_OF(reset, struct fixture *f)
 {
-	struct fixture *f = *state;
 	struct got g;
 
 	f->reset = true;
 	for (size_t size = 1; size < 10000000; size *= 100) {
 		got_init(&g, f);
-		for (size_t k = 0; k < size; k++)
-			buf_addc(&g.call.body, 'x');
-		got_start(&g);
-		got_wait(&g);
+		got_body(&g, size);
+		got_run(&g);
 		assert_int_equal(g.rv, AVA_EIO);
 		got_fini(&g);
 	}
@@ -40,17 +37,14 @@ static void reset_amid(struct peer_conn *c)
 		peer_reset(c);
 }
 
-TEST(reset_amid_upload)
+TEST_OF(reset_amid_upload, struct fixture *f)
 {
-	struct fixture *f = *state;
 	struct got g;
 
 	f->peer.bytes = reset_amid;
 	got_init(&g, f);
-	for (size_t k = 0; k < 30000000; k++)
-		buf_addc(&g.call.body, 'x');
-	got_start(&g);
-	got_wait(&g);
+	got_body(&g, 30000000);
+	got_run(&g);
 	assert_int_equal(g.rv, AVA_EIO);
 	got_fini(&g);
 }
@@ -66,17 +60,14 @@ static void early_answer(struct peer_conn *c)
 	}
 }
 
-TEST(early_answer)
+TEST_OF(early_answer, struct fixture *f)
 {
-	struct fixture *f = *state;
 	struct got g;
 
 	f->peer.bytes = early_answer;
 	got_init(&g, f);
-	for (size_t k = 0; k < 30000000; k++)
-		buf_addc(&g.call.body, 'x');
-	got_start(&g);
-	got_wait(&g);
+	got_body(&g, 30000000);
+	got_run(&g);
 	/* The server closes with bytes unread: its kernel may send a reset that
 	 * overtakes the answer. */
 	if (g.rv == 0)
@@ -87,9 +78,8 @@ TEST(early_answer)
 }
 
 /* The server closed an idle connection: the next call opens another. */
-TEST(idle_closed)
+TEST_OF(idle_closed, struct fixture *f)
 {
-	struct fixture *f = *state;
 	struct http_pool_stats stats;
 
 	f->hang_up = true;
@@ -98,8 +88,7 @@ TEST(idle_closed)
 
 		got_init(&g, f);
 		buf_adds(&g.call.body, "{}");
-		got_start(&g);
-		got_wait(&g);
+		got_run(&g);
 		assert_int_equal(g.rv, 0);
 		while (!list_empty(&f->peer.conns))
 			os_loop_step(f->loop, 1000);
@@ -113,21 +102,15 @@ TEST(idle_closed)
 
 /* Where a request may have an effect no connection is used twice, so none can die under one and
  * have it sent again. */
-TEST(once)
+TEST_OF(once, struct fixture *f)
 {
-	struct fixture *f = *state;
-
-	http_pool_free(f->pool);
-	f->pool = http_pool_new(
-		f->client,
-		&(struct http_pool_options){.base_url = peer_url(&f->peer), .once = true}, NULL);
+	rig_pool(f, (struct http_pool_options){.once = true});
 	for (size_t i = 1; i <= 3; i++) {
 		struct got g;
 
 		got_init(&g, f);
 		buf_adds(&g.call.body, "{}");
-		got_start(&g);
-		got_wait(&g);
+		got_run(&g);
 		assert_int_equal(g.rv, 0);
 		assert_int_equal(f->peer.accepted, i);
 		got_fini(&g);
@@ -138,17 +121,15 @@ TEST(once)
  * fails and says that it may be repeated. */
 /* One that was silent for a while and dies under the next request, as when the
  * server gives it up just then: the request is sent again, whole. */
-TEST(silent_dies)
+TEST_OF(silent_dies, struct fixture *f)
 {
 	static const char *const headers[] = {"x-api-key: the key"};
-	struct fixture *f = *state;
 	struct http_pool_stats stats;
 	struct got g;
 
 	rig_stop_clock(f);
 	got_init(&g, f);
-	got_start(&g);
-	got_wait(&g);
+	got_run(&g);
 	got_fini(&g);
 	test_clock_skip(1000);
 	f->reset_once = true;
@@ -156,8 +137,7 @@ TEST(silent_dies)
 	g.call.headers = headers;
 	g.call.nheaders = 1;
 	buf_adds(&g.call.body, "{\"a\":1}");
-	got_start(&g);
-	got_wait(&g);
+	got_run(&g);
 	if (g.rv != 0)
 		fail_msg("%s", g.text);
 	assert_int_equal(g.heads, 1);
@@ -169,42 +149,36 @@ TEST(silent_dies)
 	got_fini(&g);
 }
 
-TEST(reused_dies)
+TEST_OF(reused_dies, struct fixture *f)
 {
-	struct fixture *f = *state;
 	struct got g;
 
 	rig_stop_clock(f);
 	got_init(&g, f);
-	got_start(&g);
-	got_wait(&g);
+	got_run(&g);
 	got_fini(&g);
 	f->reset = true;
 	got_init(&g, f);
 	buf_adds(&g.call.body, "{}");
-	got_start(&g);
-	got_wait(&g);
+	got_run(&g);
 	assert_int_equal(g.rv, AVA_EIO);
 	got_fini(&g);
 	/* One without a body is repeated by itself, on a new connection. */
 	f->reset = false;
 	got_init(&g, f);
 	g.call.method = "GET";
-	got_start(&g);
-	got_wait(&g);
+	got_run(&g);
 	assert_int_equal(g.rv, 0);
 	got_fini(&g);
 }
 
-TEST(refused)
+TEST_OF(refused, struct fixture *f)
 {
-	struct fixture *f = *state;
 	struct got g;
 
 	peer_stop(&f->peer);
 	got_init(&g, f);
-	got_start(&g);
-	got_wait(&g);
+	got_run(&g);
 	assert_int_equal(g.rv, AVA_ECONNECT);
 	assert_non_null(strstr(g.text, "cannot connect to 127.0.0.1"));
 	got_fini(&g);
@@ -245,9 +219,8 @@ static void run_timer(struct fixture *f, struct http_timers timers, bool progres
 	await_timer(f, &g, 30, text);
 }
 
-TEST(timers)
+TEST_OF(timers, struct fixture *f)
 {
-	struct fixture *f = *state;
 	struct http_timers first = {.first_ms = 30}, idle = {.idle_ms = 30, .first_ms = 600000},
 			   total = {.total_ms = 30};
 
@@ -278,9 +251,8 @@ static void drip(struct fixture *f, struct got *g, int64_t after_ms, const char 
 }
 
 /* Comments keep coming and are no progress. */
-TEST(comments_only)
+TEST_OF(comments_only, struct fixture *f)
 {
-	struct fixture *f = *state;
 	struct got g;
 
 	rig_stop_clock(f);
@@ -296,9 +268,8 @@ TEST(comments_only)
 }
 
 /* Real progress, slower than `first` as a whole, is never cut. */
-TEST(progress)
+TEST_OF(progress, struct fixture *f)
 {
-	struct fixture *f = *state;
 	struct got g;
 
 	rig_stop_clock(f);
@@ -313,9 +284,8 @@ TEST(progress)
 }
 
 /* A listener whose queue is full: no connection comes about. */
-TEST(connect_timer)
+TEST_OF(connect_timer, struct fixture *f)
 {
-	struct fixture *f = *state;
 	struct peer full = {.fd = -1};
 	struct http_pool *before = f->pool;
 	struct got g, fill[8];
@@ -363,9 +333,8 @@ static void settle(struct fixture *f)
 	assert_int_equal(stats.waiting, 0);
 }
 
-TEST(stop_at_once)
+TEST_OF(stop_at_once, struct fixture *f)
 {
-	struct fixture *f = *state;
 	struct got g;
 
 	got_init(&g, f);
@@ -382,9 +351,8 @@ TEST(stop_at_once)
 }
 
 /* Between any two turns of the loop, from the start to the end. */
-TEST(stop_every_turn)
+TEST_OF(stop_every_turn, struct fixture *f)
 {
-	struct fixture *f = *state;
 	bool over = false;
 
 	f->reply = CHUNKED "5\r\nhello\r\n0\r\n\r\n";
@@ -392,8 +360,7 @@ TEST(stop_every_turn)
 		struct got g;
 
 		got_init(&g, f);
-		for (int i = 0; i < 300000; i++)
-			buf_addc(&g.call.body, 'x');
+		got_body(&g, 300000);
 		got_start(&g);
 		for (int i = 0; i < turns && g.dones == 0; i++)
 			os_loop_step(f->loop, 1000);
@@ -406,9 +373,8 @@ TEST(stop_every_turn)
 	}
 }
 
-TEST(stop_closes_stream)
+TEST_OF(stop_closes_stream, struct fixture *f)
 {
-	struct fixture *f = *state;
 	struct got g;
 
 	f->reply = CHUNKED "5\r\nhello\r\n";
@@ -424,10 +390,8 @@ TEST(stop_closes_stream)
 }
 
 /* The struct is overwritten after the stop: nothing may touch it. */
-TEST(stop_in_callbacks)
+TEST_OF(stop_in_callbacks, struct fixture *f)
 {
-	struct fixture *f = *state;
-
 	f->reply = CHUNKED "5\r\nhello\r\n5\r\nhello\r\n0\r\n\r\n";
 	for (int where = 0; where < 3; where++) {
 		struct got g;
@@ -446,10 +410,8 @@ TEST(stop_in_callbacks)
 	}
 }
 
-TEST(stop_others)
+TEST_OF(stop_others, struct fixture *f)
 {
-	struct fixture *f = *state;
-
 	for (int where = 0; where < 3; where++) {
 		struct got g[10];
 
@@ -472,9 +434,8 @@ TEST(stop_others)
 	}
 }
 
-TEST(restart_in_done)
+TEST_OF(restart_in_done, struct fixture *f)
 {
-	struct fixture *f = *state;
 	struct got g;
 
 	got_init(&g, f);
@@ -488,21 +449,18 @@ TEST(restart_in_done)
 	got_fini(&g);
 }
 
-TEST(free_pool_in_done)
+TEST_OF(free_pool_in_done, struct fixture *f)
 {
-	struct fixture *f = *state;
-
 	for (int broken = 0; broken < 2; broken++) {
 		struct got g;
 
 		f->reset = broken;
 		got_init(&g, f);
 		g.in_done = FREE_POOL;
-		got_start(&g);
-		got_wait(&g);
+		got_run(&g);
 		assert_int_equal(g.rv, broken ? AVA_EIO : 0);
 		got_fini(&g);
-		f->pool = rig_pool(f, 0);
+		rig_pool(f, (struct http_pool_options){0});
 	}
 }
 
@@ -515,21 +473,18 @@ static struct got *start_many(struct fixture *f, size_t n, size_t body)
 	assert_non_null(g);
 	for (size_t i = 0; i < n; i++) {
 		got_init(&g[i], f);
-		for (size_t k = 0; k < body; k++)
-			buf_addc(&g[i].call.body, 'x');
+		got_body(&g[i], body);
 		got_start(&g[i]);
 	}
 	return g;
 }
 
-TEST(cap)
+TEST_OF(cap, struct fixture *f)
 {
-	struct fixture *f = *state;
 	struct http_pool_stats stats;
 	struct got *g;
 
-	http_pool_free(f->pool);
-	f->pool = rig_pool(f, 3);
+	rig_pool(f, (struct http_pool_options){.connections_max = 3});
 	f->silent = true;
 	g = start_many(f, 10, 1);
 	rig_wait_requests(f, 3);
@@ -558,9 +513,8 @@ TEST(cap)
 
 /* What a call costs while it waits, to the byte the allocator counts: bodies
  * and headers are gone, libcurl's buffers small. 2.9 KB of it is the test's. */
-TEST(waiting_memory)
+TEST_OF(waiting_memory, struct fixture *f)
 {
-	struct fixture *f = *state;
 	size_t n = 1000, before, after;
 	struct got *g;
 
@@ -583,17 +537,12 @@ TEST(waiting_memory)
 }
 
 /* A pool without calls lets go of everything, and comes back. */
-TEST(idle_pool)
+TEST_OF(idle_pool, struct fixture *f)
 {
-	struct fixture *f = *state;
 	struct http_pool_stats stats;
 	size_t heap = 0;
 
-	http_pool_free(f->pool);
-	f->pool = http_pool_new(
-		f->client,
-		&(struct http_pool_options){.base_url = peer_url(&f->peer), .idle_ms = 30000},
-		NULL);
+	rig_pool(f, (struct http_pool_options){.idle_ms = 30000});
 	for (int round = 0; round < 3; round++) {
 		struct got *g = start_many(f, 200, 100);
 
@@ -620,10 +569,9 @@ TEST(idle_pool)
 
 /* A key is nowhere on the heap once it is sent: we search all memory a waiting
  * call could have left it in, by allocating it again. */
-TEST(key_is_wiped)
+TEST_OF(key_is_wiped, struct fixture *f)
 {
 	static const char *const headers[] = {"authorization: Bearer CANARY-0123456789abcdef"};
-	struct fixture *f = *state;
 	const char *needle = "CANARY-0123456789abcdef";
 	char **blocks = calloc(40000, sizeof(*blocks));
 	struct got g;
@@ -709,9 +657,8 @@ static bool call_without_memory(struct fixture *f, const char *url, long k)
 	return hit;
 }
 
-TEST(no_memory)
+TEST_OF(no_memory, struct fixture *f)
 {
-	struct fixture *f = *state;
 	struct peer plain = {.fd = -1};
 	pthread_t thread;
 	long k = 0;

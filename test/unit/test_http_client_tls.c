@@ -92,13 +92,8 @@ static int mock_stop(void **state)
 
 static void use(struct fixture *f, const char *url, const char *ca_file, bool http2)
 {
-	struct http_pool_options o = {.base_url = url, .ca_file = ca_file, .http2 = http2};
-	struct ava_error err = {0};
-
-	http_pool_free(f->pool);
-	f->pool = http_pool_new(f->client, &o, &err);
-	if (!f->pool)
-		fail_msg("%s", err.text);
+	rig_pool(f,
+		 (struct http_pool_options){.base_url = url, .ca_file = ca_file, .http2 = http2});
 }
 
 /* One GET that must end as said, with words of that kind. */
@@ -110,8 +105,7 @@ static void get(struct fixture *f, int rv, const char *text)
 	g.call.method = "GET";
 	g.call.path = "/local/health";
 	g.call.timers.connect_ms = 60000; /* however slow this machine is */
-	got_start(&g);
-	got_wait(&g);
+	got_run(&g);
 	if (g.rv != rv || !strstr(g.text, text))
 		fail_msg("%d \"%s\", not %d \"%s\"", g.rv, g.text, rv, text);
 	assert_int_equal(g.call.status, rv == 0 ? 200 : 0);
@@ -120,10 +114,8 @@ static void get(struct fixture *f, int rv, const char *text)
 
 /* ---- trust */
 
-TEST(trusted)
+TEST_OF(trusted, struct fixture *f)
 {
-	struct fixture *f = *state;
-
 	for (int http2 = 0; http2 < 2; http2++) {
 		use(f, mock_url("tls"), mock.ca, http2);
 		get(f, 0, "");
@@ -136,10 +128,8 @@ TEST(trusted)
 	unsetenv("SSL_CERT_FILE");
 }
 
-TEST(refused)
+TEST_OF(refused, struct fixture *f)
 {
-	struct fixture *f = *state;
-
 	use(f, mock_url("expired"), mock.ca, true);
 	get(f, AVA_EDENIED, "has expired: check this machine's clock");
 	use(f, mock_url("name"), mock.ca, true);
@@ -152,9 +142,8 @@ TEST(refused)
 	get(f, AVA_EDENIED, "name its CA in SSL_CERT_FILE");
 }
 
-TEST(ca_files)
+TEST_OF(ca_files, struct fixture *f)
 {
-	struct fixture *f = *state;
 	struct http_pool_options o = {.base_url = mock_url("tls"), .ca_file = "/nowhere/ca.pem"};
 	struct ava_error err;
 	char path[400];
@@ -196,9 +185,8 @@ static void wait_many(struct got *g, size_t n, int rv)
 	free(g);
 }
 
-TEST(multiplexed)
+TEST_OF(multiplexed, struct fixture *f)
 {
-	struct fixture *f = *state;
 	struct http_pool_stats stats;
 
 	use(f, mock_url("tls"), mock.ca, true);
@@ -214,10 +202,8 @@ TEST(multiplexed)
 }
 
 /* Streams broken off and begun beside others that go on. */
-TEST(stop_streams)
+TEST_OF(stop_streams, struct fixture *f)
 {
-	struct fixture *f = *state;
-
 	use(f, mock_url("tls"), mock.ca, true);
 	for (int turns = 0; turns < 30; turns++) {
 		struct got *g = get_many(f, 40);
@@ -237,11 +223,10 @@ TEST(stop_streams)
 }
 
 /* Streams the service breaks off fail alone; those beside them are whole. */
-TEST(broken_streams)
+TEST_OF(broken_streams, struct fixture *f)
 {
 	static const char *const headers[] = {"content-type: application/json",
 					      "authorization: Bearer none"};
-	struct fixture *f = *state;
 
 	for (int http2 = 0; http2 < 2; http2++) {
 		struct got g[20];
@@ -313,9 +298,8 @@ static void helper_end(const struct helper *h)
 
 /* A server that speaks HTTP/1.1 after all, and answers only when all calls have
  * come: libcurl would hand them out one by one over the first connection. */
-TEST(no_http2_there)
+TEST_OF(no_http2_there, struct fixture *f)
 {
-	struct fixture *f = *state;
 	struct http_pool_stats stats;
 	char ca[400], url[64];
 	struct helper h = helper_start("tls_http1.py", "12", url, sizeof(url));
@@ -332,7 +316,7 @@ TEST(no_http2_there)
 /* A server that lets go of streams and connections: a call is answered or fails
  * as a broken connection does, for the caller to repeat, and the next one is
  * never lost with it. */
-TEST(let_go)
+TEST_OF(let_go, struct fixture *f)
 {
 	static const struct {
 		const char *body; /* what becomes of it: see tls_http2.py */
@@ -344,7 +328,6 @@ TEST(let_go)
 		{"internal", AVA_EIO, false}, {"internal", 0, false}, {"refused", 0, true},
 		{"hello", 0, false},          {"break", 0, true},     {"hello", 0, false},
 	};
-	struct fixture *f = *state;
 	struct http_pool_stats stats;
 	char ca[400], url[64];
 	struct helper h = helper_start("tls_http2.py", NULL, url, sizeof(url));
@@ -356,8 +339,7 @@ TEST(let_go)
 
 		got_init(&g, f);
 		buf_adds(&g.call.body, cases[i].body);
-		got_start(&g);
-		got_wait(&g);
+		got_run(&g);
 		print_message("%s: %d %s\n", cases[i].body, g.rv, g.text);
 		if (g.rv != AVA_EIO || !cases[i].either)
 			assert_int_equal(g.rv, cases[i].rv);
@@ -392,10 +374,9 @@ static bool somewhere(const char *needle)
 
 /* A request without a body goes through libcurl's upload buffer as well. (With HTTP/2 the
  * headers are in nghttp2's own memory, too, which nobody wipes.) */
-TEST(key_is_wiped)
+TEST_OF(key_is_wiped, struct fixture *f)
 {
 	static const char *const headers[] = {"x-api-key: CANARY-0123456789abcdef"};
-	struct fixture *f = *state;
 	struct got g;
 
 	if (UNIT_SANITIZED)
@@ -471,10 +452,8 @@ static void use_name(struct fixture *f)
 #define REACHED AVA_EDENIED, "is for another host"
 
 /* The others wait for the first connection, and it for one lookup; none while that is fresh. */
-TEST(few_lookups)
+TEST_OF(few_lookups, struct fixture *f)
 {
-	struct fixture *f = *state;
-
 	use_name(f);
 	wait_many(get_many(f, 200), 200, AVA_EDENIED);
 	assert_in_range(dns.calls, 1, 4);
@@ -483,10 +462,8 @@ TEST(few_lookups)
 	assert_int_equal(dns.calls, 0);
 }
 
-TEST(lookup_fails)
+TEST_OF(lookup_fails, struct fixture *f)
 {
-	struct fixture *f = *state;
-
 	use_name(f);
 	dns_set(EAI_NONAME, "", false);
 	wait_many(get_many(f, 20), 20, AVA_ECONNECT);
@@ -495,17 +472,15 @@ TEST(lookup_fails)
 	get(f, REACHED);
 }
 
-TEST(lookup_hangs)
+TEST_OF(lookup_hangs, struct fixture *f)
 {
-	struct fixture *f = *state;
 	struct got g;
 
 	use_name(f);
 	dns_set(0, "127.0.0.1", true);
 	got_init(&g, f);
 	g.call.timers.connect_ms = 50;
-	got_start(&g);
-	got_wait(&g);
+	got_run(&g);
 	assert_int_equal(g.rv, AVA_ETIMEOUT);
 	assert_non_null(strstr(g.text, "no connection to api.example.test within"));
 	got_fini(&g);
@@ -514,9 +489,8 @@ TEST(lookup_hangs)
 }
 
 /* The address that is known serves from the second attempt on. */
-TEST(known_address)
+TEST_OF(known_address, struct fixture *f)
 {
-	struct fixture *f = *state;
 	struct got g;
 
 	for (int fails = 0; fails < 2; fails++) {
@@ -535,8 +509,7 @@ TEST(known_address)
 		dns_set(fails ? EAI_NONAME : 0, "127.0.0.1", !fails);
 		got_init(&g, f);
 		g.call.timers.connect_ms = fails ? 60000 : 100;
-		got_start(&g);
-		got_wait(&g);
+		got_run(&g);
 		assert_int_equal(g.rv, fails ? AVA_ECONNECT : AVA_ETIMEOUT);
 		got_fini(&g);
 		get(f, REACHED);
@@ -545,10 +518,8 @@ TEST(known_address)
 }
 
 /* Stopped, and the pool freed, while a lookup hangs: nothing waits for it. */
-TEST(leave_lookup)
+TEST_OF(leave_lookup, struct fixture *f)
 {
-	struct fixture *f = *state;
-
 	for (int late = 0; late < 2; late++) {
 		struct got *g;
 

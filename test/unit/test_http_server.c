@@ -180,19 +180,19 @@ static struct fixture *fixture_new(bool tcp)
 	return f;
 }
 
-static int setup(void **state)
+static int set_up(void **state)
 {
 	*state = fixture_new(false);
 	return 0;
 }
 
-static int setup_tcp(void **state)
+static int set_up_tcp(void **state)
 {
 	*state = fixture_new(true);
 	return 0;
 }
 
-static int teardown(void **state)
+static int tear_down(void **state)
 {
 	struct fixture *f = *state;
 
@@ -205,11 +205,10 @@ static int teardown(void **state)
 }
 
 /* Over the socket of a file and over TCP. */
-#define TEST_BOTH(name, over_file, over_tcp, tear_down)                                            \
+#define BOTH(name, of)                                                                             \
 	static void test_##name(void **state);                                                     \
-	UNIT_ADD(over_tcp_##name, name, over_tcp, tear_down)                                       \
-	TEST_WITH(name, over_file, tear_down)
-#define BOTH(name) TEST_BOTH(name, setup, setup_tcp, teardown)
+	UNIT_ADD(over_tcp_##name, name, set_up_tcp, tear_down)                                     \
+	TEST_OF(name, of)
 
 /* ---- the peer */
 
@@ -229,6 +228,14 @@ static int dial(struct fixture *f)
 static void put(int fd, const char *s)
 {
 	assert_int_equal(send(fd, s, strlen(s), MSG_NOSIGNAL), strlen(s));
+}
+
+static int ask(struct fixture *f, const char *request)
+{
+	int fd = dial(f);
+
+	put(fd, request);
+	return fd;
 }
 
 /* For longer than one may be; what was on its way before comes meanwhile. */
@@ -276,14 +283,12 @@ static const char *get(struct fixture *f, int fd, const char *want)
 
 /* ---- answers */
 
-BOTH(answer)
+BOTH(answer, struct fixture *f)
 {
-	struct fixture *f = *state;
 	char want[200];
-	int fd = dial(f);
+	int fd = ask(f, "GET /a%20b%2Fc?q=1%262&z=%C3%A9&flag HTTP/1.1\r\n"
+			"Host: ava\r\nX-Test: yes\r\n\r\n");
 
-	put(fd,
-	    "GET /a%20b%2Fc?q=1%262&z=%C3%A9&flag HTTP/1.1\r\nHost: ava\r\nX-Test: yes\r\n\r\n");
 	snprintf(want, sizeof(want),
 		 "GET /a b/c body=0: x=yes uid=%d pid=%d q=1&2[q=1&2][z=\xc3\xa9][flag=]",
 		 f->on_tcp ? -1 : (int)getuid(), f->on_tcp ? -1 : (int)getpid());
@@ -303,24 +308,20 @@ BOTH(answer)
 	UNTIL(f, http_server_connections(f->server) == 0);
 }
 
-BOTH(chunked_body)
+BOTH(chunked_body, struct fixture *f)
 {
-	struct fixture *f = *state;
-	int fd = dial(f);
+	int fd = ask(f, "POST /c HTTP/1.1\r\nHost: ava\r\nTransfer-Encoding: chunked\r\n\r\n"
+			"5\r\nhello\r\n6\r\n world\r\n0\r\n\r\n");
 
-	put(fd, "POST /c HTTP/1.1\r\nHost: ava\r\nTransfer-Encoding: chunked\r\n\r\n"
-		"5\r\nhello\r\n6\r\n world\r\n0\r\n\r\n");
 	get(f, fd, "body=11:hello world");
 	close(fd);
 }
 
-BOTH(fixed_and_head)
+BOTH(fixed_and_head, struct fixture *f)
 {
-	struct fixture *f = *state;
 	const char *text;
-	int fd = dial(f);
+	int fd = ask(f, "GET /fixed HTTP/1.1\r\nHost: ava\r\n\r\n");
 
-	put(fd, "GET /fixed HTTP/1.1\r\nHost: ava\r\n\r\n");
 	text = get(f, fd, "body{}");
 	assert_non_null(strstr(text, "Content-Length: 6\r\n"));
 	assert_non_null(strstr(text, "Content-Type: text/css\r\n"));
@@ -331,22 +332,18 @@ BOTH(fixed_and_head)
 	close(fd);
 }
 
-TEST_WITH(percent_nul, setup, teardown)
+TEST_OF(percent_nul, struct fixture *f)
 {
-	struct fixture *f = *state;
-	int fd = dial(f);
+	int fd = ask(f, "GET /keep%00x%zz%4?q=a%00b HTTP/1.1\r\nHost: ava\r\n\r\n");
 
-	put(fd, "GET /keep%00x%zz%4?q=a%00b HTTP/1.1\r\nHost: ava\r\n\r\n");
 	assert_non_null(strstr(get(f, fd, "q=a%00b"), "/keep%00x%zz%4 "));
 	close(fd);
 }
 
-BOTH(kept)
+BOTH(kept, struct fixture *f)
 {
-	struct fixture *f = *state;
-	int fd = dial(f);
+	int fd = ask(f, "GET /keep HTTP/1.1\r\nHost: ava\r\n\r\n");
 
-	put(fd, "GET /keep HTTP/1.1\r\nHost: ava\r\n\r\n");
 	UNTIL(f, f->kept);
 	os_loop_step(f->loop, 20);
 	assert_int_equal(http_server_busy(f->server), 1);
@@ -361,12 +358,10 @@ BOTH(kept)
 	close(fd);
 }
 
-BOTH(gone)
+BOTH(gone, struct fixture *f)
 {
-	struct fixture *f = *state;
-	int fd = dial(f);
+	int fd = ask(f, "GET /keep HTTP/1.1\r\nHost: ava\r\n\r\n");
 
-	put(fd, "GET /keep HTTP/1.1\r\nHost: ava\r\n\r\n");
 	UNTIL(f, f->kept);
 	close(fd);
 	UNTIL(f, f->gone == 1);
@@ -375,12 +370,10 @@ BOTH(gone)
 
 /* Not told: the answer to a peer that left is dropped. And one who asks to be
  * told when it is too late is told. */
-BOTH(gone_untold)
+BOTH(gone_untold, struct fixture *f)
 {
-	struct fixture *f = *state;
-	int fd = dial(f);
+	int fd = ask(f, "GET /keep-deaf HTTP/1.1\r\nHost: ava\r\n\r\n");
 
-	put(fd, "GET /keep-deaf HTTP/1.1\r\nHost: ava\r\n\r\n");
 	UNTIL(f, f->kept);
 	close(fd);
 	os_loop_step(f->loop, 20);
@@ -401,13 +394,11 @@ BOTH(gone_untold)
 
 /* ---- streams */
 
-BOTH(stream)
+BOTH(stream, struct fixture *f)
 {
-	struct fixture *f = *state;
 	const char *text;
-	int fd = dial(f);
+	int fd = ask(f, "GET /stream HTTP/1.1\r\nHost: ava\r\n\r\n");
 
-	put(fd, "GET /stream HTTP/1.1\r\nHost: ava\r\n\r\n");
 	text = get(f, fd, "data: hello\n\n");
 	assert_non_null(strstr(text, "Transfer-Encoding: chunked\r\n"));
 	assert_non_null(strstr(text, "Content-Type: text/event-stream\r\n"));
@@ -427,25 +418,21 @@ BOTH(stream)
 	close(fd);
 }
 
-BOTH(stream_gone)
+BOTH(stream_gone, struct fixture *f)
 {
-	struct fixture *f = *state;
-	int fd = dial(f);
+	int fd = ask(f, "GET /stream HTTP/1.1\r\nHost: ava\r\n\r\n");
 
-	put(fd, "GET /stream HTTP/1.1\r\nHost: ava\r\n\r\n");
 	get(f, fd, "hello");
 	close(fd);
 	UNTIL(f, f->stream_gone == 1); /* nothing was written to notice it */
 	UNTIL(f, http_server_connections(f->server) == 0);
 }
 
-BOTH(stream_http_1_0)
+BOTH(stream_http_1_0, struct fixture *f)
 {
-	struct fixture *f = *state;
 	const char *text;
-	int fd = dial(f);
+	int fd = ask(f, "GET /stream HTTP/1.0\r\n\r\n");
 
-	put(fd, "GET /stream HTTP/1.0\r\n\r\n");
 	UNTIL(f, f->stream);
 	http_stream_write(f->stream, "end", 3);
 	http_stream_end(f->stream);
@@ -456,23 +443,19 @@ BOTH(stream_http_1_0)
 	close(fd);
 }
 
-BOTH(stream_head_method)
+BOTH(stream_head_method, struct fixture *f)
 {
-	struct fixture *f = *state;
-	int fd = dial(f);
+	int fd = ask(f, "HEAD /stream HTTP/1.1\r\nHost: ava\r\nConnection: close\r\n\r\n");
 
-	put(fd, "HEAD /stream HTTP/1.1\r\nHost: ava\r\nConnection: close\r\n\r\n");
 	assert_null(strstr(get(f, fd, NULL), "hello"));
 	UNTIL(f, f->stream_gone == 1);
 	close(fd);
 }
 
-BOTH(heartbeat)
+BOTH(heartbeat, struct fixture *f)
 {
-	struct fixture *f = *state;
-	int fd = dial(f);
+	int fd = ask(f, "GET /sse HTTP/1.1\r\nHost: ava\r\n\r\n");
 
-	put(fd, "GET /sse HTTP/1.1\r\nHost: ava\r\n\r\n");
 	get(f, fd, "\n\n\r\n3\r\n:\n\n\r\n");
 	close(fd);
 	UNTIL(f, f->stream_gone == 1);
@@ -494,9 +477,8 @@ static size_t count_x(struct fixture *f, int fd)
 
 /* A peer that does not read: the writer is told to wait, nothing grows, and
  * once the peer reads everything arrives in order. */
-BOTH(slow_peer)
+BOTH(slow_peer, struct fixture *f)
 {
-	struct fixture *f = *state;
 	static char piece[8192];
 	size_t got = 0, all;
 	int fd = dial(f), rv, n = 0;
@@ -533,13 +515,11 @@ BOTH(slow_peer)
 }
 
 /* A peer that never reads is dropped when the connection makes no progress. */
-BOTH(stuck_peer)
+BOTH(stuck_peer, struct fixture *f)
 {
-	struct fixture *f = *state;
 	static char piece[512 * 1024];
-	int fd = dial(f);
+	int fd = ask(f, "GET /stream HTTP/1.1\r\nHost: ava\r\n\r\n");
 
-	put(fd, "GET /stream HTTP/1.1\r\nHost: ava\r\n\r\n");
 	UNTIL(f, f->stream);
 	for (int i = 0; i < 10; i++)
 		http_stream_write(f->stream, piece, sizeof(piece));
@@ -574,15 +554,12 @@ static const struct {
 	{"two hosts", "GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", "HTTP/1.1 400 "},
 };
 
-TEST_WITH(refused, setup, teardown)
+TEST_OF(refused, struct fixture *f)
 {
-	struct fixture *f = *state;
-
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		int fd = dial(f);
+		int fd = ask(f, bad[i].request);
 
 		print_message("%s\n", bad[i].name);
-		put(fd, bad[i].request);
 		get(f, fd, bad[i].want);
 		close(fd);
 	}
@@ -590,14 +567,13 @@ TEST_WITH(refused, setup, teardown)
 	UNTIL(f, http_server_busy(f->server) == 0);
 }
 
-TEST_WITH(no_host, setup, teardown)
+TEST_OF(no_host, struct fixture *f)
 {
 	static const char *const heads[] = {
 		"GET / HTTP/1.1\r\n\r\n",
 		"POST / HTTP/1.1\r\nContent-Length: 2\r\n\r\n",
 		"GET / HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\nHost: ava\r\n\r\n",
 	};
-	struct fixture *f = *state;
 
 	for (size_t i = 0; i < ARRAY_LEN(heads); i++) {
 		int fd = dial(f);
@@ -614,7 +590,7 @@ TEST_WITH(no_host, setup, teardown)
 }
 
 /* It ended the path, and what stands behind it was nobody's. */
-TEST_WITH(raw_nul, setup, teardown)
+TEST_OF(raw_nul, struct fixture *f)
 {
 	static const struct {
 		const char *line;
@@ -626,7 +602,6 @@ TEST_WITH(raw_nul, setup, teardown)
 		LINE("GET /a?b=\0c HTTP/1.1\r\nHost: ava\r\n\r\n"),
 		LINE("GET /a\0 HTTP/1.1\r\nHost: ava\r\n\r\n"),
 	};
-	struct fixture *f = *state;
 	int fd;
 
 	for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
@@ -636,17 +611,16 @@ TEST_WITH(raw_nul, setup, teardown)
 		close(fd);
 	}
 	assert_int_equal(f->calls, 0);
-	fd = dial(f); /* what has none is taken */
-	put(fd, "GET /a%20b?c=%26&d HTTP/1.1\r\nHost: ava\r\n\r\n");
+	/* What has none is taken. */
+	fd = ask(f, "GET /a%20b?c=%26&d HTTP/1.1\r\nHost: ava\r\n\r\n");
 	get(f, fd, "HTTP/1.1 200 ");
 	put(fd, "\r\nGET /a HTTP/1.1\r\nHost: ava\r\n\r\n");
 	get(f, fd, "GET /a");
 	close(fd);
 }
 
-TEST_WITH(chunks_over_bound, setup, teardown)
+TEST_OF(chunks_over_bound, struct fixture *f)
 {
-	struct fixture *f = *state;
 	static char body[6000];
 	int fd = dial(f);
 
@@ -656,8 +630,9 @@ TEST_WITH(chunks_over_bound, setup, teardown)
 	put(fd, "\r\n0\r\n\r\n");
 	get(f, fd, "HTTP/1.1 413 ");
 	close(fd);
-	fd = dial(f); /* one that never ends is cut off */
-	put(fd, "POST /c HTTP/1.1\r\nHost: ava\r\nTransfer-Encoding: chunked\r\n\r\nffffff\r\n");
+	/* One that never ends is cut off. */
+	fd = ask(f, "POST /c HTTP/1.1\r\nHost: ava\r\nTransfer-Encoding: chunked\r\n\r\n"
+		    "ffffff\r\n");
 	put(fd, body);
 	put(fd, body);
 	assert_string_equal(get(f, fd, NULL), "");
@@ -666,9 +641,8 @@ TEST_WITH(chunks_over_bound, setup, teardown)
 }
 
 /* All the room for bodies is taken by peers that never send the rest. */
-TEST_WITH(half_bodies_give_way, setup, teardown)
+TEST_OF(half_bodies_give_way, struct fixture *f)
 {
-	struct fixture *f = *state;
 	static char body[BODY_MAX + 1];
 	char head[128];
 	int half[33], fd;
@@ -685,8 +659,7 @@ TEST_WITH(half_bodies_give_way, setup, teardown)
 		os_loop_step(f->loop, 5);
 	}
 	for (int i = 0; i < 3; i++) {
-		fd = dial(f);
-		put(fd, head);
+		fd = ask(f, head);
 		put(fd, body);
 		put(fd, "b");
 		get(f, fd, "HTTP/1.1 200 ");
@@ -701,9 +674,8 @@ TEST_WITH(half_bodies_give_way, setup, teardown)
 	UNTIL(f, http_server_busy(f->server) == 0);
 }
 
-TEST_WITH(head_over_bound, setup, teardown)
+TEST_OF(head_over_bound, struct fixture *f)
 {
-	struct fixture *f = *state;
 	static char line[20000];
 	const char *text;
 	int fd = dial(f);
@@ -714,8 +686,7 @@ TEST_WITH(head_over_bound, setup, teardown)
 	text = get(f, fd, "HTTP/1.1 4");
 	assert_true(strstr(text, " 413 ") || strstr(text, " 431 "));
 	close(fd);
-	fd = dial(f);
-	put(fd, "GET /");
+	fd = ask(f, "GET /");
 	put(fd, line);
 	get(f, fd, "HTTP/1.1 414 ");
 	close(fd);
@@ -730,12 +701,10 @@ TEST_WITH(head_over_bound, setup, teardown)
 	assert_int_equal(f->calls, 1);
 }
 
-TEST_WITH(half_request, setup, teardown)
+TEST_OF(half_request, struct fixture *f)
 {
-	struct fixture *f = *state;
-	int fd = dial(f);
+	int fd = ask(f, "POST /x HTTP/1.1\r\nHost: ava\r\nContent-Length: 10\r\n\r\nhal");
 
-	put(fd, "POST /x HTTP/1.1\r\nHost: ava\r\nContent-Length: 10\r\n\r\nhal");
 	UNTIL(f, http_server_busy(f->server) == 1);
 	close(fd);
 	UNTIL(f, http_server_busy(f->server) == 0);
@@ -743,12 +712,10 @@ TEST_WITH(half_request, setup, teardown)
 }
 
 /* One that stays half: the idle time ends it. */
-TEST_WITH(half_line, setup, teardown)
+TEST_OF(half_line, struct fixture *f)
 {
-	struct fixture *f = *state;
-	int fd = dial(f);
+	int fd = ask(f, "GET /x HTT");
 
-	put(fd, "GET /x HTT");
 	for (int i = 0; http_server_connections(f->server) > 0 || i == 0; i++)
 		be_idle(f);
 	assert_string_equal(get(f, fd, NULL), "");
@@ -758,9 +725,8 @@ TEST_WITH(half_line, setup, teardown)
 
 /* ---- ends */
 
-TEST_WITH(stop_with_everything_open, setup, teardown)
+TEST_OF(stop_with_everything_open, struct fixture *f)
 {
-	struct fixture *f = *state;
 	int kept = dial(f), deaf = dial(f), stream = dial(f), idle = dial(f);
 
 	put(deaf, "GET /keep-deaf HTTP/1.1\r\nHost: ava\r\n\r\n");
@@ -779,9 +745,8 @@ TEST_WITH(stop_with_everything_open, setup, teardown)
 	close(kept), close(deaf), close(stream), close(idle);
 }
 
-TEST_WITH(quiesce, setup, teardown)
+TEST_OF(quiesce, struct fixture *f)
 {
-	struct fixture *f = *state;
 	int fd = dial(f), other;
 
 	put(fd, "GET /keep HTTP/1.1\r\nHost: ava\r\n\r\n");
@@ -795,9 +760,8 @@ TEST_WITH(quiesce, setup, teardown)
 }
 
 /* More peers than connections: they wait and are served. */
-TEST_WITH(connection_limit, setup, teardown)
+TEST_OF(connection_limit, struct fixture *f)
 {
-	struct fixture *f = *state;
 	int fd[60];
 
 	for (int i = 0; i < 60; i++) {
@@ -812,9 +776,8 @@ TEST_WITH(connection_limit, setup, teardown)
 }
 
 /* Who holds nearly all connections and says nothing, or half a line, makes room. */
-TEST_WITH(idle_peers_make_room, setup, teardown)
+TEST_OF(idle_peers_make_room, struct fixture *f)
 {
-	struct fixture *f = *state;
 	int fd[50], newcomer;
 
 	for (int i = 0; i < 50; i++) {
@@ -855,17 +818,14 @@ static void one_exchange(struct fixture *f, const char *path)
 }
 
 /* Allocations of our own that fail close the connection and leak nothing. */
-TEST_WITH(alloc_faults, setup, teardown)
+TEST_OF(alloc_faults, struct fixture *f)
 {
-	struct fixture *f = *state;
-
 	FAULT_LOOP(k, one_exchange(f, "/plain"));
 	FAULT_LOOP(k, one_exchange(f, "/stream"));
 }
 
-TEST_WITH(new_fails, setup, teardown)
+TEST_OF(new_fails, struct fixture *f)
 {
-	struct fixture *f = *state;
 	struct ava_error err;
 	int fd;
 
@@ -881,3 +841,5 @@ TEST_WITH(new_fails, setup, teardown)
 		assert_int_equal(fcntl(fd, F_GETFD), -1); /* taken also on error */
 	});
 }
+
+UNIT_GROUP(.before = set_up, .after = tear_down);

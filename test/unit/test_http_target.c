@@ -205,8 +205,7 @@ TEST_WITH(through_proxy, rig_setup, rig_teardown)
 	got_init(&g, f);
 	g.call.headers = headers;
 	g.call.nheaders = 1;
-	got_start(&g);
-	got_wait(&g);
+	got_run(&g);
 	no_env();
 	rig_resolve = NULL;
 	assert_int_equal(g.rv, AVA_ECONNECT);
