@@ -8,10 +8,10 @@ and answers no request before N have come at the same time. Ends with its
 standard input."""
 
 import http.server
-import ssl
-import subprocess
 import sys
 import threading
+
+import tls_context
 
 
 def main():
@@ -30,21 +30,12 @@ def main():
         def log_message(self, *args):
             pass
 
-    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
-                    "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj", "/CN=test",
-                    "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", pem, "-out", pem + ".crt"],
-                   check=True, stderr=subprocess.DEVNULL)
-    with open(pem + ".crt") as crt, open(pem, "a") as out:
-        out.write(crt.read())
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(pem)
-    context.set_alpn_protocols(["http/1.1"])
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
     server.request_queue_size = 128
     # The handshake belongs to the thread of the connection, not to accept.
-    server.socket = context.wrap_socket(server.socket, server_side=True,
-                                        do_handshake_on_connect=False)
+    server.socket = tls_context.context(pem, "http/1.1").wrap_socket(
+        server.socket, server_side=True, do_handshake_on_connect=False)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     print(server.server_address[1], flush=True)
     sys.stdin.read()

@@ -10,11 +10,11 @@ and GOAWAY: nothing new may begin, "internal" and "refused" RST_STREAM with that
 code, "break" the connection ends. Ends with its standard input."""
 
 import socket
-import ssl
 import struct
-import subprocess
 import sys
 import threading
+
+import tls_context
 
 DATA, HEADERS, RST_STREAM, SETTINGS, PING, GOAWAY = 0, 1, 3, 4, 6, 7
 END_STREAM, END_HEADERS, ACK = 1, 4, 1
@@ -105,15 +105,7 @@ def accept(context, listener):
 
 def main():
     pem = sys.argv[1] + "/http2.pem"
-    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
-                    "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj", "/CN=test",
-                    "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", pem, "-out", pem + ".crt"],
-                   check=True, stderr=subprocess.DEVNULL)
-    with open(pem + ".crt") as crt, open(pem, "a") as out:
-        out.write(crt.read())
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(pem)
-    context.set_alpn_protocols(["h2"])
+    context = tls_context.context(pem, "h2")
     listener = socket.create_server(("127.0.0.1", 0))
     threading.Thread(target=accept, args=(context, listener), daemon=True).start()
     print(listener.getsockname()[1], flush=True)
