@@ -4,6 +4,7 @@
 #define RESTART_RIG_H
 
 #include "logbook_rig.h"
+#include "spec_rig.h"
 
 #include "base/clock.h"
 #include "base/settings.h"
@@ -59,6 +60,8 @@ static inline void fini_world(struct world *w)
 	unit_rmdir(w->r.root);
 }
 
+#define WORLD_TEST(name) TEST_IN(name, struct world, w, init_world, fini_world)
+
 /* ---- what a stop leaves */
 
 struct left {
@@ -79,25 +82,14 @@ static inline void commit(struct world *w, struct draft *d)
 static inline struct left queued_in(struct world *w, const char *request_id,
 				    const struct spec_group *group)
 {
-	struct op_spawn s = {
-		.role = "code_reviewer",
-		.task = "look at it",
-		.cwd = w->r.root,
-		.origin = "test",
-		.session_id = "s1",
-		.user_id = "tester",
-		.request_id = request_id,
-		.timeout_ms = AVA_DEFAULT,
-		.max_cost_microusd = AVA_DEFAULT,
-		.max_tokens = AVA_DEFAULT,
-		.max_iterations = AVA_DEFAULT,
-		.group = group,
-	};
+	struct op_spawn s = spawn_usual("look at it", w->r.root);
 	struct draft *d = draft_new(&w->r.book);
 	struct run_spec *spec = NULL;
 	struct left l;
 	struct run *r = NULL;
 
+	s.request_id = request_id;
+	s.group = group;
 	if (spec_build(&spec, &s, &w->settings, "offline", NULL, &w->err) != 0 ||
 	    supervisor_spawn(&w->sup, spec, "", d, &r, &w->err) != 0)
 		fail_msg("%s", w->err.text);
@@ -124,12 +116,10 @@ static inline void add(struct world *w, const struct left *l, enum event_kind ki
 	struct draft *d = draft_new(&w->r.book);
 	struct draft_where where = {.run = l->id, .log = &r->rec.log};
 	struct event_head head = {.kind = kind, .agent_id = l->id, .trace_id = l->trace};
-	struct buf b;
+	TEST_BUF(b, 4096);
 
-	buf_init(&b, 4096);
 	buf_adds(&b, content);
 	assert_int_equal(draft_event(d, &where, &head, &b, NULL), 0);
-	buf_fini(&b);
 	commit(w, d);
 }
 

@@ -4,22 +4,7 @@
 
 #include "ava/runs.h"
 #include "ava/state.h"
-
-/* A run as most tests ask for one. */
-static inline struct op_spawn spawn_usual(const char *task, const char *cwd)
-{
-	return (struct op_spawn){.role = "code_reviewer",
-				 .task = task,
-				 .cwd = cwd,
-				 .origin = "test",
-				 .session_id = "s1",
-				 .user_id = "tester",
-				 .request_id = "",
-				 .timeout_ms = AVA_DEFAULT,
-				 .max_cost_microusd = AVA_DEFAULT,
-				 .max_tokens = AVA_DEFAULT,
-				 .max_iterations = AVA_DEFAULT};
-}
+#include "spec_rig.h"
 
 static inline void runs_now(struct core *c, bool all, size_t limit,
 			    void (*each)(const struct op_status *s, void *user), void *user)

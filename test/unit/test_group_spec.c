@@ -1,6 +1,6 @@
 /* The group in a spec: what is confirmed comes back byte for byte, and a cost
  * limit over an unknown price is refused. */
-#include "unit.h"
+#include "spec_rig.h"
 
 #include <string.h>
 
@@ -11,38 +11,17 @@
 #include "codec/json.h"
 #include "provider/model.h"
 #include "subagent/quote.h"
-#include "subagent/spec.h"
 
 static struct run_spec *build(const struct spec_group *g)
 {
-	struct op_spawn s = {
-		.task = "look",
-		.role = "researcher",
-		.model = "offline",
-		.timeout_ms = AVA_DEFAULT,
-		.max_cost_microusd = AVA_DEFAULT,
-		.max_tokens = AVA_DEFAULT,
-		.max_iterations = AVA_DEFAULT,
-		.group = g,
-	};
-	struct run_spec *r = NULL;
-	struct ava_error err = {0};
+	struct op_spawn s = spawn_usual("look", NULL);
 	struct settings set;
 
+	s.role = "researcher";
+	s.model = "offline";
+	s.group = g;
 	settings_defaults(&set);
-	if (spec_build(&r, &s, &set, NULL, NULL, &err) != 0)
-		fail_msg("%s", err.text);
-	return r;
-}
-
-static struct run_spec *again(const struct run_spec *was)
-{
-	json_t *config = json_parse(was->config, was->config_len, NULL);
-	struct run_spec *r = NULL;
-
-	assert_int_equal(spec_from_json(&r, config, "s", "", "u", NULL), 0);
-	json_decref(config);
-	return r;
+	return spec_built(&s, &set);
 }
 
 TEST(comes_back)
@@ -56,7 +35,7 @@ TEST(comes_back)
 		.share = true,
 		.then = "[{\"task\":\"a \\\"b\\\"\",\"n\":0.1}]",
 	};
-	struct run_spec *r = build(&g), *b = again(r);
+	struct run_spec *r = build(&g), *b = spec_again(r);
 
 	assert_string_equal(b->group.id, g.id);
 	assert_int_equal(b->group.cost_microusd, g.cost_microusd);
@@ -74,7 +53,7 @@ TEST(comes_back)
 
 TEST(alone)
 {
-	struct run_spec *r = build(NULL), *b = again(r);
+	struct run_spec *r = build(NULL), *b = spec_again(r);
 
 	assert_string_equal(r->group.id, "");
 	assert_null(strstr(r->config, "group")); /* its hash is that of older versions */
@@ -88,14 +67,13 @@ TEST(damaged)
 {
 	const struct spec_group g = {.id = "G-7f3a2b", .cost_microusd = -1, .index = 1, .size = 2};
 	struct run_spec *r = build(&g), *b = NULL;
-	json_t *config = json_parse(r->config, r->config_len, NULL);
+	json_auto_t *config = json_parse(r->config, r->config_len, NULL);
 
 	json_object_set_new(json_object_get(config, "group"), "index", json_integer(3));
 	assert_int_equal(spec_from_json(&b, config, "", "", "", NULL), AVA_ECORRUPT);
 	json_object_set_new(json_object_get(config, "group"), "size", json_integer(1000));
 	assert_int_equal(spec_from_json(&b, config, "", "", "", NULL), AVA_ECORRUPT);
 	assert_null(b);
-	json_decref(config);
 	spec_free(r);
 }
 
@@ -119,9 +97,8 @@ TEST(quote)
 	const struct spec_group g = {.id = "G-7f3a2b", .cost_microusd = -1, .index = 1, .size = 2};
 	struct run_spec *both[] = {build(&g), build(&g)};
 	struct quotes q = {0};
-	struct buf b;
+	TEST_BUF(b, 65536);
 
-	buf_init(&b, 65536);
 	assert_int_equal(quote_text(&b, &q, both, 2, NULL), 0);
 	assert_non_null(
 		strstr(b.data, "\n• Model: offline\n• Limits: each stops at 10 min, $0.50,"));
@@ -131,7 +108,6 @@ TEST(quote)
 	assert_int_equal(quote_text(&b, &q, both, 2, NULL), 0);
 	assert_non_null(
 		strstr(b.data, "\n• Limits: each stops at its own, the widest: 10 min, $0.50,"));
-	buf_fini(&b);
 	spec_free(both[0]);
 	spec_free(both[1]);
 }

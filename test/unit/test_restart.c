@@ -5,42 +5,37 @@
 
 /* ---- tests */
 
-TEST(a_queued_run_goes_on)
+WORLD_TEST(a_queued_run_goes_on)
 {
-	struct world w;
 	struct left a, b;
 	char want[128];
 
-	init_world(&w);
-	a = queued(&w, "r-1");
-	b = queued(&w, "");
-	close_world(&w);
-	restart(&w);
-	assert_queued(&w, &a);
-	assert_queued(&w, &b);
-	assert_int_equal(w.sup.total, 2);
-	assert_true(nameset_has(&w.sup.names, a.id));
-	assert_true(nameset_has(&w.sup.names, b.trace));
+	a = queued(w, "r-1");
+	b = queued(w, "");
+	close_world(w);
+	restart(w);
+	assert_queued(w, &a);
+	assert_queued(w, &b);
+	assert_int_equal(w->sup.total, 2);
+	assert_true(nameset_has(&w->sup.names, a.id));
+	assert_true(nameset_has(&w->sup.names, b.trace));
 	snprintf(want, sizeof(want), "r-1=%s ", a.id);
-	assert_string_equal(w.requests, want); /* "" is none */
-	assert_string_equal(w.problems, "");
-	fini_world(&w);
+	assert_string_equal(w->requests, want); /* "" is none */
+	assert_string_equal(w->problems, "");
 }
 
 /* The call that was cut is charged an estimate, once, and made again. */
-TEST(a_cut_call)
+WORLD_TEST(a_cut_call)
 {
-	struct world w;
 	struct left l;
 	struct run *r;
 
-	init_world(&w);
-	l = queued(&w, "");
-	asks_model(&w, &l, 1, ",\"usedMs\":4000", "");
-	close_world(&w);
+	l = queued(w, "");
+	asks_model(w, &l, 1, ",\"usedMs\":4000", "");
+	close_world(w);
 	for (int i = 0; i < 3; i++) {
-		restart(&w);
-		r = carried(&w, &l);
+		restart(w);
+		r = carried(w, &l);
 		assert_true(r->agent.at.again);
 		assert_int_equal(r->call.attempts, 1);
 		assert_int_equal(r->agent.at.totals.calls, 1);
@@ -48,42 +43,39 @@ TEST(a_cut_call)
 		assert_int_equal(r->agent.at.totals.input, r->rec.request_bytes / 4);
 		assert_int_equal(r->agent.at.used_ms,
 				 4000); /* the time without a process is none */
-		assert_string_equal(w.problems, "");
-		close_world(&w); /* nothing followed: nothing is written */
-		assert_false(rig_holds(&w.r, l.log, "\"estimated\":true"));
+		assert_string_equal(w->problems, "");
+		close_world(w); /* nothing followed: nothing is written */
+		assert_false(rig_holds(&w->r, l.log, "\"estimated\":true"));
 	}
-	unlink(rig_path(&w.r, l.messages)); /* and a run that cannot go on ends */
-	restart(&w);
-	assert_interrupted(&w, &l);
-	assert_true(rig_holds(&w.r, l.log, "\"estimated\":true"));
-	assert_true(rig_holds(&w.r, l.log, "\"errorClass\":\"interrupted\""));
-	close_world(&w);
-	restart(&w); /* ended is ended */
-	assert_int_equal(w.sup.nlive, 0);
-	assert_int_equal(w.sup.total, 1);
-	assert_true(nameset_has(&w.sup.names, l.id));
-	fini_world(&w);
+	unlink(rig_path(&w->r, l.messages)); /* and a run that cannot go on ends */
+	restart(w);
+	assert_interrupted(w, &l);
+	assert_true(rig_holds(&w->r, l.log, "\"estimated\":true"));
+	assert_true(rig_holds(&w->r, l.log, "\"errorClass\":\"interrupted\""));
+	close_world(w);
+	restart(w); /* ended is ended */
+	assert_int_equal(w->sup.nlive, 0);
+	assert_int_equal(w->sup.total, 1);
+	assert_true(nameset_has(&w->sup.names, l.id));
 }
 
 /* What the log tells of a run's limits, warnings and waits holds after a start. */
-TEST(what_is_carried_over)
+WORLD_TEST(what_is_carried_over)
 {
-	struct world w;
 	struct left l;
 	struct run *r;
 
-	init_world(&w);
-	l = queued(&w, "");
-	asks_model(&w, &l, 2,
+	l = queued(w, "");
+	asks_model(w, &l, 2,
 		   ",\"usedMs\":1005,\"input\":70,\"output\":7,\"measuredInput\":70,"
 		   "\"warned\":5,\"oddReplies\":1",
 		   ",\"firstModel\":\"a/b\",\"fallbacks\":2");
-	add(&w, &l, EVENT_InferEnd,
+	add(w, &l, EVENT_InferEnd,
 	    "{\"callId\":\"i2\",\"responsePreview\":\"\",\"tokens\":{\"input\":0},"
 	    "\"errorClass\":\"overloaded\",\"retryInMs\":600000,\"clockMs\":2005}");
-	close_world(&w);
-	restart(&w);
-	r = carried(&w, &l);
+	close_world(w);
+	restart(w);
+	r = carried(w, &l);
 	assert_true(r->agent.at.again);
 	assert_int_equal(r->agent.at.used_ms, 2005);
 	assert_int_equal(r->agent.at.warned, 1u << AGENT_TIME | 1u << AGENT_TOKENS);
@@ -97,7 +89,6 @@ TEST(what_is_carried_over)
 	assert_string_equal(r->call.first_model, "a/b");
 	assert_true(r->call.held_until_ms > clock_mono_ms() + 60000);
 	assert_true(r->call.held_until_ms <= clock_mono_ms() + 600000);
-	fini_world(&w);
 }
 
 /* With the first thing that follows; a run that had not begun reads none. */
@@ -129,92 +120,81 @@ TEST(a_position_read_is_told)
 }
 
 /* An empty reply has no line: the event alone says that it came. */
-TEST(a_reply_without_a_line)
+WORLD_TEST(a_reply_without_a_line)
 {
-	struct world w;
 	struct left l;
 	struct run *r;
 
-	init_world(&w);
-	l = queued(&w, "");
-	asks_model(&w, &l, 1, "", "");
-	add(&w, &l, EVENT_InferEnd,
+	l = queued(w, "");
+	asks_model(w, &l, 1, "", "");
+	add(w, &l, EVENT_InferEnd,
 	    "{\"callId\":\"i1\",\"responsePreview\":\"\",\"tokens\":{\"input\":70},"
 	    "\"stopReason\":\"max_tokens\"}");
-	close_world(&w);
-	restart(&w);
-	r = carried(&w, &l);
+	close_world(w);
+	restart(w);
+	r = carried(w, &l);
 	assert_true(r->agent.replayed);
 	assert_non_null(r->agent.turn);
 	assert_int_equal(r->agent.turn->ncalls, 0);
 	assert_int_equal(r->agent.turn->stop, TURN_STOP_LENGTH);
 	assert_string_equal(r->agent.turn->text, "");
-	fini_world(&w);
 }
 
 /* Log and messages that do not fit together: nobody can say where it stands. */
-TEST(a_log_without_its_messages)
+WORLD_TEST(a_log_without_its_messages)
 {
-	struct world w;
 	struct left l;
 
-	init_world(&w);
-	l = at_work(&w);
-	add(&w, &l, EVENT_ToolCall, "{\"callId\":\"c1.3\",\"name\":\"read_file\"}");
-	close_world(&w);
-	restart(&w);
-	assert_non_null(strstr(w.problems, "2 open calls where its log has 3"));
-	assert_interrupted(&w, &l);
-	fini_world(&w);
+	l = at_work(w);
+	add(w, &l, EVENT_ToolCall, "{\"callId\":\"c1.3\",\"name\":\"read_file\"}");
+	close_world(w);
+	restart(w);
+	assert_non_null(strstr(w->problems, "2 open calls where its log has 3"));
+	assert_interrupted(w, &l);
 }
 
 /* A recorded result stays, whole where only its beginning is in the log; the other
  * call is open. */
-TEST(results_are_kept)
+WORLD_TEST(results_are_kept)
 {
-	struct world w;
 	struct left l;
 	struct draft *d;
 	const struct turn *t;
 
-	init_world(&w);
-	l = at_work(&w);
-	close_world(&w);
-	restart(&w);
-	t = carried(&w, &l)->agent.turn;
+	l = at_work(w);
+	close_world(w);
+	restart(w);
+	t = carried(w, &l)->agent.turn;
 	assert_int_equal(t->ncalls, 2);
 	assert_true(t->calls[0].answered && t->calls[0].recorded && t->calls[0].success);
 	assert_string_equal(t->calls[0].output, "what a holds");
 	assert_false(t->calls[1].answered);
-	d = draft_new(&w.r.book);
+	d = draft_new(&w->r.book);
 	buf_adds(draft_part(d, DRAFT_MESSAGES, l.messages),
 		 "{\"mark\":{\"kept\":\"c1.1\",\"output\":\"all that a holds\"}}\n");
-	commit(&w, d);
-	close_world(&w);
-	restart(&w);
-	t = carried(&w, &l)->agent.turn;
+	commit(w, d);
+	close_world(w);
+	restart(w);
+	t = carried(w, &l)->agent.turn;
 	assert_string_equal(t->calls[0].output, "all that a holds");
-	fini_world(&w);
 }
 
 /* A run that ends before it goes on closes what was open: the intent without a result
  * gets one that says so, the other one's stays. */
-TEST(open_intents_get_results)
+WORLD_TEST(open_intents_get_results)
 {
-	struct world w;
 	struct left l;
 	struct event_view v[32];
 	char *file, *messages, *last;
 	unsigned results = 0;
 	size_t n;
 
-	init_world(&w);
-	l = at_work(&w);
-	close_world(&w);
-	restart(&w);
-	supervisor_cancel(carried(&w, &l), NULL, NULL);
-	RIG_UNTIL(&w.r, !supervisor_find(&w.sup, l.id));
-	n = rig_events(&w.r, l.log, v, 32, &file);
+	l = at_work(w);
+	close_world(w);
+	restart(w);
+	supervisor_cancel(carried(w, &l), NULL, NULL);
+	RIG_UNTIL(&w->r, !supervisor_find(&w->sup, l.id));
+	n = rig_events(&w->r, l.log, v, 32, &file);
 	for (size_t i = 0; i < n; i++) {
 		assert_int_equal(v[i].seq, i + 1);
 		results += v[i].kind == EVENT_ToolResult;
@@ -223,17 +203,16 @@ TEST(open_intents_get_results)
 	assert_int_equal(v[n - 1].kind, EVENT_SubagentComplete);
 	assert_non_null(
 		strstr(file, "\"callId\":\"c1.2\",\"name\":\"read_file\",\"success\":false"));
-	messages = rig_read(&w.r, l.messages);
+	messages = rig_read(&w->r, l.messages);
 	messages[strlen(messages) - 1] = 0;
 	last = strrchr(messages, '\n');
 	assert_non_null(strstr(last, "\"t1\""));
 	assert_non_null(strstr(last, "what a holds"));
 	assert_non_null(strstr(last, "\"t2\""));
 	assert_non_null(strstr(last, "may have had effects"));
-	assert_true(rig_holds(&w.r, l.result, "\"tokens_used\":77"));
+	assert_true(rig_holds(&w->r, l.result, "\"tokens_used\":77"));
 	free(file);
 	free(messages);
-	fini_world(&w);
 }
 
 static void waiting(struct world *w, const struct left *l, const char *call, const char *kind,
@@ -290,150 +269,135 @@ TEST(decisions_are_kept)
 }
 
 /* What was said and not read is told; what was read is not told again. */
-TEST(what_was_said_is_kept)
+WORLD_TEST(what_was_said_is_kept)
 {
 	const struct person_words third = {.text = "third", .by = "ben"};
 	const char *notices[PERSON_SAID_MAX];
-	struct world w;
 	struct left l;
 	struct run *r;
 
-	init_world(&w);
-	l = at_work(&w);
-	add(&w, &l, EVENT_Steering,
+	l = at_work(w);
+	add(w, &l, EVENT_Steering,
 	    "{\"text\":\"first\",\"outcome\":\"queued\",\"steerId\":\"m1\",\"by\":\"ben\"}");
-	add(&w, &l, EVENT_Steering,
+	add(w, &l, EVENT_Steering,
 	    "{\"text\":\"second\",\"outcome\":\"queued\",\"steerId\":\"m2\",\"by\":\"ben\"}");
-	add(&w, &l, EVENT_Steering,
+	add(w, &l, EVENT_Steering,
 	    "{\"text\":\"first\",\"outcome\":\"delivered\",\"steerId\":\"m1\",\"by\":\"ben\"}");
-	close_world(&w);
-	restart(&w);
-	r = carried(&w, &l);
+	close_world(w);
+	restart(w);
+	r = carried(w, &l);
 	assert_int_equal(r->agent.steers, 1);
 	assert_int_equal(person_notices(r, notices), 1);
 	assert_string_equal(notices[0], "[ava] A person says: second");
 	/* It ends before it goes on: that is told, and the numbers go on. */
-	assert_int_equal(person_steer(r, &third, NULL, NULL, &w.err), 0);
+	assert_int_equal(person_steer(r, &third, NULL, NULL, &w->err), 0);
 	supervisor_cancel(r, NULL, NULL);
-	RIG_UNTIL(&w.r, !supervisor_find(&w.sup, l.id));
-	assert_true(rig_holds(&w.r, l.log,
+	RIG_UNTIL(&w->r, !supervisor_find(&w->sup, l.id));
+	assert_true(rig_holds(&w->r, l.log,
 			      "{\"text\":\"second\",\"outcome\":\"too_late\",\"steerId\":\"m2\""));
-	assert_true(rig_holds(&w.r, l.log,
+	assert_true(rig_holds(&w->r, l.log,
 			      "{\"text\":\"third\",\"outcome\":\"too_late\",\"steerId\":\"m3\""));
-	fini_world(&w);
 }
 
 /* The rows of runs that the catalog does not know are in the file when the
  * start has returned, however slow the disk is: who asks first sees them. */
-TEST(a_catalog_that_was_removed)
+WORLD_TEST(a_catalog_that_was_removed)
 {
-	struct world w;
 	struct left a, b;
 	char want[64];
 
-	init_world(&w);
-	a = queued(&w, "r-1");
-	b = at_work(&w);
-	close_world(&w);
-	unlink(rig_path(&w.r, CATALOG_PATH));
-	open_world(&w);
+	a = queued(w, "r-1");
+	b = at_work(w);
+	close_world(w);
+	unlink(rig_path(&w->r, CATALOG_PATH));
+	open_world(w);
 	atomic_store(&rig_sync_us, 50000);
-	assert_int_equal(take_up(&w), 0);
+	assert_int_equal(take_up(w), 0);
 	atomic_store(&rig_sync_us, 0);
 	snprintf(want, sizeof(want), "\"id\":\"%s\"", a.id);
-	assert_true(rig_holds(&w.r, CATALOG_PATH, want));
+	assert_true(rig_holds(&w->r, CATALOG_PATH, want));
 	snprintf(want, sizeof(want), "\"id\":\"%s\"", b.id);
-	assert_true(rig_holds(&w.r, CATALOG_PATH, want));
-	assert_non_null(strstr(w.problems, a.log));
-	assert_non_null(strstr(w.problems, b.log));
-	assert_string_equal(w.requests, ""); /* it stood in the catalog alone */
-	assert_queued(&w, &a);
-	carried(&w, &b);
-	fini_world(&w);
+	assert_true(rig_holds(&w->r, CATALOG_PATH, want));
+	assert_non_null(strstr(w->problems, a.log));
+	assert_non_null(strstr(w->problems, b.log));
+	assert_string_equal(w->requests, ""); /* it stood in the catalog alone */
+	assert_queued(w, &a);
+	carried(w, &b);
 }
 
 /* A group knows its runs, and what the ended one has cost, when the catalog that
  * said so is gone. */
-TEST(a_group_without_its_catalog)
+WORLD_TEST(a_group_without_its_catalog)
 {
 	struct spec_group group = {
 		.id = "G-7f3a2b", .cost_microusd = 500000, .index = 1, .size = 2};
-	struct world w;
 	struct left live, ended;
 	struct run *r;
 
-	init_world(&w);
-	live = queued_in(&w, "", &group);
+	live = queued_in(w, "", &group);
 	group.index = 2;
-	ended = queued_in(&w, "", &group);
-	add(&w, &ended, EVENT_SubagentComplete,
+	ended = queued_in(w, "", &group);
+	add(w, &ended, EVENT_SubagentComplete,
 	    "{\"status\":\"success\",\"totals\":{\"costCents\":12.5,\"calls\":1}}");
-	close_world(&w);
-	unlink(rig_path(&w.r, CATALOG_PATH));
+	close_world(w);
+	unlink(rig_path(&w->r, CATALOG_PATH));
 	for (int i = 0; i < 2; i++) { /* from the logs, then from the rows made of them */
-		restart(&w);
-		r = supervisor_find(&w.sup, live.id);
+		restart(w);
+		r = supervisor_find(&w->sup, live.id);
 		assert_non_null(r);
-		assert_null(supervisor_find(&w.sup, ended.id));
+		assert_null(supervisor_find(&w->sup, ended.id));
 		assert_non_null(r->group);
 		assert_int_equal(r->group->money.spent, 125000);
-		assert_true(rig_holds(&w.r, CATALOG_PATH, "\"groupId\":\"G-7f3a2b\""));
-		close_world(&w);
+		assert_true(rig_holds(&w->r, CATALOG_PATH, "\"groupId\":\"G-7f3a2b\""));
+		close_world(w);
 	}
-	restart(&w);
-	fini_world(&w);
+	restart(w);
 }
 
 /* What it had used when a position was written, not what the clock on the wall has shown
  * since its first spawn: nothing is used while there is no process. */
-TEST(a_group_does_not_use_time_between_processes)
+WORLD_TEST(a_group_does_not_use_time_between_processes)
 {
 	struct spec_group group = {.id = "G-7f3a2b", .time_ms = 3600000, .index = 1, .size = 1};
-	struct world w;
 	struct left l;
 	struct run *r;
 	char *rows, *at;
 	size_t len;
 
-	init_world(&w);
-	l = queued_in(&w, "", &group);
-	asks_model(&w, &l, 1, "", ",\"groupMs\":1000");
-	close_world(&w);
-	rows = unit_read(rig_path(&w.r, CATALOG_PATH), &len);
+	l = queued_in(w, "", &group);
+	asks_model(w, &l, 1, "", ",\"groupMs\":1000");
+	close_world(w);
+	rows = unit_read(rig_path(&w->r, CATALOG_PATH), &len);
 	at = strstr(rows, "\"startedAt\":\"20");
 	assert_non_null(at);
 	memcpy(at + 13, "2020", 4); /* years ago */
-	unit_write(rig_path(&w.r, CATALOG_PATH), rows, len);
+	unit_write(rig_path(&w->r, CATALOG_PATH), rows, len);
 	free(rows);
-	restart(&w);
-	r = carried(&w, &l);
+	restart(w);
+	r = carried(w, &l);
 	assert_true(r->group->running); /* its time goes on: a model had been called */
 	assert_non_null(r->group->timer);
 	assert_in_range(group_used_ms(r->group), 1000, 60000);
-	fini_world(&w);
 }
 
 /* A disk that takes no rows does not hold up the start. */
-TEST(rows_that_cannot_be_written)
+WORLD_TEST(rows_that_cannot_be_written)
 {
-	struct world w;
 	struct left a;
 
-	init_world(&w);
-	a = queued(&w, "");
-	close_world(&w);
-	unlink(rig_path(&w.r, CATALOG_PATH));
-	open_world(&w);
+	a = queued(w, "");
+	close_world(w);
+	unlink(rig_path(&w->r, CATALOG_PATH));
+	open_world(w);
 	atomic_store(&rig_sync_error, EIO);
-	assert_int_equal(take_up(&w), 0);
-	assert_queued(&w, &a);
+	assert_int_equal(take_up(w), 0);
+	assert_queued(w, &a);
 	atomic_store(&rig_sync_error, 0);
-	RIG_UNTIL(&w.r, journal_health(w.r.j, NULL) == 0);
-	close_world(&w);
-	restart(&w); /* found missing again */
-	assert_non_null(strstr(w.problems, a.log));
-	assert_queued(&w, &a);
-	fini_world(&w);
+	RIG_UNTIL(&w->r, journal_health(w->r.j, NULL) == 0);
+	close_world(w);
+	restart(w); /* found missing again */
+	assert_non_null(strstr(w->problems, a.log));
+	assert_queued(w, &a);
 }
 
 static void append(struct world *w, const char *path, const char *text)
@@ -445,29 +409,26 @@ static void append(struct world *w, const char *path, const char *text)
 	fclose(f);
 }
 
-TEST(rows_that_are_none)
+WORLD_TEST(rows_that_are_none)
 {
-	struct world w;
 	struct left a;
 	char *rows;
 
-	init_world(&w);
-	a = queued(&w, "r-1");
-	close_world(&w);
-	rows = rig_read(&w.r, CATALOG_PATH);
-	append(&w, CATALOG_PATH, "{\"row\":\"of what?\"}\n");
-	append(&w, CATALOG_PATH, rows);                           /* the first one counts */
-	append(&w, CATALOG_PATH, "{\"row\":\"spawn\",\"lsn\":1"); /* torn */
+	a = queued(w, "r-1");
+	close_world(w);
+	rows = rig_read(&w->r, CATALOG_PATH);
+	append(w, CATALOG_PATH, "{\"row\":\"of what?\"}\n");
+	append(w, CATALOG_PATH, rows);                           /* the first one counts */
+	append(w, CATALOG_PATH, "{\"row\":\"spawn\",\"lsn\":1"); /* torn */
 	free(rows);
-	restart(&w);
-	assert_non_null(strstr(w.problems, CATALOG_PATH ": a line cannot be read"));
-	assert_int_equal(w.sup.nlive, 1);
-	assert_queued(&w, &a);
-	fini_world(&w);
+	restart(w);
+	assert_non_null(strstr(w->problems, CATALOG_PATH ": a line cannot be read"));
+	assert_int_equal(w->sup.nlive, 1);
+	assert_queued(w, &a);
 }
 
 /* An end without its beginning: the id is never given again. */
-TEST(an_end_row_alone)
+WORLD_TEST(an_end_row_alone)
 {
 	struct catalog_row row = {.kind = CATALOG_END,
 				  .status = AVA_SUCCESS,
@@ -475,18 +436,15 @@ TEST(an_end_row_alone)
 				  .trace_id = "brave-otter",
 				  .role = "researcher",
 				  .totals = {.calls = 3, .duration_ms = 1000}};
-	struct world w;
 	struct draft *d;
 
-	init_world(&w);
-	d = draft_new(&w.r.book);
+	d = draft_new(&w->r.book);
 	assert_int_equal(draft_catalog(d, &row, NULL), 0);
-	commit(&w, d);
-	close_world(&w);
-	restart(&w);
-	assert_int_equal(w.sup.nlive, 0);
-	assert_true(nameset_has(&w.sup.names, "S-abcdef"));
-	fini_world(&w);
+	commit(w, d);
+	close_world(w);
+	restart(w);
+	assert_int_equal(w->sup.nlive, 0);
+	assert_true(nameset_has(&w->sup.names, "S-abcdef"));
 }
 
 /* What a person did to the files of a run that had not ended: it ends, with
@@ -572,30 +530,27 @@ TEST(a_disk_that_cannot_be_read)
 
 /* Out of memory stops the start, names what it was at, and leaves the files
  * as they are for the next one. */
-TEST(without_memory)
+WORLD_TEST(without_memory)
 {
 	bool hit = true;
-	struct world w;
 	struct left a;
 
-	init_world(&w);
-	a = queued(&w, "r-1");
-	close_world(&w);
+	a = queued(w, "r-1");
+	close_world(w);
 	for (long k = 0; hit; k++) {
 		int rv;
 
-		open_world(&w);
+		open_world(w);
 		fault_alloc(k);
-		rv = take_up(&w);
+		rv = take_up(w);
 		hit = fault_alloc_end();
 		if (rv != 0) {
 			assert_int_equal(rv, AVA_ENOMEM);
-			assert_string_not_equal(w.err.text, "");
+			assert_string_not_equal(w->err.text, "");
 		}
-		close_world(&w);
+		close_world(w);
 		assert_true(k < 2000);
 	}
-	restart(&w);
-	assert_true(supervisor_find(&w.sup, a.id) != NULL || w.sup.total == 1);
-	fini_world(&w);
+	restart(w);
+	assert_true(supervisor_find(&w->sup, a.id) != NULL || w->sup.total == 1);
 }

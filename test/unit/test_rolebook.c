@@ -7,14 +7,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "unit.h"
+#include "spec_rig.h"
 
 #include <ava.h>
 #include "base/error.h"
 #include "base/settings.h"
 #include "codec/json.h"
 #include "subagent/rolebook.h"
-#include "subagent/spec.h"
 
 static char root[512];
 
@@ -225,16 +224,11 @@ TEST(limits)
 
 	settings_defaults(&set);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct op_spawn s = {.task = "x",
-				     .role = rows[i].name,
-				     .cwd = below("home/work"),
-				     .timeout_ms = AVA_DEFAULT,
-				     .max_cost_microusd = AVA_DEFAULT,
-				     .max_tokens = AVA_DEFAULT,
-				     .max_iterations = AVA_DEFAULT};
+		struct op_spawn s = spawn_usual("x", below("home/work"));
 		struct ava_error err = {0};
 		struct run_spec *r;
 
+		s.role = rows[i].name;
 		put(rows[i].path, rows[i].name, rows[i].more, "x");
 		trust(below(rows[i].path));
 		assert_int_equal(spec_build(&r, &s, &set, "offline", NULL, &err), 0);
@@ -251,17 +245,13 @@ TEST(limits)
  * text, the same hash; runs of one role have one copy. */
 TEST(confirmed)
 {
-	struct op_spawn s = {.task = "x",
-			     .role = "kept",
-			     .timeout_ms = AVA_DEFAULT,
-			     .max_cost_microusd = AVA_DEFAULT,
-			     .max_tokens = AVA_DEFAULT,
-			     .max_iterations = AVA_DEFAULT};
+	struct op_spawn s = spawn_usual("x", NULL);
 	struct run_spec *was, *back, *again, *other;
 	struct ava_error err = {0};
 	struct settings set;
-	json_t *config;
+	json_auto_t *config = NULL;
 
+	s.role = "kept";
 	settings_defaults(&set);
 	put("config/ava/agents/k.md", "kept", "output_schema: {type: object}\n", "as it was");
 	assert_int_equal(spec_build(&was, &s, &set, "offline", NULL, &err), 0);
@@ -284,14 +274,13 @@ TEST(confirmed)
 	assert_string_equal(back->hash, again->hash);
 	spec_free(back);
 	spec_free(again);
-	json_decref(config);
 }
 
 /* A record of before roles were files is as it was, to the hash. */
 TEST(old_record)
 {
-	json_t *config = json_pack("{s:s,s:s,s:s,s:s}", "role", "code_reviewer", "task", "x",
-				   "model", "offline", "context", "");
+	json_auto_t *config = json_pack("{s:s,s:s,s:s,s:s}", "role", "code_reviewer", "task", "x",
+					"model", "offline", "context", "");
 	struct ava_error err = {0};
 	struct run_spec *r;
 
@@ -301,7 +290,6 @@ TEST(old_record)
 	assert_string_equal(r->role->instructions, "");
 	assert_null(strstr(r->config, "roleFile"));
 	spec_free(r);
-	json_decref(config);
 }
 
 TEST(words)

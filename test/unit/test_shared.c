@@ -32,15 +32,13 @@ static void written(struct world *w, struct run *r)
 	RIG_UNTIL(&w->r, outbox_empty(&r->rec.outbox));
 }
 
-TEST(what_is_near)
+WORLD_TEST(what_is_near)
 {
 	struct agent_shared s;
-	struct world w;
 	struct left l;
 	struct run *r;
 
-	init_world(&w);
-	r = in_group(&w, &l);
+	r = in_group(w, &l);
 	s = ask(r);
 	assert_int_equal(s.near, 0);
 	assert_null(r->rec.draft); /* nothing to say: nothing is written */
@@ -57,25 +55,24 @@ TEST(what_is_near)
 	s = ask(r);
 	assert_int_equal(s.near, 1u << SHARE_GROUP_TIME);
 	assert_true(s.of[SHARE_GROUP_TIME].used >= 480000);
-	w.sup.day.limit = 5000000;
-	w.sup.day.spent = 4000000;
+	w->sup.day.limit = 5000000;
+	w->sup.day.spent = 4000000;
 	assert_int_equal(ask(r).near, 1u << SHARE_DAY_COST);
-	written(&w, r);
-	assert_true(rig_holds(
-		&w.r, l.log, "\"shared\":[{\"limit\":\"group_cost\",\"used\":80.0,\"of\":100.0}]"));
-	assert_true(rig_holds(&w.r, l.log, "{\"limit\":\"day_cost\",\"used\":400.0,\"of\":500.0}"));
-	fini_world(&w);
+	written(w, r);
+	assert_true(
+		rig_holds(&w->r, l.log,
+			  "\"shared\":[{\"limit\":\"group_cost\",\"used\":80.0,\"of\":100.0}]"));
+	assert_true(
+		rig_holds(&w->r, l.log, "{\"limit\":\"day_cost\",\"used\":400.0,\"of\":500.0}"));
 }
 
 /* Calls under way count with the least they cost. */
-TEST(what_pays_one_call)
+WORLD_TEST(what_pays_one_call)
 {
-	struct world w;
 	struct left l;
 	struct run *r;
 
-	init_world(&w);
-	r = in_group(&w, &l);
+	r = in_group(w, &l);
 	r->spec->agent.price = (struct agent_price){3000000, 15000000, 300000, 3750000};
 	assert_false(ask(r).last);
 	r->group->money.reserved = 1000000; /* the most they may cost is no reason */
@@ -85,27 +82,23 @@ TEST(what_pays_one_call)
 	r->group->money.sure = 0;
 	r->group->money.limit = BUDGET_NO_LIMIT;
 	assert_false(ask(r).last);
-	written(&w, r);
-	assert_true(rig_holds(&w.r, l.log, "\"shared\":[],\"last\":true"));
+	written(w, r);
+	assert_true(rig_holds(&w->r, l.log, "\"shared\":[],\"last\":true"));
 	r->group->money.reserved = 0;
-	fini_world(&w);
 }
 
-TEST(told_before_a_stop)
+WORLD_TEST(told_before_a_stop)
 {
-	struct world w;
 	struct left l;
 	struct run *r;
 
-	init_world(&w);
-	l = queued(&w, "");
-	asks_model(&w, &l, 1, ",\"shares\":4", "");
-	close_world(&w);
-	restart(&w);
-	r = carried(&w, &l);
+	l = queued(w, "");
+	asks_model(w, &l, 1, ",\"shares\":4", "");
+	close_world(w);
+	restart(w);
+	r = carried(w, &l);
 	assert_int_equal(r->agent.at.shares, 1u << SHARE_DAY_COST);
-	w.sup.day.limit = 5000000;
-	w.sup.day.spent = 4500000;
+	w->sup.day.limit = 5000000;
+	w->sup.day.spent = 4500000;
 	assert_int_equal(ask(r).near, 0);
-	fini_world(&w);
 }

@@ -1,6 +1,6 @@
 /* Resolving what was asked for: roles, limits, tools, rights, the hash; and
  * every wrong input with its sentence. Quotes, which come from a spec. */
-#include "unit.h"
+#include "spec_rig.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,6 @@
 #include "subagent/quote.h"
 #include "subagent/rolebook.h"
 #include "subagent/rights.h"
-#include "subagent/spec.h"
 
 static struct settings settings;
 
@@ -25,40 +24,12 @@ static int set_up(void **state)
 
 static struct op_spawn plain(void)
 {
-	return (struct op_spawn){
-		.role = "code_reviewer",
-		.task = "find main",
-		.cwd = "/",
-		.origin = "test",
-		.session_id = "s",
-		.user_id = "u",
-		.request_id = "",
-		.timeout_ms = AVA_DEFAULT,
-		.max_cost_microusd = AVA_DEFAULT,
-		.max_tokens = AVA_DEFAULT,
-		.max_iterations = AVA_DEFAULT,
-	};
+	return spawn_usual("find main", "/");
 }
 
 static struct run_spec *build(const struct op_spawn *s)
 {
-	struct ava_error err = {0};
-	struct run_spec *r = NULL;
-
-	if (spec_build(&r, s, &settings, NULL, NULL, &err) != 0)
-		fail_msg("%s", err.text);
-	return r;
-}
-
-/* What its JSON is made into again. */
-static struct run_spec *again(const struct run_spec *r)
-{
-	json_t *config = json_parse(r->config, r->config_len, NULL);
-	struct run_spec *back = NULL;
-
-	assert_int_equal(spec_from_json(&back, config, "s", "", "u", NULL), 0);
-	json_decref(config);
-	return back;
+	return spec_built(s, &settings);
 }
 
 TEST(defaults)
@@ -95,7 +66,7 @@ TEST(thinking)
 		struct op_spawn s = plain(), again;
 		struct arena mem;
 		struct run_spec *r;
-		json_t *config;
+		json_auto_t *config = NULL;
 
 		s.model = NULL;
 		s.role = rows[i].role;
@@ -112,7 +83,6 @@ TEST(thinking)
 		assert_int_equal(spec_request(config, &again, &mem), 0);
 		assert_int_equal(again.extended_thinking, rows[i].thinks ? 1 : -1);
 		arena_fini(&mem);
-		json_decref(config);
 		spec_free(r);
 	}
 	unsetenv("ANTHROPIC_API_KEY");
@@ -178,7 +148,7 @@ TEST(ask_before)
 	assert_null(strstr(without->config, "askBefore")); /* its hash is as it always was */
 	assert_non_null(strstr(with->config, "\"askBefore\":[\"read_file\",\"search_codebase\"]"));
 	assert_string_not_equal(with->hash, without->hash);
-	back = again(with);
+	back = spec_again(with);
 	assert_string_equal(back->hash, with->hash);
 	assert_int_equal(back->agent.nask_before, 2);
 	assert_true(spec_asks_no_less(with, back));
@@ -218,7 +188,7 @@ TEST(grant_rw)
 	r = build(&s);
 	assert_true(spec_has_tool(r->tools, r->agent.ntools, write));
 	assert_false(spec_has_tool(r->tools, r->agent.ntools, edit));
-	back = again(r);
+	back = spec_again(r);
 	assert_true(spec_granted(back, "rw"));
 	assert_true(spec_has_tool(back->tools, back->agent.ntools, write));
 	spec_free(back);
@@ -401,7 +371,7 @@ TEST(config_round_trip)
 	s.max_cost_microusd = 123456;
 	s.rationale = "the release waits";
 	a = build(&s);
-	b = again(a);
+	b = spec_again(a);
 	assert_string_equal(a->config, b->config);
 	assert_string_equal(a->hash, b->hash);
 	assert_int_equal(b->agent.limits.time_ms, 1500);
@@ -485,27 +455,25 @@ TEST(the_price_is_what_was_quoted)
 
 static void amend(struct run_spec *r, int want, const char *text)
 {
-	json_t *o = json_parse(text, strlen(text), NULL);
+	json_auto_t *o = json_parse(text, strlen(text), NULL);
 	struct ava_error err = {0};
 
 	assert_non_null(o);
 	assert_int_equal(spec_amend(r, o, &err), want);
 	assert_true(want == 0 || err.text[0] != 0);
-	json_decref(o);
 }
 
 TEST(amendments)
 {
 	struct op_spawn s = plain();
 	struct run_spec *r;
-	json_t *config;
+	json_auto_t *config = NULL;
 
 	r = build(&s);
 	config = json_parse(r->config, r->config_len, NULL);
 	spec_free(r);
 	json_object_set_new(config, "model", json_string("anthropic/claude-haiku-4-5"));
 	assert_int_equal(spec_from_json(&r, config, "s", "", "u", NULL), 0);
-	json_decref(config);
 	amend(r, 0, "{\"drop\":\"thinking top_k\"}");
 	assert_string_equal(r->model->drop, "thinking top_k");
 	amend(r, 0,
@@ -629,15 +597,13 @@ TEST(quote_says_why)
 	struct op_spawn s = plain();
 	struct quotes q = {0};
 	struct run_spec *r;
-	struct buf b;
+	TEST_BUF(b, 65536);
 
 	s.rationale = "the release\nwaits";
 	r = build(&s);
 	assert_non_null(strstr(quoted(r, NULL), "\n• Why: the release"));
-	buf_init(&b, 65536);
 	assert_int_equal(quote_encode(&b, &q, &r, 1), 0);
 	assert_non_null(strstr(b.data, "\"rationale\":\"the release\\nwaits\""));
-	buf_fini(&b);
 	spec_free(r);
 }
 
@@ -648,11 +614,10 @@ TEST(models_are_shared)
 	struct op_spawn s = plain();
 	struct run_spec *a = build(&s), *b = build(&s);
 	const struct model *was = a->model;
-	json_t *o = json_pack("{s:s}", "drop", "thinking");
+	json_auto_t *o = json_pack("{s:s}", "drop", "thinking");
 
 	assert_ptr_equal(a->model, b->model);
 	assert_int_equal(spec_amend(a, o, NULL), 0);
-	json_decref(o);
 	assert_string_equal(a->model->drop, "thinking");
 	assert_string_equal(a->model->id, was->id);
 	assert_string_equal(was->drop, "");
@@ -682,14 +647,13 @@ TEST(quote_names_the_fallback)
 		"{\"role\":\"researcher\",\"task\":\"look\",\"model\":\"anthropic/"
 		"claude-haiku-4-5\","
 		"\"limits\":{\"seconds\":60,\"costCents\":5,\"tokens\":100,\"iterations\":2}}";
-	json_t *o = json_parse(config, sizeof(config) - 1, NULL);
+	json_auto_t *o = json_parse(config, sizeof(config) - 1, NULL);
 	struct quotes q = {0};
 	struct quote quote;
 	struct run_spec *r;
 	struct buf text;
 
 	assert_int_equal(spec_from_json(&r, o, "s", "", "u", NULL), 0);
-	json_decref(o);
 	setenv("ANTHROPIC_API_KEY", "sk-ant-test-0123456789", 1);
 	assert_int_equal(provider_configure(NULL), 0);
 	for (int set = 0; set < 2; set++) {
