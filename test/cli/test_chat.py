@@ -102,17 +102,12 @@ class Terminal:
             self.read(0.1)
         return True
 
-    def see(self, text):
-        """Until it is on the screen, in the order of the calls."""
-        def shown():
-            at = self.text().find(text, self.mark)
-            if at < 0:
-                return False
-            self.mark = at + len(text) if not text.endswith(" ") else at
-            return True
-        good = self.wait(shown)
-        if not good:
-            self.stop(f"shows {text!r}")
+    def see(self, *texts):
+        """Until each is on the screen, in the order of the calls."""
+        for text in texts:
+            if not self.wait(lambda: self.text().find(text, self.mark) >= 0):
+                self.stop(f"shows {text!r}")
+            self.mark = self.text().find(text, self.mark) + (0 if text.endswith(" ") else len(text))
 
     def stop(self, name):
         """Without this the rest of the part makes no sense."""
@@ -133,8 +128,9 @@ class Terminal:
             if writable:
                 data = data[os.write(self.fd, data[:512]):]
 
-    def say(self, text):
+    def say(self, text, *seen):
         self.send(text + "\r")
+        self.see(*seen)
 
     def hint(self):
         """Ctrl-C until Ava listens: then it says how to leave."""
@@ -180,45 +176,30 @@ def test_job():
     check("greets and says how to leave", "Ctrl-D leaves" in t.text(), t.text())
     t.say("Find where parse_header is decided")
     t.see("I'll spawn a CodeReviewer subagent to find where parse_header is decided.")
-    for line in ("• Time: ~3-5 minutes", "• Cost: up to $0.00", "• Tools: ",
-                 "Proceed? [Yes/No]"):
-        t.see(line)
+    t.see("• Time: ~3-5 minutes", "• Cost: up to $0.00", "• Tools: ", "Proceed? [Yes/No]")
     check("the quote, then the prompt", t.prompt(), t.text())
     check("nothing runs before the yes", runs() == [], runs())
-    t.say("yes")
-    t.see("🚀 Spawning CodeReviewer subagent (S-")
-    t.see("🔍 [CodeReviewer] Searching ")
-    t.see("✅ Subagent [CodeReviewer]: Complete (")
-    t.see("$0.00)")
-    t.see("a.c:1")
+    t.say("yes", "🚀 Spawning CodeReviewer subagent (S-", "🔍 [CodeReviewer] Searching ")
+    t.see("✅ Subagent [CodeReviewer]: Complete (", "$0.00)", "a.c:1")
     check("updates, the end and the result with its citations", True)
-    t.say("how is it going?")
-    t.see("No subagent is at work")
+    t.say("how is it going?", "No subagent is at work")
     check("the prompt comes back", t.prompt(), t.text())
     check("each text is shown once", t.text().count("From S-") == 1, t.text())
     check("one run was started", len(runs()) == 1, runs())
     run = runs()[0]["subagent_id"]
-    t.say("/runs")
-    t.see(run)
-    t.say("/status " + run)
-    t.see("CodeReviewer complete (")
-    t.say("/cost")
-    t.see("Subagents (1): $0.00")
+    t.say("/runs", run)
+    t.say("/status " + run, "CodeReviewer complete (")
+    t.say("/cost", "Subagents (1): $0.00")
     t.send("/logs S-\t")
     t.see("/logs " + run)
     check("Tab completes an id", True)
     t.send("\r")
     t.see("SubagentComplete")
-    t.say("/steer " + run + " mind the tests")
-    t.see("nobody is left to read it")
-    t.say("/cancel " + run)
-    t.see(run + ": complete")
-    t.say("/cancel nothing")
-    t.see("Name a run")
-    t.say("/nonsense")
-    t.see("There is no command /nonsense")
-    t.say("/help")
-    t.see("/quit")
+    t.say("/steer " + run + " mind the tests", "nobody is left to read it")
+    t.say("/cancel " + run, run + ": complete")
+    t.say("/cancel nothing", "Name a run")
+    t.say("/nonsense", "There is no command /nonsense")
+    t.say("/help", "/quit")
     t.send("/sta\t")
     check("Tab completes a command", t.prompt("/status"), t.text())
     t.send("\r")
@@ -234,8 +215,7 @@ def test_continue():
     t.send("\x1b[A")
     check("the history has lines of earlier times", t.prompt("/status"), t.text())
     t.send("\x15")
-    t.say("hello again")
-    t.see("I can propose a subagent")
+    t.say("hello again", "I can propose a subagent")
     check("/quit leaves", t.leave("/quit\r") == 0)
     header = session_entries()[0]
     check("all in one conversation", said()[0].startswith("Find where") and
@@ -325,6 +305,16 @@ class Words:
         self.gates[i].set()
 
 
+def talk(*pieces, say=None, **more):
+    """A terminal whose model says these when it is let, the first at once where something is said."""
+    GATE["model"] = words = Words(*pieces)
+    t = Terminal("--model", "local/m", **more)
+    if say:
+        t.say(say)
+        words.go(0)
+    return t, words
+
+
 class Turns:
     """A reply for each request."""
     def __init__(self, *replies):
@@ -335,14 +325,9 @@ class Turns:
 
 
 def test_stream():
-    words = Words("# Plan\n\nFirst **bold** words.\n\n- one\n- two or t", "hree\n\nThe ", "end.")
-    GATE["model"] = words
-    t = Terminal("--model", "local/m")
-    t.say("tell me")
-    words.go(0)
-    t.see("Ava: Plan")
-    t.see("First bold words.")
-    t.see("• one")
+    t, words = talk("# Plan\n\nFirst **bold** words.\n\n- one\n- two or t", "hree\n\nThe ",
+                    "end.", say="tell me")
+    t.see("Ava: Plan", "First bold words.", "• one")
     check("text is shown as it comes, in whole blocks", "• two" not in t.text(), t.text())
     # A word that is not whole may be the begin of a secret.
     check("the rest of it too, in whole words", t.wait(lambda: "- two or\n>" in t.text()), t.text())
@@ -379,11 +364,8 @@ def test_stream():
 
 
 def test_tail():
-    words = Words("Half of a sen", "tence that goes " + "on and " * 60, "on.\n\nMore wo", "rds.")
-    GATE["model"] = words
-    t = Terminal("--model", "local/m")
-    t.say("go")
-    words.go(0)
+    t, words = talk("Half of a sen", "tence that goes " + "on and " * 60, "on.\n\nMore wo", "rds.",
+                    say="go")
     t.see("Half of a")
     check("a block that is not whole is seen as it grows", t.prompt(), t.text())
     t.say("/status")
@@ -406,11 +388,7 @@ def test_tail():
 def test_hostile():
     evil = ("safe \x1b]0;owned\x07 \x1b[2J\x1b[1;1H \x9b31m \x1bP1$tx\x1b\\ \u202eevil\r gone\b\b\n\n"
             "[text](http://example.test/\x1b[5n) `\x1b[6n`\n\n    \x1b[31mcode\n\nend of it")
-    words = Words(evil)
-    words.go(0)
-    GATE["model"] = words
-    t = Terminal("--model", "local/m", NO_COLOR="1")
-    t.say("speak")
+    t, _ = talk(evil, say="speak", NO_COLOR="1")
     t.see("end of it")
     for name, bad in (("title", b"\x1b]0"), ("clear", b"\x1b[2J"), ("home", b"\x1b[1;1H"),
                       ("C1", b"\xc2\x9b"), ("DCS", b"\x1bP"), ("bidi", "\u202e".encode()),
@@ -422,11 +400,9 @@ def test_hostile():
 
 def test_secret():
     key = "sk-" + "ant-api03-Qwertz0815Uiopas4711"
-    words = Words("The key is " + key[:9], key[9:20], key[20:] + " indeed.\n\nSo ", "it is.")
-    GATE["model"] = words
-    t = Terminal("--model", "local/m")
-    t.say("what is my key? it was " + key)
-    for i in range(4):
+    t, words = talk("The key is " + key[:9], key[9:20], key[20:] + " indeed.\n\nSo ", "it is.",
+                    say="what is my key? it was " + key)
+    for i in range(1, 4):
         words.go(i)
     t.see("So it is.")
     answer = t.raw[t.raw.index(b"Ava: "):]
@@ -440,15 +416,12 @@ def test_secret():
 
 
 def test_paste():
-    words = Words("Thank you.")
+    t, words = talk("Thank you.")
     words.go(0)
-    GATE["model"] = words
-    t = Terminal("--model", "local/m")
     lines = "\r".join(f"line {i} of the paste" for i in range(10000))
     t.send("Look: \x1b[200~" + lines + "\r\x1b[201~")
     check("a paste of 10,000 lines stands in one", t.prompt("Look: [paste 1: 10000 lines]"), t.text())
-    t.say(" please")
-    t.see("Thank you.")
+    t.say(" please", "Thank you.")
     text = said()[-1]
     check("and is one message, whole", len(said()) == 1 and text.startswith("Look: line 0 of the paste\nline 1") and
           text.endswith("line 9999 of the paste please") and text.count("\n") == 9999, text[:200])
@@ -458,11 +431,7 @@ def test_paste():
 
 
 def test_resize():
-    words = Words("First.\n\nS", "econd.\n\nThe t", "hird.")
-    GATE["model"] = words
-    t = Terminal("--model", "local/m", columns=80)
-    t.say("go")
-    words.go(0)
+    t, words = talk("First.\n\nS", "econd.\n\nThe t", "hird.", say="go", columns=80)
     t.send("a line that is long enough to take more than one row of a narrow window")
     check("a long line", t.wait(lambda: "narrow window" in t.text()), t.text())
     t.resize(40)
@@ -490,8 +459,7 @@ def test_resize():
 
 def test_two():
     one = Terminal()
-    one.say("hello from one")
-    one.see("I can propose a subagent")
+    one.say("hello from one", "I can propose a subagent")
     one.prompt()
     check("what was shown is acknowledged", until(lambda: one.read(0.1) or unseen() == []))
     two = Terminal("-c")
@@ -499,8 +467,7 @@ def test_two():
     check("and is not told it anew", "while you were away" not in two.text(), two.text())
     two.say("hello from two")
     two.wait(lambda: two.text().count("I can propose a subagent") == 2)
-    one.see("You, elsewhere: hello from two")
-    one.see("I can propose a subagent")
+    one.see("You, elsewhere: hello from two", "I can propose a subagent")
     check("both have the answer, and what was typed in one stands there once",
           one.prompt() and two.prompt() and two.text().count("hello from two") == 1, two.text())
     check("both leave", one.leave() == 0 and two.leave() == 0)
@@ -520,27 +487,22 @@ def test_typing():
     t.prompt("ye")
     spawn.go(0)
     t.see("Proceed? [Yes/No]")
-    t.say("s")
-    t.see("Do you mean it?")
+    t.say("s", "Do you mean it?")
     check("nothing runs", runs() == [] or all(r["status"] != "running" for r in runs()), t.text())
-    t.say("yes")
-    t.see("It is at work.")
+    t.say("yes", "It is at work.")
     check("leaves", t.leave() == 0)
 
 
 def test_cancel():
     """One cancel is one line, which blames nobody."""
     t = Terminal("--model", script("cancel", {"text": "Hello."}))
-    t.say("hello")
-    t.see("Ava: Hello.")
+    t.say("hello", "Ava: Hello.")
     slow = script("cancel-run", {"text": "late", "delay_ms": 600000})
     run = ask("POST", "/runs", {"task": "find parse_header", "role": "code_reviewer", "model": slow,
                                 "session_id": session_entries()[0]["id"], "cwd": WORK, "confirmed": True})["subagent_id"]
     t.see("Spawning CodeReviewer subagent")
-    t.say("/cancel " + run)
-    t.see("Subagent [CodeReviewer]: Cancelled (")
-    t.say("/status")
-    t.see("No subagent is at work in this conversation.")
+    t.say("/cancel " + run, "Subagent [CodeReviewer]: Cancelled (")
+    t.say("/status", "No subagent is at work in this conversation.")
     shown = t.text()
     check("one cancel is one line", shown.count("ancelled") == 1 and "❌" not in shown, shown)
     check("leaves", t.leave() == 0)
@@ -548,20 +510,14 @@ def test_cancel():
 
 def test_narrow():
     t = Terminal(columns=40, rows=100)
-    t.say("Find where parse_header is decided")
-    t.see("Proceed? [Yes/No]")
-    t.say("yes")
-    t.see("Complete")
-    t.see("a.c:1")
-    t.say("/help")
-    t.see("not the subagents.")
-    t.say("/runs")
-    t.see("complete")
+    t.say("Find where parse_header is decided", "Proceed? [Yes/No]")
+    t.say("yes", "Complete", "a.c:1")
+    t.say("/help", "not the subagents.")
+    t.say("/runs", "complete")
     check("40 columns: lines end between two words",
           re.search(r"\(S-[0-9a-f]+\)\.\.\.", t.text()) and
           "(offline model, no\n  key and no network)" in t.text(), t.text())
-    t.say("/logs")
-    t.see("SubagentComplete")
+    t.say("/logs", "SubagentComplete")
     t.prompt()
     shown = " ".join(t.text().split())
     logged = [line.split() for line in logs_of(runs()[0]["subagent_id"])]
@@ -575,11 +531,8 @@ def test_narrow():
 
 def plain_job(name, **env):
     t = Terminal(**env)
-    t.say("Find where parse_header is decided")
-    t.see("Proceed? [Yes/No]")
-    t.say("yes")
-    t.see("Complete (")
-    t.see("a.c:1")
+    t.say("Find where parse_header is decided", "Proceed? [Yes/No]")
+    t.say("yes", "Complete (", "a.c:1")
     t.hint()
     check(f"{name}: leaves", t.leave() == 0)
     return t
@@ -599,11 +552,7 @@ def test_plain():
 
 
 def test_restart():
-    words = Words("Part one.\n\nPart of", " it.")
-    GATE["model"] = words
-    t = Terminal("--model", "local/m")
-    t.say("slowly")
-    words.go(0)
+    t, words = talk("Part one.\n\nPart of", " it.", say="slowly")
     t.see("Part one.")
     t.send("typing")
     t.prompt("typing")
@@ -611,8 +560,7 @@ def test_restart():
     GATE["model"] = again
     os.kill(daemon_pid(), signal.SIGKILL)
     words.go(1)
-    t.see("The connection to the daemon is lost")
-    t.see("Connected again.")
+    t.see("The connection to the daemon is lost", "Connected again.")
     again.go(0)
     t.see("Part two.")
     check("a daemon that was killed: the answer goes on", t.prompt("typing"), t.text())
@@ -623,8 +571,7 @@ def test_restart():
     more = Words("Still here.")
     more.go(0)
     GATE["model"] = more
-    t.say("are you there?")
-    t.see("Still here.")
+    t.say("are you there?", "Still here.")
     check("a message just then arrives once", said().count("are you there?") == 1, said())
     check("leaves", t.leave() == 0)
 
