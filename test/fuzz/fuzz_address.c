@@ -5,7 +5,6 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <stdbool.h>
-#include <string.h>
 
 #include "net/address.h"
 

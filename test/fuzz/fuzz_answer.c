@@ -3,8 +3,6 @@
  * same when blanks stand around it. */
 #include "fuzz.h"
 
-#include <string.h>
-
 #include "ava/answer.h"
 
 static int says(const struct change *c)

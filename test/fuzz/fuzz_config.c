@@ -3,8 +3,6 @@
  * local server in it either says no or gives a file that has it. */
 #include "fuzz.h"
 
-#include <string.h>
-
 #include "ava/config.h"
 #include "base/error.h"
 #include "provider/model.h"

@@ -1,8 +1,6 @@
 /* Any bytes as the data of an event: a hot piece is what jansson finds there, too. */
 #include "fuzz.h"
 
-#include <string.h>
-
 #include "base/buf.h"
 #include "codec/json.h"
 #include "codec/utf8.h"

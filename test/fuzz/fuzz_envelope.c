@@ -1,8 +1,6 @@
 /* Whatever a stranger writes, its block is one block, of its URL, and ends where it was ended. */
 #include "fuzz.h"
 
-#include <string.h>
-
 #include "agent/envelope.h"
 #include "base/buf.h"
 

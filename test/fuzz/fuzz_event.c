@@ -2,8 +2,6 @@
  * metadata made of the input become one line that reads back. */
 #include "fuzz.h"
 
-#include <string.h>
-
 #include "base/util.h"
 #include "codec/json.h"
 #include "event/event.h"

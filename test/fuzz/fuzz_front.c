@@ -2,8 +2,6 @@
  * file; else the text is UTF-8, and reading the same bytes again gives the same. */
 #include "fuzz.h"
 
-#include <string.h>
-
 #include "base/error.h"
 #include "codec/front.h"
 #include "codec/utf8.h"

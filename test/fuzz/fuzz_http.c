@@ -4,7 +4,6 @@
 #include "fuzz.h"
 
 #include <ava.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "base/util.h"

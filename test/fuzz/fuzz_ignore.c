@@ -3,8 +3,6 @@
  * does not change when the file is read twice (the last rule decides). */
 #include "fuzz.h"
 
-#include <string.h>
-
 #include "tool/ignore.h"
 
 FUZZ_TARGET(ignore, size)

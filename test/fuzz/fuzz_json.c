@@ -2,8 +2,6 @@
  * the same bytes; as text they are escaped into one line of JSON. */
 #include "fuzz.h"
 
-#include <string.h>
-
 #include "base/error.h"
 #include "codec/json.h"
 #include "codec/utf8.h"

@@ -1,8 +1,6 @@
 /* The lines and the tail together are the input, no line has a newline. */
 #include "fuzz.h"
 
-#include <string.h>
-
 #include "codec/jscan.h"
 
 FUZZ_TARGET(jsonl, len)

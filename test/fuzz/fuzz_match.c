@@ -4,7 +4,6 @@
 #include "fuzz.h"
 
 #include <stdatomic.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "tool/job.h"

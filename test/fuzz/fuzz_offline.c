@@ -2,8 +2,6 @@
  * line is one valid message, or with an error. */
 #include "fuzz.h"
 
-#include <string.h>
-
 #include "base/error.h"
 #include "codec/json.h"
 #include "provider/dialect.h"

@@ -5,7 +5,6 @@
 
 #include <ava.h>
 #include <md4c.h>
-#include <string.h>
 
 #include "codec/utf8.h"
 #include "page/clean.h"

@@ -3,8 +3,6 @@
  * is refused, or names paths that stay below and is tried without harm. */
 #include "fuzz.h"
 
-#include <string.h>
-
 #include "base/buf.h"
 #include "codec/patch.h"
 

@@ -3,8 +3,6 @@
  * matches the text is unchanged. */
 #include "fuzz.h"
 
-#include <string.h>
-
 #include "base/buf.h"
 #include "codec/redact.h"
 

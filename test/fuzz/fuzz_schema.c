@@ -3,8 +3,6 @@
  * twice, and words exactly when it does not fit. */
 #include "fuzz.h"
 
-#include <string.h>
-
 #include <ava.h>
 #include "base/buf.h"
 #include "base/error.h"

@@ -3,7 +3,6 @@
 #include "fuzz.h"
 
 #include <ava.h>
-#include <string.h>
 
 #include "ava/verbs.h"
 #include "base/arena.h"

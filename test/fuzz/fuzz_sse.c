@@ -2,8 +2,6 @@
  * same events; no event and no line is over the bound. */
 #include "fuzz.h"
 
-#include <string.h>
-
 #include "base/util.h"
 #include "codec/sse.h"
 

@@ -7,8 +7,6 @@
 
 #include "fuzz.h"
 
-#include <string.h>
-
 #include "base/error.h"
 #include "base/util.h"
 #include "codec/json.h"

@@ -2,8 +2,6 @@
  * into messages, each of valid characters and no longer than the service takes. */
 #include "fuzz.h"
 
-#include <string.h>
-
 #include "base/util.h"
 #include "codec/utf8.h"
 #include "gateway/telegram_api.h"

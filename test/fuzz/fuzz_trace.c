@@ -3,7 +3,6 @@
 #include "fuzz.h"
 
 #include <ava.h>
-#include <string.h>
 
 #include "codec/jscan.h"
 #include "codec/json.h"

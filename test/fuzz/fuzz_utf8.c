@@ -2,8 +2,6 @@
  * has no control character; a prefix ends between characters. */
 #include "fuzz.h"
 
-#include <string.h>
-
 #include "base/buf.h"
 #include "codec/utf8.h"
 

@@ -4,7 +4,6 @@
 #include "fuzz.h"
 
 #include <stdbool.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "codec/yaml.h"

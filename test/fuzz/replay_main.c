@@ -5,7 +5,6 @@
 #include "fuzz.h"
 
 #include <dirent.h>
-#include <string.h>
 
 #define SEED_MAX 65536
 #define CUT_MAX  4096 /* of a longer seed only the whole is run */
