@@ -1,13 +1,11 @@
 /* Thousands of runs in simulated worlds, each judged (check.c). The seed is
  * printed; world n of a test has seed + n, so a broken one is played again
  * alone with AVA_SIM_SEED=<its seed> AVA_SIM_RUNS=1. */
-#include <setjmp.h>
-#include <stdarg.h>
+#include "unit.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 #include "base/util.h"
 #include "world.h"
@@ -100,7 +98,7 @@ static uint64_t play(uint64_t seed, struct met *met)
 	return hash;
 }
 
-static void test_runs(void **state)
+TEST(runs)
 {
 	struct met met = {0};
 	clock_t from = clock();
@@ -129,7 +127,7 @@ static void test_runs(void **state)
 }
 
 /* The same seed gives the same record, byte for byte, and another another. */
-static void test_deterministic(void **state)
+TEST(deterministic)
 {
 	for (uint64_t seed = first_seed; seed < first_seed + 50; seed++) {
 		uint64_t hash = play(seed, NULL);
@@ -139,12 +137,8 @@ static void test_deterministic(void **state)
 	}
 }
 
-int main(void)
+static int seed(void **state)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_runs),
-		cmocka_unit_test(test_deterministic),
-	};
 	struct timespec now;
 
 	clock_gettime(CLOCK_REALTIME, &now);
@@ -153,5 +147,7 @@ int main(void)
 	wanted_runs = (long)number("AVA_SIM_RUNS", DEFAULT_RUNS);
 	fprintf(stderr, "AVA_SIM_SEED=%llu AVA_SIM_RUNS=%ld\n", (unsigned long long)first_seed,
 		wanted_runs);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return 0;
 }
+
+UNIT_GROUP(.first = seed);

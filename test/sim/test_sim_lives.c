@@ -70,14 +70,14 @@ static uint64_t number(const char *name, uint64_t fallback)
 	return s != NULL && *s != '\0' ? strtoull(s, NULL, 0) : fallback;
 }
 
-static void test_once_broken(void **state)
+TEST(once_broken)
 {
 	for (size_t i = 0; i < ARRAY_LEN(once_broken); i++)
 		play(once_broken[i]);
 	memset(&sums, 0, sizeof(sums));
 }
 
-static void test_lives(void **state)
+TEST(lives)
 {
 	uint64_t first = number("AVA_SIM_SEED", 1);
 	uint64_t n = number("AVA_SIM_LIVES", getenv("AVA_SOAK") ? WORLDS_SOAK : WORLDS);
@@ -104,22 +104,21 @@ static void test_lives(void **state)
 	assert_true(sums.seen.replayed > n);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_once_broken),
-		cmocka_unit_test(test_lives),
-	};
-	static char dir[300];
-	int rv;
+static char dir[300];
 
+static int set_up(void **state)
+{
 	setenv("TZ", "UTC", 1);
 	setenv("ANTHROPIC_API_KEY", "sk-ant-test-0123456789", 1);
-	if (provider_configure(NULL) != 0)
-		return 1;
 	snprintf(dir, sizeof(dir), "%s", unit_tmpdir());
 	lives_set_up(dir);
-	rv = cmocka_run_group_tests_name("sim_lives", tests, NULL, NULL);
-	unit_rmdir(dir);
-	return rv;
+	return provider_configure(NULL);
 }
+
+static int clean_up(void **state)
+{
+	unit_rmdir(dir);
+	return 0;
+}
+
+UNIT_GROUP(.first = set_up, .last = clean_up);
