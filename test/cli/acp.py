@@ -43,6 +43,19 @@ def start_run(session, model=None):
                             "confirmed": True})["subagent_id"]
 
 
+DONE = {"tool_calls": [{"name": "submit_result", "args": {"output": None, "summary": "It is in parser.c.", "confidence": 1}}]}
+
+
+def tell_run(session):
+    """A subagent of that conversation that has ended when Ava tells of it; its id."""
+    p = daemon("/runs", {"task": "find it", "role": "code_reviewer", "session_id": session, "cwd": CWD, "model": script("done", DONE)})
+    return daemon(f"/proposals/{p['proposal_id']}/confirm", {})["subagent_id"]
+
+
+def asks_person(**args):
+    return script("asks-person", {"tool_calls": [{"name": "ask_person", "args": {"question": "Which parser?", **args}}]}, DONE)
+
+
 class Editor:
     """One `ava acp`; `answer(request)` says what the person does with a request of its. It is closed with its case."""
     opened = []
@@ -73,15 +86,17 @@ class Editor:
         self.program.stdin.write(data if isinstance(data, bytes) else data.encode())
         self.program.stdin.flush()
 
+    def put(self, **members):
+        self.write(json.dumps({"jsonrpc": "2.0", **members}) + "\n")
+
     def send(self, method, **params):
         self.next += 1
         self.sent[self.next] = method
-        self.write(json.dumps({"jsonrpc": "2.0", "id": self.next, "method": method,
-                               "params": params}) + "\n")
+        self.put(id=self.next, method=method, params=params)
         return self.next
 
     def notify(self, method, **params):
-        self.write(json.dumps({"jsonrpc": "2.0", "method": method, "params": params}) + "\n")
+        self.put(method=method, params=params)
 
     def take(self, limit=LIMIT):
         """The next message that is no update and no request; those are kept, and answered."""
@@ -109,7 +124,7 @@ class Editor:
             result = {"outcome": {"outcome": "cancelled"}}
         else:
             result = {"outcome": {"outcome": "selected", "optionId": choice}}
-        self.write(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": result}) + "\n")
+        self.put(id=request["id"], result=result)
 
     def until(self, number):
         m = self.take()
@@ -157,6 +172,22 @@ class Editor:
             self.close()
         except (subprocess.TimeoutExpired, OSError):
             self.program.kill()
+
+
+def begin(*options, say=None, **more):
+    """An editor and a session of its, in which that was said."""
+    e = Editor(*options, **more)
+    s = e.new()
+    if say:
+        e.prompt(s, say)
+    return e, s
+
+
+def asks(e, session, text, n=1):
+    """A prompt, until so many requests have come; its id."""
+    number = e.start_prompt(session, text)
+    until(lambda: e.poll() and len(e.asked) == n)
+    return number
 
 
 def play(case, *args):
@@ -218,39 +249,32 @@ def test_turn():
 
 def test_strange_answers():
     """What a person never chose starts nothing, and what was chosen starts once."""
-    e = Editor(answer=lambda r: "maybe later, who knows")
-    s = e.new()
-    e.prompt(s, FIND)
+    e, s = begin(answer=lambda r: "maybe later, who knows", say=FIND)
     check("words that are no answer start nothing, and say so", "Spawning" not in e.said()
           and len(e.kinds("agent_message_chunk")) > 1 and daemon("/proposals")["proposals"] != [], e.updates)
     ava("reject", daemon("/proposals")["proposals"][0]["proposal_id"])
-    for name, answer in (("a cancelled one that names an option", {"outcome": {"outcome": "cancelled", "optionId": "Yes"}}),
-                         ("a form's", {"action": "accept"})):
-        e.answer, e.updates = lambda r, answer=answer: answer, []
-        e.prompt(e.new(), FIND)
-        check(f"{name} is no answer to a permission", "Spawning" not in e.said() and "waits for your answer" in e.said(), e.said())
-        ava("reject", daemon("/proposals")["proposals"][0]["proposal_id"])
     f = Editor(capabilities={"elicitation": {"form": {}}})
-    for name, answer in (("an option", {"outcome": {"outcome": "selected", "optionId": "Yes"}}),
-                         ("a condition that is no text", {"action": "accept", "content": {"terms": 5}})):
-        f.answer, f.updates = lambda r, answer=answer: answer, []
-        f.prompt(f.new(), FIND)
-        check(f"{name} is no answer to a form", "Spawning" not in f.said() and "waits for your answer" in f.said(), f.said())
+    for editor, name, answer in (
+            (e, "a cancelled one that names an option is no answer to a permission", {"outcome": {"outcome": "cancelled", "optionId": "Yes"}}),
+            (e, "a form's is no answer to a permission", {"action": "accept"}),
+            (f, "an option is no answer to a form", {"outcome": {"outcome": "selected", "optionId": "Yes"}}),
+            (f, "a condition that is no text is no answer to a form", {"action": "accept", "content": {"terms": 5}})):
+        editor.answer, editor.updates = lambda r, answer=answer: answer, []
+        editor.prompt(editor.new(), FIND)
+        check(name, "Spawning" not in editor.said() and "waits for your answer" in editor.said(), editor.said())
         ava("reject", daemon("/proposals")["proposals"][0]["proposal_id"])
     f.close()
     e.answer, e.asked = lambda r: None, e.asked[:1]
-    s = e.new()
-    n = e.start_prompt(s, FIND)
-    until(lambda: e.poll() and len(e.asked) == 2)
+    n = asks(e, e.new(), FIND, 2)
     for _ in range(3):
         e.reply(e.asked[1], "Yes")
-    e.write(json.dumps({"jsonrpc": "2.0", "id": e.asked[1]["id"] + 1, "result": {}}) + "\n")
+    e.put(id=e.asked[1]["id"] + 1, result={})
     check("an answer that comes three times is one", e.until(n)["result"]["stopReason"] == "end_turn"
           and e.said().count("Spawning") == 1, e.said())
     e.updates = []
-    e.answer, n = lambda r: None, e.start_prompt(e.new(), FIND)
-    until(lambda: e.poll() and len(e.asked) == 3)
-    e.write(json.dumps({"jsonrpc": "2.0", "id": e.asked[2]["id"], "error": {"code": -32601, "message": "no"}}) + "\n")
+    e.answer = lambda r: None
+    n = asks(e, e.new(), FIND, 3)
+    e.put(id=e.asked[2]["id"], error={"code": -32601, "message": "no"})
     check("an editor that cannot ask leaves the quote waiting",
           e.until(n)["result"]["stopReason"] == "end_turn" and "waits for your answer" in e.said(), e.said())
 
@@ -268,8 +292,7 @@ def test_starts_a_daemon():
 def test_torn_answer():
     """A yes in which a character is none says nothing, and nobody waits for it."""
     e = Editor(answer=lambda r: None)
-    n = e.start_prompt(e.new(), FIND)
-    until(lambda: e.poll() and len(e.asked) == 1)
+    n = asks(e, e.new(), FIND)
     e.write('{"jsonrpc":"2.0","id":%d,"result":{"outcome":{"outcome":"selected","optionId":"Yes\\ud83d"}}}\n' % e.asked[0]["id"])
     check("an answer that is torn ends the turn", e.until(n)["result"]["stopReason"] == "end_turn"
           and "waits for your answer" in e.said() and "Spawning" not in e.said(), e.said())
@@ -278,10 +301,8 @@ def test_torn_answer():
 
 def test_rights():
     """A run with all three rights has a yes of its own, in an editor with forms, too."""
-    e = Editor("--model", script("rights", {"text": "Well."}, {"text": "Well."}),
-               capabilities={"elicitation": {"form": {}}})
-    s = e.new()
-    e.prompt(s, "hello")
+    e, s = begin("--model", script("rights", {"text": "Well."}, {"text": "Well."}),
+                 capabilities={"elicitation": {"form": {}}}, say="hello")
     p = daemon("/runs", {"task": "find it", "role": "researcher", "session_id": s, "cwd": CWD,
                          "grants": ["fetch_any"], "model": script("hold", {
                              "text": "late", "delay_ms": 600000})})
@@ -316,10 +337,8 @@ def test_no_daemon():
 def test_form():
     """Who can show forms has other terms with the yes."""
     fields = {"terms": "max 20 cents, at most 2 minutes"}
-    e = Editor("--wait", capabilities={"elicitation": {"form": {}}},
-               answer=lambda r: {"action": "accept", "content": fields})
-    s = e.new()
-    e.prompt(s, FIND)
+    e, s = begin("--wait", capabilities={"elicitation": {"form": {}}},
+                 answer=lambda r: {"action": "accept", "content": fields}, say=FIND)
     schema = e.asked[0]["params"]["requestedSchema"]["properties"]
     check("a quote is a form", e.asked[0]["method"] == "elicitation/create"
           and list(schema) == ["terms"] and schema["terms"]["type"] == "string", e.asked)
@@ -339,9 +358,8 @@ def test_form():
 
 def test_background():
     """A turn does not wait for a subagent; what happened since comes first in the next one."""
-    e = Editor("--model", script("talk", spawns(), {"text": "Shall it?"}, {"text": "It found it."},
-                                 {"text": "Good."}))
-    s = e.new()
+    e, s = begin("--model", script("talk", spawns(), {"text": "Shall it?"}, {"text": "It found it."},
+                                   {"text": "Good."}))
     e.answer = lambda r: "No"
     e.prompt(s, "find it")
     run = start_run(s)
@@ -378,8 +396,7 @@ def test_order():
 
 
 def test_cancel():
-    e = Editor(answer=lambda r: None)
-    s = e.new()
+    e, s = begin(answer=lambda r: None)
     n = e.start_prompt(s, FIND)
     check("a permission is asked", until(lambda: e.poll() and e.asked), e.updates)
     e.notify("session/cancel", sessionId=s)
@@ -408,10 +425,8 @@ def test_group():
 
 def test_elsewhere():
     """A quote that is answered in a terminal while the editor shows it."""
-    e = Editor(answer=lambda r: None)
-    s = e.new()
-    n = e.start_prompt(s, FIND)
-    until(lambda: e.poll() and e.asked)
+    e, s = begin(answer=lambda r: None)
+    n = asks(e, s, FIND)
     ava("reject", e.asked[0]["params"]["toolCall"]["toolCallId"])
     check("the turn ends", e.until(n)["result"]["stopReason"] == "end_turn", e.updates)
     check("the permission is taken back", e.taken_back == [e.asked[0]["id"]], e.taken_back)
@@ -439,9 +454,7 @@ def test_mid_turn():
     """Whatever comes in mid-turn, each prompt has one answer, and the session goes on."""
     slow = {"text": "Never.", "delay_ms": 600000}
     for what, more in (("session/load", {"cwd": CWD, "mcpServers": []}), ("session/resume", {"cwd": CWD}), ("session/close", {})):
-        e = Editor("--model", script("mid", {"text": "First."}, slow, {"text": "Third."}))
-        s = e.new()
-        e.prompt(s, "one")
+        e, s = begin("--model", script("mid", {"text": "First."}, slow, {"text": "Third."}), say="one")
         n = e.start_prompt(s, "two")
         until(lambda: daemon("/sessions/" + s)["status"] == "busy")
         other = e.send(what, sessionId=s, **more)
@@ -455,8 +468,7 @@ def test_mid_turn():
         check("each was said once", [x["message"]["content"][0]["text"] for x in daemon(f"/sessions/{s}/messages")["entries"]
                                      if x.get("message", {}).get("role") == "user"] == ["one", "two", "three"])
         e.close()
-    e = Editor("--model", script("many", slow, slow, slow, {"text": "Last."}))
-    s = e.new()
+    e, s = begin("--model", script("many", slow, slow, slow, {"text": "Last."}))
     sent = [e.start_prompt(s, f"prompt {i}") for i in range(4)]
     answers = {m["id"]: m["result"]["stopReason"] for m in (e.take() for _ in sent)}
     check("prompts in a row: the last one is answered, the others are cancelled, in order", list(answers) == sent
@@ -512,8 +524,7 @@ def test_killed():
         f.write('#!/bin/sh\nsleep 2.5\nexec "$AVAD" "$@"\n')
     os.chmod(T + "/slow-avad", 0o755)
     e = Editor(answer=lambda r: None, AVA_AVAD=T + "/slow-avad")
-    n = e.start_prompt(e.new(), FIND)
-    until(lambda: e.poll() and e.asked)
+    n = asks(e, e.new(), FIND)
     os.kill(daemon_pid(), signal.SIGKILL)
     e.reply(e.asked[0], "Yes")
     check("a yes that comes after the daemon was killed starts what was quoted, once, however long the next one takes to start",
@@ -528,9 +539,7 @@ def test_killed():
 
 def test_failed():
     """A turn in which Ava cannot answer is an error with the reason; the next one is none."""
-    e = Editor("--model", script("fail", {"text": "Hello."}))
-    s = e.new()
-    e.prompt(s, "hello")
+    e, s = begin("--model", script("fail", {"text": "Hello."}), say="hello")
     error = e.until(e.start_prompt(s, "again")).get("error", {})
     check("it is", error.get("code") == -32603 and "the script has ended" in error["message"], error)
     tell_run(s)
@@ -545,9 +554,7 @@ def test_failed():
 
 def test_gone():
     """An editor that disappears ends its turn and no subagent."""
-    e = Editor("--model", script("gone", {"text": "Hello."}, {"text": "Never.", "delay_ms": 600000}))
-    s = e.new()
-    e.prompt(s, "hello")
+    e, s = begin("--model", script("gone", {"text": "Hello."}, {"text": "Never.", "delay_ms": 600000}), say="hello")
     run = start_run(s)
     e.start_prompt(s, "go on")
     until(lambda: daemon("/sessions/" + s)["status"] == "busy")
@@ -556,8 +563,7 @@ def test_gone():
     check("the turn with it", until(lambda: daemon("/sessions/" + s)["status"] == "idle"), now)
     check("not the subagent", daemon("/runs/" + run)["status"] == "running")
     ava("cancel", run)
-    e = Editor("--model", script("term", {"text": "Never.", "delay_ms": 600000}))
-    s = e.new()
+    e, s = begin("--model", script("term", {"text": "Never.", "delay_ms": 600000}))
     e.start_prompt(s, "go on")
     until(lambda: daemon("/sessions/" + s)["status"] == "busy")
     e.program.send_signal(signal.SIGTERM)
@@ -574,11 +580,9 @@ def test_gone():
 
 def test_sessions():
     """A conversation goes on in the terminal, and back."""
-    e = Editor("--model", script("both", {"tool_calls": [{"name": "read_file", "args": {"path": "parser.c"}}]},
-                                 {"text": "From the editor."}, {"text": "From the terminal."},
-                                 {"text": "Back."}))
-    s = e.new()
-    e.prompt(s, "one")
+    e, s = begin("--model", script("both", {"tool_calls": [{"name": "read_file", "args": {"path": "parser.c"}}]},
+                                   {"text": "From the editor."}, {"text": "From the terminal."},
+                                   {"text": "Back."}), say="one")
     call, done = e.kinds("tool_call")[0], e.kinds("tool_call_update")[0]
     check("a call of Ava's is a tool call with its file and what came of it",
           call["title"] == "read_file: parser.c" and call["kind"] == "read" and call["rawInput"]["path"] == "parser.c"
@@ -619,9 +623,7 @@ def test_sessions():
 
 def test_pi():
     """What pi has written into the file of a conversation is shown as well: its ids are no numbers of the journal, and a text stands alone."""
-    e = Editor("--model", script("pi", {"text": "Hello."}))
-    s = e.new()
-    e.prompt(s, "one")
+    e, s = begin("--model", script("pi", {"text": "Hello."}), say="one")
     e.close()
     path = next(os.path.join(d, x) for d, _, names in os.walk(os.environ["AVA_DATA_ROOT"] + "/sessions") for x in names if x.endswith(s + ".jsonl"))
     with open(path, "a", encoding="utf-8") as f:
@@ -647,8 +649,7 @@ def first_bytes(messages, n):
 def test_model():
     """Another model in mid-conversation: the next turn asks it, whatever dies meanwhile."""
     plays = [script(f"of-{x}", *[{"text": f"Turn {i} of {x}."} for i in range(6)]) for x in "abc"]
-    e = Editor("--model", plays[0])
-    s = e.new()
+    e, s = begin("--model", plays[0])
 
     def choose(value):
         answer = e.call("session/set_config_option", sessionId=s, configId="model", value=value)
@@ -685,9 +686,7 @@ def test_model():
 
 def test_origin():
     """The door stands in the conversation and its runs, also after a restart, in a resumed run, and of other doors."""
-    e = Editor()
-    s = e.new()
-    e.prompt(s, FIND)
+    e, s = begin(say=FIND)
     run = daemon("/runs?all=1&limit=1")["runs"][0]
     check("a run that an editor's conversation began says so", run["session_id"] == s and run["origin"] == "acp", run)
     e.close()
@@ -731,30 +730,20 @@ def test_daemon():
 
 def test_questions():
     """ask_before is a permission, a question with choices too."""
-    e = Editor("--wait", "--model", script("asks", spawns(ask_before=["search_codebase"]), {"text": "Shall it?"},
-                                           {"text": "Done."}, {"text": "Done."}))
-    s = e.new()
-    e.prompt(s, "find it")
+    e, s = begin("--wait", "--model", script("asks", spawns(ask_before=["search_codebase"]), {"text": "Shall it?"},
+                                             {"text": "Done."}, {"text": "Done."}), say="find it")
     check("a call that needs a yes is put to the person",
           len(e.asked) == 2 and "search_codebase" in json.dumps(e.asked[1]["params"]["toolCall"]), e.asked)
     run = daemon("/runs?all=1&limit=1")["runs"][0]
     log = open(f"{os.environ['AVA_DATA_ROOT']}/logs/subagents/{run['subagent_id']}.jsonl", encoding="utf-8").read()
     check("and has it", '"state":"answered"' in log and '"answer":"Yes"' in log, run)
-    asks = script("choice", {"tool_calls": [{"name": "ask_person",
-                                            "args": {"question": "Which parser?", "choices": ["json", "yaml"]}}]},
-                  {"tool_calls": [{"name": "submit_result", "args": {"output": None, "summary": "done", "confidence": 1}}]})
-    run = start_run(s, asks)
+    run = start_run(s, asks_person(choices=["json", "yaml"]))
     until(lambda: daemon("/runs/" + run)["status"] == "waiting")
     e.asked, e.answer = [], lambda r: "yaml"
     e.prompt(s, "go on")
     check("choices are options", [o["name"] for o in e.asked[0]["params"]["options"]] == ["json", "yaml"], e.asked)
     log = open(f"{os.environ['AVA_DATA_ROOT']}/logs/subagents/{run}.jsonl", encoding="utf-8").read()
     check("and the one that was picked is the answer", '"answer":"yaml"' in log, log[-2000:])
-
-
-def asks_person(**args):
-    return script("asks-person", {"tool_calls": [{"name": "ask_person", "args": {"question": "Which parser?", **args}}]},
-                  {"tool_calls": [{"name": "submit_result", "args": {"output": None, "summary": "done", "confidence": 1}}]})
 
 
 def test_form_question():
@@ -778,12 +767,9 @@ def test_form_question():
 
 def test_cancelled_question():
     """A run that ends while the editor shows its question."""
-    e = Editor("--wait", "--model", script("ended", *[{"text": "Well."}] * 3), answer=lambda r: None)
-    s = e.new()
-    e.prompt(s, "hello")
+    e, s = begin("--wait", "--model", script("ended", *[{"text": "Well."}] * 3), answer=lambda r: None, say="hello")
     run = start_run(s, asks_person(choices=["json", "yaml"]))
-    n = e.start_prompt(s, "go on")
-    until(lambda: e.poll() and e.asked)
+    n = asks(e, s, "go on")
     ava("cancel", run)
     check("the turn ends when the run does", e.until(n)["result"]["stopReason"] == "end_turn", e.updates)
     check("and the question is taken back", e.taken_back == [e.asked[0]["id"]], e.taken_back)
@@ -794,10 +780,8 @@ def test_cancelled_question():
 def test_several_asks():
     """Quotes of one turn are put one by one, a prompt in mid-turn takes the open one back, and none is put twice."""
     two = {"tool_calls": [{"name": "spawn_subagent", "args": {"role": "code_reviewer", "task": t}} for t in ("find a", "find b")]}
-    e = Editor("--model", script("several", two, *[{"text": "Well."}] * 6), answer=lambda r: None)
-    s = e.new()
-    n = e.start_prompt(s, "find both")
-    until(lambda: e.poll() and e.asked)
+    e, s = begin("--model", script("several", two, *[{"text": "Well."}] * 6), answer=lambda r: None)
+    n = asks(e, s, "find both")
     check("one at a time", len(e.asked) == 1, e.asked)
     e.reply(e.asked[0], "No")
     until(lambda: e.poll() and len(e.asked) == 2)
@@ -812,20 +796,10 @@ def test_several_asks():
     ava("reject", left[0])
 
 
-def tell_run(session):
-    """A subagent of that conversation that has ended when Ava tells of it; its id."""
-    done = {"name": "submit_result", "args": {"output": None, "summary": "It is in parser.c.", "confidence": 1}}
-    p = daemon("/runs", {"task": "find it", "role": "code_reviewer", "session_id": session, "cwd": CWD,
-                         "model": script("done", {"tool_calls": [done]})})
-    return daemon(f"/proposals/{p['proposal_id']}/confirm", {})["subagent_id"]
-
-
 def test_notices():
     """What happens between two turns is a notice where the editor shows them; the next turn tells it all the same."""
     texts = {"text": "Hello."}, {"text": "It found it."}, {"text": "Well."}
-    e = Editor("--model", script("notices", *texts), capabilities={"session": {"notices": {}}})
-    s = e.new()
-    e.prompt(s, "hello")
+    e, s = begin("--model", script("notices", *texts), capabilities={"session": {"notices": {}}}, say="hello")
     e.updates = []
     tell_run(s)
     check("its end and what Ava says are notices", until(lambda: e.poll() and len(e.kinds("notice")) == 2), e.updates)
@@ -838,9 +812,7 @@ def test_notices():
     check("the next turn has it first, once", e.said().find("Complete (") < e.said().find("It found it.") < e.said().find("Well.")
           and e.said().count("It found it.") == 1 and e.kinds("notice") == [], e.updates)
     e.close()
-    e = Editor("--model", script("quiet", *texts))
-    s = e.new()
-    e.prompt(s, "hello")
+    e, s = begin("--model", script("quiet", *texts), say="hello")
     e.updates = []
     tell_run(s)
     until(lambda: len(daemon(f"/sessions/{s}/unseen")["items"]) >= 2)
@@ -850,8 +822,7 @@ def test_notices():
 def test_wordless():
     """A run that ends in a conversation in which nothing was said: Ava's first turn tells of it, as the person's would."""
     said = script("wordless", {"text": "It found it."}, *[{"text": "Well."}] * 3)
-    e = Editor("--model", said)
-    s = e.new()
+    e, s = begin("--model", said)
     tell_run(s)
     check("she tells of it", until(lambda: len(daemon(f"/sessions/{s}/unseen")["items"]) >= 2), daemon(f"/sessions/{s}/messages"))
     e.prompt(s, "hello")
@@ -863,8 +834,7 @@ def test_wordless():
     check("with the person's first words as its title", daemon("/sessions/" + s)["title"] == "hello", daemon("/sessions/" + s))
     e.close()
     other = script("other", *[{"text": "Of the other."}] * 3)
-    e = Editor("--model", script("slow", {"text": "Never.", "delay_ms": 600000}))
-    s = e.new()
+    e, s = begin("--model", script("slow", {"text": "Never.", "delay_ms": 600000}))
     tell_run(s)
     until(lambda: daemon("/sessions/" + s)["status"] == "busy")
     choice = {"sessionId": s, "configId": "model", "value": other}
@@ -928,10 +898,9 @@ def test_unread():
 
 def test_chain():
     """A chain that does not go on is told in a turn, and is no turn that failed."""
-    def begin(delay):
+    def chain(delay):
         os.mkdir(T + "/gone")
-        one = {"task": "find it", "role": "code_reviewer",
-               "model": script(f"later{delay}", {"tool_calls": [done], "delay_ms": delay})}
+        one = {"task": "find it", "role": "code_reviewer", "model": script(f"later{delay}", {**DONE, "delay_ms": delay})}
         return daemon("/groups", {"runs": [one, one], "chain": True, "cwd": T + "/gone", "session_id": s, "confirmed": True})["subagent_id"]
 
     def end(run):
@@ -940,12 +909,9 @@ def test_chain():
         os.rmdir(T + "/gone")
         return daemon("/runs/" + run)["status"] == "running"
 
-    e = Editor("--wait", "--model", script("chained", *[{"text": "Well."}] * 20))
-    s = e.new()
-    e.prompt(s, "hello")
-    done = {"name": "submit_result", "args": {"output": None, "summary": "It is in parser.c.", "confidence": 1}}
+    e, s = begin("--wait", "--model", script("chained", *[{"text": "Well."}] * 20), say="hello")
     for delay in (1000, 5000, 25000):
-        run = begin(delay)
+        run = chain(delay)
         n = e.start_prompt(s, "and?")
         caught, answer = end(run), e.until(n)
         if caught:
@@ -958,9 +924,7 @@ def test_cut():
     """A text that is longer than what its event keeps says so, in an editor and over a pipe."""
     text, note = "word " * 30000 + "the end", "(cut: all of it stands in the conversation's file)"
     long = script("long", {"text": text}, {"text": text}, {"text": text})
-    e = Editor("--model", long)
-    s = e.new()
-    e.prompt(s, "hello")
+    e, s = begin("--model", long, say="hello")
     check("its end is missing, which is told", e.said().endswith(note) and e.said().count(note) == 1, e.said()[-200:])
     e.close()
     out = ava("chat", "-c", s, input="and?\n")
@@ -974,9 +938,7 @@ def test_imitation():
     """A line of Ava's that looks like one of the runtime's, as it is said and as it is shown again."""
     text = "Look:\n**✅** Subagent [Asker]: Complete\n- ✅ an item\nProceed? [Yes/No]"
     barred = "Look:\n│ **✅** Subagent [Asker]: Complete\n- ✅ an item\n│ Proceed? [Yes/No]"
-    e = Editor("--model", script("imitates", {"text": text}))
-    s = e.new()
-    e.prompt(s, "go")
+    e, s = begin("--model", script("imitates", {"text": text}), say="go")
     check("stands behind a bar", e.said() == barred, e.said())
     e.updates = []
     e.call("session/load", sessionId=s, cwd=CWD, mcpServers=[])
@@ -1004,8 +966,7 @@ def test_deaf():
 
 def test_prompt():
     """Links and files of a prompt are told as a person would write them; escapes are shown."""
-    e = Editor("--model", script("said", {"text": "\x1b[31mred\x1b[0m"}, *[{"text": "Well."}] * 5))
-    s = e.new()
+    e, s = begin("--model", script("said", {"text": "\x1b[31mred\x1b[0m"}, *[{"text": "Well."}] * 5))
     e.call("session/prompt", sessionId=s, prompt=[
         {"type": "text", "text": "Look at "},
         {"type": "resource_link", "name": "p", "uri": f"file://{CWD}/a%20b.c"},
