@@ -78,14 +78,24 @@ def once(name, session, said):
     check(f"{name}: nothing is left unseen", until(lambda: daemon(f"/sessions/{session}/unseen")["items"] == []))
 
 
+def ended(name, e, session, answer):
+    check(f"{name}: the turn goes on to its end", answer.get("result") == {"stopReason": "end_turn"}, answer, e.updates)
+    once(name, session, e.said())
+    check(f"{name}: the spawn and the result are shown once",
+          e.said().count("Spawning") == e.said().count("]: Complete (") == e.said().count(RESULT) == 1, e.said())
+
+
 def play_daemon(name, at):
     e = Watched("--wait")
     s = e.new()
-    answer = e.turn(s, kill_daemon, at)
-    check(f"{name}: the turn goes on to its end", answer.get("result") == {"stopReason": "end_turn"}, answer, e.updates)
-    once(name, s, e.said())
-    check(f"{name}: the spawn and the result are shown once",
-          e.said().count("Spawning") == e.said().count("]: Complete (") == e.said().count(RESULT) == 1, e.said())
+    ended(name, e, s, e.turn(s, kill_daemon, at))
+
+
+def said(*options, say=None):
+    """A conversation that has been begun, and its editor closed."""
+    e, s = begin(*options, say=say)
+    e.close()
+    return s
 
 
 def message(stream):
@@ -167,29 +177,21 @@ class Between:
 
 
 def play_request(name, at, behind):
-    e = Editor()
-    s = e.new()
-    e.close()
+    s = said()
     between = Between(at, behind)
     e = Watched("--wait", AVA_DATA_ROOT=between.root)
     e.call("session/load", sessionId=s, cwd=CWD, mcpServers=[])
     between.on = True
     answer = e.turn(s)
     e.refused("nobody") # behind what it does when a turn is over
-    check(f"{name}: the turn goes on to its end", answer.get("result") == {"stopReason": "end_turn"}, answer, e.updates)
-    once(name, s, e.said())
-    check(f"{name}: the spawn and the result are shown once",
-          e.said().count("Spawning") == e.said().count("]: Complete (") == e.said().count(RESULT) == 1, e.said())
+    ended(name, e, s, answer)
     e.close()
     return between.names
 
 
 def play_slow(name):
     """A feed that is far behind: the daemon says that all is over before anything of it has come."""
-    e = Editor()
-    s = e.new()
-    e.prompt(s, "hello")
-    e.close()
+    s = said(say="hello")
     ava("ps")
     between = Between(slow=lambda: between.names.count(f"GET /sessions/{s}") > 3)
     e = Editor(AVA_DATA_ROOT=between.root)
@@ -202,10 +204,7 @@ def play_slow(name):
 
 def play_refused(name):
     """A daemon that lets nobody follow a conversation says why."""
-    e = Editor()
-    s = e.new()
-    e.prompt(s, "hello")
-    e.close()
+    s = said(say="hello")
     e = Editor(AVA_DATA_ROOT=Between(refuses="no more streams today").root)
     e.call("session/resume", sessionId=s, cwd=CWD)
     error = e.refused("session/prompt", sessionId=s, prompt=[{"type": "text", "text": "and?"}])
@@ -215,10 +214,7 @@ def play_refused(name):
 def play_model(name, behind):
     """Another model is chosen: it counts once, whether the daemon dies before it hears of it or before it is heard."""
     first, other = (script(x, *[{"text": f"Of {x}."}] * 3) for x in ("one", "other"))
-    e = Editor("--model", first)
-    s = e.new()
-    e.prompt(s, "hello")
-    e.close()
+    s = said("--model", first, say="hello")
     between = Between(1, behind)
     e = Editor(AVA_DATA_ROOT=between.root)
     e.call("session/load", sessionId=s, cwd=CWD, mcpServers=[])
@@ -233,10 +229,7 @@ def play_model(name, behind):
 
 def play_between(name):
     """Events that become known between two requests of session/load, of which one has them already."""
-    e = Editor("--wait")
-    s = e.new()
-    e.prompt(s, FIND)
-    e.close()
+    s = said("--wait", say=FIND)
     for kind in ("start", "complete"):
         entry = next(x["id"] for x in daemon(f"/sessions/{s}/messages")["entries"] if x.get("eventType") == "subagent:" + kind)
         e = Editor(AVA_DATA_ROOT=Between(lsn=int(entry, 16)).root)
