@@ -48,12 +48,10 @@ struct ask {
 	enum service service;
 	/* from the headers; "" when absent */
 	char method[8], path[160], query[160];
-	char key[160];         /* x-api-key, or Authorization without "Bearer " */
-	char bearer;           /* Authorization was there */
-	char version[32];      /* anthropic-version */
-	char type[64];         /* content-type */
-	char conversation[64]; /* x-mock-conversation */
-	char referer[64], title[64];
+	char key[160];    /* x-api-key, or Authorization without "Bearer " */
+	char bearer;      /* Authorization was there */
+	char version[32]; /* anthropic-version */
+	char type[64];    /* content-type */
 	/* from the body; `t` is good until the next request is read */
 	const struct tape *t;
 	size_t body_len;

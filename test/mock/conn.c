@@ -238,11 +238,7 @@ void ask_header(struct ask *a, const char *name, size_t nlen, const char *value,
 		size_t size;
 	} kept[] = {{"x-api-key", a->key, sizeof a->key},
 		    {"anthropic-version", a->version, sizeof a->version},
-		    {"content-type", a->type, sizeof a->type},
-		    {"x-mock-conversation", a->conversation, sizeof a->conversation},
-		    {"http-referer", a->referer, sizeof a->referer},
-		    {"x-openrouter-title", a->title, sizeof a->title},
-		    {"x-title", a->title, sizeof a->title}};
+		    {"content-type", a->type, sizeof a->type}};
 
 	for (size_t i = 0; i < ARRAY_LEN(kept); i++)
 		if (nlen == strlen(kept[i].name) && strncasecmp(name, kept[i].name, nlen) == 0)

@@ -199,8 +199,6 @@ static uint32_t first_user(const struct ask *a)
 
 static uint64_t ask_key(struct convos *c, const struct ask *a)
 {
-	if (a->conversation[0] != '\0')
-		return hash_bytes(2, a->conversation, strlen(a->conversation));
 	return hash_value(c, a->t, first_user(a)) ^ (a->service == SERVICE_ANTHROPIC);
 }
 
@@ -295,7 +293,7 @@ static struct convo *extended(struct convos *c, const struct ask *a, uint64_t ke
 		k = same_length(x, hashes, a->nmessages);
 		if (x->head == head &&
 		    (k == x->n || k == a->nmessages || (x->odd && k + 1 == x->n)) &&
-		    (a->nassistant > 0 || may_repeat(x) || a->conversation[0] != '\0') &&
+		    (a->nassistant > 0 || may_repeat(x)) &&
 		    (found == NULL || better(a, x, found, hashes)))
 			found = x;
 		if (k >= *best) {

@@ -26,7 +26,6 @@ static const char usage[] =
 	"\n"
 	"  --port N           plain HTTP on 127.0.0.1:N (default: any free port)\n"
 	"  --tls              also HTTPS (HTTP/2 and HTTP/1.1) on a port of its own\n"
-	"  --tls-port N       the same, on port N\n"
 	"  --ca FILE          where to write the authority's certificate (default mock-ca.pem)\n"
 	"  --tls-bad KIND     another HTTPS port that fails: expired, name, self or garbage\n"
 	"  --rules FILE       rules, as POST /plan takes them\n"
@@ -39,11 +38,11 @@ static const char usage[] =
 	"Its own addresses: GET /stats, GET /requests, POST /plan; ?clear forgets.\n";
 
 struct options {
-	int port, tls_port; /* tls_port -1: no TLS */
+	int port;
 	const char *ca, *rules, *log;
 	int bad[4]; /* enum cert_kind, or -1 for garbage */
 	unsigned nbad;
-	bool quiet, with_parent;
+	bool tls, quiet, with_parent;
 };
 
 static void stop(int signo)
@@ -52,10 +51,11 @@ static void stop(int signo)
 	loop_stop(running);
 }
 
+/* enum cert_kind + 1 */
+static const char *const words[] = {"garbage", "good", "expired", "name", "self"};
+
 static bool add_bad(struct options *o, const char *word)
 {
-	static const char *const words[] = {"garbage", "good", "expired", "name", "self"};
-
 	for (int i = 0; i < (int)ARRAY_LEN(words); i++)
 		if (strcmp(word, words[i]) == 0 && i != 1 && o->nbad < ARRAY_LEN(o->bad)) {
 			o->bad[o->nbad++] = i - 1;
@@ -66,17 +66,13 @@ static bool add_bad(struct options *o, const char *word)
 
 static bool read_options(int argc, char **argv, struct options *o)
 {
-	static const struct option longs[] = {{"port", required_argument, NULL, 'p'},
-					      {"tls", no_argument, NULL, 't'},
-					      {"tls-port", required_argument, NULL, 'T'},
-					      {"ca", required_argument, NULL, 'c'},
-					      {"tls-bad", required_argument, NULL, 'b'},
-					      {"rules", required_argument, NULL, 'r'},
-					      {"log", required_argument, NULL, 'l'},
-					      {"quiet", no_argument, NULL, 'q'},
-					      {"help", no_argument, NULL, 'h'},
-					      {"with-parent", no_argument, NULL, 'w'},
-					      {0}};
+	/* clang-format off */
+	static const struct option longs[] = {
+		{"port", 1, NULL, 'p'}, {"tls", 0, NULL, 't'}, {"ca", 1, NULL, 'c'},
+		{"tls-bad", 1, NULL, 'b'}, {"rules", 1, NULL, 'r'}, {"log", 1, NULL, 'l'},
+		{"quiet", 0, NULL, 'q'}, {"help", 0, NULL, 'h'}, {"with-parent", 0, NULL, 'w'}, {0},
+	};
+	/* clang-format on */
 	int c;
 
 	while ((c = getopt_long(argc, argv, "h", longs, NULL)) != -1) {
@@ -85,10 +81,7 @@ static bool read_options(int argc, char **argv, struct options *o)
 			o->port = atoi(optarg);
 			break;
 		case 't':
-			o->tls_port = MAX(o->tls_port, 0);
-			break;
-		case 'T':
-			o->tls_port = atoi(optarg);
+			o->tls = true;
 			break;
 		case 'c':
 			o->ca = optarg;
@@ -150,13 +143,12 @@ static bool listen_one(struct serve *s, const char *word, int port, SSL_CTX *tls
 static bool listen_tls(struct serve *s, const struct options *o, struct cert_authority *a,
 		       SSL_CTX **made)
 {
-	static const char *const words[] = {"garbage", "good", "expired", "name", "self"};
 	const char *why = "";
 	unsigned n = 0;
 
-	if (o->tls_port >= 0) {
+	if (o->tls) {
 		made[n] = cert_context(a, CERT_GOOD, true, &why);
-		if (made[n] == NULL || !listen_one(s, "tls", o->tls_port, made[n], false))
+		if (made[n] == NULL || !listen_one(s, "tls", 0, made[n], false))
 			return false;
 		n++;
 	}
@@ -193,7 +185,7 @@ static int run(struct serve *s, const struct options *o)
 	const char *why = "";
 	int code = 1;
 
-	if (o->tls_port >= 0 || o->nbad > 0) {
+	if (o->tls || o->nbad > 0) {
 		a = cert_authority_new(o->ca, &why);
 		if (a == NULL) {
 			fprintf(stderr, "mock-models: %s: %s\n", o->ca, why);
@@ -217,7 +209,7 @@ static int run(struct serve *s, const struct options *o)
 
 int main(int argc, char **argv)
 {
-	struct options o = {.tls_port = -1, .ca = "mock-ca.pem"};
+	struct options o = {.ca = "mock-ca.pem"};
 	struct sigaction act = {.sa_handler = stop};
 	struct serve s;
 	char why[160];

@@ -110,21 +110,32 @@ static void note_status(struct serve *s, struct exchange *x, int status)
 		r->status = status;
 }
 
+/* `body` ends with that; `f`: what its headers say, or NULL. */
+static void answer_body(struct serve *s, struct exchange *x, int status, const char *type,
+			struct buf *body, const struct fault *f)
+{
+	struct buf lines;
+
+	buf_init(&lines, 1u << 16);
+	add_lines(&lines, x->ask, type, s->serial);
+	if (f != NULL)
+		add_retry(&lines, f);
+	note_status(s, x, status);
+	serve_answer(x, status, lines.data, body);
+	buf_fini(&lines);
+	buf_fini(body);
+}
+
 static void answer_verdict(struct serve *s, struct exchange *x, const struct verdict *v,
 			   const struct fault *f)
 {
 	struct row *r = row_of(s, x);
-	struct buf lines, body;
+	struct buf body;
 	char id[40];
 
 	snprintf(id, sizeof id, "req_01%016" PRIx64, s->serial);
-	buf_init(&lines, 1u << 16);
 	buf_init(&body, 1u << 20);
-	add_lines(&lines, x->ask, "application/json", s->serial);
-	if (f != NULL)
-		add_retry(&lines, f);
 	verdict_body(x->ask, v, id, &body);
-	note_status(s, x, v->status);
 	if (r != NULL)
 		snprintf(r->error, sizeof r->error, "%.*s", (int)sizeof r->error - 1, v->text);
 	if (f == NULL) {
@@ -134,9 +145,7 @@ static void answer_verdict(struct serve *s, struct exchange *x, const struct ver
 			fprintf(stderr, "mock-models: request %u refused: %d %s\n", x->row,
 				v->status, v->text);
 	}
-	serve_answer(x, v->status, lines.data, &body);
-	buf_fini(&lines);
-	buf_fini(&body);
+	answer_body(s, x, v->status, "application/json", &body, f);
 }
 
 /* ---- faults that replace the reply ---- */
@@ -210,16 +219,11 @@ static const char html[] = "<!DOCTYPE html>\n<html><head><title>502 Bad Gateway<
 static void answer_text(struct serve *s, struct exchange *x, int status, const char *type,
 			const char *text)
 {
-	struct buf lines, body;
+	struct buf body;
 
-	buf_init(&lines, 1u << 16);
 	buf_init(&body, 1u << 20);
-	add_lines(&lines, x->ask, type, s->serial);
 	buf_adds(&body, text);
-	note_status(s, x, status);
-	serve_answer(x, status, lines.data, &body);
-	buf_fini(&lines);
-	buf_fini(&body);
+	answer_body(s, x, status, type, &body, NULL);
 }
 
 static void answer_json200(struct serve *s, struct exchange *x)
@@ -243,39 +247,39 @@ static bool fault_instead(struct serve *s, struct exchange *x, const struct faul
 	case FAULT_RESET:
 		x->ended = true;
 		exchange_half_head(x);
-		return true;
+		break;
 	case FAULT_CLOSE:
 		finish(x, END_CUT);
-		return true;
+		break;
 	case FAULT_STALL_HEAD:
-		return true;
+		break;
 	case FAULT_STATUS:
 		status_verdict(x->ask, f->arg, &v);
-		answer_verdict(s, x, &v, f);
-		return true;
+		break;
 	case FAULT_QUOTA:
 		quota_verdict(x->ask, &v);
-		answer_verdict(s, x, &v, f);
-		return true;
+		break;
 	case FAULT_OVERFLOW:
 		check_window(x->ask, x->ask->window + 1, &v);
-		answer_verdict(s, x, &v, f);
-		return true;
+		break;
 	case FAULT_HTML500:
 		answer_text(s, x, 500, "text/html", html);
-		return true;
+		break;
 	case FAULT_HTML200:
 		answer_text(s, x, 200, "text/html; charset=utf-8", html);
-		return true;
+		break;
 	case FAULT_EMPTY200:
 		answer_text(s, x, 200, "text/event-stream; charset=utf-8", "");
-		return true;
+		break;
 	case FAULT_JSON200:
 		answer_json200(s, x);
-		return true;
+		break;
 	default:
 		return false;
 	}
+	if (v.status != 0)
+		answer_verdict(s, x, &v, f);
+	return true;
 }
 
 /* The fault to play now, if any: it is counted. */
@@ -369,6 +373,7 @@ static int64_t first_chunk_ms(const struct plan *p)
 
 static void start(struct serve *s, struct exchange *x, const struct fault *f)
 {
+	const enum fault_kind kind = f ? f->kind : FAULT_NONE;
 	const struct plan *p = &x->convo->plan;
 	struct buf lines;
 
@@ -376,17 +381,17 @@ static void start(struct serve *s, struct exchange *x, const struct fault *f)
 	x->latency_ms = p->latency_ms + x->delay_ms;
 	x->first_ms = first_chunk_ms(p) + x->delay_ms;
 	x->stop_at = SIZE_MAX;
-	if (f != NULL && f->kind == FAULT_COMMENTS && f->arg == 0) {
+	if (f != NULL && kind == FAULT_COMMENTS && f->arg == 0) {
 		x->steps = COMMENTS;
 		x->latency_ms = (int64_t)COMMENTS * COMMENT_MS;
 		x->first_ms = COMMENT_MS;
 	}
-	if (f != NULL && (f->kind == FAULT_CUT || f->kind == FAULT_EOF || f->kind == FAULT_STALL))
+	if (kind == FAULT_CUT || kind == FAULT_EOF || kind == FAULT_STALL)
 		x->stop_at = MIN((size_t)f->arg, x->reply.bytes.len);
-	if (f != NULL && f->kind == FAULT_NO_END)
+	if (kind == FAULT_NO_END)
 		x->stop_at = x->reply.n > 1 ? x->reply.ends[x->reply.n - 2] : 0;
-	if (f != NULL && (f->kind == FAULT_STALL_FIRST || f->kind == FAULT_COMMENTS))
-		x->stop_at = f->kind == FAULT_COMMENTS ? x->reply.bytes.len : 0;
+	if (kind == FAULT_STALL_FIRST || kind == FAULT_COMMENTS)
+		x->stop_at = kind == FAULT_COMMENTS ? x->reply.bytes.len : 0;
 	buf_init(&lines, 1u << 16);
 	add_lines(&lines, x->ask,
 		  x->reply.stream ? "text/event-stream; charset=utf-8" : "application/json",

@@ -113,9 +113,8 @@ def test_pieces_of_a_request():
 def test_chunked_request_and_reuse():
     connection = http.client.HTTPConnection("127.0.0.1", MOCK.port["plain"])
     body = json.dumps(ask("chunked")).encode()
-    for turn in range(3):
-        connection.request("POST", "/v1/messages", iter([body[:100], body[100:]]),
-                           dict(HEADERS, **{"x-mock-conversation": f"c{turn}"}),
+    for _ in range(3):
+        connection.request("POST", "/v1/messages", iter([body[:100], body[100:]]), HEADERS,
                            encode_chunked=True)
         answer = connection.getresponse()
         assert answer.status == 200 and answer.read().endswith(b"\n\n")
