@@ -15,6 +15,7 @@ if [ "${ESCAPES_AGAIN:-}" = '' ] && [ "$(id -u)" -eq 0 ] && command -v setpriv >
 	fi
 fi
 . "${0%/*}/lib.sh"
+. "$LIB/scripted.sh"
 command -v bwrap >/dev/null || skip 'no bwrap'
 [ -x "${AVAD%/*}/ava-sandbox" ] || skip 'ava-sandbox is not built'
 CANARY=canary-4711-secret
@@ -39,12 +40,10 @@ export RIPGREP_CONFIG_PATH="$T/project/.ripgreprc" http_proxy=http://127.0.0.1:9
 start_daemon || { result 1 'avad serves' || finish; }
 avad_memory() { sed -n 's/^VmRSS:[^0-9]*\([0-9]*\).*/\1/p' "/proc/$(daemon_pid)/status"; }
 
-turn() { jq -nc --arg name "$1" --argjson args "$2" '{tool_calls:[{name:$name,args:$args}]}'; }
 bash_turn() { turn run_bash "$(jq -nc --arg c "$1" '{command:$c}')"; }
 python_turn() { bash_turn "/usr/bin/python3 - <<'PY'
 $1
 PY"; }
-end() { turn submit_result '{"summary":"done","confidence":1}'; }
 # play NAME: the turns on standard input, by a run of their own; its answers in $T/NAME.
 play()
 {
@@ -54,8 +53,7 @@ play()
 		--timeout 600 --model "offline:$T/turns.jsonl" "Try $1" >"$OUT" 2>"$ERR" </dev/null
 	run_id=$(jq -r .subagent_id "$OUT")
 	echo "$run_id" >"$T/$1.id"
-	jq -r 'select(.role == "user") | .content[]? | select(.type == "tool_result") | .content' \
-		"$AVA_DATA_ROOT/runs/$run_id/messages.jsonl" >"$T/$1"
+	told "$run_id" >"$T/$1"
 }
 
 # 1: secrets.
@@ -236,18 +234,20 @@ mount --bind /dev/null "$(command -v bwrap)" || exit 99
 "$AVA" run --role code_reviewer --yes --json --model "offline:$T/turns.jsonl" 'Try 9' >"$T/out" 2>"$T/err" </dev/null
 "$AVA" doctor >"$T/doctor" 2>&1
 X
-	unshare -rm sh "$T/bare"
-	stop_daemon
-	run_id=$(jq -r .subagent_id "$OUT")
-	cat "$AVA_DATA_ROOT/logs/subagents/$run_id.jsonl" >"$T/9" 2>/dev/null || : >"$T/9"
+	bare() # its log in $T/9
+	{
+		unshare -rm sh "$T/bare"
+		stop_daemon
+		run_id=$(jq -r .subagent_id "$OUT")
+		cat "$AVA_DATA_ROOT/logs/subagents/$run_id.jsonl" >"$T/9" 2>/dev/null || : >"$T/9"
+	}
+	bare
 	contains '9: the tool refuses' '"errorClass":"sandbox_unavailable"' "$T/9"
 	contains '9: and says what to do' 'apt install bubblewrap' "$T/9"
 	lacks '9: nothing was run' '42-ran' "$T/9"
 	contains '9: ava doctor says so' 'it cannot be made' "$T/doctor"
-	AVA_SANDBOX_REQUIRED=0 unshare -rm sh "$T/bare"
-	stop_daemon
-	run_id=$(jq -r .subagent_id "$OUT")
-	cat "$AVA_DATA_ROOT/logs/subagents/$run_id.jsonl" >"$T/9" 2>/dev/null || : >"$T/9"
+	export AVA_SANDBOX_REQUIRED=0
+	bare
 	contains '9: a person may set otherwise' '42-ran' "$T/9"
 	contains '9: the quote says so' 'NO SANDBOX' "$T/quote"
 	contains '9: the answer too' 'without a sandbox' "$T/9"

@@ -2,12 +2,7 @@
 # What runs, at a glance: the overview and looking on, waiting for several,
 # cancelling all, the status line of a run. terminal.py is the terminal.
 . "${0%/*}/lib.sh"
-command -v python3 >/dev/null || skip 'no python3'
-
-unset NO_COLOR
-export TERM=xterm-256color
-mkdir "$T/src"
-cd "$T/src" || exit 99
+. "$LIB/terminal.sh"
 printf 'int kettle(void)\n{\n\treturn 0;\n}\n' >kettle.c
 cat >"$T/slow.jsonl" <<'Y'
 {"tool_calls":[{"name":"read_file","args":{"path":"kettle.c"}}]}
@@ -16,12 +11,6 @@ Y
 slow="offline:$T/slow.jsonl"
 start_daemon --service
 
-at()
-{
-	at_columns=$1
-	shift
-	run python3 "$LIB/terminal.py" "$at_columns" "$T/raw" "$@"
-}
 begin() { "$AVA" run --yes --background --json --model "$slow" "$1" 2>/dev/null | jq -r .subagent_id; }
 read_it() { [ "$("$AVA" status --json "$1" | jq -r .iteration)" = 2 ]; }
 # The picture after the last time it was begun anew, without escapes.
@@ -32,7 +21,6 @@ screen = data[data.index("\x1b[?1049h"):data.rindex("\x1b[?1049l")]
 print(re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|\r", "", screen[screen.rindex("\x1b[H"):]))
 P
 }
-widest() { python3 -c 'import sys; print(max(len(l.rstrip("\n")) for l in sys.stdin))'; }
 
 # --- the overview
 
@@ -78,7 +66,7 @@ contains 'in the table too' 'hello' "$OUT"
 at 40 "see $two" 'type ^C' -- "$AVA" status --watch
 exits 'Ctrl-C ends the watch' 0
 picture >"$T/picture"
-at_most 'it fits into 40 columns' 40 "$(widest <"$T/picture")"
+at_most 'it fits into 40 columns' 40 "$(widest "$T/picture")"
 contains 'with the runs' "$one" "$T/picture"
 check 'the terminal is as it was' grep -q "$(printf '\033')\[?25h$(printf '\033')\[?1049l" "$T/raw"
 
