@@ -8,27 +8,33 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* FUZZ_TARGET(name, len) { ... `data` of `len` bytes ... return 0; }: a program of libFuzzer's with
+/* FUZZ_TARGET(name, len) { ... `data` of `len` bytes ... }: a program of libFuzzer's with
  * -Dfuzz=true, else one of the targets of replay_main.c. */
 #ifdef FUZZING
 #define FUZZ_TARGET(name, len)                                                                     \
-	int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);                               \
-	int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+	static void fuzz_##name(const uint8_t *data, size_t len);                                  \
+	int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);                              \
+	int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)                               \
+	{                                                                                          \
+		fuzz_##name(data, size);                                                           \
+		return 0;                                                                          \
+	}                                                                                          \
+	static void fuzz_##name(const uint8_t *data, size_t len)
 #else
 struct fuzz_target {
 	const char *name;
-	int (*run)(const uint8_t *data, size_t len);
+	void (*run)(const uint8_t *data, size_t len);
 	struct fuzz_target *next;
 };
 void fuzz_add(struct fuzz_target *target);
 #define FUZZ_TARGET(id, len)                                                                       \
-	static int fuzz_##id(const uint8_t *data, size_t len);                                     \
+	static void fuzz_##id(const uint8_t *data, size_t len);                                    \
 	__attribute__((constructor)) static void fuzz_add_##id(void)                               \
 	{                                                                                          \
 		static struct fuzz_target target = {#id, fuzz_##id, NULL};                         \
 		fuzz_add(&target);                                                                 \
 	}                                                                                          \
-	static int fuzz_##id(const uint8_t *data, size_t len)
+	static void fuzz_##id(const uint8_t *data, size_t len)
 #endif
 
 /* Stays in every build, unlike assert. */

@@ -43,7 +43,7 @@ FUZZ_TARGET(address, len)
 	char text[ADDRESS_URL_MAX + 2];
 
 	if (len >= sizeof(text))
-		return 0;
+		return;
 	memcpy(text, data, len);
 	text[len] = 0;
 	if (address_url_parse(&u, text, NULL, NULL, NULL) == 0)
@@ -54,5 +54,4 @@ FUZZ_TARGET(address, len)
 		check(&u);
 	address_url_fini(&u);
 	address_url_fini(&base);
-	return 0;
 }

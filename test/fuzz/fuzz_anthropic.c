@@ -4,5 +4,4 @@
 FUZZ_TARGET(anthropic, len)
 {
 	fuzz_stream(&dialect_anthropic, (const char *)data, len);
-	return 0;
 }

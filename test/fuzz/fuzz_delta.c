@@ -49,5 +49,4 @@ FUZZ_TARGET(delta, len)
 {
 	check_piece(false, (const char *)data, len);
 	check_piece(true, (const char *)data, len);
-	return 0;
 }

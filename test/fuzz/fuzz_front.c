@@ -34,5 +34,4 @@ FUZZ_TARGET(front, len)
 	}
 	front_fini(&a);
 	front_fini(&b);
-	return 0;
 }

@@ -14,7 +14,7 @@ FUZZ_TARGET(ignore, size)
 	bool once, is_dir;
 
 	if (len == size || len == 0 || len >= sizeof(path))
-		return 0;
+		return;
 	memcpy(path, data, len + 1);
 	n = size - len - 1;
 	rules = fuzz_text(data + len + 1, n);
@@ -36,5 +36,4 @@ FUZZ_TARGET(ignore, size)
 		wild_glob_fini(&g);
 	}
 	free(rules);
-	return 0;
 }

@@ -67,5 +67,4 @@ FUZZ_TARGET(json, len)
 	check_same((const char *)data, len);
 	check_parse((const char *)data, len);
 	check_escape((const char *)data, len);
-	return 0;
 }

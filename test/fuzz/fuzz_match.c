@@ -46,10 +46,10 @@ FUZZ_TARGET(match, size)
 	int n, again;
 
 	if (size < 3)
-		return 0;
+		return;
 	len = strnlen(pattern, size - 1);
 	if (len == size - 1 || len > 100)
-		return 0;
+		return;
 	rest = size - len - 2;
 	text = fuzz_copy(pattern + len + 1, rest);
 	flags = data[0] & (MATCH_REGEX | MATCH_IGNORE_CASE | MATCH_NO_JIT);
@@ -61,5 +61,4 @@ FUZZ_TARGET(match, size)
 		CHECK(memcmp(a, b, (size_t)n * sizeof(*a)) == 0);
 	}
 	free(text);
-	return 0;
 }

@@ -9,5 +9,4 @@ FUZZ_TARGET(openai, len)
 	if (len > 0 && data[0] == '{' && memchr(data, 0, len) == NULL)
 		fuzz_lines(wire_check_chat, (const char *)data, len);
 	fuzz_stream(&dialect_openai, (const char *)data, len);
-	return 0;
 }

@@ -109,5 +109,4 @@ FUZZ_TARGET(page, len)
 	check_page("text/html", s, len, 50);
 	check_page("text/plain", s, len, 1u << 20);
 	check_url(s, len);
-	return 0;
 }

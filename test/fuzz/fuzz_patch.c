@@ -33,12 +33,12 @@ FUZZ_TARGET(patch, size)
 	struct buf out;
 
 	if (len == size)
-		return 0;
+		return;
 	b = (struct patch_side){(const char *)data + len + 1, size - len - 1, true, size % 2};
 	if (patch_is_text(a.data, a.len) && patch_is_text(b.data, b.len))
 		both_ways(&a, &b);
 	if (patch_read(&p, b.data, b.len, NULL) != 0)
-		return 0;
+		return;
 	buf_init(&out, PATCH_FILE_MAX);
 	for (size_t i = 0; i < p.n; i++) {
 		CHECK(patch_path_ok(p.files[i].path));
@@ -46,5 +46,4 @@ FUZZ_TARGET(patch, size)
 	}
 	buf_fini(&out);
 	patch_fini(&p);
-	return 0;
 }

@@ -59,5 +59,4 @@ FUZZ_TARGET(query, len)
 		free(log);
 	}
 	free(text);
-	return 0;
 }

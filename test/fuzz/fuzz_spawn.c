@@ -45,5 +45,4 @@ FUZZ_TARGET(spawn, len)
 		if (strcmp(v->method, "POST") == 0)
 			check(v->args, body);
 	json_decref(body);
-	return 0;
 }

@@ -59,5 +59,4 @@ FUZZ_TARGET(trace, len)
 	ask(t);
 	write_down(t);
 	ava_trace_free(t);
-	return 0;
 }

@@ -53,10 +53,9 @@ static void check_prefix(const char *s, size_t len)
 FUZZ_TARGET(utf8, len)
 {
 	if (len == 0)
-		return 0;
+		return;
 	check_repair((const char *)data, len);
 	check_terminal((const char *)data, len, true);
 	check_terminal((const char *)data, len, false);
 	check_prefix((const char *)data, len);
-	return 0;
 }
