@@ -202,11 +202,10 @@ def elsewhere(b):
         ava("ps")
         del os.environ["AVA_PROPOSALS_EXPIRY"]
         old = shakes_hands({"elicitation": {}})
-        calls = [old.tool("ava_propose", modern=False, wait=False, **TASK) for _ in range(2)]
-        forms = [old.read(lambda m: m.get("method") == "elicitation/create") for _ in calls]
+        calls, forms = opens(old, 2)
         pending = [p["proposal_id"] for p in json.loads(ava("proposals", "--json").stdout)]
         in_time = len(pending) == 2 and ava("confirm", pending[0]).returncode == 0
-        answers = [told(old.read(lambda m: m.get("id") == c and "result" in m)) for c in calls]
+        answers = [told(answer_of(old, c)) for c in calls]
         old.end()
         if in_time:
             break
@@ -354,14 +353,23 @@ def listening(b):
 
 # ---- stdio, before
 
+def opens(b, n=1):
+    """Proposals of before: their calls, and the forms that come of them."""
+    calls = [b.tool("ava_propose", modern=False, wait=False, **TASK) for _ in range(n)]
+    return calls, [b.read(lambda m: m.get("method") == "elicitation/create") for _ in calls]
+
+
+def answer_of(b, call):
+    return b.read(lambda m: m.get("id") == call and "result" in m)
+
+
 def legacy():
     b = shakes_hands({"elicitation": {}})
     r = b.hello
     check("a handshake of before", r["protocolVersion"] == "2025-06-18" and r["serverInfo"]["name"] == "ava" and "resultType" not in r, r)
     b.write({"jsonrpc": "2.0", "method": "notifications/initialized"})
     check("ping", b.ask("ping", modern=False)["result"] == {})
-    call = b.tool("ava_propose", modern=False, wait=False, **TASK)
-    q = b.read(lambda m: m.get("method") == "elicitation/create")
+    (call,), (q,) = opens(b)
     check("the form is a request of ours", q and q["params"]["requestedSchema"]["required"] == ["start"], q)
     n = len(runs())
     check("other calls are answered meanwhile", "runs" in told(b.tool("ava_status", modern=False)))
@@ -369,26 +377,23 @@ def legacy():
     b.ask("ping", modern=False)
     check("a response to nothing starts nothing", len(runs()) == n)
     b.write({"jsonrpc": "2.0", "id": q["id"], "result": {"action": "accept", "content": {"start": True}}})
-    a = b.read(lambda m: m.get("id") == call and "result" in m)
+    a = answer_of(b, call)
     check("the answer starts the run, and the call is answered", told(a)["state"] == "confirmed", a)
     check("it is asked once", len(runs()) == n + 1)
-    call = b.tool("ava_propose", modern=False, wait=False, **TASK)
-    q = b.read(lambda m: m.get("method") == "elicitation/create")
+    (call,), (q,) = opens(b)
     b.write('{"jsonrpc":"2.0","id":%s,"result":{"action":"accept","content":{"start":true,"terms":"\\ud83d"}}}' % json.dumps(q["id"]))
-    a = b.read(lambda m: m.get("id") == call and "result" in m)
+    a = answer_of(b, call)
     check("a form that comes back torn says nothing, and its call is answered", a and told(a)["state"] == "pending" and len(runs()) == n + 1, a)
-    call = b.tool("ava_propose", modern=False, wait=False, **TASK)
-    q = b.read(lambda m: m.get("method") == "elicitation/create")
+    (call,), (q,) = opens(b)
     kill_daemon()
     q2 = b.read(lambda m: m.get("method") == "elicitation/create")
     check("a form that was open is shown again by the next daemon", q2 and q2["params"] == q["params"], q2)
     b.write({"jsonrpc": "2.0", "id": q2["id"], "error": {"code": -1, "message": "no"}})
-    a = b.read(lambda m: m.get("id") == call and "result" in m)
+    a = answer_of(b, call)
     check("an error for an answer starts nothing", told(a)["state"] == "pending", a)
     check("an unknown resource", b.ask("resources/read", {"uri": "x:y"}, modern=False)["error"]["code"] == -32002)
     run = told(b.tool("ava_status", modern=False))
-    call = b.tool("ava_propose", modern=False, wait=False, **TASK)
-    b.read(lambda m: m.get("method") == "elicitation/create")
+    opens(b)
     check("the end of input ends it, though a form is open", b.end() == 0, run)
 
 
@@ -436,23 +441,17 @@ def subscribing():
 def many_forms():
     """As many forms as one client may have: they can still be answered."""
     b, other = shakes_hands({"elicitation": {}}), shakes_hands({"elicitation": {}})
-    propose = lambda b: b.tool("ava_propose", modern=False, wait=False, **TASK)
-    form = lambda b: b.read(lambda m: m.get("method") == "elicitation/create")
-    calls = [propose(b) for _ in range(16)]
-    forms = [form(b) for _ in calls]
+    calls, forms = opens(b, 16)
     check("16 forms are open", all(forms))
-    more = propose(b)
-    a = told(b.read(lambda m: m.get("id") == more and "result" in m))
+    a = told(answer_of(b, b.tool("ava_propose", modern=False, wait=False, **TASK)))
     check("one more is not shown, and the model is told why and how", a["state"] == "pending" and "at most 16" in a["next"] and
           f"ava confirm {a['proposal_id']}" in a["next"], a)
-    propose(other)
-    check("another client still shows its own", form(other))
+    check("another client still shows its own", opens(other)[1][0])
     n = len(runs())
     b.write({"jsonrpc": "2.0", "id": forms[0]["id"], "result": {"action": "accept", "content": {"start": False}}})
     a = b.read(lambda m: m.get("id") in calls and "result" in m)
     check("those that are open are answered", a and told(a)["state"] == "rejected" and len(runs()) == n, a)
-    propose(b)
-    check("and one may be asked again", form(b))
+    check("and one may be asked again", opens(b)[1][0])
     other.end()
     b.end()
 
@@ -587,8 +586,9 @@ def http():
     coded = "=?base64?" + base64.b64encode(b"ava_status").decode() + "?="
     check("in base64, too", post("tools/call", name, Mcp_Name=coded)[0] == 200)
     check("an unknown method is 404", post("foo/bar")[0] == 404)
-    s, head, r = post("initialize", MCP_Protocol_Version=None, Mcp_Method=None, data=json.dumps(
-        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25", "capabilities": {}}}))
+    before = lambda can: post(MCP_Protocol_Version=None, Mcp_Method=None, data=json.dumps(
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25", "capabilities": can}}))
+    s, head, r = before({})
     check("a handshake of before has a session", s == 200 and head["Mcp-Session-Id"] and r["result"]["protocolVersion"] == "2025-11-25", r)
     session = {"MCP_Protocol_Version": "2025-11-25", "Mcp_Session_Id": head["Mcp-Session-Id"]}
     old = lambda method, **fields: post(data=json.dumps({"jsonrpc": "2.0", "id": 7, "method": method, "params": {"uri": "ava://runs"}}),
@@ -617,21 +617,17 @@ def http():
         check("and this one hears on", next(data, {}).get("params") == {"uri": "ava://runs"})
     b.end()
     check("its own does", old("resources/unsubscribe")[2]["result"] == {} and ends(events))
-    head = post(MCP_Protocol_Version=None, Mcp_Method=None, data=json.dumps(
-        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25", "capabilities": FORMS}}))[1]
-    session = {"MCP_Protocol_Version": "2025-11-25", "Mcp_Session_Id": head["Mcp-Session-Id"]}
+    session = session | {"Mcp_Session_Id": before(FORMS)[1]["Mcp-Session-Id"]}
     events, data = subscribes("tools/call", {"name": "ava_propose", "arguments": TASK | {"cwd": os.environ["T"]}})
     asked = next(data)
     cancels = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 6}}
     check("a call with a form is cancelled by a notice", asked["method"] == "elicitation/create" and
           post(data=json.dumps(cancels), **session)[0] == 202 and ends(events, quietly=True))
-    for method in ("GET", "DELETE"):
+    for what, address, method, code in (("GET is not taken", url, "GET", "405"), ("DELETE is not taken", url, "DELETE", "405"),
+                                        ("the page's own paths do not take that token", f"http://{host}/api/v1/runs", "GET", "401")):
         got = subprocess.run(["curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", "-X", method, "-H",
-                              f"Authorization: Bearer {card['token']}", url], capture_output=True, text=True).stdout
-        check(f"{method} is not taken", got == "405", got)
-    check("the page's own paths do not take that token",
-          subprocess.run(["curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", "-H", f"Authorization: Bearer {card['token']}",
-                          f"http://{host}/api/v1/runs"], capture_output=True, text=True).stdout == "401")
+                              f"Authorization: Bearer {card['token']}", address], capture_output=True, text=True).stdout
+        check(what, got == code, got)
     kill_daemon()
     ava("ps")
     check("address and token hold after a kill", until(lambda: post()[0] == 200))

@@ -93,16 +93,24 @@ turns() # DELAY: of the second reply
 	get "$SITE/tea/7?d=secret"
 	end
 }
-turns 600000 >"$T/turns.jsonl"
-ID=$("$AVA" run --role web_crawler --yes --background --model "offline:$T/turns.jsonl" "Read $SITE/links" 2>/dev/null </dev/null |
-	grep -o 'S-[0-9a-f]*' | head -n 1)
-seen_links() { grep -q 'tool_result' "$AVA_DATA_ROOT/runs/$ID/messages.jsonl" 2>/dev/null; }
-check 'the first page is read' wait_for 20 seen_links
+answered() { grep -q 'tool_result' "$AVA_DATA_ROOT/runs/$ID/messages.jsonl" 2>/dev/null; }
+begun() # a run whose second reply does not come
+{
+	turns 600000 >"$T/turns.jsonl"
+	ID=$("$AVA" run --role web_crawler --yes --background --model "offline:$T/turns.jsonl" "Read $SITE/links" 2>/dev/null </dev/null |
+		grep -o 'S-[0-9a-f]*' | head -n 1)
+	check 'its first call is answered' wait_for 20 answered
+}
+carried_on() # after a kill, by a model that answers at once
+{
+	kill_daemon
+	turns 0 >"$T/turns.jsonl"
+	start_daemon
+	"$AVA" wait "$ID" --timeout 60 >/dev/null 2>&1
+}
+begun
 before=$(asked /tea/7)
-kill_daemon
-turns 0 >"$T/turns.jsonl"
-start_daemon
-"$AVA" wait "$ID" --timeout 60 >/dev/null 2>&1
+carried_on
 answers
 equal 'after a kill its link is fetched' $((before + 1)) "$(asked /tea/7)"
 equal 'and a made-up one is not' 0 "$(grep -c 'd=secret' "$T/site.log")"
@@ -116,17 +124,11 @@ turns() # DELAY: of the second reply
 	get "$SITE/tea/20"
 	end
 }
-turns 600000 >"$T/turns.jsonl"
-ID=$("$AVA" run --role web_crawler --yes --background --model "offline:$T/turns.jsonl" "Read $SITE/links" 2>/dev/null </dev/null |
-	grep -o 'S-[0-9a-f]*' | head -n 1)
-check 'the first call is answered' wait_for 20 seen_links
+begun
 equal 'a page that nobody named is not read' 0 "$(asked /tea/20)"
 run "$AVA" steer "$ID" "look at 127.0.0.1:$PORT/tea/20 as well" --no-wait
 exits 'a person names it while the model thinks' 0
-kill_daemon # who would think for long
-turns 0 >"$T/turns.jsonl"
-start_daemon
-"$AVA" wait "$ID" --timeout 60 >/dev/null 2>&1
+carried_on
 equal 'one that a person names is' 1 "$(asked /tea/20)"
 
 # --- search: test_site.sh, test_web_search.c
