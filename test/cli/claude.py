@@ -47,11 +47,16 @@ def logged(n, session=None):
         time.sleep(0.05)
 
 
+def write(path, what):
+    with open(path, "w") as f:
+        json.dump(what, f)
+
+
 def write_card(session, agent, **more):
     """As somebody else's hook writes one."""
     at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    with open(f"{CARDS}/{session}/.next", "w") as f:
-        json.dump({"agentId": agent, "type": "T", "status": "active", "startedAt": at, "updatedAt": at} | more, f)
+    os.makedirs(f"{CARDS}/{session}", exist_ok=True)
+    write(f"{CARDS}/{session}/.next", {"agentId": agent, "type": "T", "status": "active", "startedAt": at, "updatedAt": at} | more)
     os.rename(f"{CARDS}/{session}/.next", f"{CARDS}/{session}/{agent}.json")
 
 
@@ -79,9 +84,8 @@ class Stream(threading.Thread):
 def odd(stream):
     """Files that are no cards, and cards with members of another kind."""
     os.makedirs(f"{CARDS}/s5")
-    with open(f"{CLAUDE}/secret.json", "w") as f:
-        json.dump({"agentId": "link", "type": "T", "status": "active", "startedAt": "2026-11-24T07:00:00Z",
-                   "updatedAt": "2026-11-24T07:00:00Z"}, f)
+    write(f"{CLAUDE}/secret.json", {"agentId": "link", "type": "T", "status": "active", "startedAt": "2026-11-24T07:00:00Z",
+                                    "updatedAt": "2026-11-24T07:00:00Z"})
     os.symlink(f"{CLAUDE}/secret.json", f"{CARDS}/s5/link.json")
     os.mkfifo(f"{CARDS}/s5/fifo.json")
     os.makedirs(f"{CARDS}/s5/folder.json")
@@ -104,13 +108,11 @@ def odd(stream):
           {"agentId": "odd", "type": "T", "startedAt": "2026-11-24T07:00:00Z", "updatedAt": "2026-11-24T07:00:00Z"}, a)
     lines = logged(2, "s5")
     check("none of it is in the log, again and again", sorted(e["content"]["data"]["agentId"] for e in lines) == ["last", "odd"], lines)
-    os.makedirs(f"{CARDS}/s11")
     write_card("s11", "back", updatedAt=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 3600)))
     logged(1, "s11")
     write_card("s11", "back", status="stopped")
     lines = logged(2, "s11")
     check("a clock that was set back hides nothing from the log", [e["content"]["data"]["status"] for e in lines] == ["active", "stopped"], lines)
-    os.makedirs(f"{CARDS}/s12")
     for i in range(60):
         write_card("s12", f"g{i:02}", lastMessage="x" * (2000000))
     check("60 giant cards are 20 before long, each in the log", until(lambda: len(os.listdir(f"{CARDS}/s12")) == 20) and
@@ -127,7 +129,6 @@ def slow():
     c.sendall(b"GET /api/v1/events?agents=1 HTTP/1.1\r\nHost: x\r\n\r\n")
     got = c.recv(100)
     for i in range(60):
-        os.makedirs(f"{CARDS}/u{i:02}")
         for k in range(15):
             write_card(f"u{i:02}", f"f{k}", lastMessage="x" * 2000)
     until(lambda: len([e for e in logged(900) if e["sessionId"][0] == "u"]) >= 900)
@@ -151,7 +152,6 @@ def slow():
 def main():
     if sys.argv[1:] == ["away"]:
         for i in range(1100):
-            os.makedirs(f"{CARDS}/t{i:04}")
             write_card(f"t{i:04}", "f1")
         return
     stream = Stream()
@@ -175,7 +175,6 @@ def main():
           get("/api/sessions/.hidden/agents") == 404)
 
     # Many at once, while some go: none goes before it is in the log.
-    os.makedirs(f"{CARDS}/s7")
     for i in range(1200):
         write_card("s7", f"e{i:04}")
     lines = logged(1200, "s7")
@@ -198,10 +197,8 @@ def main():
         n = 0
         while not stop.wait(0.01):
             n += 1
-            with open(f"{CARDS}/s4/.next", "w") as f:
-                json.dump({"agentId": "d1", "type": "T", "status": "active", "startedAt": "2026-11-24T07:00:00.000Z",
-                           "updatedAt": f"2026-11-24T07:00:{n // 1000 % 60:02}.{n % 1000:03}Z"}, f)
-            os.rename(f"{CARDS}/s4/.next", f"{CARDS}/s4/d1.json")
+            write_card("s4", "d1", startedAt="2026-11-24T07:00:00.000Z",
+                       updatedAt=f"2026-11-24T07:00:{n // 1000 % 60:02}.{n % 1000:03}Z")
 
     writer = threading.Thread(target=write_on)
     writer.start()
@@ -215,13 +212,11 @@ def main():
 
     # Teams.
     os.makedirs(f"{CLAUDE}/teams/builders")
-    with open(f"{CLAUDE}/teams/builders/config.json", "w") as f:
-        json.dump({"name": "builders", "leadSessionId": "s1", "members": []}, f)
+    write(f"{CLAUDE}/teams/builders/config.json", {"name": "builders", "leadSessionId": "s1", "members": []})
     check("a team's agents are its leader's", get("/api/sessions/builders/agents") == get("/api/sessions/s1/agents") != [])
     os.makedirs(f"{CLAUDE}/tasks/builders")
     for i, status in ((1, "completed"), (2, "in_progress"), (3, "pending")):
-        with open(f"{CLAUDE}/tasks/builders/{i}.json", "w") as f:
-            json.dump({"id": str(i), "subject": f"task {i}", "status": status}, f)
+        write(f"{CLAUDE}/tasks/builders/{i}.json", {"id": str(i), "subject": f"task {i}", "status": status})
     tasks = get("/api/sessions/s1/tasks")
     check("and so are its tasks", sorted(t["status"] for t in tasks) == ["completed", "in_progress", "pending"], tasks)
     check("that there are tasks is told", stream.hears("builders") and stream.hears("s1"), stream.frames)
@@ -231,8 +226,7 @@ def main():
         if what == "removed":
             os.remove(f"{CLAUDE}/tasks/builders/2.json")
         else:
-            with open(f"{CLAUDE}/tasks/builders/2.json", "w") as f:
-                json.dump({"id": "2", "subject": "task 2", "status": "completed"}, f)
+            write(f"{CLAUDE}/tasks/builders/2.json", {"id": "2", "subject": "task 2", "status": "completed"})
         check(f"and that one was {what}", stream.hears("s1") and stream.hears("builders"), stream.frames)
     hook("SubagentStart", "s1", "a2")
     stream.frames.clear()
@@ -253,12 +247,10 @@ def main():
     check("at its start nobody knows who spawned an agent", heard and depth() == {"c1": (None, None)}, depth())
     stream.frames.clear()
     os.makedirs(f"{CLAUDE}/projects/p/s6/subagents")
-    with open(f"{CLAUDE}/projects/p/s6/subagents/agent-c1.meta.json", "w") as f:
-        json.dump({"description": "x", "parentAgentId": "c0", "spawnDepth": 2}, f)
+    write(f"{CLAUDE}/projects/p/s6/subagents/agent-c1.meta.json", {"description": "x", "parentAgentId": "c0", "spawnDepth": 2})
     check("when it is known that is told", stream.hears("s6") and depth() == {"c1": ("c0", 2)}, depth())
 
     # Signs of life.
-    os.makedirs(f"{CARDS}/s3")
     old = time.time() - 400
     iso = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(old))
     dead = subprocess.Popen(["true"])
@@ -269,8 +261,7 @@ def main():
     cards = {"gone": {"process": {"pid": dead.pid, "startTicks": 1}}, "other": {"process": {"pid": os.getpid(), "startTicks": ticks + 1}},
              "lives": {"process": {"pid": os.getpid(), "startTicks": ticks}}, "grows": {"transcript": grows}, "bare": {}}
     for agent, more in cards.items():
-        with open(f"{CARDS}/s3/{agent}.json", "w") as f:
-            json.dump({"agentId": agent, "type": "T", "status": "active", "startedAt": iso, "updatedAt": iso} | more, f)
+        write_card("s3", agent, startedAt=iso, updatedAt=iso, **more)
     with open(f"{CARDS}/s3/torn.json", "w") as f:
         f.write('{"agentId":')
     status = {a["agentId"]: (a["status"], a.get("reason")) for a in get("/api/sessions/s3/agents")}
@@ -301,7 +292,6 @@ def again(stream):
         time.sleep(n * 0.00003)
         os.makedirs(CARDS)
         time.sleep(0.06)
-        os.makedirs(f"{CARDS}/v{n:02}")
         write_card(f"v{n:02}", "h1")
         came = len(logged(1, f"v{n:02}")) == 1
         if not came:
