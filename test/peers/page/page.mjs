@@ -33,6 +33,10 @@ async function soon(f, what, ms = 60000) {
     if (Date.now() > until) throw new Error(`${what}: ${last}`);
   }
 }
+async function seen(f, name, ms) {
+  await soon(f, name, ms);
+  ok(true, name);
+}
 function script(name, ...turns) {
   const file = path.join(T, `${name}.jsonl`);
   writeFileSync(file, turns.map((t) => JSON.stringify(t)).join("\n") + "\n");
@@ -130,8 +134,7 @@ async function proposing() {
   await running.getByRole("button", { name: "Steer" }).click();
   await running.locator("form input").fill("only the lid");
   await page.keyboard.press("Enter");
-  await soon(() => ava("logs", id, "-o", "json").includes("only the lid"), "the words in the log");
-  ok(true, "what is said to it reaches it");
+  await seen(() => ava("logs", id, "-o", "json").includes("only the lid"), "what is said to it reaches it");
   await running.focus();
   await page.keyboard.press("x");
   await page.getByRole("region", { name: /^Done/ }).locator(`[data-run="${id}"]`).waitFor();
@@ -176,8 +179,7 @@ async function allThree() {
   ok(said.length === 1, "its yes is the one that says all three", JSON.stringify(said));
   await soon(async () => JSON.parse(ava("status", run, "--json")).status === "success", "its end");
   await goTo(`#/run/${run}`);
-  await soon(async () => /sees what is yours, reads what strangers wrote, can send data out/.test(await text("main")), "the rights of the run");
-  ok(true, "a run's place says what it may");
+  await seen(async () => /sees what is yours, reads what strangers wrote, can send data out/.test(await text("main")), "a run's place says what it may");
 }
 
 async function custom() {
@@ -255,8 +257,7 @@ async function remembering() {
   await page.getByText("I live near the sea").waitFor();
   ok(true, "what is remembered elsewhere appears");
   await page.fill('input[type="search"]', "sea");
-  await soon(async () => (await row.count()) === 1 && /the sea/.test(await row.innerText()), "the row");
-  ok(true, "a search finds it");
+  await seen(async () => (await row.count()) === 1 && /the sea/.test(await row.innerText()), "a search finds it");
   await shot("memory");
   await row.getByRole("button", { name: "Erase" }).click();
   ok(ava("memory", "list", "--json").includes("sea"), "erasing is asked twice");
@@ -284,12 +285,10 @@ async function looking() {
   await soon(async () => /Turn 1/.test(await text("main")) && /none\.h/.test(await text("main")), "the trace");
   ok((await page.locator(".span.bad").count()) === 1, "the trace has its calls, and which failed");
   await page.keyboard.press("3");
-  await soon(async () => (await page.locator(".lane").count()) === 5, "five bars");
-  ok(true, "the timeline has a bar a call");
+  await seen(async () => (await page.locator(".lane").count()) === 5, "the timeline has a bar a call");
   await page.keyboard.press("4");
   const want = ava("logs", id, "-o", "json").trim().split("\n").length;
-  await soon(async () => (await page.locator(".events").getAttribute("aria-label")) === `${want} events`, "all events");
-  ok(true, "the events are those of the log");
+  await seen(async () => (await page.locator(".events").getAttribute("aria-label")) === `${want} events`, "the events are those of the log");
   await page.getByLabel(/errors first/).check();
   ok(/failed/.test(await page.locator(".event").first().innerText()), "errors come first when asked for", await page.locator(".event").first().innerText());
   await page.locator(".event").first().click();
@@ -367,8 +366,7 @@ async function agentLog() {
   for (let i = 0; i < 10; i++) hook("SubagentStart", "log", `g${i}`, { agent_type: `T${i}` });
   hook("SubagentStop", "log", "g9", { agent_type: "T9", last_assistant_message: "**Found** it: " + "x".repeat(100) });
   await goTo("#/claude/log");
-  await soon(async () => (await page.locator(".agentlog .agent").count()) === 8, "eight cards");
-  ok(true, "the Agent Log shows the 8 newest");
+  await seen(async () => (await page.locator(".agentlog .agent").count()) === 8, "the Agent Log shows the 8 newest");
   const card = page.locator('.agentlog [data-agent="g9"]');
   await soon(async () => /Found/.test(await card.innerText()), "its message");
   const line = await card.locator("small").last().evaluate((e) => e.textContent);
@@ -387,8 +385,7 @@ async function agentLog() {
   const child = JSON.parse(readFileSync(path.join(meta, "deep1.json")));
   hook("SubagentStart", "log", "deep2", { agent_type: "Code" });
   writeFileSync(path.join(meta, "deep2.json"), JSON.stringify({ ...child, agentId: "deep2", type: "Code", parentAgentId: "deep1", depth: 2 }));
-  await soon(async () => (await page.locator('.tree li li [data-agent="deep2"]').count()) === 1, "the tree");
-  ok(true, "agents stand in the tree in which they were spawned");
+  await seen(async () => (await page.locator('.tree li li [data-agent="deep2"]').count()) === 1, "agents stand in the tree in which they were spawned");
 }
 
 // Cards as somebody else's hook writes them; `at` is seconds from now.
@@ -408,8 +405,7 @@ async function ghosts() {
   card("ghosts", "beside", -40, { stopped: -35 }); // overlaps what never stopped
   card("ghosts", "again", -4); // 31 s after that
   card("ghosts", "other", -66, { type: "reviewer" });
-  await soon(async () => (await shown()) === "again,beside,other,worker", "the four");
-  ok(true, "ghosts of a shutdown are not shown, what overlaps and what comes later is");
+  await seen(async () => (await shown()) === "again,beside,other,worker", "ghosts of a shutdown are not shown, what overlaps and what comes later is");
   // Nobody saw it stop: it was seen 310 s ago, and the next one began 10 s after that.
   card("lost", "first", -310);
   card("lost", "next", -300, { stopped: -290 });
@@ -434,8 +430,7 @@ async function odd() {
   card("odd", "c", -3, { parentAgentId: "b", type: "leaf" });
   card("odd", "d", -2, { lastMessage: 5, usage: null, description: ["x"], type: "odd" });
   await goTo("#/claude/odd");
-  await soon(async () => (await page.locator(".tree [data-agent]").count()) === 4 && (await page.locator('.tree li li [data-agent="c"]').count()) === 1, "four agents");
-  ok(true, "agents that say to be below each other, or nothing that makes sense, are shown");
+  await seen(async () => (await page.locator(".tree [data-agent]").count()) === 4 && (await page.locator('.tree li li [data-agent="c"]').count()) === 1, "agents that say to be below each other, or nothing that makes sense, are shown");
   mkdirSync(tasks, { recursive: true });
   for (const id of [10, 9, 2]) writeFileSync(path.join(tasks, `${id}.json`), JSON.stringify({ id: String(id), subject: `step ${id}`, status: "pending" }));
   writeFileSync(path.join(tasks, "11.json"), JSON.stringify({ id: 11, subject: {}, description: 7, owner: [], blockedBy: "x", status: "pending" }));
@@ -480,8 +475,7 @@ async function restarting() {
   await goTo(`#/run/${id}?tab=events`);
   await soon(async () => (await page.locator(".event").count()) > 3, "events");
   process.kill(Number(readFileSync(path.join(root, "ava.lock"), "utf8")), "SIGKILL");
-  await soon(async () => (await text(".link")) !== "live", "the loss");
-  ok(true, "a daemon that is gone is shown to be gone");
+  await seen(async () => (await text(".link")) !== "live", "a daemon that is gone is shown to be gone");
   const daemon = spawn(AVAD, [], { stdio: ["ignore", "inherit", "inherit"], detached: true });
   appendFileSync(path.join(T, "pids"), `${daemon.pid}\n`);
   await soon(async () => (await text(".link")) === "live", "the return", 30000);
@@ -501,12 +495,10 @@ async function searching() {
   ok(true, "whether the logs are as they were sealed stands above every view");
   await page.fill('input[type="search"]', "only the lid");
   await page.keyboard.press("Enter");
-  await soon(async () => /Steering/.test(await text(".events")), "the event");
-  ok(true, "a search over all logs finds the event");
+  await seen(async () => /Steering/.test(await text(".events")), "a search over all logs finds the event");
   await page.fill('input[aria-label="Since"]', "soonish");
   await page.keyboard.press("Enter");
-  await soon(async () => (await page.getByRole("alert").count()) === 1, "the sentence");
-  ok(true, "a time that is none is told in the daemon's words");
+  await seen(async () => (await page.getByRole("alert").count()) === 1, "a time that is none is told in the daemon's words");
   await page.keyboard.press("Escape");
   await page.locator("h1").first().click();
   await page.keyboard.press("g");
@@ -549,8 +541,7 @@ async function everybody() {
 async function signingOut() {
   await goTo("#/");
   await page.getByRole("button", { name: "Sign out every browser" }).click();
-  await soon(async () => /Not signed in/.test(await text("main")), "the end of the session");
-  ok(true, "signed out is signed out");
+  await seen(async () => /Not signed in/.test(await text("main")), "signed out is signed out");
 }
 
 const parts = { signingIn, proposing, allThree, custom, asking, claims, changes, remembering, looking, long, hostile, agentLog, ghosts, odd, twoTabs, restarting, searching, everybody, signingOut };
