@@ -14,38 +14,32 @@
 
 /* First match wins. What Anthropic's models take is what ava's own table says of
  * them (test_mock compares); each is written down from the service's pages. */
+#define M 1000000
 static const struct model_facts anthropic_models[] = {
 	{"claude-haiku-5", 100000, 128000, 1024, false, true, false, false, true, 100000, 500000},
-	{"claude-sonnet-5", 1000000, 128000, 1024, false, true, false, false, true, 2000000,
-	 10000000},
-	{"claude-opus-5-5", 1000000, 128000, 512, false, true, false, false, true, 4000000,
-	 20000000},
-	{"claude-opus-5", 1000000, 128000, 512, false, true, false, false, true, 5000000, 25000000},
-	{"claude-fable-5", 1000000, 128000, 512, false, true, false, false, true, 10000000,
-	 50000000},
-	{"claude-opus-4-8", 1000000, 128000, 1024, false, true, false, false, true, 5000000,
-	 25000000},
-	{"claude-opus-4-7", 1000000, 128000, 2048, false, true, false, false, true, 5000000,
-	 25000000},
-	{"claude-opus-4-6", 1000000, 128000, 4096, true, true, true, false, true, 5000000,
-	 25000000},
-	{"claude-sonnet-4-6", 1000000, 64000, 1024, true, true, true, false, true, 3000000,
-	 15000000},
-	{"claude-opus-4-5", 200000, 64000, 4096, true, false, true, true, true, 5000000, 25000000},
-	{"claude-opus-4-1", 200000, 32000, 1024, true, false, true, true, true, 15000000, 75000000},
-	{"claude-3-5-haiku", 200000, 8192, 2048, false, false, true, true, true, 800000, 4000000},
-	{"claude-haiku", 200000, 64000, 4096, true, false, true, true, true, 1000000, 5000000},
-	{"", 200000, 64000, 1024, true, false, true, true, true, 3000000, 15000000},
+	{"claude-sonnet-5", 1000000, 128000, 1024, false, true, false, false, true, 2 * M, 10 * M},
+	{"claude-opus-5-5", 1000000, 128000, 512, false, true, false, false, true, 4 * M, 20 * M},
+	{"claude-opus-5", 1000000, 128000, 512, false, true, false, false, true, 5 * M, 25 * M},
+	{"claude-fable-5", 1000000, 128000, 512, false, true, false, false, true, 10 * M, 50 * M},
+	{"claude-opus-4-8", 1000000, 128000, 1024, false, true, false, false, true, 5 * M, 25 * M},
+	{"claude-opus-4-7", 1000000, 128000, 2048, false, true, false, false, true, 5 * M, 25 * M},
+	{"claude-opus-4-6", 1000000, 128000, 4096, true, true, true, false, true, 5 * M, 25 * M},
+	{"claude-sonnet-4-6", 1000000, 64000, 1024, true, true, true, false, true, 3 * M, 15 * M},
+	{"claude-opus-4-5", 200000, 64000, 4096, true, false, true, true, true, 5 * M, 25 * M},
+	{"claude-opus-4-1", 200000, 32000, 1024, true, false, true, true, true, 15 * M, 75 * M},
+	{"claude-3-5-haiku", 200000, 8192, 2048, false, false, true, true, true, 800000, 4 * M},
+	{"claude-haiku", 200000, 64000, 4096, true, false, true, true, true, 1 * M, 5 * M},
+	{"", 200000, 64000, 1024, true, false, true, true, true, 3 * M, 15 * M},
 };
 
 static const struct model_facts openai_models[] = {
-	{"gpt-5", 400000, 128000, 1024, false, false, false, true, false, 1250000, 10000000},
-	{"gpt-4.1", 1047576, 32768, 1024, false, false, true, true, true, 2000000, 8000000},
-	{"gpt-4o", 128000, 16384, 1024, false, false, true, true, true, 2500000, 10000000},
-	{"o1", 200000, 100000, 1024, false, false, false, true, false, 15000000, 60000000},
-	{"o3", 200000, 100000, 1024, false, false, false, true, false, 2000000, 8000000},
+	{"gpt-5", 400000, 128000, 1024, false, false, false, true, false, 1250000, 10 * M},
+	{"gpt-4.1", 1047576, 32768, 1024, false, false, true, true, true, 2 * M, 8 * M},
+	{"gpt-4o", 128000, 16384, 1024, false, false, true, true, true, 2500000, 10 * M},
+	{"o1", 200000, 100000, 1024, false, false, false, true, false, 15 * M, 60 * M},
+	{"o3", 200000, 100000, 1024, false, false, false, true, false, 2 * M, 8 * M},
 	{"o4", 200000, 100000, 1024, false, false, false, true, false, 1100000, 4400000},
-	{"", 128000, 32768, 1024, false, false, true, true, true, 2500000, 10000000},
+	{"", 128000, 32768, 1024, false, false, true, true, true, 2500000, 10 * M},
 };
 
 const struct model_facts *model_facts(enum service service, const char *name)

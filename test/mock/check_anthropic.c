@@ -30,17 +30,9 @@ struct walk {
 	bool text_seen; /* something other than results in this user message */
 };
 
-static bool refuse(struct walk *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static bool refuse(struct walk *w, const char *fmt, ...)
-{
-	char text[500];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof text, fmt, ap);
-	va_end(ap);
-	return invalid(w->v, "messages.%u.content.%u%s", w->message, w->block, text);
-}
+/* What is wrong with the message, or with the block of it, that the walk is at. */
+#define refuse_message(w, fmt, ...) invalid((w)->v, "messages.%u" fmt, (w)->message, ##__VA_ARGS__)
+#define refuse(w, fmt, ...)         refuse_message(w, ".content.%u" fmt, (w)->block, ##__VA_ARGS__)
 
 static bool is_string(const struct ask *a, uint32_t node)
 {
@@ -122,9 +114,7 @@ static bool check_tool_use(struct walk *w, uint32_t block)
 		return refuse(w, ".tool_use.input: Input should be a valid dictionary");
 	for (unsigned i = 0; i < w->nopen; i++) {
 		if (same_text(a, id, w->open[i]))
-			return invalid(w->v,
-				       "messages.%u.content.%u: `tool_use` ids must be unique",
-				       w->message, w->block);
+			return refuse(w, ": `tool_use` ids must be unique");
 	}
 	if (w->nopen == IDS_MAX)
 		return refuse(w, ": more than %d tool_use blocks (%s)", IDS_MAX,
@@ -226,9 +216,8 @@ static bool check_user_block(struct walk *w, uint32_t block, uint32_t type)
 	if (tape_is(a->t, type, "image") || tape_is(a->t, type, "document"))
 		return true;
 	if (tape_is(a->t, type, "tool_use") || tape_is(a->t, type, "thinking"))
-		return invalid(w->v, "messages.%u: `%s` blocks can only be in `assistant` messages",
-			       w->message,
-			       tape_is(a->t, type, "tool_use") ? "tool_use" : "thinking");
+		return refuse_message(w, ": `%s` blocks can only be in `assistant` messages",
+				      tape_is(a->t, type, "tool_use") ? "tool_use" : "thinking");
 	return refuse(w, ": Input tag does not match any of the expected tags");
 }
 
@@ -245,9 +234,7 @@ static bool check_assistant_block(struct walk *w, uint32_t block, uint32_t type)
 	if (tape_is(a->t, type, "redacted_thinking"))
 		return check_thinking(w, block, true);
 	if (tape_is(a->t, type, "tool_result"))
-		return invalid(w->v,
-			       "messages.%u: `tool_result` blocks can only be in `user` messages",
-			       w->message);
+		return refuse_message(w, ": `tool_result` blocks can only be in `user` messages");
 	/* Blocks that this version does not name go back as they came: those the
 	 * mock sent carry a seal. */
 	if (!seal_good(a->t, block))
@@ -284,16 +271,16 @@ static bool check_blocks(struct walk *w, uint32_t content, bool assistant)
 	struct ask *a = w->a;
 
 	if (a->t->nodes[content].count == 0 && !assistant)
-		return invalid(w->v, "messages.%u: user messages must have non-empty content",
-			       w->message);
+		return refuse_message(w, ": user messages must have non-empty content");
 	w->block = 0;
 	TAPE_EACH(a->t, i, content)
 	{
 		uint32_t type = is_object(a, i) ? tape_get(a->t, i, "type") : 0;
 
 		if (!is_string(a, type))
-			return refuse(w, is_object(a, i) ? ".type: Field required"
-							 : ": Input should be a valid dictionary");
+			return refuse(w, "%s",
+				      is_object(a, i) ? ".type: Field required"
+						      : ": Input should be a valid dictionary");
 		if (!check_mark(a, i, &w->marks, w->v))
 			return false;
 		if (assistant ? !check_assistant_block(w, i, type) : !check_user_block(w, i, type))
@@ -342,34 +329,28 @@ static bool check_message(struct walk *w, uint32_t message, bool last)
 	char name[64];
 
 	if (role == 0)
-		return invalid(w->v, "messages.%u.role: Field required", w->message);
+		return refuse_message(w, ".role: Field required");
 	if (!assistant && !tape_is(a->t, role, "user"))
-		return invalid(w->v,
-			       tape_is(a->t, role, "system")
-				       ? "messages: Unexpected role \"system\". The Messages API "
-					 "accepts a top-level `system` parameter, not \"system\" "
-					 "as an input message role."
-				       : "messages.%u.role: Input should be 'user' or 'assistant'",
-			       w->message);
+		return tape_is(a->t, role, "system")
+			       ? invalid(w->v, "messages: Unexpected role \"system\". The Messages "
+					       "API accepts a top-level `system` parameter, not "
+					       "\"system\" as an input message role.")
+			       : refuse_message(w, ".role: Input should be 'user' or 'assistant'");
 	if (w->message == 0 && assistant)
 		return invalid(w->v, "messages: first message must use the \"user\" role");
 	if (!check_members(a, message, members, &unknown, name))
-		return invalid(w->v, "messages.%u.%s: Extra inputs are not permitted", w->message,
-			       unknown);
+		return refuse_message(w, ".%s: Extra inputs are not permitted", unknown);
 	if (content == 0)
-		return invalid(w->v, "messages.%u.content: Field required", w->message);
+		return refuse_message(w, ".content: Field required");
 	if (assistant)
 		w->pause = false;
 	if (is_string(a, content)) {
 		w->text_seen = true;
 		if (is_blank(a, content) && !(assistant && last))
-			return invalid(w->v,
-				       "messages.%u: all messages must have non-empty content "
-				       "except for the optional final assistant message",
-				       w->message);
+			return refuse_message(w, ": all messages must have non-empty content "
+						 "except for the optional final assistant message");
 	} else if (tape_kind(a->t, content) != TAPE_ARRAY) {
-		return invalid(w->v, "messages.%u.content: Input should be a valid list",
-			       w->message);
+		return refuse_message(w, ".content: Input should be a valid list");
 	} else if (!check_blocks(w, content, assistant)) {
 		return false;
 	}
@@ -440,6 +421,8 @@ static bool check_system(struct ask *a, unsigned *marks, struct verdict *v)
 	return true;
 }
 
+#define refuse_tool(fmt, ...) invalid(v, "tools.%u" fmt, n, ##__VA_ARGS__)
+
 static bool check_tool(struct ask *a, uint32_t tool, unsigned n, struct verdict *v)
 {
 	static const char *const members[] = {"name",           "description",   "input_schema",
@@ -451,25 +434,23 @@ static bool check_tool(struct ask *a, uint32_t tool, unsigned n, struct verdict 
 	char name[64];
 
 	if (!is_object(a, tool))
-		return invalid(v, "tools.%u: Input should be a valid dictionary", n);
+		return refuse_tool(": Input should be a valid dictionary");
 	if (!check_word(a, tape_get(a->t, tool, "name"), 128))
-		return invalid(v,
-			       "tools.%u.custom.name: String should match pattern "
-			       "'^[a-zA-Z0-9_-]{1,128}$'",
-			       n);
+		return refuse_tool(
+			".custom.name: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'");
 	if (!check_members(a, tool, members, &unknown, name))
-		return invalid(v, "tools.%u.custom.%s: Extra inputs are not permitted", n, unknown);
+		return refuse_tool(".custom.%s: Extra inputs are not permitted", unknown);
 	if (schema == 0)
-		return invalid(v, "tools.%u.custom.input_schema: Field required", n);
+		return refuse_tool(".custom.input_schema: Field required");
 	if (!is_object(a, schema))
 		return invalid(
 			v, "tools.%u.custom.input_schema: Input should be a valid dictionary", n);
 	if (tape_get(a->t, schema, "type") == 0)
-		return invalid(v, "tools.%u.custom.input_schema.type: Field required", n);
+		return refuse_tool(".custom.input_schema.type: Field required");
 	if (!tape_is(a->t, tape_get(a->t, schema, "type"), "object"))
-		return invalid(v, "tools.%u.custom.input_schema.type: Input should be 'object'", n);
+		return refuse_tool(".custom.input_schema.type: Input should be 'object'");
 	if (description != 0 && !is_string(a, description))
-		return invalid(v, "tools.%u.custom.description: Input should be a valid string", n);
+		return refuse_tool(".custom.description: Input should be a valid string");
 	return true;
 }
 
