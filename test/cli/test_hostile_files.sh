@@ -140,6 +140,12 @@ run "$AVA" logs --type SubagentComplete
 contains 'a folder in place of a daily log: it is named, with what to do' \
 	"logs/ava/${day##*/} is left out: it is not a regular file, move what stands there away" "$ERR"
 
+again 'a result that is cut' sh -c 'printf %s "$(head -c 100 "$1")" >"$1"' sh "runs/$done_run/result.json"
+run "$AVA" result "$done_run"
+exits 'a result that is cut: it is none' 1
+contains 'a result that is cut: it is named' "runs/$done_run/result.json is cut or damaged" "$ERR"
+check 'a result that is cut: the daemon lives' alive "$DAEMON"
+
 again 'a link in place of the catalog, while it runs' true
 spawn 'find helper' >/dev/null # which waits for the slot
 "$AVA" cancel --all >/dev/null 2>&1

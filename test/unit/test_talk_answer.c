@@ -479,6 +479,7 @@ TEST(parallel)
 		wait_while(w, id, has_runs);
 		assert_int_equal(runs(w), 2 * i + 2);
 		assert_int_equal(seen(w, id, "event", "subagent:complete").n, 2);
+		assert_sent(w, id, "have started.", i == 0); /* each is named */
 		assert_sent(w, id, "Next in its chain", i == 1);
 		file = unit_read(session_file(w, id, ""), &len);
 		assert_non_null(strstr(file, i ? "\"mode\":\"chain\"" : "\"mode\":\"parallel\""));
