@@ -97,8 +97,8 @@ equal()
 	result $? "$1" || { note "want: $2"; note "got:  $3"; note_errors; }
 }
 
-# stands TEXT FILE: the fixed text stands in a line of the file, whose beginning is read without a process.
-stands()
+# file_has TEXT FILE: the fixed text stands in a line of the file, whose beginning is read without a process.
+file_has()
 {
 	stands_left=4000
 	case $1 in *"
@@ -113,7 +113,7 @@ stands()
 # contains NAME TEXT FILE: the fixed text stands in a line of the file.
 contains()
 {
-	stands "$2" "$3"
+	file_has "$2" "$3"
 	result $? "$1" || {
 		note "no '$2' in:"
 		note "$(head -c 4000 "$3")"
@@ -124,7 +124,7 @@ contains()
 # lacks NAME TEXT FILE
 lacks()
 {
-	! stands "$2" "$3"
+	! file_has "$2" "$3"
 	result $? "$1" || { note "'$2' stands in:"; note "$(head -c 4000 "$3")"; }
 }
 

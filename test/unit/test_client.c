@@ -314,7 +314,7 @@ TEST_WITH(timeouts, setup, teardown)
 {
 	struct client_reply r;
 
-	never_ms = 5000; /* before the client waits, perhaps: then five seconds pass by themselves */
+	never_ms = 5000; /* before the client waits, perhaps: then five seconds pass */
 	client_set_quiet(client, 5000);
 	assert_int_equal(client_request(client, "GET", "/never", NULL, &r, NULL), AVA_ETIMEOUT);
 	client_set_quiet(client, -1);
