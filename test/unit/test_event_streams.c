@@ -474,6 +474,7 @@ TEST(two_hundred_at_once)
 TEST(two_hundred_unread)
 {
 	static struct raw raws[MANY];
+	const int many = UNIT_SANITIZED ? MANY / 10 : MANY; /* whose own memory is no figure */
 	size_t before, held = 0;
 	char id[64];
 
@@ -481,9 +482,9 @@ TEST(two_hundred_unread)
 		finished_run(id);
 	write_bulk(4, 256, 1000);
 	before = heap_in_use();
-	for (int i = 0; i < MANY; i++)
+	for (int i = 0; i < many; i++)
 		raw_open(&raws[i], &reader, "/api/v1/events?after=0");
-	for (int i = 0; i < MANY; i++) {
+	for (int i = 0; i < many; i++) {
 		struct pollfd p = {.fd = raws[i].fd, .events = POLLIN};
 
 		assert_int_equal(poll(&p, 1, 60000), 1);
@@ -493,9 +494,9 @@ TEST(two_hundred_unread)
 		poll(NULL, 0, 10);
 		held = MAX(held, heap_in_use());
 	}
-	print_message("%zu kB for %d of them\n", (held - before) >> 10, MANY);
+	print_message("%zu kB for %d of them\n", (held - before) >> 10, many);
 	assert_true(UNIT_SANITIZED || held < before + (100u << 20));
-	for (int i = 0; i < MANY; i++)
+	for (int i = 0; i < many; i++)
 		raw_close(&raws[i]);
 	rig_wait_connections(1);
 }
