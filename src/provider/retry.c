@@ -273,7 +273,12 @@ void retry_sentence(const struct retry *r, const struct retry_plan *plan, enum r
 
 void gate_init(struct call_gate *g, struct gate_circuit *c)
 {
-	*g = (struct call_gate){.circuit = c, .limit = GATE_MAX, .step = GATE_LEAST};
+	*g = (struct call_gate){
+		.circuit = c,
+		.limit = GATE_MAX,
+		.step = GATE_LEAST,
+		.patience = GATE_CREDIT,
+	};
 	list_init(&g->queue);
 	for (size_t i = 0; i < GATE_HEADS; i++)
 		list_init(&g->heads[i].followers);
@@ -476,6 +481,7 @@ struct gate_ticket *gate_next(struct call_gate *g, int64_t now_ms, uint64_t chan
 		return refuse(t);
 	if (g->limit < GATE_MAX && !g->closed && now_ms - g->cut_ms >= GATE_FORGET_MS) {
 		g->limit = GATE_MAX;
+		g->patience = GATE_CREDIT;
 		g->paced = false;
 	}
 	if (!may_go(g, now_ms, again_ms))
@@ -544,18 +550,31 @@ void gate_began(struct gate_ticket *t, int64_t now_ms)
 	if (g->circuit->refusals > 0)
 		circuit_close(g->circuit);
 	t->circuit_probe = false;
+	g->in_a_row = 0;
 	if (t->probe) {
 		g->closed = g->probing = t->probe = false;
 		g->paced = true;
 	}
-	if (t->epoch == g->epoch && !g->closed)
+	if (t->epoch == g->epoch && !g->closed) {
+		g->patience = MIN(g->patience + 1, GATE_CREDIT);
 		grow(g);
+	}
 	h = t->head != 0 ? head_find(g, t->head) : NULL;
 	if (!h)
 		return;
 	h->warm_until_ms = now_ms + GATE_WARM_MS;
 	if (t->leads)
 		head_release(g, h);
+}
+
+/* Is a refusal one of those that a service at ease has now and then? */
+static bool stands_alone(struct call_gate *g, const struct gate_ticket *t)
+{
+	unsigned cost = GATE_REFUSAL * ++g->in_a_row;
+	bool alone = !g->closed && t->epoch == g->epoch && cost <= g->patience;
+
+	g->patience = alone ? g->patience - cost : 0;
+	return alone;
 }
 
 static void congested(struct call_gate *g, const struct gate_ticket *t, int64_t wait_ms,
@@ -578,14 +597,26 @@ static void congested(struct call_gate *g, const struct gate_ticket *t, int64_t 
 	g->paced = false;
 }
 
-void gate_end(struct gate_ticket *t, enum reply_class cls, int64_t wait_ms, int64_t now_ms)
+static void refused(struct call_gate *g, const struct gate_ticket *t, enum reply_class cls,
+		    struct retry_plan *plan, int64_t now_ms)
+{
+	const int64_t half = GATE_ALONE_MS / 2;
+	bool holds_for_all = plan->told && cls == REPLY_RATE_LIMIT;
+
+	if (holds_for_all || !stands_alone(g, t))
+		congested(g, t, plan->wait_ms, now_ms);
+	else if (!plan->told)
+		plan->wait_ms = MIN(plan->wait_ms, half + plan->wait_ms % half);
+}
+
+void gate_end(struct gate_ticket *t, enum reply_class cls, struct retry_plan *plan, int64_t now_ms)
 {
 	if (t->place == GATE_OUT)
 		return;
 	if (t->place == GATE_IN && cls == REPLY_OK)
 		gate_began(t, now_ms);
 	else if (t->place == GATE_IN && retry_congested(cls))
-		congested(t->gate, t, wait_ms, now_ms);
+		refused(t->gate, t, cls, plan, now_ms);
 	else if (t->place == GATE_IN && (cls == REPLY_AUTH || cls == REPLY_BILLING))
 		circuit_refused(t->gate->circuit, cls, now_ms);
 	ticket_out(t);

@@ -96,11 +96,16 @@ void retry_sentence(const struct retry *r, const struct retry_plan *plan, enum r
 /* ---- the gate before one provider and model: who may call now. Pure: time and
  * chance are given. Every call of every run passes it, in order of asking.
  *
- * There is no limit until the service sets one: a 429 or 529 halves what may
- * be under way, closes the gate for the time of the wait, then lets one probe
- * through; when that is answered the others follow one by one, spread over
- * two seconds, and each round of good replies adds a step that doubles: what
- * was cut when few were under way must not hold a thousand for long.
+ * There is no limit until the service sets one: a storm of 429 or 529 halves
+ * what may be under way, closes the gate for the time of the wait, then lets
+ * one probe through; when that is answered the others follow one by one, spread
+ * over two seconds, and each round of good replies adds a step that doubles:
+ * what was cut when few were under way must not hold a thousand for long.
+ *
+ * One refusal is no storm. Each costs GATE_REFUSAL of a credit that good replies
+ * refill, as many times as it is in a row; while there is credit only its own
+ * caller waits, and shortly. A rate limit whose service says when to come back is
+ * the account's, and holds for all at once.
  *
  * Five refusals of the key or the account in a row open the circuit of the
  * provider: calls are refused at once, and after a while one is let through
@@ -115,6 +120,9 @@ void retry_sentence(const struct retry *r, const struct retry_plan *plan, enum r
 #define GATE_LEAST      4u     /* no cut goes lower; also what the first round adds at least */
 #define GATE_FORGET_MS  300000 /* that long after the last overload nothing is limited */
 #define GATE_SPREAD_MS  2000   /* those held back are let go over that time */
+#define GATE_REFUSAL    16u    /* good replies that make up for one refusal: 6 in 100 are none */
+#define GATE_CREDIT     (8 * GATE_REFUSAL)
+#define GATE_ALONE_MS   100    /* the longest wait after a refusal that was no storm */
 #define GATE_LEAD_MS    10000  /* nobody waits longer for the first of its head */
 #define GATE_WARM_MS    270000 /* a head used that lately is in the cache (5 min) */
 #define GATE_HEADS      64     /* remembered at a time */
@@ -155,6 +163,7 @@ struct call_gate {
 	struct list queue;
 	unsigned queued, follow, held;       /* tickets waiting, waiting for a leader, inside */
 	unsigned limit, credit, step, round; /* good replies in this round */
+	unsigned patience, in_a_row;         /* good replies to the credit of refusals; refusals */
 	uint32_t epoch; /* counts the cuts: an older call's failure is part of the same one */
 	bool closed, probing, paced;
 	int64_t cut_ms;  /* of the last overload */
@@ -176,9 +185,9 @@ struct gate_ticket *gate_next(struct call_gate *g, int64_t now_ms, uint64_t chan
 			      int64_t *again_ms);
 /* The first of a good reply arrived. Twice counts once. */
 void gate_began(struct gate_ticket *t, int64_t now_ms);
-/* It is over; the permit is given back. REPLY_OK, or how it failed; `wait_ms`
- * is what its caller will wait (of overloads). */
-void gate_end(struct gate_ticket *t, enum reply_class cls, int64_t wait_ms, int64_t now_ms);
+/* It is over; the permit is given back. REPLY_OK, or how it failed; then `plan` is what its caller
+ * will do (NULL: nothing), whose own wait is made shorter after a refusal that was no storm. */
+void gate_end(struct gate_ticket *t, enum reply_class cls, struct retry_plan *plan, int64_t now_ms);
 /* Leave from wherever it is, without a word about the service. */
 void gate_leave(struct gate_ticket *t);
 

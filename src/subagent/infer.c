@@ -551,7 +551,7 @@ static void infer_attempt_failed(struct infer_job *j, struct wirecall_end *end)
 
 	id_random(&when.chance, sizeof(when.chance));
 	retry_decide(&r->call.retry, &retry_default, &end->failure, &when, &plan);
-	wire_line_end(&j->ticket, end->failure.cls, plan.wait_ms);
+	wire_line_end(&j->ticket, end->failure.cls, &plan);
 	if (u.input + u.output == 0)
 		u.cost_microusd = -1;
 	u.estimated = true;
@@ -595,7 +595,7 @@ static void infer_wire_done(struct wirecall *w, struct wirecall_end *end)
 		infer_attempt_failed(j, end);
 		return;
 	}
-	wire_line_end(&j->ticket, REPLY_OK, 0);
+	wire_line_end(&j->ticket, REPLY_OK, NULL);
 	if (j->wire.on_text) {
 		infer_show(j, "", 0, true, true);
 		infer_show(j, "", 0, false, true);

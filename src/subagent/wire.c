@@ -265,14 +265,14 @@ static void pump_service(struct wire_line *line)
 	}
 }
 
-void wire_line_end(struct wire_ticket *t, enum reply_class cls, int64_t wait_ms)
+void wire_line_end(struct wire_ticket *t, enum reply_class cls, struct retry_plan *plan)
 {
 	struct wire_line *line = t->line;
 
 	if (!line)
 		return;
 	t->line = NULL;
-	gate_end(&t->gate, cls, wait_ms, clock_mono_ms());
+	gate_end(&t->gate, cls, plan, clock_mono_ms());
 	if (line->service->circuit.open)
 		pump_service(line);
 	pump(line);

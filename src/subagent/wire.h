@@ -40,7 +40,7 @@ struct wire_ticket {
 
 void wire_line_want(struct wire_line *line, struct wire_ticket *t, uint64_t head);
 void wire_line_began(struct wire_ticket *t);
-void wire_line_end(struct wire_ticket *t, enum reply_class cls, int64_t wait_ms);
+void wire_line_end(struct wire_ticket *t, enum reply_class cls, struct retry_plan *plan);
 /* From wherever it is; also when it is at no gate. */
 void wire_line_leave(struct wire_ticket *t);
 /* The service has set a limit and nobody may go, but for one to see. */

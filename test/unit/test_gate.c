@@ -1,5 +1,6 @@
 /* The gate: order, cuts and growth, one probe, spread release, the circuit,
  * heads that wait for their first, and that no permit is ever lost. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,6 +23,7 @@ static void rig_open(struct rig *r)
 	memset(r, 0, sizeof(*r));
 	r->now = 1000000;
 	gate_init(&r->g, &r->c);
+	r->g.patience = 0; /* it has just refused several: the next one is part of a storm */
 }
 
 static void rig_close(struct rig *r)
@@ -58,7 +60,9 @@ static int drain(struct rig *r)
 
 static void end(struct rig *r, int i, enum reply_class cls, int64_t wait)
 {
-	gate_end(&r->t[i], cls, wait, r->now);
+	struct retry_plan plan = {.wait_ms = wait};
+
+	gate_end(&r->t[i], cls, &plan, r->now);
 }
 
 TEST(order)
@@ -181,6 +185,7 @@ RIG_TEST(cut_and_growth)
 		if (next(r) < 0)
 			r->now++;
 	assert_int_equal(next(r), -1); /* nobody waits: nothing is spread any more */
+	r->g.patience = 0;
 	end(r, 0, REPLY_RATE_LIMIT, 100);
 	assert_int_equal(r->g.limit, 5);
 	end(r, 1, REPLY_RATE_LIMIT, 100);
@@ -204,6 +209,7 @@ RIG_TEST(cut_while_spread)
 		i = next(r);
 		if (i < 0)
 			continue;
+		r->g.patience = 0;
 		end(r, i, n == 99 ? REPLY_RATE_LIMIT : REPLY_OK, 100);
 		limit = n++ == 98 ? r->g.limit : limit;
 	}
@@ -410,6 +416,199 @@ RIG_TEST(more_heads_than_places)
 	assert_int_equal(drain(r), 200);
 	want(r, 200, 202, 5000);
 	assert_int_equal(drain(r), 0); /* its leader is at work */
+}
+
+/* ---- rates: a hundred runs of `calls` each, in moved time, against services that refuse.
+ * Beside each weather stands how it went when every refusal closed the gate. */
+
+#define RUNS       100
+#define SEEDS      5
+#define LATENCY_MS 200
+
+struct weather {
+	const char *name;
+	int calls;
+	double rate;          /* of refusals, at any time */
+	int64_t from, to;     /* ms between which all is refused */
+	unsigned most;        /* under way, beyond which all is refused; 0: any */
+	int64_t told_ms;      /* a rate limit, and the service says when; 0: an overload */
+	double took_ms, sent; /* at most, in the middle of the seeds */
+};
+
+static const struct weather weathers[] = {
+	{"calm", 60, 0, 0, 0, 0, 0, 12000, 6000},
+	/* 342,954 ms; 581,462; 1,139,822; 1,937,809; 598,101 */
+	{"1 in 100", 60, 0.01, 0, 0, 0, 0, 14400, 6100},
+	{"2 in 100", 60, 0.02, 0, 0, 0, 0, 14400, 6200},
+	{"5 in 100", 60, 0.05, 0, 0, 0, 0, 200000, 6400},
+	{"10 in 100", 60, 0.1, 0, 0, 0, 0, 1800000, 6800},
+	{"2 in 100 after a storm", 60, 0.02, 3000, 13000, 0, 0, 60000, 6300},
+	/* 6,139; 6,139; 6,102 requests */
+	{"a storm from the start", 60, 0, 0, 60000, 0, 0, 88000, 6141},
+	{"a storm", 60, 0, 3000, 63000, 0, 0, 88000, 6141},
+	{"a storm that says when", 60, 0, 3000, 63000, 0, 20000, 89000, 6102},
+	/* 58,066 ms and 6,058 requests; 132,348 and 6,096 */
+	{"50 at once", 60, 0, 0, 0, 50, 0, 60000, 6100},
+	{"20 at once", 60, 0, 0, 0, 20, 0, 132000, 6180},
+};
+
+struct play {
+	struct rig r;
+	struct retry retry[RUNS];
+	int64_t due[RUNS]; /* of its answer or its next attempt; 0: it is at the gate */
+	int left[RUNS];    /* calls */
+	bool parked[RUNS];
+	unsigned under_way, sent, seed;
+};
+
+static double drawn(struct play *p)
+{
+	p->seed = p->seed * 1103515245u + 12345u;
+	return (double)(p->seed >> 8) / (double)(1u << 24);
+}
+
+static void attempt_failed(struct play *p, const struct weather *w, int i)
+{
+	enum reply_class cls = w->told_ms > 0 ? REPLY_RATE_LIMIT : REPLY_OVERLOADED;
+	struct retry_when when = {p->r.now, p->r.now, INT64_MAX, (uint64_t)(drawn(p) * 1e9)};
+	struct retry_failure f = {.cls = cls, .status = 529};
+	struct retry_plan plan;
+	char told[24];
+
+	snprintf(told, sizeof(told), "%d", (int)w->told_ms);
+	f.after_ms = w->told_ms > 0 ? told : NULL;
+	retry_decide(&p->retry[i], &retry_default, &f, &when, &plan);
+	gate_end(&p->r.t[i], cls, &plan, p->r.now);
+	p->parked[i] = true;
+	p->due[i] = p->r.now + plan.wait_ms;
+}
+
+/* true: its last call is answered. */
+static bool due(struct play *p, const struct weather *w, int i, int64_t since)
+{
+	int64_t at = p->r.now - since;
+	bool over = true;
+
+	p->due[i] = 0;
+	if (p->parked[i]) {
+		want(&p->r, i, i + 1, 0);
+		p->parked[i] = false;
+		return false;
+	}
+	if (drawn(p) < w->rate || (at >= w->from && at < w->to) ||
+	    (w->most > 0 && p->under_way > w->most)) {
+		attempt_failed(p, w, i);
+		over = false;
+	} else {
+		end(&p->r, i, REPLY_OK, 0);
+		p->retry[i] = (struct retry){0};
+		over = --p->left[i] == 0;
+		if (!over)
+			want(&p->r, i, i + 1, 0);
+	}
+	p->under_way--;
+	return over;
+}
+
+static void weather_play(const struct weather *w, unsigned seed, double *took_ms, double *sent)
+{
+	struct play *p = test_calloc(1, sizeof(*p));
+	int64_t since, soon;
+	int open = RUNS, i;
+
+	rig_open(&p->r);
+	p->r.g.patience = GATE_CREDIT; /* as gate_init has it */
+	since = p->r.now;
+	p->seed = seed;
+	for (i = 0; i < RUNS; i++)
+		p->left[i] = w->calls;
+	want(&p->r, 0, RUNS, 0);
+	while (open > 0) {
+		for (struct gate_ticket *t;
+		     (t = gate_next(&p->r.g, p->r.now, (uint64_t)(drawn(p) * 1e9), &p->r.again)) !=
+		     NULL;) {
+			p->under_way++;
+			p->sent++;
+			p->due[t - p->r.t] = p->r.now + LATENCY_MS;
+		}
+		soon = p->r.again;
+		for (i = 0; i < RUNS; i++)
+			soon = p->due[i] > 0 ? MIN(soon, p->due[i]) : soon;
+		assert_true(soon < INT64_MAX);
+		p->r.now = MAX(soon, p->r.now);
+		for (i = 0; i < RUNS; i++)
+			if (p->due[i] > 0 && p->due[i] <= p->r.now)
+				open -= due(p, w, i, since);
+	}
+	*took_ms = (double)(p->r.now - since);
+	*sent = p->sent;
+	rig_close(&p->r);
+	test_free(p);
+}
+
+static int by_size(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+TEST(rates)
+{
+	for (size_t i = 0; i < ARRAY_LEN(weathers); i++) {
+		const struct weather *w = &weathers[i];
+		double took[SEEDS], sent[SEEDS];
+
+		for (unsigned k = 0; k < SEEDS; k++)
+			weather_play(w, (k + 1) * 7919, &took[k], &sent[k]);
+		qsort(took, SEEDS, sizeof(took[0]), by_size);
+		qsort(sent, SEEDS, sizeof(sent[0]), by_size);
+		print_message("%-24s %8.0f ms %6.0f requests\n", w->name, took[SEEDS / 2],
+			      sent[SEEDS / 2]);
+		assert_true(took[SEEDS / 2] <= w->took_ms);
+		assert_true(sent[SEEDS / 2] <= w->sent);
+	}
+}
+
+/* The account of refusals, one by one. */
+TEST(one_refusal_is_no_storm)
+{
+	struct rig r;
+	struct retry_plan own = {.wait_ms = 1400}, told = {.wait_ms = 1400, .told = true};
+
+	rig_open(&r);
+	r.g.patience = GATE_CREDIT;
+	want(&r, 0, 10, 0);
+	drain(&r);
+	gate_end(&r.t[0], REPLY_OVERLOADED, &own, r.now);
+	assert_false(r.g.closed);
+	assert_int_equal(r.g.limit, GATE_MAX);
+	assert_in_range(own.wait_ms, GATE_ALONE_MS / 2, GATE_ALONE_MS);
+	gate_end(&r.t[1], REPLY_OVERLOADED, &told, r.now);
+	assert_int_equal(told.wait_ms, 1400); /* as the service says */
+	end(&r, 2, REPLY_OK, 0);
+	assert_int_equal(r.g.patience, GATE_CREDIT - 3 * GATE_REFUSAL + 1);
+	end(&r, 3, REPLY_OVERLOADED, 900);
+	assert_false(r.g.closed);
+	end(&r, 4, REPLY_OVERLOADED, 900);
+	end(&r, 5, REPLY_OVERLOADED, 900); /* the third in a row */
+	assert_true(r.g.closed);
+	rig_close(&r);
+}
+
+/* A limit of the account that says when holds for all at once. */
+TEST(told_for_all)
+{
+	struct retry_plan told = {.wait_ms = 20000, .told = true};
+	struct rig r;
+
+	rig_open(&r);
+	r.g.patience = GATE_CREDIT;
+	want(&r, 0, 2, 0);
+	drain(&r);
+	gate_end(&r.t[0], REPLY_RATE_LIMIT, &told, r.now);
+	assert_true(r.g.closed);
+	rig_close(&r);
 }
 
 /* ---- whatever happens, in any order: bounds hold and everyone comes through */
