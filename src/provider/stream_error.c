@@ -97,6 +97,8 @@ static const struct {
 	{"context_length_exceeded", REPLY_OVERFLOW},
 	{"exceed_context_size_error", REPLY_OVERFLOW},
 	{"model_context_window_exceeded", REPLY_OVERFLOW},
+	{"model_max_prompt_tokens_exceeded", REPLY_OVERFLOW}, /* Copilot */
+	{"tokens_limit_reached", REPLY_OVERFLOW},             /* GitHub Models */
 	{"request_too_large", REPLY_TOO_LARGE},
 	{"not_found_error", REPLY_NOT_FOUND},
 	{"model_not_found", REPLY_NOT_FOUND},
@@ -123,14 +125,17 @@ static enum reply_class class_of_word(const char *s)
 /* ---- sentences; lower case. Each is a service's own for a conversation that
  * is larger than the window. */
 static const char *const too_long[] = {
-	"prompt is too long",                     /* Anthropic */
+	"prompt is too long",                     /* Anthropic, Fireworks */
 	"exceed context limit",                   /* Anthropic: input length and `max_tokens` */
 	"maximum context length",                 /* OpenAI, OpenRouter, vLLM, DeepSeek, Mistral */
 	"exceeds the context window",             /* OpenAI */
+	"exceed the configured limit",            /* OpenAI: input tokens */
 	"context length exceeded",                /* proxies */
 	"context_length_exceeded",                /* inside a wrapped error */
+	"contextwindowexceeded",                  /* LiteLLM */
 	"exceeds the available context size",     /* llama.cpp */
 	"context size has been exceeded",         /* llama.cpp, LM Studio */
+	"exceed context window of",               /* llama-cpp-python */
 	"greater than the context length",        /* LM Studio */
 	"model is loaded with context length",    /* LM Studio */
 	"model is loaded with a context length",  /* LM Studio */
@@ -138,17 +143,46 @@ static const char *const too_long[] = {
 	"exceeds the context length",             /* Ollama */
 	"longer than the maximum model length",   /* vLLM */
 	"too long to fit into the model",         /* vLLM */
+	"max_tokens must be at least 1, got -",   /* vLLM: what its window leaves */
+	"exceeds the maximum allowed length",     /* SGLang */
 	"too large for model with",               /* Mistral */
 	"must be less than max_seq_len",          /* SiliconFlow */
+	"greater than max_seq_len",               /* TabbyAPI */
 	"maximum prompt length is",               /* xAI */
-	"reduce the length of the messages",      /* Groq */
+	"reduce the length of the messages",      /* Groq, Cerebras */
 	"exceeds the maximum number of tokens",   /* Gemini: input token count */
 	"longer than the model's context length", /* Together */
+	"tokens + `max_new_tokens` must be",      /* TGI, Together */
+	"`inputs` must have less than",           /* TGI */
 	"input is too long for requested model",  /* Bedrock */
+	"too many total text bytes",              /* Bedrock */
 	"exceeded model token limit",             /* Moonshot */
+	"model max length exceeded",              /* Moonshot */
 	"context window exceeds limit",           /* MiniMax */
-	"maximum input length",                   /* Qwen: range of input length */
+	"exceeded this model context window",     /* Cloudflare */
+	"prompt exceeds max length",              /* Zhipu */
+	"maximum input length",                   /* Qwen */
+	"range of input length",                  /* DashScope */
+	"maximum allowed input length",           /* LiteLLM, Command */
+	"prompt token count of",                  /* Copilot */
+	"too many tokens: total number",          /* Cohere */
 };
+
+/* What is named where the most output is told. */
+static const char *const output_cap[] = {
+	"max_tokens",        "max_completion_tokens", "max_new_tokens",
+	"max_output_tokens", "maxoutputtokens",       "maximum tokens you requested", /* Bedrock */
+	"max tokens",        "output tokens",         "completion tokens",
+};
+
+/* A sentence of none of these wordings, by what it is about and how it complains. */
+static const char *const of_context[] = {"token",        "prompt",       "context length",
+					 "context size", "input length", "context window"};
+static const char *const of_excess[] = {"exceed",       "too long",    "too large",   "too many",
+					"greater than", "longer than", "larger than", "more than",
+					"less than",    "maximum",     "limit",       "not fit"};
+
+static const char *const by_time[] = {"per minute", "per min", "per day", "(tpm)", "(tpd)"};
 
 static const char *const no_credit[] = {
 	"credit balance is too low",
@@ -168,6 +202,165 @@ static bool says(const char *text, const char *const *phrases, size_t n)
 }
 
 #define SAYS(text, list) says(text, list, ARRAY_LEN(list))
+
+/* ---- the numbers of a sentence. Words next to a number say what it is an amount of; the first
+ * row that fits decides. # stands for the number, between whose words and itself blanks, quotes
+ * and brackets do not count. */
+
+enum amount {
+	AMOUNT_OTHER,
+	AMOUNT_LIMIT,  /* of the window, of the account or of the output */
+	AMOUNT_BEYOND, /* the first that is too many */
+	AMOUNT_PROMPT,
+	AMOUNT_OUTPUT, /* as it was asked for */
+	AMOUNT_TOTAL,  /* of both */
+	NAMOUNTS
+};
+
+static const struct {
+	enum amount is;
+	const char *words; /* |: or */
+} amounts[] = {
+	/* MiniMax: a code */
+	{AMOUNT_OTHER, "window exceeds limit#"},
+	/* Anthropic: 190000 + 20000 > 200000 */
+	{AMOUNT_PROMPT, "#+"},
+	{AMOUNT_OUTPUT, "+#"},
+	/* Vertex: from 1 (inclusive) to 8193 (exclusive) */
+	{AMOUNT_BEYOND, "#exclusive"},
+	/* OpenRouter: requested up to 8192 tokens, but can only afford 2000 */
+	{AMOUNT_OUTPUT, "requested up to#"},
+	{AMOUNT_LIMIT, "at most#|up to#|only#|afford#|limit of#|limit is#|limit#|[1,#|<=#|>#"},
+	{AMOUNT_LIMIT, "maximum of#|maximum#|max#|max length#|max size#|#maximum|#token limit"},
+	{AMOUNT_LIMIT, "context length is#|context length of#|context length#|context size#"},
+	{AMOUNT_LIMIT, "context window of#|context window is#|context window#|n_ctx#"},
+	{AMOUNT_LIMIT, "allowed#|allowed length#|allowed input length of#|cannot exceed#|exceeds#"},
+	{AMOUNT_LIMIT, "less than or equal to#|less than#|max_seq_len#|max_model_len#"},
+	{AMOUNT_LIMIT, "prompt length is#|model length of#|model with#"}, /* xAI, vLLM, Mistral */
+	{AMOUNT_OUTPUT, "#output tokens|#in the completion|#tokens for the completion"},
+	{AMOUNT_OUTPUT, "#in the output|you provided#|is too large#|tokens value of#"},
+	{AMOUNT_OUTPUT, "#max_new_tokens|max_tokens#|max_completion_tokens#"},
+	{AMOUNT_PROMPT, "#input tokens|#inputs|#in the messages|#in your prompt"},
+	{AMOUNT_PROMPT, "#tokens from the input|token count of#|token count#|prompt contains#"},
+	{AMOUNT_PROMPT, "request contains#|(length#|input length#|prompt length#"},
+	{AMOUNT_PROMPT, "current length is#|prompt_tokens#|the input#|request#|too long#"},
+	{AMOUNT_PROMPT, "resulted in#|received#|given#|keep the first#|n_keep#"},
+	/* Cloudflare: input and maximum output tokens (9192) */
+	{AMOUNT_TOTAL, "output tokens#|requested tokens#|total of at least#|total of#"},
+	{AMOUNT_TOTAL, "requested about#|requested#"},
+};
+
+#define AMOUNT_LEAST 64  /* smaller ones count something else */
+#define TOKENS_LEAST 512 /* of a number that nothing is said of */
+
+struct numbers {
+	int64_t of[NAMOUNTS]; /* the largest of each, but the smallest limit; 0: none */
+	int64_t least, most;  /* of those that no word tells, from TOKENS_LEAST; 0: none */
+	unsigned large;       /* how many there are from TOKENS_LEAST */
+};
+
+static bool is_word(char c)
+{
+	return isalnum((unsigned char)c) || c == '_';
+}
+
+/* The number at `at`, as 1,048,576 or 128k, and where it ends; -1: a version, a name, a date. */
+static int64_t read_number(const char *text, const char *at, const char **end)
+{
+	bool good = at == text || !(is_word(at[-1]) || at[-1] == '.');
+	int64_t n = 0;
+
+	if (at > text && at[-1] == '-')
+		good = at - 1 > text && isdigit((unsigned char)at[-2]);
+	for (;; at++) {
+		bool mark = (*at == ',' || *at == '_') && n > 0;
+
+		if (mark && isdigit((unsigned char)at[1]) && isdigit((unsigned char)at[2]) &&
+		    isdigit((unsigned char)at[3]) && !isdigit((unsigned char)at[4]))
+			continue;
+		if (!isdigit((unsigned char)*at))
+			break;
+		n = n > USAGE_MAX ? n : n * 10 + (*at - '0');
+	}
+	if ((*at == '.' || *at == '-') && isdigit((unsigned char)at[1]))
+		good = false;
+	if (strchr("kKmM", *at) != NULL && *at != 0 && !is_word(at[1]))
+		n *= tolower((unsigned char)*at++) == 'k' ? 1000 : 1000000;
+	*end = at;
+	return good && !is_word(*at) && n <= USAGE_MAX ? n : -1;
+}
+
+/* Do the `len` bytes at `row` stand around the number from `at` to `end`? */
+static bool fits(const char *row, size_t len, const char *text, const char *at, const char *end)
+{
+	static const char noise[] = " `'\"()[]:*";
+	size_t before = strcspn(row, "#");
+
+	while (at > text && strchr(noise, at[-1]) != NULL)
+		at--;
+	end += strspn(end, noise);
+	return (size_t)(at - text) >= before && strncasecmp(at - before, row, before) == 0 &&
+	       strncasecmp(end, row + before + 1, len - before - 1) == 0;
+}
+
+static enum amount amount_of(const char *text, const char *at, const char *end)
+{
+	for (size_t i = 0; i < ARRAY_LEN(amounts); i++)
+		for (const char *w = amounts[i].words; *w != 0;) {
+			size_t len = strcspn(w, "|");
+
+			if (fits(w, len, text, at, end))
+				return amounts[i].is;
+			w += len + (w[len] == '|');
+		}
+	return AMOUNT_OTHER;
+}
+
+static void read_numbers(struct numbers *all, const char *text)
+{
+	const char *end;
+
+	*all = (struct numbers){0};
+	for (const char *at = text; *at != 0; at = end) {
+		enum amount is;
+		int64_t n;
+
+		end = at + 1;
+		n = isdigit((unsigned char)*at) ? read_number(text, at, &end) : -1;
+		if (n < AMOUNT_LEAST)
+			continue;
+		is = amount_of(text, at, end);
+		all->large += n >= TOKENS_LEAST;
+		if (is == AMOUNT_BEYOND) {
+			is = AMOUNT_LIMIT;
+			n--;
+		}
+		if (is == AMOUNT_LIMIT && all->of[is] > 0)
+			n = MIN(all->of[is], n);
+		if (is != AMOUNT_OTHER) {
+			all->of[is] = is == AMOUNT_LIMIT ? n : MAX(all->of[is], n);
+		} else if (n >= TOKENS_LEAST) {
+			all->least = all->least > 0 ? MIN(all->least, n) : n;
+			all->most = MAX(all->most, n);
+		}
+	}
+}
+
+/* What they are in a sentence that says that the request is too large. Of two that no word
+ * tells, the larger one came and the smaller one is the limit. */
+static void take_numbers(struct reply_error *e, const struct numbers *n)
+{
+	int64_t total = n->of[AMOUNT_TOTAL], output = n->of[AMOUNT_OUTPUT];
+
+	e->window = n->of[AMOUNT_LIMIT];
+	e->prompt = n->of[AMOUNT_PROMPT];
+	if (e->prompt == 0 && total > 0)
+		e->prompt = output > 0 && output < total ? total - output : total;
+	if (e->window == 0 && n->least > 0 && n->least < MAX(e->prompt, n->most))
+		e->window = n->least;
+	if (e->prompt == 0 && n->most > e->window && e->window > 0)
+		e->prompt = n->most;
+}
 
 /* ---- status */
 
@@ -297,6 +490,38 @@ static bool is_vague(enum reply_class cls)
 	return cls == REPLY_BAD_REQUEST || cls == REPLY_SERVER || cls == REPLY_TOO_LARGE;
 }
 
+/* What the sentence says of a class that says little; the numbers go to *e. */
+static enum reply_class read_sentence(struct reply_error *e, enum reply_class cls, const char *text)
+{
+	struct numbers n;
+	bool vague = is_vague(cls), known = vague && SAYS(text, too_long);
+	int64_t asked;
+
+	read_numbers(&n, text);
+	asked = MAX(n.of[AMOUNT_TOTAL], n.of[AMOUNT_PROMPT]);
+	if ((vague || cls == REPLY_RATE_LIMIT) && SAYS(text, by_time)) {
+		/* One request larger than what the account may send in that time. */
+		e->never = n.of[AMOUNT_LIMIT] > 0 && asked > n.of[AMOUNT_LIMIT];
+		if (e->never) {
+			e->window = n.of[AMOUNT_LIMIT];
+			e->prompt = asked;
+			cls = REPLY_RATE_LIMIT;
+		}
+		return cls;
+	}
+	if (vague && SAYS(text, no_credit))
+		return REPLY_BILLING;
+	if (vague && !known && n.of[AMOUNT_LIMIT] > 0 && SAYS(text, output_cap)) {
+		e->output_max = n.of[AMOUNT_LIMIT];
+		return REPLY_BAD_REQUEST;
+	}
+	if (vague && !known)
+		known = n.large >= 2 && SAYS(text, of_context) && SAYS(text, of_excess);
+	if (known || cls == REPLY_OVERFLOW)
+		take_numbers(e, &n);
+	return known ? REPLY_OVERFLOW : cls;
+}
+
 static enum reply_class decide(const json_t *error, int status, const char *text)
 {
 	const json_t *meta = json_object_get(error, "metadata");
@@ -320,12 +545,6 @@ static enum reply_class decide(const json_t *error, int status, const char *text
 		cls = class_of_status(status);
 	if (cls == REPLY_OK)
 		cls = REPLY_SERVER; /* in a stream, and not said why */
-	if (is_vague(cls)) {
-		if (SAYS(text, too_long))
-			cls = REPLY_OVERFLOW;
-		else if (SAYS(text, no_credit))
-			cls = REPLY_BILLING;
-	}
 	/* OpenRouter: no provider of this model takes a parameter. */
 	if (cls == REPLY_NOT_FOUND && strstr(text, "support the provided '") != NULL)
 		cls = REPLY_BAD_REQUEST;
@@ -394,11 +613,17 @@ void stream_error_json(struct reply_error *e, int status, const json_t *body)
 		 raw != NULL ? raw : "");
 	status = code_status(error, status);
 	e->field[0] = 0;
-	stream_error_set(e, decide(error, status, all), all);
+	stream_error_set(e, read_sentence(e, decide(error, status, all), all), all);
 	if (e->text[0] == 0)
 		snprintf(e->text, sizeof(e->text), "the service gave an error without a sentence");
 	if (e->cls == REPLY_BAD_REQUEST)
 		find_param(e, json_get_str(error, "param"), all);
+	if (e->output_max > 0 && e->field[0] == 0)
+		snprintf(e->field, sizeof(e->field), "max_tokens");
+	if (e->cls == REPLY_OVERFLOW) { /* llama.cpp */
+		e->window = json_get_int(error, "n_ctx", e->window);
+		e->prompt = json_get_int(error, "n_prompt_tokens", e->prompt);
+	}
 	keep_id(e, body);
 }
 
@@ -427,8 +652,7 @@ void stream_error_body(struct reply_error *e, int status, const char *content_ty
 		stream_error_json(e, status, v);
 	} else if (status >= 400 && len > 0) {
 		snprintf(text, sizeof(text), "%.*s", (int)MIN(len, sizeof(text) - 1), body);
-		stream_error_set(e, is_vague(cls) && SAYS(text, too_long) ? REPLY_OVERFLOW : cls,
-				 text);
+		stream_error_set(e, read_sentence(e, cls, text), text);
 	} else if (status >= 200 && status < 300) {
 		snprintf(e->text, sizeof(e->text),
 			 "the service answered with something that is no stream of events");

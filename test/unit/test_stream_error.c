@@ -289,6 +289,138 @@ TEST(cases)
 	}
 }
 
+/* A service's words for a request that is too large, and what they tell of tokens. */
+/* clang-format off */
+static const struct {
+	int status;
+	const char *text, *code;
+	enum reply_class cls;
+	int64_t window, prompt, output_max;
+} told[] = {
+	/* Anthropic, Bedrock, Vertex */
+	{400, "prompt is too long: 210000 tokens > 200000 maximum", "", REPLY_OVERFLOW, 200000, 210000, 0},
+	{400, "input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000, decrease input length or `max_tokens` and try again", "", REPLY_OVERFLOW, 200000, 190000, 0},
+	{400, "max_tokens: 64000 > 8192, which is the maximum allowed number of output tokens for claude-3-5-haiku-20241022", "", REPLY_BAD_REQUEST, 0, 0, 8192},
+	{400, "The maximum tokens you requested exceeds the model limit of 4096. Try again with a maximum tokens value that is lower than 4096.", "", REPLY_BAD_REQUEST, 0, 0, 4096},
+	{400, "Unable to submit request because it has a maxOutputTokens value of 65536 but the supported range is from 1 (inclusive) to 8193 (exclusive). Update the value and try again.", "", REPLY_BAD_REQUEST, 0, 0, 8192},
+	{400, "The input token count (1196265) exceeds the maximum number of tokens allowed (1048575).", "", REPLY_OVERFLOW, 1048575, 1196265, 0},
+	{400, "Input is too long for requested model.", "", REPLY_OVERFLOW, 0, 0, 0},
+	/* OpenAI, Azure, DeepSeek, OpenRouter */
+	{400, "This model's maximum context length is 128000 tokens. However, your messages resulted in 130,000 tokens (129000 in the messages, 1000 in the functions).", "context_length_exceeded", REPLY_OVERFLOW, 128000, 130000, 0},
+	{400, "This model's maximum context length is 131072 tokens. However, you requested 140000 tokens (136000 in the messages, 4000 in the completion).", "", REPLY_OVERFLOW, 131072, 136000, 0},
+	{400, "Input tokens exceed the configured limit of 272000 tokens. Your messages resulted in 290000 tokens.", "", REPLY_OVERFLOW, 272000, 290000, 0},
+	{400, "max_tokens is too large: 8192. This model supports at most 4096 completion tokens, whereas you provided 8192.", "", REPLY_BAD_REQUEST, 0, 0, 4096},
+	{400, "Invalid max_tokens value, the valid range of max_tokens is [1, 8192]", "", REPLY_BAD_REQUEST, 0, 0, 8192},
+	{400, "This endpoint's maximum context length is 524288 tokens. However, you requested about 538487 tokens (14474 of text input, 12013 of tool input, 512000 in the output).", "", REPLY_OVERFLOW, 524288, 26487, 0},
+	/* vLLM, old and new; SGLang; TGI; llama.cpp and its kin */
+	{400, "This model's maximum context length is 128000 tokens. However, you requested 65535 output tokens and your prompt contains at least 62466 input tokens, for a total of at least 128001 tokens. (parameter=input_tokens, value=62466)", "", REPLY_OVERFLOW, 128000, 62466, 0},
+	{400, "'max_tokens' or 'max_completion_tokens' is too large: 8192. This model's maximum context length is 4096 tokens and your request has 3000 input tokens (8192 > 4096 - 3000).", "", REPLY_OVERFLOW, 4096, 3000, 0},
+	{400, "The decoder prompt (length 10127) is longer than the maximum model length of 8192.", "", REPLY_OVERFLOW, 8192, 10127, 0},
+	{400, "max_tokens must be at least 1, got -238.", "", REPLY_OVERFLOW, 0, 0, 0},
+	{400, "Input length (700001 tokens) exceeds the maximum allowed length (536826 tokens). Use a shorter input or enable --allow-auto-truncate.", "", REPLY_OVERFLOW, 536826, 700001, 0},
+	{400, "Requested token count exceeds the model's maximum context length of 8192 tokens. You requested a total of 9192 tokens: 1000 tokens from the input messages and 8192 tokens for the completion.", "", REPLY_OVERFLOW, 8192, 1000, 0},
+	{422, "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 2048. Given: 3474 `inputs` tokens and 60 `max_new_tokens`", "", REPLY_OVERFLOW, 2048, 3474, 0},
+	{422, "Input validation error: `inputs` must have less than 1024 tokens. Given: 1168", "", REPLY_OVERFLOW, 1024, 1168, 0},
+	{422, "Input validation error: `max_new_tokens` must be <= 192. Given: 500", "", REPLY_BAD_REQUEST, 0, 0, 192},
+	{400, "request (9000 tokens) exceeds the available context size (4096 tokens), try increasing it", "", REPLY_OVERFLOW, 4096, 9000, 0},
+	{400, "Requested tokens (5000) exceed context window of 4096", "", REPLY_OVERFLOW, 4096, 5000, 0},
+	{400, "Requested tokens exceed context window of 512", "", REPLY_OVERFLOW, 512, 0, 0},
+	{400, "The number of tokens to keep from the initial prompt is greater than the context length (n_keep: 13055>= n_ctx: 4096).", "", REPLY_OVERFLOW, 4096, 13055, 0},
+	{400, "Trying to keep the first 10136 tokens when context the overflows. However, the model is loaded with context length of only 7866 tokens, which is not enough.", "", REPLY_OVERFLOW, 7866, 10136, 0},
+	{400, "prompt too long; exceeded max context length by 1934 tokens", "", REPLY_OVERFLOW, 0, 0, 0},
+	{422, "Prompt length 9000 is greater than max_seq_len 8192", "", REPLY_OVERFLOW, 8192, 9000, 0},
+	/* the rest */
+	{400, "Prompt contains 40960 tokens and 0 draft tokens, too large for model with 32768 maximum context length", "", REPLY_OVERFLOW, 32768, 40960, 0},
+	{400, "The input (12345 tokens) is longer than the model's context length (8192 tokens).", "", REPLY_OVERFLOW, 8192, 12345, 0},
+	{400, "The prompt is too long: 40177, model maximum context length: 32767", "", REPLY_OVERFLOW, 32767, 40177, 0},
+	{400, "`max_tokens` must be less than or equal to `16384`, the maximum value for `max_tokens` is less than the `context_window` for this model", "", REPLY_BAD_REQUEST, 0, 0, 16384},
+	{400, "This model's maximum prompt length is 131072 but the request contains 136973 tokens.", "", REPLY_OVERFLOW, 131072, 136973, 0},
+	{400, "<400> InternalError.Algo.InvalidParameter: Range of input length should be [1, 98304]", "", REPLY_OVERFLOW, 98304, 0, 0},
+	{400, "<400> InternalError.Algo.InvalidParameter: Range of max_tokens should be [1, 8192]", "", REPLY_BAD_REQUEST, 0, 0, 8192},
+	{400, "Input length 131191 exceeds the maximum allowed input length of 131040 tokens.", "", REPLY_OVERFLOW, 131040, 131191, 0},
+	{400, "prompt token count of 203456 exceeds the limit of 128000", "model_max_prompt_tokens_exceeded", REPLY_OVERFLOW, 128000, 203456, 0},
+	{413, "Request body too large for gpt-4o model. Max size: 8000 tokens.", "tokens_limit_reached", REPLY_OVERFLOW, 8000, 0, 0},
+	{400, "too many tokens: total number of tokens in the prompt cannot exceed 4081 - received 4292. Try using a shorter prompt.", "", REPLY_OVERFLOW, 4081, 4292, 0},
+	{400, "too many tokens: max tokens must be less than or equal to 4096, the maximum output for this model - received 8192.", "", REPLY_BAD_REQUEST, 0, 0, 4096},
+	{400, "length of prompt_tokens (9000) must be less than max_seq_len (8192).", "", REPLY_OVERFLOW, 8192, 9000, 0},
+	{400, "Invalid request: Your request exceeded model token limit: 262144 (requested: 269030)", "", REPLY_OVERFLOW, 262144, 269030, 0},
+	{400, "model max length exceeded, max length:8192", "", REPLY_OVERFLOW, 8192, 0, 0},
+	{400, "invalid params, context window exceeds limit (2013)", "", REPLY_OVERFLOW, 0, 0, 0},
+	{400, "Prompt exceeds max length", "1261", REPLY_OVERFLOW, 0, 0, 0},
+	{413, "The estimated number of input and maximum output tokens (9192) exceeded this model context window limit (7968).", "", REPLY_OVERFLOW, 7968, 9192, 0},
+	{400, "Please reduce the length of the messages or completion. Current length is 9000 while limit is 8192", "", REPLY_OVERFLOW, 8192, 9000, 0},
+	/* of no service: by its words and two numbers */
+	{400, "Your prompt of 40k tokens does not fit: 32k are possible.", "", REPLY_OVERFLOW, 32000, 40000, 0},
+	{500, "token sequence too long (1_200_000 > 1,048,576)", "", REPLY_OVERFLOW, 1048576, 1200000, 0},
+	/* no overflow */
+	{400, "temperature: Input should be less than or equal to 1", "", REPLY_BAD_REQUEST, 0, 0, 0},
+	{400, "Invalid 'tools': array too long. Expected an array with maximum length 128, but got an array with length 900 instead.", "", REPLY_BAD_REQUEST, 0, 0, 0},
+	{400, "thinking.enabled.budget_tokens: Input should be greater than or equal to 1024", "", REPLY_BAD_REQUEST, 0, 0, 0},
+	{402, "This request requires more credits, or fewer max_tokens. You requested up to 8192 tokens, but can only afford 2345.", "", REPLY_BILLING, 0, 0, 0},
+	{500, "The model llama-3.1-70b of 2024-10-22 failed", "", REPLY_SERVER, 0, 0, 0},
+	{429, "Rate limit reached for gpt-4 on tokens per min (TPM): Limit 10000, Used 9000, Requested 1500. Please try again in 3s.", "", REPLY_RATE_LIMIT, 0, 0, 0},
+};
+/* clang-format on */
+
+TEST(told_numbers)
+{
+	for (size_t i = 0; i < ARRAY_LEN(told); i++) {
+		struct reply_error e = {0};
+		json_t *v = json_pack("{s:{s:s,s:s}}", "error", "message", told[i].text, "code",
+				      told[i].code);
+
+		print_message("%d %s\n", told[i].status, told[i].text);
+		stream_error_json(&e, told[i].status, v);
+		assert_string_equal(reply_class_word(e.cls), reply_class_word(told[i].cls));
+		assert_int_equal(e.window, told[i].window);
+		assert_int_equal(e.prompt, told[i].prompt);
+		assert_int_equal(e.output_max, told[i].output_max);
+		assert_true(e.output_max == 0 || e.field[0] != 0);
+		assert_false(e.never);
+		json_decref(v);
+	}
+}
+
+/* Larger than a minute of the account: waiting does not help. */
+TEST(told_never)
+{
+	static const char *const texts[] = {
+		"Request too large for model `llama-3.1-70b-versatile` in organization `org_01` on "
+		"tokens per minute (TPM): Limit 6000, Requested 14368, please reduce your message "
+		"size and try again.",
+		"Request too large for gpt-4o in organization org-1 on tokens per min (TPM): Limit "
+		"6000, Requested 14368. The input or output tokens must be reduced.",
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+		for (int status = 413; status <= 429; status += 16) {
+			struct reply_error e = {0};
+			json_t *v = json_pack("{s:{s:s,s:s}}", "error", "message", texts[i], "type",
+					      "tokens");
+
+			stream_error_json(&e, status, v);
+			assert_string_equal(reply_class_word(e.cls), "rate_limit");
+			assert_true(e.never);
+			assert_int_equal(e.window, 6000);
+			assert_int_equal(e.prompt, 14368);
+			json_decref(v);
+		}
+}
+
+/* What a server tells beside its sentence. */
+TEST(told_members)
+{
+	static const char body[] =
+		"{\"error\":{\"code\":400,\"message\":\"the request exceeds the "
+		"available context size\",\"n_prompt_tokens\":9000,\"n_ctx\":4096}}";
+	struct reply_error e = {0};
+
+	stream_error_body(&e, 400, NULL, body, strlen(body));
+	assert_int_equal(e.cls, REPLY_OVERFLOW);
+	assert_int_equal(e.window, 4096);
+	assert_int_equal(e.prompt, 9000);
+}
+
 TEST(words)
 {
 	for (int a = 0; a < REPLY_NCLASSES; a++) {
