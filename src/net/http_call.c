@@ -417,9 +417,9 @@ static int seek_cb(void *user, curl_off_t offset, int origin)
 }
 
 static const char *const kept_names[] = {
-	"request-id",   "x-request-id",   "x-generation-id",
-	"retry-after",  "retry-after-ms", "x-should-retry",
-	"content-type", "date",           "mcp-session-id",
+	"request-id",     "x-request-id",   "x-generation-id", "retry-after",
+	"retry-after-ms", "x-should-retry", "content-type",    "date",
+	"mcp-session-id", "location",
 };
 
 /* "Name: value\r\n" into im->kept, when it is one of ours. */
@@ -524,6 +524,7 @@ int http_easy_init(const struct http_pool *p, CURL *easy)
 	SET(CURLOPT_NOSIGNAL, 1L);
 	SET(CURLOPT_PROTOCOLS_STR, p->target.tls ? "https" : "http");
 	SET(CURLOPT_FOLLOWLOCATION, 0L);
+	SET(CURLOPT_ACCEPT_ENCODING, "identity"); /* what comes packed all the same is unpacked */
 	SET(CURLOPT_HTTP_VERSION,
 	    (long)(p->http2 && p->target.tls ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1));
 	SET(CURLOPT_FRESH_CONNECT, p->once ? 1L : 0L);

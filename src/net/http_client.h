@@ -105,7 +105,7 @@ int http_call_start(struct http_pool *p, struct http_call *c, struct ava_error *
 void http_call_stop(struct http_call *c);
 /* From `head` until `done` returns: a header of the response, of those that
  * are kept: request-id, x-request-id, x-generation-id, retry-after,
- * retry-after-ms, x-should-retry, content-type, date, mcp-session-id. NULL: absent. */
+ * retry-after-ms, x-should-retry, content-type, date, mcp-session-id, location. NULL: absent. */
 const char *http_call_header(const struct http_call *c, const char *name);
 
 #endif

@@ -24,7 +24,8 @@
 #define TOLD_JITTER_MS 1000 /* added to what the service asks for, at most */
 #define FALLBACK_TRIES 3
 #define FALLBACK_PART  60 /* of the horizon */
-#define ASKED_MOST_MS  INT64_C(1000000000000)
+#define ASKED_MOST_MS  INT64_C(10000000000000000)
+#define EPOCH_MS       INT64_C(1000000000000) /* 2001 */
 
 const struct retry_policy retry_default = {
 	.base_ms = 500,
@@ -39,7 +40,8 @@ const struct retry_policy retry_default = {
 int64_t retry_date(const char *s)
 {
 	static const char *const forms[] = {"%a, %d %b %Y %H:%M:%S GMT",
-					    "%a, %d-%b-%y %H:%M:%S GMT", "%a %b %d %H:%M:%S %Y"};
+					    "%a, %d-%b-%y %H:%M:%S GMT", "%a %b %d %H:%M:%S %Y",
+					    "%Y-%m-%dT%H:%M:%SZ"};
 	locale_t english = newlocale(LC_ALL_MASK, "C", NULL); /* whatever the program speaks */
 	int64_t at = -1;
 
@@ -60,8 +62,8 @@ static bool digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* A decimal number times `scale`, whole; -1: it is none. */
-static int64_t decimal(const char *s, int64_t scale)
+/* A decimal number times `scale`, whole, and where it ends; -1: it is none. */
+static int64_t decimal(const char *s, int64_t scale, const char **end)
 {
 	int64_t whole = 0, part = 0, unit = 1;
 	const char *at = s;
@@ -76,17 +78,46 @@ static int64_t decimal(const char *s, int64_t scale)
 				unit *= 10;
 				part = part * 10 + (*at - '0');
 			}
-	if (*at != 0)
-		return -1;
+	*end = at;
 	return MIN(whole, ASKED_MOST_MS / scale) * scale + part * scale / unit;
+}
+
+/* "1h7m40.8s", "20 seconds", "350ms", whatever follows; "20" alone is in units of `scale`. */
+static int64_t duration(const char *s, int64_t scale)
+{
+	static const struct {
+		const char *name;
+		int64_t ms;
+	} units[] = {{"ms", 1},      {"milli", 1}, {"d", 86400000},
+		     {"h", 3600000}, {"m", 60000}, {"s", 1000}};
+	int64_t ms = -1, n;
+	const char *end;
+
+	while ((n = decimal(s, 1, &end)) >= 0) {
+		const char *unit = end + strspn(end, " ");
+		size_t i = 0;
+
+		while (i < ARRAY_LEN(units) &&
+		       strncasecmp(unit, units[i].name, strlen(units[i].name)) != 0)
+			i++;
+		if (i == ARRAY_LEN(units))
+			return ms < 0 && *end == 0 ? decimal(s, scale, &end) : ms;
+		ms = MAX(ms, 0) + decimal(s, units[i].ms, &end);
+		for (s = unit; *s != 0 && !digit(*s) && *s != ' ' && *s != '.';)
+			s++;
+		s += strspn(s, " ");
+	}
+	return ms;
 }
 
 int64_t retry_asked(const struct retry_failure *f, int64_t wall_ms)
 {
-	int64_t ms = f->after_ms != NULL ? decimal(f->after_ms, 1) : -1, at, now = -1;
+	int64_t ms = f->after_ms != NULL ? duration(f->after_ms, 1) : -1, at, now = -1;
 
 	if (ms < 0 && f->after != NULL)
-		ms = decimal(f->after, 1000);
+		ms = duration(f->after, 1000);
+	if (ms >= EPOCH_MS) /* no wait but a time, in seconds or in ms */
+		ms = MAX((ms >= EPOCH_MS * 1000 ? ms / 1000 : ms) - wall_ms, 0);
 	if (ms >= 0 || f->after == NULL)
 		return ms;
 	at = retry_date(f->after);
@@ -107,7 +138,7 @@ static bool retry_congested(enum reply_class cls)
 
 static bool is_broken(enum reply_class cls)
 {
-	return cls == REPLY_TRUNCATED || cls == REPLY_PROTOCOL;
+	return cls == REPLY_TRUNCATED || cls == REPLY_PROTOCOL || cls == REPLY_WALL;
 }
 
 static bool worth_it(const struct retry_failure *f)
@@ -145,7 +176,7 @@ void retry_decide(struct retry *r, const struct retry_policy *p, const struct re
 	count(r, f, w->mono_ms);
 	if (f->should_retry != NULL && strcasecmp(f->should_retry, "false") == 0)
 		out->verdict = RETRY_TOLD_NOT;
-	else if (!told_yes && !worth_it(f))
+	else if (f->never || (!told_yes && !worth_it(f)))
 		out->verdict = RETRY_FINAL;
 	else if (r->broken >= p->broken_max && is_broken(f->cls))
 		out->verdict = RETRY_BROKEN;
@@ -214,7 +245,7 @@ static void after_tries(const struct retry *r, const struct retry_plan *plan, in
 }
 
 /* $P the service, $S its status, $M the model, $K the variable of the key, $U the address,
- * $C the window, $T what was tried. */
+ * $V its variable, $C the window, $N what came, $T what was tried. */
 static const char *const sentences[REPLY_NCLASSES] = {
 	[REPLY_OK] = "$P fails $T set models.fallback",
 	[REPLY_RATE_LIMIT] = "$P limits the rate of requests $T set models.fallback",
@@ -231,6 +262,9 @@ static const char *const sentences[REPLY_NCLASSES] = {
 			    "give it less, or use a model with more"),
 	[REPLY_TOO_LARGE] = "the request is too large for $P ($S): give the run less",
 	[REPLY_NOT_FOUND] = "$P does not know $M ($S): choose another model",
+	[REPLY_ADDRESS] = "$P is not at $U ($S): set $V to its address",
+	[REPLY_WALL] = ("a page stands in front of $P ($S): open $U in a browser, or ask who runs "
+			"this network"),
 	[REPLY_REFUSED] = "$P does not allow this request ($S): change the task",
 	[REPLY_OTHER] = "$P fails $T set models.fallback",
 };
@@ -239,27 +273,38 @@ void retry_sentence(const struct retry *r, const struct retry_plan *plan, enum r
 		    const struct retry_words *w, int64_t now_ms, char *out, size_t size)
 {
 	const char *s = sentences[cls];
-	char tries[120], status[16], context[24];
+	char tries[120], status[16], context[24], came[24];
 	struct buf all;
 
 	if (cls == REPLY_OTHER && w->status == 0)
 		s = "$P cannot be called"; /* nothing was sent: a certificate that is not trusted */
+	else if (cls == REPLY_NETWORK && strncmp(w->base_url, "http:", 5) == 0) /* this machine */
+		s = "nothing answers at $U: is your model server running?";
+	else if (w->error->never)
+		s = ("a request of $N tokens is more than $P takes of this account ($C): give the "
+		     "run less, or use another model");
 	after_tries(r, plan, now_ms, tries, sizeof(tries));
 	snprintf(status, sizeof(status), "%d", w->status);
-	snprintf(context, sizeof(context), "%" PRId64, w->context);
+	snprintf(context, sizeof(context), "%" PRId64,
+		 w->error->window > 0 ? w->error->window : w->context);
+	snprintf(came, sizeof(came), "%" PRId64, w->error->prompt);
 	buf_init(&all, 4096);
 	for (; *s != 0; s++) {
-		const char *const words[] = {w->provider, status,  w->model, w->key_name,
-					     w->base_url, context, tries};
-		static const char letters[] = "PSMKUCT";
+		const char *const words[] = {w->provider, status,      w->model,
+					     w->key_name, w->base_url, w->url_name,
+					     context,     came,        tries};
+		static const char letters[] = "PSMKUVCNT";
 
 		if (*s == '$')
 			buf_adds(&all, words[strchr(letters, *++s) - letters]);
 		else
 			buf_addc(&all, *s);
 	}
-	snprintf(out, size, "%s%s%s", all.data != NULL ? all.data : "", w->text[0] != 0 ? ": " : "",
-		 w->text);
+	snprintf(out, size, "%s%s%s", all.data != NULL ? all.data : "",
+		 w->error->text[0] == 0 ? ""
+		 : s[-1] == '?'         ? " "
+					: ": ",
+		 w->error->text);
 	buf_fini(&all);
 }
 

@@ -38,6 +38,7 @@ struct retry_failure {
 	int status; /* of HTTP; 0: none came */
 	/* Headers of the response, borrowed; NULL: absent. */
 	const char *should_retry, *after_ms, *after, *date;
+	bool never; /* waiting would not help */
 };
 
 struct retry_when {
@@ -77,16 +78,17 @@ bool retry_fallback_due(const struct retry *r, const struct retry_policy *p,
 /* That sixtieth: also how long one waits at a closed gate for the first model. */
 int64_t retry_fallback_ms(const struct retry_policy *p);
 
-/* What the headers ask for in ms; -1: nothing that can be understood. */
+/* What is asked for in ms, by headers or by a sentence ("1h7m40.8s", "20 seconds"); -1: nothing
+ * that can be understood. */
 int64_t retry_asked(const struct retry_failure *f, int64_t wall_ms);
-/* A date of HTTP in any of its three forms, ms since 1970; -1: it is none. */
+/* A date of HTTP in any of its three forms, or of RFC 3339, ms since 1970; -1: it is none. */
 int64_t retry_date(const char *s);
 
 /* The sentence a run ends with: what happened and what to do. */
 struct retry_words {
 	const char *provider, *model, *key_name; /* "anthropic", …, "ANTHROPIC_API_KEY" */
-	const char *base_url;
-	const char *text; /* what the service or the network said; "" */
+	const char *url_name, *base_url;         /* "ANTHROPIC_BASE_URL", … */
+	const struct reply_error *error;         /* what the service or the network said */
 	int status;
 	int64_t context; /* the model's window, tokens; 0: unknown */
 };

@@ -36,7 +36,9 @@ enum reply_class {
 	REPLY_BAD_REQUEST, /* 400, 422; `field` may say which parameter */
 	REPLY_OVERFLOW,    /* the conversation is larger than the model's window */
 	REPLY_TOO_LARGE,   /* 413: the request in bytes */
-	REPLY_NOT_FOUND,   /* the model or the path */
+	REPLY_NOT_FOUND,   /* the model */
+	REPLY_ADDRESS,     /* no such path, or a redirect */
+	REPLY_WALL,        /* a page stands before the service: a challenge, a login, a filter */
 	REPLY_REFUSED,     /* moderation, guardrail */
 	REPLY_OTHER,       /* none of these; asking again would not help */
 	REPLY_NCLASSES
@@ -56,6 +58,7 @@ struct reply_error {
 	int64_t prompt;      /* what it counted of this one */
 	int64_t output_max;  /* the most output that may be asked for */
 	bool never;          /* larger than a limit that waiting does not raise */
+	char after[40];      /* how long to wait, as a header would say it or a sentence; "" */
 	struct usage usage;  /* of a half reply, estimated; all 0: nothing came */
 };
 

@@ -311,6 +311,15 @@ int stream_error_value(struct stream *s, const json_t *v)
 	return rv;
 }
 
+static int stream_error_text(struct stream *s, const char *data, size_t len)
+{
+	int rv = stream_fault(s, REPLY_SERVER, "");
+
+	if (rv == AVA_EINVAL)
+		stream_error_body(s->fault, 500, NULL, data, len);
+	return rv;
+}
+
 int stream_part(struct stream *s, enum part_kind kind, int64_t index, struct part **p)
 {
 	struct arriving *r = s->reply;
@@ -431,7 +440,8 @@ static int begin(struct stream *s)
 	return 0;
 }
 
-static int take_tree(struct stream *s, const char *data, size_t len)
+/* `error`: it is named so, whatever it holds. */
+static int take_tree(struct stream *s, const char *data, size_t len, bool error)
 {
 	struct ava_error err = {0};
 	json_t *event = json_parse_mended(data, len, &err);
@@ -439,10 +449,12 @@ static int take_tree(struct stream *s, const char *data, size_t len)
 
 	if (event == NULL && err.code == AVA_ENOMEM)
 		rv = AVA_ENOMEM;
-	else if (!json_is_object(event))
-		rv = stream_fault(s, REPLY_PROTOCOL, "the service sent an event that is no JSON");
 	else if (stream_error_member(event) != NULL)
 		rv = stream_error_value(s, event);
+	else if (error)
+		rv = stream_error_text(s, data, len);
+	else if (!json_is_object(event))
+		rv = stream_fault(s, REPLY_PROTOCOL, "the service sent an event that is no JSON");
 	else if (strcmp(json_str(event, "type"), "ping") != 0)
 		rv = begin(s);
 	if (rv == 0 && s->reply != NULL)
@@ -467,7 +479,8 @@ static int on_event(const struct sse_event *e, void *user)
 	if (s->reply != NULL && s->reply->id[0] != 0)
 		delta_read(e->data, e->len, s->ops->chat, &d);
 	s->progress |= d.kind != DELTA_NONE;
-	rv = d.kind != DELTA_NONE ? take_hot(s, &d) : take_tree(s, e->data, e->len);
+	rv = d.kind != DELTA_NONE ? take_hot(s, &d)
+				  : take_tree(s, e->data, e->len, strcmp(e->event, "error") == 0);
 	return rv == AVA_ETOOBIG ? stream_fault(s, REPLY_OTHER, TOO_LARGE) : rv;
 }
 

@@ -1,7 +1,7 @@
-/* The order: words that mean one thing (codes, types), then the sentences that
- * say "too long", then the status of HTTP. A 400 is also searched for the name
- * of the parameter it is about, so that one repair can leave that out. Bodies
- * are text of strangers: cut, made one line, and never trusted further. */
+/* The order: words that mean one thing (codes, types), then the status of HTTP, then, where
+ * those say little, the sentence. A 400 is also searched for the name of the parameter it is
+ * about, so that one repair can leave that out; a request that is too large for its numbers.
+ * Bodies are text of strangers: cut, made one line, and never trusted further. */
 #include "provider/stream_core.h"
 
 #include <ctype.h>
@@ -30,6 +30,8 @@ const char *reply_class_word(enum reply_class c)
 		[REPLY_OVERFLOW] = "context_overflow",
 		[REPLY_TOO_LARGE] = "request_too_large",
 		[REPLY_NOT_FOUND] = "not_found",
+		[REPLY_ADDRESS] = "wrong_address",
+		[REPLY_WALL] = "wall",
 		[REPLY_REFUSED] = "refused",
 		[REPLY_OTHER] = "other",
 	};
@@ -61,147 +63,129 @@ void stream_error_set(struct reply_error *e, enum reply_class cls, const char *t
 	e->text[n] = 0;
 }
 
-/* ---- words */
+/* ---- words. In the tables "|" is "or" and all is lower case. */
 
-static const struct {
-	const char *word;
-	enum reply_class cls;
-} words[] = {
-	{"rate_limit_error", REPLY_RATE_LIMIT},
-	{"rate_limit_exceeded", REPLY_RATE_LIMIT},
-	{"rate_limited", REPLY_RATE_LIMIT},
-	{"too_many_requests", REPLY_RATE_LIMIT},
-	{"resource_exhausted", REPLY_RATE_LIMIT},
-	{"overloaded_error", REPLY_OVERLOADED},
-	{"overloaded", REPLY_OVERLOADED},
-	{"server_overloaded", REPLY_OVERLOADED},
-	{"engine_overloaded_error", REPLY_OVERLOADED},
-	{"provider_overloaded", REPLY_OVERLOADED},
-	{"provider_unavailable", REPLY_OVERLOADED},
-	{"service_unavailable", REPLY_OVERLOADED},
-	{"service_unavailable_error", REPLY_OVERLOADED},
-	{"unavailable_error", REPLY_OVERLOADED}, /* llama.cpp loads its model */
-	{"timeout_error", REPLY_TIMEOUT},
-	{"timeout", REPLY_TIMEOUT},
-	{"request_timeout", REPLY_TIMEOUT},
-	{"authentication_error", REPLY_AUTH},
-	{"authentication", REPLY_AUTH},
-	{"invalid_api_key", REPLY_AUTH},
-	{"permission_error", REPLY_AUTH},
-	{"billing_error", REPLY_BILLING},
-	{"payment_required", REPLY_BILLING},
-	{"insufficient_quota", REPLY_BILLING},
-	{"insufficient_credits", REPLY_BILLING},
-	{"billing_hard_limit_reached", REPLY_BILLING},
-	{"billing_not_active", REPLY_BILLING},
-	{"context_length_exceeded", REPLY_OVERFLOW},
-	{"exceed_context_size_error", REPLY_OVERFLOW},
-	{"model_context_window_exceeded", REPLY_OVERFLOW},
-	{"model_max_prompt_tokens_exceeded", REPLY_OVERFLOW}, /* Copilot */
-	{"tokens_limit_reached", REPLY_OVERFLOW},             /* GitHub Models */
-	{"request_too_large", REPLY_TOO_LARGE},
-	{"not_found_error", REPLY_NOT_FOUND},
-	{"model_not_found", REPLY_NOT_FOUND},
-	{"content_policy_violation", REPLY_REFUSED},
-	{"content_filter", REPLY_REFUSED},
-	{"api_error", REPLY_SERVER},
-	{"server_error", REPLY_SERVER},
-	{"internal_error", REPLY_SERVER},
-	{"internal_server_error", REPLY_SERVER},
-	/* Weak: what the sentence or the status says is better. */
-	{"invalid_request_error", REPLY_BAD_REQUEST},
-	{"bad_request", REPLY_BAD_REQUEST},
-	{"badrequesterror", REPLY_BAD_REQUEST},
-};
-
-static enum reply_class class_of_word(const char *s)
+static bool any_of(const char *list, const char *text, bool whole)
 {
-	for (size_t i = 0; s != NULL && i < ARRAY_LEN(words); i++)
-		if (strcasecmp(words[i].word, s) == 0)
-			return words[i].cls;
-	return REPLY_OK;
-}
+	char one[64];
 
-/* ---- sentences; lower case. Each is a service's own for a conversation that
- * is larger than the window. */
-static const char *const too_long[] = {
-	"prompt is too long",                     /* Anthropic, Fireworks */
-	"exceed context limit",                   /* Anthropic: input length and `max_tokens` */
-	"maximum context length",                 /* OpenAI, OpenRouter, vLLM, DeepSeek, Mistral */
-	"exceeds the context window",             /* OpenAI */
-	"exceed the configured limit",            /* OpenAI: input tokens */
-	"context length exceeded",                /* proxies */
-	"context_length_exceeded",                /* inside a wrapped error */
-	"contextwindowexceeded",                  /* LiteLLM */
-	"exceeds the available context size",     /* llama.cpp */
-	"context size has been exceeded",         /* llama.cpp, LM Studio */
-	"exceed context window of",               /* llama-cpp-python */
-	"greater than the context length",        /* LM Studio */
-	"model is loaded with context length",    /* LM Studio */
-	"model is loaded with a context length",  /* LM Studio */
-	"exceeded max context length",            /* Ollama */
-	"exceeds the context length",             /* Ollama */
-	"longer than the maximum model length",   /* vLLM */
-	"too long to fit into the model",         /* vLLM */
-	"max_tokens must be at least 1, got -",   /* vLLM: what its window leaves */
-	"exceeds the maximum allowed length",     /* SGLang */
-	"too large for model with",               /* Mistral */
-	"must be less than max_seq_len",          /* SiliconFlow */
-	"greater than max_seq_len",               /* TabbyAPI */
-	"maximum prompt length is",               /* xAI */
-	"reduce the length of the messages",      /* Groq, Cerebras */
-	"exceeds the maximum number of tokens",   /* Gemini: input token count */
-	"longer than the model's context length", /* Together */
-	"tokens + `max_new_tokens` must be",      /* TGI, Together */
-	"`inputs` must have less than",           /* TGI */
-	"input is too long for requested model",  /* Bedrock */
-	"too many total text bytes",              /* Bedrock */
-	"exceeded model token limit",             /* Moonshot */
-	"model max length exceeded",              /* Moonshot */
-	"context window exceeds limit",           /* MiniMax */
-	"exceeded this model context window",     /* Cloudflare */
-	"prompt exceeds max length",              /* Zhipu */
-	"maximum input length",                   /* Qwen */
-	"range of input length",                  /* DashScope */
-	"maximum allowed input length",           /* LiteLLM, Command */
-	"prompt token count of",                  /* Copilot */
-	"too many tokens: total number",          /* Cohere */
-};
-
-/* What is named where the most output is told. */
-static const char *const output_cap[] = {
-	"max_tokens",        "max_completion_tokens", "max_new_tokens",
-	"max_output_tokens", "maxoutputtokens",       "maximum tokens you requested", /* Bedrock */
-	"max tokens",        "output tokens",         "completion tokens",
-};
-
-/* A sentence of none of these wordings, by what it is about and how it complains. */
-static const char *const of_context[] = {"token",        "prompt",       "context length",
-					 "context size", "input length", "context window"};
-static const char *const of_excess[] = {"exceed",       "too long",    "too large",   "too many",
-					"greater than", "longer than", "larger than", "more than",
-					"less than",    "maximum",     "limit",       "not fit"};
-
-static const char *const by_time[] = {"per minute", "per min", "per day", "(tpm)", "(tpd)"};
-
-static const char *const no_credit[] = {
-	"credit balance is too low",
-	"requires more credits",
-	"insufficient credits",
-	"insufficient balance",
-};
-
-static const char *const flagged[] = {"flagged", "moderation", "guardrail", "content policy"};
-
-static bool says(const char *text, const char *const *phrases, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (strcasestr(text, phrases[i]) != NULL)
+	for (size_t n; *list != 0; list += n + (list[n] == '|')) {
+		n = strcspn(list, "|");
+		snprintf(one, sizeof(one), "%.*s", (int)n, list);
+		if (whole ? strcasecmp(text, one) == 0 : strcasestr(text, one) != NULL)
 			return true;
+	}
 	return false;
 }
 
-#define SAYS(text, list) says(text, list, ARRAY_LEN(list))
+/* Codes and types. */
+static const struct {
+	enum reply_class cls;
+	const char *words;
+} codes[] = {
+	{REPLY_RATE_LIMIT, "rate_limit_error|rate_limit_exceeded|rate_limited|rate_limit"},
+	{REPLY_RATE_LIMIT, "too_many_requests|resource_exhausted|1302|1303|1305"}, /* Zhipu's */
+	{REPLY_OVERLOADED, "overloaded_error|overloaded|server_overloaded|engine_overloaded_error"},
+	{REPLY_OVERLOADED, "provider_overloaded|provider_unavailable|service_unavailable"},
+	/* llama.cpp loads its model */
+	{REPLY_OVERLOADED, "service_unavailable_error|unavailable_error"},
+	{REPLY_TIMEOUT, "timeout_error|timeout|request_timeout"},
+	{REPLY_AUTH, "authentication_error|authentication|invalid_api_key|permission_error"},
+	{REPLY_BILLING, "billing_error|payment_required|insufficient_quota|insufficient_credits"},
+	{REPLY_BILLING, "billing_hard_limit_reached|billing_not_active|1113"},
+	{REPLY_OVERFLOW, "context_length_exceeded|exceed_context_size_error"},
+	{REPLY_OVERFLOW, "model_context_window_exceeded|model_max_prompt_tokens_exceeded"},
+	{REPLY_OVERFLOW, "tokens_limit_reached|1261"}, /* GitHub Models, Zhipu */
+	{REPLY_TOO_LARGE, "request_too_large"},
+	{REPLY_NOT_FOUND, "not_found_error|model_not_found"},
+	{REPLY_REFUSED, "content_policy_violation|content_filter"},
+	{REPLY_SERVER, "api_error|server_error|internal_error|internal_server_error"},
+	/* Weak: what the sentence or the status says is better. */
+	{REPLY_BAD_REQUEST, "invalid_request_error|bad_request|badrequesterror"},
+};
+
+static enum reply_class class_of_code(const char *s)
+{
+	for (size_t i = 0; s != NULL && i < ARRAY_LEN(codes); i++)
+		if (any_of(codes[i].words, s, true))
+			return codes[i].cls;
+	return REPLY_OK;
+}
+
+/* Sentences, and whose they are. */
+static const struct {
+	enum reply_class cls;
+	const char *service, *phrases;
+} sentences[] = {
+	{REPLY_OVERFLOW, "Anthropic, Fireworks", "prompt is too long|exceed context limit"},
+	{REPLY_OVERFLOW, "OpenAI, OpenRouter, vLLM, DeepSeek, Mistral", "maximum context length"},
+	{REPLY_OVERFLOW, "OpenAI", "exceeds the context window|exceed the configured limit"},
+	{REPLY_OVERFLOW, "proxies", "context length exceeded|context_length_exceeded"},
+	{REPLY_OVERFLOW, "LiteLLM, Command", "contextwindowexceeded|maximum allowed input length"},
+	{REPLY_OVERFLOW, "llama.cpp",
+	 "exceeds the available context|context size has been exceeded"},
+	{REPLY_OVERFLOW, "llama-cpp-python", "exceed context window of"},
+	{REPLY_OVERFLOW, "LM Studio", "greater than the context length"},
+	{REPLY_OVERFLOW, "LM Studio",
+	 "is loaded with context length|is loaded with a context length"},
+	{REPLY_OVERFLOW, "Ollama", "exceeded max context length|exceeds the context length"},
+	{REPLY_OVERFLOW, "vLLM",
+	 "longer than the maximum model length|too long to fit into the model"},
+	{REPLY_OVERFLOW, "vLLM",
+	 "max_tokens must be at least 1, got -"}, /* what the window leaves */
+	{REPLY_OVERFLOW, "SGLang", "exceeds the maximum allowed length"},
+	{REPLY_OVERFLOW, "TGI, Together", "tokens + `max_new_tokens` must be"},
+	{REPLY_OVERFLOW, "TGI, Together",
+	 "`inputs` must have less|longer than the model's context"},
+	{REPLY_OVERFLOW, "Mistral", "too large for model with"},
+	{REPLY_OVERFLOW, "SiliconFlow, TabbyAPI", "less than max_seq_len|greater than max_seq_len"},
+	{REPLY_OVERFLOW, "xAI", "maximum prompt length is"},
+	{REPLY_OVERFLOW, "Groq, Cerebras", "reduce the length of the messages"},
+	{REPLY_OVERFLOW, "Gemini", "exceeds the maximum number of tokens"},
+	{REPLY_OVERFLOW, "Bedrock", "input is too long for requested|too many total text bytes"},
+	{REPLY_OVERFLOW, "Moonshot", "exceeded model token limit|model max length exceeded"},
+	{REPLY_OVERFLOW, "MiniMax, Cloudflare", "window exceeds limit|exceeded this model context"},
+	{REPLY_OVERFLOW, "Zhipu", "prompt exceeds max length|prompt 超长"},
+	{REPLY_OVERFLOW, "Qwen, DashScope", "maximum input length|range of input length"},
+	{REPLY_OVERFLOW, "Copilot", "prompt token count of"},
+	{REPLY_OVERFLOW, "Cohere", "too many tokens: total number"},
+	{REPLY_BILLING, "Anthropic",
+	 "credit balance is too low|usage is required for long context"},
+	{REPLY_BILLING, "OpenRouter", "requires more credits|insufficient credits"},
+	{REPLY_BILLING, "DeepSeek, MiniMax, Zhipu", "insufficient balance|insufficient funds"},
+	{REPLY_BILLING, "Gemini", "limit: 0,"}, /* of a quota that the account does not have */
+	{REPLY_AUTH, "Gemini", "api key not valid|api key expired|api_key_invalid"},
+	{REPLY_AUTH, "others", "invalid api key|incorrect api key|login fail"},
+	{REPLY_ADDRESS, "LM Studio", "unexpected endpoint"},
+	{REPLY_ADDRESS, "OpenAI, Express, FastAPI",
+	 "invalid url (|cannot post /|method not allowed"},
+	{REPLY_BAD_REQUEST, "llama.cpp, vLLM",
+	 "roles must alternate|jinja|chat template|chat_template"},
+	{REPLY_BAD_REQUEST, "Ollama, Mistral", "no user query found|unexpected role"},
+};
+
+/* What is named where the most output is told. */
+#define OUTPUT_CAP                                                                                 \
+	"max_tokens|max_completion_tokens|max_new_tokens|max_output_tokens|maxoutputtokens|"       \
+	"max tokens|maximum tokens you requested|output tokens|completion tokens"
+/* An overflow in none of these wordings, by what it is about and how it complains. */
+#define OF_CONTEXT "token|prompt|context length|context size|context window|input length"
+#define OF_EXCESS                                                                                  \
+	"exceed|too long|too large|too many|greater than|longer than|larger than|more than|"       \
+	"less than|maximum|limit|not fit"
+#define BY_TIME    "per minute|per min|per day|(tpm)|(tpd)"
+#define MODERATION "flagged|moderation|guardrail|content policy"
+/* A 404 that is none of a model. */
+#define NO_PATH                                                                                    \
+	"page not found|file not found|resource not found|no route|unknown route|path not found"
+
+static enum reply_class class_of_sentence(const char *text)
+{
+	for (size_t i = 0; i < ARRAY_LEN(sentences); i++)
+		if (any_of(sentences[i].phrases, text, false))
+			return sentences[i].cls;
+	return REPLY_OK;
+}
 
 /* ---- the numbers of a sentence. Words next to a number say what it is an amount of; the first
  * row that fits decides. # stands for the number, between whose words and itself blanks, quotes
@@ -219,7 +203,7 @@ enum amount {
 
 static const struct {
 	enum amount is;
-	const char *words; /* |: or */
+	const char *words;
 } amounts[] = {
 	/* MiniMax: a code */
 	{AMOUNT_OTHER, "window exceeds limit#"},
@@ -366,33 +350,26 @@ static void take_numbers(struct reply_error *e, const struct numbers *n)
 
 static enum reply_class class_of_status(int status)
 {
-	switch (status) {
-	case 0:
-		return REPLY_NETWORK;
-	case 401:
-	case 403:
-		return REPLY_AUTH;
-	case 402:
-		return REPLY_BILLING;
-	case 404:
-		return REPLY_NOT_FOUND;
-	case 408:
-	case 504:
-		return REPLY_TIMEOUT;
-	case 409:
+	static const struct {
+		short status;
+		enum reply_class cls;
+	} some[] = {
+		{0, REPLY_NETWORK},      {401, REPLY_AUTH},       {402, REPLY_BILLING},
+		{403, REPLY_AUTH},       {404, REPLY_NOT_FOUND},  {405, REPLY_ADDRESS},
+		{407, REPLY_WALL},       {408, REPLY_TIMEOUT},    {409, REPLY_SERVER},
+		{413, REPLY_TOO_LARGE},  {420, REPLY_RATE_LIMIT}, {421, REPLY_SERVER},
+		{423, REPLY_SERVER},     {424, REPLY_SERVER},     {425, REPLY_SERVER},
+		{429, REPLY_RATE_LIMIT}, {451, REPLY_REFUSED},    {498, REPLY_AUTH},
+		{499, REPLY_SERVER},     {503, REPLY_OVERLOADED}, {504, REPLY_TIMEOUT},
+		{529, REPLY_OVERLOADED},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(some); i++)
+		if (some[i].status == status)
+			return some[i].cls;
+	if (status >= 500)
 		return REPLY_SERVER;
-	case 413:
-		return REPLY_TOO_LARGE;
-	case 429:
-		return REPLY_RATE_LIMIT;
-	case 503:
-	case 529:
-		return REPLY_OVERLOADED;
-	default:
-		if (status >= 400 && status < 500)
-			return REPLY_BAD_REQUEST;
-		return status >= 500 ? REPLY_SERVER : REPLY_PROTOCOL;
-	}
+	return status >= 400 ? REPLY_BAD_REQUEST : status >= 300 ? REPLY_ADDRESS : REPLY_PROTOCOL;
 }
 
 /* ---- the parameter a 400 is about */
@@ -462,16 +439,49 @@ static void find_param(struct reply_error *e, const char *param, const char *tex
 
 /* ---- errors as JSON */
 
+static const char *sentence_of(const json_t *error)
+{
+	static const char *const keys[] = {"message", "msg", "status_msg", "detail", "error"};
+
+	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
+		if (json_is_string(json_object_get(error, keys[i])))
+			return json_get_str(error, keys[i]);
+	return NULL;
+}
+
 const json_t *stream_error_member(const json_t *body)
 {
-	const json_t *error = json_object_get(body, "error");
-	const char *kind = json_get_str(body, "object");
+	const json_t *error, *base = json_object_get(body, "base_resp");
+	const char *kind;
 
+	if (json_is_array(body)) /* Gemini */
+		return stream_error_member(json_array_get(body, 0));
+	error = json_object_get(body, "external_model_error"); /* Databricks */
+	if (error != NULL)
+		return stream_error_member(error);
+	error = json_object_get(body, "error");
 	if (json_is_object(error) || json_is_string(error))
 		return error;
+	if (json_get_int(base, "status_code", 0) != 0) /* MiniMax */
+		return base;
+	kind = json_get_str(body, "object");
 	if (kind == NULL)
 		kind = json_get_str(body, "type");
-	return kind != NULL && strcmp(kind, "error") == 0 ? body : NULL;
+	if (kind != NULL)
+		return strcmp(kind, "error") == 0 ? body : NULL;
+	return !json_is_array(json_object_get(body, "choices")) && sentence_of(body) != NULL ? body
+											     : NULL;
+}
+
+/* A code as text, whatever it is. */
+static const char *code_of(const json_t *error, const char *key, char room[24])
+{
+	const json_t *v = json_object_get(error, key);
+
+	if (!json_is_integer(v))
+		return json_string_value(v);
+	snprintf(room, 24, "%lld", (long long)json_integer_value(v));
+	return room;
 }
 
 /* Code as a number of HTTP, where it is one. */
@@ -490,58 +500,69 @@ static bool is_vague(enum reply_class cls)
 	return cls == REPLY_BAD_REQUEST || cls == REPLY_SERVER || cls == REPLY_TOO_LARGE;
 }
 
+static bool no_path(const char *text)
+{
+	return text[0] == 0 || any_of("not found|404 not found", text, true) ||
+	       any_of(NO_PATH, text, false);
+}
+
 /* What the sentence says of a class that says little; the numbers go to *e. */
 static enum reply_class read_sentence(struct reply_error *e, enum reply_class cls, const char *text)
 {
+	enum reply_class said = class_of_sentence(text);
 	struct numbers n;
-	bool vague = is_vague(cls), known = vague && SAYS(text, too_long);
 	int64_t asked;
 
 	read_numbers(&n, text);
 	asked = MAX(n.of[AMOUNT_TOTAL], n.of[AMOUNT_PROMPT]);
-	if ((vague || cls == REPLY_RATE_LIMIT) && SAYS(text, by_time)) {
-		/* One request larger than what the account may send in that time. */
+	if (cls == REPLY_NOT_FOUND && (said == REPLY_ADDRESS || no_path(text)))
+		return REPLY_ADDRESS;
+	/* One request larger than what the account may send in that time. */
+	if ((is_vague(cls) || cls == REPLY_RATE_LIMIT) && any_of(BY_TIME, text, false)) {
 		e->never = n.of[AMOUNT_LIMIT] > 0 && asked > n.of[AMOUNT_LIMIT];
-		if (e->never) {
-			e->window = n.of[AMOUNT_LIMIT];
-			e->prompt = asked;
-			cls = REPLY_RATE_LIMIT;
-		}
-		return cls;
+		e->window = e->never ? n.of[AMOUNT_LIMIT] : 0;
+		e->prompt = e->never ? asked : 0;
+		return e->never ? REPLY_RATE_LIMIT : cls;
 	}
-	if (vague && SAYS(text, no_credit))
-		return REPLY_BILLING;
-	if (vague && !known && n.of[AMOUNT_LIMIT] > 0 && SAYS(text, output_cap)) {
+	if (cls == REPLY_RATE_LIMIT && said == REPLY_BILLING)
+		return said;
+	if (is_vague(cls) && said == REPLY_OK && n.of[AMOUNT_LIMIT] > 0 &&
+	    any_of(OUTPUT_CAP, text, false)) {
 		e->output_max = n.of[AMOUNT_LIMIT];
 		return REPLY_BAD_REQUEST;
 	}
-	if (vague && !known)
-		known = n.large >= 2 && SAYS(text, of_context) && SAYS(text, of_excess);
-	if (known || cls == REPLY_OVERFLOW)
+	if (is_vague(cls) && said == REPLY_OK && n.large >= 2 && any_of(OF_CONTEXT, text, false) &&
+	    any_of(OF_EXCESS, text, false))
+		said = REPLY_OVERFLOW;
+	if (is_vague(cls) && said != REPLY_OK)
+		cls = said;
+	if (cls == REPLY_OVERFLOW)
 		take_numbers(e, &n);
-	return known ? REPLY_OVERFLOW : cls;
+	return cls;
 }
 
 static enum reply_class decide(const json_t *error, int status, const char *text)
 {
 	const json_t *meta = json_object_get(error, "metadata");
+	char room[2][24];
 	const char *const said[] = {
-		json_get_str(error, "code"),
-		json_get_str(meta, "error_type"),
-		json_get_str(error, "type"),
+		code_of(error, "code", room[0]),  code_of(error, "status_code", room[1]),
+		json_get_str(meta, "error_type"), json_get_str(error, "type"),
 		json_get_str(error, "status"),
 	};
 	enum reply_class cls = REPLY_OK;
 
 	for (size_t i = 0; i < ARRAY_LEN(said) && (cls == REPLY_OK || cls == REPLY_BAD_REQUEST);
 	     i++) {
-		enum reply_class next = class_of_word(said[i]);
+		enum reply_class next = class_of_code(said[i]);
 
 		cls = next != REPLY_OK ? next : cls;
 	}
 	if (cls == REPLY_OK && status != 200)
 		cls = class_of_status(status);
-	if (cls == REPLY_BAD_REQUEST && status != 200 && status != 400)
+	/* Ollama: an api_error that is a 404. */
+	if ((cls == REPLY_BAD_REQUEST && status != 200 && status != 400) ||
+	    (cls == REPLY_SERVER && status >= 400 && status < 500))
 		cls = class_of_status(status);
 	if (cls == REPLY_OK)
 		cls = REPLY_SERVER; /* in a stream, and not said why */
@@ -549,7 +570,7 @@ static enum reply_class decide(const json_t *error, int status, const char *text
 	if (cls == REPLY_NOT_FOUND && strstr(text, "support the provided '") != NULL)
 		cls = REPLY_BAD_REQUEST;
 	if (cls == REPLY_AUTH && status == 403 &&
-	    (json_object_get(meta, "reasons") != NULL || SAYS(text, flagged)))
+	    (json_object_get(meta, "reasons") != NULL || any_of(MODERATION, text, false)))
 		cls = REPLY_REFUSED;
 	return cls;
 }
@@ -579,12 +600,12 @@ static const char *text_of(const json_t *error, char *room, size_t size)
 {
 	const json_t *message = json_object_get(error, "message");
 	const json_t *detail = json_object_get(json_is_object(message) ? message : error, "detail");
-	const char *text =
-		json_is_string(error) ? json_string_value(error) : json_string_value(message);
+	const char *text = json_is_string(error) ? json_string_value(error) : sentence_of(error);
 
-	if (text == NULL || text[0] == 0)
-		text = json_is_array(detail) ? detail_text(detail, room, size)
-					     : json_string_value(detail);
+	if (text == NULL)
+		text = sentence_of(message);
+	if ((text == NULL || text[0] == 0) && json_is_array(detail))
+		text = detail_text(detail, room, size);
 	return text != NULL ? text : "";
 }
 
@@ -598,15 +619,46 @@ static void keep_id(struct reply_error *e, const json_t *body)
 	e->request_id[n] = 0;
 }
 
+/* How long to wait: in words of Google, in headers that OpenRouter hands on, in the sentence. */
+static void keep_wait(struct reply_error *e, const json_t *error, const char *text)
+{
+	static const char *const before[] = {"try again in ", "retry in ", "retry after "};
+	const json_t *headers = json_object_get(json_object_get(error, "metadata"), "headers");
+	const json_t *detail;
+	const char *wait = json_get_str(headers, "X-RateLimit-Reset");
+	size_t i;
+
+	json_array_foreach(json_object_get(error, "details"), i, detail)
+	{
+		if (json_get_str(detail, "retryDelay") != NULL)
+			wait = json_get_str(detail, "retryDelay");
+	}
+	for (i = 0; i < ARRAY_LEN(before) && wait == NULL; i++) {
+		wait = strcasestr(text, before[i]);
+		wait = wait != NULL ? wait + strlen(before[i]) : NULL;
+	}
+	snprintf(e->after, sizeof(e->after), "%.*s", (int)sizeof(e->after) - 1,
+		 wait != NULL ? wait : "");
+}
+
 void stream_error_json(struct reply_error *e, int status, const json_t *body)
 {
 	const json_t *error = stream_error_member(body);
 	const char *text, *raw;
 	char all[1200], room[400];
+	json_t *in;
 
 	if (error == NULL)
 		error = body;
 	text = text_of(error, room, sizeof(room));
+	/* Databricks, LiteLLM: an error within the sentence. Each level is shorter. */
+	in = text[0] == '{' || text[0] == '[' ? json_parse_mended(text, strlen(text), NULL) : NULL;
+	if (stream_error_member(in) != NULL) {
+		stream_error_json(e, status, in);
+		json_decref(in);
+		return;
+	}
+	json_decref(in);
 	/* OpenRouter: what the provider behind it said. */
 	raw = json_get_str(json_object_get(error, "metadata"), "raw");
 	snprintf(all, sizeof(all), "%s%s%s", text, raw != NULL && text[0] != 0 ? ": " : "",
@@ -624,38 +676,77 @@ void stream_error_json(struct reply_error *e, int status, const json_t *body)
 		e->window = json_get_int(error, "n_ctx", e->window);
 		e->prompt = json_get_int(error, "n_prompt_tokens", e->prompt);
 	}
+	keep_wait(e, error, all);
 	keep_id(e, body);
 }
 
 /* ---- errors as whatever came */
 
+/* What a page (or XML) calls itself; "" nothing. */
+static void title_of(const char *body, char *out, size_t size)
+{
+	static const char *const tags[] = {"<title", "<message", "<h1", "<code"};
+
+	const char *at = NULL;
+
+	for (size_t i = 0; i < ARRAY_LEN(tags) && at == NULL; i++)
+		at = strcasestr(body, tags[i]);
+	at = at != NULL ? strchr(at, '>') : NULL;
+	at = at != NULL ? at + 1 + strspn(at + 1, " \r\n\t") : "";
+	snprintf(out, size, "%.*s", (int)strcspn(at, "<\r\n"), at);
+}
+
+/* A page: a gateway whose service failed says so with its status; else something stands before
+ * the service, for which neither the key nor the model is to blame. */
+static enum reply_class class_of_page(int status, const char *body)
+{
+	enum reply_class cls = class_of_status(status);
+	static const char walls[] =
+		"just a moment|attention required|captcha|challenge|access denied|are human|"
+		"security check|sign in|log in|web filter|firewall|blocked";
+
+	if (cls == REPLY_NOT_FOUND)
+		return REPLY_ADDRESS;
+	if (status < 400 || cls == REPLY_AUTH || cls == REPLY_BAD_REQUEST || cls == REPLY_REFUSED)
+		return REPLY_WALL;
+	return (cls == REPLY_RATE_LIMIT || cls == REPLY_OVERLOADED) && any_of(walls, body, false)
+		       ? REPLY_WALL
+		       : cls;
+}
+
 void stream_error_body(struct reply_error *e, int status, const char *content_type,
 		       const char *body, size_t len)
 {
 	bool html = content_type != NULL && strncasecmp(content_type, "text/html", 9) == 0;
-	enum reply_class cls =
-		status >= 200 && status < 400 ? REPLY_PROTOCOL : class_of_status(status);
+	enum reply_class cls = class_of_status(status);
 	size_t blanks = 0;
-	char text[200];
+	char text[200], title[120];
 	json_t *v;
 
 	while (blanks < len && isspace((unsigned char)body[blanks]))
 		blanks++;
 	stream_error_set(e, cls, "");
 	if (html || (blanks < len && body[blanks] == '<')) {
-		snprintf(e->text, sizeof(e->text),
-			 "the service answered with a page of HTML (HTTP %d)", status);
+		title_of(body, title, sizeof(title));
+		snprintf(text, sizeof(text),
+			 "the service answered with a page of HTML%s%s (HTTP %d)",
+			 title[0] != 0 ? ": " : "", title, status);
+		stream_error_set(e, class_of_page(status, body), text);
 		return;
 	}
 	v = json_parse_mended(body, len, NULL);
-	if (json_is_object(v) && (stream_error_member(v) != NULL || status >= 400)) {
+	if (stream_error_member(v) != NULL || (json_is_object(v) && status >= 400)) {
 		stream_error_json(e, status, v);
 	} else if (status >= 400 && len > 0) {
 		snprintf(text, sizeof(text), "%.*s", (int)MIN(len, sizeof(text) - 1), body);
+		if (strncmp(text, "error code: 1", 13) == 0) /* Cloudflare */
+			cls = REPLY_WALL;
 		stream_error_set(e, read_sentence(e, cls, text), text);
 	} else if (status >= 200 && status < 300) {
 		snprintf(e->text, sizeof(e->text),
 			 "the service answered with something that is no stream of events");
+	} else if (cls == REPLY_NOT_FOUND) {
+		e->cls = REPLY_ADDRESS;
 	}
 	if (e->text[0] == 0)
 		snprintf(e->text, sizeof(e->text), "the service answered HTTP %d", status);

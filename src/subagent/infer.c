@@ -335,6 +335,22 @@ static bool infer_repair(struct infer_job *j, const char *field)
 	return true;
 }
 
+/* The address may lack /v1; false: that was tried. */
+static bool infer_mend(struct infer_job *j)
+{
+	const struct provider *p = j->run->spec->model->provider;
+	struct draft *d = world_draft(j->run);
+	char text[PROVIDER_URL_MAX + 200];
+
+	if (!d || !wire_line_mend(j->ticket.line, &j->wire))
+		return false;
+	snprintf(text, sizeof(text),
+		 "nothing at %s: asking under /v1; if it answers there, put /v1 behind %s",
+		 p->base_url, p->url_name);
+	record_activity(d, j->run, text);
+	return true;
+}
+
 /* Ask another model; it goes on by itself. false: there is none. */
 static bool infer_fall_back(struct infer_job *j)
 {
@@ -531,8 +547,9 @@ static void infer_sentence(const struct infer_job *j, const struct wirecall_end 
 		.provider = m->provider->name,
 		.model = m->id,
 		.key_name = m->provider->key_name,
+		.url_name = m->provider->url_name,
 		.base_url = m->provider->base_url,
-		.text = end->error.text,
+		.error = &end->error,
 		.status = end->failure.status,
 		.context = m->context,
 	};
@@ -551,6 +568,8 @@ static void infer_attempt_failed(struct infer_job *j, struct wirecall_end *end)
 
 	id_random(&when.chance, sizeof(when.chance));
 	retry_decide(&r->call.retry, &retry_default, &end->failure, &when, &plan);
+	if (end->failure.cls == REPLY_ADDRESS && end->failure.status / 100 != 3 && infer_mend(j))
+		plan = (struct retry_plan){.verdict = RETRY_AGAIN};
 	wire_line_end(&j->ticket, end->failure.cls, &plan);
 	if (u.input + u.output == 0)
 		u.cost_microusd = -1;
@@ -622,6 +641,7 @@ static void infer_send(struct infer_job *j)
 		.total_ms = s->net_total_s * 1000,
 	};
 	j->wire.max_output = j->call.max_output;
+	j->wire.prefix = wire_line_prefix(j->ticket.line);
 	if (r->place && r->sup->on_text) {
 		redact_live_fini(&j->text); /* of an attempt before */
 		redact_live_fini(&j->thinking);

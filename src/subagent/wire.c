@@ -31,6 +31,7 @@ struct wire_service { /* a provider at an address */
 	struct http_pool *pool;
 	struct gate_circuit circuit;
 	unsigned lines;
+	bool v1, asked_v1; /* its address lacks /v1, which paths begin with then; that was tried */
 };
 
 struct wire_line {
@@ -238,6 +239,33 @@ struct http_pool *wire_line_pool(const struct wire_line *line)
 	return line->service->pool;
 }
 
+const char *wire_line_prefix(const struct wire_line *line)
+{
+	return line->service->v1 ? "/v1" : "";
+}
+
+/* An address with a version in it (/v1, /v1beta/openai, /api/paas/v4) is left as it is. */
+static bool has_version(const char *url)
+{
+	const char *at = strstr(url, "/v");
+
+	while (at && !(at[2] >= '0' && at[2] <= '9'))
+		at = strstr(at + 1, "/v");
+	return at != NULL;
+}
+
+bool wire_line_mend(struct wire_line *line, const struct wirecall *w)
+{
+	struct wire_service *s = line->service;
+
+	if (w->prefix && w->prefix[0])
+		s->v1 = false;
+	else if (!s->asked_v1)
+		s->v1 = !has_version(s->base_url) && !has_version(w->model->dialect->path);
+	s->asked_v1 = true;
+	return s->v1;
+}
+
 /* ---- at the gate */
 
 void wire_line_want(struct wire_line *line, struct wire_ticket *t, uint64_t head)
@@ -324,6 +352,12 @@ static enum reply_class transport_class(int rv, bool began)
 	}
 }
 
+/* Any good status is 200 to a stream. */
+static int reply_status(const struct wirecall *w)
+{
+	return w->http.status / 100 == 2 ? 200 : w->http.status;
+}
+
 /* Did the service itself say what is wrong? */
 static bool said(enum reply_class cls)
 {
@@ -336,7 +370,7 @@ static bool said(enum reply_class cls)
 static bool billed(const struct wirecall *w, enum reply_class cls)
 {
 	return w->began ||
-	       (w->http.status == 200 &&
+	       (reply_status(w) == 200 &&
 		(cls == REPLY_TRUNCATED || cls == REPLY_NETWORK || cls == REPLY_TIMEOUT));
 }
 
@@ -380,13 +414,19 @@ static void finish(struct wirecall *w, int rv, const struct ava_error *err, bool
 		{"date", &end.failure.date},
 	};
 
-	end.failure.cls = stream_end(s, w->http.status, http_call_header(&w->http, "content-type"),
+	end.failure.cls = stream_end(s, reply_status(w), http_call_header(&w->http, "content-type"),
 				     &end.turn, &end.error);
 	if (end.failure.cls != REPLY_OK && rv < 0 && !said(end.failure.cls)) {
 		end.failure.cls = transport_class(rv, w->began);
 		snprintf(end.error.text, sizeof(end.error.text), "%.199s", err->text);
 	}
+	if (end.failure.cls == REPLY_ADDRESS && http_call_header(&w->http, "location"))
+		snprintf(end.error.text, sizeof(end.error.text), "it redirects to %.180s",
+			 http_call_header(&w->http, "location"));
 	end.error.cls = end.failure.cls;
+	end.failure.never = end.error.never;
+	if (end.error.after[0])
+		end.failure.after = end.error.after;
 	end.accepted = billed(w, end.failure.cls);
 	end.failure.status = w->http.status;
 	name_request(w, &end);
@@ -414,7 +454,7 @@ static bool on_data(struct http_call *c, const char *s, size_t n)
 	int rv = stream_feed(w->stream, s, n, &progress);
 
 	/* Also when what follows in the same bytes ends it. */
-	if (progress && !w->began && c->status == 200) {
+	if (progress && !w->began && reply_status(w) == 200) {
 		w->began = true;
 		w->on_began(w);
 	}
@@ -449,8 +489,10 @@ int wirecall_start(struct wirecall *w, struct http_pool *pool, const struct mode
 {
 	const char *lines[HEADERS_MAX];
 	struct buf headers;
+	char path[64];
 	int rv;
 
+	snprintf(path, sizeof(path), "%s%s", w->prefix ? w->prefix : "", m->dialect->path);
 	buf_init(&headers, 16384);
 	if (!buf_reserve(&headers, 8192)) /* so that no copy of the key is left by growing */
 		return err_set(err, AVA_ENOMEM, "out of memory");
@@ -463,7 +505,7 @@ int wirecall_start(struct wirecall *w, struct http_pool *pool, const struct mode
 		if (w->on_text)
 			stream_on_text(w->stream, w->on_text, w->text_user);
 		w->http = (struct http_call){
-			.path = m->dialect->path,
+			.path = path,
 			.headers = lines,
 			.nheaders = split(headers.data, lines),
 			.body = *body,
@@ -503,7 +545,7 @@ void wirecall_stop(struct wirecall *w, struct usage *cut)
 	if (!w->stream)
 		return;
 	http_call_stop(&w->http);
-	if (cut && stream_end(w->stream, w->http.status, NULL, &t, &e) == REPLY_OK)
+	if (cut && stream_end(w->stream, reply_status(w), NULL, &t, &e) == REPLY_OK)
 		*cut = t->usage;
 	else if (cut)
 		*cut = e.usage;

@@ -14,6 +14,7 @@
 
 struct wire_line;
 struct wire_lines;
+struct wirecall;
 struct os_loop;
 
 #define WIRE_LINES_MAX 256 /* models called at a time */
@@ -28,6 +29,11 @@ void wire_lines_free(struct wire_lines *l);
  * AVA_EBUSY (too many models), AVA_ENOMEM. */
 struct wire_line *wire_line_get(struct wire_lines *l, const struct model *m, struct ava_error *err);
 struct http_pool *wire_line_pool(const struct wire_line *line);
+/* "/v1" where the service's address turned out to lack it, else "". */
+const char *wire_line_prefix(const struct wire_line *line);
+/* Nothing of the service was where `w` asked: it is to be asked again, with the prefix as it is
+ * now. That is found out once. */
+bool wire_line_mend(struct wire_line *line, const struct wirecall *w);
 
 /* A caller at the gate; zero it first. `go` comes from inside wire_line_want,
  * from one of the others or from a timer: then it holds a permit, or
@@ -72,6 +78,7 @@ struct wirecall { /* the caller's; lives until `done` is called or wirecall_stop
 	void (*on_text)(const char *s, size_t n, bool thinking, void *user);
 	void *text_user;
 	int64_t max_output; /* tokens that the body asks for */
+	const char *prefix; /* of the path; *borrowed*; NULL: none */
 };
 
 /* `body` is *taken* when it succeeds; `m` is *borrowed until the end*; `key`

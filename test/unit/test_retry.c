@@ -94,11 +94,25 @@ static const struct {
 	{"-5", "7", NULL, 7000},
 	{NULL, "-7", NULL, -1},
 	{NULL, "", NULL, -1},
-	{NULL, "7s", NULL, -1},
+	{NULL, "7s", NULL, 7000},
+	{NULL, "7x", NULL, -1},
+	{NULL, "1h7m40.8s.", NULL, 4060800},
+	{NULL, "12.5s. Visit", NULL, 12500},
+	{NULL, "20 seconds", NULL, 20000},
+	{NULL, "2 minutes and more", NULL, 120000},
+	{NULL, "350ms", NULL, 350},
+	{NULL, "350 milliseconds", NULL, 350},
+	{NULL, "1d", NULL, 86400000},
+	{"6m0s", NULL, NULL, 360000},
+	/* a time, in seconds and in ms */
+	{NULL, "1763712036", NULL, 36000},
+	{NULL, "1763712036000", NULL, 36000},
+	{NULL, "1763711000", NULL, 0},
+	{NULL, "2025-11-21T08:00:45Z", NULL, 45000},
 	{NULL, ".5", NULL, -1},
 	{NULL, "1e3", NULL, -1},
 	{NULL, "nan", NULL, -1},
-	{NULL, "999999999999999", NULL, 1000000000000},
+	{NULL, "999999999999999", NULL, 10000000000000 - WALL},
 	{NULL, "99999999999999999999999", NULL, -1},
 	{NULL, "Fri, 21 Nov 2025 08:00:45 GMT", NULL, 45000},
 	{NULL, "Friday, 21-Nov-25 08:00:45 GMT", NULL, 45000},
@@ -332,9 +346,12 @@ static const struct {
 	{{.cls = REPLY_OVERFLOW, .status = 400},
 	 "prompt is too long",
 	 {"does not fit into the context of anthropic/claude-x (200000 tokens)", "too long"}},
+	{{.cls = REPLY_RATE_LIMIT, .status = 413, .never = true}, "TPM", {"a request of 9000 tokens is more than anthropic takes of this account (6000)", "TPM"}},
+	{{.cls = REPLY_ADDRESS, .status = 301}, "it redirects to https://x", {"anthropic is not at https://127.0.0.1:1 (301): set ANTHROPIC_BASE_URL", "it redirects to https://x"}},
+	{{.cls = REPLY_WALL, .status = 403}, "Just a moment", {"a page stands in front of anthropic (403): open https://127.0.0.1:1", "Just a moment"}},
 	{{.cls = REPLY_TOO_LARGE, .status = 413}, "", {"too large for anthropic (413)", NULL}},
 	{{.cls = REPLY_BAD_REQUEST, .status = 400}, "temperature: no", {"refused the request (400): temperature: no", NULL}},
-	{{.cls = REPLY_PROTOCOL, .status = 200}, "it sent HTML", {"what answers at http://127.0.0.1:1", "check the address", "it sent HTML"}},
+	{{.cls = REPLY_PROTOCOL, .status = 200}, "it sent HTML", {"what answers at https://127.0.0.1:1", "check the address", "it sent HTML"}},
 	{{.cls = REPLY_RATE_LIMIT, .after = "3600"}, "", {"limits the rate of requests and asks to wait 3600 s", "models.fallback"}},
 	{{.cls = REPLY_OVERLOADED, .after = "500"}, "", {"is overloaded and the run's time ends before the next attempt, in 50", NULL}},
 	{{.cls = REPLY_SERVER, .should_retry = "false"}, "HTTP 500", {"fails and says not to try again", "HTTP 500"}},
@@ -352,7 +369,8 @@ TEST(words)
 		.provider = "anthropic",
 		.model = "anthropic/claude-x",
 		.key_name = "ANTHROPIC_API_KEY",
-		.base_url = "http://127.0.0.1:1",
+		.url_name = "ANTHROPIC_BASE_URL",
+		.base_url = "https://127.0.0.1:1",
 		.context = 200000,
 	};
 	char out[300], small[20];
@@ -360,8 +378,12 @@ TEST(words)
 	for (size_t i = 0; i < ARRAY_LEN(word_cases); i++) {
 		struct retry r = {0};
 		struct retry_plan p = decide(&r, word_cases[i].f, NOW, NOW + 400000, 0);
+		struct reply_error e = {
+			.never = word_cases[i].f.never, .window = 6000, .prompt = 9000};
 
-		w.text = word_cases[i].text;
+		snprintf(e.text, sizeof(e.text), "%s", word_cases[i].text);
+		e.window = e.never ? 6000 : 0;
+		w.error = &e;
 		w.status = word_cases[i].f.status;
 		retry_sentence(&r, &p, word_cases[i].f.cls, &w, NOW + 5000, out, sizeof(out));
 		for (int k = 0; k < 3 && word_cases[i].has[k]; k++)
@@ -371,4 +393,28 @@ TEST(words)
 		retry_sentence(&r, &p, word_cases[i].f.cls, &w, NOW, small, sizeof(small));
 		assert_int_equal(strlen(small), sizeof(small) - 1);
 	}
+}
+
+/* A server of this machine that is not there; a window that the refusal told. */
+TEST(local_words)
+{
+	struct reply_error e = {.text = "cannot connect to 127.0.0.1: refused", .window = 4096};
+	struct retry_words w = {
+		.provider = "local",
+		.model = "local/x",
+		.key_name = "AVA_LOCAL_KEY",
+		.url_name = "AVA_LOCAL_BASE_URL",
+		.base_url = "http://127.0.0.1:8093/v1",
+		.error = &e,
+		.context = 32768,
+	};
+	struct retry_plan plan = {.verdict = RETRY_LATE};
+	struct retry r = {0};
+	char out[300];
+
+	retry_sentence(&r, &plan, REPLY_NETWORK, &w, NOW, out, sizeof(out));
+	assert_string_equal(out, "nothing answers at http://127.0.0.1:8093/v1: is your model "
+				 "server running? cannot connect to 127.0.0.1: refused");
+	retry_sentence(&r, &plan, REPLY_OVERFLOW, &w, NOW, out, sizeof(out));
+	assert_non_null(strstr(out, "the context of local/x (4096 tokens)"));
 }

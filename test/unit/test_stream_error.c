@@ -421,6 +421,82 @@ TEST(told_members)
 	assert_int_equal(e.prompt, 9000);
 }
 
+/* Errors as they are wrapped, pages, and what is no service at all. */
+/* clang-format off */
+static const struct {
+	int status;
+	const char *type, *body;
+	enum reply_class cls;
+	const char *text; /* in the sentence */
+	const char *after;
+} shapes[] = {
+	/* Gemini */
+	{400, NULL, "[{\"error\":{\"code\":400,\"message\":\"API key not valid. Please pass a valid API key.\",\"status\":\"INVALID_ARGUMENT\"}}]", REPLY_AUTH, "API key not valid", ""},
+	{429, NULL, "[{\"error\":{\"code\":429,\"message\":\"You exceeded your current quota.\",\"status\":\"RESOURCE_EXHAUSTED\",\"details\":[{\"reason\":\"x\"},{\"@type\":\"type.googleapis.com/google.rpc.RetryInfo\",\"retryDelay\":\"12s\"}]}}]", REPLY_RATE_LIMIT, "current quota", "12s"},
+	{429, NULL, "[{\"error\":{\"code\":429,\"message\":\"Quota exceeded for metric: free_tier_requests, limit: 0, model: x\",\"status\":\"RESOURCE_EXHAUSTED\"}}]", REPLY_BILLING, "limit: 0", ""},
+	/* OpenRouter, Groq, Zhipu */
+	{429, NULL, "{\"error\":{\"message\":\"Rate limit exceeded: free-models-per-day.\",\"code\":429,\"metadata\":{\"headers\":{\"X-RateLimit-Limit\":\"50\",\"X-RateLimit-Reset\":\"1763712036000\"}}}}", REPLY_RATE_LIMIT, "free-models-per-day", "1763712036000"},
+	{429, NULL, "{\"error\":{\"message\":\"Limit 100000, Used 99700, Requested 5000. Please try again in 1h7m40.8s.\",\"code\":\"rate_limit_exceeded\"}}", REPLY_RATE_LIMIT, "try again", "1h7m40.8s."},
+	{429, NULL, "{\"error\":{\"code\":\"1113\",\"message\":\"Insufficient balance or no resource package.\"}}", REPLY_BILLING, "Insufficient", ""},
+	{200, NULL, "{\"code\":\"1302\",\"msg\":\"High concurrency usage of this API\",\"success\":false}", REPLY_RATE_LIMIT, "High concurrency", ""},
+	{200, NULL, "{\"success\":false,\"message\":\"Too many requests, please slow down\",\"code\":429}", REPLY_RATE_LIMIT, "slow down", ""},
+	/* MiniMax */
+	{200, NULL, "{\"id\":\"x\",\"choices\":null,\"base_resp\":{\"status_code\":1008,\"status_msg\":\"insufficient balance\"}}", REPLY_BILLING, "insufficient balance", ""},
+	/* Databricks; a text of JSON within a text of JSON */
+	{400, NULL, "{\"error_code\":\"BAD_REQUEST\",\"message\":\"{\\\"external_model_provider\\\":\\\"anthropic\\\",\\\"external_model_error\\\":{\\\"type\\\":\\\"error\\\",\\\"error\\\":{\\\"type\\\":\\\"invalid_request_error\\\",\\\"message\\\":\\\"input length and `max_tokens` exceed context limit: 196758 + 8192 > 200000\\\"}}}\"}", REPLY_OVERFLOW, "input length and", ""},
+	{500, NULL, "{\"error\":{\"message\":{\"error\":\"the request exceeds the available context size\"}}}", REPLY_OVERFLOW, "the request exceeds", ""},
+	/* llama.cpp, Ollama: the template refuses, asking again does not help; a call that it could not read may */
+	{500, NULL, "{\"error\":{\"code\":500,\"message\":\"Conversation roles must alternate user/assistant\",\"type\":\"server_error\"}}", REPLY_BAD_REQUEST, "roles must alternate", ""},
+	{500, NULL, "{\"error\":{\"code\":500,\"message\":\"tools param requires --jinja flag\",\"type\":\"server_error\"}}", REPLY_BAD_REQUEST, "--jinja", ""},
+	{500, NULL, "{\"error\":{\"message\":\"error parsing tool call: raw='{' err=unexpected end of JSON input\",\"type\":\"api_error\"}}", REPLY_SERVER, "parsing tool call", ""},
+	/* no such path, or no such model */
+	{200, NULL, "{\"error\":\"Unexpected endpoint or method. (POST /chat/completions)\"}", REPLY_ADDRESS, "Unexpected endpoint", ""},
+	{404, NULL, "404 page not found", REPLY_ADDRESS, "page not found", ""},
+	{404, NULL, "{\"detail\":\"Not Found\"}", REPLY_ADDRESS, "Not Found", ""},
+	{404, NULL, "{\"error\":{\"code\":404,\"message\":\"File Not Found\",\"type\":\"not_found_error\"}}", REPLY_ADDRESS, "File Not Found", ""},
+	{404, NULL, "{\"error\":{\"message\":\"Invalid URL (POST /chat/completions)\",\"type\":\"invalid_request_error\"}}", REPLY_ADDRESS, "Invalid URL", ""},
+	{404, "text/html", "<html><pre>Cannot POST /chat/completions</pre></html>", REPLY_ADDRESS, "page of HTML", ""},
+	{404, NULL, "", REPLY_ADDRESS, "HTTP 404", ""},
+	{405, NULL, "{\"detail\":\"Method Not Allowed\"}", REPLY_ADDRESS, "Not Allowed", ""},
+	{404, NULL, "{\"error\":{\"message\":\"The model `x` does not exist\",\"code\":\"model_not_found\"}}", REPLY_NOT_FOUND, "does not exist", ""},
+	{404, NULL, "{\"error\":{\"message\":\"model \\\"x\\\" not found, try pulling it first\",\"type\":\"api_error\"}}", REPLY_NOT_FOUND, "try pulling", ""},
+	{307, NULL, "", REPLY_ADDRESS, "HTTP 307", ""},
+	/* walls, and gateways that failed */
+	{403, "text/html", "<!DOCTYPE html><html><head><title>Attention Required! | Cloudflare</title></head></html>", REPLY_WALL, "Attention Required! | Cloudflare (HTTP 403)", ""},
+	{403, NULL, "error code: 1020", REPLY_WALL, "1020", ""},
+	{503, "text/html", "<title>\n Just a moment...\n</title>", REPLY_WALL, "Just a moment...", ""},
+	{429, "text/html", "<title>Security check</title>", REPLY_WALL, "Security check", ""},
+	{200, "text/html", "<h1 class=\"x\">Sign in</h1>", REPLY_WALL, "Sign in", ""},
+	{401, NULL, "<?xml version=\"1.0\"?><Error><Code>AccessDenied</Code><Message>Access denied</Message></Error>", REPLY_WALL, "Access denied", ""},
+	{407, NULL, "", REPLY_WALL, "HTTP 407", ""},
+	{502, "text/html", "<html>bad gateway</html>", REPLY_SERVER, "HTML (HTTP 502)", ""},
+	{503, "text/html", "<title>503 Service Temporarily Unavailable</title>", REPLY_OVERLOADED, "Temporarily", ""},
+	{413, "text/html", "<title>413 Request Entity Too Large</title>", REPLY_TOO_LARGE, "413", ""},
+	/* they pass by themselves */
+	{420, NULL, "{\"error\":{\"message\":\"try later\"}}", REPLY_RATE_LIMIT, "try later", ""},
+	{421, NULL, "x", REPLY_SERVER, "x", ""},
+	{423, NULL, "x", REPLY_SERVER, "x", ""},
+	{424, NULL, "{\"error\":{\"message\":\"try later\"}}", REPLY_SERVER, "try later", ""},
+	{425, NULL, "x", REPLY_SERVER, "x", ""},
+	{499, NULL, "x", REPLY_SERVER, "x", ""},
+	{520, NULL, "x", REPLY_SERVER, "x", ""},
+};
+/* clang-format on */
+
+TEST(wrapped)
+{
+	for (size_t i = 0; i < ARRAY_LEN(shapes); i++) {
+		struct reply_error e = {0};
+
+		print_message("%d %s\n", shapes[i].status, shapes[i].body);
+		stream_error_body(&e, shapes[i].status, shapes[i].type, shapes[i].body,
+				  strlen(shapes[i].body));
+		assert_string_equal(reply_class_word(e.cls), reply_class_word(shapes[i].cls));
+		assert_non_null(strstr(e.text, shapes[i].text));
+		assert_string_equal(e.after, shapes[i].after);
+	}
+}
+
 TEST(words)
 {
 	for (int a = 0; a < REPLY_NCLASSES; a++) {
@@ -461,6 +537,13 @@ TEST(member)
 		{"{\"object\":\"error\"}", true},
 		{"{\"object\":\"list\",\"type\":\"error\"}", false},
 		{"{\"choices\":[]}", false},
+		{"{\"choices\":[],\"message\":\"x\"}", false},
+		{"{\"usage\":{}}", false},
+		{"{\"code\":\"x\",\"message\":\"y\"}", true},
+		{"{\"type\":\"ping\",\"message\":\"y\"}", false},
+		{"{\"base_resp\":{\"status_code\":0,\"status_msg\":\"\"}}", false},
+		{"{\"base_resp\":{\"status_code\":1008}}", true},
+		{"[{\"error\":{}}]", true},
 		{"[]", false},
 	};
 

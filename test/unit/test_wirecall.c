@@ -184,12 +184,19 @@ static const struct {
 	{OK_HEAD "Content-Length: 500\r\n\r\n" OVER, REPLY_OVERLOADED, 200, 0, false, "-",
 	 "too busy"},
 	/* a page instead of a reply: nothing was written that could cost something */
-	{OK_HEAD "\r\n<html>\n", REPLY_PROTOCOL, 200, 0, false, "-", "a page of HTML (HTTP 200)"},
+	{OK_HEAD "\r\n<html>\n", REPLY_WALL, 200, 0, false, "-", "a page of HTML (HTTP 200)"},
 	{OK_HEAD "Content-Length: 500\r\n\r\n", REPLY_NETWORK, 200, 0, true, "-", NULL},
 	{"HTTP/1.1 429 No\r\nRetry-After: 7\r\nContent-Length: 3\r\n\r\nno\n", REPLY_RATE_LIMIT,
 	 429, 0, false, "7", "no"},
 	{"HTTP/1.1 500 No\r\nContent-Type: text/html\r\n\r\n<html>\n", REPLY_SERVER, 500, 0, false,
 	 "-", "a page of HTML (HTTP 500)"},
+	{"HTTP/1.1 307 No\r\nLocation: https://x/v1\r\nContent-Length: 0\r\n\r\n", REPLY_ADDRESS,
+	 307, 0, false, "-", "it redirects to https://x/v1"},
+	{"HTTP/1.1 429 No\r\nContent-Type: application/json\r\n\r\n"
+	 "{\"error\":{\"message\":\"Please try again in 1h7m40.8s.\"}}\n",
+	 REPLY_RATE_LIMIT, 429, 0, false, "1h7m40.8s.", "try again"},
+	{"HTTP/1.1 201 Made\r\nContent-Type: text/event-stream\r\n\r\n" WORD, REPLY_TRUNCATED, 201,
+	 1, true, "-", "broke off before its end"},
 	{"hello\r\n\r\n", REPLY_PROTOCOL, 0, 0, false, "-", NULL},
 	{"", REPLY_NETWORK, 0, 0, false, "-", NULL},
 };
