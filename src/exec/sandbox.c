@@ -258,6 +258,41 @@ const char *sandbox_layers(const char *told)
 	return strstr(told, "{\"landlock\"");
 }
 
+const char *sandbox_remedy(const char *proc)
+{
+	static const struct {
+		const char *file;
+		char forbids;
+		const char *remedy;
+	} switches[] = {
+		{"kernel/apparmor_restrict_unprivileged_userns", '1',
+		 "AppArmor keeps user namespaces from it: add the profile for bwrap that stands in "
+		 "doc/SECURITY.md, or set kernel.apparmor_restrict_unprivileged_userns=0 (sysctl)"},
+		{"kernel/unprivileged_userns_clone", '0',
+		 "this kernel keeps user namespaces from users: set "
+		 "kernel.unprivileged_userns_clone=1 (sysctl)"},
+		{"user/max_user_namespaces", '0',
+		 "this kernel allows no user namespaces: set user.max_user_namespaces=15000 "
+		 "(sysctl)"},
+	};
+	char path[PATH_MAX];
+
+	for (size_t i = 0; i < ARRAY_LEN(switches); i++) {
+		FILE *f;
+		int c;
+
+		snprintf(path, sizeof(path), "%s/%s", proc, switches[i].file);
+		f = fopen(path, "re");
+		c = f ? getc(f) : EOF;
+		if (f)
+			fclose(f);
+		if (c == switches[i].forbids)
+			return switches[i].remedy;
+	}
+	return "this machine has to allow user namespaces to bubblewrap (in a container: "
+	       "--security-opt seccomp=unconfined --security-opt apparmor=unconfined)";
+}
+
 /* ---- the two programs */
 
 static char *found(const char *folder, const char *name)

@@ -49,6 +49,10 @@ struct sandbox {
  * that says what to install; *inside may be there then, for what is `bare`. */
 int sandbox_find(char **bwrap, char **inside, struct ava_error *err);
 
+/* What to do where bubblewrap may make no user namespace, by the switch that forbids it; `proc`
+ * is "/proc/sys". */
+const char *sandbox_remedy(const char *proc);
+
 /* A program that stands beside avad, or where it was installed to; malloc'ed. NULL: it is missing.
  */
 char *sandbox_find_tool(const char *name);

@@ -27,6 +27,7 @@
 #include "gateway/telegram_api.h"
 #include "net/http_client.h"
 #include "os/loop.h"
+#include "provider/dialect.h"
 #include "provider/model.h"
 #include "provider/retry.h"
 #include "tool/mcp.h"
@@ -36,15 +37,18 @@
 #define LOCAL_CONNECT_MS 1000
 #define LOCAL_TOTAL_MS   3000
 #define CLOCK_MAX_MS     60000 /* a clock that is off by more is wrong */
-#define PROBES           8
+#define PROBES           12
+#define NAMES_SHOWN      8 /* models of a server that has not the one asked for */
 #define BODY_MAX         (8u << 20)
 
 /* One GET of a list of models, {"data":[{"id":…},…]}: of a service that has its key, or of a
- * place where a local server may be. */
+ * place where a local server may be. Or an empty POST, which shows whether calls go to where
+ * something is. */
 struct probe {
 	const struct provider *p; /* NULL: only a place */
 	const char *kind;         /* of a local server; NULL: it is none */
 	char base_url[PROVIDER_URL_MAX];
+	bool post;
 	struct http_pool *pool;
 	struct http_call call;
 	struct buf body;
@@ -110,6 +114,10 @@ static void probe_on_done(struct http_call *c, int rv, const struct ava_error *e
 	size_t i;
 
 	p->ended_ms = clock_mono_ms();
+	if (p->post) {
+		p->rv = c->status == 404 || c->status == 405 ? AVA_ENOENT : rv;
+		return;
+	}
 	if (rv != 0)
 		p->err = *err;
 	else if (c->status == 401 || c->status == 403)
@@ -142,7 +150,7 @@ static void probe_on_done(struct http_call *c, int rv, const struct ava_error *e
 /* Cannot fail: what goes wrong is in rv and err. The key stands in a header only, in
  * memory that is wiped. */
 static void probe_start(struct doctor *d, struct http_client *c, const struct provider *service,
-			const char *kind, const char *base_url)
+			const char *kind, const char *base_url, bool post)
 {
 	struct probe *p = &d->probes[d->nprobes++];
 	const char *key = service ? provider_key(service) : NULL;
@@ -153,16 +161,21 @@ static void probe_start(struct doctor *d, struct http_client *c, const struct pr
 	int64_t total_ms = service ? TOTAL_MS : LOCAL_TOTAL_MS;
 	char auth[KEYS_VALUE_MAX + 32];
 
-	*p = (struct probe){
-		.p = service, .kind = kind, .rv = AVA_EBUSY, .started_ms = clock_mono_ms()};
+	*p = (struct probe){.p = service,
+			    .kind = kind,
+			    .post = post,
+			    .rv = AVA_EBUSY,
+			    .started_ms = clock_mono_ms()};
 	snprintf(p->base_url, sizeof(p->base_url), "%s", base_url);
 	buf_init(&p->body, BODY_MAX);
 	snprintf(auth, sizeof(auth), "%s%s", anthropic ? "x-api-key: " : "Authorization: Bearer ",
 		 key ? key : "");
 	headers[1] = auth;
 	p->call = (struct http_call){
-		.path = anthropic ? "/v1/models?limit=1000" : "/models",
-		.method = "GET",
+		.path = post        ? service->dialect->path
+			: anthropic ? "/v1/models?limit=1000"
+				    : "/models",
+		.method = post ? "POST" : "GET",
 		.headers = anthropic ? headers : headers + 1,
 		.nheaders = (anthropic ? 1 : 0) + (key ? 1 : 0),
 		.timers = {.connect_ms = service ? CONNECT_MS : LOCAL_CONNECT_MS,
@@ -238,12 +251,15 @@ static void start_probes(struct doctor *d, struct http_client *c)
 
 	for (size_t i = 0; d->nprobes < PROBES - ARRAY_LEN(kinds) && (p = provider_at(i)); i++)
 		if (provider_usable(p))
-			probe_start(d, c, p, p == local ? "local" : NULL, p->base_url);
+			probe_start(d, c, p, p == local ? "local" : NULL, p->base_url, false);
+	for (size_t i = 0; d->nprobes < PROBES - ARRAY_LEN(kinds) && (p = provider_at(i)); i++)
+		if (provider_usable(p) && !provider_versioned(p))
+			probe_start(d, c, p, NULL, p->base_url, true);
 	ollama_url(host && *host ? host : "127.0.0.1", urls[0], sizeof(urls[0]));
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
 		if (provider_check_url("a local server", urls[i], checked, NULL) == 0 &&
 		    strcmp(checked, local->base_url) != 0 && !has_place(d, checked))
-			probe_start(d, c, NULL, kinds[i], checked);
+			probe_start(d, c, NULL, kinds[i], checked, false);
 }
 
 /* ---- the collector of traces */
@@ -292,10 +308,10 @@ static void sandbox_tried(const struct exec_end *end, void *user)
 		snprintf(d->sandbox.text, sizeof(d->sandbox.text), "%.*s",
 			 (int)strcspn(layers, "\n"), layers);
 	else
-		err_set(&d->sandbox, AVA_EUNSUPPORTED,
-			"%.*s: this machine has to allow user namespaces to bubblewrap",
-			(int)strcspn(end->output, "\n"),
-			end->output_len ? end->output : "bwrap ended without a word");
+		err_set(&d->sandbox, AVA_EUNSUPPORTED, "%.*s: %s",
+			(int)MIN(strcspn(end->output, "\n"), 80u),
+			end->output_len ? end->output : "bwrap ended without a word",
+			sandbox_remedy("/proc/sys"));
 }
 
 static void start_sandbox(struct doctor *d, struct os_loop *loop)
@@ -519,12 +535,35 @@ static void check_default(struct doctor *d, const char *forced)
 static void check_model(struct doctor *d, const struct probe *probe, const char *name,
 			const char *what)
 {
+	char has[NAMES_SHOWN * 64] = "";
 	struct model m;
+	json_t *id;
+	size_t i;
 
-	if (model_resolve(name, &m, NULL, NULL) == 0 && m.provider == probe->p &&
-	    !probe_has(probe, m.wire_name))
-		check(d, "models", false, "%s has no model %.120s (%s)", probe->p->name,
-		      m.wire_name, what);
+	if (model_resolve(name, &m, NULL, NULL) != 0 || m.provider != probe->p ||
+	    probe_has(probe, m.wire_name))
+		return;
+	json_array_foreach(probe->models, i, id)
+	{
+		size_t used = strlen(has);
+
+		if (i < NAMES_SHOWN)
+			snprintf(has + used, sizeof(has) - used, "%s%.60s", i ? ", " : ": it has ",
+				 json_string_value(id));
+	}
+	check(d, "models", false, "%s has no model %.120s (%s)%s%s", probe->p->name, m.wire_name,
+	      what, has, i > NAMES_SHOWN ? " and others" : "");
+}
+
+/* Its calls go to where nothing is, and a version is missing. */
+static bool lacks_version(const struct doctor *d, const struct probe *p)
+{
+	bool missed = p->rv == AVA_ENOENT || p->rv == AVA_EPROTO;
+
+	for (size_t i = 0; i < d->nprobes && !missed; i++)
+		missed = d->probes[i].post && d->probes[i].p == p->p &&
+			 d->probes[i].rv == AVA_ENOENT;
+	return missed && !provider_versioned(p->p);
 }
 
 static void check_services(struct doctor *d, const char *forced)
@@ -535,8 +574,19 @@ static void check_services(struct doctor *d, const char *forced)
 		const struct model_row *row;
 		size_t n;
 
-		if (!p->p)
+		if (!p->p || p->post)
 			continue;
+		if (lacks_version(d, p)) {
+			check(d, p->p->name, false,
+			      "nothing at %s%s: the address lacks /v1; set %s=%s/v1", p->base_url,
+			      p->p->dialect->path, p->p->url_name, p->base_url);
+			continue;
+		}
+		if (p->rv == AVA_ECONNECT && strncmp(p->base_url, "http:", 5) == 0) {
+			check(d, p->p->name, false,
+			      "nothing answers at %s: is your model server running?", p->base_url);
+			continue;
+		}
 		if (p->rv != 0) {
 			check(d, p->p->name, false, "%s: %s", p->base_url, p->err.text);
 			continue;

@@ -575,6 +575,38 @@ int provider_set(const char *name, const char *base_url, const char *model, stru
 	return *base_url ? provider_check_url("base_url", base_url, p->set_url, err) : 0;
 }
 
+static bool versioned(const char *path)
+{
+	const char *at = strstr(path, "/v");
+
+	while (at && !isdigit((unsigned char)at[2]))
+		at = strstr(at + 1, "/v");
+	return at != NULL;
+}
+
+bool provider_versioned(const struct provider *p)
+{
+	return versioned(p->base_url) || versioned(p->dialect->path);
+}
+
+/* Addresses are copied from examples with the path of one call behind them, which calls bring
+ * themselves; in the Messages form that begins with the version. */
+static void strip_path(const struct provider *p, char *url)
+{
+	static const char *const paths[] = {"/chat/completions", "/completions", "/responses",
+					    "/messages", "/models"};
+	size_t len = strlen(url), n;
+
+	for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
+		n = strlen(paths[i]);
+		if (len > n && strcmp(url + len - n, paths[i]) == 0)
+			url[len -= n] = '\0';
+	}
+	if (strncmp(p->dialect->path, "/v1/", 4) == 0 && len > 3 &&
+	    strcmp(url + len - 3, "/v1") == 0)
+		url[len - 3] = '\0';
+}
+
 int provider_configure(struct ava_error *err)
 {
 	struct provider *local = service_named("local", 5);
@@ -593,6 +625,7 @@ int provider_configure(struct ava_error *err)
 		else
 			snprintf(p->base_url, sizeof(p->base_url), "%s",
 				 p->set_url[0] ? p->set_url : p->own_url);
+		strip_path(p, p->base_url);
 		if (rv == 0 && key)
 			rv = keys_check(p->key_name, key, err);
 		p->http2 = strncmp(p->base_url, "https://", 8) == 0;

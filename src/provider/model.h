@@ -160,6 +160,8 @@ const struct provider *provider_find(const char *name, size_t len);
 const char *provider_key(const struct provider *p);
 /* It has what it needs: a key, or for local an address. */
 bool provider_usable(const struct provider *p);
+/* There is a version in the paths of its calls: /v1, /v1beta/openai, /api/paas/v4. */
+bool provider_versioned(const struct provider *p);
 /* AVA_EUNSUPPORTED when it is not usable: "<what> needs ANTHROPIC_API_KEY: …". */
 int provider_require(const struct provider *p, const char *what, struct ava_error *err);
 

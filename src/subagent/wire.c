@@ -244,16 +244,6 @@ const char *wire_line_prefix(const struct wire_line *line)
 	return line->service->v1 ? "/v1" : "";
 }
 
-/* An address with a version in it (/v1, /v1beta/openai, /api/paas/v4) is left as it is. */
-static bool has_version(const char *url)
-{
-	const char *at = strstr(url, "/v");
-
-	while (at && !(at[2] >= '0' && at[2] <= '9'))
-		at = strstr(at + 1, "/v");
-	return at != NULL;
-}
-
 bool wire_line_mend(struct wire_line *line, const struct wirecall *w)
 {
 	struct wire_service *s = line->service;
@@ -261,7 +251,7 @@ bool wire_line_mend(struct wire_line *line, const struct wirecall *w)
 	if (w->prefix && w->prefix[0])
 		s->v1 = false;
 	else if (!s->asked_v1)
-		s->v1 = !has_version(s->base_url) && !has_version(w->model->dialect->path);
+		s->v1 = !provider_versioned(s->provider);
 	s->asked_v1 = true;
 	return s->v1;
 }

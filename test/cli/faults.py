@@ -97,7 +97,7 @@ QUICK = [
     Case("fault=400:should-retry=true", retries=["bad_request"]),
     # another answer
     Case("fault=html500", retries=["server_error"]),
-    Case("fault=html200", retries=["protocol"]),
+    Case("fault=html200", retries=["wall"]),
     Case("fault=json200", retries=[("overloaded", "server_error")]),
     Case("fault=error:5", "AOR", [("overloaded", "server_error")], paid=True),
     Case("fault=bad-json:5", "AOR", ["protocol"], paid=True),

@@ -112,7 +112,7 @@ keys sk-ant-good-key-1 /odd
 minds 'an answer that is no list' 'its answer is no list of models'
 printf 'OPENAI_API_KEY=sk-key-that-is-new\nANTHROPIC_APIKEY=sk-ant-x\nOPENAI_BASE_URL=http://127.0.0.1:1\n' >"$CONF/env"
 minds 'a name that nobody asks for' 'did you mean ANTHROPIC_API_KEY?'
-contains 'a service that is not there is wrong' 'cannot connect' "$OUT"
+contains 'a service that is not there is wrong' 'nothing answers at http://127.0.0.1:1: is your model server running?' "$OUT"
 rm "$CONF/env"
 
 # --- a command whose keys are not the daemon's ------------------------------------

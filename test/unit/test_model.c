@@ -99,6 +99,46 @@ static void clear(void)
 	assert_int_equal(provider_configure(NULL), 0);
 }
 
+/* Paths of calls behind an address are left out; whether it has a version. */
+TEST(addresses)
+{
+	static const struct {
+		const char *name, *url, *base;
+		bool versioned;
+	} some[] = {
+		{"AVA_LOCAL_BASE_URL", "http://127.0.0.1:1", "http://127.0.0.1:1", false},
+		{"AVA_LOCAL_BASE_URL", "http://127.0.0.1:1/v1/", "http://127.0.0.1:1/v1", true},
+		{"AVA_LOCAL_BASE_URL", "http://127.0.0.1:1/v1/chat/completions",
+		 "http://127.0.0.1:1/v1", true},
+		{"AVA_LOCAL_BASE_URL", "http://127.0.0.1:1/v1/models", "http://127.0.0.1:1/v1",
+		 true},
+		{"AVA_LOCAL_BASE_URL", "http://127.0.0.1:1/vllm/chat/completions/",
+		 "http://127.0.0.1:1/vllm", false},
+		{"OPENAI_BASE_URL", "https://x.example/api/paas/v4",
+		 "https://x.example/api/paas/v4", true},
+		{"OPENAI_BASE_URL", "https://x.example/v1beta/openai",
+		 "https://x.example/v1beta/openai", true},
+		{"ANTHROPIC_BASE_URL", "https://x.example", "https://x.example", true},
+		{"ANTHROPIC_BASE_URL", "https://x.example/a/v1", "https://x.example/a", true},
+		{"ANTHROPIC_BASE_URL", "https://x.example/v1/messages", "https://x.example", true},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(some); i++) {
+		const struct provider *p;
+
+		clear();
+		setenv(some[i].name, some[i].url, 1);
+		assert_int_equal(provider_configure(NULL), 0);
+		for (size_t k = 0; (p = provider_at(k)) != NULL; k++) {
+			if (strcmp(p->url_name, some[i].name) != 0)
+				continue;
+			assert_string_equal(p->base_url, some[i].base);
+			assert_true(provider_versioned(p) == some[i].versioned);
+		}
+	}
+	clear();
+}
+
 static const struct {
 	const char *anthropic, *openrouter, *openai, *local; /* what is set */
 	const char *name, *id, *wire, *field, *why;

@@ -806,6 +806,38 @@ static int last(void **state)
 	return 0;
 }
 
+/* The switch that forbids user namespaces, and what to do about it. */
+TEST(remedies)
+{
+	static const struct {
+		const char *folder, *file, *text, *says;
+	} some[] = {
+		{"kernel", "apparmor_restrict_unprivileged_userns", "1\n", "profile for bwrap"},
+		{"kernel", "apparmor_restrict_unprivileged_userns", "0\n", "in a container"},
+		{"kernel", "unprivileged_userns_clone", "0\n", "unprivileged_userns_clone=1"},
+		{"user", "max_user_namespaces", "0\n", "max_user_namespaces=15000"},
+		{"user", "max_user_namespaces", "96365\n", "in a container"},
+	};
+	char proc[] = "/tmp/ava-remedies-XXXXXX", path[128], sub[64];
+
+	assert_non_null(mkdtemp(proc));
+	for (size_t i = 0; i < ARRAY_LEN(some); i++) {
+		FILE *f;
+
+		snprintf(sub, sizeof(sub), "%s/%s", proc, some[i].folder);
+		snprintf(path, sizeof(path), "%s/%s", sub, some[i].file);
+		mkdir(sub, 0700);
+		f = fopen(path, "we");
+		assert_non_null(f);
+		fputs(some[i].text, f);
+		fclose(f);
+		assert_non_null(strstr(sandbox_remedy(proc), some[i].says));
+		unlink(path);
+		rmdir(sub);
+	}
+	rmdir(proc);
+}
+
 /* All of it as who runs it and, where that is root, as nobody as well. */
 static int run(int (*all)(void))
 {
