@@ -15,6 +15,7 @@
 #include "provider/model.h"
 
 #include <ctype.h>
+#include <fnmatch.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -575,18 +576,10 @@ int provider_set(const char *name, const char *base_url, const char *model, stru
 	return *base_url ? provider_check_url("base_url", base_url, p->set_url, err) : 0;
 }
 
-static bool versioned(const char *path)
-{
-	const char *at = strstr(path, "/v");
-
-	while (at && !isdigit((unsigned char)at[2]))
-		at = strstr(at + 1, "/v");
-	return at != NULL;
-}
-
 bool provider_versioned(const struct provider *p)
 {
-	return versioned(p->base_url) || versioned(p->dialect->path);
+	return fnmatch("*/v[0-9]*", p->base_url, 0) == 0 ||
+	       fnmatch("*/v[0-9]*", p->dialect->path, 0) == 0;
 }
 
 /* Addresses are copied from examples with the path of one call behind them, which calls bring

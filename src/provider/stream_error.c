@@ -92,7 +92,7 @@ static const struct {
 	{REPLY_TIMEOUT, "timeout_error|timeout|request_timeout"},
 	{REPLY_AUTH, "authentication_error|authentication|invalid_api_key|permission_error"},
 	{REPLY_BILLING, "billing_error|payment_required|insufficient_quota|insufficient_credits"},
-	{REPLY_BILLING, "billing_hard_limit_reached|billing_not_active|1113"},
+	{REPLY_BILLING, "billing_hard_limit_reached|billing_not_active|arrearage|1113"},
 	{REPLY_OVERFLOW, "context_length_exceeded|exceed_context_size_error"},
 	{REPLY_OVERFLOW, "model_context_window_exceeded|model_max_prompt_tokens_exceeded"},
 	{REPLY_OVERFLOW, "tokens_limit_reached|1261"}, /* GitHub Models, Zhipu */
@@ -112,56 +112,53 @@ static enum reply_class class_of_code(const char *s)
 	return REPLY_OK;
 }
 
-/* Sentences, and whose they are. */
+/* Sentences. */
 static const struct {
 	enum reply_class cls;
-	const char *service, *phrases;
+	const char *phrases;
 } sentences[] = {
-	{REPLY_OVERFLOW, "Anthropic, Fireworks", "prompt is too long|exceed context limit"},
-	{REPLY_OVERFLOW, "OpenAI, OpenRouter, vLLM, DeepSeek, Mistral", "maximum context length"},
-	{REPLY_OVERFLOW, "OpenAI", "exceeds the context window|exceed the configured limit"},
-	{REPLY_OVERFLOW, "proxies", "context length exceeded|context_length_exceeded"},
-	{REPLY_OVERFLOW, "LiteLLM, Command", "contextwindowexceeded|maximum allowed input length"},
-	{REPLY_OVERFLOW, "llama.cpp",
-	 "exceeds the available context|context size has been exceeded"},
-	{REPLY_OVERFLOW, "llama-cpp-python", "exceed context window of"},
-	{REPLY_OVERFLOW, "LM Studio", "greater than the context length"},
-	{REPLY_OVERFLOW, "LM Studio",
-	 "is loaded with context length|is loaded with a context length"},
-	{REPLY_OVERFLOW, "Ollama", "exceeded max context length|exceeds the context length"},
-	{REPLY_OVERFLOW, "vLLM",
-	 "longer than the maximum model length|too long to fit into the model"},
-	{REPLY_OVERFLOW, "vLLM",
-	 "max_tokens must be at least 1, got -"}, /* what the window leaves */
-	{REPLY_OVERFLOW, "SGLang", "exceeds the maximum allowed length"},
-	{REPLY_OVERFLOW, "TGI, Together", "tokens + `max_new_tokens` must be"},
-	{REPLY_OVERFLOW, "TGI, Together",
-	 "`inputs` must have less|longer than the model's context"},
-	{REPLY_OVERFLOW, "Mistral", "too large for model with"},
-	{REPLY_OVERFLOW, "SiliconFlow, TabbyAPI", "less than max_seq_len|greater than max_seq_len"},
-	{REPLY_OVERFLOW, "xAI", "maximum prompt length is"},
-	{REPLY_OVERFLOW, "Groq, Cerebras", "reduce the length of the messages"},
-	{REPLY_OVERFLOW, "Gemini", "exceeds the maximum number of tokens"},
-	{REPLY_OVERFLOW, "Bedrock", "input is too long for requested|too many total text bytes"},
-	{REPLY_OVERFLOW, "Moonshot", "exceeded model token limit|model max length exceeded"},
-	{REPLY_OVERFLOW, "MiniMax, Cloudflare", "window exceeds limit|exceeded this model context"},
-	{REPLY_OVERFLOW, "Zhipu", "prompt exceeds max length|prompt 超长"},
-	{REPLY_OVERFLOW, "Qwen, DashScope", "maximum input length|range of input length"},
-	{REPLY_OVERFLOW, "Copilot", "prompt token count of"},
-	{REPLY_OVERFLOW, "Cohere", "too many tokens: total number"},
-	{REPLY_BILLING, "Anthropic",
-	 "credit balance is too low|usage is required for long context"},
-	{REPLY_BILLING, "OpenRouter", "requires more credits|insufficient credits"},
-	{REPLY_BILLING, "DeepSeek, MiniMax, Zhipu", "insufficient balance|insufficient funds"},
-	{REPLY_BILLING, "Gemini", "limit: 0,"}, /* of a quota that the account does not have */
-	{REPLY_AUTH, "Gemini", "api key not valid|api key expired|api_key_invalid"},
-	{REPLY_AUTH, "others", "invalid api key|incorrect api key|login fail"},
-	{REPLY_ADDRESS, "LM Studio", "unexpected endpoint"},
-	{REPLY_ADDRESS, "OpenAI, Express, FastAPI",
-	 "invalid url (|cannot post /|method not allowed"},
-	{REPLY_BAD_REQUEST, "llama.cpp, vLLM",
-	 "roles must alternate|jinja|chat template|chat_template"},
-	{REPLY_BAD_REQUEST, "Ollama, Mistral", "no user query found|unexpected role"},
+	/* Anthropic, Fireworks; OpenAI, OpenRouter, DeepSeek, Mistral, vLLM */
+	{REPLY_OVERFLOW, "prompt is too long|exceed context limit|maximum context length"},
+	/* OpenAI; proxies, LiteLLM */
+	{REPLY_OVERFLOW, "exceeds the context window|exceed the configured limit"},
+	{REPLY_OVERFLOW, "context length exceeded|context_length_exceeded|contextwindowexceeded"},
+	/* llama.cpp, llama-cpp-python */
+	{REPLY_OVERFLOW, "exceeds the available context|context size has been exceeded"},
+	{REPLY_OVERFLOW, "exceed context window of"},
+	/* LM Studio, Ollama */
+	{REPLY_OVERFLOW, "is loaded with context length|is loaded with a context length"},
+	{REPLY_OVERFLOW, "greater than the context length|exceeded max context length"},
+	{REPLY_OVERFLOW,
+	 "exceeds the context length|longer than the model's context"}, /* Together */
+	/* vLLM: the last tells what the window leaves; SGLang, Mistral */
+	{REPLY_OVERFLOW, "longer than the maximum model length|too long to fit into the model"},
+	{REPLY_OVERFLOW, "max_tokens must be at least 1, got -"},
+	{REPLY_OVERFLOW, "exceeds the maximum allowed length|too large for model with"},
+	/* TGI, Together; SiliconFlow, TabbyAPI; xAI, Groq, Cerebras */
+	{REPLY_OVERFLOW, "tokens + `max_new_tokens` must be|`inputs` must have less"},
+	{REPLY_OVERFLOW, "less than max_seq_len|greater than max_seq_len|maximum prompt length is"},
+	{REPLY_OVERFLOW, "reduce the length of the messages|exceeds the maximum number of tokens"},
+	/* Gemini is above; Bedrock, Moonshot, MiniMax, Cloudflare */
+	{REPLY_OVERFLOW, "input is too long for requested|too many total text bytes"},
+	{REPLY_OVERFLOW, "exceeded model token limit|model max length exceeded"},
+	{REPLY_OVERFLOW, "window exceeds limit|exceeded this model context"},
+	/* Zhipu, Qwen, DashScope, Command, Copilot, Cohere */
+	{REPLY_OVERFLOW, "prompt exceeds max length|prompt 超长|range of input length"},
+	{REPLY_OVERFLOW, "maximum input length|maximum allowed input length"},
+	{REPLY_OVERFLOW, "prompt token count of|too many tokens: total number"},
+	/* Anthropic; OpenRouter; DeepSeek, MiniMax, Zhipu; Gemini: a quota of none */
+	{REPLY_BILLING, "credit balance is too low|usage is required for long context"},
+	{REPLY_BILLING, "requires more credits|insufficient credits|insufficient balance"},
+	{REPLY_BILLING, "insufficient funds|insufficient account balance|limit: 0,"},
+	{REPLY_BILLING, "in good standing|in arrears|out of credits|free tier of the model has"},
+	{REPLY_AUTH, "api key not valid|api key expired|api_key_invalid|invalid api key"},
+	{REPLY_AUTH, "incorrect api key|login fail|unauthorized|authentication fail"},
+	/* LM Studio, OpenAI, Express, FastAPI */
+	{REPLY_ADDRESS, "unexpected endpoint|invalid url (|cannot post /|method not allowed"},
+	/* llama.cpp, Ollama, Mistral: a template refuses */
+	{REPLY_BAD_REQUEST, "roles must alternate|jinja|chat template|chat_template"},
+	{REPLY_BAD_REQUEST,
+	 "no user query found|unexpected role|role not supported|roles are supported"},
 };
 
 /* What is named where the most output is told. */
@@ -169,7 +166,7 @@ static const struct {
 	"max_tokens|max_completion_tokens|max_new_tokens|max_output_tokens|maxoutputtokens|"       \
 	"max tokens|maximum tokens you requested|output tokens|completion tokens"
 /* An overflow in none of these wordings, by what it is about and how it complains. */
-#define OF_CONTEXT "token|prompt|context length|context size|context window|input length"
+#define OF_CONTEXT "token|prompt|context|input length|input too|input is too|conversation"
 #define OF_EXCESS                                                                                  \
 	"exceed|too long|too large|too many|greater than|longer than|larger than|more than|"       \
 	"less than|maximum|limit|not fit"
@@ -239,7 +236,7 @@ static const struct {
 
 struct numbers {
 	int64_t of[NAMOUNTS]; /* the largest of each, but the smallest limit; 0: none */
-	int64_t least, most;  /* of those that no word tells, from TOKENS_LEAST; 0: none */
+	int64_t least;        /* of AMOUNT_OTHER; 0: none */
 	unsigned large;       /* how many there are from TOKENS_LEAST */
 };
 
@@ -271,7 +268,8 @@ static int64_t read_number(const char *text, const char *at, const char **end)
 	if (strchr("kKmM", *at) != NULL && *at != 0 && !is_word(at[1]))
 		n *= tolower((unsigned char)*at++) == 'k' ? 1000 : 1000000;
 	*end = at;
-	return good && !is_word(*at) && n <= USAGE_MAX ? n : -1;
+	good = good && (!is_word(*at) || strncasecmp(at, "tok", 3) == 0);
+	return good && n <= USAGE_MAX ? n : -1;
 }
 
 /* Do the `len` bytes at `row` stand around the number from `at` to `end`? */
@@ -315,18 +313,16 @@ static void read_numbers(struct numbers *all, const char *text)
 			continue;
 		is = amount_of(text, at, end);
 		all->large += n >= TOKENS_LEAST;
+		if (is == AMOUNT_OTHER && n < TOKENS_LEAST)
+			continue;
 		if (is == AMOUNT_BEYOND) {
 			is = AMOUNT_LIMIT;
 			n--;
 		}
-		if (is == AMOUNT_LIMIT && all->of[is] > 0)
-			n = MIN(all->of[is], n);
-		if (is != AMOUNT_OTHER) {
+		if (is == AMOUNT_OTHER && (all->least == 0 || n < all->least))
+			all->least = n;
+		if (is != AMOUNT_LIMIT || all->of[is] == 0 || n < all->of[is])
 			all->of[is] = is == AMOUNT_LIMIT ? n : MAX(all->of[is], n);
-		} else if (n >= TOKENS_LEAST) {
-			all->least = all->least > 0 ? MIN(all->least, n) : n;
-			all->most = MAX(all->most, n);
-		}
 	}
 }
 
@@ -340,10 +336,10 @@ static void take_numbers(struct reply_error *e, const struct numbers *n)
 	e->prompt = n->of[AMOUNT_PROMPT];
 	if (e->prompt == 0 && total > 0)
 		e->prompt = output > 0 && output < total ? total - output : total;
-	if (e->window == 0 && n->least > 0 && n->least < MAX(e->prompt, n->most))
+	if (e->window == 0 && n->least > 0 && n->least < MAX(e->prompt, n->of[AMOUNT_OTHER]))
 		e->window = n->least;
-	if (e->prompt == 0 && n->most > e->window && e->window > 0)
-		e->prompt = n->most;
+	if (e->prompt == 0 && n->of[AMOUNT_OTHER] > e->window && e->window > 0)
+		e->prompt = n->of[AMOUNT_OTHER];
 }
 
 /* ---- status */
@@ -360,8 +356,8 @@ static enum reply_class class_of_status(int status)
 		{413, REPLY_TOO_LARGE},  {420, REPLY_RATE_LIMIT}, {421, REPLY_SERVER},
 		{423, REPLY_SERVER},     {424, REPLY_SERVER},     {425, REPLY_SERVER},
 		{429, REPLY_RATE_LIMIT}, {451, REPLY_REFUSED},    {498, REPLY_AUTH},
-		{499, REPLY_SERVER},     {503, REPLY_OVERLOADED}, {504, REPLY_TIMEOUT},
-		{529, REPLY_OVERLOADED},
+		{499, REPLY_SERVER},     {503, REPLY_OVERLOADED}, {501, REPLY_BAD_REQUEST},
+		{504, REPLY_TIMEOUT},    {529, REPLY_OVERLOADED},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(some); i++)
@@ -441,7 +437,8 @@ static void find_param(struct reply_error *e, const char *param, const char *tex
 
 static const char *sentence_of(const json_t *error)
 {
-	static const char *const keys[] = {"message", "msg", "status_msg", "detail", "error"};
+	static const char *const keys[] = {"message",   "msg",           "status_msg", "detail",
+					   "error_msg", "error_message", "error"};
 
 	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
 		if (json_is_string(json_object_get(error, keys[i])))
@@ -459,6 +456,9 @@ const json_t *stream_error_member(const json_t *body)
 	error = json_object_get(body, "external_model_error"); /* Databricks */
 	if (error != NULL)
 		return stream_error_member(error);
+	error = json_array_get(json_object_get(body, "errors"), 0); /* Cloudflare */
+	if (error != NULL)
+		return error;
 	error = json_object_get(body, "error");
 	if (json_is_object(error) || json_is_string(error))
 		return error;
@@ -524,7 +524,7 @@ static enum reply_class read_sentence(struct reply_error *e, enum reply_class cl
 		e->prompt = e->never ? asked : 0;
 		return e->never ? REPLY_RATE_LIMIT : cls;
 	}
-	if (cls == REPLY_RATE_LIMIT && said == REPLY_BILLING)
+	if ((cls == REPLY_RATE_LIMIT || cls == REPLY_AUTH) && said == REPLY_BILLING)
 		return said;
 	if (is_vague(cls) && said == REPLY_OK && n.of[AMOUNT_LIMIT] > 0 &&
 	    any_of(OUTPUT_CAP, text, false)) {
@@ -546,9 +546,9 @@ static enum reply_class decide(const json_t *error, int status, const char *text
 	const json_t *meta = json_object_get(error, "metadata");
 	char room[2][24];
 	const char *const said[] = {
-		code_of(error, "code", room[0]),  code_of(error, "status_code", room[1]),
-		json_get_str(meta, "error_type"), json_get_str(error, "type"),
-		json_get_str(error, "status"),
+		code_of(error, "code", room[0]),   code_of(error, "status_code", room[1]),
+		json_get_str(error, "error_code"), json_get_str(meta, "error_type"),
+		json_get_str(error, "type"),       json_get_str(error, "status"),
 	};
 	enum reply_class cls = REPLY_OK;
 
@@ -619,26 +619,32 @@ static void keep_id(struct reply_error *e, const json_t *body)
 	e->request_id[n] = 0;
 }
 
-/* How long to wait: in words of Google, in headers that OpenRouter hands on, in the sentence. */
+/* How long to wait: in members of several services, in the sentence. */
 static void keep_wait(struct reply_error *e, const json_t *error, const char *text)
 {
-	static const char *const before[] = {"try again in ", "retry in ", "retry after "};
-	const json_t *headers = json_object_get(json_object_get(error, "metadata"), "headers");
-	const json_t *detail;
-	const char *wait = json_get_str(headers, "X-RateLimit-Reset");
-	size_t i;
+	static const char *const keys[] = {"retry_after", "retry_after_seconds", "retryDelay",
+					   "X-RateLimit-Reset", "Retry-After"};
+	static const char *const before[] = {"try again in ",    "retry in ", "retry after ",
+					     "try again after ", "wait ",     "resets in "};
+	const json_t *meta = json_object_get(error, "metadata"), *detail;
+	const json_t *places[10] = {error, meta, json_object_get(meta, "headers")};
+	const char *wait = NULL;
+	char room[24];
+	size_t i, n = 3;
 
 	json_array_foreach(json_object_get(error, "details"), i, detail)
 	{
-		if (json_get_str(detail, "retryDelay") != NULL)
-			wait = json_get_str(detail, "retryDelay");
+		if (n < ARRAY_LEN(places)) /* Google */
+			places[n++] = detail;
 	}
+	for (i = 0; i < n * ARRAY_LEN(keys) && wait == NULL; i++)
+		wait = code_of(places[i / ARRAY_LEN(keys)], keys[i % ARRAY_LEN(keys)], room);
 	for (i = 0; i < ARRAY_LEN(before) && wait == NULL; i++) {
 		wait = strcasestr(text, before[i]);
 		wait = wait != NULL ? wait + strlen(before[i]) : NULL;
 	}
-	snprintf(e->after, sizeof(e->after), "%.*s", (int)sizeof(e->after) - 1,
-		 wait != NULL ? wait : "");
+	if (wait != NULL)
+		snprintf(e->after, sizeof(e->after), "%.*s", (int)sizeof(e->after) - 1, wait);
 }
 
 void stream_error_json(struct reply_error *e, int status, const json_t *body)
@@ -705,7 +711,7 @@ static enum reply_class class_of_page(int status, const char *body)
 		"just a moment|attention required|captcha|challenge|access denied|are human|"
 		"security check|sign in|log in|web filter|firewall|blocked";
 
-	if (cls == REPLY_NOT_FOUND)
+	if (cls == REPLY_NOT_FOUND || cls == REPLY_ADDRESS)
 		return REPLY_ADDRESS;
 	if (status < 400 || cls == REPLY_AUTH || cls == REPLY_BAD_REQUEST || cls == REPLY_REFUSED)
 		return REPLY_WALL;

@@ -352,6 +352,8 @@ static const struct {
 	/* of no service: by its words and two numbers */
 	{400, "Your prompt of 40k tokens does not fit: 32k are possible.", "", REPLY_OVERFLOW, 32000, 40000, 0},
 	{500, "token sequence too long (1_200_000 > 1,048,576)", "", REPLY_OVERFLOW, 1048576, 1200000, 0},
+	{400, "Your request of 12000 tokens exceeds the 8192-token limit", "", REPLY_OVERFLOW, 8192, 12000, 0},
+	{400, "context limit reached: 130k of 128k", "", REPLY_OVERFLOW, 128000, 130000, 0},
 	/* no overflow */
 	{400, "temperature: Input should be less than or equal to 1", "", REPLY_BAD_REQUEST, 0, 0, 0},
 	{400, "Invalid 'tools': array too long. Expected an array with maximum length 128, but got an array with length 900 instead.", "", REPLY_BAD_REQUEST, 0, 0, 0},
@@ -449,6 +451,16 @@ static const struct {
 	{500, NULL, "{\"error\":{\"code\":500,\"message\":\"Conversation roles must alternate user/assistant\",\"type\":\"server_error\"}}", REPLY_BAD_REQUEST, "roles must alternate", ""},
 	{500, NULL, "{\"error\":{\"code\":500,\"message\":\"tools param requires --jinja flag\",\"type\":\"server_error\"}}", REPLY_BAD_REQUEST, "--jinja", ""},
 	{500, NULL, "{\"error\":{\"message\":\"error parsing tool call: raw='{' err=unexpected end of JSON input\",\"type\":\"api_error\"}}", REPLY_SERVER, "parsing tool call", ""},
+	{500, NULL, "{\"error\":{\"message\":\"System role not supported\",\"type\":\"server_error\"}}", REPLY_BAD_REQUEST, "System role", ""},
+	{501, NULL, "{\"error\":{\"message\":\"This server does not support x\",\"type\":\"not_supported_error\"}}", REPLY_BAD_REQUEST, "does not support", ""},
+	/* Baidu, Cloudflare, DashScope, Azure, OpenRouter */
+	{200, NULL, "{\"error_code\":336,\"error_msg\":\"the max input characters is 20480\"}", REPLY_SERVER, "max input characters", ""},
+	{400, NULL, "{\"success\":false,\"errors\":[{\"code\":5021,\"message\":\"The estimated number of input and maximum output tokens (9192) exceeded this model context window limit (7968).\"}]}", REPLY_OVERFLOW, "The estimated", ""},
+	{400, NULL, "{\"code\":\"Arrearage\",\"message\":\"Access denied, please make sure your account is in good standing.\"}", REPLY_BILLING, "Access denied", ""},
+	{403, NULL, "{\"error\":{\"message\":\"The free tier of the model has been exhausted.\",\"code\":\"AllocationQuota.FreeTierOnly\"}}", REPLY_BILLING, "free tier", ""},
+	{429, NULL, "{\"error\":{\"code\":\"429\",\"message\":\"Requests have exceeded token rate limit. Please retry after 26 seconds.\"}}", REPLY_RATE_LIMIT, "token rate", "26 seconds."},
+	{429, NULL, "{\"error\":{\"code\":429,\"message\":\"x\",\"metadata\":{\"retry_after_seconds\":31}}}", REPLY_RATE_LIMIT, "x", "31"},
+	{429, NULL, "{\"detail\":\"Slow down\",\"retry_after\":\"7\"}", REPLY_RATE_LIMIT, "Slow down", "7"},
 	/* no such path, or no such model */
 	{200, NULL, "{\"error\":\"Unexpected endpoint or method. (POST /chat/completions)\"}", REPLY_ADDRESS, "Unexpected endpoint", ""},
 	{404, NULL, "404 page not found", REPLY_ADDRESS, "page not found", ""},
@@ -461,6 +473,7 @@ static const struct {
 	{404, NULL, "{\"error\":{\"message\":\"The model `x` does not exist\",\"code\":\"model_not_found\"}}", REPLY_NOT_FOUND, "does not exist", ""},
 	{404, NULL, "{\"error\":{\"message\":\"model \\\"x\\\" not found, try pulling it first\",\"type\":\"api_error\"}}", REPLY_NOT_FOUND, "try pulling", ""},
 	{307, NULL, "", REPLY_ADDRESS, "HTTP 307", ""},
+	{301, "text/html", "<html><title>301 Moved Permanently</title></html>", REPLY_ADDRESS, "301 Moved", ""},
 	/* walls, and gateways that failed */
 	{403, "text/html", "<!DOCTYPE html><html><head><title>Attention Required! | Cloudflare</title></head></html>", REPLY_WALL, "Attention Required! | Cloudflare (HTTP 403)", ""},
 	{403, NULL, "error code: 1020", REPLY_WALL, "1020", ""},
