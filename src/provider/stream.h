@@ -54,12 +54,12 @@ struct reply_error {
 	char field[64];      /* the parameter of ours that a 400 names; "" none */
 	char request_id[80]; /* from the body; the header is the caller's; "" */
 	/* Tokens that its sentence tells; 0: it tells none. */
-	int64_t window;      /* the most that the model or the account takes of one request */
-	int64_t prompt;      /* what it counted of this one */
-	int64_t output_max;  /* the most output that may be asked for */
-	bool never;          /* larger than a limit that waiting does not raise */
-	char after[40];      /* how long to wait, as a header would say it or a sentence; "" */
-	struct usage usage;  /* of a half reply, estimated; all 0: nothing came */
+	int64_t window;     /* the most that the model or the account takes of one request */
+	int64_t prompt;     /* what it counted of this one */
+	int64_t output_max; /* the most output that may be asked for */
+	bool never;         /* larger than a limit that waiting does not raise */
+	char after[40];     /* how long to wait, as a header would say it or a sentence; "" */
+	struct usage usage; /* of a half reply, estimated; all 0: nothing came */
 };
 
 /* While nothing has arrived; buffers are made by the first byte. */
