@@ -278,7 +278,8 @@ void retry_sentence(const struct retry *r, const struct retry_plan *plan, enum r
 
 	if (cls == REPLY_OTHER && w->status == 0)
 		s = "$P cannot be called"; /* nothing was sent: a certificate that is not trusted */
-	else if (cls == REPLY_NETWORK && strncmp(w->base_url, "http:", 5) == 0) /* this machine */
+	else if (cls == REPLY_NETWORK && strncmp(w->base_url, "http:", 5) == 0 &&
+		 strncmp(w->error->text, "cannot connect", 14) == 0) /* on this machine */
 		s = "nothing answers at $U: is your model server running?";
 	else if (w->error->never)
 		s = ("a request of $N tokens is more than $P takes of this account ($C): give the "

@@ -340,13 +340,13 @@ static bool infer_mend(struct infer_job *j)
 {
 	const struct provider *p = j->run->spec->model->provider;
 	struct draft *d = world_draft(j->run);
-	char text[PROVIDER_URL_MAX + 200];
+	char text[3 * PROVIDER_URL_MAX];
 
 	if (!d || !wire_line_mend(j->ticket.line, &j->wire))
 		return false;
 	snprintf(text, sizeof(text),
-		 "nothing at %s: asking under /v1; if it answers there, put /v1 behind %s",
-		 p->base_url, p->url_name);
+		 "nothing at %s%.60s: asking under /v1; if it answers there, set %s=%s/v1",
+		 p->base_url, j->run->spec->model->dialect->path, p->url_name, p->base_url);
 	record_activity(d, j->run, text);
 	return true;
 }

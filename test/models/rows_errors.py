@@ -131,6 +131,9 @@ ROWS = [
     # where it is
     Row("err_redirect", always(redirect(301, "https://example.com/v1/chat/completions")), end="error/model_error", requests=1,
         error=["set AVA_LOCAL_BASE_URL", "https://example.com/v1"]),
+    Row("err_redirect_page", always(b"HTTP/1.1 308 X\r\nlocation: https://example.com/openai/v1\r\n"
+                                    b"content-type: text/html\r\ncontent-length: 24\r\n\r\n<html>moved</html>      "),
+        end="error/model_error", requests=1, error="it redirects to https://example.com/openai/v1"),
     Row("err_redirect307", always(redirect(307, "/v2/chat/completions")), end="error/model_error", requests=1,
         error="redirects to /v2/chat"),
     Row("err_no_path", always(resp(404, "404 page not found", "text/plain")), end="error/model_error", requests=1,
@@ -151,6 +154,9 @@ ROWS = [
         end="*/*", requests=0, error="nothing answers at http://127.0.0.1:9/v1: is your model server running?"),
     Row("err_doctor_v1", submit, env=NO_V1, gets={"/chat/completions": resp(404, "404 page not found", "text/plain")},
         play=doctor(["nothing at @/chat/completions: the address lacks /v1; set AVA_LOCAL_BASE_URL=@/v1"])),
+    Row("err_doctor_lmstudio", submit, env=NO_V1,
+        gets={p: resp(200, {"error": f"Unexpected endpoint or method. ({p})"}) for p in ("/models", "/chat/completions")},
+        play=doctor(["the address lacks /v1; set AVA_LOCAL_BASE_URL=@/v1"])),
     Row("err_doctor_down", submit, env={"AVA_LOCAL_BASE_URL": "http://127.0.0.1:9/v1"},
         play=doctor(["nothing answers at http://127.0.0.1:9/v1: is your model server running?"])),
     Row("err_doctor_model", submit, env={"AVA_MODEL": "local/other"},
