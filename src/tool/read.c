@@ -39,8 +39,10 @@ struct lines {
 	int64_t at;        /* number of the line the next byte belongs to */
 	int64_t from, to;  /* first and last line in the body; 0: none */
 	int64_t shown;     /* lines in the body */
+	int64_t ends[2];   /* of those, how many end in LF, and in CR LF */
 	bool full;         /* a wanted line did not fit */
 	bool hit;          /* the line being collected holds the needle */
+	bool unended;      /* the last line has no end */
 	bool no_memory;
 };
 
@@ -100,6 +102,7 @@ static void lines_emit(struct lines *l)
 {
 	const char *s = l->line.data != NULL ? l->line.data : "";
 	size_t len = l->line.len, before = l->body.len, skip = 0;
+	bool crlf = len > 0 && len == l->line_len && s[len - 1] == '\r';
 	uint64_t behind = l->line_len - len; /* of the line, not held */
 	struct buf clean;
 
@@ -129,6 +132,7 @@ static void lines_emit(struct lines *l)
 		l->from = l->at;
 	l->to = l->at;
 	l->shown++;
+	l->ends[crlf] += !l->unended;
 }
 
 static void lines_next(struct lines *l)
@@ -170,6 +174,7 @@ static void lines_feed(struct lines *l, const char *data, size_t len)
 
 static int lines_end(struct lines *l)
 {
+	l->unended = true;
 	if (l->line_len != 0)
 		lines_next(l);
 	return l->no_memory || l->body.failed ? AVA_ENOMEM : 0;
@@ -307,8 +312,9 @@ static int file_answer(struct reading *r, struct buf *out, struct ava_error *err
 			       r->path, (long long)total, total == 1 ? "" : "s",
 			       (long long)l->first);
 	utf8_repair(out, r->path, strlen(r->path));
-	buf_addf(out, " (lines %lld-%lld of %lld%s)\n", (long long)l->from, (long long)l->to,
-		 (long long)total, r->more ? "+" : "");
+	buf_addf(out, " (lines %lld-%lld of %lld%s%s%s)\n", (long long)l->from, (long long)l->to,
+		 (long long)total, r->more ? "+" : "", l->ends[1] ? "; line ends: CRLF" : "",
+		 l->ends[0] && l->ends[1] ? " and LF" : "");
 	buf_add(out, l->body.data, l->body.len);
 	if (total == 0)
 		buf_adds(out, "(the file is empty)\n");

@@ -4,8 +4,9 @@
  * The file is read whole, changed in memory, written beside itself and put in its place by a
  * rename, so that it is never half there. Its mode stays. What is no text, is reached through a
  * link or is protected is refused with a sentence; so is an old_string that is not there exactly
- * once, with the place that is nearest to it. A run's calls come one after the other
- * (subagent/copying.c). */
+ * once, with the place that is nearest to it. Models write lines that end in LF: what a file has
+ * of CR LF is no difference to old_string, and what is written has the file's. A run's calls come
+ * one after the other (subagent/copying.c). */
 #include <ava.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,8 +27,68 @@ struct change {
 	char path[PATH_MAX];
 	char *data; /* as it is; owned; NULL: it is not there */
 	size_t len;
+	char *flat; /* the same with LF for each CR LF; owned */
+	size_t flat_len;
+	bool crlf; /* which is what most of its lines end in */
 	struct stat st;
 };
+
+static void change_close(struct change *m)
+{
+	free(m->data);
+	free(m->flat);
+}
+
+/* ---- line ends */
+
+static char *flatten(const char *s, size_t len, size_t *flat_len)
+{
+	char *out = malloc(len + 1);
+	size_t n = 0;
+
+	for (size_t i = 0; out && i < len; i++)
+		if (s[i] != '\r' || i + 1 == len || s[i + 1] != '\n')
+			out[n++] = s[i];
+	if (out)
+		out[n] = '\0';
+	*flat_len = n;
+	return out;
+}
+
+static void add_lines(struct buf *out, const char *s, bool crlf)
+{
+	for (size_t n; crlf && s[n = strcspn(s, "\n")]; s += n + 1) {
+		buf_add(out, s, n);
+		buf_adds(out, "\r\n");
+	}
+	buf_adds(out, s);
+}
+
+/* So many bytes of the flat text further on in the text as it is. */
+static const char *go_on(const char *at, const char *end, size_t flat)
+{
+	for (; flat > 0; flat--)
+		at += at + 1 < end && at[0] == '\r' && at[1] == '\n' ? 2 : 1;
+	return at;
+}
+
+static size_t count_lines(const char *s, size_t len)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < len; i++)
+		n += s[i] == '\n' || i + 1 == len;
+	return n;
+}
+
+static size_t line_of(const char *data, const char *at)
+{
+	size_t n = 1;
+
+	for (const char *p = data; p < at; p++)
+		n += *p == '\n';
+	return n;
+}
 
 /* Which file, and what is in it. */
 static int change_open(struct change *m, const struct tool_call *c, struct ava_error *err)
@@ -37,7 +98,7 @@ static int change_open(struct change *m, const struct tool_call *c, struct ava_e
 	const char *arg, *why;
 	int rv = job_arg_str(c->args, "path", &arg, err);
 
-	m->data = NULL;
+	m->data = m->flat = NULL;
 	if (!env->copy)
 		return err_set(err, AVA_EDENIED,
 			       "this run may not change files: a person grants it with rw");
@@ -61,16 +122,12 @@ static int change_open(struct change *m, const struct tool_call *c, struct ava_e
 	if (rv == 0 && !patch_is_text(m->data, m->len))
 		rv = err_set(err, AVA_EDENIED,
 			     "%.300s is binary, or not UTF-8: only text is changed", m->path);
+	if (rv == 0) {
+		m->flat = flatten(m->data, m->len, &m->flat_len);
+		m->crlf = 2 * (m->len - m->flat_len) >= line_of(m->data, m->data + m->len);
+		rv = m->flat ? 0 : err_set(err, AVA_ENOMEM, "out of memory");
+	}
 	return rv;
-}
-
-static size_t count_lines(const char *s, size_t len)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < len; i++)
-		n += s[i] == '\n' || i + 1 == len;
-	return n;
 }
 
 static int change_save(const struct change *m, const struct tool_call *c, const char *data,
@@ -93,25 +150,28 @@ static int write_run(struct tool_call *c, struct ava_error *err)
 {
 	const char *content;
 	struct change m;
-	size_t len;
+	struct buf lines;
 	int rv = job_arg_str(c->args, "content", &content, err);
 
 	if (rv != 0)
 		return rv;
+	buf_init(&lines, 2 * PATCH_FILE_MAX);
 	rv = change_open(&m, c, err);
 	if (rv == 0) {
-		len = strlen(content);
-		rv = change_save(&m, c, content, len, err);
+		add_lines(&lines, content, m.data && m.crlf && !strchr(content, '\r'));
+		rv = change_save(&m, c, lines.data ? lines.data : "", lines.len, err);
 	}
 	if (rv == 0) {
 		utf8_repair(&c->out, m.path, strlen(m.path));
 		buf_addf(&c->out, ": %s, %zu line%s", m.data ? "rewritten" : "new",
-			 count_lines(content, len), count_lines(content, len) == 1 ? "" : "s");
+			 count_lines(lines.data, lines.len),
+			 count_lines(lines.data, lines.len) == 1 ? "" : "s");
 		if (m.data)
 			buf_addf(&c->out, " (it had %zu)", count_lines(m.data, m.len));
 		buf_addc(&c->out, '\n');
 	}
-	free(m.data);
+	buf_fini(&lines);
+	change_close(&m);
 	return rv;
 }
 
@@ -123,18 +183,9 @@ static void write_start(struct tool_call *c)
 /* ---- edit_file */
 
 struct edit {
-	const char *old, *new;
+	char *old, *new; /* flat; owned */
 	bool all;
 };
-
-static size_t line_of(const char *data, const char *at)
-{
-	size_t n = 1;
-
-	for (const char *p = data; p < at; p++)
-		n += *p == '\n';
-	return n;
-}
 
 static void trim(const char **s, size_t *len)
 {
@@ -160,11 +211,11 @@ static size_t alike(const char *want, size_t n, const char *line, size_t m)
 static size_t nearest(const struct change *m, const char *old, const char **text, size_t *text_len)
 {
 	size_t len = strcspn(old + strspn(old, " \t\r\n"), "\n"), best = 0, line = 0, n = 1;
-	const char *want = old + strspn(old, " \t\r\n"), *end = m->data + m->len;
+	const char *want = old + strspn(old, " \t\r\n"), *end = m->flat + m->flat_len;
 
 	trim(&want, &len);
 	len = MIN(len, HINT_CHARS);
-	for (const char *at = m->data; at < end; n++) {
+	for (const char *at = m->flat; at < end; n++) {
 		const char *nl = memchr(at, '\n', (size_t)(end - at)), *s = at;
 		size_t one = (size_t)((nl ? nl : end) - at), score;
 
@@ -186,12 +237,6 @@ static int not_there(const struct change *m, const struct edit *e, struct ava_er
 	const char *text = "";
 	size_t len = 0, line = nearest(m, e->old, &text, &len);
 
-	if (memchr(m->data, '\r', m->len) && !strchr(e->old, '\r') && strchr(e->old, '\n'))
-		return err_set(
-			err, AVA_EINVAL,
-			"old_string is not in %.300s, whose lines end in CR LF: give them so, "
-			"or change one line at a time",
-			m->path);
 	if (line == 0)
 		return err_set(err, AVA_EINVAL,
 			       "old_string is not in %.300s, nor anything near it: read the file "
@@ -207,13 +252,13 @@ static int not_there(const struct change *m, const struct edit *e, struct ava_er
 static int several(const struct change *m, const struct edit *e, size_t n, struct ava_error *err)
 {
 	char lines[LINES_NAMED * 12] = "";
-	const char *at = m->data;
+	const char *at = m->flat;
 	size_t len = 0;
 
 	for (size_t i = 0; i < MIN(n, LINES_NAMED); i++) {
-		at = memmem(at, (size_t)(m->data + m->len - at), e->old, strlen(e->old));
+		at = memmem(at, (size_t)(m->flat + m->flat_len - at), e->old, strlen(e->old));
 		len += (size_t)snprintf(lines + len, sizeof(lines) - len, "%s%zu", i ? ", " : "",
-					line_of(m->data, at));
+					line_of(m->flat, at));
 		at += strlen(e->old);
 	}
 	return err_set(
@@ -223,19 +268,24 @@ static int several(const struct change *m, const struct edit *e, size_t n, struc
 		n, m->path, lines, n > LINES_NAMED ? ", …" : "");
 }
 
-/* The text with old replaced by new; how often. */
+/* The text with old replaced by new, in the line ends of what stands there, else of the file; how
+ * often. */
 static size_t replace(const struct change *m, const struct edit *e, struct buf *out)
 {
 	size_t n = 0, old = strlen(e->old);
-	const char *from = m->data, *end = m->data + m->len, *at;
+	const char *from = m->flat, *flat_end = m->flat + m->flat_len, *found;
+	const char *at = m->data, *end = m->data + m->len, *next, *nl;
 
-	while ((at = memmem(from, (size_t)(end - from), e->old, old)) != NULL) {
-		buf_add(out, from, (size_t)(at - from));
-		buf_adds(out, e->new);
-		from = at + old;
+	while ((found = memmem(from, (size_t)(flat_end - from), e->old, old)) != NULL) {
+		next = go_on(at, end, (size_t)(found - from));
+		buf_add(out, at, (size_t)(next - at));
+		at = go_on(next, end, old);
+		nl = memchr(next, '\n', (size_t)(at - next));
+		add_lines(out, e->new, nl ? nl > next && nl[-1] == '\r' : m->crlf);
+		from = found + old;
 		n++;
 	}
-	buf_add(out, from, (size_t)(end - from));
+	buf_add(out, at, (size_t)(end - at));
 	return n;
 }
 
@@ -263,7 +313,8 @@ static int edit_file(const struct change *m, struct tool_call *c, const struct e
 		utf8_repair(say, m->path, strlen(m->path));
 		if (n == 1)
 			buf_addf(say, ": changed at line %zu\n",
-				 line_of(m->data, memmem(m->data, m->len, e->old, strlen(e->old))));
+				 line_of(m->flat,
+					 memmem(m->flat, m->flat_len, e->old, strlen(e->old))));
 		else
 			buf_addf(say, ": changed at %zu places\n", n);
 	}
@@ -274,21 +325,28 @@ static int edit_file(const struct change *m, struct tool_call *c, const struct e
 static int edit_run(struct tool_call *c, struct ava_error *err)
 {
 	struct edit e = {.all = json_get_bool(c->args, "replace_all", false)};
-	struct change m;
-	int rv = job_arg_str(c->args, "old_string", &e.old, err);
+	const char *old, *new = "";
+	struct change m = {.data = NULL};
+	size_t len;
+	int rv = job_arg_str(c->args, "old_string", &old, err);
 
 	if (rv == 0)
-		rv = job_arg_str(c->args, "new_string", &e.new, err);
-	if (rv == 0 && (!e.old[0] || strcmp(e.old, e.new) == 0))
+		rv = job_arg_str(c->args, "new_string", &new, err);
+	if (rv != 0)
+		return rv;
+	e.old = flatten(old, strlen(old), &len);
+	e.new = flatten(new, strlen(new), &len);
+	if (!e.old || !e.new)
+		rv = err_set(err, AVA_ENOMEM, "out of memory");
+	else if (!e.old[0] || strcmp(e.old, e.new) == 0)
 		rv = err_set(err, AVA_EINVAL,
 			     e.old[0] ? "old_string and new_string are the same"
 				      : "old_string is empty: write_file writes a whole file");
-	if (rv != 0)
-		return rv;
-	rv = change_open(&m, c, err);
-	if (rv == 0)
-		rv = edit_file(&m, c, &e, err);
-	free(m.data);
+	rv = rv ? rv : change_open(&m, c, err);
+	rv = rv ? rv : edit_file(&m, c, &e, err);
+	free(e.old);
+	free(e.new);
+	change_close(&m);
 	return rv;
 }
 

@@ -317,6 +317,22 @@ contains 'a project that is too large is said' 'big.bin alone is too large for a
 run "$AVA" apply "$run_id"
 exits 'nothing to apply' 5
 cd "$repo" || exit 99
+# Line ends are the file's, whatever a model writes.
+printf 'one\r\ntwo\r\nthree\r\n' >"$repo/dos.txt"
+printf 'old\r\n' >"$repo/dos2.txt"
+{
+	turn read_file '{"path":"dos.txt"}'
+	turn edit_file '{"path":"dos.txt","old_string":"one\ntwo\n","new_string":"eins\nzwei\nund\n"}'
+	turn write_file '{"path":"dos2.txt","content":"new\nlines\n"}'
+	end
+} >"$T/turns.jsonl"
+play
+answers "$run_id"
+contains 'they are told' 'dos.txt (lines 1-3 of 3; line ends: CRLF)' "$T/answers"
+run "$AVA" apply "$run_id" --yes
+exits 'CR LF: its patch fits' 0
+equal 'and what was changed keeps its line ends' "$(printf 'eins\r\nzwei\r\nund\r\nthree\r\n' | sha256sum)" "$(sha256sum <"$repo/dos.txt")"
+equal 'and what was written anew' "$(printf 'new\r\nlines\r\n' | sha256sum)" "$(sha256sum <"$repo/dos2.txt")"
 {
 	turn write_file '{"path":"x","content":"x"}'
 	end

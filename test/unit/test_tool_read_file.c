@@ -18,9 +18,12 @@ TEST(form)
 			    "src/a.c (lines 1-4 of 4)\n1\tone\n2\t\ttwo\n3\t\n4\tfour\n");
 	put("b", "no newline");
 	assert_string_equal(reads("{'path':'./b'}"), "b (lines 1-1 of 1)\n1\tno newline\n");
+	put("mixed", "a\r\nb\n");
+	assert_string_equal(reads("{'path':'mixed'}"),
+			    "mixed (lines 1-2 of 2; line ends: CRLF and LF)\n1\ta\n2\tb\n");
 	put("crlf", "a\r\nb\r\n\r\nc\r");
 	assert_string_equal(reads("{'path':'crlf'}"),
-			    "crlf (lines 1-4 of 4)\n1\ta\n2\tb\n3\t\n4\tc\n");
+			    "crlf (lines 1-4 of 4; line ends: CRLF)\n1\ta\n2\tb\n3\t\n4\tc\n");
 	put("empty", "");
 	assert_string_equal(reads("{'path':'empty'}"),
 			    "empty (lines 0-0 of 0)\n(the file is empty)\n");

@@ -58,6 +58,48 @@ TEST(edit)
 	holds("a.c", "a;\nb2;\n");
 }
 
+/* Models write LF; a file keeps what its lines end in. */
+TEST(line_ends)
+{
+	static const struct {
+		const char *was, *tool, *args, *is;
+	} cases[] = {
+		{"a\r\nb\r\nc\r\n", "edit_file",
+		 "'old_string':'a\\nb\\n','new_string':'x\\ny\\nz\\n'", "x\r\ny\r\nz\r\nc\r\n"},
+		{"a\r\nb", "edit_file", "'old_string':'b','new_string':'x\\ny'", "a\r\nx\r\ny"},
+		{"a\r\nb\r\n", "edit_file", "'old_string':'a\\r\\nb','new_string':'x\\r\\ny'",
+		 "x\r\ny\r\n"},
+		{"a\nb\n", "edit_file", "'old_string':'a\\r\\nb','new_string':'x\\r\\ny'",
+		 "x\ny\n"},
+		{"a\nb\n\r\nc\r\nd\r\n\r\n", "edit_file",
+		 "'old_string':'a\\nb','new_string':'x\\ny'", "x\ny\n\r\nc\r\nd\r\n\r\n"},
+		{"a\nb\r\nc\r\na\n", "edit_file",
+		 "'old_string':'a\\n','new_string':'x\\ny\\n','replace_all':true",
+		 "x\ny\nb\r\nc\r\nx\ny\n"},
+		{"a\r\n\r\nb\r\n", "edit_file", "'old_string':'\\n\\n','new_string':'\\n'",
+		 "a\r\nb\r\n"},
+		{"\xef\xbb\xbf"
+		 "a\r\nb\r\n",
+		 "edit_file", "'old_string':'a\\nb','new_string':'c\\nb'",
+		 "\xef\xbb\xbf"
+		 "c\r\nb\r\n"},
+		{"a\rb\n", "edit_file", "'old_string':'a\\rb','new_string':'c'", "c\n"},
+		{"a\r\nb\r\n", "write_file", "'content':'x\\ny\\n'", "x\r\ny\r\n"},
+		{"a\r\nb\r\n", "write_file", "'content':'x\\r\\ny\\n'", "x\r\ny\n"},
+		{"a\nb\r\nc\n", "write_file", "'content':'x\\ny\\n'", "x\ny\n"},
+		{"a\r\n", "write_file", "'content':''", ""},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char args[300];
+
+		put("a.txt", cases[i].was);
+		snprintf(args, sizeof(args), "{'path':'a.txt',%s}", cases[i].args);
+		tool_unit_ok(cases[i].tool, args);
+		holds("a.txt", cases[i].is);
+	}
+}
+
 /* Nothing is changed, and the sentence says what to do. */
 TEST(not_there)
 {
@@ -68,7 +110,7 @@ TEST(not_there)
 		 "line 2 is nearest to its beginning: int alpha = 1;"},
 		{"'old_string':'2\\tint alpha'", "line 2 is nearest"},
 		{"'old_string':'quite something else'", "nor anything near it"},
-		{"'old_string':'x\\nint alpha'", "CR LF"},
+		{"'old_string':'x\\nint alpha'", "nor anything near it"},
 		{"'old_string':''", "too short"},
 	};
 
