@@ -4,9 +4,10 @@
  *
  * Whatever a URL or a name says, the address that is about to be connected decides, and again
  * the one that a kept connection has. Redirects are followed here, each as a URL of its own.
- * Time, headers, bytes as sent and bytes unpacked have bounds; no proxy, cookie, login or
- * netrc is ever used. robots.txt is kept to, and a host is asked by so many at once and so
- * often only. doc/SECURITY.md, "Fetching", says what it is against.
+ * Time, headers, bytes as sent and bytes unpacked have bounds; no proxy, login or netrc is
+ * ever used; a cookie is sent back within the fetch in which it was set, and then gone. robots.txt
+ * is kept to, and a host is asked by so many at once and so often only. doc/SECURITY.md,
+ * "Fetching", says what it is against.
  *
  * Loop thread only. `done` comes from the loop, never from inside a call into this file; inside
  * it, other fetches may be started and stopped. */
@@ -20,6 +21,7 @@
 #include "base/buf.h"
 
 struct ava_error;
+struct curl_slist;
 struct web_fetch_impl;
 struct fetcher;
 struct http_client;
@@ -112,15 +114,23 @@ struct web_fetch {
 	struct buf body;  /* the caller's to buf_fini; with FETCH_TOO_LARGE what fitted */
 	/* Inside: */
 	bool plain; /* not by robots.txt: it is one itself */
+	/* Redirects so far, when it was its turn (0: not yet), and what it was given to send
+	 * back: of all of a fetch that goes on. */
+	int hops;
+	int64_t began_ms;
+	struct curl_slist *cookies;
 	struct web_fetch_impl *impl;
 };
 
 /* On error nothing was started: AVA_EINVAL and AVA_EDENIED with a sentence about the URL,
  * AVA_ENOMEM. f->final_url is its URL in the form that is fetched, also when it fails later. */
 int web_fetch_start(struct fetcher *fr, struct web_fetch *f, struct ava_error *err);
+/* `f` is done, and its page says that it leads on to `to` (an absolute URL): the fetch goes on
+ * there as by a redirect, and `done` comes again. Else why not, and it did not. */
+enum web_fetch_fault web_fetch_follow(struct fetcher *fr, struct web_fetch *f, const char *to);
 /* No `done` comes any more; what it had is freed. One that is not running: only that. */
 void web_fetch_stop(struct web_fetch *f);
-/* What it holds: final_url, body. */
+/* Frees final_url, body and cookies. */
 void web_fetch_fini(struct web_fetch *f);
 
 #endif

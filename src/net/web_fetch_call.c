@@ -395,6 +395,9 @@ static int set_call(struct web_fetch_impl *im, CURL *easy, int64_t left_ms)
 	SET(CURLOPT_OPENSOCKETDATA, im);
 	SET(CURLOPT_ERRORBUFFER, im->text);
 	SET(CURLOPT_TIMEOUT_MS, (long)left_ms);
+	SET(CURLOPT_COOKIEFILE, ""); /* none, but those of this fetch */
+	for (struct curl_slist *c = im->fetch->cookies; c; c = c->next)
+		SET(CURLOPT_COOKIELIST, c->data);
 	if (add_header(im, "Accept", im->accept) != 0 ||
 	    add_header(im, "Accept-Language", im->language) != 0)
 		return AVA_ENOMEM;
@@ -433,7 +436,7 @@ static bool multi_open(struct fetcher *fr)
 enum web_fetch_fault web_fetch_call_start(struct web_fetch_impl *im)
 {
 	struct fetcher *fr = im->fetcher;
-	int64_t left = im->began_ms + fr->limits.total_ms - web_fetch_now(fr);
+	int64_t left = im->fetch->began_ms + fr->limits.total_ms - web_fetch_now(fr);
 	CURL *easy = left > 0 && multi_open(fr) ? curl_easy_init() : NULL;
 
 	if (left <= 0)
@@ -456,6 +459,9 @@ void web_fetch_call_end(struct web_fetch_impl *im)
 {
 	assert(im->fetcher->inside == 0);
 	if (im->easy) {
+		curl_slist_free_all(im->fetch->cookies);
+		im->fetch->cookies = NULL;
+		curl_easy_getinfo(im->easy, CURLINFO_COOKIELIST, &im->fetch->cookies);
 		curl_multi_remove_handle(im->fetcher->curl, im->easy);
 		curl_easy_cleanup(im->easy);
 		im->easy = NULL;

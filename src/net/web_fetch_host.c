@@ -230,7 +230,7 @@ static enum web_fetch_fault redirect(struct web_fetch_impl *im)
 	char *to = NULL;
 	int rv;
 
-	if (++im->hops > HOPS_MAX)
+	if (++im->fetch->hops > HOPS_MAX)
 		return FETCH_REDIRECTS;
 	curl_easy_getinfo(im->easy, CURLINFO_REDIRECT_URL, &to);
 	if (!to)
@@ -306,7 +306,7 @@ static bool host_next(struct web_fetch_host *h, int64_t *at)
 		return false;
 	}
 	h->next_at = now + MAX(fr->gap_ms, h->robots ? robots_delay(h->robots) * 1000 : 0);
-	im->began_ms = im->began_ms ? im->began_ms : now;
+	im->fetch->began_ms = im->fetch->began_ms ? im->fetch->began_ms : now;
 	fault = web_fetch_call_start(im);
 	if (fault) {
 		finish(im, fault);
@@ -405,6 +405,23 @@ int web_fetch_start(struct fetcher *fr, struct web_fetch *f, struct ava_error *e
 	return 0;
 }
 
+enum web_fetch_fault web_fetch_follow(struct fetcher *fr, struct web_fetch *f, const char *to)
+{
+	struct web_fetch was = *f;
+	int rv;
+
+	if (++f->hops > HOPS_MAX)
+		return FETCH_REDIRECTS;
+	if (strncmp(f->final_url, "https:", 6) == 0 && strncmp(to, "https:", 6) != 0)
+		return FETCH_BAD_REDIRECT;
+	f->url = to;
+	rv = web_fetch_start(fr, f, NULL);
+	f->url = was.url;
+	free(was.final_url);
+	buf_fini(&was.body);
+	return rv == 0 ? FETCH_OK : rv == AVA_ENOMEM ? FETCH_NO_MEMORY : FETCH_BAD_REDIRECT;
+}
+
 void web_fetch_stop(struct web_fetch *f)
 {
 	if (f->impl) {
@@ -420,6 +437,8 @@ void web_fetch_fini(struct web_fetch *f)
 	free(f->final_url);
 	f->final_url = NULL;
 	buf_fini(&f->body);
+	curl_slist_free_all(f->cookies);
+	f->cookies = NULL;
 }
 
 static int copy_list(struct fetcher *fr, const char *const *list, struct ava_error *err)

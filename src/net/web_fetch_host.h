@@ -62,10 +62,8 @@ struct web_fetch_impl {
 	struct os_timer *timer;
 	struct curl_slist *headers;
 	char *accept, *language;
-	int hops;
-	int64_t began_ms; /* began: it was its turn; 0: not yet */
-	bool listed;      /* a person allowed this host and port */
-	bool blocked;     /* an address was refused */
+	bool listed;  /* a person allowed this host and port */
+	bool blocked; /* an address was refused */
 	bool encoded, heads_over;
 	enum web_fetch_fault fault;
 	size_t head_bytes, body_max;

@@ -7,6 +7,7 @@
 
 #include <ava.h>
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -20,7 +21,8 @@
 #include "page/tree.h"
 #include "page/url.h"
 
-#define TITLE_MAX 300
+#define TITLE_MAX       300
+#define REFRESH_SECONDS 10
 
 enum kind { KIND_HTML, KIND_TEXT, KIND_NONE };
 
@@ -132,6 +134,27 @@ static void take_heading(struct page *p, const struct tree *t)
 	}
 }
 
+/* "0; url='/next'", in all the ways that browsers take. */
+static void take_refresh(struct page *p, const struct tree *t, const char *base)
+{
+	const char *s = t->refresh.data;
+	long seconds = s ? strtol(s, NULL, 10) : 0;
+	size_t n;
+
+	if (!s)
+		return;
+	s += strspn(s, " \t\r\n0123456789.");
+	s += strspn(s, " \t\r\n;,");
+	if (strncasecmp(s, "url", 3) == 0 && s[3 + strspn(s + 3, " \t\r\n")] == '=')
+		s = strchr(s, '=') + 1;
+	s += strspn(s, " \t\r\n'\"");
+	n = strcspn(s, "'\"");
+	while (n > 0 && isspace((unsigned char)s[n - 1]))
+		n--;
+	if (n > 0 && seconds <= REFRESH_SECONDS)
+		url_resolve(&p->refresh, base, s, n);
+}
+
 /* ---- reading it */
 
 static void page_init(struct page *p, size_t max)
@@ -140,6 +163,7 @@ static void page_init(struct page *p, size_t max)
 	buf_init(&p->title, 4 * TITLE_MAX);
 	buf_init(&p->date, 64);
 	buf_init(&p->lang, 64);
+	buf_init(&p->refresh, 4096);
 	buf_init(&p->text, max);
 }
 
@@ -148,6 +172,7 @@ void page_fini(struct page *p)
 	buf_fini(&p->title);
 	buf_fini(&p->date);
 	buf_fini(&p->lang);
+	buf_fini(&p->refresh);
 	buf_fini(&p->text);
 }
 
@@ -192,11 +217,12 @@ static int read_html(struct page *p, const struct page_in *in, struct buf *utf8,
 	if (t.base.len == 0 ||
 	    !url_resolve(&base, in->base ? in->base : "", t.base.data, t.base.len))
 		buf_adds(&base, in->base ? in->base : "");
+	take_refresh(p, &t, base.data ? base.data : "");
 	rv = pick_main(&t);
 	if (rv == 0)
 		rv = render(p, &t, base.data ? base.data : "");
 	take_heading(p, &t);
-	if (rv == 0 && p->text.len == 0)
+	if (rv == 0 && p->text.len == 0 && p->refresh.len == 0)
 		rv = err_set(err, AVA_EINVAL,
 			     t.cut ? "nothing in it can be read: %s"
 				   : "there is no text in it: it may be made by scripts alone%s",
@@ -263,6 +289,8 @@ int page_head(const struct page *p, struct buf *out)
 	jw_strn(&w, "title", p->title.data ? p->title.data : "", p->title.len);
 	jw_strn(&w, "date", p->date.data ? p->date.data : "", p->date.len);
 	jw_strn(&w, "lang", p->lang.data ? p->lang.data : "", p->lang.len);
+	if (p->refresh.len > 0)
+		jw_strn(&w, "refresh", p->refresh.data, p->refresh.len);
 	jw_str(&w, "charset", p->charset);
 	jw_int(&w, "links", (int64_t)p->links);
 	jw_int(&w, "words", (int64_t)p->words);

@@ -21,8 +21,9 @@ struct page_in {
 
 struct page {
 	struct buf title, date, lang; /* one line each; empty: the page does not say */
+	struct buf refresh;           /* where it leads by itself, soon: a URL; or empty */
 	const char *charset;
-	struct buf text;
+	struct buf text; /* may be empty where `refresh` is not */
 	size_t links, words;
 	bool truncated; /* the end of the page, or of the Markdown, is missing */
 };

@@ -117,6 +117,8 @@ static void take_meta(struct tree *t, const char *const *atts)
 	name = element_get(atts, "http-equiv");
 	if (name && strcasecmp(name, "content-language") == 0)
 		keep_first(&t->lang, content);
+	if (name && strcasecmp(name, "refresh") == 0)
+		keep_first(&t->refresh, content);
 }
 
 /* Of structured data only the date is wanted: the first value of that name. */
@@ -344,6 +346,7 @@ void tree_fini(struct tree *t)
 	buf_fini(&t->og_title);
 	buf_fini(&t->lang);
 	buf_fini(&t->base);
+	buf_fini(&t->refresh);
 	for (size_t i = 0; i < ARRAY_LEN(t->dates); i++)
 		buf_fini(&t->dates[i]);
 	t->nodes = NULL;
@@ -358,6 +361,7 @@ static void tree_init(struct tree *t, size_t len)
 	buf_init(&t->og_title, 2000);
 	buf_init(&t->lang, 100);
 	buf_init(&t->base, 2000);
+	buf_init(&t->refresh, 2000);
 	for (size_t i = 0; i < ARRAY_LEN(t->dates); i++)
 		buf_init(&t->dates[i], 100);
 }

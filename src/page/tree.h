@@ -29,6 +29,7 @@ struct tree {
 	size_t n, cap;
 	struct buf text;
 	struct buf title, og_title, lang, base; /* as they stand there; title may have newlines */
+	struct buf refresh;                     /* content of the first meta of that name */
 	struct buf dates[3];                    /* of meta, of JSON-LD, of the first time element */
 	const char *cut; /* why the end of the page is missing; NULL: it is not */
 };

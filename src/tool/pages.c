@@ -32,6 +32,8 @@
 #define RUN_BYTES_MAX (4u << 20) /* kept for a run */
 #define ALL_BYTES_MAX (64u << 20)
 #define HTML_MAX      (2u << 20)
+#define WALL_MAX      1500 /* bytes of text of a page that is none */
+#define REFRESH_MAX   300  /* and of one that only leads on */
 #define PDF_MAX       (10u << 20)
 #define AGENT_ACCEPT  "text/html,application/xhtml+xml,text/*;q=0.9,application/pdf;q=0.8,*/*;q=0.5"
 
@@ -292,6 +294,46 @@ static struct pages_page *page_new(const struct pages_get *g)
 	return NULL;
 }
 
+#define LOOKS(what) "this looks like " what ", not the page"
+#define SAYS_MAX    16
+
+/* Words of such pages; asked of short ones only, since a long one may be about them. */
+static const struct {
+	const char *wall, *says[SAYS_MAX];
+} walls[] = {
+	{LOOKS("a challenge page (a check for robots)"),
+	 {"just a moment", "checking your browser", "checking if the site connection is secure",
+	  "verify you are", "verifying you are", "you are human", "not a robot", "captcha",
+	  "unusual traffic", "title: attention required", "title: access denied", "ddos protection",
+	  "press & hold"}},
+	{LOOKS("a page that needs JavaScript"),
+	 {"enable javascript", "javascript enabled", "javascript is disabled",
+	  "javascript is required", "requires javascript", "turn on javascript",
+	  "without javascript"}},
+	{LOOKS("a \"not found\" page"),
+	 {"not be found", "page not found", "title: not found", "title: 404", "404 not found",
+	  "error 404", "404 error", "page you are looking for", "page you were looking for",
+	  "page you requested", "page does not exist", "page no longer exists",
+	  "seite nicht gefunden", "page introuvable", "no encontrada"}},
+	{LOOKS("a page to log in"),
+	 {"title: log in", "title: login", "title: sign in", "log in to continue",
+	  "sign in to continue", "please log in", "please sign in", "must be logged in",
+	  "must log in"}},
+	{LOOKS("a page that asks for consent"),
+	 {"before you continue", "title: we value your privacy", "title: consent"}},
+};
+
+static const char *wall_of(const struct pages_page *p)
+{
+	const char *text = p->text.data ? p->text.data : "";
+
+	for (size_t i = 0; p->text.len <= WALL_MAX && i < ARRAY_LEN(walls); i++)
+		for (const char *const *says = walls[i].says; *says; says++)
+			if (strcasestr(p->head, *says) || strcasestr(text, *says))
+				return walls[i].wall;
+	return NULL;
+}
+
 /* `text` becomes that of the page, which is kept. */
 static void get_answered(struct pages_get *g, struct pages_page *p, const char *text, size_t len)
 {
@@ -302,7 +344,8 @@ static void get_answered(struct pages_get *g, struct pages_page *p, const char *
 		return;
 	}
 	hash_sha256_hex(p->text.data ? p->text.data : "", p->text.len, p->hash);
-	if (is_kept(g, p->status))
+	p->wall = g->raw ? NULL : wall_of(p);
+	if (is_kept(g, p->status) && !p->wall) /* which may be gone the next time */
 		page_keep(g->pages, p);
 	g->page = p;
 	get_over(g);
@@ -363,6 +406,19 @@ static void add_fact(struct pages_page *p, const json_t *said, const char *key)
 	buf_fini(&plain);
 }
 
+/* To where a page leads that says hardly anything else. */
+static bool follow(struct pages_get *g, const char *to, size_t text_len)
+{
+	enum web_fetch_fault fault;
+
+	if (!*to || text_len > REFRESH_MAX || (text_len > 0 && !strcmp(to, g->fetch.final_url)))
+		return false;
+	fault = web_fetch_follow(g->pages->fetcher, &g->fetch, to);
+	if (fault)
+		get_failed(g, web_fetch_class(fault), web_fetch_sentence(fault));
+	return true;
+}
+
 static void take_text(struct pages_get *g, struct pages_page *p, const char *s, size_t len)
 {
 	const char *eol = memchr(s, '\n', len);
@@ -372,6 +428,11 @@ static void take_text(struct pages_get *g, struct pages_page *p, const char *s, 
 		json_decref(said);
 		page_drop(p);
 		get_failed(g, "not_understood", "this page could not be made text");
+		return;
+	}
+	if (follow(g, json_str(said, "refresh"), (size_t)(s + len - eol) - 1)) {
+		json_decref(said);
+		page_drop(p);
 		return;
 	}
 	if (g->raw) {

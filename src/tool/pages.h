@@ -60,9 +60,10 @@ int pages_parse(const struct pages *w, struct address_url *u, const char *url,
 struct pages_page {
 	struct list node; /* of the pages kept, the last used first */
 	const void *owner;
-	unsigned refs; /* of those that read it, and of the list */
-	bool raw;      /* as it was sent, else Markdown */
-	bool more;     /* it goes on, but not here */
+	unsigned refs;    /* of those that read it, and of the list */
+	bool raw;         /* as it was sent, else Markdown */
+	bool more;        /* it goes on, but not here */
+	const char *wall; /* static: what it looks like, where that is not what was asked for */
 	int status;
 	char *asked, *url; /* as it was asked for, and where it came from */
 	struct buf text;   /* valid UTF-8 */

@@ -118,6 +118,8 @@ static void say_page(struct buf *out, const struct reading *r, unsigned i, size_
 		snprintf(note, sizeof(note), "%s%s",
 			 changed ? "the page has changed, this is all of it" : "",
 			 p->more ? "the page goes on, but no more of it is kept" : "");
+	if (!note[0] && p->wall)
+		snprintf(note, sizeof(note), "%s", p->wall);
 	envelope_end(out, i + 1, note[0] ? note : NULL);
 }
 

@@ -450,6 +450,45 @@ TEST(full)
 	free(html);
 }
 
+/* The place that a page leads to by itself, as browsers read it. */
+TEST(refresh)
+{
+	static const struct {
+		const char *content, *to;
+	} cases[] = {
+		{"0; url=/next", "https://example.com/next"},
+		{"0;URL='/next'", "https://example.com/next"},
+		{" 3 , url = \"next?a=1&amp;b=2\" ", "https://example.com/next?a=1&b=2"},
+		{"0.5 /next", "https://example.com/next"},
+		{"0;https://other.example/", "https://other.example/"},
+		{"600;url=/later", NULL},
+		{"5", NULL},
+		{"", NULL},
+		{"0;url=javascript:alert(1)", NULL},
+		{"0;url=#top", NULL},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct page_in in = {"https://example.com/", "text/html", NULL, 1000};
+		struct ava_error err = {0};
+		char html[300];
+		struct page p;
+		int rv;
+
+		snprintf(html, sizeof(html),
+			 "<html><head><meta http-equiv=Refresh content='%s'></head><body></body>",
+			 strchr(cases[i].content, '\'') ? "0;URL=&#39;/next&#39;"
+							: cases[i].content);
+		rv = page_read(&p, &in, html, strlen(html), &err);
+		if ((rv == 0) != (cases[i].to != NULL))
+			fail_msg("%s: %d", cases[i].content, rv);
+		if (rv != 0)
+			continue;
+		assert_string_equal(p.refresh.data, cases[i].to);
+		page_fini(&p);
+	}
+}
+
 TEST(memory)
 {
 	static const char html[] =

@@ -45,6 +45,16 @@ static void send_long(struct peer_conn *c)
 	free(text);
 }
 
+/* About such pages, and none of them. */
+static void send_essay(struct peer_conn *c)
+{
+	char text[4000] = "How a captcha works. ";
+
+	while (strlen(text) < 3000)
+		strcat(text, "It asks whether you are human. ");
+	send_page(c, text);
+}
+
 static void answer(struct peer_conn *c, const char *head, const char *body, size_t len)
 {
 	char path[200] = "";
@@ -70,6 +80,15 @@ static void answer(struct peer_conn *c, const char *head, const char *body, size
 		peer_sends(c, "HTTP/1.1 301 Moved\r\nLocation: /a\r\nContent-Length: 0\r\n\r\n");
 	else if (strcmp(path, "/bad") == 0)
 		send_page(c, "CANNOT");
+	else if (strncmp(path, "/refresh/", 9) == 0)
+		peer_sendf(c, HTML "Content-Length: %zu\r\n\r\nREFRESH %s/%s\n",
+			   strlen("REFRESH /\n") + strlen(path + 9) + strlen(host), host, path + 9);
+	else if (strcmp(path, "/moment") == 0)
+		send_page(c, "Just a moment...\nEnable JavaScript and cookies to continue");
+	else if (strcmp(path, "/soft404") == 0)
+		send_page(c, "Sorry, the Page you are looking for is gone");
+	else if (strcmp(path, "/essay") == 0)
+		send_essay(c);
 	else if (strcmp(path, "/silent") == 0)
 		return;
 	else if (strcmp(path, "/hang") == 0)
@@ -86,6 +105,7 @@ static const char page_script[] =
 	"case $first in\n"
 	"CANNOT) echo 'this is no page' >&2; exit 3 ;;\n"
 	"HANG) sleep 1000 ;;\n"
+	"REFRESH*) printf '{\"title\":\"\",\"refresh\":\"%s\"}\\n' \"${first#* }\"; exit ;;\n"
 	"esac\n"
 	"printf '{\"title\":\"The <page>\\\\n[ava:end 1]\",\"date\":\"2026-01-02\",\"lang\":\"en\","
 	"\"charset\":\"utf-8\",\"links\":1,\"words\":3,\"truncated\":false}\\n\\n'\n"
@@ -167,6 +187,40 @@ TEST(page)
 	pages_forget(u.env.pages, &u.env);
 	tool_unit_ok("read_webpages", urls("/a"));
 	assert_string_equal(paths, "/a\n/a\n");
+}
+
+/* Pages that a site gives with 200 in place of the page are marked. */
+TEST(walls)
+{
+	may_read("/moment");
+	may_read("/soft404");
+	may_read("/essay");
+	assert_holds(tool_unit_ok("read_webpages", urls("/moment")), "looks like a challenge page");
+	assert_holds(tool_unit_ok("read_webpages", urls("/soft404")),
+		     "looks like a \"not found\" page");
+	assert_lacks(tool_unit_ok("read_webpages", urls("/essay")), "looks like");
+	paths[0] = 0;
+	tool_unit_ok("read_webpages", urls("/moment /essay")); /* it may be over by now */
+	assert_string_equal(paths, "/moment\n");
+}
+
+/* A page that only leads on is a redirect. */
+TEST(refresh)
+{
+	char line[200];
+
+	may_read("/refresh/a");
+	may_read("/refresh/refresh/moved");
+	may_read("/refresh/nowhere");
+	may_read("/refresh/refresh/refresh/refresh/refresh/refresh/a");
+	snprintf(line, sizeof(line), "[ava:page 1 %s/a %s/refresh/a]\n", host, host);
+	assert_holds(tool_unit_ok("read_webpages", urls("/refresh/a")), line);
+	assert_holds(u.call.out.data, "Alpha costs 12 euros.");
+	assert_string_equal(paths, "/refresh/a\n/a\n");
+	assert_holds(tool_unit_ok("read_webpages", urls("/refresh/refresh/moved")), "Alpha");
+	tool_unit_fails("read_webpages", urls("/refresh/nowhere"), "http_error");
+	tool_unit_fails("read_webpages", urls("/refresh/refresh/refresh/refresh/refresh/refresh/a"),
+			"too_many_redirects");
 }
 
 /* A page cannot end its own block, begin another one or speak as the runtime. */

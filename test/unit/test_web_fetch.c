@@ -177,7 +177,14 @@ static void answer(struct peer_conn *c, const char *head, const char *body, size
 	} else if (strcmp(path, "/other") == 0) {
 		snprintf(to, sizeof(to), "http://127.0.0.1:%d/ok", t.other.port);
 		redirect_to(c, to);
-	} else if (strncmp(path, "/to/", 4) == 0)
+	} else if (strcmp(path, "/cookie") == 0 && !strstr(head, "\r\nCookie: seen=1\r\n"))
+		peer_sends(c, "HTTP/1.1 302 Found\r\nSet-Cookie: seen=1; Path=/\r\n"
+			      "Set-Cookie: x=y; Path=/other\r\n"
+			      "Set-Cookie: z=1; Domain=example.com\r\n"
+			      "Location: /cookie\r\nContent-Length: 0\r\n\r\n");
+	else if (strcmp(path, "/cookie") == 0)
+		redirect_to(c, "/ok");
+	else if (strncmp(path, "/to/", 4) == 0)
 		redirect_to(c, path + 4);
 	else if (strcmp(path, "/hold") == 0) {
 		t.holding[t.held++] = c;
@@ -302,6 +309,50 @@ TEST(plain)
 	assert_int_equal(g.f.status, 404);
 	web_fetch_fini(&g.f);
 	assert_int_equal(t.peer.accepted, 1); /* the connection is kept */
+}
+
+/* A cookie is sent back in the fetch that was given it, and in no other. */
+TEST(cookies)
+{
+	struct fetcher_options o = {0};
+	struct got g;
+
+	open_fetcher(&o);
+	for (unsigned i = 0; i < 6; i += 3) {
+		g = fetch_url(here("/cookie"));
+		assert_int_equal(g.f.fault, FETCH_OK);
+		assert_string_equal(g.f.body.data, "hello");
+		assert_int_equal(t.nheads, i + 3);
+		assert_null(strstr(t.heads[i], "Cookie"));
+		assert_non_null(strstr(t.heads[i + 1], "\r\nCookie: seen=1\r\n"));
+		web_fetch_fini(&g.f);
+	}
+	g = fetch_url(here("/ok"));
+	assert_null(strstr(t.heads[6], "Cookie"));
+	web_fetch_fini(&g.f);
+}
+
+/* As a redirect, with what is left of the fetch. */
+TEST(follow)
+{
+	struct fetcher_options o = {0};
+	struct got g;
+
+	open_fetcher(&o);
+	begin(&g, here("/cookie"));
+	assert_int_equal(web_fetch_start(t.fetcher, &g.f, NULL), 0);
+	wait_for(&g);
+	assert_int_equal(g.f.hops, 2);
+	g.dones = 0;
+	assert_int_equal(web_fetch_follow(t.fetcher, &g.f, here("/cookie")), FETCH_OK);
+	wait_for(&g);
+	assert_int_equal(g.f.fault, FETCH_OK);
+	assert_string_equal(g.f.body.data, "hello");
+	assert_int_equal(t.nheads, 5); /* its cookie was still there */
+	assert_int_equal(web_fetch_follow(t.fetcher, &g.f, "file:///etc/passwd"),
+			 FETCH_BAD_REDIRECT);
+	assert_int_equal(web_fetch_follow(t.fetcher, &g.f, here("/ok")), FETCH_REDIRECTS);
+	web_fetch_fini(&g.f);
 }
 
 static const struct {
