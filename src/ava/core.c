@@ -421,6 +421,7 @@ int core_open(struct core **out, const struct core_options *o, struct ava_error 
 	rv = supervisor_init(&c->sup, c->loop, &c->book, &c->settings);
 	c->sup.mcp = o->mcp;
 	c->sup.quotes.unboxed = c->settings.sandbox_required == 0;
+	c->sup.quotes.keep_out = (const char *const *)c->sup.keep_out;
 	if (rv == 0)
 		rv = find_own_folders(c);
 	if (rv == 0)

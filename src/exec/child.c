@@ -50,7 +50,7 @@ struct exec_child {
 	void (*said)(const char *bytes, size_t len, void *user);
 	int told; /* of a sandbox: its second pipe; -1 */
 	struct cgroup group;
-	uint64_t written;
+	uint64_t written, kept_of; /* of the latter the first and the last are kept */
 	size_t output_max, keep_tail;
 	struct buf kept, tail;
 	bool killed;
@@ -111,17 +111,24 @@ static void stop(struct exec_child *c, enum exec_how why)
 	os_timer_set(c->timer, KILL_WAIT_MS);
 }
 
-static void take(struct exec_child *c, const char *bytes, size_t len)
+void exec_keep(struct exec_child *c, const char *bytes, size_t len)
 {
-	size_t first = MIN(len, c->kept.max - c->kept.len);
+	size_t first = MIN(len, c->kept.max - c->kept.len), last = MIN(len - first, c->keep_tail);
 
-	c->written += len;
+	c->kept_of += len;
 	(void)buf_add(&c->kept, bytes, first);
-	(void)buf_add(&c->tail, bytes + first, c->keep_tail ? len - first : 0);
+	(void)buf_add(&c->tail, bytes + len - last, last);
 	if (c->tail.len > 2 * c->keep_tail)
 		buf_drop(&c->tail, c->tail.len - c->keep_tail);
-	if (c->output && !c->killed)
+}
+
+static void take(struct exec_child *c, const char *bytes, size_t len)
+{
+	c->written += len;
+	if (c->output)
 		c->output(bytes, len, c->user);
+	else
+		exec_keep(c, bytes, len);
 	if (c->written > c->output_max)
 		stop(c, EXEC_OUTPUT);
 }
@@ -199,6 +206,8 @@ static void finish(struct exec_child *c, bool left)
 	struct exec_end end;
 
 	(void)read_some(c, c->pipe);
+	if (c->output)
+		c->output("", 0, c->user);
 	if (c->from >= 0)
 		(void)read_some(c, c->from);
 	if (c->told >= 0 && read(c->told, told, sizeof(told) - 1) < 0)
@@ -215,7 +224,7 @@ static void finish(struct exec_child *c, bool left)
 		.output_len = c->kept.len,
 		.tail = c->tail.data ? c->tail.data : "",
 		.tail_len = c->tail.len,
-		.written = c->written,
+		.written = c->kept_of,
 		.told = told,
 		.left = left,
 	};
@@ -417,7 +426,7 @@ int exec_start(struct exec_child **child, struct os_loop *loop, const struct exe
 				 .done = done,
 				 .user = user};
 	buf_init(&c->kept, o->keep);
-	buf_init(&c->tail, 2 * o->keep_tail + READ_BLOCK);
+	buf_init(&c->tail, 3 * o->keep_tail);
 	buf_init(&c->unread, o->unread_max);
 	rv = o->said ? make_talk(c, o, &input, &said, err) : make_input(o, &input, err);
 	if (rv == 0 && (pipe2(pipes, O_CLOEXEC) != 0 || move_up(&pipes[1]) != 0))

@@ -36,7 +36,7 @@ struct exec_options {
 	size_t output_max;  /* bytes it may write; more ends it */
 	size_t keep;        /* of its first output this much is told */
 	size_t keep_tail;   /* and of what follows the last this much */
-	/* As it comes. May be NULL. */
+	/* Its output as it comes, and 0 bytes at its end; calls exec_keep. NULL: all is kept. */
 	void (*output)(const char *bytes, size_t len, void *user);
 	/* argv is of exec/sandbox.h: 3 is a pipe on which it says which of the rules hold, 4,
 	 * where it is open, its control group. */
@@ -52,7 +52,7 @@ struct exec_end {
 	size_t output_len;
 	const char *tail; /* likewise, the last of what came behind `output` */
 	size_t tail_len;
-	uint64_t written; /* bytes in all; what is in neither was left out */
+	uint64_t written; /* bytes to be kept; what is in neither was left out */
 	const char *told; /* in a sandbox: what stands on 3; else "" */
 	bool left;        /* killed, and a second later not gone: a dead disk holds it */
 };
@@ -63,6 +63,9 @@ typedef void (*exec_done_fn)(const struct exec_end *end, void *user);
  * AVA_ENOMEM. */
 int exec_start(struct exec_child **child, struct os_loop *loop, const struct exec_options *o,
 	       exec_done_fn done, void *user, struct ava_error *err);
+/* These bytes are told as its output, as far as `keep` and `keep_tail` reach. From inside of
+ * `output`. */
+void exec_keep(struct exec_child *child, const char *bytes, size_t len);
 /* To one that is talked with. AVA_ETOOBIG: it does not read, AVA_ENOMEM; nothing was said then. */
 int exec_say(struct exec_child *child, const char *text, size_t len);
 /* Its input ends, nothing that it writes is read any more, and it is killed when it has not ended

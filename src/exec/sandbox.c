@@ -98,7 +98,7 @@ static void add_top(struct args *a, const char *path)
 	a->text += n + 1;
 }
 
-static bool below(const char *path, const char *folder)
+bool sandbox_below(const char *path, const char *folder)
 {
 	size_t n = strlen(folder);
 
@@ -114,12 +114,12 @@ static int check_shown(const struct sandbox *s, const char *path, struct ava_err
 		return err_set(err, AVA_EUNSUPPORTED,
 			       "the whole file system is no project: start in a folder of it");
 	for (size_t i = 0; i < ARRAY_LEN(taken); i++)
-		if (below(path, taken[i]))
+		if (sandbox_below(path, taken[i]))
 			return err_set(err, AVA_EUNSUPPORTED,
 				       "%.300s cannot be shown in a sandbox, which has its own %s",
 				       path, taken[i]);
 	for (size_t i = 0; s->keep_out && s->keep_out[i]; i++)
-		if (below(path, s->keep_out[i]))
+		if (sandbox_below(path, s->keep_out[i]))
 			return err_set(err, AVA_EDENIED,
 				       "%.300s is a folder of ava's own: no command is run in it",
 				       path);
@@ -141,7 +141,7 @@ static int check_all(const struct sandbox *s, struct ava_error *err)
 static void add_hidden(struct args *a, const struct sandbox *s, const char *shown)
 {
 	for (size_t i = 0; s->keep_out && s->keep_out[i]; i++)
-		if (below(s->keep_out[i], shown) && access(s->keep_out[i], F_OK) == 0)
+		if (sandbox_below(s->keep_out[i], shown) && access(s->keep_out[i], F_OK) == 0)
 			add(a, "--tmpfs", s->keep_out[i], NULL);
 }
 
@@ -158,15 +158,16 @@ static void add_named(struct args *a, const struct sandbox *s)
 		add_hidden(a, s, s->writes[i]);
 }
 
-/* The copy has no .git: the project's own can be read in its place, where it is a folder and
- * so leads nowhere else. */
+/* The copy has no .git: the project's own can be read in its place, where it is no link and so
+ * leads nowhere else. */
 static void add_copy(struct args *a, const struct sandbox *s)
 {
 	struct stat st;
 	int n = snprintf(a->text, PATH_MAX, "%s/.git", s->project);
 
 	add(a, "--bind", s->copy, s->project);
-	if (n >= PATH_MAX || lstat(a->text, &st) != 0 || !S_ISDIR(st.st_mode))
+	if (n >= PATH_MAX || lstat(a->text, &st) != 0 ||
+	    (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode)))
 		return;
 	add(a, "--ro-bind", a->text, a->text);
 	a->text += n + 1;

@@ -67,6 +67,9 @@ int sandbox_start(struct exec_child **child, struct os_loop *loop, const struct 
 const char **sandbox_argv(const struct sandbox *s, struct ava_error *err);
 extern const char *const sandbox_env[];
 
+/* `path` is `folder`, or is in it; both canonical. */
+bool sandbox_below(const char *path, const char *folder);
+
 /* Which rules held, out of exec_end.told: `{"landlock":7,…}`, *borrowed*; NULL: nothing was run,
  * since the sandbox could not be made; its output says why. */
 const char *sandbox_layers(const char *told);

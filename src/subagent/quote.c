@@ -18,6 +18,7 @@
 #include "base/words.h"
 #include "codec/json.h"
 #include "codec/utf8.h"
+#include "exec/repository.h"
 #include "subagent/rights.h"
 #include "subagent/spec.h"
 
@@ -115,6 +116,24 @@ void quote_make(const struct quotes *q, struct run_spec *const *specs, unsigned 
 	out->minutes_max = lower_minutes(out->minutes_max, g->time_ms);
 }
 
+/* ---- what its commands see */
+
+static bool runs_commands(struct run_spec *const *specs, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		for (unsigned k = 0; k < specs[i]->agent.ntools; k++)
+			if (specs[i]->tools[k]->flags & TOOL_PROJECT)
+				return true;
+	return false;
+}
+
+/* Git's folder outside of the project, which its commands can read; NULL: there is none. */
+static const char *git_of(const struct quotes *q, struct run_spec *const *s, struct repository *r)
+{
+	repository_find(r, runs_commands(s, 1) ? (*s)->cwd : "", q->keep_out);
+	return r->folder[0] ? r->folder : NULL;
+}
+
 /* ---- for programs */
 
 #define NAMES_MAX (ROLE_MAX_TOOLS * SPEC_GROUP_MAX)
@@ -182,7 +201,8 @@ static void write_source(struct jw *w, const struct role *r)
 static void write_quote(struct jw *w, const struct quotes *q, struct run_spec *const *specs,
 			unsigned n, bool group)
 {
-	const char *model = specs[0]->model->id;
+	const char *model = specs[0]->model->id, *git;
+	struct repository repository;
 	unsigned rights = 0;
 	bool all_three = false;
 	struct quote all;
@@ -202,6 +222,9 @@ static void write_quote(struct jw *w, const struct quotes *q, struct run_spec *c
 		if (strcmp(specs[i]->model->id, model) != 0)
 			model = "several";
 	}
+	git = group ? NULL : git_of(q, specs, &repository);
+	if (git)
+		jw_str(w, "git", git);
 	jw_str(w, "model", model);
 	if (!group)
 		write_fallback(w, specs[0]);
@@ -434,13 +457,21 @@ static void changes_text(struct buf *out, struct run_spec *const *specs, unsigne
 	}
 }
 
-static bool runs_commands(struct run_spec *const *specs, unsigned n)
+static void git_text(struct buf *out, const struct quotes *q, struct run_spec *const *specs,
+		     unsigned n)
 {
-	for (unsigned i = 0; i < n; i++)
-		for (unsigned k = 0; k < specs[i]->agent.ntools; k++)
-			if (specs[i]->tools[k]->flags & TOOL_PROJECT)
-				return true;
-	return false;
+	const char *git, *said = "";
+	struct repository r;
+
+	for (unsigned i = 0; i < n; i++) {
+		git = git_of(q, specs + i, &r);
+		if (!git || strcmp(said, specs[i]->cwd) == 0)
+			continue;
+		said = specs[i]->cwd;
+		buf_adds(out, "\n• Git: its commands can read ");
+		utf8_terminal(out, git, strlen(git), false);
+		buf_adds(out, ", the history of all of the repository");
+	}
 }
 
 /* Of a group what its runs have, taken together; which of them has all three at once is said. */
@@ -516,6 +547,7 @@ int quote_text(struct buf *out, const struct quotes *q, struct run_spec *const *
 		buf_addf(out, "%s%s", i ? ", " : "", names[i]);
 	rights_text(out, specs, n);
 	changes_text(out, specs, n);
+	git_text(out, q, specs, n);
 	if (q->unboxed && runs_commands(specs, n))
 		buf_adds(out,
 			 "\n• NO SANDBOX is required (sandbox.required is 0): its commands may run "

@@ -24,6 +24,7 @@ struct quotes {
 	struct quote_history roles[QUOTE_ROLES];
 	unsigned nroles;
 	bool unboxed; /* sandbox.required is 0: said with each quote that it is about */
+	const char *const *keep_out; /* of tool_env; *borrowed*; NULL: none */
 };
 
 /* An ended run of `role`; told at start for the whole catalog and at each end.

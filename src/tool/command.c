@@ -21,9 +21,11 @@
 #include "base/error.h"
 #include "base/util.h"
 #include "codec/json.h"
+#include "codec/screen.h"
 #include "codec/utf8.h"
 #include "exec/cgroup.h"
 #include "exec/child.h"
+#include "exec/repository.h"
 #include "exec/sandbox.h"
 #include "os/loop.h"
 #include "tool/job.h"
@@ -51,10 +53,10 @@ struct command {
 	int64_t free_mb;         /* of the disk when it began; -1: not known */
 	bool filled;             /* stopped for that */
 	struct exec_options how; /* to start it again so */
+	struct repository repository;
 	const char *argv[4];
-	char *text;                    /* that `argv` and `how` point to, owned */
-	char line[LINE_MAX_BYTES + 1]; /* of its output, the last one so far */
-	size_t line_len;
+	char *text; /* that `argv` and `how` point to, owned */
+	struct screen screen;
 };
 
 static void command_free(struct command *m)
@@ -76,24 +78,6 @@ static void answer_failure(struct tool_call *c, const char *class, const char *s
 }
 
 /* ---- what it answers */
-
-/* A NUL is in no text that a model reads. */
-static void add_output(struct buf *out, const char *bytes, size_t len)
-{
-	while (len > 0) {
-		const char *nul = memchr(bytes, 0, len);
-		size_t n = nul ? (size_t)(nul - bytes) : len;
-
-		buf_add(out, bytes, n);
-		if (!nul)
-			return;
-		buf_adds(out, "\xe2\x90\x80");
-		while (n < len && bytes[n] == '\0')
-			n++;
-		bytes += n;
-		len -= n;
-	}
-}
 
 /* Half a secret is known by nobody: a line that the gap cuts through is left out, before the gap
  * and behind it. One that is longer than a secret is stays, since it may be all there is. */
@@ -120,11 +104,11 @@ static void say_output(struct buf *out, const struct exec_end *end)
 		first = before_gap(end->output, end->output_len);
 		skip = after_gap(end->tail, end->tail_len);
 	}
-	add_output(out, end->output, first);
+	buf_add(out, end->output, first);
 	if (first + end->tail_len - skip < end->written)
 		buf_addf(out, "\n… %llu bytes left out …\n",
 			 (unsigned long long)(end->written - first - (end->tail_len - skip)));
-	add_output(out, end->tail + skip, end->tail_len - skip);
+	buf_add(out, end->tail + skip, end->tail_len - skip);
 }
 
 static void say_end(struct buf *out, const struct command *m, const struct exec_end *end)
@@ -141,6 +125,16 @@ static void say_end(struct buf *out, const struct command *m, const struct exec_
 	if (end->left)
 		buf_adds(out, "; something of it does not end");
 	buf_addc(out, '\n');
+	if (strstr(m->text, "git ") && m->repository.refused)
+		buf_adds(out,
+			 "(git's folder is not shown: it must be a repository of this user's that "
+			 "names this work tree, not the home folder's, and not lie where keys "
+			 "are)\n");
+	else if (strstr(m->text, "git ") && m->repository.part)
+		buf_addf(out,
+			 "(of %s only the history and this project are here: git takes all "
+			 "other files for deleted, so give it a path)\n",
+			 m->repository.tree);
 }
 
 static void say_file(struct buf *out, int dir, const char *name, unsigned n)
@@ -277,30 +271,40 @@ static void look_at_disk(void *user)
 		os_timer_set(m->look, DISK_LOOK_MS);
 }
 
-static void show_line(struct command *m)
+static void show_line(struct command *m, const char *text, size_t len)
 {
 	int64_t now = clock_mono_ms();
 	struct tool_env *env = m->call->env;
+	char line[LINE_MAX_BYTES + 1];
 
-	m->line[m->line_len] = 0;
-	if (m->line_len == 0 || !env->activity || now - m->shown_ms < SHOW_EVERY_MS)
+	if (len == 0 || !env->activity || atomic_load(&m->call->stop) ||
+	    now - m->shown_ms < SHOW_EVERY_MS)
 		return;
 	m->shown_ms = now;
-	env->activity(env, m->line);
+	snprintf(line, sizeof(line), "%.*s", (int)MIN(len, LINE_MAX_BYTES), text);
+	env->activity(env, line);
+}
+
+/* The last of whole lines is shown. */
+static void command_shown(const char *text, size_t len, bool stays, void *user)
+{
+	struct command *m = user;
+	size_t end = stays && text[len - 1] == '\n' ? len - 1 : len;
+	const char *nl = memrchr(text, '\n', end), *line = nl ? nl + 1 : text;
+
+	if (stays)
+		exec_keep(m->child, text, len);
+	show_line(m, line, (size_t)(text + end - line));
 }
 
 static void command_output(const char *bytes, size_t len, void *user)
 {
 	struct command *m = user;
 
-	for (size_t i = 0; i < len; i++) {
-		if (bytes[i] == '\n' || bytes[i] == '\r') {
-			show_line(m);
-			m->line_len = 0;
-		} else if (m->line_len < LINE_MAX_BYTES) {
-			m->line[m->line_len++] = bytes[i];
-		}
-	}
+	if (len > 0)
+		screen_feed(&m->screen, bytes, len);
+	else
+		screen_fini(&m->screen);
 }
 
 static void command_stop(struct tool_call *c)
@@ -360,7 +364,15 @@ static int find_start(struct command *m, struct ava_error *err)
 
 static int command_run(struct command *m, struct ava_error *err)
 {
+	/* Git's folder is a mount of its own; what is outside of the project is not there to be
+	 * compared. */
+	static const char *const part[] = {"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=diff.relative",
+					   "GIT_CONFIG_VALUE_0=true",
+					   "GIT_DISCOVERY_ACROSS_FILESYSTEM=1", NULL};
 	const struct tool_env *env = m->call->env;
+	const struct repository *git = &m->repository;
+	const char *const reads[] = {git->folder[0] ? git->folder : NULL,
+				     git->file[0] ? git->file : NULL, NULL};
 	struct sandbox s = {.bwrap = m->bwrap,
 			    .inside = m->inside,
 			    .bare = m->bare,
@@ -368,12 +380,15 @@ static int command_run(struct command *m, struct ava_error *err)
 			    .project = env->cwd,
 			    .copy = env->copy,
 			    .keep_out = env->keep_out,
+			    .reads = reads,
+			    .env = git->part ? part : part + 3,
 			    .start = m->start,
 			    .argv = m->argv};
 	int rv;
 
 	m->started_ms = m->shown_ms = clock_mono_ms();
 	m->free_mb = free_mb(m);
+	screen_init(&m->screen, command_shown, m);
 	rv = sandbox_start(&m->child, env->loop, &s, &m->how, command_done, m, err);
 	if (rv == 0 && m->free_mb >= 0 && env->disk_free_min_mb > 0)
 		os_timer_set(m->look, DISK_LOOK_MS);
@@ -429,6 +444,7 @@ static void command_start(struct tool_call *c, const char *key, const char *cons
 	rv = rv ? rv : find_start(m, &err);
 	rv = rv ? rv : find_sandbox(m, &err);
 	rv = rv ? rv : make_work(m, &err);
+	repository_find(&m->repository, c->env->cwd, c->env->keep_out);
 	if (rv == 0 && (!m->look || keep_text(m, text, program, input) != 0))
 		rv = err_set(&err, AVA_ENOMEM, "out of memory");
 	rv = rv ? rv : command_run(m, &err);

@@ -522,7 +522,10 @@ static int look_at_other(void *user, int dirfd, const char *name, const char *pa
 	if (is_in(&l->base, path, &st) && S_ISREG(st.st_mode))
 		return 0; /* said already */
 	/* An empty one is where the project's own is shown (exec/sandbox.c). */
-	if (strcmp(path, ".git") == 0 && unlinkat(dirfd, name, AT_REMOVEDIR) == 0)
+	if (strcmp(path, ".git") == 0 &&
+	    (unlinkat(dirfd, name, AT_REMOVEDIR) == 0 ||
+	     (fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
+	      st.st_size == 0 && unlinkat(dirfd, name, 0) == 0)))
 		return 0;
 	if (n < 0 || n != m || memcmp(target[0], target[1], (size_t)n) != 0)
 		leave_out(l, path,

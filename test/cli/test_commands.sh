@@ -82,6 +82,62 @@ done
 run "$AVA" logs verify
 exits 'the logs are whole' 0
 
+# What a terminal would show: no progress, no colours, no bytes that are no text.
+{
+	turn run_bash '{"command":"for i in 1 2 3; do printf \"\\\\r%d of 3\" $i; done; printf \"\\n\\\\033[31mred\\\\033[0m \\\\033]0;title\\\\007end\\n\"; head -c 50000 /dev/zero | tr '"'"'\\\\0'"'"' '"'"'\\\\377'"'"'; printf \"\\nbehind\\n\"; exit 4"}'
+	end
+} >"$T/turns.jsonl"
+play
+run_id=$(id_of)
+answer "$run_id"
+head -5 "$T/answers.$run_id" >"$T/told"
+equal 'of a progress line its last state, no colours, how much is binary, and the exit code' \
+	"$(printf '%s\n' '3 of 3' 'red end' '(binary, 50001 bytes)' behind)" "$(sed 1d "$T/told")"
+contains 'and the exit code' 'exit 4' "$T/told"
+
+# Git in a part of a repository, in worktrees, in a submodule, with a folder elsewhere.
+export GIT_CONFIG_GLOBAL="$T/gitconfig"
+git config --global user.name ava
+git config --global user.email ava@example.org
+git config --global protocol.file.allow always
+git init -q "$T/repo"
+cd "$T/repo" || exit 99
+mkdir sub && echo one >sub/a.c && echo "$CANARY" >other.c && git add . && git commit -qm 'the first one'
+git worktree add -q "$T/tree"
+git clone -q --bare "$T/repo" "$T/bare.git"
+git -C "$T/bare.git" worktree add -q "$T/bare-tree"
+git clone -q --separate-git-dir="$T/elsewhere.git" "$T/repo" "$T/apart"
+git submodule -q add "$T/bare.git" module && git commit -qm module
+for folder in sub ../tree/sub ../tree ../bare-tree ../apart ../apart/sub module; do
+	cd "$T/repo/$folder" || exit 99
+	file=$PWD/a.c
+	[ -f "$file" ] || file=$PWD/sub/a.c
+	echo two >>"$file"
+	mkdir -p deep && echo deep >deep/new
+	{
+		turn run_bash '{"command":"cd '"$PWD"' && git log --oneline && git blame '"$file"' && git diff && git status --short . && ls -A '"${PWD%/*}"'; touch .git/x '"$T"'/repo/.git/x"}'
+		end
+	} >"$T/turns.jsonl"
+	for grant in fetch_any rw; do
+		play --grant $grant
+		run_id=$(id_of)
+		answer "$run_id"
+		all=$T/answers.$run_id
+		contains "$folder, $grant: git log" 'the first one' "$all"
+		contains "$folder, $grant: git blame" 'Not Committed Yet' "$all"
+		contains "$folder, $grant: git diff" '+two' "$all"
+		contains "$folder, $grant: git status" 'a.c' "$all"
+		lacks "$folder, $grant: nothing else of it" "$CANARY" "$all"
+		refuse "$folder, $grant: nothing is written" [ -e "$T/repo/.git/x" ]
+		equal "$folder, $grant: nor left in a copy" null "$(jq -c .patch "$AVA_DATA_ROOT/runs/$run_id/result.json")"
+	done
+done
+cd "$T/repo/sub" || exit 99
+run "$AVA" run --role code_reviewer --model "offline:$T/turns.jsonl" 'Try it'
+contains 'git'"'"'s folder is named in the quote' "Git: its commands can read $T/repo/.git" "$OUT"
+check 'and in that of programs' grep -qF "\"git\":\"$T/repo/.git\"" "$AVA_DATA_ROOT"/logs/ava/*.jsonl
+
+cd "$T/project" || exit 99
 # Live output; then a stop, and a daemon that is killed.
 {
 	turn run_bash '{"command":"yes x | head -c 24500; cat key; yes y | head -c 100000","cwd":"."}'

@@ -154,7 +154,8 @@ try:
 except MemoryError: l = None
 print('memory ends')"
 	turn run_bash '{"command":"yes","timeout":1}'
-	bash_turn "head -c 1G /dev/zero; printf 'end\\377\\000'"
+	bash_turn "head -c 1G /dev/zero | tr '\\0' x; printf 'end\\377\\000'"
+	bash_turn 'head -c 1G /dev/zero'
 	turn run_bash '{"command":"setsid sleep '$NAP' & (sleep '$NAP' & disown) ; setsid nohup sleep '$NAP' & sleep '$NAP'","timeout":1}'
 } | play 6
 after=$(avad_memory)
@@ -166,6 +167,7 @@ equal '6: nothing is left, whatever its session' '' "$(pgrep -u "$(id -u)" -xf "
 at_most '6: the daemon has hardly grown (KB)' $((before + 16384)) "$after"
 contains '7: 1 GB without a line end is cut' 'bytes left out' "$T/6"
 contains '7: its last bytes are text' 'end' "$T/6"
+contains '7: 1 GB that is no text is said as such' '(binary, 1073741824 bytes)' "$T/6"
 run_id=$(cat "$T/6.id")
 "$AVA" logs "$run_id" -o json >"$T/log"
 check '7: each line of its record is JSON' sh -c 'jq -e . "$1" >/dev/null' sh "$T/log"

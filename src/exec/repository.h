@@ -1,0 +1,22 @@
+/* The place of a folder's history, when git keeps it outside of the folder: the repository
+ * is that of a folder above, or the folder is a worktree, a submodule, or has a `.git` file that
+ * names another place. Found without git, which would do what a configuration says. */
+#ifndef EXEC_REPOSITORY_H
+#define EXEC_REPOSITORY_H
+
+#include <limits.h>
+#include <stdbool.h>
+
+struct repository {
+	char tree[PATH_MAX];   /* the top of the work tree; "": there is no repository */
+	char folder[PATH_MAX]; /* git's, canonical, to be shown read-only; "": none outside */
+	char file[PATH_MAX];   /* the `.git` file above that leads there, likewise */
+	bool refused;          /* there is one outside, which may not be shown */
+	bool part;             /* what is shown is the history of more than the folder */
+};
+
+/* `folder` is canonical, or "". Nothing below `keep_out` (as of struct sandbox) is shown. A few
+ * looks at the disk; loop thread. */
+void repository_find(struct repository *r, const char *folder, const char *const *keep_out);
+
+#endif
