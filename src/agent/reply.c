@@ -19,6 +19,7 @@
 #include "agent/tool.h"
 #include "agent/turn.h"
 #include "base/buf.h"
+#include "base/near.h"
 #include "base/util.h"
 #include "codec/json.h"
 #include "codec/schema.h"
@@ -34,6 +35,52 @@ static const struct tool *find(const struct tool *const *tools, unsigned n, cons
 		if (name != NULL && strcmp(tools[i]->name, name) == 0)
 			return tools[i];
 	return NULL;
+}
+
+/* ReadFile, read-file and "Read File" are read_file. */
+static bool same_letters(const char *a, const char *b)
+{
+	for (;; a++, b++) {
+		while (*a != 0 && !isalnum((unsigned char)*a))
+			a++;
+		while (*b != 0 && !isalnum((unsigned char)*b))
+			b++;
+		if (tolower((unsigned char)*a) != tolower((unsigned char)*b))
+			return false;
+		if (*a == 0)
+			return true;
+	}
+}
+
+/* call_spawn_subagent, functions.read_file:0 and read_file<|channel|>commentary hold a name as a
+ * whole word. */
+static bool word_more(const char *name, const char *tool)
+{
+	size_t n = strlen(tool);
+
+	for (const char *at = name; (at = strcasestr(at, tool)) != NULL; at++)
+		if ((at == name || !isalnum((unsigned char)at[-1])) &&
+		    !isalnum((unsigned char)at[n]))
+			return true;
+	return false;
+}
+
+const struct tool *reply_tool(const struct tool *const *tools, unsigned n, const char *name)
+{
+	const struct tool *found = find(tools, n, name);
+
+	for (int more = 0; more < 2 && found == NULL; more++) {
+		for (unsigned i = 0; i < n; i++) {
+			const char *tool = tools[i]->name;
+
+			if (!(more ? word_more(name, tool) : same_letters(name, tool)))
+				continue;
+			if (found != NULL)
+				return NULL; /* one of several */
+			found = tools[i];
+		}
+	}
+	return found;
 }
 
 bool reply_shallow(const json_t *v, unsigned depth)
@@ -59,7 +106,8 @@ static bool has_any(const json_t *o, const char *const *keys, size_t n)
 	return false;
 }
 
-/* {"name": TOOL, "arguments": …} and its cousins. */
+/* {"name": TOOL, "arguments": …} and its cousins. In these very words it is a call whatever
+ * the name: models make up tools too. */
 static bool names_call(const json_t *o, const struct tool *const *tools, unsigned n)
 {
 	static const char *const names[] = {"name", "function", "action", "tool", "tool_name"};
@@ -67,10 +115,17 @@ static bool names_call(const json_t *o, const struct tool *const *tools, unsigne
 					   "input",     "action_input", "tool_input"};
 	const char *only = json_object_iter_key(json_object_iter((json_t *)o));
 
-	for (size_t i = 0; i < ARRAY_LEN(names); i++)
-		if (find(tools, n, json_get_str(o, names[i])) != NULL &&
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		const char *name = json_get_str(o, names[i]);
+
+		if (name == NULL)
+			continue;
+		if (json_object_size(o) <= 3 && json_is_object(json_object_get(o, "arguments")))
+			return true;
+		if (reply_tool(tools, n, name) != NULL &&
 		    (strncmp(names[i], "tool", 4) == 0 || has_any(o, args, ARRAY_LEN(args))))
 			return true;
+	}
 	return json_object_size(o) == 1 && find(tools, n, only) != NULL &&
 	       json_is_object(json_object_get(o, only));
 }
@@ -119,8 +174,11 @@ static bool has_tool_word(const char *s, size_t len, const struct tool *const *t
 /* `s` begins behind a '<'. */
 static bool tag_calls(const char *s, size_t len, const struct tool *const *tools, unsigned n)
 {
-	static const char *const tags[] = {"tool_call", "tool_use",      "invoke",
-					   "tool",      "function_call", "function"};
+	static const char *const tags[] = {
+		"tool_call", "tool_use",      "invoke",
+		"tool",      "function_call", "function",
+		"|tool",     "|tool_call",    "|channel|>commentary to=functions",
+	};
 
 	for (unsigned i = 0; i < n; i++)
 		if (word_at(s, len, 0, tools[i]->name))
@@ -389,6 +447,7 @@ void answer_open(struct agent *a, const char *error_class, const char *why)
 void answer_unknown(struct agent *a, struct turn_call *c)
 {
 	const struct agent_spec *s = a->spec;
+	struct near near = near_start(c->name);
 	const char *text = NULL;
 	struct buf b;
 
@@ -398,8 +457,12 @@ void answer_unknown(struct agent *a, struct turn_call *c)
 	for (char *at = b.data; at != NULL && (at = strchr(at, '[')) != NULL;)
 		*at = '('; /* no name begins a notice */
 	buf_adds(&b, "; the tools are: ");
-	for (unsigned i = 0; i < s->ntools; i++)
+	for (unsigned i = 0; i < s->ntools; i++) {
 		buf_addf(&b, "%s%s", i > 0 ? ", " : "", s->tools[i]->name);
+		near_word(&near, s->tools[i]->name, strlen(s->tools[i]->name));
+	}
+	if (near.len > 0)
+		buf_addf(&b, ". Did you mean %s?", near.best);
 	if (buf_check(&b) == 0)
 		text = arena_copy(&a->turn->mem, b.data, b.len);
 	buf_fini(&b);

@@ -16,8 +16,12 @@ struct reply {
 	json_t *object;    /* the result found in it; NULL: none; owned */
 	bool envelope;     /* it has `output` or `summary`, else it is the output */
 	size_t start, end; /* where it stands, its fence included */
-	bool call;         /* no result, but a call of an allowed tool as text */
+	bool call;         /* no result, but a call as text */
 };
+
+/* The tool that a call means: of that name, else the only one whose name has the same letters
+ * and digits, else the only one that stands with a word more. NULL: none, or several. */
+const struct tool *reply_tool(const struct tool *const *tools, unsigned n, const char *name);
 
 /* What a model wrote stands inside events and result.json, which are read to a
  * depth of 64. */

@@ -173,8 +173,8 @@ static int anthropic_mark_cache(struct buf *body, size_t lines_from, const struc
  * the one before, usage is cumulative and replaces too. Unknown events are
  * passed over, and so are unknown deltas, but for blocks that are unknown too. */
 
-#define FILL_MAX (64u << 10) /* bytes of a block that unknown deltas fill */
-#define ANY      (~0u)       /* kind of block */
+#define FILL_MAX (64u << 10)             /* bytes of a block that unknown deltas fill */
+#define ANY      (~(1u << PART_THOUGHT)) /* kind of block */
 
 /* `raw`: the bytes of `value`, or none. */
 static int begin_block(struct stream *s, struct slice raw, const json_t *value, int64_t index)
@@ -206,7 +206,7 @@ static int begin_block(struct stream *s, struct slice raw, const json_t *value, 
 	} else if (rv == 0 && kind < PART_CALL) {
 		const char *text = json_str(value, types[kind]);
 
-		rv = stream_add(s, &p->text, kind == PART_TEXT ? DELTA_TEXT : DELTA_THINKING, text,
+		rv = stream_add(s, p, kind == PART_TEXT ? DELTA_TEXT : DELTA_THINKING, text,
 				strlen(text));
 	}
 	if (rv == 0 && kind == PART_THINKING)
@@ -561,6 +561,8 @@ static int write_line(const struct stream *s, const struct turn *t, struct jw *w
 			break;
 		case PART_OTHER:
 			rv = write_other(w, b);
+			break;
+		case PART_THOUGHT:
 			break;
 		}
 	}

@@ -336,11 +336,13 @@ static int openai_mark_cache(struct buf *body, size_t lines_from, const struct m
  *   data: [DONE]
  *
  * Servers differ most in calls: all with index 0, without index or id, whole
- * arguments as text or as an object. A piece opens a new call when its id is
- * another one, or when it has a name and the call there is complete already; a
- * name is set once. Calls decide that a turn wants tools, never the reason.
- * Reasoning is kept under the name it came with, reasoning_details merged as
- * they were cut, so that both can be sent back. */
+ * arguments as text or as an object, all so far in each piece, all once more at
+ * the end. An id that is known decides, then the index; what has neither goes to
+ * the call that is open. A piece opens a new call when its id is another one, or
+ * when it has a name and the call there is complete already; a name is set once.
+ * Calls decide that a turn wants tools, never the reason. Reasoning that came as
+ * reasoning_content or reasoning is kept under that name, reasoning_details merged
+ * as they were cut, so that both can be sent back; all other thinking is not. */
 
 static int place_piece(struct stream *s, enum delta_kind kind, int64_t index, struct part **out)
 {
@@ -351,6 +353,8 @@ static int place_piece(struct stream *s, enum delta_kind kind, int64_t index, st
 	struct part *p = stream_find(s, 1u << part, part == PART_CALL ? index : -1);
 	int rv = 0;
 
+	if (p == NULL) /* arguments of a call that never began are of the one that is open */
+		p = stream_find(s, 1u << part, -1);
 	if (p == NULL)
 		rv = stream_part(s, part, index, &p);
 	if (rv != 0)
@@ -364,35 +368,88 @@ static int place_piece(struct stream *s, enum delta_kind kind, int64_t index, st
 
 /* ---- calls */
 
-static bool complete(const struct buf *args)
-{
-	struct jscan w;
-
-	if (args->len == 0)
-		return false;
-	jscan_init(&w, args->data, args->len);
-	return jscan_skip(&w, NULL) && jscan_peek(&w) == 0 && w.at == w.end;
-}
-
-/* Some servers make up an id for each piece: another id alone, without a name,
- * begins a call only behind a complete one. */
-static bool is_new(const struct part *c, const char *id, const char *name, bool has_args)
-{
-	bool both = id != NULL && c->id != NULL;
-
-	if (both && strcmp(id, c->id) != 0)
-		return name != NULL || (has_args && complete(&c->text));
-	if (name == NULL || both)
-		return false;
-	return c->named_now || complete(&c->text) ||
-	       (c->name != NULL && strcmp(c->name, name) != 0);
-}
+/* A piece of a call; what did not come is NULL. `whole`: of a message, which may say once more
+ * what came in pieces. */
+struct piece {
+	const char *id, *name;
+	int64_t index; /* -1: none */
+	struct buf args;
+	bool whole;
+};
 
 static const char *given(const json_t *o, const char *key)
 {
 	const char *s = json_get_str(o, key);
 
 	return s != NULL && *s != 0 ? s : NULL;
+}
+
+static bool is_complete(const struct part *c)
+{
+	return stream_complete(c->text.data, c->text.len);
+}
+
+/* The same JSON, blanks aside. */
+static bool same_args(const struct part *c, const struct piece *p)
+{
+	const char *a = c->text.data, *b = p->args.data;
+
+	if (c->text.len == 0 || p->args.len == 0)
+		return false;
+	for (bool quoted = false;; a++, b++) {
+		a += quoted ? 0 : strspn(a, " \t\r\n");
+		b += quoted ? 0 : strspn(b, " \t\r\n");
+		if (*a != *b || *a == 0)
+			return *a == *b;
+		if (quoted && *a == '\\' && a[1] != 0) {
+			if (*++a != *++b)
+				return false;
+		} else if (*a == '"') {
+			quoted = !quoted;
+		}
+	}
+}
+
+/* Says the piece a call once more? With the same id it does, unless it has another index or
+ * other arguments: some give one id to all. Without ids the same call is a repeat. */
+static bool is_known(const struct part *c, const struct piece *p)
+{
+	bool both = p->id != NULL && c->id != NULL, same = both && strcmp(p->id, c->id) == 0;
+
+	if (same && (p->whole || p->name == NULL))
+		return true;
+	if (same && (p->index < 0 || c->index < 0 || p->index == c->index))
+		return c->text.len <= 2 || !is_complete(c) ||
+		       !stream_complete(p->args.data, p->args.len) || same_args(c, p);
+	return p->name != NULL && c->name != NULL && strcmp(c->name, p->name) == 0 &&
+	       (p->whole || !both) && same_args(c, p);
+}
+
+/* Some servers make up an id for each piece: another id alone, without a name, begins
+ * a call only behind a complete one. */
+static bool is_new(const struct part *c, const struct piece *p)
+{
+	if (p->id != NULL && c->id != NULL)
+		return p->name != NULL || (p->args.len > 0 && is_complete(c));
+	return p->name != NULL && c->name != NULL &&
+	       (c->named_now || is_complete(c) || strcmp(c->name, p->name) != 0);
+}
+
+/* The call that a piece is of: one that it names again, else that of its index, else the one
+ * that is open. NULL: it begins one. */
+static struct part *find_call(const struct stream *s, const struct piece *p)
+{
+	struct part *c;
+
+	for (unsigned i = 0; i < s->reply->nparts; i++) {
+		c = &s->reply->parts[i];
+		if (c->kind == PART_CALL && is_known(c, p))
+			return c;
+	}
+	c = stream_find(s, 1u << PART_CALL, p->index);
+	if (c == NULL && p->id == NULL && p->name == NULL)
+		c = stream_find(s, 1u << PART_CALL, -1);
+	return c != NULL && is_new(c, p) ? NULL : c;
 }
 
 static int set_once(char **to, const char *s)
@@ -402,51 +459,66 @@ static int set_once(char **to, const char *s)
 	return *to == NULL && s != NULL ? AVA_ENOMEM : 0;
 }
 
-static int take_call(struct stream *s, const json_t *piece)
+static int put_piece(struct stream *s, const struct piece *p)
 {
-	const json_t *function = json_object_get(piece, "function");
-	const json_t *args = json_object_get(function, "arguments");
-	const char *id = given(piece, "id"), *name = given(function, "name");
-	int64_t index = json_get_int(piece, "index", -1);
-	bool has_args = json_is_object(args) || json_string_length(args) > 0;
-	struct part *c = stream_find(s, 1u << PART_CALL, index);
-	struct buf text;
+	struct part *c = find_call(s, p);
 	int rv = 0;
 
-	if (c == NULL && id == NULL && name == NULL && !has_args)
+	if (c == NULL && p->id == NULL && p->name == NULL && p->args.len == 0)
 		return 0;
-	if (c == NULL || is_new(c, id, name, has_args))
-		rv = stream_part(s, PART_CALL, index, &c);
+	if (c == NULL)
+		rv = stream_part(s, PART_CALL, p->index, &c);
+	else if ((p->id != NULL || p->name != NULL) &&
+		 stream_repeats(c->text.data, c->text.len, p->args.data, p->args.len, true))
+		c->text.len = 0;
 	if (rv != 0)
 		return rv;
-	c->named_now |= name != NULL;
-	rv = set_once(&c->id, id);
+	c->named_now |= p->name != NULL;
+	rv = set_once(&c->id, p->id);
 	if (rv == 0)
-		rv = set_once(&c->name, name);
-	if (rv != 0 || !has_args)
-		return rv;
-	buf_init(&text, STREAM_LINE_MAX);
+		rv = set_once(&c->name, p->name);
+	return rv == 0 ? stream_add(s, c, DELTA_ARGS, p->args.data, p->args.len) : rv;
+}
+
+/* {"id":…,"index":…,"function":{"name":…,"arguments":…}}, or without `function`. */
+static int take_call(struct stream *s, const json_t *o, bool whole)
+{
+	const json_t *function = json_object_get(o, "function");
+	const json_t *in = json_is_object(function) ? function : o;
+	const json_t *args = json_object_get(in, "arguments");
+	struct piece p = {given(o, "id"), given(in, "name"), json_get_int(o, "index", -1),
+			  .whole = whole};
+	int rv;
+
+	if (json_is_string(function))
+		p.name = json_string_value(function);
+	if (args == NULL)
+		args = json_object_get(in, "parameters");
+	buf_init(&p.args, STREAM_LINE_MAX);
 	rv = json_is_object(args)
-		     ? json_dump(&text, args)
-		     : buf_add(&text, json_string_value(args), json_string_length(args));
+		     ? json_dump(&p.args, args)
+		     : buf_add(&p.args, json_string_value(args), json_string_length(args));
 	if (rv == 0)
-		rv = stream_add(s, &c->text, DELTA_ARGS, text.data, text.len);
-	buf_fini(&text);
+		rv = put_piece(s, &p);
+	buf_fini(&p.args);
 	return rv;
 }
 
-static int take_calls(struct stream *s, const json_t *pieces)
+/* A list of calls, or one. */
+static int take_calls(struct stream *s, const json_t *calls, bool whole)
 {
-	const json_t *piece;
+	const json_t *one;
 	size_t i;
 	int rv = 0;
 
 	for (unsigned k = 0; k < s->reply->nparts; k++)
 		s->reply->parts[k].named_now = false;
-	json_array_foreach(pieces, i, piece)
+	if (json_is_object(calls))
+		return take_call(s, calls, whole);
+	json_array_foreach(calls, i, one)
 	{
-		if (rv == 0 && json_is_object(piece))
-			rv = take_call(s, piece);
+		if (rv == 0 && json_is_object(one))
+			rv = take_call(s, one, whole);
 	}
 	return rv;
 }
@@ -497,17 +569,27 @@ static int update_detail(struct part *d, const json_t *o)
 	return 0;
 }
 
-/* Reasoning that came in other ways than as a text: shown, and not sent back as one. */
-static int add_thought(struct stream *s, const char *text)
+/* Thinking in any other form: a text, blocks, an object that holds it. It is shown, and not
+ * sent back. */
+static int take_thought(struct stream *s, const json_t *v)
 {
-	struct part *p = stream_find(s, 1u << PART_THINKING, -1);
+	static const char *const inside[] = {"thinking", "reasoning", "summary", "content", "text"};
+	const json_t *one = NULL;
+	size_t i;
 	int rv = 0;
 
-	if (text == NULL)
-		return 0;
-	if (p == NULL)
-		rv = stream_part(s, PART_THINKING, -1, &p);
-	return rv == 0 ? stream_add(s, &p->text, DELTA_REASONING, text, strlen(text)) : rv;
+	if (json_is_string(v))
+		return stream_thought(s, json_string_value(v), json_string_length(v));
+	for (i = 0; i < ARRAY_LEN(inside) && one == NULL; i++)
+		one = json_object_get(v, inside[i]);
+	if (one != NULL)
+		return take_thought(s, one);
+	json_array_foreach(v, i, one)
+	{
+		if (rv == 0)
+			rv = take_thought(s, one);
+	}
+	return rv;
 }
 
 /* `shown`: its text came as plain reasoning too. */
@@ -529,19 +611,30 @@ static int take_detail(struct stream *s, const json_t *o, bool shown)
 	}
 	if (rv != 0 || text == NULL)
 		return rv;
-	rv = stream_add(s, &d->text, DELTA_ARGS, text, strlen(text));
-	return rv == 0 && !shown ? add_thought(s, text) : rv;
+	rv = buf_adds(&d->text, text);
+	return rv == 0 && !shown ? stream_thought(s, text, strlen(text)) : rv;
 }
 
 static int take_reasoning(struct stream *s, const json_t *delta)
 {
+	static const char *const names[] = {"reasoning_content", "reasoning",
+					    "reasoning_text",    "thinking",
+					    "thinking_content",  "thought"};
 	const json_t *details = json_object_get(delta, "reasoning_details"), *o;
-	bool shown = given(delta, reasoning[0]) != NULL || given(delta, reasoning[1]) != NULL;
+	bool shown = false;
 	size_t i;
-	int rv = stream_piece(s, DELTA_THINKING, -1, json_get_str(delta, reasoning[0]));
+	int rv = 0;
 
-	if (rv == 0)
-		rv = stream_piece(s, DELTA_REASONING, -1, json_get_str(delta, reasoning[1]));
+	for (i = 0; i < ARRAY_LEN(names) && rv == 0; i++) {
+		o = json_object_get(delta, names[i]);
+		if (i < 2 && json_is_string(o))
+			rv = stream_piece(s, i == 0 ? DELTA_THINKING : DELTA_REASONING, -1,
+					  json_string_value(o));
+		else if (!shown)
+			rv = take_thought(s, o);
+		shown |= json_is_string(o) ? json_string_length(o) > 0
+					   : o != NULL && !json_is_null(o);
+	}
 	json_array_foreach(details, i, o)
 	{
 		if (rv == 0 && json_is_object(o))
@@ -555,32 +648,52 @@ static int take_reasoning(struct stream *s, const json_t *delta)
 /* Text, or parts: {"type":"text","text":T}, {"type":"thinking","thinking":[…]}. */
 static int take_content(struct stream *s, const json_t *content)
 {
-	const json_t *part, *thought;
-	size_t i, k;
+	const char *type = json_str(content, "type");
+	const json_t *one;
+	size_t i;
 	int rv = stream_piece(s, DELTA_TEXT, -1, json_string_value(content));
 
-	json_array_foreach(content, i, part)
+	if (strstr(type, "think") != NULL || strstr(type, "reason") != NULL)
+		return take_thought(s, content);
+	if (json_is_object(content))
+		return take_content(s, json_object_get(content, "text"));
+	json_array_foreach(content, i, one)
 	{
-		json_array_foreach(json_object_get(part, "thinking"), k, thought)
-		{
-			if (rv == 0)
-				rv = add_thought(s, json_get_str(thought, "text"));
-		}
 		if (rv == 0)
-			rv = stream_piece(s, DELTA_TEXT, -1, json_get_str(part, "text"));
+			rv = take_content(s, one);
 	}
 	return rv;
+}
+
+/* A message in place of a delta: of a service that sends it once, or that says it all again at
+ * the end, when its words are there already. */
+static int take_message(struct stream *s, const json_t *message, bool whole)
+{
+	const unsigned words = 1u << PART_TEXT | 1u << PART_THINKING | 1u << PART_THOUGHT;
+	const json_t *old = json_object_get(message, "function_call");
+	int rv = 0;
+
+	if (!whole || stream_find(s, words, -1) == NULL) {
+		rv = take_reasoning(s, message);
+		if (rv == 0)
+			rv = take_content(s, json_object_get(message, "content"));
+	}
+	if (rv == 0)
+		rv = take_calls(s, json_object_get(message, "tool_calls"), whole);
+	return rv == 0 && json_is_object(old) ? take_calls(s, old, whole) : rv;
 }
 
 static int take_choice(struct stream *s, const json_t *choice)
 {
 	const json_t *delta = json_object_get(choice, "delta");
+	const json_t *message = json_object_get(choice, "message");
+	bool whole = json_object_size(delta) == 0 && json_is_object(message);
 	const char *finish = given(choice, "finish_reason");
 	const char *native = given(choice, "native_finish_reason");
-	int rv;
 
 	if (json_get_int(choice, "index", 0) != 0)
 		return 0;
+	delta = whole ? message : delta;
 	stream_stop(s->reply, finish);
 	/* That of the service behind OpenRouter, where it says more. */
 	if (native != NULL && (strcmp(native, "refusal") == 0 ||
@@ -590,10 +703,7 @@ static int take_choice(struct stream *s, const json_t *choice)
 		stream_stop(s->reply, "refusal");
 	if (finish != NULL && strcmp(finish, "error") == 0)
 		return stream_error_value(s, choice);
-	rv = take_reasoning(s, delta);
-	if (rv == 0)
-		rv = take_content(s, json_object_get(delta, "content"));
-	return rv == 0 ? take_calls(s, json_object_get(delta, "tool_calls")) : rv;
+	return take_message(s, delta, whole && finish != NULL);
 }
 
 static int64_t count(const json_t *o, const char *key)
@@ -710,8 +820,7 @@ static int write_line(const struct stream *s, const struct turn *t, struct jw *w
 		jw_null(w, "content");
 	if (details && model_takes(s->model, "reasoning_details"))
 		rv = write_details(w, s->reply);
-	else if (!details && plain != NULL && plain->key != NULL &&
-		 model_takes(s->model, plain->key))
+	else if (!details && plain != NULL && model_takes(s->model, plain->key))
 		jw_strn(w, plain->key, plain->text.data, plain->text.len);
 	if (t->ncalls > 0) {
 		jw_array(w, "tool_calls");

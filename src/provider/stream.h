@@ -85,6 +85,9 @@ void stream_free(struct stream *s); /* NULL is fine */
 /* A reply of far more than `tokens`, which it was asked not to pass, is broken off; set before
  * feeding. */
 void stream_limit(struct stream *s, int64_t tokens);
+/* The tools that calls may mean, *borrowed*; set before feeding. */
+struct tool;
+void stream_tools(struct stream *s, const struct tool *const *tools, unsigned n);
 /* Text as it comes, for people; set before feeding. */
 void stream_on_text(struct stream *s,
 		    void (*text)(const char *s, size_t n, bool thinking, void *user), void *user);

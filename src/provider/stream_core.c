@@ -24,6 +24,7 @@
 #include <string.h>
 
 #include "agent/reply.h"
+#include "agent/tool.h"
 #include "base/error.h"
 #include "base/util.h"
 #include "codec/sse.h"
@@ -76,36 +77,38 @@ enum meaning {
 };
 
 static const struct member {
-	enum place in;
-	const char *key;
+	const char *key; /* NULL: no more */
 	enum meaning meaning;
 	int of;
-} members[] = {
-	{CHUNK, "choices", INTO, CHOICE},
-	{CHUNK, "usage", NOTHING},
-	{CHUNK, "error", NOTHING},
-	{CHOICE, "index", ZERO},
-	{CHOICE, "delta", INTO, DELTA},
-	{CHOICE, "finish_reason", NOTHING},
-	{CHOICE, "native_finish_reason", NOTHING},
-	{DELTA, "content", PIECE, DELTA_TEXT},
-	{DELTA, "reasoning", PIECE, DELTA_REASONING},
-	{DELTA, "reasoning_content", PIECE, DELTA_THINKING},
-	{DELTA, "reasoning_details", NOTHING},
-	{DELTA, "refusal", NOTHING},
-	{DELTA, "tool_calls", INTO, CALL},
-	{CALL, "index", INDEX},
-	{CALL, "id", NOTHING},
-	{CALL, "function", INTO, FUNCTION},
-	{FUNCTION, "name", NOTHING},
-	{FUNCTION, "arguments", PIECE, DELTA_ARGS},
-	{EVENT, "type", TYPE},
-	{EVENT, "index", INDEX},
-	{EVENT, "delta", INTO, BLOCK},
-	{BLOCK, "type", TYPE},
-	{BLOCK, "text", PIECE, DELTA_TEXT},
-	{BLOCK, "thinking", PIECE, DELTA_THINKING},
-	{BLOCK, "partial_json", PIECE, DELTA_ARGS},
+} members[][16] = {
+	[CHUNK] = {{"choices", INTO, CHOICE}, {"usage", NOTHING}, {"error", NOTHING}},
+	[CHOICE] = {{"index", ZERO},
+		    {"delta", INTO, DELTA},
+		    {"message", NOTHING},
+		    {"finish_reason", NOTHING},
+		    {"native_finish_reason", NOTHING}},
+	[DELTA] = {{"content", PIECE, DELTA_TEXT},
+		   {"reasoning", PIECE, DELTA_REASONING},
+		   {"reasoning_content", PIECE, DELTA_THINKING},
+		   {"reasoning_details", NOTHING},
+		   {"reasoning_text", NOTHING},
+		   {"thinking", NOTHING},
+		   {"thinking_content", NOTHING},
+		   {"thought", NOTHING},
+		   {"refusal", NOTHING},
+		   {"function_call", NOTHING},
+		   {"tool_calls", INTO, CALL}},
+	[CALL] = {{"index", INDEX},
+		  {"id", NOTHING},
+		  {"name", NOTHING},
+		  {"arguments", PIECE, DELTA_ARGS},
+		  {"function", INTO, FUNCTION}},
+	[FUNCTION] = {{"name", NOTHING}, {"arguments", PIECE, DELTA_ARGS}},
+	[EVENT] = {{"type", TYPE}, {"index", INDEX}, {"delta", INTO, BLOCK}},
+	[BLOCK] = {{"type", TYPE},
+		   {"text", PIECE, DELTA_TEXT},
+		   {"thinking", PIECE, DELTA_THINKING},
+		   {"partial_json", PIECE, DELTA_ARGS}},
 };
 
 struct hot {
@@ -149,7 +152,7 @@ static bool hot_into(struct hot *h, enum place place)
 	return !jscan_item(&h->w) || (hot_object(h, place) && !jscan_item(&h->w));
 }
 
-static bool hot_member(struct hot *h, const struct member *m)
+static bool hot_member(struct hot *h, enum place place, const struct member *m)
 {
 	struct slice raw = {"", 0};
 	long n;
@@ -161,7 +164,7 @@ static bool hot_member(struct hot *h, const struct member *m)
 		return hot_piece(h, (enum delta_kind)m->of);
 	case TYPE:
 		return jscan_peek(&h->w) == '"' && jscan_string(&h->w, &h->type) &&
-		       (m->in != EVENT || slice_is(h->type, "content_block_delta"));
+		       (place != EVENT || slice_is(h->type, "content_block_delta"));
 	case NOTHING:
 		return jscan_skip(&h->w, &raw) &&
 		       (slice_is(raw, "null") || slice_is(raw, "[]") || slice_is(raw, "\"\""));
@@ -185,12 +188,11 @@ static bool hot_object(struct hot *h, enum place place)
 	if (!jscan_object(&h->w))
 		return false;
 	while (jscan_key(&h->w, &key)) {
-		const struct member *m = members;
+		const struct member *m = members[place];
 
-		while (m < members + ARRAY_LEN(members) &&
-		       (m->in != place || !slice_is(key, m->key)))
+		while (m->key != NULL && !slice_is(key, m->key))
 			m++;
-		if (m < members + ARRAY_LEN(members) ? !hot_member(h, m) : !jscan_skip(&h->w, NULL))
+		if (m->key != NULL ? !hot_member(h, place, m) : !jscan_skip(&h->w, NULL))
 			return false;
 	}
 	return !h->w.failed;
@@ -284,6 +286,12 @@ void stream_free(struct stream *s)
 	free(s);
 }
 
+void stream_tools(struct stream *s, const struct tool *const *tools, unsigned n)
+{
+	s->tools = tools;
+	s->ntools = n;
+}
+
 void stream_on_text(struct stream *s,
 		    void (*text)(const char *s, size_t n, bool thinking, void *user), void *user)
 {
@@ -324,6 +332,7 @@ int stream_part(struct stream *s, enum part_kind kind, int64_t index, struct par
 {
 	struct arriving *r = s->reply;
 	unsigned cap = r->cap > 0 ? 2 * r->cap : 4;
+	bool first = kind == PART_TEXT;
 	struct part *grown;
 
 	if (kind == PART_CALL && ++r->ncalls > TURN_MAX_CALLS)
@@ -337,8 +346,10 @@ int stream_part(struct stream *s, enum part_kind kind, int64_t index, struct par
 		r->parts = grown;
 		r->cap = cap;
 	}
+	for (unsigned i = 0; i < r->nparts; i++)
+		first = first && (r->parts[i].kind != PART_TEXT || r->parts[i].text.len == 0);
 	*p = &r->parts[r->nparts++];
-	**p = (struct part){.kind = kind, .index = index};
+	**p = (struct part){.kind = kind, .index = index, .lead = first ? LEAD_BEGIN : LEAD_OVER};
 	buf_init(&(*p)->text, TURN_MAX_BYTES);
 	buf_init(&(*p)->start, STREAM_LINE_MAX);
 	buf_init(&(*p)->sign, STREAM_LINE_MAX);
@@ -357,25 +368,64 @@ struct part *stream_find(const struct stream *s, unsigned kinds, int64_t index)
 	return NULL;
 }
 
-static int show(struct stream *s, enum delta_kind kind, const char *text, size_t len)
+void stream_tell(struct stream *s, const char *text, size_t len, bool thinking)
 {
-	if (s->text != NULL && len > 0 && kind != DELTA_ARGS)
-		s->text(text, len, kind != DELTA_TEXT, s->text_user);
+	if (s->text != NULL && len > 0)
+		s->text(text, len, thinking, s->text_user);
+}
+
+bool stream_complete(const char *s, size_t len)
+{
+	struct jscan w;
+
+	jscan_init(&w, s, len);
+	return len > 0 && jscan_skip(&w, NULL) && jscan_peek(&w) == 0 && w.at == w.end;
+}
+
+bool stream_repeats(const char *had, size_t n, const char *piece, size_t len, bool named)
+{
+	if (n == 0 || len == 0 || *piece != '{')
+		return false;
+	if (had[n - 1] == '}' && stream_complete(had, n))
+		return true;
+	/* Behind these an object may stand, which may begin as the one that it stands in. */
+	return len >= n && memcmp(had, piece, n) == 0 &&
+	       (named || strchr(":[, ", had[n - 1]) == NULL);
+}
+
+/* What came of a part from `before` on is shown and counted. */
+static int grown(struct stream *s, struct part *p, enum delta_kind kind, size_t before)
+{
+	size_t len = p->text.len - before;
+	char *text = p->text.data;
+
 	s->payload += (int64_t)len;
 	if (s->payload > s->payload_max)
 		return stream_fault(
 			s, REPLY_OTHER,
 			"the service went on far beyond the most it was asked to write, "
 			"and was stopped");
-	return s->payload <= (int64_t)TURN_MAX_BYTES ? 0 : AVA_ETOOBIG;
+	if (s->payload > (int64_t)TURN_MAX_BYTES)
+		return AVA_ETOOBIG;
+	if (kind == DELTA_ARGS) {
+		if (stream_repeats(text, before, text + before, len, false)) {
+			memmove(text, text + before, len);
+			p->text.len = len;
+		}
+	} else if (p->lead != LEAD_OVER) {
+		return stream_lead(s, (unsigned)(p - s->reply->parts), false);
+	} else {
+		stream_tell(s, text + before, len, kind != DELTA_TEXT);
+	}
+	return 0;
 }
 
-int stream_add(struct stream *s, struct buf *out, enum delta_kind kind, const char *text,
-	       size_t len)
+int stream_add(struct stream *s, struct part *p, enum delta_kind kind, const char *text, size_t len)
 {
-	int rv = buf_add(out, text, len);
+	size_t before = p->text.len;
+	int rv = buf_add(&p->text, text, len);
 
-	return rv == 0 ? show(s, kind, text, len) : rv;
+	return rv == 0 ? grown(s, p, kind, before) : rv;
 }
 
 int stream_piece(struct stream *s, enum delta_kind kind, int64_t index, const char *text)
@@ -386,7 +436,7 @@ int stream_piece(struct stream *s, enum delta_kind kind, int64_t index, const ch
 	if (text == NULL || *text == 0)
 		return 0;
 	rv = s->ops->place(s, kind, index, &p);
-	return rv == 0 && p != NULL ? stream_add(s, &p->text, kind, text, strlen(text)) : rv;
+	return rv == 0 && p != NULL ? stream_add(s, p, kind, text, strlen(text)) : rv;
 }
 
 static void copy_word(char *out, size_t size, const char *s)
@@ -425,7 +475,7 @@ static int take_hot(struct stream *s, const struct delta *d)
 		return rv;
 	before = p->text.len;
 	rv = delta_add(&p->text, d);
-	return rv == 0 ? show(s, d->kind, p->text.data + before, p->text.len - before) : rv;
+	return rv == 0 ? grown(s, p, d->kind, before) : rv;
 }
 
 static int begin(struct stream *s)
@@ -635,15 +685,17 @@ int stream_args(struct turn *t, struct turn_call *c, const char *s, size_t len, 
 	return rv;
 }
 
-/* For the machine: valid UTF-8 of at most CALL_NAME_MAX bytes. */
-static int keep_name(struct turn *t, struct turn_call *c, const char *s)
+/* For the machine: the tool's own name, else valid UTF-8 of at most CALL_NAME_MAX bytes. */
+static int keep_name(const struct stream *st, struct turn *t, struct turn_call *c, const char *s)
 {
+	const struct tool *tool = reply_tool(st->tools, st->ntools, s);
 	struct buf name;
 	size_t n = 0, step;
 	uint32_t cp;
 	int rv;
 
 	buf_init(&name, 3 * CALL_NAME_MAX + 1);
+	s = tool != NULL ? tool->name : s;
 	rv = utf8_repair(&name, s, strnlen(s, CALL_NAME_MAX));
 	while (rv == 0 && n < name.len) {
 		step = utf8_decode(name.data + n, name.len - n, &cp);
@@ -684,7 +736,7 @@ static int make_calls(const struct stream *s, struct turn *t)
 			continue;
 		if (args.len == 0) /* some services send it whole */
 			args = jscan_member(p->start.data, p->start.len, "input");
-		rv = keep_name(t, c, p->name != NULL ? p->name : "");
+		rv = keep_name(s, t, c, p->name != NULL ? p->name : "");
 		if (rv == 0)
 			rv = wire_call_id(t, c, p->id, s->ops->id_char, s->tag);
 		if (rv == 0)
@@ -694,8 +746,8 @@ static int make_calls(const struct stream *s, struct turn *t)
 	return rv;
 }
 
-/* All parts of a kind as one text; blank: "". */
-static int join(struct turn *t, const struct arriving *r, enum part_kind kind, const char **out,
+/* All parts of these kinds (bits) as one text; blank: "". */
+static int join(struct turn *t, const struct arriving *r, unsigned kinds, const char **out,
 		size_t *len)
 {
 	struct buf all;
@@ -705,9 +757,9 @@ static int join(struct turn *t, const struct arriving *r, enum part_kind kind, c
 	for (unsigned i = 0; i < r->nparts; i++) {
 		const struct part *p = &r->parts[i];
 
-		if (p->kind != kind || p->text.len == 0)
+		if ((kinds >> p->kind & 1) == 0 || p->text.len == 0)
 			continue;
-		if (kind == PART_THINKING && all.len > 0)
+		if (p->kind != PART_TEXT && all.len > 0)
 			buf_adds(&all, "\n\n");
 		buf_add(&all, p->text.data, p->text.len);
 	}
@@ -784,11 +836,14 @@ static int make_turn(struct stream *s, struct turn *t)
 		return AVA_ENOMEM;
 	if (t->stop == TURN_STOP_REFUSAL) /* what came of it must not be used */
 		return 0;
-	rv = make_calls(s, t);
+	rv = stream_settle(s);
 	if (rv == 0)
-		rv = join(t, r, PART_TEXT, &t->text, &t->text_len);
+		rv = make_calls(s, t);
 	if (rv == 0)
-		rv = join(t, r, PART_THINKING, &t->thinking, &t->thinking_len);
+		rv = join(t, r, 1u << PART_TEXT, &t->text, &t->text_len);
+	if (rv == 0)
+		rv = join(t, r, 1u << PART_THINKING | 1u << PART_THOUGHT, &t->thinking,
+			  &t->thinking_len);
 	return rv == 0 ? store_line(s, t) : rv;
 }
 

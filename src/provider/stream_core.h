@@ -35,21 +35,34 @@ enum delta_kind {
 	DELTA_ARGS,      /* input_json_delta; function.arguments */
 };
 
-enum part_kind { PART_TEXT, PART_THINKING, PART_CALL, PART_OTHER };
+/* PART_THOUGHT: thinking that came in the text, or in a member that is not taken back. It is
+ * shown and kept, and never sent back. */
+enum part_kind { PART_TEXT, PART_THINKING, PART_CALL, PART_OTHER, PART_THOUGHT };
+
+/* Where the first text stands (stream_thought.c). */
+enum lead {
+	LEAD_OVER,  /* it is what it says */
+	LEAD_BEGIN, /* blanks came, or what may become a mark of thinking */
+	LEAD_LED,   /* the same behind thinking */
+	LEAD_QUIET, /* it may be a call written as text: not shown as it comes */
+};
+struct thought;
 
 struct part {
 	enum part_kind kind;
-	int64_t index;      /* the service's; -1: it gave none */
-	char *id, *name;    /* of a call; NULL: none came */
-	struct buf text;    /* pieces of text, thinking or arguments */
-	const char *key;    /* chat completions: the member that `text` came in; NULL: none */
-	json_t *object;     /* chat completions, of reasoning_details: as it began */
-	bool named_now;     /* chat completions: its name is of this chunk */
-	bool ended;         /* Messages: its end came */
-	struct buf start;   /* Messages: as it began, clean JSON */
-	struct buf sign;    /* Messages: replaced by each signature_delta */
-	struct buf cited;   /* Messages: JSON values joined by commas */
-	enum delta_kind of; /* Messages, of PART_OTHER: what `text` is; DELTA_NONE: nothing */
+	int64_t index;            /* the service's; -1: it gave none */
+	char *id, *name;          /* of a call; NULL: none came */
+	struct buf text;          /* pieces of text, thinking or arguments */
+	const char *key;          /* chat completions: the member that `text` came in; NULL: none */
+	json_t *object;           /* chat completions, of reasoning_details: as it began */
+	bool named_now;           /* chat completions: its name is of this chunk */
+	uint8_t lead;             /* of the first text: enum lead */
+	const struct thought *in; /* of the first text: the thinking that it is in */
+	bool ended;               /* Messages: its end came */
+	struct buf start;         /* Messages: as it began, clean JSON */
+	struct buf sign;          /* Messages: replaced by each signature_delta */
+	struct buf cited;         /* Messages: JSON values joined by commas */
+	enum delta_kind of;       /* Messages, of PART_OTHER: what `text` is; DELTA_NONE: nothing */
 };
 
 /* Tokens. No reply has more: a service that says so is not believed, and what it did is
@@ -80,7 +93,9 @@ enum stream_mode { STREAM_UNKNOWN, STREAM_EVENTS, STREAM_BODY };
 
 struct stream {
 	const struct stream_ops *ops;
-	const struct model *model; /* borrowed */
+	const struct model *model; /* borrowed, and so are the tools that are offered */
+	const struct tool *const *tools;
+	unsigned ntools;
 	void (*text)(const char *s, size_t n, bool thinking, void *user);
 	void *text_user;
 	struct arriving *reply;    /* NULL before the first event */
@@ -108,8 +123,8 @@ int stream_error_value(struct stream *s, const json_t *v);
 int stream_part(struct stream *s, enum part_kind kind, int64_t index, struct part **p);
 /* The newest part of these kinds (bits) with that index; < 0: whatever it is. NULL: none. */
 struct part *stream_find(const struct stream *s, unsigned kinds, int64_t index);
-/* Append text to `out`, show it, count it. */
-int stream_add(struct stream *s, struct buf *out, enum delta_kind kind, const char *text,
+/* Append text to a part, show it, count it. Parts may have moved behind a text. */
+int stream_add(struct stream *s, struct part *p, enum delta_kind kind, const char *text,
 	       size_t len);
 /* The same where the piece belongs; nothing for an empty or absent (NULL) text. */
 int stream_piece(struct stream *s, enum delta_kind kind, int64_t index, const char *text);
@@ -119,6 +134,23 @@ void stream_id(struct arriving *r, const char *id);
 void stream_stop(struct arriving *r, const char *reason);
 /* The name of a call as a service takes it back: other characters become "_". */
 void stream_wire_name(struct buf *out, const char *name);
+
+/* ---- thinking in the text (stream_thought.c) */
+
+/* The same as stream_add, of thinking that is never sent back. */
+int stream_thought(struct stream *s, const char *text, size_t len);
+/* More came of the text `at` (of the parts) whose beginning is not over: thinking goes to
+ * the part of its own, and the text is shown from where it begins. `last`: no more comes. */
+int stream_lead(struct stream *s, unsigned at, bool last);
+/* The same at the end of a reply: a mark that ends thinking without a beginning is known now. */
+int stream_settle(struct stream *s);
+/* A piece with `piece` does not go on behind `had`, it says all of it once more: services
+ * that send all so far each time, or the whole call at the end. `named`: the piece
+ * names its call again. */
+bool stream_repeats(const char *had, size_t n, const char *piece, size_t len, bool named);
+bool stream_complete(const char *s, size_t len); /* one JSON value */
+/* Show text as it comes. */
+void stream_tell(struct stream *s, const char *text, size_t len, bool thinking);
 
 /* ---- JSON of services */
 

@@ -642,6 +642,8 @@ static void infer_send(struct infer_job *j)
 	};
 	j->wire.max_output = j->call.max_output;
 	j->wire.prefix = wire_line_prefix(j->ticket.line);
+	j->wire.tools = r->spec->agent.tools;
+	j->wire.ntools = r->spec->agent.ntools;
 	if (r->place && r->sup->on_text) {
 		redact_live_fini(&j->text); /* of an attempt before */
 		redact_live_fini(&j->thinking);

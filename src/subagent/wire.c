@@ -492,6 +492,7 @@ int wirecall_start(struct wirecall *w, struct http_pool *pool, const struct mode
 	rv = w->stream ? m->dialect->headers(&headers, m, key) : AVA_ENOMEM;
 	if (rv == 0) {
 		stream_limit(w->stream, w->max_output);
+		stream_tools(w->stream, w->tools, w->ntools);
 		if (w->on_text)
 			stream_on_text(w->stream, w->on_text, w->text_user);
 		w->http = (struct http_call){

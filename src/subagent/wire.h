@@ -79,6 +79,8 @@ struct wirecall { /* the caller's; lives until `done` is called or wirecall_stop
 	void *text_user;
 	int64_t max_output; /* tokens that the body asks for */
 	const char *prefix; /* of the path; *borrowed*; NULL: none */
+	const struct tool *const *tools;
+	unsigned ntools;
 };
 
 /* `body` is *taken* when it succeeds; `m` is *borrowed until the end*; `key`

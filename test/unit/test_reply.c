@@ -9,6 +9,7 @@
 #include "agent/reply.h"
 #include "agent/tool.h"
 #include "agent/turn.h"
+#include "base/util.h"
 
 static const struct tool tool_look = {.name = "look"};
 static const struct tool *const tools[] = {&tool_look};
@@ -133,4 +134,60 @@ TEST(strange_results)
 	assert_true(end.confidence == 0);
 	assert_string_equal(end.caveats, "[\"two\"]");
 	arena_fini(&mem);
+}
+
+static const struct tool tool_read = {.name = "read_file"}, tool_seek = {.name = "find_file"};
+static const struct tool *const named[] = {&tool_look, &tool_read, &tool_seek};
+
+TEST(names)
+{
+	static const struct {
+		const char *said;
+		const struct tool *means;
+	} cases[] = {
+		{"look", &tool_look},
+		{"Read_File", &tool_read},
+		{"readFile", &tool_read},
+		{"read-file", &tool_read},
+		{" read_file ", &tool_read},
+		{"functions.read_file:0", &tool_read},
+		{"default_api:look", &tool_look},
+		{"call_look", &tool_look},
+		{"look(", &tool_look},
+		{"read_file<|channel|>commentary", &tool_read},
+		{"find_file or read_file", NULL},
+		{"overlook", NULL},
+		{"file", NULL},
+		{"", NULL},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		print_message("%s\n", cases[i].said);
+		assert_ptr_equal(reply_tool(named, 3, cases[i].said), cases[i].means);
+	}
+	assert_null(reply_tool(NULL, 0, "look"));
+}
+
+/* A tool that a model made up is no result; an answer that has a name is one. */
+TEST(calls_of_no_tool)
+{
+	static const struct {
+		const char *text;
+		bool call;
+	} cases[] = {
+		{"```json\n{\"name\":\"tax_rate\",\"arguments\":{\"shop\":\"a\"}}\n```", true},
+		{"{\"name\":\"Look\",\"parameters\":{}}", true},
+		{"<|channel|>commentary to=functions.look<|message|>{\"a\":1}", true},
+		{"{\"name\":\"Ben\",\"arguments\":\"none\"}", false},
+		{"{\"name\":\"Ben\",\"age\":4,\"arguments\":{},\"of\":1}", false},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct reply r;
+
+		print_message("%s\n", cases[i].text);
+		assert_int_equal(reply_read(&r, cases[i].text, strlen(cases[i].text), named, 3), 0);
+		assert_int_equal(r.call, cases[i].call);
+		reply_fini(&r);
+	}
 }

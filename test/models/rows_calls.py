@@ -1,0 +1,86 @@
+"""Calls that come in other pieces than they should, and under other names."""
+
+from play import Row
+from service import DONE, chunk, call, ev, honest, sse, submit, text, tool_call
+
+ROLE = {"role": "assistant", "content": None}
+A, B = '{"path":"a.txt"}', '{"path":"."}'
+
+
+def piece(**members):
+    return chunk({"tool_calls": [members]})
+
+
+def fn(name=None, args=None):
+    return {k: v for k, v in (("name", name), ("arguments", args)) if v is not None}
+
+
+def first(*events, finish="tool_calls"):
+    """The first answer in these chunks, then a result."""
+    return lambda n, r: sse(chunk(ROLE), *events, chunk({}, finish), honest(r), DONE) if n == 1 else submit(n, r)
+
+
+def ran(*names):
+    """These calls, in this order, all of them with a result that is none of an error."""
+    def judge(seen):
+        lines = seen[-1].body["messages"]
+        calls = [c["function"] for m in lines for c in m.get("tool_calls") or ()]
+        got = [c["name"] for c in calls]
+        bad = [m["content"] for m in lines if m["role"] == "tool" and m["content"].startswith(("Error", "[error"))]
+        return f"called {calls}" if got != list(names) else f"answered {bad}" if bad else None
+    return judge
+
+
+def row(name, script, names=("read_file",), **more):
+    return Row(name, script, requests=more.pop("requests", 2), summary="ok done", sent=ran(*names), **more)
+
+
+def one(members, finish="tool_calls"):
+    return first(ev({"id": "u", "choices": [{"index": 0, **members}]}), finish=finish)
+
+
+MESSAGE = {"role": "assistant", "content": "", "tool_calls": [
+    {"id": "call_1", "type": "function", "function": fn("read_file", A)},
+    {"id": "call_2", "type": "function", "function": fn("list_files", B)}]}
+
+
+def named(*names):
+    """A reply with one call for each name, then a result."""
+    return lambda n, r: call(n, r, names[n - 1], {"path": "a.txt", "first_line": n}) if n <= len(names) else submit(n, r)
+
+
+ROWS = [
+    row("calls_idxtail", first(piece(index=0, id="call_a", function=fn("list_files", B)),
+                               piece(index=0, id="call_b", function=fn("read_file", "")),
+                               piece(index=1, function=fn(args='{"path":')), piece(index=1, function=fn(args='"a.txt"}'))),
+        ("list_files", "read_file")),
+    row("calls_interl", first(piece(id="a", function=fn("read_file", "")), piece(id="b", function=fn("list_files", "")),
+                              piece(id="a", function=fn(args=A)), piece(id="b", function=fn(args=B))),
+        ("read_file", "list_files")),
+    row("calls_dupfinal", first(chunk({"tool_calls": [tool_call(1, "read_file", A)]}),
+                                chunk({"tool_calls": [tool_call(1, "read_file", A)]}))),
+    row("calls_cumul", first(*(chunk({"tool_calls": [tool_call(1, "read_file", x)]}) for x in ('{"pa', '{"path":"a.', A)))),
+    row("calls_cumul_bare", first(chunk({"tool_calls": [tool_call(1, "read_file", '{"pa')]}),
+                                  piece(index=0, function=fn(args='{"path":"a.')), piece(index=0, function=fn(args=A)))),
+    row("calls_message", one({"message": MESSAGE, "finish_reason": "tool_calls"}), ("read_file", "list_files")),
+    row("calls_message_too", first(piece(index=0, id="call_1", function=fn("read_file", A)),
+                                   piece(index=1, id="call_2", function=fn("list_files", B)),
+                                   ev({"id": "u", "choices": [{"index": 0, "delta": {}, "message": MESSAGE}]})),
+        ("read_file", "list_files")),
+    row("calls_function_call", first(chunk({"function_call": fn("read_file", A)}), finish="function_call")),
+    row("calls_function_call_pieces", first(chunk({"function_call": fn("read_file", "")}),
+                                            *(chunk({"function_call": fn(args=x)}) for x in (A[:7], A[7:])),
+                                            finish="function_call")),
+    row("calls_object", first(chunk({"tool_calls": tool_call(1, "read_file", A)}))),
+    row("calls_flat", first(chunk({"tool_calls": [{"index": 0, "id": "call_1", "name": "read_file", "arguments": A}]}))),
+    # The line that is sent back has the tool's own name where no list of tools is needed to know it.
+    row("calls_names", named("functions.read_file", "default_api:read_file", " read_file ", "read_file<|channel|>commentary",
+                             "functions.read_file:0", "read_file("), ("read_file",) * 6, requests=7),
+    Row("calls_near_names", named("Read_File", "call_read_file", "fs/read_file", "ReadFile"), requests=5, summary="ok done",
+        sent=lambda seen: next((m["content"] for m in seen[-1].messages("tool") if "hello" not in m["content"]), None)),
+    Row("calls_unknown_name", named("raed_file"), requests=2, summary="ok done",
+        sent=lambda seen: None if "Did you mean read_file?" in seen[-1].messages("tool")[-1]["content"] else "no word of it"),
+    # A call in words, of a tool that there is not: asked again, and no result.
+    Row("calls_text_unknown", lambda n, r: text(r, '```json\n{"name":"tax_rate","arguments":{"shop":"shop.py"}}\n```')
+        if n == 1 else submit(n, r), requests=2, summary="ok done"),
+]
