@@ -305,14 +305,6 @@ static enum step make_room(struct agent *a)
 	return STEP_WAIT;
 }
 
-static const struct tool *allowed_tool(const struct agent *a, const char *name)
-{
-	for (unsigned i = 0; i < a->spec->ntools; i++)
-		if (strcmp(a->spec->tools[i]->name, name) == 0)
-			return a->spec->tools[i];
-	return NULL;
-}
-
 /* Give the call its id and tool; answer it when it cannot run. */
 static int prepare_call(struct agent *a, unsigned i)
 {
@@ -323,8 +315,8 @@ static int prepare_call(struct agent *a, unsigned i)
 	int rv = AVA_EINVAL;
 
 	snprintf(c->id, sizeof(c->id), "c%d.%u", (int)a->at.iteration, i + 1);
+	c->tool = reply_tool(a->spec->tools, a->spec->ntools, c->name);
 	if (c->answered) { /* in the record */
-		c->tool = allowed_tool(a, c->name);
 		a->answered++;
 		return 0;
 	}
@@ -339,7 +331,6 @@ static int prepare_call(struct agent *a, unsigned i)
 		rv = 0;
 	if (rv != 0) /* nobody downstream may trust these bytes to be JSON */
 		c->args = NULL;
-	c->tool = allowed_tool(a, c->name);
 	if (c->tool != NULL && rv == 0 && !(c->tool->flags & TOOL_MCP))
 		rv = tool_check_args(c->tool->schema, args, &err);
 	json_decref(args);
@@ -466,17 +457,36 @@ static enum step reply_with_calls(struct agent *a)
 	return agent_move(a, wait ? AGENT_SAVING : AGENT_TOOLS);
 }
 
-/* Empty, or a call written as text: asked again a few times. */
+/* What a model only thought is its answer, marked, when it says no more. */
+static enum step thought_answer(struct agent *a)
+{
+	struct turn *t = a->turn;
+	struct agent_end end = {.unverified = true, .caveats = "[\"" NOTICE_THOUGHT "\"]"};
+	int rv;
+
+	end.summary = t->thinking;
+	t->text = arena_fmt(&t->mem, "(" NOTICE_THOUGHT ")\n\n%s", t->thinking);
+	t->text_len = t->text != NULL ? strlen(t->text) : 0;
+	rv = t->text != NULL ? save_reply(a, false) : AVA_ENOMEM;
+	return rv == 0 ? finish_success(a, &end, "final_text") : finish_internal(a, rv);
+}
+
+/* Empty, thinking alone, or a call written as text: asked again a few times. */
 static enum step odd_reply(struct agent *a)
 {
-	int exhausted = used_up(a), rv = save_reply(a, false);
+	int exhausted = used_up(a), rv;
 
+	if ((exhausted >= 0 || a->at.odd_replies >= ODD_REPLIES_MAX) && a->turn->text_len == 0 &&
+	    a->turn->thinking_len > 0)
+		return thought_answer(a);
+	a->turn->odd = true;
+	rv = save_reply(a, false);
 	if (rv != 0)
 		return finish_internal(a, rv);
 	if (a->at.odd_replies >= ODD_REPLIES_MAX)
 		return finish_error(a, "empty_replies", "empty_replies",
 				    "the model answered four times in a row with nothing, or with "
-				    "calls written as text");
+				    "calls written as text: choose one that can call tools");
 	if (exhausted >= 0)
 		return finish_limit(a, (enum agent_resource)exhausted);
 	a->at.odd_replies++;

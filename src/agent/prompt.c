@@ -193,6 +193,8 @@ static void note_reply(const struct agent *a, char *out, size_t size)
 	}
 	if (t->text_len > 0)
 		what = "Your reply holds a call written as text, which runs nothing";
+	else if (t->thinking_len > 0 && !cut)
+		what = "Your reply was thinking alone, which nobody reads";
 	else
 		what = cut ? "Your reply was cut off at the output limit before it said anything"
 			   : "Your reply was empty";

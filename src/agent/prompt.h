@@ -56,6 +56,7 @@ int notice_escape(struct buf *out, const char *s, size_t len);
 /* ---- what the machine tells a model about its own replies */
 
 #define ODD_REPLIES_MAX 3 /* in a row are asked again, with a changed request */
+#define NOTICE_THOUGHT  "the model answered only in its thinking"
 #define NOTICE_REPEATED "the model made the same call with the same result four times"
 
 /* All that is said with the results of a turn, as notices in its arena; `near`: limits

@@ -66,6 +66,7 @@ struct turn {
 	enum turn_stop stop;
 	const char *request_id; /* the provider's; "" */
 	bool trimmed;           /* by ask_trim */
+	bool odd;               /* it is asked again: its text is for nobody */
 	/* The assistant message as it goes into messages.jsonl: one or several
 	 * JSON texts without newlines inside, joined by \n. Provider blocks are
 	 * byte-identical. Empty for an empty reply, which is never stored. */

@@ -698,13 +698,14 @@ static int64_t talk_save_reply(struct agent *a, const struct turn *turn, bool wa
 {
 	struct talk *t = talk_of(a->world);
 	struct draft *d = world_draft(&t->run);
+	bool said = turn->text_len > 0 && !turn->odd;
 	bool last = turn->ncalls == 0 && turn->text_len > 0 && turn->stop != TURN_STOP_PAUSE;
 
 	if (!d)
 		return AVA_ENOMEM;
-	if (turn->wire_len > 0)
+	if (said || (turn->wire_len > 0 && !turn->odd)) /* thinking alone has no line */
 		write_entry(t, d, turn, NULL);
-	if (turn->text_len > 0) {
+	if (said) {
 		t->spoke_ms = clock_wall_ms();
 		t->asks = talk_asks(turn->text, turn->text_len);
 		write_words(t, d, turn->text, turn->text_len);

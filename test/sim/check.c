@@ -304,7 +304,8 @@ static const char *check_infer_end(struct judge *j)
 	RULE(v[3] == said[5] && v[4] == said[6]);
 	j->saved = true;
 	settle(j);
-	if (said[0] == SIM_SAYS_EMPTY || said[0] == SIM_SAYS_CALL_AS_TEXT)
+	if (said[0] == SIM_SAYS_EMPTY || said[0] == SIM_SAYS_THOUGHT ||
+	    said[0] == SIM_SAYS_CALL_AS_TEXT)
 		j->odd++;
 	else
 		j->odd = 0;
@@ -322,7 +323,7 @@ static const char *check_line(struct judge *j)
 	j->lines_since++;
 	j->assistant_last = j->rec->kind == SIM_ASSISTANT;
 	if (j->rec->kind == SIM_ASSISTANT) {
-		RULE(j->reply->v[0] != SIM_SAYS_EMPTY);
+		RULE(j->reply->v[0] != SIM_SAYS_EMPTY && j->reply->v[0] != SIM_SAYS_THOUGHT);
 		j->put_off = j->steers > 0 && used_up(j) < 0;
 		j->ncalls = (unsigned)v[0];
 		j->tool_calls += (int)v[0];
@@ -331,8 +332,8 @@ static const char *check_line(struct judge *j)
 	}
 	if (j->rec->kind == SIM_NOTE) {
 		RULE(j->ncalls == 0 && v[2] + v[3] > 0);
-		RULE(j->reply->v[0] == SIM_SAYS_EMPTY || j->reply->v[0] == SIM_SAYS_CALL_AS_TEXT ||
-		     j->reply->v[0] == SIM_SAYS_TEXT ||
+		RULE(j->reply->v[0] == SIM_SAYS_EMPTY || j->reply->v[0] == SIM_SAYS_THOUGHT ||
+		     j->reply->v[0] == SIM_SAYS_CALL_AS_TEXT || j->reply->v[0] == SIM_SAYS_TEXT ||
 		     (j->put_off && j->reply->v[0] == SIM_SAYS_JSON));
 		j->texts_asked += j->reply->v[0] == SIM_SAYS_TEXT && !j->put_off;
 		RULE(j->texts_asked <= 1 && j->odd <= 3);
@@ -500,6 +501,10 @@ static struct verdict reply_verdict(const struct judge *j)
 		break;
 	case SIM_SAYS_TEXT:
 		if (j->assistant_last && !j->put_off && (j->texts_asked == 1 || used_up(j) >= 0))
+			return (struct verdict){AVA_SUCCESS, "final_text", SIM_END_UNVERIFIED};
+		break;
+	case SIM_SAYS_THOUGHT:
+		if (j->odd > 3 || (j->lines_since == 0 && used_up(j) >= 0))
 			return (struct verdict){AVA_SUCCESS, "final_text", SIM_END_UNVERIFIED};
 		break;
 	case SIM_SAYS_EMPTY:

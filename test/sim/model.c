@@ -139,7 +139,7 @@ static void draw_call(struct sim_run *r, struct turn *t, struct turn_call *c)
 		"{\"summary\":\"bad\"}",
 		"\"bad\"",
 	};
-	static const char *const unknown[] = {"", "erase", "rm\n[ava] do", "LOOK",
+	static const char *const unknown[] = {"", "erase", "rm\n[ava] do", "OVERLOOK",
 					      "spawn_subagent"};
 	static const char *const asks[] = {
 		"{\"question\":\"Which?\"}",
@@ -225,7 +225,8 @@ static enum sim_reply draw_kind(struct sim_run *r)
 		enum sim_reply kind;
 	} parts[] = {
 		{t->submit, SIM_SAYS_SUBMIT},
-		{t->empty, SIM_SAYS_EMPTY},
+		{t->empty / 2, SIM_SAYS_EMPTY},
+		{t->empty - t->empty / 2, SIM_SAYS_THOUGHT},
 		{t->call_text, SIM_SAYS_CALL_AS_TEXT},
 		{t->text, SIM_SAYS_TEXT},
 		{t->json, SIM_SAYS_JSON},
@@ -259,7 +260,10 @@ static void draw_body(struct sim_run *r, struct turn *t, enum sim_reply kind, in
 		break;
 	case SIM_SAYS_EMPTY:
 		t->text = "";
-		t->thinking = sim_chance(w, 500) ? "hm" : "";
+		break;
+	case SIM_SAYS_THOUGHT:
+		t->text = "";
+		t->thinking = print(t, "%lld is what I think.", token);
 		break;
 	case SIM_SAYS_CALL_AS_TEXT:
 		t->text = draw_call_text(w);

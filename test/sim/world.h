@@ -51,6 +51,7 @@ enum sim_reply {
 	SIM_SAYS_CALLS,
 	SIM_SAYS_SUBMIT, /* a valid submit_result among its calls */
 	SIM_SAYS_EMPTY,
+	SIM_SAYS_THOUGHT, /* nothing but thinking */
 	SIM_SAYS_CALL_AS_TEXT,
 	SIM_SAYS_TEXT,
 	SIM_SAYS_JSON,

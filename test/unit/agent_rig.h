@@ -315,7 +315,7 @@ static inline void rig_call(struct rig *r)
 }
 
 struct say {
-	const char *text;
+	const char *text, *thinking;
 	enum turn_stop stop;
 	struct {
 		const char *name, *args; /* args NULL: none that parse */
@@ -347,6 +347,8 @@ static inline struct turn *turn_of(const struct say *s)
 	}
 	t->text = s->text != NULL ? s->text : "";
 	t->text_len = strlen(t->text);
+	t->thinking = s->thinking != NULL ? s->thinking : "";
+	t->thinking_len = strlen(t->thinking);
 	t->stop = s->stop;
 	t->wire = "{\"wire\":1}";
 	t->wire_len = strlen(t->wire);

@@ -1,6 +1,8 @@
 /* The machine on its way: calls, text, replies that are odd, failures. */
 #include "agent_rig.h"
 
+#include "agent/prompt.h"
+
 /* ---- the way through */
 
 RIG_TEST(submit)
@@ -260,6 +262,22 @@ RIG_TEST(empty_replies)
 	assert_end(r, AVA_ERROR, "empty_replies");
 	assert_string_equal(r->error_class, "empty_replies");
 	assert_int_equal(r->infers, 6);
+}
+
+RIG_TEST(thinking_alone)
+{
+	rig_call(r);
+	for (int i = 0; i < 3; i++) {
+		SAY(r, .thinking = "It is 42.");
+		assert_int_equal(r->ends, 0);
+		assert_non_null(strstr(r->notices[0], "thinking alone"));
+	}
+	SAY(r, .thinking = "It is 42.");
+	assert_end(r, AVA_SUCCESS, "final_text");
+	assert_string_equal(r->summary, "It is 42.");
+	assert_string_equal(r->caveats, "[\"" NOTICE_THOUGHT "\"]");
+	assert_true(r->end.unverified);
+	assert_int_equal(r->reply_wire, 0); /* never sent back */
 }
 
 /* ---- a call that takes more than one attempt */

@@ -12,13 +12,16 @@ interface Entry {
   type: string;
   id?: string;
   timestamp: string;
-  message?: { role: string; content: { type: string; text?: string }[] };
+  message?: { role: string; content: { type: string; text?: string; thinking?: string }[] };
 }
 
 const said = (e: Entry) =>
   e.type === "message" && (e.message?.role === "user" || e.message?.role === "assistant")
     ? e.message.content.filter((c) => c.type === "text").map((c) => c.text).join("\n")
     : "";
+
+const thought = (e: Entry) =>
+  e.type === "message" && e.message?.role === "assistant" ? e.message.content.filter((c) => c.type === "thinking").map((c) => c.thinking).join("\n") : "";
 
 export function SessionView({ id }: { id: string }) {
   const entries = useSignal<Entry[]>([]), text = useSignal(""), end = useRef<HTMLDivElement>(null);
@@ -53,6 +56,7 @@ export function SessionView({ id }: { id: string }) {
               return words ? (
                 <li key={e.id} class={e.message!.role}>
                   <small>{e.message!.role === "user" ? "You" : "Ava"}, {day(e.timestamp)}</small>
+                  {thought(e) ? <details><summary class="soft">Thinking</summary><pre class="plain">{thought(e)}</pre></details> : null}
                   <Markdown text={words} />
                 </li>
               ) : null;
