@@ -174,17 +174,18 @@ static bool has_tool_word(const char *s, size_t len, const struct tool *const *t
 /* `s` begins behind a '<'. */
 static bool tag_calls(const char *s, size_t len, const struct tool *const *tools, unsigned n)
 {
-	static const char *const tags[] = {
-		"tool_call", "tool_use",      "invoke",
-		"tool",      "function_call", "function",
-		"|tool",     "|tool_call",    "|channel|>commentary to=functions",
-	};
+	static const char *const tags[] = {"tool_call", "tool_use",      "invoke",
+					   "tool",      "function_call", "function"};
+	static const char *const marks[] = {"|tool", "\uff5ctool", "|python_tag", "|channel|>com"};
 
 	for (unsigned i = 0; i < n; i++)
 		if (word_at(s, len, 0, tools[i]->name))
 			return true;
 	for (size_t i = 0; i < ARRAY_LEN(tags); i++)
 		if (word_at(s, len, 0, tags[i]))
+			return has_tool_word(s, MIN(len, (size_t)TAG_BYTES), tools, n);
+	for (size_t i = 0; i < ARRAY_LEN(marks); i++)
+		if (len > strlen(marks[i]) && strncasecmp(s, marks[i], strlen(marks[i])) == 0)
 			return has_tool_word(s, MIN(len, (size_t)TAG_BYTES), tools, n);
 	return false;
 }

@@ -1,11 +1,10 @@
 """Thinking, however it comes: never the result, never searched for calls, never sent back as text."""
 
-import os
 import subprocess
 
 import play
 from play import Row
-from service import DONE, aend, asubmit, astart, atext, chunk, ev, honest, sse, submit, text
+from service import DONE, aend, astart, atext, athink, chunk, honest, sse, submit, text, tool_call
 
 DRAFT = '<think>\nMaybe I could say {"summary":"WRONG DRAFT","output":{"x":0},"confidence":0.1} but no.\n</think>\n\n'
 CALL = '<think>\nI could call <tool_call>{"name":"list_files","arguments":{}}</tool_call> but I know it.\n</think>\n\n'
@@ -81,6 +80,15 @@ ROWS = [
                                                                {"type": "text", "text": FINAL}]}),
                                             chunk({}, "stop"), honest(r), DONE)),
     result("think_messages", lambda n, r: sse(astart(r), atext(0, DRAFT + FINAL), aend("end_turn")), on="anthropic"),
+    result("think_both", lambda n, r: sse(chunk({"reasoning_content": "I could say it."}),
+                                          *(chunk({"content": p}) for p in ("<think>or I could not</th", "ink>\n\n", FINAL)),
+                                          chunk({}, "stop"), honest(r), DONE), sent=not_sent("not")),
+    result("think_stray_end", lambda n, r: sse(chunk({"reasoning": "I could."}), chunk({"content": "</think>\n\n" + FINAL}),
+                                               chunk({}, "stop"), honest(r), DONE), on="openrouter", sent=not_sent("think>")),
+    Row("think_then_call", lambda n, r: sse(chunk({"content": "I could look.\n</think>\n\n"}),
+                                            chunk({"tool_calls": [tool_call(n, "read_file", {"path": "a.txt"})]}),
+                                            chunk({}, "tool_calls"), honest(r), DONE) if n == 1 else submit(n, r),
+        requests=2, summary="ok done", sent=not_sent("I could")),
     # What speaks of the marks is a text as every other.
     result("think_about", words("The final answer is forty-two; `<think>` begins it, and </think> is its end."),
            summary="begins it, and </think> is its end.", result=None),
@@ -88,6 +96,8 @@ ROWS = [
     thought_only("think_only_thinking", only("thinking")),
     thought_only("think_only_text", words("<think>The answer is forty-two.</think>")),
     thought_only("think_only_open", words("<think>The answer is forty-two.")),
+    thought_only("think_only_messages", lambda n, r: sse(astart(r), athink(0, "It is forty-two."), aend("end_turn")),
+                 on="anthropic"),
     thought_only("think_only_limit", only("reasoning_content"), args=["--max-iterations", "2"], asked=2),
     Row("think_only_once", lambda n, r: only("reasoning_content")(n, r) if n == 1 else submit(n, r), requests=2,
         summary="ok done"),

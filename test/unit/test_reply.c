@@ -178,6 +178,9 @@ TEST(calls_of_no_tool)
 		{"```json\n{\"name\":\"tax_rate\",\"arguments\":{\"shop\":\"a\"}}\n```", true},
 		{"{\"name\":\"Look\",\"parameters\":{}}", true},
 		{"<|channel|>commentary to=functions.look<|message|>{\"a\":1}", true},
+		{"<|tool_calls_section_begin|><|tool_call_begin|>functions.look:0", true},
+		{"<\uff5ctool\u2581calls\u2581begin\uff5c>look\n```json\n{}\n```", true},
+		{"[TOOL_CALLS][{\"name\":\"look\",\"arguments\":{}}]", true},
 		{"{\"name\":\"Ben\",\"arguments\":\"none\"}", false},
 		{"{\"name\":\"Ben\",\"age\":4,\"arguments\":{},\"of\":1}", false},
 	};
