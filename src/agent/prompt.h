@@ -31,7 +31,8 @@ int prompt_task(struct buf *out, const struct prompt *p);
 const char *prompt_operating_text(void);
 
 /* ---- Text made by the runtime for the model. It has one form, a line that begins
- * with "[ava] ", and stands in user-role text only; text of models, tools and
+ * with "[ava] ", and stands in user-role text, or behind the last result in a request
+ * of chat completions (provider/openai.c); text of models, tools and
  * pages that imitates the form is escaped where it enters. */
 
 struct buf;

@@ -29,6 +29,7 @@
 #include "os/loop.h"
 #include "provider/dialect.h"
 #include "provider/model.h"
+#include "provider/profile.h"
 #include "provider/retry.h"
 #include "tool/mcp.h"
 
@@ -566,6 +567,39 @@ static bool lacks_version(const struct doctor *d, const struct probe *p)
 	return missed && !provider_versioned(p->p);
 }
 
+/* What requests for a model are made without. */
+static void check_form(struct doctor *d, const char *name)
+{
+	char all[500] = "", word[64];
+	size_t used = 0;
+	struct model m;
+
+	if (model_resolve(name, &m, NULL, NULL) != 0)
+		return;
+	for (const char *s = m.drop; *s && used < sizeof(all); s += strspn(s, " ")) {
+		snprintf(word, sizeof(word), "%.*s", (int)strcspn(s, " "), s);
+		used += (size_t)snprintf(all + used, sizeof(all) - used, "%s%s", used ? "; " : "",
+					 profile_says(word));
+		s += strcspn(s, " ");
+	}
+	if (used > 0)
+		check(d, "form", true, "%.120s does not take %s", m.id, all);
+}
+
+static void check_forms(struct doctor *d, const char *forced)
+{
+	const struct model_row *row;
+	const char *const *fallback;
+	size_t n;
+
+	check_form(d, forced);
+	fallback = model_fallback(&n);
+	for (size_t k = 0; k < n; k++)
+		check_form(d, fallback[k]);
+	for (size_t k = 0; (row = models_own(k)) != NULL; k++)
+		check_form(d, row->id);
+}
+
 static void check_services(struct doctor *d, const char *forced)
 {
 	for (size_t i = 0; i < d->nprobes; i++) {
@@ -719,6 +753,7 @@ static int look(struct doctor *d, struct ava_error *err)
 	check_otel(d);
 	check_telegram(d);
 	check_services(d, forced);
+	check_forms(d, forced);
 	check_clock(d);
 	check_sandbox(d);
 	check_search(d);

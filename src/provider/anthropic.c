@@ -13,6 +13,7 @@
 #include "codec/jscan.h"
 #include "codec/json.h"
 #include "provider/model.h"
+#include "provider/profile.h"
 #include "provider/stream_core.h"
 #include "provider/wire.h"
 
@@ -118,9 +119,68 @@ static int insert_mark(struct buf *body, size_t at)
 	return rv;
 }
 
-static bool anthropic_in_lines(const char *parameter)
+/* Where the turn under way begins: the user's last message without results. */
+static const char *turn_under_way(const char *s, size_t len)
 {
-	return strcmp(parameter, "cache_control") == 0;
+	static const char said[] = "{\"role\":\"user\",\"content\":[{\"type\":\"text\",";
+	const char *from = s;
+	struct slice line;
+	struct jscan w;
+
+	jscan_list(&w, s, len);
+	while (jscan_next(&w, &line))
+		if (begins(line.s, line.len, said))
+			from = line.s;
+	return from;
+}
+
+static bool is_thinking(struct slice block)
+{
+	struct slice type = jscan_member(block.s, block.len, "type");
+
+	return slice_is(type, "\"thinking\"") || slice_is(type, "\"redacted_thinking\"");
+}
+
+/* Moves s[*from..to) to *out; in place, since it only ever moves down. */
+static void keep(char *s, size_t *out, size_t *from, size_t to)
+{
+	memmove(s + *out, s + *from, to - *from);
+	*out += to - *from;
+	*from = to;
+}
+
+/* Thinking whose signature the service refuses: of turns that are over, or all of it. The
+ * scanners are ahead of what is moved. */
+static void leave_thinking(struct buf *body, size_t lines_from, const struct model *m)
+{
+	char *s = body->data + lines_from;
+	size_t len = body->len - lines_from, out = 0, from = 0;
+	const char *until = model_takes(m, "thinking_blocks") ? turn_under_way(s, len) : s + len;
+	struct slice line, block;
+	struct jscan w, blocks;
+
+	jscan_list(&w, s, len);
+	while (jscan_next(&w, &line) && line.s < until) {
+		if (!begins(line.s, line.len, other_line))
+			continue;
+		block = jscan_member(line.s, line.len, "content");
+		jscan_list(&blocks, block.s + 1, block.len - 2);
+		while (jscan_next(&blocks, &block)) {
+			size_t to = (size_t)(block.s - s), end = to + block.len;
+
+			if (!is_thinking(block))
+				continue;
+			if (s[to - 1] == ',' && from < to)
+				to--;
+			else if (s[end] == ',')
+				end++;
+			keep(s, &out, &from, to);
+			from = end;
+		}
+	}
+	keep(s, &out, &from, len);
+	body->len = lines_from + out;
+	s[out] = 0;
 }
 
 /* The head's own mark, of a service that takes none. In texts the quotes are
@@ -143,14 +203,18 @@ static void unmark_head(struct buf *body, size_t head)
  * last request ended there. */
 static int anthropic_mark_cache(struct buf *body, size_t lines_from, const struct model *m)
 {
-	const char *s = body->data + lines_from;
-	size_t len = body->len - lines_from, newest, before = 0;
+	size_t len, newest, before = 0;
+	const char *s;
 	int rv;
 
+	if (!model_takes(m, "thinking_blocks.finished") || !model_takes(m, "thinking_blocks"))
+		leave_thinking(body, lines_from, m);
 	if (!model_takes(m, "cache_control")) {
 		unmark_head(body, lines_from);
 		return 0;
 	}
+	s = body->data + lines_from;
+	len = body->len - lines_from;
 	newest = newest_turn(s, len);
 	if (newest == len)
 		return 0;
@@ -590,6 +654,6 @@ const struct dialect dialect_anthropic = {
 	.path = "/v1/messages",
 	.headers = anthropic_headers,
 	.mark_cache = anthropic_mark_cache,
-	.in_lines = anthropic_in_lines,
+	.in_lines = profile_in_messages,
 	.stream = &ops,
 };

@@ -29,6 +29,7 @@
 #include "base/strmap.h"
 #include "base/util.h"
 #include "provider/dialect.h"
+#include "provider/profile.h"
 
 const char *const models_date = "2026-11-21";
 const char *const models_source = "the price pages of the services (platform.claude.com/docs, "
@@ -744,6 +745,7 @@ static int set_remote(struct model *out, const char *name, const struct provider
 	row = models_find(name);
 	if (row)
 		take_row(out, row);
+	profile_add(out->drop, sizeof(out->drop), p->base_url, wire);
 	return 0;
 }
 
@@ -854,7 +856,7 @@ static size_t word_len(const char *s)
 {
 	size_t n = 0;
 
-	while (isalnum((unsigned char)s[n]) || s[n] == '_' || s[n] == '.')
+	while (isalnum((unsigned char)s[n]) || s[n] == '_' || s[n] == '.' || s[n] == '$')
 		n++;
 	return n;
 }

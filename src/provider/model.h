@@ -33,8 +33,8 @@ struct model {
 	enum model_thinking thinking;
 	int64_t cache_min;            /* tokens from which a prefix is cached; 0: not, or unknown */
 	const char *max_tokens_field; /* static: "max_tokens", "max_completion_tokens" */
-	char drop[160];               /* parameters it rejects, a blank between two; see below */
-	bool known;                   /* a table has it; else its facts are defaults */
+	char drop[320]; /* parameters, and forms of profile.h, that it rejects; see below */
+	bool known;     /* a table has it; else its facts are defaults */
 };
 
 /* `name` an id, an alias (claude-haiku …) or NULL for the default. Without a

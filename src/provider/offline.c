@@ -293,7 +293,7 @@ void draft_add(struct draft *d, const char *id, const char *name, const char *ar
 	snprintf(tag, sizeof(tag), "%u", d->number);
 	if (!id)
 		c->wire_id = arena_fmt(&d->turn->mem, "toolu_%u_%u", d->number, d->turn->ncalls);
-	else if (wire_call_id(d->turn, c, id, wire_id_char, tag) != 0)
+	else if (wire_call_id(d->turn, c, id, WIRE_ID_MAX, wire_id_char, tag) != 0)
 		c->wire_id = NULL;
 	if (!c->wire_id)
 		d->rv = AVA_ENOMEM;

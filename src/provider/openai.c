@@ -2,15 +2,19 @@
  * things, which are decided here by the provider: OpenRouter wants require_parameters (else it may
  * pick a provider that ignores tools) and marks on what models of Anthropic shall cache; OpenAI
  * names the cap and the effort its own way; all but OpenRouter must be asked for usage. What a
- * model rejects is left out. Encoders fail with their buffer only. */
+ * model rejects is left out, and what its family wants otherwise (profile.h) is so in its requests,
+ * not in the lines. Encoders fail with their buffer only. */
 #include <string.h>
 
+#include "agent/reply.h"
 #include "agent/tool.h"
 #include "agent/turn.h"
 #include "base/util.h"
 #include "codec/jscan.h"
 #include "codec/json.h"
+#include "provider/chat_request.h"
 #include "provider/model.h"
+#include "provider/profile.h"
 #include "provider/stream_core.h"
 #include "provider/wire.h"
 
@@ -208,6 +212,9 @@ static int openai_results(struct buf *out, const struct turn *t, const char *con
 	}
 	if (rv != 0)
 		return rv;
+	/* The reply was empty and is not stored: two of the user's do not stand side by side. */
+	if (t->ncalls == 0 && t->text_len == 0)
+		buf_adds(out, CHAT_BRIDGE "\n");
 	buf_init(&all, TURN_MAX_BYTES);
 	rv = join_notices(&all, notices, nnotices);
 	if (rv == 0 && all.len > 0) {
@@ -222,57 +229,6 @@ static int openai_results(struct buf *out, const struct turn *t, const char *con
 }
 
 /* ---- lines in a request */
-
-static const char *const reasoning[] = {"reasoning_content", "reasoning", "reasoning_details"};
-
-static bool openai_in_lines(const char *parameter)
-{
-	for (size_t i = 0; i < ARRAY_LEN(reasoning); i++)
-		if (strcmp(reasoning[i], parameter) == 0)
-			return true;
-	return false;
-}
-
-static bool rejected(const struct model *m, struct slice key)
-{
-	for (size_t i = 0; i < ARRAY_LEN(reasoning); i++)
-		if (slice_is(key, reasoning[i]))
-			return !model_takes(m, reasoning[i]);
-	return false;
-}
-
-/* Moves s[*from..to) to *out; in place, since it only ever moves down. */
-static void keep(char *s, size_t *out, size_t *from, size_t to)
-{
-	memmove(s + *out, s + *from, to - *from);
-	*out += to - *from;
-	*from = to;
-}
-
-/* Leaves out the reasoning that the model does not take back: it came when that
- * was not known yet. The scanner is ahead of what is moved. */
-static void leave_out(struct buf *body, size_t lines_from, const struct model *m)
-{
-	char *s = body->data + lines_from;
-	size_t len = body->len - lines_from, out = 0, from = 0;
-	struct slice key, value;
-	struct jscan w;
-
-	jscan_list(&w, s, len);
-	while (jscan_peek(&w) != 0 && jscan_item(&w) && jscan_object(&w)) {
-		while (jscan_key(&w, &key)) {
-			size_t comma = (size_t)(key.s - s) - 2;
-
-			if (!jscan_skip(&w, &value) || !rejected(m, key) || s[comma] != ',')
-				continue;
-			keep(s, &out, &from, comma);
-			from = (size_t)(value.s - s) + value.len;
-		}
-	}
-	keep(s, &out, &from, len);
-	body->len = lines_from + out;
-	s[out] = 0;
-}
 
 /* Raw text of a string in which nothing is to be seen. */
 static bool is_blank(const char *s, size_t len)
@@ -320,13 +276,9 @@ static int mark_newest(struct buf *body, size_t lines_from)
 
 static int openai_mark_cache(struct buf *body, size_t lines_from, const struct model *m)
 {
-	for (size_t i = 0; i < ARRAY_LEN(reasoning); i++) {
-		if (model_takes(m, reasoning[i]))
-			continue;
-		leave_out(body, lines_from, m);
-		break;
-	}
-	return wants_marks(m) ? mark_newest(body, lines_from) : 0;
+	int rv = chat_request(body, &lines_from, m);
+
+	return rv == 0 && wants_marks(m) ? mark_newest(body, lines_from) : rv;
 }
 
 /* ---- replies. Chunks become a turn.
@@ -343,6 +295,8 @@ static int openai_mark_cache(struct buf *body, size_t lines_from, const struct m
  * Calls decide that a turn wants tools, never the reason. Reasoning that came as
  * reasoning_content or reasoning is kept under that name, reasoning_details merged
  * as they were cut, so that both can be sent back; all other thinking is not. */
+
+static const char *const reasoning[] = {"reasoning_content", "reasoning"};
 
 static int place_piece(struct stream *s, enum delta_kind kind, int64_t index, struct part **out)
 {
@@ -375,6 +329,7 @@ struct piece {
 	int64_t index; /* -1: none */
 	struct buf args;
 	bool whole;
+	const json_t *all; /* borrowed */
 };
 
 static const char *given(const json_t *o, const char *key)
@@ -477,6 +432,11 @@ static int put_piece(struct stream *s, const struct piece *p)
 	rv = set_once(&c->id, p->id);
 	if (rv == 0)
 		rv = set_once(&c->name, p->name);
+	/* Members that nobody here knows are the service's, and sent back. */
+	if (c->object == NULL)
+		c->object = json_object();
+	if (rv == 0 && json_object_update_recursive(c->object, (json_t *)p->all) != 0)
+		rv = AVA_ENOMEM;
 	return rv == 0 ? stream_add(s, c, DELTA_ARGS, p->args.data, p->args.len) : rv;
 }
 
@@ -487,7 +447,7 @@ static int take_call(struct stream *s, const json_t *o, bool whole)
 	const json_t *in = json_is_object(function) ? function : o;
 	const json_t *args = json_object_get(in, "arguments");
 	struct piece p = {given(o, "id"), given(in, "name"), json_get_int(o, "index", -1),
-			  .whole = whole};
+			  .whole = whole, .all = o};
 	int rv;
 
 	if (json_is_string(function))
@@ -671,8 +631,13 @@ static int take_message(struct stream *s, const json_t *message, bool whole)
 {
 	const unsigned words = 1u << PART_TEXT | 1u << PART_THINKING | 1u << PART_THOUGHT;
 	const json_t *old = json_object_get(message, "function_call");
+	json_t *extra = json_object_get(message, "extra_content");
 	int rv = 0;
 
+	if (extra != NULL && reply_shallow(extra, REPLY_DEPTH_MAX)) {
+		json_decref(s->reply->extra);
+		s->reply->extra = json_incref(extra);
+	}
 	if (!whole || stream_find(s, words, -1) == NULL) {
 		rv = take_reasoning(s, message);
 		if (rv == 0)
@@ -771,7 +736,23 @@ static bool id_char(unsigned char c)
 	return c > ' ' && c < 127 && c != '"' && c != '\\';
 }
 
-static void write_call(struct jw *w, const struct turn_call *c)
+static void write_members(struct jw *w, const json_t *members)
+{
+	const char *key;
+	json_t *v;
+
+	json_object_foreach((json_t *)members, key, v)
+	{
+		if (chat_call_member((struct slice){key, strlen(key)}) || json_is_null(v) ||
+		    !reply_shallow(v, REPLY_DEPTH_MAX))
+			continue;
+		jw_raw(w, key, "", 0);
+		(void)json_dump(w->out, v);
+	}
+}
+
+/* `more`: all members that came with it. */
+static void write_call(struct jw *w, const struct turn_call *c, const json_t *more)
 {
 	jw_object(w, NULL);
 	jw_str(w, "id", c->wire_id);
@@ -782,7 +763,22 @@ static void write_call(struct jw *w, const struct turn_call *c)
 	buf_addc(w->out, '"');
 	jw_strn(w, "arguments", c->args != NULL ? c->args : "{}",
 		c->args != NULL ? c->args_len : 2);
+	write_members(w, json_object_get(more, "function"));
 	jw_end(w);
+	write_members(w, more);
+	jw_end(w);
+}
+
+static void write_calls(struct jw *w, const struct arriving *r, const struct turn *t)
+{
+	const struct part *p = r->parts;
+
+	jw_array(w, "tool_calls");
+	for (unsigned i = 0; i < t->ncalls; i++, p++) {
+		while (p->kind != PART_CALL)
+			p++;
+		write_call(w, &t->calls[i], p->object);
+	}
 	jw_end(w);
 }
 
@@ -822,12 +818,12 @@ static int write_line(const struct stream *s, const struct turn *t, struct jw *w
 		rv = write_details(w, s->reply);
 	else if (!details && plain != NULL && model_takes(s->model, plain->key))
 		jw_strn(w, plain->key, plain->text.data, plain->text.len);
-	if (t->ncalls > 0) {
-		jw_array(w, "tool_calls");
-		for (unsigned i = 0; i < t->ncalls; i++)
-			write_call(w, &t->calls[i]);
-		jw_end(w);
+	if (json_is_object(s->reply->extra)) {
+		jw_raw(w, "extra_content", "", 0);
+		(void)json_dump(w->out, s->reply->extra);
 	}
+	if (t->ncalls > 0)
+		write_calls(w, s->reply, t);
 	return rv;
 }
 
@@ -852,6 +848,6 @@ const struct dialect dialect_openai = {
 	.path = "/chat/completions",
 	.headers = openai_headers,
 	.mark_cache = openai_mark_cache,
-	.in_lines = openai_in_lines,
+	.in_lines = profile_in_chat,
 	.stream = &ops,
 };

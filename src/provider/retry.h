@@ -30,7 +30,6 @@ struct retry {            /* of one call; all zero before its first failure */
 	int64_t since_ms; /* monotonic, of the first failure */
 	int64_t last_ms;  /* the last wait of our own */
 	uint16_t failures, overloads, broken;
-	bool repaired; /* the one automatic repair was made */
 };
 
 struct retry_failure {

@@ -96,11 +96,13 @@ static const struct member {
 		   {"thinking_content", NOTHING},
 		   {"thought", NOTHING},
 		   {"refusal", NOTHING},
+		   {"extra_content", NOTHING},
 		   {"function_call", NOTHING},
 		   {"tool_calls", INTO, CALL}},
 	[CALL] = {{"index", INDEX},
 		  {"id", NOTHING},
 		  {"name", NOTHING},
+		  {"extra_content", NOTHING},
 		  {"arguments", PIECE, DELTA_ARGS},
 		  {"function", INTO, FUNCTION}},
 	[FUNCTION] = {{"name", NOTHING}, {"arguments", PIECE, DELTA_ARGS}},
@@ -268,6 +270,7 @@ static void reply_free(struct arriving *r)
 		buf_fini(&p->sign);
 		buf_fini(&p->cited);
 	}
+	json_decref(r->extra);
 	free(r->parts);
 	free(r);
 }
@@ -738,7 +741,8 @@ static int make_calls(const struct stream *s, struct turn *t)
 			args = jscan_member(p->start.data, p->start.len, "input");
 		rv = keep_name(s, t, c, p->name != NULL ? p->name : "");
 		if (rv == 0)
-			rv = wire_call_id(t, c, p->id, s->ops->id_char, s->tag);
+			rv = wire_call_id(t, c, p->id, s->ops->chat ? CHAT_ID_MAX : WIRE_ID_MAX,
+					  s->ops->id_char, s->tag);
 		if (rv == 0)
 			rv = stream_args(t, c, args.s, args.len, t->stop == TURN_STOP_LENGTH);
 		t->ncalls++;

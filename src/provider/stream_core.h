@@ -50,13 +50,13 @@ struct thought;
 
 struct part {
 	enum part_kind kind;
-	int64_t index;            /* the service's; -1: it gave none */
-	char *id, *name;          /* of a call; NULL: none came */
-	struct buf text;          /* pieces of text, thinking or arguments */
-	const char *key;          /* chat completions: the member that `text` came in; NULL: none */
-	json_t *object;           /* chat completions, of reasoning_details: as it began */
-	bool named_now;           /* chat completions: its name is of this chunk */
-	uint8_t lead;             /* of the first text: enum lead */
+	int64_t index;   /* the service's; -1: it gave none */
+	char *id, *name; /* of a call; NULL: none came */
+	struct buf text; /* pieces of text, thinking or arguments */
+	const char *key; /* chat completions: the member that `text` came in; NULL: none */
+	json_t *object;  /* chat completions: reasoning_details as it began, all of a call */
+	bool named_now;  /* chat completions: its name is of this chunk */
+	uint8_t lead;    /* of the first text: enum lead */
 	const struct thought *in; /* of the first text: the thinking that it is in */
 	bool ended;               /* Messages: its end came */
 	struct buf start;         /* Messages: as it began, clean JSON */
@@ -72,6 +72,7 @@ struct part {
 struct arriving {
 	struct part *parts;
 	unsigned nparts, cap, ncalls;
+	json_t *extra;      /* chat completions: extra_content of the message; NULL: none */
 	struct usage usage; /* Messages: input without what the cache had */
 	bool measured;
 	char id[80], stop[40];

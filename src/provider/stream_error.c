@@ -12,6 +12,7 @@
 #include "base/util.h"
 #include "codec/json.h"
 #include "codec/utf8.h"
+#include "provider/profile.h"
 
 const char *reply_class_word(enum reply_class c)
 {
@@ -674,7 +675,10 @@ void stream_error_json(struct reply_error *e, int status, const json_t *body)
 	stream_error_set(e, read_sentence(e, decide(error, status, all), all), all);
 	if (e->text[0] == 0)
 		snprintf(e->text, sizeof(e->text), "the service gave an error without a sentence");
-	if (e->cls == REPLY_BAD_REQUEST)
+	if ((e->cls == REPLY_BAD_REQUEST || e->cls == REPLY_SERVER) &&
+	    profile_refused(all, e->field, sizeof(e->field)))
+		e->cls = REPLY_BAD_REQUEST;
+	else if (e->cls == REPLY_BAD_REQUEST)
 		find_param(e, json_get_str(error, "param"), all);
 	if (e->output_max > 0 && e->field[0] == 0)
 		snprintf(e->field, sizeof(e->field), "max_tokens");

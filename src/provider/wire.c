@@ -133,15 +133,15 @@ static bool id_taken(const struct turn *t, const struct turn_call *c, const char
 	return false;
 }
 
-int wire_call_id(struct turn *t, struct turn_call *c, const char *id, bool (*may)(unsigned char ch),
-		 const char *tag)
+int wire_call_id(struct turn *t, struct turn_call *c, const char *id, size_t max,
+		 bool (*may)(unsigned char ch), const char *tag)
 {
 	unsigned n = (unsigned)(c - t->calls) + 1;
 	size_t len = 0;
 
-	while (id != NULL && len <= WIRE_ID_MAX && may((unsigned char)id[len]))
+	while (id != NULL && len <= max && may((unsigned char)id[len]))
 		len++;
-	if (len > 0 && len <= WIRE_ID_MAX && id[len] == 0 && !id_taken(t, c, id)) {
+	if (len > 0 && len <= max && id[len] == 0 && !id_taken(t, c, id)) {
 		c->wire_id = arena_copy(&t->mem, id, len);
 		return c->wire_id != NULL ? 0 : AVA_ENOMEM;
 	}
@@ -280,6 +280,8 @@ static bool read_chat(struct wire_reader *r, struct slice key, bool more)
 			jscan_string(w, &r->answers);
 		else if (slice_is(key, "tool_calls") && jscan_peek(w) == '[')
 			jscan_skip(w, &calls);
+		else if (slice_is(key, "content") && jscan_peek(w) == '[') /* one with a mark */
+			said = jscan_skip(w, NULL);
 		else
 			jscan_skip(w, NULL);
 	}
@@ -525,14 +527,14 @@ static int check_id(struct check *c, struct slice id)
 {
 	char name[WIRE_ID_MAX + 1];
 
-	if (id.len == 0 || id.len > WIRE_ID_MAX)
+	if (id.len == 0 || id.len > (c->form == FORM_CHAT ? CHAT_ID_MAX : WIRE_ID_MAX))
 		return fault(c, true, ".tool_use.id: String should have 1 to 128 characters");
-	memcpy(name, id.s, id.len);
-	name[id.len] = 0;
 	if (c->form == FORM_CHAT) /* services count them anew in each reply */
 		return find_call(c, id, 0) == c->ncalls
 			       ? 0
 			       : fault(c, true, ": `tool_use` ids must be unique: %.*s", ID(id));
+	memcpy(name, id.s, id.len);
+	name[id.len] = 0;
 	for (size_t i = 0; i < id.len; i++)
 		if (!wire_id_char((unsigned char)id.s[i]))
 			return fault(c, true,

@@ -13,7 +13,8 @@
 #include "codec/json.h"
 #include "provider/dialect.h"
 
-#define WIRE_ID_MAX 128u /* bytes of a call's id */
+#define WIRE_ID_MAX 128u  /* bytes of a call's id in the Messages form */
+#define CHAT_ID_MAX 8192u /* in chat completions, where proxies hide signatures in it */
 
 /* ---- encoders; see struct dialect. 0, AVA_ENOMEM, AVA_ETOOBIG; AVA_EINVAL
  * for what the service would refuse (an empty text). */
@@ -34,10 +35,10 @@ int wire_write_head(struct buf *out, const struct dialect_spec *spec, bool mark)
 bool wire_blank(const char *s, size_t len);
 /* May stand in the id of a call, and in the name of a tool. */
 bool wire_id_char(unsigned char c);
-/* c->wire_id: `id` where it is one that `may` be sent back and no call before it in `t`
- * has it; else call_<tag>_<n>. 0 or AVA_ENOMEM. */
-int wire_call_id(struct turn *t, struct turn_call *c, const char *id, bool (*may)(unsigned char ch),
-		 const char *tag);
+/* c->wire_id: `id` of at most `max` bytes where it is one that `may` be sent back and no call
+ * before it in `t` has it; else call_<tag>_<n>. 0 or AVA_ENOMEM. */
+int wire_call_id(struct turn *t, struct turn_call *c, const char *id, size_t max,
+		 bool (*may)(unsigned char ch), const char *tag);
 
 /* ---- check; see struct dialect. */
 int wire_check(const char *lines, size_t len, struct ava_error *err);

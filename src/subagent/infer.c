@@ -11,7 +11,7 @@
  * limits are looked at before each attempt.
  *
  * What changes about the requests is an amendment line before the request that
- * follows it: a parameter that the service rejected is left out (once a call), and
+ * follows it: what the service rejected is left out, one thing after the other, and
  * another model of the same dialect is called where the first stays overloaded
  * (models.fallback). The head of the request belongs to the model, so after a
  * switch its running hash is taken anew, from the file, on a pool thread.
@@ -32,6 +32,7 @@
 #include "codec/redact.h"
 #include "provider/messages.h"
 #include "provider/model.h"
+#include "provider/profile.h"
 #include "subagent/record.h"
 #include "subagent/wire.h"
 
@@ -300,37 +301,46 @@ static bool infer_matters(const struct infer_job *j, const struct model *without
 	return differs;
 }
 
-/* Ask without the parameter that a 400 names (thinking.budget_tokens), else without
- * what it is in; false: that would not help. */
-static bool infer_repair(struct infer_job *j, const char *field)
+/* The model without the first of `words` that its requests have (thinking.budget_tokens), else
+ * without what that is in; false: it would not help. */
+static bool infer_without(const struct infer_job *j, const char *words, struct model *without,
+			  char name[64])
+{
+	for (size_t len, n; *words; words += len, words += strspn(words, " ")) {
+		n = len = strcspn(words, " ");
+		while (n > 0) {
+			snprintf(name, 64, "%.*s", (int)n, words);
+			*without = *j->run->spec->model;
+			if (model_drop(without, name) && infer_matters(j, without, name))
+				return true;
+			while (n > 0 && words[--n] != '.')
+				;
+		}
+	}
+	return false;
+}
+
+/* Ask again without what a refusal names. Each time it is something else, since what was
+ * left out before is in no request: a list that is full ends it at the latest. */
+static bool infer_repair(struct infer_job *j, const char *words)
 {
 	struct run *r = j->run;
 	struct draft *d = world_draft(r);
 	struct buf *part;
 	struct model without;
-	char name[64], text[160], *cut;
+	char name[64], text[160];
 	struct jw w;
 
-	if (r->call.retry.repaired || !d)
+	if (!d || !infer_without(j, words, &without, name))
 		return false;
-	snprintf(name, sizeof(name), "%s", field);
-	for (;; *cut = 0) {
-		cut = strrchr(name, '.');
-		without = *r->spec->model;
-		if (*name && model_drop(&without, name) && infer_matters(j, &without, name))
-			break;
-		if (!cut)
-			return false;
-	}
 	part = world_messages(r);
 	if (!part || spec_set_model(r->spec, &without, NULL) != 0)
 		return false;
 	spec_line_begin(&w, part, "spec");
 	jw_str(&w, "drop", without.drop);
 	spec_line_end(&w);
-	r->call.retry.repaired = true;
 	snprintf(text, sizeof(text), "%s does not take %s: asking again without it",
-		 without.provider->name, name);
+		 without.provider->name, profile_says(name));
 	record_activity(d, r, text);
 	return true;
 }

@@ -19,6 +19,7 @@
 #include "codec/json.h"
 #include "codec/redact.h"
 #include "codec/utf8.h"
+#include "provider/chat_request.h"
 #include "subagent/logbook.h"
 #include "subagent/replay_world.h"
 
@@ -224,7 +225,8 @@ enum record_line record_line(const struct record *r, const char **line, size_t *
 
 	if (jsonl_next(r->file, r->len, &at, line, len) != 1)
 		return RECORD_NO_LINE;
-	if (begins(*line, *len, "{\"role\":\"assistant\""))
+	/* What stands for an empty reply is of the results. */
+	if (begins(*line, *len, "{\"role\":\"assistant\"") && !begins(*line, *len, CHAT_BRIDGE))
 		return RECORD_ASSISTANT;
 	return begins(*line, *len, "{\"role\":") ? RECORD_USER : RECORD_AMENDMENT;
 }

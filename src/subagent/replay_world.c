@@ -168,16 +168,24 @@ static int amend(struct replay *p, const char *line, size_t len)
 
 /* Lines that change what was said before stand where they were written, and no
  * event tells when that was: as many are applied as make the request the one
- * that was sent. */
+ * that was sent. What a model does not take of lines changes nothing that is compared, so
+ * it is applied where it is met. */
 int replay_amend(struct replay *p)
 {
+	static const char form[] = "{\"spec\":{\"drop\":";
 	const char *line;
 	size_t len;
 	int rv = 0;
 
-	while (rv == 0 && record_line(&p->rec, &line, &len) == RECORD_AMENDMENT &&
-	       !replay_request_is(p)) {
+	while (rv == 0 && record_line(&p->rec, &line, &len) == RECORD_AMENDMENT) {
+		struct model before = *p->spec->model;
+		bool as_sent = replay_request_is(p);
+
+		if (as_sent && (len < sizeof(form) || memcmp(line, form, sizeof(form) - 1) != 0))
+			break;
 		rv = amend(p, line, len);
+		if (rv == 0 && as_sent && !replay_request_is(p)) /* of a later request */
+			return spec_set_model(p->spec, &before, NULL);
 		record_pass(&p->rec);
 		if (rv == 0)
 			rv = replay_rehash(p, false, NULL);

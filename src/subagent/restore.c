@@ -74,12 +74,11 @@ static void write_call(struct run *r, struct jw *w)
 	jw_str(w, "call", r->call.id);
 	jw_int(w, "attempts", r->call.attempts);
 	jw_int(w, "notices", r->rec.notices);
-	if (t->failures > 0 || t->repaired) {
+	if (t->failures > 0) {
 		jw_object(w, "retry");
 		jw_int(w, "failures", t->failures);
 		jw_int(w, "overloads", t->overloads);
 		jw_int(w, "broken", t->broken);
-		jw_bool(w, "repaired", t->repaired);
 		jw_int(w, "failingMs", t->since_ms > 0 ? clock_mono_ms() - t->since_ms : 0);
 		jw_int(w, "lastMs", t->last_ms);
 		jw_end(w);
@@ -168,7 +167,6 @@ static void read_call(struct tail *c, const json_t *o)
 	r->call.retry.failures = (uint16_t)json_get_int(t, "failures", 0);
 	r->call.retry.overloads = (uint16_t)json_get_int(t, "overloads", 0);
 	r->call.retry.broken = (uint16_t)json_get_int(t, "broken", 0);
-	r->call.retry.repaired = json_get_bool(t, "repaired", false);
 	r->call.retry.last_ms = json_get_int(t, "lastMs", 0);
 	c->failing_from_ms = r->agent.at.used_ms - json_get_int(t, "failingMs", 0);
 }

@@ -103,6 +103,8 @@ minds() # NAME TEXT: doctor does, in these words
 run env AVA_MODEL=anthropic/claude-opus-9 "$AVA" doctor
 exits 'a model that the service does not have is wrong' 1
 contains 'and named' 'anthropic has no model claude-opus-9 (the default)' "$OUT"
+run env AVA_MODEL=local/mistral-small AVA_LOCAL_BASE_URL="$URL/v1" "$AVA" doctor
+contains 'what a family does not take is told' 'local/mistral-small does not take ids of calls that are' "$OUT"
 keys sk-ant-wrong-key ''
 minds 'a refused key' 'it refuses the key (401)'
 lacks 'and not shown' 'wrong-key' "$OUT"

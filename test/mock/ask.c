@@ -230,8 +230,10 @@ bool ask_read(struct ask *a, const struct tape *t, struct verdict *v)
 	a->window = a->facts->window;
 	read_choice(a);
 	TAPE_EACH(t, i, a->messages)
-	a->nassistant +=
-		tape_kind(t, i) == TAPE_OBJECT && tape_is(t, tape_get(t, i, "role"), "assistant");
+	/* A reply of this model; not what a client writes for an empty one. */
+	a->nassistant += tape_kind(t, i) == TAPE_OBJECT &&
+			 tape_is(t, tape_get(t, i, "role"), "assistant") &&
+			 !tape_is(t, tape_get(t, i, "content"), "(nothing)");
 	return true;
 }
 

@@ -33,9 +33,9 @@ def gemini(status, word, message, **more):
     return resp(status, [{"error": {"code": status, "message": message, "status": word, **more}}])
 
 
-def told(name, status, body, says, **more):
+def told(name, status, body, says, requests=1, **more):
     """Final at the first answer, in these words."""
-    return Row(name, always(resp(status, body)), end="error/model_error", requests=1, error=says, **more)
+    return Row(name, always(resp(status, body)), end="error/model_error", requests=requests, error=says, **more)
 
 
 def err(message, **more):
@@ -101,8 +101,9 @@ ROWS = [
     told("err_gemini_none", 429, [err("Quota exceeded for metric: free_tier_requests, limit: 0, model: m", code=429,
                                       status="RESOURCE_EXHAUSTED")], "cannot pay"),
     told("err_balance", 429, err("Insufficient balance or no resource package.", code="1113"), "cannot pay"),
+    # asked once more without a system message
     told("err_template", 500, err("Conversation roles must alternate user/assistant/user/assistant/...", code=500,
-                                  type="server_error"), "refused the request", args=["--max-iterations", "3"]),
+                                  type="server_error"), "refused the request", requests=2, args=["--max-iterations", "3"]),
     told("err_jinja", 500, err("tools param requires --jinja flag", code=500, type="server_error"), "--jinja"),
     Row("err_balance_stream", always(sse(ev({"id": "x", "choices": None,
                                              "base_resp": {"status_code": 1008, "status_msg": "insufficient balance"}}))),

@@ -284,7 +284,7 @@ TEST(drop)
 	do
 		snprintf(name, sizeof(name), "parameter_%d", n++);
 	while (model_drop(&m, name) && n < 100);
-	assert_true(n > 5 && n < 20);
+	assert_true(n > 5 && n < 40);
 	assert_true(strlen(m.drop) < sizeof(m.drop));
 	assert_true(model_takes(&m, name));
 }

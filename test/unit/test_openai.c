@@ -213,6 +213,10 @@ TEST(lines)
 		   "{\"role\":\"user\",\"content\":\"[ava] 80 %\\n\\nsteer\"}");
 	t.ncalls = 0;
 	assert_int_equal(dialect_openai.encode_results(&b, &t, notices, 1), 0);
+	expect(&b, "{\"role\":\"assistant\",\"content\":\"(nothing)\"}\n"
+		   "{\"role\":\"user\",\"content\":\"[ava] 80 %\"}");
+	t.text_len = 1; /* stands before it */
+	assert_int_equal(dialect_openai.encode_results(&b, &t, notices, 1), 0);
 	expect(&b, "{\"role\":\"user\",\"content\":\"[ava] 80 %\"}");
 	assert_int_equal(dialect_openai.encode_results(&b, &t, notices + 1, 1), AVA_EINVAL);
 	buf_fini(&b);
