@@ -262,9 +262,7 @@ static long unit_at(const char *s, const char *end)
 	return v;
 }
 
-/* The escape at `s`, a backslash: its length and what it stands for, a lone surrogate
- * as it is; 0: none of JSON. */
-static size_t jscan_escape(const char *s, const char *end, uint32_t *cp)
+size_t jscan_escape(const char *s, const char *end, uint32_t *cp)
 {
 	static const char from[] = "n\"\\/rtbf", to[] = "\n\"\\/\r\t\b\f";
 	const char *at = end - s >= 2 ? memchr(from, s[1], 8) : NULL;

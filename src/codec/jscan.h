@@ -54,6 +54,9 @@ struct slice jscan_member(const char *s, size_t len, const char *name);
 bool slice_is(struct slice s, const char *word);
 /* A whole number of at most 18 digits; `fallback` for everything else. */
 long slice_number(struct slice s, long fallback);
+/* The escape at `s`, a backslash: its length and what it stands for, a lone surrogate
+ * as it is; 0: none of JSON. */
+size_t jscan_escape(const char *s, const char *end, uint32_t *cp);
 /* Would a strict reader take this string? Escapes of JSON that stand for characters,
  * valid UTF-8, nothing below U+0020. *escapes: there are some. */
 bool jscan_sound(struct slice raw, bool *escapes);

@@ -10,6 +10,7 @@
 #include "codec/json.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -484,6 +485,96 @@ json_t *json_parse_mended(const char *s, size_t len, struct ava_error *err)
 		v = json_parse(fixed.data, fixed.len, err);
 	}
 	buf_fini(&fixed);
+	return v;
+}
+
+/* A string, from its quote on. Behind it; NULL: it does not end. */
+static const char *lenient_text(struct buf *out, const char *s, const char *end)
+{
+	char quote = *s++;
+	uint32_t cp;
+
+	buf_addc(out, '"');
+	for (; s < end && *s != quote; s++) {
+		size_t escape = *s == '\\' ? jscan_escape(s, end, &cp) : 0;
+
+		if (escape > 0)
+			buf_add(out, s, escape);
+		else if (*s == '\\' && end - s > 1 && s[1] == quote) /* of '…' */
+			buf_addc(out, *++s);
+		else if (*s == '\\' || *s == '"' || (unsigned char)*s < 0x20)
+			buf_addf(out, "\\u%04x", (unsigned)*s);
+		else
+			buf_addc(out, *s);
+		s += escape > 0 ? escape - 1 : 0;
+	}
+	buf_addc(out, '"');
+	return s < end ? s + 1 : NULL;
+}
+
+/* One value, written anew. */
+static const char *lenient_value(struct buf *out, const char *s, const char *end)
+{
+	static const char *const words[][2] = {
+		{"True", "true"}, {"False", "false"}, {"None", "null"}};
+	size_t depth = 0, comma = SIZE_MAX, n;
+
+	do {
+		if (*s == '"' || *s == '\'') {
+			s = lenient_text(out, s, end);
+			comma = SIZE_MAX;
+			continue;
+		}
+		depth += *s == '{' || *s == '[';
+		depth -= (*s == '}' || *s == ']') && depth > 0;
+		if ((*s == '}' || *s == ']') && comma != SIZE_MAX)
+			out->data[comma] = ' '; /* nothing follows it */
+		if (!isspace((unsigned char)*s))
+			comma = *s == ',' ? out->len : SIZE_MAX;
+		n = 0;
+		for (size_t i = 0; i < ARRAY_LEN(words) && n == 0; i++) {
+			n = strlen(words[i][0]);
+			if ((size_t)(end - s) >= n && memcmp(s, words[i][0], n) == 0)
+				buf_adds(out, words[i][1]);
+			else
+				n = 0;
+		}
+		if (n == 0)
+			buf_addc(out, *s);
+		s += n > 0 ? n : 1;
+	} while (s != NULL && s < end && depth > 0 && buf_check(out) == 0);
+	return depth == 0 ? s : NULL;
+}
+
+/* Past what models put around a value: blanks, tags, fences; brackets behind it. */
+static const char *lenient_noise(const char *s, const char *end, const char *also)
+{
+	for (; s < end && (isspace((unsigned char)*s) || (*s != 0 && strchr(also, *s) != NULL));
+	     s++) {
+		if (*s == '<' && (s = memchr(s, '>', (size_t)(end - s))) == NULL)
+			return end;
+		if (*s == '`')
+			while (end - s > 1 && isalpha((unsigned char)s[1])) /* ```json */
+				s++;
+	}
+	return s;
+}
+
+json_t *json_parse_lenient(const char *s, size_t len, struct ava_error *err)
+{
+	json_t *v = json_parse_mended(s, len, err);
+	const char *end = s + len;
+	struct buf out;
+
+	if (v != NULL || (err != NULL && err->code == AVA_ENOMEM))
+		return v;
+	buf_init(&out, 6 * len + 1);
+	s = lenient_noise(s, end, "<`");
+	s += end - s > 1 && s[0] == '{' && s[1] == '{';
+	s = s < end ? lenient_value(&out, s, end) : NULL;
+	if (s != NULL && lenient_noise(s, end, "<`}]),;") == end)
+		v = json_parse_mended(out.data, out.len, NULL);
+	buf_fini(&out);
 	return v;
 }
 

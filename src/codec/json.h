@@ -60,6 +60,10 @@ json_t *json_parse(const char *s, size_t len, struct ava_error *err);
 /* The same, but takes bytes that are no UTF-8, lone surrogates and NULs for U+FFFD before it gives
  * up: what programs of others write. Also AVA_ENOMEM. */
 json_t *json_parse_mended(const char *s, size_t len, struct ava_error *err);
+/* The same, of what a model wrote: also in a fence or a tag, with brackets behind it that close
+ * nothing, with line ends and backslashes in strings as they stand, with 'quotes', True, False and
+ * None, with a comma before a bracket. Nothing is added that is not there. */
+json_t *json_parse_lenient(const char *s, size_t len, struct ava_error *err);
 
 /* Borrowed; NULL / fallback when absent or of another type. */
 const char *json_get_str(const json_t *o, const char *key);

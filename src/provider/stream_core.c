@@ -656,6 +656,23 @@ static bool is_space(char c)
 	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
+/* Out of a JSON string or a list of one; an empty object of what says nothing. */
+static json_t *args_unwrap(json_t *v)
+{
+	json_t *in = json_is_string(v)
+			     ? json_parse_lenient(json_string_value(v), json_string_length(v), NULL)
+		     : json_array_size(v) == 1 ? json_incref(json_array_get(v, 0))
+					       : NULL;
+
+	if (json_is_null(in != NULL ? in : v) || (json_is_array(v) && json_array_size(v) == 0) ||
+	    (json_is_string(v) && json_string_length(v) == 0))
+		in = json_object();
+	if (in == NULL)
+		return v;
+	json_decref(v);
+	return in;
+}
+
 int stream_args(struct turn *t, struct turn_call *c, const char *s, size_t len, bool cut)
 {
 	struct ava_error err = {0};
@@ -675,9 +692,13 @@ int stream_args(struct turn *t, struct turn_call *c, const char *s, size_t len, 
 	}
 	if (len > CALL_ARGS_MAX)
 		return args_bad(t, c, false, "larger than 256 KB");
-	v = json_parse_mended(s, len, &err);
+	v = json_parse_lenient(s, len, &err);
 	if (v == NULL)
 		return err.code == AVA_ENOMEM ? AVA_ENOMEM : args_bad(t, c, cut, err.text);
+	if (!json_is_object(v)) {
+		v = args_unwrap(v);
+		len = 0; /* the text is no more the value's */
+	}
 	if (!json_is_object(v))
 		rv = args_bad(t, c, false, "another kind of value");
 	else if (!reply_shallow(v, REPLY_DEPTH_MAX)) /* it has to fit into a request */
