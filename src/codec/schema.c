@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include <ava.h>
 #include "base/error.h"
@@ -93,8 +94,9 @@ struct validating {
 	struct buf *out; /* NULL: only whether it fits is asked */
 	int errors, steps;
 	bool too_much;
-	bool meta; /* it is a schema that is looked at, under the schema of schemas */
-	bool args; /* of a call */
+	bool meta;           /* it is a schema that is looked at, under the schema of schemas */
+	bool args;           /* of a call */
+	struct buf *dropped; /* name of the first member that was; NULL: nobody asks */
 };
 
 static void apply(struct validating *w, const json_t *s, const json_t *v, const struct where *at,
@@ -147,6 +149,8 @@ static bool is_whole(const json_t *v)
 /* Who reads arguments of a call takes no 5.0 for an integer. */
 static bool has_type(const struct validating *w, const char *type, const json_t *v)
 {
+	if (type == NULL) /* of a schema that nobody looked at */
+		return false;
 	if (strcmp(type, "number") == 0)
 		return json_is_number(v);
 	if (strcmp(type, "integer") == 0)
@@ -358,7 +362,7 @@ static void apply_names(struct validating *w, const json_t *s, const json_t *v,
 
 	json_array_foreach(required, i, one)
 	{
-		if (json_object_get(v, json_string_value(one)) != NULL)
+		if (!json_is_string(one) || json_object_get(v, json_string_value(one)) != NULL)
 			continue;
 		where_add(&in, at, ".", json_string_value(one));
 		fault(w, &in, "is required");
@@ -502,6 +506,154 @@ int schema_validate(const json_t *schema, const json_t *v, const char *name, str
 	if (buf_check(out) != 0)
 		return buf_check(out);
 	return w.errors > 0 ? w.errors : w.too_much ? AVA_ETOOBIG : 0;
+}
+
+/* ---- a value brought toward it */
+
+static const struct where here;
+
+/* `v` as that type: a new reference; NULL: it is not meant so. */
+static json_t *as_type(const struct validating *w, const char *type, json_t *v)
+{
+	const char *s = json_string_value(v);
+	json_t *in =
+		s != NULL ? json_parse_lenient(s, json_string_length(v), NULL) : json_incref(v);
+	json_t *only = json_array_size(in) == 1 ? json_array_get(in, 0) : in, *to = NULL;
+	struct buf text;
+
+	buf_init(&text, 64);
+	if (in != NULL && has_type(w, type, in))
+		to = json_incref(in);
+	else if (strcmp(type, "array") == 0)
+		to = json_pack("[O]", v);
+	else if (only != NULL && has_type(w, type, only))
+		to = json_incref(only);
+	else if (strcmp(type, "integer") == 0 && is_whole(in) && fabs(json_real_value(in)) < 1e15)
+		to = json_integer((json_int_t)json_real_value(in));
+	else if (strcmp(type, "string") == 0 && (json_is_number(v) || json_is_boolean(v)) &&
+		 json_dump(&text, v) == 0)
+		to = json_stringn(text.data, text.len);
+	buf_fini(&text);
+	json_decref(in);
+	return to;
+}
+
+/* As the first of its types that it can be; NULL: it is of one. */
+static json_t *as_types(const struct validating *w, const json_t *types, json_t *v)
+{
+	const json_t *one = json_is_array(types) ? json_array_get(types, 0) : types;
+	struct validating quiet = {.args = w->args};
+	json_t *to = NULL;
+
+	apply_type(&quiet, types, v, &here);
+	for (size_t i = 1; quiet.errors > 0 && to == NULL && json_is_string(one); i++) {
+		to = as_type(w, json_string_value(one), v);
+		one = json_array_get(types, i);
+	}
+	return to;
+}
+
+static json_t *coerce(struct validating *w, const json_t *s, json_t *v, int depth);
+
+/* Some models write it for what they leave out. */
+static bool says_nothing(const json_t *v)
+{
+	const char *s = json_string_value(v);
+
+	return json_is_null(v) ||
+	       (s != NULL && (*s == 0 || strcasecmp(s, "null") == 0 || strcasecmp(s, "none") == 0));
+}
+
+static json_t *coerce_members(struct validating *w, const json_t *s, json_t *v, int depth)
+{
+	const json_t *properties = json_object_get(s, "properties"), *of;
+	const json_t *others = json_object_get(s, "additionalProperties");
+	bool closed = json_is_false(others) || (others == NULL && w->args && properties != NULL);
+	void *next, *first = json_object_iter(v);
+	const char *key = json_object_iter_key(first);
+	json_t *one = NULL;
+
+	if (closed && json_object_size(v) == 1 && json_object_get(properties, key) == NULL)
+		one = as_type(w, "object", json_object_iter_value(first));
+	if (one != NULL) { /* {"arguments":{…}} */
+		json_decref(v);
+		v = one;
+	}
+	json_object_foreach_safe(v, next, key, one)
+	{
+		of = json_object_get(properties, key);
+		if (of == NULL && closed && w->dropped != NULL && w->dropped->len == 0)
+			buf_adds(w->dropped, key);
+		if (of == NULL ? closed : says_nothing(one) && !fits(w, of, one, &here, depth))
+			json_object_del(v, key);
+		else if (of != NULL)
+			json_object_set_new(v, key, coerce(w, of, json_incref(one), depth));
+	}
+	return v;
+}
+
+/* `v` is *taken*, the value that stands for it the caller's. */
+static json_t *coerce(struct validating *w, const json_t *s, json_t *v, int depth)
+{
+	const json_t *any = json_object_get(s, "anyOf"), *items = json_object_get(s, "items"), *one;
+	json_t *to = NULL;
+	size_t i;
+
+	if (v == NULL || depth > SCHEMA_DEPTH_MAX || spent(w) || fits(w, s, v, &here, depth))
+		return v;
+	if ((one = json_object_get(s, "$ref")) != NULL)
+		v = coerce(w, find_ref(w->root, one), v, depth + 1);
+	any = any != NULL ? any : json_object_get(s, "oneOf");
+	json_array_foreach(any, i, one)
+	{
+		if (to != NULL && fits(w, json_array_get(any, i - 1), to, &here, depth))
+			break;
+		json_decref(to);
+		to = coerce(w, one, json_deep_copy(v), depth + 1);
+	}
+	to = to != NULL ? to : as_types(w, json_object_get(s, "type"), v);
+	if (to != NULL) {
+		json_decref(v);
+		v = to;
+	}
+	for (i = 0; items != NULL && i < json_array_size(v); i++)
+		json_array_set_new(v, i,
+				   coerce(w, items, json_incref(json_array_get(v, i)), depth + 1));
+	return json_is_object(v) ? coerce_members(w, s, v, depth + 1) : v;
+}
+
+json_t *schema_coerce(const json_t *schema, json_t *v, const char *name, struct buf *dropped)
+{
+	struct validating w = {.root = schema, .args = name[0] == '\0', .dropped = dropped};
+
+	return coerce(&w, schema, v, 0);
+}
+
+json_t *schema_example(const json_t *schema)
+{
+	const json_t *type = json_object_get(schema, "type"), *list, *one, *of;
+	const char *word = json_string_value(json_is_array(type) ? json_array_get(type, 0) : type);
+	json_t *v = json_array_get(json_object_get(schema, "enum"), 0);
+	size_t i;
+
+	if (word == NULL)
+		word = json_object_get(schema, "properties") != NULL ? "object" : "string";
+	if (v != NULL)
+		return json_deep_copy(v);
+	if (strcmp(word, "array") == 0)
+		return json_pack("[o]", schema_example(json_object_get(schema, "items")));
+	if (strcmp(word, "boolean") == 0)
+		return json_true();
+	if (strcmp(word, "object") != 0)
+		return word[0] == 's' ? json_string("…") : json_integer(1);
+	v = json_object();
+	list = json_object_get(schema, "required");
+	json_array_foreach(list, i, one)
+	{
+		of = json_object_get(json_object_get(schema, "properties"), json_string_value(one));
+		json_object_set_new(v, json_string_value(one), schema_example(of));
+	}
+	return v;
 }
 
 /* ---- the schema itself */

@@ -214,3 +214,87 @@ TEST(work_is_bounded)
 		assert_int_not_equal(schema_validate(s, v, "output", &out), 0);
 	}
 }
+
+/* ---- brought toward it */
+
+#define CALL_OF                                                                                    \
+	"{\"type\":\"object\",\"properties\":{\"s\":{\"type\":\"string\"},"                        \
+	"\"n\":{\"type\":\"integer\",\"minimum\":0},\"x\":{\"type\":\"number\"},"                  \
+	"\"b\":{\"type\":\"boolean\"},\"l\":{\"type\":\"array\",\"items\":{\"type\":\"integer\"}}" \
+	","                                                                                        \
+	"\"o\":{\"type\":\"object\",\"properties\":{\"n\":{\"type\":\"integer\"}}},"               \
+	"\"m\":{\"anyOf\":[{\"type\":\"integer\"},{\"type\":\"null\"}]},"                          \
+	"\"e\":{\"enum\":[1,2]},\"r\":{\"$ref\":\"#/$defs/r\"}},\"required\":[\"s\"],"             \
+	"\"$defs\":{\"r\":{\"type\":[\"integer\",\"boolean\"]}}}"
+
+TEST(coerced)
+{
+	static const struct {
+		const char *value, *becomes; /* NULL: it fits and is let be */
+	} cases[] = {
+		{"{\"s\":\"1\",\"n\":1,\"x\":1,\"b\":true,\"l\":[],\"m\":null}", NULL},
+		{"{\"s\":\"null\"}", NULL},
+		{"{\"s\":\"a\",\"n\":null,\"x\":null,\"b\":null,\"l\":null,\"o\":null}",
+		 "{\"s\":\"a\"}"},
+		{"{\"s\":\"a\",\"n\":\"\",\"x\":\"None\",\"b\":\"null\",\"l\":\"none\"}",
+		 "{\"s\":\"a\"}"},
+		{"{\"s\":1,\"n\":\"1\",\"x\":\"0.9\",\"b\":\"True\",\"m\":\"7\",\"r\":\"2\"}",
+		 "{\"s\":\"1\",\"n\":1,\"x\":0.9,\"b\":true,\"m\":7,\"r\":2}"},
+		{"{\"s\":true,\"n\":1.0,\"b\":\"false\",\"r\":\"true\"}",
+		 "{\"s\":\"true\",\"n\":1,\"b\":false,\"r\":true}"},
+		{"{\"s\":[\"a\"],\"n\":[1],\"l\":1}", "{\"s\":\"a\",\"n\":1,\"l\":[1]}"},
+		{"{\"s\":\"a\",\"l\":\"3\",\"o\":\"{\\\"n\\\":\\\"4\\\"}\"}",
+		 "{\"s\":\"a\",\"l\":[3],\"o\":{\"n\":4}}"},
+		{"{\"s\":\"a\",\"l\":\"[1,\\\"2\\\"]\",\"o\":{\"n\":\"4\",\"k\":1},\"why\":1}",
+		 "{\"s\":\"a\",\"l\":[1,2],\"o\":{\"n\":4}}"},
+		{"{\"arguments\":{\"s\":\"a\",\"n\":\"1\"}}", "{\"s\":\"a\",\"n\":1}"},
+		{"{\"input\":\"{\\\"s\\\":\\\"a\\\"}\"}", "{\"s\":\"a\"}"},
+		/* Nothing is guessed: these do not fit after it either. */
+		{"{\"s\":\"a\",\"n\":\"1 or 2\"}", "{\"s\":\"a\",\"n\":\"1 or 2\"}"},
+		{"{\"s\":\"a\",\"n\":1.5}", "{\"s\":\"a\",\"n\":1.5}"},
+		{"{\"s\":\"a\",\"n\":\"-1\"}", "{\"s\":\"a\",\"n\":-1}"},
+		{"{\"s\":\"a\",\"b\":\"perhaps\"}", "{\"s\":\"a\",\"b\":\"perhaps\"}"},
+		{"{\"s\":{\"a\":1,\"b\":2}}", "{\"s\":{\"a\":1,\"b\":2}}"},
+	};
+	json_auto_t *schema = parse(CALL_OF);
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		TEST_BUF(out, 4096);
+		TEST_BUF(errors, 4096);
+		json_t *given = parse(cases[i].value), *v;
+
+		print_message("%s\n", cases[i].value);
+		v = schema_coerce(schema, given, "", NULL);
+		if (cases[i].becomes == NULL)
+			assert_ptr_equal(v, given);
+		assert_int_equal(json_dump(&out, v), 0);
+		assert_string_equal(out.data,
+				    cases[i].becomes != NULL ? cases[i].becomes : cases[i].value);
+		if (i < 11)
+			assert_int_equal(schema_validate(schema, v, "", &errors), 0);
+		json_decref(v);
+	}
+}
+
+/* A schema that nobody has checked, as servers of MCP send it, is walked without harm. */
+TEST(coerced_by_nonsense)
+{
+	static const char *const schemas[] = {
+		"{\"type\":5,\"required\":[1,null],\"properties\":[]}",
+		"{\"type\":[1,null],\"anyOf\":{},\"enum\":1}",
+		"{\"$ref\":\"#\",\"oneOf\":[1,true]}",
+		"{\"$ref\":\"#/definitions/x\",\"items\":7}",
+		"{\"anyOf\":[{\"$ref\":\"#\"},{\"$ref\":\"#\"}],\"type\":\"integer\"}",
+	};
+
+	for (size_t i = 0; i < sizeof(schemas) / sizeof(schemas[0]); i++) {
+		json_auto_t *schema = parse(schemas[i]);
+		json_t *v = schema_coerce(schema, parse("{\"a\":[\"1\",{\"b\":null}]}"),
+					  "arguments", NULL);
+		json_t *example = schema_example(schema);
+
+		assert_non_null(v);
+		json_decref(example);
+		json_decref(v);
+	}
+}
