@@ -206,7 +206,7 @@ static enum step finish_internal(struct agent *a, int rv)
 static enum step finish_success(struct agent *a, struct agent_end *end, const char *stop_reason)
 {
 	const char *errors = NULL;
-	int rv = output_check(a, end->output, end->output_len, &errors);
+	int rv = output_check(a, end, &errors);
 
 	if (rv != 0)
 		return finish_internal(a, rv);
@@ -305,14 +305,29 @@ static enum step make_room(struct agent *a)
 	return STEP_WAIT;
 }
 
+/* Would the next call be refused? Asked before the tools run: nobody would
+ * read their results. The reply's bytes count as the next input already. */
+static int used_up(struct agent *a)
+{
+	int64_t max_output;
+	int r;
+
+	if (a->spec->ask_limit) /* a person may let it go on, and then they are read */
+		return -1;
+	a->at.new_bytes += (int64_t)a->turn->wire_len;
+	r = limit_reserve(a, &max_output);
+	a->at.new_bytes -= (int64_t)a->turn->wire_len;
+	return r;
+}
+
 /* Give the call its id and tool; answer it when it cannot run. */
 static int prepare_call(struct agent *a, unsigned i)
 {
 	struct turn_call *c = &a->turn->calls[i];
 	struct ava_error err = {0};
-	json_t *args = NULL;
 	const char *text;
-	int rv = AVA_EINVAL;
+	struct buf dropped;
+	int rv;
 
 	snprintf(c->id, sizeof(c->id), "c%d.%u", (int)a->at.iteration, i + 1);
 	c->tool = reply_tool(a->spec->tools, a->spec->ntools, c->name);
@@ -320,22 +335,16 @@ static int prepare_call(struct agent *a, unsigned i)
 		a->answered++;
 		return 0;
 	}
-	if (c->args != NULL)
-		args = json_parse(c->args, c->args_len, &err);
-	else
-		snprintf(err.text, sizeof(err.text), "%s",
-			 c->args_error != NULL ? c->args_error : "they are no JSON object");
-	if (args != NULL && !reply_shallow(args, REPLY_DEPTH_MAX))
-		err_set(&err, AVA_EINVAL, "nested deeper than %d", REPLY_DEPTH_MAX);
-	else if (args != NULL)
-		rv = 0;
-	if (rv != 0) /* nobody downstream may trust these bytes to be JSON */
-		c->args = NULL;
-	if (c->tool != NULL && rv == 0 && !(c->tool->flags & TOOL_MCP))
-		rv = tool_check_args(c->tool->schema, args, &err);
-	json_decref(args);
-	if (err.code == AVA_ENOMEM)
-		return AVA_ENOMEM;
+	buf_init(&dropped, 128);
+	rv = tool_take_args(c, &a->turn->mem, &dropped, &err);
+	if (rv == 0 && dropped.len > 0)
+		a->dropped =
+			arena_fmt(&a->turn->mem, "%s takes no argument %s", c->name, dropped.data);
+	buf_fini(&dropped);
+	if (rv == AVA_EINVAL && c->args != NULL && c->tool != NULL && c->tool->flags & TOOL_ENDS)
+		rv = output_accept(a, c, a->at.wrapping || used_up(a) >= 0);
+	if (rv == AVA_ENOMEM)
+		return rv;
 	if (c->tool == NULL) {
 		answer_unknown(a, c);
 	} else if (rv != 0) {
@@ -378,21 +387,6 @@ static int save_reply(struct agent *a, bool wait)
 	a->at.totals.tool_calls += (int32_t)a->turn->ncalls;
 	a->saves += wait;
 	return 0;
-}
-
-/* Would the next call be refused? Asked before the tools run: nobody would
- * read their results. The reply's bytes count as the next input already. */
-static int used_up(struct agent *a)
-{
-	int64_t max_output;
-	int r;
-
-	if (a->spec->ask_limit) /* a person may let it go on, and then they are read */
-		return -1;
-	a->at.new_bytes += (int64_t)a->turn->wire_len;
-	r = limit_reserve(a, &max_output);
-	a->at.new_bytes -= (int64_t)a->turn->wire_len;
-	return r;
 }
 
 static enum step submitted(struct agent *a, struct turn_call *c)
@@ -519,7 +513,7 @@ static enum step final_text(struct agent *a, const struct reply *r)
 		return agent_move(a, AGENT_TOOLS); /* none: step_tools writes the nudge */
 	}
 	if (again && r->object != NULL && a->at.repairs < OUTPUT_REPAIRS_MAX) {
-		rv = output_check(a, end.output, end.output_len, &a->misfit);
+		rv = output_check(a, &end, &a->misfit);
 		if (rv != 0)
 			return finish_internal(a, rv);
 	}
@@ -596,7 +590,7 @@ static enum step wrapped_up(struct agent *a)
 		answer_call(a, submit, true, "", "accepted: the run ends here");
 	end.status = AVA_ERROR;
 	end.stop_reason = end.error_class = "repeated_calls";
-	end.error = NOTICE_REPEATED;
+	end.error = a->reply_error;
 	end.partial = true;
 	return finish(a, &end, "cancelled", "the run has ended");
 }
@@ -688,7 +682,7 @@ static enum step give_results(struct agent *a)
 		return finish_internal(a, (int)bytes);
 	a->at.new_bytes += bytes;
 	a->at.warned = (uint16_t)(a->at.warned | near);
-	a->misfit = NULL;
+	a->misfit = a->dropped = NULL;
 	a->steers = 0;
 	a->steered = false;
 	turn_free(a->turn);
@@ -722,7 +716,9 @@ static enum step wait_over(struct agent *a)
 /* It may be for days. Without memory for the copy it waits with what it has. */
 static void trim_turn(struct agent *a)
 {
-	struct turn *t = a->misfit == NULL && !a->turn->trimmed ? ask_trim(a->turn) : NULL;
+	struct turn *t = a->misfit == NULL && a->dropped == NULL && !a->turn->trimmed
+				 ? ask_trim(a->turn)
+				 : NULL;
 
 	if (t == NULL)
 		return;
@@ -784,6 +780,7 @@ void agent_next(struct agent *a, int64_t new_bytes)
 	a->at.iteration = a->at.turn_from = last.at.iteration;
 	a->at.compact_floor = last.at.compact_floor;
 	a->at.repeats = last.at.repeats;
+	a->at.told_dropped = last.at.told_dropped;
 	if (a->at.repeats != NULL)
 		a->at.repeats->changes++; /* what was said may be a reason to look again */
 }

@@ -189,6 +189,7 @@ struct agent_position {
 	bool nudged, force_submit;
 	bool again;              /* the last attempt of this call failed, the next one is due */
 	bool wrapping;           /* the next reply is the last, whatever it says */
+	bool told_dropped;       /* that arguments which tools have not are left out */
 	bool overflowed;         /* the request was too large, and no room is made yet */
 	struct repeats *repeats; /* calls made before; owned by the agent; NULL: none */
 };
@@ -216,6 +217,7 @@ struct agent {
 	int reply_code;          /* < 0: the call failed for good */
 	unsigned answered;       /* calls of the turn that have a result */
 	enum ava_status status;  /* set when ending */
+	const char *dropped;     /* an argument that a tool has not; in the turn's arena */
 	const char *misfit;      /* of a text's output: what is wrong; in the turn's arena */
 	char stop_reason[24];
 	char reply_error[224], reply_class[32]; /* sentence for reply_code, and its class */

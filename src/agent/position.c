@@ -58,6 +58,7 @@ static const struct {
 	FIELD("forceSubmit", force_submit),
 	FIELD("again", again),
 	FIELD("wrapping", wrapping),
+	FIELD("toldDropped", told_dropped),
 	FIELD("overflowed", overflowed),
 };
 
@@ -171,13 +172,13 @@ static int read_repeats(struct agent_position *p, const json_t *o)
 
 /* ---- both directions */
 
-void agent_position_write(const struct agent_position *p, const char *overflow, struct jw *w)
+void agent_position_write(const struct agent_position *p, const char *sentence, struct jw *w)
 {
 	for (size_t i = 0; i < ARRAY_LEN(fields); i++)
 		if (field_get(p, i) != 0)
 			jw_int(w, fields[i].key, field_get(p, i));
-	if (p->overflowed)
-		jw_str(w, "overflow", overflow);
+	if (p->overflowed || p->wrapping)
+		jw_str(w, p->overflowed ? "overflow" : "repeated", sentence);
 	if (p->repeats != NULL)
 		write_repeats(p->repeats, w);
 }
@@ -204,9 +205,11 @@ void agent_position_of(const struct agent *a, int64_t now_ms, struct agent_posit
 	p->used_ms = agent_used_ms(a, now_ms);
 }
 
-const char *agent_position_overflow(const json_t *value)
+const char *agent_position_sentence(const json_t *value)
 {
-	return json_str(value, "overflow");
+	const char *overflow = json_get_str(value, "overflow");
+
+	return overflow != NULL ? overflow : json_str(value, "repeated");
 }
 
 void agent_too_large(struct agent *a, const char *sentence)
@@ -216,14 +219,16 @@ void agent_too_large(struct agent *a, const char *sentence)
 	snprintf(a->reply_error, sizeof(a->reply_error), "%s", sentence);
 }
 
-void agent_restore(struct agent *a, struct agent_position *p, const char *overflow)
+void agent_restore(struct agent *a, struct agent_position *p, const char *sentence)
 {
 	assert(a->state == AGENT_QUEUED && !a->slot_wanted && a->turn == NULL);
 	repeat_free(a->at.repeats);
 	a->at = *p;
 	p->repeats = NULL;
 	if (p->overflowed)
-		agent_too_large(a, overflow);
+		agent_too_large(a, sentence);
+	else if (p->wrapping)
+		snprintf(a->reply_error, sizeof(a->reply_error), "%s", sentence);
 }
 
 void agent_resume_counted(struct agent *a, struct turn *t)
@@ -321,7 +326,8 @@ static struct repeat_call *place(struct repeats *r)
 static struct repeat_print repeat_print(const struct turn_call *c)
 {
 	const uint64_t seed = UINT64_C(0xcbf29ce484222325);
-	const char *args = c->args != NULL ? c->args : "";
+	/* Nothing that a tool which is not there is given makes another call of it. */
+	const char *args = c->tool != NULL && c->args != NULL ? c->args : "";
 
 	return (struct repeat_print){
 		.call = print(print(seed, c->name, strlen(c->name)), args, strlen(args)),
@@ -390,16 +396,18 @@ int repeat_turn(struct repeats **r, struct turn *t, const struct turn_call **wor
 		struct call_ref at;
 		const char *text;
 
-		if (!c->ran || c->tool == NULL)
-			continue; /* it did not run: its answer says what to do */
+		if (c->tool == NULL ? strcmp(c->error_class, "unknown_tool") != 0
+				    : !c->ran && strcmp(c->error_class, "bad_arguments") != 0)
+			continue; /* neither run nor refused */
 		(void)call_ref_read(c->id, &at);
-		if (repeat_add(r, at, repeat_print(c), !(c->tool->flags & TOOL_REPEATABLE),
-			       &note) != 0)
+		if (repeat_add(r, at, repeat_print(c),
+			       c->ran && !(c->tool->flags & TOOL_REPEATABLE), &note) != 0)
 			return AVA_ENOMEM;
 		if (note.times == 1)
 			continue;
-		text = arena_fmt(&t->mem, "unchanged since c%d.%u", (int)note.from.iteration,
-				 note.from.n);
+		text = !c->ran ? c->output /* it says what to do */
+			       : arena_fmt(&t->mem, "unchanged since c%d.%u",
+					   (int)note.from.iteration, note.from.n);
 		if (text == NULL)
 			return AVA_ENOMEM;
 		c->output = text;

@@ -18,15 +18,16 @@ struct jw;
  * borrowed. */
 void agent_position_of(const struct agent *a, int64_t now_ms, struct agent_position *p);
 
-/* Into an object that is open in `w`. What is 0 is left out. `overflow`: when the
- * request was too large, what the service said. */
-void agent_position_write(const struct agent_position *p, const char *overflow, struct jw *w);
+/* Into an object that is open in `w`. What is 0 is left out. `sentence`: when the
+ * request was too large, what the service said; in the last reply of a run that repeats
+ * itself, what it did. */
+void agent_position_write(const struct agent_position *p, const char *sentence, struct jw *w);
 /* AVA_ENOMEM, AVA_ECORRUPT; *p is set in any case, its `repeats` the caller's. */
 int agent_position_read(struct agent_position *p, const json_t *value);
-const char *agent_position_overflow(const json_t *value); /* borrowed; "" */
+const char *agent_position_sentence(const json_t *value); /* borrowed; "" */
 
 /* Before a first agent_run; p->repeats is *taken* (and NULL then). */
-void agent_restore(struct agent *a, struct agent_position *p, const char *overflow);
+void agent_restore(struct agent *a, struct agent_position *p, const char *sentence);
 /* After agent_restore: a recorded reply of that call, `bytes` of the next request,
  * from which nothing followed yet. It is counted; what follows is decided as if it
  * had just come, and nothing of it is written again. `t` *taken*; its calls with a
@@ -90,8 +91,8 @@ struct repeat_note {
 	struct call_ref from; /* else: where the same result stands */
 };
 
-/* The same for all calls of a turn that ran: outputs that are in the conversation
- * already become a sentence that says where. *worst: the call that was made most
+/* The same for all calls of a turn that ran or were refused: outputs of tools that are in
+ * the conversation already become a sentence that says where. *worst: the call that was made most
  * often; NULL: none was repeated. *r as above. AVA_ENOMEM. */
 int repeat_turn(struct repeats **r, struct turn *t, const struct turn_call **worst,
 		struct repeat_note *how);

@@ -15,6 +15,7 @@
 #include "agent/position.h"
 #include "agent/reply.h"
 #include "base/buf.h"
+#include "codec/utf8.h"
 
 static const char guidelines[] =
 	"## Guidelines\n"
@@ -118,6 +119,7 @@ int prompt_task(struct buf *out, const struct prompt *p)
  * Fails only as its buffer does: out of memory or over its bound. */
 
 #define NOTICE_MAX 1024
+#define NAME_SHOWN 64 /* characters of a tool's name */
 
 #define NOTICE_WORD "ava"
 
@@ -211,21 +213,28 @@ static int note_repeats(struct agent *a, char *out, size_t size)
 					       : "answer with what you have";
 	const struct turn_call *c;
 	struct repeat_note how;
-	int rv = repeat_turn(&a->at.repeats, a->turn, &c, &how);
+	int rv = repeat_turn(&a->at.repeats, a->turn, &c, &how), name;
 
 	*out = 0;
 	if (rv != 0 || c == NULL || how.times < REPEAT_STOP - 1)
 		return rv;
 	a->at.wrapping = how.times >= REPEAT_STOP;
 	a->at.force_submit = a->at.force_submit || (a->at.wrapping && a->spec->can_force);
-	if (a->at.wrapping)
-		snprintf(out, size, NOTICE_REPEATED ". The run ends with your next reply: %s.",
+	name = (int)utf8_prefix(c->name, strlen(c->name), NAME_SHOWN);
+	if (a->at.wrapping) {
+		snprintf(a->reply_error, sizeof(a->reply_error),
+			 c->tool == NULL ? "the model called %.*s, which does not exist, %u times"
+			 : c->ran        ? NOTICE_REPEATED
+				  : "the model called %.*s with the same arguments, which do not "
+				    "fit, %u times",
+			 name, c->name, how.times);
+		snprintf(out, size, "%s. The run ends with your next reply: %s.", a->reply_error,
 			 then);
-	else
+	} else
 		snprintf(out, size,
-			 "You have made this call of %.64s %u times with the same result, which "
+			 "You have made this call of %.*s %u times with the same result, which "
 			 "stands at c%d.%u. Once more ends the run: do something else, or %s.",
-			 c->name, how.times, (int)how.from.iteration, how.from.n, then);
+			 name, c->name, how.times, (int)how.from.iteration, how.from.n, then);
 	return 0;
 }
 
@@ -298,6 +307,13 @@ int notice_turn(struct agent *a, const char *out[NOTICE_TURN], unsigned *n, unsi
 		rv = note_repeats(a, text, sizeof(text));
 	if (rv == 0 && text[0] != 0)
 		rv = add_notice(a, text, out, n);
+	if (rv == 0 && a->dropped != NULL && !a->at.told_dropped) {
+		snprintf(text, sizeof(text),
+			 "%s: it was left out, as everything is that a tool does not take.",
+			 a->dropped);
+		rv = add_notice(a, text, out, n);
+		a->at.told_dropped = true;
+	}
 	if (rv == 0)
 		rv = notice_limits(a, &shared, *near, now, out, n);
 	a->at.shares = (uint16_t)(a->at.shares | shared.near);

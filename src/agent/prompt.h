@@ -58,11 +58,11 @@ int notice_escape(struct buf *out, const char *s, size_t len);
 
 #define ODD_REPLIES_MAX 3 /* in a row are asked again, with a changed request */
 #define NOTICE_THOUGHT  "the model answered only in its thinking"
-#define NOTICE_REPEATED "the model made the same call with the same result four times"
+#define NOTICE_REPEATED "the model called %.*s with the same arguments and the same result %u times"
 
 /* All that is said with the results of a turn, as notices in its arena; `near`: limits
  * of its own that the model is told of. AVA_ENOMEM. */
-#define NOTICE_TURN (AGENT_NRESOURCES + AGENT_NSHARES + 3)
+#define NOTICE_TURN (AGENT_NRESOURCES + AGENT_NSHARES + 4)
 int notice_turn(struct agent *a, const char *out[NOTICE_TURN], unsigned *n, unsigned *near);
 
 #endif

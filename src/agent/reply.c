@@ -83,19 +83,6 @@ const struct tool *reply_tool(const struct tool *const *tools, unsigned n, const
 	return found;
 }
 
-bool reply_shallow(const json_t *v, unsigned depth)
-{
-	const char *key;
-	json_t *one;
-	size_t i;
-
-	if ((json_is_object(v) || json_is_array(v)) && depth == 0)
-		return false;
-	json_array_foreach(v, i, one) if (!reply_shallow(one, depth - 1)) return false;
-	json_object_foreach((json_t *)v, key, one) if (!reply_shallow(one, depth - 1)) return false;
-	return true;
-}
-
 /* ---- calls written as JSON */
 
 static bool has_any(const json_t *o, const char *const *keys, size_t n)
@@ -323,28 +310,97 @@ static int copy_json(struct arena *mem, const json_t *v, const char **out, size_
 	return *out != NULL ? 0 : AVA_ENOMEM;
 }
 
-/* The strings of the model's caveats; a single string is a list of one. */
-static int copy_caveats(struct arena *mem, const json_t *given, struct agent_end *end)
+/* The text of a caveat or a summary, whatever it is: a new reference. */
+static json_t *as_text(json_t *v)
+{
+	json_t *one, *text = json_is_string(v) ? json_incref(v) : NULL;
+	const char *key;
+	struct buf b;
+
+	json_object_foreach(v, key, one) if (text == NULL && json_is_string(one) &&
+					     json_object_size(v) == 1) text = json_incref(one);
+	buf_init(&b, TURN_MAX_BYTES);
+	if (text == NULL && json_dump(&b, v) == 0)
+		text = json_stringn(b.data, b.len);
+	buf_fini(&b);
+	return text;
+}
+
+/* 0.9, "0.9", 90, "90%", 9 (of ten); NULL: nobody knows. */
+static json_t *as_confidence(const json_t *v)
+{
+	const char *s = json_is_string(v) ? json_string_value(v) : "";
+	json_t *in = json_parse_lenient(s, strcspn(s, "%"), NULL);
+	double n = json_is_number(v)    ? json_number_value(v)
+		   : json_is_number(in) ? json_number_value(in)
+					: -1;
+
+	json_decref(in);
+	n /= strchr(s, '%') != NULL || n > 10 ? 100 : n >= 2 ? 10 : 1;
+	return n >= 0 && n <= 1.9 ? json_real(MIN(n, 1.0)) : NULL;
+}
+
+static json_t *as_caveats(json_t *given)
 {
 	json_t *list = json_array(), *one;
-	size_t i;
-	int rv = list == NULL ? AVA_ENOMEM : 0;
+	size_t n = json_is_array(given) ? json_array_size(given) : given != NULL;
 
-	if (json_is_string(given) && rv == 0)
-		rv = json_array_append(list, (json_t *)given) == 0 ? 0 : AVA_ENOMEM;
-	json_array_foreach(given, i, one) if (rv == 0 && json_is_string(one)) rv =
-		json_array_append(list, one) == 0 ? 0 : AVA_ENOMEM;
-	if (rv == 0)
-		rv = copy_json(mem, list, &end->caveats, NULL);
-	json_decref(list);
-	return rv;
+	for (size_t i = 0; i < n; i++) {
+		one = as_text(json_is_array(given) ? json_array_get(given, i) : given);
+		if (one != NULL && strcasecmp(json_string_value(one), "none") != 0 &&
+		    strcmp(json_string_value(one), "null") != 0)
+			json_array_append(list, one);
+		json_decref(one);
+	}
+	return list;
+}
+
+void reply_mend(json_t *o)
+{
+	static const char *const names[] = {"summary", "answer", "result", "final_answer",
+					    "response"};
+	json_t *rest = json_copy(o), *v;
+	const char *key;
+
+	if (rest == NULL)
+		return;
+	json_object_foreach(o, key, v) /* all of it in one member */
+	{
+		if (json_object_get(rest, "summary") != NULL ||
+		    json_object_get(v, "summary") == NULL)
+			continue;
+		json_object_update_missing(rest, v);
+		if (strcmp(key, "output") != 0)
+			json_object_del(rest, key);
+	}
+	json_object_clear(o);
+	json_object_set(o, "output", json_object_get(rest, "output"));
+	json_object_set_new(o, "confidence", as_confidence(json_object_get(rest, "confidence")));
+	json_object_set_new(o, "caveats", as_caveats(json_object_get(rest, "caveats")));
+	json_object_del(rest, "output");
+	json_object_del(rest, "confidence");
+	json_object_del(rest, "caveats");
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		v = json_object_get(rest, names[i]);
+		if (v == NULL || json_is_null(v) ||
+		    (i > 0 && (json_is_object(v) || json_is_array(v))) ||
+		    json_object_set_new(o, "summary", as_text(v)) != 0)
+			continue;
+		json_object_del(rest, names[i]);
+		break;
+	}
+	json_object_del(rest, "summary");
+	v = json_object_get(o, "output");
+	if (json_object_size(rest) > 0 && (v == NULL || json_is_null(v)))
+		json_object_set(o, "output", rest);
+	json_decref(rest);
 }
 
 int reply_result(struct arena *mem, const json_t *object, struct agent_end *end)
 {
 	const json_t *output = json_object_get(object, "output");
 	const json_t *summary = json_object_get(object, "summary");
-	const json_t *confidence = json_object_get(object, "confidence");
+	const json_t *caveats = json_object_get(object, "caveats");
 	int rv = 0;
 
 	if (output != NULL && !json_is_null(output))
@@ -354,9 +410,8 @@ int reply_result(struct arena *mem, const json_t *object, struct agent_end *end)
 			arena_copy(mem, json_string_value(summary), json_string_length(summary));
 		rv = end->summary != NULL ? 0 : AVA_ENOMEM;
 	}
-	if (json_is_number(confidence))
-		end->confidence = MAX(0.0, MIN(1.0, json_number_value(confidence)));
-	return rv != 0 ? rv : copy_caveats(mem, json_object_get(object, "caveats"), end);
+	end->confidence = json_number_value(json_object_get(object, "confidence"));
+	return rv == 0 && caveats != NULL ? copy_json(mem, caveats, &end->caveats, NULL) : rv;
 }
 
 /* The text without the object, blanks at both ends cut; NULL when nothing is left. */
@@ -391,9 +446,10 @@ int reply_take(struct arena *mem, const struct reply *r, const char *text, size_
 {
 	int rv;
 
-	if (r->envelope)
+	if (r->envelope) {
+		reply_mend(r->object);
 		rv = reply_result(mem, r->object, end);
-	else
+	} else
 		rv = copy_json(mem, r->object, &end->output, &end->output_len);
 	if (rv == 0 && end->summary == NULL)
 		rv = text_beside(mem, r, text, len, end);
@@ -409,6 +465,8 @@ int reply_take(struct arena *mem, const struct reply *r, const char *text, size_
  * it, with the summary it gave and no output. Nothing here can fail but memory. */
 
 #define ERRORS_MAX 4096
+#define CAVEAT_FORM                                                                                \
+	"The result was not handed in in the form that was asked for, and is taken as it is."
 #define NAME_SHOWN 64 /* characters of an unknown tool's name */
 
 /* ---- answers that the machine gives itself */
@@ -472,27 +530,34 @@ void answer_unknown(struct agent *a, struct turn_call *c)
 
 /* ---- outputs */
 
-int output_check(struct agent *a, const char *output, size_t len, const char **errors)
+int output_check(struct agent *a, struct agent_end *end, const char **errors)
 {
 	const char *text = a->spec->output_schema;
-	json_t *schema, *v = NULL;
+	json_t *schema, *v;
 	struct buf out;
 	int rv = 0;
 
 	*errors = NULL;
 	if (text == NULL)
 		return 0;
-	if (output == NULL) {
+	if (end->output == NULL) {
 		*errors = "output is missing";
 		return 0;
 	}
 	buf_init(&out, ERRORS_MAX);
 	schema = json_parse(text, strlen(text), NULL);
-	v = json_parse(output, len, NULL);
+	v = json_parse(end->output, end->output_len, NULL);
 	if (schema == NULL || v == NULL)
 		rv = AVA_ENOMEM;
 	else
 		rv = schema_validate(schema, v, "output", &out);
+	if (rv > 0) {
+		buf_reset(&out);
+		v = schema_coerce(schema, v, "output", NULL);
+		rv = schema_validate(schema, v, "output", &out);
+		if (rv == 0)
+			rv = copy_json(&a->turn->mem, v, &end->output, &end->output_len);
+	}
 	if (rv > 0 || rv == AVA_ETOOBIG) {
 		/* Over the bound some are not told; the first ones are. */
 		*errors = arena_copy(&a->turn->mem, out.data != NULL ? out.data : "", out.len);
@@ -515,6 +580,22 @@ struct turn_call *output_submit(struct agent *a)
 	return NULL;
 }
 
+int output_accept(struct agent *a, struct turn_call *c, bool last)
+{
+	json_t *args = json_parse(c->args, c->args_len, NULL);
+	const json_t *output = json_object_get(args, "output");
+	int rv = args != NULL ? AVA_EINVAL : AVA_ENOMEM;
+
+	if ((last || a->at.repairs > 0) &&
+	    (json_str(args, "summary")[0] != 0 || (output != NULL && !json_is_null(output)))) {
+		json_array_append_new(json_object_get(args, "caveats"), json_string(CAVEAT_FORM));
+		rv = copy_json(&a->turn->mem, args, &c->args, &c->args_len);
+	}
+	a->at.repairs += rv != 0 && a->at.repairs < UINT8_MAX;
+	json_decref(args);
+	return rv;
+}
+
 void output_put_off(struct agent *a)
 {
 	for (struct turn_call *c; (c = output_submit(a)) != NULL;)
@@ -535,29 +616,12 @@ int output_take(struct agent *a, const struct turn_call *c, struct agent_end *en
 int output_drop_misfit(struct agent *a, struct agent_end *end)
 {
 	const char *errors = NULL;
-	int rv = end->output != NULL ? output_check(a, end->output, end->output_len, &errors) : 0;
+	int rv = end->output != NULL ? output_check(a, end, &errors) : 0;
 
 	if (errors == NULL)
 		return rv;
 	end->output = NULL;
 	end->output_len = 0;
-	return rv;
-}
-
-static int check_call(struct agent *a, const struct turn_call *c, const char **errors)
-{
-	json_t *args = json_parse(c->args, c->args_len, NULL);
-	const json_t *v = json_object_get(args, "output");
-	struct buf text;
-	int rv = args != NULL ? 0 : AVA_ENOMEM;
-
-	buf_init(&text, TURN_MAX_BYTES);
-	if (rv == 0 && v != NULL)
-		rv = json_dump(&text, v);
-	if (rv == 0)
-		rv = output_check(a, v != NULL ? text.data : NULL, text.len, errors);
-	buf_fini(&text);
-	json_decref(args);
 	return rv;
 }
 
@@ -570,11 +634,14 @@ int output_send_back(struct agent *a, bool more)
 		return 0;
 	for (unsigned i = 0; i < a->turn->ncalls; i++) {
 		struct turn_call *c = &a->turn->calls[i];
+		struct agent_end end = {0};
 		int rv;
 
 		if (c->answered || !(c->tool->flags & TOOL_ENDS))
 			continue;
-		rv = check_call(a, c, &errors);
+		rv = output_take(a, c, &end);
+		if (rv == 0)
+			rv = output_check(a, &end, &errors);
 		if (rv != 0)
 			return rv;
 		if (errors == NULL)

@@ -23,17 +23,16 @@ struct reply {
  * and digits, else the only one that stands with a word more. NULL: none, or several. */
 const struct tool *reply_tool(const struct tool *const *tools, unsigned n, const char *name);
 
-/* What a model wrote stands inside events and result.json, which are read to a
- * depth of 64. */
-#define REPLY_DEPTH_MAX 56
-bool reply_shallow(const json_t *v, unsigned depth); /* not nested deeper than that */
-
 /* 0 or AVA_ENOMEM. After it reply_fini is due in either case. */
 int reply_read(struct reply *r, const char *text, size_t len, const struct tool *const *tools,
 	       unsigned ntools);
 void reply_fini(struct reply *r);
 
-/* Fill output, summary, caveats and confidence of `end` from the arguments of
+/* A result in other words and forms than submit_result's becomes one in those: {"answer":…}, a
+ * confidence of 90 or "high", caveats that are no list of texts; what has no place is the output
+ * where there is none. */
+void reply_mend(json_t *o);
+/* Fill output, summary, caveats and confidence (0: nobody knows) of `end` from the arguments of
  * submit_result or from an envelope; strings in `mem`. 0 or AVA_ENOMEM. */
 int reply_result(struct arena *mem, const json_t *object, struct agent_end *end);
 /* The same from what reply_read found; text beside the object becomes the
@@ -45,9 +44,14 @@ int reply_take(struct arena *mem, const struct reply *r, const char *text, size_
 
 #define OUTPUT_REPAIRS_MAX 2 /* replies that may try again */
 
-/* `output`: JSON text, NULL: none was given. *errors: NULL when it fits or nothing is
- * asked for, else what is wrong, a line for each, in the turn's arena. AVA_ENOMEM. */
-int output_check(struct agent *a, const char *output, size_t len, const char **errors);
+/* The output of `end`, brought toward the schema where it does not fit (schema_coerce).
+ * *errors: NULL when it fits or nothing is asked for, else what is wrong, a line for
+ * each, in the turn's arena. AVA_ENOMEM. */
+int output_check(struct agent *a, struct agent_end *end, const char **errors);
+/* A call that ends the run with arguments that do not fit, but hold a result: taken with a caveat
+ * when the last one was refused or `last`: no other could be made. AVA_EINVAL: refused, and
+ * counted. */
+int output_accept(struct agent *a, struct turn_call *c, bool last);
 
 /* The first call that ends the run with valid arguments; NULL: none. */
 struct turn_call *output_submit(struct agent *a);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include <ava.h>
+#include "agent/turn.h"
 #include "base/error.h"
 #include "codec/json.h"
 #include "codec/schema.h"
@@ -58,28 +59,73 @@ void tool_hash(const struct tool *t, char out[HASH_HEX_LEN + 1])
 	hash_sha256_with(&h, t->schema, strlen(t->schema), out);
 }
 
-int tool_check_args(const char *schema, const json_t *args, struct ava_error *err)
+int tool_fit_args(const struct tool *t, json_t **args, struct buf *dropped, struct ava_error *err)
 {
+	bool mcp = t->flags & TOOL_MCP; /* its server may know better */
+	json_t *s = read_schema(t->schema), *fitted = NULL, *example;
+	const char *name = mcp ? "arguments" : "";
 	struct buf out;
-	json_t *s;
 	int rv;
 
-	if (!json_is_object(args))
-		return err_set(err, AVA_EINVAL, "the arguments must be a JSON object");
-	s = read_schema(schema);
-	if (!json_is_object(s)) {
-		json_decref(s);
-		return err_set(err, AVA_ECORRUPT, "the tool's schema is not a JSON object");
-	}
 	buf_init(&out, 8192);
-	rv = schema_validate(s, args, "", &out);
-	if (rv > 0 || rv == AVA_ETOOBIG) /* one thing at a time */
-		rv = err_set(err, AVA_EINVAL, "%.*s",
-			     out.data != NULL ? (int)strcspn(out.data, "\n") : 0,
-			     out.data != NULL ? out.data : "");
-	else if (rv != 0)
-		err_set(err, rv, "out of memory");
+	rv = json_is_object(s) ? schema_validate(s, *args, name, &out) : AVA_ECORRUPT;
+	if (rv > 0) {
+		fitted = json_deep_copy(*args);
+		if (t->mend != NULL)
+			t->mend(fitted);
+		fitted = schema_coerce(s, fitted, name, dropped);
+		buf_reset(&out);
+		rv = fitted == NULL ? AVA_ENOMEM
+		     : reply_shallow(fitted, REPLY_DEPTH_MAX)
+			     ? schema_validate(s, fitted, name, &out)
+			     : AVA_ETOOBIG;
+	}
+	if (fitted != NULL && (rv == 0 || (rv > 0 && t->mend != NULL))) {
+		json_decref(*args);
+		*args = json_incref(fitted);
+	}
+	if (rv != 0 && rv != AVA_ENOMEM && rv != AVA_ECORRUPT && !mcp) { /* one thing at a time */
+		out.len = out.len > 0 ? strcspn(out.data, "\n") : 0;
+		buf_adds(&out, ". A call that fits: ");
+		example = schema_example(s);
+		rv = example != NULL && json_dump(&out, example) == 0
+			     ? err_set(err, AVA_EINVAL, "%.*s", (int)out.len, out.data)
+			     : AVA_ENOMEM;
+		json_decref(example);
+	}
 	buf_fini(&out);
+	json_decref(fitted);
 	json_decref(s);
+	return rv > 0 || (mcp && rv == AVA_ETOOBIG) ? 0 : rv;
+}
+
+int tool_take_args(struct turn_call *c, struct arena *mem, struct buf *dropped,
+		   struct ava_error *err)
+{
+	json_t *given = c->args != NULL ? json_parse(c->args, c->args_len, err) : NULL;
+	json_t *args = json_incref(given);
+	struct buf text;
+	int rv = 0;
+
+	buf_init(&text, TURN_MAX_BYTES);
+	if (json_is_object(given) && reply_shallow(given, REPLY_DEPTH_MAX)) {
+		rv = c->tool != NULL ? tool_fit_args(c->tool, &args, dropped, err) : 0;
+		if (args != given && json_dump(&text, args) == 0) {
+			c->args = arena_copy(mem, text.data, text.len);
+			c->args_len = text.len;
+		}
+	} else { /* nobody downstream may trust these bytes to be JSON */
+		rv = err->code != 0 ? err->code
+				    : err_set(err, AVA_EINVAL, "%s",
+					      c->args_error != NULL ? c->args_error
+								    : "they are no JSON object, or "
+								      "one of too much depth");
+		c->args = NULL;
+	}
+	if (buf_check(&text) != 0 || (json_is_object(args) && c->args == NULL && rv == 0))
+		rv = AVA_ENOMEM;
+	buf_fini(&text);
+	json_decref(given);
+	json_decref(args);
 	return rv;
 }

@@ -12,6 +12,7 @@
 #include "base/buf.h"
 #include "base/hash.h"
 
+struct arena;
 struct mcp_client;
 struct memory;
 struct os_loop;
@@ -40,6 +41,7 @@ struct ava_error;
 #define TOOL_FULL_MAX   (4u << 20)  /* bytes a tool may produce at all */
 
 struct tool_call;
+struct turn_call;
 
 struct tool {
 	const char *name;
@@ -53,6 +55,8 @@ struct tool {
 	/* The run no longer wants it: bring `done` about soon. NULL: c->stop, which is
 	 * set before, is enough. The run is not DONE before its tools are. */
 	void (*stop)(struct tool_call *c);
+	/* Gives arguments that do not fit this tool's own names and forms. NULL: it has none. */
+	void (*mend)(json_t *args);
 	/* "Reading src/a.c": one line for people. */
 	void (*activity)(const json_t *args, struct buf *out);
 };
@@ -149,8 +153,14 @@ bool tool_granted(const struct tool_env *env, const char *grant);
 /* What a definition is known by: name, description and schema. */
 void tool_hash(const struct tool *t, char out[HASH_HEX_LEN + 1]);
 
-/* Arguments against a tool's schema (codec/schema.h). AVA_EINVAL with a sentence for the
- * model; AVA_ECORRUPT: the schema is none; AVA_ENOMEM. */
-int tool_check_args(const char *schema, const json_t *args, struct ava_error *err);
+/* Arguments against a tool's schema (codec/schema.h). Those that do not fit are brought toward it
+ * (schema_coerce; `dropped` as there), and replaced where they fit then; a server of MCP gets
+ * others as they are. AVA_EINVAL with a sentence for the model and a call that would fit;
+ * AVA_ECORRUPT: the schema is none; AVA_ENOMEM. */
+int tool_fit_args(const struct tool *t, json_t **args, struct buf *dropped, struct ava_error *err);
+/* The same for a call as it arrived and the tool that it has (NULL: any object will do); its text
+ * becomes that of the arguments that the tool gets, NULL where they are no object. */
+int tool_take_args(struct turn_call *c, struct arena *mem, struct buf *dropped,
+		   struct ava_error *err);
 
 #endif

@@ -24,3 +24,16 @@ void turn_free(struct turn *t)
 	arena_fini(&t->mem);
 	free(t);
 }
+
+bool reply_shallow(const json_t *v, unsigned depth)
+{
+	const char *key;
+	json_t *one;
+	size_t i;
+
+	if ((json_is_object(v) || json_is_array(v)) && depth == 0)
+		return false;
+	json_array_foreach(v, i, one) if (!reply_shallow(one, depth - 1)) return false;
+	json_object_foreach((json_t *)v, key, one) if (!reply_shallow(one, depth - 1)) return false;
+	return true;
+}

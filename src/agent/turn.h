@@ -4,6 +4,7 @@
 #ifndef AGENT_TURN_H
 #define AGENT_TURN_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -76,6 +77,11 @@ struct turn {
 
 #define TURN_MAX_CALLS 256
 #define TURN_MAX_BYTES (32u << 20)
+
+/* What a model wrote stands inside events and result.json, which are read to a
+ * depth of 64. */
+#define REPLY_DEPTH_MAX 56
+bool reply_shallow(const json_t *v, unsigned depth); /* not nested deeper than that */
 
 struct turn *turn_new(void);    /* NULL: out of memory */
 void turn_free(struct turn *t); /* NULL is fine */

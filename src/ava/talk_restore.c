@@ -319,12 +319,14 @@ static void prepare_open(struct talk *t, struct turn *turn)
 
 	for (unsigned i = 0; i < turn->ncalls; i++) {
 		struct turn_call *c = &turn->calls[i];
+		struct ava_error err = {0};
 
 		snprintf(c->id, sizeof(c->id), "c%d.%u", (int)t->run.agent.at.iteration, i + 1);
 		for (unsigned k = 0; k < spec->ntools; k++)
 			if (strcmp(spec->tools[k]->name, c->name) == 0)
 				c->tool = spec->tools[k];
-		if (c->tool && (c->tool->flags & TOOL_REPEATABLE) && c->args)
+		if (c->tool && (c->tool->flags & TOOL_REPEATABLE) &&
+		    tool_take_args(c, &turn->mem, NULL, &err) == 0)
 			continue;
 		c->answered = true;
 		c->success = false;

@@ -213,7 +213,7 @@ static int read_position(struct tail *c, const struct event_view *v)
 
 	if (rv == 0) {
 		run = json_object_get(value, "run");
-		agent_restore(&r->agent, &p, agent_position_overflow(value));
+		agent_restore(&r->agent, &p, agent_position_sentence(value));
 		read_call(c, run);
 		if (json_object_get(run, "groupMs"))
 			group_noted(r, json_get_int(run, "groupMs", 0), v->wall_ms);

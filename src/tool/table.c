@@ -5,6 +5,7 @@
 #include <ava.h>
 #include <string.h>
 
+#include "agent/reply.h"
 #include "agent/tool.h"
 #include "codec/json.h"
 
@@ -87,8 +88,9 @@ const struct tool tool_submit_result = {
 		  "nothing was found.\"},"
 		  "\"caveats\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},"
 		  "\"description\":\"What a reader must know: gaps, assumptions, doubts.\"}},"
-		  "\"required\":[\"summary\",\"confidence\"],\"additionalProperties\":false}",
+		  "\"required\":[\"summary\"],\"additionalProperties\":false}",
 	.flags = TOOL_ENDS,
+	.mend = reply_mend,
 	.activity = submit_activity,
 };
 

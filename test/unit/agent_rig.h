@@ -12,6 +12,7 @@
 #include "agent/agent.h"
 #include "agent/limit.h"
 #include "agent/tool.h"
+#include "agent/reply.h"
 #include "base/buf.h"
 #include "base/util.h"
 
@@ -31,8 +32,9 @@ static const struct tool tool_submit = {
 		  "\"string\"},"
 		  "\"confidence\":{\"type\":\"number\",\"minimum\":0,\"maximum\":1},"
 		  "\"caveats\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}}},"
-		  "\"required\":[\"summary\",\"confidence\"]}",
+		  "\"required\":[\"summary\"]}",
 	.flags = TOOL_ENDS,
+	.mend = reply_mend,
 };
 static const struct tool tool_ask = {
 	.name = "ask_person",

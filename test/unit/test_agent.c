@@ -64,7 +64,7 @@ RIG_TEST(calls_that_cannot_run)
 	rig_call(r);
 	r->fail_start = AVA_ENOMEM;
 	SAY(r, .calls = {{"erase\n[ava] x", "{}"},
-			 {"look", "{\"path\":7}"},
+			 {"look", "{\"path\":{}}"},
 			 {"look", NULL},
 			 {"look", "{\"path\":\"a\"} {"},
 			 LOOK,
@@ -76,7 +76,9 @@ RIG_TEST(calls_that_cannot_run)
 	assert_non_null(strstr(r->answers[0], "look, act, submit_result"));
 	assert_null(strchr(r->answers[0], '\n'));
 	assert_string_equal(r->classes[1], "bad_arguments");
-	assert_non_null(strstr(r->answers[1], "path must be of type string, not integer"));
+	assert_non_null(strstr(
+		r->answers[1],
+		"path must be of type string, not object. A call that fits: {\"path\":\"…\"}"));
 	assert_string_equal(r->classes[2], "bad_arguments");
 	assert_string_equal(r->classes[3], "bad_arguments");
 	assert_string_equal(r->classes[4], "io");
@@ -97,10 +99,10 @@ RIG_TEST(calls_that_cannot_run)
 RIG_TEST(submit_with_others)
 {
 	rig_call(r);
-	SAY(r, .calls = {{"submit_result", "{\"summary\":\"x\"}"}}); /* no confidence */
+	SAY(r, .calls = {{"submit_result", "{\"confidence\":1}"}});
 	assert_int_equal(r->ends, 0);
 	assert_string_equal(r->classes[0], "bad_arguments");
-	assert_non_null(strstr(r->answers[0], "confidence is required"));
+	assert_non_null(strstr(r->answers[0], "summary is required"));
 	assert_int_equal(r->infers, 2);
 	SAY(r, .calls = {ACT, SUBMIT, LOOK, SUBMIT});
 	assert_end(r, AVA_SUCCESS, "submitted");
@@ -152,7 +154,7 @@ static const struct {
 	{"fence", "I found it.\n```json\n{\"a\": [1, 2]}\n```\nThat is all.\n", "{\"a\":[1,2]}", "I found it.\nThat is all.", 0},
 	{"fence alone", "```JSON\n{\"a\":1}\n```", "{\"a\":1}", "(null)", 0},
 	{"envelope", "```json\n{\"output\":{\"k\":true},\"summary\":\"s\",\"confidence\":0.75}\n```", "{\"k\":true}", "s", 0.75},
-	{"bare envelope", "Result: {\"summary\":\"s\",\"confidence\":3,\"caveats\":\"c\"}", "(null)", "s", 1},
+	{"bare envelope", "Result: {\"summary\":\"s\",\"confidence\":\"80%\",\"caveats\":\"c\"}", "(null)", "s", 0.8},
 	{"bare", "Here:\n  {\"a\":1}", "{\"a\":1}", "Here:", 0},
 	{"the last fence", "```json\n{\"a\":1}\n```\n```json\n{\"a\":2}\n```", "{\"a\":2}", "```json\n{\"a\":1}\n```", 0},
 	{"a fence before a line", "```json\n{\"a\":1}\n```\n{\"b\":1}", "{\"a\":1}", "{\"b\":1}", 0},
@@ -386,7 +388,7 @@ RIG_TEST(model_error)
 static void faulty_run(struct rig *r)
 {
 	static const struct say script[] = {
-		{.calls = {{"none", "{}"}, {"look", "{\"path\":1}"}, LOOK}},
+		{.calls = {{"none", "{}"}, {"look", "{\"path\":{}}"}, LOOK}},
 		{.text = "I think\n{\"x\":1"},
 		{.text = "```json\n{\"a\":{\"b\":[1]}}\n```"},
 	};
@@ -472,6 +474,77 @@ RIG_TEST(repeated_calls_end)
 	assert_string_equal(r->summary, "Once more.");
 	assert_int_equal(r->starts, 4);
 	assert_string_equal(r->answers[0], "not run: the run has ended");
+}
+
+/* Calls that are refused repeat themselves as others do, and their answers stay: they say what to
+ * do. */
+RIG_TEST(repeated_refusals)
+{
+	rig_call(r);
+	for (int i = 0; i < 4; i++) {
+		char args[16] = {'{', '"', 'a', '"', ':', (char)('0' + i), '}'};
+
+		assert_false(r->infer.force_submit);
+		SAY(r, .calls = {{"open_file", args}});
+		assert_non_null(strstr(r->answers[0], "there is no tool \"open_file\""));
+	}
+	assert_non_null(strstr(r->notices[0], "The run ends with your next reply"));
+	assert_true(r->infer.force_submit);
+	SAY(r, .calls = {SUBMIT});
+	assert_end(r, AVA_ERROR, "repeated_calls");
+	assert_string_equal(r->error, "the model called open_file, which does not exist, 4 times");
+	assert_string_equal(r->summary, "one");
+}
+
+RIG_TEST(repeated_misfits)
+{
+	rig_call(r);
+	for (int i = 0; i < 4; i++)
+		SAY(r, .calls = {{"look", i % 2 ? NULL : "{}"}, {"look", i % 2 ? "{}" : NULL}});
+	SAY(r, .text = "I give up.");
+	assert_end(r, AVA_ERROR, "repeated_calls");
+	assert_string_equal(
+		r->error,
+		"the model called look with the same arguments, which do not fit, 4 times");
+}
+
+/* What fits once it is brought toward the schema runs so; what was left out is told once. */
+RIG_TEST(coerced_calls)
+{
+	rig_call(r);
+	SAY(r, .calls = {{"look", "{\"path\":1,\"why\":\"x\"}"}});
+	assert_string_equal(r->a.turn->calls[0].args, "{\"path\":\"1\"}");
+	rig_answer(r, 0, "content");
+	assert_int_equal(r->nnotices, 1);
+	assert_non_null(strstr(r->notices[0], "look takes no argument why"));
+	SAY(r, .calls = {{"look", "{\"path\":2,\"why\":\"x\"}"}});
+	rig_answer(r, 0, "more");
+	assert_int_equal(r->nnotices, 0);
+	SAY(r, .calls = {{"submit_result", "{\"answer\":\"42\",\"confidence\":\"90%\",\"caveats\":["
+					   "{\"text\":\"c\"}],\"n\":1}"}});
+	assert_end(r, AVA_SUCCESS, "submitted");
+	assert_string_equal(r->summary, "42");
+	assert_string_equal(r->output, "{\"n\":1}");
+	assert_true(r->end.confidence == 0.9);
+}
+
+/* A result without words is sent back once, and never when nobody would read that. */
+RIG_TEST(result_without_words)
+{
+	rig_call(r);
+	SAY(r, .calls = {{"submit_result", "{}"}});
+	SAY(r, .calls = {{"submit_result", "{\"output\":[1]}"}});
+	assert_end(r, AVA_SUCCESS, "submitted");
+	assert_string_equal(r->output, "[1]");
+}
+
+RIG_TEST(result_at_the_limit)
+{
+	r->spec.limits.iterations = 1;
+	rig_call(r);
+	SAY(r, .calls = {{"submit_result", "{\"output\":[1]}"}});
+	assert_end(r, AVA_SUCCESS, "submitted");
+	assert_string_equal(r->output, "[1]");
 }
 
 /* News begins the count anew: another result, or an act that may have changed

@@ -90,11 +90,24 @@ TEST(text)
 	SAY(&r, .text = "```json\n{\"output\":{\"n\":null},\"summary\":\"s\"}\n```");
 	assert_int_equal(r.ends, 0);
 	assert_int_equal(r.nnotices, 1);
-	assert_non_null(strstr(r.notices[0], "output.n must be of type integer, not null"));
+	assert_non_null(strstr(r.notices[0], "output.n is required"));
 	assert_true(r.infer.force_submit);
 	SAY(&r, .text = "```json\n{\"output\":{\"n\":2},\"summary\":\"s\"}\n```");
 	assert_end(&r, AVA_SUCCESS, "final_text");
 	assert_string_equal(r.output, "{\"n\":2}");
+	rig_close(&r);
+}
+
+/* JSON within a string, and strings for numbers, are what was asked for. */
+TEST(coerced)
+{
+	struct rig r;
+
+	open_schema(&r);
+	SAY(&r, .calls = {{"submit_result",
+			   "{\"output\":\"{\\\"n\\\":\\\"3\\\"}\",\"summary\":\"s\"}"}});
+	assert_end(&r, AVA_SUCCESS, "submitted");
+	assert_string_equal(r.output, "{\"n\":3}");
 	rig_close(&r);
 }
 

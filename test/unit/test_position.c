@@ -49,7 +49,7 @@ TEST(the_documented_position)
 	assert_int_equal(agent_position_read(&p, value), 0);
 	assert_int_equal(p.iteration, 4);
 	assert_true(p.wrapping && p.again && p.overflowed);
-	assert_string_equal(agent_position_overflow(value), "too long");
+	assert_string_equal(agent_position_sentence(value), "too long");
 	assert_int_equal(p.repeats->n, 2);
 	assert_int_equal(p.repeats->calls[0].at.n, 1);
 	assert_int_equal(p.repeats->calls[0].last, 1);

@@ -97,6 +97,20 @@ TEST(context_refs)
 	assert_int_equal(seen(w, id, "toolResult", "waits for the person").n, 1);
 }
 
+/* Some models give every member that may be left out as null. */
+TEST(chat_nulls)
+{
+	struct world *w = *state;
+	const char *id = begin(
+		w, script(w, CALL("spawn_subagent",
+				  "{\"role\":\"researcher\",\"task\":\"find "
+				  "it\",\"context\":null,\"model\":null,\"max_cost_cents\":null,"
+				  "\"timeout\":null,\"context_refs\":null}") SAY("Done.")));
+
+	tell(w, id, "go");
+	assert_int_equal(seen(w, id, "toolResult", "waits for the person").n, 1);
+}
+
 /* ---- runs that ask */
 
 static void keep_status(const struct op_status *s, void *user)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "agent/tool.h"
+#include "codec/schema.h"
 
 static bool is_type(const char *s)
 {
@@ -86,7 +87,7 @@ static const struct {
 	{"read_file", "{\"path\":\"\"}", false},
 	{"read_file", "{}", false},
 	{"read_file", "{\"path\":\"a\",\"first_line\":0}", false},
-	{"read_file", "{\"path\":\"a\",\"mode\":\"w\"}", false},
+	{"read_file", "{\"path\":\"a\",\"mode\":\"w\"}", true},
 	{"search_codebase", "{\"pattern\":\"a\",\"max_results\":500}", true},
 	{"search_codebase", "{\"pattern\":\"a\",\"max_results\":501}", false},
 	{"search_codebase", "{\"pattern\":\"a\",\"regex\":\"yes\"}", false},
@@ -101,19 +102,32 @@ static const struct {
 	 "\"caveats\":[\"c\"]}",
 	 true},
 	{"submit_result", "{\"output\":[],\"summary\":\"\",\"confidence\":0.5}", false},
-	{"submit_result", "{\"summary\":\"s\",\"confidence\":1.1}", false},
-	{"submit_result", "{\"summary\":\"s\"}", false},
-	{"submit_result", "{\"summary\":\"s\",\"confidence\":1,\"caveats\":[1]}", false},
+	{"submit_result", "{\"summary\":\"s\",\"confidence\":1.1}", true},
+	{"submit_result", "{\"summary\":\"s\"}", true},
+	{"submit_result", "{\"summary\":\"s\",\"confidence\":1,\"caveats\":[1]}", true},
 };
 
 TEST(arguments)
 {
 	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
 		json_auto_t *args = json_loads(calls[i].args, 0, NULL);
-		int rv = tool_check_args(tool_find(calls[i].tool)->schema, args, NULL);
+		int rv = tool_fit_args(tool_find(calls[i].tool), &args, NULL, NULL);
 
 		if ((rv == 0) != calls[i].fits)
 			fail_msg("%s %s: %d", calls[i].tool, calls[i].args, rv);
+	}
+}
+
+/* The call that a refusal shows is one that is taken. */
+TEST(examples)
+{
+	for (const struct tool *const *t = tool_table; *t != NULL; t++) {
+		TEST_BUF(errors, 4096);
+		json_auto_t *schema = json_loads((*t)->schema, 0, NULL),
+			    *v = schema_example(schema);
+
+		if (schema_validate(schema, v, "", &errors) != 0)
+			fail_msg("%s: %s", (*t)->name, errors.data);
 	}
 }
 

@@ -420,7 +420,7 @@ TEST(headers)
 		struct ava_error err = {0};
 		json_auto_t *args = json_parse(cases[i].args, strlen(cases[i].args), &err);
 
-		assert_int_equal(tool_check_args(tool_find("http_get")->schema, args, &err) == 0,
+		assert_int_equal(tool_fit_args(tool_find("http_get"), &args, NULL, &err) == 0,
 				 cases[i].taken);
 	}
 }

@@ -122,7 +122,7 @@ TEST(not_there)
 		snprintf(args, sizeof(args), "{'path':'a.c',%s,'new_string':'x'}", cases[i].args);
 		if (strstr(args, "''")) { /* the schema has it */
 			tool_unit_prepare("edit_file", args);
-			assert_int_equal(tool_check_args(u.call.tool->schema, u.args, &err),
+			assert_int_equal(tool_fit_args(u.call.tool, &u.args, NULL, &err),
 					 AVA_EINVAL);
 			continue;
 		}

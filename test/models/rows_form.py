@@ -1,0 +1,138 @@
+"""Arguments in another form than their schema's, and results that must not be lost for theirs."""
+
+import json
+
+from play import Row, judge
+from service import acall, asubmit, call, submit, text
+
+WORDS = "The answer is forty-two."
+WHOLE = {"summary": WORDS, "output": {"n": 42}, "confidence": 0.9, "caveats": []}
+
+
+def without(*names, **more):
+    return {**{k: v for k, v in WHOLE.items() if k not in names}, **more}
+
+
+def first(name, args, n=1):
+    """`name` with these arguments (a text goes as it is) in the first `n` replies, then the result."""
+    return lambda k, r: call(k, r, name, args) if k <= n else submit(k, r)
+
+
+def always(name, args):
+    return lambda k, r: call(k, r, name, args)
+
+
+def member(name, want):
+    return lambda d: None if d.get(name) == want else f"{name} is {d.get(name)!r}, not {want!r}"
+
+
+def ran(*words, n=2):
+    """The first call was run: its result, in request `n`, holds the words and no refusal."""
+    def sent(seen):
+        told = json.dumps(seen[n - 1].messages()[1:])
+        if "bad arguments" in told:
+            return told[-600:]
+        return next((f"not told: {w!r}: {told[-600:]}" for w in words if w not in told), None)
+    return sent
+
+
+def told(*words, at=2):
+    """Request `at` holds the words."""
+    return lambda seen: next((f"not told: {w!r}" for w in words if w not in seen[at - 1].raw.decode()), None)
+
+
+def once(word):
+    return lambda seen: None if seen[-1].raw.decode().count(word) == 1 else "told {} times".format(
+        seen[-1].raw.decode().count(word))
+
+
+def schema(world, row):
+    """An output of that form is asked for."""
+    world.file("schema.json", '{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"],'
+                              '"additionalProperties":false}')
+    printed, result = world.run(row, "--schema", "schema.json")
+    return judge(row, printed, result, world.seen(row))
+
+
+def submitted(name, args, requests=1, **more):
+    return Row(name, always("submit_result", args), requests=requests, **{"summary": WORDS, **more})
+
+
+def listed(name, args, *words):
+    return Row(name, first("list_files", args), requests=2, summary="ok done", sent=ran("a.txt", *words))
+
+
+ROWS = [
+    # ---- results
+    submitted("form_sub_null", without(caveats=None), result=member("output", {"n": 42})),
+    submitted("form_sub_str", without(confidence="0.9"), result=member("confidence", 0.9)),
+    submitted("form_sub_noconf", without("confidence"), result=member("confidence", 0)),
+    submitted("form_sub_extra", without(status="done"), result=member("output", {"n": 42})),
+    submitted("form_sub_word", without(confidence="high")),
+    submitted("form_sub_90", without(confidence=90), result=member("confidence", 0.9)),
+    submitted("form_sub_percent", without(confidence="90%"), result=member("confidence", 0.9)),
+    submitted("form_sub_cavnone", without(caveats="none"), result=member("caveats", [])),
+    submitted("form_sub_cavstr", without(caveats="only a guess"), result=member("caveats", ["only a guess"])),
+    submitted("form_sub_cavobj", without(caveats=[{"text": "x"}, "y"]), result=member("caveats", ["x", "y"])),
+    submitted("form_sub_outtext", without(output="forty-two"), result=member("output", "forty-two")),
+    submitted("form_sub_answer", {"answer": WORDS}),
+    submitted("form_sub_result", {"result": WORDS, "confidence": "0.7"}, result=member("confidence", 0.7)),
+    submitted("form_sub_inside", {"result": WHOLE}, result=member("output", {"n": 42})),
+    submitted("form_sub_others", {"summary": WORDS, "n": 42, "unit": "m"}, result=member("output", {"n": 42, "unit": "m"})),
+    submitted("form_sub_string", json.dumps(json.dumps(WHOLE)), result=member("output", {"n": 42})),
+    submitted("form_sub_fence", "```json\n" + json.dumps(WHOLE) + "\n```"),
+    submitted("form_sub_newline", '{"summary":"The answer\nis forty-two.","confidence":0.9}', summary="The answer\nis"),
+    Row("form_sub_messages", lambda n, r: acall(n, r, "submit_result", without(caveats=None, confidence="0.9")),
+        on="anthropic", requests=1, summary=WORDS),
+    # Nothing in words: told once with a call that would do, then taken as it is.
+    submitted("form_sub_nosummary", {"output": {"n": 42}}, requests=2, summary=None, result=member("output", {"n": 42}),
+              sent=told("A call that fits", 'summary')),
+    submitted("form_sub_nosummary_says", {"output": {"n": 42}}, requests=2, summary=None, says="taken as it is"),
+    submitted("form_sub_long", {"summary": "x" * 20001}, requests=2, summary="xxx", says="taken as it is"),
+    submitted("form_sub_empty", {}, requests=5, end="error/repeated_calls", summary=None,
+              error="the model called submit_result with the same arguments, which do not fit, 4 times"),
+    # ---- arguments
+    listed("form_args_nulls", {"path": ".", "glob": None, "max_results": None}),
+    listed("form_args_types", {"path": ".", "max_results": "5"}),
+    listed("form_args_real", {"path": ".", "max_results": 5.0}),
+    listed("form_args_more", {"path": ".", "reason": "to look"}, "list_files takes no argument reason"),
+    listed("form_args_inside", {"arguments": {"path": "."}}),
+    listed("form_args_listed", [{"path": "."}]),
+    listed("form_args_strnull", "null"),
+    listed("form_args_none", "None"),
+    listed("form_args_arr", "[]"),
+    listed("form_args_dbl", json.dumps('{"path":"."}')),
+    listed("form_args_trail", '{"path":"."}\n```'),
+    listed("form_args_fence", '```json\n{"path":"."}\n```'),
+    listed("form_args_tag", '{"path":"."}</tool_call>'),
+    listed("form_args_extra", '{"path":"."}}'),
+    listed("form_args_braces", '{{"path":"."}}'),
+    listed("form_args_single", "{'path':'.', 'glob': None}"),
+    listed("form_args_comma", '{"path":".",}'),
+    Row("form_args_nl", first("list_files", '{"path":".\n"}'), requests=2, sent=told("list_files")),
+    Row("form_args_bool", first("search_codebase", {"pattern": "hel.o", "regex": "True", "max_results": "3"}), requests=2,
+        sent=ran("a.txt:1:hello")),
+    Row("form_args_text", first("search_codebase", {"pattern": ["hello"], "path": None, "regex": "false"}), requests=2,
+        sent=ran("a.txt:1:hello")),
+    Row("form_args_escape", first("search_codebase", r'{"pattern":"w\w+d$","regex":true}'), requests=2,
+        sent=ran("a.txt:2:world")),
+    Row("form_args_twice", lambda n, r: call(n, r, "list_files", {"path": ".", "reason": str(n)}) if n < 4 else submit(n, r),
+        requests=4, sent=once("takes no argument")),
+    Row("form_args_line", first("list_files", {"path": ".", "max_results": "5", "why": 1}), requests=2,
+        sent=told(r'{\"path\": \".\", \"max_results\": \"5\", \"why\": 1}')),
+    Row("form_args_misfit", first("read_file", {"first_line": "TAX"}), requests=2,
+        sent=told(r'path is required. A call that fits: {\"path\":')),
+    Row("form_args_schema", always("submit_result", {"summary": WORDS, "output": json.dumps({"n": "42", "why": ""})}),
+        play=schema, requests=1, result=member("output", {"n": 42})),
+    Row("form_args_flat", always("submit_result", {"n": "42"}), play=schema, requests=2, result=member("output", {"n": 42})),
+    Row("form_args_misfits", always("submit_result", {"summary": WORDS, "output": "forty-two"}), play=schema, requests=3,
+        end="error/output_schema", summary=WORDS),
+    # ---- again and again
+    Row("form_again_unknown", lambda n, r: call(n, r, "open_file", {"path": f"{n}.txt"}), requests=5,
+        end="error/repeated_calls", error="the model called open_file, which does not exist, 4 times"),
+    Row("form_again_bad", always("read_file", {"first_line": "TAX"}), requests=5, end="error/repeated_calls",
+        error="the model called read_file with the same arguments, which do not fit, 4 times"),
+    Row("form_again_json", always("read_file", '{"path":"a.txt"'), requests=5, end="error/repeated_calls"),
+    Row("form_again_submit", lambda n, r: call(n, r, "open_file", {}) if n < 5 else submit(n, r), requests=5,
+        end="error/repeated_calls", summary="ok done"),
+]
