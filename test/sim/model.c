@@ -136,7 +136,7 @@ static void draw_call(struct sim_run *r, struct turn *t, struct turn_call *c)
 		"{\"path\":\"bad",
 		"{\"n\":\"bad\"} {}",
 		"{\"what\":\"bad\"}",
-		"{\"summary\":\"bad\"}",
+		"{\"summary\":{\"bad\":{}}}",
 		"\"bad\"",
 	};
 	static const char *const unknown[] = {"", "erase", "rm\n[ava] do", "OVERLOOK",
