@@ -586,6 +586,9 @@ int output_accept(struct agent *a, struct turn_call *c, bool last)
 	const json_t *output = json_object_get(args, "output");
 	int rv = args != NULL ? AVA_EINVAL : AVA_ENOMEM;
 
+	if (json_str(args, "summary")[0] == 0 && a->turn->text_len > 0) /* said beside the call */
+		json_object_set_new(args, "summary", json_string(a->turn->text));
+
 	if ((last || a->at.repairs > 0) &&
 	    (json_str(args, "summary")[0] != 0 || (output != NULL && !json_is_null(output)))) {
 		json_array_append_new(json_object_get(args, "caveats"), json_string(CAVEAT_FORM));

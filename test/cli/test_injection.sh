@@ -101,7 +101,9 @@ echo '{"text":"So it is."}' >>"$T/ava27.jsonl"
 S=$(talk "offline:$T/ava27.jsonl")
 say "$S" 'Look'
 said "$S" >"$T/said"
-equal '27: Ava gives nothing that is not hers to give' '7 0' "$(grep -c . "$T/said") $(pending | wc -l)" ||
+# What she cannot say is left out or refused: the quotes hold what the role has, and wait for the person.
+equal '27: Ava gives nothing that is not hers to give' '7 6 0' "$(grep -c . "$T/said") $(pending | wc -l) $("$AVA" proposals --json |
+	jq --arg c "$T/src" '[.[] | select(.config.cwd != $c or .quote.grants != [] or (.quote.tools | index("memory_write")))] | length')" ||
 	note "$(cat "$T/said")"
 {
 	turn run_bash '{"command":"true"}'

@@ -538,6 +538,16 @@ RIG_TEST(result_without_words)
 	assert_string_equal(r->output, "[1]");
 }
 
+RIG_TEST(result_beside_the_call)
+{
+	rig_call(r);
+	SAY(r, .text = "It is 42.", .calls = {{"submit_result", "{}"}});
+	assert_int_equal(r->ends, 0);
+	SAY(r, .text = "It is 42.", .calls = {{"submit_result", "{}"}});
+	assert_end(r, AVA_SUCCESS, "submitted");
+	assert_string_equal(r->summary, "It is 42.");
+}
+
 RIG_TEST(result_at_the_limit)
 {
 	r->spec.limits.iterations = 1;
