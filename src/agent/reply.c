@@ -340,18 +340,23 @@ static json_t *as_confidence(const json_t *v)
 	return n >= 0 && n <= 1.9 ? json_real(MIN(n, 1.0)) : NULL;
 }
 
+/* The list of texts that is meant. */
 static json_t *as_caveats(json_t *given)
 {
-	json_t *list = json_array(), *one;
-	size_t n = json_is_array(given) ? json_array_size(given) : given != NULL;
+	json_t *in = json_is_string(given) ? json_parse_lenient(json_string_value(given),
+								json_string_length(given), NULL)
+					   : NULL;
+	json_t *all = json_is_array(in) ? in : given, *list = json_array(), *one;
+	size_t n = json_is_array(all) ? json_array_size(all) : all != NULL;
 
 	for (size_t i = 0; i < n; i++) {
-		one = as_text(json_is_array(given) ? json_array_get(given, i) : given);
+		one = as_text(json_is_array(all) ? json_array_get(all, i) : all);
 		if (one != NULL && strcasecmp(json_string_value(one), "none") != 0 &&
 		    strcmp(json_string_value(one), "null") != 0)
 			json_array_append(list, one);
 		json_decref(one);
 	}
+	json_decref(in);
 	return list;
 }
 

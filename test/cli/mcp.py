@@ -305,7 +305,7 @@ def resources(b, run):
     talker = os.environ["T"] + "/talker.jsonl"
     with open(talker, "w", encoding="utf-8") as f:
         for i in range(14):
-            call = {"name": "read_file", "args": {"path": "a.c", "offset": i + 1}}
+            call = {"name": "read_file", "args": {"path": "a.c", "first_line": i + 1}}
             f.write(json.dumps({"text": "x" * 3000, "tool_calls": [call]}) + "\n")
     run = told(slow(b, FORMS, talker))["subagent_id"]
     ended = until(lambda: (lambda r: r.get("stop_reason"))(told(b.tool("ava_wait", run=run, seconds=20))))

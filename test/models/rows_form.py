@@ -74,6 +74,8 @@ ROWS = [
     submitted("form_sub_cavnone", without(caveats="none"), result=member("caveats", [])),
     submitted("form_sub_cavstr", without(caveats="only a guess"), result=member("caveats", ["only a guess"])),
     submitted("form_sub_cavobj", without(caveats=[{"text": "x"}, "y"]), result=member("caveats", ["x", "y"])),
+    submitted("form_sub_cavtext", without(caveats='["x", "y"]'), result=member("caveats", ["x", "y"])),
+    submitted("form_sub_allnull", {"summary": WORDS, "output": None, "confidence": None, "caveats": None}),
     submitted("form_sub_outtext", without(output="forty-two"), result=member("output", "forty-two")),
     submitted("form_sub_answer", {"answer": WORDS}),
     submitted("form_sub_result", {"result": WORDS, "confidence": "0.7"}, result=member("confidence", 0.7)),
