@@ -131,13 +131,13 @@ static void draw_call(struct sim_run *r, struct turn *t, struct turn_call *c)
 {
 	static const char *const bad[] = {
 		NULL,
-		"{\"bad\":1}",
 		"[\"bad\"]",
 		"{\"path\":\"bad",
 		"{\"n\":\"bad\"} {}",
+		"\"bad\"", /* to here no object, of which nothing is taken as a result */
+		"{\"bad\":1}",
 		"{\"what\":\"bad\"}",
 		"{\"summary\":{\"bad\":{}}}",
-		"\"bad\"",
 	};
 	static const char *const unknown[] = {"", "erase", "rm\n[ava] do", "OVERLOOK",
 					      "spawn_subagent"};
@@ -166,7 +166,7 @@ static void draw_call(struct sim_run *r, struct turn *t, struct turn_call *c)
 	if (spoil && c->args[1] != '}') {
 		if (sim_chance(w, 200))
 			c->name = "submit_result";
-		c->args = bad[sim_between(w, 0, ARRAY_LEN(bad) - 1)];
+		c->args = bad[sim_between(w, 0, c->name[0] == 's' ? 4 : ARRAY_LEN(bad) - 1)];
 	}
 	c->args_len = c->args != NULL ? strlen(c->args) : 0;
 }
