@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/reply.h"
 #include "agent/tool.h"
 #include "ava/talk.h"
 #include "base/clock.h"
@@ -322,9 +323,7 @@ static void prepare_open(struct talk *t, struct turn *turn)
 		struct ava_error err = {0};
 
 		snprintf(c->id, sizeof(c->id), "c%d.%u", (int)t->run.agent.at.iteration, i + 1);
-		for (unsigned k = 0; k < spec->ntools; k++)
-			if (strcmp(spec->tools[k]->name, c->name) == 0)
-				c->tool = spec->tools[k];
+		c->tool = reply_tool(spec->tools, spec->ntools, c->name);
 		if (c->tool && (c->tool->flags & TOOL_REPEATABLE) &&
 		    tool_take_args(c, &turn->mem, NULL, &err) == 0)
 			continue;
