@@ -646,6 +646,7 @@ const struct dialect dialect_anthropic = {
 	.can_force = true,
 	.encode_head = anthropic_head,
 	.encode_tail = wire_tail,
+	.line_kind = wire_line_kind,
 	.encode_user = wire_user,
 	.encode_results = wire_results,
 	.check = wire_check_paused,

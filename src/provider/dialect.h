@@ -32,6 +32,9 @@ struct dialect_answer {    /* of a local dialect */
 	int64_t delay_ms;  /* when it shall arrive */
 };
 
+/* Whose a stored line is. */
+enum line_kind { LINE_NONE /* no message: an amendment */, LINE_USER, LINE_REPLY };
+
 struct dialect {
 	const char *name; /* "offline"; stands in the spec line */
 	bool can_force;   /* encode_tail honours force_submit */
@@ -43,6 +46,8 @@ struct dialect {
 	 * that a repair may leave out (model_takes). `m` NULL as model_facts. */
 	int (*encode_tail)(struct buf *out, const struct model *m, bool thinking,
 			   const struct agent_infer *call);
+	/* Of one line of messages.jsonl. */
+	enum line_kind (*line_kind)(const char *line, size_t len);
 	/* One user message. */
 	int (*encode_user)(struct buf *out, const char *text, size_t len);
 	/* The results of all calls of `t` in order, then the notices: one or

@@ -139,7 +139,7 @@ static char line_kind(const char *line, size_t len, struct jscan *w)
 	jscan_init(w, line, len);
 	if (!jscan_object(w) || !jscan_key(w, &key))
 		return 0;
-	if (slice_is(key, "role"))
+	if (wire_is_message(key))
 		return 'm';
 	if (slice_is(key, "spec"))
 		return 's';

@@ -385,6 +385,7 @@ const struct dialect dialect_offline = {
 	.can_force = true,
 	.encode_head = wire_head,
 	.encode_tail = wire_tail,
+	.line_kind = wire_line_kind,
 	.encode_user = wire_user,
 	.encode_results = wire_results,
 	.check = wire_check,

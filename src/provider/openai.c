@@ -840,6 +840,7 @@ const struct dialect dialect_openai = {
 	.can_force = true,
 	.encode_head = openai_head,
 	.encode_tail = openai_tail,
+	.line_kind = wire_line_kind,
 	.encode_user = openai_user,
 	.encode_results = openai_results,
 	.check = wire_check_chat,

@@ -33,6 +33,7 @@
 #include "base/strmap.h"
 #include "base/util.h"
 #include "codec/json.h"
+#include "provider/chat_request.h"
 #include "provider/model.h"
 
 /* ---- encoders. Thinking is asked for in the way the model takes (its facts and its drop
@@ -238,6 +239,33 @@ int wire_assistant(struct buf *out, const struct turn *t)
 		jw_end(&w);
 	}
 	return close_message(&w);
+}
+
+/* ---- lines */
+
+bool wire_is_message(struct slice key)
+{
+	return slice_is(key, "role");
+}
+
+enum line_kind wire_line_kind(const char *line, size_t len)
+{
+	static const struct {
+		const char *begins;
+		enum line_kind kind;
+	} kinds[] = {
+		{CHAT_BRIDGE, LINE_USER}, /* it stands for an empty reply, with the results */
+		{"{\"role\":\"assistant\"", LINE_REPLY},
+		{"{\"role\":", LINE_USER},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+		size_t n = strlen(kinds[i].begins);
+
+		if (len >= n && memcmp(line, kinds[i].begins, n) == 0)
+			return kinds[i].kind;
+	}
+	return LINE_NONE;
 }
 
 /* ---- reader */

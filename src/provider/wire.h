@@ -40,6 +40,11 @@ bool wire_id_char(unsigned char c);
 int wire_call_id(struct turn *t, struct turn_call *c, const char *id, size_t max,
 		 bool (*may)(unsigned char ch), const char *tag);
 
+/* ---- see struct dialect */
+enum line_kind wire_line_kind(const char *line, size_t len);
+/* A line whose first member is that is a message, in whichever form. */
+bool wire_is_message(struct slice key);
+
 /* ---- check; see struct dialect. */
 int wire_check(const char *lines, size_t len, struct ava_error *err);
 /* The same, but an assistant message may stand last or beside another one: a

@@ -405,6 +405,7 @@ static int read_spec(struct replay *p, struct ava_error *err)
 	(void)jsonl_next(p->rec.file, p->rec.len, &p->rec.at, &line, &n);
 	if (rv == 0)
 		rv = spec_from_json(&p->spec, spec, "", "", "", err);
+	p->rec.spec = p->spec;
 	if (rv == 0)
 		replay_check_spec(p, spec);
 	json_decref(spec);

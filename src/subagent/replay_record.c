@@ -19,7 +19,6 @@
 #include "codec/json.h"
 #include "codec/redact.h"
 #include "codec/utf8.h"
-#include "provider/chat_request.h"
 #include "subagent/logbook.h"
 #include "subagent/replay_world.h"
 
@@ -221,14 +220,16 @@ static size_t past_marks(const struct record *r)
 
 enum record_line record_line(const struct record *r, const char **line, size_t *len)
 {
+	static const enum record_line kinds[] = {
+		[LINE_NONE] = RECORD_AMENDMENT,
+		[LINE_USER] = RECORD_USER,
+		[LINE_REPLY] = RECORD_ASSISTANT,
+	};
 	size_t at = past_marks(r);
 
 	if (jsonl_next(r->file, r->len, &at, line, len) != 1)
 		return RECORD_NO_LINE;
-	/* What stands for an empty reply is of the results. */
-	if (begins(*line, *len, "{\"role\":\"assistant\"") && !begins(*line, *len, CHAT_BRIDGE))
-		return RECORD_ASSISTANT;
-	return begins(*line, *len, "{\"role\":") ? RECORD_USER : RECORD_AMENDMENT;
+	return kinds[r->spec->model->dialect->line_kind(*line, *len)];
 }
 
 void record_pass(struct record *r)
@@ -605,19 +606,6 @@ static int want_result(size_t k, const char *text, size_t len, bool is_error, vo
 	return 1;
 }
 
-/* Where the service has no mark for a failure, its text begins with one. */
-static void skip_mark(struct wanted *w, const char *preview)
-{
-	static const char mark[] = "Error: ";
-	size_t n = sizeof(mark) - 1;
-
-	if (w->text != NULL && w->len >= n && memcmp(w->text, mark, n) == 0 &&
-	    (preview == NULL || strncmp(preview, mark, n) != 0)) {
-		w->text += n;
-		w->len -= n;
-	}
-}
-
 /* From the lines of results that begin at `at`. */
 static void find_result_at(const struct replay *p, size_t at, struct wanted *w)
 {
@@ -678,8 +666,6 @@ bool replay_take_result(struct replay *p, unsigned i)
 
 	c->success = json_get_bool(content, "success", false);
 	find_result(p, &w, preview);
-	if (!c->success)
-		skip_mark(&w, preview);
 	c->output = w.text != NULL ? w.text : keep(t, preview);
 	c->output_len = w.text != NULL ? w.len : preview != NULL ? strlen(preview) : 0;
 	c->error_class = keep(t, json_get_str(content, "errorClass"));

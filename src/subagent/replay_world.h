@@ -21,6 +21,7 @@ struct record {
 	char *file;  /* messages.jsonl, owned */
 	size_t len, at;
 	const struct redact *redact;
+	const struct run_spec *spec; /* whose lines they are; borrowed */
 	struct replay_report *out;
 	bool lenient, stopped; /* nothing more is compared */
 	bool carried;          /* another process goes on from here */

@@ -519,13 +519,15 @@ static int read_tail(struct tail *c, const char *file, size_t len, int64_t *byte
 {
 	const char *line;
 	size_t at = 0, n;
+	enum line_kind kind;
 	int rv = 0;
 
 	*bytes = 0;
 	while (rv == 0 && jsonl_next(file, len, &at, &line, &n) == 1) {
-		if (begins(line, n, "{\"role\":\"assistant\""))
+		kind = c->run->spec->model->dialect->line_kind(line, n);
+		if (kind == LINE_REPLY)
 			*bytes = 0;
-		if (begins(line, n, "{\"role\":"))
+		if (kind != LINE_NONE)
 			*bytes += (int64_t)n + 1;
 		else if (begins(line, n, "{\"mark\":{\"kept\":"))
 			rv = take_kept(c, line, n);

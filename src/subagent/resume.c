@@ -62,13 +62,13 @@ static bool begins(const char *line, size_t len, const char *with)
 	return len > n && memcmp(line, with, n) == 0;
 }
 
-static void copy_lines(struct buf *out, const char *file, size_t len)
+static void copy_lines(struct buf *out, const struct dialect *d, const char *file, size_t len)
 {
 	const char *line;
 	size_t at = 0, n;
 
 	while (jsonl_next(file, len, &at, &line, &n) == 1) {
-		if (!begins(line, n, "{\"role\":") && !begins(line, n, "{\"replace\":"))
+		if (d->line_kind(line, n) == LINE_NONE && !begins(line, n, "{\"replace\":"))
 			continue;
 		buf_add(out, line, n);
 		buf_addc(out, '\n');
@@ -183,7 +183,7 @@ static int make_lines(const struct run_spec *s, const char *file, size_t len, st
 		rv = spec_line(s, &r->lines, &r->request_bytes, &r->prefix);
 	if (rv == 0) {
 		rv = keep_head(s, was, &r->lines);
-		copy_lines(&r->lines, file, len);
+		copy_lines(&r->lines, s->model->dialect, file, len);
 	}
 	if (rv == 0)
 		rv = add_notice(s, &r->lines);
