@@ -132,15 +132,26 @@ static void add_result(struct conversation *c, struct slice id, struct slice tex
 	}
 }
 
-static int read_blocks(struct conversation *c, struct said_line *l)
+static int read_blocks(struct conversation *c, struct slice raw)
 {
+	struct said_line *l = c->nlines > 0 ? &c->lines[c->nlines - 1] : NULL;
+	bool user = false;
 	struct wire_reader r;
 	struct wire_block b;
 	struct said_call *k;
 	int rv;
 
-	wire_reader_init(&r, l->raw.s, l->raw.len);
-	rv = wire_message(&r, &l->user);
+	wire_reader_init(&r, raw.s, raw.len);
+	rv = wire_message(&r, &user);
+	/* The items of a reply are one line: none of them stands without the others. */
+	if (rv == 1 && r.item && !user && l != NULL && l->item && !l->user)
+		l->raw.len = (size_t)(raw.s + raw.len - l->raw.s);
+	else
+		l = add_line(c, raw);
+	if (l == NULL)
+		return AVA_ENOMEM;
+	l->user = user;
+	l->item = r.item;
 	l->role = r.role;
 	while (rv == 1 && (rv = wire_block(&r, &b)) == 1) {
 		if (b.type == WIRE_TEXT)
@@ -162,16 +173,13 @@ static int read_blocks(struct conversation *c, struct said_line *l)
 int conversation_read(struct conversation *c, const char *lines, size_t len, struct ava_error *err)
 {
 	struct slice raw;
-	struct said_line *l;
 	struct jscan w;
 	int rv = 0;
 
 	*c = (struct conversation){0};
 	jscan_list(&w, lines, len);
-	while (rv == 0 && jscan_next(&w, &raw)) {
-		l = add_line(c, raw);
-		rv = l != NULL ? read_blocks(c, l) : AVA_ENOMEM;
-	}
+	while (rv == 0 && jscan_next(&w, &raw))
+		rv = read_blocks(c, raw);
 	if (rv == AVA_ENOMEM)
 		return err_set(err, rv, "out of memory");
 	if (rv != 0 || w.failed)

@@ -51,6 +51,7 @@ struct said_line {
 	struct slice raw; /* the whole message */
 	enum wire_role role;
 	bool user;         /* as the service sees it: not the model's */
+	bool item;         /* of responses: all those of a reply */
 	struct slice text; /* the first text in it; raw string */
 	struct slice last; /* the last one; raw */
 	unsigned texts;

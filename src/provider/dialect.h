@@ -36,8 +36,9 @@ struct dialect_answer {    /* of a local dialect */
 enum line_kind { LINE_NONE /* no message: an amendment */, LINE_USER, LINE_REPLY };
 
 struct dialect {
-	const char *name; /* "offline"; stands in the spec line */
-	bool can_force;   /* encode_tail honours force_submit */
+	const char *name;  /* "offline"; stands in the spec line */
+	bool can_force;    /* encode_tail honours force_submit */
+	bool line_an_item; /* a reply may be several lines, one behind the other */
 
 	/* From "{" to "\"messages\":[", or past a system message and its comma:
 	 * system and tools, rendered once at spawn. */
@@ -91,7 +92,7 @@ struct dialect {
 	const struct stream_ops *stream; /* how its replies are read */
 };
 
-extern const struct dialect dialect_offline, dialect_anthropic, dialect_openai;
+extern const struct dialect dialect_offline, dialect_anthropic, dialect_openai, dialect_responses;
 
 /* ---- classifier (provider/classify.c): which role fits a task; pure. */
 const char *classify_role(const char *task, size_t len); /* "researcher" … never NULL */

@@ -104,7 +104,7 @@ static int read_cut(struct reading *r, struct jscan *w, struct messages_info *in
 	info->lines = info->calls = info->task_len = 0;
 	r->cut = info->ledger = (struct slice){NULL, 0};
 	r->nreplaces = 0;
-	info->cut = true;
+	info->cut = info->replied = true;
 	jscan_object(w);
 	while (jscan_key(w, &key)) {
 		if (slice_is(key, "head") && jscan_peek(w) == '"') {
@@ -162,6 +162,7 @@ static int read_line(struct reading *r, const char *line, size_t len, struct mes
 	switch (kind) {
 	case 'm':
 		info->lines++;
+		info->replied |= wire_line_kind(line, len) == LINE_REPLY;
 		return 0;
 	case 's':
 		rv = read_spec(r, &w);

@@ -16,6 +16,7 @@ struct hash_sha256;
 struct messages_info {
 	size_t head_len;     /* the lines follow the head */
 	size_t lines;        /* messages, amendments not counted */
+	bool replied;        /* the model has spoken, or there was a cut */
 	size_t torn;         /* bytes of an unfinished last line, left out */
 	size_t cut_at;       /* where the newest cut stands in the file */
 	bool cut;            /* there is one; then: */

@@ -711,6 +711,7 @@ static void take_row(struct model *out, const struct model_row *row)
 	out->context = row->context;
 	out->max_output = builtin ? MIN(row->max_output, MODEL_OUTPUT_PER_CALL) : row->max_output;
 	out->price = row->price;
+	out->dialect = row->dialect ? row->dialect : out->dialect;
 	out->thinking = row->thinking;
 	out->cache_min = row->cache_min;
 	snprintf(out->drop, sizeof(out->drop), "%s", row->rejects);
@@ -745,6 +746,8 @@ static int set_remote(struct model *out, const char *name, const struct provider
 	row = models_find(name);
 	if (row)
 		take_row(out, row);
+	if (model_learned(name))
+		out->dialect = model_learned(name);
 	profile_add(out->drop, sizeof(out->drop), p->base_url, wire);
 	return 0;
 }

@@ -48,6 +48,19 @@ int model_resolve(const char *name, struct model *out, const char **why, struct 
  * is stored. AVA_EINVAL: it is no such id. */
 int model_restore(const char *id, struct model *out, struct ava_error *err);
 
+/* ---- dialects. Some models are served in another one than their service's: a row of
+ * config.yaml says so, or the service when it refuses. */
+
+/* Speak to it in the dialect of that name; false: its service does not take that. */
+bool model_speak(struct model *m, const char *dialect);
+/* The one that a refusal in these words asks for; NULL: that is not what it says. */
+const struct dialect *model_other_dialect(const struct model *m, const char *refusal);
+/* From now on models of this id are spoken to as *m is. false: the other dialect was learned
+ * before, so that both were refused. From any thread. */
+bool model_learn_dialect(const struct model *m);
+/* What was learned of the id; NULL: nothing. */
+const struct dialect *model_learned(const char *id);
+
 /* What stands behind the colon of offline:FILE, an absolute path; else "". */
 const char *model_config(const struct model *m);
 
@@ -81,7 +94,8 @@ struct model_row {
 	struct agent_price price; /* -1: unknown */
 	enum model_thinking thinking;
 	int64_t cache_min;
-	const char *rejects; /* parameters, a blank between two; "" */
+	const char *rejects;           /* parameters, a blank between two; "" */
+	const struct dialect *dialect; /* NULL: that of its service */
 };
 
 #define MODELS_MAX    256 /* rows of config.yaml */

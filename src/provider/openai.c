@@ -131,7 +131,7 @@ static int openai_tail(struct buf *out, const struct model *m, bool thinking,
 	return buf_check(out);
 }
 
-static int openai_headers(struct buf *out, const struct model *m, const char *key)
+int openai_headers(struct buf *out, const struct model *m, const char *key)
 {
 	for (const char *s = key; s != NULL && *s != 0; s++)
 		if (*s <= ' ' || *s == 127)
@@ -149,7 +149,7 @@ static int openai_headers(struct buf *out, const struct model *m, const char *ke
 
 /* ---- lines: tool messages, then all notices as one user message */
 
-static int openai_user(struct buf *out, const char *text, size_t len)
+int openai_user(struct buf *out, const char *text, size_t len)
 {
 	struct jw w;
 
@@ -163,7 +163,7 @@ static int openai_user(struct buf *out, const char *text, size_t len)
 	return buf_check(out);
 }
 
-static int add_result(struct buf *out, const struct turn_call *c)
+static int add_result(const char *const keys[4], struct buf *out, const struct turn_call *c)
 {
 	struct buf text;
 	struct jw w;
@@ -177,9 +177,9 @@ static int add_result(struct buf *out, const struct turn_call *c)
 	if (rv == 0) {
 		jw_init(&w, out);
 		jw_object(&w, NULL);
-		jw_str(&w, "role", "tool");
-		jw_str(&w, "tool_call_id", c->wire_id);
-		jw_strn(&w, "content", text.data, text.len);
+		jw_str(&w, keys[0], keys[1]);
+		jw_str(&w, keys[2], c->wire_id);
+		jw_strn(&w, keys[3], text.data, text.len);
 		jw_end(&w);
 	}
 	buf_fini(&text);
@@ -199,8 +199,8 @@ static int join_notices(struct buf *all, const char *const *notices, unsigned n)
 	return buf_check(all);
 }
 
-static int openai_results(struct buf *out, const struct turn *t, const char *const *notices,
-			  unsigned nnotices)
+int openai_results_as(const char *const keys[4], struct buf *out, const struct turn *t,
+		      const char *const *notices, unsigned nnotices)
 {
 	struct buf all;
 	int rv = 0;
@@ -208,13 +208,10 @@ static int openai_results(struct buf *out, const struct turn *t, const char *con
 	for (unsigned i = 0; i < t->ncalls && rv == 0; i++) {
 		if (i > 0)
 			buf_addc(out, '\n');
-		rv = add_result(out, &t->calls[i]);
+		rv = add_result(keys, out, &t->calls[i]);
 	}
 	if (rv != 0)
 		return rv;
-	/* The reply was empty and is not stored: two of the user's do not stand side by side. */
-	if (t->ncalls == 0 && t->text_len == 0)
-		buf_adds(out, CHAT_BRIDGE "\n");
 	buf_init(&all, TURN_MAX_BYTES);
 	rv = join_notices(&all, notices, nnotices);
 	if (rv == 0 && all.len > 0) {
@@ -226,6 +223,17 @@ static int openai_results(struct buf *out, const struct turn *t, const char *con
 	}
 	buf_fini(&all);
 	return rv != 0 ? rv : buf_check(out);
+}
+
+static int openai_results(struct buf *out, const struct turn *t, const char *const *notices,
+			  unsigned nnotices)
+{
+	static const char *const keys[] = {"role", "tool", "tool_call_id", "content"};
+
+	/* The reply was empty and is not stored: two of the user's do not stand side by side. */
+	if (t->ncalls == 0 && t->text_len == 0)
+		buf_adds(out, CHAT_BRIDGE "\n");
+	return openai_results_as(keys, out, t, notices, nnotices);
 }
 
 /* ---- lines in a request */
@@ -685,17 +693,22 @@ static bool is_count(const json_t *o, const char *key)
 	return n >= 0 && n <= USAGE_MAX;
 }
 
-static void take_usage(struct arriving *r, const json_t *usage)
+void openai_usage(struct arriving *r, const json_t *usage)
 {
-	const json_t *in = json_object_get(usage, "prompt_tokens_details");
-	const json_t *out = json_object_get(usage, "completion_tokens_details");
+	bool items = json_object_get(usage, "input_tokens") != NULL;
+	const char *input = items ? "input_tokens" : "prompt_tokens";
+	const char *output = items ? "output_tokens" : "completion_tokens";
+	const json_t *in =
+		json_object_get(usage, items ? "input_tokens_details" : "prompt_tokens_details");
+	const json_t *out = json_object_get(usage, items ? "output_tokens_details"
+							 : "completion_tokens_details");
 	int64_t upstream;
 
-	if (!is_count(usage, "prompt_tokens") || !is_count(usage, "completion_tokens"))
+	if (!is_count(usage, input) || !is_count(usage, output))
 		return;
 	r->measured = true;
-	r->usage.input = count(usage, "prompt_tokens");
-	r->usage.output = count(usage, "completion_tokens");
+	r->usage.input = count(usage, input);
+	r->usage.output = count(usage, output);
 	r->usage.cache_read = count(in, "cached_tokens");
 	if (r->usage.cache_read == 0) /* DeepSeek */
 		r->usage.cache_read = count(usage, "prompt_cache_hit_tokens");
@@ -720,7 +733,7 @@ static int take_chunk(struct stream *s, const char *data, size_t len, const json
 
 	if (s->reply->id[0] == 0)
 		stream_id(s->reply, json_get_str(chunk, "id"));
-	take_usage(s->reply, json_object_get(chunk, "usage"));
+	openai_usage(s->reply, json_object_get(chunk, "usage"));
 	json_array_foreach(json_object_get(chunk, "choices"), i, choice)
 	{
 		if (rv == 0)

@@ -65,7 +65,7 @@ int stream_json_add(struct buf *out, const char *s, size_t len, const json_t *v)
 /* ---- hot pieces: what a member of an event is, by the object it stands in. All that
  * the slow path looks at has a row; what has none says nothing to either. */
 
-enum place { CHUNK, CHOICE, DELTA, CALL, FUNCTION, EVENT, BLOCK };
+enum place { CHUNK, CHOICE, DELTA, CALL, FUNCTION, EVENT, BLOCK, ITEM };
 
 enum meaning {
 	INTO,    /* one object, `of` a place; maybe in a list */
@@ -111,6 +111,32 @@ static const struct member {
 		   {"text", PIECE, DELTA_TEXT},
 		   {"thinking", PIECE, DELTA_THINKING},
 		   {"partial_json", PIECE, DELTA_ARGS}},
+	[ITEM] = {{"type", TYPE}, {"output_index", INDEX}, {"delta", PIECE, DELTA_TEXT}},
+};
+
+/* Where its event begins, what a piece must have passed, and where its index stands. */
+static const struct {
+	enum place root;
+	unsigned needs, indexed;
+} delta_forms[] = {
+	[DELTAS_MESSAGES] = {EVENT, 1u << BLOCK, 1u << BLOCK},
+	[DELTAS_CHAT] = {CHUNK, 1u << CHOICE | 1u << DELTA, 1u << CALL},
+	[DELTAS_ITEMS] = {ITEM, 1u << ITEM, 1u << ITEM},
+};
+
+/* What the word of a piece says of its kind. */
+static const struct {
+	enum delta_form form;
+	const char *word;
+	enum delta_kind kind;
+} delta_words[] = {
+	{DELTAS_MESSAGES, "text_delta", DELTA_TEXT},
+	{DELTAS_MESSAGES, "thinking_delta", DELTA_THINKING},
+	{DELTAS_MESSAGES, "input_json_delta", DELTA_ARGS},
+	{DELTAS_ITEMS, "response.output_text.delta", DELTA_TEXT},
+	{DELTAS_ITEMS, "response.function_call_arguments.delta", DELTA_ARGS},
+	{DELTAS_ITEMS, "response.reasoning_summary_text.delta", DELTA_THINKING},
+	{DELTAS_ITEMS, "response.reasoning_text.delta", DELTA_THINKING},
 };
 
 struct hot {
@@ -200,31 +226,32 @@ static bool hot_object(struct hot *h, enum place place)
 	return !h->w.failed;
 }
 
-void delta_read(const char *s, size_t len, bool chat, struct delta *d)
+enum delta_kind delta_kind(enum delta_form form, struct slice word)
 {
-	static const char *const types[] = {
-		[DELTA_TEXT] = "text_delta",
-		[DELTA_THINKING] = "thinking_delta",
-		[DELTA_REASONING] = "",
-		[DELTA_ARGS] = "input_json_delta",
-	};
-	const unsigned needs = chat ? 1u << CHOICE | 1u << DELTA : 1u << BLOCK;
-	const unsigned indexed = chat ? 1u << CALL : 1u << BLOCK;
+	for (size_t i = 0; i < ARRAY_LEN(delta_words); i++)
+		if (delta_words[i].form == form && slice_is(word, delta_words[i].word))
+			return delta_words[i].kind;
+	return DELTA_NONE;
+}
+
+void delta_read(const char *s, size_t len, enum delta_form form, struct delta *d)
+{
+	const unsigned needs = delta_forms[form].needs, indexed = delta_forms[form].indexed;
 	struct hot h = {.d = d};
+	enum delta_kind kind;
 	bool good;
 
 	*d = (struct delta){.kind = DELTA_EMPTY, .text = {"", 0}};
 	jscan_init(&h.w, s, len);
-	good = jscan_peek(&h.w) == '{' && hot_object(&h, chat ? CHUNK : EVENT) &&
+	good = jscan_peek(&h.w) == '{' && hot_object(&h, delta_forms[form].root) &&
 	       jscan_peek(&h.w) == 0 && h.w.at == h.w.end && (h.places & needs) == needs &&
 	       ((h.places & indexed) == 0 || h.index);
-	if (good && !chat) {
-		size_t kind = d->kind == DELTA_EMPTY ? DELTA_TEXT : d->kind;
-
-		while (d->kind == DELTA_EMPTY && kind < DELTA_ARGS &&
-		       !slice_is(h.type, types[kind]))
-			kind++;
-		good = slice_is(h.type, types[kind]);
+	if (good && form != DELTAS_CHAT) {
+		kind = delta_kind(form, h.type);
+		good = kind != DELTA_NONE &&
+		       (d->kind == DELTA_EMPTY || form == DELTAS_ITEMS || d->kind == kind);
+		if (d->kind != DELTA_EMPTY)
+			d->kind = kind;
 	}
 	if (!good)
 		d->kind = DELTA_NONE;
@@ -516,6 +543,13 @@ static int take_tree(struct stream *s, const char *data, size_t len, bool error)
 	return rv;
 }
 
+static enum delta_form form_of(const struct stream_ops *ops)
+{
+	if (ops->items)
+		return DELTAS_ITEMS;
+	return ops->chat ? DELTAS_CHAT : DELTAS_MESSAGES;
+}
+
 static int on_event(const struct sse_event *e, void *user)
 {
 	struct stream *s = user;
@@ -530,7 +564,7 @@ static int on_event(const struct sse_event *e, void *user)
 	}
 	/* The first event has the id. */
 	if (s->reply != NULL && s->reply->id[0] != 0)
-		delta_read(e->data, e->len, s->ops->chat, &d);
+		delta_read(e->data, e->len, form_of(s->ops), &d);
 	s->progress |= d.kind != DELTA_NONE;
 	rv = d.kind != DELTA_NONE ? take_hot(s, &d)
 				  : take_tree(s, e->data, e->len, strcmp(e->event, "error") == 0);
@@ -806,10 +840,13 @@ static int store_line(const struct stream *s, struct turn *t)
 
 	buf_init(&line, TURN_MAX_BYTES);
 	jw_init(&w, &line);
-	jw_object(&w, NULL);
-	jw_str(&w, "role", "assistant");
+	if (!s->ops->items) {
+		jw_object(&w, NULL);
+		jw_str(&w, "role", "assistant");
+	}
 	rv = s->ops->line(s, t, &w);
-	jw_end(&w);
+	if (!s->ops->items)
+		jw_end(&w);
 	if (rv == 0)
 		rv = buf_check(&line);
 	/* Neither text nor calls: not stored, unless the service goes on from it. */
@@ -832,8 +869,11 @@ static enum turn_stop stop_of(const char *reason)
 		{"end_turn", TURN_STOP_END},
 		{"stop_sequence", TURN_STOP_END},
 		{"stop", TURN_STOP_END},
+		{"completed", TURN_STOP_END},
 		{"max_tokens", TURN_STOP_LENGTH},
 		{"length", TURN_STOP_LENGTH},
+		{"max_output_tokens", TURN_STOP_LENGTH},
+		{"incomplete", TURN_STOP_LENGTH},
 		{"tool_use", TURN_STOP_TOOLS},
 		{"tool_calls", TURN_STOP_TOOLS},
 		{"function_call", TURN_STOP_TOOLS},

@@ -1,5 +1,5 @@
 /* What the dialects read replies with: a reply as it arrives is a list of parts, which
- * both fill from their events; the rest is one for both. Damage that is met in the wild
+ * they fill from their events; the rest is one for all. Damage that is met in the wild
  * is mended on the way. */
 #ifndef PROVIDER_STREAM_CORE_H
 #define PROVIDER_STREAM_CORE_H
@@ -54,7 +54,7 @@ struct part {
 	char *id, *name; /* of a call; NULL: none came */
 	struct buf text; /* pieces of text, thinking or arguments */
 	const char *key; /* chat completions: the member that `text` came in; NULL: none */
-	json_t *object;  /* chat completions: reasoning_details as it began, all of a call */
+	json_t *object;  /* reasoning_details as it began, all of a call; responses: the item */
 	bool named_now;  /* chat completions: its name is of this chunk */
 	uint8_t lead;    /* of the first text: enum lead */
 	const struct thought *in; /* of the first text: the thinking that it is in */
@@ -62,7 +62,7 @@ struct part {
 	struct buf start;         /* Messages: as it began, clean JSON */
 	struct buf sign;          /* Messages: replaced by each signature_delta */
 	struct buf cited;         /* Messages: JSON values joined by commas */
-	enum delta_kind of;       /* Messages, of PART_OTHER: what `text` is; DELTA_NONE: nothing */
+	enum delta_kind of;       /* of PART_OTHER, responses: what came; DELTA_NONE: nothing */
 };
 
 /* Tokens. No reply has more: a service that says so is not believed, and what it did is
@@ -79,13 +79,15 @@ struct arriving {
 };
 
 struct stream_ops {
-	/* Chat completions: [DONE] is the end mark, input counts what the cache had. */
+	/* Chat completions, responses: [DONE] is an end mark, input counts what the cache had. */
 	bool chat;
+	bool items; /* responses: a reply is a line for each of its items */
 	/* Where a piece belongs; *p stays NULL: nowhere. 0 or a code. */
 	int (*place)(struct stream *s, enum delta_kind kind, int64_t index, struct part **p);
 	/* An event that is no error and no hot piece; its text and the same as a tree. */
 	int (*event)(struct stream *s, const char *data, size_t len, const json_t *event);
-	/* The rest of the assistant line, behind its role. 0 or a code. */
+	/* The rest of the assistant line, behind its role; or all lines of a reply that is
+	 * items, joined by \n. 0 or a code. */
 	int (*line)(const struct stream *s, const struct turn *t, struct jw *w);
 	bool (*id_char)(unsigned char c); /* may stand in the id of a call */
 };
@@ -133,6 +135,13 @@ int stream_piece(struct stream *s, enum delta_kind kind, int64_t index, const ch
  * changes that the model refused. */
 void stream_id(struct arriving *r, const char *id);
 void stream_stop(struct arriving *r, const char *reason);
+/* Of chat completions, the same in responses (openai.c). A result's keys: what it is, the call
+ * that it answers, its text. */
+void openai_usage(struct arriving *r, const json_t *usage);
+int openai_headers(struct buf *out, const struct model *m, const char *key);
+int openai_user(struct buf *out, const char *text, size_t len);
+int openai_results_as(const char *const keys[4], struct buf *out, const struct turn *t,
+		      const char *const *notices, unsigned nnotices);
 /* The name of a call as a service takes it back: other characters become "_". */
 void stream_wire_name(struct buf *out, const char *name);
 
@@ -172,8 +181,11 @@ struct delta {
 	struct slice text; /* raw, borrowed from the event */
 	bool escapes;      /* there are some in `text` */
 };
-/* `s`: the data of one event, of chat completions or of the Messages form. */
-void delta_read(const char *s, size_t len, bool chat, struct delta *d);
+enum delta_form { DELTAS_MESSAGES, DELTAS_CHAT, DELTAS_ITEMS };
+/* `s`: the data of one event. */
+void delta_read(const char *s, size_t len, enum delta_form form, struct delta *d);
+/* By the type of an event of responses, or of a delta of the Messages form. */
+enum delta_kind delta_kind(enum delta_form form, struct slice word);
 /* Append the text with its escapes resolved: 0, AVA_ENOMEM, AVA_ETOOBIG. */
 int delta_add(struct buf *out, const struct delta *d);
 

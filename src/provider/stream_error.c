@@ -416,7 +416,7 @@ static void thinking_param(struct reply_error *e, const char *text)
  * is nothing to leave out), else the one its sentence names; "" none. */
 static void find_param(struct reply_error *e, const char *param, const char *text)
 {
-	static const char *const said[] = {"messages", "system", "tools."};
+	static const char *const said[] = {"messages", "system", "tools.", "input"};
 	const char *name = param;
 	size_t n = 0;
 
@@ -432,6 +432,8 @@ static void find_param(struct reply_error *e, const char *param, const char *tex
 	snprintf(e->field, sizeof(e->field), "%.*s", (int)n, n > 0 ? name : "");
 	if (strstr(text, "thinking") != NULL)
 		thinking_param(e, text);
+	if (n == 0 && strstr(text, "encrypted content") != NULL)
+		snprintf(e->field, sizeof(e->field), "encrypted_content");
 }
 
 /* ---- errors as JSON */

@@ -1,4 +1,4 @@
-/* Encoders of the Messages form, and the reader of recorded lines in both.
+/* Encoders of the Messages form, and the reader of recorded lines in all forms.
  *
  *   head   {"model":…,"system":[{"type":"text","text":…}],"tools":[…],"messages":[
  *   lines  {"role":"user","content":[{"type":"text","text":…}]}
@@ -6,16 +6,23 @@
  *          {"role":"user","content":[{"type":"tool_result",…},…,{"type":"text",…}]}
  *   tail   ],"max_tokens":8192,"stream":true}
  *
- * Chat completions (written by openai.c and openai_stream.c) look like this:
+ * Chat completions (written by openai.c) look like this:
  *
  *          {"role":"user","content":T}
  *          {"role":"assistant","content":T or null,…,"tool_calls":[{"id":I,"type":
  *              "function","function":{"name":N,"arguments":"{…}"}},…]}
  *          {"role":"tool","tool_call_id":I,"content":T}     one for each call
  *
+ * and the items of responses (responses.c), of which a reply is several, each a line:
+ *          {"role":"user","content":T}
+ *          {"type":"reasoning",…,"encrypted_content":E}
+ *          {"type":"message",…,"role":"assistant","content":[{"type":"output_text","text":T}]}
+ *          {"type":"function_call",…,"call_id":I,"name":N,"arguments":"{…}"}
+ *          {"type":"function_call_output","call_id":I,"output":T}
+ *
  * The reader tells them apart message by message: a list of blocks is the Messages
- * form. It gives blocks of the same kinds for both, so check, results, open calls,
- * compaction and messages.jsonl know one shape.
+ * form, a type that stands first an item. Its blocks are of the same kinds for all, so
+ * check, results, open calls, compaction and messages.jsonl know one shape.
  *
  * Bytes matter: what is written here once is sent with every later request,
  * so keys have one order and nothing is rendered twice. Encoders fail only
@@ -245,7 +252,7 @@ int wire_assistant(struct buf *out, const struct turn *t)
 
 bool wire_is_message(struct slice key)
 {
-	return slice_is(key, "role");
+	return slice_is(key, "role") || slice_is(key, "type");
 }
 
 enum line_kind wire_line_kind(const char *line, size_t len)
@@ -257,6 +264,8 @@ enum line_kind wire_line_kind(const char *line, size_t len)
 		{CHAT_BRIDGE, LINE_USER}, /* it stands for an empty reply, with the results */
 		{"{\"role\":\"assistant\"", LINE_REPLY},
 		{"{\"role\":", LINE_USER},
+		{"{\"type\":\"function_call_output\"", LINE_USER},
+		{"{\"type\":", LINE_REPLY},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
@@ -291,39 +300,76 @@ static bool close_read(struct wire_reader *r)
 	return !r->w.failed && !jscan_key(&r->w, &key) && !r->w.failed;
 }
 
-/* The members of a message of chat completions behind its role, `key` first. */
-static bool read_chat(struct wire_reader *r, struct slice key, bool more)
+/* The members of a message of chat completions, or of an item, `key` first. */
+static bool read_members(struct wire_reader *r, struct slice key, bool more)
 {
-	struct slice calls = {"[]", 2};
+	struct slice parts = {"[]", 2};
+	struct wire_block *b = &r->whole;
 	struct jscan *w = &r->w;
 	bool said = false;
 
-	r->text = r->answers = (struct slice){"", 0};
 	for (; more; more = jscan_key(w, &key)) {
-		bool string = jscan_peek(w) == '"';
+		bool string = jscan_peek(w) == '"', list = jscan_peek(w) == '[';
 
-		if (string && slice_is(key, "content"))
-			said = jscan_string(w, &r->text);
-		else if (string && slice_is(key, "tool_call_id"))
-			jscan_string(w, &r->answers);
-		else if (slice_is(key, "tool_calls") && jscan_peek(w) == '[')
-			jscan_skip(w, &calls);
-		else if (slice_is(key, "content") && jscan_peek(w) == '[') /* one with a mark */
+		if (string && (slice_is(key, "content") || slice_is(key, "output")))
+			said = jscan_string(w, &b->text);
+		else if (string && (slice_is(key, "tool_call_id") || slice_is(key, "call_id")))
+			jscan_string(w, &b->id);
+		else if (string && slice_is(key, "name"))
+			jscan_string(w, &b->name);
+		else if (string && slice_is(key, "arguments"))
+			b->input_string = jscan_string(w, &b->input);
+		else if (list && slice_is(key, r->item ? "content" : "tool_calls"))
+			jscan_skip(w, &parts);
+		else if (list && slice_is(key, "content")) /* one with a mark */
 			said = jscan_skip(w, NULL);
 		else
 			jscan_skip(w, NULL);
 	}
-	jscan_init(&r->calls, calls.s, calls.len);
-	jscan_array(&r->calls);
-	return !w->failed && (r->role != WIRE_TOOL || (said && r->answers.len > 0));
+	r->held = b->type != WIRE_TEXT || b->text.len > 0;
+	jscan_init(&r->parts, parts.s, parts.len);
+	jscan_array(&r->parts);
+	return !w->failed && (r->role != WIRE_TOOL || (said && b->id.len > 0));
+}
+
+/* Behind "type": what an item is, and whose. */
+static bool read_item(struct wire_reader *r)
+{
+	static const struct {
+		const char *type;
+		enum wire_role role;
+		enum wire_block_type block;
+	} items[] = {
+		{"message", WIRE_ASSISTANT, WIRE_TEXT},
+		{"function_call", WIRE_ASSISTANT, WIRE_TOOL_USE},
+		{"function_call_output", WIRE_TOOL, WIRE_TOOL_RESULT},
+		{NULL, WIRE_ASSISTANT, WIRE_OTHER}, /* reasoning, what comes later */
+	};
+	bool reply = r->item && r->role == WIRE_ASSISTANT, more;
+	struct slice key, type;
+	size_t i = 0;
+
+	if (!jscan_string(&r->w, &type))
+		return false;
+	while (items[i].type != NULL && !slice_is(type, items[i].type))
+		i++;
+	r->item = r->chat = true;
+	r->role = items[i].role;
+	r->whole.type = items[i].block;
+	more = jscan_key(&r->w, &key);
+	if (!read_members(r, key, more))
+		return false;
+	r->goes_on = reply && r->role == WIRE_ASSISTANT;
+	return true;
 }
 
 int wire_message(struct wire_reader *r, bool *user)
 {
 	static const char *const roles[] = {"user", "assistant", "tool"};
+	const struct slice none = {"", 0};
 	struct jscan *w = &r->w;
 	struct slice key, role;
-	bool more;
+	bool more, good;
 	int i = 0;
 
 	if (r->open && !close_read(r))
@@ -335,8 +381,17 @@ int wire_message(struct wire_reader *r, bool *user)
 		return w->failed || !r->in_body ? AVA_EINVAL : 0;
 	r->messages++;
 	r->blocks = 0;
-	if (!jscan_object(w) || !jscan_key(w, &key) || !slice_is(key, "role") ||
-	    !jscan_string(w, &role))
+	r->open = true;
+	r->ended = r->goes_on = false;
+	r->whole = (struct wire_block){.id = none, .name = none, .input = none, .text = none};
+	if (!jscan_object(w) || !jscan_key(w, &key))
+		return AVA_EINVAL;
+	if (slice_is(key, "type")) {
+		good = read_item(r);
+		*user = r->role != WIRE_ASSISTANT;
+		return good ? 1 : AVA_EINVAL;
+	}
+	if (!slice_is(key, "role") || !jscan_string(w, &role))
 		return AVA_EINVAL;
 	while (i <= WIRE_TOOL && !slice_is(role, roles[i]))
 		i++;
@@ -344,12 +399,14 @@ int wire_message(struct wire_reader *r, bool *user)
 		return AVA_EINVAL;
 	r->role = (enum wire_role)i;
 	*user = r->role != WIRE_ASSISTANT;
-	r->open = true;
-	r->ended = false;
+	r->item = false;
 	more = jscan_key(w, &key);
 	r->chat =
 		r->role == WIRE_TOOL || !more || !slice_is(key, "content") || jscan_peek(w) != '[';
-	return (r->chat ? read_chat(r, key, more) : jscan_array(w)) ? 1 : AVA_EINVAL;
+	if (!r->chat)
+		return jscan_array(w) ? 1 : AVA_EINVAL;
+	r->whole.type = r->role == WIRE_TOOL ? WIRE_TOOL_RESULT : WIRE_TEXT;
+	return read_members(r, key, more) ? 1 : AVA_EINVAL;
 }
 
 /* The content of a tool_result: a string, or blocks of which the first text
@@ -436,23 +493,31 @@ static void read_call(struct jscan *w, struct wire_block *b)
 	}
 }
 
-/* What a message of chat completions holds, as blocks: a result; or a text and calls. */
+/* {"type":"output_text","text":T,…} */
+static void read_part(struct jscan *w, struct wire_block *b)
+{
+	struct slice key, type = {"", 0};
+
+	jscan_object(w);
+	while (jscan_key(w, &key))
+		(void)read_member(w, key, b, &type);
+	b->type = slice_is(type, "output_text") ? WIRE_TEXT : WIRE_OTHER;
+}
+
+/* What a message of chat completions or an item holds, as blocks: a result; a call; a
+ * text and calls; texts. */
 static int chat_block(struct wire_reader *r, struct wire_block *b)
 {
-	if (r->role == WIRE_TOOL && r->blocks == 0) {
-		b->type = WIRE_TOOL_RESULT;
-		b->id = r->answers;
-		b->text = r->text;
-	} else if (r->role != WIRE_TOOL && r->text.len > 0) {
-		b->type = WIRE_TEXT;
-		b->text = r->text;
-		r->text.len = 0;
-	} else if (jscan_item(&r->calls)) {
-		read_call(&r->calls, b);
-	} else {
+	if (r->held)
+		*b = r->whole;
+	else if (!jscan_item(&r->parts))
 		r->ended = true;
-	}
-	if (r->calls.failed)
+	else if (r->item)
+		read_part(&r->parts, b);
+	else
+		read_call(&r->parts, b);
+	r->held = false;
+	if (r->parts.failed)
 		r->w.failed = true;
 	r->blocks += !r->ended;
 	return r->w.failed ? AVA_EINVAL : !r->ended;
@@ -494,7 +559,7 @@ int wire_block(struct wire_reader *r, struct wire_block *b)
 /* ---- check. The sentences are those of the Anthropic service, which has one for
  * nearly everything that can be wrong. */
 
-enum form { FORM_MESSAGES, FORM_PAUSED, FORM_CHAT };
+enum form { FORM_MESSAGES, FORM_PAUSED, FORM_CHAT, FORM_ITEMS };
 
 struct check {
 	enum form form;
@@ -506,6 +571,7 @@ struct check {
 	struct wire_reader r;
 	bool user, last_user; /* whose message; whose was the one before */
 	bool text_seen;       /* in this message */
+	bool thought;         /* the item before was reasoning: the rest of its reply is due */
 	struct ava_error *err;
 };
 
@@ -557,7 +623,7 @@ static int check_id(struct check *c, struct slice id)
 
 	if (id.len == 0 || id.len > (c->form == FORM_CHAT ? CHAT_ID_MAX : WIRE_ID_MAX))
 		return fault(c, true, ".tool_use.id: String should have 1 to 128 characters");
-	if (c->form == FORM_CHAT) /* services count them anew in each reply */
+	if (c->form >= FORM_CHAT) /* services count them anew in each reply */
 		return find_call(c, id, 0) == c->ncalls
 			       ? 0
 			       : fault(c, true, ": `tool_use` ids must be unique: %.*s", ID(id));
@@ -604,7 +670,7 @@ static int check_use(struct check *c, const struct wire_block *b)
 	rv = check_id(c, b->id);
 	if (rv != 0)
 		return rv;
-	rv = is_object(b, c->form == FORM_CHAT);
+	rv = is_object(b, c->form >= FORM_CHAT);
 	if (rv < 0)
 		return err_set(c->err, rv, "out of memory");
 	if (b->name.len == 0 || rv == 0)
@@ -680,25 +746,29 @@ static int check_answered(const struct check *c)
  * them must find every call answered. */
 static int check_message(struct check *c)
 {
-	bool chat = c->form == FORM_CHAT;
+	bool chat = c->form >= FORM_CHAT, thought = c->thought;
 	struct wire_block b;
 	int rv = 0, more = 0;
 
 	if (c->r.messages == 1 && c->r.role != WIRE_USER)
 		return err_set(c->err, AVA_EINVAL,
 			       "messages: first message must use the \"user\" role");
-	if (c->r.role == WIRE_ASSISTANT || (chat && c->r.role == WIRE_USER)) {
+	if (!c->r.goes_on && (!c->user || (chat && c->r.role == WIRE_USER))) {
 		rv = check_answered(c);
 		c->ncalls = c->left = 0;
 		c->asked = c->r.messages - 1;
 	}
-	if (rv == 0 && !c->user && !c->last_user && c->form != FORM_PAUSED)
+	if (rv == 0 && thought && !c->r.goes_on)
+		rv = fault(c, false, ": the reasoning before it stands without its text or call");
+	if (rv == 0 && !c->user && !c->last_user && !c->r.goes_on && c->form != FORM_PAUSED)
 		rv = fault(c, false,
 			   ": roles must alternate between \"user\" and \"assistant\", but "
 			   "found multiple \"assistant\" roles in a row");
-	c->text_seen = false;
-	while (rv == 0 && (more = wire_block(&c->r, &b)) == 1)
+	c->text_seen = c->thought = false;
+	while (rv == 0 && (more = wire_block(&c->r, &b)) == 1) {
 		rv = check_block(c, &b);
+		c->thought = c->r.item && c->r.whole.type == WIRE_OTHER;
+	}
 	if (rv != 0 || more < 0)
 		return rv != 0 ? rv : more;
 	if (c->r.blocks == 0)
@@ -718,16 +788,20 @@ static int check_lines(enum form form, const char *lines, size_t len, struct ava
 
 	wire_reader_init(&c.r, lines, len);
 	while (rv == 0 && (more = wire_message(&c.r, &c.user)) != 0) {
-		/* The user's content may be parts in chat completions, too. */
-		if (more < 0 || (form != FORM_CHAT && c.r.chat) ||
-		    (form == FORM_CHAT && !c.r.chat && !c.user))
+		/* The user's content may be parts in chat completions, too, and speaks
+		 * that form among items. */
+		if (more < 0 || (form < FORM_CHAT && c.r.chat) ||
+		    (form >= FORM_CHAT && !c.r.chat && !c.user) ||
+		    (c.r.item ? form != FORM_ITEMS : form == FORM_ITEMS && c.r.role != WIRE_USER))
 			c.r.w.failed = true;
 		rv = c.r.w.failed ? AVA_EINVAL : check_message(&c);
 	}
 	if (c.r.w.failed)
 		rv = err_set(err, AVA_EINVAL, "messages.%u: not a message of %s, near byte %zu",
 			     c.r.messages > 0 ? c.r.messages - 1 : 0,
-			     form == FORM_CHAT ? "chat completions" : "the Messages form",
+			     form < FORM_CHAT    ? "the Messages form"
+			     : form == FORM_CHAT ? "chat completions"
+						 : "responses",
 			     (size_t)(c.r.w.at - lines));
 	else if (rv == 0 && c.r.messages == 0)
 		rv = err_set(err, AVA_EINVAL, "messages: at least one message is required");
@@ -753,6 +827,11 @@ int wire_check_paused(const char *lines, size_t len, struct ava_error *err)
 int wire_check_chat(const char *lines, size_t len, struct ava_error *err)
 {
 	return check_lines(FORM_CHAT, lines, len, err);
+}
+
+int wire_check_items(const char *lines, size_t len, struct ava_error *err)
+{
+	return check_lines(FORM_ITEMS, lines, len, err);
 }
 
 /* ---- results and open calls: what read_result shows, what citations are checked
@@ -888,7 +967,7 @@ int wire_open_calls(const char *lines, size_t len, struct turn *t, struct ava_er
 	wire_reader_init(&r, lines, len);
 	while ((rv = wire_message(&r, &from_user)) == 1) {
 		/* A user message after the calls holds all their results. */
-		if (r.role != WIRE_TOOL)
+		if (r.role != WIRE_TOOL && !r.goes_on)
 			forget(t);
 		while (r.role != WIRE_USER && (rv = wire_block(&r, &b)) == 1) {
 			if (b.type == WIRE_TOOL_USE)

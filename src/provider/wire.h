@@ -51,11 +51,12 @@ int wire_check(const char *lines, size_t len, struct ava_error *err);
  * reply that the service paused, and went on with. */
 int wire_check_paused(const char *lines, size_t len, struct ava_error *err);
 int wire_check_chat(const char *lines, size_t len, struct ava_error *err);
+int wire_check_items(const char *lines, size_t len, struct ava_error *err);
 
-/* ---- results and open_calls; see struct dialect. Both forms. */
+/* ---- results and open_calls; see struct dialect. All forms. */
 
-/* A tool message of chat completions cannot say that it is an error, so its text
- * begins with this. */
+/* A result of chat completions or of responses cannot say that it is an error, so its
+ * text begins with this. */
 #define WIRE_CHAT_ERROR "Error: "
 
 int wire_each_result(const char *lines, size_t len,
@@ -63,22 +64,10 @@ int wire_each_result(const char *lines, size_t len,
 		     void *user, struct ava_error *err);
 int wire_open_calls(const char *lines, size_t len, struct turn *t, struct ava_error *err);
 
-/* ---- reader: messages of both forms and their blocks in order. */
+/* ---- reader: messages of all forms and their blocks in order. An item of responses is
+ * a message. */
 
 enum wire_role { WIRE_USER, WIRE_ASSISTANT, WIRE_TOOL };
-
-struct wire_reader {
-	struct jscan w;
-	enum wire_role role; /* of the current message */
-	unsigned messages;   /* begun so far; the current one is messages - 1 */
-	unsigned blocks;     /* of the current message, begun so far */
-	bool in_body;        /* a "]" ends them; else the end of the text does */
-	bool open;           /* inside a message */
-	bool ended;          /* its content was read to its end */
-	bool chat;           /* it is one of chat completions; then: */
-	struct slice text, answers;
-	struct jscan calls;
-};
 
 enum wire_block_type { WIRE_TEXT, WIRE_TOOL_USE, WIRE_TOOL_RESULT, WIRE_OTHER };
 
@@ -90,6 +79,22 @@ struct wire_block {
 	bool input_string;
 	struct slice text; /* raw; of a tool_result: its content, or the first text in it */
 	bool is_error;
+};
+
+struct wire_reader {
+	struct jscan w;
+	enum wire_role role;     /* of the current message */
+	unsigned messages;       /* begun so far; the current one is messages - 1 */
+	unsigned blocks;         /* of the current message, begun so far */
+	bool in_body;            /* a "]" ends them; else the end of the text does */
+	bool open;               /* inside a message */
+	bool ended;              /* its content was read to its end */
+	bool item;               /* it is an item of responses */
+	bool goes_on;            /* with the reply that the item before is of */
+	bool chat;               /* it is one of chat completions, or an item; then: */
+	struct wire_block whole; /* its text or result, or what the item is */
+	struct jscan parts;      /* its calls, or the texts of an item */
+	bool held;               /* `whole` was not given yet */
 };
 
 /* `lines`: message texts joined by commas. */

@@ -90,24 +90,27 @@ static bool reply_is_empty(const struct replay *p)
 	return record_line(r, &line, &len) != RECORD_ASSISTANT;
 }
 
-/* A line of the conversation as the turn that it was. */
+/* What the conversation has of it as the turn that it was. */
 static int turn_from(struct replay *p, struct turn *t)
 {
-	const char *line;
-	size_t len;
-	int rv;
+	struct buf lines;
+	int rv = AVA_ENOENT;
 
 	t->stop = record_stop(json_get_str(p->rec.content, "stopReason"));
 	record_usage(p->rec.content, p->rec.meta, &t->usage);
 	if (reply_is_empty(p))
 		return 0;
-	if (record_line(&p->rec, &line, &len) != RECORD_ASSISTANT)
-		return AVA_ENOENT;
-	rv = p->spec->model->dialect->open_calls(line, len, t, NULL);
-	t->wire = arena_copy(&t->mem, line, len);
-	t->wire_len = len;
-	if (rv == 0 && t->wire == NULL)
+	buf_init(&lines, REPLAY_FILE_MAX);
+	if (record_reply(&p->rec, ',', &lines) > 0)
+		rv = p->spec->model->dialect->open_calls(lines.data, lines.len, t, NULL);
+	buf_reset(&lines);
+	if (rv == 0 && record_reply(&p->rec, '\n', &lines) > 0) {
+		t->wire = arena_copy(&t->mem, lines.data, lines.len);
+		t->wire_len = lines.len;
+	}
+	if (rv == 0 && (buf_check(&lines) != 0 || t->wire == NULL))
 		rv = AVA_ENOMEM;
+	buf_fini(&lines);
 	return rv;
 }
 

@@ -241,19 +241,32 @@ void record_pass(struct record *r)
 	(void)jsonl_next(r->file, r->len, &r->at, &line, &len);
 }
 
-size_t record_results(const struct record *r, size_t most, struct buf *joined)
+/* As many lines of a kind as follow each other, `most` of them. */
+static size_t join_lines(struct record ahead, enum record_line kind, size_t most, char between,
+			 struct buf *joined)
 {
-	struct record ahead = *r;
 	const char *line;
 	size_t len, n = 0;
 
-	while (n < most && record_line(&ahead, &line, &len) == RECORD_USER) {
+	while (n < most && record_line(&ahead, &line, &len) == kind) {
 		if (n++ > 0)
-			buf_addc(joined, '\n');
+			buf_addc(joined, between);
 		buf_add(joined, line, len);
 		record_pass(&ahead);
 	}
 	return n;
+}
+
+size_t record_reply(const struct record *r, char between, struct buf *joined)
+{
+	size_t most = r->spec->model->dialect->line_an_item ? SIZE_MAX : 1;
+
+	return join_lines(*r, RECORD_ASSISTANT, most, between, joined);
+}
+
+size_t record_results(const struct record *r, size_t most, char between, struct buf *joined)
+{
+	return join_lines(*r, RECORD_USER, most, between, joined);
 }
 
 /* ---- what differs */
@@ -614,12 +627,8 @@ static void find_result_at(const struct replay *p, size_t at, struct wanted *w)
 
 	there.at = at;
 	buf_init(&lines, REPLAY_FILE_MAX);
-	if (record_results(&there, SIZE_MAX, &lines) > 0) {
-		for (size_t i = 0; i < lines.len; i++)
-			if (lines.data[i] == '\n')
-				lines.data[i] = ',';
+	if (record_results(&there, SIZE_MAX, ',', &lines) > 0)
 		(void)p->spec->model->dialect->results(lines.data, lines.len, want_result, w, NULL);
-	}
 	buf_fini(&lines);
 }
 

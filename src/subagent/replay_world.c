@@ -84,7 +84,7 @@ static int64_t told_seconds(const struct record *r)
 	int64_t used = -1;
 
 	buf_init(&line, LINES_MAX);
-	(void)record_results(r, SIZE_MAX, &line);
+	(void)record_results(r, SIZE_MAX, '\n', &line);
 	for (at = line.data; used < 0 && at != NULL && (at = strstr(at, words)) != NULL; at++) {
 		long long seconds;
 		int end = 0;
@@ -304,7 +304,7 @@ static int64_t replay_save_reply(struct agent *a, const struct turn *t, bool wai
 {
 	struct replay *p = replay_of(a);
 
-	if (t->wire_len > 0)
+	for (uint32_t n = t->wire_len > 0 ? jsonl_count(t->wire, t->wire_len) + 1 : 0; n > 0; n--)
 		record_pass(&p->rec);
 	messages_hash(&p->prefix, &p->wordless, t->wire, t->wire_len);
 	if (note_calls(p, t) != 0)
@@ -392,7 +392,7 @@ static int64_t add_results(struct replay *p, struct turn *t, const char *const *
 	(void)record_peek(&p->rec); /* a difference is told with it */
 	buf_init(&recorded, LINES_MAX);
 	buf_init(&mine, LINES_MAX);
-	lines = record_results(&p->rec, lines_of(p, t, all, n), &recorded);
+	lines = record_results(&p->rec, lines_of(p, t, all, n), '\n', &recorded);
 	if (p->agent.steers > 0 && lines > 0) {
 		last = memrchr(recorded.data, '\n', recorded.len);
 		skip = last != NULL ? (size_t)(last + 1 - recorded.data) : 0;

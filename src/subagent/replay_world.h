@@ -95,9 +95,11 @@ enum record_line { RECORD_NO_LINE, RECORD_ASSISTANT, RECORD_USER, RECORD_AMENDME
 /* The line at r->at; its bytes without \n. */
 enum record_line record_line(const struct record *r, const char **line, size_t *len);
 void record_pass(struct record *r); /* over that line */
-/* The user lines at r->at, `most` of them, as one text joined by \n; returns how
- * many there are. A turn's results come first, a note on an empty reply next. */
-size_t record_results(const struct record *r, size_t most, struct buf *joined);
+/* The lines of the reply at r->at, as one text, with `between` between two: how many. */
+size_t record_reply(const struct record *r, char between, struct buf *joined);
+/* The user lines at r->at, `most` of them, as above. A turn's results come first, a note
+ * on an empty reply next. */
+size_t record_results(const struct record *r, size_t most, char between, struct buf *joined);
 
 /* ---- what differs. Nothing is compared after it, unless bytes alone differ and that
  * is allowed. */

@@ -519,14 +519,16 @@ static int read_tail(struct tail *c, const char *file, size_t len, int64_t *byte
 {
 	const char *line;
 	size_t at = 0, n;
-	enum line_kind kind;
+	const struct dialect *d = c->run->spec->model->dialect;
+	enum line_kind kind, last = LINE_NONE;
 	int rv = 0;
 
 	*bytes = 0;
 	while (rv == 0 && jsonl_next(file, len, &at, &line, &n) == 1) {
-		kind = c->run->spec->model->dialect->line_kind(line, n);
-		if (kind == LINE_REPLY)
+		kind = d->line_kind(line, n);
+		if (kind == LINE_REPLY && !(d->line_an_item && last == LINE_REPLY))
 			*bytes = 0;
+		last = kind;
 		if (kind != LINE_NONE)
 			*bytes += (int64_t)n + 1;
 		else if (begins(line, n, "{\"mark\":{\"kept\":"))

@@ -6,8 +6,9 @@
 #include "codec/utf8.h"
 #include "provider/stream_core.h"
 
-static const json_t *find_piece(const json_t *v, bool chat, enum delta_kind kind)
+static const json_t *find_piece(const json_t *v, enum delta_form form, enum delta_kind kind)
 {
+	bool chat = form == DELTAS_CHAT;
 	static const char *const keys[][2] = {
 		[DELTA_TEXT] = {"text", "content"},
 		[DELTA_THINKING] = {"thinking", "reasoning_content"},
@@ -17,26 +18,28 @@ static const json_t *find_piece(const json_t *v, bool chat, enum delta_kind kind
 	const json_t *choice = json_array_get(json_object_get(v, "choices"), 0);
 	const json_t *in = json_object_get(chat ? choice : v, "delta");
 
+	if (form == DELTAS_ITEMS)
+		return json_object_get(v, "delta");
 	if (chat && kind == DELTA_ARGS)
 		in = json_object_get(json_array_get(json_object_get(in, "tool_calls"), 0),
 				     "function");
 	return json_object_get(in, keys[kind][chat]);
 }
 
-static void check_piece(bool chat, const char *s, size_t len)
+static void check_piece(enum delta_form form, const char *s, size_t len)
 {
 	struct delta d;
 	struct buf text;
 	json_t *v;
 
-	delta_read(s, len, chat, &d);
+	delta_read(s, len, form, &d);
 	if (d.kind == DELTA_NONE || d.kind == DELTA_EMPTY)
 		return;
 	buf_init(&text, len + 1);
 	CHECK(delta_add(&text, &d) == 0 && text.len > 0 && utf8_valid(text.data, text.len));
 	v = json_parse(s, len, NULL);
 	if (v != NULL) { /* else another member is damaged */
-		const json_t *piece = find_piece(v, chat, d.kind);
+		const json_t *piece = find_piece(v, form, d.kind);
 
 		CHECK(json_string_length(piece) == text.len &&
 		      memcmp(json_string_value(piece), text.data, text.len) == 0);
@@ -47,6 +50,6 @@ static void check_piece(bool chat, const char *s, size_t len)
 
 FUZZ_TARGET(delta, len)
 {
-	check_piece(false, (const char *)data, len);
-	check_piece(true, (const char *)data, len);
+	for (int form = DELTAS_MESSAGES; form <= DELTAS_ITEMS; form++)
+		check_piece((enum delta_form)form, (const char *)data, len);
 }

@@ -62,10 +62,12 @@ static inline void fuzz_mark(const struct dialect *d, struct buf *lines)
 	size_t plain = lines->len;
 
 	CHECK(d->mark_cache(lines, 0, &m) == 0);
-	CHECK(lines->len > plain && d->check(lines->data, lines->len, NULL) == 0);
+	CHECK(lines->len > plain || d == &dialect_responses);
+	CHECK(d->check(lines->data, lines->len, NULL) == 0);
 	/* Nor does what is left out. */
 	plain = lines->len;
-	m = (struct model){.drop = "cache_control reasoning reasoning_content reasoning_details"};
+	m = (struct model){.drop = "cache_control reasoning reasoning_content reasoning_details "
+				   "encrypted_content"};
 	CHECK(d->mark_cache(lines, 0, &m) == 0);
 	CHECK(lines->len <= plain && d->check(lines->data, lines->len, NULL) == 0);
 }
@@ -85,9 +87,14 @@ static inline void fuzz_send_back(const struct dialect *d, const struct turn *t)
 	CHECK(t->usage.input >= 0 && t->usage.output >= 0);
 	if (t->wire_len == 0)
 		return;
-	wire = json_parse(t->wire, t->wire_len, NULL);
-	CHECK(wire != NULL && memchr(t->wire, '\n', t->wire_len) == NULL);
-	json_decref(wire);
+	for (const char *at = t->wire, *end = at + t->wire_len, *nl; at != NULL;) {
+		nl = memchr(at, '\n', (size_t)(end - at));
+		CHECK(nl == NULL || d->line_an_item);
+		wire = json_parse(at, (size_t)((nl != NULL ? nl : end) - at), NULL);
+		CHECK(wire != NULL && d->line_kind(at, (size_t)(end - at)) == LINE_REPLY);
+		json_decref(wire);
+		at = nl != NULL ? nl + 1 : NULL;
+	}
 	buf_init(&lines, 64u << 20);
 	d->encode_user(&lines, "task", 4);
 	buf_addc(&lines, ',');

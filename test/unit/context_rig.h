@@ -288,6 +288,22 @@ static inline void ctx_wire(struct ctx *c, struct turn *t)
 		jw_str(&w, "arguments", t->calls->args);
 		for (int i = 0; i < 4; i++)
 			jw_end(&w);
+	} else if (c->dialect == &dialect_responses) {
+		buf_adds(&b, "{\"type\":\"reasoning\",\"id\":\"rs_1\",\"encrypted_content\":\"gA\","
+			     "\"summary\":[]}\n");
+		if (t->text[0] != 0)
+			buf_addf(&b,
+				 "{\"type\":\"message\",\"role\":\"assistant\",\"content\":[{"
+				 "\"type\":"
+				 "\"output_text\",\"text\":\"%s\",\"annotations\":[]}]}\n",
+				 t->text);
+		jw_init(&w, &b);
+		jw_object(&w, NULL);
+		jw_str(&w, "type", "function_call");
+		jw_str(&w, "call_id", t->calls->wire_id);
+		jw_str(&w, "name", t->calls->name);
+		jw_str(&w, "arguments", t->calls->args);
+		jw_end(&w);
 	} else {
 		assert_int_equal(wire_assistant(&b, t), 0);
 	}

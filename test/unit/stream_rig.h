@@ -22,6 +22,8 @@ static const struct model model = {.wire_name = "test"};
 
 static inline const struct dialect *dialect_of(const char *name)
 {
+	if (strncmp(name, "responses", 9) == 0)
+		return &dialect_responses;
 	return strncmp(name, "anthropic", 9) == 0 ? &dialect_anthropic : &dialect_openai;
 }
 
@@ -89,10 +91,16 @@ static inline void check_turn(const struct dialect *d, const struct turn *t)
 	}
 	if (t->wire_len == 0)
 		return;
-	assert_null(memchr(t->wire, '\n', t->wire_len));
-	wire = json_parse(t->wire, t->wire_len, &err);
-	assert_string_equal(err.text, "");
-	json_decref(wire);
+	buf_add(&lines, t->wire, t->wire_len);
+	for (char *line = lines.data, *end; line != NULL; line = end != NULL ? end + 1 : NULL) {
+		end = strchr(line, '\n');
+		assert_true(end == NULL || d->line_an_item);
+		assert_int_equal(d->line_kind(line, strlen(line)), LINE_REPLY);
+		wire = json_parse(line, end != NULL ? (size_t)(end - line) : strlen(line), &err);
+		assert_string_equal(err.text, "");
+		json_decref(wire);
+	}
+	buf_reset(&lines);
 	/* What was received can be sent back. */
 	assert_int_equal(d->encode_user(&lines, "task", 4), 0);
 	buf_addc(&lines, ',');
@@ -100,17 +108,15 @@ static inline void check_turn(const struct dialect *d, const struct turn *t)
 	if (t->stop != TURN_STOP_PAUSE) {
 		struct turn answered = *t;
 		const char *notice = "go on";
-		size_t from;
 
 		for (unsigned i = 0; i < t->ncalls; i++)
 			t->calls[i].output = "done";
 		buf_addc(&lines, ',');
-		from = lines.len;
 		assert_int_equal(d->encode_results(&lines, &answered, &notice, 1), 0);
-		for (; from < lines.len; from++)
-			if (lines.data[from] == '\n')
-				lines.data[from] = ',';
 	}
+	for (size_t i = 0; i < lines.len; i++)
+		if (lines.data[i] == '\n')
+			lines.data[i] = ',';
 	if (d->check(lines.data, lines.len, &err) != 0)
 		fail_msg("%s: %.*s", err.text, (int)lines.len, lines.data);
 }

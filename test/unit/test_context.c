@@ -7,7 +7,8 @@ static int value_of(int n)
 	return n * 7919 % 100003;
 }
 
-static const struct dialect *const dialects[] = {&dialect_anthropic, &dialect_openai};
+static const struct dialect *const dialects[] = {&dialect_anthropic, &dialect_openai,
+						 &dialect_responses};
 
 /* ---- four conversations */
 
@@ -49,7 +50,8 @@ TEST(fixtures_finish)
 		int window, replies; /* window in tokens */
 	} worlds[] = {{&dialect_anthropic, 6000, 400},
 		      {&dialect_anthropic, 3000, 200},
-		      {&dialect_openai, 6000, 400}};
+		      {&dialect_openai, 6000, 400},
+		      {&dialect_responses, 6000, 400}};
 
 	for (size_t w = 0; w < ARRAY_LEN(worlds); w++)
 		for (size_t i = 0; i < ARRAY_LEN(fixtures); i++) {

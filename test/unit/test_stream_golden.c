@@ -1,4 +1,4 @@
-/* Streams of both dialects from test/golden/streams: each .sse gives the .json
+/* Streams of all dialects from test/golden/streams: each .sse gives the .json
  * beside it, in one piece, in pieces of each size, parted in two anywhere and in
  * random pieces; cut after each byte it is either that same turn or none.
  * What came goes into the next request as it came. UPDATE_GOLDEN=1 writes the
@@ -65,6 +65,16 @@ static void cut_everywhere(const struct dialect *d, const char *data, size_t len
 
 		assert_non_null(mark);
 		assert_int_equal(first, (size_t)(mark - data) + 6);
+	} else if (whole == REPLY_OK && d == &dialect_responses) {
+		static const char completed[] = "{\"type\":\"response.completed\"",
+				  incomplete[] = "{\"type\":\"response.incomplete\"";
+		const char *mark = memmem(data, len, completed, sizeof(completed) - 1);
+
+		if (mark == NULL)
+			mark = memmem(data, len, incomplete, sizeof(incomplete) - 1);
+		assert_non_null(mark);
+		mark = memmem(mark, len - (size_t)(mark - data), "\n\n", 2);
+		assert_int_equal(first, (size_t)(mark - data) + 2);
 	} else if (whole == REPLY_OK) {
 		const char *mark = memmem(data, len, "{\"type\":\"message_stop\"}", 23);
 		size_t end = (size_t)(mark - data) + 23;
@@ -128,7 +138,7 @@ TEST(golden)
 		n++;
 	}
 	closedir(dir);
-	assert_true(n >= 75);
+	assert_true(n >= 91);
 }
 
 /* ---- what came goes back as it came */
@@ -185,6 +195,11 @@ TEST(kept_bytes)
 		{"openrouter_signatures.sse",
 		 "{\"type\":\"reasoning.text\",\"text\":\"One.\",\"signature\":\"c2ln\",\"format\":"
 		 "\"anthropic-claude-v1\",\"index\":0}"},
+		{"responses_tools.sse",
+		 "{\"type\":\"reasoning\",\"id\":\"rs_1\",\"encrypted_content\":\"gAAAAABo/x+y==\","
+		 "\"summary\":[{\"type\":\"summary_text\",\"text\":\"**Looking** at it\"},{"
+		 "\"type\":\"summary_text\",\"text\":\"Then reading\"}]}"},
+		{"responses_tools.sse", "\"phase\":\"commentary\""},
 		{"local_deepseek.sse", "\"reasoning_content\":\"The person asks.\""},
 	};
 	TEST_BUF(body, 1u << 20);

@@ -217,7 +217,7 @@ TEST(names_and_ids)
 /* ---- what services send is hot */
 
 static const struct {
-	bool chat;
+	enum delta_form form;
 	enum delta_kind kind;
 	unsigned index;
 	const char *data, *text;
@@ -260,6 +260,19 @@ static const struct {
 	{true, DELTA_REASONING, 0,
 	 "{\"choices\":[{\"index\":0,\"delta\":{\"reasoning\":\"hm\",\"content\":\"\"}}]}", "hm"},
 	{true, DELTA_EMPTY, 0, "{\"choices\":[{\"index\":0,\"delta\":{}}]}", ""},
+	{DELTAS_ITEMS, DELTA_TEXT, 1,
+	 "{\"type\":\"response.output_text.delta\",\"sequence_number\":7,\"item_id\":\"msg_1\","
+	 "\"output_index\":1,\"content_index\":0,\"delta\":\"a\\n\",\"logprobs\":[],"
+	 "\"obfuscation\":\"x\"}",
+	 "a\n"},
+	{DELTAS_ITEMS, DELTA_ARGS, 2,
+	 "{\"type\":\"response.function_call_arguments.delta\",\"output_index\":2,\"delta\":\"{\"}",
+	 "{"},
+	{DELTAS_ITEMS, DELTA_THINKING, 0,
+	 "{\"delta\":\"hm\",\"output_index\":0,\"type\":\"response.reasoning_summary_text.delta\"}",
+	 "hm"},
+	{DELTAS_ITEMS, DELTA_EMPTY, 0,
+	 "{\"type\":\"response.output_text.delta\",\"output_index\":0,\"delta\":\"\"}", ""},
 };
 
 TEST(hot)
@@ -270,7 +283,7 @@ TEST(hot)
 		struct delta d;
 
 		print_message("%s\n", hot[i].data);
-		delta_read(hot[i].data, strlen(hot[i].data), hot[i].chat, &d);
+		delta_read(hot[i].data, strlen(hot[i].data), hot[i].form, &d);
 		assert_int_equal(d.kind, hot[i].kind);
 		assert_int_equal(d.index, hot[i].index);
 		buf_reset(&b);
@@ -287,7 +300,7 @@ TEST(hot)
 #define CHUNK(d) "{\"choices\":[{\"index\":0,\"delta\":{" d "}}]}"
 
 static const struct {
-	bool chat;
+	enum delta_form form;
 	const char *data;
 } cold[] = {
 	{false, ""},
@@ -321,6 +334,10 @@ static const struct {
 	{true, "{\"choices\":[{\"index\":0,\"delta\":{}}],\"error\":{}}"},
 	{true, "{\"choices\":[{\"index\":0,\"delta\":{}}],\"usage\":{}}"},
 	{true, "{\"choices\":[{\"index\":0,\"delta\":{}}]"},
+	{DELTAS_ITEMS, "{\"type\":\"response.output_text.delta\",\"delta\":\"x\"}"},
+	{DELTAS_ITEMS, "{\"type\":\"response.refusal.delta\",\"output_index\":0,\"delta\":\"x\"}"},
+	{DELTAS_ITEMS, "{\"type\":\"response.output_text.delta\",\"output_index\":0,\"delta\":{}}"},
+	{DELTAS_ITEMS, "{\"type\":\"response.completed\",\"response\":{}}"},
 };
 
 TEST(cold)
@@ -329,7 +346,7 @@ TEST(cold)
 		struct delta d;
 
 		print_message("%s\n", cold[i].data);
-		delta_read(cold[i].data, strlen(cold[i].data), cold[i].chat, &d);
+		delta_read(cold[i].data, strlen(cold[i].data), cold[i].form, &d);
 		assert_int_equal(d.kind, DELTA_NONE);
 	}
 }

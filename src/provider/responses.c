@@ -1,0 +1,472 @@
+/* The dialect of OpenAI's Responses API: requests, and events of its streams. Nothing is kept
+ * at the service (store false, no previous_response_id): each request is whole, and extends the
+ * one before byte for byte. What was said is a list of items, and a reply is several: reasoning,
+ * which goes back encrypted as it came, then a message, calls. Each is a line of its own.
+ *
+ *   head   {"model":M,"instructions":S,"tools":[{"type":"function","name":N,…}],"input":[
+ *   lines  {"role":"user","content":T}                    as in chat completions
+ *          {"type":"reasoning","id":…,"encrypted_content":E,"summary":[…]}
+ *          {"type":"function_call","id":…,"call_id":I,"name":N,"arguments":"{…}"}
+ *          {"type":"function_call_output","call_id":I,"output":T}
+ *   tail   ],"stream":true,"store":false,"include":["reasoning.encrypted_content"],…}
+ *
+ * The service says that it wants this dialect, or the other, in words (model_other_dialect): the
+ * task's line is the same in both. Encoders fail with their buffer only. */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/tool.h"
+#include "agent/turn.h"
+#include "base/strmap.h"
+#include "base/util.h"
+#include "codec/jscan.h"
+#include "codec/json.h"
+#include "provider/model.h"
+#include "provider/stream_core.h"
+#include "provider/wire.h"
+
+#define ENCRYPTED "encrypted_content"
+
+static void add_tool(struct jw *w, const struct tool *t)
+{
+	jw_object(w, NULL);
+	jw_str(w, "type", "function");
+	jw_str(w, "name", t->name);
+	jw_str(w, "description", t->description);
+	jw_raw(w, "parameters", t->schema, strlen(t->schema));
+	jw_bool(w, "strict", false); /* else schemas without optional members are demanded */
+	jw_end(w);
+}
+
+static int responses_head(struct buf *out, const struct dialect_spec *spec)
+{
+	const struct model *m = spec->model_facts;
+	struct jw w;
+
+	jw_init(&w, out);
+	jw_object(&w, NULL);
+	jw_str(&w, "model", m != NULL && m->wire_name[0] != 0 ? m->wire_name : spec->model);
+	if (spec->system[0] != 0)
+		jw_str(&w, "instructions", spec->system);
+	if (spec->ntools > 0) {
+		jw_array(&w, "tools");
+		for (unsigned i = 0; i < spec->ntools; i++)
+			add_tool(&w, spec->tools[i]);
+		jw_end(&w);
+	}
+	jw_array(&w, "input"); /* the tail closes it */
+	return buf_check(out);
+}
+
+static void add_thinking(struct buf *out, const struct model *m)
+{
+	buf_adds(out, ",\"reasoning\":{\"effort\":\"medium\"");
+	if (model_takes(m, "reasoning.summary"))
+		buf_adds(out, ",\"summary\":\"auto\"");
+	buf_addc(out, '}');
+}
+
+static int responses_tail(struct buf *out, const struct model *m, bool thinking,
+			  const struct agent_infer *call)
+{
+	buf_adds(out, "],\"stream\":true");
+	if (model_takes(m, "store"))
+		buf_adds(out, ",\"store\":false");
+	if (model_takes(m, "include") && model_takes(m, ENCRYPTED))
+		buf_adds(out, ",\"include\":[\"reasoning." ENCRYPTED "\"]");
+	if (model_takes(m, "max_output_tokens"))
+		buf_addf(out, ",\"max_output_tokens\":%lld", (long long)call->max_output);
+	if (thinking && m != NULL && m->thinking != MODEL_THINKING_NONE &&
+	    model_takes(m, "reasoning"))
+		add_thinking(out, m);
+	if (call->force_submit && model_takes(m, "tool_choice"))
+		buf_adds(out,
+			 ",\"tool_choice\":{\"type\":\"function\",\"name\":\"submit_result\"}");
+	buf_addc(out, '}');
+	return buf_check(out);
+}
+
+/* ---- lines */
+
+static int responses_results(struct buf *out, const struct turn *t, const char *const *notices,
+			     unsigned nnotices)
+{
+	static const char *const keys[] = {"type", "function_call_output", "call_id", "output"};
+
+	return openai_results_as(keys, out, t, notices, nnotices);
+}
+
+static bool responses_in_lines(const char *parameter)
+{
+	return strcmp(parameter, ENCRYPTED) == 0;
+}
+
+/* Leaves out reasoning that cannot be read any more: it is of another key, or too old. */
+static int responses_mark_cache(struct buf *body, size_t lines_from, const struct model *m)
+{
+	static const char reasoning[] = "{\"type\":\"reasoning\"";
+	char *out = body->data + lines_from;
+	struct slice item;
+	struct jscan w;
+
+	if (model_takes(m, ENCRYPTED))
+		return 0;
+	/* The scanner is ahead of what is moved. */
+	jscan_list(&w, out, body->len - lines_from);
+	while (jscan_next(&w, &item)) {
+		if (item.len >= sizeof(reasoning) &&
+		    memcmp(item.s, reasoning, sizeof(reasoning) - 1) == 0)
+			continue;
+		if (out > body->data + lines_from)
+			*out++ = ',';
+		memmove(out, item.s, item.len);
+		out += item.len;
+	}
+	*out = 0;
+	body->len = (size_t)(out - body->data);
+	return 0;
+}
+
+/* ---- replies. Events become a turn.
+ *
+ *   {"type":"response.created","response":{"id":…}}
+ *   {"type":"response.output_item.added","output_index":0,"item":{"type":"function_call",…}}
+ *   {"type":"response.function_call_arguments.delta","output_index":0,"delta":"{"}
+ *   {"type":"response.output_item.done","output_index":0,"item":{…}}
+ *   {"type":"response.completed","response":{…,"output":[…],"usage":{…}}}
+ *
+ * An item that is done is as it is told there; the last event has all of them once more, for
+ * servers that say nothing between, and is the end mark. */
+
+/* Items of other kinds come of tools that no request has. */
+static const struct kind {
+	const char *type;
+	enum part_kind part;
+	enum delta_kind piece;
+} kinds[] = {
+	{"message", PART_TEXT, DELTA_TEXT},
+	{"function_call", PART_CALL, DELTA_ARGS},
+	{"reasoning", PART_THINKING, DELTA_THINKING},
+};
+
+/* By the type of an item, or by what its pieces are. NULL: none of these. */
+static const struct kind *kind_of(const char *type, enum delta_kind piece)
+{
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+		if (piece == kinds[i].piece || strcmp(type, kinds[i].type) == 0)
+			return &kinds[i];
+	return NULL;
+}
+
+static int place_piece(struct stream *s, enum delta_kind piece, int64_t index, struct part **out)
+{
+	enum part_kind part = kind_of("", piece)->part;
+	int rv = 0;
+
+	*out = stream_find(s, 1u << part, index);
+	if (*out == NULL)
+		rv = stream_part(s, part, index, out);
+	if (rv == 0)
+		(*out)->of = piece;
+	return rv;
+}
+
+static const char *id_of(const json_t *item)
+{
+	const char *id = json_get_str(item, "id");
+
+	return id != NULL ? id : json_get_str(item, "call_id");
+}
+
+/* The part that the item is of: by its id, else by its place. NULL: it is new. */
+static struct part *part_of(const struct stream *s, enum part_kind kind, const json_t *item,
+			    int64_t index)
+{
+	for (unsigned i = s->reply->nparts; i > 0; i--) {
+		struct part *p = &s->reply->parts[i - 1];
+		const char *id = id_of(item), *has = id_of(p->object);
+
+		if (p->kind == kind &&
+		    (id != NULL && has != NULL ? strcmp(id, has) == 0 : p->index == index))
+			return p;
+	}
+	return NULL;
+}
+
+/* What the item holds in all: its arguments, or its texts. */
+static int whole_text(struct stream *s, const json_t *item, bool thought, struct buf *out)
+{
+	const json_t *parts = json_object_get(item, "content"), *part;
+	size_t i;
+
+	if (thought && json_array_size(parts) == 0)
+		parts = json_object_get(item, "summary");
+	buf_adds(out, json_str(item, "arguments"));
+	json_array_foreach(parts, i, part)
+	{
+		if (strcmp(json_str(part, "type"), "refusal") == 0)
+			stream_stop(s->reply, "refusal");
+		buf_adds(out, thought && out->len > 0 ? "\n\n" : "");
+		buf_adds(out, json_str(part, "text"));
+	}
+	return buf_check(out);
+}
+
+/* As it begins, or `done`; then its pieces were shown already, if there were any. One that is
+ * done stays as it is, and so do the words that were shown. */
+static int take_item(struct stream *s, const json_t *item, int64_t index, bool done)
+{
+	const struct kind *k = kind_of(json_str(item, "type"), DELTA_EMPTY);
+	struct part *p = k != NULL ? part_of(s, k->part, item, index) : NULL;
+	struct buf text;
+	int rv = 0;
+
+	if (k == NULL || (p != NULL && p->ended))
+		return 0;
+	if (p == NULL)
+		rv = stream_part(s, k->part, index, &p);
+	if (rv != 0)
+		return rv;
+	free(p->id);
+	free(p->name);
+	json_decref(p->object);
+	p->id = strdup(json_str(item, "call_id"));
+	p->name = strdup(json_str(item, "name"));
+	p->object = json_deep_copy(item);
+	p->ended = done;
+	if (p->id == NULL || p->name == NULL || p->object == NULL)
+		return AVA_ENOMEM;
+	buf_init(&text, STREAM_LINE_MAX);
+	rv = done ? whole_text(s, item, p->kind == PART_THINKING, &text) : 0;
+	if (rv == 0 && text.len > 0 && p->of == DELTA_NONE) {
+		rv = stream_add(s, p, k->piece, text.data, text.len);
+	} else if (rv == 0 && text.len > 0 && p->kind != PART_TEXT) {
+		buf_reset(&p->text);
+		rv = buf_add(&p->text, text.data, text.len);
+	}
+	buf_fini(&text);
+	return rv;
+}
+
+/* The end, however it was: completed, incomplete, failed; or a reply in one piece. */
+static int take_end(struct stream *s, const json_t *response)
+{
+	const char *status = json_str(response, "status"), *why;
+	const json_t *item;
+	size_t i;
+	int rv = 0;
+
+	openai_usage(s->reply, json_object_get(response, "usage"));
+	if (strcmp(status, "failed") == 0 || stream_error_member(response) != NULL)
+		return stream_error_value(s, response);
+	json_array_foreach(json_object_get(response, "output"), i, item)
+	{
+		if (rv == 0)
+			rv = take_item(s, item, (int64_t)i, true);
+	}
+	why = json_get_str(json_object_get(response, "incomplete_details"), "reason");
+	stream_stop(s->reply, why != NULL ? why : status[0] != 0 ? status : "completed");
+	s->done = rv == 0;
+	return rv;
+}
+
+static int take_event(struct stream *s, const char *data, size_t len, const json_t *event)
+{
+	static const char *const ends[] = {"response.completed", "response.incomplete",
+					   "response.failed", "response.done",
+					   "response.cancelled"};
+	const char *type = json_str(event, "type");
+	bool whole = strcmp(json_str(event, "object"), "response") == 0, ended = whole;
+	const json_t *response = whole ? event : json_object_get(event, "response");
+	const json_t *item = json_object_get(event, "item");
+	int64_t index = json_get_int(event, "output_index", -1);
+	enum delta_kind piece = delta_kind(DELTAS_ITEMS, (struct slice){type, strlen(type)});
+	struct part *p = NULL;
+
+	if (s->reply->id[0] == 0)
+		stream_id(s->reply, json_get_str(response, "id"));
+	for (size_t i = 0; i < ARRAY_LEN(ends); i++)
+		ended = ended || strcmp(ends[i], type) == 0;
+	if (ended)
+		return take_end(s, response);
+	if (item != NULL)
+		return take_item(s, item, index, strcmp(type, "response.output_item.done") == 0);
+	if (strcmp(type, "response.reasoning_summary_part.added") == 0)
+		p = stream_find(s, 1u << PART_THINKING, index);
+	if (p != NULL && p->text.len > 0)
+		return stream_add(s, p, DELTA_THINKING, "\n\n", 2);
+	return piece != DELTA_NONE ? stream_piece(s, piece, index, json_get_str(event, "delta"))
+				   : 0;
+}
+
+/* ---- the lines */
+
+/* May go back: what was thought only encrypted, and before what it led to. */
+static bool goes_back(const struct stream *s, unsigned i)
+{
+	const struct part *p = &s->reply->parts[i];
+
+	if (p->kind != PART_THINKING)
+		return p->kind == PART_CALL ||
+		       (p->kind == PART_TEXT && !wire_blank(p->text.data, p->text.len));
+	if (json_str(p->object, ENCRYPTED)[0] == 0 || !model_takes(s->model, ENCRYPTED))
+		return false;
+	while (++i < s->reply->nparts)
+		if (s->reply->parts[i].kind != PART_THINKING && goes_back(s, i))
+			return true;
+	return false;
+}
+
+/* The item as it came, its type first, but for what was mended; without nulls, which the service
+ * writes and does not take. */
+static int write_item(struct buf *out, struct part *p, const struct turn_call *c)
+{
+	const char *type = kinds[0].type, *key;
+	json_t *v, *mended = NULL;
+	struct buf name;
+	size_t from;
+	void *next;
+	int rv;
+
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+		type = kinds[i].part == p->kind ? kinds[i].type : type;
+	buf_addf(out, "{\"type\":\"%s\"", type);
+	if (p->object == NULL)
+		p->object = json_object();
+	json_object_del(p->object, "type");
+	json_object_foreach_safe(p->object, next, key, v)
+	{
+		if (json_is_null(v))
+			json_object_del(p->object, key);
+	}
+	buf_init(&name, WIRE_NAME_MAX + 1);
+	if (p->kind == PART_CALL) {
+		stream_wire_name(&name, c->name);
+		mended =
+			json_pack("{s:s,s:s,s:s%}", "call_id", c->wire_id, "name", name.data,
+				  "arguments", c->args ? c->args : "{}", c->args ? c->args_len : 2);
+	} else if (p->kind == PART_TEXT) {
+		mended = json_pack("{s:s,s:[{s:s,s:s%,s:[]}]}", "role", "assistant", "content",
+				   "type", "output_text", "text", p->text.data, p->text.len,
+				   "annotations");
+	}
+	rv = p->kind != PART_THINKING && json_object_update_new(p->object, mended) != 0 ? AVA_ENOMEM
+											: 0;
+	from = out->len;
+	if (rv == 0)
+		rv = json_dump(out, p->object);
+	if (rv == 0)
+		out->data[from] = ','; /* its brace */
+	buf_fini(&name);
+	return rv;
+}
+
+static int write_lines(const struct stream *s, const struct turn *t, struct jw *w)
+{
+	const struct turn_call *c = t->calls;
+	int rv = 0;
+
+	for (unsigned i = 0; i < s->reply->nparts && rv == 0; i++) {
+		struct part *p = &s->reply->parts[i];
+
+		if (!goes_back(s, i))
+			continue;
+		if (w->out->len > 0)
+			buf_addc(w->out, '\n');
+		rv = write_item(w->out, p, c);
+		c += p->kind == PART_CALL;
+	}
+	return rv;
+}
+
+static const struct stream_ops ops = {
+	.chat = true,
+	.items = true,
+	.place = place_piece,
+	.event = take_event,
+	.line = write_lines,
+	.id_char = wire_id_char,
+};
+
+const struct dialect dialect_responses = {
+	.name = "responses",
+	.can_force = true,
+	.line_an_item = true,
+	.encode_head = responses_head,
+	.encode_tail = responses_tail,
+	.line_kind = wire_line_kind,
+	.encode_user = openai_user,
+	.encode_results = responses_results,
+	.check = wire_check_items,
+	.results = wire_each_result,
+	.open_calls = wire_open_calls,
+	.path = "/responses",
+	.headers = openai_headers,
+	.mark_cache = responses_mark_cache,
+	.in_lines = responses_in_lines,
+	.stream = &ops,
+};
+
+/* ---- this dialect or that of chat completions; see model.h */
+
+static pthread_mutex_t learned_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct strmap learned; /* by id: dialects that services asked for */
+
+/* Those that one service may speak beside each other, and the words with which it asks for
+ * the other; lower case. */
+static const struct {
+	const struct dialect *is, *other;
+	const char *says[5];
+} siblings[] = {
+	{&dialect_openai,
+	 &dialect_responses,
+	 {"v1/responses", "/responses endpoint", "responses api",
+	  "not accessible via the /chat/completions", "this is not a chat model"}},
+	{&dialect_responses, &dialect_openai, {"/chat/completions", "chat completions"}},
+};
+
+bool model_speak(struct model *m, const char *dialect)
+{
+	for (size_t i = 0; i < ARRAY_LEN(siblings); i++)
+		if (m->dialect == siblings[i].is && strcmp(siblings[i].other->name, dialect) == 0) {
+			m->dialect = siblings[i].other;
+			return true;
+		}
+	return strcmp(m->dialect->name, dialect) == 0;
+}
+
+const struct dialect *model_other_dialect(const struct model *m, const char *refusal)
+{
+	for (size_t i = 0; i < ARRAY_LEN(siblings); i++)
+		for (size_t k = 0; k < ARRAY_LEN(siblings[i].says); k++)
+			if (m->dialect == siblings[i].is && siblings[i].says[k] &&
+			    strcasestr(refusal, siblings[i].says[k]))
+				return siblings[i].other;
+	return NULL;
+}
+
+bool model_learn_dialect(const struct model *m)
+{
+	char *id = strdup(m->id); /* the map's key, as long as the program */
+	bool good;
+
+	pthread_mutex_lock(&learned_lock);
+	if (!learned.cap)
+		strmap_init(&learned);
+	if (id && strmap_put(&learned, id, (void *)m->dialect) != 0)
+		free(id);
+	good = strmap_get(&learned, m->id) == m->dialect;
+	pthread_mutex_unlock(&learned_lock);
+	return good;
+}
+
+const struct dialect *model_learned(const char *id)
+{
+	const struct dialect *d;
+
+	pthread_mutex_lock(&learned_lock);
+	d = learned.cap ? strmap_get(&learned, id) : NULL;
+	pthread_mutex_unlock(&learned_lock);
+	return d;
+}
