@@ -334,7 +334,8 @@ static void take_settings(struct reading *r, const struct yaml_node *section)
 
 /* ---- models.list */
 
-#define MODEL_WORDS "id provider alias context max_output prices rejects thinking min_cache_tokens"
+#define MODEL_WORDS                                                                                \
+	"id provider alias context max_output prices rejects thinking min_cache_tokens dialect"
 
 struct row {
 	struct model_row row;
@@ -457,6 +458,19 @@ static void take_thinking(struct reading *r, const struct yaml_node *n, enum mod
 	wrong(r, n->line, "thinking is %s; it must be none, budget or adaptive", yaml_shown(n));
 }
 
+static void take_dialect(struct reading *r, const struct yaml_node *n, struct row *row)
+{
+	const char *words = text_of(r, n, 40);
+	struct model m = {.dialect = provider_find(row->id, strcspn(row->id, "/"))->dialect};
+
+	if (r->rv == 0 && !model_speak(&m, words))
+		wrong(r, n->line,
+		      "%s is no dialect of this service: openai (chat completions) or "
+		      "responses, anthropic for anthropic",
+		      yaml_shown(n));
+	row->row.dialect = m.dialect;
+}
+
 /* What the entry leaves out is what is built in, or what is known of nothing. */
 static void start_row(struct row *row, const struct model_row *builtin)
 {
@@ -495,6 +509,8 @@ static void take_model(struct reading *r, const struct yaml_node *n)
 		take_rejects(r, v, &row);
 	if ((v = yaml_get(n, "thinking")) != NULL)
 		take_thinking(r, v, &m->thinking);
+	if ((v = yaml_get(n, "dialect")) != NULL)
+		take_dialect(r, v, &row);
 	/* A call asks for max_output; with less window than that there is none. */
 	v = yaml_get(n, "max_output");
 	if (m->max_output >= m->context && v)

@@ -45,6 +45,7 @@ struct infer_job {
 	struct agent_infer call;
 	bool dropped;                 /* nobody waits for it: freed when the pool thread is done */
 	bool rehash;                  /* the model was switched: no request, only its hash */
+	bool replied;                 /* the model has spoken in this conversation */
 	struct dialect_answer answer; /* of a local model */
 	struct wire_ticket ticket;    /* of a remote one, as the following */
 	struct buf body;
@@ -87,12 +88,13 @@ static int infer_build(struct infer_job *j, const char *file, size_t len)
 	const struct model *m = j->run->spec->model;
 	const struct dialect *d = m->dialect;
 	struct buf *body = &j->body;
-	struct messages_info info;
+	struct messages_info info = {0};
 	int rv;
 
 	/* About as long as the file; a body that grows would be copied again and again. */
 	rv = buf_reserve(body, len + 1024) ? messages_request(body, file, len, &info, &j->err)
 					   : err_set(&j->err, AVA_ENOMEM, "out of memory");
+	j->replied = info.replied;
 	if (rv == 0)
 		rv = d->check(body->data + info.head_len, body->len - info.head_len, &j->err);
 	if (rv == 0 && ((d->mark_cache && d->mark_cache(body, info.head_len, m) != 0) ||
@@ -361,22 +363,14 @@ static bool infer_mend(struct infer_job *j)
 	return true;
 }
 
-/* Ask another model; it goes on by itself. false: there is none. */
-static bool infer_fall_back(struct infer_job *j)
+/* Ask that model from now on; the call goes on by itself. false: that cannot be. */
+static bool infer_switch(struct infer_job *j, const struct model *m, const char *text)
 {
 	struct run *r = j->run;
 	struct draft *d = world_draft(r);
 	struct buf *part = world_messages(r);
-	const char *id = r->spec->model->id;
-	struct model m;
-	char text[160];
 
-	if (!d || !part || !spec_next_model(r->spec, &r->call.fallbacks, &m))
-		return false;
-	if (!r->call.first_model)
-		r->call.first_model = arena_copy(&r->spec->mem, id, strlen(id));
-	snprintf(text, sizeof(text), "%.60s is overloaded: going on with %.60s", id, m.id);
-	if (spec_switch(r->spec, &m, part) != 0)
+	if (!d || !part || spec_switch(r->spec, m, part) != 0)
 		return false;
 	r->call.retry = (struct retry){0};
 	world_activity(r, text);
@@ -386,6 +380,31 @@ static bool infer_fall_back(struct infer_job *j)
 	r->rec.position_due = true;
 	world_flush(r, JOURNAL_RIDE, infer_saved);
 	return true;
+}
+
+/* false: there is no other model. */
+static bool infer_fall_back(struct infer_job *j)
+{
+	struct run *r = j->run;
+	const char *id = r->spec->model->id;
+	struct model m;
+	char text[160];
+
+	if (!world_draft(r) || !spec_next_model(r->spec, &r->call.fallbacks, &m))
+		return false;
+	if (!r->call.first_model)
+		r->call.first_model = arena_copy(&r->spec->mem, id, strlen(id));
+	snprintf(text, sizeof(text), "%.60s is overloaded: going on with %.60s", id, m.id);
+	return infer_switch(j, &m, text);
+}
+
+/* *m: the model in the dialect that a refusal asks for, remembered from now on. false: none is
+ * asked for, it was refused before, or what the model said stands there in the other. */
+static bool infer_speaks(const struct infer_job *j, const struct dialect *other, struct model *m)
+{
+	*m = *j->run->spec->model;
+	m->dialect = other;
+	return other && !j->replied && model_learn_dialect(m);
 }
 
 /* A call that failed is made again, but the machine does not know yet. */
@@ -572,9 +591,11 @@ static void infer_attempt_failed(struct infer_job *j, struct wirecall_end *end)
 	struct run *r = j->run;
 	struct retry_when when = {clock_mono_ms(), clock_wall_ms(), r->agent.deadline_ms, 0};
 	struct usage u = end->error.usage;
+	const struct dialect *other = NULL;
 	struct retry_plan plan;
+	struct model m;
 	char text[sizeof(r->agent.reply_error)];
-	bool again;
+	bool again, speaks;
 
 	id_random(&when.chance, sizeof(when.chance));
 	retry_decide(&r->call.retry, &retry_default, &end->failure, &when, &plan);
@@ -588,7 +609,10 @@ static void infer_attempt_failed(struct infer_job *j, struct wirecall_end *end)
 		u.input = r->rec.request_bytes / 4;
 	agent_charge(&r->agent, &u);
 	money_settle(r);
-	if (plan.verdict == RETRY_FINAL && end->failure.cls == REPLY_BAD_REQUEST &&
+	if (plan.verdict == RETRY_FINAL)
+		other = model_other_dialect(r->spec->model, end->error.text);
+	speaks = infer_speaks(j, other, &m);
+	if (plan.verdict == RETRY_FINAL && !speaks && end->failure.cls == REPLY_BAD_REQUEST &&
 	    infer_repair(j, end->error.field))
 		plan = (struct retry_plan){.verdict = RETRY_AGAIN};
 	again = plan.verdict == RETRY_AGAIN;
@@ -607,8 +631,19 @@ static void infer_attempt_failed(struct infer_job *j, struct wirecall_end *end)
 			       when.mono_ms) &&
 	    infer_fall_back(j))
 		return;
+	if (speaks) {
+		snprintf(text, sizeof(text), "%.60s is served at %s: asking there", m.id,
+			 other->path);
+		if (infer_switch(j, &m, text))
+			return;
+	}
 	if (!again) {
 		infer_sentence(j, end, &plan, text, sizeof(text));
+		if (other)
+			snprintf(text, sizeof(text),
+				 "%.60s is to be asked at %s: set \"dialect: %s\" for it in "
+				 "models.list of config.yaml, and begin anew",
+				 r->spec->model->id, other->path, other->name);
 		infer_fail(j, AVA_ECONNECT, reply_class_word(end->failure.cls), text);
 		return;
 	}

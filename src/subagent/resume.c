@@ -83,6 +83,7 @@ static bool same_head(const struct run_spec *s, const json_t *was)
 	const char *model = json_get_str(was, "model");
 	const json_t *role = json_object_get(was, "roleFile");
 	bool same = model && strcmp(model, s->model->id) == 0 &&
+		    strcmp(json_str(was, "dialect"), s->model->dialect->name) == 0 &&
 		    (!role || strcmp(json_str(role, "hash"), s->role->hash) == 0) &&
 		    json_array_size(tools) == s->agent.ntools &&
 		    json_get_bool(was, "thinking", false) == s->thinking;
@@ -159,26 +160,38 @@ static int take_request(const struct dialect *d, struct resumed *r, struct ava_e
 	return rv == AVA_EINVAL ? (err ? err->code = AVA_ECORRUPT : AVA_ECORRUPT) : rv;
 }
 
-static int same_dialect(const struct run_spec *s, const json_t *spec, struct ava_error *err)
+/* The model goes on in the dialect of the lines: the one that was spoken last. */
+static int take_dialect(struct run_spec *s, const char *file, size_t len, struct ava_error *err)
 {
-	const char *was = json_get_str(spec, "dialect");
+	struct model m = *s->model;
+	char was[20] = "";
+	const char *line;
+	size_t at = 0, n;
 
-	if (was && strcmp(was, s->model->dialect->name) == 0)
-		return 0;
-	return err_set(err, AVA_EUNSUPPORTED,
-		       "run %s spoke with its model in the form \"%.20s\", %s needs \"%s\": resume "
-		       "it with a model of the same kind",
-		       s->resumed_from, was ? was : "", s->model->id, s->model->dialect->name);
+	while (jsonl_next(file, len, &at, &line, &n) == 1) {
+		json_t *o = begins(line, n, "{\"spec\":") ? json_parse(line, n, NULL) : NULL;
+		const char *dialect = json_get_str(json_object_get(o, "spec"), "dialect");
+
+		if (dialect)
+			snprintf(was, sizeof(was), "%s", dialect);
+		json_decref(o);
+	}
+	if (!model_speak(&m, was))
+		return err_set(err, AVA_EUNSUPPORTED,
+			       "run %s spoke with its model in the form \"%s\", %s needs \"%s\": "
+			       "resume it with a model of the same kind",
+			       s->resumed_from, was, m.id, m.dialect->name);
+	return m.dialect == s->model->dialect ? 0 : spec_set_model(s, &m, err);
 }
 
-static int make_lines(const struct run_spec *s, const char *file, size_t len, struct resumed *r,
+static int make_lines(struct run_spec *s, const char *file, size_t len, struct resumed *r,
 		      struct ava_error *err)
 {
 	json_t *was;
 	int rv = spec_first_line(file, len, &was, err);
 
 	if (rv == 0)
-		rv = same_dialect(s, was, err);
+		rv = take_dialect(s, file, len, err);
 	if (rv == 0)
 		rv = spec_line(s, &r->lines, &r->request_bytes, &r->prefix);
 	if (rv == 0) {
@@ -193,8 +206,7 @@ static int make_lines(const struct run_spec *s, const char *file, size_t len, st
 	return rv;
 }
 
-int resume_prepare(int root_fd, const struct run_spec *s, struct resumed **out,
-		   struct ava_error *err)
+int resume_prepare(int root_fd, struct run_spec *s, struct resumed **out, struct ava_error *err)
 {
 	struct resumed *r = calloc(1, sizeof(*r));
 	char *file = NULL;

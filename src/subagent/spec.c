@@ -588,11 +588,11 @@ static int facts_from_json(struct run_spec *r, const json_t *o, struct ava_error
 
 int spec_amend(struct run_spec *r, const json_t *o, struct ava_error *err)
 {
-	const char *id = json_get_str(o, "model");
+	const char *id = json_get_str(o, "model"), *dialect = json_get_str(o, "dialect");
 	struct model m;
 	int rv = id ? model_restore(id, &m, err) : 0;
 
-	if (rv == 0 && id && m.dialect != r->model->dialect)
+	if (rv == 0 && id && !model_speak(&m, dialect ? dialect : r->model->dialect->name))
 		rv = err_set(err, AVA_ECORRUPT, "%.100s is no model of the dialect %s", id,
 			     r->model->dialect->name);
 	if (rv == 0 && id)
@@ -610,6 +610,7 @@ int spec_amend(struct run_spec *r, const json_t *o, struct ava_error *err)
 static int take_config(struct run_spec *r, const struct op_spawn *s, const json_t *config,
 		       struct ava_error *err)
 {
+	const char *dialect = json_get_str(config, "dialect");
 	struct model m;
 	int rv;
 
@@ -620,6 +621,9 @@ static int take_config(struct run_spec *r, const struct op_spawn *s, const json_
 	rv = spec_take_strings(r, s, NULL, err); /* cleaned when it was built */
 	if (rv == 0)
 		rv = model_restore(s->model, &m, err);
+	if (rv == 0 && dialect && !model_speak(&m, dialect))
+		rv = err_set(err, AVA_ECORRUPT, "%.100s is no model of the dialect %.20s", s->model,
+			     dialect);
 	if (rv == 0)
 		rv = spec_set_model(r, &m, err);
 	if (rv == 0)
@@ -826,6 +830,8 @@ int spec_switch(struct run_spec *r, const struct model *m, struct buf *line)
 	if (rv == 0) {
 		spec_line_begin(&w, line, "spec");
 		jw_str(&w, "model", m->id);
+		if (m->dialect != before->dialect)
+			jw_str(&w, "dialect", m->dialect->name);
 		write_price(&w, &m->price);
 		jw_int(&w, "maxOutput", m->max_output);
 		jw_strn(&w, "head", head.data, head.len);
