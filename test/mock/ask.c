@@ -166,6 +166,24 @@ static bool missing(const struct ask *a, const char *name, struct verdict *v)
 	return invalid(v, "Missing required parameter: '%s'.", name);
 }
 
+/* Of OpenAI each of these is served at one path alone. */
+static bool check_path(const struct ask *a, struct verdict *v)
+{
+	const char *other = a->items ? "chat-only" : "gpt-5-pro";
+
+	if (a->service == SERVICE_ANTHROPIC || strncmp(a->model, other, strlen(other)) != 0)
+		return true;
+	if (a->items)
+		return invalid(v,
+			       "The model `%s` is not supported with the Responses API. Please "
+			       "use the /v1/chat/completions endpoint.",
+			       a->model);
+	snprintf(v->param, sizeof v->param, "model");
+	return verdict_set(v, 404, INVALID,
+			   "This model is only supported in v1/responses and not "
+			   "in v1/chat/completions.");
+}
+
 static bool check_model(struct ask *a, struct verdict *v)
 {
 	uint32_t model = tape_get(a->t, 0, "model");
@@ -175,7 +193,7 @@ static bool check_model(struct ask *a, struct verdict *v)
 	tape_copy(a->t, model, a->model, sizeof a->model);
 	a->facts = model_facts(a->service, a->model);
 	if (strncmp(a->model, "no-such", 7) != 0)
-		return true;
+		return check_path(a, v);
 	if (a->service == SERVICE_ANTHROPIC)
 		return verdict_set(v, 404, "not_found_error", "model: %s", a->model);
 	if (a->service == SERVICE_OPENROUTER)
@@ -201,14 +219,33 @@ static void read_choice(struct ask *a)
 	uint32_t function = choice ? tape_get(a->t, choice, "function") : 0;
 
 	a->no_tools = choice && (tape_is(a->t, choice, "none") || tape_is(a->t, type, "none"));
-	if (tape_is(a->t, type, "tool"))
+	if (tape_is(a->t, type, a->items ? "function" : "tool"))
 		a->forced = tape_get(a->t, choice, "name");
 	else if (function != 0)
 		a->forced = tape_get(a->t, function, "name");
 }
 
+bool item_is_reply(const struct ask *a, uint32_t item)
+{
+	uint32_t type = tape_kind(a->t, item) == TAPE_OBJECT ? tape_get(a->t, item, "type") : 0;
+	uint32_t role = tape_kind(a->t, item) == TAPE_OBJECT ? tape_get(a->t, item, "role") : 0;
+
+	if (role != 0)
+		return tape_is(a->t, role, "assistant");
+	return type != 0 && !tape_is(a->t, type, "function_call_output");
+}
+
+bool check_body(struct ask *a, struct verdict *v)
+{
+	if (a->items)
+		return check_responses(a, v);
+	return a->service == SERVICE_ANTHROPIC ? check_anthropic(a, v) : check_openai(a, v);
+}
+
 bool ask_read(struct ask *a, const struct tape *t, struct verdict *v)
 {
+	const char *messages = a->items ? "input" : "messages";
+	bool reply = false;
 	uint32_t options;
 
 	a->t = t;
@@ -216,13 +253,13 @@ bool ask_read(struct ask *a, const struct tape *t, struct verdict *v)
 		return invalid(v, "Input should be a valid dictionary");
 	if (!check_model(a, v))
 		return false;
-	a->messages = tape_get(t, 0, "messages");
+	a->messages = tape_get(t, 0, messages);
 	if (a->messages == 0)
-		return missing(a, "messages", v);
+		return missing(a, messages, v);
 	if (tape_kind(t, a->messages) != TAPE_ARRAY)
-		return invalid(v, "messages: Input should be a valid list");
+		return invalid(v, "%s: Input should be a valid list", messages);
 	a->nmessages = t->nodes[a->messages].count;
-	a->system = tape_get(t, 0, "system");
+	a->system = tape_get(t, 0, a->items ? "instructions" : "system");
 	a->tools = tape_get(t, 0, "tools");
 	a->stream = is_true(a, 0, "stream");
 	options = tape_get(t, 0, "stream_options");
@@ -230,10 +267,16 @@ bool ask_read(struct ask *a, const struct tape *t, struct verdict *v)
 	a->window = a->facts->window;
 	read_choice(a);
 	TAPE_EACH(t, i, a->messages)
-	/* A reply of this model; not what a client writes for an empty one. */
-	a->nassistant += tape_kind(t, i) == TAPE_OBJECT &&
-			 tape_is(t, tape_get(t, i, "role"), "assistant") &&
-			 !tape_is(t, tape_get(t, i, "content"), "(nothing)");
+	{
+		bool before = reply && a->items; /* its items are one reply */
+
+		reply = a->items ? item_is_reply(a, i)
+				 : tape_kind(t, i) == TAPE_OBJECT &&
+					   tape_is(t, tape_get(t, i, "role"), "assistant") &&
+					   /* what a client writes for an empty one is none */
+					   !tape_is(t, tape_get(t, i, "content"), "(nothing)");
+		a->nassistant += reply && !before;
+	}
 	return true;
 }
 

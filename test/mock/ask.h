@@ -10,7 +10,7 @@
 #include "tape.h"
 
 /* By path: /v1/messages, /v1/chat/completions, /api/v1/chat/completions,
- * /local/v1/chat/completions. */
+ * /local/v1/chat/completions; the last three have /responses as well (struct ask: items). */
 enum service { SERVICE_ANTHROPIC, SERVICE_OPENAI, SERVICE_OPENROUTER, SERVICE_LOCAL };
 
 /* What a model takes and what it costs, as far as a request shows it. Cost in
@@ -46,6 +46,7 @@ bool verdict_set(struct verdict *v, int status, const char *type, const char *fm
 
 struct ask {
 	enum service service;
+	bool items; /* it came to /responses */
 	/* from the headers; "" when absent */
 	char method[8], path[160], query[160];
 	char key[160];    /* x-api-key, or Authorization without "Bearer " */
@@ -74,10 +75,15 @@ bool ask_read(struct ask *a, const struct tape *t, struct verdict *v);
 bool check_headers(const struct ask *a, struct verdict *v);
 bool check_anthropic(struct ask *a, struct verdict *v);
 bool check_openai(struct ask *a, struct verdict *v);
+bool check_responses(struct ask *a, struct verdict *v);
+/* The one for it. */
+bool check_body(struct ask *a, struct verdict *v);
+/* Of a conversation of items: the i-th node is one of a reply of the model. */
+bool item_is_reply(const struct ask *a, uint32_t item);
 /* After the window is known: does the request fit? */
 bool check_window(const struct ask *a, int64_t tokens, struct verdict *v);
 
-/* Shared by the two: every member of `object` is in the NULL-ended list. */
+/* Shared by them: every member of `object` is in the NULL-ended list. */
 bool check_members(const struct ask *a, uint32_t object, const char *const *known,
 		   const char **unknown, char name[64]);
 /* Two strings, byte for byte. */

@@ -255,6 +255,34 @@ static uint64_t fingerprint(const struct ask *a, uint32_t message)
 	return print;
 }
 
+/* The same of the items of a reply, from the n-th on. */
+static uint64_t fingerprint_items(const struct ask *a, uint32_t n)
+{
+	uint64_t print = 1;
+	size_t len;
+
+	TAPE_EACH(a->t, i, a->messages)
+	{
+		uint32_t word;
+		const char *raw;
+
+		if (n > 0) {
+			n--;
+			continue;
+		}
+		if (!item_is_reply(a, i))
+			break;
+		word = tape_get(a->t, i, "encrypted_content");
+		if (word == 0)
+			word = tape_get(a->t, i, "call_id");
+		if (word == 0)
+			continue;
+		raw = tape_raw(a->t, word, &len);
+		print = fingerprint_add(print, raw + 1, len - 2);
+	}
+	return print;
+}
+
 /* Does what was sent as the newest reply stand behind the messages it answered? */
 enum sent { SENT_NOT, SENT_UNKNOWN, SENT_THERE };
 static enum sent sent_stands(const struct ask *a, const struct convo *x)
@@ -263,6 +291,8 @@ static enum sent sent_stands(const struct ask *a, const struct convo *x)
 
 	if (x->sent == 0 || !x->answered || a->nmessages <= x->n)
 		return SENT_UNKNOWN;
+	if (a->items)
+		return fingerprint_items(a, x->n) == x->sent ? SENT_THERE : SENT_NOT;
 	TAPE_EACH(a->t, i, a->messages)
 	if (n++ == x->n)
 		return fingerprint(a, i) == x->sent ? SENT_THERE : SENT_NOT;

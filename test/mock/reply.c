@@ -37,7 +37,7 @@ void reply_event(struct reply *r)
 
 static uint32_t tool_member(const struct ask *a, uint32_t tool, const char *name)
 {
-	if (a->service != SERVICE_ANTHROPIC)
+	if (a->service != SERVICE_ANTHROPIC && !a->items)
 		tool = tape_get(a->t, tool, "function");
 	return tool ? tape_get(a->t, tool, name) : 0;
 }
@@ -416,7 +416,9 @@ void reply_render(struct reply *r, struct say *s)
 {
 	const struct fault *f = s->fault;
 
-	s->voice = s->ask->service == SERVICE_ANTHROPIC ? &voice_anthropic : &voice_openai;
+	s->voice = s->ask->items                          ? &voice_responses
+		   : s->ask->service == SERVICE_ANTHROPIC ? &voice_anthropic
+							  : &voice_openai;
 	r->output_tokens = count_output(s);
 	r->print = 1;
 	r->stream = s->ask->stream;

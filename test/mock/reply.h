@@ -59,9 +59,9 @@ struct voice {
 	const char *id; /* of calls */
 	int thinking;
 };
-extern const struct voice voice_anthropic, voice_openai;
+extern const struct voice voice_anthropic, voice_openai, voice_responses;
 
-/* For both: the text in `pieces` parts; piece `i` of `s`. */
+/* For all: the text in `pieces` parts; piece `i` of `s`. */
 const char *piece_of(const char *s, unsigned i, unsigned pieces, size_t *len);
 /* How many parts make the wanted number of chunks, with `others` beside them. */
 unsigned piece_count(const struct say *s, unsigned others);

@@ -522,7 +522,7 @@ static bool check(struct serve *s, struct exchange *x, struct verdict *v)
 			s->tape.error);
 	if (!ask_read(a, &s->tape, v))
 		return false;
-	return a->service == SERVICE_ANTHROPIC ? check_anthropic(a, v) : check_openai(a, v);
+	return check_body(a, v);
 }
 
 static void fill_row(struct serve *s, struct exchange *x)
@@ -543,6 +543,7 @@ static void completion(struct serve *s, struct exchange *x)
 	bool good;
 
 	x->ask->service = service_of(x->ask);
+	x->ask->items = strstr(x->ask->path, "/responses") != NULL;
 	begin_row(s, x);
 	good = check(s, x, &v);
 	if (good) {
@@ -578,6 +579,7 @@ void serve_request(struct serve *s, struct exchange *x)
 	if (control_request(s, x))
 		return;
 	if (strcmp(path, "/v1/messages") == 0 ||
+	    (len >= 10 && strcmp(path + len - 10, "/responses") == 0) ||
 	    (len >= 17 && strcmp(path + len - 17, "/chat/completions") == 0)) {
 		completion(s, x);
 		return;

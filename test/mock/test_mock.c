@@ -21,8 +21,7 @@ static bool ask_body(struct ask *a, const char *body, struct verdict *v)
 	a->body_len = strlen(body);
 	if (!tape_read(&tape, body, a->body_len))
 		return verdict_set(v, 400, "json", "%s", tape.error);
-	return ask_read(a, &tape, v) &&
-	       (a->service == SERVICE_ANTHROPIC ? check_anthropic(a, v) : check_openai(a, v));
+	return ask_read(a, &tape, v) && check_body(a, v);
 }
 
 static int setup_world(void **state)
@@ -48,10 +47,10 @@ struct refusal {
 	int status;        /* 0: 400 */
 };
 
-static void check_table(enum service service, const struct refusal *rows, size_t n)
+static void check_rows(struct ask to, const struct refusal *rows, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		struct ask a = {.service = service};
+		struct ask a = to;
 		struct verdict v = {0};
 		bool good = ask_body(&a, rows[i].body, &v);
 
@@ -62,6 +61,11 @@ static void check_table(enum service service, const struct refusal *rows, size_t
 			fail_msg("%s\n  wanted: %s\n  got: %d %s", rows[i].body,
 				 rows[i].words ? rows[i].words : "(good)", v.status, v.text);
 	}
+}
+
+static void check_table(enum service service, const struct refusal *rows, size_t n)
+{
+	check_rows((struct ask){.service = service}, rows, n);
 }
 
 /* ---- JSON ---- */
@@ -334,6 +338,68 @@ TEST(openai)
 		&a,
 		GPT("\"provider\":{\"require_parameters\":true},\"reasoning\":{}," MSG(USER("a"))),
 		&v));
+}
+
+/* ---- responses ---- */
+
+#define ITEMS(rest) "{\"model\":\"gpt-4o\",\"store\":false,\"input\":[" USER("a") rest "]}"
+#define ASKS(rest)  "{\"model\":\"gpt-4o\",\"store\":false," rest ",\"input\":[" USER("a") "]}"
+#define SAYS                                                                                       \
+	",{\"type\":\"message\",\"role\":\"assistant\",\"content\":[{\"type\":\"output_text\","    \
+	"\"text\":\"x\"}]}"
+#define THOUGHT ",{\"type\":\"reasoning\",\"id\":\"rs_1\",\"summary\":[]"
+#define CALLED(id)                                                                                 \
+	",{\"type\":\"function_call\",\"call_id\":\"" id "\",\"name\":\"t\",\"arguments\":\"{}\"}"
+#define OUTPUT(id) ",{\"type\":\"function_call_output\",\"call_id\":\"" id "\",\"output\":\"r\"}"
+#define FLAT(strict)                                                                               \
+	"{\"type\":\"function\",\"name\":\"a\",\"parameters\":{\"type\":\"object\"}" strict "}"
+
+/* clang-format off */
+static const struct refusal responses_rows[] = {
+	{ITEMS(""), NULL},
+	{ITEMS(SAYS CALLED("c1") CALLED("c2") OUTPUT("c2") OUTPUT("c1")), NULL},
+	{ITEMS(CALLED("c1") OUTPUT("c1") SAYS "," USER("b")), NULL},
+	{ITEMS(CALLED("c1")), "No tool output found for function call c1"},
+	{ITEMS(CALLED("c1") "," USER("b")), "No tool output found for function call c1"},
+	{ITEMS(OUTPUT("c1")), "No tool call found for function call output with call_id c1"},
+	{ITEMS(CALLED("c1") OUTPUT("c1") OUTPUT("c1")), "No tool call found"},
+	{ITEMS(CALLED("c1") CALLED("c1")), "Duplicate item"},
+	{ITEMS(CALLED("c 1")), "does not match pattern"},
+	{ITEMS(THOUGHT "}" CALLED("c1") OUTPUT("c1")), "Items are not persisted", 404},
+	{ITEMS(THOUGHT ",\"encrypted_content\":\"x\"}" CALLED("c1") OUTPUT("c1")),
+	 "encrypted content could not be verified"},
+	{ITEMS(",{\"type\":\"function_call\",\"call_id\":\"a\",\"name\":\"t\",\"arguments\":\"[]\"}"),
+	 "not a JSON object"},
+	{ITEMS(",{\"type\":\"function_call\",\"name\":\"t\",\"arguments\":\"{}\"}"), "input[1].call_id"},
+	{ITEMS(",{\"role\":\"tool\",\"content\":\"r\"}"), "Supported values"},
+	{ITEMS(",{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"x\"}]}"), "input_text"},
+	{ITEMS(",{\"type\":\"x\"}"), "input[1].type"},
+	{GPT(MSG(USER("a"))), "Missing required parameter: 'input'"},
+	{ASKS("\"previous_response_id\":\"resp_1\""), "Unknown parameter: 'previous_response_id'"},
+	{ASKS("\"max_tokens\":9"), "Unknown parameter: 'max_tokens'"},
+	{ASKS("\"max_output_tokens\":9"), "below minimum"},
+	{ASKS("\"tools\":[" FLAT(",\"strict\":false") "],\"tool_choice\":"
+	      "{\"type\":\"function\",\"name\":\"a\"}"), NULL},
+	{ASKS("\"tools\":[" FLAT("") "]"), "Invalid schema"},
+	{ASKS("\"tools\":[" FN("a") "]"), "tools[0].name"},
+	{ASKS("\"tools\":[" FLAT(",\"strict\":false") "],\"tool_choice\":"
+	      "{\"type\":\"function\",\"name\":\"b\"}"), "not found in 'tools'"},
+	{"{\"model\":\"gpt-4o\",\"input\":[" USER("a") "]}", "store must be false"},
+	{"{\"model\":\"chat-only\",\"store\":false,\"input\":[" USER("a") "]}",
+	 "use the /v1/chat/completions endpoint"},
+};
+/* clang-format on */
+
+TEST(responses)
+{
+	static const struct refusal elsewhere[] = {
+		{"{\"model\":\"gpt-5-pro\"," MSG(USER("a")) "}", "only supported in v1/responses",
+		 404},
+	};
+
+	check_rows((struct ask){.service = SERVICE_OPENAI, .items = true}, responses_rows,
+		   ARRAY_LEN(responses_rows));
+	check_table(SERVICE_OPENAI, elsewhere, 1);
 }
 
 /* ---- headers and error bodies ---- */

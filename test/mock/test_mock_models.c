@@ -48,11 +48,12 @@ static void make(const struct model *m, const char *lines, bool thinking, bool f
 
 static void check(const struct model *m, struct ask *a, struct verdict *v)
 {
-	*a = (struct ask){.service = service_of(m), .body_len = body.len - 1};
+	*a = (struct ask){.service = service_of(m),
+			  .body_len = body.len - 1,
+			  .items = m->dialect == &dialect_responses};
 	*v = (struct verdict){0};
 	assert_true(tape_read(&tape, body.data, a->body_len));
-	if (!ask_read(a, &tape, v) ||
-	    !(a->service == SERVICE_ANTHROPIC ? check_anthropic(a, v) : check_openai(a, v)))
+	if (!ask_read(a, &tape, v) || !check_body(a, v))
 		fail_msg("%s: %s\n%s", m->id, v->text, body.data);
 }
 
@@ -77,6 +78,13 @@ TEST(requests)
 		check(&m, &a, &v);
 		if (a.service == SERVICE_ANTHROPIC)
 			assert_true(a.thinking);
+		if (!model_speak(&m, "responses"))
+			continue;
+		for (int i = 0; i < 4; i++) {
+			make(&m, "{\"role\":\"user\",\"content\":\"Find it.\"}", (i & 1) != 0,
+			     (i & 2) != 0);
+			check(&m, &a, &v);
+		}
 	}
 	assert_true(n > 20);
 }
