@@ -5,7 +5,8 @@ the tokens booked out.
     play.py [-v] [PATTERN...]     rows whose name a pattern fits (shell patterns); -v: what each run printed, and its requests
 
 Rows stand in rows_*.py beside this file. All of them share one daemon and one service, side by side, but those
-that need a world of their own. Prints `ok N - NAME` lines as the other suites do."""
+that need a world of their own. A daemon's clock (test/unit/moved_clock.c) goes FASTER times as fast as the machine's: waits between
+attempts take no time here. Under a sanitiser, which must be loaded first, it goes as the machine's does. Prints `ok N - NAME` lines as the other suites do."""
 
 import argparse
 import fnmatch
@@ -19,6 +20,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -28,6 +30,8 @@ sys.path.insert(0, HERE)
 from service import Service  # noqa: E402
 
 AT_ONCE = 12
+FASTER = 16
+TICK = 0.01  # seconds
 PATIENCE = 200  # seconds for one run
 BUILDS = [os.path.join(HERE, "../..", build) for build in ("build-check/gcc/src", "build/src")]
 AVA = os.environ.get("AVA") or next((b + "/cli/ava" for b in BUILDS if os.path.exists(b + "/cli/ava")), "ava")
@@ -62,6 +66,15 @@ class Row:
         return self.on if "/" in self.on else f"{self.on}/{self.name}"
 
 
+def clock():
+    """The library with the moved clock; None: it cannot be had."""
+    source, out = os.path.join(HERE, "../unit/moved_clock.c"), os.path.join(tempfile.mkdtemp(prefix="ava-clock-"), "clock.so")
+    if os.environ.get("AVA_SANITIZER"):
+        return None
+    done = subprocess.run(["cc", "-D_GNU_SOURCE", "-shared", "-fPIC", "-o", out, source], check=False)
+    return out if done.returncode == 0 else None
+
+
 class World:
     """A data root with its daemon, and a service that every provider is found at."""
 
@@ -81,11 +94,29 @@ class World:
         self.env.update({k: v.replace("URL", url) for k, v in dict(env).items()})
         for name in ("home", "config", "share", "state", "cache", "work"):
             os.mkdir(f"{t}/{name}", 0o700)
-        self.work = t + "/work"
+        self.work, self.hands = t + "/work", t + "/clock"
+        if CLOCK:
+            self.env.update({"LD_PRELOAD": CLOCK, "AVA_TEST_CLOCK": self.hands})
+            self.began = time.monotonic()
+            self.move_clock()
+            threading.Thread(target=self.keep_moving, daemon=True).start()
         for name in ("a.txt", "b.txt"):
             self.file(name, "hello\nworld\n" * 20)
         for i in range(8):
             self.file(f"big{i}.txt", "".join(f"line {j} of file {i}, some words that fill it\n" for j in range(800)))
+
+    def move_clock(self):
+        ahead = int((time.monotonic() - self.began) * (FASTER - 1) * 1000)
+        os.symlink(f"{ahead} {ahead}", self.hands + "-next")
+        os.rename(self.hands + "-next", self.hands)
+
+    def keep_moving(self):
+        try:
+            while True:
+                time.sleep(TICK)
+                self.move_clock()
+        except OSError:
+            pass  # the world is gone
 
     def file(self, name, words):
         with open(f"{self.work}/{name}", "w", encoding="utf-8") as f:
@@ -119,6 +150,9 @@ class World:
                 break
             except OSError:
                 time.sleep(0.02)
+
+
+CLOCK = clock()
 
 
 def holds(value, want):
@@ -196,6 +230,7 @@ def main():
                     print("# " + line.replace("\n", "\n# ")[:6000], flush=True)
     finally:
         world.close()
+        shutil.rmtree(os.path.dirname(CLOCK or tempfile.mkdtemp()))
     print(f"1..{len(rows)}")
     return 1 if failed else 0
 
