@@ -23,6 +23,7 @@
 #include "codec/json.h"
 #include "codec/redact.h"
 #include "codec/utf8.h"
+#include "provider/learned.h"
 #include "subagent/restart.h"
 #include "tool/mcp.h"
 #include "tool/pages.h"
@@ -418,6 +419,8 @@ int core_open(struct core **out, const struct core_options *o, struct ava_error 
 		rv = open_journal(c, err);
 	if (rv != 0)
 		goto fail;
+	if (learned_load(c->root_fd, err) != 0)
+		core_log(c, "%s", err->text);
 	rv = supervisor_init(&c->sup, c->loop, &c->book, &c->settings);
 	c->sup.mcp = o->mcp;
 	c->sup.quotes.unboxed = c->settings.sandbox_required == 0;

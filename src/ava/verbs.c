@@ -14,6 +14,8 @@
 #include "ava/state.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "provider/model.h"
+#include "subagent/learn.h"
 #include "subagent/rolebook.h"
 #include "tool/mcp.h"
 
@@ -471,8 +473,10 @@ static void call_verb(struct core *c, const struct verb *verb, const struct call
 	arena_fini(&v.mem);
 }
 
-/* A request that waits for MCP servers, since its quote names their tools. */
+/* A request that waits for MCP servers, since its quote names their tools, or for what a server
+ * says of the model's window. */
 struct held {
+	struct learn_ticket ticket;
 	struct core *core;
 	const struct verb *verb;
 	struct caller caller;
@@ -489,6 +493,36 @@ static void held_free(struct held *h)
 	free(h);
 }
 
+/* The model of a run or a change; of a conversation its own. */
+static bool model_asked(struct core *c, const json_t *o, struct learn_ticket *t)
+{
+	const char *name = json_get_str(o, "model"), *own = c->model ? c->model : models_ava();
+	struct model m;
+
+	return model_resolve(name && *name ? name : own, &m, NULL, NULL) == 0 &&
+	       learn_ask(c->sup.learner, &m, t);
+}
+
+static void window_there(struct learn_ticket *t);
+
+/* Is there a model whose server is to be asked first? */
+static bool learn_next(struct held *h)
+{
+	const json_t *one;
+	size_t i;
+
+	h->ticket.go = window_there;
+	if (model_asked(h->core, h->args, &h->ticket) ||
+	    model_asked(h->core, json_object_get(h->args, "set"), &h->ticket))
+		return true;
+	json_array_foreach(json_object_get(h->args, "runs"), i, one)
+	{
+		if (model_asked(h->core, one, &h->ticket))
+			return true;
+	}
+	return false;
+}
+
 /* Without the tools that its role is about a run is not what was asked for. */
 static void servers_there(int rv, const struct ava_error *err, void *user)
 {
@@ -496,9 +530,21 @@ static void servers_there(int rv, const struct ava_error *err, void *user)
 
 	if (rv != 0)
 		verb_fail(h->reply, rv, err);
+	else if (learn_next(h))
+		return;
 	else
 		call_verb(h->core, h->verb, &h->caller, h->id, h->args, h->reply);
 	held_free(h);
+}
+
+static void window_there(struct learn_ticket *t)
+{
+	struct held *h = CONTAINER_OF(t, struct held, ticket);
+	struct ava_error err = {0};
+
+	if (h->core->sup.closing)
+		err_set(&err, AVA_EBUSY, "the runtime stops: ask again");
+	servers_there(err.code, &err, h);
 }
 
 /* Is it among those that were asked for? `tools` NULL: all are. */
@@ -550,11 +596,11 @@ static bool hold(struct core *c, const struct verb *verb, const struct caller *c
 		 const char *id, const json_t *args, struct verb_reply *reply)
 {
 	uint32_t servers = verb->begins ? servers_of(c, args) : 0;
-	struct held *h = servers ? calloc(1, sizeof(*h)) : NULL;
+	struct held *h = verb->begins ? calloc(1, sizeof(*h)) : NULL;
 	struct ava_error err = {0};
 	int rv;
 
-	if (!servers)
+	if (!verb->begins)
 		return false;
 	if (!h) {
 		err_set(&err, AVA_ENOMEM, "out of memory");
@@ -571,8 +617,11 @@ static bool hold(struct core *c, const struct verb *verb, const struct caller *c
 	h->caller.user = caller->user ? h->user : NULL;
 	h->caller.channel = h->channel;
 	snprintf(h->id, sizeof(h->id), "%s", id);
-	rv = h->user && h->channel ? mcp_client_ready(c->sup.mcp, servers, servers_there, h, &err)
-				   : err_set(&err, AVA_ENOMEM, "out of memory");
+	rv = h->user && h->channel ? 0 : err_set(&err, AVA_ENOMEM, "out of memory");
+	if (rv == 0 && !servers)
+		servers_there(0, NULL, h);
+	else if (rv == 0)
+		rv = mcp_client_ready(c->sup.mcp, servers, servers_there, h, &err);
 	if (rv != 0) {
 		held_free(h);
 		verb_fail(reply, rv, &err);

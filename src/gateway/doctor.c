@@ -8,6 +8,7 @@
 #include "gateway/doctor.h"
 
 #include <ctype.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +29,7 @@
 #include "net/http_client.h"
 #include "os/loop.h"
 #include "provider/dialect.h"
+#include "provider/learned.h"
 #include "provider/model.h"
 #include "provider/profile.h"
 #include "provider/retry.h"
@@ -520,6 +522,29 @@ static void check_keys(struct doctor *d)
 
 /* ---- services and models */
 
+/* What they were found to take, where that is less than a table has or no table has it. */
+static void check_learned(struct doctor *d)
+{
+	char root[4096];
+	struct ava_error err = {0};
+	int fd = settings_data_root(root, sizeof(root), &err) == 0
+			 ? open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+			 : -1;
+	struct buf words;
+
+	if (fd < 0)
+		return; /* nothing was run yet */
+	if (learned_load(fd, &err) != 0)
+		check(d, "learned", false, "%s", err.text);
+	close(fd);
+	buf_init(&words, 4096);
+	for (size_t i = 0; learned_words(i, &words); i++) {
+		check(d, "learned", true, "%s", words.data);
+		buf_reset(&words);
+	}
+	buf_fini(&words);
+}
+
 static void check_default(struct doctor *d, const char *forced)
 {
 	struct ava_error err;
@@ -749,6 +774,7 @@ static int look(struct doctor *d, struct ava_error *err)
 	      d->config.exists ? "" : " (there is none: defaults)");
 	check_environment(d);
 	check_keys(d);
+	check_learned(d);
 	check_default(d, forced);
 	check_otel(d);
 	check_telegram(d);

@@ -29,6 +29,7 @@
 #include "base/strmap.h"
 #include "base/util.h"
 #include "provider/dialect.h"
+#include "provider/learned.h"
 #include "provider/profile.h"
 
 const char *const models_date = "2026-11-21";
@@ -718,6 +719,19 @@ static void take_row(struct model *out, const struct model_row *row)
 	out->known = true;
 }
 
+/* A table's window is the most; of a model that no table has the learned one is all there is. */
+static void take_learned(struct model *out)
+{
+	int64_t window, output;
+
+	if (!learned_find(out->id, out->provider->base_url, &window, &output))
+		return;
+	if (window > 0)
+		out->context = out->known ? MIN(out->context, window) : window;
+	if (output > 0)
+		out->max_output = MIN(out->max_output, output);
+}
+
 static int set_remote(struct model *out, const char *name, const struct provider *p,
 		      struct ava_error *err)
 {
@@ -749,6 +763,7 @@ static int set_remote(struct model *out, const char *name, const struct provider
 	if (model_learned(name))
 		out->dialect = model_learned(name);
 	profile_add(out->drop, sizeof(out->drop), p->base_url, wire);
+	take_learned(out);
 	return 0;
 }
 

@@ -212,6 +212,7 @@ struct supervisor {
 	char before_date[11]; /* of the day that was counted before, and what it had spent */
 	int64_t before_microusd, day_seen_ms; /* the latest time of `day_date` */
 	struct wire_lines *lines;             /* to model services */
+	struct learner *learner;              /* of their windows */
 	struct pages *pages;                  /* of the tools; owned; or NULL */
 	struct mcp_client *mcp;               /* likewise; *borrowed*; or NULL */
 	/* Text of replies as it comes, for whoever watches; NULL: nobody does. */

@@ -17,6 +17,7 @@
 #include "subagent/person.h"
 #include "subagent/record.h"
 #include "subagent/resume.h"
+#include "subagent/learn.h"
 #include "subagent/wire.h"
 #include "tool/pages.h"
 
@@ -34,12 +35,14 @@ int supervisor_init(struct supervisor *s, struct os_loop *loop, struct logbook *
 	strmap_init(&s->groups);
 	money_init(s);
 	s->lines = wire_lines_new(loop);
-	return s->lines ? 0 : AVA_ENOMEM;
+	s->learner = learner_new(loop, book->root_fd);
+	return s->lines && s->learner ? 0 : AVA_ENOMEM;
 }
 
 void supervisor_fini(struct supervisor *s)
 {
 	wire_lines_free(s->lines);
+	learner_free(s->learner);
 	pages_free(s->pages);
 	free(s->keep_out[0]);
 	free(s->keep_out[1]);
@@ -53,6 +56,7 @@ void supervisor_fini(struct supervisor *s)
 void supervisor_quiesce(struct supervisor *s)
 {
 	s->closing = true;
+	learner_stop(s->learner);
 	LIST_EACH (&s->live, n, tmp) {
 		struct run *r = LIST_ENTRY(n, struct run, node);
 

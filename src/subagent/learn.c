@@ -1,0 +1,370 @@
+/* Four questions at once, and one more to Ollama: servers differ in where they tell it, and the one
+ * that tells what runs now is believed before the one that tells what the model could. Ollama runs
+ * a model with num_ctx, not with the window that it was trained for; while it is not loaded that is
+ * what its file says, else OLLAMA_LOADS.
+ *
+ * What can fail: all of it, and then nothing was learned. */
+#include "subagent/learn.h"
+
+#include <ava.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/keys.h"
+#include "base/util.h"
+#include "net/http_client.h"
+#include "os/loop.h"
+#include "provider/dialect.h"
+#include "provider/learned.h"
+#include "provider/model.h"
+
+#define ANSWER_MAX   ((size_t)4 << 20)
+#define ASKED_MAX    256 /* remembered */
+#define OLLAMA_LOADS 4096
+
+enum { MODELS, PROPS, LOADED, SHOW, STUDIO };
+static const struct {
+	const char *path;
+	bool local; /* only servers of one's own have it */
+} questions[LEARN_QUESTIONS] = {
+	[MODELS] = {"/v1/models"},
+	[PROPS] = {"/props", .local = true},          /* llama.cpp */
+	[LOADED] = {"/api/ps", .local = true},        /* Ollama: what is loaded */
+	[SHOW] = {"/api/show", .local = true},        /* Ollama: what its file says */
+	[STUDIO] = {"/api/v0/models", .local = true}, /* LM Studio */
+};
+
+struct learner {
+	struct os_loop *loop;
+	int root_fd;
+	struct http_client *client; /* NULL: nothing was asked yet */
+	struct os_timer *timer;
+	/* What is asked now: of one model at a time. */
+	struct model model;
+	struct http_pool *pool; /* NULL: nothing is */
+	struct http_call calls[LEARN_QUESTIONS];
+	struct buf answers[LEARN_QUESTIONS];
+	unsigned open;       /* questions under way */
+	int64_t until_ms;    /* monotonic */
+	bool v1;             /* the base URL ends so */
+	struct list tickets; /* who waits for it, also who wants to ask behind it */
+	json_t *asked;       /* when, monotonic, by id and address */
+	struct os_work save;
+	bool saving, unsaved, stopped; /* unsaved: more came while it was written */
+};
+
+/* ---- what answers say */
+
+static int64_t first_of(const json_t *o, const char *const *keys)
+{
+	for (; *keys; keys++)
+		if (json_get_int(o, *keys, 0) > 0)
+			return json_get_int(o, *keys, 0);
+	return 0;
+}
+
+/* The row of a list by its id, its name, or its place where there is only one. */
+static const json_t *row_named(const json_t *list, const char *name)
+{
+	static const char *const keys[] = {"id", "model", "name"};
+	const json_t *row;
+	size_t i;
+
+	json_array_foreach(list, i, row)
+	{
+		for (size_t k = 0; k < ARRAY_LEN(keys); k++) {
+			const char *is = json_str(row, keys[k]);
+			size_t len = strlen(name);
+
+			if (strncmp(is, name, len) == 0 &&
+			    (is[len] == '\0' || strcmp(is + len, ":latest") == 0))
+				return row;
+		}
+	}
+	return json_array_size(list) == 1 ? json_array_get(list, 0) : NULL;
+}
+
+static int64_t of_show(const json_t *o)
+{
+	const char *parameters = json_str(o, "parameters"), *at = strstr(parameters, "num_ctx");
+	int64_t most = 0, runs = at ? strtoll(at + strlen("num_ctx"), NULL, 10) : OLLAMA_LOADS;
+	const json_t *v;
+	const char *key;
+
+	json_object_foreach((json_t *)json_object_get(o, "model_info"), key, v)
+	{
+		const char *dot = strrchr(key, '.');
+
+		if (dot && strcmp(dot, ".context_length") == 0)
+			most = json_integer_value(v);
+	}
+	if (most <= 0)
+		return at ? MAX(runs, 0) : 0;
+	return runs > 0 ? MIN(most, runs) : most;
+}
+
+int64_t learn_window(json_t *const answers[LEARN_QUESTIONS], const char *name)
+{
+	static const char *const listed[] = {"loaded_context_length", "max_model_len",
+					     "context_length",        "context_window",
+					     "max_context_length",    NULL};
+	static const char *const running[] = {"n_ctx", NULL};
+	const json_t *row = row_named(json_object_get(answers[MODELS], "data"), name);
+	const json_t *studio = row_named(json_object_get(answers[STUDIO], "data"), name);
+	const json_t *loaded = row_named(json_object_get(answers[LOADED], "models"), name);
+	const json_t *props = json_object_get(answers[PROPS], "default_generation_settings");
+	const int64_t told[] = {first_of(props, running),
+				first_of(loaded, listed),
+				of_show(answers[SHOW]),
+				first_of(studio, listed),
+				first_of(json_object_get(row, "meta"), running),
+				first_of(row, listed)};
+
+	for (size_t i = 0; i < ARRAY_LEN(told); i++)
+		if (told[i] > 0)
+			return told[i];
+	return 0;
+}
+
+/* ---- the file */
+
+static void save_work(struct os_work *w)
+{
+	(void)learned_save(CONTAINER_OF(w, struct learner, save)->root_fd, NULL); /* or the next */
+}
+
+static void save_start(struct learner *l);
+
+static void save_done(struct os_work *w)
+{
+	struct learner *l = CONTAINER_OF(w, struct learner, save);
+
+	l->saving = false;
+	if (l->unsaved)
+		save_start(l);
+}
+
+static void save_start(struct learner *l)
+{
+	l->unsaved = l->saving;
+	if (l->saving)
+		return;
+	l->saving = true;
+	l->save = (struct os_work){.work = save_work, .done = save_done};
+	os_work_start(l->loop, &l->save);
+}
+
+void learn_told(struct learner *l, const struct model *m, int64_t window, int64_t output_max,
+		const char *from)
+{
+	if (m->provider && learned_note(m->id, m->provider->base_url, window, output_max, from))
+		save_start(l);
+}
+
+/* ---- asking */
+
+static void asking_over(struct learner *l)
+{
+	struct list waiting;
+
+	for (size_t i = 0; l->pool && i < LEARN_QUESTIONS; i++) {
+		http_call_stop(&l->calls[i]);
+		buf_fini(&l->answers[i]);
+	}
+	http_pool_free(l->pool);
+	l->pool = NULL;
+	list_init(&waiting); /* who goes on may ask for another one */
+	list_splice(&waiting, &l->tickets);
+	while (!list_empty(&waiting)) {
+		struct learn_ticket *t = LIST_FIRST(&waiting, struct learn_ticket, node);
+
+		list_del(&t->node);
+		t->go(t);
+	}
+}
+
+static void question_done(struct http_call *c, int rv, const struct ava_error *err)
+{
+	struct learner *l = c->user;
+
+	if (--l->open == 0)
+		os_timer_set(l->timer, 0); /* not inside its own call */
+}
+
+static void question_start(struct learner *l, size_t i)
+{
+	const char *key = provider_key(l->model.provider);
+	char auth[KEYS_VALUE_MAX + 32];
+	const char *headers[] = {"Content-Type: application/json", auth};
+	struct http_call *c = &l->calls[i];
+	struct jw w;
+
+	snprintf(auth, sizeof(auth), "Authorization: Bearer %s", key ? key : "");
+	buf_init(&l->answers[i], ANSWER_MAX);
+	*c = (struct http_call){
+		.path = questions[i].path + (i == MODELS && !l->v1 ? strlen("/v1") : 0),
+		.method = i == SHOW ? "POST" : "GET",
+		.headers = headers,
+		.nheaders = key ? 2 : 1,
+		.timers = {LEARN_MS, LEARN_MS, LEARN_MS, LEARN_MS},
+		.answer = &l->answers[i],
+		.done = question_done,
+		.user = l,
+	};
+	buf_init(&c->body, 4096);
+	jw_init(&w, &c->body);
+	if (i == SHOW) {
+		jw_object(&w, NULL);
+		jw_str(&w, "name", l->model.wire_name);
+		jw_end(&w);
+	}
+	if (http_call_start(l->pool, c, NULL) == 0)
+		l->open++;
+	else
+		buf_fini(&c->body);
+	explicit_bzero(auth, sizeof(auth));
+	c->headers = NULL; /* were copied */
+	c->nheaders = 0;
+}
+
+static void read_answers(struct learner *l, json_t *answers[LEARN_QUESTIONS])
+{
+	for (size_t i = 0; i < LEARN_QUESTIONS; i++) {
+		struct http_call *c = &l->calls[i];
+
+		answers[i] = !c->impl && c->status == 200 && l->answers[i].len > 0
+				     ? json_parse(l->answers[i].data, l->answers[i].len, NULL)
+				     : NULL;
+	}
+}
+
+/* All have answered, or the time is over: what is here counts. Ollama, as its list shows, is asked
+ * once more where the model is not loaded. */
+static void asking_end(void *user)
+{
+	struct learner *l = user;
+	json_t *answers[LEARN_QUESTIONS];
+	int64_t window, left = l->until_ms - clock_mono_ms();
+	bool ollama;
+
+	read_answers(l, answers);
+	window = learn_window(answers, l->model.wire_name);
+	ollama = json_is_array(json_object_get(answers[LOADED], "models"));
+	for (size_t i = 0; i < LEARN_QUESTIONS; i++)
+		json_decref(answers[i]);
+	if (window <= 0 && ollama && left > 0 && !l->calls[SHOW].path) {
+		question_start(l, SHOW);
+		os_timer_set(l->timer, l->open > 0 ? left : 0);
+		return;
+	}
+	if (window > 0)
+		learn_told(l, &l->model, window, 0, "server");
+	asking_over(l);
+}
+
+static void ask(struct learner *l)
+{
+	const struct provider *p = l->model.provider;
+	size_t len = strlen(p->base_url);
+	char root[PROVIDER_URL_MAX];
+	struct http_pool_options o = {.base_url = root, .http2 = p->http2};
+
+	l->v1 = len > 3 && strcmp(p->base_url + len - 3, "/v1") == 0;
+	snprintf(root, sizeof(root), "%.*s", (int)(l->v1 ? len - 3 : len), p->base_url);
+	memset(l->calls, 0, sizeof(l->calls));
+	if (!l->client)
+		l->client = http_client_new(l->loop, NULL);
+	l->pool = l->client ? http_pool_new(l->client, &o, NULL) : NULL;
+	l->open = 0;
+	l->until_ms = clock_mono_ms() + LEARN_MS;
+	for (size_t i = 0; l->pool && i < LEARN_QUESTIONS; i++)
+		if (i != SHOW && (!questions[i].local || !p->needs_key))
+			question_start(l, i);
+	os_timer_set(l->timer, l->open > 0 ? LEARN_MS : 0);
+}
+
+/* Where the address is the service's own, its tables are right. */
+static bool worth_asking(const struct model *m)
+{
+	return m->provider && !m->dialect->answer && m->dialect != &dialect_anthropic &&
+	       strcmp(m->provider->base_url, m->provider->own_url) != 0 &&
+	       (!m->known || !m->provider->needs_key);
+}
+
+/* It was asked a while ago; else it is noted that it is asked now. */
+static bool asked_lately(struct learner *l, const struct model *m)
+{
+	int64_t now = clock_mono_ms();
+	char key[LEARNED_KEY];
+	const json_t *at;
+
+	snprintf(key, sizeof(key), "%s %s", m->id, m->provider->base_url);
+	at = json_object_get(l->asked, key);
+	if (at && now - json_integer_value(at) < LEARN_AGAIN_MS)
+		return true;
+	if (json_object_size(l->asked) >= ASKED_MAX)
+		json_object_clear(l->asked);
+	if (!l->pool)
+		json_object_set_new(l->asked, key, json_integer(now));
+	return false;
+}
+
+bool learn_ask(struct learner *l, const struct model *m, struct learn_ticket *t)
+{
+	bool same = l->pool && strcmp(l->model.id, m->id) == 0;
+
+	if (l->stopped || !worth_asking(m) || (!same && asked_lately(l, m)))
+		return false;
+	list_add(&l->tickets, &t->node);
+	if (l->pool)
+		return true;
+	l->model = *m;
+	ask(l);
+	return true;
+}
+
+/* ---- life */
+
+struct learner *learner_new(struct os_loop *loop, int root_fd)
+{
+	struct learner *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		return NULL;
+	l->loop = loop;
+	l->root_fd = root_fd;
+	list_init(&l->tickets);
+	l->asked = json_object();
+	l->timer = os_timer_new(loop, asking_end, l);
+	if (l->timer && l->asked)
+		return l;
+	learner_free(l);
+	return NULL;
+}
+
+void learner_stop(struct learner *l)
+{
+	if (!l)
+		return;
+	l->stopped = true;
+	if (l->timer)
+		os_timer_stop(l->timer);
+	asking_over(l);
+}
+
+void learner_free(struct learner *l)
+{
+	if (!l)
+		return;
+	learner_stop(l);
+	while (l->saving)
+		os_loop_step(l->loop, -1);
+	os_timer_free(l->timer);
+	json_decref(l->asked);
+	http_client_free(l->client);
+	free(l);
+}
