@@ -779,6 +779,8 @@ void agent_next(struct agent *a, int64_t new_bytes)
 	a->at.measured_input = last.at.measured_input;
 	a->at.iteration = a->at.turn_from = last.at.iteration;
 	a->at.compact_floor = last.at.compact_floor;
+	a->at.window = last.at.window;
+	a->at.output_max = last.at.output_max;
 	a->at.repeats = last.at.repeats;
 	a->at.told_dropped = last.at.told_dropped;
 	if (a->at.repeats != NULL)
@@ -834,10 +836,11 @@ void agent_on_again(struct agent *a)
 	a->at.totals.failed_calls++;
 }
 
-void agent_on_overflow(struct agent *a, const char *sentence)
+void agent_on_refused(struct agent *a, const struct agent_told *told, const char *error_class,
+		      const char *sentence)
 {
 	agent_on_again(a);
-	agent_too_large(a, sentence);
+	agent_too_large(a, told, error_class, sentence);
 }
 
 void agent_on_compacted(struct agent *a, int rv, const struct agent_compacted *d)
@@ -848,7 +851,7 @@ void agent_on_compacted(struct agent *a, int rv, const struct agent_compacted *d
 		compact_done(a, d);
 	if (!a->at.overflowed)
 		return; /* without more room it may still be enough */
-	if (rv == 0 && d->bytes_after < d->bytes_before)
+	if ((rv == 0 && d->bytes_after < d->bytes_before) || limit_lower(a))
 		a->at.overflowed = false;
 	else
 		a->at.halvings = COMPACT_HALVINGS; /* there is nothing left to leave out */

@@ -29,8 +29,9 @@ void agent_on_reply(struct agent *a, int rv, struct turn *t, const char *error_c
 		    const char *sentence);
 /* The attempt failed; again, limits allowing: -> io->infer, same iteration. */
 void agent_on_again(struct agent *a);
-/* The same, it is too large: again with less, or the end by `sentence` (*copied*). */
-void agent_on_overflow(struct agent *a, const char *sentence);
+/* The same, it is too large: again with less, or the end by class and sentence (*copied*). */
+void agent_on_refused(struct agent *a, const struct agent_told *told, const char *error_class,
+		      const char *sentence);
 void agent_on_compacted(struct agent *a, int rv, const struct agent_compacted *d);
 void agent_on_saved(struct agent *a);
 void agent_on_tool(struct agent *a, unsigned call); /* a->turn->calls[call] is answered */

@@ -18,6 +18,8 @@
 #include "base/util.h"
 
 #define PER_MILLION 1000000
+#define WINDOW_STEP 1024                   /* tokens; that windows are multiples of */
+#define CUT_BYTES   4096                   /* that a request grew by, and was not counted for */
 #define USAGE_MAX   INT64_C(1000000000000) /* tokens or micro-USD of one call */
 
 static int64_t times(int64_t a, int64_t b)
@@ -31,6 +33,11 @@ static int64_t times(int64_t a, int64_t b)
 static int64_t whole_microusd(int64_t millionths)
 {
 	return millionths / PER_MILLION + (millionths % PER_MILLION != 0);
+}
+
+static int32_t whole_tokens(int64_t n)
+{
+	return (int32_t)MIN(n, INT32_MAX);
 }
 
 static bool price_known(const struct agent_price *p)
@@ -106,17 +113,42 @@ static int64_t output_by_cost(const struct agent *a)
 	return limit_output_for(a, limit - used);
 }
 
-/* The most output that fits behind the next input; never under `least`. */
-static int64_t output_by_window(const struct agent *a, int64_t most, int64_t least)
+int64_t limit_window(const struct agent *a)
 {
-	int64_t left = a->spec->window - limit_next_input(a);
+	return a->at.window > 0 ? a->at.window : a->spec->window;
+}
 
-	return a->spec->window <= 0 ? most : MAX(MIN(most, left), MIN(most, least));
+int64_t limit_most_output(const struct agent *a)
+{
+	return a->at.output_max > 0 ? MIN(a->at.output_max, a->spec->max_output)
+				    : a->spec->max_output;
+}
+
+/* Services count a little more than they tell: so much of a window stays free. */
+static int64_t window_spare(int64_t window)
+{
+	return MAX(window / 100, 96);
+}
+
+/* What the next input leaves of the window. */
+static int64_t window_left(const struct agent *a)
+{
+	int64_t window = limit_window(a);
+
+	return window - window_spare(window) - limit_next_input(a);
+}
+
+/* The most output that fits behind the next input; never under the least. */
+static int64_t output_by_window(const struct agent *a, int64_t most)
+{
+	return limit_window(a) <= 0
+		       ? most
+		       : MAX(MIN(most, window_left(a)), MIN(most, (int64_t)LIMIT_LEAST_ROOM));
 }
 
 int limit_reserve(const struct agent *a, int64_t *max_output)
 {
-	int64_t most = a->spec->max_output;
+	int64_t most = limit_most_output(a);
 	int64_t least = MIN(most, (int64_t)LIMIT_LEAST_OUTPUT);
 	int64_t by_cost = output_by_cost(a), by_tokens = output_by_tokens(a);
 
@@ -126,7 +158,7 @@ int limit_reserve(const struct agent *a, int64_t *max_output)
 		return AGENT_COST;
 	if (by_tokens < least)
 		return AGENT_TOKENS;
-	*max_output = output_by_window(a, MIN(most, MIN(by_cost, by_tokens)), least);
+	*max_output = output_by_window(a, MIN(most, MIN(by_cost, by_tokens)));
 	return -1;
 }
 
@@ -154,7 +186,7 @@ bool limit_last(const struct agent *a)
 
 	if (limit_reserve(a, &most) >= 0)
 		return false;
-	after = after_next(a, MIN(most, (int64_t)LIMIT_LEAST_OUTPUT));
+	after = after_next(a, MIN(limit_most_output(a), (int64_t)LIMIT_LEAST_OUTPUT));
 	return limit_reserve(&after, &most) >= 0;
 }
 
@@ -211,7 +243,13 @@ void limit_charge(struct agent *a, struct usage *u)
 void limit_settle(struct agent *a, struct usage *u)
 {
 	limit_charge(a, u);
-	if (u->input > 0) { /* else: nothing was measured, the estimate goes on growing */
+	/* Some cut what is too long without a word: the count stands still at their window. */
+	if (u->input > 0 && u->input == a->at.measured_input && u->input % WINDOW_STEP == 0 &&
+	    a->at.new_bytes >= CUT_BYTES)
+		a->at.window = whole_tokens(u->input);
+	if (u->input > 0 &&
+	    u->input !=
+		    a->at.window) { /* else: nothing was measured, the estimate goes on growing */
 		a->at.measured_input = u->input;
 		a->at.new_bytes = 0;
 	}
@@ -317,14 +355,15 @@ void shared_sentence(const struct agent *a, const struct agent_shared *s, enum a
  * calls that only extend it. What was removed stays removed: the next request
  * extends the last one.
  *
- * Order: bodies of results first (their calls stay, so pairing holds by
- * construction), then a span of whole lines, of which a ledger remains. Where
- * the last lines alone are too large they give way too, but for the last
- * results: those were never read.
+ * Order: less output first, where the service told numbers by which that is enough; then bodies
+ * of results that were read (their calls stay, so pairing holds by construction); then a span of
+ * whole lines, of which a ledger remains; at last the results that nobody has read, each to the
+ * same length. Nothing of these goes only because 80 % are reached.
  *
- * When a service says that a conversation is too large, the estimate was wrong
+ * When a service says that a conversation is too large and tells no number, the estimate was wrong
  * or the window smaller than the table says. Then half of it must do, three
- * times at most, and what was refused is the window from then on.
+ * times at most, and what was refused is the window from then on; where nothing can go, a quarter
+ * of the output must do.
  *
  * Nothing here can fail. */
 
@@ -335,7 +374,7 @@ void shared_sentence(const struct agent *a, const struct agent_shared *s, enum a
  * small window would be full before it holds anything. */
 static int64_t reserve(const struct agent *a)
 {
-	return MIN(a->spec->max_output, a->spec->window / 4);
+	return MIN(limit_most_output(a), limit_window(a) / 4);
 }
 
 static int64_t tenths(int64_t n, int t)
@@ -345,18 +384,20 @@ static int64_t tenths(int64_t n, int t)
 
 bool compact_due(const struct agent *a, struct agent_compact *out)
 {
-	int64_t window = a->spec->window, now = limit_next_input(a);
+	int64_t window = limit_window(a), now = limit_next_input(a);
 	int64_t high = tenths(window, HIGH_TENTHS) - reserve(a);
+	int64_t fits = now + window_left(a) - LIMIT_LEAST_ROOM; /* the least of a reply behind it */
 
 	*out = (struct agent_compact){.tokens = now, .overflow = a->at.overflowed};
-	if (a->at.overflowed) {
+	out->newest = out->overflow || (window > 0 && now > fits);
+	if (out->overflow && (window <= 0 || now <= fits)) { /* by its numbers it was none */
 		out->target = out->most = now / 2;
 		return true;
 	}
-	if (window <= 0 || now <= high || now < a->at.compact_floor)
+	if (!out->overflow && (window <= 0 || now <= high || now < a->at.compact_floor))
 		return false;
 	out->target = MAX(tenths(window, LOW_TENTHS) - reserve(a), window / 10);
-	out->most = MAX(high, out->target);
+	out->most = MAX(out->newest ? fits : high, out->target);
 	return true;
 }
 
@@ -371,7 +412,73 @@ void compact_done(struct agent *a, const struct agent_compacted *d)
 		a->at.new_bytes = 0;
 	}
 	/* Where little could go, it is not tried again at each call. */
-	a->at.compact_floor = limit_next_input(a) + a->spec->window / 10;
+	a->at.compact_floor = limit_next_input(a) + limit_window(a) / 10;
+}
+
+/* ---- what a refusal teaches */
+
+/* Some count the output that was asked for with the prompt: which of the two is meant shows by our
+ * own estimate. */
+static int64_t told_prompt(const struct agent *a, const struct agent_told *t)
+{
+	int64_t now = limit_next_input(a), without = t->prompt - t->asked;
+
+	return t->prompt > now && without >= now / 2 && without <= now + now / 2 ? without
+										 : t->prompt;
+}
+
+bool limit_learn(struct agent *a, const struct agent_told *t)
+{
+	int64_t half = MAX(t->asked / 2, (int64_t)LIMIT_LEAST_ROOM), prompt = told_prompt(a, t);
+	int64_t left = t->window - window_spare(t->window) - prompt;
+
+	if (t->cap) {
+		bool told = t->output_max > 0 && t->output_max < t->asked;
+
+		a->at.output_max = whole_tokens(told ? t->output_max : half);
+		return a->at.output_max < t->asked;
+	}
+	if (t->window > 0)
+		a->at.window = whole_tokens(t->window);
+	if (t->window > 0 && prompt / 3 > limit_next_input(a)) {
+		/* More tokens than bytes: of use for the output alone. */
+		a->at.output_max =
+			whole_tokens(left >= LIMIT_LEAST_ROOM && left < t->asked ? left : half);
+		return a->at.output_max < t->asked;
+	}
+	if (prompt > 0) {
+		a->at.measured_input = prompt;
+		a->at.new_bytes = 0;
+	}
+	if (t->window <= 0 || window_left(a) < LIMIT_LEAST_ROOM)
+		return false;
+	if (window_left(a) < t->asked)
+		return true;
+	/* By these numbers it would have fitted. */
+	a->at.output_max = whole_tokens(half);
+	return half < t->asked;
+}
+
+bool limit_lower(struct agent *a)
+{
+	int64_t most = limit_most_output(a), quarter = MAX(most / 4, (int64_t)LIMIT_LEAST_ROOM);
+
+	if (a->at.window > 0 && window_left(a) < LIMIT_LEAST_ROOM)
+		return false; /* by the service's own numbers the input alone is too much */
+	a->at.output_max = whole_tokens(quarter);
+	return quarter < most;
+}
+
+/* A token is taken for three bytes, as for the next input. */
+size_t limit_result_bytes(const struct agent *a, unsigned calls, size_t most)
+{
+	int64_t window = limit_window(a), share, all;
+
+	if (window <= 0)
+		return most;
+	all = MAX(window_left(a) - reserve(a), window / 16);
+	share = MIN(window / 4, all / MAX((int64_t)calls, 1)) * 3;
+	return (size_t)MIN(MAX(share, (int64_t)COMPACT_LEAST), (int64_t)most);
 }
 
 /* ---- what goes */
@@ -423,11 +530,29 @@ static int64_t folded(const struct compact_line *lines, const struct compact_res
 	return freed;
 }
 
-void compact_plan(struct compact_plan *p, const struct compact_line *lines, size_t nlines,
-		  struct compact_result *results, size_t nresults)
+/* What is free when results from that line on keep `keep` bytes each; carried out with `go`. */
+static int64_t cut_to(struct compact_result *results, size_t n, size_t from, int64_t keep, bool go)
 {
-	p->freed = 0;
-	p->fold = 0;
+	int64_t freed = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		struct compact_result *r = &results[i];
+
+		if (r->line < from || r->fixed || r->bytes < keep + COMPACT_LEAST)
+			continue;
+		freed += r->bytes - keep - COMPACT_MARKER;
+		if (go) {
+			r->go = true;
+			r->keep = keep;
+		}
+	}
+	return freed;
+}
+
+/* What is read already. */
+static void plan_older(struct compact_plan *p, const struct compact_line *lines, size_t nlines,
+		       struct compact_result *results, size_t nresults)
+{
 	for (size_t keep = COMPACT_KEEP; keep > 0; keep /= 2) {
 		size_t from = boundary(lines, nlines, keep);
 		int64_t more;
@@ -444,4 +569,39 @@ void compact_plan(struct compact_plan *p, const struct compact_line *lines, size
 		if (p->freed >= p->need || (p->freed > 0 && p->freed >= p->must))
 			return;
 	}
+}
+
+/* The results behind the last assistant line, each to the same length: the longest by which
+ * enough is free. */
+static int64_t shorten(const struct compact_plan *p, const struct compact_line *lines,
+		       size_t nlines, struct compact_result *results, size_t nresults)
+{
+	int64_t want = p->must - p->freed, keep = 0, high = 0, freed = 0;
+	size_t from = nlines;
+
+	while (from > 0 && !lines[from - 1].assistant)
+		from--;
+	for (size_t i = 0; i < nresults; i++)
+		if (results[i].line >= from)
+			high = MAX(high, results[i].bytes);
+	while (keep < high) {
+		int64_t middle = keep + (high - keep + 1) / 2;
+
+		if (cut_to(results, nresults, from, middle, false) >= want)
+			keep = middle;
+		else
+			high = middle - 1;
+	}
+	freed = cut_to(results, nresults, from, keep, true);
+	return freed;
+}
+
+void compact_plan(struct compact_plan *p, const struct compact_line *lines, size_t nlines,
+		  struct compact_result *results, size_t nresults)
+{
+	p->freed = 0;
+	p->fold = 0;
+	plan_older(p, lines, nlines, results, nresults);
+	if (p->newest && p->freed < p->must)
+		p->freed += shorten(p, lines, nlines, results, nresults);
 }

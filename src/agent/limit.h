@@ -10,6 +10,7 @@
 #include "agent/machine.h"
 
 #define LIMIT_LEAST_OUTPUT 1024 /* tokens: below that a reply is not worth its input */
+#define LIMIT_LEAST_ROOM   512  /* the same, where the window is what is short */
 
 /* May another call start? -1 and its *max_output (tokens), or the resource
  * (enum agent_resource) that is used up. The time is left to the deadline. */
@@ -20,6 +21,16 @@ int limit_reserve(const struct agent *a, int64_t *max_output);
 int64_t limit_call_cost(const struct agent *a, int64_t max_output);
 /* Output that a call of that much money may have; negative: not even its input. */
 int64_t limit_output_for(const struct agent *a, int64_t microusd);
+/* What the model takes and may write: as the service told it, else as the spec has it. */
+int64_t limit_window(const struct agent *a);
+int64_t limit_most_output(const struct agent *a);
+/* Bytes that the result of one of `calls` calls may have, so that all of them fit into what the
+ * next input leaves of the window; at most `most`. */
+size_t limit_result_bytes(const struct agent *a, unsigned calls, size_t most);
+/* Learn from a refusal. true: a request with less output may pass; false: with less input. */
+bool limit_learn(struct agent *a, const struct agent_told *t);
+/* Nothing is left to take out of the input. true: a quarter of the output may do. */
+bool limit_lower(struct agent *a);
 /* Tokens that the next call's input will have, as far as it is known. */
 int64_t limit_next_input(const struct agent *a);
 
@@ -83,6 +94,7 @@ struct agent;
 struct agent_compact {
 	int64_t tokens, target, most;
 	bool overflow; /* the service said that it is too much */
+	bool newest;   /* results that nobody has read give way too, when nothing else does */
 };
 
 /* What became of it: bytes of the request before and after. */
@@ -116,18 +128,21 @@ struct compact_result {
 	bool fixed;   /* a marker already */
 	bool fetched; /* it came back because it was asked for again: goes last */
 	bool go;      /* out: a marker takes its place */
+	int64_t keep; /* out: behind that many bytes of its beginning */
 };
 
 struct compact_plan {
 	int64_t need;  /* bytes to make free */
 	int64_t must;  /* of them: without these it cannot be sent */
+	bool newest;   /* what nobody has read may be shortened for these */
 	size_t fold;   /* out: lines 1 to fold - 1 become part of the first; 0: none do */
 	int64_t freed; /* out, about; 0: nothing can go */
 };
 
 /* Results that were used, oldest first; when that is not enough, a span of lines
- * behind the first, all but the last COMPACT_KEEP. The first line (the task) and
- * what follows the last assistant line (results nobody has read) never go. */
+ * behind the first, all but the last COMPACT_KEEP. The first line (the task) never goes. What
+ * follows the last assistant line (results nobody has read) is shortened last, each to the same
+ * length. */
 void compact_plan(struct compact_plan *p, const struct compact_line *lines, size_t nlines,
 		  struct compact_result *results, size_t nresults);
 

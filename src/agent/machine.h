@@ -51,6 +51,15 @@ struct agent_spec {
 	unsigned nask_before;
 };
 
+/* Tokens that a refusal speaks of; 0: of none. */
+struct agent_told {
+	int64_t window;     /* the most that a request and its reply may be */
+	int64_t prompt;     /* what was counted of the request, with or without its output */
+	int64_t output_max; /* the most output that may be asked for */
+	int64_t asked;      /* the output that the refused request asked for */
+	bool cap;           /* its output alone was too much */
+};
+
 struct agent_totals {
 	int64_t input, output, cache_read, cache_write, cost_microusd;
 	int32_t calls, uncosted_calls, failed_calls, tool_calls;
@@ -118,7 +127,7 @@ struct agent_io {
 	void (*slot_want)(struct agent *a); /* -> agent_on_slot */
 	void (*slot_drop)(struct agent *a); /* gives it back, or withdraws the wish */
 
-	/* -> agent_on_reply, agent_on_again or agent_on_overflow. AVA_ENOENT as its code: the
+	/* -> agent_on_reply, agent_on_again or agent_on_refused. AVA_ENOENT as its code: the
 	 * folder that the run works in is gone. AVA_EBUDGET, here or as its code: the budget of the
 	 * group or of the day is used up, the run ends as cost_exceeded; here the
 	 * sentence that says so is put into a->reply_error. */
@@ -181,6 +190,7 @@ struct agent_position {
 	int64_t measured_input;      /* of the last call that had a reply */
 	int64_t new_bytes;           /* in the request since that call */
 	int64_t compact_floor;       /* no room is made before the input is that large */
+	int32_t window, output_max;  /* tokens, as the service told them in this run; 0: not */
 	int32_t iteration;           /* of the last call */
 	int32_t turn_from;           /* the one before this turn of a conversation */
 	uint16_t warned, shares;     /* told of: bit sets of agent_resource, agent_share */

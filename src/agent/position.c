@@ -48,6 +48,8 @@ static const struct {
 	FIELD("measuredInput", measured_input),
 	FIELD("newBytes", new_bytes),
 	FIELD("compactFloor", compact_floor),
+	FIELD("window", window),
+	FIELD("outputMax", output_max),
 	FIELD("warned", warned),
 	FIELD("shares", shares),
 	FIELD("oddReplies", odd_replies),
@@ -212,11 +214,22 @@ const char *agent_position_sentence(const json_t *value)
 	return overflow != NULL ? overflow : json_str(value, "repeated");
 }
 
-void agent_too_large(struct agent *a, const char *sentence)
+static void too_large(struct agent *a, const char *error_class, const char *sentence)
 {
 	a->at.overflowed = true;
-	snprintf(a->reply_class, sizeof(a->reply_class), "context_overflow");
+	snprintf(a->reply_class, sizeof(a->reply_class), "%s", error_class);
 	snprintf(a->reply_error, sizeof(a->reply_error), "%s", sentence);
+}
+
+void agent_too_large(struct agent *a, const struct agent_told *told, const char *error_class,
+		     const char *sentence)
+{
+	too_large(a, error_class, sentence);
+	if (!limit_learn(a, told))
+		return;
+	/* Less output first: what is in the conversation stays for this once. */
+	a->at.overflowed = a->at.halvings++ >= COMPACT_HALVINGS;
+	a->at.compact_floor = MAX(a->at.compact_floor, limit_next_input(a) + 1);
 }
 
 void agent_restore(struct agent *a, struct agent_position *p, const char *sentence)
@@ -226,7 +239,7 @@ void agent_restore(struct agent *a, struct agent_position *p, const char *senten
 	a->at = *p;
 	p->repeats = NULL;
 	if (p->overflowed)
-		agent_too_large(a, sentence);
+		too_large(a, "context_overflow", sentence);
 	else if (p->wrapping)
 		snprintf(a->reply_error, sizeof(a->reply_error), "%s", sentence);
 }

@@ -37,8 +37,10 @@ void agent_restore(struct agent *a, struct agent_position *p, const char *senten
 void agent_resume_reply(struct agent *a, struct turn *t, int64_t bytes);
 /* The same for a reply that is counted already (a replay). */
 void agent_resume_counted(struct agent *a, struct turn *t);
-/* The request was too large: the next call is not made before there is room. */
-void agent_too_large(struct agent *a, const char *sentence);
+/* The request was too large: the next call is not made before there is room, or asks for less
+ * output where that is enough. */
+void agent_too_large(struct agent *a, const struct agent_told *told, const char *error_class,
+		     const char *sentence);
 /* Of its time, so far. */
 int64_t agent_used_ms(const struct agent *a, int64_t now_ms);
 

@@ -2,10 +2,10 @@
  * these to a plan (agent/limit.c), and from the plan to amendment lines.
  *
  * A result that goes leaves a marker in its place: how large it was and how to
- * get it back. A span that goes leaves a ledger behind the task, in its line: the
- * newest calls with what they were asked and the first line of what came, what
- * the model and people said, and how many calls there were before. A cut holds
- * all that the request consists of from then on, so nobody reads what is before.
+ * get it back; one that nobody has read leaves its beginning, too. A span that goes leaves a ledger
+ * behind the task, in its line: the newest calls with what they were asked and the first line of
+ * what came, what the model and people said, and how many calls there were before. A cut holds all
+ * that the request consists of from then on, so nobody reads what is before.
  *
  * Markers and ledger are runtime text in user-role places; what they quote from
  * models and tools is escaped as notices are. At the end the outcome is tried:
@@ -236,6 +236,7 @@ static void decide(struct work *w)
 
 	w->plan.need = (int64_t)(per_token * (double)(want->tokens - want->target));
 	w->plan.must = (int64_t)(per_token * (double)(want->tokens - want->most));
+	w->plan.newest = want->newest;
 	compact_plan(&w->plan, w->lines, w->c.nlines, w->results, w->c.ncalls);
 }
 
@@ -251,12 +252,42 @@ static void note_removed(struct work *w, size_t call, unsigned *times)
 		w->e->fetched[w->e->nfetched++] = at;
 }
 
+/* Whole characters of a raw string, at most so many of its bytes. */
+static size_t whole_part(struct slice raw, size_t most)
+{
+	size_t n = 0, step;
+
+	for (; n < raw.len; n += step) {
+		const char *s = raw.s + n;
+
+		step = s[0] != '\\' ? utf8_prefix(s, raw.len - n, 1) : s[1] != 'u' ? 2 : 6;
+		if (step == 6 && (s[2] | 32) == 'd' && raw.len - n >= 12 && s[6] == '\\')
+			step = 12; /* a surrogate and its other half */
+		if (n + step > most)
+			break;
+	}
+	return n;
+}
+
 static void write_marker(struct work *w, struct buf *out, size_t call)
 {
+	const struct compact_result *r = &w->results[call];
+	struct slice raw = w->c.calls[call].result;
 	struct call_ref at = name_of(w, call);
 	unsigned times;
 
 	note_removed(w, call, &times);
+	if (r->keep > 0) {
+		raw.len = whole_part(raw, (size_t)r->keep);
+		if (jscan_text(out, raw) != 0)
+			spoil(out);
+		buf_addf(out,
+			 "\n" MARK "Cut here to make room: these are the first %zu of %" PRId64
+			 " bytes. The rest: read_result with call_id c%d.%u, by lines or by "
+			 "search.",
+			 raw.len, r->bytes, (int)at.iteration, at.n);
+		return;
+	}
 	if (times + 1 < REMOVED_TOO_OFTEN) {
 		buf_addf(out,
 			 MARK "The result of c%d.%u (%" PRId64
@@ -277,7 +308,7 @@ static void write_replaces(struct work *w)
 	char id[32];
 	struct jw j;
 
-	buf_init(&marker, 4096);
+	buf_init(&marker, REQUEST_MAX);
 	for (size_t i = 0; i < w->c.ncalls; i++) {
 		struct call_ref at;
 
@@ -543,7 +574,7 @@ static void copy_line(struct work *w, struct buf *out, size_t line)
 	const char *from = raw.s;
 	struct buf marker;
 
-	buf_init(&marker, 4096);
+	buf_init(&marker, REQUEST_MAX);
 	for (size_t i = 0; i < w->c.ncalls; i++) {
 		const struct slice *text = &w->c.calls[i].result;
 

@@ -258,8 +258,8 @@ static const char *const sentences[REPLY_NCLASSES] = {
 	[REPLY_AUTH] = "$P refused the key ($S): set a valid $K, then run again",
 	[REPLY_BILLING] = "$P says that the account cannot pay ($S): add credit, then run again",
 	[REPLY_BAD_REQUEST] = "$P refused the request ($S)",
-	[REPLY_OVERFLOW] = ("the conversation does not fit into the context of $M ($C tokens): "
-			    "give it less, or use a model with more"),
+	[REPLY_OVERFLOW] = ("the conversation of $N tokens does not fit into the context of $M "
+			    "($C tokens): give it less, or use a model with more"),
 	[REPLY_TOO_LARGE] = "the request is too large for $P ($S): give the run less",
 	[REPLY_NOT_FOUND] = "$P does not know $M ($S): choose another model",
 	[REPLY_ADDRESS] = "$P is not at $U ($S): set $V to its address",
@@ -288,7 +288,8 @@ void retry_sentence(const struct retry *r, const struct retry_plan *plan, enum r
 	snprintf(status, sizeof(status), "%d", w->status);
 	snprintf(context, sizeof(context), "%" PRId64,
 		 w->error->window > 0 ? w->error->window : w->context);
-	snprintf(came, sizeof(came), "%" PRId64, w->error->prompt);
+	snprintf(came, sizeof(came), "%" PRId64,
+		 w->error->prompt > 0 ? w->error->prompt : w->prompt);
 	buf_init(&all, 4096);
 	for (; *s != 0; s++) {
 		const char *const words[] = {w->provider, status,      w->model,

@@ -90,6 +90,7 @@ struct retry_words {
 	const struct reply_error *error;         /* what the service or the network said */
 	int status;
 	int64_t context; /* the model's window, tokens; 0: unknown */
+	int64_t prompt;  /* what was sent, as we estimate it */
 };
 void retry_sentence(const struct retry *r, const struct retry_plan *plan, enum reply_class cls,
 		    const struct retry_words *w, int64_t now_ms, char *out, size_t size);

@@ -25,6 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/limit.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/id.h"
@@ -33,6 +34,7 @@
 #include "provider/messages.h"
 #include "provider/model.h"
 #include "provider/profile.h"
+#include "subagent/learn.h"
 #include "subagent/record.h"
 #include "subagent/wire.h"
 
@@ -363,6 +365,44 @@ static bool infer_mend(struct infer_job *j)
 	return true;
 }
 
+/* Does it say that the output alone is too much? Else a parameter of that name is not known. */
+static bool infer_names_cap(const struct reply_error *e)
+{
+	static const char *const fields[] = {"max_tokens", "max_completion_tokens",
+					     "max_output_tokens"};
+	static const char *const words[] = {"too large",    "too high",  "exceed", "at most",
+					    "greater than", "less than", "maximum"};
+
+	if (e->output_max > 0)
+		return true;
+	for (size_t i = 0; i < ARRAY_LEN(fields); i++)
+		for (size_t k = 0; strcmp(e->field, fields[i]) == 0 && k < ARRAY_LEN(words); k++)
+			if (strcasestr(e->text, words[k]))
+				return true;
+	return false;
+}
+
+/* May a smaller request pass? Then *told is what the refusal tells of it. */
+static bool infer_lower(const struct infer_job *j, const struct reply_error *e,
+			struct agent_told *told)
+{
+	*told = (struct agent_told){
+		.window = e->window,
+		.prompt = e->prompt,
+		.output_max = e->output_max,
+		.asked = j->call.max_output,
+		.cap = e->cls == REPLY_BAD_REQUEST ||
+		       (e->output_max > 0 && e->window <= 0 && e->prompt <= 0),
+	};
+	if (told->cap)
+		return infer_names_cap(e) && (told->asked > LIMIT_LEAST_ROOM ||
+					      (e->output_max > 0 && e->output_max < told->asked));
+	/* What it allows in a minute is a window for this run, with output and all. */
+	if (e->never && told->prompt > told->asked)
+		told->prompt -= told->asked;
+	return e->cls == REPLY_OVERFLOW || e->cls == REPLY_TOO_LARGE || (e->never && e->window > 0);
+}
+
 /* Ask that model from now on; the call goes on by itself. false: that cannot be. */
 static bool infer_switch(struct infer_job *j, const struct model *m, const char *text)
 {
@@ -372,6 +412,7 @@ static bool infer_switch(struct infer_job *j, const struct model *m, const char 
 
 	if (!d || !part || spec_switch(r->spec, m, part) != 0)
 		return false;
+	r->agent.at.window = r->agent.at.output_max = 0;
 	r->call.retry = (struct retry){0};
 	world_activity(r, text);
 	record_activity(d, r, text);
@@ -538,7 +579,8 @@ static void infer_text(const char *s, size_t n, bool thinking, void *user)
 /* InferEnd of a failed attempt, charged by what the service told of the half reply
  * and an estimate of what it did not. */
 static void infer_write_failure(struct infer_job *j, const struct wirecall_end *end,
-				const struct usage *u, int64_t retry_ms)
+				const struct usage *u, const struct agent_told *told,
+				int64_t retry_ms)
 {
 	struct run *r = j->run;
 	const char *word = reply_class_word(end->failure.cls);
@@ -548,6 +590,7 @@ static void infer_write_failure(struct infer_job *j, const struct wirecall_end *
 		.sentence = end->error.text,
 		.request_id = end->error.request_id,
 		.usage = u,
+		.told = told,
 		.retry_ms = retry_ms,
 	};
 	char text[160];
@@ -580,7 +623,8 @@ static void infer_sentence(const struct infer_job *j, const struct wirecall_end 
 		.base_url = m->provider->base_url,
 		.error = &end->error,
 		.status = end->failure.status,
-		.context = m->context,
+		.context = limit_window(&r->agent),
+		.prompt = limit_next_input(&r->agent),
 	};
 
 	retry_sentence(&r->call.retry, plan, end->failure.cls, &w, clock_mono_ms(), text, size);
@@ -593,15 +637,17 @@ static void infer_attempt_failed(struct infer_job *j, struct wirecall_end *end)
 	struct usage u = end->error.usage;
 	const struct dialect *other = NULL;
 	struct retry_plan plan;
+	struct agent_told told;
 	struct model m;
 	char text[sizeof(r->agent.reply_error)];
-	bool again, speaks;
+	bool again, lower, speaks;
 
 	id_random(&when.chance, sizeof(when.chance));
 	retry_decide(&r->call.retry, &retry_default, &end->failure, &when, &plan);
 	if (end->failure.cls == REPLY_ADDRESS && end->failure.status / 100 != 3 && infer_mend(j))
 		plan = (struct retry_plan){.verdict = RETRY_AGAIN};
-	wire_line_end(&j->ticket, end->failure.cls, &plan);
+	lower = infer_lower(j, &end->error, &told);
+	wire_line_end(&j->ticket, end->error.never ? REPLY_OVERFLOW : end->failure.cls, &plan);
 	if (u.input + u.output == 0)
 		u.cost_microusd = -1;
 	u.estimated = true;
@@ -612,17 +658,20 @@ static void infer_attempt_failed(struct infer_job *j, struct wirecall_end *end)
 	if (plan.verdict == RETRY_FINAL)
 		other = model_other_dialect(r->spec->model, end->error.text);
 	speaks = infer_speaks(j, other, &m);
-	if (plan.verdict == RETRY_FINAL && !speaks && end->failure.cls == REPLY_BAD_REQUEST &&
-	    infer_repair(j, end->error.field))
+	if (plan.verdict == RETRY_FINAL && !speaks && !lower &&
+	    end->failure.cls == REPLY_BAD_REQUEST && infer_repair(j, end->error.field))
 		plan = (struct retry_plan){.verdict = RETRY_AGAIN};
 	again = plan.verdict == RETRY_AGAIN;
-	infer_write_failure(j, end, &u, again ? plan.wait_ms : -1);
-	if (!again && end->failure.cls == REPLY_OVERFLOW) {
+	if (!again && lower && !end->error.never)
+		learn_told(r->sup->learner, r->spec->model, told.window, told.output_max,
+			   "refusal");
+	infer_write_failure(j, end, &u, !again && lower ? &told : NULL, again ? plan.wait_ms : -1);
+	if (!again && lower) {
 		/* The machine makes room and asks again, or ends the run by this sentence:
 		 * that is not known yet, so the event does not say that it is tried again. */
 		world_flush(r, JOURNAL_RIDE, NULL);
 		infer_sentence(j, end, &plan, text, sizeof(text));
-		agent_on_overflow(&r->agent, text);
+		agent_on_refused(&r->agent, &told, reply_class_word(end->failure.cls), text);
 		world_wake(r);
 		infer_drop(j);
 		return;
@@ -914,6 +963,8 @@ int infer_start(struct agent *a, const struct agent_infer *call)
 	if (r->rec.unnoted) /* `cut` is of the call before */
 		(void)world_draft(r);
 	r->call.cut = (struct usage){.cost_microusd = -1};
+	if (a->at.window > 0 && a->at.window == a->at.measured_input) /* by limit_settle */
+		learn_told(r->sup->learner, r->spec->model, a->at.window, 0, "count");
 	if (!call->again) {
 		r->call.retry = (struct retry){0};
 		r->call.attempts = 0;

@@ -262,6 +262,31 @@ void record_infer_end(struct draft *d, struct run *r, const struct turn *t)
 	r->call.id[0] = 0;
 }
 
+static void write_told(struct jw *w, const struct agent_told *t)
+{
+	jw_object(w, "told");
+	jw_int(w, "window", t->window);
+	jw_int(w, "prompt", t->prompt);
+	jw_int(w, "outputMax", t->output_max);
+	jw_int(w, "asked", t->asked);
+	jw_bool(w, "cap", t->cap);
+	jw_end(w);
+}
+
+bool record_told(const json_t *content, struct agent_told *t)
+{
+	const json_t *told = json_object_get(content, "told");
+
+	*t = (struct agent_told){
+		.window = json_get_int(told, "window", 0),
+		.prompt = json_get_int(told, "prompt", 0),
+		.output_max = json_get_int(told, "outputMax", 0),
+		.asked = json_get_int(told, "asked", 0),
+		.cap = json_get_bool(told, "cap", false),
+	};
+	return told != NULL;
+}
+
 void record_infer_failed(struct draft *d, struct run *r, const struct record_failure *f)
 {
 	const struct usage *estimate = f->usage;
@@ -279,6 +304,8 @@ void record_infer_failed(struct draft *d, struct run *r, const struct record_fai
 	jw_str(&c.w, "errorClass", f->error_class);
 	if (f->retry_ms >= 0)
 		jw_int(&c.w, "retryInMs", f->retry_ms);
+	if (f->told)
+		write_told(&c.w, f->told);
 	write_clock(&c);
 	infer_meta(&c, estimate);
 	end(&c);

@@ -39,9 +39,12 @@ void record_usage(const json_t *content, const json_t *meta, struct usage *u);
 struct record_failure {
 	const char *error_class, *sentence, *request_id; /* request_id NULL: none */
 	const struct usage *usage;                       /* what it is charged, estimated */
-	int64_t retry_ms; /* the next attempt follows after that time; -1: none does */
+	const struct agent_told *told; /* by which it is made smaller; NULL: it is not */
+	int64_t retry_ms;              /* the next attempt follows after that time; -1: none does */
 };
 void record_infer_failed(struct draft *d, struct run *r, const struct record_failure *f);
+/* false: its refusal taught nothing; *t is all 0. */
+bool record_told(const json_t *content, struct agent_told *t);
 void record_thinking(struct draft *d, struct run *r, const struct turn *t);
 void record_tool_call(struct draft *d, struct run *r, const struct turn_call *c);
 void record_tool_result(struct draft *d, struct run *r, const struct turn_call *c);

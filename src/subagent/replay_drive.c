@@ -53,13 +53,14 @@ static void feed_failure(struct replay *p)
 	json_t *content = json_incref(r->content);
 	const char *class = json_str(content, "errorClass");
 	const char *sentence = json_str(content, "error");
+	struct agent_told told;
 	struct usage u;
 
 	record_usage(content, r->meta, &u);
 	record_take(r);
 	agent_charge(&p->agent, &u);
-	if (strcmp(class, reply_class_word(REPLY_OVERFLOW)) == 0)
-		agent_on_overflow(&p->agent, sentence);
+	if (record_told(content, &told) || strcmp(class, reply_class_word(REPLY_OVERFLOW)) == 0)
+		agent_on_refused(&p->agent, &told, class, sentence);
 	else if (!asked_again(p))
 		agent_on_reply(&p->agent, replay_failure_code(p), NULL, class, sentence);
 	else if (replay_amend(p) != 0)

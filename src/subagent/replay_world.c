@@ -162,6 +162,8 @@ static int amend(struct replay *p, const char *line, size_t len)
 
 	if (spec != NULL)
 		rv = spec_amend(p->spec, spec, NULL);
+	if (rv == 0 && json_get_str(spec, "model")) /* its window is another */
+		p->agent.at.window = p->agent.at.output_max = 0;
 	json_decref(o);
 	return rv;
 }

@@ -233,6 +233,7 @@ static void take_failure(struct tail *c, const struct event_view *v, const json_
 {
 	struct agent *a = &c->run->agent;
 	struct retry *retry = &c->run->call.retry;
+	struct agent_told told;
 
 	agent_charge(a, &c->usage);
 	a->at.totals.failed_calls++;
@@ -241,8 +242,9 @@ static void take_failure(struct tail *c, const struct event_view *v, const json_
 	c->held_from_ms = v->wall_ms;
 	if (strcmp(error_class, "interrupted") == 0)
 		return;
-	if (strcmp(error_class, reply_class_word(REPLY_OVERFLOW)) == 0)
-		agent_too_large(a, json_str(content, "error"));
+	if (record_told(content, &told) ||
+	    strcmp(error_class, reply_class_word(REPLY_OVERFLOW)) == 0)
+		agent_too_large(a, &told, error_class, json_str(content, "error"));
 	retry->failures++;
 	retry->overloads +=
 		strcmp(error_class, "overloaded") == 0 || strcmp(error_class, "rate_limit") == 0;

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/limit.h"
 #include "agent/prompt.h"
 #include "agent/tool.h"
 #include "base/error.h"
@@ -759,6 +760,8 @@ int spec_line(const struct run_spec *r, struct buf *out, int64_t *request_bytes,
 	jw_str(&w, "dialect", r->model->dialect->name);
 	write_config(&w, r);
 	jw_bool(&w, "canForce", r->agent.can_force);
+	if (r->agent.window > 0) /* it may be another one when the record is read */
+		jw_int(&w, "window", r->agent.window);
 	jw_str(&w, "configHash", r->hash);
 	jw_str(&w, "operatingTextHash", prompt_hash);
 	jw_array(&w, "toolHashes"); /* in the order of "tools"; the beginning is enough */
@@ -813,6 +816,34 @@ int spec_messages(const struct run_spec *r, struct buf *out, int64_t *request_by
 	buf_fini(&text);
 	buf_fini(&line);
 	return rv;
+}
+
+#define FITS_ALWAYS 32768 /* tokens: head and tools never need as many */
+
+/* Four bytes a token is less than services count: what does not fit then never will. */
+int spec_fits(const struct run_spec *r, struct ava_error *err)
+{
+	int64_t window = r->agent.window, bytes = 0, needs;
+	struct hash_sha256 hash;
+	struct buf text;
+	int rv;
+
+	if (window <= 0 || r->resumed ||
+	    (window > FITS_ALWAYS &&
+	     (int64_t)(strlen(r->task) + strlen(r->context)) < 4 * (window - FITS_ALWAYS)))
+		return 0;
+	buf_init(&text, 64u << 20);
+	rv = spec_messages(r, &text, &bytes, &hash);
+	buf_fini(&text);
+	needs = bytes / 4 + LIMIT_LEAST_ROOM + LIMIT_LEAST_ROOM / 2; /* a reply and a result */
+	if (rv != 0 || needs <= window)
+		return 0;
+	return err_set(err, AVA_EINVAL,
+		       "%s takes %lld tokens, and system prompt, tools and task alone, with the "
+		       "least of an answer, need about %lld: use another model (--model), fewer "
+		       "tools (--tools) or a shorter task, or let its server give it more "
+		       "(llama-server -c, OLLAMA_CONTEXT_LENGTH)",
+		       r->model->id, (long long)window, (long long)needs);
 }
 
 int spec_switch(struct run_spec *r, const struct model *m, struct buf *line)

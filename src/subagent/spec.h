@@ -216,5 +216,8 @@ int spec_take_asks(struct run_spec *r, const struct op_spawn *s, struct ava_erro
  * nobody knows the model's price. */
 int spec_group_take(struct run_spec *r, const struct spec_group *g, struct ava_error *err);
 int spec_seal(struct run_spec *r, struct ava_error *err); /* config and hash */
+/* AVA_EINVAL: its first request is surely larger than the model's window; the sentence has the
+ * numbers and what helps. */
+int spec_fits(const struct run_spec *r, struct ava_error *err);
 
 #endif

@@ -76,6 +76,11 @@ contains 'what was learned is written down' '{"spec":{"window":' "$AVA_DATA_ROOT
 
 mock '/stats?clear' >/dev/null
 
+equal 'and kept for the next run' 30000 "$(jq '.models[].window' "$AVA_DATA_ROOT/learned.json")"
+kill_daemon
+rm "$AVA_DATA_ROOT/learned.json"
+start_daemon || { result 1 'avad serves without what was learned' || finish; }
+
 # Decided once: the same run as above, killed when room was made after the refusal; what it
 # does then, and when it makes room again, is what it would have done.
 edits_of() { log_of "$1" | jq -c 'select(.eventType == "ContextEdit").content |

@@ -171,8 +171,9 @@ static int64_t next_input(const struct judge *j)
 
 static __int128 bounded(const struct judge *j, __int128 most)
 {
-	__int128 under = wide_min(most, least(j));
-	__int128 left = wide_min(most, (__int128)j->spec->window - next_input(j));
+	__int128 under = wide_min(most, LIMIT_LEAST_ROOM);
+	int64_t spare = MAX(j->spec->window / 100, 96);
+	__int128 left = wide_min(most, (__int128)j->spec->window - spare - next_input(j));
 
 	return left > under ? left : under;
 }

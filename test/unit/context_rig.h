@@ -63,6 +63,8 @@ struct ctx {
 	/* what arrives when the machine waits */
 	struct turn *reply;
 	bool saved, compacted, overflow, want_slot;
+	struct agent_told told; /* by the refusal */
+	bool tells;             /* numbers */
 	int compact_rv;
 	struct agent_compacted done;
 
@@ -372,6 +374,11 @@ static inline int ctx_infer(struct agent *a, const struct agent_infer *call)
 	if (tokens + call->max_output > c->real_window) {
 		c->overflows++;
 		c->overflow = true;
+		c->told = (struct agent_told){.asked = call->max_output};
+		if (c->tells) {
+			c->told.window = c->real_window;
+			c->told.prompt = tokens;
+		}
 		return 0;
 	}
 	c->most_request = MAX(c->most_request, c->now.len);
@@ -585,7 +592,8 @@ static inline void ctx_play(struct ctx *c)
 			agent_on_compacted(&c->a, c->compact_rv, &c->done);
 		} else if (c->overflow) {
 			c->overflow = false;
-			agent_on_overflow(&c->a, "the conversation is too large");
+			agent_on_refused(&c->a, &c->told, "context_overflow",
+					 "the conversation is too large");
 		} else if (c->reply != NULL) {
 			struct turn *t = c->reply;
 

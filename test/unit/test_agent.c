@@ -638,13 +638,20 @@ RIG_TEST(room_is_made)
 	r->a.compacting = false;
 }
 
+static void refuse(struct rig *r, int64_t window, int64_t prompt)
+{
+	struct agent_told told = {.window = window, .prompt = prompt, .asked = r->infer.max_output};
+
+	agent_on_refused(&r->a, &told, "context_overflow", "too long, says the service");
+	rig_run(r);
+}
+
 RIG_TEST(overflow_halves)
 {
 	r->spec.window = 200000;
 	rig_call(r);
 	for (int i = 0; i < 3; i++) {
-		agent_on_overflow(&r->a, "too long, says the service");
-		rig_run(r);
+		refuse(r, 0, 0);
 		assert_int_equal(r->compacts, i + 1);
 		assert_true(r->compact.overflow);
 		assert_int_equal(r->compact.target, r->compact.tokens / 2);
@@ -653,8 +660,7 @@ RIG_TEST(overflow_halves)
 		assert_true(r->infer.again);
 		assert_int_equal(r->infer.iteration, 1);
 	}
-	agent_on_overflow(&r->a, "too long, says the service");
-	rig_run(r);
+	refuse(r, 0, 0);
 	assert_int_equal(r->compacts, 3);
 	assert_end(r, AVA_ERROR, "model_error");
 	assert_string_equal(r->error, "too long, says the service");
@@ -662,12 +668,78 @@ RIG_TEST(overflow_halves)
 	assert_int_equal(r->a.at.totals.failed_calls, 4);
 }
 
+/* Where nothing can go a quarter of the output is tried, down to the least. */
 RIG_TEST(overflow_without_room)
 {
+	int64_t asked = r->spec.max_output;
+
 	rig_call(r);
-	agent_on_overflow(&r->a, "too long");
-	rig_run(r);
-	compacted(r, AVA_ECORRUPT, 0, 0);
+	for (; asked > LIMIT_LEAST_ROOM; asked = MAX(asked / 4, LIMIT_LEAST_ROOM)) {
+		assert_int_equal(r->infer.max_output, asked);
+		refuse(r, 0, 0);
+		compacted(r, AVA_ECORRUPT, 0, 0);
+	}
+	assert_int_equal(r->infer.max_output, LIMIT_LEAST_ROOM);
+	refuse(r, 0, 0);
+	if (r->a.compacting)
+		compacted(r, 0, 3000, 3000);
 	assert_end(r, AVA_ERROR, "model_error");
+	assert_string_equal(r->error, "too long, says the service");
+}
+
+/* Numbers: first less output, and no room is made for that. */
+RIG_TEST(overflow_by_numbers)
+{
+	r->spec.window = 32768;
+	rig_call(r);
+	r->a.at.new_bytes = 12000;
+	refuse(r, 4096, 3145);
+	assert_int_equal(r->compacts, 0);
+	assert_int_equal(r->infers, 2);
+	assert_int_equal(r->infer.max_output, 4096 - 96 - 3145);
+	/* That was counted together with what was asked for. */
+	refuse(r, 4096, 3145 + r->infer.max_output + 100);
+	assert_int_equal(r->compacts, 0);
+	assert_true(r->infer.max_output < 4096 - 96 - 3145);
+	/* No output is little enough. */
+	refuse(r, 3500, 3245);
 	assert_int_equal(r->compacts, 1);
+	assert_true(r->compact.overflow && r->compact.newest);
+	assert_int_equal(r->compact.most, 3500 - 96 - LIMIT_LEAST_ROOM);
+	compacted(r, 0, 4000, 4000);
+	assert_end(r, AVA_ERROR, "model_error");
+}
+
+/* More tokens than the request has bytes: the numbers are of use for the output alone. */
+RIG_TEST(overflow_of_no_sense)
+{
+	rig_call(r);
+	r->a.at.new_bytes = 12000;
+	refuse(r, 200000, 197000);
+	assert_int_equal(r->infer.max_output, 200000 - 2000 - 197000);
+	assert_int_equal(limit_next_input(&r->a), 4000);
+	/* By these it would have fitted. */
+	refuse(r, 200000, 62466);
+	assert_int_equal(r->infer.max_output, LIMIT_LEAST_ROOM);
+	assert_int_equal(r->compacts, 0);
+	SAY(r, .text = "{\"summary\":\"done\"}");
+}
+
+/* A cap of the output alone: lowered to it, else halved. */
+RIG_TEST(output_cap)
+{
+	struct agent_told told = {.cap = true, .output_max = 700};
+
+	rig_call(r);
+	told.asked = r->infer.max_output;
+	agent_on_refused(&r->a, &told, "bad_request", "too large");
+	rig_run(r);
+	assert_int_equal(r->infer.max_output, 700);
+	told.output_max = 0;
+	told.asked = 700;
+	agent_on_refused(&r->a, &told, "bad_request", "too large");
+	rig_run(r);
+	assert_int_equal(r->infer.max_output, LIMIT_LEAST_ROOM);
+	assert_int_equal(r->compacts, 0);
+	SAY(r, .text = "{\"summary\":\"done\"}");
 }

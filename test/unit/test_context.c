@@ -102,8 +102,27 @@ TEST(overflow)
 	}
 }
 
-/* Nothing can be left out: the third refusal, or the first that frees nothing,
- * is the end by name. */
+/* The service tells its window: what the first results took of it is given back by the newest of
+ * them, and no more is refused. */
+TEST(overflow_tells)
+{
+	struct ctx c;
+
+	for (size_t d = 0; d < ARRAY_LEN(dialects); d++) {
+		ctx_open(&c, dialects[d], 4000, 400);
+		c.spec.window = 200000;
+		c.tells = true;
+		c.file_bytes = 30000;
+		c.steps = c.needs[0] = c.needs[1] = 1;
+		ctx_play(&c);
+		assert_int_equal(c.status, AVA_SUCCESS);
+		assert_int_equal(c.overflows, 1);
+		assert_int_equal(c.a.at.window, 4000);
+		ctx_close(&c);
+	}
+}
+
+/* Nothing can be left out: less output is tried, down to the least, then it is the end by name. */
 TEST(overflow_ends)
 {
 	struct ctx c;
@@ -114,6 +133,6 @@ TEST(overflow_ends)
 	ctx_play(&c);
 	assert_int_equal(c.status, AVA_ERROR);
 	assert_string_equal(c.reason, "model_error");
-	assert_int_equal(c.overflows, 1);
+	assert_int_equal(c.overflows, 2);
 	ctx_close(&c);
 }
