@@ -63,11 +63,6 @@ struct tool {
 
 #define TOOL_TIME_MS 20000 /* unless its run says otherwise */
 
-struct tool_limits {
-	int64_t time_ms;  /* a call may take */
-	size_t out_bytes; /* for the model; the rest is an artifact */
-};
-
 /* What a run lends to its tools; lives until its last call is done. */
 struct tool_env {
 	struct os_loop *loop;
@@ -83,7 +78,7 @@ struct tool_env {
 	const char *copy;
 	const char *root;   /* ava's data root; NULL: there is none to work in */
 	char workspace[40]; /* the run's own folder below it, made when first used */
-	struct tool_limits limits;
+	int64_t time_ms;    /* a call may take */
 	/* What is shown in part is looked through whole first: half a secret is not found.
 	 * NULL: nothing is secret. Immutable; any thread. */
 	const struct redact *redact;
@@ -119,6 +114,7 @@ struct tool_call {
 	const char *id;       /* "c3.1"; borrowed until done */
 	const json_t *args;   /* checked against the schema; borrowed until done */
 	struct tool_env *env; /* borrowed until done */
+	size_t out_bytes;     /* for the model, TOOL_OUTPUT_MAX at most; the rest is an artifact */
 	atomic_bool stop;     /* the run no longer wants it: finish soon */
 	void (*done)(struct tool_call *c);
 	void *user; /* the world's */

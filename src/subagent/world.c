@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "agent/envelope.h"
+#include "agent/limit.h"
 #include "agent/position.h"
 #include "agent/prompt.h"
 #include "agent/tool.h"
@@ -332,7 +333,7 @@ int run_init(struct run *r, struct supervisor *sup, struct run_spec *spec)
 					 .keep_out = (const char *const *)sup->keep_out,
 					 .grants = spec->grants,
 					 .ngrants = spec->ngrants,
-					 .limits = {TOOL_TIME_MS, TOOL_OUTPUT_MAX},
+					 .time_ms = TOOL_TIME_MS,
 					 .redact = sup->book->redact,
 					 .root = sup->keep_out[0],
 					 .memory = sup->memory,
@@ -541,8 +542,8 @@ static void answer(struct world_call *c, struct turn *t, struct turn_call *tc)
 	shown = full.len;
 	if (tc->success && c->tool.file_type && c->tool.file.len > 0)
 		keep_artifact(r, t, tc, &c->tool.file, c->tool.file_type);
-	if (full.len > r->tools.env.limits.out_bytes) {
-		shown = r->tools.env.limits.out_bytes;
+	if (full.len > c->tool.out_bytes) {
+		shown = c->tool.out_bytes;
 		while (shown > 0 && ((unsigned char)full.data[shown] & 0xc0) == 0x80)
 			shown--;
 		keep_artifact(r, t, tc, &full, "txt");
@@ -757,13 +758,15 @@ int toolrun_start(struct agent *a, unsigned index)
 	memcpy(c->id, tc->id, sizeof(c->id));
 	c->run = r;
 	c->index = index;
-	c->tool = (struct tool_call){.tool = tc->tool,
-				     .id = c->id,
-				     .args = c->args,
-				     .env = &r->tools.env,
-				     .done = call_done,
-				     .user = c,
-				     .error_class = ""};
+	c->tool = (struct tool_call){
+		.tool = tc->tool,
+		.id = c->id,
+		.args = c->args,
+		.env = &r->tools.env,
+		.out_bytes = limit_result_bytes(a, a->turn->ncalls, TOOL_OUTPUT_MAX),
+		.done = call_done,
+		.user = c,
+		.error_class = ""};
 	buf_init(&c->tool.out, TOOL_FULL_MAX);
 	buf_init(&c->tool.file, TOOL_FULL_MAX);
 	list_add(&r->tools.at_work, &c->node);

@@ -12,6 +12,7 @@
 
 #include "agent/tool.h"
 #include "base/error.h"
+#include "base/util.h"
 #include "codec/json.h"
 #include "codec/utf8.h"
 #include "os/loop.h"
@@ -86,6 +87,11 @@ static void done(struct os_work *w)
 
 	free(j);
 	c->done(c);
+}
+
+size_t job_body_max(const struct tool_call *c, size_t spare)
+{
+	return c->out_bytes - MIN(spare, c->out_bytes / 8);
 }
 
 void job_start(struct tool_call *c, job_fn fn)

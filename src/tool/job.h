@@ -19,6 +19,8 @@ typedef int (*job_fn)(struct tool_call *c, struct ava_error *err);
 /* Run `fn` on the pool; c->done is called once. A tool with TOOL_FILES in a
  * run without a folder, or memory that ran out, fails right here. */
 void job_start(struct tool_call *c, job_fn fn);
+/* Bytes that the body of its answer may have, `spare` of all for what stands around it. */
+size_t job_body_max(const struct tool_call *c, size_t spare);
 /* The same at once, on the loop, for work that surely waits for nothing. `fn`
  * may return JOB_LATER instead, with nothing written: then false, and
  * job_start is due. */
@@ -49,7 +51,7 @@ struct gate {
 
 static inline struct gate gate_of(const struct tool_call *c)
 {
-	int64_t ms = c->env->limits.time_ms;
+	int64_t ms = c->env->time_ms;
 
 	return (struct gate){&c->stop, clock_mono_ms() + ms, (int)(ms / 1000)};
 }

@@ -202,11 +202,11 @@ static int lines_range(const json_t *args, bool to_end, int64_t *first, int64_t 
 
 /* ---- read_file */
 
-#define STEP          (64u << 10)
-#define CACHED_MAX    (32u << 10) /* bytes of a file that is read on the loop */
-#define BINARY_LOOK   (8u << 10)
-#define FILE_BODY_MAX (TOOL_OUTPUT_MAX - (6u << 10)) /* room for a path and a note */
-#define BEHIND_MAX    (256ll << 20)                  /* bytes read after the range was reached */
+#define STEP        (64u << 10)
+#define CACHED_MAX  (32u << 10) /* bytes of a file that is read on the loop */
+#define BINARY_LOOK (8u << 10)
+#define FILE_SPARE  (6u << 10)    /* room for a path and a note */
+#define BEHIND_MAX  (256ll << 20) /* bytes read after the range was reached */
 
 struct reading {
 	char path[PATH_MAX];
@@ -339,7 +339,7 @@ static int file_wish(struct reading *r, const struct root *root, const struct to
 	if (rv == 0)
 		rv = lines_range(args, false, &first, &last, err);
 	if (rv == 0)
-		lines_init(&r->lines, first, last, NULL, FILE_BODY_MAX);
+		lines_init(&r->lines, first, last, NULL, job_body_max(c, FILE_SPARE));
 	r->lines.redact = c->env->redact;
 	return rv;
 }
@@ -443,8 +443,8 @@ const struct tool tool_read_file = {
 
 /* ---- read_result */
 
-#define PIECE_MAX       2000 /* bytes; a longer line is shown as several */
-#define RESULT_BODY_MAX (TOOL_OUTPUT_MAX - (2u << 10))
+#define PIECE_MAX    2000 /* bytes; a longer line is shown as several */
+#define RESULT_SPARE (2u << 10)
 
 struct wish {
 	const char *id, *search;
@@ -542,7 +542,7 @@ static int result_run(struct tool_call *c, struct ava_error *err)
 			"its result or a marker names it, as c3.1",
 			w.id);
 	if (rv == 0) {
-		lines_init(&l, w.first, w.last, w.search, RESULT_BODY_MAX);
+		lines_init(&l, w.first, w.last, w.search, job_body_max(c, RESULT_SPARE));
 		result_feed(&l, full.data, full.len);
 		rv = result_answer(&w, &l, &c->out, err);
 		lines_fini(&l);

@@ -27,8 +27,9 @@
 
 #define URLS_MAX   10
 #define PART_BYTES (24u << 10) /* of a page at once */
-#define ALL_BYTES  (48u << 10) /* of all of them; within TOOL_OUTPUT_MAX, so nothing is cut */
-#define HASH_SHOWN 6           /* digits of a cursor that know the page again */
+#define ALL_BYTES  (48u << 10) /* of all of them; less where the call may have less */
+#define SPARE      (4u << 10)
+#define HASH_SHOWN 6 /* digits of a cursor that know the page again */
 #define NOT_SEEN   "not_seen"
 
 struct item {
@@ -153,7 +154,8 @@ static void answer_pages(struct reading *r, unsigned good)
 		if (failure_of(&r->items[i], &sentence))
 			say_failure(&c->out, r, i);
 		else
-			say_page(&c->out, r, i, MIN(PART_BYTES, ALL_BYTES / good));
+			say_page(&c->out, r, i,
+				 MIN(PART_BYTES, MIN(ALL_BYTES, job_body_max(c, SPARE)) / good));
 	}
 	class = good > 0 ? "" : failure_of(&r->items[0], &sentence);
 	c->success = good > 0 && buf_check(&c->out) == 0;

@@ -115,7 +115,7 @@ const struct tool tool_search_codebase = {
 #define CONTEXT_DEFAULT 3
 #define FILES_DEFAULT   5
 #define RANKED_MAX      20000 /* files with matches that are told apart */
-#define BODY_MAX        (TOOL_OUTPUT_MAX - (4u << 10))
+#define BODY_SPARE      (4u << 10)
 
 struct ranked {
 	char *path;
@@ -128,7 +128,8 @@ struct reading {
 	struct ranked *files;
 	size_t count, cap;
 	size_t context, max_files;
-	size_t shown; /* files */
+	size_t bytes_max; /* of the answer */
+	size_t shown;     /* files */
 	bool no_memory;
 };
 
@@ -286,12 +287,12 @@ static int show_file(struct reading *s, const struct ranked *f, size_t limit, st
 
 static int show_files(struct reading *s, struct ava_error *err)
 {
-	size_t most = MIN(s->count, s->max_files);
+	size_t most = MIN(s->count, s->max_files), max = s->bytes_max;
 	int rv = 0;
 
 	qsort(s->files, s->count, sizeof(*s->files), by_rank);
-	for (size_t i = 0; i < most && rv == 0 && s->out->len < BODY_MAX; i++) {
-		size_t part = (BODY_MAX - s->out->len) / (most - i);
+	for (size_t i = 0; i < most && rv == 0 && s->out->len < max; i++) {
+		size_t part = (max - s->out->len) / (most - i);
 
 		rv = show_file(s, &s->files[i], s->out->len + part, err);
 	}
@@ -315,6 +316,7 @@ static int read_run(struct tool_call *c, struct ava_error *err)
 		return rv;
 	s.context = (size_t)json_get_int(c->args, "context", CONTEXT_DEFAULT);
 	s.max_files = (size_t)json_get_int(c->args, "max_files", FILES_DEFAULT);
+	s.bytes_max = job_body_max(c, BODY_SPARE);
 	s.scan.hit = rank_hit;
 	s.scan.user = &s;
 	rv = scan_run(&s.scan, err);

@@ -45,9 +45,10 @@ TOOL_UNIT int tool_unit_open(void **state)
 	u.env.cwd = u.dir;
 	u.env.cwd_fd = open(u.dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	assert_true(u.env.cwd_fd >= 0);
-	u.env.limits = (struct tool_limits){TOOL_TIME_MS, TOOL_OUTPUT_MAX};
+	u.env.time_ms = TOOL_TIME_MS;
 	u.env.user = &u;
 	buf_init(&u.call.out, TOOL_FULL_MAX);
+	u.call.out_bytes = TOOL_OUTPUT_MAX;
 	return 0;
 }
 
