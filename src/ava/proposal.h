@@ -87,7 +87,8 @@ int proposal_enlist(struct proposal *p, int64_t created_ms);
  * the settings say). `p` is *taken*, `a`
  * but on error. */
 int proposal_open(struct proposal *p, const char *confirm, struct asker *a, struct ava_error *err);
-/* May they start though nobody is asked? AVA_EDENIED: not with all three rights. */
+/* May they start though nobody is asked? AVA_EDENIED: not with all three rights; AVA_EINVAL: one
+ * would surely fail (spec_fits). */
 int proposal_unasked(struct run_spec *const *specs, unsigned n, struct ava_error *err);
 /* "pending", "confirmed", "rejected" or "expired". */
 const char *proposal_state(const struct proposal *p);

@@ -707,8 +707,12 @@ static int write_new(struct proposal *p, const char *policy, bool asks, struct a
 
 int proposal_unasked(struct run_spec *const *specs, unsigned n, struct ava_error *err)
 {
-	if (!spec_asks_all_three(specs, n))
-		return 0;
+	int rv = 0;
+
+	for (unsigned i = 0; i < n && rv == 0; i++)
+		rv = spec_fits(specs[i], err);
+	if (rv != 0 || !spec_asks_all_three(specs, n))
+		return rv;
 	return err_set(err, AVA_EDENIED,
 		       "nobody is asked, and this " RIGHTS_SENTENCE
 		       ". A program asks for it with the grant all_three (ava run --grant "

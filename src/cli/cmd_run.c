@@ -105,6 +105,7 @@ struct job {
 	json_t *results; /* of the group, by run id; owned */
 	json_t *ended;   /* the group, when all have; owned */
 	bool all_three;  /* its quote asks for a yes that --yes does not say */
+	char small[400]; /* why its model's window is too small; "": it is not */
 	bool cancelled;
 	struct progress progress;
 };
@@ -163,6 +164,21 @@ static bool asks_all_three(const json_t *quote)
 	return json_get_bool(quote, "allThree", false);
 }
 
+/* Of it, or of the first run of a group. */
+static const char *too_small(const json_t *quote)
+{
+	const char *why = json_str(quote, "tooSmall");
+	const json_t *one;
+	size_t i;
+
+	json_array_foreach(json_object_get(quote, "members"), i, one)
+	{
+		if (!*why)
+			why = json_str(one, "tooSmall");
+	}
+	return why;
+}
+
 /* A quote: its proposal, whose answer is read next. */
 static int take_quote(struct job *j, const json_t *p, bool ask, struct ava_error *err)
 {
@@ -171,6 +187,7 @@ static int take_quote(struct job *j, const json_t *p, bool ask, struct ava_error
 
 	snprintf(j->role, sizeof(j->role), "%s", role != NULL ? role : "subagent");
 	j->all_three = asks_all_three(json_object_get(p, "quote"));
+	snprintf(j->small, sizeof(j->small), "%s", too_small(json_object_get(p, "quote")));
 	catch_interrupt();
 	if (ask)
 		hold_interrupt(true);
@@ -241,7 +258,7 @@ static int confirm(struct job *j, const char *answer, struct ava_error *err)
 
 static int reject(struct job *j, const char *reason, struct ava_error *err)
 {
-	char path[64], body[400];
+	char path[64], body[600];
 	json_t *p = NULL;
 	int rv;
 
@@ -588,6 +605,8 @@ static int run_job(struct job *j, const char *text)
 			    "out, which --yes alone does not allow (add --grant all_three if you "
 			    "want that)",
 			    &err);
+	else if (!j->run[0] && o.yes && j->small[0])
+		rv = reject(j, j->small, &err);
 	else if (!j->run[0])
 		rv = o.yes ? confirm(j, "yes", &err) : ask(j, &err);
 	if (rv != 0)

@@ -14,6 +14,7 @@
 #include <strings.h>
 
 #include "agent/tool.h"
+#include "base/error.h"
 #include "base/util.h"
 #include "base/words.h"
 #include "codec/json.h"
@@ -205,6 +206,7 @@ static void write_quote(struct jw *w, const struct quotes *q, struct run_spec *c
 	struct repository repository;
 	unsigned rights = 0;
 	bool all_three = false;
+	struct ava_error small;
 	struct quote all;
 
 	quote_make(q, specs, n, &all);
@@ -228,6 +230,8 @@ static void write_quote(struct jw *w, const struct quotes *q, struct run_spec *c
 	jw_str(w, "model", model);
 	if (!group)
 		write_fallback(w, specs[0]);
+	if (!group && spec_fits(specs[0], &small) != 0)
+		jw_str(w, "tooSmall", small.text);
 	jw_str(w, "role", group ? "group" : specs[0]->role->name);
 	if (!group && specs[0]->role->source != ROLE_BUILTIN)
 		write_source(w, specs[0]->role);
@@ -516,6 +520,7 @@ int quote_text(struct buf *out, const struct quotes *q, struct run_spec *const *
 	const struct run_spec *s = specs[0];
 	bool group = s->group.id[0] != 0;
 	const char *names[NAMES_MAX];
+	struct ava_error small;
 	struct quote all;
 	unsigned count;
 
@@ -558,6 +563,9 @@ int quote_text(struct buf *out, const struct quotes *q, struct run_spec *const *
 		alone_text(out, s);
 	for (unsigned i = 0; i < n; i++)
 		text_source(out, specs, i);
+	for (unsigned i = 0; i < n; i++)
+		if (spec_fits(specs[i], &small) != 0)
+			buf_addf(out, WORDS_QUOTE_SMALL(small.text));
 	limits_text(out, specs, n);
 	if (changed && *changed)
 		buf_addf(out, WORDS_QUOTE_CHANGED(changed));
