@@ -405,10 +405,10 @@ static int64_t count_output(const struct say *s)
 	const struct content *c = s->content;
 	int64_t bytes = (int64_t)strlen(c->text) + (c->thinking ? s->voice->thinking : 0);
 
-	if (s->convo->plan.output_tokens > 0)
-		return s->convo->plan.output_tokens;
 	for (unsigned i = 0; i < c->ncalls; i++)
 		bytes += 32 + (int64_t)strlen(c->calls[i].args);
+	if (s->convo->plan.output_tokens > 0) /* no fewer than it can have been */
+		return MAX(s->convo->plan.output_tokens, bytes / 16 + 1);
 	return c->stop[0] == 'r' && s->ask->service == SERVICE_ANTHROPIC ? 0 : bytes / 4 + 1;
 }
 
