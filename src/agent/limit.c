@@ -230,6 +230,7 @@ void limit_charge(struct agent *a, struct usage *u)
 		u->cost_microusd = cost_of(&a->spec->price, u);
 	else if (u->input == 0 && u->output == 0)
 		u->cost_microusd = 0;
+	t->estimated_calls += u->estimated && u->input + u->output > 0;
 	t->input = sum_to_max(t->input, u->input);
 	t->output = sum_to_max(t->output, u->output);
 	t->cache_read = sum_to_max(t->cache_read, u->cache_read);

@@ -66,10 +66,10 @@ struct ava_error;
 	X(web_parallel, "web.parallel", 64, 1, 1000)                                               \
 	X(web_per_host, "web.per_host", 4, 1, 64)                                                  \
 	X(web_host_gap_ms, "web.host_gap_ms", 200, 0, 60000)                                       \
-	/* seconds of a call to a model: to connect, to its first event, between                   \
-	 * two events, all of it */                                                                \
+	/* seconds of a call to a model: to connect, to its first event (0: 120, and for a         \
+	 * service on this machine all of it), between two events, all of it */                    \
 	X(net_connect_s, "net.connect_timeout", 5, 1, 600)                                         \
-	X(net_first_s, "net.first_event_timeout", 120, 1, 3600)                                    \
+	X(net_first_s, "net.first_event_timeout", 0, 0, 3600)                                      \
 	X(net_idle_s, "net.idle_timeout", 60, 1, 3600)                                             \
 	X(net_total_s, "net.turn_timeout", 1800, 1, 86400)
 

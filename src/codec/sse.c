@@ -53,13 +53,21 @@ static bool is(const char *name, size_t len, const char *want)
 static int take_field(struct sse *s, const char *name, size_t name_len, const char *value,
 		      size_t len)
 {
-	if (is(name, name_len, "data")) {
+	bool data = is(name, name_len, "data"), event = is(name, name_len, "event");
+	bool object = s->data.len > 0 && s->data.data[s->data.len - 1] == '}';
+	int rv = 0;
+
+	if (object && (event || (data && len > 0 && (*value == '{' || *value == '['))))
+		rv = dispatch(s);
+	if (rv != 0)
+		return rv;
+	if (data) {
 		if (s->has_data)
 			buf_addc(&s->data, '\n');
 		s->has_data = true;
 		return buf_add(&s->data, value, len);
 	}
-	if (is(name, name_len, "event")) {
+	if (event) {
 		buf_reset(&s->event);
 		return buf_add(&s->event, value, len);
 	}
@@ -119,6 +127,14 @@ static int end_line(struct sse *s, const char *at, size_t len)
 	rv = take_line(s, s->line.data, s->line.len);
 	buf_reset(&s->line);
 	return rv;
+}
+
+int sse_end(struct sse *s)
+{
+	int rv = s->line.len > 0 ? take_line(s, s->line.data, s->line.len) : 0;
+
+	buf_reset(&s->line);
+	return rv == 0 ? dispatch(s) : rv;
 }
 
 int sse_feed(struct sse *s, const char *data, size_t len)

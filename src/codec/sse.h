@@ -1,7 +1,9 @@
 /* Server-sent events, reading side. Rules: facts of the HTML standard: lines
  * end \n, \r\n or \r (also split across reads), BOM, comments, one optional
  * space after the colon, several data lines joined by \n, dispatch on the
- * blank line; a frame not closed at the end is never delivered. */
+ * blank line; a frame not closed at the end is delivered by sse_end alone. Two objects of
+ * JSON on lines that follow each other are two events, as no JSON has them: there are
+ * services that leave the blank line out. */
 #ifndef CODEC_SSE_H
 #define CODEC_SSE_H
 
@@ -30,5 +32,7 @@ void sse_fini(struct sse *s);
 /* 0, the non-zero value of a callback (the rest of the bytes is then not looked
  * at), or AVA_ETOOBIG / AVA_ENOMEM, after which the stream must not be fed. */
 int sse_feed(struct sse *s, const char *data, size_t len);
+/* The body ended: a last frame without its blank line counts after all. As sse_feed. */
+int sse_end(struct sse *s);
 
 #endif

@@ -487,6 +487,12 @@ static size_t header_cb(char *line, size_t size, size_t n, void *user)
 	return im->fault || !im->call ? 0 : len;
 }
 
+void http_call_ends(struct http_call *c, int64_t ms)
+{
+	if (c->impl)
+		phase_set(c->impl, HTTP_FLOWING, c->impl->timers.idle_ms = ms);
+}
+
 static size_t write_cb(char *data, size_t size, size_t n, void *user)
 {
 	struct http_call_impl *im = user;
@@ -834,6 +840,19 @@ static bool move_on(struct http_call_impl *im, CURLcode code)
 	return true;
 }
 
+/* Its end is a chunk's or a length's, not the connection's. Of HTTP/2 libcurl 7.88 does not tell.
+ */
+static bool is_framed(CURL *easy)
+{
+	long version = 0;
+	struct curl_header *h;
+
+	curl_easy_getinfo(easy, CURLINFO_HTTP_VERSION, &version);
+	return version <= CURL_HTTP_VERSION_1_1 &&
+	       (curl_easy_header(easy, "transfer-encoding", 0, CURLH_HEADER, -1, &h) == CURLHE_OK ||
+		curl_easy_header(easy, "content-length", 0, CURLH_HEADER, -1, &h) == CURLHE_OK);
+}
+
 /* libcurl is done with it. */
 static void call_finish(struct http_call_impl *im, CURLcode code)
 {
@@ -855,6 +874,8 @@ static void call_finish(struct http_call_impl *im, CURLcode code)
 		rv = fault_error(im, &err);
 	else if (code != CURLE_OK)
 		rv = code_error(im, code, &err);
+	if (im->call)
+		im->call->framed = rv == 0 && is_framed(im->easy);
 	http_call_over(im, rv, &err);
 }
 

@@ -93,6 +93,7 @@ struct http_call {
 	void *user;
 	/* Set here, not by the caller: */
 	int status;                  /* 0 until `head` */
+	bool framed;                 /* in `done`: the body had an end of its own, and it came */
 	struct http_call_impl *impl; /* NULL: not started, or over */
 	const char *kept;            /* see http_call_header */
 };
@@ -103,6 +104,8 @@ int http_call_start(struct http_pool *p, struct http_call *c, struct ava_error *
 /* Closes the stream; no callback comes any more. A call that is not running
  * is left alone. */
 void http_call_stop(struct http_call *c);
+/* In `data`: the body is about to end; from now on it may be silent for so long only. */
+void http_call_ends(struct http_call *c, int64_t ms);
 /* From `head` until `done` returns: a header of the response, of those that
  * are kept: request-id, x-request-id, x-generation-id, retry-after,
  * retry-after-ms, x-should-retry, content-type, date, mcp-session-id, location. NULL: absent. */

@@ -393,26 +393,26 @@ static int slow_delta(struct stream *s, const json_t *event)
 	return b->kind == PART_OTHER ? fill_block(s, b, delta) : 0;
 }
 
-/* What is said last counts. The output is known when all of it is there: `last`. */
+/* Of two counts the later holds, unless it is 0; but of the output, which is known when all of it
+ * is there (`last`), also that. */
 static void take_usage(struct arriving *r, const json_t *usage, bool last)
 {
 	const struct {
-		const char *key;
+		const char *const keys[3]; /* ours, and that of the other form */
 		int64_t *count;
 	} counts[] = {
-		{"input_tokens", &r->usage.input},
-		{"cache_creation_input_tokens", &r->usage.cache_write},
-		{"cache_read_input_tokens", &r->usage.cache_read},
-		{"output_tokens", &r->usage.output},
+		{{"input_tokens", "prompt_tokens"}, &r->usage.input},
+		{{"cache_creation_input_tokens"}, &r->usage.cache_write},
+		{{"cache_read_input_tokens"}, &r->usage.cache_read},
+		{{"output_tokens", "completion_tokens"}, &r->usage.output},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
-		int64_t n = json_get_int(usage, counts[i].key, -1);
+		int64_t n = stream_count(usage, counts[i].keys);
 
-		if (n < 0 || n > USAGE_MAX)
-			continue;
-		*counts[i].count = n;
-		r->measured |= last && i == 3;
+		if (n > 0 || (n == 0 && last && i == 3))
+			*counts[i].count = n;
+		r->measured |= last && i == 3 && n >= 0;
 	}
 }
 
@@ -445,6 +445,17 @@ static int take_start(struct stream *s, struct slice raw, const json_t *message)
 	return rv;
 }
 
+/* A reply in one piece. */
+static int take_message(struct stream *s, const char *data, size_t len, const json_t *message)
+{
+	int rv = take_start(s, (struct slice){data, len}, message);
+
+	for (unsigned i = 0; i < s->reply->nparts; i++)
+		s->reply->parts[i].ended = true;
+	take_usage(s->reply, json_object_get(message, "usage"), true);
+	return rv;
+}
+
 static int take_event(struct stream *s, const char *data, size_t len, const json_t *event)
 {
 	const char *type = json_str(event, "type");
@@ -453,6 +464,8 @@ static int take_event(struct stream *s, const char *data, size_t len, const json
 	if (strcmp(type, "message_start") == 0)
 		return take_start(s, jscan_member(data, len, "message"),
 				  json_object_get(event, "message"));
+	if (strcmp(type, "message") == 0)
+		return take_message(s, data, len, event);
 	if (strcmp(type, "content_block_start") == 0)
 		return begin_block(s, jscan_member(data, len, "content_block"),
 				   json_object_get(event, "content_block"),

@@ -611,6 +611,81 @@ static int take_reasoning(struct stream *s, const json_t *delta)
 	return rv;
 }
 
+/* ---- usage */
+
+/* Names that the services of this form have for the counts of usage; those of a member are looked
+ * for there. Of two that are given the later row holds. */
+static const struct {
+	size_t at; /* in struct usage */
+	const char *const in[3], *const keys[7];
+} counts[] = {
+#define COUNT(member) offsetof(struct usage, member)
+	{COUNT(input),
+	 {0},
+	 {"prompt_tokens", "input_tokens", "promptTokenCount", "promptTokens", "inputTokens",
+	  "prompt_eval_count"}},
+	{COUNT(output),
+	 {0},
+	 {"completion_tokens", "output_tokens", "candidatesTokenCount", "completionTokens",
+	  "outputTokens", "eval_count"}},
+	{COUNT(cache_read),
+	 {0},
+	 {"prompt_cache_hit_tokens", "cache_read_input_tokens", "cachedContentTokenCount"}},
+	{COUNT(cache_read), {"prompt_tokens_details", "input_tokens_details"}, {"cached_tokens"}},
+	{COUNT(cache_write),
+	 {"prompt_tokens_details", "input_tokens_details"},
+	 {"cache_write_tokens"}},
+	{COUNT(reasoning),
+	 {"completion_tokens_details", "output_tokens_details"},
+	 {"reasoning_tokens"}},
+};
+
+static void take_cost(struct usage *u, const json_t *usage)
+{
+	int64_t upstream = json_get_fixed(json_object_get(usage, "cost_details"),
+					  "upstream_inference_cost", 6, 0);
+
+	u->cost_microusd = json_get_fixed(usage, "cost", 6, -1);
+	if (u->cost_microusd < 0 || u->cost_microusd > USAGE_MAX * 1000)
+		u->cost_microusd = -1;
+	/* With a key of one's own the service bills its part only. */
+	if (u->cost_microusd >= 0 && json_get_bool(usage, "is_byok", false) && upstream > 0 &&
+	    upstream <= USAGE_MAX * 1000)
+		u->cost_microusd += upstream;
+}
+
+/* A count of 0 is none, and replaces none. */
+void openai_usage(struct arriving *r, const json_t *usage)
+{
+	static const char *const totals[] = {"total_tokens", "totalTokenCount", "totalTokens",
+					     NULL};
+	struct usage *u = &r->usage;
+	int64_t total = stream_count(usage, totals);
+
+	if (!json_is_object(usage))
+		return;
+	for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
+		const char *const *in = counts[i].in;
+		const json_t *from = *in == NULL ? usage : json_object_get(usage, *in);
+		int64_t n;
+
+		if (from == NULL)
+			from = json_object_get(usage, in[1]);
+		n = stream_count(from, counts[i].keys);
+		if (n > 0)
+			*(int64_t *)((char *)u + counts[i].at) = n;
+	}
+	if (u->input == 0 && u->output == 0)
+		return;
+	r->measured = true;
+	/* Some count what was thought beside what was said. */
+	if (u->input > 0 && total > 0)
+		u->output = MAX(u->output, total - u->input);
+	else if (u->reasoning > u->output)
+		u->output += u->reasoning;
+	take_cost(u, usage);
+}
+
 /* ---- chunks */
 
 /* Text, or parts: {"type":"text","text":T}, {"type":"thinking","thinking":[…]}. */
@@ -668,6 +743,7 @@ static int take_choice(struct stream *s, const json_t *choice)
 		return 0;
 	delta = whole ? message : delta;
 	stream_stop(s->reply, finish);
+	openai_usage(s->reply, json_object_get(choice, "usage"));
 	/* That of the service behind OpenRouter, where it says more. */
 	if (native != NULL && (strcmp(native, "refusal") == 0 ||
 			       strcmp(native, "model_context_window_exceeded") == 0))
@@ -679,52 +755,6 @@ static int take_choice(struct stream *s, const json_t *choice)
 	return take_message(s, delta, whole && finish != NULL);
 }
 
-static int64_t count(const json_t *o, const char *key)
-{
-	int64_t n = json_get_int(o, key, 0);
-
-	return n > 0 && n <= USAGE_MAX ? n : 0;
-}
-
-static bool is_count(const json_t *o, const char *key)
-{
-	int64_t n = json_get_int(o, key, -1);
-
-	return n >= 0 && n <= USAGE_MAX;
-}
-
-void openai_usage(struct arriving *r, const json_t *usage)
-{
-	bool items = json_object_get(usage, "input_tokens") != NULL;
-	const char *input = items ? "input_tokens" : "prompt_tokens";
-	const char *output = items ? "output_tokens" : "completion_tokens";
-	const json_t *in =
-		json_object_get(usage, items ? "input_tokens_details" : "prompt_tokens_details");
-	const json_t *out = json_object_get(usage, items ? "output_tokens_details"
-							 : "completion_tokens_details");
-	int64_t upstream;
-
-	if (!is_count(usage, input) || !is_count(usage, output))
-		return;
-	r->measured = true;
-	r->usage.input = count(usage, input);
-	r->usage.output = count(usage, output);
-	r->usage.cache_read = count(in, "cached_tokens");
-	if (r->usage.cache_read == 0) /* DeepSeek */
-		r->usage.cache_read = count(usage, "prompt_cache_hit_tokens");
-	r->usage.cache_write = count(in, "cache_write_tokens");
-	r->usage.reasoning = count(out, "reasoning_tokens");
-	r->usage.cost_microusd = json_get_fixed(usage, "cost", 6, -1);
-	if (r->usage.cost_microusd < 0 || r->usage.cost_microusd > USAGE_MAX * 1000)
-		r->usage.cost_microusd = -1;
-	upstream = json_get_fixed(json_object_get(usage, "cost_details"), "upstream_inference_cost",
-				  6, 0);
-	/* With a key of one's own the service bills its part only. */
-	if (r->usage.cost_microusd >= 0 && json_get_bool(usage, "is_byok", false) && upstream > 0 &&
-	    upstream <= USAGE_MAX * 1000)
-		r->usage.cost_microusd += upstream;
-}
-
 static int take_chunk(struct stream *s, const char *data, size_t len, const json_t *chunk)
 {
 	const json_t *choice;
@@ -734,6 +764,8 @@ static int take_chunk(struct stream *s, const char *data, size_t len, const json
 	if (s->reply->id[0] == 0)
 		stream_id(s->reply, json_get_str(chunk, "id"));
 	openai_usage(s->reply, json_object_get(chunk, "usage"));
+	openai_usage(s->reply, json_object_get(chunk, "usageMetadata"));
+	openai_usage(s->reply, json_object_get(json_object_get(chunk, "x_groq"), "usage"));
 	json_array_foreach(json_object_get(chunk, "choices"), i, choice)
 	{
 		if (rv == 0)

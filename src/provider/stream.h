@@ -6,13 +6,15 @@
  *	cls = stream_end(s, status, content_type, &turn, &error);
  *	stream_free(s);
  *
- * Usage that no service told is estimated: output from the bytes that came,
- * input 0, which the caller knows better. A turn's request_id is the service's
+ * Usage that no service told, or that cannot be, is estimated: a quarter of the bytes that
+ * went out and came. A turn's request_id is the service's
  * id of the message; where a header names the request, that is the better one.
  *
  * stream_end may be asked at any time, also when the connection broke or feed
  * said no: a reply whose end mark arrived is whole and counts, whatever became
- * of the connection after it; everything else is no turn at all. */
+ * of the connection after it; without a mark one whose reason came counts when
+ * the body ended well (stream_body_end), and a JSON reply in place of a stream;
+ * everything else is no turn at all. */
 #ifndef PROVIDER_STREAM_H
 #define PROVIDER_STREAM_H
 
@@ -82,12 +84,25 @@ int stream_feed(struct stream *s, const char *data, size_t len, bool *progress);
 enum reply_class stream_end(struct stream *s, int status, const char *content_type,
 			    struct turn **out, struct reply_error *e);
 void stream_free(struct stream *s); /* NULL is fine */
-/* A reply of far more than `tokens`, which it was asked not to pass, is broken off; set before
- * feeding. */
-void stream_limit(struct stream *s, int64_t tokens);
 /* The tools that calls may mean, *borrowed*; set before feeding. */
 struct tool;
 void stream_tools(struct stream *s, const struct tool *const *tools, unsigned n);
+/* The request had so many bytes and asked for so many tokens at the most; set before feeding.
+ * Counts of the service are believed only as far as bytes allow it, and a reply that passes
+ * `tokens` by half is broken off. */
+void stream_asked(struct stream *s, int64_t bytes, int64_t tokens);
+/* How long what still comes may take: little behind the end mark, some behind the reason of the
+ * end; -1: the reply is under way. */
+int64_t stream_rest_ms(const struct stream *s);
+/* Text, thinking or arguments have come. */
+bool stream_spoke(const struct stream *s);
+/* How the body ended, told before stream_end: broken unless told. */
+enum body_end {
+	BODY_BROKEN, /* amid a chunk or its length, by a reset, by us */
+	BODY_CLOSED, /* in good order, but only the connection's end says so */
+	BODY_WHOLE,  /* as HTTP says */
+};
+void stream_body_end(struct stream *s, enum body_end how);
 /* Text as it comes, for people; set before feeding. */
 void stream_on_text(struct stream *s,
 		    void (*text)(const char *s, size_t n, bool thinking, void *user), void *user);

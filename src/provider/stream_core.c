@@ -29,6 +29,7 @@
 #include "base/util.h"
 #include "codec/sse.h"
 #include "codec/utf8.h"
+#include "provider/model.h"
 #include "provider/wire.h"
 
 #define TOO_LARGE "the reply is larger than 32 MB"
@@ -278,10 +279,28 @@ struct stream *stream_open(const struct stream_ops *ops, const struct model *m, 
 	return s;
 }
 
-/* A token has four bytes; one of blanks or of rare words many more. */
-void stream_limit(struct stream *s, int64_t tokens)
+/* A token has four bytes, and a half more is let pass: one of blanks has many. */
+void stream_asked(struct stream *s, int64_t bytes, int64_t tokens)
 {
-	s->payload_max = MIN(tokens, USAGE_MAX) * 16 + 65536;
+	s->sent = bytes;
+	s->payload_max = MIN(tokens, USAGE_MAX) * 6 + 4096;
+}
+
+int64_t stream_rest_ms(const struct stream *s)
+{
+	if (s->done)
+		return 1000;
+	return s->reply != NULL && s->reply->stop[0] != 0 ? 10000 : -1;
+}
+
+bool stream_spoke(const struct stream *s)
+{
+	return s->payload > 0;
+}
+
+void stream_body_end(struct stream *s, enum body_end how)
+{
+	s->end = (uint8_t)how;
 }
 
 static void reply_free(struct arriving *r)
@@ -469,6 +488,21 @@ int stream_piece(struct stream *s, enum delta_kind kind, int64_t index, const ch
 	return rv == 0 && p != NULL ? stream_add(s, p, kind, text, strlen(text)) : rv;
 }
 
+int64_t stream_count(const json_t *usage, const char *const *keys)
+{
+	for (; *keys != NULL; keys++) {
+		const json_t *v = json_object_get(usage, *keys);
+		char *end = NULL;
+		double n = json_is_string(v) ? strtod(json_string_value(v), &end)
+					     : (json_is_number(v) ? json_number_value(v) : -1);
+
+		if ((end == NULL || (*end == 0 && end != json_string_value(v))) && n >= 0 &&
+		    n <= (double)USAGE_MAX)
+			return (int64_t)n;
+	}
+	return -1;
+}
+
 static void copy_word(char *out, size_t size, const char *s)
 {
 	size_t n = 0;
@@ -529,6 +563,8 @@ static int take_tree(struct stream *s, const char *data, size_t len, bool error)
 
 	if (event == NULL && err.code == AVA_ENOMEM)
 		rv = AVA_ENOMEM;
+	else if (s->ending && !json_is_object(event))
+		rv = 0; /* half a one */
 	else if (stream_error_member(event) != NULL)
 		rv = stream_error_value(s, event);
 	else if (error)
@@ -537,7 +573,7 @@ static int take_tree(struct stream *s, const char *data, size_t len, bool error)
 		rv = stream_fault(s, REPLY_PROTOCOL, "the service sent an event that is no JSON");
 	else if (strcmp(json_str(event, "type"), "ping") != 0)
 		rv = begin(s);
-	if (rv == 0 && s->reply != NULL)
+	if (rv == 0 && s->reply != NULL && json_is_object(event))
 		rv = s->ops->event(s, data, len, event);
 	json_decref(event);
 	return rv;
@@ -559,7 +595,8 @@ static int on_event(const struct sse_event *e, void *user)
 	if (s->done)
 		return 0;
 	if (e->len >= 6 && memcmp(e->data, "[DONE]", 6) == 0) {
-		s->done = s->ops->chat; /* in the Messages form it is of proxies */
+		/* In the Messages form it is of proxies, and counts behind a reason. */
+		s->done = s->ops->chat || (s->reply != NULL && s->reply->stop[0] != 0);
 		return s->done ? begin(s) : 0;
 	}
 	/* The first event has the id. */
@@ -914,41 +951,48 @@ static int make_turn(struct stream *s, struct turn *t)
 
 /* ---- the end */
 
-/* "data: [DONE]" with the connection closed right after it. */
-static bool bare_done(const struct stream *s)
-{
-	static const char done[] = "[DONE]";
-	const struct buf *b;
-	const char *at;
-	size_t len;
+/* Few tokens have more bytes, over a whole request or reply: a count below is none. */
+#define BYTES_OF_TOKEN_MAX 16
+/* A token has a byte at least, and services put a head of their own before a request. */
+#define HEAD_TOKENS_MAX 65536
+/* Discounts there are; a price of so small a part is none. */
+#define DISCOUNT_MAX 64
 
-	if (!s->ops->chat || s->sse == NULL || s->code < 0)
-		return false;
-	b = s->sse->has_data ? &s->sse->data : &s->sse->line;
-	at = b->data;
-	len = b->len;
-	if (!s->sse->has_data) {
-		if (len < 5 || memcmp(at, "data:", 5) != 0)
-			return false;
-		at += 5;
-		len -= 5;
-		if (len > 0 && *at == ' ') {
-			at++;
-			len--;
-		}
-	}
-	return len >= strlen(done) && memcmp(at, done, strlen(done)) == 0;
+/* Of a priced model, and not what a service would take for it. */
+static bool cheap(const struct stream *s, const struct usage *u)
+{
+	const struct agent_price *p = &s->model->price;
+	double price = (double)u->input * (double)p->input + (double)u->output * (double)p->output;
+
+	return (double)u->cost_microusd * 1e6 * DISCOUNT_MAX < price;
 }
 
-/* What the service measured; else what is known. */
+/* What the service measured, as far as bytes allow it; else what is known. A refusal is
+ * billed by what was measured: some bill none. */
 static void give_usage(const struct stream *s, bool whole, struct usage *u)
 {
-	*u = s->reply != NULL ? s->reply->usage : (struct usage){.cost_microusd = -1};
-	if (!s->ops->chat)
+	const struct arriving *r = s->reply;
+	bool measured = whole && r->measured;
+
+	*u = r != NULL ? r->usage : (struct usage){.cost_microusd = -1};
+	if (!s->ops->chat || u->input < s->sent / BYTES_OF_TOKEN_MAX)
 		u->input += u->cache_read + u->cache_write;
-	u->estimated = !whole || !s->reply->measured;
-	if (u->estimated)
+	u->cache_read = MIN(u->cache_read, u->input);
+	u->estimated = !measured;
+	if (r == NULL || (measured && stop_of(r->stop) == TURN_STOP_REFUSAL))
+		return;
+	if (s->sent > 0 &&
+	    (u->input < s->sent / BYTES_OF_TOKEN_MAX || u->input > s->sent + HEAD_TOKENS_MAX)) {
+		u->input = s->sent / 4;
+		u->cache_read = u->cache_write = 0;
+		u->estimated = true;
+	}
+	if (!measured || u->output < s->payload / BYTES_OF_TOKEN_MAX) {
 		u->output = MAX(u->output, s->payload / 4);
+		u->estimated = true;
+	}
+	if (u->cost_microusd >= 0 && cheap(s, u))
+		u->cost_microusd = -1;
 }
 
 static enum reply_class failed(const struct stream *s, int status, const char *content_type,
@@ -993,13 +1037,82 @@ static enum reply_class finish(struct stream *s, struct turn **out, struct reply
 	return e->cls;
 }
 
+/* JSON where a stream was asked: one reply, or one chunk a line. An error is none of it. */
+static int take_body(struct stream *s)
+{
+	const char *at = s->body.data, *end = at + s->body.len, *stop;
+	json_t *whole = json_parse_mended(at, s->body.len, &(struct ava_error){0});
+	int rv = 0;
+
+	if (json_is_object(whole) && stream_error_member(whole) == NULL && (rv = begin(s)) == 0)
+		rv = s->ops->event(s, at, s->body.len, whole);
+	for (; whole == NULL && *s->first == '{' && rv == 0 && at < end; at = stop + 1) {
+		stop = memchr(at, '\n', (size_t)(end - at));
+		stop = stop != NULL ? stop : end;
+		rv = take_tree(s, at, (size_t)(stop - at), false);
+	}
+	json_decref(whole);
+	return rv;
+}
+
+/* Whole without its mark: what a reason ended; without a reason calls that lack nothing.
+ * Where the end of the connection alone is the end, their counts must have come too. */
+static bool is_ended(const struct stream *s)
+{
+	const struct arriving *r = s->reply;
+	bool ended = r != NULL && s->end != BODY_BROKEN;
+
+	if (!ended || r->stop[0] != 0)
+		return ended;
+	ended = r->ncalls > 0 && (s->end == BODY_WHOLE || r->measured);
+	for (unsigned i = 0; i < r->nparts && ended; i++) {
+		const struct part *p = &r->parts[i];
+		json_t *args = p->kind == PART_CALL && !p->ended && p->text.len > 0
+				       ? json_parse(p->text.data, p->text.len, NULL)
+				       : NULL;
+
+		ended = p->kind != PART_CALL || p->ended || args != NULL;
+		json_decref(args);
+	}
+	return ended;
+}
+
+/* Text that breaks off where no sentence ends, and no reason why: a proxy may have sent the mark
+ * when its own upstream was gone. */
+static bool half_a_sentence(const struct arriving *r)
+{
+	const struct part *last = NULL;
+	size_t n;
+
+	if (r->stop[0] != 0 || r->ncalls > 0)
+		return false;
+	for (unsigned i = 0; i < r->nparts; i++)
+		if (r->parts[i].kind == PART_TEXT && r->parts[i].text.len > 0)
+			last = &r->parts[i];
+	if (last == NULL)
+		return false;
+	n = last->text.len;
+	while (n > 0 && is_space(last->text.data[n - 1]))
+		n--;
+	if (n == 0 || (unsigned char)last->text.data[n - 1] >= 0x80) /* of any script */
+		return false;
+	return n == last->text.len && strchr(".!?:;)]}\"'`>*|", last->text.data[n - 1]) == NULL;
+}
+
 enum reply_class stream_end(struct stream *s, int status, const char *content_type,
 			    struct turn **out, struct reply_error *e)
 {
 	*out = NULL;
 	*e = (struct reply_error){0};
-	if (!s->done && s->reply != NULL && bare_done(s))
-		s->done = true;
+	s->ending = true;
+	if (!s->done && s->code == 0 && s->mode == STREAM_EVENTS)
+		s->code = sse_end(s->sse);
+	else if (s->code == 0 && s->mode == STREAM_BODY && status == 200 && s->end != BODY_BROKEN)
+		s->code = take_body(s);
+	if (s->code == 0 && s->fault == NULL)
+		s->done |= is_ended(s);
+	if (s->done && s->reply != NULL && half_a_sentence(s->reply))
+		s->done = false;
 	/* A broken connection after the end mark changes nothing. */
 	if (s->done && s->reply != NULL && (status == 200 || status == 0))
 		return finish(s, out, e);

@@ -16,8 +16,8 @@
 struct model;
 struct sse;
 
-#define STREAM_LINE_MAX (8u << 20)  /* bytes of one event */
-#define STREAM_BODY_MAX (64u << 10) /* of a body that is no stream; the rest is not kept */
+#define STREAM_LINE_MAX (8u << 20) /* bytes of one event */
+#define STREAM_BODY_MAX (8u << 20) /* of a body that is no stream; the rest is not kept */
 #define STREAM_TAG_MAX  32u
 #define CALL_ARGS_MAX   (256u << 10) /* bytes, see struct turn_call */
 #define CALL_NAME_MAX   128u         /* for us */
@@ -84,7 +84,8 @@ struct stream_ops {
 	bool items; /* responses: a reply is a line for each of its items */
 	/* Where a piece belongs; *p stays NULL: nowhere. 0 or a code. */
 	int (*place)(struct stream *s, enum delta_kind kind, int64_t index, struct part **p);
-	/* An event that is no error and no hot piece; its text and the same as a tree. */
+	/* An event that is no error and no hot piece, or a whole reply in its place; its text
+	 * and the same as a tree. */
 	int (*event)(struct stream *s, const char *data, size_t len, const json_t *event);
 	/* The rest of the assistant line, behind its role; or all lines of a reply that is
 	 * items, joined by \n. 0 or a code. */
@@ -107,11 +108,13 @@ struct stream {
 	struct buf body;           /* STREAM_BODY */
 	int64_t payload;           /* bytes of text, thinking and arguments */
 	int64_t payload_max;
-	int code; /* < 0: hopeless */
-	uint8_t mode, nfirst;
-	bool done;     /* the end mark arrived */
-	bool progress; /* during one feed */
-	char first[7]; /* bytes that decide the mode */
+	int64_t sent;              /* bytes of the request; 0: not known */
+	int code;                  /* < 0: hopeless */
+	uint8_t mode, nfirst, end; /* stream_mode; bytes of `first`; body_end */
+	bool done;                 /* the end mark arrived */
+	bool ending;               /* nothing more comes: half an event is no fault */
+	bool progress;             /* during one feed */
+	char first[7];             /* bytes that decide the mode */
 	char tag[STREAM_TAG_MAX + 1];
 };
 static_assert(sizeof(struct stream) <= STREAM_BYTES_MAX, "one waits for each call");
@@ -131,6 +134,9 @@ int stream_add(struct stream *s, struct part *p, enum delta_kind kind, const cha
 	       size_t len);
 /* The same where the piece belongs; nothing for an empty or absent (NULL) text. */
 int stream_piece(struct stream *s, enum delta_kind kind, int64_t index, const char *text);
+/* A count of tokens under the first of `keys` (NULL ends them) that holds one, as a number or as
+ * the text of one; -1: none, or none that can be. */
+int64_t stream_count(const json_t *usage, const char *const *keys);
 /* A word of the service: an id or the reason of the stop. NULL changes nothing, and nothing
  * changes that the model refused. */
 void stream_id(struct arriving *r, const char *id);

@@ -110,25 +110,26 @@ static void result_caveats(struct jw *w, const struct run *r, const struct agent
 {
 	const char *own = end->caveats ? end->caveats : "[]";
 	const char *no_patch = copying_failed(r->end.job->changes);
-	char overloaded[600] = "", text[900] = "";
-	struct buf all;
 	json_t *list = json_parse(own, strlen(own), NULL);
+	size_t n = json_array_size(list);
+	struct buf all;
 
 	if (r->call.first_model)
-		snprintf(overloaded, sizeof(overloaded),
-			 "%s was overloaded: %s went on in its place", r->call.first_model,
-			 r->spec->model->id);
+		json_array_append_new(list,
+				      json_sprintf("%s was overloaded: %s went on in its place",
+						   r->call.first_model, r->spec->model->id));
+	if (r->call.undercounted)
+		json_array_append_new(
+			list, json_sprintf("%s counted far fewer tokens than were sent: it may "
+					   "have cut the conversation to a window of its own",
+					   r->spec->model->provider->name));
 	if (no_patch)
-		snprintf(text, sizeof(text),
-			 "its changes could not be made into a patch (%s): they stand in " COPY_TREE
-			 " of the data root",
-			 no_patch, r->id.text);
-	if (overloaded[0])
-		json_array_append_new(list, json_string(overloaded));
-	if (text[0])
-		json_array_append_new(list, json_string(text));
+		json_array_append_new(
+			list, json_sprintf("its changes could not be made into a patch (%s): they "
+					   "stand in " COPY_TREE " of the data root",
+					   no_patch, r->id.text));
 	buf_init(&all, 1u << 20);
-	if (list && (overloaded[0] || text[0]) && json_dump(&all, list) == 0)
+	if (json_array_size(list) > n && json_dump(&all, list) == 0)
 		jw_raw(w, "caveats", all.data, all.len);
 	else
 		jw_raw(w, "caveats", own, strlen(own));
@@ -161,6 +162,8 @@ static int result_encode(struct buf *out, const struct run *r, const struct agen
 		jw_null(&w, "cost_cents");
 	else
 		jw_fixed(&w, "cost_cents", run_cost(r), 4);
+	if (run_estimated(r) > 0)
+		jw_bool(&w, "estimated", true);
 	jw_fixed(&w, "duration_seconds", run_elapsed_ms(r), 3);
 	jw_int(&w, "iterations", r->agent.at.iteration);
 	jw_str(&w, "model", r->spec->model->id);

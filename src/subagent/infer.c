@@ -40,6 +40,11 @@
 
 #define MESSAGES_MAX  (256u << 20)
 #define SHOWN_WAIT_MS 2000 /* longer waits are told in the log */
+#define FIRST_S       120  /* net.first_event_timeout */
+/* Tokens: a service that says fewer of a long conversation does not count at all. */
+#define UNDERCOUNT_LEAST 999
+/* Bytes: what comes behind the lines (how a tool is forced) is counted too, and may be less. */
+#define GROWN_LEAST 512
 
 struct infer_job {
 	struct os_work work;
@@ -156,27 +161,6 @@ static bool infer_build_at_once(struct infer_job *j)
 
 /* ---- the outcome, on the loop */
 
-/* Counted once, by the service's own id: a proxy may answer twice with one
- * reply. There are servers that give every reply the same id, so what it used
- * belongs to the name. */
-bool infer_seen(struct run *r, const char *id, const struct usage *u)
-{
-	uint64_t print = 14695981039346656037u;
-	unsigned n = MIN(r->call.nseen, (unsigned)ARRAY_LEN(r->call.seen));
-
-	if (!*id)
-		return false;
-	for (; *id; id++)
-		print = (print ^ (unsigned char)*id) * 1099511628211u;
-	print = (print ^ (uint64_t)u->input) * 1099511628211u;
-	print = (print ^ (uint64_t)u->output) * 1099511628211u;
-	for (unsigned i = 0; i < n; i++)
-		if (r->call.seen[i] == print)
-			return true;
-	r->call.seen[r->call.nseen++ % ARRAY_LEN(r->call.seen)] = print;
-	return false;
-}
-
 /* The machine is told later in this turn of the loop that the call failed for good. */
 static void infer_fail(struct infer_job *j, int rv, const char *word, const char *sentence)
 {
@@ -196,14 +180,34 @@ static void infer_fail_code(struct infer_job *j, int rv)
 		infer_fail(j, rv, err_word(rv), ava_strerror(rv));
 }
 
+/* A service that counts no more for a request that has grown, or the same for any, does not
+ * count, or has cut the conversation before its model saw it: the person is told. */
+static void infer_doubt(struct run *r, struct usage *u)
+{
+	int64_t grown = r->rec.request_bytes - r->call.counted_bytes;
+	int64_t more = u->input - r->call.counted;
+
+	if (u->estimated || r->spec->model->dialect->answer)
+		return;
+	if (r->call.counted > 0 && grown > -GROWN_LEAST && grown < GROWN_LEAST)
+		return;
+	if (r->call.counted == 0 || (grown < 0 ? more != 0 : more >= grown / 16)) {
+		r->call.counted = u->input;
+		r->call.counted_bytes = r->rec.request_bytes;
+		return;
+	}
+	r->call.undercounted |= u->input > UNDERCOUNT_LEAST && u->input < r->rec.request_bytes / 6;
+	u->input = MAX(u->input, r->rec.request_bytes / 4);
+	u->estimated = true;
+}
+
 /* The reply is here: *taken*. */
 static void infer_reply(struct infer_job *j, struct turn *t)
 {
 	struct run *r = j->run;
 	const struct redact *redact = r->rec.outbox.lb->redact;
 
-	if (infer_seen(r, t->request_id, &t->usage))
-		t->usage = (struct usage){.cost_microusd = 0};
+	infer_doubt(r, &t->usage);
 	if (redact && redact_has_known(redact, t->wire, t->wire_len)) {
 		r->call.cut = t->usage; /* paid for all the same */
 		turn_free(t);
@@ -414,6 +418,7 @@ static bool infer_switch(struct infer_job *j, const struct model *m, const char 
 		return false;
 	r->agent.at.window = r->agent.at.output_max = 0;
 	r->call.retry = (struct retry){0};
+	r->call.counted = 0; /* by another measure */
 	world_activity(r, text);
 	record_activity(d, r, text);
 	j->rehash = true;
@@ -628,6 +633,9 @@ static void infer_sentence(const struct infer_job *j, const struct wirecall_end 
 	};
 
 	retry_sentence(&r->call.retry, plan, end->failure.cls, &w, clock_mono_ms(), text, size);
+	if (r->call.late > 0 && end->failure.cls == REPLY_TIMEOUT)
+		snprintf(text + strlen(text), size - strlen(text),
+			 "; net.first_event_timeout sets it");
 }
 
 static void infer_attempt_failed(struct infer_job *j, struct wirecall_end *end)
@@ -648,6 +656,7 @@ static void infer_attempt_failed(struct infer_job *j, struct wirecall_end *end)
 		plan = (struct retry_plan){.verdict = RETRY_AGAIN};
 	lower = infer_lower(j, &end->error, &told);
 	wire_line_end(&j->ticket, end->error.never ? REPLY_OVERFLOW : end->failure.cls, &plan);
+	r->call.late += end->failure.cls == REPLY_TIMEOUT && !j->wire.began;
 	if (u.input + u.output == 0)
 		u.cost_microusd = -1;
 	u.estimated = true;
@@ -716,6 +725,21 @@ static void infer_wire_done(struct wirecall *w, struct wirecall_end *end)
 	infer_reply(j, end->turn);
 }
 
+/* A service on this machine works for as long as its prompt takes. Plain http goes nowhere else. */
+static bool infer_is_here(const struct model *m)
+{
+	return strcmp(m->provider->name, "local") == 0 ||
+	       strncmp(m->provider->base_url, "http:", 5) == 0;
+}
+
+/* For the first event; where that was too short in this call, twice as long. */
+static int64_t infer_first_ms(const struct run *r)
+{
+	int64_t s = r->sup->settings->net_first_s;
+
+	return ((s > 0 ? s : FIRST_S) * 1000) << MIN(r->call.late, 10);
+}
+
 /* The request is built. */
 static void infer_send(struct infer_job *j)
 {
@@ -728,9 +752,10 @@ static void infer_send(struct infer_job *j)
 	r->call.state = CALL_WIRE;
 	j->wire.on_began = infer_wire_began;
 	j->wire.on_done = infer_wire_done;
+	j->wire.patient = infer_is_here(m) && s->net_first_s == 0;
 	j->wire.http.timers = (struct http_timers){
 		.connect_ms = s->net_connect_s * 1000,
-		.first_ms = s->net_first_s * 1000,
+		.first_ms = j->wire.patient ? s->net_total_s * 1000 : infer_first_ms(r),
 		.idle_ms = s->net_idle_s * 1000,
 		.total_ms = s->net_total_s * 1000,
 	};
@@ -967,7 +992,7 @@ int infer_start(struct agent *a, const struct agent_infer *call)
 		learn_told(r->sup->learner, r->spec->model, a->at.window, 0, "count");
 	if (!call->again) {
 		r->call.retry = (struct retry){0};
-		r->call.attempts = 0;
+		r->call.attempts = r->call.late = 0;
 	}
 	if (call->again && r->call.held_until_ms > clock_mono_ms())
 		infer_hold(j);

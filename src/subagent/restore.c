@@ -17,7 +17,6 @@
  *
  * Nothing is asked of a model or a tool here. What can fail: memory, and a record
  * that does not fit together. */
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,6 +86,8 @@ static void write_call(struct run *r, struct jw *w)
 		jw_str(w, "firstModel", r->call.first_model);
 	if (r->call.fallbacks > 0)
 		jw_int(w, "fallbacks", r->call.fallbacks);
+	if (run_estimated(r) > 0)
+		jw_int(w, "estimatedCalls", run_estimated(r));
 	if (r->group && r->group->time_ms > 0)
 		jw_int(w, "groupMs", group_used_ms(r->group));
 }
@@ -94,9 +95,6 @@ static void write_call(struct run *r, struct jw *w)
 /* What the run's result tells of its way. */
 static void write_evidence(struct run *r, struct jw *w)
 {
-	unsigned nseen = MIN(r->call.nseen, (unsigned)ARRAY_LEN(r->call.seen));
-	char text[24];
-
 	jw_int(w, "startedMs", r->started_wall_ms);
 	if (r->tools.last[0]) {
 		jw_str(w, "lastTool", r->tools.last);
@@ -117,13 +115,6 @@ static void write_evidence(struct run *r, struct jw *w)
 		jw_raw(w, NULL, r->tools.artifacts.data, r->tools.artifacts.len);
 		jw_end(w);
 	}
-	jw_array(w, "seen");
-	for (unsigned i = r->call.nseen - nseen; i < r->call.nseen; i++) {
-		snprintf(text, sizeof(text), "%016" PRIx64,
-			 r->call.seen[i % ARRAY_LEN(r->call.seen)]);
-		jw_str(w, NULL, text);
-	}
-	jw_end(w);
 }
 
 void restore_write_position(struct run *r, struct jw *w)
@@ -160,6 +151,7 @@ static void read_call(struct tail *c, const json_t *o)
 	r->call.attempts = (uint16_t)json_get_int(o, "attempts", 0);
 	r->rec.notices = (uint8_t)json_get_int(o, "notices", 0);
 	r->call.fallbacks = (uint16_t)json_get_int(o, "fallbacks", 0);
+	r->agent.at.totals.estimated_calls = (int32_t)json_get_int(o, "estimatedCalls", 0);
 	if (first)
 		r->call.first_model = arena_copy(&r->spec->mem, first, strlen(first));
 	if (!t)
@@ -194,11 +186,6 @@ static int read_evidence(struct run *r, const json_t *o)
 	json_array_foreach(json_object_get(o, "artifacts"), i, v)
 	{
 		buf_addf(&r->tools.artifacts, "%s\"%s\"", i > 0 ? "," : "", json_string_value(v));
-	}
-	json_array_foreach(json_object_get(o, "seen"), i, v)
-	{
-		if (json_is_string(v) && i < ARRAY_LEN(r->call.seen))
-			r->call.seen[r->call.nseen++] = strtoull(json_string_value(v), NULL, 16);
 	}
 	return rv;
 }
@@ -263,7 +250,6 @@ static void take_infer_end(struct tail *c, const struct event_view *v, const jso
 	c->run->call.id[0] = 0;
 	c->ncalls = 0;
 	record_usage(content, meta, &c->usage);
-	(void)infer_seen(c->run, json_str(content, "requestId"), &c->usage);
 	if (error_class) {
 		take_failure(c, v, content, error_class);
 		return;

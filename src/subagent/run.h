@@ -90,13 +90,15 @@ struct run_call {
 	char id[16];                       /* "i3" while InferStart has no InferEnd */
 	int64_t started_ms, held_until_ms; /* held: an earlier attempt failed */
 	struct retry retry;
-	uint16_t attempts, fallbacks; /* at this call; places of models.fallback looked at */
-	const char *first_model;      /* models.fallback took its place; in spec->mem; or NULL */
+	/* At this call; places of models.fallback looked at; attempts that began too late. */
+	uint16_t attempts, fallbacks, late;
+	const char *first_model; /* models.fallback took its place; in spec->mem; or NULL */
 	/* What it had used when it was stopped; cost -1: not known; 0: it never left. */
 	struct usage cut;
-	bool stopped;     /* a stop fell into it */
-	uint64_t seen[8]; /* prints of the newest request ids: none is charged twice */
-	unsigned nseen;
+	bool stopped;      /* a stop fell into it */
+	bool undercounted; /* the service counts less than was sent: the result says so */
+	/* By this process: the newest count of input that was believed, and its request's bytes. */
+	int64_t counted, counted_bytes;
 };
 
 /* Its tools and what they showed. */
@@ -191,6 +193,9 @@ enum ava_status run_status(const struct run *r); /* the word shown for it */
 int64_t run_elapsed_ms(const struct run *r);
 /* Micro-USD; -1 when only calls of unknown price were made. */
 int64_t run_cost(const struct run *r);
+/* Calls whose tokens no service told, or not so that it can be believed; a model within ava counts
+ * by itself. */
+int run_estimated(const struct run *r);
 
 /* ---- all runs of this process */
 
@@ -205,8 +210,10 @@ struct supervisor {
 	struct strmap groups; /* struct group by id */
 	struct nameset names; /* run ids and trace names ever used */
 	struct quotes quotes;
-	struct spend spend;   /* of runs that ended */
-	struct budget day;    /* budget.day_cents; counted since `day_date` began */
+	struct spend spend; /* of runs that ended */
+	struct budget day;  /* budget.day_cents; counted since `day_date` began */
+	/* It reported a cost of a model that its price calls free; NULL: none has. */
+	const struct provider *bills_free;
 	uint64_t ranks;       /* runs made so far, in this process */
 	char day_date[11];    /* local; "": nothing asked yet */
 	char before_date[11]; /* of the day that was counted before, and what it had spent */
@@ -339,9 +346,6 @@ void infer_wait_long(struct run *r);
 /* The runtime stops: what a call in flight had used is written while it is
  * known. The next start would have to guess. */
 void infer_interrupted(struct run *r);
-/* A reply with this id of the service's and this use came before: it is no other one.
- * Remembers it. */
-bool infer_seen(struct run *r, const char *id, const struct usage *u);
 /* A call that failed is made again, but the machine does not know yet. */
 bool infer_has_failed(const struct run *r);
 /* What the call in flight is charged when it is cut: an estimate. */

@@ -404,6 +404,9 @@ static void finish(struct wirecall *w, int rv, const struct ava_error *err, bool
 		{"date", &end.failure.date},
 	};
 
+	/* A service that says no more behind the reason has ended, too. */
+	if (!stop && (rv == 0 || (rv == AVA_ETIMEOUT && stream_rest_ms(s) >= 0)))
+		stream_body_end(s, w->http.framed ? BODY_WHOLE : BODY_CLOSED);
 	end.failure.cls = stream_end(s, reply_status(w), http_call_header(&w->http, "content-type"),
 				     &end.turn, &end.error);
 	if (end.failure.cls != REPLY_OK && rv < 0 && !said(end.failure.cls)) {
@@ -440,6 +443,7 @@ static void finish(struct wirecall *w, int rv, const struct ava_error *err, bool
 static bool on_data(struct http_call *c, const char *s, size_t n)
 {
 	struct wirecall *w = c->user;
+	int64_t rest_ms = stream_rest_ms(w->stream);
 	bool progress = false;
 	int rv = stream_feed(w->stream, s, n, &progress);
 
@@ -452,7 +456,10 @@ static bool on_data(struct http_call *c, const char *s, size_t n)
 		finish(w, 0, NULL, true);
 		return false;
 	}
-	return progress;
+	/* There are gateways that keep the stream open behind its end. */
+	if (stream_rest_ms(w->stream) != rest_ms)
+		http_call_ends(c, stream_rest_ms(w->stream));
+	return progress && (!w->patient || stream_spoke(w->stream));
 }
 
 static void on_done(struct http_call *c, int rv, const struct ava_error *err)
@@ -491,7 +498,7 @@ int wirecall_start(struct wirecall *w, struct http_pool *pool, const struct mode
 	w->stream = stream_open(m->dialect->stream, m, tag);
 	rv = w->stream ? m->dialect->headers(&headers, m, key) : AVA_ENOMEM;
 	if (rv == 0) {
-		stream_limit(w->stream, w->max_output);
+		stream_asked(w->stream, (int64_t)body->len, w->max_output);
 		stream_tools(w->stream, w->tools, w->ntools);
 		if (w->on_text)
 			stream_on_text(w->stream, w->on_text, w->text_user);

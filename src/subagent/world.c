@@ -452,6 +452,11 @@ int64_t run_cost(const struct run *r)
 	return t->uncosted_calls && t->cost_microusd == 0 ? -1 : t->cost_microusd;
 }
 
+int run_estimated(const struct run *r)
+{
+	return r->spec->model->dialect->answer ? 0 : r->agent.at.totals.estimated_calls;
+}
+
 /* ---- Tools at work. A world_call owns what its tool needs until the tool says
  * done, which it does exactly once, also when the run no longer wants it; the
  * run is kept until then. Output is repaired, redacted and capped on its way

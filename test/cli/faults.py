@@ -71,7 +71,7 @@ QUICK = [
     Case("fault=cut:1200@1", "ANORL", retries=["truncated"], paid=True),
     Case("fault=cut:99999"),  # behind the end mark: nothing is lost
     Case("fault=eof:99999"),
-    Case("fault=no-end", retries=["truncated"], paid=True),
+    Case("fault=no-end"),  # its reason and the end of the body came
     Case("fault=reset", retries=["network"]),
     Case("fault=close", retries=["network"], resent=True),
     Case("fault=empty200", retries=["truncated"], paid=True),

@@ -340,6 +340,11 @@ int http_call_start(struct http_pool *p, struct http_call *c, struct ava_error *
 	return 0;
 }
 
+void http_call_ends(struct http_call *c, int64_t ms)
+{
+	(void)c, (void)ms;
+}
+
 void http_call_stop(struct http_call *c)
 {
 	struct http_call_impl *m = c->impl;

@@ -4,6 +4,7 @@
  * every kind are in test/cli/test_models.sh. */
 #include "core_rig.h"
 
+#include "base/clock.h"
 #include "base/keys.h"
 #include "http_peer.h"
 #include "provider/model.h"
@@ -37,7 +38,9 @@
 	"event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":"      \
 	"\"end_turn\"},\"usage\":{\"output_tokens\":100}}\n\n"                                     \
 	"event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"
-#define LOOK CALL("read_file", "{\\\"path\\\":\\\"none\\\"}")
+/* Long enough that the request grows by what cannot be overlooked. */
+#define NONE "none/none/none/none/none/none/none/none/none/none/none/none/none/none/none/none/"
+#define LOOK CALL("read_file", "{\\\"path\\\":\\\"" NONE NONE NONE NONE NONE NONE NONE NONE "\\\"}")
 
 /* Of chat completions. */
 #define CHAT(rest)                                                                                 \
@@ -60,6 +63,7 @@ enum play {
 	BAD_OTHER,
 	NO_KEY,
 	SILENCE,
+	MUTE,
 	SLOW_DOWN,
 	CHAT_THINKS,
 	CHAT_REJECTS,
@@ -70,6 +74,7 @@ static struct {
 	struct peer peer;
 	enum play plays[16];
 	unsigned nplays, requests;
+	int64_t at_ms[16]; /* of requests */
 	char *bodies[16];
 	char ids[16][16];
 } service;
@@ -94,6 +99,7 @@ static void answer(struct peer_conn *c, const char *head, const char *body, size
 	enum play play = n < service.nplays ? service.plays[n] : DONE;
 
 	if (n < 16) {
+		service.at_ms[n] = clock_mono_ms();
 		free(service.bodies[n]);
 		service.bodies[n] = strdup(body);
 	}
@@ -132,6 +138,8 @@ static void answer(struct peer_conn *c, const char *head, const char *body, size
 		break;
 	case SILENCE:
 		peer_sendf(c, HEAD START, "r");
+		break;
+	case MUTE:
 		break;
 	case CHAT_THINKS:
 		peer_sendf(c, HEAD, "r");
@@ -411,27 +419,48 @@ TEST_OF(refused_keys_open_the_circuit, struct world *w)
 	assert_int_equal(service.requests, 5);
 }
 
-/* ---- a reply that comes twice */
+/* ---- a service that is slow to begin */
 
-TEST_OF(one_request_is_paid_once, struct world *w)
+static void step_far(struct world *w, int64_t ms)
+{
+	test_clock_skip(ms);
+	for (int i = 0; i < 3; i++)
+		os_loop_step(w->loop, 1);
+}
+
+/* A time that is set holds, and is not tried twice: the second attempt has twice as long. */
+TEST_OF(never_the_same_wait, struct world *w)
 {
 	struct got g;
-	json_t *r;
 
-	for (int same = 0; same < 2; same++) {
-		snprintf(service.ids[0], sizeof(service.ids[0]), "first");
-		snprintf(service.ids[1], sizeof(service.ids[1]), same ? "first" : "second");
-		PLAY(TWO_STEPS);
-		begin(w, &g, AVA_DEFAULT, false);
-		r = result_of(w, g.id);
-		assert_result(r, "success", "submitted");
-		assert_int_equal(json_get_int(r, "iterations", 0), 2);
-		assert_int_equal(json_get_int(r, "tokens_used", 0), same ? 1100 : 2200);
-		/* 1,000 and 100 tokens at 1 and 5 dollars a million */
-		assert_int_equal(json_get_fixed(r, "cost_cents", 4, -1), same ? 1500 : 3000);
-		json_decref(r);
-	}
+	w->settings.net_first_s = 20;
+	reopen(w);
+	PLAY(MUTE, MUTE, DONE);
+	begin(w, &g, AVA_DEFAULT, false);
+	for (int i = 0; i < 1000 && service.requests < 3; i++)
+		step_far(w, 250);
+	assert_int_equal(service.requests, 3);
+	assert_in_range(service.at_ms[1] - service.at_ms[0], 20000, 39000);
+	assert_in_range(service.at_ms[2] - service.at_ms[1], 40000, 59000);
+	assert_ended(w, g.id, "success", "submitted");
+	assert_attempts(w, g.id, 3);
 }
+
+/* The service of this test is on this machine: a long prompt takes its time there. */
+TEST_OF(waits_for_a_service_here, struct world *w)
+{
+	struct got g;
+
+	PLAY(MUTE);
+	begin(w, &g, 3600000, false);
+	until_request(w, 1);
+	for (int i = 0; i < 100; i++)
+		step_far(w, 10000);
+	assert_int_equal(service.requests, 1);
+	cancelled(w, g.id, 1);
+}
+
+/* ---- what is believed of what a service counts */
 
 /* There are servers whose replies all have one id: each is paid for. */
 TEST_OF(one_id_for_all, struct world *w)
@@ -446,6 +475,26 @@ TEST_OF(one_id_for_all, struct world *w)
 	r = result_of(w, g.id);
 	assert_result(r, "success", "submitted");
 	assert_int_equal(json_get_int(r, "tokens_used", 0), 1100 + 1300);
+	/* 2,200 and 200 tokens at 1 and 5 dollars a million */
+	assert_int_equal(json_get_fixed(r, "cost_cents", 4, -1), 3200);
+	assert_int_equal(json_array_size(json_object_get(r, "caveats")), 0);
+}
+
+/* The same count for a request that has grown: it is estimated, and the person is told. */
+TEST_OF(one_count_for_all, struct world *w)
+{
+	struct got g;
+	json_auto_t *r = NULL;
+	int64_t sent;
+
+	PLAY(TWO_STEPS, DONE);
+	begin(w, &g, AVA_DEFAULT, false);
+	r = result_of(w, g.id);
+	assert_result(r, "success", "submitted");
+	sent = (int64_t)strlen(service.bodies[1]) / 4;
+	assert_in_range(json_get_int(r, "tokens_used", 0), 1200 + sent - 100, 1200 + sent);
+	assert_non_null(strstr(json_string_value(json_array_get(json_object_get(r, "caveats"), 0)),
+			       "counted far fewer tokens than were sent"));
 }
 
 /* ---- what the runtime told the model stands at the call */

@@ -132,9 +132,6 @@ static void dump_call(struct buf *out, const struct run_call *call)
 	NUM(call->retry.failures);
 	NUM(call->retry.overloads);
 	NUM(call->retry.broken);
-	NUM(call->nseen);
-	for (unsigned i = 0; i < MIN(call->nseen, (unsigned)ARRAY_LEN(call->seen)); i++)
-		NUM(call->seen[i]);
 }
 
 static void dump_tools(struct buf *out, const struct run *r)

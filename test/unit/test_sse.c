@@ -71,6 +71,9 @@ static const struct {
 	{"not closed", "data: a\n\ndata: b\n", "message|a|;"},
 	{"cut in a line", "data: a\n\ndata: b", "message|a|;"},
 	{"colon in data", "data: a: b\n\n", "message|a: b|;"},
+	{"objects without a blank line", "data: {}\ndata: {\ndata: }\ndata: [D]\n\n",
+	 "message|{}|;message|{\n}|;message|[D]|;"},
+	{"nor before a name", "event: x\ndata: {}\nevent: y\ndata: {}\n\n", "x|{}|;y|{}|;"},
 	{"blank lines alone", "\n\n\r\n\r\r", ""},
 };
 
@@ -96,6 +99,31 @@ TEST(rules)
 			buf_fini(&g.text);
 			sse_fini(&s);
 		}
+	}
+}
+
+TEST(end_of_the_body)
+{
+	static const struct {
+		const char *in, *out;
+	} ends[] = {
+		{"data: a\n\ndata: b\n", "message|a|;message|b|;"},
+		{"data: a\n\ndata: b", "message|a|;message|b|;"},
+		{"data: a\n\n", "message|a|;"},
+		{"data: a\n\nda", "message|a|;"},
+		{"", ""},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
+		struct got g;
+		struct sse s;
+
+		open_stream(&s, &g, 100);
+		assert_int_equal(sse_feed(&s, ends[i].in, strlen(ends[i].in)), 0);
+		assert_int_equal(sse_end(&s), 0);
+		assert_string_equal(g.text.data, ends[i].out);
+		buf_fini(&g.text);
+		sse_fini(&s);
 	}
 }
 

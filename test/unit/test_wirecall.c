@@ -142,7 +142,8 @@ static void call(struct rig *r, const char *reply)
 	"data: "                                                                                   \
 	"{\"id\":\"x\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"eightier\"}}]}\n\n"
 #define OVER "data: {\"error\":{\"type\":\"overloaded_error\",\"message\":\"too busy\"}}\n\n"
-#define END  "data: [DONE]\n\n"
+#define STOP "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n"
+#define END  STOP "data: [DONE]\n\n"
 
 TEST_OF(whole, struct rig *r)
 {
@@ -167,6 +168,43 @@ TEST_OF(whole_though_broken, struct rig *r)
 	assert_int_equal(r->cls, REPLY_OK);
 }
 
+#define WHOLE                                                                                      \
+	"{\"id\":\"x\",\"choices\":[{\"message\":{\"content\":\"eightier\"},"                      \
+	"\"finish_reason\":\"stop\"}]}"
+#define ARGS(text)                                                                                 \
+	"data: {\"id\":\"x\",\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"a\","  \
+	"\"function\":{\"name\":\"f\",\"arguments\":\"" text "\"}}]}}]}\n\n"
+#define USED                                                                                       \
+	"data: {\"choices\":[],"                                                                   \
+	"\"usage\":{\"prompt_tokens\":5,\"completion_tokens\":5}}\n\n"
+#define CHUNK(size, text) "Transfer-Encoding: chunked\r\n\r\n" size "\r\n" text "\r\n0\r\n\r\n"
+
+/* Whole without its mark, by a reason and the end of the body. */
+TEST_OF(whole_by_its_reason, struct rig *r)
+{
+	static const struct {
+		const char *reply;
+		bool whole;
+	} ends[] = {
+		{OK_HEAD "\r\n" WORD STOP, true},
+		{OK_HEAD "\r\n" WORD "data: {\"choices\":[{\"finish_reason\":\"stop\"}]}", true},
+		{OK_HEAD "\r\n" WORD STOP "data: [DO", true},
+		{OK_HEAD "\r\n" WHOLE, true},
+		{OK_HEAD "\r\n" ARGS("{}") USED, true},
+		{OK_HEAD "\r\n" ARGS("{}"), false}, /* another call may have been to come */
+		{OK_HEAD "\r\n" ARGS("{") USED, false},
+		{OK_HEAD CHUNK("77", ARGS("{}")), true},
+		{OK_HEAD "\r\n" WORD USED, false},
+		{OK_HEAD "\r\n" WORD "data: [DONE]\n\n", false}, /* half a sentence */
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
+		call(r, ends[i].reply);
+		print_message("%zu: %s\n", i, r->error.text);
+		assert_int_equal(r->cls, ends[i].whole ? REPLY_OK : REPLY_TRUNCATED);
+	}
+}
+
 static const struct {
 	const char *reply;
 	enum reply_class cls;
@@ -177,6 +215,10 @@ static const struct {
 	{OK_HEAD "\r\n" WORD, REPLY_TRUNCATED, 200, 1, true, "-", "broke off before its end"},
 	{OK_HEAD "Content-Length: 500\r\n\r\n" WORD, REPLY_TRUNCATED, 200, 1, true, "-", NULL},
 	{OK_HEAD "Content-Length: 500\r\n\r\n" WAIT, REPLY_NETWORK, 200, 0, true, "-", NULL},
+	/* its reason came, but the body breaks */
+	{OK_HEAD "Content-Length: 500\r\n\r\n" WORD STOP, REPLY_TRUNCATED, 200, 1, true, "-", NULL},
+	{OK_HEAD "Transfer-Encoding: chunked\r\n\r\nfff\r\n" WORD STOP, REPLY_TRUNCATED, 200, 1,
+	 true, "-", NULL},
 	{OK_HEAD "\r\n" WORD "data: {bad\n\n" WORD, REPLY_PROTOCOL, 200, 1, true, "-",
 	 "an event that is no JSON"},
 	{OK_HEAD "\r\n" WORD OVER, REPLY_OVERLOADED, 200, 1, true, "-", "too busy"},
@@ -245,6 +287,14 @@ TEST_OF(timers, struct rig *r)
 	assert_true(r->accepted);
 	call(r, OK_HEAD "\r\n" WORD END); /* whole, only the line stays open */
 	assert_int_equal(r->cls, REPLY_OK);
+	call(r, OK_HEAD "\r\n" WORD STOP); /* and nothing more behind the reason */
+	assert_int_equal(r->cls, REPLY_OK);
+	r->w.patient = true; /* for text; an event without any is none */
+	r->w.http.timers.first_ms = 60000;
+	r->w.http.timers.idle_ms = 1000;
+	call(r, OK_HEAD "\r\n" WAIT ARGS(""));
+	assert_int_equal(r->cls, REPLY_TIMEOUT);
+	assert_non_null(strstr(r->error.text, "(first timer)"));
 }
 
 TEST_OF(stop, struct rig *r)
