@@ -133,7 +133,8 @@ int money_ask(struct run *r, int64_t max_output)
 	int64_t most = limit_call_cost(&r->agent, max_output);
 
 	/* What is reported counts, whatever the list says: where all is spent it is not asked. */
-	if (most == 0 && (p->input < 0 || p->output < 0 || r->agent.at.totals.cost_microusd > 0))
+	if (most == 0 && (p->input < 0 || p->output < 0 || r->agent.at.totals.cost_microusd > 0 ||
+			  (r->sup->bills_free && r->sup->bills_free == r->spec->model->provider)))
 		least = most = 1;
 	money_settle(r);
 	return budget_ask(&r->call.hold, least, most);
@@ -153,6 +154,8 @@ void money_settle(struct run *r)
 
 	if (total < r->call.counted_microusd) /* another turn of a conversation: counted anew */
 		r->call.counted_microusd = 0;
+	if (total > r->call.counted_microusd && limit_call_cost(&r->agent, LIMIT_LEAST_OUTPUT) == 0)
+		r->sup->bills_free = r->spec->model->provider;
 	money_turn_day(r->sup); /* before others go on with what it gives back */
 	budget_settle(&r->call.hold, total - r->call.counted_microusd);
 	r->call.counted_microusd = total;
