@@ -149,6 +149,7 @@ static void fill_complete(struct op_status *s, const json_t *event)
 	s->elapsed_ms = json_get_int(t, "durationMs", 0);
 	s->tokens = json_get_int(t, "tokens", 0);
 	s->cost_microusd = json_get_fixed(t, "costCents", 4, -1);
+	s->estimated = json_get_int(t, "estimatedCalls", 0) > 0;
 	s->iteration = (int)json_get_int(t, "iterations", 0);
 }
 
@@ -293,6 +294,7 @@ static void ended_row(const struct catalog_row *row, struct op_status *s)
 		.cost_microusd = row->totals.uncosted_calls && row->totals.cost_microusd == 0
 					 ? -1
 					 : row->totals.cost_microusd,
+		.estimated = row->totals.estimated_calls > 0,
 	};
 	if (!row->shown.task)
 		return;

@@ -59,6 +59,8 @@ static void verb_status(struct jw *w, const char *key, const struct op_status *s
 	jw_int(w, "iteration", s->iteration);
 	jw_int(w, "tokens_used", s->tokens);
 	verb_cost(w, "cost_cents", s->cost_microusd);
+	if (s->estimated)
+		jw_bool(w, "estimated", true);
 	jw_fixed(w, "elapsed_seconds", s->elapsed_ms, 3);
 	jw_str(w, "current_activity", s->activity);
 	if (s->last_tool && s->last_tool[0]) {

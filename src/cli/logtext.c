@@ -127,7 +127,7 @@ static bool add_value(struct buf *out, const json_t *in, const char *key, const 
 	if (strcmp(how, "role") == 0) {
 		buf_adds(out, format_role(text).text);
 	} else if (strcmp(how, "cost") == 0) {
-		buf_adds(out, format_cost_of(in, key).text);
+		buf_adds(out, format_money(json_get_fixed(in, key, 4, -1)).text);
 	} else if (strcmp(how, "most") == 0) {
 		buf_adds(out, format_most_of(in, key).text);
 	} else if (strcmp(how, "n") == 0) {

@@ -4,6 +4,7 @@
 #include "codec/format_of.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/util.h"
@@ -15,9 +16,22 @@
 #define ENTITY_MAX 10
 #define LOOKED_AT  2048 /* bytes: whoever shows nothing in them hides something */
 
+/* "~" before a figure of a run that says its figures are estimated. */
+static struct format about(const json_t *o, struct format f)
+{
+	struct format out;
+
+	if (!json_get_bool(o, "estimated", false))
+		return f;
+	snprintf(out.text, sizeof(out.text), "~%.*s", (int)sizeof(out.text) - 2, f.text);
+	return out;
+}
+
 struct format format_cost_of(const json_t *o, const char *key)
 {
-	return format_money(json_get_fixed(o, key, 4, -1));
+	int64_t cost = json_get_fixed(o, key, 4, -1);
+
+	return cost < 0 ? format_money(cost) : about(o, format_money(cost));
 }
 
 struct format format_time_of(const json_t *o, const char *key)
@@ -27,7 +41,7 @@ struct format format_time_of(const json_t *o, const char *key)
 
 struct format format_tokens_of(const json_t *o, const char *key)
 {
-	return format_tokens(json_get_int(o, key, 0));
+	return about(o, format_tokens(json_get_int(o, key, 0)));
 }
 
 struct format format_most_of(const json_t *quote, const char *key)

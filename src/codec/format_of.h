@@ -11,7 +11,8 @@
 #include "base/format.h"
 #include "base/words.h"
 
-/* Of a member: cents, seconds, tokens. */
+/* Of a member: cents, seconds, tokens; with a "~" where `o` is a run whose figures are estimated.
+ */
 struct format format_cost_of(const json_t *o, const char *key);
 struct format format_time_of(const json_t *o, const char *key);
 struct format format_tokens_of(const json_t *o, const char *key);

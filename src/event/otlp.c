@@ -78,6 +78,7 @@ static const struct otlp_attr agent_attrs[] = {
 	{"ava.run.stop_reason", AS_TEXT, FROM_END, "stopReason", NULL},
 	TOKENS(FROM_TOTALS, "inputTokens", "outputTokens"),
 	COST(FROM_TOTALS),
+	{"ava.usage.estimated_calls", AS_INT, FROM_TOTALS, "estimatedCalls", NULL},
 	{NULL, 0, 0, NULL, NULL},
 };
 

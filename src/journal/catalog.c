@@ -38,6 +38,7 @@ enum field_type {
 	FIELD_GROUP, /* a text that is not written when there is none */
 	FIELD_TIME,  /* "": -1 */
 	FIELD_COUNT,
+	FIELD_SOME,    /* the same, not written when it is 0 */
 	FIELD_NUMBER,  /* it may be less than 0: a limit that was not resolved yet */
 	FIELD_TOKENS,  /* the sum of both; read over */
 	FIELD_CENTS,   /* micro-USD */
@@ -76,6 +77,7 @@ static const struct field {
 	{",\"calls\":", FIELD_COUNT, AT(totals.calls)},
 	{",\"uncostedCalls\":", FIELD_COUNT, AT(totals.uncosted_calls)},
 	{",\"failedCalls\":", FIELD_COUNT, AT(totals.failed_calls)},
+	{",\"estimatedCalls\":", FIELD_SOME, AT(totals.estimated_calls)},
 	{"}", FIELD_SHOWN, 0},
 	{",\"shown\":{\"task\":", FIELD_TEXT, AT(shown.task)},
 	{",\"cwd\":", FIELD_TEXT, AT(shown.cwd)},
@@ -117,6 +119,7 @@ static void put_value(struct buf *out, const struct field *f, const struct catal
 		put_text(out, iso);
 		break;
 	case FIELD_COUNT:
+	case FIELD_SOME:
 	case FIELD_NUMBER:
 		json_add_int(out, *(const int64_t *)at);
 		break;
@@ -146,7 +149,8 @@ int catalog_encode(struct buf *out, const struct catalog_row *row)
 	bool group = row->group_id != NULL && row->group_id[0] != '\0';
 
 	for (const struct field *f = fields;; f++) {
-		if (f->type == FIELD_GROUP && !group)
+		if ((f->type == FIELD_GROUP && !group) ||
+		    (f->type == FIELD_SOME && row->totals.estimated_calls == 0))
 			continue;
 		buf_adds(out, f->key);
 		put_value(out, f, row);
@@ -298,6 +302,7 @@ static bool take_value(struct cursor *c, const struct field *f, struct catalog_r
 		*(int64_t *)at = s[0] == '\0' ? -1 : clock_parse_iso(s, strlen(s));
 		return s[0] == '\0' || *(int64_t *)at >= 0;
 	case FIELD_COUNT:
+	case FIELD_SOME:
 		return take_number(c, 0, at) && *(int64_t *)at >= 0;
 	case FIELD_TOKENS:
 		return take_number(c, 0, &sum);
@@ -324,9 +329,10 @@ static bool take_row(struct cursor *c, struct catalog_row *row)
 {
 	for (const struct field *f = fields;; f++) {
 		if (!take_literal(c, f->key)) {
-			if (f->type != FIELD_GROUP)
+			if (f->type == FIELD_GROUP)
+				row->group_id = "";
+			else if (f->type != FIELD_SOME)
 				return false;
-			row->group_id = "";
 			continue;
 		}
 		if (!take_value(c, f, row))

@@ -18,7 +18,7 @@ struct catalog_totals {
 	int64_t input_tokens, output_tokens; /* tokens = their sum */
 	int64_t cost_microusd;               /* written as decimal cents */
 	int64_t duration_ms;
-	int64_t calls, uncosted_calls, failed_calls;
+	int64_t calls, uncosted_calls, failed_calls, estimated_calls;
 };
 
 /* What a listing shows of an ended run besides, so that it opens no file of

@@ -553,6 +553,8 @@ static void write_totals(struct jw *w, const struct run *r)
 	jw_int(w, "durationMs", run_elapsed_ms(r));
 	jw_int(w, "calls", t->calls);
 	jw_int(w, "uncostedCalls", t->uncosted_calls);
+	if (run_estimated(r) > 0)
+		jw_int(w, "estimatedCalls", run_estimated(r));
 	jw_int(w, "failedCalls", t->failed_calls);
 	jw_int(w, "iterations", r->agent.at.iteration);
 	jw_int(w, "toolCalls", t->tool_calls);
@@ -624,6 +626,7 @@ static void record_catalog_end(struct draft *d, struct run *r, enum ava_status s
 	row.totals.duration_ms = run_elapsed_ms(r);
 	row.totals.calls = t->calls;
 	row.totals.uncosted_calls = t->uncosted_calls;
+	row.totals.estimated_calls = run_estimated(r);
 	row.totals.failed_calls = t->failed_calls;
 	while (len == CATALOG_TASK_MAX && n > 0 && ((unsigned char)task[n] & 0xc0) == 0x80)
 		n--; /* no half character */

@@ -205,6 +205,7 @@ static void fill_totals(struct catalog_totals *out, const json_t *t)
 	out->calls = json_get_int(t, "calls", 0);
 	out->uncosted_calls = json_get_int(t, "uncostedCalls", 0);
 	out->failed_calls = json_get_int(t, "failedCalls", 0);
+	out->estimated_calls = json_get_int(t, "estimatedCalls", 0);
 }
 
 /* Into the catalog, and for who reads it now. */

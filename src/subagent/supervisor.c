@@ -421,6 +421,7 @@ void supervisor_status(const struct run *r, struct op_status *out)
 		.last_tool_ms = r->tools.last_wall_ms,
 		.tokens = a->at.totals.input + a->at.totals.output,
 		.cost_microusd = run_cost(r),
+		.estimated = run_estimated(r) > 0,
 		.elapsed_ms = run_elapsed_ms(r),
 		.iteration = a->at.iteration,
 		.limit_time_ms = l->time_ms,

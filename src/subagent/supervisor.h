@@ -25,6 +25,7 @@ struct op_status {
 	int limit_iterations;
 	int rights;                  /* subagent/rights.h; -1: not known here */
 	const struct question *asks; /* a person; NULL: nothing */
+	bool estimated;              /* its tokens and cost, in part or whole */
 	bool repeated;               /* of a spawn: this request_id was answered before */
 };
 

@@ -79,7 +79,7 @@ static const struct catalog_row rows[] = {
 		.ended_ms = 1,
 		.bytes = INT64_MAX,
 		.types = 0x7fffffff,
-		.totals = {.cost_microusd = 1, .uncosted_calls = 3},
+		.totals = {.cost_microusd = 1, .uncosted_calls = 3, .estimated_calls = 2},
 		.shown = {.task = "", .limit_ms = 1, .limit_microusd = -1},
 	},
 	{

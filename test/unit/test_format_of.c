@@ -35,6 +35,11 @@ TEST(figures)
 	assert_string_equal(format_limit_of(o, "max_tokens").text, "9k tokens");
 	assert_string_equal(format_limit_of(o, "max_iterations").text, "1 reply");
 	assert_string_equal(format_cost_of(none, "cost_cents").text, "cost unknown");
+	json_object_set_new(o, "estimated", json_true());
+	assert_string_equal(format_cost_of(o, "cost_cents").text, "~$0.01");
+	assert_string_equal(format_tokens_of(o, "tokens_used").text, "~12k");
+	json_object_set_new(none, "estimated", json_true());
+	assert_string_equal(format_cost_of(none, "cost_cents").text, "cost unknown");
 	assert_string_equal(format_most_of(none, "costCents").text, "cost unknown");
 	assert_string_equal(format_limit_of(none, "max_cost_cents").text, "cost unknown");
 	assert_int_equal(format_not_found(none, &all), 0);

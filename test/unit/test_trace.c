@@ -159,7 +159,7 @@ static struct ava_trace *a_run(void)
 	put(t, 24, "Error", "{\"class\":\"interrupted\",\"message\":\"stopped\"}", "{}");
 	put(t, 25, "SubagentComplete",
 	    "{\"subagentId\":\"S-aaaaaa\",\"status\":\"error\",\"totals\":{\"inputTokens\":3010,"
-	    "\"outputTokens\":55,\"costCents\":1.2501}}",
+	    "\"outputTokens\":55,\"costCents\":1.2501,\"estimatedCalls\":2}}",
 	    "{\"inputTokens\":3010,\"outputTokens\":55,\"costCents\":1.2501}");
 	return t;
 }
@@ -519,6 +519,7 @@ TEST(trace_otlp)
 	assert_string_equal(attribute(run, "gen_ai.operation.name"), "invoke_agent");
 	assert_string_equal(attribute(run, "gen_ai.agent.id"), "S-aaaaaa");
 	assert_string_equal(attribute(run, "gen_ai.usage.input_tokens"), "3010");
+	assert_string_equal(attribute(run, "ava.usage.estimated_calls"), "2");
 	assert_string_equal(attribute(run, "error.type"), "error");
 	assert_int_equal(strlen(json_get_str(run, "traceId")), 32);
 	assert_int_equal(strlen(json_get_str(run, "spanId")), 16);

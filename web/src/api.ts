@@ -60,6 +60,7 @@ export interface Run {
   iteration: number;
   tokens_used: number;
   cost_cents: number | null;
+  estimated?: boolean; // both of them
   elapsed_seconds: number;
   current_activity: string;
   last_tool_call?: { name: string; at: string };

@@ -18,6 +18,7 @@ export function money(cents: number | null | undefined): string {
   if (cents == null) return "cost unknown";
   return cents > 0 && cents < 0.5 ? "<$0.01" : `$${(Math.round(cents) / 100).toFixed(2)}`;
 }
+export const about = (run: { estimated?: boolean }) => (run.estimated ? "~" : "");
 // One decimal below ten of a unit, none above; cut, as what is not yet reached.
 const scaled = (n: number, unit: number, suffix: string) =>
   (n < 10 * unit ? (Math.floor((n * 10) / unit) / 10).toFixed(1) : Math.floor(n / unit)) + suffix;

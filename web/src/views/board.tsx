@@ -6,7 +6,7 @@ import { useKeys } from "../keys";
 import { address, go } from "../router";
 import { now, pending, runList } from "../store";
 import { attempt, Empty, StatusDot } from "../ui";
-import { cut, day, duration, elapsed, money, roleName, statusWords, tokens } from "../words";
+import { about, cut, day, duration, elapsed, money, roleName, statusWords, tokens } from "../words";
 import { newTask } from "./newtask";
 import { ProposalCard } from "./proposal";
 
@@ -79,7 +79,7 @@ function RunCard({ run }: { run: Run }) {
       <p>{cut(run.task, 140)}</p>
       <small class="row">
         <span>{ended ? duration(run.elapsed_seconds * 1000) : run.current_activity || statusWords[run.status]}</span>
-        <span>{tokens(run.tokens_used)} tokens</span><span>{money(run.cost_cents)}</span>
+        <span>{about(run)}{tokens(run.tokens_used)} tokens</span><span>{run.cost_cents ? about(run) : ""}{money(run.cost_cents)}</span>
         {ended && run.status !== "success" ? <span class="tag red">{statusWords[run.status]}</span> : null}
       </small>
       {!ended ? <Budget run={run} /> : null}

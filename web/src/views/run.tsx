@@ -9,7 +9,7 @@ import { address, go, place } from "../router";
 import { live, now, refreshRun, runs, theStream } from "../store";
 import { burnOf, isError, turnsOf, type Span, type Turn } from "../trace";
 import { attempt, Empty, StatusDot } from "../ui";
-import { bytes, clock, cut, day, duration, elapsed, money, rightsWords, roleName, statusWords, tokens } from "../words";
+import { about, bytes, clock, cut, day, duration, elapsed, money, rightsWords, roleName, statusWords, tokens } from "../words";
 import { Answer, cancelRun, canResume, resumeRun, Steer } from "./board";
 import { Chart } from "./chart";
 import { EventList, EventModal, Rows } from "./events";
@@ -58,12 +58,12 @@ function useEvents(id: string) {
   return { events, state };
 }
 
-function Meter({ name, used, most, show }: { name: string; used: number; most: number | undefined; show: (n: number) => string }) {
+function Meter({ name, used, most, show, mark = "" }: { name: string; used: number; most: number | undefined; show: (n: number) => string; mark?: string }) {
   if (!most) return null;
   const part = used / most, percent = Math.min(100, Math.round(part * 100));
   return (
     <div>
-      <small class="row"><span class="grow">{name}</span><span>{show(used)} of {show(most)}</span></small>
+      <small class="row"><span class="grow">{name}</span><span>{mark}{show(used)} of {show(most)}</span></small>
       <div class={part >= 1 ? "bar over" : part >= 0.8 ? "bar near" : "bar"} role="meter" aria-label={name} aria-valuemin={0} aria-valuemax={100} aria-valuenow={percent}><i style={{ width: `${percent}%` }} /></div>
     </div>
   );
@@ -76,8 +76,8 @@ function Budget({ run, events }: { run: Run; events: AvaEvent[] }) {
     <section class="panel" aria-label="Budget" style="display: grid; gap: 10px">
       <h2>Budget</h2>
       <Meter name="Time" used={elapsed(run, now.value)} most={l.timeout && l.timeout * 1000} show={duration} />
-      <Meter name="Money" used={run.cost_cents ?? 0} most={l.max_cost_cents} show={money} />
-      <Meter name="Tokens" used={run.tokens_used} most={l.max_tokens} show={tokens} />
+      <Meter name="Money" used={run.cost_cents ?? 0} most={l.max_cost_cents} show={money} mark={about(run)} />
+      <Meter name="Tokens" used={run.tokens_used} most={l.max_tokens} show={tokens} mark={about(run)} />
       <Meter name="Replies" used={run.iteration} most={l.max_iterations} show={String} />
       {burn.at.length > 1 ? (
         <Chart label="What is left of tokens and money after each reply, in percent" at={burn.at} height={150} show={(v) => `${Math.round(v)} %`}
