@@ -18,8 +18,6 @@
 #include "base/util.h"
 
 #define PER_MILLION 1000000
-#define WINDOW_STEP 1024                   /* tokens; that windows are multiples of */
-#define CUT_BYTES   4096                   /* that a request grew by, and was not counted for */
 #define USAGE_MAX   INT64_C(1000000000000) /* tokens or micro-USD of one call */
 
 static int64_t times(int64_t a, int64_t b)
@@ -244,13 +242,9 @@ void limit_charge(struct agent *a, struct usage *u)
 void limit_settle(struct agent *a, struct usage *u)
 {
 	limit_charge(a, u);
-	/* Some cut what is too long without a word: the count stands still at their window. */
-	if (u->input > 0 && u->input == a->at.measured_input && u->input % WINDOW_STEP == 0 &&
-	    a->at.new_bytes >= CUT_BYTES)
-		a->at.window = whole_tokens(u->input);
-	if (u->input > 0 &&
-	    u->input !=
-		    a->at.window) { /* else: nothing was measured, the estimate goes on growing */
+	if (u->window > 0)
+		a->at.window = whole_tokens(u->window);
+	if (u->input > 0) {
 		a->at.measured_input = u->input;
 		a->at.new_bytes = 0;
 	}

@@ -230,7 +230,7 @@ struct agent {
 	const char *dropped;     /* an argument that a tool has not; in the turn's arena */
 	const char *misfit;      /* of a text's output: what is wrong; in the turn's arena */
 	char stop_reason[24];
-	char reply_error[224], reply_class[32]; /* sentence for reply_code, and its class */
+	char reply_error[224], reply_class[24]; /* sentence for reply_code, and its class */
 };
 static_assert(sizeof(struct agent) <= 512, "ten thousand of these wait at once");
 

@@ -18,6 +18,7 @@ struct usage {
 	int64_t input, output, cache_read, cache_write, reasoning;
 	int64_t cost_microusd; /* the provider's own figure; -1: none given */
 	bool estimated;        /* counted by us (bytes / 4), not measured */
+	int64_t window; /* tokens to which the service cut the request unsaid; 0: it did not */
 };
 
 enum turn_stop {

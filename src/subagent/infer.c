@@ -45,6 +45,8 @@
 #define UNDERCOUNT_LEAST 999
 /* Bytes: what comes behind the lines (how a tool is forced) is counted too, and may be less. */
 #define GROWN_LEAST 512
+#define CUT_LEAST   4096 /* that a request grew by, and was not counted for */
+#define WINDOW_STEP 1024 /* tokens; that windows are multiples of */
 
 struct infer_job {
 	struct os_work work;
@@ -197,6 +199,11 @@ static void infer_doubt(struct run *r, struct usage *u)
 		return;
 	}
 	r->call.undercounted |= u->input > UNDERCOUNT_LEAST && u->input < r->rec.request_bytes / 6;
+	/* Some cut what is too long without a word: the count stands still at their window. */
+	if (more == 0 && grown >= CUT_LEAST && u->input % WINDOW_STEP == 0) {
+		u->window = u->input;
+		learn_told(r->sup->learner, r->spec->model, u->window, 0, "count");
+	}
 	u->input = MAX(u->input, r->rec.request_bytes / 4);
 	u->estimated = true;
 }
@@ -988,8 +995,6 @@ int infer_start(struct agent *a, const struct agent_infer *call)
 	if (r->rec.unnoted) /* `cut` is of the call before */
 		(void)world_draft(r);
 	r->call.cut = (struct usage){.cost_microusd = -1};
-	if (a->at.window > 0 && a->at.window == a->at.measured_input) /* by limit_settle */
-		learn_told(r->sup->learner, r->spec->model, a->at.window, 0, "count");
 	if (!call->again) {
 		r->call.retry = (struct retry){0};
 		r->call.attempts = r->call.late = 0;

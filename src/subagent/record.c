@@ -229,6 +229,7 @@ void record_usage(const json_t *content, const json_t *meta, struct usage *u)
 		.reasoning = json_get_int(tokens, "reasoning", 0),
 		.cost_microusd = json_get_fixed(meta, "costCents", 4, -1),
 		.estimated = json_get_bool(content, "estimated", false),
+		.window = json_get_int(content, "window", 0),
 	};
 }
 
@@ -255,6 +256,8 @@ void record_infer_end(struct draft *d, struct run *r, const struct turn *t)
 		t->request_id ? strlen(t->request_id) : 0);
 	if (t->usage.estimated)
 		jw_bool(&c.w, "estimated", true);
+	if (t->usage.window > 0)
+		jw_int(&c.w, "window", t->usage.window);
 	write_clock(&c);
 	infer_meta(&c, &t->usage);
 	end(&c);

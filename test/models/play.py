@@ -51,16 +51,18 @@ class Row:
     result    function of the result (the JSON of `ava run --json`): what is wrong with it; None: nothing
     sent      function of the requests: the same
     own       a world of its own (daemon, service, settings `env`, `gets` of Service)
+    timed     the machine's clock, where the service's answers take their time; implies own
     play      function of the world and the row, in place of one `ava run`: lists what is wrong; implies own"""
 
     def __init__(self, name, script, on="local", args=(), end="success/submitted", requests=None, tokens=None, cents=None,
                  summary=None, error=None, says=None, says_not=None, result=None, sent=None, role="code_reviewer",
-                 own=False, env=None, gets=None, play=None):
+                 own=False, env=None, gets=None, play=None, timed=False):
         self.name, self.script, self.on, self.args, self.end = name, script, on, list(args), end
         self.requests, self.tokens, self.cents = requests, tokens, cents
         self.summary, self.error, self.says, self.says_not = summary, error, says, says_not
         self.result, self.sent, self.role = result, sent, role
-        self.own, self.env, self.gets, self.play = own or play or env or gets, env or {}, gets, play
+        self.own, self.env, self.gets, self.play = own or play or env or gets or timed, env or {}, gets, play
+        self.timed = timed
 
     def model(self):
         return self.on if "/" in self.on else f"{self.on}/{self.name}"
@@ -78,7 +80,7 @@ def clock():
 class World:
     """A data root with its daemon, and a service that every provider is found at."""
 
-    def __init__(self, rows, env=(), gets=None):
+    def __init__(self, rows, env=(), gets=None, timed=False):
         self.root = tempfile.mkdtemp(prefix="ava-rows-")
         self.service = Service(rows, gets)
         url, t = self.service.url, self.root
@@ -95,7 +97,7 @@ class World:
         for name in ("home", "config", "share", "state", "cache", "work"):
             os.mkdir(f"{t}/{name}", 0o700)
         self.work, self.hands = t + "/work", t + "/clock"
-        if CLOCK:
+        if CLOCK and not timed:
             self.env.update({"LD_PRELOAD": CLOCK, "AVA_TEST_CLOCK": self.hands})
             self.began = time.monotonic()
             self.move_clock()
@@ -188,7 +190,7 @@ def judge(row, printed, result, seen):
 
 
 def play_row(row, shared, verbose):
-    world = World([row], row.env, row.gets) if row.own else shared
+    world = World([row], row.env, row.gets, row.timed) if row.own else shared
     try:
         if row.play:
             return row.play(world, row)

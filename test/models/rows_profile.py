@@ -93,8 +93,12 @@ def steered(world, row):
                   "--background")
     run = re.search(r"S-[0-9a-f]{6,}", r.stdout + r.stderr).group()
     STEERING.wait(60)
-    world.ava("steer", run, "look at b.txt too")
+    steer = threading.Thread(target=world.ava, args=("steer", run, "look at b.txt too"))  # waits until it is read
+    steer.start()
+    while steer.is_alive() and "queued" not in world.ava("logs", run, "--type", "Steering", "-o", "json").stdout:
+        pass
     STEERED.set()
+    steer.join()
     world.ava("wait", run)
     result = json.loads(world.ava("result", run, "--json").stdout)
     seen = world.seen(row)

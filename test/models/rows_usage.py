@@ -158,7 +158,7 @@ def flood(delta):
 
 
 # Of 10 cents: the input, and the output that was asked for, half as much again, and a little.
-FLOODS = [Row("flood-" + name, flood(delta), on=PRICED, args=["--max-cost-cents", "10"], end="error/model_error", requests=1,
+FLOODS = [Row("flood-" + name, flood(delta), on=PRICED, args=["--max-cost-cents", "10"], end="error/model_error", requests=1, own=True,
               cents=(10, 17), error="beyond the most it was asked to write") for name, delta in (
     ("text", {"content": "x" * 4000}), ("thinking", {"reasoning_content": "y" * 4000}), ("arguments", {"tool_calls": [
         {"index": 0, "id": "c", "type": "function", "function": {"name": "list_files", "arguments": "z" * 4000}}]}))]
@@ -301,11 +301,11 @@ ROWS = TABLE + FLOODS + [
         on="openrouter/some/free", play=by_day_free, env={"AVA_BUDGET_DAY_CENTS": "12"}),
     *(Row(name, **how) for name, how in ENDS.items()),
     # a service on this machine takes its time for the first text; a time that is set holds, and is never tried twice
-    Row("late-role", late(3, chunk({"role": "assistant", "content": ""})), requests=1, env={"AVA_NET_IDLE_TIMEOUT": "1"}),
-    Row("late-comments", late(3, ": working\n\n", chunk({})), requests=1, env={"AVA_NET_IDLE_TIMEOUT": "1"}),
-    Row("late-twice", lambda n, r: late(2.5)(n, r), requests=3, env={"AVA_NET_FIRST_EVENT_TIMEOUT": "1"}),
+    Row("late-role", late(3, chunk({"role": "assistant", "content": ""})), requests=1, env={"AVA_NET_IDLE_TIMEOUT": "1"}, timed=True),
+    Row("late-comments", late(3, ": working\n\n", chunk({})), requests=1, env={"AVA_NET_IDLE_TIMEOUT": "1"}, timed=True),
+    Row("late-twice", lambda n, r: late(2.5)(n, r), requests=3, env={"AVA_NET_FIRST_EVENT_TIMEOUT": "1"}, timed=True),
     Row("late-always", late(6), args=["--timeout", "12"], end="*", env={"AVA_NET_FIRST_EVENT_TIMEOUT": "1"},
-        requests=(2, 4)),
+        requests=(2, 4), timed=True),
     Row("shown-none", then_submit(reader(TOLD["none"])), play=shown),
     Row("shown-true", then_submit(reader(TOLD["true"])), play=shown),
 ]

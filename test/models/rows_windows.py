@@ -27,7 +27,7 @@ def window(w, then, words=VLLM, counts_output=True, **members):
     def script(n, r):
         p, o = prompt_of(r), r.most_output()
         if p + (o if counts_output else 0) > w:
-            return error(400, words.format(w=w, p=p, o=o, s=p + o), type="BadRequestError", code=400, **members)
+            return error(400, words.format(w=w, p=p, o=o, s=p + o), **{"type": "BadRequestError", "code": 400, **members})
         return then(n, r)
     return script
 
