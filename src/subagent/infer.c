@@ -33,7 +33,6 @@
 #include "codec/redact.h"
 #include "provider/messages.h"
 #include "provider/model.h"
-#include "provider/profile.h"
 #include "subagent/learn.h"
 #include "subagent/record.h"
 #include "subagent/wire.h"
@@ -296,70 +295,6 @@ static void infer_again(struct infer_job *j)
 
 /* ---- amendments */
 
-/* Does the request differ without it? Else the service means something that is
- * not ours to leave out. */
-static bool infer_matters(const struct infer_job *j, const struct model *without, const char *name)
-{
-	const struct model *m = j->run->spec->model;
-	bool thinking = j->run->spec->thinking, differs;
-	struct buf a, b;
-
-	if (m->dialect->in_lines && m->dialect->in_lines(name) && model_takes(m, name))
-		return true;
-	buf_init(&a, 1u << 16);
-	buf_init(&b, 1u << 16);
-	differs = m->dialect->encode_tail(&a, m, thinking, &j->call) == 0 &&
-		  m->dialect->encode_tail(&b, without, thinking, &j->call) == 0 &&
-		  (a.len != b.len || memcmp(a.data, b.data, a.len) != 0);
-	buf_fini(&a);
-	buf_fini(&b);
-	return differs;
-}
-
-/* The model without the first of `words` that its requests have (thinking.budget_tokens), else
- * without what that is in; false: it would not help. */
-static bool infer_without(const struct infer_job *j, const char *words, struct model *without,
-			  char name[64])
-{
-	for (size_t len, n; *words; words += len, words += strspn(words, " ")) {
-		n = len = strcspn(words, " ");
-		while (n > 0) {
-			snprintf(name, 64, "%.*s", (int)n, words);
-			*without = *j->run->spec->model;
-			if (model_drop(without, name) && infer_matters(j, without, name))
-				return true;
-			while (n > 0 && words[--n] != '.')
-				;
-		}
-	}
-	return false;
-}
-
-/* Ask again without what a refusal names. Each time it is something else, since what was
- * left out before is in no request: a list that is full ends it at the latest. */
-static bool infer_repair(struct infer_job *j, const char *words)
-{
-	struct run *r = j->run;
-	struct draft *d = world_draft(r);
-	struct buf *part;
-	struct model without;
-	char name[64], text[160];
-	struct jw w;
-
-	if (!d || !infer_without(j, words, &without, name))
-		return false;
-	part = world_messages(r);
-	if (!part || spec_set_model(r->spec, &without, NULL) != 0)
-		return false;
-	spec_line_begin(&w, part, "spec");
-	jw_str(&w, "drop", without.drop);
-	spec_line_end(&w);
-	snprintf(text, sizeof(text), "%s does not take %s: asking again without it",
-		 without.provider->name, profile_says(name));
-	record_activity(d, r, text);
-	return true;
-}
-
 /* The address may lack /v1; false: that was tried. */
 static bool infer_mend(struct infer_job *j)
 {
@@ -374,44 +309,6 @@ static bool infer_mend(struct infer_job *j)
 		 p->base_url, j->run->spec->model->dialect->path, p->url_name, p->base_url);
 	record_activity(d, j->run, text);
 	return true;
-}
-
-/* Does it say that the output alone is too much? Else a parameter of that name is not known. */
-static bool infer_names_cap(const struct reply_error *e)
-{
-	static const char *const fields[] = {"max_tokens", "max_completion_tokens",
-					     "max_output_tokens"};
-	static const char *const words[] = {"too large",    "too high",  "exceed", "at most",
-					    "greater than", "less than", "maximum"};
-
-	if (e->output_max > 0)
-		return true;
-	for (size_t i = 0; i < ARRAY_LEN(fields); i++)
-		for (size_t k = 0; strcmp(e->field, fields[i]) == 0 && k < ARRAY_LEN(words); k++)
-			if (strcasestr(e->text, words[k]))
-				return true;
-	return false;
-}
-
-/* May a smaller request pass? Then *told is what the refusal tells of it. */
-static bool infer_lower(const struct infer_job *j, const struct reply_error *e,
-			struct agent_told *told)
-{
-	*told = (struct agent_told){
-		.window = e->window,
-		.prompt = e->prompt,
-		.output_max = e->output_max,
-		.asked = j->call.max_output,
-		.cap = e->cls == REPLY_BAD_REQUEST ||
-		       (e->output_max > 0 && e->window <= 0 && e->prompt <= 0),
-	};
-	if (told->cap)
-		return infer_names_cap(e) && (told->asked > LIMIT_LEAST_ROOM ||
-					      (e->output_max > 0 && e->output_max < told->asked));
-	/* What it allows in a minute is a window for this run, with output and all. */
-	if (e->never && told->prompt > told->asked)
-		told->prompt -= told->asked;
-	return e->cls == REPLY_OVERFLOW || e->cls == REPLY_TOO_LARGE || (e->never && e->window > 0);
 }
 
 /* Ask that model from now on; the call goes on by itself. false: that cannot be. */
@@ -661,7 +558,7 @@ static void infer_attempt_failed(struct infer_job *j, struct wirecall_end *end)
 	retry_decide(&r->call.retry, &retry_default, &end->failure, &when, &plan);
 	if (end->failure.cls == REPLY_ADDRESS && end->failure.status / 100 != 3 && infer_mend(j))
 		plan = (struct retry_plan){.verdict = RETRY_AGAIN};
-	lower = infer_lower(j, &end->error, &told);
+	lower = infer_lower(&j->call, &end->error, &told);
 	wire_line_end(&j->ticket, end->error.never ? REPLY_OVERFLOW : end->failure.cls, &plan);
 	r->call.late += end->failure.cls == REPLY_TIMEOUT && !j->wire.began;
 	if (u.input + u.output == 0)
@@ -675,7 +572,7 @@ static void infer_attempt_failed(struct infer_job *j, struct wirecall_end *end)
 		other = model_other_dialect(r->spec->model, end->error.text);
 	speaks = infer_speaks(j, other, &m);
 	if (plan.verdict == RETRY_FINAL && !speaks && !lower &&
-	    end->failure.cls == REPLY_BAD_REQUEST && infer_repair(j, end->error.field))
+	    end->failure.cls == REPLY_BAD_REQUEST && infer_repair(r, &j->call, end->error.field))
 		plan = (struct retry_plan){.verdict = RETRY_AGAIN};
 	again = plan.verdict == RETRY_AGAIN;
 	if (!again && lower && !end->error.never)

@@ -353,6 +353,14 @@ void infer_estimate(const struct run *r, struct usage *u);
 /* InferEnd of the call that is open, if one is, charged by its estimate. */
 void infer_close_cut(struct run *r, struct draft *d, const char *error_class, const char *sentence);
 
+/* Ask again without what a refusal names (infer_repair.c); false: that would not help. Each
+ * time it is something else, since what was left out before is in no request: a list that is
+ * full ends it at the latest. */
+bool infer_repair(struct run *r, const struct agent_infer *call, const char *words);
+/* May a smaller request pass? Then *told is what the refusal tells of it. */
+bool infer_lower(const struct agent_infer *call, const struct reply_error *e,
+		 struct agent_told *told);
+
 /* room.c: room in a conversation (agent_io.compact) */
 int room_make(struct agent *a, const struct agent_compact *c);
 /* agent_on_compacted does not come any more, nothing is written. */

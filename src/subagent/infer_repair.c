@@ -1,0 +1,113 @@
+/* A request after a refusal: without what the service does not take, or smaller. What is left out
+ * is an amendment of the spec before the next request, so that replay and restart leave it out
+ * too. */
+#include "subagent/run.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/limit.h"
+#include "codec/json.h"
+#include "provider/model.h"
+#include "provider/profile.h"
+#include "provider/stream.h"
+#include "subagent/record.h"
+
+/* Does the request differ without it? Else the service means something that is
+ * not ours to leave out. */
+static bool infer_matters(const struct run *r, const struct agent_infer *call,
+			  const struct model *without, const char *name)
+{
+	const struct model *m = r->spec->model;
+	bool thinking = r->spec->thinking, differs;
+	struct buf a, b;
+
+	if (m->dialect->in_lines && m->dialect->in_lines(name) && model_takes(m, name))
+		return true;
+	buf_init(&a, 1u << 16);
+	buf_init(&b, 1u << 16);
+	differs = m->dialect->encode_tail(&a, m, thinking, call) == 0 &&
+		  m->dialect->encode_tail(&b, without, thinking, call) == 0 &&
+		  (a.len != b.len || memcmp(a.data, b.data, a.len) != 0);
+	buf_fini(&a);
+	buf_fini(&b);
+	return differs;
+}
+
+/* The model without the first of `words` that its requests have (thinking.budget_tokens), else
+ * without what that is in; false: it would not help. */
+static bool infer_without(const struct run *r, const struct agent_infer *call, const char *words,
+			  struct model *without, char name[64])
+{
+	for (size_t len, n; *words; words += len, words += strspn(words, " ")) {
+		n = len = strcspn(words, " ");
+		while (n > 0) {
+			snprintf(name, 64, "%.*s", (int)n, words);
+			*without = *r->spec->model;
+			if (model_drop(without, name) && infer_matters(r, call, without, name))
+				return true;
+			while (n > 0 && words[--n] != '.')
+				;
+		}
+	}
+	return false;
+}
+
+bool infer_repair(struct run *r, const struct agent_infer *call, const char *words)
+{
+	struct draft *d = world_draft(r);
+	struct buf *part;
+	struct model without;
+	char name[64], text[160];
+	struct jw w;
+
+	if (!d || !infer_without(r, call, words, &without, name))
+		return false;
+	part = world_messages(r);
+	if (!part || spec_set_model(r->spec, &without, NULL) != 0)
+		return false;
+	spec_line_begin(&w, part, "spec");
+	jw_str(&w, "drop", without.drop);
+	spec_line_end(&w);
+	snprintf(text, sizeof(text), "%s does not take %s: asking again without it",
+		 without.provider->name, profile_says(name));
+	record_activity(d, r, text);
+	return true;
+}
+
+/* Does it say that the output alone is too much? Else a parameter of that name is not known. */
+static bool infer_names_cap(const struct reply_error *e)
+{
+	static const char *const fields[] = {"max_tokens", "max_completion_tokens",
+					     "max_output_tokens"};
+	static const char *const words[] = {"too large",    "too high",  "exceed", "at most",
+					    "greater than", "less than", "maximum"};
+
+	if (e->output_max > 0)
+		return true;
+	for (size_t i = 0; i < ARRAY_LEN(fields); i++)
+		for (size_t k = 0; strcmp(e->field, fields[i]) == 0 && k < ARRAY_LEN(words); k++)
+			if (strcasestr(e->text, words[k]))
+				return true;
+	return false;
+}
+
+bool infer_lower(const struct agent_infer *call, const struct reply_error *e,
+		 struct agent_told *told)
+{
+	*told = (struct agent_told){
+		.window = e->window,
+		.prompt = e->prompt,
+		.output_max = e->output_max,
+		.asked = call->max_output,
+		.cap = e->cls == REPLY_BAD_REQUEST ||
+		       (e->output_max > 0 && e->window <= 0 && e->prompt <= 0),
+	};
+	if (told->cap)
+		return infer_names_cap(e) && (told->asked > LIMIT_LEAST_ROOM ||
+					      (e->output_max > 0 && e->output_max < told->asked));
+	/* What it allows in a minute is a window for this run, with output and all. */
+	if (e->never && told->prompt > told->asked)
+		told->prompt -= told->asked;
+	return e->cls == REPLY_OVERFLOW || e->cls == REPLY_TOO_LARGE || (e->never && e->window > 0);
+}
