@@ -122,9 +122,12 @@ static int openai_tail(struct buf *out, const struct model *m, bool thinking,
 	if (thinking && m != NULL && m->thinking != MODEL_THINKING_NONE &&
 	    !(force && is_at(m, "openrouter")))
 		add_thinking(out, m);
+	/* llama.cpp takes an object for "auto", LM Studio refuses one; both hold a model to a call.
+	 */
 	if (force)
-		buf_adds(out, ",\"tool_choice\":{\"type\":\"function\",\"function\":{\"name\":"
-			      "\"submit_result\"}}");
+		buf_adds(out, is_at(m, "local") ? ",\"tool_choice\":\"required\""
+						: ",\"tool_choice\":{\"type\":\"function\","
+						  "\"function\":{\"name\":\"submit_result\"}}");
 	if (is_at(m, "openrouter") && model_takes(m, "provider"))
 		buf_adds(out, ",\"provider\":{\"require_parameters\":true}");
 	buf_addc(out, '}');

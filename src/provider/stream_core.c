@@ -1,4 +1,4 @@
-/* The reader of replies, for both dialects.
+/* The reader of replies, for all dialects.
  *
  * A stream waits as one small block; the reader of events and the reply are made
  * when bytes come. The first bytes tell events from a body (an error, a page of
@@ -10,8 +10,9 @@
  * one it is repaired once and read again, so that one bad byte of a model does
  * not cost a turn.
  *
- * The reply is whole when its end mark was seen (`done`), and only then becomes
- * a turn; nothing after the mark is looked at. What goes into later requests
+ * The reply is whole when its end mark was seen (`done`), or its reason and an end
+ * of the body that is no break, and only then becomes a turn; nothing after the
+ * mark is looked at. What goes into later requests
  * (ids, names, arguments) is made valid: a service that sent something odd would
  * refuse to get it back. Faults are kept for stream_end: the first one counts.
  * Usage of what was not whole is estimated at a quarter of the bytes. Nothing
