@@ -1,7 +1,7 @@
-/* Four questions at once, and one more to Ollama: servers differ in where they tell it, and the one
- * that tells what runs now is believed before the one that tells what the model could. Ollama runs
- * a model with num_ctx, not with the window that it was trained for; while it is not loaded that is
- * what its file says, else OLLAMA_LOADS.
+/* All questions at once: servers differ in where they tell it, and the one that tells what runs
+ * now is believed before the one that tells what the model could. Ollama runs a model with num_ctx,
+ * not with the window that it was trained for; while it is not loaded that is what its file says,
+ * else OLLAMA_LOADS.
  *
  * What can fail: all of it, and then nothing was learned. */
 #include "subagent/learn.h"
@@ -27,15 +27,12 @@
 #define OLLAMA_LOADS 4096
 
 enum { MODELS, PROPS, LOADED, SHOW, STUDIO };
-static const struct {
-	const char *path;
-	bool local; /* only servers of one's own have it */
-} questions[LEARN_QUESTIONS] = {
-	[MODELS] = {"/v1/models"},
-	[PROPS] = {"/props", .local = true},          /* llama.cpp */
-	[LOADED] = {"/api/ps", .local = true},        /* Ollama: what is loaded */
-	[SHOW] = {"/api/show", .local = true},        /* Ollama: what its file says */
-	[STUDIO] = {"/api/v0/models", .local = true}, /* LM Studio */
+static const char *const questions[LEARN_QUESTIONS] = {
+	[MODELS] = "/models",        /* under the base URL; the others only of one's own server */
+	[PROPS] = "/props",          /* llama.cpp */
+	[LOADED] = "/api/ps",        /* Ollama: what is loaded */
+	[SHOW] = "/api/show",        /* Ollama: what its file says */
+	[STUDIO] = "/api/v0/models", /* LM Studio */
 };
 
 struct learner {
@@ -49,8 +46,6 @@ struct learner {
 	struct http_call calls[LEARN_QUESTIONS];
 	struct buf answers[LEARN_QUESTIONS];
 	unsigned open;       /* questions under way */
-	int64_t until_ms;    /* monotonic */
-	bool v1;             /* the base URL ends so */
 	struct list tickets; /* who waits for it, also who wants to ask behind it */
 	json_t *asked;       /* when, monotonic, by id and address */
 	struct os_work save;
@@ -59,26 +54,36 @@ struct learner {
 
 /* ---- what answers say */
 
-static int64_t first_of(const json_t *o, const char *const *keys)
-{
-	for (; *keys; keys++)
-		if (json_get_int(o, *keys, 0) > 0)
-			return json_get_int(o, *keys, 0);
-	return 0;
-}
+/* Where it is told, the likeliest to be true first. `in`: a list of models, or an object that
+ * holds it itself; `within`: an object of the model's row. */
+static const struct {
+	int answer;
+	const char *in, *within, *key;
+} places[] = {
+	{PROPS, "default_generation_settings", NULL, "n_ctx"},
+	{LOADED, "models", NULL, "context_length"},
+	{SHOW, NULL, NULL, NULL},
+	{STUDIO, "data", NULL, "loaded_context_length"},
+	{STUDIO, "data", NULL, "max_context_length"},
+	{MODELS, "data", "meta", "n_ctx"},
+	{MODELS, "data", NULL, "loaded_context_length"},
+	{MODELS, "data", NULL, "max_model_len"},
+	{MODELS, "data", NULL, "context_length"},
+	{MODELS, "data", NULL, "context_window"},
+	{MODELS, "data", NULL, "max_context_length"},
+};
 
 /* The row of a list by its id, its name, or its place where there is only one. */
 static const json_t *row_named(const json_t *list, const char *name)
 {
 	static const char *const keys[] = {"id", "model", "name"};
+	size_t i, k, len = strlen(name);
 	const json_t *row;
-	size_t i;
 
 	json_array_foreach(list, i, row)
 	{
-		for (size_t k = 0; k < ARRAY_LEN(keys); k++) {
+		for (k = 0; k < ARRAY_LEN(keys); k++) {
 			const char *is = json_str(row, keys[k]);
-			size_t len = strlen(name);
 
 			if (strncmp(is, name, len) == 0 &&
 			    (is[len] == '\0' || strcmp(is + len, ":latest") == 0))
@@ -103,31 +108,24 @@ static int64_t of_show(const json_t *o)
 			most = json_integer_value(v);
 	}
 	if (most <= 0)
-		return at ? MAX(runs, 0) : 0;
+		return at ? runs : 0;
 	return runs > 0 ? MIN(most, runs) : most;
 }
 
 int64_t learn_window(json_t *const answers[LEARN_QUESTIONS], const char *name)
 {
-	static const char *const listed[] = {"loaded_context_length", "max_model_len",
-					     "context_length",        "context_window",
-					     "max_context_length",    NULL};
-	static const char *const running[] = {"n_ctx", NULL};
-	const json_t *row = row_named(json_object_get(answers[MODELS], "data"), name);
-	const json_t *studio = row_named(json_object_get(answers[STUDIO], "data"), name);
-	const json_t *loaded = row_named(json_object_get(answers[LOADED], "models"), name);
-	const json_t *props = json_object_get(answers[PROPS], "default_generation_settings");
-	const int64_t told[] = {first_of(props, running),
-				first_of(loaded, listed),
-				of_show(answers[SHOW]),
-				first_of(studio, listed),
-				first_of(json_object_get(row, "meta"), running),
-				first_of(row, listed)};
+	int64_t told = 0;
 
-	for (size_t i = 0; i < ARRAY_LEN(told); i++)
-		if (told[i] > 0)
-			return told[i];
-	return 0;
+	for (size_t i = 0; i < ARRAY_LEN(places) && told <= 0; i++) {
+		const json_t *answer = answers[places[i].answer];
+		const json_t *in = json_object_get(answer, places[i].in);
+		const json_t *row = json_is_array(in) ? row_named(in, name) : in;
+
+		if (places[i].within)
+			row = json_object_get(row, places[i].within);
+		told = places[i].key ? json_get_int(row, places[i].key, 0) : of_show(answer);
+	}
+	return MAX(told, 0);
 }
 
 /* ---- the file */
@@ -195,18 +193,19 @@ static void question_done(struct http_call *c, int rv, const struct ava_error *e
 		os_timer_set(l->timer, 0); /* not inside its own call */
 }
 
-static void question_start(struct learner *l, size_t i)
+static void question_start(struct learner *l, size_t i, const char *version)
 {
 	const char *key = provider_key(l->model.provider);
-	char auth[KEYS_VALUE_MAX + 32];
+	char auth[KEYS_VALUE_MAX + 32], path[32];
 	const char *headers[] = {"Content-Type: application/json", auth};
 	struct http_call *c = &l->calls[i];
 	struct jw w;
 
 	snprintf(auth, sizeof(auth), "Authorization: Bearer %s", key ? key : "");
+	snprintf(path, sizeof(path), "%s%s", i == MODELS ? version : "", questions[i]);
 	buf_init(&l->answers[i], ANSWER_MAX);
 	*c = (struct http_call){
-		.path = questions[i].path + (i == MODELS && !l->v1 ? strlen("/v1") : 0),
+		.path = path,
 		.method = i == SHOW ? "POST" : "GET",
 		.headers = headers,
 		.nheaders = key ? 2 : 1,
@@ -216,8 +215,8 @@ static void question_start(struct learner *l, size_t i)
 		.user = l,
 	};
 	buf_init(&c->body, 4096);
-	jw_init(&w, &c->body);
 	if (i == SHOW) {
+		jw_init(&w, &c->body);
 		jw_object(&w, NULL);
 		jw_str(&w, "name", l->model.wire_name);
 		jw_end(&w);
@@ -231,36 +230,19 @@ static void question_start(struct learner *l, size_t i)
 	c->nheaders = 0;
 }
 
-static void read_answers(struct learner *l, json_t *answers[LEARN_QUESTIONS])
-{
-	for (size_t i = 0; i < LEARN_QUESTIONS; i++) {
-		struct http_call *c = &l->calls[i];
-
-		answers[i] = !c->impl && c->status == 200 && l->answers[i].len > 0
-				     ? json_parse(l->answers[i].data, l->answers[i].len, NULL)
-				     : NULL;
-	}
-}
-
-/* All have answered, or the time is over: what is here counts. Ollama, as its list shows, is asked
- * once more where the model is not loaded. */
+/* All have answered, or the time is over: what is here counts. */
 static void asking_end(void *user)
 {
 	struct learner *l = user;
-	json_t *answers[LEARN_QUESTIONS];
-	int64_t window, left = l->until_ms - clock_mono_ms();
-	bool ollama;
+	json_t *answers[LEARN_QUESTIONS] = {NULL};
+	int64_t window;
 
-	read_answers(l, answers);
+	for (size_t i = 0; i < LEARN_QUESTIONS; i++)
+		if (!l->calls[i].impl && l->calls[i].status == 200 && l->answers[i].len > 0)
+			answers[i] = json_parse(l->answers[i].data, l->answers[i].len, NULL);
 	window = learn_window(answers, l->model.wire_name);
-	ollama = json_is_array(json_object_get(answers[LOADED], "models"));
 	for (size_t i = 0; i < LEARN_QUESTIONS; i++)
 		json_decref(answers[i]);
-	if (window <= 0 && ollama && left > 0 && !l->calls[SHOW].path) {
-		question_start(l, SHOW);
-		os_timer_set(l->timer, l->open > 0 ? left : 0);
-		return;
-	}
 	if (window > 0)
 		learn_told(l, &l->model, window, 0, "server");
 	asking_over(l);
@@ -270,20 +252,19 @@ static void ask(struct learner *l)
 {
 	const struct provider *p = l->model.provider;
 	size_t len = strlen(p->base_url);
+	bool v1 = len > 3 && strcmp(p->base_url + len - 3, "/v1") == 0;
 	char root[PROVIDER_URL_MAX];
 	struct http_pool_options o = {.base_url = root, .http2 = p->http2};
 
-	l->v1 = len > 3 && strcmp(p->base_url + len - 3, "/v1") == 0;
-	snprintf(root, sizeof(root), "%.*s", (int)(l->v1 ? len - 3 : len), p->base_url);
+	snprintf(root, sizeof(root), "%.*s", (int)(v1 ? len - 3 : len), p->base_url);
 	memset(l->calls, 0, sizeof(l->calls));
 	if (!l->client)
 		l->client = http_client_new(l->loop, NULL);
 	l->pool = l->client ? http_pool_new(l->client, &o, NULL) : NULL;
 	l->open = 0;
-	l->until_ms = clock_mono_ms() + LEARN_MS;
 	for (size_t i = 0; l->pool && i < LEARN_QUESTIONS; i++)
-		if (i != SHOW && (!questions[i].local || !p->needs_key))
-			question_start(l, i);
+		if (i == MODELS || !p->needs_key)
+			question_start(l, i, v1 ? "/v1" : "");
 	os_timer_set(l->timer, l->open > 0 ? LEARN_MS : 0);
 }
 
