@@ -153,6 +153,7 @@ static bool left_out(const struct model *m, struct slice key)
 static void put_line(struct rewrite *r, struct slice line)
 {
 	char role = line.s[strlen("{\"role\":\"")]; /* comes first in each */
+	bool fold = role == 's' && !model_takes(r->m, "system_role");
 	struct slice key, value, said = {"\" \"", 3};
 	bool thought =
 		!model_takes(r->m, REASONING) || model_takes(r->m, "calls_without_reasoning");
@@ -165,7 +166,7 @@ static void put_line(struct rewrite *r, struct slice line)
 		buf_addc(&r->out, ',');
 	if (role == 'u' && (r->before == 'u' || r->before == 't'))
 		buf_adds(&r->out, CHAT_BRIDGE ",");
-	r->before = role;
+	r->before = fold ? 't' : role; /* the first user's words stand behind it */
 	jscan_init(&w, line.s, line.len);
 	jscan_object(&w);
 	buf_addc(&r->out, '{');
@@ -180,7 +181,9 @@ static void put_line(struct rewrite *r, struct slice line)
 			put(r, said);
 		}
 		put_key(r, key);
-		if (slice_is(key, "content"))
+		if (fold && slice_is(key, "role"))
+			buf_adds(&r->out, "\"user\"");
+		else if (slice_is(key, "content"))
 			put_content(r, value);
 		else if (slice_is(key, "tool_call_id"))
 			put_id(r, value);
@@ -192,100 +195,71 @@ static void put_line(struct rewrite *r, struct slice line)
 	buf_addc(&r->out, '}');
 }
 
-static int put_lines(struct buf *body, size_t lines_from, const struct model *m)
+/* Without keywords of schemas that the service does not know; a parameter of that name is an
+ * object. */
+static void put_schema(struct rewrite *r, struct slice in)
 {
-	struct rewrite r = {.m = m};
-	struct slice line;
+	struct slice key = {"", 0}, value;
+	bool object = in.s[0] == '{';
 	struct jscan w;
-	int rv;
+	char word[64];
 
-	buf_init(&r.out, body->max);
-	(void)buf_reserve(&r.out, body->len); /* about as long */
-	buf_add(&r.out, body->data, lines_from);
-	jscan_list(&w, body->data + lines_from, body->len - lines_from);
-	while (jscan_next(&w, &line))
-		put_line(&r, line);
-	rv = buf_check(&r.out);
-	buf_fini(rv == 0 && !w.failed ? body : &r.out);
-	if (rv == 0 && !w.failed)
-		*body = r.out;
-	return rv;
-}
-
-/* ---- the head, in place. Quotes inside strings are escaped, so what is looked for is
- * never part of a text. */
-
-/* Overwrites what stands at `at` by `with`, which is no longer; both counts shrink. */
-static void splice(struct buf *body, size_t *head, char *at, size_t len, const char *with)
-{
-	size_t n = strlen(with);
-
-	memcpy(at, with, n);
-	memmove(at + n, at + len, (size_t)(body->data + body->len - (at + len)) + 1);
-	body->len -= len - n;
-	*head -= len - n;
-}
-
-/* A keyword of a schema that the service does not know; a parameter of that name is an object. */
-static void drop_keyword(struct buf *body, size_t *head, const char *word)
-{
-	char key[64], *at = body->data;
-	size_t n = (size_t)snprintf(key, sizeof(key), "\"%s\":", word);
-	struct slice value;
-	struct jscan w;
-
-	while ((at = memmem(at, (size_t)(body->data + *head - at), key, n)) != NULL) {
-		jscan_init(&w, at + n, (size_t)(body->data + *head - at) - n);
-		if (!jscan_skip(&w, &value) || (value.s[0] == '{' && word[0] != 'a')) {
-			at += n;
-			continue;
-		}
-		at -= at[-1] == ',';
-		splice(body, head, at, (size_t)(w.at - at) + (*at != ',' && *w.at == ','), "");
+	if (!object && in.s[0] != '[') {
+		put(r, in);
+		return;
 	}
-}
-
-/* The system message becomes the beginning of the first user's. */
-static void fold_system(struct buf *body, size_t *head)
-{
-	static const char begin[] = "[{\"role\":\"system\",\"content\":\"",
-			  next[] = "\"},{\"role\":\"user\",\"content\":\"";
-	char *at, *end = body->data + *head - 3;
-
-	if (*head < sizeof(begin) + 3 || body->len < *head + sizeof(next) ||
-	    memcmp(end, next, sizeof(next) - 1) != 0)
-		return;
-	for (at = end - sizeof(begin); at > body->data; at--)
-		if (memcmp(at, begin, sizeof(begin) - 1) == 0)
-			break;
-	if (at == body->data)
-		return;
-	splice(body, head, end, sizeof(next) - 1, "\\n\\n");
-	splice(body, head, at, sizeof(begin) - 1, "[{\"role\":\"user\",\"content\":\"");
-	*head = (size_t)(at + 1 - body->data);
+	jscan_init(&w, in.s, in.len);
+	buf_addc(&r->out, in.s[0]);
+	for (object ? jscan_object(&w) : jscan_array(&w);
+	     (object ? jscan_key(&w, &key) : jscan_item(&w)) && jscan_skip(&w, &value);) {
+		snprintf(word, sizeof(word), PROFILE_KEYWORD "%.*s", (int)key.len, key.s);
+		if (!model_takes(r->m, word) && (value.s[0] != '{' || key.s[0] == 'a'))
+			continue;
+		if (object)
+			put_key(r, key);
+		else if (r->out.data[r->out.len - 1] != '[')
+			buf_addc(&r->out, ',');
+		put_schema(r, value);
+	}
+	buf_addc(&r->out, object ? '}' : ']');
 }
 
 int chat_request(struct buf *body, size_t *lines_from, const struct model *m)
 {
 	static const char user[] = ",{\"role\":\"user\",";
-	const char *drop = m != NULL ? m->drop : "";
-	char word[64];
-	bool as_stored;
+	struct rewrite r = {.m = m};
+	struct slice key, value;
+	struct jscan w;
+	int rv;
 
-	/* Another message of the user is behind a result, or so it may be. */
-	as_stored = memmem(body->data + *lines_from, body->len - *lines_from, user,
-			   sizeof(user) - 1) == NULL;
-	for (; *drop != 0; drop += strspn(drop, " ")) {
-		size_t len = strcspn(drop, " ");
-
-		snprintf(word, sizeof(word), "%.*s", (int)len, drop);
-		drop += len;
-		if (strncmp(word, PROFILE_KEYWORD, strlen(PROFILE_KEYWORD)) == 0)
-			drop_keyword(body, lines_from, word + strlen(PROFILE_KEYWORD));
-		else if (profile_in_chat(word))
-			as_stored = false;
+	/* As stored, unless a message of the user is behind a result, or so it may be. */
+	if ((m == NULL || m->drop[0] == 0) &&
+	    memmem(body->data + *lines_from, body->len - *lines_from, user, sizeof(user) - 1) ==
+		    NULL)
+		return 0;
+	buf_init(&r.out, body->max);
+	(void)buf_reserve(&r.out, body->len); /* about as long */
+	buf_addc(&r.out, '{');
+	jscan_init(&w, body->data, body->len);
+	jscan_object(&w);
+	while (jscan_key(&w, &key)) {
+		put_key(&r, key);
+		if (slice_is(key, "messages") || !jscan_skip(&w, &value))
+			break;
+		if (slice_is(key, "tools") && m != NULL)
+			put_schema(&r, value);
+		else
+			put(&r, value);
 	}
-	if (!model_takes(m, "system_role"))
-		fold_system(body, lines_from);
-	return as_stored ? 0 : put_lines(body, *lines_from, m);
+	jscan_array(&w);
+	buf_addc(&r.out, '[');
+	*lines_from = r.out.len;
+	jscan_list(&w, w.at, (size_t)(w.end - w.at));
+	while (jscan_next(&w, &value))
+		put_line(&r, value);
+	rv = buf_check(&r.out);
+	buf_fini(rv == 0 && !w.failed ? body : &r.out);
+	if (rv == 0 && !w.failed)
+		*body = r.out;
+	return rv;
 }

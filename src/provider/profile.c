@@ -64,28 +64,26 @@ static const struct {
 };
 
 /* Keywords of a schema that say more than a model has to know. */
-static const char *const keywords[] = {
-	"additionalProperties",
-	"$schema",
-	"minLength",
-	"maxLength",
-	"minimum",
-	"maximum",
-	"minItems",
-	"maxItems",
-	"pattern",
-	"format",
-	"default",
-	"const",
-	"exclusiveMinimum",
-	"examples",
-	"exclusiveMaximum",
-	"multipleOf",
-	"uniqueItems",
-	"title",
-	"propertyNames",
-	"patternProperties",
-};
+static const char *const keywords[] = {"additionalProperties",
+				       "$schema",
+				       "minLength",
+				       "maxLength",
+				       "minimum",
+				       "maximum",
+				       "minItems",
+				       "maxItems",
+				       "pattern",
+				       "format",
+				       "default",
+				       "const",
+				       "exclusiveMinimum",
+				       "examples",
+				       "exclusiveMaximum",
+				       "multipleOf",
+				       "uniqueItems",
+				       "title",
+				       "propertyNames",
+				       "patternProperties"};
 
 /* `chat`: of chat completions; else of the Messages form. */
 static const struct {

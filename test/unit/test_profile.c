@@ -94,7 +94,8 @@ TEST(refusals)
 	assert_true(profile_in_messages("thinking_blocks") && !profile_in_chat("schema"));
 }
 
-#define SYSTEM "{\"messages\":[{\"role\":\"system\",\"content\":\"Be \\\"[{\\\" x\"},"
+#define HEAD   "{\"messages\":["
+#define SYSTEM HEAD "{\"role\":\"system\",\"content\":\"Be \\\"[{\\\" x\"},"
 #define TASK   "{\"role\":\"user\",\"content\":\"do\"}"
 #define EMPTY  "{\"role\":\"assistant\",\"content\":\"(nothing)\"}"
 #define CALL(id, more)                                                                             \
@@ -116,20 +117,20 @@ TEST(chat)
 		 SYSTEM TASK "," CALL("a", "") "," TOOL("a", "r\\n\\ndo")},
 		{"", SYSTEM TASK "," TASK, SYSTEM TASK "," EMPTY "," TASK},
 		{"system_role", SYSTEM TASK,
-		 "{\"messages\":[{\"role\":\"user\",\"content\":\"Be \\\"[{\\\" x\\n\\ndo\"}"},
-		{"system_role", "{\"messages\":[" TASK, "{\"messages\":[" TASK},
-		{"null_content", TASK "," CALL("a", ""),
-		 TASK
+		 HEAD "{\"role\":\"user\",\"content\":\"Be \\\"[{\\\" x\\n\\ndo\"}"},
+		{"system_role", HEAD TASK, HEAD TASK},
+		{"null_content", HEAD TASK "," CALL("a", ""),
+		 HEAD TASK
 		 ",{\"role\":\"assistant\",\"content\":\"\",\"tool_calls\":[{\"id\":\"a\",\"type\":"
 		 "\"function\",\"function\":{\"name\":\"f\",\"arguments\":\"{}\"}}]}"},
-		{"empty_content", TASK "," TOOL("a", ""), TASK "," TOOL("a", "-")},
-		{"long_ids", TASK "," CALL("abc123XYZ", "") "," TOOL("abc123XYZ", ""),
-		 TASK "," CALL("abc123XYZ", "") "," TOOL("abc123XYZ", "")},
-		{"call_members", TASK "," CALL("a", SIGN), TASK "," CALL("a", "")},
-		{"calls_without_signature", TASK "," CALL("a", SIGN) "," CALL("b", ""),
-		 TASK "," CALL("a", SIGN) "," CALL("b", NO_SIGN)},
-		{"calls_without_reasoning reasoning_content", TASK "," CALL("a", ""),
-		 TASK "," CALL("a", "")},
+		{"empty_content", HEAD TASK "," TOOL("a", ""), HEAD TASK "," TOOL("a", "-")},
+		{"long_ids", HEAD TASK "," CALL("abc123XYZ", "") "," TOOL("abc123XYZ", ""),
+		 HEAD TASK "," CALL("abc123XYZ", "") "," TOOL("abc123XYZ", "")},
+		{"call_members", HEAD TASK "," CALL("a", SIGN), HEAD TASK "," CALL("a", "")},
+		{"calls_without_signature", HEAD TASK "," CALL("a", SIGN) "," CALL("b", ""),
+		 HEAD TASK "," CALL("a", SIGN) "," CALL("b", NO_SIGN)},
+		{"calls_without_reasoning reasoning_content", HEAD TASK "," CALL("a", ""),
+		 HEAD TASK "," CALL("a", "")},
 	};
 	struct provider p = {.name = "local"};
 	struct model m = {.provider = &p};
