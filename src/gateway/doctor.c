@@ -593,7 +593,8 @@ static bool lacks_version(const struct doctor *d, const struct probe *p)
 }
 
 /* What requests for a model are made without. */
-static void check_form(struct doctor *d, const char *name)
+static void check_form(struct doctor *d, const struct probe *probe, const char *name,
+		       const char *what)
 {
 	char all[500] = "", word[64];
 	size_t used = 0;
@@ -611,27 +612,26 @@ static void check_form(struct doctor *d, const char *name)
 		check(d, "form", true, "%.120s does not take %s", m.id, all);
 }
 
-static void check_forms(struct doctor *d, const char *forced)
+/* For all that the configuration names. */
+static void check_models(struct doctor *d, const struct probe *probe, const char *forced,
+			 void (*one)(struct doctor *d, const struct probe *probe, const char *name,
+				     const char *what))
 {
 	const struct model_row *row;
-	const char *const *fallback;
 	size_t n;
+	const char *const *fallback = model_fallback(&n);
 
-	check_form(d, forced);
-	fallback = model_fallback(&n);
+	one(d, probe, forced, "the default");
 	for (size_t k = 0; k < n; k++)
-		check_form(d, fallback[k]);
+		one(d, probe, fallback[k], "models.fallback");
 	for (size_t k = 0; (row = models_own(k)) != NULL; k++)
-		check_form(d, row->id);
+		one(d, probe, row->id, "models.list");
 }
 
 static void check_services(struct doctor *d, const char *forced)
 {
 	for (size_t i = 0; i < d->nprobes; i++) {
 		const struct probe *p = &d->probes[i];
-		const char *const *fallback;
-		const struct model_row *row;
-		size_t n;
 
 		if (!p->p || p->post)
 			continue;
@@ -652,12 +652,7 @@ static void check_services(struct doctor *d, const char *forced)
 		}
 		check(d, p->p->name, true, "%s answers in %" PRId64 " ms and has %zu models",
 		      p->base_url, p->ended_ms - p->started_ms, json_array_size(p->models));
-		check_model(d, p, forced, "the default");
-		fallback = model_fallback(&n);
-		for (size_t k = 0; k < n; k++)
-			check_model(d, p, fallback[k], "models.fallback");
-		for (size_t k = 0; (row = models_own(k)) != NULL; k++)
-			check_model(d, p, row->id, "models.list");
+		check_models(d, p, forced, check_model);
 	}
 }
 
@@ -779,7 +774,7 @@ static int look(struct doctor *d, struct ava_error *err)
 	check_otel(d);
 	check_telegram(d);
 	check_services(d, forced);
-	check_forms(d, forced);
+	check_models(d, NULL, forced, check_form);
 	check_clock(d);
 	check_sandbox(d);
 	check_search(d);
