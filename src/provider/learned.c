@@ -14,12 +14,15 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "codec/json.h"
+#include "provider/dialect.h"
+#include "provider/model.h"
 
 #define FORMAT    1
 #define BYTES_MAX ((size_t)1 << 20)
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static json_t *rows; /* NULL: none yet */
+static json_t *rows;     /* NULL: none yet */
+static json_t *dialects; /* by id, for as long as the program; NULL: none yet */
 
 struct row_key {
 	char text[LEARNED_KEY];
@@ -70,6 +73,27 @@ bool learned_note(const char *model, const char *url, int64_t window, int64_t ou
 	is_new = json_object_set_new(rows, key.text, row) == 0;
 	pthread_mutex_unlock(&lock);
 	return is_new;
+}
+
+bool model_learn_dialect(const struct model *m)
+{
+	bool good;
+
+	pthread_mutex_lock(&lock);
+	if (!dialects)
+		dialects = json_object();
+	if (!json_object_get(dialects, m->id))
+		json_object_set_new(dialects, m->id, json_string(m->dialect->name));
+	good = strcmp(json_str(dialects, m->id), m->dialect->name) == 0;
+	pthread_mutex_unlock(&lock);
+	return good;
+}
+
+void model_learned(struct model *m)
+{
+	pthread_mutex_lock(&lock);
+	(void)model_speak(m, json_str(dialects, m->id));
+	pthread_mutex_unlock(&lock);
 }
 
 bool learned_words(size_t i, struct buf *out)

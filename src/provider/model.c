@@ -760,8 +760,7 @@ static int set_remote(struct model *out, const char *name, const struct provider
 	row = models_find(name);
 	if (row)
 		take_row(out, row);
-	if (model_learned(name))
-		out->dialect = model_learned(name);
+	model_learned(out);
 	profile_add(out->drop, sizeof(out->drop), p->base_url, wire);
 	take_learned(out);
 	return 0;
