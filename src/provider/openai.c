@@ -540,25 +540,28 @@ static int update_detail(struct part *d, const json_t *o)
 	return 0;
 }
 
-/* Thinking in any other form: a text, blocks, an object that holds it. It is shown, and not
+/* Words in any form: a text, parts, an object that holds it. What was `thought` is shown, and not
  * sent back. */
-static int take_thought(struct stream *s, const json_t *v)
+static int take_words(struct stream *s, const json_t *v, bool thought)
 {
 	static const char *const inside[] = {"thinking", "reasoning", "summary", "content", "text"};
+	const char *type = json_str(v, "type");
 	const json_t *one = NULL;
 	size_t i;
 	int rv = 0;
 
 	if (json_is_string(v))
-		return stream_thought(s, json_string_value(v), json_string_length(v));
-	for (i = 0; i < ARRAY_LEN(inside) && one == NULL; i++)
+		return thought ? stream_thought(s, json_string_value(v), json_string_length(v))
+			       : stream_piece(s, DELTA_TEXT, -1, json_string_value(v));
+	thought = thought || strstr(type, "think") != NULL || strstr(type, "reason") != NULL;
+	for (i = thought ? 0 : ARRAY_LEN(inside) - 1; i < ARRAY_LEN(inside) && one == NULL; i++)
 		one = json_object_get(v, inside[i]);
 	if (one != NULL)
-		return take_thought(s, one);
+		return take_words(s, one, thought);
 	json_array_foreach(v, i, one)
 	{
 		if (rv == 0)
-			rv = take_thought(s, one);
+			rv = take_words(s, one, thought);
 	}
 	return rv;
 }
@@ -602,7 +605,7 @@ static int take_reasoning(struct stream *s, const json_t *delta)
 			rv = stream_piece(s, i == 0 ? DELTA_THINKING : DELTA_REASONING, -1,
 					  json_string_value(o));
 		else if (!shown)
-			rv = take_thought(s, o);
+			rv = take_words(s, o, true);
 		shown |= json_is_string(o) ? json_string_length(o) > 0
 					   : o != NULL && !json_is_null(o);
 	}
@@ -691,26 +694,6 @@ void openai_usage(struct arriving *r, const json_t *usage)
 
 /* ---- chunks */
 
-/* Text, or parts: {"type":"text","text":T}, {"type":"thinking","thinking":[…]}. */
-static int take_content(struct stream *s, const json_t *content)
-{
-	const char *type = json_str(content, "type");
-	const json_t *one;
-	size_t i;
-	int rv = stream_piece(s, DELTA_TEXT, -1, json_string_value(content));
-
-	if (strstr(type, "think") != NULL || strstr(type, "reason") != NULL)
-		return take_thought(s, content);
-	if (json_is_object(content))
-		return take_content(s, json_object_get(content, "text"));
-	json_array_foreach(content, i, one)
-	{
-		if (rv == 0)
-			rv = take_content(s, one);
-	}
-	return rv;
-}
-
 /* A message in place of a delta: of a service that sends it once, or that says it all again at
  * the end, when its words are there already. */
 static int take_message(struct stream *s, const json_t *message, bool whole)
@@ -727,7 +710,7 @@ static int take_message(struct stream *s, const json_t *message, bool whole)
 	if (!whole || stream_find(s, words, -1) == NULL) {
 		rv = take_reasoning(s, message);
 		if (rv == 0)
-			rv = take_content(s, json_object_get(message, "content"));
+			rv = take_words(s, json_object_get(message, "content"), false);
 	}
 	if (rv == 0)
 		rv = take_calls(s, json_object_get(message, "tool_calls"), whole);
