@@ -164,21 +164,6 @@ static bool asks_all_three(const json_t *quote)
 	return json_get_bool(quote, "allThree", false);
 }
 
-/* Of it, or of the first run of a group. */
-static const char *too_small(const json_t *quote)
-{
-	const char *why = json_str(quote, "tooSmall");
-	const json_t *one;
-	size_t i;
-
-	json_array_foreach(json_object_get(quote, "members"), i, one)
-	{
-		if (!*why)
-			why = json_str(one, "tooSmall");
-	}
-	return why;
-}
-
 /* A quote: its proposal, whose answer is read next. */
 static int take_quote(struct job *j, const json_t *p, bool ask, struct ava_error *err)
 {
@@ -187,7 +172,8 @@ static int take_quote(struct job *j, const json_t *p, bool ask, struct ava_error
 
 	snprintf(j->role, sizeof(j->role), "%s", role != NULL ? role : "subagent");
 	j->all_three = asks_all_three(json_object_get(p, "quote"));
-	snprintf(j->small, sizeof(j->small), "%s", too_small(json_object_get(p, "quote")));
+	snprintf(j->small, sizeof(j->small), "%s",
+		 json_str(json_object_get(p, "quote"), "tooSmall"));
 	catch_interrupt();
 	if (ask)
 		hold_interrupt(true);

@@ -230,8 +230,11 @@ static void write_quote(struct jw *w, const struct quotes *q, struct run_spec *c
 	jw_str(w, "model", model);
 	if (!group)
 		write_fallback(w, specs[0]);
-	if (!group && spec_fits(specs[0], &small) != 0)
-		jw_str(w, "tooSmall", small.text);
+	for (unsigned i = 0; i < n; i++)
+		if (spec_fits(specs[i], &small) != 0) {
+			jw_str(w, "tooSmall", small.text);
+			break;
+		}
 	jw_str(w, "role", group ? "group" : specs[0]->role->name);
 	if (!group && specs[0]->role->source != ROLE_BUILTIN)
 		write_source(w, specs[0]->role);
