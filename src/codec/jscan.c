@@ -206,6 +206,25 @@ bool jscan_next(struct jscan *w, struct slice *raw)
 	return jscan_peek(w) != 0 && jscan_item(w) && jscan_skip(w, raw);
 }
 
+size_t jscan_keep(char *s, size_t len, bool (*stays)(struct slice v))
+{
+	char *out = s;
+	struct slice v;
+	struct jscan w;
+
+	/* The scanner is ahead of what is moved. */
+	jscan_list(&w, s, len);
+	while (jscan_next(&w, &v)) {
+		if (!stays(v))
+			continue;
+		if (out > s)
+			*out++ = ',';
+		memmove(out, v.s, v.len);
+		out += v.len;
+	}
+	return (size_t)(out - s);
+}
+
 struct slice jscan_member(const char *s, size_t len, const char *name)
 {
 	struct slice key, value, found = {"", 0};

@@ -48,6 +48,8 @@ bool jscan_skip(struct jscan *w, struct slice *raw);
 /* The inside of an array: values joined by commas. jscan_next takes each as it stands. */
 void jscan_list(struct jscan *w, const char *s, size_t len);
 bool jscan_next(struct jscan *w, struct slice *raw); /* `raw` may be NULL */
+/* Of such values those that stay, in place; how long they are then. */
+size_t jscan_keep(char *s, size_t len, bool (*stays)(struct slice v));
 /* The value of a member of the object that the text is, as it stands, the last one of
  * that name; empty: there is none. */
 struct slice jscan_member(const char *s, size_t len, const char *name);

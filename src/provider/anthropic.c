@@ -134,53 +134,41 @@ static const char *turn_under_way(const char *s, size_t len)
 	return from;
 }
 
-static bool is_thinking(struct slice block)
+static bool is_no_thinking(struct slice block)
 {
 	struct slice type = jscan_member(block.s, block.len, "type");
 
-	return slice_is(type, "\"thinking\"") || slice_is(type, "\"redacted_thinking\"");
-}
-
-/* Moves s[*from..to) to *out; in place, since it only ever moves down. */
-static void keep(char *s, size_t *out, size_t *from, size_t to)
-{
-	memmove(s + *out, s + *from, to - *from);
-	*out += to - *from;
-	*from = to;
+	return !slice_is(type, "\"thinking\"") && !slice_is(type, "\"redacted_thinking\"");
 }
 
 /* Thinking whose signature the service refuses: of turns that are over, or all of it. The
- * scanners are ahead of what is moved. */
+ * scanner is ahead of what is moved. */
 static void leave_thinking(struct buf *body, size_t lines_from, const struct model *m)
 {
-	char *s = body->data + lines_from;
-	size_t len = body->len - lines_from, out = 0, from = 0;
+	char *s = body->data + lines_from, *out = s;
+	size_t len = body->len - lines_from;
 	const char *until = model_takes(m, "thinking_blocks") ? turn_under_way(s, len) : s + len;
-	struct slice line, block;
-	struct jscan w, blocks;
+	struct slice line, in;
+	struct jscan w;
 
 	jscan_list(&w, s, len);
-	while (jscan_next(&w, &line) && line.s < until) {
-		if (!begins(line.s, line.len, other_line))
-			continue;
-		block = jscan_member(line.s, line.len, "content");
-		jscan_list(&blocks, block.s + 1, block.len - 2);
-		while (jscan_next(&blocks, &block)) {
-			size_t to = (size_t)(block.s - s), end = to + block.len;
+	while (jscan_next(&w, &line)) {
+		if (out > s)
+			*out++ = ',';
+		memmove(out, line.s, line.len);
+		if (line.s < until && begins(out, line.len, other_line)) {
+			char *blocks, *end = out + line.len;
 
-			if (!is_thinking(block))
-				continue;
-			if (s[to - 1] == ',' && from < to)
-				to--;
-			else if (s[end] == ',')
-				end++;
-			keep(s, &out, &from, to);
-			from = end;
+			in = jscan_member(out, line.len, "content");
+			blocks = out + (in.s - out) + 1;
+			len = jscan_keep(blocks, in.len - 2, is_no_thinking);
+			memmove(blocks + len, in.s + in.len - 1, (size_t)(end - in.s) - in.len + 1);
+			line.len -= in.len - 2 - len;
 		}
+		out += line.len;
 	}
-	keep(s, &out, &from, len);
-	body->len = lines_from + out;
-	s[out] = 0;
+	*out = 0;
+	body->len = (size_t)(out - body->data);
 }
 
 /* The head's own mark, of a service that takes none. In texts the quotes are

@@ -12,13 +12,11 @@
  *
  * The service says that it wants this dialect, or the other, in words (model_other_dialect): the
  * task's line is the same in both. Encoders fail with their buffer only. */
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/tool.h"
 #include "agent/turn.h"
-#include "base/strmap.h"
 #include "base/util.h"
 #include "codec/jscan.h"
 #include "codec/json.h"
@@ -102,29 +100,23 @@ static bool responses_in_lines(const char *parameter)
 	return strcmp(parameter, ENCRYPTED) == 0;
 }
 
+static bool is_no_reasoning(struct slice item)
+{
+	static const char reasoning[] = "{\"type\":\"reasoning\"";
+
+	return item.len < sizeof(reasoning) ||
+	       memcmp(item.s, reasoning, sizeof(reasoning) - 1) != 0;
+}
+
 /* Leaves out reasoning that cannot be read any more: it is of another key, or too old. */
 static int responses_mark_cache(struct buf *body, size_t lines_from, const struct model *m)
 {
-	static const char reasoning[] = "{\"type\":\"reasoning\"";
-	char *out = body->data + lines_from;
-	struct slice item;
-	struct jscan w;
+	char *lines = body->data + lines_from;
 
 	if (model_takes(m, ENCRYPTED))
 		return 0;
-	/* The scanner is ahead of what is moved. */
-	jscan_list(&w, out, body->len - lines_from);
-	while (jscan_next(&w, &item)) {
-		if (item.len >= sizeof(reasoning) &&
-		    memcmp(item.s, reasoning, sizeof(reasoning) - 1) == 0)
-			continue;
-		if (out > body->data + lines_from)
-			*out++ = ',';
-		memmove(out, item.s, item.len);
-		out += item.len;
-	}
-	*out = 0;
-	body->len = (size_t)(out - body->data);
+	body->len = lines_from + jscan_keep(lines, body->len - lines_from, is_no_reasoning);
+	body->data[body->len] = 0;
 	return 0;
 }
 
@@ -410,9 +402,6 @@ const struct dialect dialect_responses = {
 
 /* ---- this dialect or that of chat completions; see model.h */
 
-static pthread_mutex_t learned_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct strmap learned; /* by id: dialects that services asked for */
-
 /* Those that one service may speak beside each other, and the words with which it asks for
  * the other; lower case. */
 static const struct {
@@ -444,29 +433,4 @@ const struct dialect *model_other_dialect(const struct model *m, const char *ref
 			    strcasestr(refusal, siblings[i].says[k]))
 				return siblings[i].other;
 	return NULL;
-}
-
-bool model_learn_dialect(const struct model *m)
-{
-	char *id = strdup(m->id); /* the map's key, as long as the program */
-	bool good;
-
-	pthread_mutex_lock(&learned_lock);
-	if (!learned.cap)
-		strmap_init(&learned);
-	if (id && strmap_put(&learned, id, (void *)m->dialect) != 0)
-		free(id);
-	good = strmap_get(&learned, m->id) == m->dialect;
-	pthread_mutex_unlock(&learned_lock);
-	return good;
-}
-
-const struct dialect *model_learned(const char *id)
-{
-	const struct dialect *d;
-
-	pthread_mutex_lock(&learned_lock);
-	d = learned.cap ? strmap_get(&learned, id) : NULL;
-	pthread_mutex_unlock(&learned_lock);
-	return d;
 }
