@@ -50,35 +50,47 @@ static void add_system(struct jw *w, const char *text, bool mark)
 	jw_end(w);
 }
 
-static void add_tool(struct jw *w, const struct tool *t)
+static void add_tool(struct jw *w, const struct tool *t, bool flat)
 {
 	jw_object(w, NULL);
 	jw_str(w, "type", "function");
-	jw_object(w, "function");
+	if (!flat)
+		jw_object(w, "function");
 	jw_str(w, "name", t->name);
 	jw_str(w, "description", t->description);
 	jw_raw(w, "parameters", t->schema, strlen(t->schema));
+	if (flat) /* else schemas without optional members are demanded */
+		jw_bool(w, "strict", false);
+	else
+		jw_end(w);
 	jw_end(w);
-	jw_end(w);
+}
+
+void openai_begin(struct jw *w, struct buf *out, const struct dialect_spec *spec, bool flat)
+{
+	const struct model *m = spec->model_facts;
+
+	jw_init(w, out);
+	jw_object(w, NULL);
+	jw_str(w, "model", m != NULL && m->wire_name[0] != 0 ? m->wire_name : spec->model);
+	if (flat && spec->system[0] != 0)
+		jw_str(w, "instructions", spec->system);
+	if (spec->ntools > 0)
+		jw_array(w, "tools");
+	for (unsigned i = 0; i < spec->ntools; i++)
+		add_tool(w, spec->tools[i], flat);
+	if (spec->ntools > 0)
+		jw_end(w);
+	jw_array(w, flat ? "input" : "messages"); /* the tail closes it */
 }
 
 static int openai_head(struct buf *out, const struct dialect_spec *spec)
 {
-	const struct model *m = spec->model_facts;
 	struct jw w;
 
-	jw_init(&w, out);
-	jw_object(&w, NULL);
-	jw_str(&w, "model", m != NULL && m->wire_name[0] != 0 ? m->wire_name : spec->model);
-	if (spec->ntools > 0) {
-		jw_array(&w, "tools");
-		for (unsigned i = 0; i < spec->ntools; i++)
-			add_tool(&w, spec->tools[i]);
-		jw_end(&w);
-	}
-	jw_array(&w, "messages"); /* the tail closes it */
+	openai_begin(&w, out, spec, false);
 	if (spec->system[0] != 0) {
-		add_system(&w, spec->system, wants_marks(m));
+		add_system(&w, spec->system, wants_marks(spec->model_facts));
 		buf_addc(out, ','); /* the lines follow, and there is always one */
 	}
 	return buf_check(out);

@@ -26,34 +26,11 @@
 
 #define ENCRYPTED "encrypted_content"
 
-static void add_tool(struct jw *w, const struct tool *t)
-{
-	jw_object(w, NULL);
-	jw_str(w, "type", "function");
-	jw_str(w, "name", t->name);
-	jw_str(w, "description", t->description);
-	jw_raw(w, "parameters", t->schema, strlen(t->schema));
-	jw_bool(w, "strict", false); /* else schemas without optional members are demanded */
-	jw_end(w);
-}
-
 static int responses_head(struct buf *out, const struct dialect_spec *spec)
 {
-	const struct model *m = spec->model_facts;
 	struct jw w;
 
-	jw_init(&w, out);
-	jw_object(&w, NULL);
-	jw_str(&w, "model", m != NULL && m->wire_name[0] != 0 ? m->wire_name : spec->model);
-	if (spec->system[0] != 0)
-		jw_str(&w, "instructions", spec->system);
-	if (spec->ntools > 0) {
-		jw_array(&w, "tools");
-		for (unsigned i = 0; i < spec->ntools; i++)
-			add_tool(&w, spec->tools[i]);
-		jw_end(&w);
-	}
-	jw_array(&w, "input"); /* the tail closes it */
+	openai_begin(&w, out, spec, true);
 	return buf_check(out);
 }
 

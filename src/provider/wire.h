@@ -30,6 +30,8 @@ int wire_assistant(struct buf *out, const struct turn *t);
 
 /* wire_head with a cache mark on the system prompt. */
 int wire_write_head(struct buf *out, const struct dialect_spec *spec, bool mark);
+/* The same of OpenAI's forms, up to where a system message may stand. `flat`: of responses. */
+void openai_begin(struct jw *w, struct buf *out, const struct dialect_spec *spec, bool flat);
 
 /* Nothing in it but spaces and line ends: a service refuses such a text. */
 bool wire_blank(const char *s, size_t len);
