@@ -571,7 +571,7 @@ static void plan_older(struct compact_plan *p, const struct compact_line *lines,
 static int64_t shorten(const struct compact_plan *p, const struct compact_line *lines,
 		       size_t nlines, struct compact_result *results, size_t nresults)
 {
-	int64_t want = p->must - p->freed, keep = 0, high = 0, freed = 0;
+	int64_t want = p->must - p->freed, keep = 0, high = 0;
 	size_t from = nlines;
 
 	while (from > 0 && !lines[from - 1].assistant)
@@ -587,8 +587,7 @@ static int64_t shorten(const struct compact_plan *p, const struct compact_line *
 		else
 			high = middle - 1;
 	}
-	freed = cut_to(results, nresults, from, keep, true);
-	return freed;
+	return cut_to(results, nresults, from, keep, true);
 }
 
 void compact_plan(struct compact_plan *p, const struct compact_line *lines, size_t nlines,

@@ -86,7 +86,7 @@ static const char *const keywords[] = {"additionalProperties",
 				       "patternProperties"};
 
 /* `chat`: of chat completions; else of the Messages form. */
-static const struct {
+static const struct meaning {
 	const char *word, *says;
 	bool chat;
 } meanings[] = {
@@ -165,29 +165,32 @@ bool profile_refused(const char *text, char *words, size_t size)
 	return false;
 }
 
-const char *profile_says(const char *word)
+/* NULL: the word is none of these. */
+static const struct meaning *meaning_of(const char *word)
 {
 	for (size_t i = 0; i < ARRAY_LEN(meanings); i++)
 		if (strcmp(meanings[i].word, word) == 0)
-			return meanings[i].says;
-	return word;
+			return &meanings[i];
+	return NULL;
 }
 
-static bool has_meaning(const char *word, bool chat)
+const char *profile_says(const char *word)
 {
-	for (size_t i = 0; i < ARRAY_LEN(meanings); i++)
-		if (meanings[i].chat == chat && strcmp(meanings[i].word, word) == 0)
-			return true;
-	return false;
+	const struct meaning *is = meaning_of(word);
+
+	return is != NULL ? is->says : word;
 }
 
 bool profile_in_chat(const char *word)
 {
-	return has_meaning(word, true) ||
-	       strncmp(word, PROFILE_KEYWORD, strlen(PROFILE_KEYWORD)) == 0;
+	const struct meaning *is = meaning_of(word);
+
+	return is != NULL ? is->chat : strncmp(word, PROFILE_KEYWORD, strlen(PROFILE_KEYWORD)) == 0;
 }
 
 bool profile_in_messages(const char *word)
 {
-	return has_meaning(word, false);
+	const struct meaning *is = meaning_of(word);
+
+	return is != NULL && !is->chat;
 }

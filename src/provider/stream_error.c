@@ -79,11 +79,11 @@ static bool any_of(const char *list, const char *text, bool whole)
 	return false;
 }
 
-/* Codes and types. */
-static const struct {
+static const struct meant {
 	enum reply_class cls;
 	const char *words;
 } codes[] = {
+	/* and types */
 	{REPLY_RATE_LIMIT, "rate_limit_error|rate_limit_exceeded|rate_limited|rate_limit"},
 	{REPLY_RATE_LIMIT, "too_many_requests|resource_exhausted|1302|1303|1305"}, /* Zhipu's */
 	{REPLY_OVERLOADED, "overloaded_error|overloaded|server_overloaded|engine_overloaded_error"},
@@ -105,19 +105,7 @@ static const struct {
 	{REPLY_BAD_REQUEST, "invalid_request_error|bad_request|badrequesterror"},
 };
 
-static enum reply_class class_of_code(const char *s)
-{
-	for (size_t i = 0; s != NULL && i < ARRAY_LEN(codes); i++)
-		if (any_of(codes[i].words, s, true))
-			return codes[i].cls;
-	return REPLY_OK;
-}
-
-/* Sentences. */
-static const struct {
-	enum reply_class cls;
-	const char *phrases;
-} sentences[] = {
+static const struct meant sentences[] = {
 	/* Anthropic, Fireworks; OpenAI, OpenRouter, DeepSeek, Mistral, vLLM */
 	{REPLY_OVERFLOW, "prompt is too long|exceed context limit|maximum context length"},
 	/* OpenAI; proxies, LiteLLM */
@@ -177,11 +165,11 @@ static const struct {
 #define NO_PATH                                                                                    \
 	"page not found|file not found|resource not found|no route|unknown route|path not found"
 
-static enum reply_class class_of_sentence(const char *text)
+static enum reply_class class_of(const struct meant *m, size_t n, const char *text, bool whole)
 {
-	for (size_t i = 0; i < ARRAY_LEN(sentences); i++)
-		if (any_of(sentences[i].phrases, text, false))
-			return sentences[i].cls;
+	for (; text != NULL && n > 0; m++, n--)
+		if (any_of(m->words, text, whole))
+			return m->cls;
 	return REPLY_OK;
 }
 
@@ -503,22 +491,18 @@ static bool is_vague(enum reply_class cls)
 	return cls == REPLY_BAD_REQUEST || cls == REPLY_SERVER || cls == REPLY_TOO_LARGE;
 }
 
-static bool no_path(const char *text)
-{
-	return text[0] == 0 || any_of("not found|404 not found", text, true) ||
-	       any_of(NO_PATH, text, false);
-}
-
 /* What the sentence says of a class that says little; the numbers go to *e. */
 static enum reply_class read_sentence(struct reply_error *e, enum reply_class cls, const char *text)
 {
-	enum reply_class said = class_of_sentence(text);
+	enum reply_class said = class_of(sentences, ARRAY_LEN(sentences), text, false);
 	struct numbers n;
 	int64_t asked;
 
 	read_numbers(&n, text);
 	asked = MAX(n.of[AMOUNT_TOTAL], n.of[AMOUNT_PROMPT]);
-	if (cls == REPLY_NOT_FOUND && (said == REPLY_ADDRESS || no_path(text)))
+	if (cls == REPLY_NOT_FOUND &&
+	    (said == REPLY_ADDRESS || text[0] == 0 ||
+	     any_of("not found|404 not found", text, true) || any_of(NO_PATH, text, false)))
 		return REPLY_ADDRESS;
 	/* One request larger than what the account may send in that time. */
 	if ((is_vague(cls) || cls == REPLY_RATE_LIMIT) && any_of(BY_TIME, text, false)) {
@@ -557,7 +541,7 @@ static enum reply_class decide(const json_t *error, int status, const char *text
 
 	for (size_t i = 0; i < ARRAY_LEN(said) && (cls == REPLY_OK || cls == REPLY_BAD_REQUEST);
 	     i++) {
-		enum reply_class next = class_of_code(said[i]);
+		enum reply_class next = class_of(codes, ARRAY_LEN(codes), said[i], true);
 
 		cls = next != REPLY_OK ? next : cls;
 	}
