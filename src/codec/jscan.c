@@ -243,6 +243,13 @@ bool slice_is(struct slice s, const char *word)
 	return s.len == strlen(word) && (s.len == 0 || memcmp(s.s, word, s.len) == 0);
 }
 
+bool jscan_begins(const char *s, size_t len, const char *with)
+{
+	size_t n = strlen(with);
+
+	return len >= n && memcmp(s, with, n) == 0;
+}
+
 long slice_number(struct slice s, long fallback)
 {
 	bool minus = s.len > 0 && s.s[0] == '-';

@@ -54,6 +54,8 @@ size_t jscan_keep(char *s, size_t len, bool (*stays)(struct slice v));
  * that name; empty: there is none. */
 struct slice jscan_member(const char *s, size_t len, const char *name);
 bool slice_is(struct slice s, const char *word);
+/* Of a line that we wrote: which it is stands first. */
+bool jscan_begins(const char *s, size_t len, const char *with);
 /* A whole number of at most 18 digits; `fallback` for everything else. */
 long slice_number(struct slice s, long fallback);
 /* The escape at `s`, a backslash: its length and what it stands for, a lone surrogate

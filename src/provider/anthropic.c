@@ -43,11 +43,6 @@ static int anthropic_headers(struct buf *out, const struct model *m, const char 
 
 static const char user_line[] = "{\"role\":\"user\",", other_line[] = "{\"role\":\"assistant\",";
 
-static bool begins(const char *s, size_t len, const char *word)
-{
-	return len >= strlen(word) && memcmp(s, word, strlen(word)) == 0;
-}
-
 /* All of it is one value; arguments of a call may hold what looks like a line. */
 static bool is_line(const char *s, size_t len)
 {
@@ -69,9 +64,9 @@ static size_t newest_turn(const char *s, size_t len)
 	if (len < 3 || memcmp(s + len - 3, "}]}", 3) != 0)
 		return len;
 	while (at-- > 0) {
-		if (s[at] == '{' && begins(s + at, len - at, other_line))
+		if (s[at] == '{' && jscan_begins(s + at, len - at, other_line))
 			return len;
-		if (s[at] == '{' && begins(s + at, len - at, user_line))
+		if (s[at] == '{' && jscan_begins(s + at, len - at, user_line))
 			return is_line(s + at, len - at) ? at : len;
 	}
 	return len;
@@ -86,7 +81,7 @@ static size_t turn_before(const char *s, size_t len)
 
 	jscan_list(&w, s, len);
 	while (jscan_next(&w, &line))
-		if (begins(line.s, line.len, user_line))
+		if (jscan_begins(line.s, line.len, user_line))
 			end = (size_t)(line.s - s) + line.len;
 	return w.failed || end < 3 || memcmp(s + end - 3, "}]}", 3) != 0 ? 0 : end;
 }
@@ -129,7 +124,7 @@ static const char *turn_under_way(const char *s, size_t len)
 
 	jscan_list(&w, s, len);
 	while (jscan_next(&w, &line))
-		if (begins(line.s, line.len, said))
+		if (jscan_begins(line.s, line.len, said))
 			from = line.s;
 	return from;
 }
@@ -156,7 +151,7 @@ static void leave_thinking(struct buf *body, size_t lines_from, const struct mod
 		if (out > s)
 			*out++ = ',';
 		memmove(out, line.s, line.len);
-		if (line.s < until && begins(out, line.len, other_line)) {
+		if (line.s < until && jscan_begins(out, line.len, other_line)) {
 			char *blocks, *end = out + line.len;
 
 			in = jscan_member(out, line.len, "content");

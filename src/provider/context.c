@@ -187,13 +187,6 @@ int conversation_read(struct conversation *c, const char *lines, size_t len, str
 	return 0;
 }
 
-static bool starts(struct slice s, const char *with)
-{
-	size_t n = strlen(with);
-
-	return s.len >= n && memcmp(s.s, with, n) == 0;
-}
-
 static struct call_ref name_of(const struct work *w, size_t call)
 {
 	return w->ask->name(w->info.calls + call, w->ask->user);
@@ -223,7 +216,7 @@ static int take_apart(struct work *w, const char *file, size_t len)
 
 		r->line = k->result_line;
 		r->bytes = (int64_t)k->result.len;
-		r->fixed = !k->answered || starts(k->result, MARK);
+		r->fixed = !k->answered || jscan_begins(k->result.s, k->result.len, MARK);
 		r->fetched = repeat_fetched(w->ask->repeats, name_of(w, i), &removed);
 	}
 	return 0;
@@ -408,7 +401,7 @@ static void call_entry(struct work *w, struct buf *out, size_t call)
 	buf_addc(&text, ' ');
 	add_shown(&text, k->args, ARGS_SHOWN);
 	buf_adds(&text, k->is_error ? " failed: " : ": ");
-	if (starts(k->result, MARK))
+	if (jscan_begins(k->result.s, k->result.len, MARK))
 		buf_adds(&text, "(taken out before)");
 	else
 		add_shown(&text, first_line(k->result), RESULT_SHOWN);
@@ -436,7 +429,7 @@ static void people_entries(struct buf *out, const struct said_line *l)
 
 	if (l->role != WIRE_USER)
 		return;
-	if (l->texts > 0 && !starts(l->last, MARK))
+	if (l->texts > 0 && !jscan_begins(l->last.s, l->last.len, MARK))
 		said_entry(out, "a person said: ", l->last, PEOPLE_SHOWN);
 	while ((at = memmem(at, (size_t)(end - at), handed_on, sizeof(handed_on) - 1)) != NULL) {
 		const char *from = at + sizeof(handed_on) - 1, *to = from;

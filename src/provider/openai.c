@@ -253,19 +253,6 @@ static int openai_results(struct buf *out, const struct turn *t, const char *con
 
 /* ---- lines in a request */
 
-/* Raw text of a string in which nothing is to be seen. */
-static bool is_blank(const char *s, size_t len)
-{
-	for (size_t i = 0; i < len; i++) {
-		bool escape = s[i] == '\\' && i + 1 < len && strchr("nrt", s[i + 1]) != NULL;
-
-		if (!escape && s[i] != ' ')
-			return false;
-		i += escape;
-	}
-	return true;
-}
-
 /* The last message ends with its text: …"content":"T"}. The text becomes a
  * part with a mark. What ends otherwise is left alone, and so is a blank text:
  * a tool message may hold one, a part may not. */
@@ -285,7 +272,7 @@ static int mark_newest(struct buf *body, size_t lines_from)
 		return 0;
 	text += nkey - 1; /* its opening quote */
 	len = (size_t)(body->data + body->len - 1 - text);
-	if (is_blank(text + 1, len - 2))
+	if (wire_raw_blank((struct slice){text + 1, len - 2}))
 		return 0;
 	lines_from = (size_t)(text - body->data);
 	if (buf_reserve(body, npart + sizeof(MARK) + 8) == NULL)

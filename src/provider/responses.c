@@ -79,10 +79,7 @@ static bool responses_in_lines(const char *parameter)
 
 static bool is_no_reasoning(struct slice item)
 {
-	static const char reasoning[] = "{\"type\":\"reasoning\"";
-
-	return item.len < sizeof(reasoning) ||
-	       memcmp(item.s, reasoning, sizeof(reasoning) - 1) != 0;
+	return !jscan_begins(item.s, item.len, "{\"type\":\"reasoning\"");
 }
 
 /* Leaves out reasoning that cannot be read any more: it is of another key, or too old. */

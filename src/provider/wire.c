@@ -168,6 +168,19 @@ bool wire_blank(const char *s, size_t len)
 	return true;
 }
 
+bool wire_raw_blank(struct slice raw)
+{
+	for (size_t i = 0; i < raw.len; i++) {
+		char c = raw.s[i];
+
+		if (c == '\\' && i + 1 < raw.len)
+			c = strchr("nrt", raw.s[++i]) != NULL ? ' ' : 'x';
+		if (c != ' ')
+			return false;
+	}
+	return true;
+}
+
 static void open_message(struct jw *w, struct buf *out, const char *role)
 {
 	jw_init(w, out);
@@ -268,12 +281,9 @@ enum line_kind wire_line_kind(const char *line, size_t len)
 		{"{\"type\":", LINE_REPLY},
 	};
 
-	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
-		size_t n = strlen(kinds[i].begins);
-
-		if (len >= n && memcmp(line, kinds[i].begins, n) == 0)
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+		if (jscan_begins(line, len, kinds[i].begins))
 			return kinds[i].kind;
-	}
 	return LINE_NONE;
 }
 
@@ -475,21 +485,18 @@ static void read_call(struct jscan *w, struct wire_block *b)
 	b->type = WIRE_TOOL_USE;
 	jscan_object(w);
 	while (jscan_key(w, &key)) {
-		if (jscan_peek(w) == '"' && slice_is(key, "id")) {
+		bool string = jscan_peek(w) == '"';
+
+		if (string && slice_is(key, "id"))
 			jscan_string(w, &b->id);
-		} else if (jscan_peek(w) == '{' && slice_is(key, "function")) {
-			jscan_object(w);
-			while (jscan_key(w, &key)) {
-				if (jscan_peek(w) == '"' && slice_is(key, "name"))
-					jscan_string(w, &b->name);
-				else if (jscan_peek(w) == '"' && slice_is(key, "arguments"))
-					b->input_string = jscan_string(w, &b->input);
-				else
-					jscan_skip(w, NULL);
-			}
-		} else {
+		else if (string && slice_is(key, "name"))
+			jscan_string(w, &b->name);
+		else if (string && slice_is(key, "arguments"))
+			b->input_string = jscan_string(w, &b->input);
+		else if (jscan_peek(w) == '{' && slice_is(key, "function"))
+			read_call(w, b);
+		else
 			jscan_skip(w, NULL);
-		}
 	}
 }
 
@@ -591,19 +598,6 @@ __attribute__((format(printf, 3, 4))) static int fault(const struct check *c, bo
 }
 
 #define ID(id) (int)MIN((id).len, WIRE_ID_MAX), (id).s
-
-static bool raw_blank(struct slice raw)
-{
-	for (size_t i = 0; i < raw.len; i++) {
-		char c = raw.s[i];
-
-		if (c == '\\' && i + 1 < raw.len)
-			c = strchr("nrt", raw.s[++i]) != NULL ? ' ' : 'x';
-		if (c != ' ')
-			return false;
-	}
-	return true;
-}
 
 /* The call of that id in the message before; ncalls: none. In order they are the k-th. */
 static unsigned find_call(const struct check *c, struct slice id, unsigned k)
@@ -718,7 +712,7 @@ static int check_block(struct check *c, const struct wire_block *b)
 	if (b->type == WIRE_TOOL_RESULT)
 		return check_result(c, b);
 	c->text_seen = true;
-	return b->type == WIRE_TEXT && raw_blank(b->text)
+	return b->type == WIRE_TEXT && wire_raw_blank(b->text)
 		       ? fault(c, true, ": text content blocks must contain non-whitespace text")
 		       : 0;
 }

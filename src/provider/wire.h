@@ -35,6 +35,7 @@ void openai_begin(struct jw *w, struct buf *out, const struct dialect_spec *spec
 
 /* Nothing in it but spaces and line ends: a service refuses such a text. */
 bool wire_blank(const char *s, size_t len);
+bool wire_raw_blank(struct slice raw); /* the same of a raw string */
 /* May stand in the id of a call, and in the name of a tool. */
 bool wire_id_char(unsigned char c);
 /* c->wire_id: `id` of at most `max` bytes where it is one that `may` be sent back and no call

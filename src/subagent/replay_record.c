@@ -201,11 +201,6 @@ void record_cut(struct record *r, const char *why)
 
 /* ---- lines */
 
-static bool begins(const char *line, size_t len, const char *with)
-{
-	return len >= strlen(with) && memcmp(line, with, strlen(with)) == 0;
-}
-
 /* Marks are no part of what is said: where the next line begins that is none. */
 static size_t past_marks(const struct record *r)
 {
@@ -213,7 +208,7 @@ static size_t past_marks(const struct record *r)
 	const char *line;
 
 	while (jsonl_next(r->file, r->len, &next, &line, &len) == 1 &&
-	       begins(line, len, "{\"mark\":"))
+	       jscan_begins(line, len, "{\"mark\":"))
 		at = next;
 	return at;
 }

@@ -362,13 +362,6 @@ static int take_steering(struct run *r, const json_t *content)
 
 /* ---- the log */
 
-static bool begins(const char *line, size_t len, const char *with)
-{
-	size_t n = strlen(with);
-
-	return len > n && memcmp(line, with, n) == 0;
-}
-
 /* Of its beginning and of what people said, all; of the rest what stands behind the
  * position. */
 static int take_event(struct tail *c, const struct event_view *v, bool behind)
@@ -428,7 +421,7 @@ static void scan_line(struct tail *c, const char *line, size_t len, size_t next,
 	if (v.kind >= 0)
 		r->rec.types |= event_bit((enum event_kind)v.kind);
 	if (v.kind == EVENT_StateWrite &&
-	    begins(v.content.s, v.content.len, "{\"key\":\"position\",")) {
+	    jscan_begins(v.content.s, v.content.len, "{\"key\":\"position\",")) {
 		c->from = next;
 		*position = v;
 	}
@@ -519,7 +512,7 @@ static int read_tail(struct tail *c, const char *file, size_t len, int64_t *byte
 		last = kind;
 		if (kind != LINE_NONE)
 			*bytes += (int64_t)n + 1;
-		else if (begins(line, n, "{\"mark\":{\"kept\":"))
+		else if (jscan_begins(line, n, "{\"mark\":{\"kept\":"))
 			rv = take_kept(c, line, n);
 	}
 	if (!c->has_line)

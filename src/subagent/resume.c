@@ -55,20 +55,13 @@ int resume_spec(int root_fd, const char *run, json_t **spec, struct ava_error *e
 
 /* ---- the messages of the new run */
 
-static bool begins(const char *line, size_t len, const char *with)
-{
-	size_t n = strlen(with);
-
-	return len > n && memcmp(line, with, n) == 0;
-}
-
 static void copy_lines(struct buf *out, const struct dialect *d, const char *file, size_t len)
 {
 	const char *line;
 	size_t at = 0, n;
 
 	while (jsonl_next(file, len, &at, &line, &n) == 1) {
-		if (d->line_kind(line, n) == LINE_NONE && !begins(line, n, "{\"replace\":"))
+		if (d->line_kind(line, n) == LINE_NONE && !jscan_begins(line, n, "{\"replace\":"))
 			continue;
 		buf_add(out, line, n);
 		buf_addc(out, '\n');
@@ -169,7 +162,7 @@ static int take_dialect(struct run_spec *s, const char *file, size_t len, struct
 	size_t at = 0, n;
 
 	while (jsonl_next(file, len, &at, &line, &n) == 1) {
-		json_t *o = begins(line, n, "{\"spec\":") ? json_parse(line, n, NULL) : NULL;
+		json_t *o = jscan_begins(line, n, "{\"spec\":") ? json_parse(line, n, NULL) : NULL;
 		const char *dialect = json_get_str(json_object_get(o, "spec"), "dialect");
 
 		if (dialect)
