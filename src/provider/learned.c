@@ -14,8 +14,6 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "codec/json.h"
-#include "provider/dialect.h"
-#include "provider/model.h"
 
 #define FORMAT    1
 #define BYTES_MAX ((size_t)1 << 20)
@@ -75,25 +73,18 @@ bool learned_note(const char *model, const char *url, int64_t window, int64_t ou
 	return is_new;
 }
 
-bool model_learn_dialect(const struct model *m)
+const char *learned_dialect(const char *model, const char *name)
 {
-	bool good;
+	const char *is;
 
 	pthread_mutex_lock(&lock);
-	if (!dialects)
+	if (name && !dialects)
 		dialects = json_object();
-	if (!json_object_get(dialects, m->id))
-		json_object_set_new(dialects, m->id, json_string(m->dialect->name));
-	good = strcmp(json_str(dialects, m->id), m->dialect->name) == 0;
+	if (name && !json_object_get(dialects, model))
+		json_object_set_new(dialects, model, json_string(name));
+	is = json_str(dialects, model);
 	pthread_mutex_unlock(&lock);
-	return good;
-}
-
-void model_learned(struct model *m)
-{
-	pthread_mutex_lock(&lock);
-	(void)model_speak(m, json_str(dialects, m->id));
-	pthread_mutex_unlock(&lock);
+	return is;
 }
 
 bool learned_words(size_t i, struct buf *out)

@@ -22,6 +22,9 @@ bool learned_find(const char *model, const char *url, int64_t *window, int64_t *
  * learned_save is due. */
 bool learned_note(const char *model, const char *url, int64_t window, int64_t output_max,
 		  const char *from);
+/* The dialect that a service asked for, by the model's id, for as long as the program: the first
+ * `name` that was given (NULL: none is); "" none. */
+const char *learned_dialect(const char *model, const char *name);
 /* The i-th in words, for a person; false behind the last. */
 bool learned_words(size_t i, struct buf *out);
 

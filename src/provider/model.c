@@ -760,7 +760,7 @@ static int set_remote(struct model *out, const char *name, const struct provider
 	row = models_find(name);
 	if (row)
 		take_row(out, row);
-	model_learned(out);
+	(void)model_speak(out, learned_dialect(out->id, NULL));
 	profile_add(out->drop, sizeof(out->drop), p->base_url, wire);
 	take_learned(out);
 	return 0;

@@ -58,8 +58,6 @@ const struct dialect *model_other_dialect(const struct model *m, const char *ref
 /* From now on models of this id are spoken to as *m is. false: the other dialect was learned
  * before, so that both were refused. From any thread. */
 bool model_learn_dialect(const struct model *m);
-/* Speaks to it as was learned of its id. */
-void model_learned(struct model *m);
 
 /* What stands behind the colon of offline:FILE, an absolute path; else "". */
 const char *model_config(const struct model *m);

@@ -55,12 +55,11 @@ static const struct {
 	{"thinking", "signature", "thinking_blocks.finished thinking_blocks reasoning_details"},
 	{"redacted_thinking", "invalid",
 	 "thinking_blocks.finished thinking_blocks reasoning_details"},
-	{"content", "a string", "null_content empty_content"},          /* LM Studio, serde */
-	{"content", "valid string", "null_content empty_content"},      /* pydantic */
-	{"content", "null", "null_content empty_content"},              /* proxies */
-	{"content", "must not be empty", "empty_content null_content"}, /* Gemini */
-	{"content", "be empty", "empty_content null_content"},          /* Ollama, proxies */
-	{"content", "non-empty", "empty_content null_content"},         /* Bedrock */
+	{"content", "a string", "null_content empty_content"},     /* LM Studio, serde */
+	{"content", "valid string", "null_content empty_content"}, /* pydantic */
+	{"content", "null", "null_content empty_content"},         /* proxies */
+	{"content", "be empty", "empty_content null_content"},     /* Gemini, Ollama, proxies */
+	{"content", "non-empty", "empty_content null_content"},    /* Bedrock */
 };
 
 /* Keywords of a schema that say more than a model has to know. */

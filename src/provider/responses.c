@@ -20,6 +20,7 @@
 #include "base/util.h"
 #include "codec/jscan.h"
 #include "codec/json.h"
+#include "provider/learned.h"
 #include "provider/model.h"
 #include "provider/stream_core.h"
 #include "provider/wire.h"
@@ -407,4 +408,9 @@ const struct dialect *model_other_dialect(const struct model *m, const char *ref
 			    strcasestr(refusal, siblings[i].says[k]))
 				return siblings[i].other;
 	return NULL;
+}
+
+bool model_learn_dialect(const struct model *m)
+{
+	return strcmp(learned_dialect(m->id, m->dialect->name), m->dialect->name) == 0;
 }
