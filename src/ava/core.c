@@ -526,6 +526,7 @@ void core_close(struct core *c)
 	seals_close(c);
 	c->book.closed = true;
 	close_journal(c);
+	seals_free(c);
 	delivery_close(c);
 	proposals_free(c);
 	memories_close(c);

@@ -27,6 +27,7 @@ struct seals {
 	struct os_work work;
 	enum step step;
 	bool armed, closing;
+	bool over;             /* closed; a commit that the journal refused may come back yet */
 	bool claimed;          /* by a prune, from its beginning to its end */
 	bool pruning;          /* the round under way is about pruned.texts[at] */
 	struct strmap touched; /* paths, as keys and values */
@@ -134,9 +135,10 @@ int seals_prune_claim(struct core *c, struct ava_error *err)
 {
 	struct seals *s = c->seals;
 
-	if (!s || s->claimed)
+	if (!s || s->over || s->claimed)
 		return err_set(err, AVA_EBUSY,
-			       s ? "logs are being pruned already" : "the runtime stops");
+			       s && !s->over ? "logs are being pruned already"
+					     : "the runtime stops");
 	s->claimed = true;
 	return 0;
 }
@@ -280,6 +282,8 @@ static void committed(int rv, void *user)
 	struct ava_error err = {0};
 
 	s->step = IDLE;
+	if (s->over)
+		return;
 	if (rv != 0) {
 		failed(s, rv, &err);
 		arm(s);
@@ -399,12 +403,17 @@ void seals_close(struct core *c)
 	if (rv == 0 && s->ntouched > 0)
 		rv = seal_rest(s);
 	c->book.touched = NULL;
-	c->seals = NULL;
 	sealer_close(s->sealer, rv == 0);
 	os_timer_free(s->timer);
 	while ((path = strmap_next(&s->touched, &at)))
 		free(path);
 	strmap_fini(&s->touched);
 	seal_list_fini(&s->contents);
-	free(s);
+	s->over = true;
+}
+
+void seals_free(struct core *c)
+{
+	free(c->seals);
+	c->seals = NULL;
 }

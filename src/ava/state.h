@@ -122,6 +122,7 @@ int seals_open(struct core *c, struct ava_error *err);
 /* Seal what is left, commit it, stop. Needs the journal. Accepts a core
  * without. */
 void seals_close(struct core *c);
+void seals_free(struct core *c); /* behind the journal */
 /* Seals about what is pruned, one for each of the JSON objects of `texts`, which are the
  * caller's until `done`: all are on disk (0), or why not. AVA_EBUSY: others are being written,
  * or the runtime stops; `done` is not called then. */

@@ -71,7 +71,7 @@ static void judge(struct screen *s, unsigned char c)
 
 static void write_char(struct screen *s, char c)
 {
-	if (s->returned && !is_binary(s))
+	if (s->returned && s->held.len > s->start && !is_binary(s))
 		s->shown(s->held.data + s->start, s->held.len - s->start, false, s->user);
 	if (s->returned)
 		s->held.len = s->start;

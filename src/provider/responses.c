@@ -342,7 +342,8 @@ static int write_lines(const struct stream *s, const struct turn *t, struct jw *
 		if (w->out->len > 0)
 			buf_addc(w->out, '\n');
 		rv = write_item(w->out, p, c);
-		c += p->kind == PART_CALL;
+		if (p->kind == PART_CALL)
+			c++;
 	}
 	return rv;
 }
