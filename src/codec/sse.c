@@ -65,7 +65,8 @@ static int take_field(struct sse *s, const char *name, size_t name_len, const ch
 		if (s->has_data)
 			buf_addc(&s->data, '\n');
 		s->has_data = true;
-		return buf_add(&s->data, value, len);
+		rv = buf_add(&s->data, value, len);
+		return rv == 0 && is(value, len, "[DONE]") ? dispatch(s) : rv;
 	}
 	if (event) {
 		buf_reset(&s->event);

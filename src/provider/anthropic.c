@@ -409,10 +409,10 @@ static int take_start(struct stream *s, struct slice raw, const json_t *message)
 	int rv = 0;
 
 	stream_id(s->reply, json_get_str(message, "id"));
-	stream_stop(s->reply, json_get_str(message, "stop_reason"));
 	take_usage(s->reply, json_object_get(message, "usage"), false);
 	if (s->reply->nparts > 0)
 		return 0;
+	stream_stop(s->reply, json_get_str(message, "stop_reason"));
 	raw = jscan_member(raw.s, raw.len, "content");
 	jscan_init(&w, raw.s, raw.len);
 	jscan_array(&w);
@@ -449,6 +449,8 @@ static int take_event(struct stream *s, const char *data, size_t len, const json
 				  json_object_get(event, "message"));
 	if (strcmp(type, "message") == 0)
 		return take_message(s, data, len, event);
+	if (strcmp(type, "content_block_start") == 0 && !s->reply->measured)
+		s->reply->stop[0] = 0; /* one that stood before what it ends */
 	if (strcmp(type, "content_block_start") == 0)
 		return begin_block(s, jscan_member(data, len, "content_block"),
 				   json_object_get(event, "content_block"),

@@ -4,6 +4,7 @@
  * names the cap and the effort its own way; all but OpenRouter must be asked for usage. What a
  * model rejects is left out, and what its family wants otherwise (profile.h) is so in its requests,
  * not in the lines. Encoders fail with their buffer only. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "agent/reply.h"
@@ -622,17 +623,18 @@ static int take_reasoning(struct stream *s, const json_t *delta)
  * for there. Of two that are given the later row holds. */
 static const struct {
 	size_t at; /* in struct usage */
-	const char *const in[3], *const keys[7];
+	const char *const in[3], *const keys[10];
 } counts[] = {
 #define COUNT(member) offsetof(struct usage, member)
 	{COUNT(input),
 	 {0},
 	 {"prompt_tokens", "input_tokens", "promptTokenCount", "promptTokens", "inputTokens",
-	  "prompt_eval_count"}},
+	  "prompt_eval_count", "inputTokenCount", "prompt_token_count"}},
 	{COUNT(output),
 	 {0},
 	 {"completion_tokens", "output_tokens", "candidatesTokenCount", "completionTokens",
-	  "outputTokens", "eval_count"}},
+	  "outputTokens", "eval_count", "outputTokenCount", "candidates_token_count",
+	  "generation_token_count"}},
 	{COUNT(cache_read),
 	 {0},
 	 {"prompt_cache_hit_tokens", "cache_read_input_tokens", "cachedContentTokenCount"}},
@@ -645,18 +647,25 @@ static const struct {
 	 {"reasoning_tokens"}},
 };
 
+/* Dollars, also as a text or within an object of it; a later 0 replaces no cost. */
 static void take_cost(struct usage *u, const json_t *usage)
 {
+	const json_t *said = json_object_get(usage, "cost");
 	int64_t upstream = json_get_fixed(json_object_get(usage, "cost_details"),
 					  "upstream_inference_cost", 6, 0);
+	int64_t cost = json_is_object(said) ? json_get_fixed(said, "total_cost", 6, -1)
+					    : json_get_fixed(usage, "cost", 6, -1);
+	char *end = NULL;
+	double n = json_is_string(said) ? strtod(json_string_value(said), &end) : -1;
 
-	u->cost_microusd = json_get_fixed(usage, "cost", 6, -1);
-	if (u->cost_microusd < 0 || u->cost_microusd > USAGE_MAX * 1000)
-		u->cost_microusd = -1;
+	if (end != NULL && *end == 0 && end != json_string_value(said) && n <= (double)USAGE_MAX)
+		cost = (int64_t)(n * 1e6 + 0.5);
+	if (cost < 0 || cost > USAGE_MAX * 1000)
+		return;
 	/* With a key of one's own the service bills its part only. */
-	if (u->cost_microusd >= 0 && json_get_bool(usage, "is_byok", false) && upstream > 0 &&
-	    upstream <= USAGE_MAX * 1000)
-		u->cost_microusd += upstream;
+	if (json_get_bool(usage, "is_byok", false) && upstream > 0 && upstream <= USAGE_MAX * 1000)
+		cost += upstream;
+	u->cost_microusd = MAX(u->cost_microusd, cost);
 }
 
 /* A count of 0 is none, and replaces none. */
@@ -666,6 +675,7 @@ void openai_usage(struct arriving *r, const json_t *usage)
 					     NULL};
 	struct usage *u = &r->usage;
 	int64_t total = stream_count(usage, totals);
+	bool some = false;
 
 	if (!json_is_object(usage))
 		return;
@@ -679,8 +689,10 @@ void openai_usage(struct arriving *r, const json_t *usage)
 		n = stream_count(from, counts[i].keys);
 		if (n > 0)
 			*(int64_t *)((char *)u + counts[i].at) = n;
+		some |= n > 0;
 	}
-	if (u->input == 0 && u->output == 0)
+	take_cost(u, usage);
+	if (!some || (u->input == 0 && u->output == 0))
 		return;
 	r->measured = true;
 	/* Some count what was thought beside what was said. */
@@ -688,7 +700,6 @@ void openai_usage(struct arriving *r, const json_t *usage)
 		u->output = MAX(u->output, total - u->input);
 	else if (u->reasoning > u->output)
 		u->output += u->reasoning;
-	take_cost(u, usage);
 }
 
 /* ---- chunks */
@@ -750,6 +761,7 @@ static int take_chunk(struct stream *s, const char *data, size_t len, const json
 		stream_id(s->reply, json_get_str(chunk, "id"));
 	openai_usage(s->reply, json_object_get(chunk, "usage"));
 	openai_usage(s->reply, json_object_get(chunk, "usageMetadata"));
+	openai_usage(s->reply, chunk); /* Ollama */
 	openai_usage(s->reply, json_object_get(json_object_get(chunk, "x_groq"), "usage"));
 	json_array_foreach(json_object_get(chunk, "choices"), i, choice)
 	{

@@ -355,26 +355,66 @@ static int begin(struct stream *s)
 	return 0;
 }
 
+static enum turn_stop stop_of(const char *reason)
+{
+	static const struct {
+		const char *word;
+		enum turn_stop stop;
+	} stops[] = {
+		{"end_turn", TURN_STOP_END},
+		{"stop_sequence", TURN_STOP_END},
+		{"stop", TURN_STOP_END},
+		{"completed", TURN_STOP_END},
+		{"max_tokens", TURN_STOP_LENGTH},
+		{"length", TURN_STOP_LENGTH},
+		{"max_output_tokens", TURN_STOP_LENGTH},
+		{"incomplete", TURN_STOP_LENGTH},
+		{"tool_use", TURN_STOP_TOOLS},
+		{"tool_calls", TURN_STOP_TOOLS},
+		{"function_call", TURN_STOP_TOOLS},
+		{"pause_turn", TURN_STOP_PAUSE},
+		{"refusal", TURN_STOP_REFUSAL},
+		{"content_filter", TURN_STOP_REFUSAL},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(stops); i++)
+		if (strcmp(reason, stops[i].word) == 0)
+			return stops[i].stop;
+	return TURN_STOP_OTHER;
+}
+
+/* Something came, and then a reason that is known: the service meant to end there. */
+static bool has_reason(const struct stream *s)
+{
+	const struct arriving *r = s->reply;
+
+	return r != NULL && (s->payload > 0 || r->ncalls > 0) && stop_of(r->stop) != TURN_STOP_OTHER;
+}
+
 /* `error`: it is named so, whatever it holds. */
 static int take_tree(struct stream *s, const char *data, size_t len, bool error)
 {
 	struct ava_error err = {0};
 	json_t *event = json_parse_mended(data, len, &err);
+	bool good = json_is_object(event) && !error && stream_error_member(event) == NULL;
 	int rv = 0;
 
 	if (event == NULL && err.code == AVA_ENOMEM)
 		rv = AVA_ENOMEM;
-	else if (s->ending && !json_is_object(event))
-		rv = 0; /* half a one */
+	else if (good && strcmp(json_str(event, "type"), "ping") != 0)
+		rv = begin(s);
+	else if (!json_is_object(event) &&
+		 (s->ending || json_is_null(event) || wire_blank(data, len)))
+		rv = 0; /* half a one, or none */
+	else if (!good && has_reason(s))
+		s->done = true; /* what comes behind the reason takes nothing back */
 	else if (stream_error_member(event) != NULL)
 		rv = stream_error_value(s, event);
 	else if (error)
 		rv = stream_error_text(s, data, len);
-	else if (!json_is_object(event))
+	else if (!good)
 		rv = stream_fault(s, REPLY_PROTOCOL, "the service sent an event that is no JSON");
-	else if (strcmp(json_str(event, "type"), "ping") != 0)
-		rv = begin(s);
-	if (rv == 0 && s->reply != NULL && json_is_object(event))
+	if (rv == 0 && s->reply != NULL && good)
 		rv = s->ops->event(s, data, len, event);
 	json_decref(event);
 	return rv;
@@ -450,9 +490,12 @@ static int start_events(struct stream *s)
 
 static int feed_bytes(struct stream *s, const char *data, size_t len)
 {
-	if (s->mode == STREAM_EVENTS)
-		return sse_feed(s->sse, data, len);
-	/* What does not fit is not needed for a sentence. */
+	int rv = s->mode == STREAM_EVENTS ? sse_feed(s->sse, data, len) : 0;
+
+	/* Blank lines and comments may stand before a body, too. What does not fit is not
+	 * needed for a sentence. */
+	if (rv != 0 || s->reply != NULL || s->fault != NULL)
+		return rv;
 	return buf_add(&s->body, data, MIN(len, s->body.max - s->body.len));
 }
 
@@ -698,34 +741,6 @@ static int store_line(const struct stream *s, struct turn *t)
 	return rv;
 }
 
-static enum turn_stop stop_of(const char *reason)
-{
-	static const struct {
-		const char *word;
-		enum turn_stop stop;
-	} stops[] = {
-		{"end_turn", TURN_STOP_END},
-		{"stop_sequence", TURN_STOP_END},
-		{"stop", TURN_STOP_END},
-		{"completed", TURN_STOP_END},
-		{"max_tokens", TURN_STOP_LENGTH},
-		{"length", TURN_STOP_LENGTH},
-		{"max_output_tokens", TURN_STOP_LENGTH},
-		{"incomplete", TURN_STOP_LENGTH},
-		{"tool_use", TURN_STOP_TOOLS},
-		{"tool_calls", TURN_STOP_TOOLS},
-		{"function_call", TURN_STOP_TOOLS},
-		{"pause_turn", TURN_STOP_PAUSE},
-		{"refusal", TURN_STOP_REFUSAL},
-		{"content_filter", TURN_STOP_REFUSAL},
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(stops); i++)
-		if (strcmp(reason, stops[i].word) == 0)
-			return stops[i].stop;
-	return TURN_STOP_OTHER;
-}
-
 static int make_turn(struct stream *s, struct turn *t)
 {
 	const struct arriving *r = s->reply;
@@ -754,8 +769,9 @@ static int make_turn(struct stream *s, struct turn *t)
 
 /* Few tokens have more bytes, over a whole request or reply: a count below is none. */
 #define BYTES_OF_TOKEN_MAX 16
-/* A token has a byte at least, and services put a head of their own before a request. */
-#define HEAD_TOKENS_MAX 65536
+/* A token has a byte at least, but services put a head of their own before a request, and may think
+ * beyond what was asked: a count of so many more is none. */
+#define COUNT_SLACK 65536
 /* Discounts there are; a price of so small a part is none. */
 #define DISCOUNT_MAX 64
 
@@ -776,17 +792,21 @@ static void give_usage(const struct stream *s, bool whole, struct usage *u)
 	bool measured = whole && r->measured;
 
 	*u = r != NULL ? r->usage : (struct usage){.cost_microusd = -1};
-	if (!s->ops->chat || u->input < s->sent / BYTES_OF_TOKEN_MAX)
+	if (!s->ops->chat || u->cache_read + u->cache_write > u->input) /* no part of it */
 		u->input += u->cache_read + u->cache_write;
 	u->cache_read = MIN(u->cache_read, u->input);
 	u->estimated = !measured;
 	if (r == NULL || (measured && stop_of(r->stop) == TURN_STOP_REFUSAL))
 		return;
 	if (s->sent > 0 &&
-	    (u->input < s->sent / BYTES_OF_TOKEN_MAX || u->input > s->sent + HEAD_TOKENS_MAX)) {
+	    (u->input < s->sent / BYTES_OF_TOKEN_MAX || u->input > s->sent + COUNT_SLACK)) {
 		u->input = s->sent / 4;
 		u->cache_read = u->cache_write = 0;
 		u->estimated = true;
+	}
+	if (u->output - COUNT_SLACK > s->payload_max) {
+		u->output = 0;
+		measured = false;
 	}
 	if (!measured || u->output < s->payload / BYTES_OF_TOKEN_MAX) {
 		u->output = MAX(u->output, s->payload / 4);
@@ -838,19 +858,54 @@ static enum reply_class finish(struct stream *s, struct turn **out, struct reply
 	return e->cls;
 }
 
-/* JSON where a stream was asked: one reply, or one chunk a line. An error is none of it. */
+/* Without a byte-order mark, blank lines and comments before it; where no event came it is none of
+ * a stream that has some. */
+static void find_body(struct stream *s)
+{
+	const char *at = s->body.data, *end = at + s->body.len;
+
+	if (s->body.len == 0 || s->reply != NULL || s->fault != NULL)
+		return;
+	if (s->body.len >= 3 && memcmp(at, "\xef\xbb\xbf", 3) == 0)
+		at += 3;
+	while (at < end && (is_space(*at) || *at == ':')) {
+		const char *stop = *at == ':' ? memchr(at, '\n', (size_t)(end - at)) : at;
+
+		at = stop != NULL ? stop + 1 : end;
+	}
+	if (at == end || mode_of(at, (size_t)(end - at)) != STREAM_BODY)
+		return;
+	s->mode = STREAM_BODY;
+	s->body.len = (size_t)(end - at);
+	memmove(s->body.data, at, s->body.len + 1);
+}
+
+/* JSON where a stream was asked: one reply, or objects behind each other, maybe in a list. An error
+ * is none of it. */
 static int take_body(struct stream *s)
 {
-	const char *at = s->body.data, *end = at + s->body.len, *stop;
+	static const char between[] = " \t\r\n,[]";
+	const char *at = s->body.data, *end = at + s->body.len;
 	json_t *whole = json_parse_mended(at, s->body.len, &(struct ava_error){0});
+	bool error = stream_error_member(whole) != NULL;
+	struct slice raw;
+	struct jscan w;
 	int rv = 0;
 
-	if (json_is_object(whole) && stream_error_member(whole) == NULL && (rv = begin(s)) == 0)
+	if (json_is_object(whole) && !error && (rv = begin(s)) == 0)
 		rv = s->ops->event(s, at, s->body.len, whole);
-	for (; whole == NULL && *s->first == '{' && rv == 0 && at < end; at = stop + 1) {
-		stop = memchr(at, '\n', (size_t)(end - at));
-		stop = stop != NULL ? stop : end;
-		rv = take_tree(s, at, (size_t)(stop - at), false);
+	while (!json_is_object(whole) && !error && rv == 0) {
+		while (at < end && memchr(between, *at, sizeof(between) - 1) != NULL)
+			at++;
+		if (at == end || *at != '{')
+			break;
+		jscan_init(&w, at, (size_t)(end - at));
+		if (!jscan_skip(&w, &raw)) { /* one that must be mended ends with its line */
+			raw.s = memchr(at, '\n', (size_t)(end - at));
+			raw.len = (size_t)((raw.s != NULL ? raw.s : end) - at);
+		}
+		rv = take_tree(s, at, raw.len, false);
+		at += raw.len;
 	}
 	json_decref(whole);
 	return rv;
@@ -906,6 +961,7 @@ enum reply_class stream_end(struct stream *s, int status, const char *content_ty
 	*out = NULL;
 	*e = (struct reply_error){0};
 	s->ending = true;
+	find_body(s);
 	if (!s->done && s->code == 0 && s->mode == STREAM_EVENTS)
 		s->code = sse_end(s->sse);
 	else if (s->code == 0 && s->mode == STREAM_BODY && status == 200 && s->end != BODY_BROKEN)

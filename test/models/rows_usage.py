@@ -7,7 +7,7 @@ import signal
 import time
 
 from play import Row
-from service import (CHUNKED, DONE, acall, aend, astart, asubmit, atool, call, chunk, chunked, ev, honest, piece, resp, sse,
+from service import (CHUNKED, DONE, acall, aend, aev, astart, asubmit, atool, call, chunk, chunked, ev, honest, piece, resp, sse,
                      submit, then_submit, tool_call)
 
 # ---- services x limits (doc/RELIABILITY.md has the table)
@@ -52,6 +52,20 @@ TOLD = {
     "cost-negative": lambda n, r, out: count(r.tokens(), out, cost=-3),
     "then-zeros": lambda n, r, out: count(r.tokens(), out) + count(0, 0),
     "thought-beside": lambda n, r, out: count(r.tokens(), out // 4, total_tokens=r.tokens() + out),
+}
+
+
+# Of these a run's own limits are enough.
+MORE = {
+    "floats": lambda n, r, out: count(float(r.tokens()), str(float(out))),
+    "million": lambda n, r, out: count(r.tokens(), 10**6),
+    "million-thought": lambda n, r, out: count(r.tokens(), out, completion_tokens_details={"reasoning_tokens": 10**8}),
+    "million-in-all": lambda n, r, out: count(r.tokens(), out, total_tokens=10**8),
+    "cache-larger": lambda n, r, out: count(r.tokens(), out, prompt_tokens_details={"cached_tokens": 10**8}),
+    "no-object": lambda n, r, out: [ev({"id": "c", "choices": [], "usage": [{"prompt_tokens": 1}]})],
+    "eval_count": lambda n, r, out: [ev({"id": "c", "choices": [], "prompt_eval_count": r.tokens(), "eval_count": out})],
+    "cost-text": lambda n, r, out: count(r.tokens(), out, cost="0.0"),
+    "cost-object": lambda n, r, out: count(r.tokens(), out, cost={"total_cost": 0}),
 }
 
 
@@ -124,7 +138,9 @@ for NAME, SAYS in TOLD.items():
         Row(f"limit-group-{NAME}", reader(SAYS), play=by_group),
         Row(f"limit-day-{NAME}", reader(SAYS), on=PRICED, play=by_day, env={"AVA_BUDGET_DAY_CENTS": "12"}),
     ]
-
+for NAME, SAYS in MORE.items():
+    TABLE += [by_run(f"limit-tokens-{NAME}", SAYS, 30000, "tokens", ["--max-tokens", "30000"], "local"),
+              by_run(f"limit-cost-{NAME}", SAYS, 10, "cost", ["--max-cost-cents", "10", "--max-tokens", "10000000"], PRICED)]
 
 
 def by_day_free(world, row):
@@ -206,6 +222,7 @@ def whole(message, **members):
             "usage": {"prompt_tokens": 4000, "completion_tokens": 20, "total_tokens": 4020}, **members}
 
 
+LATE = {"type": "api_error", "message": "Internal server error"}
 AWHOLE = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "stop_reason": "tool_use", "content": [
     {"type": "tool_use", "id": "toolu_1", "name": "list_files", "input": {"path": "."}}],
     "usage": {"input_tokens": 4000, "output_tokens": 20}}
@@ -246,10 +263,15 @@ def late(wait, *before):
     return script
 
 
+def called(seen):
+    """The second request has the result of the first reply's call: that reply was not asked for again."""
+    return None if b"tool_call_id" in seen[1].raw or b"tool_result" in seen[1].raw else "the reply was asked for again"
+
+
 def once(answer, **how):
     """That answer, then a result: two requests, none repeated."""
     return dict(script=lambda n, r: answer(n, r) if n == 1 else (asubmit if how.get("on") == "anthropic" else submit)(n, r),
-                requests=2, summary="ok done", **how)
+                requests=2, summary="ok done", sent=called, **how)
 
 
 def anthropic(answer, **how):
@@ -277,7 +299,21 @@ ENDS = {
     "end-ndjson": once(lambda n, r: sse((chunk(CALL) + chunk({}, "tool_calls")).replace("data: ", "").replace("\n\n", "\n"))),
     "end-no-blank-lines": once(lambda n, r: without_blank(call(n, r, "list_files", {"path": "."}))),
     "end-no-blank-lines-of-messages": anthropic(lambda n, r: without_blank(acall(n, r, "list_files", {"path": "."}))),
+    "end-json-behind-blanks": once(lambda n, r: resp(200, "\r\n\n  \n" + json.dumps(whole(MESSAGE)))),
+    "end-json-behind-comments": once(lambda n, r: resp(200, ": PROCESSING\n\n" * 40 + json.dumps(whole(MESSAGE)), "text/event-stream")),
+    "end-json-behind-bom": once(lambda n, r: resp(200, "\ufeff" + json.dumps(whole(MESSAGE)))),
+    "end-json-twice": once(lambda n, r: resp(200, json.dumps(whole(MESSAGE)) * 2)),
+    "end-json-listed": once(lambda n, r: resp(200, [whole(MESSAGE)])),
+    "end-json-of-messages-behind-blanks": anthropic(lambda n, r: resp(200, "\n" + json.dumps(AWHOLE))),
+    # what comes behind a reason takes nothing back; an event of nothing is none
+    "end-then-error": once(lambda n, r: sse(chunk(CALL), chunk({}, "tool_calls"), honest(r), "event: error\n" + ev({"error": LATE}))),
+    "end-then-error-of-messages": anthropic(lambda n, r: sse(
+        astart(r), atool(0, 1, "list_files", {"path": "."}), aend().split("event: message_stop")[0], aev("error", error=LATE))),
+    "end-mark-as-text": once(lambda n, r: sse(chunk(CALL), chunk({}, "tool_calls"), 'data: "[DONE]"\n\n')),
+    "end-mark-in-small": once(lambda n, r: sse(chunk(CALL), chunk({}, "tool_calls"), "data: [done]\n\n")),
+    "end-empty-events": once(lambda n, r: sse("data:\n\n", chunk(CALL), "data: \n\ndata: null\n\n", chunk({}, "tool_calls"), DONE)),
     # a mark, and a connection that stays
+    "end-held-no-blank": once(held(lambda r: [chunk(CALL), chunk({}, "tool_calls"), DONE[:-1]], wait=9), result=quick),
     "end-held": once(held(lambda r: [chunk(CALL), chunk({}, "tool_calls"), DONE]), result=quick),
     "end-held-comments": once(held(lambda r: [chunk(CALL), chunk({}, "tool_calls"), DONE], comments=40), result=quick),
     "end-held-messages": anthropic(held(lambda r: [astart(r), atool(0, 1, "list_files", {"path": "."}), aend()]), result=quick),
@@ -289,6 +325,14 @@ ENDS = {
         requests=2, summary="ok done"),
     "end-cut-length": dict(
         script=then_submit(lambda n, r: resp(200, chunk(CALL) + chunk({}, "tool_calls")).replace(b"content-length: ", b"content-length: 9")),
+        requests=2, summary="ok done"),
+    "end-reason-first": dict(  # of what had not come yet
+        script=lambda n, r: asubmit(n, r) if n > 1 else sse(aev("message_start", message={
+            "id": "m", "type": "message", "role": "assistant", "content": [], "stop_reason": "end_turn"}),
+            aev("content_block_start", index=0, content_block={"type": "text", "text": "The answer is forty-"})),
+        on="anthropic", requests=2, summary="ok done", sent=lambda seen: "it was taken" if b"forty-" in seen[1].raw else None),
+    "end-error-first": dict(
+        script=then_submit(lambda n, r: sse(chunk({"role": "assistant", "content": "I l"}), ev({"error": LATE}), DONE)),
         requests=2, summary="ok done"),
     "end-text-no-mark": dict(
         script=then_submit(lambda n, r: chunked(chunk({"role": "assistant", "content": "The answer is 42, and"}))),
