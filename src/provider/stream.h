@@ -59,6 +59,7 @@ struct reply_error {
 	int64_t window;     /* the most that the model or the account takes of one request */
 	int64_t prompt;     /* what it counted of this one */
 	int64_t output_max; /* the most output that may be asked for */
+	bool guessed;       /* no word told which of two numbers is window, which prompt */
 	bool never;         /* larger than a limit that waiting does not raise */
 	char after[40];     /* how long to wait, as a header would say it or a sentence; "" */
 	struct usage usage; /* of a half reply, estimated; all 0: nothing came */

@@ -133,6 +133,7 @@ static const struct meant sentences[] = {
 	{REPLY_OVERFLOW, "window exceeds limit|exceeded this model context"},
 	/* Zhipu, Qwen, DashScope, Command, Copilot, Cohere */
 	{REPLY_OVERFLOW, "prompt exceeds max length|prompt 超长|range of input length"},
+	{REPLY_OVERFLOW, "request body too large for"}, /* GitHub Models */
 	{REPLY_OVERFLOW, "maximum input length|maximum allowed input length"},
 	{REPLY_OVERFLOW, "prompt token count of|too many tokens: total number"},
 	/* Anthropic; OpenRouter; DeepSeek, MiniMax, Zhipu; Gemini: a quota of none */
@@ -158,7 +159,7 @@ static const struct meant sentences[] = {
 #define OF_CONTEXT "token|prompt|context|input length|input too|input is too|conversation"
 #define OF_EXCESS                                                                                  \
 	"exceed|too long|too large|too many|greater than|longer than|larger than|more than|"       \
-	"less than|maximum|limit|not fit"
+	"less than|maximum|limit|not fit|超过|超出|超长|大于"
 #define BY_TIME    "per minute|per min|per day|(tpm)|(tpd)"
 #define MODERATION "flagged|moderation|guardrail|content policy"
 /* A 404 that is none of a model. */
@@ -207,6 +208,7 @@ static const struct {
 	{AMOUNT_LIMIT, "allowed#|allowed length#|allowed input length of#|cannot exceed#|exceeds#"},
 	{AMOUNT_LIMIT, "less than or equal to#|less than#|max_seq_len#|max_model_len#"},
 	{AMOUNT_LIMIT, "prompt length is#|model length of#|model with#"}, /* xAI, vLLM, Mistral */
+	{AMOUNT_LIMIT, "sequence length is just#|n_ctx is#|n_ctx of#"},   /* SambaNova */
 	{AMOUNT_OUTPUT, "#output tokens|#in the completion|#tokens for the completion"},
 	{AMOUNT_OUTPUT, "#in the output|you provided#|is too large#|tokens value of#"},
 	{AMOUNT_OUTPUT, "#max_new_tokens|max_tokens#|max_completion_tokens#"},
@@ -215,9 +217,10 @@ static const struct {
 	{AMOUNT_PROMPT, "request contains#|(length#|input length#|prompt length#"},
 	{AMOUNT_PROMPT, "current length is#|prompt_tokens#|the input#|request#|too long#"},
 	{AMOUNT_PROMPT, "resulted in#|received#|given#|keep the first#|n_keep#"},
+	{AMOUNT_PROMPT, "prompt is#|prompt has#|prompt of#"},
 	/* Cloudflare: input and maximum output tokens (9192) */
 	{AMOUNT_TOTAL, "output tokens#|requested tokens#|total of at least#|total of#"},
-	{AMOUNT_TOTAL, "requested about#|requested#"},
+	{AMOUNT_TOTAL, "requested about#|requested#|sequence length of#"},
 };
 
 #define AMOUNT_LEAST 64  /* smaller ones count something else */
@@ -325,8 +328,12 @@ static void take_numbers(struct reply_error *e, const struct numbers *n)
 	e->prompt = n->of[AMOUNT_PROMPT];
 	if (e->prompt == 0 && total > 0)
 		e->prompt = output > 0 && output < total ? total - output : total;
-	if (e->window == 0 && n->least > 0 && n->least < MAX(e->prompt, n->of[AMOUNT_OTHER]))
+	if (e->window == 0 && e->prompt > 0 && total == 0 && n->least > e->prompt)
+		e->window = n->least; /* too small for the output, too */
+	if (e->window == 0 && n->least > 0 && n->least < MAX(e->prompt, n->of[AMOUNT_OTHER])) {
 		e->window = n->least;
+		e->guessed = e->prompt == 0;
+	}
 	if (e->prompt == 0 && n->of[AMOUNT_OTHER] > e->window && e->window > 0)
 		e->prompt = n->of[AMOUNT_OTHER];
 }

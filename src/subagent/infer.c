@@ -558,7 +558,7 @@ static void infer_attempt_failed(struct infer_job *j, struct wirecall_end *end)
 	retry_decide(&r->call.retry, &retry_default, &end->failure, &when, &plan);
 	if (end->failure.cls == REPLY_ADDRESS && end->failure.status / 100 != 3 && infer_mend(j))
 		plan = (struct retry_plan){.verdict = RETRY_AGAIN};
-	lower = infer_lower(&j->call, &end->error, &told);
+	lower = infer_lower(&j->call, &end->error, r->rec.request_bytes, &told);
 	wire_line_end(&j->ticket, end->error.never ? REPLY_OVERFLOW : end->failure.cls, &plan);
 	r->call.late += end->failure.cls == REPLY_TIMEOUT && !j->wire.began;
 	if (u.input + u.output == 0)

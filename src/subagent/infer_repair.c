@@ -92,7 +92,19 @@ static bool infer_names_cap(const struct reply_error *e)
 	return false;
 }
 
-bool infer_lower(const struct agent_infer *call, const struct reply_error *e,
+/* Of two numbers without words the larger one is taken for the prompt. But where it has more tokens
+ * than our bytes can be, and the smaller one has not, output that was asked for was too much. */
+static void infer_guess(struct agent_told *told, int64_t bytes)
+{
+	int64_t prompt = told->window, window = told->prompt;
+
+	if (window * 5 <= bytes * 2 || prompt * 5 > bytes * 2 || window > prompt + told->asked)
+		return;
+	told->window = window;
+	told->prompt = prompt;
+}
+
+bool infer_lower(const struct agent_infer *call, const struct reply_error *e, int64_t bytes,
 		 struct agent_told *told)
 {
 	*told = (struct agent_told){
@@ -106,6 +118,8 @@ bool infer_lower(const struct agent_infer *call, const struct reply_error *e,
 	if (told->cap)
 		return infer_names_cap(e) && (told->asked > LIMIT_LEAST_ROOM ||
 					      (e->output_max > 0 && e->output_max < told->asked));
+	if (e->guessed)
+		infer_guess(told, bytes);
 	/* What it allows in a minute is a window for this run, with output and all. */
 	if (e->never && told->prompt > told->asked)
 		told->prompt -= told->asked;

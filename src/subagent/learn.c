@@ -25,6 +25,8 @@
 #define ANSWER_MAX   ((size_t)4 << 20)
 #define ASKED_MAX    256 /* remembered */
 #define OLLAMA_LOADS 4096
+#define WINDOW_LEAST 256 /* what is told below, or above, is none */
+#define WINDOW_MOST  1e9
 
 enum { MODELS, PROPS, LOADED, SHOW, STUDIO };
 static const char *const questions[LEARN_QUESTIONS] = {
@@ -54,6 +56,15 @@ struct learner {
 
 /* ---- what answers say */
 
+/* Tokens, maybe as a text; 0: none, or of no model. */
+static int64_t tokens_of(const json_t *v)
+{
+	char *end = NULL;
+	double n = json_is_string(v) ? strtod(json_string_value(v), &end) : json_number_value(v);
+
+	return n >= WINDOW_LEAST && n <= WINDOW_MOST && (!end || *end == 0) ? (int64_t)n : 0;
+}
+
 /* Where it is told, the likeliest to be true first. `in`: a list of models, or an object that
  * holds it itself; `within`: an object of the model's row. */
 static const struct {
@@ -61,6 +72,8 @@ static const struct {
 	const char *in, *within, *key;
 } places[] = {
 	{PROPS, "default_generation_settings", NULL, "n_ctx"},
+	{PROPS, "default_generation_settings", "params", "n_ctx"},
+	{PROPS, NULL, NULL, "n_ctx"},
 	{LOADED, "models", NULL, "context_length"},
 	{SHOW, NULL, NULL, NULL},
 	{STUDIO, "data", NULL, "loaded_context_length"},
@@ -71,6 +84,9 @@ static const struct {
 	{MODELS, "data", NULL, "context_length"},
 	{MODELS, "data", NULL, "context_window"},
 	{MODELS, "data", NULL, "max_context_length"},
+	{MODELS, "data", NULL, "max_input_tokens"},
+	{MODELS, "data", "parameters", "max_seq_len"}, /* TabbyAPI */
+	{MODELS, NULL, NULL, "context_length"},        /* Together: a bare list */
 };
 
 /* The row of a list by its id, its name, or its place where there is only one. */
@@ -95,8 +111,9 @@ static const json_t *row_named(const json_t *list, const char *name)
 
 static int64_t of_show(const json_t *o)
 {
-	const char *parameters = json_str(o, "parameters"), *at = strstr(parameters, "num_ctx");
-	int64_t most = 0, runs = at ? strtoll(at + strlen("num_ctx"), NULL, 10) : OLLAMA_LOADS;
+	const char *set = strstr(json_str(o, "parameters"), "num_ctx");
+	const char *at = set ? set + strcspn(set, "0123456789\n") : NULL;
+	int64_t most = 0, runs = at ? strtoll(at, NULL, 10) : OLLAMA_LOADS;
 	const json_t *v;
 	const char *key;
 
@@ -105,7 +122,7 @@ static int64_t of_show(const json_t *o)
 		const char *dot = strrchr(key, '.');
 
 		if (dot && strcmp(dot, ".context_length") == 0)
-			most = json_integer_value(v);
+			most = tokens_of(v);
 	}
 	if (most <= 0)
 		return at ? runs : 0;
@@ -118,12 +135,13 @@ int64_t learn_window(json_t *const answers[LEARN_QUESTIONS], const char *name)
 
 	for (size_t i = 0; i < ARRAY_LEN(places) && told <= 0; i++) {
 		const json_t *answer = answers[places[i].answer];
-		const json_t *in = json_object_get(answer, places[i].in);
+		const json_t *in = places[i].in ? json_object_get(answer, places[i].in) : answer;
 		const json_t *row = json_is_array(in) ? row_named(in, name) : in;
 
 		if (places[i].within)
 			row = json_object_get(row, places[i].within);
-		told = places[i].key ? json_get_int(row, places[i].key, 0) : of_show(answer);
+		told = places[i].key ? tokens_of(json_object_get(row, places[i].key))
+				     : of_show(answer);
 	}
 	return MAX(told, 0);
 }

@@ -357,8 +357,8 @@ void infer_close_cut(struct run *r, struct draft *d, const char *error_class, co
  * time it is something else, since what was left out before is in no request: a list that is
  * full ends it at the latest. */
 bool infer_repair(struct run *r, const struct agent_infer *call, const char *words);
-/* May a smaller request pass? Then *told is what the refusal tells of it. */
-bool infer_lower(const struct agent_infer *call, const struct reply_error *e,
+/* May a request smaller than its `bytes` pass? Then *told is what the refusal tells of it. */
+bool infer_lower(const struct agent_infer *call, const struct reply_error *e, int64_t bytes,
 		 struct agent_told *told);
 
 /* room.c: room in a conversation (agent_io.compact) */

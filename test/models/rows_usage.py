@@ -240,7 +240,7 @@ def held(events, wait=6.0, comments=0):
 
 
 def quick(result):
-    return None if result["duration_seconds"] < 5 else f"took {result['duration_seconds']} s"
+    return None if result["duration_seconds"] < 9 else f"took {result['duration_seconds']} s"
 
 
 def without_blank(answer):

@@ -224,7 +224,7 @@ ROWS += [Row("ollama_cuts", cuts(8192), requests=9, sent=stays_within(8192), arg
 # ---- asked before the first call: no request is refused
 
 def served(name, gets, w, requests=2, **more):
-    return Row(name, window(w, look), requests=requests, gets=gets, **more)
+    return Row(name, window(w, look), requests=requests, gets=gets, timed=True, **more)
 
 
 def answers(**paths):
@@ -261,7 +261,84 @@ ROWS += [
                                    api__ps={"models": [{"model": "tells_loaded:latest", "context_length": 6000}]}), 6000),
     served("tells_studio", answers(api__v0__models={"data": [{"id": "tells_studio", "loaded_context_length": 6000,
                                                               "max_context_length": 32768}]}), 6000),
+    served("tells_text", answers(props={"default_generation_settings": {"n_ctx": "6000"}}), 6000),
+    served("tells_props_itself", answers(props={"n_ctx": 6000.0}), 6000),
+    served("tells_bare_list", answers(v1__models=[{"id": "tells_bare_list", "context_length": 6000}]), 6000),
+    served("tells_tabby", answers(v1__models={"data": [{"id": "tells_tabby", "parameters": {"max_seq_len": 6000}}]}), 6000),
+    served("tells_input", answers(v1__models={"data": [{"id": "tells_input", "max_input_tokens": "6000"}]}), 6000),
+    served("tells_ollama_quoted", answers(api__show={"parameters": "num_ctx   \"6000\"", "model_info": {
+        "x.context_length": "40960"}}, api__ps={"models": []}), 6000),
+    served("tells_nonsense", answers(props={"default_generation_settings": {"n_ctx": 1}}, v1__models={"data": {}},
+                                     api__ps={"models": [None, 3]}), 6000, requests=3),
+    served("tells_page", {path: resp(200, "<html>Hello", "text/html") for path in ("/props", "/v1/models", "/api/ps")}, 6000,
+           requests=3),
     served("tells_late", {"/props": slow, "/v1/models": slow, "/api/ps": slow}, 6000, requests=3),
     Row("small_quote", look, gets=answers(props={"default_generation_settings": {"n_ctx": 2048}}), play=small_quote),
     Row("doctor_learned", window(6000, look), play=doctor),
 ]
+
+# ---- refusals in the words of many services: one large file is read, prompt and output are more than the window
+
+WORDINGS = {
+    "sglang": "Input length ({p} tokens) exceeds the maximum allowed length ({w} tokens). Use a shorter input or enable --allow-auto-truncate.",
+    "sglang2": "The input ({p} tokens) is longer than the model's context length ({w} tokens).",
+    "sglang3": "Requested token count exceeds the model's maximum context length of {w} tokens. You requested a total of {s} tokens: {p} tokens from the input messages and {o} tokens for the completion. Please reduce the number of tokens in the input messages or the completion to fit within the limit.",
+    "dashscope": "<400> InternalError.Algo.InvalidParameter: Range of input length should be [1, {w}]",
+    "command": "Input length {p} exceeds the maximum allowed input length of {w} tokens.",
+    "copilot": "prompt token count of {p} exceeds the limit of {w}",
+    "gh": "Request body too large for gpt-4o model. Max size: {w} tokens.",
+    "databricks": "input length and `max_tokens` exceed context limit: {p} + {o} > {w}, decrease input length or `max_tokens` and try again",
+    "tabby": "Prompt length {p} is greater than max_seq_len {w}",
+    "cohere": "too many tokens: total number of tokens in the prompt cannot exceed {w} - received {p}. Try using a shorter prompt.",
+    "llamapy": "Requested tokens ({p}) exceed context window of {w}",
+    "llamacpp": "request ({p} tokens) exceeds the available context size ({w} tokens), try increasing it",
+    "anthropic": "prompt is too long: {p} tokens > {w} maximum",
+    "tgi": "Input validation error: `inputs` tokens + `max_new_tokens` must be <= {w}. Given: {p} `inputs` tokens and {o} `max_new_tokens`",
+    "vllmold": "This model's maximum context length is {w} tokens. However, you requested {s} tokens ({p} in the messages, {o} in the completion). Please reduce the length of the messages or completion.",
+    "vllmmt": "'max_tokens' or 'max_completion_tokens' is too large: {o}. This model's maximum context length is {w} tokens and your request has {p} input tokens ({o} > {w} - {p}).",
+    "vllmdec": "The decoder prompt (length {p}) is longer than the maximum model length of {w}. Make sure that `max_model_len` is no smaller than the number of text tokens.",
+    "mistral": "Prompt contains {p} tokens and 0 draft tokens, too large for model with {w} maximum context length",
+    "groq": "Please reduce the length of the messages or completion. Current length is {p} while limit is {w}",
+    "xai": "This model's maximum prompt length is {w} but the request contains {p} tokens.",
+    "gemini": "The input token count ({p}) exceeds the maximum number of tokens allowed ({w}).",
+    "bedrock": "Input is too long for requested model.",
+    "deepseek": "This model's maximum context length is {w} tokens. However, you requested {s} tokens ({p} in the messages, {o} in the completion).",
+    "moonshot": "Invalid request: Your request exceeded model token limit: {w} (requested: {s})",
+    "minimax": "invalid params, context window exceeds limit (2013)",
+    "zhipu": "Prompt exceeds max length",
+    "lmstudio": "Trying to keep the first {p} tokens when context the overflows. However, the model is loaded with context length of only {w} tokens, which is not enough. Try to load the model with a larger context length, or provide a shorter input",
+    "ollama": "prompt too long; exceeded max context length by 4 tokens",
+    "cloudflare": "The estimated number of input and maximum output tokens ({s}) exceeded this model context window limit ({w}).",
+    "openrouter": "This endpoint's maximum context length is {w} tokens. However, you requested about {s} tokens ({p} of text input, {o} in the output). Please reduce the length of either one, or use the context-compression plugin to compress your prompt automatically.",
+    "fireworks": "The prompt is too long: {p}, model maximum context length: {w}",
+    "together": "Input validation error: `inputs` must have less than {w} tokens. Given: {p}",
+    "nv": "ValueError: prompt tokens {p} + max_tokens {o} should not exceed {w}",
+    "trt": "Prompt length ({p}) exceeds maximum input length ({w}). Set log level to info and check TRTGptModel logs for how maximum input length is set",
+    "trt2": "The sum of prompt length ({p}.0), query length (0) and max_tokens ({o}) should not exceed max_num_tokens ({w})",
+    "mlx": "Prompt has {p} tokens which is more than the model's maximum of {w}",
+    "kobold": "Requested context {s} is larger than loaded context size {w}",
+    "writer": "Your prompt has {p} tokens but the model's limit is {w} tokens",
+    "sambanova": "Requested generation length 1 is not possible! The provided prompt is {p} tokens long, so generating tokens requires a sequence length of {s}, but the maximum supported sequence length is just {w}!",
+    "friendli": "Total number of tokens ({s}) exceeds the model's context window ({w})",
+    "bytes": "Your input exceeds the context window of this model. Please adjust your input and try again.",
+    "localai": "input too large: {p} tokens, n_ctx is {w}",
+    "llamafile": "the prompt of {p} tokens does not fit in the context of {w} tokens",
+    "ovms": "Number of prompt tokens: {p} exceeds model max length: {w}",
+    "chinese": "输入长度 {p} 超过模型最大上下文长度 {w} tokens",
+    "litellm": "litellm.BadRequestError: litellm.ContextWindowExceededError: ContextWindowExceededError: This model's maximum context length is {w} tokens, however you requested {s} tokens",
+}
+
+
+def worded(words, w, refuse, ask, submits):
+    def script(n, r):
+        p, o = prompt_of(r), r.most_output()
+        if p + o > w:
+            return refuse(words.format(w=w, p=p, o=o, s=p + o))
+        return submits(n, r) if b"file 0" in r.raw else ask(n, r, "read_file", {"path": "big0.txt"})
+    return script
+
+
+ROWS += [Row("words-" + name, worded(words, 9000, lambda text: error(400, text), call, submit), requests=(2, 6))
+         for name, words in WORDINGS.items()]
+ROWS += [Row("awords-" + name, worded(WORDINGS[name], 9000, lambda text: aerror(400, "invalid_request_error", text), acall, asubmit),
+             on="anthropic", requests=(2, 6)) for name in ("anthropic", "bedrock", "databricks", "litellm", "localai", "chinese")]
