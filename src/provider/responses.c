@@ -386,7 +386,7 @@ static const struct {
 } siblings[] = {
 	{&dialect_openai,
 	 &dialect_responses,
-	 {"v1/responses", "/responses endpoint", "responses api",
+	 {"v1/responses", "responses endpoint", "responses api",
 	  "not accessible via the /chat/completions", "this is not a chat model"}},
 	{&dialect_responses, &dialect_openai, {"/chat/completions", "chat completions"}},
 };

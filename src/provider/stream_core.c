@@ -391,15 +391,26 @@ static bool has_reason(const struct stream *s)
 	return r != NULL && (s->payload > 0 || r->ncalls > 0) && stop_of(r->stop) != TURN_STOP_OTHER;
 }
 
-/* `error`: it is named so, whatever it holds. */
-static int take_tree(struct stream *s, const char *data, size_t len, bool error)
+static enum delta_form form_of(const struct stream_ops *ops)
+{
+	if (ops->items)
+		return DELTAS_ITEMS;
+	return ops->chat ? DELTAS_CHAT : DELTAS_MESSAGES;
+}
+
+/* `name`: of its event, for one that does not say its type; "error" is one whatever it holds. */
+static int take_tree(struct stream *s, const char *data, size_t len, const char *name)
 {
 	struct ava_error err = {0};
 	json_t *event = json_parse_mended(data, len, &err);
+	bool error = strcmp(name, "error") == 0, typed = json_object_get(event, "type") != NULL;
 	bool good = json_is_object(event) && !error && stream_error_member(event) == NULL;
 	int rv = 0;
 
-	if (event == NULL && err.code == AVA_ENOMEM)
+	if (good && !typed && form_of(s->ops) != DELTAS_CHAT &&
+	    json_object_set_new(event, "type", json_string(name)) != 0)
+		rv = AVA_ENOMEM;
+	else if (event == NULL && err.code == AVA_ENOMEM)
 		rv = AVA_ENOMEM;
 	else if (good && strcmp(json_str(event, "type"), "ping") != 0)
 		rv = begin(s);
@@ -420,13 +431,6 @@ static int take_tree(struct stream *s, const char *data, size_t len, bool error)
 	return rv;
 }
 
-static enum delta_form form_of(const struct stream_ops *ops)
-{
-	if (ops->items)
-		return DELTAS_ITEMS;
-	return ops->chat ? DELTAS_CHAT : DELTAS_MESSAGES;
-}
-
 static int on_event(const struct sse_event *e, void *user)
 {
 	struct stream *s = user;
@@ -445,7 +449,7 @@ static int on_event(const struct sse_event *e, void *user)
 		delta_read(e->data, e->len, form_of(s->ops), &d);
 	s->progress |= d.kind != DELTA_NONE;
 	rv = d.kind != DELTA_NONE ? take_hot(s, &d)
-				  : take_tree(s, e->data, e->len, strcmp(e->event, "error") == 0);
+				  : take_tree(s, e->data, e->len, e->event);
 	return rv == AVA_ETOOBIG ? stream_fault(s, REPLY_OTHER, TOO_LARGE) : rv;
 }
 
@@ -904,7 +908,7 @@ static int take_body(struct stream *s)
 			raw.s = memchr(at, '\n', (size_t)(end - at));
 			raw.len = (size_t)((raw.s != NULL ? raw.s : end) - at);
 		}
-		rv = take_tree(s, at, raw.len, false);
+		rv = take_tree(s, at, raw.len, "");
 		at += raw.len;
 	}
 	json_decref(whole);

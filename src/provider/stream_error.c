@@ -162,6 +162,8 @@ static const struct meant sentences[] = {
 	"less than|maximum|limit|not fit|超过|超出|超长|大于"
 #define BY_TIME    "per minute|per min|per day|(tpm)|(tpd)"
 #define MODERATION "flagged|moderation|guardrail|content policy"
+/* Reasoning that is given back, and that the service cannot read or place. */
+#define OLD_REASONING "encrypted content|of type 'reasoning'|items are not persisted"
 /* A 404 that is none of a model. */
 #define NO_PATH                                                                                    \
 	"page not found|file not found|resource not found|no route|unknown route|path not found"
@@ -375,7 +377,7 @@ static bool param_char(char c)
 static const char *const ours[] = {
 	"tool_choice",       "stream_options",    "max_completion_tokens", "max_tokens",
 	"thinking",          "reasoning",         "reasoning_effort",      "cache_control",
-	"reasoning_content", "reasoning_details",
+	"reasoning_content", "reasoning_details", "max_output_tokens",
 };
 
 /* Where the one that is named first stands, as a word of its own (a dot may follow). */
@@ -419,7 +421,7 @@ static void find_param(struct reply_error *e, const char *param, const char *tex
 		if (strncmp(name, said[i], strlen(said[i])) == 0)
 			name = NULL;
 	if (name == NULL)
-		name = find_ours(text);
+		name = any_of(OLD_REASONING, text, false) ? "encrypted_content" : find_ours(text);
 	while (name != NULL && param_char(name[n]) && n < sizeof(e->field) - 1)
 		n++;
 	while (n > 0 && name[n - 1] == '.')
@@ -427,8 +429,6 @@ static void find_param(struct reply_error *e, const char *param, const char *tex
 	snprintf(e->field, sizeof(e->field), "%.*s", (int)n, n > 0 ? name : "");
 	if (strstr(text, "thinking") != NULL)
 		thinking_param(e, text);
-	if (n == 0 && strstr(text, "encrypted content") != NULL)
-		snprintf(e->field, sizeof(e->field), "encrypted_content");
 }
 
 /* ---- errors as JSON */
@@ -561,7 +561,8 @@ static enum reply_class decide(const json_t *error, int status, const char *text
 	if (cls == REPLY_OK)
 		cls = REPLY_SERVER; /* in a stream, and not said why */
 	/* OpenRouter: no provider of this model takes a parameter. */
-	if (cls == REPLY_NOT_FOUND && strstr(text, "support the provided '") != NULL)
+	if (cls == REPLY_NOT_FOUND && (strstr(text, "support the provided '") != NULL ||
+				       any_of(OLD_REASONING, text, false)))
 		cls = REPLY_BAD_REQUEST;
 	if (cls == REPLY_AUTH && status == 403 &&
 	    (json_object_get(meta, "reasons") != NULL || any_of(MODERATION, text, false)))

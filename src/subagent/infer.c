@@ -575,7 +575,9 @@ static void infer_attempt_failed(struct infer_job *j, struct wirecall_end *end)
 	    end->failure.cls == REPLY_BAD_REQUEST && infer_repair(r, &j->call, end->error.field))
 		plan = (struct retry_plan){.verdict = RETRY_AGAIN};
 	again = plan.verdict == RETRY_AGAIN;
-	if (!again && lower && !end->error.never)
+	/* What words do not tell, and is far less than was sent, may be a number of another thing. */
+	if (!again && lower && !end->error.never &&
+	    !(end->error.guessed && told.window < r->rec.request_bytes / 8))
 		learn_told(r->sup->learner, r->spec->model, told.window, told.output_max,
 			   "refusal");
 	infer_write_failure(j, end, &u, !again && lower ? &told : NULL, again ? plan.wait_ms : -1);

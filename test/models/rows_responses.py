@@ -351,6 +351,31 @@ def limited(n, request):
     return submitted(n, request)
 
 
+def untyped(n, request):
+    """Only the lines `event:` say what the events are."""
+    if n > 1:
+        return submitted(n, request)
+    item = called(n, "list_files", {"path": "."})
+    events = {"response.created": {"response": response(n)}, "response.output_item.done": {"output_index": 0, "item": item},
+              "response.completed": {"response": response(n, "completed", usage=counted(request))}}
+    return sse(*(f"event: {kind}\ndata: {json.dumps(members)}\n\n" for kind, members in events.items()))
+
+
+def unplaced(status, words):
+    """What was thought is refused as it comes back."""
+    def script(n, request):
+        if n == 1:
+            return items(n, request, thought(n), called(n, "list_files", {"path": "."}))
+        if any(x.get("type") == "reasoning" for x in request.body["input"]):
+            return error(status, words, type="invalid_request_error", param="input", code=None)
+        return submitted(n, request)
+    return script
+
+
+def asked_once(seen):
+    return None if any(x.get("type") == "function_call_output" for x in seen[2].body["input"]) else "the reply was asked for again"
+
+
 ROWS = [
     Row("resp_switch", only_here(looks), on="openai", requests=3, summary="ok done", sent=sent_well),
     Row("resp_learned", only_here(lambda n, r: looks(1 if len(r.body["input"]) == 1 else 2, r)), on="openai", play=learned),
@@ -373,6 +398,11 @@ ROWS = [
     Row("resp_index_zero", only_here(index_zero), on="openai", requests=3, sent=two_results),
     Row("resp_no_encryption", only_here(no_encryption), on="openai", requests=4, summary="ok done"),
     Row("resp_stale", only_here(stale), on="openai", requests=4, summary="ok done"),
+    Row("resp_untyped", only_here(untyped), on="openai", requests=3, sent=asked_once),
+    Row("resp_unplaced", only_here(unplaced(400, "Item 'rs_1' of type 'reasoning' was provided without its required following "
+                                            "item.")), on="openai", requests=4, summary="ok done"),
+    Row("resp_not_kept", only_here(unplaced(404, "Item with id 'rs_1' not found. Items are not persisted when `store` is set to "
+                                            "false.")), on="openai", requests=4, summary="ok done"),
     Row("resp_never", never, on="openai", requests=2, end="error/*", says="dialect: openai"),
     Row("resp_late", late, on="openai", requests=2, end="error/*", says="dialect: responses"),
 ]

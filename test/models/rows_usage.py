@@ -154,6 +154,14 @@ def by_day_free(world, row):
     return [] if n <= 4 else [f"{n} requests of 5 cents, of 12 a day"]
 
 
+def costs(*said):
+    def script(n, r):
+        return sse(chunk({"role": "assistant", "content": None}), chunk({"tool_calls": [
+            tool_call(n, "read_file", {"path": f"big{n % 8}.txt"})]}), chunk({}, "tool_calls"),
+            *(count(r.tokens(), 60, cost=cost)[0] for cost in said), DONE)
+    return script
+
+
 FREE = """models:
   list:
     - id: openrouter/some/free
@@ -340,9 +348,8 @@ ENDS = {
 }
 
 ROWS = TABLE + FLOODS + [
-    Row("limit-day-free", lambda n, r: sse(chunk({"role": "assistant", "content": None}), chunk({"tool_calls": [
-        tool_call(n, "read_file", {"path": f"big{n % 8}.txt"})]}), chunk({}, "tool_calls"), *count(r.tokens(), 60, cost=0.05), DONE),
-        on="openrouter/some/free", play=by_day_free, env={"AVA_BUDGET_DAY_CENTS": "12"}),
+    *(Row("limit-day-free" + name, costs(*said), on="openrouter/some/free", play=by_day_free, env={"AVA_BUDGET_DAY_CENTS": "12"})
+      for name, said in {"": [0.05], "-text": ["0.05"], "-object": [{"total_cost": 0.05}], "-then-0": [0.05, 0]}.items()),
     *(Row(name, **how) for name, how in ENDS.items()),
     # a service on this machine takes its time for the first text; a time that is set holds, and is never tried twice
     Row("late-role", late(3, chunk({"role": "assistant", "content": ""})), requests=1, env={"AVA_NET_IDLE_TIMEOUT": "1"}, timed=True),
