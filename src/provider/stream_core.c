@@ -388,7 +388,8 @@ static bool has_reason(const struct stream *s)
 {
 	const struct arriving *r = s->reply;
 
-	return r != NULL && (s->payload > 0 || r->ncalls > 0) && stop_of(r->stop) != TURN_STOP_OTHER;
+	return r != NULL && (s->payload > 0 || r->ncalls > 0) &&
+	       stop_of(r->stop) != TURN_STOP_OTHER;
 }
 
 static enum delta_form form_of(const struct stream_ops *ops)
@@ -448,8 +449,7 @@ static int on_event(const struct sse_event *e, void *user)
 	if (s->reply != NULL && s->reply->id[0] != 0)
 		delta_read(e->data, e->len, form_of(s->ops), &d);
 	s->progress |= d.kind != DELTA_NONE;
-	rv = d.kind != DELTA_NONE ? take_hot(s, &d)
-				  : take_tree(s, e->data, e->len, e->event);
+	rv = d.kind != DELTA_NONE ? take_hot(s, &d) : take_tree(s, e->data, e->len, e->event);
 	return rv == AVA_ETOOBIG ? stream_fault(s, REPLY_OTHER, TOO_LARGE) : rv;
 }
 

@@ -561,8 +561,8 @@ static enum reply_class decide(const json_t *error, int status, const char *text
 	if (cls == REPLY_OK)
 		cls = REPLY_SERVER; /* in a stream, and not said why */
 	/* OpenRouter: no provider of this model takes a parameter. */
-	if (cls == REPLY_NOT_FOUND && (strstr(text, "support the provided '") != NULL ||
-				       any_of(OLD_REASONING, text, false)))
+	if (cls == REPLY_NOT_FOUND &&
+	    (strstr(text, "support the provided '") != NULL || any_of(OLD_REASONING, text, false)))
 		cls = REPLY_BAD_REQUEST;
 	if (cls == REPLY_AUTH && status == 403 &&
 	    (json_object_get(meta, "reasons") != NULL || any_of(MODERATION, text, false)))

@@ -575,7 +575,8 @@ static void infer_attempt_failed(struct infer_job *j, struct wirecall_end *end)
 	    end->failure.cls == REPLY_BAD_REQUEST && infer_repair(r, &j->call, end->error.field))
 		plan = (struct retry_plan){.verdict = RETRY_AGAIN};
 	again = plan.verdict == RETRY_AGAIN;
-	/* What words do not tell, and is far less than was sent, may be a number of another thing. */
+	/* What words do not tell, and is far less than was sent, may be a number of another thing.
+	 */
 	if (!again && lower && !end->error.never &&
 	    !(end->error.guessed && told.window < r->rec.request_bytes / 8))
 		learn_told(r->sup->learner, r->spec->model, told.window, told.output_max,
