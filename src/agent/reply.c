@@ -37,21 +37,6 @@ static const struct tool *find(const struct tool *const *tools, unsigned n, cons
 	return NULL;
 }
 
-/* ReadFile, read-file and "Read File" are read_file. */
-static bool same_letters(const char *a, const char *b)
-{
-	for (;; a++, b++) {
-		while (*a != 0 && !isalnum((unsigned char)*a))
-			a++;
-		while (*b != 0 && !isalnum((unsigned char)*b))
-			b++;
-		if (tolower((unsigned char)*a) != tolower((unsigned char)*b))
-			return false;
-		if (*a == 0)
-			return true;
-	}
-}
-
 /* call_spawn_subagent, functions.read_file:0 and read_file<|channel|>commentary hold a name as a
  * whole word. */
 static bool word_more(const char *name, const char *tool)
@@ -73,7 +58,7 @@ const struct tool *reply_tool(const struct tool *const *tools, unsigned n, const
 		for (unsigned i = 0; i < n; i++) {
 			const char *tool = tools[i]->name;
 
-			if (!(more ? word_more(name, tool) : same_letters(name, tool)))
+			if (!(more ? word_more(name, tool) : schema_same_letters(name, tool)))
 				continue;
 			if (found != NULL)
 				return NULL; /* one of several */
@@ -585,6 +570,16 @@ struct turn_call *output_submit(struct agent *a)
 	return NULL;
 }
 
+/* The text that it is, or that its only member is; NULL: none. */
+static json_t *only_text(const json_t *v)
+{
+	json_t *in = json_object_size(v) == 1
+			     ? json_object_iter_value(json_object_iter((json_t *)v))
+			     : (json_t *)v;
+
+	return json_string_length(in) > 0 ? in : NULL;
+}
+
 int output_accept(struct agent *a, struct turn_call *c, bool last)
 {
 	json_t *args = json_parse(c->args, c->args_len, NULL);
@@ -593,6 +588,8 @@ int output_accept(struct agent *a, struct turn_call *c, bool last)
 
 	if (json_str(args, "summary")[0] == 0 && a->turn->text_len > 0) /* said beside the call */
 		json_object_set_new(args, "summary", json_string(a->turn->text));
+	else if (json_str(args, "summary")[0] == 0 && only_text(output) != NULL)
+		json_object_set(args, "summary", only_text(output));
 
 	if ((last || a->at.repairs > 0) &&
 	    (json_str(args, "summary")[0] != 0 || (output != NULL && !json_is_null(output)))) {

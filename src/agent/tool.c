@@ -59,10 +59,26 @@ void tool_hash(const struct tool *t, char out[HASH_HEX_LEN + 1])
 	hash_sha256_with(&h, t->schema, strlen(t->schema), out);
 }
 
+/* What is wrong, with a call that would do. */
+static int tell_misfit(const json_t *schema, const char *why, size_t len, struct ava_error *err)
+{
+	json_t *example = schema_example(schema);
+	struct buf text;
+	int rv = AVA_ENOMEM;
+
+	buf_init(&text, 4096);
+	if (example != NULL && json_dump(&text, example) == 0)
+		rv = err_set(err, AVA_EINVAL, "%.*s. A call that fits: %.*s", (int)len, why,
+			     (int)text.len, text.data);
+	buf_fini(&text);
+	json_decref(example);
+	return rv;
+}
+
 int tool_fit_args(const struct tool *t, json_t **args, struct buf *dropped, struct ava_error *err)
 {
 	bool mcp = t->flags & TOOL_MCP; /* its server may know better */
-	json_t *s = read_schema(t->schema), *fitted = NULL, *example;
+	json_t *s = read_schema(t->schema), *fitted = NULL;
 	const char *name = mcp ? "arguments" : "";
 	struct buf out;
 	int rv;
@@ -71,6 +87,7 @@ int tool_fit_args(const struct tool *t, json_t **args, struct buf *dropped, stru
 	rv = json_is_object(s) ? schema_validate(s, *args, name, &out) : AVA_ECORRUPT;
 	if (rv > 0) {
 		fitted = json_deep_copy(*args);
+		schema_rename(s, fitted);
 		if (t->mend != NULL)
 			t->mend(fitted);
 		fitted = schema_coerce(s, fitted, name, dropped);
@@ -84,15 +101,8 @@ int tool_fit_args(const struct tool *t, json_t **args, struct buf *dropped, stru
 		json_decref(*args);
 		*args = json_incref(fitted);
 	}
-	if (rv != 0 && rv != AVA_ENOMEM && rv != AVA_ECORRUPT && !mcp) { /* one thing at a time */
-		out.len = out.len > 0 ? strcspn(out.data, "\n") : 0;
-		buf_adds(&out, ". A call that fits: ");
-		example = schema_example(s);
-		rv = example != NULL && json_dump(&out, example) == 0
-			     ? err_set(err, AVA_EINVAL, "%.*s", (int)out.len, out.data)
-			     : AVA_ENOMEM;
-		json_decref(example);
-	}
+	if (rv != 0 && rv != AVA_ENOMEM && rv != AVA_ECORRUPT && !mcp) /* one thing at a time */
+		rv = tell_misfit(s, out.data, out.len > 0 ? strcspn(out.data, "\n") : 0, err);
 	buf_fini(&out);
 	json_decref(fitted);
 	json_decref(s);
@@ -115,11 +125,13 @@ int tool_take_args(struct turn_call *c, struct arena *mem, struct buf *dropped,
 			c->args_len = text.len;
 		}
 	} else { /* nobody downstream may trust these bytes to be JSON */
-		rv = err->code != 0 ? err->code
-				    : err_set(err, AVA_EINVAL, "%s",
-					      c->args_error != NULL ? c->args_error
-								    : "they are no JSON object, or "
-								      "one of too much depth");
+		const char *why = c->args_error != NULL ? c->args_error
+							: "they are no JSON object, or one of too "
+							  "much depth";
+		json_t *s = c->tool != NULL ? read_schema(c->tool->schema) : NULL;
+
+		rv = err->code != 0 ? err->code : tell_misfit(s, why, strlen(why), err);
+		json_decref(s);
 		c->args = NULL;
 	}
 	if (buf_check(&text) != 0 || (json_is_object(args) && c->args == NULL && rv == 0))

@@ -512,11 +512,49 @@ static const char *lenient_text(struct buf *out, const char *s, const char *end)
 	return s < end ? s + 1 : NULL;
 }
 
+/* A word in no quotes: another language's, or a name of a member. Its length. */
+static size_t lenient_word(struct buf *out, const char *s, const char *end)
+{
+	static const char *const words[][2] = {
+		{"True", "true"},      {"False", "false"}, {"None", "null"},
+		{"undefined", "null"}, {"NaN", "null"},	   {"Infinity", "null"}};
+	const char *to = s, *next;
+	size_t n;
+
+	while (to < end && (isalnum((unsigned char)*to) || *to == '_'))
+		to++;
+	n = (size_t)(to - s);
+	for (next = to; next < end && isspace((unsigned char)*next);)
+		next++;
+	for (size_t i = 0; i < ARRAY_LEN(words); i++)
+		if (strlen(words[i][0]) == n && memcmp(s, words[i][0], n) == 0 &&
+		    (next == end || *next != ':')) {
+			buf_adds(out, words[i][1]);
+			return n;
+		}
+	if (n > 0 && next < end && *next == ':')
+		buf_addf(out, "\"%.*s\"", (int)n, s);
+	else
+		buf_add(out, s, n);
+	return n;
+}
+
+/* The length of a comment; 0: none begins here. */
+static size_t lenient_comment(const char *s, const char *end)
+{
+	size_t left = (size_t)(end - s);
+	bool block = left > 1 && memcmp(s, "/*", 2) == 0;
+	const char *to;
+
+	if (!block && *s != '#' && (left < 2 || memcmp(s, "//", 2) != 0))
+		return 0;
+	to = block ? memmem(s, left, "*/", 2) : memchr(s, '\n', left);
+	return to == NULL ? left : (size_t)(to - s) + (block ? 2 : 1);
+}
+
 /* One value, written anew. */
 static const char *lenient_value(struct buf *out, const char *s, const char *end)
 {
-	static const char *const words[][2] = {
-		{"True", "true"}, {"False", "false"}, {"None", "null"}};
 	size_t depth = 0, comma = SIZE_MAX, n;
 
 	do {
@@ -525,23 +563,22 @@ static const char *lenient_value(struct buf *out, const char *s, const char *end
 			comma = SIZE_MAX;
 			continue;
 		}
+		if ((n = lenient_comment(s, end)) > 0) {
+			s += n;
+			continue;
+		}
 		depth += *s == '{' || *s == '[';
 		depth -= (*s == '}' || *s == ']') && depth > 0;
 		if ((*s == '}' || *s == ']') && comma != SIZE_MAX)
 			out->data[comma] = ' '; /* nothing follows it */
 		if (!isspace((unsigned char)*s))
 			comma = *s == ',' ? out->len : SIZE_MAX;
-		n = 0;
-		for (size_t i = 0; i < ARRAY_LEN(words) && n == 0; i++) {
-			n = strlen(words[i][0]);
-			if ((size_t)(end - s) >= n && memcmp(s, words[i][0], n) == 0)
-				buf_adds(out, words[i][1]);
-			else
-				n = 0;
-		}
+		n = isalpha((unsigned char)*s) || *s == '_' ? lenient_word(out, s, end) : 0;
 		if (n == 0)
 			buf_addc(out, *s);
 		s += n > 0 ? n : 1;
+		while (s < end && isdigit((unsigned char)s[-1]) && strchr("eE", *s) != NULL)
+			buf_addc(out, *s++); /* of a number */
 	} while (s != NULL && s < end && depth > 0 && buf_check(out) == 0);
 	return depth == 0 ? s : NULL;
 }
@@ -564,16 +601,28 @@ json_t *json_parse_lenient(const char *s, size_t len, struct ava_error *err)
 {
 	json_t *v = json_parse_mended(s, len, err);
 	const char *end = s + len;
+	size_t at = 0, n = 0;
 	struct buf out;
 
 	if (v != NULL || (err != NULL && err->code == AVA_ENOMEM))
 		return v;
 	buf_init(&out, 6 * len + 1);
+	s += len > 2 && memcmp(s, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
 	s = lenient_noise(s, end, "<`");
 	s += end - s > 1 && s[0] == '{' && s[1] == '{';
-	s = s < end ? lenient_value(&out, s, end) : NULL;
-	if (s != NULL && lenient_noise(s, end, "<`}]),;") == end)
-		v = json_parse_mended(out.data, out.len, NULL);
+	while (s != NULL && s < end && (at == out.len || *s == '{')) {
+		size_t before = n, last = at;
+
+		at = out.len;
+		s = lenient_value(&out, s, end);
+		n = out.len - at;
+		if (s != NULL && before > 2 &&
+		    (n != before || memcmp(out.data + last, out.data + at, n) != 0))
+			s = NULL; /* the same again, or one behind "{}", is one; others are two */
+		s = s != NULL ? lenient_noise(s, end, "<`}]),;") : NULL;
+	}
+	if (s == end && n > 0)
+		v = json_parse_mended(out.data + at, n, NULL);
 	buf_fini(&out);
 	return v;
 }

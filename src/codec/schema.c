@@ -9,6 +9,7 @@
  * escaped before they are quoted. */
 #include "codec/schema.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -512,6 +513,69 @@ int schema_validate(const json_t *schema, const json_t *v, const char *name, str
 
 static const struct where here;
 
+bool schema_same_letters(const char *a, const char *b)
+{
+	for (;; a++, b++) {
+		while (*a != 0 && !isalnum((unsigned char)*a))
+			a++;
+		while (*b != 0 && !isalnum((unsigned char)*b))
+			b++;
+		if (tolower((unsigned char)*a) != tolower((unsigned char)*b))
+			return false;
+		if (*a == 0)
+			return true;
+	}
+}
+
+void schema_rename(const json_t *schema, json_t *args)
+{
+	const json_t *properties = json_object_get(schema, "properties");
+	const char *key, *name;
+	json_t *one, *of;
+
+	json_object_foreach((json_t *)properties, name, of)
+	{
+		json_object_foreach(args, key, one)
+		{
+			if (json_object_get(args, name) != NULL ||
+			    json_object_get(properties, key) != NULL ||
+			    !schema_same_letters(key, name))
+				continue;
+			json_object_set(args, name, one);
+			json_object_del(args, key);
+			break;
+		}
+	}
+}
+
+/* NULL: neither. */
+static json_t *as_boolean(const json_t *v)
+{
+	static const char *const words[][2] = {
+		{"false", "true"}, {"no", "yes"}, {"off", "on"}, {"n", "y"}, {"0", "1"}};
+	const char *s = json_string_value(v);
+
+	for (size_t i = 0; s != NULL && i < 2 * ARRAY_LEN(words); i++)
+		if (strcasecmp(s, words[i / 2][i % 2]) == 0)
+			return json_boolean(i % 2);
+	return json_is_integer(v) && (uint64_t)json_integer_value(v) <= 1
+		       ? json_boolean(json_integer_value(v))
+		       : NULL;
+}
+
+/* The one of the values that is written in other case or with other signs; NULL: none. */
+static json_t *as_enum(const json_t *values, const json_t *v)
+{
+	const char *s = json_string_value(v);
+	json_t *one;
+	size_t i;
+
+	json_array_foreach(values, i, one) if (s != NULL && json_is_string(one) &&
+					       schema_same_letters(s, json_string_value(one)))
+		return json_incref(one);
+	return NULL;
+}
+
 /* `v` as that type: a new reference; NULL: it is not meant so. */
 static json_t *as_type(const struct validating *w, const char *type, json_t *v)
 {
@@ -524,6 +588,8 @@ static json_t *as_type(const struct validating *w, const char *type, json_t *v)
 	buf_init(&text, 64);
 	if (in != NULL && has_type(w, type, in))
 		to = json_incref(in);
+	else if (strcmp(type, "boolean") == 0)
+		to = as_boolean(v);
 	else if (strcmp(type, "array") == 0)
 		to = json_pack("[O]", v);
 	else if (only != NULL && has_type(w, type, only))
@@ -564,21 +630,43 @@ static bool says_nothing(const json_t *v)
 	       (s != NULL && (*s == 0 || strcasecmp(s, "null") == 0 || strcasecmp(s, "none") == 0));
 }
 
+/* {"arguments":{…}}, {"name":"read_file","arguments":"{…}"}: what stands in the only member that
+ * is an object, where none is one of the schema's. A new reference; NULL: it is not so. */
+static json_t *as_inside(const struct validating *w, const json_t *properties, json_t *v)
+{
+	json_t *one, *in, *found = NULL;
+	bool none = true;
+	const char *key;
+
+	json_object_foreach(v, key, one)
+	{
+		in = as_type(w, "object", one);
+		none = none && json_object_get(properties, key) == NULL &&
+		       (in == NULL || found == NULL);
+		found = found != NULL ? found : json_incref(in);
+		json_decref(in);
+	}
+	if (none)
+		return found;
+	json_decref(found);
+	return NULL;
+}
+
 static json_t *coerce_members(struct validating *w, const json_t *s, json_t *v, int depth)
 {
 	const json_t *properties = json_object_get(s, "properties"), *of;
 	const json_t *others = json_object_get(s, "additionalProperties");
 	bool closed = json_is_false(others) || (others == NULL && w->args && properties != NULL);
-	void *next, *first = json_object_iter(v);
-	const char *key = json_object_iter_key(first);
-	json_t *one = NULL;
+	json_t *one = closed ? as_inside(w, properties, v) : NULL;
+	const char *key;
+	void *next;
 
-	if (closed && json_object_size(v) == 1 && json_object_get(properties, key) == NULL)
-		one = as_type(w, "object", json_object_iter_value(first));
-	if (one != NULL) { /* {"arguments":{…}} */
+	if (one != NULL) {
 		json_decref(v);
 		v = one;
 	}
+	if (closed)
+		schema_rename(s, v);
 	json_object_foreach_safe(v, next, key, one)
 	{
 		of = json_object_get(properties, key);
@@ -611,6 +699,7 @@ static json_t *coerce(struct validating *w, const json_t *s, json_t *v, int dept
 		json_decref(to);
 		to = coerce(w, one, json_deep_copy(v), depth + 1);
 	}
+	to = to != NULL ? to : as_enum(json_object_get(s, "enum"), v);
 	to = to != NULL ? to : as_types(w, json_object_get(s, "type"), v);
 	if (to != NULL) {
 		json_decref(v);

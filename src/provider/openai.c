@@ -401,6 +401,29 @@ static bool is_new(const struct part *c, const struct piece *p)
 	       (c->named_now || is_complete(c) || strcmp(c->name, p->name) != 0);
 }
 
+/* A name comes in pieces, or again with all that came so far. */
+static bool names_more(const struct stream *s, const struct part *c, const struct piece *p)
+{
+	return p->name != NULL && c->name != NULL && c->text.len == 0 && s->ntools > 0 &&
+	       (p->id == NULL || (c->id != NULL && strcmp(p->id, c->id) == 0)) &&
+	       strcmp(p->name, c->name) != 0 &&
+	       reply_tool(s->tools, s->ntools, c->name) == NULL &&
+	       (reply_tool(s->tools, s->ntools, p->name) == NULL ||
+		strncmp(p->name, c->name, strlen(c->name)) == 0);
+}
+
+static int add_name(struct part *c, const char *more)
+{
+	bool all = strncmp(more, c->name, strlen(c->name)) == 0;
+	char *name;
+
+	if (asprintf(&name, "%s%s", all ? "" : c->name, more) < 0)
+		return AVA_ENOMEM;
+	free(c->name);
+	c->name = name;
+	return 0;
+}
+
 /* The call that a piece is of: one that it names again, else that of its index, else the one
  * that is open. NULL: it begins one. */
 static struct part *find_call(const struct stream *s, const struct piece *p)
@@ -415,7 +438,7 @@ static struct part *find_call(const struct stream *s, const struct piece *p)
 	c = stream_find(s, 1u << PART_CALL, p->index);
 	if (c == NULL && p->id == NULL && p->name == NULL)
 		c = stream_find(s, 1u << PART_CALL, -1);
-	return c != NULL && is_new(c, p) ? NULL : c;
+	return c != NULL && is_new(c, p) && !names_more(s, c, p) ? NULL : c;
 }
 
 static int set_once(char **to, const char *s)
@@ -439,8 +462,10 @@ static int put_piece(struct stream *s, const struct piece *p)
 		c->text.len = 0;
 	if (rv != 0)
 		return rv;
+	rv = names_more(s, c, p) ? add_name(c, p->name) : 0;
 	c->named_now |= p->name != NULL;
-	rv = set_once(&c->id, p->id);
+	if (rv == 0)
+		rv = set_once(&c->id, p->id);
 	if (rv == 0)
 		rv = set_once(&c->name, p->name);
 	/* Members that nobody here knows are the service's, and sent back. */
@@ -451,22 +476,24 @@ static int put_piece(struct stream *s, const struct piece *p)
 	return rv == 0 ? stream_add(s, c, DELTA_ARGS, p->args.data, p->args.len) : rv;
 }
 
-/* {"id":…,"index":…,"function":{"name":…,"arguments":…}}, or without `function`. */
+/* {"id":…,"index":…,"function":{"name":…,"arguments":…}}, or without `function`, or in the words
+ * of other forms. */
 static int take_call(struct stream *s, const json_t *o, bool whole)
 {
-	const json_t *function = json_object_get(o, "function");
-	const json_t *in = json_is_object(function) ? function : o;
-	const json_t *args = json_object_get(in, "arguments");
+	static const char *const names[] = {"arguments", "parameters", "input"};
+	const json_t *custom = json_object_get(o, "custom");
+	const json_t *function = custom != NULL ? custom : json_object_get(o, "function");
+	const json_t *in = json_is_object(function) ? function : o, *args = NULL;
 	struct piece p = {given(o, "id"), given(in, "name"), json_get_int(o, "index", -1),
 			  .whole = whole, .all = o};
 	int rv;
 
 	if (json_is_string(function))
 		p.name = json_string_value(function);
-	if (args == NULL)
-		args = json_object_get(in, "parameters");
+	for (size_t i = 0; i < ARRAY_LEN(names) && args == NULL; i++)
+		args = json_object_get(in, names[i]);
 	buf_init(&p.args, STREAM_LINE_MAX);
-	rv = json_is_object(args)
+	rv = json_is_object(args) || json_is_array(args)
 		     ? json_dump(&p.args, args)
 		     : buf_add(&p.args, json_string_value(args), json_string_length(args));
 	if (rv == 0)

@@ -570,6 +570,24 @@ static int args_keep(struct turn *t, struct turn_call *c, const char *s, size_t 
 	return rv;
 }
 
+/* A result is not lost for its form: what cannot be read is its text, which is refused once. */
+static int args_as_text(struct turn *t, struct turn_call *c, const char *s, size_t len)
+{
+	json_t *v = json_object();
+	struct buf text;
+	int rv;
+
+	buf_init(&text, 3 * CALL_ARGS_MAX);
+	rv = utf8_repair(&text, s, MIN(len, CALL_ARGS_MAX / 2));
+	if (rv == 0)
+		rv = json_object_set_new(v, "text", json_stringn(text.data, text.len)) != 0
+			     ? AVA_ENOMEM
+			     : args_keep(t, c, s, 0, v);
+	buf_fini(&text);
+	json_decref(v);
+	return rv;
+}
+
 static bool is_space(char c)
 {
 	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
@@ -674,6 +692,7 @@ static int make_calls(const struct stream *s, struct turn *t)
 		const struct part *p = &r->parts[i];
 		struct turn_call *c = &t->calls[t->ncalls];
 		struct slice args = {p->text.data, p->text.len};
+		const struct tool *tool;
 
 		if (p->kind != PART_CALL)
 			continue;
@@ -685,6 +704,10 @@ static int make_calls(const struct stream *s, struct turn *t)
 					  s->ops->id_char, s->tag);
 		if (rv == 0)
 			rv = stream_args(t, c, args.s, args.len, t->stop == TURN_STOP_LENGTH);
+		tool = reply_tool(s->tools, s->ntools, c->name);
+		if (rv == 0 && c->args == NULL && t->stop != TURN_STOP_LENGTH && tool != NULL &&
+		    tool->flags & TOOL_ENDS)
+			rv = args_as_text(t, c, args.s, args.len);
 		t->ncalls++;
 	}
 	return rv;

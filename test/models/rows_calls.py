@@ -72,6 +72,13 @@ ROWS = [
                                             *(chunk({"function_call": fn(args=x)}) for x in (A[:7], A[7:])),
                                             finish="function_call")),
     row("calls_object", first(chunk({"tool_calls": tool_call(1, "read_file", A)}))),
+    row("calls_list", first(piece(index=0, id="a", function={"name": "read_file", "arguments": [{"path": "a.txt"}]}))),
+    row("calls_input", first(piece(index=0, id="a", function={"name": "read_file", "input": {"path": "a.txt"}}))),
+    row("calls_custom", first(piece(index=0, id="a", type="custom", custom={"name": "read_file", "input": A}))),
+    row("calls_name_pieces", first(piece(index=0, id="a", function=fn("read")), piece(index=0, function=fn("_")),
+                                   piece(index=0, function=fn("file")), piece(index=0, function=fn(args=A)))),
+    row("calls_name_more", first(piece(index=0, id="a", function=fn("read_")), piece(index=0, function=fn("read_file")),
+                                 piece(index=0, function=fn(args=A)))),
     row("calls_flat", first(chunk({"tool_calls": [{"index": 0, "id": "call_1", "name": "read_file", "arguments": A}]}))),
     # The line that is sent back has the tool's own name where no list of tools is needed to know it.
     row("calls_names", named("functions.read_file", "default_api:read_file", " read_file ", "read_file<|channel|>commentary",
