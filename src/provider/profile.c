@@ -3,6 +3,7 @@
  * of services are strangers': a row that fits by chance costs one request more, no run. */
 #include "provider/profile.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -33,7 +34,10 @@ static const struct {
 static const struct {
 	const char *says, *and_says, *words;
 } refusals[] = {
-	{"unexpected role 'system'", "", "system_role"},                 /* Mistral */
+	{"role 'system'", "", "system_role"},                            /* Mistral */
+	{"role \"system\"", "", "system_role"},                          /* proxies */
+	{"'system' role", "", "system_role"},                            /* proxies */
+	{"system message", "not allowed", "system_role"},                /* proxies */
 	{"roles must alternate", "", "system_role"},                     /* templates */
 	{"alternate", "user", "system_role"},                            /* Perplexity, Gemini */
 	{"system role", "not support", "system_role"},                   /* Gemma's template */
@@ -44,6 +48,7 @@ static const struct {
 	{"does not support 'system'", "", "system_role"},                /* OpenAI o1 */
 	{"only user and assistant roles", "", "system_role"},            /* templates */
 	{"length of 9", "", "long_ids"},                                 /* Mistral */
+	{"tool_calls[", "length", "long_ids"},                           /* proxies */
 	{"tool_call", "too long", "long_ids"},                           /* OpenAI: 40 bytes */
 	{"tool_calls[", ".id'", "long_ids"},                             /* OpenAI: its pattern */
 	{"missing a thought_signature", "", "calls_without_signature"},  /* Gemini */
@@ -55,11 +60,13 @@ static const struct {
 	{"thinking", "signature", "thinking_blocks.finished thinking_blocks reasoning_details"},
 	{"redacted_thinking", "invalid",
 	 "thinking_blocks.finished thinking_blocks reasoning_details"},
-	{"content", "a string", "null_content empty_content"},     /* LM Studio, serde */
-	{"content", "valid string", "null_content empty_content"}, /* pydantic */
-	{"content", "null", "null_content empty_content"},         /* proxies */
-	{"content", "be empty", "empty_content null_content"},     /* Gemini, Ollama, proxies */
-	{"content", "non-empty", "empty_content null_content"},    /* Bedrock */
+	{"content", "a string", "null_content empty_content"},       /* LM Studio, serde */
+	{"content", "valid string", "null_content empty_content"},   /* pydantic */
+	{"content", "null", "null_content empty_content"},           /* proxies */
+	{"content", "required field", "null_content empty_content"}, /* Azure */
+	{"content type: <nil>", "", "null_content empty_content"},   /* Ollama */
+	{"content", "be empty", "empty_content null_content"},       /* Gemini, Ollama, proxies */
+	{"content", "non-empty", "empty_content null_content"},      /* Bedrock */
 };
 
 /* Keywords of a schema that say more than a model has to know. */
@@ -131,7 +138,18 @@ void profile_add(char *list, size_t size, const char *url, const char *name)
 	}
 }
 
-/* The keyword in quotes in a sentence about tools; NULL: none. */
+/* In quotes, or a word that stands in no sentence but for itself. */
+static bool names_keyword(const char *at, bool first, const char *keyword)
+{
+	size_t len = strlen(keyword);
+	char before = first ? ' ' : at[-1];
+
+	return (strchr("\"'`", before) != NULL && at[len] == before) ||
+	       (strpbrk(keyword, "$ABCDEFGHIJKLMNOPQRSTUVWXYZ") != NULL &&
+		!isalnum((unsigned char)before) && !isalnum((unsigned char)at[len]));
+}
+
+/* The keyword that a sentence about tools names; NULL: none. */
 static const char *refused_keyword(const char *text)
 {
 	bool tools = strcasestr(text, "tool") != NULL || strcasestr(text, "function") != NULL ||
@@ -141,7 +159,7 @@ static const char *refused_keyword(const char *text)
 		size_t len = strlen(keywords[i]);
 
 		for (const char *at = text; (at = strstr(at, keywords[i])) != NULL; at += len)
-			if (at > text && strchr("\"'`", at[-1]) != NULL && at[len] == at[-1])
+			if (names_keyword(at, at == text, keywords[i]))
 				return keywords[i];
 	}
 	return NULL;

@@ -102,7 +102,9 @@ static const struct meant {
 	{REPLY_REFUSED, "content_policy_violation|content_filter"},
 	{REPLY_SERVER, "api_error|server_error|internal_error|internal_server_error"},
 	/* Weak: what the sentence or the status says is better. */
-	{REPLY_BAD_REQUEST, "invalid_request_error|bad_request|badrequesterror"},
+	{REPLY_BAD_REQUEST, "invalid_request_error|bad_request|badrequesterror|validation_error"},
+	{REPLY_BAD_REQUEST, "invalidparameter|invalid_parameter|invalid_parameter_error"},
+	{REPLY_BAD_REQUEST, "invalid_argument|validationexception|invalid_request"},
 };
 
 static const struct meant sentences[] = {
@@ -140,9 +142,14 @@ static const struct meant sentences[] = {
 	{REPLY_BILLING, "credit balance is too low|usage is required for long context"},
 	{REPLY_BILLING, "requires more credits|insufficient credits|insufficient balance"},
 	{REPLY_BILLING, "insufficient funds|insufficient account balance|limit: 0,"},
+	{REPLY_BILLING, "balance is insufficient|please recharge|余额不足|已欠费"},
 	{REPLY_BILLING, "in good standing|in arrears|out of credits|free tier of the model has"},
 	{REPLY_AUTH, "api key not valid|api key expired|api_key_invalid|invalid api key"},
+	{REPLY_AUTH, "api key not found|missing api key|no api key|api key is required"},
 	{REPLY_AUTH, "incorrect api key|login fail|unauthorized|authentication fail"},
+	/* OpenRouter, DeepSeek */
+	{REPLY_NOT_FOUND, "is not a valid model id|model not exist|model not found"},
+	{REPLY_NOT_FOUND, "supported api model names are|model does not exist"},
 	/* LM Studio, OpenAI, Express, FastAPI */
 	{REPLY_ADDRESS, "unexpected endpoint|invalid url (|cannot post /|method not allowed"},
 	/* llama.cpp, Ollama, Mistral: a template refuses */
@@ -435,8 +442,10 @@ static void find_param(struct reply_error *e, const char *param, const char *tex
 
 static const char *sentence_of(const json_t *error)
 {
-	static const char *const keys[] = {"message",   "msg",           "status_msg", "detail",
-					   "error_msg", "error_message", "error"};
+	static const char *const keys[] = {
+		"message",       "msg",    "status_msg",        "detail", "error_msg",
+		"error_message", "errmsg", "error_description", "error",  "reason",
+		"title",         "Message"};
 
 	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
 		if (json_is_string(json_object_get(error, keys[i])))
@@ -446,6 +455,9 @@ static const char *sentence_of(const json_t *error)
 
 const json_t *stream_error_member(const json_t *body)
 {
+	static const char *const around[] = {
+		"Response", "Error", /* Tencent */
+		"fault", "failure"}; /* Apigee */
 	const json_t *error, *base = json_object_get(body, "base_resp");
 	const char *kind;
 
@@ -458,6 +470,10 @@ const json_t *stream_error_member(const json_t *body)
 	if (error != NULL)
 		return error;
 	error = json_object_get(body, "error");
+	if (json_is_object(json_object_get(error, "error"))) /* of a proxy */
+		return stream_error_member(error);
+	if (json_is_string(error) && json_is_string(json_object_get(body, "error_description")))
+		return body;
 	if (json_is_object(error) || json_is_string(error))
 		return error;
 	if (json_get_int(base, "status_code", 0) != 0) /* MiniMax */
@@ -467,6 +483,13 @@ const json_t *stream_error_member(const json_t *body)
 		kind = json_get_str(body, "type");
 	if (kind != NULL)
 		return strcmp(kind, "error") == 0 ? body : NULL;
+	for (size_t i = 0; i < ARRAY_LEN(around); i++) {
+		error = json_object_get(body, around[i]);
+		if (json_is_object(error))
+			return stream_error_member(error);
+	}
+	if (json_is_array(json_object_get(body, "detail"))) /* FastAPI */
+		return body;
 	return !json_is_array(json_object_get(body, "choices")) && sentence_of(body) != NULL ? body
 											     : NULL;
 }
@@ -488,7 +511,7 @@ static int code_status(const json_t *error, int status)
 	int64_t code = json_get_int(error, "code", 0);
 
 	if (code == 0)
-		code = json_get_int(error, "status", 0);
+		code = json_get_int(error, "status", json_get_int(error, "status_code", 0));
 	return status == 200 && code >= 400 && code < 600 ? (int)code : status;
 }
 
@@ -619,8 +642,10 @@ static void keep_wait(struct reply_error *e, const json_t *error, const char *te
 {
 	static const char *const keys[] = {"retry_after", "retry_after_seconds", "retryDelay",
 					   "X-RateLimit-Reset", "Retry-After"};
-	static const char *const before[] = {"try again in ",    "retry in ", "retry after ",
-					     "try again after ", "wait ",     "resets in "};
+	static const char *const before[] = {"try again in ",    "retry in ",     "retry after ",
+					     "try again after ", "wait ",         "resets in ",
+					     "reset in ",        "reset after ",  "resets after ",
+					     "available in ",    "available again in "};
 	const json_t *meta = json_object_get(error, "metadata"), *detail;
 	const json_t *places[10] = {error, meta, json_object_get(meta, "headers")};
 	const char *wait = NULL;
@@ -664,7 +689,7 @@ void stream_error_json(struct reply_error *e, int status, const json_t *body)
 	raw = json_get_str(json_object_get(error, "metadata"), "raw");
 	snprintf(all, sizeof(all), "%s%s%s", text, raw != NULL && text[0] != 0 ? ": " : "",
 		 raw != NULL ? raw : "");
-	status = code_status(error, status);
+	status = code_status(body, code_status(error, status));
 	e->field[0] = 0;
 	stream_error_set(e, read_sentence(e, decide(error, status, all), all), all);
 	if (e->text[0] == 0)
@@ -711,7 +736,7 @@ static enum reply_class class_of_page(int status, const char *body)
 
 	if (cls == REPLY_NOT_FOUND || cls == REPLY_ADDRESS)
 		return REPLY_ADDRESS;
-	if (status < 400 || cls == REPLY_AUTH || cls == REPLY_BAD_REQUEST || cls == REPLY_REFUSED)
+	if (status < 400 || status == 511 || cls == REPLY_AUTH || cls == REPLY_BAD_REQUEST || cls == REPLY_REFUSED)
 		return REPLY_WALL;
 	return (cls == REPLY_RATE_LIMIT || cls == REPLY_OVERLOADED) && any_of(walls, body, false)
 		       ? REPLY_WALL

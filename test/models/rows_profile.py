@@ -311,7 +311,12 @@ ROWS = [
                                            param="messages[0].role", code="unsupported_value")), requests=3),
     Row("nosystem_500", keeps(lambda r: error(500, "Jinja Exception: System role not supported") if
                               r.messages()[0]["role"] == "system" else None), requests=3),
+    *(Row(f"nosystem_words_{i}", keeps(no_system(words)), requests=3) for i, words in enumerate((
+        "This model does not support the 'system' role", 'messages: Unexpected role "system".', "role 'system' is invalid",
+        "Value error, system message is not allowed"))),
     # Contents.
+    *(Row(f"nullcontent_words_{i}", keeps(lambda r, words=words: no_null(r) and error(400, words)), requests=3)
+      for i, words in enumerate(("content field is a required field", "invalid message content type: <nil>"))),
     Row("nullcontent", keeps(no_null), requests=3),
     Row("nullcontent_named", keeps(no_blank), requests=4),
     # Ids.
@@ -319,10 +324,15 @@ ROWS = [
     Row("id9_named", keeps(ids("[a-zA-Z0-9]{9}", MISTRAL_ID), calls=3), on="local/mistral-small-latest", requests=4, sent=extends),
     Row("id9_path", keeps(ids("[a-zA-Z0-9]{9}", MISTRAL_ID)), on="openrouter/mistralai/devstral-small", requests=2),
     Row("id40", keeps(ids(".{1,40}", OPENAI_ID), then=lambda n, r: read(n, r, id=LONG)), requests=3),
+    Row("longid_16k", keeps(ids("call_B{16000}", "{2}"), then=lambda n, r: read(n, r, id="call_" + "B" * 16000)), requests=2),
     Row("longid", keeps(ids(re.escape(LONG), "{2}"), then=lambda n, r: read(n, r, id=LONG)), requests=2),
     # Schemas.
     Row("schema_addprops", keeps(no_keyword("additionalProperties", [GOOGLE])), requests=3),
     Row("schema_object", keeps(no_keyword("additionalProperties", GOOGLE)), requests=3),
+    Row("schema_bare", keeps(no_keyword("additionalProperties", {"error": {"message":
+        "tools.0.function.parameters.additionalProperties: Extra inputs are not permitted"}})), requests=3),
+    Row("schema_500", keeps(lambda r: no_keyword("additionalProperties", "")(r) and
+                            error(500, "Unrecognized schema key: additionalProperties")), requests=3),
     Row("schema_lengths", keeps(no_keyword("maxLength", {"error": {"message": "Unsupported JSON schema keyword 'maxLength' in "
                                                                   "tools[0]", "type": "invalid_request_error"}})), requests=3),
     # Members of calls.
