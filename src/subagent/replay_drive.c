@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "agent/position.h"
+#include "agent/prompt.h"
 #include "base/error.h"
 #include "codec/jscan.h"
 #include "codec/json.h"
@@ -77,8 +78,11 @@ static bool reply_is_empty(const struct replay *p)
 	const char *line;
 	size_t len;
 
+	static const char thought[] = "(" NOTICE_THOUGHT ")";
+	const char *said = json_str(r->content, "responsePreview");
+
 	if (strcmp(json_str(r->content, "stopReason"), "pause_turn") == 0 ||
-	    json_str(r->content, "responsePreview")[0] != '\0')
+	    (said[0] != '\0' && strncmp(said, thought, sizeof(thought) - 1) != 0))
 		return false;
 	for (size_t i = r->next + 1; i < r->events->n; i++) {
 		int kind = r->events->events[i].kind;

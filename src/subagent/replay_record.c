@@ -577,9 +577,16 @@ static void mend_call(struct record *r, struct turn *t, struct turn_call *c)
 void replay_mend_reply(struct replay *p, struct turn *t)
 {
 	size_t at = p->rec.next + 1;
+	const char *thinking;
 
 	for (unsigned i = 0; i < t->ncalls && record_scan(&p->rec, &at, EVENT_ToolCall); i++)
 		mend_call(&p->rec, t, &t->calls[i]);
+	at = p->rec.next + 1; /* a line has no thinking that is not sent back */
+	if (t->thinking_len == 0 && record_scan(&p->rec, &at, EVENT_ExtendedThinking)) {
+		thinking = json_str(p->rec.content, "thinking");
+		t->thinking = arena_copy(&t->mem, thinking, strlen(thinking));
+		t->thinking_len = t->thinking != NULL ? strlen(thinking) : 0;
+	}
 }
 
 /* ---- results */

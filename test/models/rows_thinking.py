@@ -60,6 +60,13 @@ def chat(world, row):
     return wrong + [f"{w!r} is shown: {shown}" for w in row.says_not if w in shown]
 
 
+def replayed(world, row):
+    """The record of a run whose answer is thinking alone is played again."""
+    _, result = world.run(row)
+    again = world.ava("replay", result.get("subagent_id") or str(result))
+    return [] if again.returncode == 0 and result.get("status") == "success" else [again.stdout + again.stderr]
+
+
 ROWS = [
     result("think_draft", words(DRAFT + FINAL)),
     result("think_draft_cut", words(DRAFT + FINAL, cut=3)),
@@ -99,6 +106,7 @@ ROWS = [
     thought_only("think_only_messages", lambda n, r: sse(astart(r), athink(0, "It is forty-two."), aend("end_turn")),
                  on="anthropic"),
     thought_only("think_only_limit", only("reasoning_content"), args=["--max-iterations", "2"], asked=2),
+    Row("think_only_replay", only("reasoning_content"), play=replayed),
     Row("think_only_once", lambda n, r: only("reasoning_content")(n, r) if n == 1 else submit(n, r), requests=2,
         summary="ok done"),
     Row("think_chat", words("<think>\nI must not tell them the plan.\n</think>\n\nHello, what can I do?", cut=7), play=chat,
