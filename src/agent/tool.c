@@ -75,6 +75,15 @@ static int tell_misfit(const json_t *schema, const char *why, size_t len, struct
 	return rv;
 }
 
+int tool_tell_misfit(const struct tool *t, const char *why, struct ava_error *err)
+{
+	json_t *s = read_schema(t->schema);
+	int rv = tell_misfit(s, why, strlen(why), err);
+
+	json_decref(s);
+	return rv == AVA_ENOMEM ? rv : 0;
+}
+
 int tool_fit_args(const struct tool *t, json_t **args, struct buf *dropped, struct ava_error *err)
 {
 	bool mcp = t->flags & TOOL_MCP; /* its server may know better */
@@ -125,13 +134,11 @@ int tool_take_args(struct turn_call *c, struct arena *mem, struct buf *dropped,
 			c->args_len = text.len;
 		}
 	} else { /* nobody downstream may trust these bytes to be JSON */
-		const char *why = c->args_error != NULL ? c->args_error
-							: "they are no JSON object, or one of too "
-							  "much depth";
-		json_t *s = c->tool != NULL ? read_schema(c->tool->schema) : NULL;
-
-		rv = err->code != 0 ? err->code : tell_misfit(s, why, strlen(why), err);
-		json_decref(s);
+		rv = err->code != 0 ? err->code
+				    : err_set(err, AVA_EINVAL, "%s",
+					      c->args_error != NULL ? c->args_error
+								    : "they are no JSON object, or "
+								      "one of too much depth");
 		c->args = NULL;
 	}
 	if (buf_check(&text) != 0 || (json_is_object(args) && c->args == NULL && rv == 0))

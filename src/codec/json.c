@@ -515,9 +515,9 @@ static const char *lenient_text(struct buf *out, const char *s, const char *end)
 /* A word in no quotes: another language's, or a name of a member. Its length. */
 static size_t lenient_word(struct buf *out, const char *s, const char *end)
 {
-	static const char *const words[][2] = {
-		{"True", "true"},      {"False", "false"}, {"None", "null"},
-		{"undefined", "null"}, {"NaN", "null"},	   {"Infinity", "null"}};
+	static const char *const words[][2] = {{"True", "true"}, {"False", "false"},
+					       {"None", "null"}, {"undefined", "null"},
+					       {"NaN", "null"},  {"Infinity", "null"}};
 	const char *to = s, *next;
 	size_t n;
 

@@ -570,9 +570,10 @@ static json_t *as_enum(const json_t *values, const json_t *v)
 	json_t *one;
 	size_t i;
 
-	json_array_foreach(values, i, one) if (s != NULL && json_is_string(one) &&
-					       schema_same_letters(s, json_string_value(one)))
-		return json_incref(one);
+	json_array_foreach(
+		values, i,
+		one) if (s != NULL && json_is_string(one) &&
+			 schema_same_letters(s, json_string_value(one))) return json_incref(one);
 	return NULL;
 }
 

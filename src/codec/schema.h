@@ -28,9 +28,10 @@ int schema_validate(const json_t *schema, const json_t *v, const char *name, str
 
 /* `v` (*taken*; the value that stands for it is the caller's) brought toward a schema, without a
  * guess: null of a member that need not be there is left out, and so are members that there are
- * not; numbers, booleans ("yes", 1) and JSON are taken out of strings, 1.0 is an integer, one value is a
- * list of it, a list of one its value, a word of an enum in other case is that word. `name` as above; `dropped` (NULL: nobody asks) gets the name of
- * the first member that there is not. Whether it fits then is schema_validate's to say. */
+ * not; numbers, booleans ("yes", 1) and JSON are taken out of strings, 1.0 is an integer, one value
+ * is a list of it, a list of one its value, a word of an enum in other case is that word. `name` as
+ * above; `dropped` (NULL: nobody asks) gets the name of the first member that there is not. Whether
+ * it fits then is schema_validate's to say. */
 json_t *schema_coerce(const json_t *schema, json_t *v, const char *name, struct buf *dropped);
 /* ReadFile, read-file and "Read File" are read_file. */
 bool schema_same_letters(const char *a, const char *b);

@@ -406,8 +406,7 @@ static bool names_more(const struct stream *s, const struct part *c, const struc
 {
 	return p->name != NULL && c->name != NULL && c->text.len == 0 && s->ntools > 0 &&
 	       (p->id == NULL || (c->id != NULL && strcmp(p->id, c->id) == 0)) &&
-	       strcmp(p->name, c->name) != 0 &&
-	       reply_tool(s->tools, s->ntools, c->name) == NULL &&
+	       strcmp(p->name, c->name) != 0 && reply_tool(s->tools, s->ntools, c->name) == NULL &&
 	       (reply_tool(s->tools, s->ntools, p->name) == NULL ||
 		strncmp(p->name, c->name, strlen(c->name)) == 0);
 }

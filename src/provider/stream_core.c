@@ -588,6 +588,16 @@ static int args_as_text(struct turn *t, struct turn_call *c, const char *s, size
 	return rv;
 }
 
+/* With a call that would do. */
+static int args_example(struct turn *t, struct turn_call *c, const struct tool *tool)
+{
+	struct ava_error err = {0};
+	int rv = tool_tell_misfit(tool, c->args_error, &err);
+
+	c->args_error = rv == 0 ? arena_copy(&t->mem, err.text, strlen(err.text)) : NULL;
+	return c->args_error != NULL ? 0 : AVA_ENOMEM;
+}
+
 static bool is_space(char c)
 {
 	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
@@ -705,9 +715,10 @@ static int make_calls(const struct stream *s, struct turn *t)
 		if (rv == 0)
 			rv = stream_args(t, c, args.s, args.len, t->stop == TURN_STOP_LENGTH);
 		tool = reply_tool(s->tools, s->ntools, c->name);
-		if (rv == 0 && c->args == NULL && t->stop != TURN_STOP_LENGTH && tool != NULL &&
-		    tool->flags & TOOL_ENDS)
-			rv = args_as_text(t, c, args.s, args.len);
+		if (rv == 0 && c->args == NULL && tool != NULL)
+			rv = tool->flags & TOOL_ENDS && t->stop != TURN_STOP_LENGTH
+				     ? args_as_text(t, c, args.s, args.len)
+				     : args_example(t, c, tool);
 		t->ncalls++;
 	}
 	return rv;

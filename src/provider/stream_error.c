@@ -443,9 +443,9 @@ static void find_param(struct reply_error *e, const char *param, const char *tex
 static const char *sentence_of(const json_t *error)
 {
 	static const char *const keys[] = {
-		"message",       "msg",    "status_msg",        "detail", "error_msg",
-		"error_message", "errmsg", "error_description", "error",  "reason",
-		"title",         "Message"};
+		"message",   "msg",           "status_msg", "detail",
+		"error_msg", "error_message", "errmsg",     "error_description",
+		"error",     "reason",        "title",      "Message"};
 
 	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
 		if (json_is_string(json_object_get(error, keys[i])))
@@ -455,9 +455,8 @@ static const char *sentence_of(const json_t *error)
 
 const json_t *stream_error_member(const json_t *body)
 {
-	static const char *const around[] = {
-		"Response", "Error", /* Tencent */
-		"fault", "failure"}; /* Apigee */
+	static const char *const around[] = {"Response", "Error", /* Tencent */
+					     "fault", "failure"}; /* Apigee */
 	const json_t *error, *base = json_object_get(body, "base_resp");
 	const char *kind;
 
@@ -642,10 +641,10 @@ static void keep_wait(struct reply_error *e, const json_t *error, const char *te
 {
 	static const char *const keys[] = {"retry_after", "retry_after_seconds", "retryDelay",
 					   "X-RateLimit-Reset", "Retry-After"};
-	static const char *const before[] = {"try again in ",    "retry in ",     "retry after ",
-					     "try again after ", "wait ",         "resets in ",
-					     "reset in ",        "reset after ",  "resets after ",
-					     "available in ",    "available again in "};
+	static const char *const before[] = {
+		"try again in ", "retry in ",     "retry after ",       "try again after ",
+		"wait ",         "resets in ",    "reset in ",          "reset after ",
+		"resets after ", "available in ", "available again in "};
 	const json_t *meta = json_object_get(error, "metadata"), *detail;
 	const json_t *places[10] = {error, meta, json_object_get(meta, "headers")};
 	const char *wait = NULL;
@@ -736,7 +735,8 @@ static enum reply_class class_of_page(int status, const char *body)
 
 	if (cls == REPLY_NOT_FOUND || cls == REPLY_ADDRESS)
 		return REPLY_ADDRESS;
-	if (status < 400 || status == 511 || cls == REPLY_AUTH || cls == REPLY_BAD_REQUEST || cls == REPLY_REFUSED)
+	if (status < 400 || status == 511 || cls == REPLY_AUTH || cls == REPLY_BAD_REQUEST ||
+	    cls == REPLY_REFUSED)
 		return REPLY_WALL;
 	return (cls == REPLY_RATE_LIMIT || cls == REPLY_OVERLOADED) && any_of(walls, body, false)
 		       ? REPLY_WALL

@@ -13,7 +13,7 @@
 #include "codec/json.h"
 #include "provider/dialect.h"
 
-#define WIRE_ID_MAX 128u  /* bytes of a call's id in the Messages form */
+#define WIRE_ID_MAX 128u   /* bytes of a call's id in the Messages form */
 #define CHAT_ID_MAX 32768u /* in chat completions, where proxies hide signatures in it */
 
 /* ---- encoders; see struct dialect. 0, AVA_ENOMEM, AVA_ETOOBIG; AVA_EINVAL
