@@ -447,6 +447,20 @@ static int set_once(char **to, const char *s)
 	return *to == NULL && s != NULL ? AVA_ENOMEM : 0;
 }
 
+/* Members that nobody here knows are the service's, and sent back. */
+static bool has_more(const json_t *call)
+{
+	const char *key;
+	json_t *v;
+
+	json_object_foreach((json_t *)call, key, v)
+	{
+		if (!chat_call_member((struct slice){key, strlen(key)}))
+			return true;
+	}
+	return false;
+}
+
 static int put_piece(struct stream *s, const struct piece *p)
 {
 	struct part *c = find_call(s, p);
@@ -467,11 +481,12 @@ static int put_piece(struct stream *s, const struct piece *p)
 		rv = set_once(&c->id, p->id);
 	if (rv == 0)
 		rv = set_once(&c->name, p->name);
-	/* Members that nobody here knows are the service's, and sent back. */
-	if (c->object == NULL)
-		c->object = json_object();
-	if (rv == 0 && json_object_update_recursive(c->object, (json_t *)p->all) != 0)
-		rv = AVA_ENOMEM;
+	if (rv == 0 && (has_more(p->all) || has_more(json_object_get(p->all, "function")))) {
+		if (c->object == NULL)
+			c->object = json_object();
+		if (json_object_update_recursive(c->object, (json_t *)p->all) != 0)
+			rv = AVA_ENOMEM;
+	}
 	return rv == 0 ? stream_add(s, c, DELTA_ARGS, p->args.data, p->args.len) : rv;
 }
 
@@ -630,7 +645,7 @@ static int take_reasoning(struct stream *s, const json_t *delta)
 		if (i < 2 && json_is_string(o))
 			rv = stream_piece(s, i == 0 ? DELTA_THINKING : DELTA_REASONING, -1,
 					  json_string_value(o));
-		else if (!shown)
+		else if (o != NULL && !shown)
 			rv = take_words(s, o, true);
 		shown |= json_is_string(o) ? json_string_length(o) > 0
 					   : o != NULL && !json_is_null(o);
@@ -700,11 +715,12 @@ void openai_usage(struct arriving *r, const json_t *usage)
 	static const char *const totals[] = {"total_tokens", "totalTokenCount", "totalTokens",
 					     NULL};
 	struct usage *u = &r->usage;
-	int64_t total = stream_count(usage, totals);
 	bool some = false;
+	int64_t total;
 
 	if (!json_is_object(usage))
 		return;
+	total = stream_count(usage, totals);
 	for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
 		const char *const *in = counts[i].in;
 		const json_t *from = *in == NULL ? usage : json_object_get(usage, *in);

@@ -117,18 +117,17 @@ static size_t find_end(const struct thought *in, const char *s, size_t len, size
 {
 	*mark = 0;
 	for (size_t at = in == NULL; at < len; at++) {
-		const char *here = s + at;
-		size_t left = len - at;
-
-		if (strchr("<[a\xe2", *here) == NULL) /* no mark begins so */
-			continue;
+		at += strcspn(s + at, "<[a\xe2"); /* no mark begins otherwise */
+		if (at >= len)
+			break;
 		for (const struct thought *t = thoughts; t < thoughts + ARRAY_LEN(thoughts); t++) {
 			bool kin = t == in ||
 				   (t->how == FREE && (in == NULL || t->end[1] == in->end[1]));
 			bool late = in == NULL && t->how == LATE && fits(s, at, t->begin) == WHOLE;
-			enum fit fit = kin || late ? fits(here, left, t->end) : NOT;
+			enum fit fit = kin || late ? fits(s + at, len - at, t->end) : NOT;
 
-			if (in == NULL && t->how <= PAIR && fits(here, left, t->begin) == WHOLE)
+			if (in == NULL && t->how <= PAIR &&
+			    fits(s + at, len - at, t->begin) == WHOLE)
 				return len; /* of which it speaks */
 			if (in == NULL &&
 			    (fit != WHOLE || !stands_alone(s, at, strlen(t->end), len)))

@@ -818,24 +818,41 @@ int spec_messages(const struct run_spec *r, struct buf *out, int64_t *request_by
 	return rv;
 }
 
-#define FITS_ALWAYS 32768 /* tokens: head and tools never need as many */
+/* Bytes of what a first request is made of, with the runtime's own words; in JSON they are
+ * hardly ever twice as many. */
+static int64_t spec_parts(const struct run_spec *r)
+{
+	const char *const texts[] = {
+		r->system ? r->system : r->role->instructions,
+		r->operating,
+		r->task,
+		r->context,
+		r->agent.output_schema ? r->agent.output_schema : "",
+	};
+	int64_t n = 8192;
+
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+		n += (int64_t)strlen(texts[i]);
+	for (unsigned i = 0; i < r->agent.ntools; i++)
+		n += (int64_t)(strlen(r->tools[i]->description) + strlen(r->tools[i]->schema)) + 256;
+	return n;
+}
 
 /* Four bytes a token is less than services count: what does not fit then never will. */
 int spec_fits(const struct run_spec *r, struct ava_error *err)
 {
-	int64_t window = r->agent.window, bytes = 0, needs;
+	const int64_t window = r->agent.window, least = LIMIT_LEAST_ROOM + LIMIT_LEAST_ROOM / 2;
+	int64_t bytes = 0, needs;
 	struct hash_sha256 hash;
 	struct buf text;
 	int rv;
 
-	if (window <= 0 || r->resumed ||
-	    (window > FITS_ALWAYS &&
-	     (int64_t)(strlen(r->task) + strlen(r->context)) < 4 * (window - FITS_ALWAYS)))
+	if (window <= 0 || r->resumed || spec_parts(r) / 2 + least <= window)
 		return 0;
 	buf_init(&text, 64u << 20);
 	rv = spec_messages(r, &text, &bytes, &hash);
 	buf_fini(&text);
-	needs = bytes / 4 + LIMIT_LEAST_ROOM + LIMIT_LEAST_ROOM / 2; /* a reply and a result */
+	needs = bytes / 4 + least; /* a reply and a result */
 	if (rv != 0 || needs <= window)
 		return 0;
 	return err_set(err, AVA_EINVAL,
