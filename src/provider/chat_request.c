@@ -19,7 +19,8 @@
 struct rewrite {
 	const struct model *m;
 	struct buf out;
-	char before; /* first letter of the last message's role; 0: none */
+	bool as_stored; /* each line: the model takes all that may stand there */
+	char before;    /* first letter of the last message's role; 0: none */
 };
 
 static void put(struct rewrite *r, struct slice s)
@@ -167,6 +168,10 @@ static void put_line(struct rewrite *r, struct slice line)
 	if (role == 'u' && (r->before == 'u' || r->before == 't'))
 		buf_adds(&r->out, CHAT_BRIDGE ",");
 	r->before = fold ? 't' : role; /* the first user's words stand behind it */
+	if (r->as_stored) {
+		put(r, line);
+		return;
+	}
 	jscan_init(&w, line.s, line.len);
 	jscan_object(&w);
 	buf_addc(&r->out, '{');
@@ -224,18 +229,32 @@ static void put_schema(struct rewrite *r, struct slice in)
 	buf_addc(&r->out, object ? '}' : ']');
 }
 
+/* Is a message of the user behind a result or another one of the user? Quotes inside strings are
+ * escaped, so these words are members; where a call has them, too, it may seem so. */
+static bool user_follows(const char *s, size_t len)
+{
+	static const char user[] = ",{\"role\":\"user\",", role[] = "{\"role\":\"";
+	const size_t n = sizeof(role) - 1;
+	const char *at = s, *before;
+
+	while ((at = memmem(at, (size_t)(s + len - at), user, sizeof(user) - 1)) != NULL) {
+		for (before = at; before > s && memcmp(before, role, n) != 0; before--)
+			;
+		if (before[n] != 'a')
+			return true;
+		at += sizeof(user) - 1;
+	}
+	return false;
+}
+
 int chat_request(struct buf *body, size_t *lines_from, const struct model *m)
 {
-	static const char user[] = ",{\"role\":\"user\",";
-	struct rewrite r = {.m = m};
+	struct rewrite r = {.m = m, .as_stored = m == NULL || m->drop[0] == 0};
 	struct slice key, value;
 	struct jscan w;
 	int rv;
 
-	/* As stored, unless a message of the user is behind a result, or so it may be. */
-	if ((m == NULL || m->drop[0] == 0) &&
-	    memmem(body->data + *lines_from, body->len - *lines_from, user, sizeof(user) - 1) ==
-		    NULL)
+	if (r.as_stored && !user_follows(body->data + *lines_from, body->len - *lines_from))
 		return 0;
 	buf_init(&r.out, body->max);
 	(void)buf_reserve(&r.out, body->len); /* about as long */

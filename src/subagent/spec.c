@@ -834,7 +834,8 @@ static int64_t spec_parts(const struct run_spec *r)
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
 		n += (int64_t)strlen(texts[i]);
 	for (unsigned i = 0; i < r->agent.ntools; i++)
-		n += (int64_t)(strlen(r->tools[i]->description) + strlen(r->tools[i]->schema)) + 256;
+		n += (int64_t)(strlen(r->tools[i]->description) + strlen(r->tools[i]->schema)) +
+		     256;
 	return n;
 }
 

@@ -192,6 +192,35 @@ TEST(leave_out)
 	assert_false(dialect_openai.in_lines("reasoning_effort"));
 }
 
+/* Behind a result or another message of the user one stands in another way; else the lines are
+ * taken as they are, blanks and all, whatever words a call has. */
+TEST(user_behind)
+{
+#define SPOKE  "{\"role\":\"assistant\", \"content\":\"b\"}"
+#define CALLED "{\"role\":\"assistant\", \"x\":[{},{\"role\":\"user\",\"x\":1}]" ARGS
+#define MIDDLE "{\"role\":\"assistant\",\"content\":\"(nothing)\"}"
+	static const struct {
+		const char *lines, *sent;
+	} cases[] = {
+		{ASK "," SPOKE "," ASK "," SPOKE, ASK "," SPOKE "," ASK "," SPOKE},
+		{ASK "," CALLED TAKEN "," SPOKE "," ASK, ASK "," CALLED TAKEN "," SPOKE "," ASK},
+		{ASK "," SPOKE "," ASK "," ASK, ASK "," SPOKE "," ASK "," MIDDLE "," ASK},
+		{ASK "," CALLED TAKEN "," ASK "," SPOKE,
+		 ASK "," CALLED ",{\"role\":\"tool\",\"tool_call_id\":\"a\",\"content\":"
+		     "\"\\n\\ndo\"}," SPOKE},
+	};
+	const struct model m = {.provider = &local, .wire_name = "x"};
+	TEST_BUF(b, 4096);
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		buf_adds(&b, "{\"messages\":[");
+		buf_adds(&b, cases[i].lines);
+		assert_int_equal(dialect_openai.mark_cache(&b, 13, &m), 0);
+		assert_string_equal(b.data + 13, cases[i].sent);
+		buf_reset(&b);
+	}
+}
+
 TEST(lines)
 {
 	struct turn_call calls[] = {

@@ -735,4 +735,32 @@ TEST(secrets)
 	redact_free(redact);
 }
 
+/* Exactly, though what surely fits is not written out; also where JSON is twice the text. */
+TEST(fits)
+{
+	static char quotes[20001];
+	const char *const tasks[] = {"find main", quotes};
+
+	memset(quotes, '"', sizeof(quotes) - 1);
+	for (size_t i = 0; i < ARRAY_LEN(tasks); i++) {
+		struct op_spawn s = plain();
+		struct ava_error err = {0};
+		struct hash_sha256 hash;
+		struct run_spec *r;
+		int64_t bytes = 0;
+		TEST_BUF(lines, 1u << 20);
+
+		s.task = tasks[i];
+		r = build(&s);
+		assert_int_equal(spec_messages(r, &lines, &bytes, &hash), 0);
+		for (int64_t more = -1; more <= bytes / 2; more = more < 1 ? more + 1 : 2 * more) {
+			r->agent.window = bytes / 4 + 768 + more;
+			assert_int_equal(spec_fits(r, &err), more < 0 ? AVA_EINVAL : 0);
+		}
+		r->agent.window = 0;
+		assert_int_equal(spec_fits(r, &err), 0);
+		spec_free(r);
+	}
+}
+
 UNIT_GROUP(.first = set_up);
