@@ -415,12 +415,12 @@ int core_open(struct core **out, const struct core_options *o, struct ava_error 
 	struct core *c = NULL;
 	int rv = core_alloc(&c, o, err);
 
+	if (rv == 0 && learned_load(c->root_fd, err) != 0)
+		core_log(c, "%s", err->text);
 	if (rv == 0)
 		rv = open_journal(c, err);
 	if (rv != 0)
 		goto fail;
-	if (learned_load(c->root_fd, err) != 0)
-		core_log(c, "%s", err->text);
 	rv = supervisor_init(&c->sup, c->loop, &c->book, &c->settings);
 	c->sup.mcp = o->mcp;
 	c->sup.quotes.unboxed = c->settings.sandbox_required == 0;

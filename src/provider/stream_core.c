@@ -538,123 +538,12 @@ int stream_feed(struct stream *s, const char *data, size_t len, bool *progress)
 	return s->code;
 }
 
-/* ---- the turn */
-
-static int args_bad(struct turn *t, struct turn_call *c, bool cut, const char *why)
-{
-	c->args = NULL;
-	c->args_len = 0;
-	c->args_error =
-		cut ? "the reply reached its output limit inside them; use fewer words or several "
-		      "calls"
-		    : arena_fmt(&t->mem, "they are no JSON object (%s)", why);
-	return c->args_error != NULL ? 0 : AVA_ENOMEM;
-}
-
-static int args_keep(struct turn *t, struct turn_call *c, const char *s, size_t len,
-		     const json_t *v)
-{
-	struct buf text;
-	int rv;
-
-	buf_init(&text, CALL_ARGS_MAX);
-	rv = stream_json_add(&text, s, len, v);
-	if (rv == AVA_ETOOBIG) {
-		rv = args_bad(t, c, false, "larger than 256 KB");
-	} else if (rv == 0) {
-		c->args = arena_copy(&t->mem, text.data, text.len);
-		c->args_len = text.len;
-		rv = c->args != NULL ? 0 : AVA_ENOMEM;
-	}
-	buf_fini(&text);
-	return rv;
-}
-
-/* A result is not lost for its form: what cannot be read is its text, which is refused once. */
-static int args_as_text(struct turn *t, struct turn_call *c, const char *s, size_t len)
-{
-	json_t *v = json_object();
-	struct buf text;
-	int rv;
-
-	buf_init(&text, 3 * CALL_ARGS_MAX);
-	rv = utf8_repair(&text, s, MIN(len, CALL_ARGS_MAX / 2));
-	if (rv == 0)
-		rv = json_object_set_new(v, "text", json_stringn(text.data, text.len)) != 0
-			     ? AVA_ENOMEM
-			     : args_keep(t, c, s, 0, v);
-	buf_fini(&text);
-	json_decref(v);
-	return rv;
-}
-
-/* With a call that would do. */
-static int args_example(struct turn *t, struct turn_call *c, const struct tool *tool)
-{
-	struct ava_error err = {0};
-	int rv = tool_tell_misfit(tool, c->args_error, &err);
-
-	c->args_error = rv == 0 ? arena_copy(&t->mem, err.text, strlen(err.text)) : NULL;
-	return c->args_error != NULL ? 0 : AVA_ENOMEM;
-}
-
 static bool is_space(char c)
 {
 	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-/* Out of a JSON string or a list of one; an empty object of what says nothing. */
-static json_t *args_unwrap(json_t *v)
-{
-	json_t *in = json_is_string(v)
-			     ? json_parse_lenient(json_string_value(v), json_string_length(v), NULL)
-		     : json_array_size(v) == 1 ? json_incref(json_array_get(v, 0))
-					       : NULL;
-
-	if (json_is_null(in != NULL ? in : v) || (json_is_array(v) && json_array_size(v) == 0) ||
-	    (json_is_string(v) && json_string_length(v) == 0))
-		in = json_object();
-	if (in == NULL)
-		return v;
-	json_decref(v);
-	return in;
-}
-
-int stream_args(struct turn *t, struct turn_call *c, const char *s, size_t len, bool cut)
-{
-	struct ava_error err = {0};
-	json_t *v;
-	int rv;
-
-	while (len > 0 && is_space(s[len - 1]))
-		len--;
-	while (len > 0 && is_space(*s)) {
-		s++;
-		len--;
-	}
-	if (len == 0) { /* a call without arguments */
-		c->args = "{}";
-		c->args_len = 2;
-		return 0;
-	}
-	if (len > CALL_ARGS_MAX)
-		return args_bad(t, c, false, "larger than 256 KB");
-	v = json_parse_lenient(s, len, &err);
-	if (v == NULL)
-		return err.code == AVA_ENOMEM ? AVA_ENOMEM : args_bad(t, c, cut, err.text);
-	if (!json_is_object(v)) {
-		v = args_unwrap(v);
-		len = 0; /* the text is no more the value's */
-	}
-	if (!json_is_object(v))
-		rv = args_bad(t, c, false, "another kind of value");
-	else if (!reply_shallow(v, REPLY_DEPTH_MAX)) /* it has to fit into a request */
-		rv = args_bad(t, c, false, "nested too deeply");
-	else
-		rv = args_keep(t, c, s, len, v);
-	json_decref(v);
-	return rv;
-}
+/* ---- the turn */
 
 /* For the machine: the tool's own name, else valid UTF-8 of at most CALL_NAME_MAX bytes. */
 static int keep_name(const struct stream *st, struct turn *t, struct turn_call *c, const char *s)
@@ -702,7 +591,6 @@ static int make_calls(const struct stream *s, struct turn *t)
 		const struct part *p = &r->parts[i];
 		struct turn_call *c = &t->calls[t->ncalls];
 		struct slice args = {p->text.data, p->text.len};
-		const struct tool *tool;
 
 		if (p->kind != PART_CALL)
 			continue;
@@ -713,12 +601,8 @@ static int make_calls(const struct stream *s, struct turn *t)
 			rv = wire_call_id(t, c, p->id, s->ops->chat ? CHAT_ID_MAX : WIRE_ID_MAX,
 					  s->ops->id_char, s->tag);
 		if (rv == 0)
-			rv = stream_args(t, c, args.s, args.len, t->stop == TURN_STOP_LENGTH);
-		tool = reply_tool(s->tools, s->ntools, c->name);
-		if (rv == 0 && c->args == NULL && tool != NULL)
-			rv = tool->flags & TOOL_ENDS && t->stop != TURN_STOP_LENGTH
-				     ? args_as_text(t, c, args.s, args.len)
-				     : args_example(t, c, tool);
+			rv = stream_args(t, c, reply_tool(s->tools, s->ntools, c->name), args.s,
+					 args.len, t->stop == TURN_STOP_LENGTH);
 		t->ncalls++;
 	}
 	return rv;

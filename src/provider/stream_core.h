@@ -175,9 +175,10 @@ void stream_tell(struct stream *s, const char *text, size_t len, bool thinking);
 int stream_json_add(struct buf *out, const char *s, size_t len, const json_t *v);
 
 /* Arguments of a call as they arrived: sets args and args_len (in t->mem), or
- * args_error, a sentence for the model. `cut`: the reply ended at its output
- * limit. 0 or AVA_ENOMEM. */
-int stream_args(struct turn *t, struct turn_call *c, const char *s, size_t len, bool cut);
+ * args_error, a sentence for the model. `tool`: whose they are; NULL: nobody knows.
+ * `cut`: the reply ended at its output limit. 0 or AVA_ENOMEM. */
+int stream_args(struct turn *t, struct turn_call *c, const struct tool *tool, const char *s,
+		size_t len, bool cut);
 
 /* The pieces of which a stream has thousands, read without a tree. Whatever is not such a
  * piece gives DELTA_NONE and is for json_parse_mended. */

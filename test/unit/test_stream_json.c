@@ -137,8 +137,8 @@ TEST(args)
 		struct turn_call c = {0};
 
 		print_message("%s\n", args_cases[i].text);
-		assert_int_equal(stream_args(t, &c, args_cases[i].text, strlen(args_cases[i].text),
-					     args_cases[i].cut),
+		assert_int_equal(stream_args(t, &c, NULL, args_cases[i].text,
+					     strlen(args_cases[i].text), args_cases[i].cut),
 				 0);
 		if (args_cases[i].args != NULL) {
 			assert_string_equal(c.args, args_cases[i].args);
@@ -162,11 +162,11 @@ TEST(large_args)
 	while (b.len < CALL_ARGS_MAX - 2)
 		buf_addc(&b, 'x');
 	buf_adds(&b, "\"}");
-	assert_int_equal(stream_args(t, &c, b.data, b.len, false), 0);
+	assert_int_equal(stream_args(t, &c, NULL, b.data, b.len, false), 0);
 	assert_int_equal(c.args_len, CALL_ARGS_MAX);
 	b.len--;
 	buf_adds(&b, " }");
-	assert_int_equal(stream_args(t, &c, b.data, b.len, false), 0);
+	assert_int_equal(stream_args(t, &c, NULL, b.data, b.len, false), 0);
 	assert_null(c.args);
 	assert_non_null(strstr(c.args_error, "256 KB"));
 	turn_free(t);

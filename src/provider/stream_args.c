@@ -1,0 +1,140 @@
+/* The arguments of a call: what a model wrote becomes the text of one JSON object, as it stands
+ * where that is strict JSON. Else the call gets a sentence for the model that says why, with a
+ * call that would do. Only memory can fail. */
+#include <ava.h>
+#include <string.h>
+
+#include "agent/reply.h"
+#include "agent/tool.h"
+#include "base/error.h"
+#include "base/util.h"
+#include "codec/json.h"
+#include "codec/utf8.h"
+#include "provider/stream_core.h"
+
+static int args_bad(struct turn *t, struct turn_call *c, bool cut, const char *why)
+{
+	c->args = NULL;
+	c->args_len = 0;
+	c->args_error =
+		cut ? "the reply reached its output limit inside them; use fewer words or several "
+		      "calls"
+		    : arena_fmt(&t->mem, "they are no JSON object (%s)", why);
+	return c->args_error != NULL ? 0 : AVA_ENOMEM;
+}
+
+static int args_keep(struct turn *t, struct turn_call *c, const char *s, size_t len,
+		     const json_t *v)
+{
+	struct buf text;
+	int rv;
+
+	buf_init(&text, CALL_ARGS_MAX);
+	rv = stream_json_add(&text, s, len, v);
+	if (rv == AVA_ETOOBIG) {
+		rv = args_bad(t, c, false, "larger than 256 KB");
+	} else if (rv == 0) {
+		c->args = arena_copy(&t->mem, text.data, text.len);
+		c->args_len = text.len;
+		rv = c->args != NULL ? 0 : AVA_ENOMEM;
+	}
+	buf_fini(&text);
+	return rv;
+}
+
+/* A result is not lost for its form: what cannot be read is its text, which is refused once. */
+static int args_as_text(struct turn *t, struct turn_call *c, const char *s, size_t len)
+{
+	json_t *v = json_object();
+	struct buf text;
+	int rv;
+
+	buf_init(&text, 3 * CALL_ARGS_MAX);
+	rv = utf8_repair(&text, s, MIN(len, CALL_ARGS_MAX / 2));
+	if (rv == 0)
+		rv = json_object_set_new(v, "text", json_stringn(text.data, text.len)) != 0
+			     ? AVA_ENOMEM
+			     : args_keep(t, c, s, 0, v);
+	buf_fini(&text);
+	json_decref(v);
+	return rv;
+}
+
+/* With a call that would do. */
+static int args_example(struct turn *t, struct turn_call *c, const struct tool *tool)
+{
+	struct ava_error err = {0};
+	int rv = tool_tell_misfit(tool, c->args_error, &err);
+
+	c->args_error = rv == 0 ? arena_copy(&t->mem, err.text, strlen(err.text)) : NULL;
+	return c->args_error != NULL ? 0 : AVA_ENOMEM;
+}
+
+static bool is_space(char c)
+{
+	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+/* Out of a JSON string or a list of one; an empty object of what says nothing. */
+static json_t *args_unwrap(json_t *v)
+{
+	json_t *in = json_is_string(v)
+			     ? json_parse_lenient(json_string_value(v), json_string_length(v), NULL)
+		     : json_array_size(v) == 1 ? json_incref(json_array_get(v, 0))
+					       : NULL;
+
+	if (json_is_null(in != NULL ? in : v) || (json_is_array(v) && json_array_size(v) == 0) ||
+	    (json_is_string(v) && json_string_length(v) == 0))
+		in = json_object();
+	if (in == NULL)
+		return v;
+	json_decref(v);
+	return in;
+}
+
+static int args_read(struct turn *t, struct turn_call *c, const char *s, size_t len, bool cut)
+{
+	struct ava_error err = {0};
+	json_t *v;
+	int rv;
+
+	while (len > 0 && is_space(s[len - 1]))
+		len--;
+	while (len > 0 && is_space(*s)) {
+		s++;
+		len--;
+	}
+	if (len == 0) { /* a call without arguments */
+		c->args = "{}";
+		c->args_len = 2;
+		return 0;
+	}
+	if (len > CALL_ARGS_MAX)
+		return args_bad(t, c, false, "larger than 256 KB");
+	v = json_parse_lenient(s, len, &err);
+	if (v == NULL)
+		return err.code == AVA_ENOMEM ? AVA_ENOMEM : args_bad(t, c, cut, err.text);
+	if (!json_is_object(v)) {
+		v = args_unwrap(v);
+		len = 0; /* the text is no more the value's */
+	}
+	if (!json_is_object(v))
+		rv = args_bad(t, c, false, "another kind of value");
+	else if (!reply_shallow(v, REPLY_DEPTH_MAX)) /* it has to fit into a request */
+		rv = args_bad(t, c, false, "nested too deeply");
+	else
+		rv = args_keep(t, c, s, len, v);
+	json_decref(v);
+	return rv;
+}
+
+int stream_args(struct turn *t, struct turn_call *c, const struct tool *tool, const char *s,
+		size_t len, bool cut)
+{
+	int rv = args_read(t, c, s, len, cut);
+
+	if (rv != 0 || c->args != NULL || tool == NULL)
+		return rv;
+	return tool->flags & TOOL_ENDS && !cut ? args_as_text(t, c, s, len)
+					       : args_example(t, c, tool);
+}
