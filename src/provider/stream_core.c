@@ -784,10 +784,11 @@ static enum reply_class finish(struct stream *s, struct turn **out, struct reply
  * a stream that has some. */
 static void find_body(struct stream *s)
 {
-	const char *at = s->body.data, *end = at + s->body.len;
+	const char *at = s->body.data, *end;
 
 	if (s->body.len == 0 || s->reply != NULL || s->fault != NULL)
 		return;
+	end = at + s->body.len;
 	if (s->body.len >= 3 && memcmp(at, "\xef\xbb\xbf", 3) == 0)
 		at += 3;
 	while (at < end && (is_space(*at) || *at == ':')) {
