@@ -170,7 +170,7 @@ ROWS = [
     Row("err_model_missing", always(error(404, "The model `m` does not exist", code="model_not_found")),
         end="error/model_error", requests=1, error="choose another model"),
     Row("err_no_server", submit, env={"AVA_LOCAL_BASE_URL": "http://127.0.0.1:9/v1"}, args=["--timeout", "3"],
-        end="*/*", requests=0, error="nothing answers at http://127.0.0.1:9/v1: is your model server running?"),
+        end="*/*", requests=0, error="nothing answers at http://127.0.0.1:9/v1: is your model server running?", timed=True),
     Row("err_doctor_v1", submit, env=NO_V1, gets={"/chat/completions": resp(404, "404 page not found", "text/plain")},
         play=doctor(["nothing at @/chat/completions: the address lacks /v1; set AVA_LOCAL_BASE_URL=@/v1"])),
     Row("err_doctor_lmstudio", submit, env=NO_V1,

@@ -273,7 +273,8 @@ ROWS += [
     served("tells_page", {path: resp(200, "<html>Hello", "text/html") for path in ("/props", "/v1/models", "/api/ps")}, 6000,
            requests=3),
     served("tells_late", {"/props": slow, "/v1/models": slow, "/api/ps": slow}, 6000, requests=3),
-    Row("small_quote", look, gets=answers(props={"default_generation_settings": {"n_ctx": 2048}}), play=small_quote),
+    Row("small_quote", look, gets=answers(props={"default_generation_settings": {"n_ctx": 2048}}), play=small_quote,
+        timed=True),
     Row("doctor_learned", window(6000, look), play=doctor),
 ]
 
