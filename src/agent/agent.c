@@ -451,7 +451,7 @@ static enum step reply_with_calls(struct agent *a)
 	return agent_move(a, wait ? AGENT_SAVING : AGENT_TOOLS);
 }
 
-/* What a model only thought is its answer, marked, when it says no more. */
+/* Thinking alone is the answer, marked, when a model says no more. */
 static enum step thought_answer(struct agent *a)
 {
 	struct turn *t = a->turn;

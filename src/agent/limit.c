@@ -128,7 +128,7 @@ static int64_t window_spare(int64_t window)
 	return MAX(window / 100, 96);
 }
 
-/* What the next input leaves of the window. */
+/* Tokens that the next input leaves of the window. */
 static int64_t window_left(const struct agent *a)
 {
 	int64_t window = limit_window(a);
@@ -525,7 +525,7 @@ static int64_t folded(const struct compact_line *lines, const struct compact_res
 	return freed;
 }
 
-/* What is free when results from that line on keep `keep` bytes each; carried out with `go`. */
+/* Bytes that are free when results from that line on keep `keep` each; carried out with `go`. */
 static int64_t cut_to(struct compact_result *results, size_t n, size_t from, int64_t keep, bool go)
 {
 	int64_t freed = 0;
@@ -544,7 +544,7 @@ static int64_t cut_to(struct compact_result *results, size_t n, size_t from, int
 	return freed;
 }
 
-/* What is read already. */
+/* Arguments that are read already. */
 static void plan_older(struct compact_plan *p, const struct compact_line *lines, size_t nlines,
 		       struct compact_result *results, size_t nresults)
 {

@@ -59,7 +59,7 @@ void tool_hash(const struct tool *t, char out[HASH_HEX_LEN + 1])
 	hash_sha256_with(&h, t->schema, strlen(t->schema), out);
 }
 
-/* What is wrong, with a call that would do. */
+/* The misfit in a sentence, with a call that would do. */
 static int tell_misfit(const json_t *schema, const char *why, size_t len, struct ava_error *err)
 {
 	json_t *example = schema_example(schema);

@@ -11,7 +11,7 @@
 #include "base/format.h"
 #include "base/words.h"
 
-/* Of a member: cents, seconds, tokens; with a "~" where `o` is a run whose figures are estimated.
+/* Cents, seconds, tokens of a member; with a "~" where `o` is a run whose figures are estimated.
  */
 struct format format_cost_of(const json_t *o, const char *key);
 struct format format_time_of(const json_t *o, const char *key);

@@ -48,13 +48,13 @@ bool jscan_skip(struct jscan *w, struct slice *raw);
 /* The inside of an array: values joined by commas. jscan_next takes each as it stands. */
 void jscan_list(struct jscan *w, const char *s, size_t len);
 bool jscan_next(struct jscan *w, struct slice *raw); /* `raw` may be NULL */
-/* Of such values those that stay, in place; how long they are then. */
+/* The values that stay, in place; how long they are then. */
 size_t jscan_keep(char *s, size_t len, bool (*stays)(struct slice v));
 /* The value of a member of the object that the text is, as it stands, the last one of
  * that name; empty: there is none. */
 struct slice jscan_member(const char *s, size_t len, const char *name);
 bool slice_is(struct slice s, const char *word);
-/* Of a line that we wrote: which it is stands first. */
+/* The kind of a line that we wrote stands first in it. */
 bool jscan_begins(const char *s, size_t len, const char *with);
 /* A whole number of at most 18 digits; `fallback` for everything else. */
 long slice_number(struct slice s, long fallback);

@@ -36,7 +36,7 @@ struct exec_options {
 	size_t output_max;  /* bytes it may write; more ends it */
 	size_t keep;        /* of its first output this much is told */
 	size_t keep_tail;   /* and of what follows the last this much */
-	/* Its output as it comes, and 0 bytes at its end; calls exec_keep. NULL: all is kept. */
+	/* Output as it comes, and 0 bytes at its end; calls exec_keep. NULL: all is kept. */
 	void (*output)(const char *bytes, size_t len, void *user);
 	/* argv is of exec/sandbox.h: 3 is a pipe on which it says which of the rules hold, 4,
 	 * where it is open, its control group. */

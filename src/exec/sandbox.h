@@ -49,7 +49,7 @@ struct sandbox {
  * that says what to install; *inside may be there then, for what is `bare`. */
 int sandbox_find(char **bwrap, char **inside, struct ava_error *err);
 
-/* What to do where bubblewrap may make no user namespace, by the switch that forbids it; `proc`
+/* The remedy where bubblewrap may make no user namespace, by the switch that forbids it; `proc`
  * is "/proc/sys". */
 const char *sandbox_remedy(const char *proc);
 

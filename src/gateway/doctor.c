@@ -522,7 +522,7 @@ static void check_keys(struct doctor *d)
 
 /* ---- services and models */
 
-/* What they were found to take, where that is less than a table has or no table has it. */
+/* Limits that were learned, where they are below a table's or no table has them. */
 static void check_learned(struct doctor *d)
 {
 	char root[4096];
@@ -581,7 +581,7 @@ static void check_model(struct doctor *d, const struct probe *probe, const char 
 	      what, has, i > NAMES_SHOWN ? " and others" : "");
 }
 
-/* Its calls go to where nothing is, and a version is missing. */
+/* The calls of a service go to where nothing is, and a version is missing. */
 static bool lacks_version(const struct doctor *d, const struct probe *p)
 {
 	bool missed = p->rv == AVA_ENOENT || p->rv == AVA_EPROTO;
@@ -592,7 +592,7 @@ static bool lacks_version(const struct doctor *d, const struct probe *p)
 	return missed && !provider_versioned(p->p);
 }
 
-/* What requests for a model are made without. */
+/* Parameters and forms that requests for a model are made without. */
 static void check_form(struct doctor *d, const struct probe *probe, const char *name,
 		       const char *what)
 {

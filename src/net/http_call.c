@@ -840,7 +840,8 @@ static bool move_on(struct http_call_impl *im, CURLcode code)
 	return true;
 }
 
-/* Its end is a chunk's or a length's, not the connection's. Of HTTP/2 libcurl 7.88 does not tell.
+/* The end of its body is a chunk's or a length's, not the connection's. Of HTTP/2 libcurl 7.88 does
+ * not tell.
  */
 static bool is_framed(CURL *easy)
 {

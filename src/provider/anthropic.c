@@ -114,7 +114,7 @@ static int insert_mark(struct buf *body, size_t at)
 	return rv;
 }
 
-/* Where the turn under way begins: the user's last message without results. */
+/* The beginning of the turn under way: the user's last message without results. */
 static const char *turn_under_way(const char *s, size_t len)
 {
 	static const char said[] = "{\"role\":\"user\",\"content\":[{\"type\":\"text\",";
@@ -376,7 +376,7 @@ static int slow_delta(struct stream *s, const json_t *event)
 	return b->kind == PART_OTHER ? fill_block(s, b, delta) : 0;
 }
 
-/* Of two counts the later holds, unless it is 0; but of the output, which is known when all of it
+/* The later of two counts holds, unless it is 0; but of the output, which is known when all of it
  * is there (`last`), also that. */
 static void take_usage(struct arriving *r, const json_t *usage, bool last)
 {

@@ -47,7 +47,7 @@ struct dialect {
 	 * that a repair may leave out (model_takes). `m` NULL as model_facts. */
 	int (*encode_tail)(struct buf *out, const struct model *m, bool thinking,
 			   const struct agent_infer *call);
-	/* Of one line of messages.jsonl. */
+	/* The kind of one line of messages.jsonl. */
 	enum line_kind (*line_kind)(const char *line, size_t len);
 	/* One user message. */
 	int (*encode_user)(struct buf *out, const char *text, size_t len);

@@ -1,6 +1,6 @@
-/* What was learned of models where they are served: the window and the most output of a call, as
- * the server says (subagent/learn.h), as its refusals say, or as it counted. Kept in the data root
- * (doc/MESSAGES.md, "What was learned of models"); any thread. */
+/* Facts that were learned of models where they are served: the window and the most output of a
+ * call, as the server says (subagent/learn.h), as its refusals say, or as it counted. Kept in the
+ * data root (doc/MESSAGES.md, "What was learned of models"); any thread. */
 #ifndef PROVIDER_LEARNED_H
 #define PROVIDER_LEARNED_H
 
@@ -16,7 +16,7 @@ struct buf;
 #define LEARNED_MAX  256                      /* no more are kept */
 #define LEARNED_MS   (INT64_C(30) * 86400000) /* older ones are not believed */
 
-/* Of the model of that id at that base URL, in tokens; 0: not known. false: nothing is. */
+/* Limits of the model of that id at that base URL, in tokens; 0: not known. false: none is. */
 bool learned_find(const char *model, const char *url, int64_t *window, int64_t *output_max);
 /* 0 says nothing of that number. `from`: "server", "refusal", "count". true: it is new, and
  * learned_save is due. */

@@ -1,4 +1,4 @@
-/* What families of services do not take of a conversation. Each such thing has a word,
+/* Things that families of services do not take of a conversation. Each such thing has a word,
  * which stands in the same list as parameters that a model rejects (model_takes):
  *
  *	system_role                a system message

@@ -161,7 +161,7 @@ static struct part *part_of(const struct stream *s, enum part_kind kind, const j
 	return NULL;
 }
 
-/* What the item holds in all: its arguments, or its texts. */
+/* The whole of an item: its arguments, or its texts. */
 static int whole_text(struct stream *s, const json_t *item, bool thought, struct buf *out)
 {
 	const json_t *parts = json_object_get(item, "content"), *part;

@@ -77,8 +77,8 @@ bool retry_fallback_due(const struct retry *r, const struct retry_policy *p,
 /* That sixtieth: also how long one waits at a closed gate for the first model. */
 int64_t retry_fallback_ms(const struct retry_policy *p);
 
-/* What is asked for in ms, by headers or by a sentence ("1h7m40.8s", "20 seconds"); -1: nothing
- * that can be understood. */
+/* The wait that is asked for in ms, by headers or by a sentence ("1h7m40.8s", "20 seconds"); -1:
+ * nothing that can be understood. */
 int64_t retry_asked(const struct retry_failure *f, int64_t wall_ms);
 /* A date of HTTP in any of its three forms, or of RFC 3339, ms since 1970; -1: it is none. */
 int64_t retry_date(const char *s);
@@ -187,8 +187,9 @@ struct gate_ticket *gate_next(struct call_gate *g, int64_t now_ms, uint64_t chan
 			      int64_t *again_ms);
 /* The first of a good reply arrived. Twice counts once. */
 void gate_began(struct gate_ticket *t, int64_t now_ms);
-/* It is over; the permit is given back. REPLY_OK, or how it failed; then `plan` is what its caller
- * will do (NULL: nothing), whose own wait is made shorter after a refusal that was no storm. */
+/* The call is over; the permit is given back. REPLY_OK, or how it failed; then `plan` is what its
+ * caller will do (NULL: nothing), whose own wait is made shorter after a refusal that was no storm.
+ */
 void gate_end(struct gate_ticket *t, enum reply_class cls, struct retry_plan *plan, int64_t now_ms);
 /* Leave from wherever it is, without a word about the service. */
 void gate_leave(struct gate_ticket *t);

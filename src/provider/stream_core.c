@@ -243,7 +243,7 @@ bool stream_repeats(const char *had, size_t n, const char *piece, size_t len, bo
 	       (named || strchr(":[, ", had[n - 1]) == NULL);
 }
 
-/* What came of a part from `before` on is shown and counted. */
+/* Text that came of a part from `before` on is shown and counted. */
 static int grown(struct stream *s, struct part *p, enum delta_kind kind, size_t before)
 {
 	size_t len = p->text.len - before;
@@ -697,7 +697,7 @@ static int make_turn(struct stream *s, struct turn *t)
 /* Discounts there are; a price of so small a part is none. */
 #define DISCOUNT_MAX 64
 
-/* Of a priced model, and not what a service would take for it. */
+/* A cost of a priced model that no service would take for it. */
 static bool cheap(const struct stream *s, const struct usage *u)
 {
 	const struct agent_price *p = &s->model->price;
@@ -706,7 +706,7 @@ static bool cheap(const struct stream *s, const struct usage *u)
 	return (double)u->cost_microusd * 1e6 * DISCOUNT_MAX < price;
 }
 
-/* What the service measured, as far as bytes allow it; else what is known. A refusal is
+/* Usage that the service measured, as far as bytes allow it; else what is known. A refusal is
  * billed by what was measured: some bill none. */
 static void give_usage(const struct stream *s, bool whole, struct usage *u)
 {

@@ -39,7 +39,7 @@ enum delta_kind {
  * shown and kept, and never sent back. */
 enum part_kind { PART_TEXT, PART_THINKING, PART_CALL, PART_OTHER, PART_THOUGHT };
 
-/* Where the first text stands (stream_thought.c). */
+/* The state of the first text (stream_thought.c). */
 enum lead {
 	LEAD_OVER,  /* it is what it says */
 	LEAD_BEGIN, /* blanks came, or what may become a mark of thinking */
@@ -141,8 +141,8 @@ int64_t stream_count(const json_t *usage, const char *const *keys);
  * changes that the model refused. */
 void stream_id(struct arriving *r, const char *id);
 void stream_stop(struct arriving *r, const char *reason);
-/* Of chat completions, the same in responses (openai.c). A result's keys: what it is, the call
- * that it answers, its text. */
+/* Parts of chat completions, the same in responses (openai.c). A result's keys: what it is, the
+ * call that it answers, its text. */
 void openai_usage(struct arriving *r, const json_t *usage);
 int openai_headers(struct buf *out, const struct model *m, const char *key);
 int openai_user(struct buf *out, const char *text, size_t len);

@@ -57,7 +57,7 @@ static const struct member {
 	[ITEM] = {{"type", TYPE}, {"output_index", INDEX}, {"delta", PIECE, DELTA_TEXT}},
 };
 
-/* Where its event begins, what a piece must have passed, and where its index stands. */
+/* The place where an event begins, those a piece must have passed, and that of its index. */
 static const struct {
 	enum place root;
 	unsigned needs, indexed;
@@ -67,7 +67,7 @@ static const struct {
 	[DELTAS_ITEMS] = {ITEM, 1u << ITEM, 1u << ITEM},
 };
 
-/* What the word of a piece says of its kind. */
+/* The kind of a piece by its word. */
 static const struct {
 	enum delta_form form;
 	const char *word;

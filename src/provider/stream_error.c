@@ -158,7 +158,7 @@ static const struct meant sentences[] = {
 	 "no user query found|unexpected role|role not supported|roles are supported"},
 };
 
-/* What is named where the most output is told. */
+/* Names that stand where the most output is told. */
 #define OUTPUT_CAP                                                                                 \
 	"max_tokens|max_completion_tokens|max_new_tokens|max_output_tokens|maxoutputtokens|"       \
 	"max tokens|maximum tokens you requested|output tokens|completion tokens"
@@ -327,7 +327,7 @@ static void read_numbers(struct numbers *all, const char *text)
 	}
 }
 
-/* What they are in a sentence that says that the request is too large. Of two that no word
+/* The meaning of numbers in a sentence that says that the request is too large. Of two that no word
  * tells, the larger one came and the smaller one is the limit. */
 static void take_numbers(struct reply_error *e, const struct numbers *n)
 {
@@ -520,7 +520,7 @@ static bool is_vague(enum reply_class cls)
 	return cls == REPLY_BAD_REQUEST || cls == REPLY_SERVER || cls == REPLY_TOO_LARGE;
 }
 
-/* What the sentence says of a class that says little; the numbers go to *e. */
+/* The class that the sentence gives where the code says little; the numbers go to *e. */
 static enum reply_class read_sentence(struct reply_error *e, enum reply_class cls, const char *text)
 {
 	enum reply_class said = class_of(sentences, ARRAY_LEN(sentences), text, false);
@@ -710,7 +710,7 @@ void stream_error_json(struct reply_error *e, int status, const json_t *body)
 
 /* ---- errors as whatever came */
 
-/* What a page (or XML) calls itself; "" nothing. */
+/* The title of a page (or of XML); "" none. */
 static void title_of(const char *body, char *out, size_t size)
 {
 	static const char *const tags[] = {"<title", "<message", "<h1", "<code"};

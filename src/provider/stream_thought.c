@@ -111,7 +111,7 @@ static bool stands_alone(const char *s, size_t at, size_t mark, size_t len)
 	       (from == 0 || from == at || strchr("\n.!?", s[from - 1]) != NULL);
 }
 
-/* Where thinking ends, and the length of the mark; 0: not yet, and what stands there may
+/* The end of thinking, and the length of the mark; 0: not yet, and what stands there may
  * become one. Models mix up the marks of a family. `in` NULL: its beginning never came. */
 static size_t find_end(const struct thought *in, const char *s, size_t len, size_t *mark)
 {

@@ -511,7 +511,7 @@ static void read_part(struct jscan *w, struct wire_block *b)
 	b->type = slice_is(type, "output_text") ? WIRE_TEXT : WIRE_OTHER;
 }
 
-/* What a message of chat completions or an item holds, as blocks: a result; a call; a
+/* The content of a message of chat completions or of an item, as blocks: a result; a call; a
  * text and calls; texts. */
 static int chat_block(struct wire_reader *r, struct wire_block *b)
 {

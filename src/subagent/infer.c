@@ -575,7 +575,7 @@ static void infer_attempt_failed(struct infer_job *j, struct wirecall_end *end)
 	    end->failure.cls == REPLY_BAD_REQUEST && infer_repair(r, &j->call, end->error.field))
 		plan = (struct retry_plan){.verdict = RETRY_AGAIN};
 	again = plan.verdict == RETRY_AGAIN;
-	/* What words do not tell, and is far less than was sent, may be a number of another thing.
+	/* A number that no words tell, far below what was sent, may be one of another thing.
 	 */
 	if (!again && lower && !end->error.never &&
 	    !(end->error.guessed && told.window < r->rec.request_bytes / 8))

@@ -92,7 +92,7 @@ static bool infer_names_cap(const struct reply_error *e)
 	return false;
 }
 
-/* Of two numbers without words the larger one is taken for the prompt. But where it has more tokens
+/* The larger of two numbers without words is taken for the prompt. But where it has more tokens
  * than our bytes can be, and the smaller one has not, output that was asked for was too much. */
 static void infer_guess(struct agent_told *told, int64_t bytes)
 {
@@ -120,7 +120,7 @@ bool infer_lower(const struct agent_infer *call, const struct reply_error *e, in
 					      (e->output_max > 0 && e->output_max < told->asked));
 	if (e->guessed)
 		infer_guess(told, bytes);
-	/* What it allows in a minute is a window for this run, with output and all. */
+	/* The amount that it allows in a minute is a window for this run, with output and all. */
 	if (e->never && told->prompt > told->asked)
 		told->prompt -= told->asked;
 	return e->cls == REPLY_OVERFLOW || e->cls == REPLY_TOO_LARGE || (e->never && e->window > 0);

@@ -42,7 +42,7 @@ struct learner {
 	int root_fd;
 	struct http_client *client; /* NULL: nothing was asked yet */
 	struct os_timer *timer;
-	/* What is asked now: of one model at a time. */
+	/* Questions under way: of one model at a time. */
 	struct model model;
 	struct http_pool *pool; /* NULL: nothing is */
 	struct http_call calls[LEARN_QUESTIONS];
@@ -65,8 +65,8 @@ static int64_t tokens_of(const json_t *v)
 	return n >= WINDOW_LEAST && n <= WINDOW_MOST && (!end || *end == 0) ? (int64_t)n : 0;
 }
 
-/* Where it is told, the likeliest to be true first. `in`: a list of models, or an object that
- * holds it itself; `within`: an object of the model's row. */
+/* Places where a window is told, the likeliest to be true first. `in`: a list of models, or an
+ * object that holds it itself; `within`: an object of the model's row. */
 static const struct {
 	int answer;
 	const char *in, *within, *key;
@@ -286,7 +286,7 @@ static void ask(struct learner *l)
 	os_timer_set(l->timer, l->open > 0 ? LEARN_MS : 0);
 }
 
-/* Where the address is the service's own, its tables are right. */
+/* Tables are right where the address is the service's own. */
 static bool worth_asking(const struct model *m)
 {
 	return m->provider && !m->dialect->answer && m->dialect != &dialect_anthropic &&
@@ -294,7 +294,7 @@ static bool worth_asking(const struct model *m)
 	       (!m->known || !m->provider->needs_key);
 }
 
-/* It was asked a while ago; else it is noted that it is asked now. */
+/* The server was asked a while ago; else it is noted that it is asked now. */
 static bool asked_lately(struct learner *l, const struct model *m)
 {
 	int64_t now = clock_mono_ms();

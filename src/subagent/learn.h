@@ -1,6 +1,7 @@
-/* What a server says of its models before they are called: the window that it really has. Asked
- * once for a server and model, and again after a while; nobody waits longer than LEARN_MS. What
- * comes of it, and what refusals taught, goes to provider/learned.h and its file. Loop thread. */
+/* Facts that a server tells of its models before they are called: the window that it really has.
+ * Asked once for a server and model, and again after a while; nobody waits longer than LEARN_MS.
+ * What comes of it, and what refusals taught, goes to provider/learned.h and its file. Loop thread.
+ */
 #ifndef SUBAGENT_LEARN_H
 #define SUBAGENT_LEARN_H
 
@@ -17,9 +18,9 @@ struct os_loop;
 #define LEARN_MS       1000
 #define LEARN_AGAIN_MS 600000
 
-/* What was learned is kept below `root_fd`, which outlives it. NULL: no memory. */
+/* Facts are kept below `root_fd`, which outlives it. NULL: no memory. */
 struct learner *learner_new(struct os_loop *loop, int root_fd);
-/* Whoever waits goes on; nothing is asked any more. NULL is fine. */
+/* Requests that wait go on; nothing is asked any more. NULL is fine. */
 void learner_stop(struct learner *l);
 void learner_free(struct learner *l); /* NULL is fine */
 
@@ -30,7 +31,7 @@ struct learn_ticket { /* the caller's */
 /* false: there is nothing to wait for: its service is known, or was asked. */
 bool learn_ask(struct learner *l, const struct model *m, struct learn_ticket *t);
 
-/* What a refusal of `m`, or its count, told (provider/learned.h); 0: nothing. */
+/* Numbers that a refusal of `m`, or its count, told (provider/learned.h); 0: nothing. */
 void learn_told(struct learner *l, const struct model *m, int64_t window, int64_t output_max,
 		const char *from);
 

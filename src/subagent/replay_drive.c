@@ -95,7 +95,7 @@ static bool reply_is_empty(const struct replay *p)
 	return record_line(r, &line, &len) != RECORD_ASSISTANT;
 }
 
-/* What the conversation has of it as the turn that it was. */
+/* The turn that it was, as the conversation has it. */
 static int turn_from(struct replay *p, struct turn *t)
 {
 	struct buf lines;

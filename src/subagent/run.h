@@ -212,7 +212,7 @@ struct supervisor {
 	struct quotes quotes;
 	struct spend spend; /* of runs that ended */
 	struct budget day;  /* budget.day_cents; counted since `day_date` began */
-	/* It reported a cost of a model that its price calls free; NULL: none has. */
+	/* A run that reported a cost of a model whose price is 0; NULL: none has. */
 	const struct provider *bills_free;
 	uint64_t ranks;       /* runs made so far, in this process */
 	char day_date[11];    /* local; "": nothing asked yet */

@@ -64,7 +64,7 @@ static void add_lines(struct buf *out, const char *s, bool crlf)
 	buf_adds(out, s);
 }
 
-/* So many bytes of the flat text further on in the text as it is. */
+/* The place so many bytes of the flat text further on in the text as it is. */
 static const char *go_on(const char *at, const char *end, size_t flat)
 {
 	for (; flat > 0; flat--)
