@@ -78,13 +78,54 @@ static bool has_any(const json_t *o, const char *const *keys, size_t n)
 	return false;
 }
 
-/* {"name": TOOL, "arguments": …} and its cousins. In these very words it is a call whatever
- * the name: models make up tools too. */
+static const char *const call_args[] = {"arguments", "args",         "parameters", "params",
+					"input",     "action_input", "tool_input"};
+
+static bool is_word(const char *key, const char *const *words, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(key, words[i]) == 0)
+			return true;
+	return false;
+}
+
+/* An object, or a text that is one. */
+static bool holds_object(const json_t *v)
+{
+	json_t *in = json_is_string(v)
+			     ? json_parse(json_string_value(v), json_string_length(v), NULL)
+			     : NULL;
+	bool yes = json_is_object(v) || json_is_object(in);
+
+	json_decref(in);
+	return yes;
+}
+
+/* A name and an object of arguments, and nothing that data would have beside them: a call
+ * whatever its name is, since models make up tools too. */
+static bool is_bare_call(const json_t *o, const char *named)
+{
+	static const char *const beside[] = {"id", "call_id", "type", "index"};
+	size_t args = 0, others = 0;
+	const char *key;
+	json_t *v;
+
+	if (strcmp(named, "action") == 0 && json_object_get(o, "action_input") == NULL)
+		return false;
+	json_object_foreach((json_t *)o, key, v)
+	{
+		if (is_word(key, call_args, ARRAY_LEN(call_args)) && holds_object(v))
+			args++;
+		else if (strcmp(key, named) != 0 && !is_word(key, beside, ARRAY_LEN(beside)))
+			others++;
+	}
+	return args == 1 && others <= (json_object_get(o, "arguments") != NULL);
+}
+
+/* {"name": TOOL, "arguments": …} and its cousins. */
 static bool names_call(const json_t *o, const struct tool *const *tools, unsigned n)
 {
 	static const char *const names[] = {"name", "function", "action", "tool", "tool_name"};
-	static const char *const args[] = {"arguments", "args",         "parameters", "params",
-					   "input",     "action_input", "tool_input"};
 	const char *only = json_object_iter_key(json_object_iter((json_t *)o));
 
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
@@ -92,10 +133,11 @@ static bool names_call(const json_t *o, const struct tool *const *tools, unsigne
 
 		if (name == NULL)
 			continue;
-		if (json_object_size(o) <= 3 && json_is_object(json_object_get(o, "arguments")))
+		if (is_bare_call(o, names[i]))
 			return true;
 		if (reply_tool(tools, n, name) != NULL &&
-		    (strncmp(names[i], "tool", 4) == 0 || has_any(o, args, ARRAY_LEN(args))))
+		    (strncmp(names[i], "tool", 4) == 0 ||
+		     has_any(o, call_args, ARRAY_LEN(call_args))))
 			return true;
 	}
 	return json_object_size(o) == 1 && find(tools, n, only) != NULL &&
@@ -104,7 +146,8 @@ static bool names_call(const json_t *o, const struct tool *const *tools, unsigne
 
 static bool is_call(const json_t *o, const struct tool *const *tools, unsigned n)
 {
-	static const char *const wraps[] = {"function", "function_call", "tool_call", "tool_use"};
+	static const char *const wraps[] = {"function", "function_call", "tool", "tool_call",
+					    "tool_use"};
 	const json_t *list = json_object_get(o, "tool_calls"), *first;
 
 	if (names_call(o, tools, n))
