@@ -62,7 +62,8 @@ struct ava_error {
 	char text[512];
 };
 
-/* Terminal status of a run; the order is part of the ABI. */
+/* Status of a run, from AVA_SUCCESS on a terminal one; the order is part of the ABI.
+ * AVA_NO_RESULT: it ended with a text and handed in nothing. */
 #define AVA_STATUSES(X)                                                                            \
 	X(AVA_STARTING, "starting")                                                                \
 	X(AVA_QUEUED, "queued")                                                                    \
@@ -74,7 +75,8 @@ struct ava_error {
 	X(AVA_TOKENS_EXCEEDED, "tokens_exceeded")                                                  \
 	X(AVA_ITERATIONS_EXCEEDED, "iterations_exceeded")                                          \
 	X(AVA_CANCELLED, "cancelled")                                                              \
-	X(AVA_ERROR, "error")
+	X(AVA_ERROR, "error")                                                                      \
+	X(AVA_NO_RESULT, "no_result")
 /* clang-format on */
 
 enum ava_status {

@@ -13,8 +13,9 @@
  * their results saved, the next call, until the model submits. Calls that a
  * person answers (ask.c) come last, without slot and clock. What people said
  * goes with the results; a result submitted before that was read is not taken
- * yet. A reply that has calls is never an end, whatever its stop reason says; a
- * text is one only when it holds a result or after a nudge to submit.
+ * yet. A reply that has calls is never an end, whatever its stop reason says. A
+ * text is one when it holds a result, as no_result after a nudge to submit; before
+ * any call the model is told once to look first (ask_once_more).
  *
  * What can fail: the model (model_error, refusal, empty_replies), the limits,
  * the person's patience (cancelled), memory (internal). Each ends the run by
@@ -23,6 +24,7 @@
 #include "agent/agent.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "agent/ask.h"
@@ -86,12 +88,6 @@ static enum step agent_move(struct agent *a, enum agent_state to)
 
 /* ---- the end */
 
-static void set_stop_reason(struct agent *a, const struct agent_end *end)
-{
-	a->status = end->status;
-	snprintf(a->stop_reason, sizeof(a->stop_reason), "%s", end->stop_reason);
-}
-
 static int take_reply(struct agent *a);
 static int save_reply(struct agent *a, bool wait);
 
@@ -138,11 +134,14 @@ static enum step finish(struct agent *a, struct agent_end *end, const char *open
 		a->io->tools_stop(a);
 	drop_unsaved(a);
 	answer_open(a, open_class, why);
-	set_stop_reason(a, end);
+	a->status = end->status;
+	a->stop_reason = end->stop_reason;
+	if (end->status != AVA_SUCCESS && end->summary == NULL)
+		end->summary = a->at.said;
 	if (end->status != AVA_SUCCESS && end->summary == NULL && a->turn != NULL &&
 	    a->turn->text_len > 0)
 		end->summary = a->turn->text;
-	if (end->status != AVA_SUCCESS && end->summary != NULL)
+	if (end->status != AVA_SUCCESS && end->status != AVA_NO_RESULT && end->summary != NULL)
 		end->partial = true;
 	a->saves++;
 	a->io->save_end(a, end);
@@ -203,14 +202,16 @@ static enum step finish_internal(struct agent *a, int rv)
 	return finish_error(a, "internal", err_word(rv), ava_strerror(rv));
 }
 
-static enum step finish_success(struct agent *a, struct agent_end *end, const char *stop_reason)
+/* `status`: where the output fits what was asked for. */
+static enum step finish_as(struct agent *a, enum ava_status status, struct agent_end *end,
+			   const char *stop_reason)
 {
 	const char *errors = NULL;
 	int rv = output_check(a, end, &errors);
 
 	if (rv != 0)
 		return finish_internal(a, rv);
-	end->status = AVA_SUCCESS;
+	end->status = status;
 	end->stop_reason = stop_reason;
 	if (errors != NULL)
 		output_misfit(end, errors);
@@ -401,7 +402,7 @@ static enum step submitted(struct agent *a, struct turn_call *c)
 	answer_call(a, c, true, "", "accepted: the run ends here");
 	for (unsigned i = 0; i < a->turn->ncalls; i++)
 		a->turn->calls[i].unstarted = true; /* beside a submit nothing is */
-	return finish_success(a, &end, "submitted");
+	return finish_as(a, AVA_SUCCESS, &end, "submitted");
 }
 
 static bool must_be_saved(const struct turn *t)
@@ -436,6 +437,7 @@ static enum step reply_with_calls(struct agent *a)
 	a->at.odd_replies = 0;
 	if (rv != 0)
 		return finish_internal(a, rv);
+	reply_forget(a);
 	submit = output_submit(a);
 	if (submit != NULL && (a->steers == 0 || exhausted >= 0))
 		return submitted(a, submit);
@@ -451,18 +453,44 @@ static enum step reply_with_calls(struct agent *a)
 	return agent_move(a, wait ? AGENT_SAVING : AGENT_TOOLS);
 }
 
-/* Thinking alone is the answer, marked, when a model says no more. */
+/* Words alone are the end. To Ava, who answers in words, that is a success. */
+static enum step finish_words(struct agent *a, struct agent_end *end)
+{
+	end->unverified = true;
+	return finish_as(a, limit_can_submit(a) ? AVA_NO_RESULT : AVA_SUCCESS, end, "final_text");
+}
+
+/* Thinking alone is what there is, marked, when a model says no more. */
 static enum step thought_answer(struct agent *a)
 {
 	struct turn *t = a->turn;
-	struct agent_end end = {.unverified = true, .caveats = "[\"" NOTICE_THOUGHT "\"]"};
+	struct agent_end end = {.caveats = "[\"" NOTICE_THOUGHT "\"]"};
 	int rv;
 
 	end.summary = t->thinking;
 	t->text = arena_fmt(&t->mem, "(" NOTICE_THOUGHT ")\n\n%s", t->thinking);
 	t->text_len = t->text != NULL ? strlen(t->text) : 0;
 	rv = t->text != NULL ? save_reply(a, false) : AVA_ENOMEM;
-	return rv == 0 ? finish_success(a, &end, "final_text") : finish_internal(a, rv);
+	return rv == 0 ? finish_words(a, &end) : finish_internal(a, rv);
+}
+
+/* No reply says more than the text behind which the model was asked again. */
+static enum step finish_said(struct agent *a)
+{
+	struct agent_end end = {0};
+	struct reply r;
+	int rv = reply_read(&r, a->at.said, strlen(a->at.said), a->spec->tools, a->spec->ntools);
+	bool result = r.object != NULL && !r.call;
+
+	if (rv == 0 && result)
+		rv = reply_take(&a->turn->mem, &r, a->at.said, strlen(a->at.said), &end);
+	reply_fini(&r);
+	if (rv != 0)
+		return finish_internal(a, rv);
+	if (result)
+		return finish_as(a, AVA_SUCCESS, &end, "final_text");
+	end.summary = a->at.said;
+	return finish_words(a, &end);
 }
 
 /* Empty, thinking alone, or a call written as text: asked again a few times. */
@@ -471,12 +499,14 @@ static enum step odd_reply(struct agent *a)
 	int exhausted = used_up(a), rv;
 
 	if ((exhausted >= 0 || a->at.odd_replies >= ODD_REPLIES_MAX) && a->turn->text_len == 0 &&
-	    a->turn->thinking_len > 0)
+	    a->turn->thinking_len > 0 && a->at.said == NULL)
 		return thought_answer(a);
 	a->turn->odd = true;
 	rv = save_reply(a, false);
 	if (rv != 0)
 		return finish_internal(a, rv);
+	if (a->at.odd_replies >= ODD_REPLIES_MAX && a->at.said != NULL)
+		return finish_said(a);
 	if (a->at.odd_replies >= ODD_REPLIES_MAX)
 		return finish_error(a, "empty_replies", "empty_replies",
 				    "the model answered four times in a row with nothing, or with "
@@ -487,13 +517,29 @@ static enum step odd_reply(struct agent *a)
 	return agent_move(a, AGENT_TOOLS); /* none: step_tools writes the note */
 }
 
+/* A text that would be the end. Before any call the model is told to look first, then, where the
+ * text holds no result, to submit: each once. */
+static bool ask_once_more(struct agent *a, const struct reply *r)
+{
+	if (!limit_can_submit(a) || a->at.nudged)
+		return false;
+	if (!a->at.told_look && a->at.totals.tool_calls == 0 && limit_can_look(a->spec)) {
+		a->at.told_look = true;
+		return true;
+	}
+	if (r->object != NULL)
+		return false;
+	a->at.nudged = true;
+	a->at.force_submit = a->spec->can_force;
+	return true;
+}
+
 static enum step final_text(struct agent *a, const struct reply *r)
 {
 	struct turn *t = a->turn;
 	struct agent_end end = {0};
 	bool again = used_up(a) < 0;
 	bool steered = again && a->steers;
-	bool nudge = r->object == NULL && !a->at.nudged && limit_can_submit(a) && again;
 	int rv = 0;
 
 	a->at.odd_replies = 0;
@@ -507,10 +553,10 @@ static enum step final_text(struct agent *a, const struct reply *r)
 		a->steered = true;
 		return agent_move(a, AGENT_TOOLS); /* none: what was said goes to the model */
 	}
-	if (nudge) {
-		a->at.nudged = true;
-		a->at.force_submit = a->spec->can_force;
-		return agent_move(a, AGENT_TOOLS); /* none: step_tools writes the nudge */
+	if (again && ask_once_more(a, r)) {
+		rv = reply_keep(a, t->text);
+		return rv == 0 ? agent_move(a, AGENT_TOOLS) /* none: step_tools writes the notice */
+			       : finish_internal(a, rv);
 	}
 	if (again && r->object != NULL && a->at.repairs < OUTPUT_REPAIRS_MAX) {
 		rv = output_check(a, &end, &a->misfit);
@@ -522,11 +568,13 @@ static enum step final_text(struct agent *a, const struct reply *r)
 		a->at.force_submit = a->spec->can_force;
 		return agent_move(a, AGENT_TOOLS); /* none: step_tools says what is wrong */
 	}
-	if (r->object == NULL) {
-		end.summary = t->text;
-		end.unverified = true;
-	}
-	return finish_success(a, &end, "final_text");
+	if (r->object != NULL)
+		return finish_as(a, AVA_SUCCESS, &end, "final_text");
+	end.summary = t->text;
+	if (a->at.said == NULL)
+		return finish_words(a, &end);
+	rv = reply_keep(a, t->text);
+	return rv == 0 ? finish_said(a) : finish_internal(a, rv);
 }
 
 static enum step reply_with_text(struct agent *a)
@@ -783,6 +831,7 @@ void agent_next(struct agent *a, int64_t new_bytes)
 	a->at.output_max = last.at.output_max;
 	a->at.repeats = last.at.repeats;
 	a->at.told_dropped = last.at.told_dropped;
+	free(last.at.said);
 	if (a->at.repeats != NULL)
 		a->at.repeats->changes++; /* what was said may be a reason to look again */
 }
@@ -800,8 +849,7 @@ void agent_fini(struct agent *a)
 {
 	turn_free(a->turn);
 	a->turn = NULL;
-	repeat_free(a->at.repeats);
-	a->at.repeats = NULL;
+	agent_position_fini(&a->at);
 }
 
 void agent_on_slot(struct agent *a)

@@ -56,6 +56,19 @@ bool limit_can_submit(const struct agent *a)
 	return false;
 }
 
+bool limit_looks(const struct tool *t)
+{
+	return !(t->flags & (TOOL_ENDS | TOOL_ASKS | TOOL_COMMON));
+}
+
+bool limit_can_look(const struct agent_spec *s)
+{
+	for (unsigned i = 0; i < s->ntools && !s->resumed; i++)
+		if (limit_looks(s->tools[i]))
+			return true;
+	return false;
+}
+
 int64_t limit_next_input(const struct agent *a)
 {
 	return sum_to_max(a->at.measured_input, a->at.new_bytes / 3 + (a->at.new_bytes % 3 != 0));

@@ -59,6 +59,10 @@ void limit_sentence(const struct agent *a, enum agent_resource r, int64_t now_ms
 
 /* Can it end by submit_result? Else by an answer in words. */
 bool limit_can_submit(const struct agent *a);
+/* Has it tools to look something up with, and nothing from a run before? */
+bool limit_can_look(const struct agent_spec *s);
+/* Is it one of these? */
+bool limit_looks(const struct tool *t);
 
 /* ---- limits that a run shares with others: what its group may spend, its deadline,
  * the budget of the day. The world knows them; the machine tells the model. */

@@ -45,6 +45,7 @@ struct agent_spec {
 	unsigned ntools;
 	bool ask_limit; /* a person is asked before a limit other than time ends the run */
 	bool can_force; /* the dialect can force a tool */
+	bool resumed;   /* its conversation begins with that of another run */
 	const char *output_schema; /* JSON that passed schema_check; NULL: any output */
 	/* Of these: a person is asked before each call. */
 	const struct tool *const *ask_before;
@@ -85,7 +86,7 @@ struct agent_infer {
 /* How a run ended; strings borrowed during save_end. */
 struct agent_end {
 	enum ava_status status;  /* terminal */
-	const char *stop_reason; /* "submitted", "final_text", "time", "cost", "tokens",
+	const char *stop_reason; /* static: "submitted", "final_text", "time", "cost", "tokens",
 				  * "iterations", "cancelled", "interrupted",
 				  * "empty_replies", "model_error", "refusal", "folder_gone",
 				  * "internal", "repeated_calls", "output_schema" */
@@ -197,11 +198,13 @@ struct agent_position {
 	uint8_t odd_replies, pauses; /* empty or a call as text; TURN_STOP_PAUSE; each in a row */
 	uint8_t halvings, repairs;   /* of the request; of the output */
 	bool nudged, force_submit;
+	bool told_look;          /* before it answers, or before any call: once */
 	bool again;              /* the last attempt of this call failed, the next one is due */
 	bool wrapping;           /* the next reply is the last, whatever it says */
 	bool told_dropped;       /* that arguments which tools have not are left out */
 	bool overflowed;         /* the request was too large, and no room is made yet */
 	struct repeats *repeats; /* calls made before; owned by the agent; NULL: none */
+	char *said;              /* what reply_keep kept; the same */
 };
 
 struct agent {
@@ -227,9 +230,9 @@ struct agent {
 	int reply_code;          /* < 0: the call failed for good */
 	unsigned answered;       /* calls of the turn that have a result */
 	enum ava_status status;  /* set when ending */
+	const char *stop_reason; /* static; set when ending */
 	const char *dropped;     /* an argument that a tool has not; in the turn's arena */
 	const char *misfit;      /* of a text's output: what is wrong; in the turn's arena */
-	char stop_reason[24];
 	char reply_error[224], reply_class[24]; /* sentence for reply_code, and its class */
 };
 static_assert(sizeof(struct agent) <= 512, "ten thousand of these wait at once");

@@ -22,6 +22,10 @@
 #include "base/buf.h"
 #include "base/util.h"
 #include "codec/json.h"
+#include "codec/redact.h"
+#include "codec/utf8.h"
+
+#define SAID_MAX 8000 /* characters of it go along with each turn */
 
 #define FIELD(key, member)                                                                         \
 	{                                                                                          \
@@ -57,6 +61,7 @@ static const struct {
 	FIELD("repairs", repairs),
 	FIELD("halvings", halvings),
 	FIELD("nudged", nudged),
+	FIELD("toldLook", told_look),
 	FIELD("forceSubmit", force_submit),
 	FIELD("again", again),
 	FIELD("wrapping", wrapping),
@@ -174,24 +179,51 @@ static int read_repeats(struct agent_position *p, const json_t *o)
 
 /* ---- both directions */
 
-void agent_position_write(const struct agent_position *p, const char *sentence, struct jw *w)
+/* What cannot be looked through is left out. */
+static void write_said(const char *said, const struct redact *redact, struct jw *w)
+{
+	size_t len = utf8_prefix(said, strlen(said), SAID_MAX);
+	struct buf clean;
+
+	buf_init(&clean, 1u << 20);
+	if (redact_text(redact, &clean, said, len) >= 0 && clean.data != NULL)
+		jw_strn(w, "said", clean.data, clean.len);
+	buf_fini(&clean);
+}
+
+void agent_position_write(const struct agent_position *p, const char *sentence,
+			  const struct redact *redact, struct jw *w)
 {
 	for (size_t i = 0; i < ARRAY_LEN(fields); i++)
 		if (field_get(p, i) != 0)
 			jw_int(w, fields[i].key, field_get(p, i));
 	if (p->overflowed || p->wrapping)
 		jw_str(w, p->overflowed ? "overflow" : "repeated", sentence);
+	if (p->said != NULL)
+		write_said(p->said, redact, w);
 	if (p->repeats != NULL)
 		write_repeats(p->repeats, w);
 }
 
 int agent_position_read(struct agent_position *p, const json_t *value)
 {
+	const char *said = json_get_str(value, "said");
+
 	*p = (struct agent_position){0};
 	for (size_t i = 0; i < ARRAY_LEN(fields); i++)
 		if (!field_set(p, i, json_get_int(value, fields[i].key, 0)))
 			return AVA_ECORRUPT;
+	if (said != NULL && (p->said = strdup(said)) == NULL)
+		return AVA_ENOMEM;
 	return read_repeats(p, json_object_get(value, "repeats"));
+}
+
+void agent_position_fini(struct agent_position *p)
+{
+	repeat_free(p->repeats);
+	free(p->said);
+	p->repeats = NULL;
+	p->said = NULL;
 }
 
 /* ---- a machine */
@@ -235,9 +267,10 @@ void agent_too_large(struct agent *a, const struct agent_told *told, const char 
 void agent_restore(struct agent *a, struct agent_position *p, const char *sentence)
 {
 	assert(a->state == AGENT_QUEUED && !a->slot_wanted && a->turn == NULL);
-	repeat_free(a->at.repeats);
+	agent_position_fini(&a->at);
 	a->at = *p;
 	p->repeats = NULL;
+	p->said = NULL;
 	if (p->overflowed)
 		too_large(a, "context_overflow", sentence);
 	else if (p->wrapping)

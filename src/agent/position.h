@@ -13,20 +13,23 @@
 #include "agent/machine.h"
 
 struct jw;
+struct redact;
 
-/* Of a machine between two turns, or while its model is called. `repeats` is
+/* Of a machine between two turns, or while its model is called. What it points to is
  * borrowed. */
 void agent_position_of(const struct agent *a, int64_t now_ms, struct agent_position *p);
 
 /* Into an object that is open in `w`. What is 0 is left out. `sentence`: when the
  * request was too large, what the service said; in the last reply of a run that repeats
- * itself, what it did. */
-void agent_position_write(const struct agent_position *p, const char *sentence, struct jw *w);
-/* AVA_ENOMEM, AVA_ECORRUPT; *p is set in any case, its `repeats` the caller's. */
+ * itself, what it did. What the model said goes in without secrets; `redact` NULL: it has none. */
+void agent_position_write(const struct agent_position *p, const char *sentence,
+			  const struct redact *redact, struct jw *w);
+/* AVA_ENOMEM, AVA_ECORRUPT; agent_position_fini is due in any case. */
 int agent_position_read(struct agent_position *p, const json_t *value);
+void agent_position_fini(struct agent_position *p);       /* frees what it points to */
 const char *agent_position_sentence(const json_t *value); /* borrowed; "" */
 
-/* Before a first agent_run; p->repeats is *taken* (and NULL then). */
+/* Before a first agent_run; what p points to is *taken* (and NULL then). */
 void agent_restore(struct agent *a, struct agent_position *p, const char *sentence);
 /* After agent_restore: a recorded reply of that call, `bytes` of the next request,
  * from which nothing followed yet. It is counted; what follows is decided as if it

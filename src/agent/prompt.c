@@ -186,6 +186,15 @@ static void note_reply(const struct agent *a, char *out, size_t size)
 			 a->misfit, a->at.repairs, OUTPUT_REPAIRS_MAX);
 		return;
 	}
+	if (a->at.odd_replies == 0 && !a->at.nudged) {
+		snprintf(out, size,
+			 "You have looked at nothing yet. Call the tools that show what the task "
+			 "asks "
+			 "for, then submit_result; where there is nothing to look up call "
+			 "submit_result "
+			 "now.");
+		return;
+	}
 	if (a->at.odd_replies == 0) {
 		what = cut ? "Your text was cut off at the output limit."
 			   : "Your text alone does not end the run.";

@@ -13,9 +13,12 @@
 #include <assert.h>
 #include <ava.h>
 #include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
+#include "agent/limit.h"
 #include "agent/tool.h"
 #include "agent/turn.h"
 #include "base/buf.h"
@@ -325,6 +328,8 @@ void reply_fini(struct reply *r)
 
 /* ---- results */
 
+#define CAVEAT_TEXT "The result was not submitted: it is the JSON in the last text."
+
 static int copy_json(struct arena *mem, const json_t *v, const char **out, size_t *len)
 {
 	struct buf b;
@@ -447,6 +452,18 @@ int reply_result(struct arena *mem, const json_t *object, struct agent_end *end)
 	return rv == 0 && caveats != NULL ? copy_json(mem, caveats, &end->caveats, NULL) : rv;
 }
 
+static int add_caveat(struct arena *mem, struct agent_end *end, const char *text)
+{
+	const char *had = end->caveats != NULL ? end->caveats : "[]";
+	json_t *list = json_parse(had, strlen(had), NULL);
+	int rv = json_array_append_new(list, json_string(text)) == 0 ? 0 : AVA_ENOMEM;
+
+	if (rv == 0)
+		rv = copy_json(mem, list, &end->caveats, NULL);
+	json_decref(list);
+	return rv;
+}
+
 /* The text without the object, blanks at both ends cut; NULL when nothing is left. */
 static int text_beside(struct arena *mem, const struct reply *r, const char *text, size_t len,
 		       struct agent_end *end)
@@ -486,7 +503,46 @@ int reply_take(struct arena *mem, const struct reply *r, const char *text, size_
 		rv = copy_json(mem, r->object, &end->output, &end->output_len);
 	if (rv == 0 && end->summary == NULL)
 		rv = text_beside(mem, r, text, len, end);
-	return rv;
+	end->unverified = true;
+	return rv == 0 ? add_caveat(mem, end, CAVEAT_TEXT) : rv;
+}
+
+/* ---- texts behind which the model is asked again */
+
+#define SAID_SHORT 200 /* bytes; a text with fewer may only say that the answer stands above */
+
+int reply_keep(struct agent *a, const char *text)
+{
+	const char *said = a->at.said != NULL ? a->at.said : "";
+	size_t was = strlen(said), is = strlen(text), size = was + is + sizeof("\n\n");
+	bool better = strstr(text, said) != NULL || (is >= SAID_SHORT && is >= was / 2);
+	char *both;
+
+	if (!better && (was >= SAID_SHORT || strstr(said, text) != NULL))
+		return 0;
+	both = malloc(size);
+	if (both == NULL)
+		return AVA_ENOMEM;
+	snprintf(both, size, "%s%s%s", better ? "" : said, better ? "" : "\n\n", text);
+	free(a->at.said);
+	a->at.said = both;
+	return 0;
+}
+
+void reply_forget(struct agent *a)
+{
+	const struct turn *t = a->turn;
+	/* A reply out of the record is counted already. */
+	int32_t before = a->at.totals.tool_calls - (a->replayed ? (int32_t)t->ncalls : 0);
+
+	for (unsigned i = 0; i < t->ncalls && before == 0; i++) {
+		const struct turn_call *c = &t->calls[i];
+
+		if (c->tool == NULL || !limit_looks(c->tool) || (c->answered && !c->ran))
+			continue; /* or refused: it shows nothing */
+		free(a->at.said);
+		a->at.said = NULL;
+	}
 }
 
 /* ---- Results of calls that no tool gives: the machine says itself why a call was not

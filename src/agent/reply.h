@@ -35,10 +35,18 @@ void reply_mend(json_t *o);
 /* Fill output, summary, caveats and confidence (0: nobody knows) of `end` from the arguments of
  * submit_result or from an envelope; strings in `mem`. 0 or AVA_ENOMEM. */
 int reply_result(struct arena *mem, const json_t *object, struct agent_end *end);
-/* The same from what reply_read found; text beside the object becomes the
- * summary when it has none. */
+/* The same from what reply_read found, unverified and with a caveat that says how it came; text
+ * beside the object becomes the summary when it has none. */
 int reply_take(struct arena *mem, const struct reply *r, const char *text, size_t len,
 	       struct agent_end *end);
+
+/* A text that would be the end of a run, behind which the model is asked once more, is kept as
+ * a->at.said. Of two the later one stays when it holds the earlier, or is a whole answer (200
+ * bytes and half as long); else the earlier, with the later behind it where both are short. 0,
+ * AVA_ENOMEM. */
+int reply_keep(struct agent *a, const char *text);
+/* The turn looks something up, and nothing was looked up before: what was said is void. */
+void reply_forget(struct agent *a);
 
 /* ---- What a run hands in against the schema that was asked for (doc/SCHEMA.md). */
 

@@ -36,6 +36,8 @@ struct ava_error;
 /* Of an MCP server (tool/mcp.h): a run keeps its definition, and the server looks at arguments. */
 #define TOOL_MCP        1024u
 #define TOOL_MCP_PREFIX "mcp__"
+/* Every run has it, whatever it is for: who was given no more can look nothing up. */
+#define TOOL_COMMON 2048u
 
 #define TOOL_OUTPUT_MAX (64u << 10) /* bytes for the model; the rest is an artifact */
 #define TOOL_FULL_MAX   (4u << 20)  /* bytes a tool may produce at all */

@@ -19,6 +19,7 @@ static const struct {
 	{"success", "complete"},
 	{"cancelled", "cancelled"},
 	{"error", "failed"},
+	{"no_result", "no result"},
 	{"timeout", "time limit"},
 	{"cost_exceeded", "cost limit"},
 	{"tokens_exceeded", "token limit"},
@@ -157,6 +158,11 @@ struct words_end words_end(const char *run, const char *status, const char *reas
 		snprintf(e.what, sizeof(e.what), WORDS_FAILED(reason));
 		for (char *c = e.what; *c; c++)
 			*c = *c == '_' ? ' ' : *c;
+	} else if (strcmp(status, "no_result") == 0) {
+		e.mark = WORDS_MARK_LIMIT;
+		snprintf(e.what, sizeof(e.what), WORDS_NO_RESULT);
+		if (*run)
+			snprintf(e.next, sizeof(e.next), WORDS_GOES_ON(run, ""));
 	} else if (l && *error) { /* not its own limit */
 		snprintf(e.what, sizeof(e.what), WORDS_STOPPED(error));
 	} else if (l) {

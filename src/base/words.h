@@ -118,6 +118,7 @@ struct words_end words_end(const char *run, const char *status, const char *reas
 			   const char *error, int64_t limit);
 
 #define WORDS_COMPLETE         "Complete"
+#define WORDS_NO_RESULT        "Ended without a result"
 #define WORDS_CANCELLED        "Cancelled"
 #define WORDS_STOPPED(why)     "Stopped, %.200s", why
 #define WORDS_STOPPED_AT       "Stopped at its limit of "
@@ -146,7 +147,7 @@ struct words_end words_end(const char *run, const char *status, const char *reas
 #define WORDS_LOG_OF(run) "Log: ava logs %s, ava trace %s", run, run
 #define WORDS_UNCUT(run)  "All of it, uncut: ava result %s --json", run
 #define WORDS_PARTIAL     "partial: the run was stopped before it was done"
-#define WORDS_UNVERIFIED  "the run did not submit a result: this is its last text, unverified"
+#define WORDS_UNVERIFIED  "the run did not submit a result: this is what it said, unverified"
 #define WORDS_NOT_FOUND   " (not found where it was said to be)"
 #define WORDS_NOT_FOUND_OF(n, all)                                                                 \
 	"%lld of %lld citation%s not found where %s said to be", (long long)(n), (long long)(all), \

@@ -283,7 +283,9 @@ static bool task_of(struct mcp_call *c)
 
 static void task_ended(struct mcp_call *c, json_t *result, const struct ava_error *err)
 {
-	bool failed = strcmp(json_str(result, "status"), ava_status_name(AVA_ERROR)) == 0;
+	const char *status = json_str(result, "status");
+	bool failed = strcmp(status, ava_status_name(AVA_ERROR)) == 0 ||
+		      strcmp(status, ava_status_name(AVA_NO_RESULT)) == 0;
 
 	if (err) {
 		mcp_call_fail(c, err);

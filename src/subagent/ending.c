@@ -12,7 +12,9 @@
 #include <sys/stat.h>
 
 #include "agent/envelope.h"
+#include "agent/limit.h"
 #include "agent/position.h"
+#include "agent/tool.h"
 #include "base/clock.h"
 #include "base/sys.h"
 #include "base/util.h"
@@ -105,15 +107,33 @@ static void result_evidence(struct jw *w, const struct run *r, const struct evid
 	jw_end(w);
 }
 
+/* What a reader should know first: that nothing stands behind the answer. NULL: something does. */
+static const char *looked_at_nothing(const struct run *r, const struct agent_end *end)
+{
+	const struct agent_spec *s = &r->spec->agent;
+
+	if ((end->status != AVA_SUCCESS && end->status != AVA_NO_RESULT) || !limit_can_look(s))
+		return NULL;
+	for (unsigned i = 0; i < s->ntools; i++)
+		if (r->tools.counts[i] > 0 && !(s->tools[i]->flags & TOOL_ENDS))
+			return NULL;
+	return r->agent.at.totals.tool_calls <= (end->status == AVA_SUCCESS && !end->unverified)
+		       ? "no tool was called: nothing of this was looked up"
+		       : "no call of a tool succeeded: nothing of this was looked up";
+}
+
 /* The model's own, then what the runtime has to add. */
 static void result_caveats(struct jw *w, const struct run *r, const struct agent_end *end)
 {
 	const char *own = end->caveats ? end->caveats : "[]";
 	const char *no_patch = copying_failed(r->end.job->changes);
 	json_t *list = json_parse(own, strlen(own), NULL);
+	const char *first = looked_at_nothing(r, end);
 	size_t n = json_array_size(list);
 	struct buf all;
 
+	if (first)
+		json_array_insert_new(list, 0, json_string(first));
 	if (r->call.first_model)
 		json_array_append_new(list,
 				      json_sprintf("%s was overloaded: %s went on in its place",
@@ -333,7 +353,8 @@ static void check_work(struct os_work *w)
 	if (!j->end.summary || !*j->end.summary) {
 		buf_init(&body, EVENT_PREVIEW_CHARS * 4 + 1);
 		last_words(r->rec.outbox.lb->root_fd, r->id.text, &body);
-		j->end.partial = j->end.partial || body.len > 0;
+		if (j->end.status != AVA_SUCCESS && body.len > 0)
+			j->end.partial = true;
 		if (body.len > 0)
 			j->end.summary = arena_copy(&j->mem, body.data, body.len);
 		buf_fini(&body);

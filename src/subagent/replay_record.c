@@ -489,7 +489,7 @@ void replay_check_infer(struct replay *p, const struct agent_infer *call)
 /* ---- the position */
 
 /* But for the clock, which stands still here, and a service's own words. */
-static void write_position(struct agent_position *at, struct buf *out)
+static void write_position(struct agent_position *at, const struct redact *redact, struct buf *out)
 {
 	struct jw w;
 
@@ -497,7 +497,7 @@ static void write_position(struct agent_position *at, struct buf *out)
 	buf_init(out, 1u << 20);
 	jw_init(&w, out);
 	jw_object(&w, NULL);
-	agent_position_write(at, "", &w);
+	agent_position_write(at, "", redact, &w);
 	jw_end(&w);
 	buf_addc(out, '\0');
 }
@@ -515,14 +515,14 @@ void replay_check_position(struct replay *p)
 			continue;
 		rv = agent_position_read(&was, json_object_get(r->content, "value"));
 		agent_position_of(&p->agent, p->now, &is);
-		write_position(&was, &a);
-		write_position(&is, &b);
+		write_position(&was, r->redact, &a);
+		write_position(&is, r->redact, &b);
 		if (rv == 0 && a.data != NULL && b.data != NULL)
 			record_same(r, "where the machine stands", a.data, a.len - 1, b.data,
 				    b.len - 1);
 		buf_fini(&a);
 		buf_fini(&b);
-		repeat_free(was.repeats);
+		agent_position_fini(&was);
 		return;
 	}
 }

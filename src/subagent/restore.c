@@ -131,7 +131,7 @@ void restore_write_position(struct run *r, struct jw *w)
 			p.totals.calls--;
 	}
 	jw_object(w, "value");
-	agent_position_write(&p, a->reply_error, w);
+	agent_position_write(&p, a->reply_error, r->rec.outbox.lb->redact, w);
 	jw_object(w, "run");
 	write_call(r, w);
 	write_evidence(r, w);
@@ -206,7 +206,7 @@ static int read_position(struct tail *c, const struct event_view *v)
 			group_noted(r, json_get_int(run, "groupMs", 0), v->wall_ms);
 		rv = read_evidence(r, run);
 	}
-	repeat_free(p.repeats);
+	agent_position_fini(&p);
 	json_decref(content);
 	return rv;
 }

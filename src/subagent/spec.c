@@ -135,6 +135,7 @@ int spec_take_strings(struct run_spec *r, const struct op_spawn *s, const struct
 	r->preset = spec_keep(r, s->preset);
 	r->resumed_from = spec_keep(r, s->resume);
 	r->resumed_call = s->resume_call;
+	r->agent.resumed = s->resume && *s->resume;
 #define X(kind, field, ...)                                                                        \
 	r->field = keep_clean(r, redact, s->field);                                                \
 	kept = kept && r->field;

@@ -588,7 +588,7 @@ const struct tool tool_read_result = {
 		"that "
 		"hold this text.\"}},"
 		"\"required\":[\"call_id\"],\"additionalProperties\":false}",
-	.flags = TOOL_REPEATABLE,
+	.flags = TOOL_REPEATABLE | TOOL_COMMON,
 	.start = result_start,
 	.activity = result_activity,
 };

@@ -135,9 +135,9 @@ QUICK = [
     *(Case('turns=1 args={"path":"' + odd + '"}', tools=0, bad=1)
       for odd in ("a\\u0000b", "\\ud800", "\\udc00a")),
     Case("fault=text-call", tools=1),
-    # a local server cannot be held to one tool, only to a call
-    *(Case(f"fault={odd}", on, tools=more, requests=2 + more) for odd in ("no-submit", "max-tokens")
-      for on, more in (("ANOR" if odd == "max-tokens" else "AOR", 0), ("L", 1))),
+    # a text before any call: it is told to look first
+    Case("fault=no-submit", "AORL", tools=1, requests=3),
+    Case("fault=max-tokens", "ANORL", tools=1, requests=3),
     Case("fault=window", "A", paid=True),
     Case("fault=big:12000000", "AO", ["protocol"], paid=True),  # a line over 8 MB
     # one after the other

@@ -10,7 +10,7 @@ import os
 import sys
 
 TERMINAL = {"success", "timeout", "cost_exceeded", "tokens_exceeded",
-            "iterations_exceeded", "cancelled", "error"}
+            "iterations_exceeded", "cancelled", "error", "no_result"}
 
 
 def lines(path, wrong):

@@ -127,7 +127,7 @@ def write_scripts(folder):
             {"tool_calls": [{"name": "submit_result",
                              "args": {"summary": "done", "confidence": 0.5}}], "delay_ms": 40}],
         "text.jsonl": [{"text": "I think it is in a.c.", "delay_ms": 10},
-                       {"text": "It is in a.c:1.", "delay_ms": 10}],
+                       {"text": "It is in a.c:1.", "delay_ms": 10}, {"text": "I have said it.", "delay_ms": 10}],
         "fail.jsonl": [{"error": {"class": "overloaded", "message": "Overloaded"},
                         "delay_ms": 15}],
     }

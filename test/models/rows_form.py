@@ -26,6 +26,11 @@ def member(name, want):
     return lambda d: None if d.get(name) == want else f"{name} is {d.get(name)!r}, not {want!r}"
 
 
+def caveats(want):
+    """The model's own, behind what the runtime says first of a run that called no tool."""
+    return member("caveats", ["no tool was called: nothing of this was looked up", *want])
+
+
 def ran(*words, n=2):
     """The first call was run: its result, in request `n`, holds the words and no refusal."""
     def sent(seen):
@@ -71,10 +76,10 @@ ROWS = [
     submitted("form_sub_word", without(confidence="high")),
     submitted("form_sub_90", without(confidence=90), result=member("confidence", 0.9)),
     submitted("form_sub_percent", without(confidence="90%"), result=member("confidence", 0.9)),
-    submitted("form_sub_cavnone", without(caveats="none"), result=member("caveats", [])),
-    submitted("form_sub_cavstr", without(caveats="only a guess"), result=member("caveats", ["only a guess"])),
-    submitted("form_sub_cavobj", without(caveats=[{"text": "x"}, "y"]), result=member("caveats", ["x", "y"])),
-    submitted("form_sub_cavtext", without(caveats='["x", "y"]'), result=member("caveats", ["x", "y"])),
+    submitted("form_sub_cavnone", without(caveats="none"), result=caveats([])),
+    submitted("form_sub_cavstr", without(caveats="only a guess"), result=caveats(["only a guess"])),
+    submitted("form_sub_cavobj", without(caveats=[{"text": "x"}, "y"]), result=caveats(["x", "y"])),
+    submitted("form_sub_cavtext", without(caveats='["x", "y"]'), result=caveats(["x", "y"])),
     submitted("form_sub_allnull", {"summary": WORDS, "output": None, "confidence": None, "caveats": None}),
     submitted("form_sub_outtext", without(output="forty-two"), result=member("output", "forty-two")),
     submitted("form_sub_answer", {"answer": WORDS}),

@@ -30,8 +30,8 @@ def words(text_of, cut=0, **members):
 
 
 def result(name, script, **more):
-    """Two texts: the nudge is behind the first."""
-    more = {"end": "success/final_text", "requests": 2, "summary": "forty-two", "result": clean,
+    """Three texts: it is told to look first, then to submit."""
+    more = {"end": "no_result/final_text", "requests": 3, "summary": "forty-two", "result": clean,
             "sent": not_sent("I could", "DRAFT"), **more}
     return Row(name, script, **more)
 
@@ -46,7 +46,7 @@ def only(name, value="The answer is forty-two, found in a.txt."):
 
 
 def thought_only(name, script, asked=4, **more):
-    return Row(name, script, end="success/final_text", requests=asked, summary="forty-two",
+    return Row(name, script, end="no_result/final_text", requests=asked, summary="forty-two",
                result=lambda d: None if d["unverified"] and ONLY in d["caveats"] else f"not marked: {d}", **more)
 
 
@@ -64,13 +64,13 @@ def replayed(world, row):
     """The record of a run whose answer is thinking alone is played again."""
     _, result = world.run(row)
     again = world.ava("replay", result.get("subagent_id") or str(result))
-    return [] if again.returncode == 0 and result.get("status") == "success" else [again.stdout + again.stderr]
+    return [] if again.returncode == 0 and result.get("status") == "no_result" else [again.stdout + again.stderr]
 
 
 ROWS = [
     result("think_draft", words(DRAFT + FINAL)),
     result("think_draft_cut", words(DRAFT + FINAL, cut=3)),
-    result("think_draft_object", words(DRAFT + '{"answer": 42}'), requests=1, summary=None, result=lambda d: clean(d)
+    result("think_draft_object", words(DRAFT + '{"answer": 42}'), end="success/final_text", requests=2, summary=None, result=lambda d: clean(d)
            or (None if d["output"] == {"answer": 42} else f"output is {d['output']}")),
     result("think_draft_bare", words(DRAFT[8:] + FINAL)),
     result("think_draft_bare_cut", words(DRAFT[8:] + FINAL, cut=5)),

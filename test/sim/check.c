@@ -41,7 +41,10 @@ struct judge {
 	/* the call and its reply */
 	bool editing, infer_open, replied, saved, asked_forced;
 	const struct sim_rec *reply;
-	int texts_asked, odd; /* texts sent back; odd replies in a row */
+	int texts_asked, odd;      /* texts told to submit; odd replies in a row */
+	bool told_look, look_note; /* a text before any call was sent back; by the newest note */
+	int64_t said;              /* what stands first in the texts that are kept; 0: none is */
+	bool said_json;
 	/* the turn's tools */
 	struct call calls[TURN_MAX_CALLS];
 	unsigned ncalls;
@@ -208,7 +211,8 @@ static const char *check_infer(struct judge *j)
 {
 	const struct sim_rec *rec = j->rec;
 	__int128 most = wide_min(j->spec->max_output, wide_min(room(j, true), room(j, false)));
-	bool nudged = j->reply != NULL && j->reply->v[0] == SIM_SAYS_TEXT && !j->put_off;
+	bool nudged =
+		j->reply != NULL && j->reply->v[0] == SIM_SAYS_TEXT && !j->put_off && !j->look_note;
 
 	RULE(j->in_slot && j->end == NULL && j->cancel == NULL);
 	RULE(rec->at < j->slot_at + j->spec->limits.time_ms);
@@ -225,7 +229,7 @@ static const char *check_infer(struct judge *j)
 	RULE(!j->assistant_last);
 	RULE(j->reply == NULL || j->lines_since > 0);
 	RULE(j->reply == NULL || j->reply->v[0] <= SIM_SAYS_TEXT ||
-	     (j->put_off && j->reply->v[0] == SIM_SAYS_JSON));
+	     ((j->put_off || j->look_note) && j->reply->v[0] == SIM_SAYS_JSON));
 	RULE(j->reply == NULL || j->put_off || j->reply->v[0] != SIM_SAYS_SUBMIT);
 	RULE(j->editing ||
 	     rec->v[1] == (j->spec->can_force && (nudged || (j->reply != NULL && last(j)))));
@@ -233,7 +237,7 @@ static const char *check_infer(struct judge *j)
 	j->calls_made++;
 	j->lines_since = 0;
 	j->infer_open = true;
-	j->editing = j->replied = j->saved = j->put_off = false;
+	j->editing = j->replied = j->saved = j->put_off = j->look_note = false;
 	j->ncalls = 0;
 	j->results_written = false;
 	return NULL;
@@ -313,6 +317,28 @@ static const char *check_infer_end(struct judge *j)
 	return NULL;
 }
 
+static bool must_look(const struct judge *j)
+{
+	return !j->told_look && j->tool_calls == 0 && j->texts_asked == 0 && !j->put_off;
+}
+
+/* A text that is no end yet is kept; the first one that stands is what is left at the end. */
+static void check_text_back(struct judge *j)
+{
+	enum sim_reply said = (enum sim_reply)j->reply->v[0];
+
+	if ((said != SIM_SAYS_TEXT && said != SIM_SAYS_JSON) || j->put_off)
+		return;
+	if (must_look(j))
+		j->told_look = j->look_note = true;
+	else
+		j->texts_asked++;
+	if (j->said == 0) {
+		j->said = j->reply->v[1];
+		j->said_json = said == SIM_SAYS_JSON;
+	}
+}
+
 static const char *check_line(struct judge *j)
 {
 	const int64_t *v = j->rec->v;
@@ -333,10 +359,10 @@ static const char *check_line(struct judge *j)
 	}
 	if (j->rec->kind == SIM_NOTE) {
 		RULE(j->ncalls == 0 && v[2] + v[3] > 0);
+		check_text_back(j);
 		RULE(j->reply->v[0] == SIM_SAYS_EMPTY || j->reply->v[0] == SIM_SAYS_THOUGHT ||
 		     j->reply->v[0] == SIM_SAYS_CALL_AS_TEXT || j->reply->v[0] == SIM_SAYS_TEXT ||
-		     (j->put_off && j->reply->v[0] == SIM_SAYS_JSON));
-		j->texts_asked += j->reply->v[0] == SIM_SAYS_TEXT && !j->put_off;
+		     ((j->put_off || j->look_note) && j->reply->v[0] == SIM_SAYS_JSON));
 		RULE(j->texts_asked <= 1 && j->odd <= 3);
 		return NULL;
 	}
@@ -375,6 +401,8 @@ static const char *check_tool_call(struct judge *j)
 	RULE(j->rec->iteration == j->iteration);
 	c->made = true;
 	c->kind = (uint8_t)j->rec->v[0];
+	if (j->tool_calls == (int)j->ncalls && (c->kind == SIM_REPEATABLE || c->kind == SIM_ONCE))
+		j->said = 0; /* said before anything was looked at */
 	c->batch = j->rec->batch;
 	return NULL;
 }
@@ -483,6 +511,12 @@ static struct verdict limit_verdict(enum agent_resource r)
 	return (struct verdict){status[r], reasons[r], SIM_END_PARTIAL | SIM_END_EXHAUSTED};
 }
 
+static struct verdict words_verdict(const struct judge *j)
+{
+	return (struct verdict){j->said != 0 && j->said_json ? AVA_SUCCESS : AVA_NO_RESULT,
+				"final_text", SIM_END_UNVERIFIED};
+}
+
 static struct verdict reply_verdict(const struct judge *j)
 {
 	switch ((enum sim_reply)j->reply->v[0]) {
@@ -497,19 +531,21 @@ static struct verdict reply_verdict(const struct judge *j)
 			return (struct verdict){AVA_SUCCESS, "submitted", 0};
 		break;
 	case SIM_SAYS_JSON:
-		if (!j->put_off)
-			return (struct verdict){AVA_SUCCESS, "final_text", 0};
+		if (j->assistant_last && !j->put_off && (!must_look(j) || used_up(j) >= 0))
+			return (struct verdict){AVA_SUCCESS, "final_text", SIM_END_UNVERIFIED};
 		break;
 	case SIM_SAYS_TEXT:
 		if (j->assistant_last && !j->put_off && (j->texts_asked == 1 || used_up(j) >= 0))
-			return (struct verdict){AVA_SUCCESS, "final_text", SIM_END_UNVERIFIED};
+			return words_verdict(j);
 		break;
 	case SIM_SAYS_THOUGHT:
-		if (j->odd > 3 || (j->lines_since == 0 && used_up(j) >= 0))
-			return (struct verdict){AVA_SUCCESS, "final_text", SIM_END_UNVERIFIED};
+		if (j->odd > 3 || (j->said == 0 && j->lines_since == 0 && used_up(j) >= 0))
+			return words_verdict(j);
 		break;
 	case SIM_SAYS_EMPTY:
 	case SIM_SAYS_CALL_AS_TEXT:
+		if (j->odd > 3 && j->said != 0)
+			return words_verdict(j);
 		if (j->odd > 3)
 			return (struct verdict){AVA_ERROR, "empty_replies", SIM_END_ERROR};
 		break;
@@ -556,6 +592,14 @@ static const char *check_end_calls(struct judge *j, enum ava_status status)
 	return NULL;
 }
 
+/* What is kept of what was said: the reply that is the result, else the first that stands. */
+static int64_t kept_of(const struct judge *j)
+{
+	bool result = j->reply->v[0] == SIM_SAYS_SUBMIT || j->reply->v[0] == SIM_SAYS_JSON;
+
+	return result || j->said == 0 ? j->reply->v[1] : j->said;
+}
+
 static const char *check_end(struct judge *j)
 {
 	const int64_t *v = j->rec->v;
@@ -574,9 +618,9 @@ static const char *check_end(struct judge *j)
 	RULE((v[3] & SIM_END_ERROR) == (want.bits & SIM_END_ERROR));
 	RULE((v[3] & SIM_END_UNVERIFIED) == (want.bits & SIM_END_UNVERIFIED));
 	RULE(!(want.bits & SIM_END_PARTIAL) || (v[3] & SIM_END_PARTIAL));
-	RULE(status != AVA_SUCCESS || !(v[3] & SIM_END_PARTIAL));
+	RULE((status != AVA_SUCCESS && status != AVA_NO_RESULT) || !(v[3] & SIM_END_PARTIAL));
 	RULE(v[4] == (want.bits & SIM_END_EXHAUSTED ? sim_word(want.reason) : 0));
-	RULE(status != AVA_SUCCESS || v[2] == j->reply->v[1]); /* what was said is what is kept */
+	RULE((status != AVA_SUCCESS && status != AVA_NO_RESULT) || v[2] == kept_of(j));
 	RULE(!j->in_slot || j->rec->at <= j->slot_at + j->spec->limits.time_ms + SIM_WAKE_MS);
 	j->end = j->rec;
 	j->end_batch = j->rec->batch;

@@ -414,6 +414,8 @@ static bool may_end(const struct lives *l, const struct lives_run *r, enum ava_s
 	switch (status) {
 	case AVA_SUCCESS:
 		return true;
+	case AVA_NO_RESULT: /* a limit came behind its text, or its result was put off */
+		return r->steered || r->tight || shared(l, r);
 	case AVA_CANCELLED:
 		return true; /* somebody asked: check_end looks whether it was acknowledged */
 	case AVA_COST_EXCEEDED:

@@ -316,6 +316,13 @@ static inline void rig_call(struct rig *r)
 	rig_run(r);
 }
 
+/* It has looked at something before: a text is not told to look first. */
+static inline void rig_looked(struct rig *r)
+{
+	rig_call(r);
+	r->a.at.totals.tool_calls = 1;
+}
+
 struct say {
 	const char *text, *thinking;
 	enum turn_stop stop;

@@ -117,7 +117,7 @@ RIG_TEST(submit_with_others)
 
 RIG_TEST(nudge)
 {
-	rig_call(r);
+	rig_looked(r);
 	SAY(r, .text = "It is {broken}.");
 	assert_int_equal(r->infers, 2);
 	assert_int_equal(r->ncalls, 0);
@@ -129,21 +129,130 @@ RIG_TEST(nudge)
 	rig_answer(r, 0, "x");
 	assert_false(r->infer.force_submit);
 	SAY(r, .text = "Still text.");
-	assert_end(r, AVA_SUCCESS, "final_text");
+	assert_end(r, AVA_NO_RESULT, "final_text");
 	assert_string_equal(r->output, "(null)");
-	assert_string_equal(r->summary, "Still text.");
+	assert_string_equal(r->summary, "It is {broken}.\n\nStill text.");
 	assert_true(r->end.unverified);
+	assert_false(r->end.partial);
+}
+
+/* Before any call it is told once to look; what it said before it looked is void. */
+RIG_TEST(look_first)
+{
+	rig_call(r);
+	SAY(r, .text = "It is surely seven.");
+	assert_int_equal(r->nnotices, 1);
+	assert_non_null(strstr(r->notices[0], "You have looked at nothing yet"));
+	assert_false(r->infer.force_submit);
+	assert_false(r->a.at.nudged);
+	SAY(r, .calls = {LOOK});
+	rig_answer(r, 0, "nine");
+	SAY(r, .text = "It is nine.");
+	assert_non_null(strstr(r->notices[0], "does not end the run"));
+	SAY(r, .text = "I am done.");
+	assert_end(r, AVA_NO_RESULT, "final_text");
+	assert_string_equal(r->summary, "It is nine.\n\nI am done.");
+}
+
+/* Each extra reply is asked for once. */
+RIG_TEST(look_never)
+{
+	rig_call(r);
+	SAY(r, .text = "{\"answer\":7}");
+	assert_non_null(strstr(r->notices[0], "You have looked at nothing yet"));
+	SAY(r, .text = "I am done.");
+	assert_non_null(strstr(r->notices[0], "does not end the run"));
+	SAY(r, .text = "Really.");
+	assert_int_equal(r->infers, 3);
+	assert_end(r, AVA_SUCCESS, "final_text"); /* the result stood in the first one */
+	assert_string_equal(r->output, "{\"answer\":7}");
+	assert_string_equal(r->summary, "I am done.\n\nReally.");
+	assert_true(r->end.unverified);
+}
+
+/* Who has nothing to look with, or goes on with what another run has read, is not told. */
+TEST(look_at_nothing)
+{
+	for (int i = 0; i < 2; i++) {
+		struct rig r;
+
+		rig_open(&r);
+		r.spec.tools = i == 0 ? &r.spec.tools[2] : r.spec.tools; /* submit_result */
+		r.spec.ntools = i == 0 ? 1 : r.spec.ntools;
+		r.spec.resumed = i == 1;
+		rig_call(&r);
+		SAY(&r, .text = "{\"answer\":7}");
+		assert_end(&r, AVA_SUCCESS, "final_text");
+		rig_close(&r);
+	}
+}
+
+#define LONG20  "A sentence of twenty "
+#define LONG100 LONG20 LONG20 LONG20 LONG20 LONG20
+#define WHOLE   LONG100 LONG100
+/* clang-format off */
+static const struct {
+	const char *name, *first, *second, *kept;
+} said_cases[] = {
+	{"pointing back", "It is 0.19, as shop.py:5 says.", "The task is done.", "It is 0.19, as shop.py:5 says.\n\nThe task is done."},
+	{"a promise before it", "Let me see.", "It is 0.19.", "Let me see.\n\nIt is 0.19."},
+	{"the same again", "It is 0.19.", "It is 0.19.", "It is 0.19."},
+	{"more of it", "It is 0.19.", "It is 0.19. So says shop.py.", "It is 0.19. So says shop.py."},
+	{"less of it", "It is 0.19. So says shop.py.", "It is 0.19.", "It is 0.19. So says shop.py."},
+	{"a whole answer behind a short one", "Let me see.", WHOLE, WHOLE},
+	{"a short one behind a whole answer", WHOLE, "The answer stands above.", WHOLE},
+	{"one whole answer behind another", WHOLE, "In other words: " WHOLE, "In other words: " WHOLE},
+};
+/* clang-format on */
+
+TEST(said_before)
+{
+	for (size_t i = 0; i < ARRAY_LEN(said_cases); i++) {
+		struct rig r;
+
+		print_message("%s\n", said_cases[i].name);
+		rig_open(&r);
+		rig_looked(&r);
+		SAY(&r, .text = said_cases[i].first);
+		SAY(&r, .text = said_cases[i].second);
+		assert_end(&r, AVA_NO_RESULT, "final_text");
+		assert_string_equal(r.summary, said_cases[i].kept);
+		rig_close(&r);
+	}
+}
+
+/* What stands there is not lost when the reply to the nudge is empty, or never comes. */
+RIG_TEST(said_and_silent)
+{
+	rig_looked(r);
+	SAY(r, .text = "It is 0.19.");
+	for (int i = 0; i < 3; i++)
+		SAY(r, .text = "");
+	SAY(r, .thinking = "I have said it.");
+	assert_end(r, AVA_NO_RESULT, "final_text");
+	assert_string_equal(r->summary, "It is 0.19.");
+}
+
+RIG_TEST(said_and_cut)
+{
+	rig_looked(r);
+	SAY(r, .text = "It is 0.19.");
+	agent_on_reply(&r->a, AVA_ECONNECT, NULL, "connect", "no route");
+	rig_run(r);
+	assert_end(r, AVA_ERROR, "model_error");
+	assert_string_equal(r->summary, "It is 0.19.");
+	assert_true(r->end.partial);
 }
 
 RIG_TEST(cut_off)
 {
 	r->spec.can_force = false;
-	rig_call(r);
+	rig_looked(r);
 	SAY(r, .text = "It is {\"output\": 1, ", .stop = TURN_STOP_LENGTH);
 	assert_non_null(strstr(r->notices[0], "cut off"));
 	assert_false(r->infer.force_submit);
 	SAY(r, .text = "Cut again", .stop = TURN_STOP_LENGTH);
-	assert_end(r, AVA_SUCCESS, "final_text");
+	assert_end(r, AVA_NO_RESULT, "final_text");
 }
 
 /* clang-format off */
@@ -172,13 +281,15 @@ TEST(final_json)
 
 		print_message("%s\n", final_cases[i].name);
 		rig_open(&r);
-		rig_call(&r);
+		rig_looked(&r);
 		SAY(&r, .text = final_cases[i].text, .stop = TURN_STOP_LENGTH);
 		assert_end(&r, AVA_SUCCESS, "final_text");
 		assert_string_equal(r.output, final_cases[i].output);
 		assert_string_equal(r.summary, final_cases[i].summary);
 		assert_true(r.end.confidence == final_cases[i].confidence);
-		assert_false(r.end.unverified);
+		assert_true(r.end.unverified);
+		assert_non_null(strstr(r.caveats, "it is the JSON in the last text"));
+		assert_false(r.end.partial);
 		rig_close(&r);
 	}
 }
@@ -204,7 +315,7 @@ TEST(no_result_in_text)
 
 		print_message("%s\n", texts[i]);
 		rig_open(&r);
-		rig_call(&r);
+		rig_looked(&r);
 		SAY(&r, .text = texts[i]);
 		if (i < 6) { /* the others begin their lines: data */
 			assert_int_equal(r.ends, 0);
@@ -290,7 +401,7 @@ RIG_TEST(thinking_alone)
 		assert_non_null(strstr(r->notices[0], "thinking alone"));
 	}
 	SAY(r, .thinking = "It is 42.");
-	assert_end(r, AVA_SUCCESS, "final_text");
+	assert_end(r, AVA_NO_RESULT, "final_text");
 	assert_string_equal(r->summary, "It is 42.");
 	assert_string_equal(r->caveats, "[\"" NOTICE_THOUGHT "\"]");
 	assert_true(r->end.unverified);
@@ -303,7 +414,7 @@ RIG_TEST(again)
 {
 	struct usage cost = {.input = 1000, .output = 100, .cost_microusd = -1, .estimated = true};
 
-	rig_call(r);
+	rig_looked(r);
 	assert_false(r->infer.again);
 	agent_charge(&r->a, &cost);
 	assert_int_equal(cost.cost_microusd, 1500);
@@ -728,7 +839,7 @@ RIG_TEST(overflow_by_numbers)
 /* More tokens than the request has bytes: the numbers are of use for the output alone. */
 RIG_TEST(overflow_of_no_sense)
 {
-	rig_call(r);
+	rig_looked(r);
 	r->a.at.new_bytes = 12000;
 	refuse(r, 200000, 197000);
 	assert_int_equal(r->infer.max_output, 200000 - 2000 - 197000);
@@ -745,7 +856,7 @@ RIG_TEST(output_cap)
 {
 	struct agent_told told = {.cap = true, .output_max = 700};
 
-	rig_call(r);
+	rig_looked(r);
 	told.asked = r->infer.max_output;
 	agent_on_refused(&r->a, &told, "bad_request", "too large");
 	rig_run(r);

@@ -380,7 +380,7 @@ TEST(another_model_instead_of_a_wait)
 	r = result_of(w, g.id);
 	assert_result(r, "success", "submitted");
 	assert_string_equal(json_get_str(r, "model"), "anthropic/claude-sonnet-4-5");
-	assert_non_null(strstr(json_string_value(json_array_get(json_object_get(r, "caveats"), 0)),
+	assert_non_null(strstr(json_string_value(json_array_get(json_object_get(r, "caveats"), 1)),
 			       "anthropic/claude-haiku-4-5 was overloaded"));
 	json_decref(r);
 	assert_attempts(w, g.id, 2);
@@ -477,7 +477,7 @@ TEST_OF(one_id_for_all, struct world *w)
 	assert_int_equal(json_get_int(r, "tokens_used", 0), 1100 + 1300);
 	/* 2,200 and 200 tokens at 1 and 5 dollars a million */
 	assert_int_equal(json_get_fixed(r, "cost_cents", 4, -1), 3200);
-	assert_int_equal(json_array_size(json_object_get(r, "caveats")), 0);
+	assert_int_equal(json_array_size(json_object_get(r, "caveats")), 1); /* of its tools */
 }
 
 /* The same count for a request that has grown: it is estimated, and the person is told. */
@@ -493,7 +493,7 @@ TEST_OF(one_count_for_all, struct world *w)
 	assert_result(r, "success", "submitted");
 	sent = (int64_t)strlen(service.bodies[1]) / 4;
 	assert_in_range(json_get_int(r, "tokens_used", 0), 1200 + sent - 100, 1200 + sent);
-	assert_non_null(strstr(json_string_value(json_array_get(json_object_get(r, "caveats"), 0)),
+	assert_non_null(strstr(json_string_value(json_array_get(json_object_get(r, "caveats"), 1)),
 			       "counted far fewer tokens than were sent"));
 }
 
@@ -504,13 +504,16 @@ TEST_OF(notices, struct world *w)
 	json_t *starts, *first, *second;
 	struct got g;
 
-	PLAY(ONLY_TEXT, OVERLOADED);
+	PLAY(ONLY_TEXT, ONLY_TEXT, OVERLOADED);
 	begin(w, &g, AVA_DEFAULT, false);
 	assert_ended(w, g.id, "success", "submitted");
 	starts = events(w, g.id, "InferStart");
-	assert_int_equal(json_array_size(starts), 3);
+	assert_int_equal(json_array_size(starts), 4);
 	assert_int_equal(json_array_size(json_object_get(json_array_get(starts, 0), "notices")), 0);
-	for (size_t i = 1; i < 3; i++) { /* each attempt sends the same */
+	first = json_object_get(json_array_get(starts, 1), "notices"); /* to look first */
+	assert_int_equal(json_array_size(first), 1);
+	assert_string_equal(json_string_value(json_array_get(first, 0)), "nudge");
+	for (size_t i = 2; i < 4; i++) { /* each attempt sends the same */
 		first = json_object_get(json_array_get(starts, i), "notices");
 		second = json_array_get(first, 1);
 		assert_string_equal(json_string_value(json_array_get(first, 0)), "nudge");

@@ -87,6 +87,7 @@ TEST(text)
 	struct rig r;
 
 	open_schema(&r);
+	r.a.at.totals.tool_calls = 1;
 	SAY(&r, .text = "```json\n{\"output\":{\"n\":null},\"summary\":\"s\"}\n```");
 	assert_int_equal(r.ends, 0);
 	assert_int_equal(r.nnotices, 1);
@@ -117,6 +118,7 @@ TEST(words_only)
 	struct rig r;
 
 	open_schema(&r);
+	r.a.at.totals.tool_calls = 1;
 	SAY(&r, .text = "It is three.");
 	assert_non_null(strstr(r.notices[0], "does not end the run"));
 	SAY(&r, .text = "It is three.");

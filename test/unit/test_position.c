@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/util.h"
 #include "codec/json.h"
+#include "codec/redact.h"
 
 static json_t *golden(void)
 {
@@ -28,16 +29,22 @@ static json_t *golden(void)
 	return o;
 }
 
-static void written(const struct agent_position *p, struct buf *out)
+static void written_without(const struct agent_position *p, const struct redact *keys,
+			    struct buf *out)
 {
 	struct jw w;
 
 	buf_init(out, 1u << 20);
 	jw_init(&w, out);
 	jw_object(&w, NULL);
-	agent_position_write(p, "too long", &w);
+	agent_position_write(p, "too long", keys, &w);
 	jw_end(&w);
 	assert_int_equal(buf_addc(out, 0), 0);
+}
+
+static void written(const struct agent_position *p, struct buf *out)
+{
+	written_without(p, NULL, out);
 }
 
 TEST(the_documented_position)
@@ -50,6 +57,7 @@ TEST(the_documented_position)
 	assert_int_equal(p.iteration, 4);
 	assert_true(p.wrapping && p.again && p.overflowed);
 	assert_string_equal(agent_position_sentence(value), "too long");
+	assert_string_equal(p.said, "The rate is 0.19.");
 	assert_int_equal(p.repeats->n, 2);
 	assert_int_equal(p.repeats->calls[0].at.n, 1);
 	assert_int_equal(p.repeats->calls[0].last, 1);
@@ -60,7 +68,7 @@ TEST(the_documented_position)
 	json_object_del(value, "run");
 	assert_true(json_equal(value, again));
 	json_decref(again);
-	repeat_free(p.repeats);
+	agent_position_fini(&p);
 	buf_fini(&b);
 	json_decref(o);
 }
@@ -79,6 +87,7 @@ TEST(a_restored_machine_is_the_same)
 	agent_init(&a, &io, &spec, NULL, 0);
 	agent_restore(&a, &p, "too long");
 	assert_null(p.repeats);
+	assert_null(p.said);
 	agent_position_of(&a, 0, &p);
 	written(&p, &first);
 	json_decref(o);
@@ -92,13 +101,35 @@ TEST(a_restored_machine_is_the_same)
 	assert_int_equal(a.at.repeats->n, b.at.repeats->n);
 	assert_memory_equal(a.at.repeats->calls, b.at.repeats->calls,
 			    a.at.repeats->n * sizeof(*a.at.repeats->calls));
-	repeat_free(b.at.repeats);
+	assert_string_equal(a.at.said, b.at.said);
+	agent_position_fini(&b.at);
 	b.at.repeats = a.at.repeats;
+	b.at.said = a.at.said;
 	assert_memory_equal(&a, &b, sizeof(a));
 	agent_fini(&a);
 	buf_fini(&first);
 	buf_fini(&second);
 	json_decref(o);
+}
+
+/* What a model said may hold a key, and the log is for ever; it is long once, not in each turn. */
+TEST(what_was_said_is_clean_and_bounded)
+{
+	struct agent_position p = {0};
+	char said[20001] = "use sk-ant-"
+			   "api03-AbCd_ef-0123456789 for it";
+	struct redact *keys = redact_new();
+	struct buf b;
+
+	p.said = said;
+	written_without(&p, keys, &b);
+	redact_free(keys);
+	assert_string_equal(b.data, "{\"said\":\"use [redacted] for it\"}");
+	buf_fini(&b);
+	memset(said, 'x', sizeof(said) - 1);
+	written(&p, &b);
+	assert_int_equal(b.len - 1, strlen("{\"said\":\"\"}") + 8000);
+	buf_fini(&b);
 }
 
 TEST(positions_that_are_none)
@@ -119,6 +150,6 @@ TEST(positions_that_are_none)
 
 		assert_non_null(o);
 		assert_int_equal(agent_position_read(&p, o), AVA_ECORRUPT);
-		repeat_free(p.repeats);
+		agent_position_fini(&p);
 	}
 }

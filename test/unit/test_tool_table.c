@@ -75,7 +75,7 @@ TEST(rows)
 	assert_true(tool_find("submit_result")->flags & TOOL_ENDS);
 	assert_int_equal(tool_find("read_file")->flags,
 			 TOOL_REPEATABLE | TOOL_FILES | TOOL_PRIVATE);
-	assert_int_equal(tool_find("read_result")->flags, TOOL_REPEATABLE);
+	assert_int_equal(tool_find("read_result")->flags, TOOL_REPEATABLE | TOOL_COMMON);
 }
 
 static const struct {

@@ -85,6 +85,9 @@ TEST(end)
 	} rows[] = {
 		{"running", "", "", 0, "[R]:  (9s, $0.24)", WORDS_MARK_BAD},
 		{"success", "submitted", "", 0, "[R]: Complete (9s, $0.24)", WORDS_MARK_DONE},
+		{"no_result", "final_text", "", 0,
+		 "[R]: Ended without a result (9s, $0.24); `ava resume S-1` goes on",
+		 WORDS_MARK_LIMIT},
 		{"cancelled", "", "", 0, "[R]: Cancelled (9s, $0.24)", WORDS_MARK_STOP},
 		{"error", "bad_key", "", 0, "[R]: Failed, bad key (9s, $0.24)", WORDS_MARK_BAD},
 		{"error", "", "", 0, "[R]: Failed (9s, $0.24)", WORDS_MARK_BAD},
@@ -133,6 +136,7 @@ TEST(result)
 	shows("It proposes changes in 2 files: `ava apply S-1` shows them and asks.",
 	      WORDS_PROPOSES(2, "S-1"));
 	shows("S-1: Complete; Cancelled", WORDS_RESULT_OF("S-1", WORDS_COMPLETE, &end));
+	shows("Ended without a result", WORDS_NO_RESULT);
 	shows("S-1 has ended: complete", WORDS_HAS_ENDED("S-1", words_status("success")));
 	shows("Stopped at its limit of time after 1 reply, without a result.",
 	      WORDS_LIMIT_SUMMARY("time", words_amount(WORDS_LIMIT_REPLIES, 1).text));
@@ -150,7 +154,7 @@ TEST(result)
 	shows("Log: ava logs S-1, ava trace S-1", WORDS_LOG_OF("S-1"));
 	shows("All of it, uncut: ava result S-1 --json", WORDS_UNCUT("S-1"));
 	shows("partial: the run was stopped before it was done", WORDS_PARTIAL);
-	shows("the run did not submit a result: this is its last text, unverified",
+	shows("the run did not submit a result: this is what it said, unverified",
 	      WORDS_UNVERIFIED);
 	shows(" (not found where it was said to be)", WORDS_NOT_FOUND);
 	shows("1 of 1 citation was not found where it was said to be", WORDS_NOT_FOUND_OF(1, 1));

@@ -46,7 +46,7 @@ export interface Proposal {
 }
 export type Status =
   | "starting" | "queued" | "running" | "waiting"
-  | "success" | "timeout" | "cost_exceeded" | "tokens_exceeded" | "iterations_exceeded" | "cancelled" | "error";
+  | "success" | "timeout" | "cost_exceeded" | "tokens_exceeded" | "iterations_exceeded" | "cancelled" | "error" | "no_result";
 export interface Run {
   subagent_id: string;
   trace_id: string;

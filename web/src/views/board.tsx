@@ -10,7 +10,7 @@ import { about, cut, day, duration, elapsed, money, roleName, statusWords, token
 import { newTask } from "./newtask";
 import { ProposalCard } from "./proposal";
 
-const FAILED: Status[] = ["error", "timeout", "cost_exceeded", "tokens_exceeded", "iterations_exceeded"];
+const FAILED: Status[] = ["error", "no_result", "timeout", "cost_exceeded", "tokens_exceeded", "iterations_exceeded"];
 const columns: [name: string, has: (r: Run) => boolean][] = [
   ["Queued", (r) => r.status === "queued" || r.status === "starting"],
   ["Running", (r) => r.status === "running"],

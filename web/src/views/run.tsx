@@ -195,7 +195,7 @@ function ResultPart({ run, result }: { run: Run; result: Result | null }) {
       <div class="row">
         {result.confidence != null ? <span class="tag">confidence {result.confidence.toFixed(2)}</span> : null}
         {result.partial ? <span class="tag yellow">partial: a limit came first</span> : null}
-        {result.unverified ? <span class="tag yellow">not submitted: taken from its last words</span> : null}
+        {result.unverified ? <span class="tag yellow">not submitted: what it said, unverified</span> : null}
       </div>
       <Markdown text={result.summary || "No summary."} />
       {result.caveats?.length ? <section><h2>Caveats</h2><ul>{result.caveats.map((c, i) => <li key={i}>{c}</li>)}</ul></section> : null}
