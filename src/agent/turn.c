@@ -12,7 +12,7 @@ struct turn *turn_new(void)
 	if (t == NULL)
 		return NULL;
 	arena_init(&t->mem, TURN_MAX_BYTES);
-	t->text = t->thinking = t->request_id = t->wire = "";
+	t->text = t->thinking = t->request_id = t->served = t->wire = "";
 	t->usage.cost_microusd = -1;
 	return t;
 }

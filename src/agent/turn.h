@@ -19,6 +19,7 @@ struct usage {
 	int64_t cost_microusd; /* the provider's own figure; -1: none given */
 	bool estimated;        /* counted by us (bytes / 4), not measured */
 	int64_t window; /* tokens to which the service cut the request unsaid; 0: it did not */
+	int64_t told;   /* input as the service counted it, believed or not; 0: it did not */
 };
 
 enum turn_stop {
@@ -67,6 +68,7 @@ struct turn {
 	struct usage usage;
 	enum turn_stop stop;
 	const char *request_id; /* the provider's; "" */
+	const char *served;     /* the model that answered, as the provider says; "" */
 	bool trimmed;           /* by ask_trim */
 	bool odd;               /* it is asked again: its text is for nobody */
 	/* The assistant message as it goes into messages.jsonl: one or several

@@ -43,6 +43,7 @@
 #define NOTES_MAX      64          /* the oldest make room */
 #define SAID_MAX_CHARS 100000
 #define AGAIN_MS       1000
+#define AVA_TIME_MS    600000 /* of a turn, where ava.timeout is not set */
 
 struct talk *talk_of(struct run *r)
 {
@@ -481,7 +482,8 @@ static void set_limits(struct talk *t)
 	const struct settings *s = &t->session->core->settings;
 
 	t->run.spec->agent.limits = (struct agent_limits){
-		.time_ms = s->ava_timeout_s * 1000,
+		.time_ms = s->ava_timeout_s ? s->ava_timeout_s * 1000
+					    : AVA_TIME_MS * spec_patience(t->run.spec->model),
 		.cost_microusd = s->ava_cost_cents * 10000,
 		.tokens = s->ava_tokens,
 		.iterations = (int32_t)s->ava_iterations,
@@ -710,6 +712,10 @@ static int64_t talk_save_reply(struct agent *a, const struct turn *turn, bool wa
 		t->spoke_ms = clock_wall_ms();
 		t->asks = talk_asks(turn->text, turn->text_len);
 		write_words(t, d, turn->text, turn->text_len);
+	}
+	if (t->run.call.doubt) { /* of the model, for the person: she does not read it */
+		write_words(t, d, t->run.call.doubt, strlen(t->run.call.doubt));
+		t->run.call.doubt = NULL;
 	}
 	talk_mark_turn(t, d, !last, turn->ncalls);
 	return world_io.save_reply(a, turn, wait);

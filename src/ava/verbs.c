@@ -499,7 +499,9 @@ static bool model_asked(struct core *c, const json_t *o, struct learn_ticket *t)
 	const char *name = json_get_str(o, "model"), *own = c->model ? c->model : models_ava();
 	struct model m;
 
-	return model_resolve(name && *name ? name : own, &m, NULL, NULL) == 0 &&
+	/* Where a local server has several and none is chosen it is asked again. */
+	return (model_resolve(name && *name ? name : own, &m, NULL, NULL) == 0 ||
+		(model_restore(MODEL_UNNAMED, &m, NULL) == 0 && provider_usable(m.provider))) &&
 	       learn_ask(c->sup.learner, &m, t);
 }
 

@@ -24,7 +24,7 @@ struct ava_error;
 	/* cents of a local day, runs and Ava's turns together; 0: no limit */                     \
 	X(budget_day_cents, "budget.day_cents", 0, 0, 100000000)                                   \
 	/* of one turn of Ava's: seconds, cents, tokens, calls of her model */                     \
-	X(ava_timeout_s, "ava.timeout", 600, 1, 604800)                                            \
+	X(ava_timeout_s, "ava.timeout", 0, 0, 604800)                                              \
 	X(ava_cost_cents, "ava.max_cost_cents", 100, 0, 1000000)                                   \
 	X(ava_tokens, "ava.max_tokens", 1000000, 1, 1000000000)                                    \
 	X(ava_iterations, "ava.max_iterations", 30, 1, 100000)                                     \

@@ -180,6 +180,7 @@ struct format words_minutes(int least, int most); /* "~1 minute", "~5-10 minutes
 #define WORDS_QUOTE_ASKS                "\n• Asks you before: "
 #define WORDS_QUOTE_LIMITS              "\n• Limits: "
 #define WORDS_QUOTE_SMALL(why)          "\n• TOO SMALL A WINDOW: %s", why
+#define WORDS_QUOTE_NO_TOOLS(model)     "\n• NO TOOLS REACH %s: `ava doctor` says why", model
 #define WORDS_QUOTE_FOR_ALL             " for all, "
 #define WORDS_QUOTE_EACH                "each "
 #define WORDS_QUOTE_STOPS               "stops at "

@@ -13,14 +13,21 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/util.h"
 #include "codec/json.h"
 
 #define FORMAT    1
 #define BYTES_MAX ((size_t)1 << 20)
+/* Bytes of a request that a token has at the most; of one with tools and JSON that are 3.5 (18,602
+ * as 5,374 tokens; 771 where the template dropped the tools). Few tokens are of a server that does
+ * not count. */
+#define COUNTED_BYTES 12
+#define COUNTED_LEAST 64
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static json_t *rows;     /* NULL: none yet */
 static json_t *dialects; /* by id, for as long as the program; NULL: none yet */
+static json_t *lists;    /* by base URL: ids; so */
 
 struct row_key {
 	char text[LEARNED_KEY];
@@ -34,35 +41,62 @@ static struct row_key key_of(const char *model, const char *url)
 	return k;
 }
 
-bool learned_find(const char *model, const char *url, int64_t *window, int64_t *output_max)
+/* The numbers of a row by their names in the file. */
+static const struct {
+	const char *name;
+	size_t at;
+	const char *words; /* for a person, before it */
+} facts[] = {
+	{"window", offsetof(struct learned, window), "window"},
+	{"maxOutput", offsetof(struct learned, output_max), "output at most"},
+	{"slots", offsetof(struct learned, slots), "calls at a time"},
+	{"tools", offsetof(struct learned, tools), "tools (-1: none)"},
+};
+
+static int64_t *fact(struct learned *l, size_t i)
+{
+	return (int64_t *)(void *)((char *)l + facts[i].at);
+}
+
+bool learned_find(const char *model, const char *url, struct learned *out)
 {
 	const json_t *row;
+	bool any = false;
 
 	pthread_mutex_lock(&lock);
 	row = json_object_get(rows, key_of(model, url).text);
-	*window = json_get_int(row, "window", 0);
-	*output_max = json_get_int(row, "maxOutput", 0);
 	if (clock_wall_ms() - json_get_int(row, "atMs", 0) > LEARNED_MS)
-		*window = *output_max = 0;
+		row = NULL;
+	for (size_t i = 0; i < ARRAY_LEN(facts); i++) {
+		*fact(out, i) = json_get_int(row, facts[i].name, 0);
+		any |= *fact(out, i) != 0;
+	}
 	pthread_mutex_unlock(&lock);
-	return *window > 0 || *output_max > 0;
+	return any;
 }
 
-bool learned_note(const char *model, const char *url, int64_t window, int64_t output_max,
-		  const char *from)
+bool learned_note(const char *model, const char *url, const struct learned *l, const char *from)
 {
 	struct row_key key = key_of(model, url);
-	int64_t was_window, was_output;
+	struct learned was, is = *l;
 	json_t *row;
-	bool is_new;
+	bool is_new = false;
 
-	(void)learned_find(model, url, &was_window, &was_output);
-	window = window > 0 ? window : was_window;
-	output_max = output_max > 0 ? output_max : was_output;
-	if (window == was_window && output_max == was_output)
+	(void)learned_find(model, url, &was);
+	row = json_object();
+	for (size_t i = 0; i < ARRAY_LEN(facts); i++) {
+		if (*fact(&is, i) == 0)
+			*fact(&is, i) = *fact(&was, i);
+		is_new |= *fact(&is, i) != *fact(&was, i);
+		if (i < 2 || *fact(&is, i) != 0)
+			json_object_set_new(row, facts[i].name, json_integer(*fact(&is, i)));
+	}
+	json_object_set_new(row, "from", json_string(from));
+	json_object_set_new(row, "atMs", json_integer(clock_wall_ms()));
+	if (!is_new) {
+		json_decref(row);
 		return false;
-	row = json_pack("{s:I, s:I, s:s, s:I}", "window", (json_int_t)window, "maxOutput",
-			(json_int_t)output_max, "from", from, "atMs", (json_int_t)clock_wall_ms());
+	}
 	pthread_mutex_lock(&lock);
 	if (!rows)
 		rows = json_object();
@@ -71,6 +105,65 @@ bool learned_note(const char *model, const char *url, int64_t window, int64_t ou
 	is_new = json_object_set_new(rows, key.text, row) == 0;
 	pthread_mutex_unlock(&lock);
 	return is_new;
+}
+
+bool learned_count(const char *model, const char *url, int64_t bytes, int64_t tokens, bool called,
+		   char *text, size_t size)
+{
+	bool odd = !called && tokens >= COUNTED_LEAST && tokens < bytes / COUNTED_BYTES;
+	struct learned l;
+
+	(void)learned_find(model, url, &l);
+	if (called && l.tools < 0)
+		(void)learned_note(model, url, &(struct learned){.tools = 1}, "count");
+	if (!odd || l.tools < 0 ||
+	    !learned_note(model, url, &(struct learned){.tools = -1}, "count"))
+		return false;
+	snprintf(
+		text, size,
+		"%.100s counted %lld tokens of a request of about %lld: its template has no "
+		"tools, or its window cut the request without a word; `ava doctor` says what to do",
+		model, (long long)tokens, (long long)(bytes / 400 * 100));
+	return true;
+}
+
+void learned_list(const char *url, const json_t *ids)
+{
+	json_t *kept = json_array(), *id;
+	size_t i;
+
+	json_array_foreach((json_t *)ids, i, id)
+	{
+		if (json_is_string(id) && !strcasestr(json_string_value(id), "embed"))
+			json_array_append(kept, id);
+	}
+	pthread_mutex_lock(&lock);
+	if (!lists)
+		lists = json_object();
+	json_object_set_new(lists, url, kept);
+	pthread_mutex_unlock(&lock);
+}
+
+size_t learned_names(const char *url, char *out, size_t size)
+{
+	const json_t *list, *id;
+	size_t i, used = 0, n;
+
+	out[0] = '\0';
+	pthread_mutex_lock(&lock);
+	list = json_object_get(lists, url);
+	n = json_array_size(list);
+	json_array_foreach((json_t *)list, i, id)
+	{
+		if (used + json_string_length(id) + sizeof(", and others") >= size) {
+			snprintf(out + used, size - used, " and others");
+			break;
+		}
+		used += (size_t)snprintf(out + used, size - used, "%s%s", i ? ", " : "",
+					 json_string_value(id));
+	}
+	pthread_mutex_unlock(&lock);
+	return n;
 }
 
 const char *learned_dialect(const char *model, const char *name)
@@ -98,10 +191,14 @@ bool learned_words(size_t i, struct buf *out)
 		blank = strchr(key, ' ');
 		if (i-- > 0 || !blank)
 			continue;
-		buf_addf(out,
-			 "%.*s at%s: window %lld, output at most %lld tokens (0: not told), by %s",
-			 (int)(blank - key), key, blank, (long long)json_get_int(row, "window", 0),
-			 (long long)json_get_int(row, "maxOutput", 0), json_str(row, "from"));
+		buf_addf(out, "%.*s at%s:", (int)(blank - key), key, blank);
+		for (size_t k = 0; k < ARRAY_LEN(facts); k++) {
+			long long n = json_get_int(row, facts[k].name, 0);
+
+			if (n != 0)
+				buf_addf(out, " %s %lld,", facts[k].words, n);
+		}
+		buf_addf(out, " by %s", json_str(row, "from"));
 		break;
 	}
 	pthread_mutex_unlock(&lock);

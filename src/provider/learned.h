@@ -1,12 +1,14 @@
-/* Facts that were learned of models where they are served: the window and the most output of a
- * call, as the server says (subagent/learn.h), as its refusals say, or as it counted. Kept in the
- * data root (doc/MESSAGES.md, "What was learned of models"); any thread. */
+/* Facts that were learned of models where they are served: window, most output of a call, calls at
+ * a time, tools, as the server says (subagent/learn.h), as its refusals say, or as it counted. Kept
+ * in the data root (doc/MESSAGES.md, "What was learned of models"); any thread. */
 #ifndef PROVIDER_LEARNED_H
 #define PROVIDER_LEARNED_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "codec/json.h"
 
 struct ava_error;
 struct buf;
@@ -16,12 +18,31 @@ struct buf;
 #define LEARNED_MAX  256                      /* no more are kept */
 #define LEARNED_MS   (INT64_C(30) * 86400000) /* older ones are not believed */
 
-/* Limits of the model of that id at that base URL, in tokens; 0: not known. false: none is. */
-bool learned_find(const char *model, const char *url, int64_t *window, int64_t *output_max);
-/* 0 says nothing of that number. `from`: "server", "refusal", "count". true: it is new, and
+/* 0: not known. */
+struct learned {
+	int64_t window, output_max; /* tokens */
+	int64_t slots;              /* calls that the server works at at a time */
+	int64_t tools;              /* 1: its template has tools; -1: it has none */
+};
+
+/* Facts of the model of that id at that base URL. false: none is known, and all are 0. */
+bool learned_find(const char *model, const char *url, struct learned *out);
+/* What `l` does not know stays. `from`: "server", "refusal", "count". true: it is new, and
  * learned_save is due. */
-bool learned_note(const char *model, const char *url, int64_t window, int64_t output_max,
-		  const char *from);
+bool learned_note(const char *model, const char *url, const struct learned *l, const char *from);
+/* A call of that many bytes was counted as so many tokens, of which the reply called a tool or
+ * not. A count that has no room for the tools is noted, and is a sentence in `text`; false: it is
+ * nothing new, or nothing odd. */
+bool learned_count(const char *model, const char *url, int64_t bytes, int64_t tokens, bool called,
+		   char *text, size_t size);
+
+/* The models that a server lists, *borrowed*, for as long as the program, without those that only
+ * make vectors. */
+void learned_list(const char *url, const json_t *ids);
+/* Their number, 0: not known; `out`: their names, a comma and a blank between two, the first of
+ * many. */
+size_t learned_names(const char *url, char *out, size_t size);
+
 /* The dialect that a service asked for, by the model's id, for as long as the program: the first
  * `name` that was given (NULL: none is); "" none. */
 const char *learned_dialect(const char *model, const char *name);

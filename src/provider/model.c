@@ -483,6 +483,20 @@ int provider_require(const struct provider *p, const char *what, struct ava_erro
 		       what, p->needs_key ? p->key_name : p->url_name, path);
 }
 
+bool provider_lacks(const struct provider *p, char *text, size_t size)
+{
+	bool half = p->needs_key ? strcmp(p->base_url, p->own_url) != 0 : p->model[0] != '\0';
+
+	if (provider_usable(p) || !half)
+		return false;
+	snprintf(text, size, "%s is set without %s: set it%s",
+		 p->needs_key ? p->url_name : "AVA_LOCAL_MODEL",
+		 p->needs_key ? p->key_name : p->url_name,
+		 p->needs_key ? ", or AVA_LOCAL_BASE_URL where no key is needed"
+			      : " to where its server listens (http://127.0.0.1:11434/v1)");
+	return true;
+}
+
 /* ---- addresses */
 
 /* `host` is the machine itself by its form; names other than localhost are
@@ -722,14 +736,14 @@ static void take_row(struct model *out, const struct model_row *row)
 /* A table's window is the most; of a model that no table has the learned one is all there is. */
 static void take_learned(struct model *out)
 {
-	int64_t window, output;
+	struct learned l;
 
-	if (!learned_find(out->id, out->provider->base_url, &window, &output))
+	if (!learned_find(out->id, out->provider->base_url, &l))
 		return;
-	if (window > 0)
-		out->context = out->known ? MIN(out->context, window) : window;
-	if (output > 0)
-		out->max_output = MIN(out->max_output, output);
+	if (l.window > 0)
+		out->context = out->known ? MIN(out->context, l.window) : l.window;
+	if (l.output_max > 0)
+		out->max_output = MIN(out->max_output, l.output_max);
 }
 
 static int set_remote(struct model *out, const char *name, const struct provider *p,
@@ -788,15 +802,28 @@ static int set_alias(struct model *out, const char *alias, struct ava_error *err
 {
 	const struct provider *p = first_usable();
 	const char *id = models_alias(alias, p);
-	char local[264];
+	char local[264], names[200], lacks[300];
+	size_t n;
 
 	if (!id && !p) {
 		set_offline(out);
 		snprintf(why_text, sizeof(why_text), "%s", NO_KEY);
+		for (n = 0; (p = provider_at(n)) != NULL; n++)
+			if (provider_lacks(p, lacks, sizeof(lacks)))
+				snprintf(why_text, sizeof(why_text), "%s; %s", NO_KEY, lacks);
 		return 0;
 	}
 	if (!id && strcmp(p->name, "local") == 0) {
-		snprintf(local, sizeof(local), "local/%s", p->model[0] ? p->model : "default");
+		n = p->model[0] ? 0 : learned_names(p->base_url, names, sizeof(names));
+		if (n > 1)
+			return err_set(err, AVA_EINVAL,
+				       "the server at %.100s has %zu models (%s): set "
+				       "AVA_LOCAL_MODEL to one of them, or name it (local/...)",
+				       p->base_url, n, names);
+		snprintf(local, sizeof(local), "local/%s",
+			 p->model[0] ? p->model
+			 : n == 1    ? names
+				     : "default");
 		id = local;
 	}
 	if (!id)

@@ -101,6 +101,7 @@ struct model_row {
 
 #define MODEL_DEFAULT_CONTEXT 128000 /* of a model no table has */
 #define MODEL_LOCAL_CONTEXT   32768
+#define MODEL_UNNAMED         "local/default" /* nobody said which of a local server's */
 #define MODEL_DEFAULT_OUTPUT  8192
 /* A call reserves the cost of its whole output, so less than most models can
  * is asked for unless config.yaml says so. */
@@ -172,6 +173,8 @@ const struct provider *provider_find(const char *name, size_t len);
 const char *provider_key(const struct provider *p);
 /* It has what it needs: a key, or for local an address. */
 bool provider_usable(const struct provider *p);
+/* It is not usable, though half of what it needs is there: which half is missing, in a sentence. */
+bool provider_lacks(const struct provider *p, char *text, size_t size);
 /* There is a version in the paths of its calls: /v1, /v1beta/openai, /api/paas/v4. */
 bool provider_versioned(const struct provider *p);
 /* AVA_EUNSUPPORTED when it is not usable: "<what> needs ANTHROPIC_API_KEY: …". */

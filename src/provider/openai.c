@@ -801,6 +801,7 @@ static int take_chunk(struct stream *s, const char *data, size_t len, const json
 
 	if (s->reply->id[0] == 0)
 		stream_id(s->reply, json_get_str(chunk, "id"));
+	stream_served(s->reply, json_get_str(chunk, "model"));
 	openai_usage(s->reply, json_object_get(chunk, "usage"));
 	openai_usage(s->reply, json_object_get(chunk, "usageMetadata"));
 	openai_usage(s->reply, chunk); /* Ollama */

@@ -322,6 +322,7 @@ void gate_init(struct call_gate *g, struct gate_circuit *c)
 {
 	*g = (struct call_gate){
 		.circuit = c,
+		.most = GATE_MAX,
 		.limit = GATE_MAX,
 		.step = GATE_LEAST,
 		.patience = GATE_CREDIT,
@@ -489,7 +490,7 @@ static void ticket_out(struct gate_ticket *t)
 /* May the first of the queue go? Else *again_ms. */
 static bool may_go(struct call_gate *g, int64_t now_ms, int64_t *again_ms)
 {
-	if (g->held >= g->limit)
+	if (g->held >= MIN(g->limit, g->most))
 		return false;
 	if (g->closed && (g->probing || now_ms < g->open_ms)) {
 		if (!g->probing)

@@ -163,7 +163,8 @@ struct gate_head {
 struct call_gate {
 	struct gate_circuit *circuit; /* shared by the gates of a provider */
 	struct list queue;
-	unsigned queued, follow, held;       /* tickets waiting, waiting for a leader, inside */
+	unsigned queued, follow, held; /* tickets waiting, waiting for a leader, inside */
+	unsigned most;                 /* that may be inside, whatever the limit; the caller's */
 	unsigned limit, credit, step, round; /* good replies in this round */
 	unsigned patience, in_a_row;         /* good replies to the credit of refusals; refusals */
 	uint32_t epoch; /* counts the cuts: an older call's failure is part of the same one */

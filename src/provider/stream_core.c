@@ -319,6 +319,12 @@ void stream_id(struct arriving *r, const char *id)
 		copy_word(r->id, sizeof(r->id), id);
 }
 
+void stream_served(struct arriving *r, const char *model)
+{
+	if (model != NULL && r->served[0] == 0)
+		copy_word(r->served, sizeof(r->served), model);
+}
+
 void stream_stop(struct arriving *r, const char *reason)
 {
 	if (reason != NULL && strcmp(r->stop, "refusal") != 0)
@@ -672,7 +678,8 @@ static int make_turn(struct stream *s, struct turn *t)
 		return stream_fault(s, REPLY_OVERFLOW, OVERFLOW);
 	t->stop = stop_of(r->stop);
 	t->request_id = arena_copy(&t->mem, r->id, strlen(r->id));
-	if (t->request_id == NULL)
+	t->served = arena_copy(&t->mem, r->served, strlen(r->served));
+	if (t->request_id == NULL || t->served == NULL)
 		return AVA_ENOMEM;
 	if (t->stop == TURN_STOP_REFUSAL) /* what came of it must not be used */
 		return 0;
@@ -718,6 +725,7 @@ static void give_usage(const struct stream *s, bool whole, struct usage *u)
 		u->input += u->cache_read + u->cache_write;
 	u->cache_read = MIN(u->cache_read, u->input);
 	u->estimated = !measured;
+	u->told = measured ? u->input : 0;
 	if (r == NULL || (measured && stop_of(r->stop) == TURN_STOP_REFUSAL))
 		return;
 	if (s->sent > 0 &&

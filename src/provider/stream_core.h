@@ -75,7 +75,7 @@ struct arriving {
 	json_t *extra;      /* chat completions: extra_content of the message; NULL: none */
 	struct usage usage; /* Messages: input without what the cache had */
 	bool measured;
-	char id[80], stop[40];
+	char id[80], stop[40], served[128];
 };
 
 struct stream_ops {
@@ -141,6 +141,8 @@ int64_t stream_count(const json_t *usage, const char *const *keys);
  * changes that the model refused. */
 void stream_id(struct arriving *r, const char *id);
 void stream_stop(struct arriving *r, const char *reason);
+/* The model that answers, as the service names it; the first counts. */
+void stream_served(struct arriving *r, const char *model);
 /* Parts of chat completions, the same in responses (openai.c). A result's keys: what it is, the
  * call that it answers, its text. */
 void openai_usage(struct arriving *r, const json_t *usage);

@@ -138,11 +138,8 @@ static void result_caveats(struct jw *w, const struct run *r, const struct agent
 		json_array_append_new(list,
 				      json_sprintf("%s was overloaded: %s went on in its place",
 						   r->call.first_model, r->spec->model->id));
-	if (r->call.undercounted)
-		json_array_append_new(
-			list, json_sprintf("%s counted far fewer tokens than were sent: it may "
-					   "have cut the conversation to a window of its own",
-					   r->spec->model->provider->name));
+	if (r->call.doubt)
+		json_array_append_new(list, json_string(r->call.doubt));
 	if (no_patch)
 		json_array_append_new(
 			list, json_sprintf("its changes could not be made into a patch (%s): they "

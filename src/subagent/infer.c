@@ -187,6 +187,7 @@ static void infer_doubt(struct run *r, struct usage *u)
 {
 	int64_t grown = r->rec.request_bytes - r->call.counted_bytes;
 	int64_t more = u->input - r->call.counted;
+	char text[200];
 
 	if (u->estimated || r->spec->model->dialect->answer)
 		return;
@@ -197,14 +198,39 @@ static void infer_doubt(struct run *r, struct usage *u)
 		r->call.counted_bytes = r->rec.request_bytes;
 		return;
 	}
-	r->call.undercounted |= u->input > UNDERCOUNT_LEAST && u->input < r->rec.request_bytes / 6;
+	if (!r->call.doubt && u->input > UNDERCOUNT_LEAST && u->input < r->rec.request_bytes / 6) {
+		snprintf(text, sizeof(text),
+			 "%s counted far fewer tokens than were sent: it may have cut the "
+			 "conversation to a window of its own",
+			 r->spec->model->provider->name);
+		r->call.doubt = arena_copy(&r->spec->mem, text, strlen(text));
+	}
 	/* Some cut what is too long without a word: the count stands still at their window. */
 	if (more == 0 && grown >= CUT_LEAST && u->input % WINDOW_STEP == 0) {
 		u->window = u->input;
-		learn_told(r->sup->learner, r->spec->model, u->window, 0, "count");
+		learn_told(r->sup->learner, r->spec->model, &(struct learned){.window = u->window},
+			   "count");
 	}
 	u->input = MAX(u->input, r->rec.request_bytes / 4);
 	u->estimated = true;
+}
+
+/* A first request that was counted for less than its tools alone are: told at once, once a model.
+ */
+static void infer_suspect(struct run *r, const struct turn *t)
+{
+	const struct model *m = r->spec->model;
+	struct draft *d;
+	char text[400];
+
+	if (r->call.counted > 0 || m->dialect->answer ||
+	    !learn_counted(r->sup->learner, m, r->rec.request_bytes, t->usage.told, t->ncalls > 0,
+			   text, sizeof(text)))
+		return;
+	r->call.doubt = arena_copy(&r->spec->mem, text, strlen(text));
+	d = world_draft(r);
+	if (d)
+		record_activity(d, r, text);
 }
 
 /* The reply is here: *taken*. */
@@ -213,6 +239,7 @@ static void infer_reply(struct infer_job *j, struct turn *t)
 	struct run *r = j->run;
 	const struct redact *redact = r->rec.outbox.lb->redact;
 
+	infer_suspect(r, t);
 	infer_doubt(r, &t->usage);
 	if (redact && redact_has_known(redact, t->wire, t->wire_len)) {
 		r->call.cut = t->usage; /* paid for all the same */
@@ -579,7 +606,8 @@ static void infer_attempt_failed(struct infer_job *j, struct wirecall_end *end)
 	 */
 	if (!again && lower && !end->error.never &&
 	    !(end->error.guessed && told.window < r->rec.request_bytes / 8))
-		learn_told(r->sup->learner, r->spec->model, told.window, told.output_max,
+		learn_told(r->sup->learner, r->spec->model,
+			   &(struct learned){.window = told.window, .output_max = told.output_max},
 			   "refusal");
 	infer_write_failure(j, end, &u, !again && lower ? &told : NULL, again ? plan.wait_ms : -1);
 	if (!again && lower) {

@@ -27,6 +27,7 @@
 #define OLLAMA_LOADS 4096
 #define WINDOW_LEAST 256 /* what is told below, or above, is none */
 #define WINDOW_MOST  1e9
+#define SLOTS_MOST   10000
 
 enum { MODELS, PROPS, LOADED, SHOW, STUDIO };
 static const char *const questions[LEARN_QUESTIONS] = {
@@ -49,7 +50,7 @@ struct learner {
 	struct buf answers[LEARN_QUESTIONS];
 	unsigned open;       /* questions under way */
 	struct list tickets; /* who waits for it, also who wants to ask behind it */
-	json_t *asked;       /* when, monotonic, by id and address */
+	json_t *asked;       /* when it may be asked again, monotonic, by id and address */
 	struct os_work save;
 	bool saving, unsaved, stopped; /* unsaved: more came while it was written */
 };
@@ -129,7 +130,7 @@ static int64_t of_show(const json_t *o)
 	return runs > 0 ? MIN(most, runs) : most;
 }
 
-int64_t learn_window(json_t *const answers[LEARN_QUESTIONS], const char *name)
+static int64_t window_told(json_t *const answers[LEARN_QUESTIONS], const char *name)
 {
 	int64_t told = 0;
 
@@ -144,6 +145,60 @@ int64_t learn_window(json_t *const answers[LEARN_QUESTIONS], const char *name)
 				     : of_show(answer);
 	}
 	return MAX(told, 0);
+}
+
+/* Of a list without the word it says nothing in some, that there are none in others. */
+static int64_t tools_of(const json_t *capabilities, const char *word, int64_t without)
+{
+	size_t i;
+	const json_t *v;
+
+	json_array_foreach((json_t *)capabilities, i, v)
+	{
+		if (json_is_string(v) && strcmp(json_string_value(v), word) == 0)
+			return 1;
+	}
+	return json_is_array(capabilities) ? without : 0;
+}
+
+static int64_t tools_told(json_t *const answers[LEARN_QUESTIONS], const char *name)
+{
+	const json_t *can = json_object_get(answers[PROPS], "chat_template_caps");
+	const json_t *row = row_named(json_object_get(answers[STUDIO], "data"), name);
+	int64_t told = tools_of(json_object_get(answers[SHOW], "capabilities"), "tools", -1);
+
+	if (json_is_boolean(json_object_get(can, "supports_tools")))
+		return json_is_true(json_object_get(can, "supports_tools")) ? 1 : -1;
+	return told ? told : tools_of(json_object_get(row, "capabilities"), "tool_use", 0);
+}
+
+struct learned learn_facts(json_t *const answers[LEARN_QUESTIONS], const char *name)
+{
+	int64_t slots = json_get_int(answers[PROPS], "total_slots", 0);
+
+	return (struct learned){
+		.window = window_told(answers, name),
+		.slots = slots > 0 && slots <= SLOTS_MOST ? slots : 0,
+		.tools = tools_told(answers, name),
+	};
+}
+
+/* false: no list came. */
+static bool take_list(const struct provider *p, const json_t *answer)
+{
+	const json_t *list = json_object_get(answer, "data"), *row;
+	json_t *ids = json_array();
+	size_t i;
+
+	json_array_foreach((json_t *)list, i, row)
+	{
+		if (json_get_str(row, "id"))
+			json_array_append(ids, json_object_get(row, "id"));
+	}
+	if (json_is_array(list))
+		learned_list(p->base_url, ids);
+	json_decref(ids);
+	return json_is_array(list);
 }
 
 /* ---- the file */
@@ -174,11 +229,21 @@ static void save_start(struct learner *l)
 	os_work_start(l->loop, &l->save);
 }
 
-void learn_told(struct learner *l, const struct model *m, int64_t window, int64_t output_max,
+void learn_told(struct learner *l, const struct model *m, const struct learned *told,
 		const char *from)
 {
-	if (m->provider && learned_note(m->id, m->provider->base_url, window, output_max, from))
+	if (m->provider && learned_note(m->id, m->provider->base_url, told, from))
 		save_start(l);
+}
+
+bool learn_counted(struct learner *l, const struct model *m, int64_t bytes, int64_t tokens,
+		   bool called, char *text, size_t size)
+{
+	if (!m->provider || m->provider->needs_key ||
+	    !learned_count(m->id, m->provider->base_url, bytes, tokens, called, text, size))
+		return false;
+	save_start(l);
+	return true;
 }
 
 /* ---- asking */
@@ -248,21 +313,35 @@ static void question_start(struct learner *l, size_t i, const char *version)
 	c->nheaders = 0;
 }
 
+static void ask_again_in(struct learner *l, const struct model *m, int64_t ms)
+{
+	char key[LEARNED_KEY];
+
+	snprintf(key, sizeof(key), "%s %s", m->id, m->provider->base_url);
+	if (json_object_size(l->asked) >= ASKED_MAX)
+		json_object_clear(l->asked);
+	json_object_set_new(l->asked, key, json_integer(clock_mono_ms() + ms));
+}
+
 /* All have answered, or the time is over: what is here counts. */
 static void asking_end(void *user)
 {
 	struct learner *l = user;
 	json_t *answers[LEARN_QUESTIONS] = {NULL};
-	int64_t window;
+	bool unnamed = strcmp(l->model.id, MODEL_UNNAMED) == 0, listed;
+	struct learned told;
 
 	for (size_t i = 0; i < LEARN_QUESTIONS; i++)
 		if (!l->calls[i].impl && l->calls[i].status == 200 && l->answers[i].len > 0)
 			answers[i] = json_parse(l->answers[i].data, l->answers[i].len, NULL);
-	window = learn_window(answers, l->model.wire_name);
+	told = learn_facts(answers, l->model.wire_name);
+	listed = take_list(l->model.provider, answers[MODELS]);
 	for (size_t i = 0; i < LEARN_QUESTIONS; i++)
 		json_decref(answers[i]);
-	if (window > 0)
-		learn_told(l, &l->model, window, 0, "server");
+	if (!unnamed || !listed)
+		learn_told(l, &l->model, &told, "server");
+	if (unnamed || (!listed && told.window == 0))
+		ask_again_in(l, &l->model, LEARN_SOON_MS);
 	asking_over(l);
 }
 
@@ -297,18 +376,15 @@ static bool worth_asking(const struct model *m)
 /* The server was asked a while ago; else it is noted that it is asked now. */
 static bool asked_lately(struct learner *l, const struct model *m)
 {
-	int64_t now = clock_mono_ms();
 	char key[LEARNED_KEY];
-	const json_t *at;
+	const json_t *again;
 
 	snprintf(key, sizeof(key), "%s %s", m->id, m->provider->base_url);
-	at = json_object_get(l->asked, key);
-	if (at && now - json_integer_value(at) < LEARN_AGAIN_MS)
+	again = json_object_get(l->asked, key);
+	if (again && clock_mono_ms() < json_integer_value(again))
 		return true;
-	if (json_object_size(l->asked) >= ASKED_MAX)
-		json_object_clear(l->asked);
 	if (!l->pool)
-		json_object_set_new(l->asked, key, json_integer(now));
+		ask_again_in(l, m, LEARN_AGAIN_MS);
 	return false;
 }
 

@@ -1,6 +1,7 @@
-/* Facts that a server tells of its models before they are called: the window that it really has.
- * Asked once for a server and model, and again after a while; nobody waits longer than LEARN_MS.
- * What comes of it, and what refusals taught, goes to provider/learned.h and its file. Loop thread.
+/* Facts that a server tells of its models before they are called: which there are, the window that
+ * it really has, how many calls it works at, whether the template has tools. Asked once for a
+ * server and model, and again after a while; nobody waits longer than LEARN_MS. What comes of it,
+ * and what refusals taught, goes to provider/learned.h and its file. Loop thread.
  */
 #ifndef SUBAGENT_LEARN_H
 #define SUBAGENT_LEARN_H
@@ -10,6 +11,7 @@
 
 #include "base/list.h"
 #include "codec/json.h"
+#include "provider/learned.h"
 
 struct learner;
 struct model;
@@ -17,6 +19,7 @@ struct os_loop;
 
 #define LEARN_MS       1000
 #define LEARN_AGAIN_MS 600000
+#define LEARN_SOON_MS  5000 /* where nothing was told */
 
 /* Facts are kept below `root_fd`, which outlives it. NULL: no memory. */
 struct learner *learner_new(struct os_loop *loop, int root_fd);
@@ -31,13 +34,16 @@ struct learn_ticket { /* the caller's */
 /* false: there is nothing to wait for: its service is known, or was asked. */
 bool learn_ask(struct learner *l, const struct model *m, struct learn_ticket *t);
 
-/* Numbers that a refusal of `m`, or its count, told (provider/learned.h); 0: nothing. */
-void learn_told(struct learner *l, const struct model *m, int64_t window, int64_t output_max,
+/* What a refusal of `m`, or its count, told. */
+void learn_told(struct learner *l, const struct model *m, const struct learned *told,
 		const char *from);
+/* learned_count of a call of `m`. */
+bool learn_counted(struct learner *l, const struct model *m, int64_t bytes, int64_t tokens,
+		   bool called, char *text, size_t size);
 
-/* Tokens that the answers of a server tell of the model `name`; 0: none. `answers` as they are
- * asked for (learn.c); NULL: none came. */
+/* What the answers of a server tell of the model `name`. `answers` as they are asked for (learn.c);
+ * NULL: none came. */
 #define LEARN_QUESTIONS 5
-int64_t learn_window(json_t *const answers[LEARN_QUESTIONS], const char *name);
+struct learned learn_facts(json_t *const answers[LEARN_QUESTIONS], const char *name);
 
 #endif

@@ -20,6 +20,7 @@
 #include "codec/json.h"
 #include "codec/utf8.h"
 #include "exec/repository.h"
+#include "provider/learned.h"
 #include "subagent/rights.h"
 #include "subagent/spec.h"
 
@@ -435,7 +436,8 @@ static void alone_text(struct buf *out, const struct run_spec *s)
 	bool first = true;
 	struct model m;
 
-	buf_addf(out, WORDS_QUOTE_MODEL(s->model->id, s->thinking));
+	buf_addf(out, WORDS_QUOTE_MODEL(s->model->id,
+					s->thinking && s->model->thinking != MODEL_THINKING_NONE));
 	for (; spec_next_model(s, &at, &m); first = false)
 		buf_addf(out, "%s%s", first ? WORDS_QUOTE_OVERLOADED : ", ", m.id);
 	if (s->rationale[0]) {
@@ -497,6 +499,23 @@ static void rights_text(struct buf *out, struct run_spec *const *specs, unsigned
 		if (n > 1)
 			buf_addf(out, "run %u, ", i + 1);
 		buf_adds(out, "what a stranger wrote could make it send out what is yours");
+	}
+}
+
+/* A server told, or its counts did, that a model is not shown its tools: each model once. */
+static void tools_text(struct buf *out, struct run_spec *const *specs, unsigned n)
+{
+	const char *said = "";
+	struct learned l;
+
+	for (unsigned i = 0; i < n; i++) {
+		const struct model *m = specs[i]->model;
+
+		if (!m->provider || strcmp(m->id, said) == 0 ||
+		    !learned_find(m->id, m->provider->base_url, &l) || l.tools >= 0)
+			continue;
+		said = m->id;
+		buf_addf(out, WORDS_QUOTE_NO_TOOLS(said));
 	}
 }
 
@@ -569,6 +588,7 @@ int quote_text(struct buf *out, const struct quotes *q, struct run_spec *const *
 	for (unsigned i = 0; i < n; i++)
 		if (spec_fits(specs[i], &small) != 0)
 			buf_addf(out, WORDS_QUOTE_SMALL(small.text));
+	tools_text(out, specs, n);
 	limits_text(out, specs, n);
 	if (changed && *changed)
 		buf_addf(out, WORDS_QUOTE_CHANGED(changed));

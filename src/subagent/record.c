@@ -254,6 +254,8 @@ void record_infer_end(struct draft *d, struct run *r, const struct turn *t)
 	jw_str(&c.w, "stopReason", stop_words[t->stop]);
 	preview(&c, "requestId", t->request_id ? t->request_id : "",
 		t->request_id ? strlen(t->request_id) : 0);
+	if (t->served && t->served[0] && strcmp(t->served, r->spec->model->wire_name) != 0)
+		preview(&c, "served", t->served, strlen(t->served));
 	if (t->usage.estimated)
 		jw_bool(&c.w, "estimated", true);
 	if (t->usage.window > 0)

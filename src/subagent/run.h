@@ -95,8 +95,9 @@ struct run_call {
 	const char *first_model; /* models.fallback took its place; in spec->mem; or NULL */
 	/* What it had used when it was stopped; cost -1: not known; 0: it never left. */
 	struct usage cut;
-	bool stopped;      /* a stop fell into it */
-	bool undercounted; /* the service counts less than was sent: the result says so */
+	bool stopped; /* a stop fell into it */
+	const char
+		*doubt; /* less was counted than was sent: in these words, of spec->mem; or NULL */
 	/* By this process: the newest count of input that was believed, and its request's bytes. */
 	int64_t counted, counted_bytes;
 };

@@ -120,6 +120,8 @@ bool spec_is_preset(const char *name);
  * as its role; of a project's role the lower one. micro-USD, ms. */
 int64_t spec_cost_otherwise(const struct role *r, const struct settings *set);
 int64_t spec_time_otherwise(const struct role *r, const struct settings *set);
+/* Limits of time that nobody set are so many times as long with this model. */
+int64_t spec_patience(const struct model *m);
 int64_t spec_tokens_otherwise(const struct role *r, const struct settings *set);
 int64_t spec_iterations_otherwise(const struct role *r, const struct settings *set);
 /* A folder that is there, or none: AVA_EINVAL, AVA_ENOENT. */

@@ -147,6 +147,9 @@ bool spec_is_preset(const char *name)
 	return find_preset(name) != NULL;
 }
 
+/* A model on a machine of one's own reads and writes at a tenth of a service's speed, or less. */
+#define LOCAL_PATIENCE 4
+
 /* What holds where a request names nothing: as its role says, under the settings. A
  * project's file may ask for less than what holds anyway, never for more: its author is not
  * the person who pays. */
@@ -168,6 +171,11 @@ int64_t spec_time_otherwise(const struct role *r, const struct settings *set)
 	       1000;
 }
 
+int64_t spec_patience(const struct model *m)
+{
+	return m->provider && !m->provider->needs_key ? LOCAL_PATIENCE : 1;
+}
+
 int64_t spec_tokens_otherwise(const struct role *r, const struct settings *set)
 {
 	return r->tokens ? otherwise(r, r->tokens, -1, set->limits_tokens) : set->limits_tokens;
@@ -179,19 +187,26 @@ int64_t spec_iterations_otherwise(const struct role *r, const struct settings *s
 			     : set->limits_iterations;
 }
 
+/* A time that somebody said holds as it is. */
+static bool time_is_said(const struct role *r, const struct settings *set)
+{
+	return r->source != ROLE_BUILTIN || set->limits_timeout_s != 0;
+}
+
 static int take_limits(struct run_spec *r, const struct op_spawn *s, const struct settings *set,
 		       struct ava_error *err)
 {
 	const struct preset *p = s->preset && *s->preset ? find_preset(s->preset) : NULL;
 	struct agent_limits *l = &r->agent.limits;
 	int64_t iterations;
+	int64_t patience = time_is_said(r->role, set) ? 1 : spec_patience(r->model);
 	/* A preset's tokens are those of a step; all calls bill them, some ten times. */
 	const struct {
 		int64_t given, otherwise, least;
 		const char *what;
 		int64_t *to;
 	} limits[] = {
-		{s->timeout_ms, spec_time_otherwise(r->role, set), 1, "the time limit",
+		{s->timeout_ms, spec_time_otherwise(r->role, set) * patience, 1, "the time limit",
 		 &l->time_ms},
 		{s->max_cost_microusd,
 		 p ? p->cost_cents * 10000 : spec_cost_otherwise(r->role, set), 0, "the cost limit",

@@ -22,6 +22,7 @@
 #include "base/id.h"
 #include "base/util.h"
 #include "os/loop.h"
+#include "provider/learned.h"
 #include "provider/model.h"
 
 struct wire_service { /* a provider at an address */
@@ -217,6 +218,18 @@ static struct wire_line *line_new(struct wire_lines *l, const struct model *m,
 	return line;
 }
 
+/* More calls than a server works at would only wait there, and their runs would not know. */
+static struct wire_line *line_bounded(struct wire_line *line, const struct model *m)
+{
+	struct learned l = {0};
+
+	if (!m->provider->needs_key)
+		(void)learned_find(m->id, m->provider->base_url, &l);
+	if (line)
+		line->gate.most = l.slots > 0 ? (unsigned)MIN(l.slots, GATE_MAX) : GATE_MAX;
+	return line;
+}
+
 struct wire_line *wire_line_get(struct wire_lines *l, const struct model *m, struct ava_error *err)
 {
 	const struct provider *p = m->provider;
@@ -228,10 +241,10 @@ struct wire_line *wire_line_get(struct wire_lines *l, const struct model *m, str
 		    strcmp(line->service->base_url, p->base_url) == 0) {
 			list_del(&line->node); /* most lately used last */
 			list_add(&l->lines, &line->node);
-			return line;
+			return line_bounded(line, m);
 		}
 	}
-	return line_new(l, m, err);
+	return line_bounded(line_new(l, m, err), m);
 }
 
 struct http_pool *wire_line_pool(const struct wire_line *line)

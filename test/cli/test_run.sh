@@ -53,7 +53,7 @@ lacks 'nobody is asked' 'Proceed?' "$ERR"
 lacks 'and not on stdout' 'Estimated:' "$OUT"
 
 run "$AVA" run --yes --role researcher 'find kettle'
-contains 'a researcher thinks' "• Model: offline, thinking" "$ERR"
+lacks 'nor is thinking told of a model that does not' "thinking" "$ERR"
 run "$AVA" run --yes --role researcher --no-thinking 'find kettle'
 contains 'unless it is told not to' "• Model: offline" "$ERR"
 lacks 'then it does not' "thinking" "$ERR"

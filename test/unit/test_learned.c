@@ -53,7 +53,7 @@ TEST(golden)
 	assert_true(learned_words(1, &words));
 	assert_string_equal(words.data,
 			    "openai/gpt-5.1 at https://models.example.org/v1: window 131072, "
-			    "output at most 4096 tokens (0: not told), by refusal");
+			    "output at most 4096, by refusal");
 	buf_reset(&words);
 	assert_false(learned_words(2, &words));
 	assert_int_equal(learned_save(dir, &err), 0);
@@ -90,20 +90,26 @@ static void make_model(struct model *m, const char *id)
 	assert_int_equal(model_restore(id, m, NULL), 0);
 }
 
+static bool note(const struct model *m, int64_t window, int64_t output_max, const char *from)
+{
+	struct learned l = {.window = window, .output_max = output_max};
+
+	return learned_note(m->id, m->provider->base_url, &l, from);
+}
+
 TEST(model_takes_it)
 {
 	int dir = open_root(NULL);
-	int64_t window, output;
+	struct learned l;
 	struct model m;
 
 	assert_int_equal(learned_load(dir, NULL), 0);
 	make_model(&m, "local/x");
 	assert_int_equal(m.context, MODEL_LOCAL_CONTEXT);
-	assert_false(learned_note(m.id, m.provider->base_url, 0, 0, "refusal"));
-	assert_true(learned_note(m.id, m.provider->base_url, 131072, 0, "server"));
-	assert_false(learned_note(m.id, m.provider->base_url, 131072, 0, "server"));
-	assert_true(learned_note(m.id, m.provider->base_url, 0, 2048,
-				 "refusal")); /* the window stays */
+	assert_false(note(&m, 0, 0, "refusal"));
+	assert_true(note(&m, 131072, 0, "server"));
+	assert_false(note(&m, 131072, 0, "server"));
+	assert_true(note(&m, 0, 2048, "refusal")); /* the window stays */
 	make_model(&m, "local/x");
 	assert_int_equal(m.context, 131072);
 	assert_int_equal(m.max_output, 2048);
@@ -113,33 +119,110 @@ TEST(model_takes_it)
 	assert_int_equal(provider_set("local", "http://127.0.0.1:2/v1", "", NULL), 0);
 	assert_int_equal(provider_configure(NULL), 0);
 	assert_int_equal(model_restore("local/x", &m, NULL), 0);
-	assert_false(learned_find(m.id, m.provider->base_url, &window, &output));
+	assert_false(learned_find(m.id, m.provider->base_url, &l));
 	/* Of a model that a table has the smaller one holds. */
 	assert_int_equal(model_restore("openai/gpt-5.1", &m, NULL), 0);
-	assert_true(learned_note(m.id, m.provider->base_url, INT64_C(10000000), 0, "refusal"));
+	assert_true(note(&m, INT64_C(10000000), 0, "refusal"));
 	assert_int_equal(model_restore("openai/gpt-5.1", &m, NULL), 0);
 	assert_true(m.context < 10000000);
 	for (int i = 0; i < LEARNED_MAX + 8; i++) { /* full: the oldest goes */
 		snprintf(m.id, sizeof(m.id), "local/m%d", i);
-		assert_true(learned_note(m.id, m.provider->base_url, 5000, 0, "count"));
+		assert_true(note(&m, 5000, 0, "count"));
 	}
-	assert_true(learned_find(m.id, m.provider->base_url, &window, &output));
-	assert_int_equal(window, 5000);
+	assert_true(learned_find(m.id, m.provider->base_url, &l));
+	assert_int_equal(l.window, 5000);
 	assert_int_equal(provider_set("local", "", "", NULL), 0);
 	close_root(dir);
+}
+
+/* Counts as the genuine server told them; once a model. */
+TEST(counts)
+{
+	static const struct {
+		int64_t bytes, tokens;
+		bool called, odd;
+	} cases[] = {
+		{18602, 5374, false, false}, /* with tools */
+		{18602, 1551, false, false}, /* a tokenizer that packs twelve bytes */
+		{18602, 771, true, false},   /* it called one, so it saw them */
+		{18602, 1, false, false},    /* the server does not count */
+		{18602, 771, false, true},   {18602, 771, false, false},
+		{18602, 771, true, false},   {18602, 771, false, true},
+	};
+	int dir = open_root(NULL);
+	struct learned l;
+	char text[400];
+
+	assert_int_equal(learned_load(dir, NULL), 0);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+		assert_int_equal(learned_count("local/x", "u", cases[i].bytes, cases[i].tokens,
+					       cases[i].called, text, sizeof(text)),
+				 cases[i].odd);
+	assert_non_null(strstr(text, "local/x counted 771 tokens of a request of about 4600"));
+	assert_true(learned_find("local/x", "u", &l));
+	assert_int_equal(l.tools, -1);
+	close_root(dir);
+}
+
+/* The one model of a local server is the default; of several one has to be named. */
+TEST(lists)
+{
+	json_t *one = json_pack("[s,s]", "nomic-embed-text", "qwen3:8b"),
+	       *two = json_pack("[s,s]", "llama3.1", "qwen3:8b");
+	struct ava_error err;
+	struct model m;
+	char names[64];
+	const char *url;
+
+	make_model(&m, "local/x");
+	url = m.provider->base_url;
+	assert_int_equal(learned_names(url, names, sizeof(names)), 0);
+	assert_int_equal(model_resolve("claude-haiku", &m, NULL, &err), 0);
+	assert_string_equal(m.id, MODEL_UNNAMED);
+	learned_list(url, one);
+	assert_int_equal(model_resolve("claude-haiku", &m, NULL, &err), 0);
+	assert_string_equal(m.id, "local/qwen3:8b");
+	learned_list(url, two);
+	assert_int_equal(model_resolve("claude-haiku", &m, NULL, &err), AVA_EINVAL);
+	assert_non_null(strstr(err.text, "has 2 models (llama3.1, qwen3:8b): set AVA_LOCAL_MODEL"));
+	assert_int_equal(learned_names(url, names, 28), 2);
+	assert_string_equal(names, "llama3.1 and others");
+	learned_list(url, NULL);
+	json_decref(one);
+	json_decref(two);
+	assert_int_equal(provider_set("local", "", "", NULL), 0);
 }
 
 /* As servers answer: list, props, ps, show, studio. */
 static const struct {
 	const char *what, *answers[LEARN_QUESTIONS];
-	int64_t window;
+	int64_t window, slots, tools;
 } servers[] = {
 	{"nothing", {NULL}, 0},
 	{"vllm", {"{'data':[{'id':'m','max_model_len':8192},{'id':'n','max_model_len':1}]}"}, 8192},
 	{"llama.cpp",
 	 {"{'data':[{'id':'file.gguf','meta':{'n_ctx':16384,'n_ctx_train':131072}}]}",
-	  "{'default_generation_settings':{'n_ctx':4096},'total_slots':4}"},
-	 4096},
+	  "{'default_generation_settings':{'n_ctx':4096},'total_slots':4,"
+	  "'chat_template_caps':{'supports_tools':false}}"},
+	 4096,
+	 4,
+	 -1},
+	{"llama.cpp, with tools",
+	 {NULL, "{'n_ctx':4096,'total_slots':-1,'chat_template_caps':{'supports_tools':true}}"},
+	 4096,
+	 0,
+	 1},
+	{"ollama, without tools", {NULL, NULL, NULL, "{'capabilities':['completion']}"}, 0, 0, -1},
+	{"ollama, with tools",
+	 {NULL, NULL, NULL, "{'capabilities':['completion','tools']}"},
+	 0,
+	 0,
+	 1},
+	{"lm studio, with tools",
+	 {NULL, NULL, NULL, NULL, "{'data':[{'id':'m','capabilities':['tool_use']}]}"},
+	 0,
+	 0,
+	 1},
 	{"llama.cpp, list only", {"{'data':[{'id':'file.gguf','meta':{'n_ctx':16384}}]}"}, 16384},
 	{"ollama, loaded",
 	 {"{'data':[{'id':'m:latest'}]}", NULL,
@@ -173,6 +256,7 @@ TEST(answers)
 {
 	for (size_t i = 0; i < ARRAY_LEN(servers); i++) {
 		json_t *answers[LEARN_QUESTIONS] = {NULL};
+		struct learned is;
 
 		print_message("%s\n", servers[i].what);
 		for (size_t k = 0; k < LEARN_QUESTIONS; k++) {
@@ -184,7 +268,10 @@ TEST(answers)
 			assert_true(!text || answers[k]);
 			free(text);
 		}
-		assert_int_equal(learn_window(answers, "m"), servers[i].window);
+		is = learn_facts(answers, "m");
+		assert_int_equal(is.window, servers[i].window);
+		assert_int_equal(is.slots, servers[i].slots);
+		assert_int_equal(is.tools, servers[i].tools);
 		for (size_t k = 0; k < LEARN_QUESTIONS; k++)
 			json_decref(answers[k]);
 	}

@@ -188,6 +188,7 @@ TEST(quote)
 	shows("\n• Why: ", WORDS_QUOTE_WHY);
 	shows("\n• Asks you before: ", WORDS_QUOTE_ASKS);
 	shows("\n• TOO SMALL A WINDOW: why", WORDS_QUOTE_SMALL("why"));
+	shows("\n• NO TOOLS REACH m: `ava doctor` says why", WORDS_QUOTE_NO_TOOLS("m"));
 	shows("\n• Limits: $1.00 and 5 min for all, each stops at 5 min; asks you before it ends "
 	      "there",
 	      WORDS_QUOTE_LIMITS "$1.00" WORDS_AND
