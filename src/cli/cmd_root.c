@@ -51,7 +51,7 @@
 #include "journal/read.h"
 
 static struct {
-	bool json, dry, background, verbose, no_open, sign_out;
+	bool json, dry, background, verbose, no_open, sign_out, paid;
 	const char *head, *older;
 } o;
 
@@ -78,6 +78,7 @@ static const struct opt dashboard_opts[] = {
 };
 
 static const struct opt doctor_opts[] = {
+	OPT("try", 0, FLAG, NULL, paid, "try models that cost something, too: 30 tokens each"),
 	OPT("json", 0, FLAG, NULL, json, "as one JSON object"),
 };
 
@@ -766,13 +767,13 @@ static bool check_program(struct doctor *d)
 /* Configuration, keys, services: what avad sees. */
 static void check_services(struct doctor *d)
 {
-	static const char *const words[] = {"--doctor", NULL};
+	const char *const words[] = {o.paid ? "--try" : "--doctor", NULL};
 	struct ava_error err;
 	json_t *row;
 	size_t i;
 
 	if (!o.json && isatty(STDOUT_FILENO)) {
-		fputs("looking at services...\r", stdout);
+		fputs("looking at services, trying models...\r", stdout);
 		fflush(stdout);
 	}
 	if (helper_ask(words, &d->seen, &err) != 0)
@@ -809,6 +810,25 @@ static void check_health(struct doctor *d)
 	      json_str(d->health, "model_why"));
 }
 
+/* It reads them at its start only. */
+static void check_stale(struct doctor *d)
+{
+	static const char *const names[] = {"config.yaml", "env"};
+	double started = (double)clock_wall_ms() / 1000 -
+			 json_number_value(json_object_get(d->health, "uptime_seconds"));
+	char path[ROOT_PATH_MAX];
+	struct stat st;
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (settings_config_path(names[i], path, sizeof(path), NULL) == 0 &&
+		    stat(path, &st) == 0 && (double)st.st_mtime > started)
+			check(d, "settings", false,
+			      "%s was written after the daemon had started, which goes by what "
+			      "stood there then: `kill %" PRId64 "`, and the next command starts "
+			      "one (its runs go on)",
+			      path, json_get_int(d->health, "pid", 0));
+}
+
 static void check_daemon(struct doctor *d)
 {
 	struct ava_error err;
@@ -823,9 +843,10 @@ static void check_daemon(struct doctor *d)
 		client_set_quiet(c, 5000);
 		rv = api_get(c, &d->health, &err, "/health");
 	}
-	if (rv == 0)
+	if (rv == 0) {
 		check_health(d);
-	else
+		check_stale(d);
+	} else
 		check(d, "daemon", false, "%s", err.text);
 	client_close(c);
 }
@@ -857,7 +878,7 @@ static void offer(struct doctor *d)
 {
 	const json_t *servers = json_object_get(d->seen, "local_servers"), *row, *found = NULL;
 	const char *model;
-	size_t i;
+	size_t i, n;
 
 	json_array_foreach((json_t *)servers, i, row)
 	{
@@ -868,10 +889,12 @@ static void offer(struct doctor *d)
 	}
 	if (!found)
 		return;
+	n = json_array_size(json_object_get(found, "models"));
 	model = json_string_value(json_array_get(json_object_get(found, "models"), 0));
-	check(d, "local", true, "%s listens at %s with %zu models, %s the first",
-	      json_str(found, "kind"), json_str(found, "base_url"),
-	      json_array_size(json_object_get(found, "models")), model);
+	check(d, "local", true,
+	      "%s listens at %s with %zu model%s, %s the first: to use it set AVA_LOCAL_BASE_URL "
+	      "and AVA_LOCAL_MODEL",
+	      json_str(found, "kind"), json_str(found, "base_url"), n, n == 1 ? "" : "s", model);
 	if (o.json || !isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
 		return;
 	term_print(stdout, "Write it into the file env, with the model %s? [y/N] ", model);
@@ -957,5 +980,8 @@ const struct command cmd_dashboard = COMMAND(
 	"opens it where there is a desktop. A browser stays signed in for thirty days, or until\n"
 	"`ava dashboard --sign-out`. web.port of config.yaml sets the port.\n",
 	OPTIONS(dashboard_opts), dashboard_run);
-const struct command cmd_doctor = COMMAND("doctor", "", 0, 0, "check that everything is in order",
-					  NULL, OPTIONS(doctor_opts), doctor_run);
+const struct command cmd_doctor =
+	COMMAND("doctor", "", 0, 0, "check that everything is in order",
+		"Models of a local server are tried with one short call: do they call tools, how\n"
+		"quick are they, and what to type where something is wrong (doc/LOCAL.md).\n",
+		OPTIONS(doctor_opts), doctor_run);

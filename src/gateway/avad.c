@@ -77,14 +77,15 @@ static int process_descriptor(const char *text)
 static int usage(FILE *out)
 {
 	fputs("usage: avad [--service] [--verbose] [--ready-fd N]\n"
-	      "       avad --recover | --doctor | --version\n"
+	      "       avad --recover | --doctor | --try | --version\n"
 	      "The daemon of ava. Commands of `ava` start it when they need it.\n"
 	      "  --service   never exit for being idle\n"
 	      "  --verbose   write the log to stderr too\n"
 	      "  --recover   put the files in order after a crash, print what was done, exit\n"
 	      "  --prune SECONDS|retention [--dry-run]\n"
 	      "              remove runs and days that are older, print what went, exit\n"
-	      "  --doctor    look at configuration, keys and services, print JSON, exit\n",
+	      "  --doctor    look at configuration, keys and services, print JSON, exit\n"
+	      "  --try       the same, with one short call of models that cost something, too\n",
 	      out);
 	return out == stdout ? 0 : 2;
 }
@@ -104,7 +105,7 @@ static int bad_option(const char *what, const char *arg)
 	return usage(stderr);
 }
 
-enum mode { SERVE, RECOVER, DOCTOR, PRUNE };
+enum mode { SERVE, RECOVER, DOCTOR, TRY, PRUNE };
 
 /* One word of the command line, and what follows it; 0, or the exit code plus
  * one. */
@@ -123,6 +124,8 @@ static int take_option(int argc, char **argv, int *i, struct daemon_options *o, 
 		*mode = RECOVER;
 	else if (strcmp(argv[*i], "--doctor") == 0)
 		*mode = DOCTOR;
+	else if (strcmp(argv[*i], "--try") == 0)
+		*mode = TRY;
 	else if (strcmp(argv[*i], "--prune") == 0 && *i + 1 < argc && *i + 3 >= argc) {
 		*mode = PRUNE;
 		*i = argc - 1;
@@ -170,7 +173,8 @@ int main(int argc, char **argv)
 		rv = daemon_recover(&err);
 		break;
 	case DOCTOR:
-		rv = doctor_print(&err);
+	case TRY:
+		rv = doctor_print(mode == TRY, &err);
 		break;
 	case PRUNE:
 		rv = prune(argc, argv, &err);

@@ -26,11 +26,11 @@
 #include "exec/child.h"
 #include "exec/sandbox.h"
 #include "gateway/telegram_api.h"
+#include "gateway/trial.h"
 #include "net/http_client.h"
 #include "os/loop.h"
 #include "provider/dialect.h"
 #include "provider/learned.h"
-#include "provider/model.h"
 #include "provider/profile.h"
 #include "provider/retry.h"
 #include "tool/mcp.h"
@@ -41,6 +41,7 @@
 #define LOCAL_TOTAL_MS   3000
 #define CLOCK_MAX_MS     60000 /* a clock that is off by more is wrong */
 #define PROBES           12
+#define TRIALS           4 /* models that are tried, at the most */
 #define NAMES_SHOWN      8 /* models of a server that has not the one asked for */
 #define BODY_MAX         (8u << 20)
 
@@ -77,6 +78,11 @@ struct doctor {
 	struct mcp_client *mcp;     /* its servers are started, as a quote would */
 	struct redact *secrets;     /* in mcp.json */
 	struct ava_error mcp_err;
+	bool paid; /* services that cost something are tried as well */
+	char tried[TRIALS][sizeof(((struct model *)0)->id)];
+	size_t ntried;
+	struct os_loop *loop;
+	struct http_client *client;
 	struct jw *w;
 };
 
@@ -507,6 +513,9 @@ static void check_keys(struct doctor *d)
 		      "OPENROUTER_API_KEY or OPENAI_API_KEY, or write it as NAME=value into "
 		      "%.300s, chmod 600)",
 		      path);
+	for (size_t i = 0; (p = provider_at(i)) != NULL; i++)
+		if (provider_lacks(p, path, sizeof(path)))
+			check(d, "key", false, "%s", path);
 	/* A name in the file env that is nearly one we ask for. */
 	for (size_t i = 0; (name = keys_file(i, &value)) != NULL; i++) {
 		struct near near = near_start(name);
@@ -622,6 +631,8 @@ static void check_models(struct doctor *d, const struct probe *probe, const char
 	const char *const *fallback = model_fallback(&n);
 
 	one(d, probe, forced, "the default");
+	if (!forced && models_ava())
+		one(d, probe, models_ava(), "ava.model");
 	for (size_t k = 0; k < n; k++)
 		one(d, probe, fallback[k], "models.fallback");
 	for (size_t k = 0; (row = models_own(k)) != NULL; k++)
@@ -650,10 +661,60 @@ static void check_services(struct doctor *d, const char *forced)
 			check(d, p->p->name, false, "%s: %s", p->base_url, p->err.text);
 			continue;
 		}
-		check(d, p->p->name, true, "%s answers in %" PRId64 " ms and has %zu models",
-		      p->base_url, p->ended_ms - p->started_ms, json_array_size(p->models));
+		check(d, p->p->name, true, "%s answers in %" PRId64 " ms and has %zu model%s",
+		      p->base_url, p->ended_ms - p->started_ms, json_array_size(p->models),
+		      json_array_size(p->models) == 1 ? "" : "s");
 		check_models(d, p, forced, check_model);
 	}
+}
+
+/* ---- models are asked about, and tried */
+
+/* There is no need to call what answered nothing, or has no such model. */
+static bool worth_trying(const struct doctor *d, const struct model *m)
+{
+	for (size_t i = 0; i < d->nprobes; i++) {
+		const struct probe *p = &d->probes[i];
+
+		if (p->p == m->provider && !p->post)
+			return p->rv != AVA_ECONNECT && p->rv != AVA_EDENIED &&
+			       (json_array_size(p->models) == 0 || probe_has(p, m->wire_name));
+	}
+	return false;
+}
+
+static bool tried_before(struct doctor *d, const char *id)
+{
+	for (size_t i = 0; i < d->ntried; i++)
+		if (strcmp(d->tried[i], id) == 0)
+			return true;
+	if (d->ntried == TRIALS)
+		return true;
+	snprintf(d->tried[d->ntried++], sizeof(d->tried[0]), "%s", id);
+	return false;
+}
+
+static void try_model(struct doctor *d, const struct probe *probe, const char *name,
+		      const char *what)
+{
+	struct trial t = {0};
+	struct buf words;
+
+	if (!trial_model(d->loop, name, &t.model) || !worth_trying(d, &t.model) ||
+	    tried_before(d, t.model.id))
+		return;
+	if (t.model.provider->needs_key && !d->paid) {
+		check(d, "try", true,
+		      "%.120s was not tried, since a call of it may cost something: `ava doctor "
+		      "--try` makes one, of %d tokens",
+		      t.model.id, TRIAL_OUTPUT);
+		return;
+	}
+	trial_run(&t, d->loop, d->client);
+	buf_init(&words, 4096);
+	trial_words(&t, &words);
+	check(d, "try", t.ok, "%s", buf_check(&words) == 0 ? words.data : t.model.id);
+	buf_fini(&words);
 }
 
 /* Our clock against that of the first service that tells its own. */
@@ -759,6 +820,8 @@ static int look(struct doctor *d, struct ava_error *err)
 		return err->code;
 	}
 	forced = forced && *forced ? forced : NULL;
+	d->loop = loop;
+	d->client = client;
 	start_probes(d, client);
 	start_otel(d, loop);
 	start_sandbox(d, loop);
@@ -770,11 +833,13 @@ static int look(struct doctor *d, struct ava_error *err)
 	check_environment(d);
 	check_keys(d);
 	check_learned(d);
+	(void)trial_model(loop, forced, &(struct model){0}); /* its server may name the default */
 	check_default(d, forced);
 	check_otel(d);
 	check_telegram(d);
 	check_services(d, forced);
 	check_models(d, NULL, forced, check_form);
+	check_models(d, NULL, forced, try_model);
 	check_clock(d);
 	check_sandbox(d);
 	check_search(d);
@@ -796,7 +861,7 @@ static int look(struct doctor *d, struct ava_error *err)
 	return 0;
 }
 
-int doctor_print(struct ava_error *err)
+int doctor_print(bool paid, struct ava_error *err)
 {
 	struct doctor *d = calloc(1, sizeof(*d));
 	struct ava_error wrong;
@@ -810,6 +875,7 @@ int doctor_print(struct ava_error *err)
 	buf_init(&d->variables, 16384);
 	jw_init(&w, &b);
 	d->w = &w;
+	d->paid = paid;
 	jw_object(&w, NULL);
 	jw_array(&w, "checks");
 	if (config_load(&d->config, &wrong) != 0)

@@ -7,9 +7,12 @@
 #ifndef GATEWAY_DOCTOR_H
 #define GATEWAY_DOCTOR_H
 
+#include <stdbool.h>
+
 struct ava_error;
 
-/* `avad --doctor`. 0: it was printed, whatever it says. */
-int doctor_print(struct ava_error *err);
+/* `avad --doctor`. Models of local servers are tried, with a short call; `paid` (`avad --try`):
+ * those of services too. 0: it was printed, whatever it says. */
+int doctor_print(bool paid, struct ava_error *err);
 
 #endif

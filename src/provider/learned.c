@@ -27,7 +27,7 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static json_t *rows;     /* NULL: none yet */
 static json_t *dialects; /* by id, for as long as the program; NULL: none yet */
-static json_t *lists;    /* by base URL: ids; so */
+static json_t *lists;    /* by base URL: number and names of models; so */
 
 struct row_key {
 	char text[LEARNED_KEY];
@@ -51,6 +51,7 @@ static const struct {
 	{"maxOutput", offsetof(struct learned, output_max), "output at most"},
 	{"slots", offsetof(struct learned, slots), "calls at a time"},
 	{"tools", offsetof(struct learned, tools), "tools (-1: none)"},
+	{"said", offsetof(struct learned, said), NULL},
 };
 
 static int64_t *fact(struct learned *l, size_t i)
@@ -111,57 +112,49 @@ bool learned_count(const char *model, const char *url, int64_t bytes, int64_t to
 		   char *text, size_t size)
 {
 	bool odd = !called && tokens >= COUNTED_LEAST && tokens < bytes / COUNTED_BYTES;
-	struct learned l;
+	struct learned l, is = {.tools = called ? 1 : odd ? -1 : 0};
+	bool told;
 
 	(void)learned_find(model, url, &l);
-	if (called && l.tools < 0)
-		(void)learned_note(model, url, &(struct learned){.tools = 1}, "count");
-	if (!odd || l.tools < 0 ||
-	    !learned_note(model, url, &(struct learned){.tools = -1}, "count"))
+	told = !called && (odd || l.tools < 0) && l.said == 0;
+	is.said = told ? 1 : 0;
+	/* That tools are called is no news but where they were not. */
+	if (told || (odd && l.tools >= 0) || (called && l.tools < 0))
+		(void)learned_note(model, url, &is, "count");
+	if (!told)
 		return false;
-	snprintf(
-		text, size,
-		"%.100s counted %lld tokens of a request of about %lld: its template has no "
-		"tools, or its window cut the request without a word; `ava doctor` says what to do",
-		model, (long long)tokens, (long long)(bytes / 400 * 100));
+	if (odd)
+		snprintf(text, size,
+			 "%.100s counted %lld tokens of a request of about %lld: its template has "
+			 "no tools, or its window cut the request without a word; `ava doctor` "
+			 "says what to do",
+			 model, (long long)tokens, (long long)(bytes / 400 * 100));
+	else
+		snprintf(text, size,
+			 "%.100s is served with a template that has no tools, so it calls none: "
+			 "`ava doctor` says what to do",
+			 model);
 	return true;
 }
 
-void learned_list(const char *url, const json_t *ids)
+void learned_list(const char *url, size_t n, const char *names)
 {
-	json_t *kept = json_array(), *id;
-	size_t i;
-
-	json_array_foreach((json_t *)ids, i, id)
-	{
-		if (json_is_string(id) && !strcasestr(json_string_value(id), "embed"))
-			json_array_append(kept, id);
-	}
 	pthread_mutex_lock(&lock);
 	if (!lists)
 		lists = json_object();
-	json_object_set_new(lists, url, kept);
+	json_object_set_new(lists, url, json_pack("[I,s]", (json_int_t)n, names));
 	pthread_mutex_unlock(&lock);
 }
 
 size_t learned_names(const char *url, char *out, size_t size)
 {
-	const json_t *list, *id;
-	size_t i, used = 0, n;
+	const json_t *list;
+	size_t n;
 
-	out[0] = '\0';
 	pthread_mutex_lock(&lock);
 	list = json_object_get(lists, url);
-	n = json_array_size(list);
-	json_array_foreach((json_t *)list, i, id)
-	{
-		if (used + json_string_length(id) + sizeof(", and others") >= size) {
-			snprintf(out + used, size - used, " and others");
-			break;
-		}
-		used += (size_t)snprintf(out + used, size - used, "%s%s", i ? ", " : "",
-					 json_string_value(id));
-	}
+	n = (size_t)json_integer_value(json_array_get(list, 0));
+	snprintf(out, size, "%s", n > 0 ? json_string_value(json_array_get(list, 1)) : "");
 	pthread_mutex_unlock(&lock);
 	return n;
 }
@@ -195,7 +188,7 @@ bool learned_words(size_t i, struct buf *out)
 		for (size_t k = 0; k < ARRAY_LEN(facts); k++) {
 			long long n = json_get_int(row, facts[k].name, 0);
 
-			if (n != 0)
+			if (n != 0 && facts[k].words)
 				buf_addf(out, " %s %lld,", facts[k].words, n);
 		}
 		buf_addf(out, " by %s", json_str(row, "from"));

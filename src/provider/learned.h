@@ -8,8 +8,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "codec/json.h"
-
 struct ava_error;
 struct buf;
 
@@ -23,6 +21,7 @@ struct learned {
 	int64_t window, output_max; /* tokens */
 	int64_t slots;              /* calls that the server works at at a time */
 	int64_t tools;              /* 1: its template has tools; -1: it has none */
+	int64_t said;               /* 1: a person was told so */
 };
 
 /* Facts of the model of that id at that base URL. false: none is known, and all are 0. */
@@ -30,17 +29,15 @@ bool learned_find(const char *model, const char *url, struct learned *out);
 /* What `l` does not know stays. `from`: "server", "refusal", "count". true: it is new, and
  * learned_save is due. */
 bool learned_note(const char *model, const char *url, const struct learned *l, const char *from);
-/* A call of that many bytes was counted as so many tokens, of which the reply called a tool or
- * not. A count that has no room for the tools is noted, and is a sentence in `text`; false: it is
- * nothing new, or nothing odd. */
+/* A call of that many bytes was counted as so many tokens; its reply called a tool or not. A count
+ * that has no room for the tools is noted. true: the person is to be told in these words, of that
+ * or of what the server said before, once a model for as long as the program. */
 bool learned_count(const char *model, const char *url, int64_t bytes, int64_t tokens, bool called,
 		   char *text, size_t size);
 
-/* The models that a server lists, *borrowed*, for as long as the program, without those that only
- * make vectors. */
-void learned_list(const char *url, const json_t *ids);
-/* Their number, 0: not known; `out`: their names, a comma and a blank between two, the first of
- * many. */
+/* The models that a server lists, for as long as the program: their number, 0: not known, and their
+ * names, a comma and a blank between two. */
+void learned_list(const char *url, size_t n, const char *names);
 size_t learned_names(const char *url, char *out, size_t size);
 
 /* The dialect that a service asked for, by the model's id, for as long as the program: the first

@@ -28,6 +28,7 @@
 #define WINDOW_LEAST 256 /* what is told below, or above, is none */
 #define WINDOW_MOST  1e9
 #define SLOTS_MOST   10000
+#define LISTED       8 /* models of a server that are named */
 
 enum { MODELS, PROPS, LOADED, SHOW, STUDIO };
 static const char *const questions[LEARN_QUESTIONS] = {
@@ -183,21 +184,23 @@ struct learned learn_facts(json_t *const answers[LEARN_QUESTIONS], const char *n
 	};
 }
 
-/* false: no list came. */
+/* Without those that only make vectors. false: no list came. */
 static bool take_list(const struct provider *p, const json_t *answer)
 {
 	const json_t *list = json_object_get(answer, "data"), *row;
-	json_t *ids = json_array();
-	size_t i;
+	char names[200] = "";
+	size_t i, n = 0, used;
 
 	json_array_foreach((json_t *)list, i, row)
 	{
-		if (json_get_str(row, "id"))
-			json_array_append(ids, json_object_get(row, "id"));
+		const char *id = json_str(row, "id");
+
+		used = strlen(names);
+		if (*id && !strcasestr(id, "embed") && n++ < LISTED)
+			snprintf(names + used, sizeof(names) - used, "%s%s", used ? ", " : "", id);
 	}
 	if (json_is_array(list))
-		learned_list(p->base_url, ids);
-	json_decref(ids);
+		learned_list(p->base_url, n, names);
 	return json_is_array(list);
 }
 

@@ -20,7 +20,12 @@ class H(http.server.BaseHTTPRequestHandler):
         if "/odd/" in self.path: body = "<html>"
         self.send_response(status); self.send_header("content-length", str(len(body)))
         self.end_headers(); self.wfile.write(body.encode())
-    def do_POST(self): time.sleep(300) # a model that thinks for long
+    def do_POST(self):
+        if "/local/" not in self.path: time.sleep(300) # a model that thinks for long
+        call = {"index": 0, "id": "c1", "type": "function", "function": {"name": "keep", "arguments": '{"n": 7}'}}
+        body = json.dumps({"choices": [{"index": 0, "delta": {"tool_calls": [call]}, "finish_reason": "tool_calls"}]})
+        self.send_response(200); self.send_header("content-type", "text/event-stream"); self.end_headers()
+        self.wfile.write(f"data: {body}\n\ndata: [DONE]\n\n".encode()); self.close_connection = True
 s = http.server.ThreadingHTTPServer(("127.0.0.1", 0), H)
 open(sys.argv[1], "w").write(str(s.server_address[1]) + "\n")
 s.serve_forever()
@@ -119,6 +124,13 @@ rm "$CONF/env"
 
 # --- a command whose keys are not the daemon's ------------------------------------
 start_daemon
+touch -d '1 hour ago' "$CONF/config.yaml"
+run "$AVA" doctor
+lacks 'a config.yaml that the daemon has read: no word' 'was written after' "$OUT"
+touch -d '1 minute' "$CONF/config.yaml"
+minds 'one that was written since' "$CONF/config.yaml was written after the daemon had started"
+contains 'and what to do' "\`kill $DAEMON\`, and the next command starts one" "$OUT"
+touch -d '1 hour ago' "$CONF/config.yaml"
 run "$AVA" status
 lacks 'the same keys: no word' "the daemon has" "$ERR"
 run env OPENAI_API_KEY=sk-key-of-the-command "$AVA" proposals
@@ -205,6 +217,7 @@ contains 'and keeps the rest' '# my keys' "$CONF/env"
 run "$AVA" doctor
 exits 'and it is used from then on' 0
 contains 'as the default' 'claude-sonnet stands for local/' "$OUT"
+contains 'and tried' 'local/claude-sonnet-5-5 calls tools; window' "$OUT"
 on_tty
 lacks 'and not asked for again' "y/N" "$T/tty"
 

@@ -1,0 +1,45 @@
+/* A model is tried: one short request with one tool, so that a person learns before the first run
+ * whether it calls tools, how quick it is, and what to type where that will not do. */
+#ifndef GATEWAY_TRIAL_H
+#define GATEWAY_TRIAL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "provider/learned.h"
+#include "provider/model.h"
+
+struct buf;
+struct http_client;
+struct os_loop;
+
+#define TRIAL_OUTPUT 30 /* tokens at the most */
+
+enum trial_word {
+	TRIAL_FAILED, /* no reply: err says why */
+	TRIAL_CALLS,
+	TRIAL_CALLS_IN_TEXT,
+	TRIAL_THINKS, /* it had not ended thinking */
+	TRIAL_TALKS,
+};
+
+struct trial {
+	struct model model; /* the caller's; the rest is what came of it */
+	bool ok;
+	enum trial_word word;
+	struct ava_error err;
+	struct learned told;           /* by its server */
+	double reads, writes, first_s; /* tokens a second; until Ava's first word; 0: not known */
+	const char *mend;              /* static; "": nothing to do */
+};
+
+/* What `name` (NULL: the default) stands for, once its server was asked. false: nothing that is
+ * called over the wire. */
+bool trial_model(struct os_loop *loop, const char *name, struct model *out);
+/* Runs the loop until it has answered, or its time is over. */
+void trial_run(struct trial *t, struct os_loop *loop, struct http_client *client);
+/* All of it, in one line. */
+void trial_words(const struct trial *t, struct buf *out);
+
+#endif
