@@ -754,6 +754,13 @@ const struct role role_ava = {
 	.cost_cents = 100,
 };
 
+/* It finds pages by a search that there is not; pages whose address is known others read, too. */
+static bool lost_without_search(const struct role *r)
+{
+	return role_wishes(r, "web_search") && !tool_find("web_search") && r->core[0] &&
+	       strcmp(r->core[0], "read_webpages") == 0;
+}
+
 static void add_roles(struct buf *b, const struct role_list *all, const struct settings *set)
 {
 	struct buf about, safe;
@@ -764,7 +771,7 @@ static void add_roles(struct buf *b, const struct role_list *all, const struct s
 	for (size_t i = 0; i < all->n && n < CHOICE_ROLES; i++) {
 		const struct role *r = all->items[i].role;
 
-		if (all->items[i].why || role_usable(r, true, NULL) != 0)
+		if (all->items[i].why || role_usable(r, true, NULL) != 0 || lost_without_search(r))
 			continue;
 		buf_addf(b, "%s\"%s\"", n ? "," : "", r->name);
 		buf_addf(&about, "%s%s: %s, up to %" PRId64 " s and %" PRId64 " cents",
@@ -785,6 +792,8 @@ static void add_choices(struct buf *b, const struct role_list *all, const struct
 {
 	static const char *const names[] = {"claude-haiku", "claude-sonnet", "claude-opus"};
 	struct buf models, prices;
+	char first[sizeof(((struct model *)0)->id)] = "";
+	bool differ = false;
 	struct model m;
 
 	buf_init(&models, 8192);
@@ -793,6 +802,8 @@ static void add_choices(struct buf *b, const struct role_list *all, const struct
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		if (model_resolve(names[i], &m, NULL, NULL) != 0)
 			continue;
+		differ |= first[0] && strcmp(first, m.id) != 0;
+		snprintf(first, sizeof(first), "%s", m.id);
 		buf_addf(&models, "%s\"%s\"", models.len ? "," : "", names[i]);
 		buf_addf(&prices, "%s%s ", prices.len ? "; " : "", names[i]);
 		if (m.price.input < 0)
@@ -801,7 +812,7 @@ static void add_choices(struct buf *b, const struct role_list *all, const struct
 			buf_addf(&prices, "%.2f/%.2f", (double)m.price.input / 1e6,
 				 (double)m.price.output / 1e6);
 	}
-	if (models.len)
+	if (differ) /* else there is nothing to choose */
 		buf_addf(b,
 			 "\"model\":{\"type\":\"string\",\"enum\":[%s],\"description\":\"leave it "
 			 "out for the role's own. Dollars per million tokens, in/out: %s\"},",

@@ -28,7 +28,8 @@
 #define WINDOW_LEAST 256 /* what is told below, or above, is none */
 #define WINDOW_MOST  1e9
 #define SLOTS_MOST   10000
-#define LISTED       8 /* models of a server that are named */
+#define LOADING      503 /* llama.cpp, until it has its model */
+#define LISTED       8   /* models of a server that are named */
 
 enum { MODELS, PROPS, LOADED, SHOW, STUDIO };
 static const char *const questions[LEARN_QUESTIONS] = {
@@ -331,19 +332,21 @@ static void asking_end(void *user)
 {
 	struct learner *l = user;
 	json_t *answers[LEARN_QUESTIONS] = {NULL};
-	bool unnamed = strcmp(l->model.id, MODEL_UNNAMED) == 0, listed;
+	bool unnamed = strcmp(l->model.id, MODEL_UNNAMED) == 0, listed, there = false;
 	struct learned told;
 
-	for (size_t i = 0; i < LEARN_QUESTIONS; i++)
+	for (size_t i = 0; i < LEARN_QUESTIONS; i++) {
+		there |= l->calls[i].status != 0 && l->calls[i].status != LOADING;
 		if (!l->calls[i].impl && l->calls[i].status == 200 && l->answers[i].len > 0)
 			answers[i] = json_parse(l->answers[i].data, l->answers[i].len, NULL);
+	}
 	told = learn_facts(answers, l->model.wire_name);
 	listed = take_list(l->model.provider, answers[MODELS]);
 	for (size_t i = 0; i < LEARN_QUESTIONS; i++)
 		json_decref(answers[i]);
 	if (!unnamed || !listed)
 		learn_told(l, &l->model, &told, "server");
-	if (unnamed || (!listed && told.window == 0))
+	if (!there || (unnamed && listed))
 		ask_again_in(l, &l->model, LEARN_SOON_MS);
 	asking_over(l);
 }

@@ -19,7 +19,7 @@ struct os_loop;
 
 #define LEARN_MS       1000
 #define LEARN_AGAIN_MS 600000
-#define LEARN_SOON_MS  1000 /* where nothing was told */
+#define LEARN_SOON_MS  1000 /* where nobody answered, or several models are there */
 
 /* Facts are kept below `root_fd`, which outlives it. NULL: no memory. */
 struct learner *learner_new(struct os_loop *loop, int root_fd);

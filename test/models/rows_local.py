@@ -102,6 +102,16 @@ def told_before(world, row):
                                ("NO TOOLS REACH local/told_before", printed.stdout + printed.stderr)) if words not in w]
 
 
+def choices(world, row):
+    """Where all aliases are one model there is none to choose, and without a search nobody who goes by it."""
+    subprocess.run([play.AVA, "chat"], cwd=world.work, env=world.env, input=f"Hello [row {row.name}]\n", text=True,
+                   capture_output=True, timeout=60, check=False)
+    tools = {t["function"]["name"]: t["function"]["parameters"]["properties"] for t in world.seen(row)[0].body["tools"]}
+    spawn = tools["spawn_subagent"]
+    wrong = ["a model to choose"] if "model" in spawn else []
+    return wrong + (["web_crawler"] if "web_crawler" in spawn["role"]["enum"] or "researcher" not in spawn["role"]["enum"] else [])
+
+
 def served(world, row):
     _, result = world.run(row)
     log = world.ava("logs", result.get("subagent_id", "-"), "-o", "json").stdout
@@ -168,6 +178,7 @@ ROWS = [
     Row("undercount", deaf, play=undercount, timed=True),
     Row("told_before", lambda n, r: text(r, "Hello, I am here."), env={"AVA_MODEL": "local/told_before"}, gets={"/props": resp(200, {"chat_template_caps": {"supports_tools": False}})},
         play=told_before, timed=True),
+    Row("choices", lambda n, r: text(r, "Hello, I am here."), env={**ALONE, "AVA_LOCAL_MODEL": "m"}, play=choices, timed=True),
     Row("served", submit, play=served, timed=True),
     Row("quoted", submit, play=quoted, timed=True),
     half_there({"AVA_LOCAL_MODEL": "qwen3:8b"}, "AVA_LOCAL_MODEL is set without AVA_LOCAL_BASE_URL: set it to where"),
