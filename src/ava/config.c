@@ -21,6 +21,7 @@
 #include "codec/yaml.h"
 #include "net/address.h"
 #include "provider/model.h"
+#include "provider/provider_url.h"
 
 #define TOKENS_MAX INT64_C(100000000)
 
@@ -238,7 +239,7 @@ static int set_url(char out[CONFIG_OTEL_BYTES], const char *name, const char *ur
 {
 	_Static_assert(CONFIG_OTEL_BYTES == PROVIDER_URL_MAX, "as long as an address");
 	out[0] = '\0';
-	return url[0] != '\0' ? provider_check_url(name, url, out, err) : 0;
+	return url[0] != '\0' ? provider_url_check(name, url, out, err) : 0;
 }
 
 static void take_url(struct reading *r, const struct yaml_node *v, const char *name,
@@ -566,7 +567,7 @@ static void take_provider(struct reading *r, const struct yaml_node *n, const ch
 	address = get_text(r, n, "base_url", PROVIDER_URL_MAX - 1);
 	if (address && r->rv == 0)
 		at_line(r, yaml_get(n, "base_url"),
-			provider_check_url("base_url", address, checked, r->err));
+			provider_url_check("base_url", address, checked, r->err));
 	if (of && strcmp(name, "local") != 0)
 		wrong(r, of->key_line, "providers.%s has no model: give aliases in models.list",
 		      name);

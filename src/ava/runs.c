@@ -588,7 +588,7 @@ size_t ops_list_live(struct core *c, size_t limit, struct buf *ids,
 	size_t n = 0;
 
 	for (struct list *at = c->sup.live.prev; at != &c->sup.live && n < limit; at = at->prev) {
-		const struct run *r = LIST_ENTRY(at, struct run, node);
+		struct run *r = LIST_ENTRY(at, struct run, node);
 		struct op_status s;
 
 		supervisor_status(r, &s);

@@ -21,6 +21,7 @@
 #include "codec/json.h"
 #include "codec/redact.h"
 #include "codec/utf8.h"
+#include "subagent/doing.h"
 #include "subagent/run.h"
 
 #define SESSIONS_MAX 100000
@@ -332,7 +333,7 @@ static unsigned list_count(const struct list *l)
 
 static void session_show(struct session *s, struct op_session *out)
 {
-	const struct talk *t = s->talk;
+	struct talk *t = s->talk;
 
 	read_head(s);
 	*out = (struct op_session){
@@ -349,10 +350,15 @@ static void session_show(struct session *s, struct op_session *out)
 		.updated_ms = s->updated_ms,
 		.cost_microusd = s->cost_microusd,
 		.tokens = s->tokens,
+		.doing = "",
 	};
 	if (!t)
 		return;
 	out->busy = t->busy || t->answering;
+	if (t->busy) {
+		doing_look(&t->run);
+		out->doing = t->run.activity;
+	}
 	out->live_runs = list_count(&t->watches);
 	out->waiting = list_count(&t->inputs);
 	out->cost_microusd += t->cost_microusd + t->run.agent.at.totals.cost_microusd;
@@ -772,6 +778,8 @@ static void write_session(struct jw *w, const struct op_session *s)
 	jw_str(w, "model", s->model);
 	jw_int(w, "context", s->context);
 	jw_str(w, "status", s->busy ? "busy" : "idle");
+	if (s->doing[0])
+		jw_str(w, "doing", s->doing);
 	verb_time(w, "created_at", s->created_ms);
 	verb_time(w, "updated_at", s->updated_ms);
 	jw_int(w, "live_runs", s->live_runs);

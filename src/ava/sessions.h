@@ -25,6 +25,7 @@ struct op_session {
 	int64_t cost_microusd, tokens;          /* of Ava's own calls by this process */
 	unsigned live_runs, waiting;            /* subagents; inputs that wait for a turn */
 	bool busy;                              /* she is at work */
+	const char *doing;                      /* then; "": nothing that has a name */
 };
 
 struct op_session_new {

@@ -761,6 +761,7 @@ static const char *why_not(const struct agent_end *e)
 /* Why she says nothing more, for the person. */
 static void failure_text(const struct talk *t, const struct agent_end *e, char out[400])
 {
+	const char *why = e->status == AVA_TIMEOUT ? t->run.call.why : NULL;
 	const struct words_limit *l = words_limit(ava_status_name(e->status));
 	const struct agent_limits *limits = &t->run.spec->agent.limits;
 	const int64_t of[] = {
@@ -775,10 +776,11 @@ static void failure_text(const struct talk *t, const struct agent_end *e, char o
 	else if (e->error || !l)
 		snprintf(out, 400, "%.390s", e->error ? e->error : "the turn failed");
 	else
-		snprintf(
-			out, 400,
-			"this turn of Ava's has reached its limit of %s (ava.%s); say how to go on",
-			words_amount(l->kind, of[l->kind]).text, l->key);
+		snprintf(out, 400,
+			 "this turn of Ava's has reached its limit of %s (ava.%s); say how to go "
+			 "on%s%s",
+			 words_amount(l->kind, of[l->kind]).text, l->key, why ? ". Last: " : "",
+			 why ? why : "");
 }
 
 /* A turn without its answer: an entry that says why, and an Error where it was

@@ -63,6 +63,8 @@ static void verb_status(struct jw *w, const char *key, const struct op_status *s
 		jw_bool(w, "estimated", true);
 	jw_fixed(w, "elapsed_seconds", s->elapsed_ms, 3);
 	jw_str(w, "current_activity", s->activity);
+	if (s->progress[0])
+		jw_str(w, "progress", s->progress);
 	if (s->last_tool && s->last_tool[0]) {
 		jw_object(w, "last_tool_call");
 		jw_str(w, "name", s->last_tool);

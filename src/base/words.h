@@ -83,6 +83,21 @@ bool words_imitates_plain(const char *line); /* of one whose punctuation is blan
 #define WORDS_DOING(mark, role, what)    "%s[%s] %s", mark, role, what
 #define WORDS_STILL_WORKING(mark, doing) "%sSubagent still working: %s", mark, doing
 #define WORDS_NO_NEWS                    "no news yet"
+
+/* What a call of a model does; `time` as format_time_limit. */
+#define WORDS_THINKING_FOR(time) "Thinking (%s)", time
+#define WORDS_FIRST_WORD(time)   "Waiting for the first word of the model (%s)", time
+#define WORDS_WRITING(n)         "Writing (%lld word%s)", (long long)(n), WORDS_S(n)
+#define WORDS_RETRY(s, service, class, why)                                                        \
+	"Waiting %lld s for %s (%s)%s%s", (long long)(s), service, class, *(why) ? ": " : "", why
+/* Behind WORDS_STILL_WORKING; "reply 7 of 20, 5 calls failed; the model is reading (2 min)". */
+#define WORDS_REPLY_OF(n, all)  "reply %d of %d", n, all
+#define WORDS_CALLS_FAILED(n)   ", %lld call%s failed", (long long)(n), WORDS_S(n)
+#define WORDS_MODEL_READS(time) "the model is reading (%s)", time
+#define WORDS_MODEL_WROTE(n)    "the model has written %lld word%s", (long long)(n), WORDS_S(n)
+/* Of Ava herself, by what her call or her tool does. */
+#define WORDS_AVA_IS(doing) "Ava is %c%s", tolower((unsigned char)*(doing)), (doing) + 1
+#define WORDS_AVA_AT_WORK   "At work"
 #define WORDS_RUNNING(mark, role, status, time, tokens, more)                                      \
 	"%s%s %.60s (%s, %s tokens)%s", mark, role, status, time, tokens, more
 #define WORDS_RUNNING_FOR(role, status, time, tokens, cost)                                        \

@@ -725,7 +725,8 @@ void progress_live(struct progress *p, const json_t *status)
 
 void progress_still_working(struct progress *p, const json_t *status)
 {
-	const char *now = json_str(status, "current_activity");
+	const char *progress = json_str(status, "progress");
+	const char *now = progress[0] != '\0' ? progress : json_str(status, "current_activity");
 	char line[ACTIVITY_BYTES];
 
 	if (now[0] != '\0')

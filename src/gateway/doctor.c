@@ -266,7 +266,7 @@ static void start_probes(struct doctor *d, struct http_client *c)
 			probe_start(d, c, p, NULL, p->base_url, true);
 	ollama_url(host && *host ? host : "127.0.0.1", urls[0], sizeof(urls[0]));
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
-		if (provider_check_url("a local server", urls[i], checked, NULL) == 0 &&
+		if (provider_url_check("a local server", urls[i], checked, NULL) == 0 &&
 		    strcmp(checked, local->base_url) != 0 && !has_place(d, checked))
 			probe_start(d, c, NULL, kinds[i], checked, false);
 }

@@ -50,7 +50,7 @@ struct tg_answer {
 void tg_judge(int status, const char *body, size_t len, json_t **doc, struct tg_answer *out);
 
 struct tg_api;
-/* `url`: as provider_check_url left it, "": the service's own. NULL with err, as
+/* `url`: as provider_url_check left it, "": the service's own. NULL with err, as
  * http_pool_new. */
 struct tg_api *tg_api_new(struct os_loop *loop, const char *url, const char *token,
 			  struct ava_error *err);

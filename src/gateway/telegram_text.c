@@ -38,7 +38,9 @@ static void add_clean(struct buf *out, const char *s, size_t chars)
 
 void tg_text_run(struct buf *out, const json_t *run)
 {
-	const char *status = json_str(run, "status"), *doing = json_str(run, "current_activity");
+	bool still = json_get_fixed(run, "elapsed_seconds", 3, 0) >= STILL_MS;
+	const char *status = json_str(run, "status"), *progress = json_str(run, "progress");
+	const char *doing = still && progress[0] ? progress : json_str(run, "current_activity");
 	struct format role = format_role(json_str(run, "role"));
 	struct words_end end;
 	struct buf clean;
@@ -64,7 +66,7 @@ void tg_text_run(struct buf *out, const json_t *run)
 	add_clean(&clean, doing, PREVIEW);
 	doing = clean.data ? clean.data : "";
 	buf_addc(out, '\n');
-	if (json_get_fixed(run, "elapsed_seconds", 3, 0) < STILL_MS)
+	if (!still)
 		buf_addf(out, WORDS_DOING(words_mark(WORDS_MARK_LOOK, true), role.text, doing));
 	else
 		buf_addf(out, WORDS_STILL_WORKING(words_mark(WORDS_MARK_WAIT, true), doing));

@@ -399,8 +399,7 @@ static size_t read_cb(char *to, size_t size, size_t n, void *user)
 			list_add(&im->multi->unsent, &im->unsent);
 	}
 	/* A slow line that takes the request is not a service that is silent. */
-	if (im->phase == HTTP_SENT)
-		phase_until(im, im->timers.first_ms);
+	http_call_lives(im->call);
 	return len;
 }
 
@@ -491,6 +490,12 @@ void http_call_ends(struct http_call *c, int64_t ms)
 {
 	if (c->impl)
 		phase_set(c->impl, HTTP_FLOWING, c->impl->timers.idle_ms = ms);
+}
+
+void http_call_lives(struct http_call *c)
+{
+	if (c->impl && c->impl->phase == HTTP_SENT)
+		phase_until(c->impl, c->impl->timers.first_ms);
 }
 
 static size_t write_cb(char *data, size_t size, size_t n, void *user)
@@ -740,7 +745,7 @@ static int timer_error(const struct http_call_impl *im, struct ava_error *err)
 	switch (im->phase) {
 	case HTTP_WAITING:
 	case HTTP_DIALING:
-		return err_set(err, AVA_ETIMEOUT, "no connection to %s within %g s (connect timer)",
+		return err_set(err, AVA_ECONNECT, "no connection to %s within %g s (connect timer)",
 			       host, (double)t->connect_ms / 1000);
 	case HTTP_SENT:
 		return err_set(err, AVA_ETIMEOUT, "%s began no answer within %g s (first timer)",
@@ -841,8 +846,7 @@ static bool move_on(struct http_call_impl *im, CURLcode code)
 }
 
 /* The end of its body is a chunk's or a length's, not the connection's. Of HTTP/2 libcurl 7.88 does
- * not tell.
- */
+ * not tell. */
 static bool is_framed(CURL *easy)
 {
 	long version = 0;

@@ -59,7 +59,8 @@ void http_pool_stats(const struct http_pool *p, struct http_pool_stats *out);
 
 /* 0: the default. `connect` counts from when the call leaves the queue to when
  * its request can be written (name, TCP, TLS); `first` from there to the first
- * progress; `idle` between two; `total` from http_call_start. */
+ * progress, or from the newest http_call_lives; `idle` between two; `total` from
+ * http_call_start. */
 struct http_timers {
 	int64_t connect_ms, first_ms, idle_ms, total_ms; /* 5,000 120,000 60,000 1,800,000 */
 };
@@ -106,6 +107,8 @@ int http_call_start(struct http_pool *p, struct http_call *c, struct ava_error *
 void http_call_stop(struct http_call *c);
 /* In `data`: the body is about to end; from now on it may be silent for so long only. */
 void http_call_ends(struct http_call *c, int64_t ms);
+/* In `data`: no progress, but a sign of life; before the first progress its wait begins anew. */
+void http_call_lives(struct http_call *c);
 /* From `head` until `done` returns: a header of the response, of those that
  * are kept: request-id, x-request-id, x-generation-id, retry-after,
  * retry-after-ms, x-should-retry, content-type, date, mcp-session-id, location. NULL: absent. */

@@ -31,6 +31,7 @@
 #include "provider/dialect.h"
 #include "provider/learned.h"
 #include "provider/profile.h"
+#include "provider/provider_url.h"
 
 const char *const models_date = "2026-11-21";
 const char *const models_source = "the price pages of the services (platform.claude.com/docs, "
@@ -497,83 +498,9 @@ bool provider_lacks(const struct provider *p, char *text, size_t size)
 	return true;
 }
 
-/* ---- addresses */
-
-/* `host` is the machine itself by its form; names other than localhost are
- * not looked up. */
-static bool url_loopback(const char *host, size_t len)
+bool provider_is_near(const struct provider *p)
 {
-	int used = 0;
-	unsigned a, b, c, d;
-	char text[64];
-
-	if (len >= sizeof(text))
-		return false;
-	memcpy(text, host, len);
-	text[len] = '\0';
-	if (strcmp(text, "localhost") == 0 || strcmp(text, "[::1]") == 0)
-		return true;
-	return sscanf(text, "%3u.%3u.%3u.%3u%n", &a, &b, &c, &d, &used) == 4 &&
-	       (size_t)used == len && a == 127 && b < 256 && c < 256 && d < 256;
-}
-
-static bool url_port(const char *s, size_t len)
-{
-	char *end;
-	long port = strtol(s, &end, 10);
-
-	return len > 0 && isdigit((unsigned char)s[0]) && (size_t)(end - s) == len && port > 0 &&
-	       port < 65536;
-}
-
-/* Why `url` is no address; NULL: it is one. */
-static const char *url_fault(const char *url)
-{
-	bool tls = strncmp(url, "https://", 8) == 0;
-	const char *host = url + (tls ? 8 : 7), *colon;
-	size_t len, name;
-
-	if (!tls && strncmp(url, "http://", 7) != 0)
-		return "it must begin with https:// (or http:// for this machine)";
-	for (const char *s = url; *s; s++)
-		if ((unsigned char)*s <= ' ' || (unsigned char)*s >= 127 ||
-		    strchr("\"\\<>`{}|^", *s))
-			return "it holds a character that no address has";
-	if (strpbrk(url, "?#"))
-		return "it must end with its path: no query and no fragment";
-	len = strcspn(host, "/");
-	if (memchr(host, '@', len))
-		return "it must not hold a user or password: keys stand in their own variable";
-	name = *host == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":/");
-	if (name == 0 || name > len)
-		return "it names no host";
-	colon = host + name;
-	if (name < len && (*colon != ':' || !url_port(colon + 1, len - name - 1)))
-		return "its port is no number from 1 to 65535";
-	if (!tls && !url_loopback(host, name))
-		return "http:// is for this machine only (127.0.0.1, [::1], localhost): use "
-		       "https://";
-	return NULL;
-}
-
-int provider_check_url(const char *what, const char *url, char out[PROVIDER_URL_MAX],
-		       struct ava_error *err)
-{
-	const char *fault = url_fault(url);
-	size_t len = strlen(url);
-
-	if (!fault && len >= PROVIDER_URL_MAX)
-		fault = "it is too long";
-	/* An address may hold a password: then it is not repeated. */
-	if (fault && strchr(url, '@'))
-		return err_set(err, AVA_EINVAL, "%s: %s", what, fault);
-	if (fault)
-		return err_set(err, AVA_EINVAL, "%s is \"%.100s\": %s", what, url, fault);
-	while (len > 0 && url[len - 1] == '/')
-		len--;
-	memmove(out, url, len);
-	out[len] = '\0';
-	return 0;
+	return p && (strcmp(p->name, "local") == 0 || provider_url_is_near(p->base_url));
 }
 
 /* ---- bringing it together */
@@ -589,7 +516,7 @@ int provider_set(const char *name, const char *base_url, const char *model, stru
 	snprintf(p->set_model, sizeof(p->set_model), "%s", model);
 	if (!*base_url)
 		p->set_url[0] = '\0';
-	return *base_url ? provider_check_url("base_url", base_url, p->set_url, err) : 0;
+	return *base_url ? provider_url_check("base_url", base_url, p->set_url, err) : 0;
 }
 
 bool provider_versioned(const struct provider *p)
@@ -630,7 +557,7 @@ int provider_configure(struct ava_error *err)
 		const char *url = keys_get(p->url_name), *key = provider_key(p);
 
 		if (url)
-			rv = provider_check_url(p->url_name, url, p->base_url, err);
+			rv = provider_url_check(p->url_name, url, p->base_url, err);
 		else
 			snprintf(p->base_url, sizeof(p->base_url), "%s",
 				 p->set_url[0] ? p->set_url : p->own_url);

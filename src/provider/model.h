@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "agent/agent.h"
+#include "provider/provider_url.h"
 
 struct ava_error;
 struct dialect;
@@ -149,8 +150,6 @@ void models_reset(void);
  * four, filled once at the start from defaults, config.yaml, $XDG_CONFIG_HOME/ava/env and
  * the environment. One thread; the pointers are good as long as the program. */
 
-#define PROVIDER_URL_MAX 256
-
 struct provider {
 	const char *name; /* "anthropic", "openrouter", "openai", "local" */
 	const struct dialect *dialect;
@@ -186,9 +185,8 @@ int provider_set(const char *name, const char *base_url, const char *model, stru
  * AVA_EINVAL names the variable or key that cannot be. */
 int provider_configure(struct ava_error *err);
 
-/* http or https, a host, no user, query or fragment; http on loopback only.
- * Trailing "/" are left out of `out`. `what` names it in the sentence. */
-int provider_check_url(const char *what, const char *url, char out[PROVIDER_URL_MAX],
-		       struct ava_error *err);
+/* The service `local`, or one whose address is near (provider_url.h): likely slow and free. NULL
+ * (offline): no. */
+bool provider_is_near(const struct provider *p);
 
 #endif

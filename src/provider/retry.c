@@ -20,6 +20,8 @@
 
 #include "base/buf.h"
 #include "base/util.h"
+#include "base/words.h"
+#include "provider/provider_url.h"
 
 #define TOLD_JITTER_MS 1000 /* added to what the service asks for, at most */
 #define FALLBACK_TRIES 3
@@ -245,14 +247,14 @@ static void after_tries(const struct retry *r, const struct retry_plan *plan, in
 }
 
 /* $P the service, $S its status, $M the model, $K the variable of the key, $U the address,
- * $V its variable, $C the window, $N what came, $T what was tried. */
+ * $V its variable, $C the window, $N what came, $T what was tried, $A that nobody answers. */
 static const char *const sentences[REPLY_NCLASSES] = {
 	[REPLY_OK] = "$P fails $T set models.fallback",
 	[REPLY_RATE_LIMIT] = "$P limits the rate of requests $T set models.fallback",
 	[REPLY_OVERLOADED] = "$P is overloaded $T set models.fallback",
 	[REPLY_SERVER] = "$P fails $T set models.fallback",
-	[REPLY_NETWORK] = "$P cannot be reached $T set models.fallback",
-	[REPLY_TIMEOUT] = "$P did not answer in time $T set models.fallback",
+	[REPLY_NETWORK] = "$P cannot be reached $T look at this machine's network",
+	[REPLY_TIMEOUT] = "$P did not answer in time $T choose another model",
 	[REPLY_TRUNCATED] = "$P broke off its replies $T set models.fallback",
 	[REPLY_PROTOCOL] = "what answers at $U does not speak as $P does: check the address",
 	[REPLY_AUTH] = "$P refused the key ($S): set a valid $K, then run again",
@@ -269,18 +271,40 @@ static const char *const sentences[REPLY_NCLASSES] = {
 	[REPLY_OTHER] = "$P fails $T set models.fallback",
 };
 
+/* Nobody listens, on this machine or beside it: what to ask the person; else false. */
+static bool retry_nobody(enum reply_class cls, const struct retry_words *w, char *out, size_t size)
+{
+	if (cls != REPLY_NETWORK || strncmp(w->error->text, "cannot connect", 14) != 0 ||
+	    (strcmp(w->provider, "local") != 0 && !provider_url_is_near(w->base_url)))
+		return false;
+	snprintf(out, size, "nothing answers at %s: is your model server running?", w->base_url);
+	return true;
+}
+
+void retry_wait(enum reply_class cls, const struct retry_words *w, int64_t wait_ms, char *out,
+		size_t size)
+{
+	char why[PROVIDER_URL_MAX + 80] = "";
+
+	/* Of the others the words are the service's. */
+	if (!retry_nobody(cls, w, why, sizeof(why)) &&
+	    (cls == REPLY_NETWORK || cls == REPLY_TIMEOUT))
+		snprintf(why, sizeof(why), "%s", w->error->text);
+	snprintf(out, size,
+		 WORDS_RETRY((wait_ms + 999) / 1000, w->provider, reply_class_word(cls), why));
+}
+
 void retry_sentence(const struct retry *r, const struct retry_plan *plan, enum reply_class cls,
 		    const struct retry_words *w, int64_t now_ms, char *out, size_t size)
 {
 	const char *s = sentences[cls];
-	char tries[120], status[16], context[24], came[24];
+	char tries[120], status[16], context[24], came[24], nobody[PROVIDER_URL_MAX + 80] = "";
 	struct buf all;
 
 	if (cls == REPLY_OTHER && w->status == 0)
 		s = "$P cannot be called"; /* nothing was sent: a certificate that is not trusted */
-	else if (cls == REPLY_NETWORK && strncmp(w->base_url, "http:", 5) == 0 &&
-		 strncmp(w->error->text, "cannot connect", 14) == 0) /* on this machine */
-		s = "nothing answers at $U: is your model server running?";
+	else if (retry_nobody(cls, w, nobody, sizeof(nobody)))
+		s = "$A";
 	else if (w->error->never)
 		s = ("a request of $N tokens is more than $P takes of this account ($C): give the "
 		     "run less, or use another model");
@@ -292,10 +316,10 @@ void retry_sentence(const struct retry *r, const struct retry_plan *plan, enum r
 		 w->error->prompt > 0 ? w->error->prompt : w->prompt);
 	buf_init(&all, 4096);
 	for (; *s != 0; s++) {
-		const char *const words[] = {w->provider, status,      w->model,
-					     w->key_name, w->base_url, w->url_name,
-					     context,     came,        tries};
-		static const char letters[] = "PSMKUVCNT";
+		const char *const words[] = {w->provider, status,      w->model, w->key_name,
+					     w->base_url, w->url_name, context,  came,
+					     tries,       nobody};
+		static const char letters[] = "PSMKUVCNTA";
 
 		if (*s == '$')
 			buf_adds(&all, words[strchr(letters, *++s) - letters]);
@@ -304,7 +328,7 @@ void retry_sentence(const struct retry *r, const struct retry_plan *plan, enum r
 	}
 	snprintf(out, size, "%s%s%s", all.data != NULL ? all.data : "",
 		 w->error->text[0] == 0 ? ""
-		 : s[-1] == '?'         ? " "
+		 : s[-1] == 'A'         ? " "
 					: ": ",
 		 w->error->text);
 	buf_fini(&all);

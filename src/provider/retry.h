@@ -92,6 +92,9 @@ struct retry_words {
 	int64_t context; /* the model's window, tokens; 0: unknown */
 	int64_t prompt;  /* what was sent, as we estimate it */
 };
+/* What is shown while the next attempt waits: for whom, and why. */
+void retry_wait(enum reply_class cls, const struct retry_words *w, int64_t wait_ms, char *out,
+		size_t size);
 void retry_sentence(const struct retry *r, const struct retry_plan *plan, enum reply_class cls,
 		    const struct retry_words *w, int64_t now_ms, char *out, size_t size);
 

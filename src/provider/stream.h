@@ -95,8 +95,8 @@ void stream_asked(struct stream *s, int64_t bytes, int64_t tokens);
 /* How long what still comes may take: little behind the end mark, some behind the reason of the
  * end; -1: the reply is under way. */
 int64_t stream_rest_ms(const struct stream *s);
-/* Text, thinking or arguments have come. */
-bool stream_spoke(const struct stream *s);
+/* Bytes of text, thinking and arguments that have come. */
+int64_t stream_written(const struct stream *s);
 /* How the body ended, told before stream_end: broken unless told. */
 enum body_end {
 	BODY_BROKEN, /* amid a chunk or its length, by a reset, by us */

@@ -94,9 +94,9 @@ int64_t stream_rest_ms(const struct stream *s)
 	return s->reply != NULL && s->reply->stop[0] != 0 ? 10000 : -1;
 }
 
-bool stream_spoke(const struct stream *s)
+int64_t stream_written(const struct stream *s)
 {
-	return s->payload > 0;
+	return s->payload;
 }
 
 void stream_body_end(struct stream *s, enum body_end how)

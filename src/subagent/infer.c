@@ -33,6 +33,7 @@
 #include "codec/redact.h"
 #include "provider/messages.h"
 #include "provider/model.h"
+#include "subagent/doing.h"
 #include "subagent/learn.h"
 #include "subagent/record.h"
 #include "subagent/wire.h"
@@ -40,6 +41,7 @@
 #define MESSAGES_MAX  (256u << 20)
 #define SHOWN_WAIT_MS 2000 /* longer waits are told in the log */
 #define FIRST_S       120  /* net.first_event_timeout */
+#define PAST_END_MS   5000 /* of a run: its own end comes first */
 /* Tokens: a service that says fewer of a long conversation does not count at all. */
 #define UNDERCOUNT_LEAST 999
 /* Bytes: what comes behind the lines (how a tool is forced) is counted too, and may be less. */
@@ -512,6 +514,24 @@ static void infer_text(const char *s, size_t n, bool thinking, void *user)
 	infer_show(user, s, n, thinking, false);
 }
 
+static struct retry_words infer_words(const struct infer_job *j, const struct wirecall_end *end)
+{
+	const struct run *r = j->run;
+	const struct model *m = r->spec->model;
+
+	return (struct retry_words){
+		.provider = m->provider->name,
+		.model = m->id,
+		.key_name = m->provider->key_name,
+		.url_name = m->provider->url_name,
+		.base_url = m->provider->base_url,
+		.error = &end->error,
+		.status = end->failure.status,
+		.context = limit_window(&r->agent),
+		.prompt = limit_next_input(&r->agent),
+	};
+}
+
 /* InferEnd of a failed attempt, charged by what the service told of the half reply
  * and an estimate of what it did not. */
 static void infer_write_failure(struct infer_job *j, const struct wirecall_end *end,
@@ -529,15 +549,17 @@ static void infer_write_failure(struct infer_job *j, const struct wirecall_end *
 		.told = told,
 		.retry_ms = retry_ms,
 	};
-	char text[160];
+	struct retry_words words = infer_words(j, end);
+	char text[sizeof(r->activity)];
 
 	if (!d)
 		return;
 	record_infer_failed(d, r, &f);
 	if (retry_ms < 0)
 		return; /* rides with the end */
-	snprintf(text, sizeof(text), "Waiting %" PRId64 " s for %s (%s)", (retry_ms + 999) / 1000,
-		 r->spec->model->provider->name, word);
+	retry_wait(end->failure.cls, &words, retry_ms, text, sizeof(text));
+	free(r->call.why);
+	r->call.why = strdup(text);
 	if (retry_ms > 0)
 		world_activity(r, text);
 	if (retry_ms >= SHOWN_WAIT_MS)
@@ -550,23 +572,14 @@ static void infer_sentence(const struct infer_job *j, const struct wirecall_end 
 			   const struct retry_plan *plan, char *text, size_t size)
 {
 	struct run *r = j->run;
-	const struct model *m = r->spec->model;
-	struct retry_words w = {
-		.provider = m->provider->name,
-		.model = m->id,
-		.key_name = m->provider->key_name,
-		.url_name = m->provider->url_name,
-		.base_url = m->provider->base_url,
-		.error = &end->error,
-		.status = end->failure.status,
-		.context = limit_window(&r->agent),
-		.prompt = limit_next_input(&r->agent),
-	};
+	struct retry_words w = infer_words(j, end);
+	const char *of = strstr(end->error.text, "(idle timer)")    ? "idle"
+			 : strstr(end->error.text, "(total timer)") ? "turn"
+								    : "first_event";
 
 	retry_sentence(&r->call.retry, plan, end->failure.cls, &w, clock_mono_ms(), text, size);
-	if (r->call.late > 0 && end->failure.cls == REPLY_TIMEOUT)
-		snprintf(text + strlen(text), size - strlen(text),
-			 "; net.first_event_timeout sets it");
+	if (end->failure.cls == REPLY_TIMEOUT)
+		snprintf(text + strlen(text), size - strlen(text), "; net.%s_timeout sets it", of);
 }
 
 static void infer_attempt_failed(struct infer_job *j, struct wirecall_end *end)
@@ -587,11 +600,12 @@ static void infer_attempt_failed(struct infer_job *j, struct wirecall_end *end)
 		plan = (struct retry_plan){.verdict = RETRY_AGAIN};
 	lower = infer_lower(&j->call, &end->error, r->rec.request_bytes, &told);
 	wire_line_end(&j->ticket, end->error.never ? REPLY_OVERFLOW : end->failure.cls, &plan);
-	r->call.late += end->failure.cls == REPLY_TIMEOUT && !j->wire.began;
+	r->call.late += end->failure.cls == REPLY_TIMEOUT;
 	if (u.input + u.output == 0)
 		u.cost_microusd = -1;
 	u.estimated = true;
-	if (end->accepted && u.input == 0)
+	/* Where nobody is paid a reply of which nothing came has used nothing. */
+	if (end->accepted && u.input == 0 && (j->wire.began || r->spec->model->price.input != 0))
 		u.input = r->rec.request_bytes / 4;
 	agent_charge(&r->agent, &u);
 	money_settle(r);
@@ -660,19 +674,25 @@ static void infer_wire_done(struct wirecall *w, struct wirecall_end *end)
 	infer_reply(j, end->turn);
 }
 
-/* A service on this machine works for as long as its prompt takes. Plain http goes nowhere else. */
-static bool infer_is_here(const struct model *m)
+/* No wait is repeated at the same length. A near service works for as long as its prompt takes: it
+ * is waited for while the connection lives and the run has time. */
+static struct http_timers infer_timers(const struct run *r)
 {
-	return strcmp(m->provider->name, "local") == 0 ||
-	       strncmp(m->provider->base_url, "http:", 5) == 0;
-}
+	const struct settings *s = r->sup->settings;
+	int64_t left_ms = r->agent.deadline_ms == INT64_MAX
+				  ? 0
+				  : r->agent.deadline_ms - clock_mono_ms() + PAST_END_MS;
+	unsigned late = MIN(r->call.late, 10);
+	struct http_timers t = {
+		.connect_ms = s->net_connect_s * 1000,
+		.first_ms = ((s->net_first_s > 0 ? s->net_first_s : FIRST_S) * 1000) << late,
+		.idle_ms = (s->net_idle_s * 1000) << late,
+		.total_ms = s->net_total_s * 1000,
+	};
 
-/* For the first event; where that was too short in this call, twice as long. */
-static int64_t infer_first_ms(const struct run *r)
-{
-	int64_t s = r->sup->settings->net_first_s;
-
-	return ((s > 0 ? s : FIRST_S) * 1000) << MIN(r->call.late, 10);
+	if (provider_is_near(r->spec->model->provider) && s->net_first_s == 0)
+		t.first_ms = t.total_ms = MAX(t.total_ms, left_ms);
+	return t;
 }
 
 /* The request is built. */
@@ -680,20 +700,13 @@ static void infer_send(struct infer_job *j)
 {
 	struct run *r = j->run;
 	const struct model *m = r->spec->model;
-	const struct settings *s = r->sup->settings;
 	char tag[40];
 	int rv;
 
 	r->call.state = CALL_WIRE;
 	j->wire.on_began = infer_wire_began;
 	j->wire.on_done = infer_wire_done;
-	j->wire.patient = infer_is_here(m) && s->net_first_s == 0;
-	j->wire.http.timers = (struct http_timers){
-		.connect_ms = s->net_connect_s * 1000,
-		.first_ms = j->wire.patient ? s->net_total_s * 1000 : infer_first_ms(r),
-		.idle_ms = s->net_idle_s * 1000,
-		.total_ms = s->net_total_s * 1000,
-	};
+	j->wire.http.timers = infer_timers(r);
 	j->wire.max_output = j->call.max_output;
 	j->wire.prefix = wire_line_prefix(j->ticket.line);
 	j->wire.tools = r->spec->agent.tools;
@@ -811,7 +824,8 @@ static int infer_begin(struct infer_job *j)
 	r->call.started_ms = clock_mono_ms();
 	if (!r->started_wall_ms)
 		r->started_wall_ms = clock_wall_ms();
-	world_activity(r, "Thinking");
+	if (!r->call.why) /* else that is shown until something better is known */
+		world_activity(r, "Thinking");
 	record_infer_start(d, r, &j->call, prefix, request);
 	r->rec.position_due = true;
 	world_flush(r, JOURNAL_RIDE, infer_saved);
@@ -924,6 +938,8 @@ int infer_start(struct agent *a, const struct agent_infer *call)
 		(void)world_draft(r);
 	r->call.cut = (struct usage){.cost_microusd = -1};
 	if (!call->again) {
+		free(r->call.why);
+		r->call.why = NULL;
 		r->call.retry = (struct retry){0};
 		r->call.attempts = r->call.late = 0;
 	}
@@ -951,6 +967,10 @@ void infer_stop(struct agent *a)
 	room_stop(r);
 	if (!j)
 		return;
+	if (was == CALL_WIRE && !r->call.why) {
+		doing_look(r);
+		r->call.why = strdup(r->activity);
+	}
 	r->call.job = NULL;
 	r->call.state = CALL_NONE;
 	r->call.stopped = true;
@@ -965,6 +985,13 @@ void infer_stop(struct agent *a)
 	wire_line_leave(&j->ticket);
 	if (was != CALL_WORK)
 		infer_drop(j);
+}
+
+int64_t infer_written(const struct run *r)
+{
+	const struct stream *s = r->call.state == CALL_WIRE ? r->call.job->wire.stream : NULL;
+
+	return s ? stream_written(s) : -1;
 }
 
 void infer_wait_long(struct run *r)

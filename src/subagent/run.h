@@ -93,6 +93,8 @@ struct run_call {
 	/* At this call; places of models.fallback looked at; attempts that began too late. */
 	uint16_t attempts, fallbacks, late;
 	const char *first_model; /* models.fallback took its place; in spec->mem; or NULL */
+	/* Why its last attempt failed, or what it was at when it was stopped; owned; or NULL. */
+	char *why;
 	/* What it had used when it was stopped; cost -1: not known; 0: it never left. */
 	struct usage cut;
 	bool stopped; /* a stop fell into it */
@@ -342,6 +344,8 @@ void ending_close(struct run *r, struct draft *d, const char *stop_reason);
 /* infer.c: model calls */
 int infer_start(struct agent *a, const struct agent_infer *call);
 void infer_stop(struct agent *a);
+/* Bytes that the model has written of the reply it is at; -1: no service has a call. */
+int64_t infer_written(const struct run *r);
 /* No call is made for long: give back what only calls need. */
 void infer_wait_long(struct run *r);
 /* The runtime stops: what a call in flight had used is written while it is

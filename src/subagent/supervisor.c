@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "subagent/doing.h"
 #include "subagent/run.h"
 #include "subagent/person.h"
 #include "subagent/record.h"
@@ -395,12 +396,13 @@ void supervisor_cancel(struct run *r, const char *by, const char *origin)
 
 /* ---- shown */
 
-void supervisor_status(const struct run *r, struct op_status *out)
+void supervisor_status(struct run *r, struct op_status *out)
 {
 	const struct agent *a = &r->agent;
 	const struct run_spec *s = r->spec;
 	const struct agent_limits *l = &s->agent.limits;
 
+	doing_look(r);
 	*out = (struct op_status){
 		.id = r->id.text,
 		.trace_id = r->trace.text,
@@ -431,4 +433,6 @@ void supervisor_status(const struct run *r, struct op_status *out)
 		.rights = (int)s->rights,
 		.asks = person_question(r),
 	};
+	if (out->status == AVA_RUNNING)
+		doing_progress(r, out->progress, sizeof(out->progress));
 }

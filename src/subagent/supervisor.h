@@ -27,6 +27,7 @@ struct op_status {
 	const struct question *asks; /* a person; NULL: nothing */
 	bool estimated;              /* its tokens and cost, in part or whole */
 	bool repeated;               /* of a spawn: this request_id was answered before */
+	char progress[256];          /* doing_progress, while it is at work; else "" */
 };
 
 int supervisor_init(struct supervisor *s, struct os_loop *loop, struct logbook *book,
@@ -59,7 +60,8 @@ void supervisor_carry_on(struct run *r);
 struct run *supervisor_find(struct supervisor *s, const char *id); /* live only */
 /* `by` *copied*; NULL: not told. The first who cancels is the one who did. */
 void supervisor_cancel(struct run *r, const char *by, const char *origin);
-void supervisor_status(const struct run *r, struct op_status *out);
+/* What it does is brought up to date. */
+void supervisor_status(struct run *r, struct op_status *out);
 /* Today's spend with that of the live runs. */
 struct spend supervisor_spend(const struct supervisor *s);
 

@@ -472,7 +472,10 @@ static bool on_data(struct http_call *c, const char *s, size_t n)
 	/* There are gateways that keep the stream open behind its end. */
 	if (stream_rest_ms(w->stream) != rest_ms)
 		http_call_ends(c, stream_rest_ms(w->stream));
-	return progress && (!w->patient || stream_spoke(w->stream));
+	if (stream_written(w->stream) > 0)
+		return progress;
+	http_call_lives(c);
+	return false;
 }
 
 static void on_done(struct http_call *c, int rv, const struct ava_error *err)

@@ -70,7 +70,6 @@ struct wirecall { /* the caller's; lives until `done` is called or wirecall_stop
 	struct stream *stream; /* NULL: not running */
 	const struct model *model;
 	bool began;
-	bool patient; /* timers.first_ms is for the first text, not for the first event */
 	/* The first of a good reply arrived. Not followed by `done` in the same call. */
 	void (*on_began)(struct wirecall *w);
 	/* Exactly once unless stopped; the call may be started again inside. */

@@ -387,6 +387,7 @@ void run_fini(struct run *r)
 	free(r->tools.copy);
 	free(r->session_file);
 	free(r->end.by);
+	free(r->call.why);
 	buf_fini(&r->tools.artifacts);
 	spec_free(r->spec);
 }

@@ -271,6 +271,18 @@ def late(wait, *before):
     return script
 
 
+def alive(seconds, word):
+    """The head of a stream and a word each fifth of a second, then all of it."""
+    def script(n, r):
+        head, body = submit(n, r).split(b"\r\n\r\n", 1)
+        r.conn.sendall(head + b"\r\n\r\n")
+        for _ in range(seconds * 5):
+            time.sleep(0.2)
+            r.conn.sendall(word.encode())
+        return body
+    return script
+
+
 def called(seen):
     """The second request has the result of the first reply's call: that reply was not asked for again."""
     return None if b"tool_call_id" in seen[1].raw or b"tool_result" in seen[1].raw else "the reply was asked for again"
@@ -355,6 +367,11 @@ ROWS = TABLE + FLOODS + [
     Row("late-role", late(3, chunk({"role": "assistant", "content": ""})), requests=1, env={"AVA_NET_IDLE_TIMEOUT": "1"}, timed=True),
     Row("late-comments", late(3, ": working\n\n", chunk({})), requests=1, env={"AVA_NET_IDLE_TIMEOUT": "1"}, timed=True),
     Row("late-twice", lambda n, r: late(2.5)(n, r), requests=3, env={"AVA_NET_FIRST_EVENT_TIMEOUT": "1"}, timed=True),
+    # a comment keeps the first wait alive anywhere; one that was too short is not tried at that length again
+    Row("late-alive", alive(2, ": working\n\n"), requests=1,
+        env={"AVA_NET_FIRST_EVENT_TIMEOUT": "20"}, own=True),
+    Row("late-idle", late(1.2, chunk({"role": "assistant", "content": "I look. "})), requests=3,
+        env={"AVA_NET_IDLE_TIMEOUT": "8", "AVA_NET_FIRST_EVENT_TIMEOUT": "60"}, own=True),
     Row("late-always", late(6), args=["--timeout", "12"], end="*", env={"AVA_NET_FIRST_EVENT_TIMEOUT": "1"},
         requests=(2, 4), timed=True),
     Row("shown-none", then_submit(reader(TOLD["none"])), play=shown),

@@ -42,6 +42,9 @@ static void act(struct got *g, enum act what)
 		g->heads = 0;
 		got_start(g);
 		break;
+	case LIVES:
+		http_call_lives(&g->call);
+		break;
 	case FREE_POOL:
 		http_pool_free(g->f->pool);
 		g->f->pool = NULL;

@@ -22,7 +22,7 @@ rig_resolve_fn rig_getaddrinfo; /* the real one */
 #define CHUNKED  "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 #define OK_REPLY "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
 
-enum act { NOTHING, STOP, STOP_OTHER, RESTART, FREE_POOL };
+enum act { NOTHING, STOP, STOP_OTHER, RESTART, FREE_POOL, LIVES };
 
 struct fixture;
 

@@ -296,12 +296,17 @@ TEST(status_lines)
 	progress_still_working(&p, NULL);
 	status = parse("{\"current_activity\":\"Thinking\"}");
 	progress_still_working(&p, status); /* what is no event is asked for */
+	json_object_set_new(status, "progress",
+			    json_string("reply 7 of 20; the model is reading (2 min)"));
+	progress_still_working(&p, status);
 	assert_string_equal(end(f), "🚀 Spawning WebCrawler subagent (S-7f3a2b)...\n"
 				    "⏳ Subagent still working: no news yet\n"
 				    "🔍 [WebCrawler] Starting...\n"
 				    "🔍 [WebCrawler] Reading \\x1b[31motter.ai/pricing \n"
 				    "⏳ Subagent still working: Reading \\x1b[31motter.ai/pricing \n"
-				    "⏳ Subagent still working: Thinking\n");
+				    "⏳ Subagent still working: Thinking\n"
+				    "⏳ Subagent still working: reply 7 of 20; the model is reading "
+				    "(2 min)\n");
 	for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
 		json_auto_t *result = parse(ends[i].result);
 

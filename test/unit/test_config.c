@@ -14,6 +14,7 @@
 #include "base/util.h"
 #include "codec/redact.h"
 #include "provider/model.h"
+#include "provider/provider_url.h"
 
 static struct config config;
 
@@ -362,9 +363,53 @@ TEST(urls)
 		struct ava_error err = {0};
 
 		print_message("%s\n", cases[i].url);
-		assert_int_equal(provider_check_url("X", cases[i].url, out, &err),
+		assert_int_equal(provider_url_check("X", cases[i].url, out, &err),
 				 cases[i].good ? 0 : AVA_EINVAL);
 		assert_null(strstr(err.text, "secret-word"));
+	}
+}
+
+TEST(near_addresses)
+{
+	static const char *const near[] = {
+		"http://127.0.0.1:8080/v1",
+		"http://localhost:11434",
+		"http://[::1]:1/v1",
+		"https://10.0.0.7/v1",
+		"https://172.16.0.1",
+		"https://172.31.255.9:8443",
+		"https://192.168.1.5:11434/v1",
+		"https://169.254.3.4",
+		"https://[fd12:3456::1]/v1",
+		"https://[fc00::1]",
+		"https://[fe80::1]:8080",
+		"https://gpu.local/v1",
+		"https://GPU.Local:8080",
+	};
+	static const char *const far[] = {
+		"",
+		"https://api.anthropic.com",
+		"https://172.32.0.1",
+		"https://172.15.0.1",
+		"https://192.169.1.5",
+		"https://11.0.0.1",
+		"https://10.0.0.1.example.com",
+		"https://10.0.0.300",
+		"https://local/v1",
+		"https://example.com/gpu.local",
+		"https://[fec0::1]",
+		"https://[fd::1]",
+		"https://[2001:db8::1]/v1",
+		"https://localhost.example.com",
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(near); i++) {
+		print_message("%s\n", near[i]);
+		assert_true(provider_url_is_near(near[i]));
+	}
+	for (size_t i = 0; i < ARRAY_LEN(far); i++) {
+		print_message("%s\n", far[i]);
+		assert_false(provider_url_is_near(far[i]));
 	}
 }
 

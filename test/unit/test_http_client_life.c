@@ -265,6 +265,19 @@ TEST_OF(comments_only, struct fixture *f)
 	for (int i = 0; i < 9; i++)
 		drip(f, &g, 100, "7\r\n: wait\n\r\n");
 	await_timer(f, &g, 100, "(first timer)");
+	got_init(&g, f); /* but where the caller says so; not behind the first progress */
+	g.progress = false;
+	g.in_data = LIVES;
+	g.call.timers = (struct http_timers){.first_ms = 1000, .idle_ms = 1000};
+	got_start(&g);
+	rig_wait_requests(f, 2);
+	for (int i = 0; i < 9; i++)
+		drip(f, &g, 900, "7\r\n: wait\n\r\n");
+	g.progress = true;
+	drip(f, &g, 900, "7\r\ndata: \n\r\n");
+	g.progress = false;
+	drip(f, &g, 900, "7\r\n: wait\n\r\n");
+	await_timer(f, &g, 100, "(idle timer)");
 }
 
 /* Real progress, slower than `first` as a whole, is never cut. */
@@ -305,7 +318,7 @@ TEST_OF(connect_timer, struct fixture *f)
 	got_start(&g);
 	for (; g.dones == 0; os_loop_step(f->loop, 0)) /* it begins to connect when others have */
 		test_clock_skip(100);
-	assert_int_equal(g.rv, AVA_ETIMEOUT);
+	assert_int_equal(g.rv, AVA_ECONNECT);
 	assert_non_null(strstr(g.text, "0.2 s (connect timer)"));
 	got_fini(&g);
 	for (size_t i = 0; i < ARRAY_LEN(fill); i++) {

@@ -415,6 +415,11 @@ TEST(local_words)
 	retry_sentence(&r, &plan, REPLY_NETWORK, &w, NOW, out, sizeof(out));
 	assert_string_equal(out, "nothing answers at http://127.0.0.1:8093/v1: is your model "
 				 "server running? cannot connect to 127.0.0.1: refused");
+	retry_wait(REPLY_NETWORK, &w, 2001, out, sizeof(out));
+	assert_string_equal(out, "Waiting 3 s for local (network): nothing answers at "
+				 "http://127.0.0.1:8093/v1: is your model server running?");
+	retry_wait(REPLY_OVERLOADED, &w, 3000, out, sizeof(out)); /* theirs are not repeated */
+	assert_string_equal(out, "Waiting 3 s for local (overloaded)");
 	retry_sentence(&r, &plan, REPLY_OVERFLOW, &w, NOW, out, sizeof(out));
 	assert_non_null(strstr(out, "the context of local/x (4096 tokens)"));
 }

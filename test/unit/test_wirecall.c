@@ -269,7 +269,7 @@ TEST_OF(nobody_listens, struct rig *r)
 	peer_start(&r->peer, r->loop);
 }
 
-/* Comments keep no call alive. */
+/* What comes at once, and then nothing, keeps no call alive. */
 TEST_OF(timers, struct rig *r)
 {
 	r->keep_open = true;
@@ -289,7 +289,7 @@ TEST_OF(timers, struct rig *r)
 	assert_int_equal(r->cls, REPLY_OK);
 	call(r, OK_HEAD "\r\n" WORD STOP); /* and nothing more behind the reason */
 	assert_int_equal(r->cls, REPLY_OK);
-	r->w.patient = true; /* for text; an event without any is none */
+	/* The first wait is for text: an event without any is none. */
 	r->w.http.timers.first_ms = 60000;
 	r->w.http.timers.idle_ms = 1000;
 	call(r, OK_HEAD "\r\n" WAIT ARGS(""));

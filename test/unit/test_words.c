@@ -4,6 +4,7 @@
 #include "unit.h"
 
 #include <ava.h>
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -37,6 +38,20 @@ TEST(lines)
 	shows("[WebCrawler] Starting...", WORDS_DOING("", "WebCrawler", WORDS_STARTING));
 	shows("[WebCrawler] Reading otter.ai", WORDS_DOING("", "WebCrawler", "Reading otter.ai"));
 	shows("Subagent still working: no news yet", WORDS_STILL_WORKING("", WORDS_NO_NEWS));
+	shows("Thinking (12 s)", WORDS_THINKING_FOR("12 s"));
+	shows("Waiting for the first word of the model (2 min)", WORDS_FIRST_WORD("2 min"));
+	shows("Writing (120 words)", WORDS_WRITING(120));
+	shows("Waiting 3 s for local (network): nothing answers at http://a: is your model server "
+	      "running?",
+	      WORDS_RETRY(3, "local", "network",
+			  "nothing answers at http://a: is your model server running?"));
+	shows("Waiting 3 s for a (overloaded)", WORDS_RETRY(3, "a", "overloaded", ""));
+	shows("reply 7 of 20", WORDS_REPLY_OF(7, 20));
+	shows(", 1 call failed", WORDS_CALLS_FAILED(1));
+	shows("the model is reading (2 min)", WORDS_MODEL_READS("2 min"));
+	shows("the model has written 1 word", WORDS_MODEL_WROTE(1));
+	shows("Ava is thinking (12 s)", WORDS_AVA_IS("Thinking (12 s)"));
+	shows("Ava is at work", WORDS_AVA_IS(WORDS_AVA_AT_WORK));
 	shows("WebCrawler running (45s, 12k tokens)...",
 	      WORDS_RUNNING("", "WebCrawler", "running", "45s", "12k", "..."));
 	shows("WebCrawler running (45s, 12k tokens, $0.02)",

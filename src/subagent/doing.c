@@ -1,0 +1,86 @@
+/* What a run does, in words; doing.h.
+ *
+ * Most of it is r->activity, which whoever begins something sets. Of a call of a model alone it
+ * changes while nothing happens: by its time, and by the bytes that have come.
+ *
+ * Nothing can fail: what does not fit is cut. */
+#include "subagent/doing.h"
+
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/format.h"
+#include "base/util.h"
+#include "base/words.h"
+#include "subagent/run.h"
+
+#define QUICK_MS   3000   /* a reply within it is worth no word */
+#define USUAL_MS   20000  /* a first word within it comes as those of large services do */
+#define EXACT_MS   600000 /* behind it whole minutes are told */
+#define WORD_BYTES 6      /* of English, and of code nearly so */
+
+static struct format doing_for(int64_t ms)
+{
+	return format_time_limit(ms < EXACT_MS ? ms / 1000 * 1000 : ms / 60000 * 60000);
+}
+
+static int64_t doing_words(int64_t bytes)
+{
+	return MAX(bytes / WORD_BYTES, 1);
+}
+
+/* How long its model has been asked; -1: none is at it. */
+static int64_t doing_call_ms(const struct run *r)
+{
+	if (r->call.state != CALL_WORK && r->call.state != CALL_WIRE && r->call.state != CALL_DELAY)
+		return -1;
+	return clock_mono_ms() - r->call.started_ms;
+}
+
+void doing_look(struct run *r)
+{
+	int64_t ms = doing_call_ms(r), written = infer_written(r);
+	char text[sizeof(r->activity)];
+
+	if (ms < QUICK_MS)
+		return;
+	if (written > 0)
+		snprintf(text, sizeof(text), WORDS_WRITING(doing_words(written)));
+	else if (written == 0 && ms >= USUAL_MS)
+		snprintf(text, sizeof(text), WORDS_FIRST_WORD(doing_for(ms).text));
+	else
+		snprintf(text, sizeof(text), WORDS_THINKING_FOR(doing_for(ms).text));
+	world_activity(r, text);
+}
+
+/* Calls that are answered, and not with what was asked for. */
+static int64_t doing_failed(const struct run *r)
+{
+	const struct turn *t = r->agent.turn;
+	int64_t n = r->tools.calls_at > 0 ? r->tools.calls_before[r->tools.calls_at] : 0;
+
+	for (unsigned i = 0; i < r->spec->agent.ntools; i++)
+		n -= r->tools.counts[i];
+	for (unsigned i = 0; t && i < t->ncalls; i++)
+		n -= !t->calls[i].answered;
+	return n;
+}
+
+void doing_progress(const struct run *r, char *out, size_t size)
+{
+	int64_t ms = doing_call_ms(r), written = infer_written(r), failed = doing_failed(r);
+	int of = (int)r->spec->agent.limits.iterations, n = 0;
+
+	if (r->agent.at.iteration > 0) {
+		n = snprintf(out, size, WORDS_REPLY_OF((int)r->agent.at.iteration, of));
+		if (failed > 0)
+			n += snprintf(out + n, size - (size_t)n, WORDS_CALLS_FAILED(failed));
+		n += snprintf(out + n, size - (size_t)n, "; ");
+	}
+	if (written > 0)
+		snprintf(out + n, size - (size_t)n, WORDS_MODEL_WROTE(doing_words(written)));
+	else if (ms >= QUICK_MS)
+		snprintf(out + n, size - (size_t)n, WORDS_MODEL_READS(doing_for(ms).text));
+	else
+		snprintf(out + n, size - (size_t)n, "%s", r->activity);
+}
