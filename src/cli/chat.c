@@ -11,6 +11,7 @@
 #include "cli/chat.h"
 
 #include <ava.h>
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -30,7 +31,10 @@
 
 #define HOLD_MS    3000 /* a quote waits so long for what Ava says of it */
 #define PAST_CHARS 4000
-#define TAIL_MS    100 /* between two looks of a text that is not done */
+#define TAIL_MS    100  /* between two looks of a text that is not done */
+#define QUIET_MS   3000 /* of silence before a line that is written over tells it */
+#define LOOK_MS    1000 /* and between two looks at what she does */
+#define STOP_MS    2000 /* that the rest of an answer that was stopped may take */
 
 /* ---- opening */
 
@@ -96,6 +100,67 @@ static void notice(struct chat *c, uint64_t lsn)
 	c->noticed = MAX(c->noticed, lsn);
 }
 
+/* ---- silence */
+
+/* Seconds of it after which a line is printed where none is written over; then each time that much
+ * again. */
+static const int64_t silences[] = {10, 30, 60, 120, 300, 600};
+
+static void silence_begins(struct chat *c)
+{
+	c->quiet_ms = clock_mono_ms();
+	c->tell_ms = c->quiet_ms + (c->live ? QUIET_MS : silences[0] * 1000);
+	c->told = 0;
+	c->doing[0] = '\0';
+}
+
+int chat_look(struct chat *c, struct ava_error *err)
+{
+	json_t *s = NULL;
+	int rv = dialog_get(&c->d, &s, err);
+	const char *doing = json_str(s, "doing");
+
+	c->doing[0] = '\0';
+	if (rv == 0 && c->d.busy)
+		snprintf(c->doing, sizeof(c->doing),
+			 WORDS_AVA_IS(doing[0] != '\0' ? doing : WORDS_AVA_AT_WORK));
+	json_decref(s);
+	return rv;
+}
+
+static void tell_silence(struct chat *c)
+{
+	int64_t now = clock_mono_ms(), last = silences[ARRAY_LEN(silences) - 1] * 1000;
+
+	(void)chat_look(c, NULL);
+	if (c->live) {
+		c->tell_ms = now + LOOK_MS;
+		return;
+	}
+	if (c->doing[0] != '\0') {
+		speech_close(&c->speech);
+		chat_note("%s", c->doing);
+	}
+	c->told++;
+	c->tell_ms =
+		c->told < ARRAY_LEN(silences) ? c->quiet_ms + silences[c->told] * 1000 : now + last;
+}
+
+static bool silence_due(const struct chat *c)
+{
+	return c->d.busy && !c->d.lost && clock_mono_ms() >= c->tell_ms;
+}
+
+static bool stop_due(const struct chat *c)
+{
+	return c->stopped_ms > 0 && clock_mono_ms() >= c->stopped_ms;
+}
+
+void chat_stopped(struct chat *c)
+{
+	c->stopped_ms = clock_mono_ms() + STOP_MS;
+}
+
 void chat_begin_line(struct chat *c)
 {
 	memcpy(c->before, c->shown, sizeof(c->before));
@@ -105,6 +170,7 @@ int chat_say(struct chat *c, const char *text, struct ava_error *err)
 {
 	dialog_acknowledge(&c->d, c->noticed, false); /* whoever answers has seen it */
 	c->turns = 0;
+	silence_begins(c);
 	return dialog_say(&c->d, text, c->before, err);
 }
 
@@ -416,12 +482,17 @@ static bool take_in(struct chat *c, const struct dialog_item *i)
 {
 	switch (i->kind) {
 	case DIALOG_TEXT:
+		silence_begins(c);
 		speech_piece(&c->speech, i->data, i->len);
 		return true;
 	case DIALOG_IDLE:
 		c->turns += c->d.nown == 0;
+		c->doing[0] = '\0';
+		c->stopped_ms = c->stopped_ms > 0 ? clock_mono_ms() : 0;
 		return true;
 	case DIALOG_BUSY:
+		silence_begins(c);
+		return true;
 	case DIALOG_OWN:
 		return true;
 	case DIALOG_EVENT:
@@ -440,6 +511,7 @@ static void show_item(struct chat *c, const struct dialog_item *i)
 {
 	switch (i->kind) {
 	case DIALOG_EVENT:
+		silence_begins(c);
 		show_event(c, i);
 		break;
 	case DIALOG_LOST:
@@ -463,7 +535,7 @@ static bool tail_changed(const struct chat *c)
 {
 	size_t len = 0;
 
-	return c->live && (speech_tail(&c->speech, &len) != NULL ? len : 0) != c->tail_len;
+	return c->live && (chat_tail(c, &len) != NULL ? len : 0) != c->tail_len;
 }
 
 static bool quotes_due(const struct chat *c)
@@ -476,7 +548,7 @@ static bool is_due(const struct chat *c)
 	int64_t now = clock_mono_ms(), next = chat_runs_next(&c->runs);
 
 	return quotes_due(c) || (next >= 0 && next <= now) || speech_ready(&c->speech) ||
-	       (tail_changed(c) && now >= c->tail_ms);
+	       silence_due(c) || stop_due(c) || (tail_changed(c) && now >= c->tail_ms);
 }
 
 bool chat_wants(struct chat *c)
@@ -501,7 +573,7 @@ bool chat_wants(struct chat *c)
 static void note_tail(struct chat *c)
 {
 	c->tail_len = 0;
-	speech_tail(&c->speech, &c->tail_len);
+	chat_tail(c, &c->tail_len);
 	c->tail_ms = clock_mono_ms() + TAIL_MS;
 }
 
@@ -512,6 +584,15 @@ static void show_due(struct chat *c)
 	json_t *status;
 
 	speech_show(&c->speech, stdout);
+	if (silence_due(c))
+		tell_silence(c);
+	if (stop_due(c)) {
+		c->stopped_ms = 0;
+		/* Of a reply that was cut no event tells the rest. */
+		speech_whole(&c->speech, stdout, c->speech.text.data, c->speech.text.len);
+		speech_close(&c->speech);
+		chat_note("Ava's answer is stopped; subagents go on.");
+	}
 	note_tail(c);
 	if (quotes_due(c) && show_quotes(c, &err) != 0) {
 		speech_close(&c->speech);
@@ -543,15 +624,24 @@ void chat_show(struct chat *c)
 	fflush(stdout);
 }
 
-const char *chat_tail(struct chat *c, size_t *len)
+const char *chat_tail(const struct chat *c, size_t *len)
 {
-	return speech_tail(&c->speech, len);
+	const char *t = speech_tail(&c->speech, len);
+
+	if (t != NULL || !c->live || c->doing[0] == '\0')
+		return t;
+	*len = strlen(c->doing);
+	return c->doing;
 }
 
 int64_t chat_next(const struct chat *c)
 {
-	const int64_t due[] = {chat_runs_next(&c->runs), c->quotes_ms > 0 ? c->quotes_ms : -1,
-			       tail_changed(c) ? c->tail_ms : -1, dialog_next(&c->d)};
+	const int64_t due[] = {chat_runs_next(&c->runs),
+			       c->quotes_ms > 0 ? c->quotes_ms : -1,
+			       tail_changed(c) ? c->tail_ms : -1,
+			       dialog_next(&c->d),
+			       c->d.busy && !c->d.lost ? c->tell_ms : -1,
+			       c->stopped_ms > 0 ? c->stopped_ms : -1};
 	int64_t next = -1;
 
 	for (size_t i = 0; i < ARRAY_LEN(due); i++)

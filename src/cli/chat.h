@@ -33,8 +33,14 @@ struct chat {
 	int64_t quotes_ms; /* a quote came up: shown behind Ava's turn, or then; 0: none */
 	char quotes[CHAT_QUOTES_MAX][32]; /* shown so far; a ring */
 	size_t nquotes;
-	unsigned turns;  /* ends of turns seen behind the last message of ours */
-	unsigned errors; /* of Ava's turns */
+	/* Ava is at it and nothing is shown: since when, when that is told again, how often it was;
+	 * what she does, as last asked: "Ava is thinking (12 s)". */
+	int64_t quiet_ms, tell_ms;
+	unsigned told;
+	char doing[320];
+	int64_t stopped_ms; /* her answer was stopped: told behind its rest, or then; 0: told */
+	unsigned turns;     /* ends of turns seen behind the last message of ours */
+	unsigned errors;    /* of Ava's turns */
 };
 
 /* A new conversation in this folder, or `session`: an id, or "latest" of this
@@ -53,13 +59,17 @@ void chat_begin_line(struct chat *c);
 bool chat_wants(struct chat *c);
 /* Show all there is, in whole lines. */
 void chat_show(struct chat *c);
-/* What Ava is just saying, as far as it is not shown; NULL: nothing. */
-const char *chat_tail(struct chat *c, size_t *len);
+/* What Ava is just saying, as far as it is not shown, or what she does; NULL: nothing. */
+const char *chat_tail(const struct chat *c, size_t *len);
+/* Of what she does now; also to `doing`, where she is at it. */
+int chat_look(struct chat *c, struct ava_error *err);
 /* When something is due that no event brings, clock_mono_ms; -1: never. */
 int64_t chat_next(const struct chat *c);
 /* The last words of an old conversation, its runs at work and what waits for an
  * answer. */
 int chat_show_past(struct chat *c, struct ava_error *err);
+/* Her answer was stopped: that is told behind what still comes of it. */
+void chat_stopped(struct chat *c);
 /* A line of our own, dim. */
 void chat_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 

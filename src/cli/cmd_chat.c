@@ -139,7 +139,7 @@ static void show_quotes(struct chat *c)
 
 static void do_status(struct chat *c, const char *rest)
 {
-	char words[sizeof(c->d.id) + sizeof(c->d.model) + 64];
+	char words[sizeof(c->d.id) + sizeof(c->d.model) + sizeof(c->doing) + 64];
 	json_t *all;
 	const json_t *run;
 	size_t i, live = 0;
@@ -151,8 +151,9 @@ static void do_status(struct chat *c, const char *rest)
 	}
 	if (get_runs(c, &all) != 0)
 		return;
-	snprintf(words, sizeof(words), "Conversation %s, model %s.\nAva is %s.", c->d.id,
-		 c->d.model, c->d.busy ? "at work" : "listening");
+	(void)chat_look(c, NULL);
+	snprintf(words, sizeof(words), "Conversation %s, model %s.\n%s", c->d.id, c->d.model,
+		 c->doing[0] != '\0' ? c->doing : "Ava is listening.");
 	term_wrapped(stdout, words, strlen(words));
 	putchar('\n');
 	json_array_foreach(all, i, run)
@@ -446,6 +447,7 @@ size_t chat_complete(struct chat *c, const char *word, bool first, const char **
 
 #define LINE_MAX_BYTES ((size_t)1 << 20)
 #define LOOK_MS        400 /* between two looks at the conversation */
+#define IDLE_MS        60000
 
 static int chat_pipe_line(char **line, struct ava_error *err)
 {
@@ -471,16 +473,27 @@ static int chat_pipe_line(char **line, struct ava_error *err)
 	return errno != 0 ? err_sys(err, "read the input") : 0;
 }
 
-/* Show what comes until `at_ms`; true as soon as something came. */
-static bool wait_a_moment(struct chat *c, int64_t at_ms)
+/* Show what comes until `at_ms`, or until `fd` (-1: none) can be read; true as soon as something
+ * came. */
+static bool wait_a_moment(struct chat *c, int64_t at_ms, int fd)
 {
-	struct pollfd p = {.fd = dialog_fd(&c->d), .events = POLLIN};
+	struct pollfd p[] = {{.fd = dialog_fd(&c->d), .events = POLLIN},
+			     {.fd = fd, .events = POLLIN}};
 	int64_t next = chat_next(c), end = next >= 0 && next < at_ms ? next : at_ms;
+	int n = poll(p, ARRAY_LEN(p), (int)MAX(end - clock_mono_ms(), 0));
 
-	int n = poll(&p, 1, (int)MAX(end - clock_mono_ms(), 0));
+	if (p[1].revents == 0)
+		chat_show(c);
+	return p[1].revents != 0 || n != 0;
+}
 
-	chat_show(c);
-	return n != 0;
+/* Whoever writes line after line sees what happens between two. */
+static void show_until_input(struct chat *c)
+{
+	struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
+
+	while (!c->d.gone && poll(&in, 1, 0) == 0)
+		(void)wait_a_moment(c, clock_mono_ms() + IDLE_MS, STDIN_FILENO);
 }
 
 /* What the daemon says: nothing goes on. 1, 0 or a code. */
@@ -506,7 +519,7 @@ static int wait_until_quiet(struct chat *c, bool runs_too, struct ava_error *err
 	while (quiet < 2 && !c->d.gone) {
 		if (c->turns > 0 && !c->d.busy && !runs_too && c->quotes_ms == 0)
 			return 0;
-		if (wait_a_moment(c, clock_mono_ms() + LOOK_MS) || c->d.lost) {
+		if (wait_a_moment(c, clock_mono_ms() + LOOK_MS, -1) || c->d.lost) {
 			quiet = 0;
 			continue;
 		}
@@ -546,8 +559,10 @@ static int chat_pipe(struct chat *c, const char *first, struct ava_error *err)
 	int rv = pipe_take(c, first, &leave, err);
 
 	while (rv == 0 && !leave && !c->d.gone) {
-		int more = chat_pipe_line(&line, err);
+		int more;
 
+		show_until_input(c);
+		more = chat_pipe_line(&line, err);
 		if (more != 1) {
 			rv = more;
 			break;
@@ -585,7 +600,7 @@ void chat_interrupt(struct chat *c)
 	if (dialog_stop(&c->d, &err) != 0)
 		chat_note("%s", err.text);
 	else
-		chat_note("Ava's answer is stopped; subagents go on.");
+		chat_stopped(c);
 }
 
 /* ---- on a terminal */
@@ -667,8 +682,10 @@ static int on_pipe(void)
 	struct ava_error err = {0};
 	struct chat c;
 	char *first = NULL;
-	int code, rv = chat_pipe_line(&first, &err);
+	int code, rv;
 
+	setvbuf(stdin, NULL, _IONBF, 0); /* what is read of it is what poll no longer tells */
+	rv = chat_pipe_line(&first, &err);
 	if (rv == 0)
 		return cli_error(CLI_USAGE, "nothing was said: each line of the input is a message "
 					    "(see: ava help chat)");

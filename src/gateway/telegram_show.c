@@ -33,6 +33,8 @@
 #define AGAIN_MAX   3     /* and behind words that were taken */
 #define SLOW_RUN_MS 60000 /* its line changes less often then */
 #define SLOW_EDITS  5
+#define QUICK_MS    2000 /* an answer within it needs no sign before */
+#define TYPING_MS   4500 /* Telegram keeps one for 5 s */
 
 struct out { /* a call that waits for its turn */
 	struct list node;
@@ -645,6 +647,25 @@ static void send_out(struct telegram *t, struct tg_chat *l)
 		tg_wake(t);
 }
 
+/* While Ava is at it their client says so. */
+static void show_typing(struct telegram *t, struct tg_chat *l, int64_t *next_ms)
+{
+	struct op_session s;
+
+	if (!l->session[0] || ops_session(t->core, l->session, &s, NULL) != 0 || !s.busy) {
+		l->typing_ms = 0;
+		return;
+	}
+	if (l->typing_ms == 0) {
+		l->typing_ms = tg_now(t) + QUICK_MS;
+	} else if (l->typing_ms <= tg_now(t)) {
+		add_out(t, l, "sendChatAction",
+			json_pack("{s:I,s:s}", "chat_id", (json_int_t)l->id, "action", "typing"));
+		l->typing_ms = tg_now(t) + TYPING_MS;
+	}
+	*next_ms = MIN(*next_ms, l->typing_ms);
+}
+
 /* Nothing is made before it can go out, so that it is of then and what is said goes before cards;
  * and nothing is said before what it tells of is on disk. */
 void tg_show(struct telegram *t, int64_t *next_ms)
@@ -662,6 +683,8 @@ void tg_show(struct telegram *t, int64_t *next_ms)
 			begin_notice(t, l);
 		if (l->nouts == 0 && !l->looking)
 			look_at_card(t, l, next_ms);
+		if (l->nouts == 0 && !l->looking)
+			show_typing(t, l, next_ms);
 		if (l->nouts > 0 && tg_kept(t))
 			send_out(t, l);
 	}

@@ -29,12 +29,13 @@ struct tg_chat {
 	struct list outs; /* the first of them is in `send` while that is busy */
 	unsigned nouts;
 	struct tg_call send;
-	bool looking;     /* at how a card of theirs stands */
-	bool blocked;     /* by the person */
-	uint64_t telling; /* the notice that is being told; 0: none */
-	json_t *notice;   /* it; owned */
-	bool told;        /* and was: to be settled */
-	char reason[200]; /* it is given up */
+	int64_t typing_ms; /* monotonic: when it is said next that Ava is at it; 0: she is not */
+	bool looking;      /* at how a card of theirs stands */
+	bool blocked;      /* by the person */
+	uint64_t telling;  /* the notice that is being told; 0: none */
+	json_t *notice;    /* it; owned */
+	bool told;         /* and was: to be settled */
+	char reason[200];  /* it is given up */
 };
 
 enum tg_card_kind {

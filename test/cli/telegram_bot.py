@@ -188,7 +188,8 @@ def planned(method, args={}):
 
 METHODS = {"getMe": lambda args: {"id": int(TOKEN.split(":")[0]), "is_bot": True, "username": "kettle_bot"},
            "getUpdates": do_updates, "sendMessage": do_send, "sendDocument": do_document,
-           "editMessageText": do_edit, "editMessageReplyMarkup": do_markup, "answerCallbackQuery": do_answer}
+           "editMessageText": do_edit, "editMessageReplyMarkup": do_markup, "answerCallbackQuery": do_answer,
+           "sendChatAction": lambda args: need(args["action"] == "typing", "an action that there is not") or True}
 
 
 def add_update(**content):

@@ -293,9 +293,10 @@ class Service(http.server.BaseHTTPRequestHandler):
 class Words:
     """Pieces of a text, each held back until the test lets it go."""
     def __init__(self, *pieces):
-        self.pieces, self.gates = pieces, [threading.Event() for _ in pieces]
+        self.pieces, self.gates, self.asked = pieces, [threading.Event() for _ in pieces], threading.Event()
 
     def __iter__(self):
+        self.asked.set()
         for piece, gate in zip(self.pieces, self.gates):
             if not gate.wait(PATIENCE):
                 return
@@ -369,7 +370,7 @@ def test_tail():
     t.see("Half of a")
     check("a block that is not whole is seen as it grows", t.prompt(), t.text())
     t.say("/status")
-    t.wait(lambda: "Ava is at work" in t.text().replace("\n", ""))
+    t.wait(lambda: re.search("Ava is (thinking|writing)", t.text().replace("\n", "")))
     check("it goes when a line is taken", t.text().count("Half of") == 0, t.text())
     words.go(1)
     t.wait(lambda: "on and on and" in t.text())
@@ -383,6 +384,38 @@ def test_tail():
     check("and gives way to the whole, once", t.prompt("typing") and t.text().count("Half of") == 1 and
           t.text().count("More") == 1 and "".join(t.text().split()).count("onand") == 60, t.text())
     check("leaves", t.leave("\x15\x04") == 0)
+
+
+def skip_time(seconds):
+    """For programs with CLOCK before them."""
+    path = os.environ["AVA_TEST_CLOCK"]
+    ms = int(os.readlink(path).split()[0]) + 1000 * seconds
+    os.symlink(f"{ms} {ms}", path + "-next")
+    os.rename(path + "-next", path)
+
+
+def test_silence():
+    """Only the terminal's clock goes on: the daemon knows of no time that passed."""
+    more = {"LD_PRELOAD": os.environ["CLOCK"]} if os.environ.get("CLOCK") else {}
+    t, words = talk("Half of it. ", "And\n\nthe rest.", **more)
+    t.say("hello")
+    t.wait(words.asked.is_set)
+    if more:
+        skip_time(4)
+    t.see("Ava is thinking")
+    check("what she does stands above the prompt", t.prompt(), t.text())
+    t.send("half a li")
+    words.go(0)
+    t.wait(lambda: "Half of it." in t.text())
+    check("her words take its place", t.prompt("half a li") and "Ava is" not in t.text(), t.text())
+    t.send("\x15")
+    t.prompt()
+    t.send("\x03")
+    t.see("Ava's answer is stopped; subagents go on.")
+    check("a stop is told behind her last words, once",
+          t.prompt() and t.text().index("Half of it.") < t.text().index("is stopped") and t.text().count("is stopped") == 1, t.text())
+    words.go(1)
+    check("leaves", t.leave() == 0)
 
 
 def test_hostile():

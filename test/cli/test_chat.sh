@@ -90,5 +90,6 @@ rm -rf "$AVA_DATA_ROOT"
 
 # --- on a terminal
 
+own_clock # for a terminal that is preloaded with it
 play "$LIB/test_chat.py"
 finish

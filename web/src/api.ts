@@ -63,6 +63,7 @@ export interface Run {
   estimated?: boolean; // both of them
   elapsed_seconds: number;
   current_activity: string;
+  progress?: string; // "reply 7 of 20; the model is reading (2 min)", while it is running
   last_tool_call?: { name: string; at: string };
   waiting_for?: { call_id: string; kind: string; question: string; choices?: string[]; default?: string; asked_at: string; expires_at: string };
   limits: Limits;
@@ -79,6 +80,7 @@ export interface Session {
   user_id: string;
   model: string;
   status: "busy" | "idle";
+  doing?: string; // what Ava does while she is busy: "Thinking (12 s)"
   created_at: string;
   updated_at: string;
   live_runs: number;

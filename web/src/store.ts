@@ -103,6 +103,15 @@ setInterval(() => {
   if (claudeAgents.value.some((a) => a.status === "active")) refreshAgents();
 }, AGAIN_MS);
 
+// While a model reads or writes there is no event: what Ava does, and the runs on the first screen,
+// are asked for again.
+const LOOK_MS = 3000, LOOKED_AT = 20;
+setInterval(() => {
+  if (!signedIn.value || document.hidden) return;
+  if (sessions.value.some((s) => s.status === "busy")) refreshSessions();
+  for (const r of runList.value.filter((r) => r.status === "running").slice(0, LOOKED_AT)) refreshRun(r.subagent_id);
+}, LOOK_MS);
+
 function onEvent(e: AvaEvent) {
   if (e.eventType.startsWith("Spawn")) refreshProposals();
   if (e.eventType === "UserMessage" || e.eventType === "AssistantMessage" || e.eventType === "SessionStart") refreshSessions();

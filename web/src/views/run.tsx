@@ -188,7 +188,7 @@ function Citations({ result }: { result: Result }) {
 }
 
 function ResultPart({ run, result }: { run: Run; result: Result | null }) {
-  if (live(run)) return <Empty title={`It is ${statusWords[run.status]}`}><p>{run.current_activity}</p></Empty>;
+  if (live(run)) return <Empty title={`It is ${statusWords[run.status]}`}><p>{run.progress || run.current_activity}</p></Empty>;
   if (!result) return <Empty title="No result can be read"><p>Its events are there.</p></Empty>;
   return (
     <div class="panel" style="display: grid; gap: 12px">
