@@ -249,10 +249,7 @@ static enum step step_queued(struct agent *a)
 /* No slot, and no time passes, until a person has answered. */
 static enum step wait_for_person(struct agent *a)
 {
-	a->at.used_ms = a->io->now(a) - a->started_ms;
-	a->started_ms = -1;
-	a->deadline_ms = INT64_MAX;
-	a->io->wake_at(a, INT64_MAX);
+	agent_clock_stop(a);
 	a->io->slot_drop(a);
 	a->have_slot = a->slot_wanted = false;
 	return agent_move(a, AGENT_WAITING);

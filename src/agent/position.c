@@ -233,6 +233,26 @@ int64_t agent_used_ms(const struct agent *a, int64_t now_ms)
 	return a->started_ms < 0 ? a->at.used_ms : now_ms - a->started_ms;
 }
 
+void agent_clock_stop(struct agent *a)
+{
+	if (a->started_ms < 0)
+		return;
+	a->at.used_ms = a->io->now(a) - a->started_ms;
+	a->started_ms = -1;
+	a->deadline_ms = INT64_MAX;
+	a->io->wake_at(a, a->deadline_ms);
+}
+
+void agent_clock_go(struct agent *a)
+{
+	if (a->started_ms >= 0 || !a->have_slot)
+		return;
+	a->started_ms = a->io->now(a) - a->at.used_ms;
+	if (__builtin_add_overflow(a->started_ms, a->spec->limits.time_ms, &a->deadline_ms))
+		a->deadline_ms = INT64_MAX;
+	a->io->wake_at(a, a->deadline_ms);
+}
+
 void agent_position_of(const struct agent *a, int64_t now_ms, struct agent_position *p)
 {
 	*p = a->at;

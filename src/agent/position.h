@@ -46,6 +46,10 @@ void agent_too_large(struct agent *a, const struct agent_told *told, const char 
 		     const char *sentence);
 /* Of its time, so far. */
 int64_t agent_used_ms(const struct agent *a, int64_t now_ms);
+/* Its time goes while it has a slot, but for what it waits for others: a person, runs that go
+ * first. Each is fine twice. */
+void agent_clock_stop(struct agent *a);
+void agent_clock_go(struct agent *a);
 
 /* ---- Which calls a run has made before, with which result. A model that asks for
  * the same again and again makes no progress: it is told where the result

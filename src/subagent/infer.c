@@ -40,8 +40,6 @@
 
 #define MESSAGES_MAX  (256u << 20)
 #define SHOWN_WAIT_MS 2000 /* longer waits are told in the log */
-#define FIRST_S       120  /* net.first_event_timeout */
-#define PAST_END_MS   5000 /* of a run: its own end comes first */
 /* Tokens: a service that says fewer of a long conversation does not count at all. */
 #define UNDERCOUNT_LEAST 999
 /* Bytes: what comes behind the lines (how a tool is forced) is counted too, and may be less. */
@@ -415,6 +413,7 @@ static void infer_at_gate(struct wire_ticket *t)
 	struct infer_job *j = CONTAINER_OF(t, struct infer_job, ticket);
 
 	os_timer_stop(j->run->call.timer);
+	agent_clock_go(&j->run->agent);
 	if (t->gate.refused)
 		infer_refused(j);
 	else if (infer_begin(j) != 0)
@@ -455,6 +454,7 @@ static void infer_waited(struct infer_job *j)
 		infer_watch_gate(j);
 		return;
 	}
+	agent_clock_go(&j->run->agent);
 	wire_line_leave(&j->ticket);
 	/* Where none can take its place it stands behind the others again. */
 	if (!infer_fall_back(j))
@@ -482,6 +482,9 @@ static int infer_gate(struct infer_job *j)
 	if (r->call.state == CALL_GATE) {
 		/* The results of the last turn do not wait with it. */
 		world_flush(r, JOURNAL_RIDE, NULL);
+		/* Others of ava go first; what the service asks all to wait for counts. */
+		if (!wire_line_closed(line))
+			agent_clock_stop(&r->agent);
 		snprintf(text, sizeof(text), "Waiting for %s", m->provider->name);
 		world_activity(r, text);
 		infer_watch_gate(j);
@@ -514,24 +517,6 @@ static void infer_text(const char *s, size_t n, bool thinking, void *user)
 	infer_show(user, s, n, thinking, false);
 }
 
-static struct retry_words infer_words(const struct infer_job *j, const struct wirecall_end *end)
-{
-	const struct run *r = j->run;
-	const struct model *m = r->spec->model;
-
-	return (struct retry_words){
-		.provider = m->provider->name,
-		.model = m->id,
-		.key_name = m->provider->key_name,
-		.url_name = m->provider->url_name,
-		.base_url = m->provider->base_url,
-		.error = &end->error,
-		.status = end->failure.status,
-		.context = limit_window(&r->agent),
-		.prompt = limit_next_input(&r->agent),
-	};
-}
-
 /* InferEnd of a failed attempt, charged by what the service told of the half reply
  * and an estimate of what it did not. */
 static void infer_write_failure(struct infer_job *j, const struct wirecall_end *end,
@@ -549,7 +534,6 @@ static void infer_write_failure(struct infer_job *j, const struct wirecall_end *
 		.told = told,
 		.retry_ms = retry_ms,
 	};
-	struct retry_words words = infer_words(j, end);
 	char text[sizeof(r->activity)];
 
 	if (!d)
@@ -557,7 +541,7 @@ static void infer_write_failure(struct infer_job *j, const struct wirecall_end *
 	record_infer_failed(d, r, &f);
 	if (retry_ms < 0)
 		return; /* rides with the end */
-	retry_wait(end->failure.cls, &words, retry_ms, text, sizeof(text));
+	infer_wait_words(r, end, retry_ms, text, sizeof(text));
 	free(r->call.why);
 	r->call.why = strdup(text);
 	if (retry_ms > 0)
@@ -565,21 +549,6 @@ static void infer_write_failure(struct infer_job *j, const struct wirecall_end *
 	if (retry_ms >= SHOWN_WAIT_MS)
 		record_activity(d, r, text);
 	world_flush(r, JOURNAL_RIDE, NULL);
-}
-
-/* What a run ends with that got no reply. */
-static void infer_sentence(const struct infer_job *j, const struct wirecall_end *end,
-			   const struct retry_plan *plan, char *text, size_t size)
-{
-	struct run *r = j->run;
-	struct retry_words w = infer_words(j, end);
-	const char *of = strstr(end->error.text, "(idle timer)")    ? "idle"
-			 : strstr(end->error.text, "(total timer)") ? "turn"
-								    : "first_event";
-
-	retry_sentence(&r->call.retry, plan, end->failure.cls, &w, clock_mono_ms(), text, size);
-	if (end->failure.cls == REPLY_TIMEOUT)
-		snprintf(text + strlen(text), size - strlen(text), "; net.%s_timeout sets it", of);
 }
 
 static void infer_attempt_failed(struct infer_job *j, struct wirecall_end *end)
@@ -628,7 +597,7 @@ static void infer_attempt_failed(struct infer_job *j, struct wirecall_end *end)
 		/* The machine makes room and asks again, or ends the run by this sentence:
 		 * that is not known yet, so the event does not say that it is tried again. */
 		world_flush(r, JOURNAL_RIDE, NULL);
-		infer_sentence(j, end, &plan, text, sizeof(text));
+		infer_sentence(r, end, &plan, text, sizeof(text));
 		agent_on_refused(&r->agent, &told, reply_class_word(end->failure.cls), text);
 		world_wake(r);
 		infer_drop(j);
@@ -645,7 +614,7 @@ static void infer_attempt_failed(struct infer_job *j, struct wirecall_end *end)
 			return;
 	}
 	if (!again) {
-		infer_sentence(j, end, &plan, text, sizeof(text));
+		infer_sentence(r, end, &plan, text, sizeof(text));
 		if (other)
 			snprintf(text, sizeof(text),
 				 "%.60s is to be asked at %s: set \"dialect: %s\" for it in "
@@ -674,27 +643,6 @@ static void infer_wire_done(struct wirecall *w, struct wirecall_end *end)
 	infer_reply(j, end->turn);
 }
 
-/* No wait is repeated at the same length. A near service works for as long as its prompt takes: it
- * is waited for while the connection lives and the run has time. */
-static struct http_timers infer_timers(const struct run *r)
-{
-	const struct settings *s = r->sup->settings;
-	int64_t left_ms = r->agent.deadline_ms == INT64_MAX
-				  ? 0
-				  : r->agent.deadline_ms - clock_mono_ms() + PAST_END_MS;
-	unsigned late = MIN(r->call.late, 10);
-	struct http_timers t = {
-		.connect_ms = s->net_connect_s * 1000,
-		.first_ms = ((s->net_first_s > 0 ? s->net_first_s : FIRST_S) * 1000) << late,
-		.idle_ms = (s->net_idle_s * 1000) << late,
-		.total_ms = s->net_total_s * 1000,
-	};
-
-	if (provider_is_near(r->spec->model->provider) && s->net_first_s == 0)
-		t.first_ms = t.total_ms = MAX(t.total_ms, left_ms);
-	return t;
-}
-
 /* The request is built. */
 static void infer_send(struct infer_job *j)
 {
@@ -706,7 +654,8 @@ static void infer_send(struct infer_job *j)
 	r->call.state = CALL_WIRE;
 	j->wire.on_began = infer_wire_began;
 	j->wire.on_done = infer_wire_done;
-	j->wire.http.timers = infer_timers(r);
+	j->wire.http.timers = wire_timers(m->provider, r->sup->settings,
+					  r->agent.deadline_ms - clock_mono_ms(), r->call.late);
 	j->wire.max_output = j->call.max_output;
 	j->wire.prefix = wire_line_prefix(j->ticket.line);
 	j->wire.tools = r->spec->agent.tools;

@@ -1,17 +1,19 @@
 /* A request after a refusal: without what the service does not take, or smaller. What is left out
  * is an amendment of the spec before the next request, so that replay and restart leave it out
- * too. */
+ * too. And what is said of an attempt that gave no reply. */
 #include "subagent/run.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "agent/limit.h"
+#include "base/clock.h"
 #include "codec/json.h"
 #include "provider/model.h"
 #include "provider/profile.h"
 #include "provider/stream.h"
 #include "subagent/record.h"
+#include "subagent/wire.h"
 
 /* Does the request differ without it? Else the service means something that is
  * not ours to leave out. */
@@ -124,4 +126,44 @@ bool infer_lower(const struct agent_infer *call, const struct reply_error *e, in
 	if (e->never && told->prompt > told->asked)
 		told->prompt -= told->asked;
 	return e->cls == REPLY_OVERFLOW || e->cls == REPLY_TOO_LARGE || (e->never && e->window > 0);
+}
+
+/* ---- words of an attempt that gave no reply */
+
+static struct retry_words infer_words(const struct run *r, const struct wirecall_end *end)
+{
+	const struct model *m = r->spec->model;
+
+	return (struct retry_words){
+		.provider = m->provider->name,
+		.model = m->id,
+		.key_name = m->provider->key_name,
+		.url_name = m->provider->url_name,
+		.base_url = m->provider->base_url,
+		.error = &end->error,
+		.status = end->failure.status,
+		.context = limit_window(&r->agent),
+		.prompt = limit_next_input(&r->agent),
+	};
+}
+
+void infer_wait_words(const struct run *r, const struct wirecall_end *end, int64_t wait_ms,
+		      char *text, size_t size)
+{
+	struct retry_words w = infer_words(r, end);
+
+	retry_wait(end->failure.cls, &w, wait_ms, text, size);
+}
+
+void infer_sentence(const struct run *r, const struct wirecall_end *end,
+		    const struct retry_plan *plan, char *text, size_t size)
+{
+	struct retry_words w = infer_words(r, end);
+	const char *of = strstr(end->error.text, "(idle timer)")    ? "idle"
+			 : strstr(end->error.text, "(total timer)") ? "turn"
+								    : "first_event";
+
+	retry_sentence(&r->call.retry, plan, end->failure.cls, &w, clock_mono_ms(), text, size);
+	if (end->failure.cls == REPLY_TIMEOUT)
+		snprintf(text + strlen(text), size - strlen(text), "; net.%s_timeout sets it", of);
 }

@@ -366,6 +366,13 @@ bool infer_repair(struct run *r, const struct agent_infer *call, const char *wor
 bool infer_lower(const struct agent_infer *call, const struct reply_error *e, int64_t bytes,
 		 struct agent_told *told);
 
+/* What a run ends with that got no reply; what is shown while the next attempt waits. */
+struct wirecall_end;
+void infer_sentence(const struct run *r, const struct wirecall_end *end,
+		    const struct retry_plan *plan, char *text, size_t size);
+void infer_wait_words(const struct run *r, const struct wirecall_end *end, int64_t wait_ms,
+		      char *text, size_t size);
+
 /* room.c: room in a conversation (agent_io.compact) */
 int room_make(struct agent *a, const struct agent_compact *c);
 /* agent_on_compacted does not come any more, nothing is written. */

@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/id.h"
+#include "base/settings.h"
 #include "base/util.h"
 #include "os/loop.h"
 #include "provider/learned.h"
@@ -334,7 +335,11 @@ bool wire_line_refuses(const struct wire_line *line, enum reply_class *why, int6
 	return c->open;
 }
 
-#define HEADERS_MAX 16 /* lines a dialect sends */
+#define HEADERS_MAX 16  /* lines a dialect sends */
+#define FIRST_S     120 /* net.first_event_timeout */
+#define LATE_MOST   10u /* doublings */
+#define LONGEST_MS  (7 * INT64_C(86400000))
+#define PAST_END_MS 5000 /* of a run: its own end comes first */
 
 /* ---- the end */
 
@@ -449,6 +454,24 @@ static void finish(struct wirecall *w, int rv, const struct ava_error *err, bool
 		http_call_stop(&w->http);
 	stream_free(s);
 	w->on_done(w, &end);
+}
+
+struct http_timers wire_timers(const struct provider *p, const struct settings *s, int64_t left_ms,
+			       unsigned late)
+{
+	struct http_timers t = {
+		.connect_ms = s->net_connect_s * 1000,
+		.first_ms = (s->net_first_s > 0 ? s->net_first_s : FIRST_S) * 1000,
+		.idle_ms = s->net_idle_s * 1000,
+		.total_ms = s->net_total_s * 1000,
+	};
+
+	late = MIN(late, LATE_MOST);
+	t.first_ms <<= late;
+	t.idle_ms <<= late;
+	if (provider_is_near(p) && s->net_first_s == 0)
+		t.first_ms = t.total_ms = MAX(t.total_ms, MIN(left_ms, LONGEST_MS) + PAST_END_MS);
+	return t;
 }
 
 /* ---- as it comes */

@@ -15,6 +15,8 @@
 struct wire_line;
 struct wire_lines;
 struct wirecall;
+struct provider;
+struct settings;
 struct os_loop;
 
 #define WIRE_LINES_MAX 256 /* models called at a time */
@@ -53,6 +55,12 @@ void wire_line_leave(struct wire_ticket *t);
 bool wire_line_closed(const struct wire_line *line);
 /* The circuit of its provider: why, and for how long still; false: closed. */
 bool wire_line_refuses(const struct wire_line *line, enum reply_class *why, int64_t *for_ms);
+
+/* How long an attempt waits. `late`: how many of its call ran out of time, since no wait is
+ * repeated at the same length. A near service works for as long as its prompt takes: it is waited
+ * for while the connection lives and the run has time, of which `left_ms` are left. */
+struct http_timers wire_timers(const struct provider *p, const struct settings *s, int64_t left_ms,
+			       unsigned late);
 
 /* ---- one attempt: the request leaves, the reply's bytes go through the dialect's
  * stream, one outcome comes back */

@@ -1,6 +1,7 @@
 /* The machine on its way: calls, text, replies that are odd, failures. */
 #include "agent_rig.h"
 
+#include "agent/position.h"
 #include "agent/prompt.h"
 
 /* ---- the way through */
@@ -38,6 +39,29 @@ RIG_TEST(submit)
 	assert_int_equal(r->starts, 1);
 	assert_int_equal(r->dones, 0); /* not before it is on disk */
 	assert_int_equal(r->drops, 0);
+}
+
+/* Time behind others within ava is not its own, whatever it is. */
+RIG_TEST(clock_stands)
+{
+	agent_clock_go(&r->a); /* it has no slot */
+	agent_clock_stop(&r->a);
+	rig_call(r);
+	assert_int_equal(r->wake, 601000);
+	r->now = 101000;
+	agent_clock_stop(&r->a);
+	r->now = 2000000;
+	agent_clock_stop(&r->a);
+	assert_true(r->wake == INT64_MAX);
+	assert_int_equal(agent_used_ms(&r->a, r->now), 100000);
+	rig_run(r);
+	agent_clock_go(&r->a);
+	agent_clock_go(&r->a);
+	assert_int_equal(r->wake, 2500000);
+	assert_int_equal(agent_used_ms(&r->a, r->now), 100000);
+	r->now = 2500000;
+	rig_run(r);
+	assert_end(r, AVA_TIMEOUT, "time");
 }
 
 RIG_TEST(parallel_in_order)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/settings.h"
 #include "base/util.h"
 #include "http_peer.h"
 #include "provider/dialect.h"
@@ -295,6 +296,30 @@ TEST_OF(timers, struct rig *r)
 	call(r, OK_HEAD "\r\n" WAIT ARGS(""));
 	assert_int_equal(r->cls, REPLY_TIMEOUT);
 	assert_non_null(strstr(r->error.text, "(first timer)"));
+}
+
+/* No wait twice at the same length; a near service as long as the run has time. */
+TEST(waits)
+{
+	struct settings s = {.net_connect_s = 5, .net_idle_s = 60, .net_total_s = 1800};
+	struct provider far = {.name = "anthropic", .base_url = "https://api.anthropic.com"},
+			near = {.name = "openai", .base_url = "https://192.168.1.5:8443/v1"};
+	struct http_timers t = wire_timers(&far, &s, 7200000, 0);
+
+	assert_int_equal(t.first_ms, 120000);
+	assert_int_equal(t.total_ms, 1800000);
+	t = wire_timers(&far, &s, 7200000, 2);
+	assert_int_equal(t.first_ms, 480000);
+	assert_int_equal(t.idle_ms, 240000);
+	assert_int_equal(t.connect_ms, 5000);
+	t = wire_timers(&near, &s, 7200000, 0);
+	assert_int_equal(t.first_ms, 7205000);
+	assert_int_equal(t.total_ms, 7205000);
+	assert_int_equal(wire_timers(&near, &s, 1000, 0).first_ms, 1800000);
+	assert_int_equal(wire_timers(&near, &s, INT64_MAX, 0).first_ms, 604805000);
+	s.net_first_s = 10; /* as it is set, anywhere */
+	assert_int_equal(wire_timers(&near, &s, 7200000, 1).first_ms, 20000);
+	assert_int_equal(wire_timers(&near, &s, 7200000, 90).first_ms, 10240000);
 }
 
 TEST_OF(stop, struct rig *r)
