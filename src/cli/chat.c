@@ -31,10 +31,10 @@
 
 #define HOLD_MS    3000 /* a quote waits so long for what Ava says of it */
 #define PAST_CHARS 4000
-#define TAIL_MS    100  /* between two looks of a text that is not done */
-#define QUIET_MS   3000 /* of silence before a line that is written over tells it */
-#define LOOK_MS    1000 /* and between two looks at what she does */
-#define STOP_MS    2000 /* that the rest of an answer that was stopped may take */
+#define TAIL_MS    100   /* between two looks of a text that is not done */
+#define QUIET_MS   3000  /* of silence before a line that is written over tells it */
+#define LOOK_MS    1000  /* and between two looks at what she does */
+#define LINE_MS    10000 /* and before a line of its own does */
 
 /* ---- opening */
 
@@ -102,15 +102,10 @@ static void notice(struct chat *c, uint64_t lsn)
 
 /* ---- silence */
 
-/* Seconds of it after which a line is printed where none is written over; then each time that much
- * again. */
-static const int64_t silences[] = {10, 30, 60, 120, 300, 600};
-
 static void silence_begins(struct chat *c)
 {
 	c->quiet_ms = clock_mono_ms();
-	c->tell_ms = c->quiet_ms + (c->live ? QUIET_MS : silences[0] * 1000);
-	c->told = 0;
+	c->tell_ms = c->quiet_ms + (c->live ? QUIET_MS : LINE_MS);
 	c->doing[0] = '\0';
 }
 
@@ -128,22 +123,17 @@ int chat_look(struct chat *c, struct ava_error *err)
 	return rv;
 }
 
+/* Where nothing is written over each time is three times the one before: 10 s, 30 s, 90 s. */
 static void tell_silence(struct chat *c)
 {
-	int64_t now = clock_mono_ms(), last = silences[ARRAY_LEN(silences) - 1] * 1000;
+	int64_t now = clock_mono_ms();
 
 	(void)chat_look(c, NULL);
-	if (c->live) {
-		c->tell_ms = now + LOOK_MS;
-		return;
-	}
-	if (c->doing[0] != '\0') {
+	c->tell_ms = c->live ? now + LOOK_MS : c->quiet_ms + 3 * (now - c->quiet_ms);
+	if (!c->live && c->doing[0] != '\0') {
 		speech_close(&c->speech);
 		chat_note("%s", c->doing);
 	}
-	c->told++;
-	c->tell_ms =
-		c->told < ARRAY_LEN(silences) ? c->quiet_ms + silences[c->told] * 1000 : now + last;
 }
 
 static bool silence_due(const struct chat *c)
@@ -154,11 +144,6 @@ static bool silence_due(const struct chat *c)
 static bool stop_due(const struct chat *c)
 {
 	return c->stopped_ms > 0 && clock_mono_ms() >= c->stopped_ms;
-}
-
-void chat_stopped(struct chat *c)
-{
-	c->stopped_ms = clock_mono_ms() + STOP_MS;
 }
 
 void chat_begin_line(struct chat *c)

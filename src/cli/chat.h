@@ -33,10 +33,9 @@ struct chat {
 	int64_t quotes_ms; /* a quote came up: shown behind Ava's turn, or then; 0: none */
 	char quotes[CHAT_QUOTES_MAX][32]; /* shown so far; a ring */
 	size_t nquotes;
-	/* Ava is at it and nothing is shown: since when, when that is told again, how often it was;
-	 * what she does, as last asked: "Ava is thinking (12 s)". */
+	/* Ava is at it and nothing is shown: since when, and when that is told next; what she does,
+	 * as last asked: "Ava is thinking (12 s)". */
 	int64_t quiet_ms, tell_ms;
-	unsigned told;
 	char doing[320];
 	int64_t stopped_ms; /* her answer was stopped: told behind its rest, or then; 0: told */
 	unsigned turns;     /* ends of turns seen behind the last message of ours */
@@ -68,8 +67,6 @@ int64_t chat_next(const struct chat *c);
 /* The last words of an old conversation, its runs at work and what waits for an
  * answer. */
 int chat_show_past(struct chat *c, struct ava_error *err);
-/* Her answer was stopped: that is told behind what still comes of it. */
-void chat_stopped(struct chat *c);
 /* A line of our own, dim. */
 void chat_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 

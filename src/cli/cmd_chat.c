@@ -575,7 +575,8 @@ static int chat_pipe(struct chat *c, const char *first, struct ava_error *err)
 	return rv;
 }
 
-#define PROMPT "> "
+#define PROMPT  "> "
+#define STOP_MS 2000 /* that the rest of an answer that was stopped may take */
 
 static struct {
 	const char *session, *model;
@@ -600,7 +601,7 @@ void chat_interrupt(struct chat *c)
 	if (dialog_stop(&c->d, &err) != 0)
 		chat_note("%s", err.text);
 	else
-		chat_stopped(c);
+		c->stopped_ms = clock_mono_ms() + STOP_MS;
 }
 
 /* ---- on a terminal */
