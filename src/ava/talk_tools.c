@@ -567,10 +567,10 @@ static void note_activity(const json_t *args, struct buf *out)
 #define SCHEMA(properties, required)                                                               \
 	"{\"type\":\"object\",\"properties\":{" properties "},\"required\":[" required             \
 	"],\"additionalProperties\":false}"
-#define AN_ID(key, example)                                                                        \
-	"\"" key "\":{\"type\":\"string\",\"description\":\"as " example                           \
+#define AN_ID(key, whose)                                                                          \
+	"\"" key "\":{\"type\":\"string\",\"description\":\"the id of " whose                      \
 	"\",\"minLength\":3,\"maxLength\":23}"
-#define RUN_ID AN_ID("subagent_id", "S-7f3a2b")
+#define RUN_ID AN_ID("subagent_id", "a subagent that there is")
 
 static const char spawn_text[] =
 	"Propose a specialised subagent that works in the background, for deep research, "
@@ -625,7 +625,7 @@ static const char note_schema[] =
 	"\"about them (default), about the working folder, or else\"},"
 	"\"replaces\":{\"type\":\"string\",\"maxLength\":23},"
 	"\"forget\":{\"type\":\"string\",\"minLength\":3,\"maxLength\":23,\"description\":"
-	"\"instead of text: the id of what is to be forgotten, as M-19c0de\"}},"
+	"\"instead of text: the id of what is to be forgotten\"}},"
 	"\"additionalProperties\":false}";
 static const char steer_schema[] = SCHEMA(
 	RUN_ID ",\"message\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":2000},"
@@ -638,9 +638,7 @@ static const char checkpoint_schema[] =
 		      "before-refactoring\"}",
 	       "\"subagent_id\",\"name\"");
 static const char logs_schema[] =
-	"{\"type\":\"object\",\"properties\":{"
-	"\"subagent_id\":{\"type\":\"string\",\"minLength\":3,\"maxLength\":23,"
-	"\"description\":\"as S-7f3a2b\"},"
+	"{\"type\":\"object\",\"properties\":{" RUN_ID ","
 	"\"last_n\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":500,"
 	"\"description\":\"The newest so many of those that fit; default 50.\"},"
 	"\"search\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":1000,"
@@ -669,7 +667,8 @@ static const struct talk_tool tool_rows[] = {
 	 true,
 	 tell_proposed},
 	{{"confirm_spawn", confirm_text,
-	  SCHEMA(AN_ID("proposal_id", "P-19c0de"), "\"proposal_id\""), TOOL_REPEATABLE, tool_start},
+	  SCHEMA(AN_ID("proposal_id", "a proposal that there is"), "\"proposal_id\""),
+	  TOOL_REPEATABLE, tool_start},
 	 "GET",
 	 "/api/v1/proposals/{id}",
 	 "proposal_id",
@@ -836,7 +835,7 @@ static const char spawn_rest[] = TASK
 	"\"context\":{\"type\":\"string\",\"maxLength\":100000,\"description\":\"what it must know "
 	"beside the task\"},"
 	"\"context_refs\":{\"type\":\"array\",\"maxItems\":16,\"items\":{\"type\":\"string\","
-	"\"maxLength\":16},\"description\":\"ids of earlier calls (c3.1) whose results go along; "
+	"\"maxLength\":16},\"description\":\"ids of earlier calls whose results go along; "
 	"cheaper than copying them\"}," PRESET
 	",\"description\":\"cost cap 10, 50 or 200 cents; quick: a small model\"}," TIMEOUT
 	",\"description\":\"seconds\"}," CENTS "},"

@@ -90,8 +90,7 @@ static int check_arguments(const struct mcp_tool *t, const json_t *args, struct 
 			     told.len > 0 && buf_check(&told) == 0 ? told.data
 								   : "the arguments do not fit");
 	} else if (id && !id_is_run(id) && !id_is_proposal(id))
-		rv = err_set(err, AVA_EINVAL,
-			     "\"%.40s\" is no id: they look like S-7f3a2b and P-19c0de", id);
+		rv = err_set(err, AVA_EINVAL, "\"%.40s\" is no id: they begin with S- or P-", id);
 	buf_fini(&why);
 	buf_fini(&told);
 	return rv;

@@ -690,7 +690,7 @@ static void start_watching(struct ava_log *log)
 static int check_query(const struct ava_log_query *q, struct ava_error *err)
 {
 	if (q->run != NULL && !id_is_run(q->run))
-		return err_set(err, AVA_EINVAL, "\"%.40s\" is not a run id (S-7f3a2b)", q->run);
+		return err_set(err, AVA_EINVAL, "\"%.40s\" is not a run id (S-...)", q->run);
 	return 0;
 }
 

@@ -511,7 +511,7 @@ static void summary_text(struct work *w, struct buf *out, struct slice ledger, s
 
 	snprintf(text, sizeof(text),
 		 "To make room, what came here before was taken out: %zu calls. Their results are "
-		 "kept: read_result with a call_id, from c1.1 on, gives one again. What was said "
+		 "kept: read_result with its call_id gives one again. What was said "
 		 "and the last of the calls, with the first line of each result:",
 		 gone);
 	notice_format(out, text);

@@ -460,7 +460,7 @@ static int result_wish(struct wish *w, const json_t *args, struct ava_error *err
 	if (rv != 0)
 		return rv;
 	if (w->id == NULL || w->id[0] == '\0')
-		return err_set(err, AVA_EINVAL, "call_id is empty: name an earlier call, as c3.1");
+		return err_set(err, AVA_EINVAL, "call_id is empty: name an earlier call");
 	if (w->search != NULL && w->search[0] == '\0')
 		w->search = NULL;
 	return lines_range(args, w->search != NULL, &w->first, &w->last, err);
@@ -539,7 +539,7 @@ static int result_run(struct tool_call *c, struct ava_error *err)
 	if (rv == AVA_ENOENT)
 		err_set(err, rv,
 			"no call %.40s with a result in this run: use the id of an earlier call as "
-			"its result or a marker names it, as c3.1",
+			"its result or a marker names it",
 			w.id);
 	if (rv == 0) {
 		lines_init(&l, w.first, w.last, w.search, job_body_max(c, RESULT_SPARE));
@@ -578,7 +578,7 @@ const struct tool tool_read_result = {
 	.schema =
 		"{\"type\":\"object\",\"properties\":{"
 		"\"call_id\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":64,"
-		"\"description\":\"The id of the call, as c3.1.\"},"
+		"\"description\":\"The id of the call, as what was cut of it names it.\"},"
 		"\"first_line\":{\"type\":\"integer\",\"minimum\":1,\"description\":\"Line of the "
 		"output, from 1; default 1.\"},"
 		"\"last_line\":{\"type\":\"integer\",\"minimum\":1,\"description\":\"Default: "

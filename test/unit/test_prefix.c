@@ -49,6 +49,7 @@ static void request_of(const char *role, const char *model, unsigned which, stru
 	assert_int_equal(spec_messages(r, &lines, &bytes, &hash), 0);
 	assert_int_equal(messages_request(out, lines.data, lines.len, NULL, &err), 0);
 	assert_int_equal(out->len, bytes);
+	no_example_ids(role, out->data);
 	/* A tool is described once, in the form of its dialect. */
 	for (unsigned i = 0; i < r->agent.ntools; i++) {
 		char start[40];

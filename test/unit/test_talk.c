@@ -277,6 +277,8 @@ TEST(operating_text)
 	assert_int_equal(buf_check(&escaped), 0);
 	escaped.data[escaped.len - 1] = 0; /* without its quotes; it ends the system text */
 	assert_non_null(strstr(head, escaped.data + (escaped.data[0] == '"')));
+	no_example_ids("ava", head);
+	no_example_ids("ava, in a small window", talk_operating_brief);
 	/* In a window of 32,000 tokens the one, in one of 8,000 the other is a
 	 * twentieth at most. */
 	assert_in_range(strlen(text) / 3, 100, 32000 / 20);

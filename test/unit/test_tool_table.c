@@ -62,6 +62,8 @@ TEST(rows)
 		assert_ptr_equal(tool_find((*t)->name), *t);
 		assert_true(strlen((*t)->description) > 100);
 		check_schema(*t);
+		no_example_ids((*t)->name, (*t)->description);
+		no_example_ids((*t)->name, (*t)->schema);
 		/* The machine runs those that end a run or ask a person; nothing else may lack it.
 		 */
 		assert_int_equal((*t)->start == NULL, ((*t)->flags & (TOOL_ENDS | TOOL_ASKS)) != 0);

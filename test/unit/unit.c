@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -143,4 +144,18 @@ void unit_mkdirs(const char *dir, const char *path)
 		snprintf(full, sizeof(full), "%s/%.*s", dir, (int)(at - path), path);
 		assert_true(mkdir(full, 0700) == 0 || errno == EEXIST);
 	}
+}
+
+/* ---- what goes to models */
+
+void no_example_ids(const char *where, const char *text)
+{
+	regmatch_t at;
+	regex_t ids;
+
+	assert_int_equal(regcomp(&ids, "\\b([A-Z]-[0-9a-f]{6}|c[0-9]+\\.[0-9]+)\\b", REG_EXTENDED),
+			 0);
+	if (regexec(&ids, text, 1, &at, 0) == 0)
+		fail_msg("%s: %.60s", where, text + at.rm_so);
+	regfree(&ids);
 }

@@ -42,6 +42,9 @@
 	}                                                                                          \
 	static void in_##name(type *it)
 
+/* No id stands in `text` that a model could take for one of its own: S-7f3a2b, c3.1. */
+void no_example_ids(const char *where, const char *text);
+
 /* A buffer of at most `most` bytes, which is freed where it goes out of scope (base/buf.h). */
 #define TEST_BUF(name, most) __attribute__((cleanup(buf_fini))) struct buf name = {.max = (most)}
 
