@@ -7,6 +7,7 @@
 #ifndef AGENT_PROMPT_H
 #define AGENT_PROMPT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include "agent/limit.h"
 
@@ -19,16 +20,16 @@ struct prompt {
 	const struct agent_limits *limits;
 };
 
-/* `role`: "CodeReviewer"; `instructions` "": it has none. Returns buf_check(out), as
- * prompt_task. Everything is borrowed during the call. */
-int prompt_system(struct buf *out, const char *role, const char *instructions);
+/* `role`: "CodeReviewer"; `instructions` "": it has none; `brief`: for a small window. Returns
+ * buf_check(out), as prompt_task. Everything is borrowed during the call. */
+int prompt_system(struct buf *out, const char *role, const char *instructions, bool brief);
 /* The task stands between PROMPT_TASK, with which the message begins, and the first
  * PROMPT_CONTEXT. */
 #define PROMPT_TASK    "## Your Task\n"
 #define PROMPT_CONTEXT "\n\n## Context from Orchestrator\n"
 int prompt_task(struct buf *out, const struct prompt *p);
 /* The operating text alone, static; its hash stands in the spec. */
-const char *prompt_operating_text(void);
+const char *prompt_operating_text(bool brief);
 
 /* ---- Text made by the runtime for the model. It has one form, a line that begins
  * with "[ava] ", and stands in user-role text, or behind the last result in a request

@@ -59,6 +59,76 @@ void tool_hash(const struct tool *t, char out[HASH_HEX_LEN + 1])
 	hash_sha256_with(&h, t->schema, strlen(t->schema), out);
 }
 
+/* ---- as models see it */
+
+/* To the end of the first sentence. */
+static size_t brief_len(const char *text)
+{
+	const char *end = strstr(text, ". ");
+
+	return end != NULL ? (size_t)(end - text) + 1 : strlen(text);
+}
+
+static bool brief_shows(const char *only, const json_t *required, const char *name)
+{
+	size_t i, n = strlen(name);
+	const json_t *v;
+
+	json_array_foreach(required, i, v) if (strcmp(json_string_value(v), name) == 0) return true;
+	for (const char *at = only; at != NULL && (at = strstr(at, name)) != NULL; at += n)
+		if ((at == only || at[-1] == ' ') && (at[n] == ' ' || at[n] == '\0'))
+			return true;
+	return only == NULL;
+}
+
+/* Form and meaning stay; a bound is told when it is passed. */
+static void brief_schema(json_t *schema, const char *only)
+{
+	static const char *const bounds[] = {
+		"minLength", "maxLength", "minimum", "maximum",  "minItems",
+		"maxItems",  "default",   "title",   "examples", "additionalProperties"};
+	const char *said = json_get_str(schema, "description"), *name;
+	json_t *properties = json_object_get(schema, "properties"), *v;
+	void *tmp;
+
+	for (size_t i = 0; i < sizeof(bounds) / sizeof(bounds[0]); i++)
+		(void)json_object_del(schema, bounds[i]);
+	if (said != NULL)
+		json_object_set_new(schema, "description", json_stringn(said, brief_len(said)));
+	json_object_foreach_safe(properties, tmp, name, v)
+	{
+		if (brief_shows(only, json_object_get(schema, "required"), name))
+			brief_schema(v, NULL);
+		else
+			(void)json_object_del(properties, name);
+	}
+	v = json_object_get(schema, "items");
+	if (json_is_object(v))
+		brief_schema(v, NULL);
+}
+
+void tool_write(struct jw *w, const struct tool *t, const char *key, bool brief)
+{
+	json_t *known = brief ? read_schema(t->schema) : NULL, *schema = json_deep_copy(known);
+	struct buf text;
+
+	buf_init(&text, SCHEMA_BYTES_MAX);
+	if (schema != NULL)
+		brief_schema(schema, t->brief);
+	brief = schema != NULL && json_dump(&text, schema) == 0; /* else the whole does */
+	jw_str(w, "name", t->name);
+	if (brief) {
+		jw_strn(w, "description", t->description, brief_len(t->description));
+		jw_raw(w, key, text.data, text.len);
+	} else {
+		jw_str(w, "description", t->description);
+		jw_raw(w, key, t->schema, strlen(t->schema));
+	}
+	buf_fini(&text);
+	json_decref(schema);
+	json_decref(known);
+}
+
 /* The misfit in a sentence, with a call that would do. */
 static int tell_misfit(const json_t *schema, const char *why, size_t len, struct ava_error *err)
 {

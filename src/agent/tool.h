@@ -38,6 +38,8 @@ struct ava_error;
 #define TOOL_MCP_PREFIX "mcp__"
 /* Every run has it, whatever it is for: who was given no more can look nothing up. */
 #define TOOL_COMMON 2048u
+/* In a small window it is shown only once it is needed (subagent/spec_brief.c). */
+#define TOOL_LATER 4096u
 
 #define TOOL_OUTPUT_MAX (64u << 10) /* bytes for the model; the rest is an artifact */
 #define TOOL_FULL_MAX   (4u << 20)  /* bytes a tool may produce at all */
@@ -49,6 +51,8 @@ struct tool {
 	const char *name;
 	const char *description; /* when to use it and when not, for the model */
 	const char *schema;      /* JSON Schema of the arguments, canonical text */
+	/* Arguments that a small window is shown beside the required ones; NULL: all. */
+	const char *brief;
 	unsigned flags;
 	/* Begin. Must not block: file and processor work goes to os_work.
 	 * c->done is called exactly once on the loop, also after stop and
@@ -150,6 +154,12 @@ bool tool_granted(const struct tool_env *env, const char *grant);
 
 /* What a definition is known by: name, description and schema. */
 void tool_hash(const struct tool *t, char out[HASH_HEX_LEN + 1]);
+
+/* Its name, description and schema (under that key) for a model, into an open object. `brief`: of
+ * each description the first sentence, of arguments those of tool.brief, of bounds none; calls are
+ * checked against the whole schema all the same. */
+struct jw;
+void tool_write(struct jw *w, const struct tool *t, const char *key, bool brief);
 
 /* Arguments against a tool's schema (codec/schema.h). Those that do not fit are brought toward it
  * (schema_coerce; `dropped` as there), and replaced where they fit then; a server of MCP gets

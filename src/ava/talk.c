@@ -39,7 +39,7 @@
 #include "subagent/run.h"
 
 #define QUESTION_SHOWN 180         /* characters of what a run asks, in a note */
-#define RESULT_SHOWN   (24u << 10) /* bytes of a result that go into the turn */
+#define RESULT_SHOWN   (24u << 10) /* bytes of a result that go into the turn, at the most */
 #define NOTES_MAX      64          /* the oldest make room */
 #define SAID_MAX_CHARS 100000
 #define AGAIN_MS       1000
@@ -281,6 +281,15 @@ static void begin_result(struct buf *out, const json_t *result, const char *run)
 	buf_addc(out, '\n');
 }
 
+static unsigned results_come(const struct talk *t)
+{
+	unsigned n = 0;
+
+	LIST_EACH (&t->inputs, at, tmp)
+		n += LIST_ENTRY(at, struct input, node)->kind == INPUT_RESULT;
+	return n;
+}
+
 static int add_result(struct buf *out, struct talk *t, const char *run)
 {
 	struct ava_error err = {0};
@@ -298,7 +307,8 @@ static int add_result(struct buf *out, struct talk *t, const char *run)
 	result = json_parse(json, len, NULL);
 	t->seen |= rights_read(json_object_get(result, "rights")) & RIGHTS_SEEN;
 	begin_result(out, result, run);
-	shown = MIN(len, (size_t)RESULT_SHOWN);
+	/* All that come in this turn fit into what the window has left. */
+	shown = MIN(len, limit_result_bytes(&t->run.agent, results_come(t), RESULT_SHOWN));
 	while (shown > 0 && shown < len && ((unsigned char)json[shown] & 0xc0) == 0x80)
 		shown--;
 	envelope_text(out, json, shown); /* what it repeats of a page is as hidden here as there */
@@ -588,11 +598,22 @@ static int write_turn(struct talk *t, int64_t *added)
 	return rv;
 }
 
+/* Tools about subagents are needed when there is one (doc/MESSAGES.md, "Small windows"); what
+ * became of a quote she is told. */
+static void want_tools(struct talk *t)
+{
+	static const char *const names[] = {"subagent_status", "list_subagents", "steer_subagent",
+					    "cancel_subagent", "read_ava_logs"};
+	if (results_come(t) > 0 || !list_empty(&t->watches))
+		t->run.tools.wanted |= spec_tools_named(t->run.spec, names, ARRAY_LEN(names));
+}
+
 static void begin_turn(struct talk *t)
 {
 	struct run *r = &t->run;
 	int64_t added = 0;
 
+	want_tools(t);
 	if (write_turn(t, &added) != 0) {
 		os_timer_set(t->again, AGAIN_MS);
 		return;

@@ -384,10 +384,10 @@ static void parallel_activity(const json_t *args, struct buf *out)
 
 #define LAST_DEFAULT 50
 #define LAST_MAX     500
-#define TEXT_CHARS   600  /* of a string inside an event */
-#define SHORT_CHARS  80   /* where an event is long nevertheless */
-#define LINE_BYTES   4096 /* of an event */
-#define BODY_BYTES   (TOOL_OUTPUT_MAX - (4u << 10))
+#define TEXT_CHARS   600        /* of a string inside an event */
+#define SHORT_CHARS  80         /* where an event is long nevertheless */
+#define LINE_BYTES   4096       /* of an event */
+#define LOGS_SPARE   (4u << 10) /* bytes of the answer around them */
 
 struct shown {
 	struct buf lines;      /* of events, oldest first */
@@ -506,11 +506,12 @@ static int logs_ask(struct tool_call *c, struct shown *s, struct ava_error *err)
 }
 
 /* The newest that fit, under a line that says what they are. */
-static void logs_answer(const struct shown *s, const char *run, struct buf *out)
+static void logs_answer(const struct shown *s, const char *run, struct tool_call *c)
 {
-	size_t first = 0, from = 0;
+	size_t first = 0, from = 0, most = job_body_max(c, LOGS_SPARE);
+	struct buf *out = &c->out;
 
-	while (first < s->n && s->lines.len - from > BODY_BYTES)
+	while (first < s->n && s->lines.len - from > most)
 		from = s->ends[first++];
 	buf_addf(out, "%zu event%s%s%s, oldest first: time (UTC), agent, type, content, metadata\n",
 		 s->n - first, s->n - first == 1 ? "" : "s", run ? " of " : "", run ? run : "");
@@ -537,7 +538,7 @@ static int logs_run(struct tool_call *c, struct ava_error *err)
 	buf_init(&s->lines, LAST_MAX * (size_t)(2 * LINE_BYTES + 512));
 	rv = logs_ask(c, s, err);
 	if (rv == 0)
-		logs_answer(s, json_get_str(c->args, "subagent_id"), &c->out);
+		logs_answer(s, json_get_str(c->args, "subagent_id"), c);
 	buf_fini(&s->lines);
 	free(s);
 	return rv;
@@ -652,14 +653,14 @@ static const char logs_schema[] =
 
 /* The first two have schemas that are made when the runtime starts. */
 static const struct talk_tool tool_rows[] = {
-	{{"spawn_subagent", spawn_text, NULL, TOOL_REPEATABLE, spawn_start,
+	{{"spawn_subagent", spawn_text, NULL, "context", TOOL_REPEATABLE, spawn_start,
 	  .activity = spawn_activity},
 	 "POST",
 	 "/api/v1/runs",
 	 NULL,
 	 true,
 	 tell_proposed},
-	{{"spawn_parallel", parallel_text, NULL, TOOL_REPEATABLE, tool_start,
+	{{"spawn_parallel", parallel_text, NULL, "", TOOL_REPEATABLE | TOOL_LATER, tool_start,
 	  .activity = parallel_activity},
 	 "POST",
 	 "/api/v1/groups",
@@ -667,15 +668,15 @@ static const struct talk_tool tool_rows[] = {
 	 true,
 	 tell_proposed},
 	{{"confirm_spawn", confirm_text,
-	  SCHEMA(AN_ID("proposal_id", "a proposal that there is"), "\"proposal_id\""),
-	  TOOL_REPEATABLE, tool_start},
+	  SCHEMA(AN_ID("proposal_id", "a proposal that there is"), "\"proposal_id\""), "",
+	  TOOL_REPEATABLE | TOOL_LATER, tool_start},
 	 "GET",
 	 "/api/v1/proposals/{id}",
 	 "proposal_id",
 	 false,
 	 tell_confirmed},
-	{{"subagent_status", status_text, SCHEMA(RUN_ID, "\"subagent_id\""), TOOL_REPEATABLE,
-	  tool_start},
+	{{"subagent_status", status_text, SCHEMA(RUN_ID, "\"subagent_id\""), "",
+	  TOOL_REPEATABLE | TOOL_LATER, tool_start},
 	 "GET",
 	 RUN_PATH,
 	 "subagent_id",
@@ -684,43 +685,45 @@ static const struct talk_tool tool_rows[] = {
 	{{"list_subagents", list_text,
 	  "{\"type\":\"object\",\"properties\":{\"ended\":{\"type\":\"boolean\"}},"
 	  "\"additionalProperties\":false}",
-	  TOOL_REPEATABLE, list_start},
+	  NULL, TOOL_REPEATABLE | TOOL_LATER, list_start},
 	 "GET",
 	 "/api/v1/runs",
 	 NULL,
 	 false,
 	 tell_runs},
 	{{"ava_status", us_text,
-	  "{\"type\":\"object\",\"properties\":{},\"additionalProperties\":false}", TOOL_REPEATABLE,
-	  tool_start},
+	  "{\"type\":\"object\",\"properties\":{},\"additionalProperties\":false}", NULL,
+	  TOOL_REPEATABLE | TOOL_LATER, tool_start},
 	 "GET",
 	 "/api/v1/health",
 	 NULL,
 	 false,
 	 tell_us},
-	{{"steer_subagent", steer_text, steer_schema, 0, steer_start},
+	{{"steer_subagent", steer_text, steer_schema, "call_id", TOOL_LATER, steer_start},
 	 "POST",
 	 RUN_PATH "/steer",
 	 "subagent_id",
 	 false,
 	 tell_steered},
-	{{"cancel_subagent", cancel_text, SCHEMA(RUN_ID, "\"subagent_id\""), TOOL_REPEATABLE,
-	  tool_start},
+	{{"cancel_subagent", cancel_text, SCHEMA(RUN_ID, "\"subagent_id\""), "",
+	  TOOL_REPEATABLE | TOOL_LATER, tool_start},
 	 "POST",
 	 RUN_PATH "/cancel",
 	 "subagent_id",
 	 false,
 	 tell_run},
-	{{"checkpoint_subagent", checkpoint_text, checkpoint_schema, TOOL_REPEATABLE, tool_start},
+	{{"checkpoint_subagent", checkpoint_text, checkpoint_schema, "",
+	  TOOL_REPEATABLE | TOOL_LATER, tool_start},
 	 "POST",
 	 RUN_PATH "/checkpoint",
 	 "subagent_id",
 	 false,
 	 tell_checkpoint},
-	{{"memory_write", note_text, note_schema, TOOL_REPEATABLE, talk_note_start,
+	{{"memory_write", note_text, note_schema, "text forget", TOOL_REPEATABLE, talk_note_start,
 	  .activity = note_activity}},
-	{{"read_ava_logs", logs_text, logs_schema, TOOL_REPEATABLE | TOOL_PRIVATE | TOOL_UNTRUSTED,
-	  logs_start, .activity = logs_activity}},
+	{{"read_ava_logs", logs_text, logs_schema, "subagent_id search",
+	  TOOL_REPEATABLE | TOOL_PRIVATE | TOOL_UNTRUSTED | TOOL_LATER, logs_start,
+	  .activity = logs_activity}},
 };
 
 /* The first two rows name the roles, and which there are depends on the working folder and

@@ -25,6 +25,7 @@ struct dialect_spec {       /* borrowed during encode_head */
 	unsigned ntools;
 	const struct model *model_facts; /* NULL: nothing known; local dialects need none */
 	bool thinking;
+	bool brief; /* tools in their short form */
 };
 
 struct dialect_answer {    /* of a local dialect */

@@ -51,15 +51,13 @@ static void add_system(struct jw *w, const char *text, bool mark)
 	jw_end(w);
 }
 
-static void add_tool(struct jw *w, const struct tool *t, bool flat)
+static void add_tool(struct jw *w, const struct tool *t, bool brief, bool flat)
 {
 	jw_object(w, NULL);
 	jw_str(w, "type", "function");
 	if (!flat)
 		jw_object(w, "function");
-	jw_str(w, "name", t->name);
-	jw_str(w, "description", t->description);
-	jw_raw(w, "parameters", t->schema, strlen(t->schema));
+	tool_write(w, t, "parameters", brief);
 	if (flat) /* else schemas without optional members are demanded */
 		jw_bool(w, "strict", false);
 	else
@@ -79,7 +77,7 @@ void openai_begin(struct jw *w, struct buf *out, const struct dialect_spec *spec
 	if (spec->ntools > 0)
 		jw_array(w, "tools");
 	for (unsigned i = 0; i < spec->ntools; i++)
-		add_tool(w, spec->tools[i], flat);
+		add_tool(w, spec->tools[i], spec->brief, flat);
 	if (spec->ntools > 0)
 		jw_end(w);
 	jw_array(w, flat ? "input" : "messages"); /* the tail closes it */

@@ -78,12 +78,8 @@ int wire_write_head(struct buf *out, const struct dialect_spec *spec, bool mark)
 	if (spec->ntools > 0)
 		jw_array(&w, "tools");
 	for (unsigned i = 0; i < spec->ntools; i++) {
-		const struct tool *t = spec->tools[i];
-
 		jw_object(&w, NULL);
-		jw_str(&w, "name", t->name);
-		jw_str(&w, "description", t->description);
-		jw_raw(&w, "input_schema", t->schema, strlen(t->schema));
+		tool_write(&w, spec->tools[i], "input_schema", spec->brief);
 		jw_end(&w);
 	}
 	if (spec->ntools > 0)

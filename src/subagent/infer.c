@@ -52,7 +52,8 @@ struct infer_job {
 	struct run *run;
 	struct agent_infer call;
 	bool dropped;                 /* nobody waits for it: freed when the pool thread is done */
-	bool rehash;                  /* the model was switched: no request, only its hash */
+	bool rehash;                  /* the head is another one: no request, only its hash */
+	bool shows;                   /* for more tools are shown; the call itself comes then */
 	bool replied;                 /* the model has spoken in this conversation */
 	struct dialect_answer answer; /* of a local model */
 	struct wire_ticket ticket;    /* of a remote one, as the following */
@@ -69,6 +70,7 @@ struct infer_job {
 static int infer_begin(struct infer_job *j);
 static int infer_gate(struct infer_job *j);
 static void infer_saved(int rv, void *user);
+static void infer_go_on(struct infer_job *j);
 
 /* Nobody points to the job any more; the run may go too. */
 static void infer_drop(struct infer_job *j)
@@ -387,7 +389,38 @@ static bool infer_speaks(const struct infer_job *j, const struct dialect *other,
 /* A call that failed is made again, but the machine does not know yet. */
 bool infer_has_failed(const struct run *r)
 {
-	return r->call.job && r->call.job->rehash;
+	return r->call.job && r->call.job->rehash && !r->call.job->shows;
+}
+
+/* Of the tools that are withheld (spec_brief.c) those that the next request needs. It follows from
+ * what the record says anyway: tools that were called, and texts that name read_result. */
+static uint32_t infer_tools_due(const struct run *r)
+{
+	static const char *const reading[] = {"read_result"};
+	const struct run_spec *s = r->spec;
+	uint32_t due = r->tools.wanted;
+
+	for (unsigned i = 0; i < s->agent.ntools; i++)
+		due |= r->tools.counts[i] > 0 ? UINT32_C(1) << i : 0;
+	if (r->tools.artifacts.len > 0 || r->agent.at.compact_floor > 0 || s->resumed_from[0])
+		due |= spec_tools_named(s, reading, 1);
+	return due & s->withheld;
+}
+
+/* Those tools are shown from now on; the call goes on then. false: none are due. */
+static bool infer_show_tools(struct infer_job *j)
+{
+	struct run *r = j->run;
+	uint32_t due = r->spec->withheld != 0 ? infer_tools_due(r) : 0;
+	struct buf *part = due ? world_messages(r) : NULL;
+
+	if (!part || spec_show(r->spec, due, part) != 0)
+		return false;
+	j->rehash = j->shows = true;
+	r->call.state = CALL_SAVE;
+	r->rec.position_due = true;
+	world_flush(r, JOURNAL_RIDE, infer_saved);
+	return true;
 }
 
 /* ---- the gate */
@@ -692,7 +725,10 @@ static void infer_built(struct infer_job *j)
 	} else if (j->rehash) {
 		r->rec.prefix = j->prefix;
 		r->rec.request_bytes = j->prefix_bytes;
-		infer_again(j);
+		if (!j->shows)
+			infer_again(j);
+		else
+			infer_go_on(j);
 	} else if (!j->answer.turn) {
 		infer_send(j);
 	} else if (j->answer.delay_ms > 0) {
@@ -820,6 +856,13 @@ static int infer_ask_money(struct infer_job *j)
 	return infer_gate(j);
 }
 
+/* The head has its tools. */
+static void infer_go_on(struct infer_job *j)
+{
+	j->rehash = j->shows = false;
+	infer_fail_code(j, infer_ask_money(j));
+}
+
 /* An attempt of an earlier process failed, and its wait is not over. */
 static void infer_hold(struct infer_job *j)
 {
@@ -894,7 +937,7 @@ int infer_start(struct agent *a, const struct agent_infer *call)
 	}
 	if (call->again && r->call.held_until_ms > clock_mono_ms())
 		infer_hold(j);
-	else
+	else if (!infer_show_tools(j))
 		rv = infer_ask_money(j);
 	if (rv != 0) {
 		r->call.job = NULL;

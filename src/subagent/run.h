@@ -122,6 +122,7 @@ struct run_tools {
 	int64_t last_wall_ms;
 	int64_t bytes_read;
 	uint32_t counts[ROLE_MAX_TOOLS]; /* successful calls, by spec->tools */
+	uint32_t wanted;                 /* of those: needed from now on (spec_brief.c) */
 	struct buf artifacts;            /* JSON strings joined by commas */
 	char layers[8];                  /* print of the sandbox that was written last */
 };

@@ -35,7 +35,8 @@ struct run_spec *spec_new(void)
 		return NULL;
 	arena_init(&r->mem, 16u << 20);
 	r->mem.chunk = 256; /* it is kept as long as the run waits */
-	r->operating = prompt_operating_text();
+	r->operatings[0] = r->operating = prompt_operating_text(false);
+	r->operatings[1] = prompt_operating_text(true);
 	r->group.id = "";
 	r->resumed_from = "";
 	return r;
@@ -582,6 +583,7 @@ static int facts_from_json(struct run_spec *r, const json_t *o, struct ava_error
 		};
 	r->agent.max_output = json_get_int(o, "maxOutput", r->agent.max_output);
 	r->agent.window = json_get_int(o, "window", r->agent.window);
+	spec_brief_read(r, o);
 	if (!drop)
 		return 0;
 	snprintf(m.drop, sizeof(m.drop), "%s", drop);
@@ -646,6 +648,7 @@ static int take_config(struct run_spec *r, const struct op_spawn *s, const json_
 	r->rights = rights_read(json_object_get(config, "rights"));
 	r->given = s->given;
 	spec_take_facts(r);
+	spec_brief_decide(r); /* its head is not rendered yet, or the line says how it was */
 	rv = facts_from_json(r, config, err);
 	if (rv == 0)
 		rv = spec_group_from_json(r, config, err);
@@ -715,7 +718,7 @@ int spec_first_line(const char *file, size_t len, json_t **spec, struct ava_erro
 static int render_system(const struct run_spec *r, struct buf *out)
 {
 	if (!r->system)
-		return prompt_system(out, r->role->display, r->role->instructions);
+		return prompt_system(out, r->role->display, r->role->instructions, r->brief);
 	buf_adds(out, r->system);
 	return buf_adds(out, r->operating);
 }
@@ -723,10 +726,12 @@ static int render_system(const struct run_spec *r, struct buf *out)
 static int render_head(const struct run_spec *r, struct buf *head,
 		       char prompt_hash[HASH_HEX_LEN + 1])
 {
+	const struct tool *tools[ROLE_MAX_TOOLS];
 	struct dialect_spec d = {
 		.model = r->model->id,
-		.tools = r->tools,
-		.ntools = r->agent.ntools,
+		.tools = tools,
+		.ntools = spec_tools_shown(r, tools),
+		.brief = r->brief,
 		.model_facts = r->model,
 		.thinking = r->thinking,
 	};
@@ -763,6 +768,8 @@ int spec_line(const struct run_spec *r, struct buf *out, int64_t *request_bytes,
 	jw_bool(&w, "canForce", r->agent.can_force);
 	if (r->agent.window > 0) /* it may be another one when the record is read */
 		jw_int(&w, "window", r->agent.window);
+	if (r->brief)
+		spec_brief_write(&w, r);
 	jw_str(&w, "configHash", r->hash);
 	jw_str(&w, "operatingTextHash", prompt_hash);
 	jw_array(&w, "toolHashes"); /* in the order of "tools"; the beginning is enough */
@@ -865,34 +872,62 @@ int spec_fits(const struct run_spec *r, struct ava_error *err)
 		       r->model->id, (long long)window, (long long)needs);
 }
 
+/* The end of an amendment by which requests begin in another way. */
+static int line_with_head(struct jw *w, const struct run_spec *r)
+{
+	char prompt_hash[HASH_HEX_LEN + 1];
+	struct buf head;
+	int rv;
+
+	buf_init(&head, 8u << 20);
+	rv = render_head(r, &head, prompt_hash);
+	if (r->brief)
+		spec_brief_write(w, r);
+	else
+		jw_null(w, "withheld");
+	if (rv == 0)
+		jw_strn(w, "head", head.data, head.len);
+	buf_fini(&head);
+	return rv == 0 ? spec_line_end(w) : rv;
+}
+
 int spec_switch(struct run_spec *r, const struct model *m, struct buf *line)
 {
 	const struct model *before = r->model;
-	bool force = r->agent.can_force; /* the dialect's; not where nothing is submitted */
-	char prompt_hash[HASH_HEX_LEN + 1];
-	struct buf head;
+	struct agent_spec facts = r->agent;
 	struct jw w;
 	int rv = spec_set_model(r, m, NULL);
 
-	buf_init(&head, 8u << 20);
-	if (rv == 0)
-		rv = render_head(r, &head, prompt_hash);
-	if (rv == 0) {
-		spec_line_begin(&w, line, "spec");
-		jw_str(&w, "model", m->id);
-		if (m->dialect != before->dialect)
-			jw_str(&w, "dialect", m->dialect->name);
-		write_price(&w, &m->price);
-		jw_int(&w, "maxOutput", m->max_output);
-		jw_strn(&w, "head", head.data, head.len);
-		rv = spec_line_end(&w);
-	}
-	buf_fini(&head);
+	if (rv != 0)
+		return rv;
+	spec_take_facts(r);
+	r->agent.can_force = facts.can_force; /* the dialect's; not where nothing is submitted */
+	spec_brief_decide(r);
+	spec_line_begin(&w, line, "spec");
+	jw_str(&w, "model", m->id);
+	if (m->dialect != before->dialect)
+		jw_str(&w, "dialect", m->dialect->name);
+	write_price(&w, &m->price);
+	jw_int(&w, "maxOutput", m->max_output);
+	rv = line_with_head(&w, r);
 	if (rv != 0) {
 		r->model = before;
-		return rv;
+		r->agent = facts;
+		spec_brief_decide(r);
 	}
-	spec_take_facts(r);
-	r->agent.can_force = force;
-	return 0;
+	return rv;
+}
+
+int spec_show(struct run_spec *r, uint32_t tools, struct buf *line)
+{
+	uint32_t before = r->withheld;
+	struct jw w;
+	int rv;
+
+	r->withheld &= ~tools;
+	spec_line_begin(&w, line, "spec");
+	rv = line_with_head(&w, r);
+	if (rv != 0)
+		r->withheld = before;
+	return rv;
 }

@@ -100,11 +100,14 @@ struct run_spec {
 	struct spec_group group;
 	int64_t expected_tokens, resumed_call; /* what the quote expects; op_spawn.resume_call */
 	bool thinking;
-	unsigned rights, given; /* subagent/rights.h; of `rights` what its context brings */
-	json_t *output_schema;  /* owned; NULL: any output */
-	const char *system;     /* rendered already; NULL: the template of its role */
-	const char *operating;  /* the runtime's own part of it, at its end */
-	char *config;           /* canonical JSON; owned; NULL: forgotten (spec_forget_config) */
+	unsigned rights, given;    /* subagent/rights.h; of `rights` what its context brings */
+	json_t *output_schema;     /* owned; NULL: any output */
+	const char *system;        /* rendered already; NULL: the template of its role */
+	const char *operating;     /* the runtime's own part of it, at its end: one of these, */
+	const char *operatings[2]; /* the whole and the short one */
+	bool brief;                /* in its short form */
+	uint32_t withheld;         /* of its tools those that are not shown: a set, by `tools` */
+	char *config;              /* canonical JSON; owned; NULL: forgotten (spec_forget_config) */
 	size_t config_len;
 	char hash[HASH_HEX_LEN + 1]; /* SHA-256 of config */
 };
@@ -174,6 +177,8 @@ bool spec_next_model(const struct run_spec *s, uint16_t *at, struct model *out);
 /* From now on another model of the same dialect; the amendment line (with \n) that
  * says so is appended. On error nothing changed. */
 int spec_switch(struct run_spec *s, const struct model *m, struct buf *line);
+/* From now on these of its tools that were withheld are shown; likewise. */
+int spec_show(struct run_spec *s, uint32_t tools, struct buf *line);
 
 /* *m from now on. The first one is shared with other runs; one that takes its place
  * stands in the spec's own memory, and what pointed at the one before still may:
@@ -218,6 +223,19 @@ int spec_take_asks(struct run_spec *r, const struct op_spawn *s, struct ava_erro
  * nobody knows the model's price. */
 int spec_group_take(struct run_spec *r, const struct spec_group *g, struct ava_error *err);
 int spec_seal(struct run_spec *r, struct ava_error *err); /* config and hash */
+/* ---- its short form (spec_brief.c) */
+#define SPEC_BRIEF_WINDOW 16384 /* tokens; for smaller windows */
+/* By its model and window as they are: once, before its head is rendered. */
+void spec_brief_decide(struct run_spec *r);
+/* "withheld" into an open object; back, from a spec line or an amendment. */
+void spec_brief_write(struct jw *w, const struct run_spec *r);
+void spec_brief_read(struct run_spec *r, const json_t *o);
+/* Tools that its head shows, into `out` (ROLE_MAX_TOOLS places): those that came later behind the
+ * others, so that what a server has cached of the head holds. How many. */
+unsigned spec_tools_shown(const struct run_spec *r, const struct tool **out);
+/* The set of the tools of these names. */
+uint32_t spec_tools_named(const struct run_spec *r, const char *const *names, unsigned n);
+
 /* AVA_EINVAL: its first request is surely larger than the model's window; the sentence has the
  * numbers and what helps. */
 int spec_fits(const struct run_spec *r, struct ava_error *err);

@@ -530,6 +530,7 @@ int spec_build(struct run_spec **out, const struct op_spawn *s, const struct set
 		rv = spec_take_asks(r, s, err);
 	if (rv == 0) {
 		spec_take_facts(r);
+		spec_brief_decide(r);
 		rv = check_cost(r, s->max_cost_microusd != AVA_DEFAULT, err);
 	}
 	if (rv == 0)
@@ -549,12 +550,6 @@ int spec_build(struct run_spec **out, const struct op_spawn *s, const struct set
 	else
 		spec_free(r);
 	return rv;
-}
-
-/* At three bytes a token, which is more than any service counts. */
-static bool fits_window(const char *text, const struct model *m)
-{
-	return m->context <= 0 || (int64_t)strlen(text) / 3 * 20 <= m->context;
 }
 
 int spec_build_talk(struct run_spec **out, const struct op_talk *t, struct ava_error *err)
@@ -584,11 +579,12 @@ int spec_build_talk(struct run_spec **out, const struct op_talk *t, struct ava_e
 		rv = spec_room_for_tools(r, t->ntools, err);
 	if (rv == 0) {
 		r->system = spec_keep(r, t->system);
-		r->operating =
-			fits_window(t->operating, r->model) ? t->operating : t->operating_brief;
+		r->operatings[0] = t->operating;
+		r->operatings[1] = t->operating_brief;
 		memcpy(r->tools, t->tools, t->ntools * sizeof(*t->tools));
 		r->agent.ntools = t->ntools;
 		spec_take_facts(r);
+		spec_brief_decide(r);
 		r->agent.can_force = false;
 		set_rights(r, false);
 		rv = r->system ? spec_seal(r, err) : err_set(err, AVA_ENOMEM, "out of memory");

@@ -516,6 +516,7 @@ const struct tool tool_run_bash = {
 		  "\"command\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":100000,"
 		  "\"description\":\"As for bash -c.\"}," COMMON
 		  ",\"required\":[\"command\"],\"additionalProperties\":false}",
+	.brief = "",
 	.flags = TOOL_PROJECT,
 	.start = bash_start,
 	.stop = command_stop,
@@ -530,6 +531,7 @@ const struct tool tool_python_exec = {
 		  "\"code\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":1000000,"
 		  "\"description\":\"The program.\"}," COMMON
 		  ",\"required\":[\"code\"],\"additionalProperties\":false}",
+	.brief = "",
 	.flags = TOOL_PROJECT,
 	.start = python_start,
 	.stop = command_stop,

@@ -116,6 +116,7 @@ const struct tool tool_list_files = {
 		  "\"max_results\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":5000,"
 		  "\"description\":\"Default 500.\"}},"
 		  "\"additionalProperties\":false}",
+	.brief = "path glob",
 	.flags = TOOL_REPEATABLE | TOOL_FILES | TOOL_PRIVATE,
 	.start = files_start,
 	.activity = files_activity,

@@ -109,7 +109,8 @@ const struct tool tool_memory_search = {
 		  "\"max_results\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":50,"
 		  "\"description\":\"Default 8.\"}},"
 		  "\"additionalProperties\":false}",
-	.flags = TOOL_REPEATABLE | TOOL_PRIVATE | TOOL_COMMON,
+	.brief = "query",
+	.flags = TOOL_REPEATABLE | TOOL_PRIVATE | TOOL_COMMON | TOOL_LATER,
 	.start = search_start,
 	.activity = search_activity,
 };

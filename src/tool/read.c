@@ -588,7 +588,8 @@ const struct tool tool_read_result = {
 		"that "
 		"hold this text.\"}},"
 		"\"required\":[\"call_id\"],\"additionalProperties\":false}",
-	.flags = TOOL_REPEATABLE | TOOL_COMMON,
+	.brief = "first_line search",
+	.flags = TOOL_REPEATABLE | TOOL_COMMON | TOOL_LATER,
 	.start = result_start,
 	.activity = result_activity,
 };

@@ -492,6 +492,7 @@ const struct tool tool_http_get = {
 		  "\"accept_language\":{\"enum\":[\"de\",\"en\",\"es\",\"fr\",\"it\",\"ja\",\"ko\","
 		  "\"nl\",\"pl\",\"pt\",\"ru\",\"zh\"],\"description\":\"Likewise, the "
 		  "language.\"}," CURSOR "},\"required\":[\"url\"],\"additionalProperties\":false}",
+	.brief = "cursor",
 	.flags = TOOL_REPEATABLE | TOOL_UNTRUSTED | TOOL_WEB,
 	.start = raw_start,
 	.stop = reading_stop,

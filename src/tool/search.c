@@ -105,6 +105,7 @@ const struct tool tool_search_codebase = {
 	.schema = SCHEMA_WHAT "\"max_results\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":500,"
 			      "\"description\":\"Default 50.\"}},"
 			      "\"required\":[\"pattern\"],\"additionalProperties\":false}",
+	.brief = "regex glob",
 	.flags = TOOL_REPEATABLE | TOOL_FILES | TOOL_PRIVATE,
 	.start = list_start,
 	.activity = scan_activity,
@@ -354,6 +355,7 @@ const struct tool tool_search_and_read = {
 	"\"max_files\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":20,"
 	"\"description\":\"Default 5.\"}},"
 	"\"required\":[\"pattern\"],\"additionalProperties\":false}",
+	.brief = "glob",
 	.flags = TOOL_REPEATABLE | TOOL_FILES | TOOL_PRIVATE,
 	.start = read_start,
 	.activity = scan_activity,

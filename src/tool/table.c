@@ -55,7 +55,8 @@ const struct tool tool_ask_person = {
 		  "\"timeout\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":31536000,"
 		  "\"description\":\"Seconds to wait for the answer.\"}},"
 		  "\"required\":[\"question\"],\"additionalProperties\":false}",
-	.flags = TOOL_REPEATABLE | TOOL_ASKS,
+	.brief = "choices",
+	.flags = TOOL_REPEATABLE | TOOL_ASKS | TOOL_LATER,
 	.activity = ask_activity,
 };
 

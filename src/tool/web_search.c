@@ -318,6 +318,7 @@ const struct tool tool_web_search = {
 		  "\"count\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":20,\"description\":"
 		  "\"Results at the most; default 8.\"}},"
 		  "\"required\":[\"query\"],\"additionalProperties\":false}",
+	.brief = "",
 	.flags = TOOL_REPEATABLE | TOOL_UNTRUSTED | TOOL_OUT | TOOL_WEB,
 	.start = search_start,
 	.stop = search_stop,

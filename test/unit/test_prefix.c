@@ -13,7 +13,9 @@
 #include "base/error.h"
 #include "base/settings.h"
 #include "base/util.h"
+#include "provider/learned.h"
 #include "provider/messages.h"
+#include "provider/model.h"
 #include "subagent/rolebook.h"
 #include "subagent/spec.h"
 
@@ -51,7 +53,7 @@ static void request_of(const char *role, const char *model, unsigned which, stru
 	assert_int_equal(out->len, bytes);
 	no_example_ids(role, out->data);
 	/* A tool is described once, in the form of its dialect. */
-	for (unsigned i = 0; i < r->agent.ntools; i++) {
+	for (unsigned i = 0; i < r->agent.ntools && !r->brief; i++) {
 		char start[40];
 		const char *at;
 
@@ -61,6 +63,48 @@ static void request_of(const char *role, const char *model, unsigned which, stru
 		assert_null(strstr(at + 1, start));
 	}
 	spec_free(r);
+}
+
+/* The least that is left for the task in the smallest window that people run: of 4,096 tokens,
+ * 1,500 for what is said before it. A token of these has 3.7 bytes. */
+#define SMALL_BYTES 5700
+
+/* Where the window is small, tools and the runtime's text are short, and what is needed later is
+ * not there yet. */
+TEST(small_window)
+{
+	static const char url[] = "http://127.0.0.1:9/v1";
+	static const char *const later[] = {"read_result", "ask_person", "memory_search"};
+	struct role_list l;
+
+	setenv("AVA_LOCAL_BASE_URL", url, 1);
+	assert_int_equal(provider_configure(NULL), 0);
+	(void)learned_note("local/small", url, &(struct learned){.window = 8192}, "server");
+	(void)learned_note("local/enough", url, &(struct learned){.window = 16384}, "server");
+	assert_int_equal(roles_list("", &l), 0);
+	for (size_t i = 0; i < l.n; i++) {
+		const char *role = l.items[i].role->name;
+		struct buf small, whole;
+
+		if (l.items[i].why || role_usable(l.items[i].role, true, NULL) != 0)
+			continue;
+		request_of(role, "local/small", 0, &small);
+		request_of(role, "local/enough", 0, &whole);
+		print_message("%-13s %zu bytes, in a small window %zu\n", role, whole.len,
+			      small.len);
+		assert_true(small.len < SMALL_BYTES);
+		for (size_t k = 0; k < ARRAY_LEN(later); k++) {
+			assert_null(strstr(small.data, later[k]));
+			assert_non_null(strstr(whole.data, later[k]));
+		}
+		assert_non_null(strstr(small.data, "never instructions"));
+		assert_non_null(strstr(small.data, "\"name\":\"submit_result\""));
+		buf_fini(&small);
+		buf_fini(&whole);
+	}
+	role_list_free(&l);
+	unsetenv("AVA_LOCAL_BASE_URL");
+	assert_int_equal(provider_configure(NULL), 0);
 }
 
 static void check_role(const char *role, const char *model)

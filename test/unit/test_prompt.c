@@ -15,7 +15,7 @@ static struct buf head(const char *instructions)
 	struct buf b;
 
 	buf_init(&b, 1 << 20);
-	assert_int_equal(prompt_system(&b, "CodeReviewer", instructions), 0);
+	assert_int_equal(prompt_system(&b, "CodeReviewer", instructions, false), 0);
 	return b;
 }
 
@@ -64,8 +64,8 @@ TEST(template)
 	assert_int_equal(count(h.data, "\n## Guidelines\n1. Work iteratively"), 1);
 	assert_int_equal(count(h.data, "\n## Output Format\n"), 1);
 	/* The runtime's part is the end, whole, whatever the role says. */
-	assert_string_equal(h.data + h.len - strlen(prompt_operating_text()),
-			    prompt_operating_text());
+	assert_string_equal(h.data + h.len - strlen(prompt_operating_text(false)),
+			    prompt_operating_text(false));
 	assert_string_equal(t.data, message);
 	buf_fini(&h);
 	buf_fini(&t);
@@ -77,7 +77,7 @@ TEST(template)
 /* 5 % of a window of 32k tokens, at 3 bytes a token. */
 TEST(operating_text)
 {
-	const char *text = prompt_operating_text();
+	const char *text = prompt_operating_text(false);
 
 	assert_true(strlen(text) < 32000 / 20 * 3);
 	assert_non_null(strstr(text, "submit_result"));

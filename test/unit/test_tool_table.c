@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "agent/tool.h"
+#include "codec/json.h"
 #include "codec/schema.h"
 
 static bool is_type(const char *s)
@@ -77,7 +78,44 @@ TEST(rows)
 	assert_true(tool_find("submit_result")->flags & TOOL_ENDS);
 	assert_int_equal(tool_find("read_file")->flags,
 			 TOOL_REPEATABLE | TOOL_FILES | TOOL_PRIVATE);
-	assert_int_equal(tool_find("read_result")->flags, TOOL_REPEATABLE | TOOL_COMMON);
+	assert_int_equal(tool_find("read_result")->flags,
+			 TOOL_REPEATABLE | TOOL_COMMON | TOOL_LATER);
+}
+
+/* In a small window: first sentences, what is required and what it is given beside that, no
+ * bounds. */
+TEST(brief)
+{
+	static const char want[] =
+		"{\"name\":\"list_files\",\"description\":\"List the files of the project, one "
+		"path "
+		"a line.\",\"parameters\":{\"type\":\"object\",\"properties\":{\"path\":{\"type\":"
+		"\"string\",\"description\":\"Folder to list, relative to the working folder.\"},"
+		"\"glob\":{\"type\":\"string\",\"description\":\"Only files whose name fits, as "
+		"*.c or "
+		"*.{c,h}; with a slash the path, as src/**/*.c.\"}}}}";
+	static const struct tool theirs = {
+		.name = "t",
+		.description = "Theirs",
+		.flags = TOOL_MCP,
+		.schema = "{\"type\":\"object\",\"properties\":{\"a\\\"b\":{\"type\":\"array\","
+			  "\"items\":{\"enum\":[1],\"title\":\"T\"},\"minItems\":1}}}"};
+	TEST_BUF(out, 4096);
+	struct jw w;
+
+	jw_init(&w, &out);
+	jw_object(&w, NULL);
+	tool_write(&w, tool_find("list_files"), "parameters", true);
+	jw_end(&w);
+	assert_string_equal(out.data, want);
+	buf_reset(&out);
+	jw_init(&w, &out);
+	jw_object(&w, NULL);
+	tool_write(&w, &theirs, "parameters", true);
+	jw_end(&w);
+	assert_string_equal(out.data, "{\"name\":\"t\",\"description\":\"Theirs\",\"parameters\":{"
+				      "\"type\":\"object\",\"properties\":{\"a\\\"b\":{\"type\":"
+				      "\"array\",\"items\":{\"enum\":[1]}}}}}");
 }
 
 static const struct {

@@ -1,0 +1,98 @@
+/* The short form of a spec, for a window of less than SPEC_BRIEF_WINDOW tokens: tools and the
+ * runtime's text take a third of their tokens, and tools marked TOOL_LATER are allowed but not
+ * shown until they are needed. Which those are stands in the spec line of messages.jsonl and in an
+ * amendment each time some are shown (doc/MESSAGES.md), so a restart and a replay show the same. A
+ * call of one that is not shown runs like any other. Nothing here can fail. */
+#include "subagent/spec.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "agent/tool.h"
+#include "base/util.h"
+#include "codec/json.h"
+#include "provider/dialect.h"
+
+static_assert(ROLE_MAX_TOOLS <= 32, "a set of a run's tools is an uint32_t");
+
+/* At three bytes a token, which is more than any service counts. */
+static bool fits_window(const char *text, const struct model *m)
+{
+	return m->context <= 0 || (int64_t)strlen(text) / 3 * 20 <= m->context;
+}
+
+static void brief_set(struct run_spec *r, bool brief, uint32_t withheld)
+{
+	r->brief = brief;
+	r->withheld = withheld;
+	r->operating = r->operatings[brief || !fits_window(r->operatings[0], r->model)];
+}
+
+/* Who wrote a role knows what it needs. */
+static bool is_later(const struct run_spec *r, const struct tool *t)
+{
+	return (t->flags & TOOL_LATER) &&
+	       (r->role->source == ROLE_BUILTIN || !role_wishes(r->role, t->name));
+}
+
+void spec_brief_decide(struct run_spec *r)
+{
+	int64_t window = r->agent.window;
+	bool brief = window > 0 && window < SPEC_BRIEF_WINDOW;
+	uint32_t withheld = 0;
+
+	for (unsigned i = 0; brief && i < r->agent.ntools; i++)
+		withheld |= is_later(r, r->tools[i]) ? UINT32_C(1) << i : 0;
+	brief_set(r, brief, withheld);
+}
+
+void spec_brief_write(struct jw *w, const struct run_spec *r)
+{
+	jw_array(w, "withheld");
+	for (unsigned i = 0; i < r->agent.ntools; i++)
+		if (r->withheld & UINT32_C(1) << i)
+			jw_str(w, NULL, r->tools[i]->name);
+	jw_end(w);
+}
+
+uint32_t spec_tools_named(const struct run_spec *r, const char *const *names, unsigned n)
+{
+	uint32_t set = 0;
+
+	for (unsigned i = 0; i < r->agent.ntools; i++)
+		for (unsigned k = 0; k < n; k++)
+			if (strcmp(r->tools[i]->name, names[k]) == 0)
+				set |= UINT32_C(1) << i;
+	return set;
+}
+
+void spec_brief_read(struct run_spec *r, const json_t *o)
+{
+	const json_t *list = json_object_get(o, "withheld"), *v;
+	uint32_t withheld = 0;
+	const char *name;
+	size_t i;
+
+	if (!list && json_object_get(o, "machine")) /* a spec line without it */
+		brief_set(r, false, 0);
+	if (!list)
+		return;
+	json_array_foreach(list, i, v)
+	{
+		name = json_string_value(v);
+		withheld |= name ? spec_tools_named(r, &name, 1) : 0;
+	}
+	brief_set(r, json_is_array(list), withheld);
+}
+
+unsigned spec_tools_shown(const struct run_spec *r, const struct tool **out)
+{
+	unsigned n = 0;
+
+	for (int later = 0; later <= (int)r->brief; later++)
+		for (unsigned i = 0; i < r->agent.ntools; i++)
+			if (!(r->withheld & UINT32_C(1) << i) &&
+			    (!r->brief || (int)is_later(r, r->tools[i]) == later))
+				out[n++] = r->tools[i];
+	return n;
+}
