@@ -74,6 +74,39 @@ int64_t limit_next_input(const struct agent *a)
 	return sum_to_max(a->at.measured_input, a->at.new_bytes / 3 + (a->at.new_bytes % 3 != 0));
 }
 
+/* Of `input` what a cache had, where reading it costs nothing: `told` by the service; and where
+ * nothing costs anything, on this machine, what was sent before, since requests extend each other
+ * and few such servers tell. */
+static int64_t limit_spared(const struct agent *a, int64_t input, int64_t told)
+{
+	const struct agent_price *p = &a->spec->price;
+	int64_t before = price_free(p) ? a->at.measured_input : 0;
+
+	return p->cache_read == 0 ? MIN(input, MAX(told, before)) : 0;
+}
+
+static void limit_spare(struct agent *a, int64_t input, int64_t told)
+{
+	int64_t sum = sum_to_max(a->at.totals.spared, limit_spared(a, input, told));
+
+	a->at.totals.spared = whole_tokens(sum);
+}
+
+int64_t limit_tokens_used(const struct agent *a)
+{
+	const struct agent_totals *t = &a->at.totals;
+
+	return sum_to_max(t->input - MIN(t->spared, t->input), t->output);
+}
+
+/* Of the next input what will count. */
+static int64_t limit_next_counted(const struct agent *a)
+{
+	int64_t input = limit_next_input(a);
+
+	return input - limit_spared(a, input, 0);
+}
+
 /* A cache write may be given as cheaper than it is (0 where a service has
  * none), never the input. */
 static int64_t input_cost(const struct agent_price *p, int64_t tokens)
@@ -85,9 +118,9 @@ static int64_t input_cost(const struct agent_price *p, int64_t tokens)
  * is too much. */
 static int64_t output_by_tokens(const struct agent *a)
 {
-	int64_t used = sum_to_max(a->at.totals.input, a->at.totals.output);
+	int64_t used = limit_tokens_used(a);
 
-	return a->spec->limits.tokens - MIN(used, a->spec->limits.tokens) - limit_next_input(a);
+	return a->spec->limits.tokens - MIN(used, a->spec->limits.tokens) - limit_next_counted(a);
 }
 
 int64_t limit_output_for(const struct agent *a, int64_t microusd)
@@ -182,6 +215,7 @@ static struct agent after_next(const struct agent *a, int64_t output)
 	after.at.totals.cost_microusd =
 		sum_to_max(after.at.totals.cost_microusd, limit_call_cost(a, output));
 	after.at.totals.input = sum_to_max(after.at.totals.input, input);
+	limit_spare(&after, input, 0);
 	after.at.totals.output = sum_to_max(after.at.totals.output, output);
 	after.at.measured_input = sum_to_max(input, output);
 	after.at.new_bytes = 0;
@@ -243,6 +277,7 @@ void limit_charge(struct agent *a, struct usage *u)
 		u->cost_microusd = 0;
 	t->estimated_calls += u->estimated && u->input + u->output > 0;
 	t->input = sum_to_max(t->input, u->input);
+	limit_spare(a, u->input, u->cache_read);
 	t->output = sum_to_max(t->output, u->output);
 	t->cache_read = sum_to_max(t->cache_read, u->cache_read);
 	t->cache_write = sum_to_max(t->cache_write, u->cache_write);
@@ -273,7 +308,7 @@ unsigned limit_near(const struct agent *a, int64_t now_ms)
 {
 	const struct agent_limits *l = &a->spec->limits;
 	const struct agent_price *p = &a->spec->price;
-	int64_t next = limit_next_input(a), cost = a->at.totals.cost_microusd;
+	int64_t next = limit_next_input(a), cost = a->at.totals.cost_microusd, tokens;
 	unsigned near = 0;
 
 	if (price_known(p))
@@ -282,8 +317,8 @@ unsigned limit_near(const struct agent *a, int64_t now_ms)
 		near |= 1u << AGENT_TIME;
 	if (l->cost_microusd > 0 && cost >= mark(l->cost_microusd))
 		near |= 1u << AGENT_COST;
-	if (sum_to_max(sum_to_max(a->at.totals.input, a->at.totals.output), next) >=
-	    mark(l->tokens))
+	tokens = sum_to_max(limit_tokens_used(a), limit_next_counted(a));
+	if (tokens >= mark(l->tokens))
 		near |= 1u << AGENT_TOKENS;
 	if (a->at.iteration - a->at.turn_from >= mark(l->iterations))
 		near |= 1u << AGENT_ITERATIONS;
@@ -308,7 +343,7 @@ void limit_sentence(const struct agent *a, enum agent_resource r, int64_t now_ms
 		break;
 	case AGENT_TOKENS:
 		snprintf(used, sizeof(used), "%" PRId64 " of %" PRId64 " tokens",
-			 sum_to_max(t->input, t->output), l->tokens);
+			 limit_tokens_used(a), l->tokens);
 		break;
 	case AGENT_ITERATIONS:
 		snprintf(used, sizeof(used), "%" PRId32 " of %" PRId32 " replies",

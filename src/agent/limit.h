@@ -33,6 +33,9 @@ bool limit_learn(struct agent *a, const struct agent_told *t);
 bool limit_lower(struct agent *a);
 /* Tokens that the next call's input will have, as far as it is known. */
 int64_t limit_next_input(const struct agent *a);
+/* Tokens that count toward the limit so far: input that a service has in its cache and reads for
+ * nothing does not. */
+int64_t limit_tokens_used(const struct agent *a);
 
 /* Is the next call, however short its reply, the last one that the limits pay for? */
 bool limit_last(const struct agent *a);

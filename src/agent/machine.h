@@ -64,6 +64,7 @@ struct agent_told {
 struct agent_totals {
 	int64_t input, output, cache_read, cache_write, cost_microusd;
 	int32_t calls, uncosted_calls, estimated_calls, failed_calls, tool_calls;
+	int32_t spared; /* tokens of `input` that a cache had for nothing: no limit counts them */
 };
 
 /* ---- The effects a run may ask of the world. subagent/world.c is the real one,

@@ -44,6 +44,7 @@ static const struct {
 	FIELD("output", totals.output),
 	FIELD("cacheRead", totals.cache_read),
 	FIELD("cacheWrite", totals.cache_write),
+	FIELD("spared", totals.spared),
 	FIELD("microUsd", totals.cost_microusd),
 	FIELD("calls", totals.calls),
 	FIELD("uncostedCalls", totals.uncosted_calls),

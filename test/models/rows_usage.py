@@ -133,13 +133,13 @@ def by_day(world, row):
 TABLE = []
 for NAME, SAYS in TOLD.items():
     TABLE += [
-        by_run(f"limit-tokens-{NAME}", SAYS, 30000, "tokens", ["--max-tokens", "30000"], "local"),
+        by_run(f"limit-tokens-{NAME}", SAYS, 30000, "tokens", ["--max-tokens", "30000", "--max-cost-cents", "1000"], PRICED),
         by_run(f"limit-cost-{NAME}", SAYS, 10, "cost", ["--max-cost-cents", "10", "--max-tokens", "10000000"], PRICED),
         Row(f"limit-group-{NAME}", reader(SAYS), play=by_group),
         Row(f"limit-day-{NAME}", reader(SAYS), on=PRICED, play=by_day, env={"AVA_BUDGET_DAY_CENTS": "12"}),
     ]
 for NAME, SAYS in MORE.items():
-    TABLE += [by_run(f"limit-tokens-{NAME}", SAYS, 30000, "tokens", ["--max-tokens", "30000"], "local"),
+    TABLE += [by_run(f"limit-tokens-{NAME}", SAYS, 30000, "tokens", ["--max-tokens", "30000", "--max-cost-cents", "1000"], PRICED),
               by_run(f"limit-cost-{NAME}", SAYS, 10, "cost", ["--max-cost-cents", "10", "--max-tokens", "10000000"], PRICED)]
 
 
@@ -374,6 +374,8 @@ ROWS = TABLE + FLOODS + [
         env={"AVA_NET_IDLE_TIMEOUT": "8", "AVA_NET_FIRST_EVENT_TIMEOUT": "60"}, own=True),
     Row("late-always", late(6), args=["--timeout", "12"], end="*", env={"AVA_NET_FIRST_EVENT_TIMEOUT": "1"},
         requests=(2, 4), timed=True),
+    # what this machine has read before costs nothing: 20 replies, of which only what is new counts
+    Row("limit-new", reader(TOLD["true"]), args=["--max-tokens", "30000"], end="iterations_exceeded/*", tokens=(60000, 400000)),
     Row("shown-none", then_submit(reader(TOLD["none"])), play=shown),
     Row("shown-true", then_submit(reader(TOLD["true"])), play=shown),
 ]

@@ -51,6 +51,7 @@ struct judge {
 	bool results_written, tools_stopped, infer_stopped;
 	/* sums */
 	int64_t input, output, cost;
+	int64_t spared; /* of the input: a cache had it for nothing */
 	int calls_made, uncosted, failed, tool_calls;
 	unsigned warned;
 	/* the end */
@@ -77,6 +78,23 @@ static bool price_known(const struct judge *j)
 	return j->spec->price.input >= 0 && j->spec->price.output >= 0;
 }
 
+/* Of an input what costs nothing: told of a free cache, or sent before where all is free. */
+static int64_t spared(const struct judge *j, __int128 input, int64_t told)
+{
+	const struct agent_price *p = &j->spec->price;
+	bool free = p->input == 0 && p->output == 0 && p->cache_write == 0;
+
+	if (p->cache_read != 0)
+		return 0;
+	return (int64_t)wide_min(input, MAX(told, free ? j->measured : 0));
+}
+
+/* Tokens that count, with the next call's input. */
+static __int128 counted(const struct judge *j, __int128 next)
+{
+	return (__int128)j->input - j->spared + j->output + next - spared(j, next, 0);
+}
+
 /* The output the next call may have; below `least` it may not be made. */
 static __int128 room(const struct judge *j, bool by_cost)
 {
@@ -86,7 +104,7 @@ static __int128 room(const struct judge *j, bool by_cost)
 	const __int128 endless = (__int128)1 << 80;
 
 	if (!by_cost)
-		return j->spec->limits.tokens - (__int128)j->input - j->output - estimate;
+		return j->spec->limits.tokens - counted(j, estimate);
 	if (j->spec->limits.cost_microusd == 0)
 		return j->cost == 0 && p->input == 0 && p->output == 0 && p->cache_read == 0 &&
 				       p->cache_write == 0
@@ -134,7 +152,7 @@ static unsigned near(const struct judge *j)
 		bits |= 1u << AGENT_TIME;
 	if (l->cost_microusd > 0 && cost * 5 >= (__int128)l->cost_microusd * 4)
 		bits |= 1u << AGENT_COST;
-	if (((__int128)j->input + j->output + next) * 5 >= (__int128)l->tokens * 4)
+	if (counted(j, next) * 5 >= (__int128)l->tokens * 4)
 		bits |= 1u << AGENT_TOKENS;
 	if (j->iteration * 5 >= l->iterations * 4)
 		bits |= 1u << AGENT_ITERATIONS;
@@ -156,6 +174,7 @@ static bool last(const struct judge *j)
 		after.cost += (int64_t)((next * MAX(p->input, p->cache_write) + 999999) / 1000000 +
 					((__int128)least(j) * p->output + 999999) / 1000000);
 	after.input += (int64_t)next;
+	after.spared += spared(j, next, 0);
 	after.output += least(j);
 	after.measured = (int64_t)next + least(j);
 	after.new_bytes = 0;
@@ -285,6 +304,7 @@ static void settle(struct judge *j)
 	int64_t cost = cost_of(j, said);
 
 	j->input += clamped(said[2]);
+	j->spared += spared(j, clamped(said[2]), clamped(said[5]));
 	j->output += clamped(said[3]);
 	j->cost += cost >= 0 ? cost : 0;
 	j->uncosted += cost < 0;

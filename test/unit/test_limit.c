@@ -52,6 +52,53 @@ TEST(limits)
 	}
 }
 
+/* Ten replies, each asked for with all that was said before: what a cache had for nothing counts
+ * once, what costs something each time. */
+TEST(cached_for_nothing)
+{
+	static const struct {
+		const char *name;
+		struct agent_price price;
+		bool told; /* by the service: what its cache had */
+		bool passes;
+	} cases[] = {
+		{"on this machine", {0, 0, 0, 0}, true, true},
+		{"on this machine, not told", {0, 0, 0, 0}, false, true},
+		{"its cache is free", {1000, 1000, 0, 1000}, true, true},
+		{"its cache is free, and had nothing", {1000, 1000, 0, 1000}, false, false},
+		{"its cache costs a tenth", {1000, 1000, 100, 1000}, true, false},
+		{"nobody knows", {-1, -1, -1, -1}, true, false},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		int64_t before = 0;
+		struct rig r;
+
+		print_message("%s\n", cases[i].name);
+		rig_open(&r);
+		r.spec.limits.tokens = 40000;
+		r.spec.price = cases[i].price;
+		rig_call(&r);
+		for (int n = 1; n <= 10 && r.ends == 0; n++) {
+			char path[32];
+
+			snprintf(path, sizeof(path), "{\"path\":\"%d\"}", n);
+			SAY(&r, .calls = {{"look", path}}, .input = 5000 + 500 * n, .output = 100,
+			    .cache_read = cases[i].told ? before : 0);
+			before = 5000 + 500 * n;
+			if (r.ends == 0)
+				rig_answer(&r, 0, path);
+		}
+		assert_int_equal(r.ends, !cases[i].passes);
+		assert_int_equal(r.a.at.totals.input > 40000, cases[i].passes); /* shown as it is */
+		if (cases[i].passes) {
+			assert_int_equal(limit_tokens_used(&r.a), 10000 + 10 * 100);
+			SAY(&r, .calls = {SUBMIT});
+		}
+		rig_close(&r);
+	}
+}
+
 TEST(cost_zero)
 {
 	static const struct {
