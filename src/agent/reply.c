@@ -24,6 +24,7 @@
 #include "base/buf.h"
 #include "base/near.h"
 #include "base/util.h"
+#include "codec/jscan.h"
 #include "codec/json.h"
 #include "codec/schema.h"
 #include "codec/utf8.h"
@@ -81,6 +82,9 @@ static bool has_any(const json_t *o, const char *const *keys, size_t n)
 	return false;
 }
 
+static const char *const call_names[] = {"name", "function", "action", "tool", "tool_name"};
+static const char *const call_wraps[] = {"function", "function_call", "tool", "tool_call",
+					 "tool_use"};
 static const char *const call_args[] = {"arguments", "args",         "parameters", "params",
 					"input",     "action_input", "tool_input"};
 
@@ -128,18 +132,17 @@ static bool is_bare_call(const json_t *o, const char *named)
 /* {"name": TOOL, "arguments": …} and its cousins. */
 static bool names_call(const json_t *o, const struct tool *const *tools, unsigned n)
 {
-	static const char *const names[] = {"name", "function", "action", "tool", "tool_name"};
 	const char *only = json_object_iter_key(json_object_iter((json_t *)o));
 
-	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-		const char *name = json_get_str(o, names[i]);
+	for (size_t i = 0; i < ARRAY_LEN(call_names); i++) {
+		const char *name = json_get_str(o, call_names[i]);
 
 		if (name == NULL)
 			continue;
-		if (is_bare_call(o, names[i]))
+		if (is_bare_call(o, call_names[i]))
 			return true;
 		if (reply_tool(tools, n, name) != NULL &&
-		    (strncmp(names[i], "tool", 4) == 0 ||
+		    (strncmp(call_names[i], "tool", 4) == 0 ||
 		     has_any(o, call_args, ARRAY_LEN(call_args))))
 			return true;
 	}
@@ -149,8 +152,6 @@ static bool names_call(const json_t *o, const struct tool *const *tools, unsigne
 
 static bool is_call(const json_t *o, const struct tool *const *tools, unsigned n)
 {
-	static const char *const wraps[] = {"function", "function_call", "tool", "tool_call",
-					    "tool_use"};
 	const json_t *list = json_object_get(o, "tool_calls"), *first;
 
 	if (names_call(o, tools, n))
@@ -158,8 +159,8 @@ static bool is_call(const json_t *o, const struct tool *const *tools, unsigned n
 	first = json_array_get(list, 0);
 	if (first != NULL)
 		return is_call(first, tools, n);
-	for (size_t i = 0; i < ARRAY_LEN(wraps); i++)
-		if (names_call(json_object_get(o, wraps[i]), tools, n))
+	for (size_t i = 0; i < ARRAY_LEN(call_wraps); i++)
+		if (names_call(json_object_get(o, call_wraps[i]), tools, n))
 			return true;
 	return false;
 }
@@ -318,6 +319,238 @@ int reply_read(struct reply *r, const char *text, size_t len, const struct tool 
 	}
 	r->call = rank != RANK_ENVELOPE && (call || has_tag_call(text, len, tools, ntools));
 	return 0;
+}
+
+/* ---- the calls that a text is, taken apart */
+
+#define WRITTEN_MAX  16  /* calls in one text */
+#define WRITTEN_NAME 160 /* bytes before its arguments in which a name stands */
+
+struct written {
+	const struct tool *const *tools;
+	unsigned ntools;
+	json_t *list;     /* of {"name", "arguments"} */
+	size_t from, end; /* where the first begins, where the newest ends */
+};
+
+/* `given` *borrowed*; a text that is an object's is that object. false: no memory. */
+static bool written_add(struct written *w, const char *name, json_t *given)
+{
+	json_t *in = json_is_string(given) ? json_parse_lenient(json_string_value(given),
+								json_string_length(given), NULL)
+					   : NULL;
+
+	if (!json_is_object(in)) {
+		json_decref(in);
+		in = given != NULL ? json_incref(given) : json_object();
+	}
+	return json_array_append_new(w->list,
+				     json_pack("{s:s, s:o}", "name", name, "arguments", in)) == 0;
+}
+
+/* The call or calls of an object that is_call. */
+static bool written_object(struct written *w, json_t *o)
+{
+	json_t *list = json_object_get(o, "tool_calls"), *one, *given = NULL;
+	const char *key = NULL;
+	bool good = true;
+	size_t i;
+
+	json_array_foreach(list, i, one) good = good && written_object(w, one);
+	if (json_array_size(list) > 0)
+		return good;
+	for (i = 0; i < ARRAY_LEN(call_wraps); i++)
+		if (json_is_object(json_object_get(o, call_wraps[i])))
+			return written_object(w, json_object_get(o, call_wraps[i]));
+	for (i = 0; i < ARRAY_LEN(call_names) && key == NULL; i++)
+		key = json_get_str(o, call_names[i]) != NULL ? call_names[i] : NULL;
+	if (key == NULL) {
+		key = json_object_iter_key(json_object_iter(o));
+		return key == NULL || written_add(w, key, json_object_get(o, key));
+	}
+	for (i = 0; i < ARRAY_LEN(call_args) && given == NULL; i++)
+		given = json_object_get(o, call_args[i]);
+	if (given != NULL)
+		return written_add(w, json_str(o, key), given);
+	given = json_copy(o); /* {"tool": "read_file", "path": …} */
+	json_object_del(given, key);
+	good = written_add(w, json_str(o, key), given);
+	json_decref(given);
+	return good;
+}
+
+/* Fences, tags and blanks: what stands around calls and between them. */
+static bool marks_alone(const char *s, size_t len)
+{
+	static const char *const words[] = {"[TOOL_CALLS]", "[/TOOL_CALLS]", "json", "tool_call",
+					    "tool_code"};
+
+	for (size_t i = 0, n, k; i < len; i += n) {
+		const char *end = s[i] == '<' ? memchr(s + i, '>', MIN(len - i, (size_t)64)) : NULL;
+
+		n = isspace((unsigned char)s[i]) || strchr("`,;[]", s[i]) != NULL;
+		if (end != NULL)
+			n = (size_t)(end + 1 - s) - i;
+		for (k = 0; k < ARRAY_LEN(words); k++)
+			if (strncasecmp(s + i, words[k], MIN(len - i, strlen(words[k]))) == 0)
+				n = MIN(len - i, strlen(words[k]));
+		if (n == 0)
+			return false;
+	}
+	return true;
+}
+
+/* Where the lines of marks before `at` begin; `at` stands on a line of prose: false. */
+static bool marks_from(const char *s, size_t at, size_t *from)
+{
+	size_t line = at, next = at;
+	bool found = false;
+
+	for (;; next = line--) {
+		while (line > 0 && s[line - 1] != '\n')
+			line--;
+		if (!marks_alone(s + line, next - line))
+			return found;
+		found = true;
+		*from = line;
+		if (line == 0)
+			return true;
+	}
+}
+
+/* The tool that marks before `at` name, and where they begin: <|tool_call|>read_file, to=read_file;
+ * NULL: none. */
+static const struct tool *named_before(const struct written *w, const char *s, size_t at,
+				       size_t *from)
+{
+	size_t low = at - w->end > WRITTEN_NAME ? at - WRITTEN_NAME : w->end;
+
+	for (size_t i = low; i < at; i++) {
+		if ((s[i] != '<' || !tag_calls(s + i + 1, at - i - 1, w->tools, w->ntools)) &&
+		    strncasecmp(s + i, "[TOOL_CALLS]", MIN(at - i, (size_t)12)) != 0)
+			continue;
+		*from = i;
+		for (; i < at; i++)
+			for (unsigned k = 0; k < w->ntools; k++)
+				if (word_at(s, at, i, w->tools[k]->name))
+					return w->tools[k];
+	}
+	return NULL;
+}
+
+/* The object at `at`, which ends at `end`. false: no text that is calls. */
+static bool written_next(struct written *w, json_t *o, const char *s, size_t at, size_t end)
+{
+	bool first = json_array_size(w->list) == 0, call = is_call(o, w->tools, w->ntools);
+	size_t from = at;
+	const struct tool *tool = call ? NULL : named_before(w, s, at, &from);
+
+	if (!call && tool == NULL)
+		return first && !json_object_get(o, "output") && !json_object_get(o, "summary");
+	if (first ? call && !marks_from(s, at, &from) : !marks_alone(s + w->end, from - w->end))
+		return false;
+	w->from = first ? from : w->from;
+	w->end = end;
+	return (call ? written_object(w, o) : written_add(w, tool->name, o));
+}
+
+/* The value of <tag=value> or <tag name="value"> at `s`, and what stands behind it; else empty. */
+static struct slice tag_value(const char *s, const char *end, const char *tag, const char **behind)
+{
+	size_t n = strlen(tag);
+	struct slice v = {s + n, 0};
+	const char *close = memchr(s, '>', MIN((size_t)(end - s), n + WRITTEN_NAME));
+
+	if (close == NULL || (size_t)(close - s) <= n || memcmp(s, tag, n) != 0)
+		return v;
+	if ((size_t)(close - v.s) > 6 && memcmp(v.s, " name=", 6) == 0)
+		v.s += 5;
+	if (*v.s != '=')
+		return v;
+	v.s += 1 + (v.s[1] == '"');
+	v.len = (size_t)(close - v.s) - (close[-1] == '"');
+	*behind = close + 1;
+	return v;
+}
+
+/* <function=x><parameter=k>v</parameter></function>, and the same with <invoke name="x">. */
+static bool written_tags(struct written *w, const char *s, size_t len)
+{
+	const char *at = s, *end = s + len, *stop, *body = s;
+	json_t *o = NULL, *given = NULL;
+	struct slice v;
+	bool good = true;
+
+	for (; good && (at = memchr(at, '<', (size_t)(end - at))) != NULL; at++) {
+		bool first = json_array_size(w->list) == 0;
+		size_t here = (size_t)(at - s);
+
+		v = tag_value(at, end, "<function", &stop);
+		if (v.len == 0)
+			v = tag_value(at, end, "<invoke", &stop);
+		if (v.len > 0) {
+			good = o == NULL && json_array_size(w->list) < WRITTEN_MAX &&
+			       (first ? marks_from(s, here, &w->from)
+				      : marks_alone(s + w->end, here - w->end));
+			json_decref(o);
+			body = stop;
+			given = json_object();
+			o = json_pack("{s:s%, s:o}", "name", v.s, v.len, "arguments", given);
+		} else if (o != NULL && (v = tag_value(at, end, "<parameter", &stop)).len > 0) {
+			at = memmem(stop, (size_t)(end - stop), "</parameter>", 12);
+			at = at != NULL ? at : end - 1;
+			stop += at > stop && *stop == '\n';
+			size_t n = at > stop ? (size_t)(at - stop) : 0;
+
+			n -= n > 0 && at[-1] == '\n';
+			json_object_setn_new(given, v.s, v.len, json_stringn(stop, n));
+		} else if (o != NULL && (memcmp(at, "</fun", MIN(5, end - at)) == 0 ||
+					 memcmp(at, "</inv", MIN(5, end - at)) == 0)) {
+			json_t *in = json_parse_lenient(body, (size_t)(at - body), NULL);
+
+			json_object_update(given, in); /* <function=x>{…}</function> */
+			json_decref(in);
+			good = json_array_append(w->list, o) == 0;
+			w->end = (size_t)(at - s) + strcspn(at, ">") + 1;
+			json_decref(o);
+			o = NULL;
+		}
+	}
+	json_decref(o);
+	return good;
+}
+
+json_t *reply_calls(const char *text, size_t len, const struct tool *const *tools, unsigned ntools,
+		    size_t *from)
+{
+	struct written w = {.tools = tools, .ntools = ntools, .list = json_array()};
+	bool good = written_tags(&w, text, len), tags = json_array_size(w.list) > 0;
+	size_t work = 0, at = 0;
+
+	for (unsigned tries = 0; good && !tags && at < len && tries < MAX_TRIES && work < MAX_WORK;
+	     at++) {
+		json_error_t why;
+		json_t *o;
+
+		if (!object_start(text, at, len))
+			continue;
+		tries++;
+		work += len - at;
+		o = json_loadb(text + at, len - at, JSON_DISABLE_EOF_CHECK | JSON_REJECT_DUPLICATES,
+			       &why);
+		if (o == NULL)
+			continue;
+		good = reply_shallow(o, REPLY_DEPTH_MAX) &&
+		       written_next(&w, o, text, at, at + (size_t)why.position);
+		at += (size_t)why.position - 1;
+		json_decref(o);
+	}
+	*from = w.from;
+	if (good && json_array_size(w.list) > 0 && json_array_size(w.list) <= WRITTEN_MAX &&
+	    marks_alone(text + w.end, len - w.end))
+		return w.list;
+	json_decref(w.list);
+	return NULL;
 }
 
 void reply_fini(struct reply *r)

@@ -27,6 +27,11 @@ const struct tool *reply_tool(const struct tool *const *tools, unsigned n, const
 int reply_read(struct reply *r, const char *text, size_t len, const struct tool *const *tools,
 	       unsigned ntools);
 void reply_fini(struct reply *r);
+/* The calls that a text is, maybe behind words, in the order in which they stand: a list of
+ * {"name", "arguments"}, the caller's, and where their first mark stands. NULL: none, or words
+ * follow that may be about them; no memory. */
+json_t *reply_calls(const char *text, size_t len, const struct tool *const *tools, unsigned ntools,
+		    size_t *from);
 
 /* A result in other words and forms than submit_result's becomes one in those: {"answer":…}, a
  * confidence of 90 or "high", caveats that are no list of texts; what has no place is the output

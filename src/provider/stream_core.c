@@ -264,6 +264,8 @@ static int grown(struct stream *s, struct part *p, enum delta_kind kind, size_t 
 		}
 	} else if (p->lead != LEAD_OVER) {
 		return stream_lead(s, (unsigned)(p - s->reply->parts), false);
+	} else if (p->kind == PART_TEXT) {
+		stream_show(s, p);
 	} else {
 		stream_tell(s, text + before, len, kind != DELTA_TEXT);
 	}
@@ -684,6 +686,8 @@ static int make_turn(struct stream *s, struct turn *t)
 	if (t->stop == TURN_STOP_REFUSAL) /* what came of it must not be used */
 		return 0;
 	rv = stream_settle(s);
+	if (rv == 0)
+		rv = stream_take_written(s);
 	if (rv == 0)
 		rv = make_calls(s, t);
 	if (rv == 0)

@@ -47,6 +47,8 @@ enum lead {
 	LEAD_QUIET, /* it may be a call written as text: not shown as it comes */
 };
 struct thought;
+/* What a mark is to the bytes that came. */
+enum fit { FIT_NOT, FIT_MAYBE, FIT_WHOLE };
 
 struct part {
 	enum part_kind kind;
@@ -56,7 +58,8 @@ struct part {
 	const char *key; /* chat completions: the member that `text` came in; NULL: none */
 	json_t *object;  /* reasoning_details as it began, all of a call; responses: the item */
 	bool named_now;  /* chat completions: its name is of this chunk */
-	uint8_t lead;    /* of the first text: enum lead */
+	size_t told;     /* bytes of a text that were shown */
+	uint8_t lead;    /* of a text: enum lead */
 	const struct thought *in; /* of the first text: the thinking that it is in */
 	bool ended;               /* Messages: its end came */
 	struct buf start;         /* Messages: as it began, clean JSON */
@@ -162,6 +165,13 @@ int stream_thought(struct stream *s, const char *text, size_t len);
 int stream_lead(struct stream *s, unsigned at, bool last);
 /* The same at the end of a reply: a mark that ends thinking without a beginning is known now. */
 int stream_settle(struct stream *s);
+/* ---- calls in the text (stream_written.c) */
+
+/* Show what came of a text whose beginning is over, but no call. */
+void stream_show(struct stream *s, struct part *p);
+/* The text of a reply becomes the calls that it is, where the server is one's own. 0 or a code. */
+int stream_take_written(struct stream *s);
+
 /* A piece with `piece` does not go on behind `had`, it says all of it once more: services
  * that send all so far each time, or the whole call at the end. `named`: the piece
  * names its call again. */

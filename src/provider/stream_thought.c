@@ -15,9 +15,8 @@
 #include "provider/stream_core.h"
 
 /* PAIR: the end is a common mark, and says nothing alone. LATE: the beginning is a common
- * word, and says nothing without its end. CALL: a call that a model writes as text. An empty
- * beginning: the mark is that of the answer. */
-enum how { FREE, PAIR, LATE, CALL };
+ * word, and says nothing without its end. An empty beginning: the mark is that of the answer. */
+enum how { FREE, PAIR, LATE };
 
 static const struct thought {
 	const char *begin, *end;
@@ -46,20 +45,7 @@ static const struct thought {
 	{"", "<|start|>assistant"},
 	{"", "<|channel|>final<|message|>"},
 	{"analysis", "assistantfinal", LATE},
-	{"{", "", CALL},
-	{"<tool", "", CALL},
-	{"<function", "", CALL},
-	{"<invoke", "", CALL},
-	{"<|tool", "", CALL},
-	{"<|python", "", CALL},
-	{"<\uff5ctool", "", CALL},
-	{"<|channel|>commentary to=", "", CALL},
-	{"[TOOL_", "", CALL},
-	{"```json", "", CALL},
-	{"```tool_", "", CALL},
 };
-
-enum fit { NOT, MAYBE, WHOLE };
 
 /* Does `mark` stand at the beginning of `s`, or what may become it? */
 static enum fit fits(const char *s, size_t len, const char *mark)
@@ -67,11 +53,11 @@ static enum fit fits(const char *s, size_t len, const char *mark)
 	size_t n;
 
 	if (len == 0 || *s != *mark || *mark == 0)
-		return NOT;
+		return FIT_NOT;
 	n = strlen(mark);
 	if (strncasecmp(s, mark, MIN(n, len)) != 0)
-		return NOT;
-	return len < n ? MAYBE : WHOLE;
+		return FIT_NOT;
+	return len < n ? FIT_MAYBE : FIT_WHOLE;
 }
 
 int stream_thought(struct stream *s, const char *text, size_t len)
@@ -123,18 +109,19 @@ static size_t find_end(const struct thought *in, const char *s, size_t len, size
 		for (const struct thought *t = thoughts; t < thoughts + ARRAY_LEN(thoughts); t++) {
 			bool kin = t == in ||
 				   (t->how == FREE && (in == NULL || t->end[1] == in->end[1]));
-			bool late = in == NULL && t->how == LATE && fits(s, at, t->begin) == WHOLE;
-			enum fit fit = kin || late ? fits(s + at, len - at, t->end) : NOT;
+			bool late =
+				in == NULL && t->how == LATE && fits(s, at, t->begin) == FIT_WHOLE;
+			enum fit fit = kin || late ? fits(s + at, len - at, t->end) : FIT_NOT;
 
 			if (in == NULL && t->how <= PAIR &&
-			    fits(s + at, len - at, t->begin) == WHOLE)
+			    fits(s + at, len - at, t->begin) == FIT_WHOLE)
 				return len; /* of which it speaks */
 			if (in == NULL &&
-			    (fit != WHOLE || !stands_alone(s, at, strlen(t->end), len)))
+			    (fit != FIT_WHOLE || !stands_alone(s, at, strlen(t->end), len)))
 				continue;
-			if (fit == WHOLE)
+			if (fit == FIT_WHOLE)
 				*mark = strlen(t->end);
-			if (fit != NOT)
+			if (fit != FIT_NOT)
 				return at;
 		}
 	}
@@ -142,19 +129,19 @@ static size_t find_end(const struct thought *in, const char *s, size_t len, size
 }
 
 /* How a text begins: with the row *in, or with the end of one alone (NULL), and the length of
- * the mark. MAYBE: more bytes decide. */
+ * the mark. FIT_MAYBE: more bytes decide. */
 static enum fit begins(const char *s, size_t len, const struct thought **in, size_t *mark)
 {
-	enum fit fit = NOT;
+	enum fit fit = FIT_NOT;
 
 	for (const struct thought *t = thoughts; t < thoughts + ARRAY_LEN(thoughts); t++) {
-		enum fit begin = t->how != LATE ? fits(s, len, t->begin) : NOT;
-		enum fit end = t->how == FREE ? fits(s, len, t->end) : NOT;
+		enum fit begin = t->how != LATE ? fits(s, len, t->begin) : FIT_NOT;
+		enum fit end = t->how == FREE ? fits(s, len, t->end) : FIT_NOT;
 
 		fit = MAX(fit, MAX(begin, end));
-		if (fit == WHOLE) {
-			*in = begin == WHOLE ? t : NULL;
-			*mark = strlen(begin == WHOLE ? t->begin : t->end);
+		if (fit == FIT_WHOLE) {
+			*in = begin == FIT_WHOLE ? t : NULL;
+			*mark = strlen(begin == FIT_WHOLE ? t->begin : t->end);
 			break;
 		}
 	}
@@ -180,9 +167,9 @@ int stream_lead(struct stream *s, unsigned at, bool last)
 		}
 		n = strspn(p->text.data, " \t\r\n");
 		fit = begins(p->text.data + n, p->text.len - n, &p->in, &mark);
-		if (fit != WHOLE && !last && (fit == MAYBE || n == p->text.len))
+		if (fit != FIT_WHOLE && !last && (fit == FIT_MAYBE || n == p->text.len))
 			break;
-		if (fit == WHOLE && (p->in == NULL || p->in->how != CALL)) {
+		if (fit == FIT_WHOLE) {
 			buf_drop(&p->text, n + mark);
 			p->lead = LEAD_LED;
 			continue;
@@ -190,9 +177,8 @@ int stream_lead(struct stream *s, unsigned at, bool last)
 		if (p->lead == LEAD_LED)
 			buf_drop(&p->text, n);
 		p->in = NULL;
-		p->lead = fit == WHOLE ? LEAD_QUIET : LEAD_OVER;
-		if (p->lead == LEAD_OVER)
-			stream_tell(s, p->text.data, p->text.len, false);
+		p->lead = LEAD_OVER;
+		stream_show(s, p);
 	}
 	return rv;
 }

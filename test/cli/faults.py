@@ -134,7 +134,9 @@ QUICK = [
     *(Case(f"fault={odd}:1", tools=1, bad=1) for odd in ("bad-utf8", "surrogate", "nul")),
     *(Case('turns=1 args={"path":"' + odd + '"}', tools=0, bad=1)
       for odd in ("a\\u0000b", "\\ud800", "\\udc00a")),
-    Case("fault=text-call", tools=1),
+    # at a server of one's own, as all of these but one dialect, it is run: that file is not there
+    Case("fault=text-call", "A", tools=1),
+    Case("fault=text-call", "ORL", tools=1, bad=1),
     # a text before any call: it is told to look first
     Case("fault=no-submit", "AORL", tools=1, requests=3),
     Case("fault=max-tokens", "ANORL", tools=1, requests=3),

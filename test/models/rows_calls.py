@@ -87,15 +87,24 @@ ROWS = [
         sent=lambda seen: next((m["content"] for m in seen[-1].messages("tool") if "hello" not in m["content"]), None)),
     Row("calls_unknown_name", named("raed_file"), requests=2, summary="ok done",
         sent=lambda seen: None if "Did you mean read_file?" in seen[-1].messages("tool")[-1]["content"] else "no word of it"),
-    *(Row(f"calls_text_{name}", lambda n, r, words=words: text(r, words) if n == 1 else submit(n, r), requests=2,
-          summary="ok done") for name, words in (
+    # Calls written as text: at a server of one's own they are run, and stored as calls.
+    *(row(f"calls_text_{name}", lambda n, r, words=words: text(r, words) if n == 1 else submit(n, r)) for name, words in (
         ("deepseek", '<｜tool▁calls▁begin｜>function<｜tool▁sep｜>read_file\n```json\n{"path":"a.txt"}\n```<｜tool▁calls▁end｜>'),
         ("kimi", '<|tool_calls_section_begin|><|tool_call_begin|>functions.read_file:0<|tool_call_argument_begin|>'
                  '{"path":"a.txt"}<|tool_call_end|><|tool_calls_section_end|>'),
         ("mistral", '[TOOL_CALLS][{"name":"read_file","arguments":{"path":"a.txt"}}]'),
         ("harmony", '<|channel|>analysis<|message|>I look.<|end|><|start|>assistant<|channel|>commentary '
-                    'to=functions.read_file <|constrain|>json<|message|>{"path":"a.txt"}<|call|>'))),
-    # A call in words, of a tool that there is not: asked again, and no result.
+                    'to=functions.read_file <|constrain|>json<|message|>{"path":"a.txt"}<|call|>'),
+        ("bare", '{"name": "read_file", "arguments": {"path": "a.txt"}}'),
+        ("fenced", 'I will read it.\n\n```json\n{"name": "read_file", "arguments": {"path": "a.txt"}}\n```'),
+        ("coder", '<tool_call>\n<function=read_file>\n<parameter=path>\na.txt\n</parameter>\n</function>\n</tool_call>'))),
+    row("calls_text_two", lambda n, r: text(r, f'<tool_call>{{"name":"read_file","arguments":{A}}}</tool_call>\n'
+        f'<tool_call>{{"name":"list_files","arguments":{B}}}</tool_call>') if n == 1 else submit(n, r), ("read_file", "list_files")),
+    row("calls_text_submit", lambda n, r: text(r, '{"name":"submit_result","arguments":{"summary":"ok done"}}'), (), requests=1),
+    # A tool that there is not is told as every such call is; where words follow that are about it, it is asked again.
     Row("calls_text_unknown", lambda n, r: text(r, '```json\n{"name":"tax_rate","arguments":{"shop":"shop.py"}}\n```')
-        if n == 1 else submit(n, r), requests=2, summary="ok done"),
+        if n == 1 else submit(n, r), requests=2, summary="ok done",
+        sent=lambda seen: None if "there is no tool" in seen[-1].messages("tool")[-1]["content"] else "no word of it"),
+    row("calls_text_about", lambda n, r: text(r, '{"name": "read_file", "arguments": {"path": "a.txt"}}\nThis is how to read it.')
+        if n == 1 else submit(n, r), ()),
 ]

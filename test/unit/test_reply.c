@@ -10,6 +10,7 @@
 #include "agent/tool.h"
 #include "agent/turn.h"
 #include "base/util.h"
+#include "codec/json.h"
 
 static const struct tool tool_look = {.name = "look"};
 static const struct tool *const tools[] = {&tool_look};
@@ -49,12 +50,13 @@ static bool took_less(clock_t from, double most)
 /* A megabyte of beginnings: each of 256 tries would read to the end. */
 TEST(bounded_work)
 {
-	static const char *const parts[] = {"{\"a\":", "{\"\"",     "<look",
-					    "<tool ",  "{\"a\":1}", "```json\n"};
+	static const char *const parts[] = {"{\"a\":",      "{\"\"",       "<look",
+					    "<tool ",       "{\"a\":1}",   "```json\n",
+					    "<function=a>", "<parameter=a"};
 
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
 		struct reply r;
-		size_t len;
+		size_t len, n;
 		char *s = repeat(parts[i], 200000, &len);
 		double most = 50 * one_read(len);
 		clock_t from = clock();
@@ -62,6 +64,9 @@ TEST(bounded_work)
 		assert_int_equal(reply_read(&r, s, len, tools, 1), 0);
 		assert_true(took_less(from, most));
 		reply_fini(&r);
+		from = clock();
+		json_decref(reply_calls(s, len, tools, 1, &n));
+		assert_true(took_less(from, most));
 		free(s);
 	}
 }
@@ -85,6 +90,63 @@ TEST(long_tries)
 	reply_fini(&r);
 	free(list);
 	free(s);
+}
+
+static const struct {
+	const char *text, *calls, *before; /* NULL: it is none; what is said before */
+} written[] = {
+	{"{\"name\":\"look\",\"arguments\":{\"at\":\"a\"}}", "look{\"at\":\"a\"}"},
+	{"{\"name\":\"made_up\",\"arguments\":{}}", "made_up{}"},
+	{"I look.\n\n```json\n{\"name\":\"look\",\"arguments\":{}}\n```\n", "look{}", "I look.\n"},
+	{"<tool_call>\n{\"name\":\"look\",\"arguments\":{}}\n</tool_call>\n<tool_call>"
+	 "{\"name\":\"look\",\"arguments\":{\"at\":1}}</tool_call>",
+	 "look{}look{\"at\":1}"},
+	{"[TOOL_CALLS][{\"name\":\"look\",\"arguments\":{}}, {\"name\":\"look\",\"arguments\":{}}]",
+	 "look{}look{}"},
+	{"[TOOL_CALLS]look[ARGS]{\"at\":2}", "look{\"at\":2}"},
+	{"<|python_tag|>{\"name\":\"look\",\"parameters\":{\"at\":1}}<|eom_id|>", "look{\"at\":1}"},
+	{"<function=look>{\"at\":1}</function>", "look{\"at\":1}"},
+	{"So.\n<tool_call>\n<function=look>\n<parameter=at>\na\nb\n</parameter>\n<parameter=in>c</"
+	 "parameter>\n"
+	 "</function>\n</tool_call>",
+	 "look{\"at\":\"a\\nb\",\"in\":\"c\"}", "So.\n"},
+	{"<invoke name=\"look\"><parameter name=\"at\">a</parameter></invoke>",
+	 "look{\"at\":\"a\"}"},
+	{"{\"tool_calls\":[{\"function\":{\"name\":\"look\",\"arguments\":\"{\\\"at\\\":1}\"}}]}",
+	 "look{\"at\":1}"},
+	{"{\"tool\":\"look\",\"at\":1}", "look{\"at\":1}"},
+	{"{\"look\":{\"at\":1}}", "look{\"at\":1}"},
+	{"<function=look><parameter=at>\n</parameter></function>", "look{\"at\":\"\"}"},
+	/* Of which the text speaks; the server of a model that says so is asked again. */
+	{"{\"name\":\"look\",\"arguments\":{}}\nThis is how I would do it.", NULL},
+	{"You write {\"name\":\"look\",\"arguments\":{}}", NULL},
+	{"{\"name\":\"look\",\"arguments\":{}}\nor\n{\"name\":\"look\",\"arguments\":{}}", NULL},
+	{"{\"summary\":\"s\"}\n{\"name\":\"look\",\"arguments\":{}}", NULL},
+	{"{\"a\":1}", NULL},
+	{"look", NULL},
+};
+
+TEST(calls_in_text)
+{
+	for (size_t i = 0; i < ARRAY_LEN(written); i++) {
+		size_t from = 0, k;
+		json_t *list = reply_calls(written[i].text, strlen(written[i].text), tools, 1,
+					   &from),
+		       *o;
+		TEST_BUF(b, 4096);
+
+		print_message("%s\n", written[i].text);
+		json_array_foreach(list, k, o)
+		{
+			buf_adds(&b, json_string_value(json_object_get(o, "name")));
+			json_dump(&b, json_object_get(o, "arguments"));
+		}
+		assert_string_equal(b.len > 0 ? b.data : "none",
+				    written[i].calls ? written[i].calls : "none");
+		if (written[i].before != NULL)
+			assert_int_equal(from, strlen(written[i].before));
+		json_decref(list);
+	}
 }
 
 TEST(depth)

@@ -55,6 +55,10 @@ static const struct {
 	{"{\"name\":\"look\"}", "{\"name\":\"look\"}", "", ""},
 	{"<tool_call>{}</tool_call>", "<tool_call>{}</tool_call>", "", ""},
 	{"<think>hm</think>\n<tool_call>{}</tool_call>", "<tool_call>{}</tool_call>", "hm", ""},
+	{"I look.\n```json\n{\"name\":\"x\"}\n```", "I look.\n```json\n{\"name\":\"x\"}\n```", "",
+	 "I look.\n"},
+	{"So:\n {\"function\":{}}", "So:\n {\"function\":{}}", "", "So:\n"},
+	{"So:\n```\n{ \"a\":1}\n```\n{}\n<to>", "So:\n```\n{ \"a\":1}\n```\n{}\n<to>", ""},
 };
 
 static struct buf shown, thought;

@@ -1,0 +1,128 @@
+/* Calls that a model writes as text.
+ *
+ * Nobody is shown one as what the model says: text is held back from a line on whose first bytes
+ * may become one, and to the end where they are one. That is known within a name's length, so
+ * text is never held for long. At a server of one's own, whose template or parser let it through,
+ * the text becomes the calls that it is (agent/reply.h): the line that is stored and sent back is
+ * then the one that such a server itself makes of them. What can fail is memory. */
+#include <ava.h>
+#include <ctype.h>
+#include <string.h>
+#include <strings.h>
+
+#include "agent/reply.h"
+#include "base/util.h"
+#include "codec/json.h"
+#include "provider/model.h"
+#include "provider/stream_core.h"
+
+#define FENCE_WORD 16 /* bytes behind ``` on its line, at most */
+
+/* Does one of `words` begin `s`? MAYBE: more bytes decide. */
+static enum fit begins_one(const char *s, size_t len, const char *const *words, size_t n)
+{
+	enum fit fit = FIT_NOT;
+
+	for (size_t i = 0; i < n && fit != FIT_WHOLE; i++) {
+		size_t most = strlen(words[i]);
+
+		if (strncasecmp(s, words[i], MIN(most, len)) == 0)
+			fit = len < most ? FIT_MAYBE : FIT_WHOLE;
+	}
+	return fit;
+}
+
+/* An object is a call by its first key. */
+static enum fit object_calls(const char *s, size_t len)
+{
+	static const char *const keys[] = {"name\"", "function",    "action\"",
+					   "tool",   "arguments\"", "parameters\"",
+					   "args\"", "type\":\"fu", "id\":\"call"};
+	size_t at = 1;
+
+	while (at < len && isspace((unsigned char)s[at]))
+		at++;
+	if (at == len)
+		return FIT_MAYBE;
+	return s[at] == '"' ? begins_one(s + at + 1, len - at - 1, keys, ARRAY_LEN(keys)) : FIT_NOT;
+}
+
+/* A line that begins with `s`. */
+static enum fit line_calls(const char *s, size_t len)
+{
+	static const char *const marks[] = {
+		"<tool",    "<function",   "<invoke", "<|tool",
+		"<|python", "<\uff5ctool", "[TOOL_",  "<|channel|>commentary to="};
+	size_t at = strspn(s, " \t");
+
+	if (at < len && strchr("{<[`", s[at]) == NULL)
+		return FIT_NOT;
+	if (len - at >= 3 && memcmp(s + at, "```", 3) == 0) {
+		at += 3;
+		while (at < len && (isalpha((unsigned char)s[at]) || s[at] == '_'))
+			at++;
+		if (at == len)
+			return at < FENCE_WORD ? FIT_MAYBE : FIT_NOT;
+		while (at < len && isspace((unsigned char)s[at]))
+			at++;
+	} else if (at < len && len - at < 3 && memcmp(s + at, "```", len - at) == 0) {
+		return FIT_MAYBE;
+	}
+	if (at >= len)
+		return FIT_MAYBE;
+	return s[at] == '{' ? object_calls(s + at, len - at)
+			    : begins_one(s + at, len - at, marks, ARRAY_LEN(marks));
+}
+
+void stream_show(struct stream *s, struct part *p)
+{
+	const char *text = p->text.data;
+	size_t to = p->told, len = p->text.len;
+
+	while (to < len && p->lead == LEAD_OVER) {
+		bool begins = to == 0 || text[to - 1] == '\n';
+		enum fit fit = begins ? line_calls(text + to, len - to) : FIT_NOT;
+		const char *end = memchr(text + to, '\n', len - to);
+
+		if (fit == FIT_MAYBE)
+			break;
+		if (fit == FIT_WHOLE)
+			p->lead = LEAD_QUIET;
+		else
+			to = end != NULL ? (size_t)(end + 1 - text) : len;
+	}
+	stream_tell(s, text + p->told, to - p->told, false);
+	p->told = to;
+}
+
+int stream_take_written(struct stream *s)
+{
+	struct part *p = stream_find(s, 1u << PART_TEXT, -1);
+	bool can = s->ops->chat && !s->ops->items && s->reply->ncalls == 0 && p != NULL &&
+		   s->model != NULL && provider_is_near(s->model->provider);
+	json_t *list, *one;
+	size_t from = 0, i;
+	int rv = 0;
+
+	list = can ? reply_calls(p->text.data, p->text.len, s->tools, s->ntools, &from) : NULL;
+	if (list != NULL)
+		p->text.len = from;
+	else if (p != NULL && p->lead == LEAD_OVER && p->told < p->text.len)
+		stream_tell(s, p->text.data + p->told, p->text.len - p->told, false);
+	json_array_foreach(list, i, one)
+	{
+		struct part *call = NULL;
+		const json_t *args = json_object_get(one, "arguments");
+
+		if (rv == 0)
+			rv = stream_part(s, PART_CALL, -1, &call);
+		if (rv != 0)
+			break;
+		call->name = strdup(json_str(one, "name"));
+		rv = call->name == NULL     ? AVA_ENOMEM
+		     : json_is_string(args) ? buf_adds(&call->text, json_string_value(args))
+					    : json_dump(&call->text, args);
+	}
+	json_decref(list);
+	return rv;
+}
