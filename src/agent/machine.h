@@ -47,6 +47,7 @@ struct agent_spec {
 	bool can_force; /* the dialect can force a tool */
 	bool resumed;   /* its conversation begins with that of another run */
 	const char *output_schema; /* JSON that passed schema_check; NULL: any output */
+	const char *task;          /* of which notices remind; NULL: none stands there */
 	/* Of these: a person is asked before each call. */
 	const struct tool *const *ask_before;
 	unsigned nask_before;
@@ -198,6 +199,7 @@ struct agent_position {
 	uint16_t warned, shares;     /* told of: bit sets of agent_resource, agent_share */
 	uint8_t odd_replies, pauses; /* empty or a call as text; TURN_STOP_PAUSE; each in a row */
 	uint8_t halvings, repairs;   /* of the request; of the output */
+	uint8_t vain;                /* replies in a row of which no call could run */
 	bool nudged, force_submit;
 	bool told_look;          /* before it answers, or before any call: once */
 	bool again;              /* the last attempt of this call failed, the next one is due */

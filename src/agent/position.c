@@ -61,6 +61,7 @@ static const struct {
 	FIELD("pauses", pauses),
 	FIELD("repairs", repairs),
 	FIELD("halvings", halvings),
+	FIELD("vain", vain),
 	FIELD("nudged", nudged),
 	FIELD("toldLook", told_look),
 	FIELD("forceSubmit", force_submit),
@@ -452,6 +453,30 @@ static int repeat_add(struct repeats **table, struct call_ref at, struct repeat_
 	return 0;
 }
 
+/* No tool of that name, or arguments that do not fit it. */
+static bool call_is_vain(const struct turn_call *c)
+{
+	return !c->ran && (strcmp(c->error_class, "unknown_tool") == 0 ||
+			   strcmp(c->error_class, "bad_arguments") == 0);
+}
+
+const struct turn_call *repeat_vain(const struct turn *t, uint8_t *vain)
+{
+	const struct turn_call *last = NULL;
+	bool all = t->ncalls > 0;
+
+	for (unsigned i = 0; i < t->ncalls; i++) {
+		const struct turn_call *c = &t->calls[i];
+
+		all = all && call_is_vain(c);
+		last = c;
+		if (c->ran)
+			*vain = 0;
+	}
+	*vain = (uint8_t)MIN(*vain + all, UINT8_MAX);
+	return all ? last : NULL;
+}
+
 int repeat_turn(struct repeats **r, struct turn *t, const struct turn_call **worst,
 		struct repeat_note *how)
 {
@@ -463,9 +488,8 @@ int repeat_turn(struct repeats **r, struct turn *t, const struct turn_call **wor
 		struct call_ref at;
 		const char *text;
 
-		if (c->tool == NULL ? strcmp(c->error_class, "unknown_tool") != 0
-				    : !c->ran && strcmp(c->error_class, "bad_arguments") != 0)
-			continue; /* neither run nor refused */
+		if (!c->ran && !call_is_vain(c))
+			continue;
 		(void)call_ref_read(c->id, &at);
 		if (repeat_add(r, at, repeat_print(c),
 			       c->ran && !(c->tool->flags & TOOL_REPEATABLE), &note) != 0)

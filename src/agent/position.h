@@ -106,6 +106,10 @@ struct repeat_note {
 int repeat_turn(struct repeats **r, struct turn *t, const struct turn_call **worst,
 		struct repeat_note *how);
 
+/* Count the turn in *vain, the turns in a row in which no call could run: its last call, if it is
+ * one; else NULL, and where a call ran it begins anew. */
+const struct turn_call *repeat_vain(const struct turn *t, uint8_t *vain);
+
 /* The result of that call was removed. `r` may be NULL here and below. */
 void repeat_removed(struct repeats *r, struct call_ref at);
 /* For the result of that call: is it there because it was asked for again? How

@@ -15,6 +15,7 @@
 #include "agent/position.h"
 #include "agent/reply.h"
 #include "base/buf.h"
+#include "base/util.h"
 #include "codec/utf8.h"
 
 static const char guidelines[] =
@@ -127,8 +128,10 @@ int prompt_task(struct buf *out, const struct prompt *p)
  *
  * Fails only as its buffer does: out of memory or over its bound. */
 
-#define NOTICE_MAX 1024
-#define NAME_SHOWN 64 /* characters of a tool's name */
+#define NOTICE_MAX    2048
+#define NAME_SHOWN    64  /* characters of a tool's name */
+#define REFUSAL_SHOWN 100 /* characters of why a call could not run */
+#define TASK_SHOWN    200 /* characters of the task, in reminders of it */
 
 #define NOTICE_WORD "ava"
 
@@ -225,34 +228,62 @@ static void note_reply(const struct agent *a, char *out, size_t size)
 	snprintf(out, size, "%s (%d of %d). %s.", what, a->at.odd_replies, ODD_REPLIES_MAX, then);
 }
 
+/* Why the run ends, for the person: what the model repeats, or that nothing it calls can run. */
+static void say_repeats(struct agent *a, const struct turn_call *c, unsigned times,
+			const struct turn_call *vain)
+{
+	const struct turn_call *of = times >= REPEAT_STOP ? c : vain;
+	int name = (int)utf8_prefix(of->name, strlen(of->name), NAME_SHOWN);
+	const char *why = of->output, *more = strstr(why, ". A call that fits");
+	size_t size = sizeof(a->reply_error),
+	       len = more != NULL ? (size_t)(more - why) : strcspn(why, ";");
+
+	if (of == vain && times < REPEAT_STOP)
+		snprintf(a->reply_error, size,
+			 "none of the calls in %d replies in a row could run, the last one of "
+			 "%.*s: %.*s",
+			 REPEAT_STOP, name, of->name, (int)utf8_prefix(why, len, REFUSAL_SHOWN),
+			 why);
+	else
+		snprintf(a->reply_error, size,
+			 of->tool == NULL ? "the model called %.*s, which does not exist, %u times"
+			 : of->ran        ? NOTICE_REPEATED
+				   : "the model called %.*s with the same arguments, which do not "
+				     "fit, %u times",
+			 name, of->name, times);
+}
+
 static int note_repeats(struct agent *a, char *out, size_t size)
 {
 	const char *then = limit_can_submit(a) ? "submit_result with what you have"
 					       : "answer with what you have";
-	const struct turn_call *c;
+	const struct turn_call *c, *vain = repeat_vain(a->turn, &a->at.vain);
 	struct repeat_note how;
 	int rv = repeat_turn(&a->at.repeats, a->turn, &c, &how), name;
+	unsigned times = MAX(c != NULL ? how.times : 0, vain != NULL ? a->at.vain : 0u);
 
 	*out = 0;
-	if (rv != 0 || c == NULL || how.times < REPEAT_STOP - 1)
+	if (rv != 0 || times < REPEAT_STOP - 1)
 		return rv;
-	a->at.wrapping = how.times >= REPEAT_STOP;
+	a->at.wrapping = times >= REPEAT_STOP;
 	a->at.force_submit = a->at.force_submit || (a->at.wrapping && a->spec->can_force);
-	name = (int)utf8_prefix(c->name, strlen(c->name), NAME_SHOWN);
 	if (a->at.wrapping) {
-		snprintf(a->reply_error, sizeof(a->reply_error),
-			 c->tool == NULL ? "the model called %.*s, which does not exist, %u times"
-			 : c->ran        ? NOTICE_REPEATED
-				  : "the model called %.*s with the same arguments, which do not "
-				    "fit, %u times",
-			 name, c->name, how.times);
+		say_repeats(a, c, how.times, vain);
 		snprintf(out, size, "%s. The run ends with your next reply: %s.", a->reply_error,
 			 then);
-	} else
+	} else if (c == NULL || how.times < times) {
+		snprintf(out, size,
+			 "None of your calls in %u replies could run. Once more ends the run: do "
+			 "what "
+			 "their results say, or %s.",
+			 times, then);
+	} else {
+		name = (int)utf8_prefix(c->name, strlen(c->name), NAME_SHOWN);
 		snprintf(out, size,
 			 "You have made this call of %.*s %u times with the same result, which "
 			 "stands at c%d.%u. Once more ends the run: do something else, or %s.",
 			 name, c->name, how.times, (int)how.from.iteration, how.from.n, then);
+	}
 	return 0;
 }
 
@@ -302,29 +333,42 @@ static int notice_limits(struct agent *a, const struct agent_shared *shared, uns
 		shared_sentence(a, shared, (enum agent_share)s, text, sizeof(text));
 		rv = add_notice(a, text, out, n);
 	}
-	if (rv == 0 && note_last(a, shared->last, text, sizeof(text)))
-		rv = add_notice(a, text, out, n);
 	return rv;
+}
+
+/* Small models have lost their task by the time they are told what to do about a reply. */
+static int remind(struct agent *a, const char **out, unsigned *n)
+{
+	const char *task = a->spec->task;
+	size_t len = strlen(task), shown = utf8_prefix(task, len, TASK_SHOWN);
+	char text[NOTICE_MAX / 2 + 4 * TASK_SHOWN];
+
+	snprintf(text, sizeof(text), "Your task was: %.*s%s", (int)shown, task,
+		 shown < len ? "…" : "");
+	return add_notice(a, text, out, n);
 }
 
 int notice_turn(struct agent *a, const char *out[NOTICE_TURN], unsigned *n, unsigned *near)
 {
 	struct agent_shared shared;
 	char text[NOTICE_MAX / 2];
+	bool due = a->turn->ncalls == 0 && !a->steered;
 	int64_t now;
 	int rv = 0;
 
 	shared_ask(a, &shared);
 	now = a->io->now(a);
 	*near = limit_near(a, now);
-	if (a->turn->ncalls == 0 && !a->steered) {
+	if (due) {
 		note_reply(a, text, sizeof(text));
 		rv = add_notice(a, text, out, n);
 	}
 	if (rv == 0)
 		rv = note_repeats(a, text, sizeof(text));
-	if (rv == 0 && text[0] != 0)
+	if (rv == 0 && text[0] != 0) {
 		rv = add_notice(a, text, out, n);
+		due = true;
+	}
 	if (rv == 0 && a->dropped != NULL && !a->at.told_dropped) {
 		snprintf(text, sizeof(text),
 			 "%s: it was left out, as everything is that a tool does not take.",
@@ -334,6 +378,12 @@ int notice_turn(struct agent *a, const char *out[NOTICE_TURN], unsigned *n, unsi
 	}
 	if (rv == 0)
 		rv = notice_limits(a, &shared, *near, now, out, n);
+	if (rv == 0 && note_last(a, shared.last, text, sizeof(text))) {
+		rv = add_notice(a, text, out, n);
+		due = true;
+	}
+	if (rv == 0 && due && a->spec->task != NULL && *a->spec->task != 0)
+		rv = remind(a, out, n);
 	a->at.shares = (uint16_t)(a->at.shares | shared.near);
 	return rv;
 }

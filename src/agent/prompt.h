@@ -63,7 +63,7 @@ int notice_escape(struct buf *out, const char *s, size_t len);
 
 /* All that is said with the results of a turn, as notices in its arena; `near`: limits
  * of its own that the model is told of. AVA_ENOMEM. */
-#define NOTICE_TURN (AGENT_NRESOURCES + AGENT_NSHARES + 4)
+#define NOTICE_TURN (AGENT_NRESOURCES + AGENT_NSHARES + 5)
 int notice_turn(struct agent *a, const char *out[NOTICE_TURN], unsigned *n, unsigned *near);
 
 #endif

@@ -142,6 +142,7 @@ int spec_take_strings(struct run_spec *r, const struct op_spawn *s, const struct
 	kept = kept && r->field;
 	SPAWN_NOTES(X)
 #undef X
+	r->agent.task = r->task;
 	if (!kept || !r->task || !r->context || !r->cwd || !r->session_id || !r->request_id ||
 	    !r->user_id || !r->origin || !r->preset || !r->resumed_from)
 		return err_set(err, AVA_ENOMEM, "out of memory");

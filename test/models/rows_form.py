@@ -161,6 +161,10 @@ ROWS = [
     Row("form_again_bad", always("read_file", {"first_line": "TAX"}), requests=5, end="error/repeated_calls",
         error="the model called read_file with the same arguments, which do not fit, 4 times"),
     Row("form_again_json", always("read_file", '{"path":"a.txt"'), requests=5, end="error/repeated_calls"),
+    Row("form_again_turns", lambda n, r: call(n, r, *(("open_file", {"n": n}) if n % 2 else ("read_file", {"line": n}))), requests=5,
+        end="error/repeated_calls", error="none of the calls in 4 replies in a row could run, the last one of read_file: "
+        "bad arguments: path is required", sent=lambda seen: None if "Your task was: Look at the folder." in
+        seen[-1].messages()[-1]["content"] else "no word of the task"),
     Row("form_again_submit", lambda n, r: call(n, r, "open_file", {}) if n < 5 else submit(n, r), requests=5,
         end="error/repeated_calls", summary="ok done"),
 ]

@@ -658,6 +658,27 @@ RIG_TEST(repeated_misfits)
 		"the model called look with the same arguments, which do not fit, 4 times");
 }
 
+/* Whatever they are: a model that finds no call that can run has four replies. */
+RIG_TEST(vain_calls)
+{
+	static const char *const ways[] = {"{\"a\":1}", "{", "{\"b\":[2]}"};
+
+	rig_call(r);
+	for (int i = 0; i < 3; i++)
+		SAY(r, .calls = {{i == 1 ? "open" : "look", ways[i]}});
+	assert_non_null(strstr(r->notices[0], "None of your calls in 3 replies could run"));
+	look_at(r, "{\"path\":\"a\"}", "content");
+	SAY(r, .text = "<look>", .stop = TURN_STOP_END);
+	for (int i = 0; i < 4; i++)
+		SAY(r, .calls = {{i == 3 ? "open" : "look", ways[i % 2]}});
+	assert_true(r->infer.force_submit);
+	SAY(r, .text = "I give up.");
+	assert_end(r, AVA_ERROR, "repeated_calls");
+	assert_string_equal(r->error,
+			    "none of the calls in 4 replies in a row could run, the last one of "
+			    "open: there is no tool \"open\"");
+}
+
 /* What fits once it is brought toward the schema runs so; what was left out is told once. */
 RIG_TEST(coerced_calls)
 {
