@@ -20,8 +20,8 @@
 
 static const char guidelines[] =
 	"## Your Capabilities\n"
-	"The tools that you are given; each says itself what it is for. The task, its context and "
-	"your limits come in the first message.\n"
+	"The tools that you are given; each says itself what it is for. The context and, last, the "
+	"task come in the first message.\n"
 	"\n"
 	"## Guidelines\n"
 	"1. Work iteratively: search → evaluate → refine → verify\n"
@@ -76,16 +76,6 @@ static void add_untrusted(struct buf *out, const char *s)
 	buf_addc(out, '\n');
 }
 
-static void prompt_limits(struct buf *out, const struct agent_limits *l)
-{
-	buf_addf(out, "\n## Your Limits\n%" PRId64 " s, ", l->time_ms / 1000);
-	if (l->cost_microusd > 0)
-		buf_addf(out, "$%" PRId64 ".%02" PRId64 ", ", l->cost_microusd / 1000000,
-			 l->cost_microusd / 10000 % 100);
-	buf_addf(out, "%" PRId64 " tokens in all calls together, %" PRId32 " replies.\n", l->tokens,
-		 l->iterations);
-}
-
 int prompt_system(struct buf *out, const char *role, const char *instructions, bool brief)
 {
 	buf_addf(out, "You are a specialized %s subagent working on a focused task.\n\n", role);
@@ -102,18 +92,21 @@ int prompt_system(struct buf *out, const char *role, const char *instructions, b
 
 int prompt_task(struct buf *out, const struct prompt *p)
 {
-	buf_adds(out, PROMPT_TASK);
-	notice_escape(out, p->task, strlen(p->task));
-	buf_adds(out, PROMPT_CONTEXT);
-	add_untrusted(out, p->context[0] != '\0' ? p->context : "None.");
+	if (p->context[0] != '\0') {
+		buf_adds(out, PROMPT_CONTEXT);
+		add_untrusted(out, p->context);
+		buf_addc(out, '\n');
+	}
 	if (p->schema != NULL) {
 		buf_adds(out,
-			 "\n## Output Schema\nThe output that you hand to submit_result must fit "
+			 "## Output Schema\nThe output that you hand to submit_result must fit "
 			 "this JSON Schema; it is checked, and what does not fit is sent "
 			 "back:\n");
 		add_untrusted(out, p->schema);
+		buf_addc(out, '\n');
 	}
-	prompt_limits(out, p->limits);
+	buf_adds(out, PROMPT_TASK);
+	add_untrusted(out, p->task);
 	return buf_check(out);
 }
 

@@ -1,9 +1,9 @@
 /* What a subagent is told before its first reply, in two parts. The system prompt is the same
  * bytes for all runs of a role: its instructions, then the runtime's operating text as a part
  * of its own, which no role can remove. What differs from run to run (task, context, output
- * schema, limits) is the first user message. So runs of a role and a model share all bytes up
- * to the task, and a provider's prompt cache has them. Tools are described in their schemas
- * alone. The same input gives the same bytes. */
+ * schema) is the first user message, the task last: small models answer what they read last. So
+ * runs of a role and a model share all bytes up to the task, and a provider's prompt cache has
+ * them. Tools are described in their schemas alone. The same input gives the same bytes. */
 #ifndef AGENT_PROMPT_H
 #define AGENT_PROMPT_H
 
@@ -11,22 +11,19 @@
 #include <stddef.h>
 #include "agent/limit.h"
 
-struct agent_limits;
 struct buf;
 
 struct prompt {
 	const char *task, *context; /* context "" when none */
 	const char *schema;         /* of the output, JSON; NULL: none is asked for */
-	const struct agent_limits *limits;
 };
 
 /* `role`: "CodeReviewer"; `instructions` "": it has none; `brief`: for a small window. Returns
  * buf_check(out), as prompt_task. Everything is borrowed during the call. */
 int prompt_system(struct buf *out, const char *role, const char *instructions, bool brief);
-/* The task stands between PROMPT_TASK, with which the message begins, and the first
- * PROMPT_CONTEXT. */
+/* The task stands behind the last PROMPT_TASK: no context can put another in its place. */
 #define PROMPT_TASK    "## Your Task\n"
-#define PROMPT_CONTEXT "\n\n## Context from Orchestrator\n"
+#define PROMPT_CONTEXT "## Context from Orchestrator\n"
 int prompt_task(struct buf *out, const struct prompt *p);
 /* The operating text alone, static; its hash stands in the spec. */
 const char *prompt_operating_text(bool brief);

@@ -101,13 +101,17 @@ static void body_add_notice(struct offline_body *b, const char *text)
  * form. NULL: no memory. */
 static const char *task_of(struct offline_body *b, const char *text)
 {
-	size_t n = strlen(PROMPT_TASK);
-	const char *end;
+	const char *task = text, *at = text;
+	size_t len;
 
-	if (strncmp(text, PROMPT_TASK, n) != 0)
-		return text;
-	end = strstr(text + n, PROMPT_CONTEXT);
-	return end ? arena_copy(&b->mem, text + n, (size_t)(end - text) - n) : text + n;
+	while ((at = strstr(at, PROMPT_TASK)) != NULL) {
+		if (at == text || at[-1] == '\n')
+			task = at + strlen(PROMPT_TASK);
+		at++;
+	}
+	len = strlen(task);
+	return task == text ? text
+			    : arena_copy(&b->mem, task, len - (len > 0 && task[len - 1] == '\n'));
 }
 
 static int body_add_message(struct offline_body *b, const json_t *m, unsigned message,

@@ -798,7 +798,6 @@ static int spec_task(const struct run_spec *r, struct buf *out)
 		.task = r->task,
 		.context = r->context,
 		.schema = r->agent.output_schema,
-		.limits = &r->agent.limits,
 	};
 
 	return prompt_task(out, &p);

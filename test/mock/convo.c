@@ -351,7 +351,10 @@ static bool read_directive(const struct ask *a, struct plan *p, const struct rul
 	rules_apply(rules, a->model, b.len ? b.data : "", b.len, p);
 	if (plus != NULL)
 		good = plan_parse(p, plus, strlen(plus), why, sizeof why);
-	at = b.len ? memmem(b.data, b.len, "[[mock ", 7) : NULL;
+	at = b.len ? strstr(b.data, "[[mock ") : NULL;
+	for (const char *next = at; next != NULL; next = strstr(at + 1, "[[mock "))
+		at = next; /* the last: a task stands behind its context, which may tell another's
+			    */
 	end = at ? strstr(at, "]]") : NULL;
 	if (good && end != NULL)
 		good = plan_parse(p, at + 7, (size_t)(end - at - 7), why, sizeof why);

@@ -8,8 +8,6 @@
 #include "agent/agent.h"
 #include "base/buf.h"
 
-static const struct agent_limits limits = {600000, 500000, 100000, 20};
-
 static struct buf head(const char *instructions)
 {
 	struct buf b;
@@ -21,7 +19,7 @@ static struct buf head(const char *instructions)
 
 static struct buf render(const char *task, const char *context)
 {
-	const struct prompt p = {task, context, NULL, &limits};
+	const struct prompt p = {task, context, NULL};
 	struct buf b;
 
 	buf_init(&b, 1 << 20);
@@ -50,15 +48,11 @@ TEST(template)
 		"Read twice.\n"
 		"\n"
 		"## Your Capabilities\n";
-	static const char message[] = "## Your Task\n"
-				      "Find the leak.\nSay where.\n"
-				      "\n"
-				      "## Context from Orchestrator\n"
+	static const char message[] = "## Context from Orchestrator\n"
 				      "At night.\n"
 				      "\n"
-				      "## Your Limits\n"
-				      "600 s, $0.50, 100000 tokens in all calls together, 20 "
-				      "replies.\n";
+				      "## Your Task\n"
+				      "Find the leak.\nSay where.\n";
 
 	assert_memory_equal(h.data, start, sizeof(start) - 1);
 	assert_int_equal(count(h.data, "\n## Guidelines\n1. Work iteratively"), 1);
@@ -102,16 +96,19 @@ TEST(imitations)
 	buf_fini(&c);
 }
 
-TEST(free_models_only)
+/* The task is the last of it, whatever stands before. */
+TEST(task_stands_last)
 {
-	const struct agent_limits free_only = {60000, 0, 5000, 3};
-	const struct prompt p = {"t", "", NULL, &free_only};
-	struct buf b;
+	const struct prompt p = {"t", "", "{\"type\":\"object\"}"};
+	struct buf b = render("t", "");
 
+	assert_string_equal(b.data, PROMPT_TASK "t\n");
+	buf_fini(&b);
 	buf_init(&b, 1 << 20);
 	assert_int_equal(prompt_task(&b, &p), 0);
-	assert_non_null(strstr(b.data, "60 s, 5000 tokens"));
-	assert_non_null(strstr(b.data, PROMPT_CONTEXT "None.\n"));
+	assert_int_equal(count(b.data, "## Output Schema\n"), 1);
+	assert_string_equal(b.data + b.len - strlen("}\n\n" PROMPT_TASK "t\n"),
+			    "}\n\n" PROMPT_TASK "t\n");
 	buf_fini(&b);
 	buf_init(&b, 100);
 	assert_true(prompt_task(&b, &p) < 0);
