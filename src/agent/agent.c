@@ -261,6 +261,7 @@ static enum step ask_model(struct agent *a)
 		.iteration = a->at.iteration + !a->at.again,
 		.again = a->at.again,
 		.force_submit = a->at.force_submit,
+		.output_schema = a->spec->output_schema,
 	};
 	int used_up = limit_reserve(a, &call.max_output), rv;
 
@@ -621,10 +622,17 @@ static enum step paused(struct agent *a)
 /* The one reply after a forced end: what it submits is kept, nothing runs. */
 static enum step wrapped_up(struct agent *a)
 {
+	struct turn *t = a->turn;
 	struct turn_call *submit = output_submit(a);
 	struct agent_end end = {0};
-	int rv = submit != NULL ? output_take(a, submit, &end) : 0;
+	struct reply r = {0};
+	int rv = submit != NULL
+			 ? output_take(a, submit, &end)
+			 : reply_read(&r, t->text, t->text_len, a->spec->tools, a->spec->ntools);
 
+	if (rv == 0 && r.envelope) /* held to the form of a result */
+		rv = reply_take(&t->mem, &r, t->text, t->text_len, &end);
+	reply_fini(&r);
 	if (rv == 0)
 		rv = output_drop_misfit(a, &end);
 	if (rv == 0)

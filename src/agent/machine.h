@@ -79,10 +79,11 @@ struct agent_totals {
 /* One model call. The intent (InferStart) is durable before the request
  * leaves. */
 struct agent_infer {
-	int iteration;      /* from 1 */
-	bool again;         /* another attempt at that iteration */
-	int64_t max_output; /* tokens */
-	bool force_submit;  /* ask for submit_result only, where the dialect can */
+	int iteration;             /* from 1 */
+	bool again;                /* another attempt at that iteration */
+	int64_t max_output;        /* tokens */
+	bool force_submit;         /* ask for submit_result only, where the dialect can */
+	const char *output_schema; /* of the spec */
 };
 
 /* How a run ended; strings borrowed during save_end. */

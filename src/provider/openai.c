@@ -118,11 +118,30 @@ static void add_thinking(struct buf *out, const struct model *m)
 	}
 }
 
+/* What holds a model of one's own server to a result. A tool by its name does not: llama.cpp reads
+ * it as "auto", LM Studio refuses it. Of the tools none may be called, but they stay, and with them
+ * what the server has read of the prompt. Bounds of texts are left out: grammars have their own. */
+static void add_result_form(struct buf *out, const struct model *m, const char *output)
+{
+	buf_adds(out, ",\"response_format\":{\"type\":\"json_schema\",\"json_schema\":{\"name\":"
+		      "\"submit_result\",\"schema\":{\"type\":\"object\",\"properties\":{"
+		      "\"summary\":{\"type\":\"string\"},\"output\":");
+	buf_adds(out, output != NULL ? output : "{}");
+	buf_adds(out, ",\"confidence\":{\"type\":\"number\"},\"caveats\":{\"type\":\"array\","
+		      "\"items\":{\"type\":\"string\"}}},\"required\":[\"summary\",");
+	buf_adds(out, output != NULL ? "\"output\"," : "");
+	buf_adds(out, "\"confidence\"],\"additionalProperties\":false}}}");
+	if (model_takes(m, "tool_choice"))
+		buf_adds(out, ",\"tool_choice\":\"none\"");
+}
+
 static int openai_tail(struct buf *out, const struct model *m, bool thinking,
 		       const struct agent_infer *call)
 {
 	const char *cap = cap_name(m);
-	bool force = call->force_submit && model_takes(m, "tool_choice");
+	bool local = is_at(m, "local");
+	bool form = call->force_submit && local && model_takes(m, "response_format");
+	bool force = call->force_submit && !form && model_takes(m, "tool_choice");
 
 	buf_adds(out, "],\"stream\":true");
 	if (!is_at(m, "openrouter") && model_takes(m, "stream_options"))
@@ -133,12 +152,15 @@ static int openai_tail(struct buf *out, const struct model *m, bool thinking,
 	if (thinking && m != NULL && m->thinking != MODEL_THINKING_NONE &&
 	    !(force && is_at(m, "openrouter")))
 		add_thinking(out, m);
-	/* llama.cpp takes an object for "auto", LM Studio refuses one; both hold a model to a call.
-	 */
+	/* Servers have 0.8 where nobody says another: small models then miss every fifth call. */
+	if (local && model_takes(m, "temperature"))
+		buf_adds(out, ",\"temperature\":0.2");
+	if (form)
+		add_result_form(out, m, call->output_schema);
 	if (force)
-		buf_adds(out, is_at(m, "local") ? ",\"tool_choice\":\"required\""
-						: ",\"tool_choice\":{\"type\":\"function\","
-						  "\"function\":{\"name\":\"submit_result\"}}");
+		buf_adds(out, local ? ",\"tool_choice\":\"required\""
+				    : ",\"tool_choice\":{\"type\":\"function\","
+				      "\"function\":{\"name\":\"submit_result\"}}");
 	if (is_at(m, "openrouter") && model_takes(m, "provider"))
 		buf_adds(out, ",\"provider\":{\"require_parameters\":true}");
 	buf_addc(out, '}');

@@ -60,6 +60,9 @@ static const struct {
 	{"thinking", "signature", "thinking_blocks.finished thinking_blocks reasoning_details"},
 	{"redacted_thinking", "invalid",
 	 "thinking_blocks.finished thinking_blocks reasoning_details"},
+	{"grammar", "", "response_format tool_choice"},              /* llama.cpp */
+	{"json schema", "", "response_format"},                      /* llama.cpp, vLLM */
+	{"json_schema", "", "response_format"},                      /* older servers */
 	{"content", "a string", "null_content empty_content"},       /* LM Studio, serde */
 	{"content", "valid string", "null_content empty_content"},   /* pydantic */
 	{"content", "null", "null_content empty_content"},           /* proxies */

@@ -384,7 +384,8 @@ static bool param_char(char c)
 static const char *const ours[] = {
 	"tool_choice",       "stream_options",    "max_completion_tokens", "max_tokens",
 	"thinking",          "reasoning",         "reasoning_effort",      "cache_control",
-	"reasoning_content", "reasoning_details", "max_output_tokens",
+	"reasoning_content", "reasoning_details", "max_output_tokens",     "response_format",
+	"temperature",
 };
 
 /* Where the one that is named first stands, as a word of its own (a dot may follow). */

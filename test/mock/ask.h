@@ -65,6 +65,7 @@ struct ask {
 	bool thinking;
 	uint32_t forced; /* node of the name that tool_choice forces, or 0 */
 	bool no_tools;   /* tool_choice none */
+	bool formed;     /* response_format: a schema */
 	int64_t window;  /* facts->window, or what the plan says */
 };
 

@@ -389,6 +389,25 @@ static bool check_choice(struct ask *a, struct verdict *v)
 	       invalid(v, "Invalid value for 'tool_choice': the function is not in 'tools'.");
 }
 
+static bool check_format(struct ask *a, struct verdict *v)
+{
+	uint32_t format = tape_get(a->t, 0, "response_format"), in, schema;
+
+	if (format == 0 || tape_is(a->t, tape_get(a->t, format, "type"), "text"))
+		return true;
+	in = tape_get(a->t, format, "json_schema");
+	schema = in != 0 ? tape_get(a->t, in, "schema") : 0;
+	a->formed = schema != 0 && tape_kind(a->t, schema) == TAPE_OBJECT &&
+		    tape_get(a->t, in, "name") != 0 &&
+		    tape_is(a->t, tape_get(a->t, format, "type"), "json_schema");
+	if (!a->formed)
+		return at(v, NULL, "response_format") &&
+		       invalid(v, "Invalid value for 'response_format': expected a named schema.");
+	if (a->service == SERVICE_LOCAL && a->tools != 0 && !a->no_tools) /* llama.cpp */
+		return invalid(v, "Cannot use custom grammar constraints with tools.");
+	return true;
+}
+
 static bool check_limit(struct ask *a, struct verdict *v)
 {
 	uint32_t old = tape_get(a->t, 0, "max_tokens");
@@ -458,7 +477,7 @@ static bool check_parameters(struct ask *a, struct verdict *v)
 		       invalid(v, "The 'stream_options' parameter is only allowed when 'stream' is "
 				  "enabled.");
 	}
-	return check_limit(a, v) && check_tools(a, v) && check_choice(a, v);
+	return check_limit(a, v) && check_tools(a, v) && check_choice(a, v) && check_format(a, v);
 }
 
 bool check_openai(struct ask *a, struct verdict *v)

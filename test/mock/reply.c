@@ -314,7 +314,9 @@ void content_make(const struct ask *a, const struct convo *x, const struct fault
 	bool can_submit = tool_find(a, "submit_result") != 0 && !a->no_tools;
 
 	*out = (struct content){.text = x->plan.text, .thinking = a->thinking || x->plan.thinking};
-	if (x->plan.script[0] != '\0')
+	if (a->formed && a->no_tools)
+		out->text = "{\"summary\":\"Done as it was asked for.\",\"confidence\":0.9}";
+	else if (x->plan.script[0] != '\0')
 		script_play(x->plan.script, a->nassistant, out);
 	else if (a->nassistant < x->plan.turns && !forced_submit)
 		add_calls(a, x, out, x->plan.calls);

@@ -3,7 +3,7 @@
 import json
 
 from play import Row, judge
-from service import acall, asubmit, call, submit, text
+from service import RESULT, acall, asubmit, call, error, submit, text
 
 WORDS = "The answer is forty-two."
 WHOLE = {"summary": WORDS, "output": {"n": 42}, "confidence": 0.9, "caveats": []}
@@ -61,6 +61,31 @@ def schema(world, row):
 
 def submitted(name, args, requests=1, **more):
     return Row(name, always("submit_result", args), requests=requests, **{"summary": WORDS, **more})
+
+
+def formed(n, r, result=RESULT):
+    """A model that says what it has in words, and in the form of a result where it is held to that."""
+    return text(r, json.dumps(result) if "response_format" in r.body else "The answer is in a.txt.")
+
+
+def held(*names, required=("summary", "confidence")):
+    """Requests for a result, those two but the first, with the same tools; `names`: the members that force it."""
+    def sent(seen):
+        head, body = seen[0].body, seen[-1].body
+        form = body.get("response_format", {}).get("json_schema", {}).get("schema", {})
+        for m in ("response_format", "tool_choice"):
+            if (m in body) != (m in names) or m in head:
+                return f"{m}: {body.get(m)}, {head.get(m)}"
+        if "response_format" in names and form["required"] != list(required):
+            return f"required: {form['required']}"
+        last = seen[-1].messages()[-1]["content"]
+        return (None if body["tools"] == head["tools"] and head["temperature"] == 0.2 and
+                last.endswith("[ava] Your task was: Look at the folder. [row " + seen[0].body["model"] + "]") else last[-300:])
+    return sent
+
+
+def refuses(member, answer):
+    return lambda n, r: error(400, f"unknown field '{member}'") if member in r.body else answer(n, r)
 
 
 def listed(name, args, *words):
@@ -155,6 +180,17 @@ ROWS = [
     Row("form_args_flat", always("submit_result", {"n": "42"}), play=schema, requests=2, result=member("output", {"n": 42})),
     Row("form_args_misfits", always("submit_result", {"summary": WORDS, "output": "forty-two"}), play=schema, requests=3,
         end="error/output_schema", summary=WORDS),
+    # ---- results as text: at local servers the nudge, a repair and the last reply are held to the form of one
+    Row("form_text_held", formed, requests=2, end="success/final_text", summary="ok done",
+        result=member("output", {"a": 1}), sent=held("response_format", "tool_choice")),
+    Row("form_text_refused", refuses("response_format", lambda n, r: submit(n, r) if "tool_choice" in r.body else formed(n, r)),
+        requests=3, summary="ok done", sent=held("tool_choice")),
+    Row("form_text_cold", refuses("temperature", submit), requests=2, summary="ok done"),
+    Row("form_text_schema", lambda n, r: formed(n, r, {**WHOLE, "output": {"n": "many"} if n < 3 else {"n": 42}}), play=schema,
+        requests=3, end="success/final_text", summary=WORDS, result=member("output", {"n": 42}),
+        sent=held("response_format", "tool_choice", required=("summary", "output", "confidence"))),
+    Row("form_text_last", lambda n, r: call(n, r, "open_file", {}) if n < 5 else formed(n, r), requests=5,
+        end="error/repeated_calls", summary="ok done", sent=held("response_format", "tool_choice")),
     # ---- again and again
     Row("form_again_unknown", lambda n, r: call(n, r, "open_file", {"path": f"{n}.txt"}), requests=5,
         end="error/repeated_calls", error="the model called open_file, which does not exist, 4 times"),

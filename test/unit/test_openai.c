@@ -54,22 +54,35 @@ TEST(head)
 
 #define USAGE ",\"stream_options\":{\"include_usage\":true}"
 #define FORCE ",\"tool_choice\":{\"type\":\"function\",\"function\":{\"name\":\"submit_result\"}}"
+#define COLD  ",\"temperature\":0.2"
+#define FORM(output, required)                                                                     \
+	",\"response_format\":{\"type\":\"json_schema\",\"json_schema\":{\"name\":\"submit_"       \
+	"result\","                                                                                \
+	"\"schema\":{\"type\":\"object\",\"properties\":{\"summary\":{\"type\":\"string\"},"       \
+	"\"output\":" output ",\"confidence\":{\"type\":\"number\"},\"caveats\":{\"type\":"        \
+			     "\"array\",\"items\":{\"type\":"                                      \
+	"\"string\"}}},\"required\":[\"summary\"," required "\"confidence\"],"                     \
+	"\"additionalProperties\":false}}},\"tool_choice\":\"none\""
 #define WANTS ",\"provider\":{\"require_parameters\":true}"
 
 static const struct {
 	const struct provider *provider;
 	const char *cap, *drop;
 	bool thinking, force;
-	const char *says;
+	const char *says, *schema;
 } tail_cases[] = {
-	{&local, NULL, "", false, false, USAGE ",\"max_tokens\":900"},
+	{&local, NULL, "", false, false, USAGE ",\"max_tokens\":900" COLD},
+	{&local, NULL, "temperature", false, true, USAGE ",\"max_tokens\":900" FORM("{}", "")},
+	{&local, NULL, "temperature", false, true,
+	 USAGE ",\"max_tokens\":900" FORM("{\"type\":\"array\"}", "\"output\","),
+	 "{\"type\":\"array\"}"},
 	{&openai, "max_completion_tokens", "", false, false,
 	 USAGE ",\"max_completion_tokens\":900"},
 	{&openai, "max_tokens", "max_tokens", false, false, USAGE ",\"max_completion_tokens\":900"},
 	{&openai, "max_completion_tokens", "max_completion_tokens", false, false,
 	 USAGE ",\"max_tokens\":900"},
-	{&local, NULL, "max_tokens max_completion_tokens stream_options", false, true,
-	 ",\"tool_choice\":\"required\""},
+	{&local, NULL, "max_tokens max_completion_tokens stream_options response_format", false,
+	 true, COLD ",\"tool_choice\":\"required\""},
 	{&openai, NULL, "", true, false,
 	 USAGE ",\"max_tokens\":900,\"reasoning_effort\":\"medium\""},
 	{&openai, NULL, "reasoning_effort", true, true, USAGE ",\"max_tokens\":900" FORCE},
@@ -86,13 +99,15 @@ TEST(tail)
 	TEST_BUF(b, 4096);
 
 	for (size_t i = 0; i < ARRAY_LEN(tail_cases); i++) {
-		struct agent_infer call = {
-			.iteration = 1, .max_output = 900, .force_submit = tail_cases[i].force};
+		struct agent_infer call = {.iteration = 1,
+					   .max_output = 900,
+					   .force_submit = tail_cases[i].force,
+					   .output_schema = tail_cases[i].schema};
 		struct model m = {.wire_name = "x",
 				  .provider = tail_cases[i].provider,
 				  .thinking = MODEL_THINKING_ADAPTIVE,
 				  .max_tokens_field = tail_cases[i].cap};
-		char want[400];
+		char want[800];
 
 		snprintf(m.drop, sizeof(m.drop), "%s", tail_cases[i].drop);
 		snprintf(want, sizeof(want), "],\"stream\":true%s}", tail_cases[i].says);

@@ -28,8 +28,8 @@ static const struct {
 } cases[] = {
 	/* Anthropic */
 	{400, A("invalid_request_error", "max_tokens: Field required"), REPLY_BAD_REQUEST, "max_tokens"},
-	{400, A("invalid_request_error", "temperature: Extra inputs are not permitted"), REPLY_BAD_REQUEST, ""},
-	{400, A("invalid_request_error", "`temperature` is deprecated for this model."), REPLY_BAD_REQUEST, ""},
+	{400, A("invalid_request_error", "temperature: Extra inputs are not permitted"), REPLY_BAD_REQUEST, "temperature"},
+	{400, A("invalid_request_error", "`temperature` is deprecated for this model."), REPLY_BAD_REQUEST, "temperature"},
 	{400,
 	 A("invalid_request_error",
 	   "\\\"thinking.type.enabled\\\" is not supported for this model. "
