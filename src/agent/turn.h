@@ -28,7 +28,8 @@ enum turn_stop {
 	TURN_STOP_LENGTH, /* max output reached */
 	TURN_STOP_REFUSAL,
 	TURN_STOP_OTHER,
-	TURN_STOP_PAUSE, /* the service paused its own work: ask again with the reply as it is */
+	TURN_STOP_REPEATED, /* it said the same again and again, and was stopped by us */
+	TURN_STOP_PAUSE,    /* the service paused its own work: ask again with the reply as it is */
 };
 
 struct turn_call {

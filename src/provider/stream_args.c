@@ -4,6 +4,7 @@
 #include <ava.h>
 #include <string.h>
 
+#include "agent/prompt.h"
 #include "agent/reply.h"
 #include "agent/tool.h"
 #include "base/error.h"
@@ -12,14 +13,47 @@
 #include "codec/utf8.h"
 #include "provider/stream_core.h"
 
-static int args_bad(struct turn *t, struct turn_call *c, bool cut, const char *why)
+#define SHOWN_BYTES 120 /* of what a model wrote in their place: the line that goes back has "{}"  \
+			 */
+
+/* What it wrote, its beginning or (`cut`) its end. */
+static int args_show(struct buf *out, const char *s, size_t len, bool cut)
 {
+	bool some = len > SHOWN_BYTES;
+	struct buf clean;
+	int rv;
+
+	buf_init(&clean, 3 * SHOWN_BYTES + 1);
+	utf8_repair(&clean, some && cut ? s + len - SHOWN_BYTES : s, some ? SHOWN_BYTES : len);
+	buf_adds(out, some && cut ? "…" : "");
+	notice_escape(out, clean.len > 0 ? clean.data : "", clean.len);
+	rv = buf_adds(out, some && !cut ? "…" : "");
+	if (rv == 0)
+		rv = buf_check(&clean);
+	buf_fini(&clean);
+	return rv;
+}
+
+/* `why` NULL: they were cut off. */
+static int args_bad(struct turn *t, struct turn_call *c, const char *why, const char *s, size_t len)
+{
+	struct buf b;
+	int rv;
+
+	buf_init(&b, 4096);
+	if (why != NULL)
+		buf_addf(&b, "they are no JSON object (%s): ", why);
+	else
+		buf_addf(&b, "the reply %s inside them, behind ",
+			 t->stop == TURN_STOP_REPEATED ? "repeated itself and was stopped"
+						       : "reached its output limit");
+	rv = args_show(&b, s, len, why == NULL);
+	if (why == NULL)
+		buf_adds(&b, "; use fewer words or several calls");
 	c->args = NULL;
 	c->args_len = 0;
-	c->args_error =
-		cut ? "the reply reached its output limit inside them; use fewer words or several "
-		      "calls"
-		    : arena_fmt(&t->mem, "they are no JSON object (%s)", why);
+	c->args_error = rv == 0 && buf_check(&b) == 0 ? arena_copy(&t->mem, b.data, b.len) : NULL;
+	buf_fini(&b);
 	return c->args_error != NULL ? 0 : AVA_ENOMEM;
 }
 
@@ -32,7 +66,7 @@ static int args_keep(struct turn *t, struct turn_call *c, const char *s, size_t 
 	buf_init(&text, CALL_ARGS_MAX);
 	rv = stream_json_add(&text, s, len, v);
 	if (rv == AVA_ETOOBIG) {
-		rv = args_bad(t, c, false, "larger than 256 KB");
+		rv = args_bad(t, c, "larger than 256 KB", s, len);
 	} else if (rv == 0) {
 		c->args = arena_copy(&t->mem, text.data, text.len);
 		c->args_len = text.len;
@@ -92,8 +126,14 @@ static json_t *args_unwrap(json_t *v)
 	return in;
 }
 
-static int args_read(struct turn *t, struct turn_call *c, const char *s, size_t len, bool cut)
+static bool args_cut(const struct turn *t)
 {
+	return t->stop == TURN_STOP_LENGTH || t->stop == TURN_STOP_REPEATED;
+}
+
+static int args_read(struct turn *t, struct turn_call *c, const char *s, size_t len)
+{
+	size_t all;
 	struct ava_error err = {0};
 	json_t *v;
 	int rv;
@@ -110,18 +150,21 @@ static int args_read(struct turn *t, struct turn_call *c, const char *s, size_t 
 		return 0;
 	}
 	if (len > CALL_ARGS_MAX)
-		return args_bad(t, c, false, "larger than 256 KB");
+		return args_bad(t, c, "larger than 256 KB", s, len);
+	all = len;
 	v = json_parse_lenient(s, len, &err);
 	if (v == NULL)
-		return err.code == AVA_ENOMEM ? AVA_ENOMEM : args_bad(t, c, cut, err.text);
+		return err.code == AVA_ENOMEM
+			       ? AVA_ENOMEM
+			       : args_bad(t, c, args_cut(t) ? NULL : err.text, s, len);
 	if (!json_is_object(v)) {
 		v = args_unwrap(v);
 		len = 0; /* the text is no more the value's */
 	}
 	if (!json_is_object(v))
-		rv = args_bad(t, c, false, "another kind of value");
+		rv = args_bad(t, c, "another kind of value", s, all);
 	else if (!reply_shallow(v, REPLY_DEPTH_MAX)) /* it has to fit into a request */
-		rv = args_bad(t, c, false, "nested too deeply");
+		rv = args_bad(t, c, "nested too deeply", s, all);
 	else
 		rv = args_keep(t, c, s, len, v);
 	json_decref(v);
@@ -129,12 +172,12 @@ static int args_read(struct turn *t, struct turn_call *c, const char *s, size_t 
 }
 
 int stream_args(struct turn *t, struct turn_call *c, const struct tool *tool, const char *s,
-		size_t len, bool cut)
+		size_t len)
 {
-	int rv = args_read(t, c, s, len, cut);
+	int rv = args_read(t, c, s, len);
 
 	if (rv != 0 || c->args != NULL || tool == NULL)
 		return rv;
-	return tool->flags & TOOL_ENDS && !cut ? args_as_text(t, c, s, len)
-					       : args_example(t, c, tool);
+	return tool->flags & TOOL_ENDS && !args_cut(t) ? args_as_text(t, c, s, len)
+						       : args_example(t, c, tool);
 }

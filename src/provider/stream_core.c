@@ -610,7 +610,7 @@ static int make_calls(const struct stream *s, struct turn *t)
 					  s->ops->id_char, s->tag);
 		if (rv == 0)
 			rv = stream_args(t, c, reply_tool(s->tools, s->ntools, c->name), args.s,
-					 args.len, t->stop == TURN_STOP_LENGTH);
+					 args.len);
 		t->ncalls++;
 	}
 	return rv;

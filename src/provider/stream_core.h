@@ -188,9 +188,9 @@ int stream_json_add(struct buf *out, const char *s, size_t len, const json_t *v)
 
 /* Arguments of a call as they arrived: sets args and args_len (in t->mem), or
  * args_error, a sentence for the model. `tool`: whose they are; NULL: nobody knows.
- * `cut`: the reply ended at its output limit. 0 or AVA_ENOMEM. */
+ * `t` has the reason of the reply's end. 0 or AVA_ENOMEM. */
 int stream_args(struct turn *t, struct turn_call *c, const struct tool *tool, const char *s,
-		size_t len, bool cut);
+		size_t len);
 
 /* The pieces of which a stream has thousands, read without a tree. Whatever is not such a
  * piece gives DELTA_NONE and is for json_parse_mended. */

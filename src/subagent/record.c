@@ -207,6 +207,7 @@ static const char *const stop_words[] = {
 	[TURN_STOP_END] = "end_turn",      [TURN_STOP_TOOLS] = "tool_use",
 	[TURN_STOP_LENGTH] = "max_tokens", [TURN_STOP_REFUSAL] = "refusal",
 	[TURN_STOP_OTHER] = "other",       [TURN_STOP_PAUSE] = "pause_turn",
+	[TURN_STOP_REPEATED] = "repeated",
 };
 
 enum turn_stop record_stop(const char *word)

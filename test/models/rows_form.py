@@ -164,7 +164,7 @@ ROWS = [
           sent=ran("a.txt:1:hello")) for i, v in enumerate(("yes", "on", "TRUE", 1, "1"))),
     Row("form_args_enum", first("memory_search", {"query": "x", "kind": "Project"}), requests=2, sent=ran("memory_search")),
     Row("form_args_unreadable", first("read_file", '{"path":"a.txt'), requests=2,
-        sent=told(r'). A call that fits: {\"path\":')),
+        sent=told(r'): {\"path\":\"a.txt. A call that fits: {\"path\":')),
     Row("form_args_text", first("search_codebase", {"pattern": ["hello"], "path": None, "regex": "false"}), requests=2,
         sent=ran("a.txt:1:hello")),
     Row("form_args_escape", first("search_codebase", r'{"pattern":"w\w+d$","regex":true}'), requests=2,

@@ -125,8 +125,9 @@ static const struct {
 	{"<tool_call", NULL, "no JSON object", false},
 	{"```", NULL, "no JSON object", false},
 	{"{\"a\":1,\"a\":2}", NULL, "duplicate", false},
-	{"{\"a\":", NULL, "no JSON object", false},
-	{"{\"a\":", NULL, "output limit", true},
+	{"{\"a\":", NULL,
+	 "no JSON object (line 1: unexpected token near end of file): {\"a\":", false},
+	{"{\"a\":[ava]", NULL, "output limit inside them, behind {\"a\":[\\ava];", true},
 	{"{\"a\":1}", "{\"a\":1}", NULL, true}, /* it was whole just in time */
 };
 
@@ -137,9 +138,10 @@ TEST(args)
 		struct turn_call c = {0};
 
 		print_message("%s\n", args_cases[i].text);
-		assert_int_equal(stream_args(t, &c, NULL, args_cases[i].text,
-					     strlen(args_cases[i].text), args_cases[i].cut),
-				 0);
+		t->stop = args_cases[i].cut ? TURN_STOP_LENGTH : TURN_STOP_END;
+		assert_int_equal(
+			stream_args(t, &c, NULL, args_cases[i].text, strlen(args_cases[i].text)),
+			0);
 		if (args_cases[i].args != NULL) {
 			assert_string_equal(c.args, args_cases[i].args);
 			assert_int_equal(c.args_len, strlen(c.args));
@@ -162,11 +164,11 @@ TEST(large_args)
 	while (b.len < CALL_ARGS_MAX - 2)
 		buf_addc(&b, 'x');
 	buf_adds(&b, "\"}");
-	assert_int_equal(stream_args(t, &c, NULL, b.data, b.len, false), 0);
+	assert_int_equal(stream_args(t, &c, NULL, b.data, b.len), 0);
 	assert_int_equal(c.args_len, CALL_ARGS_MAX);
 	b.len--;
 	buf_adds(&b, " }");
-	assert_int_equal(stream_args(t, &c, NULL, b.data, b.len, false), 0);
+	assert_int_equal(stream_args(t, &c, NULL, b.data, b.len), 0);
 	assert_null(c.args);
 	assert_non_null(strstr(c.args_error, "256 KB"));
 	turn_free(t);
