@@ -262,6 +262,7 @@ static enum step ask_model(struct agent *a)
 		.again = a->at.again,
 		.force_submit = a->at.force_submit,
 		.output_schema = a->spec->output_schema,
+		.warmer = a->at.loops > 0,
 	};
 	int used_up = limit_reserve(a, &call.max_output), rv;
 
@@ -575,6 +576,16 @@ static enum step final_text(struct agent *a, const struct reply *r)
 	return rv == 0 ? finish_said(a) : finish_internal(a, rv);
 }
 
+/* Asked once more it repeats itself again: its text is taken, and says so. */
+static int mark_repeated(struct turn *t, const struct reply *r)
+{
+	if (t->stop != TURN_STOP_REPEATED || r->object != NULL)
+		return 0;
+	t->text = arena_fmt(&t->mem, "%s\n\n(" NOTICE_LOOPED ")", t->text);
+	t->text_len = t->text != NULL ? strlen(t->text) : 0;
+	return t->text != NULL ? 0 : AVA_ENOMEM;
+}
+
 static enum step reply_with_text(struct agent *a)
 {
 	struct turn *t = a->turn;
@@ -584,8 +595,10 @@ static enum step reply_with_text(struct agent *a)
 
 	if (rv != 0)
 		step = finish_internal(a, rv);
-	else if (r.call)
+	else if (r.call || (t->stop == TURN_STOP_REPEATED && a->at.loops == 1))
 		step = odd_reply(a);
+	else if (mark_repeated(t, &r) != 0)
+		step = finish_internal(a, AVA_ENOMEM);
 	else
 		step = final_text(a, &r);
 	reply_fini(&r);
@@ -674,6 +687,7 @@ static enum step step_calling(struct agent *a)
 	if (a->turn->stop == TURN_STOP_PAUSE && a->turn->ncalls == 0)
 		return paused(a);
 	a->at.pauses = a->at.halvings = 0;
+	a->at.loops += a->turn->stop == TURN_STOP_REPEATED && a->at.loops < UINT8_MAX;
 	if (a->at.wrapping && (a->turn->ncalls > 0 || limit_can_submit(a)))
 		return wrapped_up(a);
 	if (a->turn->stop == TURN_STOP_REFUSAL)

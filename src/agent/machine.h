@@ -84,6 +84,7 @@ struct agent_infer {
 	int64_t max_output;        /* tokens */
 	bool force_submit;         /* ask for submit_result only, where the dialect can */
 	const char *output_schema; /* of the spec */
+	bool warmer;               /* a reply repeated itself: with a higher temperature */
 };
 
 /* How a run ended; strings borrowed during save_end. */
@@ -200,6 +201,7 @@ struct agent_position {
 	uint16_t warned, shares;     /* told of: bit sets of agent_resource, agent_share */
 	uint8_t odd_replies, pauses; /* empty or a call as text; TURN_STOP_PAUSE; each in a row */
 	uint8_t halvings, repairs;   /* of the request; of the output */
+	uint8_t loops;               /* replies that repeated themselves without end */
 	uint8_t vain;                /* replies in a row of which no call could run */
 	bool nudged, force_submit;
 	bool told_look;          /* before it answers, or before any call: once */

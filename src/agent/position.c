@@ -62,6 +62,7 @@ static const struct {
 	FIELD("repairs", repairs),
 	FIELD("halvings", halvings),
 	FIELD("vain", vain),
+	FIELD("loops", loops),
 	FIELD("nudged", nudged),
 	FIELD("toldLook", told_look),
 	FIELD("forceSubmit", force_submit),

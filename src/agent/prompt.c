@@ -207,7 +207,9 @@ static void note_reply(const struct agent *a, char *out, size_t size)
 		snprintf(out, size, "%s %s%s.", what, then, cut ? ", in fewer words" : "");
 		return;
 	}
-	if (t->text_len > 0)
+	if (t->stop == TURN_STOP_REPEATED)
+		what = "Your reply said the same again and again and was stopped: say it once";
+	else if (t->text_len > 0)
 		what = "Your reply holds a call written as text, which runs nothing";
 	else if (t->thinking_len > 0 && !cut)
 		what = "Your reply was thinking alone, which nobody reads";

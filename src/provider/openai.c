@@ -154,7 +154,7 @@ static int openai_tail(struct buf *out, const struct model *m, bool thinking,
 		add_thinking(out, m);
 	/* Servers have 0.8 where nobody says another: small models then miss every fifth call. */
 	if (local && model_takes(m, "temperature"))
-		buf_adds(out, ",\"temperature\":0.2");
+		buf_adds(out, call->warmer ? ",\"temperature\":0.6" : ",\"temperature\":0.2");
 	if (form)
 		add_result_form(out, m, call->output_schema);
 	if (force)

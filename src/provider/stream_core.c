@@ -261,14 +261,17 @@ static int grown(struct stream *s, struct part *p, enum delta_kind kind, size_t 
 		if (stream_repeats(text, before, text + before, len, false)) {
 			memmove(text, text + before, len);
 			p->text.len = len;
+			p->look_at = 0;
 		}
-	} else if (p->lead != LEAD_OVER) {
+	} else if (p->lead == LEAD_BEGIN || p->lead == LEAD_LED) {
 		return stream_lead(s, (unsigned)(p - s->reply->parts), false);
 	} else if (p->kind == PART_TEXT) {
 		stream_show(s, p);
 	} else {
 		stream_tell(s, text + before, len, kind != DELTA_TEXT);
 	}
+	if (p->text.len >= p->look_at)
+		stream_repeat(s, p);
 	return 0;
 }
 
@@ -376,6 +379,7 @@ static enum turn_stop stop_of(const char *reason)
 		{"max_tokens", TURN_STOP_LENGTH},
 		{"length", TURN_STOP_LENGTH},
 		{"max_output_tokens", TURN_STOP_LENGTH},
+		{"repeated", TURN_STOP_REPEATED},
 		{"incomplete", TURN_STOP_LENGTH},
 		{"tool_use", TURN_STOP_TOOLS},
 		{"tool_calls", TURN_STOP_TOOLS},

@@ -59,6 +59,7 @@ struct part {
 	json_t *object;  /* reasoning_details as it began, all of a call; responses: the item */
 	bool named_now;  /* chat completions: its name is of this chunk */
 	size_t told;     /* bytes of a text that were shown */
+	size_t look_at;  /* length at which stream_repeat is due */
 	uint8_t lead;    /* of a text: enum lead */
 	const struct thought *in; /* of the first text: the thinking that it is in */
 	bool ended;               /* Messages: its end came */
@@ -171,6 +172,10 @@ int stream_settle(struct stream *s);
 void stream_show(struct stream *s, struct part *p);
 /* The text of a reply becomes the calls that it is, where the server is one's own. 0 or a code. */
 int stream_take_written(struct stream *s);
+
+/* More came of the part, what leads it aside: a reply that repeats itself without end is whole, cut
+ * behind the first time (stream_repeat.c). */
+void stream_repeat(struct stream *s, struct part *p);
 
 /* A piece with `piece` does not go on behind `had`, it says all of it once more: services
  * that send all so far each time, or the whole call at the end. `named`: the piece

@@ -3,7 +3,7 @@
 import json
 
 from play import Row, judge
-from service import RESULT, acall, asubmit, call, error, submit, text
+from service import CHUNKED, RESULT, acall, asubmit, call, chunk, error, piece, submit, text
 
 WORDS = "The answer is forty-two."
 WHOLE = {"summary": WORDS, "output": {"n": 42}, "confidence": 0.9, "caveats": []}
@@ -86,6 +86,19 @@ def held(*names, required=("summary", "confidence")):
 
 def refuses(member, answer):
     return lambda n, r: error(400, f"unknown field '{member}'") if member in r.body else answer(n, r)
+
+
+def looped(r):
+    """It never ends, and nothing says so."""
+    return CHUNKED + b"".join(piece(chunk({"content": "The task is done, and you can return to work.\n"})) for _ in range(400))
+
+
+def warmer(seen):
+    """The first time is kept, and asked for anew."""
+    said = seen[1].messages("assistant")[-1]["content"]
+    if said.count("The task is done") != 1 or "the same again and again" not in seen[1].messages()[-1]["content"]:
+        return said[-300:]
+    return None if [r.body["temperature"] for r in seen] == [0.2] + [0.6] * (len(seen) - 1) else "no warmer"
 
 
 def listed(name, args, *words):
@@ -197,6 +210,10 @@ ROWS = [
     Row("form_again_bad", always("read_file", {"first_line": "TAX"}), requests=5, end="error/repeated_calls",
         error="the model called read_file with the same arguments, which do not fit, 4 times"),
     Row("form_again_json", always("read_file", '{"path":"a.txt"'), requests=5, end="error/repeated_calls"),
+    # A text that says the same without end is cut, and asked for once more, a little warmer; then it is what there is.
+    Row("form_again_words", lambda n, r: looped(r) if n == 1 else submit(n, r), requests=2, summary="ok done", sent=warmer),
+    Row("form_again_words_twice", lambda n, r: looped(r) if n < 3 else formed(n, r), requests=3, end="success/final_text",
+        summary="ok done", sent=warmer),
     Row("form_again_turns", lambda n, r: call(n, r, *(("open_file", {"n": n}) if n % 2 else ("read_file", {"line": n}))), requests=5,
         end="error/repeated_calls", error="none of the calls in 4 replies in a row could run, the last one of read_file: "
         "bad arguments: path is required", sent=lambda seen: None if "Your task was: Look at the folder." in

@@ -351,6 +351,21 @@ TEST(no_result_in_text)
 	}
 }
 
+/* A reply that was cut since it repeated itself is asked once more, then taken, and says so. */
+RIG_TEST(repeated_words)
+{
+	rig_call(r);
+	assert_false(r->infer.warmer);
+	SAY(r, .text = "It is done.", .stop = TURN_STOP_REPEATED);
+	assert_non_null(strstr(r->notices[0], "the same again and again"));
+	assert_true(r->infer.warmer);
+	SAY(r, .text = "It is done.", .stop = TURN_STOP_REPEATED);
+	assert_true(r->a.at.nudged);
+	SAY(r, .text = "It is done.", .stop = TURN_STOP_REPEATED);
+	assert_int_equal(r->ends, 1);
+	assert_string_equal(r->summary, "It is done.\n\n(" NOTICE_LOOPED ")");
+}
+
 TEST(call_as_text)
 {
 	static const char *const texts[] = {

@@ -198,7 +198,8 @@ TEST(reply_too_large)
 	bool progress;
 	int rv = 0;
 
-	memset(block, 'x', sizeof(block));
+	for (uint32_t n = 0, seed = 7; n < sizeof(block); n++, seed = seed * 1103515245 + 12345)
+		block[n] = (char)('a' + (seed >> 16) % 26); /* it does not repeat itself */
 	for (unsigned n = 0; n < 34 && rv == 0; n++) {
 		feed_text(d, s, head);
 		stream_feed(s, block, sizeof(block), &progress);
@@ -226,9 +227,9 @@ TEST(reply_too_large)
 /* A service that writes on beyond what it was asked for is stopped before it costs much. */
 TEST(beyond_what_was_asked)
 {
-	static const char piece[] =
+	static const char form[] =
 		"data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":"
-		"\"on and on and on and on and on and on and on and on\"}}]}\n\n";
+		"\"on and %u and on and on and on and on and on and on\"}}]}\n\n";
 	struct stream *s = stream_open(dialect_openai.stream, &model, "t_1");
 	struct reply_error e;
 	struct turn *t;
@@ -236,8 +237,12 @@ TEST(beyond_what_was_asked)
 	int rv = 0;
 
 	stream_asked(s, 0, 1000);
-	for (unsigned n = 0; n < 100000 && rv == 0; n++)
-		rv = stream_feed(s, piece, sizeof(piece) - 1, &progress);
+	for (unsigned n = 0; n < 100000 && rv == 0; n++) {
+		char piece[sizeof(form) + 10];
+		int len = snprintf(piece, sizeof(piece), form, n);
+
+		rv = stream_feed(s, piece, (size_t)len, &progress);
+	}
 	assert_true(rv < 0);
 	assert_int_equal(stream_end(s, 200, NULL, &t, &e), REPLY_OTHER);
 	assert_non_null(strstr(e.text, "far beyond the most it was asked to write"));

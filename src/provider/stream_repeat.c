@@ -1,0 +1,67 @@
+/* A reply that says the same again and again: small models do, to the end of their output, which at
+ * a slow server is an hour.
+ *
+ * Looked at each time that a text has grown by a step: do its last bytes stand there before, a
+ * period back, and does all of a run that is long enough equal itself one period back? Then what
+ * came is kept up to the end of the first time, and the reply ends there as if the service had said
+ * so. What repeats for good reason (rules of a table, rows of zeros, data that is written to a
+ * file) is shorter than a run, or differs in a byte. A step costs a look at a period's bytes;
+ * nothing is allocated, and nothing can fail. */
+#include <string.h>
+
+#include "base/util.h"
+#include "provider/stream_core.h"
+
+#define STEP        1024u
+#define PERIOD_MAX  2048u /* bytes that are said again */
+#define COPIES      8u    /* of them, at the least */
+#define LEAST       2048u /* bytes of a run */
+#define LEAST_SHORT 4096u /* of one whose period is that of a rule or a row of digits */
+#define SHORT       16u
+#define ARGS_TIMES  4u /* so much longer where it is the content of a file */
+#define NEEDLE      16u
+#define TRIES       16 /* periods at a step */
+
+/* The bytes at the end of `s` that equal those `period` before; 0: fewer than a run. */
+static size_t run_of(const char *s, size_t len, size_t period, size_t least)
+{
+	size_t n = MAX(least, (COPIES - 1) * period);
+
+	if (len < n + period || memcmp(s + len - n, s + len - n - period, n) != 0)
+		return 0;
+	while (n + period < len && s[len - n - 1] == s[len - n - 1 - period])
+		n++;
+	return n;
+}
+
+void stream_repeat(struct stream *s, struct part *p)
+{
+	size_t times = p->kind == PART_CALL ? ARGS_TIMES : 1, len = p->text.len, n = 0, period = 0;
+	const char *text = p->text.data, *end = text + len - 1, *at = end, *low;
+
+	p->look_at = len + STEP;
+	if (len < LEAST * times)
+		return;
+	low = text + (len > PERIOD_MAX + NEEDLE ? len - PERIOD_MAX - 1 : NEEDLE - 1);
+	for (int tries = 0; n == 0 && tries < TRIES;) {
+		at = memrchr(low, *end, (size_t)(at - low));
+		if (at == NULL)
+			return;
+		if (memcmp(at + 1 - NEEDLE, end + 1 - NEEDLE, NEEDLE) != 0)
+			continue;
+		period = (size_t)(end - at);
+		n = run_of(text, len, period, LEAST * times);
+		tries++;
+	}
+	if (n == 0 || (period < SHORT && n < LEAST_SHORT * times))
+		return;
+	p->text.len -= n;
+	while (((unsigned char)text[p->text.len] & 0xc0) == 0x80) /* amid a character */
+		p->text.len++;
+	at = memchr(text + p->text.len, '\n', MIN(n, period));
+	if (at != NULL && text[p->text.len - 1] != '\n') /* whole lines, where there are some */
+		p->text.len = (size_t)(at + 1 - text);
+	p->text.data[p->text.len] = 0;
+	stream_stop(s->reply, "repeated");
+	s->done = true;
+}
