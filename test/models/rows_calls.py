@@ -1,5 +1,8 @@
 """Calls that come in other pieces than they should, and under other names."""
 
+import subprocess
+
+import play
 from play import Row
 from service import DONE, chunk, call, ev, honest, sse, submit, text, tool_call
 
@@ -42,6 +45,17 @@ def one(members, finish="tool_calls"):
 MESSAGE = {"role": "assistant", "content": "", "tool_calls": [
     {"id": "call_1", "type": "function", "function": fn("read_file", A)},
     {"id": "call_2", "type": "function", "function": fn("list_files", B)}]}
+
+
+def chat(world, row):
+    """A call written as text by Ava is made, and nobody sees it; what she says twice without end is seen once."""
+    said = subprocess.run([play.AVA, "chat", "--model", row.model()], input=f"hello [row {row.name}]\n", cwd=world.work,
+                          env={**world.env, **row.env}, capture_output=True, text=True, timeout=120, check=False)
+    seen, printed = world.seen(row), said.stdout + said.stderr
+    called = [c["function"]["name"] for m in seen[-1].messages() for c in m.get("tool_calls") or ()]
+    wrong = [] if "arguments" not in printed and "tool_call" not in printed else [f"shown: {printed}"]
+    wrong += [] if "I look it up." in printed and printed.count("None is at work.") == 1 else [f"not said: {printed}"]
+    return wrong + ([] if called == ["list_subagents"] and len(seen) == 2 else [f"called {called}, {len(seen)} requests"])
 
 
 def named(*names):
@@ -101,6 +115,8 @@ ROWS = [
     row("calls_text_two", lambda n, r: text(r, f'<tool_call>{{"name":"read_file","arguments":{A}}}</tool_call>\n'
         f'<tool_call>{{"name":"list_files","arguments":{B}}}</tool_call>') if n == 1 else submit(n, r), ("read_file", "list_files")),
     row("calls_text_submit", lambda n, r: text(r, '{"name":"submit_result","arguments":{"summary":"ok done"}}'), (), requests=1),
+    Row("calls_text_chat", lambda n, r: text(r, "I look it up.\n\n```json\n{\"name\": \"list_subagents\", \"arguments\": {}}\n```"
+        if n == 1 else "None is at work."), play=chat),
     # A tool that there is not is told as every such call is; where words follow that are about it, it is asked again.
     Row("calls_text_unknown", lambda n, r: text(r, '```json\n{"name":"tax_rate","arguments":{"shop":"shop.py"}}\n```')
         if n == 1 else submit(n, r), requests=2, summary="ok done",

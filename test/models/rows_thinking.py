@@ -115,5 +115,5 @@ ROWS = [
         says_not=["empty_replies"]),
     Row("think_chat_call", lambda n, r: text(r, '<tool_call>\n{"name": "spawn_subagent", "arguments": {"task": "count files", '
                                              '"role": "code_reviewer"}}\n</tool_call>'), play=chat,
-        says="choose one that can call tools", says_not=["tool_call", "count files"]),
+        says="Proceed?", says_not=["tool_call", "arguments"]),
 ]
