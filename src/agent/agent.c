@@ -29,6 +29,7 @@
 
 #include "agent/ask.h"
 #include "agent/limit.h"
+#include "agent/output.h"
 #include "agent/prompt.h"
 #include "agent/position.h"
 #include "agent/reply.h"

@@ -14,7 +14,7 @@
 
 #include <jansson.h>
 
-#include "agent/reply.h"
+#include "agent/output.h"
 #include "agent/tool.h"
 #include "base/buf.h"
 #include "base/util.h"

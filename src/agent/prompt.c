@@ -13,7 +13,7 @@
 #include "agent/machine.h"
 #include "agent/limit.h"
 #include "agent/position.h"
-#include "agent/reply.h"
+#include "agent/output.h"
 #include "base/buf.h"
 #include "base/util.h"
 #include "codec/utf8.h"

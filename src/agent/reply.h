@@ -37,6 +37,8 @@ json_t *reply_calls(const char *text, size_t len, const struct tool *const *tool
  * confidence of 90 or "high", caveats that are no list of texts; what has no place is the output
  * where there is none. */
 void reply_mend(json_t *o);
+/* The text of `v`, one line, in `mem`. 0 or AVA_ENOMEM. */
+int reply_json(struct arena *mem, const json_t *v, const char **out, size_t *len);
 /* Fill output, summary, caveats and confidence (0: nobody knows) of `end` from the arguments of
  * submit_result or from an envelope; strings in `mem`. 0 or AVA_ENOMEM. */
 int reply_result(struct arena *mem, const json_t *object, struct agent_end *end);
@@ -52,45 +54,5 @@ int reply_take(struct arena *mem, const struct reply *r, const char *text, size_
 int reply_keep(struct agent *a, const char *text);
 /* The turn looks something up, and nothing was looked up before: what was said is void. */
 void reply_forget(struct agent *a);
-
-/* ---- What a run hands in against the schema that was asked for (doc/SCHEMA.md). */
-
-#define OUTPUT_REPAIRS_MAX 2 /* replies that may try again */
-
-/* The output of `end`, brought toward the schema where it does not fit (schema_coerce).
- * *errors: NULL when it fits or nothing is asked for, else what is wrong, a line for
- * each, in the turn's arena. AVA_ENOMEM. */
-int output_check(struct agent *a, struct agent_end *end, const char **errors);
-/* A call that ends the run with arguments that do not fit, but hold a result: taken with a caveat
- * when the last one was refused or `last`: no other could be made. AVA_EINVAL: refused, and
- * counted. */
-int output_accept(struct agent *a, struct turn_call *c, bool last);
-
-/* The first call that ends the run with valid arguments; NULL: none. */
-struct turn_call *output_submit(struct agent *a);
-/* People said something that the model has not read: its result can wait. */
-void output_put_off(struct agent *a);
-/* What a call that ends the run hands in. 0, AVA_ENOMEM. */
-int output_take(struct agent *a, const struct turn_call *c, struct agent_end *end);
-/* An output that does not fit is left out. 0, AVA_ENOMEM. */
-int output_drop_misfit(struct agent *a, struct agent_end *end);
-
-/* Calls of the turn that would end the run with an output that does not fit are
- * answered with what is wrong, while it may be tried again. `more`: another call
- * could be made. 0, AVA_ENOMEM. */
-int output_send_back(struct agent *a, bool more);
-
-/* An end as a success becomes one that says what is wrong, and holds no output. */
-void output_misfit(struct agent_end *end, const char *errors);
-
-/* ---- answers that the machine gives itself */
-
-/* `error_class` and `output` are static or in the turn's arena. */
-void answer_call(struct agent *a, struct turn_call *c, bool success, const char *error_class,
-		 const char *output);
-/* Every call that has none gets a result, also when the run ends: the next request,
- * and whoever reads the record, must find both halves. */
-void answer_open(struct agent *a, const char *error_class, const char *why);
-void answer_unknown(struct agent *a, struct turn_call *c);
 
 #endif

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/output.h"
 #include "agent/reply.h"
 #include "agent/tool.h"
 #include "ava/talk.h"
