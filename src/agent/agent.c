@@ -483,7 +483,7 @@ static enum step finish_said(struct agent *a)
 	bool result = r.object != NULL && !r.call;
 
 	if (rv == 0 && result)
-		rv = reply_take(&a->turn->mem, &r, a->at.said, strlen(a->at.said), &end);
+		rv = reply_take(&a->turn->mem, &r, a->at.said, strlen(a->at.said), false, &end);
 	reply_fini(&r);
 	if (rv != 0)
 		return finish_internal(a, rv);
@@ -544,7 +544,7 @@ static enum step final_text(struct agent *a, const struct reply *r)
 
 	a->at.odd_replies = 0;
 	if (r->object != NULL)
-		rv = reply_take(&t->mem, r, t->text, t->text_len, &end);
+		rv = reply_take(&t->mem, r, t->text, t->text_len, t->forced, &end);
 	if (rv == 0)
 		rv = save_reply(a, false);
 	if (rv != 0)
@@ -577,16 +577,6 @@ static enum step final_text(struct agent *a, const struct reply *r)
 	return rv == 0 ? finish_said(a) : finish_internal(a, rv);
 }
 
-/* Asked once more it repeats itself again: its text is taken, and says so. */
-static int mark_repeated(struct turn *t, const struct reply *r)
-{
-	if (t->stop != TURN_STOP_REPEATED || r->object != NULL)
-		return 0;
-	t->text = arena_fmt(&t->mem, "%s\n\n(" NOTICE_LOOPED ")", t->text);
-	t->text_len = t->text != NULL ? strlen(t->text) : 0;
-	return t->text != NULL ? 0 : AVA_ENOMEM;
-}
-
 static enum step reply_with_text(struct agent *a)
 {
 	struct turn *t = a->turn;
@@ -598,7 +588,7 @@ static enum step reply_with_text(struct agent *a)
 		step = finish_internal(a, rv);
 	else if (r.call || (t->stop == TURN_STOP_REPEATED && a->at.loops == 1))
 		step = odd_reply(a);
-	else if (mark_repeated(t, &r) != 0)
+	else if (reply_mark(t, &r) != 0)
 		step = finish_internal(a, AVA_ENOMEM);
 	else
 		step = final_text(a, &r);
@@ -636,19 +626,10 @@ static enum step paused(struct agent *a)
 /* The one reply after a forced end: what it submits is kept, nothing runs. */
 static enum step wrapped_up(struct agent *a)
 {
-	struct turn *t = a->turn;
-	struct turn_call *submit = output_submit(a);
+	struct turn_call *submit;
 	struct agent_end end = {0};
-	struct reply r = {0};
-	int rv = submit != NULL
-			 ? output_take(a, submit, &end)
-			 : reply_read(&r, t->text, t->text_len, a->spec->tools, a->spec->ntools);
+	int rv = output_last(a, &submit, &end);
 
-	if (rv == 0 && r.envelope) /* held to the form of a result */
-		rv = reply_take(&t->mem, &r, t->text, t->text_len, &end);
-	reply_fini(&r);
-	if (rv == 0)
-		rv = output_drop_misfit(a, &end);
 	if (rv == 0)
 		rv = save_reply(a, false);
 	if (rv != 0)
@@ -679,7 +660,10 @@ static enum step step_calling(struct agent *a)
 		return make_room(a);
 	if (!a->reply_ready)
 		return STEP_WAIT;
-	a->asked = a->reply_ready = a->at.force_submit = false;
+	a->asked = a->reply_ready = false;
+	if (a->turn != NULL)
+		a->turn->forced = a->at.force_submit;
+	a->at.force_submit = false;
 	if (a->reply_code < 0)
 		return call_failed(a);
 	rv = take_reply(a);

@@ -241,3 +241,19 @@ void output_misfit(struct agent_end *end, const char *errors)
 	end->partial = true;
 	end->unverified = false;
 }
+
+int output_last(struct agent *a, struct turn_call **submit, struct agent_end *end)
+{
+	struct turn *t = a->turn;
+	struct reply r = {0};
+	int rv;
+
+	*submit = output_submit(a);
+	rv = *submit != NULL
+		     ? output_take(a, *submit, end)
+		     : reply_read(&r, t->text, t->text_len, a->spec->tools, a->spec->ntools);
+	if (rv == 0 && r.envelope)
+		rv = reply_take(&t->mem, &r, t->text, t->text_len, t->forced, end);
+	reply_fini(&r);
+	return rv == 0 ? output_drop_misfit(a, end) : rv;
+}

@@ -28,6 +28,10 @@ int output_take(struct agent *a, const struct turn_call *c, struct agent_end *en
 /* An output that does not fit is left out. 0, AVA_ENOMEM. */
 int output_drop_misfit(struct agent *a, struct agent_end *end);
 
+/* What the last reply of a run hands in, by a call (*submit; NULL: none) or in the form of one. 0,
+ * AVA_ENOMEM. */
+int output_last(struct agent *a, struct turn_call **submit, struct agent_end *end);
+
 /* Calls of the turn that would end the run with an output that does not fit are
  * answered with what is wrong, while it may be tried again. `more`: another call
  * could be made. 0, AVA_ENOMEM. */

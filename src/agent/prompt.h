@@ -56,7 +56,6 @@ int notice_escape(struct buf *out, const char *s, size_t len);
 
 #define ODD_REPLIES_MAX 3 /* in a row are asked again, with a changed request */
 #define NOTICE_THOUGHT  "the model answered only in its thinking"
-#define NOTICE_LOOPED   "the model repeated itself from here on and was stopped"
 #define NOTICE_REPEATED "the model called %.*s with the same arguments and the same result %u times"
 
 /* All that is said with the results of a turn, as notices in its arena; `near`: limits

@@ -725,7 +725,7 @@ static int text_beside(struct arena *mem, const struct reply *r, const char *tex
 }
 
 int reply_take(struct arena *mem, const struct reply *r, const char *text, size_t len,
-	       struct agent_end *end)
+	       bool submitted, struct agent_end *end)
 {
 	int rv;
 
@@ -736,8 +736,19 @@ int reply_take(struct arena *mem, const struct reply *r, const char *text, size_
 		rv = reply_json(mem, r->object, &end->output, &end->output_len);
 	if (rv == 0 && end->summary == NULL)
 		rv = text_beside(mem, r, text, len, end);
+	if (submitted && r->envelope)
+		return rv;
 	end->unverified = true;
 	return rv == 0 ? add_caveat(mem, end, CAVEAT_TEXT) : rv;
+}
+
+int reply_mark(struct turn *t, const struct reply *r)
+{
+	if (t->stop != TURN_STOP_REPEATED || r->object != NULL)
+		return 0;
+	t->text = arena_fmt(&t->mem, "%s\n\n(" REPLY_LOOPED ")", t->text);
+	t->text_len = t->text != NULL ? strlen(t->text) : 0;
+	return t->text != NULL ? 0 : AVA_ENOMEM;
 }
 
 /* ---- texts behind which the model is asked again */

@@ -42,10 +42,14 @@ int reply_json(struct arena *mem, const json_t *v, const char **out, size_t *len
 /* Fill output, summary, caveats and confidence (0: nobody knows) of `end` from the arguments of
  * submit_result or from an envelope; strings in `mem`. 0 or AVA_ENOMEM. */
 int reply_result(struct arena *mem, const json_t *object, struct agent_end *end);
-/* The same from what reply_read found, unverified and with a caveat that says how it came; text
- * beside the object becomes the summary when it has none. */
+/* The same from what reply_read found, unverified and with a caveat that says how it came, unless
+ * it was asked for in that form (`submitted`); text beside the object becomes the summary when it
+ * has none. */
 int reply_take(struct arena *mem, const struct reply *r, const char *text, size_t len,
-	       struct agent_end *end);
+	       bool submitted, struct agent_end *end);
+#define REPLY_LOOPED "the model repeated itself from here on and was stopped"
+/* A text that was cut since it repeated itself, and is no result, says so. 0 or AVA_ENOMEM. */
+int reply_mark(struct turn *t, const struct reply *r);
 
 /* A text that would be the end of a run, behind which the model is asked once more, is kept as
  * a->at.said. Of two the later one stays when it holds the earlier, or is a whole answer (200

@@ -11,6 +11,7 @@
 #include <strings.h>
 
 #include "agent/reply.h"
+#include "agent/tool.h"
 #include "base/util.h"
 #include "codec/json.h"
 #include "provider/model.h"
@@ -113,12 +114,17 @@ int stream_take_written(struct stream *s)
 	{
 		struct part *call = NULL;
 		const json_t *args = json_object_get(one, "arguments");
+		const char *name = json_str(one, "name");
+		const struct tool *tool = reply_tool(s->tools, s->ntools, name);
 
+		/* No result is known yet of those before: small models write all tools down. */
+		if (i > 0 && tool != NULL && tool->flags & TOOL_ENDS)
+			break;
 		if (rv == 0)
 			rv = stream_part(s, PART_CALL, -1, &call);
 		if (rv != 0)
 			break;
-		call->name = strdup(json_str(one, "name"));
+		call->name = strdup(name);
 		rv = call->name == NULL     ? AVA_ENOMEM
 		     : json_is_string(args) ? buf_adds(&call->text, json_string_value(args))
 					    : json_dump(&call->text, args);

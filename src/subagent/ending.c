@@ -117,7 +117,7 @@ static const char *looked_at_nothing(const struct run *r, const struct agent_end
 	for (unsigned i = 0; i < s->ntools; i++)
 		if (r->tools.counts[i] > 0 && !(s->tools[i]->flags & TOOL_ENDS))
 			return NULL;
-	return r->agent.at.totals.tool_calls <= (end->status == AVA_SUCCESS && !end->unverified)
+	return r->agent.at.totals.tool_calls <= (strcmp(end->stop_reason, "submitted") == 0)
 		       ? "no tool was called: nothing of this was looked up"
 		       : "no call of a tool succeeded: nothing of this was looked up";
 }

@@ -114,6 +114,9 @@ ROWS = [
         ("coder", '<tool_call>\n<function=read_file>\n<parameter=path>\na.txt\n</parameter>\n</function>\n</tool_call>'))),
     row("calls_text_two", lambda n, r: text(r, f'<tool_call>{{"name":"read_file","arguments":{A}}}</tool_call>\n'
         f'<tool_call>{{"name":"list_files","arguments":{B}}}</tool_call>') if n == 1 else submit(n, r), ("read_file", "list_files")),
+    # All tools written down, one behind the other: no result that was made up before the first call is one.
+    row("calls_text_all", lambda n, r: text(r, '{"name":"read_file","arguments":{"path":"a.txt"}}\n'
+        '{"name":"submit_result","arguments":{"summary":"The answer in words."}}') if n == 1 else submit(n, r)),
     row("calls_text_submit", lambda n, r: text(r, '{"name":"submit_result","arguments":{"summary":"ok done"}}'), (), requests=1),
     Row("calls_text_chat", lambda n, r: text(r, "I look it up.\n\n```json\n{\"name\": \"list_subagents\", \"arguments\": {}}\n```"
         if n == 1 else "None is at work."), play=chat),

@@ -116,8 +116,8 @@ def chat(world, row):
 ROWS = [
     # Invented, as a call of a tool that there is not: no result, whatever stands in it.
     Row("ends_invented", says('```json\n{"name":"tax_rate","arguments":{"shop":"shop.py","notes":"Shop.py uses a tax rate of '
-                              '10% ..."}}\n```'), end="error/empty_replies", requests=4,
-        result=lambda d: None if d["output"] is None and "✅" not in str(d) else str(d)),
+                              '10% ..."}}\n```'), end="error/repeated_calls", requests=5,
+        error="the model called tax_rate, which does not exist, 4 times", result=lambda d: None if d["output"] is None and "✅" not in str(d) else str(d)),
     Row("ends_text", says(DONE_NOTHING), end="no_result/final_text", requests=3, summary=DONE_NOTHING,
         result=none(caveats=[UNLOOKED]), sent=told(LOOK, NUDGE)),
     Row("ends_kept", says(read, ANSWER, DONE_NOTHING), end="no_result/final_text", requests=3,

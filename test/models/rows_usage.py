@@ -181,11 +181,13 @@ def flood(delta):
     return script
 
 
+# It does not repeat itself, else it were stopped for that.
+NOISE = "".join(map(str, range(1300)))[:4000]
 # Of 10 cents: the input, and the output that was asked for, half as much again, and a little.
 FLOODS = [Row("flood-" + name, flood(delta), on=PRICED, args=["--max-cost-cents", "10"], end="error/model_error", requests=1, own=True,
               cents=(10, 17), error="beyond the most it was asked to write") for name, delta in (
-    ("text", {"content": "x" * 4000}), ("thinking", {"reasoning_content": "y" * 4000}), ("arguments", {"tool_calls": [
-        {"index": 0, "id": "c", "type": "function", "function": {"name": "list_files", "arguments": "z" * 4000}}]}))]
+    ("text", {"content": NOISE}), ("thinking", {"reasoning_content": NOISE}), ("arguments", {"tool_calls": [
+        {"index": 0, "id": "c", "type": "function", "function": {"name": "list_files", "arguments": NOISE}}]}))]
 
 # ---- how it is shown
 

@@ -252,6 +252,7 @@ static const char *check_infer(struct judge *j)
 	RULE(j->reply == NULL || j->put_off || j->reply->v[0] != SIM_SAYS_SUBMIT);
 	RULE(j->editing ||
 	     rec->v[1] == (j->spec->can_force && (nudged || (j->reply != NULL && last(j)))));
+	j->asked_forced = rec->v[1];
 	j->iteration++;
 	j->calls_made++;
 	j->lines_since = 0;
@@ -552,7 +553,8 @@ static struct verdict reply_verdict(const struct judge *j)
 		break;
 	case SIM_SAYS_JSON:
 		if (j->assistant_last && !j->put_off && (!must_look(j) || used_up(j) >= 0))
-			return (struct verdict){AVA_SUCCESS, "final_text", SIM_END_UNVERIFIED};
+			return (struct verdict){AVA_SUCCESS, "final_text",
+						j->asked_forced ? 0 : SIM_END_UNVERIFIED};
 		break;
 	case SIM_SAYS_TEXT:
 		if (j->assistant_last && !j->put_off && (j->texts_asked == 1 || used_up(j) >= 0))

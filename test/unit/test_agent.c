@@ -354,7 +354,7 @@ TEST(no_result_in_text)
 /* A reply that was cut since it repeated itself is asked once more, then taken, and says so. */
 RIG_TEST(repeated_words)
 {
-	rig_call(r);
+	rig_looked(r);
 	assert_false(r->infer.warmer);
 	SAY(r, .text = "It is done.", .stop = TURN_STOP_REPEATED);
 	assert_non_null(strstr(r->notices[0], "the same again and again"));
@@ -363,7 +363,22 @@ RIG_TEST(repeated_words)
 	assert_true(r->a.at.nudged);
 	SAY(r, .text = "It is done.", .stop = TURN_STOP_REPEATED);
 	assert_int_equal(r->ends, 1);
-	assert_string_equal(r->summary, "It is done.\n\n(" NOTICE_LOOPED ")");
+	assert_string_equal(r->summary, "It is done.\n\n(" REPLY_LOOPED ")");
+}
+
+/* A text in the form of a result, where a result was asked for, is one as if submitted. */
+RIG_TEST(result_in_form)
+{
+	static const char form[] = "{\"summary\":\"It is 42.\",\"confidence\":0.5}";
+
+	rig_looked(r);
+	SAY(r, .text = "It is 42.");
+	assert_true(r->infer.force_submit);
+	SAY(r, .text = form);
+	assert_end(r, AVA_SUCCESS, "final_text");
+	assert_string_equal(r->summary, "It is 42.");
+	assert_false(r->end.unverified);
+	assert_true(r->end.confidence == 0.5);
 }
 
 TEST(call_as_text)
