@@ -81,7 +81,7 @@ static enum trial_word word_of(const struct turn *t, const struct tool *const *t
 	struct reply r;
 
 	if (t->ncalls > 0)
-		return TRIAL_CALLS;
+		return t->written ? TRIAL_CALLS_IN_TEXT : TRIAL_CALLS;
 	if (t->text_len == 0)
 		return t->thinking_len > 0 ? TRIAL_THINKS : TRIAL_TALKS;
 	if (reply_read(&r, t->text, t->text_len, tools, 1) == 0 && r.call)

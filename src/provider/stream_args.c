@@ -13,8 +13,8 @@
 #include "codec/utf8.h"
 #include "provider/stream_core.h"
 
-#define SHOWN_BYTES 120 /* of what a model wrote in their place: the line that goes back has "{}"  \
-			 */
+/* Of what a model wrote in place of arguments: the line that goes back has "{}". */
+#define SHOWN_BYTES 120
 
 /* What it wrote, its beginning or (`cut`) its end. */
 static int args_show(struct buf *out, const char *s, size_t len, bool cut)

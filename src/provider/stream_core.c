@@ -691,7 +691,7 @@ static int make_turn(struct stream *s, struct turn *t)
 		return 0;
 	rv = stream_settle(s);
 	if (rv == 0)
-		rv = stream_take_written(s);
+		rv = stream_take_written(s, t);
 	if (rv == 0)
 		rv = make_calls(s, t);
 	if (rv == 0)

@@ -171,7 +171,7 @@ int stream_settle(struct stream *s);
 /* Show what came of a text whose beginning is over, but no call. */
 void stream_show(struct stream *s, struct part *p);
 /* The text of a reply becomes the calls that it is, where the server is one's own. 0 or a code. */
-int stream_take_written(struct stream *s);
+int stream_take_written(struct stream *s, struct turn *t);
 
 /* More came of the part, what leads it aside: a reply that repeats itself without end is whole, cut
  * behind the first time (stream_repeat.c). */

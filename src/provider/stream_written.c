@@ -96,7 +96,7 @@ void stream_show(struct stream *s, struct part *p)
 	p->told = to;
 }
 
-int stream_take_written(struct stream *s)
+int stream_take_written(struct stream *s, struct turn *t)
 {
 	struct part *p = stream_find(s, 1u << PART_TEXT, -1);
 	bool can = s->ops->chat && !s->ops->items && s->reply->ncalls == 0 && p != NULL &&
@@ -106,6 +106,7 @@ int stream_take_written(struct stream *s)
 	int rv = 0;
 
 	list = can ? reply_calls(p->text.data, p->text.len, s->tools, s->ntools, &from) : NULL;
+	t->written = list != NULL;
 	if (list != NULL)
 		p->text.len = from;
 	else if (p != NULL && p->lead == LEAD_OVER && p->told < p->text.len)

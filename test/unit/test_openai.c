@@ -60,7 +60,7 @@ TEST(head)
 	"result\","                                                                                \
 	"\"schema\":{\"type\":\"object\",\"properties\":{\"summary\":{\"type\":\"string\"},"       \
 	"\"output\":" output ",\"confidence\":{\"type\":\"number\"},\"caveats\":{\"type\":"        \
-			     "\"array\",\"items\":{\"type\":"                                      \
+	"\"array\",\"items\":{\"type\":"                                                           \
 	"\"string\"}}},\"required\":[\"summary\"," required "\"confidence\"],"                     \
 	"\"additionalProperties\":false}}},\"tool_choice\":\"none\""
 #define WANTS ",\"provider\":{\"require_parameters\":true}"
