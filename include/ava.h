@@ -69,6 +69,7 @@ struct ava_error {
 	X(AVA_QUEUED, "queued")                                                                    \
 	X(AVA_RUNNING, "running")                                                                  \
 	X(AVA_WAITING, "waiting")                                                                  \
+	X(AVA_PARKED, "parked")                                                                    \
 	X(AVA_SUCCESS, "success")                                                                  \
 	X(AVA_TIMEOUT, "timeout")                                                                  \
 	X(AVA_COST_EXCEEDED, "cost_exceeded")                                                      \
@@ -283,6 +284,7 @@ struct ava_spawn {        /* strings: NULL: the default; read during the call on
 	size_t nask_before;
 	const char *output_schema; /* JSON Schema that the output must fit; NULL: any output */
 	const char *on_limit;      /* "ask": wait for a yes to as much again; default: "stop" */
+	const char *on_quota;      /* "park", "ask", "fail"; default: as role and config say */
 	const char *rationale; /* why it is needed, shown with the quote; NULL: what its role is */
 };
 

@@ -231,7 +231,7 @@ static bool only_asks(const struct agent *a)
 
 static enum step step_queued(struct agent *a)
 {
-	if (!a->slot_wanted && only_asks(a)) /* taken up again */
+	if (!a->slot_wanted && (only_asks(a) || a->over > 0)) /* taken up again */
 		return agent_move(a, AGENT_WAITING);
 	if (a->saves > 0) /* what a person said is not on disk yet */
 		return STEP_WAIT;
@@ -657,7 +657,7 @@ static enum step step_calling(struct agent *a)
 	int rv;
 
 	if (!a->asked)
-		return make_room(a);
+		return a->over >= AGENT_PARKED ? wait_for_person(a) : make_room(a);
 	if (!a->reply_ready)
 		return STEP_WAIT;
 	a->asked = a->reply_ready = false;
@@ -753,16 +753,22 @@ static enum step step_tools(struct agent *a)
 
 /* ---- WAITING */
 
-/* May it pass its limit? Without a yes it ends as if nobody had been asked. */
+/* May it pass its limit, or is its quota back? Without a yes to the one, and with a no to the
+ * other, it ends as if nobody had been asked. */
 static enum step wait_over(struct agent *a)
 {
+	bool parked = a->over >= AGENT_PARKED;
+	bool expires = !parked || (a->over == AGENT_PARKED && a->spec->ask_quota);
 	enum agent_resource r = (enum agent_resource)(a->over - 1);
 	enum agent_asked how;
-	int rv = ask_limit(a, &how);
+	int rv = ask_over(a, &how);
 
 	if (rv != 0)
 		return rv < 0 ? finish_internal(a, rv) : STEP_WAIT;
-	return how == ASKED_ANSWERED ? agent_move(a, AGENT_QUEUED) : finish_limit(a, r);
+	if (how == ASKED_ANSWERED || (how == ASKED_EXPIRED && !expires))
+		return agent_move(a, AGENT_QUEUED);
+	return parked ? finish_error(a, "model_error", a->reply_class, a->reply_error)
+		      : finish_limit(a, r);
 }
 
 /* It may be for days. Without memory for the copy it waits with what it has. */
@@ -926,23 +932,6 @@ void agent_on_tool(struct agent *a, unsigned call)
 	assert(call < a->turn->ncalls && a->turn->calls[call].started);
 	assert(a->turn->calls[call].answered && a->answered < a->turn->ncalls);
 	a->answered++;
-}
-
-int agent_on_answer(struct agent *a, const char *text, bool yes)
-{
-	const char *copy;
-
-	assert(a->state == AGENT_WAITING && !a->ending);
-	assert(a->asking > 0 && !a->ask_given);
-	if (a->over == 0) {
-		copy = arena_copy(&a->turn->mem, text, strlen(text));
-		if (copy == NULL)
-			return AVA_ENOMEM;
-		a->turn->calls[a->asking - 1].output = copy;
-	}
-	a->ask_given = true;
-	a->ask_yes = yes;
-	return 0;
 }
 
 void agent_on_steer(struct agent *a)

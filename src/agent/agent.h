@@ -13,6 +13,7 @@
 #ifndef AGENT_AGENT_H
 #define AGENT_AGENT_H
 
+#include "agent/ask.h" /* what arrives of questions, too */
 #include "agent/machine.h"
 
 /* `request_bytes` = head and first lines of the first request. */
@@ -35,9 +36,6 @@ void agent_on_refused(struct agent *a, const struct agent_told *told, const char
 void agent_on_compacted(struct agent *a, int rv, const struct agent_compacted *d);
 void agent_on_saved(struct agent *a);
 void agent_on_tool(struct agent *a, unsigned call); /* a->turn->calls[call] is answered */
-/* The question that is open (a->asking) is answered; `text` *copied*. `yes`: of
- * an approval, the call may start. AVA_ENOMEM: it is still open. */
-int agent_on_answer(struct agent *a, const char *text, bool yes);
 /* A person said something, it is durable: the next save_results tells it. */
 void agent_on_steer(struct agent *a);
 void agent_cancel(struct agent *a); /* final; nothing starts after it */

@@ -9,7 +9,9 @@
  * a call that needs a yes, it is a failure that says so. What can fail: memory. */
 #include "agent/ask.h"
 
+#include <assert.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <jansson.h>
@@ -168,38 +170,81 @@ enum agent_asked ask_take(struct agent *a)
 	return how;
 }
 
-/* ---- a limit */
+/* ---- a limit, or a quota */
 
-static int limit_start(struct agent *a)
+static int over_start(struct agent *a, unsigned call)
 {
-	struct agent_ask q = {.approval = true, .timeout_ms = INT64_MAX};
-	int rv = a->io->ask(a, AGENT_ASK_LIMIT, &q, &a->ask_until_ms);
+	struct agent_ask q = {.approval = call == AGENT_ASK_LIMIT, .timeout_ms = INT64_MAX};
+	int rv = a->io->ask(a, call, &q, &a->ask_until_ms);
 
 	if (rv != 0)
 		return rv;
-	a->asking = (uint16_t)(AGENT_ASK_LIMIT + 1);
+	a->asking = (uint16_t)(call + 1);
 	a->ask_given = false;
 	a->io->wake_at(a, a->ask_until_ms);
 	return 0;
 }
 
-int ask_limit(struct agent *a, enum agent_asked *how)
+int ask_over(struct agent *a, enum agent_asked *how)
 {
-	int rv = a->asking == 0 ? limit_start(a) : 0;
+	unsigned call = a->over >= AGENT_PARKED ? AGENT_ASK_QUOTA : AGENT_ASK_LIMIT;
+	int rv = a->asking == 0 ? over_start(a, call) : 0;
 
 	if (rv != 0)
 		return rv;
 	if (!a->ask_given && a->io->now(a) < a->ask_until_ms)
 		return 1;
 	*how = !a->ask_given ? ASKED_EXPIRED : a->ask_yes ? ASKED_ANSWERED : ASKED_REFUSED;
-	if (*how == ASKED_ANSWERED) /* the model is told again when it comes near */
+	if (*how == ASKED_ANSWERED && call == AGENT_ASK_LIMIT) /* it is told again when near */
 		a->at.warned &= (uint16_t) ~(1u << (a->over - 1));
 	a->saves++;
-	a->io->ask_end(a, AGENT_ASK_LIMIT, *how);
+	a->io->ask_end(a, call, *how);
 	a->io->wake_at(a, INT64_MAX);
 	a->asking = 0;
 	a->over = 0;
 	a->ask_given = false;
+	return 0;
+}
+
+/* ---- what arrives */
+
+void agent_on_parked(struct agent *a, bool made, const char *error_class, const char *sentence)
+{
+	assert(!a->reply_ready && a->turn == NULL);
+	a->at.totals.failed_calls += a->asked && made;
+	a->at.totals.calls -= a->asked && !made;
+	a->asked = false;
+	a->at.again = true;
+	a->over = AGENT_PARKED;
+	if (a->at.wrapping) /* the sentence of its end is there already */
+		return;
+	snprintf(a->reply_class, sizeof(a->reply_class), "%s", error_class);
+	snprintf(a->reply_error, sizeof(a->reply_error), "%s", sentence);
+}
+
+void agent_on_wait(struct agent *a, int64_t until_ms)
+{
+	assert(a->over >= AGENT_PARKED);
+	a->over = AGENT_WAITS;
+	a->ask_until_ms = until_ms;
+	if (a->asking > 0)
+		a->io->wake_at(a, until_ms);
+}
+
+int agent_on_answer(struct agent *a, const char *text, bool yes)
+{
+	const char *copy;
+
+	assert(a->state == AGENT_WAITING && !a->ending);
+	assert(a->asking > 0 && !a->ask_given);
+	if (a->over == 0) {
+		copy = arena_copy(&a->turn->mem, text, strlen(text));
+		if (copy == NULL)
+			return AVA_ENOMEM;
+		a->turn->calls[a->asking - 1].output = copy;
+	}
+	a->ask_given = true;
+	a->ask_yes = yes;
 	return 0;
 }
 

@@ -44,6 +44,7 @@ struct agent_spec {
 	const struct tool *const *tools; /* allowed, submit_result among them */
 	unsigned ntools;
 	bool ask_limit; /* a person is asked before a limit other than time ends the run */
+	bool ask_quota; /* and whether it waits for a quota that comes back */
 	bool can_force; /* the dialect can force a tool */
 	bool resumed;   /* its conversation begins with that of another run */
 	const char *output_schema; /* JSON that passed schema_check; NULL: any output */
@@ -117,11 +118,17 @@ struct agent_ask {
 	int64_t timeout_ms;   /* for an answer; INT64_MAX: as long as the world allows */
 };
 
-/* What became of it. */
 /* As the call of `ask` and `ask_end`: may the run pass a->over? Answered yes, the
  * world raises that limit in a->spec before ask_end returns. */
 #define AGENT_ASK_LIMIT (UINT16_MAX - 1u)
+/* The same for a run that is parked (agent_on_parked), whose call is made again when the
+ * time of `ask` has come, or with a yes. */
+#define AGENT_ASK_QUOTA (UINT16_MAX - 2u)
+/* a->over: no limit of its own, a quota of the service; and a person has said to wait for it. */
+#define AGENT_PARKED (AGENT_NRESOURCES + 1)
+#define AGENT_WAITS  (AGENT_NRESOURCES + 2)
 
+/* What became of it. */
 enum agent_asked { ASKED_ANSWERED, ASKED_REFUSED, ASKED_EXPIRED };
 
 struct agent_io {
@@ -132,7 +139,7 @@ struct agent_io {
 	void (*slot_want)(struct agent *a); /* -> agent_on_slot */
 	void (*slot_drop)(struct agent *a); /* gives it back, or withdraws the wish */
 
-	/* -> agent_on_reply, agent_on_again or agent_on_refused. AVA_ENOENT as its code: the
+	/* -> agent_on_reply, _again, _refused or _parked. AVA_ENOENT as its code: the
 	 * folder that the run works in is gone. AVA_EBUDGET, here or as its code: the budget of the
 	 * group or of the day is used up, the run ends as cost_exceeded; here the
 	 * sentence that says so is put into a->reply_error. */
@@ -222,7 +229,7 @@ struct agent {
 	int64_t started_ms;      /* when the slot was had, less at.used_ms; -1: not yet */
 	int64_t deadline_ms;     /* monotonic; INT64_MAX: not yet, or its clock stands still */
 	int64_t ask_until_ms;    /* of the question that is open; monotonic */
-	uint8_t state, over;     /* only agent_move writes it; resource a person may raise, + 1 */
+	uint8_t state, over;     /* only agent_move writes it; resource asked about, + 1 */
 	uint8_t saves;           /* awaited */
 	uint16_t asking, steers; /* the call a person is asked about, 0: none; untold messages */
 	bool slot_wanted, have_slot;

@@ -296,13 +296,21 @@ static void unknown_setting(struct reading *r, const struct yaml_node *v, const 
 	unknown_key(r, v, prefix, &near);
 }
 
+static void take_number(struct reading *r, const struct yaml_node *v, const struct settings_key *k)
+{
+	int64_t value;
+
+	r->rv = r->rv == 0 ? yaml_int(r->y, v, k->min, k->max, &value, r->err) : r->rv;
+	if (r->rv == 0)
+		settings_put(&r->config->settings, k, value);
+}
+
 static void take_settings(struct reading *r, const struct yaml_node *section)
 {
 	want_map(r, section);
 	YAML_EACH (r, section, v) {
 		const struct settings_key *k;
 		char name[600], prefix[300];
-		int64_t value;
 
 		snprintf(prefix, sizeof(prefix), "%s.", section->key);
 		snprintf(name, sizeof(name), "%s%s", prefix, v->key);
@@ -326,9 +334,7 @@ static void take_settings(struct reading *r, const struct yaml_node *section)
 		} else if (!k) {
 			unknown_setting(r, v, prefix);
 		} else {
-			r->rv = yaml_int(r->y, v, k->min, k->max, &value, r->err);
-			if (r->rv == 0)
-				settings_put(&r->config->settings, k, value);
+			take_number(r, v, k);
 		}
 	}
 }
@@ -533,7 +539,17 @@ static void take_models(struct reading *r, const struct yaml_node *n)
 {
 	const struct yaml_node *list, *v;
 
-	want_keys(r, n, "models.", "list default fallback");
+	want_keys(r, n, "models.", "list default fallback on_quota park_max");
+	if ((v = yaml_get(n, "on_quota")) != NULL) {
+		const char *word = text_of(r, v, 40);
+
+		if (r->rv == 0)
+			at_line(r, v,
+				settings_quota("models.on_quota", word,
+					       &r->config->settings.on_quota, r->err));
+	}
+	if ((v = yaml_get(n, "park_max")) != NULL)
+		take_number(r, v, settings_find("models.park_max"));
 	if ((list = yaml_get(n, "list")) != NULL) {
 		want_list(r, list, "models.list", "models, each from \"- id: ...\"");
 		YAML_EACH (r, list, model)

@@ -20,6 +20,7 @@
 #include "ava/verbs.h"
 #include "base/error.h"
 #include "codec/json.h"
+#include "provider/model.h"
 #include "subagent/person.h"
 #include "subagent/resume.h"
 #include "subagent/rights.h"
@@ -215,6 +216,65 @@ static int answer(struct run *r, const struct question *q, const struct op_steer
 	return rv;
 }
 
+/* ---- what a person says of a quota that is used up. Everything else is said to the run. */
+
+/* With that model: AVA_EDENIED, AVA_EINVAL, or what the model is short of. */
+static int go_on_with(struct run *r, const char *name, bool person, struct ava_error *err)
+{
+	struct model m;
+	int rv = person ? model_resolve(name, &m, NULL, err)
+			: err_set(err, AVA_EDENIED,
+				  "another model is the person's to choose: they answer with "
+				  "/steer %s "
+				  "go on with MODEL",
+				  r->id.text);
+
+	if (rv == 0)
+		rv = provider_require(m.provider, m.id, err);
+	if (rv == 0 && !spec_can_switch(r->spec, &m))
+		rv = err_set(
+			err, AVA_EINVAL,
+			"run %s cannot go on with %.100s: it takes a model that speaks as %.100s "
+			"does, with known prices where its cost is limited",
+			r->id.text, m.id, r->spec->model->id);
+	if (rv != 0)
+		return rv;
+	free(r->park.model);
+	r->park.model = strdup(m.id);
+	return r->park.model ? 0 : err_set(err, AVA_ENOMEM, "out of memory");
+}
+
+/* 1: it is no answer. */
+static int answer_quota(struct run *r, const struct question *q, const struct op_steer *o,
+			struct person_words *w, struct steering *s, struct ava_error *err)
+{
+	static const char with[] = "go on with ";
+	char *chosen = person_choice(q, w->text);
+	const char *text = chosen ? chosen : w->text + strspn(w->text, " \t\r\n");
+	bool stop = strcasecmp(text, "stop") == 0 || strcasecmp(text, "no") == 0;
+	bool go = strcasecmp(text, "go on") == 0 || strcasecmp(text, "now") == 0;
+	int rv = 1;
+
+	memcpy(s->call_id, q->call_id, sizeof(s->call_id));
+	w->text = text;
+	if (strncasecmp(text, with, sizeof(with) - 1) == 0) {
+		rv = go_on_with(r, text + sizeof(with) - 1, o->by != NULL, err);
+		go = rv == 0;
+	}
+	if (strcasecmp(text, "wait") == 0)
+		rv = person_wait(r, w, on_disk, s, err);
+	else if (stop || go)
+		rv = person_answer(r, w, go, on_disk, s, err);
+	else if (rv == 1 && o->call_id && *o->call_id)
+		rv = err_set(
+			err, AVA_EINVAL,
+			"answer wait, go on with MODEL, stop, or now to ask once more at once");
+	if (rv == 1)
+		s->call_id[0] = '\0';
+	free(chosen);
+	return rv;
+}
+
 /* ---- */
 
 /* It has ended. Was it said before that? 0: the log is asked. */
@@ -263,6 +323,12 @@ static int steer(struct core *c, const struct op_steer *o, struct steering *s,
 			"run %s does not ask %.15s (any more): `ava status %s` shows what it "
 			"asks",
 			s->run, o->call_id, s->run);
+	if (q && q->quota) {
+		int rv = answer_quota(r, q, o, &w, s, err);
+
+		w.text = o->text ? o->text : "";
+		return rv <= 0 ? rv : person_steer(r, &w, on_disk, s, err);
+	}
 	return q ? answer(r, q, o, &w, s, err) : person_steer(r, &w, on_disk, s, err);
 }
 

@@ -463,7 +463,7 @@ void talk_asks_person(struct run *r)
 
 	struct buf text;
 
-	if (!s || !s->talk || !q)
+	if (!s || !s->talk || !q || (q->quota && r->park.quiet))
 		return;
 	s->talk->seen |= r->spec->rights & RIGHTS_SEEN;
 	buf_init(&text, 64u << 10);

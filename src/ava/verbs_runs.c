@@ -33,7 +33,7 @@ static void write_question(struct jw *w, const struct question *q)
 {
 	jw_object(w, "waiting_for");
 	jw_str(w, "call_id", q->call_id);
-	jw_str(w, "kind", q->approval ? "approval" : "question");
+	jw_str(w, "kind", question_kind(q));
 	jw_str(w, "question", q->text);
 	if (q->choices)
 		jw_raw(w, "choices", q->choices, strlen(q->choices));

@@ -151,3 +151,23 @@ void clock_local_date(int64_t wall_ms, char out[11])
 	put_digits(out + 8, (unsigned)tm.tm_mday, 2);
 	out[10] = '\0';
 }
+
+void clock_local_soon(int64_t wall_ms, int64_t now_ms, char out[CLOCK_SOON])
+{
+	char today[11], *at = out;
+	time_t t = (time_t)(wall_ms / 1000);
+	struct tm tm;
+
+	clock_local_date(now_ms, today);
+	clock_local_date(wall_ms, out);
+	if (strcmp(today, out) != 0) {
+		out[10] = ' ';
+		at = out + 11;
+	}
+	if (localtime_r(&t, &tm) == NULL)
+		tm = (struct tm){0};
+	put_digits(at, (unsigned)tm.tm_hour, 2);
+	at[2] = ':';
+	put_digits(at + 3, (unsigned)tm.tm_min, 2);
+	at[5] = '\0';
+}

@@ -15,5 +15,8 @@ void clock_iso(int64_t wall_ms, char out[CLOCK_ISO_LEN + 1]);
 int64_t clock_parse_iso(const char *s, size_t len);
 /* Local calendar date "2026-11-21". */
 void clock_local_date(int64_t wall_ms, char out[11]);
+#define CLOCK_SOON 17
+/* "18:40", local; with its date when that is another than at `now_ms`: "2026-11-29 18:40". */
+void clock_local_soon(int64_t wall_ms, int64_t now_ms, char out[CLOCK_SOON]);
 
 #endif

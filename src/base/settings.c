@@ -90,6 +90,7 @@ void settings_defaults(struct settings *s)
 	for (const struct settings_key *k = settings_keys; k->name; k++)
 		settings_put(s, k, k->def);
 	s->confirm_over_cents = SETTINGS_CONFIRM_ALWAYS;
+	s->on_quota = QUOTA_PARK;
 }
 
 int settings_confirm(const char *name, const char *text, int64_t *out, struct ava_error *err)
@@ -116,10 +117,35 @@ int settings_confirm(const char *name, const char *text, int64_t *out, struct av
 	return 0;
 }
 
+const char *const settings_quota_words[QUOTA_NWAYS] = {
+	[QUOTA_PARK] = "park",
+	[QUOTA_ASK] = "ask",
+	[QUOTA_FAIL] = "fail",
+};
+
+int settings_quota(const char *name, const char *text, enum settings_quota *out,
+		   struct ava_error *err)
+{
+	for (int i = 0; i < QUOTA_NWAYS; i++)
+		if (strcmp(text, settings_quota_words[i]) == 0) {
+			*out = (enum settings_quota)i;
+			return 0;
+		}
+	return err_set(err, AVA_EINVAL, "%s is \"%.40s\"; it must be park, ask or fail", name,
+		       text);
+}
+
 int settings_environment(struct settings *s, struct ava_error *err)
 {
 	for (const struct settings_key *k = settings_keys; k->name; k++) {
 		int rv = load_key(k, (int64_t *)((char *)s + k->at), err);
+
+		if (rv != 0)
+			return rv;
+	}
+	if (env_get("AVA_MODELS_ON_QUOTA")) {
+		int rv = settings_quota("AVA_MODELS_ON_QUOTA", env_get("AVA_MODELS_ON_QUOTA"),
+					&s->on_quota, err);
 
 		if (rv != 0)
 			return rv;

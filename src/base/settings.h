@@ -71,7 +71,14 @@ struct ava_error;
 	X(net_connect_s, "net.connect_timeout", 5, 1, 600)                                         \
 	X(net_first_s, "net.first_event_timeout", 0, 0, 3600)                                      \
 	X(net_idle_s, "net.idle_timeout", 60, 1, 3600)                                             \
-	X(net_total_s, "net.turn_timeout", 1800, 1, 86400)
+	X(net_total_s, "net.turn_timeout", 1800, 1, 86400)                                         \
+	/* seconds that a run waits without a slot for a quota that comes back; 0: it does not */  \
+	X(park_max_s, "models.park_max", 43200, 0, 2592000)
+
+/* What a run does where the quota of a service is used up and comes back: it is parked until
+ * then, a person is asked first, or it ends. */
+enum settings_quota { QUOTA_PARK, QUOTA_ASK, QUOTA_FAIL, QUOTA_NWAYS };
+extern const char *const settings_quota_words[QUOTA_NWAYS]; /* "park", … */
 
 struct settings {
 #define X(field, key, def, min, max) int64_t field;
@@ -80,6 +87,7 @@ struct settings {
 	/* `confirm`: a person is asked about a quote above this, or whose cost is
 	 * unknown; or one of the two below. */
 	int64_t confirm_over_cents;
+	enum settings_quota on_quota; /* `models.on_quota` */
 };
 
 #define SETTINGS_CONFIRM_ALWAYS (-1)
@@ -105,6 +113,9 @@ int settings_environment(struct settings *s, struct ava_error *err);
 /* "always", "over_cents:N", "never". AVA_EINVAL, with a sentence that begins
  * with `name`. */
 int settings_confirm(const char *name, const char *text, int64_t *out, struct ava_error *err);
+/* "park", "ask", "fail". AVA_EINVAL, as above. */
+int settings_quota(const char *name, const char *text, enum settings_quota *out,
+		   struct ava_error *err);
 /* Defaults and environment. */
 int settings_load(struct settings *s, struct ava_error *err);
 

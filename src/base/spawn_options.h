@@ -34,6 +34,8 @@
 	SPAWN_LIMITS(X)                                                                            \
 	X(TEXT, on_limit, "on_limit", "on-limit", 0, "WORD",                                       \
 	  "stop (with what it has), or ask: wait for your yes to as much again")                   \
+	X(TEXT, on_quota, "on_quota", "on-quota", 0, "WORD",                                       \
+	  "where a service's quota comes back later: park (wait without a slot), ask, or fail")    \
 	X(SWITCH, extended_thinking, "extended_thinking", "thinking", 0, NULL,                     \
 	  "let the model think at length, or not; without it: as the role says")                   \
 	X(JSON, output_schema, "output_schema", "schema", 0, "FILE",                               \

@@ -16,6 +16,7 @@ static const struct {
 	{"queued", "queued"},
 	{"running", "running"},
 	{"waiting", "waits for you"},
+	{"parked", "parked"},
 	{"success", "complete"},
 	{"cancelled", "cancelled"},
 	{"error", "failed"},

@@ -202,6 +202,8 @@ struct format words_minutes(int least, int most); /* "~1 minute", "~5-10 minutes
 #define WORDS_QUOTE_WIDEST              "stops at its own, the widest: "
 #define WORDS_QUOTE_MODELS              "\n• Model: "
 #define WORDS_QUOTE_STOP_ASKS           "; asks you before it ends there"
+#define WORDS_QUOTE_QUOTA_ASKS          "; asks you before it waits for a quota to come back"
+#define WORDS_QUOTE_QUOTA_FAILS         "; fails where a quota is used up"
 #define WORDS_QUOTE_CHANGED(what)       "\n• Changed: %s", what
 #define WORDS_PROCEED                   "Proceed? [Yes/No]"
 #define WORDS_QUOTE_FOLDER(path)        "• Folder: %s", path

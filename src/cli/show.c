@@ -609,11 +609,12 @@ void progress_spawning(struct progress *p, const char *run)
 static void question(struct progress *p, const json_t *c)
 {
 	bool approval = strcmp(json_str(c, "kind"), "approval") == 0;
+	const char *state = json_str(c, "state");
 	char who[sizeof(p->role) + 3];
 	const json_t *choice;
 	size_t i;
 
-	if (strcmp(json_str(c, "state"), "asked") != 0)
+	if (strcmp(state, "asked") != 0 && strcmp(state, "parked") != 0)
 		return;
 	progress_clear(p);
 	snprintf(who, sizeof(who), "[%s]", p->role);
@@ -699,7 +700,8 @@ char *status_line(const json_t *run, size_t columns)
 		buf_addf(&b, "%s %s", role.text, words_status(status));
 	/* What it asks, too: the overview is where a person sees that it waits for them. */
 	if (activity[0] != '\0' &&
-	    (strcmp(status, "running") == 0 || strcmp(status, "waiting") == 0))
+	    (strcmp(status, "running") == 0 || strcmp(status, "waiting") == 0 ||
+	     strcmp(status, "parked") == 0))
 		buf_addf(&b, "%s %.1000s", narrow(columns) ? "" : ":", activity);
 	if (buf_check(&b) == 0)
 		return b.data;

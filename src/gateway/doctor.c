@@ -32,7 +32,7 @@
 #include "provider/dialect.h"
 #include "provider/learned.h"
 #include "provider/profile.h"
-#include "provider/retry.h"
+#include "provider/told.h"
 #include "tool/mcp.h"
 
 #define CONNECT_MS       5000
@@ -722,7 +722,7 @@ static void check_clock(struct doctor *d)
 {
 	for (size_t i = 0; i < d->nprobes; i++) {
 		const struct probe *p = &d->probes[i];
-		int64_t theirs = p->p && p->date[0] ? retry_date(p->date) : -1;
+		int64_t theirs = p->p && p->date[0] ? told_date(p->date) : -1;
 		int64_t off = p->date_wall_ms - theirs;
 
 		if (theirs < 0)

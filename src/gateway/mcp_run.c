@@ -247,8 +247,8 @@ static json_t *task_of_run(const struct mcp_call *c, const struct op_status *s)
 	const char *doing = s->activity && *s->activity ? s->activity
 							: words_status(ava_status_name(s->status));
 	const char *word = s->ended_ms ? s->status == AVA_CANCELLED ? "cancelled" : "completed"
-			   : s->asks   ? "input_required"
-				       : "working";
+			   : s->asks && s->status == AVA_WAITING ? "input_required"
+								 : "working";
 
 	snprintf(text, sizeof(text), TASK_TEXT(c->run));
 	mcp_secret_seal(&c->mcp->secret, text, seal);

@@ -421,29 +421,29 @@ static const char *const kept_names[] = {
 	"mcp-session-id", "location",
 };
 
+/* Those, and what services say of their limits, each in its own names. */
+static bool is_kept(const char *name, size_t len)
+{
+	for (size_t i = 0; i < ARRAY_LEN(kept_names); i++)
+		if (strlen(kept_names[i]) == len && strncasecmp(kept_names[i], name, len) == 0)
+			return true;
+	return memmem(name, len, "imit-", 5) != NULL; /* ratelimit-, RateLimit- */
+}
+
 /* "Name: value\r\n" into im->kept, when it is one of ours. */
 static int keep_header(struct http_call_impl *im, const char *line, size_t len)
 {
 	const char *colon = memchr(line, ':', len), *end = line + len, *s;
-	size_t name_len = colon ? (size_t)(colon - line) : 0;
 
-	for (size_t i = 0; i < ARRAY_LEN(kept_names); i++) {
-		long most = *kept_names[i] == 'm' ? SESSION_MAX : VALUE_MAX;
-
-		if (strlen(kept_names[i]) != name_len ||
-		    strncasecmp(kept_names[i], line, name_len) != 0)
-			continue;
-		for (s = colon + 1; s < end && (*s == ' ' || *s == '\t'); s++)
-			;
-		while (end > s && strchr("\r\n \t", end[-1]))
-			end--;
-		if (end - s > most || memchr(s, '\0', (size_t)(end - s)))
-			return 0; /* of no use to anyone */
-		buf_add(&im->kept, kept_names[i], name_len + 1);
-		buf_add(&im->kept, s, (size_t)(end - s));
-		return buf_addc(&im->kept, '\0');
-	}
-	return 0;
+	if (!colon || !is_kept(line, (size_t)(colon - line)))
+		return 0;
+	s = colon + 1 + strspn(colon + 1, " \t"); /* a line has its end */
+	while (end > s && strchr("\r\n \t", end[-1]))
+		end--;
+	if (end - s > ((*line | 32) == 'm' ? SESSION_MAX : VALUE_MAX) || memchr(s, 0, end - s))
+		return 0; /* of no use to anyone */
+	return buf_addf(&im->kept, "%.*s%c%.*s%c", (int)(colon - line), line, 0, (int)(end - s), s,
+			0);
 }
 
 static void heads_over(struct http_call_impl *im)

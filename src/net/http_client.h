@@ -111,7 +111,8 @@ void http_call_ends(struct http_call *c, int64_t ms);
 void http_call_lives(struct http_call *c);
 /* From `head` until `done` returns: a header of the response, of those that
  * are kept: request-id, x-request-id, x-generation-id, retry-after,
- * retry-after-ms, x-should-retry, content-type, date, mcp-session-id, location. NULL: absent. */
+ * retry-after-ms, x-should-retry, content-type, date, mcp-session-id, location, and those with
+ * "ratelimit-" in their name. NULL: absent. */
 const char *http_call_header(const struct http_call *c, const char *name);
 
 #endif

@@ -12,122 +12,43 @@
 
 #include <assert.h>
 #include <inttypes.h>
-#include <locale.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
-#include <time.h>
 
 #include "base/buf.h"
 #include "base/util.h"
 #include "base/words.h"
 #include "provider/provider_url.h"
+#include "provider/told.h"
 
 #define TOLD_JITTER_MS 1000 /* added to what the service asks for, at most */
 #define FALLBACK_TRIES 3
 #define FALLBACK_PART  60 /* of the horizon */
-#define ASKED_MOST_MS  INT64_C(10000000000000000)
-#define EPOCH_MS       INT64_C(1000000000000) /* 2001 */
 
 const struct retry_policy retry_default = {
 	.base_ms = 500,
 	.cap_ms = 60000,
 	.told_max_ms = 600000,
+	.park_ms = 120000,
 	.horizon_ms = 1800000,
 	.broken_max = 5,
 };
 
-/* ---- times in headers */
-
-int64_t retry_date(const char *s)
-{
-	static const char *const forms[] = {"%a, %d %b %Y %H:%M:%S GMT",
-					    "%a, %d-%b-%y %H:%M:%S GMT", "%a %b %d %H:%M:%S %Y",
-					    "%Y-%m-%dT%H:%M:%SZ"};
-	locale_t english = newlocale(LC_ALL_MASK, "C", NULL); /* whatever the program speaks */
-	int64_t at = -1;
-
-	for (size_t i = 0; english != NULL && i < ARRAY_LEN(forms) && at < 0; i++) {
-		struct tm tm = {0};
-		const char *end = strptime_l(s, forms[i], &tm, english);
-
-		if (end != NULL && *end == 0)
-			at = timegm(&tm);
-	}
-	if (english != NULL)
-		freelocale(english);
-	return at >= 0 ? at * 1000 : -1;
-}
-
-static bool digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
-/* A decimal number times `scale`, whole, and where it ends; -1: it is none. */
-static int64_t decimal(const char *s, int64_t scale, const char **end)
-{
-	int64_t whole = 0, part = 0, unit = 1;
-	const char *at = s;
-
-	for (; digit(*at) && at - s < 15; at++)
-		whole = whole * 10 + (*at - '0');
-	if (at == s)
-		return -1;
-	if (*at == '.')
-		for (at++; digit(*at); at++)
-			if (unit < scale) {
-				unit *= 10;
-				part = part * 10 + (*at - '0');
-			}
-	*end = at;
-	return MIN(whole, ASKED_MOST_MS / scale) * scale + part * scale / unit;
-}
-
-/* "1h7m40.8s", "20 seconds", "350ms", whatever follows; "20" alone is in units of `scale`. */
-static int64_t duration(const char *s, int64_t scale)
-{
-	static const struct {
-		const char *name;
-		int64_t ms;
-	} units[] = {{"ms", 1},      {"milli", 1}, {"d", 86400000},
-		     {"h", 3600000}, {"m", 60000}, {"s", 1000}};
-	int64_t ms = -1, n;
-	const char *end;
-
-	while ((n = decimal(s, 1, &end)) >= 0) {
-		const char *unit = end + strspn(end, " ");
-		size_t i = 0;
-
-		while (i < ARRAY_LEN(units) &&
-		       strncasecmp(unit, units[i].name, strlen(units[i].name)) != 0)
-			i++;
-		if (i == ARRAY_LEN(units))
-			return ms < 0 && *end == 0 ? decimal(s, scale, &end) : ms;
-		ms = MAX(ms, 0) + decimal(s, units[i].ms, &end);
-		for (s = unit; *s != 0 && !digit(*s) && *s != ' ' && *s != '.';)
-			s++;
-		s += strspn(s, " ");
-	}
-	return ms;
-}
+/* ---- the wait that is asked for */
 
 int64_t retry_asked(const struct retry_failure *f, int64_t wall_ms)
 {
-	int64_t ms = f->after_ms != NULL ? duration(f->after_ms, 1) : -1, at, now = -1;
+	int64_t ms = f->after_ms != NULL ? told_wait_in(f->after_ms, 1, wall_ms) : -1;
+	int64_t now = f->date != NULL ? told_date(f->date) : -1;
 
-	if (ms < 0 && f->after != NULL)
-		ms = duration(f->after, 1000);
-	if (ms >= EPOCH_MS) /* no wait but a time, in seconds or in ms */
-		ms = MAX((ms >= EPOCH_MS * 1000 ? ms / 1000 : ms) - wall_ms, 0);
-	if (ms >= 0 || f->after == NULL)
-		return ms;
-	at = retry_date(f->after);
-	if (at < 0)
-		return -1;
-	if (f->date != NULL) /* their clock, where they tell it: ours may be wrong */
-		now = retry_date(f->date);
-	return MAX(at - (now >= 0 ? now : wall_ms), 0);
+	if (ms < 0 && f->after != NULL) { /* a date is one of their clock: ours may be wrong */
+		int64_t at = told_date(f->after);
+
+		ms = at >= 0 ? MAX(at - (now >= 0 ? now : wall_ms), 0)
+			     : told_wait(f->after, wall_ms);
+	}
+	return ms < 0 && f->reset_ms > 0 ? f->reset_ms : ms;
 }
 
 /* ---- the decision */
@@ -168,14 +89,25 @@ static int64_t own_wait(struct retry *r, const struct retry_policy *p, uint64_t 
 	return r->last_ms;
 }
 
+/* Is the run's time over before that wait is? */
+static bool late(const struct retry_when *w, int64_t wait_ms)
+{
+	return w->deadline_ms != INT64_MAX && w->mono_ms + wait_ms >= w->deadline_ms;
+}
+
 void retry_decide(struct retry *r, const struct retry_policy *p, const struct retry_failure *f,
 		  const struct retry_when *w, struct retry_plan *out)
 {
 	int64_t asked = retry_asked(f, w->wall_ms);
 	bool told_yes = f->should_retry != NULL && strcasecmp(f->should_retry, "true") == 0;
 
-	*out = (struct retry_plan){.verdict = RETRY_AGAIN};
+	*out = (struct retry_plan){.verdict = RETRY_AGAIN, .told = asked > 0};
 	count(r, f, w->mono_ms);
+	if (out->told)
+		out->wait_ms = asked +
+			       (int64_t)(w->chance % (uint64_t)MIN(asked / 10 + 1, TOLD_JITTER_MS));
+	out->parks = out->told && retry_congested(f->cls) && !f->never &&
+		     (out->wait_ms > p->park_ms || late(w, out->wait_ms));
 	if (f->should_retry != NULL && strcasecmp(f->should_retry, "false") == 0)
 		out->verdict = RETRY_TOLD_NOT;
 	else if (f->never || (!told_yes && !worth_it(f)))
@@ -184,17 +116,13 @@ void retry_decide(struct retry *r, const struct retry_policy *p, const struct re
 		out->verdict = RETRY_BROKEN;
 	if (out->verdict != RETRY_AGAIN)
 		return;
-	out->told = asked > 0;
-	if (out->told)
-		out->wait_ms = asked +
-			       (int64_t)(w->chance % (uint64_t)MIN(asked / 10 + 1, TOLD_JITTER_MS));
-	else
+	if (!out->told)
 		out->wait_ms = own_wait(r, p, w->chance);
 	if (asked > p->told_max_ms)
 		out->verdict = RETRY_TOO_LONG;
 	else if (w->mono_ms + out->wait_ms - r->since_ms > p->horizon_ms)
 		out->verdict = RETRY_HORIZON;
-	else if (w->deadline_ms != INT64_MAX && w->mono_ms + out->wait_ms >= w->deadline_ms)
+	else if (late(w, out->wait_ms))
 		out->verdict = RETRY_LATE;
 }
 
@@ -219,13 +147,12 @@ bool retry_fallback_due(const struct retry *r, const struct retry_policy *p,
 
 /* ---- words */
 
-static void after_tries(const struct retry *r, const struct retry_plan *plan, int64_t now_ms,
-			char *out, size_t size)
+static void after_tries(const struct retry *r, const struct retry_plan *plan, const char *back,
+			int64_t now_ms, char *out, size_t size)
 {
 	switch (plan->verdict) {
 	case RETRY_TOO_LONG:
-		snprintf(out, size, "and asks to wait %" PRId64 " s: run again later, or",
-			 plan->wait_ms / 1000);
+		snprintf(out, size, "until %s: run again then, or", back);
 		return;
 	case RETRY_LATE:
 		snprintf(out, size,
@@ -308,7 +235,7 @@ void retry_sentence(const struct retry *r, const struct retry_plan *plan, enum r
 	else if (w->error->never)
 		s = ("a request of $N tokens is more than $P takes of this account ($C): give the "
 		     "run less, or use another model");
-	after_tries(r, plan, now_ms, tries, sizeof(tries));
+	after_tries(r, plan, w->back, now_ms, tries, sizeof(tries));
 	snprintf(status, sizeof(status), "%d", w->status);
 	snprintf(context, sizeof(context), "%" PRId64,
 		 w->error->window > 0 ? w->error->window : w->context);
@@ -535,6 +462,15 @@ static struct gate_ticket *refuse(struct gate_ticket *t)
 	return t;
 }
 
+struct gate_ticket *gate_send_away(struct call_gate *g)
+{
+	struct gate_ticket *t = LIST_FIRST(&g->queue, struct gate_ticket, node);
+
+	for (size_t i = 0; t == NULL && g->follow > 0 && i < GATE_HEADS; i++)
+		t = LIST_FIRST(&g->heads[i].followers, struct gate_ticket, node);
+	return t != NULL ? refuse(t) : NULL;
+}
+
 struct gate_ticket *gate_next(struct call_gate *g, int64_t now_ms, uint64_t chance,
 			      int64_t *again_ms)
 {
@@ -649,6 +585,14 @@ static bool stands_alone(struct call_gate *g, const struct gate_ticket *t)
 	return alone;
 }
 
+static void gate_cut(struct call_gate *g, unsigned limit)
+{
+	g->limit = limit;
+	g->step = MAX(limit / 16, GATE_LEAST);
+	g->credit = g->round = 0;
+	g->epoch++;
+}
+
 static void congested(struct call_gate *g, const struct gate_ticket *t, int64_t wait_ms,
 		      int64_t now_ms)
 {
@@ -657,14 +601,19 @@ static void congested(struct call_gate *g, const struct gate_ticket *t, int64_t 
 		/* Spread over time few are inside at once, whatever the limit. */
 		unsigned most = g->paced ? g->limit : MIN(g->held, g->limit);
 
-		g->limit = MAX(most / 2, GATE_LEAST);
-		g->step = MAX(g->limit / 16, GATE_LEAST);
-		g->credit = g->round = 0;
-		g->epoch++;
+		gate_cut(g, MAX(most / 2, GATE_LEAST));
 	}
 	g->cut_ms = now_ms;
 	wait_ms = MIN(wait_ms, (int64_t)GATE_CLOSED_MS);
 	g->open_ms = g->closed ? MAX(g->open_ms, now_ms + wait_ms) : now_ms + wait_ms;
+	g->closed = true;
+	g->paced = false;
+}
+
+void gate_back(struct call_gate *g, int64_t now_ms)
+{
+	gate_cut(g, GATE_LEAST);
+	g->cut_ms = g->open_ms = now_ms;
 	g->closed = true;
 	g->paced = false;
 }

@@ -21,10 +21,11 @@
 struct retry_policy {
 	int64_t base_ms, cap_ms; /* of our own waits */
 	int64_t told_max_ms;     /* longer waits asked for by the service are not kept */
+	int64_t park_ms;         /* longer ones are better waited for without a slot */
 	int64_t horizon_ms;      /* from the first failure of a call */
 	unsigned broken_max;     /* replies cut or not understood: each may have been billed */
 };
-extern const struct retry_policy retry_default; /* 500, 60,000, 600,000, 1,800,000, 5 */
+extern const struct retry_policy retry_default; /* 500, 60,000, 600,000, 120,000, 1,800,000, 5 */
 
 struct retry {            /* of one call; all zero before its first failure */
 	int64_t since_ms; /* monotonic, of the first failure */
@@ -37,7 +38,8 @@ struct retry_failure {
 	int status; /* of HTTP; 0: none came */
 	/* Headers of the response, borrowed; NULL: absent. */
 	const char *should_retry, *after_ms, *after, *date;
-	bool never; /* waiting would not help */
+	int64_t reset_ms; /* until what is used up comes back, by other headers; 0: none says */
+	bool never;       /* waiting would not help */
 };
 
 struct retry_when {
@@ -60,6 +62,9 @@ struct retry_plan {
 	enum retry_verdict verdict;
 	int64_t wait_ms;
 	bool told; /* the service said how long */
+	/* It was for a quota, and for longer than park_ms or the run's time: whoever may leave its
+	 * slot waits so, whatever the verdict. */
+	bool parks;
 };
 
 /* Counts the failure in *r and decides. */
@@ -80,8 +85,6 @@ int64_t retry_fallback_ms(const struct retry_policy *p);
 /* The wait that is asked for in ms, by headers or by a sentence ("1h7m40.8s", "20 seconds"); -1:
  * nothing that can be understood. */
 int64_t retry_asked(const struct retry_failure *f, int64_t wall_ms);
-/* A date of HTTP in any of its three forms, or of RFC 3339, ms since 1970; -1: it is none. */
-int64_t retry_date(const char *s);
 
 /* The sentence a run ends with: what happened and what to do. */
 struct retry_words {
@@ -89,8 +92,9 @@ struct retry_words {
 	const char *url_name, *base_url;         /* "ANTHROPIC_BASE_URL", … */
 	const struct reply_error *error;         /* what the service or the network said */
 	int status;
-	int64_t context; /* the model's window, tokens; 0: unknown */
-	int64_t prompt;  /* what was sent, as we estimate it */
+	int64_t context;  /* the model's window, tokens; 0: unknown */
+	int64_t prompt;   /* what was sent, as we estimate it */
+	const char *back; /* when a long wait is over, as a person reads it */
 };
 /* What is shown while the next attempt waits: for whom, and why. */
 void retry_wait(enum reply_class cls, const struct retry_words *w, int64_t wait_ms, char *out,
@@ -191,6 +195,10 @@ struct gate_ticket *gate_next(struct call_gate *g, int64_t now_ms, uint64_t chan
 			      int64_t *again_ms);
 /* The first of a good reply arrived. Twice counts once. */
 void gate_began(struct gate_ticket *t, int64_t now_ms);
+/* What was parked comes back: one goes to see, the others follow as if the gate had been cut. */
+void gate_back(struct call_gate *g, int64_t now_ms);
+/* The first of all that wait is sent away without a permit, `refused`; NULL: none waits. */
+struct gate_ticket *gate_send_away(struct call_gate *g);
 /* The call is over; the permit is given back. REPLY_OK, or how it failed; then `plan` is what its
  * caller will do (NULL: nothing), whose own wait is made shorter after a refusal that was no storm.
  */

@@ -61,9 +61,13 @@ struct reply_error {
 	int64_t output_max; /* the most output that may be asked for */
 	bool guessed;       /* no word told which of two numbers is window, which prompt */
 	bool never;         /* larger than a limit that waiting does not raise */
-	char after[40];     /* how long to wait, as a header would say it or a sentence; "" */
+	char after[64];     /* how long to wait or until when, as a header or a sentence says; "" */
+	char limit[16];     /* which one is used up: "weekly"; "" */
 	struct usage usage; /* of a half reply, estimated; all 0: nothing came */
 };
+
+/* Which limit a text speaks of, into e->limit. */
+void stream_error_limit(struct reply_error *e, const char *text);
 
 /* While nothing has arrived; buffers are made by the first byte. */
 #define STREAM_BYTES_MAX 512u

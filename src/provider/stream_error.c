@@ -13,6 +13,7 @@
 #include "codec/json.h"
 #include "codec/utf8.h"
 #include "provider/profile.h"
+#include "provider/told.h"
 
 const char *reply_class_word(enum reply_class c)
 {
@@ -168,6 +169,7 @@ static const struct meant sentences[] = {
 	"exceed|too long|too large|too many|greater than|longer than|larger than|more than|"       \
 	"less than|maximum|limit|not fit|超过|超出|超长|大于"
 #define BY_TIME    "per minute|per min|per day|(tpm)|(tpd)"
+#define OF_QUOTA   "usage limit|usage_limit|quota|rate limit|rate_limit"
 #define MODERATION "flagged|moderation|guardrail|content policy"
 /* Reasoning that is given back, and that the service cannot read or place. */
 #define OLD_REASONING "encrypted content|of type 'reasoning'|items are not persisted"
@@ -181,6 +183,27 @@ static enum reply_class class_of(const struct meant *m, size_t n, const char *te
 		if (any_of(m->words, text, whole))
 			return m->cls;
 	return REPLY_OK;
+}
+
+void stream_error_limit(struct reply_error *e, const char *text)
+{
+	static const struct {
+		const char *name, *words;
+	} limits[] = {
+		{"5-hour", "5-hour|5 hour|five_hour|five-hour|five hour"},
+		{"weekly", "weekly|per week|seven_day|seven day|7-day|7 day"},
+		{"daily", "daily|per day|per-day|perday|(tpd)|(rpd)"},
+		{"monthly", "monthly|per month"},
+		{"hourly", "hourly|per hour"},
+		{"session", "session limit"},
+		{"usage", "usage limit|usage_limit"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(limits); i++)
+		if (any_of(limits[i].words, text, false)) {
+			snprintf(e->limit, sizeof(e->limit), "%s", limits[i].name);
+			return;
+		}
 }
 
 /* ---- the numbers of a sentence. Words next to a number say what it is an amount of; the first
@@ -640,12 +663,18 @@ static void keep_id(struct reply_error *e, const json_t *body)
 /* How long to wait: in members of several services, in the sentence. */
 static void keep_wait(struct reply_error *e, const json_t *error, const char *text)
 {
-	static const char *const keys[] = {"retry_after", "retry_after_seconds", "retryDelay",
-					   "X-RateLimit-Reset", "Retry-After"};
+	static const char *const keys[] = {"retry_after",       "retry_after_seconds", "retryDelay",
+					   "X-RateLimit-Reset", "resets_in_seconds",   "resets_at",
+					   "reset_at",          "Retry-After"};
 	static const char *const before[] = {
-		"try again in ", "retry in ",     "retry after ",       "try again after ",
-		"wait ",         "resets in ",    "reset in ",          "reset after ",
-		"resets after ", "available in ", "available again in "};
+		"try again in ",    "retry in ",       "retry after ",
+		"try again after ", "wait ",           "resets in ",
+		"reset in ",        "reset after ",    "resets after ",
+		"available in ",    "again in ",       "resets at ",
+		"reset at ",        "resets on ",      "reset on ",
+		"resets ",          "available at ",   "available again at ",
+		"try again at ",    "try again on ",   "regain access on",
+		"regain access at", "access again at", "limit reached|"};
 	const json_t *meta = json_object_get(error, "metadata"), *detail;
 	const json_t *places[10] = {error, meta, json_object_get(meta, "headers")};
 	const char *wait = NULL;
@@ -661,10 +690,30 @@ static void keep_wait(struct reply_error *e, const json_t *error, const char *te
 		wait = code_of(places[i / ARRAY_LEN(keys)], keys[i % ARRAY_LEN(keys)], room);
 	for (i = 0; i < ARRAY_LEN(before) && wait == NULL; i++) {
 		wait = strcasestr(text, before[i]);
-		wait = wait != NULL ? wait + strlen(before[i]) : NULL;
+		wait = wait != NULL
+			       ? wait + strlen(before[i]) + strspn(wait + strlen(before[i]), " ")
+			       : NULL;
+		if (wait != NULL && told_wait(wait, 1) < 0)
+			wait = NULL; /* "wait for the others" */
 	}
 	if (wait != NULL)
 		snprintf(e->after, sizeof(e->after), "%.*s", (int)sizeof(e->after) - 1, wait);
+}
+
+/* Which limit it is; one that comes back at a time is no bill to be paid, whatever its status. */
+static void keep_limit(struct reply_error *e, const json_t *error, const char *text)
+{
+	const char *type = json_str(error, "type");
+
+	stream_error_limit(e, text);
+	if (e->limit[0] == 0)
+		stream_error_limit(e, type);
+	if ((e->cls == REPLY_BILLING || e->cls == REPLY_BAD_REQUEST || e->cls == REPLY_AUTH) &&
+	    e->after[0] != 0 && !e->never &&
+	    (any_of(OF_QUOTA, text, false) || any_of(OF_QUOTA, type, false))) {
+		e->cls = REPLY_RATE_LIMIT;
+		e->field[0] = 0;
+	}
 }
 
 void stream_error_json(struct reply_error *e, int status, const json_t *body)
@@ -706,6 +755,7 @@ void stream_error_json(struct reply_error *e, int status, const json_t *body)
 		e->prompt = json_get_int(error, "n_prompt_tokens", e->prompt);
 	}
 	keep_wait(e, error, all);
+	keep_limit(e, error, all);
 	keep_id(e, body);
 }
 

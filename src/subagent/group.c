@@ -224,7 +224,30 @@ void group_run_starts(struct run *r)
 
 int64_t group_used_ms(const struct group *g)
 {
-	return g->time_ms > 0 && g->running ? clock_mono_ms() - g->started_ms : 0;
+	if (g->time_ms <= 0 || !g->running)
+		return 0;
+	return g->waits ? g->used_ms : clock_mono_ms() - g->started_ms;
+}
+
+void group_waits(struct run *r)
+{
+	struct group *g = r->group;
+	bool waits = g && g->running;
+
+	LIST_EACH (&r->sup->live, n, tmp) {
+		const struct run *o = LIST_ENTRY(n, struct run, node);
+
+		waits = waits && (o->group != g || o->park.until_ms > 0 || o->agent.ending);
+	}
+	if (!g || !g->timer || waits == g->waits)
+		return;
+	g->used_ms = group_used_ms(g);
+	g->waits = waits;
+	g->started_ms = clock_mono_ms() - g->used_ms;
+	if (waits)
+		os_timer_stop(g->timer);
+	else
+		os_timer_set(g->timer, MAX(g->time_ms - g->used_ms, 0));
 }
 
 /* ---- its events, of Ava's own log */
@@ -406,6 +429,8 @@ void group_run_ends(struct run *r, struct draft *d, enum ava_status status, cons
 		chain_spawn_next(r, d, status, summary);
 	if (group_all_ended(g))
 		group_write_event(r, d, EVENT_Join);
+	else
+		group_waits(r); /* those that are left may all be parked */
 }
 
 void group_next(struct run *r)

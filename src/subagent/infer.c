@@ -40,12 +40,6 @@
 
 #define MESSAGES_MAX  (256u << 20)
 #define SHOWN_WAIT_MS 2000 /* longer waits are told in the log */
-/* Tokens: a service that says fewer of a long conversation does not count at all. */
-#define UNDERCOUNT_LEAST 999
-/* Bytes: what comes behind the lines (how a tool is forced) is counted too, and may be less. */
-#define GROWN_LEAST 512
-#define CUT_LEAST   4096 /* that a request grew by, and was not counted for */
-#define WINDOW_STEP 1024 /* tokens; that windows are multiples of */
 
 struct infer_job {
 	struct os_work work;
@@ -53,7 +47,8 @@ struct infer_job {
 	struct agent_infer call;
 	bool dropped;                 /* nobody waits for it: freed when the pool thread is done */
 	bool rehash;                  /* the head is another one: no request, only its hash */
-	bool shows;                   /* for more tools are shown; the call itself comes then */
+	bool shows;                   /* for what is no attempt; the call itself comes then */
+	bool parks;                   /* the service has said to another run when to come back */
 	bool replied;                 /* the model has spoken in this conversation */
 	struct dialect_answer answer; /* of a local model */
 	struct wire_ticket ticket;    /* of a remote one, as the following */
@@ -183,40 +178,6 @@ static void infer_fail_code(struct infer_job *j, int rv)
 		infer_fail(j, rv, err_word(rv), ava_strerror(rv));
 }
 
-/* A service that counts no more for a request that has grown, or the same for any, does not
- * count, or has cut the conversation before its model saw it: the person is told. */
-static void infer_doubt(struct run *r, struct usage *u)
-{
-	int64_t grown = r->rec.request_bytes - r->call.counted_bytes;
-	int64_t more = u->input - r->call.counted;
-	char text[200];
-
-	if (u->estimated || r->spec->model->dialect->answer)
-		return;
-	if (r->call.counted > 0 && grown > -GROWN_LEAST && grown < GROWN_LEAST)
-		return;
-	if (r->call.counted == 0 || (grown < 0 ? more != 0 : more >= grown / 16)) {
-		r->call.counted = u->input;
-		r->call.counted_bytes = r->rec.request_bytes;
-		return;
-	}
-	if (!r->call.doubt && u->input > UNDERCOUNT_LEAST && u->input < r->rec.request_bytes / 6) {
-		snprintf(text, sizeof(text),
-			 "%s counted far fewer tokens than were sent: it may have cut the "
-			 "conversation to a window of its own",
-			 r->spec->model->provider->name);
-		r->call.doubt = arena_copy(&r->spec->mem, text, strlen(text));
-	}
-	/* Some cut what is too long without a word: the count stands still at their window. */
-	if (more == 0 && grown >= CUT_LEAST && u->input % WINDOW_STEP == 0) {
-		u->window = u->input;
-		learn_told(r->sup->learner, r->spec->model, &(struct learned){.window = u->window},
-			   "count");
-	}
-	u->input = MAX(u->input, r->rec.request_bytes / 4);
-	u->estimated = true;
-}
-
 /* A first request that was counted for less than its tools alone are: told at once, once a model.
  */
 static void infer_suspect(struct run *r, const struct turn *t)
@@ -304,11 +265,16 @@ static void infer_failed(struct infer_job *j)
 {
 	struct run *r = j->run;
 
-	if (r->call.id[0]) { /* the last attempt has no InferEnd yet */
+	if (j->parks)
+		money_settle(r);
+	else if (r->call.id[0]) { /* the last attempt has no InferEnd yet */
 		infer_close_cut(r, world_draft(r), j->word, j->err.text);
 		money_settle(r);
 	}
-	agent_on_reply(&r->agent, j->rv, NULL, j->word, j->err.text);
+	if (j->parks)
+		park_tell(r, false);
+	else
+		agent_on_reply(&r->agent, j->rv, NULL, j->word, j->err.text);
 	world_wake(r);
 	infer_drop(j);
 }
@@ -341,17 +307,13 @@ static bool infer_mend(struct infer_job *j)
 }
 
 /* Ask that model from now on; the call goes on by itself. false: that cannot be. */
-static bool infer_switch(struct infer_job *j, const struct model *m, const char *text)
+static bool infer_switch(struct infer_job *j, const struct model *m, bool another, const char *text)
 {
 	struct run *r = j->run;
 	struct draft *d = world_draft(r);
-	struct buf *part = world_messages(r);
 
-	if (!d || !part || spec_switch(r->spec, m, part) != 0)
+	if (!d || !infer_amend(r, m, another))
 		return false;
-	r->agent.at.window = r->agent.at.output_max = 0;
-	r->call.retry = (struct retry){0};
-	r->call.counted = 0; /* by another measure */
 	world_activity(r, text);
 	record_activity(d, r, text);
 	j->rehash = true;
@@ -371,10 +333,8 @@ static bool infer_fall_back(struct infer_job *j)
 
 	if (!world_draft(r) || !spec_next_model(r->spec, &r->call.fallbacks, &m))
 		return false;
-	if (!r->call.first_model)
-		r->call.first_model = arena_copy(&r->spec->mem, id, strlen(id));
 	snprintf(text, sizeof(text), "%.60s is overloaded: going on with %.60s", id, m.id);
-	return infer_switch(j, &m, text);
+	return infer_switch(j, &m, true, text);
 }
 
 /* *m: the model in the dialect that a refusal asks for, remembered from now on. false: none is
@@ -441,13 +401,31 @@ static void infer_refused(struct infer_job *j)
 	infer_fail(j, AVA_EDENIED, reply_class_word(why), text);
 }
 
+/* Nothing is sent: the machine hears of it later in this turn of the loop. */
+static bool infer_is_parked(struct infer_job *j, struct wire_line *line)
+{
+	j->parks = park_at_gate(j->run, line);
+	if (j->parks)
+		infer_fail(j, 0, "", "");
+	return j->parks;
+}
+
 static void infer_at_gate(struct wire_ticket *t)
 {
 	struct infer_job *j = CONTAINER_OF(t, struct infer_job, ticket);
+	enum reply_class why;
+	int64_t for_ms;
 
-	os_timer_stop(j->run->call.timer);
-	agent_clock_go(&j->run->agent);
-	if (t->gate.refused)
+	struct run *r = j->run;
+
+	os_timer_stop(r->call.timer);
+	agent_clock_go(&r->agent);
+	if (t->gate.refused && infer_is_parked(j, t->line))
+		return;
+	if (t->gate.refused && !wire_line_refuses(t->line, &why, &for_ms))
+		infer_fail_code(j,
+				infer_gate(j)); /* it does not wait that long: behind the others */
+	else if (t->gate.refused)
 		infer_refused(j);
 	else if (infer_begin(j) != 0)
 		infer_fail_code(j, AVA_ENOMEM);
@@ -510,6 +488,8 @@ static int infer_gate(struct infer_job *j)
 		infer_fail(j, j->err.code, err_word(j->err.code), j->err.text);
 		return 0;
 	}
+	if (infer_is_parked(j, line))
+		return 0;
 	j->ticket.go = infer_at_gate;
 	wire_line_want(line, &j->ticket, infer_shared_head(j));
 	if (r->call.state == CALL_GATE) {
@@ -529,7 +509,10 @@ static int infer_gate(struct infer_job *j)
 
 static void infer_wire_began(struct wirecall *w)
 {
-	wire_line_began(&CONTAINER_OF(w, struct infer_job, wire)->ticket);
+	struct infer_job *j = CONTAINER_OF(w, struct infer_job, wire);
+
+	if (wire_line_began(&j->ticket))
+		park_over(j->run->sup, j->run->spec->model);
 }
 
 static void infer_show(struct infer_job *j, const char *s, size_t n, bool thinking, bool end)
@@ -588,29 +571,26 @@ static void infer_attempt_failed(struct infer_job *j, struct wirecall_end *end)
 {
 	struct run *r = j->run;
 	struct retry_when when = {clock_mono_ms(), clock_wall_ms(), r->agent.deadline_ms, 0};
-	struct usage u = end->error.usage;
+	struct usage u;
 	const struct dialect *other = NULL;
+	struct wire_line *line = j->ticket.line;
 	struct retry_plan plan;
 	struct agent_told told;
 	struct model m;
 	char text[sizeof(r->agent.reply_error)];
-	bool again, lower, speaks;
+	bool again, lower, speaks, parks;
 
 	id_random(&when.chance, sizeof(when.chance));
 	retry_decide(&r->call.retry, &retry_default, &end->failure, &when, &plan);
+	parks = plan.parks && park_may(r, plan.wait_ms);
+	if (plan.parks && (parks || r->place) && plan.verdict == RETRY_AGAIN)
+		plan.verdict = RETRY_TOO_LONG; /* nobody holds a slot, or looks on, for that long */
 	if (end->failure.cls == REPLY_ADDRESS && end->failure.status / 100 != 3 && infer_mend(j))
 		plan = (struct retry_plan){.verdict = RETRY_AGAIN};
 	lower = infer_lower(&j->call, &end->error, r->rec.request_bytes, &told);
 	wire_line_end(&j->ticket, end->error.never ? REPLY_OVERFLOW : end->failure.cls, &plan);
 	r->call.late += end->failure.cls == REPLY_TIMEOUT;
-	if (u.input + u.output == 0)
-		u.cost_microusd = -1;
-	u.estimated = true;
-	/* Where nobody is paid a reply of which nothing came has used nothing. */
-	if (end->accepted && u.input == 0 && (j->wire.began || r->spec->model->price.input != 0))
-		u.input = r->rec.request_bytes / 4;
-	agent_charge(&r->agent, &u);
-	money_settle(r);
+	infer_charge(r, end, j->wire.began, &u);
 	if (plan.verdict == RETRY_FINAL)
 		other = model_other_dialect(r->spec->model, end->error.text);
 	speaks = infer_speaks(j, other, &m);
@@ -618,8 +598,7 @@ static void infer_attempt_failed(struct infer_job *j, struct wirecall_end *end)
 	    end->failure.cls == REPLY_BAD_REQUEST && infer_repair(r, &j->call, end->error.field))
 		plan = (struct retry_plan){.verdict = RETRY_AGAIN};
 	again = plan.verdict == RETRY_AGAIN;
-	/* A number that no words tell, far below what was sent, may be one of another thing.
-	 */
+	/* A number that no words tell, far below what was sent, may be one of another thing. */
 	if (!again && lower && !end->error.never &&
 	    !(end->error.guessed && told.window < r->rec.request_bytes / 8))
 		learn_told(r->sup->learner, r->spec->model,
@@ -643,8 +622,15 @@ static void infer_attempt_failed(struct infer_job *j, struct wirecall_end *end)
 	if (speaks) {
 		snprintf(text, sizeof(text), "%.60s is served at %s: asking there", m.id,
 			 other->path);
-		if (infer_switch(j, &m, text))
+		if (infer_switch(j, &m, false, text))
 			return;
+	}
+	if (parks) {
+		park_begin(r, line, plan.wait_ms, &end->error);
+		park_tell(r, true);
+		world_wake(r);
+		infer_drop(j);
+		return;
 	}
 	if (!again) {
 		infer_sentence(r, end, &plan, text, sizeof(text));
@@ -656,7 +642,7 @@ static void infer_attempt_failed(struct infer_job *j, struct wirecall_end *end)
 		infer_fail(j, AVA_ECONNECT, reply_class_word(end->failure.cls), text);
 		return;
 	}
-	r->call.state = CALL_PARKED;
+	r->call.state = CALL_AGAIN;
 	os_timer_set(r->call.timer, plan.wait_ms);
 }
 
@@ -749,6 +735,13 @@ static void infer_worked(struct os_work *w)
 		infer_built(j);
 }
 
+static void infer_work_start(struct infer_job *j)
+{
+	j->run->call.state = CALL_WORK;
+	j->work = (struct os_work){.work = infer_work, .done = infer_worked, .priv = j};
+	os_work_start(j->run->sup->loop, &j->work);
+}
+
 /* InferStart is durable: now the request may leave. */
 static void infer_saved(int rv, void *user)
 {
@@ -770,8 +763,7 @@ static void infer_saved(int rv, void *user)
 		infer_built(j);
 		return;
 	}
-	j->work = (struct os_work){.work = infer_work, .done = infer_worked, .priv = j};
-	os_work_start(r->sup->loop, &j->work);
+	infer_work_start(j);
 }
 
 /* The hashes of the request without building it: the prefix is kept running. */
@@ -895,7 +887,7 @@ static void infer_due(void *user)
 	case CALL_DELAY:
 		infer_deliver(j);
 		break;
-	case CALL_PARKED:
+	case CALL_AGAIN:
 		infer_again(j);
 		break;
 	case CALL_FAILED:
@@ -923,6 +915,8 @@ int infer_start(struct agent *a, const struct agent_infer *call)
 		return AVA_ENOMEM;
 	j->run = r;
 	j->call = *call;
+	j->rehash = j->shows = r->call.changed;
+	r->call.changed = false;
 	buf_init(&j->body, MESSAGES_MAX);
 	r->call.job = j;
 	r->busy++;
@@ -937,6 +931,8 @@ int infer_start(struct agent *a, const struct agent_infer *call)
 	}
 	if (call->again && r->call.held_until_ms > clock_mono_ms())
 		infer_hold(j);
+	else if (j->rehash)
+		infer_work_start(j);
 	else if (!infer_show_tools(j))
 		rv = infer_ask_money(j);
 	if (rv != 0) {

@@ -1,6 +1,6 @@
-/* A request after a refusal: without what the service does not take, or smaller. What is left out
- * is an amendment of the spec before the next request, so that replay and restart leave it out
- * too. And what is said of an attempt that gave no reply. */
+/* A request after a refusal: without what the service does not take, smaller, or to another model.
+ * What is left out or changed is an amendment of the spec before the next request, so that replay
+ * and restart do it too. And what is said of an attempt that gave no reply. */
 #include "subagent/run.h"
 
 #include <stdio.h>
@@ -8,10 +8,12 @@
 
 #include "agent/limit.h"
 #include "base/clock.h"
+#include "base/util.h"
 #include "codec/json.h"
 #include "provider/model.h"
 #include "provider/profile.h"
 #include "provider/stream.h"
+#include "subagent/learn.h"
 #include "subagent/record.h"
 #include "subagent/wire.h"
 
@@ -128,7 +130,78 @@ bool infer_lower(const struct agent_infer *call, const struct reply_error *e, in
 	return e->cls == REPLY_OVERFLOW || e->cls == REPLY_TOO_LARGE || (e->never && e->window > 0);
 }
 
-/* ---- words of an attempt that gave no reply */
+/* ---- another model */
+
+bool infer_amend(struct run *r, const struct model *m, bool another)
+{
+	const char *id = r->spec->model->id;
+	struct buf *part = world_messages(r);
+
+	if (!part || spec_switch(r->spec, m, part) != 0)
+		return false;
+	r->agent.at.window = r->agent.at.output_max = 0;
+	r->call.retry = (struct retry){0};
+	r->call.counted = 0; /* by another measure */
+	if (another && !r->call.first_model)
+		r->call.first_model = arena_copy(&r->spec->mem, id, strlen(id));
+	return true;
+}
+
+/* ---- what a reply was counted */
+
+/* Tokens: a service that says fewer of a long conversation does not count at all. */
+#define UNDERCOUNT_LEAST 999
+/* Bytes: what comes behind the lines (how a tool is forced) is counted too, and may be less. */
+#define GROWN_LEAST 512
+#define CUT_LEAST   4096 /* that a request grew by, and was not counted for */
+#define WINDOW_STEP 1024 /* tokens; that windows are multiples of */
+
+void infer_doubt(struct run *r, struct usage *u)
+{
+	int64_t grown = r->rec.request_bytes - r->call.counted_bytes;
+	int64_t more = u->input - r->call.counted;
+	char text[200];
+
+	if (u->estimated || r->spec->model->dialect->answer)
+		return;
+	if (r->call.counted > 0 && grown > -GROWN_LEAST && grown < GROWN_LEAST)
+		return;
+	if (r->call.counted == 0 || (grown < 0 ? more != 0 : more >= grown / 16)) {
+		r->call.counted = u->input;
+		r->call.counted_bytes = r->rec.request_bytes;
+		return;
+	}
+	if (!r->call.doubt && u->input > UNDERCOUNT_LEAST && u->input < r->rec.request_bytes / 6) {
+		snprintf(text, sizeof(text),
+			 "%s counted far fewer tokens than were sent: it may have cut the "
+			 "conversation to a window of its own",
+			 r->spec->model->provider->name);
+		r->call.doubt = arena_copy(&r->spec->mem, text, strlen(text));
+	}
+	/* Some cut what is too long without a word: the count stands still at their window. */
+	if (more == 0 && grown >= CUT_LEAST && u->input % WINDOW_STEP == 0) {
+		u->window = u->input;
+		learn_told(r->sup->learner, r->spec->model, &(struct learned){.window = u->window},
+			   "count");
+	}
+	u->input = MAX(u->input, r->rec.request_bytes / 4);
+	u->estimated = true;
+}
+
+/* ---- an attempt that gave no reply */
+
+void infer_charge(struct run *r, const struct wirecall_end *end, bool began, struct usage *u)
+{
+	*u = end->error.usage;
+	if (u->input + u->output == 0)
+		u->cost_microusd = -1;
+	u->estimated = true;
+	/* Where nobody is paid a reply of which nothing came has used nothing. */
+	if (end->accepted && u->input == 0 && (began || r->spec->model->price.input != 0))
+		u->input = r->rec.request_bytes / 4;
+	agent_charge(&r->agent, u);
+	money_settle(r);
+}
 
 static struct retry_words infer_words(const struct run *r, const struct wirecall_end *end)
 {
@@ -162,8 +235,13 @@ void infer_sentence(const struct run *r, const struct wirecall_end *end,
 	const char *of = strstr(end->error.text, "(idle timer)")    ? "idle"
 			 : strstr(end->error.text, "(total timer)") ? "turn"
 								    : "first_event";
+	char back[CLOCK_SOON];
 
+	clock_local_soon(clock_wall_ms() + plan->wait_ms, clock_wall_ms(), back);
+	w.back = back;
 	retry_sentence(&r->call.retry, plan, end->failure.cls, &w, clock_mono_ms(), text, size);
 	if (end->failure.cls == REPLY_TIMEOUT)
 		snprintf(text + strlen(text), size - strlen(text), "; net.%s_timeout sets it", of);
+	if (plan->parks)
+		park_why_not(r, &end->error, back, text, size);
 }

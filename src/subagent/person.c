@@ -36,7 +36,8 @@ struct said { /* by a person: on its way to the disk, or to the model */
 	struct list node;
 	char id[16]; /* "m3"; "" an answer */
 	char *text, *by, *origin, *notice, *request;
-	bool late; /* the end was written meanwhile */
+	bool late;  /* the end was written meanwhile */
+	bool waits; /* it leaves the question as it is */
 	person_fn done;
 	void *user;
 };
@@ -402,7 +403,7 @@ static void over_limit_raise(struct run *r, struct draft *d)
 /* ---- asking */
 
 /* About a limit: named after the model call that it holds up. */
-static void ask_over(const struct run *r, struct question *q, char **text)
+static void over_limit_ask(const struct run *r, struct question *q, char **text)
 {
 	char question[200];
 
@@ -412,7 +413,7 @@ static void ask_over(const struct run *r, struct question *q, char **text)
 	*text = strdup(question);
 }
 
-/* `c` NULL: the run's limit. */
+/* `c` NULL: the run's limit, or its quota. */
 static int fill(struct run *r, struct question *q, const struct turn_call *c,
 		const struct agent_ask *a)
 {
@@ -420,8 +421,10 @@ static int fill(struct run *r, struct question *q, const struct turn_call *c,
 	int64_t most = r->sup->settings->ask_timeout_s * 1000;
 
 	*q = (struct question){.approval = a->approval, .asked_ms = clock_wall_ms()};
+	if (!c && !a->approval)
+		return park_question(r, q);
 	if (!c) {
-		ask_over(r, q, &text);
+		over_limit_ask(r, q, &text);
 	} else {
 		memcpy(q->call_id, c->id, sizeof(q->call_id));
 		hash_call(c, q->call_hash);
@@ -450,6 +453,12 @@ static void record_state(struct draft *d, struct run *r, const char *state, cons
 			       .by = s ? s->by : NULL,
 			       .origin = s ? s->origin : NULL,
 		       });
+	r->rec.position_due |= q->quota;
+}
+
+const char *question_kind(const struct question *q)
+{
+	return q->quota ? "quota" : q->approval ? "approval" : "question";
 }
 
 static void record_said(struct draft *d, struct run *r, const struct said *s, const char *outcome,
@@ -494,25 +503,31 @@ int person_ask(struct agent *a, unsigned call, const struct agent_ask *ask, int6
 {
 	struct run *r = a->world;
 	struct person *p = person_of(r);
-	const struct turn_call *c = call == AGENT_ASK_LIMIT ? NULL : &a->turn->calls[call];
+	const struct turn_call *c = call >= AGENT_ASK_QUOTA ? NULL : &a->turn->calls[call];
 	char shown[sizeof(r->activity)];
 	struct draft *d;
+	bool before;
 
 	if (!p || fill(r, &p->question, c, ask) != 0)
 		return AVA_ENOMEM;
 	/* One that a stop left open is on disk: there is nothing to write before it is
 	 * answered, and ten thousand of them write nothing when the runtime starts. */
-	if (!was_asked(p)) {
-		d = world_draft(r);
-		if (!d)
-			return AVA_ENOMEM;
-		record_state(d, r, "asked", NULL);
-	}
-	p->open = true;
-	*until_ms = clock_mono_ms() + p->question.until_ms - clock_wall_ms();
+	before = was_asked(p);
+	if (before && a->over == AGENT_WAITS)
+		p->question.until_ms = r->park.until_ms;
 	snprintf(shown, sizeof(shown), "Waiting for an answer: %s", p->question.text);
 	shown[utf8_prefix(shown, strlen(shown), 120)] = 0;
 	world_activity(r, shown);
+	if (p->question.quota)
+		park_asked(r, before);
+	if (!before) {
+		d = world_draft(r);
+		if (!d)
+			return AVA_ENOMEM;
+		record_state(d, r, r->park.quiet && p->question.quota ? "parked" : "asked", NULL);
+	}
+	p->open = true;
+	*until_ms = clock_mono_ms() + p->question.until_ms - clock_wall_ms();
 	world_flush(r, JOURNAL_NOW, NULL); /* people see it when it is on disk */
 	if (r->sup->on_ask)
 		r->sup->on_ask(r);
@@ -523,8 +538,11 @@ static void end_saved(int rv, void *user)
 {
 	struct run *r = user;
 	struct said *s = LIST_FIRST(&r->person->answering, struct said, node);
+	bool waits = s->waits;
 
 	said_done(s, 0);
+	if (waits)
+		return;
 	agent_on_saved(&r->agent);
 	world_wake(r);
 }
@@ -556,6 +574,8 @@ void person_ask_end(struct agent *a, unsigned call, enum agent_asked how)
 		over_limit_raise(r, d);
 		r->rec.position_due = true;
 	}
+	if (call == AGENT_ASK_QUOTA)
+		park_ended(r, how);
 	p->answer = NULL;
 	question_over(r);
 	world_activity(r, "Waiting for a slot");
@@ -580,6 +600,27 @@ int person_answer(struct run *r, const struct person_words *w, bool yes, person_
 	r->person->answer = s;
 	asked(r);
 	world_wake(r);
+	return 0;
+}
+
+int person_wait(struct run *r, const struct person_words *w, person_fn done, void *user,
+		struct ava_error *err)
+{
+	struct person *p = r->person;
+	struct draft *d = world_draft(r);
+	struct said *s = d ? said_new(r, w, done, user) : NULL;
+
+	if (!s)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	s->waits = true;
+	record_said(d, r, s, "answered", p->question.call_id);
+	hear(r, s, p->question.call_id);
+	record_state(d, r, "waits", s);
+	p->question.until_ms = r->park.until_ms;
+	agent_on_wait(&r->agent, park_until(r));
+	park_asked(r, true);
+	list_add(&p->answering, &s->node);
+	world_flush(r, JOURNAL_NOW, end_saved);
 	return 0;
 }
 

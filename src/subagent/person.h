@@ -45,6 +45,9 @@ char *person_choice(const struct question *q, const char *text);
  * AVA_ENOMEM. */
 int person_answer(struct run *r, const struct person_words *w, bool yes, person_fn done, void *user,
 		  struct ava_error *err);
+/* A parked run shall wait for its time. As above. */
+int person_wait(struct run *r, const struct person_words *w, person_fn done, void *user,
+		struct ava_error *err);
 /* Say something to a run at work: the model reads it with the next results.
  * As above; AVA_EBUSY: it has not read PERSON_SAID_MAX others. */
 int person_steer(struct run *r, const struct person_words *w, person_fn done, void *user,

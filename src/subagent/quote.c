@@ -413,6 +413,9 @@ static void limits_text(struct buf *out, struct run_spec *const *specs, unsigned
 		 words_amount(WORDS_LIMIT_REPLIES, l->iterations).text);
 	if (s->agent.ask_limit)
 		buf_adds(out, WORDS_QUOTE_STOP_ASKS);
+	if (s->on_quota != QUOTA_PARK)
+		buf_adds(out, s->on_quota == QUOTA_ASK ? WORDS_QUOTE_QUOTA_ASKS
+						       : WORDS_QUOTE_QUOTA_FAILS);
 }
 
 /* Whose words the i-th works by, where they are not ava's and were not told yet. */

@@ -431,7 +431,7 @@ void record_waiting(struct draft *d, struct run *r, const struct record_waiting 
 	jw_str(&c.w, "subagentId", r->id.text);
 	jw_str(&c.w, "callId", q->call_id);
 	jw_str(&c.w, "state", w->state);
-	jw_str(&c.w, "kind", q->approval ? "approval" : "question");
+	jw_str(&c.w, "kind", question_kind(q));
 	jw_str(&c.w, "callHash", q->call_hash);
 	jw_str(&c.w, "question", q->text);
 	if (q->choices)
@@ -440,6 +440,11 @@ void record_waiting(struct draft *d, struct run *r, const struct record_waiting 
 		jw_str(&c.w, "default", q->fallback);
 	clock_iso(q->until_ms, until);
 	jw_str(&c.w, "expiresAt", until);
+	if (q->quota) {
+		jw_str(&c.w, "limit", r->park.limit);
+		clock_iso(r->park.until_ms, until);
+		jw_str(&c.w, "parkedUntil", until);
+	}
 	if (w->answer)
 		jw_str(&c.w, "answer", w->answer);
 	if (w->by)

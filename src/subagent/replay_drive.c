@@ -48,6 +48,24 @@ int replay_failure_code(const struct replay *p)
 	return strcmp(reason, "cost") == 0 ? AVA_EBUDGET : AVA_ECONNECT;
 }
 
+/* The next thing is that a person was asked about a quota. */
+static bool parks(struct replay *p)
+{
+	const struct trace_event *e = record_peek(&p->rec);
+
+	return e != NULL && e->kind == EVENT_Waiting && record_asks(&p->rec) &&
+	       strcmp(json_str(p->rec.content, "kind"), "quota") == 0;
+}
+
+/* Before it was asked. */
+static bool feed_parked(struct replay *p)
+{
+	if (p->started || !parks(p))
+		return false;
+	agent_on_parked(&p->agent, false, reply_class_word(REPLY_RATE_LIMIT), "");
+	return true;
+}
+
 static void feed_failure(struct replay *p)
 {
 	struct record *r = &p->rec;
@@ -62,6 +80,8 @@ static void feed_failure(struct replay *p)
 	agent_charge(&p->agent, &u);
 	if (record_told(content, &told) || strcmp(class, reply_class_word(REPLY_OVERFLOW)) == 0)
 		agent_on_refused(&p->agent, &told, class, sentence);
+	else if (parks(p))
+		agent_on_parked(&p->agent, true, reply_class_word(REPLY_RATE_LIMIT), sentence);
 	else if (!asked_again(p))
 		agent_on_reply(&p->agent, replay_failure_code(p), NULL, class, sentence);
 	else if (replay_amend(p) != 0)
@@ -192,8 +212,11 @@ static bool feed_answer(struct replay *p)
 	const struct trace_event *e;
 	const char *state;
 
-	while ((e = record_peek(r)) != NULL && e->kind == EVENT_Waiting && record_asks(r))
-		record_take(r); /* once more, after a restart */
+	while ((e = record_peek(r)) != NULL && e->kind == EVENT_Waiting && record_asks(r)) {
+		if (record_waits(r) && p->agent.over >= AGENT_PARKED)
+			agent_on_wait(&p->agent, INT64_MAX);
+		record_take(r); /* else once more, after a restart */
+	}
 	if (e == NULL) {
 		record_cut(r, "the record ends while it waits for a person");
 		return false;
@@ -202,6 +225,10 @@ static bool feed_answer(struct replay *p)
 	if (e->kind != EVENT_Waiting || state == NULL) {
 		record_other(r, "an answer (Waiting)");
 		return false;
+	}
+	if (strcmp(state, "expired") == 0 && p->agent.over == AGENT_WAITS) {
+		p->agent.ask_until_ms = p->now;
+		return true;
 	}
 	if (agent_on_answer(&p->agent, json_str(r->content, "answer"),
 			    strcmp(state, "answered") == 0) != 0) {
@@ -335,7 +362,7 @@ static bool feed(struct replay *p)
 		return true;
 	}
 	if (a->asked && !a->reply_ready)
-		return feed_refusal(p) || feed_reply(p);
+		return feed_parked(p) || feed_refusal(p) || feed_reply(p);
 	if (a->state == AGENT_TOOLS)
 		return feed_tool(p);
 	if (a->state == AGENT_WAITING && a->asking > 0 && !a->ask_given)

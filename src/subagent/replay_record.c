@@ -172,7 +172,14 @@ bool record_expect(struct record *r, enum event_kind kind)
 
 bool record_asks(const struct record *r)
 {
-	return strcmp(json_str(r->content, "state"), "asked") == 0;
+	const char *state = json_str(r->content, "state");
+
+	return strcmp(state, "asked") == 0 || strcmp(state, "parked") == 0 || record_waits(r);
+}
+
+bool record_waits(const struct record *r)
+{
+	return strcmp(json_str(r->content, "state"), "waits") == 0;
 }
 
 bool record_noticed(const struct record *r, const char *word)

@@ -479,9 +479,11 @@ static void replay_done(struct agent *a)
 
 /* ---- people */
 
-static void call_asked_about(const struct agent *a, unsigned call, char out[24])
+static void call_asked_about(struct agent *a, unsigned call, char out[24])
 {
-	if (call == AGENT_ASK_LIMIT)
+	if (call == AGENT_ASK_QUOTA)
+		snprintf(out, 24, "i%d.q%u", (int)a->at.iteration, ++replay_of(a)->parked);
+	else if (call == AGENT_ASK_LIMIT)
 		snprintf(out, 24, "i%d", (int)a->at.iteration + 1);
 	else
 		snprintf(out, 24, "%s", a->turn->calls[call].id);
@@ -494,10 +496,14 @@ static bool expires(struct replay *p)
 	size_t next = r->next;
 	bool found;
 
-	while ((found = record_find(r, EVENT_Waiting)) && record_asks(r)) /* after a restart */
+	bool waits = false;
+
+	while ((found = record_find(r, EVENT_Waiting)) && record_asks(r)) { /* after a restart */
+		waits |= record_waits(r);
 		r->next = (size_t)(r->seen - r->events->events) + 1;
+	}
 	r->next = next;
-	return found && strcmp(json_str(r->content, "state"), "expired") == 0;
+	return found && !waits && strcmp(json_str(r->content, "state"), "expired") == 0;
 }
 
 static int replay_ask(struct agent *a, unsigned call, const struct agent_ask *q, int64_t *until_ms)
@@ -545,6 +551,10 @@ static void replay_ask_end(struct agent *a, unsigned call, enum agent_asked how)
 	p->asked[0] = '\0';
 	if (call == AGENT_ASK_LIMIT && how == ASKED_ANSWERED)
 		take_limits(p);
+	/* The person may have named another model. */
+	if (call == AGENT_ASK_QUOTA && how == ASKED_ANSWERED &&
+	    record_find(&p->rec, EVENT_InferStart) && replay_amend(p) != 0)
+		p->rv = AVA_ENOMEM;
 	p->saves_due++;
 }
 

@@ -49,6 +49,7 @@ struct replay {
 	bool slot_wanted, started; /* the call under way has its InferStart */
 	bool done;
 	char asked[24];            /* the call that a person is asked about; "" */
+	unsigned parked;           /* how often it was */
 	struct replay_call *calls; /* owned; in order */
 	size_t ncalls, calls_cap;
 	struct agent_compacted room; /* what was made of it, not told the machine yet */
@@ -81,8 +82,10 @@ void record_take(struct record *r);
 bool record_expect(struct record *r, enum event_kind kind);
 /* Look at the first of the kind from `next` on; false: none. */
 bool record_find(struct record *r, enum event_kind kind);
-/* Is it the question of a Waiting event that is looked at, not what became of it? */
+/* Is it the question of a Waiting event that is looked at, or that a person said to wait, not what
+ * became of it? */
 bool record_asks(const struct record *r);
+bool record_waits(const struct record *r);
 /* Has the InferStart that is looked at this word among its notices? */
 bool record_noticed(const struct record *r, const char *word);
 /* Replies that the run's end counted; -1: it has not ended. */

@@ -325,7 +325,11 @@ static int take_waiting(struct tail *c, const struct event_view *v, const json_t
 	const char *state = json_str(content, "state"), *text;
 	struct tail_call *k;
 
-	if (strcmp(state, "asked") == 0)
+	if (strcmp(json_str(content, "kind"), "quota") == 0)
+		park_restore(c->run, content, v->wall_ms);
+	if (strcmp(state, "waits") == 0)
+		return 0;
+	if (strcmp(state, "asked") == 0 || strcmp(state, "parked") == 0)
 		return person_restore_question(c->run, content, v->wall_ms);
 	person_forget_question(c->run);
 	k = open_call(c, json_str(content, "callId"));
@@ -663,6 +667,7 @@ static int stand(struct tail *c, const char *file, size_t len, const struct buf 
 			return rv;
 	}
 	restore_waits(c);
+	park_stand(r);
 	r->rec.unnoted = true;
 	if (r->call.id[0])
 		charge_cut_call(r);

@@ -19,6 +19,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/list.h"
+#include "base/settings.h"
 #include "base/util.h"
 #include "codec/front.h"
 #include "codec/json.h"
@@ -513,6 +514,16 @@ static void take_thinking(struct reading *g, const struct yaml_node *n)
 	g->thinking_said = true;
 }
 
+static void take_quota(struct reading *g, const struct yaml_node *n)
+{
+	enum settings_quota way;
+
+	if (n->kind == YAML_SCALAR && settings_quota("", n->text, &way, NULL) == 0)
+		g->r->on_quota = settings_quota_words[way];
+	else
+		wrong(g, n->line, "on_quota is %s; it must be park, ask or fail", yaml_shown(n));
+}
+
 static void take_effort(struct reading *g, const struct yaml_node *n)
 {
 	static const char *const words[] = {"low", "medium", "high", "xhigh", "max"};
@@ -610,6 +621,7 @@ static const struct field {
 	{"max_cost_cents", "maxcostcents", take_cost},
 	{"max_tokens", "maxtokens", take_tokens},
 	{"extended_thinking", "extendedthinking", take_thinking},
+	{"on_quota", "onquota", take_quota},
 	{"folder", "folder", take_folder},
 	{"effort", "effort", take_effort},
 	{"output_schema", "outputschema", take_schema},

@@ -48,6 +48,7 @@ struct role {
 	const char *core[4];                    /* without these it is not proposed */
 	const char *instructions;               /* safe to show; "" in a record that has none */
 	const char *schema;                     /* of its output, JSON; NULL: any */
+	const char *on_quota;                   /* static; NULL: as the settings say */
 	int64_t timeout_s, cost_cents;
 	int64_t tokens, iterations; /* 0: as the settings say */
 	bool thinking;

@@ -2,6 +2,7 @@
 #ifndef SUBAGENT_RUN_H
 #define SUBAGENT_RUN_H
 
+#include <jansson.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -62,7 +63,7 @@ struct run_record {
 };
 
 /*   MONEY ─► GATE ─► SAVE ─► WORK ─► WIRE ─► (reply)
- *                    │       ├────► PARKED ─► (asked again: a new job)
+ *                    │       ├────► AGAIN ─► (asked again: a new job)
  *                    │       └────► DELAY ─► (reply)     a local model
  *   HELD ─► MONEY    after a restart
  *   what fails on the way ─► FAILED ─► (the machine is told) */
@@ -75,7 +76,7 @@ enum call_state {
 	CALL_WIRE,   /* the service has it */
 	CALL_DELAY,  /* the answer is here, and due later */
 	CALL_HELD,   /* an attempt of an earlier process failed: its time is not over */
-	CALL_PARKED, /* it failed and the next attempt waits for its time */
+	CALL_AGAIN,  /* it failed and the next attempt waits for its time */
 	CALL_FAILED, /* for good */
 };
 
@@ -100,6 +101,7 @@ struct run_call {
 	bool stopped; /* a stop fell into it */
 	const char
 		*doubt; /* less was counted than was sent: in these words, of spec->mem; or NULL */
+	bool changed;   /* the model was, and the hash of the request is still the one's before */
 	/* By this process: the newest count of input that was believed, and its request's bytes. */
 	int64_t counted, counted_bytes;
 };
@@ -138,10 +140,22 @@ struct run_end {
 	bool begun, done;         /* its last commit is on its way to the disk; is there */
 };
 
+/* A quota of its service that it waits for (park.c). */
+struct run_park {
+	int64_t until_ms; /* wall; 0: it is not parked */
+	int64_t back_ms;  /* the same of the last one, until its next call is at the gate */
+	int64_t told_ms;  /* when a person was last told of one; wall */
+	uint16_t count;   /* how often it was parked */
+	bool quiet;       /* nobody is told: they were, of it or of another one for the same */
+	char limit[64];   /* "weekly limit of anthropic" */
+	char *model;      /* with which a person says to go on; owned; or NULL */
+};
+
 struct run {
 	struct agent agent; /* the machine */
 	struct run_record rec;
 	struct run_call call;
+	struct run_park park;
 	struct run_tools tools;
 	struct run_end end;
 	struct supervisor *sup;
@@ -263,6 +277,8 @@ struct group {
 	/* The newest position in it: what was used of its time, and when; 0: none. */
 	int64_t noted_ms, noted_wall_ms;
 	int64_t started_ms; /* monotonic, less what was used before this process */
+	int64_t used_ms;    /* of its time, while `waits` */
+	bool waits;         /* all that are left are parked */
 	int size;           /* how many runs it may have */
 	bool chain, running, expired;
 	unsigned nmembers, nruns; /* runs that were spawned; that are in memory */
@@ -342,11 +358,48 @@ void ending_tools_done(struct run *r);
 /* Close what is still open: a result for each call, an InferEnd. */
 void ending_close(struct run *r, struct draft *d, const char *stop_reason);
 
+/* park.c: a run waits without a slot until the quota of its service is back */
+struct wire_line;
+/* May it, for that long? */
+bool park_may(const struct run *r, int64_t wait_ms);
+/* The service has said so: for which limit, and until when. The machine is told by park_tell. */
+void park_begin(struct run *r, struct wire_line *line, int64_t wait_ms,
+		const struct reply_error *e);
+/* At the gate: the service has said so to another run. And who was parked before is back. */
+bool park_at_gate(struct run *r, struct wire_line *line);
+void park_tell(struct run *r, bool made);
+/* Why it is not parked, behind the sentence of its end; of Ava's turn the whole of it. */
+void park_why_not(const struct run *r, const struct reply_error *e, const char *back, char *text,
+		  size_t size);
+/* The service answers again, before its time: who waits for that model does not any more. */
+void park_over(struct supervisor *s, const struct model *m);
+bool park_waits(const struct run *r); /* for the time, not for a person */
+/* Its timer: the clock on the wall decides, which may have jumped. */
+void park_look(struct run *r);
+int64_t park_until(const struct run *r); /* monotonic */
+/* What a person is asked, and what became of it. AVA_ENOMEM. */
+struct question;
+int park_question(struct run *r, struct question *q);
+void park_asked(struct run *r, bool before);
+void park_ended(struct run *r, enum agent_asked how);
+/* From its Waiting events, in their order; then, when all of them are read. */
+void park_restore(struct run *r, const json_t *content, int64_t wall_ms);
+void park_stand(struct run *r);
+
 /* infer.c: model calls */
 int infer_start(struct agent *a, const struct agent_infer *call);
 void infer_stop(struct agent *a);
 /* Bytes that the model has written of the reply it is at; -1: no service has a call. */
 int64_t infer_written(const struct run *r);
+/* A service that counts no more for a request that has grown, or the same for any, does not
+ * count, or has cut the conversation before its model saw it: the person is told. */
+void infer_doubt(struct run *r, struct usage *u);
+/* What an attempt without a reply is charged, into *u, too. */
+struct wirecall_end;
+void infer_charge(struct run *r, const struct wirecall_end *end, bool began, struct usage *u);
+/* Another model (or the same in another dialect), from the next call on: an amendment line in the
+ * draft. false: that cannot be. */
+bool infer_amend(struct run *r, const struct model *m, bool another);
 /* No call is made for long: give back what only calls need. */
 void infer_wait_long(struct run *r);
 /* The runtime stops: what a call in flight had used is written while it is
@@ -419,6 +472,8 @@ void group_next(struct run *r);
  * sentence. On a pool thread, while the run is at work. */
 int group_reference(const struct run *r, const char *ref, char out[128], struct ava_error *err);
 void groups_fini(struct supervisor *s);
+/* A run of it is parked, or is not any more: while all are its clock stands still. */
+void group_waits(struct run *r);
 /* Fork, when all that begin together have been spawned into the same draft. */
 void group_fork(struct run *r, struct draft *d);
 /* At the next start: rows in their order, then the runs that go on enter. */
@@ -436,6 +491,7 @@ void group_restored(struct supervisor *s); /* groups without a run are forgotten
 struct question {
 	char call_id[16];
 	bool approval; /* yes or no, whether the call may start; else a question of the model's */
+	bool quota;    /* of a parked run; wait, go on with another model, or stop */
 	char call_hash[HASH_HEX_LEN + 1];
 	char *text;                 /* for people */
 	char *choices;              /* JSON array of strings; NULL: none */
@@ -443,6 +499,7 @@ struct question {
 	int64_t asked_ms, until_ms; /* wall */
 };
 
+const char *question_kind(const struct question *q); /* "approval", "quota", "question" */
 int person_ask(struct agent *a, unsigned call, const struct agent_ask *q, int64_t *until_ms);
 void person_ask_end(struct agent *a, unsigned call, enum agent_asked how);
 /* What was said and not told yet, as notices into `out` (room for

@@ -403,6 +403,8 @@ static void write_config(struct jw *w, const struct run_spec *r)
 	spec_group_write(w, &r->group);
 	if (r->agent.ask_limit)
 		jw_str(w, "onLimit", "ask");
+	if (r->on_quota != QUOTA_PARK)
+		jw_str(w, "onQuota", settings_quota_words[r->on_quota]);
 	if (r->resumed_from[0])
 		jw_str(w, "resumedFrom", r->resumed_from);
 	if (r->resumed_call > 0)
@@ -486,6 +488,7 @@ int spec_request(const json_t *config, struct op_spawn *out, struct arena *mem)
 				 .cwd = json_get_str(config, "cwd"),
 				 .origin = json_get_str(config, "origin"),
 				 .on_limit = json_get_str(config, "onLimit"),
+				 .on_quota = json_get_str(config, "onQuota"),
 				 .timeout_ms = json_get_fixed(l, "seconds", 3, AVA_DEFAULT),
 				 .max_cost_microusd =
 					 json_get_fixed(l, "costCents", 4, AVA_DEFAULT),
@@ -644,6 +647,9 @@ static int take_config(struct run_spec *r, const struct op_spawn *s, const json_
 	r->agent.limits = (struct agent_limits){AVA_DEFAULT, AVA_DEFAULT, AVA_DEFAULT, 0};
 	spec_read_limits(json_object_get(config, "limits"), &r->agent.limits);
 	r->agent.ask_limit = s->on_limit != NULL;
+	if (s->on_quota)
+		(void)settings_quota("onQuota", s->on_quota, &r->on_quota, NULL);
+	r->agent.ask_quota = r->on_quota == QUOTA_ASK;
 	r->expected_tokens = json_get_int(config, "expectedTokens", 50000);
 	r->thinking = s->extended_thinking > 0;
 	r->rights = rights_read(json_object_get(config, "rights"));

@@ -14,6 +14,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/hash.h"
+#include "base/settings.h"
 #include "base/spawn_options.h"
 #include "provider/dialect.h"
 #include "provider/model.h"
@@ -100,14 +101,15 @@ struct run_spec {
 	struct spec_group group;
 	int64_t expected_tokens, resumed_call; /* what the quote expects; op_spawn.resume_call */
 	bool thinking;
-	unsigned rights, given;    /* subagent/rights.h; of `rights` what its context brings */
-	json_t *output_schema;     /* owned; NULL: any output */
-	const char *system;        /* rendered already; NULL: the template of its role */
-	const char *operating;     /* the runtime's own part of it, at its end: one of these, */
-	const char *operatings[2]; /* the whole and the short one */
-	bool brief;                /* in its short form */
-	uint32_t withheld;         /* of its tools those that are not shown: a set, by `tools` */
-	char *config;              /* canonical JSON; owned; NULL: forgotten (spec_forget_config) */
+	enum settings_quota on_quota; /* agent.ask_quota says it, too */
+	unsigned rights, given;       /* subagent/rights.h; of `rights` what its context brings */
+	json_t *output_schema;        /* owned; NULL: any output */
+	const char *system;           /* rendered already; NULL: the template of its role */
+	const char *operating;        /* the runtime's own part of it, at its end: one of these, */
+	const char *operatings[2];    /* the whole and the short one */
+	bool brief;                   /* in its short form */
+	uint32_t withheld;            /* of its tools those that are not shown: a set, by `tools` */
+	char *config; /* canonical JSON; owned; NULL: forgotten (spec_forget_config) */
 	size_t config_len;
 	char hash[HASH_HEX_LEN + 1]; /* SHA-256 of config */
 };
@@ -174,6 +176,8 @@ struct spec_group spec_group_read(const json_t *spec);
 /* The next of models.fallback, from the *at-th, that can be called as this run
  * is: its dialect, with a key, and held by the same limits. false: none. */
 bool spec_next_model(const struct run_spec *s, uint16_t *at, struct model *out);
+/* May it go on with that one? Its dialect, another one, held by the same limits. */
+bool spec_can_switch(const struct run_spec *s, const struct model *m);
 /* From now on another model of the same dialect; the amendment line (with \n) that
  * says so is appended. On error nothing changed. */
 int spec_switch(struct run_spec *s, const struct model *m, struct buf *line);

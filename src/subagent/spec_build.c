@@ -104,6 +104,7 @@ static int check_request(const struct op_spawn *s, const struct redact *redact,
 		{"user id", s->user_id, 4095, true},
 		{"origin", s->origin, 4095, true},
 	};
+	enum settings_quota way;
 
 	if (!s->task || s->task[strspn(s->task, " \t\r\n")] == 0)
 		return err_set(err, AVA_EINVAL, "the task is empty: say what the run shall do");
@@ -115,6 +116,8 @@ static int check_request(const struct op_spawn *s, const struct redact *redact,
 	if (s->on_limit && strcmp(s->on_limit, "ask") != 0 && strcmp(s->on_limit, "stop") != 0)
 		return err_set(err, AVA_EINVAL, "on_limit is \"%.40s\"; it must be stop or ask",
 			       s->on_limit);
+	if (s->on_quota && settings_quota("on_quota", s->on_quota, &way, err) != 0)
+		return AVA_EINVAL;
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
 		int rv = check_text(texts[i].what, texts[i].text, texts[i].max, texts[i].names,
 				    redact, err);
@@ -123,6 +126,16 @@ static int check_request(const struct op_spawn *s, const struct redact *redact,
 			return rv;
 	}
 	return spec_check_cwd(s->cwd, err);
+}
+
+static void take_quota(struct run_spec *r, const struct op_spawn *s, const struct settings *set)
+{
+	const char *word = s->on_quota ? s->on_quota : r->role->on_quota;
+
+	r->on_quota = set->on_quota;
+	if (word) /* it was checked */
+		(void)settings_quota("on_quota", word, &r->on_quota, NULL);
+	r->agent.ask_quota = r->on_quota == QUOTA_ASK;
 }
 
 /* ---- limits */
@@ -539,6 +552,7 @@ int spec_build(struct run_spec **out, const struct op_spawn *s, const struct set
 		r->thinking = s->extended_thinking > 0 ||
 			      (s->extended_thinking == 0 && r->role->thinking && !is_quick(s));
 		r->agent.ask_limit = s->on_limit && strcmp(s->on_limit, "ask") == 0;
+		take_quota(r, s, set);
 		r->given = s->given;
 		/* What others of its group found is known by their specs, not by the request. */
 		set_rights(r, set->sandbox_required == 0);
@@ -620,6 +634,12 @@ static bool affordable(const struct run_spec *r, const struct model *m)
 	return was->input < 0 || (is->input >= 0 && is->output >= 0);
 }
 
+bool spec_can_switch(const struct run_spec *r, const struct model *m)
+{
+	return m->dialect == r->model->dialect && strcmp(m->id, r->model->id) != 0 &&
+	       affordable(r, m);
+}
+
 bool spec_next_model(const struct run_spec *r, uint16_t *at, struct model *out)
 {
 	size_t n = 0;
@@ -628,8 +648,7 @@ bool spec_next_model(const struct run_spec *r, uint16_t *at, struct model *out)
 	while (*at < n) {
 		const char *id = ids[(*at)++];
 
-		if (model_resolve(id, out, NULL, NULL) == 0 && out->dialect == r->model->dialect &&
-		    strcmp(out->id, r->model->id) != 0 && affordable(r, out))
+		if (model_resolve(id, out, NULL, NULL) == 0 && spec_can_switch(r, out))
 			return true;
 	}
 	return false;

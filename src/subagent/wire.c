@@ -25,6 +25,10 @@
 #include "os/loop.h"
 #include "provider/learned.h"
 #include "provider/model.h"
+#include "provider/told.h"
+
+#define LIMIT_MAX   64
+#define TOGETHER_MS 60000 /* those whose times are that near come back together */
 
 struct wire_service { /* a provider at an address */
 	struct list node;
@@ -43,6 +47,8 @@ struct wire_line {
 	struct call_gate gate;
 	struct os_timer *timer;
 	bool pumping;
+	int64_t park_ms, back_ms; /* wall: parked until; when it was opened for one to see */
+	char limit[LIMIT_MAX];    /* that it is parked for */
 	char model[sizeof(((struct model *)0)->wire_name)];
 };
 
@@ -279,11 +285,18 @@ void wire_line_want(struct wire_line *line, struct wire_ticket *t, uint64_t head
 	pump(line);
 }
 
-void wire_line_began(struct wire_ticket *t)
+bool wire_line_began(struct wire_ticket *t)
 {
+	struct wire_line *line = t->line;
+	/* Not of a call that was on its way when the others were refused. */
+	bool back = line->park_ms > clock_wall_ms() && t->gate.epoch == line->gate.epoch;
+
 	gate_began(&t->gate, clock_mono_ms());
-	if (t->line->gate.queued > 0)
-		pump(t->line);
+	if (back)
+		line->park_ms = 0;
+	if (line->gate.queued > 0)
+		pump(line);
+	return back;
 }
 
 /* What a call says about the key holds for every model of the provider. */
@@ -319,6 +332,38 @@ void wire_line_leave(struct wire_ticket *t)
 	t->line = NULL;
 	gate_leave(&t->gate);
 	pump(line);
+}
+
+void wire_line_park(struct wire_line *line, int64_t until_ms, const char *limit)
+{
+	unsigned n = line->gate.queued + line->gate.follow; /* some may come to wait again */
+	struct gate_ticket *t;
+
+	line->park_ms = MAX(until_ms, line->park_ms);
+	snprintf(line->limit, sizeof(line->limit), "%s", limit);
+	gate_back(&line->gate, clock_mono_ms()); /* for whoever does not wait that long */
+	for (; n > 0 && (t = gate_send_away(&line->gate)) != NULL; n--) {
+		struct wire_ticket *it = CONTAINER_OF(t, struct wire_ticket, gate);
+
+		it->go(it);
+	}
+}
+
+bool wire_line_parked(const struct wire_line *line, int64_t *until_ms, const char **limit)
+{
+	*until_ms = line->park_ms;
+	*limit = line->limit;
+	return line->park_ms > clock_wall_ms();
+}
+
+void wire_line_back(struct wire_line *line, int64_t until_ms)
+{
+	int64_t now_ms = clock_wall_ms();
+
+	if (line->back_ms <= now_ms && until_ms <= line->back_ms + TOGETHER_MS)
+		return;
+	line->back_ms = now_ms;
+	gate_back(&line->gate, clock_mono_ms());
 }
 
 bool wire_line_closed(const struct wire_line *line)
@@ -407,6 +452,43 @@ static void name_request(struct wirecall *w, struct wirecall_end *end)
 		end->turn->request_id = copy;
 }
 
+/* When the limit that is used up comes back, by the headers of several services; of several the
+ * last. 0: none says so. */
+static int64_t read_resets(struct wirecall *w, struct reply_error *e)
+{
+	static const struct {
+		const char *reset, *left; /* nothing is: "0", or refused */
+	} headers[] = {
+		{"anthropic-ratelimit-unified-reset", "anthropic-ratelimit-unified-status"},
+		{"anthropic-ratelimit-requests-reset", "anthropic-ratelimit-requests-remaining"},
+		{"anthropic-ratelimit-tokens-reset", "anthropic-ratelimit-tokens-remaining"},
+		{"anthropic-ratelimit-input-tokens-reset",
+		 "anthropic-ratelimit-input-tokens-remaining"},
+		{"anthropic-ratelimit-output-tokens-reset",
+		 "anthropic-ratelimit-output-tokens-remaining"},
+		{"x-ratelimit-reset-requests", "x-ratelimit-remaining-requests"},
+		{"x-ratelimit-reset-tokens", "x-ratelimit-remaining-tokens"},
+		{"x-ratelimit-reset-requests-day", "x-ratelimit-remaining-requests-day"},
+		{"x-ratelimit-reset-tokens-day", "x-ratelimit-remaining-tokens-day"},
+		{"x-ratelimit-reset", "x-ratelimit-remaining"},
+		{"ratelimit-reset", "ratelimit-remaining"},
+	};
+	const char *claim =
+		http_call_header(&w->http, "anthropic-ratelimit-unified-representative-claim");
+	int64_t ms = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(headers); i++) {
+		const char *reset = http_call_header(&w->http, headers[i].reset);
+		const char *left = http_call_header(&w->http, headers[i].left);
+
+		if (reset && left && (strcmp(left, "0") == 0 || strcmp(left, "rejected") == 0))
+			ms = MAX(ms, told_wait(reset, clock_wall_ms()));
+	}
+	if (claim)
+		stream_error_limit(e, claim);
+	return ms;
+}
+
 /* `rv`, `err`: how the connection ended. */
 static void finish(struct wirecall *w, int rv, const struct ava_error *err, bool stop)
 {
@@ -438,6 +520,8 @@ static void finish(struct wirecall *w, int rv, const struct ava_error *err, bool
 	end.failure.never = end.error.never;
 	if (end.error.after[0])
 		end.failure.after = end.error.after;
+	if (end.failure.cls == REPLY_RATE_LIMIT)
+		end.failure.reset_ms = read_resets(w, &end.error);
 	end.accepted = billed(w, end.failure.cls);
 	end.failure.status = w->http.status;
 	name_request(w, &end);

@@ -47,12 +47,20 @@ struct wire_ticket {
 };
 
 void wire_line_want(struct wire_line *line, struct wire_ticket *t, uint64_t head);
-void wire_line_began(struct wire_ticket *t);
+/* true: it was parked, and what was used up is back before its time. */
+bool wire_line_began(struct wire_ticket *t);
 void wire_line_end(struct wire_ticket *t, enum reply_class cls, struct retry_plan *plan);
 /* From wherever it is; also when it is at no gate. */
 void wire_line_leave(struct wire_ticket *t);
 /* The service has set a limit and nobody may go, but for one to see. */
 bool wire_line_closed(const struct wire_line *line);
+/* The service says that `limit` is used up until then (wall): all that wait at the gate are told
+ * so by `go`, refused. Whoever can wait that long asks wire_line_parked before the gate. */
+void wire_line_park(struct wire_line *line, int64_t until_ms, const char *limit);
+/* Is it so now? *limit is the line's. */
+bool wire_line_parked(const struct wire_line *line, int64_t *until_ms, const char **limit);
+/* Somebody comes back who was parked until then: of all those one goes first. */
+void wire_line_back(struct wire_line *line, int64_t until_ms);
 /* The circuit of its provider: why, and for how long still; false: closed. */
 bool wire_line_refuses(const struct wire_line *line, enum reply_class *why, int64_t *for_ms);
 

@@ -150,6 +150,7 @@ static void world_wake_at(struct agent *a, int64_t at_ms)
 		os_timer_stop(r->timer);
 	else
 		os_timer_set(r->timer, MAX(at_ms - clock_mono_ms(), 0));
+	park_look(r);
 }
 
 static void world_slot_want(struct agent *a)
@@ -321,6 +322,7 @@ static void run_wake(struct os_task *t)
 
 static void run_timer(void *user)
 {
+	park_look(user);
 	world_wake(user);
 }
 
@@ -388,6 +390,7 @@ void run_fini(struct run *r)
 	free(r->session_file);
 	free(r->end.by);
 	free(r->call.why);
+	free(r->park.model);
 	buf_fini(&r->tools.artifacts);
 	spec_free(r->spec);
 }
@@ -435,7 +438,7 @@ enum ava_status run_status(const struct run *r)
 	if (!r->durable)
 		return AVA_STARTING;
 	if (r->agent.state == AGENT_WAITING)
-		return AVA_WAITING;
+		return park_waits(r) ? AVA_PARKED : AVA_WAITING;
 	return r->agent.state == AGENT_QUEUED ? AVA_QUEUED : AVA_RUNNING;
 }
 

@@ -84,10 +84,10 @@ at_most 'with no request too many' $((2 * N + 50)) "$(stat .requests)"
 none_refused 'and no request that the service refuses'
 
 # --- waits -----------------------------------------------------------------------------
-start parked $A-parked 'fault=429:retry-after=400' --timeout 3600
-check 'a long wait is parked' wait_for 20 has parked '.eventType == "Activity"'
+start parked $A-parked 'fault=429:retry-after=100' --timeout 3600
+check 'a wait with its slot' wait_for 20 has parked '.eventType == "Activity"'
 equal 'how long stands in the log' 1 \
-	"$(events parked '.eventType == "InferEnd" and .content.retryInMs >= 400000 and
+	"$(events parked '.eventType == "InferEnd" and .content.retryInMs >= 100000 and
 		.content.errorClass == "rate_limit"')"
 equal 'and is shown' true "$("$AVA" status "$(id parked)" --json |
 	jq '.current_activity | test("^Waiting [0-9]+ s for anthropic")')"

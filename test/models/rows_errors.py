@@ -93,9 +93,10 @@ ROWS = [
     told("err_day_openrouter", 429,
          err("Rate limit exceeded: free-models-per-day.", code=429,
              metadata={"headers": {"X-RateLimit-Reset": str(int((time.time() + 36000) * 1000))}}),
-         ["asks to wait 3", "free-models-per-day"]),
+         ["rate of requests until", "free-models-per-day"], args=["--on-quota", "fail"]),
     told("err_day_groq", 429, err("Rate limit reached on tokens per day (TPD): Limit 100000, Used 99700, Requested 5000. "
-                                  "Please try again in 1h7m40.8s.", code="rate_limit_exceeded"), "asks to wait 40"),
+                                  "Please try again in 1h7m40.8s.", code="rate_limit_exceeded"), "the rate of requests until",
+         args=["--on-quota", "fail"]),
     told("err_gemini_key", 400, [err("API key not valid. Please pass a valid API key.", code=400,
                                      status="INVALID_ARGUMENT")], "refused the key"),
     told("err_gemini_none", 429, [err("Quota exceeded for metric: free_tier_requests, limit: 0, model: m", code=429,
@@ -115,7 +116,7 @@ ROWS = [
         (400, {"fault": {"message": "tool schema is odd"}})])),
     told("err_key_missing", 400, err("API Key not found. Please pass a valid API key."), "refused the key", own=True),
     told("err_balance_403", 403, {"code": 30001, "message": "Sorry, your account balance is insufficient"}, "cannot pay", own=True),
-    told("err_day_reset", 429, err("Your quota will reset after 18h31m10s."), "asks to wait 66"),
+    told("err_day_reset", 429, err("Your quota will reset after 18h31m10s."), ["until", "models.park_max"]),
     told("err_model_400", 400, err("x/y is not a valid model ID", code=400), "choose another model"),
     told("err_model_deepseek", 400, err("Model Not Exist", type="invalid_request_error"), "choose another model"),
     *(Row(f"err_event_final_{i}", always(sse(e)), end="error/model_error", requests=1, error="it is odd")

@@ -386,6 +386,8 @@ static bool see_event(struct log *s, const json_t *e)
 	if (strcmp(type, "ToolResult") == 0)
 		return see_tool_result(s, c);
 	s->seen->edits += strcmp(type, "ContextEdit") == 0;
+	s->seen->parked += strcmp(type, "Waiting") == 0 && json_get_str(c, "parkedUntil") != NULL &&
+			   strcmp(json_get_str(c, "state"), "expired") == 0;
 	if (strcmp(type, "Waiting") == 0)
 		s->stopped = strcmp(json_get_str(c, "state"), "stopped") == 0;
 	if (strcmp(type, "Steering") == 0)

@@ -364,7 +364,7 @@ static void on_cancelled(int rv, const struct op_status *s, const struct ava_err
 
 struct look {
 	char id[32], call[16];
-	bool approval, asks;
+	bool approval, asks, quota;
 	enum ava_status status;
 };
 
@@ -380,6 +380,7 @@ static void on_look(const struct op_status *s, void *user)
 	if (s->asks == NULL)
 		return;
 	k->approval = s->asks->approval;
+	k->quota = s->asks->quota;
 	snprintf(k->call, sizeof(k->call), "%s", s->asks->call_id);
 }
 
@@ -443,9 +444,13 @@ static void look(struct lives *l)
 
 		if (r->id[0] == '\0' || run_now(core, r->id, on_look, &k, &err) != 0)
 			continue;
-		if (k.asks && sim_maybe(600)) {
+		if (k.asks && sim_maybe(k.quota ? 100 : 600)) {
 			lives_note("%s: asks about %s", r->id, k.call);
-			answer(r, k.approval && sim_maybe(200) ? "no" : "yes", k.call);
+			answer(r,
+			       k.quota                        ? sim_maybe(500) ? "wait" : "now"
+			       : k.approval && sim_maybe(200) ? "no"
+							      : "yes",
+			       k.call);
 		} else if (!k.asks && k.status == AVA_RUNNING && sim_maybe(20)) {
 			say_something(l, r);
 		} else if (sim_maybe(4)) {

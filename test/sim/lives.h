@@ -78,8 +78,8 @@ void lives_end(struct lives *l);
 void lives_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 bool lives_wrong(struct lives *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-struct lives_seen { /* counted by the judge */
-	long cut, interrupted, replies, events, edits;
+struct lives_seen {                                            /* counted by the judge */
+	long cut, interrupted, replies, events, edits, parked; /* whose time came */
 	long status[16];
 	unsigned replayed; /* runs that were executed again, to their end */
 };

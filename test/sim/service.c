@@ -203,6 +203,8 @@ static void refuse(struct http_call_impl *m, struct ask *a)
 	answer_verdict(m, a, &v);
 	if (sim_maybe(300))
 		snprintf(m->after, sizeof(m->after), "%d", (int)sim_span(1, 30));
+	else if (i != 1 && sim_maybe(150)) /* whoever asked is parked */
+		snprintf(m->after, sizeof(m->after), "%d", (int)sim_span(121, 9000));
 }
 
 /* ---- the reply */

@@ -90,10 +90,11 @@ TEST(lives)
 		      "figure lives_kills %ld\nfigure lives_stops %ld\nfigure lives_jumps %ld\n"
 		      "figure lives_requests %ld\nfigure lives_commits %llu\n"
 		      "figure lives_cut %ld\nfigure lives_interrupted %ld\n"
-		      "figure lives_edits %ld\nfigure lives_replayed %u\n",
+		      "figure lives_edits %ld\nfigure lives_parked %ld\n"
+		      "figure lives_replayed %u\n",
 		      sums.worlds, sums.runs, sums.lives, sums.kills, sums.stops, sums.jumps,
 		      sums.requests, (unsigned long long)sums.commits, sums.seen.cut,
-		      sums.seen.interrupted, sums.seen.edits, sums.seen.replayed);
+		      sums.seen.interrupted, sums.seen.edits, sums.seen.parked, sums.seen.replayed);
 	for (int i = 0; i < AVA_NSTATUSES; i++)
 		print_message("  %-20s %ld\n", ava_status_name((enum ava_status)i),
 			      sums.seen.status[i]);
@@ -101,7 +102,7 @@ TEST(lives)
 		return;
 	assert_true(sums.kills > (long)n && sums.stops > 0 && sums.jumps > 0 && sums.steers > 0);
 	assert_true(sums.seen.cut > 0 && sums.seen.interrupted > 0 && sums.seen.edits > 0);
-	assert_true(sums.seen.replayed > n);
+	assert_true(sums.seen.parked > 0 && sums.seen.replayed > n);
 }
 
 static char dir[300];

@@ -300,3 +300,109 @@ TEST(limit_kept)
 	assert_end(&r, AVA_CANCELLED, "cancelled");
 	rig_close(&r);
 }
+
+/* A quota that comes back: no slot and no clock until then, and the same call again. */
+static void to_its_quota(struct rig *r, bool asks, bool made)
+{
+	rig_open(r);
+	r->spec.ask_quota = asks;
+	rig_call(r);
+	r->now += 5000;
+	agent_on_parked(&r->a, made, "rate_limit", "the limit is used up until 18:40");
+	rig_run(r);
+	assert_int_equal(r->a.state, AGENT_WAITING);
+	assert_int_equal(r->drops, 1);
+	assert_int_equal(r->asked_call, AGENT_ASK_QUOTA);
+	assert_false(r->approval);
+	assert_int_equal(r->a.at.used_ms, 5000);
+	assert_int_equal(r->a.at.totals.calls, made ? 1 : 0);
+	assert_int_equal(r->a.at.totals.failed_calls, made ? 1 : 0);
+	assert_int_equal(r->infers, 1);
+}
+
+static void again(struct rig *r)
+{
+	go_on(r);
+	assert_int_equal(r->infers, 2);
+	assert_true(r->infer.again);
+	assert_int_equal(r->infer.iteration, 1);
+	assert_int_equal(r->a.over, 0);
+	submit_and_close(r);
+}
+
+TEST(quota_comes_back)
+{
+	struct rig r;
+
+	for (int made = 0; made < 2; made++) {
+		to_its_quota(&r, false, made);
+		r.now = r.a.ask_until_ms - 1;
+		rig_run(&r);
+		assert_int_equal(r.ask_ends, 0);
+		r.now++;
+		rig_run(&r);
+		assert_int_equal(r.asked, ASKED_EXPIRED);
+		assert_int_equal(r.infers, 1);
+		again(&r);
+	}
+}
+
+TEST(quota_answered)
+{
+	struct rig r;
+
+	for (int asks = 0; asks < 2; asks++) {
+		to_its_quota(&r, asks, true);
+		tell(&r, "now", true);
+		again(&r);
+		to_its_quota(&r, asks, true);
+		tell(&r, "stop", false);
+		rig_saved(&r);
+		assert_end(&r, AVA_ERROR, "model_error");
+		assert_string_equal(r.error, "the limit is used up until 18:40");
+		rig_close(&r);
+		to_its_quota(&r, asks, true);
+		agent_cancel(&r.a);
+		rig_run(&r);
+		assert_end(&r, AVA_CANCELLED, "cancelled");
+		rig_close(&r);
+	}
+}
+
+/* on_quota: ask. It is for a person to say that it waits; nobody does: it ends. */
+TEST(quota_asked)
+{
+	struct rig r;
+
+	to_its_quota(&r, true, true);
+	agent_on_wait(&r.a, r.now + 7200000);
+	assert_int_equal(r.wake, r.now + 7200000);
+	rig_run(&r);
+	assert_int_equal(r.ask_ends, 0);
+	r.now += 7200000;
+	rig_run(&r);
+	again(&r);
+	to_its_quota(&r, true, true);
+	r.now = r.a.ask_until_ms;
+	rig_run(&r);
+	rig_saved(&r);
+	assert_end(&r, AVA_ERROR, "model_error");
+	rig_close(&r);
+}
+
+/* After a restart it wants no slot. */
+RIG_TEST(parked_since_before)
+{
+	r->a.at.iteration = 1;
+	r->a.at.again = true;
+	agent_on_parked(&r->a, false, "rate_limit", "used up");
+	rig_run(r);
+	assert_int_equal(r->a.state, AGENT_WAITING);
+	assert_int_equal(r->wants, 0);
+	assert_int_equal(r->asks, 1);
+	r->now = r->a.ask_until_ms;
+	rig_run(r);
+	go_on(r);
+	assert_int_equal(r->infers, 1);
+	SAY(r, .calls = {SUBMIT});
+}

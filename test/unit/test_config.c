@@ -157,6 +157,9 @@ static const struct {
 	{"models: {fallback: [claude-haiku, claude-haiku]}\n",
 	 "c:1: claude-haiku stands there twice"},
 	{"models:\n  fallback:\n    - claude-haiku\n    - nope/x\n", "c:4: nope/x is no model"},
+	{"models: {on_quota: wait}\n",
+	 "c:1: models.on_quota is \"wait\"; it must be park, ask or fail"},
+	{"models: {park_max: -1}\n", "c:1: park_max is \"-1\"; it must be"},
 	{"providers: {antropic: {}}\n",
 	 "c:1: unknown key providers.antropic: did you mean providers.anthropic?"},
 	{"providers:\n  openai:\n    base_url: ftp://x\n",
@@ -199,6 +202,8 @@ TEST(models)
 
 	read_good("models:\n"
 		  "  default: mine\n"
+		  "  on_quota: fail\n"
+		  "  park_max: 3600\n"
 		  "  fallback: [claude-haiku, openai/gpt-9]\n"
 		  "  list:\n"
 		  "    - alias: [mine, quick]\n"
@@ -221,6 +226,8 @@ TEST(models)
 	list = model_fallback(&n);
 	assert_int_equal(n, 2);
 	assert_string_equal(list[1], "openai/gpt-9");
+	assert_int_equal(config.settings.on_quota, QUOTA_FAIL);
+	assert_int_equal(config.settings.park_max_s, 3600);
 
 	r = models_find("anthropic/claude-haiku-4-5"); /* what is left out is built in */
 	assert_int_equal(r->max_output, 4096);

@@ -287,6 +287,31 @@ RIG_TEST(closed_for_the_longest)
 
 /* ---- the circuit */
 
+/* Those that wait are sent away, wherever they stand; what comes back later asks one by one. */
+RIG_TEST(sent_away_and_back)
+{
+	want(r, 0, 1, 7);
+	assert_int_equal(drain(r), 1);
+	want(r, 1, 4, 7); /* behind the leader */
+	want(r, 4, 6, 0);
+	assert_int_equal(drain(r), 2);
+	gate_back(&r->g, r->now);
+	want(r, 6, 9, 0);
+	assert_int_equal(next(r), 6); /* the probe */
+	assert_int_equal(next(r), -1);
+	for (int i = 0; i < 5; i++) /* 7, 8, and the three that follow */
+		assert_true(gate_send_away(&r->g)->refused);
+	assert_null(gate_send_away(&r->g));
+	assert_int_equal(r->g.queued + r->g.follow, 0);
+	assert_int_equal(r->g.held, 4);
+	want(r, 10, 30, 0);
+	assert_int_equal(next(r), -1);
+	gate_began(&r->t[6], r->now); /* it answers: the others follow over time */
+	assert_true(next(r) >= 0);
+	r->now += GATE_FORGET_MS - 1;
+	assert_in_range(r->g.limit, 1, 16);
+}
+
 RIG_TEST(circuit)
 {
 	struct call_gate other;

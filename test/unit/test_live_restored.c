@@ -98,6 +98,7 @@ static void dump_spec(struct buf *out, const struct run_spec *s)
 	NUM(s->agent.window);
 	NUM(s->agent.max_output);
 	NUM(s->agent.ask_limit);
+	NUM(s->on_quota);
 	for (unsigned i = 0; i < s->agent.ntools; i++)
 		STR(s->tools[i]->name);
 	for (unsigned i = 0; i < s->agent.nask_before; i++)
@@ -195,6 +196,9 @@ static void dump_run(struct buf *out, const struct run *r)
 	dump_spec(out, r->spec);
 	dump_record(out, &r->rec);
 	dump_call(out, &r->call);
+	NUM(r->park.until_ms);
+	NUM(r->park.count);
+	STR(r->park.limit);
 	dump_tools(out, r);
 	if (r->group)
 		dump_group(out, r->group);

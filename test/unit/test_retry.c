@@ -1,12 +1,15 @@
 /* What becomes of a failed attempt: every class, every form of a wait, every
  * bound; and the words a run ends with. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "unit.h"
 
 #include "base/util.h"
 #include "provider/retry.h"
+#include "provider/told.h"
 
 #define NOW  INT64_C(5000000)
 #define WALL INT64_C(1763712000000) /* Fri, 21 Nov 2025 08:00:00 GMT */
@@ -167,13 +170,91 @@ TEST(dates)
 	char cut[64];
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
-		if (retry_date(cases[i].s) != cases[i].want)
-			fail_msg("%s: %lld", cases[i].s, (long long)retry_date(cases[i].s));
+		if (told_date(cases[i].s) != cases[i].want)
+			fail_msg("%s: %lld", cases[i].s, (long long)told_date(cases[i].s));
 	for (size_t i = 0; i < 3; i++) /* a cut date is none */
 		for (size_t n = 0; n < strlen(cases[i].s); n++) {
 			snprintf(cut, sizeof(cut), "%.*s", (int)n, cases[i].s);
-			assert_int_equal(retry_date(cut), -1);
+			assert_int_equal(told_date(cut), -1);
 		}
+}
+
+/* As people read it. WALL is a Friday, 8 in the morning, and this machine stands in Tokyo. */
+TEST(told_times)
+{
+	static const struct {
+		const char *s;
+		int64_t want_s;
+	} cases[] = {
+		{"2 hours 10 minutes.", 7800},
+		{"2 hours and 10 minutes", 7800},
+		{"3 days, 4 hours", 273600},
+		{"1 week", 604800},
+		{"3pm (Europe/Berlin)", 6 * 3600}, /* an hour ahead of UTC in winter */
+		{"8am (America/New_York).", 5 * 3600},
+		{"7am (UTC)", 23 * 3600}, /* tomorrow */
+		{"15:00 UTC", 7 * 3600},
+		{"7pm", 2 * 3600}, /* it is 5 in the afternoon here */
+		{"7:30 PM.", 9000},
+		{"4pm", 23 * 3600},
+		{"12am", 7 * 3600},
+		{"7pm (Nowhere/Land)", 2 * 3600},
+		{"2025-11-21T18:40:00Z", 38400},
+		{"2025-11-21T18:40:00.5+02:00, they say", 31200},
+		{"2025-12-01 at 00:00 UTC", 9 * 86400 + 16 * 3600},
+		{"Dec 1st, 2025 9:04 AM", 9 * 86400 + 16 * 3600 + 240},
+		{"on Jan 2 at 5pm UTC", 42 * 86400 + 9 * 3600}, /* of the next year */
+		{"1 Dec", 9 * 86400 + 7 * 3600},
+		{"2025-11-20", 0}, /* past */
+		{"1763733600", 6 * 3600},
+		{"March", -1},
+		{"13pm", -1},
+		{"25:00", -1},
+		{"5 tries", -1},
+		{"Feb 45", -1},
+		{"the next time", -1},
+	};
+
+	setenv("TZ", "Asia/Tokyo", 1);
+	tzset();
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		int64_t got = told_wait(cases[i].s, WALL);
+
+		if (got != (cases[i].want_s < 0 ? -1 : cases[i].want_s * 1000))
+			fail_msg("%s: %lld s", cases[i].s, (long long)got / 1000);
+	}
+	unsetenv("TZ");
+	tzset();
+}
+
+/* What is better waited for without a slot: a quota, for longer than two minutes, or than the run
+ * has time. */
+TEST(parks)
+{
+	static const struct {
+		struct retry_failure f;
+		int64_t left_ms;
+		bool parks;
+	} cases[] = {
+		{{.cls = REPLY_RATE_LIMIT, .after = "100"}, INT64_MAX - NOW, false},
+		{{.cls = REPLY_RATE_LIMIT, .after = "130"}, INT64_MAX - NOW, true},
+		{{.cls = REPLY_OVERLOADED, .after = "7200"}, INT64_MAX - NOW, true},
+		{{.cls = REPLY_RATE_LIMIT, .after = "100"}, 90000, true},
+		{{.cls = REPLY_RATE_LIMIT, .after = "7200", .should_retry = "false"},
+		 INT64_MAX - NOW,
+		 true},
+		{{.cls = REPLY_RATE_LIMIT, .reset_ms = 7200000}, INT64_MAX - NOW, true},
+		{{.cls = REPLY_RATE_LIMIT, .after = "7200", .never = true}, INT64_MAX - NOW, false},
+		{{.cls = REPLY_RATE_LIMIT}, 10, false},
+		{{.cls = REPLY_SERVER, .after = "7200"}, INT64_MAX - NOW, false},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct retry r = {0};
+
+		if (decide(&r, cases[i].f, NOW, NOW + cases[i].left_ms, 0).parks != cases[i].parks)
+			fail_msg("case %zu", i);
+	}
 }
 
 /* Without a word of the service: between the base and three times the last. */
@@ -352,7 +433,7 @@ static const struct {
 	{{.cls = REPLY_TOO_LARGE, .status = 413}, "", {"too large for anthropic (413)", NULL}},
 	{{.cls = REPLY_BAD_REQUEST, .status = 400}, "temperature: no", {"refused the request (400): temperature: no", NULL}},
 	{{.cls = REPLY_PROTOCOL, .status = 200}, "it sent HTML", {"what answers at https://127.0.0.1:1", "check the address", "it sent HTML"}},
-	{{.cls = REPLY_RATE_LIMIT, .after = "3600"}, "", {"limits the rate of requests and asks to wait 3600 s", "models.fallback"}},
+	{{.cls = REPLY_RATE_LIMIT, .after = "3600"}, "", {"limits the rate of requests until 18:40: run again then", "models.fallback"}},
 	{{.cls = REPLY_OVERLOADED, .after = "500"}, "", {"is overloaded and the run's time ends before the next attempt, in 50", NULL}},
 	{{.cls = REPLY_SERVER, .should_retry = "false"}, "HTTP 500", {"fails and says not to try again", "HTTP 500"}},
 	{{.cls = REPLY_NETWORK}, "connection refused", {"cannot be reached after 1 attempt in 5 s", "connection refused"}},
@@ -372,6 +453,7 @@ TEST(words)
 		.url_name = "ANTHROPIC_BASE_URL",
 		.base_url = "https://127.0.0.1:1",
 		.context = 200000,
+		.back = "18:40",
 	};
 	char out[300], small[20];
 

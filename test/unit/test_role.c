@@ -216,6 +216,8 @@ static const struct shape rest[] = {
 	{"thinking", "extended_thinking: true", "thinking 1"},
 	{"no thinking", "extended_thinking: false", "thinking 0"},
 	{"thinking, perhaps", "extended_thinking: maybe", "^4 it must be true or false"},
+	{"a quota", "on_quota: ask", "on_quota ask"},
+	{"another quota", "on_quota: sometimes", "^4 it must be park, ask or fail"},
 	{"much effort", "effort: high", "thinking 1"},
 	{"most effort", "effort: max", "thinking 1"},
 	{"little effort", "effort: low", "thinking 0"},
@@ -355,6 +357,8 @@ static void told_rest(const struct role *r, const char *want, char out[4096])
 	for (size_t i = 0; i < ARRAY_LEN(facts); i++)
 		if (strncmp(want, facts[i].word, strlen(facts[i].word)) == 0)
 			snprintf(out, 4096, "%s %lld", facts[i].word, (long long)facts[i].value);
+	if (strncmp(want, "on_quota", 8) == 0)
+		snprintf(out, 4096, "on_quota %s", r->on_quota ? r->on_quota : "");
 	if (strncmp(want, "schema", 6) == 0)
 		snprintf(out, 4096, "schema %s", r->schema ? r->schema : "");
 	if (strncmp(want, "tools ", 6) == 0) {

@@ -680,6 +680,40 @@ TEST(quote_names_the_fallback)
 	spec_free(r);
 }
 
+/* What a run does where a quota comes back: as the request says, else its role, else the
+ * settings; it is part of what is confirmed. */
+TEST(on_quota)
+{
+	struct op_spawn s = spawn_usual("look", "/tmp");
+	struct settings set;
+	struct ava_error err;
+	struct run_spec *r, *again;
+	char hash[HASH_HEX_LEN + 1];
+
+	settings_defaults(&set);
+	r = spec_built(&s, &set);
+	assert_int_equal(r->on_quota, QUOTA_PARK);
+	assert_null(strstr(r->config, "onQuota"));
+	memcpy(hash, r->hash, sizeof(hash));
+	spec_free(r);
+	set.on_quota = QUOTA_FAIL;
+	r = spec_built(&s, &set);
+	assert_int_equal(r->on_quota, QUOTA_FAIL);
+	assert_string_not_equal(r->hash, hash);
+	spec_free(r);
+	s.on_quota = "ask";
+	r = spec_built(&s, &set);
+	again = spec_again(r);
+	assert_int_equal(again->on_quota, QUOTA_ASK);
+	assert_true(again->agent.ask_quota);
+	assert_string_equal(again->hash, r->hash);
+	spec_free(again);
+	spec_free(r);
+	s.on_quota = "never";
+	assert_int_equal(spec_build(&r, &s, &set, NULL, NULL, &err), AVA_EINVAL);
+	assert_string_equal(err.text, "on_quota is \"never\"; it must be park, ask or fail");
+}
+
 TEST(quote_from_history)
 {
 	struct op_spawn s = plain();

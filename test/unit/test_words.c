@@ -209,6 +209,8 @@ TEST(quote)
 	      WORDS_QUOTE_LIMITS "$1.00" WORDS_AND
 				 "5 min" WORDS_QUOTE_FOR_ALL WORDS_QUOTE_EACH WORDS_QUOTE_STOPS
 				 "5 min" WORDS_QUOTE_STOP_ASKS);
+	shows("; asks you before it waits for a quota to come back", WORDS_QUOTE_QUOTA_ASKS);
+	shows("; fails where a quota is used up", WORDS_QUOTE_QUOTA_FAILS);
 	shows("\n• Model: offline" WORDS_QUOTE_LIMITS "each stops at its own, the widest: 5 min",
 	      WORDS_QUOTE_MODELS "offline" WORDS_QUOTE_LIMITS WORDS_QUOTE_EACH WORDS_QUOTE_WIDEST
 				 "5 min");

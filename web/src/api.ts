@@ -45,7 +45,7 @@ export interface Proposal {
   session_id?: string;
 }
 export type Status =
-  | "starting" | "queued" | "running" | "waiting"
+  | "starting" | "queued" | "running" | "waiting" | "parked"
   | "success" | "timeout" | "cost_exceeded" | "tokens_exceeded" | "iterations_exceeded" | "cancelled" | "error" | "no_result";
 export interface Run {
   subagent_id: string;

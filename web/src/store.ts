@@ -20,7 +20,7 @@ setInterval(() => (now.value = Date.now()), 1000);
 export const RUNS_FIRST = 100; // asked for at the start: more than a screen has room for
 export const RUNS_SHOWN = 500; // ended ones on the board; older ones are found by search
 
-export const live = (r: Run) => r.status === "starting" || r.status === "queued" || r.status === "running" || r.status === "waiting";
+export const live = (r: Run) => r.status === "starting" || r.status === "queued" || r.status === "running" || r.status === "waiting" || r.status === "parked";
 export const runList = computed(() => [...runs.value.values()].sort((a, b) => b.started_at.localeCompare(a.started_at)));
 export const pending = computed(() => [...proposals.value.values()].filter((p) => p.state === "pending"));
 

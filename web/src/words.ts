@@ -3,7 +3,7 @@
 import type { Rights, Run, Source, Status } from "./api";
 
 export const statusWords: Record<Status, string> = {
-  starting: "starting", queued: "queued", running: "running", waiting: "waits for you", success: "complete", cancelled: "cancelled",
+  starting: "starting", queued: "queued", running: "running", waiting: "waits for you", parked: "parked", success: "complete", cancelled: "cancelled",
   error: "failed", no_result: "no result", timeout: "time limit", cost_exceeded: "cost limit", tokens_exceeded: "token limit", iterations_exceeded: "reply limit",
 };
 // As src/base/rights_words.h.

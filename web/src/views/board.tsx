@@ -14,7 +14,7 @@ const FAILED: Status[] = ["error", "no_result", "timeout", "cost_exceeded", "tok
 const columns: [name: string, has: (r: Run) => boolean][] = [
   ["Queued", (r) => r.status === "queued" || r.status === "starting"],
   ["Running", (r) => r.status === "running"],
-  ["Waiting", (r) => r.status === "waiting"],
+  ["Waiting", (r) => r.status === "waiting" || r.status === "parked"],
   ["Done", (r) => r.status === "success" || r.status === "cancelled"],
   ["Failed", (r) => FAILED.includes(r.status)],
 ];
@@ -63,7 +63,7 @@ export function Steer({ run, done }: { run: Run; done?: () => void }) {
 export const cancelRun = (r: Run) => attempt(() => post(`/api/v1/runs/${r.subagent_id}/cancel`), `${r.subagent_id} is cancelled.`);
 export const resumeRun = (r: Run) =>
   attempt(() => post(`/api/v1/runs/${r.subagent_id}/resume`), "A quote for going on is on the board.");
-export const canResume = (r: Run) => r.status !== "success" && r.status !== "queued" && r.status !== "starting" && r.status !== "running" && r.status !== "waiting";
+export const canResume = (r: Run) => r.status !== "success" && r.status !== "queued" && r.status !== "starting" && r.status !== "running" && r.status !== "waiting" && r.status !== "parked";
 
 function RunCard({ run }: { run: Run }) {
   const steering = useSignal(false);
@@ -83,7 +83,7 @@ function RunCard({ run }: { run: Run }) {
         {ended && run.status !== "success" ? <span class="tag red">{statusWords[run.status]}</span> : null}
       </small>
       {!ended ? <Budget run={run} /> : null}
-      {run.status === "waiting" ? <Answer run={run} /> : null}
+      {run.status === "waiting" || run.status === "parked" ? <Answer run={run} /> : null}
       <div class="row actions">
         {run.status === "running" ? <button class="plain" onClick={() => (steering.value = !steering.value)} aria-expanded={steering.value}>Steer</button> : null}
         {!ended ? <button class="plain" onClick={() => cancelRun(run)}>Cancel</button> : null}

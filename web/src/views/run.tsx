@@ -279,7 +279,7 @@ export function RunView({ id }: { id: string }) {
         {statusWords[r.status]}{r.stop_reason && r.stop_reason !== r.status ? ` (${r.stop_reason})` : ""} · {r.model} · begun {day(r.started_at)}{r.ended_at ? `, ended ${clock(r.ended_at)}` : ""} · {r.cwd || "no folder"}{rights ? ` · ${rightsWords(rights)}` : ""}
         {r.session_id ? <> · <a href={address("session", r.session_id)}>its conversation</a></> : null}
       </p>
-      {r.status === "waiting" ? <Answer run={r} /> : null}
+      {r.status === "waiting" || r.status === "parked" ? <Answer run={r} /> : null}
       {r.status === "running" ? <Steer run={r} /> : null}
       <div class="run">
         <div>
