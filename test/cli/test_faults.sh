@@ -7,7 +7,7 @@
 . "$LIB/models.sh"
 models turns=2 tool=read_file 'args={"path":"a.txt"}'
 
-export AVA_RUNS_MAX=400 AVA_LIMITS_TOKENS=10000000 AVA_NET_CONNECT_TIMEOUT=60
+export AVA_RUNS_MAX=400 AVA_MODELS_ON_QUOTA=fail AVA_LIMITS_TOKENS=10000000 AVA_NET_CONNECT_TIMEOUT=60
 mkdir "$T/work"
 cd "$T/work" || exit 99
 printf 'one\ntwo\n' >a.txt
@@ -28,8 +28,10 @@ play()
 
 play quick
 # Silence, with timers that are short enough for a test. A slow machine may make
-# them run out where nothing is wrong, so nothing else is played with them.
+# them run out where nothing is wrong, so nothing else is played with them. Comments
+# are signs of life: the time for a whole reply ends a service that sends nothing else.
 export AVA_DATA_ROOT="$T/slow" AVA_NET_FIRST_EVENT_TIMEOUT=2 AVA_NET_IDLE_TIMEOUT=2
+export AVA_NET_TURN_TIMEOUT=6
 play slow
 none_refused 'no request was one that a service refuses'
 finish
