@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/util.h"
+#include "provider/model.h"
 #include "provider/stream_core.h"
 
 #define STEP        1024u
@@ -18,7 +19,8 @@
 #define LEAST       2048u /* bytes of a run */
 #define LEAST_SHORT 4096u /* of one whose period is that of a rule or a row of digits */
 #define SHORT       16u
-#define ARGS_TIMES  4u /* so much longer where it is the content of a file */
+#define ARGS_TIMES  4u  /* so much longer where it is the content of a file, */
+#define FAR_TIMES   16u /* and at a service that is quick: somebody may have asked for it */
 #define NEEDLE      16u
 #define TRIES       16 /* periods at a step */
 
@@ -37,9 +39,11 @@ static size_t run_of(const char *s, size_t len, size_t period, size_t least)
 void stream_repeat(struct stream *s, struct part *p)
 {
 	size_t times = p->kind == PART_CALL ? ARGS_TIMES : 1, len = p->text.len, n = 0, period = 0;
+	bool near = s->model != NULL && provider_is_near(s->model->provider);
 	const char *text = p->text.data, *end = text + len - 1, *at = end, *low;
 
 	p->look_at = len + STEP;
+	times *= near ? 1 : FAR_TIMES;
 	if (len < LEAST * times)
 		return;
 	low = text + (len > PERIOD_MAX + NEEDLE ? len - PERIOD_MAX - 1 : NEEDLE - 1);

@@ -9,7 +9,7 @@
 static const struct {
 	const char *before, *again; /* %d in it is counted up */
 	int times;
-	bool cut, args;
+	bool cut, args, far; /* at a service, not on this machine */
 } cases[] = {
 	/* The same line, the same lines, the same words without a line's end, the same letter. */
 	{"I look.\n", LINE, 200, true, false},
@@ -31,7 +31,15 @@ static const struct {
 	{"{\"text\":\"", "    nop\\n", 1000, false, true},
 	{"{\"text\":\"", "INSERT INTO rates VALUES (19, 7);\\n", 200, false, true},
 	{"{\"text\":\"", "INSERT INTO rates VALUES (19, 7);\\n", 800, true, true},
+	/* A service is quick, and somebody may have asked for it. */
+	{"", LINE, 600, false, false, true},
+	{"", LINE, 900, true, false, true},
+	{"{\"text\":\"", "INSERT INTO rates VALUES (19, 7);\\n", 3000, false, true, true},
 };
+
+static const struct provider near = {.name = "local"};
+static const struct model models[] = {{.wire_name = "near", .provider = &near},
+				      {.wire_name = "far"}};
 
 static void feed(struct stream *s, size_t k, const char *text, bool thinking)
 {
@@ -73,7 +81,7 @@ static void check(size_t k, bool thinking)
 	static const char end[] =
 		"data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n"
 		"data: [DONE]\n\n";
-	struct stream *s = stream_open(dialect_openai.stream, &model, "t");
+	struct stream *s = stream_open(dialect_openai.stream, &models[cases[k].far], "t");
 	struct reply_error e;
 	struct turn *t;
 	TEST_BUF(want, 1 << 20);
