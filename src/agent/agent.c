@@ -584,6 +584,10 @@ static enum step reply_with_text(struct agent *a)
 	enum step step;
 	int rv = reply_read(&r, t->text, t->text_len, a->spec->tools, a->spec->ntools);
 
+	/* Words about calls are an answer to a person, who may have asked for them: so they are
+	 * when they are said again. */
+	if (!limit_can_submit(a) && r.words && a->at.odd_replies > 0)
+		r.call = false;
 	if (rv != 0)
 		step = finish_internal(a, rv);
 	else if (r.call || (t->stop == TURN_STOP_REPEATED && a->at.loops == 1))

@@ -129,40 +129,44 @@ static bool is_bare_call(const json_t *o, const char *named)
 	return args == 1 && others <= (json_object_get(o, "arguments") != NULL);
 }
 
+/* CALL_MADE_UP: of a tool that there is not, which a text may show as an example. */
+enum call { CALL_NOT, CALL_MADE_UP, CALL_MEANT };
+
 /* {"name": TOOL, "arguments": …} and its cousins. */
-static bool names_call(const json_t *o, const struct tool *const *tools, unsigned n)
+static enum call names_call(const json_t *o, const struct tool *const *tools, unsigned n)
 {
 	const char *only = json_object_iter_key(json_object_iter((json_t *)o));
+	bool bare;
 
 	for (size_t i = 0; i < ARRAY_LEN(call_names); i++) {
 		const char *name = json_get_str(o, call_names[i]);
 
 		if (name == NULL)
 			continue;
-		if (is_bare_call(o, call_names[i]))
-			return true;
+		bare = is_bare_call(o, call_names[i]);
 		if (reply_tool(tools, n, name) != NULL &&
-		    (strncmp(call_names[i], "tool", 4) == 0 ||
+		    (bare || strncmp(call_names[i], "tool", 4) == 0 ||
 		     has_any(o, call_args, ARRAY_LEN(call_args))))
-			return true;
+			return CALL_MEANT;
+		if (bare)
+			return CALL_MADE_UP;
 	}
 	return json_object_size(o) == 1 && find(tools, n, only) != NULL &&
-	       json_is_object(json_object_get(o, only));
+			       json_is_object(json_object_get(o, only))
+		       ? CALL_MEANT
+		       : CALL_NOT;
 }
 
-static bool is_call(const json_t *o, const struct tool *const *tools, unsigned n)
+static enum call is_call(const json_t *o, const struct tool *const *tools, unsigned n)
 {
-	const json_t *list = json_object_get(o, "tool_calls"), *first;
+	const json_t *first = json_array_get(json_object_get(o, "tool_calls"), 0);
+	enum call call = names_call(o, tools, n);
 
-	if (names_call(o, tools, n))
-		return true;
-	first = json_array_get(list, 0);
-	if (first != NULL)
+	if (call == CALL_NOT && first != NULL)
 		return is_call(first, tools, n);
-	for (size_t i = 0; i < ARRAY_LEN(call_wraps); i++)
-		if (names_call(json_object_get(o, call_wraps[i]), tools, n))
-			return true;
-	return false;
+	for (size_t i = 0; i < ARRAY_LEN(call_wraps) && call == CALL_NOT; i++)
+		call = names_call(json_object_get(o, call_wraps[i]), tools, n);
+	return call;
 }
 
 /* ---- calls written as tags */
@@ -221,6 +225,27 @@ static bool has_tag_call(const char *s, size_t len, const struct tool *const *to
 		at++;
 	}
 	return false;
+}
+
+/* Fences, tags and blanks: what stands around calls and between them. */
+static bool marks_alone(const char *s, size_t len)
+{
+	static const char *const words[] = {"[TOOL_CALLS]", "[/TOOL_CALLS]", "json", "tool_call",
+					    "tool_code"};
+
+	for (size_t i = 0, n, k; i < len; i += n) {
+		const char *end = s[i] == '<' ? memchr(s + i, '>', MIN(len - i, (size_t)64)) : NULL;
+
+		n = isspace((unsigned char)s[i]) || strchr("`,;[]", s[i]) != NULL;
+		if (end != NULL)
+			n = (size_t)(end + 1 - s) - i;
+		for (k = 0; k < ARRAY_LEN(words); k++)
+			if (strncasecmp(s + i, words[k], MIN(len - i, strlen(words[k]))) == 0)
+				n = MIN(len - i, strlen(words[k]));
+		if (n == 0)
+			return false;
+	}
+	return true;
 }
 
 /* ---- objects in the text */
@@ -291,9 +316,9 @@ static bool object_start(const char *s, size_t at, size_t len)
 int reply_read(struct reply *r, const char *text, size_t len, const struct tool *const *tools,
 	       unsigned ntools)
 {
-	size_t work = 0, at = 0;
+	size_t work = 0, at = 0, seen = 0;
+	enum call call = CALL_NOT, one;
 	int rank = RANK_NONE;
-	bool call = false;
 
 	*r = (struct reply){0};
 	for (unsigned tries = 0; at < len && tries < MAX_TRIES && work < MAX_WORK; at++) {
@@ -310,14 +335,18 @@ int reply_read(struct reply *r, const char *text, size_t len, const struct tool 
 			return AVA_ENOMEM;
 		if (o == NULL)
 			continue;
-		if (is_call(o, tools, ntools))
-			call = true;
-		else if (reply_shallow(o, REPLY_DEPTH_MAX))
+		one = is_call(o, tools, ntools);
+		call = MAX(call, one);
+		if (one == CALL_NOT && reply_shallow(o, REPLY_DEPTH_MAX))
 			consider(r, &rank, o, text, at, at + (size_t)why.position, len);
 		json_decref(o);
+		r->words = r->words || !marks_alone(text + seen, at - seen);
 		at += (size_t)why.position - 1;
+		seen = at + 1;
 	}
-	r->call = rank != RANK_ENVELOPE && (call || has_tag_call(text, len, tools, ntools));
+	r->words = r->words || !marks_alone(text + seen, len - seen);
+	r->call = rank != RANK_ENVELOPE && (call == CALL_MEANT || (call != CALL_NOT && !r->words) ||
+					    has_tag_call(text, len, tools, ntools));
 	return 0;
 }
 
@@ -379,27 +408,6 @@ static bool written_object(struct written *w, json_t *o)
 	return good;
 }
 
-/* Fences, tags and blanks: what stands around calls and between them. */
-static bool marks_alone(const char *s, size_t len)
-{
-	static const char *const words[] = {"[TOOL_CALLS]", "[/TOOL_CALLS]", "json", "tool_call",
-					    "tool_code"};
-
-	for (size_t i = 0, n, k; i < len; i += n) {
-		const char *end = s[i] == '<' ? memchr(s + i, '>', MIN(len - i, (size_t)64)) : NULL;
-
-		n = isspace((unsigned char)s[i]) || strchr("`,;[]", s[i]) != NULL;
-		if (end != NULL)
-			n = (size_t)(end + 1 - s) - i;
-		for (k = 0; k < ARRAY_LEN(words); k++)
-			if (strncasecmp(s + i, words[k], MIN(len - i, strlen(words[k]))) == 0)
-				n = MIN(len - i, strlen(words[k]));
-		if (n == 0)
-			return false;
-	}
-	return true;
-}
-
 /* Where the lines of marks before `at` begin; `at` stands on a line of prose: false. */
 static bool marks_from(const char *s, size_t at, size_t *from)
 {
@@ -438,20 +446,25 @@ static const struct tool *named_before(const struct written *w, const char *s, s
 	return NULL;
 }
 
-/* The object at `at`, which ends at `end`. false: no text that is calls. */
+/* The object at `at`, which ends at `end`. false: no text that is calls; words before a call that
+ * is made up are about it. */
 static bool written_next(struct written *w, json_t *o, const char *s, size_t at, size_t end)
 {
-	bool first = json_array_size(w->list) == 0, call = is_call(o, w->tools, w->ntools);
+	bool first = json_array_size(w->list) == 0;
+	enum call call = is_call(o, w->tools, w->ntools);
 	size_t from = at;
-	const struct tool *tool = call ? NULL : named_before(w, s, at, &from);
+	const struct tool *tool = call != CALL_NOT ? NULL : named_before(w, s, at, &from);
 
-	if (!call && tool == NULL)
+	if (call == CALL_NOT && tool == NULL)
 		return first && !json_object_get(o, "output") && !json_object_get(o, "summary");
-	if (first ? call && !marks_from(s, at, &from) : !marks_alone(s + w->end, from - w->end))
+	if (first ? call != CALL_NOT && !marks_from(s, at, &from)
+		  : !marks_alone(s + w->end, from - w->end))
+		return false;
+	if (first && call == CALL_MADE_UP && from > 0)
 		return false;
 	w->from = first ? from : w->from;
 	w->end = end;
-	return (call ? written_object(w, o) : written_add(w, tool->name, o));
+	return call != CALL_NOT ? written_object(w, o) : written_add(w, tool->name, o);
 }
 
 /* The value of <tag=value> or <tag name="value"> at `s`, and what stands behind it; else empty. */
@@ -551,6 +564,24 @@ json_t *reply_calls(const char *text, size_t len, const struct tool *const *tool
 		return w.list;
 	json_decref(w.list);
 	return NULL;
+}
+
+size_t reply_shown(const char *text, size_t from, size_t len, const struct tool *const *tools,
+		   unsigned ntools)
+{
+	size_t at = from + strcspn(text + from, "{<[");
+	json_error_t why;
+	enum call call;
+	json_t *o;
+
+	if (at >= len || !object_start(text, at, len) || !marks_alone(text + from, at - from))
+		return 0;
+	o = json_loadb(text + at, len - at, JSON_DISABLE_EOF_CHECK, &why);
+	call = o != NULL ? is_call(o, tools, ntools) : CALL_MEANT;
+	json_decref(o);
+	return call == CALL_NOT || (call == CALL_MADE_UP && !marks_alone(text, from))
+		       ? at + (size_t)why.position
+		       : 0;
 }
 
 void reply_fini(struct reply *r)

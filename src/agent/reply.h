@@ -16,7 +16,8 @@ struct reply {
 	json_t *object;    /* the result found in it; NULL: none; owned */
 	bool envelope;     /* it has `output` or `summary`, else it is the output */
 	size_t start, end; /* where it stands, its fence included */
-	bool call;         /* no result, but a call as text */
+	bool call;         /* no result, but a call as text; of no tool: where it is all there is */
+	bool words;        /* it is more than objects and marks of calls */
 };
 
 /* The tool that a call means: of that name, else the only one whose name has the same letters
@@ -27,6 +28,9 @@ const struct tool *reply_tool(const struct tool *const *tools, unsigned n, const
 int reply_read(struct reply *r, const char *text, size_t len, const struct tool *const *tools,
 	       unsigned ntools);
 void reply_fini(struct reply *r);
+/* The end of an object that begins the line at `from` and is no call; 0: it may yet be one. */
+size_t reply_shown(const char *text, size_t from, size_t len, const struct tool *const *tools,
+		   unsigned ntools);
 /* The calls that a text is, maybe behind words, in the order in which they stand: a list of
  * {"name", "arguments"}, the caller's, and where their first mark stands. NULL: none, or words
  * follow that may be about them; no memory. */

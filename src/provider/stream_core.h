@@ -60,6 +60,7 @@ struct part {
 	bool named_now;  /* chat completions: its name is of this chunk */
 	size_t told;     /* bytes of a text that were shown */
 	size_t look_at;  /* length at which stream_repeat is due */
+	size_t held_at;  /* of a text that is held back: the same for whether it need be */
 	uint8_t lead;    /* of a text: enum lead */
 	const struct thought *in; /* of the first text: the thinking that it is in */
 	bool ended;               /* Messages: its end came */

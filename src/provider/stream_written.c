@@ -1,10 +1,11 @@
 /* Calls that a model writes as text.
  *
  * Nobody is shown one as what the model says: text is held back from a line on whose first bytes
- * may become one, and to the end where they are one. That is known within a name's length, so
- * text is never held for long. At a server of one's own, whose template or parser let it through,
- * the text becomes the calls that it is (agent/reply.h): the line that is stored and sent back is
- * then the one that such a server itself makes of them. What can fail is memory. */
+ * may become one until it is known that they are none, and to the end where they are one. Most
+ * text is known within a name's length, an object with its end. At a server of one's own, whose
+ * template or parser let it through, the text becomes the calls that it is (agent/reply.h): the
+ * line that is stored and sent back is then the one that such a server itself makes of them. What
+ * can fail is memory. */
 #include <ava.h>
 #include <ctype.h>
 #include <string.h>
@@ -18,6 +19,7 @@
 #include "provider/stream_core.h"
 
 #define FENCE_WORD 16 /* bytes behind ``` on its line, at most */
+#define HELD_STEP  16 /* bytes between two looks at what is held back, at least */
 
 /* Does one of `words` begin `s`? MAYBE: more bytes decide. */
 static enum fit begins_one(const char *s, size_t len, const char *const *words, size_t n)
@@ -78,13 +80,25 @@ static enum fit line_calls(const char *s, size_t len)
 void stream_show(struct stream *s, struct part *p)
 {
 	const char *text = p->text.data;
-	size_t to = p->told, len = p->text.len;
+	size_t to = p->told, len = p->text.len, shown;
 
-	while (to < len && p->lead == LEAD_OVER) {
-		bool begins = to == 0 || text[to - 1] == '\n';
-		enum fit fit = begins ? line_calls(text + to, len - to) : FIT_NOT;
+	while (to < len && (p->lead == LEAD_OVER || p->lead == LEAD_QUIET)) {
 		const char *end = memchr(text + to, '\n', len - to);
+		enum fit fit = FIT_NOT;
 
+		if (p->lead == LEAD_QUIET && len < p->held_at)
+			break;
+		if (p->lead == LEAD_QUIET) {
+			p->held_at = len + HELD_STEP + (len - to) / 4; /* no look at each piece */
+			shown = reply_shown(text, to, len, s->tools, s->ntools);
+			if (shown == 0)
+				break;
+			to = shown;
+			p->lead = LEAD_OVER;
+			continue;
+		}
+		if (to == 0 || text[to - 1] == '\n')
+			fit = line_calls(text + to, len - to);
 		if (fit == FIT_MAYBE)
 			break;
 		if (fit == FIT_WHOLE)
@@ -107,6 +121,10 @@ int stream_take_written(struct stream *s, struct turn *t)
 
 	list = can ? reply_calls(p->text.data, p->text.len, s->tools, s->ntools, &from) : NULL;
 	t->written = list != NULL;
+	if (list == NULL && p != NULL) {
+		p->held_at = 0; /* a last look */
+		stream_show(s, p);
+	}
 	if (list != NULL)
 		p->text.len = from;
 	else if (p != NULL && p->lead == LEAD_OVER && p->told < p->text.len)

@@ -58,6 +58,22 @@ def chat(world, row):
     return wrong + ([] if called == ["list_subagents"] and len(seen) == 2 else [f"called {called}, {len(seen)} requests"])
 
 
+def explained(*words, requests=1):
+    """What a person is told about calls is shown, once, and nothing of it is run."""
+    def played(world, row):
+        said = subprocess.run([play.AVA, "chat", "--model", row.model()], input=f"hello [row {row.name}]\n", cwd=world.work,
+                              env={**world.env, **row.env}, capture_output=True, text=True, timeout=120, check=False)
+        printed, seen = said.stdout + said.stderr, world.seen(row)
+        wrong = [f"{w!r} {printed.count(w)} times: {printed}" for w in words if printed.count(w) != 1]
+        made = [m for r in seen for m in r.messages() if m.get("tool_calls")]
+        return wrong + ([] if len(seen) == requests and not made else [f"{len(seen)} requests, made {made}"])
+    return played
+
+
+def example(name):
+    return "You write:\n\n```json\n{\"name\": \"%s\", \"arguments\": {\"a\": 1}}\n```\n" % name
+
+
 def named(*names):
     """A reply with one call for each name, then a result."""
     return lambda n, r: call(n, r, names[n - 1], {"path": "a.txt", "first_line": n}) if n <= len(names) else submit(n, r)
@@ -120,6 +136,10 @@ ROWS = [
     row("calls_text_submit", lambda n, r: text(r, '{"name":"submit_result","arguments":{"summary":"ok done"}}'), (), requests=1),
     Row("calls_text_chat", lambda n, r: text(r, "I look it up.\n\n```json\n{\"name\": \"list_subagents\", \"arguments\": {}}\n```"
         if n == 1 else "None is at work."), play=chat),
+    # An example is none: of a tool that there is not at once, of another one when it is said again.
+    Row("calls_text_example", lambda n, r: text(r, example("get_weather")), play=explained("You write", "get_weather", '"a": 1')),
+    Row("calls_text_example_own", lambda n, r: text(r, example("list_subagents") + "\nand get a list."),
+        play=explained('"list_subagents"', "and get a list", requests=2)),
     # A tool that there is not is told as every such call is; where words follow that are about it, it is asked again.
     Row("calls_text_unknown", lambda n, r: text(r, '```json\n{"name":"tax_rate","arguments":{"shop":"shop.py"}}\n```')
         if n == 1 else submit(n, r), requests=2, summary="ok done",

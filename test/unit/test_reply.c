@@ -122,6 +122,8 @@ static const struct {
 	{"You write {\"name\":\"look\",\"arguments\":{}}", NULL},
 	{"{\"name\":\"look\",\"arguments\":{}}\nor\n{\"name\":\"look\",\"arguments\":{}}", NULL},
 	{"{\"summary\":\"s\"}\n{\"name\":\"look\",\"arguments\":{}}", NULL},
+	/* An example of a call of whatever tool. */
+	{"So:\n```json\n{\"name\":\"made_up\",\"arguments\":{}}\n```", NULL},
 	{"{\"a\":1}", NULL},
 	{"look", NULL},
 };
@@ -245,6 +247,9 @@ TEST(calls_of_no_tool)
 		{"<\uff5ctool\u2581calls\u2581begin\uff5c>look\n```json\n{}\n```", true},
 		{"[TOOL_CALLS][{\"name\":\"look\",\"arguments\":{}}]", true},
 		{"{\"name\":\"Ben\",\"arguments\":\"none\"}", false},
+		{"So:\n{\"name\":\"tax_rate\",\"arguments\":{}}\n", false},
+		{"{\"name\":\"tax_rate\",\"arguments\":{}}\nis how.", false},
+		{"So:\n{\"name\":\"look\",\"arguments\":{}}\n", true},
 		{"{\"name\":\"Ben\",\"age\":4,\"arguments\":{},\"of\":1}", false},
 	};
 
@@ -254,6 +259,8 @@ TEST(calls_of_no_tool)
 		print_message("%s\n", cases[i].text);
 		assert_int_equal(reply_read(&r, cases[i].text, strlen(cases[i].text), named, 3), 0);
 		assert_int_equal(r.call, cases[i].call);
+		if (strstr(cases[i].text, "tax_rate") != NULL) /* nothing of it is a result */
+			assert_null(r.object);
 		reply_fini(&r);
 	}
 }

@@ -52,12 +52,15 @@ static const struct {
 	{"analysis of the files", "analysis of the files", ""},
 	{"It is\n<|end|>\n", "It is\n<|end|>\n", ""},
 	/* A call written as text is shown to nobody as it comes. */
-	{"{\"name\":\"look\"}", "{\"name\":\"look\"}", "", ""},
+	{"{\"name\":\"look\",\"arguments\":{}}", "{\"name\":\"look\",\"arguments\":{}}", "", ""},
 	{"<tool_call>{}</tool_call>", "<tool_call>{}</tool_call>", "", ""},
 	{"<think>hm</think>\n<tool_call>{}</tool_call>", "<tool_call>{}</tool_call>", "hm", ""},
-	{"I look.\n```json\n{\"name\":\"x\"}\n```", "I look.\n```json\n{\"name\":\"x\"}\n```", "",
-	 "I look.\n"},
-	{"So:\n {\"function\":{}}", "So:\n {\"function\":{}}", "", "So:\n"},
+	{"I look.\n```json\n{\"name\":\"x\"", "I look.\n```json\n{\"name\":\"x\"", "", "I look.\n"},
+	{"So:\n {\"function\":{\"name\":\"x\"", "So:\n {\"function\":{\"name\":\"x\"", "", "So:\n"},
+	/* None, as its end shows: another object, an example of a tool that there is not. */
+	{"{\"name\": \"my-app\"}\nSo.", "{\"name\": \"my-app\"}\nSo.", ""},
+	{"So:\n```json\n{\"name\":\"x\",\"arguments\":{}}\n```\nSo.",
+	 "So:\n```json\n{\"name\":\"x\",\"arguments\":{}}\n```\nSo.", ""},
 	{"So:\n```\n{ \"a\":1}\n```\n{}\n<to>", "So:\n```\n{ \"a\":1}\n```\n{}\n<to>", ""},
 };
 
