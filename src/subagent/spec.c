@@ -901,6 +901,7 @@ int spec_switch(struct run_spec *r, const struct model *m, struct buf *line)
 {
 	const struct model *before = r->model;
 	struct agent_spec facts = r->agent;
+	uint32_t withheld = r->withheld;
 	struct jw w;
 	int rv = spec_set_model(r, m, NULL);
 
@@ -920,6 +921,7 @@ int spec_switch(struct run_spec *r, const struct model *m, struct buf *line)
 		r->model = before;
 		r->agent = facts;
 		spec_brief_decide(r);
+		r->withheld = withheld;
 	}
 	return rv;
 }
