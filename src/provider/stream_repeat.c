@@ -7,6 +7,7 @@
  * so. What repeats for good reason (rules of a table, rows of zeros, data that is written to a
  * file) is shorter than a run, or differs in a byte. A step costs a look at a period's bytes;
  * nothing is allocated, and nothing can fail. */
+#include <ctype.h>
 #include <string.h>
 
 #include "base/util.h"
@@ -17,10 +18,10 @@
 #define PERIOD_MAX  2048u /* bytes that are said again */
 #define COPIES      8u    /* of them, at the least */
 #define LEAST       2048u /* bytes of a run */
-#define LEAST_SHORT 4096u /* of one whose period is that of a rule or a row of digits */
-#define SHORT       16u
-#define ARGS_TIMES  4u  /* so much longer where it is the content of a file, */
-#define FAR_TIMES   16u /* and at a service that is quick: somebody may have asked for it */
+#define LEAST_DRAWN 4096u /* of one that is no words: rules, walls of a box, rows of digits */
+#define SHORT       16u   /* a period of fewer bytes is none either */
+#define ARGS_TIMES  4u    /* so much longer where it is the content of a file, */
+#define FAR_TIMES   16u   /* and at a service that is quick: somebody may have asked for it */
 #define NEEDLE      16u
 #define TRIES       16 /* periods at a step */
 
@@ -34,6 +35,15 @@ static size_t run_of(const char *s, size_t len, size_t period, size_t least)
 	while (n + period < len && s[len - n - 1] == s[len - n - 1 - period])
 		n++;
 	return n;
+}
+
+static bool is_words(const char *s, size_t len)
+{
+	size_t letters = 0;
+
+	for (size_t i = 0; i < len; i++)
+		letters += isalpha((unsigned char)s[i]) || (unsigned char)s[i] >= 0x80;
+	return len >= SHORT && letters >= len / 2;
 }
 
 void stream_repeat(struct stream *s, struct part *p)
@@ -57,7 +67,7 @@ void stream_repeat(struct stream *s, struct part *p)
 		n = run_of(text, len, period, LEAST * times);
 		tries++;
 	}
-	if (n == 0 || (period < SHORT && n < LEAST_SHORT * times))
+	if (n == 0 || (n < LEAST_DRAWN * times && !is_words(end - period, period)))
 		return;
 	p->text.len -= n;
 	while (((unsigned char)text[p->text.len] & 0xc0) == 0x80) /* amid a character */

@@ -25,6 +25,7 @@ static const struct {
 	{"", ROWS, 60, false, false},
 	{"|", "---|", 900, false, false},
 	{"", "0,0,0\n", 600, false, false},
+	{"", "|                                                                |\n", 55, false},
 	{"", "%d. " LINE, 400, false, false},
 	{"", "4-27c0de, %d-27c0de\n", 400, false, false},
 	/* What is written to a file may well be. */
