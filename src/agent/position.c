@@ -25,7 +25,7 @@
 #include "codec/redact.h"
 #include "codec/utf8.h"
 
-#define SAID_MAX 8000 /* characters of it go along with each turn */
+#define SAID_MAX 32000 /* characters; longer answers end in "…" behind a restart */
 
 #define FIELD(key, member)                                                                         \
 	{                                                                                          \
@@ -189,7 +189,8 @@ static void write_said(const char *said, const struct redact *redact, struct jw 
 	struct buf clean;
 
 	buf_init(&clean, 1u << 20);
-	if (redact_text(redact, &clean, said, len) >= 0 && clean.data != NULL)
+	if (redact_text(redact, &clean, said, len) >= 0 && clean.data != NULL &&
+	    (said[len] == 0 || buf_adds(&clean, "…") == 0))
 		jw_strn(w, "said", clean.data, clean.len);
 	buf_fini(&clean);
 }

@@ -13,6 +13,7 @@ from service import aend, astart, atext, call, sse, submit, text
 
 DONE_NOTHING = "The task is done, and you can return to work."
 ANSWER = "The tax rate is 0.19, as TAX = 0.19 in shop.py line 5 says."
+LONG = "\n".join(f"Line {n} of {n * 7}." for n in range(1000))
 UNLOOKED = "no tool was called: nothing of this was looked up"
 LOOK, NUDGE = "You have looked at nothing yet", "Your text alone does not end the run"
 
@@ -66,32 +67,31 @@ def shown(world, row):
     return wrong + [out] if wrong else []
 
 
-ASKED, KILLED = threading.Event(), threading.Event()
+def killed_at_nudge(name, answer, summary):
+    """The answer to the nudge waits until nobody does; then there is none. What was said before it stands in the record."""
+    asked, killed = threading.Event(), threading.Event()
 
+    def script(n, r):
+        if n == 3 and not asked.is_set():
+            asked.set()
+            killed.wait(30)
+        return says(read, answer, DONE_NOTHING)(n, r)
 
-def held_at_nudge(n, r):
-    """The answer to the nudge waits until nobody does; then there is none."""
-    if n == 3 and not ASKED.is_set():
-        ASKED.set()
-        KILLED.wait(30)
-    return says(read, ANSWER, DONE_NOTHING)(n, r)
-
-
-def killed(world, row):
-    """What was said before the nudge stands in the record."""
-    r = world.ava("run", f"Look at the folder. [row {row.name}]", "--role", row.role, "--model", row.model(), "--yes",
-                  "--background")
-    run = re.search(r"S-[0-9a-f]{6,}", r.stdout).group()
-    ASKED.wait(30)
-    restart(world, signal.SIGKILL)
-    KILLED.set()
-    world.ava("wait", run)
-    result = json.loads(world.ava("result", run, "--json").stdout)
-    wrong = [none(status="no_result", summary=f"{ANSWER}\n\n{DONE_NOTHING}")(result)]
-    if world.seen(row)[2].raw != world.seen(row)[3].raw:
-        wrong.append("the request of the call that was cut is another one")
-    replay = world.ava("replay", run)
-    return wrong + ([replay.stdout + replay.stderr] if replay.returncode else [])
+    def played(world, row):
+        r = world.ava("run", f"Look at the folder. [row {row.name}]", "--role", row.role, "--model", row.model(), "--yes",
+                      "--background")
+        run = re.search(r"S-[0-9a-f]{6,}", r.stdout).group()
+        asked.wait(30)
+        restart(world, signal.SIGKILL)
+        killed.set()
+        world.ava("wait", run)
+        result = json.loads(world.ava("result", run, "--json").stdout)
+        wrong = [none(status="no_result", summary=summary)(result)]
+        if world.seen(row)[2].raw != world.seen(row)[3].raw:
+            wrong.append("the request of the call that was cut is another one")
+        replay = world.ava("replay", run)
+        return [w for w in wrong if w] + ([replay.stdout + replay.stderr] if replay.returncode else [])
+    return Row(name, script, play=played)
 
 
 def chain(world, row):
@@ -138,6 +138,7 @@ ROWS = [
     Row("ends_shown", says(ANSWER), play=shown),
     Row("ends_chat", lambda n, r: sse(astart(r), atext(0, ANSWER), aend("end_turn")), on="anthropic", play=chat,
         env={"AVA_AVA_MODEL": "offline"}),
-    Row("ends_killed", held_at_nudge, play=killed),
+    killed_at_nudge("ends_killed", ANSWER, f"{ANSWER}\n\n{DONE_NOTHING}"),
+    killed_at_nudge("ends_killed_long", LONG, LONG),
     Row("ends_chain", says(DONE_NOTHING), play=chain),
 ]

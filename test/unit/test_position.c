@@ -112,11 +112,12 @@ TEST(a_restored_machine_is_the_same)
 	json_decref(o);
 }
 
-/* What a model said may hold a key, and the log is for ever; it is long once, not in each turn. */
+/* What a model said may hold a key, and the log is for ever: an answer that is longer than most is
+ * cut. */
 TEST(what_was_said_is_clean_and_bounded)
 {
 	struct agent_position p = {0};
-	char said[20001] = "use sk-ant-"
+	char said[40001] = "use sk-ant-"
 			   "api03-AbCd_ef-0123456789 for it";
 	struct redact *keys = redact_new();
 	struct buf b;
@@ -128,7 +129,7 @@ TEST(what_was_said_is_clean_and_bounded)
 	buf_fini(&b);
 	memset(said, 'x', sizeof(said) - 1);
 	written(&p, &b);
-	assert_int_equal(b.len - 1, strlen("{\"said\":\"\"}") + 8000);
+	assert_int_equal(b.len - 1, strlen("{\"said\":\"…\"}") + 32000);
 	buf_fini(&b);
 }
 
