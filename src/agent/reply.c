@@ -136,14 +136,13 @@ enum call { CALL_NOT, CALL_MADE_UP, CALL_MEANT };
 static enum call names_call(const json_t *o, const struct tool *const *tools, unsigned n)
 {
 	const char *only = json_object_iter_key(json_object_iter((json_t *)o));
-	bool bare;
 
 	for (size_t i = 0; i < ARRAY_LEN(call_names); i++) {
 		const char *name = json_get_str(o, call_names[i]);
 
 		if (name == NULL)
 			continue;
-		bare = is_bare_call(o, call_names[i]);
+		bool bare = is_bare_call(o, call_names[i]);
 		if (reply_tool(tools, n, name) != NULL &&
 		    (bare || strncmp(call_names[i], "tool", 4) == 0 ||
 		     has_any(o, call_args, ARRAY_LEN(call_args))))
@@ -227,28 +226,9 @@ static bool has_tag_call(const char *s, size_t len, const struct tool *const *to
 	return false;
 }
 
-/* Fences, tags and blanks: what stands around calls and between them. */
-static bool marks_alone(const char *s, size_t len)
-{
-	static const char *const words[] = {"[TOOL_CALLS]", "[/TOOL_CALLS]", "json", "tool_call",
-					    "tool_code"};
-
-	for (size_t i = 0, n, k; i < len; i += n) {
-		const char *end = s[i] == '<' ? memchr(s + i, '>', MIN(len - i, (size_t)64)) : NULL;
-
-		n = isspace((unsigned char)s[i]) || strchr("`,;[]", s[i]) != NULL;
-		if (end != NULL)
-			n = (size_t)(end + 1 - s) - i;
-		for (k = 0; k < ARRAY_LEN(words); k++)
-			if (strncasecmp(s + i, words[k], MIN(len - i, strlen(words[k]))) == 0)
-				n = MIN(len - i, strlen(words[k]));
-		if (n == 0)
-			return false;
-	}
-	return true;
-}
-
 /* ---- objects in the text */
+
+static bool marks_alone(const char *s, size_t len);
 
 enum { RANK_NONE, RANK_LINE, RANK_FENCE, RANK_ENVELOPE };
 
@@ -408,6 +388,27 @@ static bool written_object(struct written *w, json_t *o)
 	return good;
 }
 
+/* Fences, tags and blanks: what stands around calls and between them. */
+static bool marks_alone(const char *s, size_t len)
+{
+	static const char *const words[] = {"[TOOL_CALLS]", "[/TOOL_CALLS]", "json", "tool_call",
+					    "tool_code"};
+
+	for (size_t i = 0, n, k; i < len; i += n) {
+		const char *end = s[i] == '<' ? memchr(s + i, '>', MIN(len - i, (size_t)64)) : NULL;
+
+		n = isspace((unsigned char)s[i]) || strchr("`,;[]", s[i]) != NULL;
+		if (end != NULL)
+			n = (size_t)(end + 1 - s) - i;
+		for (k = 0; k < ARRAY_LEN(words); k++)
+			if (strncasecmp(s + i, words[k], MIN(len - i, strlen(words[k]))) == 0)
+				n = MIN(len - i, strlen(words[k]));
+		if (n == 0)
+			return false;
+	}
+	return true;
+}
+
 /* Where the lines of marks before `at` begin; `at` stands on a line of prose: false. */
 static bool marks_from(const char *s, size_t at, size_t *from)
 {
@@ -426,6 +427,15 @@ static bool marks_from(const char *s, size_t at, size_t *from)
 	}
 }
 
+/* Does a sentence go on here, "<read_file> is called with {…"? */
+static bool has_words(const char *s, size_t len)
+{
+	for (size_t i = 1; i < len; i++)
+		if (s[i - 1] == ' ' && isalnum((unsigned char)s[i]))
+			return true;
+	return false;
+}
+
 /* The tool that marks before `at` name, and where they begin: <|tool_call|>read_file, to=read_file;
  * NULL: none. */
 static const struct tool *named_before(const struct written *w, const char *s, size_t at,
@@ -440,7 +450,8 @@ static const struct tool *named_before(const struct written *w, const char *s, s
 		*from = i;
 		for (; i < at; i++)
 			for (unsigned k = 0; k < w->ntools; k++)
-				if (word_at(s, at, i, w->tools[k]->name))
+				if (word_at(s, at, i, w->tools[k]->name) &&
+				    !has_words(s + i, at - i))
 					return w->tools[k];
 	}
 	return NULL;
@@ -481,7 +492,8 @@ static struct slice tag_value(const char *s, const char *end, const char *tag, c
 	if (*v.s != '=')
 		return v;
 	v.s += 1 + (v.s[1] == '"');
-	v.len = (size_t)(close - v.s) - (close[-1] == '"');
+	v.len = (size_t)(close - v.s);
+	v.len -= v.len > 0 && close[-1] == '"';
 	*behind = close + 1;
 	return v;
 }
@@ -507,6 +519,7 @@ static bool written_tags(struct written *w, const char *s, size_t len)
 				      : marks_alone(s + w->end, here - w->end));
 			json_decref(o);
 			body = stop;
+			at = stop - 1;
 			given = json_object();
 			o = json_pack("{s:s%, s:o}", "name", v.s, v.len, "arguments", given);
 		} else if (o != NULL && (v = tag_value(at, end, "<parameter", &stop)).len > 0) {
@@ -517,14 +530,15 @@ static bool written_tags(struct written *w, const char *s, size_t len)
 
 			n -= n > 0 && at[-1] == '\n';
 			json_object_setn_new(given, v.s, v.len, json_stringn(stop, n));
-		} else if (o != NULL && (memcmp(at, "</fun", MIN(5, end - at)) == 0 ||
-					 memcmp(at, "</inv", MIN(5, end - at)) == 0)) {
+		} else if (o != NULL && end - at > 5 &&
+			   (memcmp(at, "</fun", 5) == 0 || memcmp(at, "</inv", 5) == 0)) {
 			json_t *in = json_parse_lenient(body, (size_t)(at - body), NULL);
 
 			json_object_update(given, in); /* <function=x>{…}</function> */
 			json_decref(in);
 			good = json_array_append(w->list, o) == 0;
-			w->end = (size_t)(at - s) + strcspn(at, ">") + 1;
+			w->end = MIN((size_t)(at - s) + strcspn(at, ">") + 1, len);
+			at = s + w->end - 1;
 			json_decref(o);
 			o = NULL;
 		}

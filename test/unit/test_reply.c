@@ -126,6 +126,14 @@ static const struct {
 	{"So:\n```json\n{\"name\":\"made_up\",\"arguments\":{}}\n```", NULL},
 	{"{\"a\":1}", NULL},
 	{"look", NULL},
+	{"You use <look> with {\"at\":1}", NULL},
+	/* Cut off, or nearly one. */
+	{"<function=\">{}</function>", NULL},
+	{"<function=look>{}</function", "look{}"},
+	{"<function=look>{}<", NULL},
+	{"<function=look><parameter=\">a", NULL},
+	{"<function=</function>{}", NULL},
+	{"<function=look></function <function=look>{}</function>", NULL},
 };
 
 TEST(calls_in_text)
