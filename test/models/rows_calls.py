@@ -1,9 +1,13 @@
 """Calls that come in other pieces than they should, and under other names."""
 
+import re
+import signal
 import subprocess
+import time
 
 import play
 from play import Row
+from rows_responses import restart
 from service import DONE, chunk, call, ev, honest, sse, submit, text, tool_call
 
 ROLE = {"role": "assistant", "content": None}
@@ -68,6 +72,26 @@ def explained(*words, requests=1):
         made = [m for r in seen for m in r.messages() if m.get("tool_calls")]
         return wrong + ([] if len(seen) == requests and not made else [f"{len(seen)} requests, made {made}"])
     return played
+
+
+def asked(world, row):
+    """A person's yes is needed as for any call, also behind a kill; her no is the call's result."""
+    run = re.search(r"S-[0-9a-f]{6,}", world.ava("run", f"Look. [row {row.name}]", "--role", row.role, "--model", row.model(), "--yes",
+                                                 "--background", "--ask-before", "read_file").stdout).group()
+    wrong = []
+    for again in (True, False):
+        end = time.monotonic() + 30
+        while "May it call read_file" not in world.ava("status", run).stdout and time.monotonic() < end:
+            time.sleep(0.05)
+        if again:
+            wrong += [m for r in world.seen(row) for m in r.messages("tool")]
+            restart(world, signal.SIGKILL)
+    world.ava("steer", run, "no: not that one")
+    world.ava("wait", run)
+    told = [m["content"] for m in world.seen(row)[-1].messages("tool")]
+    replay = world.ava("replay", run)
+    wrong += [] if len(told) == 1 and "not that one" in told[0] and "hello" not in told[0] else [str(told)]
+    return wrong + ([replay.stdout + replay.stderr] if replay.returncode else [])
 
 
 def example(name):
@@ -136,6 +160,8 @@ ROWS = [
     row("calls_text_submit", lambda n, r: text(r, '{"name":"submit_result","arguments":{"summary":"ok done"}}'), (), requests=1),
     Row("calls_text_chat", lambda n, r: text(r, "I look it up.\n\n```json\n{\"name\": \"list_subagents\", \"arguments\": {}}\n```"
         if n == 1 else "None is at work."), play=chat),
+    Row("calls_text_asked", lambda n, r: text(r, f'I read it.\n{{"name":"read_file","arguments":{A}}}') if n == 1 else submit(n, r),
+        play=asked),
     # An example is none: of a tool that there is not at once, of another one when it is said again.
     Row("calls_text_example", lambda n, r: text(r, example("get_weather")), play=explained("You write", "get_weather", '"a": 1')),
     Row("calls_text_example_own", lambda n, r: text(r, example("list_subagents") + "\nand get a list."),
