@@ -34,13 +34,16 @@ static const char *const legacy_versions[] = {"2025-11-25", "2025-06-18", "2025-
 
 static void tool_done(struct mcp_call *c, json_t *answer, const struct ava_error *err)
 {
+	bool waited = strcmp(c->tool->name, "ava_wait") == 0;
+
 	if (err) {
 		mcp_call_tell_error(c, err->text);
 	} else if (json_object_get(answer, "proposal_id")) {
 		mcp_call_tell(c, mcp_tell_proposal(answer, NULL));
 	} else {
 		mcp_cut_events(answer);
-		mcp_call_tell(c, json_incref(answer));
+		mcp_call_answer(
+			c, mcp_call_told(json_incref(answer), waited && mcp_run_failed(answer)));
 	}
 }
 

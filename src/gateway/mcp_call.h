@@ -120,6 +120,8 @@ void mcp_stream_write(const struct mcp_call *c, json_t *message);
 
 /* ---- mcp_run.c */
 
+/* A result or a status of a run: it is an error, or ended without a result. */
+bool mcp_run_failed(const json_t *run);
 /* What a verb says of a proposal, as mcp_then_fn: it is shown, told, or has become a run. */
 void mcp_quote_told(struct mcp_call *c, json_t *proposal, const struct ava_error *err);
 /* The call comes again, with the state of its form. */

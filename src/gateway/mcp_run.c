@@ -281,17 +281,22 @@ static bool task_of(struct mcp_call *c)
 	return false;
 }
 
+bool mcp_run_failed(const json_t *run)
+{
+	const char *status = json_str(run, "status");
+
+	return strcmp(status, ava_status_name(AVA_ERROR)) == 0 ||
+	       strcmp(status, ava_status_name(AVA_NO_RESULT)) == 0;
+}
+
 static void task_ended(struct mcp_call *c, json_t *result, const struct ava_error *err)
 {
-	const char *status = json_str(result, "status");
-	bool failed = strcmp(status, ava_status_name(AVA_ERROR)) == 0 ||
-		      strcmp(status, ava_status_name(AVA_NO_RESULT)) == 0;
-
 	if (err) {
 		mcp_call_fail(c, err);
 		return;
 	}
-	json_object_set_new(c->kept, "result", mcp_call_told(json_incref(result), failed));
+	json_object_set_new(c->kept, "result",
+			    mcp_call_told(json_incref(result), mcp_run_failed(result)));
 	mcp_call_answer(c, json_incref(c->kept));
 }
 

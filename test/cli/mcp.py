@@ -312,6 +312,13 @@ def resources(b, run):
     log = b.ask("resources/read", {"uri": f"ava://run/{run}/log"})["result"]["contents"][0]["text"]
     check("a long log is cut to its newest events, as that of the tool", ended and len(log) < 60000 and json.loads(log)["left_out"] > 0 and
           json.loads(log) == told(b.tool("ava_logs", run=run)), [ended, len(log), log[-200:]])
+    silent = os.environ["T"] + "/silent.jsonl"
+    with open(silent, "w", encoding="utf-8") as f:
+        f.write('{"text": "The task is done."}\n' * 3)
+    run = told(slow(b, FORMS, silent))["subagent_id"]
+    a = b.tool("ava_wait", run=run, seconds=20)
+    check("ava_wait of one that ended without a result is an error, with what it said", a["result"]["isError"] and
+          told(a)["status"] == "no_result" and "The task is done." in told(a)["summary"], a)
 
 
 def listening(b):
