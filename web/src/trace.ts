@@ -60,7 +60,8 @@ export function turnsOf(events: AvaEvent[]): Turn[] {
     else if (e.eventType === "InferEnd") end(e, "infer", !!c.error || !!c.errorClass);
     else if (e.eventType === "ToolCall") begin(e, "tool", c.name, text(c.args));
     else if (e.eventType === "ToolResult") end(e, "tool", c.success === false);
-    else if (e.eventType === "Waiting" && c.state === "asked") begin(e, "wait", "waits for a person", c.question ?? "");
+    else if (e.eventType === "Waiting" && (c.state === "asked" || c.state === "parked")) begin(e, "wait", c.kind === "quota" ? "parked" : "waits for a person", c.question ?? "");
+    else if (e.eventType === "Waiting" && c.state === "waits") open.get(`wait${c.callId}`)?.events.push(e); // said of one that waits on
     else if (e.eventType === "Waiting") end(e, "wait", false);
     else if (e.eventType === "ExtendedThinking") turn(e.metadata.iteration).thinking.push(c.thinking ?? "");
     else if (NOTES.has(e.eventType)) turn(e.metadata.iteration).notes.push(e);

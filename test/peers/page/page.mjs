@@ -276,6 +276,51 @@ async function asking() {
   ok(ava("logs", id, "-o", "json").includes('"answer":"lemon"'), "the answer of the page is its answer");
 }
 
+async function parking() {
+  await goTo("#/");
+  const id = await spawnRun("look when the quota is back [[mock fault=429:retry-after=7200x1]]", "anthropic/claude-sonnet-4-5");
+  const card = page.getByRole("region", { name: /^Waiting/ }).locator(`[data-run="${id}"]`);
+  await card.getByText(/^parked until \d\d:\d\d: limit of anthropic/).waitFor();
+  const answers = await card.locator(".answer button").allInnerTexts();
+  ok(answers.at(0) === "wait" && answers.at(-1) === "stop", "a run whose quota comes back is parked on the board, until when and with its answers", answers.join());
+  ok(await card.getByRole("img", { name: "parked" }).count(), "and is said to be");
+  await shot("parked");
+  await card.getByRole("button", { name: "wait" }).click();
+  await soon(() => ava("logs", id, "-o", "json").includes('"state":"waits"'), "the answer");
+  await goTo(`#/run/${id}?tab=trace`);
+  const waits = page.locator(".span", { hasText: "parked" });
+  ok(/open/.test(await soon(() => waits.innerText(), "the trace")), "told to wait it waits on, in the trace too", await text("main"));
+  await shot("parked-run");
+  await page.getByRole("button", { name: "stop", exact: true }).click();
+  await soon(() => JSON.parse(ava("status", id, "--json")).status === "error", "its end");
+  await goTo("#/");
+  await page.getByRole("region", { name: /^Failed/ }).locator(`[data-run="${id}"]`).waitFor();
+  ok(true, "told to stop it has failed");
+}
+
+async function withoutResult() {
+  const done = { text: "The task is done." };
+  const id = await spawnRun("say that you are done", script("talk", done, done, done));
+  const card = page.getByRole("region", { name: /^Failed/ }).locator(`[data-run="${id}"]`);
+  await card.waitFor();
+  ok(/no result/.test(await card.innerText()), "a run that handed in nothing has failed: no result", await card.innerText());
+  await shot("no-result-board");
+  await goTo(`#/run/${id}`);
+  await page.locator("main .markdown").getByText("The task is done.").waitFor();
+  ok(/unverified/.test(await text("main")) && /no tool was called/i.test(await text("main")), "and what it said is shown as that", await text("main"));
+  await shot("no-result");
+}
+
+async function thinking() {
+  const first = { text: "Here I am.", delay_ms: 600000 };
+  const { body } = await call("POST", "/api/v1/sessions", { model: script("ponder", first, first), cwd: src });
+  await call("POST", `/api/v1/sessions/${body.session_id}/messages`, { text: "hello" });
+  await goTo(`#/session/${body.session_id}`);
+  await page.getByText(/^Ava is (thinking|waiting for the first word of the model) \(/).waitFor();
+  ok(true, "while Ava thinks her conversation says so, and for how long");
+  await shot("thinking");
+}
+
 async function looking() {
   const id = await spawnRun("two looks", script("looks", { text: "hm", tool_calls: [{ name: "read_file", args: { path: "kettle.h" } }, { name: "read_file", args: { path: "none.h" } }], usage: { input: 1000, output: 40 } }, { ...submit("It boils."), usage: { input: 2000, output: 60 } }));
   await soon(() => JSON.parse(ava("status", id, "--json")).status === "success", "its end");
@@ -544,7 +589,7 @@ async function signingOut() {
   await seen(async () => /Not signed in/.test(await text("main")), "signed out is signed out");
 }
 
-const parts = { signingIn, proposing, allThree, custom, asking, claims, changes, remembering, looking, long, hostile, agentLog, ghosts, odd, twoTabs, restarting, searching, everybody, signingOut };
+const parts = { signingIn, proposing, allThree, custom, asking, claims, changes, remembering, parking, withoutResult, thinking, looking, long, hostile, agentLog, ghosts, odd, twoTabs, restarting, searching, everybody, signingOut };
 const only = process.env.PARTS?.split(" "); // some of it, while one works on it
 for (const [name, part] of Object.entries(parts)) {
   if (only && !only.includes(name)) continue;

@@ -3,6 +3,8 @@
 # browser; SHOTS: a folder for pictures, which nobody compares.
 SRCDIR=${SRCDIR:-$(cd "${0%/*}/../../.." && pwd)}
 . "${0%/*}/../../cli/lib.sh"
+. "$SRCDIR/test/cli/models.sh"
+models turns=1 tool=read_file 'args={"path":"kettle.h"}'
 
 export CLAUDE_CONFIG_DIR="$T/claude"
 mkdir -p "$CLAUDE_CONFIG_DIR/agent-activity"
