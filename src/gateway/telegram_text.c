@@ -38,8 +38,9 @@ static void add_clean(struct buf *out, const char *s, size_t chars)
 
 void tg_text_run(struct buf *out, const json_t *run)
 {
-	bool still = json_get_fixed(run, "elapsed_seconds", 3, 0) >= STILL_MS;
 	const char *status = json_str(run, "status"), *progress = json_str(run, "progress");
+	bool still = strcmp(status, "running") == 0 &&
+		     json_get_fixed(run, "elapsed_seconds", 3, 0) >= STILL_MS;
 	const char *doing = still && progress[0] ? progress : json_str(run, "current_activity");
 	struct format role = format_role(json_str(run, "role"));
 	struct words_end end;

@@ -205,7 +205,7 @@ import json
 text = "".join("👩‍👧 line %d\n" % n for n in range(9000))
 print(json.dumps({"tool_calls": [{"name": "submit_result", "args": {"output": text, "summary": "long: " + "x" * 600, "confidence": 1}}]}))
 X
-asker '{"tool_calls":[{"name":"ask_person","args":{"question":"Which parser? \u202enosj","choices":["json","yaml"]}}]}' "$(cat "$T/long.jsonl")"
+asker '{"tool_calls":[{"name":"ask_person","args":{"question":"Which parser? \u202enosj","choices":["json","yaml"]}}]'"${CLOCK:+,\"delay_ms\":35000}"'}' "$(cat "$T/long.jsonl")"
 ava_says "$(proposes 'ask me')" '{"text":"Shall I?"}' '{"text":"There it is."}'
 sed -i 's/pace_ms: 0/pace_ms: 3000/' "$XDG_CONFIG_HOME/ava/config.yaml"
 paced=$(seen | jq '.calls | length')
@@ -214,8 +214,8 @@ say $ME /new >/dev/null
 ask_for 'ask me something'
 check 'a quote stands behind what Ava says of it' [ "$(number 'Shall I?')" -lt "$(number "$P")" ]
 press "$(number "$P")" Yes >/dev/null
-check 'a question comes' skip_until 60 has 'asks: Which parser?'
-check 'the line of the run says that it waits' skip_until 60 has 'Waiting for an answer: Which parser?'
+check 'a question comes' skip_until 120 has 'asks: Which parser?'
+check 'the line of the run says that it waits' skip_until 60 has '🔍 [Asker] Waiting for an answer: Which parser?'
 equal 'what would turn a line around is visible' 0 "$(count "$(printf '\342\200\256')")"
 reply "$(number 'asks: Which parser?')" '2' >/dev/null
 check 'a reply is its answer' skip_until 60 has 'has its answer'
@@ -317,6 +317,37 @@ check 'Yes alone is not enough' wait_for 20 has "$P is not started: this "
 equal 'and starts nothing' "$spawned" "$(events SubagentSpawn)"
 reply "$quote" 'yes, all three' >/dev/null
 check 'the words are' wait_for 20 says "$quote" 'Confirmed: S-'
+
+# --- a quota that is used up, and a run without a result
+
+stop_daemon
+. "$LIB/models.sh"
+models turns=1 tool=read_file 'args={"path":"kettle.c"}'
+sed -i 's|^model: .*|model: anthropic/claude-sonnet-4-5|' "$XDG_CONFIG_HOME/ava/agents/asker.md"
+ava_says "$(proposes 'look at the kettle [[mock fault=429:retry-after=7200x1]]')" '{"text":"Shall I?"}' '{"text":"So."}' '{"text":"It was stopped."}'
+begin
+say $ME /new >/dev/null
+ask_for 'look at it later'
+press "$(number "$P")" Yes >/dev/null
+check 'a run whose quota is used up is asked about' wait_for 20 has 'asks: The limit of anthropic is used up until '
+asks=$(number 'asks: The limit of anthropic')
+check 'its line says until when, and for what' wait_for 20 has 'parked until '
+equal 'it takes words, it has no buttons' '' "$(buttons "$asks")"
+line=$(number 'parked until ')
+reply "$asks" 1 >/dev/null # "wait"
+check 'a reply is its answer' wait_for 20 has 'has its answer'
+check 'and it waits on' says "$line" 'parked until '
+reply "$line" stop >/dev/null
+check 'with "stop" it has ended' wait_for 20 says "$line" 'Failed, '
+stop_daemon
+printf '{"text":"The task is done."}\n%.0s' 1 2 3 >"$T/asks.jsonl"
+sed -i "s|^model: .*|model: offline:$T/asks.jsonl|" "$XDG_CONFIG_HOME/ava/agents/asker.md"
+ava_says "$(proposes 'say it')" '{"text":"Shall I?"}' '{"text":"So."}' '{"text":"It found nothing."}'
+begin
+say $ME /new >/dev/null
+ask_for 'just say it'
+press "$(number "$P")" Yes >/dev/null
+check 'a run that handed in nothing has ended without a result' wait_for 20 has '⚠️ Subagent [Asker]: Ended without a result'
 
 # --- a full disk
 
