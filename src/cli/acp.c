@@ -440,8 +440,9 @@ static void show_waiting(struct acp_session *s, const json_t *c)
 	char tool[80];
 
 	snprintf(tool, sizeof(tool), "%s/%s", json_str(c, "subagentId"), json_str(c, "callId"));
-	if (strcmp(state, "asked") != 0)
-		settled(s, tool, strcmp(state, "answered") == 0, json_str(c, "answer"));
+	if (strcmp(state, "asked") != 0 && strcmp(state, "parked") != 0)
+		settled(s, tool, strcmp(state, "answered") == 0 || strcmp(state, "waits") == 0,
+			json_str(c, "answer"));
 }
 
 /* It has a tool call while a turn waits for it. */

@@ -712,11 +712,14 @@ char *status_line(const json_t *run, size_t columns)
 void progress_live(struct progress *p, const json_t *status)
 {
 	size_t before = p->shown, width = term_width(p->f);
-	char text[256];
+	const char *progress = json_str(status, "progress");
+	char text[512];
 
 	if (!p->live || width == 0)
 		return;
 	status_words(text, sizeof(text), p->role, status, "...");
+	if (progress[0] != '\0')
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), " %s", progress);
 	fputc('\r', p->f);
 	/* Not in the last column: the next write would wrap. */
 	p->shown = term_cut(p->f, text, strlen(text), width - 1);

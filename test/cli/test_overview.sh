@@ -137,7 +137,7 @@ equal 'Ctrl-C ends it' 0 $?
 
 # --- a run's status line
 
-at 80 'see (1' 'see tokens)...' 'type ^C' -- "$AVA" run --yes --model "$slow" 'slow again'
+at 110 'see (1' 'see tokens)... reply 2 of ' 'type ^C' -- "$AVA" run --yes --model "$slow" 'slow again'
 exits 'a run at a terminal' 1
 check 'its status is written over' grep -q "$(printf '\r')🔍 Researcher running (.*s, .* tokens)\.\.\." "$T/raw"
 refuse 'without an escape' grep -q "$(printf '\033')\[K" "$T/raw"
