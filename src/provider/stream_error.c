@@ -190,8 +190,9 @@ void stream_error_limit(struct reply_error *e, const char *text)
 	static const struct {
 		const char *name, *words;
 	} limits[] = {
-		{"5-hour", "5-hour|5 hour|five_hour|five-hour|five hour"},
-		{"weekly", "weekly|per week|seven_day|seven day|7-day|7 day"},
+		/* "try again in 5 hours" names none */
+		{"5-hour", "5-hour|5 hour limit|five_hour|five-hour|five hour limit"},
+		{"weekly", "weekly|per week|seven_day|7-day limit|7 day limit"},
 		{"daily", "daily|per day|per-day|perday|(tpd)|(rpd)"},
 		{"monthly", "monthly|per month"},
 		{"hourly", "hourly|per hour"},
@@ -660,21 +661,33 @@ static void keep_id(struct reply_error *e, const json_t *body)
 	e->request_id[n] = 0;
 }
 
+/* What stands behind one of these words and reads as a time: "resets at 3pm", "again in 2 hours";
+ * NULL: nothing. */
+static const char *told_behind(const char *text)
+{
+	static const char *const words[] = {"again",     "retry",  "wait",          "reset",
+					    "available", "access", "limit reached|"};
+	static const char *const between[] = {"in ", "at ", "on ", "after ", "until "};
+
+	for (size_t i = 0; i < ARRAY_LEN(words); i++)
+		for (const char *at = text; (at = strcasestr(at, words[i])) != NULL;) {
+			at += strlen(words[i]);
+			at += strspn(at, "s: ");
+			for (size_t k = 0; k < ARRAY_LEN(between); k++)
+				if (strncasecmp(at, between[k], strlen(between[k])) == 0)
+					at += strlen(between[k]);
+			if (told_wait(at, 1) >= 0)
+				return at;
+		}
+	return NULL;
+}
+
 /* How long to wait: in members of several services, in the sentence. */
 static void keep_wait(struct reply_error *e, const json_t *error, const char *text)
 {
 	static const char *const keys[] = {"retry_after",       "retry_after_seconds", "retryDelay",
 					   "X-RateLimit-Reset", "resets_in_seconds",   "resets_at",
 					   "reset_at",          "Retry-After"};
-	static const char *const before[] = {
-		"try again in ",    "retry in ",       "retry after ",
-		"try again after ", "wait ",           "resets in ",
-		"reset in ",        "reset after ",    "resets after ",
-		"available in ",    "again in ",       "resets at ",
-		"reset at ",        "resets on ",      "reset on ",
-		"resets ",          "available at ",   "available again at ",
-		"try again at ",    "try again on ",   "regain access on",
-		"regain access at", "access again at", "limit reached|"};
 	const json_t *meta = json_object_get(error, "metadata"), *detail;
 	const json_t *places[10] = {error, meta, json_object_get(meta, "headers")};
 	const char *wait = NULL;
@@ -688,14 +701,7 @@ static void keep_wait(struct reply_error *e, const json_t *error, const char *te
 	}
 	for (i = 0; i < n * ARRAY_LEN(keys) && wait == NULL; i++)
 		wait = code_of(places[i / ARRAY_LEN(keys)], keys[i % ARRAY_LEN(keys)], room);
-	for (i = 0; i < ARRAY_LEN(before) && wait == NULL; i++) {
-		wait = strcasestr(text, before[i]);
-		wait = wait != NULL
-			       ? wait + strlen(before[i]) + strspn(wait + strlen(before[i]), " ")
-			       : NULL;
-		if (wait != NULL && told_wait(wait, 1) < 0)
-			wait = NULL; /* "wait for the others" */
-	}
+	wait = wait != NULL ? wait : told_behind(text);
 	if (wait != NULL)
 		snprintf(e->after, sizeof(e->after), "%.*s", (int)sizeof(e->after) - 1, wait);
 }

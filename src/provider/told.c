@@ -18,6 +18,7 @@
 #define MOST_MS  INT64_C(10000000000000000)
 #define EPOCH_MS INT64_C(1000000000000) /* 2001 */
 #define DAY_S    86400
+#define NEAR_S   600 /* an hour of the clock that far behind is now: clocks differ */
 
 int64_t told_date(const char *s)
 {
@@ -304,7 +305,7 @@ static int64_t clock_time(const char *s, int64_t wall_ms)
 	if (c.day == 0)
 		tm.tm_mday--; /* it may be yesterday there */
 	t = seconds_of(&c, tm);
-	while (c.day == 0 && t <= now) {
+	while (c.day == 0 && t <= now - NEAR_S) {
 		tm.tm_mday++;
 		t = seconds_of(&c, tm);
 	}

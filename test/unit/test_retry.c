@@ -198,6 +198,8 @@ TEST(told_times)
 		{"7:30 PM.", 9000},
 		{"4pm", 23 * 3600},
 		{"12am", 7 * 3600},
+		{"5pm", 0}, /* it is that, and perhaps not yet where they are */
+		{"4:55pm", 0},
 		{"7pm (Nowhere/Land)", 2 * 3600},
 		{"2025-11-21T18:40:00Z", 38400},
 		{"2025-11-21T18:40:00.5+02:00, they say", 31200},

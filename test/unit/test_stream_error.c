@@ -566,3 +566,33 @@ TEST(member)
 		assert_true((stream_error_member(v) != NULL) == some[i].is);
 	}
 }
+
+/* Which limit is used up, and what of the sentence says until when. */
+TEST(limits)
+{
+	static const struct {
+		const char *message, *limit, *after;
+	} said[] = {
+		{"You've hit your weekly limit. It resets at 3pm (Europe/Berlin)", "weekly",
+		 "3pm (Europe/Berlin)"},
+		{"5-hour limit reached - resets: 7pm", "5-hour", "7pm"},
+		{"Rate limit. Try again in 5 hours", "", "5 hours"}, /* that is how long it lasts */
+		{"Rate limit. Try again in 7 days", "", "7 days"},
+		{"Please wait. You may retry in 15 hours", "", "15 hours"}, /* not "wait. You" */
+		{"usage limit reached|1763733600", "usage", "1763733600"},
+		{"quota is available again at 2025-12-01T00:00:00Z", "", "2025-12-01T00:00:00Z"},
+		{"Rate limit: wait for the others", "", ""},
+	};
+	char body[300];
+
+	for (size_t i = 0; i < ARRAY_LEN(said); i++) {
+		struct reply_error e = {0};
+		json_auto_t *json = NULL;
+
+		snprintf(body, sizeof(body), "{\"error\":{\"message\":\"%s\"}}", said[i].message);
+		json = json_parse(body, strlen(body), NULL);
+		stream_error_json(&e, 429, json);
+		if (strcmp(e.limit, said[i].limit) != 0 || strcmp(e.after, said[i].after) != 0)
+			fail_msg("%s: \"%s\" \"%s\"", said[i].message, e.limit, e.after);
+	}
+}
