@@ -215,7 +215,7 @@ void agent_on_parked(struct agent *a, bool made, const char *error_class, const 
 	a->at.totals.calls -= a->asked && !made;
 	a->asked = false;
 	a->at.again = true;
-	a->over = AGENT_PARKED;
+	a->over = a->over == AGENT_WAITS ? AGENT_WAITS : AGENT_PARKED; /* said in an earlier life */
 	if (a->at.wrapping) /* the sentence of its end is there already */
 		return;
 	snprintf(a->reply_class, sizeof(a->reply_class), "%s", error_class);

@@ -250,18 +250,25 @@ static int answer_quota(struct run *r, const struct question *q, const struct op
 {
 	static const char with[] = "go on with ";
 	char *chosen = person_choice(q, w->text);
-	const char *text = chosen ? chosen : w->text + strspn(w->text, " \t\r\n");
-	bool stop = strcasecmp(text, "stop") == 0 || strcasecmp(text, "no") == 0;
-	bool go = strcasecmp(text, "go on") == 0 || strcasecmp(text, "now") == 0;
+	size_t len;
+	const char *bare = person_bare(chosen ? chosen : w->text, &len);
+	char *said = strndup(bare, len);
+	bool stop, go, waits;
 	int rv = 1;
 
+	free(chosen);
+	if (!said)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	waits = strcasecmp(said, "wait") == 0 || strcasecmp(said, "yes") == 0;
+	stop = strcasecmp(said, "stop") == 0 || strcasecmp(said, "no") == 0;
+	go = strcasecmp(said, "go on") == 0 || strcasecmp(said, "now") == 0;
 	memcpy(s->call_id, q->call_id, sizeof(s->call_id));
-	w->text = text;
-	if (strncasecmp(text, with, sizeof(with) - 1) == 0) {
-		rv = go_on_with(r, text + sizeof(with) - 1, o->by != NULL, err);
+	w->text = said;
+	if (strncasecmp(said, with, sizeof(with) - 1) == 0) {
+		rv = go_on_with(r, said + sizeof(with) - 1, o->by != NULL, err);
 		go = rv == 0;
 	}
-	if (strcasecmp(text, "wait") == 0)
+	if (waits)
 		rv = person_wait(r, w, on_disk, s, err);
 	else if (stop || go)
 		rv = person_answer(r, w, go, on_disk, s, err);
@@ -271,7 +278,8 @@ static int answer_quota(struct run *r, const struct question *q, const struct op
 			"answer wait, go on with MODEL, stop, or now to ask once more at once");
 	if (rv == 1)
 		s->call_id[0] = '\0';
-	free(chosen);
+	w->text = o->text ? o->text : "";
+	free(said);
 	return rv;
 }
 
@@ -326,7 +334,6 @@ static int steer(struct core *c, const struct op_steer *o, struct steering *s,
 	if (q && q->quota) {
 		int rv = answer_quota(r, q, o, &w, s, err);
 
-		w.text = o->text ? o->text : "";
 		return rv <= 0 ? rv : person_steer(r, &w, on_disk, s, err);
 	}
 	return q ? answer(r, q, o, &w, s, err) : person_steer(r, &w, on_disk, s, err);

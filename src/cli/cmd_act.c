@@ -573,6 +573,18 @@ static int tell(const char *run, json_t *reply, const char *outcome)
 	return late ? cli_error(CLI_FAILED, "%s ended before it read that", run) : CLI_DONE;
 }
 
+/* Parked until tonight it reads nothing before. */
+static bool is_parked(struct client *c, const char *run)
+{
+	struct ava_error err;
+	json_t *status = NULL;
+	bool parked = api_get(c, &status, &err, "/runs/%s", run) == 0 &&
+		      strcmp(json_str(status, "status"), "parked") == 0;
+
+	json_decref(status);
+	return parked;
+}
+
 static int steer(struct client **c, const char *run, const char *text)
 {
 	struct wait w = {.end_ms =
@@ -580,11 +592,13 @@ static int steer(struct client **c, const char *run, const char *text)
 	struct ava_error err = {0};
 	json_t *reply = NULL;
 	int rv = api_steer(c, run, o.call, text, &reply, &err), code;
+	bool parked;
 
 	if (rv != 0)
 		return cli_fail(&err);
 	w.steer_id = json_str(reply, "steer_id");
-	if (strcmp(json_str(reply, "outcome"), "queued") == 0 && !o.no_wait)
+	parked = strcmp(json_str(reply, "outcome"), "queued") == 0 && is_parked(*c, run);
+	if (strcmp(json_str(reply, "outcome"), "queued") == 0 && !o.no_wait && !parked)
 		rv = wait_for(&w, c, run, &err);
 	if (rv < 0)
 		code = cli_fail(&err);
@@ -596,6 +610,9 @@ static int steer(struct client **c, const char *run, const char *text)
 	else
 		code = tell(run, reply,
 			    w.outcome[0] != '\0' ? w.outcome : json_str(reply, "outcome"));
+	if (parked && !o.json)
+		puts("It is parked until then; what it takes at once is wait, now, go on with "
+		     "MODEL, or stop.");
 	json_decref(reply);
 	return code;
 }

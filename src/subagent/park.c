@@ -227,12 +227,19 @@ void park_look(struct run *r)
 
 /* ---- out of it */
 
+/* Whoever said to go on hears what came of it. */
+static void park_back(struct run *r, bool said)
+{
+	r->park.back_ms = r->park.until_ms;
+	r->park.until_ms = 0;
+	r->park.told_ms = said ? 0 : r->park.told_ms;
+}
+
 void park_ended(struct run *r, enum agent_asked how)
 {
 	struct model m;
 
-	r->park.back_ms = r->park.until_ms;
-	r->park.until_ms = 0;
+	park_back(r, how == ASKED_ANSWERED);
 	if (r->park.model && how == ASKED_ANSWERED) {
 		r->park.back_ms = 0;
 		if (model_resolve(r->park.model, &m, NULL, NULL) == 0)
@@ -272,19 +279,13 @@ void park_restore(struct run *r, const json_t *content, int64_t wall_ms)
 	} else if (strcmp(state, "waits") == 0) {
 		r->agent.over = AGENT_WAITS;
 	} else {
-		r->park.back_ms = r->park.until_ms;
-		r->park.until_ms = 0;
+		park_back(r, strcmp(state, "answered") == 0);
 		r->agent.over = 0;
 	}
 }
 
 void park_stand(struct run *r)
 {
-	bool waits = r->agent.over == AGENT_WAITS;
-
-	if (r->park.until_ms == 0)
-		return;
-	park_tell(r, false);
-	if (waits)
-		r->agent.over = AGENT_WAITS;
+	if (r->park.until_ms > 0)
+		park_tell(r, false);
 }

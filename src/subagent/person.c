@@ -279,8 +279,7 @@ const struct question *person_question(const struct run *r)
 	return p && p->open && !p->answer ? &p->question : NULL;
 }
 
-/* Without what one says around it: "the large one, please." */
-static const char *bare_choice(const char *text, size_t *len)
+const char *person_bare(const char *text, size_t *len)
 {
 	static const char *const behind[] = {" please", " one", ",", ".", "!", " ", "\n"};
 	bool more = true;
@@ -310,7 +309,7 @@ char *person_choice(const struct question *q, const char *text)
 	const json_t *v;
 	size_t i, len;
 
-	bare = bare_choice(text, &len);
+	bare = person_bare(text, &len);
 	json_array_foreach(choices, i, v)
 	{
 		const char *s = json_is_string(v) ? json_string_value(v) : "";

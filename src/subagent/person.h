@@ -38,6 +38,8 @@ bool person_heard(const struct run *r, const char *request_id, struct person_hea
 
 /* NULL: the run asks nothing, or it was just answered. */
 const struct question *person_question(const struct run *r);
+/* An answer without what one says around it, *len bytes: "the large one, please." */
+const char *person_bare(const char *text, size_t *len);
 /* The choice that is meant, by its words or its number; the caller frees it. NULL: none, or no
  * memory. */
 char *person_choice(const struct question *q, const char *text);

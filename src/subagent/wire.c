@@ -339,7 +339,7 @@ void wire_line_park(struct wire_line *line, int64_t until_ms, const char *limit)
 	unsigned n = line->gate.queued + line->gate.follow; /* some may come to wait again */
 	struct gate_ticket *t;
 
-	line->park_ms = MAX(until_ms, line->park_ms);
+	line->park_ms = until_ms;
 	snprintf(line->limit, sizeof(line->limit), "%s", limit);
 	gate_back(&line->gate, clock_mono_ms()); /* for whoever does not wait that long */
 	for (; n > 0 && (t = gate_send_away(&line->gate)) != NULL; n--) {

@@ -2,7 +2,7 @@
 # Runs that wait for a quota which comes back in hours: parked, told once, over kill -9 and a
 # restart, and on by themselves with the same bytes; many of one service one after the other;
 # what a person says of it; models.park_max and on_quota. How times are read is in test_retry.c,
-# the machine in test_ask.c, a crash at each point in test_crash_runtime.c.
+# the machine in test_ask.c, kills at any point in test_sim_lives.c.
 . "${0%/*}/lib.sh"
 . "$LIB/models.sh"
 models turns=1 tool=read_file 'args={"path":"a.txt"}'
@@ -72,9 +72,11 @@ start stop $A-b 'fault=429:retry-after=7200x1'
 start other $A-c 'fault=429:retry-after=7200x1'
 start gone $A-d 'fault=429:retry-after=7200x1'
 for name in now stop other gone; do wait_for 20 status_is $name parked; done
-say now now
+say now 'take also b.txt'
+contains 'what is no answer is kept for later, and nobody waits for it' 'It is parked' "$T/said"
+say now 'Now.'
 check '"now" asks once more at once' wait_for 20 status_is now success
-say stop stop
+say stop 'Stop, please!'
 check '"stop" ends it' wait_for 20 status_is stop error
 contains 'and names the time' 'is used up until' "$AVA_DATA_ROOT/runs/$(id stop)/result.json"
 say other 'go on with openai/gpt-5'
@@ -84,6 +86,13 @@ check 'with another model it goes on' wait_for 20 status_is other success
 equal 'which the result names' $A-e "$(of other .model)"
 "$AVA" cancel "$(id gone)" >/dev/null 2>&1
 check 'one that is parked can be cancelled' wait_for 20 status_is gone cancelled
+
+start again $A-n 'fault=429:retry-after=7200x2'
+wait_for 20 status_is again parked
+say again now
+told_twice() { [ "$(events again "$QUOTA and .content.state == \"asked\"")" = 2 ]; }
+check 'who says "now" and is refused once more is told the new time' wait_for 20 told_twice
+"$AVA" cancel "$(id again)" >/dev/null 2>&1
 
 start first $A-m 'fault=429:retry-after=7200x1'
 wait_for 20 status_is first parked
@@ -147,7 +156,7 @@ check 'also when the time has come' status_is asks waiting
 kill_daemon
 serve
 check 'and after a kill' wait_for 20 status_is asks waiting
-say asks wait
+say asks yes
 check 'until they say so' skip_until 60 status_is asks success
 stop_daemon
 AVA_MODELS_PARK_MAX=3600 serve
