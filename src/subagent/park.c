@@ -33,8 +33,11 @@
 
 bool park_may(const struct run *r, int64_t wait_ms)
 {
+	/* In all for one call: a service may say "in three minutes" for ever. */
+	int64_t waited_ms = r->park.iteration == r->agent.at.iteration ? r->park.waited_ms : 0;
+
 	return !r->place && r->spec->on_quota != QUOTA_FAIL &&
-	       wait_ms <= r->sup->settings->park_max_s * 1000;
+	       waited_ms + wait_ms <= r->sup->settings->park_max_s * 1000;
 }
 
 bool park_waits(const struct run *r)
@@ -50,8 +53,13 @@ static void park_until_of(const struct run *r, char out[CLOCK_SOON])
 
 /* ---- into it */
 
-static void park_at(struct run *r, int64_t until_ms, const char *limit)
+static void park_at(struct run *r, int64_t until_ms, const char *limit, int64_t now_ms,
+		    int iteration)
 {
+	if (r->park.iteration != iteration)
+		r->park.waited_ms = 0;
+	r->park.iteration = iteration;
+	r->park.waited_ms += MAX(until_ms - now_ms, 0);
 	r->park.until_ms = until_ms;
 	r->park.count++;
 	snprintf(r->park.limit, sizeof(r->park.limit), "%s", limit);
@@ -63,7 +71,7 @@ void park_begin(struct run *r, struct wire_line *line, int64_t wait_ms, const st
 
 	snprintf(limit, sizeof(limit), "%s%slimit of %s", e->limit, e->limit[0] ? " " : "",
 		 r->spec->model->provider->name);
-	park_at(r, clock_wall_ms() + wait_ms, limit);
+	park_at(r, clock_wall_ms() + wait_ms, limit, clock_wall_ms(), (int)r->agent.at.iteration);
 	wire_line_park(line, r->park.until_ms, limit);
 }
 
@@ -79,7 +87,7 @@ bool park_at_gate(struct run *r, struct wire_line *line)
 	if (looks || !wire_line_parked(line, &until_ms, &limit) ||
 	    !park_may(r, until_ms - clock_wall_ms()))
 		return false;
-	park_at(r, until_ms, limit);
+	park_at(r, until_ms, limit, clock_wall_ms(), (int)r->agent.at.iteration);
 	return true;
 }
 
@@ -233,6 +241,7 @@ static void park_back(struct run *r, bool said)
 	r->park.back_ms = r->park.until_ms;
 	r->park.until_ms = 0;
 	r->park.told_ms = said ? 0 : r->park.told_ms;
+	r->park.waited_ms = said ? 0 : r->park.waited_ms;
 }
 
 void park_ended(struct run *r, enum agent_asked how)
@@ -270,10 +279,12 @@ void park_restore(struct run *r, const json_t *content, int64_t wall_ms)
 {
 	const char *until = json_str(content, "parkedUntil"), *state = json_str(content, "state");
 	bool quiet = strcmp(state, "parked") == 0;
+	int iteration = 0;
 
 	if (quiet || strcmp(state, "asked") == 0) {
+		(void)sscanf(json_str(content, "callId"), "i%d", &iteration);
 		park_at(r, MAX(clock_parse_iso(until, strlen(until)), 1),
-			json_str(content, "limit"));
+			json_str(content, "limit"), wall_ms, iteration);
 		r->park.quiet = quiet;
 		r->park.told_ms = r->park.quiet ? r->park.told_ms : wall_ms;
 	} else if (strcmp(state, "waits") == 0) {

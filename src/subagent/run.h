@@ -145,10 +145,12 @@ struct run_park {
 	int64_t until_ms; /* wall; 0: it is not parked */
 	int64_t back_ms;  /* the same of the last one, until its next call is at the gate */
 	int64_t told_ms;  /* when a person was last told of one; wall */
-	uint16_t count;   /* how often it was parked */
-	bool quiet;       /* nobody is told: they were, of it or of another one for the same */
-	char limit[64];   /* "weekly limit of anthropic" */
-	char *model;      /* with which a person says to go on; owned; or NULL */
+	/* What the waits of one call come to, and which call that is. */
+	int64_t waited_ms, iteration;
+	uint16_t count; /* how often it was parked */
+	bool quiet;     /* nobody is told: they were, of it or of another one for the same */
+	char limit[64]; /* "weekly limit of anthropic" */
+	char *model;    /* with which a person says to go on; owned; or NULL */
 };
 
 struct run {

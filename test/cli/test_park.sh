@@ -160,6 +160,13 @@ say asks yes
 check 'until they say so' skip_until 60 status_is asks success
 stop_daemon
 AVA_MODELS_PARK_MAX=3600 serve
+start often $A-o 'fault=429:retry-after=2000x9'
+wait_for 20 status_is often parked
+kill_daemon
+AVA_MODELS_PARK_MAX=3600 serve
+wait_for 20 status_is often parked
+skip_time 2010
+check 'a call that would wait for longer in all ends, also over a kill' skip_until 30 status_is often error
 start long $A-h 'fault=429:retry-after=7200x1'
 check 'longer than models.park_max it fails' wait_for 20 status_is long error
 contains 'and says so' 'models.park_max' "$AVA_DATA_ROOT/runs/$(id long)/result.json"
