@@ -118,6 +118,7 @@ static void reply_free(struct arriving *r)
 		buf_fini(&p->cited);
 	}
 	json_decref(r->extra);
+	free(r->served);
 	free(r->parts);
 	free(r);
 }
@@ -326,8 +327,12 @@ void stream_id(struct arriving *r, const char *id)
 
 void stream_served(struct arriving *r, const char *model)
 {
-	if (model != NULL && r->served[0] == 0)
-		copy_word(r->served, sizeof(r->served), model);
+	char word[128];
+
+	if (model == NULL || r->served != NULL)
+		return;
+	copy_word(word, sizeof(word), model);
+	r->served = strdup(word); /* without memory it is not told */
 }
 
 void stream_stop(struct arriving *r, const char *reason)
@@ -684,7 +689,8 @@ static int make_turn(struct stream *s, struct turn *t)
 		return stream_fault(s, REPLY_OVERFLOW, OVERFLOW);
 	t->stop = stop_of(r->stop);
 	t->request_id = arena_copy(&t->mem, r->id, strlen(r->id));
-	t->served = arena_copy(&t->mem, r->served, strlen(r->served));
+	if (r->served != NULL)
+		t->served = arena_copy(&t->mem, r->served, strlen(r->served));
 	if (t->request_id == NULL || t->served == NULL)
 		return AVA_ENOMEM;
 	if (t->stop == TURN_STOP_REFUSAL) /* what came of it must not be used */

@@ -52,23 +52,24 @@ enum fit { FIT_NOT, FIT_MAYBE, FIT_WHOLE };
 
 struct part {
 	enum part_kind kind;
-	int64_t index;   /* the service's; -1: it gave none */
-	char *id, *name; /* of a call; NULL: none came */
-	struct buf text; /* pieces of text, thinking or arguments */
-	const char *key; /* chat completions: the member that `text` came in; NULL: none */
-	json_t *object;  /* reasoning_details as it began, all of a call; responses: the item */
-	bool named_now;  /* chat completions: its name is of this chunk */
-	size_t told;     /* bytes of a text that were shown */
-	size_t look_at;  /* length at which stream_repeat is due */
-	size_t held_at;  /* of a text that is held back: the same for whether it need be */
-	uint8_t lead;    /* of a text: enum lead */
+	enum delta_kind of; /* of PART_OTHER, responses: what came; DELTA_NONE: nothing */
+	int64_t index;      /* the service's; -1: it gave none */
+	char *id, *name;    /* of a call; NULL: none came */
+	struct buf text;    /* pieces of text, thinking or arguments */
+	const char *key;    /* chat completions: the member that `text` came in; NULL: none */
+	json_t *object;     /* reasoning_details as it began, all of a call; responses: the item */
+	uint32_t told;      /* bytes of a text that were shown */
+	uint32_t look_at;   /* length at which stream_repeat is due */
+	uint32_t held_at;   /* of a text that is held back: the same for whether it need be */
 	const struct thought *in; /* of the first text: the thinking that it is in */
+	uint8_t lead;             /* of a text: enum lead */
+	bool named_now;           /* chat completions: its name is of this chunk */
 	bool ended;               /* Messages: its end came */
 	struct buf start;         /* Messages: as it began, clean JSON */
 	struct buf sign;          /* Messages: replaced by each signature_delta */
 	struct buf cited;         /* Messages: JSON values joined by commas */
-	enum delta_kind of;       /* of PART_OTHER, responses: what came; DELTA_NONE: nothing */
 };
+static_assert(TURN_MAX_BYTES <= UINT32_MAX, "no text of a reply is longer");
 
 /* Tokens. No reply has more: a service that says so is not believed, and what it did is
  * estimated. */
@@ -80,7 +81,8 @@ struct arriving {
 	json_t *extra;      /* chat completions: extra_content of the message; NULL: none */
 	struct usage usage; /* Messages: input without what the cache had */
 	bool measured;
-	char id[80], stop[40], served[128];
+	char id[80], stop[40];
+	char *served; /* NULL: not told */
 };
 
 struct stream_ops {

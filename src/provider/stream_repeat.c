@@ -52,7 +52,7 @@ void stream_repeat(struct stream *s, struct part *p)
 	bool near = s->model != NULL && provider_is_near(s->model->provider);
 	const char *text = p->text.data, *end = text + len - 1, *at = end, *low;
 
-	p->look_at = len + STEP;
+	p->look_at = (uint32_t)len + STEP;
 	times *= near ? 1 : FAR_TIMES;
 	if (len < LEAST * times)
 		return;

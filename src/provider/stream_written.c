@@ -107,7 +107,7 @@ void stream_show(struct stream *s, struct part *p)
 			to = end != NULL ? (size_t)(end + 1 - text) : len;
 	}
 	stream_tell(s, text + p->told, to - p->told, false);
-	p->told = to;
+	p->told = (uint32_t)to;
 }
 
 int stream_take_written(struct stream *s, struct turn *t)

@@ -83,8 +83,10 @@ enum call_state {
 /* Its model call: the one under way, and what is kept from one to the next. */
 struct run_call {
 	enum call_state state;
-	struct infer_job *job;             /* NULL: CALL_NONE */
-	struct room_job *room;             /* room is being made before it; or NULL */
+	bool stopped;          /* a stop fell into it */
+	bool changed;          /* the model was, and the hash of the request is still the old one */
+	struct infer_job *job; /* NULL: CALL_NONE */
+	struct room_job *room; /* room is being made before it; or NULL */
 	struct os_timer *timer;            /* of the job; NULL: no call for long */
 	struct budget_hold hold;           /* its money (money.c) */
 	int64_t counted_microusd;          /* of the run's totals, in the budgets of `hold` */
@@ -98,10 +100,8 @@ struct run_call {
 	char *why;
 	/* What it had used when it was stopped; cost -1: not known; 0: it never left. */
 	struct usage cut;
-	bool stopped; /* a stop fell into it */
-	const char
-		*doubt; /* less was counted than was sent: in these words, of spec->mem; or NULL */
-	bool changed;   /* the model was, and the hash of the request is still the one's before */
+	/* Less was counted than was sent: in these words, of spec->mem; or NULL. */
+	const char *doubt;
 	/* By this process: the newest count of input that was believed, and its request's bytes. */
 	int64_t counted, counted_bytes;
 };
