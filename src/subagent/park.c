@@ -26,7 +26,7 @@
 #include "subagent/run.h"
 #include "subagent/wire.h"
 
-#define LOOK_MS  60000   /* the clock on the wall may jump, and a machine may sleep */
+#define LOOK_MS  60000   /* the wall's clock may jump, a machine sleep; all look at once */
 #define QUIET_MS 3600000 /* a run that is parked again is not told of again before */
 #define MODELS   3       /* offered */
 #define MODEL_ID sizeof(((struct model *)0)->id)
@@ -226,11 +226,14 @@ int64_t park_until(const struct run *r)
 
 void park_look(struct run *r)
 {
+	int64_t now_ms = clock_mono_ms();
+
 	if (!park_waits(r) || r->agent.asking == 0)
 		return;
 	/* Back by hours it would wait once more: what was left by the other clock is enough. */
 	r->agent.ask_until_ms = MIN(r->agent.ask_until_ms, park_until(r));
-	os_timer_set(r->timer, MAX(MIN(r->agent.ask_until_ms - clock_mono_ms(), LOOK_MS), 0));
+	os_timer_set(r->timer,
+		     MAX(MIN(r->agent.ask_until_ms - now_ms, LOOK_MS - now_ms % LOOK_MS), 0));
 }
 
 /* ---- out of it */
