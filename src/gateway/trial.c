@@ -77,17 +77,16 @@ static void trial_began(struct wirecall *w)
 
 static enum trial_word word_of(const struct turn *t, const struct tool *const *tools)
 {
-	enum trial_word word = TRIAL_TALKS;
+	bool call = false;
 	struct reply r;
 
 	if (t->ncalls > 0)
 		return t->written ? TRIAL_CALLS_IN_TEXT : TRIAL_CALLS;
 	if (t->text_len == 0)
 		return t->thinking_len > 0 ? TRIAL_THINKS : TRIAL_TALKS;
-	if (reply_read(&r, t->text, t->text_len, tools, 1) == 0 && r.call)
-		word = TRIAL_CALLS_IN_TEXT;
+	call = reply_read(&r, t->text, t->text_len, tools, 1) == 0 && r.call;
 	reply_fini(&r);
-	return word;
+	return call ? TRIAL_CALLS_IN_TEXT : TRIAL_TALKS;
 }
 
 static void trial_done(struct wirecall *w, struct wirecall_end *end)
@@ -116,18 +115,14 @@ static int make_body(struct buf *body, const struct model *m, const struct tool 
 	struct agent_infer call = {.iteration = 1, .max_output = TRIAL_OUTPUT};
 	struct dialect_spec spec = {.model = m->id, .tools = tools, .ntools = 1, .model_facts = m};
 	char system[64];
-	size_t lines;
 	int rv;
 
 	snprintf(system, sizeof(system), "%08" PRIx32 ": you work with tools.",
 		 (uint32_t)clock_wall_ms());
 	spec.system = system;
 	rv = m->dialect->encode_head(body, &spec);
-	lines = body->len;
 	if (rv == 0)
 		rv = m->dialect->encode_user(body, task, strlen(task));
-	if (rv == 0 && m->dialect->mark_cache)
-		rv = m->dialect->mark_cache(body, lines, m);
 	return rv == 0 ? m->dialect->encode_tail(body, m, false, &call) : rv;
 }
 
@@ -145,18 +140,6 @@ static const char *mend_of(const struct trial *t)
 		return "`OLLAMA_CONTEXT_LENGTH=32768 ollama serve`";
 	return t->told.slots > 0 ? "`llama-server -c 32768 ...`, so much for each slot (-np)"
 				 : "a window of 32768 in the server's settings";
-}
-
-static void trial_judge(struct trial *t)
-{
-	const struct model *m = &t->model;
-	int64_t ava = m->context < WINDOW_GOOD ? AVA_TOKENS_SMALL : AVA_TOKENS;
-
-	(void)learned_find(m->id, m->provider->base_url, &t->told);
-	t->mend = mend_of(t);
-	t->first_s = t->reads > 0 ? (double)ava / t->reads : 0;
-	t->ok = t->told.tools >= 0 && t->word != TRIAL_TALKS && t->word != TRIAL_FAILED &&
-		m->context >= WINDOW_LEAST;
 }
 
 void trial_run(struct trial *t, struct os_loop *loop, struct http_client *client)
@@ -187,7 +170,13 @@ void trial_run(struct trial *t, struct os_loop *loop, struct http_client *client
 		err_set(&t->err, rv, "out of memory");
 	buf_fini(&body);
 	http_pool_free(pool);
-	trial_judge(t);
+	(void)learned_find(t->model.id, p->base_url, &t->told);
+	t->mend = mend_of(t);
+	if (t->reads > 0)
+		t->first_s =
+			(t->model.context < WINDOW_GOOD ? AVA_TOKENS_SMALL : AVA_TOKENS) / t->reads;
+	t->ok = t->told.tools >= 0 && t->word != TRIAL_TALKS && t->word != TRIAL_FAILED &&
+		t->model.context >= WINDOW_LEAST;
 }
 
 void trial_words(const struct trial *t, struct buf *out)

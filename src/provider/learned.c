@@ -29,13 +29,9 @@ static json_t *rows;     /* NULL: none yet */
 static json_t *dialects; /* by id, for as long as the program; NULL: none yet */
 static json_t *lists;    /* by base URL: number and names of models; so */
 
-struct row_key {
-	char text[LEARNED_KEY];
-};
-
-static struct row_key key_of(const char *model, const char *url)
+struct learned_key learned_key(const char *model, const char *url)
 {
-	struct row_key k;
+	struct learned_key k;
 
 	snprintf(k.text, sizeof(k.text), "%s %s", model, url);
 	return k;
@@ -65,7 +61,7 @@ bool learned_find(const char *model, const char *url, struct learned *out)
 	bool any = false;
 
 	pthread_mutex_lock(&lock);
-	row = json_object_get(rows, key_of(model, url).text);
+	row = json_object_get(rows, learned_key(model, url).text);
 	if (clock_wall_ms() - json_get_int(row, "atMs", 0) > LEARNED_MS)
 		row = NULL;
 	for (size_t i = 0; i < ARRAY_LEN(facts); i++) {
@@ -78,32 +74,30 @@ bool learned_find(const char *model, const char *url, struct learned *out)
 
 bool learned_note(const char *model, const char *url, const struct learned *l, const char *from)
 {
-	struct row_key key = key_of(model, url);
 	struct learned was, is = *l;
 	json_t *row;
 	bool is_new = false;
 
 	(void)learned_find(model, url, &was);
-	row = json_object();
 	for (size_t i = 0; i < ARRAY_LEN(facts); i++) {
 		if (*fact(&is, i) == 0)
 			*fact(&is, i) = *fact(&was, i);
 		is_new |= *fact(&is, i) != *fact(&was, i);
+	}
+	if (!is_new)
+		return false;
+	row = json_object();
+	for (size_t i = 0; i < ARRAY_LEN(facts); i++)
 		if (i < 2 || *fact(&is, i) != 0)
 			json_object_set_new(row, facts[i].name, json_integer(*fact(&is, i)));
-	}
 	json_object_set_new(row, "from", json_string(from));
 	json_object_set_new(row, "atMs", json_integer(clock_wall_ms()));
-	if (!is_new) {
-		json_decref(row);
-		return false;
-	}
 	pthread_mutex_lock(&lock);
 	if (!rows)
 		rows = json_object();
 	if (json_object_size(rows) >= LEARNED_MAX)
 		json_object_del(rows, json_object_iter_key(json_object_iter(rows)));
-	is_new = json_object_set_new(rows, key.text, row) == 0;
+	is_new = json_object_set_new(rows, learned_key(model, url).text, row) == 0;
 	pthread_mutex_unlock(&lock);
 	return is_new;
 }

@@ -12,7 +12,6 @@ struct ava_error;
 struct buf;
 
 #define LEARNED_FILE "learned.json"
-#define LEARNED_KEY  640                      /* bytes of id and base URL */
 #define LEARNED_MAX  256                      /* no more are kept */
 #define LEARNED_MS   (INT64_C(30) * 86400000) /* older ones are not believed */
 
@@ -24,7 +23,13 @@ struct learned {
 	int64_t said;               /* 1: a person was told so */
 };
 
-/* Facts of the model of that id at that base URL. false: none is known, and all are 0. */
+/* Of the model of that id at that base URL. */
+struct learned_key {
+	char text[640];
+};
+struct learned_key learned_key(const char *model, const char *url);
+
+/* Facts of it. false: none is known, and all are 0. */
 bool learned_find(const char *model, const char *url, struct learned *out);
 /* What `l` does not know stays. `from`: "server", "refusal", "count". true: it is new, and
  * learned_save is due. */

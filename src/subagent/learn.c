@@ -319,12 +319,10 @@ static void question_start(struct learner *l, size_t i, const char *version)
 
 static void ask_again_in(struct learner *l, const struct model *m, int64_t ms)
 {
-	char key[LEARNED_KEY];
-
-	snprintf(key, sizeof(key), "%s %s", m->id, m->provider->base_url);
 	if (json_object_size(l->asked) >= ASKED_MAX)
 		json_object_clear(l->asked);
-	json_object_set_new(l->asked, key, json_integer(clock_mono_ms() + ms));
+	json_object_set_new(l->asked, learned_key(m->id, m->provider->base_url).text,
+			    json_integer(clock_mono_ms() + ms));
 }
 
 /* All have answered, or the time is over: what is here counts. */
@@ -382,12 +380,9 @@ static bool worth_asking(const struct model *m)
 /* The server was asked a while ago; else it is noted that it is asked now. */
 static bool asked_lately(struct learner *l, const struct model *m)
 {
-	char key[LEARNED_KEY];
-	const json_t *again;
+	struct learned_key key = learned_key(m->id, m->provider->base_url);
 
-	snprintf(key, sizeof(key), "%s %s", m->id, m->provider->base_url);
-	again = json_object_get(l->asked, key);
-	if (again && clock_mono_ms() < json_integer_value(again))
+	if (clock_mono_ms() < json_get_int(l->asked, key.text, 0))
 		return true;
 	if (!l->pool)
 		ask_again_in(l, m, LEARN_AGAIN_MS);
