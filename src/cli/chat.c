@@ -452,16 +452,6 @@ static void show_event(struct chat *c, const struct dialog_item *i)
 
 /* ---- items */
 
-/* After a lost connection: whether she is at work is asked. */
-static void ask_state(struct chat *c)
-{
-	json_t *s = NULL;
-
-	if (dialog_get(&c->d, &s, NULL) == 0)
-		c->turns += !c->d.busy;
-	json_decref(s);
-}
-
 /* What changes nothing on the screen. False: it is to be shown. */
 static bool take_in(struct chat *c, const struct dialog_item *i)
 {
@@ -505,7 +495,8 @@ static void show_item(struct chat *c, const struct dialog_item *i)
 		chat_note("The connection to the daemon is lost; it is made again.");
 		break;
 	case DIALOG_BACK:
-		ask_state(c);
+		/* Whether she is at work is asked. */
+		c->turns += chat_look(c, NULL) == 0 && !c->d.busy;
 		chat_note("Connected again.");
 		break;
 	case DIALOG_GONE:
