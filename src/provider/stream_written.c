@@ -89,7 +89,8 @@ void stream_show(struct stream *s, struct part *p)
 		if (p->lead == LEAD_QUIET && len < p->held_at)
 			break;
 		if (p->lead == LEAD_QUIET) {
-			p->held_at = len + HELD_STEP + (len - to) / 4; /* no look at each piece */
+			p->held_at = (uint32_t)(len + HELD_STEP +
+						(len - to) / 4); /* no look at each piece */
 			shown = reply_shown(text, to, len, s->tools, s->ntools);
 			if (shown == 0)
 				break;
