@@ -163,6 +163,7 @@ static void verb_health(struct verb_call *v)
 	struct core *c = v->core;
 	struct verb_answer a;
 	struct model model;
+	char lacks[300];
 	bool has_model;
 
 	if (!verb_begin_args(&a, v, NULL))
@@ -182,6 +183,8 @@ static void verb_health(struct verb_call *v)
 	       !has_model ? no_model.text
 	       : c->model ? "AVA_MODEL says so"
 			  : why);
+	if (!c->model && !models_default() && model_lacks(lacks, sizeof(lacks)))
+		jw_str(&a.w, "model_lacks", lacks);
 	jw_str(&a.w, "control_group", cgroup_what());
 	write_marks(&a.w);
 	write_settings(&a.w, c);

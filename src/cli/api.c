@@ -322,6 +322,21 @@ int api_insist(struct client **c, const char *path, const char *body, json_t **o
 	return rv;
 }
 
+void api_tell_lacks(struct client **c, const char *model, bool asked)
+{
+	struct ava_error err;
+	json_t *health = NULL;
+	const char *lacks;
+
+	if (asked || strcmp(model, "offline") != 0 ||
+	    api_request(c, NULL, &health, &err, "/health") != 0)
+		return;
+	lacks = json_str(health, "model_lacks");
+	if (lacks[0] != '\0')
+		fprintf(stderr, "The offline model is used: %s.\n", lacks);
+	json_decref(health);
+}
+
 int api_ask(json_t **out, const char *body, const char *path_fmt, ...)
 {
 	struct client *c = NULL;

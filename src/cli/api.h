@@ -42,6 +42,10 @@ int api_get(struct client *c, json_t **out, struct ava_error *err, const char *p
 int api_ask(json_t **out, const char *body, const char *path_fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/* On stderr, where the offline model stands in for a service of which a half is set: which half
+ * is missing. `model`: what is used; `asked`: it was named, which says why. */
+void api_tell_lacks(struct client **c, const char *model, bool asked);
+
 /* For requests that may be asked again (a GET, a request_id, an answer to a proposal): asked
  * again, over a new connection, when the outcome is unknown or the daemon went away, five
  * times at most. *c may be replaced; NULL when none came back. */

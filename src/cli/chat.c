@@ -81,6 +81,8 @@ int chat_open(struct chat *c, const char *session, const char *model, struct ava
 		rv = dialog_open(&c->d, session, model, err);
 	if (rv == 0 && session != NULL && model != NULL)
 		rv = dialog_model(&c->d, model, err);
+	if (rv == 0)
+		api_tell_lacks(&c->c, c->d.model, model != NULL || session != NULL);
 	return rv;
 }
 

@@ -201,6 +201,7 @@ static int propose(struct job *j, const char *text, struct ava_error *err)
 			       "the daemon has not acknowledged the task: nothing was started");
 	if (rv != 0)
 		return rv;
+	api_tell_lacks(&j->c, json_str(json_object_get(p, "quote"), "model"), o.task.model != NULL);
 	rv = take_quote(j, p, !o.yes && in_state(p, "pending"), err);
 	if (rv == 0 && in_state(p, "confirmed")) {
 		fputs("Not asked: confirm is set so.\n", j->talk);

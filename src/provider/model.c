@@ -725,6 +725,15 @@ static const char *variable_of(const struct provider *p)
 	return keys_get(p->url_name) ? p->url_name : "providers.local.base_url";
 }
 
+bool model_lacks(char *text, size_t size)
+{
+	bool lacks = false;
+
+	for (size_t i = 0; i < ARRAY_LEN(services) && !first_usable(); i++)
+		lacks = provider_lacks(&services[i], text, size) || lacks;
+	return lacks;
+}
+
 static int set_alias(struct model *out, const char *alias, struct ava_error *err)
 {
 	const struct provider *p = first_usable();
@@ -735,9 +744,8 @@ static int set_alias(struct model *out, const char *alias, struct ava_error *err
 	if (!id && !p) {
 		set_offline(out);
 		snprintf(why_text, sizeof(why_text), "%s", NO_KEY);
-		for (n = 0; (p = provider_at(n)) != NULL; n++)
-			if (provider_lacks(p, lacks, sizeof(lacks)))
-				snprintf(why_text, sizeof(why_text), "%s; %s", NO_KEY, lacks);
+		if (model_lacks(lacks, sizeof(lacks)))
+			snprintf(why_text, sizeof(why_text), "%s; %s", NO_KEY, lacks);
 		return 0;
 	}
 	if (!id && strcmp(p->name, "local") == 0) {

@@ -174,6 +174,8 @@ const char *provider_key(const struct provider *p);
 bool provider_usable(const struct provider *p);
 /* It is not usable, though half of what it needs is there: which half is missing, in a sentence. */
 bool provider_lacks(const struct provider *p, char *text, size_t size);
+/* No service is usable, and one lacks a half: why the offline model stands in, in a sentence. */
+bool model_lacks(char *text, size_t size);
 /* There is a version in the paths of its calls: /v1, /v1beta/openai, /api/paas/v4. */
 bool provider_versioned(const struct provider *p);
 /* AVA_EUNSUPPORTED when it is not usable: "<what> needs ANTHROPIC_API_KEY: …". */

@@ -162,6 +162,19 @@ contains 'the words stay' 'Spawning Researcher subagent (S-' "$ERR"
 run env LC_ALL=C.UTF-8 TERM=dumb "$AVA" run --yes 'find kettle'
 lacks 'so on a dumb terminal' '🚀' "$ERR"
 
+# --- half a service is set
+
+stop_daemon
+unset AVA_MODEL
+export OPENAI_BASE_URL=http://127.0.0.1:9/v1
+half='The offline model is used: OPENAI_BASE_URL is set without OPENAI_API_KEY: set it'
+run "$AVA" run --yes 'find kettle'
+equal 'why it is offline is said once' 1 "$(grep -c "^$half" "$ERR")"
+run sh -c 'echo hello | "$AVA" chat'
+equal 'in a chat, too' 1 "$(grep -c "^$half" "$ERR")"
+run "$AVA" run --yes --model offline 'find kettle'
+lacks 'who asks for it is not told' "$half" "$ERR"
+
 all_replay 'every run replays identically'
 
 finish
