@@ -342,6 +342,8 @@ static int prepare_call(struct agent *a, unsigned i)
 		a->dropped =
 			arena_fmt(&a->turn->mem, "%s takes no argument %s", c->name, dropped.data);
 	buf_fini(&dropped);
+	if (c->args != NULL && c->tool != NULL && c->tool->flags & TOOL_ENDS)
+		rv = output_clean(a, c, rv, &err);
 	if (rv == AVA_EINVAL && c->args != NULL && c->tool != NULL && c->tool->flags & TOOL_ENDS)
 		rv = output_accept(a, c, a->at.wrapping || used_up(a) >= 0);
 	if (rv == AVA_ENOMEM)
@@ -479,7 +481,7 @@ static enum step finish_said(struct agent *a)
 {
 	struct agent_end end = {0};
 	struct reply r;
-	int rv = reply_read(&r, a->at.said, strlen(a->at.said), a->spec->tools, a->spec->ntools);
+	int rv = output_read(a, &r, a->at.said, strlen(a->at.said));
 	bool result = r.object != NULL && !r.call;
 
 	if (rv == 0 && result)
@@ -554,7 +556,7 @@ static enum step final_text(struct agent *a, const struct reply *r)
 		return agent_move(a, AGENT_TOOLS); /* none: what was said goes to the model */
 	}
 	if (again && ask_once_more(a, r)) {
-		rv = reply_keep(a, t->text);
+		rv = r->echo ? 0 : reply_keep(a, t->text);
 		return rv == 0 ? agent_move(a, AGENT_TOOLS) /* none: step_tools writes the notice */
 			       : finish_internal(a, rv);
 	}
@@ -573,7 +575,7 @@ static enum step final_text(struct agent *a, const struct reply *r)
 	end.summary = t->text;
 	if (a->at.said == NULL)
 		return finish_words(a, &end);
-	rv = reply_keep(a, t->text);
+	rv = r->echo ? 0 : reply_keep(a, t->text);
 	return rv == 0 ? finish_said(a) : finish_internal(a, rv);
 }
 
@@ -582,7 +584,7 @@ static enum step reply_with_text(struct agent *a)
 	struct turn *t = a->turn;
 	struct reply r;
 	enum step step;
-	int rv = reply_read(&r, t->text, t->text_len, a->spec->tools, a->spec->ntools);
+	int rv = output_read(a, &r, t->text, t->text_len);
 
 	/* Words about calls are an answer to a person, who may have asked for them: so they are
 	 * when they are said again. */

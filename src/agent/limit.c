@@ -43,7 +43,7 @@ static bool price_known(const struct agent_price *p)
 	return p->input >= 0 && p->output >= 0;
 }
 
-static bool price_free(const struct agent_price *p)
+bool price_free(const struct agent_price *p)
 {
 	return p->input == 0 && p->output == 0 && p->cache_read == 0 && p->cache_write == 0;
 }

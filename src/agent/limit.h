@@ -47,7 +47,9 @@ bool limit_last_of(const struct agent *a, int64_t microusd);
  * written back into u->cost_microusd; it stays -1 when unknown. */
 void limit_settle(struct agent *a, struct usage *u);
 
-/* The same for an attempt that gave no reply: nothing was measured. */
+/* Nothing costs anything. */
+bool price_free(const struct agent_price *p);
+/* As limit_settle for an attempt that gave no reply: nothing was measured. */
 void limit_charge(struct agent *a, struct usage *u);
 
 /* Resources of which the input of the next call, as far as it is known, will
@@ -60,6 +62,7 @@ unsigned limit_near(const struct agent *a, int64_t now_ms);
 void limit_sentence(const struct agent *a, enum agent_resource r, int64_t now_ms,
 		    char out[LIMIT_TEXT]);
 
+#define OUTPUT_REPAIRS_MAX 2 /* replies that may try again after an output that does not fit */
 /* Can it end by submit_result? Else by an answer in words. */
 bool limit_can_submit(const struct agent *a);
 /* Has it tools to look something up with, and nothing from a run before? */

@@ -9,12 +9,16 @@
 
 #include <assert.h>
 #include <ava.h>
+#include <ctype.h>
 #include <string.h>
 
+#include "agent/echo.h"
+#include "agent/limit.h"
 #include "agent/reply.h"
 #include "agent/tool.h"
 #include "agent/turn.h"
 #include "base/buf.h"
+#include "base/error.h"
 #include "base/near.h"
 #include "base/util.h"
 #include "codec/json.h"
@@ -147,6 +151,39 @@ static json_t *only_text(const json_t *v)
 	return json_string_length(in) > 0 ? in : NULL;
 }
 
+int output_clean(const struct agent *a, struct turn_call *c, int rv, struct ava_error *err)
+{
+	json_t *args = json_parse(c->args, c->args_len, NULL);
+	bool changed = false;
+	int failed = 0;
+
+	echo_clean(a, args, &changed);
+	if (changed)
+		failed = reply_json(&a->turn->mem, args, &c->args, &c->args_len);
+	if (failed == 0 && rv == 0 && json_str(args, "summary")[0] == 0)
+		rv = err_set(err, AVA_EINVAL,
+			     "summary only repeats what you were told about it: put the answer "
+			     "there, in your own words");
+	json_decref(args);
+	return failed != 0 ? failed : rv;
+}
+
+int output_read(const struct agent *a, struct reply *r, const char *text, size_t len)
+{
+	int rv = reply_read(r, text, len, a->spec->tools, a->spec->ntools);
+	bool changed;
+
+	if (rv != 0 || !r->envelope || !echo_clean(a, r->object, &changed))
+		return rv;
+	for (size_t i = 0; i < len; i++) /* words beside it are the summary */
+		if ((i < r->start || i >= r->end) && !isspace((unsigned char)text[i]))
+			return rv;
+	reply_fini(r);
+	r->envelope = false;
+	r->echo = true;
+	return rv;
+}
+
 int output_accept(struct agent *a, struct turn_call *c, bool last)
 {
 	json_t *args = json_parse(c->args, c->args_len, NULL);
@@ -249,9 +286,8 @@ int output_last(struct agent *a, struct turn_call **submit, struct agent_end *en
 	int rv;
 
 	*submit = output_submit(a);
-	rv = *submit != NULL
-		     ? output_take(a, *submit, end)
-		     : reply_read(&r, t->text, t->text_len, a->spec->tools, a->spec->ntools);
+	rv = *submit != NULL ? output_take(a, *submit, end)
+			     : output_read(a, &r, t->text, t->text_len);
 	if (rv == 0 && r.envelope)
 		rv = reply_take(&t->mem, &r, t->text, t->text_len, t->forced, end);
 	reply_fini(&r);

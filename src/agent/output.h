@@ -6,14 +6,19 @@
 
 #include "agent/machine.h"
 
+struct ava_error;
+struct reply;
 struct turn_call;
-
-#define OUTPUT_REPAIRS_MAX 2 /* replies that may try again */
 
 /* The output of `end`, brought toward the schema where it does not fit (schema_coerce).
  * *errors: NULL when it fits or nothing is asked for, else what is wrong, a line for
  * each, in the turn's arena. AVA_ENOMEM. */
 int output_check(struct agent *a, struct agent_end *end, const char **errors);
+/* What a call that ends the run hands in without what is ours in it (agent/echo.h). `rv`: what was
+ * found of its arguments, and what is returned, or AVA_EINVAL where no summary is left. */
+int output_clean(const struct agent *a, struct turn_call *c, int rv, struct ava_error *err);
+/* reply_read, and no result that is ours. */
+int output_read(const struct agent *a, struct reply *r, const char *text, size_t len);
 /* A call that ends the run with arguments that do not fit, but hold a result: taken with a caveat
  * when the last one was refused or `last`: no other could be made. AVA_EINVAL: refused, and
  * counted. */

@@ -455,6 +455,8 @@ static int repeat_add(struct repeats **table, struct call_ref at, struct repeat_
 	return 0;
 }
 
+#define REFUSAL_MAX 400 /* bytes of an error that is told again */
+
 /* No tool of that name, or arguments that do not fit it. */
 static bool call_is_vain(const struct turn_call *c)
 {
@@ -498,13 +500,14 @@ int repeat_turn(struct repeats **r, struct turn *t, const struct turn_call **wor
 			return AVA_ENOMEM;
 		if (note.times == 1)
 			continue;
-		text = !c->ran ? c->output /* it says what to do */
-			       : arena_fmt(&t->mem, "unchanged since c%d.%u",
-					   (int)note.from.iteration, note.from.n);
-		if (text == NULL)
-			return AVA_ENOMEM;
-		c->output = text;
-		c->output_len = strlen(text);
+		if (c->ran && (c->success || c->output_len > REFUSAL_MAX)) {
+			text = arena_fmt(&t->mem, "unchanged since c%d.%u",
+					 (int)note.from.iteration, note.from.n);
+			if (text == NULL)
+				return AVA_ENOMEM;
+			c->output = text;
+			c->output_len = strlen(text);
+		} /* else it says what to do */
 		if (note.times <= how->times)
 			continue;
 		*worst = c;

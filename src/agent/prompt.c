@@ -13,9 +13,10 @@
 #include "agent/machine.h"
 #include "agent/limit.h"
 #include "agent/position.h"
-#include "agent/output.h"
+#include "agent/tool.h"
 #include "base/buf.h"
 #include "base/util.h"
+#include "codec/json.h"
 #include "codec/utf8.h"
 
 static const char guidelines[] =
@@ -68,6 +69,13 @@ static const char operating_brief[] =
 const char *prompt_operating_text(bool brief)
 {
 	return brief ? operating_brief : operating;
+}
+
+bool prompt_says(const char *line, size_t len)
+{
+	return memmem(guidelines, sizeof(guidelines), line, len) != NULL ||
+	       memmem(operating, sizeof(operating), line, len) != NULL ||
+	       memmem(operating_brief, sizeof(operating_brief), line, len) != NULL;
 }
 
 static void add_untrusted(struct buf *out, const char *s)
@@ -178,11 +186,43 @@ int notice_format(struct buf *out, const char *text)
 
 /* ---- what is said with the results of a turn */
 
+#define EXAMPLE " A call is made so: " /* nothing behind it: what stands there is copied, too */
+
+/* Such a call as the tool interface has it, for models that forget how: a small one of one's own
+ * server. The first that needs no arguments, else the first. Empty: none. */
+static void note_example(const struct agent *a, char *out, size_t size)
+{
+	const struct agent_spec *s = a->spec;
+	struct buf b;
+
+	*out = 0;
+	if (!price_free(&s->price) || s->window == 0) /* the offline model makes its own */
+		return;
+	buf_init(&b, size - sizeof(EXAMPLE));
+	for (unsigned i = 0; i < s->ntools; i++) {
+		json_t *v = limit_looks(s->tools[i]) && s->tools[i]->flags & TOOL_REPEATABLE
+				    ? tool_example(s->tools[i])
+				    : NULL;
+		bool bare = json_object_size(json_object_get(v, "arguments")) == 0;
+
+		if (v != NULL && (bare || *out == 0)) {
+			buf_reset(&b);
+			if (json_dump(&b, v) == 0)
+				snprintf(out, size, EXAMPLE "%.*s", (int)b.len, b.data);
+		}
+		json_decref(v);
+		if (v != NULL && bare)
+			break;
+	}
+	buf_fini(&b);
+}
+
 static void note_reply(const struct agent *a, char *out, size_t size)
 {
 	const struct turn *t = a->turn;
 	bool cut = t->stop == TURN_STOP_LENGTH;
 	const char *what, *then;
+	char example[200];
 
 	if (a->misfit != NULL) {
 		snprintf(out, size,
@@ -191,13 +231,13 @@ static void note_reply(const struct agent *a, char *out, size_t size)
 			 a->misfit, a->at.repairs, OUTPUT_REPAIRS_MAX);
 		return;
 	}
+	note_example(a, example, sizeof(example));
 	if (a->at.odd_replies == 0 && !a->at.nudged) {
 		snprintf(out, size,
 			 "You have looked at nothing yet. Call the tools that show what the task "
-			 "asks "
-			 "for, then submit_result; where there is nothing to look up call "
-			 "submit_result "
-			 "now.");
+			 "asks for, then submit_result; where there is nothing to look up call "
+			 "submit_result now.%s",
+			 example);
 		return;
 	}
 	if (a->at.odd_replies == 0) {
@@ -216,11 +256,10 @@ static void note_reply(const struct agent *a, char *out, size_t size)
 	else
 		what = cut ? "Your reply was cut off at the output limit before it said anything"
 			   : "Your reply was empty";
-	then = limit_can_submit(a)
-		       ? "Go on: call a tool through the tool interface, or submit_result with "
-			 "what you have"
-		       : "Go on: call a tool through the tool interface, or answer in words";
-	snprintf(out, size, "%s (%d of %d). %s.", what, a->at.odd_replies, ODD_REPLIES_MAX, then);
+	then = limit_can_submit(a) ? "submit_result with what you have" : "answer in words";
+	snprintf(out, size,
+		 "%s (%d of %d). Go on: call a tool through the tool interface, or %s.%s", what,
+		 a->at.odd_replies, ODD_REPLIES_MAX, then, example);
 }
 
 /* Why the run ends, for the person: what the model repeats, or that nothing it calls can run. */
@@ -331,22 +370,61 @@ static int notice_limits(struct agent *a, const struct agent_shared *shared, uns
 	return rv;
 }
 
-/* Small models have lost their task by the time they are told what to do about a reply. */
-static int remind(struct agent *a, const char **out, unsigned *n)
-{
-	const char *task = a->spec->task;
-	size_t len = strlen(task), shown = utf8_prefix(task, len, TASK_SHOWN);
-	char text[NOTICE_MAX / 2 + 4 * TASK_SHOWN];
+#define REMINDER_MAX (64 + 4 * TASK_SHOWN)
 
-	snprintf(text, sizeof(text), "Your task was: %.*s%s", (int)shown, task,
+/* Small models have lost their task by the time they are told what to do about a reply. */
+static void reminder(const char *task, char out[REMINDER_MAX])
+{
+	size_t len = strlen(task), shown = utf8_prefix(task, len, TASK_SHOWN);
+
+	snprintf(out, REMINDER_MAX, "Your task was: %.*s%s", (int)shown, task,
 		 shown < len ? "…" : "");
-	return add_notice(a, text, out, n);
+}
+
+bool notice_is(const char *task, const char *line, size_t len)
+{
+	/* How they begin and end: models take them over with their figures, and as the one of
+	 * somebody else. */
+	static const char *const said[][2] = {
+		{"The limit", "are used."},
+		{"The limit", " what you have."},
+		{"Finish now: ", " what you have."},
+		{"Your next reply is the last that the limits pay for", "."},
+		{"The next reply is the last that the limits pay for", "."},
+		{"You have looked at nothing yet", "."},
+		{"You have looked at nothing yet", "}"},
+		{"Your reply ", " what you have."},
+		{"Your reply ", "}"},
+		{"A call is made so: ", "}"},
+		{"Your text alone does not end the run", "."},
+		{"You have made this call of ", " what you have."},
+		{"None of your calls in ", " what you have."},
+		{"The model called ", " what you have."}, /* NOTICE_REPEATED and its siblings */
+		{"The run ends with your next reply", "."},
+		{"Call submit_result ", "."},
+	};
+	char task_line[REMINDER_MAX] = "";
+
+	if (len > 1 && line[0] == '[' &&
+	    imitates(line + (line[1] == '\\'), len - (line[1] == '\\')))
+		return true;
+	for (size_t i = 0; i < ARRAY_LEN(said); i++) {
+		size_t head = strlen(said[i][0]), tail = strlen(said[i][1]);
+
+		if (len >= head + tail && strncasecmp(line, said[i][0], head) == 0 &&
+		    memcmp(line + len - tail, said[i][1], tail) == 0)
+			return true;
+	}
+	if (task != NULL)
+		reminder(task, task_line);
+	return task != NULL && strcspn(task_line, "\r\n") == len &&
+	       memcmp(task_line, line, len) == 0;
 }
 
 int notice_turn(struct agent *a, const char *out[NOTICE_TURN], unsigned *n, unsigned *near)
 {
 	struct agent_shared shared;
-	char text[NOTICE_MAX / 2];
+	char text[NOTICE_MAX / 2], task[REMINDER_MAX];
 	bool due = a->turn->ncalls == 0 && !a->steered;
 	int64_t now;
 	int rv = 0;
@@ -377,8 +455,10 @@ int notice_turn(struct agent *a, const char *out[NOTICE_TURN], unsigned *n, unsi
 		rv = add_notice(a, text, out, n);
 		due = true;
 	}
-	if (rv == 0 && due && a->spec->task != NULL && *a->spec->task != 0)
-		rv = remind(a, out, n);
+	if (rv == 0 && due && a->spec->task != NULL && *a->spec->task != 0) {
+		reminder(a->spec->task, task);
+		rv = add_notice(a, task, out, n);
+	}
 	a->at.shares = (uint16_t)(a->at.shares | shared.near);
 	return rv;
 }

@@ -58,6 +58,10 @@ int notice_escape(struct buf *out, const char *s, size_t len);
 #define NOTICE_THOUGHT  "the model answered only in its thinking"
 #define NOTICE_REPEATED "the model called %.*s with the same arguments and the same result %u times"
 
+/* Is a line one that notice_turn may have said to a run with this task (NULL: none)? */
+bool notice_is(const char *task, const char *line, size_t len);
+/* Does it stand word for word in what all runs are told first? */
+bool prompt_says(const char *line, size_t len);
 /* All that is said with the results of a turn, as notices in its arena; `near`: limits
  * of its own that the model is told of. AVA_ENOMEM. */
 #define NOTICE_TURN (AGENT_NRESOURCES + AGENT_NSHARES + 5)

@@ -113,6 +113,8 @@ static bool holds_object(const json_t *v)
 static bool is_bare_call(const json_t *o, const char *named)
 {
 	static const char *const beside[] = {"id", "call_id", "type", "index"};
+	static const char *const of_result[] = {"confidence", "caveats"};
+	bool named_so = json_object_get(o, "arguments") != NULL; /* no word of data */
 	size_t args = 0, others = 0;
 	const char *key;
 	json_t *v;
@@ -123,10 +125,11 @@ static bool is_bare_call(const json_t *o, const char *named)
 	{
 		if (is_word(key, call_args, ARRAY_LEN(call_args)) && holds_object(v))
 			args++;
-		else if (strcmp(key, named) != 0 && !is_word(key, beside, ARRAY_LEN(beside)))
+		else if (strcmp(key, named) != 0 && !is_word(key, beside, ARRAY_LEN(beside)) &&
+			 !(named_so && is_word(key, of_result, ARRAY_LEN(of_result))))
 			others++;
 	}
-	return args == 1 && others <= (json_object_get(o, "arguments") != NULL);
+	return args == 1 && others <= named_so;
 }
 
 /* CALL_MADE_UP: of a tool that there is not, which a text may show as an example. */
@@ -135,7 +138,9 @@ enum call { CALL_NOT, CALL_MADE_UP, CALL_MEANT };
 /* {"name": TOOL, "arguments": …} and its cousins. */
 static enum call names_call(const json_t *o, const struct tool *const *tools, unsigned n)
 {
+	static const char *const of_envelope[] = {"output", "summary"};
 	const char *only = json_object_iter_key(json_object_iter((json_t *)o));
+	const struct tool *tool;
 
 	for (size_t i = 0; i < ARRAY_LEN(call_names); i++) {
 		const char *name = json_get_str(o, call_names[i]);
@@ -143,9 +148,14 @@ static enum call names_call(const json_t *o, const struct tool *const *tools, un
 		if (name == NULL)
 			continue;
 		bool bare = is_bare_call(o, call_names[i]);
-		if (reply_tool(tools, n, name) != NULL &&
-		    (bare || strncmp(call_names[i], "tool", 4) == 0 ||
-		     has_any(o, call_args, ARRAY_LEN(call_args))))
+
+		tool = reply_tool(tools, n, name); /* that hands in what stands beside its name */
+		if (tool != NULL && (tool->flags & TOOL_ENDS) && has_any(o, of_envelope, 2))
+			return CALL_MEANT;
+		if (tool != NULL && (bare || strncmp(call_names[i], "tool", 4) == 0 ||
+				     has_any(o, call_args, ARRAY_LEN(call_args))))
+			return CALL_MEANT;
+		if (json_object_size(o) == 1 && find(tools, n, name) != NULL)
 			return CALL_MEANT;
 		if (bare)
 			return CALL_MADE_UP;
@@ -397,7 +407,7 @@ static bool marks_alone(const char *s, size_t len)
 	for (size_t i = 0, n, k; i < len; i += n) {
 		const char *end = s[i] == '<' ? memchr(s + i, '>', MIN(len - i, (size_t)64)) : NULL;
 
-		n = isspace((unsigned char)s[i]) || strchr("`,;[]", s[i]) != NULL;
+		n = isspace((unsigned char)s[i]) || strchr("`,;[]()", s[i]) != NULL;
 		if (end != NULL)
 			n = (size_t)(end + 1 - s) - i;
 		for (k = 0; k < ARRAY_LEN(words); k++)
@@ -543,16 +553,53 @@ static bool written_tags(struct written *w, const char *s, size_t len)
 			o = NULL;
 		}
 	}
+	if (o != NULL && json_array_size(w->list) > 0)
+		w->end = len; /* one more, which was cut off: those before it are whole */
 	json_decref(o);
 	return good;
+}
+
+/* The mark with which one more call begins, cut off: "<tool_c", "{". */
+static bool mark_begins(const char *s, size_t len)
+{
+	size_t i = len;
+
+	while (i > 0 && len - i < 16 && strchr("<{", s[i - 1]) == NULL)
+		i--;
+	return i > 0 && marks_alone(s, i - 1) &&
+	       (s[i - 1] == '{' ? marks_alone(s + i, len - i)
+				: len > i && s[i] != '/' && memchr(s + i, '>', len - i) == NULL &&
+					  memchr(s + i, ' ', len - i) == NULL);
+}
+
+/* A call that lacks its last braces alone, which small models forget; NULL: it lacks more. */
+static json_t *written_closed(const struct written *w, const char *s, size_t len)
+{
+	json_t *o = NULL;
+	struct buf b;
+
+	buf_init(&b, len + 4);
+	buf_add(&b, s, len);
+	for (int i = 0; i < 3 && o == NULL && buf_addc(&b, '}') == 0; i++)
+		o = json_parse(b.data, b.len, NULL);
+	buf_fini(&b);
+	if (o != NULL && is_call(o, w->tools, w->ntools))
+		return o;
+	json_decref(o);
+	return NULL;
 }
 
 json_t *reply_calls(const char *text, size_t len, const struct tool *const *tools, unsigned ntools,
 		    size_t *from)
 {
 	struct written w = {.tools = tools, .ntools = ntools, .list = json_array()};
-	bool good = written_tags(&w, text, len), tags = json_array_size(w.list) > 0;
-	size_t work = 0, at = 0;
+	bool good, tags, closed = false;
+	size_t work = 0, at = 0, end;
+
+	while (len > 0 && strchr(" \t\r\n`", text[len - 1]) != NULL)
+		len--; /* a fence behind what is cut off */
+	good = written_tags(&w, text, len);
+	tags = json_array_size(w.list) > 0;
 
 	for (unsigned tries = 0; good && !tags && at < len && tries < MAX_TRIES && work < MAX_WORK;
 	     at++) {
@@ -565,16 +612,26 @@ json_t *reply_calls(const char *text, size_t len, const struct tool *const *tool
 		work += len - at;
 		o = json_loadb(text + at, len - at, JSON_DISABLE_EOF_CHECK | JSON_REJECT_DUPLICATES,
 			       &why);
+		end = at + (size_t)why.position;
+		if (o == NULL && json_error_code(&why) == json_error_premature_end_of_input) {
+			o = closed ? NULL : written_closed(&w, text + at, len - at);
+			closed = true; /* once: it may be long */
+			end = len;
+			if (o == NULL && json_array_size(w.list) > 0 &&
+			    marks_alone(text + w.end, at - w.end)) {
+				w.end = len; /* as above */
+				break;
+			}
+		}
 		if (o == NULL)
 			continue;
-		good = reply_shallow(o, REPLY_DEPTH_MAX) &&
-		       written_next(&w, o, text, at, at + (size_t)why.position);
-		at += (size_t)why.position - 1;
+		good = reply_shallow(o, REPLY_DEPTH_MAX) && written_next(&w, o, text, at, end);
+		at = end - 1;
 		json_decref(o);
 	}
 	*from = w.from;
 	if (good && json_array_size(w.list) > 0 && json_array_size(w.list) <= WRITTEN_MAX &&
-	    marks_alone(text + w.end, len - w.end))
+	    (marks_alone(text + w.end, len - w.end) || mark_begins(text + w.end, len - w.end)))
 		return w.list;
 	json_decref(w.list);
 	return NULL;

@@ -16,6 +16,7 @@ struct reply {
 	json_t *object;    /* the result found in it; NULL: none; owned */
 	bool envelope;     /* it has `output` or `summary`, else it is the output */
 	size_t start, end; /* where it stands, its fence included */
+	bool echo;         /* no result, but what ava says of one (agent/echo.h) */
 	bool call;         /* no result, but a call as text; of no tool: where it is all there is */
 	bool words;        /* it is more than objects and marks of calls */
 };
@@ -32,8 +33,8 @@ void reply_fini(struct reply *r);
 size_t reply_shown(const char *text, size_t from, size_t len, const struct tool *const *tools,
 		   unsigned ntools);
 /* The calls that a text is, maybe behind words, in the order in which they stand: a list of
- * {"name", "arguments"}, the caller's, and where their first mark stands. NULL: none, or words
- * follow that may be about them; no memory. */
+ * {"name", "arguments"}, the caller's, and where their first mark stands; one more that was cut off
+ * is left out. NULL: none, or words follow that may be about them; no memory. */
 json_t *reply_calls(const char *text, size_t len, const struct tool *const *tools, unsigned ntools,
 		    size_t *from);
 

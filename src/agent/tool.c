@@ -145,6 +145,15 @@ static int tell_misfit(const json_t *schema, const char *why, size_t len, struct
 	return rv;
 }
 
+json_t *tool_example(const struct tool *t)
+{
+	json_t *s = read_schema(t->schema), *v;
+
+	v = json_pack("{s:s, s:o}", "name", t->name, "arguments", schema_example(s));
+	json_decref(s);
+	return v;
+}
+
 int tool_tell_misfit(const struct tool *t, const char *why, struct ava_error *err)
 {
 	json_t *s = read_schema(t->schema);

@@ -170,6 +170,8 @@ int tool_fit_args(const struct tool *t, json_t **args, struct buf *dropped, stru
  * becomes that of the arguments that the tool gets, NULL where they are no object. */
 int tool_take_args(struct turn_call *c, struct arena *mem, struct buf *dropped,
 		   struct ava_error *err);
+/* A call of it that fits, {"name": …, "arguments": …}: a new reference. */
+json_t *tool_example(const struct tool *t);
 /* `why` with a call that would do, as the error. 0, AVA_ENOMEM. */
 int tool_tell_misfit(const struct tool *t, const char *why, struct ava_error *err);
 

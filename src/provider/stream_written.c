@@ -56,7 +56,7 @@ static enum fit line_calls(const char *s, size_t len)
 	static const char *const marks[] = {
 		"<tool",    "<function",   "<invoke", "<|tool",
 		"<|python", "<\uff5ctool", "[TOOL_",  "<|channel|>commentary to="};
-	size_t at = strspn(s, " \t");
+	size_t at = strspn(s, " \t(");
 
 	if (at < len && strchr("{<[`", s[at]) == NULL)
 		return FIT_NOT;

@@ -112,7 +112,7 @@ const struct tool tool_list_files = {
 		  "\"path\":{\"type\":\"string\",\"maxLength\":4096,\"description\":\"Folder to "
 		  "list, relative to the working folder. Default: all of it.\"},"
 		  "\"glob\":{\"type\":\"string\",\"maxLength\":1000,\"description\":\"Only files "
-		  "whose name fits, as *.c or *.{c,h}; with a slash the path, as src/**/*.c.\"},"
+		  "whose name fits, with * and {a,b}; with a slash the path; ** is any folder.\"},"
 		  "\"max_results\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":5000,"
 		  "\"description\":\"Default 500.\"}},"
 		  "\"additionalProperties\":false}",

@@ -196,7 +196,8 @@ static int lines_range(const json_t *args, bool to_end, int64_t *first, int64_t 
 	if (*first >= 1 && *last >= *first)
 		return 0;
 	return err_set(err, AVA_EINVAL,
-		       "last_line %lld comes before first_line %lld: lines count from 1",
+		       "last_line %lld comes before first_line %lld: lines count from 1; "
+		       "leave last_line out to read on",
 		       (long long)*last, (long long)*first);
 }
 
@@ -308,7 +309,7 @@ static int file_answer(struct reading *r, struct buf *out, struct ava_error *err
 	if (l->first > total && l->first > 1)
 		return err_set(err, AVA_EINVAL,
 			       "%s has %lld line%s: first_line %lld is behind its "
-			       "end",
+			       "end: leave it out to read from the beginning",
 			       r->path, (long long)total, total == 1 ? "" : "s",
 			       (long long)l->first);
 	utf8_repair(out, r->path, strlen(r->path));
@@ -487,9 +488,11 @@ static int result_answer(const struct wish *w, struct lines *l, struct buf *out,
 		return err_set(err, AVA_ENOMEM, "out of memory");
 	total = lines_total(l);
 	if (w->first > total && w->first > 1)
-		return err_set(err, AVA_EINVAL,
-			       "the result of %s has %lld lines: first_line %lld is behind its end",
-			       w->id, (long long)total, (long long)w->first);
+		return err_set(
+			err, AVA_EINVAL,
+			"the result of %s has %lld lines: first_line %lld is behind its end: "
+			"leave it out to read from the beginning",
+			w->id, (long long)total, (long long)w->first);
 	if (w->search != NULL) {
 		result_found(w, l, out);
 		return buf_check(out);

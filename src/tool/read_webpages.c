@@ -349,7 +349,8 @@ static int take_cursor(struct reading *r, const char *cursor, struct ava_error *
 	    strlen(end + 1) != HASH_SHOWN)
 		return err_set(
 			err, AVA_EINVAL,
-			"cursor goes with one URL alone, as the end of its last part says it");
+			"cursor goes with one URL alone, as the end of its last part says it: "
+			"leave cursor out to read from the beginning");
 	snprintf(r->hash, sizeof(r->hash), "%s", end + 1);
 	return 0;
 }

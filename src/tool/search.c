@@ -31,7 +31,7 @@
 	"\"path\":{\"type\":\"string\",\"maxLength\":4096,\"description\":\"Folder or file "       \
 	"to search, relative to the working folder. Default: all of it.\"},"                       \
 	"\"glob\":{\"type\":\"string\",\"maxLength\":1000,\"description\":\"Only files whose "     \
-	"name fits, as *.c or *.{c,h}; with a slash the path, as src/**/*.c.\"},"
+	"name fits, with * and {a,b}; with a slash the path; ** is any folder.\"},"
 
 /* ---- search_codebase */
 

@@ -113,8 +113,8 @@ class Talk:
                    if e.get("message", {}).get("role") == "toolResult"]
         refused = [t for t in results if "the result of call c1.1 is not kept" in t]
         again = [t for t in results if "nchanged since" in t]
-        self.expect("context_refs that are not there propose nothing, said once",
-                    (len(refused), len(again)) == (1, 1), results)
+        self.expect("context_refs that are not there propose nothing, said each time",
+                    (len(refused), len(again)) == (2, 0), results)
         self.check_log()
 
     def check_log(self):

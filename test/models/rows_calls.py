@@ -157,6 +157,13 @@ ROWS = [
     # All tools written down, one behind the other: no result that was made up before the first call is one.
     row("calls_text_all", lambda n, r: text(r, '{"name":"read_file","arguments":{"path":"a.txt"}}\n'
         '{"name":"submit_result","arguments":{"summary":"The answer in words."}}') if n == 1 else submit(n, r)),
+    # Cut off amid the last one: those before it are whole. One by its tool's name alone is a call, too.
+    row("calls_text_cut", lambda n, r: text(r, '{"name":"read_file","arguments":{"path":"a.txt"}}\n{"name":"list_files","arguments":{}}\n'
+        '{"name": "submit_result", "arguments": {"output": {"') if n == 1 else submit(n, r), ("read_file", "list_files")),
+    row("calls_text_round", lambda n, r: text(r, '({"name": "read_file", "arguments": {"path": "a.txt"}}') if n == 1 else submit(n, r)),
+    row("calls_text_beside", lambda n, r: text(r, '{"name":"read_file","arguments":{"path":"a.txt"}}\n{"name":"submit_result",'
+        '"output":{"summary":"made up"},"confidence":1}') if n == 1 else submit(n, r)),
+    row("calls_text_name", lambda n, r: text(r, '{"name": "list_files"}') if n == 1 else submit(n, r), ("list_files",)),
     row("calls_text_submit", lambda n, r: text(r, '{"name":"submit_result","arguments":{"summary":"ok done"}}'), (), requests=1),
     Row("calls_text_chat", lambda n, r: text(r, "I look it up.\n\n```json\n{\"name\": \"list_subagents\", \"arguments\": {}}\n```"
         if n == 1 else "None is at work."), play=chat),

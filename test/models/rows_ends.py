@@ -120,6 +120,11 @@ ROWS = [
         error="the model called tax_rate, which does not exist, 4 times", result=lambda d: None if d["output"] is None and "✅" not in str(d) else str(d)),
     Row("ends_text", says(DONE_NOTHING), end="no_result/final_text", requests=3, summary=DONE_NOTHING,
         result=none(caveats=[UNLOOKED]), sent=told(LOOK, NUDGE)),
+    # At a server of one's own, where calls cost nothing, with a call as it is made; elsewhere without.
+    Row("ends_example", says(DONE_NOTHING), end="no_result/final_text", requests=3,
+        sent=told('submit_result now. A call is made so: {"name":"list_files","arguments":{}}\n', NUDGE)),
+    Row("ends_example_role", says(DONE_NOTHING), role="web_crawler", end="no_result/final_text", requests=3,
+        sent=told('A call is made so: {"name":"read_webpages","arguments":{"urls":["…"]}}\n', NUDGE)),
     Row("ends_kept", says(read, ANSWER, DONE_NOTHING), end="no_result/final_text", requests=3,
         result=none(summary=f"{ANSWER}\n\n{DONE_NOTHING}", caveats=[])),
     Row("ends_silent", says(read, ANSWER, ""), end="no_result/final_text", requests=6, result=none(summary=ANSWER)),

@@ -84,6 +84,15 @@ def held(*names, required=("summary", "confidence")):
     return sent
 
 
+SAID_OF_IT = "The answer in words, with its sources."  # what submit_result's schema says of the summary
+LIMIT = "The limit is near: 7 of 8 replies are used. Finish now: call submit_result with what you have."
+
+
+def parroted(result):
+    """In the form of a result, with what is said about one."""
+    return lambda n, r: call(n, r, "list_files", {}) if n == 1 else formed(n, r, result)
+
+
 def refuses(member, answer):
     return lambda n, r: error(400, f"unknown field '{member}'") if member in r.body else answer(n, r)
 
@@ -205,11 +214,36 @@ ROWS = [
         sent=held("response_format", "tool_choice", required=("summary", "output", "confidence"))),
     Row("form_text_last", lambda n, r: call(n, r, "open_file", {}) if n < 5 else formed(n, r), requests=5,
         end="error/repeated_calls", summary="ok done", sent=held("response_format", "tool_choice")),
+    # What is ours word for word is no result of the model's, and no caveat.
+    Row("form_echo_summary", parroted({"summary": SAID_OF_IT, "output": {"name": "submit_result"}, "confidence": 0.9}),
+        requests=3, end="no_result/final_text", summary="The answer is in a.txt."),
+    Row("form_echo_within", parroted({"summary": SAID_OF_IT, "output": {"summary": "The result as data: an object, array, string "
+        "or null, in the form the task asks for.", "confidence": 0, "caveats": ["no pattern"]}, "confidence": 0}),
+        requests=3, end="no_result/final_text", summary="The answer is in a.txt.", result=member("output", None)),
+    Row("form_echo_blank", parroted({"summary": " ", "confidence": 1}), requests=3, end="no_result/final_text",
+        summary="The answer is in a.txt."),
+    Row("form_echo_task", parroted({"summary": "[ava] Your task was: Look at the folder.", "output": {}, "confidence": 1}),
+        requests=3, end="success/final_text", result=member("output", {})),
+    Row("form_echo_caveats", parroted({**WHOLE, "caveats": [LIMIT, "not all was read", "[ava] Your task was: x"]}), requests=3,
+        end="success/final_text", summary=WORDS, result=member("caveats", ["not all was read"])),
+    Row("form_echo_beside", parroted({**WHOLE, "summary": SAID_OF_IT}), requests=3, end="success/final_text",
+        result=member("output", {"n": 42})),
+    submitted("form_echo_call", {**WHOLE, "summary": SAID_OF_IT, "output": None}, requests=5, end="error/repeated_calls",
+              summary=None, sent=told("in your own words")),
+    # About us, in words of its own beside it: that is an answer.
+    submitted("form_echo_about", {**WHOLE, "output": {"description": SAID_OF_IT}}, result=member("output", {"description": SAID_OF_IT})),
+    submitted("form_echo_quoted", {"summary": f"{WORDS}\\n- {SAID_OF_IT}"}, result=member("summary", f"{WORDS}\\n- {SAID_OF_IT}")),
+    submitted("form_echo_lines", {"summary": f"{WORDS}\n[ava] {LIMIT}"}, summary=None, result=member("summary", WORDS)),
+    submitted("form_sub_outjson", without(output='{"rate": 19}'), result=member("output", {"rate": 19})),
     # ---- again and again
     Row("form_again_unknown", lambda n, r: call(n, r, "open_file", {"path": f"{n}.txt"}), requests=5,
         end="error/repeated_calls", error="the model called open_file, which does not exist, 4 times"),
     Row("form_again_bad", always("read_file", {"first_line": "TAX"}), requests=5, end="error/repeated_calls",
         error="the model called read_file with the same arguments, which do not fit, 4 times"),
+    # What failed says again what is wrong: small models do not look back.
+    Row("form_again_failed", lambda n, r: call(n, r, "read_file", {"path": "none.txt"}) if n < 4 else submit(n, r), requests=4,
+        summary="ok done", sent=lambda seen: None if all("no file none.txt" in m["content"] for m in seen[-1].messages("tool"))
+        else str(seen[-1].messages("tool"))),
     Row("form_again_json", always("read_file", '{"path":"a.txt"'), requests=5, end="error/repeated_calls"),
     # A text that says the same without end is cut, and asked for once more, a little warmer; then it is what there is.
     Row("form_again_words", lambda n, r: looped(r) if n == 1 else submit(n, r), requests=2, summary="ok done", sent=warmer),

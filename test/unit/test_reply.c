@@ -117,6 +117,28 @@ static const struct {
 	{"{\"tool\":\"look\",\"at\":1}", "look{\"at\":1}"},
 	{"{\"look\":{\"at\":1}}", "look{\"at\":1}"},
 	{"<function=look><parameter=at>\n</parameter></function>", "look{\"at\":\"\"}"},
+	{"{\"name\":\"look\"}", "look{}"},
+	/* Members of a result beside it; more than those is data. */
+	{"{\"name\":\"made_up\",\"arguments\":{},\"confidence\":1,\"caveats\":[]}", "made_up{}"},
+	{"{\"name\":\"made_up\",\"arguments\":{},\"returns\":1,\"since\":2}", NULL},
+	{"{\"name\":\"Ada\"}", NULL},
+	{"{\"name\":\"Ada\",\"parameters\":{\"age\":36},\"confidence\":0.9}", NULL},
+	/* Cut off amid the last one. */
+	{"{\"name\":\"look\",\"arguments\":{}}\n{\"name\": \"look\", \"arguments\": {\"at\": {\"",
+	 "look{}"},
+	/* Without its last braces. */
+	{"{\"name\":\"look\",\"arguments\":{\"at\":\"a\"}", "look{\"at\":\"a\"}"},
+	{"```json\n{\"name\":\"look\",\"arguments\":{\"at\":\"a\"\n```", "look{\"at\":\"a\"}"},
+	{"{\"name\":\"look\",\"arguments\":{\"at\":\"a", NULL},
+	{"{\"name\":\"Ada\",\"age\":36", NULL},
+	{"{\"name\":\"look\",\"arguments\":{}}\nOr so: {\"name\": \"look", NULL},
+	{"{\"name\":\"look\",\"arguments\":{}}\n{ ", "look{}"},
+	{"<tool_call>{\"name\":\"look\",\"arguments\":{}}</tool_call>\n<tool_c", "look{}"},
+	{"<function=look><parameter=at>a</parameter></function>\n<function=look><param",
+	 "look{\"at\":\"a\"}"},
+	{"<function=look><parameter=at>a</parameter>", NULL},
+	{"{\"name\":\"look\",\"arguments\":{}}\n< so", NULL},
+	{"{\"name\":\"look\", \"argum", NULL},
 	/* Of which the text speaks; the server of a model that says so is asked again. */
 	{"{\"name\":\"look\",\"arguments\":{}}\nThis is how I would do it.", NULL},
 	{"You write {\"name\":\"look\",\"arguments\":{}}", NULL},

@@ -48,7 +48,8 @@ TEST(ranges)
 	assert_string_equal(reads("{'path':'f','last_line':1}"),
 			    "f (lines 1-1 of 5)\n1\t1\n(the file goes on: first_line 2)\n");
 	assert_string_equal(fails("{'path':'f','first_line':6}", "bad_arguments"),
-			    "f has 5 lines: first_line 6 is behind its end");
+			    "f has 5 lines: first_line 6 is behind its end: leave it out to "
+			    "read from the beginning");
 	assert_holds(fails("{'path':'f','first_line':3,'last_line':2}", "bad_arguments"),
 		     "last_line 2 comes before first_line 3");
 	fails("{'path':'f','first_line':-1}", "bad_arguments");

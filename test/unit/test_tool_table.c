@@ -91,9 +91,9 @@ TEST(brief)
 		"path "
 		"a line.\",\"parameters\":{\"type\":\"object\",\"properties\":{\"path\":{\"type\":"
 		"\"string\",\"description\":\"Folder to list, relative to the working folder.\"},"
-		"\"glob\":{\"type\":\"string\",\"description\":\"Only files whose name fits, as "
-		"*.c or "
-		"*.{c,h}; with a slash the path, as src/**/*.c.\"}}}}";
+		"\"glob\":{\"type\":\"string\",\"description\":\"Only files whose name fits, with "
+		"* and "
+		"{a,b}; with a slash the path; ** is any folder.\"}}}}";
 	static const struct tool theirs = {
 		.name = "t",
 		.description = "Theirs",
