@@ -668,7 +668,8 @@ static enum step step_calling(struct agent *a)
 		return STEP_WAIT;
 	a->asked = a->reply_ready = false;
 	if (a->turn != NULL)
-		a->turn->forced = a->at.force_submit;
+		a->turn->forced = a->at.force_submit &&
+				  (a->at.totals.tool_calls > 0 || !limit_can_look(a->spec));
 	a->at.force_submit = false;
 	if (a->reply_code < 0)
 		return call_failed(a);

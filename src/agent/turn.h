@@ -71,7 +71,7 @@ struct turn {
 	const char *request_id; /* the provider's; "" */
 	const char *served;     /* the model that answered, as the provider says; "" */
 	bool trimmed;           /* by ask_trim */
-	bool forced;            /* of a call that asked for a result alone */
+	bool forced;            /* of a call that asked for a result alone, where it had looked */
 	bool written;           /* its calls stood in its text */
 	bool odd;               /* it is asked again: its text is for nobody */
 	/* The assistant message as it goes into messages.jsonl: one or several

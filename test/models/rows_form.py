@@ -203,9 +203,13 @@ ROWS = [
     Row("form_args_misfits", always("submit_result", {"summary": WORDS, "output": "forty-two"}), play=schema, requests=3,
         end="error/output_schema", summary=WORDS),
     # ---- results as text: at local servers the nudge, a repair and the last reply are held to the form of one
-    Row("form_text_held", formed, requests=3, end="success/final_text", summary="ok done",
+    Row("form_text_held", lambda n, r: call(n, r, "list_files", {"path": "."}) if n == 1 else formed(n, r), requests=3,
+        end="success/final_text", summary="ok done",
         result=lambda d: None if d["output"] == {"a": 1} and not d["unverified"] else str(d),
         sent=held("response_format", "tool_choice")),
+    # Held to the form of a result it says something, also where it has looked at nothing.
+    Row("form_text_unseen", formed, requests=3, end="success/final_text", summary="ok done",
+        result=lambda d: None if d["unverified"] and d["caveats"][0].startswith("no tool was called") else str(d)),
     Row("form_text_refused", refuses("response_format", lambda n, r: submit(n, r) if "tool_choice" in r.body else formed(n, r)),
         requests=4, summary="ok done", sent=held("tool_choice")),
     Row("form_text_cold", refuses("temperature", submit), requests=2, summary="ok done"),

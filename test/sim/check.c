@@ -553,8 +553,9 @@ static struct verdict reply_verdict(const struct judge *j)
 		break;
 	case SIM_SAYS_JSON:
 		if (j->assistant_last && !j->put_off && (!must_look(j) || used_up(j) >= 0))
-			return (struct verdict){AVA_SUCCESS, "final_text",
-						j->asked_forced ? 0 : SIM_END_UNVERIFIED};
+			return (struct verdict){
+				AVA_SUCCESS, "final_text",
+				j->asked_forced && j->tool_calls > 0 ? 0 : SIM_END_UNVERIFIED};
 		break;
 	case SIM_SAYS_TEXT:
 		if (j->assistant_last && !j->put_off && (j->texts_asked == 1 || used_up(j) >= 0))
