@@ -81,8 +81,9 @@ def asked(world, row):
     wrong = []
     for again in (True, False):
         end = time.monotonic() + 30
-        while "May it call read_file" not in world.ava("status", run).stdout and time.monotonic() < end:
-            time.sleep(0.05)
+        while not ("May it call read_file" in world.ava("status", run).stdout
+                   and " Waiting " in world.ava("logs", run).stdout) and time.monotonic() < end:
+            time.sleep(0.05)  # shown a moment before it is on disk
         if again:
             wrong += [m for r in world.seen(row) for m in r.messages("tool")]
             restart(world, signal.SIGKILL)
