@@ -394,8 +394,8 @@ TEST(call_as_text)
 		"{\"name\":\"tax\",\"arguments\":\"{\\\"a\\\":1}\"}",
 		"{\"function\":{\"name\":\"tax\",\"arguments\":{}}}",
 		"{\"tool\":\"tax\",\"args\":{\"a\":1}}",
-		"{\"tool_calls\":[{\"type\":\"function\",\"function\":{\"name\":\"tax\","
-		"\"arguments\":\"{}\"}}]}",
+		("{\"tool_calls\":[{\"type\":\"function\",\"function\":{\"name\":\"tax\","
+		 "\"arguments\":\"{}\"}}]}"),
 		"[{\"name\":\"tax\",\"arguments\":{}}]",
 		"{\"action\":\"tax\",\"action_input\":{\"a\":1}}",
 		"{\"look\":{\"path\":\"a\"}}",
