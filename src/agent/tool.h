@@ -40,6 +40,9 @@ struct ava_error;
 #define TOOL_COMMON 2048u
 /* In a small window it is shown only once it is needed (subagent/spec_brief.c). */
 #define TOOL_LATER 4096u
+/* So in any window of a model of one's own server: it is about runs and quotes, of which there
+ * may be none. */
+#define TOOL_OF_RUNS 8192u
 
 #define TOOL_OUTPUT_MAX (64u << 10) /* bytes for the model; the rest is an artifact */
 #define TOOL_FULL_MAX   (4u << 20)  /* bytes a tool may produce at all */

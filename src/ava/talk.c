@@ -603,7 +603,7 @@ static int write_turn(struct talk *t, int64_t *added)
 static void want_tools(struct talk *t)
 {
 	static const char *const names[] = {"subagent_status", "list_subagents", "steer_subagent",
-					    "cancel_subagent", "read_ava_logs"};
+					    "cancel_subagent", "read_ava_logs",  "confirm_spawn"};
 	if (results_come(t) > 0 || !list_empty(&t->watches))
 		t->run.tools.wanted |= spec_tools_named(t->run.spec, names, ARRAY_LEN(names));
 }

@@ -80,7 +80,8 @@ static bool same_head(const struct run_spec *s, const json_t *was)
 		    (!role || strcmp(json_str(role, "hash"), s->role->hash) == 0) &&
 		    json_array_size(tools) == s->agent.ntools &&
 		    json_get_bool(was, "thinking", false) == s->thinking &&
-		    json_is_array(json_object_get(was, "withheld")) == s->brief;
+		    json_is_array(json_object_get(was, "withheld")) == s->later &&
+		    json_get_bool(was, "brief", false) == s->brief;
 
 	for (unsigned i = 0; same && i < s->agent.ntools; i++) {
 		const char *name = json_string_value(json_array_get(tools, i));

@@ -775,7 +775,7 @@ int spec_line(const struct run_spec *r, struct buf *out, int64_t *request_bytes,
 	jw_bool(&w, "canForce", r->agent.can_force);
 	if (r->agent.window > 0) /* it may be another one when the record is read */
 		jw_int(&w, "window", r->agent.window);
-	if (r->brief)
+	if (r->later)
 		spec_brief_write(&w, r);
 	jw_str(&w, "configHash", r->hash);
 	jw_str(&w, "operatingTextHash", prompt_hash);
@@ -887,7 +887,7 @@ static int line_with_head(struct jw *w, const struct run_spec *r)
 
 	buf_init(&head, 8u << 20);
 	rv = render_head(r, &head, prompt_hash);
-	if (r->brief)
+	if (r->later)
 		spec_brief_write(w, r);
 	else
 		jw_null(w, "withheld");

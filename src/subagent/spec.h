@@ -108,6 +108,7 @@ struct run_spec {
 	const char *operating;        /* the runtime's own part of it, at its end: one of these, */
 	const char *operatings[2];    /* the whole and the short one */
 	bool brief;                   /* in its short form */
+	bool later;                   /* some tools are shown only once they are needed */
 	uint32_t withheld;            /* of its tools those that are not shown: a set, by `tools` */
 	char *config; /* canonical JSON; owned; NULL: forgotten (spec_forget_config) */
 	size_t config_len;
@@ -231,7 +232,7 @@ int spec_seal(struct run_spec *r, struct ava_error *err); /* config and hash */
 #define SPEC_BRIEF_WINDOW 16384 /* tokens; for smaller windows */
 /* By its model and window as they are: once, before its head is rendered. */
 void spec_brief_decide(struct run_spec *r);
-/* "withheld" into an open object; back, from a spec line or an amendment. */
+/* "brief" and "withheld" into an open object; back, from a spec line or an amendment. */
 void spec_brief_write(struct jw *w, const struct run_spec *r);
 void spec_brief_read(struct run_spec *r, const json_t *o);
 /* Tools that its head shows, into `out` (ROLE_MAX_TOOLS places): those that came later behind the

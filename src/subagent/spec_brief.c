@@ -1,8 +1,9 @@
 /* The short form of a spec, for a window of less than SPEC_BRIEF_WINDOW tokens: tools and the
  * runtime's text take a third of their tokens, and tools marked TOOL_LATER are allowed but not
- * shown until they are needed. Which those are stands in the spec line of messages.jsonl and in an
- * amendment each time some are shown (doc/MESSAGES.md), so a restart and a replay show the same. A
- * call of one that is not shown runs like any other. Nothing here can fail. */
+ * shown until they are needed; at a local server TOOL_OF_RUNS are not in any window. Which those
+ * are stands in the spec line of messages.jsonl and in an amendment each time some are shown
+ * (doc/MESSAGES.md), so a restart and a replay show the same. A call of one that is not shown runs
+ * like any other. Nothing here can fail. */
 #include "subagent/spec.h"
 
 #include <assert.h>
@@ -21,9 +22,10 @@ static bool fits_window(const char *text, const struct model *m)
 	return m->context <= 0 || (int64_t)strlen(text) / 3 * 20 <= m->context;
 }
 
-static void brief_set(struct run_spec *r, bool brief, uint32_t withheld)
+static void brief_set(struct run_spec *r, bool brief, bool later, uint32_t withheld)
 {
 	r->brief = brief;
+	r->later = later;
 	r->withheld = withheld;
 	r->operating = r->operatings[brief || !fits_window(r->operatings[0], r->model)];
 }
@@ -31,23 +33,26 @@ static void brief_set(struct run_spec *r, bool brief, uint32_t withheld)
 /* Who wrote a role knows what it needs. */
 static bool is_later(const struct run_spec *r, const struct tool *t)
 {
-	return (t->flags & TOOL_LATER) &&
+	return (t->flags & (r->brief ? TOOL_LATER : TOOL_OF_RUNS)) &&
 	       (r->role->source == ROLE_BUILTIN || !role_wishes(r->role, t->name));
 }
 
 void spec_brief_decide(struct run_spec *r)
 {
 	int64_t window = r->agent.window;
-	bool brief = window > 0 && window < SPEC_BRIEF_WINDOW;
+	bool local = r->model->provider && strcmp(r->model->provider->name, "local") == 0;
 	uint32_t withheld = 0;
 
-	for (unsigned i = 0; brief && i < r->agent.ntools; i++)
+	r->brief = window > 0 && window < SPEC_BRIEF_WINDOW;
+	for (unsigned i = 0; (r->brief || local) && i < r->agent.ntools; i++)
 		withheld |= is_later(r, r->tools[i]) ? UINT32_C(1) << i : 0;
-	brief_set(r, brief, withheld);
+	brief_set(r, r->brief, r->brief || withheld != 0, withheld);
 }
 
 void spec_brief_write(struct jw *w, const struct run_spec *r)
 {
+	if (r->brief)
+		jw_bool(w, "brief", true);
 	jw_array(w, "withheld");
 	for (unsigned i = 0; i < r->agent.ntools; i++)
 		if (r->withheld & UINT32_C(1) << i)
@@ -74,7 +79,7 @@ void spec_brief_read(struct run_spec *r, const json_t *o)
 	size_t i;
 
 	if (!list && json_object_get(o, "machine")) /* a spec line without it */
-		brief_set(r, false, 0);
+		brief_set(r, false, false, 0);
 	if (!list)
 		return;
 	json_array_foreach(list, i, v)
@@ -82,17 +87,17 @@ void spec_brief_read(struct run_spec *r, const json_t *o)
 		name = json_string_value(v);
 		withheld |= name ? spec_tools_named(r, &name, 1) : 0;
 	}
-	brief_set(r, json_is_array(list), withheld);
+	brief_set(r, json_get_bool(o, "brief", false), json_is_array(list), withheld);
 }
 
 unsigned spec_tools_shown(const struct run_spec *r, const struct tool **out)
 {
 	unsigned n = 0;
 
-	for (int later = 0; later <= (int)r->brief; later++)
+	for (int later = 0; later <= (int)r->later; later++)
 		for (unsigned i = 0; i < r->agent.ntools; i++)
 			if (!(r->withheld & UINT32_C(1) << i) &&
-			    (!r->brief || (int)is_later(r, r->tools[i]) == later))
+			    (!r->later || (int)is_later(r, r->tools[i]) == later))
 				out[n++] = r->tools[i];
 	return n;
 }

@@ -48,7 +48,7 @@ class Case:
     def __init__(self, plan, on=ALL, retries=(), paid=False, waits=None, tools=2, bad=0,
                  end=("success", "submitted"), requests=None, silent=0, resent=False):
         self.plan, self.on, self.retries = plan, on, list(retries)
-        self.paid = {True: ALL, False: ""}.get(paid, paid)
+        self.paid = {True: "ANORL", False: ""}.get(paid, paid)
         self.waits, self.tools, self.bad = waits, tools, bad
         self.end = tuple(end) + (None,) * (4 - len(end))
         self.requests, self.silent, self.resent = requests, silent, resent

@@ -309,6 +309,30 @@ static bool better(const struct ask *a, const struct convo *x, const struct conv
 	return n > m || (n == m && sent_stands(a, x) > sent_stands(a, than));
 }
 
+/* Of its first n tools; *count: how many there are. */
+static uint64_t hash_tools(struct convos *c, const struct ask *a, uint32_t n, uint32_t *count)
+{
+	uint64_t h = 0;
+
+	*count = 0;
+	if (a->tools == 0 || tape_kind(a->t, a->tools) != TAPE_ARRAY)
+		return 0;
+	TAPE_EACH(a->t, i, a->tools)
+	if ((*count)++ < n)
+		h = h * 31 + hash_value(c, a->t, i);
+	return h;
+}
+
+/* To one's own server tools may come later, behind the others: what it has read of them holds. */
+static bool same_head(struct convos *c, const struct ask *a, const struct convo *x, uint64_t head)
+{
+	uint32_t count;
+
+	return x->head == head ||
+	       (a->service == SERVICE_LOCAL && x->ntools > 0 &&
+		hash_tools(c, a, x->ntools, &count) == x->tools && count > x->ntools);
+}
+
 /* The conversation that the request extends, or goes on with from earlier. */
 static struct convo *extended(struct convos *c, const struct ask *a, uint64_t key, uint64_t head,
 			      const uint64_t *hashes, uint32_t *best, bool *head_same)
@@ -321,14 +345,14 @@ static struct convo *extended(struct convos *c, const struct ask *a, uint64_t ke
 		if (x->key != key)
 			continue;
 		k = same_length(x, hashes, a->nmessages);
-		if (x->head == head &&
+		if (same_head(c, a, x, head) &&
 		    (k == x->n || k == a->nmessages || (x->odd && k + 1 == x->n)) &&
 		    (a->nassistant > 0 || may_repeat(x)) &&
 		    (found == NULL || better(a, x, found, hashes)))
 			found = x;
 		if (k >= *best) {
 			*best = k;
-			*head_same = x->head == head;
+			*head_same = same_head(c, a, x, head);
 		}
 	}
 	return found;
@@ -423,6 +447,7 @@ struct convo *convo_find(struct convos *c, struct ask *a, const struct plan *bas
 	x->hashes = hashes;
 	x->n = a->nmessages;
 	x->head = head;
+	x->tools = hash_tools(c, a, UINT32_MAX, &x->ntools);
 	x->requests++;
 	x->answered = x->odd = false;
 	if (x->plan.window > 0)

@@ -13,7 +13,9 @@ struct convo {
 	struct list node;   /* all, oldest first */
 	struct convo *next; /* with the same key */
 	uint64_t key, head; /* of the first message or the header; of tools and system */
-	uint64_t *hashes;   /* of each message of the newest request */
+	uint64_t tools;     /* of the first `ntools` */
+	uint32_t ntools;
+	uint64_t *hashes; /* of each message of the newest request */
 	uint32_t n, cap;
 	uint32_t id; /* from 1 */
 	uint32_t requests;

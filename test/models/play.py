@@ -56,13 +56,13 @@ class Row:
 
     def __init__(self, name, script, on="local", args=(), end="success/submitted", requests=None, tokens=None, cents=None,
                  summary=None, error=None, says=None, says_not=None, result=None, sent=None, role="code_reviewer",
-                 own=False, env=None, gets=None, play=None, timed=False):
+                 own=False, env=None, gets=None, play=None, timed=False, fast=False):
         self.name, self.script, self.on, self.args, self.end = name, script, on, list(args), end
         self.requests, self.tokens, self.cents = requests, tokens, cents
         self.summary, self.error, self.says, self.says_not = summary, error, says, says_not
         self.result, self.sent, self.role = result, sent, role
         self.own, self.env, self.gets, self.play = own or play or env or gets or timed, env or {}, gets, play
-        self.timed = timed
+        self.timed, self.fast = timed, fast  # played by the machine's clock; only by the one that is moved
 
     def model(self):
         return self.on if "/" in self.on else f"{self.on}/{self.name}"
@@ -193,6 +193,8 @@ def judge(row, printed, result, seen):
 
 
 def play_row(row, shared, verbose):
+    if row.fast and not CLOCK:
+        return None
     world = World([row], row.env, row.gets, row.timed) if row.own else shared
     try:
         if row.play:
@@ -228,10 +230,10 @@ def main():
     try:
         with ThreadPoolExecutor(AT_ONCE) as pool:
             for n, (row, wrong) in enumerate(zip(rows, pool.map(lambda r: play_row(r, world, a.v), rows)), 1):
-                bad = [w for w in wrong if w] if not a.v else wrong
+                bad = [w for w in wrong or () if w] if not a.v else wrong
                 failed += bool(bad)
-                print("not ok" if bad else "ok", n, "-", row.name, flush=True)
-                for line in bad:
+                print("not ok" if bad else "ok", n, "-", row.name, "# SKIP no moved clock" if wrong is None else "", flush=True)
+                for line in bad or ():
                     print("# " + line.replace("\n", "\n# ")[:6000], flush=True)
     finally:
         world.close()

@@ -114,5 +114,5 @@ ROWS = [
     Row("park_unified", lambda n, r: refused(
         anthropic_ratelimit_unified_status="rejected", anthropic_ratelimit_unified_reset=str(int(time.time()) + 18000),
         anthropic_ratelimit_unified_representative_claim="seven_day"), on="anthropic", play=unified),
-    Row("park_many", MANY.script, play=MANY.play, env={"AVA_RUNS_MAX": "8"}),
+    Row("park_many", MANY.script, play=MANY.play, fast=True, env={"AVA_RUNS_MAX": "8"}),
 ]

@@ -90,8 +90,8 @@ def silent(world, row):
 
 
 ROWS = [
-    Row("slow-told", lost, play=told),
-    Row("slow-chat", slow(3, answer=lambda n, r: text(r, "All is well.")), play=reads),
-    Row("slow-nobody", submit, play=nobody, env={"AVA_LOCAL_BASE_URL": "http://127.0.0.1:9/v1"}),
-    Row("slow-silent", slow(20), play=silent),
+    Row("slow-told", lost, play=told, fast=True),
+    Row("slow-chat", slow(3, answer=lambda n, r: text(r, "All is well.")), play=reads, fast=True),
+    Row("slow-nobody", submit, play=nobody, fast=True, env={"AVA_LOCAL_BASE_URL": "http://127.0.0.1:9/v1"}),
+    Row("slow-silent", slow(20), play=silent, fast=True),
 ]

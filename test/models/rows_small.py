@@ -96,17 +96,19 @@ def resumed(world, row):
 
 # ---- the conversation: Ava proposes, the person says yes, the subagent ends, she tells its result
 
-def delegate(n, r):
-    said = r.messages()[-1]["content"]
-    if "submit_result" in names(r):
-        return submit(n, r)
-    if r.messages()[-1]["role"] == "tool":
-        return text(r, "It looks for the rate.")
-    if "has ended" in said:
-        return text(r, "It is 19 percent.")
-    if "how did" in said:
-        return text(r, "It looked.")
-    return call(n, r, "spawn_subagent", {"role": "code_reviewer", "task": f"Find the TAX rate. [row small_talk]"})
+def delegate(name):
+    def script(n, r):
+        said = r.messages()[-1]["content"]
+        if "submit_result" in names(r):
+            return submit(n, r)
+        if r.messages()[-1]["role"] == "tool":
+            return text(r, "It looks for the rate.")
+        if "has ended" in said:
+            return text(r, "It is 19 percent.")
+        if "how did" in said:
+            return text(r, "It looked.")
+        return call(n, r, "spawn_subagent", {"role": "code_reviewer", "task": f"Find the TAX rate. [row {name}]"})
+    return script
 
 
 def talk(world, row):
@@ -124,15 +126,16 @@ def talk(world, row):
     wrong = []
     if "19 percent" not in p.stdout:
         wrong.append(p.stdout + p.stderr)
-    if hers and len(hers[0].raw) > 4800:
+    small = row.name == "small_talk"  # else the window is large: the server is one's own all the same
+    if small and hers and len(hers[0].raw) > 4800:
         wrong.append(f"her first request has {len(hers[0].raw)} bytes")
-    if len(first) > 6 or set(first) & {"subagent_status", "steer_subagent", "confirm_spawn", "read_ava_logs"}:
+    if len(first) > (6 if small else 12) or set(first) & {"subagent_status", "steer_subagent", "confirm_spawn"}:
         wrong.append(f"first {first}")
     if last[:len(first)] != first or "subagent_status" not in last or "steer_subagent" not in last:
         wrong.append(f"last {last}")
     if len(world.seen(row)) == before or names(world.seen(row)[before - 1]) != last:
         wrong.append(f"{len(world.seen(row)) - before} requests behind a restart, tools {last}")
-    large = [prompt_of(r) for r in hers if prompt_of(r) > 4096]
+    large = [prompt_of(r) for r in hers if prompt_of(r) > (4096 if small else 32768)]
     return wrong + ([f"requests of {large} tokens"] if large else [])
 
 
@@ -145,5 +148,7 @@ ROWS = [
     Row("small_resume", strict(8192, reads(9, fetch)), gets=tells(8192), timed=True, play=resumed,
         args=["--max-tokens", "300000"]),
     Row("small_16k", strict(16384, reads(3, submit)), gets=tells(16384), timed=True, requests=4, sent=shown_at_once),
-    Row("small_talk", delegate, gets=tells(4096), timed=True, play=talk, env={"AVA_MODEL": "local/small_talk"}),
+    Row("small_talk", delegate("small_talk"), gets=tells(4096), timed=True, play=talk, env={"AVA_MODEL": "local/small_talk"}),
+    Row("small_talk_32k", delegate("small_talk_32k"), gets=tells(32768), timed=True, play=talk,
+        env={"AVA_MODEL": "local/small_talk_32k"}),
 ]

@@ -373,7 +373,7 @@ ROWS = TABLE + FLOODS + [
     Row("late-alive", alive(2, ": working\n\n"), requests=1,
         env={"AVA_NET_FIRST_EVENT_TIMEOUT": "20"}, own=True),
     Row("late-idle", late(1.2, chunk({"role": "assistant", "content": "I look. "})), requests=3,
-        env={"AVA_NET_IDLE_TIMEOUT": "8", "AVA_NET_FIRST_EVENT_TIMEOUT": "60"}, own=True),
+        env={"AVA_NET_IDLE_TIMEOUT": "8", "AVA_NET_FIRST_EVENT_TIMEOUT": "60"}, own=True, fast=True),
     Row("late-always", late(6), args=["--timeout", "12"], end="*", env={"AVA_NET_FIRST_EVENT_TIMEOUT": "1"},
         requests=(2, 4), timed=True),
     # what this machine has read before costs nothing: 20 replies, of which only what is new counts
