@@ -36,7 +36,7 @@ static bool echo_in_tools(const struct agent_spec *s, const char *line, size_t l
 	return found;
 }
 
-/* What only a whole text is: an answer may quote it. */
+/* Texts that are ours only as a whole: an answer may quote them. */
 static bool echo_whole(const struct agent *a, const char *text, size_t len)
 {
 	const struct agent_spec *s = a->spec;

@@ -74,7 +74,7 @@ int64_t limit_next_input(const struct agent *a)
 	return sum_to_max(a->at.measured_input, a->at.new_bytes / 3 + (a->at.new_bytes % 3 != 0));
 }
 
-/* Of `input` what a cache had, where reading it costs nothing: `told` by the service; and where
+/* Tokens of `input` that a cache had, where reading costs nothing: `told` by the service; and where
  * nothing costs anything, on this machine, what was sent before, since requests extend each other
  * and few such servers tell. */
 static int64_t limit_spared(const struct agent *a, int64_t input, int64_t told)
@@ -99,7 +99,7 @@ int64_t limit_tokens_used(const struct agent *a)
 	return sum_to_max(t->input - MIN(t->spared, t->input), t->output);
 }
 
-/* Of the next input what will count. */
+/* Tokens of the next input that will count. */
 static int64_t limit_next_counted(const struct agent *a)
 {
 	int64_t input = limit_next_input(a);

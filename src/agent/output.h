@@ -1,4 +1,4 @@
-/* What a run hands in against the schema that was asked for (doc/SCHEMA.md). */
+/* Output of a run against the schema that was asked for (doc/SCHEMA.md). */
 #ifndef AGENT_OUTPUT_H
 #define AGENT_OUTPUT_H
 
@@ -14,7 +14,7 @@ struct turn_call;
  * *errors: NULL when it fits or nothing is asked for, else what is wrong, a line for
  * each, in the turn's arena. AVA_ENOMEM. */
 int output_check(struct agent *a, struct agent_end *end, const char **errors);
-/* What a call that ends the run hands in without what is ours in it (agent/echo.h). `rv`: what was
+/* Result of a call that ends the run, without words of ours in it (agent/echo.h). `rv`: what was
  * found of its arguments, and what is returned, or AVA_EINVAL where no summary is left. */
 int output_clean(const struct agent *a, struct turn_call *c, int rv, struct ava_error *err);
 /* reply_read, and no result that is ours. */
@@ -28,12 +28,12 @@ int output_accept(struct agent *a, struct turn_call *c, bool last);
 struct turn_call *output_submit(struct agent *a);
 /* People said something that the model has not read: its result can wait. */
 void output_put_off(struct agent *a);
-/* What a call that ends the run hands in. 0, AVA_ENOMEM. */
+/* Result of a call that ends the run. 0, AVA_ENOMEM. */
 int output_take(struct agent *a, const struct turn_call *c, struct agent_end *end);
 /* An output that does not fit is left out. 0, AVA_ENOMEM. */
 int output_drop_misfit(struct agent *a, struct agent_end *end);
 
-/* What the last reply of a run hands in, by a call (*submit; NULL: none) or in the form of one. 0,
+/* Result of the last reply of a run, by a call (*submit; NULL: none) or in the form of one. 0,
  * AVA_ENOMEM. */
 int output_last(struct agent *a, struct turn_call **submit, struct agent_end *end);
 
