@@ -686,9 +686,7 @@ static int hook_run(int argc, char **argv)
 	if (!read_all(&in)) {
 		hook_log(&h, "the event cannot be read, or has more than %u bytes", INPUT_MAX);
 	} else {
-		if (in.len) /* a message may be cut within a character */
-			jscan_mend(in.data, in.len);
-		h.in = json_parse(in.data, in.len, &err);
+		h.in = json_read_others(in.data, in.len, &err);
 		if (json_is_object(h.in))
 			take_event(&h);
 		else

@@ -4,6 +4,7 @@
  * `failed`; nothing here allocates or can fail otherwise. */
 #include "codec/jscan.h"
 
+#include <ava.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -136,19 +137,19 @@ static bool is_number(const char *s, size_t len)
 
 static bool skip_word(struct jscan *w)
 {
-	static const char *const words[] = {"true", "false", "null"};
+	static const char *const words[] = {"true", "false",    "null",
+					    "NaN",  "Infinity", "-Infinity"};
 	const char *start = w->at;
 
 	w->last = 'v';
-	for (size_t i = 0; i < 3; i++) {
+	for (size_t i = 0; i < (w->loose ? 6 : 3); i++) {
 		size_t len = strlen(words[i]);
 
-		if (*start != words[i][0])
-			continue;
-		if ((size_t)(w->end - start) < len || memcmp(start, words[i], len) != 0)
-			return fail(w);
-		w->at += len;
-		return true;
+		if (*start == words[i][0] && (size_t)(w->end - start) >= len &&
+		    memcmp(start, words[i], len) == 0) {
+			w->at += len;
+			return true;
+		}
 	}
 	while (w->at < w->end && ((*w->at >= '0' && *w->at <= '9') || *w->at == '-' ||
 				  *w->at == '.' || *w->at == '+' || (*w->at | 32) == 'e'))
@@ -160,8 +161,10 @@ static bool skip_value(struct jscan *w, unsigned depth)
 {
 	struct slice s;
 
-	if (depth == 0 || w->last != ':')
+	if (w->last != ':')
 		return fail(w);
+	if (depth == 0)
+		return w->loose ? jscan_pass(w) : fail(w);
 	switch (jscan_peek(w)) {
 	case '"':
 		return jscan_string(w, &s);
@@ -180,6 +183,26 @@ static bool skip_value(struct jscan *w, unsigned depth)
 	default:
 		return skip_word(w);
 	}
+}
+
+bool jscan_pass(struct jscan *w)
+{
+	struct slice s;
+	size_t depth = 0;
+	char c;
+
+	do {
+		c = jscan_peek(w);
+		depth += c == '{' || c == '[';
+		depth -= (c == '}' || c == ']') && depth > 0;
+		w->last = ':';
+		if (c == '"')
+			jscan_string(w, &s);
+		else if (c != 0)
+			w->at++;
+	} while (depth > 0 && c != 0);
+	w->last = 'v';
+	return c != 0 || fail(w);
 }
 
 bool jscan_skip(struct jscan *w, struct slice *raw)
@@ -341,20 +364,6 @@ bool jscan_sound(struct slice raw, bool *escapes)
 	return true;
 }
 
-void jscan_mend(char *s, size_t len)
-{
-	char *end = s + len;
-	uint32_t cp;
-	size_t n;
-
-	while (s < end && (s = memchr(s, '\\', (size_t)(end - s))) != NULL) {
-		n = jscan_escape(s, end, &cp);
-		if (n == 6 && (cp == 0 || surrogate(cp)))
-			memcpy(s + 2, "fffd", 4);
-		s += n > 0 ? n : 2;
-	}
-}
-
 static size_t put_utf8(char *out, uint32_t cp)
 {
 	if (cp == 0 || surrogate(cp))
@@ -434,6 +443,29 @@ int jscan_text(struct buf *out, struct slice raw)
 		return buf_check(out);
 	out->len += jscan_unescape(raw, at);
 	out->data[out->len] = 0;
+	return 0;
+}
+
+int jscan_mended(struct buf *out, struct slice raw)
+{
+	const char *s = raw.s, *end = raw.s + raw.len;
+
+	while (s < end) {
+		bool escape = *s == '\\';
+		uint32_t cp;
+		size_t n =
+			escape ? jscan_escape(s, end, &cp) : utf8_decode(s, (size_t)(end - s), &cp);
+		char *at = buf_reserve(out, 4);
+
+		if (n == 0 && escape)
+			return AVA_EINVAL;
+		if (at == NULL)
+			return buf_check(out);
+		if (n == 0 || (!escape && cp < 0x20 && memchr("\t\n\r", (int)cp, 3) == NULL))
+			cp = 0xfffd;
+		out->len += put_utf8(at, cp);
+		s += n > 0 ? n : 1;
+	}
 	return 0;
 }
 

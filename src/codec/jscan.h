@@ -30,6 +30,7 @@ struct jscan {
 	const char *at, *end;
 	char last; /* '{' or '[' just opened, 'v' after a value, ':' after a key or comma */
 	bool failed;
+	bool loose; /* NaN and Infinity are words, and what is nested too deep is passed over */
 };
 
 void jscan_init(struct jscan *w, const char *s, size_t len);
@@ -44,6 +45,8 @@ bool jscan_item(struct jscan *w);
 bool jscan_string(struct jscan *w, struct slice *raw);
 /* Any value; `raw` may be NULL. */
 bool jscan_skip(struct jscan *w, struct slice *raw);
+/* To behind what closes the bracket that comes next: its inside may be damaged, and deep. */
+bool jscan_pass(struct jscan *w);
 
 /* The inside of an array: values joined by commas. jscan_next takes each as it stands. */
 void jscan_list(struct jscan *w, const char *s, size_t len);
@@ -64,13 +67,14 @@ size_t jscan_escape(const char *s, const char *end, uint32_t *cp);
 /* Would a strict reader take this string? Escapes of JSON that stand for characters,
  * valid UTF-8, nothing below U+0020. *escapes: there are some. */
 bool jscan_sound(struct slice raw, bool *escapes);
-/* Overwrites, in any JSON text, each escape that stands for no character by \\ufffd. */
-void jscan_mend(char *s, size_t len);
 /* Escapes resolved into `out` (room for raw.len bytes); returns the length.
  * Lone surrogates and \u0000 become U+FFFD. */
 size_t jscan_unescape(struct slice raw, char *out);
 /* The same, appended to `out`. 0, AVA_ENOMEM, AVA_ETOOBIG. */
 int jscan_text(struct buf *out, struct slice raw);
+/* The same of a string that is not sound: what is no character of a text becomes U+FFFD, too.
+ * AVA_EINVAL: an escape that JSON does not have. */
+int jscan_mended(struct buf *out, struct slice raw);
 
 /* ---- lines of a JSONL file: whole ones only, a torn tail is told apart */
 

@@ -4,13 +4,13 @@
  * at a time are tested for anything that needs an escape, and only those bytes are looked
  * at one by one. Errors stay in the buffer (buf_check); nesting too deep is a bug of ours.
  *
- * Reading: jansson's trees, made strict. Depth is checked before parsing, so that no input
- * makes the parser recurse further than our own code is ready to. What jansson allocates
- * lives until the caller's json_decref. */
+ * Reading: jansson's trees. No input makes the reader recurse further than JSON_DEPTH_MAX. What
+ * jansson allocates lives until the caller's json_decref. */
 #include "codec/json.h"
 
 #include <assert.h>
 #include <ctype.h>
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -284,38 +284,45 @@ int json_escape(struct buf *out, const char *s, size_t len)
 	return buf_addc(out, '"');
 }
 
-/* ---- the short way: text as it nearly always is, by the cursor. The tree is jansson's
- * own, which takes each byte through three calls. What this refuses (exponents, long
- * numbers, anything that may be wrong) jansson reads, and words the error; what it
- * takes, jansson would have read the same. */
+/* ---- the reader: one over the cursor. The tree is jansson's own, which takes each byte through
+ * three calls. What this refuses of text in ava's own form (exponents, long numbers, anything that
+ * may be wrong) jansson reads, and words the error; what it takes, jansson would have read the
+ * same. In what others wrote it puts right what has one likely meaning, and goes on. */
 
 #define DIGITS_MAX 15 /* of a number with a point: exact as a double, as is 1e15 */
 
-struct fast {
+enum reading { READ_OWN, READ_MODEL, READ_OTHERS };
+
+struct reader {
 	struct jscan w;
-	struct buf mem;
+	struct buf
+		mem; /* strings that do not stand as they are in the text; a key until its value */
+	enum reading how;
+	const char *why; /* it is JSON, but not for this reader */
 };
 
-/* The next string without its escapes, good until the next call. */
-static bool fast_text(struct fast *f, struct slice *s)
+/* A string as it stands in the text, or, made of it, at the end of `mem`. */
+static bool reader_text(struct reader *r, struct slice *s)
 {
-	bool escapes;
-	char *at;
+	size_t from = r->mem.len, plain = json_plain(s->s, s->len);
+	bool escapes, sound;
+	int rv;
 
-	if (!jscan_string(&f->w, s) || !jscan_sound(*s, &escapes))
-		return false;
-	if (!escapes)
+	if (plain == s->len)
 		return true;
-	buf_reset(&f->mem);
-	at = buf_reserve(&f->mem, s->len);
-	if (at == NULL)
+	sound = jscan_sound((struct slice){s->s + plain, s->len - plain}, &escapes);
+	if (sound && !escapes)
+		return true;
+	if (!sound && r->how == READ_OWN)
 		return false;
-	*s = (struct slice){at, jscan_unescape(*s, at)};
-	return true;
+	rv = sound ? jscan_text(&r->mem, *s) : jscan_mended(&r->mem, *s);
+	r->w.failed = rv == AVA_EINVAL;
+	*s = (struct slice){r->mem.data + from, r->mem.len - from};
+	return rv == 0;
 }
 
 /* Both parts of the division are exact, so it is rounded once, as strtod does. */
-static json_t *fast_number(struct slice s)
+static json_t *reader_short_number(struct slice s)
 {
 	const char *point = memchr(s.s, '.', s.len);
 	bool minus = s.s[0] == '-';
@@ -342,57 +349,99 @@ static json_t *fast_number(struct slice s)
 	return json_integer(minus ? -n : n);
 }
 
-static json_t *fast_value(struct fast *f, int depth);
+static json_t *reader_number(struct reader *r, struct slice s)
+{
+	json_t *v = s.s[s.len - 1] == 'y' ? NULL : reader_short_number(s);
+	json_error_t why;
 
-static bool fast_members(struct fast *f, json_t *object, int depth)
+	if (v != NULL || r->how == READ_OWN)
+		return v;
+	v = json_loadb(s.s, s.len, JSON_DECODE_ANY, &why);
+	if (v == NULL)
+		v = json_loadb(s.s, s.len, JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL, &why);
+	if (v == NULL && (s.s[s.len - 1] == 'y' || /* Infinity */
+			  json_error_code(&why) == json_error_numeric_overflow))
+		return json_real(s.s[0] == '-' ? -DBL_MAX : DBL_MAX);
+	r->w.failed = v == NULL && json_error_code(&why) != json_error_out_of_memory;
+	return v;
+}
+
+static json_t *reader_value(struct reader *r, int depth);
+
+static_assert(JSON_DEPTH_MAX == 64, "and so says the sentence below");
+
+static bool reader_members(struct reader *r, json_t *object, int depth)
 {
 	struct slice key;
-	char name[64];
 
-	for (size_t n = 1; jscan_key(&f->w, &key); n++) {
-		for (size_t i = 0; i < key.len; i++)
-			if (i == sizeof(name) - 1 || key.s[i] < ' ' || key.s[i] == '\\')
-				return false;
-		memcpy(name, key.s, key.len);
-		name[key.len] = 0;
+	for (size_t n = 1; jscan_key(&r->w, &key); n++) {
+		size_t was = r->mem.len;
+		bool made;
+		json_t *v;
+
+		if (!reader_text(r, &key))
+			return false;
+		made = r->mem.len > was;
+		v = reader_value(r, depth);
+		if (made) /* `mem` may have moved since */
+			key.s = r->mem.data + was;
+		r->mem.len = was;
+		if (json_object_setn_new_nocheck(object, key.s, key.len, v) != 0)
+			return false;
 		/* One that was there already makes the object no larger. */
-		if (json_object_set_new_nocheck(object, name, fast_value(f, depth)) != 0 ||
-		    json_object_size(object) != n)
+		if (r->how != READ_OTHERS && json_object_size(object) != n) {
+			r->why = r->how == READ_MODEL ? "duplicate object key" : NULL;
 			return false;
+		}
 	}
-	return !f->w.failed;
+	return !r->w.failed;
 }
 
-static bool fast_items(struct fast *f, json_t *array, int depth)
+static bool reader_items(struct reader *r, json_t *array, int depth)
 {
-	while (jscan_item(&f->w))
-		if (json_array_append_new(array, fast_value(f, depth)) != 0)
+	while (jscan_item(&r->w))
+		if (json_array_append_new(array, reader_value(r, depth)) != 0)
 			return false;
-	return !f->w.failed;
+	return !r->w.failed;
 }
 
-static json_t *fast_value(struct fast *f, int depth)
+static json_t *reader_tree(struct reader *r, int depth)
 {
+	bool list = *r->w.at == '[', good;
+	json_t *v;
+
+	if (depth == 0) {
+		r->why = r->how == READ_OTHERS ? NULL : "nested deeper than 64";
+		return r->how == READ_OTHERS && jscan_pass(&r->w) ? json_null() : NULL;
+	}
+	v = list ? json_array() : json_object();
+	if (v == NULL)
+		return NULL;
+	good = list ? jscan_array(&r->w) && reader_items(r, v, depth - 1)
+		    : jscan_object(&r->w) && reader_members(r, v, depth - 1);
+	if (good)
+		return v;
+	json_decref(v);
+	return NULL;
+}
+
+static json_t *reader_value(struct reader *r, int depth)
+{
+	size_t was = r->mem.len;
 	struct slice s;
 	json_t *v;
-	bool good;
 
-	switch (jscan_peek(&f->w)) {
+	switch (jscan_peek(&r->w)) {
 	case '{':
 	case '[':
-		v = depth == 0 ? NULL : *f->w.at == '[' ? json_array() : json_object();
-		if (v == NULL)
-			return NULL;
-		good = json_is_array(v) ? jscan_array(&f->w) && fast_items(f, v, depth - 1)
-					: jscan_object(&f->w) && fast_members(f, v, depth - 1);
-		if (good)
-			return v;
-		json_decref(v);
-		return NULL;
+		return reader_tree(r, depth);
 	case '"':
-		return fast_text(f, &s) ? json_stringn_nocheck(s.s, s.len) : NULL;
+		v = jscan_string(&r->w, &s) && reader_text(r, &s) ? json_stringn_nocheck(s.s, s.len)
+								  : NULL;
+		r->mem.len = was;
+		return v;
 	default:
-		if (!jscan_skip(&f->w, &s))
+		if (!jscan_skip(&r->w, &s))
 			return NULL;
 		switch (s.s[0]) {
 		case 't':
@@ -400,64 +449,53 @@ static json_t *fast_value(struct fast *f, int depth)
 		case 'f':
 			return json_false();
 		case 'n':
+		case 'N': /* of NaN */
 			return json_null();
 		default:
-			return fast_number(s);
+			return reader_number(r, s);
 		}
 	}
 }
 
-static json_t *fast_parse(const char *s, size_t len)
+static json_t *reader_run(struct reader *r, enum reading how, const char *s, size_t len)
 {
-	struct fast f;
+	size_t bom = how != READ_OWN && jscan_begins(s, len, "\xef\xbb\xbf") ? 3 : 0;
 	json_t *v;
 
-	jscan_init(&f.w, s, len);
-	buf_init(&f.mem, len + 1);
-	v = fast_value(&f, JSON_DEPTH_MAX);
-	if (v != NULL && (jscan_peek(&f.w) != 0 || f.w.at < f.w.end)) {
+	*r = (struct reader){.how = how};
+	jscan_init(&r->w, bom > 0 ? s + bom : s, len - bom);
+	r->w.loose = how != READ_OWN;
+	buf_init(&r->mem, 3 * len + 16); /* each byte may become U+FFFD */
+	v = reader_value(r, JSON_DEPTH_MAX);
+	if (v != NULL && (jscan_peek(&r->w) != 0 || r->w.at < r->w.end)) {
+		r->w.failed = true;
 		json_decref(v);
 		v = NULL;
 	}
-	buf_fini(&f.mem);
+	buf_fini(&r->mem);
 	return v;
 }
 
-/* Line on which nesting exceeds the bound, 0 when it never does. Text that
- * is no JSON may be judged wrongly here, but only towards refusal. */
-static int too_deep_at(const char *s, size_t len)
+/* The line of `s` that `at` is in. */
+static int reader_line(const char *s, const char *at)
 {
-	int line = 1, depth = 0;
-	bool text = false;
+	int line = 1;
 
-	for (size_t i = 0; i < len; i++) {
-		if (s[i] == '\n')
-			line++;
-		if (text && s[i] == '\\')
-			i++;
-		else if (s[i] == '"')
-			text = !text;
-		else if (!text && (s[i] == '{' || s[i] == '['))
-			depth++;
-		else if (!text && (s[i] == '}' || s[i] == ']'))
-			depth--;
-		if (depth > JSON_DEPTH_MAX)
-			return line;
-	}
-	return 0;
+	for (; s < at; s++)
+		line += *s == '\n';
+	return line;
 }
 
 json_t *json_parse(const char *s, size_t len, struct ava_error *err)
 {
-	json_t *v = fast_parse(s, len);
+	struct reader r;
+	json_t *v = reader_run(&r, READ_OWN, s, len);
 	json_error_t why;
-	int line;
 
 	if (v != NULL)
 		return v;
-	line = too_deep_at(s, len);
-	if (line != 0) {
-		err_set(err, AVA_EINVAL, "line %d: nested deeper than %d", line, JSON_DEPTH_MAX);
+	if (r.why != NULL) {
+		err_set(err, AVA_EINVAL, "line %d: %s", reader_line(s, r.w.at), r.why);
 		return NULL;
 	}
 	v = json_loadb(s, len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &why);
@@ -468,24 +506,32 @@ json_t *json_parse(const char *s, size_t len, struct ava_error *err)
 	return v;
 }
 
-json_t *json_parse_mended(const char *s, size_t len, struct ava_error *err)
+static json_t *read_others(enum reading how, const char *s, size_t len, struct ava_error *err)
 {
-	json_t *v = json_parse(s, len, err);
-	struct buf fixed;
-	int rv;
+	struct reader r;
+	json_t *v;
+	int line;
 
+	s = s != NULL ? s : ""; /* of an empty buffer */
+	v = reader_run(&r, how, s, len);
 	if (v != NULL)
 		return v;
-	buf_init(&fixed, 3 * len + 1);
-	rv = utf8_repair(&fixed, s, len);
-	if (rv != 0) {
-		err_set(err, rv, "out of memory");
-	} else if (fixed.len > 0) {
-		jscan_mend(fixed.data, fixed.len);
-		v = json_parse(fixed.data, fixed.len, err);
-	}
-	buf_fini(&fixed);
-	return v;
+	line = reader_line(s, r.w.at);
+	if (r.why != NULL)
+		err_set(err, AVA_EINVAL, "line %d: %s", line, r.why);
+	else if (!r.w.failed)
+		err_set(err, AVA_ENOMEM, "out of memory");
+	else if (r.w.at == r.w.end)
+		err_set(err, AVA_EINVAL, "line %d: it ends before it is whole", line);
+	else
+		err_set(err, AVA_EINVAL, "line %d: no JSON from byte %zu on", line,
+			(size_t)(r.w.at - s) + 1);
+	return NULL;
+}
+
+json_t *json_read_others(const char *s, size_t len, struct ava_error *err)
+{
+	return read_others(READ_OTHERS, s, len, err);
 }
 
 /* A string, from its quote on. Behind it; NULL: it does not end. */
@@ -599,7 +645,7 @@ static const char *lenient_noise(const char *s, const char *end, const char *als
 
 json_t *json_parse_lenient(const char *s, size_t len, struct ava_error *err)
 {
-	json_t *v = json_parse_mended(s, len, err);
+	json_t *v = read_others(READ_MODEL, s, len, err);
 	const char *end = s + len;
 	size_t at = 0, n = 0;
 	struct buf out;
@@ -607,7 +653,7 @@ json_t *json_parse_lenient(const char *s, size_t len, struct ava_error *err)
 	if (v != NULL || (err != NULL && err->code == AVA_ENOMEM))
 		return v;
 	buf_init(&out, 6 * len + 1);
-	s += len > 2 && memcmp(s, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+	s += jscan_begins(s, len, "\xef\xbb\xbf") ? 3 : 0;
 	s = lenient_noise(s, end, "<`");
 	s += end - s > 1 && s[0] == '{' && s[1] == '{';
 	while (s != NULL && s < end && (at == out.len || *s == '{')) {
@@ -622,7 +668,7 @@ json_t *json_parse_lenient(const char *s, size_t len, struct ava_error *err)
 		s = s != NULL ? lenient_noise(s, end, "<`}]),;") : NULL;
 	}
 	if (s == end && n > 0)
-		v = json_parse_mended(out.data + at, n, NULL);
+		v = read_others(READ_MODEL, out.data + at, n, NULL);
 	buf_fini(&out);
 	return v;
 }

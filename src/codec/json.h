@@ -52,17 +52,21 @@ size_t json_plain(const char *s, size_t len);
 int json_add_int(struct buf *out, int64_t n);
 int json_add_fixed(struct buf *out, int64_t n, int decimals);
 
-/* ---- reading. Rejects duplicate keys, trailing bytes, NaN, depth > 64,
- * \u0000 and integers over 64 bits; any value may stand at the top. Returns a
- * new reference or NULL with err ("line 3: ..."): AVA_EINVAL. */
+/* ---- reading. Of what ava wrote, and of its own configuration: rejects duplicate keys, trailing
+ * bytes, NaN, depth > 64, \u0000 and integers over 64 bits; any value may stand at the top. Returns
+ * a new reference or NULL with err ("line 3: ..."): AVA_EINVAL, AVA_ENOMEM. */
 #define JSON_DEPTH_MAX 64
 json_t *json_parse(const char *s, size_t len, struct ava_error *err);
-/* The same, but takes bytes that are no UTF-8, lone surrogates and NULs for U+FFFD before it gives
- * up: what programs of others write. Also AVA_ENOMEM. */
-json_t *json_parse_mended(const char *s, size_t len, struct ava_error *err);
-/* The same, of what a model wrote: also in a fence or a tag, with brackets behind it that close
- * nothing, with line ends and backslashes in strings as they stand, with 'quotes', True, False and
- * None, with a comma before a bracket. Nothing is added that is not there. */
+/* Of what anybody else wrote, each file, line or message: whatever JavaScript or Python reads. A
+ * BOM is passed over; bytes that are no UTF-8, half surrogates, NUL and control characters (but tab
+ * and line ends) in strings are U+FFFD; an integer over 64 bits is a real, a real over double its
+ * largest, NaN null; of a doubled key the last counts; a value nested too deep is null. NULL, with
+ * err: what is no JSON has to be counted and told by the caller. */
+json_t *json_read_others(const char *s, size_t len, struct ava_error *err);
+/* The same, but for depth and doubled keys, of what a model wrote: also in a fence or a tag, with
+ * brackets behind it that close nothing, with line ends and backslashes in strings as they stand,
+ * with 'quotes', True, False and None, with a comma before a bracket. Nothing is added that is not
+ * there. */
 json_t *json_parse_lenient(const char *s, size_t len, struct ava_error *err);
 
 /* Borrowed; NULL / fallback when absent or of another type. */

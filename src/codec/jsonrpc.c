@@ -63,14 +63,14 @@ int rpc_read(struct rpc *m, const char *text, size_t len, struct ava_error *err)
 	if (doc)
 		return read_doc(m, doc, err);
 	/* With a character in it that is none it still has an id, and somebody waits. */
-	(void)read_doc(m, json_parse_mended(text, len, NULL), NULL);
+	(void)read_doc(m, json_read_others(text, len, NULL), NULL);
 	m->result = m->error = NULL;
 	return RPC_PARSE;
 }
 
 int rpc_read_mended(struct rpc *m, const char *text, size_t len, struct ava_error *err)
 {
-	return read_doc(m, json_parse_mended(text, len, err), err);
+	return read_doc(m, json_read_others(text, len, err), err);
 }
 
 void rpc_fini(struct rpc *m)

@@ -34,7 +34,7 @@ struct rpc { /* all borrowed of doc */
  * be read, so that the refusal can name it, and for RPC_PARSE m->kind too: of a response it is
  * known what it answers, and nothing of what it says. rpc_fini in both cases. */
 int rpc_read(struct rpc *m, const char *text, size_t len, struct ava_error *err);
-/* The same, of a program that may write what is no character: json_parse_mended. */
+/* The same, of a program that may write what is no character: json_read_others. */
 int rpc_read_mended(struct rpc *m, const char *text, size_t len, struct ava_error *err);
 void rpc_fini(struct rpc *m);
 bool rpc_same_id(const json_t *a, const json_t *b);

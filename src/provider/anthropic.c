@@ -560,7 +560,7 @@ static int write_pieces(struct jw *w, const struct part *b)
 		jw_strn(w, b->of == DELTA_TEXT ? "text" : "thinking", b->text.data, b->text.len);
 		return 0;
 	}
-	input = json_parse_mended(b->text.data, b->text.len, &err);
+	input = json_read_others(b->text.data, b->text.len, &err);
 	if (input == NULL && err.code == AVA_ENOMEM)
 		return AVA_ENOMEM;
 	jw_raw(w, "input", "", 0);

@@ -420,7 +420,7 @@ static enum delta_form form_of(const struct stream_ops *ops)
 static int take_tree(struct stream *s, const char *data, size_t len, const char *name)
 {
 	struct ava_error err = {0};
-	json_t *event = json_parse_mended(data, len, &err);
+	json_t *event = json_read_others(data, len, &err);
 	bool error = strcmp(name, "error") == 0, typed = json_object_get(event, "type") != NULL;
 	bool good = json_is_object(event) && !error && stream_error_member(event) == NULL;
 	int rv = 0;
@@ -831,7 +831,7 @@ static int take_body(struct stream *s)
 {
 	static const char between[] = " \t\r\n,[]";
 	const char *at = s->body.data, *end = at + s->body.len;
-	json_t *whole = json_parse_mended(at, s->body.len, &(struct ava_error){0});
+	json_t *whole = json_read_others(at, s->body.len, &(struct ava_error){0});
 	bool error = stream_error_member(whole) != NULL;
 	struct slice raw;
 	struct jscan w;

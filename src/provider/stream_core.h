@@ -201,7 +201,7 @@ int stream_args(struct turn *t, struct turn_call *c, const struct tool *tool, co
 		size_t len);
 
 /* The pieces of which a stream has thousands, read without a tree. Whatever is not such a
- * piece gives DELTA_NONE and is for json_parse_mended. */
+ * piece gives DELTA_NONE and is for json_read_others. */
 struct delta {
 	enum delta_kind kind;
 	unsigned index;    /* of the block, or of the call; 0 for text of a chunk */

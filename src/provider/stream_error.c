@@ -733,7 +733,7 @@ void stream_error_json(struct reply_error *e, int status, const json_t *body)
 		error = body;
 	text = text_of(error, room, sizeof(room));
 	/* Databricks, LiteLLM: an error within the sentence. Each level is shorter. */
-	in = text[0] == '{' || text[0] == '[' ? json_parse_mended(text, strlen(text), NULL) : NULL;
+	in = text[0] == '{' || text[0] == '[' ? json_read_others(text, strlen(text), NULL) : NULL;
 	if (stream_error_member(in) != NULL) {
 		stream_error_json(e, status, in);
 		json_decref(in);
@@ -820,7 +820,7 @@ void stream_error_body(struct reply_error *e, int status, const char *content_ty
 		stream_error_set(e, class_of_page(status, body), text);
 		return;
 	}
-	v = json_parse_mended(body, len, NULL);
+	v = json_read_others(body, len, NULL);
 	if (stream_error_member(v) != NULL || (json_is_object(v) && status >= 400)) {
 		stream_error_json(e, status, v);
 	} else if (status >= 400 && len > 0) {

@@ -48,6 +48,27 @@ static void check_parse(const char *s, size_t len)
 	buf_fini(&two);
 }
 
+/* What others wrote: all that ava takes is read the same, and what is read can be written. */
+static void check_others(const char *s, size_t len)
+{
+	struct ava_error err = {0};
+	json_t *own = json_parse(s, len, NULL), *v = json_read_others(s, len, &err), *again;
+	struct buf out;
+
+	CHECK(own == NULL || json_equal(own, v));
+	CHECK(v != NULL || (err.code != 0 && strncmp(err.text, "line ", 5) == 0));
+	if (v != NULL) {
+		buf_init(&out, 64 + 32 * len);
+		CHECK(json_dump(&out, v) == 0);
+		again = json_parse(out.data, out.len, &err);
+		CHECK(again != NULL && json_equal(v, again));
+		json_decref(again);
+		buf_fini(&out);
+	}
+	json_decref(own);
+	json_decref(v);
+}
+
 static void check_escape(const char *s, size_t len)
 {
 	struct buf out, repaired;
@@ -70,5 +91,6 @@ FUZZ_TARGET(json, len)
 {
 	check_same((const char *)data, len);
 	check_parse((const char *)data, len);
+	check_others((const char *)data, len);
 	check_escape((const char *)data, len);
 }

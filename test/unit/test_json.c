@@ -1,6 +1,7 @@
-/* The writer's bytes, escaping against jansson's reading, strict parsing. */
+/* The writer's bytes, escaping against jansson's reading, strict parsing, and what others wrote. */
 #include "unit.h"
 
+#include <float.h>
 #include <inttypes.h>
 #include <locale.h>
 #include <stdio.h>
@@ -311,6 +312,115 @@ TEST(parse_depth)
 	assert_null(nested(100000, "[", "]", &err)); /* no recursion */
 }
 
+/* What others wrote, as JavaScript and Python read it. */
+TEST(read_others)
+{
+	static const struct {
+		const char *text, *reads; /* NULL: no JSON */
+	} cases[] = {
+		{"{\"a\":[1,\"x\",null,true]} \n", "{\"a\":[1,\"x\",null,true]}"},
+		{"\xef\xbb\xbf{\"a\":1}", "{\"a\":1}"},
+		{"\"\\ud83d\\ude00\"", "\"\xf0\x9f\x98\x80\""},
+		{"\"\\ud83d\"", "\"\xef\xbf\xbd\""},
+		{"\"\\ud83dx\"", "\"\xef\xbf\xbdx\""},
+		{"\"\\udE00\\uD83D\"", "\"\xef\xbf\xbd\xef\xbf\xbd\""},
+		{"\"\\ud83d\\ud83d\\ude00\"", "\"\xef\xbf\xbd\xf0\x9f\x98\x80\""},
+		{"\"a\\u0000b\"", "\"a\xef\xbf\xbd\x62\""},
+		{"\"\\\\u0000\\ud83d\"", "\"\\\\u0000\xef\xbf\xbd\""}, /* the first is no escape */
+		{"\"a\xff\xc3\"", "\"a\xef\xbf\xbd\xef\xbf\xbd\""},
+		{"\"a\x01\x1b[0m\tb\"", "\"a\xef\xbf\xbd\xef\xbf\xbd[0m\\tb\""},
+		{"\"\\u001b\"", "\"\\u001b\""},
+		{"{\"\\ud83d\":{\"\xff\":{}},\"b\":1}",
+		 "{\"\xef\xbf\xbd\":{\"\xef\xbf\xbd\":{}},\"b\":1}"},
+		{"{\"a\":1,\"b\":2,\"a\":{\"c\":3}}", "{\"a\":{\"c\":3},\"b\":2}"},
+		{"[9223372036854775807,-9223372036854775808]",
+		 "[9223372036854775807,-9223372036854775808]"},
+		{"[9223372036854775808,18446744073709551615,-9223372036854775809]",
+		 "[9.223372036854776e+18,1.8446744073709552e+19,-9.223372036854776e+18]"},
+		{"[1e2,1E-2,1e400,-1e400,1e-400]",
+		 "[100.0,0.01,1.7976931348623157e+308,-1.7976931348623157e+308,0.0]"},
+		{"[NaN,Infinity,-Infinity]",
+		 "[null,1.7976931348623157e+308,-1.7976931348623157e+308]"},
+		{"7", "7"},
+		{"{\"a\":1", NULL},
+		{"\"a", NULL},
+		{"\"a\\", NULL},
+		{"", NULL},
+		{"\"\\x\"", NULL},
+		{"\"\\ud8\"", NULL},
+		{"[01]", NULL},
+		{"[1.]", NULL},
+		{"[1,]", NULL},
+		{"{a:1}", NULL},
+		{"{\"a\":1} x", NULL},
+		{"\xff\xfe{", NULL},
+		{"Infinite", NULL},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct ava_error err = {0};
+		json_auto_t *v = json_read_others(cases[i].text, strlen(cases[i].text), &err);
+
+		print_message("%s\n", cases[i].text);
+		buf_reset(&b);
+		if (cases[i].reads == NULL) {
+			assert_null(v);
+			assert_int_equal(err.code, AVA_EINVAL);
+			assert_memory_equal(err.text, "line 1: ", 8);
+		} else {
+			assert_int_equal(json_dump(&b, v), 0);
+			assert_string_equal(b.data, cases[i].reads);
+		}
+	}
+}
+
+/* Numbers as long as a line, keys as long as one, NULs, and the place of an error. */
+TEST(read_others_long)
+{
+	struct ava_error err = {0};
+	json_t *v = json_read_others("{\"a\0\":\"\0\"}", 10, NULL);
+
+	assert_string_equal(json_get_str(v, "a\xef\xbf\xbd"), "\xef\xbf\xbd");
+	json_decref(v);
+	buf_adds(&b, "{\"");
+	for (int i = 0; i < 5000; i++)
+		buf_adds(&b, "\xff");
+	buf_adds(&b, "\":");
+	for (int i = 0; i < 5000; i++)
+		buf_addc(&b, '7');
+	buf_adds(&b, "}");
+	v = json_read_others(b.data, b.len, NULL);
+	assert_true(json_real_value(json_object_iter_value(json_object_iter(v))) == DBL_MAX);
+	assert_int_equal(strlen(json_object_iter_key(json_object_iter(v))), 15000);
+	json_decref(v);
+	assert_null(json_read_others("{\"a\":1}\n\n x", 11, &err));
+	assert_string_equal(err.text, "line 3: no JSON from byte 11 on");
+	assert_null(json_read_others("{\n\"a\":", 6, &err));
+	assert_string_equal(err.text, "line 2: it ends before it is whole");
+}
+
+/* What is nested too deep is null, and what stands beside it stays. */
+TEST(read_others_deep)
+{
+	json_t *v, *at;
+
+	buf_adds(&b, "{\"id\":7,\"deep\":");
+	for (int i = 0; i < 100000; i++)
+		buf_adds(&b, i % 2 ? "[" : "{\"]\\\"}\":");
+	for (int i = 100000; i-- > 0;)
+		buf_adds(&b, i % 2 ? "]" : "}");
+	buf_adds(&b, ",\"b\":[1]}");
+	v = json_read_others(b.data, b.len, NULL);
+	assert_int_equal(json_get_int(v, "id", 0), 7);
+	assert_int_equal(json_array_size(json_object_get(v, "b")), 1);
+	at = json_object_get(v, "deep");
+	for (int i = 1; i < JSON_DEPTH_MAX; i++)
+		at = i % 2 ? json_object_iter_value(json_object_iter(at)) : json_array_get(at, 0);
+	assert_true(json_is_null(at));
+	json_decref(v);
+	assert_null(json_read_others(b.data, b.len / 2, NULL));
+}
+
 TEST(get)
 {
 	static const char text[] = "{\"s\":\"x\",\"i\":-7,\"t\":true,\"r\":2.35,\"n\":null,"
@@ -434,6 +544,15 @@ static void parse_without_memory(long k)
 	assert_true(v != NULL || err.code == AVA_ENOMEM || err.code == AVA_EINVAL);
 }
 
+static void read_without_memory(long k)
+{
+	static const char text[] = "{\"a\\ud83d\":[1e3,18446744073709551615,\"a\xff long one\"]}";
+	struct ava_error err = {0};
+	json_auto_t *v = json_read_others(text, sizeof(text) - 1, &err);
+
+	assert_true(v != NULL || err.code == AVA_ENOMEM);
+}
+
 /* Nothing in it steers a terminal, and it is a text whatever the bytes were. */
 TEST(shown)
 {
@@ -452,6 +571,7 @@ TEST(out_of_memory)
 	FAULT_LOOP(k, write_without_memory(k));
 	json_set_alloc_funcs(counted_malloc, free);
 	FAULT_LOOP(j, parse_without_memory(j));
+	FAULT_LOOP(i, read_without_memory(i));
 	json_set_alloc_funcs(malloc, free);
 }
 
