@@ -46,7 +46,7 @@ static bool at_rest(const struct talk *t)
 	return !is_at_work(t) && list_empty(&t->watches);
 }
 
-static void session_leave(struct talk *t)
+void session_leave(struct talk *t)
 {
 	struct session *s = t->session;
 	char *model = strdup(t->run.spec->model->id);
@@ -639,7 +639,7 @@ static int begin_say(struct session *s, const struct op_say *say, op_said_fn don
 	if (rv == 0)
 		rv = check_there(s, err);
 	if (rv == 0)
-		rv = session_load(s, err);
+		rv = session_settle(s, say->cwd, err);
 	if (rv == 0) {
 		rv = said_before(s, say->request_id, done, user);
 		if (rv != 0)
@@ -908,6 +908,7 @@ static const struct arg say_args[] = {
 	{"text", ARG_SAID, offsetof(struct op_say, text), .most = SAY_MAX},
 	{"request_id", ARG_SAID, offsetof(struct op_say, request_id), .most = 200},
 	{"seen", ARG_SAID, offsetof(struct op_say, seen), .most = 40},
+	{"cwd", ARG_SAID, offsetof(struct op_say, cwd), .most = 4095},
 	{NULL},
 };
 

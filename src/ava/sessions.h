@@ -49,6 +49,9 @@ struct op_say {
 	/* The newest proposal that was shown when the person began to say it, "": none was;
 	 * NULL: not told. A bare yes means no newer one. */
 	const char *seen;
+	/* The client's folder: where that of the conversation is gone, it goes on there.
+	 * NULL or "": none. */
+	const char *cwd;
 };
 /* Done: what was said is on disk, `entry` is its id in the session. It is
  * answered by events (AssistantMessage) and text frames. The same request id

@@ -110,10 +110,15 @@ struct talk {
 struct session *session_find(struct core *c, const char *id, struct ava_error *err);
 void session_send(struct verb_reply *r, struct session *s); /* an answer that shows it */
 int session_load(struct session *s, struct ava_error *err); /* it has a talk then */
+void session_leave(struct talk *t);                         /* it is in memory no more */
 /* What was said with this request id. AVA_ENOMEM. */
 int talk_remember(struct session *s, const char *request, int64_t at_ms, const char *entry);
 
 void session_rest(struct core *c); /* one may have nothing to do any more */
+
+/* ---- talk_model.c */
+/* session_load; one at rest whose folder is gone goes on in `cwd` (NULL or "": there is none). */
+int session_settle(struct session *s, const char *cwd, struct ava_error *err);
 
 /* ---- talk.c */
 void talk_input_free(struct input *in);

@@ -1,4 +1,5 @@
-/* A conversation goes on with another model: POST /sessions/{id}/model.
+/* A conversation goes on with another model: POST /sessions/{id}/model; or in another folder, where
+ * its own is gone.
  *
  * Happy path: an amendment of its messages and an entry of its file are one commit; the answer
  * comes when that is on disk, and whatever is said next is behind it. The new model reads what
@@ -111,13 +112,37 @@ static int begin_with(struct session *s, const struct model *m, struct ava_error
 	return session_load(s, err);
 }
 
+static bool is_idle(const struct talk *t)
+{
+	return !t->busy && !t->answering && list_empty(&t->inputs) && list_empty(&t->saying) &&
+	       outbox_empty(&t->run.rec.outbox);
+}
+
+int session_settle(struct session *s, const char *cwd, struct ava_error *err)
+{
+	struct op_session is;
+	char *folder;
+
+	(void)ops_session(s->core, s->id, &is, NULL); /* its head is read then */
+	if (!cwd || !*cwd || strcmp(cwd, s->cwd) == 0 || spec_check_cwd(s->cwd, NULL) == 0 ||
+	    spec_check_cwd(cwd, NULL) != 0 || (s->talk && !is_idle(s->talk)))
+		return session_load(s, err);
+	folder = strdup(cwd);
+	if (!folder)
+		return err_set(err, AVA_ENOMEM, "out of memory");
+	core_log(s->core, "%s goes on in %s: %s is gone", s->id, cwd, s->cwd);
+	if (s->talk)
+		session_leave(s->talk);
+	free(s->cwd);
+	s->cwd = folder;
+	return session_load(s, err);
+}
+
 static int check(const struct session *s, const struct model *m, struct ava_error *err)
 {
-	const struct talk *t = s->talk;
-	const struct model *is = t->run.spec->model;
+	const struct model *is = s->talk->run.spec->model;
 
-	if (t->busy || t->answering || !list_empty(&t->inputs) || !list_empty(&t->saying) ||
-	    !outbox_empty(&t->run.rec.outbox))
+	if (!is_idle(s->talk))
 		return err_set(err, AVA_EBUSY,
 			       "Ava is at work in this conversation: choose another model when "
 			       "she has answered, or stop her");

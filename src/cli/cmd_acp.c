@@ -226,6 +226,16 @@ static void add_text(struct buf *out, const char *text)
 	add_fence(out, longest + 1);
 }
 
+/* A block that is no text is named, and the prompt goes on. `data`: in base64. */
+static void add_named(struct buf *out, const char *type, const char *data)
+{
+	size_t len = strlen(data), bytes = len / 4 * 3;
+
+	for (size_t i = 0; i < 2 && len > i && data[len - 1 - i] == '='; i++)
+		bytes--;
+	buf_addf(out, "\n[%s, %zu bytes: Ava cannot read it]\n", type, bytes);
+}
+
 /* Some clients put a link among the words of a sentence, others send it beside one: where `next`
  * follows the link or the link follows a word, a blank parts them. */
 static void part_link(struct buf *out, const char *next)
@@ -262,10 +272,18 @@ static int add_blocks(struct buf *out, const json_t *blocks, const char *cwd, st
 			buf_adds(out, "\n\n");
 			add_link(out, json_str(file, "uri"), cwd);
 			add_text(out, json_str(file, "text"));
+		} else if (json_is_object(block)) {
+			const char *mime = json_str(file ? file : block, "mimeType");
+
+			buf_adds(out, "\n\n");
+			add_link(out, json_str(file ? file : block, "uri"), cwd);
+			add_named(out,
+				  mime[0]   ? mime
+				  : type[0] ? type
+					    : "a block without a type",
+				  json_str(file ? file : block, file ? "blob" : "data"));
 		} else {
-			return err_set(
-				err, AVA_EINVAL,
-				"Ava takes text and links; a block of this prompt is neither");
+			return err_set(err, AVA_EINVAL, "a block of the prompt is no object");
 		}
 		behind_link = strcmp(type, "resource_link") == 0;
 	}

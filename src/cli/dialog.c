@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -91,12 +92,16 @@ static int find(struct dialog *d, struct ava_error *err)
 {
 	json_t *is = NULL;
 	int rv = dialog_get(d, &is, err);
+	const char *cwd = json_str(is, "cwd");
 
 	if (rv == 0) {
 		snprintf(d->model, sizeof(d->model), "%s", json_str(is, "model"));
 		d->said = json_str(is, "title")[0] != '\0';
+	}
+	/* One whose folder is gone goes on in ours. */
+	if (rv == 0 && (d->cwd == NULL || cwd[0] == '\0' || access(cwd, F_OK) == 0)) {
 		free(d->cwd);
-		d->cwd = strdup(json_str(is, "cwd"));
+		d->cwd = strdup(cwd);
 		rv = d->cwd != NULL ? 0 : err_set(err, AVA_ENOMEM, "out of memory");
 	}
 	json_decref(is);
@@ -188,7 +193,7 @@ int dialog_say(struct dialog *d, const char *text, const char *seen, struct ava_
 	snprintf(path, sizeof(path), "/sessions/%s/messages", d->id);
 	for (int tries = 2; tries > 0; tries--) {
 		rv = api_post(d->c, &answer, err, path, "text", text, "request_id", request.text,
-			      "seen", seen, NULL);
+			      "seen", seen, "cwd", d->cwd, NULL);
 		if (rv != AVA_ENOENT || d->said || tries == 1)
 			break;
 		rv = dialog_model(d, d->model, err);

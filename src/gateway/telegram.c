@@ -33,7 +33,7 @@
 #include "base/error.h"
 #include "gateway/telegram_door.h"
 
-#define UPDATES_MAX 20 /* of one answer */
+#define UPDATES_MAX 40 /* of one answer: all parts of a text fit */
 #define STRIKES     3  /* that an update cannot be read, before it is passed over */
 
 static const char *const state_names[DOOR_NSTATES] = {"starting", "serving", "not listening",
@@ -309,8 +309,9 @@ static void listen_on(struct telegram *t, int64_t *next_ms)
 	t->asked = starting ? -1 : offset;
 	args = starting ? json_object()
 			: json_pack("{s:I,s:i,s:i,s:[ss]}", "offset", (json_int_t)offset, "timeout",
-				    TG_POLL_S, "limit", t->strikes > 0 ? 1 : UPDATES_MAX,
-				    "allowed_updates", "message", "callback_query");
+				    t->split.until_ms > 0 ? 0 : TG_POLL_S, "limit",
+				    t->strikes > 0 ? 1 : UPDATES_MAX, "allowed_updates", "message",
+				    "callback_query");
 	buf_init(&body, 4096);
 	if (!args || json_dump(&body, args) != 0)
 		body.failed = true;

@@ -20,6 +20,7 @@ struct core;
 #define TG_CODE_DIGITS 8
 #define TG_CODE_MS     600000
 #define TG_DISK_MS     5000             /* until the disk is tried again */
+#define TG_PARTS_MAX   32               /* of one text: 128 KB */
 #define TG_BUTTONS_MS  (7 * 86400000LL) /* of what has no time of its own */
 
 struct tg_asking { /* a verb under way; may outlive the door */
@@ -49,11 +50,21 @@ struct tg_saving { /* a commit; likewise */
 struct tg_hand {   /* the update that is carried out */
 	bool busy; /* a verb has it */
 	int64_t update, chat, message;
+	int64_t parts[TG_PARTS_MAX]; /* updates that go on with its text */
+	unsigned nparts;
 	char *text;         /* what was said; owned */
 	char callback[128]; /* of a button's press; "": it is none */
 	unsigned tries;     /* that could not be kept */
 	bool anew;          /* its conversation was begun */
 	int64_t due_ms;     /* not tried before */
+};
+
+/* Clients cut a text of more than 4,096 units into messages, at a paragraph if there is one in its
+ * second half. So what is longer than half of that may go on in the next message. */
+struct tg_split {
+	int64_t update;   /* whose end is waited for */
+	unsigned nparts;  /* that were there when it was looked at last */
+	int64_t until_ms; /* monotonic; 0: nothing is waited for */
 };
 
 enum tg_door {
@@ -86,6 +97,7 @@ struct telegram {
 	json_t *updates; /* of the last answer; NULL: none */
 	size_t at;
 	struct tg_hand hand;
+	struct tg_split split;
 	struct os_task pump;
 	struct os_timer *timer;
 	char code[TG_CODE_DIGITS + 1]; /* "": no pairing is open */

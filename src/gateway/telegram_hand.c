@@ -29,11 +29,23 @@
 #define CODE_TRIES 5
 #define TRIES      3 /* of what fails though the disk is well */
 
+/* Messages of one text: what clients cut at, in UTF-16 units; seconds between two by their dates;
+ * how long the next one is waited for, and asked for. (The service shortens answers to who asks the
+ * same twice within half a second.) */
+#define SPLIT_AT      ((size_t)4096)
+#define SPLIT_UNITS   (SPLIT_AT / 2)
+#define SPLIT_GAP_S   2
+#define SPLIT_WAIT_MS 2000
+#define SPLIT_ASK_MS  900
+
 /* ---- the update in hand */
 
 /* It is done with; the next one is begun when that is on disk. */
 static void hand_over(struct telegram *t)
 {
+	/* Its own update last: others between the parts are not confirmed by it. */
+	for (unsigned i = 0; i < t->hand.nparts; i++)
+		tg_see(&t->kept, t->hand.parts[i], clock_wall_ms());
 	tg_see(&t->kept, t->hand.update, clock_wall_ms());
 	t->at++;
 	t->hand.busy = false;
@@ -367,37 +379,117 @@ static int64_t whose(const json_t *m, const json_t *from)
 	return own ? id : 0;
 }
 
-static void begin_update(struct telegram *t, int64_t id, int64_t chat, const json_t *m,
+static int64_t replied_to(const json_t *m)
+{
+	return json_get_int(json_object_get(m, "reply_to_message"), "message_id", 0);
+}
+
+/* Whether the text of `m` may go on in the next message. */
+static bool split_may_follow(const json_t *m)
+{
+	const char *text = json_str(m, "text");
+
+	return tg_cut(text, strlen(text), SPLIT_UNITS) < strlen(text);
+}
+
+static bool split_follows(const json_t *m, const json_t *before)
+{
+	int64_t gap = json_get_int(m, "date", 0) - json_get_int(before, "date", 0);
+
+	return json_get_str(m, "text") && gap >= 0 && gap <= SPLIT_GAP_S &&
+	       (replied_to(m) == 0 || replied_to(m) == replied_to(before));
+}
+
+/* The text of the message at hand and of those that go on with it, which are noted as its parts. A
+ * client that cuts between words loses the blank; one that cuts at its limit does not. Returns
+ * whether another part may still come. */
+static bool split_gather(struct telegram *t, const json_t *m, struct buf *text)
+{
+	struct tg_hand *h = &t->hand;
+	bool more = split_may_follow(m);
+
+	buf_adds(text, json_str(m, "text"));
+	for (size_t i = t->at + 1; more && h->nparts < TG_PARTS_MAX; i++) {
+		const json_t *u = json_array_get(t->updates, i),
+			     *next = json_object_get(u, "message");
+		size_t len = strlen(json_str(m, "text"));
+
+		if (!u)
+			return true;
+		if (whose(next, json_object_get(next, "from")) != h->chat)
+			continue;
+		if (!split_follows(next, m))
+			return false;
+		if (tg_cut(json_str(m, "text"), len, SPLIT_AT - 1) == len)
+			buf_addc(text, '\n');
+		buf_adds(text, json_str(next, "text"));
+		h->parts[h->nparts++] = json_get_int(u, "update_id", -1);
+		m = next;
+		more = split_may_follow(m);
+	}
+	return false;
+}
+
+/* Whether the rest of the text at hand is waited for. Nothing of it is confirmed meanwhile, so all
+ * of it comes again with the next answer. */
+static bool split_waits(struct telegram *t)
+{
+	const struct tg_hand *h = &t->hand;
+	struct tg_split *s = &t->split;
+
+	if (s->update != h->update || s->nparts != h->nparts || s->until_ms == 0)
+		*s = (struct tg_split){h->update, h->nparts, tg_now(t) + SPLIT_WAIT_MS};
+	if (tg_now(t) >= s->until_ms)
+		return false;
+	json_decref(t->updates);
+	t->updates = NULL;
+	t->poll.next_ms = MAX(t->poll.next_ms, tg_now(t) + SPLIT_ASK_MS);
+	return true;
+}
+
+/* False: the rest of its text is waited for. */
+static bool begin_update(struct telegram *t, int64_t id, int64_t chat, const json_t *m,
 			 const json_t *q)
 {
-	const char *text = q ? NULL : json_get_str(m, "text");
-	const struct tg_card *card =
-		tg_card_at(&t->kept, chat,
-			   json_get_int(json_object_get(m, "reply_to_message"), "message_id", 0));
+	const struct tg_card *card = tg_card_at(&t->kept, chat, replied_to(m));
+	const char *caption = json_get_str(m, "caption");
 	struct tg_hand *h = &t->hand;
+	struct buf text;
 
 	free(h->text);
-	*h = (struct tg_hand){.busy = true,
-			      .update = id,
+	*h = (struct tg_hand){.update = id,
 			      .chat = chat,
 			      .message = json_get_int(m, "message_id", 0),
-			      .tries = h->update == id ? h->tries : 0,
-			      .text = text ? strdup(text) : NULL};
+			      .tries = h->update == id ? h->tries : 0};
+	buf_init(&text, TG_TEXT_BYTES);
+	if (!q && json_get_str(m, "text")) {
+		if (split_gather(t, m, &text) && split_waits(t)) {
+			buf_fini(&text);
+			return false;
+		}
+	} else if (!q && caption) {
+		buf_addf(&text, "%s\n[with a picture or file that Ava cannot read]", caption);
+	}
+	t->split = (struct tg_split){0};
+	h->busy = true;
+	h->text = text.len > 0 ? buf_take(&text, NULL) : NULL;
+	buf_fini(&text);
 	if (q) {
 		take_press(t, q);
 	} else if (!h->text) {
 		tg_say(t, chat, NULL, "I read text only.");
 		hand_over(t);
-	} else if (text[0] == '/') {
+	} else if (h->text[0] == '/') {
 		take_command(t);
 	} else if (card) {
-		answer_card(t, card, text);
+		answer_card(t, card, h->text);
 	} else {
 		say_it(t);
 	}
+	return true;
 }
 
-/* False: what was before it has to be on disk first. */
+/* False: what was before it has to be on disk first, or the rest of it has to come. */
 static bool take_update(struct telegram *t, int64_t id, const json_t *u)
 {
 	const json_t *q = json_object_get(u, "callback_query");
@@ -410,8 +502,7 @@ static bool take_update(struct telegram *t, int64_t id, const json_t *u)
 		return false;
 	if (l) {
 		l->blocked = false; /* they write again */
-		begin_update(t, id, who, m, q);
-		return true;
+		return begin_update(t, id, who, m, q);
 	}
 	if (who != 0 && !q)
 		try_code(t, who, from, json_str(m, "text"));
@@ -431,6 +522,11 @@ void tg_take_updates(struct telegram *t)
 			json_decref(t->updates);
 			t->updates = NULL;
 		} else if (!tg_is_update(id) || tg_seen(&t->kept, id)) {
+			/* A part that others stood before: now it is confirmed, too. */
+			if (tg_is_update(id) && id == tg_offset(&t->kept, clock_wall_ms())) {
+				tg_see(&t->kept, id, clock_wall_ms());
+				t->dirty = true;
+			}
 			t->at++;
 		} else if (!take_update(t, id, u)) {
 			return;

@@ -500,7 +500,7 @@ def test_bad():
             ("session/prompt", {"sessionId": "nope", "prompt": text}, -32002),
             ("session/prompt", {"sessionId": s}, -32602),
             ("session/prompt", {"sessionId": s, "prompt": []}, -32602),
-            ("session/prompt", {"sessionId": s, "prompt": [{"type": "image", "data": "", "mimeType": "x"}]}, -32602),
+            ("session/prompt", {"sessionId": s, "prompt": ["x"]}, -32602),
             ("session/prompt", {"sessionId": s, "prompt": [{"type": "text", "text": "y" * (2 << 20)}]}, -32602),
             ("session/load", {"sessionId": "../../etc", "cwd": CWD, "mcpServers": []}, -32002),
             ("session/load", {"sessionId": "00000000-0000-4000-8000-000000000000", "cwd": CWD,
@@ -576,6 +576,27 @@ def test_gone():
         p.stdin.write(b"[]\n" * 2)
         p.stdin.flush()
         check("who reads no more ends it", p.wait(LIMIT) == 0)
+
+
+def test_no_folder():
+    """A conversation whose folder is gone goes on in the client's."""
+    gone = T + "/gone"
+    os.makedirs(gone)
+    e = Editor("--model", script("moved", {"text": "Hello."}, {"tool_calls": [{"name": "read_file", "args": {"path": "parser.c"}}]},
+                                 {"text": "It is read."}, {"text": "From the terminal."}))
+    s = e.call("session/new", cwd=gone, mcpServers=[])["sessionId"]
+    e.prompt(s, "one")
+    e.close()
+    os.rmdir(gone)
+    e = Editor()
+    e.call("session/load", sessionId=s, cwd=CWD, mcpServers=[])
+    e.updates = []
+    check("in an editor", e.prompt(s, "two")["stopReason"] == "end_turn" and "It is read." in e.said(), e.updates)
+    check("with its files", any("parse_header" in json.dumps(u) for u in e.kinds("tool_call_update")), e.updates)
+    check("and it is told", daemon("/sessions/" + s)["cwd"] == CWD)
+    e.close()
+    out = ava("chat", "-c", s, input="three\n")
+    check("in a terminal", "From the terminal." in out, out)
 
 
 def test_sessions():
@@ -966,7 +987,7 @@ def test_deaf():
 
 def test_prompt():
     """Links and files of a prompt are told as a person would write them; escapes are shown."""
-    e, s = begin("--model", script("said", {"text": "\x1b[31mred\x1b[0m"}, *[{"text": "Well."}] * 5))
+    e, s = begin("--model", script("said", {"text": "\x1b[31mred\x1b[0m"}, *[{"text": "Well."}] * 6))
     e.call("session/prompt", sessionId=s, prompt=[
         {"type": "text", "text": "Look at "},
         {"type": "resource_link", "name": "p", "uri": f"file://{CWD}/a%20b.c"},
@@ -988,6 +1009,13 @@ def test_prompt():
     entries = daemon(f"/sessions/{s}/messages")["entries"]
     check("a link beside words is parted from them", "compare b.md b.md übrigens" in json.dumps(entries, ensure_ascii=False), entries)
     check("and one in a sentence stands as it was put", "in (b.md), please" in json.dumps(entries), entries)
+    e.call("session/prompt", sessionId=s, prompt=[
+        {"type": "text", "text": "see"},
+        {"type": "resource", "resource": {"uri": "file:///x/y.pdf", "mimeType": "application/pdf", "blob": "JVBERi0="}},
+        {"type": "image", "mimeType": "image/png", "data": "iVBORw=="}, {"type": "hologram"}])
+    entries = json.dumps(daemon(f"/sessions/{s}/messages")["entries"])
+    check("what is no text is named", all(x in entries for x in (
+        "/x/y.pdf\\n[application/pdf, 5 bytes: Ava cannot read it]", "[image/png, 4 bytes: Ava cannot", "[hologram, 0 bytes: Ava cannot")), entries)
     e.prompt(s, "my key is sk-ant-api03-" + "abcdefghij" * 9 + "AA, ok")
     check("what is changed for the log is not shown as said elsewhere", e.kinds("user_message_chunk") == [], e.updates)
     e.prompt(s, "/status")

@@ -161,15 +161,38 @@ check 'a command with the name of the bot' wait_for 20 twice 'The newest runs:'
 say $ME "/start $code" >/dev/null
 thrice() { has "$1" 3 && [ "$(count "$1")" = 3 ]; }
 check '/start again is a greeting' wait_for 20 thrice '/new - begin a new conversation'
-below=$(heard 'Review the code of kettle')
-bot say "{\"from\":$ME,\"more\":{\"photo\":[{\"file_id\":\"x\"}],\"caption\":\"Review the code of kettle\"}}" >/dev/null
 bot say "{\"from\":$ME,\"more\":{\"sticker\":{\"file_id\":\"x\"}},\"reply\":$quote}" >/dev/null
-check 'pictures are not read' wait_for 20 twice 'I read text only.'
-equal 'nor what stands below them' "$below" "$(heard 'Review the code of kettle')"
+check 'pictures are not read' wait_for 20 has 'I read text only.'
+bot say "{\"from\":$ME,\"more\":{\"photo\":[{\"file_id\":\"x\"}],\"caption\":\"hello\"}}" >/dev/null
+check 'what stands below one is, and Ava knows of it' wait_for 20 heard_once 'hello
+[with a picture or file that Ava cannot read]'
+wait_for 20 idle
+wait_for 20 quiet
 bot say "{\"from\":$ME,\"chat\":{\"id\":-5,\"type\":\"group\"},\"more\":{\"migrate_to_chat_id\":-1005}}" >/dev/null
 bot say "{\"from\":$ME,\"chat\":{\"id\":-1005,\"type\":\"supergroup\"},\"more\":{\"migrate_from_chat_id\":-5}}" >/dev/null
 say $ME "/status S-ffffff" >/dev/null
 check 'a run that is none is said' wait_for 20 has 'there is no run S-ffffff'
+
+# --- a text that the client cut
+
+long=$(printf 'Find where kettle is defined. %s' "$(yes 'Mind these notes, all of them.' | head -n 130 | tr '\n' ' ')")
+say $ME "$long" >/dev/null
+bot say '{"from":79,"text":"a stranger between"}' >/dev/null
+say $ME 'Only in C files, and at most 10 cents.' >/dev/null
+check 'is one message' wait_for 30 heard_once "$long
+Only in C files, and at most 10 cents."
+check 'and one quote' wait_for 30 quoted
+equal 'with what its end says' 10 "$("$AVA" proposals --json </dev/null | jq -r '.[0].config.limits.costCents | floor')"
+wait_for 20 taken
+"$AVA" reject "$P" >/dev/null </dev/null
+wait_for 20 idle
+wait_for 20 quiet
+say $ME "$long" >/dev/null
+check 'one that nothing follows is heard, too' wait_for 30 heard_once "$long"
+check 'and quoted' wait_for 30 quoted
+"$AVA" reject "$P" >/dev/null </dev/null
+wait_for 20 idle
+wait_for 20 quiet
 
 # --- the service refuses
 

@@ -66,6 +66,25 @@ play 'a result has gone out' sendMessage after pressed 'From S-'
 play 'nothing happens' none before none
 equal 'without a kill nothing comes twice' 1 "$(count "From $run_id")"
 
+# --- a text that the client cut, and a kill between its parts
+
+long=$(printf 'Find where kettle is defined. %s' "$(yes 'Mind these notes, all of them.' | head -n 130 | tr '\n' ' ')")
+up
+wait_for 30 is .state serving
+method=getUpdates when=after step=asked text=
+arm asked
+say $ME "$long" >/dev/null
+check 'a part is handed out: the kill came' wait_for 30 kill_came
+say $ME 'Only in C files.' >/dev/null
+both_heard() { heard_once "$long
+Only in C files."; }
+check 'both parts are one message' wait_for 60 seen_up both_heard
+check 'and one quote' wait_for 60 seen_up quoted
+equal 'no part alone' 0 "$(heard "$long")"
+wait_for 30 taken
+"$AVA" reject "$P" >/dev/null </dev/null
+wait_for 30 seen_up quiet
+
 # --- a question, its answer, and a run that is cancelled
 
 stop_daemon
