@@ -223,7 +223,8 @@ static unsigned talk_has(const struct talk *t)
 /* ---- calls */
 
 /* `why`: with a word on why it is needed. */
-static void talk_spawn_args(struct talk *t, struct jw *w, char *task, const char *role, bool why)
+static void talk_spawn_args(struct talk *t, struct jw *w, const char *task, const char *role,
+			    bool why)
 {
 	static const struct {
 		const char *role, *why;
@@ -279,7 +280,7 @@ static void talk_spawn(struct talk *t, const char *words, const char *more)
 	limits.cents = other.cents >= 0 ? other.cents : limits.cents;
 	limits.seconds = other.seconds > 0 ? other.seconds : limits.seconds;
 	w = draft_call(t->draft, "spawn_subagent");
-	talk_spawn_args(t, w, task, heard_role(plain), true);
+	talk_spawn_args(t, w, words, heard_role(plain), true);
 	talk_spawn_limits(w, &limits);
 	draft_call_end(t->draft);
 }
