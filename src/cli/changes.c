@@ -9,6 +9,7 @@
 #include "base/words.h"
 #include "cli/term.h"
 #include "codec/json.h"
+#include "codec/patch.h"
 
 static const char *files_word(const json_t *patch)
 {
@@ -25,11 +26,14 @@ void changes_show(FILE *f, const json_t *patch)
 	{
 		const char *how = json_str(one, "how");
 
-		term_print(f, "  %s  +%" PRId64 " -%" PRId64 "%s\n", json_str(one, "path"),
+		term_print(f, "  %s  +%" PRId64 " -%" PRId64 "%s%s\n", json_str(one, "path"),
 			   json_get_int(one, "added", 0), json_get_int(one, "removed", 0),
 			   strcmp(how, "new") == 0       ? "  (new)"
 			   : strcmp(how, "deleted") == 0 ? "  (deleted)"
-							 : "");
+							 : "",
+			   patch_obeyed(json_str(one, "path"))
+				   ? "  (programs or agents obey it: asked about by itself)"
+				   : "");
 	}
 	if (files > (int64_t)json_array_size(list))
 		fprintf(f, "  and %" PRId64 " more\n", files - (int64_t)json_array_size(list));

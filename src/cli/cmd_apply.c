@@ -24,6 +24,7 @@
 
 #include "base/below.h"
 #include "base/error.h"
+#include "base/settings.h"
 #include "base/util.h"
 #include "cli/api.h"
 #include "cli/changes.h"
@@ -36,11 +37,14 @@
 
 static struct {
 	bool check, yes, json;
+	struct opt_list also;
 } o;
 
 static const struct opt apply_opts[] = {
 	OPT("check", 0, FLAG, NULL, check, "only say whether it fits: nothing is asked or written"),
 	OPT("yes", 'y', FLAG, NULL, yes, "do not ask"),
+	OPT("also", 0, LIST, "PATH", also,
+	    "write this file too, which programs or agents obey; may be given several times"),
 	OPT("json", 0, FLAG, NULL, json, "what was done as one JSON object"),
 };
 
@@ -52,7 +56,7 @@ struct target {
 	char *data;
 	size_t len; /* as it shall be */
 	struct stat was;
-	bool there;
+	bool there, obeyed; /* programs obey it, and there was no yes to it */
 	char spare[sizeof(BELOW_SPARE) + 48];
 };
 
@@ -61,8 +65,8 @@ struct apply {
 	json_t *got; /* of GET /runs/{id}/patch; owned */
 	struct patch patch;
 	struct target *targets;
-	size_t fit, there, clashes;
-	int fd; /* the folder */
+	size_t fit, there, clashes, obeyed; /* fit: without those that are obeyed */
+	int fd, lock;                       /* the folders of the project and of the run */
 };
 
 static void apply_fini(struct apply *a)
@@ -76,6 +80,8 @@ static void apply_fini(struct apply *a)
 	json_decref(a->got);
 	if (a->fd >= 0)
 		close(a->fd);
+	if (a->lock >= 0)
+		close(a->lock);
 }
 
 /* ---- what is to be done */
@@ -125,6 +131,14 @@ static bool below_a_file(const struct apply *a, const char *path)
 	return dir < 0 && errno == ENOTDIR;
 }
 
+static bool named_also(const char *path)
+{
+	for (size_t i = 0; i < o.also.n; i++)
+		if (strcmp(o.also.items[i], path) == 0)
+			return true;
+	return false;
+}
+
 /* Try one file; what stops only it is a clash. */
 static int try_one(struct apply *a, struct target *t, struct ava_error *err)
 {
@@ -158,7 +172,9 @@ static int try_one(struct apply *a, struct target *t, struct ava_error *err)
 	if (fit < 0 || (fit == PATCH_FITS && !t->data))
 		return err_set(err, AVA_ENOMEM, "out of memory");
 	t->fit = (enum patch_fit)fit;
-	a->fit += fit == PATCH_FITS;
+	t->obeyed = fit == PATCH_FITS && patch_obeyed(t->f->path) && !named_also(t->f->path);
+	a->obeyed += t->obeyed;
+	a->fit += fit == PATCH_FITS && !t->obeyed;
 	a->there += fit == PATCH_DONE;
 	a->clashes += fit == PATCH_CLASHES;
 	return 0;
@@ -184,10 +200,24 @@ static int plan(struct apply *a, struct ava_error *err)
 			 a->run, i);
 		rv = try_one(a, &a->targets[i], err);
 	}
+	for (size_t i = 0; rv == 0 && i < o.also.n; i++) {
+		bool found = false;
+
+		for (size_t k = 0; k < a->patch.n; k++)
+			found |= strcmp(a->patch.files[k].path, o.also.items[i]) == 0;
+		if (!found)
+			rv = err_set(err, AVA_EINVAL, "--also %.300s: %s changes no such file",
+				     o.also.items[i], a->run);
+	}
 	return rv;
 }
 
 /* ---- doing it */
+
+static bool is_written(const struct target *t)
+{
+	return t->fit == PATCH_FITS && !t->obeyed;
+}
 
 static mode_t mode_of(const struct target *t)
 {
@@ -228,12 +258,12 @@ static int write_spares(struct apply *a, struct ava_error *err)
 	for (size_t i = 0; rv == 0 && i < a->patch.n; i++) {
 		struct target *t = &a->targets[i];
 
-		if (t->fit == PATCH_FITS && !t->f->is_gone)
+		if (is_written(t) && !t->f->is_gone)
 			rv = below_write(a->fd, t->f->path, t->spare, t->data, t->len, mode_of(t),
 					 err);
 	}
 	for (size_t i = 0; rv == 0 && i < a->patch.n; i++)
-		if (a->targets[i].fit == PATCH_FITS && !still(a, &a->targets[i]))
+		if (is_written(&a->targets[i]) && !still(a, &a->targets[i]))
 			rv = err_set(err, AVA_EBUSY, "%.300s was changed just now: ask again",
 				     a->targets[i].f->path);
 	return rv;
@@ -255,7 +285,7 @@ static int put_all(struct apply *a, struct ava_error *err)
 		for (size_t i = 0; rv == 0 && i < a->patch.n; i++) {
 			const struct target *t = &a->targets[i];
 
-			if (t->fit != PATCH_FITS || t->f->is_gone != gone)
+			if (!is_written(t) || t->f->is_gone != gone)
 				continue;
 			rv = gone ? below_remove(a->fd, t->f->path, NULL, err)
 				  : below_rename(a->fd, t->f->path, t->spare, err);
@@ -272,14 +302,34 @@ static int put_all(struct apply *a, struct ava_error *err)
 	return rv;
 }
 
+/* Another one of the same run has the same spares. What is locked is the run's own folder: any user
+ * who may read the project's could hold a lock there for ever. */
+static int lock_run(struct apply *a, struct ava_error *err)
+{
+	char root[ROOT_PATH_MAX], path[ROOT_PATH_MAX + 40];
+	int rv = settings_data_root(root, sizeof(root), err);
+
+	if (rv != 0)
+		return rv;
+	snprintf(path, sizeof(path), "%s/runs/%.30s", root, a->run);
+	a->lock = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (a->lock >= 0 && flock(a->lock, LOCK_EX | LOCK_NB) == 0)
+		return 0;
+	if (a->lock >= 0 && errno == EWOULDBLOCK) {
+		cli_note("another `ava apply %s` is at work: waiting for it", a->run);
+		if (flock(a->lock, LOCK_EX) == 0)
+			return 0;
+	}
+	return err_sys(err, "lock %.300s", path);
+}
+
 static int write_all(struct apply *a, struct ava_error *err)
 {
 	sigset_t hold, was;
-	int rv;
+	int rv = lock_run(a, err);
 
-	/* Another one of the same run has the same spares. */
-	if (flock(a->fd, LOCK_EX) != 0)
-		return err_sys(err, "lock %.300s", a->cwd);
+	if (rv != 0)
+		return rv;
 	sigemptyset(&hold);
 	sigaddset(&hold, SIGINT);
 	sigaddset(&hold, SIGTERM);
@@ -297,7 +347,10 @@ static int write_all(struct apply *a, struct ava_error *err)
 
 static const char *state_of(const struct target *t)
 {
-	return t->fit == PATCH_FITS ? "fits" : t->fit == PATCH_DONE ? "there" : "clashes";
+	return t->obeyed              ? "obeyed"
+	       : t->fit == PATCH_FITS ? "fits"
+	       : t->fit == PATCH_DONE ? "there"
+				      : "clashes";
 }
 
 static void print_json(const struct apply *a, const char *state)
@@ -354,23 +407,74 @@ static int say_clashes(const struct apply *a)
 			 json_str(json_object_get(a->got, "about"), "path"));
 }
 
-static int ask(const struct apply *a, struct ava_error *err)
+/* 1: yes, 0: no, -1: nobody answers; else an error. */
+static int answered(struct ava_error *err)
 {
 	char answer[4096];
 	int rv;
 
-	if (o.yes)
-		return 0;
-	term_print(stderr, "Write %s%zu file%s in %s? [Yes/No] ", a->there > 0 ? "the other " : "",
-		   a->fit, a->fit == 1 ? "" : "s", a->cwd);
+	fputs("? [Yes/No] ", stderr);
 	fflush(stderr);
 	rv = task_answer(STDIN_FILENO, answer, err);
-	if (rv > 0 && (strcasecmp(answer, "yes") == 0 || strcasecmp(answer, "y") == 0))
-		return 0;
 	if (rv == 0 && isatty(STDIN_FILENO))
 		fputc('\n', stderr);
+	if (rv <= 0)
+		return rv < 0 ? rv : -1;
+	return strcasecmp(answer, "yes") == 0 || strcasecmp(answer, "y") == 0;
+}
+
+/* Files that programs obey are asked about one by one, and shown whole. */
+static void ask_obeyed(struct apply *a)
+{
+	struct ava_error err;
+
+	for (size_t i = 0; i < a->patch.n && !o.yes; i++) {
+		struct target *t = &a->targets[i];
+
+		if (!t->obeyed)
+			continue;
+		term_print(stderr, "\n%s is a file that programs or agents obey%s:\n%.*s",
+			   t->f->path, t->f->is_gone ? ", and goes" : "",
+			   (int)(t->f->end - t->f->hunks), t->f->hunks);
+		term_print(stderr, "Write %s", t->f->path);
+		if (answered(&err) != 1)
+			continue;
+		t->obeyed = false;
+		a->obeyed--;
+		a->fit++;
+	}
+}
+
+/* 0: something shall be written. */
+static int ask(struct apply *a, struct ava_error *err)
+{
+	int yes = 1;
+
+	if (!o.yes && a->fit > 0) {
+		term_print(stderr, "Write %s%zu file%s in %s", a->there > 0 ? "the other " : "",
+			   a->fit, a->fit == 1 ? "" : "s", a->cwd);
+		yes = answered(err);
+	}
+	if (yes == 1)
+		ask_obeyed(a);
+	if (yes == 1 && a->fit > 0)
+		return 0;
+	if (yes == 1)
+		return err_set(err, AVA_EREJECTED,
+			       "nothing was written: programs or agents obey what it changes, so "
+			       "each file is named (--also PATH) or asked about");
 	return err_set(err, AVA_EREJECTED, "no yes: nothing was written%s",
-		       rv == 0 ? " (use --yes to confirm without one)" : "");
+		       yes < 0 ? " (use --yes to confirm without one)" : "");
+}
+
+static void say_obeyed(const struct apply *a)
+{
+	for (size_t i = 0; i < a->patch.n; i++)
+		if (a->targets[i].obeyed)
+			term_print(stdout,
+				   "Not written: %s, which programs or agents obey; write it: "
+				   "ava apply %s --also '%s'\n",
+				   a->targets[i].f->path, a->run, a->targets[i].f->path);
 }
 
 /* The record of it; the files are written whatever becomes of this. */
@@ -408,6 +512,8 @@ static int done(struct client **c, const struct apply *a)
 	else
 		term_print(stdout, "Written: %zu file%s in %s.%s\n", a->fit, a->fit == 1 ? "" : "s",
 			   a->cwd, a->there > 0 ? " The others had their changes already." : "");
+	if (!o.json)
+		say_obeyed(a);
 	return CLI_DONE;
 }
 
@@ -426,15 +532,16 @@ static int apply(struct client **c, struct apply *a)
 	if (a->clashes > 0)
 		return say_clashes(a);
 	if (o.check && o.json)
-		print_json(a, a->fit > 0 ? "fits" : "there");
+		print_json(a, a->fit + a->obeyed > 0 ? "fits" : "there");
 	else if (o.check)
 		term_print(stdout,
-			   a->fit > 0 ? "It fits %s; nothing was written. Write it: ava apply %s\n"
-				      : "All of it is in %s already.\n",
+			   a->fit + a->obeyed > 0
+				   ? "It fits %s; nothing was written. Write it: ava apply %s\n"
+				   : "All of it is in %s already.\n",
 			   a->cwd, a->run);
 	if (o.check)
 		return CLI_DONE;
-	if (a->fit > 0)
+	if (a->fit + a->obeyed > 0)
 		rv = ask(a, &err);
 	if (rv == 0)
 		rv = write_all(a, &err);
@@ -445,7 +552,7 @@ static int apply(struct client **c, struct apply *a)
 
 static int apply_run(int argc, char **argv)
 {
-	struct apply a = {.run = argv[0], .fd = -1, .cwd = ""};
+	struct apply a = {.run = argv[0], .fd = -1, .lock = -1, .cwd = ""};
 	struct ava_error err;
 	struct client *c;
 	int code;

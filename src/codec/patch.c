@@ -7,6 +7,7 @@
 #include "codec/patch.h"
 
 #include <ava.h>
+#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,6 +77,39 @@ const char *patch_protected(const char *path)
 		path += n + (path[n] == '/');
 	}
 	return NULL;
+}
+
+bool patch_obeyed(const char *path)
+{
+	static const char *const names[] = {
+		"agents*.md",
+		"agent.md",
+		"claude*.md",
+		"gemini*.md",
+		"qwen*.md",
+		"codex.md",
+		"skill.md",
+		"conventions.md",
+		"copilot-instructions.md",
+		"*.mdc",
+		"opencode.json*",
+		"crush.json",
+		"*mcp.json",
+		"*.code-workspace",
+		"gemini-extension.json",
+		"warp.md",
+		"mise*.toml",
+		"sitecustomize.py",
+		"usercustomize.py",
+	};
+	const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+
+	if (path[0] == '.' || strstr(path, "/."))
+		return true;
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (fnmatch(names[i], name, FNM_CASEFOLD) == 0)
+			return true;
+	return false;
 }
 
 /* ---- lines */

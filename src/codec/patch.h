@@ -37,6 +37,9 @@ bool patch_path_ok(const char *path);
  * settings of editors, shells and agents, what is loaded into environments): never written,
  * at any depth. The name that `path` has among them (static), or NULL. */
 const char *patch_protected(const char *path);
+/* Files that programs and agents obey where they find them, though a project may well have them:
+ * all that begins with a dot or lies in a folder that does, and what instructs agents. */
+bool patch_obeyed(const char *path);
 
 /* Append how `path` comes from `old` to `now`. 1: it does, 0: nothing differs, or
  * AVA_ENOMEM, AVA_ETOOBIG. Both are text. */

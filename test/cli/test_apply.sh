@@ -304,6 +304,33 @@ AVA_MODEL=offline
 stop_daemon
 contains 'Ava can ask for the grant, and the quote says so' "may change a private copy of $repo" "$OUT"
 
+# --- files that programs and agents obey
+
+{
+	turn run_bash '{"command":"mkdir -p .github/workflows; echo evil >.github/workflows/x.yml; echo be bad >AGENTS.md; echo fine >fine.txt","cwd":"."}'
+	end
+} >"$T/turns.jsonl"
+cd "$repo" || exit 99
+play
+contains 'the result marks them' '.github/workflows/x.yml' "$OUT"
+run "$AVA" result "$run_id"
+contains 'so that they are seen' 'AGENTS.md  +1 -0  (new)  (programs or agents obey it' "$OUT"
+run "$AVA" apply "$run_id" --yes
+exits '--yes writes the others' 0
+equal 'alone' 'fine' "$(cat fine.txt .github/workflows/x.yml AGENTS.md 2>/dev/null)"
+contains 'and says how to write each' "ava apply $run_id --also '.github/workflows/x.yml'" "$OUT"
+run "$AVA" apply "$run_id" --yes
+exits 'what is left alone is no yes' 4
+printf 'no\nyes\n' | "$AVA" apply "$run_id" >"$OUT" 2>"$ERR"
+equal 'each is asked about by itself' '0 be bad' "$? $(cat AGENTS.md .github/workflows/x.yml 2>/dev/null)"
+contains 'and shown whole' '+evil' "$ERR"
+run "$AVA" apply "$run_id" --yes --json --also .github/workflows/x.yml
+exits 'one that is named is written' 0
+equal 'as it was' evil "$(cat .github/workflows/x.yml)"
+run "$AVA" apply "$run_id" --also nowhere
+exits 'one that is none of them' 2
+rm -rf .github AGENTS.md fine.txt
+
 # --- what is refused
 
 mkdir -p "$T/big" && cd "$T/big" && truncate -s 300M big.bin && echo x >small

@@ -258,6 +258,36 @@ TEST(names)
 			fail_msg("%s is protected", free_ones[i]);
 }
 
+TEST(what_programs_and_agents_obey)
+{
+	static const char *const obeyed[] = {".github/workflows/x.yml",
+					     "sub/.husky/pre-commit",
+					     ".vimrc",
+					     "CLAUDE.md",
+					     "a/agents.md",
+					     "Gemini.md",
+					     "x.mcp.json",
+					     "AGENTS.override.md",
+					     "SKILL.md",
+					     "sitecustomize.py",
+					     "mise.toml",
+					     "p.code-workspace",
+					     ".ava/roles/x.md",
+					     ".clinerules",
+					     ".npmrc",
+					     "claude.local.md"};
+	static const char *const not_obeyed[] = {"src/agent.c", "agents/list.py", "README.md",
+						 "a.b/c",       "claude.py",      "mcp.json.c",
+						 "x..y"};
+
+	for (size_t i = 0; i < ARRAY_LEN(obeyed); i++)
+		if (!patch_obeyed(obeyed[i]))
+			fail_msg("%s is not", obeyed[i]);
+	for (size_t i = 0; i < ARRAY_LEN(not_obeyed); i++)
+		if (patch_obeyed(not_obeyed[i]))
+			fail_msg("%s is", not_obeyed[i]);
+}
+
 /* Cut at every byte, and with every byte changed, fuzz_patch reads and tries one. */
 TEST(no_patches)
 {
