@@ -46,11 +46,9 @@
 #define DIRTY_MAX       16               /* sessions of a reading, which is one turn of the loop */
 #define AGE_MS          (7 * 86400000ll) /* older folders are not looked at by themselves */
 #define MESSAGE_CHARS   2000             /* of what an agent said, in the log */
-#define TASKS_MAX       1000
-#define LISTED_MAX      500  /* sessions in an answer */
-#define NEWBORN_MS      1000 /* after its start an agent is looked at again, */
-#define NEWBORN_LOOK_MS 250  /* so often, until it is known who spawned it */
-#define ALONE_FACTOR    12   /* a process alone is a sign of life so many times longer */
+#define LISTED_MAX      500              /* sessions in an answer */
+#define NEWBORN_MS      1000             /* after its start an agent is looked at again, */
+#define NEWBORN_LOOK_MS 250              /* so often, until it is known who spawned it */
 
 /* What the log has of an agent. */
 struct known {
@@ -62,8 +60,9 @@ struct known {
 struct dirty {
 	char session[CARD_NAME_MAX + 1];
 	struct claude_team team; /* two "": of none */
+	bool shared;             /* its tasks with others */
 	int watch, tasks_watch;  /* inotify's; -1: none */
-	json_t *cards;           /* read by the job: agentId -> card */
+	json_t *cards;           /* read by the job: its file's name -> card */
 };
 
 struct reading {
@@ -75,8 +74,8 @@ struct reading {
 	int64_t since_ms;
 	struct dirty *sessions;
 	size_t n, cap;
-	struct claude_names found; /* of the first: what is to be read next */
-	json_t *logged;            /* "session/agent" -> {updatedAt, status}; of the first */
+	struct claude_list found; /* of the first: what is to be read next */
+	json_t *logged;           /* "session/agent" -> {updatedAt, status}; of the first */
 	bool no_folder, no_room;
 };
 
@@ -120,6 +119,8 @@ static void tell_session(struct core *c, const struct dirty *d)
 		tell(c, d->team.name); /* who looks at the team looks at its leader's agents */
 	if (d->team.leader[0] && strcmp(d->team.leader, d->session) != 0)
 		tell(c, d->team.leader); /* and the tasks are the team's */
+	if (d->shared)
+		tell(c, "*");
 }
 
 /* ---- reading, on a thread of the pool */
@@ -136,30 +137,10 @@ static struct dirty *add_dirty(struct reading *r, const char *session)
 	return d;
 }
 
-/* Those of the last days, which are the ones that a person may still look at. */
-static void find_sessions(struct reading *r)
-{
-	struct claude_names *names = &r->found;
-	size_t n = 0;
-	int dir = open(r->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	struct stat st;
-
-	if (dir < 0)
-		return;
-	names->max = 100000;
-	(void)sys->list(dir, ".", claude_names_add, names);
-	for (size_t i = 0; i < names->n; i++)
-		if (fstatat(dir, names->v[i], &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-		    S_ISDIR(st.st_mode) && st.st_mtim.tv_sec * 1000ll >= r->since_ms)
-			memmove(names->v[n++], names->v[i], sizeof(names->v[0]));
-	names->n = n;
-	close(dir);
-}
-
 /* The newest line of each agent wins. */
 static void read_log(struct reading *r)
 {
-	char since[CLOCK_ISO_LEN + 1], key[2 * CARD_NAME_MAX + 2];
+	char since[CLOCK_ISO_LEN + 1], key[2 * CARD_NAME_MAX + 2], agent[CARD_NAME_MAX + 1];
 	struct ava_log_query q = {.root = r->job.core->root,
 				  .types = "Custom",
 				  .search = "claude.agent",
@@ -178,8 +159,9 @@ static void read_log(struct reading *r)
 		json_t *data = json_object_get(content, "data");
 
 		if (strcmp(json_str(content, "customType"), "claude.agent") == 0 && data) {
-			snprintf(key, sizeof(key), "%s/%s", json_str(line, "sessionId"),
-				 json_str(data, "agentId"));
+			card_name(json_str(data, "agentId"), agent);
+			snprintf(key, sizeof(key), "%.*s/%s", CARD_NAME_MAX,
+				 json_str(line, "sessionId"), agent);
 			json_object_set(r->logged, key, data);
 		}
 		json_decref(line);
@@ -190,31 +172,34 @@ static void read_log(struct reading *r)
 static void reading_job(struct job *j)
 {
 	struct reading *r = CONTAINER_OF(j, struct reading, job);
+	char path[PATH_MAX + CARD_NAME_MAX + 16], tasks[CARD_NAME_MAX + 1];
 	struct claude_teams teams;
 	struct stat st;
 
-	r->no_folder = stat(r->folder, &st) != 0 || !S_ISDIR(st.st_mode);
+	snprintf(path, sizeof(path), "%s/tasks", r->home);
+	r->no_folder = (stat(r->folder, &st) != 0 || !S_ISDIR(st.st_mode)) && stat(path, &st) != 0;
 	if (r->no_folder)
 		return;
 	if (r->first) {
 		read_log(r);
-		find_sessions(r);
+		claude_sessions(&r->found, r->home, CARD_FOLDER, r->since_ms);
+		claude_sessions(&r->found, r->home, "tasks", r->since_ms);
 	}
 	claude_teams_read(&teams, r->home);
 	for (size_t i = 0; i < r->n; i++) {
 		struct dirty *d = &r->sessions[i];
-		char path[PATH_MAX + CARD_NAME_MAX + 16];
 
 		/* Watched before it is read: what changes in between is read again. */
 		snprintf(path, sizeof(path), "%s/%s", r->folder, d->session);
 		d->watch = inotify_add_watch(r->notify, path,
-					     IN_CLOSE_WRITE | IN_MOVED_TO | IN_ONLYDIR |
+					     IN_CLOSE_WRITE | IN_MOVE | IN_ONLYDIR |
 						     IN_DELETE_SELF | IN_DONT_FOLLOW);
 		r->no_room |= d->watch < 0 && errno == ENOSPC;
 		d->cards = claude_cards(r->folder, d->session);
 		d->team = *claude_teams_find(&teams, d->session);
-		snprintf(path, sizeof(path), "%s/tasks/%s", r->home,
-			 d->team.name[0] ? d->team.name : d->session);
+		claude_tasks_folder(&d->team, d->cards, d->session, tasks);
+		d->shared = !d->team.name[0] && strcmp(tasks, d->session) != 0;
+		snprintf(path, sizeof(path), "%s/tasks/%s", r->home, tasks);
 		d->tasks_watch = inotify_add_watch(r->notify, path,
 						   IN_CLOSE_WRITE | IN_MOVED_TO | IN_DELETE |
 							   IN_ONLYDIR | IN_DONT_FOLLOW);
@@ -555,7 +540,7 @@ static void reading_done(struct job *j)
 		note_dirty(w, r->sessions[i].session);
 	w->unmapped = false;
 	for (size_t i = 0; i < r->found.n; i++)
-		note_dirty(w, r->found.v[i]);
+		note_dirty(w, r->found.v[i].name);
 	more = w->first || w->dirty.count > 0; /* told of meanwhile */
 	w->first |= r->no_folder && r->first;
 	for (size_t i = 0; i < r->n; i++)
@@ -652,7 +637,7 @@ static void take_notice(struct claude *w, const struct inotify_event *e)
 	} else if (e->wd <= 0 || (size_t)e->wd >= w->watched_cap || !w->watched[e->wd]) {
 		w->unmapped |= w->reading != NULL;
 	} else {
-		if (e->len > 0 && card_agent(e->name, agent))
+		if (e->len > 0 && card_stem(e->name, agent))
 			note_dirty(w, w->watched[e->wd]);
 		if (e->mask & IN_IGNORED) {
 			free(w->watched[e->wd]);
@@ -751,31 +736,21 @@ struct claude_ask {
 	struct settings settings;
 };
 
-/* One that works without a sign of life is stopped, and nobody knows why. */
-static void judge_card(json_t *card, int64_t stale_ms)
-{
-	int64_t now = clock_wall_ms(), seen = card_time(card, "updatedAt");
-	char iso[CLOCK_ISO_LEN + 1];
-	struct stat st;
-
-	if (strcmp(json_str(card, "status"), "active") != 0)
-		return;
-	if (stat(json_str(card, "transcript"), &st) == 0)
-		seen = MAX(seen, st.st_mtim.tv_sec * 1000ll);
-	if (now - seen <= stale_ms ||
-	    (card_process_lives(card) && now - seen <= ALONE_FACTOR * stale_ms))
-		return;
-	clock_iso(seen, iso);
-	json_object_set_new(card, "status", json_string("stopped"));
-	json_object_set_new(card, "reason", json_string("unknown"));
-	json_object_set_new(card, "stoppedAt", json_string(iso));
-}
-
 static int dump(struct verb_work *work, const json_t *v, struct ava_error *err)
 {
 	int rv = json_dump(work->answer.w.out, v);
 
 	return rv == 0 ? 0 : err_set(err, rv, "the answer is too large, or memory is short");
+}
+
+static void judge_cards(json_t *cards, int64_t stale_ms)
+{
+	const char *name;
+	json_t *card;
+
+	json_object_foreach(cards, name, card) if (json_is_object(card))
+		claude_judge(card, stale_ms);
+	claude_mark_ghosts(cards);
 }
 
 static int agents_job(struct verb_work *work, struct ava_error *err)
@@ -784,7 +759,7 @@ static int agents_job(struct verb_work *work, struct ava_error *err)
 	char folder[PATH_MAX + 32];
 	json_t *cards, *list = json_array(), *card;
 	struct claude_teams teams;
-	const char *agent, *leader;
+	const char *name, *leader;
 	int rv;
 
 	if (!card_is_name(work->id))
@@ -794,13 +769,9 @@ static int agents_job(struct verb_work *work, struct ava_error *err)
 	snprintf(folder, sizeof(folder), "%s/" CARD_FOLDER, q->home);
 	cards = claude_cards(folder, *leader ? leader : work->id);
 	claude_teams_fini(&teams);
-	json_object_foreach(cards, agent, card)
-	{
-		if (!json_is_object(card))
-			continue;
-		judge_card(card, q->stale_ms);
+	judge_cards(cards, q->stale_ms);
+	json_object_foreach(cards, name, card) if (json_is_object(card))
 		json_array_append(list, card);
-	}
 	rv = dump(work, list, err);
 	json_decref(list);
 	json_decref(cards);
@@ -811,53 +782,53 @@ static int agents_job(struct verb_work *work, struct ava_error *err)
 static int tasks_job(struct verb_work *work, struct ava_error *err)
 {
 	const struct claude_ask *q = work->own;
-	struct claude_names names = {.cards = true, .max = TASKS_MAX};
-	char path[PATH_MAX + CARD_NAME_MAX + 16];
-	json_t *list = json_array();
+	char path[PATH_MAX + CARD_NAME_MAX + 16], folder[CARD_NAME_MAX + 1];
 	struct claude_teams teams;
-	const char *team;
-	int dir, rv;
+	json_t *cards, *list;
+	int rv;
 
 	if (!card_is_name(work->id))
 		return err_set(err, AVA_ENOENT, "there is no session of that name");
 	claude_teams_read(&teams, q->home);
-	team = claude_teams_find(&teams, work->id)->name;
-	snprintf(path, sizeof(path), "%s/tasks/%s", q->home, *team ? team : work->id);
+	snprintf(path, sizeof(path), "%s/" CARD_FOLDER, q->home);
+	cards = claude_cards(path, work->id);
+	claude_tasks_folder(claude_teams_find(&teams, work->id), cards, work->id, folder);
 	claude_teams_fini(&teams);
-	dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (dir >= 0) {
-		(void)sys->list(dir, ".", claude_names_add, &names);
-		for (size_t i = 0; i < names.n; i++) {
-			json_t *task = card_read_object(dir, names.v[i]);
-
-			if (task && !json_object_get(task, "id"))
-				json_object_set_new(task, "id", json_string(names.v[i]));
-			json_array_append_new(list, task);
-		}
-		free(names.v);
-		close(dir);
-	}
+	snprintf(path, sizeof(path), "%s/tasks/%s", q->home, folder);
+	list = claude_tasks(path);
 	rv = dump(work, list, err);
 	json_decref(list);
+	json_decref(cards);
 	return rv;
 }
 
-static void add_session(json_t *list, const struct claude_ask *q, const char *folder,
-			const char *session, const char *team, int64_t changed_ms)
+/* With cards, or with tasks alone: a team's are its leader's. */
+static void add_session(json_t *list, const struct claude_ask *q, const struct claude_teams *teams,
+			const struct claude_aged *session)
 {
-	char iso[CLOCK_ISO_LEN + 1];
-	json_t *cards = claude_cards(folder, session), *card;
+	const struct claude_team *team = claude_teams_find(teams, session->name);
+	bool leads = session->tasks && *team->leader;
+	char iso[CLOCK_ISO_LEN + 1], path[PATH_MAX + CARD_NAME_MAX + 16];
 	json_int_t active = 0, idle = 0, stopped = 0;
-	const char *agent, *cwd = "", *newest = "";
+	const char *name, *cwd = "", *newest = "";
+	json_t *cards, *card;
 
-	json_object_foreach(cards, agent, card)
+	snprintf(path, sizeof(path), "%s/" CARD_FOLDER, q->home);
+	cards = claude_cards(path, leads ? team->leader : session->name);
+	snprintf(path, sizeof(path), "%s/tasks/%s", q->home, session->name);
+	if (session->tasks ? json_object_size(cards) > 0 || !claude_has_cards(AT_FDCWD, path)
+			   : json_object_size(cards) == 0) {
+		json_decref(cards);
+		return;
+	}
+	judge_cards(cards, q->stale_ms);
+	json_object_foreach(cards, name, card)
 	{
-		const char *updated = json_str(card, "updatedAt"), *status;
+		const char *updated = json_str(card, "updatedAt");
+		const char *status = json_str(card, "status");
 
-		if (!json_is_object(card))
+		if (json_object_get(card, "ghost"))
 			continue;
-		judge_card(card, q->stale_ms);
-		status = json_str(card, "status");
 		active += strcmp(status, "active") == 0;
 		idle += strcmp(status, "idle") == 0;
 		stopped += strcmp(status, "stopped") == 0;
@@ -866,46 +837,29 @@ static void add_session(json_t *list, const struct claude_ask *q, const char *fo
 			cwd = json_str(card, "cwd");
 		}
 	}
-	clock_iso(changed_ms, iso);
+	clock_iso(session->ms, iso);
 	json_array_append_new(list, json_pack("{s:s,s:s,s:s,s:s,s:{s:I,s:I,s:I}}", "sessionId",
-					      session, "team", team, "cwd", cwd, "updatedAt",
-					      *newest ? newest : iso, "agents", "active", active,
-					      "idle", idle, "stopped", stopped));
+					      session->name, "team", team->name, "cwd", cwd,
+					      "updatedAt", *newest ? newest : iso, "agents",
+					      "active", active, "idle", idle, "stopped", stopped));
 	json_decref(cards);
 }
 
 static int sessions_job(struct verb_work *work, struct ava_error *err)
 {
 	const struct claude_ask *q = work->own;
-	struct claude_names names = {.max = 100000};
-	char folder[PATH_MAX + 32];
+	struct claude_list found = {0};
 	struct claude_teams teams;
-	struct claude_aged *aged = NULL;
 	json_t *list = json_array(), *all;
-	size_t n = 0;
-	struct stat st;
-	int dir, rv;
+	int rv;
 
-	snprintf(folder, sizeof(folder), "%s/" CARD_FOLDER, q->home);
-	dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (dir >= 0) {
-		(void)sys->list(dir, ".", claude_names_add, &names);
-		aged = calloc(names.n + 1, sizeof(*aged));
-		for (size_t i = 0; aged && i < names.n; i++) {
-			if (fstatat(dir, names.v[i], &st, AT_SYMLINK_NOFOLLOW) != 0 ||
-			    !S_ISDIR(st.st_mode))
-				continue;
-			memcpy(aged[n].name, names.v[i], sizeof(aged[n].name));
-			aged[n++].ms = st.st_mtim.tv_sec * 1000ll;
-		}
-		close(dir);
-	}
-	if (aged)
-		qsort(aged, n, sizeof(*aged), claude_oldest_first);
 	claude_teams_read(&teams, q->home);
-	for (size_t i = n; i-- > 0 && n - i <= LISTED_MAX;)
-		add_session(list, q, folder, aged[i].name,
-			    claude_teams_find(&teams, aged[i].name)->name, aged[i].ms);
+	claude_sessions(&found, q->home, CARD_FOLDER, 0);
+	claude_sessions(&found, q->home, "tasks", 0);
+	if (found.n > 0)
+		qsort(found.v, found.n, sizeof(*found.v), claude_oldest_first);
+	for (size_t i = found.n; i-- > 0 && json_array_size(list) < LISTED_MAX;)
+		add_session(list, q, &teams, &found.v[i]);
 	claude_teams_fini(&teams);
 	all = json_pack("{s:{s:I,s:I,s:I,s:I},s:o}", "settings", "AGENT_FILE_CAP",
 			(json_int_t)q->settings.claude_file_cap, "AGENT_LOG_MAX",
@@ -914,8 +868,7 @@ static int sessions_job(struct verb_work *work, struct ava_error *err)
 			(json_int_t)q->settings.claude_cooldown_ms, "sessions", list);
 	rv = dump(work, all, err);
 	json_decref(all);
-	free(aged);
-	free(names.v);
+	free(found.v);
 	return rv;
 }
 

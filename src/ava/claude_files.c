@@ -5,6 +5,7 @@
 #include "ava/claude_files.h"
 
 #include <ava.h>
+#include <ctype.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -14,22 +15,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/error.h"
 #include "base/sys.h"
 #include "base/util.h"
+#include "codec/jscan.h"
 #include "codec/json.h"
-
-void claude_names_add(const char *name, void *user)
-{
-	struct claude_names *all = user;
-
-	if (all->n == all->max || !ARRAY_ROOM(all->v, all->cap, all->n + 1))
-		return;
-	if (all->cards) {
-		all->n += card_agent(name, all->v[all->n]);
-	} else if (card_is_name(name)) {
-		snprintf(all->v[all->n++], sizeof(all->v[0]), "%s", name);
-	}
-}
 
 bool claude_is_bare(const json_t *card)
 {
@@ -38,7 +29,7 @@ bool claude_is_bare(const json_t *card)
 
 json_t *claude_cards(const char *folder, const char *session)
 {
-	struct claude_names names = {.cards = true, .max = CLAUDE_CARDS_MAX};
+	struct card_names names = {.max = CLAUDE_CARDS_MAX};
 	char path[PATH_MAX + CARD_NAME_MAX + 2], file[CARD_NAME_MAX + 8];
 	json_t *cards = json_object();
 	size_t bytes = 0;
@@ -49,7 +40,7 @@ json_t *claude_cards(const char *folder, const char *session)
 	dir = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (dir < 0)
 		return cards;
-	(void)sys->list(dir, ".", claude_names_add, &names);
+	(void)sys->list(dir, ".", card_names_add, &names);
 	for (size_t i = 0; i < names.n && bytes < CLAUDE_BYTES_MAX; i++) {
 		json_t *card = card_read(dir, names.v[i]);
 
@@ -65,22 +56,211 @@ json_t *claude_cards(const char *folder, const char *session)
 	return cards;
 }
 
+/* ---- how an agent is */
+
+#define ALONE_FACTOR 12    /* a process alone is a sign of life so many times longer */
+#define AHEAD_MS     60000 /* a time beyond now is of a clock that was wrong */
+#define RESUMED_MS   1000  /* what was on its way at a stop is written by then */
+#define TAIL_MAX     (256 << 10)
+#define GHOST_MS     30000
+
+/* A person or a model said something in the transcript after the stop; what hooks leave there, and
+ * the last words, which are written late, are nothing new. Where no line has a time the file's
+ * counts. */
+static bool judge_resumed(const char *path, int64_t stopped_ms, int64_t grew_ms)
+{
+	char *text = NULL;
+	const char *line;
+	size_t at = 0, len = 0, n;
+	bool timed = false, some = false;
+	struct stat st;
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	ssize_t got = -1;
+
+	if (fd >= 0 && fstat(fd, &st) == 0 && (text = malloc(TAIL_MAX)) != NULL)
+		got = pread(fd, text, TAIL_MAX, MAX(st.st_size - TAIL_MAX, 0));
+	if (fd >= 0)
+		close(fd);
+	len = (size_t)MAX(got, 0);
+	while (!some && jsonl_next(text, len, &at, &line, &n) == 1) {
+		struct slice time = jscan_member(line, n, "timestamp");
+		struct slice type = jscan_member(line, n, "type");
+
+		timed |= time.len > 2;
+		some = time.len > 2 &&
+		       (slice_is(type, "\"assistant\"") || slice_is(type, "\"user\"")) &&
+		       clock_parse_iso(time.s + 1, time.len - 2) > stopped_ms + RESUMED_MS;
+	}
+	free(text);
+	return some || (!timed && grew_ms > stopped_ms + 2 * RESUMED_MS);
+}
+
+void claude_judge(json_t *card, int64_t stale_ms)
+{
+	int64_t now = clock_wall_ms(), told = card_time(card, "updatedAt"), seen, grew = -1;
+	int64_t stopped = card_time(card, "stoppedAt");
+	const char *status = json_str(card, "status"), *transcript = json_str(card, "transcript");
+	enum card_life process = card_life(card);
+	bool idle = strcmp(status, "idle") == 0;
+	char iso[CLOCK_ISO_LEN + 1];
+	struct stat st;
+
+	if (stat(transcript, &st) == 0 && S_ISREG(st.st_mode))
+		grew = st.st_mtim.tv_sec * 1000ll + st.st_mtim.tv_nsec / 1000000;
+	if (strcmp(status, "stopped") == 0) {
+		if (process != CARD_DEAD && grew > stopped && stopped >= 0 &&
+		    now - grew <= stale_ms && judge_resumed(transcript, stopped, grew)) {
+			json_object_set_new(card, "status", json_string("active"));
+			json_object_del(card, "stoppedAt");
+		}
+		return;
+	}
+	seen = MAX(told > now + AHEAD_MS ? -1 : told, grew > now + AHEAD_MS ? -1 : grew);
+	if (process != CARD_DEAD && seen >= 0 && now - seen <= stale_ms)
+		return;
+	if (process == CARD_LIVES && (idle || seen < 0 || now - seen <= ALONE_FACTOR * stale_ms))
+		return;
+	clock_iso(MAX(told, grew), iso);
+	json_object_set_new(card, "status", json_string("stopped"));
+	json_object_set_new(card, "reason", json_string("unknown"));
+	json_object_set_new(card, "stoppedAt", json_string(iso));
+}
+
+static int ghosts_by_start(const void *a, const void *b)
+{
+	const json_t *x = *(json_t *const *)a, *y = *(json_t *const *)b;
+	int64_t p = card_time(x, "startedAt"), q = card_time(y, "startedAt");
+	int types = strcmp(json_str(x, "type"), json_str(y, "type"));
+
+	if (types != 0 || p != q)
+		return types ? types : p < q ? -1 : 1;
+	return strcmp(json_str(x, "agentId"), json_str(y, "agentId"));
+}
+
+/* The one before is the one before in this order, a ghost or not; one that never was seen to stop
+ * overlaps whatever comes. A teammate that waits for work is none. */
+void claude_mark_ghosts(json_t *cards)
+{
+	json_t **all = calloc(json_object_size(cards) + 1, sizeof(json_t *)), *card;
+	const char *name;
+	size_t n = 0;
+
+	json_object_foreach(cards, name, card) if (all && json_is_object(card)) all[n++] = card;
+	if (all)
+		qsort(all, n, sizeof(json_t *), ghosts_by_start);
+	for (size_t i = 1; i < n; i++) {
+		int64_t stopped = card_time(all[i - 1], "stoppedAt");
+		int64_t off = card_time(all[i], "startedAt") - stopped;
+
+		if (strcmp(json_str(all[i - 1], "type"), json_str(all[i], "type")) == 0 &&
+		    strcmp(json_str(all[i - 1], "status"), "stopped") == 0 && stopped >= 0 &&
+		    strcmp(json_str(all[i], "status"), "idle") != 0 &&
+		    !json_object_get(all[i - 1], "reason") && off >= 0 && off <= GHOST_MS)
+			json_object_set_new(all[i], "ghost", json_true());
+	}
+	free(all);
+}
+
+/* ---- sessions and tasks */
+
+void claude_sessions(struct claude_list *all, const char *home, const char *in, int64_t since_ms)
+{
+	struct card_names names = {.max = 100000, .folders = true};
+	char path[PATH_MAX + 32];
+	struct stat st;
+	int dir;
+
+	snprintf(path, sizeof(path), "%s/%s", home, in);
+	dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dir < 0)
+		return;
+	(void)sys->list(dir, ".", card_names_add, &names);
+	for (size_t i = 0; i < names.n; i++) {
+		struct claude_aged *a;
+
+		if (fstatat(dir, names.v[i], &st, AT_SYMLINK_NOFOLLOW) != 0 ||
+		    !S_ISDIR(st.st_mode) || st.st_mtim.tv_sec * 1000ll < since_ms ||
+		    !ARRAY_ROOM(all->v, all->cap, all->n + 1))
+			continue;
+		a = &all->v[all->n++];
+		*a = (struct claude_aged){.ms = st.st_mtim.tv_sec * 1000ll,
+					  .tasks = strcmp(in, CARD_FOLDER) != 0};
+		memcpy(a->name, names.v[i], sizeof(a->name));
+	}
+	free(names.v);
+	close(dir);
+}
+
+#define TASKS_MAX 1000
+
+json_t *claude_tasks(const char *path)
+{
+	struct card_names names = {.max = TASKS_MAX};
+	int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	json_t *list = json_array();
+
+	if (dir < 0)
+		return list;
+	(void)sys->list(dir, ".", card_names_add, &names);
+	for (size_t i = 0; i < names.n; i++) {
+		struct ava_error err = {0};
+		json_t *task = card_read_object(dir, names.v[i], &err);
+		char file[CARD_NAME_MAX + 8];
+
+		snprintf(file, sizeof(file), "%s.json", names.v[i]);
+		if (!task)
+			task = json_pack("{s:o, s:s, s:o}", "subject", json_shown(file), "status",
+					 "pending", "unreadable", json_shown(err.text));
+		if (task && !json_object_get(task, "id"))
+			json_object_set_new(task, "id", json_shown(names.v[i]));
+		json_array_append_new(list, task);
+	}
+	free(names.v);
+	close(dir);
+	return list;
+}
+
+void claude_tasks_folder(const struct claude_team *team, const json_t *cards, const char *session,
+			 char out[CARD_NAME_MAX + 1])
+{
+	const char *name, *list = "";
+	json_t *card;
+
+	json_object_foreach((json_t *)cards, name, card) if (*json_str(card, "taskList")) list =
+		json_str(card, "taskList");
+	snprintf(out, CARD_NAME_MAX + 1, "%s", *team->name ? team->name : *list ? list : session);
+	for (char *c = out; !*team->name && *list && *c; c++) /* as Claude Code names it */
+		if (!isalnum((unsigned char)*c) && !strchr("_-", *c))
+			*c = '-';
+}
+
+bool claude_has_cards(int dir, const char *folder)
+{
+	struct card_names names = {.max = 1};
+
+	(void)sys->list(dir, folder, card_names_add, &names);
+	free(names.v);
+	return names.n > 0;
+}
+
 /* ---- too many cards */
 
 int claude_oldest_first(const void *a, const void *b)
 {
 	const struct claude_aged *x = a, *y = b;
 
-	if (x->ms != y->ms)
-		return x->ms < y->ms ? -1 : 1;
+	if (x->ghost != y->ghost)
+		return x->ghost ? -1 : 1;
+	if (x->ms != y->ms) /* of ghosts the newest: one before may be what makes it one */
+		return (x->ms < y->ms) != x->ghost ? -1 : 1;
 	return strcmp(x->name, y->name); /* the kernel's clock for files goes in steps */
 }
 
 /* It has changed since it was read, or came later: it goes when that is in the log. */
-static bool is_newer(const struct claude_full *f, int dir, const char *agent)
+static bool is_newer(const struct claude_full *f, int dir, const char *name)
 {
-	json_t *card = card_read(dir, agent);
-	const json_t *was = json_object_get(f->cards, agent);
+	json_t *card = card_read(dir, name);
+	const json_t *was = json_object_get(f->cards, name);
 	bool newer = card && strcmp(json_str(card, "updatedAt"), json_str(was, "updatedAt")) != 0;
 
 	json_decref(card);
@@ -102,7 +282,7 @@ static void remove_oldest(struct claude_full *f, int dir, struct claude_aged *ag
 
 void claude_cap(const char *folder, struct claude_full *f, size_t cap)
 {
-	struct claude_names names = {.cards = true, .max = 100000};
+	struct card_names names = {.max = 100000};
 	char path[PATH_MAX + CARD_NAME_MAX + 2], file[CARD_NAME_MAX + 8];
 	struct claude_aged *aged;
 	struct stat st;
@@ -115,7 +295,7 @@ void claude_cap(const char *folder, struct claude_full *f, size_t cap)
 	/* A hook that is at a card ends first. */
 	f->again = flock(dir, LOCK_EX | LOCK_NB) != 0;
 	if (!f->again)
-		(void)sys->list(dir, ".", claude_names_add, &names);
+		(void)sys->list(dir, ".", card_names_add, &names);
 	aged = names.n > cap ? calloc(names.n, sizeof(*aged)) : NULL;
 	for (size_t i = 0; aged && i < names.n; i++) {
 		snprintf(file, sizeof(file), "%s.json", names.v[i]);
@@ -123,6 +303,9 @@ void claude_cap(const char *folder, struct claude_full *f, size_t cap)
 		if (fstatat(dir, file, &st, AT_SYMLINK_NOFOLLOW) == 0)
 			aged[i].ms = st.st_mtim.tv_sec * 1000ll + st.st_mtim.tv_nsec / 1000000;
 	}
+	claude_mark_ghosts(f->cards);
+	for (size_t i = 0; aged && i < names.n; i++)
+		aged[i].ghost = json_object_get(json_object_get(f->cards, names.v[i]), "ghost");
 	if (aged) {
 		qsort(aged, names.n, sizeof(*aged), claude_oldest_first);
 		remove_oldest(f, dir, aged, names.n - cap);
@@ -143,7 +326,7 @@ static void take_team(struct claude_teams *t, int dir, const char *name)
 
 	snprintf(path, sizeof(path), "%s/config.json", name);
 	if (sys_read_file(dir, path, CARD_MAX, &text, &len, NULL) == 0)
-		config = json_parse(text, len, NULL);
+		config = json_read_others(text, len, NULL);
 	free(text);
 	leader = json_str(config, "leadSessionId");
 	if (card_is_name(leader) && ARRAY_ROOM(t->v, t->cap, t->n + 1)) {
@@ -157,7 +340,7 @@ static void take_team(struct claude_teams *t, int dir, const char *name)
 
 void claude_teams_read(struct claude_teams *t, const char *home)
 {
-	struct claude_names names = {.max = 1000};
+	struct card_names names = {.max = 1000, .folders = true};
 	char path[PATH_MAX + 16];
 	int dir;
 
@@ -166,7 +349,7 @@ void claude_teams_read(struct claude_teams *t, const char *home)
 	dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (dir < 0)
 		return;
-	(void)sys->list(dir, ".", claude_names_add, &names);
+	(void)sys->list(dir, ".", card_names_add, &names);
 	for (size_t i = 0; i < names.n; i++)
 		take_team(t, dir, names.v[i]);
 	free(names.v);

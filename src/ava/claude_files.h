@@ -1,4 +1,4 @@
-/* Claude Code's files as they are on the disk: names in a folder, cards of a session, teams. Any
+/* Claude Code's files as they are on the disk: cards of a session, tasks, teams. Any
  * thread; nothing is kept. */
 #ifndef AVA_CLAUDE_FILES_H
 #define AVA_CLAUDE_FILES_H
@@ -12,19 +12,30 @@
 #define CLAUDE_CARDS_MAX 1000        /* read of one session, */
 #define CLAUDE_BYTES_MAX (64u << 20) /* and no more of them when those have so many */
 
-/* What is in a folder: for sys->list. `v` is the caller's to free. */
-struct claude_names {
-	char (*v)[CARD_NAME_MAX + 1];
-	size_t n, cap, max;
-	bool cards; /* of cards; else of folders or whatever is a name */
+struct claude_team {
+	char name[CARD_NAME_MAX + 1];
+	char leader[CARD_NAME_MAX + 1]; /* the session of its leader */
 };
 
-void claude_names_add(const char *name, void *names);
 /* It works, and who spawned it is not known: Claude Code tells that a moment after the start, in a
  * file beside the transcript. */
 bool claude_is_bare(const json_t *card);
-/* agentId -> card, of a session below `folder`: a new reference, of nothing when there are none. */
+/* Its file's name -> card, of a session below `folder`: a new reference, of nothing when there are
+ * none. */
 json_t *claude_cards(const char *folder, const char *session);
+/* How an agent is now: one that works or waits without a sign of life is stopped, and nobody knows
+ * why; one that stopped and goes on is at work. */
+void claude_judge(json_t *card, int64_t stale_ms);
+/* "ghost": true, on those that the shutdown of a teammate makes: of agents of one type, by their
+ * start, one that starts within 30 s after the one before it has stopped. */
+void claude_mark_ghosts(json_t *cards);
+/* Where in "tasks" those of a session are: its team's, else those of a list that it shares with
+ * others by CLAUDE_CODE_TASK_LIST_ID, else its own. */
+void claude_tasks_folder(const struct claude_team *team, const json_t *cards, const char *session,
+			 char out[CARD_NAME_MAX + 1]);
+/* The tasks of a folder, as they are; of what cannot be read the file's name and the reason. */
+json_t *claude_tasks(const char *path);
+bool claude_has_cards(int dir, const char *folder); /* or tasks */
 
 /* A session that has more cards than are kept. */
 struct claude_full {
@@ -33,20 +44,24 @@ struct claude_full {
 	bool again;    /* what else is too much was not in the log yet */
 };
 
-/* The oldest go, but for `cap`. */
+/* The oldest go, but for `cap`; ghosts before what they are ghosts of. */
 void claude_cap(const char *folder, struct claude_full *f, size_t cap);
 
 struct claude_aged {
 	char name[CARD_NAME_MAX + 1];
 	int64_t ms;
+	bool ghost;
+	bool tasks; /* a folder of tasks, not of cards */
 };
 
+struct claude_list { /* `v` is the caller's to free */
+	struct claude_aged *v;
+	size_t n, cap;
+};
+
+/* Folders of sessions in `in` of Claude Code's folder that changed since then. */
+void claude_sessions(struct claude_list *all, const char *home, const char *in, int64_t since_ms);
 int claude_oldest_first(const void *a, const void *b); /* for qsort */
-
-struct claude_team {
-	char name[CARD_NAME_MAX + 1];
-	char leader[CARD_NAME_MAX + 1]; /* the session of its leader */
-};
 
 struct claude_teams {
 	struct claude_team *v;

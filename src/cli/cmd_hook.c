@@ -41,16 +41,17 @@
 #include "codec/json.h"
 #include "codec/utf8.h"
 
-#define INPUT_MAX      (16u << 20)
-#define MESSAGE_MAX    (256u << 10)
-#define LOG_MAX        (1 << 20)
-#define LOCK_MS        2000
-#define TRANSCRIPT_MAX (256u << 20)
-#define TAIL_MAX       (1u << 20) /* of a transcript, in which its last line is */
-#define LAST_LINE_MS   200        /* which is waited for at the most */
-#define PAIR_MS        5000
-#define CLOCK_BACK_MS  60000 /* no hook is at work so long */
-#define ACTIVITY_MAX   200
+#define INPUT_MAX     (16u << 20)
+#define MESSAGE_MAX   (256u << 10)
+#define LOG_MAX       (1 << 20)
+#define LOCK_MS       2000
+#define TAIL_MAX      (1u << 20) /* of a transcript, in which its last line is */
+#define LAST_LINE_MS  200        /* which is waited for at the most */
+#define CLOCK_BACK_MS 60000      /* no hook is at work so long */
+#define ACTIVITY_MAX  200
+#define GLUED_MAX     64 /* tries for another reply in one line */
+#define SESSIONS_MAX  100000
+#define CARDS_MAX     100000
 
 struct hook {
 	json_t *in;
@@ -106,19 +107,21 @@ static int replace(int dir, const char *temp, const char *name)
 	return renameat(dir, temp, dir, name); /* the first, or a file system that cannot */
 }
 
-static void card_write(const struct hook *h, const char *agent, const json_t *card)
+static void card_write(const struct hook *h, const json_t *card)
 {
-	char name[CARD_NAME_MAX + 8], temp[CARD_NAME_MAX + 40];
+	char name[CARD_NAME_MAX + 1], file[CARD_NAME_MAX + 8], temp[32];
+	const char *agent = json_str(card, "agentId");
 	struct buf out;
 	int fd, rv;
 
-	snprintf(name, sizeof(name), "%s.json", agent);
-	snprintf(temp, sizeof(temp), ".%s.%d", name, (int)getpid());
+	card_name(agent, name);
+	snprintf(file, sizeof(file), "%s.json", name);
+	snprintf(temp, sizeof(temp), ".%d.next", (int)getpid());
 	buf_init(&out, CARD_MAX);
 	rv = json_dump(&out, card);
 	rv = rv ? rv : buf_addc(&out, '\n');
 	if (rv != 0) {
-		hook_log(h, "%s of %s: the card is too large", h->event, agent);
+		hook_log(h, "%s of %.200s: the card is too large", h->event, agent);
 		buf_fini(&out);
 		return;
 	}
@@ -126,8 +129,8 @@ static void card_write(const struct hook *h, const char *agent, const json_t *ca
 	rv = fd < 0 ? -1 : sys_write_all(fd, out.data, out.len, 0);
 	if (fd >= 0)
 		rv = close(fd) != 0 ? -1 : rv;
-	if (rv != 0 || replace(h->dir, temp, name) != 0) {
-		hook_log(h, "%s of %s: %s", h->event, agent, strerror(errno));
+	if (rv != 0 || replace(h->dir, temp, file) != 0) {
+		hook_log(h, "%s of %.200s: %s", h->event, agent, strerror(errno));
 		if (fd >= 0)
 			(void)unlinkat(h->dir, temp, 0);
 	}
@@ -146,35 +149,6 @@ static void put_time(json_t *card, const char *key, int64_t ms)
 
 	clock_iso(ms, iso);
 	put_str(card, key, iso);
-}
-
-struct names {
-	char (*v)[CARD_NAME_MAX + 1];
-	size_t n, cap;
-};
-
-static void take_name(const char *name, void *user)
-{
-	struct names *all = user;
-
-	if (ARRAY_ROOM(all->v, all->cap, all->n + 1) && card_agent(name, all->v[all->n]))
-		all->n++;
-}
-
-static void each_card(const struct hook *h,
-		      void (*look)(const char *agent, json_t *card, void *user), void *user)
-{
-	struct names all = {0};
-
-	(void)sys->list(h->dir, ".", take_name, &all);
-	for (size_t i = 0; i < all.n; i++) {
-		json_t *card = card_read(h->dir, all.v[i]);
-
-		if (card)
-			look(all.v[i], card, user);
-		json_decref(card);
-	}
-	free(all.v);
 }
 
 /* ---- what Claude Code keeps of an agent beside its session's transcript */
@@ -200,7 +174,7 @@ static bool transcript_of(const struct hook *h, const char *agent, char out[PATH
 
 	if (path)
 		return true;
-	if (!expand(json_get_str(h->in, "transcript_path"), session))
+	if (strchr(agent, '/') || !expand(json_get_str(h->in, "transcript_path"), session))
 		return false;
 	n = strlen(session);
 	if (n < 6 || strcmp(session + n - 6, ".jsonl") != 0)
@@ -212,7 +186,7 @@ static bool transcript_of(const struct hook *h, const char *agent, char out[PATH
 
 static json_t *value_of(struct slice s)
 {
-	return s.len ? json_parse(s.s, s.len, NULL) : NULL;
+	return s.len ? json_read_others(s.s, s.len, NULL) : NULL;
 }
 
 /* The text of a reply's block; a new reference or NULL. */
@@ -291,9 +265,9 @@ static void take_line(const char *line, size_t len, json_t *replies, json_t *car
 	struct slice message, usage;
 	json_t *id, *model;
 
-	if (!memmem(line, len, "\"usage\"", 7))
-		return;
 	message = jscan_member(line, len, "message");
+	if (!message.len && slice_is(jscan_member(line, len, "role"), "\"assistant\""))
+		message = (struct slice){line, len}; /* the rest of its line is lost */
 	usage = jscan_member(message.s, message.len, "usage");
 	id = value_of(jscan_member(message.s, message.len, "id"));
 	model = value_of(jscan_member(message.s, message.len, "model"));
@@ -329,12 +303,36 @@ static void add_usage(json_t *card, json_t *replies)
 	json_object_set_new(card, "usage", usage);
 }
 
+/* Two that wrote at once leave objects behind each other in one line, or one within a half of
+ * another, and a crash leaves NULs before one: each that is whole counts. */
+static void take_objects(const char *line, size_t len, json_t *replies, json_t *card)
+{
+	const char *end = line + len;
+	struct slice object;
+	struct jscan w;
+
+	if (!memmem(line, len, "\"usage\"", 7))
+		return;
+	for (int tries = 0; tries < GLUED_MAX && line < end; tries++) {
+		line = memmem(line, (size_t)(end - line), "{\"", 2);
+		if (!line)
+			return;
+		jscan_init(&w, line, (size_t)(end - line));
+		if (jscan_skip(&w, &object)) {
+			take_line(object.s, object.len, replies, card);
+			line = object.s + object.len;
+		} else {
+			line++;
+		}
+	}
+}
+
 /* What it used and by which model; when it began, where no start was seen. */
 static void add_transcript(json_t *card, const char *path)
 {
 	struct stat st;
 	int fd = open_transcript(path, &st);
-	size_t len = fd >= 0 ? (size_t)MIN(st.st_size, (off_t)TRANSCRIPT_MAX) : 0, at = 0, n;
+	size_t len = fd >= 0 ? (size_t)st.st_size : 0, at = 0, n;
 	char *data = len ? mmap(NULL, len, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;
 	json_t *replies = json_object();
 	const char *line;
@@ -342,16 +340,15 @@ static void add_transcript(json_t *card, const char *path)
 	if (fd >= 0)
 		close(fd);
 	if (data != MAP_FAILED) {
-		if (card_time(card, "startedAt") < 0 &&
-		    jsonl_next(data, len, &at, &line, &n) == 1) {
-			json_t *began = value_of(jscan_member(line, n, "timestamp"));
+		while (jsonl_next(data, len, &at, &line, &n) == 1) {
+			if (card_time(card, "startedAt") < 0) {
+				json_t *began = value_of(jscan_member(line, n, "timestamp"));
 
-			put_str(card, "startedAt", json_string_value(began));
-			json_decref(began);
+				put_str(card, "startedAt", json_string_value(began));
+				json_decref(began);
+			}
+			take_objects(line, n, replies, card);
 		}
-		at = 0;
-		while (jsonl_next(data, len, &at, &line, &n) == 1)
-			take_line(line, n, replies, card);
 		munmap(data, len);
 		add_usage(card, replies);
 	}
@@ -360,21 +357,14 @@ static void add_transcript(json_t *card, const char *path)
 
 /* ---- what each event changes */
 
-/* The process that runs the session, which is a sign of its life: pid and start time. Our parent
- * may be a shell that ends with us. */
-static void add_process(json_t *card)
+/* The session's: what runs it is a sign of its life, and its end one of the end. */
+static void note_place(const struct hook *h, json_t *card)
 {
 	const char *told = env_get("CLAUDE_PID");
-	int64_t pid = told && atoll(told) > 0 ? atoll(told) : getppid(), ticks;
-	json_t *process;
 
-	ticks = card_process_start(pid);
-	if (ticks < 0)
-		return;
-	process = json_object();
-	json_object_set_new(process, "pid", json_integer(pid));
-	json_object_set_new(process, "startTicks", json_integer(ticks));
-	json_object_set_new(card, "process", process);
+	put_str(card, "cwd", json_get_str(h->in, "cwd"));
+	put_str(card, "taskList", env_get("CLAUDE_CODE_TASK_LIST_ID"));
+	card_add_process(card, told ? atoll(told) : 0);
 }
 
 /* True: this event is the newest, and how the agent is now is by it. What happened in the same
@@ -413,10 +403,79 @@ static json_t *card_new(const char *agent, const char *type)
 	return card;
 }
 
+static int open_locked(int root, const char *session)
+{
+	int dir = openat(root, session, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int64_t until = clock_mono_ms() + LOCK_MS;
+
+	/* A lock that somebody does not give back is gone without: a rename is whole, and a hook
+	 * that hangs would hold the session. */
+	while (dir >= 0 && flock(dir, LOCK_EX | LOCK_NB) != 0 && clock_mono_ms() < until)
+		(void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+	return dir;
+}
+
+static json_t *card_own(const struct hook *h, const char *agent)
+{
+	char name[CARD_NAME_MAX + 1];
+
+	card_name(agent, name);
+	return card_read(h->dir, name);
+}
+
+/* The card of another session, which is this one under the id that it had before: it has the same
+ * process or the same transcript. It is moved here. */
+static json_t *card_moved(const struct hook *h, const char *agent, int root, const char *session)
+{
+	char name[CARD_NAME_MAX + 1], file[CARD_NAME_MAX + 8], path[PATH_MAX];
+	int dir = open_locked(root, session);
+	json_t *card, *here = json_object();
+	bool same;
+
+	card_name(agent, name);
+	card = dir >= 0 ? card_read(dir, name) : NULL;
+	note_place(h, here);
+	same = card &&
+	       (json_equal(json_object_get(here, "process"), json_object_get(card, "process")) ||
+		(transcript_of(h, agent, path) && strcmp(path, json_str(card, "transcript")) == 0));
+	snprintf(file, sizeof(file), "%s.json", name);
+	if (!same || renameat(dir, file, h->dir, file) != 0) {
+		json_decref(card);
+		card = NULL;
+	}
+	json_decref(here);
+	if (dir >= 0)
+		close(dir);
+	return card;
+}
+
+/* Of this session, else of the one that it was; NULL: of none. */
+static json_t *card_find(const struct hook *h, const char *agent)
+{
+	char name[CARD_NAME_MAX + 1], path[2 * CARD_NAME_MAX + 8];
+	struct card_names sessions = {.max = SESSIONS_MAX, .folders = true};
+	json_t *card = card_own(h, agent);
+	int root;
+
+	card_name(agent, name);
+	root = card ? -1 : open(h->home, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (root >= 0)
+		(void)sys->list(root, ".", card_names_add, &sessions);
+	for (size_t i = 0; !card && i < sessions.n; i++) {
+		snprintf(path, sizeof(path), "%s/%s.json", sessions.v[i], name);
+		if (strcmp(sessions.v[i], h->session) != 0 && faccessat(root, path, F_OK, 0) == 0)
+			card = card_moved(h, agent, root, sessions.v[i]);
+	}
+	free(sessions.v);
+	if (root >= 0)
+		close(root);
+	return card;
+}
+
 static void on_start(struct hook *h, const char *agent, const char *type)
 {
 	char transcript[PATH_MAX];
-	json_t *card = card_read(h->dir, agent);
+	json_t *card = card_own(h, agent);
 
 	if (!*type && !card)
 		return; /* one of Claude Code's own, as that which asks a question */
@@ -428,53 +487,9 @@ static void on_start(struct hook *h, const char *agent, const char *type)
 		put_str(card, "transcript", transcript);
 		card_add_meta(card);
 	}
-	put_str(card, "cwd", json_get_str(h->in, "cwd"));
-	add_process(card);
-	card_write(h, agent, card);
+	note_place(h, card);
+	card_write(h, card);
 	json_decref(card);
-}
-
-struct pairing {
-	char agent[CARD_NAME_MAX + 1];
-	const char *name; /* of a teammate; NULL: by time */
-	int64_t began_ms; /* its transcript; -1: unknown */
-	int64_t best;     /* how far off; started when */
-	unsigned found;
-};
-
-static void pair_by_time(const char *agent, json_t *card, void *user)
-{
-	struct pairing *p = user;
-	int64_t started = card_time(card, "startedAt"), off;
-
-	if (strcmp(json_str(card, "status"), "active") != 0 || started < 0)
-		return;
-	off = p->began_ms < 0 ? 0 : llabs(started - p->began_ms);
-	if (off > PAIR_MS)
-		return;
-	p->found++;
-	if (p->found == 1 || off < p->best) {
-		p->best = off;
-		snprintf(p->agent, sizeof(p->agent), "%s", agent);
-	}
-}
-
-/* A stop whose id no start had and that has no type: of the agents that are at work, the one that
- * began when its transcript begins; without a transcript the only one. */
-static bool pair_stop(struct hook *h, const char *transcript, char agent[CARD_NAME_MAX + 1])
-{
-	struct pairing p = {.began_ms = -1};
-	json_t *began = json_object();
-
-	if (transcript)
-		add_transcript(began, transcript);
-	p.began_ms = card_time(began, "startedAt");
-	json_decref(began);
-	each_card(h, pair_by_time, &p);
-	if (p.found == 0 || (p.found > 1 && p.began_ms < 0))
-		return false;
-	memcpy(agent, p.agent, sizeof(p.agent));
-	return true;
 }
 
 /* Of what it said last at most so much as a person reads. */
@@ -491,16 +506,16 @@ static void add_message(json_t *card, const char *message)
 
 static void on_stop(struct hook *h, const char *agent, const char *type)
 {
-	char path[PATH_MAX], pair[CARD_NAME_MAX + 1];
+	char path[PATH_MAX];
 	const char *transcript = transcript_of(h, agent, path) ? path : NULL;
-	json_t *card = card_read(h->dir, agent);
+	json_t *card = card_find(h, agent);
 
-	if (!card && !*type) {
-		if (!pair_stop(h, transcript, pair))
-			return;
-		agent = pair;
-		card = card_read(h->dir, agent);
-	}
+	/* Claude Code's own forks (a suggestion, a summary) stop under an id of their own, of which
+	 * no start was told. */
+	if (!card && !*type)
+		return;
+	if (!json_get_str(h->in, "agent_transcript_path") && *json_str(card, "transcript"))
+		transcript = expand(json_str(card, "transcript"), path); /* where it was */
 	card = card ? card : card_new(agent, type);
 	put_str(card, "type", type);
 	if (set_status(h, card, "stopped"))
@@ -512,47 +527,75 @@ static void on_stop(struct hook *h, const char *agent, const char *type)
 		add_transcript(card, transcript);
 	}
 	note_beginning(h, card);
-	card_write(h, agent, card);
+	card_write(h, card);
 	json_decref(card);
 }
 
-static void pair_by_name(const char *agent, json_t *card, void *user)
+/* 3: it has the teammate's id, which is NAME@TEAM; 2: its name; 1: a type of that name, and it is
+ * no teammate; 0: nothing, or another team's. */
+static int mate_fits(const json_t *card, const char *name, const char *team)
 {
-	struct pairing *p = user;
-	int64_t started = card_time(card, "startedAt");
-	bool named = strcmp(json_str(card, "name"), p->name) == 0 || strcmp(agent, p->name) == 0;
+	const char *id = json_str(card, "agentId"), *at = strrchr(id, '@');
+	const char *its = at ? at + 1 : json_str(card, "team");
 
-	if (!named && strcmp(json_str(card, "type"), p->name) != 0)
-		return;
-	if (p->found++ == 0 || started >= p->best) {
-		p->best = started;
-		snprintf(p->agent, sizeof(p->agent), "%s", agent);
-	}
+	if (*its && *team && strcmp(its, team) != 0)
+		return 0;
+	if (at && (size_t)(at - id) == strlen(name) && strncmp(id, name, strlen(name)) == 0)
+		return 3;
+	if (strcmp(id, name) == 0 || strcmp(json_str(card, "name"), name) == 0)
+		return 2;
+	return !at && strcmp(json_str(card, "type"), name) == 0;
 }
 
-/* A teammate is named, its agent is not: the newest of that name, else a card under the name. */
+/* A teammate is named, its agent mostly is not: the newest of those that fit best. */
+static json_t *mate_find(const struct hook *h, const char *name, const char *team)
+{
+	struct card_names all = {.max = CARDS_MAX};
+	json_t *best = NULL;
+	int most = 1;
+
+	(void)sys->list(h->dir, ".", card_names_add, &all);
+	for (size_t i = 0; i < all.n; i++) {
+		json_t *card = card_read(h->dir, all.v[i]);
+		int fits = mate_fits(card, name, team);
+
+		if (fits > most || (fits == most &&
+				    card_time(card, "startedAt") >= card_time(best, "startedAt"))) {
+			json_decref(best);
+			best = json_incref(card);
+			most = fits;
+		}
+		json_decref(card);
+	}
+	free(all.v);
+	return best;
+}
+
 static void on_idle(struct hook *h, const char *agent, const char *type)
 {
-	const char *name = json_str(h->in, "teammate_name");
-	struct pairing p = {.name = name};
-	json_t *card;
+	const char *name = json_str(h->in, "teammate_name"), *team = json_str(h->in, "team_name");
+	json_t *card = !*agent && *name ? mate_find(h, name, team) : NULL;
+	struct buf id;
 
-	if (!*agent && *name) {
-		each_card(h, pair_by_name, &p);
-		agent = p.found ? p.agent : name;
-	}
-	if (!card_is_name(agent)) {
-		hook_log(h, "TeammateIdle: \"%.200s\" names no agent", name);
+	if (!*agent && !*name) {
+		hook_log(h, "TeammateIdle names nobody");
 		return;
 	}
-	card = card_read(h->dir, agent);
-	card = card ? card : card_new(agent, *type ? type : name);
+	buf_init(&id, INPUT_MAX);
+	buf_adds(&id, *agent ? agent : name);
+	if (!*agent && *team)
+		buf_addf(&id, "@%s", team);
+	card = card || buf_check(&id) != 0 ? card : card_own(h, id.data);
+	card = card ? card : card_new(id.data, *type ? type : name);
 	put_str(card, "name", name);
+	put_str(card, "team", team);
 	(void)set_status(h, card, "idle");
 	note_beginning(h, card);
 	add_message(card, json_get_str(h->in, "last_assistant_message"));
-	card_write(h, agent, card);
+	note_place(h, card);
+	card_write(h, card);
 	json_decref(card);
+	buf_fini(&id);
 }
 
 /* "Read src/a.c": the tool, and of its arguments the one that says what it is about. */
@@ -561,7 +604,7 @@ static void on_tool(struct hook *h, const char *agent, const char *type)
 	static const char *const telling[] = {"file_path", "command", "pattern",    "url",
 					      "query",     "path",    "description"};
 	const json_t *args = json_object_get(h->in, "tool_input");
-	json_t *card = card_read(h->dir, agent);
+	json_t *card = card_find(h, agent);
 	const char *about = "";
 	struct buf line;
 
@@ -579,7 +622,7 @@ static void on_tool(struct hook *h, const char *agent, const char *type)
 		if (buf_check(&line) == 0)
 			put_str(card, "activity", line.data);
 		buf_fini(&line);
-		card_write(h, agent, card);
+		card_write(h, card);
 	}
 	json_decref(card);
 }
@@ -620,19 +663,15 @@ static bool find_home(struct hook *h)
 	return sys_make_folders(h->home, true) == 0;
 }
 
-/* Opened and locked. A lock that somebody does not give back is gone without: a rename is whole,
- * and a hook that hangs would hold the session. */
+/* Opened and locked. */
 static bool open_session(struct hook *h)
 {
 	char path[PATH_MAX + CARD_NAME_MAX + 2];
-	int64_t until = clock_mono_ms() + LOCK_MS;
 
 	snprintf(path, sizeof(path), "%s/%s", h->home, h->session);
 	if (mkdir(path, 0700) != 0 && errno != EEXIST)
 		return false;
-	h->dir = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	while (h->dir >= 0 && flock(h->dir, LOCK_EX | LOCK_NB) != 0 && clock_mono_ms() < until)
-		(void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+	h->dir = open_locked(AT_FDCWD, path);
 	return h->dir >= 0;
 }
 
@@ -651,9 +690,8 @@ static void take_event(struct hook *h)
 	} else if (!*agent && !events[i].any) {
 		if (events[i].run != on_tool) /* the session's own tools are none of an agent */
 			hook_log(h, "%s of session %.60s names no agent", h->event, h->session);
-	} else if (!card_is_name(h->session) || (*agent && !card_is_name(agent))) {
-		hook_log(h, "%s: session \"%.200s\" or agent \"%.200s\" is no name for a file",
-			 h->event, h->session, agent);
+	} else if (!card_is_name(h->session)) {
+		hook_log(h, "%s: session \"%.200s\" is no name for a folder", h->event, h->session);
 	} else {
 		if (events[i].run == on_stop)
 			wait_for_message(h, agent);

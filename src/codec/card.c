@@ -5,6 +5,7 @@
 #include "codec/card.h"
 
 #include <ava.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -16,6 +17,7 @@
 #include "base/clock.h"
 #include "base/env.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/sys.h"
 #include "base/util.h"
 #include "codec/json.h"
@@ -25,7 +27,9 @@ int card_home(char *out, size_t size, struct ava_error *err)
 	const char *config = env_get("CLAUDE_CONFIG_DIR"), *home = env_get("HOME");
 	int n;
 
-	if (config && *config)
+	if (config && strncmp(config, "~/", 2) == 0 && home) /* as a shell would have it */
+		n = snprintf(out, size, "%s%s", home, config + 1);
+	else if (config && *config)
 		n = snprintf(out, size, "%s", config);
 	else if (home && *home)
 		n = snprintf(out, size, "%s/.claude", home);
@@ -36,27 +40,70 @@ int card_home(char *out, size_t size, struct ava_error *err)
 		       : err_set(err, AVA_ETOOBIG, "the path of Claude Code's folder is too long");
 }
 
+#define PLAIN "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._@-"
+
 bool card_is_name(const char *s)
 {
 	size_t n = s ? strlen(s) : 0;
 
-	return n > 0 && n <= CARD_NAME_MAX && s[0] != '.' &&
-	       strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._@-") == n;
+	return n > 0 && n <= CARD_NAME_MAX && s[0] != '.' && strspn(s, PLAIN) == n;
 }
 
-json_t *card_read_object(int dir, const char *id)
+/* As in a URL; what is too long for a file is its hash, behind what no such name begins with. */
+void card_name(const char *agent, char out[CARD_NAME_MAX + 1])
 {
-	char name[CARD_NAME_MAX + 8], *text = NULL;
-	json_t *o = NULL;
+	size_t n = 0;
+
+	for (const char *s = agent; *s; s++) {
+		if (n + 3 > CARD_NAME_MAX) {
+			memcpy(out, "%-", 2);
+			hash_sha256_hex(agent, strlen(agent), out + 2);
+			return;
+		}
+		if (strchr(PLAIN, *s) && (*s != '.' || s > agent)) {
+			out[n++] = *s;
+		} else {
+			out[n++] = '%';
+			hash_hex((const unsigned char *)s, 1, out + n);
+			n += 2;
+		}
+	}
+	out[n] = 0;
+}
+
+static bool is_deeper(json_t *v, int levels)
+{
+	const char *key;
+	json_t *child;
+	size_t i;
+
+	if (levels == 0)
+		return json_is_object(v) || json_is_array(v);
+	json_object_foreach(v, key, child) if (is_deeper(child, levels - 1)) return true;
+	json_array_foreach(v, i, child) if (is_deeper(child, levels - 1)) return true;
+	return false;
+}
+
+json_t *card_read_object(int dir, const char *name, struct ava_error *err)
+{
+	char file[CARD_NAME_MAX + 8], *text = NULL;
+	json_t *o = NULL, *v;
+	const char *key;
 	struct stat st;
 	size_t len = 0;
 
-	snprintf(name, sizeof(name), "%.*s.json", CARD_NAME_MAX, id);
+	snprintf(file, sizeof(file), "%s.json", name);
 	/* What a link leads to was not written to be shown. */
-	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
-	    sys_read_file(dir, name, CARD_MAX, &text, &len, NULL) == 0)
-		o = json_parse(text, len, NULL);
+	if (fstatat(dir, file, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(st.st_mode))
+		err_set(err, AVA_EINVAL, "it is no regular file");
+	else if (sys_read_file(dir, file, CARD_MAX, &text, &len, err) == 0)
+		o = json_read_others(text, len, err);
 	free(text);
+	if (o && !json_is_object(o))
+		err_set(err, AVA_EINVAL, "it is no JSON object");
+	/* In an answer it stands deeper. */
+	json_object_foreach(o, key, v) if (is_deeper(v, JSON_DEPTH_MAX - 8))
+		json_object_set_new(o, key, json_null());
 	if (json_is_object(o))
 		return o;
 	json_decref(o);
@@ -76,6 +123,8 @@ static void drop_odd(json_t *card)
 		{"model", JSON_STRING},         {"reason", JSON_STRING},
 		{"parentAgentId", JSON_STRING}, {"depth", JSON_INTEGER},
 		{"process", JSON_OBJECT},       {"usage", JSON_OBJECT},
+		{"team", JSON_STRING},          {"taskList", JSON_STRING},
+		{"pidSpace", JSON_INTEGER},     {"ghost", JSON_NULL}, /* ours to say */
 	};
 	static const char *const used[] = {"input", "output", "cacheRead", "cacheWrite"};
 	const json_t *usage, *v;
@@ -97,13 +146,15 @@ static void drop_odd(json_t *card)
 		json_object_set(card, "startedAt", json_object_get(card, "updatedAt"));
 }
 
-json_t *card_read(int dir, const char *agent)
+json_t *card_read(int dir, const char *name)
 {
-	json_t *card = card_read_object(dir, agent);
+	json_t *card = card_read_object(dir, name, NULL);
 	const char *status = json_str(card, "status");
+	char own[CARD_NAME_MAX + 1];
 
-	if (strcmp(json_str(card, "agentId"), agent) == 0 && *json_str(card, "type") &&
-	    card_time(card, "updatedAt") >= 0 &&
+	card_name(json_str(card, "agentId"), own);
+	if (*own && (strcmp(own, name) == 0 || strcmp(json_str(card, "agentId"), name) == 0) &&
+	    *json_str(card, "type") && card_time(card, "updatedAt") >= 0 &&
 	    (strcmp(status, "active") == 0 || strcmp(status, "idle") == 0 ||
 	     strcmp(status, "stopped") == 0)) {
 		drop_odd(card);
@@ -137,7 +188,7 @@ void card_add_meta(json_t *card)
 		return;
 	snprintf(path, sizeof(path), "%.*s.meta.json", (int)(n - 6), transcript);
 	if (sys_read_file(AT_FDCWD, path, CARD_MAX, &text, &len, NULL) == 0)
-		meta = json_parse(text, len, NULL);
+		meta = json_read_others(text, len, NULL);
 	free(text);
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
 		if (*json_str(meta, texts[i]))
@@ -148,42 +199,94 @@ void card_add_meta(json_t *card)
 	json_decref(meta);
 }
 
-int64_t card_process_start(int64_t pid)
+struct card_proc {
+	long long parent, start; /* in ticks since the machine did */
+	bool shell;
+};
+
+/* 1: it is there; 0: it is not, or has ended and nobody has looked; -1: that cannot be known. */
+static int proc_read(int64_t pid, struct card_proc *p)
 {
-	char path[40], text[1024], *after;
+	char path[40], text[1024], *after, state;
 	ssize_t n;
 	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%lld/stat", (long long)pid);
 	fd = pid > 0 ? open(path, O_RDONLY | O_CLOEXEC) : -1;
 	if (fd < 0)
-		return -1;
+		return pid > 0 && errno == ENOENT ? 0 : -1;
 	n = read(fd, text, sizeof(text) - 1);
 	close(fd);
 	if (n <= 0)
-		return -1;
+		return n < 0 && errno == ESRCH ? 0 : -1;
 	text[n] = 0;
 	after = strrchr(text, ')'); /* its name may have blanks */
-	for (int field = 2; after && field < 22; field++)
-		after = strchr(after + 1, ' ');
-	return after ? atoll(after + 1) : -1;
+	if (!after || sscanf(after,
+			     ") %c %lld %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
+			     "%*s %*s %*s %lld",
+			     &state, &p->parent, &p->start) != 3)
+		return -1;
+	p->shell = memcmp(after - 2, "sh", 2) == 0;
+	return state != 'Z' && state != 'X';
 }
 
-bool card_process_lives(const json_t *card)
+/* Of the numbers of processes that this one sees: a container has its own. */
+static int64_t proc_space(void)
+{
+	struct stat st;
+
+	return stat("/proc/self/ns/pid", &st) == 0 ? (int64_t)st.st_ino : 0;
+}
+
+void card_add_process(json_t *card, int64_t pid)
+{
+	struct card_proc p;
+	int64_t at = pid > 0 ? pid : getppid();
+	bool there;
+
+	while ((there = proc_read(at, &p) == 1) && pid <= 0 && p.shell && p.parent > 1)
+		at = p.parent; /* a shell between ends with us */
+	if (!there)
+		return;
+	json_object_set_new(
+		card, "process",
+		json_pack("{s:I,s:I}", "pid", (json_int_t)at, "startTicks", (json_int_t)p.start));
+	json_object_set_new(card, "pidSpace", json_integer(proc_space()));
+}
+
+enum card_life card_life(const json_t *card)
 {
 	const json_t *process = json_object_get(card, "process");
-	int64_t start = card_process_start(json_get_int(process, "pid", 0));
+	struct card_proc p;
+	int rv;
 
-	return start >= 0 && start == json_get_int(process, "startTicks", -1);
+	if (!process || json_get_int(card, "pidSpace", proc_space()) != proc_space())
+		return CARD_UNKNOWN;
+	rv = proc_read(json_get_int(process, "pid", 0), &p);
+	if (rv < 0)
+		return CARD_UNKNOWN;
+	return rv && p.start == json_get_int(process, "startTicks", -1) ? CARD_LIVES : CARD_DEAD;
 }
 
-bool card_agent(const char *file, char out[CARD_NAME_MAX + 1])
+bool card_stem(const char *file, char out[CARD_NAME_MAX + 1])
 {
 	size_t len = strlen(file), n = len > 5 ? len - 5 : 0;
 
-	if (n == 0 || n > CARD_NAME_MAX || strcmp(file + n, ".json") != 0)
+	if (n == 0 || n > CARD_NAME_MAX || *file == '.' || strcmp(file + n, ".json") != 0)
 		return false;
 	memcpy(out, file, n);
 	out[n] = 0;
-	return card_is_name(out);
+	return true;
+}
+
+void card_names_add(const char *name, void *user)
+{
+	struct card_names *all = user;
+
+	if (all->n == all->max || !ARRAY_ROOM(all->v, all->cap, all->n + 1))
+		return;
+	if (!all->folders)
+		all->n += card_stem(name, all->v[all->n]);
+	else if (card_is_name(name))
+		snprintf(all->v[all->n++], sizeof(all->v[0]), "%s", name);
 }

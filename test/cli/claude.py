@@ -268,7 +268,60 @@ def main():
     lost = ("stopped", "unknown")
     check("without a sign of life an agent is stopped, nobody knows why", status ==
           {"gone": lost, "other": lost, "bare": lost, "lives": ("active", None), "grows": ("active", None)}, status)
+    write_card("s14", "gone", status="idle", process={"pid": dead.pid, "startTicks": 1})
+    status = [(a["status"], a.get("reason")) for a in get("/api/sessions/s14/agents")]
+    check("one whose process has ended has ended with it", status == [lost], status)
     check("s3 was heard of, torn card and all", stream.hears("s3"))
+    boards(stream)
+    ghosts()
+
+
+def boards(stream):
+    """Tasks as others write them, of sessions that have no agents, and of a list that two share."""
+    ok = {"subject": "s", "status": "pending"}
+    files = {"1": json.dumps({"id": "1"} | ok).encode(), "2": b'{"id":"2","subject":"cut \\ud83d","status":"pending"}',
+             "3": b'{"id":"3","subject":"\xff","status":"pending"}', "4": b'{"id":"4","subject":"a\\u0000b","status":"pending"}',
+             "5": b'{"id":"5","subject":"' + b"x" * (3 << 20) + b'","status":"pending"}', "6": b'{"id":"6","sub', "7": b"[]",
+             "10": b'\xef\xbb\xbf{"id":"10","status":"pending"}', "11": b'{"id":"1","id":"11","status":"pending","n":18446744073709551616}',
+             "12": b'{"id":"12","status":"pending","m":' + b"[" * 70 + b"]" * 70 + b"}"}
+    os.makedirs(f"{CLAUDE}/tasks/s15")
+    os.makedirs(f"{CLAUDE}/tasks/s16")
+    for name, text in (files | {"\u7814": b'{"subject":"8","status":"pending"}'}).items():
+        with open(f"{CLAUDE}/tasks/s15/{name}.json", "wb") as f:
+            f.write(text)
+    open(f"{CLAUDE}/tasks/s16/.lock", "w").close()
+    os.symlink(f"{CLAUDE}/secret.json", f"{CLAUDE}/tasks/s15/9.json")
+    tasks = {t["id"]: t for t in get("/api/sessions/s15/tasks")}
+    check("each file of tasks is on the board", tasks.keys() == {*files, "\u7814", "9"}, list(tasks))
+    check("one that cannot be read by its name, and with the reason", {i: t["subject"] for i, t in tasks.items() if "unreadable" in t} ==
+          {"6": "6.json", "7": "7.json", "9": "9.json"} and "no JSON object" in tasks["7"]["unreadable"] and
+          tasks["6"]["status"] == "pending" and "line 1" in tasks["6"]["unreadable"], tasks["6"])
+    listed = [x["sessionId"] for x in get("/api/v1/claude/sessions")["sessions"]]
+    check("a session with tasks and no agents is listed, one with neither is not", "s15" in listed and "s16" not in listed, listed[:5])
+    check("and told of", stream.hears("s15"))
+    os.environ["CLAUDE_CODE_TASK_LIST_ID"] = "our list"
+    hook("SubagentStart", "s17", "a1")
+    del os.environ["CLAUDE_CODE_TASK_LIST_ID"]
+    os.makedirs(f"{CLAUDE}/tasks/our-list")
+    write(f"{CLAUDE}/tasks/our-list/1.json", {"id": "1"} | ok)
+    check("a session leads to the list that it shares", [t["id"] for t in get("/api/sessions/s17/tasks")] == ["1"])
+
+
+def ghosts():
+    """What the shutdown of a teammate makes goes before its worker, and is counted by nobody."""
+    def iso(off):
+        return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + off))
+    write_card("s18", "worker", status="stopped", startedAt=iso(-90), stoppedAt=iso(-80), updatedAt=iso(-80))
+    write_card("s18", "recap", status="stopped", startedAt=iso(-70), stoppedAt=iso(-69), updatedAt=iso(-69))
+    write_card("s18", "approval", startedAt=iso(-60), updatedAt=iso(-60))
+    agents = {a["agentId"]: a.get("ghost") for a in get("/api/sessions/s18/agents")}
+    check("ghosts are named", agents == {"worker": None, "recap": True, "approval": True}, agents)
+    s18 = [x for x in get("/api/v1/claude/sessions")["sessions"] if x["sessionId"] == "s18"][0]
+    check("and not counted", s18["agents"] == {"active": 0, "idle": 0, "stopped": 1}, s18)
+    for i in range(19):
+        write_card("s18", f"other{i}", type=f"T{i}")
+    check("they go first", until(lambda: len(os.listdir(f"{CARDS}/s18")) == 20) and
+          {a["agentId"] for a in get("/api/sessions/s18/agents")} == {"worker", *(f"other{i}" for i in range(19))})
 
 
 def again(stream):

@@ -138,7 +138,7 @@ def write(path, *lines):
 
 def reply(i, usage, model="claude-haiku-4-5", block="text"):
     return {"type": "assistant", "isSidechain": True, "timestamp": "2026-11-23T10:00:0%d.000Z" % min(i, 9),
-            "message": {"id": f"msg_{i}", "model": model, "content": [{"type": block}], "usage": usage}}
+            "message": {"role": "assistant", "id": f"msg_{i}", "model": model, "content": [{"type": block}], "usage": usage}}
 
 
 def transcripts():
@@ -159,6 +159,17 @@ def transcripts():
     check("model, description, parent and depth are on the card", (c["model"], c["description"], c["parentAgentId"],
           c["depth"]) == ("claude-haiku-4-5", "Look for \u2028 it", "c0", 2), c)
     check("without a start it began with its transcript", c["startedAt"] == "2026-11-23T09:59:59.500Z", c)
+    whole = [json.dumps(reply(i, used)) for i in range(8)]
+    with open(base + "x.jsonl", "wb") as f:  # two writers at once, a crash, a copy
+        f.write(b'{"type":"summary","summary":"no time"}\n' + (whole[1] + whole[2] + "\n").encode())
+        f.write((whole[3][:30] + whole[4] + "\n" + whole[5][:-1] + whole[6] + "\n").encode() + bytes(5000) + whole[7].encode() + b"\n")
+        f.truncate(300 << 20)
+        f.seek(0, 2)
+        f.write(b"\n" + json.dumps(reply(9, used)).encode() + b"\n")
+    hook(event("SubagentStop", s, agent="c9", agent_transcript_path=base + "x.jsonl"))
+    c = card(s, "c9")
+    check("each reply that can be found counts, also behind 256 MB", c["usage"]["output"] == 7 * 5, c)
+    check("and it began at the first time that is told", c["startedAt"] == "2026-11-23T10:00:01.000Z", c)
     hook(event("SubagentStart", s, agent="c2"))
     write(f"{CLAUDE}/projects/p/{s}/subagents/agent-c2.jsonl", reply(1, used))
     write(f"{CLAUDE}/projects/p/{s}/subagents/agent-c2.meta.json", {"description": "x", "parentAgentId": "c1", "spawnDepth": 3})
@@ -241,30 +252,87 @@ def process():
     check("a pid that is none is not taken", card(s, "b2")["process"]["pid"] > 1, card(s, "b2"))
 
 
-def pairs():
+def forks():
+    """Claude Code forks a context for a suggestion or a summary: an id of its own, no start, no type."""
     s = new_session()
-    for agent, at in (("d1", "10:00:00.000"), ("d2", "10:00:03.000")):
-        hook(event("SubagentStart", s, agent=agent, agent_type="Plan"))
-        c = card(s, agent) | {"startedAt": f"2026-11-23T{at}Z"}
-        write(os.path.join(CARDS, s, agent + ".json"), c)
-    write(f"{CLAUDE}/t/x.jsonl", {"timestamp": "2026-11-23T10:00:02.900Z"})
-    hook(event("SubagentStop", s, agent="e9", agent_type="", agent_transcript_path=f"{CLAUDE}/t/x.jsonl",
-               last_assistant_message="mine"))
-    check("a stop of a new id is the one whose transcript began then",
-          card(s, "d2").get("lastMessage") == "mine" and card(s, "d1")["status"] == "active" and len(cards(s)) == 2, cards(s))
-    hook(event("SubagentStop", s, agent="e8", agent_type="", last_assistant_message="only"))
-    check("without one, the only agent at work", card(s, "d1").get("lastMessage") == "only", card(s, "d1"))
-    hook(event("SubagentStop", s, agent="e7", agent_type=""))
-    check("where none is at work it is nobody's", len(cards(s)) == 2, cards(s))
-    for i in range(2):
-        hook(event("SubagentStart", s, agent=f"f{i}", agent_type="Plan"))
-    hook(event("SubagentStop", s, agent="e6", agent_type=""))
-    check("and of two it is neither's", [card(s, f"f{i}")["status"] for i in range(2)] == ["active"] * 2)
-    hook(event("TeammateIdle", s, agent=None, teammate_name="tester", team_name="t"))
-    c = card(s, "tester")
-    check("a teammate whose agent is not known has a card by its name", (c["status"], c["type"]) == ("idle", "tester"), c)
-    hook(event("TeammateIdle", s, agent=None, teammate_name="../../x"))
-    check("a name that leads elsewhere has none", not os.path.exists(os.path.join(CLAUDE, "x.json")))
+    hook(event("SubagentStart", s, agent="d1", agent_type="Plan"))
+    before = card(s, "d1")
+    write(f"{CLAUDE}/t/x.jsonl", {"timestamp": before["startedAt"]})
+    running = [{"id": "d1", "type": "subagent", "status": "running", "description": "x"}]
+    for more in ({}, {"agent_transcript_path": f"{CLAUDE}/t/x.jsonl"}, {"agent_transcript_path": f"{CLAUDE}/t/never.jsonl"},
+                 {"background_tasks": running}):
+        ps = [start_hook(event("SubagentStop", s, agent=f"e{i}", agent_type="", last_assistant_message="now run the tests", **more))
+              for i in range(2)]
+        if not all([ended(p) for p in ps]) or cards(s) != ["d1.json"] or card(s, "d1") != before:
+            check("a stop of an id that no start had is nobody's", False, (more, cards(s)))
+    check("a stop of an id that no start had is nobody's", card(s, "d1") == before and cards(s) == ["d1.json"], cards(s))
+    hook(event("SubagentStop", s, agent="d1", agent_type="", background_tasks=running))
+    check("one that says it is at work at its own stop has stopped", card(s, "d1")["status"] == "stopped", card(s, "d1"))
+    hook(event("SubagentStop", s, agent="d2", agent_type="Plan"))
+    check("a stop with a type is an agent's, also where its start was not told", card(s, "d2")["status"] == "stopped", cards(s))
+
+
+def mates():
+    """TeammateIdle has a name and a team; the agent's id is name@team where it is in the same process."""
+    s = new_session()
+    for agent, agent_type in (("rev@blue", "general-purpose"), ("rev@red", "rev"), ("b7", "rev")):
+        hook(event("SubagentStart", s, agent=agent, agent_type=agent_type))
+        time.sleep(0.002)
+
+    def idle(name, team=""):
+        hook(event("TeammateIdle", s, agent=None, teammate_name=name, **({"team_name": team} if team else {})))
+        return sorted((c["agentId"], c["status"]) for c in (card(s, f[:-5]) for f in cards(s)) if c["status"] == "idle")
+    check("a teammate is the one of its name and team", idle("rev", "blue") == [("rev@blue", "idle")] and card(s, "rev@blue")["name"] == "rev", cards(s))
+    check("of a team of its own", idle("rev", "red") == [("rev@blue", "idle"), ("rev@red", "idle")])
+    check("not an agent whose type is that word", card(s, "b7")["status"] == "active" and len(cards(s)) == 3, cards(s))
+    got = idle("tester", "blue")
+    c = card(s, "tester@blue")
+    check("one that no start told of has a card", ("tester@blue", "idle") in got and (c["type"], c["name"], c["team"]) == ("tester", "tester", "blue"), c)
+    hook(event("SubagentStart", s, agent="tester@blue", agent_type="Plan"))
+    check("which is that of its start, when that comes", card(s, "tester@blue")["status"] == "active" and len(cards(s)) == 4, cards(s))
+    check("without a team the newest of the name", ("rev@red", "idle") in idle("rev") and card(s, "b7")["status"] == "active")
+    s = new_session()
+    hook(event("SubagentStart", s, agent="c9", agent_type="rev"))
+    check("an agent of that type is meant where no other is there", idle("rev", "blue") == [("c9", "idle")])
+    check("and then is that team's", idle("rev", "red") == [("c9", "idle"), ("rev@red", "idle")], cards(s))
+
+
+def ids():
+    """An id is any text: its file has a name of its own, and leads nowhere else."""
+    s = new_session()
+    odd = ["研究员@team", "code reviewer", "rev:1@t", "../../x", "a/b", "a%2Fb", ".hidden", "..", "x" * 300, "x" * 301, "X" * 300,
+           "a1", "A1", "😀" * 60, "%", "a\nb", "a\x7f"]
+    for agent in odd:
+        hook(event("SubagentStart", s, agent=agent))
+        hook(event("SubagentStop", s, agent=agent, agent_type="", last_assistant_message="said " + agent))
+    hook(json.dumps(event("SubagentStart", s, agent="nul")).replace("nul", "a\\u0000b").encode())
+    got = [json.load(open(os.path.join(CARDS, s, f))) for f in cards(s)]
+    check("each id has a card", sorted(c["agentId"] for c in got) == sorted([*odd, "a\ufffdb"]), [c["agentId"] for c in got])
+    check("of its own", all(c.get("lastMessage") == "said " + c["agentId"] for c in got if c["agentId"] in odd), got[:2])
+    check("below its session", not os.path.exists(os.path.join(CLAUDE, "x.json")) and not os.path.exists(os.path.join(CARDS, s, "a")))
+
+
+def moved():
+    """A session that goes to the background goes on under another id, and so do its agents."""
+    s, t = new_session(), new_session()
+    hook(event("SubagentStart", s, agent="m1"))
+    hook(event("SubagentStart", s, agent="m2"))
+    began = card(s, "m1")["startedAt"]
+    path = card(s, "m1")["transcript"]
+    os.environ["CLAUDE_PID"] = str(os.getppid())  # another process: the transcript is the same
+    hook(event("SubagentStop", t, agent="m2", agent_type=""))
+    check("who is of neither the same process nor transcript is another", cards(t) == [] and card(s, "m2")["status"] == "active", cards(t))
+    hook(event("SubagentStop", t, agent="m1", agent_type="", agent_transcript_path=path, last_assistant_message="done"))
+    del os.environ["CLAUDE_PID"]
+    c = card(t, "m1")
+    check("an agent goes with its session", (c["status"], c["startedAt"], c["lastMessage"]) == ("stopped", began, "done") and
+          cards(s) == ["m2.json"], (c, cards(s)))
+    hook(event("SubagentStop", t, agent="m2", agent_type=""))
+    check("by its process, too, with its transcript", card(t, "m2")["status"] == "stopped" and cards(s) == [] and
+          f"/{s}/" in card(t, "m2")["transcript"], card(t, "m2"))
+    hook(event("SubagentStart", s, agent="m1"))
+    hook(event("SubagentStop", t, agent="m1"))
+    check("one id in two sessions is two agents", card(s, "m1")["status"] == "active" and card(t, "m1")["status"] == "stopped")
 
 
 def activity():
@@ -286,8 +354,7 @@ def broken():
     inputs = [b"", b"{", b"[]", b"null", b'"x"', b"\0\0", b"\xff\xfe", b"{" * 100, b'{"a":' * 100 + b"1" + b"}" * 100,
               b'{"hook_event_name":5,"session_id":"s"}', b'{"hook_event_name":"SubagentStart"}',
               b'{"hook_event_name":"SubagentStart","session_id":"s"}', event("SubagentStart", "../up"),
-              event("SubagentStart", ""), event("SubagentStart", ".hidden"), event("SubagentStart", s, agent="../../x"),
-              event("SubagentStart", s, agent="a/b"), event("SubagentStart", s, agent="x" * 300), event("Stop", s),
+              event("SubagentStart", ""), event("SubagentStart", ".hidden"), event("Stop", s),
               event("PreCompact", s, agent=None), event("TeammateIdle", s, agent=None), b"x" * (17 << 20)]
     failed = [i for i in inputs if not hook(i)]
     check("whatever comes in, a hook ends well and says nothing", not failed, failed[:2])
@@ -295,7 +362,7 @@ def broken():
     with open(os.path.join(CARDS, "hook.log")) as f:
         log = f.read()
     check("its log says why, a line each, and does not grow for ever", "no JSON object" in log and
-          len(log.splitlines()) >= 15 and os.path.exists(os.path.join(CARDS, "hook.log.1")), log[:300])
+          len(log.splitlines()) >= 13 and os.path.exists(os.path.join(CARDS, "hook.log.1")), log[:300])
     for bad in (b"", b"{torn", b"[1]"):
         os.makedirs(os.path.join(CARDS, s), exist_ok=True)
         with open(os.path.join(CARDS, s, "a1.json"), "wb") as f:
@@ -306,6 +373,8 @@ def broken():
     check("a card that is no card is made anew", True)
     hook(b'{"session_id":"%s","hook_event_name":"SubagentStop","agent_id":"a2","agent_type":"T",'
          b'"last_assistant_message":"cut \\ud83d"}' % s.encode())
+    hook(b"\xef\xbb\xbf" + json.dumps(event("SubagentStop", s, agent="a4", last_assistant_message="x")).encode())
+    check("a BOM before an event is passed over", card(s, "a4")["lastMessage"] == "x")
     check("a message that was cut within a character is kept", card(s, "a2")["lastMessage"] == "cut \ufffd")
     hook(event("SubagentStop", s, agent="a3", last_assistant_message="\u00e9" * 400000))
     check("a giant one is cut between characters", 120000 < len(card(s, "a3")["lastMessage"]) <= 131072)
@@ -320,6 +389,9 @@ if os.environ["CLOCK"]:
     late()
 found_later()
 process()
-pairs()
+forks()
+mates()
+ids()
+moved()
 activity()
 broken()
