@@ -1,35 +1,17 @@
-// What is shown of Claude Code's agents: its shutdown handshake makes more of them than there are.
-// The rule, the numbers and the names are those of the Agent Log's specification.
+// What is shown of Claude Code's agents: its shutdown handshake makes more of them than there are,
+// which the daemon knows. The numbers and the names are those of the Agent Log's specification.
 import type { Agent, ClaudeSettings } from "./api";
-
-export const GHOST_MS = 30000;
+import { duration } from "./words";
 
 const at = (iso: string | undefined) => (iso ? Date.parse(iso) : NaN);
 
 // The daemon knows more signs of life and has judged them already; this holds for what it gave us
 // a while ago.
 export function withoutStale(agents: Agent[], s: ClaudeSettings, now: number): Agent[] {
-  return agents.map((a) => (a.status === "active" && !a.transcript && !a.process && now - at(a.startedAt) > s.AGENT_STALE_MS ? { ...a, status: "stopped" as const } : a));
+  return agents.map((a) => (a.status === "active" && !a.transcript && !a.process && now - at(a.startedAt) > s.AGENT_STALE_MS ? { ...a, status: "stopped" as const, reason: "unknown", stoppedAt: a.updatedAt } : a));
 }
 
-// Of agents of one type, by their start: one that overlaps the one before is real, one that starts
-// more than 30 s after the one before has stopped is another spawn, and what is left is a ghost of
-// the shutdown. The one before is the one before in this order, a ghost or not; one that never stopped
-// overlaps whatever comes.
-export function withoutGhosts(agents: Agent[]): Agent[] {
-  const types = new Map<string, Agent[]>();
-  for (const a of agents) types.set(a.type, [...(types.get(a.type) ?? []), a]);
-  const kept = new Set<Agent>();
-  for (const same of types.values()) {
-    same.sort((a, b) => at(a.startedAt) - at(b.startedAt));
-    same.forEach((a, i) => {
-      const before = same[i - 1];
-      const stopped = before?.status === "stopped" && !before.reason ? at(before.stoppedAt) : NaN; // a reason: nobody saw it stop
-      if (!before || Number.isNaN(stopped) || at(a.startedAt) < stopped || at(a.startedAt) - stopped > GHOST_MS) kept.add(a);
-    });
-  }
-  return agents.filter((a) => kept.has(a));
-}
+export const withoutGhosts = (agents: Agent[]) => agents.filter((a) => !a.ghost);
 
 export function shown(agents: Agent[], s: ClaudeSettings, now: number): Agent[] {
   return withoutGhosts(withoutStale(agents, s, now))
@@ -52,6 +34,12 @@ export function treeOf(agents: Agent[]): Map<string, Agent[]> {
   return tree;
 }
 
-export function lasted(a: Agent, now: number): number {
-  return (a.status === "stopped" ? at(a.stoppedAt ?? a.updatedAt) : now) - at(a.startedAt);
+// How long it worked; of one that nobody saw stop only since when nothing is known of it.
+export function lasted(a: Agent, now: number): string {
+  const stopped = at(a.stoppedAt ?? a.updatedAt);
+  if (a.reason) return `quiet for ${duration(now - stopped)}`;
+  return duration((a.status === "stopped" ? stopped : now) - at(a.startedAt));
 }
+
+// It stopped a while ago.
+export const isCold = (a: Agent, s: ClaudeSettings, now: number) => a.status === "stopped" && now - at(a.stoppedAt ?? a.updatedAt) > s.AGENT_COOLDOWN_MS;

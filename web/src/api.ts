@@ -198,6 +198,7 @@ export interface Agent {
   type: string;
   status: "active" | "idle" | "stopped";
   reason?: string;
+  ghost?: boolean;
   startedAt: string;
   updatedAt: string;
   stoppedAt?: string;
@@ -228,6 +229,7 @@ export interface ClaudeTask {
   status: "pending" | "in_progress" | "completed";
   owner?: string;
   blockedBy?: string[];
+  unreadable?: string;
 }
 export interface ClaudeSettings {
   AGENT_FILE_CAP: number;

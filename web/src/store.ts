@@ -76,11 +76,12 @@ export const refreshClaude = later(async () => {
 const textOf = (v: unknown) => (typeof v === "string" ? v : "");
 const mended = (t: ClaudeTask): ClaudeTask => ({
   id: String(t.id), subject: textOf(t.subject), description: textOf(t.description), activeForm: textOf(t.activeForm), status: t.status,
-  owner: textOf(t.owner), blockedBy: Array.isArray(t.blockedBy) ? t.blockedBy.map(String) : [],
+  owner: textOf(t.owner), blockedBy: Array.isArray(t.blockedBy) ? t.blockedBy.map(String) : [], unreadable: textOf(t.unreadable),
 });
 
-// Agents and tasks of the session of Claude Code that is looked at, else of the newest.
-export const claudeId = computed(() => (place.value.view === "claude" ? place.value.id : (claudeSessions.value[0]?.sessionId ?? "")));
+// Agents and tasks of the session of Claude Code that is looked at, else of the newest that has agents.
+const hasAgents = (s: ClaudeSession) => s.agents.active + s.agents.idle + s.agents.stopped > 0;
+export const claudeId = computed(() => (place.value.view === "claude" ? place.value.id : (claudeSessions.value.find(hasAgents)?.sessionId ?? "")));
 export const claudeAgents = signal<Agent[]>([]);
 export const claudeTasks = signal<ClaudeTask[]>([]);
 export const refreshAgents = later(async () => {
@@ -94,13 +95,13 @@ export const refreshAgents = later(async () => {
   claudeTasks.value = tasks.map(mended);
 }, 100);
 
-// An agent that gives no more signs of life is stopped, and no event says so: who looks is told when
-// it is asked for again.
+// An agent that gives no more signs of life is stopped, one that was resumed is at work, and no event
+// says so: who looks is told when it is asked for again.
 const AGAIN_MS = 15000;
 setInterval(() => {
   if (!signedIn.value || document.hidden) return;
-  if (claudeSessions.value.some((s) => s.agents.active)) refreshClaude();
-  if (claudeAgents.value.some((a) => a.status === "active")) refreshAgents();
+  if (claudeAgents.value.length || claudeSessions.value.some((s) => s.agents.active || s.agents.idle)) refreshClaude();
+  if (claudeAgents.value.length) refreshAgents();
 }, AGAIN_MS);
 
 // While a model reads or writes there is no event: what Ava does, and the runs on the first screen,

@@ -50,3 +50,5 @@ function seen(r: Run): number {
   return at;
 }
 export const cut = (text: string, max: number) => ([...text].length > max ? [...text].slice(0, max).join("") + "…" : text);
+// A line of what is Markdown elsewhere: without its marks.
+export const plain = (text: string) => text.replace(/\*\*|~~|`+/g, "").replace(/^\s*(#{1,6}|>|[-*+])\s+/gm, "").replace(/\s+/g, " ").trim();

@@ -415,7 +415,7 @@ async function agentLog() {
   const card = page.locator('.agentlog [data-agent="g9"]');
   await soon(async () => /Found/.test(await card.innerText()), "its message");
   const line = await card.locator("small").last().evaluate((e) => e.textContent);
-  ok([...line].length === 61 && line.endsWith("…"), "60 characters of what was said, and an ellipsis", line);
+  ok([...line].length === 61 && line.endsWith("…") && line.startsWith("Found it"), "60 characters of what was said, without its marks, and an ellipsis", line);
   await card.click();
   ok((await page.locator("dialog .markdown strong").innerText()) === "Found" && /g9/.test(await text("dialog")), "a card opens with the whole message, as Markdown");
   await page.keyboard.press("Escape");
@@ -451,11 +451,21 @@ async function ghosts() {
   card("ghosts", "again", -4); // 31 s after that
   card("ghosts", "other", -66, { type: "reviewer" });
   await seen(async () => (await shown()) === "again,beside,other,worker", "ghosts of a shutdown are not shown, what overlaps and what comes later is");
+  const counted = page.locator('aside a[href$="claude/ghosts"] small');
+  await seen(async () => /2 active/.test(await counted.innerText()), "nor counted at the side");
+  card("ghosts", "waits", -3, { status: "idle", type: "tester" });
+  const idle = page.locator('.agentlog [data-agent="waits"] .dot');
+  await idle.waitFor();
+  const [red, green, blue] = (await idle.evaluate((e) => getComputedStyle(e).backgroundColor)).match(/\d+/g).map(Number);
+  ok(red > 200 && green > 150 && blue < 80, "one that waits has a yellow dot", [red, green, blue]);
+  card("ghosts", "long", -400, { stopped: -390, type: "early" });
+  await seen(async () => (await page.locator('.agentlog .cold').evaluateAll((all) => all.map((e) => e.dataset.agent))).join() === "long", "one that stopped longer than the cooldown ago is pale, and no other");
   // Nobody saw it stop: it was seen 310 s ago, and the next one began 10 s after that.
   card("lost", "first", -310);
   card("lost", "next", -300, { stopped: -290 });
   await goTo("#/claude/lost");
   await soon(async () => (await shown()) === "first,next", "both");
+  ok(/quiet for 5m/.test(await page.locator('.agentlog [data-agent="first"]').innerText()), "how long one worked that nobody saw stop is not made up");
   await page.locator('.agentlog [data-agent="first"]').click();
   ok(/stopped, nobody knows why/.test(await text("dialog")), "one that nobody saw stop is said to be so, and makes no ghost of the next", await text("dialog"));
   await page.keyboard.press("Escape");
@@ -485,6 +495,16 @@ async function odd() {
   ok(order === "2,9,10,11", "its tasks appear as they come, in the order of their numbers", order);
   await goTo("#/run/%zz");
   ok(await soon(async () => /There is no run/.test(await text("main")), "the refusal"), "an address that is none is told");
+  const alone = path.join(process.env.CLAUDE_CONFIG_DIR, "tasks/alone");
+  mkdirSync(alone);
+  writeFileSync(path.join(alone, "1.json"), '{"id":"1","subject":"the only one","status":"in_progress"}');
+  writeFileSync(path.join(alone, "2.json"), '{"id":"2","sub');
+  await seen(async () => (await page.locator('aside a[href$="claude/alone"]').count()) === 1, "a session that has tasks and no agents is at the side");
+  await goTo("#/claude/alone");
+  await seen(async () => /the only one/.test(await text("main")) && /2\.json\s+This file cannot be read: line 1/.test(await text("main")), "its board has both files, and says why one cannot be read");
+  ok((await page.locator(".tree").count()) === 0, "and no empty list of agents");
+  await goTo("#/");
+  await seen(async () => (await page.locator(".agentlog .agent").count()) > 0, "the Agent Log stays with the newest session that has agents");
 }
 
 async function twoTabs() {

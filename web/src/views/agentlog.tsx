@@ -2,11 +2,11 @@
 // it is open is remembered under the name that its specification gives.
 import { computed, signal } from "@preact/signals";
 import type { Agent } from "../api";
-import { lasted, shown } from "../agents";
+import { isCold, lasted, shown } from "../agents";
 import { Markdown } from "../markdown";
 import { claudeAgents, claudeId, claudeSettings, now } from "../store";
 import { Modal } from "../ui";
-import { cut, day, duration, tokens } from "../words";
+import { cut, day, plain, tokens } from "../words";
 
 const KEY = "agentFooterCollapsed";
 const TEXT = 60;
@@ -32,13 +32,13 @@ const agents = computed(() => shown(claudeAgents.value, claudeSettings.value, no
 export function AgentCard({ agent: a }: { agent: Agent }) {
   const text = a.lastMessage || a.activity || a.description || "";
   return (
-    <button class="agent" data-agent={a.agentId} onClick={() => (opened.value = a.agentId)}>
+    <button class={isCold(a, claudeSettings.value, now.value) ? "agent cold" : "agent"} data-agent={a.agentId} onClick={() => (opened.value = a.agentId)}>
       <span class="row">
         <span class={`dot ${a.status}`} role="img" aria-label={a.status} />
         <strong class="ellipsis">{a.name || a.type}</strong>
-        <small>{duration(lasted(a, now.value))}</small>
+        <small>{lasted(a, now.value)}</small>
       </span>
-      {text ? <small class="ellipsis">{cut(text.replace(/\s+/g, " "), TEXT)}</small> : null}
+      {text ? <small class="ellipsis">{cut(plain(text), TEXT)}</small> : null}
     </button>
   );
 }
@@ -53,7 +53,7 @@ export function AgentModal() {
         <dt>ID</dt><dd class="mono">{a.agentId}</dd>
         {a.description ? <><dt>Task</dt><dd>{a.description}</dd></> : null}
         {a.activity ? <><dt>Does</dt><dd>{a.activity}</dd></> : null}
-        <dt>Duration</dt><dd>{duration(lasted(a, now.value))}</dd>
+        <dt>Duration</dt><dd>{lasted(a, now.value)}</dd>
         <dt>Started</dt><dd>{day(a.startedAt)}</dd>
         {a.stoppedAt ? <><dt>Stopped</dt><dd>{day(a.stoppedAt)}</dd></> : <><dt>Updated</dt><dd>{day(a.updatedAt)}</dd></>}
         {a.model ? <><dt>Model</dt><dd>{a.model}</dd></> : null}

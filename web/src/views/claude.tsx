@@ -3,7 +3,7 @@ import type { Agent, ClaudeTask } from "../api";
 import { lasted, treeOf, withoutGhosts, withoutStale } from "../agents";
 import { claudeAgents, claudeSessions, claudeSettings, claudeTasks, now } from "../store";
 import { Empty } from "../ui";
-import { cut, day, duration, tokens } from "../words";
+import { cut, day, plain, tokens } from "../words";
 import { opened } from "./agentlog";
 
 const columns: [name: string, status: ClaudeTask["status"]][] = [["Pending", "pending"], ["In progress", "in_progress"], ["Completed", "completed"]];
@@ -24,6 +24,7 @@ function Tasks() {
                   <li key={t.id} class="card panel" tabIndex={0}>
                     <strong>{t.subject}</strong>
                     {status === "in_progress" && t.activeForm ? <small>{t.activeForm}</small> : null}
+                    {t.unreadable ? <small>This file cannot be read: {t.unreadable}</small> : null}
                     {t.description ? <small>{cut(t.description, 200)}</small> : null}
                     <small>#{t.id}{t.owner ? ` · ${t.owner}` : ""}{t.blockedBy?.length ? ` · waits for #${t.blockedBy.join(", #")}` : ""}</small>
                   </li>
@@ -45,9 +46,9 @@ function Branch({ agent: a, tree }: { agent: Agent; tree: Map<string, Agent[]> }
         <span class={`dot ${a.status}`} role="img" aria-label={a.status} />
         <strong>{a.name || a.type}</strong>
         <span>{a.description ?? ""}</span>
-        <small>{duration(lasted(a, now.value))}{a.usage ? ` · ${tokens(a.usage.input + a.usage.cacheRead + a.usage.cacheWrite + a.usage.output)} tokens` : ""}{a.model ? ` · ${a.model}` : ""}</small>
+        <small>{lasted(a, now.value)}{a.usage ? ` · ${tokens(a.usage.input + a.usage.cacheRead + a.usage.cacheWrite + a.usage.output)} tokens` : ""}{a.model ? ` · ${a.model}` : ""}</small>
       </button>
-      {a.activity || a.lastMessage ? <p class="soft said">{cut((a.activity || a.lastMessage)!.replace(/\s+/g, " "), 160)}</p> : null}
+      {a.activity || a.lastMessage ? <p class="soft said">{cut(plain((a.activity || a.lastMessage)!), 160)}</p> : null}
       {children ? <ul>{children.map((c) => <Branch key={c.agentId} agent={c} tree={tree} />)}</ul> : null}
     </li>
   );
@@ -64,7 +65,7 @@ export function ClaudeView({ id }: { id: string }) {
       <Tasks />
       {all.length === 0 && claudeTasks.value.length === 0 ? (
         <Empty title="No agents in this session"><p>Cards come from Claude Code's hooks: <code>ava hooks install</code> sets them up, <code>ava hooks</code> says whether they work.</p></Empty>
-      ) : (
+      ) : all.length === 0 ? null : (
         <section class="panel tree" aria-label="Agents"><h2>Agents</h2><ul>{tree.get("")?.map((a) => <Branch key={a.agentId} agent={a} tree={tree} />)}</ul></section>
       )}
     </>
