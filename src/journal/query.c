@@ -589,6 +589,7 @@ int query_text_init(struct query_text *t, const char *literal, const char *regex
 			t->needle = NULL;
 		} else {
 			t->fold = t->fold && is_ascii(literal);
+			t->literal = true;
 			rv = init_needle(t, literal, err);
 		}
 	}
@@ -835,12 +836,33 @@ static int query_text_regex(const struct query_text *t, unsigned thread, const c
 	return n >= 0 ? 1 : AVA_ETOOBIG;
 }
 
+/* Does the needle stand anywhere but within a key? */
+static bool query_text_counts(const struct query_text *t, const char *line, size_t len)
+{
+	const char *hit = query_text_find(t, line, len), *end = line + len, *at = line, *close;
+
+	while (hit != NULL && t->literal) {
+		/* The next string that does not end before it. */
+		for (close = at; close < end && close < hit + 1; at = close + 1) {
+			at = memchr(at, '"', (size_t)(end - at));
+			if (at == NULL || at > hit)
+				return true;
+			for (close = at + 1; close < end && *close != '"'; close++)
+				close += *close == '\\';
+		}
+		if (close + 1 >= end || close[1] != ':' || hit + t->len > close)
+			return true;
+		hit = query_text_find(t, close, (size_t)(end - close));
+	}
+	return hit != NULL;
+}
+
 enum query_answer query_line(const struct query *q, unsigned thread, const char *line, size_t len,
 			     struct event_view *view)
 {
 	int rv = 1;
 
-	if (q->text.needle != NULL && query_text_find(&q->text, line, len) == NULL)
+	if (q->text.needle != NULL && !query_text_counts(&q->text, line, len))
 		return QUERY_NO;
 	if (q->text.regex != NULL)
 		rv = query_text_regex(&q->text, thread, line, len);

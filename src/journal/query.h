@@ -22,6 +22,7 @@ struct query_text {
 	char *needle;
 	size_t len;     /* of it */
 	size_t rare[2]; /* where its two rarest bytes stand, the first before the second */
+	bool literal;   /* it was asked for; where it is within a key it does not count */
 	bool fold;      /* ASCII letters of both cases are the same */
 	struct query_regex *regex; /* owned; NULL: none */
 };

@@ -195,6 +195,13 @@ TEST(fields)
 	assert_true(ASK(.since = "-1m", .until = "+1m"));
 }
 
+/* Any object: that it is no event is seen behind the text. */
+static bool fits(const char *object, const char *search)
+{
+	return ask_line(&(struct ava_log_query){.search = search}, object, strlen(object)) !=
+	       QUERY_NO;
+}
+
 TEST(text)
 {
 	assert_true(ASK(.search = "Say"));
@@ -208,6 +215,14 @@ TEST(text)
 	assert_false(ASK(.search = "4215%"));
 	assert_true(ASK(.search = "}"));
 	assert_true(ASK(.search = "{", .regex = "x?"));
+	/* A key is no value; one that is in a value is. */
+	assert_false(ASK(.search = "eventtype"));
+	assert_false(ASK(.search = "agentId"));
+	assert_true(ASK(.regex = "eventType"));
+	assert_true(fits("{\"error\":\"an \\\"error\\\": it\"}", "error"));
+	assert_true(fits("{\"errors\":1,\"k\\\"\":{\"a\":\"b\",\"error\":\"error\"}}", "error"));
+	assert_false(fits("{\"errors\":1,\"k\\\"error\":{\"a\":\"b\",\"error\":\"\"}}", "error"));
+	assert_true(fits("{\"a\":\"x\\\\\",\"b\":[\"q\",\"error\"]}", "error"));
 	assert_true(ASK(.regex = "to z.rich, \\d+\\.5%"));
 	assert_false(ASK(.regex = "To z.rich"));
 	assert_true(ASK(.regex = "\\W\\D\\S"));
