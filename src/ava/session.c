@@ -268,15 +268,12 @@ static void take_title(struct session *s, const json_t *line)
 /* That of her last answer, or that was chosen since. */
 static void take_model(struct session *s, const json_t *line)
 {
-	const char *model = json_get_str(line, "modelId");
-	struct model known;
+	char id[sizeof(((struct model *)0)->id)];
 
-	if (!model)
-		model = json_get_str(json_object_get(line, "message"), "model");
-	if (!model || model_restore(model, &known, NULL) != 0) /* pi has names of its own */
-		return;
+	if (!session_model_read(line, id, sizeof(id)))
+		return; /* pi has names of its own */
 	free(s->model);
-	s->model = strdup(model);
+	s->model = strdup(id);
 }
 
 static void read_lines(struct session *s, int fd, off_t from, size_t len, char *data)

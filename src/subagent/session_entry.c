@@ -33,10 +33,39 @@ static int end(struct jw *w)
 	return buf_check(w->out);
 }
 
-/* pi's names for services; one that needs none is named by its dialect. */
-static void provider(struct jw *w, const struct model *m)
+/* As pi names services, where one that needs none is named by its dialect, and models of them:
+ * `key` has the id without the service. */
+static void model_of(struct jw *w, const struct model *m, const char *key)
 {
-	jw_str(w, "provider", m->provider ? m->provider->name : m->dialect->name);
+	const char *service = m->provider ? m->provider->name : m->dialect->name;
+	size_t n = strlen(service);
+	bool named = strncmp(m->id, service, n) == 0 && m->id[n] == '/';
+
+	jw_str(w, "provider", service);
+	jw_str(w, key, m->id + (named ? n + 1 : 0));
+}
+
+bool session_model_read(const json_t *line, char *id, size_t size)
+{
+	const char *model = json_get_str(line, "modelId"), *service;
+	struct model known;
+	size_t n;
+
+	if (!model) {
+		line = json_object_get(line, "message");
+		model = json_get_str(line, "model");
+	}
+	if (!model)
+		return false;
+	service = json_str(line, "provider");
+	n = strlen(service);
+	if (strncmp(model, service, n) != 0 || model[n] != '/') {
+		snprintf(id, size, "%s/%s", service, model);
+		if (model_restore(id, &known, NULL) == 0)
+			return true;
+	}
+	snprintf(id, size, "%s", model); /* one of no service, or as ava wrote it once */
+	return model_restore(id, &known, NULL) == 0;
 }
 
 int session_model(struct buf *out, const struct session_entry *e, const struct model *m)
@@ -44,8 +73,7 @@ int session_model(struct buf *out, const struct session_entry *e, const struct m
 	struct jw w;
 
 	begin(&w, out, e, "model_change");
-	provider(&w, m);
-	jw_str(&w, "modelId", m->id);
+	model_of(&w, m, "modelId");
 	return end(&w);
 }
 
@@ -169,8 +197,7 @@ static int assistant(struct buf *out, const struct session_entry *e, const struc
 	message_begin(&w, out, e, "assistant");
 	blocks(&w, t);
 	jw_str(&w, "api", api_word(m));
-	provider(&w, m);
-	jw_str(&w, "model", m->id);
+	model_of(&w, m, "model");
 	usage(&w, &t->usage);
 	jw_str(&w, "stopReason", stop);
 	if (sentence)

@@ -11,6 +11,7 @@
 
 #include <ava.h>
 #include "base/buf.h"
+#include "codec/json.h"
 
 struct model;
 struct turn;
@@ -39,6 +40,9 @@ int session_failure(struct buf *out, const struct session_entry *e, const struct
 		    bool stopped, const char *sentence);
 /* Another model is chosen for what follows. */
 int session_model(struct buf *out, const struct session_entry *e, const struct model *m);
+/* The id of ava's for the model that such a line, or an answer, names; also where the service
+ * stands in front of it. false: none that is known. */
+bool session_model_read(const json_t *line, char *id, size_t size);
 int session_tool_result(struct buf *out, const struct session_entry *e, const struct turn_call *c);
 
 /* A subagent's start and its end. */

@@ -171,3 +171,41 @@ TEST(names)
 }
 
 UNIT_GROUP(.first = set_up);
+
+/* pi's form, and the one that had the service in front. */
+TEST(model_read)
+{
+	static const struct {
+		const char *line, *id;
+	} cases[] = {
+		{"{\"provider\":\"anthropic\",\"modelId\":\"claude-sonnet-4-5\"}",
+		 "anthropic/claude-sonnet-4-5"},
+		{"{\"provider\":\"anthropic\",\"modelId\":\"anthropic/claude-sonnet-4-5\"}",
+		 "anthropic/claude-sonnet-4-5"},
+		{"{\"message\":{\"provider\":\"openrouter\",\"model\":\"anthropic/claude-x\"}}",
+		 "openrouter/anthropic/claude-x"},
+		{"{\"message\":{\"provider\":\"offline\",\"model\":\"offline\"}}", "offline"},
+		{"{\"message\":{\"model\":\"local/qwen3\"}}", "local/qwen3"},
+		{"{\"message\":{\"provider\":\"google\",\"model\":\"gemini\"}}", NULL},
+		{"{\"message\":{\"role\":\"user\"}}", NULL},
+	};
+	struct session_entry e = {.id = "00000001"};
+	char id[120];
+	struct model m;
+	struct buf b;
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		json_t *line = json_parse(cases[i].line, strlen(cases[i].line), NULL);
+
+		assert_int_equal(session_model_read(line, id, sizeof(id)), cases[i].id != NULL);
+		if (cases[i].id)
+			assert_string_equal(id, cases[i].id);
+		json_decref(line);
+	}
+	assert_int_equal(model_restore("anthropic/claude-sonnet-4-5", &m, NULL), 0);
+	buf_init(&b, 4096);
+	assert_int_equal(session_model(&b, &e, &m), 0);
+	assert_non_null(strstr(b.data, "\"provider\":\"anthropic\","
+				       "\"modelId\":\"claude-sonnet-4-5\""));
+	buf_fini(&b);
+}

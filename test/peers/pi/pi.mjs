@@ -3,6 +3,7 @@
 //	node pi.mjs show FILE             what pi sees: {"roles":…,"texts":…,"entries":…}
 //	node pi.mjs append FILE TEXT N    open it and append N messages of a person's
 //	node pi.mjs busy FILE TEXT N      the same, opened anew for each of them
+//	node pi.mjs model FILE            the model that it goes on with
 //
 // PEER_MODULES is the folder that npm installed into.
 import { readFileSync } from "node:fs";
@@ -10,7 +11,7 @@ import { pathToFileURL } from "node:url";
 
 const folder = `${process.env.PEER_MODULES}/node_modules/@mariozechner/pi-coding-agent/`;
 const { exports } = JSON.parse(readFileSync(folder + "package.json", "utf8"));
-const { SessionManager } = await import(pathToFileURL(folder + exports["."].import));
+const { AuthStorage, ModelRegistry, SessionManager } = await import(pathToFileURL(folder + exports["."].import));
 const [verb, file, text, count] = process.argv.slice(2);
 
 function textOf(message) {
@@ -30,6 +31,11 @@ if (verb === "show") {
 		texts: messages.map(textOf),
 		entries: session.getEntries().length,
 	}));
+} else if (verb === "model") {
+	const { model } = session.buildSessionContext();
+	const registry = ModelRegistry.create(AuthStorage.create(`${file}.auth`), `${file}.models`);
+	const found = registry.find(model.provider, model.modelId);
+	console.log(found ? `${found.provider}/${found.id}` : `none: ${model.provider}, ${model.modelId}`);
 } else {
 	for (let i = 0; i < Number(count); i++) {
 		if (verb === "busy") session = SessionManager.open(file);

@@ -34,6 +34,7 @@ sees() { equal "$1" "$(stands "$2")" "$(pi show "$2" | jq -c .)"; }
 
 mkdir "$T/tree"
 printf 'int parse_header(const char *s)\n{\n\treturn 0;\n}\n' >"$T/tree/parser.c"
+export ANTHROPIC_API_KEY=test-key-0123456789 ANTHROPIC_BASE_URL=http://127.0.0.1:9
 start_daemon || { result 1 'avad serves' || finish; }
 
 # --- after each kind of entry -------------------------------------------------
@@ -62,6 +63,13 @@ sees 'a turn that was stopped' "$slow"
 equal 'is one that was aborted' aborted "$(jq -r '.message.stopReason // empty' "$slow")"
 told 'second'
 sees 'and goes on behind it' "$slow"
+
+begin anthropic/claude-sonnet-4-5
+say 'hello'
+wait_for 60 busy
+curl -s --unix-socket "$AVA_DATA_ROOT/ava.sock" "http://x/api/v1/sessions/$id/stop" -d '{}' >/dev/null
+wait_for 60 idle
+equal 'pi goes on with the model' anthropic/claude-sonnet-4-5 "$(pi model "$(file_of)")"
 
 # --- beside each other --------------------------------------------------------
 begin offline
