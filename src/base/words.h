@@ -82,7 +82,9 @@ bool words_imitates_plain(const char *line); /* of one whose punctuation is blan
 #define WORDS_SPAWNING(mark, role, run)  "%sSpawning %s subagent (%.30s)...", mark, role, run
 #define WORDS_DOING(mark, role, what)    "%s[%s] %s", mark, role, what
 #define WORDS_STILL_WORKING(mark, doing) "%sSubagent still working: %s", mark, doing
-#define WORDS_NO_NEWS                    "no news yet"
+#define WORDS_STILL_WORKING_AS(mark, who, doing)                                                   \
+	"%sSubagent [%s] still working: %s", mark, who, doing
+#define WORDS_NO_NEWS "no news yet"
 
 /* What a call of a model does; `time` as format_time_limit. */
 #define WORDS_THINKING_FOR(time) "Thinking (%s)", time

@@ -470,7 +470,8 @@ static char *end_line(struct acp_session *s, const json_t *c)
 
 	if (f == NULL)
 		return NULL;
-	chat_ended(f, &s->a->c, NULL, c);
+	/* The plan has those that were at work together. */
+	chat_ended(f, &s->a->c, NULL, json_object_size(s->plan) > 1, c);
 	fclose(f);
 	if (len > 0 && text[len - 1] == '\n')
 		text[len - 1] = '\0';

@@ -343,19 +343,23 @@ static json_t *result_of(const json_t *content)
 	return result;
 }
 
-void chat_ended(FILE *f, struct client **c, const char *role, const json_t *content)
+void chat_ended(FILE *f, struct client **c, const char *who, bool named, const json_t *content)
 {
 	const char *id = json_str(content, "subagentId");
 	json_t *result = NULL, *status = NULL;
+	struct progress p;
 
 	if (api_request(c, NULL, &result, NULL, "/runs/%s/result", id) != 0)
 		result = result_of(content);
 	/* Its limits are told where one of them has ended it. */
-	if (role == NULL || cli_exit_of_status(json_str(result, "status")) == CLI_LIMIT)
+	if (who == NULL || cli_exit_of_status(json_str(result, "status")) == CLI_LIMIT)
 		(void)api_request(c, NULL, &status, NULL, "/runs/%s", id);
-	if (role == NULL)
-		role = json_str(status, "role")[0] != '\0' ? json_str(status, "role") : "subagent";
-	progress_end(f, role, result, status);
+	progress_init(&p, f, json_str(status, "role"));
+	if (p.role[0] == '\0')
+		progress_init(&p, f, "subagent");
+	if (named)
+		snprintf(p.who, sizeof(p.who), "%s %s", p.role, id);
+	progress_end(f, who != NULL ? who : p.who, result, status);
 	json_decref(result);
 	json_decref(status);
 }
@@ -365,7 +369,7 @@ static void show_complete(struct chat *c, const json_t *content)
 	struct chat_run *run = chat_runs_find(&c->runs, json_str(content, "subagentId"));
 
 	speech_close(&c->speech);
-	chat_ended(stdout, &c->c, run != NULL ? run->shown.role : NULL, content);
+	chat_ended(stdout, &c->c, run != NULL ? run->shown.who : NULL, false, content);
 	if (run != NULL)
 		run->live = false;
 }

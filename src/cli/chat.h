@@ -75,8 +75,9 @@ void chat_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* Of SpawnConfirmed, SpawnRejected or SpawnExpired; "": its spawn, or the quote that replaces it,
  * says it. */
 void chat_answered(char out[512], const char *type, const json_t *content);
-/* The last line of a run, by its SubagentComplete. `role` NULL: it is asked. */
-void chat_ended(FILE *f, struct client **c, const char *role, const json_t *content);
+/* The last line of a run, by its SubagentComplete. `who` NULL: its role is asked; `named`: and its
+ * id told. */
+void chat_ended(FILE *f, struct client **c, const char *who, bool named, const json_t *content);
 
 /* ---- what its person types (cmd_chat.c) */
 

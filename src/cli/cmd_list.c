@@ -346,7 +346,8 @@ static void print_end(struct client *c, const char *id, const json_t *result)
 	if (api_get(c, &status, NULL, "/runs/%s", id) != 0)
 		status = NULL;
 	printf("%s ", id);
-	progress_end(stdout, status != NULL ? json_str(status, "role") : "run", result, status);
+	progress_end(stdout, format_role(status != NULL ? json_str(status, "role") : "run").text,
+		     result, status);
 	json_decref(status);
 }
 

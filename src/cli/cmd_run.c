@@ -388,7 +388,7 @@ static void tell_end(struct job *j, struct client *c, const char *role, const js
 	if (cli_exit_of_status(json_str(result, "status")) != CLI_LIMIT ||
 	    api_get(c, &run, NULL, "/runs/%s", json_str(result, "subagent_id")) != 0)
 		run = NULL;
-	progress_end(j->talk, role, result, run);
+	progress_end(j->talk, format_role(role).text, result, run);
 	json_decref(run);
 }
 

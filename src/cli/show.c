@@ -577,6 +577,7 @@ void progress_init(struct progress *p, FILE *f, const char *role)
 {
 	*p = (struct progress){.f = f, .live = term_redraws(f)};
 	snprintf(p->role, sizeof(p->role), "%s", format_role(role).text);
+	snprintf(p->who, sizeof(p->who), "%s", p->role);
 }
 
 static const char *mark(enum words_mark m)
@@ -610,14 +611,14 @@ static void question(struct progress *p, const json_t *c)
 {
 	bool approval = strcmp(json_str(c, "kind"), "approval") == 0;
 	const char *state = json_str(c, "state");
-	char who[sizeof(p->role) + 3];
+	char who[sizeof(p->who) + 3];
 	const json_t *choice;
 	size_t i;
 
 	if (strcmp(state, "asked") != 0 && strcmp(state, "parked") != 0)
 		return;
 	progress_clear(p);
-	snprintf(who, sizeof(who), "[%s]", p->role);
+	snprintf(who, sizeof(who), "[%s]", p->who);
 	term_print(p->f, WORDS_ASKS(mark(WORDS_MARK_ASK), who, json_str(c, "question")));
 	json_array_foreach(json_object_get(c, "choices"), i, choice)
 		term_print(p->f, "%s%zu: %s", i > 0 ? ", " : " (", i + 1,
@@ -647,7 +648,7 @@ void progress_event(struct progress *p, const char *type, const char *line, size
 		p->spawned = false;
 		progress_clear(p);
 		snprintf(p->activity, sizeof(p->activity), "%s", text);
-		snprintf(doing, sizeof(doing), WORDS_DOING(mark(WORDS_MARK_LOOK), p->role, text));
+		snprintf(doing, sizeof(doing), WORDS_DOING(mark(WORDS_MARK_LOOK), p->who, text));
 		activity(p->f, doing);
 	}
 	json_decref(event);
@@ -736,19 +737,22 @@ void progress_still_working(struct progress *p, const json_t *status)
 
 	if (now[0] != '\0')
 		snprintf(p->activity, sizeof(p->activity), "%s", now);
+	now = p->activity[0] != '\0' ? p->activity : WORDS_NO_NEWS;
 	progress_clear(p);
-	snprintf(line, sizeof(line),
-		 WORDS_STILL_WORKING(mark(WORDS_MARK_WAIT),
-				     p->activity[0] != '\0' ? p->activity : WORDS_NO_NEWS));
+	if (strcmp(p->who, p->role) != 0)
+		snprintf(line, sizeof(line),
+			 WORDS_STILL_WORKING_AS(mark(WORDS_MARK_WAIT), p->who, now));
+	else
+		snprintf(line, sizeof(line), WORDS_STILL_WORKING(mark(WORDS_MARK_WAIT), now));
 	activity(p->f, line);
 }
 
-void progress_end(FILE *f, const char *role, const json_t *result, const json_t *run)
+void progress_end(FILE *f, const char *who, const json_t *result, const json_t *run)
 {
 	const struct words_end end = format_end_of(result, run);
 	int64_t all, failed = format_not_found(result, &all);
 
-	term_line(f, WORDS_ENDED(mark(end.mark), format_role(role).text, &end,
+	term_line(f, WORDS_ENDED(mark(end.mark), who, &end,
 				 format_time_of(result, "duration_seconds").text,
 				 format_cost_of(result, "cost_cents").text));
 	changes_offer(f, result);
@@ -794,6 +798,11 @@ static bool forget_one(struct chat_runs *r)
 	return false;
 }
 
+static void chat_runs_name(struct chat_run *r)
+{
+	snprintf(r->shown.who, sizeof(r->shown.who), "%s %s", r->shown.role, r->id);
+}
+
 struct chat_run *chat_runs_begin(struct chat_runs *r, const char *id, const char *role,
 				 int64_t now_ms)
 {
@@ -808,6 +817,14 @@ struct chat_run *chat_runs_begin(struct chat_runs *r, const char *id, const char
 	snprintf(run->id, sizeof(run->id), "%s", id);
 	progress_init(&run->shown, stdout, role);
 	run->shown.chat = true;
+	for (size_t i = 0; i < r->n; i++) { /* which of them it is cannot be told by the role */
+		struct chat_run *other = &r->run[i];
+
+		if (other == run || !other->live || strcmp(other->shown.role, run->shown.role) != 0)
+			continue;
+		chat_runs_name(other);
+		chat_runs_name(run);
+	}
 	return run;
 }
 

@@ -71,6 +71,7 @@ void show_json(FILE *f, const json_t *v);
 struct progress {
 	FILE *f;
 	char role[48];      /* as shown: "WebCrawler" */
+	char who[80];       /* that, with its id where two of them are at work */
 	char activity[256]; /* the last one, cut */
 	bool chat;          /* in a conversation: its commands are named */
 	bool live;          /* the last row is a status line that is written over */
@@ -94,7 +95,8 @@ void progress_clear(struct progress *p);
 
 /* The last line of a run, from its result, with what can be done next; `run`: its status, for
  * its limits, or NULL. */
-void progress_end(FILE *f, const char *role, const json_t *result, const json_t *run);
+/* `who`: as shown. */
+void progress_end(FILE *f, const char *who, const json_t *result, const json_t *run);
 /* "WebCrawler running (45s, 12k tokens)" and what it does, from a status. */
 void progress_status(FILE *f, const json_t *status);
 

@@ -37,6 +37,8 @@ TEST(lines)
 	      WORDS_SPAWNING("", "WebCrawler", "S-7f3a2b"));
 	shows("[WebCrawler] Starting...", WORDS_DOING("", "WebCrawler", WORDS_STARTING));
 	shows("[WebCrawler] Reading otter.ai", WORDS_DOING("", "WebCrawler", "Reading otter.ai"));
+	shows("Subagent [CodeReviewer S-1] still working: Thinking",
+	      WORDS_STILL_WORKING_AS("", "CodeReviewer S-1", "Thinking"));
 	shows("Subagent still working: no news yet", WORDS_STILL_WORKING("", WORDS_NO_NEWS));
 	shows("Thinking (12 s)", WORDS_THINKING_FOR("12 s"));
 	shows("Waiting for the first word of the model (2 min)", WORDS_FIRST_WORD("2 min"));
