@@ -152,6 +152,7 @@ struct core_telegram {
 struct core_service {
 	char problem[512]; /* not "": health is degraded for this reason, no new work */
 	bool stops;        /* nobody waits for a run any more */
+	bool kept;         /* no command of ours started the daemon, nor may replace it */
 	/* POST /shutdown: `now`, or once no run is started. NULL: there is no daemon. */
 	void (*shutdown)(int now, void *user);
 	void *user;

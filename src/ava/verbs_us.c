@@ -176,6 +176,8 @@ static void verb_health(struct verb_call *v)
 	jw_str(&a.w, "problem", problem[0] ? problem : err.text);
 	jw_str(&a.w, "version", ava_version());
 	jw_int(&a.w, "pid", getpid());
+	jw_bool(&a.w, "service", core_service(c)->kept);
+	jw_bool(&a.w, "busy", c->sup.nlive > 0 || !sessions_idle(c));
 	jw_fixed(&a.w, "uptime_seconds", clock_mono_ms() - c->started_ms, 3);
 	jw_str(&a.w, "root", c->root);
 	jw_str(&a.w, "model", has_model ? model.id : "");

@@ -166,32 +166,29 @@ int api_get(struct client *c, json_t **out, struct ava_error *err, const char *p
 	return api_call(c, path, NULL, out, NULL, err);
 }
 
-/* The daemon goes on with the keys it was started with. */
-static void check_keys(const json_t *health)
+/* The first key of ours that the daemon has otherwise, and goes on with; NULL: none. */
+static const char *other_key(const json_t *health)
 {
 	const json_t *marks = json_object_get(health, "keys");
-	const char *salt = json_get_str(marks, "salt");
+	const char *salt = json_get_str(marks, "salt"), *found = NULL;
 	char mark[KEYS_MARK_LEN + 1];
 	struct ava_error err;
 
 	if (salt == NULL)
-		return; /* an older daemon */
+		return NULL; /* an older daemon */
 	if (keys_load(&err) != 0) {
 		cli_note("%s", err.text);
-		return;
+		return NULL;
 	}
-	for (size_t i = 0; keys_known[i] != NULL; i++) {
+	for (size_t i = 0; found == NULL && keys_known[i] != NULL; i++) {
 		const char *theirs = json_get_str(marks, keys_known[i]);
 
-		if (theirs == NULL || !keys_mark(salt, keys_known[i], mark) || mark[0] == '\0' ||
-		    strcmp(mark, theirs) == 0)
-			continue;
-		cli_note("the daemon has %s %s: it keeps what it was started with; to use yours, "
-			 "end it (kill %" PRId64 "), the next command starts one",
-			 theirs[0] != '\0' ? "another" : "no", keys_known[i],
-			 json_get_int(health, "pid", 0));
+		if (theirs != NULL && keys_mark(salt, keys_known[i], mark) && mark[0] != '\0' &&
+		    strcmp(mark, theirs) != 0)
+			found = keys_known[i];
 	}
 	keys_wipe();
+	return found;
 }
 
 static void name_one(struct buf *names, const char *variable)
@@ -231,24 +228,25 @@ static void check_settings(const json_t *health)
 		name_one(&names, "AVA_MODEL");
 	if (names.len > 0)
 		cli_note("the daemon does not use your %s: it keeps what it was started with; to "
-			 "use yours, end it (kill %" PRId64 "), the next command starts one",
-			 names.data, json_get_int(health, "pid", 0));
+			 "use yours, `ava restart`",
+			 names.data);
 	buf_fini(&names);
 }
 
-/* AVA_ECONNECT: it is older and leaves, the one that is started next is ours. */
-static int check_version(struct client *c, bool note, struct ava_error *err)
+/* AVA_ECONNECT: it is older, or (`take`) has other keys, has nothing to do and leaves; the one that
+ * is started next is ours. */
+static int check_daemon(struct client *c, bool note, bool *take, struct ava_error *err)
 {
 	json_t *health, *answer = NULL;
-	const char *version;
+	const char *version, *key = NULL;
 	bool busy, old;
 	int rv = api_get(c, &health, err, "/health");
 
 	if (rv != 0)
 		return rv;
 	version = json_get_str(health, "version");
-	busy = json_get_int(json_object_get(health, "runs"), "running", 0) > 0 ||
-	       json_get_int(health, "queued", 0) > 0;
+	busy = json_get_bool(health, "busy",
+			     json_get_int(json_object_get(health, "runs"), "running", 0) > 0);
 	old = version != NULL && api_compare_versions(version, ava_version()) < 0;
 	if (note && json_str(health, "problem")[0] != '\0')
 		cli_note("the daemon has a problem: %s", json_str(health, "problem"));
@@ -257,11 +255,18 @@ static int check_version(struct client *c, bool note, struct ava_error *err)
 			 "the first command after its runs have ended",
 			 version, ava_version());
 	if (!old || busy)
-		check_keys(health);
-	if (!old || busy)
+		key = other_key(health);
+	*take = *take && note && key != NULL && !busy && !json_get_bool(health, "service", false);
+	if (key != NULL && !*take)
+		cli_note("the daemon has %s %s: it keeps what it was started with%s; `ava restart` "
+			 "starts one with yours",
+			 json_str(json_object_get(health, "keys"), key)[0] != '\0' ? "another"
+										   : "no",
+			 key, busy ? ", and is at work" : "");
+	if ((!old || busy) && !*take)
 		check_settings(health);
 	json_decref(health);
-	if (!old || busy)
+	if ((!old || busy) && !*take)
 		return 0;
 	rv = api_call(c, "/shutdown", "{\"when\":\"idle\"}", &answer, NULL, err);
 	json_decref(answer);
@@ -275,6 +280,8 @@ static void tell_start(void)
 
 int api_open(enum api_open how, struct client **c, struct ava_error *err)
 {
+	bool take;
+	static bool taken; /* once: whoever else keeps it may have started it with theirs again */
 	char root[ROOT_PATH_MAX];
 	int rv = settings_data_root(root, sizeof(root), err);
 
@@ -285,7 +292,9 @@ int api_open(enum api_open how, struct client **c, struct ava_error *err)
 		if (rv != 0)
 			return rv;
 		client_set_slow(*c, SLOW_MS, slow, NULL);
-		rv = how != API_LOOK ? check_version(*c, how == API_START, err) : 0;
+		take = !taken;
+		rv = how != API_LOOK ? check_daemon(*c, how == API_START, &take, err) : 0;
+		taken |= how != API_LOOK && take;
 		if (rv == 0)
 			return 0;
 		client_close(*c);

@@ -66,6 +66,8 @@ struct command {
 	X(prune)                                                                                   \
 	X(export)                                                                                  \
 	X(serve)                                                                                   \
+	X(stop)                                                                                    \
+	X(restart)                                                                                 \
 	X(acp)                                                                                     \
 	X(dashboard)                                                                               \
 	X(telegram)                                                                                \

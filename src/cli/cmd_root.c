@@ -824,9 +824,8 @@ static void check_stale(struct doctor *d)
 		    stat(path, &st) == 0 && (double)st.st_mtime > started)
 			check(d, "settings", false,
 			      "%s was written after the daemon had started, which goes by what "
-			      "stood there then: `kill %" PRId64 "`, and the next command starts "
-			      "one (its runs go on)",
-			      path, json_get_int(d->health, "pid", 0));
+			      "stood there then: `ava restart`",
+			      path);
 }
 
 static void check_daemon(struct doctor *d)

@@ -331,6 +331,8 @@ static int start(struct daemon *d, struct ava_error *err)
 		return rv;
 	rv = house_open(&d->h, &o, err);
 	if (rv == 0)
+		core_service(d->h.core)->kept = d->options.ready_fd < 0;
+	if (rv == 0)
 		rv = claude_open(d->h.core, err);
 	if (rv == 0)
 		rv = start_http(d, err);

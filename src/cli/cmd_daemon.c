@@ -1,0 +1,162 @@
+/* Commands for the life of the daemon: ava stop, ava restart.
+ *
+ * stop: it commits and leaves once no run is started, or at once with --now: then what was at work
+ * goes on at its next start. It has gone when nobody holds the lock of the data root, which a
+ * process that nobody buries does not hold either. What can fail: the request; then it is as it
+ * was. Interrupted, the daemon leaves all the same.
+ *
+ * restart: stop, and one with the keys and settings of this command. One that somebody else keeps
+ * (`ava serve`, a service) is theirs to start. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/settings.h"
+#include "cli/api.h"
+#include "cli/cli.h"
+#include "cli/show.h"
+#include "cli/term.h"
+#include "codec/json.h"
+
+#define LOOK_MS 50
+
+static struct {
+	bool now, json;
+} o;
+
+static const struct opt daemon_opts[] = {
+	OPT("now", 0, FLAG, NULL, now, "at once; what is at work goes on at its next start"),
+	OPT("json", 0, FLAG, NULL, json, "as one JSON object"),
+};
+
+/* "S-7f3a2b (CodeReviewer), Ava", of what is at work. */
+static void stop_tell_work(struct client *c)
+{
+	json_t *runs = NULL, *talks = NULL, *one;
+	struct buf names;
+	size_t i;
+
+	buf_init(&names, 512);
+	if (api_get(c, &runs, NULL, "/runs?limit=10") == 0) {
+		json_array_foreach(json_object_get(runs, "runs"), i, one)
+			buf_addf(&names, "%s%s (%s)", names.len > 0 ? ", " : "",
+				 json_str(one, "subagent_id"), json_str(one, "status"));
+	}
+	if (api_get(c, &talks, NULL, "/sessions?limit=100") == 0) {
+		json_array_foreach(json_object_get(talks, "sessions"), i,
+				   one) if (strcmp(json_str(one, "status"), "busy") == 0)
+			buf_addf(&names, "%sAva (%s)", names.len > 0 ? ", " : "",
+				 json_str(one, "doing"));
+	}
+	if (names.len > 0)
+		cli_note("at work: %s; the daemon leaves when no run is started any more, with "
+			 "--now at once, and they go on at its next start",
+			 names.data);
+	buf_fini(&names);
+	json_decref(runs);
+	json_decref(talks);
+}
+
+static int stop_wait_gone(const char *root, struct ava_error *err)
+{
+	int fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int rv = fd < 0 ? err_sys(err, "%.300s", root) : 0;
+
+	while (rv == 0 && flock(fd, LOCK_SH | LOCK_NB) != 0) {
+		if (errno != EWOULDBLOCK && errno != EINTR)
+			rv = err_sys(err, "%.300s", root);
+		pause_ms(LOOK_MS);
+	}
+	if (fd >= 0)
+		close(fd);
+	return rv;
+}
+
+/* *pid 0: none was at work. `mine`: one that somebody else keeps stays. */
+static int stop_daemon(bool mine, int64_t *pid, struct ava_error *err)
+{
+	struct client *c = NULL;
+	json_t *health = NULL, *answer = NULL;
+	char root[ROOT_PATH_MAX];
+	int rv = settings_data_root(root, sizeof(root), err);
+
+	*pid = 0;
+	if (rv == 0)
+		rv = api_open(API_LOOK, &c, err);
+	if (rv == AVA_ECONNECT || rv == AVA_ENOENT)
+		return 0;
+	if (rv == 0)
+		rv = api_get(c, &health, err, "/health");
+	if (rv == 0 && mine && json_get_bool(health, "service", false))
+		rv = err_set(err, AVA_EBUSY,
+			     "the daemon is kept by `ava serve` or by a service: restart it there "
+			     "(`systemctl --user restart ava`), or `ava stop` it");
+	if (rv == 0 && !o.now)
+		stop_tell_work(c);
+	if (rv == 0)
+		rv = api_call(c, "/shutdown", o.now ? "{\"when\":\"now\"}" : "{\"when\":\"idle\"}",
+			      &answer, NULL, err);
+	if (rv == 0)
+		*pid = json_get_int(health, "pid", 0);
+	client_close(c);
+	json_decref(health);
+	json_decref(answer);
+	return rv == 0 ? stop_wait_gone(root, err) : rv;
+}
+
+static int stop_run(int argc, char **argv)
+{
+	struct ava_error err;
+	int64_t pid;
+
+	if (stop_daemon(false, &pid, &err) != 0)
+		return cli_fail(&err);
+	if (o.json)
+		printf("{\"stopped\":%s,\"pid\":%" PRId64 "}\n", pid > 0 ? "true" : "false", pid);
+	else if (pid > 0)
+		printf("The daemon (process %" PRId64 ") has stopped.\n", pid);
+	else
+		puts("No daemon is at work.");
+	return CLI_DONE;
+}
+
+static int restart_run(int argc, char **argv)
+{
+	struct client *c = NULL;
+	json_t *health = NULL;
+	struct ava_error err;
+	int64_t before;
+	int rv = stop_daemon(true, &before, &err);
+
+	if (rv == 0)
+		rv = api_open(API_START, &c, &err);
+	if (rv == 0)
+		rv = api_get(c, &health, &err, "/health");
+	if (rv == 0 && o.json)
+		printf("{\"stopped\":%s,\"pid\":%" PRId64 ",\"version\":\"%s\"}\n",
+		       before > 0 ? "true" : "false", json_get_int(health, "pid", 0),
+		       json_str(health, "version"));
+	else if (rv == 0)
+		term_print(stdout, "The daemon is process %" PRId64 "; model %s.\n",
+			   json_get_int(health, "pid", 0), json_str(health, "model"));
+	client_close(c);
+	json_decref(health);
+	return rv == 0 ? CLI_DONE : cli_fail(&err);
+}
+
+const struct command cmd_stop =
+	COMMAND("stop", "", 0, 0, "end the daemon",
+		"It leaves once no run is started; with --now at once, and runs go on at its next\n"
+		"start, which the next command is. That none is at work is no failure.\n",
+		OPTIONS(daemon_opts), stop_run);
+const struct command cmd_restart =
+	COMMAND("restart", "", 0, 0, "start the daemon anew, with this command's keys and settings",
+		"As `ava stop`, and then one that has the keys, addresses and settings of this\n"
+		"environment. Conversations and runs go on.\n",
+		OPTIONS(daemon_opts), restart_run);
