@@ -355,6 +355,7 @@ static void session_show(struct session *s, struct op_session *out)
 	if (t->busy) {
 		doing_look(&t->run);
 		out->doing = t->run.activity;
+		out->trouble = t->run.call.trouble;
 	}
 	out->live_runs = list_count(&t->watches);
 	out->waiting = list_count(&t->inputs);
@@ -375,10 +376,9 @@ int ops_session(struct core *c, const char *session, struct op_session *out, str
 {
 	struct session *s = session_find(c, session, err);
 
-	if (!s)
-		return AVA_ENOENT;
-	session_show(s, out);
-	return 0;
+	if (s)
+		session_show(s, out);
+	return s ? 0 : AVA_ENOENT;
 }
 
 /* ---- a new one */
@@ -777,6 +777,8 @@ static void write_session(struct jw *w, const struct op_session *s)
 	jw_str(w, "status", s->busy ? "busy" : "idle");
 	if (s->doing[0])
 		jw_str(w, "doing", s->doing);
+	if (s->trouble)
+		jw_str(w, "trouble", s->trouble);
 	verb_time(w, "created_at", s->created_ms);
 	verb_time(w, "updated_at", s->updated_ms);
 	jw_int(w, "live_runs", s->live_runs);

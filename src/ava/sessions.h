@@ -26,6 +26,7 @@ struct op_session {
 	unsigned live_runs, waiting;            /* subagents; inputs that wait for a turn */
 	bool busy;                              /* she is at work */
 	const char *doing;                      /* then; "": nothing that has a name */
+	const char *trouble;                    /* with the service of her model then; NULL: none */
 };
 
 struct op_session_new {

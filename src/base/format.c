@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 
 struct format format_money(int64_t microusd)
 {
@@ -141,4 +142,22 @@ struct format format_role(const char *name)
 	}
 	f.text[n] = '\0';
 	return f;
+}
+
+void format_cut(char *out, size_t size, const char *text)
+{
+	size_t n = strlen(text), cut = size - 4;
+
+	if (n < size) {
+		memcpy(out, text, n + 1);
+		return;
+	}
+	while (cut > size / 2 && text[cut] != ' ')
+		cut--;
+	while (cut > 0 && ((unsigned char)text[cut] & 0xc0) == 0x80)
+		cut--;
+	while (cut > 0 && strchr(" ,:;", text[cut - 1]))
+		cut--;
+	memcpy(out, text, cut);
+	memcpy(out + cut, "...", 4);
 }

@@ -4,6 +4,7 @@
 #ifndef BASE_FORMAT_H
 #define BASE_FORMAT_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #define FORMAT_LEN 48
@@ -20,6 +21,9 @@ struct format format_bytes(int64_t n);        /* "812 B", "2.1 KB" */
 struct format format_money_limit(int64_t microusd); /* "$0.50", "$0.0050"; -1 as above */
 struct format format_time_limit(int64_t ms);        /* "10 min", "1 h 30 min", "45 s" */
 struct format format_tokens_limit(int64_t n);       /* "100k", "1.5M", "12345" */
+
+/* A sentence in `size` bytes: whole, or up to its last whole word that fits and "...". */
+void format_cut(char *out, size_t size, const char *text);
 
 struct format format_role(const char *name); /* "web_crawler": "WebCrawler" */
 

@@ -92,6 +92,10 @@ bool words_imitates_plain(const char *line); /* of one whose punctuation is blan
 #define WORDS_WRITING(n)         "Writing (%lld word%s)", (long long)(n), WORDS_S(n)
 #define WORDS_RETRY(s, service, class, why)                                                        \
 	"Waiting %lld s for %s (%s)%s%s", (long long)(s), service, class, *(why) ? ": " : "", why
+/* Behind what is wrong with the service of a conversation, and how it ends at a terminal. */
+#define WORDS_TRYING       ", trying again"
+#define WORDS_TRYING_IN(s) WORDS_TRYING " in %lld s", (long long)(s)
+#define WORDS_CTRL_C_STOPS " (Ctrl-C stops)"
 /* Behind WORDS_STILL_WORKING; "reply 7 of 20, 5 calls failed; the model is reading (2 min)". */
 #define WORDS_REPLY_OF(n, all)  "reply %d of %d", n, all
 #define WORDS_CALLS_FAILED(n)   ", %lld call%s failed", (long long)(n), WORDS_S(n)
@@ -192,7 +196,7 @@ struct format words_minutes(int least, int most); /* "~1 minute", "~5-10 minutes
 #define WORDS_QUOTE_CHANGES             "\n• Changes: may change a private copy of "
 #define WORDS_QUOTE_UNCHANGED           "; nothing is written to it before you say `ava apply`"
 #define WORDS_QUOTE_MODEL(model, think) "\n• Model: %s%s", model, (think) ? ", " WORDS_THINKING : ""
-#define WORDS_QUOTE_OVERLOADED          "; where it is overloaded "
+#define WORDS_QUOTE_OVERLOADED          "; where it does not answer "
 #define WORDS_QUOTE_WHY                 "\n• Why: "
 #define WORDS_QUOTE_ASKS                "\n• Asks you before: "
 #define WORDS_QUOTE_LIMITS              "\n• Limits: "

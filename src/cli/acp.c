@@ -540,6 +540,8 @@ static void show_event(struct acp_session *s, const struct dialog_item *i)
 		show_spawn(s, c);
 	else if (strcmp(i->type, "InferStart") == 0)
 		plan_set(s, agent, "in_progress");
+	else if (strcmp(i->type, "Activity") == 0 && own)
+		sayf(s, "%s", json_str(c, "text"));
 	else if (strcmp(i->type, "Activity") == 0)
 		tool_update(s, agent, "in_progress", json_str(c, "text"));
 	else if (strcmp(i->type, "Waiting") == 0)

@@ -410,6 +410,13 @@ static void show_error(struct chat *c, const json_t *content)
 	putchar('\n');
 }
 
+/* What she waits for, or what is done about it. */
+static void show_trouble(struct chat *c, const char *text)
+{
+	speech_close(&c->speech);
+	chat_note("%s%s", text, strstr(text, WORDS_TRYING) ? WORDS_CTRL_C_STOPS : "");
+}
+
 /* What was noted or forgotten; the event has no words. */
 static void show_memory(struct chat *c, const json_t *content)
 {
@@ -440,6 +447,8 @@ static void show_event(struct chat *c, const struct dialog_item *i)
 		show_said(c, text);
 	else if (strcmp(i->type, "SubagentSpawn") == 0)
 		show_spawn(c, content);
+	else if (strcmp(i->type, "Activity") == 0 && own)
+		show_trouble(c, text);
 	else if (strcmp(i->type, "Activity") == 0 || strcmp(i->type, "Waiting") == 0 ||
 		 is_first_call(c, i->type, agent))
 		show_activity(c, agent, i);

@@ -647,15 +647,19 @@ static void send_out(struct telegram *t, struct tg_chat *l)
 		tg_wake(t);
 }
 
-/* While Ava is at it their client says so. */
+/* While Ava is at it their client says so; what keeps her from it is a message. */
 static void show_typing(struct telegram *t, struct tg_chat *l, int64_t *next_ms)
 {
 	struct op_session s;
 
 	if (!l->session[0] || ops_session(t->core, l->session, &s, NULL) != 0 || !s.busy) {
 		l->typing_ms = 0;
+		l->troubled = false;
 		return;
 	}
+	if (s.trouble && !l->troubled)
+		l->troubled = add_out(t, l, "sendMessage",
+				      text_args(l->id, s.trouble, strlen(s.trouble), NULL));
 	if (l->typing_ms == 0) {
 		l->typing_ms = tg_now(t) + QUICK_MS;
 	} else if (l->typing_ms <= tg_now(t)) {

@@ -30,6 +30,7 @@ struct tg_chat {
 	unsigned nouts;
 	struct tg_call send;
 	int64_t typing_ms; /* monotonic: when it is said next that Ava is at it; 0: she is not */
+	bool troubled;     /* told what keeps her from an answer */
 	bool looking;      /* at how a card of theirs stands */
 	bool blocked;      /* by the person */
 	uint64_t telling;  /* the notice that is being told; 0: none */

@@ -17,12 +17,14 @@
 #include <strings.h>
 
 #include "base/buf.h"
+#include "base/format.h"
 #include "base/util.h"
 #include "base/words.h"
 #include "provider/provider_url.h"
 #include "provider/told.h"
 
 #define TOLD_JITTER_MS 1000 /* added to what the service asks for, at most */
+#define TRYING_MS      3000 /* a wait from which on it is told how long */
 #define FALLBACK_TRIES 3
 #define FALLBACK_PART  60 /* of the horizon */
 
@@ -32,6 +34,16 @@ const struct retry_policy retry_default = {
 	.told_max_ms = 600000,
 	.park_ms = 120000,
 	.horizon_ms = 1800000,
+	.broken_max = 5,
+};
+
+/* Somebody looks on, and can say it again. */
+const struct retry_policy retry_talk = {
+	.base_ms = 500,
+	.cap_ms = 10000,
+	.told_max_ms = 60000,
+	.park_ms = 60000,
+	.horizon_ms = 60000,
 	.broken_max = 5,
 };
 
@@ -64,12 +76,18 @@ static bool is_broken(enum reply_class cls)
 	return cls == REPLY_TRUNCATED || cls == REPLY_PROTOCOL || cls == REPLY_WALL;
 }
 
+/* Another model may answer where this one does not: its sentence names models.fallback. */
+static bool retry_elsewhere(const struct retry_failure *f)
+{
+	return retry_congested(f->cls) || f->cls == REPLY_SERVER || f->cls == REPLY_NETWORK ||
+	       f->cls == REPLY_TIMEOUT || f->cls == REPLY_TRUNCATED;
+}
+
 static bool worth_it(const struct retry_failure *f)
 {
 	if (f->cls == REPLY_OTHER)
 		return f->status == 408 || f->status == 409 || f->status == 429 || f->status >= 500;
-	return retry_congested(f->cls) || is_broken(f->cls) || f->cls == REPLY_SERVER ||
-	       f->cls == REPLY_NETWORK || f->cls == REPLY_TIMEOUT;
+	return retry_elsewhere(f) || is_broken(f->cls);
 }
 
 static void count(struct retry *r, const struct retry_failure *f, int64_t now_ms)
@@ -77,7 +95,6 @@ static void count(struct retry *r, const struct retry_failure *f, int64_t now_ms
 	if (r->failures == 0)
 		r->since_ms = now_ms;
 	r->failures += r->failures < UINT16_MAX;
-	r->overloads += retry_congested(f->cls) && r->overloads < UINT16_MAX;
 	r->broken += is_broken(f->cls) && r->broken < UINT16_MAX;
 }
 
@@ -135,33 +152,38 @@ bool retry_fallback_due(const struct retry *r, const struct retry_policy *p,
 			const struct retry_failure *f, const struct retry_plan *plan,
 			int64_t now_ms)
 {
-	if (!retry_congested(f->cls))
+	if (!retry_elsewhere(f))
 		return false;
 	if (plan->verdict != RETRY_AGAIN)
 		return true;
 	if (plan->told && plan->wait_ms >= retry_fallback_ms(p))
 		return true;
-	return r->overloads >= FALLBACK_TRIES &&
+	return r->failures >= FALLBACK_TRIES &&
 	       now_ms + plan->wait_ms - r->since_ms >= retry_fallback_ms(p);
 }
 
 /* ---- words */
 
-static void after_tries(const struct retry *r, const struct retry_plan *plan, const char *back,
-			int64_t now_ms, char *out, size_t size)
+static const char *retry_once_more(const struct retry_words *w)
+{
+	return w->talk ? "say it again" : "run again";
+}
+
+static void after_tries(const struct retry *r, const struct retry_plan *plan,
+			const struct retry_words *w, int64_t now_ms, char *out, size_t size)
 {
 	switch (plan->verdict) {
 	case RETRY_TOO_LONG:
-		snprintf(out, size, "until %s: run again then, or", back);
+		snprintf(out, size, "until %s: %s then, or", w->back, retry_once_more(w));
 		return;
 	case RETRY_LATE:
 		snprintf(out, size,
-			 "and the run's time ends before the next attempt, in %" PRId64
-			 " s: allow more time, or",
-			 (plan->wait_ms + 999) / 1000);
+			 "and the %s's time ends before the next attempt, in %" PRId64 " s: %s, or",
+			 w->talk ? "turn" : "run", (plan->wait_ms + 999) / 1000,
+			 w->talk ? "raise ava.timeout" : "allow more time");
 		return;
 	case RETRY_TOLD_NOT:
-		snprintf(out, size, "and says not to try again: run again later, or");
+		snprintf(out, size, "and says not to try again: %s later, or", retry_once_more(w));
 		return;
 	case RETRY_AGAIN:
 	case RETRY_FINAL:
@@ -169,12 +191,13 @@ static void after_tries(const struct retry *r, const struct retry_plan *plan, co
 	case RETRY_BROKEN:
 		break;
 	}
-	snprintf(out, size, "after %u attempt%s in %" PRId64 " s: run again later, or", r->failures,
-		 r->failures == 1 ? "" : "s", (now_ms - r->since_ms) / 1000);
+	snprintf(out, size, "after %u attempt%s in %" PRId64 " s: %s later, or", r->failures,
+		 WORDS_S(r->failures), (now_ms - r->since_ms) / 1000, retry_once_more(w));
 }
 
 /* $P the service, $S its status, $M the model, $K the variable of the key, $U the address,
- * $V its variable, $C the window, $N what came, $T what was tried, $A that nobody answers. */
+ * $V its variable, $C the window, $N what came, $T what was tried, $A that nobody answers, $R how
+ * to ask again. The part before " $T" or ":" says what is wrong. */
 static const char *const sentences[REPLY_NCLASSES] = {
 	[REPLY_OK] = "$P fails $T set models.fallback",
 	[REPLY_RATE_LIMIT] = "$P limits the rate of requests $T set models.fallback",
@@ -184,8 +207,8 @@ static const char *const sentences[REPLY_NCLASSES] = {
 	[REPLY_TIMEOUT] = "$P did not answer in time $T choose another model",
 	[REPLY_TRUNCATED] = "$P broke off its replies $T set models.fallback",
 	[REPLY_PROTOCOL] = "what answers at $U does not speak as $P does: check the address",
-	[REPLY_AUTH] = "$P refused the key ($S): set a valid $K, then run again",
-	[REPLY_BILLING] = "$P says that the account cannot pay ($S): add credit, then run again",
+	[REPLY_AUTH] = "$P refused the key ($S): set a valid $K, then $R",
+	[REPLY_BILLING] = "$P says that the account cannot pay ($S): add credit, then $R",
 	[REPLY_BAD_REQUEST] = "$P refused the request ($S)",
 	[REPLY_OVERFLOW] = ("the conversation of $N tokens does not fit into the context of $M "
 			    "($C tokens): give it less, or use a model with more"),
@@ -221,43 +244,73 @@ void retry_wait(enum reply_class cls, const struct retry_words *w, int64_t wait_
 		 WORDS_RETRY((wait_ms + 999) / 1000, w->provider, reply_class_word(cls), why));
 }
 
+/* `upto` bytes of a sentence, filled in. */
+static void retry_fill(struct buf *all, const char *s, size_t upto, const struct retry_words *w,
+		       const char *tries, const char *nobody)
+{
+	char status[16], context[24], came[24];
+	const char *const words[] = {w->provider, status,      w->model,          w->key_name,
+				     w->base_url, w->url_name, context,           came,
+				     tries,       nobody,      retry_once_more(w)};
+	static const char letters[] = "PSMKUVCNTAR";
+
+	snprintf(status, sizeof(status), "%d", w->status);
+	snprintf(context, sizeof(context), "%" PRId64,
+		 w->error->window > 0 ? w->error->window : w->context);
+	snprintf(came, sizeof(came), "%" PRId64,
+		 w->error->prompt > 0 ? w->error->prompt : w->prompt);
+	for (const char *end = s + upto; s < end; s++) {
+		if (*s == '$')
+			buf_adds(all, words[strchr(letters, *++s) - letters]);
+		else
+			buf_addc(all, *s);
+	}
+}
+
+void retry_trying(enum reply_class cls, const struct retry_words *w, int64_t wait_ms, char *out,
+		  size_t size)
+{
+	char nobody[PROVIDER_URL_MAX + 80];
+	bool near = retry_nobody(cls, w, nobody, sizeof(nobody));
+	const char *s = near ? nobody : sentences[cls], *tries = strstr(s, " $T");
+	struct buf all;
+
+	buf_init(&all, 4096);
+	retry_fill(&all, s,
+		   near            ? (size_t)(strrchr(s, ':') - s)
+		   : tries != NULL ? (size_t)(tries - s)
+				   : strcspn(s, ":(") - (strchr(s, '(') != NULL),
+		   w, "", "");
+	if (wait_ms < TRYING_MS)
+		buf_adds(&all, WORDS_TRYING);
+	else
+		buf_addf(&all, WORDS_TRYING_IN((wait_ms + 999) / 1000));
+	format_cut(out, size, all.data != NULL ? all.data : "");
+	buf_fini(&all);
+}
+
 void retry_sentence(const struct retry *r, const struct retry_plan *plan, enum reply_class cls,
 		    const struct retry_words *w, int64_t now_ms, char *out, size_t size)
 {
 	const char *s = sentences[cls];
-	char tries[120], status[16], context[24], came[24], nobody[PROVIDER_URL_MAX + 80] = "";
+	char tries[120], nobody[PROVIDER_URL_MAX + 80] = "";
 	struct buf all;
 
 	if (cls == REPLY_OTHER && w->status == 0)
 		s = "$P cannot be called"; /* nothing was sent: a certificate that is not trusted */
 	else if (retry_nobody(cls, w, nobody, sizeof(nobody)))
 		s = "$A";
+	else if (cls == REPLY_AUTH && w->talk)
+		s = "$P refused the key ($S): set a valid $K, then `ava restart`, and $R";
 	else if (w->error->never)
 		s = ("a request of $N tokens is more than $P takes of this account ($C): give the "
 		     "run less, or use another model");
-	after_tries(r, plan, w->back, now_ms, tries, sizeof(tries));
-	snprintf(status, sizeof(status), "%d", w->status);
-	snprintf(context, sizeof(context), "%" PRId64,
-		 w->error->window > 0 ? w->error->window : w->context);
-	snprintf(came, sizeof(came), "%" PRId64,
-		 w->error->prompt > 0 ? w->error->prompt : w->prompt);
+	after_tries(r, plan, w, now_ms, tries, sizeof(tries));
 	buf_init(&all, 4096);
-	for (; *s != 0; s++) {
-		const char *const words[] = {w->provider, status,      w->model, w->key_name,
-					     w->base_url, w->url_name, context,  came,
-					     tries,       nobody};
-		static const char letters[] = "PSMKUVCNTA";
-
-		if (*s == '$')
-			buf_adds(&all, words[strchr(letters, *++s) - letters]);
-		else
-			buf_addc(&all, *s);
-	}
-	snprintf(out, size, "%s%s%s", all.data != NULL ? all.data : "",
-		 w->error->text[0] == 0 ? ""
-		 : s[-1] == 'A'         ? " "
-					: ": ",
-		 w->error->text);
+	retry_fill(&all, s, strlen(s), w, tries, nobody);
+	if (w->error->text[0] != '\0')
+		buf_addf(&all, "%s%s", nobody[0] != '\0' ? " " : ": ", w->error->text);
+	format_cut(out, size, all.data != NULL ? all.data : "");
 	buf_fini(&all);
 }
 

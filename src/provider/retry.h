@@ -26,11 +26,13 @@ struct retry_policy {
 	unsigned broken_max;     /* replies cut or not understood: each may have been billed */
 };
 extern const struct retry_policy retry_default; /* 500, 60,000, 600,000, 120,000, 1,800,000, 5 */
+/* Of a conversation, where a person waits: it gives up after a minute. */
+extern const struct retry_policy retry_talk;
 
 struct retry {            /* of one call; all zero before its first failure */
 	int64_t since_ms; /* monotonic, of the first failure */
 	int64_t last_ms;  /* the last wait of our own */
-	uint16_t failures, overloads, broken;
+	uint16_t failures, broken;
 };
 
 struct retry_failure {
@@ -71,10 +73,10 @@ struct retry_plan {
 void retry_decide(struct retry *r, const struct retry_policy *p, const struct retry_failure *f,
 		  const struct retry_when *w, struct retry_plan *out);
 
-/* Is it time for another model? On overload only: when the verdict is no more
- * attempts, when the service asks for a wait of a sixtieth of the horizon
- * (30 s: a run has ten minutes), or after three failures and that time, the
- * coming wait included. */
+/* Is it time for another model? Where the service is overloaded, fails, cannot be reached, is late
+ * or breaks off: when the verdict is no more attempts, when the service asks for a wait of a
+ * sixtieth of the horizon (30 s: a run has ten minutes; 1 s in a conversation), or after three
+ * failures and that time, the coming wait included. */
 bool retry_fallback_due(const struct retry *r, const struct retry_policy *p,
 			const struct retry_failure *f, const struct retry_plan *plan,
 			int64_t now_ms);
@@ -95,7 +97,11 @@ struct retry_words {
 	int64_t context;  /* the model's window, tokens; 0: unknown */
 	int64_t prompt;   /* what was sent, as we estimate it */
 	const char *back; /* when a long wait is over, as a person reads it */
+	bool talk;        /* it is a conversation's, in which one says it again */
 };
+/* For a conversation: what is wrong, and that it is tried again. */
+void retry_trying(enum reply_class cls, const struct retry_words *w, int64_t wait_ms, char *out,
+		  size_t size);
 /* What is shown while the next attempt waits: for whom, and why. */
 void retry_wait(enum reply_class cls, const struct retry_words *w, int64_t wait_ms, char *out,
 		size_t size);

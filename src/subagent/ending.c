@@ -136,7 +136,7 @@ static void result_caveats(struct jw *w, const struct run *r, const struct agent
 		json_array_insert_new(list, 0, json_string(first));
 	if (r->call.first_model)
 		json_array_append_new(list,
-				      json_sprintf("%s was overloaded: %s went on in its place",
+				      json_sprintf("%s did not answer: %s went on in its place",
 						   r->call.first_model, r->spec->model->id));
 	if (r->call.doubt)
 		json_array_append_new(list, json_string(r->call.doubt));

@@ -12,7 +12,7 @@
  *
  * What changes about the requests is an amendment line before the request that
  * follows it: what the service rejected is left out, one thing after the other, and
- * another model of the same dialect is called where the first stays overloaded
+ * another model of the same dialect is called where the first does not answer
  * (models.fallback). The head of the request belongs to the model, so after a
  * switch its running hash is taken anew, from the file, on a pool thread.
  *
@@ -38,8 +38,7 @@
 #include "subagent/record.h"
 #include "subagent/wire.h"
 
-#define MESSAGES_MAX  (256u << 20)
-#define SHOWN_WAIT_MS 2000 /* longer waits are told in the log */
+#define MESSAGES_MAX (256u << 20)
 
 struct infer_job {
 	struct os_work work;
@@ -331,9 +330,9 @@ static bool infer_fall_back(struct infer_job *j)
 	struct model m;
 	char text[160];
 
-	if (!world_draft(r) || !spec_next_model(r->spec, &r->call.fallbacks, &m))
+	if (!world_draft(r) || !spec_next_model(r->spec, &r->call.fallbacks, !j->replied, &m))
 		return false;
-	snprintf(text, sizeof(text), "%.60s is overloaded: going on with %.60s", id, m.id);
+	snprintf(text, sizeof(text), "%.60s does not answer: going on with %.60s", id, m.id);
 	return infer_switch(j, &m, true, text);
 }
 
@@ -395,9 +394,10 @@ static void infer_refused(struct infer_job *j)
 	wire_line_refuses(j->ticket.line, &why, &for_ms);
 	snprintf(text, sizeof(text),
 		 "%s %s several times in a row: no call is made for %" PRId64
-		 " s; %s, then run again",
+		 " s; %s, then %s again",
 		 p->name, why == REPLY_BILLING ? "refused the account" : "refused the key",
-		 (for_ms + 999) / 1000, why == REPLY_BILLING ? "add credit" : "set a valid key");
+		 (for_ms + 999) / 1000, why == REPLY_BILLING ? "add credit" : "set a valid key",
+		 j->run->place ? "say it" : "run");
 	infer_fail(j, AVA_EDENIED, reply_class_word(why), text);
 }
 
@@ -448,6 +448,11 @@ static uint64_t infer_shared_head(const struct infer_job *j)
 	return head | 1;
 }
 
+static const struct retry_policy *infer_policy(const struct run *r)
+{
+	return r->place ? &retry_talk : &retry_default;
+}
+
 /* Another model may be free while all of this one wait. */
 static void infer_watch_gate(struct infer_job *j)
 {
@@ -455,7 +460,7 @@ static void infer_watch_gate(struct infer_job *j)
 
 	model_fallback(&n);
 	if (n > j->run->call.fallbacks)
-		os_timer_set(j->run->call.timer, retry_fallback_ms(&retry_default));
+		os_timer_set(j->run->call.timer, retry_fallback_ms(infer_policy(j->run)));
 }
 
 /* It has stood at the gate for long. */
@@ -533,40 +538,6 @@ static void infer_text(const char *s, size_t n, bool thinking, void *user)
 	infer_show(user, s, n, thinking, false);
 }
 
-/* InferEnd of a failed attempt, charged by what the service told of the half reply
- * and an estimate of what it did not. */
-static void infer_write_failure(struct infer_job *j, const struct wirecall_end *end,
-				const struct usage *u, const struct agent_told *told,
-				int64_t retry_ms)
-{
-	struct run *r = j->run;
-	const char *word = reply_class_word(end->failure.cls);
-	struct draft *d = world_draft(r);
-	struct record_failure f = {
-		.error_class = word,
-		.sentence = end->error.text,
-		.request_id = end->error.request_id,
-		.usage = u,
-		.told = told,
-		.retry_ms = retry_ms,
-	};
-	char text[sizeof(r->activity)];
-
-	if (!d)
-		return;
-	record_infer_failed(d, r, &f);
-	if (retry_ms < 0)
-		return; /* rides with the end */
-	infer_wait_words(r, end, retry_ms, text, sizeof(text));
-	free(r->call.why);
-	r->call.why = strdup(text);
-	if (retry_ms > 0)
-		world_activity(r, text);
-	if (retry_ms >= SHOWN_WAIT_MS)
-		record_activity(d, r, text);
-	world_flush(r, JOURNAL_RIDE, NULL);
-}
-
 static void infer_attempt_failed(struct infer_job *j, struct wirecall_end *end)
 {
 	struct run *r = j->run;
@@ -574,6 +545,7 @@ static void infer_attempt_failed(struct infer_job *j, struct wirecall_end *end)
 	struct usage u;
 	const struct dialect *other = NULL;
 	struct wire_line *line = j->ticket.line;
+	const struct retry_policy *policy = infer_policy(r);
 	struct retry_plan plan;
 	struct agent_told told;
 	struct model m;
@@ -581,7 +553,7 @@ static void infer_attempt_failed(struct infer_job *j, struct wirecall_end *end)
 	bool again, lower, speaks, parks;
 
 	id_random(&when.chance, sizeof(when.chance));
-	retry_decide(&r->call.retry, &retry_default, &end->failure, &when, &plan);
+	retry_decide(&r->call.retry, policy, &end->failure, &when, &plan);
 	parks = plan.parks && park_may(r, plan.wait_ms);
 	if (plan.parks && (parks || r->place) && plan.verdict == RETRY_AGAIN)
 		plan.verdict = RETRY_TOO_LONG; /* nobody holds a slot, or looks on, for that long */
@@ -604,7 +576,7 @@ static void infer_attempt_failed(struct infer_job *j, struct wirecall_end *end)
 		learn_told(r->sup->learner, r->spec->model,
 			   &(struct learned){.window = told.window, .output_max = told.output_max},
 			   "refusal");
-	infer_write_failure(j, end, &u, !again && lower ? &told : NULL, again ? plan.wait_ms : -1);
+	infer_write_failure(r, end, &u, !again && lower ? &told : NULL, again ? plan.wait_ms : -1);
 	if (!again && lower) {
 		/* The machine makes room and asks again, or ends the run by this sentence:
 		 * that is not known yet, so the event does not say that it is tried again. */
@@ -615,8 +587,7 @@ static void infer_attempt_failed(struct infer_job *j, struct wirecall_end *end)
 		infer_drop(j);
 		return;
 	}
-	if (retry_fallback_due(&r->call.retry, &retry_default, &end->failure, &plan,
-			       when.mono_ms) &&
+	if (retry_fallback_due(&r->call.retry, policy, &end->failure, &plan, when.mono_ms) &&
 	    infer_fall_back(j))
 		return;
 	if (speaks) {
@@ -925,9 +896,11 @@ int infer_start(struct agent *a, const struct agent_infer *call)
 	r->call.cut = (struct usage){.cost_microusd = -1};
 	if (!call->again) {
 		free(r->call.why);
-		r->call.why = NULL;
+		free(r->call.trouble);
+		r->call.why = r->call.trouble = NULL;
 		r->call.retry = (struct retry){0};
 		r->call.attempts = r->call.late = 0;
+		r->call.began_ms = clock_mono_ms();
 	}
 	if (call->again && r->call.held_until_ms > clock_mono_ms())
 		infer_hold(j);

@@ -4,6 +4,7 @@
 #include "subagent/run.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "agent/limit.h"
@@ -16,6 +17,10 @@
 #include "subagent/learn.h"
 #include "subagent/record.h"
 #include "subagent/wire.h"
+
+#define SHOWN_WAIT_MS 2000 /* longer waits are told in the log */
+#define TOLD_FIRST_MS 3000 /* in a conversation: of trouble before it is told */
+#define TOLD_WAIT_MS  15000
 
 /* Does the request differ without it? Else the service means something that is
  * not ours to leave out. */
@@ -203,7 +208,7 @@ void infer_charge(struct run *r, const struct wirecall_end *end, bool began, str
 	money_settle(r);
 }
 
-static struct retry_words infer_words(const struct run *r, const struct wirecall_end *end)
+struct retry_words infer_words(const struct run *r, const struct wirecall_end *end)
 {
 	const struct model *m = r->spec->model;
 
@@ -217,15 +222,57 @@ static struct retry_words infer_words(const struct run *r, const struct wirecall
 		.status = end->failure.status,
 		.context = limit_window(&r->agent),
 		.prompt = limit_next_input(&r->agent),
+		.talk = r->place != NULL,
 	};
 }
 
-void infer_wait_words(const struct run *r, const struct wirecall_end *end, int64_t wait_ms,
-		      char *text, size_t size)
+/* A person who looks on hears what a conversation waits for: at once where nothing is reached, with
+ * the first wait that makes it three seconds, and of each long one. */
+static bool infer_tells_wait(const struct run *r, const struct wirecall_end *end, int64_t wait_ms)
 {
-	struct retry_words w = infer_words(r, end);
+	if (!r->place)
+		return wait_ms >= SHOWN_WAIT_MS;
+	return wait_ms >= TOLD_WAIT_MS ||
+	       (!r->call.trouble &&
+		(end->failure.cls == REPLY_NETWORK ||
+		 clock_mono_ms() - r->call.began_ms + wait_ms >= TOLD_FIRST_MS));
+}
 
-	retry_wait(end->failure.cls, &w, wait_ms, text, size);
+void infer_write_failure(struct run *r, const struct wirecall_end *end, const struct usage *u,
+			 const struct agent_told *told, int64_t retry_ms)
+{
+	const char *word = reply_class_word(end->failure.cls);
+	struct draft *d = world_draft(r);
+	struct record_failure f = {
+		.error_class = word,
+		.sentence = end->error.text,
+		.request_id = end->error.request_id,
+		.usage = u,
+		.told = told,
+		.retry_ms = retry_ms,
+	};
+	struct retry_words words = infer_words(r, end);
+	char text[sizeof(r->activity)];
+
+	if (!d)
+		return;
+	record_infer_failed(d, r, &f);
+	if (retry_ms < 0)
+		return; /* rides with the end */
+	retry_wait(end->failure.cls, &words, retry_ms, text, sizeof(text));
+	free(r->call.why);
+	r->call.why = strdup(text);
+	if (retry_ms > 0)
+		world_activity(r, text);
+	if (infer_tells_wait(r, end, retry_ms)) {
+		if (r->place) {
+			retry_trying(end->failure.cls, &words, retry_ms, text, sizeof(text));
+			free(r->call.trouble);
+			r->call.trouble = strdup(text);
+		}
+		record_activity(d, r, text);
+	}
+	world_flush(r, JOURNAL_RIDE, NULL);
 }
 
 void infer_sentence(const struct run *r, const struct wirecall_end *end,

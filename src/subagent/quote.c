@@ -176,18 +176,18 @@ static void write_names(struct jw *w, const char *key, struct run_spec *const *s
 	jw_end(w);
 }
 
-/* Models that are asked where the first stays overloaded; nothing when there is none. */
+/* Models that are asked where the first does not answer; nothing when there is none. */
 static void write_fallback(struct jw *w, const struct run_spec *s)
 {
 	struct model m;
 	uint16_t at = 0;
 
-	if (!spec_next_model(s, &at, &m))
+	if (!spec_next_model(s, &at, true, &m))
 		return;
 	jw_array(w, "fallback");
 	do {
 		jw_str(w, NULL, m.id);
-	} while (spec_next_model(s, &at, &m));
+	} while (spec_next_model(s, &at, true, &m));
 	jw_end(w);
 }
 
@@ -441,7 +441,7 @@ static void alone_text(struct buf *out, const struct run_spec *s)
 
 	buf_addf(out, WORDS_QUOTE_MODEL(s->model->id,
 					s->thinking && s->model->thinking != MODEL_THINKING_NONE));
-	for (; spec_next_model(s, &at, &m); first = false)
+	for (; spec_next_model(s, &at, true, &m); first = false)
 		buf_addf(out, "%s%s", first ? WORDS_QUOTE_OVERLOADED : ", ", m.id);
 	if (s->rationale[0]) {
 		buf_adds(out, WORDS_QUOTE_WHY);

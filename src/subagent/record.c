@@ -485,8 +485,6 @@ void record_activity(struct draft *d, struct run *r, const char *text)
 {
 	struct rec c;
 
-	if (r->place)
-		return; /* its ToolCall says as much */
 	begin(&c, d, r, EVENT_Activity);
 	preview(&c, "text", text, strlen(text));
 	end(&c);

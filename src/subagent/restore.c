@@ -76,7 +76,6 @@ static void write_call(struct run *r, struct jw *w)
 	if (t->failures > 0) {
 		jw_object(w, "retry");
 		jw_int(w, "failures", t->failures);
-		jw_int(w, "overloads", t->overloads);
 		jw_int(w, "broken", t->broken);
 		jw_int(w, "failingMs", t->since_ms > 0 ? clock_mono_ms() - t->since_ms : 0);
 		jw_int(w, "lastMs", t->last_ms);
@@ -157,7 +156,6 @@ static void read_call(struct tail *c, const json_t *o)
 	if (!t)
 		return;
 	r->call.retry.failures = (uint16_t)json_get_int(t, "failures", 0);
-	r->call.retry.overloads = (uint16_t)json_get_int(t, "overloads", 0);
 	r->call.retry.broken = (uint16_t)json_get_int(t, "broken", 0);
 	r->call.retry.last_ms = json_get_int(t, "lastMs", 0);
 	c->failing_from_ms = r->agent.at.used_ms - json_get_int(t, "failingMs", 0);
@@ -233,8 +231,6 @@ static void take_failure(struct tail *c, const struct event_view *v, const json_
 	    strcmp(error_class, reply_class_word(REPLY_OVERFLOW)) == 0)
 		agent_too_large(a, &told, error_class, json_str(content, "error"));
 	retry->failures++;
-	retry->overloads +=
-		strcmp(error_class, "overloaded") == 0 || strcmp(error_class, "rate_limit") == 0;
 	retry->broken +=
 		strcmp(error_class, "truncated") == 0 || strcmp(error_class, "protocol") == 0;
 	retry->last_ms = c->held_ms;

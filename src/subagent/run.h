@@ -91,13 +91,15 @@ struct run_call {
 	struct budget_hold hold;           /* its money (money.c) */
 	int64_t counted_microusd;          /* of the run's totals, in the budgets of `hold` */
 	char id[16];                       /* "i3" while InferStart has no InferEnd */
-	int64_t started_ms, held_until_ms; /* held: an earlier attempt failed */
+	int64_t began_ms;                  /* its first attempt */
+	int64_t started_ms, held_until_ms; /* the newest; held: an earlier one failed */
 	struct retry retry;
 	/* At this call; places of models.fallback looked at; attempts that began too late. */
 	uint16_t attempts, fallbacks, late;
 	const char *first_model; /* models.fallback took its place; in spec->mem; or NULL */
 	/* Why its last attempt failed, or what it was at when it was stopped; owned; or NULL. */
 	char *why;
+	char *trouble; /* of a service, that a conversation was told; owned; or NULL */
 	/* What it had used when it was stopped; cost -1: not known; 0: it never left. */
 	struct usage cut;
 	/* Less was counted than was sent: in these words, of spec->mem; or NULL. */
@@ -422,12 +424,15 @@ bool infer_repair(struct run *r, const struct agent_infer *call, const char *wor
 bool infer_lower(const struct agent_infer *call, const struct reply_error *e, int64_t bytes,
 		 struct agent_told *told);
 
-/* What a run ends with that got no reply; what is shown while the next attempt waits. */
+/* Of an attempt that failed: what it is about, and what a run ends with by it. */
 struct wirecall_end;
+struct retry_words infer_words(const struct run *r, const struct wirecall_end *end);
+/* Its InferEnd, charged by what the service told of the half reply and an estimate of what it did
+ * not; retry_ms -1: it is not made again. */
+void infer_write_failure(struct run *r, const struct wirecall_end *end, const struct usage *u,
+			 const struct agent_told *told, int64_t retry_ms);
 void infer_sentence(const struct run *r, const struct wirecall_end *end,
 		    const struct retry_plan *plan, char *text, size_t size);
-void infer_wait_words(const struct run *r, const struct wirecall_end *end, int64_t wait_ms,
-		      char *text, size_t size);
 
 /* room.c: room in a conversation (agent_io.compact) */
 int room_make(struct agent *a, const struct agent_compact *c);

@@ -175,8 +175,9 @@ int spec_first_line(const char *file, size_t len, json_t **spec, struct ava_erro
 /* The group in it; id NULL: none. Its texts are those of `spec`. */
 struct spec_group spec_group_read(const json_t *spec);
 /* The next of models.fallback, from the *at-th, that can be called as this run
- * is: its dialect, with a key, and held by the same limits. false: none. */
-bool spec_next_model(const struct run_spec *s, uint16_t *at, struct model *out);
+ * is: with a key, held by the same limits, and of its dialect unless nothing was answered yet
+ * (`fresh`). false: none. */
+bool spec_next_model(const struct run_spec *s, uint16_t *at, bool fresh, struct model *out);
 /* May it go on with that one? Its dialect, another one, held by the same limits. */
 bool spec_can_switch(const struct run_spec *s, const struct model *m);
 /* From now on another model of the same dialect; the amendment line (with \n) that

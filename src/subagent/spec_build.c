@@ -634,13 +634,17 @@ static bool affordable(const struct run_spec *r, const struct model *m)
 	return was->input < 0 || (is->input >= 0 && is->output >= 0);
 }
 
-bool spec_can_switch(const struct run_spec *r, const struct model *m)
+static bool may_take(const struct run_spec *r, const struct model *m)
 {
-	return m->dialect == r->model->dialect && strcmp(m->id, r->model->id) != 0 &&
-	       affordable(r, m);
+	return strcmp(m->id, r->model->id) != 0 && affordable(r, m);
 }
 
-bool spec_next_model(const struct run_spec *r, uint16_t *at, struct model *out)
+bool spec_can_switch(const struct run_spec *r, const struct model *m)
+{
+	return m->dialect == r->model->dialect && may_take(r, m);
+}
+
+bool spec_next_model(const struct run_spec *r, uint16_t *at, bool fresh, struct model *out)
 {
 	size_t n = 0;
 	const char *const *ids = model_fallback(&n);
@@ -648,7 +652,8 @@ bool spec_next_model(const struct run_spec *r, uint16_t *at, struct model *out)
 	while (*at < n) {
 		const char *id = ids[(*at)++];
 
-		if (model_resolve(id, out, NULL, NULL) == 0 && spec_can_switch(r, out))
+		if (model_resolve(id, out, NULL, NULL) == 0 &&
+		    (fresh || out->dialect == r->model->dialect) && may_take(r, out))
 			return true;
 	}
 	return false;

@@ -19,6 +19,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/format.h"
 #include "base/id.h"
 #include "base/settings.h"
 #include "base/util.h"
@@ -511,7 +512,7 @@ static void finish(struct wirecall *w, int rv, const struct ava_error *err, bool
 				     &end.turn, &end.error);
 	if (end.failure.cls != REPLY_OK && rv < 0 && !said(end.failure.cls)) {
 		end.failure.cls = transport_class(rv, w->began);
-		snprintf(end.error.text, sizeof(end.error.text), "%.199s", err->text);
+		format_cut(end.error.text, sizeof(end.error.text), err->text);
 	}
 	if (end.failure.cls == REPLY_ADDRESS && http_call_header(&w->http, "location"))
 		snprintf(end.error.text, sizeof(end.error.text), "it redirects to %.180s",

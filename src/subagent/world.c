@@ -390,6 +390,7 @@ void run_fini(struct run *r)
 	free(r->session_file);
 	free(r->end.by);
 	free(r->call.why);
+	free(r->call.trouble);
 	free(r->park.model);
 	buf_fini(&r->tools.artifacts);
 	spec_free(r->spec);
@@ -645,7 +646,7 @@ static void show_line(struct run *r, const char *text, size_t len)
 	    redact_text(r->rec.outbox.lb->redact, &clean, whole.data, whole.len) >= 0) {
 		clean.data[utf8_prefix(clean.data, clean.len, 120)] = 0; /* whole secrets went */
 		world_activity(r, clean.data);
-		if (d)
+		if (d && !r->place) /* its ToolCall says as much */
 			record_activity(d, r, r->activity);
 		world_flush(r, JOURNAL_RIDE, NULL); /* watchers see it while the tool works */
 	}

@@ -342,7 +342,6 @@ TEST_OF(another_model, struct world *w)
 	json_t *r, *starts;
 
 	assert_int_equal(models_add_fallback("anthropic/claude-haiku-4-5", NULL), 0); /* itself */
-	assert_int_equal(models_add_fallback("offline", NULL), 0); /* another dialect */
 	assert_int_equal(models_add_fallback("anthropic/claude-sonnet-4-5", NULL), 0);
 	PLAY(NOT_AGAIN);
 	begin(w, &g, AVA_DEFAULT, false);
@@ -365,6 +364,25 @@ TEST_OF(another_model, struct world *w)
 	assert_attempts(w, g.id, 2);
 }
 
+/* Of another dialect too, as long as nothing was answered in the first one. */
+TEST_OF(another_dialect, struct world *w)
+{
+	struct got g;
+	json_t *r;
+
+	assert_int_equal(models_add_fallback("offline", NULL), 0);
+	PLAY(NOT_AGAIN);
+	begin(w, &g, AVA_DEFAULT, false);
+	r = result_of(w, g.id);
+	assert_string_equal(json_get_str(r, "status"), "success");
+	assert_string_equal(json_get_str(r, "model"), "offline");
+	json_decref(r);
+
+	PLAY(TWO_STEPS, NOT_AGAIN);
+	begin(w, &g, AVA_DEFAULT, false);
+	assert_ended(w, g.id, "error", "model_error");
+}
+
 /* A long wait that is asked for is reason enough; and whoever waits at the gate
  * that it closed need not wait with it. */
 TEST(another_model_instead_of_a_wait)
@@ -381,7 +399,7 @@ TEST(another_model_instead_of_a_wait)
 	assert_result(r, "success", "submitted");
 	assert_string_equal(json_get_str(r, "model"), "anthropic/claude-sonnet-4-5");
 	assert_non_null(strstr(json_string_value(json_array_get(json_object_get(r, "caveats"), 1)),
-			       "anthropic/claude-haiku-4-5 was overloaded"));
+			       "anthropic/claude-haiku-4-5 did not answer"));
 	json_decref(r);
 	assert_attempts(w, g.id, 2);
 

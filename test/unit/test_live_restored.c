@@ -131,7 +131,6 @@ static void dump_call(struct buf *out, const struct run_call *call)
 	NUM(call->fallbacks);
 	STR(call->first_model);
 	NUM(call->retry.failures);
-	NUM(call->retry.overloads);
 	NUM(call->retry.broken);
 }
 

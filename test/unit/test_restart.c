@@ -84,7 +84,6 @@ WORLD_TEST(what_is_carried_over)
 	assert_int_equal(r->agent.at.totals.failed_calls, 1);
 	assert_int_equal(r->agent.at.measured_input, 70);
 	assert_int_equal(r->call.retry.failures, 1);
-	assert_int_equal(r->call.retry.overloads, 1);
 	assert_int_equal(r->call.fallbacks, 2);
 	assert_string_equal(r->call.first_model, "a/b");
 	assert_true(r->call.held_until_ms > clock_mono_ms() + 60000);

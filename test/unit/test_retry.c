@@ -307,7 +307,7 @@ TEST(another_model_instead_of_a_wait)
 	f.after = "30";
 	p = decide(&r, f, NOW, INT64_MAX, 0);
 	assert_true(retry_fallback_due(&r, &retry_default, &f, &p, NOW));
-	f.cls = REPLY_SERVER; /* that is no overload */
+	f.cls = REPLY_AUTH; /* which no other model mends */
 	assert_false(retry_fallback_due(&r, &retry_default, &f, &p, NOW));
 }
 
@@ -348,7 +348,6 @@ TEST(horizon)
 	assert_true(now - NOW > retry_default.horizon_ms);
 	assert_in_range(tries, 25, 3600);
 	assert_int_equal(r.failures, tries + 1);
-	assert_int_equal(r.overloads, tries + 1);
 }
 
 TEST(deadline)
@@ -384,6 +383,29 @@ TEST(broken)
 		RETRY_AGAIN);
 }
 
+/* Where a person waits it is over after a minute, and no wait is long. */
+TEST(talk)
+{
+	struct retry_failure f = {.cls = REPLY_NETWORK};
+	struct retry_when w = {NOW, WALL, INT64_MAX, 0x123456789abcdefu};
+	struct retry_plan p;
+	struct retry r = {0};
+	int tries = 0;
+
+	do {
+		retry_decide(&r, &retry_talk, &f, &w, &p);
+		assert_in_range(p.wait_ms, 500, 10000);
+		w.mono_ms += p.wait_ms;
+		w.chance *= 7;
+	} while (p.verdict == RETRY_AGAIN && ++tries < 1000);
+	assert_int_equal(p.verdict, RETRY_HORIZON);
+	assert_in_range(w.mono_ms - NOW, 60000, 70000);
+	r = (struct retry){0};
+	f = (struct retry_failure){.cls = REPLY_RATE_LIMIT, .after = "61"};
+	retry_decide(&r, &retry_talk, &f, &w, &p);
+	assert_int_equal(p.verdict, RETRY_TOO_LONG);
+}
+
 static bool due(struct retry *r, struct retry_failure f, int64_t now, uint64_t chance)
 {
 	struct retry_plan p = decide(r, f, now, INT64_MAX, chance);
@@ -409,9 +431,13 @@ TEST(fallback)
 	assert_true(due(&r, f, NOW, 0));
 	f = (struct retry_failure){.cls = REPLY_RATE_LIMIT, .after = "3600"};
 	assert_true(due(&r, f, NOW, 0));
-	f = (struct retry_failure){.cls = REPLY_NETWORK}; /* that is no overload */
-	for (int i = 0; i < 9; i++)
-		assert_false(due(&r, f, NOW + 100000 * i, 0));
+	for (enum reply_class c = REPLY_RATE_LIMIT; c <= REPLY_TRUNCATED; c++) {
+		r = (struct retry){0}; /* whatever may be better elsewhere */
+		f = (struct retry_failure){.cls = c};
+		assert_false(due(&r, f, NOW, 0));
+		assert_false(due(&r, f, NOW + 20000, 0));
+		assert_true(due(&r, f, NOW + 40000, 0));
+	}
 	f = (struct retry_failure){.cls = REPLY_AUTH};
 	assert_false(due(&r, f, NOW, 0));
 }
@@ -475,8 +501,64 @@ TEST(words)
 				fail_msg("case %zu: %s", i, out);
 		assert_null(strchr(out, '\n'));
 		retry_sentence(&r, &p, word_cases[i].f.cls, &w, NOW, small, sizeof(small));
-		assert_int_equal(strlen(small), sizeof(small) - 1);
+		assert_true(strlen(small) < sizeof(small)); /* not within a word */
+		assert_string_equal(small + strlen(small) - 3, "...");
 	}
+}
+
+/* A conversation is told what is wrong, and not what a run could do. */
+TEST(talk_words)
+{
+	struct reply_error e = {.text = "refused"};
+	struct retry_words w = {
+		.provider = "anthropic",
+		.model = "m",
+		.key_name = "ANTHROPIC_API_KEY",
+		.url_name = "ANTHROPIC_BASE_URL",
+		.base_url = "https://h:1",
+		.error = &e,
+		.back = "18:40",
+		.talk = true,
+	};
+	static const struct {
+		enum reply_class cls;
+		const char *text;
+	} trying[] = {
+		{REPLY_NETWORK, "anthropic cannot be reached, trying again"},
+		{REPLY_OVERLOADED, "anthropic is overloaded, trying again"},
+		{REPLY_RATE_LIMIT, "anthropic limits the rate of requests, trying again"},
+		{REPLY_TIMEOUT, "anthropic did not answer in time, trying again"},
+		{REPLY_SERVER, "anthropic fails, trying again"},
+		{REPLY_PROTOCOL, "what answers at https://h:1 does not speak as anthropic does, "
+				 "trying again"},
+		{REPLY_WALL, "a page stands in front of anthropic, trying again"},
+	};
+	struct retry_plan plan = {.verdict = RETRY_LATE, .wait_ms = 7000};
+	struct retry r = {.failures = 2};
+	char out[300];
+
+	for (size_t i = 0; i < ARRAY_LEN(trying); i++) {
+		retry_trying(trying[i].cls, &w, 2999, out, sizeof(out));
+		assert_string_equal(out, trying[i].text);
+	}
+	retry_trying(REPLY_OVERLOADED, &w, 20001, out, sizeof(out));
+	assert_string_equal(out, "anthropic is overloaded, trying again in 21 s");
+	retry_sentence(&r, &plan, REPLY_NETWORK, &w, 0, out, sizeof(out));
+	assert_string_equal(out, "anthropic cannot be reached and the turn's time ends before the "
+				 "next attempt, in 7 s: raise ava.timeout, or look at this "
+				 "machine's network: refused");
+	plan.verdict = RETRY_HORIZON;
+	retry_sentence(&r, &plan, REPLY_OVERLOADED, &w, 50000, out, sizeof(out));
+	assert_string_equal(out, "anthropic is overloaded after 2 attempts in 50 s: say it again "
+				 "later, or set models.fallback: refused");
+	w.status = 401;
+	retry_sentence(&r, &plan, REPLY_AUTH, &w, 0, out, sizeof(out));
+	assert_string_equal(out, "anthropic refused the key (401): set a valid ANTHROPIC_API_KEY, "
+				 "then `ava restart`, and say it again: refused");
+	w.base_url = "http://127.0.0.1:9";
+	snprintf(e.text, sizeof(e.text), "cannot connect to 127.0.0.1: refused");
+	retry_trying(REPLY_NETWORK, &w, 1000, out, sizeof(out));
+	assert_string_equal(out, "nothing answers at http://127.0.0.1:9, trying again");
 }
 
 /* A server of this machine that is not there; a window that the refusal told. */

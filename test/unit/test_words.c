@@ -201,7 +201,9 @@ TEST(quote)
 	shows("\n• Changes: may change a private copy of ", WORDS_QUOTE_CHANGES);
 	shows("; nothing is written to it before you say `ava apply`", WORDS_QUOTE_UNCHANGED);
 	shows("\n• Model: m, thinking", WORDS_QUOTE_MODEL("m", true));
-	shows("; where it is overloaded ", WORDS_QUOTE_OVERLOADED);
+	shows(", trying again (Ctrl-C stops)", WORDS_TRYING WORDS_CTRL_C_STOPS);
+	shows(", trying again in 12 s", WORDS_TRYING_IN(12));
+	shows("; where it does not answer ", WORDS_QUOTE_OVERLOADED);
 	shows("\n• Why: ", WORDS_QUOTE_WHY);
 	shows("\n• Asks you before: ", WORDS_QUOTE_ASKS);
 	shows("\n• TOO SMALL A WINDOW: why", WORDS_QUOTE_SMALL("why"));

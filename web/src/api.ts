@@ -80,6 +80,7 @@ export interface Session {
   user_id: string;
   model: string;
   status: "busy" | "idle";
+  trouble?: string; // with the service of her model: "anthropic cannot be reached, trying again"
   doing?: string; // what Ava does while she is busy: "Thinking (12 s)"
   created_at: string;
   updated_at: string;

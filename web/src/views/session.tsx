@@ -62,7 +62,7 @@ export function SessionView({ id }: { id: string }) {
               ) : null;
             })}
           </ol>
-          {s?.status === "busy" ? <p class="soft">Ava is {s.doing ? s.doing[0]!.toLowerCase() + s.doing.slice(1) : "at work"}</p> : null}
+          {s?.status === "busy" ? <p class="soft">{s.trouble ? `${s.trouble}. ` : ""}Ava is {s.doing ? s.doing[0]!.toLowerCase() + s.doing.slice(1) : "at work"}</p> : null}
           <div ref={end} />
           <form class="row" onSubmit={say}>
             <input class="grow" aria-label="Say something to Ava" placeholder={s?.status === "busy" ? "Ava is at it…" : "say something to Ava"} value={text}
