@@ -251,7 +251,7 @@ int proposal_enlist(struct proposal *p, int64_t created_ms)
 	quote_encode(&quote, &c->sup.quotes, p->specs, p->n);
 	if (p->number > 1)
 		buf_addf(&text, WORDS_QUOTE_NUMBER(p->number, p->id));
-	quote_text(&text, &c->sup.quotes, p->specs, p->n, p->instead);
+	quote_text(&text, &c->sup.quotes, p->specs, p->n, p->id, p->instead);
 	if (quote_config(&config, p->specs, p->n) == 0)
 		hash_sha256_hex(config.data, config.len, p->hash);
 	p->quote = buf_take(&quote, NULL);

@@ -143,6 +143,8 @@ void talk_recall_told(struct talk *t, struct draft *d)
 {
 	const struct session *s = t->session;
 
+	if (t->recall && t->recall->n > 0)
+		t->seen |= TOOL_PRIVATE;
 	for (size_t i = 0; t->recall && i < t->recall->n; i++)
 		memories_read(s->core, d, t->recall->ids[i], s->id, s->user);
 }

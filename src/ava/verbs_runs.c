@@ -18,6 +18,7 @@
 #include "base/spawn_options.h"
 #include "base/util.h"
 #include "subagent/person.h"
+#include "subagent/quote.h"
 #include "subagent/replay.h"
 #include "subagent/resume.h"
 #include "subagent/rights.h"
@@ -217,12 +218,11 @@ static void started(int rv, const struct op_status *s, const struct ava_error *e
 }
 
 /* A model that asks has read things, and passes on what it will: where that is a stranger's, so is
- * the task; what is the person's, it can tell in the context, which no quote shows. */
-static int take_caller(const struct caller *c, struct op_spawn *s, struct ava_error *err)
+ * the task; what is the person's, it can tell wherever the quote does not show all of it. `n` runs
+ * of a group, or 0. */
+static int take_caller(const struct caller *c, struct op_spawn *s, size_t n, struct ava_error *err)
 {
-	s->given = c->seen & TOOL_UNTRUSTED;
-	if (s->context && *s->context)
-		s->given |= c->seen & TOOL_PRIVATE;
+	s->given = c->seen & (quote_hides(s, n) ? RIGHTS_SEEN : TOOL_UNTRUSTED);
 	/* A copy that may be changed stands in the quote, and its patch waits for the person. */
 	for (size_t i = 0; c->model && i < s->ngrants; i++)
 		if (strcmp(s->grants[i], "rw") != 0)
@@ -241,7 +241,7 @@ static void begin_run(struct verb_call *v, const char *resume)
 
 	if (!verb_body(v) || !verb_args(v, &b))
 		return;
-	if (take_caller(v->caller, s, &err) != 0) {
+	if (take_caller(v->caller, s, 0, &err) != 0) {
 		verb_fail(v->reply, err.code, &err);
 		return;
 	}
@@ -291,7 +291,7 @@ static const struct arg group_args[] = {
 };
 
 /* One of a group: what holds for all of them is said once. */
-static int read_member(struct verb_call *v, const json_t *one, struct op_spawn *out,
+static int read_member(struct verb_call *v, const json_t *one, size_t n, struct op_spawn *out,
 		       struct ava_error *err)
 {
 	struct spawn_body b = {.spawn = SPAWN_NONE};
@@ -308,7 +308,7 @@ static int read_member(struct verb_call *v, const json_t *one, struct op_spawn *
 	if (s->resume)
 		return err_set(err, AVA_EINVAL, "an ended run is resumed alone, not in a group");
 	*out = *s;
-	return take_caller(v->caller, out, err);
+	return take_caller(v->caller, out, n, err);
 }
 
 static int read_members(struct verb_call *v, struct group_body *b, struct ava_error *err)
@@ -327,7 +327,7 @@ static int read_members(struct verb_call *v, struct group_body *b, struct ava_er
 		return err_set(err, AVA_ENOMEM, "out of memory");
 	json_array_foreach(b->runs, i, one)
 	{
-		int rv = read_member(v, one, &runs[i], err);
+		int rv = read_member(v, one, n, &runs[i], err);
 
 		if (rv != 0)
 			return err_wrap(err, rv, "run %zu", i + 1);

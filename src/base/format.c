@@ -84,6 +84,20 @@ struct format format_bytes(int64_t n)
 
 /* ---- limits */
 
+struct format format_count(size_t n)
+{
+	struct format f;
+
+	if (n >= 1000000)
+		snprintf(f.text, sizeof(f.text), "%zu,%03zu,%03zu", n / 1000000, n / 1000 % 1000,
+			 n % 1000);
+	else if (n >= 1000)
+		snprintf(f.text, sizeof(f.text), "%zu,%03zu", n / 1000, n % 1000);
+	else
+		snprintf(f.text, sizeof(f.text), "%zu", n);
+	return f;
+}
+
 struct format format_money_limit(int64_t microusd)
 {
 	bool cents = microusd % 10000 == 0;

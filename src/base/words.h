@@ -211,12 +211,23 @@ struct format words_minutes(int least, int most); /* "~1 minute", "~5-10 minutes
 #define WORDS_QUOTE_QUOTA_ASKS          "; asks you before it waits for a quota to come back"
 #define WORDS_QUOTE_QUOTA_FAILS         "; fails where a quota is used up"
 #define WORDS_QUOTE_CHANGED(what)       "\n• Changed: %s", what
-#define WORDS_PROCEED                   "Proceed? [Yes/No]"
-#define WORDS_QUOTE_FOLDER(path)        "• Folder: %s", path
-#define WORDS_YES                       "Yes"
-#define WORDS_NO                        "No"
-#define WORDS_YES_FOR(cost)             WORDS_YES ", " WORDS_UP_TO "%s", cost
-#define WORDS_YES_ALL_THREE             WORDS_YES ", all three"
+#define WORDS_QUOTE_FETCH               "\n• May fetch: "
+#define WORDS_QUOTE_FETCH_NOT(n)        "\n• May not fetch: %zu more addresses of its task", n
+#define WORDS_QUOTE_TASK                "\n• Task:"
+#define WORDS_QUOTE_TASK_OF(n)          "\n• Task %u:", n
+#define WORDS_QUOTE_ROW                 "\n  | "
+#define WORDS_QUOTE_MORE(before, n, id)                                                            \
+	"%s(and %s more characters: `ava proposals %s`)", before, n, id
+#define WORDS_QUOTE_UNSHOWN        "\n• Not shown here: "
+#define WORDS_QUOTE_CONTEXT(n)     "%s characters of context", n
+#define WORDS_QUOTE_SCHEMA(and, n) "%san output schema of %s", and, n
+#define WORDS_QUOTE_LOOK(id)       " (see `ava proposals %s`)", id
+#define WORDS_PROCEED              "Proceed? [Yes/No]"
+#define WORDS_QUOTE_FOLDER(path)   "• Folder: %s", path
+#define WORDS_YES                  "Yes"
+#define WORDS_NO                   "No"
+#define WORDS_YES_FOR(cost)        WORDS_YES ", " WORDS_UP_TO "%s", cost
+#define WORDS_YES_ALL_THREE        WORDS_YES ", all three"
 
 #define WORDS_WAITS(id, more)    "%s waits for your answer%s", id, more
 #define WORDS_WAITING            "Waiting for your answer:"

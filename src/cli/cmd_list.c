@@ -10,6 +10,7 @@
  * is told which go on. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -142,6 +143,29 @@ static void proposed(const json_t *p, char *out, size_t size)
 		snprintf(out, size, "%.*s", len, task);
 }
 
+static void show_rows(const char *head, const char *text)
+{
+	if (*text != '\0')
+		puts(head);
+	for (size_t n; *text != '\0'; text += n + (text[n] == '\n')) {
+		n = strcspn(text, "\n");
+		fputs("  | ", stdout);
+		term_text(stdout, text, n, false);
+		putchar('\n');
+	}
+}
+
+/* What a quote may leave out. */
+static void show_words(const json_t *config)
+{
+	char *schema = json_dumps(json_object_get(config, "outputSchema"), JSON_INDENT(2));
+
+	show_rows("• Task:", json_str(config, "task"));
+	show_rows("• Context:", json_str(config, "context"));
+	show_rows("• Output schema:", schema != NULL ? schema : "");
+	free(schema);
+}
+
 /* With what became of it, or until when it waits. */
 static void show_one(const json_t *p)
 {
@@ -149,6 +173,14 @@ static void show_one(const json_t *p)
 	char left[40] = "";
 
 	show_proposal(stdout, p);
+	if (strstr(json_str(p, "message"), "`ava proposals ") != NULL) {
+		const json_t *config = json_object_get(p, "config"), *one;
+		size_t i;
+
+		if (json_object_get(config, "members") == NULL)
+			show_words(config);
+		json_array_foreach(json_object_get(config, "members"), i, one) show_words(one);
+	}
 	time_left(p, left, sizeof(left));
 	term_print(stdout, "%s: %s%s%s%s%s%s\n", json_str(p, "proposal_id"), state,
 		   *left ? ", " : "", left, *left ? " left" : "", *run ? ", " : "", run);

@@ -232,7 +232,7 @@ int utf8_plain(struct buf *out, const char *s, size_t len)
 	return buf_check(out);
 }
 
-static bool is_blank(uint32_t c)
+bool utf8_blank(uint32_t c)
 {
 	return c == ' ' || c == '\t' || c == 0xa0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200a) ||
 	       c == 0x202f || c == 0x205f || c == 0x2800 || c == 0x3000;
@@ -249,13 +249,13 @@ size_t utf8_seen(char *out, size_t size, const char *s, size_t len)
 			n = 1;
 			c = 0;
 		}
-		if (is_blank(c) ? used == 0 || out[used - 1] == ' '
-				: is_hidden(c) || c == 0x200c || c == 0x200d ||
-					  (c >= 0xfe00 && c <= 0xfe0f))
+		if (utf8_blank(c) ? used == 0 || out[used - 1] == ' '
+				  : is_hidden(c) || c == 0x200c || c == 0x200d ||
+					    (c >= 0xfe00 && c <= 0xfe0f))
 			continue;
 		if (used + n >= size)
 			break;
-		if (is_blank(c)) {
+		if (utf8_blank(c)) {
 			out[used++] = ' ';
 		} else {
 			memcpy(out + used, s + i, n);

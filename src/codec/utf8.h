@@ -32,6 +32,9 @@ int utf8_plain(struct buf *out, const char *s, size_t len);
  * width (but joiners) and tags become visible \u{NNNN}; the rest unchanged. */
 int utf8_shown(struct buf *out, const char *s, size_t len);
 
+/* A blank of any kind, but no line end. */
+bool utf8_blank(uint32_t cp);
+
 /* How a line begins to whoever looks at it: blanks of all kinds are one space, none is at the
  * start, and what does not show in what utf8_terminal lets through (joiners, soft hyphens,
  * selectors) is left out. As many characters as fit; NUL-terminated; returns their bytes. */

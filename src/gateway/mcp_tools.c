@@ -267,10 +267,10 @@ json_t *mcp_form_request(const char *key, json_t *params)
 
 /* Programs show the first lines of a form, and no more of each than fits (Claude Code three). So
  * what may be done comes first, the rights and the folder, what stands behind the tools in a quote;
- * then time and cost, and the tools, the longest of it, last. */
+ * then time and cost, the tools, and the rows of long tasks, the longest of it, last. */
 static void form_text(struct buf *out, const char *message, const char *cwd)
 {
-	enum { SENTENCE, BEHIND_TOOLS, BEFORE_TOOLS, TOOLS, NPARTS };
+	enum { SENTENCE, BEHIND_TOOLS, BEFORE_TOOLS, TOOLS, TASKS, NPARTS };
 	const char *end = strstr(message, "\n" WORDS_PROCEED), *list, *line;
 	size_t n;
 
@@ -282,16 +282,19 @@ static void form_text(struct buf *out, const char *message, const char *cwd)
 
 		for (line = message; line < end; line += n + 1) {
 			const char *to = memchr(line, '\n', (size_t)(end - line));
-			int is = strncmp(line, "• ", strlen("• ")) != 0 ? SENTENCE
-				 : line == list                         ? TOOLS
-				 : line > list                          ? BEHIND_TOOLS
-									: BEFORE_TOOLS;
+			int is = strncmp(line, "  ", 2) == 0                      ? TASKS
+				 : strncmp(line, "• ", strlen("• ")) != 0         ? SENTENCE
+				 : strncmp(line, "• Task", strlen("• Task")) == 0 ? TASKS
+				 : line == list                                   ? TOOLS
+				 : line > list                                    ? BEHIND_TOOLS
+										  : BEFORE_TOOLS;
 
 			n = (size_t)((to ? to : end) - line);
 			if (part != is)
 				continue;
 			if (out->len > 0)
-				buf_adds(out, part != SENTENCE && begun ? " " : "\n");
+				buf_adds(out,
+					 part != SENTENCE && part != TASKS && begun ? " " : "\n");
 			buf_add(out, line, n);
 			if (part == BEHIND_TOOLS && !begun && *cwd) {
 				buf_addf(out, " " WORDS_QUOTE_FOLDER(""));

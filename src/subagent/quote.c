@@ -290,6 +290,167 @@ int quote_config(struct buf *out, struct run_spec *const *specs, unsigned n)
 	return buf_check(out);
 }
 
+/* ---- the words of who proposed it
+ *
+ * What is confirmed is what was shown. A text goes through quote_render, which leaves nothing
+ * unseen; of a task as many characters are shown as there is room for, and how many are not. What
+ * is not shown counts as told by a model that has seen what is the person's (quote_hides). */
+
+#define SENTENCE_CHARS 200  /* of a task in its sentence, and of a reason */
+#define SHOWN_CHARS    3000 /* of the tasks of all the runs of a quote */
+#define SHOWN_BYTES    ((size_t)8 << 20)
+#define ROW_CHARS      72
+#define URLS_CHARS     2000 /* of the addresses that one task names */
+
+/* No character that is not seen could carry a text: joiners and selectors stand where a script or
+ * a picture has them. */
+static bool is_selector(uint32_t c)
+{
+	return c == 0xad || c == 0x200c || c == 0x200d || (c >= 0x180b && c <= 0x180d) ||
+	       (c >= 0xfe00 && c <= 0xfe0f);
+}
+
+/* As it is seen on any screen: gaps of any kind are one blank (with `rows` one line end, where
+ * they have one). */
+static void quote_render(struct buf *out, const char *s, size_t len, bool rows)
+{
+	size_t begin = out->len, from, n;
+	uint32_t c = 0, before = 0;
+	char gap = 0;
+
+	for (size_t i = 0; i < len; i += n, before = c) {
+		n = utf8_decode(s + i, len - i, &c);
+		c = n > 0 ? c : 0xfffd;
+		n = n > 0 ? n : 1;
+		if (utf8_blank(c) || (c >= '\n' && c <= '\r')) {
+			gap = gap == '\n' || (rows && c == '\n') ? '\n' : ' ';
+			continue;
+		}
+		if (gap && out->len > begin)
+			buf_addc(out, gap);
+		gap = 0;
+		from = out->len;
+		if (is_selector(c) && (before < 0x80 || is_selector(before)))
+			buf_addf(out, "\\u{%04x}", (unsigned)c);
+		else
+			utf8_terminal(out, s + i, n, false);
+		if (out->len - from != n) /* it has become ASCII */
+			c = 0;
+	}
+}
+
+/* Of each task, of n runs (0 or 1: one alone). */
+static size_t quote_room(size_t n)
+{
+	return MAX(SHOWN_CHARS / MAX(n, (size_t)1), (size_t)SENTENCE_CHARS);
+}
+
+/* Characters of it that stand nowhere in a quote which has room for so many. */
+static size_t chars_hidden(const char *text, size_t room)
+{
+	size_t chars, len = text ? strlen(text) : 0;
+	struct buf b;
+
+	if (len <= room / 4) /* "\\x1b": no byte becomes more characters */
+		return 0;
+	buf_init(&b, SHOWN_BYTES);
+	quote_render(&b, text, len, true);
+	chars = buf_check(&b) == 0 ? utf8_count(b.data, b.len) : SIZE_MAX;
+	buf_fini(&b);
+	return chars > room ? chars - room : 0;
+}
+
+/* As many characters as there is room for; how many there are more. */
+static size_t render_cut(struct buf *out, const char *text, size_t room, bool rows)
+{
+	size_t begin = out->len, chars;
+
+	quote_render(out, text, strlen(text), rows);
+	chars = utf8_count(out->data ? out->data + begin : "", out->len - begin);
+	if (buf_check(out) != 0 || chars <= room)
+		return 0;
+	out->len = begin + utf8_prefix(out->data + begin, out->len - begin, room);
+	buf_adds(out, "…");
+	return chars - room;
+}
+
+static void add_more(struct buf *out, const char *before, size_t hidden, const char *id)
+{
+	if (hidden > 0)
+		buf_addf(out, WORDS_QUOTE_MORE(before, format_count(hidden).text, id));
+}
+
+/* Rows with a mark before them, none longer than ROW_CHARS, broken at a blank where there is one.
+ */
+static void add_rows(struct buf *out, const char *s, size_t len)
+{
+	while (len > 0) {
+		const char *end = memchr(s, '\n', len), *blank;
+		size_t n = end ? (size_t)(end - s) : len;
+		size_t fits = utf8_prefix(s, n, ROW_CHARS);
+
+		blank = fits < n ? memrchr(s, ' ', fits) : NULL;
+		n = blank && blank > s ? (size_t)(blank - s) : fits;
+		buf_adds(out, WORDS_QUOTE_ROW);
+		buf_add(out, s, n);
+		n += n < len && (s[n] == ' ' || s[n] == '\n');
+		s += n;
+		len -= n;
+	}
+}
+
+bool quote_hides(const struct op_spawn *s, size_t n)
+{
+	return (s->context && *s->context) || s->output_schema ||
+	       chars_hidden(s->task, quote_room(n)) > 0 ||
+	       chars_hidden(s->rationale, n > 0 ? 0 : SENTENCE_CHARS) > 0;
+}
+
+bool quote_hides_task(const struct run_spec *s)
+{
+	return chars_hidden(s->task, quote_room((size_t)s->group.size)) > 0;
+}
+
+/* What is written as an address, up to a blank: with its scheme, or of a host with something
+ * behind it ("evil.example/d?q=1"). 0: none begins here. */
+static size_t address_at(const char *s)
+{
+	size_t len = strcspn(s, " \t\r\n\v\f\"<>`"), host, top;
+
+	if (strncasecmp(s, "http://", 7) == 0 || strncasecmp(s, "https://", 8) == 0)
+		return len;
+	host = strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-.");
+	for (top = host; top > 0 && isalpha((unsigned char)s[top - 1]);)
+		top--;
+	return host < len && strchr("/?", s[host]) && top > 1 && s[top - 1] == '.' &&
+			       host - top >= 2
+		       ? len
+		       : 0;
+}
+
+size_t quote_addresses(struct buf *out, const struct run_spec *s)
+{
+	const char *at = s->task;
+	size_t begin = out->len, n, over = 0;
+	bool word = true, web = false;
+
+	for (unsigned i = 0; i < s->agent.ntools; i++)
+		web |= (s->tools[i]->flags & TOOL_WEB) != 0;
+	for (; web && *at; at += MAX(n, (size_t)1)) {
+		n = word ? address_at(at) : 0;
+		word = !isalnum((unsigned char)*at) && !((unsigned char)*at & 0x80);
+		if (n > 0 && memmem(out->data, out->len, at, n))
+			continue;
+		if (n > 0 && out->len - begin + n > URLS_CHARS) {
+			over++;
+		} else if (n > 0) {
+			buf_add(out, at, n);
+			buf_addc(out, '\n');
+		}
+	}
+	return over;
+}
+
 /* ---- for a person */
 
 /* "to find main", but "to answer: Where is main?" and "for: hi there.": what does not begin
@@ -345,26 +506,27 @@ static void quote_task(struct buf *out, const struct run_spec *s)
 		len--;
 	question = begins_with(task, questions) || (len > 0 && task[len - 1] == '?');
 	verb = !question && begins_with(task, verbs);
-	cut = utf8_prefix(task, len, 200);
-	buf_init(&line, 4096);
-	for (size_t i = 0; i < cut; i++)
-		buf_addc(&line,
-			 task[i] == '\n' || task[i] == '\t' || task[i] == '\r' ? ' ' : task[i]);
-	while (verb && line.len && strchr(" .!", line.data[line.len - 1]))
-		line.len--;
-	/* "Find main" goes on a sentence as "find main"; "HTTP" stays. */
-	if (verb && line.len > 1 && islower((unsigned char)line.data[1]))
-		line.data[0] = (char)tolower((unsigned char)line.data[0]);
+	buf_init(&line, SHOWN_BYTES);
+	quote_render(&line, task, len, false);
+	cut = utf8_prefix(line.data ? line.data : "", line.len, SENTENCE_CHARS);
 	buf_adds(out, resumed || verb || question ? "to " : "for: ");
 	if (resumed) {
 		quote_resumed(out, s);
 		buf_adds(out, verb || question ? " and " : ", for: ");
 	}
 	buf_adds(out, question ? "answer: " : "");
-	utf8_terminal(out, line.data ? line.data : "", line.len, false);
-	buf_adds(out, cut < len                                                ? "…"
-		      : line.len > 0 && strchr(".?!", line.data[line.len - 1]) ? ""
-									       : ".");
+	/* "Find main" goes on a sentence as "find main"; "HTTP" stays. */
+	if (verb && line.len > 1 && islower((unsigned char)line.data[1]))
+		line.data[0] = (char)tolower((unsigned char)line.data[0]);
+	if (cut < line.len) {
+		buf_add(out, line.data, cut);
+		buf_adds(out, "…");
+	} else {
+		while (verb && line.len && strchr(" .!", line.data[line.len - 1]))
+			line.len--;
+		buf_add(out, line.data, line.len);
+		buf_adds(out, line.len > 0 && strchr(".?!", line.data[line.len - 1]) ? "" : ".");
+	}
 	buf_fini(&line);
 }
 
@@ -433,7 +595,7 @@ static void text_source(struct buf *out, struct run_spec *const *specs, unsigned
 	buf_adds(out, r->source == ROLE_PROJECT ? " (the project's)" : "");
 }
 
-static void alone_text(struct buf *out, const struct run_spec *s)
+static void alone_text(struct buf *out, const struct run_spec *s, const char *id)
 {
 	uint16_t at = 0;
 	bool first = true;
@@ -445,8 +607,7 @@ static void alone_text(struct buf *out, const struct run_spec *s)
 		buf_addf(out, "%s%s", first ? WORDS_QUOTE_OVERLOADED : ", ", m.id);
 	if (s->rationale[0]) {
 		buf_adds(out, WORDS_QUOTE_WHY);
-		utf8_terminal(out, s->rationale,
-			      utf8_prefix(s->rationale, strlen(s->rationale), 200), false);
+		add_more(out, " ", render_cut(out, s->rationale, SENTENCE_CHARS, false), id);
 	}
 	for (unsigned i = 0; i < s->agent.nask_before; i++)
 		buf_addf(out, "%s%s", i ? ", " : WORDS_QUOTE_ASKS, s->ask_before[i]->name);
@@ -505,6 +666,85 @@ static void rights_text(struct buf *out, struct run_spec *const *specs, unsigned
 	}
 }
 
+/* Which addresses a run may read beside those that pages and results name. A name in letters that
+ * look like others is told by them. */
+static void addresses_text(struct buf *out, struct run_spec *const *specs, unsigned n)
+{
+	struct buf all;
+	size_t over = 0, len, host;
+
+	buf_init(&all, SHOWN_BYTES);
+	for (unsigned i = 0; i < n; i++)
+		over += quote_addresses(&all, specs[i]);
+	for (const char *at = all.data; at && *at; at += len + 1) {
+		const char *slashes = strstr(at, "://");
+
+		len = strcspn(at, "\n");
+		host = slashes && slashes < at + len ? (size_t)(slashes + 3 - at) : 0;
+		host += strcspn(at + host, "/?#\n");
+		buf_adds(out, WORDS_QUOTE_FETCH);
+		for (size_t i = 0, k; i < len; i += k) {
+			uint32_t c = 0;
+
+			k = MAX(utf8_decode(at + i, len - i, &c), (size_t)1);
+			if (i < host && c >= 0x80)
+				buf_addf(out, "\\u{%04x}", (unsigned)c);
+			else
+				quote_render(out, at + i, k, false);
+		}
+	}
+	if (over > 0)
+		buf_addf(out, WORDS_QUOTE_FETCH_NOT(over));
+	buf_fini(&all);
+}
+
+/* A schema of the request, not of its role. */
+static size_t schema_chars(const struct run_spec *s)
+{
+	json_t *own =
+		s->role->schema ? json_parse(s->role->schema, strlen(s->role->schema), NULL) : NULL;
+	bool of_role = own && json_equal(own, s->output_schema);
+
+	json_decref(own);
+	return s->output_schema && !of_role ? strlen(s->agent.output_schema) : 0;
+}
+
+/* The long ones whole, as far as there is room, and what of all their words stands nowhere here. A
+ * row has a mark, so that no text passes for a row of ours. */
+static void words_text(struct buf *out, struct run_spec *const *specs, unsigned n, const char *id)
+{
+	size_t context = 0, schema = 0, hidden;
+	struct buf cut;
+
+	buf_init(&cut, SHOWN_BYTES);
+	for (unsigned i = 0; i < n; i++) {
+		const struct run_spec *s = specs[i];
+
+		context += utf8_count(s->context, strlen(s->context));
+		schema += schema_chars(s);
+		if (chars_hidden(s->task, SENTENCE_CHARS) == 0)
+			continue;
+		buf_reset(&cut);
+		hidden = render_cut(&cut, s->task, quote_room((size_t)s->group.size), true);
+		if (s->group.id[0])
+			buf_addf(out, WORDS_QUOTE_TASK_OF(i + 1));
+		else
+			buf_adds(out, WORDS_QUOTE_TASK);
+		add_rows(out, cut.data ? cut.data : "", cut.len);
+		add_more(out, "\n  ", hidden, id);
+	}
+	if (context + schema > 0) {
+		buf_adds(out, WORDS_QUOTE_UNSHOWN);
+		if (context > 0)
+			buf_addf(out, WORDS_QUOTE_CONTEXT(format_count(context).text));
+		if (schema > 0)
+			buf_addf(out, WORDS_QUOTE_SCHEMA(context > 0 ? WORDS_AND : "",
+							 format_count(schema).text));
+		buf_addf(out, WORDS_QUOTE_LOOK(id));
+	}
+	buf_fini(&cut);
+}
+
 /* A server told, or its counts did, that a model is not shown its tools: each model once. */
 static void tools_text(struct buf *out, struct run_spec *const *specs, unsigned n)
 {
@@ -540,7 +780,7 @@ static void models_text(struct buf *out, struct run_spec *const *specs, unsigned
 }
 
 int quote_text(struct buf *out, const struct quotes *q, struct run_spec *const *specs, unsigned n,
-	       const char *changed)
+	       const char *id, const char *changed)
 {
 	const struct run_spec *s = specs[0];
 	bool group = s->group.id[0] != 0;
@@ -576,6 +816,7 @@ int quote_text(struct buf *out, const struct quotes *q, struct run_spec *const *
 	for (unsigned i = 0; i < count; i++)
 		buf_addf(out, "%s%s", i ? ", " : "", names[i]);
 	rights_text(out, specs, n);
+	addresses_text(out, specs, n);
 	changes_text(out, specs, n);
 	git_text(out, q, specs, n);
 	if (q->unboxed && runs_commands(specs, n))
@@ -585,7 +826,7 @@ int quote_text(struct buf *out, const struct quotes *q, struct run_spec *const *
 	if (group)
 		models_text(out, specs, n);
 	else
-		alone_text(out, s);
+		alone_text(out, s, id);
 	for (unsigned i = 0; i < n; i++)
 		text_source(out, specs, i);
 	for (unsigned i = 0; i < n; i++)
@@ -593,6 +834,7 @@ int quote_text(struct buf *out, const struct quotes *q, struct run_spec *const *
 			buf_addf(out, WORDS_QUOTE_SMALL(small.text));
 	tools_text(out, specs, n);
 	limits_text(out, specs, n);
+	words_text(out, specs, n, id);
 	if (changed && *changed)
 		buf_addf(out, WORDS_QUOTE_CHANGED(changed));
 	if (spec_asks_all_three(specs, n))

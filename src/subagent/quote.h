@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 
+struct op_spawn;
 struct run_spec;
 
 #define QUOTE_HISTORY 50
@@ -43,10 +44,17 @@ void quote_make(const struct quotes *q, struct run_spec *const *specs, unsigned 
 /* The quote as JSON (doc/api.yaml); a group's has "members". */
 int quote_encode(struct buf *out, const struct quotes *q, struct run_spec *const *specs,
 		 unsigned n);
-/* What a person is asked. `changed`: what it has otherwise than the quote it takes the place
- * of, in words; NULL: it takes none's. */
+/* What a person is asked. `id`: of the proposal. `changed`: what it has otherwise than the quote it
+ * takes the place of, in words; NULL: it takes none's. */
 int quote_text(struct buf *out, const struct quotes *q, struct run_spec *const *specs, unsigned n,
-	       const char *changed);
+	       const char *id, const char *changed);
+/* Does a quote leave out words of this request, of one of n runs (0: one alone)? Whoever asks for
+ * it may have put into them what it has seen. Of its task; of a spec. */
+bool quote_hides(const struct op_spawn *s, size_t n);
+bool quote_hides_task(const struct run_spec *s);
+/* The addresses that its task names, as far as the quote lists them, a line each; how many more
+ * there are. */
+size_t quote_addresses(struct buf *out, const struct run_spec *s);
 /* What is confirmed: the config of the one, or {"group":{…},"members":[…]}. */
 int quote_config(struct buf *out, struct run_spec *const *specs, unsigned n);
 

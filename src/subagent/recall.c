@@ -15,6 +15,8 @@
 #include "base/util.h"
 #include "codec/json.h"
 #include "provider/messages.h"
+#include "subagent/quote.h"
+#include "subagent/rights.h"
 
 /* ---- which result is which: the k-th call of a run has the k-th result */
 
@@ -209,13 +211,29 @@ static int told_each(size_t k, const char *text, size_t len, bool is_error, void
 	return is_error ? 0 : t->each(false, text, len, t->user);
 }
 
+/* Of a task in a model's words, not all of which the person saw, what the quote listed. */
+static int told_task(const struct run_spec *s,
+		     int (*each)(bool person, const char *text, size_t len, void *user), void *user)
+{
+	struct buf listed;
+	int rv;
+
+	if (!(s->given & RIGHTS_SEEN) || !quote_hides_task(s))
+		return each(true, s->task, strlen(s->task), user);
+	buf_init(&listed, SPEC_TASK_MAX);
+	(void)quote_addresses(&listed, s);
+	rv = each(true, listed.data ? listed.data : "", listed.len, user);
+	buf_fini(&listed);
+	return rv;
+}
+
 int toolrun_told(struct tool_env *env,
 		 int (*each)(bool person, const char *text, size_t len, void *user), void *user,
 		 struct ava_error *err)
 {
 	struct run *r = env->user;
 	struct told t = {each, user};
-	int rv = each(true, r->spec->task, strlen(r->spec->task), user);
+	int rv = told_task(r->spec, each, user);
 
 	if (rv == 0 && !spec_context_carries(r->spec))
 		rv = each(true, r->spec->context, strlen(r->spec->context), user);

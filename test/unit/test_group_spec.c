@@ -99,13 +99,13 @@ TEST(quote)
 	struct quotes q = {0};
 	TEST_BUF(b, 65536);
 
-	assert_int_equal(quote_text(&b, &q, both, 2, NULL), 0);
+	assert_int_equal(quote_text(&b, &q, both, 2, "P-1", NULL), 0);
 	assert_non_null(
 		strstr(b.data, "\n• Model: offline\n• Limits: each stops at 10 min, $0.50,"));
 	both[0]->agent.limits.time_ms = 60000;
 	both[1]->agent.limits.cost_microusd = 10000;
 	buf_reset(&b);
-	assert_int_equal(quote_text(&b, &q, both, 2, NULL), 0);
+	assert_int_equal(quote_text(&b, &q, both, 2, "P-1", NULL), 0);
 	assert_non_null(
 		strstr(b.data, "\n• Limits: each stops at its own, the widest: 10 min, $0.50,"));
 	spec_free(both[0]);

@@ -529,7 +529,7 @@ static const char *quoted(struct run_spec *r, const char *changed)
 
 	buf_fini(&b);
 	buf_init(&b, 65536);
-	assert_int_equal(quote_text(&b, &q, &r, 1, changed), 0);
+	assert_int_equal(quote_text(&b, &q, &r, 1, "P-1", changed), 0);
 	return b.data;
 }
 
@@ -659,7 +659,7 @@ TEST(quote_names_the_fallback)
 	for (int set = 0; set < 2; set++) {
 		buf_init(&text, 1u << 16);
 		quote_make(&q, &r, 1, &quote);
-		assert_int_equal(quote_text(&text, &q, &r, 1, NULL), 0);
+		assert_int_equal(quote_text(&text, &q, &r, 1, "P-1", NULL), 0);
 		assert_int_equal(quote_encode(&text, &q, &r, 1), 0);
 		assert_true(
 			(strstr(text.data, "• Model: anthropic/claude-haiku-4-5; where it is "

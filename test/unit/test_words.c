@@ -218,6 +218,16 @@ TEST(quote)
 	shows("\n• Model: offline" WORDS_QUOTE_LIMITS "each stops at its own, the widest: 5 min",
 	      WORDS_QUOTE_MODELS "offline" WORDS_QUOTE_LIMITS WORDS_QUOTE_EACH WORDS_QUOTE_WIDEST
 				 "5 min");
+	shows("\n• May fetch: https://a.test\n• May not fetch: 3 more addresses of its task",
+	      WORDS_QUOTE_FETCH "https://a.test" WORDS_QUOTE_FETCH_NOT((size_t)3));
+	shows("\n• Task:\n  | find", WORDS_QUOTE_TASK WORDS_QUOTE_ROW "find");
+	shows("\n• Task 2:", WORDS_QUOTE_TASK_OF(2));
+	shows("\n  (and 1,240 more characters: `ava proposals P-1`)",
+	      WORDS_QUOTE_MORE("\n  ", "1,240", "P-1"));
+	shows("\n• Not shown here: ", WORDS_QUOTE_UNSHOWN);
+	shows("12 characters of context", WORDS_QUOTE_CONTEXT("12"));
+	shows(" and an output schema of 12", WORDS_QUOTE_SCHEMA(WORDS_AND, "12"));
+	shows(" (see `ava proposals P-1`)", WORDS_QUOTE_LOOK("P-1"));
 	shows("\n• Changed: up to $0.20", WORDS_QUOTE_CHANGED(WORDS_UP_TO "$0.20"));
 	shows("at most 5 min in all, as Researcher, with thinking, without run_bash",
 	      WORDS_AT_MOST "5 min" WORDS_IN_ALL ", " WORDS_AS
