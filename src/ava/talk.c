@@ -653,7 +653,7 @@ static void talk_pump(struct talk *t)
 	LIST_EACH (&t->inputs, n, tmp) {
 		struct input *in = LIST_ENTRY(n, struct input, node);
 
-		if (in->kind == INPUT_SAID && !in->looked && talk_answer(t, in))
+		if (in->kind == INPUT_SAID && !in->looked && (t->spent = talk_answer(t, in)))
 			return;
 	}
 	if (!talk_recall(t))

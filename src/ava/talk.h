@@ -92,6 +92,7 @@ struct talk {
 	bool begun;                 /* the machine has had a turn in this process */
 	bool busy;                  /* a turn is under way */
 	bool answering;             /* what a person said is carried out first */
+	bool spent;                 /* what they said last was an answer, and is none to Ava */
 	unsigned seen;              /* rights of what she has read (subagent/rights.h); sticks */
 	int64_t spoke_ms;           /* when Ava said something last, wall */
 	int64_t turn_ms;            /* when her newest turn began, wall */

@@ -8,10 +8,12 @@
  * begins without it.
  *
  * What it keeps (memory_write): the words of the person and nothing else. The runtime looks
- * for the text in what they said in this conversation, as its file has it; or, where their
- * newest words are a plain yes, in what Ava said before it. What a page, a file or a result
- * said stands in neither, so no model can be talked into remembering it as theirs. Forgetting
- * is bound in the same way: their newest words ask for it, or say yes to it. Without that a row
+ * for the text in what they said in this conversation, as its file has it: whole sentences, or the
+ * rest of one that begins with "remember that". Or their newest words are a plain yes, and the
+ * last line that Ava said before it asked just that ("Shall I remember: …?"); a yes that went to a
+ * quote or to a run is spent. What a page, a file or a result said stands in neither, so no model
+ * can be talked into remembering it as theirs. Forgetting is bound in the same way: their newest
+ * words ask for it, or say yes to a question that has the row's whole text. Without that a row
  * gives way to its correction alone, a text of which half of the words are its own. */
 #include <ctype.h>
 #include <stdio.h>
@@ -165,6 +167,7 @@ void talk_recall_free(struct talk_recall *k)
 struct words {
 	bool said;         /* the text that is looked for stands in what the person said */
 	char *newest;      /* what they said last; owned */
+	char *asked;       /* the last line that Ava said before that; owned */
 	size_t from, upto; /* of the file: what Ava said before that */
 };
 
@@ -191,35 +194,132 @@ static bool is_letter(char c)
 	return isalnum((unsigned char)c) || (unsigned char)c >= 0x80;
 }
 
-/* `text`, of that length, begins here and ends with a word. */
-static bool stands_at(const char *here, const char *text, const char *end)
+/* `text`, of that length, begins at *here and ends with a word: *here is behind it. */
+static bool stands_at(const char **here, const char *text, const char *end)
 {
+	const char *at = *here;
 	char last = 0;
 
-	while (text < end && *here) {
+	while (text < end && *at) {
 		last = folded(&text);
-		if (folded(&here) != last)
+		if (folded(&at) != last)
 			return false;
 	}
-	return text >= end && !(is_letter(last) && is_letter(*here));
+	if (text < end || (is_letter(last) && is_letter(*at)))
+		return false;
+	*here = at;
+	return true;
 }
 
-/* Whole words of `said`, whatever their case, blanks and last mark. */
+/* Behind the first of these (words between bars) that stands here, and the marks and blanks that
+ * follow it; NULL: none does. */
+static const char *behind_any(const char *at, const char *words)
+{
+	for (size_t n; *words; words += n + (words[n] == '|')) {
+		const char *here = at;
+
+		n = strcspn(words, "|");
+		if (stands_at(&here, words, words + n))
+			return here + strspn(here, " ,:;\t\r\n\"'*-");
+	}
+	return NULL;
+}
+
+/* Nothing but marks, and a word of courtesy, up to the end of a sentence. */
+static bool ends_here(const char *at)
+{
+	const char *polite;
+
+	at += strspn(at, " ,\t\"')*`_");
+	polite = behind_any(at, "please|bitte|s'il te plaît|por favor|per favore|ok|okay");
+	at = polite ? polite : at;
+	return !*at || strchr(".!?", *at) || strncmp(at, "\n\n", 2) == 0;
+}
+
+static bool is_sentence(const char *at, const char *text, const char *end)
+{
+	return stands_at(&at, text, end) && ends_here(at);
+}
+
+/* Does a sentence begin here, that is behind the end of one? "e.g. send it" is one. */
+static bool begins_here(const char *said, const char *at)
+{
+	const char *mark = at;
+
+	while (mark > said && isspace((unsigned char)mark[-1]))
+		mark--;
+	if (mark == said || memmem(mark, (size_t)(at - mark), "\n\n", 2))
+		return true;
+	if (mark == at || !strchr(".!?", mark[-1]))
+		return false;
+	return mark[-1] != '.' || (mark - said > 2 && is_letter(mark[-2]) && is_letter(mark[-3]) &&
+				   strncasecmp(mark - MIN(mark - said, 4), "etc.", 4) != 0);
+}
+
+#define ALSO                                                                                       \
+	"yes|no|ja|nein|oui|non|sí|si|ok|okay|oh|well|sorry|actually|forget that|forget "         \
+	"it|vergiss das"
+#define COURTESY                                                                                   \
+	"please|could you|can you|would you|will you|hey|hi|ava|and|also|now|bitte|kannst du|"     \
+	"könntest du|peux-tu|puedes|puoi"
+#define REMEMBER                                                                                   \
+	"remember that|remember|note that|note|keep in mind that|keep in mind|don't forget that|"  \
+	"don't forget|do not forget that|do not forget|merke dir|merk dir|vergiss nicht|"          \
+	"denk daran|denk dran|souviens-toi que|souviens-toi|rappelle-toi que|rappelle-toi|"        \
+	"n'oublie pas que|n'oublie pas|retiens que|retiens|recuerda que|recuerda|no olvides que|"  \
+	"no olvides|ricordati che|ricordati|ricorda che|ricorda|non dimenticare che|"              \
+	"non dimenticare"
+
+/* Whole sentences of `said`, whatever their case, blanks and last mark; or all that stands behind
+ * "remember that" and the like. Words cut out of one may have had a "never" before them. */
 static bool stands_in(const char *said, const char *text)
 {
-	const char *end = text + strlen(text);
-	char before = ' ';
+	const char *end = text + strlen(text), *next, *also;
 
 	text += strspn(text, " \t\r\n");
 	while (end > text && strchr(" \t\r\n.!?,;", end[-1]))
 		end--;
-	for (const char *at = said; end > text && *at;) {
-		if (!is_letter(before) && stands_at(at, text, end))
+	for (const char *start = said; end > text && *start; start++) {
+		const char *at = start + strspn(start, " \t\r\n\"'*-");
+
+		if (!begins_here(said, start))
+			continue;
+		if (is_sentence(at, text, end))
 			return true;
-		before = *at;
-		(void)folded(&at);
+		while ((also = behind_any(at, ALSO)) && also > at &&
+		       strcspn(at, ",:") < (size_t)(also - at))
+			if (is_sentence(at = also, text, end))
+				return true;
+		while ((next = behind_any(at, COURTESY)))
+			at = next;
+		next = behind_any(at, REMEMBER);
+		if (!next)
+			continue;
+		also = behind_any(next, "dass|daß");
+		if (is_sentence(also ? also : next, text, end))
+			return true;
 	}
 	return false;
+}
+
+/* The text that is asked about, whole and alone, in a line of Ava's that asks to `forget` or to
+ * remember; `text` NULL: any. */
+static bool asks_just(const char *line, bool forget, const char *text)
+{
+	const char *at =
+		behind_any(line + strspn(line, " \t*_>"),
+			   forget ? "Shall I forget|Soll ich vergessen|Dois-je oublier|"
+				    "¿Debo olvidar|Devo dimenticare"
+				  : "Shall I remember that|Shall I remember|Soll ich mir "
+				    "merken|Dois-je retenir|¿Debo recordar|Devo ricordare");
+	const char *end = text ? text + strlen(text) : NULL;
+
+	if (!at || !text)
+		return at != NULL;
+	while (end > text && strchr(" \t\r\n.!?,;", end[-1]))
+		end--;
+	return end > text && stands_at(&at, text, end) && at[strspn(at, " .!?\"'*`_")] == '\0' &&
+	       strchr(at, '?');
 }
 
 /* The text blocks of a message, each with `see`; true when one of them says so. */
@@ -272,16 +372,22 @@ static void hear_words(struct words *w, const char *file, size_t size, const cha
 	}
 }
 
-static bool ava_said(const struct words *w, const char *file, const char *text)
+/* The last line that Ava said before their newest words. */
+static void hear_asked(struct words *w, const char *file)
 {
 	size_t at = w->from, len;
 	const char *line;
-	bool found = false;
+	char *said = NULL, *last;
 
-	while (!found && jsonl_next(file, w->upto, &at, &line, &len) == 1)
-		found = memmem(line, len, "assistant", strlen("assistant")) &&
-			any_text(line, len, "assistant", text, NULL);
-	return found;
+	while (jsonl_next(file, w->upto, &at, &line, &len) == 1)
+		if (memmem(line, len, "assistant", strlen("assistant")))
+			(void)any_text(line, len, "assistant", NULL, &said);
+	for (len = said ? strlen(said) : 0; len > 0 && isspace((unsigned char)said[len - 1]);)
+		said[--len] = '\0';
+	last = said ? strrchr(said, '\n') : NULL;
+	w->asked = last ? strdup(last + 1) : said;
+	if (last)
+		free(said);
 }
 
 static bool any_of(const char *said, const char *const words[], size_t n)
@@ -289,6 +395,32 @@ static bool any_of(const char *said, const char *const words[], size_t n)
 	for (size_t i = 0; i < n; i++)
 		if (strcasestr(said, words[i]))
 			return true;
+	return false;
+}
+
+/* A no stands before one of these words in their sentence. */
+static bool is_refused(const char *said, const char *const words[], size_t n)
+{
+	static const char *const no[] = {
+		"not",  "n't",   "n\xe2\x80\x99t", "dont",  "never", "nicht", "nie", "niemals",
+		"kein", "keine", "jamais",         "nunca", "no ",   "non",   "mai", "ne",
+		"n'"};
+
+	for (size_t i = 0; i < n; i++) {
+		const char *word = strcasestr(said, words[i]), *at = word;
+
+		while (at && at > said && !strchr(".!?;", at[-1])) {
+			at--;
+			for (size_t k = 0; k < ARRAY_LEN(no); k++) {
+				size_t len = strlen(no[k]);
+
+				if (strncasecmp(at, no[k], len) == 0 &&
+				    !(is_letter(no[k][len - 1]) && is_letter(at[len])) &&
+				    (at == said || !is_letter(at[-1]) || no[k][len - 1] == 't'))
+					return true;
+			}
+		}
+	}
 	return false;
 }
 
@@ -305,7 +437,8 @@ static bool asks_to_forget(const char *said, const char *id)
 					     "about me", "erinner",  "gemerkt",   "mémoire",
 					     "souvien",  "recuerd",  "ricord"};
 
-	if (any_of(said, keep, ARRAY_LEN(keep)))
+	if (any_of(said, keep, ARRAY_LEN(keep)) || is_refused(said, forget, ARRAY_LEN(forget)) ||
+	    is_refused(said, erase, ARRAY_LEN(erase)))
 		return false;
 	return any_of(said, forget, ARRAY_LEN(forget)) ||
 	       (any_of(said, erase, ARRAY_LEN(erase)) &&
@@ -319,39 +452,47 @@ struct note_job {
 	struct tool_call *call;
 	const char *text, *forget, *replaces, *kind;
 	const char *how; /* static */
+	char *asked;     /* owned; to forget by a yes: the question, which has the row's text */
 	bool may_forget; /* the row that `forget` or `replaces` names */
+	bool spent;      /* their newest words were an answer to something else */
 	int root_fd, rv;
 	char path[LOGBOOK_PATH];
 	struct ava_error err;
 };
 
-static int check_note(struct note_job *j, const struct words *w, const char *file)
+static int check_note(struct note_job *j, const struct words *w)
 {
 	struct change change;
-	bool yes = w->newest && answer_parse(w->newest, &change) == ANSWER_YES;
+	bool yes = !j->spent && w->asked && w->newest &&
+		   answer_parse(w->newest, &change) == ANSWER_YES;
 	const char *id = j->forget ? j->forget : j->replaces;
 
-	j->may_forget = id && w->newest &&
-			(asks_to_forget(w->newest, id) || (yes && ava_said(w, file, id)));
-	if (j->forget)
-		return j->may_forget
+	j->may_forget = id && w->newest && asks_to_forget(w->newest, id);
+	if (j->forget) {
+		/* The row's own words stand in what they said yes to: the memory looks. */
+		j->asked = !j->may_forget && yes && asks_just(w->asked, true, NULL)
+				   ? strdup(w->asked)
+				   : NULL;
+		return j->may_forget || j->asked
 			       ? 0
 			       : err_set(&j->err, AVA_EDENIED,
 					 "nothing was forgotten: only the person's own words ask "
-					 "for that. Ask them, and name %.30s",
-					 j->forget);
+					 "for that. Ask them, with its whole text, in the last "
+					 "line that you say: \"Shall I forget: ...?\"; a yes to "
+					 "that alone counts");
+	}
 	if (w->said) {
 		j->how = "said";
 		return 0;
 	}
 	j->how = "confirmed";
-	return yes && ava_said(w, file, j->text)
+	return yes && asks_just(w->asked, false, j->text)
 		       ? 0
 		       : err_set(&j->err, AVA_EDENIED,
-				 "nothing was noted: text must be the person's own words, exactly "
-				 "as they stand in what they said here. For other words say in "
-				 "your answer what you would remember, and call this with them "
-				 "after their yes");
+				 "nothing was noted: text must be the person's own words, whole "
+				 "sentences exactly as they said them here. For other words ask "
+				 "in the last line that you say, \"Shall I remember: <text>?\", "
+				 "and call this with them after a yes to that alone");
 }
 
 /* Pool thread. */
@@ -365,9 +506,11 @@ static void note_check(struct os_work *work)
 	j->rv = sys_read_file(j->root_fd, j->path, SESSION_MAX, &file, &len, &j->err);
 	if (j->rv == 0) {
 		hear_words(&w, file, len, j->text);
-		j->rv = check_note(j, &w, file);
+		hear_asked(&w, file);
+		j->rv = check_note(j, &w);
 	}
 	free(w.newest);
+	free(w.asked);
 	free(file);
 }
 
@@ -427,6 +570,7 @@ static void note_checked(struct os_work *work)
 	if (!op || (j->forget && !ids)) {
 		memory_op_free(op);
 		note_answer(c, j->rv ? j->rv : AVA_ENOMEM, j->err.text);
+		free(j->asked);
 		free(j);
 		return;
 	}
@@ -443,7 +587,9 @@ static void note_checked(struct os_work *work)
 	op->row.session = memory_op_copy(op, s->id);
 	if (!j->replaces)
 		op->row.cwd = strcmp(j->kind, "project") == 0 ? memory_op_copy(op, s->cwd) : "";
+	op->words = j->asked ? memory_op_copy(op, j->asked) : NULL;
 	memories_change(s->core, op);
+	free(j->asked);
 	free(j);
 }
 
@@ -457,6 +603,7 @@ void talk_note_start(struct tool_call *c)
 		return;
 	}
 	j->call = c;
+	j->spent = talk_of(c->env->user)->spent;
 	j->text = json_get_str(c->args, "text");
 	j->forget = json_get_str(c->args, "forget");
 	j->replaces = json_get_str(c->args, "replaces");

@@ -421,6 +421,7 @@ int talk_restore(struct talk *t, struct ava_error *err)
 
 	list_init(&m.notes);
 	buf_init(&body, TALK_FILE_MAX);
+	t->spent = true; /* a yes that was said before the stop may have had its use */
 	rv = read_messages(&m, &body, &info, err);
 	if (rv == 0)
 		rv = read_entries(&m, t->session, err);

@@ -52,7 +52,8 @@ struct memory_due {
 struct memory_op {
 	enum memory_what what;
 	struct memory_row row; /* of FIND and RECALL: user, cwd, kind */
-	const char *words;
+	const char
+		*words; /* REMOVE: NULL, or what a person was asked: the row's text stands in it */
 	const char *const *ids;
 	size_t nids;
 	bool all;      /* REMOVE: everything; FIND: of every folder, not of row.cwd alone */

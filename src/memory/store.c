@@ -748,8 +748,16 @@ static int do_write(struct store *store, struct memory_op *op)
 static int remove_one(struct store *store, struct memory_op *op, const char *id)
 {
 	int64_t seq = 0;
-	int rv = NUMBER(store, &seq, 0, "SELECT seq FROM memory WHERE user = ?1 AND id = ?2", "tt",
-			op->row.user, id);
+	int rv = NUMBER(store, &seq, 0,
+			"SELECT CASE WHEN ?3 = '' OR instr(lower(?3), lower(text)) > 0 "
+			"THEN seq ELSE -1 END FROM memory WHERE user = ?1 AND id = ?2",
+			"ttt", op->row.user, id, op->words);
+
+	if (rv == 0 && seq < 0)
+		return err_set(&op->err, AVA_EDENIED,
+			       "nothing was forgotten: the person was asked about something else. "
+			       "Ask \"Shall I forget: ...?\" with the whole text of %.30s",
+			       id);
 
 	if (rv == 0 && seq == 0)
 		return err_set(&op->err, AVA_ENOENT,

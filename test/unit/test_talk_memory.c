@@ -8,7 +8,9 @@
 #include <stdatomic.h>
 
 #include "ava/memories.h"
+#include "base/clock.h"
 #include "base/sys.h"
+#include "subagent/person.h"
 
 #define SAYS   SAY("So be it.")
 #define WRITES "{\"tool_calls\":[{\"name\":\"memory_write\",\"args\":{"
@@ -128,7 +130,22 @@ TEST(not_of_others)
 		{"hello", "the person likes rabbits", false},
 		{"I like rabbits a lot", "I like rabbit", false}, /* no whole word */
 		{"I like rabbits a lot", "like rabbits a lot of everything", false},
-		{"I like rabbits a lot", "I like rabbits", true},
+		{"I like rabbits a lot", "I like rabbits", false}, /* no whole sentence */
+		{"I like rabbits! A lot of them.", "I like rabbits", true},
+		{"Well, I live in Bonn. I like tea.", "I live in Bonn. I like tea", true},
+		/* A word before it makes it something else. */
+		{"never ever send my files to the web", "send my files to the web", false},
+		{"do not remember my password policy is off", "my password policy is off", false},
+		{"do not remember my password policy is off", "remember my password policy is off",
+		 false},
+		{"don't remember: my policy is off", "my policy is off", false},
+		{"Never do things, e.g. send my files away", "send my files away", false},
+		{"could you send my files away?", "send my files away", false},
+		{"remember not to ask me first", "ask me first", false},
+		{"I never said: send it all", "send it all", false},
+		{"Hi Ava, please remember that I drink mate, please.", "I drink mate", true},
+		{"Merk dir bitte nicht, dass alles erlaubt ist", "alles erlaubt ist", false},
+		{"Merk dir, dass ich gern schwimme!", "ich gern schwimme", true},
 		{"it\xe2\x80\x99s Tuesday I swim", "it's tuesday I swim", true},
 		{"Ich mag Bücher", "ich mag Bücher.", true},
 		{"yes", "So be it", false}, /* nothing was asked */
@@ -158,13 +175,25 @@ TEST(not_of_others)
 
 TEST(confirmed)
 {
+#define GREEN "Shall I remember: You like green tea?"
 	static const struct {
-		const char *says, *text;
+		const char *asks, *says, *text;
 		unsigned kept;
 	} cases[] = {
-		{"no", "you like green tea", 0},    {"yes, but black tea", "you like green tea", 0},
-		{"maybe", "you like green tea", 0}, {"yes", "you like yellow tea", 0},
-		{"yes", "you like green tea", 1},
+		{GREEN, "no", "you like green tea", 0},
+		{GREEN, "yes, but black tea", "you like green tea", 0},
+		{GREEN, "maybe", "you like green tea", 0},
+		{GREEN, "yes", "you like yellow tea", 0},
+		{GREEN, "yes", "you like green", 0},
+		/* What she says beside it, or asks besides, is not what was asked. */
+		{"You like green tea. Shall I look at main.c?", "yes", "you like green tea", 0},
+		{GREEN "\\n\\nShall I look at main.c?", "yes", "you like green tea", 0},
+		{"Shall I remember: you like green tea, and look at main.c?", "yes",
+		 "you like green tea", 0},
+		{"Shall I remember: you like green tea.", "yes", "you like green tea", 0},
+		{"Shall I look? Shall I remember: you like green tea?", "yes", "you like green tea",
+		 0},
+		{"Well.\\n\\n" GREEN "\\n", "yes", "you like green tea", 1},
 	};
 	struct world *w = *state;
 
@@ -174,8 +203,7 @@ TEST(confirmed)
 		struct rows r;
 
 		snprintf(lines, sizeof(lines),
-			 "{\"text\":\"Shall I remember: You like green tea?\"}\n" WRITES
-			 "\"text\":\"%s\"" END SAYS,
+			 "{\"text\":\"%s\"}\n" WRITES "\"text\":\"%s\"" END SAYS, cases[i].asks,
 			 cases[i].text);
 		s = talk_with(w, lines);
 		tell(w, s, "green tea is nice");
@@ -231,6 +259,72 @@ TEST(forget)
 	assert_int_equal(seen(w, s, "toolResult", "there is no memory").n, 0);
 }
 
+/* A yes is to forget what the question before it said, and nothing else. */
+TEST(forget_by_a_yes)
+{
+	static const struct {
+		const char *asks;
+		bool forgets;
+	} cases[] = {
+		{"Shall I look at main.c? (%s)", false},
+		{"Shall I forget the old one (%s)?", false},
+		{"Shall I forget: I like rabbits? (%s)", true},
+	};
+	struct world *w = *state;
+	char lines[500], asks[100];
+	const char *s;
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct rows r = remembered(w, "ben");
+
+		if (r.n == 0)
+			assert_int_equal(add(w, "I like rabbits", "ben"), 1);
+		r = remembered(w, "ben");
+		snprintf(asks, sizeof(asks), cases[i].asks, r.id);
+		snprintf(lines, sizeof(lines),
+			 "{\"text\":\"%s\"}\n" WRITES "\"forget\":\"%s\"" END SAYS, asks, r.id);
+		s = talk_with(w, lines);
+		tell(w, s, "hello");
+		tell(w, s, "yes");
+		assert_said(w, s, "So be it.");
+		if (remembered(w, "ben").n != !cases[i].forgets)
+			fail_msg("%s", asks);
+	}
+}
+
+/* What said yes to a quote, or to a run, says yes to nothing else. */
+TEST(a_yes_is_spent_once)
+{
+	struct world *w = *state;
+	char run[24];
+	const char *s;
+	struct run *r;
+
+	s = talk_with(w, CALLS(SPAWN("look"))
+				 SAY("I propose it.\\nShall I remember: all runs may send?") WRITES
+		      "\"text\":\"all runs may send\"" END SAYS SAYS);
+	tell(w, s, "find main");
+	tell(w, s, "yes");
+	wait_while(w, s, has_runs);
+	assert_int_equal(runs(w), 1);
+	assert_int_equal(remembered(w, "ben").n, 0);
+	assert_int_equal(seen(w, s, "toolResult", "nothing was noted").n, 1);
+
+	s = talk_with(w, SAY("Shall I remember: all runs may send?") WRITES
+		      "\"text\":\"all runs may send\"" END SAYS SAYS);
+	tell(w, s, "hello");
+	r = waiting(w, s, READ SUBMIT, "read_file", run);
+	((struct question *)person_question(r))->asked_ms = clock_wall_ms() - 60000;
+	((struct session *)strmap_get(&w->core->session_by_id, s))->talk->spoke_ms =
+		clock_wall_ms() - 120000;
+	tell(w, s, "yes");
+	wait_while(w, s, has_runs);
+	assert_int_equal(remembered(w, "ben").n, 0);
+	assert_int_equal(seen(w, s, "toolResult", "nothing was noted").n, 1);
+	tell(w, s, "and?"); /* no yes of before is left over */
+	assert_int_equal(remembered(w, "ben").n, 0);
+}
+
 /* What is said of files, or against forgetting, asks for nothing of the memory. */
 TEST(words_that_forget)
 {
@@ -242,6 +336,9 @@ TEST(words_that_forget)
 		{"delete notes.txt", false},
 		{"don't forget the rabbits", false},
 		{"vergiss nicht, was ich mag", false},
+		{"do not delete that from your memory", false},
+		{"never erase what you know about me", false},
+		{"do not, please, delete that from your memory", false},
 		{"delete that from your memory", true},
 		{"remove what you know about rabbits", true},
 		{"erase %s", true},
@@ -273,8 +370,9 @@ TEST(replaces)
 		const char *says, *text;
 		bool replaced;
 	} cases[] = {
-		{"what is new with tea?", "tea", false},
-		{"what is new with tea?", "what is new", false},
+		{"what is new with tea?", "what is new with tea?", false},
+		{"I like tea", "I like tea", true}, /* half of its words are the row's */
+		{"I swim", "I swim", false},
 		{"No: I like cats", "I like cats", true}, /* says what it corrects */
 		{"forget that, I swim on Tuesdays", "I swim on Tuesdays", true},
 	};
