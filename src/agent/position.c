@@ -358,13 +358,15 @@ int repeat_copy(const struct repeats *r, struct repeats **out)
 {
 	struct repeats *copy = r != NULL ? calloc(1, sizeof(*copy)) : NULL;
 
-	*out = copy;
-	if (r == NULL)
-		return 0;
-	if (copy == NULL || !ARRAY_ROOM(copy->calls, copy->cap, MAX(r->n, 1)))
+	if (r != NULL && (copy == NULL || !ARRAY_ROOM(copy->calls, copy->cap, MAX(r->n, 1)))) {
+		repeat_free(copy);
 		return AVA_ENOMEM;
-	memcpy(copy->calls, r->calls, r->n * sizeof(r->calls[0]));
-	copy->n = r->n;
+	}
+	if (r != NULL) {
+		memcpy(copy->calls, r->calls, r->n * sizeof(r->calls[0]));
+		copy->n = r->n;
+	}
+	*out = copy;
 	return 0;
 }
 

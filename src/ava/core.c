@@ -346,9 +346,24 @@ static int open_journal(struct core *c, struct ava_error *err)
 	return rv;
 }
 
+static void core_free(struct core *c)
+{
+	while (!list_empty(&c->request_order))
+		forget(c, LIST_FIRST(&c->request_order, struct request, node));
+	strmap_fini(&c->requests);
+	strmap_fini(&c->proposals);
+	nameset_fini(&c->proposal_names);
+	if (c->root_fd >= 0)
+		sys->close(c->root_fd);
+	free(c->root);
+	free(c->model);
+	free(c);
+}
+
 static int core_alloc(struct core **out, const struct core_options *o, struct ava_error *err)
 {
 	struct core *c = calloc(1, sizeof(*c));
+	int rv = 0;
 
 	if (!c)
 		return err_set(err, AVA_ENOMEM, "out of memory");
@@ -374,11 +389,18 @@ static int core_alloc(struct core **out, const struct core_options *o, struct av
 	os_task_init(&c->drain, drain);
 	c->root = strdup(o->root);
 	c->model = o->model ? strdup(o->model) : NULL;
-	*out = c;
 	if (!c->root || (o->model && !c->model))
-		return err_set(err, AVA_ENOMEM, "out of memory");
-	c->root_fd = sys->openat(AT_FDCWD, c->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
-	return c->root_fd < 0 ? err_sys(err, "data root %s", c->root) : 0;
+		rv = err_set(err, AVA_ENOMEM, "out of memory");
+	else
+		c->root_fd = sys->openat(AT_FDCWD, c->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+	if (rv == 0 && c->root_fd < 0)
+		rv = err_sys(err, "data root %s", c->root);
+	if (rv != 0) {
+		core_free(c);
+		return rv;
+	}
+	*out = c;
+	return 0;
 }
 
 /* Where tools must not read, whatever working folder a run has. */
@@ -394,20 +416,6 @@ static int find_own_folders(struct core *c)
 			c->sup.keep_out[1] = strdup(path);
 	}
 	return c->sup.keep_out[0] ? 0 : AVA_ENOMEM;
-}
-
-static void core_free(struct core *c)
-{
-	while (!list_empty(&c->request_order))
-		forget(c, LIST_FIRST(&c->request_order, struct request, node));
-	strmap_fini(&c->requests);
-	strmap_fini(&c->proposals);
-	nameset_fini(&c->proposal_names);
-	if (c->root_fd >= 0)
-		sys->close(c->root_fd);
-	free(c->root);
-	free(c->model);
-	free(c);
 }
 
 int core_open(struct core **out, const struct core_options *o, struct ava_error *err)

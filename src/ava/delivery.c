@@ -846,7 +846,7 @@ static void take_logged(struct reading *r, const struct ava_log_event *e)
 {
 	struct delivery *d = r->d;
 	char key[ITEM_KEY];
-	struct item *it;
+	struct item *it = NULL;
 	int64_t attempts = 0;
 	unsigned wanted;
 	int rv;

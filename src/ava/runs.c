@@ -516,7 +516,7 @@ static void spawn_resumed(int rv, struct run_spec *spec, const struct op_spawn *
 static int spawn_new(struct core *c, const struct op_spawn *s, struct spawn_wait *w,
 		     struct ava_error *err)
 {
-	struct run_spec *spec;
+	struct run_spec *spec = NULL;
 	int rv = core_ready(c, err);
 
 	if (rv == 0 && resume_wanted(s)) {

@@ -139,7 +139,7 @@ static void look_into_log(struct job *j)
 	struct ava_log_query q = {.root = j->core->root, .run = s->run, .types = "Steering"};
 	struct ava_log_event e;
 	struct ava_error err;
-	struct ava_log *log;
+	struct ava_log *log = NULL;
 	int rv = ava_log_open(&log, &q, &err);
 
 	while (rv == 0 && s->found == 0) {

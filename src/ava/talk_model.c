@@ -109,6 +109,7 @@ static int begin_with(struct session *s, const struct model *m, struct ava_error
 	free(s->model);
 	s->model = id;
 	talk_free(s->talk);
+	s->talk = NULL;
 	return session_load(s, err);
 }
 

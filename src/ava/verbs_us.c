@@ -457,7 +457,7 @@ static int ask_logs(struct verb_work *work, struct ava_error *err)
 	struct jw *w = &work->answer.w;
 	uint64_t nbroken = 0, last = query.after;
 	json_t *broken = json_array();
-	struct ava_log *log;
+	struct ava_log *log = NULL;
 	bool more = false;
 	int rv = ava_log_open(&log, &query, err);
 

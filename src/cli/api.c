@@ -390,7 +390,7 @@ int api_post(struct client **c, json_t **out, struct ava_error *err, const char 
 	if (rv == 0)
 		rv = api_insist(c, path, body.data, &answer, err);
 	buf_fini(&body);
-	if (out != NULL)
+	if (rv == 0 && out != NULL)
 		*out = answer;
 	else
 		json_decref(answer);

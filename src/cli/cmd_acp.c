@@ -117,6 +117,7 @@ static json_t *do_begin(struct request *q)
 		return refuse(q, AVA_EINVAL, "cwd is an absolute path");
 	if (!new && q->s != NULL)
 		acp_free(q->s);
+	q->s = NULL;
 	s = acp_open(q->a, new ? NULL : id, cwd, o.model, again, q->err);
 	if (s == NULL)
 		return NULL;

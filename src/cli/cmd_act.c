@@ -388,7 +388,7 @@ static int confirm_body(struct buf *body, struct ava_error *err)
 static int answer(const char *id, const char *verb, const char *body, json_t **out)
 {
 	struct ava_error err;
-	struct client *c;
+	struct client *c = NULL;
 	char path[64];
 	int rv;
 
@@ -693,7 +693,7 @@ static int print_replay(const char *id, const json_t *report)
 
 static int replay_run(int argc, char **argv)
 {
-	json_t *report;
+	json_t *report = NULL;
 	int code;
 
 	if (o.from != NULL)

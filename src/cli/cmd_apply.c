@@ -145,7 +145,7 @@ static int try_one(struct apply *a, struct target *t, struct ava_error *err)
 	struct ava_error own = {0};
 	struct patch_side now = {0};
 	struct buf out;
-	char *data;
+	char *data = NULL;
 	int rv = below_read(a->fd, t->f->path, 2 * PATCH_FILE_MAX, &data, &now.len, &t->was, &own);
 	int fit = PATCH_CLASHES;
 

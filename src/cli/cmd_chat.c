@@ -79,7 +79,6 @@ static int get_runs(struct chat *c, json_t **ours)
 	if (dialog_runs(&c->d, true, ours, &err) == 0)
 		return 0;
 	wrong(&err);
-	json_decref(*ours);
 	return -1;
 }
 

@@ -70,7 +70,7 @@ static int list(const char *key, const char *query, const char *none, const stru
 		size_t n)
 {
 	const json_t *rows;
-	json_t *reply;
+	json_t *reply = NULL;
 	int code = api_ask(&reply, NULL, "/%s%s", key, query);
 
 	rows = json_object_get(reply, key);
@@ -294,7 +294,7 @@ static int events_run(int argc, char **argv)
 	struct logtext text = {0};
 	struct follow f = {.on_event = on_event, .user = &text};
 	struct ava_error err;
-	struct client *c;
+	struct client *c = NULL;
 	int rv;
 
 	if (!o.follow)
@@ -312,7 +312,7 @@ static int result_run(int argc, char **argv)
 {
 	const char *id = argv[0], *status;
 	struct ava_error err;
-	struct client *c;
+	struct client *c = NULL;
 	json_t *result = NULL, *run = NULL;
 	struct words_end end;
 	int rv, code;

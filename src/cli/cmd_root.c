@@ -558,7 +558,7 @@ static int serve_run(int argc, char **argv)
 {
 	char avad[ROOT_PATH_MAX];
 	struct ava_error err;
-	json_t *health;
+	json_t *health = NULL;
 	int code;
 	/* Whoever starts it by hand does not want it to leave for being idle. */
 	char *args[] = {avad, "--service", "--verbose", NULL};
@@ -831,7 +831,7 @@ static void check_stale(struct doctor *d)
 static void check_daemon(struct doctor *d)
 {
 	struct ava_error err;
-	struct client *c;
+	struct client *c = NULL;
 	int rv = api_open(API_LOOK, &c, &err);
 
 	if (rv == AVA_ECONNECT || rv == AVA_ENOENT) {

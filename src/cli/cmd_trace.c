@@ -112,7 +112,7 @@ static int print_text(struct ava_trace *t,
 /* doc/TRACE.md, "The value". */
 static int print_checkpoint(const char *root, const char *run, struct ava_error *err)
 {
-	struct ava_checkpoint *c;
+	struct ava_checkpoint *c = NULL;
 	const char *json;
 	size_t len;
 	int rv = ava_checkpoint_read(&c, root, run, o.checkpoint, err);
@@ -262,7 +262,7 @@ static int checkpoint(const char *run, const char *name)
 
 static int push(const char *run)
 {
-	json_t *answer;
+	json_t *answer = NULL;
 	int code = cli_check_run_id(run);
 
 	if (code != CLI_DONE)

@@ -125,16 +125,24 @@ int dialog_open(struct dialog *d, const char *id, const char *model, struct ava_
 	return rv;
 }
 
+static int give(int rv, json_t *made, json_t **out)
+{
+	if (rv == 0)
+		*out = made;
+	else
+		json_decref(made);
+	return rv;
+}
+
 int dialog_past(struct dialog *d, json_t **out, struct ava_error *err)
 {
-	json_t *file = NULL, *entry;
+	json_t *file = NULL, *all = json_array(), *entry;
 	uint64_t newest = 0;
 	size_t i;
 	int rv = api_request(d->c, NULL, &file, err, "/sessions/%s/messages", d->id);
 
 	if (rv == 0)
 		rv = ask_lsn(d, &newest, err);
-	*out = json_array();
 	json_array_foreach(json_object_get(file, "entries"), i, entry)
 	{
 		/* Ids of ours are numbers of the journal, those of pi are any. */
@@ -148,28 +156,27 @@ int dialog_past(struct dialog *d, json_t **out, struct ava_error *err)
 			json_object_set_new(
 				message, "content",
 				json_pack("[{s:s,s:s}]", "type", "text", "text", alone));
-		json_array_append(*out, entry);
+		json_array_append(all, entry);
 	}
 	json_decref(file);
-	return rv;
+	return give(rv, all, out);
 }
 
 /* Those of this conversation, of what is listed there with the newest first. */
 static int ours(struct dialog *d, const char *path, const char *key, bool oldest_first,
 		json_t **out, struct ava_error *err)
 {
-	json_t *all = NULL, *one;
+	json_t *all = NULL, *found = json_array(), *one;
 	size_t i;
 	int rv = api_request(d->c, NULL, &all, err, "%s", path);
 
-	*out = json_array();
 	json_array_foreach(json_object_get(all, key), i, one)
 	{
 		if (strcmp(json_str(one, "session_id"), d->id) == 0)
-			json_array_insert(*out, oldest_first ? 0 : json_array_size(*out), one);
+			json_array_insert(found, oldest_first ? 0 : json_array_size(found), one);
 	}
 	json_decref(all);
-	return rv;
+	return give(rv, found, out);
 }
 
 int dialog_quotes(struct dialog *d, json_t **out, struct ava_error *err)

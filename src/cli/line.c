@@ -684,7 +684,6 @@ int line_open(struct line **out, struct chat *chat, struct ava_error *err)
 	sigset_t set;
 	int rv = 0;
 
-	*out = l;
 	if (l == NULL)
 		return err_set(err, AVA_ENOMEM, "out of memory");
 	l->chat = chat;
@@ -700,6 +699,10 @@ int line_open(struct line **out, struct chat *chat, struct ava_error *err)
 		rv = err_sys(err, "signalfd");
 	if (rv == 0 && !line_is_plain())
 		rv = open_editor(l, err);
+	if (rv == 0)
+		*out = l;
+	else
+		line_close(l);
 	return rv;
 }
 

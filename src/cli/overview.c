@@ -119,7 +119,8 @@ static int get_list(struct client *c, json_t **list, const char *path, const cha
 	json_t *reply = NULL;
 	int rv = api_get(c, &reply, err, "%s", path);
 
-	*list = json_incref(json_object_get(reply, key));
+	if (rv == 0)
+		*list = json_incref(json_object_get(reply, key));
 	json_decref(reply);
 	return rv;
 }

@@ -183,18 +183,22 @@ static int read_request(struct http_request *req, const struct verb *verb, json_
 {
 	bool post = strcmp(verb->method, "POST") == 0;
 	struct query q = {post ? NULL : verb->args, json_object(), err};
+	json_t *said = NULL;
 	int rv = q.into ? http_query_each(req, take_argument, &q)
 			: err_set(err, AVA_ENOMEM, "out of memory");
 
 	if (rv == 0 && !post && req->body_len > 0)
 		rv = err_set(err, AVA_EINVAL, "a %s request takes no body", req->method);
 	if (rv == 0 && !post)
-		*args = json_incref(q.into);
+		said = json_incref(q.into);
+	if (rv == 0 && post && req->body_len > 0) {
+		said = json_parse(req->body, req->body_len, err);
+		rv = said ? 0 : err_wrap(err, AVA_EINVAL, "the body is not valid JSON");
+	}
 	json_decref(q.into);
-	if (rv != 0 || !post || req->body_len == 0)
-		return rv;
-	*args = json_parse(req->body, req->body_len, err);
-	return *args ? 0 : err_wrap(err, AVA_EINVAL, "the body is not valid JSON");
+	if (rv == 0)
+		*args = said;
+	return rv;
 }
 
 /* ---- streams

@@ -324,10 +324,12 @@ static int find_view(struct journal *j, const struct journal_op *op, struct view
 	struct view *v;
 	int rv;
 
-	*out = v = op->path != NULL ? strmap_get(&j->views, op->path) : NULL;
-	if (v != NULL)
-		return v->use == use_of(op->kind) ? 0 : AVA_EINVAL;
-	if (!path_ok(op->path))
+	v = op->path != NULL ? strmap_get(&j->views, op->path) : NULL;
+	if (v != NULL && v->use == use_of(op->kind)) {
+		*out = v;
+		return 0;
+	}
+	if (v != NULL || !path_ok(op->path))
 		return AVA_EINVAL;
 	if (j->views.count >= VIEWS_MAX)
 		return AVA_EBUSY;

@@ -307,15 +307,16 @@ static int order_chunks(struct ava_log *log, struct ava_error *err)
 
 int read_anew(struct ava_log *log, struct ava_error *err)
 {
-	int rv;
+	struct log_index *anew;
+	int rv = index_open(&anew, log->rootfd, log->everything ? INDEX_OF_ALL : INDEX_OF_DAYS,
+			    NULL, true, err);
 
-	index_close(log->feed);
-	rv = index_open(&log->feed, log->rootfd, log->everything ? INDEX_OF_ALL : INDEX_OF_DAYS,
-			NULL, true, err);
-	log->nwho_fits = log->norder = log->next = log->from = log->nhits = log->given = 0;
-	log->waiting = log->done = 0;
 	if (rv != 0)
 		return rv;
+	index_close(log->feed);
+	log->feed = anew;
+	log->nwho_fits = log->norder = log->next = log->from = log->nhits = log->given = 0;
+	log->waiting = log->done = 0;
 	log->feed->follow = log->follow;
 	rv = order_chunks(log, err);
 	search_files(log);

@@ -543,9 +543,9 @@ static void stretch_tell_first(struct stretch *t, const struct seal_item *item)
 	}
 }
 
-/* The Seal is read again: its marks are not kept. 1: found. */
+/* The Seal is read again into `line`, of place->len bytes: its marks are not kept. 1: found. */
 static int read_item(struct verify *v, struct verify_file *f, const struct verify_item *place,
-		     char **line, struct seal *s, struct seal_item *item)
+		     char *line, struct seal *s, struct seal_item *item)
 {
 	char path[FILES_BUF];
 	struct event_view e;
@@ -553,9 +553,8 @@ static int read_item(struct verify *v, struct verify_file *f, const struct verif
 
 	snprintf(path, sizeof(path), "logs/ava/%s", v->days.names[place->day]);
 	fd = files_open(v->rootfd, path, O_RDONLY);
-	*line = malloc(place->len);
-	if (fd >= 0 && *line && sys_read_all(fd, *line, place->len, (off_t)place->at) == 0 &&
-	    event_view(*line, place->len, &e) == 0 &&
+	if (fd >= 0 && line && sys_read_all(fd, line, place->len, (off_t)place->at) == 0 &&
+	    event_view(line, place->len, &e) == 0 &&
 	    seal_parse(s, e.content.s, e.content.len, NULL) == 0)
 		for (size_t i = 0; rv == 0 && seal_item(s, i, item) == 1; i++)
 			rv = item->size == place->size && strcmp(item->path, f->path) == 0;
@@ -571,11 +570,11 @@ static int locate(struct verify *v, struct verify_file *f, int fd, uint64_t size
 		.f = f, .fd = fd, .good = good, .item = place, .size = size, .first = 1};
 	struct seal_item item = {.each = 1, .lines = ""};
 	struct seal s = {0};
-	char *line = NULL;
+	char *line = malloc(place->len);
 	size_t most;
 	int rv;
 
-	if (place->len == 0 || !read_item(v, f, place, &line, &s, &item))
+	if (place->len == 0 || !read_item(v, f, place, line, &s, &item))
 		item = (struct seal_item){.from = good, .each = 1, .lines = ""};
 	most = item.nmarks < SIZE_MAX / 2 / item.each ? item.nmarks * item.each + 64 : SIZE_MAX;
 	rv = stretch_read(&t, item.from, most);
@@ -593,19 +592,22 @@ static int locate(struct verify *v, struct verify_file *f, int fd, uint64_t size
 
 #define LAST_MAX ((uint64_t)1 << 20) /* of a line that is looked at for its numbers */
 
-/* The last line before `upto` of a run's log, in *text, which is the caller's; NULL: none. */
+/* The last line before `upto` of a run's log, in *text, which then is the caller's; NULL: none. */
 static const char *last_line(const struct verify_file *f, int fd, uint64_t upto, char **text,
 			     size_t *len)
 {
 	size_t n = (size_t)MIN(upto, LAST_MAX);
+	char *bytes = strncmp(f->path, "logs/subagents/", 15) == 0 && n > 0 ? malloc(n) : NULL;
 	const char *nl;
 
-	*text = strncmp(f->path, "logs/subagents/", 15) == 0 && n > 0 ? malloc(n) : NULL;
-	if (*text == NULL || sys_read_all(fd, *text, n, (off_t)(upto - n)) != 0)
+	if (bytes == NULL || sys_read_all(fd, bytes, n, (off_t)(upto - n)) != 0) {
+		free(bytes);
 		return NULL;
-	nl = memrchr(*text, '\n', n - 1);
-	*len = n - (nl != NULL ? (size_t)(nl + 1 - *text) : 0);
-	return nl != NULL ? nl + 1 : *text;
+	}
+	*text = bytes;
+	nl = memrchr(bytes, '\n', n - 1);
+	*len = n - (nl != NULL ? (size_t)(nl + 1 - bytes) : 0);
+	return nl != NULL ? nl + 1 : bytes;
 }
 
 /* What is behind the last Seal. 0 or a code. Nobody has signed it, but the numbers of a run's
@@ -618,7 +620,7 @@ static int check_tail(struct verify_file *f, int fd, uint64_t from, uint64_t siz
 	struct loglines l;
 	struct event_view e;
 	const char *line;
-	char *text;
+	char *text = NULL;
 	size_t len;
 	int rv;
 
@@ -701,7 +703,7 @@ static void check_result(struct verify *v, struct verify_file *f, int fd, uint64
 {
 	static const char key[] = "\"resultHash\":\"";
 	const char *name = f->path + strlen("logs/subagents/"), *line, *at;
-	char *text, *result = NULL, path[300], have[HASH_HEX_LEN + 1];
+	char *text = NULL, *result = NULL, path[300], have[HASH_HEX_LEN + 1];
 	size_t len, n;
 
 	line = last_line(f, fd, size, &text, &len);

@@ -176,7 +176,7 @@ static int check_text(const char *text, struct ava_error *err)
 /* A part as our own memory, or NULL; false: no memory. */
 static bool url_part(const struct address_url *u, CURLUPart which, unsigned flags, char **out)
 {
-	char *s;
+	char *s = NULL;
 	CURLUcode rc = curl_url_get(u->handle, which, &s, flags);
 
 	*out = NULL;

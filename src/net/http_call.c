@@ -900,7 +900,7 @@ static int timer_cb(CURLM *curl, long timeout_ms, void *user)
 
 static void reap(struct http_multi *m)
 {
-	struct http_call_impl *im;
+	struct http_call_impl *im = NULL;
 	CURLMsg *msg;
 	int left;
 

@@ -878,35 +878,47 @@ static int join(char **data, size_t *len, size_t max, char *from, size_t n, stru
 	return 0;
 }
 
+/* Somebody put it in the place of a part: writing went on in the next one (journal/view.c). Where
+ * it was a part, and is only not to be read any more, what was told to a model says so (its
+ * prefix). */
+static bool part_is_foreign(int root_fd, const char *name, int why)
+{
+	struct stat st;
+
+	return why == AVA_EDENIED || why == AVA_ETOOBIG ||
+	       (sys->fstatat(root_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISREG(st.st_mode));
+}
+
 int logbook_read(int root_fd, const char *path, size_t max, char **data, size_t *len,
 		 struct ava_error *err)
 {
-	char name[FILES_BUF], *more;
-	unsigned part;
-	size_t n;
-	int first = sys_read_file(root_fd, path, max, data, len, err), rv = first;
+	char name[FILES_BUF], *all = NULL, *more;
+	bool any = false;
+	size_t size = 0, n;
+	int first = sys_read_file(root_fd, path, max, &all, &size, err), rv = 0;
 
-	if (first == AVA_ENOENT) {
-		*data = NULL;
-		*len = 0;
-	} else if (first != 0) {
+	if (first != 0 && first != AVA_ENOENT && !part_is_foreign(root_fd, path, first))
 		return first;
-	}
-	for (part = 2;; part++) {
+	for (unsigned part = 2; rv == 0; part++) {
 		files_part_name(path, part, name);
 		rv = sys_read_file(root_fd, name, max, &more, &n, NULL);
-		if (rv == AVA_ENOENT)
-			break;
+		any = any || rv == 0;
 		if (rv == 0)
-			rv = join(data, len, max, more, n, err);
-		else
+			rv = join(&all, &size, max, more, n, err);
+		else if (rv != AVA_ENOENT && part_is_foreign(root_fd, name, rv))
+			rv = 0;
+		else if (rv != AVA_ENOENT)
 			err_set(err, rv, "%s: %s", name, ava_strerror(rv));
-		if (rv != 0) {
-			free(*data);
-			return rv;
-		}
 	}
-	return part == 2 ? first : 0;
+	if (rv == AVA_ENOENT)
+		rv = any ? 0 : first;
+	if (rv != 0) {
+		free(all);
+		return rv;
+	}
+	*data = all;
+	*len = size;
+	return 0;
 }
 
 /* A regular file that has no further parts. -1: it is none. */

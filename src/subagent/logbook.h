@@ -215,8 +215,9 @@ void logbook_messages_path(const char *run, char out[LOGBOOK_PATH]); /* runs/S-�
 void logbook_result_path(const char *run, char out[LOGBOOK_PATH]);   /* runs/S-…/result.json */
 
 /* Every whole line of `path` and of the parts that follow it (x.2.jsonl …), one
- * behind the other; *data is the caller's (free). Any thread: it reads files
- * only. AVA_ENOENT: there is none; AVA_ETOOBIG over `max`. */
+ * behind the other; *data is the caller's (free). A part that is no regular file, too big, or not
+ * ours to read is somebody's, and left out. Any thread: it reads files only. AVA_ENOENT: there
+ * is none; AVA_ETOOBIG over `max`; on an error *data and *len stay as they were. */
 int logbook_read(int root_fd, const char *path, size_t max, char **data, size_t *len,
 		 struct ava_error *err);
 /* The same from the byte *from on, where a line begins that holds all that was

@@ -433,7 +433,7 @@ static void drive(struct replay *p)
 static int read_spec(struct replay *p, struct ava_error *err)
 {
 	const char *line;
-	json_t *spec;
+	json_t *spec = NULL;
 	size_t n;
 	int rv = spec_first_line(p->rec.file, p->rec.len, &spec, err);
 

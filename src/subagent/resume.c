@@ -182,7 +182,7 @@ static int take_dialect(struct run_spec *s, const char *file, size_t len, struct
 static int make_lines(struct run_spec *s, const char *file, size_t len, struct resumed *r,
 		      struct ava_error *err)
 {
-	json_t *was;
+	json_t *was = NULL;
 	int rv = spec_first_line(file, len, &was, err);
 
 	if (rv == 0)

@@ -168,8 +168,6 @@ int room_make(struct agent *a, const struct agent_compact *c)
 	struct room_job *j = calloc(1, sizeof(*j));
 
 	if (!j || repeat_copy(r->agent.at.repeats, &j->repeats) != 0) {
-		if (j)
-			repeat_free(j->repeats);
 		free(j);
 		return AVA_ENOMEM;
 	}

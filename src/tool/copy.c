@@ -237,7 +237,7 @@ static int make_patched(struct making *m)
 		const struct patch_file *f = &p.files[i % p.n];
 		struct patch_side now = {0};
 		struct stat st = {0};
-		char *data;
+		char *data = NULL;
 		int fit;
 
 		rv = below_read(m->tree.root, f->path, PATCH_FILE_MAX, &data, &now.len, &st, NULL);

@@ -731,6 +731,7 @@ static void server_start(struct server *s)
 
 	drop_asks(s, ASK_CALL);
 	mcp_link_close(s->link);
+	s->link = NULL;
 	s->noise = 0;
 	s->late = 0;
 	s->lists = 0;

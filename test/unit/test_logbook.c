@@ -542,4 +542,69 @@ TEST(joining_without_memory)
 	outbox_fini(&box);
 }
 
+/* ---- reading: what cannot be read leaves what the caller holds as it was */
+
+static const char *no_file; /* whose open fails */
+
+static int open_fails(int dirfd, const char *path, int flags, mode_t mode)
+{
+	if (no_file != NULL && strcmp(path, no_file) == 0) {
+		errno = EMFILE;
+		return -1;
+	}
+	return sys_real.openat(dirfd, path, flags, mode);
+}
+
+TEST(a_part_that_cannot_be_opened)
+{
+	static char mine[] = "mine";
+	struct sys_ops ops = *sys;
+	const struct sys_ops *was = sys;
+	struct ava_error err = {0};
+	char *data = mine;
+	size_t len = 4;
+
+	ops.openat = open_fails;
+	sys = &ops;
+	rig_write(&rig, "x.jsonl", "1\n");
+	rig_write(&rig, "x.2.jsonl", "2\n");
+	rig_write(&rig, "x.3.jsonl", "3\n");
+	no_file = "x.3.jsonl";
+	assert_int_equal(logbook_read(rig.root_fd, "x.jsonl", 64, &data, &len, &err), AVA_EIO);
+	assert_ptr_equal(data, mine);
+	assert_int_equal(len, 4);
+	assert_non_null(strstr(err.text, "x.3.jsonl"));
+	no_file = NULL;
+	assert_int_equal(logbook_read(rig.root_fd, "x.jsonl", 64, &data, &len, &err), 0);
+	assert_string_equal(data, "1\n2\n3\n");
+	free(data);
+	sys = was;
+}
+
+/* A folder and a pipe in the place of parts are somebody's: what stands around them counts. */
+TEST(what_is_no_part)
+{
+	struct ava_error err = {0};
+	char *data;
+	size_t len;
+
+	rig_write(&rig, "x.jsonl", "1\n");
+	assert_int_equal(mkdir(rig_path(&rig, "x.2.jsonl"), 0700), 0);
+	assert_int_equal(mkfifo(rig_path(&rig, "x.3.jsonl"), 0600), 0);
+	rig_write(&rig, "x.4.jsonl", "4\n");
+	rig_write(&rig, "x.5.jsonl", "");
+	assert_int_equal(truncate(rig_path(&rig, "x.5.jsonl"), (off_t)1 << 40), 0);
+	assert_int_equal(logbook_read(rig.root_fd, "x.jsonl", 64, &data, &len, &err), 0);
+	assert_string_equal(data, "1\n4\n");
+	free(data);
+	assert_int_equal(unlink(rig_path(&rig, "x.jsonl")), 0);
+	assert_int_equal(mkdir(rig_path(&rig, "x.jsonl"), 0700), 0);
+	assert_int_equal(logbook_read(rig.root_fd, "x.jsonl", 64, &data, &len, &err), 0);
+	assert_string_equal(data, "4\n");
+	free(data);
+	assert_int_equal(unlink(rig_path(&rig, "x.4.jsonl")), 0);
+	assert_int_equal(logbook_read(rig.root_fd, "x.jsonl", 64, &data, &len, &err), AVA_EINVAL);
+	assert_int_equal(logbook_read(rig.root_fd, "y.jsonl", 64, &data, &len, &err), AVA_ENOENT);
+}
+
 UNIT_GROUP(.before = open_rig, .after = no_rig);
