@@ -258,21 +258,36 @@ static void wait_for_message(const struct hook *h, const char *agent)
 		close(fd);
 }
 
+/* The members of an object, by their names, in one pass; where it ends, NULL: it is not whole. */
+static const char *find_members(const char *s, const char *end, const char *const names[3],
+				struct slice values[3])
+{
+	struct slice key, value;
+	struct jscan w;
+
+	memset(values, 0, 3 * sizeof(*values));
+	jscan_init(&w, s, (size_t)(end - s));
+	if (jscan_object(&w))
+		while (jscan_key(&w, &key) && jscan_skip(&w, &value))
+			for (int i = 0; i < 3; i++)
+				if (slice_is(key, names[i]))
+					values[i] = value;
+	return w.failed ? NULL : w.at;
+}
+
 /* A reply of several blocks is a line a block with the same id, each with what the reply has
  * used so far: the last one counts. */
-static void take_line(const char *line, size_t len, json_t *replies, json_t *card)
+static void take_message(struct slice message, json_t *replies, json_t *card)
 {
-	struct slice message, usage;
+	static const char *const names[3] = {"id", "model", "usage"};
+	struct slice found[3];
 	json_t *id, *model;
 
-	message = jscan_member(line, len, "message");
-	if (!message.len && slice_is(jscan_member(line, len, "role"), "\"assistant\""))
-		message = (struct slice){line, len}; /* the rest of its line is lost */
-	usage = jscan_member(message.s, message.len, "usage");
-	id = value_of(jscan_member(message.s, message.len, "id"));
-	model = value_of(jscan_member(message.s, message.len, "model"));
+	(void)find_members(message.s, message.s + message.len, names, found);
+	id = value_of(found[0]);
+	model = value_of(found[1]);
 	if (json_is_string(id))
-		json_object_set_new(replies, json_string_value(id), value_of(usage));
+		json_object_set_new(replies, json_string_value(id), value_of(found[2]));
 	if (json_is_string(model) && json_string_value(model)[0] != '<') /* "<synthetic>" */
 		json_object_set(card, "model", model);
 	json_decref(id);
@@ -305,25 +320,24 @@ static void add_usage(json_t *card, json_t *replies)
 
 /* Two that wrote at once leave objects behind each other in one line, or one within a half of
  * another, and a crash leaves NULs before one: each that is whole counts. */
-static void take_objects(const char *line, size_t len, json_t *replies, json_t *card)
+static void take_line(const char *line, size_t len, json_t *replies, json_t *card)
 {
-	const char *end = line + len;
-	struct slice object;
-	struct jscan w;
+	static const char *const names[3] = {"message", "role", "role"};
+	const char *end = line + len, *after;
+	struct slice found[3];
 
 	if (!memmem(line, len, "\"usage\"", 7))
 		return;
-	for (int tries = 0; tries < GLUED_MAX && line < end; tries++) {
+	for (int tries = 0; tries < GLUED_MAX; tries++) {
 		line = memmem(line, (size_t)(end - line), "{\"", 2);
 		if (!line)
 			return;
-		jscan_init(&w, line, (size_t)(end - line));
-		if (jscan_skip(&w, &object)) {
-			take_line(object.s, object.len, replies, card);
-			line = object.s + object.len;
-		} else {
-			line++;
-		}
+		after = find_members(line, end, names, found);
+		if (after && found[0].len)
+			take_message(found[0], replies, card);
+		else if (after && slice_is(found[1], "\"assistant\"")) /* its line is cut */
+			take_message((struct slice){line, (size_t)(after - line)}, replies, card);
+		line = after ? after : line + 1;
 	}
 }
 
@@ -347,7 +361,7 @@ static void add_transcript(json_t *card, const char *path)
 				put_str(card, "startedAt", json_string_value(began));
 				json_decref(began);
 			}
-			take_objects(line, n, replies, card);
+			take_line(line, n, replies, card);
 		}
 		munmap(data, len);
 		add_usage(card, replies);
@@ -511,8 +525,9 @@ static void on_stop(struct hook *h, const char *agent, const char *type)
 	json_t *card = card_find(h, agent);
 
 	/* Claude Code's own forks (a suggestion, a summary) stop under an id of their own, of which
-	 * no start was told. */
-	if (!card && !*type)
+	 * no start was told, and mostly have neither a type nor a transcript. */
+	if (!card && (!*type || (json_get_str(h->in, "agent_transcript_path") && transcript &&
+				 access(transcript, F_OK) != 0)))
 		return;
 	if (!json_get_str(h->in, "agent_transcript_path") && *json_str(card, "transcript"))
 		transcript = expand(json_str(card, "transcript"), path); /* where it was */

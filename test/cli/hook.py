@@ -265,6 +265,7 @@ def forks():
               for i in range(2)]
         if not all([ended(p) for p in ps]) or cards(s) != ["d1.json"] or card(s, "d1") != before:
             check("a stop of an id that no start had is nobody's", False, (more, cards(s)))
+    hook(event("SubagentStop", s, agent="e9", agent_type="Plan", agent_transcript_path=f"{CLAUDE}/t/never.jsonl"))
     check("a stop of an id that no start had is nobody's", card(s, "d1") == before and cards(s) == ["d1.json"], cards(s))
     hook(event("SubagentStop", s, agent="d1", agent_type="", background_tasks=running))
     check("one that says it is at work at its own stop has stopped", card(s, "d1")["status"] == "stopped", card(s, "d1"))
