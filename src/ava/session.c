@@ -11,6 +11,7 @@
 #include "agent/prompt.h"
 #include "ava/delivery.h"
 #include "ava/proposal.h"
+#include "ava/session_file.h"
 #include "ava/talk.h"
 #include "ava/verbs.h"
 #include "base/clock.h"
@@ -26,8 +27,6 @@
 
 #define SESSIONS_MAX 100000
 #define SAY_MAX      (1u << 20)
-#define HEAD_MAX     16384 /* of a file, to show a session */
-#define TITLE_CHARS  80
 #define RESTING_MAX  64
 
 /* ---- which stay in memory: of those with nothing to do the last used. What is said in
@@ -224,101 +223,6 @@ int sessions_open(struct core *c, struct ava_error *err)
 	return 0;
 }
 
-/* ---- what its file says */
-
-static void take_header(struct session *s, const json_t *line)
-{
-	const char *cwd = json_get_str(line, "cwd"), *user = json_get_str(line, "userId");
-	const char *type = json_get_str(line, "type"), *origin = json_get_str(line, "origin");
-
-	if (!type || strcmp(type, "session") != 0)
-		return;
-	if (!s->cwd)
-		s->cwd = strdup(cwd ? cwd : "");
-	if (!s->user)
-		s->user = strdup(user ? user : "");
-	if (!s->origin) /* one of pi has none */
-		s->origin = strdup(origin ? origin : "");
-}
-
-/* The first words of the person; without memory it is looked for again. */
-static void set_title(struct session *s, const char *text)
-{
-	free(s->title);
-	s->title = strndup(text, utf8_prefix(text, strlen(text), TITLE_CHARS));
-	for (char *at = s->title; at && *at; at++)
-		if ((unsigned char)*at < ' ')
-			*at = ' ';
-}
-
-static void take_title(struct session *s, const json_t *line)
-{
-	const json_t *m = json_object_get(line, "message");
-	const char *role = json_get_str(m, "role"), *text;
-	const json_t *content = json_object_get(m, "content");
-
-	if (s->title || !role || strcmp(role, "user") != 0)
-		return;
-	text = json_is_string(content) ? json_string_value(content)
-				       : json_get_str(json_array_get(content, 0), "text");
-	if (text)
-		set_title(s, text);
-}
-
-/* That of her last answer, or that was chosen since. */
-static void take_model(struct session *s, const json_t *line)
-{
-	char id[sizeof(((struct model *)0)->id)];
-
-	if (!session_model_read(line, id, sizeof(id)))
-		return; /* pi has names of its own */
-	free(s->model);
-	s->model = strdup(id);
-}
-
-static void read_lines(struct session *s, int fd, off_t from, size_t len, char *data)
-{
-	const char *line;
-	size_t at = 0, n;
-
-	if (sys_read_all(fd, data, len, from) != 0)
-		return;
-	while (jsonl_next(data, len, &at, &line, &n) == 1) {
-		json_t *o = json_parse(line, n, NULL);
-
-		if (from == 0) {
-			take_header(s, o);
-			take_title(s, o);
-		}
-		take_model(s, o);
-		json_decref(o);
-	}
-}
-
-/* The first lines, and the last ones, are enough to show it. */
-static void read_head(struct session *s)
-{
-	char **texts[] = {&s->cwd, &s->title, &s->user, &s->origin, &s->model}, *data;
-	struct stat st;
-	int fd;
-
-	if (s->cwd && (s->title || !s->there))
-		return;
-	fd = s->there ? sys->openat(s->core->root_fd, s->path, O_RDONLY | O_CLOEXEC, 0) : -1;
-	data = malloc(HEAD_MAX);
-	if (fd >= 0 && data && sys->fstat(fd, &st) == 0) {
-		read_lines(s, fd, 0, MIN((size_t)st.st_size, HEAD_MAX), data);
-		if (st.st_size > HEAD_MAX)
-			read_lines(s, fd, st.st_size - HEAD_MAX, HEAD_MAX, data);
-	}
-	if (fd >= 0)
-		sys->close(fd);
-	free(data);
-	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
-		if (!*texts[i])
-			*texts[i] = strdup("");
-}
-
 static unsigned list_count(const struct list *l)
 {
 	unsigned n = 0;
@@ -332,7 +236,7 @@ static void session_show(struct session *s, struct op_session *out)
 {
 	struct talk *t = s->talk;
 
-	read_head(s);
+	session_file_show(s);
 	*out = (struct op_session){
 		.id = s->id,
 		.cwd = s->cwd ? s->cwd : "",
@@ -614,7 +518,7 @@ int session_load(struct session *s, struct ava_error *err)
 {
 	int rv;
 
-	read_head(s);
+	session_file_show(s);
 	rv = s->talk ? 0 : talk_open(s, err);
 	if (rv != 0)
 		return rv;
@@ -655,7 +559,7 @@ static int begin_say(struct session *s, const struct op_say *say, op_said_fn don
 	}
 	in->talk = s->talk;
 	if (!s->title || s->title[0] == '\0')
-		set_title(s, in->text);
+		session_file_title(s, in->text);
 	write_said(s->talk, d, in);
 	list_add(&s->talk->saying, &in->node);
 	outbox_put(&s->talk->run.rec.outbox, d, JOURNAL_NOW, said, in);
@@ -861,24 +765,6 @@ static void verb_session_stop(struct verb_call *v)
 	verb_session(v);
 }
 
-/* The lines of its file, each as it stands. */
-static int messages_write(struct verb_work *w, struct ava_error *err)
-{
-	const char *path = w->own, *line;
-	char *data = NULL;
-	size_t len = 0, at = 0, n;
-	int rv =
-		path[0] ? sys_read_file(w->job.core->root_fd, path, TALK_FILE_MAX, &data, &len, err)
-			: 0;
-
-	jw_object(&w->answer.w, NULL);
-	jw_array(&w->answer.w, "entries");
-	while (rv == 0 && jsonl_next(data, len, &at, &line, &n) == 1)
-		jw_raw(&w->answer.w, NULL, line, n);
-	free(data);
-	return rv;
-}
-
 static void verb_messages(struct verb_call *v)
 {
 	struct ava_error err = {0};
@@ -888,7 +774,7 @@ static void verb_messages(struct verb_call *v)
 	if (!s)
 		verb_fail(v->reply, AVA_ENOENT, &err);
 	else if (verb_args(v, NULL))
-		verb_work(v, &(struct verb_work){.work = messages_write, .own = (void *)path},
+		verb_work(v, &(struct verb_work){.work = session_file_entries, .own = (void *)path},
 			  strlen(path) + 1, false);
 }
 

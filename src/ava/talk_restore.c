@@ -273,7 +273,7 @@ static bool may_count(const char *line, size_t len)
 /* What she said last, from its line; NULL: she has said nothing. */
 static void take_words(struct talk *t, const char *line, size_t len)
 {
-	json_t *o = line ? json_parse(line, len, NULL) : NULL;
+	json_t *o = line ? json_read_others(line, len, NULL) : NULL;
 	const json_t *message = json_object_get(o, "message"), *block;
 	size_t i;
 
@@ -295,7 +295,7 @@ static int read_entries(struct memory *m, const struct session *s, struct ava_er
 	int rv = sys_read_file(s->core->root_fd, s->path, TALK_FILE_MAX, &data, &len, err);
 
 	while (rv == 0 && jsonl_next(data, len, &at, &line, &n) == 1) {
-		json_t *o = may_count(line, n) ? json_parse(line, n, NULL) : NULL;
+		json_t *o = may_count(line, n) ? json_read_others(line, n, NULL) : NULL;
 
 		if (line_has(line, n, "\"role\":\"assistant\"") &&
 		    line_has(line, n, "\"type\":\"text\""))

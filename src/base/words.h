@@ -122,7 +122,10 @@ bool words_imitates_plain(const char *line); /* of one whose punctuation is blan
 		strcmp(class, "chain") == 0 ? "The chain does not go on" : "Ava cannot answer",    \
 		why
 /* Behind what Ava says, where an event keeps its beginning alone. */
-#define WORDS_CUT              "(cut: all of it stands in the conversation's file)"
+#define WORDS_CUT "(cut: all of it stands in the conversation's file)"
+#define WORDS_UNREADABLE(n, first)                                                                 \
+	"%lld line%s of this conversation's file cannot be read and %s left out; the first: %s",   \
+		(long long)(n), WORDS_S(n), (n) == 1 ? "is" : "are", first
 #define WORDS_CANCELLING(what) "Cancelling %s; Ctrl-C again leaves without waiting.", what
 #define WORDS_TODAY(cost, tokens, n, more)                                                         \
 	"Today: %s, %s tokens, %lld run%s%s", cost, tokens, (long long)(n), WORDS_S(n), more

@@ -404,8 +404,19 @@ static void take_line(struct acp *a, const char *line, size_t len)
 
 /* ---- the loop */
 
+/* Nothing is done of it, and whoever waits for its answer hears why. */
+static void refuse_long(struct acp *a, const struct buf *line)
+{
+	struct rpc m;
+
+	rpc_unread(&m, line->data, line->len);
+	acp_send(a, rpc_error(m.method != NULL ? m.id : NULL, RPC_INVALID,
+			      "a line of the input is over 4 MB", NULL));
+	rpc_fini(&m);
+}
+
 /* `line` is what has come of one. false: the input has ended. */
-static bool read_input(struct acp *a, struct buf *line)
+static bool read_input(struct acp *a, struct buf *line, bool *too_long)
 {
 	char data[65536];
 	ssize_t n = read(STDIN_FILENO, data, sizeof(data));
@@ -414,15 +425,15 @@ static bool read_input(struct acp *a, struct buf *line)
 	if (n <= 0)
 		return n < 0 && (errno == EINTR || errno == EAGAIN);
 	while ((nl = memchr(at, '\n', (size_t)(data + n - at))) != NULL) {
-		if (buf_add(line, at, (size_t)(nl - at)) == 0)
-			take_line(a, line->data, line->len);
+		if (rpc_line_add(line, *too_long, at, (size_t)(nl - at)))
+			refuse_long(a, line);
 		else
-			acp_send(a, rpc_error(NULL, RPC_INVALID, "a line of the input is over 4 MB",
-					      NULL));
+			take_line(a, line->data, line->len);
 		buf_reset(line);
+		*too_long = false;
 		at = nl + 1;
 	}
-	(void)buf_add(line, at, (size_t)(data + n - at)); /* what does not fit fails its line */
+	*too_long = rpc_line_add(line, *too_long, at, (size_t)(data + n - at));
 	return true;
 }
 
@@ -449,7 +460,7 @@ static int acp_run(int argc, char **argv)
 	struct sigaction stop = {.sa_handler = on_signal};
 	struct acp a = {.stopped = &stopped};
 	struct buf line;
-	bool open = true;
+	bool open = true, too_long = false;
 
 	client_speak_for("acp");
 	start_for_others();
@@ -464,7 +475,7 @@ static int acp_run(int argc, char **argv)
 		cli_note("an editor starts this and talks with it; a person talks with `ava`");
 	while (open && !stopped && !a.gone) {
 		if (wait_for_news(&a))
-			open = read_input(&a, &line);
+			open = read_input(&a, &line, &too_long);
 		LIST_EACH (&a.sessions, n, tmp)
 			if (!stopped)
 				acp_step(LIST_ENTRY(n, struct acp_session, node));

@@ -78,6 +78,7 @@ struct bridge {
 	struct flight *flights[FLIGHTS_MAX];
 	unsigned n;
 	struct buf in;  /* a line, as far as it has come */
+	bool too_long;  /* its middle is gone */
 	int64_t end_ms; /* stdin has ended; 0: not yet */
 	char session[80];
 	struct buf cwd; /* escaped */
@@ -316,8 +317,10 @@ static void line_came(struct bridge *b)
 	bool notice, waits;
 	struct rpc m;
 
-	if (buf_check(&b->in) != 0) {
-		put_error(NULL, RPC_INVALID, "a message is at most 2 MB");
+	if (b->too_long) {
+		rpc_unread(&m, b->in.data, b->in.len);
+		put_error(m.method ? m.id : NULL, RPC_INVALID, "a message is at most 2 MB");
+		rpc_fini(&m);
 		return;
 	}
 	if (b->in.len == 0 || strspn(b->in.data, " \t\r\n") == b->in.len)
@@ -358,12 +361,13 @@ static bool read_lines(struct bridge *b)
 	if (n < 0 && (errno == EINTR || errno == EAGAIN))
 		return true;
 	for (; n > 0 && (nl = memchr(at, '\n', (size_t)(data + n - at))) != NULL; at = nl + 1) {
-		(void)buf_add(&b->in, at, (size_t)(nl - at)); /* what does not fit fails its line */
+		b->too_long = rpc_line_add(&b->in, b->too_long, at, (size_t)(nl - at));
 		line_came(b);
 		buf_reset(&b->in);
+		b->too_long = false;
 	}
 	if (n > 0)
-		(void)buf_add(&b->in, at, (size_t)(data + n - at));
+		b->too_long = rpc_line_add(&b->in, b->too_long, at, (size_t)(data + n - at));
 	else
 		line_came(b);
 	return n > 0;

@@ -143,6 +143,9 @@ int dialog_past(struct dialog *d, json_t **out, struct ava_error *err)
 
 	if (rv == 0)
 		rv = ask_lsn(d, &newest, err);
+	d->unreadable = json_get_int(file, "unreadable", 0);
+	snprintf(d->unreadable_first, sizeof(d->unreadable_first), "%s",
+		 json_str(file, "unreadable_first"));
 	json_array_foreach(json_object_get(file, "entries"), i, entry)
 	{
 		/* Ids of ours are numbers of the journal, those of pi are any. */

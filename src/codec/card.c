@@ -71,24 +71,10 @@ void card_name(const char *agent, char out[CARD_NAME_MAX + 1])
 	out[n] = 0;
 }
 
-static bool is_deeper(json_t *v, int levels)
-{
-	const char *key;
-	json_t *child;
-	size_t i;
-
-	if (levels == 0)
-		return json_is_object(v) || json_is_array(v);
-	json_object_foreach(v, key, child) if (is_deeper(child, levels - 1)) return true;
-	json_array_foreach(v, i, child) if (is_deeper(child, levels - 1)) return true;
-	return false;
-}
-
 json_t *card_read_object(int dir, const char *name, struct ava_error *err)
 {
 	char file[CARD_NAME_MAX + 8], *text = NULL;
-	json_t *o = NULL, *v;
-	const char *key;
+	json_t *o = NULL;
 	struct stat st;
 	size_t len = 0;
 
@@ -101,9 +87,6 @@ json_t *card_read_object(int dir, const char *name, struct ava_error *err)
 	free(text);
 	if (o && !json_is_object(o))
 		err_set(err, AVA_EINVAL, "it is no JSON object");
-	/* In an answer it stands deeper. */
-	json_object_foreach(o, key, v) if (is_deeper(v, JSON_DEPTH_MAX - 8))
-		json_object_set_new(o, key, json_null());
 	if (json_is_object(o))
 		return o;
 	json_decref(o);

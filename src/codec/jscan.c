@@ -254,11 +254,51 @@ struct slice jscan_member(const char *s, size_t len, const char *name)
 	struct jscan w;
 
 	jscan_init(&w, s, len);
+	w.loose = true;
 	if (jscan_object(&w))
 		while (jscan_key(&w, &key))
 			if (jscan_skip(&w, &value) && slice_is(key, name))
 				found = value;
 	return w.failed ? (struct slice){"", 0} : found;
+}
+
+struct slice jscan_first(const char *s, size_t len, const char *name)
+{
+	const char *begin = len > 0 ? memchr(s, '{', len) : NULL;
+	struct slice key;
+	struct jscan w;
+
+	jscan_init(&w, begin, begin != NULL ? len - (size_t)(begin - s) : 0);
+	if (jscan_object(&w))
+		while (jscan_key(&w, &key)) {
+			char c = jscan_peek(&w);
+			const char *from = w.at;
+
+			if (!(c == '{' || c == '[' ? jscan_pass(&w) : jscan_skip(&w, NULL)))
+				break;
+			if (slice_is(key, name) && w.at < w.end) /* a number may be cut */
+				return (struct slice){from, (size_t)(w.at - from)};
+		}
+	return (struct slice){"", 0};
+}
+
+bool jscan_is_json(const char *s, size_t len)
+{
+	bool text = false;
+	struct jscan w;
+	uint32_t cp;
+
+	jscan_init(&w, s, len);
+	w.loose = true; /* of any depth */
+	if (!jscan_skip(&w, NULL) || jscan_peek(&w) != 0 || w.at < w.end)
+		return false;
+	for (size_t i = 0, n; i < len; i += n) {
+		n = text && s[i] == '\\' ? jscan_escape(s + i, s + len, &cp) : 1;
+		if (n == 0 || (text ? (unsigned char)s[i] < 0x20 : s[i] == 'N' || s[i] == 'I'))
+			return false;
+		text ^= s[i] == '"';
+	}
+	return true;
 }
 
 bool slice_is(struct slice s, const char *word)

@@ -56,6 +56,11 @@ size_t jscan_keep(char *s, size_t len, bool (*stays)(struct slice v));
 /* The value of a member of the object that the text is, as it stands, the last one of
  * that name; empty: there is none. */
 struct slice jscan_member(const char *s, size_t len, const char *name);
+/* The first of that name, of an object of others' that may be damaged inside a value, or cut off
+ * behind it; what stands in front of its bracket is passed over. */
+struct slice jscan_first(const char *s, size_t len, const char *name);
+/* Does JavaScript's own reader take it? Who shares a file with it must know. */
+bool jscan_is_json(const char *s, size_t len);
 bool slice_is(struct slice s, const char *word);
 /* The kind of a line that we wrote stands first in it. */
 bool jscan_begins(const char *s, size_t len, const char *with);

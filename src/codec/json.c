@@ -466,7 +466,7 @@ static json_t *reader_run(struct reader *r, enum reading how, const char *s, siz
 	jscan_init(&r->w, bom > 0 ? s + bom : s, len - bom);
 	r->w.loose = how != READ_OWN;
 	buf_init(&r->mem, 3 * len + 16); /* each byte may become U+FFFD */
-	v = reader_value(r, JSON_DEPTH_MAX);
+	v = reader_value(r, how == READ_OTHERS ? JSON_OTHERS_DEPTH : JSON_DEPTH_MAX);
 	if (v != NULL && (jscan_peek(&r->w) != 0 || r->w.at < r->w.end)) {
 		r->w.failed = true;
 		json_decref(v);

@@ -60,8 +60,10 @@ json_t *json_parse(const char *s, size_t len, struct ava_error *err);
 /* Of what anybody else wrote, each file, line or message: whatever JavaScript or Python reads. A
  * BOM is passed over; bytes that are no UTF-8, half surrogates, NUL and control characters (but tab
  * and line ends) in strings are U+FFFD; an integer over 64 bits is a real, a real over double its
- * largest, NaN null; of a doubled key the last counts; a value nested too deep is null. NULL, with
- * err: what is no JSON has to be counted and told by the caller. */
+ * largest, NaN null; of a doubled key the last counts; a value nested deeper than JSON_OTHERS_DEPTH
+ * is null, so that what was read fits into an answer of ava's. NULL, with err: what is no JSON has
+ * to be counted and told by the caller. */
+#define JSON_OTHERS_DEPTH (JSON_DEPTH_MAX - 8)
 json_t *json_read_others(const char *s, size_t len, struct ava_error *err);
 /* The same, but for depth and doubled keys, of what a model wrote: also in a fence or a tag, with
  * brackets behind it that close nothing, with line ends and backslashes in strings as they stand,

@@ -5,9 +5,17 @@
 #include "codec/jsonrpc.h"
 
 #include <ava.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/util.h"
+#include "codec/jscan.h"
+
+#define UNREAD_HEAD ((size_t)64 << 10)
+#define UNREAD_TAIL ((size_t)4 << 10)
 
 /* What is wrong with a value that is to be a message; NULL: it is one. */
 static const char *wrong_with(const struct rpc *m)
@@ -35,13 +43,20 @@ static const char *wrong_with(const struct rpc *m)
 static int read_doc(struct rpc *m, json_t *doc, struct ava_error *err)
 {
 	const char *wrong;
+	double number;
 	json_t *id;
 
 	*m = (struct rpc){.doc = doc};
 	if (!doc)
 		return RPC_PARSE;
 	id = json_object_get(m->doc, "id");
-	m->id = json_is_string(id) || json_is_integer(id) ? id : NULL;
+	number = json_real_value(id);
+	if (json_is_real(id) && number == trunc(number) && fabs(number) < 9007199254740992.0) {
+		/* 1.0, as some languages write all their numbers */
+		json_object_set_new(m->doc, "id", json_integer((json_int_t)number));
+		id = json_object_get(m->doc, "id");
+	}
+	m->id = json_is_string(id) || (json_is_number(id) && number == trunc(number)) ? id : NULL;
 	m->method = json_get_str(m->doc, "method");
 	m->params = json_object_get(m->doc, "params");
 	m->params = json_is_null(m->params) ? NULL : m->params; /* some write it for none */
@@ -56,21 +71,66 @@ static int read_doc(struct rpc *m, json_t *doc, struct ava_error *err)
 	return 0;
 }
 
+/* The value of a member of a message that is damaged or was shortened: of its beginning, or else of
+ * its end, where it and what follows are the last members of an object. */
+static json_t *unread_member(const char *text, size_t len, const char *name)
+{
+	struct slice v = jscan_first(text, MIN(len, UNREAD_HEAD), name);
+	const char *end = text + len, *at = len > UNREAD_TAIL ? end - UNREAD_TAIL : text;
+	json_t *found = v.len > 0 ? json_read_others(v.s, v.len, NULL) : NULL, *rest;
+	char key[20], *members;
+	int n = snprintf(key, sizeof(key), "\"%s\"", name);
+
+	for (; !found && (at = memmem(at, (size_t)(end - at), key, (size_t)n)) != NULL; at += n) {
+		members = malloc((size_t)(end - at) + 1);
+		if (!members)
+			break;
+		members[0] = '{';
+		memcpy(members + 1, at, (size_t)(end - at));
+		rest = json_read_others(members, (size_t)(end - at) + 1, NULL);
+		found = json_incref(json_object_get(rest, name));
+		json_decref(rest);
+		free(members);
+	}
+	return found;
+}
+
+void rpc_unread(struct rpc *m, const char *text, size_t len)
+{
+	json_t *method = unread_member(text, len, "method");
+	bool answers = !method && (memmem(text, len, "\"result\"", 8) != NULL ||
+				   memmem(text, len, "\"error\"", 7) != NULL);
+
+	(void)read_doc(m,
+		       json_pack("{s:s,s:o*,s:o*,s:o*}", "jsonrpc", "2.0", "id",
+				 unread_member(text, len, "id"), "method", method, "result",
+				 answers ? json_object() : NULL),
+		       NULL);
+	m->result = NULL;
+}
+
 int rpc_read(struct rpc *m, const char *text, size_t len, struct ava_error *err)
 {
-	json_t *doc = json_parse(text, len, err);
+	json_t *doc = json_read_others(text, len, err);
+	const char *begin = !doc && len > 0 ? memchr(text, '{', len) : NULL;
 
+	if (begin && begin > text)
+		doc = json_read_others(begin, len - (size_t)(begin - text), err);
 	if (doc)
 		return read_doc(m, doc, err);
-	/* With a character in it that is none it still has an id, and somebody waits. */
-	(void)read_doc(m, json_read_others(text, len, NULL), NULL);
-	m->result = m->error = NULL;
+	rpc_unread(m, text ? text : "", len);
 	return RPC_PARSE;
 }
 
-int rpc_read_mended(struct rpc *m, const char *text, size_t len, struct ava_error *err)
+bool rpc_line_add(struct buf *line, bool too_long, const char *bytes, size_t len)
 {
-	return read_doc(m, json_read_others(text, len, err), err);
+	if (line->len + len >= line->max && line->len > UNREAD_HEAD + UNREAD_TAIL) {
+		too_long = true;
+		memmove(line->data + UNREAD_HEAD, line->data + line->len - UNREAD_TAIL,
+			UNREAD_TAIL);
+		line->len = UNREAD_HEAD + UNREAD_TAIL;
+	}
+	return buf_add(line, bytes, len) != 0 || too_long;
 }
 
 void rpc_fini(struct rpc *m)
@@ -82,6 +142,13 @@ void rpc_fini(struct rpc *m)
 bool rpc_same_id(const json_t *a, const json_t *b)
 {
 	return a && b && json_equal(a, b);
+}
+
+int64_t rpc_number(const json_t *id)
+{
+	const char *text = json_string_value(id);
+
+	return text ? slice_number((struct slice){text, strlen(text)}, 0) : json_integer_value(id);
 }
 
 json_t *rpc_request(int64_t id, const char *method, json_t *params)

@@ -30,14 +30,20 @@ struct rpc { /* all borrowed of doc */
 	json_t *result, *error;
 };
 
-/* Reads one message. 0, or RPC_PARSE, RPC_INVALID with err saying why; m->id is set where one could
- * be read, so that the refusal can name it, and for RPC_PARSE m->kind too: of a response it is
- * known what it answers, and nothing of what it says. rpc_fini in both cases. */
+/* Reads one message, as json_read_others; what stands in front of its bracket is passed over. 0, or
+ * RPC_PARSE, RPC_INVALID with err saying why; m->id is set where one could be read, so that the
+ * refusal can name it, and for RPC_PARSE m->method and m->kind too: of a response it is known what
+ * it answers, and nothing of what it says. rpc_fini in both cases. */
 int rpc_read(struct rpc *m, const char *text, size_t len, struct ava_error *err);
-/* The same, of a program that may write what is no character: json_read_others. */
-int rpc_read_mended(struct rpc *m, const char *text, size_t len, struct ava_error *err);
+/* What rpc_read sets of one that is no JSON, or of a line that rpc_line_add calls too long. */
+void rpc_unread(struct rpc *m, const char *text, size_t len);
+/* More of a line, and whether it is longer than `line` may be: then its beginning and its end stay,
+ * where its id may be. */
+bool rpc_line_add(struct buf *line, bool too_long, const char *bytes, size_t len);
 void rpc_fini(struct rpc *m);
 bool rpc_same_id(const json_t *a, const json_t *b);
+/* That of a request of ours in its answer: some write it as "1". 0: it is none. */
+int64_t rpc_number(const json_t *id);
 
 /* Whole messages, new references. What they hold is *taken*, but for the id; where it is NULL
  * memory has run out, and there is no message either. */

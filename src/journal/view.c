@@ -23,6 +23,7 @@
 #include "base/buf.h"
 #include "base/sys.h"
 #include "base/util.h"
+#include "codec/jscan.h"
 #include "codec/json.h"
 #include "journal/files.h"
 
@@ -561,16 +562,17 @@ int view_give_way(struct view_set *s, struct view *v)
  * write is taken back, so that trying again is safe. */
 
 #define LINE_MAX_BYTES ((uint64_t)16 << 20)
+#define WHOLE_MAX      ((uint64_t)256 << 20) /* of a longer entry its beginning is read */
 #define CHUNK          ((uint64_t)64 << 10)
-#define LINES_BACK     1000 /* that are no entries; behind more the chain begins anew */
+#define LINES_BACK     100000 /* that are no entries; behind more the chain begins anew */
 
 static const char sessions[] = "sessions/--";
 static const char null_parent[] = "\"parentId\":null";
 
-/* Where the line that ends before `end` begins. */
-static int line_start(int fd, uint64_t end, uint64_t *start)
+/* Where the line that ends before `end`, of at most `most` bytes, begins. */
+static int line_start(int fd, uint64_t end, uint64_t most, uint64_t *start)
 {
-	uint64_t at = end, n;
+	uint64_t at = end, n, step = CHUNK / 16; /* most lines are short */
 	char *chunk = malloc(CHUNK), *nl = NULL;
 	int rv = 0;
 
@@ -578,19 +580,36 @@ static int line_start(int fd, uint64_t end, uint64_t *start)
 		errno = ENOMEM;
 		return -1;
 	}
-	while (rv == 0 && nl == NULL && at > 0 && end - at <= LINE_MAX_BYTES) {
-		n = MIN(at, CHUNK);
+	while (rv == 0 && nl == NULL && at > 0 && end - at <= most) {
+		n = MIN(at, step);
+		step = CHUNK;
 		at -= n;
 		rv = sys_read_all(fd, chunk, n, (off_t)at);
 		nl = rv == 0 ? memrchr(chunk, '\n', n) : NULL;
 	}
 	*start = nl != NULL ? at + (uint64_t)(nl - chunk) + 1 : at;
 	free(chunk);
-	if (rv == 0 && end - *start > LINE_MAX_BYTES) {
+	if (rv == 0 && end - *start > most) {
 		errno = EFBIG;
 		rv = -1;
 	}
 	return rv;
+}
+
+static int read_line(int fd, uint64_t start, size_t len, char **line)
+{
+	*line = malloc(len + 1);
+	if (*line == NULL) {
+		errno = ENOMEM;
+		return -1;
+	}
+	if (sys_read_all(fd, *line, len, (off_t)start) != 0) {
+		free(*line);
+		*line = NULL;
+		return -1;
+	}
+	(*line)[len] = '\0';
+	return 0;
 }
 
 int entry_last_line(int fd, uint64_t size, char **line, size_t *len)
@@ -603,56 +622,54 @@ int entry_last_line(int fd, uint64_t size, char **line, size_t *len)
 		return -1;
 	if (size > 0 && last == '\n')
 		size--;
-	if (line_start(fd, size, &start) != 0)
+	if (line_start(fd, size, LINE_MAX_BYTES, &start) != 0)
 		return -1;
 	*len = (size_t)(size - start);
-	*line = malloc(*len + 1);
-	if (*line == NULL) {
-		errno = ENOMEM;
-		return -1;
-	}
-	if (sys_read_all(fd, *line, *len, (off_t)start) != 0) {
-		free(*line);
-		*line = NULL;
-		return -1;
-	}
-	(*line)[*len] = '\0';
-	return 0;
+	return read_line(fd, start, *len, line);
 }
 
-/* The text that stands for the parent: null, or "id" with its quotes. The
- * header of a session has an id too, but it is not an entry. False: the line is
- * no entry, the one before it may be. */
-static bool take_parent(const char *line, size_t len, struct buf *out)
+/* The text that stands for the parent: null, or "id" as it is in the line, whatever else that says:
+ * pi takes what JavaScript reads. The header of a session has an id too, but it is not an entry.
+ * False: the line is no entry, the one before it may be. */
+static bool take_parent(const char *line, size_t len, bool whole, struct buf *out)
 {
-	json_t *last = json_parse(line, len, NULL);
-	const char *type = json_get_str(last, "type"), *id = json_get_str(last, "id");
+	struct slice id, type;
 
-	if (id != NULL && type != NULL && strcmp(type, "session") == 0)
+	if (whole && !jscan_is_json(line, len))
+		return false;
+	id = whole ? jscan_member(line, len, "id") : jscan_first(line, len, "id");
+	type = whole ? jscan_member(line, len, "type") : jscan_first(line, len, "type");
+	if (id.len == 0 || id.s[0] != '"')
+		return false;
+	if (slice_is(type, "\"session\""))
 		buf_adds(out, "null");
-	else if (id != NULL)
-		json_escape(out, id, strlen(id));
-	json_decref(last);
-	return id != NULL;
+	else
+		buf_add(out, id.s, id.len);
+	return true;
 }
 
 static int find_parent(int fd, uint64_t size, struct buf *out)
 {
-	uint64_t end = size;
+	uint64_t end = size, start;
 
 	for (unsigned i = 0; i < LINES_BACK && end > 0; i++) {
 		char *line, last;
-		size_t len;
 		bool found;
+		size_t len;
 
-		if (sys_read_all(fd, &last, 1, (off_t)end - 1) != 0 ||
-		    entry_last_line(fd, end, &line, &len) != 0)
+		if (sys_read_all(fd, &last, 1, (off_t)end - 1) != 0)
 			return -1;
-		found = take_parent(line, len, out);
+		end -= last == '\n';
+		if (line_start(fd, end, UINT64_MAX, &start) != 0)
+			return -1;
+		len = end - start > WHOLE_MAX ? CHUNK : (size_t)(end - start);
+		if (read_line(fd, start, len, &line) != 0)
+			return -1;
+		found = take_parent(line, len, len == end - start, out);
 		free(line);
 		if (found)
 			return 0;
-		end -= len + (last == '\n');
+		end = start;
 	}
 	buf_adds(out, "null");
 	return 0;
@@ -710,7 +727,7 @@ static bool find_entry(const char *data, size_t size, const char *id, size_t *at
 
 		*len = nl != NULL ? (size_t)(nl - line) : size - *at;
 		if (memmem(line, *len, id, strlen(id)) != NULL) {
-			json_t *o = json_parse(line, *len, NULL);
+			json_t *o = json_read_others(line, *len, NULL);
 			const char *its = json_get_str(o, "id");
 
 			found = its != NULL && strcmp(its, id) == 0;

@@ -67,6 +67,7 @@ struct server {
 	size_t noise;
 	struct mcp_server_state shown;
 	char why[4 * WHY_MAX + 1]; /* shown.why */
+	char wrote[2 * WHY_MAX];   /* last, that could not be read; "": it could */
 	int64_t ids;
 	int64_t late; /* the newest when one had no answer in time, and not a word since; 0: none */
 	struct list asks;
@@ -433,6 +434,8 @@ static void time_over(void *user)
 		settle_waits(s, AVA_EIO);
 	} else if (s->state == SERVER_READY) {
 		server_down(s, 0, "%s", "");
+	} else if (s->wrote[0]) {
+		server_down(s, AVA_EPROTO, "it wrote what could not be read: %s", s->wrote);
 	} else {
 		server_down(s, AVA_EIO, "it did not answer within %d s", s->conf->start_ms / 1000);
 	}
@@ -506,7 +509,7 @@ static void take_list(struct server *s, const json_t *result)
 			return;
 		}
 	}
-	if (cursor && ++s->pages < PAGES_MAX)
+	if (cursor && *cursor && ++s->pages < PAGES_MAX)
 		ask(s, ASK_LIST, "tools/list", json_pack("{s:s}", "cursor", cursor));
 	else
 		listed(s);
@@ -557,21 +560,22 @@ static void greeted(struct server *s, const json_t *result)
 		begin_listing(s);
 }
 
-/* `code`, `said`: of its error; 0: it has no JSON. */
+/* `code`, `said`: of its error; 0: it has no JSON, or could not be read. */
 static void ask_refused(struct mcp_ask *a, int64_t code, const char *said)
 {
 	struct server *s = a->server;
+	const char *how = s->wrote[0] ? "wrote what could not be read" : "refuses";
 	enum ask_kind kind = a->kind;
 
 	if (kind == ASK_CALL) {
-		call_fails(a->call, "server_error", "%s refuses: %.2000s", name_of(s), said);
+		call_fails(a->call, "server_error", "%s %s: %.2000s", name_of(s), how, said);
 		return;
 	}
 	ask_over(a);
 	if (kind == ASK_PROBE && !s->older)
 		greet(s); /* also where it speaks another modern version: it may speak both eras */
 	else if (kind == ASK_GREET || kind == ASK_GREETED)
-		server_down(s, AVA_EPROTO, "it refuses: %s", said);
+		server_down(s, AVA_EPROTO, "it %s: %s", how, said);
 	else if (kind == ASK_LIST && code == RPC_NO_METHOD)
 		listed(s); /* it has none */
 	else if (kind == ASK_LIST)
@@ -606,8 +610,11 @@ static void on_message(const char *text, size_t len, void *user)
 	struct rpc m;
 
 	s->late = 0;
-	if (rpc_read_mended(&m, text, len, NULL) != 0) {
+	s->wrote[0] = '\0';
+	if (rpc_read(&m, text, len, NULL) != 0) {
 		noise = NOISE_GARBAGE;
+		snprintf(s->wrote, sizeof(s->wrote), "%.*s", (int)MIN(len, sizeof(s->wrote)), text);
+		a = m.kind == RPC_RESPONSE ? find_ask(s, rpc_number(m.id)) : NULL;
 	} else if (m.kind == RPC_REQUEST) {
 		noise = NOISE_REQUEST;
 		mcp_link_refuse(s->link, s->shown.version, &m);
@@ -618,12 +625,14 @@ static void on_message(const char *text, size_t len, void *user)
 				begin_listing(s);
 		}
 	} else {
-		a = find_ask(s, json_integer_value(m.id));
+		a = find_ask(s, rpc_number(m.id));
 	}
 	s->noise = a ? 0 : s->noise + noise + len / 1024;
 	if (a) {
 		mcp_link_drop(s->link, a->id); /* of what follows on its stream nothing is wanted */
-		if (m.error)
+		if (s->wrote[0])
+			ask_refused(a, 0, s->wrote);
+		else if (m.error)
 			ask_refused(a, json_get_int(m.error, "code", 0),
 				    json_str(m.error, "message"));
 		else
@@ -675,6 +684,8 @@ static void on_failed(int64_t id, int status, const char *body, size_t len, cons
 
 	if (!a || (status == 404 && renew_session(a)))
 		return;
+	if (status > 0) /* it is this that counts */
+		s->wrote[0] = '\0';
 	if (a->kind == ASK_LISTEN) { /* it cannot be told, or not any more */
 		s->stale = s->stale || status <= 0;
 		ask_over(a);
@@ -685,12 +696,14 @@ static void on_failed(int64_t id, int status, const char *body, size_t len, cons
 	} else if (a->kind == ASK_GREETED && status >= 0 && status < 400) {
 		begin_listing(s);
 	} else if (status <= 0) {
-		server_down(s, AVA_ECONNECT, "%s", why);
+		server_down(s, AVA_ECONNECT, "%s%s",
+			    s->wrote[0] ? "it wrote what could not be read: " : "",
+			    s->wrote[0] ? s->wrote : why);
 	} else if ((status == 401 || status == 403) && a->kind != ASK_CALL) {
 		server_down(s, AVA_EDENIED,
 			    "it does not let ava in (status %d): look at its headers in mcp.json",
 			    status);
-	} else if (rpc_read_mended(&m, body, len, NULL) == 0 && m.error) {
+	} else if (rpc_read(&m, body, len, NULL) == 0 && m.error) {
 		ask_refused(a, json_get_int(m.error, "code", 0), json_str(m.error, "message"));
 	} else if (status == 404 && a->kind != ASK_PROBE && !a->again) {
 		server_down(s, AVA_EIO, "no server at its url knows ava (status 404)");
@@ -789,9 +802,10 @@ static void call_late(void *user)
 	s->late = s->late ? s->late : s->ids;
 	cancel(s, a);
 	call_fails(a->call, "timeout",
-		   "the MCP server %s did not answer within %d s: it may have happened; ask for "
-		   "less, or go on without it",
-		   name_of(s), s->conf->call_ms / 1000);
+		   "the MCP server %s did not answer within %d s%s%.200s: it may have happened; "
+		   "ask for less, or go on without it",
+		   name_of(s), s->conf->call_ms / 1000,
+		   s->wrote[0] ? ", but wrote what could not be read, " : "", s->wrote);
 }
 
 static void mcp_start(struct tool_call *c)

@@ -290,12 +290,12 @@ def test_starts_a_daemon():
 
 
 def test_torn_answer():
-    """A yes in which a character is none says nothing, and nobody waits for it."""
+    """A yes in which a character is none is no yes, and nobody waits for it."""
     e = Editor(answer=lambda r: None)
     n = asks(e, e.new(), FIND)
     e.write('{"jsonrpc":"2.0","id":%d,"result":{"outcome":{"outcome":"selected","optionId":"Yes\\ud83d"}}}\n' % e.asked[0]["id"])
     check("an answer that is torn ends the turn", e.until(n)["result"]["stopReason"] == "end_turn"
-          and "waits for your answer" in e.said() and "Spawning" not in e.said(), e.said())
+          and "please answer yes or no" in e.said() and "Spawning" not in e.said(), e.said())
     ava("reject", daemon("/proposals")["proposals"][0]["proposal_id"])
 
 
@@ -480,7 +480,7 @@ def test_bad():
     check("initialize comes first", e.refused("session/new", cwd=CWD, mcpServers=[])["code"] == -32600)
     check("whatever version is asked for, ours is the answer",
           [e.call("initialize", **x)["protocolVersion"] for x in ({}, {"protocolVersion": 7}, {"protocolVersion": "1"})] == [1] * 3)
-    for name, line, code in (("no JSON", b"{\n", -32700), ("no UTF-8", b'{"a":"\xff"}\n', -32700),
+    for name, line, code in (("no JSON", b"{\n", -32700), ("no UTF-8", b'{"a":"\xff"}\n', -32600),
                              ("no object", b"[]\n", -32600), ("no version", b'{"id":1,"method":"x"}\n', -32600),
                              ("an id that is none", b'{"jsonrpc":"2.0","id":{},"method":"x"}\n', -32600)):
         e.write(line)

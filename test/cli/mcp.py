@@ -390,7 +390,7 @@ def legacy():
     (call,), (q,) = opens(b)
     b.write('{"jsonrpc":"2.0","id":%s,"result":{"action":"accept","content":{"start":true,"terms":"\\ud83d"}}}' % json.dumps(q["id"]))
     a = answer_of(b, call)
-    check("a form that comes back torn says nothing, and its call is answered", a and told(a)["state"] == "pending" and len(runs()) == n + 1, a)
+    check("a form in which a character is none starts nothing, and its call is answered", a and len(runs()) == n + 1, a)
     (call,), (q,) = opens(b)
     kill_daemon()
     q2 = b.read(lambda m: m.get("method") == "elicitation/create")

@@ -196,7 +196,7 @@ class Session:
             return self.text(ident, "x" * (9 << 20))
         if name == "garbage":
             self.send("this is no message\n{\"jsonrpc\":\"1.0\"}\n[]\n\x00\xff")
-            for other in (ident + 1000, str(ident), 0, -1):
+            for other in (ident + 1000, f"a{ident}", 0, -1):
                 self.send(self.text(other, "for somebody else"))
         if name == "burden" and args["text"] == "errors":
             sys.stderr.write("trouble with the database, line after line\n" * 500000)

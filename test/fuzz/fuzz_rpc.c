@@ -72,12 +72,8 @@ FUZZ_TARGET(rpc, len)
 {
 	struct ava_error err = {0};
 	struct rpc m;
-	int rv = rpc_read_mended(&m, (const char *)data, len, &err);
+	int rv = rpc_read(&m, (const char *)data, len, &err);
 
-	rpc_fini(&m);
-	CHECK(rv == 0 || rpc_read(&m, (const char *)data, len, &err) != 0);
-	rpc_fini(&m);
-	rv = rpc_read(&m, (const char *)data, len, &err);
 	CHECK(rv == 0 || rv == RPC_PARSE || rv == RPC_INVALID);
 	if (rv != 0)
 		CHECK(err.text[0]);
@@ -85,5 +81,8 @@ FUZZ_TARGET(rpc, len)
 		listed(m.result);
 	else
 		answered(&m);
+	rpc_fini(&m);
+	rpc_unread(&m, (const char *)data, len);
+	CHECK(!m.result && !m.error && (!m.id || json_is_string(m.id) || json_is_number(m.id)));
 	rpc_fini(&m);
 }

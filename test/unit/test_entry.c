@@ -60,6 +60,18 @@ TEST(parents)
 		 "\n",
 		 "{\"type\":\"message\",\"id\":\"0000002a\",\"parentId\":\"p\\\"1\",\"x\":1}\n"},
 		{"{\"type\":\"mess", "\n" ROOT},
+		/* what pi reads, ava's strict reader does not: half an emoji, a number over 64
+		 * bits, a byte that is none, a doubled key */
+		{HEADER "{\"type\":\"message\",\"id\":\"aaaa0001\",\"t\":\"\\ud83d\"}\n", CHILD},
+		{HEADER "{\"type\":\"message\",\"id\":\"aaaa0001\",\"n\":18446744073709551615}\n",
+		 CHILD},
+		{HEADER "{\"type\":\"message\",\"t\":\"\xff\",\"id\":\"aaaa0001\"}\r\n", CHILD},
+		{HEADER "{\"type\":\"message\",\"id\":\"b\",\"id\":\"aaaa0001\"}\n", CHILD},
+		/* and what it does not: a control character in a text, NaN, a NUL, a BOM */
+		{HEADER FIRST "{\"type\":\"message\",\"id\":\"b\",\"t\":\"\x01\"}\n", CHILD},
+		{HEADER FIRST "{\"type\":\"message\",\"id\":\"b\",\"t\":NaN}\n", CHILD},
+		{HEADER FIRST "{\"type\":\"message\",\"id\":\"b\",\"t\":\"\\x\"}\n", CHILD},
+		{HEADER FIRST "\xef\xbb\xbf{\"type\":\"message\",\"id\":\"b\"}\n", CHILD},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -68,6 +80,27 @@ TEST(parents)
 		assert_string_equal(added, rows[i].added);
 		free(added);
 	}
+}
+
+/* A parent has no length, and is found behind any number of lines that are none. */
+TEST(parents_far)
+{
+	TEST_BUF(before, 64u << 20);
+	char *added;
+
+	buf_adds(&before, HEADER "{\"type\":\"message\",\"image\":\"");
+	while (before.len < 20u << 20)
+		buf_adds(&before,
+			 "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA");
+	buf_adds(&before, "\",\"id\":\"aaaa0001\"}\n");
+	added = append_to(before.data);
+	assert_string_equal(added, CHILD);
+	free(added);
+	for (int i = 0; i < 5000; i++)
+		buf_adds(&before, "{torn\n");
+	added = append_to(before.data);
+	assert_string_equal(added, CHILD);
+	free(added);
 }
 
 /* A session begins with its header: pi would empty what begins without. */

@@ -414,7 +414,7 @@ TEST(read_others_deep)
 	assert_int_equal(json_get_int(v, "id", 0), 7);
 	assert_int_equal(json_array_size(json_object_get(v, "b")), 1);
 	at = json_object_get(v, "deep");
-	for (int i = 1; i < JSON_DEPTH_MAX; i++)
+	for (int i = 1; i < JSON_OTHERS_DEPTH; i++)
 		at = i % 2 ? json_object_iter_value(json_object_iter(at)) : json_array_get(at, 0);
 	assert_true(json_is_null(at));
 	json_decref(v);

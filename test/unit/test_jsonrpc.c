@@ -105,16 +105,99 @@ TEST(not_written)
 	assert_int_equal(rpc_line(&b, rpc_result(id, json_object())), AVA_ETOOBIG);
 }
 
-/* What is no JSON for us may have an id, for the answer. */
+/* What others take is taken. */
+TEST(read_as_others)
+{
+	static const struct {
+		const char *text, *id;
+	} rows[] = {
+		{"\xef\xbb\xbf{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"m\"}", "7"},
+		{"\x1b]0;a server\x07{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"m\"}", "7"},
+		{"{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"m\",\"params\":{\"a\":\"\\ud83d\","
+		 "\"n\":18446744073709551615,\"n\":1e999}}",
+		 "7"},
+		{"{\"jsonrpc\":\"2.0\",\"id\":7.0,\"method\":\"m\"}", "7"},
+		{"{\"jsonrpc\":\"2.0\",\"id\":18446744073709551615,\"method\":\"m\"}",
+		 "1.8446744073709552e+19"},
+		{"{\"jsonrpc\":\"2.0\",\"id\":\"a\\u0000\",\"method\":\"m\"}", "\"a\xef\xbf\xbd\""},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct ava_error err = {0};
+		TEST_BUF(b, 4096);
+		struct rpc m;
+
+		print_message("%s\n", rows[i].text);
+		assert_int_equal(rpc_read(&m, rows[i].text, strlen(rows[i].text), &err), 0);
+		assert_int_equal(m.kind, RPC_REQUEST);
+		assert_int_equal(json_dump(&b, m.id), 0);
+		assert_string_equal(b.data, rows[i].id);
+		rpc_fini(&m);
+	}
+}
+
+/* What is no JSON has an id, for the answer. */
 TEST(id_of_what_is_none)
 {
-	static const char text[] = "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"m\",\"params\":{"
-				   "\"task\":\"a\\u0000b\"}}";
-	struct ava_error err = {0};
-	struct rpc m;
+	static const struct {
+		const char *text;
+		int id; /* 0: none */
+		enum rpc_kind kind;
+	} rows[] = {
+		{"{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"m\",\"params\":{\"a\":tru}}", 7,
+		 RPC_REQUEST},
+		{"{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"params\":{\"id\":5,\"a\":[\\x]},"
+		 "\"id\": 7}",
+		 7, RPC_REQUEST},
+		{"{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"m\",\"params\":{\"a\":\"xxx", 7,
+		 RPC_REQUEST},
+		{"{\"method\":\"m\",\"params\":{\"a\":[[{\"id\":5}],\"jsonrpc\":\"2.0\",\"id\":7}",
+		 7, RPC_REQUEST},
+		{"{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{\"a\":", 7, RPC_RESPONSE},
+		{"{\"jsonrpc\":\"2.0\",\"id\":7", 0, 0},
+		{"{\"a\":\"\\\"id\\\":7}", 0, 0},
+		{"no id", 0, 0},
+	};
 
-	assert_int_equal(rpc_read(&m, text, strlen(text), &err), RPC_PARSE);
-	assert_non_null(strstr(err.text, "u0000"));
-	assert_int_equal(json_integer_value(m.id), 7);
-	rpc_fini(&m);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct ava_error err = {0};
+		struct rpc m;
+
+		print_message("%s\n", rows[i].text);
+		assert_int_equal(rpc_read(&m, rows[i].text, strlen(rows[i].text), &err), RPC_PARSE);
+		assert_memory_equal(err.text, "line 1: ", 8);
+		assert_int_equal(json_integer_value(m.id), rows[i].id);
+		if (m.id)
+			assert_int_equal(m.kind, rows[i].kind);
+		rpc_fini(&m);
+	}
+}
+
+/* Of a line that is too long there are its beginning and its end, wherever its id stands. */
+TEST(too_long)
+{
+	static const char *const rows[][2] = {
+		{"{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"m\",\"params\":{\"a\":[\"", "\"]}}"},
+		{"{\"method\":\"m\",\"params\":{\"a\":[\"",
+		 "\",{\"id\":5}]},\"jsonrpc\":\"2.0\",\"id\":7}"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		TEST_BUF(line, 256u << 10);
+		char more[1000];
+		bool too_long;
+		struct rpc m;
+
+		memset(more, 'x', sizeof(more));
+		memcpy(more + 400, "\",\"", 3);
+		too_long = rpc_line_add(&line, false, rows[i][0], strlen(rows[i][0]));
+		for (int k = 0; k < 1000; k++)
+			too_long = rpc_line_add(&line, too_long, more, sizeof(more));
+		assert_true(too_long && line.len < 256u << 10);
+		assert_true(rpc_line_add(&line, too_long, rows[i][1], strlen(rows[i][1])));
+		rpc_unread(&m, line.data, line.len);
+		assert_int_equal(json_integer_value(m.id), 7);
+		assert_string_equal(m.method, "m");
+		rpc_fini(&m);
+	}
 }

@@ -68,6 +68,9 @@ TEST(lines)
 	shows("Ava cannot answer: no key", WORDS_CANNOT("auth", "no key"));
 	shows("The chain does not go on: no key", WORDS_CANNOT("chain", "no key"));
 	shows("(cut: all of it stands in the conversation's file)", WORDS_CUT);
+	shows("1 line of this conversation's file cannot be read and is left out; the first: f, "
+	      "line 4",
+	      WORDS_UNREADABLE(1, "f, line 4"));
 	shows("Cancelling S-1; Ctrl-C again leaves without waiting.", WORDS_CANCELLING("S-1"));
 	shows("Today: $0.24, 12k tokens, 1 run", WORDS_TODAY("$0.24", "12k", 1, ""));
 	shows("Today: $0.24, 12k tokens, 2 runs.", WORDS_TODAY("$0.24", "12k", 2, "."));

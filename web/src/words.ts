@@ -49,6 +49,8 @@ function seen(r: Run): number {
   if (at === undefined) read.set(r, (at = Date.now()));
   return at;
 }
+export const unreadable = (n: number, first: string) =>
+  `${n} line${n === 1 ? "" : "s"} of this conversation's file cannot be read and ${n === 1 ? "is" : "are"} left out; the first: ${first}`;
 export const cut = (text: string, max: number) => ([...text].length > max ? [...text].slice(0, max).join("") + "…" : text);
 // A line of what is Markdown elsewhere: without its marks.
 export const plain = (text: string) => text.replace(/\*\*|~~|`+/g, "").replace(/^\s*(#{1,6}|>|[-*+])\s+/gm, "").replace(/\s+/g, " ").trim();

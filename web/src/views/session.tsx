@@ -5,29 +5,33 @@ import { get, post } from "../api";
 import { Markdown } from "../markdown";
 import { pending, runList, sessions, theStream } from "../store";
 import { attempt } from "../ui";
-import { day, money } from "../words";
+import { day, money, unreadable } from "../words";
 import { Runs } from "./board";
 
 interface Entry {
   type: string;
   id?: string;
   timestamp: string;
-  message?: { role: string; content: { type: string; text?: string; thinking?: string }[] };
+  message?: { role: string; content?: unknown };
 }
+type Block = { type?: string; text?: string; thinking?: string } | null;
 
-const said = (e: Entry) =>
-  e.type === "message" && (e.message?.role === "user" || e.message?.role === "assistant")
-    ? e.message.content.filter((c) => c.type === "text").map((c) => c.text).join("\n")
-    : "";
-
-const thought = (e: Entry) =>
-  e.type === "message" && e.message?.role === "assistant" ? e.message.content.filter((c) => c.type === "thinking").map((c) => c.thinking).join("\n") : "";
+// pi writes what a person said as a text too, and others what they like.
+const parts = (e: Entry, type: "text" | "thinking") => {
+  const content = e.type === "message" ? e.message?.content : undefined;
+  const blocks: Block[] = typeof content === "string" ? [{ type: "text", text: content }] : Array.isArray(content) ? content : [];
+  return blocks.filter((c) => c?.type === type).map((c) => String(c![type] ?? "")).join("\n");
+};
+const said = (e: Entry) => (e.message?.role === "user" || e.message?.role === "assistant" ? parts(e, "text") : "");
+const thought = (e: Entry) => (e.message?.role === "assistant" ? parts(e, "thinking") : "");
 
 export function SessionView({ id }: { id: string }) {
-  const entries = useSignal<Entry[]>([]), text = useSignal(""), end = useRef<HTMLDivElement>(null);
+  const entries = useSignal<Entry[]>([]), odd = useSignal(""), text = useSignal(""), end = useRef<HTMLDivElement>(null);
   const s = sessions.value.find((x) => x.session_id === id);
   const load = async () => {
-    entries.value = (await get<{ entries: Entry[] }>(`/api/v1/sessions/${id}/messages`)).entries;
+    const file = await get<{ entries: Entry[]; unreadable?: number; unreadable_first?: string }>(`/api/v1/sessions/${id}/messages`);
+    entries.value = file.entries;
+    odd.value = file.unreadable ? unreadable(file.unreadable, file.unreadable_first ?? "") : "";
   };
   useEffect(() => {
     void attempt(load);
@@ -48,6 +52,7 @@ export function SessionView({ id }: { id: string }) {
     <>
       <h1>{s?.title || "Conversation"}</h1>
       {s ? <p class="soft">{[s.cwd || "no folder", s.model, money(s.cost_cents), `begun ${day(s.created_at)}`].filter(Boolean).join(" · ")}</p> : null}
+      {odd.value ? <p class="soft">{odd.value}</p> : null}
       <div class="talk">
         <section class="panel" aria-label="What was said">
           <ol class="said">

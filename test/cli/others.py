@@ -1,0 +1,192 @@
+"""Files, lines and messages of other programs, damaged and odd as those write them; played by
+test_others.sh."""
+
+import glob
+import json
+import os
+import subprocess
+
+import api
+from api import AVA, ROOT, ava, check, until
+
+T, CLAUDE = os.environ["T"], os.environ["CLAUDE_CONFIG_DIR"]
+S = "0b5e11d0-1111-4222-8333-444455556666"
+HALF = "\\ud83d"  # of an emoji, as JavaScript writes what it cut
+
+
+def request(method, path, body=None):
+    c = api.Socket("x")
+    c.request(method, path, body, {"Content-Type": "application/json"} if body else {})
+    answer = c.getresponse()
+    data = answer.read()
+    c.close()
+    return answer.status, data
+
+
+def write(path, data):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "wb") as f:
+        f.write(data if isinstance(data, bytes) else data.encode())
+    return path
+
+
+# --- sessions
+
+
+def talk():
+    """A conversation of its own: its file, its id, what stands in it, the id of its last entry."""
+    before = set(files())
+    ava("chat", input="what does kettle return?\n", cwd=T + "/project")
+    path, = set(files()) - before
+    with open(path, "rb") as f:
+        data = f.read()
+    return path, path.rsplit("_", 1)[1][:-6], data, json.loads(data.splitlines()[-1])["id"]
+
+
+def files():
+    return [f for f in glob.glob(ROOT + "/sessions/*/*.jsonl") if not f.endswith(".messages.jsonl")]
+
+
+def entry(parent, text="after", more="", content=None):
+    content = content or '[{"type":"text","text":"%s"}]' % text
+    return ('{"type":"message","id":"9f1c2ab4","parentId":"%s","timestamp":"2026-11-28T13:00:00.000Z","message":{"role":"assistant",'
+            '"content":%s,"stopReason":"stop","timestamp":1795869600000%s}}\n' % (parent, content, more)).encode()
+
+
+def torn(data, last):
+    lines = data.splitlines(keepends=True)
+    return b"".join(lines[:3]) + lines[3][:50] + b"\n" + b"".join(lines[4:])
+
+
+ODD = {  # what becomes of the file; lines that cannot be read; the parent of what is said next is the last entry of the file
+    "a torn line": (torn, 1),
+    "a blank line": (lambda d, last: d + b"\n \r\n" + entry(last), 0),
+    "half an emoji": (lambda d, last: d + entry(last, "cut " + HALF), 0),
+    "a number over 64 bits": (lambda d, last: d + entry(last, more=',"n":18446744073709551616,"r":1e999'), 0),
+    "a byte that is none": (lambda d, last: d + entry(last).replace(b"after", b"\xff"), 0),
+    "a doubled key": (lambda d, last: d + entry(last, more=',"a":1,"a":2'), 0),
+    "a value nested too deep": (lambda d, last: d + entry(last, more=',"deep":' + "[" * 200 + "]" * 200), 0),
+    "a header that was cut": (lambda d, last: d[:40] + b"\n" + b"".join(d.splitlines(keepends=True)[1:]), 1),
+    "a header of NULs": (lambda d, last: b"\0" * 80 + b"\n" + b"".join(d.splitlines(keepends=True)[1:]), 1),
+    "no header": (lambda d, last: b"".join(d.splitlines(keepends=True)[1:]), 0),
+    "words, a list, a number": (lambda d, last: d.replace(b"\n", b"\nsome words\n[1]\n7\n", 1), 3),
+    "a last line without its end": (lambda d, last: d + entry(last)[:-1], 0),
+    "an entry of 20 MB": (lambda d, last: d + entry(last, content="[%s]" % ",".join(
+        ['{"type":"image","mimeType":"image/png","data":"%s"}' % ("A" * (5 << 20))] * 4)), 0),
+}
+
+
+def sessions():
+    for name, (change, unreadable) in ODD.items():
+        path, sid, data, last = talk()
+        was = change(data, last)
+        write(path, was)
+        parent = [o["id"] for o in map(load, was.splitlines()) if isinstance(o, dict) and o.get("type") != "session"][-1]
+        status, file = request("GET", f"/api/v1/sessions/{sid}/messages")
+        file = json.loads(file)
+        lines = [x for x in was.splitlines() if x.strip()]
+        check(f"{name}: the entries are JSON, and the rest is counted",
+              (status, len(file["entries"]), file.get("unreadable", 0)) == (200, len(lines) - unreadable, unreadable),
+              status, file.get("unreadable"), len(file["entries"]))
+        p = ava("chat", "-c", sid, input="hello\n", cwd=T + "/project")
+        check(f"{name}: the conversation goes on", p.returncode == 0, p.stdout[-600:], p.stderr)
+        said = f"{unreadable} line{'s' * (unreadable > 1)} of this conversation's file cannot be read"
+        check(f"{name}: chat says what cannot be read, and where",
+              (said in p.stdout + p.stderr) == (unreadable > 0) and (not unreadable or os.path.basename(path) + ", line " in p.stdout + p.stderr),
+              p.stdout, p.stderr)
+        with open(path, "rb") as f:
+            now = f.read()
+        new = now[len(was):].lstrip(b"\n").splitlines()
+        check(f"{name}: nothing of it is written over, and pi finds what comes before",
+              now.startswith(was) and json.loads(new[0])["parentId"] == parent, parent, new[0][:200])
+
+
+def load(line):
+    """As JavaScript reads a line."""
+    try:
+        return json.loads(line.decode("utf-8", "replace"))
+    except ValueError:
+        return None
+
+
+# --- messages
+
+
+class Lines:
+    """`ava acp` or `ava mcp`, a line a message."""
+
+    def __init__(self, program):
+        self.p = subprocess.Popen([AVA, program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=T + "/project")
+
+    def ask(self, line, ident):
+        self.p.stdin.write(line if isinstance(line, bytes) else line.encode())
+        self.p.stdin.flush()
+        for got in self.p.stdout:
+            m = json.loads(got)
+            if "method" not in m:
+                return m if m.get("id") == ident else None
+        return None
+
+    def end(self):
+        self.p.stdin.close()
+        self.p.wait()
+
+
+HELLO = {"mcp": '"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}',
+         "acp": '"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{}}'}
+CALL = {"mcp": '"method":"tools/call","params":{"name":"ava_status","arguments":{%s}}',
+        "acp": '"method":"session/list","params":{"_meta":{%s}}'}
+
+
+def messages():
+    for program in ("mcp", "acp"):
+        b = Lines(program)
+        m = b.ask(b"\xef\xbb\xbf" + ('{"jsonrpc":"2.0","id":1,%s}\n' % HELLO[program]).encode(), 1)
+        check(f"{program}: a first message with a BOM is answered", m and "result" in m, m)
+        for name, members in (("half an emoji", f'"x":"{HALF}"'), ("a number over 64 bits", '"x":18446744073709551616'), ("a NUL", '"x":"\\u0000"'),
+                              ("a doubled key", '"x":1,"x":2'), ("a value nested too deep", '"x":' + "[" * 99 + "]" * 99)):
+            m = b.ask('{"jsonrpc":"2.0","id":77,%s}\n' % (CALL[program] % members), 77)
+            check(f"{program}: {name} is read", m and m.get("error", {}).get("code") != -32700, m)
+        for name, line in (("cut off", '{"jsonrpc":"2.0","id":78,%s' % (CALL[program] % '"x":"y"')),
+                           ("with its id behind", '{%s,"jsonrpc":"2.0","id":78}' % (CALL[program] % '"x":tru'))):
+            m = b.ask(line + "\n", 78)
+            check(f"{program}: one that is no JSON, {name}, is refused under its id", m and m["error"]["code"] == -32700, m)
+        long = '"x":["' + "y" * 99 + '","' * 2 + "z" * (5 << 20) + '"]'
+        for name, line in (("its id before", '{"jsonrpc":"2.0","id":79,%s}' % (CALL[program] % long)),
+                           ("its id behind", '{%s,"jsonrpc":"2.0","id":79}' % (CALL[program] % long))):
+            m = b.ask(line + "\n", 79)
+            check(f"{program}: one that is too long, {name}, is refused under its id", m and m["error"]["code"] == -32600, m)
+        m = b.ask('{"jsonrpc":"2.0","id":80,%s}\n' % (CALL[program] % ""), 80)
+        check(f"{program}: and the next is answered", m and "result" in m, m)
+        b.end()
+
+
+# --- files of Claude Code
+
+
+def claude():
+    odd = {1: '{"id":"1","subject":"s","status":"pending"}', 2: '{"id":"2","subject":"cut %s","status":"pending"}' % HALF,
+           3: b'\xef\xbb\xbf{"id":"3","subject":"s","status":"pending"}', 4: b'{"id":"4","subject":"\xff","status":"pending"}',
+           5: '{"id":"5","subject":"a\\u0000b","status":"pending"}', 6: '{"id":"6","status":"pending","metadata":{"n":12345678901234567890}}',
+           7: '{"id":"7","subject":"old","subject":"new","status":"pending"}',
+           8: '{"id":"8","status":"pending","metadata":' + "[" * 90 + "]" * 90 + "}"}
+    for n, text in odd.items():
+        write(f"{CLAUDE}/tasks/{S}/{n}.json", text)
+    got = json.loads(request("GET", f"/api/sessions/{S}/tasks")[1])
+    check("tasks are shown as JavaScript reads them", sorted(t["id"] for t in got) == [str(n) for n in odd], got)
+    check("of a doubled key the last counts", [t["subject"] for t in got if t["id"] == "7"] == ["new"], got)
+    base = f"{CLAUDE}/projects/p/{S}/subagents/agent-a1"
+    write(base + ".meta.json", '\ufeff{"agentType":"Explore","description":"Look for the %s","parentAgentId":"c0","spawnDepth":2}' % HALF)
+    write(base + ".jsonl", "{}\n")
+    event = {"session_id": S, "cwd": "/src", "hook_event_name": "SubagentStart", "agent_id": "a1", "agent_type": "Explore",
+             "transcript_path": f"{CLAUDE}/projects/p/{S}.jsonl"}
+    subprocess.run([AVA, "hook"], input=b"\xef\xbb\xbf" + json.dumps(event).encode(), check=True)
+    cards = until(lambda: json.loads(request("GET", f"/api/sessions/{S}/agents")[1]))
+    check("an event with a BOM makes a card, which has what stands in half an emoji's file",
+          cards and (cards[0].get("parentAgentId"), cards[0].get("depth")) == ("c0", 2), cards)
+
+
+if __name__ == "__main__":
+    sessions()
+    messages()
+    claude()
