@@ -114,8 +114,4 @@ int helper_ask(const char *const *words, json_t **out, struct ava_error *err);
  * 0 or a code when there is no such root. */
 int root_prepare(char path[ROOT_PATH_MAX], struct ava_error *err);
 
-/* A log that is of no data root here, as a root of its own below the folder for
- * temporary files, which goes with the process, also when a signal ends it. Once. */
-int root_of_file(const char *file, char path[ROOT_PATH_MAX], struct ava_error *err);
-
 #endif

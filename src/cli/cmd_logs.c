@@ -18,6 +18,7 @@
 #include "base/error.h"
 #include "base/util.h"
 #include "cli/cli.h"
+#include "cli/foreign_log.h"
 #include "cli/show.h"
 #include "cli/logcursor.h"
 #include "cli/logtext.h"
@@ -504,7 +505,8 @@ static int logs_run(int argc, char **argv)
 	raise_files();
 	rv = read_check(&q, &err); /* what is asked, before where it is asked */
 	if (rv == 0)
-		rv = o.file != NULL ? root_of_file(o.file, root, &err) : root_prepare(root, &err);
+		rv = o.file != NULL ? foreign_log_root(o.file, root, &p.broken, &err)
+				    : root_prepare(root, &err);
 	q.root = root;
 	if (rv == 0 && o.cursor_file != NULL) {
 		rv = logcursor_load(&cursor, o.cursor_file, &err);

@@ -10,6 +10,7 @@
 #include <ava.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,12 +20,36 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/sys.h"
+#include "codec/jscan.h"
 #include "codec/json.h"
 
 void settings_file_close(struct settings_file *f)
 {
 	free(f->was);
 	json_decref(f->root);
+}
+
+/* Where the file is, or will be: a link stays one, also when nothing is there yet. What cannot be
+ * read is said when it is opened. */
+static void follow(const char *path, char out[PATH_MAX])
+{
+	char to[PATH_MAX], folder[PATH_MAX];
+	ssize_t n;
+
+	snprintf(out, PATH_MAX, "%s", path);
+	for (int links = 0; links < 40 && !realpath(path, to); links++) {
+		n = readlink(out, to, sizeof(to) - 1);
+		if (n < 0)
+			return;
+		to[n] = '\0';
+		snprintf(folder, sizeof(folder), "%s", out);
+		if (to[0] == '/' || !strchr(folder, '/'))
+			snprintf(out, PATH_MAX, "%s", to);
+		else if (snprintf(out, PATH_MAX, "%s/%s", dirname(folder), to) >= PATH_MAX)
+			return;
+	}
+	if (realpath(path, to))
+		memcpy(out, to, sizeof(to));
 }
 
 int settings_file_open(struct settings_file *f, const char *path, const char *part,
@@ -34,8 +59,7 @@ int settings_file_open(struct settings_file *f, const char *path, const char *pa
 	int rv;
 
 	*f = (struct settings_file){.mode = 0600};
-	if (!realpath(path, f->path)) /* not there yet, or not to be read: said when it is opened */
-		snprintf(f->path, sizeof(f->path), "%s", path);
+	follow(path, f->path);
 	rv = sys_read_file(AT_FDCWD, f->path, SETTINGS_FILE_MAX, &f->was, &f->was_len, err);
 	if (rv == AVA_ENOENT) {
 		f->root = json_object();
@@ -47,9 +71,10 @@ int settings_file_open(struct settings_file *f, const char *path, const char *pa
 		f->mode = st.st_mode & 0777;
 	if (!part)
 		return 0;
-	f->root = strspn(f->was, " \t\r\n") == f->was_len
+	f->bom = jscan_begins(f->was, f->was_len, "\xef\xbb\xbf") ? 3 : 0;
+	f->root = f->bom + strspn(f->was + f->bom, " \t\r\n") == f->was_len
 			  ? json_object() /* an empty file is no settings */
-			  : json_parse(f->was, f->was_len, err);
+			  : json_parse(f->was + f->bom, f->was_len - f->bom, err);
 	if (!f->root)
 		return err_wrap(err, AVA_EINVAL, "%s is left as it is, since it is no JSON",
 				f->path);
@@ -131,6 +156,7 @@ int settings_file_save(struct settings_file *f, struct ava_error *err)
 	if (!text)
 		return err_set(err, AVA_ENOMEM, "out of memory");
 	buf_init(&out, 2 * SETTINGS_FILE_MAX);
+	buf_add(&out, f->was, f->bom);
 	buf_adds(&out, text);
 	buf_addc(&out, '\n');
 	free(text);

@@ -18,6 +18,7 @@ struct settings_file {
 	char path[PATH_MAX]; /* links resolved */
 	char *was;           /* NULL: there is none yet */
 	size_t was_len;
+	size_t bom; /* of it, bytes: what had one keeps it */
 	mode_t mode;
 	bool removes; /* our part goes: what is there is not what it was before us, and not kept */
 	json_t *root, *part; /* `part` *borrowed*, NULL: it is not there */

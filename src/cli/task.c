@@ -15,6 +15,7 @@
 #include "base/id.h"
 #include "base/sys.h"
 #include "base/util.h"
+#include "codec/jscan.h"
 #include "codec/json.h"
 #include "codec/schema.h"
 #include "codec/utf8.h"
@@ -173,7 +174,7 @@ static int task_schema(struct buf *out, const char *path, struct ava_error *err)
 
 	if (rv != 0)
 		return err_wrap(err, rv == AVA_ENOENT ? AVA_EINVAL : rv, "--schema");
-	schema = json_parse(data, len, err);
+	schema = json_read_others(data, len, err);
 	free(data);
 	rv = schema != NULL ? schema_check(schema, err) : AVA_EINVAL;
 	if (rv == 0)
@@ -319,11 +320,12 @@ int task_cwd(char **cwd, struct ava_error *err)
 static int group_line(struct jw *w, const char *line, size_t len, unsigned number,
 		      struct ava_error *err)
 {
-	json_t *o = json_parse(line, len, err);
+	size_t bom = number == 1 && jscan_begins(line, len, "\xef\xbb\xbf") ? 3 : 0;
+	json_t *o = json_parse(line + bom, len - bom, err);
 	bool object = json_is_object(o);
 
 	if (object)
-		jw_raw(w, NULL, line, len);
+		jw_raw(w, NULL, line + bom, len - bom);
 	json_decref(o);
 	if (object)
 		return 0;

@@ -140,7 +140,7 @@ static void probe_on_done(struct http_call *c, int rv, const struct ava_error *e
 		rv = err_set(&p->err, AVA_ETOOBIG, "its answer is larger than %u MB",
 			     BODY_MAX >> 20);
 	if (rv == 0) {
-		all = json_parse(p->body.data ? p->body.data : "", p->body.len, NULL);
+		all = json_read_others(p->body.data, p->body.len, NULL);
 		if (json_is_array(json_object_get(all, "data")))
 			p->models = json_array();
 		else

@@ -99,7 +99,7 @@ void tg_judge(int status, const char *body, size_t len, json_t **doc, struct tg_
 	int64_t after_s;
 
 	*out = (struct tg_answer){.verdict = TG_OK};
-	*doc = json_parse(body ? body : "", len, NULL);
+	*doc = json_read_others(body, len, NULL);
 	told = json_str(*doc, "description");
 	after_s = json_get_int(json_object_get(*doc, "parameters"), "retry_after", 0);
 	if (status == 200 && json_get_bool(*doc, "ok", false)) {

@@ -24,6 +24,7 @@
 #include "base/near.h"
 #include "base/settings.h"
 #include "base/util.h"
+#include "codec/jscan.h"
 #include "codec/json.h"
 #include "codec/redact.h"
 #include "exec/sandbox.h"
@@ -361,7 +362,8 @@ static void end_broken(struct reading *r, struct mcp_conf *to)
 static void read_servers(struct reading *r, const char *text, size_t len)
 {
 	struct ava_error why = {0};
-	json_t *all = json_parse(text, len, &why);
+	size_t bom = jscan_begins(text, len, "\xef\xbb\xbf") ? 3 : 0;
+	json_t *all = json_parse(text + bom, len - bom, &why);
 	json_t *servers = json_object_get(all, "mcpServers"), *o;
 	size_t n = json_object_size(servers);
 	const char *name;

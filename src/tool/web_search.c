@@ -189,7 +189,7 @@ static void search_over(struct searching *s, const char *class, const char *sent
 static void take_results(struct searching *s)
 {
 	struct ava_error err;
-	json_t *all = json_parse(s->answer.data ? s->answer.data : "", s->answer.len, &err);
+	json_t *all = json_read_others(s->answer.data, s->answer.len, &err);
 	const json_t *in = s->service->in ? json_object_get(all, s->service->in) : all, *v;
 	const json_t *list = json_object_get(in, "results");
 	char text[200];

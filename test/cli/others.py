@@ -186,7 +186,101 @@ def claude():
           cards and (cards[0].get("parentAgentId"), cards[0].get("depth")) == ("c0", 2), cards)
 
 
+# --- logs, settings, servers
+
+
+def logs():
+    ava("run", "find kettle", "--yes", cwd=T + "/project")
+    with open(sorted(glob.glob(ROOT + "/logs/subagents/*.jsonl"))[0], "rb") as f:
+        data = f.read()
+    events = [json.loads(line) for line in data.splitlines()]
+
+    def shown(path, **more):
+        p = ava("logs", "--all", "--file", path, "-o", "json", **more)
+        return [json.loads(line) for line in p.stdout.splitlines()], p
+
+    got, p = shown(write(T + "/crlf.jsonl", b"\xef\xbb\xbf" + data.replace(b"\n", b"\r\n")))
+    check("a log with a BOM and ends of lines of Windows has its events", got == events and p.returncode == 0, len(got), p.stderr)
+    anew = []
+    for i, e in enumerate(events):
+        at = e["timestamp"][:-1]
+        at = (at + "+00:00", at.replace("T", " "), at + "000Z", at + "Z", at.replace(",", ".") + "+0000")[i % 5]
+        anew.append(json.dumps(e | {"timestamp": at}, sort_keys=True))
+    got, p = shown(write(T + "/anew.jsonl", "\n".join(anew)))
+    check("so has one that another tool wrote anew, whose last line has no end", got == events and p.returncode == 0, got[:1], events[:1], p.stderr)
+    got, p = shown(write(T + "/zone.jsonl", json.dumps(events[0] | {"timestamp": "2026-11-28T13:00:00.5+02:00"})))
+    check("a time of a zone is that time", got[0]["timestamp"] == "2026-11-28T11:00:00.500Z", got)
+    got, p = shown(write(T + "/mine.jsonl", data.replace(b"\n", b"\noops\n", 1)))
+    check("what is no event is told, by the name that was given and its line", got == events and p.returncode == 1
+          and T + "/mine.jsonl, line 2: " in p.stderr and "0000" not in p.stderr, p.stderr)
+    for name in ("-", "/dev/stdin"):
+        got, p = shown(name, input=data.decode())
+        check(f"{name} is what comes", got == events, p.stderr)
+    pipe = subprocess.run(["bash", "-c", '"$0" logs --all -o json --file <(cat)', AVA], input=data, capture_output=True, check=False)
+    check("so is a pipe", pipe.stdout == data, pipe.stderr)
+
+
+def settings():
+    os.makedirs(T + "/dot")
+    for name, to in (("absolute", T + "/dot/absolute.json"), ("relative", "dot/relative.json"), ("chain", "relative2"), ("relative2", "dot/new/chain.json")):
+        os.symlink(to, f"{T}/{name}")
+    for name, to in (("absolute", "absolute.json"), ("relative", "relative.json"), ("chain", "new/chain.json")):
+        p = ava("hooks", "install", "--settings", f"{T}/{name}")
+        check(f"settings that a link leads to which are not there yet are made there: {name}",
+              p.returncode == 0 and os.path.islink(f"{T}/{name}") and "hooks" in json.load(open(f"{T}/dot/{to}", encoding="utf-8")), p.stderr)
+    path = write(T + "/bom.json", b'\xef\xbb\xbf{\r\n  "model": "x"\r\n}\r\n')
+    p = ava("hooks", "install", "--settings", path)
+    with open(path, "rb") as f:
+        now = f.read()
+    check("settings with a BOM keep it, and what stands in them", p.returncode == 0 and now.startswith(b"\xef\xbb\xbf{")
+          and json.loads(now[3:])["model"] == "x" and "hooks" in json.loads(now[3:]), p.stderr, now)
+
+
+SERVER = r"""
+import json, sys
+odd = sys.argv[1]
+for line in sys.stdin:
+    m = json.loads(line)
+    if "id" not in m:
+        continue
+    r = {"initialize": {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "x", "version": "1"}},
+         "tools/list": {"nextCursor": "", "tools": [{"name": "echo", "description": "d", "inputSchema": {"type": "object", "properties": {
+             "n": {"type": "integer", "minimum": 0, "maximum": 18446744073709551615}}}}]}}.get(m["method"])
+    out = {"jsonrpc": "2.0", "id": m["id"], **({"result": r} if r else {"error": {"code": -32601, "message": "no"}})}
+    if odd == "real":
+        out["id"] = float(m["id"])
+    if odd == "text":
+        out["id"] = str(m["id"])
+    text = json.dumps(out)
+    if odd == "torn":
+        text = text[:-9]
+    if odd == "words":
+        text = "Traceback: it is broken"
+    print({"bom": "\ufeff", "title": "\x1b]0;a server\x07", "nul": "\0"}.get(odd, "") + text, flush=True)
+"""
+
+
+def servers():
+    names = ("plain", "bom", "title", "nul", "real", "text", "torn", "words")
+    write(T + "/srv/s.py", SERVER)
+    config = os.environ["XDG_CONFIG_HOME"] + "/ava"
+    os.makedirs(config, mode=0o700, exist_ok=True)
+    write(config + "/mcp.json", "\ufeff" + json.dumps({"mcpServers": {n: {"command": "/usr/bin/python3", "args": [T + "/srv/s.py", n], "ava": {
+        "read": [T + "/srv"], "start": 4}} for n in names}}))
+    os.chmod(config, 0o700)
+    os.chmod(config + "/mcp.json", 0o600)
+    told = {line.split()[2]: line for line in ava("doctor").stdout.splitlines() if " mcp " in line and len(line.split()) > 2}
+    for name in names[:6]:
+        check(f"a server whose schema has 64 bits is there: {name}", told.get(name, "").startswith("ok"), told.get(name), told)
+    for name, wrote in (("torn", '"jsonrpc"'), ("words", "Traceback: it is broken")):
+        check(f"of a server that wrote what is no JSON that is said: {name}",
+              "it wrote what could not be read: " in told.get(name, "") and wrote in told[name], told.get(name))
+
+
 if __name__ == "__main__":
     sessions()
     messages()
     claude()
+    logs()
+    settings()
+    servers()
