@@ -52,10 +52,22 @@ static void follow(const char *path, char out[PATH_MAX])
 		memcpy(out, to, sizeof(to));
 }
 
+/* Nothing of it is lost when it is written anew. */
+static bool is_own(struct slice part)
+{
+	json_t *v = json_parse(part.s, part.len, NULL);
+
+	json_decref(v);
+	return v != NULL;
+}
+
 int settings_file_open(struct settings_file *f, const char *path, const char *part,
 		       struct ava_error *err)
 {
+	struct slice odd = {"", 0};
+	const char *text;
 	struct stat st;
+	size_t len;
 	int rv;
 
 	*f = (struct settings_file){.mode = 0600};
@@ -72,10 +84,15 @@ int settings_file_open(struct settings_file *f, const char *path, const char *pa
 	if (!part)
 		return 0;
 	f->bom = jscan_begins(f->was, f->was_len, "\xef\xbb\xbf") ? 3 : 0;
-	f->root = f->bom + strspn(f->was + f->bom, " \t\r\n") == f->was_len
-			  ? json_object() /* an empty file is no settings */
-			  : json_parse(f->was + f->bom, f->was_len - f->bom, err);
-	if (!f->root)
+	text = f->was + f->bom;
+	len = f->was_len - f->bom;
+	f->root = strspn(text, " \t\r\n") == len ? json_object() /* an empty file is no settings */
+						 : json_parse(text, len, err);
+	if (!f->root && (f->root = json_read_others(text, len, err)) != NULL) {
+		f->odd = part;
+		odd = jscan_member(text, len, part);
+	}
+	if (!f->root || (odd.len > 0 && !is_own(odd)))
 		return err_wrap(err, AVA_EINVAL, "%s is left as it is, since it is no JSON",
 				f->path);
 	f->part = json_object_get(f->root, part);
@@ -147,6 +164,28 @@ static char *settings_text(const json_t *root)
 	return text;
 }
 
+/* Our part alone in what has to stay byte for byte: it has numbers or characters that only others
+ * can write. */
+static void put_part(const struct settings_file *f, struct buf *out)
+{
+	const char *text = f->was + f->bom, *end = f->was + f->was_len, *rest;
+	struct slice was = jscan_member(text, (size_t)(end - text), f->odd);
+	json_t *part = json_object_get(f->root, f->odd);
+	char *now = part ? settings_text(part) : strdup("{}");
+
+	rest = was.len > 0 ? was.s : strchr(text, '{') + 1;
+	buf_add(out, f->was, (size_t)(rest - f->was));
+	if (was.len == 0)
+		buf_addf(out, "\n  \"%s\": ", f->odd);
+	for (const char *at = now; at && *at; at++)
+		buf_adds(out, *at == '\n' ? "\n  " : (const char[]){*at, '\0'});
+	if (was.len == 0 && json_object_size(f->root) > 1)
+		buf_addc(out, ',');
+	buf_add(out, rest + was.len, (size_t)(end - rest) - was.len);
+	out->failed = out->failed || !now;
+	free(now);
+}
+
 int settings_file_save(struct settings_file *f, struct ava_error *err)
 {
 	char *text = settings_text(f->root);
@@ -156,9 +195,13 @@ int settings_file_save(struct settings_file *f, struct ava_error *err)
 	if (!text)
 		return err_set(err, AVA_ENOMEM, "out of memory");
 	buf_init(&out, 2 * SETTINGS_FILE_MAX);
-	buf_add(&out, f->was, f->bom);
-	buf_adds(&out, text);
-	buf_addc(&out, '\n');
+	if (f->odd) {
+		put_part(f, &out);
+	} else {
+		buf_add(&out, f->was, f->bom);
+		buf_adds(&out, text);
+		buf_addc(&out, '\n');
+	}
 	free(text);
 	rv = buf_check(&out);
 	rv = rv != 0 ? err_set(err, rv, "out of memory")

@@ -18,7 +18,8 @@ struct settings_file {
 	char path[PATH_MAX]; /* links resolved */
 	char *was;           /* NULL: there is none yet */
 	size_t was_len;
-	size_t bom; /* of it, bytes: what had one keeps it */
+	size_t bom;      /* of it, bytes: what had one keeps it */
+	const char *odd; /* the part that we change, where the rest has to stay byte for byte */
 	mode_t mode;
 	bool removes; /* our part goes: what is there is not what it was before us, and not kept */
 	json_t *root, *part; /* `part` *borrowed*, NULL: it is not there */

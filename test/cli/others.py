@@ -236,6 +236,26 @@ def settings():
           and json.loads(now[3:])["model"] == "x" and "hooks" in json.loads(now[3:]), p.stderr, now)
 
 
+    odd = '{"n": 12345678901234567890,\n\t"half": "%s", "r": 1e999, "n": 18446744073709551616%s}\n' % (HALF, "%s")
+    for name, text in (("without hooks", odd % ""), ("with others", odd % ', "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "mine"}]}]}')):
+        path = write(f"{T}/odd.json", text)
+        p = ava("hooks", "install", "--settings", path)
+        with open(path, encoding="utf-8") as f:
+            now = f.read()
+        head, tail = text.split(', "hooks"')[0].rstrip("}\n"), json.loads(now)["hooks"]
+        check(f"settings that only others can write stay byte for byte beside the hooks: {name}",
+              p.returncode == 0 and head[1:] in now and "SubagentStop" in tail and ("mine" in json.dumps(tail)) == ("mine" in text), p.stderr, now)
+        p = ava("hooks", "uninstall", "--settings", path)
+        with open(path, encoding="utf-8") as f:
+            now = f.read()
+        check(f"also when ours go: {name}", p.returncode == 0 and head[1:] in now and "SubagentStop" not in now
+              and ("mine" in now) == ("mine" in text), p.stderr, now)
+    text = odd % (', "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "%s"}]}]}' % HALF)
+    p = ava("hooks", "install", "--settings", write(f"{T}/odd.json", text))
+    with open(path, encoding="utf-8") as f:
+        check("where that stands in the hooks themselves they are left as they are", p.returncode != 0 and f.read() == text, p.stderr)
+
+
 SERVER = r"""
 import json, sys
 odd = sys.argv[1]
