@@ -35,6 +35,7 @@
 #include "codec/json.h"
 #include "codec/utf8.h"
 #include "subagent/person.h"
+#include "subagent/rights.h"
 
 #define MEANT_MAX   16
 #define SEEN_MS     1000 /* what came up later than that before the words was not read */
@@ -473,6 +474,32 @@ static void tell_at_work(struct talk *t)
 			  n);
 }
 
+static void told_rights(int rv, void *user)
+{
+	(void)rv; /* that is a word to the person; Ava has hers */
+	(void)user;
+}
+
+/* A plain yes that is none is told by the runtime, whatever Ava makes of it. */
+static void tell_rights(struct talk *t, const char *why)
+{
+	const struct session *s = t->session;
+	struct draft *d = draft_new(&s->core->book);
+	struct buf b;
+	struct jw w;
+
+	if (!d)
+		return;
+	buf_init(&b, 65536);
+	jw_init(&w, &b);
+	jw_object(&w, NULL);
+	jw_str(&w, "class", "answer");
+	jw_str(&w, "message", why);
+	jw_end(&w);
+	core_event(s->core, d, EVENT_Error, s->id, s->user, &b);
+	(void)draft_commit(d, JOURNAL_RIDE, told_rights, NULL, NULL);
+}
+
 static void decided(int rv, struct proposal *p, bool repeated, const struct ava_error *err,
 		    void *user)
 {
@@ -480,7 +507,9 @@ static void decided(int rv, struct proposal *p, bool repeated, const struct ava_
 
 	if (rv != 0)
 		talk_note(a->in->talk, "", FAILED "%.300s", err->text);
-	else if (a->left == 1 && a->stops)
+	if (rv != 0 && strstr(err->text, RIGHTS_SENTENCE))
+		tell_rights(a->in->talk, err->text);
+	else if (rv == 0 && a->left == 1 && a->stops)
 		tell_at_work(a->in->talk);
 	answered(a);
 }

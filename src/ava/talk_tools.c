@@ -784,6 +784,9 @@ static void add_roles(struct buf *b, const struct role_list *all, const struct s
 			 n++ ? "; " : "", r->name, r->summary, spec_time_otherwise(r, set) / 1000,
 			 spec_cost_otherwise(r, set) / 10000);
 	}
+	if (!tool_find("web_search"))
+		buf_adds(&about, ". No search service is there: who reads pages needs their "
+				 "addresses in the task; do not promise a search");
 	buf_init(&safe, 1u << 17);
 	notice_escape(&safe, about.data ? about.data : "", about.len);
 	buf_adds(b, "],\"description\":");

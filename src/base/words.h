@@ -116,10 +116,12 @@ bool words_imitates_plain(const char *line); /* of one whose punctuation is blan
 #define WORDS_FOLLOW(run)      "Follow it: ava events %s -f; wait for it: ava wait %s", run, run
 #define WORDS_HAS_ANSWER(run)  "%s has its answer.", run
 #define WORDS_READS_LATER(run) "%s reads that after what it is doing now.", run
-/* An Error event of a conversation: of a turn of Ava's, or of a chain. */
+/* An Error event of a conversation: of a turn of Ava's, of a chain, of an answer to a quote. */
 #define WORDS_CANNOT(class, why)                                                                   \
 	"%s: %.1000s",                                                                             \
-		strcmp(class, "chain") == 0 ? "The chain does not go on" : "Ava cannot answer",    \
+		strcmp(class, "chain") == 0    ? "The chain does not go on"                        \
+		: strcmp(class, "answer") == 0 ? "Nothing was started"                             \
+					       : "Ava cannot answer",                              \
 		why
 /* Behind what Ava says, where an event keeps its beginning alone. */
 #define WORDS_CUT "(cut: all of it stands in the conversation's file)"
@@ -225,12 +227,19 @@ struct format words_minutes(int least, int most); /* "~1 minute", "~5-10 minutes
 #define WORDS_QUOTE_CONTEXT(n)     "%s characters of context", n
 #define WORDS_QUOTE_SCHEMA(and, n) "%san output schema of %s", and, n
 #define WORDS_QUOTE_LOOK(id)       " (see `ava proposals %s`)", id
-#define WORDS_PROCEED              "Proceed? [Yes/No]"
-#define WORDS_QUOTE_FOLDER(path)   "• Folder: %s", path
-#define WORDS_YES                  "Yes"
-#define WORDS_NO                   "No"
-#define WORDS_YES_FOR(cost)        WORDS_YES ", " WORDS_UP_TO "%s", cost
-#define WORDS_YES_ALL_THREE        WORDS_YES ", all three"
+#define WORDS_QUOTE_UNPAID(why)    "\n• TOO LOW A LIMIT: %s", why
+#define WORDS_QUOTE_NO_SEARCH                                                                       \
+	"\n• Search: none, no search service is there: it can only read addresses that its task " \
+	"names (`ava doctor` says how to have one)"
+#define WORDS_PROCEED             "Proceed?"
+#define WORDS_PROCEED_YES         " [Yes/No]"
+#define WORDS_PROCEED_ALL         " [Yes, all three/No]"
+#define WORDS_PROCEED_SPLIT(tool) " [Yes, without %s/Yes, all three/No]", tool
+#define WORDS_QUOTE_FOLDER(path)  "• Folder: %s", path
+#define WORDS_YES                 "Yes"
+#define WORDS_NO                  "No"
+#define WORDS_YES_FOR(cost)       WORDS_YES ", " WORDS_UP_TO "%s", cost
+#define WORDS_YES_ALL_THREE       WORDS_YES ", all three"
 
 #define WORDS_WAITS(id, more)    "%s waits for your answer%s", id, more
 #define WORDS_WAITING            "Waiting for your answer:"

@@ -511,7 +511,7 @@ static void show_error(struct acp_session *s, const json_t *c)
 {
 	const char *class = json_str(c, "class"), *why = json_str(c, "message");
 
-	if (strcmp(class, "chain") == 0) /* no turn of hers */
+	if (strcmp(class, "chain") == 0 || strcmp(class, "answer") == 0) /* no turn of hers */
 		sayf(s, WORDS_CANNOT(class, why));
 	else
 		fail(s, why);

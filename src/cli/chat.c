@@ -402,7 +402,7 @@ static void show_error(struct chat *c, const json_t *content)
 {
 	const char *class = json_str(content, "class");
 
-	c->errors += strcmp(class, "chain") != 0;
+	c->errors += strcmp(class, "chain") != 0 && strcmp(class, "answer") != 0;
 	speech_close(&c->speech);
 	term_colour(stdout, TERM_RED);
 	term_print(stdout, WORDS_CANNOT(class, json_str(content, "message")));

@@ -445,8 +445,10 @@ static int ask_quote(const char *id)
 		return CLI_DONE;
 	rv = api_ask(&p, NULL, "/proposals/%s", id);
 	if (rv == CLI_DONE && strcmp(json_str(p, "state"), "pending") == 0) {
+		const char *question = strstr(json_str(p, "message"), "\n" WORDS_PROCEED);
+
 		show_proposal(stderr, p);
-		fputs(WORDS_PROCEED " ", stderr);
+		term_print(stderr, "%s ", question != NULL ? question + 1 : WORDS_PROCEED);
 		rv = task_answer(STDIN_FILENO, said, &err);
 		if (rv < 0)
 			rv = cli_fail(&err);

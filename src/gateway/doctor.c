@@ -52,7 +52,7 @@ struct probe {
 	const struct provider *p; /* NULL: only a place */
 	const char *kind;         /* of a local server; NULL: it is none */
 	char base_url[PROVIDER_URL_MAX];
-	bool post;
+	bool post, search; /* search: is a SearXNG there? Without a query it asks nobody else. */
 	struct http_pool *pool;
 	struct http_call call;
 	struct buf body;
@@ -115,6 +115,17 @@ static void probe_on_head(struct http_call *c, int status)
 	p->date_wall_ms = clock_wall_ms();
 }
 
+/* It is one, and answers in JSON: results, or that no query was there. */
+static int search_found(const struct http_call *c, const struct probe *p)
+{
+	json_t *o = json_parse(p->body.data ? p->body.data : "", p->body.len, NULL);
+	bool is = (c->status == 200 && json_is_array(json_object_get(o, "results"))) ||
+		  (c->status == 400 && strcmp(json_str(o, "error"), "No query") == 0);
+
+	json_decref(o);
+	return is ? 0 : AVA_ENOENT;
+}
+
 /* Its list is read here: 0, or a code with a sentence in p->err. */
 static void probe_on_done(struct http_call *c, int rv, const struct ava_error *err)
 {
@@ -123,6 +134,10 @@ static void probe_on_done(struct http_call *c, int rv, const struct ava_error *e
 	size_t i;
 
 	p->ended_ms = clock_mono_ms();
+	if (p->search) {
+		p->rv = rv == 0 ? search_found(c, p) : rv;
+		return;
+	}
 	if (p->post) {
 		p->rv = c->status == 404 || c->status == 405 ? AVA_ENOENT : rv;
 		return;
@@ -156,6 +171,8 @@ static void probe_on_done(struct http_call *c, int rv, const struct ava_error *e
 	p->rv = rv;
 }
 
+static const char searxng[] = "SearXNG"; /* as the kind of a place */
+
 /* Cannot fail: what goes wrong is in rv and err. The key stands in a header only, in
  * memory that is wiped. */
 static void probe_start(struct doctor *d, struct http_client *c, const struct provider *service,
@@ -164,6 +181,7 @@ static void probe_start(struct doctor *d, struct http_client *c, const struct pr
 	struct probe *p = &d->probes[d->nprobes++];
 	const char *key = service ? provider_key(service) : NULL;
 	bool anthropic = service && strcmp(service->name, "anthropic") == 0;
+	bool search = kind == searxng;
 	struct http_pool_options pool = {
 		.base_url = base_url, .connections_max = 1, .http2 = service && service->http2};
 	const char *headers[] = {"anthropic-version: 2023-06-01", NULL};
@@ -171,7 +189,8 @@ static void probe_start(struct doctor *d, struct http_client *c, const struct pr
 	char auth[KEYS_VALUE_MAX + 32];
 
 	*p = (struct probe){.p = service,
-			    .kind = kind,
+			    .kind = search ? NULL : kind,
+			    .search = search,
 			    .post = post,
 			    .rv = AVA_EBUSY,
 			    .started_ms = clock_mono_ms()};
@@ -182,6 +201,7 @@ static void probe_start(struct doctor *d, struct http_client *c, const struct pr
 	headers[1] = auth;
 	p->call = (struct http_call){
 		.path = post        ? service->dialect->path
+			: search    ? "/search?format=json&q="
 			: anthropic ? "/v1/models?limit=1000"
 				    : "/models",
 		.method = post ? "POST" : "GET",
@@ -253,15 +273,17 @@ static void ollama_url(const char *host, char *url, size_t size)
 static void start_probes(struct doctor *d, struct http_client *c)
 {
 	static const char *const kinds[] = {"Ollama", "llama-server"};
+	static const char *const searches[] = {"http://127.0.0.1:8080", "http://127.0.0.1:8888"};
+	const size_t most = PROBES - ARRAY_LEN(kinds) - ARRAY_LEN(searches);
 	const struct provider *p, *local = provider_find("local", 5);
 	const char *host = getenv("OLLAMA_HOST");
 	char urls[ARRAY_LEN(kinds)][2 * PROVIDER_URL_MAX] = {"", "http://127.0.0.1:8080/v1"};
 	char checked[PROVIDER_URL_MAX];
 
-	for (size_t i = 0; d->nprobes < PROBES - ARRAY_LEN(kinds) && (p = provider_at(i)); i++)
+	for (size_t i = 0; d->nprobes < most && (p = provider_at(i)); i++)
 		if (provider_usable(p))
 			probe_start(d, c, p, p == local ? "local" : NULL, p->base_url, false);
-	for (size_t i = 0; d->nprobes < PROBES - ARRAY_LEN(kinds) && (p = provider_at(i)); i++)
+	for (size_t i = 0; d->nprobes < most && (p = provider_at(i)); i++)
 		if (provider_usable(p) && !provider_versioned(p))
 			probe_start(d, c, p, NULL, p->base_url, true);
 	ollama_url(host && *host ? host : "127.0.0.1", urls[0], sizeof(urls[0]));
@@ -269,6 +291,8 @@ static void start_probes(struct doctor *d, struct http_client *c)
 		if (provider_url_check("a local server", urls[i], checked, NULL) == 0 &&
 		    strcmp(checked, local->base_url) != 0 && !has_place(d, checked))
 			probe_start(d, c, NULL, kinds[i], checked, false);
+	for (size_t i = 0; i < ARRAY_LEN(searches) && !house_search(&d->config); i++)
+		probe_start(d, c, NULL, searxng, searches[i], false);
 }
 
 /* ---- the collector of traces */
@@ -402,15 +426,31 @@ static void check_servers(struct doctor *d)
 	}
 }
 
+/* Whoever pays for a model can be expected to want the web. */
 static void check_search(struct doctor *d)
 {
 	const char *name = house_search(&d->config);
+	const struct provider *p;
+	bool usable = false;
 
-	check(d, "search", true, name ? "web_search asks %s" : "%s",
+	for (size_t i = 0; (p = provider_at(i)) != NULL; i++)
+		usable |= p->needs_key && provider_usable(p);
+	for (size_t i = 0; !name && i < d->nprobes; i++)
+		if (d->probes[i].search && d->probes[i].rv == 0) {
+			check(d, "search", !usable,
+			      "no search service is configured, so there is no web_search, and a "
+			      "SearXNG answers at %s: the line `web.searxng: %s` in config.yaml "
+			      "makes "
+			      "it web_search, if it is yours",
+			      d->probes[i].base_url, d->probes[i].base_url);
+			return;
+		}
+	check(d, "search", name || !usable, name ? "web_search asks %s" : "%s",
 	      name ? name
 		   : "no search service is configured, so there is no web_search: set web.searxng "
 		     "in "
-		     "config.yaml, or BRAVE_API_KEY or TAVILY_API_KEY in the file env beside it");
+		     "config.yaml (doc/CONFIG.md; a SearXNG needs no account), or BRAVE_API_KEY or "
+		     "TAVILY_API_KEY in the file env beside it");
 }
 
 /* How the door is the daemon knows. */

@@ -108,10 +108,14 @@ static void result_evidence(struct jw *w, const struct run *r, const struct evid
 }
 
 /* What a reader should know first: that nothing stands behind the answer. NULL: something does. */
-static const char *looked_at_nothing(const struct run *r, const struct agent_end *end)
+static const char *looked_at_nothing(const struct run *r, const struct agent_end *end,
+				     struct ava_error *why)
 {
 	const struct agent_spec *s = &r->spec->agent;
 
+	if (r->agent.at.totals.calls == 0 && end->exhausted != NULL &&
+	    spec_pays(r->spec, r->agent.at.new_bytes, why) != 0)
+		return why->text;
 	if ((end->status != AVA_SUCCESS && end->status != AVA_NO_RESULT) || !limit_can_look(s))
 		return NULL;
 	for (unsigned i = 0; i < s->ntools; i++)
@@ -128,7 +132,8 @@ static void result_caveats(struct jw *w, const struct run *r, const struct agent
 	const char *own = end->caveats ? end->caveats : "[]";
 	const char *no_patch = copying_failed(r->end.job->changes);
 	json_t *list = json_parse(own, strlen(own), NULL);
-	const char *first = looked_at_nothing(r, end);
+	struct ava_error why = {0};
+	const char *first = looked_at_nothing(r, end, &why);
 	size_t n = json_array_size(list);
 	struct buf all;
 

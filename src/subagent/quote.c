@@ -428,14 +428,20 @@ static size_t address_at(const char *s)
 		       : 0;
 }
 
+static bool reads_web(const struct run_spec *s)
+{
+	for (unsigned i = 0; i < s->agent.ntools; i++)
+		if (s->tools[i]->flags & TOOL_WEB)
+			return true;
+	return false;
+}
+
 size_t quote_addresses(struct buf *out, const struct run_spec *s)
 {
 	const char *at = s->task;
 	size_t begin = out->len, n, over = 0;
-	bool word = true, web = false;
+	bool word = true, web = reads_web(s);
 
-	for (unsigned i = 0; i < s->agent.ntools; i++)
-		web |= (s->tools[i]->flags & TOOL_WEB) != 0;
 	for (; web && *at; at += MAX(n, (size_t)1)) {
 		n = word ? address_at(at) : 0;
 		word = !isalnum((unsigned char)*at) && !((unsigned char)*at & 0x80);
@@ -698,6 +704,51 @@ static void addresses_text(struct buf *out, struct run_spec *const *specs, unsig
 	buf_fini(&all);
 }
 
+/* Whose role wishes for a search that there is not. */
+static void search_text(struct buf *out, struct run_spec *const *specs, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (role_wishes(specs[i]->role, "web_search") && !tool_find("web_search") &&
+		    reads_web(specs[i])) {
+			buf_adds(out, WORDS_QUOTE_NO_SEARCH);
+			return;
+		}
+}
+
+/* The first of a kind is enough. */
+static void unpaid_text(struct buf *out, struct run_spec *const *specs, unsigned n)
+{
+	struct ava_error why;
+
+	for (unsigned i = 0; i < n; i++)
+		if (spec_pays(specs[i], 0, &why) != 0) {
+			buf_addf(out, WORDS_QUOTE_UNPAID(why.text));
+			return;
+		}
+}
+
+/* The one tool without which no run has all three rights; NULL: there is no such one. */
+static const char *way_out(struct run_spec *const *specs, unsigned n)
+{
+	const char *found = NULL;
+
+	for (unsigned i = 0; i < n; i++) {
+		const struct run_spec *s = specs[i];
+		bool all = rights_all_three(s->rights);
+
+		if (all && spec_granted(s, "fetch_any"))
+			return NULL;
+		for (unsigned k = 0; all && k < s->agent.ntools; k++) {
+			if (!(s->tools[k]->flags & TOOL_OUT))
+				continue;
+			if (found && strcmp(found, s->tools[k]->name) != 0)
+				return NULL;
+			found = s->tools[k]->name;
+		}
+	}
+	return found;
+}
+
 /* A schema of the request, not of its role. */
 static size_t schema_chars(const struct run_spec *s)
 {
@@ -784,7 +835,7 @@ int quote_text(struct buf *out, const struct quotes *q, struct run_spec *const *
 {
 	const struct run_spec *s = specs[0];
 	bool group = s->group.id[0] != 0;
-	const char *names[NAMES_MAX];
+	const char *names[NAMES_MAX], *split;
 	struct ava_error small;
 	struct quote all;
 	unsigned count;
@@ -816,6 +867,7 @@ int quote_text(struct buf *out, const struct quotes *q, struct run_spec *const *
 	for (unsigned i = 0; i < count; i++)
 		buf_addf(out, "%s%s", i ? ", " : "", names[i]);
 	rights_text(out, specs, n);
+	search_text(out, specs, n);
 	addresses_text(out, specs, n);
 	changes_text(out, specs, n);
 	git_text(out, q, specs, n);
@@ -832,6 +884,7 @@ int quote_text(struct buf *out, const struct quotes *q, struct run_spec *const *
 	for (unsigned i = 0; i < n; i++)
 		if (spec_fits(specs[i], &small) != 0)
 			buf_addf(out, WORDS_QUOTE_SMALL(small.text));
+	unpaid_text(out, specs, n);
 	tools_text(out, specs, n);
 	limits_text(out, specs, n);
 	words_text(out, specs, n, id);
@@ -840,5 +893,11 @@ int quote_text(struct buf *out, const struct quotes *q, struct run_spec *const *
 	if (spec_asks_all_three(specs, n))
 		buf_adds(out, "\nThis " RIGHTS_SENTENCE ".");
 	buf_adds(out, "\n" WORDS_PROCEED);
+	if (!spec_asks_all_three(specs, n))
+		buf_adds(out, WORDS_PROCEED_YES);
+	else if ((split = way_out(specs, n)) != NULL)
+		buf_addf(out, WORDS_PROCEED_SPLIT(split));
+	else
+		buf_adds(out, WORDS_PROCEED_ALL);
 	return buf_check(out);
 }

@@ -15,6 +15,7 @@
 #include "agent/prompt.h"
 #include "agent/tool.h"
 #include "base/error.h"
+#include "base/format.h"
 #include "base/util.h"
 #include "codec/jscan.h"
 #include "codec/json.h"
@@ -876,6 +877,48 @@ int spec_fits(const struct run_spec *r, struct ava_error *err)
 		       "tools (--tools) or a shorter task, or let its server give it more "
 		       "(llama-server -c, OLLAMA_CONTEXT_LENGTH)",
 		       r->model->id, (long long)window, (long long)needs);
+}
+
+static int64_t round_up(int64_t n, int64_t to)
+{
+	return (n + to - 1) / to * to;
+}
+
+int spec_pays(const struct run_spec *r, int64_t bytes, struct ava_error *err)
+{
+	struct agent_spec s = r->agent;
+	struct agent a = {.spec = &s, .at.new_bytes = bytes > 0 ? bytes : 2 * spec_parts(r)};
+	const int64_t least = MIN((int64_t)s.max_output, (int64_t)LIMIT_LEAST_OUTPUT);
+	struct hash_sha256 hash;
+	struct buf text;
+	int64_t most;
+	int rv;
+
+	if (r->group.id[0] && r->group.cost_microusd >= 0)
+		s.limits.cost_microusd = MIN(s.limits.cost_microusd, r->group.cost_microusd);
+	if (limit_reserve(&a, &most) < 0)
+		return 0;
+	if (bytes == 0 && r->resumed) {
+		a.at.new_bytes = r->resumed->request_bytes;
+	} else if (bytes == 0) {
+		buf_init(&text, 64u << 20);
+		rv = spec_messages(r, &text, &a.at.new_bytes, &hash);
+		buf_fini(&text);
+		if (rv != 0)
+			return 0; /* no memory: that is said elsewhere */
+	}
+	rv = limit_reserve(&a, &most);
+	if (rv == AGENT_COST)
+		return err_set(
+			err, AVA_EINVAL, "%s pays no call of %s: at least %s",
+			format_money_limit(s.limits.cost_microusd).text, r->model->id,
+			format_money_limit(round_up(limit_call_cost(&a, least), 10000)).text);
+	if (rv == AGENT_TOKENS)
+		return err_set(
+			err, AVA_EINVAL, "%s tokens pay no call of %s: at least %s",
+			format_tokens_limit(s.limits.tokens).text, r->model->id,
+			format_tokens_limit(round_up(limit_next_input(&a) + least, 100)).text);
+	return 0;
 }
 
 /* The end of an amendment by which requests begin in another way. */

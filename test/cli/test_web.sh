@@ -137,6 +137,9 @@ run "$AVA" doctor
 contains 'doctor says which' 'web_search asks SearXNG' "$OUT"
 stop_daemon
 sed -i '/searxng/d' "$XDG_CONFIG_HOME/ava/config.yaml"
+run env ANTHROPIC_API_KEY=sk-ant-test ANTHROPIC_BASE_URL=http://127.0.0.1:9 "$AVA" doctor --json
+equal 'with a key and no search it is not well' false "$(jq -r '.checks[] | select(.name == "search") | .ok' "$OUT")"
+contains 'and says what mends it' 'web.searxng' "$OUT"
 start_daemon
 run "$AVA" doctor
 contains 'and doctor says what to do' 'set web.searxng' "$OUT"

@@ -110,7 +110,8 @@ TEST(a_yes_that_says_so)
 	assert_non_null(strstr(message, "• Rights: sees what is yours, reads what strangers wrote, "
 					"can send data out\n"));
 	assert_non_null(strstr(message, SAYS));
-	assert_non_null(strstr(message, "\nProceed? [Yes/No]"));
+	/* The prompt has the answers that count, the one that needs no more than a yes first. */
+	assert_non_null(strstr(message, "\nProceed? [Yes, without web_search/Yes, all three/No]"));
 	json_decref(v);
 	/* Whoever says yes as to any other quote has not read the sentence. */
 	refused(confirm(id, "yes", 400), SAYS);

@@ -607,6 +607,73 @@ TEST(quote_says_why)
 	spec_free(r);
 }
 
+/* Limits that pay not even the first call are told before somebody says yes to them, with the least
+ * that does. */
+TEST(quote_says_what_pays)
+{
+	struct op_spawn s = plain();
+	struct run_spec *r;
+	const char *at;
+	double least;
+
+	setenv("ANTHROPIC_API_KEY", "sk-ant-test-0123456789", 1);
+	assert_int_equal(provider_configure(NULL), 0);
+	s.model = "anthropic/claude-opus-4-1";
+	r = build(&s);
+	assert_null(strstr(quoted(r, NULL), "TOO LOW"));
+	spec_free(r);
+	s.max_cost_microusd = 10000;
+	r = build(&s);
+	at = strstr(
+		quoted(r, NULL),
+		"\n• TOO LOW A LIMIT: $0.01 pays no call of anthropic/claude-opus-4-1: at least $");
+	assert_non_null(at);
+	least = strtod(strstr(at, "least $") + strlen("least $"), NULL);
+	spec_free(r);
+	for (int cents = -1; cents <= 0; cents++) {
+		s.max_cost_microusd = (int64_t)(least * 1e6 + 0.5) + cents * 10000;
+		r = build(&s);
+		assert_int_equal(strstr(quoted(r, NULL), "TOO LOW") != NULL, cents < 0);
+		spec_free(r);
+	}
+	s.max_cost_microusd = AVA_DEFAULT;
+	s.max_tokens = 1500;
+	r = build(&s);
+	assert_non_null(strstr(quoted(r, NULL), "\n• TOO LOW A LIMIT: 1.5k tokens pay no call of "
+						"anthropic/claude-opus-4-1: at least "));
+	spec_free(r);
+	unsetenv("ANTHROPIC_API_KEY");
+	assert_int_equal(provider_configure(NULL), 0);
+}
+
+/* Whoever says yes knows that nothing can be looked for. */
+TEST(quote_without_a_search)
+{
+	static const struct tool search = {.name = "web_search",
+					   .description = "d",
+					   .schema = "{}",
+					   .flags = TOOL_OUT | TOOL_WEB};
+	struct op_spawn s = plain();
+	struct run_spec *r;
+
+	s.role = "web_crawler";
+	s.task = "find the prices at https://a.test/p";
+	s.model = "offline:/dev/null";
+	r = build(&s);
+	assert_non_null(strstr(quoted(r, NULL), "\n• Search: none, "));
+	assert_non_null(strstr(quoted(r, NULL), "\n• May fetch: https://a.test/p\n"));
+	spec_free(r);
+	tool_add(&search);
+	r = build(&s);
+	assert_null(strstr(quoted(r, NULL), "\n• Search:"));
+	spec_free(r);
+	tool_remove(&search);
+	s.role = "code_reviewer";
+	r = build(&s);
+	assert_null(strstr(quoted(r, NULL), "\n• Search:"));
+	spec_free(r);
+}
+
 /* Runs of one model share what is known of it. One that changes its own changes none
  * of the others', and a call that is under way still sees the one before. */
 TEST(models_are_shared)
@@ -646,7 +713,7 @@ TEST(quote_names_the_fallback)
 	static const char config[] =
 		"{\"role\":\"researcher\",\"task\":\"look\",\"model\":\"anthropic/"
 		"claude-haiku-4-5\","
-		"\"limits\":{\"seconds\":60,\"costCents\":5,\"tokens\":100,\"iterations\":2}}";
+		"\"limits\":{\"seconds\":60,\"costCents\":5,\"tokens\":100000,\"iterations\":2}}";
 	json_auto_t *o = json_parse(config, sizeof(config) - 1, NULL);
 	struct quotes q = {0};
 	struct quote quote;

@@ -74,6 +74,7 @@ TEST(a_result_sticks)
 TEST(a_file_goes_along)
 {
 	struct world *w = *state;
+	char command[600];
 	const char *id =
 		begin(w, script(w, READ CALL("spawn_subagent", "{\"role\":\"researcher\",\"task\":"
 							       "\"look\",\"context\":\"x\"}")
@@ -84,6 +85,10 @@ TEST(a_file_goes_along)
 	tell(w, id, "yes"); /* is no yes to that: nothing runs */
 	assert_int_equal(runs(w), 0);
 	assert_sent(w, id, "yes, all three", true);
+	snprintf(command, sizeof(command),
+		 "grep -F '\"class\":\"answer\"' %s/logs/ava/*.jsonl | grep -qF 'all three'",
+		 w->root);
+	assert_int_equal(system(command), 0); /* and the person reads it, whatever Ava says */
 	tell(w, id, "yes, all three");
 	assert_int_equal(runs(w), 1);
 }

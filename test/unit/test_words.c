@@ -67,6 +67,7 @@ TEST(lines)
 	shows("S-1 reads that after what it is doing now.", WORDS_READS_LATER("S-1"));
 	shows("Ava cannot answer: no key", WORDS_CANNOT("auth", "no key"));
 	shows("The chain does not go on: no key", WORDS_CANNOT("chain", "no key"));
+	shows("Nothing was started: say so", WORDS_CANNOT("answer", "say so"));
 	shows("(cut: all of it stands in the conversation's file)", WORDS_CUT);
 	shows("1 line of this conversation's file cannot be read and is left out; the first: f, "
 	      "line 4",
@@ -235,7 +236,15 @@ TEST(quote)
 	shows("at most 5 min in all, as Researcher, with thinking, without run_bash",
 	      WORDS_AT_MOST "5 min" WORDS_IN_ALL ", " WORDS_AS
 			    "Researcher, " WORDS_WITH WORDS_THINKING ", " WORDS_WITHOUT "run_bash");
-	shows("Proceed? [Yes/No]", WORDS_PROCEED);
+	shows("\n• TOO LOW A LIMIT: $0.01 pays no call", WORDS_QUOTE_UNPAID("$0.01 pays no call"));
+	shows("\n• Search: none, no search service is there: it can only read addresses that its "
+	      "task "
+	      "names (`ava doctor` says how to have one)",
+	      WORDS_QUOTE_NO_SEARCH);
+	shows("Proceed? [Yes/No]", WORDS_PROCEED WORDS_PROCEED_YES);
+	shows("Proceed? [Yes, all three/No]", WORDS_PROCEED WORDS_PROCEED_ALL);
+	shows("Proceed? [Yes, without web_search/Yes, all three/No]",
+	      WORDS_PROCEED WORDS_PROCEED_SPLIT("web_search"));
 	shows("• Folder: /src/tail", WORDS_QUOTE_FOLDER("/src/tail"));
 	shows("Start it", WORDS_FORM_START);
 	shows("Allow all three rights: it could send out what is yours", WORDS_FORM_ALL_THREE);
