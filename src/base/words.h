@@ -228,9 +228,8 @@ struct format words_minutes(int least, int most); /* "~1 minute", "~5-10 minutes
 #define WORDS_QUOTE_SCHEMA(and, n) "%san output schema of %s", and, n
 #define WORDS_QUOTE_LOOK(id)       " (see `ava proposals %s`)", id
 #define WORDS_QUOTE_UNPAID(why)    "\n• TOO LOW A LIMIT: %s", why
-#define WORDS_QUOTE_NO_SEARCH                                                                       \
-	"\n• Search: none, no search service is there: it can only read addresses that its task " \
-	"names (`ava doctor` says how to have one)"
+#define WORDS_QUOTE_NO_SEARCH                                                                      \
+	"\n• Search: no search service: can only read addresses that the task names"
 #define WORDS_PROCEED             "Proceed?"
 #define WORDS_PROCEED_YES         " [Yes/No]"
 #define WORDS_PROCEED_ALL         " [Yes, all three/No]"

@@ -504,7 +504,7 @@ static void quote_resumed(struct buf *out, const struct run_spec *s)
 static void quote_task(struct buf *out, const struct run_spec *s)
 {
 	const char *task = s->task + strspn(s->task, " \t\r\n");
-	size_t len = strlen(task), cut;
+	size_t len = strlen(task), first, cut;
 	bool question, verb, resumed = s->resumed_from[0] != '\0';
 	struct buf line;
 
@@ -513,7 +513,8 @@ static void quote_task(struct buf *out, const struct run_spec *s)
 	question = begins_with(task, questions) || (len > 0 && task[len - 1] == '?');
 	verb = !question && begins_with(task, verbs);
 	buf_init(&line, SHOWN_BYTES);
-	quote_render(&line, task, len, false);
+	first = MIN(strcspn(task, "\r\n"), len); /* the others stand in rows below */
+	quote_render(&line, task, first, false);
 	cut = utf8_prefix(line.data ? line.data : "", line.len, SENTENCE_CHARS);
 	buf_adds(out, resumed || verb || question ? "to " : "for: ");
 	if (resumed) {
@@ -524,7 +525,7 @@ static void quote_task(struct buf *out, const struct run_spec *s)
 	/* "Find main" goes on a sentence as "find main"; "HTTP" stays. */
 	if (verb && line.len > 1 && islower((unsigned char)line.data[1]))
 		line.data[0] = (char)tolower((unsigned char)line.data[0]);
-	if (cut < line.len) {
+	if (cut < line.len || first < len) {
 		buf_add(out, line.data, cut);
 		buf_adds(out, "…");
 	} else {
@@ -760,6 +761,14 @@ static size_t schema_chars(const struct run_spec *s)
 	return s->output_schema && !of_role ? strlen(s->agent.output_schema) : 0;
 }
 
+/* More than one line of words. */
+static bool has_rows(const char *task)
+{
+	task += strspn(task, " \t\r\n");
+	task += strcspn(task, "\r\n");
+	return task[strspn(task, " \t\r\n")] != '\0';
+}
+
 /* The long ones whole, as far as there is room, and what of all their words stands nowhere here. A
  * row has a mark, so that no text passes for a row of ours. */
 static void words_text(struct buf *out, struct run_spec *const *specs, unsigned n, const char *id)
@@ -773,7 +782,7 @@ static void words_text(struct buf *out, struct run_spec *const *specs, unsigned 
 
 		context += utf8_count(s->context, strlen(s->context));
 		schema += schema_chars(s);
-		if (chars_hidden(s->task, SENTENCE_CHARS) == 0)
+		if (chars_hidden(s->task, SENTENCE_CHARS) == 0 && !has_rows(s->task))
 			continue;
 		buf_reset(&cut);
 		hidden = render_cut(&cut, s->task, quote_room((size_t)s->group.size), true);

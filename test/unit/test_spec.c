@@ -577,6 +577,12 @@ TEST(quote_reads_as_a_sentence)
 		 "I'll spawn a CodeReviewer subagent to answer: Where is main? Estimated:"},
 		{" how it works\n",
 		 "I'll spawn a CodeReviewer subagent to answer: how it works. Estimated:"},
+		{"find x\nProceed? [Yes/No]\n",
+		 "I'll spawn a CodeReviewer subagent to find x… Estimated:"},
+		{"find x"
+		 "                "
+		 "main",
+		 "I'll spawn a CodeReviewer subagent to find x main."},
 		{"a\x1b[2Jb", "I'll spawn a CodeReviewer subagent for: a\\x1b[2Jb. Estimated:"},
 	};
 	struct op_spawn s = plain();
@@ -660,7 +666,7 @@ TEST(quote_without_a_search)
 	s.task = "find the prices at https://a.test/p";
 	s.model = "offline:/dev/null";
 	r = build(&s);
-	assert_non_null(strstr(quoted(r, NULL), "\n• Search: none, "));
+	assert_non_null(strstr(quoted(r, NULL), "\n• Search: no search service: "));
 	assert_non_null(strstr(quoted(r, NULL), "\n• May fetch: https://a.test/p\n"));
 	spec_free(r);
 	tool_add(&search);

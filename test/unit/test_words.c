@@ -237,9 +237,7 @@ TEST(quote)
 	      WORDS_AT_MOST "5 min" WORDS_IN_ALL ", " WORDS_AS
 			    "Researcher, " WORDS_WITH WORDS_THINKING ", " WORDS_WITHOUT "run_bash");
 	shows("\n• TOO LOW A LIMIT: $0.01 pays no call", WORDS_QUOTE_UNPAID("$0.01 pays no call"));
-	shows("\n• Search: none, no search service is there: it can only read addresses that its "
-	      "task "
-	      "names (`ava doctor` says how to have one)",
+	shows("\n• Search: no search service: can only read addresses that the task names",
 	      WORDS_QUOTE_NO_SEARCH);
 	shows("Proceed? [Yes/No]", WORDS_PROCEED WORDS_PROCEED_YES);
 	shows("Proceed? [Yes, all three/No]", WORDS_PROCEED WORDS_PROCEED_ALL);
