@@ -734,10 +734,10 @@ TEST(quote_names_the_fallback)
 		quote_make(&q, &r, 1, &quote);
 		assert_int_equal(quote_text(&text, &q, &r, 1, "P-1", NULL), 0);
 		assert_int_equal(quote_encode(&text, &q, &r, 1), 0);
-		assert_true(
-			(strstr(text.data, "• Model: anthropic/claude-haiku-4-5; where it is "
-					   "overloaded anthropic/claude-sonnet-4-5\n• Limits: ") !=
-			 NULL) == (set == 1));
+		assert_true((strstr(text.data,
+				    "• Model: anthropic/claude-haiku-4-5; where it does not "
+				    "answer anthropic/claude-sonnet-4-5\n• Limits: ") != NULL) ==
+			    (set == 1));
 		assert_true((strstr(text.data, "\"fallback\":[\"anthropic/claude-sonnet-4-5\"]") !=
 			     NULL) == (set == 1));
 		buf_fini(&text);
