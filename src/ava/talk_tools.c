@@ -733,8 +733,9 @@ static const struct talk_tool tool_rows[] = {
 /* The first two rows name the roles, and which there are depends on the working folder and
  * on what stands in it when a conversation begins: each set of roles has rows of its own,
  * which stay, because conversations point to them. */
-#define CHOICES_MAX  64 /* sets */
-#define CHOICE_ROLES 40 /* that are named to her */
+#define CHOICES_MAX   64 /* sets */
+#define CHOICE_ROLES  40 /* that are named to her */
+#define CHOICE_MODELS 16 /* of models.list, likewise */
 
 struct choice {
 	struct talk_tool rows[2];
@@ -788,6 +789,7 @@ static void add_roles(struct buf *b, const struct role_list *all, const struct s
 		buf_adds(&about, ". No search service is there: who reads pages needs their "
 				 "addresses in the task; do not promise a search");
 	buf_init(&safe, 1u << 17);
+	buf_adds(&about, "; the person's own: files, see `ava roles`");
 	notice_escape(&safe, about.data ? about.data : "", about.len);
 	buf_adds(b, "],\"description\":");
 	json_escape(b, safe.data ? safe.data : "", safe.len);
@@ -796,37 +798,50 @@ static void add_roles(struct buf *b, const struct role_list *all, const struct s
 	buf_fini(&safe);
 }
 
-/* Which roles and models there are, and what they cost. */
+/* "claude-haiku 1.00/5.00", behind what is there; false: it cannot be called. */
+static bool add_model(struct buf *prices, const char *name, struct model *m)
+{
+	if (model_resolve(name, m, NULL, NULL) != 0)
+		return false;
+	buf_addf(prices, "%s%s ", prices->len ? "; " : "", name);
+	if (m->price.input < 0)
+		buf_adds(prices, "unknown");
+	else
+		buf_addf(prices, "%.2f/%.2f", (double)m->price.input / 1e6,
+			 (double)m->price.output / 1e6);
+	return true;
+}
+
+/* Which roles and models there are, and what they cost. A person may name any other model. */
 static void add_choices(struct buf *b, const struct role_list *all, const struct settings *set)
 {
 	static const char *const names[] = {"claude-haiku", "claude-sonnet", "claude-opus"};
-	struct buf models, prices;
-	char first[sizeof(((struct model *)0)->id)] = "";
+	char name[64], first[sizeof(((struct model *)0)->id)] = "";
+	const struct model_row *own;
 	bool differ = false;
+	struct buf prices;
 	struct model m;
 
-	buf_init(&models, 8192);
 	buf_init(&prices, 8192);
 	add_roles(b, all, set);
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-		if (model_resolve(names[i], &m, NULL, NULL) != 0)
+		if (!add_model(&prices, names[i], &m))
 			continue;
 		differ |= first[0] && strcmp(first, m.id) != 0;
 		snprintf(first, sizeof(first), "%s", m.id);
-		buf_addf(&models, "%s\"%s\"", models.len ? "," : "", names[i]);
-		buf_addf(&prices, "%s%s ", prices.len ? "; " : "", names[i]);
-		if (m.price.input < 0)
-			buf_adds(&prices, "unknown");
-		else
-			buf_addf(&prices, "%.2f/%.2f", (double)m.price.input / 1e6,
-				 (double)m.price.output / 1e6);
+	}
+	for (size_t i = 0; (own = models_own(i)) != NULL && i < CHOICE_MODELS; i++) {
+		const char *called = own->aliases ? own->aliases : own->id;
+
+		snprintf(name, sizeof(name), "%.*s", (int)strcspn(called, " "), called);
+		differ |= add_model(&prices, name, &m) && strcmp(first, m.id) != 0;
 	}
 	if (differ) /* else there is nothing to choose */
 		buf_addf(b,
-			 "\"model\":{\"type\":\"string\",\"enum\":[%s],\"description\":\"leave it "
-			 "out for the role's own. Dollars per million tokens, in/out: %s\"},",
-			 models.data, prices.data);
-	buf_fini(&models);
+			 "\"model\":{\"type\":\"string\",\"maxLength\":120,\"description\":"
+			 "\"leave it out for the role's own; or as the person says. Dollars per "
+			 "million tokens, in/out: %s\"},",
+			 prices.data);
 	buf_fini(&prices);
 }
 
@@ -864,7 +879,10 @@ static const char spawn_rest[] = TASK
 
 static const char parallel_rest[] = TASK
 	"\"context\":{\"type\":\"string\",\"maxLength\":100000}," PRESET "}," TIMEOUT "}," CENTS
-	"}" RUN_END "}," CENTS ",\"description\":\"of all of them together\"}," TIMEOUT
+	"},\"max_tokens\":{\"type\":\"integer\",\"minimum\":1},"
+	"\"max_iterations\":{\"type\":\"integer\",\"minimum\":1},"
+	"\"extended_thinking\":{\"type\":\"boolean\"}" RUN_END "}," CENTS
+	",\"description\":\"of all of them together\"}," TIMEOUT
 	",\"description\":\"seconds for all of them together\"},"
 	"\"chain\":{\"type\":\"boolean\",\"description\":\"" WORDS_HANDED_ON "\"},"
 	"\"share\":{\"type\":\"boolean\",\"description\":\"each may read what the others found, "

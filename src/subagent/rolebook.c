@@ -496,6 +496,7 @@ const struct role *role_find(const char *name, const char *cwd, struct ava_error
 	const struct role_entry *e = NULL;
 	const struct role *role = NULL;
 	struct role_list all;
+	char own[PATH_MOST] = "";
 	struct buf names;
 
 	if (roles_list(cwd, &all) != 0) {
@@ -513,8 +514,11 @@ const struct role *role_find(const char *name, const char *cwd, struct ava_error
 	if (!e) {
 		buf_init(&names, 1u << 16);
 		say_names(&names, &all);
-		err_set(err, AVA_EINVAL, "unknown role %.60s: there are %.300s", name,
-			names.data ? names.data : "none");
+		(void)settings_config_path("agents/NAME.md", own, sizeof(own), NULL);
+		err_set(err, AVA_EINVAL,
+			"unknown role %.60s: there are %.300s; one of your own is a file: %.200s "
+			"(doc/ROLES.md)",
+			name, names.data ? names.data : "none", own);
 		buf_fini(&names);
 	}
 	role_list_free(&all);

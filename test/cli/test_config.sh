@@ -130,7 +130,7 @@ run "$AVA" doctor
 lacks 'a config.yaml that the daemon has read: no word' 'was written after' "$OUT"
 touch -d '1 minute' "$CONF/config.yaml"
 minds 'one that was written since' "$CONF/config.yaml was written after the daemon had started"
-contains 'and what to do' "\`kill $DAEMON\`, and the next command starts one" "$OUT"
+contains 'and what to do' 'stood there then: `ava restart`' "$OUT"
 touch -d '1 hour ago' "$CONF/config.yaml"
 run "$AVA" status
 lacks 'the same keys: no word' "the daemon has" "$ERR"

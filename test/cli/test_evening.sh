@@ -3,7 +3,9 @@
 # changed, and a pipe that hears at once. `ava` starts the daemon itself, as for a person.
 . "${0%/*}/lib.sh"
 . "$LIB/models.sh"
-models turns=1
+models turns=1 --log "$T/log"
+mkdir -p "$XDG_CONFIG_HOME/ava"
+echo 'models: {list: [{id: openai/tea-1, alias: tea, context: 64000, prices: {input: 1, output: 2}}]}' >"$XDG_CONFIG_HOME/ava/config.yaml"
 mkdir "$T/work"
 cd "$T/work" || exit 99
 echo text >a.txt
@@ -34,12 +36,16 @@ echo hello | "$AVA" >"$OUT" 2>&1
 contains 'a wrong key is taken, and refused' 'anthropic refused the key (401)' "$OUT"
 contains 'with what to do' 'set a valid ANTHROPIC_API_KEY, then `ava restart`, and say it again' "$OUT"
 lacks 'and no word of processes' 'kill' "$OUT"
-export ANTHROPIC_API_KEY=$good
+export ANTHROPIC_API_KEY=$good OPENAI_API_KEY=$good
 echo hello | "$AVA" >"$OUT" 2>&1
 lacks 'the right one too, without a command' 'refused the key' "$OUT"
 contains 'and Ava answers' 'Ava: ' "$OUT"
 second=$("$AVA" doctor --json | jq .avad_pid)
 check 'by another daemon' [ "$first" != "$second" ]
+contains 'who knows the models of the person' '; tea ' "$T/log"
+run "$AVA" run --role custom --yes 'x'
+exits 'a role that there is not' 2
+contains 'and how to make one' "one of your own is a file: $XDG_CONFIG_HOME/ava/agents/NAME.md (doc/ROLES.md)" "$ERR"
 
 # --- at work it keeps its key, and says so ----------------------------------------------
 rules '{"first":"look_long","play":"first=60000"}'
@@ -86,7 +92,7 @@ check 'what she waits for is told at once' wait_for 10 says 'nothing answers at 
 check 'she gives up after a minute' skip_until 100 says 'Ava cannot answer: nothing answers at'
 leave
 at_most 'and not later' 90 $((clock_ms / 1000))
-export AVA_MODELS_FALLBACK=openai/gpt-5-mini OPENAI_API_KEY=$good
+export AVA_MODELS_FALLBACK=openai/gpt-5-mini
 stop_daemon
 start_daemon || { result 1 'avad serves' || finish; }
 talking other

@@ -144,6 +144,8 @@ TEST(edit)
 	unlink(below("config/ava/agents/e.md"));
 	assert_int_equal(text_of("edited", "", text), AVA_EINVAL);
 	assert_non_null(strstr(text, "unknown role edited: there are web_crawler, code_reviewer"));
+	assert_non_null(
+		strstr(text, "/ava/agents/NAME.md (doc/ROLES.md)")); /* and how to add one */
 	assert_string_equal(held->instructions, "one");
 	role_release(held);
 }
