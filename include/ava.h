@@ -565,13 +565,15 @@ AVA_API void ava_unwatch(struct ava_watch *watch); /* NULL is allowed */
 
 struct ava_trace; /* opaque */
 
-/* An empty trace. `id` NULL: a fresh name; `parent` NULL: "". *copied* */
+/* An empty trace that starts now, or with the first of its events where that is earlier. `id`
+ * NULL: a fresh name; `parent` NULL: "". *copied* */
 AVA_API int ava_trace_new(struct ava_trace **trace, const char *id, const char *parent,
 			  struct ava_error *err);
 AVA_API void ava_trace_free(struct ava_trace *trace); /* NULL is allowed */
 /* Append an event: one line of a log, or any JSON object with the keys of one, of
  * which only "eventType" must be there (a time that is missing is now). *copied*
- * AVA_EINVAL: it is none, AVA_ETOOBIG, AVA_ENOMEM; then nothing changed. */
+ * AVA_EINVAL: it is none, or of no kind of ava's (one of your own is Custom); AVA_ETOOBIG,
+ * AVA_ENOMEM; then nothing changed. */
 AVA_API int ava_trace_append(struct ava_trace *trace, const char *json, size_t len,
 			     struct ava_error *err);
 /* All events of all of them in one: in the order of their lsn, of their time

@@ -273,6 +273,10 @@ static int cancel_run(int argc, char **argv)
 	struct client *c;
 	int code;
 
+	if (argc == 1 && strcmp(argv[0], "all") == 0) { /* as in a conversation */
+		o.all = true;
+		argc = 0;
+	}
 	if (o.all == (argc > 0))
 		return cli_error(CLI_USAGE, o.all ? "give ids or --all, not both"
 						  : "give it the ids of runs, or --all");
@@ -711,9 +715,8 @@ static int replay_run(int argc, char **argv)
 	return code;
 }
 
-const struct command cmd_cancel =
-	COMMAND("cancel", "S-id...|G-id|--all", 0, -1, "stop runs for good", NULL,
-		OPTIONS(cancel_opts), cancel_run);
+const struct command cmd_cancel = COMMAND("cancel", "S-id...|G-id|all", 0, -1, "stop runs for good",
+					  NULL, OPTIONS(cancel_opts), cancel_run);
 const struct command cmd_confirm =
 	COMMAND("confirm", "P-id", 1, 1, "say yes to a quote: start what was quoted",
 		"On a terminal the quote is shown first, and your answer is asked for.\n"

@@ -51,6 +51,8 @@ int ava_trace_new(struct ava_trace **out, const char *id, const char *parent, st
 	arena_init(&t->mem, TRACE_BYTES_MAX);
 	arena_init(&t->answer, TRACE_BYTES_MAX);
 	t->mem.chunk = 16u << 10;
+	if (id == NULL || id[0] != '\0') /* else it is that of the events that come */
+		t->start_ms = clock_wall_ms();
 	if (id == NULL)
 		id_trace_name(never, NULL, &name);
 	id = id != NULL ? id : name.text;
@@ -286,7 +288,9 @@ static int place(struct ava_trace *t, const char *line, size_t len, struct ava_e
 	return 0;
 }
 
-int ava_trace_append(struct ava_trace *t, const char *json, size_t len, struct ava_error *err)
+/* `known`: its kind must be one of ours; a log may be one of a later version. */
+static int trace_add(struct ava_trace *t, const char *json, size_t len, bool known,
+		     struct ava_error *err)
 {
 	struct event_view v;
 	struct buf line;
@@ -305,6 +309,10 @@ int ava_trace_append(struct ava_trace *t, const char *json, size_t len, struct a
 		if (rv == 0)
 			rv = place(t, line.data, line.len, err);
 	}
+	if (rv == 0 && known && t->events[t->n].kind < 0)
+		rv = err_set(err, AVA_EINVAL,
+			     "%.60s is no eventType: one of your own is Custom, with customType",
+			     t->events[t->n].shown.type);
 	if (rv == 0)
 		rv = check_inside(t, &t->events[t->n], err);
 	if (rv == 0) {
@@ -313,6 +321,11 @@ int ava_trace_append(struct ava_trace *t, const char *json, size_t len, struct a
 	}
 	buf_fini(&line);
 	return rv;
+}
+
+int ava_trace_append(struct ava_trace *t, const char *json, size_t len, struct ava_error *err)
+{
+	return trace_add(t, json, len, true, err);
 }
 
 void ava_trace_info(const struct ava_trace *t, struct ava_trace_info *out)
@@ -533,7 +546,7 @@ static int parse_event(struct ava_trace *t, const json_t *event, size_t i, struc
 	if (rv != 0)
 		rv = err_set(err, rv, "it is too large or nested too deep");
 	else
-		rv = ava_trace_append(t, text.data, text.len, err);
+		rv = trace_add(t, text.data, text.len, false, err);
 	buf_fini(&text);
 	return rv == 0 ? 0 : err_wrap(err, rv, "event %zu", i + 1);
 }
@@ -586,7 +599,7 @@ static int read_line(struct ava_trace *t, const char *line, size_t len, size_t n
 {
 	struct ava_error e = {0};
 	char text[sizeof(e.text) + 64];
-	int rv = ava_trace_append(t, line, len, &e);
+	int rv = trace_add(t, line, len, false, &e);
 
 	if (rv == 0)
 		return 0;

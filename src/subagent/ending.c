@@ -267,8 +267,8 @@ static void commit(void *user)
 		}
 		buf_fini(&result);
 		record_complete(d, r, j->end.status, j->end.stop_reason, j->end.summary, hash);
-		group_run_ends(r, d, j->end.status, j->end.summary);
 		record_session_end(d, r, j->end.status, j->end.summary);
+		group_run_ends(r, d, j->end.status, j->end.summary); /* a chain's next one starts */
 		logbook_run_path(r->id.text, path);
 		draft_part(d, DRAFT_DROP, path);
 		run_messages_path(r, path);

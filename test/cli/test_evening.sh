@@ -58,7 +58,8 @@ run "$AVA" restart --now --json
 exits 'restart, at once' 0
 check 'is another process' [ "$(jq .pid "$OUT")" != "$second" ]
 check 'and the run goes on' wait_for 20 sh -c "\"$AVA\" ps -a --json | grep -q $run_id"
-"$AVA" cancel "$run_id" >/dev/null 2>&1
+run "$AVA" cancel all --yes
+exits 'cancel all, as in a conversation' 0
 run "$AVA" stop
 exits 'stop' 0
 contains 'says so' 'has stopped' "$OUT"

@@ -178,6 +178,12 @@ static const struct wanted bare[] = {
 	{"w/o run_bash", .without = "run_bash"},
 	{"use haiku, max 5 minutes, without bash", .model = "claude-haiku", .time = 300000,
 	 .without = "bash"},
+	{"no thinking, 5 replies, without run_bash|5 replies, without run_bash and no thinking",
+	 .thinking = 2, .iterations = 5, .without = "run_bash"},
+	{"no thinking, without run_bash, max 20 cents", .thinking = 2, .without = "run_bash",
+	 .cost = 200000},
+	{"without run_bash, 5 replies", .iterations = 5, .without = "run_bash"},
+	{"5 replies, no thinking", .iterations = 5, .thinking = 2},
 };
 
 /* The next of a list with bars between, into `out`; false: none is left. */

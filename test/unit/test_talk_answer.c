@@ -488,6 +488,9 @@ TEST(parallel)
 		file = unit_read(session_file(w, id, ""), &len);
 		assert_non_null(strstr(file, i ? "\"mode\":\"chain\"" : "\"mode\":\"parallel\""));
 		assert_null(strstr(file, "\"mode\":\"single\""));
+		if (i == 1) /* one ends, and the next begins */
+			assert_true(strstr(file, "subagent:complete") <
+				    strstr(strstr(file, "subagent:start") + 1, "subagent:start"));
 		free(file);
 	}
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/util.h"
 #include "codec/json.h"
 #include "event/trace.h"
@@ -639,3 +640,30 @@ TEST(trace_without_memory)
 }
 
 UNIT_GROUP(.first = event_lines_load);
+
+/* It starts when it is made, or with an earlier event; a kind that there is not is refused. */
+TEST(begins)
+{
+	static const char made[] = "{\"eventType\":\"Custom\",\"content\":{\"customType\":\"x\"}}";
+	static const char early[] = "{\"eventType\":\"Activity\",\"timestamp\":"
+				    "\"2026-01-01T00:00:00.000Z\"}";
+	static const char odd[] = "{\"eventType\":\"Nope\"}";
+	int64_t before = clock_wall_ms();
+	struct ava_trace_info i;
+	struct ava_error err;
+	struct ava_trace *t;
+
+	assert_int_equal(ava_trace_new(&t, NULL, NULL, &err), 0);
+	ava_trace_info(t, &i);
+	assert_in_range(i.start_ms, before, clock_wall_ms());
+	assert_int_equal(ava_trace_append(t, odd, strlen(odd), &err), AVA_EINVAL);
+	assert_non_null(strstr(err.text, "Nope is no eventType"));
+	assert_int_equal(ava_trace_append(t, made, strlen(made), &err), 0);
+	ava_trace_info(t, &i);
+	assert_in_range(i.start_ms, before, clock_wall_ms());
+	assert_int_equal(ava_trace_append(t, early, strlen(early), &err), 0);
+	ava_trace_info(t, &i);
+	assert_true(i.start_ms < before);
+	assert_int_equal(i.events, 2);
+	ava_trace_free(t);
+}
