@@ -4,6 +4,7 @@
 #include "cli/changes.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/words.h"
@@ -16,7 +17,7 @@ static const char *files_word(const json_t *patch)
 	return json_get_int(patch, "files", 0) == 1 ? "file" : "files";
 }
 
-void changes_show(FILE *f, const json_t *patch)
+static void changes_lines(FILE *f, const json_t *patch)
 {
 	int64_t files = json_get_int(patch, "files", 0), more;
 	const json_t *list = json_object_get(patch, "changed"), *one;
@@ -47,6 +48,19 @@ void changes_show(FILE *f, const json_t *patch)
 	more = json_get_int(patch, "left_out_files", 0) - (int64_t)json_array_size(list);
 	if (more > 0)
 		fprintf(f, "  left out: %" PRId64 " more\n", more);
+}
+
+void changes_show(FILE *f, const json_t *patch)
+{
+	char *text = NULL;
+	size_t len = 0;
+	FILE *lines = open_memstream(&text, &len);
+
+	if (lines != NULL)
+		changes_lines(lines, patch);
+	if (lines != NULL && fclose(lines) == 0)
+		term_put(f, term_width(f), text, len, 0, 0);
+	free(text);
 }
 
 void changes_section(FILE *f, const json_t *result)

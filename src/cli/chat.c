@@ -273,11 +273,13 @@ static int show_quotes(struct chat *c, struct ava_error *err)
 
 static void show_said(struct chat *c, const char *text)
 {
+	static const char elsewhere[] = "You, elsewhere: ";
+
 	speech_close(&c->speech);
 	term_colour(stdout, TERM_BOLD);
-	fputs("You, elsewhere: ", stdout);
+	fputs(elsewhere, stdout);
 	term_colour(stdout, TERM_PLAIN);
-	term_text(stdout, text, strlen(text), true);
+	term_theirs(stdout, term_width(stdout), text, strlen(text), sizeof(elsewhere) - 1);
 	putchar('\n');
 }
 
@@ -661,7 +663,7 @@ static void show_words(const char *whose, const json_t *message)
 		if (hers)
 			markdown_show(stdout, text, shown, column);
 		else
-			term_text(stdout, text, shown, true);
+			term_theirs(stdout, term_width(stdout), text, shown, column);
 		cut |= shown < len;
 		column = 0;
 	}

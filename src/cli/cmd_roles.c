@@ -156,7 +156,7 @@ static void show_whole(const json_t *r)
 
 	show_head(r);
 	putchar('\n');
-	term_text(stdout, text, strlen(text), true);
+	term_theirs(stdout, term_width(stdout), text, strlen(text), 0);
 	putchar('\n');
 }
 

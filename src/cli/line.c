@@ -39,7 +39,7 @@
 #define HISTORY_SIZE  1000 /* entries */
 #define HISTORY_ENTRY 4096 /* bytes; longer ones are not kept */
 #define HISTORY_FILE  ((off_t)512 << 10)
-#define TAIL_LINES    6 /* of a text that is not done, at the most so many rows each */
+#define TAIL_LINES    12 /* rows of a text that is not done, at the most */
 
 struct line {
 	struct chat *chat; /* borrowed */
@@ -60,7 +60,7 @@ struct line {
 	char *paste[PASTES_MAX]; /* those named in the line; owned */
 	char name[PASTES_MAX][48];
 	unsigned pastes;
-	size_t tail[TAIL_LINES]; /* columns of each line of the tail that is shown */
+	size_t tail[TAIL_LINES]; /* columns of each row of the tail that is shown */
 	unsigned tail_lines;
 	bool no_tail;    /* it goes before the line is taken */
 	wchar_t pending; /* the key that takes it; 0: none */
@@ -234,26 +234,33 @@ static const char *tail_start(const char *t, size_t len)
 	return t + at;
 }
 
+/* Its last rows, behind the margin in which it will stand. */
 static void show_tail(struct line *l)
 {
-	size_t len = 0;
-	const char *t = chat_tail(l->chat, &len), *end;
+	size_t len = 0, total = 0, from = 0;
+	const char *t = chat_tail(l->chat, &len), *start;
+	char *rows = NULL;
+	FILE *memory = t != NULL && !l->no_tail ? open_memstream(&rows, &total) : NULL;
 
-	if (t == NULL || l->no_tail)
+	if (memory == NULL)
 		return;
-	end = t + len;
-	t = tail_start(t, len);
+	start = tail_start(t, len);
+	term_theirs(memory, term_width(stdout), start, len - (size_t)(start - t), 0);
+	if (fclose(memory) != 0)
+		total = 0;
+	from = total;
+	for (unsigned n = 0; from > 0; from--)
+		if (rows[from - 1] == '\n' && from < total && ++n == TAIL_LINES)
+			break;
 	term_colour(stdout, TERM_DIM);
-	while (t < end && l->tail_lines < TAIL_LINES) {
-		const char *nl = memchr(t, '\n', (size_t)(end - t));
-		size_t n = (size_t)((nl != NULL ? nl : end) - t);
-
-		l->tail[l->tail_lines++] = term_columns(t, n);
-		term_text(stdout, t, n, false);
+	for (size_t n; from < total; from += n + 1) {
+		n = strcspn(rows + from, "\n");
+		l->tail[l->tail_lines++] = term_columns(rows + from, n);
+		fwrite(rows + from, 1, n, stdout);
 		putchar('\n');
-		t += n + (nl != NULL);
 	}
 	term_colour(stdout, TERM_PLAIN);
+	free(rows);
 }
 
 static void show_hidden(struct line *l)

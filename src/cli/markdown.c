@@ -1,7 +1,7 @@
 /* Markdown; markdown.h.
  *
  * md4c reads it and calls back for each block, span and text; here they become
- * lines with a margin and styles. The library is opened when the first text is
+ * lines with margins and styles. The library is opened when the first text is
  * shown: linked, it would cost every start of the program.
  *
  * What can fail: the library is not there, or memory; then what has not been
@@ -16,7 +16,7 @@
 
 #include "base/util.h"
 #include "cli/term.h"
-#include "codec/format_of.h"
+#include "codec/utf8.h"
 
 #define LIBRARY "libmd4c.so.0"
 #define DEPTH   8 /* of margins; deeper blocks stand at the last one */
@@ -126,7 +126,9 @@ static void word(struct show *s, const char *t, size_t len)
 {
 	size_t columns = term_columns(t, len);
 
-	if (s->spaces > 0 && s->column + s->spaces + columns > s->width) {
+	if (s->spaces > UTF8_BLANKS) /* across what is styled apart */
+		s->spaces = 1;
+	if (s->spaces > 0 && s->width > 0 && s->column + s->spaces + columns > s->width) {
 		new_line(s);
 		margin(s);
 	}
@@ -134,29 +136,34 @@ static void word(struct show *s, const char *t, size_t len)
 	restyle(s);
 	term_text(s->f, t, len, false);
 	s->column += s->spaces + columns;
-	if (s->column > s->width) /* the terminal has broken it */
-		s->column = (s->column - 1) % s->width + 1;
 	s->spaces = 0;
 }
 
 static void words(struct show *s, const char *t, size_t len)
 {
-	if (s->width == 0 || s->code || s->table) {
+	struct buf prose;
+
+	if (s->code || s->table) {
 		restyle(s);
 		term_text(s->f, t, len, false);
 		return;
 	}
+	buf_init(&prose, len + 1);
+	if (utf8_prose(&prose, t, len) == 0) {
+		t = prose.data;
+		len = prose.len;
+	}
 	for (size_t i = 0, n; i < len; i += n) {
-		/* A tab is a blank: how wide it were depends on where it stands. */
-		for (n = 0; i + n < len && t[i + n] != ' ' && t[i + n] != '\t';)
+		for (n = 0; i + n < len && t[i + n] != ' ';)
 			n++;
 		if (n > 0)
 			word(s, t + i, n);
 		if (i + n < len) {
-			s->spaces += s->spaces < s->width;
+			s->spaces++;
 			n++;
 		}
 	}
+	buf_fini(&prose);
 }
 
 static void text(struct show *s, const char *t, size_t len)
@@ -447,46 +454,18 @@ static parse_fn library(void)
 	return parse;
 }
 
-/* What stands at the left edge is the runtime's. A line is looked at when it is whole, without its
- * styles: what begins it may be pieces of Markdown, or a word that the line before had no room for.
- */
-static bool looks_like_ours(const char *line, size_t len)
-{
-	char plain[128];
-	size_t n = 0;
-
-	if (len >= 2 && memcmp(line, "  ", 2) == 0) /* a margin */
-		return false;
-	for (size_t i = 0; i < len && n < sizeof(plain); i++) {
-		if (line[i] == '\033')
-			i += strcspn(line + i, "m"); /* ours: there is no other */
-		else
-			plain[n++] = line[i];
-	}
-	return format_imitates(plain, n);
-}
-
-static void put_lines(FILE *f, const char *t, size_t len, bool labelled)
-{
-	for (size_t n; len > 0; t += n, len -= n, labelled = false) {
-		n = strcspn(t, "\n");
-		if (!labelled && looks_like_ours(t, n))
-			fputs(term_mark(WORDS_BAR, "> "), f);
-		n += n < len;
-		fwrite(t, 1, n, f);
-	}
-}
-
 void markdown_show(FILE *f, const char *t, size_t len, size_t column)
 {
 	char *shown = NULL;
 	size_t shown_len = 0;
 	FILE *memory = open_memstream(&shown, &shown_len);
-	struct show s = {.f = memory != NULL ? memory : f,
+	size_t width = term_width(f);
+	struct buf flat;
+	struct show s = {.f = memory,
 			 .colours = term_colours(f),
 			 .at_start = true,
-			 .width = term_width(f),
-			 .column = column};
+			 .width = width > 0 ? width - 1 - TERM_MARGIN : 0,
+			 .column = MAX(column, TERM_MARGIN) - TERM_MARGIN};
 	const MD_PARSER parser = {
 		.flags = MD_FLAG_NOHTML | MD_FLAG_TABLES | MD_FLAG_STRIKETHROUGH |
 			 MD_FLAG_PERMISSIVEURLAUTOLINKS,
@@ -498,15 +477,21 @@ void markdown_show(FILE *f, const char *t, size_t len, size_t column)
 	};
 	parse_fn parse = library();
 
-	if (parse == NULL || len > (1u << 30) || parse(t, (MD_SIZE)len, &parser, &s) != 0)
-		text(&s, t, len);
-	s.style = 0;
-	restyle(&s);
-	if (!s.at_start || s.column > 0)
-		fputc('\n', s.f);
+	buf_init(&flat, SPEECH_MAX);
+	if (memory == NULL || term_flat(&flat, t, len) != 0) {
+		fputs("  [too long to show]\n", f);
+	} else {
+		if (parse == NULL || parse(flat.data, (MD_SIZE)flat.len, &parser, &s) != 0)
+			text(&s, flat.data, flat.len);
+		s.style = 0;
+		restyle(&s);
+		if (!s.at_start || s.column > 0)
+			fputc('\n', s.f);
+	}
 	if (memory != NULL && fclose(memory) == 0)
-		put_lines(f, shown, shown_len, column > 0);
+		term_put(f, width, shown, shown_len, column, TERM_MARGIN);
 	free(shown);
+	buf_fini(&flat);
 }
 
 /* ---- a text that is still coming */

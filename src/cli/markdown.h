@@ -9,8 +9,8 @@
 
 #include "base/buf.h"
 
-/* Blocks on lines of their own, ending with a newline; on a terminal lines end
- * between words. `column`: columns of the first line that are used already.
+/* Blocks on lines of their own, ending with a newline, behind the margin of what others wrote
+ * (term_theirs). `column`: columns of the first line that are used already by whose it is.
  * Styles only where `f` has colours. Where the Markdown library is missing the
  * text stands as it is. */
 void markdown_show(FILE *f, const char *text, size_t len, size_t column);

@@ -209,6 +209,8 @@ int show_table(const struct column *columns, size_t n, const json_t *rows)
  * printed as text, never as it is. */
 
 #define TEXT_COLUMNS 400 /* of a quote or a value on its line */
+#define SUMMARY_MAX  ((size_t)8 << 20)
+#define STATUS_MAX   (16u << 10)
 #define ITEMS_MAX    200
 
 void show_json(FILE *f, const json_t *v)
@@ -221,18 +223,14 @@ void show_json(FILE *f, const json_t *v)
 	fputc('\n', f);
 }
 
+/* Of the result that is being printed, whose lines are laid out when they are whole. */
+static bool some_cut, bold;
+static const json_t *shown;
+
 static void heading(FILE *f, const char *text)
 {
-	fputc('\n', f);
-	term_colour(f, TERM_BOLD);
-	fputs(text, f);
-	term_colour(f, TERM_PLAIN);
-	fputc('\n', f);
+	fprintf(f, bold ? "\n\033[1m%s\033[0m\n" : "\n%s\n", text);
 }
-
-/* Of the result that is being printed. */
-static bool some_cut;
-static const json_t *shown;
 
 static void cut(FILE *f, const char *s)
 {
@@ -286,8 +284,8 @@ static size_t place_at(const char *s, size_t *path, int64_t *line)
 	return n + 1 + digits;
 }
 
-/* Text with a word behind each place in it that was not found. */
-static void marked_text(FILE *f, const json_t *result, const char *s)
+/* A word behind each place in it that was not found. */
+static int mark_text(struct buf *out, const json_t *result, const char *s)
 {
 	size_t len = strlen(s), from = 0, at = 0, path;
 	int64_t line, all;
@@ -297,13 +295,14 @@ static void marked_text(FILE *f, const json_t *result, const char *s)
 		size_t n = place_at(s + at, &path, &line);
 
 		if (n > 0 && !stands(result, s + at, path, line, false)) {
-			term_text(f, s + from, at + n - from, true);
-			fputs(WORDS_NOT_FOUND, f);
+			buf_add(out, s + from, at + n - from);
+			buf_adds(out, WORDS_NOT_FOUND);
 			from = at + n;
 		}
 		at += n > 0 ? n : path > 0 ? path : 1;
 	}
-	term_text(f, s + from, len - from, true);
+	buf_add(out, s + from, len - from);
+	return buf_check(out);
 }
 
 static bool has_place(const json_t *item)
@@ -377,8 +376,8 @@ static void member(FILE *f, const char *key, const json_t *v)
 	if (json_is_array(v)) {
 		if (json_array_size(v) == 0)
 			return;
-		snprintf(title, sizeof(title), "%s", format_role(key).text);
-		heading(f, title);
+		snprintf(title, sizeof(title), "  %.60s", format_role(key).text);
+		heading(f, title); /* the model's */
 		items(f, v);
 		return;
 	}
@@ -475,21 +474,22 @@ static void totals(FILE *f, const json_t *result)
 {
 	const json_t *confidence = json_object_get(result, "confidence");
 	const char *id = json_str(result, "subagent_id");
+	struct buf line;
 
-	fputc('\n', f);
-	fprintf(f, WORDS_TOTALS(
-			   format_time_of(result, "duration_seconds").text,
-			   format_tokens_of(result, "tokens_used").text,
-			   format_cost_of(result, "cost_cents").text,
-			   words_amount(WORDS_LIMIT_REPLIES, json_get_int(result, "iterations", 0))
-				   .text));
+	buf_init(&line, STATUS_MAX);
+	buf_addf(&line, WORDS_TOTALS(format_time_of(result, "duration_seconds").text,
+				     format_tokens_of(result, "tokens_used").text,
+				     format_cost_of(result, "cost_cents").text,
+				     words_amount(WORDS_LIMIT_REPLIES,
+						  json_get_int(result, "iterations", 0))
+					     .text));
 	if (json_is_number(confidence) && strcmp(json_str(result, "status"), "success") == 0) {
-		fputs(", ", f);
-		fprintf(f, WORDS_CONFIDENCE(json_number_value(confidence)));
+		buf_adds(&line, ", ");
+		buf_addf(&line, WORDS_CONFIDENCE(json_number_value(confidence)));
 	}
-	fputs(", model ", f);
-	cut(f, json_str(result, "model"));
-	fputc('\n', f);
+	buf_addf(&line, ", model %.400s", json_str(result, "model"));
+	term_line(f, "\n%s", buf_check(&line) == 0 ? line.data : "");
+	buf_fini(&line);
 	term_line(f, WORDS_LOG_OF(id));
 }
 
@@ -516,17 +516,23 @@ static void files(FILE *f, const json_t *result)
 /* What the model said on its way is no result. */
 static void summary_of(FILE *f, const json_t *result)
 {
+	struct buf text;
 	const char *summary = json_str(result, "summary"), *status = json_str(result, "status");
 	static const char own[] = WORDS_STOPPED_AT; /* the runtime's, told already */
-	bool partial = json_get_bool(result, "partial", false);
+	bool partial = json_get_bool(result, "partial", false),
+	     last = partial && strcmp(status, "success") != 0;
 
 	if (summary[0] == '\0' || strcmp(summary, json_str(result, "error")) == 0 ||
 	    (partial && strcmp(status, "cancelled") == 0) ||
 	    strncmp(summary, own, sizeof(own) - 1) == 0)
 		return;
-	if (partial && strcmp(status, "success") != 0)
+	if (last)
 		fputs(WORDS_SAID_LAST, f);
-	marked_text(f, result, summary);
+	buf_init(&text, SUMMARY_MAX);
+	if (mark_text(&text, result, summary) == 0)
+		term_theirs(f, term_width(f), text.data, text.len,
+			    last ? sizeof(WORDS_SAID_LAST) - 1 : 0);
+	buf_fini(&text);
 	fputc('\n', f);
 }
 
@@ -544,21 +550,31 @@ void show_proposal(FILE *f, const json_t *proposal)
 
 void show_result(FILE *f, const json_t *result)
 {
+	static const char failed[] = "Error: ";
 	const char *error = json_str(result, "error");
+	char *text = NULL;
+	size_t len = 0;
+	FILE *lines = open_memstream(&text, &len);
 
 	some_cut = false;
+	bold = term_colours(f);
 	shown = result;
 
 	if (error[0] != '\0') {
-		fputs("Error: ", f);
-		term_text(f, error, strlen(error), true);
+		fputs(failed, f);
+		term_theirs(f, term_width(f), error, strlen(error), sizeof(failed) - 1);
 		fputc('\n', f);
 	}
 	summary_of(f, result);
-	output(f, json_object_get(result, "output"));
-	citations(f, result);
-	caveats(f, result);
-	files(f, result);
+	if (lines != NULL) {
+		output(lines, json_object_get(result, "output"));
+		citations(lines, result);
+		caveats(lines, result);
+		files(lines, result);
+	}
+	if (lines != NULL && fclose(lines) == 0)
+		term_put(f, term_width(f), text, len, 0, 0);
+	free(text);
 	changes_section(f, result);
 	totals(f, result);
 	if (some_cut)
@@ -611,20 +627,28 @@ static void question(struct progress *p, const json_t *c)
 {
 	bool approval = strcmp(json_str(c, "kind"), "approval") == 0;
 	const char *state = json_str(c, "state");
-	char who[sizeof(p->who) + 3];
+	char who[sizeof(p->who) + 3], begin[sizeof(who) + 64];
 	const json_t *choice;
+	struct buf asks;
 	size_t i;
 
 	if (strcmp(state, "asked") != 0 && strcmp(state, "parked") != 0)
 		return;
 	progress_clear(p);
 	snprintf(who, sizeof(who), "[%s]", p->who);
-	term_print(p->f, WORDS_ASKS(mark(WORDS_MARK_ASK), who, json_str(c, "question")));
+	snprintf(begin, sizeof(begin), WORDS_ASKS(mark(WORDS_MARK_ASK), who, ""));
+	term_str(p->f, begin);
+	buf_init(&asks, SUMMARY_MAX);
+	buf_adds(&asks, json_str(c, "question"));
 	json_array_foreach(json_object_get(c, "choices"), i, choice)
-		term_print(p->f, "%s%zu: %s", i > 0 ? ", " : " (", i + 1,
-			   json_is_string(choice) ? json_string_value(choice) : "?");
+		buf_addf(&asks, "%s%zu: %s", i > 0 ? ", " : " (", i + 1,
+			 json_is_string(choice) ? json_string_value(choice) : "?");
 	if (i > 0)
-		fputc(')', p->f);
+		buf_addc(&asks, ')');
+	if (buf_check(&asks) == 0)
+		term_theirs(p->f, term_width(p->f), asks.data, asks.len,
+			    term_columns(begin, strlen(begin)));
+	buf_fini(&asks);
 	term_print(p->f, "\n" WORDS_ANSWER_WITH "%s%s%s%s\n",
 		   approval && p->chat ? "yes or no, or later " : "",
 		   p->chat ? "/steer " : "ava steer ", json_str(c, "subagentId"),
@@ -674,8 +698,7 @@ static void status_words(char *out, size_t size, const char *role, const json_t 
 			       format_tokens_of(status, "tokens_used").text, more));
 }
 
-#define STATUS_MAX (16u << 10)
-#define NARROW     60
+#define NARROW 60
 
 static bool narrow(size_t columns)
 {
@@ -763,13 +786,16 @@ void progress_end(FILE *f, const char *who, const json_t *result, const json_t *
 void progress_status(FILE *f, const json_t *status)
 {
 	const char *doing = json_str(status, "current_activity");
+	size_t width = term_width(f), used;
 	char text[256];
 
 	status_words(text, sizeof(text), format_role(json_str(status, "role")).text, status, "");
 	term_str(f, text);
 	if (doing[0] != '\0') {
+		used = term_columns(text, strlen(text)) + 2;
 		fputs(": ", f);
-		term_cut(f, doing, strlen(doing), ACTIVITY_COLUMNS);
+		term_cut(f, doing, strlen(doing),
+			 width > used ? MIN(width - used, ACTIVITY_COLUMNS) : ACTIVITY_COLUMNS);
 	}
 	line_end(f);
 }

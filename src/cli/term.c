@@ -210,68 +210,142 @@ void term_print(FILE *f, const char *fmt, ...)
 	free(text);
 }
 
-/* Of text that is laid out anew a tab is a blank: how wide it were depends on where it stands. */
-static bool is_blank(char c)
+/* ---- rows
+ *
+ * A terminal that breaks a line goes on at its left edge, where only lines of ava begin. So each
+ * line is broken here, with a column to spare, and a character counts for as much as any terminal
+ * makes of it. */
+
+static size_t most_columns_of(unsigned c)
 {
-	return c == ' ' || c == '\t';
+	if ((c >= 0x231a && c <= 0x23ff) || (c >= 0x25fd && c <= 0x27bf) ||
+	    (c >= 0x2b00 && c <= 0x2bff) || (c >= 0xa960 && c <= 0xa97f) ||
+	    (c >= 0xffe0 && c <= 0xffe6) || (c >= 0x16fe0 && c <= 0x1b2ff) ||
+	    (c >= 0x1d300 && c <= 0x1d37f) || (c >= 0x1f000 && c <= 0x1f2ff))
+		return 2;
+	return c == 0xfe0f ? 1 : columns_of(c);
 }
 
-static void wrap_line(FILE *f, const char *s, size_t len, size_t width, size_t column,
-		      size_t indent)
+/* Bytes of `s` that have room behind `column` columns; up to a blank, where one comes late enough.
+ */
+static size_t row_of(const char *s, size_t len, size_t column, size_t limit)
 {
-	size_t at = 0;
+	size_t blank = 0, used;
 
-	while (at < len) {
-		size_t spaces = 0, word = 0, columns;
+	for (size_t i = 0; i < len; i += used) {
+		const char *end = s[i] == '\033' ? memchr(s + i, 'm', len - i) : NULL;
 
-		while (at + spaces < len && is_blank(s[at + spaces]))
-			spaces++;
-		while (at + spaces + word < len && !is_blank(s[at + spaces + word]))
-			word++;
-		columns = term_columns(s + at + spaces, word);
-		if (column > indent && word > 0 && column + spaces + columns >= width) {
-			fprintf(f, "\n%*s", (int)indent, "");
-			column = indent;
-		} else {
-			fprintf(f, "%*s", (int)spaces, "");
-			column += spaces;
-		}
-		term_text(f, s + at + spaces, word, false);
-		column += columns;
-		at += spaces + word;
+		used = end != NULL ? (size_t)(end - s) - i + 1 : 0; /* a style of ours */
+		if (used > 0)
+			continue;
+		column += most_columns_of(decode(s + i, len - i, &used));
+		if (s[i] == ' ' && column > limit / 2)
+			blank = i + 1;
+		if (column > limit)
+			return blank > 0 ? blank - 1 : i;
 	}
+	return len;
+}
+
+static void put_line(FILE *f, size_t width, const char *s, size_t len, size_t column, size_t indent)
+{
+	size_t n = width == 0 ? len : row_of(s, len, column, width - 1);
+
+	fwrite(s, 1, n, f);
+	while (n < len) {
+		s += n;
+		len -= n;
+		n = strspn(s, " "); /* behind each text there is something else */
+		n = MIN(n, len);
+		s += n;
+		len -= n;
+		fprintf(f, "\n%*s", (int)indent, "");
+		n = row_of(s, len, indent, width - 1);
+		fwrite(s, 1, n, f);
+	}
+}
+
+/* Where a line that is broken goes on: below its own words, never at the edge. */
+static size_t below(const char *s, size_t len, size_t width, size_t margin)
+{
+	static const char bullet[] = "\xe2\x80\xa2 ";
+	size_t n = 0;
+
+	while (n < len && s[n] == ' ')
+		n++;
+	if ((len - n > 2 && memcmp(s + n, "- ", 2) == 0) ||
+	    (len - n > 4 && memcmp(s + n, bullet, 4) == 0))
+		n += 2;
+	n = MAX(n + margin, TERM_MARGIN);
+	return n < width / 2 ? n : TERM_MARGIN;
+}
+
+void term_put(FILE *f, size_t width, const char *s, size_t len, size_t column, size_t margin)
+{
+	for (size_t n; len > 0; s += n, len -= n, column = 0) {
+		const char *nl = memchr(s, '\n', len);
+
+		n = nl != NULL ? (size_t)(nl - s) : len;
+		if (n > 0 && column == 0)
+			fprintf(f, "%*s", (int)margin, "");
+		put_line(f, width, s, n, column > 0 ? column : margin, below(s, n, width, margin));
+		if (nl != NULL)
+			fputc('\n', f);
+		n += nl != NULL;
+	}
+}
+
+/* Where a tab ends depends on where it stands: in text that is laid out anew it is blanks. */
+int term_flat(struct buf *out, const char *s, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (s[i] == '\t')
+			buf_adds(out, "    ");
+		else
+			buf_addc(out, s[i]);
+	return buf_check(out);
+}
+
+void term_theirs(FILE *f, size_t width, const char *s, size_t len, size_t column)
+{
+	struct buf flat, prose, safe;
+
+	buf_init(&flat, TEXT_MAX);
+	buf_init(&prose, TEXT_MAX);
+	buf_init(&safe, TEXT_MAX);
+	if (term_flat(&flat, s, len) == 0 && utf8_prose(&prose, flat.data, flat.len) == 0 &&
+	    convert(&safe, prose.data, prose.len, true) == 0)
+		term_put(f, width, safe.data, safe.len, column, TERM_MARGIN);
+	else
+		fputs("  [too long to show]", f);
+	buf_fini(&flat);
+	buf_fini(&prose);
+	buf_fini(&safe);
 }
 
 void term_wrapped_line(FILE *f, const char *s, size_t len, size_t column, size_t indent)
 {
 	size_t width = term_width(f);
+	struct buf safe;
 
-	if (width == 0)
-		term_text(f, s, len, false);
-	else
-		wrap_line(f, s, len, width, column, indent < width / 2 ? indent : 0);
+	buf_init(&safe, TEXT_MAX);
+	if (convert(&safe, s, len, false) == 0 && safe.len > 0)
+		put_line(f, width, safe.data, safe.len, column, indent < width / 2 ? indent : 0);
+	buf_fini(&safe);
 }
 
 void term_wrapped(FILE *f, const char *s, size_t len)
 {
-	static const char bullet[] = "\xe2\x80\xa2 ";
 	size_t width = term_width(f);
+	struct buf flat, safe;
 
-	if (width == 0) {
-		term_text(f, s, len, true);
-		return;
-	}
-	while (len > 0) {
-		const char *nl = memchr(s, '\n', len);
-		size_t n = nl != NULL ? (size_t)(nl - s) : len;
-
-		wrap_line(f, s, n, width, 0, n > 4 && memcmp(s, bullet, 4) == 0 ? 2 : 0);
-		if (nl == NULL)
-			return;
-		fputc('\n', f);
-		s += n + 1;
-		len -= n + 1;
-	}
+	buf_init(&flat, TEXT_MAX);
+	buf_init(&safe, TEXT_MAX);
+	if ((width > 0 ? term_flat(&flat, s, len) : buf_add(&flat, s, len)) == 0 &&
+	    convert(&safe, flat.data, flat.len, true) == 0 && safe.len > 0)
+		term_put(f, width, safe.data, safe.len, 0, 0);
+	buf_fini(&flat);
+	buf_fini(&safe);
 }
 
 void term_line(FILE *f, const char *fmt, ...)

@@ -26,8 +26,20 @@ void term_text(FILE *f, const char *s, size_t len, bool keep_newlines);
 void term_str(FILE *f, const char *s);
 /* A part of a line, made safe as a whole; a newline that `fmt` begins or ends with is one. */
 void term_print(FILE *f, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* What a model wrote, or anybody but ava: each of its rows begins with TERM_MARGIN blanks, but the
+ * first where `column` columns of that are used, so that nothing in it stands where lines of ava
+ * begin. Rows end at `width` (0: never), and many blanks in a row are one. A newline at its end
+ * only where it has one. */
+#define TERM_MARGIN 2u
+void term_theirs(FILE *f, size_t width, const char *s, size_t len, size_t column);
+/* The same of what is fit to be shown, blanks and all, with styles of ours; margin: 0 or
+ * TERM_MARGIN. */
+void term_put(FILE *f, size_t width, const char *s, size_t len, size_t column, size_t margin);
+/* A copy with blanks for tabs: where one ends depends on where it stands. */
+struct buf;
+int term_flat(struct buf *out, const char *s, size_t len);
 /* Text of lines, newlines kept; on a terminal a line that is too long goes on
- * between two words, below its own beginning where that is a list's mark. */
+ * between two words, below its own beginning, and never at the left edge. */
 void term_wrapped(FILE *f, const char *s, size_t len);
 /* A line of our own, wrapped so; flushed. */
 void term_line(FILE *f, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

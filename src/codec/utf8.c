@@ -238,6 +238,36 @@ bool utf8_blank(uint32_t c)
 	       c == 0x202f || c == 0x205f || c == 0x2800 || c == 0x3000;
 }
 
+/* Characters of no ink that `s` begins with: blanks, and what does not show among them. */
+static size_t blank_run(const char *s, size_t len, size_t *bytes)
+{
+	size_t run = 0, n;
+	uint32_t c;
+
+	for (*bytes = 0; *bytes < len; *bytes += n, run++) {
+		n = utf8_decode(s + *bytes, len - *bytes, &c);
+		if (n == 0 || !(utf8_blank(c) || is_hidden(c) || c == 0x200c || c == 0x200d ||
+				c == 0x115f || c == 0x1160 || c == 0x3164 || c == 0xffa0))
+			break;
+	}
+	return run;
+}
+
+int utf8_prose(struct buf *out, const char *s, size_t len)
+{
+	size_t kept = 0, bytes;
+
+	for (size_t i = 0; i<len; i += bytes> 0 ? bytes : 1) {
+		if (blank_run(s + i, len - i, &bytes) <= UTF8_BLANKS)
+			continue;
+		buf_add(out, s + kept, i - kept);
+		buf_addc(out, ' ');
+		kept = i + bytes;
+	}
+	buf_add(out, s + kept, len - kept);
+	return buf_check(out);
+}
+
 size_t utf8_seen(char *out, size_t size, const char *s, size_t len)
 {
 	size_t used = 0;

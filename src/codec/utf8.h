@@ -34,6 +34,9 @@ int utf8_shown(struct buf *out, const char *s, size_t len);
 
 /* A blank of any kind, but no line end. */
 bool utf8_blank(uint32_t cp);
+/* A copy in which blanks of all kinds, more than UTF8_BLANKS in a row, are one space. */
+#define UTF8_BLANKS 8
+int utf8_prose(struct buf *out, const char *s, size_t len);
 
 /* How a line begins to whoever looks at it: blanks of all kinds are one space, none is at the
  * start, and what does not show in what utf8_terminal lets through (joiners, soft hyphens,

@@ -31,9 +31,26 @@ const char tg_text_help[] =
 	"/new - begin a new conversation\n\n"
 	"Answer to a question of a run, a quote or a run's line by replying to that message.";
 
-static void add_clean(struct buf *out, const char *s, size_t chars)
+/* What a model wrote: each line behind the bar, with which no line of ava's begins. Where `begun`,
+ * the first goes on a line of ours. */
+static void add_theirs(struct buf *out, const char *s, size_t chars, bool begun)
 {
-	(void)utf8_terminal(out, s, utf8_prefix(s, strlen(s), chars), true);
+	size_t len = utf8_prefix(s, strlen(s), chars);
+	struct buf text;
+
+	buf_init(&text, TG_TEXT_BYTES);
+	if (utf8_prose(&text, s, len) == 0)
+		len = text.len;
+	s = text.data ? text.data : "";
+	for (size_t n; len > 0; s += n, len -= n, begun = false) {
+		const char *nl = memchr(s, '\n', len);
+
+		n = nl ? (size_t)(nl - s) + 1 : len;
+		if (!begun)
+			buf_adds(out, WORDS_BAR);
+		(void)utf8_terminal(out, s, n, true);
+	}
+	buf_fini(&text);
 }
 
 void tg_text_run(struct buf *out, const json_t *run)
@@ -64,7 +81,7 @@ void tg_text_run(struct buf *out, const json_t *run)
 	if (!doing[0])
 		return;
 	buf_init(&clean, 16 * PREVIEW);
-	add_clean(&clean, doing, PREVIEW);
+	add_theirs(&clean, doing, PREVIEW, true);
 	doing = clean.data ? clean.data : "";
 	buf_addc(out, '\n');
 	if (!still)
@@ -84,12 +101,12 @@ static void add_output(struct buf *out, const json_t *output)
 		return;
 	buf_adds(out, "\n\n");
 	if (json_is_string(output)) {
-		add_clean(out, json_string_value(output), SIZE_MAX);
+		add_theirs(out, json_string_value(output), SIZE_MAX, false);
 		return;
 	}
 	pretty = json_dumps(output, JSON_INDENT(2) | JSON_ENCODE_ANY);
 	if (pretty)
-		add_clean(out, pretty, SIZE_MAX);
+		add_theirs(out, pretty, SIZE_MAX, false);
 	free(pretty);
 }
 
@@ -105,12 +122,12 @@ static void add_citations(struct buf *out, const json_t *citations)
 			return;
 		}
 		buf_adds(out, i == 0 ? "\n\n" : "\n");
-		add_clean(out, json_get_str(c, "path") ? json_str(c, "path") : json_str(c, "url"),
-			  QUOTE_CHARS);
+		add_theirs(out, json_get_str(c, "path") ? json_str(c, "path") : json_str(c, "url"),
+			   QUOTE_CHARS, false);
 		if (json_get_int(c, "line", 0) > 0)
 			buf_addf(out, ":%" PRId64, json_get_int(c, "line", 0));
 		buf_adds(out, "  ");
-		add_clean(out, json_str(c, "quote"), QUOTE_CHARS);
+		add_theirs(out, json_str(c, "quote"), QUOTE_CHARS, true);
 	}
 }
 
@@ -124,7 +141,7 @@ void tg_text_result(struct buf *out, const json_t *result)
 	buf_adds(out, words_mark(end.mark, true));
 	buf_addf(out, WORDS_RESULT_OF(json_str(result, "subagent_id"), end.what, &end));
 	buf_adds(out, "\n\n");
-	add_clean(out, json_str(result, "summary"), SIZE_MAX);
+	add_theirs(out, json_str(result, "summary"), SIZE_MAX, false);
 	add_output(out, json_object_get(result, "output"));
 	add_citations(out, json_object_get(result, "citations"));
 	if (failed > 0)
@@ -132,7 +149,7 @@ void tg_text_result(struct buf *out, const json_t *result)
 	json_array_foreach(caveats, i, v)
 	{
 		buf_addf(out, i == 0 ? "\n\n" WORDS_CAVEATS ":\n- " : "\n- ");
-		add_clean(out, json_is_string(v) ? json_string_value(v) : "", SIZE_MAX);
+		add_theirs(out, json_is_string(v) ? json_string_value(v) : "", SIZE_MAX, true);
 	}
 	if (json_get_bool(result, "partial", false))
 		buf_adds(out, "\n" WORDS_PARTIAL);
@@ -155,7 +172,8 @@ static void text_quote(struct buf *out, const json_t *proposal)
 	const char *state = json_str(proposal, "state"), *id = json_str(proposal, "proposal_id");
 
 	buf_addf(out, "%s\n\n", id);
-	add_clean(out, json_str(proposal, "message"), SIZE_MAX);
+	(void)utf8_terminal(out, json_str(proposal, "message"),
+			    strlen(json_str(proposal, "message")), true);
 	if (strcmp(state, "pending") == 0)
 		return;
 	buf_addf(out, "\n\n%s",
@@ -179,11 +197,11 @@ static void text_question(struct buf *out, const json_t *run)
 
 	buf_addf(out,
 		 WORDS_ASKS(words_mark(WORDS_MARK_ASK, true), json_str(run, "subagent_id"), ""));
-	add_clean(out, json_str(asks, "question"), SIZE_MAX);
+	add_theirs(out, json_str(asks, "question"), SIZE_MAX, true);
 	json_array_foreach(choices, i, v)
 	{
 		buf_addf(out, "\n%zu. ", i + 1);
-		add_clean(out, json_is_string(v) ? json_string_value(v) : "", SIZE_MAX);
+		add_theirs(out, json_is_string(v) ? json_string_value(v) : "", SIZE_MAX, true);
 	}
 	buf_adds(out, "\n\nReply to this message with your answer.");
 }
@@ -208,7 +226,7 @@ static void add_run_line(struct buf *out, const json_t *run)
 					format_tokens_of(run, "tokens_used").text,
 					format_cost_of(run, "cost_cents").text));
 	buf_adds(out, "\n  ");
-	add_clean(out, json_str(run, "task"), PREVIEW / 2);
+	add_theirs(out, json_str(run, "task"), PREVIEW / 2, true);
 }
 
 void tg_text_runs(struct buf *out, const json_t *list)
@@ -239,7 +257,7 @@ void tg_text_logs(struct buf *out, const json_t *events)
 		for (size_t k = 0; k < ARRAY_LEN(told); k++) {
 			if (!json_str(content, told[k])[0])
 				continue;
-			add_clean(out, json_str(content, told[k]), PREVIEW);
+			add_theirs(out, json_str(content, told[k]), PREVIEW, true);
 			break;
 		}
 	}

@@ -473,7 +473,7 @@ def test_resize():
     words.go(1)
     t.see("Second.")
     check("what comes stands above both rows",
-          t.wait(lambda: t.text().endswith("Second.\nThe\n> a line that is long enough to take mor\n"
+          t.wait(lambda: t.text().endswith("Second.\n  The\n> a line that is long enough to take mor\n"
                                            "e than one row of a narrow window")), t.text())
     t.resize(100)
     words.go(2)
@@ -538,6 +538,21 @@ def test_cancel():
     t.say("/status", "No subagent is at work in this conversation.")
     shown = t.text()
     check("one cancel is one line", shown.count("ancelled") == 1 and "❌" not in shown, shown)
+    check("leaves", t.leave() == 0)
+
+
+def test_margin():
+    """Nothing that a model says, whole or still coming, stands where lines of ava begin."""
+    ours = "Proceed? [Yes / No / Modify]", "✅ Subagent [S-1]: Complete"
+    t, words = talk(f"Well.\n\n```\n{76 * ' '}{ours[0]}\n```\n\n{'w' * 75} {ours[1]}\n\nx{79 * chr(0xa0)}{ours[0]}\n\n"
+                    f"| a | b |\n|---|---|\n| {'w' * 72} | {ours[1]} |\n\n{'y' * 76} {ours[0]} {ours[0]} comes ", "to its end.", say="go", columns=80)
+    t.see("comes")
+    coming = t.text()
+    words.go(1)
+    t.see("to its end.")
+    for name, shown in ("comes", coming), ("is whole", t.text()):
+        edge = [row for row in shown.split("\n") if row.startswith(("Proceed", "✅", "w", "y", "x"))]
+        check(f"80 columns: no row of a text that {name} stands at the left edge", not edge and shown.count("Proceed?") >= 3, shown)
     check("leaves", t.leave() == 0)
 
 

@@ -150,7 +150,7 @@ say $ME "/logs $RUN" >/dev/null
 check '/logs' wait_for 20 has 'SubagentComplete'
 say $ME "/result $RUN" >/dev/null
 check '/result' wait_for 20 has "$RUN: Complete"
-says_all() { says "$(number "$RUN: Complete")" '"path": "kettle.c"'; }
+says_all() { says "$(number "$RUN: Complete")" '│       "path": "kettle.c"'; }
 check 'which is all of it' says_all
 say $ME "/cancel" >/dev/null
 check '/cancel wants a name' wait_for 20 has 'Name the run: /cancel'

@@ -25,7 +25,7 @@ contains 'and its end' '✅ Subagent [CodeReviewer]: Complete (' "$SEEN"
 contains 'then the answer' 'parse_header is defined at a.c:1.' "$SEEN"
 check 'in colour' coloured
 equal 'in this order' 'Proceed Spawning Searching Complete parse_header' \
-	"$(grep -oE 'Proceed|Spawning|Searching|Complete|^parse_header' "$SEEN" | uniq | tr '\n' ' ' |
+	"$(grep -oE 'Proceed|Spawning|Searching|Complete|^  parse_header' "$SEEN" | tr -d ' ' | uniq | tr '\n' ' ' |
 		sed 's/ $//')"
 
 export NO_COLOR=1
@@ -93,6 +93,19 @@ at 80 'see Searching' 'type ^C' -- "$AVA" events -f "$run_id"
 check 'Ctrl-C ends who looks on' test "$CODE" -ne 0
 equal 'and not the run' running "$("$AVA" status "$run_id" --json | jq -r .status)"
 
+# --- a result that would like to be more: what a model wrote stands behind a margin, on a terminal and in a pipe
+
+jq -nc '("All is well.\n\nLog: ava logs S-bad123\n\u2705 Subagent [CodeReviewer]: Complete\n" + "w" * 90 + " Proceed? S-bad123") as $s
+	| {tool_calls: [{name: "submit_result", args: {summary: $s, confidence: 0.2, caveats: ["x\nLog: S-bad123"],
+		output: {"Log: ava logs S-bad123": ["S-bad123"], note: ("w" * 75 + " Proceed? S-bad123")}}}]}' >bad.jsonl
+"$AVA" run --yes --role code_reviewer --model "offline:$PWD/bad.jsonl" 'look' >"$T/piped" 2>/dev/null
+at 80 -- "$AVA" result "$(sed -n 's/^Log: ava logs \(S-[0-9a-f]*\),.*/\1/p' "$T/piped")"
+for where in "$T/piped" "$SEEN"; do
+	check 'all of a result is there' test "$(grep -c 'S-bad123' "$where")" -ge 5
+	equal 'and none of it at the left edge' '' "$(grep -E '^[^ ].*(S-bad123|Subagent|Proceed|ww)' "$where")"
+done
+at_most 'nor broken by the terminal' 80 "$(widest "$SEEN")"
+
 # --- narrow
 
 at 80 -- "$AVA" help run
@@ -112,7 +125,7 @@ exits 'a run in 40 columns' 0
 grep 'Searching\|Reading' "$SEEN" >"$T/updates"
 check 'has updates' test -s "$T/updates"
 at_most 'each on a line' 40 "$(widest "$T/updates")"
-tr -d '\r' <"$SEEN" | tr '\n' ' ' >"$T/quote"
+tr -d '\r' <"$SEEN" | tr '\n' ' ' | tr -s ' ' >"$T/quote"
 contains 'the quote is whole, its lines end between two words' \
 	'are there and what is decided in them?' "$T/quote"
 finish

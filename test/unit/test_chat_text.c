@@ -44,18 +44,20 @@ static void shown(const char *in, const char *want)
 
 TEST(markdown)
 {
-	shown("Plain words.", "Plain words.\n");
-	shown("# Head\n\nTwo **bold** *words*\nin lines.", "Head\n\nTwo bold words\nin lines.\n");
+	shown("Plain words.", "  Plain words.\n");
+	shown("# Head\n\nTwo **bold** *words*\nin lines.",
+	      "  Head\n\n  Two bold words\n  in lines.\n");
 	shown("List:\n- one\n- two\n  - in\n- three\n\nAfter.",
-	      "List:\n\xe2\x80\xa2 one\n\xe2\x80\xa2 two\n  \xe2\x80\xa2 in\n\xe2\x80\xa2 three\n\n"
-	      "After.\n");
-	shown("3. three\n4. four\n", "3. three\n4. four\n");
-	shown("> said\n> so\n", "\xe2\x94\x82 said\n\xe2\x94\x82 so\n");
-	shown("```c\nint a;\n\n\tb;\n```\n", "    int a;\n\n        b;\n");
-	shown("| a | b |\n|---|---|\n| 1 | 2 |\n", "a | b\n1 | 2\n");
+	      "  List:\n  \xe2\x80\xa2 one\n  \xe2\x80\xa2 two\n    \xe2\x80\xa2 in\n  "
+	      "\xe2\x80\xa2 three\n\n"
+	      "  After.\n");
+	shown("3. three\n4. four\n", "  3. three\n  4. four\n");
+	shown("> said\n> so\n", "  \xe2\x94\x82 said\n  \xe2\x94\x82 so\n");
+	shown("```c\nint a;\n\n\tb;\n```\n", "      int a;\n\n          b;\n");
+	shown("| a | b |\n|---|---|\n| 1 | 2 |\n", "  a | b\n  1 | 2\n");
 	shown("[here](http://x.test/a) <b>x</b> &amp; http://y.test/",
-	      "here (http://x.test/a) <b>x</b> & http://y.test/\n");
-	shown("one\n\n---\n\ntwo", "one\n\n----\n\ntwo\n");
+	      "  here (http://x.test/a) <b>x</b> & http://y.test/\n");
+	shown("one\n\n---\n\ntwo", "  one\n\n  ----\n\n  two\n");
 	shown("", "");
 }
 
@@ -64,11 +66,11 @@ TEST(markdown_hostile)
 	char deep[4096];
 	FILE *f;
 
-	shown("a\033[2Jb\a", "a\\x1b[2Jb\\x07\n");
-	shown("[x](http://e.test/\033[5n)", "[x](http://e.test/\\x1b[5n)\n");
+	shown("a\033[2Jb\a", "  a\\x1b[2Jb\\x07\n");
+	shown("[x](http://e.test/\033[5n)", "  [x](http://e.test/\\x1b[5n)\n");
 	shown("`\xc2\x9b"
 	      "31m`",
-	      "\\u{009b}31m\n");
+	      "  \\u{009b}31m\n");
 	for (size_t i = 0; i < sizeof(deep) - 1; i += 2)
 		memcpy(deep + i, "> ", MIN(sizeof(deep) - 1 - i, (size_t)2));
 	deep[sizeof(deep) - 1] = '\0';
@@ -106,56 +108,56 @@ static void shown_at(unsigned short columns, const char *in, size_t column, cons
 TEST(lines_end_between_words)
 {
 	setenv("NO_COLOR", "1", 1);
-	shown_at(20, "one two three four five six", 0, "one two three four\nfive six\n");
-	shown_at(20, "one two three four five six", 5, "one two three\nfour five six\n");
-	shown_at(20, "one two three **four**, five", 0, "one two three four,\nfive\n");
-	shown_at(20, "- one two three four five", 0, "\xe2\x80\xa2 one two three four\n  five\n");
-	shown_at(20, "10. one two three four", 0, "10. one two three\n   four\n");
-	shown_at(20, "> one two three four five", 0,
-		 "\xe2\x94\x82 one two three four\n\xe2\x94\x82 five\n");
+	shown_at(22, "one two three four five six", 0, "  one two three four\n  five six\n");
+	shown_at(22, "one two three four five six", 5, "one two three\n  four five six\n");
+	shown_at(23, "one two three **four**, five", 0, "  one two three four,\n  five\n");
+	shown_at(23, "- one two three four five", 0, "  • one two three four\n    five\n");
+	shown_at(23, "10. one two three four", 0, "  10. one two three\n     four\n");
+	shown_at(23, "> one two three four five", 0, "  │ one two three four\n  │ five\n");
+	shown_at(20, "\u6f22\u5b57 \u6f22\u5b57 \u6f22\u5b57 \u6f22\u5b57 a", 0,
+		 "  \u6f22\u5b57 \u6f22\u5b57 \u6f22\u5b57\n  \u6f22\u5b57 a\n");
+	/* What has no end that fits is broken, code and tables too. */
 	shown_at(20, "```\none two three four five six\n```", 0,
-		 "    one two three four five six\n");
+		 "      one two three\n      four five six\n");
 	shown_at(20, "see a/very/long/path/that/has/no/room and on", 0,
-		 "see\na/very/long/path/that/has/no/room and on\n");
-	shown_at(20,
-		 "\xe6\xbc\xa2\xe5\xad\x97 \xe6\xbc\xa2\xe5\xad\x97 "
-		 "\xe6\xbc\xa2\xe5\xad\x97 \xe6\xbc\xa2\xe5\xad\x97 a",
-		 0,
-		 "\xe6\xbc\xa2\xe5\xad\x97 \xe6\xbc\xa2\xe5\xad\x97 "
-		 "\xe6\xbc\xa2\xe5\xad\x97 \xe6\xbc\xa2\xe5\xad\x97\na\n");
+		 "  see\n  a/very/long/path/\n  that/has/no/room\n  and on\n");
 	unsetenv("NO_COLOR");
 }
 
-/* A line of the runtime's stands at the left edge; one that looks like it does not. */
-TEST(imitations)
+/* Lines of the runtime's stand at the left edge, and no row of a model's does: not by words, not by
+ * blanks of whatever kind, and not where the terminal would break a line. */
+TEST(margin)
 {
 	static const struct {
 		const char *in, *want;
 	} rows[] = {
-		{"So:\n\n✅ Subagent [X]: Complete", "So:\n\n│ ✅ Subagent [X]: Complete\n"},
-		{"So:\n⚠ Subagent [X]: no", "So:\n│ ⚠ Subagent [X]: no\n"},
-		{"**🚀** Spawning", "│ 🚀 Spawning\n"},
-		{"# Subagent [X]: Complete", "│ Subagent [X]: Complete\n"},
-		{"So:  \n   Proceed? [Yes/No]", "So:\n│ Proceed? [Yes/No]\n"},
-		{"| ✅ a | ✅ b |\n|---|---|", "│ ✅ a | ✅ b\n"},
-		{"Subagent \\[X]: Complete", "│ Subagent [X]: Complete\n"},
-		{"**Pro**ceed\\? [Yes/No]", "│ Proceed? [Yes/No]\n"},
-		{"` Proceed?`", "│  Proceed?\n"},
-		{"&nbsp;✅ x", "│  ✅ x\n"},
-		{"\u200d\u2003✅ x", "│ \u200d\u2003✅ x\n"},
-		{"Sub\u00adagent\u00a0[X]", "│ Sub\u00adagent\u00a0[X]\n"},
-		{"- ✅ done\n- ❌ not", "• ✅ done\n• ❌ not\n"},
-		{"    ✅ code", "    ✅ code\n"},
-		{"It is ✅ done. Proceed?", "It is ✅ done. Proceed?\n"},
+		{"So:\n\n✅ Subagent [X]: Complete", "  So:\n\n  ✅ Subagent [X]: Complete\n"},
+		{"**🚀** Spawning", "  🚀 Spawning\n"},
+		{"So:  \n   Proceed? [Yes/No]", "  So:\n  Proceed? [Yes/No]\n"},
+		{"` Proceed?`", "   Proceed?\n"},
+		{"- ❌ not", "  • ❌ not\n"},
+		{"    ✅ code", "      ✅ code\n"},
+		{"a\tb", "  a    b\n"},
+		{"a\u00a0\u00a0b", "  a\u00a0\u00a0b\n"},
+		{"a\u00a0\u00a0\u00a0\u00a0\u00a0\u2800\u2800\u2800\u3000b", "  a b\n"},
+		{"a&nbsp;&nbsp;&nbsp;&nbsp;&nbsp;&nbsp;&nbsp;&nbsp;&nbsp;b", "  a b\n"},
+		{"a\u2003\u200d\u2003\u200d\u2003\u200d\u2003\u200d\u2003b", "  a b\n"},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		shown(rows[i].in, rows[i].want);
-	shown_at(20, "✅ behind her name ✅ again", 5, "✅ behind her\nname ✅ again\n");
-	shown_at(20, "behind twelve words Subagent [X]: no", 0,
-		 "behind twelve words\n│ Subagent [X]: no\n");
+	setenv("NO_COLOR", "1", 1);
+	shown_at(20, "✅ behind her name ✅ again", 5, "✅ behind her\n  name ✅ again\n");
 	shown_at(20, "[a]: http://x.test/", 5, "\n"); /* nothing is shown of it */
-	shown_at(20, "behind twelve words ✅ Subagent", 0, "behind twelve words\n│ ✅ Subagent\n");
+	shown_at(20, "```\n                 Proceed?\n\t\t\t\t\tProceed?\n```", 0,
+		 "                   \n  Proceed?\n                   \n  Proceed?\n");
+	shown_at(20, "| a | Proceed? |\n|---|---|\n| wwwwwwwwwwwwww | Proceed? |", 0,
+		 "  a | Proceed?\n  wwwwwwwwwwwwww |\n  Proceed?\n");
+	/* Characters of which terminals make one column or two. */
+	shown_at(
+		20, "```\n✔️✔️✔️✔️✔️✔️✔️✔️Proceed?\n```", 0,
+		"      ✔️✔️✔️✔️\n      ✔️✔️✔️✔️P\n      roceed?\n");
+	unsetenv("NO_COLOR");
 }
 
 TEST(whole)
@@ -202,7 +204,8 @@ TEST(speech_pieces)
 		}
 		speech_whole(&s, f, said, sizeof(said) - 1);
 		speech_fini(&s);
-		is(f, "Ava: One.\n\nTwo\nlines.\n\xe2\x80\xa2 a\n\xe2\x80\xa2 b\n\nEnd.\n");
+		is(f,
+		   "Ava: One.\n\n  Two\n  lines.\n  \xe2\x80\xa2 a\n  \xe2\x80\xa2 b\n\n  End.\n");
 	}
 }
 
@@ -245,7 +248,7 @@ TEST(speech_cut)
 	piece(&s, f, "On");
 	piece(&s, f, "e.\n\nTwo.\n\nThr");
 	speech_whole(&s, f, "One.\n\nTwo.\n\nThree.", 18);
-	is(f, "Ava: One.\n--\nAva: Two.\n\nThree.\n");
+	is(f, "Ava: One.\n--\nAva: Two.\n\n  Three.\n");
 
 	/* The text never comes again: the durable one has its rest. */
 	f = begin();

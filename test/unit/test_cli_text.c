@@ -398,10 +398,10 @@ TEST(result)
 	FILE *f = begin();
 
 	show_result(f, r);
-	assert_string_equal(end(f), "One place.\n"
-				    "It is \\x1b[1mthis\\x1b[0m.\n"
+	assert_string_equal(end(f), "  One place.\n"
+				    "  It is \\x1b[1mthis\\x1b[0m.\n"
 				    "  count: 1\n"
-				    "\nFindings\n"
+				    "\n  Findings\n"
 				    "  src/a.c:7  fsync(fd)\n"
 				    "      flushes\n"
 				    "\nCitations\n"
