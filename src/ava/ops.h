@@ -147,6 +147,11 @@ struct core_telegram {
 	int64_t unpair;  /* the id of a person; 0: nobody */
 };
 
+/* POST /login: what a page gives (gateway/web_keys.h); texts, *borrowed*. */
+struct core_hello {
+	const char *host, *id, *nonce, *mac;
+};
+
 /* What who serves the runtime to others and its verbs (ava/verbs.h) tell each other. */
 #define CORE_NDOORS 5
 struct core_service {
@@ -157,10 +162,11 @@ struct core_service {
 	void (*shutdown)(int now, void *user);
 	void *user;
 	/* POST /dashboard: the address of the page with a code in it (nothing with `sign_out`,
-	 * which ends all sessions), and POST /login: a token for that code. NULL: there is no page.
-	 */
+	 * which ends all sessions), and POST /login: the proof of a page answered by ours, as
+	 * JSON. NULL: there is no page. */
 	int (*dashboard)(bool sign_out, struct buf *url, void *web, struct ava_error *err);
-	int (*login)(const char *code, struct buf *token, void *web, struct ava_error *err);
+	int (*login)(const struct core_hello *hello, struct buf *answer, void *web,
+		     struct ava_error *err);
 	/* POST /mcp-token: where MCP clients of the loopback port find us, which is served from
 	 * then on, and their token; a new one with `renew`. */
 	int (*mcp)(bool renew, struct buf *url, struct buf *token, void *web,

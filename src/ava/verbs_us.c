@@ -267,21 +267,13 @@ static void verb_shutdown(struct verb_call *v)
 /* ---- POST /dashboard, POST /login */
 
 static const struct arg dashboard_args[] = {{"sign_out", ARG_FLAG}, {NULL}};
-static const struct arg login_args[] = {{"code", ARG_SAID, .most = 200}, {NULL}};
-
-/* `key` and what `text` has, unless that failed. */
-static void answer_text(struct verb_call *v, const char *key, struct buf *text, int rv,
-			const struct ava_error *err)
-{
-	struct verb_answer a;
-
-	if (verb_begin(&a, v->reply, rv, err)) {
-		jw_object(&a.w, NULL);
-		jw_strn(&a.w, key, text->data ? text->data : "", text->len);
-		verb_send(&a, 200);
-	}
-	buf_fini(text);
-}
+static const struct arg login_args[] = {
+	{"host", ARG_SAID, offsetof(struct core_hello, host), .most = 100},
+	{"id", ARG_SAID, offsetof(struct core_hello, id), .most = 100},
+	{"nonce", ARG_SAID, offsetof(struct core_hello, nonce), .most = 100},
+	{"mac", ARG_SAID, offsetof(struct core_hello, mac), .most = 100},
+	{NULL},
+};
 
 static int no_page(struct ava_error *err)
 {
@@ -292,29 +284,41 @@ static void verb_dashboard(struct verb_call *v)
 {
 	struct core_service *s = core_service(v->core);
 	struct ava_error err = {0};
+	struct verb_answer a;
 	bool sign_out = false;
 	struct buf url;
+	int rv;
 
 	if (!verb_args(v, &sign_out))
 		return;
 	buf_init(&url, 1024);
-	answer_text(v, "url", &url,
-		    s->dashboard ? s->dashboard(sign_out, &url, s->web, &err) : no_page(&err),
-		    &err);
+	rv = s->dashboard ? s->dashboard(sign_out, &url, s->web, &err) : no_page(&err);
+	if (verb_begin(&a, v->reply, rv, &err)) {
+		jw_object(&a.w, NULL);
+		jw_strn(&a.w, "url", url.data ? url.data : "", url.len);
+		verb_send(&a, 200);
+	}
+	buf_fini(&url);
 }
 
 static void verb_login(struct verb_call *v)
 {
 	struct core_service *s = core_service(v->core);
+	struct core_hello hello = {"", "", "", ""};
 	struct ava_error err = {0};
-	const char *code = "";
-	struct buf token;
+	struct verb_answer a;
+	struct buf answer;
+	int rv;
 
-	if (!verb_body(v) || !verb_args(v, &code))
+	if (!verb_body(v) || !verb_args(v, &hello))
 		return;
-	buf_init(&token, 1024);
-	answer_text(v, "token", &token,
-		    s->login ? s->login(code, &token, s->web, &err) : no_page(&err), &err);
+	buf_init(&answer, 1024);
+	rv = s->login ? s->login(&hello, &answer, s->web, &err) : no_page(&err);
+	if (verb_begin(&a, v->reply, rv, &err)) {
+		jw_raw(&a.w, NULL, answer.data, answer.len);
+		verb_send(&a, 200);
+	}
+	buf_fini(&answer);
 }
 
 /* ---- POST /mcp-token */

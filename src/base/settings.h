@@ -42,6 +42,8 @@ struct ava_error;
 	X(disk_free_min_mb, "disk.free_min_mb", 256, 0, 1000000)                                   \
 	/* of the page on the loopback address; 0: one that is free, the same each time */         \
 	X(web_port, "web.port", 0, 0, 65535)                                                       \
+	/* a user beside ours who may ask there; -1: none, -2: any */                              \
+	X(web_uid, "web.uid", -1, -2, 4294967294)                                                  \
 	/* subagents of Claude Code: cards kept of a session, shown at once, and                   \
 	 * milliseconds (doc/CLAUDE-CODE.md) */                                                    \
 	X(claude_file_cap, "claude.agent_file_cap", 20, 1, 10000)                                  \

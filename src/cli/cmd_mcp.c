@@ -50,7 +50,8 @@ static struct {
 } o;
 
 static const struct opt mcp_opts[] = {
-	OPT("http", 0, FLAG, NULL, http, "install: over the loopback port, with a token"),
+	OPT("http", 0, FLAG, NULL, http,
+	    "install: over the loopback port, with a token (machines of one person)"),
 	OPT("renew", 0, FLAG, NULL, renew, "token: a new one; the old one is refused"),
 	OPT("json", 0, FLAG, NULL, json, "token: as one JSON object"),
 };
@@ -723,7 +724,7 @@ const struct command cmd_mcp = COMMAND(
 	"they go on when that program ends, and only a person starts them.\n\n`ava mcp install "
 	"claude` (or codex, cursor, zed) writes the entry into that program's settings; what they "
 	"were before the first change is kept beside them with .before-ava; `ava mcp uninstall` "
-	"takes it out again. `ava "
-	"mcp token` says where to find ava over "
-	"HTTP, and the token to send.",
+	"takes it out again. That is a command, with neither port nor token. `ava mcp token` says "
+	"where to find ava over HTTP, and the token to send: for machines of one person, since a "
+	"token goes to whoever has the port.",
 	OPTIONS(mcp_opts), mcp_run);

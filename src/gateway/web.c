@@ -1,21 +1,26 @@
 /* See web.h.
  *
  * Happy path of a request: its Host is one of ours, so that no other name leads here (DNS
- * rebinding); the page and its parts are given to anybody, since they hold no data; everything
- * else needs the token of a session in Authorization, which no other origin can send unasked; what
- * changes something must also come from our own page, as JSON. Then it is a verb as any other,
- * asked by the owner through the channel "web". A program that speaks MCP sends its own token, and
- * no Origin but ours.
+ * rebinding), and the process that sent it is not another user's; the page and its parts are given
+ * to anybody else, since they hold no data; everything else is signed with the key of a tab
+ * (web_keys.h); what changes something must also come from our own page, as JSON. Then it is a verb
+ * as any other, asked by the owner through the channel "web". A program that speaks MCP sends its
+ * own token, and no Origin but ours.
  *
- * A sign-in has 64 tries an hour: a code has 128 bits. Tokens are compared by their hashes, in
- * constant time. What can fail: the port is taken (another one is, unless it was set), web.json
- * is damaged (nobody is signed in, a new one is written), memory. */
+ * A port is ours as long as we live, or as systemd holds it. Where it was that of an earlier life,
+ * others may have had it since, and what a browser keeps for its address may be theirs (scripts,
+ * workers): tabs that are open go on there, whoever signs in anew is given another one. Where it
+ * cannot be had again, all keys and the token of MCP end.
+ *
+ * What can fail: the port that is set is taken, web.json is damaged (nobody is signed in, a new one
+ * is written), memory. */
 #include "gateway/web.h"
 
 #include <arpa/inet.h>
 #include <ava.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
-#include <nettle/memops.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,32 +36,27 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/id.h"
+#include "base/le.h"
 #include "base/sys.h"
 #include "base/util.h"
 #include "codec/json.h"
 #include "gateway/mcp.h"
 #include "gateway/routes.h"
+#include "gateway/web_keys.h"
 #include "journal/files.h"
 #include "net/http_server.h"
+#include "os/loop.h"
 
 #define WEB_FILE        "web.json"
 #define FILE_MAX        (64u << 10)
-#define PORT_FIRST      7410 /* tried where none is set and none was had before */
-#define SESSIONS_MAX    16   /* signed in at once; the oldest goes */
-#define SESSION_MS      (30ll * 86400 * 1000)
-#define CODE_MS         60000
-#define SECRET_BYTES    32 /* of a token; half of it for a code */
-#define TRIES_MAX       64
-#define TRIES_MS        3600000
+#define PORT_FIRST      7410 /* one from here on, below what connections get by themselves */
+#define PORT_SPAN       20000
+#define PORT_TRIES      20
+#define HELD_FD         3    /* of a systemd socket unit */
+#define WEB_ANYBODY     (-2) /* web.uid */
 #define CONNECTIONS_MAX 128
 #define IDLE_MS         10000
 #define BODY_MAX        (2u << 20)
-
-struct signed_in {
-	unsigned char hash[32];
-	int64_t until_ms; /* wall clock */
-	unsigned door;    /* of its streams */
-};
 
 struct web {
 	struct routes *routes;
@@ -65,13 +65,13 @@ struct web {
 	void (*log)(const char *line, void *user);
 	void *log_user;
 	uint16_t port; /* 0: none was had yet */
-	struct signed_in sessions[SESSIONS_MAX];
-	unsigned nsessions, doors;
-	bool mcp; /* its clients were told where we are: we listen without a session, too */
-	unsigned char code[32]; /* its hash */
-	int64_t code_until_ms;  /* monotonic; 0: none is open */
-	unsigned tries;
-	int64_t tries_since_ms;
+	bool again;    /* it is that of an earlier life, and nobody held it since */
+	bool quiesced;
+	int other_fd; /* keeps the port of [::1] from others; -1: there is no such address */
+	bool mcp;     /* its clients were told where we are: we listen without a tab, too */
+	struct web_keys keys;
+	struct http_server *left; /* goes at the end of the turn: it may be what is asked by */
+	struct os_task leave;
 };
 
 static void say(struct web *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -94,7 +94,7 @@ static void web_load(struct web *w)
 	char *text = NULL;
 	json_t *doc = NULL, *row;
 	size_t len = 0, i;
-	int64_t now = clock_wall_ms(), port;
+	int64_t port;
 
 	if (sys_read_file(w->root_fd, WEB_FILE, FILE_MAX, &text, &len, NULL) == 0)
 		doc = json_parse(text, len, NULL);
@@ -103,24 +103,13 @@ static void web_load(struct web *w)
 	w->port = port > 0 && port < 65536 ? (uint16_t)port : 0;
 	w->mcp = json_get_bool(doc, "mcp", false);
 	json_array_foreach(json_object_get(doc, "sessions"), i, row)
-	{
-		struct signed_in *s = &w->sessions[w->nsessions];
-		int64_t until = json_get_int(row, "until", 0);
-
-		/* A clock that was set back makes no session longer than it is. */
-		if (w->nsessions == SESSIONS_MAX || until <= now ||
-		    !hash_from_hex(json_str(row, "hash"), s->hash))
-			continue;
-		s->until_ms = MIN(until, now + SESSION_MS);
-		s->door = ++w->doors;
-		w->nsessions++;
-	}
+		web_keys_restore(&w->keys, json_str(row, "key"), json_get_int(row, "until", 0));
 	json_decref(doc);
 }
 
 static int web_save(struct web *w, struct ava_error *err)
 {
-	char hex[HASH_HEX_LEN + 1];
+	char hex[2 * WEB_KEY_BYTES + 1];
 	struct buf b;
 	struct jw j;
 	int rv;
@@ -131,11 +120,15 @@ static int web_save(struct web *w, struct ava_error *err)
 	jw_int(&j, "port", w->port);
 	jw_bool(&j, "mcp", w->mcp);
 	jw_array(&j, "sessions");
-	for (unsigned i = 0; i < w->nsessions; i++) {
-		hash_hex(w->sessions[i].hash, 32, hex);
+	for (unsigned i = 0; i < w->keys.n; i++) {
+		const struct web_key *key = &w->keys.rows[i];
+
+		if (key->kind != WEB_KEY_TAB)
+			continue;
+		hash_hex(key->key, key->len, hex);
 		jw_object(&j, NULL);
-		jw_str(&j, "hash", hex);
-		jw_int(&j, "until", w->sessions[i].until_ms);
+		jw_str(&j, "key", hex);
+		jw_int(&j, "until", key->until_ms);
 		jw_end(&j);
 	}
 	jw_end(&j);
@@ -149,74 +142,51 @@ static int web_save(struct web *w, struct ava_error *err)
 
 /* ---- who is signed in */
 
-static void make_secret(size_t bytes, char hex[2 * SECRET_BYTES + 1], unsigned char hash[32])
+static void web_gone(unsigned door, void *user)
 {
-	unsigned char raw[SECRET_BYTES];
+	const struct web *w = user;
 
-	id_random(raw, bytes);
-	hash_hex(raw, bytes, hex);
-	hash_sha256(hex, 2 * bytes, hash);
-}
-
-static void drop_session(struct web *w, unsigned i)
-{
-	unsigned door = w->sessions[i].door;
-
-	w->nsessions--;
-	memmove(&w->sessions[i], &w->sessions[i + 1], (w->nsessions - i) * sizeof(w->sessions[0]));
 	routes_drop(w->routes, door);
 }
 
-/* NULL: nobody's token. */
-static const struct signed_in *who(struct web *w, const struct http_request *req)
-{
-	const char *field = http_header(req, "Authorization");
-	const struct signed_in *found = NULL;
-	unsigned char hash[32];
-
-	if (!field || strncmp(field, "Bearer ", 7) != 0)
-		return NULL;
-	hash_sha256(field + 7, strlen(field + 7), hash);
-	for (unsigned i = w->nsessions; i-- > 0;)
-		if (w->sessions[i].until_ms <= clock_wall_ms())
-			drop_session(w, i);
-	for (unsigned i = 0; i < w->nsessions; i++)
-		if (memeql_sec(hash, w->sessions[i].hash, sizeof(hash)))
-			found = &w->sessions[i];
-	return found;
-}
+static bool is_host(const struct web *w, const char *text);
 
 /* POST /api/v1/login */
-static int web_login(const char *code, struct buf *token, void *user, struct ava_error *err)
+static int web_login(const struct core_hello *hello, struct buf *answer, void *user,
+		     struct ava_error *err)
 {
 	struct web *w = user;
-	int64_t now = clock_mono_ms();
-	char hex[2 * SECRET_BYTES + 1];
-	unsigned char hash[32];
+	char proof[65];
+	bool opened;
 
-	if (now - w->tries_since_ms > TRIES_MS) {
-		w->tries_since_ms = now;
-		w->tries = 0;
-	}
-	if (++w->tries > TRIES_MAX)
-		return err_set(err, AVA_EDENIED, "too many sign-ins within an hour: wait");
-	hash_sha256(code, strlen(code), hash);
-	if (now >= w->code_until_ms || !memeql_sec(hash, w->code, sizeof(hash)))
+	if (!is_host(w, hello->host) || !web_keys_open(&w->keys, hello, proof, &opened))
 		return err_set(err, AVA_EDENIED,
-			       "this address was used already, or is older than a minute: run "
-			       "`ava dashboard` again");
-	w->code_until_ms = 0;
-	if (w->nsessions == SESSIONS_MAX)
-		drop_session(w, 0);
-	make_secret(SECRET_BYTES, hex, w->sessions[w->nsessions].hash);
-	w->sessions[w->nsessions].until_ms = clock_wall_ms() + SESSION_MS;
-	w->sessions[w->nsessions].door = ++w->doors;
-	w->nsessions++;
-	if (web_save(w, err) != 0) {
-		w->nsessions--;
+			       "this address was used already, or is older than a minute, or this "
+			       "tab was signed out: run `ava dashboard` again");
+	if (opened && web_save(w, err) != 0)
 		return err->code;
-	}
-	return buf_adds(token, hex);
+	return buf_addf(answer, "{\"challenge\":\"%s\",\"proof\":\"%s\"}", w->keys.challenge,
+			proof);
+}
+
+static const struct web_key *who(struct web *w, const struct http_request *req)
+{
+	return web_keys_signer(&w->keys,
+			       &(struct web_signed){.host = http_header(req, "Host"),
+						    .method = req->method,
+						    .field = http_header(req, "Authorization"),
+						    .target_sha256 = req->target_sha256,
+						    .body = req->body,
+						    .body_len = req->body_len});
+}
+
+/* Does the process that asks belong to somebody else? Root's are no others: they need not ask. */
+static bool is_stranger(const struct web *w, const struct http_request *req)
+{
+	int64_t allowed = w->routes->core->settings.web_uid;
+
+	return allowed != WEB_ANYBODY && req->has_peer && req->peer_uid != 0 &&
+	       req->peer_uid != geteuid() && (int64_t)req->peer_uid != allowed;
 }
 
 /* ---- what it answers */
@@ -335,10 +305,13 @@ static void web_handle(struct http_request *req, void *user)
 	bool changes = !is_get(req), login = strcmp(req->path, "/api/v1/login") == 0;
 	const struct caller caller = {
 		.user = w->routes->owners[1].login, .channel = "web", .trust = CALLER_OWNER};
-	const struct signed_in *session = NULL;
+	const struct web_key *session = NULL;
 
 	if (!is_host(w, http_header(req, "Host"))) {
 		refuse(req, 421, "this server is known by another name");
+	} else if (is_stranger(w, req)) {
+		refuse(req, 403,
+		       "this daemon is another user's (web.uid of its config.yaml lets one in)");
 	} else if (w->routes->mcp && strcmp(req->path, "/mcp") == 0) {
 		give_mcp(w, req);
 	} else if (strncmp(req->path, "/api/", 5) != 0 && strcmp(req->path, "/metrics") != 0) {
@@ -359,48 +332,131 @@ static void web_handle(struct http_request *req, void *user)
 
 /* ---- listening */
 
-static int listen_at(uint16_t port)
+/* Bound to the address, and listening where `listens`; -1 with errno. */
+static int bind_at(const struct sockaddr *a, socklen_t len, bool listens)
 {
-	struct sockaddr_in a = {.sin_family = AF_INET,
-				.sin_port = htons(port),
-				.sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), on = 1;
+	int fd = socket(a->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), on = 1, why;
 
 	if (fd < 0)
 		return -1;
 	/* The connections of a daemon that has just ended keep no port. */
-	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	if (bind(fd, (struct sockaddr *)&a, sizeof(a)) == 0 && listen(fd, 128) == 0)
+	if (listens)
+		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	if (bind(fd, a, len) == 0 && (!listens || listen(fd, 128) == 0))
 		return fd;
+	why = errno;
 	close(fd);
+	errno = why;
 	return -1;
 }
 
-static int port_of(int fd)
+/* Both addresses of the loopback, or neither: "localhost" may be either. */
+static int listen_at(struct web *w, uint16_t port)
 {
-	struct sockaddr_in a;
-	socklen_t len = sizeof(a);
+	struct sockaddr_in a = {.sin_family = AF_INET,
+				.sin_port = htons(port),
+				.sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct sockaddr_in6 b = {.sin6_family = AF_INET6,
+				 .sin6_port = htons(port),
+				 .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+	int fd = bind_at((struct sockaddr *)&a, sizeof(a), true);
 
-	return getsockname(fd, (struct sockaddr *)&a, &len) == 0 ? ntohs(a.sin_port) : 0;
+	if (fd < 0)
+		return -1;
+	w->other_fd = bind_at((struct sockaddr *)&b, sizeof(b), false);
+	if (w->other_fd >= 0 || errno != EADDRINUSE)
+		return fd;
+	close(fd);
+	errno = EADDRINUSE;
+	return -1;
 }
 
-/* The port that is set; else the one that was had before, so that a page which is open finds us
- * again; else any. */
+static int listen_anywhere(struct web *w)
+{
+	for (int i = 0; i < PORT_TRIES; i++) {
+		unsigned char raw[4];
+		int fd;
+
+		id_random(raw, sizeof(raw));
+		w->port = (uint16_t)(PORT_FIRST + get32(raw) % PORT_SPAN);
+		fd = listen_at(w, w->port);
+		if (fd >= 0)
+			return fd;
+	}
+	return -1;
+}
+
+/* The socket that systemd listens at for us and goes on holding; -1: there is none. */
+static int listen_held(struct web *w)
+{
+	const char *pid = getenv("LISTEN_PID"), *fds = getenv("LISTEN_FDS");
+	struct sockaddr_in a = {0};
+	socklen_t len = sizeof(a);
+	int fd;
+
+	if (!pid || !fds || strtol(pid, NULL, 10) != getpid() || strcmp(fds, "1") != 0 ||
+	    getsockname(HELD_FD, (struct sockaddr *)&a, &len) != 0 || a.sin_family != AF_INET ||
+	    a.sin_addr.s_addr != htonl(INADDR_LOOPBACK))
+		return -1;
+	fd = fcntl(HELD_FD, F_DUPFD_CLOEXEC, HELD_FD + 1);
+	if (fd >= 0 && fcntl(fd, F_SETFL, O_NONBLOCK) == 0)
+		w->port = ntohs(a.sin_port);
+	return fd;
+}
+
+/* Others have the port that tabs and MCP clients know. */
+static void web_lose(struct web *w, struct ava_error *err)
+{
+	struct ava_error why = {0};
+	struct buf token;
+	int port = w->port;
+
+	buf_init(&token, 256);
+	if (w->mcp && mcp_token(w->routes->mcp, true, &token, &why) != 0)
+		say(w, "the token of MCP clients stays: %s", why.text);
+	buf_fini(&token);
+	web_keys_clear(&w->keys);
+	w->mcp = false;
+	w->port = 0;
+	if (web_save(w, &why) != 0)
+		say(w, "%s", why.text);
+	err_set(err, AVA_EIO,
+		"port %d could not be had again, so that every browser is signed out and the token "
+		"of MCP over HTTP is no longer good: `ava dashboard` signs in again",
+		port);
+	say(w, "%s", err->text);
+}
+
+/* The port that is held for us; the one that is set; the one that was had before, where somebody
+ * knows it; else any. */
 static int listen_there(struct web *w, struct ava_error *err)
 {
 	const struct http_server_options o = {
 		.connections_max = CONNECTIONS_MAX, .idle_ms = IDLE_MS, .body_max = BODY_MAX};
 	int64_t set = w->routes->core->settings.web_port;
-	int fd;
+	bool known = w->port && (w->mcp || web_keys_tabs(&w->keys) > 0);
+	int fd = listen_held(w), why;
 
-	fd = listen_at((uint16_t)(set ? set : w->port ? w->port : PORT_FIRST));
-	if (fd < 0 && set)
-		return err_sys(err, "web.port is %d, and that port cannot be had", (int)set);
-	if (fd < 0)
-		fd = listen_at(0);
+	w->again = fd < 0 && !set && known;
+	if (fd < 0 && (set || w->again)) {
+		uint16_t port = (uint16_t)(set ? set : w->port);
+
+		fd = listen_at(w, port);
+		why = errno;
+		/* By the person's own word it may be another one, which no tab knows. */
+		if (known && (port != w->port || (fd < 0 && why == EADDRINUSE)))
+			web_lose(w, err);
+		errno = why;
+		if (fd < 0 && !known)
+			return err_sys(err, "web.port is %d, and that port cannot be had", port);
+		if (fd < 0)
+			return err->code ? err->code : err_sys(err, "port %d cannot be had", port);
+		w->port = port;
+	} else if (fd < 0) {
+		fd = listen_anywhere(w);
+	}
 	if (fd < 0)
 		return err_sys(err, "no port of the loopback address can be had");
-	w->port = (uint16_t)port_of(fd);
 	w->http = http_server_new(w->routes->core->loop, fd, &o, web_handle, w, err);
 	if (!w->http)
 		return err->code;
@@ -411,33 +467,60 @@ static int listen_there(struct web *w, struct ava_error *err)
 static int web_listen(struct web *w, struct ava_error *err)
 {
 	struct core_service *s = core_service(w->routes->core);
-	int rv = w->http ? 0 : listen_there(w, err);
+	int rv;
 
+	if (w->quiesced)
+		return err_set(err, AVA_EIO, "the daemon is about to end: ask once more");
+	rv = w->http ? 0 : listen_there(w, err);
 	if (rv == 0)
 		snprintf(s->web_url, sizeof(s->web_url), "http://127.0.0.1:%u", w->port);
 	snprintf(s->web_problem, sizeof(s->web_problem), "%s", rv == 0 ? "" : err->text);
 	return rv;
 }
 
+static void web_leave_cb(struct os_task *t)
+{
+	struct web *w = CONTAINER_OF(t, struct web, leave);
+
+	http_server_stop(w->left);
+	w->left = NULL;
+}
+
+/* Away from a port that others may have had, to one that no browser knows. */
+static void web_move(struct web *w)
+{
+	if (!w->http || !w->again || w->mcp || w->left)
+		return;
+	say(w, "port %u was that of an earlier start: who signs in now is given another one",
+	    w->port);
+	web_keys_clear(&w->keys);
+	http_server_quiesce(w->http);
+	w->left = w->http;
+	w->http = NULL;
+	if (w->other_fd >= 0)
+		close(w->other_fd);
+	w->other_fd = -1;
+	w->port = 0;
+	os_defer(w->routes->core->loop, &w->leave);
+}
+
 /* POST /api/v1/dashboard */
 static int web_dashboard(bool sign_out, struct buf *url, void *user, struct ava_error *err)
 {
 	struct web *w = user;
-	char hex[2 * SECRET_BYTES + 1];
+	char code[WEB_ID_LEN + 1];
 	int rv;
 
 	if (sign_out) {
-		while (w->nsessions > 0)
-			drop_session(w, w->nsessions - 1);
-		w->code_until_ms = 0;
+		web_keys_clear(&w->keys);
 		return web_save(w, err);
 	}
+	web_move(w);
 	rv = web_listen(w, err);
 	if (rv != 0)
 		return rv;
-	make_secret(SECRET_BYTES / 2, hex, w->code);
-	w->code_until_ms = clock_mono_ms() + CODE_MS;
-	return buf_addf(url, "http://127.0.0.1:%u/#code=%s", w->port, hex);
+	web_keys_code(&w->keys, code);
+	return buf_addf(url, "http://127.0.0.1:%u/#code=%s", w->port, code);
 }
 
 /* POST /api/v1/mcp-token */
@@ -470,13 +553,17 @@ int web_new(struct web **out, struct routes *routes, int root_fd,
 	w->root_fd = root_fd;
 	w->log = log;
 	w->log_user = user;
+	w->other_fd = -1;
+	os_task_init(&w->leave, web_leave_cb);
+	web_keys_init(&w->keys, web_gone, w);
 	web_load(w);
 	service->dashboard = web_dashboard;
 	service->login = web_login;
 	service->mcp = web_mcp;
 	service->web = w;
 	/* Without the page everything else works. */
-	if ((w->nsessions > 0 || w->mcp) && web_listen(w, &why) != 0)
+	if ((web_keys_tabs(&w->keys) > 0 || w->mcp || getenv("LISTEN_FDS")) &&
+	    web_listen(w, &why) != 0)
 		say(w, "the page is not served: %s", why.text);
 	*out = w;
 	return 0;
@@ -484,7 +571,13 @@ int web_new(struct web **out, struct routes *routes, int root_fd,
 
 void web_quiesce(struct web *w)
 {
-	if (w && w->http)
+	if (!w)
+		return;
+	w->quiesced = true;
+	/* While its stream is open a page believes that the port is ours. */
+	for (unsigned i = 0; i < w->keys.n; i++)
+		routes_drop(w->routes, w->keys.rows[i].door);
+	if (w->http)
 		http_server_quiesce(w->http);
 }
 
@@ -508,6 +601,10 @@ void web_free(struct web *w)
 	service->dashboard = NULL;
 	service->login = NULL;
 	service->mcp = NULL;
+	os_defer_cancel(w->routes->core->loop, &w->leave);
+	http_server_stop(w->left);
 	http_server_stop(w->http);
+	if (w->other_fd >= 0)
+		close(w->other_fd);
 	free(w);
 }

@@ -30,8 +30,10 @@
 #include "base/error.h"
 #include "base/unix_sock.h"
 #include "base/buf.h"
+#include "base/hash.h"
 #include "base/list.h"
 #include "net/http_head.h"
+#include "net/tcp_peer.h"
 #include "os/loop.h"
 
 #define BODY_MAX        (2 * 1024 * 1024)
@@ -97,6 +99,7 @@ struct peer {
 	struct list node; /* in server.idle; alone while a request is under way */
 	struct MHD_Connection *conn;
 	size_t target; /* bytes of the request's target, up to its first NUL */
+	unsigned char target_sha256[32];
 };
 
 /* It has two owners: whoever writes it (until http_stream_end or the `gone` hook) and the
@@ -430,11 +433,22 @@ static void gone_cb(struct os_task *t)
 		tell_gone(r);
 }
 
+/* NULL: there was no memory for it; then it is never asked to leave. */
+static struct peer *peer_of(struct MHD_Connection *conn)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(conn, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+	return info ? info->socket_context : NULL;
+}
+
 static struct request *request_new(struct http_server *s, struct MHD_Connection *conn,
 				   const char *method, const char *path)
 {
 	struct request *r = calloc(1, sizeof(*r));
-	const union MHD_ConnectionInfo *info;
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(conn, MHD_CONNECTION_INFO_CONNECTION_FD);
+	struct peer *p = peer_of(conn);
 	struct unix_peer peer;
 
 	if (!r)
@@ -445,8 +459,10 @@ static struct request *request_new(struct http_server *s, struct MHD_Connection 
 	r->pub.path = path;
 	buf_init(&r->body, s->options.body_max);
 	os_task_init(&r->task, gone_cb);
-	if (s->is_unix) {
-		info = MHD_get_connection_info(conn, MHD_CONNECTION_INFO_CONNECTION_FD);
+	if (!s->is_unix) {
+		r->pub.has_peer = tcp_peer_uid(info->connect_fd, &r->pub.peer_uid) == 0;
+		r->pub.target_sha256 = p ? p->target_sha256 : NULL;
+	} else {
 		r->pub.has_peer = unix_sock_peer(info->connect_fd, &peer) == 0;
 		r->pub.peer_uid = r->pub.has_peer ? peer.uid : (uid_t)-1;
 		r->pub.peer_pid = r->pub.has_peer ? peer.pid : 0;
@@ -454,16 +470,6 @@ static struct request *request_new(struct http_server *s, struct MHD_Connection 
 	list_add(&s->requests, &r->node);
 	s->nrequests++;
 	return r;
-}
-
-/* libmicrohttpd is done with the request: sent, refused or broken. */
-/* NULL: there was no memory for it; then it is never asked to leave. */
-static struct peer *peer_of(struct MHD_Connection *conn)
-{
-	const union MHD_ConnectionInfo *info =
-		MHD_get_connection_info(conn, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-
-	return info ? info->socket_context : NULL;
 }
 
 static void peer_busy(struct MHD_Connection *conn)
@@ -745,11 +751,13 @@ static enum MHD_Result go_on(struct request *r)
 /* The target before it is taken apart. What this gives is the access handler's con_cls. */
 static void *target_cb(void *cls, const char *target, struct MHD_Connection *conn)
 {
+	const struct http_server *s = cls;
 	struct peer *p = peer_of(conn);
 
-	(void)cls;
 	if (p)
 		p->target = target ? strlen(target) : 0;
+	if (p && !s->is_unix)
+		hash_sha256(target ? target : "", p->target, p->target_sha256);
 	return NULL;
 }
 

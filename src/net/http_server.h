@@ -22,10 +22,12 @@ struct http_request {       /* read only; valid until it is answered or gone */
 	const char *path;   /* decoded, without the query; %00 stays undecoded */
 	const char *body;   /* NUL-terminated; "" when none */
 	size_t body_len;
-	bool has_peer; /* Unix socket: who connected */
+	bool has_peer; /* who connected is known; of TCP (uid_t)-1 when nobody holds the other end
+			*/
 	uid_t peer_uid;
-	pid_t peer_pid;
-	void *user; /* the handler's own; NULL at first */
+	pid_t peer_pid;                     /* Unix sockets only */
+	const unsigned char *target_sha256; /* TCP: of the target as it was sent; NULL: no memory */
+	void *user;                         /* the handler's own; NULL at first */
 };
 
 /* Called once per complete request. It must lead to exactly one of

@@ -291,7 +291,7 @@ BOTH(answer, struct fixture *f)
 
 	snprintf(want, sizeof(want),
 		 "GET /a b/c body=0: x=yes uid=%d pid=%d q=1&2[q=1&2][z=\xc3\xa9][flag=]",
-		 f->on_tcp ? -1 : (int)getuid(), f->on_tcp ? -1 : (int)getpid());
+		 (int)getuid(), f->on_tcp ? 0 : (int)getpid());
 	assert_non_null(strstr(get(f, fd, "[flag=]"), want));
 	/* The same connection again, with a body in two pieces. */
 	put(fd, "POST /p HTTP/1.1\r\nHost: ava\r\nContent-Length: 10\r\n\r\nhello");

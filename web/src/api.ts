@@ -1,6 +1,7 @@
-// What the daemon is asked, and the shapes of its answers (doc/api.yaml). Every request carries the
-// token of this browser's session, never a cookie, which other ports of the machine would see.
+// What the daemon is asked, and the shapes of its answers (doc/api.yaml). Every request is signed with
+// the key of this tab (sign.ts), and nothing that signs is ever sent.
 import { signal } from "@preact/signals";
+import { Refused, Signer, Stranger } from "./sign";
 
 export interface Rights {
   private: boolean;
@@ -239,7 +240,6 @@ export interface ClaudeSettings {
   AGENT_COOLDOWN_MS: number;
 }
 
-const KEY = "ava.token";
 export const signedIn = signal(false);
 
 export class ApiError extends Error {
@@ -248,47 +248,37 @@ export class ApiError extends Error {
   }
 }
 
-// Kept as long as the tab; other tabs of this page ask for it. Nothing stays in the browser when the
-// last one is closed, which another program that gets our port one day could read.
-let token = "";
-const tabs = new BroadcastChannel("ava");
-tabs.onmessage = (m) => {
-  if (m.data === "who?" && token) tabs.postMessage({ token });
-};
-function remember(value: string) {
-  token = value;
-  signedIn.value = value !== "";
-  try {
-    sessionStorage.setItem(KEY, value);
-  } catch {}
-}
-function askTabs(): Promise<string> {
-  const asking = new BroadcastChannel("ava");
-  return new Promise<string>((answer) => {
-    asking.onmessage = (m) => m.data.token && answer(m.data.token);
-    asking.postMessage("who?");
-    setTimeout(() => answer(""), 250);
-  }).finally(() => asking.close());
+const signer = new Signer();
+
+// A request of this tab, to a daemon that has shown that it is ours. One that has started anew since
+// refuses the first.
+export async function send(method: string, path: string, body?: string, stop?: AbortSignal): Promise<Response> {
+  for (let again = false; ; again = true) {
+    const { url, authorization } = await signer.sign(method, path, body ?? "");
+    const headers: Record<string, string> = { Authorization: authorization };
+    if (body !== undefined) headers["Content-Type"] = "application/json";
+    const answer = await fetch(url, { method, headers, body: body ?? null, signal: stop ?? null, cache: "no-store", credentials: "omit" });
+    if (answer.status !== 401 || again) return answer;
+    signer.doubt();
+  }
 }
 
-export function authorization(): Record<string, string> {
-  return { Authorization: `Bearer ${token}` };
-}
+// While the stream of events is open nobody else can have our port.
+export const holds = (open: boolean) => (open ? signer.trust() : signer.doubt());
 
 async function ask(method: string, path: string, body?: unknown, stop?: AbortSignal): Promise<Response> {
-  const init: RequestInit = { method, headers: authorization(), signal: stop ?? null, cache: "no-store", credentials: "omit" };
-  if (method === "POST") {
-    init.body = JSON.stringify(body ?? {});
-    init.headers = { ...authorization(), "Content-Type": "application/json" };
-  }
   let answer: Response;
   try {
-    answer = await fetch(path, init);
+    answer = await send(method, path, method === "POST" ? JSON.stringify(body ?? {}) : undefined, stop);
   } catch (e) {
     if (stop?.aborted) throw e;
-    throw new ApiError(0, "away", "The daemon does not answer. It may have ended: run `ava dashboard` to bring it back.");
+    if (e instanceof Refused) {
+      signedIn.value = false;
+      throw new ApiError(401, "denied", e.message);
+    }
+    throw new ApiError(0, "away", e instanceof Stranger ? e.message : "The daemon does not answer. It may have ended: run `ava dashboard` to bring it back.");
   }
-  if (answer.status === 401) remember("");
+  if (answer.status === 401) signedIn.value = false;
   if (answer.ok) return answer;
   const data = await answer.json().catch(() => null);
   throw new ApiError(answer.status, data?.error?.code ?? "", data?.error?.message ?? `The daemon answered ${answer.status}.`);
@@ -314,26 +304,20 @@ export async function save(run: string, path: string) {
 }
 
 // The code of `ava dashboard` stands behind the #, which no server sees; it is taken out of the
-// address before anything else is done.
+// address before anything else is done. What is to be said when nobody is signed in.
 export async function signIn(): Promise<string> {
-  const code = /^#code=([0-9a-f]+)$/.exec(location.hash)?.[1];
+  const code = /^#code=([0-9a-f]{32})$/.exec(location.hash)?.[1];
+  if (code) history.replaceState(null, "", location.pathname);
   try {
-    token = sessionStorage.getItem(KEY) ?? "";
-  } catch {}
-  if (code) {
-    history.replaceState(null, "", location.pathname);
-    try {
-      remember((await post<{ token: string }>("/api/v1/login", { code })).token);
-      return "";
-    } catch (e) {
-      if (!token) return (e as Error).message;
-    }
+    signedIn.value = await signer.open(code);
+    return "";
+  } catch (e) {
+    return e instanceof Refused || e instanceof Stranger ? e.message : "The daemon does not answer. It may have ended: run `ava dashboard`, and open the address that it prints.";
   }
-  remember(token || (await askTabs()));
-  return "";
 }
 
 export async function signOut() {
   await post("/api/v1/dashboard", { sign_out: true });
-  remember("");
+  await signer.forget();
+  signedIn.value = false;
 }

@@ -6,6 +6,7 @@ import "./style.css";
 
 async function begin() {
   problem.value = await signIn();
+  render(<App />, document.getElementById("app")!);
   if (!signedIn.value) return;
   try {
     await start();
@@ -22,5 +23,4 @@ try {
 // The address of `ava dashboard` in a tab that has the page already: only what is behind the # changes,
 // and nothing would be read anew.
 addEventListener("hashchange", () => location.hash.startsWith("#code=") && location.reload());
-render(<App />, document.getElementById("app")!);
 void begin();

@@ -1,8 +1,9 @@
-// One stream of events for the whole tab, read with fetch since EventSource sends no token. It is
+// One stream of events for the whole tab, read with fetch since EventSource signs nothing. It is
 // resumed behind the last lsn it gave, so that nothing is lost or given twice, also when the
 // daemon was restarted meanwhile.
 import { signal } from "@preact/signals";
-import { authorization, signedIn, type AvaEvent } from "./api";
+import { holds, send, signedIn, type AvaEvent } from "./api";
+import { Refused } from "./sign";
 
 export type Link = "connecting" | "live" | "away";
 export const link = signal<Link>("connecting");
@@ -70,11 +71,10 @@ export class Stream {
       const stop = (this.stop = new AbortController());
       let timer = setTimeout(() => stop.abort(), SILENCE_MS);
       try {
-        const answer = await fetch(`/api/v1/events?agents=true&after=${this.lsn}`, {
-          headers: authorization(), signal: stop.signal, cache: "no-store", credentials: "omit",
-        });
+        const answer = await send("GET", `/api/v1/events?agents=true&after=${this.lsn}`, undefined, stop.signal);
         if (answer.status === 401) signedIn.value = false;
         if (!answer.ok || !answer.body) throw new Error(String(answer.status));
+        await holds(true);
         link.value = "live";
         this.tries = 0;
         if (was) for (const f of this.again) f();
@@ -88,9 +88,10 @@ export class Stream {
           timer = setTimeout(() => stop.abort(), SILENCE_MS);
           rest = this.take(rest + value);
         }
-      } catch {
-        // tried again below
+      } catch (e) {
+        if (e instanceof Refused) signedIn.value = false; // else it is tried again below
       }
+      void holds(false);
       clearTimeout(timer);
       link.value = this.tries === 0 ? "connecting" : "away";
       const wait = WAIT_MS[Math.min(this.tries++, WAIT_MS.length - 1)]!;

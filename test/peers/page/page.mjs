@@ -103,6 +103,9 @@ async function signingIn() {
   ok(true, `an address that is opened in a tab of the page signs it in (${Date.now() - began} ms)`);
   ok(!page.url().includes("code"), "and the code is out of the address", page.url());
   ok(/No runs yet/.test(await text("main")), "without runs it says what to do");
+  await page.reload();
+  await soon(async () => (await text(".link")) === "live", "the stream");
+  ok(true, "a reload stays signed in");
   const other = await browser.newContext();
   const thief = watch(await other.newPage());
   await thief.goto(url);
@@ -541,6 +544,38 @@ async function restarting() {
   await soon(async () => (await page.locator(".event").count()) > 3, "events");
   process.kill(Number(readFileSync(path.join(root, "ava.lock"), "utf8")), "SIGKILL");
   await seen(async () => (await text(".link")) !== "live", "a daemon that is gone is shown to be gone");
+  // Another program at our address: what it is sent, and what a page of its own finds there.
+  const sent = [];
+  const squatter = createServer((q, a) => {
+    let body = "";
+    q.on("data", (d) => (body += d)).on("end", () => {
+      sent.push({ path: q.url, authorization: q.headers.authorization, body });
+      if (q.method === "GET") a.setHeader("Content-Type", "text/html").end("<title>theirs</title>");
+      else a.setHeader("Content-Type", "application/json").end(JSON.stringify({ challenge: "0".repeat(32), proof: "0".repeat(64) }));
+    });
+  });
+  const port = Number(new URL(page.url()).port);
+  await new Promise((done) => squatter.listen(port, "127.0.0.1", done));
+  await soon(() => sent.length > 2, "what the page sends to whoever answers");
+  await page.getByRole("button", { name: "New task" }).click();
+  await page.fill("dialog textarea", "for our eyes only");
+  await page.click("dialog button.primary");
+  await seen(async () => /Another program answers/.test(await text("body")), "who is asked for something says that another program answers");
+  await page.keyboard.press("Escape");
+  ok(sent.every((s) => s.path === "/api/v1/login" && !s.authorization && !/eyes only/.test(s.body)), "whoever has the port is sent a greeting and nothing else", JSON.stringify(sent));
+  const theirs = watch(await context.newPage());
+  await theirs.goto(page.url().split("#")[0]);
+  const key = await theirs.evaluate(() => new Promise((done) => {
+    const opening = indexedDB.open("ava", 1);
+    opening.onsuccess = () => {
+      const asking = opening.result.transaction("keys").objectStore("keys").get("browser");
+      asking.onsuccess = async () => done({ extractable: asking.result.extractable, uses: asking.result.usages.join(), raw: await crypto.subtle.exportKey("raw", asking.result).then(() => "given", () => "kept") });
+    };
+  }));
+  ok(key.extractable === false && key.uses === "sign" && key.raw === "kept", "a page of theirs cannot read the key that it finds", JSON.stringify(key));
+  await theirs.close();
+  squatter.closeAllConnections();
+  await new Promise((done) => squatter.close(done));
   const daemon = spawn(AVAD, [], { stdio: ["ignore", "inherit", "inherit"], detached: true });
   appendFileSync(path.join(T, "pids"), `${daemon.pid}\n`);
   await soon(async () => (await text(".link")) === "live", "the return", 30000);
@@ -551,6 +586,10 @@ async function restarting() {
   await page.keyboard.press("1");
   await page.locator("main .markdown").getByText("still here").waitFor();
   ok(true, "the run went on");
+  const late = watch(await context.newPage());
+  await late.goto(page.url().split("#")[0]);
+  await seen(async () => /Not signed in/.test(await late.locator("main").innerText()), "what the browser keeps for other tabs ended with the daemon");
+  await late.close();
 }
 
 async function searching() {

@@ -1,0 +1,71 @@
+/* Who is signed in to the page: keys that are never sent.
+ *
+ * A code of `ava dashboard`, good once and for a minute, is a key that the address carries to the
+ * browser behind its #. With it the page opens the browser's key, with that one a key of the tab,
+ * and with that it signs each request. Opening: the page shows that it knows a key and gives a
+ * number of its own, the daemon shows the same over that number and gives the challenge of its
+ * start; both make the next key of these. doc/SECURITY.md, "The page", has the texts.
+ *
+ * Keys of tabs stand in web.json of the data root, since a page that is open goes on when the
+ * daemon comes back; a tab has its own in memory alone. A browser's key is kept where other tabs
+ * find it, and so would whoever served that address meanwhile: it ends with the daemon, and so
+ * does the challenge, without which no signature says anything. Loop thread only. */
+#ifndef GATEWAY_WEB_KEYS_H
+#define GATEWAY_WEB_KEYS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define WEB_KEYS_MAX   64 /* the one that was used longest ago goes */
+#define WEB_KEY_BYTES  32
+#define WEB_ID_LEN     32   /* hex digits, as those of a code, a number of the page, a challenge */
+#define WEB_KEY_WINDOW 1024 /* requests come out of order by so much at most */
+
+enum web_key_kind { WEB_KEY_CODE, WEB_KEY_BROWSER, WEB_KEY_TAB };
+
+struct web_key {
+	enum web_key_kind kind;
+	unsigned char key[WEB_KEY_BYTES];
+	size_t len; /* of `key`: a code has half */
+	char id[WEB_ID_LEN + 1];
+	int64_t until_ms; /* wall clock; of a code and a browser clock_mono_ms */
+	uint64_t used;    /* order of use */
+	unsigned door;    /* of its streams */
+	uint64_t top;     /* the highest number of a request in this life of the daemon */
+	uint64_t seen[WEB_KEY_WINDOW / 64]; /* which of the last were there: bit n % WINDOW */
+};
+
+struct core_hello;
+
+struct web_keys {
+	struct web_key rows[WEB_KEYS_MAX];
+	unsigned n, doors;
+	uint64_t uses;
+	char challenge[WEB_ID_LEN + 1];
+	void (*gone)(unsigned door, void *user); /* a key ended: its streams do */
+	void *user;
+};
+
+/* What a signature is of. */
+struct web_signed {
+	const char *host, *method, *field; /* the value of Authorization, or NULL */
+	const unsigned char *target_sha256;
+	const void *body;
+	size_t body_len;
+};
+
+void web_keys_init(struct web_keys *k, void (*gone)(unsigned door, void *user), void *user);
+/* A new code, 32 hex digits; the one before is none. */
+void web_keys_code(struct web_keys *k, char code[WEB_ID_LEN + 1]);
+/* A tab's from web.json; one that is none, or too old, is left out. */
+void web_keys_restore(struct web_keys *k, const char *key, int64_t until_ms);
+unsigned web_keys_tabs(const struct web_keys *k);
+/* False: no such key, or the page does not know it. *opened: there is a new tab. */
+bool web_keys_open(struct web_keys *k, const struct core_hello *hello, char proof[65],
+		   bool *opened);
+/* NULL: nobody's, or a request that was there before. */
+const struct web_key *web_keys_signer(struct web_keys *k, const struct web_signed *r);
+void web_keys_clear(struct web_keys *k);
+
+#endif
