@@ -140,12 +140,12 @@ class World:
     def seen(self, row):
         return self.service.seen.get(row.name, [])
 
-    def close(self):
-        """The daemon ends before its folder goes."""
+    def end_daemon(self, how=signal.SIGTERM):
+        """The next command starts another. One that has ended and that nobody reaps has ended."""
         try:
             with open(self.root + "/data/ava.lock", encoding="ascii") as f:
                 pid = int(f.read())
-            os.kill(pid, signal.SIGTERM)
+            os.kill(pid, how)
             end = time.monotonic() + 20
             while time.monotonic() < end:
                 with open(f"/proc/{pid}/stat", encoding="ascii") as f:
@@ -154,6 +154,10 @@ class World:
                 time.sleep(0.02)
         except (OSError, ValueError):
             pass
+
+    def close(self):
+        """The daemon ends before its folder goes."""
+        self.end_daemon()
         shutil.rmtree(self.root, ignore_errors=True)
 
 

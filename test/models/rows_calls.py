@@ -7,7 +7,6 @@ import time
 
 import play
 from play import Row
-from rows_responses import restart
 from service import DONE, chunk, call, ev, honest, sse, submit, text, tool_call
 
 ROLE = {"role": "assistant", "content": None}
@@ -86,7 +85,7 @@ def asked(world, row):
             time.sleep(0.05)  # shown a moment before it is on disk
         if again:
             wrong += [m for r in world.seen(row) for m in r.messages("tool")]
-            restart(world, signal.SIGKILL)
+            world.end_daemon(signal.SIGKILL)
     world.ava("steer", run, "no: not that one")
     world.ava("wait", run)
     told = [m["content"] for m in world.seen(row)[-1].messages("tool")]

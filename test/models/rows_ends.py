@@ -8,7 +8,6 @@ import threading
 
 import play
 from play import Row
-from rows_responses import restart
 from service import aend, astart, atext, call, sse, submit, text
 
 DONE_NOTHING = "The task is done, and you can return to work."
@@ -82,7 +81,7 @@ def killed_at_nudge(name, answer, summary):
                       "--background")
         run = re.search(r"S-[0-9a-f]{6,}", r.stdout).group()
         asked.wait(30)
-        restart(world, signal.SIGKILL)
+        world.end_daemon(signal.SIGKILL)
         killed.set()
         world.ava("wait", run)
         result = json.loads(world.ava("result", run, "--json").stdout)

@@ -6,7 +6,6 @@ import re
 import signal
 import subprocess
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 from play import AVA, Row
@@ -111,15 +110,6 @@ def sent_well(seen):
     return None
 
 
-def restart(world, how=signal.SIGTERM):
-    """The next command starts the daemon anew, which has learned nothing yet."""
-    with open(world.root + "/data/ava.lock", encoding="ascii") as f:
-        daemon = int(f.read())
-    os.kill(daemon, how)
-    while os.path.exists(f"/proc/{daemon}"):
-        time.sleep(0.02)
-
-
 def learned(world, row):
     """The second run asks there at once; its replay is the same; after a restart of the daemon, too."""
     wrong = []
@@ -134,7 +124,7 @@ def learned(world, row):
         replay = world.ava("replay", r["subagent_id"])
         if replay.returncode != 0:
             wrong.append(f"replay: {replay.stdout}{replay.stderr}")
-    restart(world)
+    world.end_daemon()
     resumed = world.ava("resume", result["subagent_id"], "--yes", "--json")
     if resumed.returncode != 0 or world.seen(row)[-1].path != "/v1/responses" or \
             world.seen(row)[-1].body["input"][:4] != world.seen(row)[2].body["input"][:4]:
@@ -191,7 +181,7 @@ def killed(world, row):
                   "--background")
     run = re.search(r"S-[0-9a-f]{6,}", r.stdout).group()
     ASKED.wait(30)
-    restart(world, signal.SIGKILL)
+    world.end_daemon(signal.SIGKILL)
     KILLED.set()
     world.ava("wait", run)
     result = json.loads(world.ava("result", run, "--json").stdout)

@@ -5,7 +5,7 @@ import subprocess
 
 import play
 from play import Row, judge
-from rows_windows import answers, prompt_of, read_many, restart, window
+from rows_windows import answers, prompt_of, read_many, window
 from service import call, submit, text
 
 
@@ -119,7 +119,7 @@ def talk(world, row):
 
     p = chat(f"Have a subagent find the tax rate. [row {row.name}]\nyes\nhow did it go?\n")
     before = len(world.seen(row))
-    restart(world)
+    world.end_daemon()
     chat("how did it go, once more?\n", "-c")
     hers = [r for r in world.seen(row) if "submit_result" not in names(r)]
     first, last = (names(hers[0]), names(hers[-1])) if hers else ([], [])

@@ -3,7 +3,6 @@ is what ended whole; a stream whose end has come is done; a service on this mach
 
 import json
 import os
-import signal
 import time
 
 from play import Row
@@ -192,14 +191,6 @@ FLOODS = [Row("flood-" + name, flood(delta), on=PRICED, args=["--max-cost-cents"
 # ---- how it is shown
 
 
-def stop(world):
-    with open(world.root + "/data/ava.lock", encoding="ascii") as f:
-        pid = int(f.read())
-    os.kill(pid, signal.SIGTERM)
-    while os.path.exists(f"/proc/{pid}"):
-        time.sleep(0.02)
-
-
 def shown(world, row):
     """Estimated: with a ~ while the daemon lives and after it was there anew, in the result and as JSON."""
     _, result = world.run(row)
@@ -208,7 +199,7 @@ def shown(world, row):
         wrong.append(f"the result says estimated: {result.get('estimated')}")
     for again in (False, True):
         if again:
-            stop(world)
+            world.end_daemon()
         listed = world.ava("ps", "--all").stdout
         run = json.loads(world.ava("ps", "--all", "--json").stdout)[0]
         said = world.ava("result", result["subagent_id"]).stdout

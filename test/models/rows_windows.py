@@ -2,8 +2,6 @@
 less output, by older results, then by the newest."""
 
 import json
-import os
-import signal
 import time
 
 from play import Row, judge
@@ -120,15 +118,6 @@ def always(status, message, **members):
     return lambda n, r: error(status, message, **members)
 
 
-def restart(world):
-    """The next command starts the daemon anew."""
-    with open(world.root + "/data/ava.lock", encoding="ascii") as f:
-        pid = int(f.read())
-    os.kill(pid, signal.SIGTERM)
-    while os.path.exists(f"/proc/{pid}"):
-        time.sleep(0.02)
-
-
 def twice(world, row):
     """What the first run was refused, the second one knows, also behind a restart of the daemon."""
     wrong = []
@@ -138,7 +127,7 @@ def twice(world, row):
         refused = sum(1 for r in world.seen(row) if prompt_of(r) + r.most_output() > 6000)
         if refused != 1:
             wrong.append(f"{refused} refused after run {n + 1}")
-        restart(world)
+        world.end_daemon()
     return wrong
 
 
