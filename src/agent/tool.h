@@ -75,6 +75,7 @@ struct tool {
 /* What a run lends to its tools; lives until its last call is done. */
 struct tool_env {
 	struct os_loop *loop;
+	uint64_t order;  /* of its run: older ones have less, and the pool first */
 	int cwd_fd;      /* O_PATH|O_DIRECTORY; -1: this run has no file roots */
 	const char *cwd; /* for messages only, never opened */
 	/* Folders of ava's own, keys and data of others, that no tool reads: as the kernel

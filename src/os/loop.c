@@ -40,7 +40,8 @@ struct os_loop {
 	struct list posted;
 	struct list deferred;
 	struct list foreign; /* os_work that waits for its turn */
-	int nforeign;        /* under way */
+	struct list at_work; /* the same, under way */
+	int nforeign;
 	uint64_t gaps;
 	size_t live; /* timers, polls and signals not freed */
 	bool stop;
@@ -126,6 +127,7 @@ struct os_loop *os_loop_new(struct ava_error *err)
 	}
 	list_init(&l->posted);
 	list_init(&l->foreign);
+	list_init(&l->at_work);
 	list_init(&l->deferred);
 	rv = uv_loop_init(&l->uv);
 	if (rv != 0) {
@@ -291,12 +293,37 @@ static int pool_size(void)
 	return set ? MIN(MAX(atoi(set), 1), 1024) : 4; /* libuv's own */
 }
 
+static int foreign_of(struct os_loop *l, const void *owner)
+{
+	int n = 0;
+
+	LIST_EACH (&l->at_work, node, next)
+		n += owner != NULL && LIST_ENTRY(node, struct os_work, node)->owner == owner;
+	return n;
+}
+
+/* The one of the oldest that has not its share; of one age the first that came. */
+static struct os_work *foreign_first(struct os_loop *l)
+{
+	struct os_work *first = NULL;
+
+	LIST_EACH (&l->foreign, node, next) {
+		struct os_work *w = LIST_ENTRY(node, struct os_work, node);
+
+		if ((!first || w->order < first->order) &&
+		    foreign_of(l, w->owner) < MAX(pool_size() / 2, 1))
+			first = w;
+	}
+	return first;
+}
+
 static void foreign_next(struct os_loop *l)
 {
-	while (!list_empty(&l->foreign) && l->nforeign < MAX(pool_size() - 1, 1)) {
-		struct os_work *w = LIST_FIRST(&l->foreign, struct os_work, node);
+	struct os_work *w;
 
+	while (l->nforeign < MAX(pool_size() - 1, 1) && (w = foreign_first(l)) != NULL) {
 		list_del(&w->node);
+		list_add(&l->at_work, &w->node);
 		l->nforeign++;
 		os_work_start(l, w);
 	}
@@ -309,6 +336,7 @@ static void work_done_cb(uv_work_t *req, int status)
 	(void)status; /* nothing cancels a uv_work_t here */
 	if (w->foreign) {
 		w->loop->nforeign--;
+		list_del(&w->node);
 		foreign_next(w->loop);
 	}
 	w->done(w);

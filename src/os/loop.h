@@ -48,9 +48,12 @@ struct os_work {
 	void (*done)(struct os_work *w); /* loop; may free w's container */
 	struct os_loop *loop;            /* set by os_work_start */
 	void *priv;                      /* the caller's */
-	struct list node;                /* it waits for its turn; not yours */
-	bool foreign;                    /* likewise */
-	uint64_t opaque[16];             /* libuv's request; not yours */
+	const void
+		*owner; /* of foreign work: of one no more than half of the threads; NULL: nobody */
+	uint64_t order; /* likewise: the least goes first */
+	struct list node;    /* it waits for its turn; not yours */
+	bool foreign;        /* likewise */
+	uint64_t opaque[16]; /* libuv's request; not yours */
 };
 /* Makes the pool's threads, with the signals that are blocked now; waits for them. Before
  * other work: without, the first work makes them, and ends the process when it cannot. */

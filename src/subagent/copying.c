@@ -135,7 +135,11 @@ void copying_make(struct run *r, void (*ready)(struct run *r, const struct ava_e
 	}
 	m->run = r;
 	m->ready = ready;
-	m->work = (struct os_work){.work = make_work, .done = make_done, .priv = m};
+	m->work = (struct os_work){.work = make_work,
+				   .done = make_done,
+				   .priv = m,
+				   .owner = &r->tools.env,
+				   .order = (uint64_t)r->spawned_wall_ms};
 	r->tools.copying = m;
 	r->busy++;
 	r->tools.running++;

@@ -696,6 +696,7 @@ static void call_begin(struct world_call *c)
 	if (c->tool.tool->flags & TOOL_FILES) /* it may be gone since a wait: the tool says so */
 		(void)world_open_folder(r, NULL);
 	snprintf(r->tools.env.workspace, sizeof(r->tools.env.workspace), RUN_WORK, r->id.text);
+	r->tools.env.order = (uint64_t)r->spawned_wall_ms;
 	show_activity(r, c->tool.tool, c->args);
 	c->tool.tool->start(&c->tool);
 }

@@ -5,12 +5,13 @@
  * matcher; those are told apart once, when the file is read. Nothing in an
  * ignore file is an error: a rule that makes no sense matches nothing.
  *
- * A pattern is matched from left to right; only a star needs to come back and
- * try a longer run, so wild_run() and wild_star() call each other once a star. That is
- * exponential for patterns made to be, and patterns come from files nobody
- * checked: every call has WILD_STEPS steps, and one that uses them up does not
- * match. Git's own rules are kept to the letter, odd ones included (a class
- * that is not closed matches nothing; ** counts only between slashes). */
+ * A pattern is matched from left to right. What does not fit goes back to the last star alone,
+ * which takes a byte more, or, at a slash, to the last ** before it: what those before could take
+ * as well, they can. So a match costs at the most its pattern times its text. Patterns come from
+ * files nobody checked: a walk has so many steps for all of them, and the file of rules that used
+ * most when they are used up counts as none from there on; a match of a glob has WILD_STEPS, then
+ * it does not match. Git's own rules are kept to the letter, odd ones included (a class that is not
+ * closed matches nothing; ** counts only between slashes). */
 #include "tool/ignore.h"
 
 #include <ava.h>
@@ -25,13 +26,18 @@
 
 #define WILD_STEPS 100000u
 
+/* Of a walk: what it begins with, and what each entry adds. */
+#define IGNORE_STEPS       5000000u
+#define IGNORE_STEPS_ENTRY 1000u
+
 struct wild {
 	const char *begin, *pe, *te; /* pattern, its end, the text's end */
-	unsigned steps;              /* left */
 	bool path;
+	/* What stands behind the last star, where that is tried, and the same of the last one
+	 * that may take slashes. NULL: none. */
+	const char *star, *star_at, *deep, *deep_at;
+	bool none; /* the deep one is tried as no folder at all, yet */
 };
-
-static bool wild_run(struct wild *w, const char *p, const char *t);
 
 /* ---- classes */
 
@@ -130,70 +136,98 @@ static bool class_match(const struct wild *w, const char **p, unsigned char c)
 
 /* ---- stars */
 
-static bool wild_star(struct wild *w, const char *p, const char *t)
+/* At the star *p: what follows is tried behind it. True: it is the end of the pattern, and takes
+ * the rest. */
+static bool wild_star(struct wild *w, const char **p, const char **t)
 {
-	const char *first = p;
+	const char *first = *p, *at = first;
 	bool deep = !w->path;
 
-	while (p < w->pe && *p == '*')
-		p++;
-	if (w->path && p - first > 1 && (first == w->begin || first[-1] == '/') &&
-	    (p == w->pe || *p == '/' || (*p == '\\' && w->pe - p > 1 && p[1] == '/'))) {
-		/* "**" + "/" may also stand for no folder at all. */
-		if (p < w->pe && *p == '/' && wild_run(w, p + 1, t))
-			return true;
+	while (at < w->pe && *at == '*')
+		at++;
+	if (w->path && at - first > 1 && (first == w->begin || first[-1] == '/') &&
+	    (at == w->pe || *at == '/' || (*at == '\\' && w->pe - at > 1 && at[1] == '/')))
 		deep = true;
+	*p = at;
+	if (at == w->pe && (deep || memchr(*t, '/', (size_t)(w->te - *t)) == NULL))
+		return true;
+	if (!deep) {
+		w->star = at;
+		w->star_at = *t;
+		return false;
 	}
-	if (p == w->pe)
-		return deep || memchr(t, '/', (size_t)(w->te - t)) == NULL;
-	for (; t < w->te; t++) {
-		if (wild_run(w, p, t))
-			return true;
-		if (w->steps == 0 || (!deep && *t == '/'))
-			return false;
-	}
+	w->star = NULL;
+	w->deep = at;
+	w->deep_at = *t;
+	/* "**" + "/" may also stand for no folder at all. */
+	w->none = w->path && at < w->pe && *at == '/';
+	*p += w->none;
 	return false;
 }
 
-static bool wild_run(struct wild *w, const char *p, const char *t)
+/* Back to the last star that can take more. */
+static bool wild_back(struct wild *w, const char **p, const char **t)
 {
-	for (; p < w->pe; t++) {
-		if (w->steps == 0)
+	if (w->star != NULL && w->star_at < w->te && *w->star_at != '/') {
+		*p = w->star;
+		*t = ++w->star_at;
+		return true;
+	}
+	w->star = NULL;
+	if (w->deep == NULL || (!w->none && w->deep_at == w->te))
+		return false;
+	*t = w->none ? w->deep_at : ++w->deep_at;
+	w->none = false;
+	*p = w->deep;
+	return true;
+}
+
+/* One byte of the text; *p is moved behind what stands for it. */
+static bool wild_one(const struct wild *w, const char **p, const char *t)
+{
+	if (**p == '?') {
+		++*p;
+		return !w->path || *t != '/';
+	}
+	if (**p == '[')
+		return class_match(w, p, (unsigned char)*t);
+	if (**p == '\\' && ++*p == w->pe)
+		return false;
+	return *(*p)++ == *t;
+}
+
+/* `steps` are left, and used. */
+static bool wild_run(const char *pattern, size_t pattern_len, const char *text, size_t text_len,
+		     bool path, uint64_t *steps)
+{
+	struct wild w = {
+		.begin = pattern, .pe = pattern + pattern_len, .te = text + text_len, .path = path};
+	const char *p = pattern, *t = text;
+
+	if (pattern_len > WILD_PATTERN_MAX)
+		return false;
+	while (p < w.pe || t < w.te) {
+		if (*steps == 0)
 			return false;
-		w->steps--;
-		if (*p == '*')
-			return wild_star(w, p, t);
-		if (t == w->te)
+		--*steps;
+		if (p < w.pe && *p == '*') {
+			if (wild_star(&w, &p, &t))
+				return true;
+		} else if (p < w.pe && t < w.te && wild_one(&w, &p, t)) {
+			t++;
+		} else if (!wild_back(&w, &p, &t)) {
 			return false;
-		if (*p == '?') {
-			if (w->path && *t == '/')
-				return false;
-			p++;
-		} else if (*p == '[') {
-			if (!class_match(w, &p, (unsigned char)*t))
-				return false;
-		} else {
-			if (*p == '\\' && ++p == w->pe)
-				return false;
-			if (*p++ != *t)
-				return false;
 		}
 	}
-	return t == w->te;
+	return true;
 }
 
 bool wild_match(const char *pattern, size_t pattern_len, const char *text, size_t text_len,
 		bool path)
 {
-	struct wild w = {
-		.begin = pattern,
-		.pe = pattern + pattern_len,
-		.te = text + text_len,
-		.steps = WILD_STEPS,
-		.path = path,
-	};
+	uint64_t steps = WILD_STEPS;
 
-	return pattern_len <= WILD_PATTERN_MAX && wild_run(&w, pattern, text);
+	return wild_run(pattern, pattern_len, text, text_len, path, &steps);
 }
 
 static size_t wild_plain(const char *pattern, size_t len)
@@ -315,18 +349,25 @@ struct set {
 	size_t base_len;
 	struct rule *rules;
 	size_t count;
+	uint64_t used; /* steps */
 	enum ignore_rank rank;
 };
 
 struct ignore {
 	struct set *sets;
 	size_t count, cap;
-	size_t rules; /* of all sets */
+	size_t rules;    /* of all sets */
+	uint64_t steps;  /* left */
+	size_t given_up; /* files of rules */
 };
 
 struct ignore *ignore_new(void)
 {
-	return calloc(1, sizeof(struct ignore));
+	struct ignore *ig = calloc(1, sizeof(*ig));
+
+	if (ig != NULL)
+		ig->steps = IGNORE_STEPS;
+	return ig;
 }
 
 size_t ignore_mark(const struct ignore *ig)
@@ -461,18 +502,18 @@ fail:
 
 /* ---- matching */
 
-static bool match_name(const struct rule *r, const char *name, size_t len)
+static bool match_name(const struct rule *r, const char *name, size_t len, uint64_t *steps)
 {
 	if (r->plain == r->len)
 		return r->len == len && memcmp(r->text, name, len) == 0;
 	if (r->flags & RULE_ENDS)
 		return (size_t)r->len - 1 <= len &&
 		       memcmp(r->text + 1, name + len - (r->len - 1), r->len - 1) == 0;
-	return wild_match(r->text, r->len, name, len, false);
+	return wild_run(r->text, r->len, name, len, false, steps);
 }
 
 /* `path` is relative to the folder of the rule's file. */
-static bool match_path(const struct rule *r, const char *path, size_t len)
+static bool match_path(const struct rule *r, const char *path, size_t len, uint64_t *steps)
 {
 	size_t skip = r->text[0] == '/', plain;
 
@@ -481,12 +522,13 @@ static bool match_path(const struct rule *r, const char *path, size_t len)
 	plain = r->plain > skip ? r->plain - skip : 0;
 	if (plain > len || memcmp(r->text + skip, path, plain) != 0)
 		return false;
-	return wild_match(r->text + skip + plain, r->len - skip - plain, path + plain, len - plain,
-			  true);
+	return wild_run(r->text + skip + plain, r->len - skip - plain, path + plain, len - plain,
+			true, steps);
 }
 
 /* 1: ignored, 0: kept, -1: no rule of this set says anything. */
-static int set_match(const struct set *s, const char *path, const char *name, bool is_dir)
+static int set_match(const struct set *s, const char *path, const char *name, bool is_dir,
+		     uint64_t *steps)
 {
 	size_t len = strlen(path), skip = s->base_len != 0 ? s->base_len + 1 : 0;
 
@@ -498,32 +540,64 @@ static int set_match(const struct set *s, const char *path, const char *name, bo
 
 		if ((r->flags & RULE_DIR) && !is_dir)
 			continue;
-		if (r->flags & RULE_NAME ? match_name(r, name, len - (size_t)(name - path))
-					 : match_path(r, path + skip, len - skip))
+		if (r->flags & RULE_NAME ? match_name(r, name, len - (size_t)(name - path), steps)
+					 : match_path(r, path + skip, len - skip, steps))
 			return !(r->flags & RULE_KEEP);
 	}
 	return -1;
 }
 
-static int rank_match(const struct ignore *ig, enum ignore_rank rank, const char *path,
-		      const char *name, bool is_dir)
+/* The file that used most counts as none from here on. */
+static void give_up_one(struct ignore *ig)
+{
+	struct set *worst = &ig->sets[0];
+
+	for (size_t i = 1; i < ig->count; i++)
+		if (ig->sets[i].used > worst->used)
+			worst = &ig->sets[i];
+	ig->steps = worst->used + 1;
+	ig->rules -= worst->count;
+	ig->given_up++;
+	worst->count = 0;
+	worst->used = 0;
+}
+
+static int rank_match(struct ignore *ig, enum ignore_rank rank, const char *path, const char *name,
+		      bool is_dir)
 {
 	int rv = -1;
 
 	for (size_t i = ig->count; i-- > 0 && rv < 0;) {
-		if (ig->sets[i].rank == rank)
-			rv = set_match(&ig->sets[i], path, name, is_dir);
+		struct set *s = &ig->sets[i];
+		uint64_t before = ig->steps;
+
+		if (s->rank != rank)
+			continue;
+		rv = set_match(s, path, name, is_dir, &ig->steps);
+		s->used += before - ig->steps;
+		if (ig->steps > 0)
+			continue;
+		give_up_one(ig);
+		i++; /* once more, or no more: it may have been this one */
+		rv = -1;
 	}
 	return rv;
 }
 
-bool ignore_match(const struct ignore *ig, const char *path, bool is_dir)
+bool ignore_match(struct ignore *ig, const char *path, bool is_dir)
 {
 	const char *slash = strrchr(path, '/');
 	const char *name = slash != NULL ? slash + 1 : path;
-	int rv = rank_match(ig, IGNORE_FOLDER, path, name, is_dir);
+	int rv;
 
+	ig->steps += IGNORE_STEPS_ENTRY;
+	rv = rank_match(ig, IGNORE_FOLDER, path, name, is_dir);
 	if (rv < 0)
 		rv = rank_match(ig, IGNORE_INFO, path, name, is_dir);
 	return rv == 1;
+}
+
+size_t ignore_given_up(const struct ignore *ig)
+{
+	return ig->given_up;
 }

@@ -31,7 +31,9 @@ void ignore_pop(struct ignore *ig, size_t mark); /* what was pushed since */
 
 /* `path` relative to the root. That a folder above it is ignored is for the
  * caller to know: a walk does not enter such a folder. */
-bool ignore_match(const struct ignore *ig, const char *path, bool is_dir);
+bool ignore_match(struct ignore *ig, const char *path, bool is_dir);
+/* How many files of rules count as none, since their patterns take too long. */
+size_t ignore_given_up(const struct ignore *ig);
 
 /* ---- wildcards, as these files use them: ? * [...] \x and, between slashes, ** for
  * any number of folders. Bytes, not characters. */
@@ -39,7 +41,7 @@ bool ignore_match(const struct ignore *ig, const char *path, bool is_dir);
 #define WILD_PATTERN_MAX 1024 /* a longer pattern matches nothing */
 
 /* Does all of `text` match? With `path`, only ** matches a slash. A pattern
- * that needs too many steps (*a*a*a*a*b) does not match. */
+ * that needs too many steps does not match. */
 bool wild_match(const char *pattern, size_t pattern_len, const char *text, size_t text_len,
 		bool path);
 

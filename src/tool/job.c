@@ -115,6 +115,8 @@ void job_start(struct tool_call *c, job_fn fn)
 	j->work.work = work;
 	j->work.done = done;
 	j->work.priv = j;
+	j->work.owner = c->env;
+	j->work.order = c->env->order;
 	os_work_start_foreign(c->env->loop, &j->work);
 }
 

@@ -49,7 +49,8 @@ static void files_say(const struct files *f, const struct walk *w)
 	} left_out[] = {{w->unreadable, "folders unreadable"},
 			{w->odd, "skipped for names that are no text"},
 			{w->deep, "folders too deep"},
-			{w->crowded, "folders with too many files"}};
+			{w->crowded, "folders with too many files"},
+			{w->slow, "ignore files that are too slow, so that all is shown"}};
 
 	buf_addf(f->out, "%zu file%s", f->n, f->n == 1 ? "" : "s");
 	for (size_t i = 0; i < ARRAY_LEN(left_out); i++)

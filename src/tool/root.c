@@ -709,6 +709,8 @@ int walk_run(struct walk *w, struct ava_error *err)
 		rv = run(k, err);
 	while (k->depth != 0)
 		leave(k);
+	if (k->ignore != NULL)
+		w->slow = ignore_given_up(k->ignore);
 	ignore_free(k->ignore);
 	free(k);
 out:

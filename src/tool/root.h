@@ -68,6 +68,7 @@ struct walk {
 	size_t odd;        /* names that are no valid text, or too long */
 	size_t deep;       /* folders below the deepest level */
 	size_t crowded;    /* folders with names past WALK_ENTRIES_MAX */
+	size_t slow;       /* ignore files whose rules take too long, and were left out */
 };
 
 /* 0, what a callback returned, or a code with a sentence when the start

@@ -244,6 +244,7 @@ int scan_run(struct scan *s, struct ava_error *err)
 		s->odd += w.odd;
 		s->deep += w.deep;
 		s->crowded += w.crowded;
+		s->slow += w.slow;
 	} else if (fd == AVA_ENOENT) { /* perhaps because it is a file */
 		rv = scan_file(s, err);
 	} else {
@@ -308,6 +309,7 @@ void scan_counts(const struct scan *s, struct buf *out)
 	count(out, s->odd, "skipped for names that are no text");
 	count(out, s->deep, "folders too deep");
 	count(out, s->crowded, "folders with too many files");
+	count(out, s->slow, "ignore files that are too slow, so that all is searched");
 	if (s->cut[0] != '\0')
 		buf_addf(out, "; stopped after %s: narrow it with path or glob", s->cut);
 }

@@ -37,7 +37,7 @@ struct scan {
 	int (*hit)(void *user, const struct scan_hit *h);
 	void *user;
 
-	size_t files, binary, big, unreadable, odd, deep, crowded, matches, matched_files;
+	size_t files, binary, big, unreadable, odd, deep, crowded, slow, matches, matched_files;
 	uint64_t bytes;
 	char cut[48]; /* after what it ended early; "": it did not */
 

@@ -107,7 +107,7 @@ static const struct {
 };
 
 /* As a walk sees it: what is inside of an ignored folder is not looked at. */
-static bool ignored(const struct ignore *ig, const char *path)
+static bool ignored(struct ignore *ig, const char *path)
 {
 	char part[256];
 	size_t len = strlen(path);
@@ -169,7 +169,36 @@ TEST(levels)
 	ignore_free(ig);
 }
 
-/* Rules made to take forever match nothing, soon. */
+/* Rules that take too long count as none, as a whole file, and others stay. */
+TEST(steps)
+{
+	static const char pattern[] = "*a*a*a*a*a*a*a*a*a*a*b%d\n";
+	struct ignore *ig = ignore_new();
+	char text[206], *many = malloc(20000 * (sizeof(pattern) + 5));
+	size_t len = 0;
+
+	memset(text, 'a', sizeof(text) - 1);
+	text[sizeof(text) - 1] = '\0';
+	memcpy(text, "sub/a", 5);
+	for (int i = 0; i < 20000; i++)
+		len += (size_t)sprintf(many + len, pattern, i);
+	assert_int_equal(ignore_push(ig, IGNORE_FOLDER, "", "*.[oa]\n", 7), 0);
+	assert_int_equal(ignore_push(ig, IGNORE_FOLDER, "sub", many, len), 0);
+	assert_true(ignore_match(ig, "sub/aaaaaaaaaaab7", false));
+	assert_int_equal(ignore_given_up(ig), 0);
+	for (int i = 0; i < 3000; i++)
+		assert_false(ignore_match(ig, text, false));
+	assert_int_equal(ignore_given_up(ig), 1);
+	assert_false(ignore_match(ig, "sub/aaaaaaaaaaab7", false));
+	assert_true(ignore_match(ig, "sub/x.o", false));
+	for (int i = 0; i < 100000; i++) /* what others have is never used up */
+		assert_true(ignore_match(ig, "sub/deep/down/some/file/of/a/project.o", false));
+	assert_int_equal(ignore_given_up(ig), 1);
+	ignore_free(ig);
+	free(many);
+}
+
+/* Rules made to take forever match nothing, soon; what only looked so matches. */
 TEST(bounds)
 {
 	struct ignore *ig = ignore_new();
@@ -181,6 +210,7 @@ TEST(bounds)
 	assert_int_equal(ignore_push(ig, IGNORE_FOLDER, "", "a*a*a*a*a*a*a*a*a*a*a*a*b\n", 26), 0);
 	assert_false(ignore_match(ig, text, false));
 	assert_false(wild_match("**/**/**/**/**/**/**/**/**/**/**/**/b", 37, text, 199, true));
+	assert_true(wild_match("*a*a*a*a*a*a*a*a*a*a*a*a*", 25, text, 199, true));
 	while (len < (3u << 20) - 8)
 		len += (size_t)sprintf(many + len, "n%zu\n", len % 9973);
 	assert_int_equal(ignore_push(ig, IGNORE_FOLDER, "", many, len), 0);

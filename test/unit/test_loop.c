@@ -187,6 +187,49 @@ TEST_WITH(foreign_work_hangs, setup, teardown)
 			os_loop_step(*state, -1);
 }
 
+static struct job *ran[8];
+static unsigned nran;
+
+static void note_done(struct os_work *w)
+{
+	ran[nran++] = CONTAINER_OF(w, struct job, work);
+	job_done(w);
+}
+
+static void share(struct os_loop *l, struct job *j, void (*work)(struct os_work *w), int owner,
+		  uint64_t order)
+{
+	static const char owners[4];
+
+	*j = (struct job){
+		.work = {.work = work, .done = note_done, .owner = &owners[owner], .order = order}};
+	os_work_start_foreign(l, &j->work);
+}
+
+/* One run holds half of the threads at the most; of what waits the oldest run's goes first. */
+TEST_WITH(foreign_work_is_shared, setup, teardown)
+{
+	struct job hung[2], more, late, middle, early;
+
+	nran = 0;
+	pthread_mutex_lock(&gate);
+	share(*state, &hung[0], hang, 0, 0);
+	share(*state, &hung[1], hang, 0, 0);
+	share(*state, &more, job_work, 0, 0);
+	share(*state, &late, job_work, 1, 9);
+	share(*state, &middle, job_work, 2, 5);
+	share(*state, &early, job_work, 3, 1);
+	for (int i = 0; i < 6000 && nran < 3; i++)
+		os_loop_step(*state, 10);
+	assert_int_equal(nran, 3);
+	assert_ptr_equal(ran[0], &late); /* nobody else was there when it came */
+	assert_ptr_equal(ran[1], &early);
+	assert_ptr_equal(ran[2], &middle);
+	pthread_mutex_unlock(&gate);
+	while (nran < 6)
+		os_loop_step(*state, -1);
+}
+
 /* ---- timers */
 
 struct bell {

@@ -97,6 +97,27 @@ TEST(long_lines)
 	free(text);
 }
 
+/* An ignore file made to take forever is left out, which is said; that of another folder holds. */
+TEST(slow_rules)
+{
+	char *rules = malloc(20000 * 32), name[210] = "sub/", text[] = "foo\n";
+	size_t len = 0;
+
+	for (int i = 0; i < 20000; i++)
+		len += (size_t)sprintf(rules + len, "*a*a*a*a*a*a*a*a*a*a*b%d\n", i);
+	put("sub/.gitignore", rules);
+	put(".gitignore", "*.tmp\n");
+	put("sub/c.tmp", text);
+	put("sub/zab0", text);
+	memset(name + 4, 'a', 200);
+	put(name, text);
+	name[4] = 'b';
+	put(name, text);
+	assert_holds(finds("{'pattern':'foo'}"), "3 matches in 3 files (5 files searched, 1 ignore "
+						 "files that are too slow");
+	free(rules);
+}
+
 TEST(left_out)
 {
 	char *big = calloc(1, 6u << 20), zeros[20] = "foo";
