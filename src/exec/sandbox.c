@@ -61,6 +61,11 @@ static const char *const made[] = {
 	"--remount-ro", "/dev",  "--size", TMP_BYTES, "--tmpfs", "/tmp",    "--dir",   "/ava",
 };
 
+/* What root reads there of the whole machine. */
+static const char *const hidden[] = {"/proc/keys",        "/proc/key-users",   "/proc/timer_list",
+				     "/proc/sched_debug", "/proc/vmallocinfo", "/proc/slabinfo",
+				     "/proc/config.gz"};
+
 struct args {
 	const char **v; /* and behind them the texts of links */
 	size_t n;
@@ -231,6 +236,9 @@ const char **sandbox_argv(const struct sandbox *s, struct ava_error *err)
 	for (size_t i = 0; s->network && i < ARRAY_LEN(etc_net); i++)
 		add(&a, "--ro-bind-try", etc_net[i], etc_net[i]);
 	add_all(&a, made, ARRAY_LEN(made));
+	for (size_t i = 0; i < ARRAY_LEN(hidden); i++)
+		if (access(hidden[i], F_OK) == 0)
+			add(&a, "--ro-bind", "/dev/null", hidden[i]);
 	if (s->project[0])
 		add_project(&a, s);
 	add_named(&a, s);

@@ -35,12 +35,21 @@ static const struct {
 	enum address_kind kind;
 } v4_ranges[] = {
 	{V4(0, 0, 0, 0), 8, ADDRESS_NEVER}, /* this host, and whatever a kernel makes of it */
-	{V4(10, 0, 0, 0), 8, ADDRESS_INSIDE},     {V4(100, 64, 0, 0), 10, ADDRESS_INSIDE},
-	{V4(127, 0, 0, 0), 8, ADDRESS_INSIDE},    {V4(169, 254, 0, 0), 16, ADDRESS_NEVER},
-	{V4(172, 16, 0, 0), 12, ADDRESS_INSIDE},  {V4(192, 0, 0, 0), 24, ADDRESS_NEVER},
-	{V4(192, 0, 2, 0), 24, ADDRESS_NEVER},    {V4(192, 88, 99, 0), 24, ADDRESS_NEVER},
-	{V4(192, 168, 0, 0), 16, ADDRESS_INSIDE}, {V4(198, 18, 0, 0), 15, ADDRESS_NEVER},
-	{V4(198, 51, 100, 0), 24, ADDRESS_NEVER}, {V4(203, 0, 113, 0), 24, ADDRESS_NEVER},
+	/* what tells a machine of a cloud its keys, beside 169.254/16 and 192.0.0/24 */
+	{V4(100, 100, 100, 200), 32, ADDRESS_NEVER},
+	{V4(168, 63, 129, 16), 32, ADDRESS_NEVER},
+	{V4(10, 0, 0, 0), 8, ADDRESS_INSIDE},
+	{V4(100, 64, 0, 0), 10, ADDRESS_INSIDE},
+	{V4(127, 0, 0, 0), 8, ADDRESS_INSIDE},
+	{V4(169, 254, 0, 0), 16, ADDRESS_NEVER},
+	{V4(172, 16, 0, 0), 12, ADDRESS_INSIDE},
+	{V4(192, 0, 0, 0), 24, ADDRESS_NEVER},
+	{V4(192, 0, 2, 0), 24, ADDRESS_NEVER},
+	{V4(192, 88, 99, 0), 24, ADDRESS_NEVER},
+	{V4(192, 168, 0, 0), 16, ADDRESS_INSIDE},
+	{V4(198, 18, 0, 0), 15, ADDRESS_NEVER},
+	{V4(198, 51, 100, 0), 24, ADDRESS_NEVER},
+	{V4(203, 0, 113, 0), 24, ADDRESS_NEVER},
 	{V4(224, 0, 0, 0), 3, ADDRESS_NEVER}, /* multicast, reserved, broadcast */
 };
 
@@ -63,6 +72,10 @@ static const struct {
 	{{0x3f, 0xff, 0x00, 0x00}, 20}, /* documents */
 };
 
+/* Clouds tell a machine its keys there: fd00:ec2::254, fd20:ce::254, fd00:42::42. */
+static const uint8_t v6_metadata[][4] = {
+	{0xfd, 0x00, 0x0e, 0xc2}, {0xfd, 0x20, 0x00, 0xce}, {0xfd, 0x00, 0x00, 0x42}};
+
 static uint32_t first_32(const uint8_t *a)
 {
 	return V4(a[0], a[1], a[2], a[3]);
@@ -72,6 +85,9 @@ static enum address_kind judge_v6(const uint8_t *a)
 {
 	static const uint8_t loopback[16] = {[15] = 1};
 
+	for (size_t i = 0; i < ARRAY_LEN(v6_metadata); i++)
+		if (memcmp(a, v6_metadata[i], 4) == 0)
+			return ADDRESS_NEVER;
 	if (memcmp(a, loopback, 16) == 0 || (a[0] & 0xfe) == 0xfc)
 		return ADDRESS_INSIDE;
 	if ((a[0] & 0xe0) != 0x20)

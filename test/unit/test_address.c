@@ -39,6 +39,11 @@ static const struct {
 	{"0.1.2.3", ADDRESS_NEVER},
 	{"169.254.169.254", ADDRESS_NEVER},
 	{"192.0.0.192", ADDRESS_NEVER}, /* the metadata of another cloud */
+	{"168.63.129.16", ADDRESS_NEVER},
+	{"168.63.129.17", ADDRESS_PUBLIC},
+	{"100.100.100.200", ADDRESS_NEVER},
+	{"fd00:ec2::254", ADDRESS_NEVER},
+	{"fd20:ce::254", ADDRESS_NEVER},
 	{"192.0.2.1", ADDRESS_NEVER},
 	{"192.88.99.1", ADDRESS_NEVER},
 	{"198.18.0.1", ADDRESS_NEVER},

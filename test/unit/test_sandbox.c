@@ -358,6 +358,45 @@ TEST(kernel)
 	assert_silent_of(&s, "x32");
 }
 
+/* Nothing gives another's rights to who runs it later, in whatever way it is made. */
+TEST(modes)
+{
+	struct seen s = python(
+		"import ctypes, os, stat\n"
+		"libc = ctypes.CDLL(None, use_errno=True)\n"
+		"def t(name, f):\n"
+		"    try: f(); print(name, 'done')\n"
+		"    except OSError as e: print(name, e.errno)\n"
+		"def c(*a):\n"
+		"    if libc.syscall(*a) < 0: raise OSError(ctypes.get_errno(), '')\n"
+		"f = os.open('plain', os.O_CREAT | os.O_RDWR, 0o755)\n"
+		"t('chmod', lambda: os.chmod('plain', 0o4755))\n"
+		"t('group', lambda: os.chmod('plain', 0o2755))\n"
+		"t('fchmod', lambda: os.fchmod(f, 0o6755))\n"
+		"t('fchmodat', lambda: c(268, -100, b'plain', 0o4755))\n"
+		"t('fchmodat2', lambda: c(452, -100, b'plain', 0o4755, 0))\n"
+		"t('openat', lambda: os.open('a', os.O_CREAT | os.O_WRONLY, 0o4755))\n"
+		"t('open', lambda: c(2, b'b', os.O_CREAT | os.O_WRONLY, 0o4755))\n"
+		"t('tmpfile', lambda: os.open('.', os.O_TMPFILE | os.O_WRONLY, 0o4755))\n"
+		"t('openat2', lambda: c(437, -100, b'd', (ctypes.c_uint64 * 3)(0o101, 0o4755, 0), "
+		"24))\n"
+		"t('creat', lambda: c(85, b'c', 0o4755))\n"
+		"t('mkdir', lambda: os.mkdir('e', 0o2755))\n"
+		"t('mkdirat', lambda: os.mkdir('e', 0o2755, dir_fd=os.open('.', os.O_RDONLY)))\n"
+		"t('mknod', lambda: os.mknod('g', stat.S_IFREG | 0o4755))\n"
+		"t('sticky', lambda: os.chmod('plain', 0o1755))\n"
+		"t('read', lambda: c(2, b'plain', 0, 0o4755))\n"
+		"print([hex(os.stat(n).st_mode) for n in os.listdir() if os.stat(n).st_mode & "
+		"0o6000])\n");
+
+	assert_says(&s, "chmod 1\ngroup 1\nfchmod 1\nfchmodat 1\nfchmodat2 1\nopenat 1\nopen 1\n"
+			"tmpfile 1\nopenat2 38\ncreat 1\nmkdir 1\nmkdirat 1\nmknod 1\nsticky done\n"
+			"read done\n[]\n");
+	s = shell("cat /proc/keys /proc/timer_list /proc/vmallocinfo /proc/config.gz 2>/dev/null | "
+		  "wc -c");
+	assert_string_equal(s.output, "0\n");
+}
+
 /* ---- what it uses up: case 6 and 7 */
 
 /* How long sleepers of ours sleep, and nobody else's: another of these tests may run beside us. */
