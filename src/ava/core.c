@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "ava/claude.h"
@@ -330,6 +329,7 @@ static int open_journal(struct core *c, struct ava_error *err)
 		.segment_bytes = c->segment_bytes,
 		.checkpoint_bytes = (uint64_t)c->settings.journal_checkpoint_mb << 20,
 		.checkpoint_ms = c->settings.journal_checkpoint_s * 1000,
+		.ballast_mb = (unsigned)c->settings.disk_ballast_mb,
 		.notify = journal_notify,
 		.user = c,
 	};
@@ -558,22 +558,25 @@ struct core_service *core_service(struct core *c)
 
 int core_ready(struct core *c, struct ava_error *err)
 {
-	struct statvfs vfs;
-	uint64_t free_mb;
+	struct sys_room room;
 	int rv = journal_ready(c->journal, err);
 
 	if (rv != 0)
 		return rv;
-	if (fstatvfs(c->root_fd, &vfs) != 0)
+	if (sys_room(c->root_fd, &room) != 0 || c->settings.disk_free_min_mb == 0)
 		return 0;
-	free_mb = (uint64_t)vfs.f_bavail * vfs.f_frsize >> 20;
-	if (free_mb < (uint64_t)c->settings.disk_free_min_mb)
+	if (room.mb < (uint64_t)c->settings.disk_free_min_mb)
 		return err_set(
 			err, AVA_EFULL,
 			"only %llu MB are free under %s and new work needs %lld: make room, or "
 			"lower disk.free_min_mb (AVA_DISK_FREE_MIN_MB)",
-			(unsigned long long)free_mb, c->root,
+			(unsigned long long)room.mb, c->root,
 			(long long)c->settings.disk_free_min_mb);
+	if (room.inodes < room.few_inodes)
+		return err_set(err, AVA_EFULL,
+			       "only %llu more files can be made on the disk of %s (df -i): remove "
+			       "some, new work needs them",
+			       (unsigned long long)room.inodes, c->root);
 	return 0;
 }
 

@@ -47,10 +47,9 @@ int err_set(struct ava_error *err, int code, const char *fmt, ...)
 
 static int code_of_errno(int number)
 {
-	switch (number) {
-	case ENOSPC:
-	case EDQUOT:
+	if (err_is_full(number))
 		return AVA_EFULL;
+	switch (number) {
 	case ENOENT:
 		return AVA_ENOENT;
 	case ENOMEM:

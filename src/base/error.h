@@ -4,6 +4,8 @@
 #define BASE_ERROR_H
 
 #include <ava.h>
+#include <errno.h>
+#include <stdbool.h>
 
 /* All return `code`, so that `return err_set(err, AVA_EINVAL, ...)` reads
  * well. `err` may be NULL. */
@@ -16,6 +18,12 @@ int err_sys(struct ava_error *err, const char *fmt, ...) __attribute__((format(p
 /* Put "<fmt>: " before the sentence already there. */
 int err_wrap(struct ava_error *err, int code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
+
+/* Is there no room for it, on the disk or of this user? */
+static inline bool err_is_full(int number)
+{
+	return number == ENOSPC || number == EDQUOT;
+}
 
 /* The word for JSON errors ("not_found"); never NULL. */
 const char *err_word(int code);

@@ -40,6 +40,8 @@ struct ava_error;
 	X(sandbox_required, "sandbox.required", 1, 0, 1)                                           \
 	X(retention_days, "retention.days", 0, 0, 36500)                                           \
 	X(disk_free_min_mb, "disk.free_min_mb", 256, 0, 1000000)                                   \
+	/* the journal's own room; 0: none */                                                      \
+	X(disk_ballast_mb, "disk.ballast_mb", 64, 0, 4096)                                         \
 	/* of the page on the loopback address; 0: one that is free, the same each time */         \
 	X(web_port, "web.port", 0, 0, 65535)                                                       \
 	/* a user beside ours who may ask there; -1: none, -2: any */                              \

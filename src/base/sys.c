@@ -12,9 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/util.h"
+
+#define INODES_FEW ((uint64_t)1000)
 
 /* Somebody may have put a pipe in the place of a file: opening and reading it wait for no
  * one, and to a file it is the same. */
@@ -190,4 +194,16 @@ int sys_make_folders(const char *path, bool whole)
 	}
 	free(copy);
 	return rv;
+}
+
+int sys_room(int fd, struct sys_room *r)
+{
+	struct statvfs v;
+
+	if (fstatvfs(fd, &v) != 0)
+		return -1;
+	*r = (struct sys_room){.mb = (uint64_t)v.f_bavail * v.f_frsize >> 20,
+			       .inodes = v.f_files > 0 ? v.f_favail : UINT64_MAX};
+	r->few_inodes = MIN(INODES_FEW, (uint64_t)v.f_files / 16);
+	return 0;
 }

@@ -53,4 +53,11 @@ struct ava_error;
 int sys_read_file(int dirfd, const char *path, size_t max, char **data, size_t *len,
 		  struct ava_error *err);
 
+/* What is free of the file system of `fd` for who is not root. -1 and errno. */
+struct sys_room {
+	uint64_t mb, inodes; /* inodes: UINT64_MAX where they are not counted */
+	uint64_t few_inodes; /* with less than that no new work is taken */
+};
+int sys_room(int fd, struct sys_room *r);
+
 #endif

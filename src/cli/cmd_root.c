@@ -29,7 +29,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -692,16 +691,19 @@ static void check_space(struct doctor *d, const char *path)
 {
 	const json_t *set = json_object_get(d->seen, "settings");
 	int64_t least = json_get_int(set, "disk.free_min_mb", 0);
-	struct statvfs fs;
-	uint64_t mb;
+	int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct sys_room r;
 
-	if (statvfs(path, &fs) != 0) {
+	if (fd < 0 || sys_room(fd, &r) != 0)
 		check(d, "space", false, "%s: %s", path, strerror(errno));
-		return;
-	}
-	mb = (uint64_t)fs.f_bavail * fs.f_frsize >> 20;
-	check(d, "space", mb >= (uint64_t)least, "%" PRIu64 " MB are free, new work needs %" PRId64,
-	      mb, least);
+	else if (least > 0 && r.inodes < r.few_inodes)
+		check(d, "space", false, "only %" PRIu64 " more files can be made (df -i)",
+		      r.inodes);
+	else
+		check(d, "space", r.mb >= (uint64_t)least,
+		      "%" PRIu64 " MB are free, new work needs %" PRId64, r.mb, least);
+	if (fd >= 0)
+		close(fd);
 }
 
 /* The root, or the nearest folder above it that exists: there it will be made. */

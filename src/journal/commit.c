@@ -19,6 +19,7 @@
 #include "base/strmap.h"
 #include "base/sys.h"
 #include "base/util.h"
+#include "journal/ballast.h"
 #include "journal/files.h"
 #include "journal/helper.h"
 #include "journal/recovery.h"
@@ -117,6 +118,7 @@ static int open_threads(struct journal *j, const struct journal_options *o)
 	h->walfd = j->walfd;
 	h->checkpoint_bytes = o->checkpoint_bytes != 0 ? o->checkpoint_bytes : (uint64_t)256 << 20;
 	h->checkpoint_ms = o->checkpoint_ms;
+	h->ballast_mb = o->ballast_mb;
 	h->segments = &j->segments;
 	h->writer = w;
 	h->next_lsn = &j->next_lsn;
@@ -144,6 +146,7 @@ int journal_open(struct journal **out, const struct journal_options *o,
 	rv = open_folders(j, o->root, err);
 	if (rv != 0)
 		goto fail;
+	ballast_ease(j->rootfd);
 	rv = recovery_run(j->rootfd, j->walfd, &j->recovery, err);
 	if (rv != 0)
 		goto fail;

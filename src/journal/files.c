@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "base/sys.h"
 #include "base/util.h"
+#include "journal/ballast.h"
 
 #define KEEP_MAX 1000 /* copies kept of one file */
 
@@ -174,7 +175,7 @@ static int open_temp(int rootfd, const char *temp)
 	return fd;
 }
 
-int files_replace(int rootfd, const char *path, const void *bytes, size_t len, bool durable)
+static int replace_once(int rootfd, const char *path, const void *bytes, size_t len, bool durable)
 {
 	char temp[FILES_BUF];
 	int fd, saved;
@@ -196,6 +197,16 @@ fail:
 	sys->unlinkat(rootfd, temp, 0);
 	errno = saved;
 	return -1;
+}
+
+int files_replace(int rootfd, const char *path, const void *bytes, size_t len, bool durable)
+{
+	int rv;
+
+	do
+		rv = replace_once(rootfd, path, bytes, len, durable);
+	while (rv != 0 && ballast_give(rootfd, errno));
+	return rv;
 }
 
 void files_drop_temp(int rootfd, const char *path)

@@ -25,6 +25,7 @@
 #include "base/error.h"
 #include "base/sys.h"
 #include "base/util.h"
+#include "journal/ballast.h"
 #include "journal/segments.h"
 #include "journal/wal.h"
 #include "journal/files.h"
@@ -334,10 +335,15 @@ static int checkpoint(struct helper *h, bool closing, struct ava_error *err)
 
 static void fill(struct helper *h)
 {
+	uint64_t mb = h->segments->bytes >> 20;
+	struct sys_room r;
 	int rv;
 
-	while ((rv = segments_prepare(h->segments)) == 1)
-		;
+	/* Filling up the disk with zeros would take the room of what has to be written. */
+	do
+		rv = sys_room(h->walfd, &r) == 0 && r.mb < 2 * mb ? -1
+								  : segments_prepare(h->segments);
+	while (rv == 1);
 	/* A full disk: the journal makes its segments on the spot and says so. */
 	h->fill_again_ms = rv < 0 ? clock_mono_ms() + FILL_RETRY_MS : INT64_MAX;
 }
@@ -386,6 +392,7 @@ static void *helper_main(void *arg)
 			 (h->news && h->checkpoint_ms > 0 && now >= h->last_ms + h->checkpoint_ms);
 		h->fill = h->wanted = false;
 		pthread_mutex_unlock(&h->lock);
+		ballast_keep(h->rootfd, h->ballast_mb);
 		if (filling)
 			fill(h);
 		rv = wanted ? checkpoint(h, false, &err) : 0;
@@ -494,7 +501,7 @@ void helper_progress(uint64_t bytes, void *user)
 	bool news = (bytes > h->seen_bytes || applied > h->seen_applied) && !h->news;
 	bool fill = bytes - h->fill_bytes >= h->segments->bytes / 2;
 	bool wanted = h->checkpoint_ms > 0 && (bytes - h->wanted_bytes >= h->checkpoint_bytes ||
-					       h->writer->log_error == ENOSPC);
+					       err_is_full(h->writer->log_error));
 
 	h->seen_bytes = bytes;
 	h->seen_applied = applied;

@@ -24,6 +24,7 @@ struct helper {
 	/* set before helper_start */
 	int rootfd, walfd;
 	uint64_t checkpoint_bytes;
+	unsigned ballast_mb;
 	int64_t checkpoint_ms; /* 0: only those asked for */
 	struct segments *segments;
 	struct writer *writer;

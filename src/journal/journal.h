@@ -54,6 +54,7 @@ struct journal_options {
 	uint64_t segment_bytes;    /* 16 MB; tests use less */
 	uint64_t checkpoint_bytes; /* 256 MB */
 	int64_t checkpoint_ms;     /* 30,000; 0: only by journal_checkpoint */
+	unsigned ballast_mb;       /* room of its own (ballast.h); 0: none */
 	size_t fd_cache;           /* 0: from RLIMIT_NOFILE */
 	/* Something is ready for journal_drain. Called on the journal's
 	 * thread: hand it over to the owner (os_post, eventfd). */

@@ -35,6 +35,7 @@
 #include "base/util.h"
 #include "journal/segments.h"
 #include "journal/wal.h"
+#include "journal/ballast.h"
 #include "journal/files.h"
 #include "journal/redo.h"
 
@@ -677,6 +678,11 @@ static bool make_room(const struct scan *s)
 	char name[SEGMENTS_NAME];
 	bool made = sys->unlinkat(s->walfd, SEGMENTS_FRESH, 0) == 0;
 
+	while (ballast_give(s->rootfd, ENOSPC))
+		made = true;
+	if (made)
+		return true;
+
 	for (size_t i = 0; i < s->n; i++) {
 		const struct segment *f = &s->segments[i];
 
@@ -731,7 +737,7 @@ int recovery_run(int rootfd, int walfd, struct recovery *out, struct ava_error *
 	bool again;
 	int rv = run_once(rootfd, walfd, out, &again, &e);
 
-	if (again)
+	while (again)
 		rv = run_once(rootfd, walfd, out, &again, &e);
 	if (rv == AVA_EFULL)
 		return err_set(err, rv, "%s: make room and start again, nothing is lost", e.text);

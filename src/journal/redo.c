@@ -372,7 +372,7 @@ static int redo_entry(struct redo *r, struct redo_file *f, struct redo_op *op)
 	if (rv == 1)
 		redo_problem(r, f->name, "was removed: what belongs into it is put aside", op->len,
 			     "");
-	if (rv < 0 && errno != ENOSPC && errno != EDQUOT && errno != EIO && errno != ENOMEM)
+	if (rv < 0 && !err_is_full(errno) && errno != EIO && errno != ENOMEM)
 		rv = entry_aside(r, f, op);
 	return rv < 0 ? rv : 0;
 }

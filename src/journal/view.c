@@ -21,6 +21,7 @@
 #include <sys/resource.h>
 
 #include "base/buf.h"
+#include "base/error.h"
 #include "base/sys.h"
 #include "base/util.h"
 #include "codec/jscan.h"
@@ -305,7 +306,7 @@ int view_lay(struct view_set *s, struct op *op)
 	struct view *v = op->view;
 
 	if (v->use != VIEW_APPENDED ? look_regular(s, v) != 0 : v->part == 0 && look(s, v) != 0)
-		return errno == ENOSPC || errno == EDQUOT ? AVA_EFULL : AVA_EIO;
+		return err_is_full(errno) ? AVA_EFULL : AVA_EIO;
 	op->creates = false;
 	if (op->kind == JOURNAL_CREATE && (v->on_disk || v->making > 0))
 		return AVA_EEXIST;
@@ -536,7 +537,7 @@ int view_run(struct view_set *s, struct view *v)
 
 int view_give_way(struct view_set *s, struct view *v)
 {
-	if (v->error == ENOSPC || v->error == EDQUOT)
+	if (err_is_full(v->error))
 		return -1;
 	if (v->use == VIEW_APPENDED) {
 		go_on_in_next_part(s, v);

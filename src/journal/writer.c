@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/util.h"
+#include "journal/ballast.h"
 #include "journal/segments.h"
 
 #define RETRY_FIRST_MS 100
@@ -29,7 +30,7 @@
 
 static int disk_code(int error)
 {
-	return error == ENOSPC || error == EDQUOT ? AVA_EFULL : AVA_EIO;
+	return err_is_full(error) ? AVA_EFULL : AVA_EIO;
 }
 
 void writer_judge(struct writer *w)
@@ -107,6 +108,16 @@ static void touch(struct apply *a, struct view *v)
 	a->touched_last = v;
 }
 
+static int run_view(struct apply *a, struct view *v)
+{
+	int rv;
+
+	do
+		rv = view_run(&a->views, v);
+	while (rv != 0 && ballast_give(a->views.rootfd, errno));
+	return rv;
+}
+
 static void run_touched(struct apply *a)
 {
 	struct view *v, *next;
@@ -114,7 +125,7 @@ static void run_touched(struct apply *a)
 	for (v = a->touched; v != NULL; v = next) {
 		next = v->next;
 		v->touched = false;
-		if (view_run(&a->views, v) != 0)
+		if (run_view(a, v) != 0)
 			hold(a, v, errno);
 	}
 	a->touched = NULL;
@@ -182,7 +193,7 @@ static void apply_retry(struct apply *a, bool all, bool pressed, struct commit_q
 			continue;
 		}
 		tried = true;
-		if (view_run(&a->views, v) != 0 &&
+		if (run_view(a, v) != 0 &&
 		    (!pressed || view_give_way(&a->views, v) != 0 || view_run(&a->views, v) != 0))
 			hold(a, v, errno);
 		else
@@ -236,7 +247,9 @@ static int write_blobs(struct writer *w, struct commit *c)
 
 		if (!op->blob)
 			continue;
-		rv = blob_write(w->walfd, c->first_lsn, i, op->bytes, op->len, hash);
+		do
+			rv = blob_write(w->walfd, c->first_lsn, i, op->bytes, op->len, hash);
+		while (rv != 0 && ballast_give(w->apply.views.rootfd, errno));
 		/* Behind it: a helper that looks before it is there forgets that it comes. */
 		w->has_blobs = true;
 		if (rv != 0)
@@ -283,7 +296,9 @@ static int ready_segment(struct writer *w, size_t len)
 {
 	if (w->log.fd >= 0 && !log_should_roll(&w->log, len))
 		return 0;
-	if (log_begin(&w->log) != 0) {
+	while (log_begin(&w->log) != 0) {
+		if (ballast_give(w->apply.views.rootfd, errno))
+			continue;
 		segment_failed(w, errno);
 		return -1;
 	}
@@ -339,6 +354,7 @@ static void flush(struct writer *w, struct commit_queue *finished)
 		w->flushes++;
 		if (log_sync(&w->log) != 0) {
 			segment_failed(w, errno);
+			ballast_give(w->apply.views.rootfd, w->log_error);
 			answer_unknown(&laid, finished);
 			return;
 		}

@@ -858,7 +858,7 @@ static int do_reset(struct store *store, struct memory_op *op)
 /* The sentence of a code of SQLite's. */
 static int tell(struct store *store, struct memory_op *op, int rc)
 {
-	bool full = store->db && sqlite3_system_errno(store->db) == ENOSPC;
+	bool full = store->db && err_is_full(sqlite3_system_errno(store->db));
 	const char *said = store->db ? sqlite3_errmsg(store->db) : sqlite3_errstr(rc);
 
 	switch (full && (rc & 0xff) == SQLITE_IOERR ? SQLITE_FULL : rc & 0xff) {

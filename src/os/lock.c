@@ -52,15 +52,19 @@ static int busy(int rootfd, struct ava_error *err)
 	return err_set(err, AVA_EBUSY, "the data root is in use by another process");
 }
 
-static int write_pid(int rootfd, struct ava_error *err)
+/* 0: nobody. Filled up with line ends and never cut, so that it needs no room on a full disk. */
+static int write_pid(int rootfd, long pid, int flags, struct ava_error *err)
 {
-	int fd = open_name(rootfd, O_WRONLY | O_CREAT), n, rv = 0;
+	int fd = open_name(rootfd, O_WRONLY | flags), n = 0, rv = 0;
 	char text[24];
 
 	if (fd < 0)
 		return err_sys(err, "open %s", LOCK_NAME);
-	n = snprintf(text, sizeof(text), "%ld\n", (long)getpid());
-	if (sys->ftruncate(fd, 0) != 0 || sys_write_all(fd, text, (size_t)n, 0) != 0)
+	memset(text, '\n', sizeof(text));
+	if (pid > 0)
+		n = snprintf(text, sizeof(text), "%ld", pid);
+	text[n] = '\n';
+	if (sys_write_all(fd, text, sizeof(text), 0) != 0)
 		rv = err_sys(err, "write %s", LOCK_NAME);
 	sys->close(fd);
 	return rv;
@@ -97,7 +101,8 @@ static int take(struct lock *l, int rootfd, struct ava_error *err)
 			return busy(rootfd, err);
 		(void)nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
 	}
-	return write_pid(rootfd, err);
+	rv = write_pid(rootfd, (long)getpid(), O_CREAT, err);
+	return rv == AVA_EFULL ? 0 : rv; /* a full disk is no reason: only the flock counts */
 }
 
 int lock_take(struct lock *l, int rootfd, struct ava_error *err)
@@ -120,13 +125,9 @@ bool lock_held(const struct lock *l)
 
 void lock_drop(struct lock *l)
 {
-	int fd;
-
 	if (l->fd < 0)
 		return;
-	fd = open_name(l->fd, O_WRONLY | O_TRUNC); /* the number must not outlive us */
-	if (fd >= 0)
-		sys->close(fd);
+	(void)write_pid(l->fd, 0, 0, NULL); /* the number must not outlive us */
 	sys->close(l->fd);
 	*l = (struct lock)LOCK_CLOSED;
 }

@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -30,6 +29,7 @@
 #include "os/loop.h"
 #include "tool/job.h"
 #include "tool/root.h"
+#include "tool/trim.h"
 
 #define TIME_DEFAULT_S 120
 #define KEEP_FIRST     (24u << 10)
@@ -39,7 +39,6 @@
 #define FILES_MAX      20   /* of the work folder, named in the answer */
 #define FILES_LOOKED   1000
 #define DISK_LOOK_MS   100
-#define DISK_OWN_MB    16 /* a command that wrote less than that did not fill the disk */
 
 struct command {
 	struct tool_call *call;
@@ -47,11 +46,13 @@ struct command {
 	char *bwrap, *inside;
 	char work[PATH_MAX], start[PATH_MAX];
 	int64_t started_ms, shown_ms;
-	int seconds;             /* that it may take */
-	bool bare;               /* without bubblewrap: sandbox.required is 0 */
-	struct os_timer *look;   /* at the disk, which it must not fill */
-	int64_t free_mb;         /* of the disk when it began; -1: not known */
-	bool filled;             /* stopped for that */
+	int seconds;           /* that it may take */
+	bool bare;             /* without bubblewrap: sandbox.required is 0 */
+	struct os_timer *look; /* at the disk, which it must not fill */
+	struct trim trim;
+	bool filled; /* stopped for that */
+	struct os_work trimming;
+	struct buf trimmed;      /* what it says */
 	struct exec_options how; /* to start it again so */
 	struct repository repository;
 	const char *argv[4];
@@ -62,18 +63,25 @@ struct command {
 static void command_free(struct command *m)
 {
 	os_timer_free(m->look);
+	trim_end(&m->trim);
+	buf_fini(&m->trimmed);
 	free(m->bwrap);
 	free(m->inside);
 	free(m->text);
 	free(m);
 }
 
-static void answer_failure(struct tool_call *c, const char *class, const char *sentence)
+static void set_failure(struct tool_call *c, const char *class, const char *sentence)
 {
 	c->success = false;
 	c->error_class = class;
 	buf_reset(&c->out);
 	utf8_repair(&c->out, sentence, strlen(sentence));
+}
+
+static void answer_failure(struct tool_call *c, const char *class, const char *sentence)
+{
+	set_failure(c, class, sentence);
 	c->done(c);
 }
 
@@ -186,7 +194,7 @@ static void no_sandbox(struct command *m, const struct exec_end *end)
 		"no command can be run here, since its sandbox cannot be made (%.*s): work without "
 		"commands, and tell the person that `ava doctor` says what to do",
 		(int)(n < 300 ? n : 300), n ? end->output : "bwrap ended without a word");
-	answer_failure(m->call, "sandbox_unavailable", err.text);
+	set_failure(m->call, "sandbox_unavailable", err.text);
 }
 
 /* What it was kept in, for the record: as ava-sandbox tells it, and what its group limits. */
@@ -203,6 +211,33 @@ static void say_layers(struct command *m, const char *told)
 		env->layers(env, text);
 	free(text);
 	json_decref(o);
+}
+
+/* ---- its end */
+
+static void command_answer(struct command *m)
+{
+	m->call->done(m->call);
+	command_free(m);
+}
+
+static void trim_work(struct os_work *w)
+{
+	struct command *m = w->priv;
+
+	trim_run(&m->trim, &m->trimmed);
+}
+
+/* In front, where it is shown whatever else was written. */
+static void trim_done(struct os_work *w)
+{
+	struct command *m = w->priv;
+	struct buf *out = &m->call->out;
+
+	buf_add(&m->trimmed, out->data, out->len);
+	buf_reset(out);
+	buf_add(out, m->trimmed.data, m->trimmed.len);
+	command_answer(m);
 }
 
 static int command_run(struct command *m, struct ava_error *err);
@@ -227,12 +262,12 @@ static void command_done(const struct exec_end *end, void *user)
 		say_layers(m, layers);
 	if (end->how == EXEC_STOPPED && m->filled) {
 		err_set(&err, AVA_EFULL,
-			"stopped: with what it wrote less than %lld MB of the disk are free. "
-			"Remove what is not needed, and write less",
+			"stopped: with what it wrote less than %lld MB of the disk are free, or "
+			"only few more files can be made. Write less.",
 			(long long)c->env->disk_free_min_mb);
-		answer_failure(c, "limit", err.text);
+		set_failure(c, "limit", err.text);
 	} else if (end->how == EXEC_STOPPED) {
-		answer_failure(c, "cancelled", "cancelled");
+		set_failure(c, "cancelled", "cancelled");
 	} else if (!layers) {
 		no_sandbox(m, end);
 	} else {
@@ -243,28 +278,24 @@ static void command_done(const struct exec_end *end, void *user)
 		say_files(&c->out, m->work);
 		c->success = end->how != EXEC_TIMEOUT;
 		c->error_class = c->success ? "" : "timeout";
-		c->done(c);
 	}
-	command_free(m);
+	if (!trim_due(&m->trim)) {
+		command_answer(m);
+		return;
+	}
+	m->trimming = (struct os_work){.work = trim_work, .done = trim_done, .priv = m};
+	buf_init(&m->trimmed, c->out.max);
+	os_work_start(c->env->loop, &m->trimming);
 }
 
 /* ---- while it works */
-
-static int64_t free_mb(const struct command *m)
-{
-	struct statvfs v;
-
-	return statvfs(m->work, &v) == 0 ? (int64_t)((uint64_t)v.f_bavail * v.f_frsize >> 20) : -1;
-}
 
 /* The logs are on the same disk, and all other work. */
 static void look_at_disk(void *user)
 {
 	struct command *m = user;
-	int64_t left = free_mb(m);
 
-	m->filled = left >= 0 && left < m->call->env->disk_free_min_mb &&
-		    left + DISK_OWN_MB <= m->free_mb;
+	m->filled = trim_due(&m->trim);
 	if (m->filled)
 		exec_stop(m->child);
 	else
@@ -387,10 +418,11 @@ static int command_run(struct command *m, struct ava_error *err)
 	int rv;
 
 	m->started_ms = m->shown_ms = clock_mono_ms();
-	m->free_mb = free_mb(m);
+	trim_end(&m->trim);
+	trim_begin(&m->trim, m->work, env->copy, (uint64_t)env->disk_free_min_mb);
 	screen_init(&m->screen, command_shown, m);
 	rv = sandbox_start(&m->child, env->loop, &s, &m->how, command_done, m, err);
-	if (rv == 0 && m->free_mb >= 0 && env->disk_free_min_mb > 0)
+	if (rv == 0 && m->trim.least_mb > 0)
 		os_timer_set(m->look, DISK_LOOK_MS);
 	return rv;
 }
@@ -438,6 +470,7 @@ static void command_start(struct tool_call *c, const char *key, const char *cons
 		return;
 	}
 	m->call = c;
+	m->trim.fd = -1;
 	m->look = os_timer_new(c->env->loop, look_at_disk, m);
 	m->seconds = seconds ? (int)json_integer_value(seconds) : TIME_DEFAULT_S;
 	rv = job_arg_str(c->args, key, &text, &err);

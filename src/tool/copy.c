@@ -629,6 +629,36 @@ void copy_changes_fini(struct copy_changes *c)
 	buf_fini(&c->left);
 }
 
+int copy_put_back(const char *tree, const char *path, bool large)
+{
+	char base[PATH_MAX];
+	const char *name;
+	struct place from, to;
+	struct stat st;
+	int in = -1, out = -1, rv = -1, dir;
+
+	snprintf(base, sizeof(base), "%s/../base", tree);
+	place_init(&from, open_folder(base));
+	place_init(&to, open_folder(tree));
+	dir = place_of(&from, path, false, &name);
+	if (dir >= 0)
+		in = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (in < 0 && (errno == ENOENT || errno == ENOTDIR))
+		rv = 1;
+	dir = in >= 0 && large ? place_of(&to, path, false, &name) : -1;
+	if (dir >= 0 && fstat(in, &st) == 0 && unlinkat(dir, name, 0) == 0)
+		out = openat(dir, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (out >= 0 && clone_bytes(in, st.st_size, out) == 0)
+		rv = fchmod(out, st.st_mode & 0777);
+	if (in >= 0)
+		close(in);
+	if (out >= 0)
+		close(out);
+	place_fini(&from);
+	place_fini(&to);
+	return rv;
+}
+
 /* ---- removing: what a folder that is not empty holds is moved up and met again, so that
  * neither depth nor length of paths is a limit */
 

@@ -12,6 +12,7 @@
 
 #include <limits.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/buf.h"
@@ -46,6 +47,10 @@ struct copy_changes {
 /* The caller calls copy_changes_fini, also after an error. AVA_ENOENT: there is no copy. */
 int copy_changes(const char *folder, struct copy_changes *out, struct ava_error *err);
 void copy_changes_fini(struct copy_changes *c);
+
+/* The file `path` of the copy whose tree is `tree` becomes again what it was when the copy was
+ * made; not `large`: it is left, -1. 1: it was not there then. -1 and errno. */
+int copy_put_back(const char *tree, const char *path, bool large);
 
 /* Remove a folder (`path` from the folder `at`, or AT_FDCWD) with whatever a run left in it,
  * however deep; what cannot be stays. */

@@ -35,6 +35,7 @@ int world_begin(void **state)
 	unit_write(strchr(w->slow, '/'), slow, sizeof(slow) - 1);
 	setenv("HOME", w->dir, 1);
 	setenv("AVA_DISK_FREE_MIN_MB", "0", 1);
+	setenv("AVA_DISK_BALLAST_MB", "0", 1);
 	world_open(w);
 	*state = w;
 	return 0;

@@ -23,6 +23,7 @@ for variable in $(env | sed -n 's/^\(AVA_[A-Z_]*\)=.*/\1/p'); do
 	case $variable in AVA_SANITIZER | AVA_SOAK) ;; *) unset "$variable" ;; esac
 done
 export AVA AVAD SRCDIR T AVA_SANITIZER
+export AVA_DISK_BALLAST_MB=0 # each test would keep as much of the disk
 export AVA_AVAD="$AVAD" # in a build folder avad is not beside ava
 export HOME="$T/home" AVA_DATA_ROOT="$T/data" AVA_MODEL=offline NO_COLOR=1 LC_ALL=C.UTF-8 TERM=xterm
 export XDG_CONFIG_HOME="$T/config" XDG_DATA_HOME="$T/share" XDG_STATE_HOME="$T/state"

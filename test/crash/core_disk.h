@@ -106,6 +106,7 @@ static inline void core_set_up(struct world *w, struct memdisk *d, const char *m
 	assert_non_null(w->loop);
 	settings_load(&w->settings, NULL);
 	w->settings.disk_free_min_mb = 0;
+	w->settings.disk_ballast_mb = 0;
 	snprintf(w->src, sizeof(w->src), "%s", unit_tmpdir());
 	snprintf(path, sizeof(path), "%s/a.c", w->src);
 	unit_write(path, source, strlen(source));

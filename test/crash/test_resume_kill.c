@@ -326,6 +326,7 @@ static int play(const char *dir, long at)
 	snprintf(said_path, sizeof(said_path), "%s/said", dir);
 	settings_defaults(&settings);
 	settings.disk_free_min_mb = 0;
+	settings.disk_ballast_mb = 0;
 	settings.runs_max = 2;
 	o.loop = os_loop_new(NULL);
 	if (at > 0)

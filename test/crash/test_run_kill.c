@@ -105,6 +105,7 @@ static int play(const char *dir, long k)
 	snprintf(p.src, sizeof(p.src), "%s/src", dir);
 	settings_defaults(&settings);
 	settings.disk_free_min_mb = 0;
+	settings.disk_ballast_mb = 0;
 	o.loop = p.loop;
 	if (k > 0)
 		kill_arm(k);

@@ -197,6 +197,7 @@ static struct core *open_core(struct os_loop *loop, const char *dir, struct sett
 	o.notify = notify;
 	settings_defaults(settings);
 	settings->disk_free_min_mb = 0;
+	settings->disk_ballast_mb = 0;
 	settings->notify_retry_s = 0;
 	settings->notify_attempts = 100;
 	settings->notify_timeout_s = 120;

@@ -524,6 +524,7 @@ static void birth(struct lives *l, struct os_loop *loop, long touches)
 
 	settings_defaults(&s);
 	s.disk_free_min_mb = 0;
+	s.disk_ballast_mb = 0;
 	s.runs_max = 1 + (int64_t)(l->seed % 4);
 	s.seals_every_s = 3600;
 	s.ask_timeout_s = 3600;

@@ -143,6 +143,7 @@ static inline int rig_set_up(void **state)
 	rig_write("slow.jsonl", "{\"text\":\"late\",\"delay_ms\":3600000}\n");
 	assert_int_equal(settings_load(&rig.settings, NULL), 0);
 	rig.settings.disk_free_min_mb = 0;
+	rig.settings.disk_ballast_mb = 0;
 	rig_start();
 	return 0;
 }

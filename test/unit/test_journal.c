@@ -2,10 +2,13 @@
  * a person does to its files meanwhile. */
 #include "journal_help.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdatomic.h>
 
 #include "base/sys.h"
 #include "base/util.h"
+#include "journal/ballast.h"
 
 RIG_OF_FILE;
 
@@ -294,6 +297,38 @@ TEST(no_memory)
 	rig_open(&rig);
 	rig_append(&rig, "warm.jsonl", "z\n");
 	rig_holds(&rig, "warm.jsonl", "x\ny\nz\n");
+}
+
+/* ---- room of its own */
+
+static void rig_checkpoint(void)
+{
+	rig_open(&rig);
+	assert_int_equal(journal_checkpoint(rig.j, NULL), 0); /* behind a look at the ballast */
+	rig_close(&rig);
+}
+
+/* Pieces are given up for want of room alone, one by one; removed where none are wanted. */
+TEST(ballast)
+{
+	int fd = open(rig.root, O_RDONLY | O_DIRECTORY);
+
+	rig.o.ballast_mb = 3;
+	rig_checkpoint();
+	assert_int_equal(rig_wal_files(&rig, "ballast"), 3);
+	assert_false(ballast_give(fd, EIO));
+	assert_true(ballast_give(fd, ENOSPC));
+	assert_true(ballast_give(fd, EDQUOT));
+	assert_int_equal(errno, EDQUOT);
+	assert_int_equal(rig_wal_files(&rig, "ballast"), 1);
+	assert_true(ballast_give(fd, ENOSPC));
+	assert_false(ballast_give(fd, ENOSPC));
+	close(fd);
+	rig_checkpoint();
+	assert_int_equal(rig_wal_files(&rig, "ballast"), 3);
+	rig.o.ballast_mb = 0;
+	rig_checkpoint();
+	assert_int_equal(rig_wal_files(&rig, "ballast"), 0);
 }
 
 /* ---- what a person does while the journal runs */

@@ -88,6 +88,7 @@ static void set_up(struct world *w, const struct story *s)
 	snprintf(w->root, sizeof(w->root), "%s", unit_tmpdir());
 	settings_load(&w->settings, NULL);
 	w->settings.disk_free_min_mb = 0;
+	w->settings.disk_ballast_mb = 0;
 	w->loop = os_loop_new(NULL);
 	assert_non_null(w->loop);
 	atomic_store(&now_ms, clock_parse_iso(s->points[0], CLOCK_ISO_LEN));

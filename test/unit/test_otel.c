@@ -72,6 +72,7 @@ static int set_up(void **state)
 	snprintf(w->url, sizeof(w->url), "http://127.0.0.1:%u", ntohs(at.sin_port));
 	settings_load(&w->settings, NULL);
 	w->settings.disk_free_min_mb = 0;
+	w->settings.disk_ballast_mb = 0;
 	w->settings.otel_retry_s = 0;
 	w->settings.otel_give_up_s = 0; /* at the first attempt that fails */
 	w->loop = os_loop_new(NULL);

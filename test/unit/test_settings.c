@@ -19,6 +19,7 @@ TEST(defaults)
 	assert_int_equal(s.limits_tokens, 100000);
 	assert_int_equal(s.limits_iterations, 20);
 	assert_int_equal(s.disk_free_min_mb, 256);
+	assert_int_equal(s.disk_ballast_mb, 64);
 }
 
 TEST(bad_values)

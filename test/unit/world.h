@@ -74,6 +74,7 @@ static inline struct world *world_new(const char *model)
 	mkdir(w->src, 0700);
 	settings_load(&w->settings, NULL);
 	w->settings.disk_free_min_mb = 0;
+	w->settings.disk_ballast_mb = 0;
 	w->model = model;
 	w->loop = os_loop_new(NULL);
 	assert_non_null(w->loop);

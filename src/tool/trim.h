@@ -1,0 +1,31 @@
+/* What a program in the sandbox wrote is taken back when it filled the disk: the logs and all
+ * other work are on it too. */
+#ifndef TOOL_TRIM_H
+#define TOOL_TRIM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "base/sys.h"
+
+struct buf;
+
+struct trim {
+	const char *work, *copy; /* the folders that it may write to; copy (copy.h): may be NULL */
+	uint64_t least_mb;       /* that must stay free, and inodes; 0: nothing is looked at */
+	int fd;                  /* of `work` */
+	struct sys_room had;     /* when it began */
+	struct timespec since;   /* that, on the clock of files */
+};
+
+/* Before it starts; all is *borrowed* until trim_end. */
+void trim_begin(struct trim *t, const char *work, const char *copy, uint64_t least_mb);
+void trim_end(struct trim *t);
+/* Too little is free, and much more was when it began. */
+bool trim_due(const struct trim *t);
+/* When it has ended, with all of its processes: remove what it wrote until there is room, the
+ * largest and newest first. What was removed is said. Blocks; any thread. */
+void trim_run(const struct trim *t, struct buf *said);
+
+#endif
