@@ -121,7 +121,7 @@ static bool is_number(const char *s, size_t len)
 	i += i < len && s[i] == '-';
 	for (; i < len && s[i] >= '0' && s[i] <= '9'; i++)
 		digits++;
-	if (digits == 0)
+	if (digits == 0 || (digits > 1 && s[i - digits] == '0'))
 		return false;
 	if (i < len && s[i] == '.')
 		for (i++, digits = 0; i < len && s[i] >= '0' && s[i] <= '9'; i++)

@@ -326,14 +326,11 @@ static json_t *reader_short_number(struct slice s)
 {
 	const char *point = memchr(s.s, '.', s.len);
 	bool minus = s.s[0] == '-';
-	size_t digits = s.len - minus, whole = digits;
+	size_t digits = s.len - minus;
 	double scale = 1;
 	int64_t n = 0;
 
-	if (point != NULL)
-		whole = (size_t)(point - s.s) - minus;
-	if (digits > 18 || (point != NULL && digits > DIGITS_MAX + 1) ||
-	    (s.s[minus] == '0' && whole > 1))
+	if (digits > 18 || (point != NULL && digits > DIGITS_MAX + 1))
 		return NULL;
 	for (const char *at = s.s + minus; at < s.s + s.len; at++) {
 		if (at == point)

@@ -4,6 +4,7 @@
 #include "fuzz.h"
 
 #include "base/error.h"
+#include "codec/jscan.h"
 #include "codec/json.h"
 #include "codec/utf8.h"
 
@@ -59,6 +60,9 @@ static void check_others(const char *s, size_t len)
 	for (size_t i = 0; i < len; i++)
 		brackets += s[i] == '{' || s[i] == '[';
 	CHECK(own == NULL || brackets > JSON_OTHERS_DEPTH || json_equal(own, v));
+	/* Who shares a file with those that are stricter knows which lines they have. */
+	CHECK(own == NULL || jscan_is_json(s, len));
+	CHECK(v != NULL || brackets > JSON_OTHERS_DEPTH || !jscan_is_json(s, len));
 	CHECK(v != NULL || (err.code != 0 && strncmp(err.text, "line ", 5) == 0));
 	if (v != NULL) {
 		buf_init(&out, 64 + 32 * len);

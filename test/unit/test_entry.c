@@ -71,6 +71,7 @@ TEST(parents)
 		{HEADER FIRST "{\"type\":\"message\",\"id\":\"b\",\"t\":\"\x01\"}\n", CHILD},
 		{HEADER FIRST "{\"type\":\"message\",\"id\":\"b\",\"t\":NaN}\n", CHILD},
 		{HEADER FIRST "{\"type\":\"message\",\"id\":\"b\",\"t\":\"\\x\"}\n", CHILD},
+		{HEADER FIRST "{\"type\":\"message\",\"id\":\"b\",\"n\":01}\n", CHILD},
 		{HEADER FIRST "\xef\xbb\xbf{\"type\":\"message\",\"id\":\"b\"}\n", CHILD},
 	};
 
