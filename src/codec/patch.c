@@ -27,17 +27,19 @@ static const char no_newline[] = "\\ No newline at end of file\n";
 
 /* ---- what may be in a patch */
 
-bool patch_is_text(const char *data, size_t len)
+const char *patch_unfit(const char *data, size_t len)
 {
 	size_t lines = 0;
 
 	if (len == 0)
-		return true;
-	if (len > PATCH_FILE_MAX || memchr(data, '\0', len) || !utf8_valid(data, len))
-		return false;
+		return NULL;
+	if (len > PATCH_FILE_MAX)
+		return "too large for a patch";
+	if (memchr(data, '\0', len) || !utf8_valid(data, len))
+		return "binary, or not UTF-8";
 	for (const char *end = data + len, *p = data; (p = memchr(p, '\n', (size_t)(end - p))); p++)
 		lines++;
-	return lines < PATCH_LINES_MAX;
+	return lines < PATCH_LINES_MAX ? NULL : "of too many lines for a patch";
 }
 
 bool patch_path_ok(const char *path)
@@ -667,7 +669,7 @@ static int try_changed(const struct patch_file *f, const struct patch_side *now,
 	struct lines l;
 	int there, back = 1;
 
-	if (!patch_is_text(now->data, now->len)) {
+	if (patch_unfit(now->data, now->len)) {
 		why->what = "is no text any more, or too large";
 		return PATCH_CLASHES;
 	}

@@ -29,8 +29,8 @@ struct patch_side {
 	bool there, exec; /* not there: all else is 0 */
 };
 
-/* Is it what a patch can hold: text, no more than the bounds above? */
-bool patch_is_text(const char *data, size_t len);
+/* Why no patch can hold it: no text, or more than the bounds above. NULL: it can. */
+const char *patch_unfit(const char *data, size_t len);
 /* A relative path without ".", "..", empty parts and characters that a patch cannot name. */
 bool patch_path_ok(const char *path);
 /* Files that decide what programs of the person do when they are next in that folder (hooks,

@@ -412,8 +412,8 @@ static int read_side(struct place *at, const char *path, struct patch_side *s, c
 		*why = "too large for a patch";
 	else if (rv != 0)
 		*why = "a link, or no regular file";
-	else if (!patch_is_text(s->data, s->len))
-		*why = "binary, or not UTF-8";
+	else
+		*why = patch_unfit(s->data, s->len);
 	return 0;
 }
 

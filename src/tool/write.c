@@ -119,9 +119,9 @@ static int change_open(struct change *m, const struct tool_call *c, struct ava_e
 	rv = below_read(env->cwd_fd, m->path, PATCH_FILE_MAX, &m->data, &m->len, &m->st, err);
 	if (rv == AVA_ENOENT)
 		return 0;
-	if (rv == 0 && !patch_is_text(m->data, m->len))
-		rv = err_set(err, AVA_EDENIED,
-			     "%.300s is binary, or not UTF-8: only text is changed", m->path);
+	if (rv == 0 && patch_unfit(m->data, m->len))
+		rv = err_set(err, AVA_EDENIED, "%.300s is %s: only text is changed", m->path,
+			     patch_unfit(m->data, m->len));
 	if (rv == 0) {
 		m->flat = flatten(m->data, m->len, &m->flat_len);
 		m->crlf = 2 * (m->len - m->flat_len) >= line_of(m->data, m->data + m->len);
@@ -135,7 +135,7 @@ static int change_save(const struct change *m, const struct tool_call *c, const 
 {
 	int fd = c->env->cwd_fd, rv;
 
-	if (!patch_is_text(data, len))
+	if (patch_unfit(data, len))
 		return err_set(err, AVA_ETOOBIG,
 			       "%.300s would be too large (%u MB or %d lines at the most)", m->path,
 			       PATCH_FILE_MAX >> 20, PATCH_LINES_MAX);

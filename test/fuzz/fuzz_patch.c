@@ -35,7 +35,7 @@ FUZZ_TARGET(patch, size)
 	if (len == size)
 		return;
 	b = (struct patch_side){(const char *)data + len + 1, size - len - 1, true, size % 2};
-	if (patch_is_text(a.data, a.len) && patch_is_text(b.data, b.len))
+	if (!patch_unfit(a.data, a.len) && !patch_unfit(b.data, b.len))
 		both_ways(&a, &b);
 	if (patch_read(&p, b.data, b.len, NULL) != 0)
 		return;

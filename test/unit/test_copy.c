@@ -279,6 +279,26 @@ TEST(odd_names)
 	copy_changes_fini(&c);
 }
 
+/* A text that is too long is not called binary. */
+TEST(many_lines)
+{
+	struct copy_changes c;
+	char *text = malloc(500001);
+
+	for (size_t i = 0; i < 500000; i++)
+		text[i] = i % 2 ? '\n' : 'x';
+	text[500000] = '\0';
+	make();
+	put_in(folder, "tree/long", text);
+	put_in(folder, "tree/bin", "\xff\n");
+	assert_int_equal(copy_changes(folder, &c, NULL), 0);
+	assert_int_equal(c.nleft, 2);
+	assert_non_null(strstr(c.left.data, "of too many lines for a patch"));
+	assert_non_null(strstr(c.left.data, "binary, or not UTF-8"));
+	copy_changes_fini(&c);
+	free(text);
+}
+
 /* Files of nothing cost a run nothing, and whoever reads them a lot. */
 TEST(reading_has_a_bound)
 {
