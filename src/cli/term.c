@@ -273,7 +273,7 @@ static size_t below(const char *s, size_t len, size_t width, size_t margin)
 
 	while (n < len && s[n] == ' ')
 		n++;
-	if ((len - n > 2 && memcmp(s + n, "- ", 2) == 0) ||
+	if ((len - n > 2 && (memcmp(s + n, "- ", 2) == 0 || memcmp(s + n, "| ", 2) == 0)) ||
 	    (len - n > 4 && memcmp(s + n, bullet, 4) == 0))
 		n += 2;
 	n = MAX(n + margin, TERM_MARGIN);

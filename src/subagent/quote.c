@@ -299,7 +299,6 @@ int quote_config(struct buf *out, struct run_spec *const *specs, unsigned n)
 #define SENTENCE_CHARS 200  /* of a task in its sentence, and of a reason */
 #define SHOWN_CHARS    3000 /* of the tasks of all the runs of a quote */
 #define SHOWN_BYTES    ((size_t)8 << 20)
-#define ROW_CHARS      72
 #define URLS_CHARS     2000 /* of the addresses that one task names */
 
 /* No character that is not seen could carry a text: joiners and selectors stand where a script or
@@ -380,22 +379,16 @@ static void add_more(struct buf *out, const char *before, size_t hidden, const c
 		buf_addf(out, WORDS_QUOTE_MORE(before, format_count(hidden).text, id));
 }
 
-/* Rows with a mark before them, none longer than ROW_CHARS, broken at a blank where there is one.
- */
+/* Each line with a mark before it; whoever shows a quote breaks them further in (cli/term.c). */
 static void add_rows(struct buf *out, const char *s, size_t len)
 {
-	while (len > 0) {
-		const char *end = memchr(s, '\n', len), *blank;
-		size_t n = end ? (size_t)(end - s) : len;
-		size_t fits = utf8_prefix(s, n, ROW_CHARS);
+	for (size_t n; len > 0; s += n, len -= n) {
+		const char *end = memchr(s, '\n', len);
 
-		blank = fits < n ? memrchr(s, ' ', fits) : NULL;
-		n = blank && blank > s ? (size_t)(blank - s) : fits;
+		n = end ? (size_t)(end - s) : len;
 		buf_adds(out, WORDS_QUOTE_ROW);
 		buf_add(out, s, n);
-		n += n < len && (s[n] == ' ' || s[n] == '\n');
-		s += n;
-		len -= n;
+		n += end != NULL;
 	}
 }
 
