@@ -572,7 +572,7 @@ AVA_API int ava_trace_new(struct ava_trace **trace, const char *id, const char *
 AVA_API void ava_trace_free(struct ava_trace *trace); /* NULL is allowed */
 /* Append an event: one line of a log, or any JSON object with the keys of one, of
  * which only "eventType" must be there (a time that is missing is now). *copied*
- * AVA_EINVAL: it is none, or of no kind of ava's (one of your own is Custom); AVA_ETOOBIG,
+ * AVA_EINVAL: it is none, or no line and of no kind (one of your own is Custom); AVA_ETOOBIG,
  * AVA_ENOMEM; then nothing changed. */
 AVA_API int ava_trace_append(struct ava_trace *trace, const char *json, size_t len,
 			     struct ava_error *err);

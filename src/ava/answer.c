@@ -116,7 +116,8 @@ static const struct {
 	{SAID_THINK, "with thinking|use thinking|thinking on|turn on thinking|turn thinking on|"
 		     "enable thinking|enable extended thinking|extended thinking|let it think"},
 	{SAID_NO_THINKING,
-	 "no thinking|without thinking|but no thinking|thinking off|turn off thinking|"
+	 "no thinking|without thinking|but no thinking|and no thinking|thinking off|turn off "
+	 "thinking|"
 	 "turn thinking off|disable thinking|disable extended thinking|no extended thinking|"
 	 "but no extended thinking|without extended thinking|extended thinking off"},
 };

@@ -288,7 +288,7 @@ static int place(struct ava_trace *t, const char *line, size_t len, struct ava_e
 	return 0;
 }
 
-/* `known`: its kind must be one of ours; a log may be one of a later version. */
+/* `known`: what is no line of a log, which may be one of a later version, is of a kind of ours. */
 static int trace_add(struct ava_trace *t, const char *json, size_t len, bool known,
 		     struct ava_error *err)
 {
@@ -308,11 +308,12 @@ static int trace_add(struct ava_trace *t, const char *json, size_t len, bool kno
 		json_decref(event);
 		if (rv == 0)
 			rv = place(t, line.data, line.len, err);
+		if (rv == 0 && known && t->events[t->n].kind < 0)
+			rv = err_set(err, AVA_EINVAL,
+				     "%.60s is no eventType: one of your own is Custom, with "
+				     "customType",
+				     t->events[t->n].shown.type);
 	}
-	if (rv == 0 && known && t->events[t->n].kind < 0)
-		rv = err_set(err, AVA_EINVAL,
-			     "%.60s is no eventType: one of your own is Custom, with customType",
-			     t->events[t->n].shown.type);
 	if (rv == 0)
 		rv = check_inside(t, &t->events[t->n], err);
 	if (rv == 0) {

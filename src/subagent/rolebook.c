@@ -514,7 +514,7 @@ const struct role *role_find(const char *name, const char *cwd, struct ava_error
 	if (!e) {
 		buf_init(&names, 1u << 16);
 		say_names(&names, &all);
-		(void)settings_config_path("agents/NAME.md", own, sizeof(own), NULL);
+		(void)settings_config_path("agents/<name>.md", own, sizeof(own), NULL);
 		err_set(err, AVA_EINVAL,
 			"unknown role %.60s: there are %.300s; one of your own is a file: %.200s "
 			"(doc/ROLES.md)",

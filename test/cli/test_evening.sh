@@ -45,7 +45,7 @@ check 'by another daemon' [ "$first" != "$second" ]
 contains 'who knows the models of the person' '; tea ' "$T/log"
 run "$AVA" run --role custom --yes 'x'
 exits 'a role that there is not' 2
-contains 'and how to make one' "one of your own is a file: $XDG_CONFIG_HOME/ava/agents/NAME.md (doc/ROLES.md)" "$ERR"
+contains 'and how to make one' "one of your own is a file: $XDG_CONFIG_HOME/ava/agents/<name>.md (doc/ROLES.md)" "$ERR"
 
 # --- at work it keeps its key, and says so ----------------------------------------------
 rules '{"first":"look_long","play":"first=60000"}'

@@ -145,7 +145,7 @@ TEST(edit)
 	assert_int_equal(text_of("edited", "", text), AVA_EINVAL);
 	assert_non_null(strstr(text, "unknown role edited: there are web_crawler, code_reviewer"));
 	assert_non_null(
-		strstr(text, "/ava/agents/NAME.md (doc/ROLES.md)")); /* and how to add one */
+		strstr(text, "/ava/agents/<name>.md (doc/ROLES.md)")); /* and how to add one */
 	assert_string_equal(held->instructions, "one");
 	role_release(held);
 }
