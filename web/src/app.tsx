@@ -1,11 +1,13 @@
 // The frame: sessions at the left, the place in the middle, Claude Code's agents below.
 import { signal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
 import { signedIn, signOut } from "./api";
-import { keys, useKeys } from "./keys";
+import { keep } from "./kept";
+import { keys, lettersAct, setLettersAct, useKeys } from "./keys";
 import { address, go, place } from "./router";
 import { claudeSessions, health, pending, problem, sessions } from "./store";
 import { link } from "./stream";
-import { attempt, Empty, Guard, Modal, Toasts } from "./ui";
+import { attempt, Empty, Guard, Modal, Sure, Toasts } from "./ui";
 import { AgentLog } from "./views/agentlog";
 import { Board } from "./views/board";
 import { ClaudeView } from "./views/claude";
@@ -33,9 +35,7 @@ function toggleTheme() {
   const root = document.documentElement;
   const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
   root.dataset.theme = dark ? "light" : "dark";
-  try {
-    localStorage.setItem("theme", root.dataset.theme);
-  } catch {}
+  keep("theme", root.dataset.theme);
 }
 
 const views: [view: string, name: string, key: string][] = [
@@ -95,7 +95,7 @@ function Side() {
           </li>
         ))}
       </ul>
-      <p style="padding: 12px 8px"><button class="plain soft" onClick={() => attempt(signOut)}>Sign out every browser</button></p>
+      <p style="padding: 12px 8px"><Sure class="plain soft" name="Sign out every browser" sure="Sign out every browser? Press again" act={() => attempt(signOut)} /></p>
     </aside>
   );
 }
@@ -109,6 +109,7 @@ function Help() {
           <dt key={key}>{key.split(" ").map((k) => <kbd key={k}>{k}</kbd>)}</dt>, <dd key={`${key}.`}>{does}</dd>,
         ])}
       </dl>
+      <label class="row"><input type="checkbox" checked={lettersAct} onChange={(e) => setLettersAct(e.currentTarget.checked)} /> single letters are keys</label>
     </Modal>
   );
 }
@@ -121,10 +122,23 @@ function View() {
   if (view === "logs") return <Logs />;
   if (view === "costs") return <Costs />;
   if (view === "memory") return <MemoryView />;
-  return <Board />;
+  if (view === "board") return <Board />;
+  return <Empty title={`There is no page “${cut(view, 40)}”`}><p><a href={address("board")}>All runs</a></p></Empty>;
+}
+
+// The name of a view stands in the title, and who came by a key stands in it.
+function useArrival() {
+  const { view, id } = place.value, main = useRef<HTMLElement>(null);
+  useEffect(() => {
+    const name = views.find(([v]) => v === view)?.[1] ?? (id || view);
+    document.title = `${name} · ava`;
+    if (document.activeElement === document.body) main.current?.focus({ preventScroll: true });
+  }, [view, id]);
+  return main;
 }
 
 function Frame() {
+  const main = useArrival();
   useKeys([
     { key: "?", does: "show the keys", run: () => (help.value = true) },
     { key: "n", does: "new task", run: () => (newTask.value = true) },
@@ -135,11 +149,11 @@ function Frame() {
     <>
       <Top />
       <Side />
-      <main id="main">{problem.value ? <Empty title="The daemon gave no answer"><p>{problem.value}</p></Empty> : <Guard key={`${place.value.view}/${place.value.id}`}><View /></Guard>}</main>
+      <main id="main" ref={main} tabIndex={-1}>{problem.value ? <Empty title="The daemon gave no answer"><p>{problem.value}</p></Empty> : <Guard key={`${place.value.view}/${place.value.id}`}><View /></Guard>}</main>
       <Guard><AgentLog /></Guard>
       {help.value ? <Help /> : null}
       {newTask.value ? <NewTask /> : null}
-      <Toasts />
+      <Toasts page />
     </>
   );
 }

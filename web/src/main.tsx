@@ -1,6 +1,7 @@
 import { render } from "preact";
 import { signedIn, signIn } from "./api";
 import { App } from "./app";
+import { kept } from "./kept";
 import { problem, start } from "./store";
 import "./style.css";
 
@@ -16,10 +17,7 @@ async function begin() {
 }
 
 // Shown only: which theme the person chose, before the first paint.
-try {
-  const theme = localStorage.getItem("theme");
-  if (theme) document.documentElement.dataset.theme = theme;
-} catch {}
+if (kept("theme")) document.documentElement.dataset.theme = kept("theme");
 // The address of `ava dashboard` in a tab that has the page already: only what is behind the # changes,
 // and nothing would be read anew.
 addEventListener("hashchange", () => location.hash.startsWith("#code=") && location.reload());

@@ -18,7 +18,7 @@ function plain(part: string): string {
   }
 }
 export const place = computed<Place>(() => {
-  const [path = "", query = ""] = hash.value.replace(/^#\/?/, "").split("?");
+  const [path = "", query = ""] = hash.value.replace(/^#(code=.*|\/)?/, "").split("?");
   const [view = "", id = ""] = path.split("/").map(plain);
   return { view: view || "board", id, query: new URLSearchParams(query) };
 });

@@ -69,26 +69,6 @@ export function turnsOf(events: AvaEvent[]): Turn[] {
   return turns;
 }
 
-// What was used of each limit, as it grew.
-export interface Burn {
-  at: number[];
-  cents: number[];
-  tokens: number[];
-}
-export function burnOf(events: AvaEvent[]): Burn {
-  const b: Burn = { at: [], cents: [], tokens: [] };
-  let cents = 0, used = 0;
-  for (const e of events) {
-    if (e.eventType !== "InferEnd") continue;
-    cents += e.metadata.costCents ?? 0;
-    used += (e.metadata.inputTokens ?? 0) + (e.metadata.outputTokens ?? 0);
-    b.at.push(at(e) / 1000);
-    b.cents.push(cents);
-    b.tokens.push(used);
-  }
-  return b;
-}
-
 // One line about an event, for a list of thousands.
 export function lineOf(e: AvaEvent): string {
   const c = e.content;

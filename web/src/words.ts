@@ -26,11 +26,12 @@ export function tokens(n: number): string {
   return n < 1000 ? String(n) : n < 1e6 ? scaled(n, 1000, "k") : scaled(n, 1e6, "M");
 }
 export function duration(ms: number): string {
-  const s = Math.max(0, ms) / 1000;
-  if (s < 10) return `${s.toFixed(1)}s`;
-  if (s < 100) return `${Math.round(s)}s`;
-  if (s < 3600) return `${Math.floor(s / 60)}m ${Math.round(s % 60)}s`;
-  return `${Math.floor(s / 3600)}h ${Math.round((s % 3600) / 60)}m`;
+  // The whole is rounded before it is taken apart: no rest of it is ever 60.
+  const s = Math.round(Math.max(0, ms) / 1000), m = Math.round(s / 60);
+  if (ms < 9950) return `${(Math.max(0, ms) / 1000).toFixed(1)}s`;
+  if (s < 100) return `${s}s`;
+  if (s < 3600) return `${Math.floor(s / 60)}m ${s % 60}s`;
+  return `${Math.floor(m / 60)}h ${m % 60}m`;
 }
 export function bytes(n: number): string {
   return n < 1024 ? `${n} B` : n < 1048576 ? scaled(n, 1024, " KB") : scaled(n, 1048576, " MB");

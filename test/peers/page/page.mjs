@@ -5,6 +5,7 @@ import { createServer, request } from "node:http";
 import { createRequire } from "node:module";
 import path from "node:path";
 import { promisify } from "node:util";
+import { typingParts } from "./typing.mjs";
 
 const { AVA, AVAD, T, CHROMIUM, PEER_MODULES, SHOTS } = process.env;
 const require = createRequire(path.join(PEER_MODULES, "package.json"));
@@ -88,6 +89,10 @@ const text = (selector) => page.locator(selector).innerText();
 async function goTo(hash) {
   await page.evaluate((h) => (location.hash = h), hash);
 }
+// What ends or erases is asked once more.
+async function twice(place, name) {
+  for (const words of [name, /Press again$|for good$/]) await place.getByRole("button", { name: words, exact: words === name }).click();
+}
 async function shot(name) {
   if (SHOTS) await page.screenshot({ path: path.join(SHOTS, `${name}.png`) });
 }
@@ -130,15 +135,18 @@ async function proposing() {
   ok((await card.innerText()).includes("$0.10"), "a change in words is a new quote that says what changed", await card.innerText());
   await card.focus();
   await page.keyboard.press("y");
+  await card.getByRole("button", { name: "Start it? y again" }).waitFor();
+  await page.keyboard.press("y");
   const running = page.getByRole("region", { name: /^Running/ }).locator(".card");
   await running.waitFor();
-  ok((await page.locator(".proposal").count()) === 0, "yes starts it, by the keyboard");
+  ok((await page.locator(".proposal").count()) === 0, "yes, pressed twice, starts it by the keyboard");
   const id = await running.getAttribute("data-run");
   await running.getByRole("button", { name: "Steer" }).click();
   await running.locator("form input").fill("only the lid");
   await page.keyboard.press("Enter");
   await seen(() => ava("logs", id, "-o", "json").includes("only the lid"), "what is said to it reaches it");
   await running.focus();
+  await page.keyboard.press("x");
   await page.keyboard.press("x");
   await page.getByRole("region", { name: /^Done/ }).locator(`[data-run="${id}"]`).waitFor();
   ok(JSON.parse(ava("status", id, "--json")).status === "cancelled", "cancelled from the page is cancelled");
@@ -149,7 +157,7 @@ async function proposing() {
   await running.waitFor();
   const { body } = await call("GET", `/api/v1/proposals/${first}`);
   ok(body.state === "confirmed" && body.subagent_id === (await running.getAttribute("data-run")), "and goes on when its quote is answered", JSON.stringify(body));
-  await running.getByRole("button", { name: "Cancel" }).click();
+  await twice(running, "Cancel");
   await soon(async () => (await running.count()) === 0, "its end");
 
   await page.keyboard.press("n");
@@ -173,6 +181,7 @@ async function allThree() {
   ok((await card.getByRole("button", { name: "Yes, start" }).count()) === 0, "and has no plain yes");
   await shot("all-three");
   await card.focus();
+  await page.keyboard.press("y");
   await page.keyboard.press("y");
   const run = await soon(async () => {
     const p = (await call("GET", `/api/v1/proposals/${body.proposal_id}`)).body;
@@ -284,7 +293,7 @@ async function parking() {
   const id = await spawnRun("look when the quota is back [[mock fault=429:retry-after=7200x1]]", "anthropic/claude-sonnet-4-5");
   const card = page.getByRole("region", { name: /^Waiting/ }).locator(`[data-run="${id}"]`);
   await card.getByText(/^parked until \d\d:\d\d: limit of anthropic/).waitFor();
-  const answers = await card.locator(".answer button").allInnerTexts();
+  const answers = await card.locator(".answer button[type=button]").allInnerTexts();
   ok(answers.at(0) === "wait" && answers.at(-1) === "stop", "a run whose quota comes back is parked on the board, until when and with its answers", answers.join());
   ok(await card.getByRole("img", { name: "parked" }).count(), "and is said to be");
   await shot("parked");
@@ -294,7 +303,7 @@ async function parking() {
   const waits = page.locator(".span", { hasText: "parked" });
   ok(/open/.test(await soon(() => waits.innerText(), "the trace")), "told to wait it waits on, in the trace too", await text("main"));
   await shot("parked-run");
-  await page.getByRole("button", { name: "stop", exact: true }).click();
+  await twice(page, "stop");
   await soon(() => JSON.parse(ava("status", id, "--json")).status === "error", "its end");
   await goTo("#/");
   await page.getByRole("region", { name: /^Failed/ }).locator(`[data-run="${id}"]`).waitFor();
@@ -520,7 +529,7 @@ async function twoTabs() {
   await page.locator(`[data-run="${id}"]`).waitFor();
   await second.locator(`[data-run="${id}"]`).waitFor();
   ok(true, "what begins is on both");
-  await second.locator(`[data-run="${id}"]`).getByRole("button", { name: "Cancel" }).click();
+  await twice(second.locator(`[data-run="${id}"]`), "Cancel");
   await page.getByRole("region", { name: /^Done/ }).locator(`[data-run="${id}"]`).waitFor();
   ok(true, "what one ends, the other one shows ended");
   const look = (hidden) => second.evaluate((h) => {
@@ -628,15 +637,15 @@ async function everybody() {
       await shot(`${name}-${theme}`);
     }
   }
-  for (const width of [360, 800, 2560]) {
+  for (const width of [360, 390, 768, 1280, 1920, 2560]) {
     await page.setViewportSize({ width, height: 900 });
     for (const [name, hash] of Object.entries(places)) {
       await goTo(hash);
       await page.waitForTimeout(150);
       const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
       if (over > 0) ok(false, `${name} fits ${width} pixels`, `${over} too many`);
+      await shot(`width-${width}-${name}`);
     }
-    await shot(`width-${width}`);
     ok(true, `the page fits ${width} pixels`);
   }
   await page.setViewportSize({ width: 1440, height: 900 });
@@ -644,11 +653,12 @@ async function everybody() {
 
 async function signingOut() {
   await goTo("#/");
-  await page.getByRole("button", { name: "Sign out every browser" }).click();
+  await twice(page, "Sign out every browser");
   await seen(async () => /Not signed in/.test(await text("main")), "signed out is signed out");
 }
 
-const parts = { signingIn, proposing, allThree, custom, asking, claims, changes, remembering, parking, withoutResult, thinking, looking, long, hostile, agentLog, ghosts, odd, twoTabs, restarting, searching, everybody, signingOut };
+const typing = typingParts({ page, context, watch, ok, soon, seen, ava, call, spawnRun, script, submit, SLOW, src, goTo, shot, twice });
+const parts = { signingIn, ...typing, proposing, allThree, custom, asking, claims, changes, remembering, parking, withoutResult, thinking, looking, long, hostile, agentLog, ghosts, odd, twoTabs, restarting, searching, everybody, signingOut };
 const only = process.env.PARTS?.split(" "); // some of it, while one works on it
 for (const [name, part] of Object.entries(parts)) {
   if (only && !only.includes(name)) continue;

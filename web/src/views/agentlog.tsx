@@ -3,6 +3,7 @@
 import { computed, signal } from "@preact/signals";
 import type { Agent } from "../api";
 import { isCold, lasted, shown } from "../agents";
+import { keep, kept } from "../kept";
 import { Markdown } from "../markdown";
 import { claudeAgents, claudeId, claudeSettings, now } from "../store";
 import { Modal } from "../ui";
@@ -11,19 +12,10 @@ import { cut, day, plain, tokens } from "../words";
 const KEY = "agentFooterCollapsed";
 const TEXT = 60;
 
-function remembered(): boolean {
-  try {
-    return localStorage.getItem(KEY) === "true";
-  } catch {
-    return false;
-  }
-}
-const collapsed = signal(remembered());
+const collapsed = signal(kept(KEY) === "true");
 function toggle() {
   collapsed.value = !collapsed.value;
-  try {
-    localStorage.setItem(KEY, String(collapsed.value));
-  } catch {}
+  keep(KEY, String(collapsed.value));
 }
 
 export const opened = signal(""); // the agent whose card is looked at

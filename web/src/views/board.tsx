@@ -1,11 +1,12 @@
 // The board: a column for each thing that a run can be, and quotes that wait for an answer first.
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
+import { useLayoutEffect } from "preact/hooks";
 import { post, type Run, type Status } from "../api";
 import { useKeys } from "../keys";
 import { address, go } from "../router";
 import { now, pending, runList } from "../store";
-import { attempt, Empty, StatusDot } from "../ui";
+import { attempt, draft, Empty, focused, leave, Problem, StatusDot, Sure, useSend } from "../ui";
 import { about, cut, day, duration, elapsed, money, roleName, statusWords, tokens } from "../words";
 import { newTask } from "./newtask";
 import { ProposalCard } from "./proposal";
@@ -21,46 +22,61 @@ const columns: [name: string, has: (r: Run) => boolean][] = [
 const SHOWN = 40; // of a column of ended runs, until more are asked for
 
 export function Answer({ run }: { run: Run }) {
-  const text = useSignal("");
+  const text = draft(`answer ${run.subagent_id} ${run.waiting_for?.call_id}`), { problem, busy, send } = useSend();
   const w = run.waiting_for;
   if (!w) return null;
-  const send = (answer: string) =>
-    attempt(() => post(`/api/v1/runs/${run.subagent_id}/steer`, { text: answer, call_id: w.call_id }), "Answered.");
-  const choices = w.choices?.length ? w.choices : w.kind === "approval" ? ["yes", "no"] : [];
+  const say = async (answer: string) => {
+    if (await send(() => post(`/api/v1/runs/${run.subagent_id}/steer`, { text: answer, call_id: w.call_id }), "Answered.")) text.value = "";
+  };
+  const approval = w.kind === "approval", choices = w.choices?.length ? w.choices : approval ? ["yes", "no"] : [];
+  const otherwise = w.kind === "quota" ? "" : approval ? "it is not allowed" : w.default ? `it takes “${cut(w.default, 80)}”` : "it goes on without";
   return (
-    <form class="answer" onSubmit={(e) => { e.preventDefault(); if (text.value.trim()) send(text.value); }}>
+    <form class="answer" onSubmit={(e) => { e.preventDefault(); if (text.value.trim()) void say(text.value); }}>
       <p>{w.question}</p>
       {choices.length ? (
-        <div class="row">{choices.map((c) => <button type="button" key={c} onClick={() => send(c)}>{c}</button>)}</div>
-      ) : (
         <div class="row">
-          <input class="grow" aria-label={`Answer to: ${cut(w.question, 80)}`} placeholder={w.default ? `default: ${w.default}` : "your answer"}
-            value={text} onInput={(e) => (text.value = e.currentTarget.value)} />
-          <button class="primary" disabled={!text.value.trim()}>Answer</button>
+          {choices.map((c) => w.kind === "quota" && c === "stop" ? <Sure key={c} name={c} sure="stop for good" act={() => say(c)} />
+            : <button type="button" key={c} disabled={busy} onClick={() => say(c)}>{c}</button>)}
         </div>
-      )}
+      ) : null}
+      <div class="row">
+        <input class="grow" aria-label={`Answer to: ${cut(w.question, 80)}`} value={text} onInput={(e) => (text.value = e.currentTarget.value)}
+          placeholder={approval ? "no: not in this folder" : choices.length ? "or say something else" : "your answer"} />
+        <button class="primary" disabled={busy.value || !text.value.trim()}>Answer</button>
+      </div>
+      <Problem text={problem.value} />
+      {otherwise ? <small>Without an answer by {day(w.expires_at)} {otherwise}.</small> : null}
     </form>
   );
 }
 
-export function Steer({ run, done }: { run: Run; done?: () => void }) {
-  const text = useSignal("");
+// `close`: of one that was opened for it, which has the focus.
+export function Steer({ run, close }: { run: Run; close?: () => void }) {
+  const text = draft(`steer ${run.subagent_id}`), { problem, busy, send } = useSend();
   return (
-    <form class="row" onSubmit={async (e) => {
+    <form class="steer" onKeyDown={(e) => e.key === "Escape" && close && leave(e.currentTarget, close)} onSubmit={async (e) => {
+      const form = e.currentTarget;
       e.preventDefault();
-      if (await attempt(() => post(`/api/v1/runs/${run.subagent_id}/steer`, { text: text.value }), "It reads that at its next turn.")) {
+      if (!text.value.trim() || busy.value) return;
+      if (await send(() => post(`/api/v1/runs/${run.subagent_id}/steer`, { text: text.value }), "It reads that at its next turn.")) {
         text.value = "";
-        done?.();
+        if (close) leave(form, close);
       }
     }}>
-      <input class="grow" aria-label={`Say something to ${run.subagent_id}`} placeholder="say something to it" maxLength={2000} value={text}
-        onInput={(e) => (text.value = e.currentTarget.value)} />
-      <button disabled={!text.value.trim()}>Send</button>
+      <div class="row">
+        <input class="grow" ref={close ? focused : null} aria-label={`Say something to ${run.subagent_id}`} placeholder="say something to it" maxLength={2000} value={text}
+          onInput={(e) => (text.value = e.currentTarget.value)} />
+        <button disabled={busy.value || !text.value.trim()}>Send</button>
+      </div>
+      <Problem text={problem.value} />
     </form>
   );
 }
 
-export const cancelRun = (r: Run) => attempt(() => post(`/api/v1/runs/${r.subagent_id}/cancel`), `${r.subagent_id} is cancelled.`);
+const cancelRun = (r: Run) => attempt(() => post(`/api/v1/runs/${r.subagent_id}/cancel`), `${r.subagent_id} is cancelled.`);
+export const CancelButton = ({ run, class: kind }: { run: Run; class: string }) => (
+  <Sure letter="x" class={kind} name="Cancel" sure="Cancel for good? Press again" act={() => cancelRun(run)} />
+);
 export const resumeRun = (r: Run) =>
   attempt(() => post(`/api/v1/runs/${r.subagent_id}/resume`), "A quote for going on is on the board.");
 export const canResume = (r: Run) => r.status !== "success" && r.status !== "queued" && r.status !== "starting" && r.status !== "running" && r.status !== "waiting" && r.status !== "parked";
@@ -78,18 +94,18 @@ function RunCard({ run }: { run: Run }) {
       </div>
       <p>{cut(run.task, 140)}</p>
       <small class="row">
-        <span>{ended ? duration(run.elapsed_seconds * 1000) : run.current_activity || statusWords[run.status]}</span>
+        <span>{ended ? duration(run.elapsed_seconds * 1000) : (run.status === "waiting" ? "" : run.current_activity) || statusWords[run.status]}</span>
         <span>{about(run)}{tokens(run.tokens_used)} tokens</span><span>{run.cost_cents ? about(run) : ""}{money(run.cost_cents)}</span>
         {ended && run.status !== "success" ? <span class="tag red">{statusWords[run.status]}</span> : null}
       </small>
       {!ended ? <Budget run={run} /> : null}
       {run.status === "waiting" || run.status === "parked" ? <Answer run={run} /> : null}
       <div class="row actions">
-        {run.status === "running" ? <button class="plain" onClick={() => (steering.value = !steering.value)} aria-expanded={steering.value}>Steer</button> : null}
-        {!ended ? <button class="plain" onClick={() => cancelRun(run)}>Cancel</button> : null}
-        {canResume(run) ? <button class="plain" onClick={() => resumeRun(run)}>Resume</button> : null}
+        {run.status === "running" ? <button class="plain" data-letter="s" onClick={() => (steering.value = !steering.value)} aria-expanded={steering.value}>Steer</button> : null}
+        {!ended ? <CancelButton run={run} class="plain" /> : null}
+        {canResume(run) ? <button class="plain" data-letter="r" onClick={() => resumeRun(run)}>Resume</button> : null}
       </div>
-      {steering.value && !ended ? <Steer run={run} done={() => (steering.value = false)} /> : null}
+      {steering.value && !ended ? <Steer run={run} close={() => (steering.value = false)} /> : null}
     </li>
   );
 }
@@ -113,11 +129,11 @@ function Budget({ run }: { run: Run }) {
   );
 }
 
-function Column({ name, count, children }: { name: string; count: number; children: ComponentChildren }) {
-  return (
-    <section class={count ? "column" : "column none"} aria-label={`${name}, ${count}`}>
+export function Column({ name, count, children }: { name: string; count: number; children: ComponentChildren }) {
+  return count === 0 ? null : (
+    <section class="column" aria-label={`${name}, ${count}`}>
       <h2>{name} <span class="tag">{count}</span></h2>
-      {count === 0 ? <p class="soft">Nothing.</p> : <ul>{children}</ul>}
+      <ul>{children}</ul>
     </section>
   );
 }
@@ -130,21 +146,42 @@ function move(by: number) {
   const all = cards(), at = all.findIndex((c) => c === document.activeElement || c.contains(document.activeElement));
   all[Math.max(0, Math.min(all.length - 1, at < 0 ? 0 : at + by))]?.focus();
 }
-function press(name: RegExp) {
-  const card = document.activeElement?.closest(".card");
-  [...(card?.querySelectorAll("button") ?? [])].find((b) => name.test(b.textContent ?? ""))?.click();
+// The card itself, not a button or a field within: who is there does something else.
+function press(letter: string) {
+  const card = document.activeElement;
+  if (card?.matches("main .card")) card.querySelector<HTMLElement>(`[data-letter="${letter}"]`)?.click();
+}
+
+// Where the keyboard was: a card that moves or goes takes the focus with it, and then it is given to the
+// same card, or to the one that stands there now. Kept while another view is looked at.
+const nameOf = (card: HTMLElement) => card.dataset.run ?? card.dataset.proposal ?? "";
+let stood = { name: "", at: 0 };
+addEventListener("focusin", (e) => {
+  const card = (e.target as HTMLElement).closest<HTMLElement>("main .card");
+  if (card) stood = { name: nameOf(card), at: cards().indexOf(card) };
+});
+addEventListener("pointerdown", (e) => {
+  if (!(e.target as HTMLElement).closest("main .card")) stood = { name: "", at: 0 };
+});
+function stand(preventScroll: boolean) {
+  if (!stood.name || document.activeElement !== document.body || document.querySelector("dialog[open]")) return;
+  const all = cards();
+  (all.find((c) => nameOf(c) === stood.name) ?? all[Math.min(stood.at, all.length - 1)])?.focus({ preventScroll });
 }
 
 export function Runs({ list, quotes }: { list: Run[]; quotes: typeof pending.value }) {
   const more = useSignal(false);
+  useLayoutEffect(() => stand(false), []);
+  useLayoutEffect(() => stand(true));
   useKeys([
     { key: "j", does: "next card", run: () => move(1) },
     { key: "k", does: "card before", run: () => move(-1) },
-    { key: "y", does: "yes to the quote that is chosen", run: () => press(/^Yes/) },
-    { key: "x", does: "cancel the run, or no to the quote", run: () => press(/^(Cancel|No)$/) },
-    { key: "s", does: "steer the run", run: () => press(/^Steer/) },
-    { key: "r", does: "resume the run", run: () => press(/^Resume/) },
+    { key: "y", does: "yes to the quote that is chosen, pressed twice", acts: true, run: () => press("y") },
+    { key: "x", does: "cancel the run, or no to the quote, pressed twice", acts: true, run: () => press("x") },
+    { key: "s", does: "steer the run", acts: true, run: () => press("s") },
+    { key: "r", does: "resume the run", acts: true, run: () => press("r") },
   ]);
+  if (!list.length && !quotes.length) return null;
   return (
     <div class="board">
       <Column name="Proposed" count={quotes.length}>{quotes.map((p) => <ProposalCard key={p.proposal_id} proposal={p} />)}</Column>

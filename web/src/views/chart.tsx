@@ -10,10 +10,9 @@ const colour = (name: string) => getComputedStyle(document.documentElement).getP
 export interface Line {
   name: string;
   values: (number | null)[];
-  dash?: boolean;
 }
 
-export function Chart({ label, at, lines, height = 180, show, bars }: { label: string; at: number[]; lines: Line[]; height?: number; show: (v: number) => string; bars?: boolean }) {
+export function Chart({ label, at, lines, height = 180, show }: { label: string; at: number[]; lines: Line[]; height?: number; show: (v: number) => string }) {
   const host = useRef<HTMLDivElement>(null);
   useEffect(() => {
     const el = host.current!;
@@ -21,13 +20,12 @@ export function Chart({ label, at, lines, height = 180, show, bars }: { label: s
     const draw = () => {
       plot?.destroy();
       const axis = { stroke: colour("--soft"), grid: { stroke: colour("--line"), width: 1 }, ticks: { stroke: colour("--line"), width: 1 } };
-      const paths = bars ? uPlot.paths.bars!({ size: [0.8, 40] }) : undefined;
       plot = new uPlot(
         {
           width: el.clientWidth || 300, height, cursor: { y: false }, legend: { live: true },
           axes: [axis, { ...axis, values: (_, v) => v.map(show), size: 64 }],
           series: [{}, ...lines.map((l, i) => ({
-            label: l.name, stroke: colour(colours[i % colours.length]!), width: 2, ...(l.dash ? { dash: [6, 4] } : {}), ...(paths ? { paths, fill: colour(colours[i % colours.length]!) } : {}),
+            label: l.name, stroke: colour(colours[i % colours.length]!), width: 2,
             points: { show: at.length < 20 }, value: (_: uPlot, v: number | null) => (v == null ? "" : show(v)),
           }))],
         },

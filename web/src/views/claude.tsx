@@ -5,6 +5,7 @@ import { claudeAgents, claudeSessions, claudeSettings, claudeTasks, now } from "
 import { Empty } from "../ui";
 import { cut, day, plain, tokens } from "../words";
 import { opened } from "./agentlog";
+import { Column } from "./board";
 
 const columns: [name: string, status: ClaudeTask["status"]][] = [["Pending", "pending"], ["In progress", "in_progress"], ["Completed", "completed"]];
 
@@ -16,22 +17,17 @@ function Tasks() {
       {columns.map(([name, status]) => {
         const mine = all.filter((t) => t.status === status).sort((a, b) => a.id.localeCompare(b.id, undefined, { numeric: true }));
         return (
-          <section key={status} class={mine.length ? "column" : "column none"} aria-label={`${name}, ${mine.length}`}>
-            <h2>{name} <span class="tag">{mine.length}</span></h2>
-            {mine.length === 0 ? <p class="soft">Nothing.</p> : (
-              <ul>
-                {mine.map((t) => (
-                  <li key={t.id} class="card panel" tabIndex={0}>
-                    <strong>{t.subject}</strong>
-                    {status === "in_progress" && t.activeForm ? <small>{t.activeForm}</small> : null}
-                    {t.unreadable ? <small>This file cannot be read: {t.unreadable}</small> : null}
-                    {t.description ? <small>{cut(t.description, 200)}</small> : null}
-                    <small>#{t.id}{t.owner ? ` · ${t.owner}` : ""}{t.blockedBy?.length ? ` · waits for #${t.blockedBy.join(", #")}` : ""}</small>
-                  </li>
-                ))}
-              </ul>
-            )}
-          </section>
+          <Column key={status} name={name} count={mine.length}>
+            {mine.map((t) => (
+              <li key={t.id} class="card panel" tabIndex={0}>
+                <strong>{t.subject}</strong>
+                {status === "in_progress" && t.activeForm ? <small>{t.activeForm}</small> : null}
+                {t.unreadable ? <small>This file cannot be read: {t.unreadable}</small> : null}
+                {t.description ? <small>{cut(t.description, 200)}</small> : null}
+                <small>#{t.id}{t.owner ? ` · ${t.owner}` : ""}{t.blockedBy?.length ? ` · waits for #${t.blockedBy.join(", #")}` : ""}</small>
+              </li>
+            ))}
+          </Column>
         );
       })}
     </div>

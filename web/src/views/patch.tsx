@@ -41,7 +41,7 @@ export function PatchPart({ id, patch }: { id: string; patch: Patch | undefined 
   useEffect(() => {
     if (patch) void attempt(async () => (text.value = (await get<{ patch: string }>(`/api/v1/runs/${id}/patch`)).patch));
   }, [id, !patch]);
-  if (!patch) return <Empty title="It proposes no changes"><p>A run changes files only with the grant <code>rw</code>, in a copy of its own.</p></Empty>;
+  if (!patch) return <Empty title="It proposes no changes"><p>A run can change files, in a copy of its own, with the grant <code>rw</code> only; this one changed none.</p></Empty>;
   return (
     <div class="charts">
       <section class="panel">

@@ -4,7 +4,7 @@
 import { useSignal } from "@preact/signals";
 import { post, type Proposal, type Quote } from "../api";
 import { now, refreshProposals } from "../store";
-import { attempt, toast } from "../ui";
+import { attempt, draft, focused, leave, Problem, Sure, toast, useSend } from "../ui";
 import { cut, duration, money, rightsWords, roleName, sourceWords, tokens } from "../words";
 
 // A run of it has all three rights, and nobody has granted that beforehand.
@@ -38,17 +38,19 @@ function limitsOf(p: Proposal): string {
 }
 
 export function ProposalCard({ proposal: p }: { proposal: Proposal }) {
-  const changing = useSignal(false), words = useSignal(""), busy = useSignal(false);
+  const changing = useSignal(false), words = draft(`change ${p.proposal_id}`), { problem, busy, send } = useSend();
   const allThree = asksAllThree(p.quote);
   const left = Date.parse(p.expires_at) - now.value;
-  const send = async (body: { answer?: string }) => {
-    busy.value = true;
-    await attempt(async () => {
+  const confirm = async (body: { answer?: string }) => {
+    const good = await send(async () => {
       const a = await post<Proposal>(`/api/v1/proposals/${p.proposal_id}/confirm`, { ...body, by: "web", config_hash: p.config_hash });
       if (a.state === "confirmed") toast(`${a.subagent_id} has started.`);
       else if (a.state === "pending") toast("That is another quote: look at it again.");
     });
-    busy.value = changing.value = false;
+    if (good) {
+      words.value = "";
+      changing.value = false;
+    }
     refreshProposals();
   };
   const reject = () =>
@@ -70,18 +72,20 @@ export function ProposalCard({ proposal: p }: { proposal: Proposal }) {
         <p class="warning">{p.quote.members ? "One of these runs" : "This run"} could read what is yours, read what strangers wrote and send data out: what a stranger wrote could make it send out what is yours. Say “yes, all three” if you want that, or change the quote to leave a tool out.</p>
       ) : null}
       <div class="row actions">
-        {allThree ? <button class="danger" disabled={busy.value} onClick={() => send({ answer: "yes, all three" })}>Yes, all three</button>
-          : <button class="primary" disabled={busy.value} onClick={() => send({})}>Yes, start</button>}
+        <Sure letter="y" once class={allThree ? "danger" : "primary"} disabled={busy.value} name={allThree ? "Yes, all three" : "Yes, start"} sure="Start it? y again"
+          act={() => confirm(allThree ? { answer: "yes, all three" } : {})} />
         <button disabled={busy.value} aria-expanded={changing.value} onClick={() => (changing.value = !changing.value)}>Change</button>
-        <button disabled={busy.value} onClick={reject}>No</button>
+        <Sure letter="x" once disabled={busy.value} name="No" sure="Leave it? x again" act={reject} />
       </div>
       {changing.value ? (
-        <form onSubmit={(e) => { e.preventDefault(); if (words.value.trim()) void send({ answer: words.value }); }}>
+        <form onKeyDown={(e) => e.key === "Escape" && leave(e.currentTarget, () => (changing.value = false))}
+          onSubmit={(e) => { e.preventDefault(); if (words.value.trim() && !busy.value) void confirm({ answer: words.value }); }}>
           <label>What shall be different?
-            <input style="width: 100%" value={words} onInput={(e) => (words.value = e.currentTarget.value)} placeholder={allThree ? "yes, without web_search" : "yes, but max 20 cents"} autofocus />
+            <input style="width: 100%" ref={focused} value={words} onInput={(e) => (words.value = e.currentTarget.value)} placeholder={allThree ? "yes, without web_search" : "yes, but max 20 cents"} />
           </label>
         </form>
       ) : null}
+      <Problem text={problem.value} />
     </li>
   );
 }

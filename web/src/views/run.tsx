@@ -7,11 +7,10 @@ import { useKeys } from "../keys";
 import { Markdown } from "../markdown";
 import { address, go, place } from "../router";
 import { live, now, refreshRun, runs, theStream } from "../store";
-import { burnOf, isError, turnsOf, type Span, type Turn } from "../trace";
+import { isError, turnsOf, type Span, type Turn } from "../trace";
 import { attempt, Empty, StatusDot } from "../ui";
 import { about, bytes, clock, cut, day, duration, elapsed, money, rightsWords, roleName, statusWords, tokens } from "../words";
-import { Answer, cancelRun, canResume, resumeRun, Steer } from "./board";
-import { Chart } from "./chart";
+import { Answer, CancelButton, canResume, resumeRun, Steer } from "./board";
 import { EventList, EventModal, Rows } from "./events";
 import { PatchPart } from "./patch";
 
@@ -69,9 +68,8 @@ function Meter({ name, used, most, show, mark = "" }: { name: string; used: numb
   );
 }
 
-function Budget({ run, events }: { run: Run; events: AvaEvent[] }) {
-  const l = run.limits, burn = useMemo(() => burnOf(events), [events.length]);
-  const cents = l.max_cost_cents ?? 0, most = l.max_tokens ?? 0;
+function Budget({ run }: { run: Run }) {
+  const l = run.limits;
   return (
     <section class="panel" aria-label="Budget" style="display: grid; gap: 10px">
       <h2>Budget</h2>
@@ -79,13 +77,6 @@ function Budget({ run, events }: { run: Run; events: AvaEvent[] }) {
       <Meter name="Money" used={run.cost_cents ?? 0} most={l.max_cost_cents} show={money} mark={about(run)} />
       <Meter name="Tokens" used={run.tokens_used} most={l.max_tokens} show={tokens} mark={about(run)} />
       <Meter name="Replies" used={run.iteration} most={l.max_iterations} show={String} />
-      {burn.at.length > 1 ? (
-        <Chart label="What is left of tokens and money after each reply, in percent" at={burn.at} height={150} show={(v) => `${Math.round(v)} %`}
-          lines={[
-            { name: "tokens left", values: burn.tokens.map((t) => (most ? Math.max(0, 100 - (100 * t) / most) : null)) },
-            ...(cents && burn.cents.some((c) => c > 0) ? [{ name: "money left", values: burn.cents.map((c) => Math.max(0, 100 - (100 * c) / cents)) }] : []),
-          ]} />
-      ) : null}
     </section>
   );
 }
@@ -188,7 +179,7 @@ function Citations({ result }: { result: Result }) {
 }
 
 function ResultPart({ run, result }: { run: Run; result: Result | null }) {
-  if (live(run)) return <Empty title={`It is ${statusWords[run.status]}`}><p>{run.progress || run.current_activity}</p></Empty>;
+  if (live(run)) return <Empty title={statusWords[run.status].replace(/^./, (c) => c.toUpperCase())}><p>{run.status === "waiting" ? "" : run.progress || run.current_activity}</p></Empty>;
   if (!result) return <Empty title="No result can be read"><p>Its events are there.</p></Empty>;
   return (
     <div class="panel" style="display: grid; gap: 12px">
@@ -270,8 +261,8 @@ export function RunView({ id }: { id: string }) {
       <div class="row">
         <StatusDot status={r.status} />
         <h1 class="grow">{roleName(r.role)} <span class="soft">{r.trace_id} · {id}</span></h1>
-        {live(r) ? <button class="danger" onClick={() => cancelRun(r)}>Cancel</button> : null}
-        {canResume(r) ? <button onClick={() => resumeRun(r)}>Resume</button> : null}
+        {live(r) ? <CancelButton run={r} class="danger" /> : null}
+        {canResume(r) ? <button onClick={async () => (await resumeRun(r)) && go("board")}>Resume</button> : null}
         <button class="plain" aria-label="Read again" onClick={() => refreshRun(id)}>↻</button>
       </div>
       <p class="task-of">{r.task}</p>
@@ -293,7 +284,7 @@ export function RunView({ id }: { id: string }) {
             : tab.value === "patch" ? <PatchPart id={id} patch={result.value?.patch} />
             : <Events events={events.value} />}
         </div>
-        <Budget run={r} events={events.value} />
+        <Budget run={r} />
       </div>
       {chosen.value ? <EventModal event={chosen.value.at(-1)!} close={() => (chosen.value = null)} /> : null}
     </>

@@ -1,10 +1,11 @@
 // A conversation: what was said, what there is to answer, and the runs that came of it.
 import { useSignal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
-import { get, post } from "../api";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { ApiError, get, post } from "../api";
 import { Markdown } from "../markdown";
+import { address } from "../router";
 import { pending, runList, sessions, theStream } from "../store";
-import { attempt } from "../ui";
+import { attempt, draft, Empty, Problem, useSend } from "../ui";
 import { day, money, unreadable } from "../words";
 import { Runs } from "./board";
 
@@ -25,8 +26,42 @@ const parts = (e: Entry, type: "text" | "thinking") => {
 const said = (e: Entry) => (e.message?.role === "user" || e.message?.role === "assistant" ? parts(e, "text") : "");
 const thought = (e: Entry) => (e.message?.role === "assistant" ? parts(e, "thinking") : "");
 
+// The newest of a list stays in view, unless the reader looks at what is above: then `below` says that
+// there is more.
+const AT_END = 24; // pixels
+function useNewest(n: number) {
+  const list = useRef<HTMLOListElement>(null), at = useRef(true), below = useSignal(false);
+  const follow = () => {
+    const el = list.current;
+    at.current = true;
+    below.value = false;
+    if (el) el.scrollTop = el.scrollHeight;
+  };
+  useLayoutEffect(() => {
+    if (at.current) follow();
+    else below.value = true;
+  }, [n]);
+  useEffect(() => {
+    const el = list.current;
+    if (!el) return;
+    const look = () => {
+      at.current = el.scrollHeight - el.scrollTop - el.clientHeight < AT_END;
+      if (at.current) below.value = false;
+    };
+    const size = new ResizeObserver(() => at.current && follow());
+    size.observe(el);
+    el.addEventListener("scroll", look);
+    return () => {
+      size.disconnect();
+      el.removeEventListener("scroll", look);
+    };
+  }, []);
+  return { list, below, follow };
+}
+
 export function SessionView({ id }: { id: string }) {
-  const entries = useSignal<Entry[]>([]), odd = useSignal(""), text = useSignal(""), end = useRef<HTMLDivElement>(null);
+  const entries = useSignal<Entry[]>([]), odd = useSignal(""), text = draft(`say ${id}`), missing = useSignal("");
+  const { problem, busy, send } = useSend(), { list, below, follow } = useNewest(entries.value.length);
   const s = sessions.value.find((x) => x.session_id === id);
   const load = async () => {
     const file = await get<{ entries: Entry[]; unreadable?: number; unreadable_first?: string }>(`/api/v1/sessions/${id}/messages`);
@@ -34,20 +69,29 @@ export function SessionView({ id }: { id: string }) {
     odd.value = file.unreadable ? unreadable(file.unreadable, file.unreadable_first ?? "") : "";
   };
   useEffect(() => {
-    void attempt(load);
+    void attempt(async () => {
+      try {
+        await load();
+      } catch (e) {
+        if (!(e instanceof ApiError && (e.status === 404 || e.status === 400))) throw e;
+        missing.value = e.message;
+      }
+    });
     const offs = [
       theStream().onEvent((e) => e.sessionId === id && /Message$/.test(e.eventType) && load().catch(() => {})),
       theStream().onAgain(() => load().catch(() => {})),
     ];
     return () => offs.forEach((off) => off());
   }, [id]);
-  useEffect(() => end.current?.scrollIntoView({ block: "nearest" }), [entries.value.length]);
   const quotes = pending.value.filter((p) => p.session_id === id), runs = runList.value.filter((r) => r.session_id === id);
   const say = async (e: Event) => {
     e.preventDefault();
     const body = { text: text.value, request_id: crypto.randomUUID(), seen: quotes.at(0)?.proposal_id ?? "" };
-    if (text.value.trim() && (await attempt(() => post(`/api/v1/sessions/${id}/messages`, body)))) text.value = "";
+    if (!text.value.trim() || busy.value) return;
+    follow();
+    if (await send(() => post(`/api/v1/sessions/${id}/messages`, body))) text.value = "";
   };
+  if (missing.value) return <Empty title={`There is no conversation ${id}`}><p>{missing.value}</p><p><a href={address("board")}>All runs</a></p></Empty>;
   return (
     <>
       <h1>{s?.title || "Conversation"}</h1>
@@ -55,7 +99,7 @@ export function SessionView({ id }: { id: string }) {
       {odd.value ? <p class="soft">{odd.value}</p> : null}
       <div class="talk">
         <section class="panel" aria-label="What was said">
-          <ol class="said">
+          <ol class="said" ref={list} tabIndex={0} aria-label="Messages">
             {entries.value.map((e) => {
               const words = said(e);
               return words ? (
@@ -68,12 +112,13 @@ export function SessionView({ id }: { id: string }) {
             })}
           </ol>
           {s?.status === "busy" ? <p class="soft">{s.trouble ? `${s.trouble}. ` : ""}Ava is {s.doing ? s.doing[0]!.toLowerCase() + s.doing.slice(1) : "at work"}</p> : null}
-          <div ref={end} />
+          {below.value ? <button class="below" onClick={follow}>New below ↓</button> : null}
           <form class="row" onSubmit={say}>
             <input class="grow" aria-label="Say something to Ava" placeholder={s?.status === "busy" ? "Ava is at it…" : "say something to Ava"} value={text}
               onInput={(e) => (text.value = e.currentTarget.value)} />
-            <button class="primary" disabled={!text.value.trim()}>Say</button>
+            <button class="primary" disabled={busy.value || !text.value.trim()}>Say</button>
           </form>
+          <Problem text={problem.value} />
         </section>
         <section aria-label="Its quotes and runs"><Runs list={runs} quotes={quotes} /></section>
       </div>

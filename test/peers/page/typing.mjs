@@ -1,0 +1,268 @@
+// What a person does with mouse and keyboard, and what they then have before their eyes: a click, letters one
+// after the other, and rectangles. Nothing here puts words into a field by itself (page.fill), since that
+// gives the field the focus that the page owes. Parts of page.mjs, which hands in what they need.
+export function typingParts({ page, context, watch, ok, soon, seen, ava, call, spawnRun, script, submit, SLOW, src, goTo, shot, twice }) {
+  const type = (words, delay = 15) => page.keyboard.type(words, { delay });
+  const quote = async (task) => (await call("POST", "/api/v1/runs", { task, role: "code_reviewer", cwd: src, model: SLOW, max_cost_cents: 50 })).body.proposal_id;
+  const proposal = async (id) => (await call("GET", `/api/v1/proposals/${id}`)).body;
+  const status = (id) => JSON.parse(ava("status", id, "--json")).status;
+  const theme = () => page.evaluate(() => document.documentElement.dataset.theme ?? "");
+  const hasFocus = (place) => place.evaluate((e) => e === document.activeElement);
+  // Whole, within the window, and nothing lies over its middle.
+  const inView = (place) => place.evaluate((e) => {
+    const r = e.getBoundingClientRect(), top = document.elementFromPoint((r.left + r.right) / 2, (r.top + r.bottom) / 2);
+    return r.width > 0 && r.top >= 0 && r.left >= 0 && r.bottom <= innerHeight && r.right <= innerWidth && (e === top || e.contains(top) || !!top?.contains(e) && getComputedStyle(e).pointerEvents === "none");
+  });
+
+  async function changing() {
+    await goTo("#/");
+    const id = await quote("look at the lid"), card = page.locator(`[data-proposal="${id}"]`), look = await theme();
+    await card.getByRole("button", { name: "Change" }).click();
+    await type("yes, but max 20 cents");
+    const field = card.getByLabel("What shall be different?");
+    ok((await field.inputValue()) === "yes, but max 20 cents" && (await proposal(id)).state === "pending", "words typed behind a click on Change stand in its field and start nothing", await card.innerText());
+    await page.keyboard.press("Escape");
+    ok((await field.count()) === 0 && (await hasFocus(card)), "Escape closes it, and the card has the keyboard");
+    await card.locator(".task").click();
+    await type("yes, but max 20 cents");
+    await type("yes, no", 0);
+    const { state } = await proposal(id);
+    ok(state === "pending" && (await page.locator("dialog").count()) === 0 && (await theme()) === look, "words typed at a card that is chosen start nothing, end nothing and change nothing", state);
+    await card.getByRole("button", { name: "Change" }).click();
+    ok((await field.inputValue()) === "yes, but max 20 cents", "what was written is there when it is opened again");
+    await page.keyboard.press("Enter");
+    const last = await soon(async () => {
+      const p = await proposal(id), q = p.replaced_by ? await proposal(p.replaced_by) : p;
+      return (p.replaced_by || p.state === "confirmed") && q;
+    }, "the change");
+    ok(last.quote.costCents <= 20, "sent, they are what holds", JSON.stringify(last.quote));
+    if (last.state === "pending") await page.locator(`[data-proposal="${last.proposal_id}"]`).getByRole("button", { name: "No" }).click();
+    else await call("POST", `/api/v1/runs/${last.subagent_id}/cancel`, {});
+  }
+
+  async function steering() {
+    await goTo("#/");
+    const id = await spawnRun("boil slowly", SLOW), card = page.locator(`[data-run="${id}"]`), look = await theme();
+    const steer = card.getByRole("button", { name: "Steer" });
+    await steer.click();
+    await type("fix the parser first");
+    ok((await card.locator("form input").inputValue()) === "fix the parser first" && status(id) === "running", "words typed behind a click on Steer stand in its field and end nothing", await card.innerText());
+    await page.keyboard.press("Enter");
+    await seen(() => ava("logs", id, "-o", "json").includes("fix the parser first"), "and are said to the run");
+    await soon(() => hasFocus(card), "the card to have the keyboard again");
+    await type("fix the next one: xylophone");
+    await page.waitForTimeout(600); // longer than letters of a word are apart
+    await page.keyboard.press("s");
+    await type("x is next");
+    ok((await card.locator("form input").inputValue()) === "x is next" && status(id) === "running" && (await theme()) === look, "words typed at its card end nothing; s opens the field", await card.innerText());
+    await page.keyboard.press("Escape");
+    await steer.focus();
+    await page.keyboard.press("x");
+    await page.keyboard.press("x");
+    ok(status(id) === "running" && (await card.getByRole("button", { name: "Cancel", exact: true }).count()) === 1, "a key is for the card, not for a button on it");
+    await card.focus();
+    await page.waitForTimeout(600);
+    for (let i = 0; i < 4; i++) await page.keyboard.down("x"); // held down
+    await page.keyboard.up("x");
+    const sure = card.getByRole("button", { name: "Cancel for good? Press again" });
+    ok(status(id) === "running" && (await inView(sure)), "x asks, however long it is held down", await card.innerText());
+    await page.keyboard.press("a");
+    await soon(async () => (await sure.count()) === 0, "the question to go");
+    ok(status(id) === "running", "and another key is a no");
+    await card.getByRole("button", { name: "Cancel" }).dblclick();
+    ok(status(id) === "running" && (await sure.count()) === 1, "a double click is one");
+    await card.focus();
+    await page.waitForTimeout(600);
+    await page.keyboard.press("x");
+    await soon(() => status(id) === "cancelled", "its end");
+    await soon(() => hasFocus(card), "the card where it is now to have the keyboard");
+    ok(true, "once more ends it, and the keyboard stays with the card");
+  }
+
+  async function letters() {
+    await goTo("#/");
+    const id = await spawnRun("boil on", SLOW), card = page.locator(`[data-run="${id}"]`);
+    await card.waitFor();
+    const off = async () => {
+      await page.getByRole("button", { name: "Keys" }).click();
+      await page.getByLabel("single letters are keys").click();
+      await page.keyboard.press("Escape");
+    };
+    await off();
+    await page.reload();
+    await card.waitFor();
+    await card.focus();
+    for (const key of ["x", "x", "n", "?"]) await page.keyboard.press(key);
+    ok(status(id) === "running" && (await page.locator("dialog").count()) === 0, "letters that are turned off do nothing, also after a reload");
+    await off();
+    await card.focus();
+    await page.keyboard.press("n");
+    ok((await page.locator("dialog").count()) === 1, "and can be turned on again");
+    await page.keyboard.press("Escape");
+    await call("POST", `/api/v1/runs/${id}/cancel`, {});
+  }
+
+  async function writing() {
+    await goTo("#/");
+    await page.getByRole("banner").getByRole("button", { name: "New task" }).click();
+    await type("next: explain the lid");
+    const task = page.locator("dialog textarea"), folder = page.getByLabel("Folder it may read");
+    ok((await task.inputValue()) === "next: explain the lid", "words typed behind a click on New task are the task");
+    await folder.click({ clickCount: 3 });
+    await type("/none/at/all", 0);
+    await page.keyboard.press("Enter");
+    const alert = page.locator("dialog").getByRole("alert");
+    await alert.waitFor();
+    const [field, told] = await Promise.all([folder.boundingBox(), alert.boundingBox()]);
+    ok(/\/none\/at\/all/.test(await alert.innerText()) && (await inView(alert)) && told.y >= field.y + field.height && told.y - field.y - field.height < 30, "a folder that is none is told under its field, in view", await alert.innerText());
+    await shot("refused");
+    await page.keyboard.press("Escape");
+    await soon(async () => (await page.locator("dialog").count()) === 0, "the end of the dialog");
+    await page.getByRole("banner").getByRole("button", { name: "New task" }).click();
+    ok((await task.inputValue()) === "next: explain the lid" && (await folder.inputValue()) === "/none/at/all", "Escape keeps what was written");
+    await folder.click({ clickCount: 3 });
+    await type(src, 0);
+    await page.keyboard.press("Enter");
+    const card = page.locator(".proposal");
+    await card.waitFor();
+    await card.getByRole("button", { name: "No" }).click();
+    const toast = page.locator(".toast").last();
+    await toast.waitFor();
+    await page.getByRole("button", { name: "Keys" }).click();
+    await page.locator("dialog").waitFor();
+    ok(await inView(page.locator("dialog .toast").last()), "what was done is told above a dialog");
+    await page.keyboard.press("Escape");
+    ava("memory", "add", "I like it hot");
+    const row = JSON.parse(ava("memory", "list", "--json")).find((m) => m.text === "I like it hot").id;
+    await goTo("#/memory");
+    const memory = page.locator(`[data-memory="${row}"]`);
+    await memory.getByRole("button", { name: "Edit" }).click();
+    await page.keyboard.press("End");
+    await type(", not next to boiling");
+    ok((await memory.locator("input").inputValue()) === "I like it hot, not next to boiling", "words typed behind a click on Edit change what is remembered");
+    await memory.getByRole("button", { name: "Erase" }).dblclick();
+    ok(ava("memory", "list", "--json").includes(row), "a double click erases nothing");
+    await twice(memory, "Erase");
+    await soon(() => !ava("memory", "list", "--json").includes(row), "its end");
+  }
+
+  async function choosing() {
+    await goTo("#/");
+    const ask = (args) => script(`choose${Object.keys(args).length}`, { tool_calls: [{ name: "ask_person", args }] }, submit("tea"));
+    const id = await spawnRun("ask me again", ask({ question: "Milk or lemon?", choices: ["milk", "lemon"], default: "milk" })), card = page.locator(`[data-run="${id}"]`);
+    await card.getByText("Milk or lemon?").waitFor();
+    const told = await card.innerText();
+    ok(told.split("Milk or lemon?").length === 2 && /Without an answer by .*\d\d:\d\d.* it takes “milk”/.test(told), "a question stands on its card once, with when it answers itself and how", told);
+    await card.getByLabel("Answer to: Milk or lemon?").click();
+    await type("neither, next to some sugar");
+    await page.keyboard.press("Enter");
+    await seen(() => ava("logs", id, "-o", "json").includes('"answer":"neither, next to some sugar"'), "a question with choices takes other words");
+    const { body } = await call("POST", "/api/v1/runs", { task: "ask before", role: "code_reviewer", cwd: src, ask_before: ["read_file"], confirmed: true, model: script("approve", { tool_calls: [{ name: "read_file", args: { path: "kettle.h" } }] }, submit("no lid")) });
+    const asks = page.locator(`[data-run="${body.subagent_id}"]`), field = asks.getByRole("textbox");
+    await field.click();
+    await type("not here");
+    await page.keyboard.press("Enter");
+    ok(/answer yes or no/.test(await asks.getByRole("alert").innerText()) && (await field.inputValue()) === "not here", "what is neither yes nor no is told in the form, which keeps it");
+    await goTo(`#/run/${body.subagent_id}`);
+    ok(/^Waits for you/.test(await page.locator("main .empty").innerText()) && (await page.locator("main").innerText()).split("May it").length === 2, "its page says so in one sentence, and the question once", await page.locator("main").innerText());
+    await page.getByLabel(/^Answer to/).click();
+    await page.keyboard.press("Home");
+    await type("no: ");
+    await page.keyboard.press("Enter");
+    await seen(() => ava("logs", body.subagent_id, "-o", "json").includes("no: not here"), "a no takes its reason");
+  }
+
+  async function talking() {
+    const said = (i) => ({ text: `Answer ${i}.\n\n${"It boils at a hundred degrees, and sooner on a mountain. ".repeat(6)}\n\nEnd ${i}.` });
+    const { body } = await call("POST", "/api/v1/sessions", { model: script("chatty", ...Array.from({ length: 12 }, (_, i) => said(i + 1))), cwd: src });
+    const id = body.session_id, messages = async () => (await call("GET", `/api/v1/sessions/${id}/messages`)).text;
+    const say = async (i) => {
+      await call("POST", `/api/v1/sessions/${id}/messages`, { text: `question ${i}` });
+      await soon(async () => (await messages()).includes(`End ${i}.`), `answer ${i}`);
+    };
+    for (let i = 1; i <= 4; i++) await say(i);
+    const list = page.locator("ol.said"), end = (i) => page.locator("ol.said p", { hasText: new RegExp(`^End ${i}\\.$`) });
+    const visible = async (place) => (await inView(place)) && place.evaluate((e) => {
+      const r = e.getBoundingClientRect(), box = e.closest("ol").getBoundingClientRect();
+      return r.top >= box.top - 1 && r.bottom <= box.bottom + 1; // whole pixels are scrolled
+    });
+    for (const [width, height] of [[1440, 900], [390, 844]]) {
+      await page.setViewportSize({ width, height });
+      await goTo("#/logs");
+      await goTo(`#/session/${id}`);
+      await end(4).waitFor();
+      ok(await soon(() => visible(end(4)), "the newest line", 5000).catch(() => false), `a conversation opens at its newest line, ${width} pixels wide`, JSON.stringify([await end(4).boundingBox(), await list.boundingBox()]));
+    }
+    await page.setViewportSize({ width: 1440, height: 900 });
+    await page.getByLabel("Say something to Ava").click();
+    await type("question 5");
+    await page.keyboard.press("Enter");
+    await end(5).waitFor();
+    await seen(() => visible(end(5)), "what is answered is in view");
+    const box = await list.boundingBox();
+    await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
+    await page.mouse.wheel(0, -600);
+    await soon(() => list.evaluate((e) => e.scrollHeight - e.scrollTop - e.clientHeight > 300), "the reader to be above");
+    const top = await list.evaluate((e) => e.scrollTop);
+    await say(6);
+    await end(6).waitFor();
+    const pill = page.getByRole("button", { name: /^New below/ });
+    ok((await list.evaluate((e) => e.scrollTop)) === top && (await inView(pill)), "who reads above is left there, and told that there is more below");
+    await shot("below");
+    await pill.click();
+    await soon(() => visible(end(6)), "the newest line");
+    ok((await pill.count()) === 0, "and comes to it by a click");
+    await goTo("#/session/nothing");
+    ok(/There is no conversation nothing/.test(await soon(async () => /There is no/.test(await page.locator("main").innerText()) && page.locator("main").innerText(), "the refusal")), "a conversation that is not there is said to be none");
+    await goTo("#/nowhere");
+    ok(/There is no page “nowhere”/.test(await page.locator("main").innerText()), "and so is an address");
+  }
+
+  // Boards of any size, of runs that nobody has: one of each kind, its words as long as they come.
+  async function columns() {
+    const kinds = ["success", "running", "queued", "waiting", "error", "cancelled"], odd = [599.7, 3599.6, 7199.9];
+    const made = (i) => {
+      const s = kinds[i % kinds.length], ended = s === "success" || s === "error" || s === "cancelled";
+      return {
+        subagent_id: `S-${(0xabc000 + i).toString(16)}`, trace_id: "extraordinarily-unwearied-porcupine-of-the-north", role: "code_reviewer", task: `Task ${i}: src/${"a_long_name_without_any_blank/".repeat(4)}x.c`,
+        model: "m", status: s, started_at: new Date(Date.now() - i * 1000).toISOString(), ...(ended ? { ended_at: new Date().toISOString() } : {}), iteration: 3, tokens_used: 123456, cost_cents: 12,
+        elapsed_seconds: odd[i % 3], current_activity: `Reading ${"a_long_name_without_any_blank/".repeat(4)}`, limits: { timeout: 600, max_tokens: 1000000 }, session_id: "", user_id: "u", origin: "web", cwd: src,
+        ...(s === "waiting" ? { waiting_for: { call_id: "c", kind: "question", question: "Which?", choices: ["one", "a_long_name_without_any_blank_that_goes_on_and_on"], asked_at: new Date().toISOString(), expires_at: new Date().toISOString() } } : {}),
+      };
+    };
+    for (const n of [0, 3, 60]) {
+      const board = watch(await context.newPage());
+      const runs = Array.from({ length: n }, (_, i) => made(i));
+      await board.route(/\/api\/v1\/runs\?/, (r) => r.fulfill({ json: { runs } }));
+      await board.route(/\/api\/v1\/runs\/S-abc/, (r) => r.fulfill({ json: runs.find((x) => r.request().url().includes(x.subagent_id)) }));
+      await board.goto(page.url().split("#")[0]);
+      await board.waitForSelector(n ? ".card" : ".empty");
+      for (const width of [390, 768, 1280, 1920]) {
+        await board.setViewportSize({ width, height: 900 });
+        const bad = await board.evaluate(() => {
+          const bad = [], box = (e) => e.getBoundingClientRect(), name = (e) => `${e.className} ${e.textContent.slice(0, 30)}`;
+          const apart = (a, b) => a.right <= b.left || b.right <= a.left || a.bottom <= b.top || b.bottom <= a.top;
+          const columns = [...document.querySelectorAll(".column")];
+          columns.forEach((c, i) => columns.slice(i + 1).forEach((d) => apart(box(c), box(d)) || bad.push(`${name(c)} lies over ${name(d)}`)));
+          for (const c of columns)
+            for (const e of c.querySelectorAll("*")) {
+              if (e.closest(".visually-hidden") || !box(e).width) continue;
+              if (box(e).right > box(c).right + 0.5 || box(e).left < box(c).left - 0.5) bad.push(`${name(e)} leaves its column`);
+              const text = [...e.childNodes].some((t) => t.nodeType === 3 && t.data.trim());
+              if (text && e.scrollWidth > e.clientWidth + 1 && getComputedStyle(e).overflowX === "visible" && getComputedStyle(e).display !== "inline") bad.push(`${name(e)} is cut`);
+            }
+          if (document.documentElement.scrollWidth > innerWidth) bad.push("the page is wider than its window");
+          return bad;
+        });
+        ok(bad.length === 0, `with ${n} cards no column lies over another, ${width} pixels wide`, bad.slice(0, 8).join("\n"));
+      }
+      if (n === 60) {
+        const times = (await board.locator(".card small").allInnerTexts()).join(" ");
+        ok(/10m 0s/.test(times) && /1h 0m/.test(times) && /2h 0m/.test(times) && !/\b60[ms]\b/.test(times), "no time is said to have 60 seconds or minutes beside others", times.slice(0, 500));
+      }
+      await board.close();
+    }
+  }
+
+  return { changing, steering, letters, writing, choosing, talking, columns };
+}
