@@ -306,21 +306,38 @@ int term_flat(struct buf *out, const char *s, size_t len)
 	return buf_check(out);
 }
 
-void term_theirs(FILE *f, size_t width, const char *s, size_t len, size_t column)
+/* Without a margin it is a text of ours. */
+static void lay_out(FILE *f, size_t width, const char *s, size_t len, size_t column, size_t margin)
 {
 	struct buf flat, prose, safe;
+	int rv;
 
+	if (len == 0)
+		return;
 	buf_init(&flat, TEXT_MAX);
 	buf_init(&prose, TEXT_MAX);
 	buf_init(&safe, TEXT_MAX);
-	if (term_flat(&flat, s, len) == 0 && utf8_prose(&prose, flat.data, flat.len) == 0 &&
-	    convert(&safe, prose.data, prose.len, true) == 0)
-		term_put(f, width, safe.data, safe.len, column, TERM_MARGIN);
+	rv = margin + width > 0 ? term_flat(&flat, s, len) : buf_add(&flat, s, len);
+	if (rv == 0)
+		rv = margin > 0 ? utf8_prose(&prose, flat.data, flat.len)
+				: buf_add(&prose, flat.data, flat.len);
+	if (rv == 0 && convert(&safe, prose.data, prose.len, true) == 0)
+		term_put(f, width, safe.data, safe.len, column, margin);
 	else
 		fputs("  [too long to show]", f);
 	buf_fini(&flat);
 	buf_fini(&prose);
 	buf_fini(&safe);
+}
+
+void term_theirs(FILE *f, size_t width, const char *s, size_t len, size_t column)
+{
+	lay_out(f, width, s, len, column, TERM_MARGIN);
+}
+
+void term_wrapped(FILE *f, const char *s, size_t len)
+{
+	lay_out(f, term_width(f), s, len, 0, 0);
 }
 
 void term_wrapped_line(FILE *f, const char *s, size_t len, size_t column, size_t indent)
@@ -331,20 +348,6 @@ void term_wrapped_line(FILE *f, const char *s, size_t len, size_t column, size_t
 	buf_init(&safe, TEXT_MAX);
 	if (convert(&safe, s, len, false) == 0 && safe.len > 0)
 		put_line(f, width, safe.data, safe.len, column, indent < width / 2 ? indent : 0);
-	buf_fini(&safe);
-}
-
-void term_wrapped(FILE *f, const char *s, size_t len)
-{
-	size_t width = term_width(f);
-	struct buf flat, safe;
-
-	buf_init(&flat, TEXT_MAX);
-	buf_init(&safe, TEXT_MAX);
-	if ((width > 0 ? term_flat(&flat, s, len) : buf_add(&flat, s, len)) == 0 &&
-	    convert(&safe, flat.data, flat.len, true) == 0 && safe.len > 0)
-		term_put(f, width, safe.data, safe.len, 0, 0);
-	buf_fini(&flat);
 	buf_fini(&safe);
 }
 
