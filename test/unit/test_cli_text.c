@@ -311,7 +311,7 @@ TEST(status_lines)
 		json_auto_t *result = parse(ends[i].result);
 
 		f = begin();
-		progress_end(f, "web_crawler", result, NULL);
+		progress_end(f, "WebCrawler", result, NULL);
 		assert_string_equal(end(f), ends[i].line);
 	}
 }

@@ -187,7 +187,7 @@ async function allThree() {
     const p = (await call("GET", `/api/v1/proposals/${body.proposal_id}`)).body;
     return p.state === "confirmed" ? p.subagent_id : null;
   }, "the start");
-  const said = (await call("GET", "/api/v1/logs?search=allThree&limit=1000")).body.events.filter((e) => e.content.proposalId === body.proposal_id && e.content.allThree === true);
+  const said = (await call("GET", `/api/v1/logs?search=${body.proposal_id}&limit=1000`)).body.events.filter((e) => e.content.proposalId === body.proposal_id && e.content.allThree === true);
   ok(said.length === 1, "its yes is the one that says all three", JSON.stringify(said));
   await soon(async () => JSON.parse(ava("status", run, "--json")).status === "success", "its end");
   await goTo(`#/run/${run}`);

@@ -264,5 +264,19 @@ export function typingParts({ page, context, watch, ok, soon, seen, ava, call, s
     }
   }
 
-  return { changing, steering, letters, writing, choosing, talking, columns };
+  // A tab that computes answers nobody for a while.
+  async function busyTab() {
+    await goTo("#/");
+    const url = page.url(), busy = page.evaluate(() => {
+      for (const until = performance.now() + 2500; performance.now() < until;);
+    });
+    const second = watch(await context.newPage());
+    await second.goto(url);
+    await second.waitForSelector("header.top");
+    ok(true, "a second tab is signed in also while the first one is busy");
+    await busy;
+    await second.close();
+  }
+
+  return { changing, steering, letters, writing, choosing, talking, columns, busyTab };
 }
