@@ -172,6 +172,7 @@ struct core_service {
 	int (*mcp)(bool renew, struct buf *url, struct buf *token, void *web,
 		   struct ava_error *err);
 	void *web;
+	const char *web_lacks; /* of the page, a sentence; "": nothing */
 	/* The door of the messenger: answers `reply`, when what it changed is on disk; and how it
 	 * is, into an open object. NULL: there is no such door. */
 	void (*telegram)(const struct core_telegram *what, struct verb_reply *reply, void *door);

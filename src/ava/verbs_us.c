@@ -296,6 +296,7 @@ static void verb_dashboard(struct verb_call *v)
 	if (verb_begin(&a, v->reply, rv, &err)) {
 		jw_object(&a.w, NULL);
 		jw_strn(&a.w, "url", url.data ? url.data : "", url.len);
+		jw_str(&a.w, "lacks", s->web_lacks);
 		verb_send(&a, 200);
 	}
 	buf_fini(&url);

@@ -650,6 +650,8 @@ static int dashboard_run(int argc, char **argv)
 			puts("Opening the page. If nothing opens, go to this address within a "
 			     "minute:");
 		term_print(stdout, "%s\n", url);
+		if (json_str(answer, "lacks")[0] != '\0')
+			cli_note("%s", json_str(answer, "lacks"));
 	}
 	json_decref(answer);
 	return CLI_DONE;

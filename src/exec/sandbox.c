@@ -299,7 +299,8 @@ const char *sandbox_remedy(const char *proc)
 			return switches[i].remedy;
 	}
 	return "this machine has to allow user namespaces to bubblewrap (in a container: "
-	       "--security-opt seccomp=unconfined --security-opt apparmor=unconfined)";
+	       "--security-opt seccomp=unconfined --security-opt apparmor=unconfined; a chroot "
+	       "has none)";
 }
 
 /* ---- the two programs */

@@ -19,6 +19,7 @@
 #include "base/error.h"
 #include "gateway/daemon.h"
 #include "gateway/doctor.h"
+#include "gateway/web.h"
 
 static void raise_descriptors(void)
 {
@@ -174,7 +175,7 @@ int main(int argc, char **argv)
 		break;
 	case DOCTOR:
 	case TRY:
-		rv = doctor_print(mode == TRY, &err);
+		rv = doctor_print(mode == TRY, web_lacks(), &err);
 		break;
 	case PRUNE:
 		rv = prune(argc, argv, &err);

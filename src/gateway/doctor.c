@@ -65,6 +65,7 @@ struct probe {
 };
 
 struct doctor {
+	const char *page_lacks;
 	struct config config;
 	struct probe probes[PROBES];
 	size_t nprobes;
@@ -433,6 +434,8 @@ static void check_search(struct doctor *d)
 	const struct provider *p;
 	bool usable = false;
 
+	if (d->page_lacks[0]) /* all else works without */
+		check(d, "page", true, "%s", d->page_lacks);
 	for (size_t i = 0; (p = provider_at(i)) != NULL; i++)
 		usable |= p->needs_key && provider_usable(p);
 	for (size_t i = 0; !name && i < d->nprobes; i++)
@@ -901,7 +904,7 @@ static int look(struct doctor *d, struct ava_error *err)
 	return 0;
 }
 
-int doctor_print(bool paid, struct ava_error *err)
+int doctor_print(bool paid, const char *page_lacks, struct ava_error *err)
 {
 	struct doctor *d = calloc(1, sizeof(*d));
 	struct ava_error wrong;
@@ -916,6 +919,7 @@ int doctor_print(bool paid, struct ava_error *err)
 	jw_init(&w, &b);
 	d->w = &w;
 	d->paid = paid;
+	d->page_lacks = page_lacks;
 	jw_object(&w, NULL);
 	jw_array(&w, "checks");
 	if (config_load(&d->config, &wrong) != 0)

@@ -12,7 +12,7 @@
 struct ava_error;
 
 /* `avad --doctor`. Models of local servers are tried, with a short call; `paid` (`avad --try`):
- * those of services too. 0: it was printed, whatever it says. */
-int doctor_print(bool paid, struct ava_error *err);
+ * those of services too. `page_lacks`: of the page, or "". 0: it was printed, whatever it says. */
+int doctor_print(bool paid, const char *page_lacks, struct ava_error *err);
 
 #endif

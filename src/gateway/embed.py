@@ -10,8 +10,8 @@ TYPES = {".html": "text/html; charset=utf-8", ".js": "text/javascript", ".css": 
          ".png": "image/png", ".woff2": "font/woff2", ".json": "application/json"}
 
 NONE = b"""<!doctype html><html lang="en"><meta charset="utf-8"><title>ava</title>
-<h1>ava was built without its page</h1><p>It is made with node and npm: run ./dev build where they can be had, then start
-the daemon again. Everything else works as it is.</p></html>
+<h1>ava was built without its page</h1><p>It is made with node and npm: run ./dev build where they can be had, then ava
+restart. Everything else works as it is.</p></html>
 """
 
 
@@ -35,6 +35,7 @@ def table(rows):
         c.append(f"static const unsigned char part_{i}[] = {{")
         c += ["\t" + ",".join(str(b) for b in packed[at:at + 20]) + "," for at in range(0, len(packed), 20)]
         c += ["};", ""]
+    c.append(f"const bool web_assets_made = {str(len(rows) > 1).lower()};")
     c.append("const struct web_asset web_assets[] = {")
     c += [f'\t{{"{url}", "{TYPES[suffix]}", part_{i}, sizeof(part_{i})}},' for i, (url, suffix, _) in enumerate(rows)]
     c += ["\t{NULL, NULL, NULL, 0},", "};", ""]

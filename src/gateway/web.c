@@ -540,6 +540,13 @@ static int web_mcp(bool renew, struct buf *url, struct buf *token, void *user,
 	return rv != 0 ? rv : buf_addf(url, "http://127.0.0.1:%u/mcp", w->port);
 }
 
+const char *web_lacks(void)
+{
+	return web_assets_made ? ""
+			       : "ava was built without its page: run ./dev build where node and "
+				 "npm can be had (Debian: nodejs npm), then `ava restart`";
+}
+
 int web_new(struct web **out, struct routes *routes, int root_fd,
 	    void (*log)(const char *line, void *user), void *user, struct ava_error *err)
 {
@@ -561,6 +568,7 @@ int web_new(struct web **out, struct routes *routes, int root_fd,
 	service->login = web_login;
 	service->mcp = web_mcp;
 	service->web = w;
+	service->web_lacks = web_lacks();
 	/* Without the page everything else works. */
 	if ((web_keys_tabs(&w->keys) > 0 || w->mcp || getenv("LISTEN_FDS")) &&
 	    web_listen(w, &why) != 0)

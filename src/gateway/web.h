@@ -33,5 +33,7 @@ struct web_asset {
 	unsigned len;
 };
 extern const struct web_asset web_assets[];
+extern const bool web_assets_made; /* false: it is the one that says how */
+const char *web_lacks(void);       /* then a sentence; "": it is the page */
 
 #endif
