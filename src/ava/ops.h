@@ -161,18 +161,15 @@ struct core_service {
 	/* POST /shutdown: `now`, or once no run is started. NULL: there is no daemon. */
 	void (*shutdown)(int now, void *user);
 	void *user;
-	/* POST /dashboard: the address of the page with a code in it (nothing with `sign_out`,
-	 * which ends all sessions), and POST /login: the proof of a page answered by ours, as
-	 * JSON. NULL: there is no page. */
-	int (*dashboard)(bool sign_out, struct buf *url, void *web, struct ava_error *err);
-	int (*login)(const struct core_hello *hello, struct buf *answer, void *web,
+	/* What the page's door answers, as JSON: POST /dashboard (an address that signs in; with
+	 * `sign_out` an end of all sessions), POST /login (the proof of a page by ours) and POST
+	 * /mcp-token (where MCP clients of the port find us, which is served from then on, and
+	 * their token; a new one with `renew`). NULL: there is no page. */
+	int (*dashboard)(bool sign_out, struct buf *json, void *web, struct ava_error *err);
+	int (*login)(const struct core_hello *hello, struct buf *json, void *web,
 		     struct ava_error *err);
-	/* POST /mcp-token: where MCP clients of the loopback port find us, which is served from
-	 * then on, and their token; a new one with `renew`. */
-	int (*mcp)(bool renew, struct buf *url, struct buf *token, void *web,
-		   struct ava_error *err);
+	int (*mcp)(bool renew, struct buf *json, void *web, struct ava_error *err);
 	void *web;
-	const char *web_lacks; /* of the page, a sentence; "": nothing */
 	/* The door of the messenger: answers `reply`, when what it changed is on disk; and how it
 	 * is, into an open object. NULL: there is no such door. */
 	void (*telegram)(const struct core_telegram *what, struct verb_reply *reply, void *door);

@@ -280,46 +280,42 @@ static int no_page(struct ava_error *err)
 	return err_set(err, AVA_EUNSUPPORTED, "there is no daemon that serves a page");
 }
 
+/* What the page's door says, unless that failed. */
+static void answer_web(struct verb_call *v, struct buf *json, int rv, const struct ava_error *err)
+{
+	struct verb_answer a;
+
+	if (verb_begin(&a, v->reply, rv, err)) {
+		jw_raw(&a.w, NULL, json->data, json->len);
+		verb_send(&a, 200);
+	}
+	buf_fini(json);
+}
+
 static void verb_dashboard(struct verb_call *v)
 {
 	struct core_service *s = core_service(v->core);
+	struct buf json = {.max = 1024};
 	struct ava_error err = {0};
-	struct verb_answer a;
 	bool sign_out = false;
-	struct buf url;
-	int rv;
 
-	if (!verb_args(v, &sign_out))
-		return;
-	buf_init(&url, 1024);
-	rv = s->dashboard ? s->dashboard(sign_out, &url, s->web, &err) : no_page(&err);
-	if (verb_begin(&a, v->reply, rv, &err)) {
-		jw_object(&a.w, NULL);
-		jw_strn(&a.w, "url", url.data ? url.data : "", url.len);
-		jw_str(&a.w, "lacks", s->web_lacks);
-		verb_send(&a, 200);
-	}
-	buf_fini(&url);
+	if (verb_args(v, &sign_out))
+		answer_web(v, &json,
+			   s->dashboard ? s->dashboard(sign_out, &json, s->web, &err)
+					: no_page(&err),
+			   &err);
 }
 
 static void verb_login(struct verb_call *v)
 {
 	struct core_service *s = core_service(v->core);
 	struct core_hello hello = {"", "", "", ""};
+	struct buf json = {.max = 1024};
 	struct ava_error err = {0};
-	struct verb_answer a;
-	struct buf answer;
-	int rv;
 
-	if (!verb_body(v) || !verb_args(v, &hello))
-		return;
-	buf_init(&answer, 1024);
-	rv = s->login ? s->login(&hello, &answer, s->web, &err) : no_page(&err);
-	if (verb_begin(&a, v->reply, rv, &err)) {
-		jw_raw(&a.w, NULL, answer.data, answer.len);
-		verb_send(&a, 200);
-	}
-	buf_fini(&answer);
+	if (verb_body(v) && verb_args(v, &hello))
+		answer_web(v, &json,
+			   s->login ? s->login(&hello, &json, s->web, &err) : no_page(&err), &err);
 }
 
 /* ---- POST /mcp-token */
@@ -329,25 +325,13 @@ static const struct arg mcp_args[] = {{"renew", ARG_FLAG}, {NULL}};
 static void verb_mcp(struct verb_call *v)
 {
 	struct core_service *s = core_service(v->core);
+	struct buf json = {.max = 1024};
 	struct ava_error err = {0};
-	struct buf url, token;
-	struct verb_answer a;
 	bool renew = false;
-	int rv;
 
-	if (!verb_args(v, &renew))
-		return;
-	buf_init(&url, 1024);
-	buf_init(&token, 1024);
-	rv = s->mcp ? s->mcp(renew, &url, &token, s->web, &err) : no_page(&err);
-	if (verb_begin(&a, v->reply, rv, &err)) {
-		jw_object(&a.w, NULL);
-		jw_strn(&a.w, "url", url.data, url.len);
-		jw_strn(&a.w, "token", token.data, token.len);
-		verb_send(&a, 200);
-	}
-	buf_fini(&token);
-	buf_fini(&url);
+	if (verb_args(v, &renew))
+		answer_web(v, &json, s->mcp ? s->mcp(renew, &json, s->web, &err) : no_page(&err),
+			   &err);
 }
 
 /* ---- POST /telegram */

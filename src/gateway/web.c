@@ -505,7 +505,7 @@ static void web_move(struct web *w)
 }
 
 /* POST /api/v1/dashboard */
-static int web_dashboard(bool sign_out, struct buf *url, void *user, struct ava_error *err)
+static int web_dashboard(bool sign_out, struct buf *json, void *user, struct ava_error *err)
 {
 	struct web *w = user;
 	char code[WEB_ID_LEN + 1];
@@ -513,31 +513,33 @@ static int web_dashboard(bool sign_out, struct buf *url, void *user, struct ava_
 
 	if (sign_out) {
 		web_keys_clear(&w->keys);
-		return web_save(w, err);
+		rv = web_save(w, err);
+		return rv == 0 ? buf_adds(json, "{\"url\":\"\",\"lacks\":\"\"}") : rv;
 	}
 	web_move(w);
 	rv = web_listen(w, err);
 	if (rv != 0)
 		return rv;
 	web_keys_code(&w->keys, code);
-	return buf_addf(url, "http://127.0.0.1:%u/#code=%s", w->port, code);
+	return buf_addf(json, "{\"url\":\"http://127.0.0.1:%u/#code=%s\",\"lacks\":\"%s\"}",
+			w->port, code, web_lacks());
 }
 
 /* POST /api/v1/mcp-token */
-static int web_mcp(bool renew, struct buf *url, struct buf *token, void *user,
-		   struct ava_error *err)
+static int web_mcp(bool renew, struct buf *json, void *user, struct ava_error *err)
 {
 	struct web *w = user;
 	int rv = web_listen(w, err);
 
+	buf_adds(json, "{\"token\":\"");
 	if (rv == 0)
-		rv = mcp_token(w->routes->mcp, renew, token, err);
+		rv = mcp_token(w->routes->mcp, renew, json, err);
 	if (rv == 0 && !w->mcp) {
 		w->mcp = true;
 		rv = web_save(w, err);
 		w->mcp = rv == 0;
 	}
-	return rv != 0 ? rv : buf_addf(url, "http://127.0.0.1:%u/mcp", w->port);
+	return rv != 0 ? rv : buf_addf(json, "\",\"url\":\"http://127.0.0.1:%u/mcp\"}", w->port);
 }
 
 const char *web_lacks(void)
@@ -568,7 +570,6 @@ int web_new(struct web **out, struct routes *routes, int root_fd,
 	service->login = web_login;
 	service->mcp = web_mcp;
 	service->web = w;
-	service->web_lacks = web_lacks();
 	/* Without the page everything else works. */
 	if ((web_keys_tabs(&w->keys) > 0 || w->mcp || getenv("LISTEN_FDS")) &&
 	    web_listen(w, &why) != 0)
