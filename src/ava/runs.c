@@ -73,7 +73,7 @@ static int read_edge(int root_fd, const char *path, bool last, struct ended *out
 	size_t len = 0, at = 0, n = 0, found_len = 0;
 	struct ava_error err = {0};
 	struct stat st;
-	int fd = edge ? sys->openat(root_fd, path, O_RDONLY | O_CLOEXEC, 0) : -1;
+	int fd = edge ? files_open(root_fd, path, O_RDONLY) : -1;
 
 	if (fd >= 0 && sys->fstat(fd, &st) == 0) {
 		len = (size_t)MIN(st.st_size, (off_t)EDGE_BYTES);
@@ -254,7 +254,7 @@ int history_each(int root_fd, bool ends, bool (*each)(struct catalog_row *row, v
 	for (unsigned part = newest; rv == 0 && part > 0 && b.buf && !b.enough; part--) {
 		int fd = catalog_open(root_fd, part, err);
 
-		if (fd == AVA_ECORRUPT && part == newest)
+		if (fd == AVA_ECORRUPT && newest == 1)
 			rv = fd;
 		if (fd < 0)
 			continue;

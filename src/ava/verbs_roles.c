@@ -344,7 +344,9 @@ int core_load_trust(struct core *c, struct ava_error *err)
 		json_decref(o);
 	}
 	free(data);
-	return rv == AVA_ENOENT ? 0 : rv;
+	if (rv != 0 && rv != AVA_ENOENT && rv != AVA_ENOMEM)
+		core_log(c, "%s: no project is trusted until it can be read", err->text);
+	return rv == AVA_ENOMEM ? rv : 0;
 }
 
 const struct verb verbs_about_roles[] = {

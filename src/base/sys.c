@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h> /* renameat */
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,8 @@
 #include "base/util.h"
 
 #define INODES_FEW ((uint64_t)1000)
+
+#define ASIDE_MAX 1000 /* things of one name that are kept */
 
 /* Somebody may have put a pipe in the place of a file: opening and reading it wait for no
  * one, and to a file it is the same. */
@@ -175,6 +178,28 @@ fail:
 	free(bytes);
 	sys->close(fd);
 	return err_wrap(err, rv, "read %s", path);
+}
+
+void (*sys_aside_told)(const char *path, const char *to);
+
+int sys_put_aside(int dirfd, const char *path)
+{
+	char to[PATH_MAX];
+	struct stat st;
+	int rv;
+
+	for (int i = 1; i <= ASIDE_MAX; i++) {
+		snprintf(to, sizeof(to), i == 1 ? "%.*s.broken" : "%.*s.broken.%d", PATH_MAX - 32,
+			 path, i);
+		if (sys->fstatat(dirfd, to, &st, AT_SYMLINK_NOFOLLOW) == 0)
+			continue;
+		rv = errno == ENOENT ? sys->renameat(dirfd, path, dirfd, to) : -1;
+		if (rv == 0 && sys_aside_told != NULL)
+			sys_aside_told(path, to);
+		return rv;
+	}
+	errno = EEXIST;
+	return -1;
 }
 
 int sys_make_folders(const char *path, bool whole)

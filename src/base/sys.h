@@ -47,6 +47,11 @@ int sys_write_all(int fd, const void *buf, size_t len, off_t at);
 int sys_read_all(int fd, void *buf, size_t len, off_t at);
 /* The folders above `path`, and with `whole` itself, 0700. 0, or -1 and errno. */
 int sys_make_folders(const char *path, bool whole);
+/* What stands in the way of a file or folder of ours becomes x.broken (x.broken.2, …), for a person
+ * to look at: nothing of it is read or changed. 0, or -1 and errno. */
+int sys_put_aside(int dirfd, const char *path);
+/* Whom it tells (on any thread), or NULL. Set before anything is opened. */
+extern void (*sys_aside_told)(const char *path, const char *to);
 /* Whole file into fresh memory (free()), NUL-terminated; AVA_ETOOBIG above
  * `max`; regular files only. */
 struct ava_error;

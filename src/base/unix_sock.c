@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/sys.h"
 
 #define BACKLOG 256
 
@@ -85,8 +86,8 @@ static int remove_stale(int dirfd, const char *name, struct ava_error *err)
 
 	if (fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
 		return errno == ENOENT ? 0 : err_sys(err, "%s", name);
-	if (!S_ISSOCK(st.st_mode))
-		return err_set(err, AVA_EEXIST, "%s is not a socket: move it away", name);
+	if (!S_ISSOCK(st.st_mode)) /* somebody's, and no way to us */
+		return sys_put_aside(dirfd, name) == 0 ? 0 : err_sys(err, "put %s aside", name);
 	if (unlinkat(dirfd, name, 0) != 0 && errno != ENOENT)
 		return err_sys(err, "replace %s", name);
 	return 0;

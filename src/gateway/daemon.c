@@ -13,6 +13,7 @@
 #include "gateway/daemon.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +29,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/ready.h"
+#include "base/sys.h"
 #include "base/unix_sock.h"
 #include "exec/cgroup.h"
 #include "gateway/mcp.h"
@@ -77,6 +79,9 @@ static void open_log(struct daemon *d)
 	d->log_bytes = d->log_fd >= 0 && fstat(d->log_fd, &st) == 0 ? st.st_size : 0;
 }
 
+static struct daemon *log_daemon; /* of log_aside */
+static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
+
 static void write_log(struct daemon *d, const char *text, size_t len)
 {
 	if (d->log_fd >= 0 && d->log_bytes > LOG_MAX_BYTES) {
@@ -102,9 +107,20 @@ static void log_line(const char *line, void *user)
 		if ((unsigned char)text[i] < ' ' || text[i] == 127)
 			text[i] = '?';
 	text[len] = '\n';
+	pthread_mutex_lock(&log_lock);
 	write_log(d, text, len + 1);
+	pthread_mutex_unlock(&log_lock);
 	if (d->options.verbose)
 		fprintf(stderr, "%.*s\n", (int)len, text);
+}
+
+static void log_aside(const char *path, const char *to)
+{
+	char line[600];
+
+	snprintf(line, sizeof(line),
+		 "%.250s was no file or folder of ours: it is put aside as %.250s", path, to);
+	log_line(line, log_daemon);
 }
 
 /* ---- its root */
@@ -368,6 +384,8 @@ int daemon_run(const struct daemon_options *o, struct ava_error *err)
 	char text[256];
 	int rv;
 
+	log_daemon = &d;
+	sys_aside_told = log_aside;
 	rv = start(&d, err);
 	if (rv != 0) {
 		ready_tell(d.options.ready_fd, rv, err->text);

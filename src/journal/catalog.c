@@ -424,7 +424,7 @@ int catalog_open(int rootfd, unsigned part, struct ava_error *err)
 	int fd = files_open(rootfd, files_part_name(CATALOG_PATH, part, path), O_RDONLY);
 	struct stat st;
 
-	if (fd < 0 && errno != ELOOP && errno != ENXIO)
+	if (fd < 0 && errno != ELOOP && errno != ENXIO && errno != EACCES)
 		return err_sys(err, "%s", path);
 	if (fd >= 0 && sys->fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
 		return fd;
@@ -452,7 +452,7 @@ int catalog_each(int rootfd, const char *must, catalog_fn fn, void *user, struct
 			break;
 		/* Removed or replaced by a person: what is behind it counts. */
 		if (fd == AVA_ENOENT || fd == AVA_ECORRUPT) {
-			replaced = fd == AVA_ECORRUPT ? own : replaced;
+			replaced = fd == AVA_ECORRUPT && part == 1 ? own : replaced;
 			continue;
 		}
 		replaced = (struct ava_error){0};

@@ -63,7 +63,7 @@ static int open_folders(struct journal *j, const char *root, struct ava_error *e
 		return rv;
 	/* Its name must be durable before anything in it is relied on; also when
 	 * a crash came between the two calls. */
-	if (sys->mkdirat(j->rootfd, "wal", 0700) != 0 && errno != EEXIST)
+	if (files_mkdir(j->rootfd, "wal") != 0)
 		return err_sys(err, "make wal");
 	if (sys->fsync(j->rootfd) != 0)
 		return err_sys(err, "sync %s", root);

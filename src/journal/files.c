@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/error.h"
@@ -19,7 +20,8 @@
 #include "base/util.h"
 #include "journal/ballast.h"
 
-#define KEEP_MAX 1000 /* copies kept of one file */
+#define KEEP_MAX   1000 /* copies kept of one file */
+#define HOLE_LEAST ((off_t)256 << 20)
 
 static bool char_ok(char c)
 {
@@ -110,6 +112,24 @@ void files_close(int *fd)
 	errno = saved;
 }
 
+int files_mkdir(int rootfd, const char *dir)
+{
+	struct stat st;
+
+	if (sys->mkdirat(rootfd, dir, 0700) == 0)
+		return 0;
+	if (errno != EEXIST)
+		return -1;
+	/* A folder may be a link to one; a link to nowhere is none. */
+	if (sys->fstatat(rootfd, dir, &st, 0) != 0) {
+		if (errno != ENOENT && errno != ELOOP)
+			return -1;
+	} else if (S_ISDIR(st.st_mode)) {
+		return 0;
+	}
+	return sys_put_aside(rootfd, dir) == 0 ? sys->mkdirat(rootfd, dir, 0700) : -1;
+}
+
 /* Every folder of `path` above the file. */
 static int files_mkdirs(int rootfd, const char *path)
 {
@@ -118,11 +138,52 @@ static int files_mkdirs(int rootfd, const char *path)
 
 	while ((slash = strchr(slash, '/')) != NULL) {
 		snprintf(dir, sizeof(dir), "%.*s", (int)(slash - path), path);
-		if (sys->mkdirat(rootfd, dir, 0700) != 0 && errno != EEXIST)
+		if (files_mkdir(rootfd, dir) != 0)
 			return -1;
 		slash++;
 	}
 	return 0;
+}
+
+/* What is ours and was closed to us (a mode without r or w) is opened again, and the folders above
+ * it. */
+static void files_reopen_modes(int rootfd, const char *path)
+{
+	char part[FILES_BUF];
+
+	for (const char *slash = path; (slash = strchr(slash, '/')) != NULL; slash++) {
+		snprintf(part, sizeof(part), "%.*s", (int)(slash - path), path);
+		if (faccessat(rootfd, part, R_OK | W_OK | X_OK, 0) != 0)
+			(void)fchmodat(rootfd, part, 0700, 0);
+	}
+	(void)fchmodat(rootfd, path, 0600, 0);
+}
+
+bool files_is_file(const struct stat *st)
+{
+	return S_ISREG(st->st_mode) &&
+	       (st->st_size < HOLE_LEAST || st->st_blocks >= st->st_size / 512 / 64);
+}
+
+bool files_is_foreign(int rootfd, const char *name, int why)
+{
+	struct stat st;
+
+	return why == AVA_ETOOBIG || why == AVA_EDENIED ||
+	       (sys->fstatat(rootfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISREG(st.st_mode));
+}
+
+static int open_ours(int rootfd, const char *path, int flags)
+{
+	int fd = sys->openat(rootfd, path, flags, 0600);
+	struct stat st;
+
+	if (fd >= 0 && sys->fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && !files_is_file(&st)) {
+		sys->close(fd);
+		errno = ENXIO;
+		return -1;
+	}
+	return fd;
 }
 
 int files_open(int rootfd, const char *path, int flags)
@@ -130,12 +191,17 @@ int files_open(int rootfd, const char *path, int flags)
 	int fd;
 
 	flags |= O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
-	fd = sys->openat(rootfd, path, flags, 0600);
-	if (fd >= 0 || errno != ENOENT || (flags & O_CREAT) == 0)
+	fd = open_ours(rootfd, path, flags);
+	if (fd < 0 && errno == EACCES) {
+		files_reopen_modes(rootfd, path);
+		fd = open_ours(rootfd, path, flags);
+	}
+	if (fd >= 0 || (flags & O_CREAT) == 0 ||
+	    (errno != ENOENT && errno != ENOTDIR && errno != ELOOP))
 		return fd;
 	if (files_mkdirs(rootfd, path) != 0)
 		return -1;
-	return sys->openat(rootfd, path, flags, 0600);
+	return open_ours(rootfd, path, flags);
 }
 
 int files_sync_dir(int dirfd, const char *path)
@@ -170,7 +236,8 @@ static int open_temp(int rootfd, const char *temp)
 {
 	int flags = O_WRONLY | O_CREAT | O_EXCL, fd = files_open(rootfd, temp, flags);
 
-	if (fd < 0 && errno == EEXIST && sys->unlinkat(rootfd, temp, 0) == 0)
+	if (fd < 0 && errno == EEXIST &&
+	    (sys->unlinkat(rootfd, temp, 0) == 0 || sys_put_aside(rootfd, temp) == 0))
 		fd = files_open(rootfd, temp, flags);
 	return fd;
 }

@@ -28,8 +28,15 @@ bool files_is_part(const char *path);
 /* For qsort, of names of daily logs: "2026-11-21.10.jsonl" stands behind "2026-11-21.2.jsonl". */
 int files_by_day(const void *a, const void *b);
 
-/* Open; with O_CREAT missing folders are made (0700) and the file is 0600.
- * Never follows a link at the end, never waits for a fifo. */
+/* A folder of ours: made (0700) when it is missing; what stands there and is none is put aside. */
+int files_mkdir(int rootfd, const char *dir);
+/* A regular one; but not gigabytes of which next to nothing is there, which take hours to read. */
+bool files_is_file(const struct stat *st);
+/* What could not be read (`why`) is such that nobody can; else the disk fails just now. */
+bool files_is_foreign(int rootfd, const char *name, int why);
+/* Open; with O_CREAT missing folders are made and the file is 0600. Never follows a link at the
+ * end, never waits for a fifo (ENXIO, as of a file that is all hole). What a mode of ours has
+ * closed is opened again. */
 int files_open(int rootfd, const char *path, int flags);
 /* fsync each folder of `path`, the root too, so that its name is durable. */
 int files_sync_parents(int rootfd, const char *path);

@@ -172,7 +172,7 @@ static int open_file(struct log_index *f, const char *path, struct stat *st, str
 		return err_sys(err, "%s", path);
 	if (sys->fstat(fd, st) != 0)
 		rv = err_sys(err, "%s", path);
-	else if (!S_ISREG(st->st_mode))
+	else if (!files_is_file(st))
 		rv = err_set(err, AVA_EIO, "%s: not a regular file", path);
 	if (rv != 0)
 		files_close(&fd);

@@ -474,7 +474,7 @@ static int left_out(struct ava_log *log, const struct index_torn *t, struct ava_
 	struct stat st;
 
 	if (sys->fstatat(log->feed->rootfd, path, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-	    !S_ISREG(st.st_mode))
+	    !files_is_file(&st))
 		return err_set(err, AVA_ECORRUPT,
 			       "%s is left out: it is not a regular file, move what stands there "
 			       "away",

@@ -105,11 +105,20 @@ static int by_seq(const void *a, const void *b)
 static int open_file(struct scan *s, struct segment *f)
 {
 	char name[SEGMENTS_NAME];
+	struct stat st;
 
 	if (f->fd >= 0)
 		return 0;
 	segments_name(f->seq, name);
 	f->fd = files_open(s->walfd, name, O_RDONLY);
+	if (f->fd >= 0 && sys->fstat(f->fd, &st) == 0 && !S_ISREG(st.st_mode))
+		files_close(&f->fd);
+	else if (f->fd >= 0 || (errno != ELOOP && errno != ENXIO))
+		return f->fd >= 0 ? 0 : -1;
+	/* It is no segment, whatever stands there. A file of its own takes its place. */
+	if (sys_put_aside(s->walfd, name) != 0)
+		return -1;
+	f->fd = files_open(s->walfd, name, O_RDWR | O_CREAT);
 	return f->fd >= 0 ? 0 : -1;
 }
 
@@ -545,9 +554,16 @@ static int sync_above(int rootfd)
 int recovery_check_format(int rootfd, struct ava_error *err)
 {
 	static const char name[] = "FORMAT", ours[] = RECOVERY_FORMAT;
+	int fd = files_open(rootfd, name, O_RDONLY), rv;
+	struct stat st;
 	char *text;
 	size_t len;
-	int rv = sys_read_file(rootfd, name, 4096, &text, &len, err);
+
+	files_close(&fd); /* a mode that closed it is mended */
+	if (sys->fstatat(rootfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISREG(st.st_mode) &&
+	    sys_put_aside(rootfd, name) != 0)
+		return err_sys(err, "put FORMAT aside");
+	rv = sys_read_file(rootfd, name, 4096, &text, &len, err);
 
 	if (rv == AVA_ENOENT) {
 		if (sync_above(rootfd) != 0)
@@ -557,7 +573,9 @@ int recovery_check_format(int rootfd, struct ava_error *err)
 		return 0;
 	}
 	if (rv != 0)
-		return rv;
+		return err_wrap(err, rv,
+				"FORMAT must hold \"%.*s\": put it back, or use another data root",
+				(int)sizeof(ours) - 2, ours);
 	if (strncmp(text, "ava ", 4) != 0 || text[4] < '0' || text[4] > '9')
 		rv = err_set(err, AVA_EFORMAT,
 			     "FORMAT is damaged (\"%.*s\"; this version writes \"%.*s\"): put it "

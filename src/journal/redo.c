@@ -234,33 +234,6 @@ static int is_ours(struct redo *r, struct redo_file *f, const char *data, size_t
 	return len == 0;
 }
 
-/* Something that cannot be copied, or is no file: under another name. */
-static int move_foreign(struct redo *r, const char *name)
-{
-	char other[FILES_BUF];
-	struct stat st;
-
-	for (int i = 1; i < 1000; i++) {
-		snprintf(other, sizeof(other), "%.*s.broken.%d", FILES_PATH_MAX, name, i);
-		if (sys->fstatat(r->rootfd, other, &st, AT_SYMLINK_NOFOLLOW) != 0)
-			return errno == ENOENT ? sys->renameat(r->rootfd, name, r->rootfd, other)
-					       : -1;
-	}
-	errno = EEXIST;
-	return -1;
-}
-
-/* What could not be read (`rv`): is it such that nobody can, or is it the disk
- * that fails just now? Only the first is moved out of the way. */
-static bool is_foreign(struct redo *r, const char *name, int rv)
-{
-	struct stat st;
-
-	if (sys->fstatat(r->rootfd, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
-		return false;
-	return !S_ISREG(st.st_mode) || rv == AVA_ETOOBIG || rv == AVA_EDENIED;
-}
-
 /* Before it is written over: somebody's content goes to x.broken. */
 static int keep_foreign(struct redo *r, struct redo_file *f, struct ava_error *err)
 {
@@ -271,13 +244,13 @@ static int keep_foreign(struct redo *r, struct redo_file *f, struct ava_error *e
 
 	if (rv == AVA_ENOENT)
 		return 0;
-	if (rv != 0 && !is_foreign(r, f->name, rv))
+	if (rv != 0 && !files_is_foreign(r->rootfd, f->name, rv))
 		return rv;
 	if (rv == 0)
 		ours = is_ours(r, f, data, len);
 	snprintf(name, sizeof(name), "%.*s.broken", FILES_PATH_MAX, f->name);
 	if (ours == 0 && (rv == 0 ? files_keep(r->rootfd, name, data, len, kept)
-				  : move_foreign(r, f->name)) != 0)
+				  : sys_put_aside(r->rootfd, f->name)) != 0)
 		ours = -1;
 	if (ours == 0)
 		redo_problem(r, f->name, "was changed; what it was is kept in .broken", 0, f->name);
@@ -502,7 +475,7 @@ static int look(struct redo *r, const struct redo_file *f, struct state *s)
 	*s = (struct state){.fd = files_open(r->rootfd, f->name, O_RDWR), .whole = true};
 	buf_init(&s->joined, WRITE_MAX);
 	if (s->fd < 0) {
-		s->strange = errno == EISDIR || errno == ELOOP || errno == ENXIO;
+		s->strange = errno == EISDIR || errno == ELOOP || errno == ENXIO || errno == EACCES;
 		return s->strange || errno == ENOENT || errno == ENOTDIR ? 0 : -1;
 	}
 	if (sys->fstat(s->fd, &st) != 0)
@@ -883,9 +856,12 @@ static int sync_file(struct redo *r, const struct redo_file *f)
 {
 	int fd = files_open(r->rootfd, f->name, O_RDONLY), rv;
 
-	/* What is no file has nothing to sync: a link, a socket, a pipe. */
+	/* What is no file of ours has nothing to sync: a link, a socket, a pipe. */
 	if (fd < 0)
-		return errno == ENOENT || errno == ELOOP || errno == ENXIO ? 0 : -1;
+		return errno == ENOENT || errno == ENOTDIR || errno == ELOOP || errno == ENXIO ||
+				       errno == EACCES
+			       ? 0
+			       : -1;
 	rv = sys->fsync(fd);
 	if (rv != 0 && errno == EINVAL)
 		rv = 0;

@@ -239,12 +239,10 @@ static int look_regular(struct view_set *s, struct view *v)
 
 	v->inode = 0;
 	if (sys->fstatat(s->rootfd, v->path, &st, AT_SYMLINK_NOFOLLOW) == 0) {
-		if (!S_ISREG(st.st_mode)) {
-			errno = EISDIR;
+		v->on_disk = S_ISREG(st.st_mode);
+		v->inode = v->on_disk ? st.st_ino : 0;
+		if (!v->on_disk && sys_put_aside(s->rootfd, v->path) != 0)
 			return -1;
-		}
-		v->on_disk = true;
-		v->inode = st.st_ino;
 	} else if (errno != ENOENT) {
 		return -1;
 	}
@@ -258,7 +256,8 @@ static int look_open(struct view_set *s, struct view *v)
 	char last;
 
 	/* A folder, pipe, socket or link that somebody put there stays, as any file of theirs. */
-	if (fd_open(s, v, 0) != 0 && (errno == EISDIR || errno == ENXIO || errno == ELOOP)) {
+	if (fd_open(s, v, 0) != 0 &&
+	    (errno == EISDIR || errno == ENXIO || errno == ELOOP || errno == EACCES)) {
 		v->part++;
 		return 0;
 	}

@@ -16,18 +16,21 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sqlite3.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/id.h"
+#include "base/sys.h"
 #include "base/util.h"
 
 #define FORMAT      1
@@ -218,6 +221,20 @@ static int set_up(struct store *store, struct memory_op *op)
 	return rc == SQLITE_OK && wiping > 0 ? wipe(store) : rc;
 }
 
+/* SQLite would wait for a pipe in the place of its journal, and fail with a folder there. */
+static void put_odd_aside(const struct store *store)
+{
+	static const char *const behind[] = {"-journal", "-wal", "-shm"};
+	char path[PATH_MAX];
+	struct stat st;
+
+	for (size_t i = 0; i < ARRAY_LEN(behind); i++) {
+		snprintf(path, sizeof(path), "%s%s", store->path, behind[i]);
+		if (lstat(path, &st) == 0 && !S_ISREG(st.st_mode))
+			(void)sys_put_aside(AT_FDCWD, path);
+	}
+}
+
 /* With `create` it is there afterwards; else store->db stays NULL where there is none. */
 static int store_open(struct store *store, struct memory_op *op, bool create)
 {
@@ -227,6 +244,7 @@ static int store_open(struct store *store, struct memory_op *op, bool create)
 		return 0;
 	if (store->broken)
 		return SQLITE_CORRUPT;
+	put_odd_aside(store);
 	/* Before SQLite has it: closing a descriptor of ours later would drop its locks. */
 	fd = open(store->path, flags, 0600);
 	if (fd < 0)

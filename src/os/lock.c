@@ -58,6 +58,9 @@ static int write_pid(int rootfd, long pid, int flags, struct ava_error *err)
 	int fd = open_name(rootfd, O_WRONLY | flags), n = 0, rv = 0;
 	char text[24];
 
+	if (fd < 0 && errno != EMFILE && errno != ENFILE && errno != ENOSPC &&
+	    sys_put_aside(rootfd, LOCK_NAME) == 0)
+		fd = open_name(rootfd, O_WRONLY | O_CREAT);
 	if (fd < 0)
 		return err_sys(err, "open %s", LOCK_NAME);
 	memset(text, '\n', sizeof(text));

@@ -173,8 +173,8 @@ static void last_numbers(struct logbook *lb, const char *path, uint64_t *seq, ui
 	int fd;
 
 	*seq = *lsn = 0;
-	fd = sys->openat(lb->root_fd, journal_view_path(lb->journal, path, live, sizeof(live)),
-			 O_RDONLY | O_CLOEXEC, 0);
+	fd = files_open(lb->root_fd, journal_view_path(lb->journal, path, live, sizeof(live)),
+			O_RDONLY);
 	if (fd < 0)
 		return;
 	if (sys->fstat(fd, &st) == 0)
@@ -878,17 +878,6 @@ static int join(char **data, size_t *len, size_t max, char *from, size_t n, stru
 	return 0;
 }
 
-/* Somebody put it in the place of a part: writing went on in the next one (journal/view.c). Where
- * it was a part, and is only not to be read any more, what was told to a model says so (its
- * prefix). */
-static bool part_is_foreign(int root_fd, const char *name, int why)
-{
-	struct stat st;
-
-	return why == AVA_EDENIED || why == AVA_ETOOBIG ||
-	       (sys->fstatat(root_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISREG(st.st_mode));
-}
-
 int logbook_read(int root_fd, const char *path, size_t max, char **data, size_t *len,
 		 struct ava_error *err)
 {
@@ -897,7 +886,7 @@ int logbook_read(int root_fd, const char *path, size_t max, char **data, size_t 
 	size_t size = 0, n;
 	int first = sys_read_file(root_fd, path, max, &all, &size, err), rv = 0;
 
-	if (first != 0 && first != AVA_ENOENT && !part_is_foreign(root_fd, path, first))
+	if (first != 0 && first != AVA_ENOENT && !files_is_foreign(root_fd, path, first))
 		return first;
 	for (unsigned part = 2; rv == 0; part++) {
 		files_part_name(path, part, name);
@@ -905,7 +894,9 @@ int logbook_read(int root_fd, const char *path, size_t max, char **data, size_t 
 		any = any || rv == 0;
 		if (rv == 0)
 			rv = join(&all, &size, max, more, n, err);
-		else if (rv != AVA_ENOENT && part_is_foreign(root_fd, name, rv))
+		/* Where it was a part, and is only not to be read any more, the prefix of what was
+		 * told to the model says so. */
+		else if (rv != AVA_ENOENT && files_is_foreign(root_fd, name, rv))
 			rv = 0;
 		else if (rv != AVA_ENOENT)
 			err_set(err, rv, "%s: %s", name, ava_strerror(rv));

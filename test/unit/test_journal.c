@@ -139,8 +139,18 @@ TEST(open_refuses)
 	assert_int_equal(journal_open(&rig.j, &rig.o, &rig.rec, &err), AVA_ENOENT);
 	assert_non_null(strstr(err.text, "/nonexistent/root"));
 	rig.o.root = rig.root;
-	unit_write(rig_path(&rig, "wal"), "", 0); /* a file where the folder should be */
-	assert_true(journal_open(&rig.j, &rig.o, &rig.rec, &err) < 0);
+}
+
+/* A file where the folder should be, and a folder where FORMAT should be, are put aside. */
+TEST(odd_files)
+{
+	unit_write(rig_path(&rig, "wal"), "a person's\n", 11);
+	assert_int_equal(mkdir(rig_path(&rig, "FORMAT"), 0700), 0);
+	rig_open(&rig);
+	rig_append(&rig, "a.jsonl", "a\n");
+	rig_holds(&rig, "wal.broken", "a person's\n");
+	rig_holds(&rig, "FORMAT", "ava 1\n");
+	assert_true(rig_exists(&rig, "FORMAT.broken"));
 }
 
 /* ---- operations */
@@ -154,9 +164,11 @@ TEST(put)
 	rig_do(&rig, JOURNAL_PUT, "runs/S-1/result.json", "", 0);
 	rig_holds(&rig, "runs/S-1/result.json", "");
 	assert_false(rig_exists(&rig, "runs/S-1/result.json.tmp"));
-	/* what is no file is not replaced */
-	rig_append(&rig, "dir/x.jsonl", "x\n");
-	rig_do(&rig, JOURNAL_PUT, "dir", "no", AVA_EIO);
+	/* what is no file is put aside */
+	assert_int_equal(mkdir(rig_path(&rig, "dir"), 0700), 0);
+	rig_do(&rig, JOURNAL_PUT, "dir", "ours", 0);
+	rig_holds(&rig, "dir", "ours");
+	assert_true(rig_exists(&rig, "dir.broken"));
 }
 
 TEST(create)
