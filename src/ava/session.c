@@ -431,7 +431,7 @@ static int said_before(struct session *s, const char *id, op_said_fn done, void 
 	return 1;
 }
 
-static void write_said(struct talk *t, struct draft *d, struct input *in)
+static int write_said(struct talk *t, struct draft *d, struct input *in)
 {
 	struct session *s = t->session;
 	struct session_entry e = {.id = in->id,
@@ -454,6 +454,7 @@ static void write_said(struct talk *t, struct draft *d, struct input *in)
 		jw_str(&w, "origin", in->origin);
 	jw_end(&w);
 	core_event(s->core, d, EVENT_UserMessage, s->id, s->user, &b);
+	return draft_failed(d) ? AVA_ENOMEM : 0;
 }
 
 static struct input *input_new(const struct core *c, const struct op_say *say)
@@ -531,6 +532,7 @@ int session_load(struct session *s, struct ava_error *err)
 static int begin_say(struct session *s, const struct op_say *say, op_said_fn done, void *user,
 		     struct ava_error *err)
 {
+	bool there = s->there;
 	struct input *in;
 	struct draft *d;
 	int rv = check_say(say, err);
@@ -551,16 +553,20 @@ static int begin_say(struct session *s, const struct op_say *say, op_said_fn don
 		return rv;
 	in = input_new(s->core, say);
 	d = in && add_wait(in, done, user) == 0 ? draft_new(&s->core->book) : NULL;
-	if (!d || talk_start(s->talk, d) != 0) {
+	if (!d || talk_start(s->talk, d) != 0 || write_said(s->talk, d, in) != 0) {
 		draft_free(d);
 		if (in)
 			talk_input_free(in);
+		s->there = there;
+		if (!there) { /* nothing of it is on disk: it is begun anew */
+			talk_free(s->talk);
+			s->talk = NULL;
+		}
 		return err_set(err, AVA_ENOMEM, "out of memory");
 	}
 	in->talk = s->talk;
 	if (!s->title || s->title[0] == '\0')
 		session_file_title(s, in->text);
-	write_said(s->talk, d, in);
 	list_add(&s->talk->saying, &in->node);
 	outbox_put(&s->talk->run.rec.outbox, d, JOURNAL_NOW, said, in);
 	return 0;

@@ -114,7 +114,8 @@ void session_file_show(struct session *s)
 
 	if (s->cwd && (s->title || !s->there))
 		return;
-	fd = s->there ? sys->openat(s->core->root_fd, s->path, O_RDONLY | O_CLOEXEC, 0) : -1;
+	fd = s->there ? sys->openat(s->core->root_fd, s->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0)
+		      : -1;
 	data = malloc(HEAD_MAX);
 	if (fd >= 0 && data && sys->fstat(fd, &st) == 0) {
 		read_lines(s, fd, 0, MIN((size_t)st.st_size, HEAD_MAX), data);

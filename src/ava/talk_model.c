@@ -74,8 +74,17 @@ static int change(struct session *s, struct verb_reply *reply, const struct mode
 	const struct model *before = t->run.spec->model;
 	struct session_entry e = {.wall_ms = clock_wall_ms()};
 	char id[SESSION_ENTRY_ID];
-	int rv = line ? spec_switch(t->run.spec, m, line) : AVA_ENOMEM;
+	int rv = AVA_ENOMEM;
 
+	if (line) {
+		draft_entry_id(d, id);
+		e.id = id;
+		buf_init(&entry, 4096);
+		session_model(&entry, &e, m);
+		draft_entry(d, s->path, id, &entry);
+		buf_fini(&entry);
+		rv = draft_failed(d) ? AVA_ENOMEM : spec_switch(t->run.spec, m, line);
+	}
 	if (rv != 0) {
 		err_set(err, rv, "out of memory");
 	} else {
@@ -89,12 +98,6 @@ static int change(struct session *s, struct verb_reply *reply, const struct mode
 		return rv;
 	}
 	*ch = (struct change){s, reply};
-	draft_entry_id(d, id);
-	e.id = id;
-	buf_init(&entry, 4096);
-	session_model(&entry, &e, m);
-	draft_entry(d, s->path, id, &entry);
-	buf_fini(&entry);
 	outbox_put(&t->run.rec.outbox, d, JOURNAL_NOW, changed, ch);
 	return 0;
 }

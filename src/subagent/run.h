@@ -58,6 +58,7 @@ struct run_record {
 	uint8_t notices;           /* of the next request: set of enum record_notice */
 	bool wordless;             /* no message follows the head yet */
 	bool position_due;         /* with the next commit */
+	bool lost;                 /* some of its record, as memory ended: nothing may follow it */
 	bool turn_open;            /* calls without a results line */
 	bool unnoted;              /* it goes on after a restart, which is not yet written */
 };

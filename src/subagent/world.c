@@ -54,7 +54,8 @@ void world_flush(struct run *r, enum journal_level level, void (*done)(int rv, v
 		record_position(d, r);
 	r->rec.position_due = false;
 	r->rec.draft = NULL;
-	if (draft_failed(d)) {
+	if (r->rec.lost || draft_failed(d)) {
+		r->rec.lost = true;
 		/* Some of it is lost, so nothing that follows may be written: the
 		 * next start ends the run by what stands in its files. */
 		draft_free(d);

@@ -52,7 +52,7 @@ def until(what, seconds=PATIENCE):
             if found:
                 return found
         except (OSError, http.client.HTTPException, ValueError, KeyError):
-            pass
+            pass  # also where the daemon was faster with that name
         time.sleep(0.01)
     return None
 
@@ -274,7 +274,7 @@ def case(base, number, name, kind, beneath):
     subprocess.run(["cp", "-a", "--sparse=always", base.home, w.home], check=True)
     try:
         if beneath:
-            return play(w, base, lambda: put(w.root, name, kind) and w.own())
+            return play(w, base, lambda: until(lambda: put(w.root, name, kind)) and w.own())
         if not put(w.root, name, kind):
             return None
         w.own()
