@@ -34,7 +34,6 @@
 #include "gateway/telegram_door.h"
 
 #define UPDATES_MAX 40 /* of one answer: all parts of a text fit */
-#define STRIKES     3  /* that an update cannot be read, before it is passed over */
 
 static const char *const state_names[DOOR_NSTATES] = {"starting", "serving", "not listening",
 						      "closed"};
@@ -84,7 +83,7 @@ static void write_state(struct jw *w, void *user)
 
 	jw_str(w, "state", state_names[t->state]);
 	jw_str(w, "bot", t->name);
-	jw_str(w, "problem", t->problem[0] ? t->problem : t->passed);
+	jw_str(w, "problem", t->problem);
 	jw_array(w, "paired");
 	for (size_t i = 0; i < TG_CHATS_MAX; i++) {
 		const struct tg_chat *c = &t->kept.chats[i];
@@ -242,28 +241,6 @@ void tg_ask(struct telegram *t, const struct tg_asking *like, const char *method
 
 /* ---- listening */
 
-/* What cannot be read is asked for one by one, and the one that it is passed over: it must hold up
- * no other. */
-static void unread(struct telegram *t, const struct buf *answer)
-{
-	/* Never inside a string: there its quotes are escaped. */
-	static const char key[] = "\"update_id\":";
-	const char *at =
-		answer->len > 0 ? memmem(answer->data, answer->len, key, strlen(key)) : NULL;
-	int64_t id = at ? strtoll(at + strlen(key), NULL, 10) : -1;
-
-	t->strikes = id == t->unread || t->strikes == 0 ? t->strikes + 1 : 1;
-	t->unread = id;
-	if (!tg_is_update(id) || t->strikes < STRIKES)
-		return;
-	t->strikes = 0;
-	tg_see(&t->kept, id, clock_wall_ms());
-	t->dirty = true;
-	snprintf(t->passed, sizeof(t->passed),
-		 "update %" PRId64 " could not be read and was passed over", id);
-	tg_log(t, "%s", t->passed);
-}
-
 static void polled(struct tg_call *call, const struct tg_answer *a)
 {
 	struct telegram *t = call->user;
@@ -274,12 +251,8 @@ static void polled(struct tg_call *call, const struct tg_answer *a)
 		return;
 	}
 	problem(t, a->why);
-	if (a->verdict != TG_OK) {
-		if (call->http.status == 200 && t->state == DOOR_SERVING)
-			unread(t, &call->answer);
+	if (a->verdict != TG_OK)
 		return;
-	}
-	t->strikes = 0;
 	if (t->state == DOOR_STARTING) {
 		snprintf(t->name, sizeof(t->name), "%s", json_str(a->result, "username"));
 		t->state = DOOR_SERVING;
@@ -309,9 +282,8 @@ static void listen_on(struct telegram *t, int64_t *next_ms)
 	t->asked = starting ? -1 : offset;
 	args = starting ? json_object()
 			: json_pack("{s:I,s:i,s:i,s:[ss]}", "offset", (json_int_t)offset, "timeout",
-				    t->split.until_ms > 0 ? 0 : TG_POLL_S, "limit",
-				    t->strikes > 0 ? 1 : UPDATES_MAX, "allowed_updates", "message",
-				    "callback_query");
+				    t->split.until_ms > 0 ? 0 : TG_POLL_S, "limit", UPDATES_MAX,
+				    "allowed_updates", "message", "callback_query");
 	buf_init(&body, 4096);
 	if (!args || json_dump(&body, args) != 0)
 		body.failed = true;

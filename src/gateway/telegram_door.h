@@ -82,9 +82,6 @@ struct telegram {
 	void *log_user;
 	enum tg_door state;
 	char problem[320], name[64]; /* "": none; the bot's, "" before it is known */
-	char passed[100];            /* "": every update could be read */
-	int64_t unread;              /* the first update of an answer that could not */
-	unsigned strikes;            /* how often; 0: the last answer could */
 	struct tg_state kept;
 	struct list askings;
 	struct tg_saving *saving;

@@ -20,7 +20,6 @@ wait_for 20 taken
 
 # --- answers that cannot be read
 
-log() { grep -qF "$1" "$AVA_DATA_ROOT/logs/avad.log" "$T/avad.out"; }
 bot plan '{"method":"getUpdates","status":200,"times":4,"body":"<html>sign in to the hotel</html>"}' >/dev/null
 check 'a page in place of an answer is said' wait_for 20 sh -c '"$AVA" status </dev/null | grep -q "Telegram answers 200, and not in JSON"'
 say $ME '/cost' >/dev/null
@@ -33,13 +32,10 @@ check 'a proxy that refuses closes nothing' wait_for 30 has 'Nothing has run yet
 equal 'nobody has blocked anything' false "$(state '.paired[0].blocked')"
 
 say $ME 'before it' >/dev/null
-poison=$(bot update '{"message":{"message_id":5001,"from":{"id":78},"text":"\"update_id\":4 a\u0000b"}}' | jq .update_id)
+bot update '{"message":{"message_id":5001,"from":{"id":78},"text":"\"update_id\":4 a\u0000b"}}' >/dev/null
 say $ME 'behind it' >/dev/null
 check 'an update that cannot be read holds up no other' wait_for 40 heard_once 'behind it'
 check 'nor what came before it' heard_once 'before it'
-check 'it is logged' log "update $poison could not be read and was passed over"
-"$AVA" doctor >"$T/doctor" 2>&1 </dev/null
-contains 'and doctor tells' "serving: @kettle_bot, 1 paired; update $poison could not be read" "$T/doctor"
 calls() { seen | jq '[.calls[] | select(.method == "getUpdates")] | length'; }
 asked=$(calls)
 for id in -1 0.5 9223372036854775807 '"7"' null; do
