@@ -24,6 +24,7 @@
 #define LIVE_MAX   16u
 #define TASKS_MAX  20u
 #define QUOTES_MAX 24u
+#define TASK_PLAIN 300u /* bytes */
 
 struct talk {
 	struct offline_body *b;
@@ -280,7 +281,8 @@ static void talk_spawn(struct talk *t, const char *words, const char *more)
 	limits.cents = other.cents >= 0 ? other.cents : limits.cents;
 	limits.seconds = other.seconds > 0 ? other.seconds : limits.seconds;
 	w = draft_call(t->draft, "spawn_subagent");
-	talk_spawn_args(t, w, words, heard_role(plain), true);
+	/* Of many words those about limits are not cut out: they may be about something else. */
+	talk_spawn_args(t, w, strlen(words) > TASK_PLAIN ? words : task, heard_role(plain), true);
 	talk_spawn_limits(w, &limits);
 	draft_call_end(t->draft);
 }
