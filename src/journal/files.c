@@ -21,7 +21,7 @@
 #include "journal/ballast.h"
 
 #define KEEP_MAX   1000 /* copies kept of one file */
-#define HOLE_LEAST ((off_t)256 << 20)
+#define HOLE_LEAST ((off_t)64 << 30)
 
 static bool char_ok(char c)
 {

@@ -5,6 +5,7 @@
 #include "unit.h"
 
 #include <ava.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/sys.h"
 #include "base/util.h"
 #include "event/event.h"
 
@@ -31,6 +33,21 @@ static int make_root(void **state)
 	unit_mkdirs(root, "logs/ava/");
 	unit_mkdirs(root, "logs/subagents/");
 	return 0;
+}
+
+static inline int make_no_folder(int dirfd, const char *path, mode_t mode)
+{
+	errno = EROFS;
+	return -1;
+}
+
+/* Where no index can be stored. */
+static inline struct sys_ops without_folders(void)
+{
+	struct sys_ops ops = sys_real;
+
+	ops.mkdirat = make_no_folder;
+	return ops;
 }
 
 static int remove_root(void **state)

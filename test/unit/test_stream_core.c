@@ -149,7 +149,10 @@ TEST(depth_of_lines)
 	check_turn(&dialect_anthropic, t);
 	assert_non_null(strstr(t->wire, "\"na\\u006de\":\"f\"")); /* byte for byte */
 	turn_free(t);
-	assert_int_equal(run_deep(false, 56, &t), REPLY_PROTOCOL);
+	assert_int_equal(run_deep(false, 70, &t), REPLY_OK);
+	check_turn(&dialect_anthropic, t);
+	assert_non_null(strstr(t->wire, "[null]")); /* what is deeper is not carried on */
+	turn_free(t);
 	assert_int_equal(run_deep(true, 56, &t), REPLY_OK);
 	check_turn(&dialect_anthropic, t);
 	assert_non_null(t->calls[0].args);
