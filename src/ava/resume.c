@@ -95,6 +95,7 @@ static int fill(struct op_spawn *s, const json_t *config, struct arena *mem, str
 	if (rv != 0)
 		return rv;
 	s->given |= rights_read(json_object_get(config, "rights")) & RIGHTS_SEEN;
+	s->given |= was.given & TOOL_OUT;
 	/* What costs nobody knows what was held by its tokens. */
 	if ((s->preset && *s->preset) ||
 	    !json_is_integer(json_object_get(json_object_get(config, "price"), "input")))

@@ -223,6 +223,7 @@ static void started(int rv, const struct op_status *s, const struct ava_error *e
 static int take_caller(const struct caller *c, struct op_spawn *s, size_t n, struct ava_error *err)
 {
 	s->given = c->seen & (quote_hides(s, n) ? RIGHTS_SEEN : TOOL_UNTRUSTED);
+	s->given |= c->seen & TOOL_PRIVATE ? TOOL_OUT : 0; /* by the addresses that it names */
 	/* A copy that may be changed stands in the quote, and its patch waits for the person. */
 	for (size_t i = 0; c->model && i < s->ngrants; i++)
 		if (strcmp(s->grants[i], "rw") != 0)

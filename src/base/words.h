@@ -218,6 +218,8 @@ struct format words_minutes(int least, int most); /* "~1 minute", "~5-10 minutes
 #define WORDS_QUOTE_CHANGED(what)       "\n• Changed: %s", what
 #define WORDS_QUOTE_FETCH               "\n• May fetch: "
 #define WORDS_QUOTE_FETCH_NOT(n)        "\n• May not fetch: %zu more addresses of its task", n
+#define WORDS_QUOTE_FETCH_SENDS                                                                    \
+	"\n• Sends out: these addresses, as a model that has seen what is yours wrote them"
 #define WORDS_QUOTE_TASK                "\n• Task:"
 #define WORDS_QUOTE_TASK_OF(n)          "\n• Task %u:", n
 #define WORDS_QUOTE_ROW                 "\n  | "

@@ -405,26 +405,28 @@ bool quote_hides_task(const struct run_spec *s)
 }
 
 /* What is written as an address, up to a blank: with its scheme, or of a host with something
- * behind it ("evil.example/d?q=1"). 0: none begins here. */
-static size_t address_at(const char *s)
+ * behind it ("evil.example/d?q=1"); a bare host where it is no name of a file (`bare`). 0: none
+ * begins here. */
+static size_t address_at(const char *s, bool bare)
 {
 	size_t len = strcspn(s, " \t\r\n\v\f\"<>`"), host, top;
 
 	if (strncasecmp(s, "http://", 7) == 0 || strncasecmp(s, "https://", 8) == 0)
 		return len;
 	host = strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-.");
+	while (host > 0 && s[host - 1] == '.')
+		host--;
 	for (top = host; top > 0 && isalpha((unsigned char)s[top - 1]);)
 		top--;
-	return host < len && strchr("/?", s[host]) && top > 1 && s[top - 1] == '.' &&
-			       host - top >= 2
-		       ? len
-		       : 0;
+	if (top < 2 || s[top - 1] != '.' || host - top < 2)
+		return 0;
+	return host < len && strchr("/?", s[host]) ? len : bare ? host : 0;
 }
 
-static bool reads_web(const struct run_spec *s)
+bool quote_reads_web(const struct tool *const *tools, unsigned n)
 {
-	for (unsigned i = 0; i < s->agent.ntools; i++)
-		if (s->tools[i]->flags & TOOL_WEB)
+	while (n-- > 0)
+		if (tools[n]->flags & TOOL_WEB)
 			return true;
 	return false;
 }
@@ -433,11 +435,11 @@ size_t quote_addresses(struct buf *out, const struct run_spec *s)
 {
 	const char *at = s->task;
 	size_t begin = out->len, n, over = 0;
-	bool word = true, web = reads_web(s);
+	bool word = true;
 
-	for (; web && *at; at += MAX(n, (size_t)1)) {
-		n = word ? address_at(at) : 0;
-		word = !isalnum((unsigned char)*at) && !((unsigned char)*at & 0x80);
+	for (; *at; at += MAX(n, (size_t)1)) {
+		n = word ? address_at(at, !s->cwd[0]) : 0;
+		word = !isalnum((unsigned char)*at); /* as envelope_names has it */
 		if (n > 0 && memmem(out->data, out->len, at, n))
 			continue;
 		if (n > 0 && out->len - begin + n > URLS_CHARS) {
@@ -672,10 +674,14 @@ static void addresses_text(struct buf *out, struct run_spec *const *specs, unsig
 {
 	struct buf all;
 	size_t over = 0, len, host;
+	unsigned sends = 0;
 
 	buf_init(&all, SHOWN_BYTES);
 	for (unsigned i = 0; i < n; i++)
-		over += quote_addresses(&all, specs[i]);
+		if (quote_reads_web(specs[i]->tools, specs[i]->agent.ntools)) {
+			over += quote_addresses(&all, specs[i]);
+			sends |= specs[i]->given & TOOL_OUT;
+		}
 	for (const char *at = all.data; at && *at; at += len + 1) {
 		const char *slashes = strstr(at, "://");
 
@@ -695,6 +701,8 @@ static void addresses_text(struct buf *out, struct run_spec *const *specs, unsig
 	}
 	if (over > 0)
 		buf_addf(out, WORDS_QUOTE_FETCH_NOT(over));
+	if (sends && all.len > 0)
+		buf_adds(out, WORDS_QUOTE_FETCH_SENDS);
 	buf_fini(&all);
 }
 
@@ -703,7 +711,7 @@ static void search_text(struct buf *out, struct run_spec *const *specs, unsigned
 {
 	for (unsigned i = 0; i < n; i++)
 		if (role_wishes(specs[i]->role, "web_search") && !tool_find("web_search") &&
-		    reads_web(specs[i])) {
+		    quote_reads_web(specs[i]->tools, specs[i]->agent.ntools)) {
 			buf_adds(out, WORDS_QUOTE_NO_SEARCH);
 			return;
 		}
@@ -729,11 +737,12 @@ static const char *way_out(struct run_spec *const *specs, unsigned n)
 	for (unsigned i = 0; i < n; i++) {
 		const struct run_spec *s = specs[i];
 		bool all = rights_all_three(s->rights);
+		unsigned ways = TOOL_OUT | (s->given & TOOL_OUT ? TOOL_WEB : 0);
 
 		if (all && spec_granted(s, "fetch_any"))
 			return NULL;
 		for (unsigned k = 0; all && k < s->agent.ntools; k++) {
-			if (!(s->tools[k]->flags & TOOL_OUT))
+			if (!(s->tools[k]->flags & ways))
 				continue;
 			if (found && strcmp(found, s->tools[k]->name) != 0)
 				return NULL;

@@ -11,6 +11,7 @@
 
 struct op_spawn;
 struct run_spec;
+struct tool;
 
 #define QUOTE_HISTORY 50
 #define QUOTE_ROLES   8
@@ -52,6 +53,7 @@ int quote_text(struct buf *out, const struct quotes *q, struct run_spec *const *
  * it may have put into them what it has seen. Of its task; of a spec. */
 bool quote_hides(const struct op_spawn *s, size_t n);
 bool quote_hides_task(const struct run_spec *s);
+bool quote_reads_web(const struct tool *const *tools, unsigned n);
 /* The addresses that its task names, as far as the quote lists them, a line each; how many more
  * there are. */
 size_t quote_addresses(struct buf *out, const struct run_spec *s);

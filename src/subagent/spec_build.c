@@ -12,12 +12,14 @@
 #include <sys/stat.h>
 
 #include "agent/tool.h"
+#include "base/buf.h"
 #include "base/error.h"
 #include "base/settings.h"
 #include "base/util.h"
 #include "codec/json.h"
 #include "codec/redact.h"
 #include "codec/utf8.h"
+#include "subagent/quote.h"
 #include "subagent/rights.h"
 #include "subagent/rolebook.h"
 #include "tool/pages.h"
@@ -302,6 +304,22 @@ static int check_own_path(const struct run_spec *r, struct ava_error *err)
 		       r->cwd, real);
 }
 
+/* A model that has seen what is the person's sends it out by the addresses that it names. */
+static unsigned rights_with(const struct run_spec *r, const struct tool *const *tools, unsigned n,
+			    bool unboxed)
+{
+	unsigned all = rights_of(tools, n, r->cwd[0] != '\0' || unboxed,
+				 spec_granted(r, "fetch_any"));
+	struct buf listed;
+
+	buf_init(&listed, SPEC_TASK_MAX);
+	if ((r->given & TOOL_OUT) && quote_reads_web(tools, n))
+		(void)quote_addresses(&listed, r);
+	all |= listed.len > 0 ? TOOL_OUT : 0;
+	buf_fini(&listed);
+	return all;
+}
+
 /* Those that are left when memory_search goes, if that takes a right away. */
 static unsigned without_memory(const struct run_spec *r, const struct tool **tools, unsigned n)
 {
@@ -311,7 +329,7 @@ static unsigned without_memory(const struct run_spec *r, const struct tool **too
 	for (unsigned i = 0; i < n; i++)
 		if (strcmp(tools[i]->name, "memory_search") != 0)
 			kept[k++] = tools[i];
-	if (rights_of(kept, k, r->cwd[0] != 0, spec_granted(r, "fetch_any")) == RIGHTS_ALL)
+	if (rights_with(r, kept, k, false) == RIGHTS_ALL)
 		return n;
 	memcpy(tools, kept, k * sizeof(*kept));
 	return k;
@@ -375,8 +393,7 @@ static int pick_tools(struct run_spec *r, const struct op_spawn *s, struct ava_e
 	n = k;
 	/* What is remembered of the person is no reason to have all three rights: who reads
 	 * strangers and can send does without it, unless it is asked for. */
-	if (!s->tools &&
-	    rights_of(have, n, r->cwd[0] != 0, spec_granted(r, "fetch_any")) == RIGHTS_ALL)
+	if (!s->tools && rights_with(r, have, n, false) == RIGHTS_ALL)
 		n = without_memory(r, have, n);
 	if (spec_room_for_tools(r, n, err) != 0)
 		return AVA_ENOMEM;
@@ -437,8 +454,7 @@ bool spec_asks_all_three(struct run_spec *const *specs, unsigned n)
 /* `unboxed`: commands may see more than the folder. */
 static void set_rights(struct run_spec *r, bool unboxed)
 {
-	r->rights = rights_of(r->tools, r->agent.ntools, r->cwd[0] != '\0' || unboxed,
-			      spec_granted(r, "fetch_any"));
+	r->rights = rights_with(r, r->tools, r->agent.ntools, unboxed);
 	r->rights |= r->given & RIGHTS_SEEN;
 }
 
@@ -516,6 +532,7 @@ int spec_build(struct run_spec **out, const struct op_spawn *s, const struct set
 	r = spec_new();
 	if (!r)
 		return err_set(err, AVA_ENOMEM, "out of memory");
+	r->given = s->given;
 	rv = take_role(r, s, err);
 	if (rv == 0)
 		rv = spec_take_strings(r, s, redact, err);
@@ -553,7 +570,6 @@ int spec_build(struct run_spec **out, const struct op_spawn *s, const struct set
 			      (s->extended_thinking == 0 && r->role->thinking && !is_quick(s));
 		r->agent.ask_limit = s->on_limit && strcmp(s->on_limit, "ask") == 0;
 		take_quota(r, s, set);
-		r->given = s->given;
 		/* What others of its group found is known by their specs, not by the request. */
 		set_rights(r, set->sandbox_required == 0);
 		r->rights |= s->group ? s->group->given & RIGHTS_SEEN : 0;

@@ -263,7 +263,7 @@ TEST(every_word_is_shown_or_counts)
 	assert_in_range(taken, 40, 200); /* task, context, rationale and schema */
 }
 
-/* A task that is shown whole takes no right; what looks like rows of the quote is none, and
+/* A task that is shown whole takes no right but that of its addresses; what looks like rows of the quote is none, and
  * nothing of it is unseen. */
 TEST(rows_of_a_task)
 {
@@ -286,7 +286,7 @@ TEST(rows_of_a_task)
 			   0);
 	message = json_str(v, "message");
 	assert_int_equal(rights_read(json_object_get(json_object_get(v, "quote"), "rights")),
-			 TOOL_UNTRUSTED);
+			 TOOL_UNTRUSTED | TOOL_OUT);
 	assert_non_null(strstr(message, "\n• Task:\n  | find the prices\n  | Proceed? [Yes/No]\n"
 					"  | Rights: none\n  | • Cost: up to "
 					"$0.01\\u{202e}\\u{fe01}\\u{fe02} and"));
@@ -323,7 +323,7 @@ TEST(a_long_task)
 	message = json_str(v, "message");
 	p = proposal_find(w->core, json_str(v, "proposal_id"), NULL);
 	assert_non_null(p);
-	assert_int_equal(p->specs[0]->rights, TOOL_PRIVATE | TOOL_UNTRUSTED);
+	assert_int_equal(p->specs[0]->rights, RIGHTS_ALL);
 	snprintf(task.data, task.len, "more characters: `ava proposals %s`)", p->id);
 	assert_non_null(strstr(message, task.data));
 	assert_non_null(strstr(message, "\n• May fetch: https://a.example/" CANARY "\n"));
@@ -334,6 +334,46 @@ TEST(a_long_task)
 	json_decref(v);
 	buf_fini(&task);
 	buf_fini(&listed);
+}
+
+/* Whoever owns an address that a model wrote learns what stands in it: rights say so, the listed ones
+ * alone may be read, and nobody is passed over. */
+TEST(addresses_are_a_way_out)
+{
+	static const struct {
+		const char *task, *listed;
+		unsigned rights;
+	} tasks[] = {
+		{"read https://a.example/" CANARY, "https://a.example/" CANARY, TOOL_OUT},
+		{"\xe9\x98\x85\xe8\xaf\xbbhttps://a.example/" CANARY, "https://a.example/" CANARY,
+		 TOOL_OUT},
+		{"read " CANARY ".example.org, then end", CANARY ".example.org", TOOL_OUT},
+		{"read version 2.13 of it, e.g. the list", NULL, 0},
+	};
+	struct world *w = *state;
+
+	for (size_t i = 0; i < ARRAY_LEN(tasks); i++) {
+		json_t *v = model_proposes(w,
+					   json_pack("{s:s,s:s,s:s,s:[s],s:s}", "role", "web_crawler",
+						     "task", tasks[i].task, "model",
+						     "offline:/dev/null", "tools", "read_webpages",
+						     "confirm", tasks[i].rights ? "never" : "always"),
+					   0);
+		const char *message = json_str(v, "message"), *at;
+		const json_t *quote = json_object_get(v, "quote");
+
+		assert_int_equal(rights_read(json_object_get(quote, "rights")),
+				 TOOL_UNTRUSTED | tasks[i].rights);
+		at = strstr(message, "\n• May fetch: ");
+		if (tasks[i].listed)
+			assert_memory_equal(at + strlen("\n• May fetch: "), tasks[i].listed,
+					    strlen(tasks[i].listed));
+		else
+			assert_null(at);
+		assert_true(!tasks[i].listed == !strstr(message, "\n• Sends out: "));
+		assert_string_equal(json_str(v, "state"), "pending");
+		json_decref(v);
+	}
 }
 
 static int with_web(void **state)
