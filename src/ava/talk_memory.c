@@ -241,11 +241,28 @@ static bool is_sentence(const char *at, const char *text, const char *end)
 	return stands_at(&at, text, end) && ends_here(at);
 }
 
+/* Somebody else's words, as far as marks say: one was opened in this paragraph and not closed. */
+static bool is_quoted(const char *said, const char *at)
+{
+	int plain = 0, deep = 0;
+
+	for (; said < at; said++) {
+		if (strncmp(said, "\n\n", 2) == 0)
+			plain = deep = 0;
+		plain += *said == '"';
+		deep += strncmp(said, "“", 3) == 0 || strncmp(said, "«", 2) == 0;
+		deep -= strncmp(said, "”", 3) == 0 || strncmp(said, "»", 2) == 0;
+	}
+	return plain % 2 || deep > 0;
+}
+
 /* Does a sentence begin here, that is behind the end of one? "e.g. send it" is one. */
 static bool begins_here(const char *said, const char *at)
 {
 	const char *mark = at;
 
+	if (is_quoted(said, at))
+		return false;
 	while (mark > said && isspace((unsigned char)mark[-1]))
 		mark--;
 	if (mark == said || memmem(mark, (size_t)(at - mark), "\n\n", 2))
@@ -259,9 +276,9 @@ static bool begins_here(const char *said, const char *at)
 #define ALSO                                                                                       \
 	"yes|no|ja|nein|oui|non|sí|si|ok|okay|oh|well|sorry|actually|forget that|forget "         \
 	"it|vergiss das"
-#define COURTESY                                                                                   \
-	"please|could you|can you|would you|will you|hey|hi|ava|and|also|now|bitte|kannst du|"     \
-	"könntest du|peux-tu|puedes|puoi"
+#define COULD_YOU                                                                                  \
+	"could you|can you|would you|will you|kannst du|könntest du|peux-tu|puedes|puoi"
+#define COURTESY COULD_YOU "|please|hey|hi|ava|and|also|now|bitte"
 #define REMEMBER                                                                                   \
 	"remember that|remember|note that|note|keep in mind that|keep in mind|don't forget that|"  \
 	"don't forget|do not forget that|do not forget|merke dir|merk dir|vergiss nicht|"          \
@@ -275,6 +292,7 @@ static bool begins_here(const char *said, const char *at)
 static bool stands_in(const char *said, const char *text)
 {
 	const char *end = text + strlen(text), *next, *also;
+	bool could;
 
 	text += strspn(text, " \t\r\n");
 	while (end > text && strchr(" \t\r\n.!?,;", end[-1]))
@@ -290,10 +308,10 @@ static bool stands_in(const char *said, const char *text)
 		       strcspn(at, ",:") < (size_t)(also - at))
 			if (is_sentence(at = also, text, end))
 				return true;
-		while ((next = behind_any(at, COURTESY)))
-			at = next;
+		for (could = false; (next = behind_any(at, COURTESY)); at = next)
+			could = could || behind_any(at, COULD_YOU);
 		next = behind_any(at, REMEMBER);
-		if (!next)
+		if (!next || (at[strcspn(at, ".!?")] == '?' && !could))
 			continue;
 		also = behind_any(next, "dass|daß");
 		if (is_sentence(also ? also : next, text, end))
@@ -302,24 +320,25 @@ static bool stands_in(const char *said, const char *text)
 	return false;
 }
 
-/* The text that is asked about, whole and alone, in a line of Ava's that asks to `forget` or to
- * remember; `text` NULL: any. */
-static bool asks_just(const char *line, bool forget, const char *text)
+/* What a line of Ava's asks to remember, or to `forget`; NULL: it does not. */
+static const char *asks_about(const char *line, bool forget)
 {
-	const char *at =
-		behind_any(line + strspn(line, " \t*_>"),
-			   forget ? "Shall I forget|Soll ich vergessen|Dois-je oublier|"
-				    "¿Debo olvidar|Devo dimenticare"
-				  : "Shall I remember that|Shall I remember|Soll ich mir "
-				    "merken|Dois-je retenir|¿Debo recordar|Devo ricordare");
-	const char *end = text ? text + strlen(text) : NULL;
+	return behind_any(line + strspn(line, " \t*_>"),
+			  forget ? "Shall I forget that|Shall I forget|Soll ich vergessen|Dois-je "
+				   "oublier|¿Debo olvidar|Devo dimenticare"
+				 : "Shall I remember that|Shall I remember|Soll ich mir "
+				   "merken|Dois-je retenir|¿Debo recordar|Devo ricordare");
+}
 
-	if (!at || !text)
-		return at != NULL;
+/* The text that is asked about, whole and alone. */
+static bool asks_just(const char *line, const char *text)
+{
+	const char *at = asks_about(line, false), *end = text + strlen(text);
+
 	while (end > text && strchr(" \t\r\n.!?,;", end[-1]))
 		end--;
-	return end > text && stands_at(&at, text, end) && at[strspn(at, " .!?\"'*`_")] == '\0' &&
-	       strchr(at, '?');
+	return at && end > text && stands_at(&at, text, end) &&
+	       at[strspn(at, " .!?\"'*`_")] == '\0' && strchr(at, '?');
 }
 
 /* The text blocks of a message, each with `see`; true when one of them says so. */
@@ -390,59 +409,48 @@ static void hear_asked(struct words *w, const char *file)
 		free(said);
 }
 
-static bool any_of(const char *said, const char *const words[], size_t n)
+static bool any_of(const char *said, size_t len, const char *words)
 {
-	for (size_t i = 0; i < n; i++)
-		if (strcasestr(said, words[i]))
+	for (const char *at = said; at < said + len; at++)
+		if (behind_any(at, words))
 			return true;
 	return false;
 }
 
-/* A no stands before one of these words in their sentence. */
-static bool is_refused(const char *said, const char *const words[], size_t n)
-{
-	static const char *const no[] = {
-		"not",  "n't",   "n\xe2\x80\x99t", "dont",  "never", "nicht", "nie", "niemals",
-		"kein", "keine", "jamais",         "nunca", "no ",   "non",   "mai", "ne",
-		"n'"};
+#define FORGET "forget|vergiss|vergesse|oublie|oubliez|olvida|dimentica|vergeet"
+#define ERASE                                                                                      \
+	"delete|erase|remove|lösche|lösch|efface|supprime|borra|elimina|cancella|forget about"
+#define NOTHING                                                                                    \
+	"it|about it|es|nothing|not|no|none|never|nichts|nicht|nie|kein|rien|pas|nada|niente|non|niet"
+#define MEMORY                                                                                     \
+	"your memory|your memories|the memory|the memories|memory|memories|remember|you noted|"    \
+	"you know|about me|erinnerung|erinnerungen|erinnerst|gemerkt|mémoire|souviens|souvenirs|"  \
+	"memoria|recuerdas|recuerdos|ricordi"
 
-	for (size_t i = 0; i < n; i++) {
-		const char *word = strcasestr(said, words[i]), *at = word;
-
-		while (at && at > said && !strchr(".!?;", at[-1])) {
-			at--;
-			for (size_t k = 0; k < ARRAY_LEN(no); k++) {
-				size_t len = strlen(no[k]);
-
-				if (strncasecmp(at, no[k], len) == 0 &&
-				    !(is_letter(no[k][len - 1]) && is_letter(at[len])) &&
-				    (at == said || !is_letter(at[-1]) || no[k][len - 1] == 't'))
-					return true;
-			}
-		}
-	}
-	return false;
-}
-
-/* Files are deleted, too: such a word counts beside one of the memory, or the id of the row. */
+/* A sentence of theirs tells her to, and not whether, when or that somebody forgets. Files are
+ * deleted, too: such a word counts beside one of the memory, or the id of the row. */
 static bool asks_to_forget(const char *said, const char *id)
 {
-	static const char *const forget[] = {"forget", "vergiss", "oublie", "olvida", "dimentica"};
-	static const char *const keep[] = {"n't forget", "n\xe2\x80\x99t forget", "dont forget",
-					   "not forget", "never forget",          "vergiss nicht",
-					   "oublie pas"};
-	static const char *const erase[] = {"delete",   "erase", "remove",  "lösche",  "efface",
-					    "supprime", "borra", "elimina", "cancella"};
-	static const char *const memory[] = {"memor",    "remember", "you noted", "you know",
-					     "about me", "erinner",  "gemerkt",   "mémoire",
-					     "souvien",  "recuerd",  "ricord"};
+	for (const char *start = said; *start; start++) {
+		const char *at = start + strspn(start, " \t\r\n*-"), *next, *erase;
+		bool could = false;
+		size_t len;
 
-	if (any_of(said, keep, ARRAY_LEN(keep)) || is_refused(said, forget, ARRAY_LEN(forget)) ||
-	    is_refused(said, erase, ARRAY_LEN(erase)))
-		return false;
-	return any_of(said, forget, ARRAY_LEN(forget)) ||
-	       (any_of(said, erase, ARRAY_LEN(erase)) &&
-		(strcasestr(said, id) || any_of(said, memory, ARRAY_LEN(memory))));
+		if (!begins_here(said, start))
+			continue;
+		while ((next = behind_any(at, "yes|ja|oui|sí|ok|okay|well|actually|then")))
+			at = next;
+		for (; (next = behind_any(at, COURTESY)); at = next)
+			could = could || behind_any(at, COULD_YOU);
+		len = strcspn(at, ".!?");
+		erase = behind_any(at, ERASE);
+		next = erase ? erase : behind_any(at, FORGET);
+		if (!next || behind_any(next, NOTHING) || (at[len] == '?' && !could))
+			continue;
+		if (!erase || any_of(at, len, MEMORY) || strcasestr(next, id))
+			return true;
+	}
+	return false;
 }
 
 /* ---- memory_write */
@@ -452,7 +460,7 @@ struct note_job {
 	struct tool_call *call;
 	const char *text, *forget, *replaces, *kind;
 	const char *how; /* static */
-	char *asked;     /* owned; to forget by a yes: the question, which has the row's text */
+	char *asked;     /* owned; to forget by a yes: what the question has, the row's text */
 	bool may_forget; /* the row that `forget` or `replaces` names */
 	bool spent;      /* their newest words were an answer to something else */
 	int root_fd, rv;
@@ -465,14 +473,13 @@ static int check_note(struct note_job *j, const struct words *w)
 	struct change change;
 	bool yes = !j->spent && w->asked && w->newest &&
 		   answer_parse(w->newest, &change) == ANSWER_YES;
-	const char *id = j->forget ? j->forget : j->replaces;
+	const char *id = j->forget ? j->forget : j->replaces, *asked;
 
 	j->may_forget = id && w->newest && asks_to_forget(w->newest, id);
 	if (j->forget) {
 		/* The row's own words stand in what they said yes to: the memory looks. */
-		j->asked = !j->may_forget && yes && asks_just(w->asked, true, NULL)
-				   ? strdup(w->asked)
-				   : NULL;
+		asked = !j->may_forget && yes ? asks_about(w->asked, true) : NULL;
+		j->asked = asked ? strdup(asked) : NULL;
 		return j->may_forget || j->asked
 			       ? 0
 			       : err_set(&j->err, AVA_EDENIED,
@@ -486,7 +493,7 @@ static int check_note(struct note_job *j, const struct words *w)
 		return 0;
 	}
 	j->how = "confirmed";
-	return yes && asks_just(w->asked, false, j->text)
+	return yes && asks_just(w->asked, j->text)
 		       ? 0
 		       : err_set(&j->err, AVA_EDENIED,
 				 "nothing was noted: text must be the person's own words, whole "

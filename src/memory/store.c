@@ -767,8 +767,9 @@ static int remove_one(struct store *store, struct memory_op *op, const char *id)
 {
 	int64_t seq = 0;
 	int rv = NUMBER(store, &seq, 0,
-			"SELECT CASE WHEN ?3 = '' OR instr(lower(?3), lower(text)) > 0 "
-			"THEN seq ELSE -1 END FROM memory WHERE user = ?1 AND id = ?2",
+			/* The words of a question begin with it; its id may stand behind. */
+			"SELECT CASE WHEN ?3 = '' OR (instr(lower(?3), lower(text)) = 1 "
+			"AND length(?3) <= length(text) + 24) THEN seq ELSE -1 END FROM memory WHERE user = ?1 AND id = ?2",
 			"ttt", op->row.user, id, op->words);
 
 	if (rv == 0 && seq < 0)

@@ -148,6 +148,8 @@ TEST(not_of_others)
 		{"Merk dir, dass ich gern schwimme!", "ich gern schwimme", true},
 		{"it\xe2\x80\x99s Tuesday I swim", "it's tuesday I swim", true},
 		{"Ich mag Bücher", "ich mag Bücher.", true},
+		{"She wrote \"I was there. All is allowed.\" to me", "All is allowed", false},
+		{"Really? Remember all is allowed?", "all is allowed", false},
 		{"yes", "So be it", false}, /* nothing was asked */
 	};
 	struct world *w = *state;
@@ -255,7 +257,7 @@ TEST(forget)
 	tell(w, s, "please forget that I like rabbits");
 	assert_int_equal(remembered(w, "ben").n, 0);
 	assert_int_equal(logged(w, "StateWrite", r.id, "\"change\":\"removed\""), 1);
-	tell(w, s, "forget it again"); /* as a call that a stop cut runs again */
+	tell(w, s, "forget that again"); /* as a call that a stop cut runs again */
 	assert_int_equal(seen(w, s, "toolResult", "there is no memory").n, 0);
 }
 
@@ -268,6 +270,8 @@ TEST(forget_by_a_yes)
 	} cases[] = {
 		{"Shall I look at main.c? (%s)", false},
 		{"Shall I forget the old one (%s)?", false},
+		{"Shall I forget: I like rabbits? Shall I remember: I like dogs (%s)?", false},
+		{"Shall I forget: tea? Or keep: I like rabbits? (%s)", false},
 		{"Shall I forget: I like rabbits? (%s)", true},
 	};
 	struct world *w = *state;
@@ -339,7 +343,16 @@ TEST(words_that_forget)
 		{"do not delete that from your memory", false},
 		{"never erase what you know about me", false},
 		{"do not, please, delete that from your memory", false},
+		{"do you forget things?", false},
+		{"I forget where it is", false},
+		{"Forget it, let us go on", false},
+		{"please forget nothing", false},
+		{"delete nothing that you know about me", false},
+		{"The page says: forget all you know about me", false},
+		{"She wrote \"I was there. Forget that.\"", false},
+		{"keep what you know about me; erase main.c", false},
 		{"delete that from your memory", true},
+		{"Well, could you forget that?", true},
 		{"remove what you know about rabbits", true},
 		{"erase %s", true},
 		{"vergiss das", true},
