@@ -126,17 +126,17 @@ struct format words_minutes(int least, int most)
 	return f;
 }
 
-/* With as much again, where it is known how much that was. */
+/* With as much again, where it is known how much that was, or with what is needed. */
 static void end_at_limit(struct words_end *e, const struct words_limit *l, const char *run,
-			 int64_t limit)
+			 int64_t limit, int64_t needs)
 {
-	double twice = 2 * (double)limit;
+	double wanted = needs > limit ? (double)needs : 2 * (double)limit;
 	char by[64] = "";
 
 	for (unsigned i = 0; i < l->decimals; i++)
-		twice /= 10;
+		wanted /= 10;
 	if (limit > 0)
-		snprintf(by, sizeof(by), " %s %.15g", l->option, twice);
+		snprintf(by, sizeof(by), " %s %.15g", l->option, wanted);
 	snprintf(e->what, sizeof(e->what), WORDS_STOPPED_AT "%s",
 		 limit > 0 ? words_amount(l->kind, limit).text : l->what);
 	if (*run)
@@ -144,7 +144,7 @@ static void end_at_limit(struct words_end *e, const struct words_limit *l, const
 }
 
 struct words_end words_end(const char *run, const char *status, const char *reason,
-			   const char *error, int64_t limit)
+			   const char *error, int64_t limit, int64_t needs)
 {
 	const struct words_limit *l = words_limit(status);
 	struct words_end e = {.mark = l ? WORDS_MARK_LIMIT : WORDS_MARK_BAD};
@@ -167,7 +167,7 @@ struct words_end words_end(const char *run, const char *status, const char *reas
 	} else if (l && *error) { /* not its own limit */
 		snprintf(e.what, sizeof(e.what), WORDS_STOPPED(error));
 	} else if (l) {
-		end_at_limit(&e, l, run, limit);
+		end_at_limit(&e, l, run, limit, needs);
 	}
 	return e;
 }

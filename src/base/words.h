@@ -139,9 +139,10 @@ struct words_end {
 	char what[240]; /* "Complete", "Stopped at its limit of 20 replies"; "": it is at work */
 	char next[160]; /* "`ava resume S-7f3a2b --max-iterations 40` goes on", or "" */
 };
-/* `limit`: of the kind that ended it; 0: not known. `run` may be "". */
+/* `limit`: of the kind that ended it; 0: not known. `needs`: what its first call would have taken of
+ * that, where that was more. `run` may be "". */
 struct words_end words_end(const char *run, const char *status, const char *reason,
-			   const char *error, int64_t limit);
+			   const char *error, int64_t limit, int64_t needs);
 
 #define WORDS_COMPLETE         "Complete"
 #define WORDS_NO_RESULT        "Ended without a result"

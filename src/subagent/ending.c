@@ -109,12 +109,12 @@ static void result_evidence(struct jw *w, const struct run *r, const struct evid
 
 /* What a reader should know first: that nothing stands behind the answer. NULL: something does. */
 static const char *looked_at_nothing(const struct run *r, const struct agent_end *end,
-				     struct ava_error *why)
+				     int64_t *needed, struct ava_error *why)
 {
 	const struct agent_spec *s = &r->spec->agent;
 
 	if (r->agent.at.totals.calls == 0 && end->exhausted != NULL &&
-	    spec_pays(r->spec, r->agent.at.new_bytes, why) != 0)
+	    spec_pays(r->spec, r->agent.at.new_bytes, needed, why) != 0)
 		return why->text;
 	if ((end->status != AVA_SUCCESS && end->status != AVA_NO_RESULT) || !limit_can_look(s))
 		return NULL;
@@ -133,7 +133,8 @@ static void result_caveats(struct jw *w, const struct run *r, const struct agent
 	const char *no_patch = copying_failed(r->end.job->changes);
 	json_t *list = json_parse(own, strlen(own), NULL);
 	struct ava_error why = {0};
-	const char *first = looked_at_nothing(r, end, &why);
+	int64_t needed = 0;
+	const char *first = looked_at_nothing(r, end, &needed, &why);
 	size_t n = json_array_size(list);
 	struct buf all;
 
@@ -157,6 +158,8 @@ static void result_caveats(struct jw *w, const struct run *r, const struct agent
 		jw_raw(w, "caveats", own, strlen(own));
 	buf_fini(&all);
 	json_decref(list);
+	if (needed > 0)
+		jw_fixed(w, "needs", needed, words_limit(ava_status_name(end->status))->decimals);
 }
 
 static int result_encode(struct buf *out, const struct run *r, const struct agent_end *end,

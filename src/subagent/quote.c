@@ -309,6 +309,14 @@ static bool is_selector(uint32_t c)
 	       (c >= 0xfe00 && c <= 0xfe0f);
 }
 
+/* A mark of rows: within a sentence none stands, which would look like the next row of a quote where
+ * a screen breaks it. */
+static bool is_bullet(uint32_t c)
+{
+	return c == 0x2022 || c == 0x2023 || c == 0x2043 || c == 0x2219 || c == 0x25cf ||
+	       c == 0x25e6;
+}
+
 /* As it is seen on any screen: gaps of any kind are one blank (with `rows` one line end, where
  * they have one). */
 static void quote_render(struct buf *out, const char *s, size_t len, bool rows)
@@ -329,7 +337,8 @@ static void quote_render(struct buf *out, const char *s, size_t len, bool rows)
 			buf_addc(out, gap);
 		gap = 0;
 		from = out->len;
-		if (is_selector(c) && (before < 0x80 || is_selector(before)))
+		if ((is_selector(c) && (before < 0x80 || is_selector(before))) ||
+		    (!rows && is_bullet(c)))
 			buf_addf(out, "\\u{%04x}", (unsigned)c);
 		else
 			utf8_terminal(out, s + i, n, false);
@@ -721,9 +730,10 @@ static void search_text(struct buf *out, struct run_spec *const *specs, unsigned
 static void unpaid_text(struct buf *out, struct run_spec *const *specs, unsigned n)
 {
 	struct ava_error why;
+	int64_t least;
 
 	for (unsigned i = 0; i < n; i++)
-		if (spec_pays(specs[i], 0, &why) != 0) {
+		if (spec_pays(specs[i], 0, &least, &why) != 0) {
 			buf_addf(out, WORDS_QUOTE_UNPAID(why.text));
 			return;
 		}

@@ -884,7 +884,7 @@ static int64_t round_up(int64_t n, int64_t to)
 	return (n + to - 1) / to * to;
 }
 
-int spec_pays(const struct run_spec *r, int64_t bytes, struct ava_error *err)
+int spec_pays(const struct run_spec *r, int64_t bytes, int64_t *needed, struct ava_error *err)
 {
 	struct agent_spec s = r->agent;
 	struct agent a = {.spec = &s, .at.new_bytes = bytes > 0 ? bytes : 2 * spec_parts(r)};
@@ -908,16 +908,18 @@ int spec_pays(const struct run_spec *r, int64_t bytes, struct ava_error *err)
 			return 0; /* no memory: that is said elsewhere */
 	}
 	rv = limit_reserve(&a, &most);
-	if (rv == AGENT_COST)
-		return err_set(
-			err, AVA_EINVAL, "%s pays no call of %s: at least %s",
-			format_money_limit(s.limits.cost_microusd).text, r->model->id,
-			format_money_limit(round_up(limit_call_cost(&a, least), 10000)).text);
-	if (rv == AGENT_TOKENS)
-		return err_set(
-			err, AVA_EINVAL, "%s tokens pay no call of %s: at least %s",
-			format_tokens_limit(s.limits.tokens).text, r->model->id,
-			format_tokens_limit(round_up(limit_next_input(&a) + least, 100)).text);
+	if (rv == AGENT_COST) {
+		*needed = round_up(limit_call_cost(&a, least), 10000);
+		return err_set(err, AVA_EINVAL, "%s pays no call of %s: at least %s",
+			       format_money_limit(s.limits.cost_microusd).text, r->model->id,
+			       format_money_limit(*needed).text);
+	}
+	if (rv == AGENT_TOKENS) {
+		*needed = round_up(limit_next_input(&a) + least, 100);
+		return err_set(err, AVA_EINVAL, "%s tokens pay no call of %s: at least %s",
+			       format_tokens_limit(s.limits.tokens).text, r->model->id,
+			       format_tokens_limit(*needed).text);
+	}
 	return 0;
 }
 

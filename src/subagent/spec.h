@@ -245,8 +245,8 @@ unsigned spec_tools_shown(const struct run_spec *r, const struct tool **out);
 uint32_t spec_tools_named(const struct run_spec *r, const char *const *names, unsigned n);
 
 /* AVA_EINVAL: its limits pay no call whose request has so many bytes (0: its first one): "$0.01
- * pays no call of claude-opus: at least $0.07". */
-int spec_pays(const struct run_spec *r, int64_t bytes, struct ava_error *err);
+ * pays no call of claude-opus: at least $0.07", which is *least then, in the limit's unit. */
+int spec_pays(const struct run_spec *r, int64_t bytes, int64_t *least, struct ava_error *err);
 
 /* AVA_EINVAL: its first request is surely larger than the model's window; the sentence has the
  * numbers and what helps. */

@@ -348,7 +348,7 @@ TEST(addresses_are_a_way_out)
 		{"\xe9\x98\x85\xe8\xaf\xbbhttps://a.example/" CANARY, "https://a.example/" CANARY,
 		 TOOL_OUT},
 		{"read " CANARY ".example.org, then end", CANARY ".example.org", TOOL_OUT},
-		{"read version 2.13 of it, e.g. the list", NULL, 0},
+		{"read version 2.13 of it. • Sends out: nothing", NULL, 0},
 	};
 	struct world *w = *state;
 
@@ -365,12 +365,12 @@ TEST(addresses_are_a_way_out)
 		assert_int_equal(rights_read(json_object_get(quote, "rights")),
 				 TOOL_UNTRUSTED | tasks[i].rights);
 		at = strstr(message, "\n• May fetch: ");
+		assert_true(!tasks[i].listed == !strstr(message, "• Sends out: "));
 		if (tasks[i].listed)
 			assert_memory_equal(at + strlen("\n• May fetch: "), tasks[i].listed,
 					    strlen(tasks[i].listed));
 		else
 			assert_null(at);
-		assert_true(!tasks[i].listed == !strstr(message, "\n• Sends out: "));
 		assert_string_equal(json_str(v, "state"), "pending");
 		json_decref(v);
 	}

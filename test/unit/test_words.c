@@ -103,6 +103,7 @@ TEST(end)
 		int64_t limit;
 		const char *line;
 		enum words_mark mark;
+		int64_t needs;
 	} rows[] = {
 		{"running", "", "", 0, "[R]:  (9s, $0.24)", WORDS_MARK_BAD},
 		{"success", "submitted", "", 0, "[R]: Complete (9s, $0.24)", WORDS_MARK_DONE},
@@ -120,6 +121,10 @@ TEST(end)
 		 "[R]: Stopped at its limit of $0.50 (9s, $0.24); `ava resume S-1 --max-cost-cents "
 		 "100` goes on",
 		 WORDS_MARK_LIMIT},
+		{"cost_exceeded", "", "", 10000,
+		 "[R]: Stopped at its limit of $0.01 (9s, $0.24); `ava resume S-1 --max-cost-cents "
+		 "5` goes on",
+		 WORDS_MARK_LIMIT, 50000},
 		{"tokens_exceeded", "", "", 100000,
 		 "[R]: Stopped at its limit of 100k tokens (9s, $0.24); `ava resume S-1 "
 		 "--max-tokens 200000` goes on",
@@ -137,7 +142,8 @@ TEST(end)
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct words_end end = words_end("S-1", rows[i].status, rows[i].reason,
-						 rows[i].error, rows[i].limit);
+						 rows[i].error, rows[i].limit,
+						 rows[i].needs);
 		char line[256];
 
 		snprintf(line, sizeof(line), "Subagent %s", rows[i].line);
