@@ -74,6 +74,14 @@ static bool tool_meant(const char *tool, const char *word)
 	return false;
 }
 
+bool change_finds(const struct run_spec *s, const char *word)
+{
+	for (unsigned i = 0; i < s->agent.ntools; i++)
+		if (!(s->tools[i]->flags & TOOL_ENDS) && tool_meant(s->tools[i]->name, word))
+			return true;
+	return false;
+}
+
 static int no_such_tool(const struct run_spec *s, const char *word, struct ava_error *err)
 {
 	char names[256] = "";

@@ -14,6 +14,8 @@ struct core;
  * or NULL. AVA_EINVAL with a sentence for what cannot be, AVA_ENOMEM. */
 int change_spec(struct run_spec **out, const struct run_spec *quoted, const struct change *c,
 		const struct spec_group *g, struct core *core, struct ava_error *err);
+/* It has the tool that a person means by this word, and can do without it. */
+bool change_finds(const struct run_spec *s, const char *word);
 /* All that differs is less: a yes to the quote covers it. */
 bool change_lowers(const struct run_spec *quoted, const struct run_spec *changed);
 bool group_lowers(const struct spec_group *a, const struct spec_group *b);

@@ -431,6 +431,7 @@ static struct proposal *answered_before(struct proposal *p, bool yes, const stru
 
 struct changed_group {
 	struct run_spec *const *quoted;
+	unsigned n;
 	struct change each;
 	struct core *core;
 };
@@ -439,8 +440,20 @@ static int changed_member(void *user, size_t i, struct spec_group *g, struct run
 			  struct ava_error *err)
 {
 	struct changed_group *c = user;
+	struct change change = c->each;
 
-	return change_spec(out, c->quoted[i], &c->each, g, c->core, err);
+	/* What it has not is left out of another one. */
+	change.nwithout = 0;
+	for (unsigned k = 0; k < c->each.nwithout; k++) {
+		const char *word = c->each.without[k];
+		bool others = false;
+
+		for (unsigned j = 0; j < c->n; j++)
+			others = others || (j != i && change_finds(c->quoted[j], word));
+		if (!others || change_finds(c->quoted[i], word))
+			memcpy(change.without[change.nwithout++], word, sizeof(change.without[0]));
+	}
+	return change_spec(out, c->quoted[i], &change, g, c->core, err);
 }
 
 /* Cost and time are those of all runs together; whatever else is wanted, of each. */
@@ -448,7 +461,7 @@ static int change_group(struct run_spec *const *quoted, unsigned n, const struct
 			const char *id, struct core *core, struct run_spec **out,
 			struct ava_error *err)
 {
-	struct changed_group c = {quoted, *change, core};
+	struct changed_group c = {quoted, n, *change, core};
 	struct spec_group g = quoted[0]->group;
 	size_t at;
 

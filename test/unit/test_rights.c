@@ -252,7 +252,10 @@ TEST(chain)
 	snprintf(id, sizeof(id), "%s", json_get_str(v, "proposal_id"));
 	json_decref(v);
 	refused(confirm(id, "yes", 400), SAYS);
-	r = confirm(id, "no", 200);
+	/* A tool that one of them has is left out of that one; the prompt says that it can be. */
+	refused(confirm(id, "yes, without run_bash", 400), "no tool run_bash");
+	r = confirm(id, "yes, without web_search", 200);
+	assert_string_equal(json_get_str(r, "state"), "confirmed");
 	json_decref(r);
 }
 
