@@ -742,7 +742,7 @@ int proposal_open(struct proposal *p, const char *confirm, struct asker *a, stru
 		err_set(err, rv, "out of memory");
 	else if (!asks && confirm)
 		rv = proposal_unasked(p->specs, p->n, err);
-	/* What the settings say of money says nothing of this, nor of words that nobody has seen. */
+	/* What the settings say of money says nothing of this, nor of words that nobody saw. */
 	asks |= spec_asks_all_three(p->specs, p->n);
 	for (unsigned i = 0; i < p->n; i++)
 		asks |= p->specs[i]->given & p->specs[i]->rights & TOOL_OUT;

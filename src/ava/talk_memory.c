@@ -276,9 +276,8 @@ static bool begins_here(const char *said, const char *at)
 #define ALSO                                                                                       \
 	"yes|no|ja|nein|oui|non|sí|si|ok|okay|oh|well|sorry|actually|forget that|forget "         \
 	"it|vergiss das"
-#define COULD_YOU                                                                                  \
-	"could you|can you|would you|will you|kannst du|könntest du|peux-tu|puedes|puoi"
-#define COURTESY COULD_YOU "|please|hey|hi|ava|and|also|now|bitte"
+#define COULD_YOU "could you|can you|would you|will you|kannst du|könntest du|peux-tu|puedes|puoi"
+#define COURTESY  COULD_YOU "|please|hey|hi|ava|and|also|now|bitte"
 #define REMEMBER                                                                                   \
 	"remember that|remember|note that|note|keep in mind that|keep in mind|don't forget that|"  \
 	"don't forget|do not forget that|do not forget|merke dir|merk dir|vergiss nicht|"          \
@@ -418,13 +417,13 @@ static bool any_of(const char *said, size_t len, const char *words)
 }
 
 #define FORGET "forget|vergiss|vergesse|oublie|oubliez|olvida|dimentica|vergeet"
-#define ERASE                                                                                      \
-	"delete|erase|remove|lösche|lösch|efface|supprime|borra|elimina|cancella|forget about"
+#define ERASE  "delete|erase|remove|lösche|lösch|efface|supprime|borra|elimina|cancella"
 #define NOTHING                                                                                    \
-	"it|about it|es|nothing|not|no|none|never|nichts|nicht|nie|kein|rien|pas|nada|niente|non|niet"
+	"it|about "                                                                                \
+	"it|es|nothing|not|no|none|never|nichts|nicht|nie|kein|rien|pas|nada|niente|non|niet"
 #define MEMORY                                                                                     \
 	"your memory|your memories|the memory|the memories|memory|memories|remember|you noted|"    \
-	"you know|about me|erinnerung|erinnerungen|erinnerst|gemerkt|mémoire|souviens|souvenirs|"  \
+	"you know|about me|erinnerung|erinnerungen|erinnerst|gemerkt|mémoire|souviens|souvenirs|" \
 	"memoria|recuerdas|recuerdos|ricordi"
 
 /* A sentence of theirs tells her to, and not whether, when or that somebody forgets. Files are

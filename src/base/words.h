@@ -139,8 +139,8 @@ struct words_end {
 	char what[240]; /* "Complete", "Stopped at its limit of 20 replies"; "": it is at work */
 	char next[160]; /* "`ava resume S-7f3a2b --max-iterations 40` goes on", or "" */
 };
-/* `limit`: of the kind that ended it; 0: not known. `needs`: what its first call would have taken of
- * that, where that was more. `run` may be "". */
+/* `limit`: of the kind that ended it; 0: not known. `needs`: what its first call would have taken
+ * of that, where that was more. `run` may be "". */
 struct words_end words_end(const char *run, const char *status, const char *reason,
 			   const char *error, int64_t limit, int64_t needs);
 
@@ -221,9 +221,9 @@ struct format words_minutes(int least, int most); /* "~1 minute", "~5-10 minutes
 #define WORDS_QUOTE_FETCH_NOT(n)        "\n• May not fetch: %zu more addresses of its task", n
 #define WORDS_QUOTE_FETCH_SENDS                                                                    \
 	"\n• Sends out: these addresses, as a model that has seen what is yours wrote them"
-#define WORDS_QUOTE_TASK                "\n• Task:"
-#define WORDS_QUOTE_TASK_OF(n)          "\n• Task %u:", n
-#define WORDS_QUOTE_ROW                 "\n  | "
+#define WORDS_QUOTE_TASK       "\n• Task:"
+#define WORDS_QUOTE_TASK_OF(n) "\n• Task %u:", n
+#define WORDS_QUOTE_ROW        "\n  | "
 #define WORDS_QUOTE_MORE(before, n, id)                                                            \
 	"%s(and %s more characters: `ava proposals %s`)", before, n, id
 #define WORDS_QUOTE_UNSHOWN        "\n• Not shown here: "

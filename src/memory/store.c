@@ -763,13 +763,14 @@ static int do_write(struct store *store, struct memory_op *op)
 	return rv == 0 && op->outcome == MEMORY_ADDED ? add_near(store, op) : rv;
 }
 
+/* The words of a question, if any, begin with the text of the row; its id may stand behind. */
 static int remove_one(struct store *store, struct memory_op *op, const char *id)
 {
 	int64_t seq = 0;
 	int rv = NUMBER(store, &seq, 0,
-			/* The words of a question begin with it; its id may stand behind. */
 			"SELECT CASE WHEN ?3 = '' OR (instr(lower(?3), lower(text)) = 1 "
-			"AND length(?3) <= length(text) + 24) THEN seq ELSE -1 END FROM memory WHERE user = ?1 AND id = ?2",
+			"AND length(?3) <= length(text) + 24) THEN seq ELSE -1 END FROM memory "
+			"WHERE user = ?1 AND id = ?2",
 			"ttt", op->row.user, id, op->words);
 
 	if (rv == 0 && seq < 0)

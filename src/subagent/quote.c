@@ -309,8 +309,8 @@ static bool is_selector(uint32_t c)
 	       (c >= 0xfe00 && c <= 0xfe0f);
 }
 
-/* A mark of rows: within a sentence none stands, which would look like the next row of a quote where
- * a screen breaks it. */
+/* A mark of rows: within a sentence none stands, which would look like the next row of a quote
+ * where a screen breaks it. */
 static bool is_bullet(uint32_t c)
 {
 	return c == 0x2022 || c == 0x2023 || c == 0x2043 || c == 0x2219 || c == 0x25cf ||

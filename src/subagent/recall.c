@@ -211,8 +211,8 @@ static int told_each(size_t k, const char *text, size_t len, bool is_error, void
 	return is_error ? 0 : t->each(false, text, len, t->user);
 }
 
-/* Of a task of a model that has seen what is the person's, and of one that was not shown whole, what
- * the quote listed. */
+/* Of a task of a model that has seen what is the person's, and of one that was not shown whole,
+ * what the quote listed. */
 static int told_task(const struct run_spec *s,
 		     int (*each)(bool person, const char *text, size_t len, void *user), void *user)
 {

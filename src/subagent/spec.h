@@ -59,8 +59,8 @@ struct op_spawn {
 	SPAWN_OPTIONS(X)
 	const char *session_id, *request_id, *user_id, *origin;
 	const char *confirm; /* a policy (base/settings.h); NULL: the setting's */
-	/* Rights (subagent/rights.h) that what it is told brings with it; TOOL_OUT: a model that has
-	 * seen what is the person's wrote it. */
+	/* Rights (subagent/rights.h) that what it is told brings with it; TOOL_OUT: a model that
+	 * has seen what is the person's wrote it. */
 	unsigned given;
 	const struct spec_group *group; /* NULL: it runs alone */
 	const char *resume;             /* NULL, or an ended run to go on from, at resume_call */

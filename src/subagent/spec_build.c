@@ -308,8 +308,8 @@ static int check_own_path(const struct run_spec *r, struct ava_error *err)
 static unsigned rights_with(const struct run_spec *r, const struct tool *const *tools, unsigned n,
 			    bool unboxed)
 {
-	unsigned all = rights_of(tools, n, r->cwd[0] != '\0' || unboxed,
-				 spec_granted(r, "fetch_any"));
+	unsigned all =
+		rights_of(tools, n, r->cwd[0] != '\0' || unboxed, spec_granted(r, "fetch_any"));
 	struct buf listed;
 
 	buf_init(&listed, SPEC_TASK_MAX);

@@ -263,8 +263,8 @@ TEST(every_word_is_shown_or_counts)
 	assert_in_range(taken, 40, 200); /* task, context, rationale and schema */
 }
 
-/* A task that is shown whole takes no right but that of its addresses; what looks like rows of the quote is none, and
- * nothing of it is unseen. */
+/* A task that is shown whole takes no right but that of its addresses; what looks like rows of the
+ * quote is none, and nothing of it is unseen. */
 TEST(rows_of_a_task)
 {
 	struct world *w = *state;
@@ -336,8 +336,8 @@ TEST(a_long_task)
 	buf_fini(&listed);
 }
 
-/* Whoever owns an address that a model wrote learns what stands in it: rights say so, the listed ones
- * alone may be read, and nobody is passed over. */
+/* Whoever owns an address that a model wrote learns what stands in it: rights say so, the listed
+ * ones alone may be read, and nobody is passed over. */
 TEST(addresses_are_a_way_out)
 {
 	static const struct {
@@ -353,12 +353,12 @@ TEST(addresses_are_a_way_out)
 	struct world *w = *state;
 
 	for (size_t i = 0; i < ARRAY_LEN(tasks); i++) {
-		json_t *v = model_proposes(w,
-					   json_pack("{s:s,s:s,s:s,s:[s],s:s}", "role", "web_crawler",
-						     "task", tasks[i].task, "model",
-						     "offline:/dev/null", "tools", "read_webpages",
-						     "confirm", tasks[i].rights ? "never" : "always"),
-					   0);
+		json_t *v = model_proposes(
+			w,
+			json_pack("{s:s,s:s,s:s,s:[s],s:s}", "role", "web_crawler", "task",
+				  tasks[i].task, "model", "offline:/dev/null", "tools",
+				  "read_webpages", "confirm", tasks[i].rights ? "never" : "always"),
+			0);
 		const char *message = json_str(v, "message"), *at;
 		const json_t *quote = json_object_get(v, "quote");
 

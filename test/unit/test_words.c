@@ -142,8 +142,7 @@ TEST(end)
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct words_end end = words_end("S-1", rows[i].status, rows[i].reason,
-						 rows[i].error, rows[i].limit,
-						 rows[i].needs);
+						 rows[i].error, rows[i].limit, rows[i].needs);
 		char line[256];
 
 		snprintf(line, sizeof(line), "Subagent %s", rows[i].line);
@@ -164,6 +163,8 @@ TEST(result)
 	      WORDS_PROPOSES(2, "S-1"));
 	shows("S-1: Complete; Cancelled", WORDS_RESULT_OF("S-1", WORDS_COMPLETE, &end));
 	shows("Ended without a result", WORDS_NO_RESULT);
+	shows("\n• Sends out: these addresses, as a model that has seen what is yours wrote them",
+	      WORDS_QUOTE_FETCH_SENDS);
 	shows("S-1 has ended: complete", WORDS_HAS_ENDED("S-1", words_status("success")));
 	shows("Stopped at its limit of time after 1 reply, without a result.",
 	      WORDS_LIMIT_SUMMARY("time", words_amount(WORDS_LIMIT_REPLIES, 1).text));
