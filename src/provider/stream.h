@@ -97,7 +97,7 @@ void stream_tools(struct stream *s, const struct tool *const *tools, unsigned n)
  * `tokens` by half is broken off. */
 void stream_asked(struct stream *s, int64_t bytes, int64_t tokens);
 /* How long what still comes may take: little behind the end mark, some behind the reason of the
- * end; -1: the reply is under way. */
+ * end; 0: it repeats itself, and each further byte would be paid; -1: the reply is under way. */
 int64_t stream_rest_ms(const struct stream *s);
 /* Bytes of text, thinking and arguments that have come. */
 int64_t stream_written(const struct stream *s);

@@ -89,6 +89,8 @@ void stream_asked(struct stream *s, int64_t bytes, int64_t tokens)
 
 int64_t stream_rest_ms(const struct stream *s)
 {
+	if (s->broken_off)
+		return 0;
 	if (s->done)
 		return 1000;
 	return s->reply != NULL && s->reply->stop[0] != 0 ? 10000 : -1;

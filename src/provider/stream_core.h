@@ -119,6 +119,7 @@ struct stream {
 	int code;                  /* < 0: hopeless */
 	uint8_t mode, nfirst, end; /* stream_mode; bytes of `first`; body_end */
 	bool done;                 /* the end mark arrived */
+	bool broken_off;           /* by us: it repeats itself */
 	bool ending;               /* nothing more comes: half an event is no fault */
 	bool progress;             /* during one feed */
 	char first[7];             /* bytes that decide the mode */

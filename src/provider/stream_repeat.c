@@ -77,5 +77,5 @@ void stream_repeat(struct stream *s, struct part *p)
 		p->text.len = (size_t)(at + 1 - text);
 	p->text.data[p->text.len] = 0;
 	stream_stop(s->reply, "repeated");
-	s->done = true;
+	s->done = s->broken_off = true;
 }

@@ -573,7 +573,7 @@ static bool on_data(struct http_call *c, const char *s, size_t n)
 		w->began = true;
 		w->on_began(w);
 	}
-	if (rv < 0) {
+	if (rv < 0 || stream_rest_ms(w->stream) == 0) {
 		finish(w, 0, NULL, true);
 		return false;
 	}

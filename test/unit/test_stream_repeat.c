@@ -92,7 +92,7 @@ static void check(size_t k, bool thinking)
 
 	feed(s, k, cases[k].before, thinking);
 	buf_adds(&want, cases[k].before);
-	for (; fed < cases[k].times && stream_rest_ms(s) != 1000; fed++) {
+	for (; fed < cases[k].times && stream_rest_ms(s) != 0; fed++) {
 		snprintf(more, sizeof(more), cases[k].again, fed);
 		feed(s, k, more, thinking);
 		if (fed == 0 || !cases[k].cut)
