@@ -224,29 +224,34 @@ static int refuse(scmp_filter_ctx f, int call, unsigned n, struct scmp_arg_cmp c
 }
 
 /* Files that give whoever runs them another's rights stay in the work folder behind the command:
- * no mode may have such a bit. Where `flags` counts, only what makes a file has a mode. */
+ * no mode may have such a bit. Where `flags` counts, only what makes a file has a mode. To chmod a
+ * file of set-group-ID is what a folder of a shared project is, which git, cp and tar make; no
+ * filter tells the two apart, so that a mode with that bit alone changes nothing, and no error
+ * is said: POSIX lets a system ignore it. mkdir ignores both by itself. */
 #define FCHMODAT2 452 /* of all machines; older headers do not know it */
 
 static const struct mode_call {
 	int call;
 	unsigned mode, flags; /* arguments; flags 0: none */
+	int group;            /* what is answered to set-group-ID alone */
 } mode_calls[] = {
-	{CALL(chmod), 1, 0},   {CALL(fchmod), 1, 0}, {CALL(fchmodat), 2, 0},
-	{FCHMODAT2, 2, 0},     {CALL(creat), 1, 0},  {CALL(mkdir), 1, 0},
-	{CALL(mkdirat), 2, 0}, {CALL(open), 2, 1},   {CALL(openat), 3, 2},
+	{CALL(chmod), 1, 0, 0},      {CALL(fchmod), 1, 0, 0},    {CALL(fchmodat), 2, 0, 0},
+	{FCHMODAT2, 2, 0, 0},        {CALL(creat), 1, 0, EPERM}, {CALL(open), 2, 1, EPERM},
+	{CALL(openat), 3, 2, EPERM},
 };
 
-static int refuse_modes(scmp_filter_ctx f, const struct mode_call *c, uint64_t bit)
+static int refuse_modes(scmp_filter_ctx f, const struct mode_call *c, int error, uint64_t mask,
+			uint64_t bits)
 {
 	static const uint64_t makes[] = {O_CREAT, O_TMPFILE & ~(uint64_t)O_DIRECTORY};
-	struct scmp_arg_cmp cmp[] = {SCMP_CMP64(c->mode, SCMP_CMP_MASKED_EQ, bit, bit),
+	struct scmp_arg_cmp cmp[] = {SCMP_CMP64(c->mode, SCMP_CMP_MASKED_EQ, mask, bits),
 				     SCMP_CMP64(c->flags, SCMP_CMP_MASKED_EQ, 0, 0)};
 	int rv = 0;
 
 	for (size_t i = 0; rv == 0 && i < (c->flags > 0 ? ARRAY_LEN(makes) : 1); i++) {
 		cmp[1].datum_a = cmp[1].datum_b = makes[i];
-		rv = seccomp_rule_add_array(f, SCMP_ACT_ERRNO(EPERM), c->call, c->flags > 0 ? 2 : 1,
-					    cmp);
+		rv = seccomp_rule_add_array(f, SCMP_ACT_ERRNO((unsigned)error), c->call,
+					    c->flags > 0 ? 2 : 1, cmp);
 	}
 	return rv == -EDOM ? 0 : rv;
 }
@@ -283,8 +288,10 @@ static void set_seccomp(bool network)
 			rv = refuse(f, CALL(clone), 1, SCMP_A0_64(SCMP_CMP_MASKED_EQ, bit, bit));
 	}
 	for (size_t i = 0; rv == 0 && i < ARRAY_LEN(mode_calls); i++) {
-		rv = refuse_modes(f, &mode_calls[i], S_ISUID);
-		rv = rv ? rv : refuse_modes(f, &mode_calls[i], S_ISGID);
+		const struct mode_call *c = &mode_calls[i];
+
+		rv = refuse_modes(f, c, EPERM, S_ISUID, S_ISUID);
+		rv = rv ? rv : refuse_modes(f, c, c->group, S_ISUID | S_ISGID, S_ISGID);
 	}
 	/* Theirs stand in memory, which no filter reads; clone and openat are taken then. */
 	for (size_t i = 0; rv == 0 && i < ARRAY_LEN(unread); i++)
