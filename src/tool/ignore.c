@@ -26,9 +26,10 @@
 
 #define WILD_STEPS 100000u
 
-/* Of a walk: what it begins with, and what each entry adds. */
+/* Of a walk: what it begins with, and what each entry adds, which is three times what the largest
+ * templates of rules in use need for a long path. */
 #define IGNORE_STEPS       5000000u
-#define IGNORE_STEPS_ENTRY 1000u
+#define IGNORE_STEPS_ENTRY 20000u
 
 struct wild {
 	const char *begin, *pe, *te; /* pattern, its end, the text's end */
@@ -36,8 +37,14 @@ struct wild {
 	/* What stands behind the last star, where that is tried, and the same of the last one
 	 * that may take slashes. NULL: none. */
 	const char *star, *star_at, *deep, *deep_at;
-	bool none; /* the deep one is tried as no folder at all, yet */
+	bool none;       /* the deep one is tried as no folder at all, yet */
+	uint64_t *steps; /* left */
 };
+
+static void wild_used(const struct wild *w, size_t bytes)
+{
+	*w->steps -= MIN(*w->steps, bytes);
+}
 
 /* ---- classes */
 
@@ -124,6 +131,7 @@ static bool class_match(const struct wild *w, const char **p, unsigned char c)
 		at++;
 	}
 	do { /* a ']' that comes first is a member */
+		wild_used(w, *at == '[' ? (size_t)(w->pe - at) / 8 + 1 : 1); /* looks for its end */
 		if (at >= w->pe || !class_member(&at, w->pe, c, &m))
 			return false;
 		at++;
@@ -200,8 +208,11 @@ static bool wild_one(const struct wild *w, const char **p, const char *t)
 static bool wild_run(const char *pattern, size_t pattern_len, const char *text, size_t text_len,
 		     bool path, uint64_t *steps)
 {
-	struct wild w = {
-		.begin = pattern, .pe = pattern + pattern_len, .te = text + text_len, .path = path};
+	struct wild w = {.begin = pattern,
+			 .pe = pattern + pattern_len,
+			 .te = text + text_len,
+			 .path = path,
+			 .steps = steps};
 	const char *p = pattern, *t = text;
 
 	if (pattern_len > WILD_PATTERN_MAX)

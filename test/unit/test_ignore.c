@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/buf.h"
 #include "base/util.h"
 #include "tool/ignore.h"
 
@@ -193,9 +194,39 @@ TEST(steps)
 	assert_true(ignore_match(ig, "sub/x.o", false));
 	for (int i = 0; i < 100000; i++) /* what others have is never used up */
 		assert_true(ignore_match(ig, "sub/deep/down/some/file/of/a/project.o", false));
+	len = 0;
+	for (int i = 0; i < 30; i++)
+		len += (size_t)sprintf(many + len, "**/*.Client%d/[Gg]enerated\n", i);
+	assert_int_equal(ignore_push(ig, IGNORE_FOLDER, "", many, len), 0);
+	for (int i = 0; i < 10000; i++)
+		assert_false(ignore_match(ig, "sub/deep/down/some/file/of/a/large/project/Of.cs",
+					  false));
 	assert_int_equal(ignore_given_up(ig), 1);
 	ignore_free(ig);
 	free(many);
+}
+
+/* A class costs what it takes to read it. */
+TEST(classes)
+{
+	struct ignore *ig = ignore_new();
+	struct buf rules;
+	char text[201];
+
+	memset(text, 'a', sizeof(text) - 1);
+	text[sizeof(text) - 1] = '\0';
+	buf_init(&rules, 1 << 20);
+	for (int i = 0; i < 4; i++) {
+		buf_adds(&rules, "*[");
+		for (int k = 0; k < 500; k++)
+			buf_adds(&rules, "[:");
+		buf_adds(&rules, "x]\n");
+	}
+	assert_int_equal(ignore_push(ig, IGNORE_FOLDER, "", rules.data, rules.len), 0);
+	assert_false(ignore_match(ig, text, false));
+	assert_int_equal(ignore_given_up(ig), 1);
+	buf_fini(&rules);
+	ignore_free(ig);
 }
 
 /* Rules made to take forever match nothing, soon; what only looked so matches. */
