@@ -48,7 +48,7 @@ json_t *claude_cards(const char *folder, const char *session)
 		if (card && fstatat(dir, file, &st, AT_SYMLINK_NOFOLLOW) == 0)
 			bytes += (size_t)st.st_size;
 		if (card && claude_is_bare(card))
-			card_add_meta(card);
+			card_add_meta(card, NULL);
 		json_object_set_new(cards, names.v[i], card);
 	}
 	free(names.v);

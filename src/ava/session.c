@@ -502,17 +502,20 @@ static int check_say(const struct op_say *say, struct ava_error *err)
 	return 0;
 }
 
-/* A file that a person removed is not begun again in the middle: pi takes one
+/* A file that somebody removed or emptied is not begun again in the middle: pi takes one
  * without its header for empty, and empties it. */
 static int check_there(const struct session *s, struct ava_error *err)
 {
 	struct stat st;
+	int rv;
 
-	if (!s->there || (s->talk && !outbox_empty(&s->talk->run.rec.outbox)) ||
-	    sys->fstatat(s->core->root_fd, s->path, &st, 0) == 0 || errno != ENOENT)
+	if (!s->there || (s->talk && !outbox_empty(&s->talk->run.rec.outbox)))
 		return 0;
-	return err_set(err, AVA_ENOENT,
-		       "the file of session %s was removed: begin a new conversation", s->id);
+	rv = sys->fstatat(s->core->root_fd, s->path, &st, 0);
+	if (rv == 0 ? st.st_size > 0 : errno != ENOENT)
+		return 0;
+	return err_set(err, AVA_ENOENT, "the file of session %s was %s: begin a new conversation",
+		       s->id, rv == 0 ? "emptied" : "removed");
 }
 
 int session_load(struct session *s, struct ava_error *err)

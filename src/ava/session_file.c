@@ -135,14 +135,14 @@ void session_file_show(struct session *s)
 /* An entry of its file as it stands, or as it could be read; false: it is none. */
 static bool session_file_entry(struct jw *w, const char *line, size_t len)
 {
-	json_t *o = json_read_others(line, len, NULL), *same = json_parse(line, len, NULL);
-	bool good = json_is_object(o), stands = good && json_equal(o, same);
+	json_t *plain = json_read_plain(line, len),
+	       *o = plain ? plain : json_read_others(line, len, NULL);
+	bool good = json_is_object(o);
 
 	if (good)
-		jw_raw(w, NULL, line, stands ? len : 0);
-	if (good && !stands)
+		jw_raw(w, NULL, line, plain ? len : 0);
+	if (good && !plain)
 		(void)json_dump(w->out, o);
-	json_decref(same);
 	json_decref(o);
 	return good;
 }
@@ -161,7 +161,7 @@ int session_file_entries(struct verb_work *w, struct ava_error *err)
 	jw_array(&w->answer.w, "entries");
 	while (rv == 0 && more == 1 && (more = jsonl_next(data, len, &at, &line, &n)) != 0) {
 		number++;
-		while (n > 0 && (line[n - 1] == ' ' || line[n - 1] == '\r'))
+		while (n > 0 && strchr(" \t\r", line[n - 1]) && line[n - 1])
 			n--;
 		if (n > 0 && !session_file_entry(&w->answer.w, line, n) && unreadable++ == 0)
 			snprintf(first, sizeof(first), "%s, line %zu", path, number);

@@ -287,7 +287,7 @@ void acp_answer(struct acp_session *s, const struct rpc *m)
 	json_t *words;
 	int rv;
 
-	if (t->asked == 0 || json_integer_value(m->id) != t->asked)
+	if (t->asked == 0 || rpc_number(m->id) != t->asked)
 		return;
 	words = chosen(t, m, waits == NULL);
 	text = json_string_value(words);
@@ -908,8 +908,8 @@ static int take_up(struct acp_session *s, bool again, struct ava_error *err)
 				     "/sessions/%s/unseen?channel=terminal", s->d.id);
 
 	json_array_foreach(past, i, entry) show_entry(s, entry);
-	if (s->d.unreadable > 0)
-		sayf(s, WORDS_UNREADABLE(s->d.unreadable, s->d.unreadable_first));
+	if (s->d.unshown[0])
+		sayf(s, "%s", s->d.unshown);
 	unseen = json_array_get(json_object_get(past, "items"), 0);
 	if (unseen != NULL)
 		s->d.seen = MIN(s->d.seen, (uint64_t)json_get_int(unseen, "lsn", 1) - 1);

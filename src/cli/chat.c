@@ -738,8 +738,8 @@ int chat_show_past(struct chat *c, struct ava_error *err)
 	rv = dialog_past(&c->d, &all, err);
 	if (rv == 0) {
 		show_last(c, all, &ava);
-		if (c->d.unreadable > 0)
-			chat_note(WORDS_UNREADABLE(c->d.unreadable, c->d.unreadable_first));
+		if (c->d.unshown[0])
+			chat_note("%s", c->d.unshown);
 		rv = show_unseen(c, &words, err);
 	}
 	if (rv == 0 && ava != NULL && !words) /* else it is among what was just shown */

@@ -377,43 +377,39 @@ static int run_method(struct request *q, bool notice)
 	}
 }
 
-static void take_line(struct acp *a, const char *line, size_t len)
+/* Of one that is too long nothing is done, and whoever waits for its answer hears why. */
+static void take_line(struct acp *a, const struct buf *line, bool too_long)
 {
 	struct ava_error err = {0};
 	struct request q = {.a = a, .err = &err};
 	struct rpc m;
 	int code;
 
-	if (len == 0 || (len == 1 && line[0] == '\r'))
+	if (line->len == 0 || strspn(line->data, " \t\r") == line->len)
 		return;
-	code = rpc_read(&m, line, len, &err);
+	if (too_long) {
+		rpc_unread(&m, line->data, line->len);
+		code = RPC_INVALID;
+		err_set(&err, AVA_ETOOBIG, "a line of the input is over 4 MB");
+	} else {
+		code = rpc_read(&m, line->data, line->len, &err);
+	}
 	q.method = m.method;
 	q.id = m.id;
 	q.params = m.params;
 	q.s = acp_find(a, json_str(m.params, "sessionId"));
-	if (m.kind == RPC_RESPONSE &&
-	    (code == 0 || code == RPC_PARSE)) /* one that is torn is none */
+	if (m.kind == RPC_RESPONSE) /* one that is torn, or too long, says no */
 		LIST_EACH (&a->sessions, n, tmp)
 			acp_answer(LIST_ENTRY(n, struct acp_session, node), &m);
 	else if (code == 0)
 		code = run_method(&q, m.kind == RPC_NOTICE);
 	if (code != 0 && m.kind == RPC_REQUEST) /* of a broken answer the id is one of ours */
-		acp_send(a, rpc_error(m.method != NULL ? m.id : NULL, code, err.text, NULL));
+		acp_send(a, rpc_error(json_object_get(m.doc, "method") ? m.id : NULL, code,
+				      err.text, NULL));
 	rpc_fini(&m);
 }
 
 /* ---- the loop */
-
-/* Nothing is done of it, and whoever waits for its answer hears why. */
-static void refuse_long(struct acp *a, const struct buf *line)
-{
-	struct rpc m;
-
-	rpc_unread(&m, line->data, line->len);
-	acp_send(a, rpc_error(m.method != NULL ? m.id : NULL, RPC_INVALID,
-			      "a line of the input is over 4 MB", NULL));
-	rpc_fini(&m);
-}
 
 /* `line` is what has come of one. false: the input has ended. */
 static bool read_input(struct acp *a, struct buf *line, bool *too_long)
@@ -425,10 +421,8 @@ static bool read_input(struct acp *a, struct buf *line, bool *too_long)
 	if (n <= 0)
 		return n < 0 && (errno == EINTR || errno == EAGAIN);
 	while ((nl = memchr(at, '\n', (size_t)(data + n - at))) != NULL) {
-		if (rpc_line_add(line, *too_long, at, (size_t)(nl - at)))
-			refuse_long(a, line);
-		else
-			take_line(a, line->data, line->len);
+		*too_long = rpc_line_add(line, *too_long, at, (size_t)(nl - at));
+		take_line(a, line, *too_long);
 		buf_reset(line);
 		*too_long = false;
 		at = nl + 1;

@@ -49,7 +49,7 @@
 #define LAST_LINE_MS  200        /* which is waited for at the most */
 #define CLOCK_BACK_MS 60000      /* no hook is at work so long */
 #define ACTIVITY_MAX  200
-#define GLUED_MAX     64 /* tries for another reply in one line */
+#define GLUED_MAX     64 /* beginnings in one line that nothing whole follows */
 #define SESSIONS_MAX  100000
 #define CARDS_MAX     100000
 
@@ -267,6 +267,7 @@ static const char *find_members(const char *s, const char *end, const char *cons
 
 	memset(values, 0, 3 * sizeof(*values));
 	jscan_init(&w, s, (size_t)(end - s));
+	w.loose = true; /* what its tools were given may be deep */
 	if (jscan_object(&w))
 		while (jscan_key(&w, &key) && jscan_skip(&w, &value))
 			for (int i = 0; i < 3; i++)
@@ -312,7 +313,7 @@ static void add_usage(json_t *card, json_t *replies)
 		int64_t sum = 0;
 
 		json_object_foreach(replies, id, reply) sum =
-			sum_to_max(sum, MAX(json_get_int(reply, members[i].theirs, 0), 0));
+			sum_to_max(sum, MAX(json_get_fixed(reply, members[i].theirs, 0, 0), 0));
 		json_object_set_new(usage, members[i].ours, json_integer(sum));
 	}
 	json_object_set_new(card, "usage", usage);
@@ -328,7 +329,7 @@ static void take_line(const char *line, size_t len, json_t *replies, json_t *car
 
 	if (!memmem(line, len, "\"usage\"", 7))
 		return;
-	for (int tries = 0; tries < GLUED_MAX; tries++) {
+	for (int broken = 0; broken < GLUED_MAX; broken += !after) {
 		line = memmem(line, (size_t)(end - line), "{\"", 2);
 		if (!line)
 			return;
@@ -350,11 +351,12 @@ static void add_transcript(json_t *card, const char *path)
 	char *data = len ? mmap(NULL, len, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;
 	json_t *replies = json_object();
 	const char *line;
+	int more = 1;
 
 	if (fd >= 0)
 		close(fd);
 	if (data != MAP_FAILED) {
-		while (jsonl_next(data, len, &at, &line, &n) == 1) {
+		while (more == 1 && (more = jsonl_next(data, len, &at, &line, &n)) != 0) {
 			if (card_time(card, "startedAt") < 0) {
 				json_t *began = value_of(jscan_member(line, n, "timestamp"));
 
@@ -499,7 +501,7 @@ static void on_start(struct hook *h, const char *agent, const char *type)
 	note_beginning(h, card);
 	if (transcript_of(h, agent, transcript)) {
 		put_str(card, "transcript", transcript);
-		card_add_meta(card);
+		card_add_meta(card, NULL); /* it may be half written yet */
 	}
 	note_place(h, card);
 	card_write(h, card);
@@ -523,6 +525,7 @@ static void on_stop(struct hook *h, const char *agent, const char *type)
 	char path[PATH_MAX];
 	const char *transcript = transcript_of(h, agent, path) ? path : NULL;
 	json_t *card = card_find(h, agent);
+	struct ava_error err = {0};
 
 	/* Claude Code's own forks (a suggestion, a summary) stop under an id of their own, of which
 	 * no start was told, and mostly have neither a type nor a transcript. */
@@ -538,9 +541,11 @@ static void on_stop(struct hook *h, const char *agent, const char *type)
 	add_message(card, json_get_str(h->in, "last_assistant_message"));
 	if (transcript) {
 		put_str(card, "transcript", transcript);
-		card_add_meta(card);
+		card_add_meta(card, &err);
 		add_transcript(card, transcript);
 	}
+	if (err.code != 0)
+		hook_log(h, "%s of %.200s: its .meta.json: %s", h->event, agent, err.text);
 	note_beginning(h, card);
 	card_write(h, card);
 	json_decref(card);
@@ -600,7 +605,8 @@ static void on_idle(struct hook *h, const char *agent, const char *type)
 	buf_adds(&id, *agent ? agent : name);
 	if (!*agent && *team)
 		buf_addf(&id, "@%s", team);
-	card = card || buf_check(&id) != 0 ? card : card_own(h, id.data);
+	if (!card && buf_check(&id) == 0)
+		card = *agent ? card_own(h, agent) : card_find(h, id.data);
 	card = card ? card : card_new(id.data, *type ? type : name);
 	put_str(card, "name", name);
 	put_str(card, "team", team);
@@ -628,7 +634,7 @@ static void on_tool(struct hook *h, const char *agent, const char *type)
 	for (size_t i = 0; i < ARRAY_LEN(telling) && !*about; i++)
 		about = json_str(args, telling[i]);
 	if (!json_object_get(card, "depth"))
-		card_add_meta(card);
+		card_add_meta(card, NULL);
 	if (set_status(h, card, "active")) {
 		buf_init(&line, 4096);
 		buf_adds(&line, json_str(h->in, "tool_name"));

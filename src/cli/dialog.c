@@ -24,6 +24,7 @@
 #include "base/id.h"
 #include "base/settings.h"
 #include "base/util.h"
+#include "base/words.h"
 #include "cli/api.h"
 #include "client/client.h"
 #include "codec/json.h"
@@ -140,12 +141,20 @@ int dialog_past(struct dialog *d, json_t **out, struct ava_error *err)
 	uint64_t newest = 0;
 	size_t i;
 	int rv = api_request(d->c, NULL, &file, err, "/sessions/%s/messages", d->id);
+	int64_t unreadable = json_get_int(file, "unreadable", 0);
 
+	d->unshown[0] = '\0';
+	if (unreadable > 0)
+		snprintf(d->unshown, sizeof(d->unshown),
+			 WORDS_UNREADABLE(unreadable, json_str(file, "unreadable_first")));
+	if (rv == AVA_ETOOBIG) { /* it can go on all the same */
+		snprintf(d->unshown, sizeof(d->unshown), "What was said before is not shown: %s",
+			 err->text);
+		*err = (struct ava_error){0};
+		rv = 0;
+	}
 	if (rv == 0)
 		rv = ask_lsn(d, &newest, err);
-	d->unreadable = json_get_int(file, "unreadable", 0);
-	snprintf(d->unreadable_first, sizeof(d->unreadable_first), "%s",
-		 json_str(file, "unreadable_first"));
 	json_array_foreach(json_object_get(file, "entries"), i, entry)
 	{
 		/* Ids of ours are numbers of the journal, those of pi are any. */

@@ -42,12 +42,11 @@ struct dialog {
 	struct client **c; /* requests go over it (api.h); *borrowed* */
 	bool all;          /* what Ava does and thinks comes as well */
 	char id[64], model[264];
-	char *cwd;          /* owned; the client's, until that of an older one is known and there */
-	bool said;          /* something: the conversation is on disk */
-	bool busy;          /* Ava is at work, as far as is known */
-	uint64_t seen;      /* following begins behind this lsn */
-	int64_t unreadable; /* lines of its file, as dialog_past found it */
-	char unreadable_first[600];   /* "FILE, line N" */
+	char *cwd;         /* owned; the client's, until that of an older one is known and there */
+	bool said;         /* something: the conversation is on disk */
+	bool busy;         /* Ava is at work, as far as is known */
+	uint64_t seen;     /* following begins behind this lsn */
+	char unshown[900]; /* a sentence about what dialog_past left out; "": nothing */
 	uint64_t acknowledged;        /* lsn */
 	uint64_t last;                /* of what has come */
 	struct client *stream;        /* NULL: lost, or not open */

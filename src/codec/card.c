@@ -159,7 +159,7 @@ int64_t card_time(const json_t *card, const char *key)
 	return clock_parse_iso(s, strlen(s));
 }
 
-void card_add_meta(json_t *card)
+void card_add_meta(json_t *card, struct ava_error *err)
 {
 	static const char *const texts[] = {"description", "parentAgentId", "model"};
 	const char *transcript = json_str(card, "transcript");
@@ -171,7 +171,7 @@ void card_add_meta(json_t *card)
 		return;
 	snprintf(path, sizeof(path), "%.*s.meta.json", (int)(n - 6), transcript);
 	if (sys_read_file(AT_FDCWD, path, CARD_MAX, &text, &len, NULL) == 0)
-		meta = json_read_others(text, len, NULL);
+		meta = json_read_others(text, len, err);
 	free(text);
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
 		if (*json_str(meta, texts[i]))

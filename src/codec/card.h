@@ -29,8 +29,9 @@ json_t *card_read_object(int dir, const char *name, struct ava_error *err);
 /* "startedAt": ms since 1970; -1: not there. agent-spy.sh writes whole seconds. */
 int64_t card_time(const json_t *card, const char *key);
 /* What agent-ID.meta.json beside its "transcript" says, where that is: who spawned it, how deep,
- * and what for. Claude Code writes it a moment after the agent's start. */
-void card_add_meta(json_t *card);
+ * and what for. Claude Code writes it a moment after the agent's start. `err` is set where it is no
+ * JSON, and left alone else. */
+void card_add_meta(json_t *card, struct ava_error *err);
 /* "process": `pid`, or for 0 the nearest above us that is no shell; as it was where there is none.
  */
 void card_add_process(json_t *card, int64_t pid);

@@ -454,7 +454,7 @@ static json_t *reader_value(struct reader *r, int depth)
 	}
 }
 
-static json_t *reader_run(struct reader *r, enum reading how, const char *s, size_t len)
+static json_t *reader_run(struct reader *r, enum reading how, int depth, const char *s, size_t len)
 {
 	size_t bom = how != READ_OWN && jscan_begins(s, len, "\xef\xbb\xbf") ? 3 : 0;
 	json_t *v;
@@ -463,7 +463,7 @@ static json_t *reader_run(struct reader *r, enum reading how, const char *s, siz
 	jscan_init(&r->w, bom > 0 ? s + bom : s, len - bom);
 	r->w.loose = how != READ_OWN;
 	buf_init(&r->mem, 3 * len + 16); /* each byte may become U+FFFD */
-	v = reader_value(r, how == READ_OTHERS ? JSON_OTHERS_DEPTH : JSON_DEPTH_MAX);
+	v = reader_value(r, depth);
 	if (v != NULL && (jscan_peek(&r->w) != 0 || r->w.at < r->w.end)) {
 		r->w.failed = true;
 		json_decref(v);
@@ -486,7 +486,7 @@ static int reader_line(const char *s, const char *at)
 json_t *json_parse(const char *s, size_t len, struct ava_error *err)
 {
 	struct reader r;
-	json_t *v = reader_run(&r, READ_OWN, s, len);
+	json_t *v = reader_run(&r, READ_OWN, JSON_DEPTH_MAX, s, len);
 	json_error_t why;
 
 	if (v != NULL)
@@ -510,7 +510,7 @@ static json_t *read_others(enum reading how, const char *s, size_t len, struct a
 	int line;
 
 	s = s != NULL ? s : ""; /* of an empty buffer */
-	v = reader_run(&r, how, s, len);
+	v = reader_run(&r, how, how == READ_OTHERS ? JSON_OTHERS_DEPTH : JSON_DEPTH_MAX, s, len);
 	if (v != NULL)
 		return v;
 	line = reader_line(s, r.w.at);
@@ -529,6 +529,13 @@ static json_t *read_others(enum reading how, const char *s, size_t len, struct a
 json_t *json_read_others(const char *s, size_t len, struct ava_error *err)
 {
 	return read_others(READ_OTHERS, s, len, err);
+}
+
+json_t *json_read_plain(const char *s, size_t len)
+{
+	struct reader r;
+
+	return reader_run(&r, READ_OWN, JSON_OTHERS_DEPTH, s, len);
 }
 
 /* A string, from its quote on. Behind it; NULL: it does not end. */

@@ -65,6 +65,9 @@ json_t *json_parse(const char *s, size_t len, struct ava_error *err);
  * to be counted and told by the caller. */
 #define JSON_OTHERS_DEPTH (JSON_DEPTH_MAX - 8)
 json_t *json_read_others(const char *s, size_t len, struct ava_error *err);
+/* The same where nothing has to be put right, so that every reader of JSON reads the same of the
+ * text as it stands; else, and maybe though nothing has to be, NULL. */
+json_t *json_read_plain(const char *s, size_t len);
 /* The same, but for depth and doubled keys, of what a model wrote: also in a fence or a tag, with
  * brackets behind it that close nothing, with line ends and backslashes in strings as they stand,
  * with 'quotes', True, False and None, with a comma before a bracket. Nothing is added that is not

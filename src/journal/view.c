@@ -596,7 +596,7 @@ static int line_start(int fd, uint64_t end, uint64_t most, uint64_t *start)
 	return rv;
 }
 
-static int read_line(int fd, uint64_t start, size_t len, char **line)
+static int read_piece(int fd, uint64_t start, size_t len, char **line)
 {
 	*line = malloc(len + 1);
 	if (*line == NULL) {
@@ -625,7 +625,7 @@ int entry_last_line(int fd, uint64_t size, char **line, size_t *len)
 	if (line_start(fd, size, LINE_MAX_BYTES, &start) != 0)
 		return -1;
 	*len = (size_t)(size - start);
-	return read_line(fd, start, *len, line);
+	return read_piece(fd, start, *len, line);
 }
 
 /* The text that stands for the parent: null, or "id" as it is in the line, whatever else that says:
@@ -663,7 +663,7 @@ static int find_parent(int fd, uint64_t size, struct buf *out)
 		if (line_start(fd, end, UINT64_MAX, &start) != 0)
 			return -1;
 		len = end - start > WHOLE_MAX ? CHUNK : (size_t)(end - start);
-		if (read_line(fd, start, len, &line) != 0)
+		if (read_piece(fd, start, len, &line) != 0)
 			return -1;
 		found = take_parent(line, len, len == end - start, out);
 		free(line);
@@ -702,20 +702,6 @@ static int build(int fd, uint64_t size, const char *bytes, size_t len, struct bu
 }
 
 /* ---- doing it again */
-
-static int read_whole(int fd, size_t size, char **data)
-{
-	*data = malloc(size + 1);
-	if (*data == NULL) {
-		errno = ENOMEM;
-		return -1;
-	}
-	if (sys_read_all(fd, *data, size, 0) == 0)
-		return 0;
-	free(*data);
-	*data = NULL;
-	return -1;
-}
 
 /* Its line, without its end, is data[*at .. *at + *len). */
 static bool find_entry(const char *data, size_t size, const char *id, size_t *at, size_t *len)
@@ -765,7 +751,7 @@ static int place_again(int fd, size_t size, const void *bytes, size_t len, const
 	char *data;
 	int rv = 1;
 
-	if (read_whole(fd, size, &data) != 0)
+	if (read_piece(fd, 0, size, &data) != 0)
 		return -1;
 	if (find_entry(data, size, id, at, &its_len)) {
 		rv = buf_add(out, data + *at, MIN(its_len + 1, size - *at)) == 0 ? 1 : -1;

@@ -297,6 +297,11 @@ def test_torn_answer():
     check("an answer that is torn ends the turn", e.until(n)["result"]["stopReason"] == "end_turn"
           and "please answer yes or no" in e.said() and "Spawning" not in e.said(), e.said())
     ava("reject", daemon("/proposals")["proposals"][0]["proposal_id"])
+    e = Editor(answer=lambda r: None)
+    n = asks(e, e.new(), FIND)
+    e.write('{"jsonrpc":"2.0","id":"%d","result":{"x":"%s"}}\n' % (e.asked[0]["id"], "y" * (5 << 20)))
+    check("so does one that is too long, also under its id as a text", e.until(n)["result"]["stopReason"] == "end_turn", e.said())
+    ava("reject", daemon("/proposals")["proposals"][0]["proposal_id"])
 
 
 def test_rights():

@@ -170,6 +170,14 @@ def transcripts():
     c = card(s, "c9")
     check("each reply that can be found counts, also behind 256 MB", c["usage"]["output"] == 7 * 5, c)
     check("and it began at the first time that is told", c["startedAt"] == "2026-11-23T10:00:01.000Z", c)
+    deep, many = json.loads('{"a":' * 99 + "1" + "}" * 99), [{"k": {"z": i}} for i in range(99)]
+    whole = [json.dumps(reply(i, used, block=block)) for i, block in enumerate(["text"] * 99 + [many, deep])]
+    write(base + "y.jsonl", reply(200, used | {"output_tokens": 5.0}))
+    with open(base + "y.jsonl", "a") as f:
+        f.write("".join(whole[:99]) + "\n" + whole[99][:-150] + whole[98].replace("98", "201") + "\n" + whole[100])
+    hook(event("SubagentStop", s, agent="c8", agent_transcript_path=base + "y.jsonl"))
+    c = card(s, "c8")
+    check("many in a line, one behind a broken one, one of reals, a deep one, the last one without its end", c["usage"]["output"] == 102 * 5, c)
     hook(event("SubagentStart", s, agent="c2"))
     write(f"{CLAUDE}/projects/p/{s}/subagents/agent-c2.jsonl", reply(1, used))
     write(f"{CLAUDE}/projects/p/{s}/subagents/agent-c2.meta.json", {"description": "x", "parentAgentId": "c1", "spawnDepth": 3})
@@ -328,6 +336,9 @@ def moved():
     c = card(t, "m1")
     check("an agent goes with its session", (c["status"], c["startedAt"], c["lastMessage"]) == ("stopped", began, "done") and
           cards(s) == ["m2.json"], (c, cards(s)))
+    hook(event("SubagentStart", s, agent="mate@blue"))
+    hook(event("TeammateIdle", t, agent=None, teammate_name="mate", team_name="blue"))
+    check("a teammate that idles, too", card(t, "mate@blue")["status"] == "idle" and cards(s) == ["m2.json"], cards(s))
     hook(event("SubagentStop", t, agent="m2", agent_type=""))
     check("by its process, too, with its transcript", card(t, "m2")["status"] == "stopped" and cards(s) == [] and
           f"/{s}/" in card(t, "m2")["transcript"], card(t, "m2"))

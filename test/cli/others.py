@@ -101,6 +101,24 @@ def sessions():
               now.startswith(was) and json.loads(new[0])["parentId"] == parent, parent, new[0][:200])
 
 
+    path, sid, data, last = talk()
+    write(path, b"")
+    p = ava("chat", "-c", sid, input="hello\n", cwd=T + "/project")
+    check("nothing is acknowledged that an emptied file would not get", p.returncode != 0 and "was emptied: begin a new" in p.stderr, p.stdout, p.stderr)
+    with open(write(path, data), "ab") as f:
+        for _ in range(7):
+            f.write(entry(last, "x" * (10 << 20)))
+    p = ava("chat", "-c", sid, input="hello\n", cwd=T + "/project")
+    check("a conversation too long to be shown goes on", p.returncode == 0 and "is not shown: the daemon's answer is over" in p.stdout + p.stderr
+          and last_entry(path)["message"]["role"] == "assistant", p.stdout[-600:], p.stderr)
+
+
+def last_entry(path):
+    with open(path, "rb") as f:
+        f.seek(-20000, 2)
+        return json.loads(f.read().splitlines()[-1])
+
+
 def load(line):
     """As JavaScript reads a line."""
     try:
@@ -158,6 +176,8 @@ def messages():
             check(f"{program}: one that is too long, {name}, is refused under its id", m and m["error"]["code"] == -32600, m)
         m = b.ask('{"jsonrpc":"2.0","id":80,%s}\n' % (CALL[program] % ""), 80)
         check(f"{program}: and the next is answered", m and "result" in m, m)
+        m = b.ask(' \t\n{"jsonrpc":"2.0","id":81,"method":5}\n', 81)
+        check(f"{program}: one whose method is no text is refused under its id, a blank line is none", m and m["error"]["code"] == -32600, m)
         b.end()
 
 
@@ -181,6 +201,10 @@ def claude():
     event = {"session_id": S, "cwd": "/src", "hook_event_name": "SubagentStart", "agent_id": "a1", "agent_type": "Explore",
              "transcript_path": f"{CLAUDE}/projects/p/{S}.jsonl"}
     subprocess.run([AVA, "hook"], input=b"\xef\xbb\xbf" + json.dumps(event).encode(), check=True)
+    write(base + ".meta.json", '{"descr')
+    subprocess.run([AVA, "hook"], input=json.dumps(event | {"hook_event_name": "SubagentStop"}).encode(), check=True)
+    with open(CLAUDE + "/agent-activity/hook.log") as f:
+        check("what is no JSON beside a transcript is told at the stop", "a1: its .meta.json: line 1" in f.read())
     cards = until(lambda: json.loads(request("GET", f"/api/sessions/{S}/agents")[1]))
     check("an event with a BOM makes a card, which has what stands in half an emoji's file",
           cards and (cards[0].get("parentAgentId"), cards[0].get("depth")) == ("c0", 2), cards)
