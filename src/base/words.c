@@ -62,38 +62,21 @@ const char *words_mark(enum words_mark mark, bool utf8)
 	return utf8 ? marks[mark] : "";
 }
 
-static const char *const openings[] = {"Subagent [", "Proceed?"};
-
-static bool has_mark(const char *line)
-{
-	for (size_t i = 0; i < ARRAY_LEN(marks); i++) {
-		size_t n = 1; /* its first character: what it is drawn with may be left out */
-
-		while (((unsigned char)marks[i][n] & 0xc0) == 0x80)
-			n++;
-		if (strncmp(line, marks[i], n) == 0)
-			return true;
-	}
-	return false;
-}
-
 bool words_imitates(const char *line)
 {
-	for (size_t i = 0; i < ARRAY_LEN(openings); i++)
-		if (strncmp(line, openings[i], strlen(openings[i])) == 0)
-			return true;
-	return has_mark(line);
-}
+	static const char *const openings[] = {"Subagent", "Proceed"};
 
-bool words_imitates_plain(const char *line)
-{
 	for (size_t i = 0; i < ARRAY_LEN(openings); i++) {
-		size_t n = strcspn(openings[i], " ?");
+		size_t n = strlen(openings[i]);
 
 		if (strncmp(line, openings[i], n) == 0 && (line[n] == ' ' || line[n] == '\0'))
 			return true;
 	}
-	return has_mark(line);
+	/* The first character of a mark: what it is drawn with may be left out. */
+	for (size_t i = 0; i < ARRAY_LEN(marks); i++)
+		if (strncmp(line, marks[i], strcspn(marks[i], " \xef")) == 0)
+			return true;
+	return false;
 }
 
 struct format words_amount(enum words_limit_kind kind, int64_t n)

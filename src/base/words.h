@@ -59,11 +59,10 @@ enum words_mark {
 	WORDS_MARK_STOP, /* it was asked for */
 };
 const char *words_mark(enum words_mark mark, bool utf8);
-/* A line begins as one that the runtime says: with a mark, as the end of a run, or as the question
- * of a quote. Where a model says it, it is shown behind WORDS_BAR, with which no line of the
- * runtime's begins; format_imitates looks at it as a person does. */
+/* A line, whose punctuation is blanks, begins as one that the runtime says: with a mark, as the end
+ * of a run, or as the question of a quote. Where a model says it, it is shown behind WORDS_BAR,
+ * with which no line of the runtime's begins; format_barred looks at it as a person does. */
 bool words_imitates(const char *line);
-bool words_imitates_plain(const char *line); /* of one whose punctuation is blanks */
 #define WORDS_BAR "│ "
 
 #define WORDS_S(n)     ((n) == 1 ? "" : "s")

@@ -76,14 +76,6 @@ int64_t format_not_found(const json_t *result, int64_t *all)
 	return json_get_int(evidence, "citations_failed", 0);
 }
 
-bool format_imitates(const char *line, size_t len)
-{
-	char seen[64];
-
-	utf8_seen(seen, sizeof(seen), line, len);
-	return words_imitates(seen);
-}
-
 /* An entity of HTML, which Markdown shows as its character. */
 static bool is_entity(const char *s, size_t len)
 {
@@ -136,23 +128,16 @@ bool format_line_tells(const char *line, size_t len)
 	return look_at(seen, line, len) != BEGINNING_COMES;
 }
 
-static bool barred(const char *line, size_t len)
-{
-	char seen[SEEN_MAX];
-
-	return look_at(seen, line, len) == BEGINNING_HIDDEN || words_imitates_plain(seen) ||
-	       format_imitates(line, len);
-}
-
 void format_barred(struct buf *out, const char *text, size_t len, bool begun)
 {
+	char seen[SEEN_MAX];
 	size_t n;
 
 	for (; len > 0; text += n, len -= n, begun = false) {
 		const char *end = memchr(text, '\n', len);
 
 		n = end != NULL ? (size_t)(end - text) : len;
-		if (!begun && barred(text, n))
+		if (!begun && (look_at(seen, text, n) == BEGINNING_HIDDEN || words_imitates(seen)))
 			buf_adds(out, WORDS_BAR);
 		n += end != NULL;
 		(void)utf8_terminal(out, text, n, true);

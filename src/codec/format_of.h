@@ -25,11 +25,9 @@ struct words_end format_end_of(const json_t *end, const json_t *run);
 /* Citations that were not found where they were said to be; of *all. */
 int64_t format_not_found(const json_t *result, int64_t *all);
 
-/* words_imitates, of a line of a model's as it looks. */
-bool format_imitates(const char *line, size_t len);
-/* A model's text, fit to be shown (utf8_terminal): each of its lines that imitates stands behind
- * WORDS_BAR, also one that does so in whatever shows Markdown. `begun`: its first line goes on one
- * that was shown. */
+/* A model's text, fit to be shown (utf8_terminal): each of its lines that imitates as it looks
+ * (words_imitates) stands behind WORDS_BAR, also one that does so in whatever shows Markdown.
+ * `begun`: its first line goes on one that was shown. */
 void format_barred(struct buf *out, const char *text, size_t len, bool begun);
 /* So much of a line has come that whether it imitates is known. */
 bool format_line_tells(const char *line, size_t len);

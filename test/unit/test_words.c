@@ -87,13 +87,13 @@ TEST(marks)
 		assert_string_equal(words_mark((enum words_mark)i, false), "");
 		assert_true(words_imitates(marks[i]));
 	}
-	assert_true(words_imitates("Proceed? [Yes/No]"));
-	assert_false(words_imitates("Proceed"));
+	assert_true(words_imitates("⚠ X"));
+	assert_true(words_imitates("Proceed  Yes No"));
 	assert_false(words_imitates("It is ✅"));
 	assert_false(words_imitates(""));
-	assert_true(words_imitates_plain("Subagent X"));
-	assert_true(words_imitates_plain("Proceed"));
-	assert_false(words_imitates_plain("Subagents X"));
+	assert_true(words_imitates("Subagent X"));
+	assert_true(words_imitates("Proceed"));
+	assert_false(words_imitates("Subagents X"));
 }
 
 TEST(end)
