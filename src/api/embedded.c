@@ -306,12 +306,6 @@ static int give_line(struct embedded_cursor *cur, const struct op_event *e,
 	return 1;
 }
 
-static void pass(struct embedded_cursor *cur, uint64_t lsn)
-{
-	if (cur->last == AVA_NOW || lsn > cur->last)
-		cur->last = lsn;
-}
-
 static int embedded_cursor_next(struct backend_cursor *c, struct backend_item *item,
 				struct ava_error *err)
 {
@@ -340,8 +334,8 @@ static int embedded_cursor_next(struct backend_cursor *c, struct backend_item *i
 		wanted = is_wanted(cur, &e);
 		if (wanted)
 			rv = give_line(cur, &e, item, err);
-		if (rv == 1)
-			pass(cur, lsn);
+		if (rv == 1 && (cur->last == AVA_NOW || lsn > cur->last))
+			cur->last = lsn;
 		if (wanted)
 			return rv;
 	}

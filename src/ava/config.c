@@ -407,8 +407,7 @@ static void take_aliases(struct reading *r, const struct yaml_node *n, struct ro
 		if (!alias_good(text_of(r, v, 64)))
 			wrong(r, v->line,
 			      "%s is no alias: letters, digits, \".\", \"_\" and \"-\", a letter "
-			      "or "
-			      "digit first, not \"offline\"",
+			      "or digit first, not \"offline\"",
 			      yaml_shown(v));
 		add_word(r, v, row->aliases, sizeof(row->aliases));
 	}

@@ -399,8 +399,7 @@ static void dropped(int rv, void *user)
 {
 	if (rv != 0)
 		core_log(user,
-			 "what was settled of notices was not written (%s): they may be told "
-			 "again",
+			 "what was settled of notices was not written (%s): they may be told again",
 			 ava_strerror(rv));
 }
 

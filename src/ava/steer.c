@@ -225,8 +225,7 @@ static int go_on_with(struct run *r, const char *name, bool person, struct ava_e
 	int rv = person ? model_resolve(name, &m, NULL, err)
 			: err_set(err, AVA_EDENIED,
 				  "another model is the person's to choose: they answer with "
-				  "/steer %s "
-				  "go on with MODEL",
+				  "/steer %s go on with MODEL",
 				  r->id.text);
 
 	if (rv == 0)
@@ -328,8 +327,7 @@ static int steer(struct core *c, const struct op_steer *o, struct steering *s,
 	if (o->call_id && *o->call_id && (!q || strcmp(q->call_id, o->call_id) != 0))
 		return err_set(
 			err, AVA_ENOENT,
-			"run %s does not ask %.15s (any more): `ava status %s` shows what it "
-			"asks",
+			"run %s does not ask %.15s (any more): `ava status %s` shows what it asks",
 			s->run, o->call_id, s->run);
 	if (q && q->quota) {
 		int rv = answer_quota(r, q, o, &w, s, err);

@@ -110,19 +110,14 @@ static size_t both_at(const char *at)
 	return 0;
 }
 
-/* "yes, all three" is of the rights of one run (subagent/rights.h), whatever else waits. */
-static bool is_of_rights(const char *at)
-{
-	return word_at(at, "all three") || word_at(at, "alle drei");
-}
-
 static size_t all_at(const char *at)
 {
 	static const char *const said[] = {"all of them", "all", "alle"};
 	static const char *const other[] = {"all right", "all good", "all great", "all fine",
 					    "all set",   "all cool", "all well"};
 
-	if (is_of_rights(at))
+	/* "yes, all three" is of the rights of one run (subagent/rights.h), whatever else waits. */
+	if (word_at(at, "all three") || word_at(at, "alle drei"))
 		return 0;
 	for (size_t i = 0; i < ARRAY_LEN(other); i++)
 		if (word_at(at, other[i]))
@@ -638,9 +633,8 @@ static void doubt(struct talk *t, const struct waits *w)
 	else
 		talk_note(t, "",
 			  NOTICE_UNDONE
-			  "%s asks the person something, and it is not clear "
-			  "that the words answer that. Ask what is meant; \"yes, %s\" or \"no, "
-			  "%s\" answers it.",
+			  "%s asks the person something, and it is not clear that the words answer "
+			  "that. Ask what is meant; \"yes, %s\" or \"no, %s\" answers it.",
 			  run, run, run);
 }
 

@@ -12,11 +12,6 @@
 #include "codec/json.h"
 #include "codec/patch.h"
 
-static const char *files_word(const json_t *patch)
-{
-	return json_get_int(patch, "files", 0) == 1 ? "file" : "files";
-}
-
 static void changes_lines(FILE *f, const json_t *patch)
 {
 	int64_t files = json_get_int(patch, "files", 0), more;
@@ -38,8 +33,9 @@ static void changes_lines(FILE *f, const json_t *patch)
 	}
 	if (files > (int64_t)json_array_size(list))
 		fprintf(f, "  and %" PRId64 " more\n", files - (int64_t)json_array_size(list));
-	fprintf(f, "  %" PRId64 " %s, +%" PRId64 " -%" PRId64 "\n", files, files_word(patch),
-		json_get_int(patch, "added", 0), json_get_int(patch, "removed", 0));
+	fprintf(f, "  %" PRId64 " %s, +%" PRId64 " -%" PRId64 "\n", files,
+		files == 1 ? "file" : "files", json_get_int(patch, "added", 0),
+		json_get_int(patch, "removed", 0));
 	list = json_object_get(patch, "left_out");
 	json_array_foreach(list, i, one)
 	{

@@ -610,9 +610,7 @@ static int steer(struct client **c, const char *run, const char *text)
 		code = cli_fail(&err);
 	else if (w.late && w.outcome[0] == '\0')
 		code = cli_error(CLI_WAITED,
-				 "%s has not read it yet; it will, unless it ends "
-				 "before",
-				 run);
+				 "%s has not read it yet; it will, unless it ends before", run);
 	else
 		code = tell(run, reply,
 			    w.outcome[0] != '\0' ? w.outcome : json_str(reply, "outcome"));

@@ -269,13 +269,6 @@ static int write_spares(struct apply *a, struct ava_error *err)
 	return rv;
 }
 
-/* Also those that a process left which was killed. */
-static void remove_spares(const struct apply *a)
-{
-	for (size_t i = 0; i < a->patch.n; i++)
-		(void)below_remove(a->fd, a->targets[i].f->path, a->targets[i].spare, NULL);
-}
-
 static int put_all(struct apply *a, struct ava_error *err)
 {
 	size_t done = 0;
@@ -338,7 +331,9 @@ static int write_all(struct apply *a, struct ava_error *err)
 	rv = write_spares(a, err);
 	if (rv == 0)
 		rv = put_all(a, err);
-	remove_spares(a);
+	/* Also those that a process left which was killed. */
+	for (size_t i = 0; i < a->patch.n; i++)
+		(void)below_remove(a->fd, a->targets[i].f->path, a->targets[i].spare, NULL);
 	sigprocmask(SIG_SETMASK, &was, NULL);
 	return rv;
 }

@@ -605,13 +605,6 @@ void chat_interrupt(struct chat *c)
 
 /* ---- on a terminal */
 
-static void greet(const struct chat *c)
-{
-	if (c->d.said)
-		return;
-	chat_note("Ava (%s). /help lists commands, Ctrl-D leaves.", c->d.model);
-}
-
 static int take_line(struct chat *c, const char *text)
 {
 	struct ava_error err = {0};
@@ -637,7 +630,8 @@ static int talk(struct chat *c, struct line *l)
 	const char *text;
 	int rv = 1;
 
-	greet(c);
+	if (!c->d.said)
+		chat_note("Ava (%s). /help lists commands, Ctrl-D leaves.", c->d.model);
 	while (rv == 1) {
 		rv = line_read(l, PROMPT, &text, &err);
 		if (rv == 1 && take_line(c, text) != 0)

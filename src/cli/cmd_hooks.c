@@ -263,8 +263,7 @@ static int status(const struct settings_file *f)
 			puts("disableAllHooks is true there: Claude Code calls none of them.");
 		if (spy)
 			puts("agent-spy.sh stands there as well and writes the same cards: take "
-			     "its "
-			     "lines out of the file.");
+			     "its lines out of the file.");
 	}
 	json_decref(told);
 	return all ? CLI_DONE : CLI_FAILED;
@@ -299,6 +298,5 @@ const struct command cmd_hooks = COMMAND(
 	"Adds `ava hook` to the hooks of Claude Code's settings.json, takes it out again, or says "
 	"how it is. Nothing else in that file changes; what it was before the first change is kept "
 	"beside it as settings.json.before-ava. Sessions of Claude Code that are open take it up "
-	"when they "
-	"begin anew.",
+	"when they begin anew.",
 	OPTIONS(hooks_opts), hooks_run);

@@ -157,12 +157,6 @@ static int keep_event(struct logprint *p, const struct ava_log_event *e, struct 
 	return 0;
 }
 
-static int logprint_event(struct logprint *p, const struct ava_log_event *e, struct ava_error *err)
-{
-	logprint_clear(p);
-	return p->reverse ? keep_event(p, e, err) : print_event(p, e, err);
-}
-
 static int logprint_end(struct logprint *p, struct ava_error *err)
 {
 	struct ava_error one;
@@ -346,7 +340,8 @@ static int show_event(struct logprint *p, const struct ava_log_event *e, struct 
 
 	if (p->cursor != NULL && logcursor_has(p->cursor, e->lsn))
 		return 0;
-	rv = logprint_event(p, e, err);
+	logprint_clear(p);
+	rv = p->reverse ? keep_event(p, e, err) : print_event(p, e, err);
 	if (p->cursor != NULL && (rv == 0 || rv == AVA_ECORRUPT))
 		logcursor_add(p->cursor, e->lsn, e->time_ms);
 	p->over = p->run && o.follow && strcmp(e->type, "SubagentComplete") == 0;

@@ -962,8 +962,7 @@ const struct command cmd_export =
 	COMMAND("export", "S-id", 1, 1, "print a run as one JSON object, to be sent elsewhere",
 		"Its catalog rows, events, messages, result and the text of its artifacts. Keys "
 		"and\n"
-		"known secrets were taken out when they were written; what the run read is in "
-		"it.\n"
+		"known secrets were taken out when they were written; what the run read is in it.\n"
 		"`jq -c .events[] FILE` gives the lines of its log, for `ava logs --file`.\n",
 		.run = export_run);
 const struct command cmd_prune =

@@ -703,12 +703,9 @@ const struct command cmd_resume =
 
 const struct command cmd_run = COMMAND(
 	"run", "TASK", 0, 1, "give a task to a subagent: quote, yes or no, updates, result",
-	"TASK \"-\" reads it from standard input. The subagent may read the current "
-	"folder.\n"
-	"The quote is shown and one line is read as the answer, in plain words: yes, no, "
-	"\"yes,\n"
-	"but max 20 cents\" (runs with less), \"use haiku\" or \"10 minutes\" (is quoted "
-	"again).\n"
+	"TASK \"-\" reads it from standard input. The subagent may read the current folder.\n"
+	"The quote is shown and one line is read as the answer, in plain words: yes, no, \"yes,\n"
+	"but max 20 cents\" (runs with less), \"use haiku\" or \"10 minutes\" (is quoted again).\n"
 	"Anything but a yes starts nothing (exit 4). Ctrl-C cancels the run.\n"
 	"A run that can see what is yours, reads what strangers wrote and can send data out needs "
 	"a\nyes that says so (\"yes, all three\"); with --yes, --grant all_three says it.\n"

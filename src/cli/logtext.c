@@ -299,8 +299,7 @@ static const struct {
 			  "[ user={@userId}][ session={@sessionId}][: {task}]"},
 	{"SubagentComplete",
 	 "SubagentComplete {subagentId} status={status}[ reason={stopReason|reason}][ by={by}][ "
-	 "origin={origin}]"
-	 "[ cost={totals.costCents|cost} tokens={totals.tokens|n}][: {summary}]"},
+	 "origin={origin}][ cost={totals.costCents|cost} tokens={totals.tokens|n}][: {summary}]"},
 	{"InferStart", "InferStart {model}[ {callId}]"},
 	{"InferEnd", "InferEnd {callId} ([{tokens.input|n} in, {tokens.output|n} out]"
 		     "[, {~costCents|cost}][, {~duration|ms}][, {stopReason}])"

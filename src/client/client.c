@@ -678,17 +678,13 @@ static int take(struct client *c, struct http_reader *r, struct ava_error *err)
 	return 1;
 }
 
-static bool good_head(const struct http_reader *r)
-{
-	return r->state != HTTP_READER_HEAD && r->status / 100 == 2;
-}
-
 /* Read until the answer is done, or the sink stops, or, with `head`, a good answer has
  * begun. *got: bytes have come. */
 static int receive(struct client *c, struct http_reader *r, bool head, bool *got,
 		   struct ava_error *err)
 {
-	while (r->state != HTTP_READER_DONE && !(head && good_head(r))) {
+	while (r->state != HTTP_READER_DONE &&
+	       !(head && r->state != HTTP_READER_HEAD && r->status / 100 == 2)) {
 		int rv = take(c, r, err);
 
 		if (rv == 1)

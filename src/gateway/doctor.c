@@ -367,8 +367,7 @@ static void check_sandbox(struct doctor *d)
 	if (d->config.settings.sandbox_required == 0)
 		check(d, "sandbox", false,
 		      "NOT REQUIRED: sandbox.required is 0, so where it cannot be made, commands "
-		      "of "
-		      "runs start with your own rights%s: set it to 1",
+		      "of runs start with your own rights%s: set it to 1",
 		      d->sandbox.code != 0 ? ", AND HERE IT CANNOT BE MADE" : "");
 	if (d->sandbox.code != 0)
 		check(d, "sandbox", false,
@@ -443,17 +442,15 @@ static void check_search(struct doctor *d)
 			check(d, "search", !usable,
 			      "no search service is configured, so there is no web_search, and a "
 			      "SearXNG answers at %s: the line `web.searxng: %s` in config.yaml "
-			      "makes "
-			      "it web_search, if it is yours",
+			      "makes it web_search, if it is yours",
 			      d->probes[i].base_url, d->probes[i].base_url);
 			return;
 		}
 	check(d, "search", name || !usable, name ? "web_search asks %s" : "%s",
 	      name ? name
 		   : "no search service is configured, so there is no web_search: set web.searxng "
-		     "in "
-		     "config.yaml (doc/CONFIG.md; a SearXNG needs no account), or BRAVE_API_KEY or "
-		     "TAVILY_API_KEY in the file env beside it");
+		     "in config.yaml (doc/CONFIG.md; a SearXNG needs no account), or BRAVE_API_KEY "
+		     "or TAVILY_API_KEY in the file env beside it");
 }
 
 /* How the door is the daemon knows. */

@@ -242,11 +242,6 @@ static int sync_view(struct helper *h, struct view *v)
 	return rv == 1 ? sync_around(h, v) : rv;
 }
 
-static bool is_long(const struct view *v)
-{
-	return v->use == VIEW_APPENDED && v->noted > v->synced + 4 * PIECE;
-}
-
 /* syncfs also tells of errors in files that are not ours; then each of ours is
  * asked. */
 static int sync_views(struct helper *h, const struct round *r)
@@ -254,7 +249,8 @@ static int sync_views(struct helper *h, const struct round *r)
 	bool each = r->ndirty <= VIEW_KEPT;
 
 	for (struct view *v = r->all; v != NULL && !each; v = v->all_next)
-		if (v->syncing && is_long(v) && sync_view(h, v) != 0)
+		if (v->syncing && v->use == VIEW_APPENDED && v->noted > v->synced + 4 * PIECE &&
+		    sync_view(h, v) != 0)
 			return -1;
 	each = each || sys->syncfs(h->rootfd) != 0;
 	for (struct view *v = r->all; v != NULL; v = v->all_next) {

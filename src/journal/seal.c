@@ -87,11 +87,6 @@ static struct file *file_get(struct sealer *s, const char *path)
 	return f;
 }
 
-static bool is_day(const char *path)
-{
-	return strncmp(path, "logs/ava/", 9) == 0;
-}
-
 static int add_crc(struct file *f, uint32_t crc)
 {
 	if (f->ncrcs == CRCS_MAX || !ARRAY_ROOM(f->crcs, f->cap, f->ncrcs + 1))
@@ -315,7 +310,7 @@ static int do_days(struct sealer *s, struct ava_error *err)
 	while (rv == 0 && (f = strmap_next(&s->files, &at)) != NULL) {
 		bool found = false;
 
-		if (!is_day(f->path) || f->round == s->round)
+		if (strncmp(f->path, "logs/ava/", 9) != 0 || f->round == s->round)
 			continue;
 		rv = file_read(s, f, NULL, &found, err);
 		if (rv == 0 && f->size > f->sealed)

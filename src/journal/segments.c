@@ -338,14 +338,9 @@ void log_fini(struct log *l)
 	l->buf = NULL;
 }
 
-static size_t round_up(size_t n)
-{
-	return (n + WAL_PAGE - 1) / WAL_PAGE * WAL_PAGE;
-}
-
 static int write_pages(struct log *l)
 {
-	size_t end = round_up(l->used + WAL_GAP);
+	size_t end = (l->used + WAL_GAP + WAL_PAGE - 1) / WAL_PAGE * WAL_PAGE;
 
 	assert(end <= l->cap && l->at + end <= l->pool->bytes);
 	memset(l->buf + l->used, 0, end - l->used);

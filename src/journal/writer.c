@@ -74,17 +74,6 @@ void writer_judge(struct writer *w)
 #define HOLD_FIRST_MS 100
 #define HOLD_LAST_MS  2000
 
-static int apply_init(struct apply *a, int rootfd, size_t fd_cache)
-{
-	*a = (struct apply){0};
-	return view_set_init(&a->views, rootfd, fd_cache);
-}
-
-static void apply_fini(struct apply *a)
-{
-	view_set_fini(&a->views);
-}
-
 static void hold(struct apply *a, struct view *v, int error)
 {
 	v->error = error;
@@ -550,7 +539,8 @@ int writer_init(struct writer *w, int rootfd, size_t fd_cache, struct segments *
 	rv = log_init(&w->log, pool, good, lsn);
 	if (rv != 0)
 		return rv;
-	rv = apply_init(&w->apply, rootfd, fd_cache);
+	w->apply = (struct apply){0};
+	rv = view_set_init(&w->apply.views, rootfd, fd_cache);
 	if (rv != 0) {
 		log_fini(&w->log);
 		return rv;
@@ -567,7 +557,7 @@ int writer_init(struct writer *w, int rootfd, size_t fd_cache, struct segments *
 void writer_fini(struct writer *w)
 {
 	assert(!w->started);
-	apply_fini(&w->apply);
+	view_set_fini(&w->apply.views);
 	log_fini(&w->log);
 	pthread_cond_destroy(&w->ready);
 	pthread_cond_destroy(&w->work);

@@ -251,14 +251,6 @@ static void sock_rest(struct http_client *c, struct http_sock *s)
 		sock_free(c, s);
 }
 
-/* libcurl cannot go on with it for want of memory; it ends in the next turn. */
-static void call_no_memory(struct http_call_impl *im)
-{
-	im->fault = FAULT_MEMORY;
-	im->phase_at = im->total_at = 0;
-	timer_arm(im);
-}
-
 static int socket_cb(CURL *easy, curl_socket_t fd, int what, void *user, void *socket_user)
 {
 	struct http_multi *m = user;
@@ -287,8 +279,12 @@ static int socket_cb(CURL *easy, curl_socket_t fd, int what, void *user, void *s
 	}
 	/* An error returned here would end every other call as well. */
 	curl_easy_getinfo(easy, CURLINFO_PRIVATE, (char **)&im);
-	if (im)
-		call_no_memory(im);
+	/* libcurl cannot go on with it for want of memory; it ends in the next turn. */
+	if (im) {
+		im->fault = FAULT_MEMORY;
+		im->phase_at = im->total_at = 0;
+		timer_arm(im);
+	}
 	return 0;
 }
 
@@ -589,14 +585,6 @@ static void known_learn(struct http_call_impl *im)
 		p->known[0] = '\0';
 }
 
-static void known_use(struct http_call_impl *im)
-{
-	struct http_pool *p = im->pool;
-
-	if (!im->resolve && p->known[0] && now_of(p) < p->names_amiss_till)
-		im->resolve = curl_slist_append(NULL, p->known);
-}
-
 int http_call_dial(struct http_call_impl *im, struct http_multi *m)
 {
 	CURL *easy = im->easy;
@@ -613,7 +601,8 @@ int http_call_dial(struct http_call_impl *im, struct http_multi *m)
 	SET(CURLOPT_CLOSESOCKETDATA, im->multi); /* a connection outlives its call */
 	SET(CURLOPT_ERRORBUFFER, im->text);
 	SET(CURLOPT_HTTPHEADER, im->headers);
-	known_use(im);
+	if (!im->resolve && im->pool->known[0] && now_of(im->pool) < im->pool->names_amiss_till)
+		im->resolve = curl_slist_append(NULL, im->pool->known);
 	SET(CURLOPT_RESOLVE, im->resolve);
 	if (im->get)
 		SET(CURLOPT_HTTPGET, 1L);

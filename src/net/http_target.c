@@ -217,8 +217,7 @@ int http_target_init(struct http_target *t, const char *base_url, struct ava_err
 		rv = err_set(err, AVA_ENOMEM, "out of memory");
 	else if (rv != 0)
 		rv = err_set(err, AVA_EINVAL,
-			     "base URL: \"%.100s\" is not an address: write "
-			     "https://host/path",
+			     "base URL: \"%.100s\" is not an address: write https://host/path",
 			     base_url ? base_url : "");
 	else
 		rv = take_apart(t, u, err);

@@ -33,8 +33,7 @@ static const struct charset charsets[] = {
 	{"utf-8", NULL, " utf8 unicode-1-1-utf-8 x-unicode20utf8 ", 1},
 	{"windows-1252", "CP1252",
 	 " iso-8859-1 iso8859-1 iso88591 iso_8859-1 latin1 latin-1 l1 us-ascii ascii cp1252 "
-	 "x-cp1252 "
-	 "ansi_x3.4-1968 ",
+	 "x-cp1252 ansi_x3.4-1968 ",
 	 1},
 	{"utf-16le", "UTF-16LE", " utf-16 utf16 ucs-2 unicode iso-10646-ucs-2 ", 2},
 	{"utf-16be", "UTF-16BE", " ", 2},

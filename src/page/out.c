@@ -244,13 +244,6 @@ static const bool ordinary[256] = {
 	['"'] = true,         ['/'] = true,         ['?'] = true, ['%'] = true,
 };
 
-static void count_word(struct out *o, uint32_t c)
-{
-	/* Chinese and Japanese have no blanks: a sign is a word. */
-	if ((is_wordy(c) && !is_wordy(o->before)) || (c >= 0x3040 && c <= 0x9fff))
-		o->words++;
-}
-
 /* A run of ordinary characters at the start of `s`, in one go. */
 static size_t add_run(struct out *o, const char *s, size_t len)
 {
@@ -294,7 +287,8 @@ void out_text(struct out *o, const char *s, size_t len)
 		if (c < 0x80 && must_escape(o, s + i, len - i))
 			buf_addc(o->to, '\\');
 		buf_add(o->to, s + i, n);
-		count_word(o, c);
+		/* Chinese and Japanese have no blanks: a sign is a word. */
+		o->words += (is_wordy(c) && !is_wordy(o->before)) || (c >= 0x3040 && c <= 0x9fff);
 		o->line = c >= '0' && c <= '9' && o->line != LINE_TEXT ? LINE_DIGITS : LINE_TEXT;
 		/* A `]` of the page is escaped: it closes nothing. */
 		o->before = c == ']' ? '}' : c;

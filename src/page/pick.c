@@ -124,11 +124,6 @@ static bool has_heading(const struct tree *t, uint32_t i, enum tag least)
 	return false;
 }
 
-static bool reads_like_text(const struct tree *t, const struct count *counts, uint32_t i)
-{
-	return counts[i].plain >= LITTLE && counts[i].linked * 3 <= counts[i].plain;
-}
-
 /* Sentences that stand in the element itself, with the links and words in bold among them. */
 static bool is_paragraph(const struct tree *t, const struct count *counts, uint32_t up)
 {
@@ -155,7 +150,8 @@ static void leave_others(struct tree *t, const struct count *counts, uint32_t up
 			continue;
 		if (inlines && !tag_is_block(tag) && tag != TAG_TD && tag != TAG_TH)
 			continue;
-		if (!title && !(generous && reads_like_text(t, counts, i)))
+		if (!title && !(generous && counts[i].plain >= LITTLE &&
+				counts[i].linked * 3 <= counts[i].plain))
 			t->nodes[i].marks |= MARK_LEFT_OUT;
 	}
 }

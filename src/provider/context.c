@@ -107,13 +107,6 @@ static struct said_call *add_call(struct conversation *c)
 	return k;
 }
 
-static void add_text(struct said_line *l, struct slice text)
-{
-	if (l->texts++ == 0)
-		l->text = text;
-	l->last = text;
-}
-
 /* Those of the last assistant message stand at the end. */
 static void add_result(struct conversation *c, struct slice id, struct slice text, bool is_error)
 {
@@ -154,8 +147,11 @@ static int read_blocks(struct conversation *c, struct slice raw)
 	l->item = r.item;
 	l->role = r.role;
 	while (rv == 1 && (rv = wire_block(&r, &b)) == 1) {
-		if (b.type == WIRE_TEXT)
-			add_text(l, b.text);
+		if (b.type == WIRE_TEXT) {
+			if (l->texts++ == 0)
+				l->text = b.text;
+			l->last = b.text;
+		}
 		if (b.type == WIRE_TOOL_RESULT)
 			add_result(c, b.id, b.text, b.is_error);
 		if (b.type != WIRE_TOOL_USE)

@@ -142,11 +142,6 @@ const struct model_row *models_builtin(size_t i)
 
 /* ---- finding */
 
-static bool is_alias_of_openrouter(const struct model_row *row)
-{
-	return row->context == 0;
-}
-
 /* `list` holds `word` between blanks. */
 static bool has_word(const char *list, const char *word)
 {
@@ -160,8 +155,8 @@ static bool has_word(const char *list, const char *word)
 
 static const struct model_row *exact(const char *id)
 {
-	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-		if (!is_alias_of_openrouter(&rows[i]) && strcmp(rows[i].id, id) == 0)
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) /* without a context: an alias of OpenRouter */
+		if (rows[i].context != 0 && strcmp(rows[i].id, id) == 0)
 			return &rows[i];
 	return NULL;
 }
@@ -717,14 +712,6 @@ static int set_usable(struct model *out, const char *id, struct ava_error *err)
 
 /* ---- aliases and the default */
 
-/* The key, or for local the address, that a service was chosen for. */
-static const char *variable_of(const struct provider *p)
-{
-	if (p->needs_key)
-		return p->key_name;
-	return keys_get(p->url_name) ? p->url_name : "providers.local.base_url";
-}
-
 bool model_lacks(char *text, size_t size)
 {
 	bool lacks = false;
@@ -771,7 +758,10 @@ static int set_alias(struct model *out, const char *alias, struct ava_error *err
 		 service_of(id) == p ? "and " : "as config.yaml says");
 	if (service_of(id) == p)
 		snprintf(why_text + strlen(why_text), sizeof(why_text) - strlen(why_text),
-			 "%s is set", variable_of(p));
+			 "%s is set",
+			 p->needs_key            ? p->key_name
+			 : keys_get(p->url_name) ? p->url_name
+						 : "providers.local.base_url");
 	return set_usable(out, id, err);
 }
 

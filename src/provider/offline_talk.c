@@ -411,14 +411,9 @@ static void talk_unsure(struct talk *t, bool doubt)
 
 /* ---- of runs at work, as list_subagents tells them, the newest first */
 
-static size_t talk_nth(const json_t *list, size_t i)
-{
-	return json_array_size(list) - 1 - i;
-}
-
 static const json_t *talk_run(const json_t *list, size_t i)
 {
-	return json_array_get(list, talk_nth(list, i));
+	return json_array_get(list, json_array_size(list) - 1 - i);
 }
 
 /* Words (not of questions) that only one of them has in its task or role. */

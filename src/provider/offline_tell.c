@@ -27,11 +27,6 @@ static bool is_partial(const json_t *r)
 	return json_get_bool(r, "partial", false) || strcmp(json_str(r, "status"), "success") != 0;
 }
 
-static bool has_no_result(const json_t *r)
-{
-	return strcmp(json_str(r, "status"), ava_status_name(AVA_NO_RESULT)) == 0;
-}
-
 static void say_resume(struct buf *out, const json_t *r)
 {
 	buf_addf(out, WORDS_GOES_ON(json_str(r, "subagent_id"), ""));
@@ -155,9 +150,10 @@ void tell_result(struct buf *out, const char *line)
 		buf_addf(out, "%s has found nothing yet that it could hand in.", id);
 	} else {
 		buf_addf(out, "From %s%s: ", id,
-			 has_no_result(r) ? ", without a result"
-			 : is_partial(r)  ? ", partial"
-					  : "");
+			 strcmp(json_str(r, "status"), ava_status_name(AVA_NO_RESULT)) == 0
+				 ? ", without a result"
+			 : is_partial(r) ? ", partial"
+					 : "");
 		tell_summary(out, summary, json_array_size(citations) > 0);
 		tell_citations(out, citations);
 		tell_sure(out, r);

@@ -475,14 +475,6 @@ static void record_said(struct draft *d, struct run *r, const struct said *s, co
 			});
 }
 
-/* No memory for the record: the run does nothing more, the next start sees to it. */
-static void give_up(struct run *r)
-{
-	r->end.abandoned = true;
-	supervisor_out_of_memory(r);
-	world_wake(r);
-}
-
 /* Before a stop, and never answered: then it goes on where it was. */
 static bool was_asked(struct person *p)
 {
@@ -559,7 +551,10 @@ void person_ask_end(struct agent *a, unsigned call, enum agent_asked how)
 	struct said *s = p->answer ? p->answer : calloc(1, sizeof(*s));
 
 	if (!d || !s) {
-		give_up(r);
+		/* No memory for the record: the next start sees to it. */
+		r->end.abandoned = true;
+		supervisor_out_of_memory(r);
+		world_wake(r);
 		return;
 	}
 	if (p->answer) {

@@ -167,12 +167,6 @@ struct tale {
 	uint64_t types, bytes;
 };
 
-static void tale_fini(struct tale *t)
-{
-	json_decref(t->spawn);
-	json_decref(t->complete);
-}
-
 static void read_tale(struct tale *t, const char *id, const char *data, size_t len)
 {
 	const char *line;
@@ -273,7 +267,8 @@ static int salvage_run(struct supervisor *s, const char *id, struct draft *d, st
 			       hooks->user);
 		rv = nameset_add(&s->names, id);
 	}
-	tale_fini(&t);
+	json_decref(t.spawn);
+	json_decref(t.complete);
 	return rv == AVA_ENOMEM ? rv : 0;
 }
 

@@ -511,8 +511,7 @@ static int say(const struct search *s, const char *run, struct ava_error *err)
 	if (s->ambiguous)
 		return err_set(
 			err, AVA_EINVAL,
-			"%s has several checkpoints %.64s: give the number of a call; it has "
-			"%s%s",
+			"%s has several checkpoints %.64s: give the number of a call; it has %s%s",
 			run, s->name, s->names.data, more);
 	if (s->call > 0)
 		return 0;

@@ -209,11 +209,6 @@ static bool listed(const char *const *names, size_t n, const char *name)
 	return false;
 }
 
-static bool is_blank(char c)
-{
-	return c != '\0' && strchr(" \t\r\n\f\v", c);
-}
-
 /* Letters and digits in lower case: "disallowed-tools" is disallowedTools. */
 static void squash(const char *s, size_t len, char *out, size_t size)
 {
@@ -390,7 +385,8 @@ static void take_description(struct reading *g, const struct yaml_node *n)
 	buf_init(&line, ROLE_FILE_MAX);
 	buf_init(&safe, 4 * ROLE_FILE_MAX);
 	for (const char *s = text; *s; s++) {
-		bool literal = s[0] == '\\' && s[1] == 'n', blank = literal || is_blank(*s);
+		bool literal = s[0] == '\\' && s[1] == 'n',
+		     blank = literal || strchr(" \t\r\n\f\v", *s);
 
 		if (*s == '<' && line.len > 0)
 			break;
@@ -547,8 +543,7 @@ static void take_permission(struct reading *g, const struct yaml_node *n)
 		return;
 	}
 	note(g, n->line,
-	     "permissionMode: rights come from what a person confirms, never from a "
-	     "file");
+	     "permissionMode: rights come from what a person confirms, never from a file");
 }
 
 static json_t *schema_json(const struct yaml_node *n)

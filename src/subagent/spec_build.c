@@ -259,8 +259,7 @@ static int check_cost(const struct run_spec *r, bool explicit_cap, struct ava_er
 	if ((p->input < 0 || p->output < 0) && explicit_cap)
 		return err_set(err, AVA_EINVAL,
 			       "the price of %s is unknown, so a cost limit cannot be kept: leave "
-			       "the cost "
-			       "limit out (tokens hold it) or use another model",
+			       "the cost limit out (tokens hold it) or use another model",
 			       r->model->id);
 	if (r->agent.limits.cost_microusd == 0 && (p->input != 0 || p->output != 0))
 		return err_set(err, AVA_EINVAL,

@@ -172,11 +172,6 @@ static struct wire_service *service_get(struct wire_lines *l, const struct provi
 	return s;
 }
 
-static bool line_idle(const struct wire_line *line)
-{
-	return !line->pumping && line->gate.queued + line->gate.follow + line->gate.held == 0;
-}
-
 /* Room for another one: the line nobody used for longest goes. */
 static bool make_room(struct wire_lines *l)
 {
@@ -185,7 +180,8 @@ static bool make_room(struct wire_lines *l)
 	LIST_EACH (&l->lines, n, tmp) {
 		struct wire_line *line = LIST_ENTRY(n, struct wire_line, node);
 
-		if (line_idle(line)) {
+		if (!line->pumping &&
+		    line->gate.queued + line->gate.follow + line->gate.held == 0) {
 			line_free(line);
 			return true;
 		}

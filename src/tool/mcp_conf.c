@@ -341,12 +341,6 @@ static void take_server(struct reading *r, const char *name, json_t *o)
 	take_rights(r, json_object_get(o, "ava"), to);
 }
 
-/* In other programs' files servers are kept that are not to be used. */
-static bool is_off(const json_t *o)
-{
-	return json_get_bool(o, "disabled", false) || !json_get_bool(o, "enabled", true);
-}
-
 /* What is wrong ends with this entry, and is kept in its place. */
 static void end_broken(struct reading *r, struct mcp_conf *to)
 {
@@ -378,7 +372,9 @@ static void read_servers(struct reading *r, const char *text, size_t len)
 		r->to->v = got(r, arena_get(&r->to->mem, (n + 1) * sizeof(*r->to->v)));
 	json_object_foreach(servers, name, o)
 	{
-		if (r->rv != 0 || is_off(o))
+		/* In other programs' files servers are kept that are not to be used. */
+		if (r->rv != 0 || json_get_bool(o, "disabled", false) ||
+		    !json_get_bool(o, "enabled", true))
 			continue;
 		r->to->v[r->to->n].name = keep(r, name, strnlen(name, 40));
 		take_server(r, name, o);

@@ -571,13 +571,10 @@ static void result_activity(const json_t *args, struct buf *out)
 const struct tool tool_read_result = {
 	.name = "read_result",
 	.description = "Read the output of one of your earlier tool calls again, where it was cut "
-		       "or a marker "
-		       "stands in its place. Give a range of lines, or a text to get only the "
-		       "lines that hold "
-		       "it. Use it instead of calling the same tool again. Lines over 2,000 bytes "
-		       "are given as several. It knows no files: for "
-		       "these use "
-		       "read_file.",
+		       "or a marker stands in its place. Give a range of lines, or a text to get "
+		       "only the lines that hold it. Use it instead of calling the same tool "
+		       "again. Lines over 2,000 bytes are given as several. It knows no files: for "
+		       "these use read_file.",
 	.schema =
 		"{\"type\":\"object\",\"properties\":{"
 		"\"call_id\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":64,"

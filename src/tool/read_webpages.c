@@ -318,9 +318,8 @@ static void check_seen(struct os_work *w)
 		else
 			refuse(&r->items[i], NOT_SEEN,
 			       "only URLs are fetched that stand, just so, in the task, in a "
-			       "search "
-			       "result or in a page that you read: take one from there, or ask the "
-			       "person for it");
+			       "search result or in a page that you read: take one from there, or "
+			       "ask the person for it");
 	}
 }
 

@@ -106,9 +106,8 @@ int root_path(const struct root *root, const char *arg, char out[PATH_MAX], stru
 		rv = add_part(out, &len, at, n);
 		if (rv == AVA_EDENIED)
 			return err_set(err, rv,
-				       "%s leads outside %s: this run may only read "
-				       "below it",
-				       arg, root->cwd);
+				       "%s leads outside %s: this run may only read below it", arg,
+				       root->cwd);
 		if (rv != 0)
 			return err_set(err, rv, "the path is longer than %d bytes", PATH_MAX);
 		at += n;

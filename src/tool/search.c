@@ -97,11 +97,10 @@ const struct tool tool_search_codebase = {
 	.description =
 		"Find the lines of the project's files that hold a pattern. Use it to locate code, "
 		"names, settings or words before reading; it searches all files at once and "
-		"answers "
-		"with path:LINE:text, in path order, and counts. The pattern is plain text unless "
-		"regex is true. Files that .gitignore names, binary files and files over 5 MB are "
-		"left out. To see the code around the matches at once use search_and_read; to read "
-		"a file you know use read_file.",
+		"answers with path:LINE:text, in path order, and counts. The pattern is plain text "
+		"unless regex is true. Files that .gitignore names, binary files and files over 5 "
+		"MB are left out. To see the code around the matches at once use search_and_read; "
+		"to read a file you know use read_file.",
 	.schema = SCHEMA_WHAT "\"max_results\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":500,"
 			      "\"description\":\"Default 50.\"}},"
 			      "\"required\":[\"pattern\"],\"additionalProperties\":false}",
@@ -343,12 +342,10 @@ const struct tool tool_search_and_read = {
 	.name = "search_and_read",
 	.description =
 		"Find a pattern and see the code around it in one call: the files with most "
-		"matches, "
-		"each match with the lines before and after it, as path:LINE:text, groups parted "
-		"by "
-		"--. Use it to understand how something is used without knowing where. For a mere "
-		"list of places use search_codebase; for one long part of one file read_file. The "
-		"pattern is plain text unless regex is true.",
+		"matches, each match with the lines before and after it, as path:LINE:text, groups "
+		"parted by --. Use it to understand how something is used without knowing where. "
+		"For a mere list of places use search_codebase; for one long part of one file "
+		"read_file. The pattern is plain text unless regex is true.",
 	.schema = SCHEMA_WHAT
 	"\"context\":{\"type\":\"integer\",\"minimum\":0,\"maximum\":20,\"description\":"
 	"\"Lines before and after a match; default 3.\"},"

@@ -72,13 +72,10 @@ const struct tool tool_submit_result = {
 	.name = "submit_result",
 	.description =
 		"Hand in the result and end this run. Call it exactly once, alone and last, when "
-		"the "
-		"task is done or cannot be done. Put what was found into summary, for a person, "
-		"with "
-		"the source of each statement (path:line or URL) as the tools returned it; put "
-		"structured data into output, or null. State in caveats what is missing or "
-		"uncertain. "
-		"Do not call it to report progress.",
+		"the task is done or cannot be done. Put what was found into summary, for a "
+		"person, with the source of each statement (path:line or URL) as the tools "
+		"returned it; put structured data into output, or null. State in caveats what is "
+		"missing or uncertain. Do not call it to report progress.",
 	.schema = "{\"type\":\"object\",\"properties\":{"
 		  "\"output\":{\"description\":\"The result as data: an object, array, string or "
 		  "null, in the form the task asks for.\"},"

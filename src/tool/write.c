@@ -400,8 +400,7 @@ const struct tool tool_edit_file = {
 	.description =
 		"Replace a text in a file by another one. old_string must stand there exactly "
 		"once, to the blank: give as many lines around it as make it so, as read_file "
-		"shows "
-		"them but without line numbers." COPY,
+		"shows them but without line numbers." COPY,
 	.schema = "{\"type\":\"object\",\"properties\":{" PATH
 		  "\"old_string\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":1000000,"
 		  "\"description\":\"What stands there.\"},"
