@@ -107,26 +107,27 @@ int sys_write_all(int fd, const void *buf, size_t len, off_t at)
 	return 0;
 }
 
+ssize_t sys_read_some(int fd, void *buf, size_t len, off_t at)
+{
+	size_t got = 0;
+	ssize_t n = 1;
+
+	while (got < len && n != 0) {
+		n = sys->pread(fd, (char *)buf + got, len - got, at + (off_t)got);
+		if (n < 0 && errno != EINTR)
+			return -1;
+		got += n > 0 ? (size_t)n : 0;
+	}
+	return (ssize_t)got;
+}
+
 int sys_read_all(int fd, void *buf, size_t len, off_t at)
 {
-	char *p = buf;
+	ssize_t n = sys_read_some(fd, buf, len, at);
 
-	while (len > 0) {
-		ssize_t n = sys->pread(fd, p, len, at);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -1;
-		if (n == 0) {
-			errno = ENODATA;
-			return -1;
-		}
-		p += n;
-		at += n;
-		len -= (size_t)n;
-	}
-	return 0;
+	if (n >= 0 && (size_t)n < len)
+		errno = ENODATA;
+	return n == (ssize_t)len ? 0 : -1;
 }
 
 /* Size of an open file that may be read whole. */

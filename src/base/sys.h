@@ -45,6 +45,8 @@ extern const struct sys_ops *sys; /* &sys_real unless a test says otherwise */
  * early fails with ENODATA. */
 int sys_write_all(int fd, const void *buf, size_t len, off_t at);
 int sys_read_all(int fd, void *buf, size_t len, off_t at);
+/* As many bytes as the file has, up to `len`; -1 and errno. */
+ssize_t sys_read_some(int fd, void *buf, size_t len, off_t at);
 /* The folders above `path`, and with `whole` itself, 0700. 0, or -1 and errno. */
 int sys_make_folders(const char *path, bool whole);
 /* What stands in the way of a file or folder of ours becomes x.broken (x.broken.2, …), for a person

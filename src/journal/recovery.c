@@ -122,25 +122,6 @@ static int open_file(struct scan *s, struct segment *f)
 	return f->fd >= 0 ? 0 : -1;
 }
 
-/* As many bytes as the file has, up to `len`; -1 and errno. */
-static ssize_t read_some(int fd, unsigned char *out, size_t len, uint64_t at)
-{
-	size_t got = 0;
-
-	while (got < len) {
-		ssize_t n = sys->pread(fd, out + got, len - got, (off_t)(at + got));
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -1;
-		if (n == 0)
-			break;
-		got += (size_t)n;
-	}
-	return (ssize_t)got;
-}
-
 static void read_abort(struct segment *f, const unsigned char *page, size_t len)
 {
 	struct wal_batch b;
@@ -180,7 +161,7 @@ static int read_head(struct scan *s, struct segment *f)
 
 	if (open_file(s, f) != 0)
 		return -1;
-	n = read_some(f->fd, page, sizeof(page), 0);
+	n = sys_read_some(f->fd, page, sizeof(page), 0);
 	if (n < 0)
 		return -1;
 	f->copies = wal_segment_get(page, f->seq, &f->head);
@@ -387,7 +368,7 @@ static int load(struct scan *s, struct segment *f, size_t *len)
 	}
 	if (open_file(s, f) != 0)
 		return -1;
-	n = read_some(f->fd, s->buf, f->head.size, 0);
+	n = sys_read_some(f->fd, s->buf, f->head.size, 0);
 	*len = n < 0 ? 0 : (size_t)n;
 	return n < 0 ? -1 : 0;
 }
