@@ -425,8 +425,7 @@ static void answer_interrupted(struct agent *a)
 		    !(c->tool->flags & TOOL_REPEATABLE))
 			answer_call(a, c, false, "interrupted",
 				    "interrupted: the runtime stopped before there was a result; "
-				    "it may "
-				    "have happened");
+				    "it may have happened");
 	}
 }
 

@@ -162,7 +162,8 @@ int64_t limit_window(const struct agent *a)
 	return a->at.window > 0 ? a->at.window : a->spec->window;
 }
 
-int64_t limit_most_output(const struct agent *a)
+/* What it may write, likewise. */
+static int64_t limit_most_output(const struct agent *a)
 {
 	return a->at.output_max > 0 ? MIN(a->at.output_max, a->spec->max_output)
 				    : a->spec->max_output;

@@ -21,9 +21,8 @@ int limit_reserve(const struct agent *a, int64_t *max_output);
 int64_t limit_call_cost(const struct agent *a, int64_t max_output);
 /* Output that a call of that much money may have; negative: not even its input. */
 int64_t limit_output_for(const struct agent *a, int64_t microusd);
-/* Tokens that the model takes and may write: as the service told it, else as the spec has it. */
+/* Tokens that the model takes: as the service told it, else as the spec has it. */
 int64_t limit_window(const struct agent *a);
-int64_t limit_most_output(const struct agent *a);
 /* Bytes that the result of one of `calls` calls may have, so that all of them fit into what the
  * next input leaves of the window; at most `most`. */
 size_t limit_result_bytes(const struct agent *a, unsigned calls, size_t most);

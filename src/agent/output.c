@@ -222,7 +222,8 @@ int output_take(struct agent *a, const struct turn_call *c, struct agent_end *en
 	return rv;
 }
 
-int output_drop_misfit(struct agent *a, struct agent_end *end)
+/* An output that does not fit is left out. 0, AVA_ENOMEM. */
+static int output_drop_misfit(struct agent *a, struct agent_end *end)
 {
 	const char *errors = NULL;
 	int rv = end->output != NULL ? output_check(a, end, &errors) : 0;

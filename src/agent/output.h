@@ -30,8 +30,6 @@ struct turn_call *output_submit(struct agent *a);
 void output_put_off(struct agent *a);
 /* Result of a call that ends the run. 0, AVA_ENOMEM. */
 int output_take(struct agent *a, const struct turn_call *c, struct agent_end *end);
-/* An output that does not fit is left out. 0, AVA_ENOMEM. */
-int output_drop_misfit(struct agent *a, struct agent_end *end);
 
 /* Result of the last reply of a run, by a call (*submit; NULL: none) or in the form of one. 0,
  * AVA_ENOMEM. */

@@ -250,6 +250,19 @@ static int call_end(struct call *c)
 	return rv;
 }
 
+/* A row of `type` for each of a list of the reply, as `shape` reads it. */
+#define CALL_ROWS(c, key, type, shape)                                                             \
+	do {                                                                                       \
+		const json_t *each;                                                                \
+		struct type row;                                                                   \
+		size_t i;                                                                          \
+		json_array_foreach(json_object_get((c)->o, key), i, each)                          \
+		{                                                                                  \
+			shape(each, &(c)->rt->answer, &row);                                       \
+			answer_row(&(c)->rt->answer, &row, sizeof(row));                           \
+		}                                                                                  \
+	} while (0)
+
 /* The same, for a call that gives rows. */
 static int call_end_rows(struct call *c, size_t size, const void *rows, size_t *n)
 {
@@ -392,21 +405,13 @@ int ava_reject(struct ava_runtime *rt, const char *id, const char *reason,
 int ava_proposals(struct ava_runtime *rt, int all, const struct ava_proposal **out, size_t *n,
 		  struct ava_error *err)
 {
-	const json_t *each;
 	struct call c;
-	size_t i;
 
 	call_begin(&c, rt, err);
 	if (all)
 		jw_bool(&c.w, "all", true);
 	call_ask(&c, "GET", "/api/v1/proposals", NULL);
-	json_array_foreach(json_object_get(c.o, "proposals"), i, each)
-	{
-		struct ava_proposal row;
-
-		shape_proposal(each, &rt->answer, &row);
-		answer_row(&rt->answer, &row, sizeof(row));
-	}
+	CALL_ROWS(&c, "proposals", ava_proposal, shape_proposal);
 	return call_end_rows(&c, sizeof(struct ava_proposal), out, n);
 }
 
@@ -464,22 +469,14 @@ int ava_is_done(struct ava_runtime *rt, const char *run, struct ava_error *err)
 int ava_runs(struct ava_runtime *rt, int all, size_t limit, const struct ava_run **out, size_t *n,
 	     struct ava_error *err)
 {
-	const json_t *each;
 	struct call c;
-	size_t i;
 
 	call_begin(&c, rt, err);
 	jw_int(&c.w, "limit", (int64_t)limit_of(limit));
 	if (all)
 		jw_bool(&c.w, "all", true);
 	call_ask(&c, "GET", "/api/v1/runs", NULL);
-	json_array_foreach(json_object_get(c.o, "runs"), i, each)
-	{
-		struct ava_run row;
-
-		shape_run(each, &rt->answer, &row);
-		answer_row(&rt->answer, &row, sizeof(row));
-	}
+	CALL_ROWS(&c, "runs", ava_run, shape_run);
 	return call_end_rows(&c, sizeof(struct ava_run), out, n);
 }
 
@@ -597,20 +594,12 @@ int ava_say_once(struct ava_runtime *rt, const char *session, const char *reques
 int ava_sessions(struct ava_runtime *rt, size_t limit, const struct ava_session **out, size_t *n,
 		 struct ava_error *err)
 {
-	const json_t *each;
 	struct call c;
-	size_t i;
 
 	call_begin(&c, rt, err);
 	jw_int(&c.w, "limit", (int64_t)limit_of(limit));
 	call_ask(&c, "GET", "/api/v1/sessions", NULL);
-	json_array_foreach(json_object_get(c.o, "sessions"), i, each)
-	{
-		struct ava_session row;
-
-		shape_session(each, &rt->answer, &row);
-		answer_row(&rt->answer, &row, sizeof(row));
-	}
+	CALL_ROWS(&c, "sessions", ava_session, shape_session);
 	return call_end_rows(&c, sizeof(struct ava_session), out, n);
 }
 

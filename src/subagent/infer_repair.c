@@ -208,7 +208,7 @@ void infer_charge(struct run *r, const struct wirecall_end *end, bool began, str
 	money_settle(r);
 }
 
-struct retry_words infer_words(const struct run *r, const struct wirecall_end *end)
+static struct retry_words infer_words(const struct run *r, const struct wirecall_end *end)
 {
 	const struct model *m = r->spec->model;
 

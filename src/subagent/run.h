@@ -425,11 +425,9 @@ bool infer_repair(struct run *r, const struct agent_infer *call, const char *wor
 bool infer_lower(const struct agent_infer *call, const struct reply_error *e, int64_t bytes,
 		 struct agent_told *told);
 
-/* Of an attempt that failed: what it is about, and what a run ends with by it. */
 struct wirecall_end;
-struct retry_words infer_words(const struct run *r, const struct wirecall_end *end);
-/* Its InferEnd, charged by what the service told of the half reply and an estimate of what it did
- * not; retry_ms -1: it is not made again. */
+/* InferEnd of an attempt that failed, charged by what the service told of the half reply and an
+ * estimate of what it did not; retry_ms -1: it is not made again. */
 void infer_write_failure(struct run *r, const struct wirecall_end *end, const struct usage *u,
 			 const struct agent_told *told, int64_t retry_ms);
 void infer_sentence(const struct run *r, const struct wirecall_end *end,
