@@ -149,7 +149,19 @@ static void web_gone(unsigned door, void *user)
 	routes_drop(w->routes, door);
 }
 
-static bool is_host(const struct web *w, const char *text);
+/* "127.0.0.1:7410" and what else leads here. */
+static bool is_host(const struct web *w, const char *text)
+{
+	static const char *const names[] = {"127.0.0.1", "localhost", "[::1]"};
+	char host[32];
+
+	for (size_t i = 0; text && i < ARRAY_LEN(names); i++) {
+		snprintf(host, sizeof(host), "%s:%u", names[i], w->port);
+		if (strcasecmp(text, host) == 0)
+			return true;
+	}
+	return false;
+}
 
 /* POST /api/v1/login */
 static int web_login(const struct core_hello *hello, struct buf *answer, void *user,
@@ -245,20 +257,6 @@ static void give_asset(struct http_request *req)
 						   .nfields = ARRAY_LEN(fields)});
 }
 
-/* "127.0.0.1:7410" and what else leads here. */
-static bool is_host(const struct web *w, const char *text)
-{
-	static const char *const names[] = {"127.0.0.1", "localhost", "[::1]"};
-	char host[32];
-
-	for (size_t i = 0; text && i < ARRAY_LEN(names); i++) {
-		snprintf(host, sizeof(host), "%s:%u", names[i], w->port);
-		if (strcasecmp(text, host) == 0)
-			return true;
-	}
-	return false;
-}
-
 /* Of what the page itself asks. A browser says where a request comes from; who is none (curl)
  * may leave it out where nothing changes. */
 static bool is_own(const struct http_request *req, bool changes)
@@ -350,20 +348,17 @@ static int bind_at(const struct sockaddr *a, socklen_t len, bool listens)
 	return -1;
 }
 
-/* Both addresses of the loopback, or neither: "localhost" may be either. */
-static int listen_at(struct web *w, uint16_t port)
+/* Both addresses of the loopback, or neither: "localhost" may be either. `fd`, which is *taken*,
+ * has the one; the other is held. */
+static int listen_on_both(struct web *w, int fd, uint16_t port)
 {
-	struct sockaddr_in a = {.sin_family = AF_INET,
-				.sin_port = htons(port),
-				.sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	struct sockaddr_in6 b = {.sin6_family = AF_INET6,
-				 .sin6_port = htons(port),
-				 .sin6_addr = IN6ADDR_LOOPBACK_INIT};
-	int fd = bind_at((struct sockaddr *)&a, sizeof(a), true);
+	const struct sockaddr_in6 b = {.sin6_family = AF_INET6,
+				       .sin6_port = htons(port),
+				       .sin6_addr = IN6ADDR_LOOPBACK_INIT};
 
 	if (fd < 0)
 		return -1;
-	w->other_fd = bind_at((struct sockaddr *)&b, sizeof(b), false);
+	w->other_fd = bind_at((const struct sockaddr *)&b, sizeof(b), false);
 	if (w->other_fd >= 0 || errno != EADDRINUSE)
 		return fd;
 	close(fd);
@@ -371,23 +366,31 @@ static int listen_at(struct web *w, uint16_t port)
 	return -1;
 }
 
-static int listen_anywhere(struct web *w)
+static int listen_at(struct web *w, uint16_t port)
 {
-	for (int i = 0; i < PORT_TRIES; i++) {
-		unsigned char raw[4];
-		int fd;
+	const struct sockaddr_in a = {.sin_family = AF_INET,
+				      .sin_port = htons(port),
+				      .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 
-		id_random(raw, sizeof(raw));
-		w->port = (uint16_t)(PORT_FIRST + get32(raw) % PORT_SPAN);
-		fd = listen_at(w, w->port);
-		if (fd >= 0)
-			return fd;
-	}
-	return -1;
+	return listen_on_both(w, bind_at((const struct sockaddr *)&a, sizeof(a), true), port);
 }
 
-/* The socket that systemd listens at for us and goes on holding; -1: there is none. */
-static int listen_held(struct web *w)
+static int listen_anywhere(struct web *w, uint16_t *port)
+{
+	int fd = -1;
+
+	for (int i = 0; i < PORT_TRIES && fd < 0; i++) {
+		unsigned char raw[4];
+
+		id_random(raw, sizeof(raw));
+		*port = (uint16_t)(PORT_FIRST + get32(raw) % PORT_SPAN);
+		fd = listen_at(w, *port);
+	}
+	return fd;
+}
+
+/* The socket that systemd holds and listens at for us; -1: there is none, and *port stays. */
+static int listen_held(struct web *w, uint16_t *port)
 {
 	const char *pid = getenv("LISTEN_PID"), *fds = getenv("LISTEN_FDS");
 	struct sockaddr_in a = {0};
@@ -396,11 +399,13 @@ static int listen_held(struct web *w)
 
 	if (!pid || !fds || strtol(pid, NULL, 10) != getpid() || strcmp(fds, "1") != 0 ||
 	    getsockname(HELD_FD, (struct sockaddr *)&a, &len) != 0 || a.sin_family != AF_INET ||
-	    a.sin_addr.s_addr != htonl(INADDR_LOOPBACK))
+	    a.sin_addr.s_addr != htonl(INADDR_LOOPBACK) ||
+	    fcntl(HELD_FD, F_SETFD, FD_CLOEXEC) != 0 || /* no program of ours shall accept there */
+	    fcntl(HELD_FD, F_SETFL, O_NONBLOCK) != 0)
 		return -1;
-	fd = fcntl(HELD_FD, F_DUPFD_CLOEXEC, HELD_FD + 1);
-	if (fd >= 0 && fcntl(fd, F_SETFL, O_NONBLOCK) == 0)
-		w->port = ntohs(a.sin_port);
+	fd = listen_on_both(w, fcntl(HELD_FD, F_DUPFD_CLOEXEC, HELD_FD + 1), ntohs(a.sin_port));
+	if (fd >= 0)
+		*port = ntohs(a.sin_port);
 	return fd;
 }
 
@@ -434,29 +439,23 @@ static int listen_there(struct web *w, struct ava_error *err)
 	const struct http_server_options o = {
 		.connections_max = CONNECTIONS_MAX, .idle_ms = IDLE_MS, .body_max = BODY_MAX};
 	int64_t set = w->routes->core->settings.web_port;
+	uint16_t port = (uint16_t)(set ? set : w->port);
 	bool known = w->port && (w->mcp || web_keys_tabs(&w->keys) > 0);
-	int fd = listen_held(w), why;
+	int fd = listen_held(w, &port), why;
 
 	w->again = fd < 0 && !set && known;
-	if (fd < 0 && (set || w->again)) {
-		uint16_t port = (uint16_t)(set ? set : w->port);
-
-		fd = listen_at(w, port);
-		why = errno;
-		/* By the person's own word it may be another one, which no tab knows. */
-		if (known && (port != w->port || (fd < 0 && why == EADDRINUSE)))
-			web_lose(w, err);
-		errno = why;
-		if (fd < 0 && !known)
-			return err_sys(err, "web.port is %d, and that port cannot be had", port);
-		if (fd < 0)
-			return err->code ? err->code : err_sys(err, "port %d cannot be had", port);
-		w->port = port;
-	} else if (fd < 0) {
-		fd = listen_anywhere(w);
-	}
 	if (fd < 0)
-		return err_sys(err, "no port of the loopback address can be had");
+		fd = set || known ? listen_at(w, port) : listen_anywhere(w, &port);
+	why = errno;
+	/* By the person's own word it may be another one, which no tab and no client knows. */
+	if (known && (port != w->port || (fd < 0 && why == EADDRINUSE)))
+		web_lose(w, err);
+	errno = why;
+	if (fd < 0)
+		return err->code ? err->code
+				 : err_sys(err, "%s %u, and that port cannot be had",
+					   set ? "web.port is" : "the page was at", port);
+	w->port = port;
 	w->http = http_server_new(w->routes->core->loop, fd, &o, web_handle, w, err);
 	if (!w->http)
 		return err->code;

@@ -159,19 +159,18 @@ bool web_keys_open(struct web_keys *k, const struct core_hello *h, char proof[65
 /* Was `n` not there yet? Then it is from now on. */
 static bool number_is_new(struct web_key *key, uint64_t n)
 {
-	uint64_t *word = &key->seen[n % WEB_KEY_WINDOW / 64], bit = 1ull << n % 64;
+	uint64_t bit;
 
 	if (n == 0 || n > NUMBER_MAX || n + WEB_KEY_WINDOW <= key->top)
 		return false;
-	if (n > key->top + WEB_KEY_WINDOW)
-		memset(key->seen, 0, sizeof(key->seen));
-	else
-		for (uint64_t i = key->top + 1; i <= n; i++)
-			key->seen[i % WEB_KEY_WINDOW / 64] &= ~(1ull << i % 64);
-	if (*word & bit)
+	if (n > key->top) {
+		key->seen = n - key->top < WEB_KEY_WINDOW ? key->seen << (n - key->top) : 0;
+		key->top = n;
+	}
+	bit = 1ull << (key->top - n);
+	if (key->seen & bit)
 		return false;
-	*word |= bit;
-	key->top = MAX(key->top, n);
+	key->seen |= bit;
 	return true;
 }
 

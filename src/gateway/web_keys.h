@@ -19,8 +19,8 @@
 
 #define WEB_KEYS_MAX   64 /* the one that was used longest ago goes */
 #define WEB_KEY_BYTES  32
-#define WEB_ID_LEN     32   /* hex digits, as those of a code, a number of the page, a challenge */
-#define WEB_KEY_WINDOW 1024 /* requests come out of order by so much at most */
+#define WEB_ID_LEN     32 /* hex digits, as those of a code, a number of the page, a challenge */
+#define WEB_KEY_WINDOW 64 /* requests come out of order by less */
 
 enum web_key_kind { WEB_KEY_CODE, WEB_KEY_BROWSER, WEB_KEY_TAB };
 
@@ -33,7 +33,7 @@ struct web_key {
 	uint64_t used;    /* order of use */
 	unsigned door;    /* of its streams */
 	uint64_t top;     /* the highest number of a request in this life of the daemon */
-	uint64_t seen[WEB_KEY_WINDOW / 64]; /* which of the last were there: bit n % WINDOW */
+	uint64_t seen;    /* which of the last were there: bit top - n */
 };
 
 struct core_hello;

@@ -89,14 +89,14 @@ struct http_server {
 	unsigned nrequests;
 	struct list requests; /* whose body has waited longest first */
 	struct list streams;
-	struct list idle; /* peers without a request, the longest idle first */
+	struct list idle; /* peers without a whole request, the longest so first */
 	unsigned npeers;  /* connections */
 };
 
-/* A connection. Where nearly all are taken, those that are idle make room before a newcomer
- * is turned away. */
+/* A connection. Where nearly all are taken, those that wait for a request, or for the rest of one,
+ * make room before a newcomer is turned away. */
 struct peer {
-	struct list node; /* in server.idle; alone while a request is under way */
+	struct list node; /* in server.idle; alone while a request is worked on */
 	struct MHD_Connection *conn;
 	size_t target; /* bytes of the request's target, up to its first NUL */
 	unsigned char target_sha256[32];
@@ -490,6 +490,16 @@ static void peer_idle(struct http_server *s, struct MHD_Connection *conn)
 	list_add(&s->idle, &p->node);
 }
 
+/* At once, whatever it goes on sending. */
+static void peer_leave(struct peer *p)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(p->conn, MHD_CONNECTION_INFO_CONNECTION_FD);
+
+	list_del(&p->node);
+	shutdown(info->connect_fd, SHUT_RDWR);
+}
+
 static void peer_cb(void *cls, struct MHD_Connection *conn, void **context,
 		    enum MHD_ConnectionNotificationCode code)
 {
@@ -507,12 +517,8 @@ static void peer_cb(void *cls, struct MHD_Connection *conn, void **context,
 		*context = NULL;
 		return;
 	}
-	if (++s->npeers > s->options.connections_max / 4 * 3 && !list_empty(&s->idle)) {
-		struct peer *oldest = LIST_FIRST(&s->idle, struct peer, node);
-
-		list_del(&oldest->node);
-		MHD_set_connection_option(oldest->conn, MHD_CONNECTION_OPTION_TIMEOUT, 1u);
-	}
+	if (++s->npeers > s->options.connections_max / 4 * 3 && !list_empty(&s->idle))
+		peer_leave(LIST_FIRST(&s->idle, struct peer, node));
 	p = malloc(sizeof(*p));
 	*context = p;
 	if (!p)
@@ -721,6 +727,7 @@ static void call_handler(struct request *r)
 	r->pub.body = r->body.data ? r->body.data : "";
 	r->pub.body_len = r->body.len;
 	r->state = REQUEST_KEPT;
+	peer_busy(r->conn);
 	r->server->handler(&r->pub, r->server->user);
 }
 
@@ -774,7 +781,6 @@ static enum MHD_Result access_cb(void *cls, struct MHD_Connection *conn, const c
 	if (!r) { /* the head is there, the body is not */
 		r = request_new(s, conn, method, path);
 		*con_cls = r;
-		peer_busy(conn);
 		if (!r)
 			return MHD_NO;
 		r->refuse = refuse_head(r, path, version);

@@ -49,7 +49,7 @@ static int peer_ask(int table, const struct sockaddr_in *here, const struct sock
 	q.ask.id.idiag_cookie[0] = q.ask.id.idiag_cookie[1] = INET_DIAG_NOCOOKIE;
 	if (send(table, &q, sizeof(q), 0) != (ssize_t)sizeof(q))
 		return errno;
-	n = recv(table, &got, sizeof(got), 0);
+	n = recv(table, &got, sizeof(got), MSG_DONTWAIT);
 	if (n >= (ssize_t)NLMSG_LENGTH(sizeof(int)) && got.head.nlmsg_type == NLMSG_ERROR)
 		return -*(const int *)NLMSG_DATA(&got.head);
 	if (n < (ssize_t)NLMSG_LENGTH(sizeof(*found)) || got.head.nlmsg_type != SOCK_DIAG_BY_FAMILY)
@@ -71,8 +71,8 @@ int tcp_peer_uid(int fd, uid_t *uid)
 	if (getpeername(fd, (struct sockaddr *)&there, &nthere) != 0)
 		return errno == ENOTCONN ? 0 : AVA_EUNSUPPORTED;
 	table = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
-	if (table < 0)
-		return AVA_EUNSUPPORTED;
+	if (table < 0) /* having no room to look is no word of the kernel's */
+		return errno == EMFILE || errno == ENFILE || errno == ENOMEM ? 0 : AVA_EUNSUPPORTED;
 	rv = peer_ask(table, &there, &here, &found);
 	if (rv == 0 && found.idiag_inode != 0)
 		*uid = found.idiag_uid;

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -35,11 +36,11 @@ def dashboard():
     return ava("dashboard", "--no-open").stdout
 
 
-def squat(port):
+def squat(port, address="127.0.0.1"):
     """Another program has the port: what it is sent."""
-    s = socket.socket()
+    s = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET)
     s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    s.bind(("127.0.0.1", port))
+    s.bind((address, port))
     s.listen()
     s.settimeout(60)
     return s
@@ -127,8 +128,21 @@ def start_held():
 
 daemon = start_held()
 tab = page_key.tab(dashboard())
+with open(f"/proc/{daemon.pid}/fdinfo/3", encoding="ascii") as info:
+    flags = int(re.search(r"flags:\s*(\d+)", info.read())[1], 8)
+check("and no program that the daemon starts has it", flags & os.O_CLOEXEC)
 check("a socket that is handed over is the page's", tab.port == held.getsockname()[1] and tab.status("GET", "/api/v1/health") == 200)
 stop(daemon)
 daemon = start_held()
 check("and stays so", isinstance(tab.hello(), Key) and page_key.tab(dashboard()).port == tab.port)
+token = json.loads(ava("mcp", "token", "--json").stdout)["token"]
+stop(daemon)
+other = squat(tab.port, "::1")
+daemon = start_held()
+new = page_key.tab(dashboard())
+check("but not while another one has it at the other address", new.port != tab.port and tab.hello(port=new.port) == 403)
+stop(daemon)
+other.close()
+daemon = start_held()
+check("one that is handed over anew ends what the one before was told", new.hello(port=tab.port) == 403)
 stop(daemon)

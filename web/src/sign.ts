@@ -15,6 +15,11 @@ const mac = (key: CryptoKey, ...lines: string[]) => crypto.subtle.sign("HMAC", k
 const sha256 = async (s: string) => hex(await crypto.subtle.digest("SHA-256", text.encode(s)));
 const idOf = async (key: CryptoKey) => hex(await mac(key, "ava id")).slice(0, 32);
 
+// A worker that took this tab over would read what is answered, and answer itself.
+function alone() {
+  if (navigator.serviceWorker?.controller) throw new Stranger("Another program has left a worker at this address: close this tab and run `ava dashboard`.");
+}
+
 // What `act` does to the one key that is kept.
 function kept<T>(mode: IDBTransactionMode, act: (keys: IDBObjectStore) => IDBRequest<T>): Promise<T> {
   return new Promise((done, failed) => {
@@ -68,6 +73,7 @@ export class Signer {
     if (!this.trusted) await (this.asking ??= this.hello(tab).finally(() => (this.asking = null)));
     const n = String(++this.number);
     const made = await mac(tab, "ava request", location.host, this.challenge, n, method, await sha256(url.pathname + url.search), await sha256(body));
+    alone(); // behind all that is waited for: one may come while the stream is open, too
     return { url, authorization: `Ava id=${this.id}, n=${n}, mac=${hex(made)}` };
   }
 
@@ -85,7 +91,7 @@ export class Signer {
 
   // The key that follows on `key`, from a daemon that knows it.
   private async hello(key: CryptoKey): Promise<CryptoKey> {
-    if (navigator.serviceWorker?.controller) throw new Stranger("Another program has left a worker at this address: run `ava dashboard` for one that is new.");
+    alone();
     const host = location.host, nonce = hex(crypto.getRandomValues(new Uint8Array(16)).buffer);
     const body = JSON.stringify({ host, id: await idOf(key), nonce, mac: hex(await mac(key, "ava hello", host, nonce)) });
     const answer = await fetch("/api/v1/login", { method: "POST", headers: { "Content-Type": "application/json" }, body, cache: "no-store", credentials: "omit" });

@@ -14,13 +14,17 @@ type OnMessage = (m: { type: string; sessionId: string }) => void;
 const WAIT_MS = [250, 500, 1000, 2000, 5000];
 const SILENCE_MS = 40000; // the daemon says something every 15 s
 const HIDDEN_MS = 10000;
+const STAY_MS = 240000; // the daemon ends after ten minutes without a connection
 
 // A browser has six connections to one address for all its tabs together: one that nobody has looked
-// at for a while gives its own back, and goes on where it was when it is looked at.
+// at for a while gives its own back, and goes on where it was when it is looked at. Meanwhile it asks
+// for something now and then, so that the daemon does not end as idle: the next one signs nobody in.
 function shown(): Promise<void> {
   return new Promise((done) => {
+    const staying = setInterval(() => void send("GET", "/api/v1/health").catch(() => {}), STAY_MS);
     const look = () => {
       if (document.hidden) return;
+      clearInterval(staying);
       document.removeEventListener("visibilitychange", look);
       done();
     };

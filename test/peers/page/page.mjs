@@ -522,6 +522,7 @@ async function odd() {
 async function twoTabs() {
   await goTo("#/");
   const second = watch(await context.newPage());
+  await second.addInitScript("{ const every = setInterval; window.setInterval = (f, ms) => every(f, ms === 240000 ? 300 : ms); }");
   await second.goto(page.url());
   await second.waitForSelector("header.top");
   ok(true, "a second tab is signed in by the first");
@@ -539,6 +540,8 @@ async function twoTabs() {
   const streams = async () => Number(/^ava_event_streams (\d+)/m.exec((await call("GET", "/metrics")).text)[1]), were = await streams();
   await look(true);
   await soon(async () => (await streams()) === were - 1, "the end of its stream", 30000);
+  await second.waitForResponse((r) => /api.v1.health/.test(r.url()) && r.ok());
+  ok(true, "but it asks now and then, so that the daemon stays");
   const meanwhile = await spawnRun("not seen at once", script("meanwhile", submit("done")));
   await soon(() => JSON.parse(ava("status", meanwhile, "--json")).status === "success", "its end");
   await look(false);
@@ -651,6 +654,39 @@ async function everybody() {
   await page.setViewportSize({ width: 1440, height: 900 });
 }
 
+// A worker that a page of theirs left may take an open tab over at any time, also when the daemon is back.
+async function workers() {
+  const old = await browser.newContext();
+  const tab = watch(await old.newPage());
+  const url = ava("dashboard", "--no-open").trim();
+  const port = Number(new URL(url).port);
+  await tab.goto(url);
+  await tab.waitForSelector("header.top");
+  process.kill(Number(readFileSync(path.join(root, "ava.lock"), "utf8")), "SIGKILL");
+  const squatter = createServer((q, a) => {
+    if (q.url === "/w.js") a.setHeader("Content-Type", "text/javascript").end("addEventListener(\"install\", () => skipWaiting()); addEventListener(\"fetch\", () => {}); addEventListener(\"message\", (e) => e.waitUntil(clients.claim().then(() => e.source.postMessage(1))));");
+    else a.setHeader("Content-Type", "text/html").end("<title>theirs</title>");
+  });
+  await soon(() => new Promise((done, fail) => squatter.once("error", fail).listen(port, "127.0.0.1", () => done(true))), "the port");
+  const theirs = watch(await old.newPage());
+  await theirs.goto(new URL(url).origin);
+  await theirs.evaluate(async () => (await navigator.serviceWorker.register("/w.js"), await navigator.serviceWorker.ready));
+  squatter.closeAllConnections();
+  await new Promise((done) => squatter.close(done));
+  const daemon = spawn(AVAD, [], { stdio: ["ignore", "inherit", "inherit"], detached: true });
+  appendFileSync(path.join(T, "pids"), `${daemon.pid}\n`);
+  await soon(async () => (await tab.locator(".link").innerText()) === "live", "the return", 30000);
+  await theirs.evaluate(() => new Promise(async (done) => {
+    navigator.serviceWorker.onmessage = done;
+    (await navigator.serviceWorker.ready).active.postMessage(0);
+  }));
+  await tab.getByRole("button", { name: "New task" }).click();
+  await tab.fill("dialog textarea", "for our eyes only");
+  await tab.click("dialog button.primary");
+  await seen(async () => /has left a worker/.test(await tab.locator("body").innerText()), "a tab that was taken over by a worker asks for nothing");
+  await old.close();
+}
+
 async function signingOut() {
   await goTo("#/");
   await twice(page, "Sign out every browser");
@@ -658,7 +694,7 @@ async function signingOut() {
 }
 
 const typing = typingParts({ page, context, watch, ok, soon, seen, ava, call, spawnRun, script, submit, SLOW, src, goTo, shot, twice });
-const parts = { signingIn, ...typing, proposing, allThree, custom, asking, claims, changes, remembering, parking, withoutResult, thinking, looking, long, hostile, agentLog, ghosts, odd, twoTabs, restarting, searching, everybody, signingOut };
+const parts = { signingIn, ...typing, proposing, allThree, custom, asking, claims, changes, remembering, parking, withoutResult, thinking, looking, long, hostile, agentLog, ghosts, odd, twoTabs, restarting, searching, everybody, signingOut, workers };
 const only = process.env.PARTS?.split(" "); // some of it, while one works on it
 for (const [name, part] of Object.entries(parts)) {
   if (only && !only.includes(name)) continue;
