@@ -102,6 +102,7 @@ int house_open(struct house *h, struct core_options *o, struct ava_error *err)
 
 	if (rv != 0)
 		return rv;
+	mcp_client_keep_free(h->mcp, (uint64_t)h->config.settings.disk_free_min_mb);
 	o->mcp = h->mcp;
 	o->loop = h->loop;
 	o->root = h->root;

@@ -225,7 +225,7 @@ static void trim_work(struct os_work *w)
 {
 	struct command *m = w->priv;
 
-	trim_run(&m->trim, &m->trimmed);
+	(void)trim_run(&m->trim, &m->trimmed);
 }
 
 /* In front, where it is shown whatever else was written. */

@@ -109,6 +109,7 @@ struct mcp_client {
 	/* ava's own folders, as the kernel names them: none of either is shown to a server */
 	char *root, *config; /* NULL: it is not there; without a root they write nothing */
 	const char *keep_out[3];
+	uint64_t least_mb;
 };
 
 static void server_start(struct server *s);
@@ -734,6 +735,7 @@ static void server_start(struct server *s)
 				       .conf = s->conf,
 				       .keep_out = m->keep_out,
 				       .root = m->root,
+				       .least_mb = m->least_mb,
 				       .client = m->client,
 				       .message = on_message,
 				       .failed = on_failed,
@@ -948,6 +950,12 @@ end:
 	else
 		mcp_client_free(m);
 	return rv;
+}
+
+void mcp_client_keep_free(struct mcp_client *m, uint64_t mb)
+{
+	if (m)
+		m->least_mb = mb;
 }
 
 void mcp_client_quiesce(struct mcp_client *m)

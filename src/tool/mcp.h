@@ -27,6 +27,8 @@ struct ava_error;
  * whose entry is wrong, and each where the file is, cannot be had, with the reason. AVA_ENOMEM. */
 int mcp_client_new(struct mcp_client **out, struct os_loop *loop, const char *path,
 		   const char *root, struct redact *redact, struct ava_error *err);
+/* So many MB of the disk stay free of what servers write. NULL is fine. */
+void mcp_client_keep_free(struct mcp_client *m, uint64_t mb);
 /* Whoever waits is told that the runtime stops, and nobody waits any more. NULL is fine. */
 void mcp_client_quiesce(struct mcp_client *m);
 /* No call is under way. Servers end: two seconds at the most. NULL is fine. */

@@ -31,12 +31,15 @@
 #include "net/http_client.h"
 #include "os/loop.h"
 #include "tool/mcp_conf.h"
+#include "tool/trim.h"
 
 #define END_MS      500  /* that a process has to end when its input has */
 #define SAID_MAX    2048 /* of what it wrote to 2 */
 #define FOR_EVER_MS (86400000ll * 30)
 #define CONNECT_MS  5000
 #define HEADERS_MAX 32
+#define DISK_MS     100 /* between two looks at the disk */
+#define DISK_LOOKS  100 /* then what it wrote is its own, to be kept */
 
 struct mcp_link {
 	struct mcp_link_options o;
@@ -46,6 +49,12 @@ struct mcp_link {
 	struct exec_child *child; /* NULL: it is gone */
 	struct buf line;          /* what came of one so far */
 	char why[SAID_MAX + 200]; /* it is of no use any more; "": it is */
+	char work[PATH_MAX];
+	struct os_timer *look; /* at the disk, which it must not fill; NULL: it has no folder */
+	struct trim trim;
+	struct os_work trimming;
+	bool trims, trimmed; /* under way; something was removed */
+	unsigned looks;
 	/* HTTP */
 	struct http_pool *pool;
 	struct list exchanges;
@@ -78,6 +87,9 @@ static void link_free(struct mcp_link *l)
 	os_defer_cancel(l->o.loop, &l->sweep);
 	buf_fini(&l->line);
 	http_pool_free(l->pool);
+	os_timer_free(l->look);
+	if (l->look)
+		trim_end(&l->trim);
 	free(l);
 }
 
@@ -95,7 +107,7 @@ static void sweep(struct os_task *t)
 		l->o.ended(l->why, l->o.user);
 	else if (l->closed && l->child)
 		exec_hang_up(l->child, END_MS);
-	else if (l->closed)
+	else if (l->closed && !l->trims)
 		link_free(l);
 }
 
@@ -108,6 +120,59 @@ static void link_broke(struct mcp_link *l, const char *why)
 		return;
 	snprintf(l->why, sizeof(l->why), "%s", why);
 	os_defer(l->o.loop, &l->sweep);
+}
+
+static void look_begin(struct mcp_link *l)
+{
+	trim_begin(&l->trim, l->work, NULL, l->o.least_mb);
+	l->trim.keeps = true; /* a server has stores of its own */
+	l->looks = DISK_LOOKS;
+	os_timer_set(l->look, DISK_MS);
+}
+
+static void trim_work(struct os_work *w)
+{
+	struct mcp_link *l = w->priv;
+	struct buf said;
+
+	buf_init(&said, 64u << 10);
+	l->trimmed = trim_run(&l->trim, &said);
+	buf_fini(&said);
+}
+
+/* What it keeps open has room only when it has ended. */
+static void trim_done(struct os_work *w)
+{
+	struct mcp_link *l = w->priv;
+
+	l->trims = false;
+	if (l->trimmed)
+		link_broke(l, "it filled the disk: what it wrote was removed");
+	trim_end(&l->trim);
+	look_begin(l);
+	os_defer(l->o.loop, &l->sweep);
+}
+
+/* The logs are on the same disk. Another program may have filled it: it goes on until it is seen
+ * that files of its own did. */
+static void look_at_disk(void *user)
+{
+	struct mcp_link *l = user;
+
+	if (l->closed || l->why[0])
+		return;
+	if (!trim_due(&l->trim) && --l->looks > 0) {
+		os_timer_set(l->look, DISK_MS);
+		return;
+	}
+	if (l->looks == 0) {
+		trim_end(&l->trim);
+		look_begin(l);
+		return;
+	}
+	l->trims = true;
+	l->trimming = (struct os_work){.work = trim_work, .done = trim_done, .priv = l};
+	os_work_start(l->o.loop, &l->trimming);
 }
 
 /* The last line with an error in it says most (a version, or advice, may stand behind), else the
@@ -201,8 +266,7 @@ static int check_paths(const char *const *paths, struct ava_error *err)
 static int open_process(struct mcp_link *l, struct ava_error *err)
 {
 	const struct mcp_conf *conf = l->o.conf;
-	char work[PATH_MAX];
-	struct sandbox s = {.work = l->o.root ? work : NULL,
+	struct sandbox s = {.work = l->o.root ? l->work : NULL,
 			    .project = "",
 			    .keep_out = l->o.keep_out,
 			    .reads = conf->reads,
@@ -217,10 +281,13 @@ static int open_process(struct mcp_link *l, struct ava_error *err)
 				   .keep_tail = SAID_MAX};
 	int rv = check_paths(conf->reads, err);
 
-	snprintf(work, sizeof(work), "%s/mcp/%s", l->o.root ? l->o.root : "", conf->name);
+	snprintf(l->work, sizeof(l->work), "%s/mcp/%s", l->o.root ? l->o.root : "", conf->name);
 	rv = rv ? rv : check_paths(conf->writes, err);
-	if (rv == 0 && l->o.root && sys_make_folders(work, true) != 0)
-		rv = err_sys(err, "make the folder %.300s", work);
+	if (rv == 0 && l->o.root && sys_make_folders(l->work, true) != 0)
+		rv = err_sys(err, "make the folder %.300s", l->work);
+	l->look = rv == 0 && l->o.root ? os_timer_new(l->o.loop, look_at_disk, l) : NULL;
+	if (l->look)
+		look_begin(l);
 	return rv ? rv : sandbox_start(&l->child, l->o.loop, &s, &how, process_done, l, err);
 }
 

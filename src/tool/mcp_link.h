@@ -26,6 +26,7 @@ struct mcp_link_options { /* *copied*; what it points to is borrowed as long as 
 	const struct mcp_conf *conf; /* a process, or HTTP, and what it is given */
 	const char *const *keep_out; /* of ava's own: none of it is given to a process */
 	const char *root;            /* a process has a folder mcp/NAME below it; NULL: none */
+	uint64_t least_mb;           /* of its disk that must stay free (tool/trim.h) */
 	struct http_client *client;
 
 	void (*message)(const char *text, size_t len, void *user);

@@ -152,7 +152,8 @@ static void trim_look_at(struct trimming *k, int dir, const char *name, int dept
 		trim_look(k, trim_open(dir, name), depth + 1);
 	if (made)
 		trim_add(k, &x, S_ISDIR(x.stx_mode) ? TRIM_FOLDER : TRIM_MADE);
-	else if (S_ISREG(x.stx_mode) && since(k->t, &x.stx_ctime) && x.stx_blocks * 512 >= LARGE)
+	else if (!k->t->keeps && S_ISREG(x.stx_mode) && since(k->t, &x.stx_ctime) &&
+		 x.stx_blocks * 512 >= LARGE)
 		trim_add(k, &x, TRIM_CHANGED);
 }
 
@@ -256,7 +257,7 @@ static bool trim_folder(struct trimming *k, int root, const char *where, bool *f
 	return any;
 }
 
-void trim_run(const struct trim *t, struct buf *said)
+bool trim_run(const struct trim *t, struct buf *said)
 {
 	struct trimming k = {.t = t, .said = said};
 	int copy = t->copy ? open(t->copy, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
@@ -280,4 +281,5 @@ void trim_run(const struct trim *t, struct buf *said)
 	free(k.found);
 	if (copy >= 0)
 		close(copy);
+	return k.gone > 0;
 }

@@ -38,7 +38,7 @@ TOOLS = {
     "garbage": "writes what is no message, and answers to nobody, then answers",
     "burden": "writes 20 MB to where errors go, or notices or requests without an end, or closes its output and "
               "lives, or answers and does not end the stream of its answer, or says that its list changed and is "
-              "stuck, or answers with characters that are none, as its text says",
+              "stuck, or answers with characters that are none, or fills the disk, as its text says",
     "grow": "adds the tool late, and says so",
     "drop": "takes the tool echo away, and says so",
     "ask": "wants something of a person first",
@@ -217,6 +217,10 @@ class Session:
             self.changed()
         if name == "burden" and args["text"] == "no characters":
             return self.text(ident, "a\0b\ud83d")
+        if name == "burden" and args["text"] == "disk":
+            for i in range(30):
+                with open(f"fill{i}", "wb") as f:
+                    f.write(bytes(10_000_000))
         if name == "burden" and args["text"] == "stuck":
             self.changed()
             note("calls", "is stuck")

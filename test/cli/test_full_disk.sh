@@ -99,6 +99,20 @@ commands()
 	matches "$1: and what is small stays changed" '^more$' "$T/answers"
 }
 
+# serves FS: an MCP server fills it; what it had before stays.
+serves()
+{
+	script serves mcp__fills__echo '{"text":"hello"}' mcp__fills__burden '{"text":"disk"}' \
+		mcp__fills__echo '{"text":"again"}'
+	run "$AVA" run --yes --json --role fills --model "offline:$T/serves.jsonl" 'fill by a server'
+	exits "$1: a server fills the disk: the run goes on" 0
+	answers "$(jq -r .subagent_id "$OUT")"
+	matches "$1: it is ended, and why is said" 'it filled the disk: what it wrote was removed' "$T/answers"
+	matches "$1: it is started again" 'again' "$T/answers"
+	refuse "$1: what it wrote is gone" [ -e "$AVA_DATA_ROOT/mcp/fills/fill1" ]
+	check "$1: what it had stays" [ -s "$AVA_DATA_ROOT/mcp/fills/store" ]
+}
+
 # beside FS KIND: another program has it all.
 beside()
 {
@@ -149,9 +163,12 @@ beside()
 
 play()
 {
+	mkdir -p "$AVA_DATA_ROOT/mcp/fills"
+	echo mine >"$AVA_DATA_ROOT/mcp/fills/store"
 	start_daemon --service
 	check "$1: there is room of its own" wait_for 20 has_room_of_its_own
 	commands "$1"
+	serves "$1"
 	beside "$1" bytes
 	beside "$1" files
 	wait_for 20 "$AVA" wait "$new"
@@ -161,6 +178,12 @@ play()
 }
 
 mkdir -m 700 "$AVA_DATA_ROOT"
+mkdir -p "$T/server" "$XDG_CONFIG_HOME/ava/agents"
+cp "$SRCDIR/test/cli/mcp_server.py" "$T/server"
+jq -n --arg dir "$T/server" '{mcpServers: {fills: {command: "python3", args: ["\($dir)/mcp_server.py"],
+	ava: {read: [$dir], timeout: 20}}}}' >"$XDG_CONFIG_HOME/ava/mcp.json"
+chmod 600 "$XDG_CONFIG_HOME/ava/mcp.json"
+printf -- '---\nname: fills\ndescription: fills\ntools: mcp__fills__*\n---\nFill.\n' >"$XDG_CONFIG_HOME/ava/agents/fills.md"
 trap 'full_code=$?; umount -l "$AVA_DATA_ROOT" 2>/dev/null; (exit "$full_code"); clean_up' EXIT
 mount -t tmpfs -o size=290m,nr_inodes=3000,mode=700 none "$AVA_DATA_ROOT" ||
 	skip 'mounting a file system is not permitted here'
