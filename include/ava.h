@@ -644,7 +644,7 @@ AVA_API int ava_trace_checkpoints(struct ava_trace *trace, const char *const **l
 				  struct ava_error *err);
 AVA_API int ava_trace_errors(struct ava_trace *trace, const char *const **list, size_t *n,
 			     struct ava_error *err);
-/* Events of these types ("ToolCall,infer": names or their beginnings in any case,
+/* Events of these types ("ToolCall,infer": names, aliases or prefixes in any case,
  * NULL: all) from `since_ms` to before `until_ms` (0: open). */
 AVA_API int ava_trace_events(struct ava_trace *trace, const char *types, int64_t since_ms,
 			     int64_t until_ms, const struct ava_event **list, size_t *n,

@@ -14,8 +14,11 @@
 #include <assert.h>
 #include <ava.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/clock.h"
+#include "base/error.h"
+#include "base/util.h"
 #include "codec/json.h"
 
 static const struct kind_name {
@@ -39,6 +42,58 @@ int event_kind_from(const char *name, size_t len)
 		if (names[i].len == len && memcmp(names[i].s, name, len) == 0)
 			return i;
 	return -1;
+}
+
+#define PREFIX_MIN 2 /* letters of a type's name */
+
+static const struct {
+	const char *name;
+	uint64_t types;
+} type_aliases[] = {
+	{"thinking", UINT64_C(1) << EVENT_ExtendedThinking},
+	{"errors", UINT64_C(1) << EVENT_Error},
+	{"erroroccurred", UINT64_C(1) << EVENT_Error},
+	{"tools", UINT64_C(1) << EVENT_ToolCall | UINT64_C(1) << EVENT_ToolResult},
+	{"costs", UINT64_C(1) << EVENT_CostUpdate},
+	{"model", UINT64_C(1) << EVENT_InferStart | UINT64_C(1) << EVENT_InferEnd},
+	{"message", UINT64_C(1) << EVENT_UserMessage | UINT64_C(1) << EVENT_AssistantMessage},
+	{"messages", UINT64_C(1) << EVENT_UserMessage | UINT64_C(1) << EVENT_AssistantMessage},
+};
+
+static uint64_t event_types_of(const char *word, size_t len)
+{
+	uint64_t by_prefix = 0;
+
+	for (int kind = 0; kind < EVENT_NKINDS; kind++) {
+		const char *name = event_kind_name((enum event_kind)kind);
+
+		if (strncasecmp(name, word, len) != 0)
+			continue;
+		if (strlen(name) == len)
+			return UINT64_C(1) << kind;
+		by_prefix |= UINT64_C(1) << kind;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(type_aliases); i++)
+		if (strlen(type_aliases[i].name) == len &&
+		    strncasecmp(type_aliases[i].name, word, len) == 0)
+			return type_aliases[i].types;
+	return len >= PREFIX_MIN ? by_prefix : 0;
+}
+
+int event_types(const char *types, uint64_t *mask, struct ava_error *err)
+{
+	*mask = 0;
+	for (const char *p = types; *p != '\0';) {
+		size_t len = strcspn(p, ",");
+		uint64_t found = event_types_of(p, len);
+
+		if (found == 0)
+			return err_set(err, AVA_EINVAL, "there is no event type \"%.*s\"",
+				       (int)MIN(len, 60u), p);
+		*mask |= found;
+		p += len + (p[len] == ',');
+	}
+	return 0;
 }
 
 #define ID_PLAIN_MAX 64 /* longer ids go the slow way */

@@ -14,6 +14,8 @@
 
 #include "base/buf.h"
 
+struct ava_error;
+
 /* clang-format off */
 /* name; the number is the bit in a catalog row's "types" and never changes */
 #define EVENT_KINDS(X)                                                       \
@@ -44,6 +46,8 @@ static inline uint64_t event_bit(enum event_kind kind)
 
 const char *event_kind_name(enum event_kind kind);
 int event_kind_from(const char *name, size_t len); /* -1: none such */
+/* A bit of each: of "error", "tool", "infer,cost": a name, an alias or a prefix, in any case. */
+int event_types(const char *types, uint64_t *mask, struct ava_error *err);
 
 #define EVENT_PREVIEW_CHARS 2000
 

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/error.h"
 #include "base/util.h"
@@ -324,38 +323,12 @@ int ava_trace_errors(struct ava_trace *t, const char *const **list, size_t *n,
 
 /* ---- filters */
 
-/* Bit set of kinds; bit 63: those that this version does not know. */
-static int wanted_types(const char *types, uint64_t *mask, struct ava_error *err)
-{
-	*mask = types == NULL ? UINT64_MAX : 0;
-	for (const char *p = types; p != NULL && *p != '\0';) {
-		size_t len = strcspn(p, ",");
-		uint64_t found = 0, exact = 0;
-
-		for (int kind = 0; len > 0 && kind < EVENT_NKINDS; kind++) {
-			const char *name = event_kind_name((enum event_kind)kind);
-
-			if (strncasecmp(name, p, len) != 0)
-				continue;
-			found |= UINT64_C(1) << kind;
-			if (name[len] == '\0')
-				exact = UINT64_C(1) << kind;
-		}
-		if (found == 0)
-			return err_set(err, AVA_EINVAL, "there is no event type \"%.*s\"",
-				       (int)MIN(len, 60u), p);
-		*mask |= exact != 0 ? exact : found;
-		p += len + (p[len] == ',');
-	}
-	return 0;
-}
-
 int ava_trace_events(struct ava_trace *t, const char *types, int64_t since_ms, int64_t until_ms,
 		     const struct ava_event **list, size_t *n, struct ava_error *err)
 {
 	struct ava_event *out;
-	uint64_t mask;
-	int rv = wanted_types(types, &mask, err);
+	uint64_t mask = UINT64_MAX; /* bit 63: kinds that this version does not know */
+	int rv = types != NULL ? event_types(types, &mask, err) : 0;
 
 	*list = NULL;
 	*n = 0;

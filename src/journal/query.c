@@ -469,12 +469,6 @@ static void must_end(struct must *m)
 	m->len = 0;
 }
 
-static void must_add(struct must *m, const char *s)
-{
-	if (m->len++ == 0)
-		m->run = s;
-}
-
 /* Behind a class; NULL: not one that is understood here. */
 static const char *skip_class(const char *s)
 {
@@ -521,8 +515,8 @@ static bool must_step(struct must *m, const char **s, bool fold)
 	if (strchr("*?{[]}+.^$()\\\n", c) != NULL || (unsigned char)c >= 0x80 ||
 	    (fold && (lower(c) == 'k' || lower(c) == 's')))
 		must_end(m);
-	else
-		must_add(m, *s);
+	else if (m->len++ == 0)
+		m->run = *s;
 	return true;
 }
 
@@ -684,57 +678,6 @@ const char *query_text_find(const struct query_text *t, const char *s, size_t le
 
 /* ---- all that is asked */
 
-#define PREFIX_MIN 2 /* letters of a type's name */
-
-static const struct {
-	const char *name;
-	uint64_t types;
-} aliases[] = {
-	{"thinking", UINT64_C(1) << EVENT_ExtendedThinking},
-	{"errors", UINT64_C(1) << EVENT_Error},
-	{"erroroccurred", UINT64_C(1) << EVENT_Error},
-	{"tools", UINT64_C(1) << EVENT_ToolCall | UINT64_C(1) << EVENT_ToolResult},
-	{"costs", UINT64_C(1) << EVENT_CostUpdate},
-	{"model", UINT64_C(1) << EVENT_InferStart | UINT64_C(1) << EVENT_InferEnd},
-	{"message", UINT64_C(1) << EVENT_UserMessage | UINT64_C(1) << EVENT_AssistantMessage},
-	{"messages", UINT64_C(1) << EVENT_UserMessage | UINT64_C(1) << EVENT_AssistantMessage},
-};
-
-static uint64_t types_of(const char *word, size_t len)
-{
-	uint64_t by_prefix = 0;
-
-	for (int kind = 0; kind < EVENT_NKINDS; kind++) {
-		const char *name = event_kind_name((enum event_kind)kind);
-
-		if (strncasecmp(name, word, len) != 0)
-			continue;
-		if (strlen(name) == len)
-			return UINT64_C(1) << kind;
-		by_prefix |= UINT64_C(1) << kind;
-	}
-	for (size_t i = 0; i < ARRAY_LEN(aliases); i++)
-		if (strlen(aliases[i].name) == len && strncasecmp(aliases[i].name, word, len) == 0)
-			return aliases[i].types;
-	return len >= PREFIX_MIN ? by_prefix : 0;
-}
-
-int query_types(const char *types, uint64_t *mask, struct ava_error *err)
-{
-	*mask = 0;
-	for (const char *p = types; *p != '\0';) {
-		size_t len = strcspn(p, ",");
-		uint64_t found = types_of(p, len);
-
-		if (found == 0)
-			return err_set(err, AVA_EINVAL, "there is no event type \"%.*s\"",
-				       (int)MIN(len, 60u), p);
-		*mask |= found;
-		p += len + (p[len] == ',');
-	}
-	return 0;
-}
-
 static int init_id(struct query_id *id, const char *text, const char *what, struct ava_error *err)
 {
 	struct buf b;
@@ -785,7 +728,7 @@ int query_init(struct query *q, const struct ava_log_query *asked, int64_t now_m
 	*q = QUERY_ALL;
 	q->after = asked->after;
 	if (asked->types != NULL)
-		rv = query_types(asked->types, &q->types, err);
+		rv = event_types(asked->types, &q->types, err);
 	if (rv == 0)
 		rv = init_id(&q->agent, asked->agent, "agent", err);
 	if (rv == 0)

@@ -62,9 +62,6 @@ int query_init(struct query *q, const struct ava_log_query *asked, int64_t now_m
 	       struct ava_error *err);
 void query_fini(struct query *q);
 
-/* "error", "tool", "infer,cost": a name, an alias or a prefix, in any case. */
-int query_types(const char *types, uint64_t *mask, struct ava_error *err);
-
 enum query_answer {
 	QUERY_BROKEN = -1, /* the line has the text, and is no event */
 	QUERY_NO = 0,

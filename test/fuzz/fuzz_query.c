@@ -17,7 +17,7 @@ static void check_words(const char *text)
 
 	if (query_time(text, NOW, &ms, NULL) == 0)
 		CHECK(ms >= 0 && ms <= INT64_C(253402300799999));
-	if (query_types(text, &mask, NULL) == 0 && *text != '\0')
+	if (event_types(text, &mask, NULL) == 0 && *text != '\0')
 		CHECK(mask != 0);
 	if (query_init(&q, &all, NOW, NULL) == 0)
 		query_fini(&q);

@@ -137,7 +137,7 @@ TEST(type_names)
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct ava_error err;
 		uint64_t mask = 0;
-		int rv = query_types(cases[i].text, &mask, &err);
+		int rv = event_types(cases[i].text, &mask, &err);
 
 		assert_int_equal(rv, cases[i].mask != 0 ? 0 : AVA_EINVAL);
 		if (rv == 0)

@@ -259,6 +259,8 @@ TEST(trace_filters)
 	assert_int_equal(n, 6);
 	events_of(t, "tool", &n);
 	assert_int_equal(n, 5);
+	events_of(t, "tools", &n); /* an alias, as of the logs */
+	assert_int_equal(n, 5);
 	assert_int_equal(ava_trace_events(t, "Sonata", 0, 0, &e, &n, &err), AVA_EINVAL);
 	assert_int_equal(ava_trace_events(t, NULL, base + 1000, base + 4000, &e, &n, &err), 0);
 	assert_int_equal(n, 3);
