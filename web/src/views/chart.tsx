@@ -37,9 +37,12 @@ export function Chart({ label, at, lines, height = 180, show }: { label: string;
     size.observe(el);
     const theme = new MutationObserver(draw);
     theme.observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
+    const dark = matchMedia("(prefers-color-scheme: dark)");
+    dark.addEventListener("change", draw);
     return () => {
       size.disconnect();
       theme.disconnect();
+      dark.removeEventListener("change", draw);
       plot?.destroy();
     };
   }, [at, lines]);

@@ -102,8 +102,8 @@ export function Costs() {
               <section class="panel" aria-label="Tokens over time"><h2>Tokens</h2><Chart label="Tokens over time" at={drawn.at} lines={drawn.tokens} show={(v) => tokens(v)} /></section>
             </>
           ) : null}
-          <section class="panel"><PaidTable caption="Models" rows={s.models} what="calls" name={String} /></section>
-          <section class="panel"><PaidTable caption="Roles" rows={s.roles} what="runs" name={roleName} /></section>
+          <section class="panel scroll"><PaidTable caption="Models" rows={s.models} what="calls" name={String} /></section>
+          <section class="panel scroll"><PaidTable caption="Roles" rows={s.roles} what="runs" name={roleName} /></section>
           <section class="panel scroll">
             <table>
               <caption class="visually-hidden">Tools</caption>
