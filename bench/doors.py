@@ -27,6 +27,9 @@ import sys
 import tempfile
 import time
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "script"))
+import csource
+
 META = "io.modelcontextprotocol/"
 WHO = {"_meta": {META + "protocolVersion": "2026-07-28", META + "clientCapabilities": {"extensions": {META + "tasks": {}}}}}
 SDK = """
@@ -229,7 +232,7 @@ def main():
         finally:
             daemon = int(open(os.path.join(root, "ava.lock"), encoding="ascii").read())
             post(root, "/api/v1/shutdown", {"when": "now"})
-            while os.path.exists(f"/proc/{daemon}"):
+            while not csource.ended(daemon):
                 time.sleep(0.05)
     return 0
 

@@ -1,5 +1,5 @@
 """What the checks know about C: which files there are, and a file's text with
-comments and literals blanked out, line for line."""
+comments and literals blanked out, line for line; and whether a process has ended."""
 
 import os
 import re
@@ -49,6 +49,15 @@ def blank(text, comments=True, literals=True):
         wanted = literals if token[0] in "\"'" else comments
         return re.sub(r"[^\n]", " ", token) if wanted else token
     return TOKEN.sub(hide, text)
+
+
+def ended(pid):
+    """Where nobody reaps orphans, one that has ended stays as a zombie."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8") as f:
+            return f.read().rpartition(")")[2].split()[0] in "ZX"
+    except FileNotFoundError:
+        return True
 
 
 def report(problems, checked, what):
