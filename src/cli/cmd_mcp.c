@@ -452,7 +452,9 @@ static int find_file(const struct target *t, char path[PATH_MAX], struct ava_err
 {
 	const char *folder = t->variable ? env_get(t->variable) : NULL, *home = env_get("HOME");
 
-	if (folder && folder[0] == '/')
+	if (folder && strncmp(folder, "~/", 2) == 0 && home) /* as a shell would have it */
+		snprintf(path, PATH_MAX, "%s%s/%s", home, folder + 1, t->file);
+	else if (folder && folder[0] == '/')
 		snprintf(path, PATH_MAX, "%s/%s", folder, t->file);
 	else if (home && home[0] == '/')
 		snprintf(path, PATH_MAX, "%s/%s%s", home, t->folder, t->file);

@@ -46,6 +46,9 @@ run "$AVA" mcp install claude --http
 contains 'with an address instead' '"Authorization": "Bearer ' "$HOME/.claude.json"
 check 'what is kept is still what it was before the first time' cmp "$T/own" "$HOME/.claude.json.before-ava"
 equal 'it is closed to others' 600 "$(stat -c %a "$HOME/.claude.json")"
+mkdir "$HOME/elsewhere"
+CLAUDE_CONFIG_DIR='~/elsewhere' run "$AVA" mcp install claude
+check 'a folder that its variable names from the home folder' grep -q mcpServers "$HOME/elsewhere/.claude.json"
 mkdir "$HOME/.codex"
 printf 'model = "x"\n[ mcp_servers."ava" ]\ncommand = "old"\n[mcp_servers.ava.env]\nA = "b"\n\n# of mine\n[tui]\ntheme = "dark"\n' >"$HOME/.codex/config.toml"
 run "$AVA" mcp install codex
