@@ -88,5 +88,14 @@ start_daemon
 before=$(edits | jq --argjson n "$line" 'map(select(.message == $n)) | length')
 check 'and after a restart' skip_slowly 40 edited
 check 'three seconds lie between these too' paced
+
+# --- Ava's own service is away
+
+stop_daemon
+unset AVA_AVA_MODEL
+export ANTHROPIC_API_KEY=test-key-0123456789 ANTHROPIC_BASE_URL=http://127.0.0.1:9
+start_daemon
+say 79 'are you there?' >/dev/null
+check 'what keeps Ava from an answer is a message' skip_until 20 tells 79 'nothing answ'
 equal 'the service found nothing amiss' '[]' "$(seen | jq -c .wrong)"
 finish

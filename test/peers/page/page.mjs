@@ -331,6 +331,14 @@ async function thinking() {
   await page.getByText(/^Ava is (thinking|waiting for the first word of the model) \(/).waitFor();
   ok(true, "while Ava thinks her conversation says so, and for how long");
   await shot("thinking");
+
+  // The first line of the task tells the service how to answer (doc/MOCK.md).
+  const away = (await call("POST", "/api/v1/sessions", { model: "anthropic/claude-haiku-4-5", cwd: src })).body.session_id;
+  await call("POST", `/api/v1/sessions/${away}/messages`, { text: "hello [[mock fault=529x99]]" });
+  await goTo(`#/session/${away}`);
+  await page.getByText(/^anthropic is overloaded, trying again.*\. Ava is/).waitFor();
+  ok(true, "and what keeps her from an answer");
+  await call("POST", `/api/v1/sessions/${away}/stop`, {});
 }
 
 async function looking() {
