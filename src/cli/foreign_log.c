@@ -1,6 +1,6 @@
 /* A log of somebody's, laid out as a data root; see foreign_log.h.
  *
- * Lines that are events go over as they stand, in runs; the others one by one. What can fail: the
+ * Lines that are events go over as they stand; of the others one is made. What can fail: the
  * file, the folder for temporary files, the disk. */
 #include "cli/foreign_log.h"
 
@@ -108,89 +108,57 @@ static bool foreign_event(struct buf *out, const char *line, size_t len)
 	return good && buf_check(out) == 0;
 }
 
-struct laying {
-	int fd;
-	off_t at;
-	bool failed;
-	struct buf line;
-};
-
-static void lay(struct laying *l, const char *data, size_t len)
+/* Lines that are events go over as they stand, but for what is behind them. */
+static void lay_lines(FILE *out, const struct buf *data, const char *name, bool *broken)
 {
-	l->failed = l->failed || sys_write_all(l->fd, data, len, l->at) != 0;
-	l->at += (off_t)len;
-}
-
-/* A line that is no event as it stands, without its end; false: it is none at all. */
-static bool lay_line(struct laying *l, const char *line, size_t len)
-{
+	const char *at = data->data, *end = at + data->len, *nl;
 	struct event_view v;
-	size_t n = len;
+	struct buf again;
 
-	while (n > 0 && (line[n - 1] == '\r' || line[n - 1] == ' ' || line[n - 1] == '\t'))
-		n--;
-	if (n == 0)
-		return true;
-	if (n > FOREIGN_LINE)
-		return false;
-	if (event_view(line, n, &v) == 0) {
-		lay(l, line, n);
-		lay(l, "\n", 1);
-		return true;
-	}
-	if (!foreign_event(&l->line, line, n))
-		return false;
-	lay(l, l->line.data, l->line.len);
-	return true;
-}
-
-static void lay_lines(struct laying *l, const struct buf *data, const char *name, bool *broken)
-{
-	const char *at = data->data, *end = at + data->len, *run = at, *nl;
-	struct event_view v;
-
+	buf_init(&again, 2 * FOREIGN_LINE);
 	for (size_t number = 1; at < end; number++, at = nl + 1) {
 		size_t n;
 
 		nl = memchr(at, '\n', (size_t)(end - at));
-		n = (size_t)((nl != NULL ? nl : end) - at);
-		if (nl != NULL && n <= FOREIGN_LINE && event_view(at, n, &v) == 0)
-			continue;
-		lay(l, run, (size_t)(at - run));
-		if (!lay_line(l, at, n) && nl != NULL) { /* a last one may still be written */
+		n = (size_t)((nl ? nl : end) - at);
+		while (n > 0 && memchr("\r \t", at[n - 1], 3))
+			n--;
+		if (n > 0 && n <= FOREIGN_LINE && event_view(at, n, &v) == 0) {
+			fwrite(at, 1, n, out);
+			fputc('\n', out);
+		} else if (n > 0 && n <= FOREIGN_LINE && foreign_event(&again, at, n)) {
+			fwrite(again.data, 1, again.len, out);
+		} else if (n > 0 && nl) { /* a last one may still be written */
 			*broken = true;
 			cli_error(CLI_FAILED, "%s, line %zu: these %zu bytes are no event", name,
 				  number, n);
 		}
-		if (nl == NULL)
-			return;
-		run = nl + 1;
+		if (!nl)
+			break;
 	}
-	lay(l, run, (size_t)(end - run));
+	buf_fini(&again);
 }
 
 static int lay_out(const struct buf *data, const char *name, bool *broken)
 {
-	int dir = open(foreign, O_RDONLY | O_DIRECTORY | O_CLOEXEC), index = -1, rv;
-	struct laying l = {.fd = -1};
+	int dir = open(foreign, O_RDONLY | O_DIRECTORY | O_CLOEXEC), fd = -1, rv = -1;
+	FILE *out = NULL;
 
-	buf_init(&l.line, 2 * FOREIGN_LINE);
 	if (dir >= 0 && mkdirat(dir, laid[0], 0700) == 0 && mkdirat(dir, laid[1], 0700) == 0)
-		l.fd = openat(dir, laid[2], O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	if (l.fd >= 0 && data->len > 0)
-		lay_lines(&l, data, name, broken);
-	if (l.fd >= 0 && !l.failed)
-		/* A file, so that no index is made of what is read once. */
-		index = openat(dir, laid[3], O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	rv = index >= 0 ? 0 : -1;
-	if (index >= 0)
-		close(index);
-	if (l.fd >= 0)
-		close(l.fd);
+		fd = openat(dir, laid[2], O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd >= 0 && (out = fdopen(fd, "w")) != NULL) {
+		if (data->len > 0)
+			lay_lines(out, data, name, broken);
+		rv = ferror(out) ? -1 : 0;
+		rv = fclose(out) != 0 ? -1 : rv;
+	}
+	/* A file, so that no index is made of what is read once. */
+	fd = rv == 0 ? openat(dir, laid[3], O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600) : -1;
+	if (fd >= 0)
+		close(fd);
 	if (dir >= 0)
 		close(dir);
-	buf_fini(&l.line);
-	return rv;
+	return fd >= 0 ? 0 : -1;
 }
 
 static int foreign_read(const char *file, struct buf *out, struct ava_error *err)
