@@ -53,7 +53,7 @@ struct mcp_link {
 	struct os_timer *look; /* at the disk, which it must not fill; NULL: it has no folder */
 	struct trim trim;
 	struct os_work trimming;
-	bool trims, trimmed; /* under way; something was removed */
+	bool trims, trimmed, owed; /* under way; something was removed; once more behind it */
 	unsigned looks;
 	/* HTTP */
 	struct http_pool *pool;
@@ -140,17 +140,32 @@ static void trim_work(struct os_work *w)
 	buf_fini(&said);
 }
 
-/* What it keeps open has room only when it has ended. */
+static void trim_start(struct mcp_link *l);
+
 static void trim_done(struct os_work *w)
 {
 	struct mcp_link *l = w->priv;
 
 	l->trims = false;
-	if (l->trimmed)
+	if (!l->child) {
+		if (l->owed)
+			trim_start(l);
+	} else if (l->trimmed) {
 		link_broke(l, "it filled the disk: what it wrote was removed");
-	trim_end(&l->trim);
-	look_begin(l);
+		exec_stop(l->child);
+	} else {
+		trim_end(&l->trim);
+		look_begin(l);
+	}
 	os_defer(l->o.loop, &l->sweep);
+}
+
+static void trim_start(struct mcp_link *l)
+{
+	l->trims = true;
+	l->owed = false;
+	l->trimming = (struct os_work){.work = trim_work, .done = trim_done, .priv = l};
+	os_work_start(l->o.loop, &l->trimming);
 }
 
 /* The logs are on the same disk. Another program may have filled it: it goes on until it is seen
@@ -170,9 +185,7 @@ static void look_at_disk(void *user)
 		look_begin(l);
 		return;
 	}
-	l->trims = true;
-	l->trimming = (struct os_work){.work = trim_work, .done = trim_done, .priv = l};
-	os_work_start(l->o.loop, &l->trimming);
+	trim_start(l);
 }
 
 /* The last line with an error in it says most (a version, or advice, may stand behind), else the
@@ -204,6 +217,10 @@ static void process_done(const struct exec_end *end, void *user)
 	char said[SAID_MAX + 1], why[SAID_MAX + 100]; /* whole: a part of a secret is not found */
 
 	l->child = NULL;
+	/* It wrote on until it was gone, or ended by itself on the full disk. */
+	l->owed = l->look != NULL && trim_due(&l->trim);
+	if (l->owed && !l->trims)
+		trim_start(l);
 	telling_line(end, said, sizeof(said));
 	snprintf(why, sizeof(why), "ava-sandbox: %.1000s: %s", program, strerror(ENOENT));
 	if (strcmp(said, why) == 0 && access(program, X_OK) == 0)
