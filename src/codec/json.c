@@ -317,7 +317,10 @@ static bool reader_text(struct reader *r, struct slice *s)
 		return false;
 	rv = sound ? jscan_text(&r->mem, *s) : jscan_mended(&r->mem, *s);
 	r->w.failed = rv == AVA_EINVAL;
-	*s = (struct slice){r->mem.data + from, r->mem.len - from};
+	if (r->mem.data) /* what was mended may be nothing at all */
+		*s = (struct slice){r->mem.data + from, r->mem.len - from};
+	else
+		s->len = 0;
 	return rv == 0;
 }
 

@@ -449,7 +449,7 @@ size_t quote_addresses(struct buf *out, const struct run_spec *s)
 	for (; *at; at += MAX(n, (size_t)1)) {
 		n = word ? address_at(at, !s->cwd[0]) : 0;
 		word = !isalnum((unsigned char)*at); /* as envelope_names has it */
-		if (n > 0 && memmem(out->data, out->len, at, n))
+		if (n > 0 && out->len > 0 && memmem(out->data, out->len, at, n))
 			continue;
 		if (n > 0 && out->len - begin + n > URLS_CHARS) {
 			over++;
