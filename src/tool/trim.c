@@ -85,14 +85,19 @@ static bool trim_short(const struct trim *t, unsigned times)
 
 	if (t->least_mb == 0 || sys_room(t->fd, &r) != 0)
 		return false;
-	return (r.mb < t->least_mb * times && r.mb + own(t->had.mb, OWN_MB) <= t->had.mb) ||
-	       (r.inodes < r.few_inodes * times &&
-		r.inodes + own(t->had.inodes, OWN_INODES) <= t->had.inodes);
+	return r.mb < t->least_mb * times || r.inodes < r.few_inodes * times;
 }
 
-bool trim_due(const struct trim *t)
+bool trim_due(struct trim *t)
 {
-	return trim_short(t, 1);
+	struct sys_room r;
+
+	if (!trim_short(t, 1) || sys_room(t->fd, &r) != 0)
+		return false;
+	/* Room that others gave back meanwhile, but not enough, does not excuse it. */
+	t->due = t->due || r.mb + own(t->had.mb, OWN_MB) <= t->had.mb ||
+		 r.inodes + own(t->had.inodes, OWN_INODES) <= t->had.inodes;
+	return t->due;
 }
 
 /* ---- what it wrote */

@@ -25,11 +25,16 @@ def meta(can=None, version="2026-07-28"):
     return {META + "protocolVersion": version, META + "clientCapabilities": can or {}}
 
 
+def interruptible():
+    """What a shell starts in the background ignores it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 class Bridge:
     """ava mcp, and a client before it."""
 
     def __init__(self, folder=None, env=None):
-        self.process = subprocess.Popen([AVA, "mcp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=folder, env=env)
+        self.process = subprocess.Popen([AVA, "mcp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=folder, env=env, preexec_fn=interruptible)
         self.chosen = selectors.DefaultSelector()
         self.chosen.register(self.process.stdout, selectors.EVENT_READ)
         os.set_blocking(self.process.stdout.fileno(), False)
