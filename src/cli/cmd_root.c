@@ -979,8 +979,9 @@ const struct command cmd_serve =
 const struct command cmd_dashboard = COMMAND(
 	"dashboard", "", 0, 0, "open the page that shows all of it",
 	"Prints an address on this machine that signs a browser in, once and within a minute, and\n"
-	"opens it where there is a desktop. A browser stays signed in for thirty days, or until\n"
-	"`ava dashboard --sign-out`. web.port of config.yaml sets the port.\n",
+	"opens it where there is a desktop. Open tabs stay signed in for thirty days at the most,\n"
+	"or until `ava dashboard --sign-out`; a new tab needs a new address once the daemon has\n"
+	"ended. web.port of config.yaml sets the port.\n",
 	OPTIONS(dashboard_opts), dashboard_run);
 const struct command cmd_doctor =
 	COMMAND("doctor", "", 0, 0, "check that everything is in order",

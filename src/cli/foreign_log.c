@@ -25,9 +25,13 @@
 #define FOREIGN_MAX  ((size_t)2 << 30)
 #define FOREIGN_LINE ((size_t)64 << 20) /* longer ones no reader of logs takes */
 #define PIECE        ((size_t)1 << 20)
+#define TOLD_MAX     10 /* lines that are no events, each in a sentence */
 
 static char foreign[256]; /* the folder; "": none */
-static const char *const laid[] = {"logs", "logs/ava", "logs/ava/0000-00-00.jsonl", "logs/index"};
+/* The index cannot be stored: a folder stands where its lock would. It would outlive the root. */
+static const char *const laid[] = {"logs", "logs/ava", "logs/index", "logs/index/lock",
+				   "logs/ava/0000-00-00.jsonl"};
+#define FILE_LAID (ARRAY_LEN(laid) - 1)
 
 /* Calls nothing that a handler of signals must not. */
 static void clear_away(void)
@@ -112,6 +116,7 @@ static bool foreign_event(struct buf *out, const char *line, size_t len)
 static void lay_lines(FILE *out, const struct buf *data, const char *name, bool *broken)
 {
 	const char *at = data->data, *end = at + data->len, *nl;
+	size_t good = 0, bad = 0, numbers[TOLD_MAX], sizes[TOLD_MAX];
 	struct event_view v;
 	struct buf again;
 
@@ -126,16 +131,28 @@ static void lay_lines(FILE *out, const struct buf *data, const char *name, bool 
 		if (n > 0 && n <= FOREIGN_LINE && event_view(at, n, &v) == 0) {
 			fwrite(at, 1, n, out);
 			fputc('\n', out);
+			good++;
 		} else if (n > 0 && n <= FOREIGN_LINE && foreign_event(&again, at, n)) {
 			fwrite(again.data, 1, again.len, out);
+			good++;
 		} else if (n > 0 && nl) { /* a last one may still be written */
-			*broken = true;
-			cli_error(CLI_FAILED, "%s, line %zu: these %zu bytes are no event", name,
-				  number, n);
+			if (bad < TOLD_MAX) {
+				numbers[bad] = number;
+				sizes[bad] = n;
+			}
+			bad++;
 		}
 		if (!nl)
 			break;
 	}
+	*broken = bad > 0;
+	if (bad > 0 && good == 0)
+		cli_error(CLI_FAILED, "%s is no log of ava's: none of its lines is an event", name);
+	for (size_t i = 0; good > 0 && i < MIN(bad, TOLD_MAX); i++)
+		cli_error(CLI_FAILED, "%s, line %zu: these %zu bytes are no event", name,
+			  numbers[i], sizes[i]);
+	if (good > 0 && bad > TOLD_MAX)
+		cli_error(CLI_FAILED, "%s: %zu more lines are no events", name, bad - TOLD_MAX);
 	buf_fini(&again);
 }
 
@@ -144,21 +161,19 @@ static int lay_out(const struct buf *data, const char *name, bool *broken)
 	int dir = open(foreign, O_RDONLY | O_DIRECTORY | O_CLOEXEC), fd = -1, rv = -1;
 	FILE *out = NULL;
 
-	if (dir >= 0 && mkdirat(dir, laid[0], 0700) == 0 && mkdirat(dir, laid[1], 0700) == 0)
-		fd = openat(dir, laid[2], O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	for (size_t i = 0; dir >= 0 && i < FILE_LAID; i++)
+		(void)mkdirat(dir, laid[i], 0700);
+	if (dir >= 0)
+		fd = openat(dir, laid[FILE_LAID], O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd >= 0 && (out = fdopen(fd, "w")) != NULL) {
 		if (data->len > 0)
 			lay_lines(out, data, name, broken);
 		rv = ferror(out) ? -1 : 0;
 		rv = fclose(out) != 0 ? -1 : rv;
 	}
-	/* A file, so that no index is made of what is read once. */
-	fd = rv == 0 ? openat(dir, laid[3], O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600) : -1;
-	if (fd >= 0)
-		close(fd);
 	if (dir >= 0)
 		close(dir);
-	return fd >= 0 ? 0 : -1;
+	return rv;
 }
 
 static int foreign_read(const char *file, struct buf *out, struct ava_error *err)

@@ -237,6 +237,15 @@ def logs():
     got, p = shown(write(T + "/mine.jsonl", data.replace(b"\n", b"\noops\n", 1)))
     check("what is no event is told, by the name that was given and its line", got == events and p.returncode == 1
           and T + "/mine.jsonl, line 2: " in p.stderr and "0000" not in p.stderr, p.stderr)
+    got, p = shown(write(T + "/many.jsonl", b"oops\n" * 5000 + data))
+    check("of many the first are told, and how many more", got == events and p.returncode == 1 and len(p.stderr.splitlines()) == 11
+          and "4990 more lines are no events" in p.stderr, p.stderr[:800])
+    got, p = shown(os.environ["AVA"])
+    check("a file that is no log is told in one sentence", got == [] and p.returncode == 1 and len(p.stderr.splitlines()) == 1
+          and "is no log of ava's" in p.stderr, p.stderr[:800])
+    os.makedirs(T + "/tmp", exist_ok=True)
+    got, p = shown(write(T + "/large.jsonl", data * (1 + (8 << 20) // len(data))), env={**os.environ, "TMPDIR": T + "/tmp"})
+    check("nothing of it is left", p.returncode == 0 and os.listdir(T + "/tmp") == [], os.listdir(T + "/tmp"))
     for name in ("-", "/dev/stdin"):
         got, p = shown(name, input=data.decode())
         check(f"{name} is what comes", got == events, p.stderr)
