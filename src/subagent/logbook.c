@@ -144,47 +144,54 @@ static void day_path(const char *day, char out[LOGBOOK_PATH])
 	snprintf(out, LOGBOOK_PATH, "logs/ava/%s.jsonl", day);
 }
 
-/* The last whole event among the last `want` bytes; false: none begins there. */
-static bool last_event_in(int fd, off_t size, size_t want, uint64_t *seq, uint64_t *lsn)
+/* The last whole event among the last `want` bytes: 1; 0: none begins there. Or it cannot be
+ * read: errno. */
+static int last_event_in(int fd, off_t size, size_t want, uint64_t *seq, uint64_t *lsn)
 {
 	char *tail = malloc(want + 1);
 	size_t at = 0, len;
 	const char *line;
 	struct event_view v;
-	bool found = false;
+	int found = tail && sys_read_all(fd, tail, want, size - (off_t)want) == 0 ? 0 : -1;
 
-	if (tail && sys_read_all(fd, tail, want, size - (off_t)want) == 0)
-		while (jsonl_next(tail, want, &at, &line, &len) == 1)
-			if (event_view(line, len, &v) == 0) {
-				*seq = v.seq;
-				*lsn = MAX(*lsn, v.lsn);
-				found = true;
-			}
+	while (found >= 0 && jsonl_next(tail, want, &at, &line, &len) == 1)
+		if (event_view(line, len, &v) == 0) {
+			*seq = v.seq;
+			*lsn = MAX(*lsn, v.lsn);
+			found = 1;
+		}
 	free(tail);
 	return found;
 }
 
-/* The numbers of the last whole event in a file; 0 when there is none. Its line may
- * be of any length. */
-static void last_numbers(struct logbook *lb, const char *path, uint64_t *seq, uint64_t *lsn)
+/* The numbers of the last whole event in a file, whose line may be of any length; 0 when there is
+ * none, or no file of ours. One that is there and cannot be read fails: its numbers would be given
+ * again. */
+static int last_numbers(struct logbook *lb, const char *path, uint64_t *seq, uint64_t *lsn,
+			struct ava_error *err)
 {
 	char live[LOGBOOK_PATH + 16];
+	int fd, found = 0, rv = 0;
 	struct stat st;
-	int fd;
 
 	*seq = *lsn = 0;
-	fd = files_open(lb->root_fd, journal_view_path(lb->journal, path, live, sizeof(live)),
-			O_RDONLY);
+	path = journal_view_path(lb->journal, path, live, sizeof(live));
+	fd = files_open(lb->root_fd, path, O_RDONLY);
+	if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == EIO))
+		return err_sys(err, "open %s", path);
 	if (fd < 0)
-		return;
-	if (sys->fstat(fd, &st) == 0)
-		for (size_t want = 65536;
-		     !last_event_in(fd, st.st_size, (size_t)MIN(st.st_size, (off_t)want), seq,
-				    lsn) &&
-		     (off_t)want < st.st_size;
-		     want *= 8)
-			;
+		return 0;
+	if (sys->fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+		for (size_t want = 65536; found == 0; want *= 8) {
+			found = last_event_in(fd, st.st_size, (size_t)MIN(st.st_size, (off_t)want),
+					      seq, lsn);
+			if ((off_t)want >= st.st_size)
+				break;
+		}
+	if (found < 0)
+		rv = err_sys(err, "read %s", path);
 	sys->close(fd);
+	return rv;
 }
 
 /* A journal that was removed counts from the beginning: no number of the logs
@@ -208,18 +215,23 @@ static void leap(struct logbook *lb, uint64_t lsn)
 	}
 }
 
-static void pick_day(struct logbook *lb, int64_t wall_ms)
+static int pick_day(struct logbook *lb, int64_t wall_ms, struct ava_error *err)
 {
 	char today[11], path[LOGBOOK_PATH];
-	uint64_t lsn;
+	uint64_t seq, lsn;
+	int rv;
 
 	clock_local_date(wall_ms, today);
 	/* A clock set back never reopens an older day. */
 	if (strcmp(today, lb->day) <= 0)
-		return;
+		return 0;
+	day_path(today, path);
+	rv = last_numbers(lb, path, &seq, &lsn, err);
+	if (rv != 0)
+		return rv;
 	memcpy(lb->day, today, sizeof(today));
-	day_path(lb->day, path);
-	last_numbers(lb, path, &lb->day_seq, &lsn);
+	lb->day_seq = seq;
+	return 0;
 }
 
 static void newest_day(const char *name, void *user)
@@ -255,6 +267,7 @@ int logbook_open(struct logbook *lb, struct journal *journal, struct os_loop *lo
 {
 	char path[LOGBOOK_PATH];
 	uint64_t lsn;
+	int rv = 0;
 
 	*lb = (struct logbook){.journal = journal,
 			       .loop = loop,
@@ -273,11 +286,14 @@ int logbook_open(struct logbook *lb, struct journal *journal, struct os_loop *lo
 	(void)sys->list(root_fd, "logs/ava", newest_day, lb);
 	if (lb->day[0]) {
 		day_path(lb->day, path);
-		last_numbers(lb, path, &lb->day_seq, &lsn);
+		rv = last_numbers(lb, path, &lb->day_seq, &lsn, err);
 		leap(lb, lsn);
 	}
-	pick_day(lb, clock_wall_ms());
-	return 0;
+	if (rv == 0)
+		rv = pick_day(lb, clock_wall_ms(), err);
+	if (rv != 0)
+		logbook_close(lb);
+	return rv;
 }
 
 void logbook_close(struct logbook *lb)
@@ -598,7 +614,7 @@ static int submit(struct logbook *lb, struct list *drafts, journal_done_fn done,
 		ops = malloc(n * sizeof(*ops));
 	if (failed || !ops)
 		return AVA_ENOMEM;
-	pick_day(lb, wall_ms);
+	rv = pick_day(lb, wall_ms, NULL);
 	day_seq = lb->day_seq;
 	LIST_EACH (drafts, node, tmp) {
 		struct draft *d = LIST_ENTRY(node, struct draft, node);

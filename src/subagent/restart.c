@@ -161,6 +161,13 @@ static void found_name(const char *name, void *user)
 
 /* ---- one log */
 
+/* The machine gives neither memory, descriptors nor bytes. The file may be whole: the start is
+ * refused, and a later one takes its run up, instead of ending it. */
+static bool not_now(int rv)
+{
+	return rv == AVA_ENOMEM || rv == AVA_EIO;
+}
+
 struct tale {
 	json_t *spawn, *complete; /* events, owned */
 	int64_t spawned_ms, ended_ms;
@@ -253,7 +260,7 @@ static int salvage_run(struct supervisor *s, const char *id, struct draft *d, st
 
 	logbook_run_path(id, path);
 	rv = logbook_read(s->book->root_fd, path, FILE_MAX, &data, &len, NULL);
-	if (rv == AVA_ENOMEM)
+	if (not_now(rv))
 		return rv;
 	if (rv == 0)
 		read_tale(&t, id, data, len);
@@ -269,7 +276,7 @@ static int salvage_run(struct supervisor *s, const char *id, struct draft *d, st
 	}
 	json_decref(t.spawn);
 	json_decref(t.complete);
-	return rv == AVA_ENOMEM ? rv : 0;
+	return not_now(rv) ? rv : 0;
 }
 
 /* ---- all of them */
@@ -307,10 +314,18 @@ static int salvage_runs(struct supervisor *s, const struct restart_hooks *hooks,
 	free(f.ids);
 	if (committed)
 		(void)journal_sync(s->book->journal);
-	return rv == AVA_ENOMEM ? err_set(err, rv, "out of memory while runs were looked for") : rv;
+	if (not_now(rv))
+		return err_set(err, rv, "runs that no catalog row names cannot be read: %s",
+			       ava_strerror(rv));
+	return rv;
 }
 
 /* ---- messages.jsonl */
+
+static int unread(struct ava_error *err, const char *words)
+{
+	return err->code == AVA_ENOMEM ? AVA_ENOMEM : err_set(err, AVA_ECORRUPT, "%s", words);
+}
 
 /* The lines behind the first that change the spec: another model, a parameter less. */
 static int read_amendments(struct run_spec *spec, const char *data, size_t len,
@@ -329,7 +344,7 @@ static int read_amendments(struct run_spec *spec, const char *data, size_t len,
 			continue;
 		o = json_parse(line, n, err);
 		rv = o ? spec_amend(spec, json_object_get(o, "spec"), err)
-		       : err_set(err, AVA_ECORRUPT, "an amendment cannot be read");
+		       : unread(err, "an amendment cannot be read");
 		json_decref(o);
 	}
 	return rv;
@@ -370,7 +385,7 @@ static int parse_spec(struct messages *m, const struct catalog_row *row, struct 
 		first = parse_line(line, n, err);
 	rv = first ? spec_from_json(&m->spec, json_object_get(first, "spec"), row->session_id,
 				    row->request_id, row->user_id, err)
-		   : err_set(err, AVA_ECORRUPT, "its messages have no readable first line");
+		   : unread(err, "its messages have no readable first line");
 	json_decref(first);
 	return rv;
 }
@@ -449,7 +464,7 @@ static int go_on(struct run *r, const struct messages *m, int readable,
 	int rv = restore_run(r, m->file, m->len, readable == 0 ? &m->body : NULL, &m->info, at,
 			     readable == 0 ? err : NULL);
 
-	if (rv == AVA_ENOMEM)
+	if (not_now(rv))
 		return rv;
 	if (readable != 0 || rv != 0) {
 		logbook_run_path(r->id.text, path);
@@ -465,7 +480,7 @@ static int go_on(struct run *r, const struct messages *m, int readable,
 }
 
 static int restart_run(struct supervisor *sup, const struct catalog_row *row,
-		       const struct restart_hooks *hooks)
+		       const struct restart_hooks *hooks, struct ava_error *refused)
 {
 	struct messages m = {0};
 	struct restored at;
@@ -475,7 +490,7 @@ static int restart_run(struct supervisor *sup, const struct catalog_row *row,
 
 	buf_init(&m.body, FILE_MAX);
 	readable = read_messages(sup, row, &m, &err);
-	rv = readable == 0 ? 0 : minimal_spec(sup, row, &m.spec);
+	rv = readable == 0 || not_now(readable) ? readable : minimal_spec(sup, row, &m.spec);
 	if (rv == 0)
 		rv = take_up(sup, row, &m, &r, &err);
 	if (rv == 0) {
@@ -487,7 +502,9 @@ static int restart_run(struct supervisor *sup, const struct catalog_row *row,
 	spec_free(m.spec);
 	buf_fini(&m.body);
 	free(m.file);
-	return rv;
+	return rv == 0 ? 0
+		       : err_set(refused, rv, "run %s cannot be taken up again: %s", row->id,
+				 err.code == rv ? err.text : ava_strerror(rv));
 }
 
 int restart_runs(struct supervisor *sup, const struct restart_hooks *hooks, struct ava_error *err)
@@ -521,10 +538,7 @@ int restart_runs(struct supervisor *sup, const struct restart_hooks *hooks, stru
 		struct left *l = LIST_FIRST(&s.left, struct left, node);
 
 		if (rv == 0)
-			rv = restart_run(sup, &l->row, hooks);
-		if (rv != 0)
-			err_set(err, rv, "run %s cannot be taken up again: %s", l->row.id,
-				ava_strerror(rv));
+			rv = restart_run(sup, &l->row, hooks, err);
 		left_free(l);
 	}
 	strmap_fini(&s.by_id);

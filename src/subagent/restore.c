@@ -191,10 +191,11 @@ static int read_evidence(struct run *r, const json_t *o)
 static int read_position(struct tail *c, const struct event_view *v)
 {
 	struct run *r = c->run;
-	json_t *content = json_parse(v->content.s, v->content.len, NULL);
+	struct ava_error why = {0};
+	json_t *content = json_parse(v->content.s, v->content.len, &why);
 	const json_t *value = json_object_get(content, "value"), *run;
-	struct agent_position p;
-	int rv = agent_position_read(&p, value);
+	struct agent_position p = {0};
+	int rv = why.code == AVA_ENOMEM ? AVA_ENOMEM : agent_position_read(&p, value);
 
 	if (rv == 0) {
 		run = json_object_get(value, "run");
@@ -370,13 +371,19 @@ static int take_event(struct tail *c, const struct event_view *v, bool behind)
 		      v->kind == EVENT_Checkpoint || v->kind == EVENT_SubagentSpawn;
 	bool reply = v->kind == EVENT_InferEnd || v->kind == EVENT_ToolCall ||
 		     v->kind == EVENT_ToolResult;
+	struct ava_error why = {0};
 	json_t *content, *meta;
 	int rv = 0;
 
 	if (!people && !(reply && behind))
 		return 0;
-	content = json_parse(v->content.s, v->content.len, NULL);
-	meta = json_parse(v->metadata.s, v->metadata.len, NULL);
+	content = json_parse(v->content.s, v->content.len, &why);
+	meta = json_parse(v->metadata.s, v->metadata.len, &why);
+	if (why.code == AVA_ENOMEM) {
+		json_decref(content);
+		json_decref(meta);
+		return AVA_ENOMEM;
+	}
 	c->run->agent.at.used_ms = json_get_int(content, "clockMs", c->run->agent.at.used_ms);
 	if (v->kind == EVENT_Waiting)
 		rv = take_waiting(c, v, content);
@@ -476,10 +483,11 @@ static int read_log(struct tail *c, struct ava_error *err)
 /* The whole output of a call whose event shows the beginning. */
 static int take_kept(struct tail *c, const char *line, size_t len)
 {
-	json_t *o = json_parse(line, len, NULL);
+	struct ava_error why = {0};
+	json_t *o = json_parse(line, len, &why);
 	const json_t *mark = json_object_get(o, "mark");
 	const char *id = json_get_str(mark, "kept"), *output = json_get_str(mark, "output");
-	int rv = 0;
+	int rv = why.code == AVA_ENOMEM ? AVA_ENOMEM : 0;
 
 	for (unsigned i = 0; id && output && i < c->ncalls; i++) {
 		struct tail_call *k = &c->calls[i];

@@ -629,13 +629,32 @@ void copy_changes_fini(struct copy_changes *c)
 	buf_fini(&c->left);
 }
 
+/* `in` beside `name`, in whose place it is put when it is whole. */
+static int write_beside(int dir, const char *name, int in, const struct stat *st)
+{
+	static const char beside[] = ".ava-put-back";
+	int fd, rv = -1, why;
+
+	(void)unlinkat(dir, beside, 0);
+	fd = openat(dir, beside, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd >= 0 && clone_bytes(in, st->st_size, fd) == 0 && fchmod(fd, st->st_mode & 0777) == 0)
+		rv = renameat(dir, beside, dir, name);
+	why = errno;
+	if (fd >= 0)
+		close(fd);
+	if (fd >= 0 && rv != 0)
+		(void)unlinkat(dir, beside, 0);
+	errno = why;
+	return rv;
+}
+
 int copy_put_back(const char *tree, const char *path, bool large)
 {
 	char base[PATH_MAX];
 	const char *name;
 	struct place from, to;
 	struct stat st;
-	int in = -1, out = -1, rv = -1, dir;
+	int in = -1, rv = -1, dir;
 
 	snprintf(base, sizeof(base), "%s/../base", tree);
 	place_init(&from, open_folder(base));
@@ -646,14 +665,13 @@ int copy_put_back(const char *tree, const char *path, bool large)
 	if (in < 0 && (errno == ENOENT || errno == ENOTDIR))
 		rv = 1;
 	dir = in >= 0 && large ? place_of(&to, path, false, &name) : -1;
-	if (dir >= 0 && fstat(in, &st) == 0 && unlinkat(dir, name, 0) == 0)
-		out = openat(dir, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	if (out >= 0 && clone_bytes(in, st.st_size, out) == 0)
-		rv = fchmod(out, st.st_mode & 0777);
+	if (dir >= 0 && fstat(in, &st) == 0)
+		rv = write_beside(dir, name, in, &st);
+	/* What is put back may need the room of what it replaces. */
+	if (dir >= 0 && rv < 0 && err_is_full(errno) && unlinkat(dir, name, 0) == 0)
+		rv = write_beside(dir, name, in, &st);
 	if (in >= 0)
 		close(in);
-	if (out >= 0)
-		close(out);
 	place_fini(&from);
 	place_fini(&to);
 	return rv;

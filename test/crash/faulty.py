@@ -234,7 +234,7 @@ def play(w, kind, name, some, error, one):
     k = hit = 0
     while one is None and w.start_with(kind, k, error):
         hit += 1
-        k += 1 if SOAK or name == "thread" else 1 + k // 2
+        k += 1 if SOAK or name == "thread" else 1 + k // 12
     print(f"{name}: {hit} failed in a start", flush=True)
     if one is None and not hit:
         w.wrong(f"{name}: none failed")

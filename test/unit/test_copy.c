@@ -5,9 +5,11 @@
 #include <ava.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -365,6 +367,27 @@ TEST(goes_on)
 }
 
 /* Deeper than any path, without permissions: it goes. */
+TEST(put_back_or_left)
+{
+	struct rlimit whole, none;
+	char tree[300];
+
+	make();
+	snprintf(tree, sizeof(tree), "%s/tree", folder);
+	put_in(tree, "src/a.c", "much more than there was");
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &whole), 0);
+	none = (struct rlimit){0, whole.rlim_max};
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
+	assert_int_equal(copy_put_back(tree, "src/a.c", true), -1);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &whole), 0);
+	holds(at(tree, "src/a.c"), "much more than there was");
+	assert_false(is(at(tree, "src/.ava-put-back")));
+	assert_int_equal(copy_put_back(tree, "src/a.c", true), 0);
+	holds(at(tree, "src/a.c"), "int a;\n");
+	assert_int_equal(copy_put_back(tree, "src/new.c", true), 1);
+}
+
 TEST(removed)
 {
 	int fd;
