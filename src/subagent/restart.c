@@ -161,13 +161,6 @@ static void found_name(const char *name, void *user)
 
 /* ---- one log */
 
-/* The machine gives neither memory, descriptors nor bytes. The file may be whole: the start is
- * refused, and a later one takes its run up, instead of ending it. */
-static bool not_now(int rv)
-{
-	return rv == AVA_ENOMEM || rv == AVA_EIO;
-}
-
 struct tale {
 	json_t *spawn, *complete; /* events, owned */
 	int64_t spawned_ms, ended_ms;
@@ -260,7 +253,7 @@ static int salvage_run(struct supervisor *s, const char *id, struct draft *d, st
 
 	logbook_run_path(id, path);
 	rv = logbook_read(s->book->root_fd, path, FILE_MAX, &data, &len, NULL);
-	if (not_now(rv))
+	if (rv == AVA_ENOMEM)
 		return rv;
 	if (rv == 0)
 		read_tale(&t, id, data, len);
@@ -276,7 +269,7 @@ static int salvage_run(struct supervisor *s, const char *id, struct draft *d, st
 	}
 	json_decref(t.spawn);
 	json_decref(t.complete);
-	return not_now(rv) ? rv : 0;
+	return rv == AVA_ENOMEM ? rv : 0;
 }
 
 /* ---- all of them */
@@ -314,10 +307,7 @@ static int salvage_runs(struct supervisor *s, const struct restart_hooks *hooks,
 	free(f.ids);
 	if (committed)
 		(void)journal_sync(s->book->journal);
-	if (not_now(rv))
-		return err_set(err, rv, "runs that no catalog row names cannot be read: %s",
-			       ava_strerror(rv));
-	return rv;
+	return rv == AVA_ENOMEM ? err_set(err, rv, "out of memory while runs were looked for") : rv;
 }
 
 /* ---- messages.jsonl */
@@ -464,8 +454,10 @@ static int go_on(struct run *r, const struct messages *m, int readable,
 	int rv = restore_run(r, m->file, m->len, readable == 0 ? &m->body : NULL, &m->info, at,
 			     readable == 0 ? err : NULL);
 
-	if (not_now(rv))
-		return rv;
+	/* A log that cannot be read now may be whole: no end is written behind it, with numbers
+	 * that it has already. The start is refused, and a later one takes the run up. */
+	if (rv == AVA_ENOMEM || rv == AVA_EIO)
+		return err_set(err, rv, "its log: %s", ava_strerror(rv));
 	if (readable != 0 || rv != 0) {
 		logbook_run_path(r->id.text, path);
 		hooks->problem(path, err->text, hooks->user);
@@ -490,7 +482,13 @@ static int restart_run(struct supervisor *sup, const struct catalog_row *row,
 
 	buf_init(&m.body, FILE_MAX);
 	readable = read_messages(sup, row, &m, &err);
-	rv = readable == 0 || not_now(readable) ? readable : minimal_spec(sup, row, &m.spec);
+	if (readable == AVA_EIO) { /* once more, before the run is ended for it */
+		free(m.file);
+		m.file = NULL;
+		buf_reset(&m.body);
+		readable = read_messages(sup, row, &m, &err);
+	}
+	rv = readable == 0 || readable == AVA_ENOMEM ? readable : minimal_spec(sup, row, &m.spec);
 	if (rv == 0)
 		rv = take_up(sup, row, &m, &r, &err);
 	if (rv == 0) {

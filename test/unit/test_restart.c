@@ -518,6 +518,13 @@ TEST(a_disk_that_cannot_be_read)
 	close_world(&w);
 
 	open_world(&w);
+	failing = "subagents/"; /* its log: nobody knows which numbers were given */
+	assert_int_equal(take_up(&w), AVA_EIO);
+	assert_non_null(strstr(w.err.text, l.id));
+	failing = NULL;
+	close_world(&w);
+
+	open_world(&w);
 	failing = "messages.jsonl"; /* one run alone */
 	assert_int_equal(take_up(&w), 0);
 	failing = NULL;
