@@ -55,10 +55,18 @@ def daemon_pid():
         return int(f.read())
 
 
+def ended(pid):
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii") as f:
+            return f.read().rpartition(")")[2].split()[0] == "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
 def kill_daemon():
     pid = daemon_pid()
     os.kill(pid, signal.SIGKILL)
-    until(lambda: not os.path.exists(f"/proc/{pid}") or "Z" in open(f"/proc/{pid}/stat").read().split()[2])
+    until(lambda: ended(pid))
 
 
 class Socket(http.client.HTTPConnection):
