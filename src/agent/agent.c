@@ -7,7 +7,7 @@
  *
  * A step looks at what arrived and does the next thing, or waits. What
  * arrives is only stored (agent_on_*); so nothing re-enters, and cancel, the
- * deadline and the end are handled in one place each: agent_run and finish().
+ * deadline and the end are handled in one place each: agent_run and agent_finish().
  *
  * Happy path: a slot, a call within the limits, its reply saved, its tools,
  * their results saved, the next call, until the model submits. Calls that a
@@ -19,7 +19,7 @@
  *
  * What can fail: the model (model_error, refusal, empty_replies), the limits,
  * the person's patience (cancelled), memory (internal). Each ends the run by
- * finish(): what is under way is stopped, open calls are answered, one commit
+ * agent_finish(): what is under way is stopped, open calls are answered, one commit
  * says why. The disk cannot fail here, only be slow. */
 #include "agent/agent.h"
 
@@ -118,8 +118,8 @@ static void drop_unsaved(struct agent *a)
 
 /* End the run. What is under way stops, open calls are answered with
  * `open_class`, and one commit says why; DONE follows when it is on disk. */
-static enum step finish(struct agent *a, struct agent_end *end, const char *open_class,
-			const char *why)
+static enum step agent_finish(struct agent *a, struct agent_end *end, const char *open_class,
+			      const char *why)
 {
 	assert(!a->ending);
 	a->ending = true;
@@ -158,7 +158,7 @@ static enum step finish_limit(struct agent *a, enum agent_resource r)
 		.partial = true,
 	};
 
-	return finish(a, &end, "limit", used_up_as[r].why);
+	return agent_finish(a, &end, "limit", used_up_as[r].why);
 }
 
 /* The budget of its group or of the day; the world said which (reply_error). */
@@ -172,14 +172,14 @@ static enum step finish_budget(struct agent *a)
 		.partial = true,
 	};
 
-	return finish(a, &end, "limit", "the budget it shares with others is used up");
+	return agent_finish(a, &end, "limit", "the budget it shares with others is used up");
 }
 
 static enum step finish_cancelled(struct agent *a)
 {
 	struct agent_end end = {.status = AVA_CANCELLED, .stop_reason = "cancelled"};
 
-	return finish(a, &end, "cancelled", "the run was cancelled");
+	return agent_finish(a, &end, "cancelled", "the run was cancelled");
 }
 
 static enum step finish_error(struct agent *a, const char *stop_reason, const char *error_class,
@@ -192,7 +192,7 @@ static enum step finish_error(struct agent *a, const char *stop_reason, const ch
 		.error_class = error_class,
 	};
 
-	return finish(a, &end, "cancelled", "the run has ended");
+	return agent_finish(a, &end, "cancelled", "the run has ended");
 }
 
 /* The world or memory failed us in a way that no retry mends. */
@@ -216,7 +216,7 @@ static enum step finish_as(struct agent *a, enum ava_status status, struct agent
 	end->stop_reason = stop_reason;
 	if (errors != NULL)
 		output_misfit(end, errors);
-	return finish(a, end, "cancelled", "the run has ended");
+	return agent_finish(a, end, "cancelled", "the run has ended");
 }
 
 /* ---- QUEUED, CALLING */
@@ -288,7 +288,7 @@ static enum step ask_model(struct agent *a)
 }
 
 /* Where the window is nearly full: first room, then the call. */
-static enum step make_room(struct agent *a)
+static enum step agent_make_room(struct agent *a)
 {
 	struct agent_compact c;
 	int rv;
@@ -601,7 +601,7 @@ static enum step reply_with_text(struct agent *a)
 	return step;
 }
 
-static enum step refused(struct agent *a)
+static enum step agent_refused(struct agent *a)
 {
 	int rv = save_reply(a, false);
 
@@ -645,7 +645,7 @@ static enum step wrapped_up(struct agent *a)
 	end.stop_reason = end.error_class = "repeated_calls";
 	end.error = a->reply_error;
 	end.partial = true;
-	return finish(a, &end, "cancelled", "the run has ended");
+	return agent_finish(a, &end, "cancelled", "the run has ended");
 }
 
 static enum step call_failed(struct agent *a)
@@ -662,7 +662,7 @@ static enum step step_calling(struct agent *a)
 	int rv;
 
 	if (!a->asked)
-		return a->over >= AGENT_PARKED ? wait_for_person(a) : make_room(a);
+		return a->over >= AGENT_PARKED ? wait_for_person(a) : agent_make_room(a);
 	if (!a->reply_ready)
 		return STEP_WAIT;
 	a->asked = a->reply_ready = false;
@@ -682,7 +682,7 @@ static enum step step_calling(struct agent *a)
 	if (a->at.wrapping && (a->turn->ncalls > 0 || limit_can_submit(a)))
 		return wrapped_up(a);
 	if (a->turn->stop == TURN_STOP_REFUSAL)
-		return refused(a);
+		return agent_refused(a);
 	if (a->turn->ncalls > 0)
 		return reply_with_calls(a);
 	return a->turn->text_len > 0 ? reply_with_text(a) : odd_reply(a);
@@ -761,7 +761,7 @@ static enum step step_tools(struct agent *a)
 
 /* May it pass its limit, or is its quota back? Without a yes to the one, and with a no to the
  * other, it ends as if nobody had been asked. */
-static enum step wait_over(struct agent *a)
+static enum step agent_wait_over(struct agent *a)
 {
 	bool parked = a->over >= AGENT_PARKED;
 	bool expires = !parked || (a->over == AGENT_PARKED && a->spec->ask_quota);
@@ -796,7 +796,7 @@ static enum step step_waiting(struct agent *a)
 	int rv;
 
 	if (a->over > 0)
-		return wait_over(a);
+		return agent_wait_over(a);
 	if (a->asking > 0) {
 		call = a->asking - 1u;
 		if (!a->ask_given && a->io->now(a) < a->ask_until_ms)
@@ -983,7 +983,7 @@ void agent_interrupted(struct agent *a, const char *sentence)
 	};
 
 	assert(a->state == AGENT_QUEUED && !a->slot_wanted);
-	finish(a, &end, "interrupted", "the runtime stopped");
+	agent_finish(a, &end, "interrupted", "the runtime stopped");
 }
 
 const char *agent_state_name(enum agent_state s)

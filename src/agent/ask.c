@@ -56,7 +56,7 @@ static json_t *args_of(const struct turn_call *c)
 	return json_parse(c->args, c->args_len, NULL);
 }
 
-static int give(struct agent *a, unsigned call, const json_t *args)
+static int ask_give(struct agent *a, unsigned call, const json_t *args)
 {
 	const json_t *choices = json_object_get(args, "choices");
 	int64_t seconds = json_get_int(args, "timeout", 0);
@@ -87,7 +87,7 @@ static int give(struct agent *a, unsigned call, const json_t *args)
 int ask_start(struct agent *a, unsigned call)
 {
 	json_t *args = args_of(&a->turn->calls[call]);
-	int rv = args != NULL ? give(a, call, args) : AVA_ENOMEM;
+	int rv = args != NULL ? ask_give(a, call, args) : AVA_ENOMEM;
 
 	json_decref(args);
 	if (rv != 0)
@@ -99,7 +99,8 @@ int ask_start(struct agent *a, unsigned call)
 
 /* ---- the answer */
 
-static const char *print(struct arena *mem, const char *fmt, const char *what, const char *plain)
+static const char *ask_print(struct arena *mem, const char *fmt, const char *what,
+			     const char *plain)
 {
 	const char *text = arena_fmt(mem, fmt, what);
 
@@ -114,8 +115,8 @@ struct ask_result ask_result(struct arena *mem, bool approval, enum agent_asked 
 	if (how == ASKED_REFUSED)
 		return (struct ask_result){
 			false, "denied",
-			print(mem, "not run: the person was asked and did not allow it: %s", text,
-			      "not run: the person was asked and did not allow it")};
+			ask_print(mem, "not run: the person was asked and did not allow it: %s",
+				  text, "not run: the person was asked and did not allow it")};
 	if (approval)
 		return (struct ask_result){
 			false, "timeout",
@@ -126,8 +127,8 @@ struct ask_result ask_result(struct arena *mem, bool approval, enum agent_asked 
 			"nobody answered in time: go on without, and say so in the caveats"};
 	return (struct ask_result){
 		true, "",
-		print(mem, "%s\n(nobody answered in time: this is the default you gave)", text,
-		      "nobody answered in time: take the default you gave")};
+		ask_print(mem, "%s\n(nobody answered in time: this is the default you gave)", text,
+			  "nobody answered in time: take the default you gave")};
 }
 
 static void give_result(struct agent *a, struct turn_call *c, enum agent_asked how,

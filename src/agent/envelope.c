@@ -17,7 +17,7 @@
 #define OPEN  "[ava:"
 #define CLOSE "[ava:end "
 
-static void end_line(struct buf *out)
+static void envelope_end_line(struct buf *out)
 {
 	if (out->len > 0 && out->data[out->len - 1] != '\n')
 		buf_addc(out, '\n');
@@ -25,7 +25,7 @@ static void end_line(struct buf *out)
 
 void envelope_begin(struct buf *out, const char *kind, unsigned n, const char *url)
 {
-	end_line(out);
+	envelope_end_line(out);
 	buf_addf(out, OPEN "%s %u ", kind, n);
 	envelope_text(out, url, strlen(url));
 	buf_adds(out, "]\n");
@@ -33,7 +33,7 @@ void envelope_begin(struct buf *out, const char *kind, unsigned n, const char *u
 
 void envelope_end(struct buf *out, unsigned n, const char *note)
 {
-	end_line(out);
+	envelope_end_line(out);
 	buf_addf(out, CLOSE "%u%s%s]\n", n, note ? ": " : "", note ? note : "");
 }
 

@@ -300,7 +300,7 @@ void limit_settle(struct agent *a, struct usage *u)
 }
 
 /* 80 % of `limit`, rounded up. */
-static int64_t mark(int64_t limit)
+static int64_t limit_mark(int64_t limit)
 {
 	return limit - limit / 5;
 }
@@ -314,14 +314,14 @@ unsigned limit_near(const struct agent *a, int64_t now_ms)
 
 	if (price_known(p))
 		cost = sum_to_max(cost, input_cost(p, next));
-	if (now_ms - a->started_ms >= mark(l->time_ms))
+	if (now_ms - a->started_ms >= limit_mark(l->time_ms))
 		near |= 1u << AGENT_TIME;
-	if (l->cost_microusd > 0 && cost >= mark(l->cost_microusd))
+	if (l->cost_microusd > 0 && cost >= limit_mark(l->cost_microusd))
 		near |= 1u << AGENT_COST;
 	tokens = sum_to_max(limit_tokens_used(a), limit_next_counted(a));
-	if (tokens >= mark(l->tokens))
+	if (tokens >= limit_mark(l->tokens))
 		near |= 1u << AGENT_TOKENS;
-	if (a->at.iteration - a->at.turn_from >= mark(l->iterations))
+	if (a->at.iteration - a->at.turn_from >= limit_mark(l->iterations))
 		near |= 1u << AGENT_ITERATIONS;
 	return near & ~(unsigned)a->at.warned;
 }
@@ -561,8 +561,8 @@ static int64_t elide(struct compact_plan *p, struct compact_result *results, siz
 }
 
 /* What folding all lines before `from` gives, markers in the rest counted. */
-static int64_t folded(const struct compact_line *lines, const struct compact_result *results,
-		      size_t n, size_t from)
+static int64_t limit_folded(const struct compact_line *lines, const struct compact_result *results,
+			    size_t n, size_t from)
 {
 	int64_t freed = -(int64_t)COMPACT_LEDGER * COMPACT_MARKER;
 
@@ -605,7 +605,7 @@ static void plan_older(struct compact_plan *p, const struct compact_line *lines,
 		p->freed += elide(p, results, nresults, from, true);
 		if (p->freed >= p->need)
 			return;
-		more = folded(lines, results, nresults, from);
+		more = limit_folded(lines, results, nresults, from);
 		if (from > 0 && more > p->freed) {
 			p->freed = more;
 			p->fold = from;

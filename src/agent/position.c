@@ -136,7 +136,7 @@ static void write_repeats(const struct repeats *r, struct jw *w)
 	jw_end(w);
 }
 
-static bool read_call(struct repeat_call *c, const char *text)
+static bool position_read_call(struct repeat_call *c, const char *text)
 {
 	int iteration, last, flags = 0, n;
 	unsigned times = 1, removed = 0;
@@ -174,7 +174,8 @@ static int read_repeats(struct agent_position *p, const json_t *o)
 	r->next = (unsigned)json_get_int(o, "next", 0) % REPEAT_CALLS;
 	json_array_foreach(list, i, one)
 	{
-		if (!json_is_string(one) || !read_call(&r->calls[r->n++], json_string_value(one)))
+		if (!json_is_string(one) ||
+		    !position_read_call(&r->calls[r->n++], json_string_value(one)))
 			return AVA_ECORRUPT;
 	}
 	return 0;
@@ -183,7 +184,7 @@ static int read_repeats(struct agent_position *p, const json_t *o)
 /* ---- both directions */
 
 /* What cannot be looked through is left out. */
-static void write_said(const char *said, const struct redact *redact, struct jw *w)
+static void position_write_said(const char *said, const struct redact *redact, struct jw *w)
 {
 	size_t len = utf8_prefix(said, strlen(said), SAID_MAX);
 	struct buf clean;
@@ -204,7 +205,7 @@ void agent_position_write(const struct agent_position *p, const char *sentence,
 	if (p->overflowed || p->wrapping)
 		jw_str(w, p->overflowed ? "overflow" : "repeated", sentence);
 	if (p->said != NULL)
-		write_said(p->said, redact, w);
+		position_write_said(p->said, redact, w);
 	if (p->repeats != NULL)
 		write_repeats(p->repeats, w);
 }
@@ -331,7 +332,7 @@ void agent_resume_reply(struct agent *a, struct turn *t, int64_t bytes)
  * Prints are 64 bits (FNV-1a): who makes two results collide on purpose makes a
  * model read the older of them. Only memory can fail. */
 
-static uint64_t print(uint64_t h, const char *s, size_t len)
+static uint64_t position_print(uint64_t h, const char *s, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
 		h = (h ^ (unsigned char)s[i]) * UINT64_C(0x100000001b3);
@@ -370,7 +371,7 @@ int repeat_copy(const struct repeats *r, struct repeats **out)
 	return 0;
 }
 
-static struct repeat_call *find(const struct repeats *r, uint64_t call)
+static struct repeat_call *position_find(const struct repeats *r, uint64_t call)
 {
 	for (unsigned i = 0; i < r->n; i++)
 		if (r->calls[i].call == call)
@@ -387,7 +388,7 @@ static struct repeat_call *find_at(const struct repeats *r, struct call_ref at)
 }
 
 /* A place for one more; NULL: no memory. */
-static struct repeat_call *place(struct repeats *r)
+static struct repeat_call *position_place(struct repeats *r)
 {
 	if (r->n < REPEAT_CALLS)
 		return ARRAY_ROOM(r->calls, r->cap, r->n + 1) ? &r->calls[r->n++] : NULL;
@@ -402,14 +403,15 @@ static struct repeat_print repeat_print(const struct turn_call *c)
 	const char *args = c->tool != NULL && c->args != NULL ? c->args : "";
 
 	return (struct repeat_print){
-		.call = print(print(seed, c->name, strlen(c->name)), args, strlen(args)),
-		.result = print(seed + c->success, c->output, c->output_len),
+		.call = position_print(position_print(seed, c->name, strlen(c->name)), args,
+				       strlen(args)),
+		.result = position_print(seed + c->success, c->output, c->output_len),
 	};
 }
 
 /* In the conversation already: counted, once a reply. */
-static void again(struct repeats *r, struct repeat_call *seen, int32_t iteration,
-		  struct repeat_note *out)
+static void repeat_seen_again(struct repeats *r, struct repeat_call *seen, int32_t iteration,
+			      struct repeat_note *out)
 {
 	if (seen->changes != r->changes)
 		seen->times = 1;
@@ -432,16 +434,16 @@ static int repeat_add(struct repeats **table, struct call_ref at, struct repeat_
 	*table = r;
 	if (r == NULL)
 		return AVA_ENOMEM;
-	seen = find(r, print.call);
+	seen = position_find(r, print.call);
 	same = seen != NULL && seen->result == print.result;
 	fetched = same && seen->gone;
 	if (same && !seen->gone) {
-		again(r, seen, at.iteration, out);
+		repeat_seen_again(r, seen, at.iteration, out);
 		return 0;
 	}
 	r->changes += !same && changes;
 	if (seen == NULL)
-		seen = place(r);
+		seen = position_place(r);
 	if (seen == NULL)
 		return AVA_ENOMEM;
 	*seen = (struct repeat_call){

@@ -135,7 +135,7 @@ int prompt_task(struct buf *out, const struct prompt *p)
 
 #define NOTICE_WORD "ava"
 
-static size_t skip_blanks(const char *s, size_t at, size_t len)
+static size_t prompt_skip_blanks(const char *s, size_t at, size_t len)
 {
 	while (at < len && (s[at] == ' ' || s[at] == '\t'))
 		at++;
@@ -145,11 +145,11 @@ static size_t skip_blanks(const char *s, size_t at, size_t len)
 /* Does "[ava]" or "[ava:", in any case and with blanks inside, start at s[0] == '['? */
 static bool imitates(const char *s, size_t len)
 {
-	size_t at = skip_blanks(s, 1, len), word = strlen(NOTICE_WORD);
+	size_t at = prompt_skip_blanks(s, 1, len), word = strlen(NOTICE_WORD);
 
 	if (len - at < word || strncasecmp(s + at, NOTICE_WORD, word) != 0)
 		return false;
-	at = skip_blanks(s, at + word, len);
+	at = prompt_skip_blanks(s, at + word, len);
 	return at < len && (s[at] == ']' || s[at] == ':');
 }
 
@@ -334,7 +334,7 @@ static bool note_last(struct agent *a, bool shared, char *out, size_t size)
 }
 
 /* One notice as the world gets it, in the turn's arena. */
-static int add_notice(struct agent *a, const char *text, const char **out, unsigned *n)
+static int prompt_add_notice(struct agent *a, const char *text, const char **out, unsigned *n)
 {
 	const char *copy = NULL;
 	struct buf b;
@@ -357,13 +357,13 @@ static int notice_limits(struct agent *a, const struct agent_shared *shared, uns
 		if (!(near & (1u << r)))
 			continue;
 		limit_sentence(a, (enum agent_resource)r, now, text);
-		rv = add_notice(a, text, out, n);
+		rv = prompt_add_notice(a, text, out, n);
 	}
 	for (unsigned s = 0; s < AGENT_NSHARES && rv == 0; s++) {
 		if (!(shared->near & (1u << s)))
 			continue;
 		shared_sentence(a, shared, (enum agent_share)s, text, sizeof(text));
-		rv = add_notice(a, text, out, n);
+		rv = prompt_add_notice(a, text, out, n);
 	}
 	return rv;
 }
@@ -432,30 +432,30 @@ int notice_turn(struct agent *a, const char *out[NOTICE_TURN], unsigned *n, unsi
 	*near = limit_near(a, now);
 	if (due) {
 		note_reply(a, text, sizeof(text));
-		rv = add_notice(a, text, out, n);
+		rv = prompt_add_notice(a, text, out, n);
 	}
 	if (rv == 0)
 		rv = note_repeats(a, text, sizeof(text));
 	if (rv == 0 && text[0] != 0) {
-		rv = add_notice(a, text, out, n);
+		rv = prompt_add_notice(a, text, out, n);
 		due = true;
 	}
 	if (rv == 0 && a->dropped != NULL && !a->at.told_dropped) {
 		snprintf(text, sizeof(text),
 			 "%s: it was left out, as everything is that a tool does not take.",
 			 a->dropped);
-		rv = add_notice(a, text, out, n);
+		rv = prompt_add_notice(a, text, out, n);
 		a->at.told_dropped = true;
 	}
 	if (rv == 0)
 		rv = notice_limits(a, &shared, *near, now, out, n);
 	if (rv == 0 && note_last(a, shared.last, text, sizeof(text))) {
-		rv = add_notice(a, text, out, n);
+		rv = prompt_add_notice(a, text, out, n);
 		due = true;
 	}
 	if (rv == 0 && due && a->spec->task != NULL && *a->spec->task != 0) {
 		reminder(a->spec->task, task);
-		rv = add_notice(a, task, out, n);
+		rv = prompt_add_notice(a, task, out, n);
 	}
 	a->at.shares = (uint16_t)(a->at.shares | shared.near);
 	return rv;

@@ -33,7 +33,7 @@
 #define MAX_WORK  (8u << 20) /* bytes offered to the parser in all tries */
 #define TAG_BYTES 200        /* a tag's name stands in its first bytes */
 
-static const struct tool *find(const struct tool *const *tools, unsigned n, const char *name)
+static const struct tool *reply_find(const struct tool *const *tools, unsigned n, const char *name)
 {
 	for (unsigned i = 0; i < n; i++)
 		if (name != NULL && strcmp(tools[i]->name, name) == 0)
@@ -56,7 +56,7 @@ static bool word_more(const char *name, const char *tool)
 
 const struct tool *reply_tool(const struct tool *const *tools, unsigned n, const char *name)
 {
-	const struct tool *found = find(tools, n, name);
+	const struct tool *found = reply_find(tools, n, name);
 
 	for (int more = 0; more < 2 && found == NULL; more++) {
 		for (unsigned i = 0; i < n; i++) {
@@ -88,7 +88,7 @@ static const char *const call_wraps[] = {"function", "function_call", "tool", "t
 static const char *const call_args[] = {"arguments", "args",         "parameters", "params",
 					"input",     "action_input", "tool_input"};
 
-static bool is_word(const char *key, const char *const *words, size_t n)
+static bool reply_is_word(const char *key, const char *const *words, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		if (strcmp(key, words[i]) == 0)
@@ -123,10 +123,11 @@ static bool is_bare_call(const json_t *o, const char *named)
 		return false;
 	json_object_foreach((json_t *)o, key, v)
 	{
-		if (is_word(key, call_args, ARRAY_LEN(call_args)) && holds_object(v))
+		if (reply_is_word(key, call_args, ARRAY_LEN(call_args)) && holds_object(v))
 			args++;
-		else if (strcmp(key, named) != 0 && !is_word(key, beside, ARRAY_LEN(beside)) &&
-			 !(named_so && is_word(key, of_result, ARRAY_LEN(of_result))))
+		else if (strcmp(key, named) != 0 &&
+			 !reply_is_word(key, beside, ARRAY_LEN(beside)) &&
+			 !(named_so && reply_is_word(key, of_result, ARRAY_LEN(of_result))))
 			others++;
 	}
 	return args == 1 && others <= named_so;
@@ -155,12 +156,12 @@ static enum call names_call(const json_t *o, const struct tool *const *tools, un
 		if (tool != NULL && (bare || strncmp(call_names[i], "tool", 4) == 0 ||
 				     has_any(o, call_args, ARRAY_LEN(call_args))))
 			return CALL_MEANT;
-		if (json_object_size(o) == 1 && find(tools, n, name) != NULL)
+		if (json_object_size(o) == 1 && reply_find(tools, n, name) != NULL)
 			return CALL_MEANT;
 		if (bare)
 			return CALL_MADE_UP;
 	}
-	return json_object_size(o) == 1 && find(tools, n, only) != NULL &&
+	return json_object_size(o) == 1 && reply_find(tools, n, only) != NULL &&
 			       json_is_object(json_object_get(o, only))
 		       ? CALL_MEANT
 		       : CALL_NOT;
@@ -186,7 +187,7 @@ static bool word_char(char c)
 }
 
 /* Is `word` at `at`, as a whole word? */
-static bool word_at(const char *s, size_t len, size_t at, const char *word)
+static bool reply_word_at(const char *s, size_t len, size_t at, const char *word)
 {
 	size_t n = strlen(word);
 
@@ -198,7 +199,7 @@ static bool has_tool_word(const char *s, size_t len, const struct tool *const *t
 {
 	for (size_t at = 0; at < len; at++)
 		for (unsigned i = 0; i < n && (at == 0 || !word_char(s[at - 1])); i++)
-			if (word_at(s, len, at, tools[i]->name))
+			if (reply_word_at(s, len, at, tools[i]->name))
 				return true;
 	return false;
 }
@@ -211,10 +212,10 @@ static bool tag_calls(const char *s, size_t len, const struct tool *const *tools
 	static const char *const marks[] = {"|tool", "\uff5ctool", "|python_tag", "|channel|>com"};
 
 	for (unsigned i = 0; i < n; i++)
-		if (word_at(s, len, 0, tools[i]->name))
+		if (reply_word_at(s, len, 0, tools[i]->name))
 			return true;
 	for (size_t i = 0; i < ARRAY_LEN(tags); i++)
-		if (word_at(s, len, 0, tags[i]))
+		if (reply_word_at(s, len, 0, tags[i]))
 			return has_tool_word(s, MIN(len, (size_t)TAG_BYTES), tools, n);
 	for (size_t i = 0; i < ARRAY_LEN(marks); i++)
 		if (len > strlen(marks[i]) && strncasecmp(s, marks[i], strlen(marks[i])) == 0)
@@ -270,8 +271,8 @@ static size_t fence_after(const char *s, size_t at, size_t len)
 	return len - i >= 3 && memcmp(s + i, "```", 3) == 0 ? i + 3 : at;
 }
 
-static void consider(struct reply *r, int *rank, json_t *o, const char *s, size_t start, size_t end,
-		     size_t len)
+static void reply_consider(struct reply *r, int *rank, json_t *o, const char *s, size_t start,
+			   size_t end, size_t len)
 {
 	bool envelope = json_object_get(o, "output") || json_object_get(o, "summary");
 	size_t outer = fence_before(s, start);
@@ -328,7 +329,7 @@ int reply_read(struct reply *r, const char *text, size_t len, const struct tool 
 		one = is_call(o, tools, ntools);
 		call = MAX(call, one);
 		if (one == CALL_NOT && reply_shallow(o, REPLY_DEPTH_MAX))
-			consider(r, &rank, o, text, at, at + (size_t)why.position, len);
+			reply_consider(r, &rank, o, text, at, at + (size_t)why.position, len);
 		json_decref(o);
 		r->words = r->words || !marks_alone(text + seen, at - seen);
 		at += (size_t)why.position - 1;
@@ -438,7 +439,7 @@ static bool marks_from(const char *s, size_t at, size_t *from)
 }
 
 /* Does a sentence go on here, "<read_file> is called with {…"? */
-static bool has_words(const char *s, size_t len)
+static bool reply_has_words(const char *s, size_t len)
 {
 	for (size_t i = 1; i < len; i++)
 		if (s[i - 1] == ' ' && isalnum((unsigned char)s[i]))
@@ -460,8 +461,8 @@ static const struct tool *named_before(const struct written *w, const char *s, s
 		*from = i;
 		for (; i < at; i++)
 			for (unsigned k = 0; k < w->ntools; k++)
-				if (word_at(s, at, i, w->tools[k]->name) &&
-				    !has_words(s + i, at - i))
+				if (reply_word_at(s, at, i, w->tools[k]->name) &&
+				    !reply_has_words(s + i, at - i))
 					return w->tools[k];
 	}
 	return NULL;

@@ -75,7 +75,7 @@ static void embedded_step(struct embedded *e, int timeout_ms)
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-static int step(struct backend *b, int timeout_ms, struct ava_error *err)
+static int embedded_turn(struct backend *b, int timeout_ms, struct ava_error *err)
 {
 	embedded_step(embedded_of(b), timeout_ms);
 	return 0;
@@ -101,8 +101,8 @@ struct pending {
 	int rv, status;
 };
 
-static void answered(struct verb_reply *r, int status, const struct buf *json,
-		     const struct ava_error *err)
+static void embedded_answered(struct verb_reply *r, int status, const struct buf *json,
+			      const struct ava_error *err)
 {
 	struct pending *p = CONTAINER_OF(r, struct pending, reply);
 
@@ -130,7 +130,7 @@ static int embedded_call(struct backend *b, const char *method, const char *path
 	struct embedded *e = embedded_of(b);
 	const struct caller caller = {
 		.user = e->user_id, .channel = "libava", .trust = CALLER_OWNER};
-	struct pending p = {.reply.done = answered, .out = reply, .err = err};
+	struct pending p = {.reply.done = embedded_answered, .out = reply, .err = err};
 	json_t *o = json_parse(args, strlen(args), err);
 
 	if (!o)
@@ -175,7 +175,7 @@ static struct embedded *home(const struct embedded_cursor *cur)
 	return embedded_of(cur->c.backend);
 }
 
-static void wake(void *user)
+static void embedded_wake(void *user)
 {
 	struct embedded_cursor *cur = user;
 
@@ -202,13 +202,13 @@ static void on_frame(const struct op_frame *f, void *user)
 	n->text[f->len] = '\0';
 	list_add(&cur->frames, &n->node);
 	cur->nframes++;
-	wake(cur);
+	embedded_wake(cur);
 }
 
 static int open_ops(struct embedded_cursor *cur, struct ava_error *err)
 {
 	cur->ops = ops_events_open(home(cur)->h.core, cur->run[0] ? cur->run : NULL, cur->last,
-				   wake, cur, err);
+				   embedded_wake, cur, err);
 	while (cur->ops && ops_events_opening(cur->ops))
 		embedded_step(home(cur), -1);
 	return cur->ops ? 0 : err->code;
@@ -265,12 +265,12 @@ static int embedded_cursor_open(struct backend *b, const struct ava_events_query
 		embedded_cursor_close(&cur->c);
 		return rv;
 	}
-	wake(cur);
+	embedded_wake(cur);
 	*out = &cur->c;
 	return 0;
 }
 
-static bool is_wanted(const struct embedded_cursor *cur, const struct op_event *e)
+static bool embedded_is_wanted(const struct embedded_cursor *cur, const struct op_event *e)
 {
 	size_t len = strlen(cur->session);
 	struct event_view v;
@@ -331,7 +331,7 @@ static int embedded_cursor_next(struct backend_cursor *c, struct backend_item *i
 			continue;
 		}
 		lsn = e.lsn;
-		wanted = is_wanted(cur, &e);
+		wanted = embedded_is_wanted(cur, &e);
 		if (wanted)
 			rv = give_line(cur, &e, item, err);
 		if (rv == 1 && (cur->last == AVA_NOW || lsn > cur->last))
@@ -415,7 +415,7 @@ static const struct backend_ops embedded_ops = {
 	.close = close_all,
 	.fd = loop_fd,
 	.timeout = loop_timeout,
-	.step = step,
+	.step = embedded_turn,
 	.call = embedded_call,
 	.cursor_open = embedded_cursor_open,
 	.cursor_next = embedded_cursor_next,

@@ -34,7 +34,7 @@ struct ava_events {
 /* ---- cursors */
 
 /* A JSON string's body, which is nearly always the string itself. */
-static const char *plain(struct answer *a, const char *s, size_t len)
+static const char *events_plain(struct answer *a, const char *s, size_t len)
 {
 	const char *text;
 	struct buf b;
@@ -53,8 +53,8 @@ static const char *plain(struct answer *a, const char *s, size_t len)
 	return text;
 }
 
-static int fill(struct ava_events *e, const struct backend_item *item, struct ava_event *out,
-		struct event_view *v, struct ava_error *err)
+static int events_fill(struct ava_events *e, const struct backend_item *item, struct ava_event *out,
+		       struct event_view *v, struct ava_error *err)
 {
 	struct answer *a = &e->strings;
 	int rv = event_view(item->line, item->len, v);
@@ -66,11 +66,11 @@ static int fill(struct ava_events *e, const struct backend_item *item, struct av
 		.lsn = v->lsn,
 		.seq = v->seq,
 		.time_ms = v->wall_ms,
-		.type = plain(a, v->type.s, v->type.len),
-		.agent = plain(a, v->agent_id.s, v->agent_id.len),
-		.session = plain(a, v->session_id.s, v->session_id.len),
-		.trace = plain(a, v->trace_id.s, v->trace_id.len),
-		.user = plain(a, v->user_id.s, v->user_id.len),
+		.type = events_plain(a, v->type.s, v->type.len),
+		.agent = events_plain(a, v->agent_id.s, v->agent_id.len),
+		.session = events_plain(a, v->session_id.s, v->session_id.len),
+		.trace = events_plain(a, v->trace_id.s, v->trace_id.len),
+		.user = events_plain(a, v->user_id.s, v->user_id.len),
 		.json = item->line,
 		.len = item->len,
 	};
@@ -148,7 +148,7 @@ int ava_events_next(struct ava_events *e, struct ava_event *event, struct ava_er
 	do
 		rv = next_item(e, &item, err);
 	while (rv == 1 && item.is_text); /* it is for callbacks */
-	if (rv == 1 && fill(e, &item, event, &v, err) != 0)
+	if (rv == 1 && events_fill(e, &item, event, &v, err) != 0)
 		rv = err->code;
 	return rv;
 }
@@ -186,7 +186,7 @@ struct ava_watch {
 	bool gone; /* unwatched while callbacks are under way */
 };
 
-static void watch_free(struct ava_watch *w)
+static void events_watch_free(struct ava_watch *w)
 {
 	close_cursor(&w->e);
 	list_del(&w->node);
@@ -222,7 +222,7 @@ void ava_unwatch(struct ava_watch *w)
 	if (w && w->e.rt->in_process)
 		w->gone = true;
 	else if (w)
-		watch_free(w);
+		events_watch_free(w);
 }
 
 void events_close_all(struct ava_runtime *rt)
@@ -230,7 +230,7 @@ void events_close_all(struct ava_runtime *rt)
 	while (!list_empty(&rt->events))
 		ava_events_close(LIST_FIRST(&rt->events, struct ava_events, node));
 	while (!list_empty(&rt->watches))
-		watch_free(LIST_FIRST(&rt->watches, struct ava_watch, node));
+		events_watch_free(LIST_FIRST(&rt->watches, struct ava_watch, node));
 }
 
 static void call_tool(struct ava_watch *w, const struct ava_event *e, const json_t *o)
@@ -277,7 +277,7 @@ static int call_typed(struct ava_watch *w, const struct ava_event *e, const stru
 }
 
 /* How many callbacks were called: 0 or more; or an error. */
-static int call(struct ava_watch *w, const struct backend_item *item, struct ava_error *err)
+static int events_call(struct ava_watch *w, const struct backend_item *item, struct ava_error *err)
 {
 	struct event_view v;
 	struct ava_event e;
@@ -288,7 +288,7 @@ static int call(struct ava_watch *w, const struct backend_item *item, struct ava
 			w->calls.text(&item->text, w->user);
 		return w->calls.text != NULL;
 	}
-	rv = fill(&w->e, item, &e, &v, err);
+	rv = events_fill(&w->e, item, &e, &v, err);
 	if (rv != 0)
 		return rv;
 	if (w->calls.event)
@@ -298,7 +298,7 @@ static int call(struct ava_watch *w, const struct backend_item *item, struct ava
 	return rv == 0 ? 1 : rv;
 }
 
-static int look(struct ava_watch *w, struct ava_error *err)
+static int events_look(struct ava_watch *w, struct ava_error *err)
 {
 	struct backend_item item;
 	int rv = 0, called = 0;
@@ -307,7 +307,7 @@ static int look(struct ava_watch *w, struct ava_error *err)
 		rv = next_item(&w->e, &item, err);
 		if (rv <= 0)
 			return rv < 0 ? rv : called;
-		rv = call(w, &item, err);
+		rv = events_call(w, &item, err);
 		if (rv < 0)
 			return rv;
 		called += rv;
@@ -322,7 +322,7 @@ int watch_dispatch(struct ava_runtime *rt, struct ava_error *err)
 
 	LIST_EACH (&rt->watches, node, tmp) {
 		struct ava_watch *w = LIST_ENTRY(node, struct ava_watch, node);
-		int rv = w->gone ? 0 : look(w, err);
+		int rv = w->gone ? 0 : events_look(w, err);
 
 		if (rv < 0)
 			failed = rv;
@@ -333,7 +333,7 @@ int watch_dispatch(struct ava_runtime *rt, struct ava_error *err)
 		struct ava_watch *w = LIST_ENTRY(node, struct ava_watch, node);
 
 		if (w->gone)
-			watch_free(w);
+			events_watch_free(w);
 	}
 	return failed ? failed : called;
 }

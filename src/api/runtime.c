@@ -43,7 +43,7 @@ int runtime_id(const char *what, const char *id, struct ava_error *err)
 
 /* ---- life */
 
-static int make(struct ava_runtime **out, struct ava_error *err)
+static int runtime_make(struct ava_runtime **out, struct ava_error *err)
 {
 	struct ava_runtime *rt = calloc(1, sizeof(*rt));
 
@@ -56,7 +56,7 @@ static int make(struct ava_runtime **out, struct ava_error *err)
 	return 0;
 }
 
-static int give(int rv, struct ava_runtime *made, struct ava_runtime **rt)
+static int runtime_give(int rv, struct ava_runtime *made, struct ava_runtime **rt)
 {
 	if (rv != 0)
 		free(made);
@@ -79,10 +79,10 @@ int ava_runtime_new(struct ava_runtime **rt, const struct ava_options *options,
 		return err_set(err, AVA_EINVAL, "an embedded runtime needs an absolute data root");
 	if (options->env && options->process_env)
 		return err_set(err, AVA_EINVAL, "env and process_env exclude each other");
-	rv = make(&made, err);
+	rv = runtime_make(&made, err);
 	if (rv == 0)
 		rv = embedded_open(options, &made->b, err);
-	return give(rv, made, rt);
+	return runtime_give(rv, made, rt);
 }
 
 int ava_runtime_connect(struct ava_runtime **rt, const struct ava_options *options,
@@ -106,10 +106,10 @@ int ava_runtime_connect(struct ava_runtime **rt, const struct ava_options *optio
 		rv = err_set(err, AVA_EINVAL, "the data root must be an absolute path");
 	}
 	if (rv == 0)
-		rv = make(&made, err);
+		rv = runtime_make(&made, err);
 	if (rv == 0)
 		rv = remote_open(root, start, &made->b, err);
-	return give(rv, made, rt);
+	return runtime_give(rv, made, rt);
 }
 
 void ava_runtime_free(struct ava_runtime *rt)
@@ -187,7 +187,7 @@ struct call {
 	int status;
 };
 
-static void call_begin(struct call *c, struct ava_runtime *rt, struct ava_error *err)
+static void runtime_call_begin(struct call *c, struct ava_runtime *rt, struct ava_error *err)
 {
 	*c = (struct call){.rt = rt, .err = err};
 	runtime_begin(rt, &c->err, &c->own);
@@ -201,11 +201,11 @@ static void call_begin(struct call *c, struct ava_runtime *rt, struct ava_error 
 static void call_about(struct call *c, struct ava_runtime *rt, const char *what, const char *id,
 		       struct ava_error *err)
 {
-	call_begin(c, rt, err);
+	runtime_call_begin(c, rt, err);
 	c->rv = runtime_id(what, id, c->err);
 }
 
-static bool call_send(struct call *c, const char *method, const char *path, const char *id)
+static bool runtime_call_send(struct call *c, const char *method, const char *path, const char *id)
 {
 	buf_reset(&c->reply);
 	c->rv = c->rt->b->ops->call(c->rt->b, method, path, id, c->args.data, &c->reply, &c->status,
@@ -225,7 +225,7 @@ static bool call_ask(struct call *c, const char *method, const char *path, const
 	if (c->rv == 0 && (c->rv = buf_check(&c->args)) != 0)
 		err_set(c->err, c->rv,
 			c->rv == AVA_ENOMEM ? "out of memory" : "the request is too big");
-	return c->rv == 0 && call_send(c, method, path, id);
+	return c->rv == 0 && runtime_call_send(c, method, path, id);
 }
 
 /* An answer that was lost is asked for again: a request id makes that safe. */
@@ -237,7 +237,7 @@ static bool call_ask_once(struct call *c, const char *path, const char *id, cons
 	if (call_ask(c, "POST", path, id) || c->rv != AVA_EUNKNOWN)
 		return c->rv == 0;
 	*c->err = (struct ava_error){0};
-	return call_send(c, "POST", path, id);
+	return runtime_call_send(c, "POST", path, id);
 }
 
 static int call_end(struct call *c)
@@ -294,7 +294,7 @@ static size_t limit_of(size_t limit)
 static void begin_spawn(struct call *c, struct ava_runtime *rt, const struct ava_spawn *spawn,
 			struct ava_error *err)
 {
-	call_begin(c, rt, err);
+	runtime_call_begin(c, rt, err);
 	if (spawn && spawn->task && *spawn->task)
 		shape_put_spawn(&c->w, spawn);
 	else
@@ -323,7 +323,7 @@ int ava_propose_group(struct ava_runtime *rt, const struct ava_spawn_group *grou
 {
 	struct call c;
 
-	call_begin(&c, rt, err);
+	runtime_call_begin(&c, rt, err);
 	if (!group || group->nruns < 1 || group->nruns > GROUP_MOST)
 		c.rv = err_set(c.err, AVA_EINVAL, "a group has 1 to %d runs", GROUP_MOST);
 	for (size_t i = 0; c.rv == 0 && i < group->nruns; i++)
@@ -359,8 +359,8 @@ int ava_group(struct ava_runtime *rt, const char *id, struct ava_group *out, str
 
 /* The answer to a person's answer is short unless it is another quote: what became of the
  * proposal is asked for. */
-static int answer(struct call *c, const char *path, const char *id, const char *key,
-		  const char *value, struct ava_proposal *p)
+static int runtime_answer(struct call *c, const char *path, const char *id, const char *key,
+			  const char *value, struct ava_proposal *p)
 {
 	struct ava_proposal unseen;
 	struct ava_error unread = {0};
@@ -390,7 +390,7 @@ int ava_confirm(struct ava_runtime *rt, const char *id, const char *words,
 	struct call c;
 
 	call_about(&c, rt, "proposal", id, err);
-	return answer(&c, "/api/v1/proposals/{id}/confirm", id, "answer", words, proposal);
+	return runtime_answer(&c, "/api/v1/proposals/{id}/confirm", id, "answer", words, proposal);
 }
 
 int ava_reject(struct ava_runtime *rt, const char *id, const char *reason,
@@ -399,7 +399,7 @@ int ava_reject(struct ava_runtime *rt, const char *id, const char *reason,
 	struct call c;
 
 	call_about(&c, rt, "proposal", id, err);
-	return answer(&c, "/api/v1/proposals/{id}/reject", id, "reason", reason, proposal);
+	return runtime_answer(&c, "/api/v1/proposals/{id}/reject", id, "reason", reason, proposal);
 }
 
 int ava_proposals(struct ava_runtime *rt, int all, const struct ava_proposal **out, size_t *n,
@@ -407,7 +407,7 @@ int ava_proposals(struct ava_runtime *rt, int all, const struct ava_proposal **o
 {
 	struct call c;
 
-	call_begin(&c, rt, err);
+	runtime_call_begin(&c, rt, err);
 	if (all)
 		jw_bool(&c.w, "all", true);
 	call_ask(&c, "GET", "/api/v1/proposals", NULL);
@@ -471,7 +471,7 @@ int ava_runs(struct ava_runtime *rt, int all, size_t limit, const struct ava_run
 {
 	struct call c;
 
-	call_begin(&c, rt, err);
+	runtime_call_begin(&c, rt, err);
 	jw_int(&c.w, "limit", (int64_t)limit_of(limit));
 	if (all)
 		jw_bool(&c.w, "all", true);
@@ -493,7 +493,7 @@ int ava_cancel_all(struct ava_runtime *rt, size_t *n, struct ava_error *err)
 {
 	struct call c;
 
-	call_begin(&c, rt, err);
+	runtime_call_begin(&c, rt, err);
 	jw_bool(&c.w, "all", true);
 	call_ask(&c, "POST", "/api/v1/runs/cancel", NULL);
 	if (n)
@@ -559,7 +559,7 @@ int ava_session_new(struct ava_runtime *rt, const struct ava_session_options *op
 {
 	struct call c;
 
-	call_begin(&c, rt, err);
+	runtime_call_begin(&c, rt, err);
 	shape_put_str(&c.w, "cwd", options ? options->cwd : NULL);
 	shape_put_str(&c.w, "model", options ? options->model : NULL);
 	if (call_ask(&c, "POST", "/api/v1/sessions", NULL))
@@ -596,14 +596,14 @@ int ava_sessions(struct ava_runtime *rt, size_t limit, const struct ava_session 
 {
 	struct call c;
 
-	call_begin(&c, rt, err);
+	runtime_call_begin(&c, rt, err);
 	jw_int(&c.w, "limit", (int64_t)limit_of(limit));
 	call_ask(&c, "GET", "/api/v1/sessions", NULL);
 	CALL_ROWS(&c, "sessions", ava_session, shape_session);
 	return call_end_rows(&c, sizeof(struct ava_session), out, n);
 }
 
-static void add_line(struct answer *a, const json_t *entry)
+static void runtime_add_line(struct answer *a, const json_t *entry)
 {
 	struct ava_line row = {.text = answer_json(a, entry, "")};
 
@@ -626,7 +626,7 @@ int ava_session_entries(struct ava_runtime *rt, const char *session, const char 
 		const char *id = json_get_str(each, "id");
 
 		if (give)
-			add_line(&rt->answer, each);
+			runtime_add_line(&rt->answer, each);
 		give = give || (id && strcmp(id, after) == 0);
 	}
 	return call_end_rows(&c, sizeof(struct ava_line), lines, n);

@@ -137,7 +137,7 @@ void shape_run(const json_t *o, struct answer *out, struct ava_run *r)
 	};
 }
 
-static enum ava_proposal_state state_of(const json_t *o)
+static enum ava_proposal_state shape_state_of(const json_t *o)
 {
 	static const char *const names[] = {[AVA_PENDING] = "pending",
 					    [AVA_CONFIRMED] = "confirmed",
@@ -155,7 +155,7 @@ void shape_proposal(const json_t *o, struct answer *out, struct ava_proposal *p)
 {
 	*p = (struct ava_proposal){
 		.id = str(o, "proposal_id", out),
-		.state = state_of(o),
+		.state = shape_state_of(o),
 		.created_ms = time_of(o, "created_at"),
 		.expires_ms = time_of(o, "expires_at"),
 		.run = str(o, "subagent_id", out),
@@ -284,7 +284,7 @@ static void put_cost(struct jw *w, int64_t microusd)
 		jw_fixed(w, "max_cost_cents", microusd, 4);
 }
 
-static void put_list(struct jw *w, const char *key, const char *const *list, size_t n)
+static void shape_put_list(struct jw *w, const char *key, const char *const *list, size_t n)
 {
 	if (!list)
 		return;
@@ -329,7 +329,7 @@ static void put_switch(struct jw *w, const char *key, int is)
 #define PUT_MS(key, field)     put_seconds(w, key, s->field)
 #define PUT_CENTS(key, field)  put_cost(w, s->field)
 #define PUT_SWITCH(key, field) put_switch(w, key, s->field)
-#define PUT_TEXTS(key, field)  put_list(w, key, s->field, s->n##field)
+#define PUT_TEXTS(key, field)  shape_put_list(w, key, s->field, s->n##field)
 #define PUT_JSON(key, field)   put_json(w, key, s->field)
 
 /* What is said of one run. */
@@ -340,8 +340,8 @@ static void put_options(struct jw *w, const struct ava_spawn *s)
 #undef X
 }
 
-static void put_request(struct jw *w, const char *session, const char *request_id,
-			const char *confirm)
+static void shape_put_request(struct jw *w, const char *session, const char *request_id,
+			      const char *confirm)
 {
 	shape_put_str(w, "session_id", session);
 	shape_put_str(w, "request_id", request_id);
@@ -351,7 +351,7 @@ static void put_request(struct jw *w, const char *session, const char *request_i
 void shape_put_spawn(struct jw *w, const struct ava_spawn *s)
 {
 	put_options(w, s);
-	put_request(w, s->session, s->request_id, s->confirm);
+	shape_put_request(w, s->session, s->request_id, s->confirm);
 }
 
 void shape_put_resume(struct jw *w, const struct ava_resume *r)
@@ -367,7 +367,7 @@ void shape_put_resume(struct jw *w, const struct ava_resume *r)
 		jw_int(w, "from", r->from);
 	else
 		shape_put_str(w, "from", r->checkpoint);
-	put_request(w, r->session, r->request_id, r->confirm);
+	shape_put_request(w, r->session, r->request_id, r->confirm);
 }
 
 void shape_put_group(struct jw *w, const struct ava_spawn_group *g)
@@ -379,7 +379,7 @@ void shape_put_group(struct jw *w, const struct ava_spawn_group *g)
 		jw_end(w);
 	}
 	jw_end(w);
-	put_request(w, g->session, g->request_id, g->confirm);
+	shape_put_request(w, g->session, g->request_id, g->confirm);
 	shape_put_str(w, "cwd", g->cwd);
 	put_seconds(w, "timeout", g->timeout_ms);
 	put_cost(w, g->max_cost_microusd);

@@ -179,7 +179,7 @@ struct walk {
 };
 
 /* `word` between the bars of `list`. */
-static bool listed(const char *list, const char *word)
+static bool answer_listed(const char *list, const char *word)
 {
 	size_t n = strlen(word);
 
@@ -189,13 +189,13 @@ static bool listed(const char *list, const char *word)
 	return false;
 }
 
-static bool is_word(const struct walk *w, int at, const char *list)
+static bool answer_is_word(const struct walk *w, int at, const char *list)
 {
-	return at >= 0 && at < w->n && !w->t[at].number && listed(list, w->t[at].text);
+	return at >= 0 && at < w->n && !w->t[at].number && answer_listed(list, w->t[at].text);
 }
 
 /* The length of the one of `list` that `s` begins with; 0: none. */
-static size_t begins(const char *s, const char *list)
+static size_t answer_begins(const char *s, const char *list)
 {
 	for (size_t n; *list; list += n + (list[n] == '|')) {
 		n = strcspn(list, "|");
@@ -205,22 +205,22 @@ static size_t begins(const char *s, const char *list)
 	return 0;
 }
 
-static bool is_letter(char c)
+static bool answer_is_letter(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-static bool is_digit(char c)
+static bool answer_is_digit(char c)
 {
 	return c >= '0' && c <= '9';
 }
 
 /* "claude-sonnet-4.5", "local/qwen3:8b" are one word. */
-static bool goes_on(const char *s, const struct token *t)
+static bool answer_goes_on(const char *s, const struct token *t)
 {
-	if (!*s || (!is_letter(s[1]) && !is_digit(s[1])))
+	if (!*s || (!answer_is_letter(s[1]) && !answer_is_digit(s[1])))
 		return false;
-	return *s == '-' || *s == '/' || (*s == '.' && is_digit(s[1])) ||
+	return *s == '-' || *s == '/' || (*s == '.' && answer_is_digit(s[1])) ||
 	       (*s == ':' && strchr(t->text, '/'));
 }
 
@@ -228,11 +228,12 @@ static bool goes_on(const char *s, const struct token *t)
 static const char *read_word(const char *s, bool unit, struct token *t)
 {
 	for (size_t n = 0; n + 1 < TOKEN_LEN;) {
-		size_t skip = begins(s, "'|’");
+		size_t skip = answer_begins(s, "'|’");
 
-		if (skip && is_letter(s[skip]))
+		if (skip && answer_is_letter(s[skip]))
 			s += skip;
-		else if (is_letter(*s) || (!unit && (is_digit(*s) || goes_on(s, t))))
+		else if (answer_is_letter(*s) ||
+			 (!unit && (answer_is_digit(*s) || answer_goes_on(s, t))))
 			t->text[n++] = (char)(*s >= 'A' && *s <= 'Z' ? *s + 'a' - 'A' : *s), s++;
 		else
 			return s;
@@ -242,12 +243,12 @@ static const char *read_word(const char *s, bool unit, struct token *t)
 
 /* Digits in groups of three. NULL: no number that is sure to mean one thing, such as
  * "0,20", "20.000" or "5-10". */
-static const char *read_number(const char *s, struct token *t)
+static const char *answer_read_number(const char *s, struct token *t)
 {
 	int64_t whole = 0, part = 0, unit = 100000;
 	const char *start = s;
 
-	for (; is_digit(*s) || (*s == ',' && is_digit(s[1])); s++) {
+	for (; answer_is_digit(*s) || (*s == ',' && answer_is_digit(s[1])); s++) {
 		if (*s == ',' && (strspn(s + 1, "0123456789") != 3))
 			return NULL;
 		if (*s != ',')
@@ -255,10 +256,11 @@ static const char *read_number(const char *s, struct token *t)
 		if (whole > 1000000000)
 			return NULL;
 	}
-	if (*s == '.' && is_digit(s[1]))
-		for (s++; is_digit(*s); s++, unit /= 10)
+	if (*s == '.' && answer_is_digit(s[1]))
+		for (s++; answer_is_digit(*s); s++, unit /= 10)
 			part += unit * (*s - '0');
-	if (unit < 1000 || s - start >= TOKEN_LEN || (*s && strchr(".,-/:", *s) && is_digit(s[1])))
+	if (unit < 1000 || s - start >= TOKEN_LEN ||
+	    (*s && strchr(".,-/:", *s) && answer_is_digit(s[1])))
 		return NULL;
 	memcpy(t->text, start, (size_t)(s - start));
 	t->number = true;
@@ -287,14 +289,14 @@ static const char *read_sign(const char *s, struct token *t)
 		return s + 2;
 	}
 	for (size_t i = 0; i < ARRAY_LEN(signs); i++) {
-		size_t n = begins(s, signs[i].list);
+		size_t n = answer_begins(s, signs[i].list);
 
 		if (!n)
 			continue;
 		token_is(t, signs[i].word);
 		s += n;
-		s += begins(s, "🏻|🏼|🏽|🏾|🏿"); /* the colour of a skin */
-		return s + begins(s, "\xef\xb8\x8f");
+		s += answer_begins(s, "🏻|🏼|🏽|🏾|🏿"); /* the colour of a skin */
+		return s + answer_begins(s, "\xef\xb8\x8f");
 	}
 	return NULL;
 }
@@ -303,10 +305,11 @@ static const char *read_sign(const char *s, struct token *t)
 static const char *skip_marks(const char *s, bool *comma)
 {
 	for (;;) {
-		size_t n = begins(s, blanks);
+		size_t n = answer_begins(s, blanks);
 
-		if (!n && !begins(s, ":)|:-)") && !(*s == '-' && (is_digit(s[1]) || s[1] == '$'))) {
-			n = begins(s, marks);
+		if (!n && !answer_begins(s, ":)|:-)") &&
+		    !(*s == '-' && (answer_is_digit(s[1]) || s[1] == '$'))) {
+			n = answer_begins(s, marks);
 			*comma |= n > 0;
 		}
 		if (!n)
@@ -347,13 +350,13 @@ static bool read_tokens(const char *text, struct walk *w)
 		if (w->n == TOKENS_MAX)
 			return false;
 		t->comma = comma;
-		t->dollars = *s == '$' && is_digit(s[1]);
-		text = is_letter(*s)                ? read_word(s, unit, t)
-		       : is_digit(*s) || t->dollars ? read_number(s + t->dollars, t)
-						    : read_sign(s, t);
+		t->dollars = *s == '$' && answer_is_digit(s[1]);
+		text = answer_is_letter(*s)                ? read_word(s, unit, t)
+		       : answer_is_digit(*s) || t->dollars ? answer_read_number(s + t->dollars, t)
+							   : read_sign(s, t);
 		if (!text)
 			return false;
-		if (strcmp(t->text, "not") == 0 && is_word(w, w->n - 1, "do")) {
+		if (strcmp(t->text, "not") == 0 && answer_is_word(w, w->n - 1, "do")) {
 			token_is(&w->t[w->n - 1], "dont");
 			memset(t, 0, sizeof(*t));
 		} else {
@@ -365,7 +368,7 @@ static bool read_tokens(const char *text, struct walk *w)
 /* ---- words */
 
 /* Is `word` the word `want` with letters held? */
-static bool held_too_long(const char *word, const char *want, size_t len)
+static bool answer_held_too_long(const char *word, const char *want, size_t len)
 {
 	for (size_t i = 0; i < len; i++, word++) {
 		if (*word != want[i])
@@ -396,7 +399,7 @@ static bool find_near(const char *list, char word[TOKEN_LEN], bool same)
 		n = strcspn(list, "| ");
 		if (same ? n == len && memcmp(word, list, n) == 0
 			 : (n == len && n > 2 && swapped(word, list, n)) ||
-				    held_too_long(word, list, n) ||
+				    answer_held_too_long(word, list, n) ||
 				    (len > 5 && n > 5 && near_distance(word, len, list, n) == 1)) {
 			snprintf(word, TOKEN_LEN, "%.*s", (int)n, list);
 			return true;
@@ -409,7 +412,7 @@ static void put_right(char word[TOKEN_LEN])
 {
 	for (int pass = 0; pass < 2; pass++) {
 		for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
-			if (listed(numbers[i].words, word))
+			if (answer_listed(numbers[i].words, word))
 				return;
 		for (size_t i = 0; i < ARRAY_LEN(meanings); i++)
 			if (find_near(meanings[i].phrases, word, pass == 0))
@@ -421,7 +424,7 @@ static void put_right(char word[TOKEN_LEN])
 }
 
 /* How many words of the answer the phrase takes; 0: it does not fit. */
-static int fits(const struct walk *w, int at, const char *phrase, size_t len)
+static int answer_fits(const struct walk *w, int at, const char *phrase, size_t len)
 {
 	const char *end = phrase + len;
 	int n = 0;
@@ -450,7 +453,7 @@ static int find_phrase(const struct walk *w, int at, enum said *said)
 			int n;
 
 			len = strcspn(s, "|");
-			n = fits(w, at, s, len);
+			n = answer_fits(w, at, s, len);
 			if (n > best) {
 				best = n;
 				*said = meanings[i].said;
@@ -467,7 +470,7 @@ static void unclear_if(struct walk *w, bool is)
 	w->said |= is ? SAID_UNCLEAR : 0;
 }
 
-static void put(struct walk *w, int64_t *to, int64_t value)
+static void answer_put_words(struct walk *w, int64_t *to, int64_t value)
 {
 	unclear_if(w, *to != CHANGE_KEEP && *to != value);
 	*to = value;
@@ -476,10 +479,10 @@ static void put(struct walk *w, int64_t *to, int64_t value)
 
 /* ---- numbers */
 
-static enum unit unit_at(const struct walk *w, int at, int64_t *of)
+static enum unit answer_unit_at(const struct walk *w, int at, int64_t *of)
 {
 	for (size_t i = 0; i < ARRAY_LEN(units); i++)
-		if (is_word(w, at, units[i].words)) {
+		if (answer_is_word(w, at, units[i].words)) {
 			*of = units[i].of;
 			return units[i].unit;
 		}
@@ -487,20 +490,20 @@ static enum unit unit_at(const struct walk *w, int at, int64_t *of)
 }
 
 /* The number at this word, in millionths; -1: none. */
-static int64_t number_at(const struct walk *w, int at)
+static int64_t answer_number_at(const struct walk *w, int at)
 {
 	if (at < w->n && w->t[at].number)
 		return w->t[at].millionths;
-	if (is_word(w, at, "half"))
+	if (answer_is_word(w, at, "half"))
 		return 500000;
 	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
-		if (is_word(w, at, numbers[i].words))
+		if (answer_is_word(w, at, numbers[i].words))
 			return numbers[i].value * 1000000LL;
 	return -1;
 }
 
 /* Millionths of a unit to `scale` of them; out of range, or not whole, is unclear. */
-static int64_t scaled(struct walk *w, int64_t millionths, int64_t scale)
+static int64_t answer_scaled(struct walk *w, int64_t millionths, int64_t scale)
 {
 	int64_t product = 0;
 
@@ -513,19 +516,19 @@ static int64_t scaled(struct walk *w, int64_t millionths, int64_t scale)
  * of `above`, in *ms; how many words more. */
 static int more_time(struct walk *w, int at, int64_t above, int64_t *ms)
 {
-	int and = is_word(w, at, "and"), unit;
+	int and = answer_is_word(w, at, "and"), unit;
 	const struct token *t = &w->t[at + and];
 	int64_t of = 60000;
 
 	if (at + and >= w->n || !t->number || t->dollars || t->millionths >= 60 * 1000000LL)
 		return 0;
-	unit = unit_at(w, at + and+1, &of);
+	unit = answer_unit_at(w, at + and+1, &of);
 	if (unit != UNIT_MS &&
 	    (unit != UNIT_NONE || and || above != 3600000 || t->comma || at + 1 < w->n))
 		return 0;
 	if (of >= above)
 		return 0;
-	*ms += scaled(w, t->millionths, of);
+	*ms += answer_scaled(w, t->millionths, of);
 	return and+1 + (unit == UNIT_MS);
 }
 
@@ -533,7 +536,7 @@ static int more_time(struct walk *w, int at, int64_t above, int64_t *ms)
 static int take_amount(struct walk *w, int at)
 {
 	struct change *c = w->change;
-	int64_t n = number_at(w, at), of = 100, ms, rest;
+	int64_t n = answer_number_at(w, at), of = 100, ms, rest;
 	enum unit unit;
 	int used = 1;
 	bool one;
@@ -542,22 +545,24 @@ static int take_amount(struct walk *w, int at)
 		return 0;
 	if (w->t[at].dollars) {
 		/* Of "$5k" the k is no yes. */
-		unclear_if(w, unit_at(w, at + 1, &rest) != UNIT_NONE);
-		put(w, &c->cost_microusd, scaled(w, n, 1000000));
+		unclear_if(w, answer_unit_at(w, at + 1, &rest) != UNIT_NONE);
+		answer_put_words(w, &c->cost_microusd, answer_scaled(w, n, 1000000));
 		return 1;
 	}
 	/* "one and a half minutes" are more than "half a minute" */
-	unclear_if(w, n == 500000 && is_word(w, at - 1 - is_word(w, at - 1, "a"), "and"));
+	unclear_if(w, n == 500000 &&
+			      answer_is_word(w, at - 1 - answer_is_word(w, at - 1, "a"), "and"));
 	one = !w->t[at].number && n == 1000000;
-	used += n == 500000 && is_word(w, at + 1, "a|an"); /* "half an hour" */
-	unit = unit_at(w, at + used, &of);
-	if (is_word(w, at + used, "m") && unit_at(w, at + used + 1, &rest) == UNIT_TOKENS) {
+	used += n == 500000 && answer_is_word(w, at + 1, "a|an"); /* "half an hour" */
+	unit = answer_unit_at(w, at + used, &of);
+	if (answer_is_word(w, at + used, "m") &&
+	    answer_unit_at(w, at + used + 1, &rest) == UNIT_TOKENS) {
 		unit = UNIT_TIMES; /* "1m tokens" */
 		of = 1000000;
 	}
 	if (unit == UNIT_TIMES) {
-		n = scaled(w, n, of * 1000000);
-		unit = unit_at(w, at + ++used, &of);
+		n = answer_scaled(w, n, of * 1000000);
+		unit = answer_unit_at(w, at + ++used, &of);
 		unclear_if(w, unit != UNIT_TOKENS);
 	}
 	used++;
@@ -566,22 +571,22 @@ static int take_amount(struct walk *w, int at)
 	case UNIT_TIMES:
 		return 0;
 	case UNIT_CENTS:
-		put(w, &c->cost_microusd, scaled(w, n, of * 10000));
+		answer_put_words(w, &c->cost_microusd, answer_scaled(w, n, of * 10000));
 		return used;
 	case UNIT_TOKENS:
-		put(w, &c->tokens, scaled(w, n, of));
+		answer_put_words(w, &c->tokens, answer_scaled(w, n, of));
 		return used;
 	case UNIT_ITERATIONS:
-		put(w, &c->iterations, scaled(w, n, of));
+		answer_put_words(w, &c->iterations, answer_scaled(w, n, of));
 		w->said |= one ? SAID_PATIENCE : 0;
 		return used;
 	case UNIT_MS:
 		break;
 	}
-	ms = scaled(w, n, of);
+	ms = answer_scaled(w, n, of);
 	for (int more; (more = more_time(w, at + used, of, &ms)) > 0; used += more)
-		(void)unit_at(w, at + used + more - 1, &of);
-	put(w, &c->time_ms, ms);
+		(void)answer_unit_at(w, at + used + more - 1, &of);
+	answer_put_words(w, &c->time_ms, ms);
 	w->said |= SAID_TIME;
 	w->said |= one ? SAID_PATIENCE : 0;
 	return used;
@@ -655,11 +660,11 @@ static bool model_named(const char *name, bool announced, char out[128])
 
 /* The name at this word: how many words it is; 0: none. Behind a word that announces a
  * model it may have any form: it is looked for when the change is carried out. */
-static int find_name(const struct walk *w, int at, struct name *out)
+static int answer_find_name(const struct walk *w, int at, struct name *out)
 {
 	struct change *c = w->change;
-	bool said = is_word(w, at - 1, "model");
-	bool announced = said || is_word(w, at - 1, "use|with|to");
+	bool said = answer_is_word(w, at - 1, "model");
+	bool announced = said || answer_is_word(w, at - 1, "use|with|to");
 	char name[128], model[128], role[ROLE_NAME_MAX + 1];
 	int64_t of;
 
@@ -668,7 +673,8 @@ static int find_name(const struct walk *w, int at, struct name *out)
 	for (int words = 3; words > 0; words--) {
 		/* Of "sonnet 5 minutes" the number is none of its name. */
 		if (!joined(w, at, words, name) ||
-		    (w->t[at + words - 1].number && unit_at(w, at + words, &of) != UNIT_NONE))
+		    (w->t[at + words - 1].number &&
+		     answer_unit_at(w, at + words, &of) != UNIT_NONE))
 			continue;
 		if (model_named(name, words == 1 && announced, model))
 			return name_is(out, c->model, sizeof(c->model), model, words);
@@ -690,8 +696,9 @@ static bool unknown_word(const struct walk *w, int at)
 	struct name name;
 	int64_t of;
 
-	return at < w->n && number_at(w, at) < 0 && unit_at(w, at, &of) == UNIT_NONE &&
-	       find_phrase(w, at, &said) == 0 && find_name(w, at, &name) == 0;
+	return at < w->n && answer_number_at(w, at) < 0 &&
+	       answer_unit_at(w, at, &of) == UNIT_NONE && find_phrase(w, at, &said) == 0 &&
+	       answer_find_name(w, at, &name) == 0;
 }
 
 bool answer_word(const char *word)
@@ -703,12 +710,12 @@ bool answer_word(const char *word)
 }
 
 /* The tools after "without": how many words they are; 0: none follows. */
-static int take_tools(struct walk *w, int at)
+static int answer_take_tools(struct walk *w, int at)
 {
 	struct change *c = w->change;
 	int start = at;
 
-	while (is_word(w, at, "the|tool|using"))
+	while (answer_is_word(w, at, "the|tool|using"))
 		at++;
 	while (unknown_word(w, at)) {
 		char *name;
@@ -727,9 +734,9 @@ static int take_tools(struct walk *w, int at)
 			snprintf(name + n, sizeof(c->without[0]) - (size_t)n, "_%.20s",
 				 w->t[at++].text);
 		w->said |= SAID_CHANGE;
-		at += is_word(w, at, "and|or") && unknown_word(w, at + 1);
+		at += answer_is_word(w, at, "and|or") && unknown_word(w, at + 1);
 	}
-	while (at > start && is_word(w, at, "tool|tools"))
+	while (at > start && answer_is_word(w, at, "tool|tools"))
 		at++;
 	return c->nwithout ? at - start : 0;
 }
@@ -741,12 +748,12 @@ static int take_phrase(struct walk *w, int at)
 	enum said said = SAID_UNCLEAR, next = SAID_POLITE;
 	struct change *c = w->change;
 	struct name name;
-	int n = find_phrase(w, at, &said), words = find_name(w, at, &name);
+	int n = find_phrase(w, at, &said), words = answer_find_name(w, at, &name);
 	int more;
 
 	if (words > n) {
 		/* "no opus" is not "no, opus" */
-		unclear_if(w, is_word(w, at - 1, "no") && !w->t[at].comma);
+		unclear_if(w, answer_is_word(w, at - 1, "no") && !w->t[at].comma);
 		unclear_if(w, (*name.to && strcmp(name.to, name.value) != 0) ||
 				      strlen(name.value) >= name.size);
 		snprintf(name.to, name.size, "%s", name.value);
@@ -756,7 +763,7 @@ static int take_phrase(struct walk *w, int at)
 	if (n == 0)
 		return 0;
 	/* "start it", "cancel that" */
-	if ((said & (SAID_YES | SAID_NO_MORE)) && is_word(w, at + n, "it|this|that") &&
+	if ((said & (SAID_YES | SAID_NO_MORE)) && answer_is_word(w, at + n, "it|this|that") &&
 	    !w->t[at + n].comma && find_phrase(w, at + n, &next) == 1)
 		n++;
 	switch (said) {
@@ -767,7 +774,7 @@ static int take_phrase(struct walk *w, int at)
 		/* "do not start", and "do not stop", which is not sure to be a yes. */
 		more = find_phrase(w, at + n, &next);
 		said = SAID_NO_MORE | (next & (SAID_NO | SAID_NO_MORE) ? SAID_UNCLEAR : 0);
-		n += next & SAID_YES ? more + is_word(w, at + n + more, "it|this|that") : 0;
+		n += next & SAID_YES ? more + answer_is_word(w, at + n + more, "it|this|that") : 0;
 		break;
 	case SAID_CHEAPER:
 	case SAID_FASTER:
@@ -775,8 +782,8 @@ static int take_phrase(struct walk *w, int at)
 		said |= SAID_LIMIT | (w->said & SAID_CHANGE ? SAID_UNCLEAR : 0);
 		break;
 	case SAID_WITHOUT:
-		more = take_tools(w, at + n);
-		if (more == 0 && w->n == 1 && is_word(w, at, "drop")) {
+		more = answer_take_tools(w, at + n);
+		if (more == 0 && w->n == 1 && answer_is_word(w, at, "drop")) {
 			said = SAID_NO_MORE; /* "drop the second", as the caller has heard it */
 			break;
 		}
@@ -797,7 +804,7 @@ static int take_phrase(struct walk *w, int at)
 	return n;
 }
 
-static enum answer decide(const struct walk *w)
+static enum answer answer_decide(const struct walk *w)
 {
 	const struct change *c = w->change;
 	unsigned said = w->said;
@@ -856,7 +863,7 @@ enum answer answer_parse(const char *text, struct change *change)
 	asked = asks_for(plain);
 	unclear_if(&w, !read_tokens(plain, &w));
 	for (int i = 0; i < w.n; i++)
-		if (!w.t[i].number && find_name(&w, i, &name) == 0)
+		if (!w.t[i].number && answer_find_name(&w, i, &name) == 0)
 			put_right(w.t[i].text);
 	for (int at = 0; at < w.n && !(w.said & SAID_UNCLEAR);) {
 		int n = take_amount(&w, at);
@@ -866,7 +873,7 @@ enum answer answer_parse(const char *text, struct change *change)
 		unclear_if(&w, n == 0);
 		at += n;
 	}
-	a = decide(&w);
+	a = answer_decide(&w);
 	if (asked && a != ANSWER_CHANGE)
 		a = ANSWER_UNCLEAR;
 	if (a != ANSWER_YES_WITH && a != ANSWER_CHANGE)
@@ -877,8 +884,9 @@ enum answer answer_parse(const char *text, struct change *change)
 
 /* ---- in words again */
 
-static void say(char *out, size_t size, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-static void say(char *out, size_t size, const char *fmt, ...)
+static void answer_say(char *out, size_t size, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+static void answer_say(char *out, size_t size, const char *fmt, ...)
 {
 	size_t n = strlen(out);
 	va_list ap;
@@ -893,21 +901,21 @@ void change_said(const struct change *c, char *out, size_t size)
 {
 	out[0] = '\0';
 	if (c->cost_microusd != CHANGE_KEEP)
-		say(out, size, "max_cost_cents=%g", (double)c->cost_microusd / 10000);
+		answer_say(out, size, "max_cost_cents=%g", (double)c->cost_microusd / 10000);
 	if (c->time_ms != CHANGE_KEEP)
-		say(out, size, "timeout=%g", (double)c->time_ms / 1000);
+		answer_say(out, size, "timeout=%g", (double)c->time_ms / 1000);
 	if (c->tokens != CHANGE_KEEP)
-		say(out, size, "max_tokens=%lld", (long long)c->tokens);
+		answer_say(out, size, "max_tokens=%lld", (long long)c->tokens);
 	if (c->iterations != CHANGE_KEEP)
-		say(out, size, "max_iterations=%lld", (long long)c->iterations);
+		answer_say(out, size, "max_iterations=%lld", (long long)c->iterations);
 	if (c->preset[0])
-		say(out, size, "preset=%s", c->preset);
+		answer_say(out, size, "preset=%s", c->preset);
 	if (c->model[0])
-		say(out, size, "model=%s", c->model);
+		answer_say(out, size, "model=%s", c->model);
 	if (c->role[0])
-		say(out, size, "role=%s", c->role);
+		answer_say(out, size, "role=%s", c->role);
 	if (c->thinking != 0)
-		say(out, size, "extended_thinking=%s", c->thinking > 0 ? "on" : "off");
+		answer_say(out, size, "extended_thinking=%s", c->thinking > 0 ? "on" : "off");
 	for (unsigned i = 0; i < c->nwithout; i++)
-		say(out, size, "without=%s", c->without[i]);
+		answer_say(out, size, "without=%s", c->without[i]);
 }

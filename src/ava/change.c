@@ -27,13 +27,13 @@ bool change_none(const struct change *c)
 	       !c->role[0] && !c->model[0] && c->thinking == 0 && c->nwithout == 0;
 }
 
-static void take_number(int64_t *to, int64_t from)
+static void change_take_number(int64_t *to, int64_t from)
 {
 	if (from != CHANGE_KEEP)
 		*to = from;
 }
 
-static void take_word(char *to, size_t size, const char *from)
+static void change_take_word(char *to, size_t size, const char *from)
 {
 	if (*from)
 		snprintf(to, size, "%s", from);
@@ -41,13 +41,13 @@ static void take_word(char *to, size_t size, const char *from)
 
 bool change_add(struct change *to, const struct change *from)
 {
-	take_number(&to->cost_microusd, from->cost_microusd);
-	take_number(&to->time_ms, from->time_ms);
-	take_number(&to->tokens, from->tokens);
-	take_number(&to->iterations, from->iterations);
-	take_word(to->preset, sizeof(to->preset), from->preset);
-	take_word(to->role, sizeof(to->role), from->role);
-	take_word(to->model, sizeof(to->model), from->model);
+	change_take_number(&to->cost_microusd, from->cost_microusd);
+	change_take_number(&to->time_ms, from->time_ms);
+	change_take_number(&to->tokens, from->tokens);
+	change_take_number(&to->iterations, from->iterations);
+	change_take_word(to->preset, sizeof(to->preset), from->preset);
+	change_take_word(to->role, sizeof(to->role), from->role);
+	change_take_word(to->model, sizeof(to->model), from->model);
 	if (from->thinking != 0)
 		to->thinking = from->thinking;
 	to->all_three |= from->all_three;
@@ -152,10 +152,10 @@ static void change_request(struct op_spawn *s, const struct run_spec *q, const s
 		s->preset = c->preset;
 		s->max_cost_microusd = s->max_tokens = AVA_DEFAULT;
 	}
-	take_number(&s->timeout_ms, c->time_ms);
-	take_number(&s->max_cost_microusd, c->cost_microusd);
-	take_number(&s->max_tokens, c->tokens);
-	take_number(&s->max_iterations, c->iterations);
+	change_take_number(&s->timeout_ms, c->time_ms);
+	change_take_number(&s->max_cost_microusd, c->cost_microusd);
+	change_take_number(&s->max_tokens, c->tokens);
+	change_take_number(&s->max_iterations, c->iterations);
 	if (c->thinking != 0)
 		s->extended_thinking = c->thinking;
 }
@@ -247,7 +247,7 @@ bool group_lowers(const struct spec_group *a, const struct spec_group *b)
 	       (a->time_ms <= 0 || (b->time_ms > 0 && b->time_ms <= a->time_ms));
 }
 
-static void tell(struct buf *out, const char *before, const char *what, const char *behind)
+static void change_tell(struct buf *out, const char *before, const char *what, const char *behind)
 {
 	buf_addf(out, "%s%s%s%s", out->len ? ", " : "", before, what, behind);
 }
@@ -255,13 +255,15 @@ static void tell(struct buf *out, const char *before, const char *what, const ch
 static void tell_limits(struct buf *out, const struct agent_limits *a, const struct agent_limits *b)
 {
 	if (a->cost_microusd != b->cost_microusd)
-		tell(out, WORDS_UP_TO, format_money_limit(b->cost_microusd).text, "");
+		change_tell(out, WORDS_UP_TO, format_money_limit(b->cost_microusd).text, "");
 	if (a->time_ms != b->time_ms)
-		tell(out, WORDS_AT_MOST, format_time_limit(b->time_ms).text, "");
+		change_tell(out, WORDS_AT_MOST, format_time_limit(b->time_ms).text, "");
 	if (a->tokens != b->tokens)
-		tell(out, WORDS_AT_MOST, words_amount(WORDS_LIMIT_TOKENS, b->tokens).text, "");
+		change_tell(out, WORDS_AT_MOST, words_amount(WORDS_LIMIT_TOKENS, b->tokens).text,
+			    "");
 	if (a->iterations != b->iterations)
-		tell(out, WORDS_AT_MOST, words_amount(WORDS_LIMIT_REPLIES, b->iterations).text, "");
+		change_tell(out, WORDS_AT_MOST,
+			    words_amount(WORDS_LIMIT_REPLIES, b->iterations).text, "");
 }
 
 static void tell_spec(struct buf *out, const struct run_spec *quoted,
@@ -270,15 +272,16 @@ static void tell_spec(struct buf *out, const struct run_spec *quoted,
 	bool same = role_same(quoted->role, changed->role);
 
 	if (!same)
-		tell(out, WORDS_AS, changed->role->display, "");
+		change_tell(out, WORDS_AS, changed->role->display, "");
 	if (strcmp(quoted->model->id, changed->model->id) != 0)
-		tell(out, WORDS_WITH, changed->model->id, "");
+		change_tell(out, WORDS_WITH, changed->model->id, "");
 	tell_limits(out, &quoted->agent.limits, &changed->agent.limits);
 	if (quoted->thinking != changed->thinking)
-		tell(out, changed->thinking ? WORDS_WITH : WORDS_WITHOUT, WORDS_THINKING, "");
+		change_tell(out, changed->thinking ? WORDS_WITH : WORDS_WITHOUT, WORDS_THINKING,
+			    "");
 	for (unsigned i = 0; same && i < quoted->agent.ntools; i++)
 		if (!spec_has_tool(changed->tools, changed->agent.ntools, quoted->tools[i]))
-			tell(out, WORDS_WITHOUT, quoted->tools[i]->name, "");
+			change_tell(out, WORDS_WITHOUT, quoted->tools[i]->name, "");
 }
 
 /* "up to $0.20, at most 5 min, without run_bash"; what is said of all runs of a group
@@ -291,9 +294,10 @@ char *change_words(struct run_spec *const *quoted, struct run_spec *const *chang
 
 	buf_init(&out, 65536);
 	if (n > 1 && a->cost_microusd != b->cost_microusd)
-		tell(&out, WORDS_UP_TO, format_money_limit(b->cost_microusd).text, WORDS_IN_ALL);
+		change_tell(&out, WORDS_UP_TO, format_money_limit(b->cost_microusd).text,
+			    WORDS_IN_ALL);
 	if (n > 1 && a->time_ms != b->time_ms)
-		tell(&out, WORDS_AT_MOST, format_time_limit(b->time_ms).text, WORDS_IN_ALL);
+		change_tell(&out, WORDS_AT_MOST, format_time_limit(b->time_ms).text, WORDS_IN_ALL);
 	limits = out.len;
 	for (unsigned i = 0; i < n && out.len == limits; i++)
 		tell_spec(&out, quoted[i], changed[i]);

@@ -28,7 +28,7 @@
 
 static const struct arg artifact_args[] = {{"path", ARG_SAID, 0, .most = 4095}, {NULL}};
 
-static bool names(const json_t *result, const char *path)
+static bool changes_names(const json_t *result, const char *path)
 {
 	const json_t *each;
 	size_t i;
@@ -78,7 +78,7 @@ static int artifact_work(struct verb_work *work, struct ava_error *err)
 	if (rv != 0)
 		return rv;
 	result = json_parse(text, len, NULL);
-	if (strncmp(path, folder, n) != 0 || !names(result, path)) {
+	if (strncmp(path, folder, n) != 0 || !changes_names(result, path)) {
 		rv = err_set(err, AVA_ENOENT, "%s leaves no such file: its result names them all",
 			     work->id);
 	} else {

@@ -101,7 +101,7 @@ struct claude {
 
 /* ---- who watches */
 
-static void tell(struct core *c, const char *session)
+static void claude_tell(struct core *c, const char *session)
 {
 	const struct op_frame f = {.session = session, .kind = FRAME_AGENTS, .text = ""};
 
@@ -112,15 +112,16 @@ static void tell(struct core *c, const char *session)
 	}
 }
 
-static void tell_session(struct core *c, const struct dirty *d)
+static void claude_tell_session(struct core *c, const struct dirty *d)
 {
-	tell(c, d->session);
+	claude_tell(c, d->session);
 	if (d->team.name[0] && strcmp(d->team.name, d->session) != 0)
-		tell(c, d->team.name); /* who looks at the team looks at its leader's agents */
+		claude_tell(c,
+			    d->team.name); /* who looks at the team looks at its leader's agents */
 	if (d->team.leader[0] && strcmp(d->team.leader, d->session) != 0)
-		tell(c, d->team.leader); /* and the tasks are the team's */
+		claude_tell(c, d->team.leader); /* and the tasks are the team's */
 	if (d->shared)
-		tell(c, "*");
+		claude_tell(c, "*");
 }
 
 /* ---- reading, on a thread of the pool */
@@ -138,7 +139,7 @@ static struct dirty *add_dirty(struct reading *r, const char *session)
 }
 
 /* The newest line of each agent wins. */
-static void read_log(struct reading *r)
+static void claude_read_log(struct reading *r)
 {
 	char since[CLOCK_ISO_LEN + 1], key[2 * CARD_NAME_MAX + 2], agent[CARD_NAME_MAX + 1];
 	struct ava_log_query q = {.root = r->job.core->root,
@@ -181,7 +182,7 @@ static void reading_job(struct job *j)
 	if (r->no_folder)
 		return;
 	if (r->first) {
-		read_log(r);
+		claude_read_log(r);
 		claude_sessions(&r->found, r->home, CARD_FOLDER, r->since_ms);
 		claude_sessions(&r->found, r->home, "tasks", r->since_ms);
 	}
@@ -207,7 +208,7 @@ static void reading_job(struct job *j)
 	claude_teams_fini(&teams);
 }
 
-static void reading_free(struct reading *r)
+static void claude_reading_free(struct reading *r)
 {
 	for (size_t i = 0; i < r->n; i++)
 		json_decref(r->sessions[i].cards);
@@ -328,7 +329,7 @@ static void remember_log(struct claude *w, json_t *logged)
 }
 
 /* The line of the log: the card, of what was said only the beginning, and no secrets. */
-static int write_card(struct claude *w, struct draft *d, const char *session, json_t *card)
+static int claude_write_card(struct claude *w, struct draft *d, const char *session, json_t *card)
 {
 	const char *said = json_str(card, "lastMessage");
 	size_t keep = utf8_prefix(said, strlen(said), MESSAGE_CHARS);
@@ -373,7 +374,7 @@ static bool note_card(struct claude *w, struct draft *d, struct capping *capping
 		   (updated == k->updated_ms || strcmp(status, "active") == 0)))
 		return false;
 	if (json_object_set_new(capping->noted, k->key, json_true()) != 0 ||
-	    write_card(w, d, session, card) != 0)
+	    claude_write_card(w, d, session, card) != 0)
 		return false;
 	k->updated_ms = updated;
 	snprintf(k->status, sizeof(k->status), "%s", status);
@@ -381,7 +382,7 @@ static bool note_card(struct claude *w, struct draft *d, struct capping *capping
 }
 
 static void note_dirty(struct claude *w, const char *session);
-static void settle(struct claude *w, int64_t ms);
+static void claude_settle(struct claude *w, int64_t ms);
 
 /* They are not in the log: what has to be written of these agents is looked at again. */
 static void not_written(struct claude *w, json_t *noted)
@@ -399,10 +400,10 @@ static void not_written(struct claude *w, json_t *noted)
 		k->status[0] = '\0';
 		note_dirty(w, session);
 	}
-	settle(w, LOOK_MS);
+	claude_settle(w, LOOK_MS);
 }
 
-static void written(int rv, void *user)
+static void claude_written(int rv, void *user)
 {
 	struct capping *k = user;
 	struct claude *w = k->job.core->service.claude;
@@ -437,9 +438,9 @@ static void note_all(struct claude *w, struct reading *r)
 	}
 	if (k && some) {
 		w->writing++;
-		rv = draft_commit(d, JOURNAL_RIDE, written, k, NULL);
+		rv = draft_commit(d, JOURNAL_RIDE, claude_written, k, NULL);
 		if (rv != 0)
-			written(rv, k);
+			claude_written(rv, k);
 		return;
 	}
 	if (k && d && w->writing == 0)
@@ -460,7 +461,7 @@ static void note_dirty(struct claude *w, const char *session)
 		free(name);
 }
 
-static void settle(struct claude *w, int64_t ms)
+static void claude_settle(struct claude *w, int64_t ms)
 {
 	if (!w->reading)
 		os_timer_set(w->timer, ms);
@@ -475,7 +476,7 @@ static void capping_done(struct job *j)
 		if (k->sessions[i].again)
 			note_dirty(w, k->sessions[i].session);
 	if (w && w->dirty.count > 0)
-		settle(w, SETTLE_MS);
+		claude_settle(w, SETTLE_MS);
 	capping_free(k);
 }
 
@@ -495,7 +496,7 @@ static bool has_newborn(const struct dirty *d)
 /* The next reading, as soon as it may be. */
 static void settle_soon(struct claude *w)
 {
-	settle(w, MAX(w->read_ms + SETTLE_MS - clock_mono_ms(), 0));
+	claude_settle(w, MAX(w->read_ms + SETTLE_MS - clock_mono_ms(), 0));
 }
 
 static void remember_watch(struct claude *w, int watch, const char *session)
@@ -517,7 +518,7 @@ static void reading_done(struct job *j)
 	bool more;
 
 	if (!w) {
-		reading_free(r);
+		claude_reading_free(r);
 		return;
 	}
 	w->reading = NULL;
@@ -534,7 +535,7 @@ static void reading_done(struct job *j)
 		}
 		note_all(w, r);
 		for (size_t i = 0; i < r->n; i++)
-			tell_session(w->core, &r->sessions[i]);
+			claude_tell_session(w->core, &r->sessions[i]);
 	}
 	for (size_t i = 0; w->unmapped && i < r->n; i++)
 		note_dirty(w, r->sessions[i].session);
@@ -547,12 +548,12 @@ static void reading_done(struct job *j)
 		if (has_newborn(&r->sessions[i]))
 			note_dirty(w, r->sessions[i].session);
 	if (w->root_watch < 0 && w->home_watch < 0)
-		settle(w, LOOK_MS);
+		claude_settle(w, LOOK_MS);
 	else if (more)
 		settle_soon(w);
 	else if (w->dirty.count > 0)
-		settle(w, NEWBORN_LOOK_MS);
-	reading_free(r);
+		claude_settle(w, NEWBORN_LOOK_MS);
+	claude_reading_free(r);
 }
 
 static void take_dirty(struct claude *w, struct reading *r)
@@ -609,13 +610,13 @@ static void begin_reading(void *user)
 	if (job_begin_short(w->core, &r->job, NULL) != 0) {
 		w->reading = NULL;
 		w->first |= r->first;
-		reading_free(r);
+		claude_reading_free(r);
 	}
 }
 
 /* ---- inotify */
 
-static void take_notice(struct claude *w, const struct inotify_event *e)
+static void claude_take_notice(struct claude *w, const struct inotify_event *e)
 {
 	char agent[CARD_NAME_MAX + 1];
 
@@ -657,7 +658,7 @@ static void notified(int events, void *user)
 		for (char *at = bytes; at < bytes + n;) {
 			const struct inotify_event *e = (const struct inotify_event *)at;
 
-			take_notice(w, e);
+			claude_take_notice(w, e);
 			at += sizeof(*e) + e->len;
 		}
 	if (w->dirty.count > 0 || w->first)
@@ -872,7 +873,7 @@ static int sessions_job(struct verb_work *work, struct ava_error *err)
 	return rv;
 }
 
-static void ask(struct verb_call *v, int (*work)(struct verb_work *w, struct ava_error *err))
+static void claude_ask(struct verb_call *v, int (*work)(struct verb_work *w, struct ava_error *err))
 {
 	const struct claude *w = v->core->service.claude;
 	struct ava_error err = {0};
@@ -893,17 +894,17 @@ static void ask(struct verb_call *v, int (*work)(struct verb_work *w, struct ava
 
 static void verb_agents(struct verb_call *v)
 {
-	ask(v, agents_job);
+	claude_ask(v, agents_job);
 }
 
 static void verb_tasks(struct verb_call *v)
 {
-	ask(v, tasks_job);
+	claude_ask(v, tasks_job);
 }
 
 static void verb_claude_sessions(struct verb_call *v)
 {
-	ask(v, sessions_job);
+	claude_ask(v, sessions_job);
 }
 
 const struct verb verbs_about_claude[] = {

@@ -35,10 +35,10 @@ struct reading {
 
 /* ---- sentences */
 
-static void wrong(struct reading *r, unsigned line, const char *fmt, ...)
+static void config_wrong(struct reading *r, unsigned line, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-static void wrong(struct reading *r, unsigned line, const char *fmt, ...)
+static void config_wrong(struct reading *r, unsigned line, const char *fmt, ...)
 {
 	char text[sizeof(r->err->text)];
 	va_list ap;
@@ -65,11 +65,12 @@ static void unknown_key(struct reading *r, const struct yaml_node *n, const char
 			const struct near *near)
 {
 	if (near->len > 0)
-		wrong(r, n->key_line, "unknown key %s%.80s: did you mean %s%.*s?", prefix, n->key,
-		      prefix, (int)near->len, near->best);
+		config_wrong(r, n->key_line, "unknown key %s%.80s: did you mean %s%.*s?", prefix,
+			     n->key, prefix, (int)near->len, near->best);
 	else
-		wrong(r, n->key_line, "unknown key %s%.80s: doc/CONFIG.md lists those there are",
-		      prefix, n->key);
+		config_wrong(r, n->key_line,
+			     "unknown key %s%.80s: doc/CONFIG.md lists those there are", prefix,
+			     n->key);
 }
 
 /* ---- values */
@@ -91,15 +92,16 @@ static const struct yaml_node *next(const struct reading *r, const struct yaml_n
 static void want_map(struct reading *r, const struct yaml_node *n)
 {
 	if (r->rv == 0 && n->kind != YAML_MAP)
-		wrong(r, n->line, "%.60s is %s; it must be a mapping of keys to values",
-		      n->key ? n->key : "the file", yaml_shown(n));
+		config_wrong(r, n->line, "%.60s is %s; it must be a mapping of keys to values",
+			     n->key ? n->key : "the file", yaml_shown(n));
 }
 
 static void want_list(struct reading *r, const struct yaml_node *n, const char *name,
 		      const char *of)
 {
 	if (r->rv == 0 && n->kind != YAML_LIST)
-		wrong(r, n->line, "%s is %s; it must be a list of %s", name, yaml_shown(n), of);
+		config_wrong(r, n->line, "%s is %s; it must be a list of %s", name, yaml_shown(n),
+			     of);
 }
 
 /* Of `words`, which have a blank between two. */
@@ -129,7 +131,7 @@ static void want_keys(struct reading *r, const struct yaml_node *map, const char
 }
 
 /* "" after something wrong. */
-static const char *text_of(struct reading *r, const struct yaml_node *n, size_t max)
+static const char *config_text_of(struct reading *r, const struct yaml_node *n, size_t max)
 {
 	const char *text = "";
 
@@ -144,7 +146,7 @@ static const char *get_text(struct reading *r, const struct yaml_node *map, cons
 {
 	const struct yaml_node *n = yaml_get(map, key);
 
-	return n ? text_of(r, n, max) : NULL;
+	return n ? config_text_of(r, n, max) : NULL;
 }
 
 /* An absent key leaves *out as it is. */
@@ -195,11 +197,12 @@ static int add_notify_word(struct config *c, const char *word, struct ava_error 
 static void take_notify(struct reading *r, const struct yaml_node *n)
 {
 	if (n->kind == YAML_LIST && !n->first)
-		wrong(r, n->line, "notify.exec is an empty list: name a program, or leave it out");
+		config_wrong(r, n->line,
+			     "notify.exec is an empty list: name a program, or leave it out");
 	if (n->kind == YAML_MAP)
-		(void)text_of(r, n, CONFIG_NOTIFY_BYTES); /* says that it is none */
+		(void)config_text_of(r, n, CONFIG_NOTIFY_BYTES); /* says that it is none */
 	YAML_EACH (r, n, v) {
-		const char *word = text_of(r, v, CONFIG_NOTIFY_BYTES);
+		const char *word = config_text_of(r, v, CONFIG_NOTIFY_BYTES);
 
 		if (r->rv == 0)
 			at_line(r, n, add_notify_word(r->config, word, r->err));
@@ -224,9 +227,9 @@ static void take_inside(struct reading *r, const struct yaml_node *n)
 {
 	memset(r->config->web_inside, 0, sizeof(r->config->web_inside));
 	if (n->kind == YAML_MAP)
-		(void)text_of(r, n, CONFIG_WEB_BYTES); /* says that it is none */
+		(void)config_text_of(r, n, CONFIG_WEB_BYTES); /* says that it is none */
 	YAML_EACH (r, n, v) {
-		const char *word = text_of(r, v, CONFIG_WEB_BYTES);
+		const char *word = config_text_of(r, v, CONFIG_WEB_BYTES);
 
 		if (r->rv == 0)
 			at_line(r, v, add_inside(r->config, word, r->err));
@@ -242,10 +245,10 @@ static int set_url(char out[CONFIG_OTEL_BYTES], const char *name, const char *ur
 	return url[0] != '\0' ? provider_url_check(name, url, out, err) : 0;
 }
 
-static void take_url(struct reading *r, const struct yaml_node *v, const char *name,
-		     char out[CONFIG_OTEL_BYTES])
+static void config_take_url(struct reading *r, const struct yaml_node *v, const char *name,
+			    char out[CONFIG_OTEL_BYTES])
 {
-	const char *url = text_of(r, v, CONFIG_OTEL_BYTES);
+	const char *url = config_text_of(r, v, CONFIG_OTEL_BYTES);
 
 	if (r->rv == 0)
 		at_line(r, v, set_url(out, name, url, r->err));
@@ -270,7 +273,7 @@ static int set_model(const char *name, set_model_fn set, struct ava_error *err)
 
 static void take_model_name(struct reading *r, const struct yaml_node *n, set_model_fn set)
 {
-	const char *name = text_of(r, n, 250);
+	const char *name = config_text_of(r, n, 250);
 
 	if (r->rv == 0)
 		at_line(r, n, set_model(name, set, r->err));
@@ -296,7 +299,8 @@ static void unknown_setting(struct reading *r, const struct yaml_node *v, const 
 	unknown_key(r, v, prefix, &near);
 }
 
-static void take_number(struct reading *r, const struct yaml_node *v, const struct settings_key *k)
+static void config_take_number(struct reading *r, const struct yaml_node *v,
+			       const struct settings_key *k)
 {
 	int64_t value;
 
@@ -320,21 +324,22 @@ static void take_settings(struct reading *r, const struct yaml_node *section)
 		} else if (strcmp(name, "notify.exec") == 0) {
 			take_notify(r, v);
 		} else if (strcmp(name, "otel.endpoint") == 0) {
-			take_url(r, v, name, r->config->otel);
+			config_take_url(r, v, name, r->config->otel);
 		} else if (strcmp(name, "telegram.url") == 0) {
-			take_url(r, v, name, r->config->telegram);
+			config_take_url(r, v, name, r->config->telegram);
 		} else if (strcmp(name, "telegram.token") == 0) {
-			wrong(r, v->key_line,
-			      "the token does not stand in this file: write "
-			      "TELEGRAM_BOT_TOKEN=... into the file env beside it (chmod 600)");
+			config_wrong(
+				r, v->key_line,
+				"the token does not stand in this file: write "
+				"TELEGRAM_BOT_TOKEN=... into the file env beside it (chmod 600)");
 		} else if (strcmp(name, "web.allow_private") == 0) {
 			take_inside(r, v);
 		} else if (strcmp(name, "web.searxng") == 0) {
-			take_url(r, v, name, r->config->searxng);
+			config_take_url(r, v, name, r->config->searxng);
 		} else if (!k) {
 			unknown_setting(r, v, prefix);
 		} else {
-			take_number(r, v, k);
+			config_take_number(r, v, k);
 		}
 	}
 }
@@ -350,27 +355,28 @@ struct row {
 };
 
 /* The id with its service before it. */
-static void take_id(struct reading *r, const struct yaml_node *n, char out[264])
+static void config_take_id(struct reading *r, const struct yaml_node *n, char out[264])
 {
 	const char *id = get_text(r, n, "id", 200), *service = get_text(r, n, "provider", 60);
 	size_t len;
 	bool has;
 
 	if (service && r->rv == 0 && !provider_find(service, strlen(service)))
-		wrong(r, yaml_get(n, "provider")->line,
-		      "provider is %s; there are anthropic, openrouter, openai and local",
-		      yaml_shown(yaml_get(n, "provider")));
+		config_wrong(r, yaml_get(n, "provider")->line,
+			     "provider is %s; there are anthropic, openrouter, openai and local",
+			     yaml_shown(yaml_get(n, "provider")));
 	if (!id)
-		wrong(r, n->line, "a model needs its id, such as anthropic/claude-haiku-4-5");
+		config_wrong(r, n->line,
+			     "a model needs its id, such as anthropic/claude-haiku-4-5");
 	if (r->rv != 0)
 		return;
 	len = strcspn(id, "/");
 	has = id[len] == '/' && provider_find(id, len);
 	if (!has && !service)
-		wrong(r, n->line,
-		      "the id %.80s names no service: write anthropic/..., openrouter/..., "
-		      "openai/... or local/..., or give provider",
-		      id);
+		config_wrong(r, n->line,
+			     "the id %.80s names no service: write anthropic/..., openrouter/..., "
+			     "openai/... or local/..., or give provider",
+			     id);
 	else if (!service || (has && strncmp(id, service, len) == 0 && service[len] == '\0'))
 		snprintf(out, 264, "%s", id);
 	else /* openrouter has ids such as anthropic/... */
@@ -386,12 +392,12 @@ static bool alias_good(const char *s)
 	       strcmp(s, "offline") != 0;
 }
 
-static void add_word(struct reading *r, const struct yaml_node *n, char *list, size_t size)
+static void config_add_word(struct reading *r, const struct yaml_node *n, char *list, size_t size)
 {
 	size_t used = strlen(list);
 
 	if (r->rv == 0 && used + strlen(n->text) + 2 > size)
-		wrong(r, n->line, "this list is too long");
+		config_wrong(r, n->line, "this list is too long");
 	if (r->rv == 0)
 		snprintf(list + used, size - used, "%s%s", used ? " " : "", n->text);
 }
@@ -400,16 +406,17 @@ static void add_word(struct reading *r, const struct yaml_node *n, char *list, s
 static void take_aliases(struct reading *r, const struct yaml_node *n, struct row *row)
 {
 	if (n->kind == YAML_MAP)
-		(void)text_of(r, n, 64); /* says that it is none */
+		(void)config_text_of(r, n, 64); /* says that it is none */
 	YAML_EACH (r, n, v) {
 		if (v->kind == YAML_LIST)
-			wrong(r, v->line, "an alias is a word, not a list");
-		if (!alias_good(text_of(r, v, 64)))
-			wrong(r, v->line,
-			      "%s is no alias: letters, digits, \".\", \"_\" and \"-\", a letter "
-			      "or digit first, not \"offline\"",
-			      yaml_shown(v));
-		add_word(r, v, row->aliases, sizeof(row->aliases));
+			config_wrong(r, v->line, "an alias is a word, not a list");
+		if (!alias_good(config_text_of(r, v, 64)))
+			config_wrong(
+				r, v->line,
+				"%s is no alias: letters, digits, \".\", \"_\" and \"-\", a letter "
+				"or digit first, not \"offline\"",
+				yaml_shown(v));
+		config_add_word(r, v, row->aliases, sizeof(row->aliases));
 	}
 }
 
@@ -426,13 +433,14 @@ static void take_prices(struct reading *r, const struct yaml_node *n, struct age
 		const struct yaml_node *v = yaml_get(n, names[i]);
 
 		if (v && (v->kind != YAML_SCALAR || !v->plain || price_parse(v->text, to[i]) != 0))
-			wrong(r, v->line,
-			      "%s is %s; a price is US dollars for a million tokens, such as 3 or "
-			      "0.25, up to %d, with six digits after the point at the most",
-			      v->key, yaml_shown(v), PRICE_MAX_USD);
+			config_wrong(r, v->line,
+				     "%s is %s; a price is US dollars for a million tokens, such "
+				     "as 3 or "
+				     "0.25, up to %d, with six digits after the point at the most",
+				     v->key, yaml_shown(v), PRICE_MAX_USD);
 	}
 	if (p->input < 0 || p->output < 0)
-		wrong(r, n->line, "prices needs input and output (or is the word unknown)");
+		config_wrong(r, n->line, "prices needs input and output (or is the word unknown)");
 }
 
 static void take_rejects(struct reading *r, const struct yaml_node *n, struct row *row)
@@ -440,15 +448,16 @@ static void take_rejects(struct reading *r, const struct yaml_node *n, struct ro
 	want_list(r, n, "rejects", "parameters, such as [temperature, top_p]");
 	row->rejects[0] = '\0';
 	YAML_EACH (r, n, v) {
-		const char *word = text_of(r, v, 40);
+		const char *word = config_text_of(r, v, 40);
 
 		if (word[strspn(word, "abcdefghijklmnopqrstuvwxyz_.0123456789")] != '\0')
-			wrong(r, v->line, "%s is no name of a parameter", yaml_shown(v));
-		add_word(r, v, row->rejects, sizeof(row->rejects));
+			config_wrong(r, v->line, "%s is no name of a parameter", yaml_shown(v));
+		config_add_word(r, v, row->rejects, sizeof(row->rejects));
 	}
 }
 
-static void take_thinking(struct reading *r, const struct yaml_node *n, enum model_thinking *out)
+static void config_take_thinking(struct reading *r, const struct yaml_node *n,
+				 enum model_thinking *out)
 {
 	static const char *const words[] = {
 		[MODEL_THINKING_NONE] = "none",
@@ -461,19 +470,20 @@ static void take_thinking(struct reading *r, const struct yaml_node *n, enum mod
 			*out = (enum model_thinking)i;
 			return;
 		}
-	wrong(r, n->line, "thinking is %s; it must be none, budget or adaptive", yaml_shown(n));
+	config_wrong(r, n->line, "thinking is %s; it must be none, budget or adaptive",
+		     yaml_shown(n));
 }
 
-static void take_dialect(struct reading *r, const struct yaml_node *n, struct row *row)
+static void config_take_dialect(struct reading *r, const struct yaml_node *n, struct row *row)
 {
-	const char *words = text_of(r, n, 40);
+	const char *words = config_text_of(r, n, 40);
 	struct model m = {.dialect = provider_find(row->id, strcspn(row->id, "/"))->dialect};
 
 	if (r->rv == 0 && !model_speak(&m, words))
-		wrong(r, n->line,
-		      "%s is no dialect of this service: openai (chat completions) or "
-		      "responses, anthropic for anthropic",
-		      yaml_shown(n));
+		config_wrong(r, n->line,
+			     "%s is no dialect of this service: openai (chat completions) or "
+			     "responses, anthropic for anthropic",
+			     yaml_shown(n));
 	row->row.dialect = m.dialect;
 }
 
@@ -493,14 +503,14 @@ static void start_row(struct row *row, const struct model_row *builtin)
 	snprintf(row->rejects, sizeof(row->rejects), "%s", builtin ? builtin->rejects : "");
 }
 
-static void take_model(struct reading *r, const struct yaml_node *n)
+static void config_take_model(struct reading *r, const struct yaml_node *n)
 {
 	const struct yaml_node *v;
 	struct row row = {0};
 	struct model_row *m = &row.row;
 
 	want_keys(r, n, "", MODEL_WORDS);
-	take_id(r, n, row.id);
+	config_take_id(r, n, row.id);
 	if (r->rv != 0)
 		return;
 	start_row(&row, models_find_builtin(row.id));
@@ -514,15 +524,16 @@ static void take_model(struct reading *r, const struct yaml_node *n)
 	if ((v = yaml_get(n, "rejects")) != NULL)
 		take_rejects(r, v, &row);
 	if ((v = yaml_get(n, "thinking")) != NULL)
-		take_thinking(r, v, &m->thinking);
+		config_take_thinking(r, v, &m->thinking);
 	if ((v = yaml_get(n, "dialect")) != NULL)
-		take_dialect(r, v, &row);
+		config_take_dialect(r, v, &row);
 	/* A call asks for max_output; with less window than that there is none. */
 	v = yaml_get(n, "max_output");
 	if (m->max_output >= m->context && v)
-		wrong(r, v->line,
-		      "max_output is %s; it must be less than the window (context), which is %lld",
-		      yaml_shown(v), (long long)m->context);
+		config_wrong(r, v->line,
+			     "max_output is %s; it must be less than the window (context), which "
+			     "is %lld",
+			     yaml_shown(v), (long long)m->context);
 	else if (m->max_output >= m->context)
 		m->max_output = m->context / 2;
 	if (r->rv != 0)
@@ -540,7 +551,7 @@ static void take_models(struct reading *r, const struct yaml_node *n)
 
 	want_keys(r, n, "models.", "list default fallback on_quota park_max");
 	if ((v = yaml_get(n, "on_quota")) != NULL) {
-		const char *word = text_of(r, v, 40);
+		const char *word = config_text_of(r, v, 40);
 
 		if (r->rv == 0)
 			at_line(r, v,
@@ -548,11 +559,11 @@ static void take_models(struct reading *r, const struct yaml_node *n)
 					       &r->config->settings.on_quota, r->err));
 	}
 	if ((v = yaml_get(n, "park_max")) != NULL)
-		take_number(r, v, settings_find("models.park_max"));
+		config_take_number(r, v, settings_find("models.park_max"));
 	if ((list = yaml_get(n, "list")) != NULL) {
 		want_list(r, list, "models.list", "models, each from \"- id: ...\"");
 		YAML_EACH (r, list, model)
-			take_model(r, model);
+			config_take_model(r, model);
 	}
 	if ((v = yaml_get(n, "default")) != NULL)
 		take_model_name(r, v, models_set_default);
@@ -574,18 +585,19 @@ static void take_provider(struct reading *r, const struct yaml_node *n, const ch
 	snprintf(prefix, sizeof(prefix), "providers.%.60s.", name);
 	key = key ? key : yaml_get(n, "api_key");
 	if (key)
-		wrong(r, key->key_line,
-		      "keys do not stand in this file: write %s=... into the file env beside it "
-		      "(chmod 600)",
-		      provider_find(name, strlen(name))->key_name);
+		config_wrong(
+			r, key->key_line,
+			"keys do not stand in this file: write %s=... into the file env beside it "
+			"(chmod 600)",
+			provider_find(name, strlen(name))->key_name);
 	want_keys(r, n, prefix, "base_url model");
 	address = get_text(r, n, "base_url", PROVIDER_URL_MAX - 1);
 	if (address && r->rv == 0)
 		at_line(r, yaml_get(n, "base_url"),
 			provider_url_check("base_url", address, checked, r->err));
 	if (of && strcmp(name, "local") != 0)
-		wrong(r, of->key_line, "providers.%s has no model: give aliases in models.list",
-		      name);
+		config_wrong(r, of->key_line,
+			     "providers.%s has no model: give aliases in models.list", name);
 	model = get_text(r, n, "model", 120);
 	if (r->rv == 0)
 		at_line(r, n,
@@ -608,7 +620,7 @@ static void section_words(char *out, size_t size)
 	}
 }
 
-static void forget(void)
+static void config_forget(void)
 {
 	models_reset();
 	for (size_t i = 0; provider_at(i); i++)
@@ -616,8 +628,8 @@ static void forget(void)
 }
 
 /* Models come first: settings may name one. */
-static int read_text(struct config *c, const char *name, const char *text, size_t len,
-		     struct ava_error *err)
+static int config_read_text(struct config *c, const char *name, const char *text, size_t len,
+			    struct ava_error *err)
 {
 	struct reading r = {.config = c, .err = err};
 	const struct yaml_node *root, *models;
@@ -639,7 +651,7 @@ static int read_text(struct config *c, const char *name, const char *text, size_
 			YAML_EACH (&r, v, p)
 				take_provider(&r, p, p->key);
 		} else if (strcmp(v->key, "confirm") == 0) {
-			const char *over = text_of(&r, v, 40);
+			const char *over = config_text_of(&r, v, 40);
 
 			if (r.rv == 0)
 				at_line(&r, v,
@@ -737,18 +749,18 @@ int config_read(struct config *c, const char *name, const char *text, size_t len
 
 	if (!err)
 		err = &own;
-	forget();
+	config_forget();
 	settings_defaults(&c->settings);
 	memset(c->notify, 0, sizeof(c->notify));
 	memset(c->web_inside, 0, sizeof(c->web_inside));
 	c->otel[0] = c->searxng[0] = c->telegram[0] = '\0';
-	rv = text ? read_text(c, name, text, len, err) : 0;
+	rv = text ? config_read_text(c, name, text, len, err) : 0;
 	if (rv == 0)
 		rv = take_environment(c, err);
 	if (rv == 0)
 		rv = provider_configure(err);
 	if (rv != 0) {
-		forget();
+		config_forget();
 		(void)provider_configure(NULL);
 	}
 	return rv;
@@ -775,7 +787,7 @@ int config_load(struct config *c, struct ava_error *err)
 
 /* ---- what must not be shown */
 
-static bool is_secret(const char *name)
+static bool config_is_secret(const char *name)
 {
 	static const char *const ends[] = {"KEY", "TOKEN", "SECRET", "PASSWORD"};
 	size_t len = strlen(name);
@@ -786,13 +798,14 @@ static bool is_secret(const char *name)
 	return false;
 }
 
-static int add_secret(struct redact *r, const char *name, const char *value, struct ava_error *err)
+static int config_add_secret(struct redact *r, const char *name, const char *value,
+			     struct ava_error *err)
 {
 	int rv = 0;
 
 	if (value && strcmp(name, OTEL_HEADERS_NAME) == 0)
 		rv = otel_secrets(r, value);
-	else if (value && is_secret(name))
+	else if (value && config_is_secret(name))
 		rv = redact_add(r, value);
 	if (rv == AVA_ETOOBIG)
 		return err_set(err, rv, "there are too many keys to keep out of the log: %.60s",
@@ -807,8 +820,8 @@ int config_secrets(struct redact *r, struct ava_error *err)
 
 	/* Of both places: a tool may see what the file has replaced. */
 	for (size_t i = 0; rv == 0 && keys_known[i]; i++)
-		rv = add_secret(r, keys_known[i], env_get(keys_known[i]), err);
+		rv = config_add_secret(r, keys_known[i], env_get(keys_known[i]), err);
 	for (size_t i = 0; rv == 0 && (name = keys_file(i, &value)) != NULL; i++)
-		rv = add_secret(r, name, value, err);
+		rv = config_add_secret(r, name, value, err);
 	return rv;
 }

@@ -75,7 +75,7 @@ struct request *core_request(struct core *c, const char *id)
 	return id && *id ? strmap_get(&c->requests, id) : NULL;
 }
 
-static void forget(struct core *c, struct request *r)
+static void core_forget_request(struct core *c, struct request *r)
 {
 	strmap_del(&c->requests, r->id);
 	list_del(&r->node);
@@ -88,7 +88,7 @@ void core_forget(struct core *c, const char *id)
 	struct request *r = core_request(c, id);
 
 	if (r)
-		forget(c, r);
+		core_forget_request(c, r);
 }
 
 int core_remember(struct core *c, const char *id, int64_t at_ms, const char *proposal,
@@ -120,7 +120,7 @@ int core_remember(struct core *c, const char *id, int64_t at_ms, const char *pro
 	}
 	while ((oldest = LIST_FIRST(&c->request_order, struct request, node)) && oldest != r &&
 	       (c->nrequests > REQUESTS_MAX || oldest->at_ms < now - REQUEST_AGE_MS))
-		forget(c, oldest);
+		core_forget_request(c, oldest);
 	return 0;
 }
 
@@ -270,7 +270,7 @@ static void write_problems(struct taking_up *t)
 }
 
 /* Runs that a stop left, and proposals. */
-static int take_up(struct core *c, const char *notify, struct ava_error *err)
+static int core_take_up(struct core *c, const char *notify, struct ava_error *err)
 {
 	struct taking_up t = {.core = c};
 	struct restart_hooks hooks = {
@@ -297,7 +297,7 @@ static int take_up(struct core *c, const char *notify, struct ava_error *err)
 
 /* ---- life */
 
-static void drain(struct os_task *t)
+static void core_drain(struct os_task *t)
 {
 	struct core *c = CONTAINER_OF(t, struct core, drain);
 
@@ -349,7 +349,7 @@ static int open_journal(struct core *c, struct ava_error *err)
 static void core_free(struct core *c)
 {
 	while (!list_empty(&c->request_order))
-		forget(c, LIST_FIRST(&c->request_order, struct request, node));
+		core_forget_request(c, LIST_FIRST(&c->request_order, struct request, node));
 	strmap_fini(&c->requests);
 	strmap_fini(&c->proposals);
 	nameset_fini(&c->proposal_names);
@@ -386,7 +386,7 @@ static int core_alloc(struct core **out, const struct core_options *o, struct av
 	strmap_init(&c->session_by_id);
 	strmap_init(&c->proposals);
 	strmap_init(&c->requests);
-	os_task_init(&c->drain, drain);
+	os_task_init(&c->drain, core_drain);
 	c->root = strdup(o->root);
 	c->model = o->model ? strdup(o->model) : NULL;
 	if (!c->root || (o->model && !c->model))
@@ -451,7 +451,7 @@ int core_open(struct core **out, const struct core_options *o, struct ava_error 
 	if (rv != 0)
 		goto fail_open;
 	write_boot(c);
-	rv = take_up(c, o->notify, err);
+	rv = core_take_up(c, o->notify, err);
 	if (rv == 0)
 		rv = otel_open(c, o->otel, o->otel_headers, err);
 	if (rv != 0)
@@ -582,14 +582,14 @@ int core_ready(struct core *c, struct ava_error *err)
 
 /* ---- work off the loop */
 
-static void job_work(struct os_work *w)
+static void core_job_work(struct os_work *w)
 {
 	struct job *j = w->priv;
 
 	j->run(j);
 }
 
-static void job_done(struct os_work *w)
+static void core_job_done(struct os_work *w)
 {
 	struct job *j = w->priv;
 
@@ -610,7 +610,7 @@ int job_begin_short(struct core *c, struct job *j, struct ava_error *err)
 		return err_set(err, AVA_EBUSY, "the runtime stops");
 	c->jobs.n++;
 	j->core = c;
-	j->work = (struct os_work){.work = job_work, .done = job_done, .priv = j};
+	j->work = (struct os_work){.work = core_job_work, .done = core_job_done, .priv = j};
 	os_work_start(c->loop, &j->work);
 	return 0;
 }

@@ -45,7 +45,7 @@ static const struct {
 	[ITEM_SPAWN] = {"SubagentSpawn", "task", "", ""},
 };
 
-static int kind_of(const char *type)
+static int delivery_kind_of(const char *type)
 {
 	for (int i = 0; i < ITEM_NKINDS; i++)
 		if (strcmp(kinds[i].type, type) == 0)
@@ -93,7 +93,7 @@ static void make_title(const struct item *it, const json_t *event, char out[TITL
 }
 
 /* How to answer it, beside its text. */
-static void write_question(struct jw *w, const json_t *c)
+static void delivery_write_question(struct jw *w, const json_t *c)
 {
 	const json_t *choices = json_object_get(c, "choices");
 	struct buf b;
@@ -106,7 +106,7 @@ static void write_question(struct jw *w, const json_t *c)
 	buf_fini(&b);
 }
 
-static void write_item(struct jw *w, const struct item *it, const json_t *event)
+static void delivery_write_item(struct jw *w, const struct item *it, const json_t *event)
 {
 	const json_t *c = json_object_get(event, "content");
 	const json_t *of = it->kind == ITEM_PROPOSAL ? json_object_get(c, "config") : c;
@@ -125,7 +125,7 @@ static void write_item(struct jw *w, const struct item *it, const json_t *event)
 	jw_str(w, "trace_id", json_str(event, "traceId"));
 	jw_str(w, "proposal_id", it->kind == ITEM_QUESTION ? "" : it->key);
 	if (it->kind == ITEM_QUESTION)
-		write_question(w, c);
+		delivery_write_question(w, c);
 	jw_str(w, "status", it->kind == ITEM_RESULT ? json_str(c, "status") : "");
 	buf_init(&clean, 1u << 16);
 	(void)utf8_terminal(&clean, title, strlen(title), false);
@@ -148,7 +148,7 @@ static bool make_key(char key[ITEM_KEY], const char *run, const char *call)
 }
 
 /* What is kept of it beside its text. False: it is not of our form. */
-static bool fill(struct item *it, const json_t *event)
+static bool delivery_fill(struct item *it, const json_t *event)
 {
 	const json_t *c = json_object_get(event, "content");
 	const char *proposal = json_str(c, "proposalId"), *session = json_str(event, "sessionId");
@@ -171,7 +171,7 @@ static bool fill(struct item *it, const json_t *event)
 	return true;
 }
 
-static int make(struct item **out, int kind, const json_t *event)
+static int delivery_make(struct item **out, int kind, const json_t *event)
 {
 	struct item *it = calloc(1, sizeof(*it));
 	struct buf b;
@@ -183,9 +183,9 @@ static int make(struct item **out, int kind, const json_t *event)
 	list_init(&it->node);
 	it->kind = (enum item_kind)kind;
 	buf_init(&b, 1u << 18);
-	if (fill(it, event)) {
+	if (delivery_fill(it, event)) {
 		jw_init(&w, &b);
-		write_item(&w, it, event);
+		delivery_write_item(&w, it, event);
 		it->json = buf_take(&b, NULL);
 		rv = it->json ? 0 : AVA_ENOMEM;
 	}
@@ -204,14 +204,15 @@ static bool is_asked(const json_t *event)
 
 int item_from_event(struct item **out, const char *type, const char *line, size_t len)
 {
-	int kind = kind_of(type), rv;
+	int kind = delivery_kind_of(type), rv;
 	json_t *event;
 
 	if (kind < 0)
 		return AVA_ENOENT;
 	event = json_parse(line, len, NULL);
-	rv = !event || (kind == ITEM_QUESTION && !is_asked(event)) ? AVA_ENOENT
-								   : make(out, kind, event);
+	rv = !event || (kind == ITEM_QUESTION && !is_asked(event))
+		     ? AVA_ENOENT
+		     : delivery_make(out, kind, event);
 	json_decref(event);
 	return rv;
 }
@@ -279,7 +280,7 @@ void delivery_settle(struct delivery *d, struct item *it, unsigned channels)
 	item_free(it);
 }
 
-static void answered(struct delivery *d, const char *key)
+static void delivery_answered(struct delivery *d, const char *key)
 {
 	LIST_EACH (&d->items, n, tmp) {
 		struct item *it = LIST_ENTRY(n, struct item, node);
@@ -296,8 +297,8 @@ static bool is_for(const struct item *it, const char *session, unsigned channel)
 }
 
 /* `oldest` may be NULL. */
-static unsigned count(const struct delivery *d, const char *session, unsigned channel,
-		      struct item **oldest)
+static unsigned delivery_count(const struct delivery *d, const char *session, unsigned channel,
+			       struct item **oldest)
 {
 	unsigned n = 0;
 
@@ -423,9 +424,9 @@ static void keep_bounds(struct delivery *d, const struct item *fresh)
 
 	for (size_t i = 0; i < ARRAY_LEN(talks); i++)
 		if ((fresh->open & talks[i]) &&
-		    count(d, fresh->session, talks[i], &oldest) > DELIVERY_SESSION_MAX)
+		    delivery_count(d, fresh->session, talks[i], &oldest) > DELIVERY_SESSION_MAX)
 			drop_oldest(d, talks[i], oldest, "too many wait for this conversation");
-	if (d->notify && count(d, NULL, DELIVERY_NOTIFY, &oldest) > DELIVERY_NOTIFY_MAX)
+	if (d->notify && delivery_count(d, NULL, DELIVERY_NOTIFY, &oldest) > DELIVERY_NOTIFY_MAX)
 		drop_oldest(d, DELIVERY_NOTIFY, oldest, "too many wait for the command");
 	while (d->nitems > DELIVERY_MAX) {
 		oldest = LIST_FIRST(&d->items, struct item, node);
@@ -448,7 +449,7 @@ static unsigned wanted_by(const struct delivery *d, const struct item *it, bool 
 	       (d->notify && notify ? DELIVERY_NOTIFY : 0);
 }
 
-static void take_notice(struct delivery *d, const char *type, const struct op_event *e)
+static void delivery_take_notice(struct delivery *d, const char *type, const struct op_event *e)
 {
 	struct item *it;
 
@@ -467,20 +468,20 @@ static void take_notice(struct delivery *d, const char *type, const struct op_ev
 	keep_bounds(d, it);
 }
 
-static void take(struct delivery *d, const struct op_event *e)
+static void delivery_take(struct delivery *d, const struct op_event *e)
 {
 	char type[40], key[ITEM_KEY];
 
 	if (e->type_len < sizeof(type)) {
 		snprintf(type, sizeof(type), "%.*s", (int)e->type_len, e->type);
 		if (item_answers(type, e->line, e->line_len, key))
-			answered(d, key);
-		take_notice(d, type, e);
+			delivery_answered(d, key);
+		delivery_take_notice(d, type, e);
 	}
 	d->seen = MAX(d->seen, e->lsn);
 }
 
-static void wake(void *user)
+static void delivery_wake(void *user)
 {
 	struct delivery *d = user;
 
@@ -494,7 +495,7 @@ static bool take_some(struct delivery *d)
 	int rv = 0, n = 0;
 
 	while (d->cursor && n++ < TURN_EVENTS && (rv = ops_events_next(d->cursor, &e)) == 1)
-		take(d, &e);
+		delivery_take(d, &e);
 	if (rv == -2) {
 		ops_events_close(d->cursor);
 		d->cursor = NULL;
@@ -503,7 +504,7 @@ static bool take_some(struct delivery *d)
 	return rv == 1;
 }
 
-static void pump(struct os_task *t)
+static void delivery_pump(struct os_task *t)
 {
 	struct delivery *d = CONTAINER_OF(t, struct delivery, pump);
 
@@ -513,21 +514,21 @@ static void pump(struct os_task *t)
 		notify_pump(d);
 }
 
-static void again(void *user)
+static void delivery_again(void *user)
 {
 	struct delivery *d = user;
 
 	if (!d->cursor)
-		d->cursor = ops_events_open(d->core, NULL, d->seen, wake, d, NULL);
+		d->cursor = ops_events_open(d->core, NULL, d->seen, delivery_wake, d, NULL);
 	if (!d->cursor)
 		os_timer_set(d->again, AGAIN_MS);
-	pump(&d->pump);
+	delivery_pump(&d->pump);
 }
 
 /* ---- what a client has not seen */
 
-static int check(struct delivery *d, const char *session, const char *channel,
-		 struct ava_error *err)
+static int delivery_check(struct delivery *d, const char *session, const char *channel,
+			  struct ava_error *err)
 {
 	if (!strmap_get(&d->core->session_by_id, session))
 		return err_set(err, AVA_ENOENT,
@@ -563,7 +564,7 @@ int ops_unseen(struct core *c, const char *session, const char *channel, struct 
 	unsigned by_kind[ITEM_NKINDS] = {0};
 	char summary[200] = "";
 	uint64_t newest = 0;
-	int rv = check(d, session, channel, err);
+	int rv = delivery_check(d, session, channel, err);
 
 	if (rv != 0)
 		return rv;
@@ -640,7 +641,7 @@ static void acked(int rv, void *user)
 		err_set(&err, rv, "the acknowledgement could not be saved (%s): send it again",
 			ava_strerror(rv));
 	a->done(rv, rv == 0 ? a->n : 0,
-		rv == 0 ? count(a->d, a->session, DELIVERY_TERMINAL, NULL) : 0,
+		rv == 0 ? delivery_count(a->d, a->session, DELIVERY_TERMINAL, NULL) : 0,
 		rv == 0 ? NULL : &err, a->user);
 	free(a);
 }
@@ -651,7 +652,7 @@ void ops_ack(struct core *c, const char *session, const char *channel, uint64_t 
 	struct delivery *d = c->delivery;
 	struct ava_error err = {0};
 	struct acking *a = NULL;
-	int rv = check(d, session, channel, &err);
+	int rv = delivery_check(d, session, channel, &err);
 
 	if (rv == 0 && lsn >= journal_lsn(c->journal, 0))
 		rv = err_set(&err, AVA_EINVAL, "lsn is %llu; no event has that number yet",
@@ -851,7 +852,7 @@ static void take_logged(struct reading *r, const struct ava_log_event *e)
 	int rv;
 
 	if (item_answers(e->type, e->line, e->len, key))
-		answered(d, key);
+		delivery_answered(d, key);
 	if (e->time_ms < r->from_ms)
 		return;
 	rv = item_from_event(&it, e->type, e->line, e->len);
@@ -893,7 +894,7 @@ static void read_logs(struct reading *r)
 
 /* Without a state a root begins with nothing; where one cannot be read, with what the
  * last day had: rather twice than never. */
-static int read_state(struct delivery *d, struct ava_error *err)
+static int delivery_read_state(struct delivery *d, struct ava_error *err)
 {
 	struct reading r = {.d = d, .notify = true, .from_ms = clock_wall_ms() - DELIVERY_AGE_MS};
 	struct ava_error why = {0};
@@ -936,16 +937,16 @@ int delivery_open(struct core *c, const char *notify, struct ava_error *err)
 	d->core = c;
 	d->seen = journal_lsn(c->journal, 0) - 1;
 	list_init(&d->items);
-	os_task_init(&d->pump, pump);
-	d->again = os_timer_new(c->loop, again, d);
+	os_task_init(&d->pump, delivery_pump);
+	d->again = os_timer_new(c->loop, delivery_again, d);
 	if (!d->again)
 		return err_set(err, AVA_ENOMEM, "out of memory");
-	d->cursor = ops_events_open(c, NULL, UINT64_MAX, wake, d, err);
+	d->cursor = ops_events_open(c, NULL, UINT64_MAX, delivery_wake, d, err);
 	if (!d->cursor)
 		return err->code;
 	rv = notify ? notify_open(d, notify, err) : 0;
 	if (rv == 0)
-		rv = read_state(d, err);
+		rv = delivery_read_state(d, err);
 	if (rv != 0)
 		return rv;
 	if (d->nitems > DELIVERY_MAX)
@@ -955,7 +956,7 @@ int delivery_open(struct core *c, const char *notify, struct ava_error *err)
 		delivery_settle(d, LIST_FIRST(&d->items, struct item, node), ~0u);
 	/* From here on all is settled that is not open: before any of it is written. */
 	rv = delivery_commit(delivery_draft(d), dropped, c);
-	wake(d);
+	delivery_wake(d);
 	return rv == 0 ? 0 : err_set(err, rv, "out of memory");
 }
 
@@ -963,7 +964,7 @@ bool delivery_idle(const struct core *c)
 {
 	const struct delivery *d = c->delivery;
 
-	return !d || !d->notify || count(d, NULL, DELIVERY_NOTIFY, NULL) == 0;
+	return !d || !d->notify || delivery_count(d, NULL, DELIVERY_NOTIFY, NULL) == 0;
 }
 
 void delivery_quiesce(struct core *c)

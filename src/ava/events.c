@@ -58,7 +58,7 @@ static void reader_wake(struct feed_reader *r)
 	cur->wake(cur->user);
 }
 
-static bool is_live(const struct op_cursor *cur)
+static bool events_is_live(const struct op_cursor *cur)
 {
 	return supervisor_find(&cur->core->sup, cur->run) != NULL;
 }
@@ -82,7 +82,7 @@ static bool is_late(const struct page *p, uint64_t lsn)
 }
 
 /* Pool thread. `ava logs` reports what is broken. */
-static void page_read(struct job *job)
+static void events_page_read(struct job *job)
 {
 	struct page *p = CONTAINER_OF(job, struct page, job);
 	const struct ava_log_query q = {.root = job->core->root,
@@ -170,7 +170,7 @@ static int open_files(struct op_cursor *cur, struct ava_error *err)
 	memcpy(p->run, cur->run, sizeof(p->run));
 	p->after = MAX(cur->last, cur->began);
 	p->cap = cur->run[0] ? 0 : logbook_shown(&cur->core->book) + 1;
-	p->job.run = page_read;
+	p->job.run = events_page_read;
 	p->job.done = page_done;
 	buf_init(&p->lines, (size_t)1 << 30);
 	cur->page = p;
@@ -229,8 +229,8 @@ void ops_events_late(struct core *c, const struct op_cursor *cur, uint64_t upto,
 	logbook_late(&c->book, cur ? &cur->reader : NULL, upto, each, user);
 }
 
-static void give(struct op_cursor *cur, uint64_t lsn, const char *type, size_t type_len,
-		 const char *line, size_t len, struct op_event *out)
+static void events_give(struct op_cursor *cur, uint64_t lsn, const char *type, size_t type_len,
+			const char *line, size_t len, struct op_event *out)
 {
 	*out = (struct op_event){
 		.lsn = lsn, .type = type, .type_len = type_len, .line = line, .line_len = len};
@@ -255,7 +255,7 @@ static int next_from_files(struct op_cursor *cur, struct op_event *out)
 			if (p->rv != 0 && !p->missing)
 				return -2;
 			/* Nothing written yet is nothing to catch up with. */
-			cur->ended = p->missing && cur->run[0] && !is_live(cur);
+			cur->ended = p->missing && cur->run[0] && !events_is_live(cur);
 			page_free(p);
 			cur->page = NULL;
 			return cur->ended ? -1 : 0;
@@ -264,7 +264,8 @@ static int next_from_files(struct op_cursor *cur, struct op_event *out)
 		nl = memchr(line, '\n', p->lines.len - p->at);
 		p->at += (size_t)(nl - line) + 1;
 		if (event_view(line, (size_t)(nl - line), &v) == 0) {
-			give(cur, v.lsn, v.type.s, v.type.len, line, (size_t)(nl - line), out);
+			events_give(cur, v.lsn, v.type.s, v.type.len, line, (size_t)(nl - line),
+				    out);
 			return 1;
 		}
 	}
@@ -298,10 +299,10 @@ int ops_events_next(struct op_cursor *cur, struct op_event *out)
 		}
 		if (!wanted(cur, l) || event_view(l->bytes, l->len, &v) != 0)
 			continue;
-		give(cur, l->lsn, v.type.s, v.type.len, l->bytes, l->len, out);
+		events_give(cur, l->lsn, v.type.s, v.type.len, l->bytes, l->len, out);
 		return 1;
 	}
 	/* Its last event is in the feed before a run stops being live; who asked
 	 * for what comes after that event has everything. */
-	return cur->run[0] && !is_live(cur) ? -1 : 0;
+	return cur->run[0] && !events_is_live(cur) ? -1 : 0;
 }

@@ -115,7 +115,7 @@ static void change_done(struct memory_op *op)
 }
 
 /* What must not be kept at all. */
-static int check_text(const struct core *c, const char *text, struct ava_error *err)
+static int memories_check_text(const struct core *c, const char *text, struct ava_error *err)
 {
 	struct buf clean;
 	int n = 0;
@@ -139,9 +139,9 @@ void memories_change(struct core *c, struct memory_op *op)
 	struct change_of_memory *ch = calloc(1, sizeof(*ch));
 
 	if (op->rv == 0)
-		op->rv = ch ? check_text(c, op->row.text, &op->err) : AVA_ENOMEM;
+		op->rv = ch ? memories_check_text(c, op->row.text, &op->err) : AVA_ENOMEM;
 	if (op->rv == 0)
-		op->rv = check_text(c, op->row.tags, &op->err);
+		op->rv = memories_check_text(c, op->row.tags, &op->err);
 	if (op->rv != 0) {
 		free(ch);
 		op->done(op);
@@ -223,7 +223,7 @@ void memories_close(struct core *c)
 
 /* ---- verbs */
 
-static void write_row(struct jw *w, const char *key, const struct memory_row *row)
+static void memories_write_row(struct jw *w, const char *key, const struct memory_row *row)
 {
 	jw_object(w, key);
 	jw_str(w, "id", row->id);
@@ -259,7 +259,7 @@ static void answer_list(struct memory_op *op)
 		jw_object(&a.w, NULL);
 		jw_array(&a.w, "memories");
 		for (size_t i = 0; i < op->nrows; i++)
-			write_row(&a.w, NULL, &op->rows[i]);
+			memories_write_row(&a.w, NULL, &op->rows[i]);
 		jw_end(&a.w);
 		verb_send(&a, 200);
 	}
@@ -275,7 +275,7 @@ static void answer_one(struct memory_op *op)
 				 "there is no memory %.30s (`ava memory list` shows them)",
 				 op->row.id);
 	if (verb_begin(&a, op->user, op->rv, &op->err)) {
-		write_row(&a.w, NULL, &op->rows[0]);
+		memories_write_row(&a.w, NULL, &op->rows[0]);
 		verb_send(&a, 200);
 	}
 	memory_op_free(op);
@@ -289,10 +289,10 @@ static void answer_written(struct memory_op *op)
 	if (verb_begin(&a, op->user, op->rv, &op->err)) {
 		jw_object(&a.w, NULL);
 		jw_str(&a.w, "outcome", outcomes[op->outcome]);
-		write_row(&a.w, "memory", &op->rows[0]);
+		memories_write_row(&a.w, "memory", &op->rows[0]);
 		jw_array(&a.w, "similar");
 		for (size_t i = 1; i < op->nrows; i++)
-			write_row(&a.w, NULL, &op->rows[i]);
+			memories_write_row(&a.w, NULL, &op->rows[i]);
 		verb_send(&a, op->outcome == MEMORY_ADDED ? 201 : 200);
 	}
 	memory_op_free(op);

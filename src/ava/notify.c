@@ -98,7 +98,7 @@ static void write_end(struct notify *n)
 
 /* ---- how it went */
 
-static int64_t pause_ms(const struct notify *n, unsigned attempts)
+static int64_t notify_pause_ms(const struct notify *n, unsigned attempts)
 {
 	int64_t ms = n->d->core->settings.notify_retry_s * 1000;
 
@@ -107,7 +107,7 @@ static int64_t pause_ms(const struct notify *n, unsigned attempts)
 	return MIN(ms, RETRY_MAX_MS);
 }
 
-static void failed(struct notify *n)
+static void notify_failed(struct notify *n)
 {
 	struct core *c = n->d->core;
 	struct item *it = n->item;
@@ -122,14 +122,14 @@ static void failed(struct notify *n)
 		write_end(n);
 		return;
 	}
-	it->due_ms = os_now_ms(c->loop) + pause_ms(n, it->attempts);
+	it->due_ms = os_now_ms(c->loop) + notify_pause_ms(n, it->attempts);
 	n->busy = false;
 	n->item = NULL;
 	notify_pump(n->d);
 }
 
 /* The first line of what it wrote, fit to be shown and without secrets. */
-static void add_output(struct notify *n, const struct exec_end *end)
+static void notify_add_output(struct notify *n, const struct exec_end *end)
 {
 	size_t len = strlen(n->reason), line = 0;
 	struct buf clean, shown;
@@ -150,7 +150,7 @@ static void add_output(struct notify *n, const struct exec_end *end)
 	buf_fini(&shown);
 }
 
-static void ended(const struct exec_end *end, void *user)
+static void notify_ended(const struct exec_end *end, void *user)
 {
 	struct notify *n = user;
 
@@ -176,13 +176,13 @@ static void ended(const struct exec_end *end, void *user)
 		snprintf(n->reason, sizeof(n->reason), "it wrote more than %d bytes", OUTPUT_MAX);
 		break;
 	}
-	add_output(n, end);
-	failed(n);
+	notify_add_output(n, end);
+	notify_failed(n);
 }
 
 /* ---- calling it */
 
-static void call(struct notify *n)
+static void notify_call(struct notify *n)
 {
 	struct item *it = n->item;
 	struct ava_error err = {0};
@@ -203,13 +203,13 @@ static void call(struct notify *n)
 	o.input = b.data;
 	o.input_len = b.len;
 	if (rv == 0)
-		rv = exec_start(&n->child, n->d->core->loop, &o, ended, n, &err);
+		rv = exec_start(&n->child, n->d->core->loop, &o, notify_ended, n, &err);
 	else
 		err_set(&err, rv, "out of memory");
 	buf_fini(&b);
 	if (rv != 0) {
 		snprintf(n->reason, sizeof(n->reason), "%s", err.text);
-		failed(n);
+		notify_failed(n);
 	}
 }
 
@@ -220,7 +220,7 @@ static void send_written(int rv, void *user)
 	if (n->stopped)
 		return;
 	if (rv == 0 && n->item) {
-		call(n);
+		notify_call(n);
 		return;
 	}
 	if (n->item)
@@ -233,7 +233,7 @@ static void send_written(int rv, void *user)
 		os_timer_set(n->timer, DISK_RETRY_MS);
 }
 
-static void begin(struct notify *n, struct item *it)
+static void notify_begin(struct notify *n, struct item *it)
 {
 	int rv;
 
@@ -263,7 +263,7 @@ void notify_pump(struct delivery *d)
 		if (!(it->open & DELIVERY_NOTIFY))
 			continue;
 		if (it->due_ms <= now) {
-			begin(n, it);
+			notify_begin(n, it);
 			return;
 		}
 		next = MIN(next, it->due_ms);
@@ -281,7 +281,7 @@ void notify_forget(struct delivery *d, const struct item *it)
 /* ---- life */
 
 /* An end that the disk refused, or a notice whose time has come. */
-static void again(void *user)
+static void notify_again(void *user)
 {
 	struct notify *n = user;
 
@@ -291,7 +291,7 @@ static void again(void *user)
 		notify_pump(n->d);
 }
 
-static int make_env(struct notify *n)
+static int notify_make_env(struct notify *n)
 {
 	size_t k = 0;
 
@@ -332,8 +332,8 @@ int notify_open(struct delivery *d, const char *command, struct ava_error *err)
 		return err_set(err, AVA_ENOMEM, "out of memory");
 	d->notify = n;
 	n->d = d;
-	n->timer = os_timer_new(d->core->loop, again, n);
-	if (!n->timer || make_argv(n, command) != 0 || make_env(n) != 0)
+	n->timer = os_timer_new(d->core->loop, notify_again, n);
+	if (!n->timer || make_argv(n, command) != 0 || notify_make_env(n) != 0)
 		return err_set(err, AVA_ENOMEM, "out of memory");
 	return 0;
 }

@@ -71,7 +71,7 @@ static int hex_of(char c)
 }
 
 /* In place; false: a byte that no value of a header has. */
-static bool decode(char *s)
+static bool otel_decode(char *s)
 {
 	char *to = s;
 
@@ -96,7 +96,7 @@ static bool is_name(const char *s)
 	return *s != '\0';
 }
 
-static char *trim(char *s)
+static char *otel_trim(char *s)
 {
 	size_t len;
 
@@ -114,13 +114,13 @@ static int take_pair(char *pair, unsigned n, int (*each)(const char *header, voi
 
 	if (value != NULL)
 		*value++ = '\0';
-	name = trim(pair);
-	if (value == NULL || !is_name(name) || n > OTEL_HEADERS_MAX || !decode(value))
+	name = otel_trim(pair);
+	if (value == NULL || !is_name(name) || n > OTEL_HEADERS_MAX || !otel_decode(value))
 		return err_set(err, AVA_EINVAL,
 			       OTEL_HEADERS_NAME ": entry %u is no header: write name=value, "
 						 "commas between, at most %d",
 			       n, OTEL_HEADERS_MAX);
-	if (snprintf(header, sizeof(header), "%s: %s", name, trim(value)) >= HEADER_MAX)
+	if (snprintf(header, sizeof(header), "%s: %s", name, otel_trim(value)) >= HEADER_MAX)
 		return err_set(err, AVA_EINVAL, OTEL_HEADERS_NAME ": entry %u is too long", n);
 	return each(header, user);
 }
@@ -134,7 +134,7 @@ int otel_headers(const char *text, int (*each)(const char *header, void *user), 
 
 	for (char *at = copy != NULL ? strtok_r(copy, ",", &save) : NULL; at != NULL && rv == 0;
 	     at = strtok_r(NULL, ",", &save))
-		if (*trim(at) != '\0')
+		if (*otel_trim(at) != '\0')
 			rv = take_pair(at, ++n, each, user, err);
 	if (copy != NULL)
 		explicit_bzero(copy, strlen(text != NULL ? text : ""));
@@ -143,7 +143,7 @@ int otel_headers(const char *text, int (*each)(const char *header, void *user), 
 }
 
 /* "authorization: Basic abc": the value, and what stands behind its first word. */
-static int add_secret(const char *header, void *user)
+static int otel_add_secret(const char *header, void *user)
 {
 	static const char *const words[] = {"auth", "key", "token", "secret", "password"};
 	const char *value = strstr(header, ": ") + 2, *rest = strchr(value, ' ');
@@ -165,7 +165,7 @@ static int add_secret(const char *header, void *user)
 
 int otel_secrets(struct redact *r, const char *text)
 {
-	int rv = otel_headers(text, add_secret, r, NULL);
+	int rv = otel_headers(text, otel_add_secret, r, NULL);
 
 	return rv == AVA_EINVAL ? 0 : rv;
 }
@@ -184,7 +184,7 @@ void otel_base(const char *endpoint, char *base, size_t size)
 /* ---- what an answer means */
 
 /* What the collector says; data of a stranger, for people only. */
-static void add_message(struct otel_answer *out, const char *text)
+static void otel_add_message(struct otel_answer *out, const char *text)
 {
 	size_t used = strlen(out->reason), room = sizeof(out->reason) - used;
 	size_t len = text != NULL && utf8_valid(text, strlen(text))
@@ -217,7 +217,7 @@ static void judge_taken(const json_t *body, struct otel_answer *out)
 			 out->rejected);
 	else if (message != NULL && message[0] != '\0')
 		snprintf(out->reason, sizeof(out->reason), "it took all and warns");
-	add_message(out, message);
+	otel_add_message(out, message);
 }
 
 void otel_judge(int status, const char *after, const char *date, int64_t wall_ms, const char *body,
@@ -232,7 +232,7 @@ void otel_judge(int status, const char *after, const char *date, int64_t wall_ms
 	} else {
 		snprintf(out->reason, sizeof(out->reason), "it answers %d%s", status,
 			 status >= 300 && status < 400 ? ", another address" : "");
-		add_message(out, json_get_str(json, "message"));
+		otel_add_message(out, json_get_str(json, "message"));
 		if (status == 429 || (status >= 502 && status <= 504)) {
 			out->verdict = OTEL_LATER;
 			out->after_ms = retry_asked(&asked, wall_ms);
@@ -243,7 +243,7 @@ void otel_judge(int status, const char *after, const char *date, int64_t wall_ms
 
 /* ---- the call */
 
-static int add_header(const char *header, void *user)
+static int otel_add_header(const char *header, void *user)
 {
 	struct otel_sender *s = user;
 	char *copy = strdup(header);
@@ -286,11 +286,11 @@ struct otel_sender *otel_sender_new(struct os_loop *loop, const char *endpoint, 
 	s->timers = (struct http_timers){timeout_ms, timeout_ms, timeout_ms, timeout_ms};
 	otel_base(endpoint, base, sizeof(base));
 	o.base_url = base;
-	rv = add_header("Content-Type: application/json", s);
+	rv = otel_add_header("Content-Type: application/json", s);
 	if (rv == 0)
-		rv = add_header("User-Agent: ava/" AVA_VERSION, s);
+		rv = otel_add_header("User-Agent: ava/" AVA_VERSION, s);
 	if (rv == 0)
-		rv = otel_headers(headers, add_header, s, err);
+		rv = otel_headers(headers, otel_add_header, s, err);
 	if (rv == AVA_ENOMEM)
 		err_set(err, rv, "out of memory");
 	s->client = rv == 0 ? http_client_new(loop, err) : NULL;
@@ -301,7 +301,7 @@ struct otel_sender *otel_sender_new(struct os_loop *loop, const char *endpoint, 
 	return NULL;
 }
 
-static bool on_data(struct http_call *c, const char *bytes, size_t n)
+static bool otel_on_data(struct http_call *c, const char *bytes, size_t n)
 {
 	struct otel_sender *s = c->user;
 
@@ -309,7 +309,7 @@ static bool on_data(struct http_call *c, const char *bytes, size_t n)
 	return false; /* one that drips must not go on for ever */
 }
 
-static void on_done(struct http_call *c, int rv, const struct ava_error *err)
+static void otel_on_done(struct http_call *c, int rv, const struct ava_error *err)
 {
 	struct otel_sender *s = c->user;
 	struct otel_answer a = {.verdict = OTEL_LATER, .after_ms = -1};
@@ -339,8 +339,8 @@ int otel_send(struct otel_sender *s, struct buf *body,
 		.nheaders = s->nheaders,
 		.body = *body,
 		.timers = s->timers,
-		.data = on_data,
-		.done = on_done,
+		.data = otel_on_data,
+		.done = otel_on_done,
 		.user = s,
 	};
 	rv = http_call_start(s->pool, &s->call, err);
@@ -391,7 +391,7 @@ struct otel {
 	char problem[400];                   /* why the last attempt failed; "": it did not */
 };
 
-static void next_part(struct otel *o);
+static void otel_next_part(struct otel *o);
 
 static void again_in(struct otel *o, int64_t ms)
 {
@@ -445,7 +445,7 @@ static void stay_before(uint64_t lsn, void *upto)
 }
 
 /* `event` NULL: it was taken as it is. */
-static void finish(struct otel *o, const char *event)
+static void otel_finish(struct otel *o, const char *event)
 {
 	struct delivery *delivery = o->core->delivery;
 	uint64_t upto = o->upto = MAX(o->upto, o->lsn);
@@ -478,13 +478,13 @@ static void set_problem(struct otel *o, const char *reason)
 	buf_fini(&b);
 }
 
-static void give_up(struct otel *o, const char *reason)
+static void otel_give_up(struct otel *o, const char *reason)
 {
 	set_problem(o, reason);
 	o->given_up++;
 	core_log(o->core, "otel: the trace of %s is given up after %u attempts: %s", o->run,
 		 o->attempts, o->problem);
-	finish(o, "otel_given_up");
+	otel_finish(o, "otel_given_up");
 }
 
 static void pushed(struct otel *o)
@@ -492,14 +492,14 @@ static void pushed(struct otel *o)
 	o->pushed++;
 	if (o->rejected > 0)
 		core_log(o->core, "otel: %s: %s", o->run, o->problem);
-	finish(o, o->rejected > 0 ? "otel_left_out" : NULL);
+	otel_finish(o, o->rejected > 0 ? "otel_left_out" : NULL);
 }
 
 /* ---- sending */
 
 /* Twice as long each time, a part of it by chance: many daemons may have one
  * collector. */
-static int64_t pause_ms(const struct otel *o, int64_t asked)
+static int64_t otel_pause_ms(const struct otel *o, int64_t asked)
 {
 	int64_t ms = o->core->settings.otel_retry_s * 1000;
 	uint64_t chance;
@@ -520,17 +520,17 @@ static void later(struct otel *o, const struct otel_answer *a)
 	if (o->fails == 1)
 		core_log(o->core, "otel: %s is asked again: %s", o->endpoint, a->reason);
 	if (age >= o->core->settings.otel_give_up_s * 1000) {
-		give_up(o, a->reason);
+		otel_give_up(o, a->reason);
 		/* Else one failure after another would use up all that wait. */
-		again_in(o, pause_ms(o, a->after_ms));
+		again_in(o, otel_pause_ms(o, a->after_ms));
 		return;
 	}
 	set_problem(o, a->reason);
 	forget_trace(o);
-	again_in(o, pause_ms(o, a->after_ms));
+	again_in(o, otel_pause_ms(o, a->after_ms));
 }
 
-static void answered(const struct otel_answer *a, void *user)
+static void otel_reply(const struct otel_answer *a, void *user)
 {
 	struct otel *o = user;
 
@@ -542,7 +542,7 @@ static void answered(const struct otel_answer *a, void *user)
 		core_log(o->core, "otel: %s answers again", o->endpoint);
 	o->fails = 0;
 	if (a->verdict == OTEL_REFUSED) {
-		give_up(o, a->reason);
+		otel_give_up(o, a->reason);
 		return;
 	}
 	o->rejected += a->rejected;
@@ -553,18 +553,18 @@ static void answered(const struct otel_answer *a, void *user)
 		return;
 	}
 	buf_reset(&o->body);
-	next_part(o);
+	otel_next_part(o);
 }
 
 /* The body goes with the request; another attempt needs it again. */
-static void send(struct otel *o)
+static void otel_post(struct otel *o)
 {
 	struct buf copy;
 
 	buf_init(&copy, BODY_MAX);
 	o->attempts++;
 	if (buf_add(&copy, o->body.data, o->body.len) == 0 &&
-	    otel_send(o->sender, &copy, answered, o, NULL) == 0)
+	    otel_send(o->sender, &copy, otel_reply, o, NULL) == 0)
 		return;
 	buf_fini(&copy);
 	again_in(o, BUSY_MS);
@@ -580,7 +580,7 @@ static void pass_over(const char *sentence, void *user)
 }
 
 /* Pool thread. */
-static void read_part(struct job *job)
+static void otel_read_part(struct job *job)
 {
 	struct otel *o = CONTAINER_OF(job, struct otel, job);
 	char path[4400], name[LOGBOOK_PATH];
@@ -613,17 +613,17 @@ static void part_read(struct job *job)
 		buf_reset(&o->body);
 		again_in(o, BUSY_MS);
 	} else if (o->part < 0) {
-		give_up(o, o->err.text);
+		otel_give_up(o, o->err.text);
 	} else if (o->body.len == 0) { /* it has no span */
 		pushed(o);
 	} else {
-		send(o);
+		otel_post(o);
 	}
 }
 
-static void next_part(struct otel *o)
+static void otel_next_part(struct otel *o)
 {
-	o->job.run = read_part;
+	o->job.run = otel_read_part;
 	o->job.done = part_read;
 	o->reading = job_begin(o->core, &o->job, NULL) == 0;
 	if (!o->reading)
@@ -632,7 +632,7 @@ static void next_part(struct otel *o)
 
 /* ---- which run */
 
-static void begin(struct otel *o, const char *run, uint64_t lsn, int64_t since_ms)
+static void otel_begin(struct otel *o, const char *run, uint64_t lsn, int64_t since_ms)
 {
 	snprintf(o->run, sizeof(o->run), "%s", run);
 	o->lsn = lsn;
@@ -641,11 +641,11 @@ static void begin(struct otel *o, const char *run, uint64_t lsn, int64_t since_m
 	o->rejected = 0;
 	o->at = 0;
 	buf_init(&o->body, BODY_MAX);
-	next_part(o);
+	otel_next_part(o);
 }
 
 /* Of the end of a run; false: it is none. */
-static bool is_end(const struct op_event *e, char run[24], int64_t *ended_ms)
+static bool otel_is_end(const struct op_event *e, char run[24], int64_t *ended_ms)
 {
 	struct event_view v;
 	json_t *content;
@@ -662,7 +662,7 @@ static bool is_end(const struct op_event *e, char run[24], int64_t *ended_ms)
 	return run[0] != '\0';
 }
 
-static void wake(void *user)
+static void otel_wake(void *user)
 {
 	struct otel *o = user;
 
@@ -679,16 +679,16 @@ static void pick_ended(struct otel *o)
 	int got = 1;
 
 	if (o->cursor == NULL)
-		o->cursor =
-			ops_events_open(o->core, NULL, o->core->delivery->pushed, wake, o, NULL);
+		o->cursor = ops_events_open(o->core, NULL, o->core->delivery->pushed, otel_wake, o,
+					    NULL);
 	for (unsigned i = 0; o->cursor != NULL && i < EVENTS_TURN; i++) {
 		got = ops_events_next(o->cursor, &e);
 		if (got == 0)
 			return;
 		if (got < 0)
 			break;
-		if (is_end(&e, run, &ended_ms)) {
-			begin(o, run, e.lsn, ended_ms);
+		if (otel_is_end(&e, run, &ended_ms)) {
+			otel_begin(o, run, e.lsn, ended_ms);
 			return;
 		}
 	}
@@ -710,7 +710,7 @@ static void pick(struct otel *o)
 	memcpy(run, o->asked[0], sizeof(run));
 	o->nasked--;
 	memmove(o->asked[0], o->asked[1], o->nasked * sizeof(o->asked[0]));
-	begin(o, run, 0, INT64_MAX);
+	otel_begin(o, run, 0, INT64_MAX);
 }
 
 static void due(void *user)
@@ -721,9 +721,9 @@ static void due(void *user)
 	if (o->run[0] == '\0')
 		pick(o);
 	else if (o->body.len > 0 && o->part >= 0)
-		send(o);
+		otel_post(o);
 	else
-		next_part(o);
+		otel_next_part(o);
 }
 
 /* ---- for the runtime */
@@ -817,6 +817,6 @@ int ops_push(struct core *c, const char *run, struct ava_error *err)
 	if (o->nasked == ASKED_MAX)
 		return err_set(err, AVA_EBUSY, "%d traces wait already: ask again", ASKED_MAX);
 	snprintf(o->asked[o->nasked++], sizeof(o->asked[0]), "%s", run);
-	wake(o);
+	otel_wake(o);
 	return 0;
 }

@@ -180,7 +180,7 @@ void proposals_free(struct core *c)
 
 static void proposal_late(void *user);
 
-static bool id_taken(const char *id, void *user)
+static bool proposals_id_taken(const char *id, void *user)
 {
 	struct core *c = user;
 
@@ -199,7 +199,7 @@ struct proposal *proposal_new(struct core *c, const char *id, size_t n, struct a
 	if (id)
 		snprintf(p->id, sizeof(p->id), "%s", id);
 	else
-		id_short('P', id_taken, c, p->id);
+		id_short('P', proposals_id_taken, c, p->id);
 	p->specs = calloc(n, sizeof(struct run_spec *));
 	p->runs = calloc(n, sizeof(struct run *));
 	p->timer = os_timer_new(c->loop, proposal_late, p);
@@ -215,7 +215,7 @@ fail:
 }
 
 /* One that takes the place of another has its number. */
-static unsigned number_of(const struct proposal *p)
+static unsigned proposals_number_of(const struct proposal *p)
 {
 	const char *session = p->specs[0]->session_id;
 	unsigned n = 0;
@@ -238,7 +238,7 @@ int proposal_enlist(struct proposal *p, int64_t created_ms)
 	struct quote q;
 	struct buf quote, text, config;
 
-	p->number = number_of(p);
+	p->number = proposals_number_of(p);
 	snprintf(p->session, sizeof(p->session), "%s", p->specs[0]->session_id);
 	p->created_ms = created_ms;
 	p->expires_ms = created_ms + c->settings.proposal_expiry_s * 1000;
@@ -339,7 +339,7 @@ static void write_typed(struct core *c, struct jw *w, const char *key, const cha
 }
 
 /* UserMessage, where there were words. */
-static void write_said(struct draft *d, const struct proposal *p)
+static void proposals_write_said(struct draft *d, const struct proposal *p)
 {
 	const struct run_spec *s = lead_of(p);
 	struct buf b;
@@ -355,7 +355,7 @@ static void write_said(struct draft *d, const struct proposal *p)
 	core_event(p->core, d, EVENT_UserMessage, s->session_id, s->user_id, &b);
 }
 
-static void write_config(struct jw *w, const struct proposal_answer *a)
+static void proposals_write_config(struct jw *w, const struct proposal_answer *a)
 {
 	struct buf config;
 
@@ -396,7 +396,7 @@ static void write_answer(struct draft *d, const struct proposal *p)
 	if (p->changes) {
 		jw_str(&w, "quotedHash", p->hash);
 		jw_str(&w, "changes", p->changes);
-		write_config(&w, a);
+		proposals_write_config(&w, a);
 	}
 	jw_end(&w);
 	core_event(p->core, d, kind, s->session_id, s->user_id, &b);
@@ -535,7 +535,7 @@ static void answer_saved(struct proposal *p)
 		tell_askers(q, NULL);
 }
 
-static void answered(int rv, void *user)
+static void proposals_answered(int rv, void *user)
 {
 	struct proposal *p = user;
 	struct ava_error err = {0};
@@ -562,7 +562,7 @@ static int answer_put(struct proposal *p, struct draft *d, struct ava_error *err
 		rv = p->changes ? 0 : err_set(err, AVA_ENOMEM, "out of memory");
 	}
 	if (rv == 0)
-		write_said(d, p);
+		proposals_write_said(d, p);
 	if (rv == 0 && a->to == STEP_CONFIRMED)
 		rv = proposal_spawn(p, d, err);
 	if (rv != 0)
@@ -580,14 +580,14 @@ static int answer_write(struct proposal *p, struct ava_error *err)
 	int rv = d ? answer_put(p, d, err) : err_set(err, AVA_ENOMEM, "out of memory");
 
 	if (rv == 0)
-		return draft_commit(d, JOURNAL_NOW, answered, p, err);
+		return draft_commit(d, JOURNAL_NOW, proposals_answered, p, err);
 	draft_free(d);
 	return rv;
 }
 
 /* What a run goes on from was read again. */
-static void prepared(int rv, struct run_spec *spec, const struct op_spawn *s,
-		     const struct ava_error *why, void *user)
+static void proposals_prepared(int rv, struct run_spec *spec, const struct op_spawn *s,
+			       const struct ava_error *why, void *user)
 {
 	struct proposal *p = user;
 	struct ava_error err = {0};
@@ -609,7 +609,7 @@ int proposal_answer(struct proposal *p, struct proposal_answer *a, struct ava_er
 	answer_begin(p, a);
 	rv = asks_more ? core_ready(p->core, err) : 0;
 	if (rv == 0 && a->to == STEP_CONFIRMED && s->resumed_from[0] && !s->resumed)
-		rv = resume_again(p->core, s, prepared, p, err);
+		rv = resume_again(p->core, s, proposals_prepared, p, err);
 	else if (rv == 0)
 		rv = answer_write(p, err);
 	if (rv != 0)
@@ -655,7 +655,7 @@ static void proposal_late(void *user)
 
 /* ---- WRITING */
 
-static void proposed(int rv, void *user)
+static void proposals_proposed(int rv, void *user)
 {
 	struct proposal *p = user;
 	struct ava_error err = {0};
@@ -694,7 +694,7 @@ static int write_new(struct proposal *p, const char *policy, bool asks, struct a
 		p->specs[0]->resumed = NULL;
 	}
 	if (rv == 0) {
-		rv = draft_commit(d, JOURNAL_NOW, proposed, p, err);
+		rv = draft_commit(d, JOURNAL_NOW, proposals_proposed, p, err);
 		d = NULL;
 	}
 	draft_free(d);
@@ -788,7 +788,7 @@ int ops_proposals(struct core *c, bool all, void (*each)(struct proposal *p, voi
 
 /* ---- after a restart */
 
-static void copy_id(char *to, size_t size, const char *from)
+static void proposals_copy_id(char *to, size_t size, const char *from)
 {
 	if (from)
 		snprintf(to, size, "%s", from);
@@ -816,7 +816,7 @@ static void restore_proposed(struct core *c, int64_t time_ms, const json_t *even
 	p = proposal_new(c, id, n, NULL);
 	if (!p)
 		return;
-	copy_id(p->replaces, sizeof(p->replaces), json_get_str(content, "replaces"));
+	proposals_copy_id(p->replaces, sizeof(p->replaces), json_get_str(content, "replaces"));
 	for (size_t i = 0; rv == 0 && i < n; i++)
 		rv = spec_from_json(&p->specs[i], members ? json_array_get(members, i) : config,
 				    session, i == 0 ? request : "", user, NULL);
@@ -841,9 +841,11 @@ static void restore_answer(struct core *c, const char *type, const json_t *event
 
 	if (!p || p->step != STEP_PENDING)
 		return;
-	copy_id(p->run, sizeof(p->run), json_get_str(content, "subagentId"));
-	copy_id(p->replaced_by, sizeof(p->replaced_by), json_get_str(content, "replacedBy"));
-	copy_id(p->confirmed_hash, sizeof(p->confirmed_hash), json_get_str(content, "configHash"));
+	proposals_copy_id(p->run, sizeof(p->run), json_get_str(content, "subagentId"));
+	proposals_copy_id(p->replaced_by, sizeof(p->replaced_by),
+			  json_get_str(content, "replacedBy"));
+	proposals_copy_id(p->confirmed_hash, sizeof(p->confirmed_hash),
+			  json_get_str(content, "configHash"));
 	if (changes)
 		p->changes = strdup(changes);
 	proposal_move(p, STEP_ANSWERING);
@@ -862,7 +864,7 @@ static void restore_trace(struct core *c, const json_t *event)
 	struct proposal *p = id ? strmap_get(&c->proposals, id) : NULL;
 
 	if (p && !p->trace[0] && (!p->run[0] || strcmp(p->run, json_str(event, "agentId")) == 0))
-		copy_id(p->trace, sizeof(p->trace), json_get_str(event, "traceId"));
+		proposals_copy_id(p->trace, sizeof(p->trace), json_get_str(event, "traceId"));
 }
 
 void proposals_restore(struct core *c)

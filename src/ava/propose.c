@@ -106,7 +106,7 @@ static int propose_spec(struct core *c, struct run_spec *spec, const char *confi
 	return proposal_open(p, confirm, a, err);
 }
 
-static void propose(struct core *c, const struct op_spawn *s, struct asker *a);
+static void propose_propose(struct core *c, const struct op_spawn *s, struct asker *a);
 
 static void propose_resumed(int rv, struct run_spec *spec, const struct op_spawn *s,
 			    const struct ava_error *why, void *user)
@@ -117,12 +117,12 @@ static void propose_resumed(int rv, struct run_spec *spec, const struct op_spawn
 	if (rv != 0)
 		asker_refuse(a, why);
 	else if (!spec)
-		propose(a->core, s, a);
+		propose_propose(a->core, s, a);
 	else if (propose_spec(a->core, spec, s->confirm, a, &err) != 0)
 		asker_refuse(a, &err);
 }
 
-static void propose(struct core *c, const struct op_spawn *s, struct asker *a)
+static void propose_propose(struct core *c, const struct op_spawn *s, struct asker *a)
 {
 	struct ava_error err = {0};
 	struct run_spec *spec = NULL;
@@ -151,7 +151,7 @@ void ops_propose(struct core *c, const struct op_spawn *s, op_proposal_fn done, 
 	struct asker *a = asker_new(c, done, user);
 
 	if (a)
-		propose(c, s, a);
+		propose_propose(c, s, a);
 }
 
 /* ---- proposing a group: each run is built as if it were asked for alone, with the
@@ -259,8 +259,8 @@ static int list_given(size_t n, struct spec_group *g, member_fn build, void *use
 
 /* The first is built last: in a chain it carries the configs of those that follow. *at is
  * the one that could not be. */
-static int build_list(struct run_spec **specs, size_t n, struct spec_group *g, member_fn build,
-		      void *user, size_t *at, struct ava_error *err)
+static int propose_build_list(struct run_spec **specs, size_t n, struct spec_group *g,
+			      member_fn build, void *user, size_t *at, struct ava_error *err)
 {
 	unsigned given[SPEC_GROUP_MAX];
 	struct buf then;
@@ -328,7 +328,7 @@ static int build_members(struct proposal *p, const struct op_group *o, struct av
 	int rv;
 
 	group_id(p, id);
-	rv = build_list(p->specs, o->nruns, &g, asked_member, &asked, &at, err);
+	rv = propose_build_list(p->specs, o->nruns, &g, asked_member, &asked, &at, err);
 	return rv == 0 ? 0 : members_failed(p->core, o, at, &g, err);
 }
 
@@ -472,7 +472,7 @@ static int change_group(struct run_spec *const *quoted, unsigned n, const struct
 	if (change->time_ms != CHANGE_KEEP)
 		g.time_ms = change->time_ms;
 	c.each.cost_microusd = c.each.time_ms = CHANGE_KEEP;
-	return build_list(out, n, &g, changed_member, &c, &at, err);
+	return propose_build_list(out, n, &g, changed_member, &c, &at, err);
 }
 
 /* A new proposal instead of `p`, of what is wanted, which is *taken*. The runs of a group
@@ -575,8 +575,8 @@ static int quoted_already(const struct proposal *p, const struct change *change,
 }
 
 /* A plain yes does not cover all three rights, whoever gives it: the sentence says what does. */
-static int check_rights(const struct proposal *p, const struct wanted *w, bool all_three,
-			struct ava_error *err)
+static int propose_check_rights(const struct proposal *p, const struct wanted *w, bool all_three,
+				struct ava_error *err)
 {
 	struct run_spec *const *specs = w->specs ? w->specs : p->specs;
 
@@ -587,8 +587,8 @@ static int check_rights(const struct proposal *p, const struct wanted *w, bool a
 
 /* A yes that only lowers runs; any other change ends this proposal with a new one. On
  * error who asks is still the caller's. */
-static int decide(const struct deciding *d, struct proposal *p, const struct change *change,
-		  struct ava_error *err)
+static int propose_decide(const struct deciding *d, struct proposal *p, const struct change *change,
+			  struct ava_error *err)
 {
 	struct proposal_answer *a = NULL;
 	struct wanted wanted = {0};
@@ -614,7 +614,7 @@ static int decide(const struct deciding *d, struct proposal *p, const struct cha
 		wanted_fini(&wanted);
 	}
 	if (rv == 0 && d->yes && !q)
-		rv = check_rights(p, &wanted, d->all_three, err);
+		rv = propose_check_rights(p, &wanted, d->all_three, err);
 	if (rv != 0)
 		goto out;
 	snprintf(reason, sizeof(reason), "replaced by %s", q ? q->id : "");
@@ -659,8 +659,8 @@ static int not_understood(const struct proposal *p, struct ava_error *err)
 	return err_set(err, AVA_EINVAL, ANSWER_HELP);
 }
 
-static void confirm(struct core *c, const char *proposal, const struct change *set,
-		    struct deciding *d)
+static void propose_confirm(struct core *c, const char *proposal, const struct change *set,
+			    struct deciding *d)
 {
 	struct ava_error err = {0};
 	struct change change;
@@ -680,7 +680,7 @@ static void confirm(struct core *c, const char *proposal, const struct change *s
 	if (p && answer == ANSWER_UNCLEAR)
 		not_understood(p, &err);
 	else if (p)
-		decide(d, p, change_none(&change) ? NULL : &change, &err);
+		propose_decide(d, p, change_none(&change) ? NULL : &change, &err);
 	if (err.code)
 		asker_refuse(d->asker, &err);
 }
@@ -692,7 +692,7 @@ void ops_confirm(struct core *c, const char *proposal, const char *text, const s
 		.asker = asker_new(c, done, user), .text = text, .by = by, .origin = origin};
 
 	if (d.asker)
-		confirm(c, proposal, set, &d);
+		propose_confirm(c, proposal, set, &d);
 }
 
 void proposal_said(struct core *c, const char *proposal, const char *text, const char *by,
@@ -705,7 +705,7 @@ void proposal_said(struct core *c, const char *proposal, const char *text, const
 			     .origin = origin};
 
 	if (d.asker)
-		confirm(c, proposal, NULL, &d);
+		propose_confirm(c, proposal, NULL, &d);
 }
 
 void ops_reject(struct core *c, const char *proposal, const char *reason, const char *by,
@@ -716,7 +716,7 @@ void ops_reject(struct core *c, const char *proposal, const char *reason, const 
 	struct ava_error err = {0};
 	struct proposal *p = d.asker ? proposal_find(c, proposal, &err) : NULL;
 
-	if (d.asker && (!p || decide(&d, p, NULL, &err) != 0))
+	if (d.asker && (!p || propose_decide(&d, p, NULL, &err) != 0))
 		asker_refuse(d.asker, &err);
 }
 
@@ -884,7 +884,7 @@ static const struct arg reject_args[] = {
 };
 
 /* What is answered is what was seen, where the answer names that. */
-static int check_seen(struct verb_call *v, const char *hash, struct ava_error *err)
+static int propose_check_seen(struct verb_call *v, const char *hash, struct ava_error *err)
 {
 	const struct proposal *p = hash ? proposal_find(v->core, v->id, err) : NULL;
 
@@ -903,7 +903,8 @@ static void verb_confirm(struct verb_call *v)
 
 	if (!verb_args(v, &a))
 		return;
-	if (check_seen(v, a.hash, &err) != 0 || (a.set && read_change(v, a.set, &set, &err) != 0))
+	if (propose_check_seen(v, a.hash, &err) != 0 ||
+	    (a.set && read_change(v, a.set, &set, &err) != 0))
 		verb_fail(v->reply, err.code, &err);
 	else
 		ops_confirm(v->core, v->id, a.answer, &set, a.by, v->caller->channel, answer_given,

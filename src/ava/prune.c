@@ -51,7 +51,7 @@ struct begun {
 	char id[24];
 };
 
-static int consider(struct catalog_row *row, void *user)
+static int prune_consider(struct catalog_row *row, void *user)
 {
 	struct runs *r = user;
 	char path[LOGBOOK_PATH];
@@ -87,7 +87,7 @@ static int find_runs(struct prune *p, struct ava_error *err)
 	int rv;
 
 	strmap_init(&r.open);
-	rv = catalog_each(p->core->root_fd, NULL, consider, &r, err);
+	rv = catalog_each(p->core->root_fd, NULL, prune_consider, &r, err);
 	if (rv == AVA_ENOMEM)
 		err_set(err, rv, "out of memory");
 	while ((b = strmap_next(&r.open, &at))) {
@@ -157,7 +157,7 @@ static int find_files(struct prune *p, struct ava_error *err)
 
 /* ---- still as it was sealed? */
 
-static void take_finding(const struct ava_finding *f, void *user)
+static void prune_take_finding(const struct ava_finding *f, void *user)
 {
 	char *first = user;
 
@@ -168,7 +168,7 @@ static void take_finding(const struct ava_finding *f, void *user)
 static int check_sealed(struct prune *p, struct ava_error *err)
 {
 	char first[BROKEN_MAX] = "";
-	struct ava_verify o = {.root = p->core->root, .finding = take_finding, .user = first};
+	struct ava_verify o = {.root = p->core->root, .finding = prune_take_finding, .user = first};
 	struct ava_verified report;
 	int rv = ava_log_verify(&o, &report, err);
 
@@ -221,7 +221,7 @@ static int write_pruned(struct prune *p, struct buf *b, size_t from, size_t to,
 	return buf_check(b) == 0 ? 0 : err_set(err, AVA_ENOMEM, "out of memory");
 }
 
-static void written(int rv, void *user)
+static void prune_written(int rv, void *user)
 {
 	*(int *)user = rv;
 }
@@ -238,7 +238,7 @@ static int commit_seals(struct core *c, struct seal_list *list, char day[LOGBOOK
 	for (size_t i = 0; i < list->n; i++)
 		core_event(c, d, EVENT_Seal, "", "", &list->contents[i]);
 	snprintf(day, LOGBOOK_PATH, "%s", d->nparts > 0 ? d->parts[0]->path : "");
-	rv = draft_commit(d, JOURNAL_NOW, written, &answer, err);
+	rv = draft_commit(d, JOURNAL_NOW, prune_written, &answer, err);
 	if (rv != 0)
 		return rv;
 	journal_sync(c->journal);
@@ -269,7 +269,7 @@ static int seal_pruned(struct prune *p, struct sealer *s, size_t from, size_t to
 
 /* ---- the whole */
 
-static void write_names(struct jw *w, const char *key, const struct files_names *l)
+static void prune_write_names(struct jw *w, const char *key, const struct files_names *l)
 {
 	jw_array(w, key);
 	for (size_t i = 0; i < l->n; i++)
@@ -284,8 +284,8 @@ static void write_report(const struct prune *p, bool dry, struct buf *report)
 	jw_init(&w, report);
 	jw_object(&w, NULL);
 	jw_bool(&w, "dryRun", dry);
-	write_names(&w, "runs", &p->runs);
-	write_names(&w, "days", &p->days);
+	prune_write_names(&w, "runs", &p->runs);
+	prune_write_names(&w, "days", &p->days);
 	jw_int(&w, "files", (int64_t)p->files.n);
 	jw_int(&w, "bytes", (int64_t)p->bytes);
 	jw_end(&w);

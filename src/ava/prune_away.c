@@ -86,7 +86,7 @@ static void remove_made(int rootfd, const char *run)
 }
 
 /* A line of the list, which a person may have edited: nothing else goes. */
-static int remove_one(int rootfd, const char *line, size_t len, struct ava_error *err)
+static int prune_away_remove_one(int rootfd, const char *line, size_t len, struct ava_error *err)
 {
 	char path[FILES_BUF];
 	bool folder = len > 0 && line[len - 1] == '/';
@@ -108,7 +108,7 @@ static int remove_one(int rootfd, const char *line, size_t len, struct ava_error
 	return 0;
 }
 
-static int forget(int rootfd, struct ava_error *err)
+static int prune_away_forget(int rootfd, struct ava_error *err)
 {
 	static const char *const dirs[] = {"logs/ava", "logs/subagents", "runs"};
 
@@ -131,9 +131,9 @@ int prune_away_finish(int rootfd, struct ava_error *err)
 	if (rv == AVA_ENOENT)
 		return 0;
 	while (rv == 0 && jsonl_next(list, len, &at, &line, &n) == 1)
-		rv = remove_one(rootfd, line, n, err);
+		rv = prune_away_remove_one(rootfd, line, n, err);
 	free(list);
 	if (rv == 0)
-		rv = forget(rootfd, err);
+		rv = prune_away_forget(rootfd, err);
 	return rv == 0 ? 0 : err_wrap(err, rv, "pruning that was begun");
 }

@@ -23,7 +23,7 @@
 
 #define REQUEST_BYTES (8u << 20)
 
-static bool listed(const char *const *list, size_t n, const char *name)
+static bool resume_listed(const char *const *list, size_t n, const char *name)
 {
 	while (n-- > 0)
 		if (strcmp(list[n], name) == 0)
@@ -36,13 +36,13 @@ static bool listed(const char *const *list, size_t n, const char *name)
 static int check_within(const struct op_spawn *s, const struct op_spawn *was, struct ava_error *err)
 {
 	for (size_t i = 0; s->tools && i < s->ntools; i++)
-		if (!listed(was->tools, was->ntools, s->tools[i]))
+		if (!resume_listed(was->tools, was->ntools, s->tools[i]))
 			return err_set(err, AVA_EDENIED,
 				       "%s had no tool %.60s, so a run that goes on from it has "
 				       "none: begin a new run",
 				       s->resume, s->tools[i]);
 	for (size_t i = 0; s->grants && i < s->ngrants; i++)
-		if (!listed(was->grants, was->ngrants, s->grants[i]) &&
+		if (!resume_listed(was->grants, was->ngrants, s->grants[i]) &&
 		    strcmp(s->grants[i], GRANT_ALL_THREE) != 0)
 			return err_set(err, AVA_EDENIED,
 				       "%s was not granted %.60s, so a run that goes on from it is "
@@ -82,7 +82,8 @@ static int drop_all_three(struct op_spawn *was, struct arena *mem)
 	s->n##f = s->f ? s->n##f : was.n##f;                                                       \
 	FILL_JSON(f)
 #define FILL(kind, field, key, ...) FILL_##kind(field)
-static int fill(struct op_spawn *s, const json_t *config, struct arena *mem, struct ava_error *err)
+static int resume_fill(struct op_spawn *s, const json_t *config, struct arena *mem,
+		       struct ava_error *err)
 {
 	struct op_spawn was;
 	int rv = spec_request(config, &was, mem);
@@ -108,7 +109,7 @@ static int fill(struct op_spawn *s, const json_t *config, struct arena *mem, str
 	return 0;
 }
 
-static int check(struct core *c, const struct op_spawn *s, struct ava_error *err)
+static int resume_check(struct core *c, const struct op_spawn *s, struct ava_error *err)
 {
 	int rv = core_known(c, s->resume, err);
 
@@ -150,7 +151,7 @@ static bool copy_text(struct arena *mem, const char **text)
 	return *text != NULL;
 }
 
-static bool copy_list(struct arena *mem, const char *const **list, size_t n)
+static bool resume_copy_list(struct arena *mem, const char *const **list, size_t n)
 {
 	const char **copy;
 
@@ -172,7 +173,7 @@ static bool copy_list(struct arena *mem, const char *const **list, size_t n)
 #define COPY_COUNT(f)
 #define COPY_SWITCH(f)
 #define COPY_JSON(f)
-#define COPY_TEXTS(f)               ok = ok && copy_list(mem, &to->f, to->n##f);
+#define COPY_TEXTS(f)               ok = ok && resume_copy_list(mem, &to->f, to->n##f);
 #define COPY(kind, field, key, ...) COPY_##kind(field)
 static int copy_request(struct resuming *r, const struct op_spawn *s)
 {
@@ -223,7 +224,7 @@ static struct resuming *resuming_new(struct core *c, resume_fn ready, void *user
 }
 
 /* Whoever asked the same meanwhile asks again, when the first has its answer. */
-static void tell(struct resuming *r, int rv, const struct ava_error *err)
+static void resume_tell(struct resuming *r, int rv, const struct ava_error *err)
 {
 	struct run_spec *spec = r->spec;
 	struct list more;
@@ -248,24 +249,24 @@ static void tell(struct resuming *r, int rv, const struct ava_error *err)
 
 /* ---- second job: what the run begins with */
 
-static void prepare(struct job *j)
+static void resume_read(struct job *j)
 {
 	struct resuming *r = CONTAINER_OF(j, struct resuming, job);
 
 	r->rv = resume_prepare(r->core->root_fd, r->spec, &r->spec->resumed, &r->err);
 }
 
-static void prepared(struct job *j)
+static void resume_prepared(struct job *j)
 {
 	struct resuming *r = CONTAINER_OF(j, struct resuming, job);
 
-	tell(r, r->rv, &r->err);
+	resume_tell(r, r->rv, &r->err);
 }
 
 static int begin_prepare(struct resuming *r, struct ava_error *err)
 {
-	r->job.run = prepare;
-	r->job.done = prepared;
+	r->job.run = resume_read;
+	r->job.done = resume_prepared;
 	return job_begin(r->core, &r->job, err);
 }
 
@@ -287,7 +288,7 @@ int resume_again(struct core *c, struct run_spec *spec, resume_fn ready, void *u
 
 /* ---- first job: the place, and what was confirmed then */
 
-static void look(struct job *j)
+static void resume_look(struct job *j)
 {
 	struct resuming *r = CONTAINER_OF(j, struct resuming, job);
 	struct op_spawn *s = &r->s;
@@ -306,7 +307,7 @@ static void look(struct job *j)
 		r->rv = resume_spec(r->core->root_fd, s->resume, &r->config, &r->err);
 }
 
-static void looked(struct job *j)
+static void resume_looked(struct job *j)
 {
 	struct resuming *r = CONTAINER_OF(j, struct resuming, job);
 	struct core *c = r->core;
@@ -314,17 +315,17 @@ static void looked(struct job *j)
 	int rv = r->rv;
 
 	if (rv == 0)
-		rv = fill(&s, r->config, &r->mem, &r->err);
+		rv = resume_fill(&s, r->config, &r->mem, &r->err);
 	if (rv == 0)
 		rv = spec_build(&r->spec, &s, &c->settings, c->model, c->redact, &r->err);
 	if (rv == 0)
 		rv = begin_prepare(r, &r->err);
 	if (rv != 0)
-		tell(r, rv, &r->err);
+		resume_tell(r, rv, &r->err);
 }
 
 /* The same request, that is being worked on. */
-static struct resuming *find_going(struct core *c, const char *request_id)
+static struct resuming *resume_find_going(struct core *c, const char *request_id)
 {
 	if (!request_id || !*request_id)
 		return NULL;
@@ -349,18 +350,18 @@ void resume_begin(struct core *c, const struct op_spawn *s, resume_fn ready, voi
 		ready(rv, NULL, s, &err, user);
 		return;
 	}
-	going = find_going(c, s->request_id);
+	going = resume_find_going(c, s->request_id);
 	if (going) {
 		list_add(&going->more, &r->node);
 		return;
 	}
-	rv = check(c, &r->s, &err);
+	rv = resume_check(c, &r->s, &err);
 	if (rv == 0) {
 		list_add(&c->resumings, &r->node);
-		r->job.run = look;
-		r->job.done = looked;
+		r->job.run = resume_look;
+		r->job.done = resume_looked;
 		rv = job_begin(c, &r->job, &err);
 	}
 	if (rv != 0)
-		tell(r, rv, &err);
+		resume_tell(r, rv, &err);
 }

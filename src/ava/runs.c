@@ -309,7 +309,7 @@ static void ended_row(const struct catalog_row *row, struct op_status *s)
 }
 
 /* Two lines of its log; 0, AVA_ENOENT, AVA_ENOMEM. */
-static int read_log(int root_fd, const char *run, struct ended *out)
+static int runs_read_log(int root_fd, const char *run, struct ended *out)
 {
 	char path[LOGBOOK_PATH], live[FILES_BUF];
 
@@ -354,7 +354,7 @@ int ended_read(int root_fd, const char *run, struct ended *out, struct ava_error
 	*out = (struct ended){0};
 	if (!id_is_run(run))
 		return err_set(err, AVA_EINVAL, "%.40s is not a run id (S- and hex digits)", run);
-	rv = read_log(root_fd, run, out);
+	rv = runs_read_log(root_fd, run, out);
 	if (rv == AVA_ENOENT) { /* its files may be pruned */
 		rv = history_each(root_fd, false, look_at_row, &l, err);
 		if (rv != 0)
@@ -434,7 +434,8 @@ static void spawned(int rv, void *user)
 }
 
 /* 0: `w` is taken and will be told. `spec` is *taken*. */
-static int spawn(struct core *c, struct run_spec *spec, struct spawn_wait *w, struct ava_error *err)
+static int runs_spawn(struct core *c, struct run_spec *spec, struct spawn_wait *w,
+		      struct ava_error *err)
 {
 	struct request *q;
 	struct draft *d = NULL;
@@ -507,7 +508,7 @@ static void spawn_resumed(int rv, struct run_spec *spec, const struct op_spawn *
 	else if ((rv = proposal_unasked(&spec, 1, &err)) != 0)
 		spec_free(spec);
 	else
-		rv = spawn(w->core, spec, w, &err);
+		rv = runs_spawn(w->core, spec, w, &err);
 	if (rv != 0)
 		tell_spawned(w, rv, NULL, &err);
 }
@@ -527,7 +528,7 @@ static int spawn_new(struct core *c, const struct op_spawn *s, struct spawn_wait
 		rv = spec_build(&spec, s, &c->settings, c->model, c->redact, err);
 	if (rv == 0 && (rv = proposal_unasked(&spec, 1, err)) != 0)
 		spec_free(spec);
-	return rv == 0 ? spawn(c, spec, w, err) : rv;
+	return rv == 0 ? runs_spawn(c, spec, w, err) : rv;
 }
 
 void ops_spawn(struct core *c, const struct op_spawn *s, op_status_fn done, void *user)
@@ -621,14 +622,14 @@ struct looking {
 };
 
 /* Pool thread. */
-static void look(struct job *j)
+static void runs_look(struct job *j)
 {
 	struct looking *l = CONTAINER_OF(j, struct looking, job);
 
 	l->rv = ended_read(j->core->root_fd, l->run, &l->ended, &l->err);
 }
 
-static void looked(struct job *j)
+static void runs_looked(struct job *j)
 {
 	struct looking *l = CONTAINER_OF(j, struct looking, job);
 
@@ -656,8 +657,8 @@ void ops_look(struct core *c, const char *run, op_status_fn done, void *user)
 		snprintf(l->run, sizeof(l->run), "%s", run);
 		l->done = done;
 		l->user = user;
-		l->job.run = look;
-		l->job.done = looked;
+		l->job.run = runs_look;
+		l->job.done = runs_looked;
 		rv = job_begin_short(c, &l->job, &err);
 	}
 	if (rv != 0) {
@@ -705,7 +706,7 @@ static void result_give_up(struct verb_reply *reply)
 		wait_free(w);
 }
 
-static void result_answer(struct op_wait *w, int rv, const struct ava_error *err)
+static void runs_result_answer(struct op_wait *w, int rv, const struct ava_error *err)
 {
 	struct verb_answer a;
 	struct op_status s;
@@ -722,7 +723,7 @@ static void result_answer(struct op_wait *w, int rv, const struct ava_error *err
 static void result_tell(struct op_wait *w, int rv, const struct ava_error *err)
 {
 	if (w->reply)
-		result_answer(w, rv, err);
+		runs_result_answer(w, rv, err);
 	else if (w->done)
 		w->done(rv, w->json, w->len, err, w->user);
 	wait_free(w);

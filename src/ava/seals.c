@@ -67,7 +67,7 @@ static void arm(struct seals *s)
 	s->armed = true;
 }
 
-static void touch(struct seals *s, char *path)
+static void seals_touch(struct seals *s, char *path)
 {
 	if (strmap_put(&s->touched, path, path) != 0)
 		free(path); /* it is there, or without memory: sealed at its next line */
@@ -96,11 +96,11 @@ static void touched(const char *path, void *user)
 		return;
 	copy = strdup(path);
 	if (copy)
-		touch(s, copy);
+		seals_touch(s, copy);
 	arm(s);
 }
 
-static void failed(struct seals *s, int rv, const struct ava_error *err)
+static void seals_failed(struct seals *s, int rv, const struct ava_error *err)
 {
 	if (rv != s->told)
 		core_log(s->core, "the logs could not be sealed (it is tried again): %s",
@@ -188,7 +188,7 @@ static void hash_done(struct os_work *w)
 
 	for (size_t i = 0; i < s->npaths; i++) {
 		if (s->rv != 0)
-			touch(s, s->paths[i]);
+			seals_touch(s, s->paths[i]);
 		else
 			free(s->paths[i]);
 	}
@@ -196,7 +196,7 @@ static void hash_done(struct os_work *w)
 	s->paths = NULL;
 	s->npaths = 0;
 	if (s->rv != 0)
-		failed(s, s->rv, &s->err);
+		seals_failed(s, s->rv, &s->err);
 	s->step = IDLE;
 	if (s->pruning && s->rv != 0)
 		pruned_end(s, s->rv, &s->err);
@@ -268,7 +268,7 @@ static void note_done(struct os_work *w)
 
 	s->told = s->rv == 0 ? 0 : s->told;
 	if (s->rv != 0)
-		failed(s, s->rv, &s->err);
+		seals_failed(s, s->rv, &s->err);
 	s->step = IDLE;
 	pruned_next(s);
 	arm(s);
@@ -285,7 +285,7 @@ static void committed(int rv, void *user)
 	if (s->over)
 		return;
 	if (rv != 0) {
-		failed(s, rv, &err);
+		seals_failed(s, rv, &err);
 		arm(s);
 		return;
 	}
@@ -331,7 +331,7 @@ static void commit_some(struct seals *s)
 	}
 	if (rv != 0) {
 		s->step = IDLE;
-		failed(s, rv, &err);
+		seals_failed(s, rv, &err);
 		arm(s);
 	}
 }

@@ -355,7 +355,7 @@ int ops_session_new(struct core *c, const struct op_session_new *n, struct op_se
 
 /* ---- saying something */
 
-static void said(int rv, void *user)
+static void session_said(int rv, void *user)
 {
 	struct input *in = user;
 	struct talk *t = in->talk;
@@ -431,7 +431,7 @@ static int said_before(struct session *s, const char *id, op_said_fn done, void 
 	return 1;
 }
 
-static int write_said(struct talk *t, struct draft *d, struct input *in)
+static int session_write_said(struct talk *t, struct draft *d, struct input *in)
 {
 	struct session *s = t->session;
 	struct session_entry e = {.id = in->id,
@@ -556,7 +556,7 @@ static int begin_say(struct session *s, const struct op_say *say, op_said_fn don
 		return rv;
 	in = input_new(s->core, say);
 	d = in && add_wait(in, done, user) == 0 ? draft_new(&s->core->book) : NULL;
-	if (!d || talk_start(s->talk, d) != 0 || write_said(s->talk, d, in) != 0) {
+	if (!d || talk_start(s->talk, d) != 0 || session_write_said(s->talk, d, in) != 0) {
 		draft_free(d);
 		if (in)
 			talk_input_free(in);
@@ -571,7 +571,7 @@ static int begin_say(struct session *s, const struct op_say *say, op_said_fn don
 	if (!s->title || s->title[0] == '\0')
 		session_file_title(s, in->text);
 	list_add(&s->talk->saying, &in->node);
-	outbox_put(&s->talk->run.rec.outbox, d, JOURNAL_NOW, said, in);
+	outbox_put(&s->talk->run.rec.outbox, d, JOURNAL_NOW, session_said, in);
 	return 0;
 }
 
@@ -603,7 +603,7 @@ int ops_session_stop(struct core *c, const char *session, struct ava_error *err)
 #define NAMED_MAX 20u /* runs of a group in one notice */
 
 /* What was answered in another terminal is no answer to what is said here. */
-static const char *where(const struct proposal *p)
+static const char *session_where(const struct proposal *p)
 {
 	return p->said_here ? "" : NOTICE_ELSEWHERE;
 }
@@ -612,7 +612,7 @@ static const char *where(const struct proposal *p)
  * from p->runs already; or NULL. */
 static void started_text(const struct proposal *p, const struct run *first, char out[NOTE_BYTES])
 {
-	int n = snprintf(out, NOTE_BYTES, "The person confirmed %s%s:", p->id, where(p));
+	int n = snprintf(out, NOTE_BYTES, "The person confirmed %s%s:", p->id, session_where(p));
 	unsigned count = 0;
 
 	for (unsigned i = 0; i <= p->n; i++) {
@@ -634,11 +634,11 @@ static void answer_text(const struct proposal *p, enum proposal_step step, const
 		started_text(p, first, out);
 	else if (step == STEP_REPLACED)
 		snprintf(out, NOTE_BYTES,
-			 "The person wants it otherwise%s: %s is a new quote and waits.", where(p),
-			 p->replaced_by);
+			 "The person wants it otherwise%s: %s is a new quote and waits.",
+			 session_where(p), p->replaced_by);
 	else if (step == STEP_REJECTED)
 		snprintf(out, NOTE_BYTES, "%s was rejected by the person%s: nothing was started.",
-			 p->id, where(p));
+			 p->id, session_where(p));
 	else
 		snprintf(out, NOTE_BYTES, WORDS_EXPIRED(p->id));
 }

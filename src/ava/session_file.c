@@ -77,7 +77,7 @@ static void take_title(struct session *s, const json_t *line)
 }
 
 /* That of her last answer, or that was chosen since. */
-static void take_model(struct session *s, const json_t *line)
+static void session_file_take_model(struct session *s, const json_t *line)
 {
 	char id[sizeof(((struct model *)0)->id)];
 
@@ -87,7 +87,7 @@ static void take_model(struct session *s, const json_t *line)
 	s->model = strdup(id);
 }
 
-static void read_lines(struct session *s, int fd, off_t from, size_t len, char *data)
+static void session_file_read_lines(struct session *s, int fd, off_t from, size_t len, char *data)
 {
 	const char *line;
 	size_t at = 0, n;
@@ -101,7 +101,7 @@ static void read_lines(struct session *s, int fd, off_t from, size_t len, char *
 			take_header(s, o ? o : (o = header_cut(line, n)));
 			take_title(s, o);
 		}
-		take_model(s, o);
+		session_file_take_model(s, o);
 		json_decref(o);
 	}
 }
@@ -118,9 +118,9 @@ void session_file_show(struct session *s)
 		      : -1;
 	data = malloc(HEAD_MAX);
 	if (fd >= 0 && data && sys->fstat(fd, &st) == 0) {
-		read_lines(s, fd, 0, MIN((size_t)st.st_size, HEAD_MAX), data);
+		session_file_read_lines(s, fd, 0, MIN((size_t)st.st_size, HEAD_MAX), data);
 		if (st.st_size > HEAD_MAX)
-			read_lines(s, fd, st.st_size - HEAD_MAX, HEAD_MAX, data);
+			session_file_read_lines(s, fd, st.st_size - HEAD_MAX, HEAD_MAX, data);
 	}
 	if (fd >= 0)
 		sys->close(fd);

@@ -81,8 +81,8 @@ static struct sums *sums_of(struct stats *s, struct sums_list *g, const char *na
 	return x;
 }
 
-static void add_part(const struct stats *s, struct sums *x, int64_t at_ms, int64_t microusd,
-		     int64_t tokens)
+static void stats_add_part(const struct stats *s, struct sums *x, int64_t at_ms, int64_t microusd,
+			   int64_t tokens)
 {
 	int64_t part = (at_ms - s->from_ms) * s->args.parts / MAX(s->to_ms - s->from_ms, 1);
 
@@ -104,7 +104,7 @@ static void add_duration(struct stats *s, struct sums *x, int64_t ms)
 
 /* ---- events */
 
-static void add_call(struct stats *s, const struct event_view *v)
+static void stats_add_call(struct stats *s, const struct event_view *v)
 {
 	json_t *meta = json_parse(v->metadata.s, v->metadata.len, NULL);
 	const char *model = json_str(meta, "modelId");
@@ -121,14 +121,14 @@ static void add_call(struct stats *s, const struct event_view *v)
 		x->output = sum_to_max(x->output, output);
 		x->cached +=
 			MAX(slice_number(jscan_member(tokens.s, tokens.len, "cacheRead"), 0), 0);
-		add_part(s, x, v->wall_ms, MAX(json_get_fixed(meta, "costCents", 4, 0), 0),
-			 sum_to_max(input, output));
+		stats_add_part(s, x, v->wall_ms, MAX(json_get_fixed(meta, "costCents", 4, 0), 0),
+			       sum_to_max(input, output));
 		add_duration(s, x, json_get_int(meta, "duration", -1));
 	}
 	json_decref(meta);
 }
 
-static void add_tool(struct stats *s, const struct event_view *v)
+static void stats_add_tool(struct stats *s, const struct event_view *v)
 {
 	struct slice name = jscan_member(v->content.s, v->content.len, "name");
 	struct slice good = jscan_member(v->content.s, v->content.len, "success");
@@ -166,9 +166,9 @@ static int add_events(struct stats *s, const struct verb_work *work, struct ava_
 		if (rv != 1 || event_view(e.line, e.len, &v) != 0)
 			continue;
 		if (v.kind == EVENT_InferEnd)
-			add_call(s, &v);
+			stats_add_call(s, &v);
 		else
-			add_tool(s, &v);
+			stats_add_tool(s, &v);
 	}
 	ava_log_close(log);
 	return rv;
@@ -176,7 +176,7 @@ static int add_events(struct stats *s, const struct verb_work *work, struct ava_
 
 /* ---- runs */
 
-static void add_run(const struct op_status *r, void *user)
+static void stats_add_run(const struct op_status *r, void *user)
 {
 	struct stats *s = user;
 	struct sums *x;
@@ -189,7 +189,7 @@ static void add_run(const struct op_status *r, void *user)
 	x->calls++;
 	x->failed += r->status != AVA_SUCCESS && r->status != AVA_CANCELLED;
 	x->input = sum_to_max(x->input, r->tokens);
-	add_part(s, x, r->ended_ms, MAX(r->cost_microusd, 0), r->tokens);
+	stats_add_part(s, x, r->ended_ms, MAX(r->cost_microusd, 0), r->tokens);
 	add_duration(s, x, r->elapsed_ms);
 	if ((size_t)r->status < ARRAY_LEN(s->statuses))
 		s->statuses[r->status]++;
@@ -197,7 +197,7 @@ static void add_run(const struct op_status *r, void *user)
 
 /* ---- the answer */
 
-static int by_ms(const void *a, const void *b)
+static int stats_by_ms(const void *a, const void *b)
 {
 	const int32_t *x = a, *y = b;
 
@@ -213,7 +213,7 @@ static void write_percentiles(struct jw *w, struct sums *x)
 
 	if (x->nms == 0) /* of nothing there is no median */
 		return;
-	qsort(x->ms, x->nms, sizeof(*x->ms), by_ms);
+	qsort(x->ms, x->nms, sizeof(*x->ms), stats_by_ms);
 	jw_object(w, "ms");
 	for (size_t i = 0; i < ARRAY_LEN(shown); i++)
 		jw_int(w, shown[i].key, x->ms[(x->nms - 1) * shown[i].of_100 / 100]);
@@ -252,7 +252,7 @@ static void write_group(struct jw *w, const char *key, struct sums_list *g, cons
 	jw_end(w);
 }
 
-static void group_fini(struct sums_list *g)
+static void stats_group_fini(struct sums_list *g)
 {
 	for (size_t i = 0; i < g->n; i++) {
 		free(g->v[i].parts_microusd);
@@ -270,7 +270,8 @@ static int stats_job(struct verb_work *work, struct ava_error *err)
 
 	buf_init(&live, 64);
 	if (rv == 0)
-		rv = ops_list_ended(work->job.core->root_fd, &live, RUNS_MAX, add_run, s, err);
+		rv = ops_list_ended(work->job.core->root_fd, &live, RUNS_MAX, stats_add_run, s,
+				    err);
 	buf_fini(&live);
 	if (rv == 0 && s->no_memory)
 		rv = err_set(err, AVA_ENOMEM, "out of memory: ask for a shorter time");
@@ -289,9 +290,9 @@ static int stats_job(struct verb_work *work, struct ava_error *err)
 		jw_end(w);
 		jw_end(w);
 	}
-	group_fini(&s->models);
-	group_fini(&s->roles);
-	group_fini(&s->tools);
+	stats_group_fini(&s->models);
+	stats_group_fini(&s->roles);
+	stats_group_fini(&s->tools);
 	return rv;
 }
 

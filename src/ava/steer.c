@@ -55,8 +55,8 @@ static struct steering *steering_new(const struct op_steer *o, op_steered_fn don
 	return s;
 }
 
-static void tell(struct steering *s, int rv, const struct op_steered *o,
-		 const struct ava_error *err)
+static void steer_tell(struct steering *s, int rv, const struct op_steered *o,
+		       const struct ava_error *err)
 {
 	list_del(&s->node);
 	s->done(rv, rv == 0 ? o : NULL, rv == 0 ? NULL : err, s->user);
@@ -64,12 +64,12 @@ static void tell(struct steering *s, int rv, const struct op_steered *o,
 }
 
 /* Tells all who wait with it, and frees them. */
-static void tell_all(struct steering *s, int rv, const struct op_steered *o,
-		     const struct ava_error *err)
+static void steer_tell_all(struct steering *s, int rv, const struct op_steered *o,
+			   const struct ava_error *err)
 {
 	while (!list_empty(&s->more))
-		tell(LIST_FIRST(&s->more, struct steering, node), rv, o, err);
-	tell(s, rv, o, err);
+		steer_tell(LIST_FIRST(&s->more, struct steering, node), rv, o, err);
+	steer_tell(s, rv, o, err);
 }
 
 /* It is on disk. */
@@ -82,7 +82,7 @@ static void tell_heard(struct steering *s, const struct person_heard *h)
 		.call_id = h->call_id,
 	};
 
-	tell_all(s, 0, &o, NULL);
+	steer_tell_all(s, 0, &o, NULL);
 }
 
 static void on_disk(int rv, const char *steer_id, void *user)
@@ -94,7 +94,7 @@ static void on_disk(int rv, const char *steer_id, void *user)
 	if (rv != 0) {
 		err_set(&err, rv, "run %s ended, or the runtime stops, before that was kept",
 			s->run);
-		tell_all(s, rv, NULL, &err);
+		steer_tell_all(s, rv, NULL, &err);
 		return;
 	}
 	snprintf(h.steer_id, sizeof(h.steer_id), "%s", steer_id);
@@ -105,7 +105,7 @@ static void on_disk(int rv, const char *steer_id, void *user)
 /* ---- said before */
 
 /* The same request, on its way to the disk. */
-static struct steering *find_going(struct core *c, const struct steering *s)
+static struct steering *steer_find_going(struct core *c, const struct steering *s)
 {
 	LIST_EACH (&c->steerings, at, tmp) {
 		struct steering *other = LIST_ENTRY(at, struct steering, node);
@@ -157,14 +157,14 @@ static void look_into_log(struct job *j)
 	}
 }
 
-static void looked(struct job *j)
+static void steer_looked(struct job *j)
 {
 	struct steering *s = CONTAINER_OF(j, struct steering, job);
 
 	if (s->found == 1)
 		tell_heard(s, &s->was);
 	else
-		tell_all(s, s->ended.code, NULL, &s->ended);
+		steer_tell_all(s, s->ended.code, NULL, &s->ended);
 }
 
 /* ---- answers */
@@ -189,8 +189,8 @@ static int allows(const char *text, bool *yes, struct ava_error *err)
 		       "folder\"); a yes cannot change the call");
 }
 
-static int answer(struct run *r, const struct question *q, const struct op_steer *o,
-		  struct person_words *w, struct steering *s, struct ava_error *err)
+static int steer_answer(struct run *r, const struct question *q, const struct op_steer *o,
+			struct person_words *w, struct steering *s, struct ava_error *err)
 {
 	char *chosen = NULL;
 	bool yes = false;
@@ -296,13 +296,13 @@ static int after_the_end(struct core *c, struct steering *s, struct ava_error *e
 		return rv;
 	s->ended = *err;
 	s->job.run = look_into_log;
-	s->job.done = looked;
+	s->job.done = steer_looked;
 	return job_begin(c, &s->job, err);
 }
 
 /* 0: `s` is taken, and told when there is an answer. */
-static int steer(struct core *c, const struct op_steer *o, struct steering *s,
-		 struct ava_error *err)
+static int steer_steer(struct core *c, const struct op_steer *o, struct steering *s,
+		       struct ava_error *err)
 {
 	struct run *r = supervisor_find(&c->sup, s->run);
 	const struct question *q = r ? person_question(r) : NULL;
@@ -334,7 +334,7 @@ static int steer(struct core *c, const struct op_steer *o, struct steering *s,
 
 		return rv <= 0 ? rv : person_steer(r, &w, on_disk, s, err);
 	}
-	return q ? answer(r, q, o, &w, s, err) : person_steer(r, &w, on_disk, s, err);
+	return q ? steer_answer(r, q, o, &w, s, err) : person_steer(r, &w, on_disk, s, err);
 }
 
 void ops_steer(struct core *c, const struct op_steer *o, op_steered_fn done, void *user)
@@ -349,16 +349,16 @@ void ops_steer(struct core *c, const struct op_steer *o, op_steered_fn done, voi
 		done(rv, NULL, &err, user);
 		return;
 	}
-	going = s->request[0] ? find_going(c, s) : NULL;
+	going = s->request[0] ? steer_find_going(c, s) : NULL;
 	if (going) {
 		list_add(&going->more, &s->node);
 		return;
 	}
 	if (s->request[0])
 		list_add(&c->steerings, &s->node);
-	rv = steer(c, o, s, &err);
+	rv = steer_steer(c, o, s, &err);
 	if (rv != 0)
-		tell_all(s, rv, NULL, &err);
+		steer_tell_all(s, rv, NULL, &err);
 }
 
 /* ---- verbs */
@@ -393,7 +393,7 @@ static const struct arg steer_args[] = {
 
 /* A model that has read things passes on what it will: a run that would have all three rights by
  * that hears it from the person alone. */
-static int check_rights(const struct verb_call *v, struct ava_error *err)
+static int steer_check_rights(const struct verb_call *v, struct ava_error *err)
 {
 	const struct run *r = supervisor_find(&v->core->sup, v->id);
 	unsigned rights = r ? r->spec->rights : 0;
@@ -414,7 +414,7 @@ static void verb_steer(struct verb_call *v)
 
 	if (!verb_args(v, &s))
 		return;
-	rv = check_rights(v, &err);
+	rv = steer_check_rights(v, &err);
 	if (rv != 0)
 		verb_fail(v->reply, rv, &err);
 	else

@@ -94,7 +94,7 @@ void talk_input(struct talk *t, struct input *in)
 	os_defer(t->run.sup->loop, &t->pump);
 }
 
-static void watch_free(struct talk_watch *w)
+static void talk_watch_free(struct talk_watch *w)
 {
 	run_wait_cancel(&w->wait);
 	list_del(&w->node);
@@ -115,7 +115,7 @@ static void run_ended(struct run_wait *wait, struct run *r)
 		memcpy(in->id, w->run, sizeof(in->id));
 		talk_input(t, in);
 	}
-	watch_free(w);
+	talk_watch_free(w);
 }
 
 int talk_watch_run(struct talk *t, struct run *r)
@@ -288,7 +288,7 @@ static unsigned results_come(const struct talk *t)
 	return n;
 }
 
-static int add_result(struct buf *out, struct talk *t, const char *run)
+static int talk_add_result(struct buf *out, struct talk *t, const char *run)
 {
 	struct ava_error err = {0};
 	char *json = NULL;
@@ -426,7 +426,7 @@ static int talk_compose(struct buf *out, struct talk *t, size_t *begin)
 		if (out->len && out->data[out->len - 1] != '\n')
 			buf_addc(out, '\n');
 		if (in->kind == INPUT_RESULT)
-			add_result(out, t, in->id);
+			talk_add_result(out, t, in->id);
 		else
 			notice_escape(out, in->text, strlen(in->text));
 	}
@@ -485,7 +485,7 @@ void talk_asks_person(struct run *r)
 
 /* ---- a turn */
 
-static void set_limits(struct talk *t)
+static void talk_set_limits(struct talk *t)
 {
 	const struct settings *s = &t->session->core->settings;
 
@@ -543,7 +543,7 @@ int talk_start(struct talk *t, struct draft *d)
 }
 
 /* The line and its marks into the draft; on error it is as if never tried. */
-static int put_line(struct talk *t, const struct buf *line, int64_t *added)
+static int talk_put_line(struct talk *t, const struct buf *line, int64_t *added)
 {
 	struct run *r = &t->run;
 	struct hash_sha256 prefix = r->rec.prefix;
@@ -581,7 +581,7 @@ static int write_turn(struct talk *t, int64_t *added)
 	if (rv == 0)
 		rv = t->run.spec->model->dialect->encode_user(&line, text.data, text.len);
 	if (rv == 0)
-		rv = put_line(t, &line, added);
+		rv = talk_put_line(t, &line, added);
 	if (rv == 0) {
 		talk_note_told(t);
 		/* What events preview as the prompt; what is remembered goes into no log. */
@@ -637,7 +637,7 @@ void talk_go(struct talk *t)
 		r->agent.at.iteration = r->agent.at.turn_from = iteration;
 	}
 	t->begun = true;
-	set_limits(t);
+	talk_set_limits(t);
 	t->busy = true;
 	t->turn_ms = clock_wall_ms();
 	talk_frame(t, FRAME_TURN, "busy", 4);
@@ -663,7 +663,7 @@ static void try_again(void *user)
 	talk_pump(user);
 }
 
-static void pump(struct os_task *task)
+static void talk_go_on(struct os_task *task)
 {
 	talk_pump(CONTAINER_OF(task, struct talk, pump));
 }
@@ -940,7 +940,7 @@ int talk_open(struct session *s, struct ava_error *err)
 	list_init(&t->watches);
 	list_init(&t->notes);
 	buf_init(&t->prompt, 16u << 10);
-	os_task_init(&t->pump, pump);
+	os_task_init(&t->pump, talk_go_on);
 	t->io = world_io;
 	t->io.slot_want = talk_slot_want;
 	t->io.slot_drop = talk_slot_drop;
@@ -984,7 +984,7 @@ void talk_free(struct talk *t)
 		talk_input_free(in);
 	}
 	while (!list_empty(&t->watches))
-		watch_free(LIST_FIRST(&t->watches, struct talk_watch, node));
+		talk_watch_free(LIST_FIRST(&t->watches, struct talk_watch, node));
 	os_defer_cancel(t->run.sup->loop, &t->pump);
 	os_timer_free(t->again);
 	t->session->talk = NULL;

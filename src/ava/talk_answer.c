@@ -90,7 +90,7 @@ static size_t id_at(const char *at, char id[24])
 }
 
 /* Does this word stand here, whole? */
-static bool word_at(const char *at, const char *word)
+static bool talk_answer_word_at(const char *at, const char *word)
 {
 	size_t n = strlen(word);
 
@@ -104,7 +104,7 @@ static size_t both_at(const char *at)
 					   "tutti e due",   "tutte e due"};
 
 	for (size_t i = 0; i < ARRAY_LEN(said); i++) {
-		if (word_at(at, said[i]))
+		if (talk_answer_word_at(at, said[i]))
 			return strlen(said[i]);
 	}
 	return 0;
@@ -117,19 +117,19 @@ static size_t all_at(const char *at)
 					    "all set",   "all cool", "all well"};
 
 	/* "yes, all three" is of the rights of one run (subagent/rights.h), whatever else waits. */
-	if (word_at(at, "all three") || word_at(at, "alle drei"))
+	if (talk_answer_word_at(at, "all three") || talk_answer_word_at(at, "alle drei"))
 		return 0;
 	for (size_t i = 0; i < ARRAY_LEN(other); i++)
-		if (word_at(at, other[i]))
+		if (talk_answer_word_at(at, other[i]))
 			return 0;
 	for (size_t i = 0; i < ARRAY_LEN(said); i++)
-		if (word_at(at, said[i]))
+		if (talk_answer_word_at(at, said[i]))
 			return strlen(said[i]);
 	return 0;
 }
 
 /* "the second one", "number two", "#2", "the last": *n is the number; 0: none stands here. */
-static size_t number_at(const char *at, unsigned *n)
+static size_t talk_answer_number_at(const char *at, unsigned *n)
 {
 	static const char *const ordinals[] = {"first", "second", "third",  "fourth",
 					       "fifth", "sixth",  "seventh"};
@@ -139,7 +139,7 @@ static size_t number_at(const char *at, unsigned *n)
 	size_t len = 0;
 
 	for (size_t i = 0; i < ARRAY_LEN(ordinals) && len == 0; i++) {
-		if (word_at(at, ordinals[i])) {
+		if (talk_answer_word_at(at, ordinals[i])) {
 			*n = (unsigned)i + 1;
 			len = strlen(ordinals[i]);
 		}
@@ -154,12 +154,12 @@ static size_t number_at(const char *at, unsigned *n)
 			len = k + 1;
 		}
 		for (size_t m = 0; m < ARRAY_LEN(words); m++)
-			if (word_at(at + k, words[m])) {
+			if (talk_answer_word_at(at + k, words[m])) {
 				*n = (unsigned)m + 1;
 				len = k + strlen(words[m]);
 			}
 	}
-	if (len == 0 && word_at(at, "last")) {
+	if (len == 0 && talk_answer_word_at(at, "last")) {
 		*n = NUMBER_LAST;
 		len = strlen("last");
 	}
@@ -178,7 +178,7 @@ static size_t none_at(const char *at)
 		"nessuno dei due"};
 
 	for (size_t i = 0; i < ARRAY_LEN(said); i++) {
-		if (word_at(at, said[i]))
+		if (talk_answer_word_at(at, said[i]))
 			return strlen(said[i]);
 	}
 	return 0;
@@ -222,7 +222,7 @@ static void hear_id(struct heard *h, const char *id)
 }
 
 /* `all`: of several, which is no name to who asks. AVA_ENOMEM. */
-static int hear(const char *text, bool all, struct heard *h)
+static int talk_answer_hear(const char *text, bool all, struct heard *h)
 {
 	size_t n = 0, len;
 	unsigned number;
@@ -251,7 +251,7 @@ static int hear(const char *text, bool all, struct heard *h)
 			h->greeted = n > 0;
 		} else if (all && word && (len = none_at(at)) > 0) {
 			h->none = true;
-		} else if (all && word && (len = number_at(at, &number)) > 0) {
+		} else if (all && word && (len = talk_answer_number_at(at, &number)) > 0) {
 			h->numbers |= UINT64_C(1) << number;
 			h->corrected |= corrects(h->plain, n);
 		} else {
@@ -284,7 +284,7 @@ static const struct question *asks_here(const struct talk *t, const struct input
 }
 
 /* Of the journal, under which it was said. */
-static uint64_t number_of(const struct input *in)
+static uint64_t talk_answer_number_of(const struct input *in)
 {
 	return strtoull(in->id, NULL, 16);
 }
@@ -293,7 +293,7 @@ static uint64_t number_of(const struct input *in)
  * looked at later, and is no answer to what is left of what waited then. */
 static bool waited(const struct talk *t, const struct input *in, const struct proposal *p)
 {
-	bool since = p->settled_lsn == 0 || p->settled_lsn > number_of(in);
+	bool since = p->settled_lsn == 0 || p->settled_lsn > talk_answer_number_of(in);
 
 	return since && p->step != STEP_WRITING && strcmp(p->session, t->session->id) == 0 &&
 	       p->created_ms <= in->said_ms;
@@ -348,7 +348,8 @@ static struct waits find_waits(const struct talk *t, const struct input *in, con
 }
 
 /* The one open proposal whose task has this word; NULL: none, or several. */
-static const struct proposal *has_word(const struct talk *t, const char *word, size_t len)
+static const struct proposal *talk_answer_has_word(const struct talk *t, const char *word,
+						   size_t len)
 {
 	struct core *c = t->session->core;
 	const struct proposal *found = NULL;
@@ -384,7 +385,7 @@ static void hear_task(const struct talk *t, struct heard *h)
 	for (const char *at = h->plain; one && *at; at += len) {
 		len = MAX(strcspn(at, marks), 1u);
 		snprintf(word, sizeof(word), "%.*s", (int)MIN(len, sizeof(word) - 1), at);
-		p = len < 3 || answer_word(word) ? NULL : has_word(t, at, len);
+		p = len < 3 || answer_word(word) ? NULL : talk_answer_has_word(t, at, len);
 		if (!p) {
 			memcpy(plain + n, at, len);
 			n += len;
@@ -394,7 +395,7 @@ static void hear_task(const struct talk *t, struct heard *h)
 		named = p;
 		h->corrected |= corrects(plain, n);
 		n = before_joint(plain, n);
-		h->pointed = word_at(at + len, " one");
+		h->pointed = talk_answer_word_at(at + len, " one");
 		len += h->pointed ? strlen(" one") : 0;
 	}
 	if (!named || !one) {
@@ -402,7 +403,8 @@ static void hear_task(const struct talk *t, struct heard *h)
 		return;
 	}
 	plain[n] = 0;
-	h->pointed |= word_at(h->plain, "the") || word_at(h->plain, "just"); /* "the review" */
+	h->pointed |= talk_answer_word_at(h->plain, "the") ||
+		      talk_answer_word_at(h->plain, "just"); /* "the review" */
 	free(h->plain);
 	h->plain = plain;
 	hear_id(h, named->id);
@@ -410,7 +412,7 @@ static void hear_task(const struct talk *t, struct heard *h)
 
 /* ---- carrying it out */
 
-static bool out_of_memory(struct talk *t)
+static bool talk_answer_out_of_memory(struct talk *t)
 {
 	talk_note(t, "", FAILED "out of memory.");
 	return false;
@@ -429,7 +431,7 @@ static struct op_answer *answering(struct talk *t, struct input *in, unsigned n,
 	return a;
 }
 
-static void answered(struct op_answer *a)
+static void talk_answer_answered(struct op_answer *a)
 {
 	struct input *in = a->in;
 	struct talk *t;
@@ -506,7 +508,7 @@ static void decided(int rv, struct proposal *p, bool repeated, const struct ava_
 		tell_rights(a->in->talk, err->text);
 	else if (rv == 0 && a->left == 1 && a->stops)
 		tell_at_work(a->in->talk);
-	answered(a);
+	talk_answer_answered(a);
 }
 
 /* "1 (P-19c0de): find main; 2 (P-20aaff): find …" */
@@ -540,7 +542,8 @@ static bool is_stop(const char *words)
 }
 
 /* Of plain words that the parser understands. */
-static bool decide(struct talk *t, struct input *in, const struct waits *w, const char *words)
+static bool talk_answer_decide(struct talk *t, struct input *in, const struct waits *w,
+			       const char *words)
 {
 	struct op_answer *a;
 	char open[800];
@@ -564,7 +567,7 @@ static bool decide(struct talk *t, struct input *in, const struct waits *w, cons
 	}
 	a = answering(t, in, w->nids, false);
 	if (!a)
-		return out_of_memory(t);
+		return talk_answer_out_of_memory(t);
 	a->stops = is_stop(words);
 	for (unsigned i = 0; i < w->nids; i++)
 		proposal_said(t->session->core, w->ids[i], words, t->session->user, in->origin,
@@ -581,7 +584,7 @@ static void passed_on(int rv, const struct op_steered *s, const struct ava_error
 	else if (a->in)
 		talk_note(a->in->talk, "", "The person's answer went to %s (call %s): it goes on.",
 			  s->run, s->call_id);
-	answered(a);
+	talk_answer_answered(a);
 }
 
 static bool pass_on(struct talk *t, struct input *in, const struct waits *w, const char *words)
@@ -596,7 +599,7 @@ static bool pass_on(struct talk *t, struct input *in, const struct waits *w, con
 	struct op_answer *a = answering(t, in, 1, true);
 
 	if (!a)
-		return out_of_memory(t);
+		return talk_answer_out_of_memory(t);
 	ops_steer(t->session->core, &o, passed_on, a);
 	return true;
 }
@@ -749,7 +752,8 @@ static enum reply to_question(struct talk *t, struct input *in, struct waits *w,
 	said = said_to(h->nruns > 0 || w->asks == 1 ? w->q : NULL, h->plain);
 	/* Did the person have this question before them, and nothing else? A yes to "shall I
 	 * stop it?" must not allow what the subagent asks for. */
-	last = w->asks == 1 && w->proposals + w->gone == 0 && t->asked_lsn <= number_of(in) &&
+	last = w->asks == 1 && w->proposals + w->gone == 0 &&
+	       t->asked_lsn <= talk_answer_number_of(in) &&
 	       (!t->asks || t->spoke_ms < w->asked_ms) && in->said_ms - w->asked_ms >= SEEN_MS;
 	/* Is it about a quote, or for Ava herself? A quote that was made after the question
 	 * is what was shown last; nothing but a quote can be changed. */
@@ -763,7 +767,7 @@ static enum reply to_question(struct talk *t, struct input *in, struct waits *w,
 	return REPLY_DOUBT;
 }
 
-static bool names(const struct heard *h)
+static bool talk_answer_names(const struct heard *h)
 {
 	return h->nproposals > 0 || h->numbers != 0 || h->all || h->none;
 }
@@ -794,7 +798,8 @@ static const char *meant(const struct heard *h, const struct waits *w, char yes[
 		return "no";
 	if (polite(h->plain) && which)
 		return "yes";
-	if (which && (word_at(h->plain, "but") || word_at(h->plain, "aber")) &&
+	if (which &&
+	    (talk_answer_word_at(h->plain, "but") || talk_answer_word_at(h->plain, "aber")) &&
 	    strlen(h->plain) + sizeof("yes, ") <= ANSWER_BYTES_MAX) {
 		snprintf(yes, ANSWER_BYTES_MAX, "yes, %s", h->plain);
 		return yes;
@@ -816,28 +821,29 @@ bool talk_answer(struct talk *t, struct input *in)
 	bool taken;
 
 	in->looked = true;
-	if (hear(in->text, false, &heard) != 0)
-		return out_of_memory(t);
+	if (talk_answer_hear(in->text, false, &heard) != 0)
+		return talk_answer_out_of_memory(t);
 	w = find_waits(t, in, &heard);
 	reply = to_question(t, in, &w, &heard);
 	free(heard.plain);
 	if (reply != REPLY_NONE || w.proposals == 0 || heard.nruns > 0)
 		return reply == REPLY_TAKEN;
-	if (hear(in->text, true, &heard) != 0)
-		return out_of_memory(t);
-	if (w.proposals > 1 && w.gone == 0 && !names(&heard))
+	if (talk_answer_hear(in->text, true, &heard) != 0)
+		return talk_answer_out_of_memory(t);
+	if (w.proposals > 1 && w.gone == 0 && !talk_answer_names(&heard))
 		hear_task(t, &heard);
 	w = find_waits(t, in, &heard);
-	if (w.nids + w.gone > 1 && (!names(&heard) || (heard.both && w.nids + w.gone > 2)))
+	if (w.nids + w.gone > 1 &&
+	    (!talk_answer_names(&heard) || (heard.both && w.nids + w.gone > 2)))
 		w.nids = 0;
 	words = meant(&heard, &w, yes);
 	answer = answer_parse(words, &change);
-	if (!names(&heard) && w.nids == 1 && asked_else(t, in, &w) &&
+	if (!talk_answer_names(&heard) && w.nids == 1 && asked_else(t, in, &w) &&
 	    (answer == ANSWER_YES || (answer == ANSWER_NO && !is_stop(words)))) {
 		doubt_quote(t, w.ids[0]);
 		answer = ANSWER_UNCLEAR;
 	}
-	taken = answer != ANSWER_UNCLEAR && decide(t, in, &w, words);
+	taken = answer != ANSWER_UNCLEAR && talk_answer_decide(t, in, &w, words);
 	free(heard.plain);
 	return taken;
 }

@@ -173,7 +173,7 @@ struct words {
 
 /* A letter of a text whose marks and case do not count; *at moves behind it. A run of blanks is
  * one; 0 at the end. */
-static char folded(const char **at)
+static char talk_memory_folded(const char **at)
 {
 	const char *s = *at;
 
@@ -189,23 +189,23 @@ static char folded(const char **at)
 	return (char)tolower((unsigned char)*s);
 }
 
-static bool is_letter(char c)
+static bool talk_memory_is_letter(char c)
 {
 	return isalnum((unsigned char)c) || (unsigned char)c >= 0x80;
 }
 
 /* `text`, of that length, begins at *here and ends with a word: *here is behind it. */
-static bool stands_at(const char **here, const char *text, const char *end)
+static bool talk_memory_stands_at(const char **here, const char *text, const char *end)
 {
 	const char *at = *here;
 	char last = 0;
 
 	while (text < end && *at) {
-		last = folded(&text);
-		if (folded(&at) != last)
+		last = talk_memory_folded(&text);
+		if (talk_memory_folded(&at) != last)
 			return false;
 	}
-	if (text < end || (is_letter(last) && is_letter(*at)))
+	if (text < end || (talk_memory_is_letter(last) && talk_memory_is_letter(*at)))
 		return false;
 	*here = at;
 	return true;
@@ -219,7 +219,7 @@ static const char *behind_any(const char *at, const char *words)
 		const char *here = at;
 
 		n = strcspn(words, "|");
-		if (stands_at(&here, words, words + n))
+		if (talk_memory_stands_at(&here, words, words + n))
 			return here + strspn(here, " ,:;\t\r\n\"'*-");
 	}
 	return NULL;
@@ -238,11 +238,11 @@ static bool ends_here(const char *at)
 
 static bool is_sentence(const char *at, const char *text, const char *end)
 {
-	return stands_at(&at, text, end) && ends_here(at);
+	return talk_memory_stands_at(&at, text, end) && ends_here(at);
 }
 
 /* Somebody else's words, as far as marks say: one was opened in this paragraph and not closed. */
-static bool is_quoted(const char *said, const char *at)
+static bool talk_memory_is_quoted(const char *said, const char *at)
 {
 	int plain = 0, deep = 0;
 
@@ -261,7 +261,7 @@ static bool begins_here(const char *said, const char *at)
 {
 	const char *mark = at;
 
-	if (is_quoted(said, at))
+	if (talk_memory_is_quoted(said, at))
 		return false;
 	while (mark > said && isspace((unsigned char)mark[-1]))
 		mark--;
@@ -269,7 +269,8 @@ static bool begins_here(const char *said, const char *at)
 		return true;
 	if (mark == at || !strchr(".!?", mark[-1]))
 		return false;
-	return mark[-1] != '.' || (mark - said > 2 && is_letter(mark[-2]) && is_letter(mark[-3]) &&
+	return mark[-1] != '.' || (mark - said > 2 && talk_memory_is_letter(mark[-2]) &&
+				   talk_memory_is_letter(mark[-3]) &&
 				   strncasecmp(mark - MIN(mark - said, 4), "etc.", 4) != 0);
 }
 
@@ -336,7 +337,7 @@ static bool asks_just(const char *line, const char *text)
 
 	while (end > text && strchr(" \t\r\n.!?,;", end[-1]))
 		end--;
-	return at && end > text && stands_at(&at, text, end) &&
+	return at && end > text && talk_memory_stands_at(&at, text, end) &&
 	       at[strspn(at, " .!?\"'*`_")] == '\0' && strchr(at, '?');
 }
 
@@ -408,7 +409,7 @@ static void hear_asked(struct words *w, const char *file)
 		free(said);
 }
 
-static bool any_of(const char *said, size_t len, const char *words)
+static bool talk_memory_any_of(const char *said, size_t len, const char *words)
 {
 	for (const char *at = said; at < said + len; at++)
 		if (behind_any(at, words))
@@ -446,7 +447,7 @@ static bool asks_to_forget(const char *said, const char *id)
 		next = erase ? erase : behind_any(at, FORGET);
 		if (!next || behind_any(next, NOTHING) || (at[len] == '?' && !could))
 			continue;
-		if (!erase || any_of(at, len, MEMORY) || strcasestr(next, id))
+		if (!erase || talk_memory_any_of(at, len, MEMORY) || strcasestr(next, id))
 			return true;
 	}
 	return false;

@@ -142,7 +142,7 @@ int session_settle(struct session *s, const char *cwd, struct ava_error *err)
 	return session_load(s, err);
 }
 
-static int check(const struct session *s, const struct model *m, struct ava_error *err)
+static int talk_model_check(const struct session *s, const struct model *m, struct ava_error *err)
 {
 	const struct model *is = s->talk->run.spec->model;
 
@@ -178,7 +178,7 @@ static void verb_session_model(struct verb_call *v)
 	if (rv == 0)
 		done = strcmp(s->talk->run.spec->model->id, m.id) == 0;
 	if (rv == 0 && !done)
-		rv = check(s, &m, &err);
+		rv = talk_model_check(s, &m, &err);
 	if (rv == 0 && !done && !s->there) {
 		rv = begin_with(s, &m, &err);
 		done = true;

@@ -120,7 +120,8 @@ static int take_spec(struct memory *m, const json_t *o, struct ava_error *err)
 	return rv;
 }
 
-static int take_line(struct memory *m, const char *line, size_t len, struct ava_error *err)
+static int talk_restore_take_line(struct memory *m, const char *line, size_t len,
+				  struct ava_error *err)
 {
 	static const char begin[] = "{\"mark\":", spec[] = "{\"spec\":";
 	bool is_mark = len > sizeof(begin) && memcmp(line, begin, sizeof(begin) - 1) == 0;
@@ -148,12 +149,12 @@ static int read_marks(struct memory *m, const struct core *c, const char *path, 
 	int rv = logbook_read(c->root_fd, path, TALK_FILE_MAX, file, len, err);
 
 	while (rv == 0 && jsonl_next(*file, *len, &at, &line, &n) == 1)
-		rv = take_line(m, line, n, err);
+		rv = talk_restore_take_line(m, line, n, err);
 	return rv;
 }
 
-static int read_messages(struct memory *m, struct buf *body, struct messages_info *info,
-			 struct ava_error *err)
+static int talk_restore_read_messages(struct memory *m, struct buf *body,
+				      struct messages_info *info, struct ava_error *err)
 {
 	struct talk *t = m->talk;
 	char *file = NULL;
@@ -213,7 +214,7 @@ static int take_ended(struct memory *m, const char *id, const char *run)
 	return add_input(m, INPUT_RESULT, run, NULL, 0, 0);
 }
 
-static int take_said(struct memory *m, const char *id, const json_t *o)
+static int talk_restore_take_said(struct memory *m, const char *id, const json_t *o)
 {
 	const json_t *message = json_object_get(o, "message");
 	const char *request = json_get_str(o, "requestId");
@@ -255,7 +256,7 @@ static int take_entry(struct memory *m, const json_t *o)
 		return take_ended(m, id, run);
 	if (strcmp(type, "message") == 0 && role && strcmp(role, "user") == 0 && source &&
 	    strcmp(source, "ava") == 0)
-		return take_said(m, id, o);
+		return talk_restore_take_said(m, id, o);
 	return 0;
 }
 
@@ -271,7 +272,7 @@ static bool may_count(const char *line, size_t len)
 }
 
 /* What she said last, from its line; NULL: she has said nothing. */
-static void take_words(struct talk *t, const char *line, size_t len)
+static void talk_restore_take_words(struct talk *t, const char *line, size_t len)
 {
 	json_t *o = line ? json_read_others(line, len, NULL) : NULL;
 	const json_t *message = json_object_get(o, "message"), *block;
@@ -306,7 +307,7 @@ static int read_entries(struct memory *m, const struct session *s, struct ava_er
 			err_set(err, rv, "out of memory");
 	}
 	if (m->talk)
-		take_words(m->talk, words, nwords);
+		talk_restore_take_words(m->talk, words, nwords);
 	free(data);
 	return rv;
 }
@@ -385,7 +386,8 @@ static void close_cut_call(struct talk *t, uint64_t after)
 	record_infer_failed(d, r, &f);
 }
 
-static int go_on(struct memory *m, const struct buf *body, const struct messages_info *info)
+static int talk_restore_go_on(struct memory *m, const struct buf *body,
+			      const struct messages_info *info)
 {
 	struct talk *t = m->talk;
 	struct turn *turn = turn_new();
@@ -422,7 +424,7 @@ int talk_restore(struct talk *t, struct ava_error *err)
 	list_init(&m.notes);
 	buf_init(&body, TALK_FILE_MAX);
 	t->spent = true; /* a yes that was said before the stop may have had its use */
-	rv = read_messages(&m, &body, &info, err);
+	rv = talk_restore_read_messages(&m, &body, &info, err);
 	if (rv == 0)
 		rv = read_entries(&m, t->session, err);
 	if (rv == 0) {
@@ -431,7 +433,7 @@ int talk_restore(struct talk *t, struct ava_error *err)
 		r->rec.wordless = info.lines == 0;
 		hash_sha256_init(&r->rec.prefix);
 		hash_sha256_add(&r->rec.prefix, body.data, body.len);
-		rv = go_on(&m, &body, &info);
+		rv = talk_restore_go_on(&m, &body, &info);
 		if (rv != 0)
 			err_set(err, rv, "the conversation cannot be taken up again: %s",
 				ava_strerror(rv));

@@ -76,8 +76,8 @@ struct asking {
 	struct tool_call *call;
 };
 
-static void verb_answered(struct verb_reply *r, int status, const struct buf *json,
-			  const struct ava_error *why)
+static void talk_tools_verb_answered(struct verb_reply *r, int status, const struct buf *json,
+				     const struct ava_error *why)
 {
 	struct asking *a = CONTAINER_OF(r, struct asking, reply);
 	struct tool_call *c = a->call;
@@ -123,7 +123,7 @@ static void inherit_model(const struct tool_call *c, json_t *args)
 }
 
 /* `args` is *taken*; NULL: no memory. */
-static void call_verb(struct tool_call *c, json_t *args)
+static void talk_tools_call_verb(struct tool_call *c, json_t *args)
 {
 	const struct talk_tool *tool = CONTAINER_OF(c->tool, struct talk_tool, tool);
 	const struct session *s = talk_of_call(c)->session;
@@ -142,7 +142,7 @@ static void call_verb(struct tool_call *c, json_t *args)
 		return;
 	}
 	a->call = c;
-	a->reply.done = verb_answered;
+	a->reply.done = talk_tools_verb_answered;
 	if (tool->id)
 		json_object_del(args, tool->id);
 	/* Heard once, also when a crash cuts the call. */
@@ -161,7 +161,7 @@ static void call_verb(struct tool_call *c, json_t *args)
 
 static void tool_start(struct tool_call *c)
 {
-	call_verb(c, json_deep_copy(c->args));
+	talk_tools_call_verb(c, json_deep_copy(c->args));
 }
 
 static void steer_start(struct tool_call *c)
@@ -170,15 +170,15 @@ static void steer_start(struct tool_call *c)
 
 	json_object_set(args, "text", json_object_get(args, "message"));
 	json_object_del(args, "message");
-	call_verb(c, args);
+	talk_tools_call_verb(c, args);
 }
 
 /* Ended ones too are at most as many as she can read. */
-static void list_start(struct tool_call *c)
+static void talk_tools_list_start(struct tool_call *c)
 {
 	bool all = json_get_bool(c->args, "ended", false);
 
-	call_verb(c, json_pack("{s:b,s:i}", "all", all, "limit", all ? 200 : 10000));
+	talk_tools_call_verb(c, json_pack("{s:b,s:i}", "all", all, "limit", all ? 200 : 10000));
 }
 
 /* ---- spawn_subagent: a proposal while the results it refers to are read, on a pool
@@ -226,7 +226,7 @@ static void refs_read(struct os_work *w)
 		args = json_deep_copy(j->call->args);
 		json_object_del(args, "context_refs");
 		json_object_set_new(args, "context", json_stringn(j->context.data, j->context.len));
-		call_verb(j->call, args);
+		talk_tools_call_verb(j->call, args);
 	}
 	buf_fini(&j->context);
 	free(j);
@@ -242,7 +242,7 @@ static void spawn_start(struct tool_call *c)
 	if (json_array_size(refs) == 0) {
 		args = json_deep_copy(c->args);
 		json_object_del(args, "context_refs");
-		call_verb(c, args);
+		talk_tools_call_verb(c, args);
 		return;
 	}
 	j = calloc(1, sizeof(*j));
@@ -317,7 +317,7 @@ static json_t *tell_confirmed(struct talk *t, json_t *o)
 }
 
 /* `t` is told what a run does, in words that the run has chosen. */
-static json_t *tell_run(struct talk *t, json_t *o)
+static json_t *talk_tools_tell_run(struct talk *t, json_t *o)
 {
 	t->seen |= rights_read(json_object_get(o, "rights")) & RIGHTS_SEEN;
 
@@ -338,7 +338,7 @@ static json_t *tell_runs(struct talk *t, json_t *o)
 	json_array_foreach(json_object_get(o, "runs"), i, run)
 	{
 		if (strcmp(json_get_str(run, "session_id"), t->session->id) == 0)
-			json_array_append_new(out, tell_run(t, run));
+			json_array_append_new(out, talk_tools_tell_run(t, run));
 	}
 	return out;
 }
@@ -447,7 +447,7 @@ static int log_content(struct buf *out, const char *s, size_t len)
 }
 
 /* Time, agent, type, content, metadata. */
-static int log_line(struct buf *out, const struct ava_log_event *e)
+static int talk_tools_log_line(struct buf *out, const struct ava_log_event *e)
 {
 	struct event_view v;
 	int rv = event_view(e->line, e->len, &v);
@@ -495,7 +495,7 @@ static int logs_ask(struct tool_call *c, struct shown *s, struct ava_error *err)
 		assert(s->n < LAST_MAX); /* no more were asked for */
 		if (atomic_load_explicit(&c->stop, memory_order_relaxed))
 			rv = AVA_ECANCELED;
-		else if (rv > 0 && (rv = log_line(&s->lines, &e)) != 0)
+		else if (rv > 0 && (rv = talk_tools_log_line(&s->lines, &e)) != 0)
 			err_set(err, rv, "an event cannot be shown: %s", ava_strerror(rv));
 		if (rv != 0)
 			break;
@@ -527,7 +527,7 @@ static void logs_answer(const struct shown *s, const char *run, struct tool_call
 		buf_add(out, s->lines.data + from, s->lines.len - from);
 }
 
-static int logs_run(struct tool_call *c, struct ava_error *err)
+static int talk_tools_logs_run(struct tool_call *c, struct ava_error *err)
 {
 	struct shown *s = calloc(1, sizeof(*s));
 	int rv;
@@ -546,7 +546,7 @@ static int logs_run(struct tool_call *c, struct ava_error *err)
 
 static void logs_start(struct tool_call *c)
 {
-	job_start(c, logs_run);
+	job_start(c, talk_tools_logs_run);
 }
 
 static void logs_activity(const json_t *args, struct buf *out)
@@ -680,11 +680,11 @@ static const struct talk_tool tool_rows[] = {
 	 RUN_PATH,
 	 "subagent_id",
 	 false,
-	 tell_run},
+	 talk_tools_tell_run},
 	{{"list_subagents", list_text,
 	  "{\"type\":\"object\",\"properties\":{\"ended\":{\"type\":\"boolean\"}},"
 	  "\"additionalProperties\":false}",
-	  NULL, TOOL_REPEATABLE | TOOL_LATER | TOOL_OF_RUNS, list_start},
+	  NULL, TOOL_REPEATABLE | TOOL_LATER | TOOL_OF_RUNS, talk_tools_list_start},
 	 "GET",
 	 "/api/v1/runs",
 	 NULL,
@@ -711,7 +711,7 @@ static const struct talk_tool tool_rows[] = {
 	 RUN_PATH "/cancel",
 	 "subagent_id",
 	 false,
-	 tell_run},
+	 talk_tools_tell_run},
 	{{"checkpoint_subagent", checkpoint_text, checkpoint_schema, "",
 	  TOOL_REPEATABLE | TOOL_LATER, tool_start},
 	 "POST",

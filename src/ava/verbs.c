@@ -38,8 +38,8 @@ static void args_names(const struct arg *args, char *out, size_t size)
 }
 
 /* A number times `scale`, which must not overflow or lose what was meant. */
-static int read_number(const struct arg *a, const json_t *v, int64_t scale, int64_t *out,
-		       struct ava_error *err)
+static int verbs_read_number(const struct arg *a, const json_t *v, int64_t scale, int64_t *out,
+			     struct ava_error *err)
 {
 	double d;
 
@@ -83,7 +83,7 @@ static int read_texts(const struct arg *a, const json_t *v, char *out, struct ar
 	return 0;
 }
 
-static int read_text(const struct arg *a, const json_t *v, char *out, struct ava_error *err)
+static int verbs_read_text(const struct arg *a, const json_t *v, char *out, struct ava_error *err)
 {
 	const char *s = json_string_value(v);
 
@@ -125,16 +125,16 @@ static int read_arg(const struct arg *a, const json_t *v, char *out, struct aren
 	case ARG_TEXT:
 	case ARG_SAID:
 	case ARG_WORD:
-		return read_text(a, v, out, err);
+		return verbs_read_text(a, v, out, err);
 	case ARG_FLAG:
 	case ARG_SWITCH:
 		return read_flag(a, v, out, err);
 	case ARG_COUNT:
-		return read_number(a, v, 1, (int64_t *)(out + a->at), err);
+		return verbs_read_number(a, v, 1, (int64_t *)(out + a->at), err);
 	case ARG_MS:
-		return read_number(a, v, 1000, (int64_t *)(out + a->at), err);
+		return verbs_read_number(a, v, 1000, (int64_t *)(out + a->at), err);
 	case ARG_CENTS:
-		return read_number(a, v, 10000, (int64_t *)(out + a->at), err);
+		return verbs_read_number(a, v, 10000, (int64_t *)(out + a->at), err);
 	case ARG_TEXTS:
 		return read_texts(a, v, out, mem, err);
 	case ARG_JSON:
@@ -462,8 +462,8 @@ bool verb_body(struct verb_call *v)
 	return v->args != NULL;
 }
 
-static void call_verb(struct core *c, const struct verb *verb, const struct caller *caller,
-		      const char *id, const json_t *args, struct verb_reply *reply)
+static void verbs_call_verb(struct core *c, const struct verb *verb, const struct caller *caller,
+			    const char *id, const json_t *args, struct verb_reply *reply)
 {
 	struct verb_call v = {
 		.core = c, .verb = verb, .caller = caller, .id = id, .args = args, .reply = reply};
@@ -535,7 +535,7 @@ static void servers_there(int rv, const struct ava_error *err, void *user)
 	else if (learn_next(h))
 		return;
 	else
-		call_verb(h->core, h->verb, &h->caller, h->id, h->args, h->reply);
+		verbs_call_verb(h->core, h->verb, &h->caller, h->id, h->args, h->reply);
 	held_free(h);
 }
 
@@ -594,8 +594,8 @@ static uint32_t servers_of(const struct core *c, const json_t *args)
 }
 
 /* false: there is nothing to wait for. */
-static bool hold(struct core *c, const struct verb *verb, const struct caller *caller,
-		 const char *id, const json_t *args, struct verb_reply *reply)
+static bool verbs_hold(struct core *c, const struct verb *verb, const struct caller *caller,
+		       const char *id, const json_t *args, struct verb_reply *reply)
 {
 	uint32_t servers = verb->begins ? servers_of(c, args) : 0;
 	struct held *h = verb->begins ? calloc(1, sizeof(*h)) : NULL;
@@ -641,8 +641,8 @@ void verbs_call(struct core *c, const struct verb *verb, const struct caller *ca
 		verb_fail(reply, AVA_EDENIED, &err);
 		return;
 	}
-	if (!hold(c, verb, caller, id, args, reply))
-		call_verb(c, verb, caller, id, args, reply);
+	if (!verbs_hold(c, verb, caller, id, args, reply))
+		verbs_call_verb(c, verb, caller, id, args, reply);
 }
 
 /* ---- the table */

@@ -145,7 +145,7 @@ static void verb_roles(struct verb_call *v)
 }
 
 /* The one that would be used; else the first of that name, with why it is not. */
-static const struct role_entry *find_entry(const struct role_list *l, const char *name)
+static const struct role_entry *verbs_roles_find_entry(const struct role_list *l, const char *name)
 {
 	const struct role_entry *found = NULL;
 
@@ -171,7 +171,7 @@ static void verb_role(struct verb_call *v)
 		return;
 	rv = roles_list(args.cwd, &l);
 	if (rv == 0)
-		e = find_entry(&l, v->id);
+		e = verbs_roles_find_entry(&l, v->id);
 	if (rv != 0)
 		err_set(&err, rv, "out of memory");
 	else if (!e)
@@ -190,7 +190,7 @@ static const struct arg check_args[] = {
 };
 
 /* What the body names, a file or a folder of them. false: it has answered. */
-static bool look(struct verb_call *v, struct roles_args *args, struct role_list *l)
+static bool verbs_roles_look(struct verb_call *v, struct roles_args *args, struct role_list *l)
 {
 	struct ava_error err = {0};
 	int rv;
@@ -210,7 +210,7 @@ static void verb_check(struct verb_call *v)
 	struct roles_args args = {0};
 	struct role_list l = {0};
 
-	if (look(v, &args, &l))
+	if (verbs_roles_look(v, &args, &l))
 		send_list(v, 0, &l, true, NULL);
 }
 
@@ -317,7 +317,7 @@ static void verb_trust(struct verb_call *v)
 	struct role_list l = {0};
 	int rv = 0;
 
-	if (!look(v, &args, &l))
+	if (!verbs_roles_look(v, &args, &l))
 		return;
 	if (l.n != 1)
 		rv = err_set(&err, AVA_EINVAL, "%.300s is a folder: files are trusted one by one",

@@ -30,7 +30,7 @@
 /* ---- how a run is */
 
 /* What it waits for, until somebody answers. */
-static void write_question(struct jw *w, const struct question *q)
+static void verbs_runs_write_question(struct jw *w, const struct question *q)
 {
 	jw_object(w, "waiting_for");
 	jw_str(w, "call_id", q->call_id);
@@ -75,7 +75,7 @@ static void verb_status(struct jw *w, const char *key, const struct op_status *s
 		jw_null(w, "last_tool_call");
 	}
 	if (s->asks)
-		write_question(w, s->asks);
+		verbs_runs_write_question(w, s->asks);
 	jw_object(w, "limits");
 	jw_fixed(w, "timeout", s->limit_time_ms, 3);
 	verb_cost(w, "max_cost_cents", s->limit_cost_microusd);
@@ -205,7 +205,8 @@ static const struct arg spawn_args[] = {
 		.max_tokens = AVA_DEFAULT, .max_iterations = AVA_DEFAULT                           \
 	}
 
-static void started(int rv, const struct op_status *s, const struct ava_error *err, void *user)
+static void verbs_runs_started(int rv, const struct op_status *s, const struct ava_error *err,
+			       void *user)
 {
 	struct verb_answer a;
 
@@ -254,7 +255,7 @@ static void begin_run(struct verb_call *v, const char *resume)
 	if (!s->origin)
 		s->origin = v->caller->channel;
 	if (b.confirmed)
-		ops_spawn(v->core, s, started, v->reply);
+		ops_spawn(v->core, s, verbs_runs_started, v->reply);
 	else
 		ops_propose(v->core, s, verb_proposed, v->reply);
 }
@@ -292,8 +293,8 @@ static const struct arg group_args[] = {
 };
 
 /* One of a group: what holds for all of them is said once. */
-static int read_member(struct verb_call *v, const json_t *one, size_t n, struct op_spawn *out,
-		       struct ava_error *err)
+static int verbs_runs_read_member(struct verb_call *v, const json_t *one, size_t n,
+				  struct op_spawn *out, struct ava_error *err)
 {
 	struct spawn_body b = {.spawn = SPAWN_NONE};
 	const struct op_spawn *s = &b.spawn;
@@ -312,7 +313,7 @@ static int read_member(struct verb_call *v, const json_t *one, size_t n, struct 
 	return take_caller(v->caller, out, n, err);
 }
 
-static int read_members(struct verb_call *v, struct group_body *b, struct ava_error *err)
+static int verbs_runs_read_members(struct verb_call *v, struct group_body *b, struct ava_error *err)
 {
 	size_t n = json_array_size(b->runs), i;
 	struct op_spawn *runs;
@@ -328,7 +329,7 @@ static int read_members(struct verb_call *v, struct group_body *b, struct ava_er
 		return err_set(err, AVA_ENOMEM, "out of memory");
 	json_array_foreach(b->runs, i, one)
 	{
-		int rv = read_member(v, one, n, &runs[i], err);
+		int rv = verbs_runs_read_member(v, one, n, &runs[i], err);
 
 		if (rv != 0)
 			return err_wrap(err, rv, "run %zu", i + 1);
@@ -350,7 +351,7 @@ static void verb_propose_group(struct verb_call *v)
 
 	if (!verb_body(v) || !verb_args(v, &b))
 		return;
-	if (read_members(v, &b, &err) != 0) {
+	if (verbs_runs_read_members(v, &b, &err) != 0) {
 		verb_fail(v->reply, err.code, &err);
 		return;
 	}
@@ -377,7 +378,7 @@ struct group_own {
 	const char *id;
 };
 
-static void group_add(struct group_own *g, struct jw *w, const struct op_status *s)
+static void verbs_runs_group_add(struct group_own *g, struct jw *w, const struct op_status *s)
 {
 	g->cost_microusd += MAX(s->cost_microusd, 0);
 	g->tokens += s->tokens;
@@ -437,7 +438,7 @@ static int group_write(struct verb_work *work, struct ava_error *err)
 		if (g->len[i] > 0) {
 			jw_raw(w, NULL, g->live.data + g->at[i], g->len[i]);
 		} else if (ended_read(work->job.core->root_fd, g->ids[i], &e, NULL) == 0) {
-			group_add(g, w, &e.status);
+			verbs_runs_group_add(g, w, &e.status);
 			ended_fini(&e);
 		}
 	}
@@ -461,7 +462,7 @@ static int group_write(struct verb_work *work, struct ava_error *err)
 	return 0;
 }
 
-static void group_fini(struct verb_work *w)
+static void verbs_runs_group_fini(struct verb_work *w)
 {
 	buf_fini(&((struct group_own *)w->own)->live);
 }
@@ -491,10 +492,12 @@ static void verb_group(struct verb_call *v)
 			continue;
 		jw_init(&w, &own.live);
 		supervisor_status(r, &s);
-		group_add(&own, &w, &s);
+		verbs_runs_group_add(&own, &w, &s);
 		own.len[i] = own.live.len - own.at[i];
 	}
-	verb_work(v, &(struct verb_work){.work = group_write, .fini = group_fini, .own = &own},
+	verb_work(v,
+		  &(struct verb_work){
+			  .work = group_write, .fini = verbs_runs_group_fini, .own = &own},
 		  sizeof(own), true);
 }
 
@@ -695,7 +698,7 @@ static const struct arg cancel_args[] = {
 	{NULL},
 };
 
-static int check_ids(const struct cancel_args *args, struct ava_error *err)
+static int verbs_runs_check_ids(const struct cancel_args *args, struct ava_error *err)
 {
 	const json_t *id;
 	size_t n = json_array_size(args->ids), i;
@@ -724,7 +727,7 @@ static void verb_cancel_many(struct verb_call *v)
 
 	if (!verb_args(v, &args))
 		return;
-	if (check_ids(&args, &err) != 0) {
+	if (verbs_runs_check_ids(&args, &err) != 0) {
 		verb_fail(v->reply, err.code, &err);
 		return;
 	}

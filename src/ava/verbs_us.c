@@ -95,7 +95,7 @@ static void write_journal(struct jw *w, struct core *c)
 
 /* What is not as it is without a setting, so that a client sees whether its environment's is
  * ours. */
-static void write_settings(struct jw *w, const struct core *c)
+static void verbs_us_write_settings(struct jw *w, const struct core *c)
 {
 	const struct settings *s = &c->settings;
 
@@ -189,7 +189,7 @@ static void verb_health(struct verb_call *v)
 		jw_str(&a.w, "model_lacks", lacks);
 	jw_str(&a.w, "control_group", cgroup_what());
 	write_marks(&a.w);
-	write_settings(&a.w, c);
+	verbs_us_write_settings(&a.w, c);
 	otel_health(c, &a.w);
 	write_doors(&a.w, c);
 	write_telegram(&a.w, c);
@@ -496,7 +496,7 @@ static void verb_logs(struct verb_call *v)
 
 #define FINDINGS_MAX 200
 
-static void take_finding(const struct ava_finding *f, void *user)
+static void verbs_us_take_finding(const struct ava_finding *f, void *user)
 {
 	static const char *const kinds[] = {
 		[AVA_BROKEN] = "broken", [AVA_UNSEALED] = "unsealed", [AVA_NOTE] = "note"};
@@ -513,7 +513,7 @@ static int verify_logs(struct verb_work *work, struct ava_error *err)
 {
 	json_t *findings = json_array();
 	const struct ava_verify options = {
-		.root = work->job.core->root, .finding = take_finding, .user = findings};
+		.root = work->job.core->root, .finding = verbs_us_take_finding, .user = findings};
 	struct jw *w = &work->answer.w;
 	struct ava_verified r;
 	int rv = findings ? ava_log_verify(&options, &r, err)

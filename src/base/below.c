@@ -57,7 +57,7 @@ int below_open_parent(int root_fd, const char *path, bool make, const char **nam
 	return -1;
 }
 
-static int fail(const char *path, struct ava_error *err)
+static int below_fail(const char *path, struct ava_error *err)
 {
 	switch (errno) {
 	case ENOENT:
@@ -107,10 +107,10 @@ int below_read(int root_fd, const char *path, size_t max, char **data, size_t *l
 
 	*data = NULL;
 	if (dir < 0)
-		return fail(path, err);
+		return below_fail(path, err);
 	/* O_NONBLOCK: a FIFO that somebody put there holds nobody. */
 	fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	rv = fd < 0 ? fail(path, err) : read_open(fd, path, max, data, len, st, err);
+	rv = fd < 0 ? below_fail(path, err) : read_open(fd, path, max, data, len, st, err);
 	if (fd >= 0)
 		close(fd);
 	close(dir);
@@ -124,11 +124,11 @@ int below_write(int root_fd, const char *path, const char *spare, const char *da
 	int dir = below_open_parent(root_fd, path, true, &name), fd = -1, rv = 0;
 
 	if (dir >= 0 && unlinkat(dir, spare, 0) != 0 && errno != ENOENT)
-		rv = fail(path, err);
+		rv = below_fail(path, err);
 	if (dir >= 0 && rv == 0)
 		fd = openat(dir, spare, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (rv == 0 && fd < 0)
-		rv = fail(path, err);
+		rv = below_fail(path, err);
 	if (rv == 0 &&
 	    (sys_write_all(fd, data, len, 0) != 0 || fchmod(fd, mode) != 0 || fsync(fd) != 0))
 		rv = err_sys(err, "write %.300s", path);
@@ -148,7 +148,7 @@ int below_rename(int root_fd, const char *path, const char *spare, struct ava_er
 
 	/* A rename replaces a link, it does not follow one. */
 	if (dir < 0 || renameat(dir, spare, dir, name) != 0 || fsync(dir) != 0)
-		rv = fail(path, err);
+		rv = below_fail(path, err);
 	if (dir >= 0)
 		close(dir);
 	return rv;
@@ -160,7 +160,7 @@ int below_remove(int root_fd, const char *path, const char *spare, struct ava_er
 	int dir = below_open_parent(root_fd, path, false, &name), rv = 0;
 
 	if (dir < 0 || (unlinkat(dir, spare ? spare : name, 0) != 0 || fsync(dir) != 0))
-		rv = errno == ENOENT ? 0 : fail(path, err);
+		rv = errno == ENOENT ? 0 : below_fail(path, err);
 	if (dir >= 0)
 		close(dir);
 	return rv;

@@ -47,7 +47,7 @@ static int fail_with(struct buf *b, int code)
 	return b->error;
 }
 
-static int grow(struct buf *b, size_t len)
+static int buf_grow(struct buf *b, size_t len)
 {
 	size_t need, cap = MAX(b->cap, (size_t)BUF_LEAST);
 	char *data;
@@ -74,7 +74,7 @@ char *buf_reserve(struct buf *b, size_t len)
 	if (b->failed)
 		return NULL;
 	/* cap counts the NUL, so cap - len - 1 bytes are free. */
-	if (b->cap - b->len <= len && grow(b, len) != 0)
+	if (b->cap - b->len <= len && buf_grow(b, len) != 0)
 		return NULL;
 	return b->data + b->len;
 }

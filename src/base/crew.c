@@ -22,7 +22,7 @@ struct hand {
 	pthread_t thread;
 };
 
-static void *work(void *user)
+static void *crew_work(void *user)
 {
 	const struct hand *h = user;
 	struct crew *c = h->crew;
@@ -47,10 +47,10 @@ void crew_run(size_t n, crew_fn fn, void *user)
 	hands[0] = (struct hand){.crew = &c};
 	for (; started < CREW_THREADS && started < n; started++) {
 		hands[started] = (struct hand){.crew = &c, .number = started};
-		if (pthread_create(&hands[started].thread, NULL, work, &hands[started]) != 0)
+		if (pthread_create(&hands[started].thread, NULL, crew_work, &hands[started]) != 0)
 			break;
 	}
-	work(&hands[0]);
+	crew_work(&hands[0]);
 	while (started-- > 1)
 		pthread_join(hands[started].thread, NULL);
 }

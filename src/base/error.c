@@ -14,7 +14,7 @@
 #include "base/util.h"
 
 /* Format into text[] and keep it one line; a cut leaves no half of a character. */
-static void put_text(char *text, size_t size, const char *fmt, va_list ap)
+static void error_put_text(char *text, size_t size, const char *fmt, va_list ap)
 {
 	int n = vsnprintf(text, size, fmt, ap);
 	size_t end = n < 0 ? 0 : MIN((size_t)n, size - 1);
@@ -38,7 +38,7 @@ int err_set(struct ava_error *err, int code, const char *fmt, ...)
 		return code;
 	/* By way of a local: an argument may point into err->text. */
 	va_start(ap, fmt);
-	put_text(text, sizeof(text), fmt, ap);
+	error_put_text(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	err->code = code;
 	memcpy(err->text, text, strlen(text) + 1);
@@ -71,7 +71,7 @@ int err_sys(struct ava_error *err, const char *fmt, ...)
 
 	if (err != NULL) {
 		va_start(ap, fmt);
-		put_text(what, sizeof(what), fmt, ap);
+		error_put_text(what, sizeof(what), fmt, ap);
 		va_end(ap);
 		err_set(err, code, "%s: %s", what, strerror_r(number, why, sizeof(why)));
 	}
@@ -87,7 +87,7 @@ int err_wrap(struct ava_error *err, int code, const char *fmt, ...)
 	if (err == NULL)
 		return code;
 	va_start(ap, fmt);
-	put_text(what, sizeof(what), fmt, ap);
+	error_put_text(what, sizeof(what), fmt, ap);
 	va_end(ap);
 	return err_set(err, code, "%s: %s", what,
 		       err->text[0] != '\0' ? err->text : ava_strerror(code));

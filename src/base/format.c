@@ -48,7 +48,7 @@ struct format format_ms(int64_t ms)
 }
 
 /* n / unit with one decimal below ten, none above. */
-static struct format scaled(int64_t n, int64_t unit, const char *suffix)
+static struct format format_scaled(int64_t n, int64_t unit, const char *suffix)
 {
 	struct format f;
 
@@ -60,7 +60,7 @@ static struct format scaled(int64_t n, int64_t unit, const char *suffix)
 	return f;
 }
 
-static struct format plain(int64_t n, const char *suffix)
+static struct format format_plain(int64_t n, const char *suffix)
 {
 	struct format f;
 
@@ -71,15 +71,15 @@ static struct format plain(int64_t n, const char *suffix)
 struct format format_tokens(int64_t n)
 {
 	if (n < 1000)
-		return plain(n, "");
-	return n < 1000000 ? scaled(n, 1000, "k") : scaled(n, 1000000, "M");
+		return format_plain(n, "");
+	return n < 1000000 ? format_scaled(n, 1000, "k") : format_scaled(n, 1000000, "M");
 }
 
 struct format format_bytes(int64_t n)
 {
 	if (n < 1024)
-		return plain(n, " B");
-	return n < 1 << 20 ? scaled(n, 1024, " KB") : scaled(n, 1 << 20, " MB");
+		return format_plain(n, " B");
+	return n < 1 << 20 ? format_scaled(n, 1024, " KB") : format_scaled(n, 1 << 20, " MB");
 }
 
 /* ---- limits */

@@ -97,7 +97,7 @@ void id_trace_name(bool (*taken)(const char *name, void *user), void *user, stru
 		snprintf(out->text, sizeof(out->text), "%s-%s-%u", adjective, noun, n);
 }
 
-static bool is_short(const char *s, char prefix)
+static bool id_is_short(const char *s, char prefix)
 {
 	size_t n;
 
@@ -109,12 +109,12 @@ static bool is_short(const char *s, char prefix)
 
 bool id_is_run(const char *s)
 {
-	return is_short(s, 'S');
+	return id_is_short(s, 'S');
 }
 
 bool id_is_proposal(const char *s)
 {
-	return is_short(s, 'P');
+	return id_is_short(s, 'P');
 }
 
 /* ---- Adjectives and animals for trace names.

@@ -81,7 +81,7 @@ static int check_mode(const char *path, int fd, struct stat *st, struct ava_erro
 	return 0;
 }
 
-static int read_text(const char *path, struct ava_error *err)
+static int keys_read_text(const char *path, struct ava_error *err)
 {
 	/* O_NONBLOCK: a pipe of that name must not hold us. */
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), rv;
@@ -120,25 +120,25 @@ done:
 	return rv;
 }
 
-static bool blank(char c)
+static bool keys_blank(char c)
 {
 	return c == ' ' || c == '\t';
 }
 
-static char *skip_blanks(char *s)
+static char *keys_skip_blanks(char *s)
 {
-	while (blank(*s))
+	while (keys_blank(*s))
 		s++;
 	return s;
 }
 
 /* Cuts the name off `line`; returns what follows "=", NULL: no NAME=. */
-static char *take_name(char **line)
+static char *keys_take_name(char **line)
 {
 	char *s = *line, *name;
 
-	if (strncmp(s, "export", 6) == 0 && blank(s[6]))
-		s = skip_blanks(s + 6);
+	if (strncmp(s, "export", 6) == 0 && keys_blank(s[6]))
+		s = keys_skip_blanks(s + 6);
 	name = s;
 	if (!isalpha((unsigned char)*s) && *s != '_')
 		return NULL;
@@ -152,7 +152,7 @@ static char *take_name(char **line)
 }
 
 /* Takes quotes or trailing blanks off. A sentence when it is no value. */
-static const char *take_value(char **value)
+static const char *keys_take_value(char **value)
 {
 	char *s = *value, *end;
 
@@ -160,13 +160,13 @@ static const char *take_value(char **value)
 		end = strchr(s + 1, *s);
 		if (!end)
 			return "its quote is not closed";
-		if (*skip_blanks(end + 1) != '\0' && *skip_blanks(end + 1) != '#')
+		if (*keys_skip_blanks(end + 1) != '\0' && *keys_skip_blanks(end + 1) != '#')
 			return "there is something behind its closing quote";
 		*end = '\0';
 		*value = s + 1;
 	} else {
 		end = s + strlen(s);
-		while (end > s && blank(end[-1]))
+		while (end > s && keys_blank(end[-1]))
 			*--end = '\0';
 		if (strpbrk(s, " \t\"'"))
 			return "a value with blanks or quotes inside stands in quotes";
@@ -177,19 +177,19 @@ static const char *take_value(char **value)
 	return strlen(*value) > KEYS_VALUE_MAX ? "it is too long" : NULL;
 }
 
-static int take_line(const char *path, int number, char *line, struct ava_error *err)
+static int keys_take_line(const char *path, int number, char *line, struct ava_error *err)
 {
 	const char *wrong;
 	char *value;
 
-	line = skip_blanks(line);
+	line = keys_skip_blanks(line);
 	if (*line == '\0' || *line == '#')
 		return 0;
-	value = take_name(&line);
+	value = keys_take_name(&line);
 	if (!value)
 		return err_set(err, AVA_EINVAL, "%.300s:%d: this is no line of the form NAME=value",
 			       path, number);
-	wrong = take_value(&value);
+	wrong = keys_take_value(&value);
 	if (wrong)
 		return err_set(err, AVA_EINVAL, "%.300s:%d: the value of %.60s: %s", path, number,
 			       line, wrong);
@@ -216,7 +216,7 @@ int keys_load(struct ava_error *err)
 	if (rv == AVA_ENOENT)
 		return 0; /* no home is known: no file either */
 	if (rv == 0)
-		rv = read_text(path, err);
+		rv = keys_read_text(path, err);
 	next = file.text;
 	if (rv == 0 && next && strncmp(next, "\xef\xbb\xbf", 3) == 0)
 		next += 3; /* an editor's mark, not a part of the first name */
@@ -227,7 +227,7 @@ int keys_load(struct ava_error *err)
 		line[len] = '\0';
 		if (len > 0 && line[len - 1] == '\r')
 			line[len - 1] = '\0';
-		rv = take_line(path, ++number, line, err);
+		rv = keys_take_line(path, ++number, line, err);
 	}
 	if (rv != 0)
 		keys_wipe();
@@ -244,8 +244,8 @@ static int with_line(struct buf *out, const char *text, const char *name, const 
 		char copy[KEYS_VALUE_MAX + 256], *at;
 
 		snprintf(copy, sizeof(copy), "%.*s", (int)len, line);
-		at = skip_blanks(copy);
-		if (!take_name(&at) || strcmp(at, name) != 0) {
+		at = keys_skip_blanks(copy);
+		if (!keys_take_name(&at) || strcmp(at, name) != 0) {
 			buf_add(out, line, len);
 			buf_addc(out, '\n');
 		}
@@ -275,7 +275,7 @@ static int replace_file(const char *path, const struct buf *text, struct ava_err
 }
 
 /* A link stays one: what it leads to is replaced. The folders above are made. */
-static int find_place(char *path, size_t size, struct ava_error *err)
+static int keys_find_place(char *path, size_t size, struct ava_error *err)
 {
 	char real[PATH_MAX];
 	int rv = settings_config_path("env", path, size, err);
@@ -298,10 +298,10 @@ int keys_store(const char *name, const char *value, char *path, size_t size, str
 	rv = keys_load(err ? err : &none); /* what cannot be read is not written over */
 	if (rv != 0)
 		return rv;
-	rv = find_place(path, size, err);
+	rv = keys_find_place(path, size, err);
 	keys_wipe();
 	if (rv == 0)
-		rv = read_text(path, err);
+		rv = keys_read_text(path, err);
 	buf_init(&out, 2 * KEYS_FILE_MAX);
 	if (rv == 0 && with_line(&out, file.text, name, value) != 0)
 		rv = err_set(err, AVA_ENOMEM, "out of memory");

@@ -166,8 +166,8 @@ struct place {
 };
 
 /* The first of the places whose variable is set; AVA_ENOENT: none is. */
-static int find_place(const struct place *places, size_t n, char *out, size_t size,
-		      struct ava_error *err)
+static int settings_find_place(const struct place *places, size_t n, char *out, size_t size,
+			       struct ava_error *err)
 {
 	for (size_t i = 0; i < n; i++) {
 		const char *base = env_get(places[i].variable);
@@ -195,7 +195,7 @@ int settings_data_root(char *out, size_t size, struct ava_error *err)
 		{"XDG_DATA_HOME", "/ava"},
 		{"HOME", "/.local/share/ava"},
 	};
-	int rv = find_place(places, ARRAY_LEN(places), out, size, err);
+	int rv = settings_find_place(places, ARRAY_LEN(places), out, size, err);
 
 	if (rv == AVA_ENOENT)
 		rv = err_set(err, AVA_EINVAL,
@@ -230,7 +230,7 @@ int settings_config_path(const char *file, char *out, size_t size, struct ava_er
 
 	snprintf(xdg, sizeof(xdg), "/ava/%s", file);
 	snprintf(home, sizeof(home), "/.config/ava/%s", file);
-	rv = find_place(places, ARRAY_LEN(places), out, size, err);
+	rv = settings_find_place(places, ARRAY_LEN(places), out, size, err);
 	if (rv == AVA_ENOENT)
 		err_set(err, rv, "no home directory is known: set HOME or XDG_CONFIG_HOME");
 	return rv;

@@ -63,7 +63,7 @@ void strmap_fini(struct strmap *m)
 }
 
 /* The slot that holds `key`, or NULL. */
-static struct strmap_slot *find(const struct strmap *m, const char *key, uint64_t hash)
+static struct strmap_slot *strmap_find(const struct strmap *m, const char *key, uint64_t hash)
 {
 	size_t i;
 
@@ -80,12 +80,12 @@ static struct strmap_slot *find(const struct strmap *m, const char *key, uint64_
 
 void *strmap_get(const struct strmap *m, const char *key)
 {
-	struct strmap_slot *s = find(m, key, hash_key(m->seed, key));
+	struct strmap_slot *s = strmap_find(m, key, hash_key(m->seed, key));
 
 	return s != NULL ? s->value : NULL;
 }
 
-static void place(struct strmap *m, struct strmap_slot slot)
+static void strmap_place(struct strmap *m, struct strmap_slot slot)
 {
 	size_t i = slot.hash & (m->cap - 1);
 
@@ -96,7 +96,7 @@ static void place(struct strmap *m, struct strmap_slot slot)
 }
 
 /* Make room for one more; removed slots are swept out on the way. */
-static int make_room(struct strmap *m)
+static int strmap_make_room(struct strmap *m)
 {
 	struct strmap next = *m;
 
@@ -113,7 +113,7 @@ static int make_room(struct strmap *m)
 		return AVA_ENOMEM;
 	for (size_t i = 0; i < m->cap; i++)
 		if (m->slots[i].key != NULL && m->slots[i].key != removed)
-			place(&next, m->slots[i]);
+			strmap_place(&next, m->slots[i]);
 	free(m->slots);
 	*m = next;
 	return 0;
@@ -126,17 +126,17 @@ int strmap_put(struct strmap *m, const char *key, void *value)
 	assert(value != NULL); /* NULL is how strmap_get says "absent" */
 	if (strmap_get(m, key) != NULL)
 		return AVA_EEXIST;
-	rv = make_room(m);
+	rv = strmap_make_room(m);
 	if (rv != 0)
 		return rv;
-	place(m, (struct strmap_slot){hash_key(m->seed, key), key, value});
+	strmap_place(m, (struct strmap_slot){hash_key(m->seed, key), key, value});
 	m->count++;
 	return 0;
 }
 
 void *strmap_del(struct strmap *m, const char *key)
 {
-	struct strmap_slot *s = find(m, key, hash_key(m->seed, key));
+	struct strmap_slot *s = strmap_find(m, key, hash_key(m->seed, key));
 	void *value;
 
 	if (s == NULL)

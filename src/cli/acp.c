@@ -117,8 +117,8 @@ static bool tool_end(struct acp_session *s, const char *id, bool good, const cha
 
 /* `tool` is put to the person: by a form with `fields`, else by `options`; the other one is NULL.
  * Both are taken. */
-static void ask(struct acp_session *s, const char *tool, const char *text, json_t *fields,
-		json_t *options)
+static void acp_ask(struct acp_session *s, const char *tool, const char *text, json_t *fields,
+		    json_t *options)
 {
 	json_t *params;
 
@@ -149,12 +149,12 @@ static json_t *option(const char *id, const char *name, bool yes)
 			 "kind", yes ? "allow_once" : "reject_once");
 }
 
-static json_t *yes_or_no(const char *yes, const char *name)
+static json_t *acp_yes_or_no(const char *yes, const char *name)
 {
 	return json_pack("[o,o]", option(yes, name, true), option(WORDS_NO, WORDS_NO, false));
 }
 
-static void ask_quote(struct acp_session *s, const json_t *p)
+static void acp_ask_quote(struct acp_session *s, const json_t *p)
 {
 	const char *id = json_str(p, "proposal_id"), *message = json_str(p, "message");
 	const json_t *quote = json_object_get(p, "quote");
@@ -164,14 +164,14 @@ static void ask_quote(struct acp_session *s, const json_t *p)
 	snprintf(yes, sizeof(yes), WORDS_YES_FOR(format_most_of(quote, "costCents").text));
 	/* A yes to all three rights says so in words. */
 	if (json_get_bool(quote, "allThree", false))
-		options = yes_or_no(WORDS_YES_ALL_THREE, WORDS_YES_ALL_THREE);
+		options = acp_yes_or_no(WORDS_YES_ALL_THREE, WORDS_YES_ALL_THREE);
 	else if (s->a->forms)
 		form = json_pack("{s:{s:s,s:s,s:s}}", "terms", "type", "string", "title",
 				 WORDS_FORM_TERMS, "description", WORDS_FORM_SUCH_AS);
 	else
-		options = yes_or_no(WORDS_YES, yes);
+		options = acp_yes_or_no(WORDS_YES, yes);
 	snprintf(s->shown, sizeof(s->shown), "%s", id);
-	ask(s, id, message, form, options);
+	acp_ask(s, id, message, form, options);
 }
 
 /* One without choices and without a form is answered in words. */
@@ -184,7 +184,7 @@ static void ask_question(struct acp_session *s, const char *run, const char *too
 	size_t i;
 
 	if (strcmp(json_str(waits, "kind"), "approval") == 0)
-		options = yes_or_no(WORDS_YES, WORDS_YES);
+		options = acp_yes_or_no(WORDS_YES, WORDS_YES);
 	else if (json_array_size(choices) > 0)
 		options = json_array();
 	else if (s->a->forms)
@@ -197,7 +197,7 @@ static void ask_question(struct acp_session *s, const char *run, const char *too
 		json_array_append_new(options, option(text, text, true));
 	}
 	if (form != NULL || options != NULL) {
-		ask(s, tool, question, form, options);
+		acp_ask(s, tool, question, form, options);
 	} else {
 		tool_call(s, tool, question, "other", "pending", "", NULL);
 		sayf(s, WORDS_ASKS("", run, question));
@@ -205,7 +205,7 @@ static void ask_question(struct acp_session *s, const char *run, const char *too
 }
 
 /* It was not put to the person yet, and nothing else waits for an answer of theirs. */
-static bool is_new(const struct acp_session *s, const char *tool)
+static bool acp_is_new(const struct acp_session *s, const char *tool)
 {
 	return s->turn.asked == 0 && json_object_get(s->calls, tool) == NULL;
 }
@@ -222,8 +222,8 @@ static bool ask_next(struct acp_session *s)
 	(void)dialog_runs(&s->d, false, &runs, NULL);
 	json_array_foreach(quotes, i, v)
 	{
-		if (is_new(s, json_str(v, "proposal_id")))
-			ask_quote(s, v);
+		if (acp_is_new(s, json_str(v, "proposal_id")))
+			acp_ask_quote(s, v);
 	}
 	json_array_foreach(runs, i, v)
 	{
@@ -231,7 +231,7 @@ static bool ask_next(struct acp_session *s)
 
 		snprintf(tool, sizeof(tool), "%s/%s", json_str(v, "subagent_id"),
 			 json_str(waits, "call_id"));
-		if (json_is_object(waits) && is_new(s, tool))
+		if (json_is_object(waits) && acp_is_new(s, tool))
 			ask_question(s, json_str(v, "subagent_id"), tool, waits);
 	}
 	json_decref(quotes);
@@ -364,8 +364,8 @@ static void show_user(struct acp_session *s, const char *text)
 }
 
 /* What Ava says, from `from` on, as message `id`. */
-static void show_words(struct acp_session *s, unsigned id, const char *text, size_t from,
-		       size_t len)
+static void acp_show_words(struct acp_session *s, unsigned id, const char *text, size_t from,
+			   size_t len)
 {
 	struct buf out;
 
@@ -383,7 +383,7 @@ static void show_streamed(struct acp_session *s)
 	struct acp_turn *t = &s->turn;
 
 	if (!t->cut)
-		show_words(s, t->speaks, t->streamed.data, t->shown, t->streamed.len);
+		acp_show_words(s, t->speaks, t->streamed.data, t->shown, t->streamed.len);
 	buf_reset(&t->streamed);
 	t->shown = 0;
 }
@@ -398,9 +398,9 @@ static void show_ava(struct acp_session *s, const json_t *c)
 	bool cut = json_get_bool(c, "cut", false) && had->len <= len;
 
 	if (same > 0 && memcmp(had->data, text, same) == 0)
-		show_words(s, t->speaks, text, t->shown, len);
+		acp_show_words(s, t->speaks, text, t->shown, len);
 	else
-		show_words(s, ++s->messages, text, 0, len);
+		acp_show_words(s, ++s->messages, text, 0, len);
 	if (cut)
 		sayf(s, WORDS_CUT);
 	buf_reset(had);
@@ -425,7 +425,7 @@ static void show_call(struct acp_session *s, const char *id, const char *name, c
 		tool_call(s, id, title, kind, "in_progress", "", args);
 }
 
-static void show_answered(struct acp_session *s, const char *type, const json_t *c)
+static void acp_show_answered(struct acp_session *s, const char *type, const json_t *c)
 {
 	char text[512];
 
@@ -446,7 +446,7 @@ static void show_waiting(struct acp_session *s, const json_t *c)
 }
 
 /* It has a tool call while a turn waits for it. */
-static void show_spawn(struct acp_session *s, const json_t *c)
+static void acp_show_spawn(struct acp_session *s, const json_t *c)
 {
 	const char *id = json_str(c, "subagentId"), *task = json_get_str(c, "task");
 	struct format role = format_role(json_str(c, "role"));
@@ -462,7 +462,7 @@ static void show_spawn(struct acp_session *s, const json_t *c)
 }
 
 /* The line that tells of a run's end in every channel. *Owned* (free); NULL: no memory. */
-static char *end_line(struct acp_session *s, const json_t *c)
+static char *acp_end_line(struct acp_session *s, const json_t *c)
 {
 	char *text = NULL;
 	size_t len = 0;
@@ -486,7 +486,7 @@ static void show_ended(struct acp_session *s, const json_t *c)
 
 	if (strcmp(json_str(json_object_get(s->plan, id), "status"), "completed") == 0)
 		return;
-	line = end_line(s, c);
+	line = acp_end_line(s, c);
 	sayf(s, "%s", line != NULL ? line : id);
 	tool_end(s, id, success, json_str(c, "summary"));
 	plan_set(s, id, "completed");
@@ -501,23 +501,23 @@ static void show_call_end(struct acp_session *s, const json_t *c)
 	s->turn.cut = s->turn.streamed.len > 0; /* of an attempt that failed: it is made anew */
 }
 
-static void fail(struct acp_session *s, const char *why)
+static void acp_fail(struct acp_session *s, const char *why)
 {
 	free(s->turn.failed);
 	s->turn.failed = strdup(why);
 }
 
-static void show_error(struct acp_session *s, const json_t *c)
+static void acp_show_error(struct acp_session *s, const json_t *c)
 {
 	const char *class = json_str(c, "class"), *why = json_str(c, "message");
 
 	if (strcmp(class, "chain") == 0 || strcmp(class, "answer") == 0) /* no turn of hers */
 		sayf(s, WORDS_CANNOT(class, why));
 	else
-		fail(s, why);
+		acp_fail(s, why);
 }
 
-static void show_event(struct acp_session *s, const struct dialog_item *i)
+static void acp_show_event(struct acp_session *s, const struct dialog_item *i)
 {
 	json_t *event = json_parse(i->data, i->len, NULL);
 	const json_t *c = json_object_get(event, "content");
@@ -535,9 +535,9 @@ static void show_event(struct acp_session *s, const struct dialog_item *i)
 	else if (strcmp(i->type, "InferEnd") == 0 && own)
 		show_call_end(s, c);
 	else if (strcmp(i->type, "Error") == 0 && own)
-		show_error(s, c);
+		acp_show_error(s, c);
 	else if (strcmp(i->type, "SubagentSpawn") == 0)
-		show_spawn(s, c);
+		acp_show_spawn(s, c);
 	else if (strcmp(i->type, "InferStart") == 0)
 		plan_set(s, agent, "in_progress");
 	else if (strcmp(i->type, "Activity") == 0 && own)
@@ -549,7 +549,7 @@ static void show_event(struct acp_session *s, const struct dialog_item *i)
 	else if (strcmp(i->type, "SubagentComplete") == 0)
 		show_ended(s, c);
 	else if (strncmp(i->type, "Spawn", 5) == 0 && strcmp(i->type, "SpawnProposed") != 0)
-		show_answered(s, i->type, c);
+		acp_show_answered(s, i->type, c);
 	json_decref(event);
 }
 
@@ -572,11 +572,11 @@ static void show_text(struct acp_session *s, const struct dialog_item *i)
 	line = nl != NULL ? (size_t)(nl - t->streamed.data) + 1 : 0;
 	if (line >= t->shown && !format_line_tells(t->streamed.data + line, upto - line))
 		upto = line;
-	show_words(s, t->speaks, t->streamed.data, t->shown, upto);
+	acp_show_words(s, t->speaks, t->streamed.data, t->shown, upto);
 	t->shown = upto;
 }
 
-static void show_item(struct acp_session *s, const struct dialog_item *i)
+static void acp_show_item(struct acp_session *s, const struct dialog_item *i)
 {
 	struct acp_turn *t = &s->turn;
 
@@ -584,7 +584,7 @@ static void show_item(struct acp_session *s, const struct dialog_item *i)
 		t->look_ms = MIN(t->look_ms, clock_mono_ms() + LOOK_MS);
 	switch (i->kind) {
 	case DIALOG_EVENT:
-		show_event(s, i);
+		acp_show_event(s, i);
 		break;
 	case DIALOG_OWN:
 		tell_failure(s);
@@ -604,7 +604,7 @@ static void show_item(struct acp_session *s, const struct dialog_item *i)
 		t->cut = true;
 		break;
 	case DIALOG_GONE:
-		fail(s, i->data);
+		acp_fail(s, i->data);
 		break;
 	default:
 		break;
@@ -612,7 +612,7 @@ static void show_item(struct acp_session *s, const struct dialog_item *i)
 }
 
 /* Between two turns. The next one tells all of it: a notice may not have been seen. */
-static void show_notice(struct acp_session *s, const struct dialog_item *i)
+static void acp_show_notice(struct acp_session *s, const struct dialog_item *i)
 {
 	json_t *event = i->kind == DIALOG_EVENT ? json_parse(i->data, i->len, NULL) : NULL;
 	const json_t *c = json_object_get(event, "content");
@@ -620,7 +620,7 @@ static void show_notice(struct acp_session *s, const struct dialog_item *i)
 	bool good = !ended || strcmp(json_str(c, "status"), "success") == 0;
 	bool said = strcmp(i->type, "AssistantMessage") == 0;
 	bool asks = strcmp(json_str(c, "state"), "asked") == 0;
-	char *line = ended ? end_line(s, c) : NULL;
+	char *line = ended ? acp_end_line(s, c) : NULL;
 	const char *text = json_str(c, ended ? "summary" : asks ? "question" : said ? "text" : "");
 	struct buf words;
 
@@ -636,15 +636,15 @@ static void show_notice(struct acp_session *s, const struct dialog_item *i)
 }
 
 /* All that has come. */
-static void show(struct acp_session *s)
+static void acp_show(struct acp_session *s)
 {
 	struct dialog_item *i;
 
 	while ((i = dialog_take(&s->d)) != NULL) {
 		if (s->turn.prompt != NULL)
-			show_item(s, i);
+			acp_show_item(s, i);
 		else
-			show_notice(s, i);
+			acp_show_notice(s, i);
 		free(i);
 	}
 }
@@ -680,7 +680,7 @@ json_t *acp_options(struct acp_session *s)
 			 choice("wait", "Are waited for"));
 }
 
-static void tell_session(struct acp_session *s, const json_t *session)
+static void acp_tell_session(struct acp_session *s, const json_t *session)
 {
 	double cents = json_number_value(json_object_get(session, "cost_cents"));
 	json_t *title = json_object_get(session, "title");
@@ -711,7 +711,7 @@ static void follow_on(struct acp_session *s)
 }
 
 /* What was not read is for whoever comes next. */
-static void acknowledge(struct acp_session *s)
+static void acp_acknowledge(struct acp_session *s)
 {
 	if (!s->a->gone)
 		dialog_acknowledge(&s->d, s->d.seen, true);
@@ -733,7 +733,7 @@ static void turn_end(struct acp_session *s, int code, const char *why)
 		acp_send(s->a, rpc_result(t->prompt, json_pack("{s:s}", "stopReason", how)));
 	s->talking = NULL;
 	s->d.seen = MAX(s->d.seen, s->d.last);
-	acknowledge(s);
+	acp_acknowledge(s);
 	buf_fini(&t->streamed);
 	json_decref(t->prompt);
 	free(t->failed);
@@ -742,7 +742,7 @@ static void turn_end(struct acp_session *s, int code, const char *why)
 }
 
 /* Is the turn over? */
-static void look(struct acp_session *s)
+static void acp_look(struct acp_session *s)
 {
 	struct acp_turn *t = &s->turn;
 	json_t *now = NULL, *unseen = NULL;
@@ -753,7 +753,7 @@ static void look(struct acp_session *s)
 	if (rv == 0)
 		(void)api_request(&s->a->c, NULL, &unseen, NULL,
 				  "/sessions/%s/unseen?channel=terminal", s->d.id);
-	show(s);
+	acp_show(s);
 	t->look_ms = clock_mono_ms() + LOOK_SLOW_MS;
 	idle = !s->d.busy && json_get_int(now, "waiting", 0) == 0 &&
 	       (t->cancelled ||
@@ -764,7 +764,7 @@ static void look(struct acp_session *s)
 		   (t->cancelled || t->failed != NULL ||
 		    /* Else what waits is asked, and subagents may be waited for. */
 		    (!ask_next(s) && !(s->wait && json_get_int(now, "live_runs", 0) > 0)))) {
-		tell_session(s, now);
+		acp_tell_session(s, now);
 		turn_end(s, t->failed != NULL ? RPC_INTERNAL : 0, t->failed);
 	}
 	json_decref(now);
@@ -772,13 +772,13 @@ static void look(struct acp_session *s)
 }
 
 /* At once, without the daemon's last words: the next turn shows them. */
-static void leave(struct acp_session *s)
+static void acp_leave(struct acp_session *s)
 {
 	take_back(s);
 	acp_stop(s);
 	if (s->turn.prompt == NULL)
 		return;
-	show(s);
+	acp_show(s);
 	turn_end(s, 0, NULL);
 }
 
@@ -788,7 +788,7 @@ void acp_prompt(struct acp_session *s, const json_t *id, const char *text)
 	struct ava_error err = {0};
 	int rv;
 
-	leave(s);
+	acp_leave(s);
 	t->prompt = json_incref((json_t *)id);
 	t->look_ms = INT64_MAX;
 	buf_init(&t->streamed, ACP_TEXT_MAX);
@@ -796,7 +796,7 @@ void acp_prompt(struct acp_session *s, const json_t *id, const char *text)
 	if (s->remark != NULL)
 		sayf(s, "%s", s->remark);
 	s->remark = NULL;
-	show(s);
+	acp_show(s);
 	rv = dialog_say(&s->d, text, s->shown, &err);
 	t->look_ms = clock_mono_ms() + LOOK_SLOW_MS;
 	if (rv != 0)
@@ -821,11 +821,11 @@ void acp_step(struct acp_session *s)
 {
 	struct acp_turn *t = &s->turn;
 
-	show(s);
+	acp_show(s);
 	if (t->prompt != NULL && s->d.gone)
 		turn_end(s, RPC_INTERNAL, t->failed != NULL ? t->failed : "out of memory");
 	else if (t->prompt != NULL && t->asked == 0 && clock_mono_ms() >= t->look_ms)
-		look(s);
+		acp_look(s);
 }
 
 int64_t acp_next(const struct acp_session *s)
@@ -841,7 +841,7 @@ int64_t acp_next(const struct acp_session *s)
 
 void acp_free(struct acp_session *s)
 {
-	leave(s);
+	acp_leave(s);
 	dialog_fini(&s->d);
 	list_del(&s->node);
 	s->a->nsessions--;
@@ -881,7 +881,7 @@ static void show_entry(struct acp_session *s, json_t *entry)
 		else if (kind == person_text)
 			chunk(s, kind, id, text);
 		else
-			show_words(s, id, text, 0, strlen(text));
+			acp_show_words(s, id, text, 0, strlen(text));
 	}
 	if (strcmp(json_str(entry, "type"), "agent_event") != 0)
 		return;
@@ -891,13 +891,13 @@ static void show_entry(struct acp_session *s, json_t *entry)
 		entry, "status",
 		json_string(strcmp(event, "subagent:complete") == 0 ? "success" : "error"));
 	if (strcmp(event, "subagent:start") == 0)
-		show_spawn(s, entry);
+		acp_show_spawn(s, entry);
 	else
 		show_ended(s, entry);
 }
 
 /* All of it again, as its file has it, or from the first thing that this person has not seen. */
-static int take_up(struct acp_session *s, bool again, struct ava_error *err)
+static int acp_take_up(struct acp_session *s, bool again, struct ava_error *err)
 {
 	json_t *past = NULL;
 	const json_t *unseen;
@@ -914,7 +914,7 @@ static int take_up(struct acp_session *s, bool again, struct ava_error *err)
 	if (unseen != NULL)
 		s->d.seen = MIN(s->d.seen, (uint64_t)json_get_int(unseen, "lsn", 1) - 1);
 	else if (rv == 0)
-		acknowledge(s);
+		acp_acknowledge(s);
 	json_decref(past);
 	return rv;
 }
@@ -943,7 +943,7 @@ struct acp_session *acp_open(struct acp *a, const char *id, const char *cwd, con
 	if (rv == AVA_EINVAL && id != NULL)
 		rv = err_wrap(err, AVA_ENOENT, "there is no such session");
 	if (rv == 0 && id != NULL)
-		rv = take_up(s, again, err);
+		rv = acp_take_up(s, again, err);
 	if (rv == 0) {
 		follow_on(s);
 		return s;

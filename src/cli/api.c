@@ -93,8 +93,8 @@ static int64_t slow(void *user)
 	return more;
 }
 
-static int call(struct client *c, const char *path, const char *body, json_t **out, int *status,
-		struct ava_error *err)
+static int api_send(struct client *c, const char *path, const char *body, json_t **out, int *status,
+		    struct ava_error *err)
 {
 	struct client_reply r;
 	char full[512];
@@ -125,7 +125,7 @@ static int unanswered(const char *body, int rv, struct ava_error *err)
 int api_call(struct client *c, const char *path, const char *body, json_t **out, int *status,
 	     struct ava_error *err)
 {
-	return unanswered(body, call(c, path, body, out, status, err), err);
+	return unanswered(body, api_send(c, path, body, out, status, err), err);
 }
 
 static int texts(struct buf *body, va_list ap, struct ava_error *err)
@@ -235,7 +235,7 @@ static void check_settings(const json_t *health)
 
 /* AVA_ECONNECT: it is older, or (`take`) has other keys, has nothing to do and leaves; the one that
  * is started next is ours. */
-static int check_daemon(struct client *c, bool note, bool *take, struct ava_error *err)
+static int api_check_daemon(struct client *c, bool note, bool *take, struct ava_error *err)
 {
 	json_t *health, *answer = NULL;
 	const char *version, *key = NULL;
@@ -293,7 +293,7 @@ int api_open(enum api_open how, struct client **c, struct ava_error *err)
 			return rv;
 		client_set_slow(*c, SLOW_MS, slow, NULL);
 		take = !taken;
-		rv = how != API_LOOK ? check_daemon(*c, how == API_START, &take, err) : 0;
+		rv = how != API_LOOK ? api_check_daemon(*c, how == API_START, &take, err) : 0;
 		taken |= how != API_LOOK && take;
 		if (rv == 0)
 			return 0;
@@ -322,7 +322,7 @@ int api_insist(struct client **c, const char *path, const char *body, json_t **o
 				break; /* that was waiting enough */
 			continue;
 		}
-		rv = call(*c, path, body, out, NULL, err);
+		rv = api_send(*c, path, body, out, NULL, err);
 		if (rv != AVA_EUNKNOWN && rv != AVA_ECONNECT && rv != AVA_EPROTO)
 			return unanswered(body, rv, err);
 		client_close(*c);
@@ -551,7 +551,7 @@ int api_news(struct client *c, uint64_t lsn, int64_t until_ms,
 #define HELPER_MAX    ((size_t)64 << 20)
 #define HELPER_IN_USE 3 /* exit code: another has the root */
 
-static int spawn(char **argv, int out, int complaint, pid_t *pid)
+static int api_spawn(char **argv, int out, int complaint, pid_t *pid)
 {
 	posix_spawn_file_actions_t files;
 	int rv = posix_spawn_file_actions_init(&files);
@@ -596,7 +596,7 @@ static void read_both(int out_fd, int complaint_fd, struct buf *out, struct buf 
 }
 
 /* The sentence behind "avad: ", one line. */
-static int failed(struct buf *complaint, struct ava_error *err)
+static int api_failed(struct buf *complaint, struct ava_error *err)
 {
 	char *s = complaint->data ? complaint->data : (char *)"";
 
@@ -622,7 +622,7 @@ static int helper_run(const char *avad, const char *const *words, struct buf *ou
 		argv[i + 1] = (char *)words[i];
 	if (pipe2(one, O_CLOEXEC) != 0 || pipe2(two, O_CLOEXEC) != 0)
 		rv = err_sys(err, "pipe");
-	if (rv == 0 && (errno = spawn(argv, one[1], two[1], &pid)) != 0)
+	if (rv == 0 && (errno = api_spawn(argv, one[1], two[1], &pid)) != 0)
 		rv = err_sys(err, "%s", avad);
 	for (int i = 1; i >= 0; i--) {
 		if (i == 0 && rv == 0)
@@ -635,7 +635,7 @@ static int helper_run(const char *avad, const char *const *words, struct buf *ou
 	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	if (rv == 0 && (!WIFEXITED(status) || WEXITSTATUS(status) != 0)) {
-		rv = failed(&complaint, err);
+		rv = api_failed(&complaint, err);
 		if (WIFEXITED(status) && WEXITSTATUS(status) == HELPER_IN_USE)
 			rv = AVA_EBUSY;
 	}
@@ -690,7 +690,7 @@ static bool served(int rootfd)
 	return true;
 }
 
-static void recover(int rootfd)
+static void api_recover(int rootfd)
 {
 	static const char *const words[] = {"--recover", NULL};
 	char avad[ROOT_PATH_MAX];
@@ -728,7 +728,7 @@ int root_prepare(char path[ROOT_PATH_MAX], struct ava_error *err)
 	rootfd = read_open_root(path, err);
 	if (rootfd < 0)
 		return rootfd;
-	recover(rootfd);
+	api_recover(rootfd);
 	close(rootfd);
 	return 0;
 }

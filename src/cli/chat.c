@@ -173,7 +173,7 @@ static void show_hers(struct chat *c, const json_t *content)
 		chat_note(WORDS_CUT);
 }
 
-static void show_notice(struct chat *c, const json_t *item)
+static void chat_show_notice(struct chat *c, const json_t *item)
 {
 	const char *type = json_str(item, "type");
 
@@ -209,7 +209,7 @@ static int show_unseen(struct chat *c, bool *words, struct ava_error *err)
 
 		if (lsn > c->d.seen)
 			continue;
-		show_notice(c, item);
+		chat_show_notice(c, item);
 		notice(c, lsn);
 		*words |= strcmp(json_str(item, "type"), "AssistantMessage") == 0;
 	}
@@ -244,7 +244,7 @@ static bool was_shown(const struct chat *c, const char *quote)
 }
 
 /* Those that wait and were not shown yet. */
-static int show_quotes(struct chat *c, struct ava_error *err)
+static int chat_show_quotes(struct chat *c, struct ava_error *err)
 {
 	json_t *all = NULL;
 	const json_t *quote;
@@ -283,7 +283,7 @@ static void show_said(struct chat *c, const char *text)
 	putchar('\n');
 }
 
-static void show_spawn(struct chat *c, const json_t *content)
+static void chat_show_spawn(struct chat *c, const json_t *content)
 {
 	const char *id = json_str(content, "subagentId");
 	struct chat_run *run =
@@ -296,7 +296,7 @@ static void show_spawn(struct chat *c, const json_t *content)
 }
 
 /* The role of a run that began before this terminal came is asked. */
-static struct chat_run *run_of(struct chat *c, const char *id)
+static struct chat_run *chat_run_of(struct chat *c, const char *id)
 {
 	struct chat_run *run = chat_runs_find(&c->runs, id);
 	json_t *status = NULL;
@@ -317,9 +317,9 @@ static bool is_first_call(struct chat *c, const char *type, const char *id)
 	return run != NULL && run->shown.spawned;
 }
 
-static void show_activity(struct chat *c, const char *id, const struct dialog_item *i)
+static void chat_show_activity(struct chat *c, const char *id, const struct dialog_item *i)
 {
-	struct chat_run *run = run_of(c, id);
+	struct chat_run *run = chat_run_of(c, id);
 	struct progress p;
 
 	speech_close(&c->speech);
@@ -389,7 +389,7 @@ void chat_answered(char out[512], const char *type, const json_t *content)
 		snprintf(out, 512, WORDS_REJECTED(id));
 }
 
-static void show_answered(struct chat *c, const char *type, const json_t *content)
+static void chat_show_answered(struct chat *c, const char *type, const json_t *content)
 {
 	char text[512];
 
@@ -400,7 +400,7 @@ static void show_answered(struct chat *c, const char *type, const json_t *conten
 	chat_note("%s", text);
 }
 
-static void show_error(struct chat *c, const json_t *content)
+static void chat_show_error(struct chat *c, const json_t *content)
 {
 	const char *class = json_str(content, "class");
 
@@ -436,7 +436,7 @@ static void show_memory(struct chat *c, const json_t *content)
 	json_decref(row);
 }
 
-static void show_event(struct chat *c, const struct dialog_item *i)
+static void chat_show_event(struct chat *c, const struct dialog_item *i)
 {
 	json_t *event = json_parse(i->data, i->len, NULL);
 	const json_t *content = json_object_get(event, "content");
@@ -448,20 +448,20 @@ static void show_event(struct chat *c, const struct dialog_item *i)
 	else if (strcmp(i->type, "UserMessage") == 0)
 		show_said(c, text);
 	else if (strcmp(i->type, "SubagentSpawn") == 0)
-		show_spawn(c, content);
+		chat_show_spawn(c, content);
 	else if (strcmp(i->type, "Activity") == 0 && own)
 		show_trouble(c, text);
 	else if (strcmp(i->type, "Activity") == 0 || strcmp(i->type, "Waiting") == 0 ||
 		 is_first_call(c, i->type, agent))
-		show_activity(c, agent, i);
+		chat_show_activity(c, agent, i);
 	else if (strcmp(i->type, "SubagentComplete") == 0)
 		show_complete(c, content);
 	else if (strcmp(i->type, "Error") == 0 && own)
-		show_error(c, content);
+		chat_show_error(c, content);
 	else if (strcmp(i->type, "StateWrite") == 0 && own)
 		show_memory(c, content);
 	else if (strncmp(i->type, "Spawn", 5) == 0)
-		show_answered(c, i->type, content);
+		chat_show_answered(c, i->type, content);
 	json_decref(event);
 	if (own || strcmp(i->type, "SubagentComplete") == 0 || strcmp(i->type, "Waiting") == 0)
 		notice(c, i->lsn);
@@ -499,12 +499,12 @@ static bool take_in(struct chat *c, const struct dialog_item *i)
 	}
 }
 
-static void show_item(struct chat *c, const struct dialog_item *i)
+static void chat_show_item(struct chat *c, const struct dialog_item *i)
 {
 	switch (i->kind) {
 	case DIALOG_EVENT:
 		silence_begins(c);
-		show_event(c, i);
+		chat_show_event(c, i);
 		break;
 	case DIALOG_LOST:
 		speech_close(&c->speech);
@@ -587,7 +587,7 @@ static void show_due(struct chat *c)
 		chat_note("Ava's answer is stopped; subagents go on.");
 	}
 	note_tail(c);
-	if (quotes_due(c) && show_quotes(c, &err) != 0) {
+	if (quotes_due(c) && chat_show_quotes(c, &err) != 0) {
 		speech_close(&c->speech);
 		chat_note(WORDS_WAITS("A quote", ""));
 		chat_note("`ava proposals` shows it: %s", err.text);
@@ -609,7 +609,7 @@ void chat_show(struct chat *c)
 		if (c->next == NULL)
 			continue;
 		if (!take_in(c, c->next))
-			show_item(c, c->next);
+			chat_show_item(c, c->next);
 		free(c->next);
 		c->next = NULL;
 	}
@@ -646,7 +646,7 @@ int64_t chat_next(const struct chat *c)
 /* ---- an old conversation */
 
 /* Text of a message: its text blocks, behind whose they are. */
-static void show_words(const char *whose, const json_t *message)
+static void chat_show_words(const char *whose, const json_t *message)
 {
 	bool cut = false, hers = strcmp(json_str(message, "role"), "assistant") == 0;
 	size_t column = strlen(whose), i;
@@ -673,7 +673,7 @@ static void show_words(const char *whose, const json_t *message)
 		chat_note(WORDS_CUT);
 }
 
-static bool has_words(const json_t *entry, const char *role)
+static bool chat_has_words(const json_t *entry, const char *role)
 {
 	const json_t *message = json_object_get(entry, "message"), *block;
 	size_t i;
@@ -697,17 +697,17 @@ static void show_last(const struct chat *c, const json_t *entries, const json_t 
 
 	json_array_foreach(entries, i, entry)
 	{
-		if (has_words(entry, "user")) {
+		if (chat_has_words(entry, "user")) {
 			user = entry;
 			*ava = NULL;
 			n++;
-		} else if (has_words(entry, "assistant")) {
+		} else if (chat_has_words(entry, "assistant")) {
 			*ava = entry;
 		}
 	}
 	chat_note("Conversation %s, %zu message%s of yours so far.", c->d.id, n, WORDS_S(n));
 	if (user != NULL)
-		show_words("You: ", json_object_get(user, "message"));
+		chat_show_words("You: ", json_object_get(user, "message"));
 }
 
 static int show_open(struct chat *c, struct ava_error *err)
@@ -725,7 +725,7 @@ static int show_open(struct chat *c, struct ava_error *err)
 		progress_status(stdout, run);
 	}
 	json_decref(runs);
-	return rv == 0 ? show_quotes(c, err) : rv;
+	return rv == 0 ? chat_show_quotes(c, err) : rv;
 }
 
 int chat_show_past(struct chat *c, struct ava_error *err)
@@ -743,7 +743,7 @@ int chat_show_past(struct chat *c, struct ava_error *err)
 		rv = show_unseen(c, &words, err);
 	}
 	if (rv == 0 && ava != NULL && !words) /* else it is among what was just shown */
-		show_words("Ava: ", json_object_get(ava, "message"));
+		chat_show_words("Ava: ", json_object_get(ava, "message"));
 	json_decref(all);
 	return rv == 0 ? show_open(c, err) : rv;
 }

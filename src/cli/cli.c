@@ -162,7 +162,7 @@ static int usage_words(const struct command *c, int n)
 }
 
 /* "S-id", "[S-id]", "S-id...", "P-id": what their arguments are called is what they must be. */
-static int check_ids(const struct command *c, int n, char **words)
+static int cli_check_ids(const struct command *c, int n, char **words)
 {
 	const char *args = c->args + (c->args[0] == '[');
 	bool run = strncmp(args, "S-id", 4) == 0, proposal = strncmp(args, "P-id", 4) == 0;
@@ -196,7 +196,7 @@ int command_main(const struct command *c, int argc, char **argv)
 	}
 	if (n < c->min_args || (c->max_args >= 0 && n > c->max_args))
 		return usage_words(c, n);
-	n = cli_flush(check_ids(c, n, argv) == CLI_DONE ? c->run(n, argv) : CLI_USAGE);
+	n = cli_flush(cli_check_ids(c, n, argv) == CLI_DONE ? c->run(n, argv) : CLI_USAGE);
 	if (before != NULL) /* a command of a conversation */
 		current = before;
 	return n;

@@ -43,7 +43,7 @@ static const struct opt opts[] = {
 
 static volatile sig_atomic_t stopped;
 
-static void on_signal(int number)
+static void acp_on_signal(int number)
 {
 	stopped = number;
 }
@@ -58,7 +58,7 @@ struct request { /* borrowed */
 	struct ava_error *err; /* why not */
 };
 
-static json_t *refuse(const struct request *q, int code, const char *sentence)
+static json_t *acp_refuse(const struct request *q, int code, const char *sentence)
 {
 	err_set(q->err, code, "%s", sentence);
 	return NULL;
@@ -114,7 +114,7 @@ static json_t *do_begin(struct request *q)
 	struct acp_session *s;
 
 	if (cwd[0] != '/')
-		return refuse(q, AVA_EINVAL, "cwd is an absolute path");
+		return acp_refuse(q, AVA_EINVAL, "cwd is an absolute path");
 	if (!new && q->s != NULL)
 		acp_free(q->s);
 	q->s = NULL;
@@ -140,7 +140,7 @@ static json_t *do_list(struct request *q)
 	size_t i;
 
 	if (json_str(q->params, "cursor")[0] != '\0')
-		return refuse(q, AVA_EINVAL, "no cursor was given: the list is whole");
+		return acp_refuse(q, AVA_EINVAL, "no cursor was given: the list is whole");
 	if (api_request(&q->a->c, NULL, &all, q->err, "/sessions?limit=%d", LIST_MAX) != 0)
 		return NULL;
 	list = json_array();
@@ -174,7 +174,8 @@ static json_t *do_option(struct request *q)
 	    (strcmp(value, "wait") == 0 || strcmp(value, "background") == 0))
 		s->wait = value[0] == 'w';
 	else if (strcmp(id, "model") != 0)
-		return refuse(q, AVA_EINVAL, "there is no such option, or it has no such value");
+		return acp_refuse(q, AVA_EINVAL,
+				  "there is no such option, or it has no such value");
 	else if (dialog_model(&s->d, value, q->err) != 0)
 		return NULL;
 	return json_pack("{s:o}", "configOptions", acp_options(s));
@@ -213,7 +214,7 @@ static void add_fence(struct buf *out, size_t ticks)
 }
 
 /* A file's text, between two fences that are longer than any in it. */
-static void add_text(struct buf *out, const char *text)
+static void acp_add_text(struct buf *out, const char *text)
 {
 	size_t longest = 2, ticks = 0;
 
@@ -228,7 +229,7 @@ static void add_text(struct buf *out, const char *text)
 }
 
 /* A block that is no text is named, and the prompt goes on. `data`: in base64. */
-static void add_named(struct buf *out, const char *type, const char *data)
+static void acp_add_named(struct buf *out, const char *type, const char *data)
 {
 	size_t len = strlen(data), bytes = len / 4 * 3;
 
@@ -272,17 +273,17 @@ static int add_blocks(struct buf *out, const json_t *blocks, const char *cwd, st
 		} else if (strcmp(type, "resource") == 0 && json_get_str(file, "text") != NULL) {
 			buf_adds(out, "\n\n");
 			add_link(out, json_str(file, "uri"), cwd);
-			add_text(out, json_str(file, "text"));
+			acp_add_text(out, json_str(file, "text"));
 		} else if (json_is_object(block)) {
 			const char *mime = json_str(file ? file : block, "mimeType");
 
 			buf_adds(out, "\n\n");
 			add_link(out, json_str(file ? file : block, "uri"), cwd);
-			add_named(out,
-				  mime[0]   ? mime
-				  : type[0] ? type
-					    : "a block without a type",
-				  json_str(file ? file : block, file ? "blob" : "data"));
+			acp_add_named(out,
+				      mime[0]   ? mime
+				      : type[0] ? type
+						: "a block without a type",
+				      json_str(file ? file : block, file ? "blob" : "data"));
 		} else {
 			return err_set(err, AVA_EINVAL, "a block of the prompt is no object");
 		}
@@ -313,7 +314,7 @@ static json_t *do_prompt(struct request *q)
 	return NULL;
 }
 
-static json_t *do_cancel(struct request *q)
+static json_t *acp_do_cancel(struct request *q)
 {
 	acp_stop(q->s);
 	return NULL;
@@ -336,7 +337,7 @@ static const struct {
 	{"session/close", do_close, true, false},
 	{"session/prompt", do_prompt, true, false},
 	{"session/set_config_option", do_option, true, false},
-	{"session/cancel", do_cancel, true, true},
+	{"session/cancel", acp_do_cancel, true, true},
 };
 
 /* 0, or the code of the refusal; err says why. */
@@ -349,16 +350,16 @@ static int run_method(struct request *q, bool notice)
 	       (strcmp(methods[i].name, q->method) != 0 || methods[i].notice != notice))
 		i++;
 	if (i == ARRAY_LEN(methods)) {
-		refuse(q, AVA_ENOENT, "there is no such method here");
+		acp_refuse(q, AVA_ENOENT, "there is no such method here");
 		return RPC_NO_METHOD;
 	}
 	if (!q->a->begun && methods[i].run != do_initialize) {
-		refuse(q, AVA_EINVAL, "begin with initialize");
+		acp_refuse(q, AVA_EINVAL, "begin with initialize");
 		return RPC_INVALID;
 	}
 	if (methods[i].session && q->s == NULL)
-		result = refuse(q, AVA_ENOENT,
-				"there is no such session here: begin or load it first");
+		result = acp_refuse(q, AVA_ENOENT,
+				    "there is no such session here: begin or load it first");
 	else
 		result = methods[i].run(q);
 	if (result != NULL)
@@ -378,7 +379,7 @@ static int run_method(struct request *q, bool notice)
 }
 
 /* Of one that is too long nothing is done, and whoever waits for its answer hears why. */
-static void take_line(struct acp *a, const struct buf *line, bool too_long)
+static void acp_take_line(struct acp *a, const struct buf *line, bool too_long)
 {
 	struct ava_error err = {0};
 	struct request q = {.a = a, .err = &err};
@@ -422,7 +423,7 @@ static bool read_input(struct acp *a, struct buf *line, bool *too_long)
 		return n < 0 && (errno == EINTR || errno == EAGAIN);
 	while ((nl = memchr(at, '\n', (size_t)(data + n - at))) != NULL) {
 		*too_long = rpc_line_add(line, *too_long, at, (size_t)(nl - at));
-		take_line(a, line, *too_long);
+		acp_take_line(a, line, *too_long);
 		buf_reset(line);
 		*too_long = false;
 		at = nl + 1;
@@ -451,7 +452,7 @@ static bool wait_for_news(const struct acp *a)
 
 static int acp_run(int argc, char **argv)
 {
-	struct sigaction stop = {.sa_handler = on_signal};
+	struct sigaction stop = {.sa_handler = acp_on_signal};
 	struct acp a = {.stopped = &stopped};
 	struct buf line;
 	bool open = true, too_long = false;

@@ -148,7 +148,7 @@ static int print_all(const json_t *reply)
 	return code;
 }
 
-static void print_question(const json_t *runs, int64_t n)
+static void act_print_question(const json_t *runs, int64_t n)
 {
 	const json_t *run;
 	size_t i;
@@ -187,7 +187,7 @@ static int ask_all(struct client *c)
 		rv = api_get(c, &runs, &err, "/runs?limit=%d", ASK_SHOWN);
 	n = json_get_int(json_object_get(health, "runs"), "running", 0);
 	if (rv == 0 && n > 0) {
-		print_question(json_object_get(runs, "runs"), n);
+		act_print_question(json_object_get(runs, "runs"), n);
 		rv = task_answer(STDIN_FILENO, answer, &err);
 		if (rv <= 0 || (strcasecmp(answer, "yes") != 0 && strcasecmp(answer, "y") != 0))
 			rv = err_set(&err, AVA_EREJECTED, "no yes: nothing was cancelled");
@@ -252,7 +252,7 @@ static int cancel_body(struct buf *b, struct client *c, int argc, char **argv,
 	return rv;
 }
 
-static int cancel(struct client **c, int argc, char **argv)
+static int act_cancel(struct client **c, int argc, char **argv)
 {
 	struct ava_error err;
 	json_t *reply = NULL;
@@ -287,7 +287,7 @@ static int cancel_run(int argc, char **argv)
 		return cli_fail(&err);
 	code = o.all ? ask_all(c) : CLI_DONE;
 	if (code == CLI_DONE)
-		code = cancel(&c, argc, argv);
+		code = act_cancel(&c, argc, argv);
 	client_close(c);
 	return code;
 }
@@ -389,7 +389,7 @@ static int confirm_body(struct buf *body, struct ava_error *err)
 }
 
 /* POST the answer; *out is what the daemon says. 0 or an exit code. */
-static int answer(const char *id, const char *verb, const char *body, json_t **out)
+static int act_answer(const char *id, const char *verb, const char *body, json_t **out)
 {
 	struct ava_error err;
 	struct client *c = NULL;
@@ -437,7 +437,7 @@ static int not_started(const char *id, const json_t *p)
 
 /* On a terminal a bare yes is asked for below the quote, which may have come from another door;
  * what is said then is the answer. CLI_DONE: there is one. */
-static int ask_quote(const char *id)
+static int act_ask_quote(const char *id)
 {
 	static char said[4096];
 	struct ava_error err = {0};
@@ -471,12 +471,12 @@ static int confirm_run(int argc, char **argv)
 	struct ava_error err = {0};
 	json_t *p = NULL;
 	struct buf body;
-	int code = ask_quote(argv[0]);
+	int code = act_ask_quote(argv[0]);
 
 	if (code != CLI_DONE)
 		return code;
 	buf_init(&body, 1 << 20);
-	code = confirm_body(&body, &err) == 0 ? answer(argv[0], "confirm", body.data, &p)
+	code = confirm_body(&body, &err) == 0 ? act_answer(argv[0], "confirm", body.data, &p)
 					      : cli_fail(&err);
 	buf_fini(&body);
 	if (code != CLI_DONE)
@@ -501,7 +501,7 @@ static int reject_run(int argc, char **argv)
 	if (api_texts(&body, &err, "reason", o.reason != NULL ? o.reason : "", NULL) != 0)
 		code = cli_fail(&err);
 	else
-		code = answer(argv[0], "reject", body.data, &p);
+		code = act_answer(argv[0], "reject", body.data, &p);
 	buf_fini(&body);
 	if (code == CLI_DONE && o.json)
 		show_json(stdout, p);
@@ -520,7 +520,7 @@ struct wait {
 	bool late;
 };
 
-static int on_event(const struct sse_event *e, void *user)
+static int act_on_event(const struct sse_event *e, void *user)
 {
 	struct wait *w = user;
 	json_t *event;
@@ -540,7 +540,7 @@ static int on_event(const struct sse_event *e, void *user)
 static volatile sig_atomic_t stopped;
 
 /* The deadline passed without an event: the next call ends at once. */
-static void on_tick(int64_t *tick_ms, void *user)
+static void act_on_tick(int64_t *tick_ms, void *user)
 {
 	((struct wait *)user)->late = true;
 	*tick_ms = INT64_MAX;
@@ -550,11 +550,11 @@ static void on_tick(int64_t *tick_ms, void *user)
 /* Until the event that says what became of it. 0, or why not. */
 static int wait_for(struct wait *w, struct client **c, const char *run, struct ava_error *err)
 {
-	struct follow f = {.on_event = on_event, .user = w};
+	struct follow f = {.on_event = act_on_event, .user = w};
 	int rv;
 
 	if (w->end_ms >= 0) {
-		f.on_tick = on_tick;
+		f.on_tick = act_on_tick;
 		f.tick_ms = w->end_ms;
 		f.interrupt = &stopped;
 	}
@@ -562,7 +562,7 @@ static int wait_for(struct wait *w, struct client **c, const char *run, struct a
 	return w->late ? 0 : MIN(rv, 0);
 }
 
-static int tell(const char *run, json_t *reply, const char *outcome)
+static int act_tell(const char *run, json_t *reply, const char *outcome)
 {
 	bool late = strcmp(outcome, "too_late") == 0;
 
@@ -591,7 +591,7 @@ static bool is_parked(struct client *c, const char *run)
 	return parked;
 }
 
-static int steer(struct client **c, const char *run, const char *text)
+static int act_steer(struct client **c, const char *run, const char *text)
 {
 	struct wait w = {.end_ms =
 				 o.timeout_ms != OPT_ABSENT ? clock_mono_ms() + o.timeout_ms : -1};
@@ -612,8 +612,8 @@ static int steer(struct client **c, const char *run, const char *text)
 		code = cli_error(CLI_WAITED,
 				 "%s has not read it yet; it will, unless it ends before", run);
 	else
-		code = tell(run, reply,
-			    w.outcome[0] != '\0' ? w.outcome : json_str(reply, "outcome"));
+		code = act_tell(run, reply,
+				w.outcome[0] != '\0' ? w.outcome : json_str(reply, "outcome"));
 	if (parked && !o.json)
 		puts("It is parked until then; what it takes at once is wait, now, go on with "
 		     "MODEL, or stop.");
@@ -622,7 +622,7 @@ static int steer(struct client **c, const char *run, const char *text)
 }
 
 /* The words as one text. */
-static int join(char *out, size_t size, int n, char **words)
+static int act_join(char *out, size_t size, int n, char **words)
 {
 	size_t len = 0;
 
@@ -637,13 +637,13 @@ static int steer_run(int argc, char **argv)
 	struct ava_error err;
 	char text[TEXT_MAX];
 	struct client *c;
-	int code = join(text, sizeof(text), argc - 1, argv + 1);
+	int code = act_join(text, sizeof(text), argc - 1, argv + 1);
 
 	if (code != CLI_DONE)
 		return code;
 	if (api_open(API_START, &c, &err) != 0)
 		return cli_fail(&err);
-	code = steer(&c, argv[0], text);
+	code = act_steer(&c, argv[0], text);
 	client_close(c);
 	return code;
 }
@@ -695,7 +695,7 @@ static int print_replay(const char *id, const json_t *report)
 	return identical ? CLI_DONE : CLI_FAILED;
 }
 
-static int replay_run(int argc, char **argv)
+static int act_replay_run(int argc, char **argv)
 {
 	json_t *report = NULL;
 	int code;
@@ -740,4 +740,4 @@ const struct command cmd_replay = COMMAND(
 	"No network, no tool and no key is used, and nothing is written. It stops at the\n"
 	"first difference, with the event and the byte. The exit code is 0 when there is\n"
 	"none as far as the record goes, else 1.\n",
-	OPTIONS(replay_opts), replay_run);
+	OPTIONS(replay_opts), act_replay_run);

@@ -87,7 +87,7 @@ static void apply_fini(struct apply *a)
 /* ---- what is to be done */
 
 /* The folder must be the one that was confirmed, and the person's own. */
-static int open_folder(struct apply *a, struct ava_error *err)
+static int apply_open_folder(struct apply *a, struct ava_error *err)
 {
 	char link[40], real[PATH_MAX];
 	struct stat st;
@@ -186,7 +186,7 @@ static int plan(struct apply *a, struct ava_error *err)
 	int rv;
 
 	a->cwd = json_str(a->got, "cwd");
-	rv = open_folder(a, err);
+	rv = apply_open_folder(a, err);
 	if (rv == 0)
 		rv = patch_read(&a->patch, json_string_value(text), json_string_length(text), err);
 	if (rv != 0)
@@ -219,7 +219,7 @@ static bool is_written(const struct target *t)
 	return t->fit == PATCH_FITS && !t->obeyed;
 }
 
-static mode_t mode_of(const struct target *t)
+static mode_t apply_mode_of(const struct target *t)
 {
 	mode_t mask = umask(0), mode = t->was.st_mode & 0777;
 
@@ -259,8 +259,8 @@ static int write_spares(struct apply *a, struct ava_error *err)
 		struct target *t = &a->targets[i];
 
 		if (is_written(t) && !t->f->is_gone)
-			rv = below_write(a->fd, t->f->path, t->spare, t->data, t->len, mode_of(t),
-					 err);
+			rv = below_write(a->fd, t->f->path, t->spare, t->data, t->len,
+					 apply_mode_of(t), err);
 	}
 	for (size_t i = 0; rv == 0 && i < a->patch.n; i++)
 		if (is_written(&a->targets[i]) && !still(a, &a->targets[i]))
@@ -316,7 +316,7 @@ static int lock_run(struct apply *a, struct ava_error *err)
 	return err_sys(err, "lock %.300s", path);
 }
 
-static int write_all(struct apply *a, struct ava_error *err)
+static int apply_write_all(struct apply *a, struct ava_error *err)
 {
 	sigset_t hold, was;
 	int rv = lock_run(a, err);
@@ -340,7 +340,7 @@ static int write_all(struct apply *a, struct ava_error *err)
 
 /* ---- what is said */
 
-static const char *state_of(const struct target *t)
+static const char *apply_state_of(const struct target *t)
 {
 	return t->obeyed              ? "obeyed"
 	       : t->fit == PATCH_FITS ? "fits"
@@ -348,7 +348,7 @@ static const char *state_of(const struct target *t)
 				      : "clashes";
 }
 
-static void print_json(const struct apply *a, const char *state)
+static void apply_print_json(const struct apply *a, const char *state)
 {
 	json_t *all = json_object(), *files = json_array();
 
@@ -357,7 +357,7 @@ static void print_json(const struct apply *a, const char *state)
 		json_t *one = json_object();
 
 		json_object_set_new(one, "path", json_string(t->f->path));
-		json_object_set_new(one, "state", json_string(state_of(t)));
+		json_object_set_new(one, "state", json_string(apply_state_of(t)));
 		if (t->fit == PATCH_CLASHES) {
 			json_object_set_new(one, "what",
 					    json_string(t->why ? t->why : t->clash.what));
@@ -379,7 +379,7 @@ static void print_json(const struct apply *a, const char *state)
 static int say_clashes(const struct apply *a)
 {
 	if (o.json)
-		print_json(a, "clashes");
+		apply_print_json(a, "clashes");
 	for (size_t i = 0; !o.json && i < a->patch.n; i++) {
 		const struct target *t = &a->targets[i];
 
@@ -403,7 +403,7 @@ static int say_clashes(const struct apply *a)
 }
 
 /* 1: yes, 0: no, -1: nobody answers; else an error. */
-static int answered(struct ava_error *err)
+static int apply_answered(struct ava_error *err)
 {
 	char answer[4096];
 	int rv;
@@ -432,7 +432,7 @@ static void ask_obeyed(struct apply *a)
 			   t->f->path, t->f->is_gone ? ", and goes" : "",
 			   (int)(t->f->end - t->f->hunks), t->f->hunks);
 		term_print(stderr, "Write %s", t->f->path);
-		if (answered(&err) != 1)
+		if (apply_answered(&err) != 1)
 			continue;
 		t->obeyed = false;
 		a->obeyed--;
@@ -441,14 +441,14 @@ static void ask_obeyed(struct apply *a)
 }
 
 /* 0: something shall be written. */
-static int ask(struct apply *a, struct ava_error *err)
+static int apply_ask(struct apply *a, struct ava_error *err)
 {
 	int yes = 1;
 
 	if (!o.yes && a->fit > 0) {
 		term_print(stderr, "Write %s%zu file%s in %s", a->there > 0 ? "the other " : "",
 			   a->fit, a->fit == 1 ? "" : "s", a->cwd);
-		yes = answered(err);
+		yes = apply_answered(err);
 	}
 	if (yes == 1)
 		ask_obeyed(a);
@@ -473,7 +473,7 @@ static void say_obeyed(const struct apply *a)
 }
 
 /* The record of it; the files are written whatever becomes of this. */
-static void note(struct client **c, const struct apply *a)
+static void apply_note(struct client **c, const struct apply *a)
 {
 	struct ava_error err;
 	json_t *reply = NULL;
@@ -497,11 +497,11 @@ static void note(struct client **c, const struct apply *a)
 	buf_fini(&body);
 }
 
-static int done(struct client **c, const struct apply *a)
+static int apply_done(struct client **c, const struct apply *a)
 {
-	note(c, a);
+	apply_note(c, a);
 	if (o.json)
-		print_json(a, a->fit > 0 ? "applied" : "there");
+		apply_print_json(a, a->fit > 0 ? "applied" : "there");
 	else if (a->fit == 0)
 		term_print(stdout, "All of %s is in %s already.\n", a->run, a->cwd);
 	else
@@ -512,7 +512,7 @@ static int done(struct client **c, const struct apply *a)
 	return CLI_DONE;
 }
 
-static int apply(struct client **c, struct apply *a)
+static int apply_apply(struct client **c, struct apply *a)
 {
 	struct ava_error err = {0};
 	int rv = api_get(*c, &a->got, &err, "/runs/%s/patch", a->run);
@@ -527,7 +527,7 @@ static int apply(struct client **c, struct apply *a)
 	if (a->clashes > 0)
 		return say_clashes(a);
 	if (o.check && o.json)
-		print_json(a, a->fit + a->obeyed > 0 ? "fits" : "there");
+		apply_print_json(a, a->fit + a->obeyed > 0 ? "fits" : "there");
 	else if (o.check)
 		term_print(stdout,
 			   a->fit + a->obeyed > 0
@@ -537,12 +537,12 @@ static int apply(struct client **c, struct apply *a)
 	if (o.check)
 		return CLI_DONE;
 	if (a->fit + a->obeyed > 0)
-		rv = ask(a, &err);
+		rv = apply_ask(a, &err);
 	if (rv == 0)
-		rv = write_all(a, &err);
+		rv = apply_write_all(a, &err);
 	if (rv != 0 && err.code == AVA_EREJECTED && o.json)
-		print_json(a, "rejected");
-	return rv == 0 ? done(c, a) : cli_fail(&err);
+		apply_print_json(a, "rejected");
+	return rv == 0 ? apply_done(c, a) : cli_fail(&err);
 }
 
 static int apply_run(int argc, char **argv)
@@ -556,7 +556,7 @@ static int apply_run(int argc, char **argv)
 		return cli_error(CLI_USAGE, "--check writes nothing: leave out --yes");
 	if (api_open(API_START, &c, &err) != 0)
 		return cli_fail(&err);
-	code = apply(&c, &a);
+	code = apply_apply(&c, &a);
 	apply_fini(&a);
 	client_close(c);
 	return code;

@@ -44,7 +44,7 @@ enum chat_did {
 #define LOG_LINES "20"
 #define RUNS_MAX  50 /* rows of /runs */
 
-static void wrong(const struct ava_error *err)
+static void chat_wrong(const struct ava_error *err)
 {
 	term_colour(stdout, TERM_RED);
 	term_wrapped(stdout, err->text, strlen(err->text));
@@ -52,7 +52,7 @@ static void wrong(const struct ava_error *err)
 	putchar('\n');
 }
 
-static bool is_id(const char *word, char letter)
+static bool chat_is_id(const char *word, char letter)
 {
 	size_t n;
 
@@ -64,9 +64,9 @@ static bool is_id(const char *word, char letter)
 
 static bool wants_run(const char *word)
 {
-	if (!is_id(word, 'S'))
+	if (!chat_is_id(word, 'S'))
 		chat_note("Name a run, as S-7f3a2b; /runs lists those of this conversation.");
-	return is_id(word, 'S');
+	return chat_is_id(word, 'S');
 }
 
 /* ---- /status, /runs, /cost */
@@ -78,7 +78,7 @@ static int get_runs(struct chat *c, json_t **ours)
 
 	if (dialog_runs(&c->d, true, ours, &err) == 0)
 		return 0;
-	wrong(&err);
+	chat_wrong(&err);
 	return -1;
 }
 
@@ -87,13 +87,13 @@ static bool has_ended(const json_t *run)
 	return json_str(run, "ended_at")[0] != '\0';
 }
 
-static void show_one(struct chat *c, const char *id)
+static void chat_show_one(struct chat *c, const char *id)
 {
 	struct ava_error err = {0};
 	json_t *run = NULL;
 
 	if (api_request(&c->c, NULL, &run, &err, "/runs/%s", id) != 0) {
-		wrong(&err);
+		chat_wrong(&err);
 		return;
 	}
 	term_print(stdout, "%s (%s) ", id, json_str(run, "trace_id"));
@@ -120,7 +120,7 @@ static void show_quote_line(const json_t *proposal)
 	putchar('\n');
 }
 
-static void show_quotes(struct chat *c)
+static void cmd_chat_show_quotes(struct chat *c)
 {
 	json_t *all = NULL;
 	const json_t *quote;
@@ -145,7 +145,7 @@ static void do_status(struct chat *c, const char *rest)
 
 	if (rest[0] != '\0') {
 		if (wants_run(rest))
-			show_one(c, rest);
+			chat_show_one(c, rest);
 		return;
 	}
 	if (get_runs(c, &all) != 0)
@@ -166,7 +166,7 @@ static void do_status(struct chat *c, const char *rest)
 	if (live == 0)
 		puts(WORDS_NONE_AT_WORK);
 	json_decref(all);
-	show_quotes(c);
+	cmd_chat_show_quotes(c);
 }
 
 static void do_runs(struct chat *c, const char *rest)
@@ -215,7 +215,7 @@ static void do_cost(struct chat *c, const char *rest)
 	size_t n, unknown = 0;
 
 	if (own_cost(c, &hers, &err) != 0) {
-		wrong(&err);
+		chat_wrong(&err);
 		return;
 	}
 	if (hers.n > 0)
@@ -257,7 +257,7 @@ static void do_model(struct chat *c, const char *rest)
 	json_array_foreach(json_object_get(all, "models"), i, m)
 		term_line(stdout, "%s", json_str(m, "id"));
 	if (rv != 0)
-		wrong(&err);
+		chat_wrong(&err);
 	else
 		term_line(stdout, "Ava goes on with %s.", c->d.model);
 	json_decref(all);
@@ -266,7 +266,7 @@ static void do_model(struct chat *c, const char *rest)
 /* ---- /cancel, /steer, /logs */
 
 /* That one at work has ended is told by its last line, as always. */
-static void cancel(struct chat *c, const char *id)
+static void chat_cancel(struct chat *c, const char *id)
 {
 	const struct chat_run *run = chat_runs_find(&c->runs, id);
 	bool live = run != NULL && run->live;
@@ -274,7 +274,7 @@ static void cancel(struct chat *c, const char *id)
 	json_t *status = NULL;
 
 	if (api_request(&c->c, "{}", &status, &err, "/runs/%s/cancel", id) != 0) {
-		wrong(&err);
+		chat_wrong(&err);
 		return;
 	}
 	if (!live)
@@ -294,7 +294,7 @@ static void cancel_all(struct chat *c)
 	{
 		if (has_ended(run))
 			continue;
-		cancel(c, json_str(run, "subagent_id"));
+		chat_cancel(c, json_str(run, "subagent_id"));
 		n++;
 	}
 	if (n == 0)
@@ -302,12 +302,12 @@ static void cancel_all(struct chat *c)
 	json_decref(all);
 }
 
-static void do_cancel(struct chat *c, const char *rest)
+static void chat_do_cancel(struct chat *c, const char *rest)
 {
 	if (strcmp(rest, "all") == 0 || strcmp(rest, "--all") == 0)
 		cancel_all(c);
 	else if (wants_run(rest))
-		cancel(c, rest);
+		chat_cancel(c, rest);
 }
 
 static void do_steer(struct chat *c, const char *rest)
@@ -326,7 +326,7 @@ static void do_steer(struct chat *c, const char *rest)
 		return;
 	}
 	if (api_steer(&c->c, id, NULL, rest, &answer, &err) != 0)
-		wrong(&err);
+		chat_wrong(&err);
 	else if (strcmp(json_str(answer, "outcome"), "answered") == 0)
 		term_line(stdout, WORDS_HAS_ANSWER(id));
 	else
@@ -368,7 +368,7 @@ static const struct {
 } rows[] = {
 	{"/status", "[S-id]", "what is going on", do_status},
 	{"/runs", "", "the subagents of this conversation", do_runs},
-	{"/cancel", "S-id|all", "stop subagents for good", do_cancel},
+	{"/cancel", "S-id|all", "stop subagents for good", chat_do_cancel},
 	{"/steer", "S-id TEXT", "tell one at work what to mind, or answer it", do_steer},
 	{"/logs", "[S-id]", "the newest events of one, or of the newest", do_logs},
 	{"/model", "[MODEL]", "which models there are, or go on with another one", do_model},
@@ -605,7 +605,7 @@ void chat_interrupt(struct chat *c)
 
 /* ---- on a terminal */
 
-static int take_line(struct chat *c, const char *text)
+static int chat_take_line(struct chat *c, const char *text)
 {
 	struct ava_error err = {0};
 
@@ -634,7 +634,7 @@ static int talk(struct chat *c, struct line *l)
 		chat_note("Ava (%s). /help lists commands, Ctrl-D leaves.", c->d.model);
 	while (rv == 1) {
 		rv = line_read(l, PROMPT, &text, &err);
-		if (rv == 1 && take_line(c, text) != 0)
+		if (rv == 1 && chat_take_line(c, text) != 0)
 			return CLI_DONE;
 		fflush(stdout);
 	}
@@ -642,7 +642,7 @@ static int talk(struct chat *c, struct line *l)
 }
 
 /* Begun or found, with what happened in it so far; then its events come. */
-static int begin(struct chat *c, struct ava_error *err)
+static int chat_begin(struct chat *c, struct ava_error *err)
 {
 	int rv = chat_open(c, o.session, o.model, err);
 
@@ -658,7 +658,7 @@ static int on_terminal(void)
 	struct ava_error err = {0};
 	struct line *l = NULL;
 	struct chat c;
-	int code, rv = begin(&c, &err);
+	int code, rv = chat_begin(&c, &err);
 
 	c.live = !line_is_plain();
 	if (rv == 0)
@@ -685,7 +685,7 @@ static int on_pipe(void)
 					    "(see: ava help chat)");
 	if (rv < 0)
 		return cli_fail(&err);
-	rv = begin(&c, &err);
+	rv = chat_begin(&c, &err);
 	if (rv == 0)
 		rv = chat_pipe(&c, first, &err);
 	code = rv != 0 ? cli_fail(&err) : c.errors > 0 || c.d.gone ? CLI_FAILED : CLI_DONE;

@@ -126,7 +126,7 @@ static int stop_run(int argc, char **argv)
 	return CLI_DONE;
 }
 
-static int restart_run(int argc, char **argv)
+static int daemon_restart_run(int argc, char **argv)
 {
 	struct client *c = NULL;
 	json_t *health = NULL;
@@ -159,4 +159,4 @@ const struct command cmd_restart =
 	COMMAND("restart", "", 0, 0, "start the daemon anew, with this command's keys and settings",
 		"As `ava stop`, and then one that has the keys, addresses and settings of this\n"
 		"environment. Conversations and runs go on.\n",
-		OPTIONS(daemon_opts), restart_run);
+		OPTIONS(daemon_opts), daemon_restart_run);

@@ -100,7 +100,7 @@ static void hook_log(const struct hook *h, const char *fmt, ...)
 
 /* The new one and the old one are exchanged, then the old one goes: where one replaces another,
  * ext4 writes the new one out first, which takes longer than all else here. */
-static int replace(int dir, const char *temp, const char *name)
+static int hook_replace(int dir, const char *temp, const char *name)
 {
 	if (renameat2(dir, temp, dir, name, RENAME_EXCHANGE) == 0)
 		return unlinkat(dir, temp, 0);
@@ -129,7 +129,7 @@ static void card_write(const struct hook *h, const json_t *card)
 	rv = fd < 0 ? -1 : sys_write_all(fd, out.data, out.len, 0);
 	if (fd >= 0)
 		rv = close(fd) != 0 ? -1 : rv;
-	if (rv != 0 || replace(h->dir, temp, file) != 0) {
+	if (rv != 0 || hook_replace(h->dir, temp, file) != 0) {
 		hook_log(h, "%s of %.200s: %s", h->event, agent, strerror(errno));
 		if (fd >= 0)
 			(void)unlinkat(h->dir, temp, 0);
@@ -143,7 +143,7 @@ static void put_str(json_t *card, const char *key, const char *value)
 		json_object_set_new(card, key, json_string(value));
 }
 
-static void put_time(json_t *card, const char *key, int64_t ms)
+static void hook_put_time(json_t *card, const char *key, int64_t ms)
 {
 	char iso[CLOCK_ISO_LEN + 1];
 
@@ -153,7 +153,7 @@ static void put_time(json_t *card, const char *key, int64_t ms)
 
 /* ---- what Claude Code keeps of an agent beside its session's transcript */
 
-static const char *expand(const char *path, char out[PATH_MAX])
+static const char *hook_expand(const char *path, char out[PATH_MAX])
 {
 	const char *home = env_get("HOME");
 
@@ -169,12 +169,12 @@ static const char *expand(const char *path, char out[PATH_MAX])
 static bool transcript_of(const struct hook *h, const char *agent, char out[PATH_MAX])
 {
 	char session[PATH_MAX];
-	const char *path = expand(json_get_str(h->in, "agent_transcript_path"), out);
+	const char *path = hook_expand(json_get_str(h->in, "agent_transcript_path"), out);
 	size_t n;
 
 	if (path)
 		return true;
-	if (strchr(agent, '/') || !expand(json_get_str(h->in, "transcript_path"), session))
+	if (strchr(agent, '/') || !hook_expand(json_get_str(h->in, "transcript_path"), session))
 		return false;
 	n = strlen(session);
 	if (n < 6 || strcmp(session + n - 6, ".jsonl") != 0)
@@ -184,16 +184,16 @@ static bool transcript_of(const struct hook *h, const char *agent, char out[PATH
 	       PATH_MAX;
 }
 
-static json_t *value_of(struct slice s)
+static json_t *hook_value_of(struct slice s)
 {
 	return s.len ? json_read_others(s.s, s.len, NULL) : NULL;
 }
 
 /* The text of a reply's block; a new reference or NULL. */
-static json_t *text_of(const char *line, size_t len)
+static json_t *hook_text_of(const char *line, size_t len)
 {
 	struct slice message = jscan_member(line, len, "message");
-	json_t *content = value_of(jscan_member(message.s, message.len, "content"));
+	json_t *content = hook_value_of(jscan_member(message.s, message.len, "content"));
 	json_t *text = json_object_get(json_array_get(content, 0), "text");
 
 	json_incref(text);
@@ -216,7 +216,7 @@ static bool has_message(int fd, off_t size, const char *message)
 	    tail[len - 1] == '\n') {
 		for (at = len - 1; at > 0 && tail[at - 1] != '\n';)
 			at--;
-		last = text_of(tail + at, len - 1 - at);
+		last = hook_text_of(tail + at, len - 1 - at);
 		text = json_string_value(last);
 		n = text ? strlen(text) : 0;
 		while (n > 0 && strchr(" \n", text[n - 1]))
@@ -278,17 +278,17 @@ static const char *find_members(const char *s, const char *end, const char *cons
 
 /* A reply of several blocks is a line a block with the same id, each with what the reply has
  * used so far: the last one counts. */
-static void take_message(struct slice message, json_t *replies, json_t *card)
+static void hook_take_message(struct slice message, json_t *replies, json_t *card)
 {
 	static const char *const names[3] = {"id", "model", "usage"};
 	struct slice found[3];
 	json_t *id, *model;
 
 	(void)find_members(message.s, message.s + message.len, names, found);
-	id = value_of(found[0]);
-	model = value_of(found[1]);
+	id = hook_value_of(found[0]);
+	model = hook_value_of(found[1]);
 	if (json_is_string(id))
-		json_object_set_new(replies, json_string_value(id), value_of(found[2]));
+		json_object_set_new(replies, json_string_value(id), hook_value_of(found[2]));
 	if (json_is_string(model) && json_string_value(model)[0] != '<') /* "<synthetic>" */
 		json_object_set(card, "model", model);
 	json_decref(id);
@@ -321,7 +321,7 @@ static void add_usage(json_t *card, json_t *replies)
 
 /* Two that wrote at once leave objects behind each other in one line, or one within a half of
  * another, and a crash leaves NULs before one: each that is whole counts. */
-static void take_line(const char *line, size_t len, json_t *replies, json_t *card)
+static void hook_take_line(const char *line, size_t len, json_t *replies, json_t *card)
 {
 	static const char *const names[3] = {"message", "role", "role"};
 	const char *end = line + len, *after;
@@ -335,9 +335,10 @@ static void take_line(const char *line, size_t len, json_t *replies, json_t *car
 			return;
 		after = find_members(line, end, names, found);
 		if (after && found[0].len)
-			take_message(found[0], replies, card);
+			hook_take_message(found[0], replies, card);
 		else if (after && slice_is(found[1], "\"assistant\"")) /* its line is cut */
-			take_message((struct slice){line, (size_t)(after - line)}, replies, card);
+			hook_take_message((struct slice){line, (size_t)(after - line)}, replies,
+					  card);
 		line = after ? after : line + 1;
 	}
 }
@@ -358,12 +359,12 @@ static void add_transcript(json_t *card, const char *path)
 	if (data != MAP_FAILED) {
 		while (more == 1 && (more = jsonl_next(data, len, &at, &line, &n)) != 0) {
 			if (card_time(card, "startedAt") < 0) {
-				json_t *began = value_of(jscan_member(line, n, "timestamp"));
+				json_t *began = hook_value_of(jscan_member(line, n, "timestamp"));
 
 				put_str(card, "startedAt", json_string_value(began));
 				json_decref(began);
 			}
-			take_line(line, n, replies, card);
+			hook_take_line(line, n, replies, card);
 		}
 		munmap(data, len);
 		add_usage(card, replies);
@@ -394,7 +395,7 @@ static bool set_status(const struct hook *h, json_t *card, const char *status)
 	    (updated == h->began_ms && !stops && strcmp(json_str(card, "status"), "stopped") == 0))
 		return false;
 	put_str(card, "status", status);
-	put_time(card, "updatedAt", h->began_ms);
+	hook_put_time(card, "updatedAt", h->began_ms);
 	json_object_del(card, "activity");
 	if (!stops)
 		json_object_del(card, "stoppedAt");
@@ -407,7 +408,7 @@ static void note_beginning(const struct hook *h, json_t *card)
 	int64_t started = card_time(card, "startedAt");
 
 	if (started < 0 || started > h->began_ms)
-		put_time(card, "startedAt", h->began_ms);
+		hook_put_time(card, "startedAt", h->began_ms);
 }
 
 static json_t *card_new(const char *agent, const char *type)
@@ -488,7 +489,7 @@ static json_t *card_find(const struct hook *h, const char *agent)
 	return card;
 }
 
-static void on_start(struct hook *h, const char *agent, const char *type)
+static void hook_on_start(struct hook *h, const char *agent, const char *type)
 {
 	char transcript[PATH_MAX];
 	json_t *card = card_own(h, agent);
@@ -509,7 +510,7 @@ static void on_start(struct hook *h, const char *agent, const char *type)
 }
 
 /* Of what it said last at most so much as a person reads. */
-static void add_message(json_t *card, const char *message)
+static void hook_add_message(json_t *card, const char *message)
 {
 	size_t len = message ? strlen(message) : 0;
 
@@ -533,12 +534,12 @@ static void on_stop(struct hook *h, const char *agent, const char *type)
 				 access(transcript, F_OK) != 0)))
 		return;
 	if (!json_get_str(h->in, "agent_transcript_path") && *json_str(card, "transcript"))
-		transcript = expand(json_str(card, "transcript"), path); /* where it was */
+		transcript = hook_expand(json_str(card, "transcript"), path); /* where it was */
 	card = card ? card : card_new(agent, type);
 	put_str(card, "type", type);
 	if (set_status(h, card, "stopped"))
-		put_time(card, "stoppedAt", h->began_ms);
-	add_message(card, json_get_str(h->in, "last_assistant_message"));
+		hook_put_time(card, "stoppedAt", h->began_ms);
+	hook_add_message(card, json_get_str(h->in, "last_assistant_message"));
 	if (transcript) {
 		put_str(card, "transcript", transcript);
 		card_add_meta(card, &err);
@@ -612,7 +613,7 @@ static void on_idle(struct hook *h, const char *agent, const char *type)
 	put_str(card, "team", team);
 	(void)set_status(h, card, "idle");
 	note_beginning(h, card);
-	add_message(card, json_get_str(h->in, "last_assistant_message"));
+	hook_add_message(card, json_get_str(h->in, "last_assistant_message"));
 	note_place(h, card);
 	card_write(h, card);
 	json_decref(card);
@@ -653,7 +654,7 @@ static const struct {
 	bool any; /* also without an agent's id */
 	void (*run)(struct hook *h, const char *agent, const char *type);
 } events[] = {
-	{"SubagentStart", false, on_start},
+	{"SubagentStart", false, hook_on_start},
 	{"SubagentStop", false, on_stop},
 	{"TeammateIdle", true, on_idle},
 	{"PreToolUse", false, on_tool},
@@ -662,7 +663,7 @@ static const struct {
 /* ---- from stdin to the session's folder */
 
 /* To its end, also of too much: who writes is not to fail. */
-static bool read_all(struct buf *in)
+static bool hook_read_all(struct buf *in)
 {
 	static char piece[64u << 10];
 	ssize_t n;
@@ -696,7 +697,7 @@ static bool open_session(struct hook *h)
 	return h->dir >= 0;
 }
 
-static void take_event(struct hook *h)
+static void hook_take_event(struct hook *h)
 {
 	const char *agent = json_str(h->in, "agent_id"), *type = json_str(h->in, "agent_type");
 	size_t i = 0;
@@ -742,12 +743,12 @@ static int hook_run(int argc, char **argv)
 	if (!find_home(&h))
 		return CLI_DONE;
 	buf_init(&in, INPUT_MAX);
-	if (!read_all(&in)) {
+	if (!hook_read_all(&in)) {
 		hook_log(&h, "the event cannot be read, or has more than %u bytes", INPUT_MAX);
 	} else {
 		h.in = json_read_others(in.data, in.len, &err);
 		if (json_is_object(h.in))
-			take_event(&h);
+			hook_take_event(&h);
 		else
 			hook_log(&h, "the event is no JSON object: %s", err.text);
 	}

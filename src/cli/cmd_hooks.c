@@ -41,7 +41,7 @@ static const struct {
 	      {"TeammateIdle", false},
 	      {"PreToolUse", true}};
 
-static int settings_find(char path[PATH_MAX], struct ava_error *err)
+static int hooks_settings_find(char path[PATH_MAX], struct ava_error *err)
 {
 	size_t n;
 
@@ -59,7 +59,7 @@ static int settings_find(char path[PATH_MAX], struct ava_error *err)
 static int settings_open(struct settings_file *f, struct ava_error *err)
 {
 	char path[PATH_MAX];
-	int rv = settings_find(path, err);
+	int rv = hooks_settings_find(path, err);
 
 	return rv != 0 ? rv : settings_file_open(f, path, "hooks", err);
 }
@@ -92,7 +92,7 @@ static bool ends_with(const char *s, size_t len, const char *end)
 	return len >= n && memcmp(s + len - n, end, n) == 0;
 }
 
-static bool is_ours(const json_t *handler)
+static bool hooks_is_ours(const json_t *handler)
 {
 	const char *command = json_str(handler, "command");
 	size_t len = strlen(command);
@@ -134,7 +134,7 @@ static bool remove_ours(struct settings_file *f, const char *event)
 		size_t had = json_array_size(handlers);
 
 		for (size_t k = had; k-- > 0;)
-			if (is_ours(json_array_get(handlers, k)))
+			if (hooks_is_ours(json_array_get(handlers, k)))
 				json_array_remove(handlers, k);
 		removed |= json_array_size(handlers) < had;
 		if (had > 0 && json_array_size(handlers) == 0)
@@ -179,7 +179,7 @@ static int install(struct settings_file *f, struct ava_error *err)
 	int rv = own_command(command, err);
 
 	for (size_t i = 0; rv == 0 && i < ARRAY_LEN(hooked); i++) {
-		const char *there = find_handler(f, hooked[i].event, is_ours);
+		const char *there = find_handler(f, hooked[i].event, hooks_is_ours);
 		bool wanted = o.activity || !hooked[i].activity;
 
 		if (there && wanted && strcmp(there, command) == 0)
@@ -226,7 +226,7 @@ static bool can_run(const char *command)
 
 static void tell_event(const struct settings_file *f, const char *event, bool optional)
 {
-	const char *command = find_handler(f, event, is_ours);
+	const char *command = find_handler(f, event, hooks_is_ours);
 
 	term_print(stdout, "  %-14s %s\n", event,
 		   !command ? optional ? "not installed (with --activity)" : "not installed"
@@ -240,7 +240,7 @@ static int status(const struct settings_file *f)
 	json_t *told = json_object(), *list = json_object();
 
 	for (size_t i = 0; i < ARRAY_LEN(hooked); i++) {
-		const char *command = find_handler(f, hooked[i].event, is_ours);
+		const char *command = find_handler(f, hooked[i].event, hooks_is_ours);
 
 		all = all && (hooked[i].activity || (command && can_run(command)));
 		spy = spy || find_handler(f, hooked[i].event, is_spy);

@@ -130,7 +130,7 @@ static void time_left(const json_t *p, char *out, size_t size)
 }
 
 /* Of a group: how many, and the first of its tasks. */
-static void proposed(const json_t *p, char *out, size_t size)
+static void list_proposed(const json_t *p, char *out, size_t size)
 {
 	const json_t *config = json_object_get(p, "config");
 	const json_t *members = json_object_get(config, "members");
@@ -143,7 +143,7 @@ static void proposed(const json_t *p, char *out, size_t size)
 		snprintf(out, size, "%.*s", len, task);
 }
 
-static void show_rows(const char *head, const char *text)
+static void list_show_rows(const char *head, const char *text)
 {
 	if (*text != '\0')
 		puts(head);
@@ -156,18 +156,18 @@ static void show_rows(const char *head, const char *text)
 }
 
 /* What a quote may leave out. */
-static void show_words(const json_t *config)
+static void list_show_words(const json_t *config)
 {
 	char *schema = json_dumps(json_object_get(config, "outputSchema"), JSON_INDENT(2));
 
-	show_rows("• Task:", json_str(config, "task"));
-	show_rows("• Context:", json_str(config, "context"));
-	show_rows("• Output schema:", schema != NULL ? schema : "");
+	list_show_rows("• Task:", json_str(config, "task"));
+	list_show_rows("• Context:", json_str(config, "context"));
+	list_show_rows("• Output schema:", schema != NULL ? schema : "");
 	free(schema);
 }
 
 /* With what became of it, or until when it waits. */
-static void show_one(const json_t *p)
+static void list_show_one(const json_t *p)
 {
 	const char *state = json_str(p, "state"), *run = json_str(p, "subagent_id");
 	char left[40] = "";
@@ -178,8 +178,8 @@ static void show_one(const json_t *p)
 		size_t i;
 
 		if (json_object_get(config, "members") == NULL)
-			show_words(config);
-		json_array_foreach(json_object_get(config, "members"), i, one) show_words(one);
+			list_show_words(config);
+		json_array_foreach(json_object_get(config, "members"), i, one) list_show_words(one);
 	}
 	time_left(p, left, sizeof(left));
 	term_print(stdout, "%s: %s%s%s%s%s%s\n", json_str(p, "proposal_id"), state,
@@ -195,7 +195,7 @@ static int proposals_run(int argc, char **argv)
 		{"RUN", COLUMN_TEXT, "subagent_id", .spare = true},
 		{"ROLE", COLUMN_ROLE, "role", "quote", .spare = true},
 		{"UP TO", COLUMN_MOST, "costCents", "quote", .spare = true},
-		{"TASK", COLUMN_OWN, .own = proposed},
+		{"TASK", COLUMN_OWN, .own = list_proposed},
 	};
 
 	json_t *p = NULL;
@@ -206,7 +206,7 @@ static int proposals_run(int argc, char **argv)
 		if (code == CLI_DONE && o.json)
 			show_json(stdout, p);
 		else if (code == CLI_DONE)
-			show_one(p);
+			list_show_one(p);
 		json_decref(p);
 		return code;
 	}
@@ -242,7 +242,7 @@ static int sessions_run(int argc, char **argv)
 
 /* ---- events */
 
-static int print_event(struct logtext *l, const char *line, size_t len, int64_t time_ms)
+static int list_print_event(struct logtext *l, const char *line, size_t len, int64_t time_ms)
 {
 	struct ava_error err;
 
@@ -270,7 +270,7 @@ static int from_file(const char *run)
 	while (rv == 0 && (rv = ava_log_next(log, &e, &err)) != 0) {
 		if (rv == AVA_ECORRUPT)
 			code = cli_error(CLI_FAILED, "%s", err.text);
-		else if (rv == 1 && print_event(&text, e.line, e.len, e.time_ms) != CLI_DONE)
+		else if (rv == 1 && list_print_event(&text, e.line, e.len, e.time_ms) != CLI_DONE)
 			code = CLI_FAILED;
 		if (rv != 1 && rv != AVA_ECORRUPT)
 			break;
@@ -280,11 +280,12 @@ static int from_file(const char *run)
 	return rv == 0 ? code : cli_fail(&err);
 }
 
-static int on_event(const struct sse_event *e, void *user)
+static int list_on_event(const struct sse_event *e, void *user)
 {
 	struct event_view v;
-	int rv = print_event(user, e->data, e->len,
-			     event_view(e->data, e->len, &v) == 0 ? v.wall_ms : clock_wall_ms());
+	int rv = list_print_event(user, e->data, e->len,
+				  event_view(e->data, e->len, &v) == 0 ? v.wall_ms
+								       : clock_wall_ms());
 
 	return fflush(stdout) != 0 || rv != 0; /* nobody reads any more: stop */
 }
@@ -292,7 +293,7 @@ static int on_event(const struct sse_event *e, void *user)
 static int events_run(int argc, char **argv)
 {
 	struct logtext text = {0};
-	struct follow f = {.on_event = on_event, .user = &text};
+	struct follow f = {.on_event = list_on_event, .user = &text};
 	struct ava_error err;
 	struct client *c = NULL;
 	int rv;
@@ -308,7 +309,7 @@ static int events_run(int argc, char **argv)
 
 /* ---- result: the exit code is that of the run. One that goes on has none yet: 1 */
 
-static int result_run(int argc, char **argv)
+static int list_result_run(int argc, char **argv)
 {
 	const char *id = argv[0], *status;
 	struct ava_error err;
@@ -365,7 +366,7 @@ static int worse(int a, int b)
 	return ia >= ib ? a : b;
 }
 
-static void print_end(struct client *c, const char *id, const json_t *result)
+static void list_print_end(struct client *c, const char *id, const json_t *result)
 {
 	json_t *status = NULL;
 
@@ -384,7 +385,7 @@ static void print_end(struct client *c, const char *id, const json_t *result)
 }
 
 /* 1: it has been told, as an end or as an error of its own. */
-static int look_at(struct waiting *w, struct client *c, const char *id, struct ava_error *err)
+static int list_look_at(struct waiting *w, struct client *c, const char *id, struct ava_error *err)
 {
 	json_t *result = NULL;
 	int rv = api_result(c, id, 0, &result, err);
@@ -396,12 +397,12 @@ static int look_at(struct waiting *w, struct client *c, const char *id, struct a
 	if (rv != 0 || result == NULL)
 		return rv;
 	w->code = worse(w->code, cli_exit_of_status(json_str(result, "status")));
-	print_end(c, id, result);
+	list_print_end(c, id, result);
 	json_decref(result);
 	return 1;
 }
 
-static int is_end(const struct sse_event *e, void *user)
+static int list_is_end(const struct sse_event *e, void *user)
 {
 	struct waiting *w = user;
 
@@ -422,7 +423,7 @@ static int wait_step(struct client *c, void *user, struct ava_error *err)
 
 	for (int i = 0; i < w->n; i++) {
 		if (rv == 0)
-			rv = look_at(w, c, w->ids[i], err);
+			rv = list_look_at(w, c, w->ids[i], err);
 		if (rv != 1)
 			w->ids[kept++] = w->ids[i];
 		rv = MIN(rv, 0);
@@ -430,7 +431,7 @@ static int wait_step(struct client *c, void *user, struct ava_error *err)
 	w->n = kept;
 	if (rv != 0 || w->n == 0 || w->last)
 		return rv != 0 ? rv : 1;
-	rv = api_news(c, lsn, w->end_ms >= 0 ? MIN(until, w->end_ms) : until, is_end, w, err);
+	rv = api_news(c, lsn, w->end_ms >= 0 ? MIN(until, w->end_ms) : until, list_is_end, w, err);
 	w->last = w->end_ms >= 0 && clock_mono_ms() >= w->end_ms; /* one may have ended just now */
 	return rv;
 }
@@ -486,4 +487,4 @@ const struct command cmd_wait = COMMAND("wait", "S-id...", 1, -1, "wait until ru
 const struct command cmd_result =
 	COMMAND("result", "S-id", 1, 1, "print the result of a run",
 		"The exit code is that of the run: 0 success, 3 a limit, 1 cancelled or failed.\n",
-		OPTIONS(result_opts), result_run);
+		OPTIONS(result_opts), list_result_run);

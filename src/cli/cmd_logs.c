@@ -120,7 +120,8 @@ static int print_pretty(const char *line, size_t len, struct ava_error *err)
 	return 0;
 }
 
-static int print_event(struct logprint *p, const struct ava_log_event *e, struct ava_error *err)
+static int logs_print_event(struct logprint *p, const struct ava_log_event *e,
+			    struct ava_error *err)
 {
 	int rv;
 
@@ -164,7 +165,7 @@ static int logprint_end(struct logprint *p, struct ava_error *err)
 
 	logprint_clear(p);
 	for (size_t i = p->nkept; i > 0; i--) {
-		int bad = print_event(p, &p->kept[i - 1].e, &one);
+		int bad = logs_print_event(p, &p->kept[i - 1].e, &one);
 
 		if (bad != 0 && rv == 0) {
 			rv = bad;
@@ -187,7 +188,7 @@ static void on_broken(const struct ava_error *err, void *user)
 	cli_error(CLI_FAILED, "%s", err->text);
 }
 
-static enum count_by key_of(const char *by)
+static enum count_by logs_key_of(const char *by)
 {
 	for (int i = 0; by != NULL && logcount_keys[i] != NULL; i++)
 		if (strcmp(by, logcount_keys[i]) == 0)
@@ -247,7 +248,7 @@ static void add_row(struct jw *w, const struct count_row *r, const char *by)
 }
 
 /* An object a line, so that jq and DuckDB take it as they take the log. */
-static int print_json(const struct count *c, const char *by)
+static int logs_print_json(const struct count *c, const char *by)
 {
 	static const struct count_row none = {.key = ""};
 	struct buf b;
@@ -272,13 +273,13 @@ static int logcount_print(const struct ava_log_query *q, const char *by, struct 
 {
 	struct count_watch watch = {on_broken, logprint_progress, p};
 	struct count c;
-	int rv = count_events(&c, q, key_of(by), &watch, err);
+	int rv = count_events(&c, q, logs_key_of(by), &watch, err);
 
 	logprint_clear(p);
 	if (rv != 0)
 		return rv;
 	if (p->form != LOGPRINT_TEXT)
-		rv = print_json(&c, by);
+		rv = logs_print_json(&c, by);
 	else if (by != NULL)
 		rv = print_table(&c, by);
 	else
@@ -327,21 +328,21 @@ static const struct opt opts[] = {
 	    "go on where the last call with this file ended"),
 };
 
-static void look(struct logprint *p)
+static void logs_look(struct logprint *p)
 {
 	if (p->cursor != NULL)
 		logcursor_look(p->cursor, clock_wall_ms());
 }
 
 /* 0, or a code that ends it. */
-static int show_event(struct logprint *p, const struct ava_log_event *e, struct ava_error *err)
+static int logs_show_event(struct logprint *p, const struct ava_log_event *e, struct ava_error *err)
 {
 	int rv;
 
 	if (p->cursor != NULL && logcursor_has(p->cursor, e->lsn))
 		return 0;
 	logprint_clear(p);
-	rv = p->reverse ? keep_event(p, e, err) : print_event(p, e, err);
+	rv = p->reverse ? keep_event(p, e, err) : logs_print_event(p, e, err);
 	if (p->cursor != NULL && (rv == 0 || rv == AVA_ECORRUPT))
 		logcursor_add(p->cursor, e->lsn, e->time_ms);
 	p->over = p->run && o.follow && strcmp(e->type, "SubagentComplete") == 0;
@@ -349,7 +350,7 @@ static int show_event(struct logprint *p, const struct ava_log_event *e, struct 
 }
 
 /* All there is for now has left; nothing of it comes again. */
-static int settle(struct logprint *p, struct ava_error *err)
+static int logs_settle(struct logprint *p, struct ava_error *err)
 {
 	logprint_clear(p);
 	if (fflush(stdout) != 0) /* the reader of our output is gone */
@@ -365,7 +366,7 @@ static int show_all(struct logprint *p, struct ava_error *err)
 	while (!p->over) {
 		rv = ava_log_next(p->log, &e, err);
 		if (rv == 1)
-			rv = show_event(p, &e, err) == 0 ? 1 : err->code;
+			rv = logs_show_event(p, &e, err) == 0 ? 1 : err->code;
 		if (rv == AVA_ECORRUPT)
 			on_broken(err, p);
 		else if (rv < 0)
@@ -374,10 +375,10 @@ static int show_all(struct logprint *p, struct ava_error *err)
 			continue;
 		if (!o.follow)
 			break;
-		rv = settle(p, err);
+		rv = logs_settle(p, err);
 		if (rv != 0)
 			return rv;
-		look(p);
+		logs_look(p);
 		ava_log_wait(p->log, -1);
 	}
 	rv = logprint_end(p, err);
@@ -385,7 +386,7 @@ static int show_all(struct logprint *p, struct ava_error *err)
 		on_broken(err, p);
 	else if (rv != 0)
 		return rv;
-	return settle(p, err);
+	return logs_settle(p, err);
 }
 
 static bool filtered(void)
@@ -419,7 +420,7 @@ static int check_options(void)
 	return CLI_DONE;
 }
 
-static int show(const struct ava_log_query *q, struct logprint *p, struct ava_error *err)
+static int logs_show(const struct ava_log_query *q, struct logprint *p, struct ava_error *err)
 {
 	static char buffer[128 << 10];
 	int rv;
@@ -428,7 +429,7 @@ static int show(const struct ava_log_query *q, struct logprint *p, struct ava_er
 		setvbuf(stdout, buffer, _IOFBF, sizeof(buffer));
 	if (o.count)
 		return logcount_print(q, o.by, p, err);
-	look(p);
+	logs_look(p);
 	rv = ava_log_open(&p->log, q, err);
 	if (rv != 0)
 		return rv;
@@ -459,7 +460,7 @@ static void raise_files(void)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-static void set_up(struct logprint *p, bool run)
+static void logs_set_up(struct logprint *p, bool run)
 {
 	p->run = run;
 	p->reverse = o.reverse;
@@ -495,7 +496,7 @@ static int logs_run(int argc, char **argv)
 
 	if (rv != CLI_DONE)
 		return rv;
-	set_up(&p, argc > 0);
+	logs_set_up(&p, argc > 0);
 	q.types = types_shown(&p, q.last);
 	raise_files();
 	rv = read_check(&q, &err); /* what is asked, before where it is asked */
@@ -509,7 +510,7 @@ static int logs_run(int argc, char **argv)
 		q.after = cursor.after;
 	}
 	if (rv == 0)
-		rv = show(&q, &p, &err);
+		rv = logs_show(&q, &p, &err);
 	broken = p.broken;
 	logprint_fini(&p);
 	if (rv != 0)

@@ -87,7 +87,7 @@ struct bridge {
 
 /* ---- out */
 
-static void put(const struct buf *b)
+static void mcp_put(const struct buf *b)
 {
 	for (size_t at = 0; at < b->len;) {
 		ssize_t n = write(STDOUT_FILENO, b->data + at, b->len - at);
@@ -100,14 +100,14 @@ static void put(const struct buf *b)
 	}
 }
 
-static void put_line(const char *text, size_t len)
+static void mcp_put_line(const char *text, size_t len)
 {
 	struct buf b;
 
 	buf_init(&b, ANSWER_MAX + 1);
 	buf_add(&b, text, len);
 	buf_addc(&b, '\n');
-	put(&b);
+	mcp_put(&b);
 	buf_fini(&b);
 }
 
@@ -117,7 +117,7 @@ static void put_error(const json_t *id, int code, const char *text)
 
 	buf_init(&b, MESSAGE_MAX + (1u << 16)); /* an id is as long as a message may be */
 	if (rpc_line(&b, rpc_error(id, code, text, NULL)) == 0)
-		put(&b);
+		mcp_put(&b);
 	buf_fini(&b);
 }
 
@@ -144,13 +144,13 @@ static void message_came(struct flight *f, const char *text, size_t len)
 	struct rpc m;
 
 	if (rpc_read(&m, text, len, NULL) == 0) {
-		put_line(text, len);
+		mcp_put_line(text, len);
 		f->answered = f->answered || m.kind == RPC_RESPONSE;
 	}
 	rpc_fini(&m);
 }
 
-static int on_event(const struct sse_event *e, void *user)
+static int mcp_on_event(const struct sse_event *e, void *user)
 {
 	struct flight *f = user;
 
@@ -184,7 +184,7 @@ static void land(struct flight *f)
 	f->landed = true;
 }
 
-static void sweep(struct bridge *b)
+static void mcp_sweep(struct bridge *b)
 {
 	for (unsigned i = b->n; i-- > 0;) {
 		struct flight *f = b->flights[i];
@@ -199,7 +199,7 @@ static void sweep(struct bridge *b)
 }
 
 /* A request that cannot be answered. */
-static void fail(struct flight *f, const char *text)
+static void mcp_fail(struct flight *f, const char *text)
 {
 	if (asks(f))
 		put_error(f->m.id, RPC_INTERNAL, text);
@@ -219,7 +219,7 @@ static void put_off(struct flight *f, const char *why)
 	if (f->answered && !subscribed(f))
 		land(f); /* only the end of its stream was missing */
 	else if (is_pressing(f) && ++f->tries > TRIES_MAX)
-		fail(f, why);
+		mcp_fail(f, why);
 	else
 		f->at_ms = clock_mono_ms() + (f->streams ? LOOK_MS : AGAIN_MS);
 }
@@ -258,7 +258,7 @@ static void send_off(struct flight *f)
 	if (rv == 0) {
 		http_reader_init(&f->reader, sink, f);
 		sse_init(&f->sse, ANSWER_MAX);
-		f->sse.on_event = on_event;
+		f->sse.on_event = mcp_on_event;
 		f->sse.user = f;
 		buf_init(&f->body, ANSWER_MAX);
 		if (post(f, &err) != 0)
@@ -266,11 +266,11 @@ static void send_off(struct flight *f)
 	} else if (f->streams || rv == AVA_EBUSY || rv == AVA_ECONNECT) {
 		put_off(f, err.text);
 	} else {
-		fail(f, err.text);
+		mcp_fail(f, err.text);
 	}
 }
 
-static void hear(struct flight *f)
+static void mcp_hear(struct flight *f)
 {
 	struct ava_error err = {0};
 	char data[16384];
@@ -288,11 +288,11 @@ static void hear(struct flight *f)
 				 f->reader.session);
 		if (f->body.len > 0)
 			message_came(f, f->body.data, f->body.len);
-		fail(f, "the daemon refuses this message");
+		mcp_fail(f, "the daemon refuses this message");
 	} else if (n <= 0) {
 		put_off(f, "the daemon went away before it had answered");
 	} else if (rv != 0) {
-		fail(f, err.text[0] ? err.text : "the daemon's answer is too large");
+		mcp_fail(f, err.text[0] ? err.text : "the daemon's answer is too large");
 	}
 }
 
@@ -300,7 +300,7 @@ static void hear(struct flight *f)
 
 /* Whoever waits for that request, or what changes at that address, does not any more: its
  * connection goes, and nothing follows. */
-static void cancel(struct bridge *b, const json_t *id, const json_t *uri)
+static void mcp_cancel(struct bridge *b, const json_t *id, const json_t *uri)
 {
 	for (unsigned i = 0; i < b->n; i++) {
 		struct flight *f = b->flights[i];
@@ -329,10 +329,10 @@ static void line_came(struct bridge *b)
 	notice = rpc_read(&m, b->in.data, b->in.len, NULL) == 0 && m.kind == RPC_NOTICE;
 	waits = m.method && m.id;
 	if (notice && strcmp(m.method, "notifications/cancelled") == 0)
-		cancel(b, json_object_get(m.params, "requestId"), NULL);
+		mcp_cancel(b, json_object_get(m.params, "requestId"), NULL);
 	if (waits && strcmp(m.method, "resources/unsubscribe") == 0)
-		cancel(b, NULL, json_object_get(m.params, "uri"));
-	sweep(b);
+		mcp_cancel(b, NULL, json_object_get(m.params, "uri"));
+	mcp_sweep(b);
 	f = !notice && b->n < (waits ? ASKED_MAX : FLIGHTS_MAX) ? calloc(1, sizeof(*f)) : NULL;
 	if (f)
 		f->line = buf_take(&b->in, &f->len);
@@ -353,7 +353,7 @@ static void line_came(struct bridge *b)
 }
 
 /* false: stdin has ended, maybe behind a line without an end. */
-static bool read_lines(struct bridge *b)
+static bool mcp_read_lines(struct bridge *b)
 {
 	char data[16384];
 	ssize_t n = read(STDIN_FILENO, data, sizeof(data));
@@ -374,7 +374,7 @@ static bool read_lines(struct bridge *b)
 	return n > 0;
 }
 
-static void turn(struct bridge *b)
+static void mcp_turn(struct bridge *b)
 {
 	struct pollfd p[FLIGHTS_MAX + 1];
 	int64_t now = clock_mono_ms(), next = b->end_ms ? b->end_ms : INT64_MAX;
@@ -394,16 +394,16 @@ static void turn(struct bridge *b)
 		struct flight *f = b->flights[i];
 
 		if (f->c && p[i].revents)
-			hear(f);
+			mcp_hear(f);
 		else if (!f->c && f->at_ms <= now)
 			send_off(f);
 	}
-	if (p[n].revents && !read_lines(b))
+	if (p[n].revents && !mcp_read_lines(b))
 		b->end_ms = clock_mono_ms() + LAST_MS;
 	for (unsigned i = 0; b->end_ms && i < b->n; i++)
 		if (b->flights[i]->streams)
 			land(b->flights[i]);
-	sweep(b);
+	mcp_sweep(b);
 }
 
 static int bridge_run(void)
@@ -422,7 +422,7 @@ static int bridge_run(void)
 	    client_escape(&b.cwd, path) != 0)
 		buf_reset(&b.cwd);
 	while (!b.end_ms || (b.n > 0 && clock_mono_ms() < b.end_ms))
-		turn(&b);
+		mcp_turn(&b);
 	return CLI_DONE;
 }
 
@@ -448,7 +448,7 @@ static const struct target {
 	 false},
 };
 
-static int find_file(const struct target *t, char path[PATH_MAX], struct ava_error *err)
+static int mcp_find_file(const struct target *t, char path[PATH_MAX], struct ava_error *err)
 {
 	const char *folder = t->variable ? env_get(t->variable) : NULL, *home = env_get("HOME");
 
@@ -526,7 +526,7 @@ static void toml_members(struct buf *b, const char *front, const json_t *table)
 	}
 }
 
-static bool is_ours(const char *name)
+static bool mcp_is_ours(const char *name)
 {
 	size_t n = strlen("mcp_servers.ava");
 
@@ -554,13 +554,13 @@ static size_t toml_find(const char *text, size_t *at, bool *odd)
 		if (line[strspn(line, " \t")] == '[') {
 			snprintf(table, sizeof(table), "%.*s", (int)strcspn(bare + 1, "]"),
 				 bare + 1);
-			ours = is_ours(table);
+			ours = mcp_is_ours(table);
 			gap = gap || (from && !ours);
 			*odd |= ours && gap;
 		} else if (!ours && strchr(bare, '=')) {
 			snprintf(name, sizeof(name), "%s%s%.*s", table, table[0] ? "." : "",
 				 (int)strcspn(bare, "="), bare);
-			*odd |= is_ours(name) || strcmp(name, "mcp_servers") == 0;
+			*odd |= mcp_is_ours(name) || strcmp(name, "mcp_servers") == 0;
 		}
 		if (ours && !from)
 			from = line;
@@ -657,7 +657,7 @@ static int install_run(const char *client, bool in)
 	entry = !in ? NULL : o.http ? entry_of_address(t) : entry_of_command(t);
 	if (in && !entry)
 		return CLI_FAILED; /* it has been said why */
-	rv = find_file(t, path, &err);
+	rv = mcp_find_file(t, path, &err);
 	if (rv == 0) {
 		rv = settings_file_open(&f, path, t->part, &err);
 		if (rv == AVA_EINVAL && entry)

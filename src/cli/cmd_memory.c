@@ -41,18 +41,18 @@ static const struct opt memory_opts[] = {
 	OPT("json", 0, FLAG, NULL, json, "as JSON; what has changed as one object"),
 };
 
-static void since(const json_t *row, char *out, size_t size)
+static void memory_since(const json_t *row, char *out, size_t size)
 {
 	snprintf(out, size, "%.16s", format_moment_of(row, "updated_at").text);
 }
 
-static void where(const json_t *row, char *out, size_t size)
+static void memory_where(const json_t *row, char *out, size_t size)
 {
 	snprintf(out, size, "%s%s", json_get_bool(row, "pinned", false) ? "pinned " : "",
 		 json_str(row, "cwd"));
 }
 
-static void add_query(struct buf *path, const char *key, const char *value)
+static void memory_add_query(struct buf *path, const char *key, const char *value)
 {
 	buf_addf(path, "%c%s=", strchr(path->data, '?') ? '&' : '?', key);
 	for (const char *at = value; *at; at++)
@@ -72,24 +72,24 @@ static json_t *ask_rows(const char *words, int *code)
 		 (long long)(o.limit == OPT_ABSENT ? 1000 : MIN(o.limit, 10000)));
 	buf_addf(&path, "?limit=%s", limit);
 	if (words)
-		add_query(&path, "q", words);
+		memory_add_query(&path, "q", words);
 	if (o.kind)
-		add_query(&path, "kind", o.kind);
+		memory_add_query(&path, "kind", o.kind);
 	if (o.here && getcwd(cwd, sizeof(cwd)))
-		add_query(&path, "cwd", cwd);
+		memory_add_query(&path, "cwd", cwd);
 	*code = buf_check(&path) == 0 ? api_ask(&reply, NULL, "%s", path.data)
 				      : cli_error(CLI_FAILED, "out of memory");
 	buf_fini(&path);
 	return *code == CLI_DONE ? reply : NULL;
 }
 
-static int show_rows(const char *words)
+static int memory_show_rows(const char *words)
 {
 	static const struct column columns[] = {
 		{"ID", COLUMN_TEXT, "id"},
 		{"KIND", COLUMN_TEXT, "kind", .spare = true},
-		{"SINCE", COLUMN_OWN, .own = since, .spare = true},
-		{"ABOUT", COLUMN_OWN, .own = where, .spare = true},
+		{"SINCE", COLUMN_OWN, .own = memory_since, .spare = true},
+		{"ABOUT", COLUMN_OWN, .own = memory_where, .spare = true},
 		{"TEXT", COLUMN_TEXT, "text"},
 	};
 	int code;
@@ -262,7 +262,7 @@ static int memory_run(int argc, char **argv)
 	int code;
 
 	if (strcmp(what, "list") == 0 && argc <= 1)
-		return show_rows(NULL);
+		return memory_show_rows(NULL);
 	if (strcmp(what, "export") == 0 && argc == 1)
 		return export_rows();
 	if (strcmp(what, "reset") == 0 && argc == 1)
@@ -280,7 +280,7 @@ static int memory_run(int argc, char **argv)
 	argc -= strcmp(what, "edit") == 0;
 	code = words_of(argc - 1, argv + 1, &words);
 	if (code == CLI_DONE && strcmp(what, "search") == 0)
-		code = show_rows(words.data);
+		code = memory_show_rows(words.data);
 	else if (code == CLI_DONE)
 		code = write_memory(strcmp(what, "edit") == 0 ? argv[0] : NULL, words.data);
 	buf_fini(&words);

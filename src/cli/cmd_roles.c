@@ -51,7 +51,7 @@ static char *here(void)
 
 /* ---- list */
 
-static void state_of(const json_t *r, char *out, size_t size)
+static void roles_state_of(const json_t *r, char *out, size_t size)
 {
 	const char *source = json_str(r, "source");
 
@@ -80,7 +80,7 @@ static int list_roles(void)
 		{"MODEL", COLUMN_TEXT, "model", .spare = true},
 		{"TIME", COLUMN_TIME, "timeout", .spare = true},
 		{"COST", COLUMN_COST, "max_cost_cents", .spare = true},
-		{"FOR", COLUMN_OWN, .own = state_of},
+		{"FOR", COLUMN_OWN, .own = roles_state_of},
 	};
 	char *query = here();
 	json_t *reply = NULL;
@@ -186,7 +186,7 @@ static int show_role(const char *name)
 /* ---- check */
 
 /* What the daemon says of a file or folder. */
-static int look(const char *path, json_t **reply)
+static int cmd_roles_look(const char *path, json_t **reply)
 {
 	char *full = realpath(path, NULL);
 	struct ava_error err;
@@ -203,7 +203,7 @@ static int look(const char *path, json_t **reply)
 	return code;
 }
 
-static int check(const char *path)
+static int roles_check(const char *path)
 {
 	char *query = path ? NULL : here();
 	json_t *reply = NULL, *r;
@@ -211,7 +211,7 @@ static int check(const char *path)
 	int code;
 
 	if (path)
-		code = look(path, &reply);
+		code = cmd_roles_look(path, &reply);
 	else
 		code = query ? api_ask(&reply, NULL, "/roles%s", query) : CLI_FAILED;
 	free(query);
@@ -267,7 +267,7 @@ static int trust(const char *path)
 	json_t *reply = NULL, *kept = NULL, *r;
 	struct ava_error err;
 	struct buf body;
-	int code = look(path, &reply), rv;
+	int code = cmd_roles_look(path, &reply), rv;
 
 	r = json_array_get(json_object_get(reply, "roles"), 0);
 	if (code == CLI_DONE && !r && show_broken(reply, stderr) != CLI_DONE)
@@ -300,7 +300,7 @@ static int roles_run(int argc, char **argv)
 	if (strcmp(word, "show") == 0 && arg)
 		return show_role(arg);
 	if (strcmp(word, "check") == 0)
-		return check(arg);
+		return roles_check(arg);
 	if (strcmp(word, "trust") == 0 && arg)
 		return trust(arg);
 	return cli_error(CLI_USAGE, "say list, show ROLE, check [PATH] or trust PATH");

@@ -177,7 +177,7 @@ static void print_report(struct view *v, const struct ava_verified *r)
 	putchar('\n');
 }
 
-static int read_head(const char *path, struct ava_log_head *h, struct ava_error *err)
+static int root_read_head(const char *path, struct ava_log_head *h, struct ava_error *err)
 {
 	const char *hash, *key;
 	char *text = NULL;
@@ -233,7 +233,7 @@ static int verify_words(int argc, char **argv)
 	if (rv == 0 && (names == NULL || (o.json && view.findings == NULL)))
 		rv = err_set(&err, AVA_ENOMEM, "out of memory");
 	if (rv == 0 && o.head != NULL)
-		rv = read_head(o.head, &head, &err);
+		rv = root_read_head(o.head, &head, &err);
 	for (int i = 0; rv == 0 && i < argc; i++)
 		paths[i] = below_root(root, argv[i], names[i], sizeof(names[i]));
 	options.root = root;
@@ -301,7 +301,7 @@ struct export
 	struct jw w;
 };
 
-static bool is_object(const char *s, size_t len)
+static bool root_is_object(const char *s, size_t len)
 {
 	json_t *v = json_parse(s, len, NULL);
 	bool yes = json_is_object(v);
@@ -311,9 +311,9 @@ static bool is_object(const char *s, size_t len)
 }
 
 /* A line that is an object as it stands, any other as a string. */
-static void add_line(struct export *e, const char *key, const char *s, size_t len)
+static void root_add_line(struct export *e, const char *key, const char *s, size_t len)
 {
-	if (is_object(s, len))
+	if (root_is_object(s, len))
 		jw_raw(&e->w, key, s, len);
 	else
 		jw_strn(&e->w, key, s, len);
@@ -321,8 +321,8 @@ static void add_line(struct export *e, const char *key, const char *s, size_t le
 
 /* The lines of a file and of the parts in which a recovery went on; `with`
  * (NULL: all) must stand in them. 0 also when there is no such file. */
-static int add_lines(struct export *e, const char *base, const char *with, uint64_t *n,
-		     struct ava_error *err)
+static int root_add_lines(struct export *e, const char *base, const char *with, uint64_t *n,
+			  struct ava_error *err)
 {
 	char path[96];
 	const char *line;
@@ -340,7 +340,7 @@ static int add_lines(struct export *e, const char *base, const char *with, uint6
 		while (rv == 0 && jsonl_next(data, len, &at, &line, &line_len) == 1) {
 			if (with != NULL && memmem(line, line_len, with, strlen(with)) == NULL)
 				continue;
-			add_line(e, NULL, line, line_len);
+			root_add_line(e, NULL, line, line_len);
 			(*n)++;
 		}
 		free(data);
@@ -348,7 +348,7 @@ static int add_lines(struct export *e, const char *base, const char *with, uint6
 	return rv == AVA_ENOENT ? 0 : rv;
 }
 
-static int add_result(struct export *e, struct ava_error *err)
+static int root_add_result(struct export *e, struct ava_error *err)
 {
 	char path[64], *data = NULL;
 	size_t len = 0;
@@ -363,7 +363,7 @@ static int add_result(struct export *e, struct ava_error *err)
 	while (rv == 0 && len > 0 && data[len - 1] == '\n')
 		len--;
 	if (rv == 0)
-		add_line(e, "result", data, len);
+		root_add_line(e, "result", data, len);
 	free(data);
 	return rv;
 }
@@ -427,20 +427,20 @@ static int write_export(struct export *e, struct ava_error *err)
 	jw_str(&e->w, "id", e->id);
 	jw_array(&e->w, "catalog");
 	snprintf(with, sizeof(with), "\"id\":\"%s\"", e->id);
-	rv = add_lines(e, "catalog", with, &rows, err);
+	rv = root_add_lines(e, "catalog", with, &rows, err);
 	jw_end(&e->w);
 	jw_array(&e->w, "events");
 	snprintf(base, sizeof(base), "logs/subagents/%s", e->id);
 	if (rv == 0)
-		rv = add_lines(e, base, NULL, &events, err);
+		rv = root_add_lines(e, base, NULL, &events, err);
 	jw_end(&e->w);
 	jw_array(&e->w, "messages");
 	snprintf(base, sizeof(base), "runs/%s/messages", e->id);
 	if (rv == 0)
-		rv = add_lines(e, base, NULL, &messages, err);
+		rv = root_add_lines(e, base, NULL, &messages, err);
 	jw_end(&e->w);
 	if (rv == 0)
-		rv = add_result(e, err);
+		rv = root_add_result(e, err);
 	if (rv == 0)
 		rv = add_artifacts(e, err);
 	jw_end(&e->w);
@@ -480,7 +480,7 @@ static int export_run(int argc, char **argv)
 #define DAY_S INT64_C(86400)
 
 /* "90d" in seconds; 0: it is no such time. */
-static int64_t seconds_of(const char *text)
+static int64_t root_seconds_of(const char *text)
 {
 	static const struct {
 		char unit;
@@ -507,7 +507,7 @@ static int ask_daemon(json_t **report, struct ava_error *err)
 		return 0;
 	if (o.older)
 		snprintf(older, sizeof(older), "\"older_than_seconds\":%" PRId64 ",",
-			 seconds_of(o.older));
+			 root_seconds_of(o.older));
 	snprintf(body, sizeof(body), "{%s\"dry_run\":%s}", older, o.dry ? "true" : "false");
 	if (rv == 0)
 		rv = api_call(c, "/prune", body, report, NULL, err);
@@ -524,13 +524,13 @@ static int prune_run(int argc, char **argv)
 	size_t runs, days;
 	int rv;
 
-	if (o.older && seconds_of(o.older) <= 0)
+	if (o.older && root_seconds_of(o.older) <= 0)
 		return cli_error(
 			CLI_USAGE,
 			"\"%.40s\" is no time: give hours, days or weeks, as 48h, 90d, 12w",
 			o.older);
 	if (o.older)
-		snprintf(seconds, sizeof(seconds), "%" PRId64, seconds_of(o.older));
+		snprintf(seconds, sizeof(seconds), "%" PRId64, root_seconds_of(o.older));
 	words[1] = seconds;
 	words[2] = o.dry ? "--dry-run" : NULL;
 	rv = ask_daemon(&r, &err);
@@ -667,10 +667,10 @@ struct doctor {
 	bool failed;
 };
 
-static void check(struct doctor *d, const char *name, bool ok, const char *fmt, ...)
+static void root_check(struct doctor *d, const char *name, bool ok, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 
-static void check(struct doctor *d, const char *name, bool ok, const char *fmt, ...)
+static void root_check(struct doctor *d, const char *name, bool ok, const char *fmt, ...)
 {
 	char detail[ROOT_PATH_MAX + 512];
 	va_list ap;
@@ -697,19 +697,19 @@ static void check_space(struct doctor *d, const char *path)
 	struct sys_room r;
 
 	if (fd < 0 || sys_room(fd, &r) != 0)
-		check(d, "space", false, "%s: %s", path, strerror(errno));
+		root_check(d, "space", false, "%s: %s", path, strerror(errno));
 	else if (least > 0 && r.inodes < r.few_inodes)
-		check(d, "space", false, "only %" PRIu64 " more files can be made (df -i)",
-		      r.inodes);
+		root_check(d, "space", false, "only %" PRIu64 " more files can be made (df -i)",
+			   r.inodes);
 	else
-		check(d, "space", r.mb >= (uint64_t)least,
-		      "%" PRIu64 " MB are free, new work needs %" PRId64, r.mb, least);
+		root_check(d, "space", r.mb >= (uint64_t)least,
+			   "%" PRIu64 " MB are free, new work needs %" PRId64, r.mb, least);
 	if (fd >= 0)
 		close(fd);
 }
 
 /* The root, or the nearest folder above it that exists: there it will be made. */
-static bool check_root(struct doctor *d)
+static bool root_check_root(struct doctor *d)
 {
 	char above[ROOT_PATH_MAX];
 	struct ava_error err;
@@ -717,18 +717,18 @@ static bool check_root(struct doctor *d)
 	int fd, own;
 
 	if (settings_data_root(d->root, sizeof(d->root), &err) != 0) {
-		check(d, "data root", false, "%s", err.text);
+		root_check(d, "data root", false, "%s", err.text);
 		return false;
 	}
 	snprintf(above, sizeof(above), "%s", d->root);
 	while (stat(above, &st) != 0 && errno == ENOENT && strrchr(above, '/') > above)
 		*strrchr(above, '/') = '\0';
 	if (stat(above, &st) == 0 && !S_ISDIR(st.st_mode)) {
-		check(d, "data root", false, "%s is not a folder", above);
+		root_check(d, "data root", false, "%s is not a folder", above);
 		return false;
 	}
 	if (access(above, R_OK | W_OK | X_OK) != 0) {
-		check(d, "data root", false, "%s: %s", above, strerror(errno));
+		root_check(d, "data root", false, "%s: %s", above, strerror(errno));
 		return false;
 	}
 	fd = open(d->root, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -736,9 +736,9 @@ static bool check_root(struct doctor *d)
 	if (fd >= 0)
 		close(fd);
 	if (strcmp(above, d->root) != 0)
-		check(d, "data root", true, "%s (will be made)", d->root);
+		root_check(d, "data root", true, "%s (will be made)", d->root);
 	else
-		check(d, "data root", own == 0, "%s", own == 0 ? d->root : err.text);
+		root_check(d, "data root", own == 0, "%s", own == 0 ? d->root : err.text);
 	check_space(d, above);
 	return true;
 }
@@ -751,7 +751,7 @@ static void check_format(struct doctor *d)
 	if (fd < 0)
 		return; /* no root yet */
 	if (read_check_format(fd, &err) != 0)
-		check(d, "format", false, "%s", err.text);
+		root_check(d, "format", false, "%s", err.text);
 	close(fd);
 }
 
@@ -762,14 +762,14 @@ static bool check_program(struct doctor *d)
 	int rv = start_find(avad, sizeof(avad), &err);
 
 	if (rv == 0)
-		check(d, "program", true, "ava %s, daemon %s", ava_version(), avad);
+		root_check(d, "program", true, "ava %s, daemon %s", ava_version(), avad);
 	else
-		check(d, "program", false, "%s", err.text);
+		root_check(d, "program", false, "%s", err.text);
 	return rv == 0;
 }
 
 /* Configuration, keys, services: what avad sees. */
-static void check_services(struct doctor *d)
+static void root_check_services(struct doctor *d)
 {
 	const char *const words[] = {o.paid ? "--try" : "--doctor", NULL};
 	struct ava_error err;
@@ -781,10 +781,10 @@ static void check_services(struct doctor *d)
 		fflush(stdout);
 	}
 	if (helper_ask(words, &d->seen, &err) != 0)
-		check(d, "config", false, "%s", err.text);
+		root_check(d, "config", false, "%s", err.text);
 	json_array_foreach(json_object_get(d->seen, "checks"), i, row)
-		check(d, json_str(row, "name"), json_get_bool(row, "ok", false), "%s",
-		      json_str(row, "detail"));
+		root_check(d, json_str(row, "name"), json_get_bool(row, "ok", false), "%s",
+			   json_str(row, "detail"));
 }
 
 static void check_health(struct doctor *d)
@@ -795,23 +795,25 @@ static void check_health(struct doctor *d)
 	const char *version = json_str(d->health, "version"),
 		   *problem = json_str(d->health, "problem");
 
-	check(d, "daemon", problem[0] == '\0', "process %" PRId64 ", version %s%s%s",
-	      json_get_int(d->health, "pid", 0), version, problem[0] != '\0' ? ": " : "", problem);
+	root_check(d, "daemon", problem[0] == '\0', "process %" PRId64 ", version %s%s%s",
+		   json_get_int(d->health, "pid", 0), version, problem[0] != '\0' ? ": " : "",
+		   problem);
 	if (api_compare_versions(version, ava_version()) != 0)
-		check(d, "versions", api_compare_versions(version, ava_version()) > 0,
-		      "this is ava %s, the daemon is %s", ava_version(), version);
-	check(d, "limits", true, "of all of a command's processes together: %s",
-	      json_str(d->health, "control_group"));
+		root_check(d, "versions", api_compare_versions(version, ava_version()) > 0,
+			   "this is ava %s, the daemon is %s", ava_version(), version);
+	root_check(d, "limits", true, "of all of a command's processes together: %s",
+		   json_str(d->health, "control_group"));
 	if (url[0] != '\0' || closed[0] != '\0')
-		check(d, "page", closed[0] == '\0', "%s", closed[0] != '\0' ? closed : url);
+		root_check(d, "page", closed[0] == '\0', "%s", closed[0] != '\0' ? closed : url);
 	if (door != NULL)
-		check(d, "telegram", json_str(door, "problem")[0] == '\0',
-		      "%s: @%s, %zu paired%s%s", json_str(door, "state"), json_str(door, "bot"),
-		      json_array_size(json_object_get(door, "paired")),
-		      json_str(door, "problem")[0] != '\0' ? "; " : "", json_str(door, "problem"));
-	check(d, "model", true, "%s%s%s", json_str(d->health, "model"),
-	      json_str(d->health, "model_why")[0] != '\0' ? ": " : "",
-	      json_str(d->health, "model_why"));
+		root_check(d, "telegram", json_str(door, "problem")[0] == '\0',
+			   "%s: @%s, %zu paired%s%s", json_str(door, "state"),
+			   json_str(door, "bot"), json_array_size(json_object_get(door, "paired")),
+			   json_str(door, "problem")[0] != '\0' ? "; " : "",
+			   json_str(door, "problem"));
+	root_check(d, "model", true, "%s%s%s", json_str(d->health, "model"),
+		   json_str(d->health, "model_why")[0] != '\0' ? ": " : "",
+		   json_str(d->health, "model_why"));
 }
 
 /* It reads them at its start only. */
@@ -826,20 +828,21 @@ static void check_stale(struct doctor *d)
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		if (settings_config_path(names[i], path, sizeof(path), NULL) == 0 &&
 		    stat(path, &st) == 0 && (double)st.st_mtime > started)
-			check(d, "settings", false,
-			      "%s was written after the daemon had started, which goes by what "
-			      "stood there then: `ava restart`",
-			      path);
+			root_check(
+				d, "settings", false,
+				"%s was written after the daemon had started, which goes by what "
+				"stood there then: `ava restart`",
+				path);
 }
 
-static void check_daemon(struct doctor *d)
+static void root_check_daemon(struct doctor *d)
 {
 	struct ava_error err;
 	struct client *c = NULL;
 	int rv = api_open(API_LOOK, &c, &err);
 
 	if (rv == AVA_ECONNECT || rv == AVA_ENOENT) {
-		check(d, "daemon", true, "none runs; a command that needs one starts it");
+		root_check(d, "daemon", true, "none runs; a command that needs one starts it");
 		return;
 	}
 	if (rv == 0) {
@@ -850,7 +853,7 @@ static void check_daemon(struct doctor *d)
 		check_health(d);
 		check_stale(d);
 	} else
-		check(d, "daemon", false, "%s", err.text);
+		root_check(d, "daemon", false, "%s", err.text);
 	client_close(c);
 }
 
@@ -863,10 +866,10 @@ static void store(struct doctor *d, const char *base_url, const char *model)
 
 	if (keys_store("AVA_LOCAL_BASE_URL", base_url, path, sizeof(path), &err) != 0 ||
 	    keys_store("AVA_LOCAL_MODEL", model, path, sizeof(path), &err) != 0)
-		check(d, "stored", false, "%s", err.text);
+		root_check(d, "stored", false, "%s", err.text);
 	else
-		check(d, "stored", true, "%s (a daemon that runs reads it at its next start)",
-		      path);
+		root_check(d, "stored", true, "%s (a daemon that runs reads it at its next start)",
+			   path);
 }
 
 /* A word of yes; anything else, also the end of input, is no. */
@@ -894,10 +897,11 @@ static void offer(struct doctor *d)
 		return;
 	n = json_array_size(json_object_get(found, "models"));
 	model = json_string_value(json_array_get(json_object_get(found, "models"), 0));
-	check(d, "local", true,
-	      "%s listens at %s with %zu model%s, %s the first: to use it set AVA_LOCAL_BASE_URL "
-	      "and AVA_LOCAL_MODEL",
-	      json_str(found, "kind"), json_str(found, "base_url"), n, n == 1 ? "" : "s", model);
+	root_check(
+		d, "local", true,
+		"%s listens at %s with %zu model%s, %s the first: to use it set AVA_LOCAL_BASE_URL "
+		"and AVA_LOCAL_MODEL",
+		json_str(found, "kind"), json_str(found, "base_url"), n, n == 1 ? "" : "s", model);
 	if (o.json || !isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
 		return;
 	term_print(stdout, "Write it into the file env, with the model %s? [y/N] ", model);
@@ -906,7 +910,7 @@ static void offer(struct doctor *d)
 		store(d, json_str(found, "base_url"), model);
 }
 
-static void print_json(struct doctor *d)
+static void root_print_json(struct doctor *d)
 {
 	json_t *all = json_pack("{s:b,s:s,s:s,s:o,s:O}", "ok", !d->failed, "version", ava_version(),
 				"root", d->root, "avad_pid",
@@ -929,14 +933,14 @@ static int doctor_run(int argc, char **argv)
 	struct doctor d = {.checks = json_array()};
 
 	if (check_program(&d))
-		check_services(&d);
-	if (check_root(&d)) {
+		root_check_services(&d);
+	if (root_check_root(&d)) {
 		check_format(&d);
-		check_daemon(&d);
+		root_check_daemon(&d);
 	}
 	offer(&d);
 	if (o.json)
-		print_json(&d);
+		root_print_json(&d);
 	json_decref(d.checks);
 	json_decref(d.health);
 	json_decref(d.seen);

@@ -71,7 +71,7 @@ static const struct opt opts[] = {
 
 static volatile sig_atomic_t interrupt_flag;
 
-static void on_signal(int number)
+static void run_on_signal(int number)
 {
 	interrupt_flag = 1;
 }
@@ -79,7 +79,7 @@ static void on_signal(int number)
 /* The first Ctrl-C sets the flag, the next one ends the program. */
 static void catch_interrupt(void)
 {
-	struct sigaction sa = {.sa_handler = on_signal, .sa_flags = SA_RESETHAND};
+	struct sigaction sa = {.sa_handler = run_on_signal, .sa_flags = SA_RESETHAND};
 
 	sigaction(SIGINT, &sa, NULL);
 }
@@ -110,7 +110,8 @@ struct job {
 	struct progress progress;
 };
 
-static int take_id(const json_t *v, const char *key, char *out, size_t size, struct ava_error *err)
+static int run_take_id(const json_t *v, const char *key, char *out, size_t size,
+		       struct ava_error *err)
 {
 	const char *s = json_get_str(v, key);
 
@@ -135,11 +136,11 @@ static void show_quote(const struct job *j, const char *message, bool ask)
 static int take_run(struct job *j, const json_t *p, struct ava_error *err)
 {
 	const char *changes = json_str(p, "changes");
-	int rv = take_id(p, "subagent_id", j->run, sizeof(j->run), err);
+	int rv = run_take_id(p, "subagent_id", j->run, sizeof(j->run), err);
 
 	snprintf(j->trace, sizeof(j->trace), "%s", json_str(p, "trace_id"));
 	if (rv == 0 && o.task.parallel != NULL)
-		rv = take_id(p, "group_id", j->group, sizeof(j->group), err);
+		rv = run_take_id(p, "group_id", j->group, sizeof(j->group), err);
 	if (rv == 0 && *changes)
 		term_line(j->talk, WORDS_CONFIRMED(changes));
 	return rv;
@@ -168,7 +169,7 @@ static bool asks_all_three(const json_t *quote)
 static int take_quote(struct job *j, const json_t *p, bool ask, struct ava_error *err)
 {
 	const char *role = json_get_str(json_object_get(p, "quote"), "role");
-	int rv = take_id(p, "proposal_id", j->proposal, sizeof(j->proposal), err);
+	int rv = run_take_id(p, "proposal_id", j->proposal, sizeof(j->proposal), err);
 
 	snprintf(j->role, sizeof(j->role), "%s", role != NULL ? role : "subagent");
 	j->all_three = asks_all_three(json_object_get(p, "quote"));
@@ -182,7 +183,7 @@ static int take_quote(struct job *j, const json_t *p, bool ask, struct ava_error
 	return rv;
 }
 
-static int propose(struct job *j, const char *text, struct ava_error *err)
+static int run_propose(struct job *j, const char *text, struct ava_error *err)
 {
 	struct buf body;
 	json_t *p = NULL;
@@ -212,7 +213,7 @@ static int propose(struct job *j, const char *text, struct ava_error *err)
 }
 
 /* 0: it runs. 1: it was quoted again. */
-static int confirm(struct job *j, const char *answer, struct ava_error *err)
+static int run_confirm(struct job *j, const char *answer, struct ava_error *err)
 {
 	char path[64];
 	const char *changes;
@@ -281,13 +282,13 @@ static int ask_once(struct job *j, struct ava_error *err)
 		fputc('\n', j->talk); /* behind the prompt, or the ^C */
 	if (got == 0)
 		return reject(j, "no answer (use --yes to confirm without one)", err);
-	return got < 0 ? reject(j, "interrupted", err) : confirm(j, answer, err);
+	return got < 0 ? reject(j, "interrupted", err) : run_confirm(j, answer, err);
 }
 
 /* Ask until there is a yes (0), about each quote that a change leads to. No,
  * the end of input, Ctrl-C and three answers in a row that are not understood
  * are a rejection. */
-static int ask(struct job *j, struct ava_error *err)
+static int run_ask(struct job *j, struct ava_error *err)
 {
 	int quotes = 0, vain = 0;
 
@@ -310,7 +311,7 @@ static int ask(struct job *j, struct ava_error *err)
 	}
 }
 
-static int on_event(const struct sse_event *e, void *user)
+static int run_on_event(const struct sse_event *e, void *user)
 {
 	struct job *j = user;
 
@@ -335,7 +336,7 @@ static void show_now(struct job *j)
 	json_decref(status);
 }
 
-static void on_tick(int64_t *tick_ms, void *user)
+static void run_on_tick(int64_t *tick_ms, void *user)
 {
 	struct job *j = user;
 
@@ -360,11 +361,11 @@ static int on_interrupt(struct client *c, void *user, struct ava_error *err)
 	return rv == AVA_ECONNECT || rv == AVA_EUNKNOWN ? 0 : rv;
 }
 
-static int follow(struct job *j, json_t **result, struct ava_error *err)
+static int run_follow(struct job *j, json_t **result, struct ava_error *err)
 {
 	struct follow f = {
-		.on_event = on_event,
-		.on_tick = on_tick,
+		.on_event = run_on_event,
+		.on_tick = run_on_tick,
 		.tick_ms = clock_mono_ms() + (j->progress.live ? LIVE_MS : PROGRESS_FIRST_MS),
 		.on_interrupt = on_interrupt,
 		.interrupt = &interrupt_flag,
@@ -392,7 +393,7 @@ static void tell_end(struct job *j, struct client *c, const char *role, const js
 	json_decref(run);
 }
 
-static int finish(struct job *j, const json_t *result)
+static int run_finish(struct job *j, const json_t *result)
 {
 	tell_end(j, j->c, j->role, result);
 	if (o.json) {
@@ -420,7 +421,7 @@ static int leave_in_background(const struct job *j)
 }
 
 /* --json: exactly one object on stdout, here too. */
-static int failed(const struct job *j, const struct ava_error *err)
+static int run_failed(const struct job *j, const struct ava_error *err)
 {
 	json_t *said = NULL;
 
@@ -566,7 +567,7 @@ static int run_group(struct job *j)
 		json_object_set(run, "result",
 				json_object_get(j->results, json_str(run, "subagent_id")));
 	if (rv != 0)
-		rv = failed(j, &err);
+		rv = run_failed(j, &err);
 	else if (o.json)
 		show_json(stdout, j->ended);
 	else
@@ -582,10 +583,10 @@ static int run_job(struct job *j, const char *text)
 {
 	struct ava_error err = {0};
 	json_t *result = NULL;
-	int rv = propose(j, text, &err);
+	int rv = run_propose(j, text, &err);
 
 	if (rv != 0)
-		return failed(j, &err);
+		return run_failed(j, &err);
 	if (!j->run[0] && o.yes && j->all_three)
 		rv = reject(j,
 			    "it would see what is yours, read what strangers wrote and send data "
@@ -595,21 +596,21 @@ static int run_job(struct job *j, const char *text)
 	else if (!j->run[0] && o.yes && j->small[0])
 		rv = reject(j, j->small, &err);
 	else if (!j->run[0])
-		rv = o.yes ? confirm(j, "yes", &err) : ask(j, &err);
+		rv = o.yes ? run_confirm(j, "yes", &err) : run_ask(j, &err);
 	if (rv != 0)
-		return failed(j, &err);
+		return run_failed(j, &err);
 	if (j->group[0])
 		return run_group(j);
 	progress_init(&j->progress, j->talk, j->role);
 	progress_spawning(&j->progress, j->run);
 	if (o.background)
 		return leave_in_background(j);
-	rv = follow(j, &result, &err);
+	rv = run_follow(j, &result, &err);
 	if (rv == 0) {
-		rv = finish(j, result);
+		rv = run_finish(j, result);
 	} else {
 		err_set(&err, err.code, "%s; see: ava status %s", err.text, j->run);
-		rv = failed(j, &err);
+		rv = run_failed(j, &err);
 	}
 	json_decref(result);
 	return rv;
@@ -651,7 +652,7 @@ static int run_run(int argc, char **argv)
 
 /* ---- ava resume: the same, from where an ended run stopped */
 
-static int go_on(const char *run)
+static int run_go_on(const char *run)
 {
 	struct job j = {.talk = o.json || o.yes ? stderr : stdout, .answers = STDIN_FILENO};
 	struct ava_error err;
@@ -667,7 +668,7 @@ static int go_on(const char *run)
 
 static int run_resume(int argc, char **argv)
 {
-	return go_on(argv[0]);
+	return run_go_on(argv[0]);
 }
 
 int run_fork(const char *run, const char *from, const char *model, bool yes, bool json)
@@ -677,7 +678,7 @@ int run_fork(const char *run, const char *from, const char *model, bool yes, boo
 	o.task.model = model;
 	o.yes = yes;
 	o.json = json;
-	return go_on(run);
+	return run_go_on(run);
 }
 
 static const struct opt resume_opts[] = {

@@ -127,7 +127,7 @@ static int print_checkpoint(const char *root, const char *run, struct ava_error 
 	return rv;
 }
 
-static int show(struct ava_trace *t, struct ava_error *err)
+static int trace_show(struct ava_trace *t, struct ava_error *err)
 {
 	if (o.export != NULL && strcmp(o.export, "otlp") == 0)
 		return print_text(t, ava_trace_otlp, err);
@@ -237,7 +237,7 @@ static int import(const char *root, const char *file, bool *broken, struct ava_e
 
 /* ---- checkpoint and push: the daemon does them */
 
-static int checkpoint(const char *run, const char *name)
+static int trace_checkpoint(const char *run, const char *name)
 {
 	struct ava_error err;
 	json_t *answer = NULL;
@@ -260,7 +260,7 @@ static int checkpoint(const char *run, const char *name)
 	return code;
 }
 
-static int push(const char *run)
+static int trace_push(const char *run)
 {
 	json_t *answer = NULL;
 	int code = cli_check_run_id(run);
@@ -283,7 +283,7 @@ static int trace_run(int argc, char **argv)
 	int rv;
 
 	if (argc == 3 && strcmp(argv[0], "checkpoint") == 0)
-		return checkpoint(argv[1], argv[2]);
+		return trace_checkpoint(argv[1], argv[2]);
 	if (argc != 1 + importing)
 		return cli_error(CLI_USAGE, importing
 						    ? "give the file to import, only"
@@ -296,7 +296,8 @@ static int trace_run(int argc, char **argv)
 	if (importing && o.checkpoint != NULL)
 		return cli_error(CLI_USAGE, "--checkpoint needs an S-id or NAME");
 	if (o.push)
-		return importing ? cli_error(CLI_USAGE, "--push needs an S-id") : push(argv[0]);
+		return importing ? cli_error(CLI_USAGE, "--push needs an S-id")
+				 : trace_push(argv[0]);
 	rv = root_prepare(root, &err);
 	if (rv == 0 && o.checkpoint != NULL)
 		rv = print_checkpoint(root, argv[0], &err);
@@ -304,7 +305,7 @@ static int trace_run(int argc, char **argv)
 		rv = importing ? import(root, argv[1], &broken, &err)
 			       : read_trace(&t, root, argv[0], &broken, &err);
 	if (rv == 0 && t != NULL)
-		rv = show(t, &err);
+		rv = trace_show(t, &err);
 	ava_trace_free(t);
 	if (rv != 0)
 		return cli_fail(&err);

@@ -89,7 +89,7 @@ static int ask_lsn(struct dialog *d, uint64_t *lsn, struct ava_error *err)
 	return rv;
 }
 
-static int find(struct dialog *d, struct ava_error *err)
+static int dialog_find(struct dialog *d, struct ava_error *err)
 {
 	json_t *is = NULL;
 	int rv = dialog_get(d, &is, err);
@@ -122,11 +122,11 @@ int dialog_open(struct dialog *d, const char *id, const char *model, struct ava_
 	snprintf(d->id, sizeof(d->id), "%s", id != NULL ? id : id_session().text);
 	rv = ask_lsn(d, &d->seen, err);
 	if (rv == 0)
-		rv = id != NULL ? find(d, err) : dialog_model(d, model, err);
+		rv = id != NULL ? dialog_find(d, err) : dialog_model(d, model, err);
 	return rv;
 }
 
-static int give(int rv, json_t *made, json_t **out)
+static int dialog_give(int rv, json_t *made, json_t **out)
 {
 	if (rv == 0)
 		*out = made;
@@ -171,7 +171,7 @@ int dialog_past(struct dialog *d, json_t **out, struct ava_error *err)
 		json_array_append(all, entry);
 	}
 	json_decref(file);
-	return give(rv, all, out);
+	return dialog_give(rv, all, out);
 }
 
 /* Those of this conversation, of what is listed there with the newest first. */
@@ -188,7 +188,7 @@ static int ours(struct dialog *d, const char *path, const char *key, bool oldest
 			json_array_insert(found, oldest_first ? 0 : json_array_size(found), one);
 	}
 	json_decref(all);
-	return give(rv, found, out);
+	return dialog_give(rv, found, out);
 }
 
 int dialog_quotes(struct dialog *d, json_t **out, struct ava_error *err)
@@ -262,8 +262,8 @@ void dialog_acknowledge(struct dialog *d, uint64_t lsn, bool insist)
 /* ---- what happens */
 
 /* 0 or AVA_ENOMEM. `e` NULL: not an event. */
-static int put(struct dialog *d, enum dialog_kind kind, const char *data, size_t len,
-	       const struct sse_event *e)
+static int dialog_put(struct dialog *d, enum dialog_kind kind, const char *data, size_t len,
+		      const struct sse_event *e)
 {
 	struct dialog_item *i = calloc(1, sizeof(*i) + len + 1);
 
@@ -282,7 +282,7 @@ static int put(struct dialog *d, enum dialog_kind kind, const char *data, size_t
 
 /* Events that a person sees; the rest is in `ava logs`. Of the calls of models those of
  * subagents, whose first one is their start. */
-static bool is_shown(const struct dialog *d, const struct sse_event *e)
+static bool dialog_is_shown(const struct dialog *d, const struct sse_event *e)
 {
 	static const char ava[] = "\"agentId\":\"ava\"";
 	static const char *const shown[] = {
@@ -302,7 +302,7 @@ static bool is_shown(const struct dialog *d, const struct sse_event *e)
 }
 
 /* The event of what was said is the first of its kind behind the entry. */
-static bool is_own(struct dialog *d, const struct sse_event *e)
+static bool dialog_is_own(struct dialog *d, const struct sse_event *e)
 {
 	if (d->nown == 0 || strcmp(e->event, "UserMessage") != 0 ||
 	    strtoull(e->id, NULL, 10) <= d->own[0])
@@ -311,7 +311,7 @@ static bool is_own(struct dialog *d, const struct sse_event *e)
 	return true;
 }
 
-static int on_event(const struct sse_event *e, void *user)
+static int dialog_on_event(const struct sse_event *e, void *user)
 {
 	struct dialog *d = user;
 	bool text = strcmp(e->event, "text") == 0, turn = strcmp(e->event, "turn") == 0;
@@ -321,15 +321,16 @@ static int on_event(const struct sse_event *e, void *user)
 	int rv = 0;
 
 	if (text || thinking)
-		rv = put(d, text ? DIALOG_TEXT : DIALOG_THINKING, said, strlen(said), NULL);
+		rv = dialog_put(d, text ? DIALOG_TEXT : DIALOG_THINKING, said, strlen(said), NULL);
 	else if (turn)
-		rv = put(d,
-			 strcmp(json_str(frame, "state"), "busy") == 0 ? DIALOG_BUSY : DIALOG_IDLE,
-			 "", 0, NULL);
-	else if (is_own(d, e))
-		rv = put(d, DIALOG_OWN, "", 0, e);
-	else if (is_shown(d, e))
-		rv = put(d, DIALOG_EVENT, e->data, e->len, e);
+		rv = dialog_put(d,
+				strcmp(json_str(frame, "state"), "busy") == 0 ? DIALOG_BUSY
+									      : DIALOG_IDLE,
+				"", 0, NULL);
+	else if (dialog_is_own(d, e))
+		rv = dialog_put(d, DIALOG_OWN, "", 0, e);
+	else if (dialog_is_shown(d, e))
+		rv = dialog_put(d, DIALOG_EVENT, e->data, e->len, e);
 	if (rv == 0 && e->id[0] != '\0')
 		d->last = strtoull(e->id, NULL, 10);
 	json_decref(frame);
@@ -349,12 +350,12 @@ static int connect_stream(struct dialog *d, int64_t wait_ms, struct ava_error *e
 	snprintf(path, sizeof(path), "/api/v1/events?session=%s", d->id);
 	snprintf(last, sizeof(last), "%" PRIu64, d->last);
 	client_set_deadline(d->stream, clock_mono_ms() + wait_ms);
-	rv = client_stream_open(d->stream, path, last, on_event, d, err);
+	rv = client_stream_open(d->stream, path, last, dialog_on_event, d, err);
 	client_set_deadline(d->stream, -1);
 	if (rv != 0)
 		return rv;
 	if (d->lost) /* no frame is missed from now on */
-		put(d, DIALOG_BACK, "", 0, NULL);
+		dialog_put(d, DIALOG_BACK, "", 0, NULL);
 	d->lost = false;
 	d->heard_ms = clock_mono_ms();
 	d->pause_ms = PAUSE_MS;
@@ -380,9 +381,9 @@ static void read_stream(struct dialog *d, int64_t wait_ms)
 	d->stream = NULL;
 	d->gone = rv == AVA_EINVAL || rv == AVA_EDENIED || rv == AVA_EUNSUPPORTED;
 	if (d->gone)
-		put(d, DIALOG_GONE, err.text, strlen(err.text), NULL);
+		dialog_put(d, DIALOG_GONE, err.text, strlen(err.text), NULL);
 	else if (!d->lost)
-		d->lost = put(d, DIALOG_LOST, "", 0, NULL) == 0;
+		d->lost = dialog_put(d, DIALOG_LOST, "", 0, NULL) == 0;
 	d->retry_ms = now + d->pause_ms;
 	d->pause_ms = MIN(d->pause_ms * 2, PAUSE_MAX);
 }

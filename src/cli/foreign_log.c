@@ -48,7 +48,7 @@ static void clear_away(void)
 	foreign[0] = '\0';
 }
 
-static void on_end(int signo)
+static void foreign_log_on_end(int signo)
 {
 	clear_away();
 	signal(signo, SIG_DFL);
@@ -156,7 +156,7 @@ static void lay_lines(FILE *out, const struct buf *data, const char *name, bool 
 	buf_fini(&again);
 }
 
-static int lay_out(const struct buf *data, const char *name, bool *broken)
+static int foreign_log_lay_out(const struct buf *data, const char *name, bool *broken)
 {
 	int dir = open(foreign, O_RDONLY | O_DIRECTORY | O_CLOEXEC), fd = -1, rv = -1;
 	FILE *out = NULL;
@@ -202,7 +202,7 @@ int foreign_log_root(const char *file, char path[ROOT_PATH_MAX], bool *broken,
 		     struct ava_error *err)
 {
 	static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
-	const struct sigaction sa = {.sa_handler = on_end};
+	const struct sigaction sa = {.sa_handler = foreign_log_on_end};
 	const char *tmp = getenv("TMPDIR");
 	struct buf data;
 	int rv;
@@ -222,7 +222,7 @@ int foreign_log_root(const char *file, char path[ROOT_PATH_MAX], bool *broken,
 		atexit(clear_away);
 		for (size_t i = 0; i < ARRAY_LEN(ends); i++)
 			sigaction(ends[i], &sa, NULL);
-		if (lay_out(&data, file, broken) != 0)
+		if (foreign_log_lay_out(&data, file, broken) != 0)
 			rv = err_sys(err, "%s", foreign);
 	}
 	buf_fini(&data);

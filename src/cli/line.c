@@ -282,7 +282,7 @@ static void show_hidden(struct line *l)
 
 /* ---- pastes */
 
-static size_t count_lines(const char *s)
+static size_t line_count_lines(const char *s)
 {
 	size_t n = 1;
 
@@ -309,7 +309,7 @@ static const char *paste_in_line(struct line *l)
 	if (l->paste[l->pastes] == NULL)
 		return NULL;
 	snprintf(l->name[l->pastes], sizeof(l->name[0]), "[paste %u: %zu lines]", l->pastes + 1,
-		 count_lines(p->data));
+		 line_count_lines(p->data));
 	return l->name[l->pastes++];
 }
 
@@ -339,7 +339,7 @@ static void drop_pastes(struct line *l)
 }
 
 /* The line with the pastes in place of their names. */
-static int expand(struct line *l, const char *line, size_t len)
+static int line_expand(struct line *l, const char *line, size_t len)
 {
 	size_t at = 0;
 
@@ -441,7 +441,7 @@ static void resized(struct line *l)
 	el_resize(l->el);
 }
 
-static void suspend(struct line *l)
+static void line_suspend(struct line *l)
 {
 	fputs("\033[?2004l\n", stdout);
 	fflush(stdout);
@@ -494,7 +494,7 @@ static wchar_t woken(struct line *l)
 		resized(l);
 		return inside ? 0 : KEY_REDRAW;
 	case LINE_WOKEN_SUSPEND:
-		suspend(l);
+		line_suspend(l);
 		return inside ? 0 : KEY_REDRAW;
 	case LINE_WOKEN_TIME:
 		line_keys_expire(&l->keys);
@@ -567,7 +567,7 @@ static int get_char(EditLine *el, wchar_t *out)
  * long rewrites it; what another terminal appends just then is lost from it, which is a
  * comfort and not a record. */
 
-static void remember(struct line *l, const char *text)
+static void line_remember(struct line *l, const char *text)
 {
 	HistEvent ev;
 
@@ -620,7 +620,7 @@ static void history_keep(struct line *l, const char *text)
 	if (text[0] == ' ' || strlen(text) > HISTORY_ENTRY)
 		return;
 	if (l->history != NULL && strchr(text, '\n') == NULL)
-		remember(l, text);
+		line_remember(l, text);
 	if (l->history_path[0] == '\0')
 		return;
 	fd = open(l->history_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -738,7 +738,7 @@ static int edit_take(struct line *l, const char *line, size_t len, struct ava_er
 {
 	if (len > 0 && line[len - 1] == '\n')
 		len--;
-	if (expand(l, line, len) != 0)
+	if (line_expand(l, line, len) != 0)
 		return err_set(err, AVA_ETOOBIG, "the line is too long");
 	drop_pastes(l);
 	if (l->text.len == 0)
@@ -772,7 +772,7 @@ static int read_edited(struct line *l, struct ava_error *err)
 /* ---- plain */
 
 /* Take the first line of what was read. */
-static bool take_line(struct line *l)
+static bool line_take(struct line *l)
 {
 	const char *nl = l->in.len > 0 ? memchr(l->in.data, '\n', l->in.len) : NULL;
 	size_t len;
@@ -787,7 +787,7 @@ static bool take_line(struct line *l)
 }
 
 /* 1: bytes came; 0: the end; a code. */
-static int read_some(struct line *l, struct ava_error *err)
+static int line_read_some(struct line *l, struct ava_error *err)
 {
 	char data[4096];
 	ssize_t n = read(STDIN_FILENO, data, sizeof(data));
@@ -801,7 +801,7 @@ static int read_some(struct line *l, struct ava_error *err)
 	return 1;
 }
 
-static void show(struct line *l, const char *prompt, bool interrupted)
+static void line_show(struct line *l, const char *prompt, bool interrupted)
 {
 	putchar('\n'); /* behind the prompt and what was typed */
 	if (interrupted)
@@ -818,16 +818,16 @@ static int read_plain(struct line *l, const char *prompt, struct ava_error *err)
 
 	fputs(prompt, stdout);
 	fflush(stdout);
-	while (rv == 1 && !take_line(l)) {
+	while (rv == 1 && !line_take(l)) {
 		switch (line_wait(l, -1, false)) {
 		case LINE_WOKEN_INPUT:
-			rv = read_some(l, err);
+			rv = line_read_some(l, err);
 			break;
 		case LINE_WOKEN_SHOW:
-			show(l, prompt, false);
+			line_show(l, prompt, false);
 			break;
 		case LINE_WOKEN_INTERRUPT:
-			show(l, prompt, true);
+			line_show(l, prompt, true);
 			break;
 		case LINE_WOKEN_SUSPEND:
 			raise(SIGSTOP);

@@ -106,7 +106,7 @@ static enum line_key take_char(struct line_keys *k, wchar_t *c)
 
 /* What the editor does with a character decides whether the next one belongs
  * to it: ^V quotes one, ^R and ^S search until another control character. */
-static void note(struct line_keys *k, wchar_t c)
+static void line_keys_note(struct line_keys *k, wchar_t c)
 {
 	bool quoted = k->literal;
 
@@ -157,7 +157,7 @@ enum line_key line_keys_next(struct line_keys *k, wchar_t *c)
 		if (key == LINE_KEY_CHAR && *c >= 0x1c && *c <= 0x1f)
 			continue;
 		if (key == LINE_KEY_CHAR)
-			note(k, *c);
+			line_keys_note(k, *c);
 		return key;
 	}
 }

@@ -30,7 +30,7 @@
 #define FILE_MAX   ((size_t)128 << 10)
 #define SETTLED_MS 60000
 
-static bool parse(struct logcursor *c, const char *text)
+static bool logcursor_parse(struct logcursor *c, const char *text)
 {
 	char *end;
 
@@ -65,7 +65,7 @@ int logcursor_load(struct logcursor *c, const char *path, struct ava_error *err)
 		return 0;
 	if (rv != 0)
 		return rv;
-	c->known = parse(c, text);
+	c->known = logcursor_parse(c, text);
 	free(text);
 	return c->known ? 0 : err_set(err, AVA_ECORRUPT, "%s is not a cursor of ava logs", path);
 }
@@ -88,7 +88,7 @@ bool logcursor_has(const struct logcursor *c, uint64_t lsn)
 }
 
 /* Everything up to given[k - 1] is done. */
-static void settle(struct logcursor *c, size_t k)
+static void logcursor_settle(struct logcursor *c, size_t k)
 {
 	if (k == 0)
 		return;
@@ -111,7 +111,7 @@ void logcursor_add(struct logcursor *c, uint64_t lsn, int64_t time_ms)
 		c->after = lsn - 1;
 	}
 	if (c->n == LOGCURSOR_GIVEN) {
-		settle(c, LOGCURSOR_GIVEN / 4);
+		logcursor_settle(c, LOGCURSOR_GIVEN / 4);
 		at = c->n;
 	}
 	if (lsn <= c->after || logcursor_has(c, lsn))
@@ -121,7 +121,7 @@ void logcursor_add(struct logcursor *c, uint64_t lsn, int64_t time_ms)
 	c->given[at] = lsn;
 	c->n++;
 	if (time_ms < c->looked_ms - SETTLED_MS)
-		settle(c, at + 1);
+		logcursor_settle(c, at + 1);
 }
 
 int logcursor_save(const struct logcursor *c, struct ava_error *err)

@@ -60,7 +60,7 @@ int logtext_args(struct buf *out, const json_t *args, size_t max_chars)
 	return args != NULL ? logtext_json(out, args, max_chars) : buf_check(out);
 }
 
-static void add_words(struct buf *out, const json_t *v)
+static void logtext_add_words(struct buf *out, const json_t *v)
 {
 	char *number = NULL;
 	const char *key;
@@ -74,7 +74,7 @@ static void add_words(struct buf *out, const json_t *v)
 		json_array_foreach(v, i, one)
 		{
 			buf_adds(out, i > 0 ? ", " : "");
-			add_words(out, one);
+			logtext_add_words(out, one);
 		}
 	} else if (json_is_object(v)) {
 		i = 0;
@@ -83,7 +83,7 @@ static void add_words(struct buf *out, const json_t *v)
 			bool some = json_is_object(member) || json_is_array(member);
 
 			buf_addf(out, "%s%s=%s", i++ > 0 ? ", " : "", key, some ? "(" : "");
-			add_words(out, member);
+			logtext_add_words(out, member);
 			buf_adds(out, some ? ")" : "");
 		}
 	} else if (v != NULL) {
@@ -101,7 +101,7 @@ static bool logtext_words(struct buf *out, const json_t *v, size_t max_chars)
 	bool is;
 
 	buf_init(&all, LINE_MAX_BYTES);
-	add_words(&all, v);
+	logtext_add_words(&all, v);
 	is = buf_check(&all) == 0 && all.len > 0;
 	if (is)
 		logtext_cut(out, all.data, max_chars);
@@ -118,7 +118,7 @@ struct view {
  * "{in.key}" of a member; behind "|" stands how it is said. A part in brackets is left out
  * when one of its fields has nothing to say. */
 
-static bool add_value(struct buf *out, const json_t *in, const char *key, const char *how)
+static bool logtext_add_value(struct buf *out, const json_t *in, const char *key, const char *how)
 {
 	const char *text = json_str(in, key);
 	int64_t n = json_get_int(in, key, 0);
@@ -176,7 +176,7 @@ static bool add_field(const struct view *v, const char *field, size_t len)
 		in = json_object_get(in, key);
 		key = dot + 1;
 	}
-	return add_value(v->out, in, key, how != NULL ? how : "");
+	return logtext_add_value(v->out, in, key, how != NULL ? how : "");
 }
 
 static void add_form(const struct view *v, const char *form)
@@ -225,7 +225,7 @@ static const char *shared_limit(const char *name)
 						 : "cents of the day";
 }
 
-static void limit(const struct view *v)
+static void logtext_limit(const struct view *v)
 {
 	const json_t *budget = json_object_get(v->content, "budget");
 	const json_t *warned = json_object_get(v->content, "warned"), *one;
@@ -322,7 +322,7 @@ static const struct {
 		    "order{clean|unless}]"},
 	{"Recovered", NULL, recovered},
 	{"Seal", "Seal {n|n}[ of {files|count}][, {pruned.files|count} removed]"},
-	{"Limit", NULL, limit},
+	{"Limit", NULL, logtext_limit},
 	{"Exhausted", "Exhausted {resource}"},
 	{"Fork", NULL, fork_or_join},
 	{"Join", NULL, fork_or_join},

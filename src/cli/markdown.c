@@ -76,7 +76,7 @@ static void set_style(struct show *s, unsigned style, bool on)
 /* ---- margins */
 
 /* Columns used. */
-static size_t mark(struct show *s, unsigned i)
+static size_t markdown_mark(struct show *s, unsigned i)
 {
 	char number[16];
 
@@ -96,7 +96,7 @@ static void margin(struct show *s)
 	restyle(s);
 	for (unsigned i = 0; i < depth; i++) {
 		if (!s->level[i].quote && s->item && i == depth - 1) {
-			s->column += mark(s, i);
+			s->column += markdown_mark(s, i);
 			continue;
 		}
 		fputs(s->level[i].quote     ? term_mark("\xe2\x94\x82 ", "> ")
@@ -111,7 +111,7 @@ static void margin(struct show *s)
 	s->at_start = false;
 }
 
-static void new_line(struct show *s)
+static void markdown_new_line(struct show *s)
 {
 	restyle(s);
 	fputc('\n', s->f);
@@ -129,7 +129,7 @@ static void word(struct show *s, const char *t, size_t len)
 	if (s->spaces > UTF8_BLANKS) /* across what is styled apart */
 		s->spaces = 1;
 	if (s->spaces > 0 && s->width > 0 && s->column + s->spaces + columns > s->width) {
-		new_line(s);
+		markdown_new_line(s);
 		margin(s);
 	}
 	fprintf(s->f, "%*s", (int)s->spaces, "");
@@ -177,7 +177,7 @@ static void text(struct show *s, const char *t, size_t len)
 		if (n > 0)
 			words(s, t, n);
 		if (nl != NULL) {
-			new_line(s);
+			markdown_new_line(s);
 			n++;
 		}
 		t += n;
@@ -186,15 +186,15 @@ static void text(struct show *s, const char *t, size_t len)
 	s->any = true;
 }
 
-static void end_line(struct show *s)
+static void markdown_end_line(struct show *s)
 {
 	if (!s->at_start)
-		new_line(s);
+		markdown_new_line(s);
 }
 
-static void begin_block(struct show *s)
+static void markdown_begin_block(struct show *s)
 {
-	end_line(s);
+	markdown_end_line(s);
 	if (s->gap && s->any)
 		fputc('\n', s->f);
 	s->gap = false;
@@ -202,7 +202,7 @@ static void begin_block(struct show *s)
 
 /* ---- blocks */
 
-static void push(struct show *s, bool quote, bool ordered, unsigned number)
+static void markdown_push(struct show *s, bool quote, bool ordered, unsigned number)
 {
 	if (s->depth < DEPTH) {
 		s->level[s->depth].quote = quote;
@@ -214,9 +214,9 @@ static void push(struct show *s, bool quote, bool ordered, unsigned number)
 
 static void rule(struct show *s)
 {
-	begin_block(s);
+	markdown_begin_block(s);
 	text(s, "----", 4);
-	end_line(s);
+	markdown_end_line(s);
 	s->gap = true;
 }
 
@@ -226,21 +226,21 @@ static int enter_block(MD_BLOCKTYPE type, void *detail, void *user)
 
 	switch (type) {
 	case MD_BLOCK_QUOTE:
-		begin_block(s);
-		push(s, true, false, 0);
+		markdown_begin_block(s);
+		markdown_push(s, true, false, 0);
 		break;
 	case MD_BLOCK_UL:
 		s->gap = false; /* a list stands close to what introduces it */
-		begin_block(s);
-		push(s, false, false, 0);
+		markdown_begin_block(s);
+		markdown_push(s, false, false, 0);
 		break;
 	case MD_BLOCK_OL:
 		s->gap = false;
-		begin_block(s);
-		push(s, false, true, ((MD_BLOCK_OL_DETAIL *)detail)->start);
+		markdown_begin_block(s);
+		markdown_push(s, false, true, ((MD_BLOCK_OL_DETAIL *)detail)->start);
 		break;
 	case MD_BLOCK_LI:
-		end_line(s);
+		markdown_end_line(s);
 		s->gap = false;
 		s->item = true;
 		break;
@@ -248,23 +248,23 @@ static int enter_block(MD_BLOCKTYPE type, void *detail, void *user)
 		rule(s);
 		break;
 	case MD_BLOCK_H:
-		begin_block(s);
+		markdown_begin_block(s);
 		set_style(s, HEAD, true);
 		break;
 	case MD_BLOCK_CODE:
-		begin_block(s);
+		markdown_begin_block(s);
 		s->code = true;
 		set_style(s, CODE, true);
 		break;
 	case MD_BLOCK_P:
-		begin_block(s);
+		markdown_begin_block(s);
 		break;
 	case MD_BLOCK_TABLE:
-		begin_block(s);
+		markdown_begin_block(s);
 		s->table = true;
 		break;
 	case MD_BLOCK_TR:
-		end_line(s);
+		markdown_end_line(s);
 		s->cell = false;
 		break;
 	case MD_BLOCK_TH:
@@ -284,7 +284,7 @@ static void leave_item(struct show *s)
 {
 	if (s->item) /* an empty one */
 		margin(s);
-	end_line(s);
+	markdown_end_line(s);
 	s->gap = false;
 	if (s->depth > 0 && s->depth <= DEPTH)
 		s->level[s->depth - 1].number++;
@@ -298,7 +298,7 @@ static int leave_block(MD_BLOCKTYPE type, void *detail, void *user)
 	case MD_BLOCK_QUOTE:
 	case MD_BLOCK_UL:
 	case MD_BLOCK_OL:
-		end_line(s);
+		markdown_end_line(s);
 		s->depth--;
 		s->gap = true;
 		break;
@@ -308,13 +308,13 @@ static int leave_block(MD_BLOCKTYPE type, void *detail, void *user)
 	case MD_BLOCK_H:
 	case MD_BLOCK_CODE:
 		set_style(s, HEAD | CODE, false);
-		end_line(s);
+		markdown_end_line(s);
 		s->code = false;
 		s->gap = true;
 		break;
 	case MD_BLOCK_P:
 	case MD_BLOCK_TABLE:
-		end_line(s);
+		markdown_end_line(s);
 		s->table = false;
 		s->gap = true;
 		break;
@@ -322,7 +322,7 @@ static int leave_block(MD_BLOCKTYPE type, void *detail, void *user)
 		set_style(s, HEAD, false);
 		break;
 	case MD_BLOCK_TR:
-		end_line(s);
+		markdown_end_line(s);
 		break;
 	default:
 		break;
@@ -411,7 +411,7 @@ static void entity(struct show *s, const char *t, size_t len)
 	text(s, t, len);
 }
 
-static int on_text(MD_TEXTTYPE type, const MD_CHAR *t, MD_SIZE len, void *user)
+static int markdown_on_text(MD_TEXTTYPE type, const MD_CHAR *t, MD_SIZE len, void *user)
 {
 	struct show *s = user;
 	size_t have = strlen(s->link);
@@ -473,7 +473,7 @@ void markdown_show(FILE *f, const char *t, size_t len, size_t column)
 		.leave_block = leave_block,
 		.enter_span = enter_span,
 		.leave_span = leave_span,
-		.text = on_text,
+		.text = markdown_on_text,
 	};
 	parse_fn parse = library();
 
@@ -496,7 +496,7 @@ void markdown_show(FILE *f, const char *t, size_t len, size_t column)
 
 /* ---- a text that is still coming */
 
-static bool is_fence(const char *line, size_t len)
+static bool markdown_is_fence(const char *line, size_t len)
 {
 	size_t i = 0;
 
@@ -505,7 +505,7 @@ static bool is_fence(const char *line, size_t len)
 	return len - i >= 3 && (memcmp(line + i, "```", 3) == 0 || memcmp(line + i, "~~~", 3) == 0);
 }
 
-static bool is_blank(const char *line, size_t len)
+static bool markdown_is_blank(const char *line, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
 		if (line[i] != ' ' && line[i] != '\t' && line[i] != '\r')
@@ -531,7 +531,7 @@ static bool begins_block(const char *line, size_t len)
 {
 	return markdown_is_item(line, len) ||
 	       (len >= 2 && line[0] == '#' && (line[1] == '#' || line[1] == ' ')) ||
-	       is_fence(line, len);
+	       markdown_is_fence(line, len);
 }
 
 size_t markdown_whole(const char *t, size_t len, size_t from)
@@ -546,11 +546,11 @@ size_t markdown_whole(const char *t, size_t len, size_t from)
 		if (nl == NULL && n < 3 && !blank)
 			break; /* too little to tell whether it begins a block */
 		if (!fence && at > from && line[0] != ' ' && line[0] != '\t' &&
-		    !is_blank(line, n) && (blank || begins_block(line, n)))
+		    !markdown_is_blank(line, n) && (blank || begins_block(line, n)))
 			whole = at;
-		if (is_fence(line, n))
+		if (markdown_is_fence(line, n))
 			fence = !fence;
-		blank = is_blank(line, n);
+		blank = markdown_is_blank(line, n);
 		at += n + 1;
 	}
 	return whole;
@@ -581,7 +581,7 @@ void speech_fini(struct speech *s)
 	buf_fini(&s->before);
 }
 
-static bool begins_with(const struct buf *b, const char *text, size_t len)
+static bool markdown_begins_with(const struct buf *b, const char *text, size_t len)
 {
 	return b->len >= len && (len == 0 || memcmp(b->data, text, len) == 0);
 }
@@ -594,7 +594,7 @@ static void match_before(struct speech *s)
 
 	if (len == 0 || s->text.len < len)
 		return;
-	if (begins_with(&s->text, s->before.data, len))
+	if (markdown_begins_with(&s->text, s->before.data, len))
 		s->shown = MAX(s->shown, len);
 	buf_reset(&s->before);
 }
@@ -608,7 +608,7 @@ void speech_piece(struct speech *s, const char *text, size_t len)
 	match_before(s);
 }
 
-static size_t whole(const struct speech *s)
+static size_t markdown_flush(const struct speech *s)
 {
 	return s->before.len == 0 && s->text.len > 0
 		       ? markdown_whole(s->text.data, s->text.len, s->shown)
@@ -617,7 +617,7 @@ static size_t whole(const struct speech *s)
 
 bool speech_ready(const struct speech *s)
 {
-	return whole(s) > s->shown;
+	return markdown_flush(s) > s->shown;
 }
 
 const char *speech_tail(const struct speech *s, size_t *len)
@@ -638,7 +638,7 @@ static size_t blank_start(const char *t, size_t len)
 	return n;
 }
 
-static void part(struct speech *s, FILE *f, const char *t, size_t len)
+static void markdown_part(struct speech *s, FILE *f, const char *t, size_t len)
 {
 	size_t skip = blank_start(t, len), column = 0;
 
@@ -663,11 +663,11 @@ static void part(struct speech *s, FILE *f, const char *t, size_t len)
 
 void speech_show(struct speech *s, FILE *f)
 {
-	size_t end = whole(s);
+	size_t end = markdown_flush(s);
 
 	if (end <= s->shown)
 		return;
-	part(s, f, s->text.data + s->shown, end - s->shown);
+	markdown_part(s, f, s->text.data + s->shown, end - s->shown);
 	s->shown = end;
 }
 
@@ -678,11 +678,11 @@ void speech_whole(struct speech *s, FILE *f, const char *text, size_t len)
 	if (s->before.len > 0 && len >= s->before.len &&
 	    memcmp(text, s->before.data, s->before.len) == 0)
 		shown = s->before.len;
-	else if (!(begins_with(&s->text, text, MIN(len, shown)) && shown <= len))
+	else if (!(markdown_begins_with(&s->text, text, MIN(len, shown)) && shown <= len))
 		shown = 0; /* another text than the one that was shown */
 	if (shown < len)
-		part(s, f, text + shown, len - shown);
-	if (begins_with(&s->text, text, len) && s->text.len > 0) {
+		markdown_part(s, f, text + shown, len - shown);
+	if (markdown_begins_with(&s->text, text, len) && s->text.len > 0) {
 		buf_drop(&s->text, len);
 		s->shown = s->shown > len ? s->shown - len : 0;
 	} else {

@@ -53,7 +53,7 @@ struct parse {
 };
 
 /* By its name, or by its letter when that is not 0. */
-static const struct opt *find(const struct parse *p, const char *name, size_t len, char letter)
+static const struct opt *opts_find(const struct parse *p, const char *name, size_t len, char letter)
 {
 	for (size_t i = 0; i < p->nopts; i++)
 		if (letter != '\0' ? p->opts[i].letter == letter
@@ -63,7 +63,7 @@ static const struct opt *find(const struct parse *p, const char *name, size_t le
 	return NULL;
 }
 
-static int unknown(const struct parse *p, const char *name, size_t len)
+static int opts_unknown(const struct parse *p, const char *name, size_t len)
 {
 	const struct opt *near = NULL;
 	unsigned best = 3;
@@ -119,7 +119,8 @@ static int check_word(const struct opt *o, const char *value, struct ava_error *
 }
 
 /* `value` NULL: it was not given. */
-static int set_value(const struct opt *o, void *values, const char *value, struct ava_error *err)
+static int opts_set_value(const struct opt *o, void *values, const char *value,
+			  struct ava_error *err)
 {
 	void *field = (char *)values + o->field;
 	struct opt_list *list = field;
@@ -158,7 +159,7 @@ static int set_value(const struct opt *o, void *values, const char *value, struc
 }
 
 /* `value`: what stands behind it in the same word, NULL: nothing. */
-static int take(struct parse *p, const struct opt *o, const char *value)
+static int opts_take(struct parse *p, const struct opt *o, const char *value)
 {
 	bool none = p->at + 1 >= p->argc;
 
@@ -170,14 +171,14 @@ static int take(struct parse *p, const struct opt *o, const char *value)
 		return err_set(p->err, AVA_EINVAL, "--%s needs a value (%s)", o->name, o->value);
 	else if (value == NULL)
 		value = p->argv[++p->at];
-	return set_value(o, p->values, value, p->err);
+	return opts_set_value(o, p->values, value, p->err);
 }
 
 static int parse_long(struct parse *p, const char *arg)
 {
 	size_t len = strcspn(arg, "=");
 	const char *value = arg[len] == '=' ? arg + len + 1 : NULL;
-	const struct opt *o = find(p, arg, len, '\0');
+	const struct opt *o = opts_find(p, arg, len, '\0');
 	bool no = false;
 
 	if (o == NULL && strcmp(arg, "help") == 0) {
@@ -185,15 +186,15 @@ static int parse_long(struct parse *p, const char *arg)
 		return 0;
 	}
 	if (o == NULL && len > 3 && memcmp(arg, "no-", 3) == 0) {
-		o = find(p, arg + 3, len - 3, '\0');
+		o = opts_find(p, arg + 3, len - 3, '\0');
 		no = o != NULL && o->type == OPT_SWITCH;
 		o = no ? o : NULL;
 	}
 	if (o == NULL)
-		return unknown(p, arg, len);
+		return opts_unknown(p, arg, len);
 	if ((o->type == OPT_FLAG || o->type == OPT_SWITCH) && value != NULL)
 		return err_set(p->err, AVA_EINVAL, "--%s takes no value", o->name);
-	return take(p, o, no ? "no" : value);
+	return opts_take(p, o, no ? "no" : value);
 }
 
 /* "-af", "-n5", "-n 5" */
@@ -202,7 +203,7 @@ static int parse_letters(struct parse *p, const char *arg)
 	int rv = 0;
 
 	for (; rv == 0 && *arg != '\0'; arg++) {
-		const struct opt *o = find(p, NULL, 0, *arg);
+		const struct opt *o = opts_find(p, NULL, 0, *arg);
 
 		if (o == NULL && *arg == 'h')
 			*p->help = true;
@@ -211,9 +212,9 @@ static int parse_letters(struct parse *p, const char *arg)
 				       "there is no option -%c; --help lists them",
 				       *arg >= ' ' && *arg < 127 ? *arg : '?');
 		else if (o->type != OPT_FLAG && o->type != OPT_SWITCH)
-			return take(p, o, arg[1] != '\0' ? arg + 1 : NULL);
+			return opts_take(p, o, arg[1] != '\0' ? arg + 1 : NULL);
 		else
-			rv = take(p, o, NULL);
+			rv = opts_take(p, o, NULL);
 	}
 	return rv;
 }
@@ -226,7 +227,7 @@ int opts_parse(const struct opt *opts, size_t nopts, void *values, int argc, cha
 	int words = 0, rv = 0;
 
 	for (size_t i = 0; i < nopts; i++)
-		set_value(&opts[i], values, NULL, err);
+		opts_set_value(&opts[i], values, NULL, err);
 	*help = false;
 	for (; rv == 0 && p.at < argc; p.at++) {
 		char *arg = argv[p.at];

@@ -73,7 +73,7 @@ struct page {
 
 /* ---- asking */
 
-static void forget(struct status *s)
+static void overview_forget(struct status *s)
 {
 	json_t **all[] = {&s->health, &s->runs, &s->proposals, &s->sessions, &s->gone};
 
@@ -83,7 +83,7 @@ static void forget(struct status *s)
 	}
 }
 
-static bool is_live(const struct status *s, const char *id)
+static bool overview_is_live(const struct status *s, const char *id)
 {
 	const json_t *run;
 	size_t i;
@@ -103,7 +103,7 @@ static int find_gone(struct status *s, struct client *c, struct ava_error *err)
 	s->gone = json_array();
 	json_object_foreach(s->seen, id, text)
 	{
-		if (rv != 0 || id[0] != 'S' || is_live(s, id))
+		if (rv != 0 || id[0] != 'S' || overview_is_live(s, id))
 			continue;
 		rv = api_get(c, &run, err, "/runs/%s", id);
 		if (rv == 0)
@@ -125,13 +125,13 @@ static int get_list(struct client *c, json_t **list, const char *path, const cha
 	return rv;
 }
 
-static int load(struct status *s, struct client *c, struct ava_error *err)
+static int overview_load(struct status *s, struct client *c, struct ava_error *err)
 {
 	char path[32];
 	json_t *run = NULL;
 	int rv;
 
-	forget(s);
+	overview_forget(s);
 	rv = api_get(c, &s->health, err, "/health");
 	if (rv == 0 && s->id != NULL) {
 		rv = api_get(c, &run, err, "/runs/%s", s->id);
@@ -257,7 +257,7 @@ static void head(const json_t *health, struct page *p)
 /* ---- parts. Each prints at most `room` rows, the last one saying how many more
  * there are; room 0: no limit. */
 
-static size_t shown(size_t n, size_t room)
+static size_t overview_shown(size_t n, size_t room)
 {
 	return room == 0 || n <= room ? n : room - 1;
 }
@@ -270,7 +270,7 @@ static void and_more(struct page *p, size_t n, const char *where)
 
 static void print_runs(const struct status *s, struct page *p, size_t room)
 {
-	size_t n = json_array_size(s->runs), some = shown(n, room);
+	size_t n = json_array_size(s->runs), some = overview_shown(n, room);
 	int64_t live = json_get_int(json_object_get(s->health, "runs"), "running", 0);
 
 	for (size_t i = 0; i < some; i++)
@@ -292,7 +292,7 @@ static void proposal_line(struct page *p, const json_t *proposal)
 
 static void print_proposals(const struct status *s, struct page *p, size_t room)
 {
-	size_t n = json_array_size(s->proposals), some = shown(n, room);
+	size_t n = json_array_size(s->proposals), some = overview_shown(n, room);
 
 	if (n > 0)
 		linef(p, WORDS_WAITING);
@@ -318,7 +318,7 @@ static size_t count_at_work(const json_t *sessions)
 
 static void print_sessions(const struct status *s, struct page *p, size_t room)
 {
-	size_t n = count_at_work(s->sessions), some = shown(n, room), done = 0, i;
+	size_t n = count_at_work(s->sessions), some = overview_shown(n, room), done = 0, i;
 	const json_t *one;
 
 	if (n > 0)
@@ -361,14 +361,14 @@ static void print_overview(const struct status *s, struct page *p)
 
 /* ---- one run */
 
-static void named(struct page *p, const char *name, const char *text)
+static void overview_named(struct page *p, const char *name, const char *text)
 {
 	if (text[0] != '\0')
 		linef(p, "%-10s %.2000s", name, text);
 }
 
 /* What a run asks, and how to answer it. */
-static void print_question(const json_t *run, struct page *p)
+static void overview_print_question(const json_t *run, struct page *p)
 {
 	const json_t *q = json_object_get(run, "waiting_for"), *choice;
 	char number[32];
@@ -376,14 +376,14 @@ static void print_question(const json_t *run, struct page *p)
 
 	if (q == NULL)
 		return;
-	named(p, "asks", json_str(q, "question"));
+	overview_named(p, "asks", json_str(q, "question"));
 	json_array_foreach(json_object_get(q, "choices"), i, choice)
 	{
 		snprintf(number, sizeof(number), "  %zu", i + 1);
-		named(p, number, json_is_string(choice) ? json_string_value(choice) : "?");
+		overview_named(p, number, json_is_string(choice) ? json_string_value(choice) : "?");
 	}
-	named(p, "default", json_str(q, "default"));
-	named(p, "until", format_moment_of(q, "expires_at").text);
+	overview_named(p, "default", json_str(q, "default"));
+	overview_named(p, "until", format_moment_of(q, "expires_at").text);
 	linef(p, "%-10s ava steer %s %s", "answer", json_str(run, "subagent_id"),
 	      strcmp(json_str(q, "kind"), "approval") == 0 ? "yes|no" : "TEXT");
 }
@@ -400,7 +400,7 @@ static void print_rights(const json_t *run, struct page *p)
 	RIGHTS(X)
 #undef X
 	if (all != NULL)
-		named(p, "rights", text);
+		overview_named(p, "rights", text);
 }
 
 static void print_run(const json_t *run, struct page *p)
@@ -409,23 +409,23 @@ static void print_run(const json_t *run, struct page *p)
 	const struct words_end end = format_end_of(run, run);
 	bool in_words = end.what[0] != '\0' && strcmp(json_str(run, "status"), "success") != 0;
 
-	named(p, "run", json_str(run, "subagent_id"));
-	named(p, "trace", json_str(run, "trace_id"));
-	named(p, "role", format_role(json_str(run, "role")).text);
-	named(p, "status", in_words ? end.what : words_status(json_str(run, "status")));
-	named(p, "next", end.next);
+	overview_named(p, "run", json_str(run, "subagent_id"));
+	overview_named(p, "trace", json_str(run, "trace_id"));
+	overview_named(p, "role", format_role(json_str(run, "role")).text);
+	overview_named(p, "status", in_words ? end.what : words_status(json_str(run, "status")));
+	overview_named(p, "next", end.next);
 	if (!in_words)
-		named(p, "reason", json_str(run, "stop_reason"));
-	named(p, "task", json_str(run, "task"));
+		overview_named(p, "reason", json_str(run, "stop_reason"));
+	overview_named(p, "task", json_str(run, "task"));
 	if (json_object_get(run, "waiting_for") == NULL)
-		named(p, "doing", json_str(run, "current_activity"));
-	print_question(run, p);
-	named(p, "last tool", json_str(json_object_get(run, "last_tool_call"), "name"));
-	named(p, "model", json_str(run, "model"));
-	named(p, "folder", json_str(run, "cwd"));
+		overview_named(p, "doing", json_str(run, "current_activity"));
+	overview_print_question(run, p);
+	overview_named(p, "last tool", json_str(json_object_get(run, "last_tool_call"), "name"));
+	overview_named(p, "model", json_str(run, "model"));
+	overview_named(p, "folder", json_str(run, "cwd"));
 	print_rights(run, p);
-	named(p, "started", format_moment_of(run, "started_at").text);
-	named(p, "ended", format_moment_of(run, "ended_at").text);
+	overview_named(p, "started", format_moment_of(run, "started_at").text);
+	overview_named(p, "ended", format_moment_of(run, "ended_at").text);
 	linef(p, "%-10s %s of %s, %s of %s, %s of %s, %" PRId64 " of %s", "used",
 	      format_time_of(run, "elapsed_seconds").text, format_limit_of(limits, "timeout").text,
 	      format_cost_of(run, "cost_cents").text,
@@ -436,7 +436,7 @@ static void print_run(const json_t *run, struct page *p)
 
 /* ---- lines: one for each change */
 
-static void draw(struct status *s, struct page *p)
+static void overview_draw(struct status *s, struct page *p)
 {
 	if (s->id != NULL)
 		print_run(json_array_get(s->runs, 0), p);
@@ -448,7 +448,7 @@ static void draw_out(struct status *s)
 {
 	struct page p = {.f = stdout, .columns = term_width(stdout), .end = "\n"};
 
-	draw(s, &p);
+	overview_draw(s, &p);
 }
 
 /* Was this printed already? Remembers it. */
@@ -491,7 +491,7 @@ static void proposal_news(struct status *s, const json_t *p, bool print)
 	putchar('\n');
 }
 
-static void print_json(const struct status *s)
+static void overview_print_json(const struct status *s)
 {
 	json_t *all = s->id != NULL
 			      ? json_incref(json_array_get(s->runs, 0))
@@ -509,7 +509,7 @@ static void print_lines(struct status *s)
 	size_t i;
 
 	if (o.json) {
-		print_json(s);
+		overview_print_json(s);
 		return;
 	}
 	if (first) {
@@ -529,7 +529,7 @@ static void print_lines(struct status *s)
 
 static volatile sig_atomic_t woken, fatal, suspended;
 
-static void on_signal(int number)
+static void overview_on_signal(int number)
 {
 	if (number == SIGTSTP)
 		suspended = 1;
@@ -555,7 +555,7 @@ static void catch_signals(void (*handler)(int))
 static struct termios keys;
 static bool keys_known;
 
-static void enter(void)
+static void overview_enter(void)
 {
 	struct termios quiet;
 
@@ -568,7 +568,7 @@ static void enter(void)
 	fflush(stdout);
 }
 
-static void leave(void)
+static void overview_leave(void)
 {
 	fputs(LEAVE, stdout);
 	fflush(stdout);
@@ -592,7 +592,7 @@ static void picture(struct status *s, const char *problem)
 	if (problem != NULL)
 		linef(&p, "%s", problem);
 	else
-		draw(s, &p);
+		overview_draw(s, &p);
 	fputs("\033[J", p.f);
 	if (fclose(p.f) == 0)
 		fwrite(bytes, 1, len, stdout);
@@ -601,14 +601,14 @@ static void picture(struct status *s, const char *problem)
 }
 
 /* Ctrl-Z: the shell gets its terminal as it was. */
-static void suspend(bool screen)
+static void overview_suspend(bool screen)
 {
 	suspended = 0;
 	if (screen)
-		leave();
+		overview_leave();
 	raise(SIGSTOP);
 	if (screen)
-		enter();
+		overview_enter();
 }
 
 /* One round: until something has happened, it is time for the next picture, or a signal came.
@@ -620,7 +620,7 @@ static int watch_round(struct status *s, struct client **c, bool screen, struct 
 
 	if (rv == 0) {
 		client_set_interrupt(*c, &woken);
-		rv = load(s, *c, err);
+		rv = overview_load(s, *c, err);
 	}
 	if (rv == 0 && screen)
 		picture(s, NULL);
@@ -640,19 +640,19 @@ static int watch_round(struct status *s, struct client **c, bool screen, struct 
 }
 
 /* Until its end or Ctrl-C. Another fatal signal ends the program as it would have. */
-static int watch(struct status *s, struct client **c)
+static int overview_watch(struct status *s, struct client **c)
 {
 	bool screen = !o.json && term_redraws(stdout);
 	struct ava_error err = {0};
 	int rv = 0;
 
-	catch_signals(on_signal);
+	catch_signals(overview_on_signal);
 	if (screen)
-		enter();
+		overview_enter();
 	while (rv == 0 && !fatal) {
 		woken = 0;
 		if (suspended)
-			suspend(screen);
+			overview_suspend(screen);
 		rv = watch_round(s, c, screen, &err);
 		if (rv >= 0 || !api_may_come_back(rv))
 			continue;
@@ -664,7 +664,7 @@ static int watch(struct status *s, struct client **c)
 		rv = 0;
 	}
 	if (screen) {
-		leave();
+		overview_leave();
 		if (rv >= 0 && !fatal && *c != NULL) /* its end stays readable */
 			draw_out(s);
 	}
@@ -684,14 +684,14 @@ static int status_run(int argc, char **argv)
 	if (api_open(API_START, &c, &err) != 0)
 		return cli_fail(&err);
 	if (o.watch)
-		code = watch(&s, &c);
-	else if (load(&s, c, &err) != 0)
+		code = overview_watch(&s, &c);
+	else if (overview_load(&s, c, &err) != 0)
 		code = cli_fail(&err);
 	else if (o.json)
-		print_json(&s);
+		overview_print_json(&s);
 	else
 		draw_out(&s);
-	forget(&s);
+	overview_forget(&s);
 	json_decref(s.seen);
 	client_close(c);
 	return code;

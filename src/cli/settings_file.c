@@ -31,7 +31,7 @@ void settings_file_close(struct settings_file *f)
 
 /* Where the file is, or will be: a link stays one, also when nothing is there yet. What cannot be
  * read is said when it is opened. */
-static void follow(const char *path, char out[PATH_MAX])
+static void settings_file_follow(const char *path, char out[PATH_MAX])
 {
 	char to[PATH_MAX], folder[PATH_MAX];
 	ssize_t n;
@@ -53,7 +53,7 @@ static void follow(const char *path, char out[PATH_MAX])
 }
 
 /* Nothing of it is lost when it is written anew. */
-static bool is_own(struct slice part)
+static bool settings_file_is_own(struct slice part)
 {
 	json_t *v = json_parse(part.s, part.len, NULL);
 
@@ -71,7 +71,7 @@ int settings_file_open(struct settings_file *f, const char *path, const char *pa
 	int rv;
 
 	*f = (struct settings_file){.mode = 0600};
-	follow(path, f->path);
+	settings_file_follow(path, f->path);
 	rv = sys_read_file(AT_FDCWD, f->path, SETTINGS_FILE_MAX, &f->was, &f->was_len, err);
 	if (rv == AVA_ENOENT) {
 		f->root = json_object();
@@ -92,7 +92,7 @@ int settings_file_open(struct settings_file *f, const char *path, const char *pa
 		f->odd = part;
 		odd = jscan_member(text, len, part);
 	}
-	if (!f->root || (odd.len > 0 && !is_own(odd)))
+	if (!f->root || (odd.len > 0 && !settings_file_is_own(odd)))
 		return err_wrap(err, AVA_EINVAL, "%s is left as it is, since it is no JSON",
 				f->path);
 	f->part = json_object_get(f->root, part);
@@ -166,7 +166,7 @@ static char *settings_text(const json_t *root)
 
 /* Our part alone in what has to stay byte for byte: it has numbers or characters that only others
  * can write. */
-static void put_part(const struct settings_file *f, struct buf *out)
+static void settings_file_put_part(const struct settings_file *f, struct buf *out)
 {
 	const char *text = f->was + f->bom, *end = f->was + f->was_len, *rest;
 	struct slice was = jscan_member(text, (size_t)(end - text), f->odd);
@@ -196,7 +196,7 @@ int settings_file_save(struct settings_file *f, struct ava_error *err)
 		return err_set(err, AVA_ENOMEM, "out of memory");
 	buf_init(&out, 2 * SETTINGS_FILE_MAX);
 	if (f->odd) {
-		put_part(f, &out);
+		settings_file_put_part(f, &out);
 	} else {
 		buf_add(&out, f->was, f->bom);
 		buf_adds(&out, text);

@@ -107,7 +107,7 @@ static void blanks(FILE *f, size_t n)
 
 /* Columns to leave out, so that the others fit into `total`; what these and
  * the gaps take is in *used. */
-static unsigned leave_out(const struct table *t, size_t total, size_t *used)
+static unsigned show_leave_out(const struct table *t, size_t total, size_t *used)
 {
 	unsigned out = 0;
 
@@ -126,7 +126,7 @@ static unsigned leave_out(const struct table *t, size_t total, size_t *used)
 int table_print(const struct table *t, FILE *f)
 {
 	size_t total = term_width(f), used, last;
-	unsigned out = leave_out(t, total, &used);
+	unsigned out = show_leave_out(t, total, &used);
 
 	last = total == 0 ? 0 : total > used + LAST ? total - used : LAST;
 	for (size_t i = 0; i < t->n; i++) {
@@ -232,7 +232,7 @@ static void heading(FILE *f, const char *text)
 	fprintf(f, bold ? "\n\033[1m%s\033[0m\n" : "\n%s\n", text);
 }
 
-static void cut(FILE *f, const char *s)
+static void show_cut(FILE *f, const char *s)
 {
 	some_cut |= term_columns(s, strlen(s)) > TEXT_COLUMNS;
 	term_cut(f, s, strlen(s), TEXT_COLUMNS);
@@ -270,7 +270,7 @@ static bool is_missing(const json_t *result, const json_t *item)
 }
 
 /* The length of "src/a.c:12" at `s`, which it may not be: 0. *path: of its path. */
-static size_t place_at(const char *s, size_t *path, int64_t *line)
+static size_t show_place_at(const char *s, size_t *path, int64_t *line)
 {
 	size_t n = 0, digits;
 
@@ -292,7 +292,7 @@ static int mark_text(struct buf *out, const json_t *result, const char *s)
 	bool failed = format_not_found(result, &all) > 0;
 
 	while (failed && at < len) {
-		size_t n = place_at(s + at, &path, &line);
+		size_t n = show_place_at(s + at, &path, &line);
 
 		if (n > 0 && !stands(result, s + at, path, line, false)) {
 			buf_add(out, s + from, at + n - from);
@@ -305,32 +305,32 @@ static int mark_text(struct buf *out, const json_t *result, const char *s)
 	return buf_check(out);
 }
 
-static bool has_place(const json_t *item)
+static bool show_has_place(const json_t *item)
 {
 	return json_get_str(item, "path") != NULL || json_get_str(item, "url") != NULL;
 }
 
 /* path:line  quote, and why below it */
-static void place(FILE *f, const json_t *item)
+static void show_place(FILE *f, const json_t *item)
 {
 	const char *path = json_get_str(item, "path"), *quote = json_str(item, "quote");
 	const char *why = json_get_str(item, "why");
 	int64_t line = json_get_int(item, "line", 0);
 
 	fputs("  ", f);
-	cut(f, path != NULL ? path : json_str(item, "url"));
+	show_cut(f, path != NULL ? path : json_str(item, "url"));
 	if (path != NULL && line > 0)
 		fprintf(f, ":%" PRId64, line);
 	if (shown != NULL && is_missing(shown, item))
 		fputs(WORDS_NOT_FOUND, f);
 	if (quote[0] != '\0') {
 		fputs("  ", f);
-		cut(f, quote);
+		show_cut(f, quote);
 	}
 	fputc('\n', f);
 	if (why != NULL && why[0] != '\0') {
 		fputs("      ", f);
-		cut(f, why);
+		show_cut(f, why);
 		fputc('\n', f);
 	}
 }
@@ -341,9 +341,9 @@ static void value(FILE *f, const json_t *v)
 		json_is_string(v) ? NULL : json_dumps(v, JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
 
 	if (json_is_string(v))
-		cut(f, json_string_value(v));
+		show_cut(f, json_string_value(v));
 	else if (text != NULL)
-		cut(f, text);
+		show_cut(f, text);
 	free(text);
 	fputc('\n', f);
 }
@@ -360,8 +360,8 @@ static void items(FILE *f, const json_t *array)
 				json_array_size(array) - i);
 			return;
 		}
-		if (has_place(item)) {
-			place(f, item);
+		if (show_has_place(item)) {
+			show_place(f, item);
 			continue;
 		}
 		fputs("  - ", f);
@@ -382,7 +382,7 @@ static void member(FILE *f, const char *key, const json_t *v)
 		return;
 	}
 	fputs("  ", f);
-	cut(f, key);
+	show_cut(f, key);
 	fputs(": ", f);
 	value(f, v);
 }
@@ -422,7 +422,7 @@ static bool printed(const json_t *out, const json_t *citation)
 	size_t i;
 
 	json_object_foreach((json_t *)out, key, m) json_array_foreach(
-		m, i, item) if (has_place(item) && same_place(item, citation)) return true;
+		m, i, item) if (show_has_place(item) && same_place(item, citation)) return true;
 	return false;
 }
 
@@ -440,7 +440,7 @@ static void citations(FILE *f, const json_t *result)
 		if (!begun)
 			heading(f, "Citations");
 		begun = true;
-		place(f, item);
+		show_place(f, item);
 	}
 }
 
@@ -504,7 +504,7 @@ static void files(FILE *f, const json_t *result)
 	json_array_foreach(list, i, item)
 	{
 		fputs("  - ", f);
-		cut(f, json_str(item, "path"));
+		show_cut(f, json_str(item, "path"));
 		if (json_get_bool(item, "more", false))
 			fputs(" has more\n", f);
 		else
@@ -596,12 +596,12 @@ void progress_init(struct progress *p, FILE *f, const char *role)
 	snprintf(p->who, sizeof(p->who), "%s", p->role);
 }
 
-static const char *mark(enum words_mark m)
+static const char *show_mark(enum words_mark m)
 {
 	return words_mark(m, term_utf8());
 }
 
-static void line_end(FILE *f)
+static void show_line_end(FILE *f)
 {
 	fputc('\n', f);
 	fflush(f);
@@ -613,13 +613,13 @@ static void activity(FILE *f, const char *line)
 	size_t width = term_width(f);
 
 	term_cut(f, line, strlen(line), width > 0 ? width : ACTIVITY_COLUMNS);
-	line_end(f);
+	show_line_end(f);
 }
 
 void progress_spawning(struct progress *p, const char *run)
 {
 	p->spawned = true;
-	term_line(p->f, WORDS_SPAWNING(mark(WORDS_MARK_START), p->role, run));
+	term_line(p->f, WORDS_SPAWNING(show_mark(WORDS_MARK_START), p->role, run));
 }
 
 /* "❓ [Researcher] asks: Which parser? (1: json, 2: yaml)", and how to answer. */
@@ -636,7 +636,7 @@ static void question(struct progress *p, const json_t *c)
 		return;
 	progress_clear(p);
 	snprintf(who, sizeof(who), "[%s]", p->who);
-	snprintf(begin, sizeof(begin), WORDS_ASKS(mark(WORDS_MARK_ASK), who, ""));
+	snprintf(begin, sizeof(begin), WORDS_ASKS(show_mark(WORDS_MARK_ASK), who, ""));
 	term_str(p->f, begin);
 	buf_init(&asks, SUMMARY_MAX);
 	buf_adds(&asks, json_str(c, "question"));
@@ -672,7 +672,8 @@ void progress_event(struct progress *p, const char *type, const char *line, size
 		p->spawned = false;
 		progress_clear(p);
 		snprintf(p->activity, sizeof(p->activity), "%s", text);
-		snprintf(doing, sizeof(doing), WORDS_DOING(mark(WORDS_MARK_LOOK), p->who, text));
+		snprintf(doing, sizeof(doing),
+			 WORDS_DOING(show_mark(WORDS_MARK_LOOK), p->who, text));
 		activity(p->f, doing);
 	}
 	json_decref(event);
@@ -692,7 +693,7 @@ static void status_words(char *out, size_t size, const char *role, const json_t 
 			 const char *more)
 {
 	snprintf(out, size,
-		 WORDS_RUNNING(mark(WORDS_MARK_LOOK), role,
+		 WORDS_RUNNING(show_mark(WORDS_MARK_LOOK), role,
 			       words_status(json_str(status, "status")),
 			       format_time_of(status, "elapsed_seconds").text,
 			       format_tokens_of(status, "tokens_used").text, more));
@@ -764,9 +765,9 @@ void progress_still_working(struct progress *p, const json_t *status)
 	progress_clear(p);
 	if (strcmp(p->who, p->role) != 0)
 		snprintf(line, sizeof(line),
-			 WORDS_STILL_WORKING_AS(mark(WORDS_MARK_WAIT), p->who, now));
+			 WORDS_STILL_WORKING_AS(show_mark(WORDS_MARK_WAIT), p->who, now));
 	else
-		snprintf(line, sizeof(line), WORDS_STILL_WORKING(mark(WORDS_MARK_WAIT), now));
+		snprintf(line, sizeof(line), WORDS_STILL_WORKING(show_mark(WORDS_MARK_WAIT), now));
 	activity(p->f, line);
 }
 
@@ -775,7 +776,7 @@ void progress_end(FILE *f, const char *who, const json_t *result, const json_t *
 	const struct words_end end = format_end_of(result, run);
 	int64_t all, failed = format_not_found(result, &all);
 
-	term_line(f, WORDS_ENDED(mark(end.mark), who, &end,
+	term_line(f, WORDS_ENDED(show_mark(end.mark), who, &end,
 				 format_time_of(result, "duration_seconds").text,
 				 format_cost_of(result, "cost_cents").text));
 	changes_offer(f, result);
@@ -797,7 +798,7 @@ void progress_status(FILE *f, const json_t *status)
 		term_cut(f, doing, strlen(doing),
 			 width > used ? MIN(width - used, ACTIVITY_COLUMNS) : ACTIVITY_COLUMNS);
 	}
-	line_end(f);
+	show_line_end(f);
 }
 
 /* Subagents at work. A table searched from its newest row on; a

@@ -51,7 +51,7 @@ bool task_any(const struct task_options *o)
 #undef X
 }
 
-static bool blank(const char *s, size_t len)
+static bool task_blank(const char *s, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
 		if (memchr(" \t\n\r", s[i], 4) == NULL)
@@ -59,7 +59,7 @@ static bool blank(const char *s, size_t len)
 	return true;
 }
 
-static int check_text(const char *what, const char *s, size_t len, struct ava_error *err)
+static int task_check_text(const char *what, const char *s, size_t len, struct ava_error *err)
 {
 	if (memchr(s, '\0', len) != NULL)
 		return err_set(err, AVA_EINVAL, "%s holds NUL bytes: only text can be given", what);
@@ -112,9 +112,9 @@ int task_read(struct buf *out, const char *text, int fd, struct ava_error *err)
 			       TASK_MAX >> 10);
 	if (rv != 0)
 		return rv;
-	if (blank(out->data != NULL ? out->data : "", out->len))
+	if (task_blank(out->data != NULL ? out->data : "", out->len))
 		return err_set(err, AVA_EINVAL, "the task is empty: say what is to be done");
-	return check_text("the task", out->data, out->len, err);
+	return task_check_text("the task", out->data, out->len, err);
 }
 
 /* The bytes of a file, or of `fd` for "-", at most `room`; malloc'd. */
@@ -139,7 +139,7 @@ static int read_material(const char *path, int fd, size_t room, char **data, siz
 	return 0;
 }
 
-static int add_file(struct buf *out, const char *path, int fd, struct ava_error *err)
+static int task_add_file(struct buf *out, const char *path, int fd, struct ava_error *err)
 {
 	size_t room = CONTEXT_MAX - MIN(out->len, CONTEXT_MAX), len = 0;
 	char *data = NULL, what[320];
@@ -154,7 +154,7 @@ static int add_file(struct buf *out, const char *path, int fd, struct ava_error 
 			       CONTEXT_MAX >> 10);
 	if (rv != 0)
 		return err_wrap(err, rv == AVA_ENOENT ? AVA_EINVAL : rv, "--file");
-	rv = check_text(what, data, len, err);
+	rv = task_check_text(what, data, len, err);
 	if (rv == 0) {
 		buf_addf(out, "%s--- file %s ---\n", out->len > 0 ? "\n" : "", path);
 		buf_add(out, data, len);
@@ -196,13 +196,13 @@ int task_context(struct buf *out, const struct task_options *o, int fd, struct a
 	int rv = 0;
 
 	if (o->context != NULL) {
-		rv = check_text("--context", o->context, strlen(o->context), err);
+		rv = task_check_text("--context", o->context, strlen(o->context), err);
 		if (rv != 0)
 			return rv;
 		buf_adds(out, o->context);
 	}
 	for (size_t i = 0; rv == 0 && i < o->files.n; i++)
-		rv = add_file(out, o->files.items[i], fd, err);
+		rv = task_add_file(out, o->files.items[i], fd, err);
 	if (rv == 0 && (out->len > CONTEXT_MAX || buf_check(out) != 0))
 		rv = err_set(err, AVA_ETOOBIG, "context and files together are over %zu KB",
 			     CONTEXT_MAX >> 10);
@@ -210,7 +210,7 @@ int task_context(struct buf *out, const struct task_options *o, int fd, struct a
 }
 
 /* Whole numbers without a decimal point. */
-static void put_number(struct jw *w, const char *key, int64_t n, int64_t unit, int decimals)
+static void task_put_number(struct jw *w, const char *key, int64_t n, int64_t unit, int decimals)
 {
 	if (n == OPT_ABSENT)
 		return;
@@ -220,13 +220,13 @@ static void put_number(struct jw *w, const char *key, int64_t n, int64_t unit, i
 		jw_fixed(w, key, n, decimals);
 }
 
-static void put_text(struct jw *w, const char *key, const char *s)
+static void task_put_text(struct jw *w, const char *key, const char *s)
 {
 	if (s != NULL)
 		jw_str(w, key, s);
 }
 
-static void put_list(struct jw *w, const char *key, const struct opt_list *list)
+static void task_put_list(struct jw *w, const char *key, const struct opt_list *list)
 {
 	if (list->n == 0)
 		return;
@@ -254,7 +254,7 @@ static void put_from(struct jw *w, const char *from)
 	if (from != NULL && from[0] >= '0' && from[0] <= '9')
 		jw_int(w, "from", strtol(from, NULL, 10));
 	else
-		put_text(w, "from", from);
+		task_put_text(w, "from", from);
 }
 
 int task_request(struct buf *out, const struct task_options *o, const struct buf *task,
@@ -275,11 +275,11 @@ int task_request(struct buf *out, const struct task_options *o, const struct buf
 		jw_strn(&w, "task", task->data, task->len);
 	own.context = context->len > 0 ? context->data : NULL;
 	own.output_schema = schema->len > 0 ? schema->data : NULL;
-#define PUT_TEXT(key, field)  put_text(&w, key, own.field);
-#define PUT_MS(key, field)    put_number(&w, key, own.field, 1000, 3);
-#define PUT_CENTS(key, field) put_number(&w, key, own.field, 10000, 4);
-#define PUT_COUNT(key, field) put_number(&w, key, own.field, 1, 0);
-#define PUT_TEXTS(key, field) put_list(&w, key, &own.field);
+#define PUT_TEXT(key, field)  task_put_text(&w, key, own.field);
+#define PUT_MS(key, field)    task_put_number(&w, key, own.field, 1000, 3);
+#define PUT_CENTS(key, field) task_put_number(&w, key, own.field, 10000, 4);
+#define PUT_COUNT(key, field) task_put_number(&w, key, own.field, 1, 0);
+#define PUT_TEXTS(key, field) task_put_list(&w, key, &own.field);
 #define PUT_SWITCH(key, field)                                                                     \
 	if (own.field)                                                                             \
 		jw_bool(&w, key, own.field > 0);
@@ -343,7 +343,7 @@ static int group_lines(struct jw *w, const char *data, size_t len, struct ava_er
 		const char *end = memchr(data + at, '\n', len - at);
 		size_t n = end != NULL ? (size_t)(end - data) - at : len - at;
 
-		if (!blank(data + at, n)) {
+		if (!task_blank(data + at, n)) {
 			rv = group_line(w, data + at, n, number + 1, err);
 			runs++;
 		}
@@ -375,8 +375,8 @@ static int group_request(struct buf *out, const struct task_options *o, int fd, 
 	if (rv != 0)
 		return err_wrap(err, rv, "--parallel %.200s", o->parallel);
 	jw_end(&w);
-	put_number(&w, "max_cost_cents", o->max_cost_microusd, 10000, 4);
-	put_number(&w, "timeout", o->timeout_ms, 1000, 3);
+	task_put_number(&w, "max_cost_cents", o->max_cost_microusd, 10000, 4);
+	task_put_number(&w, "timeout", o->timeout_ms, 1000, 3);
 	jw_bool(&w, "chain", o->chain);
 	jw_bool(&w, "share", o->share);
 	jw_str(&w, "cwd", cwd);

@@ -91,7 +91,7 @@ bool term_redraws(FILE *f)
 	return is_terminal(f) && !dumb();
 }
 
-static unsigned decode(const char *s, size_t len, size_t *used)
+static unsigned term_decode(const char *s, size_t len, size_t *used)
 {
 	unsigned char c = (unsigned char)s[0];
 	size_t n = c < 0x80 ? 1 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
@@ -138,7 +138,7 @@ static size_t columns_of(unsigned c)
 }
 
 /* Made safe and, where it must be, ASCII. Returns buf_check. */
-static int convert(struct buf *out, const char *s, size_t len, bool keep_newlines)
+static int term_convert(struct buf *out, const char *s, size_t len, bool keep_newlines)
 {
 	struct buf safe;
 	size_t used;
@@ -149,7 +149,7 @@ static int convert(struct buf *out, const char *s, size_t len, bool keep_newline
 	buf_init(&safe, TEXT_MAX);
 	rv = utf8_terminal(&safe, s, len, keep_newlines);
 	for (size_t i = 0; rv == 0 && i < safe.len; i += used) {
-		unsigned c = decode(safe.data + i, safe.len - i, &used);
+		unsigned c = term_decode(safe.data + i, safe.len - i, &used);
 
 		rv = c < 0x80 ? buf_addc(out, (char)c) : buf_adds(out, ascii(c));
 	}
@@ -162,7 +162,7 @@ void term_text(FILE *f, const char *s, size_t len, bool keep_newlines)
 	struct buf b;
 
 	buf_init(&b, TEXT_MAX);
-	if (convert(&b, s, len, keep_newlines) == 0)
+	if (term_convert(&b, s, len, keep_newlines) == 0)
 		fwrite(b.data != NULL ? b.data : "", 1, b.len, f);
 	else
 		fputs("[too long to show]", f);
@@ -183,7 +183,7 @@ void term_str(FILE *f, const char *s)
 }
 
 /* *Owned*; NULL: no memory. */
-static char *text_of(const char *fmt, va_list ap, size_t *len)
+static char *term_text_of(const char *fmt, va_list ap, size_t *len)
 {
 	char *text = NULL;
 	int n = vasprintf(&text, fmt, ap);
@@ -200,7 +200,7 @@ void term_print(FILE *f, const char *fmt, ...)
 	char *text;
 
 	va_start(ap, fmt);
-	text = text_of(fmt, ap, &len);
+	text = term_text_of(fmt, ap, &len);
 	va_end(ap);
 	if (text == NULL)
 		return;
@@ -228,7 +228,7 @@ static size_t most_columns_of(unsigned c)
 
 /* Bytes of `s` that have room behind `column` columns; up to a blank, where one comes late enough.
  */
-static size_t row_of(const char *s, size_t len, size_t column, size_t limit)
+static size_t term_row_of(const char *s, size_t len, size_t column, size_t limit)
 {
 	size_t blank = 0, used;
 
@@ -238,7 +238,7 @@ static size_t row_of(const char *s, size_t len, size_t column, size_t limit)
 		used = end != NULL ? (size_t)(end - s) - i + 1 : 0; /* a style of ours */
 		if (used > 0)
 			continue;
-		column += most_columns_of(decode(s + i, len - i, &used));
+		column += most_columns_of(term_decode(s + i, len - i, &used));
 		if (s[i] == ' ' && column > limit / 2)
 			blank = i + 1;
 		if (column > limit)
@@ -247,9 +247,10 @@ static size_t row_of(const char *s, size_t len, size_t column, size_t limit)
 	return len;
 }
 
-static void put_line(FILE *f, size_t width, const char *s, size_t len, size_t column, size_t indent)
+static void term_put_line(FILE *f, size_t width, const char *s, size_t len, size_t column,
+			  size_t indent)
 {
-	size_t n = width == 0 ? len : row_of(s, len, column, width - 1);
+	size_t n = width == 0 ? len : term_row_of(s, len, column, width - 1);
 
 	fwrite(s, 1, n, f);
 	while (n < len) {
@@ -260,7 +261,7 @@ static void put_line(FILE *f, size_t width, const char *s, size_t len, size_t co
 		s += n;
 		len -= n;
 		fprintf(f, "\n%*s", (int)indent, "");
-		n = row_of(s, len, indent, width - 1);
+		n = term_row_of(s, len, indent, width - 1);
 		fwrite(s, 1, n, f);
 	}
 }
@@ -288,7 +289,8 @@ void term_put(FILE *f, size_t width, const char *s, size_t len, size_t column, s
 		n = nl != NULL ? (size_t)(nl - s) : len;
 		if (n > 0 && column == 0)
 			fprintf(f, "%*s", (int)margin, "");
-		put_line(f, width, s, n, column > 0 ? column : margin, below(s, n, width, margin));
+		term_put_line(f, width, s, n, column > 0 ? column : margin,
+			      below(s, n, width, margin));
 		if (nl != NULL)
 			fputc('\n', f);
 		n += nl != NULL;
@@ -307,7 +309,8 @@ int term_flat(struct buf *out, const char *s, size_t len)
 }
 
 /* Without a margin it is a text of ours. */
-static void lay_out(FILE *f, size_t width, const char *s, size_t len, size_t column, size_t margin)
+static void term_lay_out(FILE *f, size_t width, const char *s, size_t len, size_t column,
+			 size_t margin)
 {
 	struct buf flat, prose, safe;
 	int rv;
@@ -321,7 +324,7 @@ static void lay_out(FILE *f, size_t width, const char *s, size_t len, size_t col
 	if (rv == 0)
 		rv = margin > 0 ? utf8_prose(&prose, flat.data, flat.len)
 				: buf_add(&prose, flat.data, flat.len);
-	if (rv == 0 && convert(&safe, prose.data, prose.len, true) == 0)
+	if (rv == 0 && term_convert(&safe, prose.data, prose.len, true) == 0)
 		term_put(f, width, safe.data, safe.len, column, margin);
 	else
 		fputs("  [too long to show]", f);
@@ -332,12 +335,12 @@ static void lay_out(FILE *f, size_t width, const char *s, size_t len, size_t col
 
 void term_theirs(FILE *f, size_t width, const char *s, size_t len, size_t column)
 {
-	lay_out(f, width, s, len, column, TERM_MARGIN);
+	term_lay_out(f, width, s, len, column, TERM_MARGIN);
 }
 
 void term_wrapped(FILE *f, const char *s, size_t len)
 {
-	lay_out(f, term_width(f), s, len, 0, 0);
+	term_lay_out(f, term_width(f), s, len, 0, 0);
 }
 
 void term_wrapped_line(FILE *f, const char *s, size_t len, size_t column, size_t indent)
@@ -346,8 +349,9 @@ void term_wrapped_line(FILE *f, const char *s, size_t len, size_t column, size_t
 	struct buf safe;
 
 	buf_init(&safe, TEXT_MAX);
-	if (convert(&safe, s, len, false) == 0 && safe.len > 0)
-		put_line(f, width, safe.data, safe.len, column, indent < width / 2 ? indent : 0);
+	if (term_convert(&safe, s, len, false) == 0 && safe.len > 0)
+		term_put_line(f, width, safe.data, safe.len, column,
+			      indent < width / 2 ? indent : 0);
 	buf_fini(&safe);
 }
 
@@ -358,7 +362,7 @@ void term_line(FILE *f, const char *fmt, ...)
 	char *text;
 
 	va_start(ap, fmt);
-	text = text_of(fmt, ap, &len);
+	text = term_text_of(fmt, ap, &len);
 	va_end(ap);
 	term_wrapped(f, text != NULL ? text : "", len);
 	fputc('\n', f);
@@ -367,7 +371,7 @@ void term_line(FILE *f, const char *fmt, ...)
 }
 
 /* The text of one line: newlines and tabs as spaces. */
-static int one_line(struct buf *out, const char *s, size_t len)
+static int term_one_line(struct buf *out, const char *s, size_t len)
 {
 	struct buf flat;
 	int rv;
@@ -378,7 +382,7 @@ static int one_line(struct buf *out, const char *s, size_t len)
 		if (flat.data[i] == '\n' || flat.data[i] == '\t' || flat.data[i] == '\r')
 			flat.data[i] = ' ';
 	if (rv == 0)
-		rv = convert(out, flat.data != NULL ? flat.data : "", flat.len, false);
+		rv = term_convert(out, flat.data != NULL ? flat.data : "", flat.len, false);
 	buf_fini(&flat);
 	return rv;
 }
@@ -388,7 +392,7 @@ static size_t count_columns(const char *s, size_t len, size_t limit, size_t *byt
 	size_t columns = 0, used, i;
 
 	for (i = 0; i < len; i += used) {
-		size_t c = columns_of(decode(s + i, len - i, &used));
+		size_t c = columns_of(term_decode(s + i, len - i, &used));
 
 		if (columns + c > limit)
 			break;
@@ -404,7 +408,7 @@ size_t term_columns(const char *s, size_t len)
 	size_t bytes, n = 0;
 
 	buf_init(&b, TEXT_MAX);
-	if (one_line(&b, s, len) == 0 && b.len > 0)
+	if (term_one_line(&b, s, len) == 0 && b.len > 0)
 		n = count_columns(b.data, b.len, SIZE_MAX, &bytes);
 	buf_fini(&b);
 	return n;
@@ -418,7 +422,7 @@ size_t term_cut(FILE *f, const char *s, size_t len, size_t columns)
 	struct buf b;
 
 	buf_init(&b, TEXT_MAX);
-	if (one_line(&b, s, len) == 0 && b.len > 0) {
+	if (term_one_line(&b, s, len) == 0 && b.len > 0) {
 		n = count_columns(b.data, b.len, limit, &bytes);
 		if (bytes < b.len) {
 			n = limit > ndots ? count_columns(b.data, b.len, limit - ndots, &bytes) : 0;

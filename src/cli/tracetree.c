@@ -51,12 +51,13 @@ struct calls {
 	int64_t from_ms, to_ms;
 };
 
-static json_t *parse(const struct ava_event *e)
+static json_t *tracetree_parse(const struct ava_event *e)
 {
 	return e != NULL ? json_parse(e->json, e->len, NULL) : NULL;
 }
 
-static void add_call(struct calls *c, enum what kind, const char *id, const struct ava_event *e)
+static void tracetree_add_call(struct calls *c, enum what kind, const char *id,
+			       const struct ava_event *e)
 {
 	struct call *one = &c->list[c->n++];
 
@@ -79,7 +80,7 @@ static void end_call(struct calls *c, enum what kind, const char *id, const stru
 
 static void add_event(struct calls *c, enum what what, const struct ava_event *e)
 {
-	json_t *event = parse(e);
+	json_t *event = tracetree_parse(e);
 	const char *id = json_str(json_object_get(event, "content"), "callId");
 
 	switch (what) {
@@ -92,7 +93,7 @@ static void add_event(struct calls *c, enum what what, const struct ava_event *e
 	case CALL_INFER:
 	case CALL_TOOL:
 	case CALL_NOTE:
-		add_call(c, what, id, e);
+		tracetree_add_call(c, what, id, e);
 		break;
 	case END_INFER:
 	case END_TOOL:
@@ -194,7 +195,7 @@ static void print_note(FILE *f, const json_t *event)
 
 static void print_call(FILE *f, const struct call *c, int64_t *turn)
 {
-	json_t *start = parse(c->start), *end = parse(c->end);
+	json_t *start = tracetree_parse(c->start), *end = tracetree_parse(c->end);
 	int64_t now = json_get_int(json_object_get(start, "metadata"), "iteration", -1);
 	const json_t *begun = json_object_get(start, "content"),
 		     *ended = json_object_get(end, "content"),
@@ -212,7 +213,7 @@ static void print_call(FILE *f, const struct call *c, int64_t *turn)
 
 static void print_title(FILE *f, const struct calls *c)
 {
-	json_t *event = parse(c->spawn);
+	json_t *event = tracetree_parse(c->spawn);
 	const json_t *spawn = json_object_get(event, "content");
 	const char *task = json_str(spawn, "task");
 
@@ -230,11 +231,11 @@ static void print_title(FILE *f, const struct calls *c)
 	json_decref(event);
 }
 
-static void print_end(FILE *f, const struct calls *c)
+static void tracetree_print_end(FILE *f, const struct calls *c)
 {
 	const struct ava_trace_totals *sum = &c->sum;
 	int64_t tokens = sum->input_tokens + sum->output_tokens;
-	json_t *event = parse(c->complete);
+	json_t *event = tracetree_parse(c->complete);
 	const json_t *content = json_object_get(event, "content"),
 		     *totals = json_object_get(content, "totals");
 
@@ -266,7 +267,7 @@ int tracetree_print(struct ava_trace *t, FILE *f, struct ava_error *err)
 	for (size_t i = 0; rv == 0 && i < c.n; i++)
 		print_call(f, &c.list[i], &turn);
 	if (rv == 0)
-		print_end(f, &c);
+		tracetree_print_end(f, &c);
 	free(c.list);
 	return rv;
 }
@@ -329,7 +330,7 @@ static void print_row(FILE *f, const struct calls *c, const struct call *one, si
 {
 	static const char *const before[] = {
 		[CALL_INFER] = "", [CALL_TOOL] = "  ", [CALL_NOTE] = "checkpoint "};
-	json_t *start = parse(one->start), *end = parse(one->end);
+	json_t *start = tracetree_parse(one->start), *end = tracetree_parse(one->end);
 	const json_t *begun = json_object_get(start, "content"),
 		     *ended = json_object_get(end, "content"),
 		     *meta = json_object_get(end, "metadata");

@@ -55,7 +55,7 @@ void http_reader_fini(struct http_reader *r)
 	buf_fini(&r->line);
 }
 
-static int broken(struct ava_error *err, const char *what)
+static int client_broken(struct ava_error *err, const char *what)
 {
 	return err_set(err, AVA_EPROTO, "the daemon's answer is not HTTP: %s", what);
 }
@@ -63,7 +63,7 @@ static int broken(struct ava_error *err, const char *what)
 /* ---- the head */
 
 /* Digits alone, in base 10 or 16, below CHUNK_MAX. */
-static bool number(const char *s, size_t len, unsigned base, uint64_t *out)
+static bool client_number(const char *s, size_t len, unsigned base, uint64_t *out)
 {
 	uint64_t n = 0;
 
@@ -89,7 +89,7 @@ struct head {
 	uint64_t length;
 };
 
-static bool is(const char *s, size_t len, const char *word)
+static bool client_is(const char *s, size_t len, const char *word)
 {
 	return len == strlen(word) && strncasecmp(s, word, len) == 0;
 }
@@ -102,7 +102,7 @@ static int read_field(struct http_reader *r, const char *line, size_t len, struc
 	size_t name, n;
 
 	if (!colon)
-		return broken(err, "a field without a colon");
+		return client_broken(err, "a field without a colon");
 	name = (size_t)(colon - line);
 	value = colon + 1;
 	while (value < end && (*value == ' ' || *value == '\t'))
@@ -110,20 +110,20 @@ static int read_field(struct http_reader *r, const char *line, size_t len, struc
 	while (end > value && (end[-1] == ' ' || end[-1] == '\t'))
 		end--;
 	n = (size_t)(end - value);
-	if (is(line, name, "Content-Length")) {
-		if (h->has_length || !number(value, n, 10, &h->length))
-			return broken(err, "a bad length");
+	if (client_is(line, name, "Content-Length")) {
+		if (h->has_length || !client_number(value, n, 10, &h->length))
+			return client_broken(err, "a bad length");
 		h->has_length = true;
-	} else if (is(line, name, "Transfer-Encoding")) {
-		if (!is(value, n, "chunked"))
-			return broken(err, "an unknown transfer encoding");
+	} else if (client_is(line, name, "Transfer-Encoding")) {
+		if (!client_is(value, n, "chunked"))
+			return client_broken(err, "an unknown transfer encoding");
 		h->chunked = true;
-	} else if (is(line, name, "Connection")) {
-		h->close = is(value, n, "close");
-		h->keep = is(value, n, "keep-alive");
-	} else if (is(line, name, "Content-Type")) {
-		r->events = is(value, n, "text/event-stream");
-	} else if (is(line, name, "Mcp-Session-Id") && n < sizeof(r->session)) {
+	} else if (client_is(line, name, "Connection")) {
+		h->close = client_is(value, n, "close");
+		h->keep = client_is(value, n, "keep-alive");
+	} else if (client_is(line, name, "Content-Type")) {
+		r->events = client_is(value, n, "text/event-stream");
+	} else if (client_is(line, name, "Mcp-Session-Id") && n < sizeof(r->session)) {
 		memcpy(r->session, value, n);
 		r->session[n] = '\0';
 	}
@@ -135,14 +135,15 @@ static int read_status(struct http_reader *r, const char *line, size_t len, stru
 	uint64_t status;
 
 	if (len < 12 || memcmp(line, "HTTP/1.", 7) != 0 || line[8] != ' ' ||
-	    !number(line + 9, 3, 10, &status) || status < 100 || (len > 12 && line[12] != ' '))
-		return broken(err, "no status line");
+	    !client_number(line + 9, 3, 10, &status) || status < 100 ||
+	    (len > 12 && line[12] != ' '))
+		return client_broken(err, "no status line");
 	r->status = (int)status;
 	r->keep_alive = line[7] != '0';
 	return 0;
 }
 
-static int read_head(struct http_reader *r, struct ava_error *err)
+static int client_read_head(struct http_reader *r, struct ava_error *err)
 {
 	struct head h = {0};
 	const char *at = r->line.data, *end = at + r->line.len;
@@ -185,8 +186,8 @@ static int read_head(struct http_reader *r, struct ava_error *err)
 /* ---- lines */
 
 /* Collect up to a newline (inclusive). 1: the line is whole. */
-static int take_line(struct http_reader *r, const char *data, size_t len, size_t *used,
-		     struct ava_error *err)
+static int client_take_line(struct http_reader *r, const char *data, size_t len, size_t *used,
+			    struct ava_error *err)
 {
 	const char *nl = memchr(data, '\n', len);
 	size_t n = nl ? (size_t)(nl - data) + 1 : len;
@@ -194,7 +195,7 @@ static int take_line(struct http_reader *r, const char *data, size_t len, size_t
 
 	*used += n;
 	if (rv == AVA_ETOOBIG)
-		return broken(err, "a head without end");
+		return client_broken(err, "a head without end");
 	if (rv != 0)
 		return err_set(err, rv, "out of memory");
 	return nl ? 1 : 0;
@@ -206,7 +207,7 @@ static bool ends_blank(const struct buf *b)
 	       (b->len >= 3 && memcmp(b->data + b->len - 3, "\n\r\n", 3) == 0);
 }
 
-static bool is_blank(const struct buf *b)
+static bool client_is_blank(const struct buf *b)
 {
 	return strcmp(b->data, "\r\n") == 0 || strcmp(b->data, "\n") == 0;
 }
@@ -217,35 +218,35 @@ static int chunk_size(struct http_reader *r, struct ava_error *err)
 
 	while (len > 0 && r->line.data[len - 1] == ' ')
 		len--;
-	if (r->line.len > CHUNK_LINE_MAX || !number(r->line.data, len, 16, &r->left))
-		return broken(err, "a bad chunk size");
+	if (r->line.len > CHUNK_LINE_MAX || !client_number(r->line.data, len, 16, &r->left))
+		return client_broken(err, "a bad chunk size");
 	r->state = r->left == 0 ? HTTP_READER_TRAILER : HTTP_READER_CHUNK_DATA;
 	return 0;
 }
 
 /* A whole line in r->line, in a state made of lines. */
-static int read_line(struct http_reader *r, struct ava_error *err)
+static int client_read_line(struct http_reader *r, struct ava_error *err)
 {
 	int rv = 0;
 
 	if (r->state == HTTP_READER_HEAD) {
 		if (!ends_blank(&r->line))
 			return 0; /* goes on collecting */
-		return read_head(r, err);
+		return client_read_head(r, err);
 	}
 	if (r->state == HTTP_READER_CHUNK_SIZE)
 		rv = chunk_size(r, err);
-	else if (r->state == HTTP_READER_CHUNK_END && !is_blank(&r->line))
-		rv = broken(err, "a chunk longer than it said");
+	else if (r->state == HTTP_READER_CHUNK_END && !client_is_blank(&r->line))
+		rv = client_broken(err, "a chunk longer than it said");
 	else if (r->state == HTTP_READER_CHUNK_END)
 		r->state = HTTP_READER_CHUNK_SIZE;
-	else if (is_blank(&r->line)) /* the trailer's end */
+	else if (client_is_blank(&r->line)) /* the trailer's end */
 		r->state = HTTP_READER_DONE;
 	buf_reset(&r->line);
 	return rv;
 }
 
-static int take_body(struct http_reader *r, const char *data, size_t len, size_t *used)
+static int client_take_body(struct http_reader *r, const char *data, size_t len, size_t *used)
 {
 	size_t n = r->state == HTTP_READER_BODY_CLOSE ? len : MIN(len, r->left);
 	int rv = r->sink(data, n, r->user);
@@ -274,15 +275,15 @@ int http_reader_feed(struct http_reader *r, const char *data, size_t len, size_t
 		case HTTP_READER_BODY_LENGTH:
 		case HTTP_READER_BODY_CLOSE:
 		case HTTP_READER_CHUNK_DATA:
-			rv = take_body(r, at, left, used);
+			rv = client_take_body(r, at, left, used);
 			break;
 		case HTTP_READER_HEAD:
 		case HTTP_READER_CHUNK_SIZE:
 		case HTTP_READER_CHUNK_END:
 		case HTTP_READER_TRAILER:
-			rv = take_line(r, at, left, used, err);
+			rv = client_take_line(r, at, left, used, err);
 			if (rv == 1)
-				rv = read_line(r, err);
+				rv = client_read_line(r, err);
 			break;
 		case HTTP_READER_DONE:
 			break;
@@ -389,7 +390,7 @@ static int wait_first(struct client *c, struct ava_error *err)
 
 /* ---- connecting */
 
-static void hang_up(struct client *c)
+static void client_hang_up(struct client *c)
 {
 	if (c->fd >= 0)
 		close(c->fd);
@@ -404,7 +405,7 @@ static int dial(struct client *c, struct ava_error *err)
 
 	c->used = false;
 	if (rv == 0 && (unix_sock_peer(c->fd, &peer) != 0 || peer.uid != geteuid())) {
-		hang_up(c);
+		client_hang_up(c);
 		return err_set(err, AVA_EDENIED,
 			       "another user's process answers as the daemon: remove %s from the "
 			       "data root, and keep others out of it (chmod 700)",
@@ -422,7 +423,7 @@ static void stream_fini(struct client *c)
 	if (!c->streaming)
 		return;
 	if (c->reader.state != HTTP_READER_DONE)
-		hang_up(c);
+		client_hang_up(c);
 	buf_fini(&c->refusal);
 	sse_fini(&c->sse);
 	http_reader_fini(&c->reader);
@@ -436,7 +437,7 @@ static int ensure_connected(struct client *c, struct ava_error *err)
 
 	if (c->fd >= 0 && recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN)
 		return 0;
-	hang_up(c);
+	client_hang_up(c);
 	return dial(c, err);
 }
 
@@ -458,7 +459,7 @@ struct starting {
 	int64_t tell_ms; /* -1: told */
 };
 
-static bool go_on(void *user)
+static bool client_go_on(void *user)
 {
 	struct starting *s = user;
 
@@ -484,12 +485,12 @@ static int connect_or_start(struct client *c, const char *root, struct ava_error
 		rv = dial(c, err);
 		if (rv != AVA_ECONNECT)
 			return rv;
-		if (!go_on(&s))
+		if (!client_go_on(&s))
 			return err_set(err, AVA_ECANCELED, "interrupted");
 		if (clock_mono_ms() >= end)
 			break;
 		if (clock_mono_ms() >= again) {
-			rv = start_daemon(root, end, go_on, &s, &why);
+			rv = start_daemon(root, end, client_go_on, &s, &why);
 			if (rv != 0 && rv != AVA_EBUSY && rv != AVA_ECANCELED)
 				break;
 			again = clock_mono_ms() + START_AGAIN_MS;
@@ -546,7 +547,7 @@ void client_close(struct client *c)
 	if (!c)
 		return;
 	stream_fini(c);
-	hang_up(c);
+	client_hang_up(c);
 	if (c->dirfd >= 0)
 		close(c->dirfd);
 	free(c);
@@ -597,7 +598,7 @@ static int send_all(struct client *c, const char *data, size_t len, struct ava_e
 	return 0;
 }
 
-static bool clean(const char *s)
+static bool client_clean(const char *s)
 {
 	for (; *s; s++)
 		if ((unsigned char)*s <= ' ' || *s == 127)
@@ -622,7 +623,7 @@ static int send_ask(struct client *c, const struct ask *a, struct ava_error *err
 	struct buf head;
 	int rv;
 
-	if (!clean(a->path) || (a->last_event_id && !clean(a->last_event_id)))
+	if (!client_clean(a->path) || (a->last_event_id && !client_clean(a->last_event_id)))
 		return err_set(err, AVA_EINVAL, "a request must not hold blanks or controls");
 	buf_init(&head, BODY_MAX);
 	buf_addf(&head, "%s %s HTTP/1.1\r\nHost: ava\r\nAva-Channel: %s\r\n", a->method, a->path,
@@ -652,7 +653,7 @@ static int send_ask(struct client *c, const struct ask *a, struct ava_error *err
 
 /* Take what the socket has, at most one buffer. 1: something, or the end; 0: nothing
  * now; or why not, as the sink says too. */
-static int take(struct client *c, struct http_reader *r, struct ava_error *err)
+static int client_take(struct client *c, struct http_reader *r, struct ava_error *err)
 {
 	char data[16 * 1024];
 	ssize_t n;
@@ -685,7 +686,7 @@ static int receive(struct client *c, struct http_reader *r, bool head, bool *got
 {
 	while (r->state != HTTP_READER_DONE &&
 	       !(head && r->state != HTTP_READER_HEAD && r->status / 100 == 2)) {
-		int rv = take(c, r, err);
+		int rv = client_take(c, r, err);
 
 		if (rv == 1)
 			*got = true;
@@ -722,7 +723,7 @@ static int exchange(struct client *c, const struct ask *a, struct http_reader *r
 			rv = receive(c, r, a->last_event_id != NULL, &got, err);
 		c->used = true;
 		if (rv != 0 || (r->state == HTTP_READER_DONE && !r->keep_alive))
-			hang_up(c);
+			client_hang_up(c);
 		if (rv != AVA_ECONNECT)
 			return rv;
 		if (is_get && !got && reused && tries == 0)
@@ -881,8 +882,8 @@ int client_stream_open(struct client *c, const char *path, const char *last_even
 
 int client_stream_take(struct client *c, struct ava_error *err)
 {
-	int rv = stream_failed(c->reader.state == HTTP_READER_DONE ? 0 : take(c, &c->reader, err),
-			       err);
+	int rv = stream_failed(
+		c->reader.state == HTTP_READER_DONE ? 0 : client_take(c, &c->reader, err), err);
 
 	return rv > SINK_OFFSET ? rv - SINK_OFFSET : rv;
 }
@@ -910,7 +911,7 @@ int client_stream(struct client *c, const char *path, const char *last_event_id,
 		return rv;
 	rv = stream_failed(receive(c, &c->reader, false, &got, err), err);
 	if (rv != 0 || !c->reader.keep_alive)
-		hang_up(c);
+		client_hang_up(c);
 	stream_fini(c);
 	return rv;
 }

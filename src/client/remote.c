@@ -103,7 +103,7 @@ static int queue_text(struct remote_stream *s, const struct sse_event *e, enum a
 	return known && !it ? AVA_ENOMEM : 0;
 }
 
-static int on_event(const struct sse_event *e, void *user)
+static int remote_on_event(const struct sse_event *e, void *user)
 {
 	if (strcmp(e->event, "text") == 0)
 		return queue_text(user, e, AVA_TEXT);
@@ -116,13 +116,13 @@ static int on_event(const struct sse_event *e, void *user)
 
 /* ---- the connection */
 
-static void hang_up(struct remote_stream *s)
+static void remote_hang_up(struct remote_stream *s)
 {
 	client_close(s->c); /* which takes it out of the epoll as well */
 	s->c = NULL;
 }
 
-static int join(struct remote_stream *s, struct ava_error *err)
+static int remote_join(struct remote_stream *s, struct ava_error *err)
 {
 	struct epoll_event e = {.events = EPOLLIN};
 	struct buf path;
@@ -137,13 +137,13 @@ static int join(struct remote_stream *s, struct ava_error *err)
 			 (unsigned long long)s->after);
 	rv = buf_check(&path) == 0 ? 0 : err_set(err, AVA_ENOMEM, "out of memory");
 	if (rv == 0)
-		rv = client_stream_open(s->c, path.data, NULL, on_event, s, err);
+		rv = client_stream_open(s->c, path.data, NULL, remote_on_event, s, err);
 	if (rv == 0 && epoll_ctl(s->host->epoll, EPOLL_CTL_ADD, client_fd(s->c), &e) != 0 &&
 	    !client_stream_done(s->c))
 		rv = err_sys(err, "watch the connection");
 	buf_fini(&path);
 	if (rv != 0)
-		hang_up(s);
+		remote_hang_up(s);
 	return rv;
 }
 
@@ -160,7 +160,7 @@ static int join_again(struct remote_stream *s, struct ava_error *err)
 
 	s->now = false;
 	if (rv == 0)
-		rv = join(s, err);
+		rv = remote_join(s, err);
 	set_lost(s, rv != 0);
 	return rv;
 }
@@ -187,7 +187,7 @@ int remote_stream_open(struct remote_stream_host *host, const char *path, uint64
 	s->after = s->now ? seen : after;
 	s->of_run = strncmp(path, "/api/v1/runs/", 13) == 0;
 	list_init(&s->items);
-	rv = join(s, err);
+	rv = remote_join(s, err);
 	if (rv == 0)
 		*out = &s->cursor;
 	else
@@ -195,7 +195,7 @@ int remote_stream_open(struct remote_stream_host *host, const char *path, uint64
 	return rv;
 }
 
-static struct item *take_item(struct remote_stream *s)
+static struct item *remote_take_item(struct remote_stream *s)
 {
 	struct item *it = LIST_FIRST(&s->items, struct item, node);
 
@@ -209,15 +209,15 @@ void remote_stream_close(struct backend_cursor *c)
 	struct remote_stream *s = stream_of(c);
 	struct item *it;
 
-	while ((it = take_item(s)) != NULL)
+	while ((it = remote_take_item(s)) != NULL)
 		free(it);
 	free(s->given);
 	set_lost(s, false);
-	hang_up(s);
+	remote_hang_up(s);
 	free(s);
 }
 
-static int give(struct remote_stream *s, struct item *it, struct backend_item *item)
+static int remote_give(struct remote_stream *s, struct item *it, struct backend_item *item)
 {
 	s->given = it;
 	s->after = MAX(s->after, it->lsn);
@@ -235,7 +235,7 @@ int remote_stream_next(struct backend_cursor *c, struct backend_item *item, stru
 
 	free(s->given);
 	s->given = NULL;
-	while ((it = take_item(s)) == NULL) {
+	while ((it = remote_take_item(s)) == NULL) {
 		if (s->ended)
 			return 0;
 		if (s->c == NULL) {
@@ -250,12 +250,12 @@ int remote_stream_next(struct backend_cursor *c, struct backend_item *item, stru
 			return 0;
 		if (rv >= 0 && !whole)
 			continue;
-		hang_up(s);
+		remote_hang_up(s);
 		s->ended = s->of_run && whole && list_empty(&s->items);
 		if (rv == AVA_ENOMEM || rv == AVA_ETOOBIG || rv == AVA_EPROTO)
 			return rv;
 	}
-	return give(s, it, item);
+	return remote_give(s, it, item);
 }
 
 bool remote_stream_ended(const struct backend_cursor *c)
@@ -310,7 +310,7 @@ static int serve(void *user, struct ava_error *err)
 }
 
 /* `path` with `id` for its {id}, then the arguments of a GET as its query. */
-static void add_path(struct buf *b, const char *path, const char *id)
+static void remote_add_path(struct buf *b, const char *path, const char *id)
 {
 	const char *mark = id ? strstr(path, "{id}") : NULL;
 
@@ -321,7 +321,7 @@ static void add_path(struct buf *b, const char *path, const char *id)
 	}
 }
 
-static int add_query(struct buf *b, const char *args, struct ava_error *err)
+static int remote_add_query(struct buf *b, const char *args, struct ava_error *err)
 {
 	json_t *o = json_parse(args, strlen(args), err), *v;
 	const char *key, *before = "?";
@@ -341,7 +341,7 @@ static int add_query(struct buf *b, const char *args, struct ava_error *err)
 	return 0;
 }
 
-static int path_of(struct buf *b, struct ava_error *err)
+static int remote_path_of(struct buf *b, struct ava_error *err)
 {
 	int rv = buf_check(b);
 
@@ -362,11 +362,11 @@ static int remote_call(struct backend *b, const char *method, const char *path, 
 	int rv = 0;
 
 	buf_init(&p, PATH_MAX_BYTES - 1);
-	add_path(&p, path, id);
+	remote_add_path(&p, path, id);
 	if (get)
-		rv = add_query(&p, args, err);
+		rv = remote_add_query(&p, args, err);
 	if (rv == 0)
-		rv = path_of(&p, err);
+		rv = remote_path_of(&p, err);
 	if (rv == 0) {
 		rv = client_call(r->client, method, p.data, body, &reply, err);
 		if (rv == AVA_ECONNECT && r->start) {
@@ -412,12 +412,12 @@ static int remote_cursor_open(struct backend *b, const struct ava_events_query *
 	int rv;
 
 	buf_init(&path, PATH_MAX_BYTES - 1);
-	add_path(&path, q->run ? "/api/v1/runs/{id}/events" : "/api/v1/events", q->run);
+	remote_add_path(&path, q->run ? "/api/v1/runs/{id}/events" : "/api/v1/events", q->run);
 	if (q->session) {
 		buf_adds(&path, "?session=");
 		client_escape(&path, q->session);
 	}
-	rv = path_of(&path, err);
+	rv = remote_path_of(&path, err);
 	if (rv == 0 && (after == AVA_NOW || r->start))
 		rv = newest_lsn(r, &newest, err); /* and somebody serves */
 	if (rv == 0 && after == AVA_NOW && q->run)

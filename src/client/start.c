@@ -133,7 +133,7 @@ struct launch {
 };
 
 /* Our environment with AVA_DATA_ROOT replaced. */
-static int make_env(struct launch *l, const char *root, struct ava_error *err)
+static int start_make_env(struct launch *l, const char *root, struct ava_error *err)
 {
 	static const char name[] = "AVA_DATA_ROOT=";
 	size_t n = 0, k = 1, size = sizeof(name) + strlen(root);
@@ -245,7 +245,7 @@ int start_daemon(const char *root, long long deadline_ms, bool (*go_on)(void *us
 	int rv = start_find(l.program, sizeof(l.program), err);
 
 	if (rv == 0)
-		rv = make_env(&l, root, err);
+		rv = start_make_env(&l, root, err);
 	if (rv == 0)
 		rv = open_pipe(&l, err);
 	if (rv == 0)

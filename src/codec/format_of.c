@@ -77,7 +77,7 @@ int64_t format_not_found(const json_t *result, int64_t *all)
 }
 
 /* An entity of HTML, which Markdown shows as its character. */
-static bool is_entity(const char *s, size_t len)
+static bool format_of_is_entity(const char *s, size_t len)
 {
 	size_t n = 1;
 
@@ -101,7 +101,7 @@ static size_t unshown(const char *s, size_t len)
  * BEGINNING_HIDDEN: it has an entity, or so much that is not seen. */
 enum beginning { BEGINNING_COMES, BEGINNING_KNOWN, BEGINNING_HIDDEN };
 
-static enum beginning look_at(char seen[SEEN_MAX], const char *line, size_t len)
+static enum beginning format_of_look_at(char seen[SEEN_MAX], const char *line, size_t len)
 {
 	char plain[SEEN_MAX * 2];
 	size_t n = 0, i = 0, skipped;
@@ -109,7 +109,7 @@ static enum beginning look_at(char seen[SEEN_MAX], const char *line, size_t len)
 	if (len > 1 && strchr("*+-", line[0]) != NULL && line[1] == ' ') /* an item is none */
 		plain[n++] = line[i++];
 	for (; i < len && n < sizeof(plain); i += MAX(skipped, 1u)) {
-		if (n < TELLS && is_entity(line + i, len - i))
+		if (n < TELLS && format_of_is_entity(line + i, len - i))
 			return BEGINNING_HIDDEN;
 		skipped = unshown(line + i, len - i);
 		if (skipped == 0)
@@ -125,7 +125,7 @@ bool format_line_tells(const char *line, size_t len)
 {
 	char seen[SEEN_MAX];
 
-	return look_at(seen, line, len) != BEGINNING_COMES;
+	return format_of_look_at(seen, line, len) != BEGINNING_COMES;
 }
 
 void format_barred(struct buf *out, const char *text, size_t len, bool begun)
@@ -137,7 +137,8 @@ void format_barred(struct buf *out, const char *text, size_t len, bool begun)
 		const char *end = memchr(text, '\n', len);
 
 		n = end != NULL ? (size_t)(end - text) : len;
-		if (!begun && (look_at(seen, text, n) == BEGINNING_HIDDEN || words_imitates(seen)))
+		if (!begun &&
+		    (format_of_look_at(seen, text, n) == BEGINNING_HIDDEN || words_imitates(seen)))
 			buf_adds(out, WORDS_BAR);
 		n += end != NULL;
 		(void)utf8_terminal(out, text, n, true);

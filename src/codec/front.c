@@ -15,13 +15,13 @@
 #include "codec/json.h"
 #include "codec/utf8.h"
 
-static bool is_blank(char c)
+static bool front_is_blank(char c)
 {
 	return c != '\0' && strchr(" \t\r\n\f\v", c);
 }
 
 /* Length of the line at `s`, without its end; *next: where the next one begins. */
-static size_t line_at(const char *s, const char *end, const char **next)
+static size_t front_line_at(const char *s, const char *end, const char **next)
 {
 	const char *nl = memchr(s, '\n', (size_t)(end - s));
 	size_t n = (size_t)((nl ? nl : end) - s);
@@ -32,7 +32,7 @@ static size_t line_at(const char *s, const char *end, const char **next)
 	return n;
 }
 
-static bool is_fence(const char *s, size_t n)
+static bool front_is_fence(const char *s, size_t n)
 {
 	return n == 3 && memcmp(s, "---", 3) == 0;
 }
@@ -56,7 +56,7 @@ static void end_text(struct buf *out, struct buf *text, unsigned *lines)
 {
 	size_t n = text->len, from = 0;
 
-	while (n > 0 && is_blank(text->data[n - 1]))
+	while (n > 0 && front_is_blank(text->data[n - 1]))
 		n--;
 	if (n > 1 && (text->data[0] == '"' || text->data[0] == '\'') &&
 	    text->data[n - 1] == text->data[0])
@@ -69,7 +69,7 @@ static void end_text(struct buf *out, struct buf *text, unsigned *lines)
 }
 
 /* "text" as YAML takes it: the mark that begins it ends it, and stands nowhere else. */
-static bool is_quoted(const char *s, size_t n)
+static bool front_is_quoted(const char *s, size_t n)
 {
 	return n > 1 && (s[0] == '"' || s[0] == '\'') && memchr(s + 1, s[0], n - 1) == s + n - 1;
 }
@@ -81,9 +81,9 @@ static bool is_sound(const char *s, size_t n)
 	if (n == 0 || strchr("[{|>&!", s[0]))
 		return true;
 	if (strchr("\"'", s[0]))
-		return is_quoted(s, n);
+		return front_is_quoted(s, n);
 	for (size_t i = 0; i < n; i++)
-		if (s[i] == ':' && (i + 1 == n || is_blank(s[i + 1])))
+		if (s[i] == ':' && (i + 1 == n || front_is_blank(s[i + 1])))
 			return false;
 	return !strchr("*@`%?,", s[0]);
 }
@@ -103,9 +103,10 @@ static void quoted(struct buf *out, const char *s, const char *end, front_key_fn
 
 	buf_init(&text, out->max);
 	for (; s < end; s = next) {
-		size_t n = line_at(s, end, &next), key = key_at(s, n, lines > 0 && words, kind), at;
+		size_t n = front_line_at(s, end, &next),
+		       key = key_at(s, n, lines > 0 && words, kind), at;
 
-		if (key == 0 && lines > 0 && (words || n == 0 || is_blank(*s))) {
+		if (key == 0 && lines > 0 && (words || n == 0 || front_is_blank(*s))) {
 			buf_addc(&text, '\n');
 			buf_add(&text, s, n);
 			lines++;
@@ -113,7 +114,7 @@ static void quoted(struct buf *out, const char *s, const char *end, front_key_fn
 		}
 		if (lines > 0)
 			end_text(out, &text, &lines);
-		for (at = key ? key + 1 : 0; at < n && is_blank(s[at]); at++)
+		for (at = key ? key + 1 : 0; at < n && front_is_blank(s[at]); at++)
 			;
 		words = key && kind(s, key) == FRONT_TEXT;
 		if (key == 0 || (!words && is_sound(s + at, n - at))) {
@@ -135,8 +136,8 @@ static void quoted(struct buf *out, const char *s, const char *end, front_key_fn
 	buf_fini(&text);
 }
 
-static int parse(struct front *f, const char *name, const char *end, front_key_fn kind,
-		 struct ava_error *err)
+static int front_parse(struct front *f, const char *name, const char *end, front_key_fn kind,
+		       struct ava_error *err)
 {
 	int rv = yaml_parse(&f->yaml, name, f->text.data, (size_t)(end - f->text.data), err);
 	struct ava_error again = {0};
@@ -157,8 +158,8 @@ static int parse(struct front *f, const char *name, const char *end, front_key_f
 }
 
 /* Line ends of other systems become ours; a mark at its begin goes. */
-static int clean(struct buf *out, const char *name, const char *bytes, size_t len,
-		 struct ava_error *err)
+static int front_clean(struct buf *out, const char *name, const char *bytes, size_t len,
+		       struct ava_error *err)
 {
 	size_t from = len >= 3 && memcmp(bytes, "\xef\xbb\xbf", 3) == 0 ? 3 : 0, step;
 	unsigned line = 1;
@@ -192,9 +193,9 @@ static unsigned lines_before(const struct front *f, const char *s)
 
 static void set_body(struct front *f, const char *s, const char *end)
 {
-	while (s < end && is_blank(*s))
+	while (s < end && front_is_blank(*s))
 		s++;
-	while (end > s && is_blank(end[-1]))
+	while (end > s && front_is_blank(end[-1]))
 		end--;
 	f->body = s;
 	f->body_len = (size_t)(end - s);
@@ -210,19 +211,19 @@ int front_read(struct front *f, const char *name, const char *bytes, size_t len,
 		return err_set(err, AVA_ETOOBIG, "%s: it is %zu bytes long, %zu at the most", name,
 			       len, max);
 	buf_init(&f->text, max + 1);
-	rv = clean(&f->text, name, bytes, len, err);
+	rv = front_clean(&f->text, name, bytes, len, err);
 	if (rv != 0)
 		return rv;
 	end = f->text.data + f->text.len;
 	next = f->text.data;
-	while (next < end && line_at(next, end, &s) == 0)
+	while (next < end && front_line_at(next, end, &s) == 0)
 		next = s;
 	f->line = lines_before(f, next < end ? next : f->text.data);
-	if (next == end || !is_fence(next, line_at(next, end, &s)))
+	if (next == end || !front_is_fence(next, front_line_at(next, end, &s)))
 		return err_set(err, AVA_EINVAL,
 			       "%s:%u: there is no front matter: the first line must be ---", name,
 			       f->line);
-	for (; s < end && !is_fence(s, line_at(s, end, &next)); s = next)
+	for (; s < end && !front_is_fence(s, front_line_at(s, end, &next)); s = next)
 		;
 	if (s == end)
 		return err_set(err, AVA_EINVAL,
@@ -232,7 +233,7 @@ int front_read(struct front *f, const char *name, const char *bytes, size_t len,
 	f->end_line = lines_before(f, s);
 	set_body(f, next, end);
 	/* From the first byte on, so that its lines are those of the file. */
-	return parse(f, name, s, kind, err);
+	return front_parse(f, name, s, kind, err);
 }
 
 void front_fini(struct front *f)

@@ -17,7 +17,7 @@ void jscan_init(struct jscan *w, const char *s, size_t len)
 	*w = (struct jscan){.at = s, .end = s + len, .last = ':'};
 }
 
-static bool fail(struct jscan *w)
+static bool jscan_fail(struct jscan *w)
 {
 	w->failed = true;
 	return false;
@@ -34,7 +34,7 @@ char jscan_peek(struct jscan *w)
 static bool open_with(struct jscan *w, char bracket)
 {
 	if (jscan_peek(w) != bracket || w->last != ':')
-		return fail(w);
+		return jscan_fail(w);
 	w->at++;
 	w->last = bracket;
 	return true;
@@ -62,13 +62,13 @@ static bool element(struct jscan *w, char open, char closing)
 	}
 	if (w->last == open) {
 		w->last = ':';
-		return c != 0 || fail(w);
+		return c != 0 || jscan_fail(w);
 	}
 	if (w->last != 'v' || c != ',')
-		return fail(w);
+		return jscan_fail(w);
 	w->at++;
 	w->last = ':';
-	return jscan_peek(w) != 0 || fail(w);
+	return jscan_peek(w) != 0 || jscan_fail(w);
 }
 
 bool jscan_item(struct jscan *w)
@@ -81,7 +81,7 @@ bool jscan_key(struct jscan *w, struct slice *key)
 	if (!element(w, '{', '}') || !jscan_string(w, key))
 		return false;
 	if (jscan_peek(w) != ':')
-		return fail(w);
+		return jscan_fail(w);
 	w->at++;
 	w->last = ':';
 	return true;
@@ -93,7 +93,7 @@ bool jscan_string(struct jscan *w, struct slice *raw)
 
 	*raw = (struct slice){"", 0}; /* whatever happens, it can be looked at */
 	if (jscan_peek(w) != '"' || w->last != ':')
-		return fail(w);
+		return jscan_fail(w);
 	q = start = ++w->at;
 	/* Most strings are short: the first bytes by hand. */
 	while (q < w->end && q - start < 32 && *q != '"' && *q != '\\')
@@ -107,7 +107,7 @@ bool jscan_string(struct jscan *w, struct slice *raw)
 			break;
 	}
 	if (q == NULL)
-		return fail(w);
+		return jscan_fail(w);
 	*raw = (struct slice){start, (size_t)(q - start)};
 	w->at = q + 1;
 	w->last = 'v';
@@ -154,7 +154,7 @@ static bool skip_word(struct jscan *w)
 	while (w->at < w->end && ((*w->at >= '0' && *w->at <= '9') || *w->at == '-' ||
 				  *w->at == '.' || *w->at == '+' || (*w->at | 32) == 'e'))
 		w->at++;
-	return is_number(start, (size_t)(w->at - start)) || fail(w);
+	return is_number(start, (size_t)(w->at - start)) || jscan_fail(w);
 }
 
 static bool skip_value(struct jscan *w, unsigned depth)
@@ -162,9 +162,9 @@ static bool skip_value(struct jscan *w, unsigned depth)
 	struct slice s;
 
 	if (w->last != ':')
-		return fail(w);
+		return jscan_fail(w);
 	if (depth == 0)
-		return w->loose ? jscan_pass(w) : fail(w);
+		return w->loose ? jscan_pass(w) : jscan_fail(w);
 	switch (jscan_peek(w)) {
 	case '"':
 		return jscan_string(w, &s);
@@ -179,7 +179,7 @@ static bool skip_value(struct jscan *w, unsigned depth)
 			skip_value(w, depth - 1);
 		return !w->failed;
 	case 0:
-		return fail(w);
+		return jscan_fail(w);
 	default:
 		return skip_word(w);
 	}
@@ -202,7 +202,7 @@ bool jscan_pass(struct jscan *w)
 			w->at++;
 	} while (depth > 0 && c != 0);
 	w->last = 'v';
-	return c != 0 || fail(w);
+	return c != 0 || jscan_fail(w);
 }
 
 bool jscan_skip(struct jscan *w, struct slice *raw)
@@ -334,7 +334,7 @@ static bool surrogate(uint32_t cp)
 }
 
 /* The code unit of "\\uXXXX" at `s`; -1: there is none. */
-static long unit_at(const char *s, const char *end)
+static long jscan_unit_at(const char *s, const char *end)
 {
 	long v = 0;
 
@@ -361,10 +361,10 @@ size_t jscan_escape(const char *s, const char *end, uint32_t *cp)
 		*cp = (uint32_t)to[at - from];
 		return 2;
 	}
-	high = unit_at(s, end);
+	high = jscan_unit_at(s, end);
 	if (high < 0)
 		return 0;
-	low = high >= 0xd800 && high < 0xdc00 ? unit_at(s + 6, end) : -1;
+	low = high >= 0xd800 && high < 0xdc00 ? jscan_unit_at(s + 6, end) : -1;
 	if (low >= 0xdc00 && low < 0xe000) {
 		*cp = (uint32_t)(0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00));
 		return 12;

@@ -128,7 +128,7 @@ struct lines {
 };
 
 /* false: out of memory. */
-static bool lines_init(struct lines *l, const char *data, size_t len)
+static bool patch_lines_init(struct lines *l, const char *data, size_t len)
 {
 	size_t n = 0;
 
@@ -150,7 +150,7 @@ static bool lines_init(struct lines *l, const char *data, size_t len)
 	return l->v != NULL;
 }
 
-static bool same(const struct line *a, const struct line *b)
+static bool patch_same(const struct line *a, const struct line *b)
 {
 	return a->hash == b->hash && a->n == b->n && memcmp(a->s, b->s, a->n) == 0;
 }
@@ -213,7 +213,7 @@ static int find_edits(struct edits *e, size_t first, int n, int m)
 			if (d > 0)
 				x = from_above(before, d, k) ? before[i] : before[i - 1] + 1;
 			y = x - k;
-			while (x < n && y < m && same(&a[x], &b[y])) {
+			while (x < n && y < m && patch_same(&a[x], &b[y])) {
 				x++;
 				y++;
 			}
@@ -239,9 +239,9 @@ static int edits_find(struct edits *e)
 	e->come = calloc(m + 1, sizeof(bool));
 	if (!e->gone || !e->come)
 		return AVA_ENOMEM;
-	while (first < n && first < m && same(&e->a.v[first], &e->b.v[first]))
+	while (first < n && first < m && patch_same(&e->a.v[first], &e->b.v[first]))
 		first++;
-	while (n > first && m > first && same(&e->a.v[n - 1], &e->b.v[m - 1])) {
+	while (n > first && m > first && patch_same(&e->a.v[n - 1], &e->b.v[m - 1])) {
 		n--;
 		m--;
 	}
@@ -251,7 +251,7 @@ static int edits_find(struct edits *e)
 
 /* ---- writing */
 
-static void add_line(struct buf *out, char mark, const struct line *l)
+static void patch_add_line(struct buf *out, char mark, const struct line *l)
 {
 	buf_addc(out, mark);
 	buf_add(out, l->s, l->n);
@@ -268,11 +268,11 @@ static void add_hunk(struct buf *out, const struct edits *e, size_t a, size_t a_
 		 b_end - b);
 	while (a < a_end || b < b_end) {
 		if (a < a_end && e->gone[a]) {
-			add_line(out, '-', &e->a.v[a++]);
+			patch_add_line(out, '-', &e->a.v[a++]);
 		} else if (b < b_end && e->come[b]) {
-			add_line(out, '+', &e->b.v[b++]);
+			patch_add_line(out, '+', &e->b.v[b++]);
 		} else {
-			add_line(out, ' ', &e->a.v[a++]);
+			patch_add_line(out, ' ', &e->a.v[a++]);
 			b++;
 		}
 	}
@@ -317,7 +317,7 @@ static void add_hunks(struct buf *out, const struct edits *e)
 	}
 }
 
-static const char *mode_of(const struct patch_side *s)
+static const char *patch_mode_of(const struct patch_side *s)
 {
 	return s->exec ? "100755" : "100644";
 }
@@ -335,15 +335,15 @@ static void add_head(struct buf *out, const char *path, const struct patch_side 
 		hash_git_blob(now->data, now->len, will);
 	buf_addf(out, "diff --git a/%s b/%s\n", path, path);
 	if (!old->there)
-		buf_addf(out, "new file mode %s\n", mode_of(now));
+		buf_addf(out, "new file mode %s\n", patch_mode_of(now));
 	else if (!now->there)
-		buf_addf(out, "deleted file mode %s\n", mode_of(old));
+		buf_addf(out, "deleted file mode %s\n", patch_mode_of(old));
 	else if (!same_mode)
-		buf_addf(out, "old mode %s\nnew mode %s\n", mode_of(old), mode_of(now));
+		buf_addf(out, "old mode %s\nnew mode %s\n", patch_mode_of(old), patch_mode_of(now));
 	if (strcmp(was, will) == 0)
 		return;
 	buf_addf(out, "index %s..%s%s%s\n", was, will, same_mode ? " " : "",
-		 same_mode ? mode_of(now) : "");
+		 same_mode ? patch_mode_of(now) : "");
 	if (old->len == 0 && now->len == 0)
 		return; /* an empty file comes or goes */
 	buf_addf(out, "--- %s%s%s\n", old->there ? "a/" : "/dev/null", old->there ? path : "",
@@ -361,7 +361,8 @@ int patch_add(struct buf *out, const char *path, const struct patch_side *old,
 	if (old->there == now->there && old->exec == now->exec && old->len == now->len &&
 	    (old->len == 0 || memcmp(old->data, now->data, old->len) == 0))
 		return 0;
-	if (!lines_init(&e.a, old->data, old->len) || !lines_init(&e.b, now->data, now->len))
+	if (!patch_lines_init(&e.a, old->data, old->len) ||
+	    !patch_lines_init(&e.b, now->data, now->len))
 		rv = AVA_ENOMEM;
 	if (rv == 0)
 		rv = edits_find(&e);
@@ -397,7 +398,7 @@ static char *after(const struct reader *r, const char *word, size_t *len)
 	return r->at + n;
 }
 
-static void next_line(struct reader *r)
+static void patch_next_line(struct reader *r)
 {
 	char *nl = memchr(r->at, '\n', (size_t)(r->end - r->at));
 
@@ -428,12 +429,12 @@ static bool read_ids(struct patch_file *f, const char *s, size_t len)
 }
 
 /* The lines between a file's name and its first hunk. */
-static bool read_head(struct reader *r, struct patch_file *f)
+static bool patch_read_head(struct reader *r, struct patch_file *f)
 {
 	size_t n;
 	char *s;
 
-	for (;; next_line(r)) {
+	for (;; patch_next_line(r)) {
 		if ((s = after(r, "new file mode 100", &n)) != NULL)
 			f->is_new = true;
 		else if ((s = after(r, "deleted file mode 100", &n)) != NULL)
@@ -456,7 +457,7 @@ struct hunk {
 };
 
 /* Numbers of "@@ -1,2 +3,4 @@". */
-static bool read_numbers(const char *s, const char *end, struct hunk *h)
+static bool patch_read_numbers(const char *s, const char *end, struct hunk *h)
 {
 	char text[100];
 	int n = 0;
@@ -480,7 +481,7 @@ static bool hunk_read(const char **at, const char *end, struct hunk *h, size_t *
 	size_t left[2];
 	const char *nl = memchr(*at, '\n', (size_t)(end - *at));
 
-	if (!nl || !read_numbers(*at, nl, h))
+	if (!nl || !patch_read_numbers(*at, nl, h))
 		return false;
 	left[0] = h->lines[0];
 	left[1] = h->lines[1];
@@ -513,7 +514,7 @@ static bool read_hunks(struct reader *r, struct patch_file *f)
 			return false;
 	f->end = at;
 	while (r->at < at)
-		next_line(r);
+		patch_next_line(r);
 	return true;
 }
 
@@ -536,12 +537,12 @@ int patch_read(struct patch *p, const char *text, size_t len, struct ava_error *
 
 		if (!s) { /* words for people */
 			good = *r.at != '@' && *r.at != '+' && *r.at != '-';
-			next_line(&r);
+			patch_next_line(&r);
 			continue;
 		}
 		good = p->n < PATCH_FILES_MAX && read_name(&f, s, n);
-		next_line(&r);
-		good = good && read_head(&r, &f) && read_hunks(&r, &f);
+		patch_next_line(&r);
+		good = good && patch_read_head(&r, &f) && read_hunks(&r, &f);
 		if (good && !ARRAY_ROOM(p->files, p->cap, p->n + 1)) {
 			patch_fini(p);
 			return err_set(err, AVA_ENOMEM, "out of memory");
@@ -583,7 +584,7 @@ static size_t side_of(const struct hunk *h, char mark, struct line *out)
 	return n;
 }
 
-static bool stands_at(const struct lines *l, size_t at, const struct line *want, size_t n)
+static bool patch_stands_at(const struct lines *l, size_t at, const struct line *want, size_t n)
 {
 	if (at > l->n || n > l->n - at)
 		return false;
@@ -596,18 +597,18 @@ static bool stands_at(const struct lines *l, size_t at, const struct line *want,
 
 /* Where the n lines stand, not before `from`: at `wished`, else at the only place. How many
  * places there are, 2 for several. */
-static int find_place(const struct lines *l, size_t from, size_t wished, const struct line *want,
-		      size_t n, size_t *place)
+static int patch_find_place(const struct lines *l, size_t from, size_t wished,
+			    const struct line *want, size_t n, size_t *place)
 {
 	int found = 0;
 
 	*place = wished;
 	if (n == 0) /* it was empty */
 		return l->n == 0;
-	if (wished >= from && stands_at(l, wished, want, n))
+	if (wished >= from && patch_stands_at(l, wished, want, n))
 		return 1;
 	for (size_t at = from; n <= l->n && at <= l->n - n && found < 2; at++) {
-		if (!stands_at(l, at, want, n))
+		if (!patch_stands_at(l, at, want, n))
 			continue;
 		*place = at;
 		found++;
@@ -615,7 +616,7 @@ static int find_place(const struct lines *l, size_t from, size_t wished, const s
 	return found;
 }
 
-static void copy_lines(struct buf *out, const struct lines *l, size_t from, size_t to)
+static void patch_copy_lines(struct buf *out, const struct lines *l, size_t from, size_t to)
 {
 	for (size_t i = from; out && i < to; i++)
 		buf_add(out, l->v[i].s, l->v[i].n);
@@ -641,9 +642,9 @@ static int run_hunks(const struct patch_file *f, const struct lines *l, bool bac
 		n = side_of(&h, back ? '+' : '-', from);
 		m = side_of(&h, back ? '-' : '+', from + n);
 		wished = (ptrdiff_t)(h.at[back] - (n > 0)) + shift;
-		found = find_place(l, done, wished > 0 ? (size_t)wished : 0, from, n, &place);
+		found = patch_find_place(l, done, wished > 0 ? (size_t)wished : 0, from, n, &place);
 		if (found == 1) {
-			copy_lines(out, l, done, place);
+			patch_copy_lines(out, l, done, place);
 			for (size_t k = 0; out && k < m; k++)
 				buf_add(out, from[n + k].s, from[n + k].n);
 			shift += (ptrdiff_t)place - wished;
@@ -657,7 +658,7 @@ static int run_hunks(const struct patch_file *f, const struct lines *l, bool bac
 						       : "its lines stand at several places"};
 		return 1;
 	}
-	copy_lines(out, l, done, l->n);
+	patch_copy_lines(out, l, done, l->n);
 	return out ? buf_check(out) : 0;
 }
 
@@ -673,7 +674,7 @@ static int try_changed(const struct patch_file *f, const struct patch_side *now,
 		why->what = "is no text any more, or too large";
 		return PATCH_CLASHES;
 	}
-	if (!lines_init(&l, now->data, now->len))
+	if (!patch_lines_init(&l, now->data, now->len))
 		return AVA_ENOMEM;
 	there = run_hunks(f, &l, false, out, why);
 	if (there >= 0)
@@ -697,7 +698,7 @@ static int try_same(const struct patch_file *f, const struct patch_side *now, st
 	struct lines l;
 	int rv;
 
-	if (!lines_init(&l, now->data, now->len))
+	if (!patch_lines_init(&l, now->data, now->len))
 		return AVA_ENOMEM;
 	rv = run_hunks(f, &l, false, out, why);
 	free(l.v);

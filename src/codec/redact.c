@@ -73,7 +73,7 @@ static const struct pattern {
 	{"bearer ", LOWER | UPPER | DIGIT | DASH | UNDER | TOKEN, 16, .fold = true},
 };
 
-static unsigned class_of(unsigned char c)
+static unsigned redact_class_of(unsigned char c)
 {
 	if (c >= 'a' && c <= 'z')
 		return LOWER;
@@ -88,9 +88,9 @@ static unsigned class_of(unsigned char c)
 	return c != '\0' && strchr(".~+/=", c) != NULL ? TOKEN : 0;
 }
 
-static bool is_word(unsigned char c)
+static bool redact_is_word(unsigned char c)
 {
-	return (class_of(c) & (LOWER | UPPER | DIGIT)) != 0;
+	return (redact_class_of(c) & (LOWER | UPPER | DIGIT)) != 0;
 }
 
 /* ---- set-up */
@@ -213,7 +213,7 @@ static size_t match_pattern(const struct pattern *p, const char *s, size_t len, 
 	    (p->fold ? strncasecmp(s + at, p->prefix, n) : strncmp(s + at, p->prefix, n)) != 0)
 		return at;
 	for (end = at + n; end < len; end++) {
-		unsigned class = class_of((unsigned char)s[end]);
+		unsigned class = redact_class_of((unsigned char)s[end]);
 
 		if ((class & p->class) == 0 || (p->exact && end - at - n == p->least))
 			break;
@@ -225,7 +225,7 @@ static size_t match_pattern(const struct pattern *p, const char *s, size_t len, 
 	}
 	if (end - at - n < p->least || !digit)
 		return at;
-	if (p->exact && end < len && is_word((unsigned char)s[end]))
+	if (p->exact && end < len && redact_is_word((unsigned char)s[end]))
 		return at;
 	*from = p->fold ? at + n : at;
 	return end;
@@ -237,9 +237,10 @@ static size_t match_slack(const char *s, size_t len, size_t at)
 	size_t end = at + 5;
 
 	if (len - at < 5 || memcmp(s + at, "xox", 3) != 0 ||
-	    class_of((unsigned char)s[at + 3]) != LOWER || s[at + 4] != '-')
+	    redact_class_of((unsigned char)s[at + 3]) != LOWER || s[at + 4] != '-')
 		return at;
-	while (end < len && (class_of((unsigned char)s[end]) & (LOWER | UPPER | DIGIT | DASH)) != 0)
+	while (end < len &&
+	       (redact_class_of((unsigned char)s[end]) & (LOWER | UPPER | DIGIT | DASH)) != 0)
 		end++;
 	return end - at >= 15 ? end : at;
 }
@@ -256,7 +257,7 @@ static size_t match_pem(const char *s, size_t len, size_t at)
 	if (len - at < n || memcmp(s + at, begin, n) != 0)
 		return at;
 	while (end < len && end - at < 64 &&
-	       ((class_of((unsigned char)s[end]) & (UPPER | DIGIT)) != 0 || s[end] == ' '))
+	       ((redact_class_of((unsigned char)s[end]) & (UPPER | DIGIT)) != 0 || s[end] == ' '))
 		end++;
 	if (memmem(s + at, end - at, what, sizeof(what) - 1) == NULL)
 		return at;
@@ -298,10 +299,11 @@ static size_t match_telegram(const char *s, size_t len, size_t *from)
 	if (at < 5 || s[at] != ':' || end == len || s[end] != 'A')
 		return at;
 	for (size_t i = 1; i <= 5; i++)
-		if (class_of((unsigned char)s[at - i]) != DIGIT)
+		if (redact_class_of((unsigned char)s[at - i]) != DIGIT)
 			return at;
 	while (end < len && end - at <= 36 &&
-	       (class_of((unsigned char)s[end]) & (LOWER | UPPER | DIGIT | DASH | UNDER)) != 0)
+	       (redact_class_of((unsigned char)s[end]) & (LOWER | UPPER | DIGIT | DASH | UNDER)) !=
+		       0)
 		end++;
 	if (end - at != 36)
 		return at;
@@ -323,7 +325,8 @@ static bool names_secret(const char *s, size_t at)
 	while (end > 0 && at - end < 3 && strchr(" \t\"'", s[end - 1]) != NULL)
 		end--;
 	while (n + 1 < sizeof(word) && n < end &&
-	       (is_word((unsigned char)s[end - n - 1]) || strchr("_-", s[end - n - 1]) != NULL))
+	       (redact_is_word((unsigned char)s[end - n - 1]) ||
+		strchr("_-", s[end - n - 1]) != NULL))
 		n++;
 	for (size_t i = 0; i < n; i++)
 		word[i] = s[end - n + i] == '-' ? '_' : s[end - n + i];
@@ -353,8 +356,8 @@ static size_t match_assigned(const char *s, size_t len, size_t *from)
 
 		if (c <= ' ' || (quote == '\0' && strchr(",;\"'`\\", c) != NULL))
 			break;
-		letter |= (class_of(c) & (LOWER | UPPER)) != 0;
-		digit |= class_of(c) == DIGIT;
+		letter |= (redact_class_of(c) & (LOWER | UPPER)) != 0;
+		digit |= redact_class_of(c) == DIGIT;
 		plain &= strchr("()[]{}<>$", c) == NULL;
 	}
 	if (end - begin < 8 || !letter || !digit || !plain ||
@@ -379,7 +382,7 @@ static size_t match_at(const struct redact *r, const char *s, size_t len, size_t
 		return end > at ? end : match_assigned(s, len, from);
 	}
 	end = match_pem(s, len, at);
-	if (end > at || (at > 0 && is_word((unsigned char)s[at - 1])))
+	if (end > at || (at > 0 && redact_is_word((unsigned char)s[at - 1])))
 		return end;
 	end = match_slack(s, len, at);
 	for (size_t i = 0; i < ARRAY_LEN(patterns) && end == at; i++)

@@ -31,7 +31,7 @@ struct where {
 	char text[WHERE_MAX];
 };
 
-static void shown(char *out, size_t size, const char *name, size_t chars)
+static void schema_shown(char *out, size_t size, const char *name, size_t chars)
 {
 	size_t len = strlen(name), keep = utf8_prefix(name, len, chars);
 	struct buf b;
@@ -53,7 +53,7 @@ static void where_add(struct where *to, const struct where *from, const char *do
 
 	if (len == 0 && *dot == '.')
 		dot = "";
-	shown(part, sizeof(part), name, NAME_CHARS);
+	schema_shown(part, sizeof(part), name, NAME_CHARS);
 	keep = MIN(strlen(part), WHERE_MAX / 3);
 	while (keep > 0 && ((unsigned char)part[keep] & 0xc0) == 0x80)
 		keep--;
@@ -100,12 +100,12 @@ struct validating {
 	struct buf *dropped; /* name of the first member that was; NULL: nobody asks */
 };
 
-static void apply(struct validating *w, const json_t *s, const json_t *v, const struct where *at,
-		  int depth);
+static void schema_apply(struct validating *w, const json_t *s, const json_t *v,
+			 const struct where *at, int depth);
 
-__attribute__((format(printf, 3, 4))) static void fault(struct validating *w,
-							const struct where *at, const char *fmt,
-							...)
+__attribute__((format(printf, 3, 4))) static void schema_fault(struct validating *w,
+							       const struct where *at,
+							       const char *fmt, ...)
 {
 	va_list ap;
 
@@ -128,14 +128,14 @@ static bool spent(struct validating *w)
 }
 
 /* Does it fit, without words? */
-static bool fits(struct validating *w, const json_t *s, const json_t *v, const struct where *at,
-		 int depth)
+static bool schema_fits(struct validating *w, const json_t *s, const json_t *v,
+			const struct where *at, int depth)
 {
 	struct validating quiet = *w;
 
 	quiet.out = NULL;
 	quiet.errors = 0;
-	apply(&quiet, s, v, at, depth);
+	schema_apply(&quiet, s, v, at, depth);
 	w->steps = quiet.steps;
 	w->too_much = quiet.too_much;
 	return quiet.errors == 0;
@@ -179,11 +179,11 @@ static void apply_type(struct validating *w, const json_t *want, const json_t *v
 				      json_string_value(one));
 		n = MIN(n, sizeof(list) - 1);
 	}
-	fault(w, at, "must be of type %s, not %s", list, json_type_name(v));
+	schema_fault(w, at, "must be of type %s, not %s", list, json_type_name(v));
 }
 
 /* 1 and 1.0 are the same number. */
-static bool same(const json_t *a, const json_t *b)
+static bool schema_same(const json_t *a, const json_t *b)
 {
 	const char *key;
 	json_t *one;
@@ -198,7 +198,7 @@ static bool same(const json_t *a, const json_t *b)
 			return false;
 		json_array_foreach(a, i, one)
 		{
-			if (!same(one, json_array_get(b, i)))
+			if (!schema_same(one, json_array_get(b, i)))
 				return false;
 		}
 		return true;
@@ -210,7 +210,7 @@ static bool same(const json_t *a, const json_t *b)
 		{
 			const json_t *other = json_object_get(b, key);
 
-			if (other == NULL || !same(one, other))
+			if (other == NULL || !schema_same(one, other))
 				return false;
 		}
 		return true;
@@ -218,7 +218,7 @@ static bool same(const json_t *a, const json_t *b)
 	return json_equal(a, b) != 0;
 }
 
-static void add_value(struct buf *out, const json_t *v)
+static void schema_add_value(struct buf *out, const json_t *v)
 {
 	struct buf b;
 
@@ -239,7 +239,7 @@ static void apply_enum(struct validating *w, const json_t *values, const json_t 
 
 	json_array_foreach(values, i, one)
 	{
-		if (spent(w) || same(one, v))
+		if (spent(w) || schema_same(one, v))
 			return;
 	}
 	buf_init(&b, 4096);
@@ -251,9 +251,9 @@ static void apply_enum(struct validating *w, const json_t *values, const json_t 
 			break;
 		}
 		buf_adds(&b, i > 0 ? ", " : "");
-		add_value(&b, one);
+		schema_add_value(&b, one);
 	}
-	fault(w, at, "%s", b.data != NULL ? b.data : "must be one of its values");
+	schema_fault(w, at, "%s", b.data != NULL ? b.data : "must be one of its values");
 	buf_fini(&b);
 }
 
@@ -287,7 +287,7 @@ static void apply_number(struct validating *w, const json_t *s, const json_t *v,
 			    (i == 4 && nearly_whole(times));
 
 		if (!good)
-			fault(w, at, "%s %.15g", bounds[i].words, b);
+			schema_fault(w, at, "%s %.15g", bounds[i].words, b);
 	}
 }
 
@@ -298,12 +298,12 @@ static void apply_count(struct validating *w, const json_t *s, const char *least
 	const json_t *bound = json_object_get(s, least);
 
 	if (bound != NULL && (double)n < json_number_value(bound))
-		fault(w, at, "must have at least %.15g %s, it has %zu", json_number_value(bound),
-		      unit, n);
+		schema_fault(w, at, "must have at least %.15g %s, it has %zu",
+			     json_number_value(bound), unit, n);
 	bound = json_object_get(s, most);
 	if (bound != NULL && (double)n > json_number_value(bound))
-		fault(w, at, "must have at most %.15g %s, it has %zu", json_number_value(bound),
-		      unit, n);
+		schema_fault(w, at, "must have at most %.15g %s, it has %zu",
+			     json_number_value(bound), unit, n);
 }
 
 static void apply_unique(struct validating *w, const json_t *v, const struct where *at)
@@ -314,9 +314,9 @@ static void apply_unique(struct validating *w, const json_t *v, const struct whe
 		for (size_t k = i + 1; k < n; k++) {
 			if (spent(w))
 				return;
-			if (!same(json_array_get(v, i), json_array_get(v, k)))
+			if (!schema_same(json_array_get(v, i), json_array_get(v, k)))
 				continue;
-			fault(w, at, "must not hold the same twice: [%zu] and [%zu]", i, k);
+			schema_fault(w, at, "must not hold the same twice: [%zu] and [%zu]", i, k);
 			return;
 		}
 }
@@ -342,13 +342,13 @@ static void apply_array(struct validating *w, const json_t *s, const json_t *v,
 			break;
 		where_index(&in, at, i);
 		if (i < prefix)
-			apply(w, json_array_get(first, i), one, &in, depth);
+			schema_apply(w, json_array_get(first, i), one, &in, depth);
 		else if (rest != NULL)
-			apply(w, rest, one, &in, depth);
-		found = found || fits(w, holds, one, &in, depth);
+			schema_apply(w, rest, one, &in, depth);
+		found = found || schema_fits(w, holds, one, &in, depth);
 	}
 	if (!found)
-		fault(w, at, "must hold an item of the kind that `contains` says");
+		schema_fault(w, at, "must hold an item of the kind that `contains` says");
 }
 
 static void apply_names(struct validating *w, const json_t *s, const json_t *v,
@@ -366,7 +366,7 @@ static void apply_names(struct validating *w, const json_t *s, const json_t *v,
 		if (!json_is_string(one) || json_object_get(v, json_string_value(one)) != NULL)
 			continue;
 		where_add(&in, at, ".", json_string_value(one));
-		fault(w, &in, "is required");
+		schema_fault(w, &in, "is required");
 	}
 	json_object_foreach((json_t *)v, key, value)
 	{
@@ -374,8 +374,8 @@ static void apply_names(struct validating *w, const json_t *s, const json_t *v,
 			break;
 		name = json_string(key);
 		where_add(&in, at, ".", key);
-		if (name != NULL && !fits(w, names, name, &in, depth))
-			fault(w, &in, "is a name that is not allowed");
+		if (name != NULL && !schema_fits(w, names, name, &in, depth))
+			schema_fault(w, &in, "is a name that is not allowed");
 		json_decref(name);
 	}
 }
@@ -389,8 +389,8 @@ static void fault_unknown(struct validating *w, const json_t *properties, const 
 	buf_init(&list, 250); /* the first ones are enough of a hint */
 	json_object_foreach((json_t *)properties, known, one)
 		buf_addf(&list, "%s%s", list.len > 0 ? ", " : "", known);
-	fault(w, at, "is not a property that the schema has; these are: %s",
-	      list.len > 0 ? list.data : "none");
+	schema_fault(w, at, "is not a property that the schema has; these are: %s",
+		     list.len > 0 ? list.data : "none");
 	buf_fini(&list);
 }
 
@@ -416,15 +416,16 @@ static void apply_object(struct validating *w, const json_t *s, const json_t *v,
 			break;
 		where_add(&in, at, ".", key);
 		if (of != NULL)
-			apply(w, of, one, &in, depth);
+			schema_apply(w, of, one, &in, depth);
 		else if (w->meta && json_is_false(others))
-			fault(w, &in,
-			      "is a keyword that is not known here: doc/SCHEMA.md lists those that "
-			      "are");
+			schema_fault(w, &in,
+				     "is a keyword that is not known here: doc/SCHEMA.md lists "
+				     "those that "
+				     "are");
 		else if (others == NULL || json_is_false(others))
 			fault_unknown(w, properties, &in);
 		else
-			apply(w, others, one, &in, depth);
+			schema_apply(w, others, one, &in, depth);
 	}
 }
 
@@ -435,28 +436,28 @@ static void apply_combined(struct validating *w, const json_t *s, const json_t *
 	const json_t *one_of = json_object_get(s, "oneOf"), *no = json_object_get(s, "not"), *one;
 	size_t i, n = 0;
 
-	json_array_foreach(all, i, one) apply(w, one, v, at, depth);
+	json_array_foreach(all, i, one) schema_apply(w, one, v, at, depth);
 	json_array_foreach(any, i, one)
 	{
-		if (n == 0 && fits(w, one, v, at, depth))
+		if (n == 0 && schema_fits(w, one, v, at, depth))
 			n++;
 	}
 	if (any != NULL && n == 0)
-		fault(w, at,
-		      w->meta ? "has a type that there is not"
-			      : "fits none of the schemas of anyOf");
+		schema_fault(w, at,
+			     w->meta ? "has a type that there is not"
+				     : "fits none of the schemas of anyOf");
 	n = 0;
-	json_array_foreach(one_of, i, one) n += fits(w, one, v, at, depth);
+	json_array_foreach(one_of, i, one) n += schema_fits(w, one, v, at, depth);
 	if (one_of != NULL && n != 1)
-		fault(w, at,
-		      n == 0 ? "fits none of the schemas of oneOf"
-			     : "fits several of the schemas of oneOf, it must be one");
-	if (no != NULL && fits(w, no, v, at, depth))
-		fault(w, at, "must not fit the schema of `not`");
+		schema_fault(w, at,
+			     n == 0 ? "fits none of the schemas of oneOf"
+				    : "fits several of the schemas of oneOf, it must be one");
+	if (no != NULL && schema_fits(w, no, v, at, depth))
+		schema_fault(w, at, "must not fit the schema of `not`");
 }
 
-static void apply(struct validating *w, const json_t *s, const json_t *v, const struct where *at,
-		  int depth)
+static void schema_apply(struct validating *w, const json_t *s, const json_t *v,
+			 const struct where *at, int depth)
 {
 	const json_t *ref, *want;
 
@@ -464,17 +465,17 @@ static void apply(struct validating *w, const json_t *s, const json_t *v, const 
 	if (spent(w))
 		return;
 	if (json_is_false(s))
-		fault(w, at, "must not be there");
+		schema_fault(w, at, "must not be there");
 	if (!json_is_object(s))
 		return;
 	ref = json_object_get(s, "$ref");
 	if (ref != NULL)
-		apply(w, find_ref(w->root, ref), v, at, depth + 1);
+		schema_apply(w, find_ref(w->root, ref), v, at, depth + 1);
 	if ((want = json_object_get(s, "type")) != NULL)
 		apply_type(w, want, v, at);
 	if ((want = json_object_get(s, "enum")) != NULL)
 		apply_enum(w, want, v, at);
-	if ((want = json_object_get(s, "const")) != NULL && !same(want, v)) {
+	if ((want = json_object_get(s, "const")) != NULL && !schema_same(want, v)) {
 		json_t *list = json_pack("[O]", want);
 
 		apply_enum(w, list, v, at);
@@ -499,7 +500,7 @@ int schema_validate(const json_t *schema, const json_t *v, const char *name, str
 	struct where top;
 
 	snprintf(top.text, sizeof(top.text), "%.*s", WHERE_MAX / 4, name);
-	apply(&w, schema, v, &top, 0);
+	schema_apply(&w, schema, v, &top, 0);
 	if (w.errors > SCHEMA_ERRORS_MAX)
 		buf_addf(out, "\nand %d more", w.errors - SCHEMA_ERRORS_MAX);
 	if (w.too_much && w.errors == 0)
@@ -673,7 +674,8 @@ static json_t *coerce_members(struct validating *w, const json_t *s, json_t *v, 
 		of = json_object_get(properties, key);
 		if (of == NULL && closed && w->dropped != NULL && w->dropped->len == 0)
 			buf_adds(w->dropped, key);
-		if (of == NULL ? closed : says_nothing(one) && !fits(w, of, one, &here, depth))
+		if (of == NULL ? closed
+			       : says_nothing(one) && !schema_fits(w, of, one, &here, depth))
 			json_object_del(v, key);
 		else if (of != NULL)
 			json_object_set_new(v, key, coerce(w, of, json_incref(one), depth));
@@ -688,14 +690,14 @@ static json_t *coerce(struct validating *w, const json_t *s, json_t *v, int dept
 	json_t *to = NULL;
 	size_t i;
 
-	if (v == NULL || depth > SCHEMA_DEPTH_MAX || spent(w) || fits(w, s, v, &here, depth))
+	if (v == NULL || depth > SCHEMA_DEPTH_MAX || spent(w) || schema_fits(w, s, v, &here, depth))
 		return v;
 	if ((one = json_object_get(s, "$ref")) != NULL)
 		v = coerce(w, find_ref(w->root, one), v, depth + 1);
 	any = any != NULL ? any : json_object_get(s, "oneOf");
 	json_array_foreach(any, i, one)
 	{
-		if (to != NULL && fits(w, json_array_get(any, i - 1), to, &here, depth))
+		if (to != NULL && schema_fits(w, json_array_get(any, i - 1), to, &here, depth))
 			break;
 		json_decref(to);
 		to = coerce(w, one, json_deep_copy(v), depth + 1);
@@ -849,7 +851,7 @@ int schema_check(const json_t *schema, struct ava_error *err)
 	else if (!json_is_object(schema))
 		rv = err_set(err, AVA_EINVAL, "schema: it must be an object");
 	else
-		apply(&w, meta, schema, &top, 0);
+		schema_apply(&w, meta, schema, &top, 0);
 	if (rv == 0 && w.errors > 0)
 		rv = err_set(err, AVA_EINVAL, "schema: %.*s",
 			     out.data != NULL ? (int)strcspn(out.data, "\n") : 0,

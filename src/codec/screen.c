@@ -24,7 +24,7 @@ void screen_init(struct screen *s,
 }
 
 /* The lines that are whole. */
-static void show(struct screen *s)
+static void screen_show(struct screen *s)
 {
 	char said[64];
 
@@ -42,11 +42,11 @@ static bool is_binary(const struct screen *s)
 	return s->binary > 0 ? s->bad > 0 : s->bad > BAD_FEW && 4 * s->bad > s->raw;
 }
 
-static void end_line(struct screen *s)
+static void screen_end_line(struct screen *s)
 {
 	if (is_binary(s)) {
 		if (s->binary == 0)
-			show(s);
+			screen_show(s);
 		s->binary += s->start + s->raw;
 		buf_reset(&s->held);
 	}
@@ -54,12 +54,12 @@ static void end_line(struct screen *s)
 	s->raw = s->bad = s->need = 0;
 	s->returned = false;
 	if (s->start > (s->binary ? TEXT_AGAIN : SCREEN_HELD / 2))
-		show(s);
+		screen_show(s);
 }
 
 /* Bytes that are no UTF-8, and those that control, are counted. A NUL alone stands between names;
  * many are no text. */
-static void judge(struct screen *s, unsigned char c)
+static void screen_judge(struct screen *s, unsigned char c)
 {
 	bool goes_on = (c & 0xc0) == 0x80;
 
@@ -81,7 +81,7 @@ static void write_char(struct screen *s, char c)
 		;
 	if (c == '\b')
 		return;
-	judge(s, (unsigned char)c);
+	screen_judge(s, (unsigned char)c);
 	if (c != '\0')
 		buf_addc(&s->held, c);
 	else if (s->last != '\0')
@@ -102,14 +102,14 @@ static bool in_sequence(struct screen *s, char c)
 	return state == STRING || (state != PLAIN && c >= ' ' && c < 0x7f);
 }
 
-static void take(struct screen *s, char c)
+static void screen_take(struct screen *s, char c)
 {
 	s->raw++;
 	if (c == '\n') {
 		s->state = PLAIN;
 		s->returned = false;
 		write_char(s, c);
-		end_line(s);
+		screen_end_line(s);
 	} else if (!in_sequence(s, c)) {
 		s->returned = s->returned || c == '\r';
 		if (c == '\x1b')
@@ -132,18 +132,18 @@ void screen_feed(struct screen *s, const char *bytes, size_t len)
 			s->last = ' ';
 		} else {
 			n = 1;
-			take(s, bytes[i]);
+			screen_take(s, bytes[i]);
 		}
 		if (s->held.len >= SCREEN_HELD)
-			end_line(s);
+			screen_end_line(s);
 	}
 	if (s->binary == 0)
-		show(s);
+		screen_show(s);
 }
 
 void screen_fini(struct screen *s)
 {
-	end_line(s);
-	show(s);
+	screen_end_line(s);
+	screen_show(s);
 	buf_fini(&s->held);
 }

@@ -45,7 +45,7 @@ static int dispatch(struct sse *s)
 	return rv;
 }
 
-static bool is(const char *name, size_t len, const char *want)
+static bool sse_is(const char *name, size_t len, const char *want)
 {
 	return len == strlen(want) && memcmp(name, want, len) == 0;
 }
@@ -53,7 +53,7 @@ static bool is(const char *name, size_t len, const char *want)
 static int take_field(struct sse *s, const char *name, size_t name_len, const char *value,
 		      size_t len)
 {
-	bool data = is(name, name_len, "data"), event = is(name, name_len, "event");
+	bool data = sse_is(name, name_len, "data"), event = sse_is(name, name_len, "event");
 	bool object = s->data.len > 0 && s->data.data[s->data.len - 1] == '}';
 	int rv = 0;
 
@@ -66,20 +66,20 @@ static int take_field(struct sse *s, const char *name, size_t name_len, const ch
 			buf_addc(&s->data, '\n');
 		s->has_data = true;
 		rv = buf_add(&s->data, value, len);
-		return rv == 0 && is(value, len, "[DONE]") ? dispatch(s) : rv;
+		return rv == 0 && sse_is(value, len, "[DONE]") ? dispatch(s) : rv;
 	}
 	if (event) {
 		buf_reset(&s->event);
 		return buf_add(&s->event, value, len);
 	}
-	if (is(name, name_len, "id") && memchr(value, '\0', len) == NULL) {
+	if (sse_is(name, name_len, "id") && memchr(value, '\0', len) == NULL) {
 		buf_reset(&s->id);
 		return buf_add(&s->id, value, len);
 	}
 	return 0; /* retry and unknown fields */
 }
 
-static int take_line(struct sse *s, const char *line, size_t len)
+static int sse_take_line(struct sse *s, const char *line, size_t len)
 {
 	const char *colon, *value;
 
@@ -107,7 +107,7 @@ static int take_line(struct sse *s, const char *line, size_t len)
 }
 
 /* First \n or \r, or NULL. */
-static const char *line_end(const char *s, size_t len)
+static const char *sse_line_end(const char *s, size_t len)
 {
 	const char *lf = memchr(s, '\n', len);
 	const char *cr = memchr(s, '\r', lf != NULL ? (size_t)(lf - s) : len);
@@ -116,23 +116,23 @@ static const char *line_end(const char *s, size_t len)
 }
 
 /* `len` bytes at `s` end a line of which `line` may hold the beginning. */
-static int end_line(struct sse *s, const char *at, size_t len)
+static int sse_end_line(struct sse *s, const char *at, size_t len)
 {
 	int rv;
 
 	if (s->line.len == 0)
-		return len <= s->line.max ? take_line(s, at, len) : AVA_ETOOBIG;
+		return len <= s->line.max ? sse_take_line(s, at, len) : AVA_ETOOBIG;
 	rv = buf_add(&s->line, at, len);
 	if (rv != 0)
 		return rv;
-	rv = take_line(s, s->line.data, s->line.len);
+	rv = sse_take_line(s, s->line.data, s->line.len);
 	buf_reset(&s->line);
 	return rv;
 }
 
 int sse_end(struct sse *s)
 {
-	int rv = s->line.len > 0 ? take_line(s, s->line.data, s->line.len) : 0;
+	int rv = s->line.len > 0 ? sse_take_line(s, s->line.data, s->line.len) : 0;
 
 	buf_reset(&s->line);
 	return rv == 0 ? dispatch(s) : rv;
@@ -150,11 +150,11 @@ int sse_feed(struct sse *s, const char *data, size_t len)
 			continue;
 		}
 		s->after_cr = false;
-		stop = line_end(data, (size_t)(end - data));
+		stop = sse_line_end(data, (size_t)(end - data));
 		if (stop == NULL)
 			return buf_add(&s->line, data, (size_t)(end - data));
 		s->after_cr = *stop == '\r';
-		rv = end_line(s, data, (size_t)(stop - data));
+		rv = sse_end_line(s, data, (size_t)(stop - data));
 		if (rv != 0)
 			return rv;
 		data = stop + 1;

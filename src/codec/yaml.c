@@ -59,22 +59,22 @@ int yaml_error(const struct yaml *y, unsigned line, int code, struct ava_error *
 	return err_set(err, code, "%s:%u: %s", y->name, line, text);
 }
 
-static int no_memory(struct reader *r)
+static int yaml_no_memory(struct reader *r)
 {
 	return err_set(r->err, AVA_ENOMEM, "out of memory");
 }
 
-static unsigned line_of(const yaml_node_t *n)
+static unsigned yaml_line_of(const yaml_node_t *n)
 {
 	return (unsigned)n->start_mark.line + 1;
 }
 
-static int refuse(struct reader *r, const yaml_node_t *n, const char *what)
+static int yaml_refuse(struct reader *r, const yaml_node_t *n, const char *what)
 {
-	return yaml_error(r->y, line_of(n), AVA_EINVAL, r->err, "%s", what);
+	return yaml_error(r->y, yaml_line_of(n), AVA_EINVAL, r->err, "%s", what);
 }
 
-static unsigned line_at(const struct reader *r, size_t offset)
+static unsigned yaml_line_at(const struct reader *r, size_t offset)
 {
 	unsigned line = 1;
 
@@ -84,16 +84,16 @@ static unsigned line_at(const struct reader *r, size_t offset)
 }
 
 /* libyaml's own complaint. */
-static int broken(struct reader *r)
+static int yaml_broken(struct reader *r)
 {
 	const yaml_parser_t *p = &r->parser;
 	unsigned line = (unsigned)p->problem_mark.line + 1;
 	const char *tab = "";
 
 	if (p->error == YAML_MEMORY_ERROR)
-		return no_memory(r);
+		return yaml_no_memory(r);
 	if (p->error == YAML_READER_ERROR)
-		return yaml_error(r->y, line_at(r, p->problem_offset), AVA_EINVAL, r->err,
+		return yaml_error(r->y, yaml_line_at(r, p->problem_offset), AVA_EINVAL, r->err,
 				  "byte %zu of the file: %s (it must be UTF-8)", p->problem_offset,
 				  p->problem ? p->problem : "it cannot be read");
 	if (p->problem && strstr(p->problem, "cannot start any token"))
@@ -105,7 +105,7 @@ static int broken(struct reader *r)
 
 /* ---- nodes */
 
-static int build(struct reader *r, int number, unsigned depth, struct yaml_node **out);
+static int yaml_build(struct reader *r, int number, unsigned depth, struct yaml_node **out);
 
 static int read_key(struct reader *r, const struct yaml_node *map, const yaml_node_t *key,
 		    const char **out)
@@ -114,18 +114,18 @@ static int read_key(struct reader *r, const struct yaml_node *map, const yaml_no
 	size_t len = key->data.scalar.length;
 
 	if (key->type != YAML_SCALAR_NODE)
-		return refuse(r, key, "a key must be plain text");
+		return yaml_refuse(r, key, "a key must be plain text");
 	if (strcmp((const char *)key->tag, YAML_STR_TAG) != 0)
-		return refuse(r, key, "tags (!…) are not supported");
+		return yaml_refuse(r, key, "tags (!…) are not supported");
 	if (len == 0 || len > KEY_MAX || memchr(text, '\0', len))
-		return refuse(r, key, "this is no key (1 to 256 bytes of text)");
+		return yaml_refuse(r, key, "this is no key (1 to 256 bytes of text)");
 	for (const struct yaml_node *n = map->first; n; n = n->next)
 		if (strcmp(n->key, text) == 0)
-			return yaml_error(r->y, line_of(key), AVA_EINVAL, r->err,
+			return yaml_error(r->y, yaml_line_of(key), AVA_EINVAL, r->err,
 					  "%.80s stands here and in line %u: once only", text,
 					  n->key_line);
 	*out = arena_copy(&r->y->mem, text, len);
-	return *out ? 0 : no_memory(r);
+	return *out ? 0 : yaml_no_memory(r);
 }
 
 static int build_map(struct reader *r, const yaml_node_t *from, unsigned depth, struct yaml_node *n)
@@ -141,26 +141,26 @@ static int build_map(struct reader *r, const yaml_node_t *from, unsigned depth, 
 
 		rv = read_key(r, n, key, &name);
 		if (rv == 0)
-			rv = build(r, p->value, depth, &child);
+			rv = yaml_build(r, p->value, depth, &child);
 		if (rv != 0)
 			return rv;
 		child->key = name;
-		child->key_line = line_of(key);
+		child->key_line = yaml_line_of(key);
 		*tail = child;
 		tail = &child->next;
 	}
 	return rv;
 }
 
-static int build_list(struct reader *r, const yaml_node_t *from, unsigned depth,
-		      struct yaml_node *n)
+static int yaml_build_list(struct reader *r, const yaml_node_t *from, unsigned depth,
+			   struct yaml_node *n)
 {
 	const struct yaml_node **tail = &n->first;
 
 	for (yaml_node_item_t *i = from->data.sequence.items.start;
 	     i < from->data.sequence.items.top; i++) {
 		struct yaml_node *child;
-		int rv = build(r, *i, depth, &child);
+		int rv = yaml_build(r, *i, depth, &child);
 
 		if (rv != 0)
 			return rv;
@@ -177,47 +177,48 @@ static int build_scalar(struct reader *r, const yaml_node_t *from, struct yaml_n
 	n->plain = from->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
 	n->len = from->data.scalar.length;
 	if (memchr(text, '\0', n->len))
-		return refuse(r, from, "the text holds a NUL");
+		return yaml_refuse(r, from, "the text holds a NUL");
 	n->text = arena_copy(&r->y->mem, text, n->len);
-	return n->text ? 0 : no_memory(r);
+	return n->text ? 0 : yaml_no_memory(r);
 }
 
 /* `depth`: containers that it stands in. */
-static int build(struct reader *r, int number, unsigned depth, struct yaml_node **out)
+static int yaml_build(struct reader *r, int number, unsigned depth, struct yaml_node **out)
 {
 	static const char *const tags[] = {YAML_STR_TAG, YAML_MAP_TAG, YAML_SEQ_TAG};
 	const yaml_node_t *from = yaml_document_get_node(&r->document, number);
 	struct yaml_node *n = *out = arena_get(&r->y->mem, sizeof(*n));
 
 	if (!n)
-		return no_memory(r);
-	n->line = line_of(from);
+		return yaml_no_memory(r);
+	n->line = yaml_line_of(from);
 	n->kind = from->type == YAML_SCALAR_NODE    ? YAML_SCALAR
 		  : from->type == YAML_MAPPING_NODE ? YAML_MAP
 						    : YAML_LIST;
 	if (strcmp((const char *)from->tag, tags[n->kind]) != 0)
-		return refuse(r, from, "tags (!…) are not supported");
+		return yaml_refuse(r, from, "tags (!…) are not supported");
 	if (r->nodes++ == YAML_NODES_MAX)
-		return refuse(r, from,
-			      "there are too many values (aliases count as what they name)");
+		return yaml_refuse(r, from,
+				   "there are too many values (aliases count as what they name)");
 	if (n->kind == YAML_SCALAR)
 		return build_scalar(r, from, n);
 	if (depth == YAML_DEPTH_MAX)
-		return refuse(r, from, "it is nested too deeply (aliases count as what they name)");
+		return yaml_refuse(r, from,
+				   "it is nested too deeply (aliases count as what they name)");
 	return n->kind == YAML_MAP ? build_map(r, from, depth + 1, n)
-				   : build_list(r, from, depth + 1, n);
+				   : yaml_build_list(r, from, depth + 1, n);
 }
 
 /* The one document that there may be. */
-static int read_all(struct reader *r)
+static int yaml_read_all(struct reader *r)
 {
 	struct yaml_node *root = NULL;
 	int rv = 0;
 
 	if (!yaml_parser_load(&r->parser, &r->document))
-		return broken(r);
+		return yaml_broken(r);
 	if (yaml_document_get_root_node(&r->document))
-		rv = build(r, 1, 0, &root);
+		rv = yaml_build(r, 1, 0, &root);
 	yaml_document_delete(&r->document);
 	if (rv != 0)
 		return rv;
@@ -225,12 +226,12 @@ static int read_all(struct reader *r)
 	if (!root || yaml_is_null(root)) {
 		root = arena_get(&r->y->mem, sizeof(*root));
 		if (!root)
-			return no_memory(r);
+			return yaml_no_memory(r);
 		*root = (struct yaml_node){.kind = YAML_MAP, .line = 1};
 	}
 	r->y->root = root;
 	if (!yaml_parser_load(&r->parser, &r->document))
-		return broken(r);
+		return yaml_broken(r);
 	if (yaml_document_get_root_node(&r->document))
 		rv = yaml_error(r->y, (unsigned)r->document.start_mark.line + 1, AVA_EINVAL, r->err,
 				"a second document begins here: one is all there is");
@@ -250,16 +251,16 @@ int yaml_parse(struct yaml **out, const char *name, const char *text, size_t len
 			       len, YAML_BYTES_MAX);
 	r.y = calloc(1, sizeof(*r.y));
 	if (!r.y)
-		return no_memory(&r);
+		return yaml_no_memory(&r);
 	arena_init(&r.y->mem, MEMORY_MAX);
 	r.y->name = arena_copy(&r.y->mem, name, strlen(name));
 	if (!r.y->name || !yaml_parser_initialize(&r.parser)) {
 		yaml_free(r.y);
-		return no_memory(&r);
+		return yaml_no_memory(&r);
 	}
 	yaml_parser_set_encoding(&r.parser, YAML_UTF8_ENCODING);
 	yaml_parser_set_input_string(&r.parser, (const unsigned char *)text, len);
-	rv = read_all(&r);
+	rv = yaml_read_all(&r);
 	yaml_parser_delete(&r.parser);
 	if (rv == 0)
 		*out = r.y;
@@ -317,13 +318,13 @@ const char *yaml_shown(const struct yaml_node *n)
 	return text;
 }
 
-static const char *key_of(const struct yaml_node *n)
+static const char *yaml_key_of(const struct yaml_node *n)
 {
 	return n->key ? n->key : "the value";
 }
 
 /* Decimal without a plus, an underscore or a leading zero. */
-static bool decimal(const char *s)
+static bool yaml_decimal(const char *s)
 {
 	if (*s == '-')
 		s++;
@@ -337,7 +338,7 @@ static bool decimal(const char *s)
 int yaml_int(const struct yaml *y, const struct yaml_node *n, int64_t min, int64_t max,
 	     int64_t *out, struct ava_error *err)
 {
-	bool good = n->kind == YAML_SCALAR && n->plain && decimal(n->text);
+	bool good = n->kind == YAML_SCALAR && n->plain && yaml_decimal(n->text);
 	long long v = 0;
 
 	if (good) {
@@ -349,7 +350,7 @@ int yaml_int(const struct yaml *y, const struct yaml_node *n, int64_t min, int64
 		return yaml_error(y, n->line, AVA_EINVAL, err,
 				  "%.60s is %s; it must be a whole number from %" PRId64
 				  " to %" PRId64 "%s",
-				  key_of(n), yaml_shown(n), min, max,
+				  yaml_key_of(n), yaml_shown(n), min, max,
 				  n->kind == YAML_SCALAR && !n->plain ? ", without quotes" : "");
 	*out = v;
 	return 0;
@@ -360,11 +361,11 @@ int yaml_string(const struct yaml *y, const struct yaml_node *n, size_t max, con
 {
 	if (n->kind != YAML_SCALAR || n->len == 0 || yaml_is_null(n))
 		return yaml_error(y, n->line, AVA_EINVAL, err, "%.60s is %s; it must be text",
-				  key_of(n), yaml_shown(n));
+				  yaml_key_of(n), yaml_shown(n));
 	if (n->len > max)
 		return yaml_error(y, n->line, AVA_EINVAL, err,
-				  "%.60s is %zu bytes long, %zu at the most", key_of(n), n->len,
-				  max);
+				  "%.60s is %zu bytes long, %zu at the most", yaml_key_of(n),
+				  n->len, max);
 	*out = n->text;
 	return 0;
 }

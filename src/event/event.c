@@ -107,28 +107,28 @@ struct pen {
 	char text[768];
 };
 
-static void flush(struct pen *p)
+static void event_flush(struct pen *p)
 {
 	buf_add(p->out, p->text, p->len);
 	p->len = 0;
 }
 
 /* Room for `len` bytes, which must be fewer than text[] has. */
-static inline char *room(struct pen *p, size_t len)
+static inline char *event_room(struct pen *p, size_t len)
 {
 	if (sizeof(p->text) - p->len < len)
-		flush(p);
+		event_flush(p);
 	return p->text + p->len;
 }
 
-static inline void put(struct pen *p, const char *s, size_t len)
+static inline void event_put(struct pen *p, const char *s, size_t len)
 {
-	memcpy(room(p, len), s, len);
+	memcpy(event_room(p, len), s, len);
 	p->len += len;
 }
 
 /* A literal and its length, which the compiler knows. */
-#define PUT(p, literal) put(p, literal, sizeof(literal) - 1)
+#define PUT(p, literal) event_put(p, literal, sizeof(literal) - 1)
 
 static void put_u64(struct pen *p, uint64_t n)
 {
@@ -138,20 +138,20 @@ static void put_u64(struct pen *p, uint64_t n)
 		*--from = (char)('0' + n % 10);
 		n /= 10;
 	} while (n > 0);
-	put(p, from, (size_t)(text + sizeof(text) - from));
+	event_put(p, from, (size_t)(text + sizeof(text) - from));
 }
 
-static void put_string(struct pen *p, const char *s)
+static void event_put_string(struct pen *p, const char *s)
 {
 	size_t len = s != NULL ? strlen(s) : 0;
 	char *at;
 
 	if (len > ID_PLAIN_MAX || json_plain(s, len) < len) {
-		flush(p);
+		event_flush(p);
 		json_escape(p->out, s, len);
 		return;
 	}
-	at = room(p, len + 2);
+	at = event_room(p, len + 2);
 	at[0] = '"';
 	if (len > 0)
 		memcpy(at + 1, s, len);
@@ -162,7 +162,7 @@ static void put_string(struct pen *p, const char *s)
 static void put_numbers(struct pen *p, int64_t wall_ms, uint64_t lsn, uint64_t seq)
 {
 	PUT(p, "{\"timestamp\":\"");
-	clock_iso(wall_ms, room(p, CLOCK_ISO_LEN + 1));
+	clock_iso(wall_ms, event_room(p, CLOCK_ISO_LEN + 1));
 	p->len += CLOCK_ISO_LEN;
 	PUT(p, "\",\"lsn\":");
 	put_u64(p, lsn);
@@ -170,28 +170,28 @@ static void put_numbers(struct pen *p, int64_t wall_ms, uint64_t lsn, uint64_t s
 	put_u64(p, seq);
 }
 
-static void put_head(struct pen *p, const struct event_head *head)
+static void event_put_head(struct pen *p, const struct event_head *head)
 {
 	PUT(p, ",\"eventType\":\"");
-	put(p, names[head->kind].s, names[head->kind].len);
+	event_put(p, names[head->kind].s, names[head->kind].len);
 	PUT(p, "\",\"agentId\":");
-	put_string(p, head->agent_id);
+	event_put_string(p, head->agent_id);
 	PUT(p, ",\"sessionId\":");
-	put_string(p, head->session_id);
+	event_put_string(p, head->session_id);
 	PUT(p, ",\"traceId\":");
-	put_string(p, head->trace_id);
+	event_put_string(p, head->trace_id);
 	PUT(p, ",\"userId\":");
-	put_string(p, head->user_id);
+	event_put_string(p, head->user_id);
 	PUT(p, ",\"content\":");
 }
 
 /* A line must stay one line. JSON text has newlines only between tokens,
  * where a space says the same. */
-static void put_content(struct pen *p, const char *content, size_t len)
+static void event_put_content(struct pen *p, const char *content, size_t len)
 {
 	char *at, *end;
 
-	flush(p);
+	event_flush(p);
 	at = buf_reserve(p->out, len);
 	if (at == NULL)
 		return;
@@ -233,7 +233,7 @@ int event_begin(struct buf *out, int64_t wall_ms, uint64_t lsn, uint64_t seq)
 	p.out = out;
 	p.len = 0; /* text[] is left as it is: zeroing it would cost */
 	put_numbers(&p, wall_ms, lsn, seq);
-	flush(&p);
+	event_flush(&p);
 	return buf_check(out);
 }
 
@@ -244,13 +244,13 @@ static int put_rest(struct pen *p, const struct event_head *head, const char *co
 	struct buf *out = p->out;
 
 	assert((unsigned)head->kind < EVENT_NKINDS);
-	put_head(p, head);
+	event_put_head(p, head);
 	if (content == NULL)
 		PUT(p, "{}");
 	else
-		put_content(p, content, content_len);
+		event_put_content(p, content, content_len);
 	PUT(p, ",\"metadata\":");
-	flush(p);
+	event_flush(p);
 	if (meta != NULL)
 		add_meta(out, meta);
 	else
@@ -296,7 +296,7 @@ static bool skip(struct view_cursor *c, const char *text, size_t len)
 }
 
 /* As we print it: no leading zero, no sign. */
-static bool number(struct view_cursor *c, uint64_t *out)
+static bool event_number(struct view_cursor *c, uint64_t *out)
 {
 	const char *from = c->at;
 	uint64_t n = 0;
@@ -339,9 +339,10 @@ static bool view_head(struct view_cursor *c, struct event_view *v)
 		return false;
 	v->wall_ms = clock_parse_iso(c->at, CLOCK_ISO_LEN);
 	c->at += CLOCK_ISO_LEN;
-	return v->wall_ms >= 0 && LITERAL(c, "\",\"lsn\":") && number(c, &v->lsn) &&
-	       LITERAL(c, ",\"seq\":") && number(c, &v->seq) && LITERAL(c, ",\"eventType\":\"") &&
-	       STRING(c, v->type) && LITERAL(c, ",\"agentId\":\"") && STRING(c, v->agent_id) &&
+	return v->wall_ms >= 0 && LITERAL(c, "\",\"lsn\":") && event_number(c, &v->lsn) &&
+	       LITERAL(c, ",\"seq\":") && event_number(c, &v->seq) &&
+	       LITERAL(c, ",\"eventType\":\"") && STRING(c, v->type) &&
+	       LITERAL(c, ",\"agentId\":\"") && STRING(c, v->agent_id) &&
 	       LITERAL(c, ",\"sessionId\":\"") && STRING(c, v->session_id) &&
 	       LITERAL(c, ",\"traceId\":\"") && STRING(c, v->trace_id) &&
 	       LITERAL(c, ",\"userId\":\"") && STRING(c, v->user_id) && LITERAL(c, ",\"content\":");

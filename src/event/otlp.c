@@ -331,7 +331,7 @@ static int64_t end_of(const struct otlp *o, const struct trace_span *one)
 	return MAX(o->t->events[o->t->n - 1].shown.time_ms, one->start->shown.time_ms);
 }
 
-static void put_head(struct otlp *o, const struct trace_span *one, const json_t *start)
+static void otlp_put_head(struct otlp *o, const struct trace_span *one, const json_t *start)
 {
 	const char *what = json_get_str(start, kinds[one->kind].what), *slash;
 	int64_t began = trace_span_start(one);
@@ -425,7 +425,7 @@ static void put_span(struct otlp *o, const struct trace_span *one)
 	const char *class = failure(one, end), *why = json_get_str(end, "error");
 
 	jw_object(&o->w, NULL);
-	put_head(o, one, start);
+	otlp_put_head(o, one, start);
 	jw_array(&o->w, "attributes");
 	for (const struct otlp_attr *a = kinds[one->kind].attrs; a->path != NULL; a++)
 		put_attr(o, a, one, from[a->from]);
@@ -453,7 +453,7 @@ static void put_span(struct otlp *o, const struct trace_span *one)
 
 /* ---- requests */
 
-static void put_request(struct otlp *o, size_t from, size_t to)
+static void otlp_put_request(struct otlp *o, size_t from, size_t to)
 {
 	jw_object(&o->w, NULL);
 	jw_array(&o->w, "resourceSpans");
@@ -480,7 +480,7 @@ static void put_request(struct otlp *o, size_t from, size_t to)
 }
 
 /* Spans from *at on, `most` of them; 1: there are more. `empty`: a request without any, too. */
-static int put_part(struct ava_trace *t, size_t *at, size_t most, bool empty, struct buf *out)
+static int otlp_put_part(struct ava_trace *t, size_t *at, size_t most, bool empty, struct buf *out)
 {
 	struct otlp o = {.t = t};
 	size_t to;
@@ -492,7 +492,7 @@ static int put_part(struct ava_trace *t, size_t *at, size_t most, bool empty, st
 	jw_init(&o.w, out);
 	to = *at + MIN(o.n - MIN(*at, o.n), most);
 	if (*at < to || empty)
-		put_request(&o, *at, to);
+		otlp_put_request(&o, *at, to);
 	free(o.spans);
 	rv = buf_check(out);
 	*at = rv == 0 ? to : *at;
@@ -501,7 +501,7 @@ static int put_part(struct ava_trace *t, size_t *at, size_t most, bool empty, st
 
 int otlp_part(struct ava_trace *t, size_t *at, struct buf *out, struct ava_error *err)
 {
-	int rv = put_part(t, at, OTLP_PART_SPANS, false, out);
+	int rv = otlp_put_part(t, at, OTLP_PART_SPANS, false, out);
 
 	return rv >= 0 ? rv
 		       : err_set(err, rv, "the spans of this trace are too large for one request");
@@ -514,7 +514,7 @@ int ava_trace_otlp(struct ava_trace *t, const char **json, size_t *len, struct a
 	int rv;
 
 	buf_init(&out, TRACE_BYTES_MAX);
-	rv = put_part(t, &at, SIZE_MAX, true, &out);
+	rv = otlp_put_part(t, &at, SIZE_MAX, true, &out);
 	if (rv == AVA_ENOMEM && buf_check(&out) == 0) { /* before anything was written */
 		*json = NULL;
 		*len = 0;

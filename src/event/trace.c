@@ -35,7 +35,7 @@ static bool never(const char *name, void *user)
 	return false;
 }
 
-static int no_memory(struct ava_error *err)
+static int trace_no_memory(struct ava_error *err)
 {
 	return err_set(err, AVA_ENOMEM, "no memory for a trace this long");
 }
@@ -47,7 +47,7 @@ int ava_trace_new(struct ava_trace **out, const char *id, const char *parent, st
 
 	*out = NULL;
 	if (t == NULL)
-		return no_memory(err);
+		return trace_no_memory(err);
 	arena_init(&t->mem, TRACE_BYTES_MAX);
 	arena_init(&t->answer, TRACE_BYTES_MAX);
 	t->mem.chunk = 16u << 10;
@@ -61,7 +61,7 @@ int ava_trace_new(struct ava_trace **out, const char *id, const char *parent, st
 	t->parent = arena_copy(&t->mem, parent, strlen(parent));
 	if (t->id == NULL || t->parent == NULL) {
 		ava_trace_free(t);
-		return no_memory(err);
+		return trace_no_memory(err);
 	}
 	*out = t;
 	return 0;
@@ -108,14 +108,15 @@ json_t *trace_metadata(const struct trace_event *e)
 
 /* ---- an event from JSON */
 
-static void put_number(struct jw *w, const char *key, const json_t *event)
+static void trace_put_number(struct jw *w, const char *key, const json_t *event)
 {
 	int64_t n = json_get_int(event, key, 0);
 
 	jw_int(w, key, n < 0 ? 0 : n);
 }
 
-static void put_string(struct jw *w, const char *key, const json_t *event, const char *fallback)
+static void trace_put_string(struct jw *w, const char *key, const json_t *event,
+			     const char *fallback)
 {
 	const char *s = json_get_str(event, key);
 
@@ -156,13 +157,13 @@ static int canonical(struct buf *out, const json_t *event, const char *id, struc
 	jw_init(&w, out);
 	jw_object(&w, NULL);
 	jw_str(&w, "timestamp", at != NULL ? at : now);
-	put_number(&w, "lsn", event);
-	put_number(&w, "seq", event);
+	trace_put_number(&w, "lsn", event);
+	trace_put_number(&w, "seq", event);
 	jw_str(&w, "eventType", type);
-	put_string(&w, "agentId", event, "");
-	put_string(&w, "sessionId", event, "");
-	put_string(&w, "traceId", event, id);
-	put_string(&w, "userId", event, "");
+	trace_put_string(&w, "agentId", event, "");
+	trace_put_string(&w, "sessionId", event, "");
+	trace_put_string(&w, "traceId", event, id);
+	trace_put_string(&w, "userId", event, "");
 	rv = put_object(&w, "content", event);
 	if (rv == 0)
 		rv = put_object(&w, "metadata", event);
@@ -173,7 +174,7 @@ static int canonical(struct buf *out, const json_t *event, const char *id, struc
 }
 
 /* Ids without escapes are taken as they stand, others are read. */
-static const char *copy_id(struct ava_trace *t, const char *s, size_t len, const char *last)
+static const char *trace_copy_id(struct ava_trace *t, const char *s, size_t len, const char *last)
 {
 	json_t *v;
 	char *copy;
@@ -194,16 +195,16 @@ static const char *copy_id(struct ava_trace *t, const char *s, size_t len, const
 	return copy;
 }
 
-static int grow(struct ava_trace *t, struct ava_error *err)
+static int trace_grow(struct ava_trace *t, struct ava_error *err)
 {
 	if (t->n >= TRACE_EVENTS_MAX)
 		return err_set(err, AVA_ETOOBIG, "a trace holds at most %d events",
 			       TRACE_EVENTS_MAX);
-	return ARRAY_ROOM(t->events, t->cap, t->n + 1) ? 0 : no_memory(err);
+	return ARRAY_ROOM(t->events, t->cap, t->n + 1) ? 0 : trace_no_memory(err);
 }
 
 /* `line` stands in t->mem and has the form of an event. */
-static int fill(struct ava_trace *t, struct trace_event *e, const char *line, size_t len)
+static int trace_fill_span(struct ava_trace *t, struct trace_event *e, const char *line, size_t len)
 {
 	const struct ava_event *last = t->n > 0 ? &t->events[t->n - 1].shown : NULL;
 	struct event_view v;
@@ -220,12 +221,12 @@ static int fill(struct ava_trace *t, struct trace_event *e, const char *line, si
 	};
 	e->shown.len = len;
 	e->shown.type = v.kind >= 0 ? event_kind_name((enum event_kind)v.kind)
-				    : copy_id(t, v.type.s, v.type.len, NULL);
-	e->shown.agent = copy_id(t, v.agent_id.s, v.agent_id.len, last ? last->agent : NULL);
+				    : trace_copy_id(t, v.type.s, v.type.len, NULL);
+	e->shown.agent = trace_copy_id(t, v.agent_id.s, v.agent_id.len, last ? last->agent : NULL);
 	e->shown.session =
-		copy_id(t, v.session_id.s, v.session_id.len, last ? last->session : NULL);
-	e->shown.trace = copy_id(t, v.trace_id.s, v.trace_id.len, last ? last->trace : t->id);
-	e->shown.user = copy_id(t, v.user_id.s, v.user_id.len, last ? last->user : NULL);
+		trace_copy_id(t, v.session_id.s, v.session_id.len, last ? last->session : NULL);
+	e->shown.trace = trace_copy_id(t, v.trace_id.s, v.trace_id.len, last ? last->trace : t->id);
+	e->shown.user = trace_copy_id(t, v.user_id.s, v.user_id.len, last ? last->user : NULL);
 	if (e->shown.type == NULL || e->shown.agent == NULL || e->shown.session == NULL ||
 	    e->shown.trace == NULL || e->shown.user == NULL)
 		return AVA_ENOMEM;
@@ -266,24 +267,24 @@ static int check_inside(struct ava_trace *t, const struct trace_event *e, struct
 	int rv = AVA_EINVAL;
 
 	if (content != NULL && meta != NULL)
-		rv = learn(t, e, content, meta) == 0 ? 0 : no_memory(err);
+		rv = learn(t, e, content, meta) == 0 ? 0 : trace_no_memory(err);
 	json_decref(content);
 	json_decref(meta);
 	return rv;
 }
 
 /* `line` as an event of `t`, not counted yet. */
-static int place(struct ava_trace *t, const char *line, size_t len, struct ava_error *err)
+static int trace_place(struct ava_trace *t, const char *line, size_t len, struct ava_error *err)
 {
 	char *kept;
-	int rv = grow(t, err);
+	int rv = trace_grow(t, err);
 
 	if (rv != 0)
 		return rv;
 	kept = arena_copy(&t->mem, line, len);
-	rv = kept != NULL ? fill(t, &t->events[t->n], kept, len) : AVA_ENOMEM;
+	rv = kept != NULL ? trace_fill_span(t, &t->events[t->n], kept, len) : AVA_ENOMEM;
 	if (rv != 0)
-		return rv == AVA_ENOMEM ? no_memory(err)
+		return rv == AVA_ENOMEM ? trace_no_memory(err)
 					: err_set(err, AVA_EINVAL, "that is no event");
 	return 0;
 }
@@ -301,13 +302,13 @@ static int trace_add(struct ava_trace *t, const char *json, size_t len, bool kno
 		len--;
 	buf_init(&line, LINE_MAX);
 	if (len <= LINE_MAX && event_view(json, len, &v) == 0) {
-		rv = place(t, json, len, err);
+		rv = trace_place(t, json, len, err);
 	} else {
 		event = json_parse(json, len, err);
 		rv = event != NULL ? canonical(&line, event, t->id, err) : AVA_EINVAL;
 		json_decref(event);
 		if (rv == 0)
-			rv = place(t, line.data, line.len, err);
+			rv = trace_place(t, line.data, line.len, err);
 		if (rv == 0 && known && t->events[t->n].kind < 0)
 			rv = err_set(err, AVA_EINVAL,
 				     "%.60s is no eventType: one of your own is Custom, with "
@@ -418,10 +419,11 @@ const struct trace_event **trace_once(const struct ava_trace *t, size_t *n)
 }
 
 /* Everything in `all` becomes the events of `t`. */
-static int take(struct ava_trace *t, const struct placed *all, size_t n, struct ava_error *err)
+static int trace_take(struct ava_trace *t, const struct placed *all, size_t n,
+		      struct ava_error *err)
 {
 	for (size_t i = 0; i < n; i++) {
-		int rv = place(t, all[i].e->shown.json, all[i].e->shown.len, err);
+		int rv = trace_place(t, all[i].e->shown.json, all[i].e->shown.len, err);
 
 		if (rv != 0)
 			return rv;
@@ -462,7 +464,7 @@ int ava_trace_merge(struct ava_trace **out, const struct ava_trace *const *trace
 	if (rv == 0)
 		all = calloc(total + 1, sizeof(*all));
 	if (rv == 0 && all == NULL)
-		rv = no_memory(err);
+		rv = trace_no_memory(err);
 	if (rv != 0)
 		goto fail;
 	for (size_t i = 0; i < n; i++)
@@ -477,7 +479,7 @@ int ava_trace_merge(struct ava_trace **out, const struct ava_trace *const *trace
 			all[total++] = all[i];
 	if (!numbered && total > 0)
 		qsort(all, total, sizeof(*all), by_time);
-	rv = take(t, all, total, err);
+	rv = trace_take(t, all, total, err);
 	if (rv != 0)
 		goto fail;
 	merge_times(t, traces, n);
@@ -495,7 +497,7 @@ fail:
 
 /* ---- one object */
 
-static void put_time(struct jw *w, const char *key, int64_t ms)
+static void trace_put_time(struct jw *w, const char *key, int64_t ms)
 {
 	char text[CLOCK_ISO_LEN + 1];
 
@@ -514,8 +516,8 @@ int ava_trace_json(struct ava_trace *t, const char **json, size_t *len, struct a
 	jw_object(&w, NULL);
 	jw_str(&w, "traceId", t->id);
 	jw_str(&w, "parentId", t->parent);
-	put_time(&w, "startTime", t->start_ms);
-	put_time(&w, "endTime", t->end_ms);
+	trace_put_time(&w, "startTime", t->start_ms);
+	trace_put_time(&w, "endTime", t->end_ms);
 	jw_array(&w, "events");
 	for (size_t i = 0; i < t->n; i++)
 		jw_raw(&w, NULL, t->events[i].shown.json, t->events[i].shown.len);
@@ -594,9 +596,9 @@ static const char *why(const struct ava_error *err)
 	return strncmp(err->text, "line 1: ", 8) == 0 ? err->text + 8 : err->text;
 }
 
-static int read_line(struct ava_trace *t, const char *line, size_t len, size_t number,
-		     void (*bad)(const char *sentence, void *user), void *user,
-		     struct ava_error *err)
+static int trace_read_line(struct ava_trace *t, const char *line, size_t len, size_t number,
+			   void (*bad)(const char *sentence, void *user), void *user,
+			   struct ava_error *err)
 {
 	struct ava_error e = {0};
 	char text[sizeof(e.text) + 64];
@@ -630,7 +632,7 @@ int ava_trace_read_jsonl(struct ava_trace **out, const char *path,
 	while (rv == 0 && (more = jsonl_next(data, len, &at, &line, &n)) != 0) {
 		number++;
 		if (n > 0)
-			rv = read_line(t, line, n, number, bad, user, err);
+			rv = trace_read_line(t, line, n, number, bad, user, err);
 		if (more < 0)
 			break; /* the last one has no newline */
 	}
@@ -643,7 +645,8 @@ int ava_trace_read_jsonl(struct ava_trace **out, const char *path,
 	return 0;
 }
 
-static int write_all(const char *path, int flags, const struct buf *lines, struct ava_error *err)
+static int trace_write_all(const char *path, int flags, const struct buf *lines,
+			   struct ava_error *err)
 {
 	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | flags, 0600);
 	size_t done = 0;
@@ -665,7 +668,7 @@ static int write_all(const char *path, int flags, const struct buf *lines, struc
 	return rv;
 }
 
-static int lines_of(const struct ava_trace *t, struct buf *out, struct ava_error *err)
+static int trace_lines_of(const struct ava_trace *t, struct buf *out, struct ava_error *err)
 {
 	for (size_t i = 0; i < t->n; i++) {
 		buf_add(out, t->events[i].shown.json, t->events[i].shown.len);
@@ -685,9 +688,9 @@ int ava_trace_write_jsonl(const struct ava_trace *t, const char *path, struct av
 	if ((size_t)snprintf(temp, sizeof(temp), "%s.new-%d", path, (int)getpid()) >= sizeof(temp))
 		return err_set(err, AVA_ETOOBIG, "the path is too long");
 	buf_init(&out, TRACE_BYTES_MAX);
-	rv = lines_of(t, &out, err);
+	rv = trace_lines_of(t, &out, err);
 	if (rv == 0)
-		rv = write_all(temp, O_EXCL, &out, err);
+		rv = trace_write_all(temp, O_EXCL, &out, err);
 	if (rv == 0 && rename(temp, path) != 0)
 		rv = err_sys(err, "%s", path);
 	if (rv != 0)
@@ -707,9 +710,9 @@ int ava_trace_append_jsonl(const char *path, const char *id, const char *json, s
 	if (rv == 0)
 		rv = ava_trace_append(t, json, len, err);
 	if (rv == 0)
-		rv = lines_of(t, &out, err);
+		rv = trace_lines_of(t, &out, err);
 	if (rv == 0)
-		rv = write_all(path, O_APPEND, &out, err);
+		rv = trace_write_all(path, O_APPEND, &out, err);
 	buf_fini(&out);
 	ava_trace_free(t);
 	return rv;

@@ -14,7 +14,7 @@
 #include "codec/json.h"
 #include "event/trace.h"
 
-static int no_memory(struct ava_error *err)
+static int trace_query_no_memory(struct ava_error *err)
 {
 	return err_set(err, AVA_ENOMEM, "no memory for what was asked of the trace");
 }
@@ -114,7 +114,7 @@ int64_t trace_span_start(const struct trace_span *one)
 /* ---- totals */
 
 /* A file from anywhere may hold any number: below nothing is nothing, sums saturate. */
-static void add(int64_t *sum, int64_t n)
+static void trace_query_add(int64_t *sum, int64_t n)
 {
 	if (__builtin_add_overflow(*sum, MAX(n, 0), sum))
 		*sum = INT64_MAX;
@@ -128,14 +128,14 @@ static bool add_infer(struct ava_trace_totals *out, const struct trace_event *e)
 	const char *class = json_get_str(content, "errorClass");
 	int64_t cost = json_get_fixed(meta, "costCents", 4, -1);
 
-	add(&out->input_tokens,
-	    json_get_int(tokens, "input", json_get_int(meta, "inputTokens", 0)));
-	add(&out->output_tokens,
-	    json_get_int(tokens, "output", json_get_int(meta, "outputTokens", 0)));
+	trace_query_add(&out->input_tokens,
+			json_get_int(tokens, "input", json_get_int(meta, "inputTokens", 0)));
+	trace_query_add(&out->output_tokens,
+			json_get_int(tokens, "output", json_get_int(meta, "outputTokens", 0)));
 	/* One that the end of its run cut has not failed: as the run's own totals have it. */
 	out->failed_infer_calls += class != NULL && strcmp(class, "cancelled") != 0;
 	out->uncosted_calls += cost < 0;
-	add(&out->cost_microusd, cost);
+	trace_query_add(&out->cost_microusd, cost);
 	json_decref(content);
 	json_decref(meta);
 	return cost >= 0;
@@ -150,7 +150,7 @@ int ava_trace_totals(struct ava_trace *t, struct ava_trace_totals *out, struct a
 
 	*out = (struct ava_trace_totals){.duration_ms = -1};
 	if (list == NULL)
-		return no_memory(err);
+		return trace_query_no_memory(err);
 	for (size_t i = 0; i < n; i++)
 		switch (list[i]->kind) {
 		case EVENT_InferStart:
@@ -188,7 +188,7 @@ int64_t ava_trace_infer_calls(struct ava_trace *t)
 
 /* ---- tool calls */
 
-static const char *keep(struct ava_trace *t, const json_t *o, const char *key)
+static const char *trace_query_keep(struct ava_trace *t, const json_t *o, const char *key)
 {
 	const char *s = json_str(o, key);
 
@@ -217,11 +217,11 @@ static int fill_call(struct ava_trace *t, struct ava_trace_tool *out, const stru
 
 	*out = (struct ava_trace_tool){
 		.run = one->agent,
-		.call = keep(t, content, "callId"),
-		.name = keep(t, content, "name"),
+		.call = trace_query_keep(t, content, "callId"),
+		.name = trace_query_keep(t, content, "name"),
 		.args = keep_json(t, json_object_get(content, "args")),
-		.result = keep(t, end, "output"),
-		.error_class = keep(t, end, "errorClass"),
+		.result = trace_query_keep(t, end, "output"),
+		.error_class = trace_query_keep(t, end, "errorClass"),
 		.started_ms = one->start->shown.time_ms,
 		.duration_ms = json_get_int(meta, "duration", -1),
 		.done = one->end != NULL,
@@ -254,7 +254,7 @@ int ava_trace_tool_calls(struct ava_trace *t, const struct ava_trace_tool **list
 	free(spans);
 	if (rv != 0) {
 		*n = 0;
-		return no_memory(err);
+		return trace_query_no_memory(err);
 	}
 	*list = out;
 	return 0;
@@ -263,13 +263,14 @@ int ava_trace_tool_calls(struct ava_trace *t, const struct ava_trace_tool **list
 /* ---- names and errors */
 
 /* Of a checkpoint its name, of what failed a sentence; "" of others, NULL: no memory. */
-static const char *text_of(struct ava_trace *t, const struct trace_event *e, bool errors)
+static const char *trace_query_text_of(struct ava_trace *t, const struct trace_event *e,
+				       bool errors)
 {
 	json_t *content = trace_content(e);
 	const char *class = json_get_str(content, "errorClass"), *said = NULL, *text = "";
 
 	if (!errors) {
-		text = keep(t, content, "name");
+		text = trace_query_keep(t, content, "name");
 	} else if (e->kind == EVENT_Error) {
 		class = json_get_str(content, "class");
 		said = json_str(content, "message");
@@ -284,8 +285,8 @@ static const char *text_of(struct ava_trace *t, const struct trace_event *e, boo
 	return text;
 }
 
-static int texts_of(struct ava_trace *t, bool errors, const char *const **list, size_t *n,
-		    struct ava_error *err)
+static int trace_query_texts_of(struct ava_trace *t, bool errors, const char *const **list,
+				size_t *n, struct ava_error *err)
 {
 	const char **out;
 
@@ -300,25 +301,25 @@ static int texts_of(struct ava_trace *t, bool errors, const char *const **list, 
 				     kind != EVENT_InferEnd
 			   : kind != EVENT_Checkpoint)
 			continue;
-		out[*n] = text_of(t, &t->events[i], errors);
+		out[*n] = trace_query_text_of(t, &t->events[i], errors);
 		if (out[*n] == NULL)
-			return no_memory(err);
+			return trace_query_no_memory(err);
 		*n += !errors || out[*n][0] != '\0';
 	}
 	*list = out;
-	return out != NULL ? 0 : no_memory(err);
+	return out != NULL ? 0 : trace_query_no_memory(err);
 }
 
 int ava_trace_checkpoints(struct ava_trace *t, const char *const **list, size_t *n,
 			  struct ava_error *err)
 {
-	return texts_of(t, false, list, n, err);
+	return trace_query_texts_of(t, false, list, n, err);
 }
 
 int ava_trace_errors(struct ava_trace *t, const char *const **list, size_t *n,
 		     struct ava_error *err)
 {
-	return texts_of(t, true, list, n, err);
+	return trace_query_texts_of(t, true, list, n, err);
 }
 
 /* ---- filters */
@@ -337,7 +338,7 @@ int ava_trace_events(struct ava_trace *t, const char *types, int64_t since_ms, i
 	trace_forget(t);
 	out = arena_get(&t->answer, (t->n + 1) * sizeof(*out));
 	if (out == NULL)
-		return no_memory(err);
+		return trace_query_no_memory(err);
 	for (size_t i = 0; i < t->n; i++) {
 		const struct trace_event *e = &t->events[i];
 		uint64_t bit = UINT64_C(1) << (e->kind >= 0 ? e->kind : 63);

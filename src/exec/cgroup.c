@@ -33,7 +33,7 @@ static struct {
 	char what[160];
 } all = {.dir = -1, .what = "none: not asked for"};
 
-static bool put(int dir, const char *name, const char *text)
+static bool cgroup_put(int dir, const char *name, const char *text)
 {
 	int fd = openat(dir, name, O_WRONLY | O_CLOEXEC);
 	size_t len = strlen(text);
@@ -45,7 +45,7 @@ static bool put(int dir, const char *name, const char *text)
 }
 
 /* Is the word in that file? */
-static bool has(int dir, const char *name, const char *word)
+static bool cgroup_has(int dir, const char *name, const char *word)
 {
 	char text[1024], *save = NULL;
 	int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
@@ -61,7 +61,8 @@ static bool has(int dir, const char *name, const char *word)
 }
 
 /* The line of `file` in which `find` finds something, which it cuts out. */
-static bool look(const char *file, bool (*find)(char *line, char out[PATH_MAX]), char out[PATH_MAX])
+static bool cgroup_look(const char *file, bool (*find)(char *line, char out[PATH_MAX]),
+			char out[PATH_MAX])
 {
 	FILE *f = fopen(file, "re");
 	char line[2 * PATH_MAX];
@@ -104,7 +105,7 @@ static bool has_maker(const char *name)
 }
 
 /* Those that an avad left which was killed; one that is in use cannot be removed. */
-static void sweep(void)
+static void cgroup_sweep(void)
 {
 	int fd = openat(all.dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
@@ -125,7 +126,7 @@ static void go_back(void)
 
 	snprintf(pid, sizeof(pid), "%d", (int)getpid());
 	if (all.moved)
-		(void)put(all.dir, "cgroup.procs", pid);
+		(void)cgroup_put(all.dir, "cgroup.procs", pid);
 	(void)unlinkat(all.dir, OURS, AT_REMOVEDIR);
 	all.moved = false;
 }
@@ -135,16 +136,16 @@ static void give_out(void)
 {
 	char pid[24];
 
-	if (!has(all.dir, "cgroup.controllers", "memory") &&
-	    !has(all.dir, "cgroup.controllers", "pids"))
+	if (!cgroup_has(all.dir, "cgroup.controllers", "memory") &&
+	    !cgroup_has(all.dir, "cgroup.controllers", "pids"))
 		return;
 	snprintf(pid, sizeof(pid), "%d", (int)getpid());
 	if (mkdirat(all.dir, OURS, 0755) != 0 && errno != EEXIST)
 		return;
-	all.moved = put(all.dir, OURS "/cgroup.procs", pid);
+	all.moved = cgroup_put(all.dir, OURS "/cgroup.procs", pid);
 	if (all.moved) {
-		all.memory = put(all.dir, "cgroup.subtree_control", "+memory");
-		all.processes = put(all.dir, "cgroup.subtree_control", "+pids");
+		all.memory = cgroup_put(all.dir, "cgroup.subtree_control", "+memory");
+		all.processes = cgroup_put(all.dir, "cgroup.subtree_control", "+pids");
 	}
 	if (!all.memory && !all.processes)
 		go_back();
@@ -167,8 +168,8 @@ void cgroup_open(const char *mount, const char *own, bool only_limits)
 		return;
 	snprintf(top, sizeof(top), "%s", mount ? mount : "");
 	snprintf(path, sizeof(path), "%s", own ? own : "");
-	if ((!mount && !look("/proc/self/mountinfo", find_mount, top)) ||
-	    (!own && !look("/proc/self/cgroup", find_own, path))) {
+	if ((!mount && !cgroup_look("/proc/self/mountinfo", find_mount, top)) ||
+	    (!own && !cgroup_look("/proc/self/cgroup", find_own, path))) {
 		none("this machine has no control groups of version 2");
 		return;
 	}
@@ -178,7 +179,7 @@ void cgroup_open(const char *mount, const char *own, bool only_limits)
 		none(strerror(errno));
 		return;
 	}
-	sweep();
+	cgroup_sweep();
 	give_out();
 	if (only_limits && !all.memory && !all.processes) {
 		none("avad's own group is not its to divide (a service with Delegate=yes has one)");
@@ -208,14 +209,15 @@ const char *cgroup_what(void)
 	return all.what;
 }
 
-static bool limit(int dir)
+static bool cgroup_limit(int dir)
 {
-	if (all.processes && !put(dir, "pids.max", CGROUP_PROCESSES))
+	if (all.processes && !cgroup_put(dir, "pids.max", CGROUP_PROCESSES))
 		return false;
 	if (!all.memory)
 		return true;
-	(void)put(dir, "memory.swap.max", "0"); /* a machine without swap has no such file */
-	return put(dir, "memory.max", CGROUP_MEMORY) && put(dir, "memory.oom.group", "1");
+	(void)cgroup_put(dir, "memory.swap.max", "0"); /* a machine without swap has no such file */
+	return cgroup_put(dir, "memory.max", CGROUP_MEMORY) &&
+	       cgroup_put(dir, "memory.oom.group", "1");
 }
 
 void cgroup_make(struct cgroup *g)
@@ -227,7 +229,7 @@ void cgroup_make(struct cgroup *g)
 	if (mkdirat(all.dir, g->name, 0755) != 0)
 		return;
 	g->dir = openat(all.dir, g->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (g->dir >= 0 && limit(g->dir))
+	if (g->dir >= 0 && cgroup_limit(g->dir))
 		g->procs = openat(g->dir, "cgroup.procs", O_WRONLY | O_CLOEXEC);
 	if (g->procs < 0)
 		cgroup_remove(g);
@@ -236,7 +238,7 @@ void cgroup_make(struct cgroup *g)
 void cgroup_kill(const struct cgroup *g)
 {
 	if (g->dir >= 0)
-		(void)put(g->dir, "cgroup.kill", "1"); /* Linux 5.14 */
+		(void)cgroup_put(g->dir, "cgroup.kill", "1"); /* Linux 5.14 */
 }
 
 void cgroup_remove(struct cgroup *g)

@@ -101,7 +101,7 @@ static void kill_group(struct exec_child *c)
 		(void)kill(-c->pid, SIGKILL);
 }
 
-static void stop(struct exec_child *c, enum exec_how why)
+static void child_stop(struct exec_child *c, enum exec_how why)
 {
 	if (c->killed)
 		return;
@@ -122,7 +122,7 @@ void exec_keep(struct exec_child *c, const char *bytes, size_t len)
 		buf_drop(&c->tail, c->tail.len - c->keep_tail);
 }
 
-static void take(struct exec_child *c, const char *bytes, size_t len)
+static void child_take(struct exec_child *c, const char *bytes, size_t len)
 {
 	c->written += len;
 	if (c->output)
@@ -130,11 +130,11 @@ static void take(struct exec_child *c, const char *bytes, size_t len)
 	else
 		exec_keep(c, bytes, len);
 	if (c->written > c->output_max)
-		stop(c, EXEC_OUTPUT);
+		child_stop(c, EXEC_OUTPUT);
 }
 
 /* A few blocks of either pipe; false: there is no more for ever. */
-static bool read_some(struct exec_child *c, int fd)
+static bool child_read_some(struct exec_child *c, int fd)
 {
 	char block[READ_BLOCK];
 
@@ -146,7 +146,7 @@ static bool read_some(struct exec_child *c, int fd)
 		if (n == 0)
 			return false;
 		if (fd == c->pipe)
-			take(c, block, (size_t)n);
+			child_take(c, block, (size_t)n);
 		else
 			c->said(block, (size_t)n, c->user);
 	}
@@ -157,7 +157,7 @@ static void readable(int events, void *user)
 {
 	struct exec_child *c = user;
 
-	if (!read_some(c, c->pipe))
+	if (!child_read_some(c, c->pipe))
 		os_poll_set(c->out, 0);
 }
 
@@ -165,7 +165,7 @@ static void says(int events, void *user)
 {
 	struct exec_child *c = user;
 
-	if (!read_some(c, c->from))
+	if (!child_read_some(c, c->from))
 		os_poll_set(c->says, 0);
 }
 
@@ -199,17 +199,17 @@ void exec_hang_up(struct exec_child *c, int64_t ms)
 		os_timer_set(c->timer, ms);
 }
 
-static void finish(struct exec_child *c, bool left)
+static void child_finish(struct exec_child *c, bool left)
 {
 	char told[256] = "";
 	siginfo_t info = {0};
 	struct exec_end end;
 
-	(void)read_some(c, c->pipe);
+	(void)child_read_some(c, c->pipe);
 	if (c->output)
 		c->output("", 0, c->user);
 	if (c->from >= 0)
-		(void)read_some(c, c->from);
+		(void)child_read_some(c, c->from);
 	if (c->told >= 0 && read(c->told, told, sizeof(told) - 1) < 0)
 		told[0] = 0; /* it has said nothing */
 	(void)waitid(P_PIDFD, (id_t)c->pidfd, &info, WEXITED | WNOHANG);
@@ -232,12 +232,12 @@ static void finish(struct exec_child *c, bool left)
 	child_free(c);
 }
 
-static void ended(int events, void *user)
+static void child_ended(int events, void *user)
 {
 	struct exec_child *c = user;
 
 	kill_group(c); /* what it left behind */
-	finish(c, false);
+	child_finish(c, false);
 }
 
 /* Its time is up; or the second that a kill has is. One that cannot die yet (a dead network
@@ -249,16 +249,16 @@ static void time_up(void *user)
 	struct pollfd p = {.fd = c->pidfd, .events = POLLIN};
 
 	if (poll(&p, 1, 0) == 1)
-		ended(OS_READ, c);
+		child_ended(OS_READ, c);
 	else if (c->killed)
-		finish(c, true);
+		child_finish(c, true);
 	else
-		stop(c, EXEC_TIMEOUT);
+		child_stop(c, EXEC_TIMEOUT);
 }
 
 void exec_stop(struct exec_child *c)
 {
-	stop(c, EXEC_STOPPED);
+	child_stop(c, EXEC_STOPPED);
 }
 
 /* ---- starting */
@@ -312,8 +312,8 @@ static int make_talk(struct exec_child *c, const struct exec_options *o, int *in
 }
 
 /* Its 0, 1, 2 and 3. */
-static int spawn(struct exec_child *c, const struct exec_options *o, int input, int said,
-		 int output, int told)
+static int child_spawn(struct exec_child *c, const struct exec_options *o, int input, int said,
+		       int output, int told)
 {
 	posix_spawn_file_actions_t fa;
 	posix_spawnattr_t at;
@@ -375,7 +375,7 @@ static void end_now(struct exec_child *c)
 }
 
 /* It runs; what is missing to watch it ends it. */
-static int watch(struct exec_child *c, const struct exec_options *o, struct ava_error *err)
+static int child_watch(struct exec_child *c, const struct exec_options *o, struct ava_error *err)
 {
 	c->pidfd = pidfd_open(c->pid, 0);
 	if (c->pidfd < 0) {
@@ -385,7 +385,7 @@ static int watch(struct exec_child *c, const struct exec_options *o, struct ava_
 		return err->code;
 	}
 	c->out = os_poll_new(c->loop, c->pipe, readable, c);
-	c->end = os_poll_new(c->loop, c->pidfd, ended, c);
+	c->end = os_poll_new(c->loop, c->pidfd, child_ended, c);
 	c->timer = os_timer_new(c->loop, time_up, c);
 	if (o->said) {
 		c->reads = os_poll_new(c->loop, c->to, reads, c);
@@ -439,10 +439,10 @@ int exec_start(struct exec_child **child, struct os_loop *loop, const struct exe
 	if (rv == 0 && o->sandboxed)
 		cgroup_make(&c->group);
 	if (rv == 0 &&
-	    (errno = spawn(c, o, input, o->said ? said : pipes[1], pipes[1], news[1])) != 0)
+	    (errno = child_spawn(c, o, input, o->said ? said : pipes[1], pipes[1], news[1])) != 0)
 		rv = not_run(err, o->argv[0]);
 	if (rv == 0)
-		rv = watch(c, o, err);
+		rv = child_watch(c, o, err);
 	close_fd(&input);
 	close_fd(&said);
 	close_fd(&pipes[1]);

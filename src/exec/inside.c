@@ -57,7 +57,7 @@
 
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 
-static _Noreturn void fail(const char *what)
+static _Noreturn void inside_fail(const char *what)
 {
 	fprintf(stderr, "ava-sandbox: %s: %s\n", what, strerror(errno));
 	exit(125);
@@ -66,7 +66,7 @@ static _Noreturn void fail(const char *what)
 /* ---- limits */
 
 /* `apart`: else the processes of the whole machine would count. */
-static void set_limits(bool apart)
+static void inside_set_limits(bool apart)
 {
 	const struct {
 		int which;
@@ -86,7 +86,7 @@ static void set_limits(bool apart)
 
 	/* Who goes first when memory runs out: one of these, never the daemon. */
 	if (fd < 0 || write(fd, "1000", 4) != 4)
-		fail("oom_score_adj");
+		inside_fail("oom_score_adj");
 	close(fd);
 	for (size_t i = 0; i < ARRAY_LEN(limits); i++) {
 		struct rlimit now, to = {limits[i].value, limits[i].value};
@@ -94,7 +94,7 @@ static void set_limits(bool apart)
 		if (getrlimit(limits[i].which, &now) == 0 && now.rlim_max < to.rlim_max)
 			to.rlim_cur = to.rlim_max = now.rlim_max;
 		if (setrlimit(limits[i].which, &to) != 0)
-			fail("setrlimit");
+			inside_fail("setrlimit");
 	}
 }
 
@@ -127,9 +127,9 @@ static void allow(int set, const char *path, uint64_t what)
 	struct rule_path rule = {what, open(path, O_PATH | O_CLOEXEC)};
 
 	if (rule.parent < 0)
-		fail(path);
+		inside_fail(path);
 	if (syscall(SYS_landlock_add_rule, set, 1 /* below a path */, &rule, 0) != 0)
-		fail("a rule of Landlock");
+		inside_fail("a rule of Landlock");
 	close(rule.parent);
 }
 
@@ -173,7 +173,7 @@ static int set_landlock(const char *work, const struct given *g, bool apart)
 	}
 	set = (int)syscall(SYS_landlock_create_ruleset, &rules, size, 0);
 	if (set < 0)
-		fail("Landlock");
+		inside_fail("Landlock");
 	allow(set, "/", FS_READ & rules.handled_fs);
 	allow(set, work, (FS_READ | FS_WRITE) & rules.handled_fs);
 	for (int i = 0; i < g->nwrites; i++)
@@ -184,7 +184,7 @@ static int set_landlock(const char *work, const struct given *g, bool apart)
 	}
 	allow(set, "/dev", (FS_READ | FS_WRITE_FILE | FS_IOCTL_DEV) & rules.handled_fs);
 	if (syscall(SYS_landlock_restrict_self, set, 0) != 0)
-		fail("Landlock");
+		inside_fail("Landlock");
 	close(set);
 	return abi;
 }
@@ -216,7 +216,7 @@ static const int refused[] = {
 	CALL(fspick), CALL(mount_setattr), CALL(mknod), CALL(mknodat), CALL(personality),
 	CALL(sethostname), CALL(setdomainname)};
 
-static int refuse(scmp_filter_ctx f, int call, unsigned n, struct scmp_arg_cmp cmp)
+static int inside_refuse(scmp_filter_ctx f, int call, unsigned n, struct scmp_arg_cmp cmp)
 {
 	int rv = seccomp_rule_add_array(f, SCMP_ACT_ERRNO(EPERM), call, n, &cmp);
 
@@ -270,22 +270,23 @@ static void set_seccomp(bool network)
 		(void)seccomp_attr_set(f, SCMP_FLTATR_CTL_OPTIMIZE, 2); /* a binary tree */
 	}
 	for (size_t i = 0; rv == 0 && i < ARRAY_LEN(refused); i++)
-		rv = refuse(f, refused[i], 0, SCMP_A0(SCMP_CMP_EQ, 0));
+		rv = inside_refuse(f, refused[i], 0, SCMP_A0(SCMP_CMP_EQ, 0));
 	for (size_t i = 0; rv == 0 && !network && i < ARRAY_LEN(refused_network); i++)
-		rv = refuse(f, refused_network[i], 0, SCMP_A0(SCMP_CMP_EQ, 0));
-	rv = rv ? rv : refuse(f, CALL(socketpair), 1, SCMP_A0_64(SCMP_CMP_NE, AF_UNIX));
+		rv = inside_refuse(f, refused_network[i], 0, SCMP_A0(SCMP_CMP_EQ, 0));
+	rv = rv ? rv : inside_refuse(f, CALL(socketpair), 1, SCMP_A0_64(SCMP_CMP_NE, AF_UNIX));
 	/* One of datagrams (or raw, which is the same) sends to any socket of the file system
 	 * whose path it names: streams and SOCK_SEQPACKET do not have this bit. */
 	rv = rv ? rv
-		: refuse(f, CALL(socketpair), 1,
-			 SCMP_A1_64(SCMP_CMP_MASKED_EQ, SOCK_DGRAM, SOCK_DGRAM));
+		: inside_refuse(f, CALL(socketpair), 1,
+				SCMP_A1_64(SCMP_CMP_MASKED_EQ, SOCK_DGRAM, SOCK_DGRAM));
 	/* The kernel looks at the lower half of the request only. */
 	for (size_t i = 0; rv == 0 && i < ARRAY_LEN(type_in); i++)
-		rv = refuse(f, CALL(ioctl), 1,
-			    SCMP_A1_64(SCMP_CMP_MASKED_EQ, UINT32_MAX, type_in[i]));
+		rv = inside_refuse(f, CALL(ioctl), 1,
+				   SCMP_A1_64(SCMP_CMP_MASKED_EQ, UINT32_MAX, type_in[i]));
 	for (uint64_t bit = 1; rv == 0 && bit <= NEW_NAMESPACES; bit <<= 1) {
 		if (bit & NEW_NAMESPACES)
-			rv = refuse(f, CALL(clone), 1, SCMP_A0_64(SCMP_CMP_MASKED_EQ, bit, bit));
+			rv = inside_refuse(f, CALL(clone), 1,
+					   SCMP_A0_64(SCMP_CMP_MASKED_EQ, bit, bit));
 	}
 	for (size_t i = 0; rv == 0 && i < ARRAY_LEN(mode_calls); i++) {
 		const struct mode_call *c = &mode_calls[i];
@@ -300,7 +301,7 @@ static void set_seccomp(bool network)
 	seccomp_release(f);
 	if (rv != 0) {
 		errno = -rv;
-		fail("seccomp");
+		inside_fail("seccomp");
 	}
 }
 
@@ -308,7 +309,7 @@ static void set_seccomp(bool network)
 
 /* bubblewrap, or what stands in its place: it leads a group, which its child is in until it has
  * said who that is. */
-static pid_t start(char *const *argv, int info)
+static pid_t inside_start(char *const *argv, int info)
 {
 	posix_spawn_file_actions_t fa;
 	posix_spawnattr_t at;
@@ -320,13 +321,13 @@ static pid_t start(char *const *argv, int info)
 	errno = errno ? errno : posix_spawn_file_actions_adddup2(&fa, info, INFO);
 	errno = errno ? errno : posix_spawnattr_init(&at);
 	if (errno != 0)
-		fail("what starts it");
+		inside_fail("what starts it");
 	posix_spawnattr_setflags(&at, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
 	posix_spawnattr_setpgroup(&at, 0);
 	posix_spawnattr_setsigmask(&at, &none);
 	errno = posix_spawn(&pid, argv[0], &fa, &at, argv, environ);
 	if (errno != 0)
-		fail(argv[0]);
+		inside_fail(argv[0]);
 	return pid;
 }
 
@@ -343,7 +344,7 @@ static pid_t who_leads(int info)
 	return at ? (pid_t)strtol(at + sizeof(key) - 1, NULL, 10) : 0;
 }
 
-static int outside(char *const *argv)
+static int inside_outside(char *const *argv)
 {
 	sigset_t term;
 	int info[2], status = 0;
@@ -353,9 +354,9 @@ static int outside(char *const *argv)
 	sigaddset(&term, SIGTERM);
 	if (sigprocmask(SIG_BLOCK, &term, NULL) != 0 || prctl(PR_SET_PDEATHSIG, SIGTERM) != 0 ||
 	    prctl(PR_SET_CHILD_SUBREAPER, 1) != 0 || pipe2(info, O_CLOEXEC | O_NONBLOCK) != 0)
-		fail("what ends it");
+		inside_fail("what ends it");
 	(void)setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, (id_t)getppid()) + NICER);
-	pid = start(argv, info[1]);
+	pid = inside_start(argv, info[1]);
 
 	struct pollfd ends[] = {{.fd = pidfd_open(pid, 0), .events = POLLIN},
 				{.fd = signalfd(-1, &term, SFD_CLOEXEC), .events = POLLIN},
@@ -384,7 +385,7 @@ int main(int argc, char **argv)
 	int n, abi;
 
 	if (argc > 2 && strcmp(argv[1], "--outside") == 0)
-		return outside(argv + 2);
+		return inside_outside(argv + 2);
 	if (argc > 1 && strcmp(argv[1], "--network") == 0) {
 		given.network = true;
 		argv++;
@@ -401,23 +402,23 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
-		fail("no_new_privs");
+		inside_fail("no_new_privs");
 	/* bubblewrap sees to it, where there is one. */
 	if (!apart && prctl(PR_SET_PDEATHSIG, SIGKILL) != 0)
-		fail("pdeathsig");
+		inside_fail("pdeathsig");
 	grouped = write(CGROUP, "0", 1) == 1;
-	set_limits(apart);
+	inside_set_limits(apart);
 	abi = set_landlock(argv[1], &given, apart);
 	set_seccomp(given.network);
 	n = snprintf(said, sizeof(said),
 		     "{\"landlock\":%d,\"seccomp\":true,\"namespaces\":%s,\"cgroup\":%s}\n", abi,
 		     apart ? "true" : "false", grouped ? "true" : "false");
 	if (write(TOLD, said, (size_t)n) != n)
-		fail("saying what holds");
+		inside_fail("saying what holds");
 	if (syscall(SYS_close_range, 3u, ~0u, 0u) != 0)
-		fail("close_range");
+		inside_fail("close_range");
 	if (chdir(argv[2]) != 0)
-		fail(argv[2]);
+		inside_fail(argv[2]);
 	execv(argv[3], argv + 3);
-	fail(argv[3]);
+	inside_fail(argv[3]);
 }

@@ -29,7 +29,7 @@ static const char *const closed[] = {"/.ssh/",  "/.gnupg/", "/.aws/",    "/.azur
 				     "/run/",   "/boot/",   "/ava/"};
 
 /* `name` of `folder`, or where it leads from there. */
-static bool join(char out[PATH_MAX], const char *folder, const char *name)
+static bool repository_join(char out[PATH_MAX], const char *folder, const char *name)
 {
 	bool whole = name[0] == '/';
 
@@ -38,13 +38,13 @@ static bool join(char out[PATH_MAX], const char *folder, const char *name)
 }
 
 /* The user's own, and no link. */
-static bool has(const char *folder, const char *name, mode_t type)
+static bool repository_has(const char *folder, const char *name, mode_t type)
 {
 	char path[PATH_MAX];
 	struct stat st;
 
-	return join(path, folder, name) && lstat(path, &st) == 0 && (st.st_mode & S_IFMT) == type &&
-	       st.st_uid == geteuid();
+	return repository_join(path, folder, name) && lstat(path, &st) == 0 &&
+	       (st.st_mode & S_IFMT) == type && st.st_uid == geteuid();
 }
 
 /* The path behind `key` of a file's line, canonical. 0: there is no such line; -1: it leads
@@ -55,22 +55,24 @@ static int read_path(const char *folder, const char *file, const char *key, char
 	size_t len;
 	int found = 0;
 
-	if (!join(path, folder, file) ||
+	if (!repository_join(path, folder, file) ||
 	    sys_read_file(AT_FDCWD, path, FILE_MAX, &data, &len, NULL) != 0)
 		return 0;
 	for (char *line = strtok_r(data, "\r\n", &rest); line && found == 0;
 	     line = strtok_r(NULL, "\r\n", &rest)) {
 		line += strspn(line, " \t");
 		if (strncmp(line, key, strlen(key)) == 0)
-			found = join(path, folder, line + strlen(key)) && realpath(path, out) ? 1
-											      : -1;
+			found = repository_join(path, folder, line + strlen(key)) &&
+						realpath(path, out)
+					? 1
+					: -1;
 	}
 	free(data);
 	return found;
 }
 
 /* The folder that the `.git` file of the work tree names, when that speaks of it. */
-static bool follow(const struct repository *r, const char *git, char out[PATH_MAX])
+static bool repository_follow(const struct repository *r, const char *git, char out[PATH_MAX])
 {
 	char dir[PATH_MAX], back[PATH_MAX];
 	int tree;
@@ -102,8 +104,8 @@ static bool may_show(const char *dir, const char *folder, const char *const *kee
 	for (; keep_out && *keep_out; keep_out++)
 		if (sandbox_below(dir, *keep_out))
 			return false;
-	return has(dir, ".", S_IFDIR) && has(dir, "HEAD", S_IFREG) &&
-	       has(dir, "objects", S_IFDIR) && has(dir, "refs", S_IFDIR) &&
+	return repository_has(dir, ".", S_IFDIR) && repository_has(dir, "HEAD", S_IFREG) &&
+	       repository_has(dir, "objects", S_IFDIR) && repository_has(dir, "refs", S_IFDIR) &&
 	       !sandbox_below(folder, dir);
 }
 
@@ -117,17 +119,18 @@ void repository_find(struct repository *r, const char *folder, const char *const
 	r->folder[0] = r->file[0] = '\0';
 	r->refused = r->part = false;
 	snprintf(r->tree, sizeof(r->tree), "%s", folder);
-	while (r->tree[0] &&
-	       !(join(git, r->tree, ".git") && lstat(git, &st) == 0 &&
-		 (!S_ISDIR(st.st_mode) || (join(dir, git, "HEAD") && access(dir, F_OK) == 0))))
+	while (r->tree[0] && !(repository_join(git, r->tree, ".git") && lstat(git, &st) == 0 &&
+			       (!S_ISDIR(st.st_mode) ||
+				(repository_join(dir, git, "HEAD") && access(dir, F_OK) == 0))))
 		*strrchr(r->tree, '/') = '\0';
 	above = strcmp(r->tree, folder) != 0;
 	if (!r->tree[0] || (S_ISDIR(st.st_mode) && !above))
 		return;
 	memcpy(dir, git, PATH_MAX);
-	r->refused = (home && strcmp(r->tree, home) == 0) ||
-		     (S_ISREG(st.st_mode) ? !follow(r, git, dir) : !S_ISDIR(st.st_mode)) ||
-		     !may_show(dir, folder, keep_out);
+	r->refused =
+		(home && strcmp(r->tree, home) == 0) ||
+		(S_ISREG(st.st_mode) ? !repository_follow(r, git, dir) : !S_ISDIR(st.st_mode)) ||
+		!may_show(dir, folder, keep_out);
 	if (S_ISREG(st.st_mode) && sandbox_below(dir, folder)) /* it is there anyway */
 		r->refused = false;
 	else if (!r->refused)

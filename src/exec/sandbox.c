@@ -72,7 +72,7 @@ struct args {
 	char *text;
 };
 
-static void add(struct args *a, const char *one, const char *two, const char *three)
+static void sandbox_add(struct args *a, const char *one, const char *two, const char *three)
 {
 	const char *part[] = {one, two, three};
 
@@ -84,7 +84,7 @@ static void add(struct args *a, const char *one, const char *two, const char *th
 static void add_all(struct args *a, const char *const *v, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		add(a, v[i], NULL, NULL);
+		sandbox_add(a, v[i], NULL, NULL);
 }
 
 /* A folder of the top: a link, on a merged /usr, or what it is. */
@@ -94,12 +94,12 @@ static void add_top(struct args *a, const char *path)
 	ssize_t n = readlink(path, to, sizeof(to) - 1);
 
 	if (n <= 0) {
-		add(a, "--ro-bind-try", path, path);
+		sandbox_add(a, "--ro-bind-try", path, path);
 		return;
 	}
 	to[n] = 0;
 	n = snprintf(a->text, PATH_MAX, "%s", to);
-	add(a, "--symlink", a->text, path);
+	sandbox_add(a, "--symlink", a->text, path);
 	a->text += n + 1;
 }
 
@@ -147,16 +147,16 @@ static void add_hidden(struct args *a, const struct sandbox *s, const char *show
 {
 	for (size_t i = 0; s->keep_out && s->keep_out[i]; i++)
 		if (sandbox_below(s->keep_out[i], shown) && access(s->keep_out[i], F_OK) == 0)
-			add(a, "--tmpfs", s->keep_out[i], NULL);
+			sandbox_add(a, "--tmpfs", s->keep_out[i], NULL);
 }
 
 /* What a person named, each under its own path. */
-static void add_named(struct args *a, const struct sandbox *s)
+static void sandbox_add_named(struct args *a, const struct sandbox *s)
 {
 	for (size_t i = 0; s->reads && s->reads[i]; i++)
-		add(a, "--ro-bind", s->reads[i], s->reads[i]);
+		sandbox_add(a, "--ro-bind", s->reads[i], s->reads[i]);
 	for (size_t i = 0; s->writes && s->writes[i]; i++)
-		add(a, "--bind", s->writes[i], s->writes[i]);
+		sandbox_add(a, "--bind", s->writes[i], s->writes[i]);
 	for (size_t i = 0; s->reads && s->reads[i]; i++)
 		add_hidden(a, s, s->reads[i]);
 	for (size_t i = 0; s->writes && s->writes[i]; i++)
@@ -170,11 +170,11 @@ static void add_copy(struct args *a, const struct sandbox *s)
 	struct stat st;
 	int n = snprintf(a->text, PATH_MAX, "%s/.git", s->project);
 
-	add(a, "--bind", s->copy, s->project);
+	sandbox_add(a, "--bind", s->copy, s->project);
 	if (n >= PATH_MAX || lstat(a->text, &st) != 0 ||
 	    (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode)))
 		return;
-	add(a, "--ro-bind", a->text, a->text);
+	sandbox_add(a, "--ro-bind", a->text, a->text);
 	a->text += n + 1;
 }
 
@@ -184,7 +184,7 @@ static void add_project(struct args *a, const struct sandbox *s)
 		add_copy(a, s);
 		return;
 	}
-	add(a, "--ro-bind", s->project, s->project);
+	sandbox_add(a, "--ro-bind", s->project, s->project);
 	add_hidden(a, s, s->project);
 }
 
@@ -203,10 +203,10 @@ static const char **bare_argv(const struct sandbox *s, struct ava_error *err)
 		err_set(err, AVA_ENOMEM, "out of memory");
 		return NULL;
 	}
-	add(&a, s->inside, "--outside", s->inside);
-	add(&a, s->work, in_work ? s->work : s->start, NULL);
+	sandbox_add(&a, s->inside, "--outside", s->inside);
+	sandbox_add(&a, s->work, in_work ? s->work : s->start, NULL);
 	for (size_t i = 0; s->argv[i]; i++)
-		add(&a, s->argv[i], NULL, NULL);
+		sandbox_add(&a, s->argv[i], NULL, NULL);
 	return a.v;
 }
 
@@ -225,40 +225,40 @@ const char **sandbox_argv(const struct sandbox *s, struct ava_error *err)
 		return NULL;
 	}
 	a.text = (char *)(a.v + ARGS_MAX);
-	add(&a, s->inside, "--outside", s->bwrap);
+	sandbox_add(&a, s->inside, "--outside", s->bwrap);
 	add_all(&a, fixed, ARRAY_LEN(fixed));
 	if (!s->network)
-		add(&a, "--unshare-net", NULL, NULL);
+		sandbox_add(&a, "--unshare-net", NULL, NULL);
 	for (size_t i = 0; i < ARRAY_LEN(top); i++)
 		add_top(&a, top[i]);
 	for (size_t i = 0; i < ARRAY_LEN(etc); i++)
-		add(&a, "--ro-bind-try", etc[i], etc[i]);
+		sandbox_add(&a, "--ro-bind-try", etc[i], etc[i]);
 	for (size_t i = 0; s->network && i < ARRAY_LEN(etc_net); i++)
-		add(&a, "--ro-bind-try", etc_net[i], etc_net[i]);
+		sandbox_add(&a, "--ro-bind-try", etc_net[i], etc_net[i]);
 	add_all(&a, made, ARRAY_LEN(made));
 	for (size_t i = 0; i < ARRAY_LEN(hidden); i++)
 		if (access(hidden[i], F_OK) == 0)
-			add(&a, "--ro-bind", "/dev/null", hidden[i]);
+			sandbox_add(&a, "--ro-bind", "/dev/null", hidden[i]);
 	if (s->project[0])
 		add_project(&a, s);
-	add_named(&a, s);
+	sandbox_add_named(&a, s);
 	if (s->work)
-		add(&a, "--bind", s->work, SANDBOX_WORK);
+		sandbox_add(&a, "--bind", s->work, SANDBOX_WORK);
 	else
-		add(&a, "--dir", SANDBOX_WORK, NULL);
+		sandbox_add(&a, "--dir", SANDBOX_WORK, NULL);
 	if (s->tool)
-		add(&a, "--ro-bind", s->tool, SANDBOX_TOOL);
-	add(&a, "--ro-bind", s->inside, INSIDE);
-	add(&a, "--remount-ro", "/", NULL);
-	add(&a, "--chdir", "/", "--");
-	add(&a, INSIDE, s->network ? "--network" : NULL, NULL);
+		sandbox_add(&a, "--ro-bind", s->tool, SANDBOX_TOOL);
+	sandbox_add(&a, "--ro-bind", s->inside, INSIDE);
+	sandbox_add(&a, "--remount-ro", "/", NULL);
+	sandbox_add(&a, "--chdir", "/", "--");
+	sandbox_add(&a, INSIDE, s->network ? "--network" : NULL, NULL);
 	if (s->copy)
-		add(&a, "--writes", s->project, NULL);
+		sandbox_add(&a, "--writes", s->project, NULL);
 	for (size_t i = 0; s->writes && s->writes[i]; i++)
-		add(&a, "--writes", s->writes[i], NULL);
-	add(&a, SANDBOX_WORK, s->start, NULL);
+		sandbox_add(&a, "--writes", s->writes[i], NULL);
+	sandbox_add(&a, SANDBOX_WORK, s->start, NULL);
 	for (size_t i = 0; s->argv[i]; i++)
-		add(&a, s->argv[i], NULL, NULL);
+		sandbox_add(&a, s->argv[i], NULL, NULL);
 	return a.v;
 }
 
@@ -305,7 +305,7 @@ const char *sandbox_remedy(const char *proc)
 
 /* ---- the two programs */
 
-static char *found(const char *folder, const char *name)
+static char *sandbox_found(const char *folder, const char *name)
 {
 	char path[PATH_MAX];
 	struct stat st;
@@ -330,7 +330,7 @@ char *sandbox_find_tool(const char *name)
 		*slash = 0;
 	for (size_t i = 0; slash && !path && i < ARRAY_LEN(at); i++) {
 		if ((size_t)snprintf(folder, sizeof(folder), "%s%s", self, at[i]) < sizeof(folder))
-			path = found(folder, name);
+			path = sandbox_found(folder, name);
 	}
 	return path;
 }
@@ -341,7 +341,7 @@ int sandbox_find(char **bwrap, char **inside, struct ava_error *err)
 
 	*bwrap = *inside = NULL;
 	for (size_t i = 0; !*bwrap && i < ARRAY_LEN(folders); i++)
-		*bwrap = found(folders[i], "bwrap");
+		*bwrap = sandbox_found(folders[i], "bwrap");
 	*inside = sandbox_find_tool("ava-sandbox");
 	if (*bwrap && *inside)
 		return 0;

@@ -75,7 +75,7 @@ static int process_descriptor(const char *text)
 	return (int)n;
 }
 
-static int usage(FILE *out)
+static int avad_usage(FILE *out)
 {
 	fputs("usage: avad [--service] [--verbose] [--ready-fd N]\n"
 	      "       avad --recover | --doctor | --try | --version\n"
@@ -94,7 +94,7 @@ static int usage(FILE *out)
 /* Exit code of --recover: whoever has the root recovers it, or has done so. */
 #define AVAD_IN_USE 3
 
-static int fail(const struct ava_error *err)
+static int avad_fail(const struct ava_error *err)
 {
 	fprintf(stderr, "avad: %s\n", err->text);
 	return 1;
@@ -103,7 +103,7 @@ static int fail(const struct ava_error *err)
 static int bad_option(const char *what, const char *arg)
 {
 	fprintf(stderr, "avad: %s: %s\n", what, arg);
-	return usage(stderr);
+	return avad_usage(stderr);
 }
 
 enum mode { SERVE, RECOVER, DOCTOR, TRY, PRUNE };
@@ -133,14 +133,14 @@ static int take_option(int argc, char **argv, int *i, struct daemon_options *o, 
 	} else if (strcmp(argv[*i], "--version") == 0)
 		return 1 + (printf("avad %s\n", ava_version()) < 0);
 	else if (strcmp(argv[*i], "--help") == 0)
-		return 1 + usage(stdout);
+		return 1 + avad_usage(stdout);
 	else
 		return 1 + bad_option("unknown option", argv[*i]);
 	return 0;
 }
 
 /* The words behind --prune. */
-static int prune(int argc, char **argv, struct ava_error *err)
+static int avad_prune(int argc, char **argv, struct ava_error *err)
 {
 	bool dry = strcmp(argv[argc - 1], "--dry-run") == 0;
 	const char *age = argv[argc - 1 - dry];
@@ -165,7 +165,7 @@ int main(int argc, char **argv)
 			return rv - 1;
 	}
 	if (process_prepare(&err) != 0)
-		return fail(&err);
+		return avad_fail(&err);
 	switch (mode) {
 	case SERVE:
 		rv = daemon_run(&o, &err);
@@ -178,11 +178,11 @@ int main(int argc, char **argv)
 		rv = doctor_print(mode == TRY, web_lacks(), &err);
 		break;
 	case PRUNE:
-		rv = prune(argc, argv, &err);
+		rv = avad_prune(argc, argv, &err);
 		break;
 	}
 	if (rv == 0)
 		return 0;
-	fail(&err);
+	avad_fail(&err);
 	return mode == RECOVER && rv == AVA_EBUSY ? AVAD_IN_USE : 1;
 }

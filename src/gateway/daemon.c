@@ -94,7 +94,7 @@ static void write_log(struct daemon *d, const char *text, size_t len)
 		d->log_bytes += (off_t)len;
 }
 
-static void log_line(const char *line, void *user)
+static void daemon_log_line(const char *line, void *user)
 {
 	struct daemon *d = user;
 	char text[1200], now[CLOCK_ISO_LEN + 1];
@@ -120,12 +120,12 @@ static void log_aside(const char *path, const char *to)
 
 	snprintf(line, sizeof(line),
 		 "%.250s was no file or folder of ours: it is put aside as %.250s", path, to);
-	log_line(line, log_daemon);
+	daemon_log_line(line, log_daemon);
 }
 
 /* ---- its root */
 
-static bool same_file(int dirfd, const char *name, int fd)
+static bool daemon_same_file(int dirfd, const char *name, int fd)
 {
 	struct stat named, ours;
 
@@ -144,13 +144,13 @@ static bool socket_is_ours(const struct daemon *d)
 /* What is written goes to the folder that we opened. When that is not the one
  * that is found under its name any more, or its lock could be taken by
  * another daemon, or no command can reach us, then say so. */
-static void check_root(struct daemon *d)
+static void daemon_check_root(struct daemon *d)
 {
 	char *problem = core_service(d->h.core)->problem, before = problem[0];
 	size_t size = sizeof(core_service(d->h.core)->problem);
 
 	problem[0] = '\0';
-	if (!same_file(AT_FDCWD, d->h.root, d->h.root_fd))
+	if (!daemon_same_file(AT_FDCWD, d->h.root, d->h.root_fd))
 		snprintf(problem, size,
 			 "the data root %.300s was moved, removed or replaced: put it back, or let "
 			 "this daemon (process %d) end",
@@ -161,9 +161,9 @@ static void check_root(struct daemon *d)
 			 "let it (process %d) end",
 			 UNIX_SOCK_NAME, d->h.root, getpid());
 	if (problem[0] && !before)
-		log_line(problem, d);
+		daemon_log_line(problem, d);
 	else if (before && !problem[0])
-		log_line("the data root is in order again", d);
+		daemon_log_line("the data root is in order again", d);
 }
 
 /* ---- stopping */
@@ -172,7 +172,7 @@ static int last_words = STDERR_FILENO;
 
 /* A thread hangs in a file or folder that does not answer. What was acknowledged is on disk:
  * the next start takes it up as after a kill. */
-static void leave(int signo)
+static void daemon_leave(int signo)
 {
 	static const char line[] = "a file or folder does not answer: stopped without it\n";
 
@@ -181,13 +181,13 @@ static void leave(int signo)
 	_exit(1);
 }
 
-static void stop(struct daemon *d, const char *why)
+static void daemon_stop(struct daemon *d, const char *why)
 {
-	struct sigaction act = {.sa_handler = leave};
+	struct sigaction act = {.sa_handler = daemon_leave};
 	char line[64];
 
 	snprintf(line, sizeof(line), "stopping (%s)", why);
-	log_line(line, d);
+	daemon_log_line(line, d);
 	os_loop_stop(d->h.loop);
 	if (d->log_fd >= 0)
 		last_words = d->log_fd;
@@ -197,7 +197,7 @@ static void stop(struct daemon *d, const char *why)
 
 static void stop_signal(int signo, void *user)
 {
-	stop(user, signo == SIGTERM ? "SIGTERM" : signo == SIGINT ? "SIGINT" : "SIGHUP");
+	daemon_stop(user, signo == SIGTERM ? "SIGTERM" : signo == SIGINT ? "SIGINT" : "SIGHUP");
 }
 
 static bool nothing_started(struct daemon *d)
@@ -211,9 +211,9 @@ static void shutdown_asked(int now, void *user)
 
 	d->stop_when_idle = true;
 	if (now)
-		stop(d, "asked to");
+		daemon_stop(d, "asked to");
 	else if (nothing_started(d))
-		stop(d, "asked to, no run is started");
+		daemon_stop(d, "asked to, no run is started");
 }
 
 static void tick(void *user)
@@ -223,7 +223,7 @@ static void tick(void *user)
 	bool alone = http_server_connections(d->http) + web_connections(d->web) == 0;
 	bool idle = core_idle(d->h.core) && alone && !telegram_serves(d->telegram);
 
-	check_root(d);
+	daemon_check_root(d);
 	if (!idle && now - d->indexed_ms >= INDEX_MS) {
 		d->indexed_ms = now;
 		index_keep(d->h.root);
@@ -234,11 +234,11 @@ static void tick(void *user)
 		d->idle_since_ms = now;
 	d->lost = core_service(d->h.core)->problem[0] && alone && nothing_started(d);
 	if (d->lost)
-		stop(d, "its data root is not its own any more");
+		daemon_stop(d, "its data root is not its own any more");
 	else if (d->stop_when_idle && nothing_started(d))
-		stop(d, "asked to, no run is started");
+		daemon_stop(d, "asked to, no run is started");
 	else if (idle && limit > 0 && !d->options.service && now - d->idle_since_ms >= limit)
-		stop(d, "idle");
+		daemon_stop(d, "idle");
 	os_timer_set(d->tick, TICK_MS);
 }
 
@@ -278,7 +278,7 @@ static void log_model(struct daemon *d, const char *forced)
 			 forced ? "AVA_MODEL says so" : why);
 	else
 		snprintf(line, sizeof(line), "no model can be used: %s", err.text);
-	log_line(line, d);
+	daemon_log_line(line, d);
 }
 
 static size_t descriptors(void)
@@ -299,7 +299,7 @@ static int start_http(struct daemon *d, struct ava_error *err)
 	routes_init(&d->routes, d->h.core, shutdown_asked, d);
 	rv = mcp_new(&d->routes.mcp, d->h.core, &d->routes.streams, err);
 	if (rv == 0)
-		rv = web_new(&d->web, &d->routes, d->h.root_fd, log_line, d, err);
+		rv = web_new(&d->web, &d->routes, d->h.root_fd, daemon_log_line, d, err);
 	if (rv == 0)
 		rv = lock_listen(&d->h.lock, d->h.root_fd, &fd, err);
 	if (rv != 0)
@@ -328,11 +328,11 @@ static int start_loop(struct daemon *d, struct ava_error *err)
 	return 0;
 }
 
-static int start(struct daemon *d, struct ava_error *err)
+static int daemon_start(struct daemon *d, struct ava_error *err)
 {
 	const char *model = getenv("AVA_MODEL");
 	struct core_options o = {.model = model && *model ? model : NULL,
-				 .log = log_line,
+				 .log = daemon_log_line,
 				 .log_user = d,
 				 .otel = d->h.config.otel};
 	int rv = config_load(&d->h.config, err);
@@ -353,7 +353,8 @@ static int start(struct daemon *d, struct ava_error *err)
 	if (rv == 0)
 		rv = start_http(d, err);
 	if (rv == 0)
-		rv = telegram_new(&d->telegram, d->h.core, d->h.config.telegram, log_line, d, err);
+		rv = telegram_new(&d->telegram, d->h.core, d->h.config.telegram, daemon_log_line, d,
+				  err);
 	if (rv == 0) {
 		log_model(d, o.model);
 		d->indexed_ms = os_now_ms(d->h.loop);
@@ -386,16 +387,16 @@ int daemon_run(const struct daemon_options *o, struct ava_error *err)
 
 	log_daemon = &d;
 	sys_aside_told = log_aside;
-	rv = start(&d, err);
+	rv = daemon_start(&d, err);
 	if (rv != 0) {
 		ready_tell(d.options.ready_fd, rv, err->text);
-		log_line(err->text, &d);
+		daemon_log_line(err->text, &d);
 		daemon_close(&d);
 		return rv;
 	}
 	cgroup_open(NULL, NULL, true);
 	snprintf(text, sizeof(text), "ava %s serves", ava_version());
-	log_line(text, &d);
+	daemon_log_line(text, &d);
 	ready_tell(d.options.ready_fd, 0, "");
 	os_loop_run(d.h.loop);
 	finish_requests(&d);
@@ -414,7 +415,7 @@ static int offline(int (*work)(struct core_options *o, void *user, struct buf *r
 	struct daemon d = {.h = HOUSE_CLOSED, .log_fd = -1, .options = {.ready_fd = -1}};
 	struct core_options o = {.root = d.h.root,
 				 .settings = &d.h.config.settings,
-				 .log = log_line,
+				 .log = daemon_log_line,
 				 .log_user = &d};
 	struct buf report;
 	int rv;
@@ -439,7 +440,8 @@ static int offline(int (*work)(struct core_options *o, void *user, struct buf *r
 	return rv;
 }
 
-static int recover(struct core_options *o, void *user, struct buf *report, struct ava_error *err)
+static int daemon_recovered(struct core_options *o, void *user, struct buf *report,
+			    struct ava_error *err)
 {
 	(void)user;
 	return core_recover(o, report, err);
@@ -447,7 +449,7 @@ static int recover(struct core_options *o, void *user, struct buf *report, struc
 
 int daemon_recover(struct ava_error *err)
 {
-	return offline(recover, NULL, err);
+	return offline(daemon_recovered, NULL, err);
 }
 
 struct pruning {
@@ -455,7 +457,8 @@ struct pruning {
 	bool dry;
 };
 
-static int prune(struct core_options *o, void *user, struct buf *report, struct ava_error *err)
+static int daemon_prune_now(struct core_options *o, void *user, struct buf *report,
+			    struct ava_error *err)
 {
 	const struct pruning *p = user;
 	int64_t older_s = p->older_s > 0 ? p->older_s : o->settings->retention_days * 86400;
@@ -469,5 +472,5 @@ int daemon_prune(int64_t older_s, bool dry, struct ava_error *err)
 {
 	struct pruning p = {.older_s = older_s, .dry = dry};
 
-	return offline(prune, &p, err);
+	return offline(daemon_prune_now, &p, err);
 }

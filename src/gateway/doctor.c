@@ -87,10 +87,10 @@ struct doctor {
 	struct jw *w;
 };
 
-static void check(struct doctor *d, const char *name, bool ok, const char *fmt, ...)
+static void doctor_check(struct doctor *d, const char *name, bool ok, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 
-static void check(struct doctor *d, const char *name, bool ok, const char *fmt, ...)
+static void doctor_check(struct doctor *d, const char *name, bool ok, const char *fmt, ...)
 {
 	char detail[700];
 	va_list ap;
@@ -245,7 +245,7 @@ static bool probe_has(const struct probe *p, const char *id)
 	return false;
 }
 
-static bool has_place(const struct doctor *d, const char *base_url)
+static bool doctor_has_place(const struct doctor *d, const char *base_url)
 {
 	for (size_t i = 0; i < d->nprobes; i++)
 		if (strcmp(d->probes[i].base_url, base_url) == 0)
@@ -290,7 +290,7 @@ static void start_probes(struct doctor *d, struct http_client *c)
 	ollama_url(host && *host ? host : "127.0.0.1", urls[0], sizeof(urls[0]));
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
 		if (provider_url_check("a local server", urls[i], checked, NULL) == 0 &&
-		    strcmp(checked, local->base_url) != 0 && !has_place(d, checked))
+		    strcmp(checked, local->base_url) != 0 && !doctor_has_place(d, checked))
 			probe_start(d, c, NULL, kinds[i], checked, false);
 	for (size_t i = 0; i < ARRAY_LEN(searches) && !house_search(&d->config); i++)
 		probe_start(d, c, NULL, searxng, searches[i], false);
@@ -365,20 +365,24 @@ static void check_sandbox(struct doctor *d)
 	int64_t abi = json_integer_value(json_object_get(layers, "landlock"));
 
 	if (d->config.settings.sandbox_required == 0)
-		check(d, "sandbox", false,
-		      "NOT REQUIRED: sandbox.required is 0, so where it cannot be made, commands "
-		      "of runs start with your own rights%s: set it to 1",
-		      d->sandbox.code != 0 ? ", AND HERE IT CANNOT BE MADE" : "");
+		doctor_check(
+			d, "sandbox", false,
+			"NOT REQUIRED: sandbox.required is 0, so where it cannot be made, commands "
+			"of runs start with your own rights%s: set it to 1",
+			d->sandbox.code != 0 ? ", AND HERE IT CANNOT BE MADE" : "");
 	if (d->sandbox.code != 0)
-		check(d, "sandbox", false,
-		      "it cannot be made, no command is kept in it (run_bash, python_exec): %s",
-		      d->sandbox.text);
+		doctor_check(
+			d, "sandbox", false,
+			"it cannot be made, no command is kept in it (run_bash, python_exec): %s",
+			d->sandbox.text);
 	else if (abi == 0)
-		check(d, "sandbox", true,
-		      "commands run in bubblewrap with seccomp; this kernel has no Landlock");
+		doctor_check(
+			d, "sandbox", true,
+			"commands run in bubblewrap with seccomp; this kernel has no Landlock");
 	else
-		check(d, "sandbox", true,
-		      "commands run in bubblewrap with Landlock %" PRId64 " and seccomp", abi);
+		doctor_check(d, "sandbox", true,
+			     "commands run in bubblewrap with Landlock %" PRId64 " and seccomp",
+			     abi);
 	json_decref(layers);
 }
 
@@ -412,17 +416,17 @@ static void check_servers(struct doctor *d)
 	char name[64], more[64];
 
 	if (d->mcp_err.code != 0)
-		check(d, "mcp", false, "%s", d->mcp_err.text);
+		doctor_check(d, "mcp", false, "%s", d->mcp_err.text);
 	for (size_t i = 0; (s = mcp_client_look(d->mcp, i)) != NULL; i++) {
 		snprintf(name, sizeof(name), "mcp %.40s", s->name);
 		snprintf(more, sizeof(more), ", %zu left out (doc/MCP-SERVERS.md says why)",
 			 s->left_out);
 		if (s->version[0] && !s->why[0]) /* it may have ended by now, unused */
-			check(d, name, true, "%zu tool%s (%s, MCP %s)%s", s->tools,
-			      s->tools == 1 ? "" : "s", s->how, s->version,
-			      s->left_out > 0 ? more : "");
+			doctor_check(d, name, true, "%zu tool%s (%s, MCP %s)%s", s->tools,
+				     s->tools == 1 ? "" : "s", s->how, s->version,
+				     s->left_out > 0 ? more : "");
 		else
-			check(d, name, false, "%s", s->why);
+			doctor_check(d, name, false, "%s", s->why);
 	}
 }
 
@@ -434,23 +438,26 @@ static void check_search(struct doctor *d)
 	bool usable = false;
 
 	if (d->page_lacks[0]) /* all else works without */
-		check(d, "page", true, "%s", d->page_lacks);
+		doctor_check(d, "page", true, "%s", d->page_lacks);
 	for (size_t i = 0; (p = provider_at(i)) != NULL; i++)
 		usable |= p->needs_key && provider_usable(p);
 	for (size_t i = 0; !name && i < d->nprobes; i++)
 		if (d->probes[i].search && d->probes[i].rv == 0) {
-			check(d, "search", !usable,
-			      "no search service is configured, so there is no web_search, and a "
-			      "SearXNG answers at %s: the line `web.searxng: %s` in config.yaml "
-			      "makes it web_search, if it is yours",
-			      d->probes[i].base_url, d->probes[i].base_url);
+			doctor_check(
+				d, "search", !usable,
+				"no search service is configured, so there is no web_search, and a "
+				"SearXNG answers at %s: the line `web.searxng: %s` in config.yaml "
+				"makes it web_search, if it is yours",
+				d->probes[i].base_url, d->probes[i].base_url);
 			return;
 		}
-	check(d, "search", name || !usable, name ? "web_search asks %s" : "%s",
-	      name ? name
-		   : "no search service is configured, so there is no web_search: set web.searxng "
-		     "in config.yaml (doc/CONFIG.md; a SearXNG needs no account), or BRAVE_API_KEY "
-		     "or TAVILY_API_KEY in the file env beside it");
+	doctor_check(d, "search", name || !usable, name ? "web_search asks %s" : "%s",
+		     name ? name
+			  : "no search service is configured, so there is no web_search: set "
+			    "web.searxng "
+			    "in config.yaml (doc/CONFIG.md; a SearXNG needs no account), or "
+			    "BRAVE_API_KEY "
+			    "or TAVILY_API_KEY in the file env beside it");
 }
 
 /* How the door is the daemon knows. */
@@ -460,7 +467,7 @@ static void check_telegram(struct doctor *d)
 	int64_t bot;
 
 	if (!tg_token(&bot, &err) && err.code != 0)
-		check(d, "telegram", false, "%s", err.text);
+		doctor_check(d, "telegram", false, "%s", err.text);
 }
 
 static void check_otel(struct doctor *d)
@@ -476,8 +483,8 @@ static void check_otel(struct doctor *d)
 	if (n > 0)
 		snprintf(with, sizeof(with), ", with %u header%s (%s)", n, n == 1 ? "" : "s",
 			 keys_source(OTEL_HEADERS_NAME));
-	check(d, "otel", well, "traces of ended runs are pushed to %s%s%s%s", d->config.otel, with,
-	      well ? ", which answers" : ": ", well ? "" : why);
+	doctor_check(d, "otel", well, "traces of ended runs are pushed to %s%s%s%s", d->config.otel,
+		     with, well ? ", which answers" : ": ", well ? "" : why);
 }
 
 /* ---- keys and names */
@@ -496,11 +503,12 @@ static void check_key(struct doctor *d, const struct provider *p)
 		if (strcmp(shapes[i][0], p->name) == 0)
 			begins = shapes[i][1];
 	if (own && strncmp(key, begins, strlen(begins)) != 0)
-		check(d, "key", false,
-		      "%s (%s) does not look like a key of %s, which begins with %s", p->key_name,
-		      keys_source(p->key_name), p->name, begins);
+		doctor_check(d, "key", false,
+			     "%s (%s) does not look like a key of %s, which begins with %s",
+			     p->key_name, keys_source(p->key_name), p->name, begins);
 	else
-		check(d, "key", true, "%s is set (%s)", p->key_name, keys_source(p->key_name));
+		doctor_check(d, "key", true, "%s is set (%s)", p->key_name,
+			     keys_source(p->key_name));
 }
 
 /* A setting that was mistyped in the environment is seen by nobody else. */
@@ -528,9 +536,9 @@ static void check_environment(struct doctor *d)
 		near = near_start(name);
 		near_words(&near, b->data);
 		if (near.len > 0 && near.distance > 0)
-			check(d, "setting", false,
-			      "nobody asks for %s in the environment: did you mean %.*s?", name,
-			      (int)near.len, near.best);
+			doctor_check(d, "setting", false,
+				     "nobody asks for %s in the environment: did you mean %.*s?",
+				     name, (int)near.len, near.best);
 	}
 }
 
@@ -548,14 +556,14 @@ static void check_keys(struct doctor *d)
 		any |= provider_usable(p);
 	}
 	if (!any)
-		check(d, "key", true,
-		      "none is set: the offline model is used (set ANTHROPIC_API_KEY, "
-		      "OPENROUTER_API_KEY or OPENAI_API_KEY, or write it as NAME=value into "
-		      "%.300s, chmod 600)",
-		      path);
+		doctor_check(d, "key", true,
+			     "none is set: the offline model is used (set ANTHROPIC_API_KEY, "
+			     "OPENROUTER_API_KEY or OPENAI_API_KEY, or write it as NAME=value into "
+			     "%.300s, chmod 600)",
+			     path);
 	for (size_t i = 0; (p = provider_at(i)) != NULL; i++)
 		if (provider_lacks(p, path, sizeof(path)))
-			check(d, "key", false, "%s", path);
+			doctor_check(d, "key", false, "%s", path);
 	/* A name in the file env that is nearly one we ask for. */
 	for (size_t i = 0; (name = keys_file(i, &value)) != NULL; i++) {
 		struct near near = near_start(name);
@@ -563,9 +571,9 @@ static void check_keys(struct doctor *d)
 		for (size_t k = 0; keys_known[k]; k++)
 			near_word(&near, keys_known[k], strlen(keys_known[k]));
 		if (near.len > 0 && near.distance > 0)
-			check(d, "key", false,
-			      "nobody asks for %.60s in the file env: did you mean %.*s?", name,
-			      (int)near.len, near.best);
+			doctor_check(d, "key", false,
+				     "nobody asks for %.60s in the file env: did you mean %.*s?",
+				     name, (int)near.len, near.best);
 	}
 }
 
@@ -584,11 +592,11 @@ static void check_learned(struct doctor *d)
 	if (fd < 0)
 		return; /* nothing was run yet */
 	if (learned_load(fd, &err) != 0)
-		check(d, "learned", false, "%s", err.text);
+		doctor_check(d, "learned", false, "%s", err.text);
 	close(fd);
 	buf_init(&words, 4096);
 	for (size_t i = 0; learned_words(i, &words); i++) {
-		check(d, "learned", true, "%s", words.data);
+		doctor_check(d, "learned", true, "%s", words.data);
 		buf_reset(&words);
 	}
 	buf_fini(&words);
@@ -601,9 +609,10 @@ static void check_default(struct doctor *d, const char *forced)
 	const char *why;
 
 	if (model_resolve(forced, &m, &why, &err) != 0)
-		check(d, "default", false, "%s%s", forced ? "AVA_MODEL: " : "", err.text);
+		doctor_check(d, "default", false, "%s%s", forced ? "AVA_MODEL: " : "", err.text);
 	else
-		check(d, "default", true, "%s: %s", m.id, forced ? "AVA_MODEL says so" : why);
+		doctor_check(d, "default", true, "%s: %s", m.id,
+			     forced ? "AVA_MODEL says so" : why);
 }
 
 /* Ids that the configuration names and the service does not have. */
@@ -626,8 +635,8 @@ static void check_model(struct doctor *d, const struct probe *probe, const char 
 			snprintf(has + used, sizeof(has) - used, "%s%.60s", i ? ", " : ": it has ",
 				 json_string_value(id));
 	}
-	check(d, "models", false, "%s has no model %.120s (%s)%s%s", probe->p->name, m.wire_name,
-	      what, has, i > NAMES_SHOWN ? " and others" : "");
+	doctor_check(d, "models", false, "%s has no model %.120s (%s)%s%s", probe->p->name,
+		     m.wire_name, what, has, i > NAMES_SHOWN ? " and others" : "");
 }
 
 /* The calls of a service go to where nothing is, and a version is missing. */
@@ -658,7 +667,7 @@ static void check_form(struct doctor *d, const struct probe *probe, const char *
 		s += strcspn(s, " ");
 	}
 	if (used > 0)
-		check(d, "form", true, "%.120s does not take %s", m.id, all);
+		doctor_check(d, "form", true, "%.120s does not take %s", m.id, all);
 }
 
 /* For all that the configuration names. */
@@ -679,7 +688,7 @@ static void check_models(struct doctor *d, const struct probe *probe, const char
 		one(d, probe, row->id, "models.list");
 }
 
-static void check_services(struct doctor *d, const char *forced)
+static void doctor_check_services(struct doctor *d, const char *forced)
 {
 	for (size_t i = 0; i < d->nprobes; i++) {
 		const struct probe *p = &d->probes[i];
@@ -687,23 +696,25 @@ static void check_services(struct doctor *d, const char *forced)
 		if (!p->p || p->post)
 			continue;
 		if (lacks_version(d, p)) {
-			check(d, p->p->name, false,
-			      "nothing at %s%s: the address lacks /v1; set %s=%s/v1", p->base_url,
-			      p->p->dialect->path, p->p->url_name, p->base_url);
+			doctor_check(d, p->p->name, false,
+				     "nothing at %s%s: the address lacks /v1; set %s=%s/v1",
+				     p->base_url, p->p->dialect->path, p->p->url_name, p->base_url);
 			continue;
 		}
 		if (p->rv == AVA_ECONNECT && strncmp(p->base_url, "http:", 5) == 0) {
-			check(d, p->p->name, false,
-			      "nothing answers at %s: is your model server running?", p->base_url);
+			doctor_check(d, p->p->name, false,
+				     "nothing answers at %s: is your model server running?",
+				     p->base_url);
 			continue;
 		}
 		if (p->rv != 0) {
-			check(d, p->p->name, false, "%s: %s", p->base_url, p->err.text);
+			doctor_check(d, p->p->name, false, "%s: %s", p->base_url, p->err.text);
 			continue;
 		}
-		check(d, p->p->name, true, "%s answers in %" PRId64 " ms and has %zu model%s",
-		      p->base_url, p->ended_ms - p->started_ms, json_array_size(p->models),
-		      json_array_size(p->models) == 1 ? "" : "s");
+		doctor_check(d, p->p->name, true,
+			     "%s answers in %" PRId64 " ms and has %zu model%s", p->base_url,
+			     p->ended_ms - p->started_ms, json_array_size(p->models),
+			     json_array_size(p->models) == 1 ? "" : "s");
 		check_models(d, p, forced, check_model);
 	}
 }
@@ -744,16 +755,17 @@ static void try_model(struct doctor *d, const struct probe *probe, const char *n
 	    tried_before(d, t.model.id))
 		return;
 	if (t.model.provider->needs_key && !d->paid) {
-		check(d, "try", true,
-		      "%.120s was not tried, since a call of it may cost something: `ava doctor "
-		      "--try` makes one, of %d tokens",
-		      t.model.id, TRIAL_OUTPUT);
+		doctor_check(
+			d, "try", true,
+			"%.120s was not tried, since a call of it may cost something: `ava doctor "
+			"--try` makes one, of %d tokens",
+			t.model.id, TRIAL_OUTPUT);
 		return;
 	}
 	trial_run(&t, d->loop, d->client);
 	buf_init(&words, 4096);
 	trial_words(&t, &words);
-	check(d, "try", t.ok, "%s", buf_check(&words) == 0 ? words.data : t.model.id);
+	doctor_check(d, "try", t.ok, "%s", buf_check(&words) == 0 ? words.data : t.model.id);
 	buf_fini(&words);
 }
 
@@ -768,12 +780,12 @@ static void check_clock(struct doctor *d)
 		if (theirs < 0)
 			continue;
 		if (off < -CLOCK_MAX_MS || off > CLOCK_MAX_MS)
-			check(d, "clock", false,
-			      "this machine's clock is %" PRId64 " s %s that of %s: set it",
-			      (off < 0 ? -off : off) / 1000, off < 0 ? "behind" : "ahead of",
-			      p->p->name);
+			doctor_check(d, "clock", false,
+				     "this machine's clock is %" PRId64 " s %s that of %s: set it",
+				     (off < 0 ? -off : off) / 1000, off < 0 ? "behind" : "ahead of",
+				     p->p->name);
 		else
-			check(d, "clock", true, "as that of %s", p->p->name);
+			doctor_check(d, "clock", true, "as that of %s", p->p->name);
 		return;
 	}
 }
@@ -794,7 +806,7 @@ static void check_places(struct doctor *d)
 					 used ? " or " : "", p->base_url, p->kind);
 		used = MIN(used, sizeof(where) - 1);
 	}
-	check(d, "local", true, "no local server at %.500s", where);
+	doctor_check(d, "local", true, "no local server at %.500s", where);
 }
 
 static void write_places(struct doctor *d)
@@ -820,7 +832,7 @@ static void write_places(struct doctor *d)
 		}
 }
 
-static void write_settings(struct doctor *d)
+static void doctor_write_settings(struct doctor *d)
 {
 	int64_t value, over = d->config.settings.confirm_over_cents;
 	char text[40];
@@ -848,7 +860,7 @@ static bool all_over(const struct doctor *d)
 	return d->otel_over && !d->command;
 }
 
-static int look(struct doctor *d, struct ava_error *err)
+static int doctor_look(struct doctor *d, struct ava_error *err)
 {
 	struct os_loop *loop = os_loop_new(err);
 	struct http_client *client = loop ? http_client_new(loop, err) : NULL;
@@ -868,8 +880,9 @@ static int look(struct doctor *d, struct ava_error *err)
 	while (!all_over(d)) /* ends: every call has its timers */
 		os_loop_step(loop, -1);
 	look_at_servers(d, loop);
-	check(d, "config", true, "%s%s", d->config.path[0] ? d->config.path : "no home directory",
-	      d->config.exists ? "" : " (there is none: defaults)");
+	doctor_check(d, "config", true, "%s%s",
+		     d->config.path[0] ? d->config.path : "no home directory",
+		     d->config.exists ? "" : " (there is none: defaults)");
 	check_environment(d);
 	check_keys(d);
 	check_learned(d);
@@ -877,7 +890,7 @@ static int look(struct doctor *d, struct ava_error *err)
 	check_default(d, forced);
 	check_otel(d);
 	check_telegram(d);
-	check_services(d, forced);
+	doctor_check_services(d, forced);
 	check_models(d, NULL, forced, check_form);
 	check_models(d, NULL, forced, try_model);
 	check_clock(d);
@@ -920,11 +933,11 @@ int doctor_print(bool paid, const char *page_lacks, struct ava_error *err)
 	jw_object(&w, NULL);
 	jw_array(&w, "checks");
 	if (config_load(&d->config, &wrong) != 0)
-		check(d, "config", false, "%s", wrong.text);
+		doctor_check(d, "config", false, "%s", wrong.text);
 	else
-		rv = look(d, err);
+		rv = doctor_look(d, err);
 	jw_end(&w);
-	write_settings(d);
+	doctor_write_settings(d);
 	jw_end(&w);
 	if (rv == 0)
 		rv = buf_check(&b);

@@ -112,7 +112,7 @@ static void resources_read(struct mcp_call *c)
 
 /* What is always the same: who we are, the tools, the templates, and that there are no prompts,
  * which clients ask for all the same. */
-static void offered(struct mcp_call *c)
+static void mcp_is_offered(struct mcp_call *c)
 {
 	mcp_call_answer(c, mcp_offered(c->m.method, c->forms));
 }
@@ -158,16 +158,16 @@ static void initialize(struct mcp_call *c)
 
 static const struct mcp_method methods[] = {
 	{"initialize", true, false, initialize},
-	{"ping", true, false, offered},
-	{"server/discover", false, true, offered, .cached = true, .ttl_ms = TTL_MS},
-	{"tools/list", true, true, offered, .cached = true, .ttl_ms = TTL_MS},
+	{"ping", true, false, mcp_is_offered},
+	{"server/discover", false, true, mcp_is_offered, .cached = true, .ttl_ms = TTL_MS},
+	{"tools/list", true, true, mcp_is_offered, .cached = true, .ttl_ms = TTL_MS},
 	{"tools/call", true, true, tools_call, "name"},
 	{"resources/list", true, true, resources_list, .cached = true},
-	{"resources/templates/list", true, true, offered, .cached = true, .ttl_ms = TTL_MS},
+	{"resources/templates/list", true, true, mcp_is_offered, .cached = true, .ttl_ms = TTL_MS},
 	{"resources/read", true, true, resources_read, "uri", .cached = true},
 	{"resources/subscribe", true, false, mcp_listen},
 	{"resources/unsubscribe", true, false, mcp_unsubscribe},
-	{"prompts/list", true, true, offered, .cached = true, .ttl_ms = TTL_MS},
+	{"prompts/list", true, true, mcp_is_offered, .cached = true, .ttl_ms = TTL_MS},
 	{"subscriptions/listen", false, true, mcp_listen},
 	{"tasks/get", false, true, mcp_task_get, "taskId"},
 	{"tasks/update", false, true, mcp_task_update, "taskId"},

@@ -60,7 +60,7 @@ bool mcp_stream_has_place(const struct mcp_call *c)
 	return all < MCP_STREAMS_MAX && own < MCP_STREAMS_OWN;
 }
 
-static void stream_gone(struct http_stream *st, void *user)
+static void mcp_call_stream_gone(struct http_stream *st, void *user)
 {
 	struct mcp_call *c = user;
 
@@ -74,7 +74,8 @@ bool mcp_stream_begin(struct mcp_call *c)
 						   {"X-Accel-Buffering", "no"}};
 	const struct http_answer head = {
 		.status = 200, .content_type = "text/event-stream", .fields = fields, .nfields = 2};
-	const struct http_stream_hooks hooks = {.gone = stream_gone, .user = c, .heartbeat = true};
+	const struct http_stream_hooks hooks = {
+		.gone = mcp_call_stream_gone, .user = c, .heartbeat = true};
 
 	c->stream = http_stream_start(c->req, &head, &hooks);
 	c->req = NULL;
@@ -113,7 +114,7 @@ void mcp_stream_write(const struct mcp_call *c, json_t *message)
 /* ---- answers */
 
 /* Sends the answer (*taken*), and gives the call up. */
-static void call_send(struct mcp_call *c, json_t *answer, int status)
+static void mcp_call_send(struct mcp_call *c, json_t *answer, int status)
 {
 	const struct http_field fields[] = {{"Cache-Control", "no-store"},
 					    {"X-Content-Type-Options", "nosniff"},
@@ -157,14 +158,14 @@ void mcp_call_answer(struct mcp_call *c, json_t *result)
 		json_object_set_new(result, "ttlMs", json_integer(c->method->ttl_ms));
 		json_object_set_new(result, "cacheScope", json_string("private"));
 	}
-	call_send(c, rpc_result(c->m.id, result), 200);
+	mcp_call_send(c, rpc_result(c->m.id, result), 200);
 }
 
 void mcp_call_refuse(struct mcp_call *c, int code, const char *text, json_t *data)
 {
 	int status = code == RPC_INTERNAL ? 500 : code == RPC_NO_METHOD ? 404 : 400;
 
-	call_send(c, rpc_error(c->m.id, code, text, data), c->modern ? status : 200);
+	mcp_call_send(c, rpc_error(c->m.id, code, text, data), c->modern ? status : 200);
 }
 
 void mcp_call_fail(struct mcp_call *c, const struct ava_error *err)
@@ -223,8 +224,8 @@ static bool still_wanted(struct mcp_call *c)
 	return false;
 }
 
-static void verb_answered(struct verb_reply *r, int status, const struct buf *json,
-			  const struct ava_error *err)
+static void mcp_call_verb_answered(struct verb_reply *r, int status, const struct buf *json,
+				   const struct ava_error *err)
 {
 	struct mcp_call *c = CONTAINER_OF(r, struct mcp_call, reply);
 	struct ava_error own = {.code = AVA_ENOMEM, .text = "out of memory"};
@@ -244,7 +245,8 @@ static void await(struct mcp_call *c)
 		http_on_gone(c->req, call_gone, c);
 }
 
-static void looked(int rv, const struct op_status *s, const struct ava_error *err, void *user)
+static void mcp_call_looked(int rv, const struct op_status *s, const struct ava_error *err,
+			    void *user)
 {
 	struct mcp_call *c = user;
 
@@ -256,7 +258,7 @@ void mcp_call_look(struct mcp_call *c, mcp_look_fn then)
 {
 	c->looked = then;
 	await(c);
-	ops_look(c->mcp->core, c->run, looked, c);
+	ops_look(c->mcp->core, c->run, mcp_call_looked, c);
 }
 
 void mcp_call_ask(struct mcp_call *c, const char *method, const char *path, const char *id,
@@ -274,7 +276,7 @@ void mcp_call_ask(struct mcp_call *c, const char *method, const char *path, cons
 
 	snprintf(own, sizeof(own), "%s", id);
 	c->then = then;
-	c->reply.done = verb_answered;
+	c->reply.done = mcp_call_verb_answered;
 	await(c);
 	verbs_call(c->mcp->core, verbs_named(method, path), &caller, own, args, &c->reply);
 	json_decref(args);

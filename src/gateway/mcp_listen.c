@@ -58,7 +58,7 @@ static void notify(const struct listen *l, const char *method, json_t *params)
 }
 
 /* What of the filter was understood; read_filter has checked it. */
-static void acknowledge(const struct listen *l)
+static void mcp_listen_acknowledge(const struct listen *l)
 {
 	const json_t *filter = json_object_get(l->call->m.params, "notifications");
 	json_t *uris = json_object_get(filter, "resourceSubscriptions");
@@ -72,7 +72,7 @@ static void acknowledge(const struct listen *l)
 
 /* ---- what changed */
 
-static void mark(struct listen *l, const struct op_event *e)
+static void mcp_listen_mark(struct listen *l, const struct op_event *e)
 {
 	struct event_view v;
 	char run[64];
@@ -107,7 +107,7 @@ static void tell_soon(void *user)
 	l->armed = true;
 }
 
-static void tell(void *user)
+static void mcp_listen_tell(void *user)
 {
 	struct listen *l = user;
 	struct op_event e;
@@ -115,7 +115,7 @@ static void tell(void *user)
 
 	l->armed = false;
 	while ((rv = ops_events_next(l->cursor, &e)) == 1)
-		mark(l, &e);
+		mcp_listen_mark(l, &e);
 	if (rv == -2) {
 		http_stream_abort(l->call->stream); /* to come again; frees the call */
 		return;
@@ -140,7 +140,7 @@ static void tell(void *user)
 
 /* ---- */
 
-static int watch(struct listen *l, const json_t *address, struct ava_error *err)
+static int mcp_listen_watch(struct listen *l, const json_t *address, struct ava_error *err)
 {
 	const char *uri = json_is_string(address) ? json_string_value(address) : "";
 	struct mcp_verb v;
@@ -165,12 +165,12 @@ static int read_filter(struct listen *l, const json_t *params, struct ava_error 
 	int rv = 0;
 
 	if (!l->call->modern)
-		return watch(l, json_object_get(params, "uri"), err);
+		return mcp_listen_watch(l, json_object_get(params, "uri"), err);
 	if (!json_is_object(filter))
 		return err_set(err, AVA_EINVAL, "params.notifications says what to listen to");
 	json_array_foreach(json_object_get(filter, "resourceSubscriptions"), i, uri)
 	{
-		rv = rv == 0 ? watch(l, uri, err) : rv;
+		rv = rv == 0 ? mcp_listen_watch(l, uri, err) : rv;
 	}
 	if (json_get_bool(filter, "resourcesListChanged", false))
 		l->watched[l->n++].uri = "";
@@ -194,7 +194,7 @@ static int listen_new(struct mcp_call *c, struct ava_error *err)
 			     MCP_STREAMS_OWN, MCP_STREAMS_MAX);
 	if (rv != 0)
 		return rv;
-	l->timer = os_timer_new(c->mcp->core->loop, tell, l);
+	l->timer = os_timer_new(c->mcp->core->loop, mcp_listen_tell, l);
 	if (!l->timer)
 		return err_set(err, AVA_ENOMEM, "out of memory");
 	l->cursor = ops_events_open(c->mcp->core, NULL, UINT64_MAX, tell_soon, l, err);
@@ -241,7 +241,7 @@ void mcp_listen(struct mcp_call *c)
 	if (!mcp_stream_begin(c))
 		return;
 	if (!again && c->modern)
-		acknowledge(l);
+		mcp_listen_acknowledge(l);
 	else if (!again)
 		mcp_stream_write(c, rpc_result(c->m.id, json_object()));
 	for (unsigned i = 0; i < l->n; i++)

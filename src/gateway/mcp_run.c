@@ -113,7 +113,7 @@ static void ask_on_stream(struct mcp_call *c, const json_t *p)
 
 static void task_looked(struct mcp_call *c, const struct op_status *s, const struct ava_error *err);
 
-static void started(struct mcp_call *c, const json_t *p)
+static void mcp_run_started(struct mcp_call *c, const json_t *p)
 {
 	snprintf(c->run, sizeof(c->run), "%s", json_str(p, "subagent_id"));
 	if (c->tasks)
@@ -132,7 +132,7 @@ void mcp_quote_told(struct mcp_call *c, json_t *p, const struct ava_error *err)
 	if (err) {
 		mcp_call_tell_error(c, err->text);
 	} else if (strcmp(state, "confirmed") == 0) {
-		started(c, p);
+		mcp_run_started(c, p);
 	} else if (strcmp(state, "pending") != 0) {
 		mcp_call_tell(c, mcp_tell_proposal(p, NULL));
 	} else if (c->forms && c->modern) {
@@ -260,7 +260,7 @@ static json_t *task_of_run(const struct mcp_call *c, const struct op_status *s)
 }
 
 /* A run of ours is named. false: it has been refused. */
-static bool task_of(struct mcp_call *c)
+static bool mcp_run_task_of(struct mcp_call *c)
 {
 	const char *id = json_str(c->m.params, "taskId"), *dash = strrchr(id, '-');
 	char text[64];
@@ -323,7 +323,7 @@ static void task_looked(struct mcp_call *c, const struct op_status *s, const str
 
 void mcp_task_get(struct mcp_call *c)
 {
-	if (task_of(c))
+	if (mcp_run_task_of(c))
 		mcp_call_look(c, task_looked);
 }
 
@@ -354,12 +354,12 @@ static void task_asks(struct mcp_call *c, const struct op_status *s, const struc
 
 void mcp_task_update(struct mcp_call *c)
 {
-	if (task_of(c))
+	if (mcp_run_task_of(c))
 		mcp_call_look(c, task_asks);
 }
 
 void mcp_task_cancel(struct mcp_call *c)
 {
-	if (task_of(c))
+	if (mcp_run_task_of(c))
 		mcp_call_ask(c, "POST", "/api/v1/runs/{id}/cancel", c->run, NULL, false, task_told);
 }

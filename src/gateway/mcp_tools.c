@@ -41,7 +41,7 @@ static const struct mcp_tool tools[] = {
 };
 
 /* Borrowed, read once; NULL: no memory. */
-static const json_t *offered(const char *method)
+static const json_t *mcp_tools_offered(const char *method)
 {
 	static json_t *doc;
 
@@ -60,7 +60,8 @@ const struct mcp_tool *mcp_tool_find(const char *name, bool forms)
 
 json_t *mcp_offered(const char *method, bool forms)
 {
-	json_t *all = json_deep_copy(offered(method)), *list = json_object_get(all, "tools");
+	json_t *all = json_deep_copy(mcp_tools_offered(method)),
+	       *list = json_object_get(all, "tools");
 
 	for (size_t i = json_array_size(list); !forms && i-- > 0;)
 		if (tools[i].forms)
@@ -71,7 +72,7 @@ json_t *mcp_offered(const char *method, bool forms)
 /* They fit the schema, and what is to be an id could be one. */
 static int check_arguments(const struct mcp_tool *t, const json_t *args, struct ava_error *err)
 {
-	const json_t *list = json_object_get(offered("tools/list"), "tools"),
+	const json_t *list = json_object_get(mcp_tools_offered("tools/list"), "tools"),
 		     *row = json_array_get(list, (size_t)(t - tools));
 	const char *id = t->id ? json_get_str(args, t->id) : NULL;
 	struct buf why, told; /* a line each; in one sentence */

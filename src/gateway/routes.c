@@ -72,7 +72,8 @@ static void send_error(const struct routes *r, struct http_request *req, int sta
 	buf_fini(&b);
 }
 
-static void refuse(const struct routes *r, struct http_request *req, int code, const char *text)
+static void routes_refuse(const struct routes *r, struct http_request *req, int code,
+			  const char *text)
 {
 	send_error(r, req, verbs_http_status(code), code, text, NULL);
 }
@@ -140,13 +141,13 @@ static void kept_gone(struct http_request *req, void *user)
 	free(k);
 }
 
-static void call_verb(struct routes *r, struct http_request *req, const struct verb *verb,
-		      const struct caller *caller, const char *id, const json_t *args)
+static void routes_call_verb(struct routes *r, struct http_request *req, const struct verb *verb,
+			     const struct caller *caller, const char *id, const json_t *args)
 {
 	struct kept *k = calloc(1, sizeof(*k));
 
 	if (!k) {
-		refuse(r, req, AVA_ENOMEM, "out of memory");
+		routes_refuse(r, req, AVA_ENOMEM, "out of memory");
 		return;
 	}
 	k->reply.done = kept_done;
@@ -371,7 +372,7 @@ static void stream_pump(struct os_task *t)
 	}
 }
 
-static void stream_wake(void *user)
+static void routes_stream_wake(void *user)
 {
 	struct event_stream *s = user;
 
@@ -396,7 +397,7 @@ static void stream_again(void *user)
 	stream_pump(&s->pump);
 }
 
-static void stream_gone(struct http_stream *st, void *user)
+static void routes_stream_gone(struct http_stream *st, void *user)
 {
 	event_stream_free(user);
 }
@@ -414,7 +415,7 @@ static int events_start(struct routes *r, struct http_request *req, unsigned doo
 	const struct http_answer head = {
 		.status = 200, .content_type = "text/event-stream", .fields = fields, .nfields = 2};
 	struct http_stream_hooks hooks = {
-		.drained = stream_drained, .gone = stream_gone, .heartbeat = true};
+		.drained = stream_drained, .gone = routes_stream_gone, .heartbeat = true};
 	struct event_stream *s = calloc(1, sizeof(*s));
 
 	if (!s)
@@ -430,7 +431,7 @@ static int events_start(struct routes *r, struct http_request *req, unsigned doo
 	if (e->session[0] || e->agents)
 		s->watch = ops_watch(r->core, stream_frame, s);
 	if (s->again && (s->watch || (!e->session[0] && !e->agents)))
-		s->cursor = ops_events_open(r->core, run, after, stream_wake, s, err);
+		s->cursor = ops_events_open(r->core, run, after, routes_stream_wake, s, err);
 	else
 		err_set(err, AVA_ENOMEM, "out of memory");
 	if (!s->cursor) {
@@ -478,7 +479,7 @@ static void start_stream(struct routes *r, struct http_request *req, unsigned do
 		rv = events_start(r, req, door, id[0] ? id : NULL, &e,
 				  e.after >= 0 ? (uint64_t)e.after : after, &err);
 	if (rv != 0)
-		refuse(r, req, rv, err.text);
+		routes_refuse(r, req, rv, err.text);
 	arena_fini(&mem);
 }
 
@@ -515,7 +516,7 @@ static void send_metrics(const struct routes *r, struct http_request *req)
 		a.len = b.len;
 		http_reply_with(req, &a);
 	} else {
-		refuse(r, req, AVA_ENOMEM, "out of memory");
+		routes_refuse(r, req, AVA_ENOMEM, "out of memory");
 	}
 	buf_fini(&b);
 }
@@ -538,11 +539,11 @@ void routes_serve(struct routes *r, struct http_request *req, const struct calle
 	if (!verb && allowed[0])
 		send_error(r, req, 405, AVA_EINVAL, "this path does not take this method", allowed);
 	else if (!verb)
-		refuse(r, req, AVA_ENOENT, "there is no such path; doc/api.yaml lists them");
+		routes_refuse(r, req, AVA_ENOENT, "there is no such path; doc/api.yaml lists them");
 	else if (read_request(req, verb, &args, &err) != 0)
-		refuse(r, req, err.code, err.text);
+		routes_refuse(r, req, err.code, err.text);
 	else if (verb->call)
-		call_verb(r, req, verb, caller, id, args);
+		routes_call_verb(r, req, verb, caller, id, args);
 	else
 		start_stream(r, req, door, verb, id, args);
 	json_decref(args);
@@ -554,7 +555,7 @@ void routes_handle(struct http_request *req, void *user)
 	const struct caller caller = caller_of(r, req);
 
 	if (caller.trust != CALLER_OWNER)
-		refuse(r, req, AVA_EDENIED, "this daemon serves its owner only");
+		routes_refuse(r, req, AVA_EDENIED, "this daemon serves its owner only");
 	else if (r->mcp && strcmp(req->path, "/mcp") == 0)
 		mcp_serve(r->mcp, req, caller.user, false);
 	else

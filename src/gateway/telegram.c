@@ -138,7 +138,7 @@ static void unpaired(struct telegram *t, int rv)
 	t->unpairing = NULL;
 }
 
-static void saved(int rv, void *user)
+static void telegram_saved(int rv, void *user)
 {
 	struct tg_saving *s = user;
 	struct telegram *t = s->t;
@@ -185,15 +185,15 @@ static void save(struct telegram *t)
 		else /* it was answered meanwhile */
 			tg_told_over(l);
 	}
-	rv = d ? draft_commit(d, JOURNAL_NOW, saved, t->saving, NULL) : AVA_ENOMEM;
+	rv = d ? draft_commit(d, JOURNAL_NOW, telegram_saved, t->saving, NULL) : AVA_ENOMEM;
 	if (rv != 0)
-		saved(rv, t->saving);
+		telegram_saved(rv, t->saving);
 }
 
 /* ---- verbs */
 
-static void answered(struct verb_reply *reply, int status, const struct buf *json,
-		     const struct ava_error *err)
+static void telegram_answered(struct verb_reply *reply, int status, const struct buf *json,
+			      const struct ava_error *err)
 {
 	struct tg_asking *a = CONTAINER_OF(reply, struct tg_asking, reply);
 	json_t *answer = a->t && json ? json_parse(json->data, json->len, NULL) : NULL;
@@ -228,7 +228,7 @@ void tg_ask(struct telegram *t, const struct tg_asking *like, const char *method
 		like->then(t, &failed);
 	} else {
 		*a = *like;
-		a->reply = (struct verb_reply){.done = answered};
+		a->reply = (struct verb_reply){.done = telegram_answered};
 		a->t = t;
 		a->reads = strcmp(method, "GET") == 0;
 		list_add(&t->askings, &a->node);
@@ -295,7 +295,7 @@ static void listen_on(struct telegram *t, int64_t *next_ms)
 
 /* ---- the next step */
 
-static void pump(struct os_task *task)
+static void telegram_pump(struct os_task *task)
 {
 	struct telegram *t = CONTAINER_OF(task, struct telegram, pump);
 	int64_t next = INT64_MAX, now = tg_now(t);
@@ -384,7 +384,7 @@ int telegram_new(struct telegram **out, struct core *core, const char *url,
 	list_init(&t->askings);
 	t->poll.done = polled;
 	t->poll.user = t;
-	os_task_init(&t->pump, pump);
+	os_task_init(&t->pump, telegram_pump);
 	t->timer = os_timer_new(core->loop, tg_wake, t);
 	t->saving = calloc(1, sizeof(*t->saving));
 	if (!t->timer || !t->saving) {

@@ -68,8 +68,8 @@ const char *tg_token(int64_t *bot, struct ava_error *err)
 
 /* ---- answers */
 
-static void say_why(struct tg_answer *out, enum tg_verdict verdict, const char *what,
-		    const char *described)
+static void telegram_api_say_why(struct tg_answer *out, enum tg_verdict verdict, const char *what,
+				 const char *described)
 {
 	out->verdict = verdict;
 	snprintf(out->why, sizeof(out->why), "%s%s%.*s", what, *described ? ": " : "",
@@ -109,17 +109,18 @@ void tg_judge(int status, const char *body, size_t len, json_t **doc, struct tg_
 	} else if (!*doc || status < 400 || status >= 500) {
 		snprintf(what, sizeof(what), "Telegram answers %d%s", status,
 			 *doc ? "" : ", and not in JSON");
-		say_why(out, TG_LATER, what, told);
+		telegram_api_say_why(out, TG_LATER, what, told);
 	} else {
 		while (m->status != 0 && m->status != status)
 			m++;
-		say_why(out, m->verdict, m->what, m->verdict == TG_REVOKED ? "" : told);
+		telegram_api_say_why(out, m->verdict, m->what,
+				     m->verdict == TG_REVOKED ? "" : told);
 		if (m->verdict == TG_SLOW)
 			out->after_ms = MIN(MAX(after_s, INT64_C(1)), SLOW_MAX_S) * 1000;
 	}
 }
 
-static void on_done(struct http_call *h, int rv, const struct ava_error *err)
+static void telegram_api_on_done(struct http_call *h, int rv, const struct ava_error *err)
 {
 	struct tg_call *c = CONTAINER_OF(h, struct tg_call, http);
 	struct tg_answer a = {.verdict = TG_LATER};
@@ -191,7 +192,7 @@ bool tg_call(struct tg_api *a, struct tg_call *c, const char *method, const stru
 		/* One that is held and answered late is longer under way than any other. */
 		.timers = {CONNECT_MS, (TG_POLL_S + 15) * 1000, 20000, (TG_POLL_S + 40) * 1000},
 		.answer = &c->answer,
-		.done = on_done,
+		.done = telegram_api_on_done,
 	};
 	buf_init(&c->http.body, body->max);
 	buf_add(&c->http.body, body->data, body->len);

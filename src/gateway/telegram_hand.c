@@ -112,10 +112,10 @@ static void say_it(struct telegram *t);
 /* Where nothing was ever said, the conversation is begun, with the id that is kept, so that the
  * same update after a crash is said in the same one. One whose file is gone cannot be: what is said
  * next begins another. */
-static void said(struct telegram *t, const struct tg_asking *a)
+static void telegram_hand_said(struct telegram *t, const struct tg_asking *a)
 {
 	struct tg_chat *c = tg_chat(&t->kept, a->chat);
-	struct tg_asking gone = *a, begun = {.then = said, .chat = a->chat};
+	struct tg_asking gone = *a, begun = {.then = telegram_hand_said, .chat = a->chat};
 
 	if (a->status == 201) {
 		say_it(t);
@@ -152,7 +152,7 @@ static const char *quote_seen(const struct telegram *t)
 	return id;
 }
 
-static json_t *request_id(const struct telegram *t)
+static json_t *telegram_hand_request_id(const struct telegram *t)
 {
 	return json_sprintf(DELIVERY_TELEGRAM_USER "%" PRId64, t->hand.update);
 }
@@ -160,12 +160,12 @@ static json_t *request_id(const struct telegram *t)
 static void say_it(struct telegram *t)
 {
 	const struct tg_chat *c = tg_chat(&t->kept, t->hand.chat);
-	struct tg_asking a = {.then = said, .chat = t->hand.chat};
+	struct tg_asking a = {.then = telegram_hand_said, .chat = t->hand.chat};
 
 	if (c)
 		tg_ask(t, &a, "POST",
-		       json_pack("{s:s,s:o,s:s}", "text", t->hand.text, "request_id", request_id(t),
-				 "seen", quote_seen(t)),
+		       json_pack("{s:s,s:o,s:s}", "text", t->hand.text, "request_id",
+				 telegram_hand_request_id(t), "seen", quote_seen(t)),
 		       TG_API "/sessions/%s/messages", c->session);
 	else /* unpaired meanwhile */
 		hand_over(t);
@@ -198,8 +198,8 @@ static void answer_card(struct telegram *t, const struct tg_card *c, const char 
 	}
 	a.text = text_steered;
 	tg_ask(t, &a, "POST",
-	       json_pack("{s:s,s:o,s:s*}", "text", text, "request_id", request_id(t), "call_id",
-			 c->kind == TG_QUESTION ? c->call : NULL),
+	       json_pack("{s:s,s:o,s:s*}", "text", text, "request_id", telegram_hand_request_id(t),
+			 "call_id", c->kind == TG_QUESTION ? c->call : NULL),
 	       TG_API "/runs/%s/steer", c->id);
 }
 

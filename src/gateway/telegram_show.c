@@ -178,7 +178,7 @@ static struct out *put_document(struct telegram *t, struct tg_chat *l, const str
 }
 
 /* Nothing in it is seen. */
-static bool is_blank(const char *s, size_t len)
+static bool telegram_show_is_blank(const char *s, size_t len)
 {
 	char seen[8];
 
@@ -219,7 +219,7 @@ bool tg_put_text(struct telegram *t, int64_t chat, const struct buf *text, uint6
 	}
 	for (; at < len; at += n) {
 		n = tg_cut(s + at, len - at, TG_TEXT_UNITS);
-		if (is_blank(s + at, n))
+		if (telegram_show_is_blank(s + at, n))
 			continue; /* the service refuses those */
 		o = add_out(t, l, "sendMessage",
 			    text_args(chat, s + at, n,
@@ -267,7 +267,7 @@ static void drop_card(struct telegram *t, struct tg_card *c)
 	t->dirty = true;
 }
 
-static void give_up(struct telegram *t, struct tg_chat *l, const char *reason)
+static void telegram_show_give_up(struct telegram *t, struct tg_chat *l, const char *reason)
 {
 	snprintf(l->reason, sizeof(l->reason), "%.190s", reason);
 	l->told = true;
@@ -291,11 +291,11 @@ static void tell_later(struct telegram *t, struct tg_chat *l)
 	tg_wake(t);
 }
 
-static void tell(struct telegram *t, struct tg_chat *l, const struct buf *text,
-		 const struct tg_card *card)
+static void telegram_show_tell(struct telegram *t, struct tg_chat *l, const struct buf *text,
+			       const struct tg_card *card)
 {
-	if (buf_check(text) == 0 && is_blank(text->data ? text->data : "", text->len))
-		give_up(t, l, "it has no text");
+	if (buf_check(text) == 0 && telegram_show_is_blank(text->data ? text->data : "", text->len))
+		telegram_show_give_up(t, l, "it has no text");
 	else if (!tg_put_text(t, l->id, text, l->telling, card))
 		tell_later(t, l);
 }
@@ -344,11 +344,12 @@ static void told_message(struct telegram *t, const struct tg_asking *a)
 	format_barred(&text, s, strlen(s), false);
 	if (!whole)
 		buf_addf(&text, "...\n\n%s", a->status == 200 ? "" : a->why);
-	tell(t, l, &text, NULL);
+	telegram_show_tell(t, l, &text, NULL);
 	buf_fini(&text);
 }
 
-static void look_at(struct telegram *t, struct tg_chat *l, const struct tg_card *c, uint64_t lsn);
+static void telegram_show_look_at(struct telegram *t, struct tg_chat *l, const struct tg_card *c,
+				  uint64_t lsn);
 
 /* It is a message that changes. */
 static void tell_card(struct telegram *t, struct tg_chat *l, enum tg_card_kind kind, const char *id)
@@ -363,7 +364,7 @@ static void tell_card(struct telegram *t, struct tg_chat *l, enum tg_card_kind k
 	if (strcmp(json_str(l->notice, "kind"), "approval") == 0)
 		snprintf(c->hash, sizeof(c->hash), "%s", c->call);
 	c->until_ms = clock_wall_ms() + TG_BUTTONS_MS;
-	look_at(t, l, c, l->telling);
+	telegram_show_look_at(t, l, c, l->telling);
 }
 
 static void tell_words(struct telegram *t, struct tg_chat *l, const char *words)
@@ -372,7 +373,7 @@ static void tell_words(struct telegram *t, struct tg_chat *l, const char *words)
 
 	buf_init(&text, TG_TEXT_BYTES);
 	format_barred(&text, words, strlen(words), false);
-	tell(t, l, &text, NULL);
+	telegram_show_tell(t, l, &text, NULL);
 	buf_fini(&text);
 }
 
@@ -447,7 +448,7 @@ static void send_card(struct telegram *t, struct tg_chat *l, struct tg_card *c,
 	struct buf text;
 
 	if (!open && c->kind != TG_RUN) {
-		give_up(t, l, "it is answered");
+		telegram_show_give_up(t, l, "it is answered");
 		drop_card(t, c);
 		return;
 	}
@@ -457,7 +458,7 @@ static void send_card(struct telegram *t, struct tg_chat *l, struct tg_card *c,
 	}
 	buf_init(&text, TG_TEXT_BYTES);
 	tg_kinds[c->kind].text(&text, a->answer);
-	tell(t, l, &text, open ? c : NULL);
+	telegram_show_tell(t, l, &text, open ? c : NULL);
 	c->shown = hash_of(&text);
 	buf_fini(&text);
 	if (!open)
@@ -522,7 +523,7 @@ static void card_looked_at(struct telegram *t, const struct tg_asking *a)
 	if (c)
 		c->due_ms = tg_now(t) + (slow ? SLOW_EDITS * edit_ms : edit_ms);
 	if (told && a->status == 404)
-		give_up(t, told, a->why);
+		telegram_show_give_up(t, told, a->why);
 	else if (told && (!c || a->status != 200))
 		tell_later(t, told);
 	if (c && a->status == 404)
@@ -531,7 +532,8 @@ static void card_looked_at(struct telegram *t, const struct tg_asking *a)
 		(told ? send_card : renew_card)(t, l, c, a);
 }
 
-static void look_at(struct telegram *t, struct tg_chat *l, const struct tg_card *c, uint64_t lsn)
+static void telegram_show_look_at(struct telegram *t, struct tg_chat *l, const struct tg_card *c,
+				  uint64_t lsn)
 {
 	struct tg_asking a = {.then = card_looked_at, .chat = l->id, .lsn = lsn};
 
@@ -552,7 +554,7 @@ static void look_at_card(struct telegram *t, struct tg_chat *l, int64_t *next_ms
 			c = other;
 	}
 	if (c && c->due_ms <= tg_now(t))
-		look_at(t, l, c, 0);
+		telegram_show_look_at(t, l, c, 0);
 	else if (c)
 		*next_ms = MIN(*next_ms, c->due_ms);
 }
@@ -587,7 +589,7 @@ static void sent_in_vain(struct telegram *t, struct tg_chat *l, const struct out
 		drop_card(t, c);
 	if (o->lsn > 0) {
 		drop_parts(l);
-		give_up(t, l, why);
+		telegram_show_give_up(t, l, why);
 	}
 }
 

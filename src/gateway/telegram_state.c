@@ -24,7 +24,7 @@
 /* ---- reading */
 
 /* Into `out`; false: it is longer, or no text. */
-static bool take(const json_t *o, const char *key, char *out, size_t size)
+static bool telegram_state_take(const json_t *o, const char *key, char *out, size_t size)
 {
 	const char *s = json_get_str(o, key);
 
@@ -43,9 +43,10 @@ static void take_chat(struct tg_state *s, const json_t *o)
 {
 	struct tg_chat c = {.id = json_get_int(o, "id", 0)}, *place = tg_free_chat(s);
 
-	if (place && c.id > 0 && !tg_chat(s, c.id) && take(o, "name", c.name, sizeof(c.name)) &&
-	    take(o, "cwd", c.cwd, sizeof(c.cwd)) &&
-	    take(o, "session", c.session, sizeof(c.session)))
+	if (place && c.id > 0 && !tg_chat(s, c.id) &&
+	    telegram_state_take(o, "name", c.name, sizeof(c.name)) &&
+	    telegram_state_take(o, "cwd", c.cwd, sizeof(c.cwd)) &&
+	    telegram_state_take(o, "session", c.session, sizeof(c.session)))
 		*place = c;
 }
 
@@ -59,9 +60,10 @@ static void take_card(struct tg_state *s, size_t i, const json_t *o)
 	while (c.kind < TG_NKINDS && strcmp(tg_kinds[c.kind].name, kind) != 0)
 		c.kind++;
 	if (i < TG_CARDS_MAX && c.kind < TG_NKINDS && tg_chat(s, c.chat) &&
-	    take(o, "nonce", c.nonce, sizeof(c.nonce)) && strlen(c.nonce) == TG_NONCE_LEN &&
-	    take(o, "id", c.id, sizeof(c.id)) && take(o, "call", c.call, sizeof(c.call)) &&
-	    take(o, "hash", c.hash, sizeof(c.hash)))
+	    telegram_state_take(o, "nonce", c.nonce, sizeof(c.nonce)) &&
+	    strlen(c.nonce) == TG_NONCE_LEN && telegram_state_take(o, "id", c.id, sizeof(c.id)) &&
+	    telegram_state_take(o, "call", c.call, sizeof(c.call)) &&
+	    telegram_state_take(o, "hash", c.hash, sizeof(c.hash)))
 		s->cards[i] = c;
 }
 
@@ -96,7 +98,7 @@ int tg_state_load(struct tg_state *s, int root_fd, int64_t bot, struct ava_error
 
 /* ---- writing */
 
-static void write_card(struct jw *w, const struct tg_card *c)
+static void telegram_state_write_card(struct jw *w, const struct tg_card *c)
 {
 	jw_object(w, NULL);
 	jw_str(w, "kind", tg_kinds[c->kind].name);
@@ -140,7 +142,7 @@ void tg_state_write(const struct tg_state *s, struct buf *out)
 	jw_array(&w, "cards");
 	for (size_t i = 0; i < TG_CARDS_MAX; i++)
 		if (s->cards[i].chat != 0)
-			write_card(&w, &s->cards[i]);
+			telegram_state_write_card(&w, &s->cards[i]);
 	jw_end(&w);
 	jw_end(&w);
 	buf_addc(out, '\n');

@@ -93,7 +93,7 @@ void tg_text_run(struct buf *out, const json_t *run)
 
 /* ---- a result */
 
-static void add_output(struct buf *out, const json_t *output)
+static void telegram_text_add_output(struct buf *out, const json_t *output)
 {
 	char *pretty;
 
@@ -142,7 +142,7 @@ void tg_text_result(struct buf *out, const json_t *result)
 	buf_addf(out, WORDS_RESULT_OF(json_str(result, "subagent_id"), end.what, &end));
 	buf_adds(out, "\n\n");
 	add_theirs(out, json_str(result, "summary"), SIZE_MAX, false);
-	add_output(out, json_object_get(result, "output"));
+	telegram_text_add_output(out, json_object_get(result, "output"));
 	add_citations(out, json_object_get(result, "citations"));
 	if (failed > 0)
 		buf_addf(out, "\n" WORDS_NOT_FOUND_OF(failed, all));

@@ -74,9 +74,9 @@ struct web {
 	struct os_task leave;
 };
 
-static void say(struct web *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void web_say(struct web *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-static void say(struct web *w, const char *fmt, ...)
+static void web_say(struct web *w, const char *fmt, ...)
 {
 	char line[300];
 	va_list ap;
@@ -216,7 +216,7 @@ static const struct http_field fields[] = {
 	{"Content-Encoding", "gzip"}, /* of assets only */
 };
 
-static void refuse(struct http_request *req, int status, const char *text)
+static void web_refuse(struct http_request *req, int status, const char *text)
 {
 	struct http_answer a = {.status = status,
 				.content_type = "application/json",
@@ -245,7 +245,7 @@ static void give_asset(struct http_request *req)
 	while (asset->path && strcmp(asset->path, req->path) != 0)
 		asset++;
 	if (!asset->path) {
-		refuse(req, 404, "there is no such file: the page is at /");
+		web_refuse(req, 404, "there is no such file: the page is at /");
 		return;
 	}
 	http_reply_with(req, &(struct http_answer){.status = 200,
@@ -259,7 +259,7 @@ static void give_asset(struct http_request *req)
 
 /* Of what the page itself asks. A browser says where a request comes from; who is none (curl)
  * may leave it out where nothing changes. */
-static bool is_own(const struct http_request *req, bool changes)
+static bool web_is_own(const struct http_request *req, bool changes)
 {
 	const char *origin = http_header(req, "Origin"), *site = http_header(req, "Sec-Fetch-Site");
 	const char *host = http_header(req, "Host");
@@ -283,8 +283,8 @@ static void give_mcp(struct web *w, struct http_request *req)
 {
 	static const struct http_field ask[] = {{"WWW-Authenticate", "Bearer"}};
 
-	if (!is_own(req, http_header(req, "Origin") != NULL))
-		refuse(req, 403, "this request comes from a page of another origin");
+	if (!web_is_own(req, http_header(req, "Origin") != NULL))
+		web_refuse(req, 403, "this request comes from a page of another origin");
 	else if (!mcp_allows(w->routes->mcp, http_header(req, "Authorization")))
 		http_reply_with(req, &(struct http_answer){.status = 401,
 							   .content_type = "application/json",
@@ -292,7 +292,7 @@ static void give_mcp(struct web *w, struct http_request *req)
 							   .fields = ask,
 							   .nfields = 1});
 	else if (strcmp(req->method, "POST") == 0 && !is_json(req))
-		refuse(req, 415, "a message is a POST of application/json");
+		web_refuse(req, 415, "a message is a POST of application/json");
 	else
 		mcp_serve(w->routes->mcp, req, w->routes->owners[1].login, true);
 }
@@ -306,23 +306,24 @@ static void web_handle(struct http_request *req, void *user)
 	const struct web_key *session = NULL;
 
 	if (!is_host(w, http_header(req, "Host"))) {
-		refuse(req, 421, "this server is known by another name");
+		web_refuse(req, 421, "this server is known by another name");
 	} else if (is_stranger(w, req)) {
-		refuse(req, 403,
-		       "this daemon is another user's (web.uid of its config.yaml lets one in)");
+		web_refuse(
+			req, 403,
+			"this daemon is another user's (web.uid of its config.yaml lets one in)");
 	} else if (w->routes->mcp && strcmp(req->path, "/mcp") == 0) {
 		give_mcp(w, req);
 	} else if (strncmp(req->path, "/api/", 5) != 0 && strcmp(req->path, "/metrics") != 0) {
 		if (changes)
-			refuse(req, 405, "this path takes GET only");
+			web_refuse(req, 405, "this path takes GET only");
 		else
 			give_asset(req);
-	} else if (!is_own(req, changes)) {
-		refuse(req, 403, "this request does not come from the page of ava");
+	} else if (!web_is_own(req, changes)) {
+		web_refuse(req, 403, "this request does not come from the page of ava");
 	} else if (changes && (strcmp(req->method, "POST") != 0 || !is_json(req))) {
-		refuse(req, 403, "what changes something is a POST of application/json");
+		web_refuse(req, 403, "what changes something is a POST of application/json");
 	} else if (!login && !(session = who(w, req))) {
-		refuse(req, 401, "sign in first: run `ava dashboard`");
+		web_refuse(req, 401, "sign in first: run `ava dashboard`");
 	} else {
 		routes_serve(w->routes, req, &caller, session ? session->door : 0);
 	}
@@ -418,18 +419,18 @@ static void web_lose(struct web *w, struct ava_error *err)
 
 	buf_init(&token, 256);
 	if (w->mcp && mcp_token(w->routes->mcp, true, &token, &why) != 0)
-		say(w, "the token of MCP clients stays: %s", why.text);
+		web_say(w, "the token of MCP clients stays: %s", why.text);
 	buf_fini(&token);
 	web_keys_clear(&w->keys);
 	w->mcp = false;
 	w->port = 0;
 	if (web_save(w, &why) != 0)
-		say(w, "%s", why.text);
+		web_say(w, "%s", why.text);
 	err_set(err, AVA_EIO,
 		"port %d could not be had again, so that every browser is signed out and the token "
 		"of MCP over HTTP is no longer good: `ava dashboard` signs in again",
 		port);
-	say(w, "%s", err->text);
+	web_say(w, "%s", err->text);
 }
 
 /* The port that is held for us; the one that is set; the one that was had before, where somebody
@@ -459,7 +460,7 @@ static int listen_there(struct web *w, struct ava_error *err)
 	w->http = http_server_new(w->routes->core->loop, fd, &o, web_handle, w, err);
 	if (!w->http)
 		return err->code;
-	say(w, "the page is at http://127.0.0.1:%u", w->port);
+	web_say(w, "the page is at http://127.0.0.1:%u", w->port);
 	return 0;
 }
 
@@ -490,8 +491,8 @@ static void web_move(struct web *w)
 {
 	if (!w->http || !w->again || w->mcp || w->left)
 		return;
-	say(w, "port %u was that of an earlier start: who signs in now is given another one",
-	    w->port);
+	web_say(w, "port %u was that of an earlier start: who signs in now is given another one",
+		w->port);
 	web_keys_clear(&w->keys);
 	http_server_quiesce(w->http);
 	w->left = w->http;
@@ -572,7 +573,7 @@ int web_new(struct web **out, struct routes *routes, int root_fd,
 	/* Without the page everything else works. */
 	if ((web_keys_tabs(&w->keys) > 0 || w->mcp || getenv("LISTEN_FDS")) &&
 	    web_listen(w, &why) != 0)
-		say(w, "the page is not served: %s", why.text);
+		web_say(w, "the page is not served: %s", why.text);
 	*out = w;
 	return 0;
 }

@@ -92,7 +92,7 @@ static const struct field {
 
 /* ---- writing */
 
-static void put_text(struct buf *out, const char *s)
+static void catalog_put_text(struct buf *out, const char *s)
 {
 	json_escape(out, s != NULL ? s : "", s != NULL ? strlen(s) : 0);
 }
@@ -104,19 +104,19 @@ static void put_value(struct buf *out, const struct field *f, const struct catal
 
 	switch (f->type) {
 	case FIELD_KIND:
-		put_text(out, kind_names[row->kind]);
+		catalog_put_text(out, kind_names[row->kind]);
 		break;
 	case FIELD_STATUS:
-		put_text(out, ava_status_name(row->status));
+		catalog_put_text(out, ava_status_name(row->status));
 		break;
 	case FIELD_TEXT:
 	case FIELD_GROUP:
-		put_text(out, *(const char *const *)at);
+		catalog_put_text(out, *(const char *const *)at);
 		break;
 	case FIELD_TIME:
 		if (*(const int64_t *)at >= 0)
 			clock_iso(*(const int64_t *)at, iso);
-		put_text(out, iso);
+		catalog_put_text(out, iso);
 		break;
 	case FIELD_COUNT:
 	case FIELD_SOME:
@@ -194,7 +194,7 @@ static unsigned take_digits(struct cursor *c, bool negative, unsigned most, int6
 
 /* As it is printed: with no leading zero, and with `decimals` at least one and
  * at most so many behind a point: "2.35". */
-static bool take_number(struct cursor *c, unsigned decimals, int64_t *out)
+static bool catalog_take_number(struct cursor *c, unsigned decimals, int64_t *out)
 {
 	bool negative = take_literal(c, "-");
 	const char *from = c->at;
@@ -242,7 +242,7 @@ static bool take_escape(struct cursor *c, char **to)
 }
 
 /* In its quotes; the closing one becomes its end. */
-static bool take_text(struct cursor *c, const char **out)
+static bool catalog_take_text(struct cursor *c, const char **out)
 {
 	char *to = c->at + 1;
 
@@ -268,7 +268,7 @@ static bool take_named(struct cursor *c, enum field_type type, struct catalog_ro
 {
 	const char *s;
 
-	if (!take_text(c, &s))
+	if (!catalog_take_text(c, &s))
 		return false;
 	for (unsigned i = 0; type == FIELD_KIND && i < ARRAY_LEN(kind_names); i++)
 		if (strcmp(s, kind_names[i]) == 0) {
@@ -283,7 +283,7 @@ static bool take_named(struct cursor *c, enum field_type type, struct catalog_ro
 	return false;
 }
 
-static bool take_value(struct cursor *c, const struct field *f, struct catalog_row *row)
+static bool catalog_take_value(struct cursor *c, const struct field *f, struct catalog_row *row)
 {
 	void *at = (char *)row + f->at;
 	int64_t sum;
@@ -295,17 +295,17 @@ static bool take_value(struct cursor *c, const struct field *f, struct catalog_r
 		return take_named(c, f->type, row);
 	case FIELD_TEXT:
 	case FIELD_GROUP:
-		return take_text(c, at);
+		return catalog_take_text(c, at);
 	case FIELD_TIME:
-		if (!take_text(c, &s))
+		if (!catalog_take_text(c, &s))
 			return false;
 		*(int64_t *)at = s[0] == '\0' ? -1 : clock_parse_iso(s, strlen(s));
 		return s[0] == '\0' || *(int64_t *)at >= 0;
 	case FIELD_COUNT:
 	case FIELD_SOME:
-		return take_number(c, 0, at) && *(int64_t *)at >= 0;
+		return catalog_take_number(c, 0, at) && *(int64_t *)at >= 0;
 	case FIELD_TOKENS:
-		return take_number(c, 0, &sum);
+		return catalog_take_number(c, 0, &sum);
 	case FIELD_LIMIT:
 		if (take_literal(c, "null")) {
 			*(int64_t *)at = -1;
@@ -313,11 +313,11 @@ static bool take_value(struct cursor *c, const struct field *f, struct catalog_r
 		}
 		/* fall through */
 	case FIELD_CENTS:
-		return take_number(c, CENTS_DECIMALS, at) && *(int64_t *)at >= 0;
+		return catalog_take_number(c, CENTS_DECIMALS, at) && *(int64_t *)at >= 0;
 	case FIELD_NUMBER:
-		return take_number(c, 0, at);
+		return catalog_take_number(c, 0, at);
 	case FIELD_SECONDS:
-		return take_number(c, 3, at);
+		return catalog_take_number(c, 3, at);
 	case FIELD_SHOWN:
 	case FIELD_END:
 		break;
@@ -325,7 +325,7 @@ static bool take_value(struct cursor *c, const struct field *f, struct catalog_r
 	return true;
 }
 
-static bool take_row(struct cursor *c, struct catalog_row *row)
+static bool catalog_take_row(struct cursor *c, struct catalog_row *row)
 {
 	for (const struct field *f = fields;; f++) {
 		if (!take_literal(c, f->key)) {
@@ -335,7 +335,7 @@ static bool take_row(struct cursor *c, struct catalog_row *row)
 				return false;
 			continue;
 		}
-		if (!take_value(c, f, row))
+		if (!catalog_take_value(c, f, row))
 			return false;
 		if (f->type == FIELD_END || (f->type == FIELD_SHOWN && c->end - c->at == 1))
 			return take_literal(c, "}") && c->at == c->end;
@@ -353,7 +353,7 @@ int catalog_parse(const char *line, size_t len, struct catalog_row *row, struct 
 	c = (struct cursor){copy, copy + len};
 	memcpy(copy, line, len);
 	row->owned = copy;
-	if (utf8_valid(line, len) && take_row(&c, row))
+	if (utf8_valid(line, len) && catalog_take_row(&c, row))
 		return 0;
 	catalog_row_fini(row);
 	return err_set(err, AVA_ECORRUPT, "catalog row: a field is missing or of another type");

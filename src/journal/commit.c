@@ -212,8 +212,8 @@ static size_t id_len(const struct journal_op *op)
 
 /* Bytes of the batch and beside it when what is longer than `most` goes to
  * blobs. */
-static size_t measure(const struct journal_op *ops, struct view *const *views, unsigned n,
-		      size_t most, size_t *beside)
+static size_t commit_measure(const struct journal_op *ops, struct view *const *views, unsigned n,
+			     size_t most, size_t *beside)
 {
 	size_t batch = WAL_BATCH_HEAD;
 
@@ -272,10 +272,10 @@ static int commit_new(struct commit **out, const struct journal_op *ops, struct 
 	unsigned char *at, *extra;
 	struct commit *c;
 
-	len = measure(ops, views, n, most, &beside);
+	len = commit_measure(ops, views, n, most, &beside);
 	if (len > room) {
 		most = WAL_HASH; /* a blob's reference is no longer than what it replaces */
-		len = measure(ops, views, n, most, &beside);
+		len = commit_measure(ops, views, n, most, &beside);
 	}
 	if (len > room)
 		return AVA_ETOOBIG;

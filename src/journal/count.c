@@ -161,7 +161,7 @@ struct columns { /* of a chunk; those that the key needs, others NULL */
 	size_t ncosts;
 };
 
-static struct count_row *row_of(struct counter *c, const struct columns *k, size_t i)
+static struct count_row *count_row_of(struct counter *c, const struct columns *k, size_t i)
 {
 	switch (c->by) {
 	case COUNT_ALL:
@@ -228,7 +228,7 @@ static bool load_columns(struct counter *c, size_t chunk, struct columns *k)
 	return k->file != NULL && k->offset != NULL && k->len != NULL && sound;
 }
 
-static void tell(struct counter *c, const struct ava_error *err)
+static void count_tell(struct counter *c, const struct ava_error *err)
 {
 	if (c->watch->broken != NULL)
 		c->watch->broken(err, c->watch->user);
@@ -236,7 +236,7 @@ static void tell(struct counter *c, const struct ava_error *err)
 
 static int count_event(struct counter *c, const struct columns *k, size_t i, size_t cost)
 {
-	struct count_row *row = row_of(c, k, i);
+	struct count_row *row = count_row_of(c, k, i);
 	unsigned kind = k->kind[i] & 63;
 
 	if (row == NULL)
@@ -274,7 +274,7 @@ static int count_rows(struct counter *c, size_t chunk, const uint16_t *rows, siz
 			continue;
 		}
 		read_broken(c->log, chunk, i, err);
-		tell(c, err);
+		count_tell(c, err);
 	}
 	if (rv == 0)
 		return 0;
@@ -315,7 +315,7 @@ static int count_lines(struct counter *c, struct ava_error *err)
 		read_progress(c->log, c->watch->progress, c->watch->user);
 	while ((rv = ava_log_next(c->log, &e, err)) != 0) {
 		if (rv == AVA_ECORRUPT) {
-			tell(c, err);
+			count_tell(c, err);
 			continue;
 		}
 		if (rv < 0)
@@ -444,7 +444,7 @@ int count_events(struct count *out, const struct ava_log_query *q, enum count_by
 			rv = rv == 0 ? count_chunks(&c, err) : rv;
 		}
 		while (rv == 0 && read_amiss(c.log, &amiss) != 0)
-			tell(&c, &amiss);
+			count_tell(&c, &amiss);
 	}
 	if (rv == 0)
 		rv = take_rows(out, &c, err);

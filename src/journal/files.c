@@ -285,7 +285,7 @@ void files_drop_temp(int rootfd, const char *path)
 }
 
 /* Does `fd`, an open file of the same size, hold these bytes? */
-static int same_bytes(int fd, const char *bytes, size_t len)
+static int files_same_bytes(int fd, const char *bytes, size_t len)
 {
 	size_t chunk = 64 * 1024, n;
 	char *got = malloc(chunk);
@@ -318,7 +318,7 @@ int files_equal(int rootfd, const char *path, const void *bytes, size_t len)
 	else if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size != len)
 		rv = 0;
 	else
-		rv = same_bytes(fd, bytes, len);
+		rv = files_same_bytes(fd, bytes, len);
 	files_close(&fd);
 	return rv;
 }
@@ -388,7 +388,7 @@ struct listing {
 	int rv;
 };
 
-static void list_name(const char *name, void *user)
+static void files_list_name(const char *name, void *user)
 {
 	struct listing *l = user;
 	size_t len = strlen(name), end = strlen(l->ending);
@@ -397,7 +397,7 @@ static void list_name(const char *name, void *user)
 		l->rv = files_names_add(l->names, name);
 }
 
-static int by_name(const void *a, const void *b)
+static int files_by_name(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
@@ -407,12 +407,12 @@ int files_list(struct files_names *l, int rootfd, const char *dir, const char *e
 {
 	struct listing listing = {.names = l, .ending = ending};
 
-	if (sys->list(rootfd, dir, list_name, &listing) != 0 && errno != ENOENT)
+	if (sys->list(rootfd, dir, files_list_name, &listing) != 0 && errno != ENOENT)
 		return err_sys(err, "%s", dir);
 	if (listing.rv != 0)
 		return err_set(err, listing.rv, "out of memory");
 	if (l->n > 0)
-		qsort(l->names, l->n, sizeof(l->names[0]), by_name);
+		qsort(l->names, l->n, sizeof(l->names[0]), files_by_name);
 	return 0;
 }
 

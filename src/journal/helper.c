@@ -104,7 +104,7 @@ static void offer_forget(struct helper *h, struct view *all)
 
 /* ---- a checkpoint */
 
-static void begin(struct helper *h, struct round *r, bool closing)
+static void helper_begin(struct helper *h, struct round *r, bool closing)
 {
 	struct writer *w = h->writer;
 	bool clean;
@@ -125,7 +125,7 @@ static void begin(struct helper *h, struct round *r, bool closing)
 	r->all = first_view(h);
 }
 
-static void note(struct round *r, struct view *v)
+static void helper_note(struct round *r, struct view *v)
 {
 	struct checkpoint_view cv = {.path = v->path};
 	int was = VIEW_WRITTEN;
@@ -295,7 +295,7 @@ static void release(struct helper *h, const struct round *r)
 	pthread_mutex_unlock(&w->lock);
 }
 
-static int checkpoint(struct helper *h, bool closing, struct ava_error *err)
+static int helper_take_checkpoint(struct helper *h, bool closing, struct ava_error *err)
 {
 	struct round r;
 	int rv = 0;
@@ -306,9 +306,9 @@ static int checkpoint(struct helper *h, bool closing, struct ava_error *err)
 	}
 	h->news = false;
 	free_dead(h);
-	begin(h, &r, closing);
+	helper_begin(h, &r, closing);
 	for (struct view *v = r.all; v != NULL; v = v->all_next)
-		note(&r, v);
+		helper_note(&r, v);
 	if (sync_views(h, &r) != 0) {
 		h->failed = true;
 		rv = fail_for_good(h, err);
@@ -329,7 +329,7 @@ static int checkpoint(struct helper *h, bool closing, struct ava_error *err)
 
 /* ---- the thread */
 
-static void fill(struct helper *h)
+static void helper_fill(struct helper *h)
 {
 	uint64_t mb = h->segments->bytes >> 20;
 	struct sys_room r;
@@ -390,8 +390,8 @@ static void *helper_main(void *arg)
 		pthread_mutex_unlock(&h->lock);
 		ballast_keep(h->rootfd, h->ballast_mb);
 		if (filling)
-			fill(h);
-		rv = wanted ? checkpoint(h, false, &err) : 0;
+			helper_fill(h);
+		rv = wanted ? helper_take_checkpoint(h, false, &err) : 0;
 		pthread_mutex_lock(&h->lock);
 		if (wanted) {
 			h->made = asked;
@@ -442,7 +442,7 @@ int helper_start(struct helper *h)
 	return 0;
 }
 
-static void call(struct helper *h)
+static void helper_call(struct helper *h)
 {
 	pthread_cond_signal(&h->wake);
 	pthread_mutex_unlock(&h->lock);
@@ -455,10 +455,10 @@ void helper_stop(struct helper *h)
 	h->segments->hurry = true;
 	pthread_mutex_lock(&h->lock);
 	h->stop = true;
-	call(h);
+	helper_call(h);
 	pthread_join(h->thread, NULL);
 	h->started = false;
-	checkpoint(h, true, NULL);
+	helper_take_checkpoint(h, true, NULL);
 }
 
 void helper_add(struct helper *h, struct view *v)
@@ -509,7 +509,7 @@ void helper_progress(uint64_t bytes, void *user)
 	h->news = true;
 	h->fill = h->fill || fill;
 	h->wanted = h->wanted || wanted;
-	call(h);
+	helper_call(h);
 }
 
 int helper_checkpoint(struct helper *h, struct ava_error *err)

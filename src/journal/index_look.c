@@ -46,7 +46,7 @@ struct listing {
 	bool failed;
 };
 
-static void list_name(const char *name, void *user)
+static void index_look_list_name(const char *name, void *user)
 {
 	struct listing *l = user;
 	char path[FILES_BUF];
@@ -77,7 +77,8 @@ static int list_dir(struct log_index *f, unsigned which, struct ava_error *err)
 		return 0;
 	l.seen = calloc(l.known + 1, sizeof(*l.seen));
 	l.failed = l.seen == NULL;
-	if (!l.failed && sys->list(f->rootfd, l.dir, list_name, &l) != 0 && errno != ENOENT) {
+	if (!l.failed && sys->list(f->rootfd, l.dir, index_look_list_name, &l) != 0 &&
+	    errno != ENOENT) {
 		free(l.seen);
 		return err_sys(err, "list %s", l.dir);
 	}
@@ -101,7 +102,7 @@ static int list_dir(struct log_index *f, unsigned which, struct ava_error *err)
 /* S-x.jsonl, then S-x.2.jsonl and so on; the next number is asked for until
  * one is missing, so that a folder of a hundred thousand runs is not listed.
  * The first may be gone: a file that a person removed is never made again. */
-static int list_run(struct log_index *f, struct ava_error *err)
+static int index_look_list_run(struct log_index *f, struct ava_error *err)
 {
 	char base[64], path[FILES_BUF];
 	struct stat st;
@@ -162,7 +163,8 @@ static int torn_add(struct log_index *f, uint32_t file, uint64_t at, uint32_t le
 	return 0;
 }
 
-static int open_file(struct log_index *f, const char *path, struct stat *st, struct ava_error *err)
+static int index_look_open_file(struct log_index *f, const char *path, struct stat *st,
+				struct ava_error *err)
 {
 	/* NONBLOCK: opening a fifo must not wait for its writer. */
 	int fd = sys->openat(f->rootfd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0);
@@ -180,7 +182,7 @@ static int open_file(struct log_index *f, const char *path, struct stat *st, str
 }
 
 /* What was written behind what is covered. */
-static int scan_file(struct log_index *f, uint32_t file, struct ava_error *err)
+static int index_look_scan_file(struct log_index *f, uint32_t file, struct ava_error *err)
 {
 	char path[FILES_BUF];
 	struct index_file *own = &f->files[file];
@@ -189,7 +191,7 @@ static int scan_file(struct log_index *f, uint32_t file, struct ava_error *err)
 	int fd, rv;
 
 	snprintf(path, sizeof(path), "%s", index_string(f, own->path));
-	fd = open_file(f, path, &st, err);
+	fd = index_look_open_file(f, path, &st, err);
 	if (fd < 0)
 		return fd == AVA_ENOENT ? 0 : fd;
 	end = (uint64_t)st.st_size;
@@ -253,7 +255,7 @@ static int look_file(struct log_index *f, uint32_t file, struct ava_error *err)
 		own->inode = (uint64_t)st.st_ino;
 		return 0;
 	}
-	return scan_file(f, file, err);
+	return index_look_scan_file(f, file, err);
 }
 
 /* One log that cannot be read leaves the others as they are. */
@@ -301,7 +303,7 @@ static int look_all(struct log_index *f, struct ava_error *err)
 
 	f->ntorn = 0;
 	if (f->scope == INDEX_OF_RUN)
-		rv = list_run(f, err);
+		rv = index_look_list_run(f, err);
 	else
 		rv = list_dir(f, 0, err);
 	if (rv == 0 && f->scope == INDEX_OF_ALL)

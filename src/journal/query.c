@@ -341,7 +341,7 @@ static bool has_upper(const char *s)
 	return false;
 }
 
-static bool is_ascii(const char *s)
+static bool query_is_ascii(const char *s)
 {
 	for (; *s != '\0'; s++)
 		if ((unsigned char)*s >= 0x80)
@@ -575,14 +575,14 @@ int query_text_init(struct query_text *t, const char *literal, const char *regex
 		return err_set(err, AVA_EINVAL, "more than %d bytes to look for", QUERY_TEXT_MAX);
 	if (literal != NULL && literal[0] != '\0') {
 		t->fold = !has_upper(literal);
-		if (t->fold && !is_ascii(literal) && regex == NULL) {
+		if (t->fold && !query_is_ascii(literal) && regex == NULL) {
 			rv = init_needle(t, literal, err);
 			if (rv == 0)
 				rv = init_regex(t, t->needle, PCRE2_LITERAL | PCRE2_CASELESS, err);
 			free(t->needle);
 			t->needle = NULL;
 		} else {
-			t->fold = t->fold && is_ascii(literal);
+			t->fold = t->fold && query_is_ascii(literal);
 			t->literal = true;
 			rv = init_needle(t, literal, err);
 		}
@@ -611,7 +611,7 @@ void query_text_fini(struct query_text *t)
 
 /* ---- finding a literal */
 
-static bool same(const struct query_text *t, const char *s)
+static bool query_same(const struct query_text *t, const char *s)
 {
 	if (!t->fold)
 		return memcmp(s, t->needle, t->len) == 0;
@@ -627,7 +627,7 @@ static const char *find_plain(const struct query_text *t, const char *s, const c
 	if (!t->fold)
 		return memmem(s, (size_t)(last - s) + t->len, t->needle, t->len);
 	for (; s <= last; s++)
-		if (same(t, s))
+		if (query_same(t, s))
 			return s;
 	return NULL;
 }
@@ -657,7 +657,7 @@ __attribute__((target("avx2"))) static const char *find_avx2(const struct query_
 		for (; mask != 0; mask &= mask - 1) {
 			const char *at = s + __builtin_ctz(mask);
 
-			if (same(t, at))
+			if (query_same(t, at))
 				return at;
 		}
 	}
@@ -752,7 +752,7 @@ void query_fini(struct query *q)
 
 /* ---- asking */
 
-static bool is_id(const struct query_id *id, const char *s, size_t len)
+static bool query_is_id(const struct query_id *id, const char *s, size_t len)
 {
 	return id->len == len && memcmp(id->text, s, len) == 0;
 }
@@ -762,10 +762,11 @@ static bool query_fits(const struct query *q, const struct event_view *v)
 	return (q->after == 0 || v->lsn > q->after) && v->wall_ms >= q->since_ms &&
 	       v->wall_ms < q->until_ms &&
 	       (q->types == 0 || (v->kind >= 0 && (q->types >> v->kind & 1) != 0)) &&
-	       (q->agent.len == 0 || is_id(&q->agent, v->agent_id.s, v->agent_id.len) ||
-		is_id(&q->agent, v->trace_id.s, v->trace_id.len)) &&
-	       (q->session.len == 0 || is_id(&q->session, v->session_id.s, v->session_id.len)) &&
-	       (q->user.len == 0 || is_id(&q->user, v->user_id.s, v->user_id.len));
+	       (q->agent.len == 0 || query_is_id(&q->agent, v->agent_id.s, v->agent_id.len) ||
+		query_is_id(&q->agent, v->trace_id.s, v->trace_id.len)) &&
+	       (q->session.len == 0 ||
+		query_is_id(&q->session, v->session_id.s, v->session_id.len)) &&
+	       (q->user.len == 0 || query_is_id(&q->user, v->user_id.s, v->user_id.len));
 }
 
 /* 1, 0, or AVA_ETOOBIG: the expression costs too much on this line. */

@@ -234,7 +234,7 @@ static int hit_order(const void *a, const void *b)
 }
 
 /* The hits of a chunk behind those that wait. */
-static int gather(struct ava_log *log, size_t chunk, struct ava_error *err)
+static int read_gather(struct ava_log *log, size_t chunk, struct ava_error *err)
 {
 	uint16_t rows[INDEX_CHUNK];
 	const uint64_t *lsn, *offset;
@@ -351,7 +351,7 @@ static int next_batch(struct ava_log *log, struct ava_error *err)
 		size_t chunk = log->order[log->next++].chunk;
 
 		log->done += log->feed->chunks[chunk].bytes;
-		rv = gather(log, chunk, err);
+		rv = read_gather(log, chunk, err);
 		if (rv == AVA_ECORRUPT && !log->begun && log->run[0] == '\0')
 			rv = read_anew(log, err);
 		if (rv != 0) {
@@ -375,7 +375,7 @@ static int next_batch(struct ava_log *log, struct ava_error *err)
 
 /* ---- giving */
 
-static int broken(const char *path, const struct hit *h, struct ava_error *err)
+static int read_damaged(const char *path, const struct hit *h, struct ava_error *err)
 {
 	if (h->len > INDEX_LINE)
 		return err_set(err, AVA_ECORRUPT, "%s:%llu: a line of more than %zu MB", path,
@@ -384,23 +384,23 @@ static int broken(const char *path, const struct hit *h, struct ava_error *err)
 		       (unsigned long long)h->offset, (size_t)h->len);
 }
 
-static const char *path_of(const struct ava_log *log, uint32_t file)
+static const char *read_path_of(const struct ava_log *log, uint32_t file)
 {
 	return index_string(log->feed, log->feed->files[file].path);
 }
 
 /* What is to be told of a hit that is no line. 0: nothing. */
-static int tell(struct ava_log *log, const struct hit *h, enum got_state state,
-		struct ava_error *err)
+static int read_tell(struct ava_log *log, const struct hit *h, enum got_state state,
+		     struct ava_error *err)
 {
-	const char *path = path_of(log, h->file);
+	const char *path = read_path_of(log, h->file);
 
 	switch (state) {
 	case GOT_LINE:
 	case GOT_NOTHING:
 		return 0;
 	case GOT_BROKEN:
-		return broken(path, h, err);
+		return read_damaged(path, h, err);
 	case GOT_OTHER:
 		index_forget(log->rootfd);
 		return err_set(err, AVA_ECORRUPT,
@@ -458,7 +458,7 @@ static void fill_event(const struct ava_log *log, const struct hit *h, const str
 		.time_ms = got->wall_ms,
 		.line = line,
 		.len = h->len,
-		.file = path_of(log, h->file),
+		.file = read_path_of(log, h->file),
 		.offset = h->offset,
 	};
 	if (h->kind < EVENT_NKINDS)
@@ -468,9 +468,9 @@ static void fill_event(const struct ava_log *log, const struct hit *h, const str
 			 (int)MIN(v.type.len, sizeof(e->type) - 1), v.type.s);
 }
 
-static int left_out(struct ava_log *log, const struct index_torn *t, struct ava_error *err)
+static int read_left_out(struct ava_log *log, const struct index_torn *t, struct ava_error *err)
 {
-	const char *path = path_of(log, t->file);
+	const char *path = read_path_of(log, t->file);
 	struct stat st;
 
 	if (sys->fstatat(log->feed->rootfd, path, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
@@ -500,18 +500,18 @@ int read_amiss(struct ava_log *log, struct ava_error *err)
 		if (log->file_fits[t->file] == 0)
 			continue;
 		if (t->len == UINT32_MAX)
-			return left_out(log, t, err);
+			return read_left_out(log, t, err);
 		if (!log->follow)
 			return err_set(err, AVA_ECORRUPT,
 				       "%s:%llu: the last line (%zu bytes) was never finished",
-				       path_of(log, t->file), (unsigned long long)t->at,
+				       read_path_of(log, t->file), (unsigned long long)t->at,
 				       (size_t)t->len);
 	}
 	return 0;
 }
 
 /* What came since, when all is given. */
-static int look(struct ava_log *log, struct ava_error *err)
+static int read_look(struct ava_log *log, struct ava_error *err)
 {
 	int rv = 0;
 
@@ -544,7 +544,7 @@ int ava_log_next(struct ava_log *log, struct ava_log_event *event, struct ava_er
 			const struct hit *h = &log->hits[log->given];
 			const struct got *got = &log->fetch.got[log->given++];
 
-			rv = tell(log, h, (enum got_state)got->state, err);
+			rv = read_tell(log, h, (enum got_state)got->state, err);
 			if (rv != 0)
 				return rv;
 			if (got->state != GOT_LINE || is_copy(log, h))
@@ -563,7 +563,7 @@ int ava_log_next(struct ava_log *log, struct ava_log_event *event, struct ava_er
 		if (looked)
 			return 0;
 		looked = true;
-		rv = look(log, err);
+		rv = read_look(log, err);
 		if (rv != 0)
 			return rv;
 	}
@@ -614,7 +614,7 @@ static int plan_last(struct ava_log *log, uint64_t n, struct ava_error *err)
 		if (have >= n && newest[i].lsn < found[have - 1])
 			break;
 		log->nhits = log->from = 0;
-		rv = gather(log, newest[i].chunk, err);
+		rv = read_gather(log, newest[i].chunk, err);
 		if (rv == 0 && log->nhits > 0 &&
 		    (log->want.text.needle != NULL || log->want.text.regex != NULL))
 			rv = fetch_lines(&log->fetch, log->feed, log->hits, log->nhits, err);
@@ -678,7 +678,7 @@ static void start_watching(struct ava_log *log)
 		return;
 	if (log->run[0] != '\0') { /* without it: looked at every RESCAN_MS all the same */
 		for (size_t i = 0; i < log->feed->nfiles; i++)
-			watch_path(log, path_of(log, (uint32_t)i), IN_MODIFY, &wd);
+			watch_path(log, read_path_of(log, (uint32_t)i), IN_MODIFY, &wd);
 		return;
 	}
 	if (watch_path(log, INDEX_DAYS, folder, &log->days_wd) &&
@@ -697,7 +697,7 @@ static int check_query(const struct ava_log_query *q, struct ava_error *err)
 
 /* No file at all. Ava's days may come while we wait, a run's file does not:
  * it begins with the spawn. */
-static int check_files(const struct ava_log *log, struct ava_error *err)
+static int read_check_files(const struct ava_log *log, struct ava_error *err)
 {
 	for (size_t i = 0; i < log->feed->nfiles; i++)
 		if (log->file_fits[i] != 0 ||
@@ -752,7 +752,7 @@ int ava_log_open(struct ava_log **out, const struct ava_log_query *q, struct ava
 	if (rv == 0)
 		rv = order_chunks(log, err);
 	if (rv == 0)
-		rv = check_files(log, err);
+		rv = read_check_files(log, err);
 	if (rv == 0)
 		search_files(log);
 	if (rv == 0 && q->last > 0) {
@@ -847,7 +847,7 @@ int read_broken(struct ava_log *log, size_t chunk, size_t row, struct ava_error 
 		return err_set(err, AVA_ECORRUPT, INDEX_HEAD ": it is damaged");
 	h.offset = offset[row];
 	h.len = len[row];
-	return broken(path_of(log, file[row]), &h, err);
+	return read_damaged(read_path_of(log, file[row]), &h, err);
 }
 
 void read_progress(struct ava_log *log, read_progress_fn fn, void *user)

@@ -64,8 +64,8 @@ static int check_event(struct ava_checkpoint *c, const char *name, const json_t 
 }
 
 /* `t` is *taken*, also on error; `state` *copied*. */
-static int make(struct ava_checkpoint **out, struct ava_trace *t, const char *name,
-		const char *state, size_t len, struct ava_error *err)
+static int read_checkpoint_make(struct ava_checkpoint **out, struct ava_trace *t, const char *name,
+				const char *state, size_t len, struct ava_error *err)
 {
 	const struct trace_event *last = t->n > 0 ? &t->events[t->n - 1] : NULL;
 	struct ava_checkpoint *c = calloc(1, sizeof(*c));
@@ -103,8 +103,8 @@ static int make(struct ava_checkpoint **out, struct ava_trace *t, const char *na
 /* ---- out of a run */
 
 /* The event of that name in `t`, and its count of lines. */
-static int find(struct ava_trace *t, const char *name, size_t *at, int64_t *lines,
-		struct ava_error *err)
+static int read_checkpoint_find(struct ava_trace *t, const char *name, size_t *at, int64_t *lines,
+				struct ava_error *err)
 {
 	const char *const *names;
 	char known[NAMES_SHOWN] = "";
@@ -136,7 +136,8 @@ static int find(struct ava_trace *t, const char *name, size_t *at, int64_t *line
 
 /* Append the whole lines of one part to `out` until it has `want` of them; what is torn
  * was never acknowledged. */
-static int add_part(struct buf *out, int fd, int64_t want, int64_t *have, struct ava_error *err)
+static int read_checkpoint_add_part(struct buf *out, int fd, int64_t want, int64_t *have,
+				    struct ava_error *err)
 {
 	struct loglines l;
 	const char *line;
@@ -155,8 +156,8 @@ static int add_part(struct buf *out, int fd, int64_t want, int64_t *have, struct
 	return rv == 0 ? 0 : err_set(err, rv, "its messages cannot be read: %s", ava_strerror(rv));
 }
 
-static int read_state(struct buf *out, const char *root, const char *run, int64_t want,
-		      struct ava_error *err)
+static int read_checkpoint_read_state(struct buf *out, const char *root, const char *run,
+				      int64_t want, struct ava_error *err)
 {
 	char path[FILES_PATH_MAX], part[FILES_BUF];
 	int64_t have = 0;
@@ -178,7 +179,7 @@ static int read_state(struct buf *out, const char *root, const char *run, int64_
 					       "the messages of %s are not kept any more", run)
 				     : err_sys(err, "%s", part);
 		else
-			rv = add_part(out, fd, want, &have, err);
+			rv = read_checkpoint_add_part(out, fd, want, &have, err);
 		files_close(&fd);
 	}
 	close(root_fd);
@@ -191,8 +192,8 @@ static int read_state(struct buf *out, const char *root, const char *run, int64_
 }
 
 /* The first `n` events of `from`. */
-static int cut(struct ava_trace **out, const struct ava_trace *from, size_t n,
-	       struct ava_error *err)
+static int read_checkpoint_cut(struct ava_trace **out, const struct ava_trace *from, size_t n,
+			       struct ava_error *err)
 {
 	int rv = ava_trace_new(out, from->id, from->parent, err);
 
@@ -221,13 +222,15 @@ int ava_checkpoint_read(struct ava_checkpoint **out, const char *root, const cha
 	if (rv == 0)
 		rv = ava_trace_read(&whole, root, run, NULL, NULL, err);
 	if (rv == 0)
-		rv = find(whole, name, &at, &lines, err);
+		rv = read_checkpoint_find(whole, name, &at, &lines, err);
 	if (rv == 0)
-		rv = read_state(&state, root, whole->events[at].shown.agent, lines, err);
+		rv = read_checkpoint_read_state(&state, root, whole->events[at].shown.agent, lines,
+						err);
 	if (rv == 0)
-		rv = cut(&t, whole, at + 1, err);
+		rv = read_checkpoint_cut(&t, whole, at + 1, err);
 	if (rv == 0) {
-		rv = make(out, t, name, state.len > 0 ? state.data : "", state.len, err);
+		rv = read_checkpoint_make(out, t, name, state.len > 0 ? state.data : "", state.len,
+					  err);
 		t = NULL;
 	}
 	if (rv == AVA_EINVAL && whole != NULL)
@@ -326,8 +329,8 @@ int ava_checkpoint_parse(struct ava_checkpoint **out, const char *json, size_t l
 	if (rv == 0)
 		rv = parse_trace(&t, o, err);
 	if (rv == 0)
-		rv = make(out, t, json_str(o, "name"), json_string_value(state),
-			  json_string_length(state), err);
+		rv = read_checkpoint_make(out, t, json_str(o, "name"), json_string_value(state),
+					  json_string_length(state), err);
 	if (rv == 0)
 		rv = check_outside(*out, o, err);
 	json_decref(o);

@@ -102,7 +102,7 @@ static int by_seq(const void *a, const void *b)
 	return (x->seq > y->seq) - (x->seq < y->seq);
 }
 
-static int open_file(struct scan *s, struct segment *f)
+static int recovery_open_file(struct scan *s, struct segment *f)
 {
 	char name[SEGMENTS_NAME];
 	struct stat st;
@@ -153,13 +153,13 @@ static int read_headless(struct segment *f, const unsigned char *page)
 	return 0;
 }
 
-static int read_head(struct scan *s, struct segment *f)
+static int recovery_read_head(struct scan *s, struct segment *f)
 {
 	unsigned char page[HEAD_BYTES] = {0};
 	ssize_t n;
 	int rv;
 
-	if (open_file(s, f) != 0)
+	if (recovery_open_file(s, f) != 0)
 		return -1;
 	n = sys_read_some(f->fd, page, sizeof(page), 0);
 	if (n < 0)
@@ -183,7 +183,7 @@ static int list_segments(struct scan *s, struct ava_error *err)
 	if (s->n > 0)
 		qsort(s->segments, s->n, sizeof(s->segments[0]), by_seq);
 	for (size_t i = 0; i < s->n; i++)
-		if (read_head(s, &s->segments[i]) != 0)
+		if (recovery_read_head(s, &s->segments[i]) != 0)
 			return err_sys(err, "read segment %llx of wal",
 				       (unsigned long long)s->segments[i].seq);
 	return 0;
@@ -192,8 +192,8 @@ static int list_segments(struct scan *s, struct ava_error *err)
 /* ---- the chain */
 
 /* Told, but not as lost: bytes of the journal; what they were for may stand in its view. */
-static void tell(struct scan *s, uint64_t seq, const char *what, uint64_t from, uint64_t to,
-		 uint64_t next_lsn)
+static void recovery_tell(struct scan *s, uint64_t seq, const char *what, uint64_t from,
+			  uint64_t to, uint64_t next_lsn)
 {
 	char path[64], text[160];
 
@@ -215,7 +215,7 @@ static void report(struct scan *s, uint64_t seq, const char *what, uint64_t from
 		   uint64_t next_lsn)
 {
 	s->damaged = true;
-	tell(s, seq, what, from, to, next_lsn);
+	recovery_tell(s, seq, what, from, to, next_lsn);
 }
 
 /* The newest file in use that is below index `i` and not before `start`. */
@@ -233,7 +233,7 @@ static struct segment *newest_below(struct scan *s, size_t i, struct wal_pos sta
 }
 
 /* Where the segment before `f` ended, as f says: still of interest? */
-static bool goes_on(const struct segment *f, struct wal_pos start)
+static bool recovery_goes_on(const struct segment *f, struct wal_pos start)
 {
 	return f->head.prev.seq != 0 && wal_before(start, f->head.prev);
 }
@@ -252,9 +252,9 @@ static void follow_chain(struct scan *s, struct wal_pos start)
 		f->counts = true;
 		prev = newest_below(s, (size_t)(f - s->segments), start);
 		/* What lies between was never synced. */
-		while (prev != NULL && goes_on(f, start) && prev->seq > f->head.prev.seq)
+		while (prev != NULL && recovery_goes_on(f, start) && prev->seq > f->head.prev.seq)
 			prev = newest_below(s, (size_t)(prev - s->segments), start);
-		if (prev == NULL || (f->copies > 0 && !goes_on(f, start)))
+		if (prev == NULL || (f->copies > 0 && !recovery_goes_on(f, start)))
 			return;
 		prev->end = prev->seq == f->head.prev.seq ? f->head.prev.at : TO_END;
 		prev->next_lsn = f->head.first_lsn;
@@ -352,7 +352,7 @@ static void skip_bad(struct scan *s, struct segment *f, size_t len, uint64_t *at
 	       found ? next.first_lsn : MAX(f->next_lsn, s->lsn));
 }
 
-static int load(struct scan *s, struct segment *f, size_t *len)
+static int recovery_load(struct scan *s, struct segment *f, size_t *len)
 {
 	ssize_t n;
 
@@ -366,7 +366,7 @@ static int load(struct scan *s, struct segment *f, size_t *len)
 		}
 		s->buf_cap = f->head.size;
 	}
-	if (open_file(s, f) != 0)
+	if (recovery_open_file(s, f) != 0)
 		return -1;
 	n = sys_read_some(f->fd, s->buf, f->head.size, 0);
 	*len = n < 0 ? 0 : (size_t)n;
@@ -390,21 +390,21 @@ static void check_copies(struct scan *s, const struct segment *f, size_t have)
 	    (f->copies == 1 && f->last && !later_flush(s, have, WAL_BEGIN, f->head.salt)))
 		return;
 	if (f->copies == 1) {
-		tell(s, f->seq, "damaged copy of the header", 0, 0, 0);
+		recovery_tell(s, f->seq, "damaged copy of the header", 0, 0, 0);
 		return;
 	}
 	s->damaged = true;
-	tell(s, f->seq, "both copies of the header are damaged", 0, WAL_BEGIN, 0);
+	recovery_tell(s, f->seq, "both copies of the header are damaged", 0, WAL_BEGIN, 0);
 }
 
-static int scan_file(struct scan *s, size_t file, uint64_t at, struct ava_error *err)
+static int recovery_scan_file(struct scan *s, size_t file, uint64_t at, struct ava_error *err)
 {
 	struct segment *f = &s->segments[file];
 	struct wal_batch b;
 	size_t have, len;
 	int rv = 0;
 
-	if (load(s, f, &have) != 0)
+	if (recovery_load(s, f, &have) != 0)
 		return err_sys(err, "read segment %llx of wal", (unsigned long long)f->seq);
 	check_copies(s, f, have);
 	len = f->end == TO_END ? have : MIN(have, f->end);
@@ -434,7 +434,7 @@ static int scan_file(struct scan *s, size_t file, uint64_t at, struct ava_error 
 static void check_missing(struct scan *s, const struct segment *f, uint64_t before,
 			  struct wal_pos start)
 {
-	if (start.seq != 0 && goes_on(f, start) && f->head.prev.seq != before)
+	if (start.seq != 0 && recovery_goes_on(f, start) && f->head.prev.seq != before)
 		report(s, f->head.prev.seq, "segment is missing or its header is damaged", 0,
 		       f->head.prev.at, f->head.first_lsn);
 }
@@ -455,7 +455,7 @@ static int find_headless(struct scan *s, struct wal_pos start, struct ava_error 
 
 		if (f->head.seq != f->seq || f->head.salt == 0 || f->seq < start.seq)
 			continue;
-		if (load(s, f, &len) != 0)
+		if (recovery_load(s, f, &len) != 0)
 			return err_sys(err, "read segment %llx of wal", (unsigned long long)f->seq);
 		if (!wal_batch_get(s->buf, len, WAL_BEGIN, f->head.salt, &b) ||
 		    (b.first_lsn < least && (f->seq != start.seq || start.at == WAL_BEGIN)) ||
@@ -482,7 +482,7 @@ static int scan_wal(struct scan *s, struct ava_error *err)
 		if (!f->counts)
 			continue;
 		check_missing(s, f, before, start);
-		rv = scan_file(s, i, f->seq == start.seq ? start.at : WAL_BEGIN, err);
+		rv = recovery_scan_file(s, i, f->seq == start.seq ? start.at : WAL_BEGIN, err);
 		before = f->seq;
 	}
 	/* A checkpoint inside of a segment: that segment was there. */
@@ -618,7 +618,7 @@ static int fresh_checkpoint(struct scan *s, struct recovery *out, struct ava_err
 	return rv;
 }
 
-static int finish(struct scan *s, struct recovery *out, struct ava_error *err)
+static int recovery_finish(struct scan *s, struct recovery *out, struct ava_error *err)
 {
 	bool something = s->redo.batches > 0 || s->damaged || s->redo.nproblems > 0 ||
 			 s->aborted > 0 || (!s->known && s->n > 0);
@@ -672,7 +672,7 @@ static int take_report(struct scan *s, struct recovery *out)
  * nobody misses: they are made again, and what this recovery gives up serves until then. So is
  * one that a crash left half made. One whose headers are damaged may have been in use. False:
  * there was none. */
-static bool make_room(const struct scan *s)
+static bool recovery_make_room(const struct scan *s)
 {
 	char name[SEGMENTS_NAME];
 	bool made = sys->unlinkat(s->walfd, SEGMENTS_FRESH, 0) == 0;
@@ -713,12 +713,12 @@ static int run_once(int rootfd, int walfd, struct recovery *out, bool *again, st
 	if (rv == 0)
 		rv = redo_run(&s.redo, &s.checkpoint, err);
 	if (rv == 0)
-		rv = finish(&s, out, err);
+		rv = recovery_finish(&s, out, err);
 	if (rv == 0)
 		rv = take_report(&s, out);
 	if (rv == AVA_ENOMEM)
 		err_set(err, rv, "no memory for recovery");
-	*again = rv == AVA_EFULL && make_room(&s);
+	*again = rv == AVA_EFULL && recovery_make_room(&s);
 	redo_fini(&s.redo);
 	for (size_t i = 0; i < s.n; i++)
 		files_close(&s.segments[i].fd);

@@ -212,7 +212,7 @@ static struct redo_op *last_put(struct redo_file *f)
 /* Is what stands there one of the contents the journal put, or what a crash
  * before it was synced left of one, or the file that was to be replaced? Else
  * somebody else wrote it. */
-static int is_ours(struct redo *r, struct redo_file *f, const char *data, size_t len)
+static int redo_is_ours(struct redo *r, struct redo_file *f, const char *data, size_t len)
 {
 	struct stat st;
 
@@ -247,7 +247,7 @@ static int keep_foreign(struct redo *r, struct redo_file *f, struct ava_error *e
 	if (rv != 0 && !files_is_foreign(r->rootfd, f->name, rv))
 		return rv;
 	if (rv == 0)
-		ours = is_ours(r, f, data, len);
+		ours = redo_is_ours(r, f, data, len);
 	snprintf(name, sizeof(name), "%.*s.broken", FILES_PATH_MAX, f->name);
 	if (ours == 0 && (rv == 0 ? files_keep(r->rootfd, name, data, len, kept)
 				  : sys_put_aside(r->rootfd, f->name)) != 0)
@@ -468,7 +468,7 @@ static int adopt_tail(struct redo *r, const struct state *s, uint64_t from)
 
 /* ---- looking */
 
-static int look(struct redo *r, const struct redo_file *f, struct state *s)
+static int redo_look(struct redo *r, const struct redo_file *f, struct state *s)
 {
 	struct stat st;
 
@@ -554,8 +554,8 @@ static int agrees(struct redo *r, const struct redo_file *f, const struct state 
 }
 
 /* Keep the operation for write_ops, if it is loaded and follows the ones before. */
-static void join(struct redo *r, const struct redo_file *f, struct state *s,
-		 const struct redo_op *op, bool loaded)
+static void redo_join(struct redo *r, const struct redo_file *f, struct state *s,
+		      const struct redo_op *op, bool loaded)
 {
 	uint64_t from = MAX(op->offset, f->base), end = op->offset + op->len;
 
@@ -576,7 +576,7 @@ static int compare(struct redo *r, struct redo_file *f, struct state *s, enum ve
 		bool load = op->blob || op->offset < s->size;
 
 		rv = load ? redo_load(r, op) : 0;
-		join(r, f, s, op, load && rv == 0);
+		redo_join(r, f, s, op, load && rv == 0);
 		if (rv == 1)
 			rv = 0;
 		if (op->bad)
@@ -614,7 +614,7 @@ static int compare(struct redo *r, struct redo_file *f, struct state *s, enum ve
 	return 0;
 }
 
-static int judge(struct redo *r, struct redo_file *f, struct state *s, enum verdict *v)
+static int redo_judge(struct redo *r, struct redo_file *f, struct state *s, enum verdict *v)
 {
 	s->from = MIN(f->base, s->size);
 	if (s->strange)
@@ -632,7 +632,7 @@ static int judge(struct redo *r, struct redo_file *f, struct state *s, enum verd
 
 /* ---- writing */
 
-static int make(struct redo *r, const struct redo_file *f, struct state *s)
+static int redo_make(struct redo *r, const struct redo_file *f, struct state *s)
 {
 	if (s->fd < 0)
 		s->fd = files_open(r->rootfd, f->name, O_RDWR | O_CREAT);
@@ -727,7 +727,7 @@ static int copy_tail(struct redo *r, const struct redo_file *f, const struct sta
 
 /* The part that is written from now on: one that is there already, or a new
  * one that must be there, because its being there says so. */
-static int next_part(struct redo *r, const struct redo_file *f, char name[FILES_BUF])
+static int redo_next_part(struct redo *r, const struct redo_file *f, char name[FILES_BUF])
 {
 	unsigned part;
 	int fd, rv;
@@ -747,11 +747,11 @@ static int set_aside(struct redo *r, struct redo_file *f, struct state *s, enum 
 	char name[FILES_BUF];
 	uint64_t lost;
 
-	if (v == HOLE && s->fit > 0 && (make(r, f, s) != 0 || write_ops(r, f, s) != 0))
+	if (v == HOLE && s->fit > 0 && (redo_make(r, f, s) != 0 || write_ops(r, f, s) != 0))
 		return -1;
 	if ((v == FOREIGN || v == REPLACED) && copy_tail(r, f, s) != 0)
 		return -1;
-	if (put_aside(r, f, s, v, &lost) != 0 || next_part(r, f, name) != 0)
+	if (put_aside(r, f, s, v, &lost) != 0 || redo_next_part(r, f, name) != 0)
 		return -1;
 	f->touched = true;
 	redo_problem(r, f->name, verdict_text[v], lost, name);
@@ -759,7 +759,7 @@ static int set_aside(struct redo *r, struct redo_file *f, struct state *s, enum 
 }
 
 /* Does this part begin with the operations from `first` on? 1, durably then; 0; -1, errno. */
-static int begins_with(struct redo *r, struct redo_file *f, unsigned part, size_t first)
+static int redo_begins_with(struct redo *r, struct redo_file *f, unsigned part, size_t first)
 {
 	char name[FILES_BUF];
 	int fd = files_open(r->rootfd, files_part_name(f->path, part, name), O_RDONLY);
@@ -782,7 +782,7 @@ static int begins_with(struct redo *r, struct redo_file *f, unsigned part, size_
 
 /* Before the crash the log may have gone on in its next part, with what was queued for this
  * one: that is not done a second time. */
-static int leave_out(struct redo *r, struct redo_file *f, struct state *s)
+static int redo_leave_out(struct redo *r, struct redo_file *f, struct state *s)
 {
 	size_t first = 0;
 	unsigned last;
@@ -792,7 +792,7 @@ static int leave_out(struct redo *r, struct redo_file *f, struct state *s)
 		first++;
 	last = first < f->nops ? view_find_part(r->rootfd, f->path) : 0;
 	for (unsigned part = f->part + 1; part <= last && rv == 0; part++)
-		rv = begins_with(r, f, part, first);
+		rv = redo_begins_with(r, f, part, first);
 	if (rv == 1) {
 		f->nops = s->fit = first;
 		s->end = first > 0 ? f->ops[first - 1].offset + f->ops[first - 1].len : f->base;
@@ -828,16 +828,16 @@ static int redo_view(struct redo *r, struct redo_file *f, struct ava_error *err)
 
 	if (!pending(f))
 		return 0;
-	rv = look(r, f, &s);
+	rv = redo_look(r, f, &s);
 	if (rv == 0)
-		rv = judge(r, f, &s, &v);
+		rv = redo_judge(r, f, &s, &v);
 	if (rv == 0 && v != HOLE)
-		rv = leave_out(r, f, &s);
+		rv = redo_leave_out(r, f, &s);
 	if (rv == 0 && v == FITS) {
 		f->touched = true;
 		f->inode_now = s.inode;
 		f->size_now = MAX(s.size, s.end);
-		rv = make(r, f, &s);
+		rv = redo_make(r, f, &s);
 		if (rv == 0)
 			rv = write_ops(r, f, &s);
 	} else if (rv == 0) {

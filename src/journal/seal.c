@@ -63,7 +63,7 @@ struct sealer {
 
 /* ---- files */
 
-static void file_free(struct file *f)
+static void seal_file_free(struct file *f)
 {
 	free(f->crcs);
 	free(f);
@@ -81,7 +81,7 @@ static struct file *file_get(struct sealer *s, const char *path)
 	memcpy(f->path, path, strlen(path) + 1);
 	hash_sha256_init(&f->hash);
 	if (strmap_put(&s->files, f->path, f) != 0) {
-		file_free(f);
+		seal_file_free(f);
 		return NULL;
 	}
 	return f;
@@ -106,8 +106,8 @@ static void file_hash(struct file *f, const char *from, const char *upto, const 
 
 /* Hash the whole lines that came to the file; *found is set, and no more is read, at the Seal
  * that holds `until`. */
-static int file_read(struct sealer *s, struct file *f, const struct buf *until, bool *found,
-		     struct ava_error *err)
+static int seal_file_read(struct sealer *s, struct file *f, const struct buf *until, bool *found,
+			  struct ava_error *err)
 {
 	const char *line, *from = NULL, *upto = NULL; /* whole lines that are not hashed yet */
 	struct loglines l;
@@ -276,7 +276,7 @@ static int do_path(struct sealer *s, const char *path, struct ava_error *err)
 		if (f == NULL)
 			return err_set(err, AVA_ENOMEM, "out of memory");
 		f->round = s->round;
-		rv = file_read(s, f, NULL, &found, err);
+		rv = seal_file_read(s, f, NULL, &found, err);
 		if (rv == 0 && seal_file(s, f) != 0)
 			rv = err_set(err, AVA_ENOMEM, "out of memory");
 		if (rv != 0)
@@ -286,7 +286,7 @@ static int do_path(struct sealer *s, const char *path, struct ava_error *err)
 }
 
 /* Files that nothing came to for long; the catalog and daily logs stay. */
-static void forget(struct sealer *s)
+static void seal_forget(struct sealer *s)
 {
 	struct file *f;
 	size_t at = 0;
@@ -295,7 +295,7 @@ static void forget(struct sealer *s)
 		if (s->round - f->round < IDLE_ROUNDS || strcmp(f->path, "catalog.jsonl") == 0)
 			continue;
 		strmap_del(&s->files, f->path);
-		file_free(f);
+		seal_file_free(f);
 	}
 }
 
@@ -312,7 +312,7 @@ static int do_days(struct sealer *s, struct ava_error *err)
 
 		if (strncmp(f->path, "logs/ava/", 9) != 0 || f->round == s->round)
 			continue;
-		rv = file_read(s, f, NULL, &found, err);
+		rv = seal_file_read(s, f, NULL, &found, err);
 		if (rv == 0 && f->size > f->sealed)
 			f->round = s->round;
 		if (rv == 0 && seal_file(s, f) != 0)
@@ -366,7 +366,7 @@ int sealer_round(struct sealer *s, char *const *paths, size_t n, const char *pru
 		rv = err_set(err, AVA_ENOMEM, "out of memory");
 	if (rv == AVA_ENOMEM)
 		unseal(s);
-	forget(s);
+	seal_forget(s);
 	return rv;
 }
 
@@ -386,7 +386,7 @@ int sealer_committed(struct sealer *s, const char *day_path, struct ava_error *e
 		return err_set(err, AVA_ENOMEM, "out of memory");
 	buf_init(&until, 128);
 	buf_addf(&until, "\"content\":{\"n\":%llu,\"at\":\"", (unsigned long long)s->n);
-	rv = buf_check(&until) != 0 ? AVA_ENOMEM : file_read(s, f, &until, &found, err);
+	rv = buf_check(&until) != 0 ? AVA_ENOMEM : seal_file_read(s, f, &until, &found, err);
 	buf_fini(&until);
 	if (rv != 0 || !found)
 		return rv;
@@ -513,7 +513,7 @@ static bool goes_beyond(int rootfd, const char *path, uint64_t lsn)
 }
 
 /* "S-7f3a2b.2.jsonl" is a part of "S-7f3a2b.jsonl", which the round finds. */
-static int add_run(int rootfd, const char *name, uint64_t lsn, struct files_names *out)
+static int seal_add_run(int rootfd, const char *name, uint64_t lsn, struct files_names *out)
 {
 	size_t id = strcspn(name, ".");
 	char path[FILES_BUF];
@@ -559,7 +559,7 @@ static int find_stale(struct sealer *s, const struct seal_newest *newest, struct
 		return rv;
 	rv = files_list(&runs, s->rootfd, "logs/subagents", ".jsonl", err);
 	for (size_t i = 0; rv == 0 && i < runs.n; i++)
-		rv = add_run(s->rootfd, runs.names[i], newest->lsn, &s->stale);
+		rv = seal_add_run(s->rootfd, runs.names[i], newest->lsn, &s->stale);
 	files_names_fini(&runs);
 	if (rv == 0)
 		rv = add_days(s->rootfd, newest->day, &s->stale, err);
@@ -607,7 +607,7 @@ void sealer_close(struct sealer *s, bool complete)
 	if (complete)
 		(void)sys->unlinkat(s->rootfd, OPEN_PATH, 0);
 	while ((f = strmap_next(&s->files, &at)) != NULL)
-		file_free(f);
+		seal_file_free(f);
 	strmap_fini(&s->files);
 	files_names_fini(&s->stale);
 	sodium_memzero(s, sizeof(*s));

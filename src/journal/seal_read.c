@@ -26,7 +26,7 @@
 #define WINDOW_MIN (1u << 20)
 #define WINDOW_MAX (1u << 30)
 
-static int digit(char c)
+static int seal_read_digit(char c)
 {
 	if (c >= '0' && c <= '9')
 		return c - '0';
@@ -38,7 +38,7 @@ bool seal_unhex(const char *hex, unsigned char *out, size_t len)
 	if (hex == NULL || strnlen(hex, 2 * len + 1) != 2 * len)
 		return false;
 	for (size_t i = 0; i < len; i++) {
-		int high = digit(hex[2 * i]), low = digit(hex[2 * i + 1]);
+		int high = seal_read_digit(hex[2 * i]), low = seal_read_digit(hex[2 * i + 1]);
 
 		if (high < 0 || low < 0)
 			return false;
@@ -144,7 +144,7 @@ uint32_t seal_mark(const struct seal_item *item, size_t i)
 	uint32_t mark = 0;
 
 	for (size_t k = 0; k < SEAL_MARK_CHARS; k++) {
-		int d = digit(item->lines[i * SEAL_MARK_CHARS + k]);
+		int d = seal_read_digit(item->lines[i * SEAL_MARK_CHARS + k]);
 
 		mark = mark << 4 | (uint32_t)(d < 0 ? 0 : d);
 	}

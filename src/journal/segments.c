@@ -227,7 +227,7 @@ void segments_rest(int64_t took_us)
 }
 
 /* A piece, then a rest: the journal's thread syncs on the same disk. */
-static int fill(struct segments *s, int fd)
+static int segments_fill(struct segments *s, int fd)
 {
 	char *zeros = calloc(1, FILL_CHUNK);
 	int rv = 0;
@@ -265,7 +265,7 @@ int segments_prepare(struct segments *s)
 			 0600);
 	if (fd < 0)
 		return -1;
-	rv = fill(s, fd);
+	rv = segments_fill(s, fd);
 	files_close(&fd);
 	if (rv == 0) {
 		seq = renumber(s, fresh_name);
@@ -552,7 +552,7 @@ struct removal {
 	uint64_t before;
 };
 
-static void remove_one(const char *name, void *user)
+static void segments_remove_one(const char *name, void *user)
 {
 	struct removal *r = user;
 	int64_t lsn = blob_lsn(name);
@@ -569,7 +569,7 @@ int blob_remove(int walfd, uint64_t before)
 {
 	struct removal r = {.walfd = walfd, .before = before};
 
-	if (sys->list(walfd, ".", remove_one, &r) != 0)
+	if (sys->list(walfd, ".", segments_remove_one, &r) != 0)
 		return -1;
 	errno = r.error;
 	return r.error == 0 ? r.left : -1;

@@ -544,8 +544,9 @@ static void stretch_tell_first(struct stretch *t, const struct seal_item *item)
 }
 
 /* The Seal is read again into `line`, of place->len bytes: its marks are not kept. 1: found. */
-static int read_item(struct verify *v, struct verify_file *f, const struct verify_item *place,
-		     char *line, struct seal *s, struct seal_item *item)
+static int verify_read_item(struct verify *v, struct verify_file *f,
+			    const struct verify_item *place, char *line, struct seal *s,
+			    struct seal_item *item)
 {
 	char path[FILES_BUF];
 	struct event_view e;
@@ -574,7 +575,7 @@ static int locate(struct verify *v, struct verify_file *f, int fd, uint64_t size
 	size_t most;
 	int rv;
 
-	if (place->len == 0 || !read_item(v, f, place, line, &s, &item))
+	if (place->len == 0 || !verify_read_item(v, f, place, line, &s, &item))
 		item = (struct seal_item){.from = good, .each = 1, .lines = ""};
 	most = item.nmarks < SIZE_MAX / 2 / item.each ? item.nmarks * item.each + 64 : SIZE_MAX;
 	rv = stretch_read(&t, item.from, most);
@@ -699,7 +700,7 @@ static int check_items(struct verify *v, struct verify_file *f, int fd, uint64_t
 
 /* A run's last event names the sha256 of its result.json: that line is sealed, so a result
  * that was changed since is seen. */
-static void check_result(struct verify *v, struct verify_file *f, int fd, uint64_t size)
+static void verify_check_result(struct verify *v, struct verify_file *f, int fd, uint64_t size)
 {
 	static const char key[] = "\"resultHash\":\"";
 	const char *name = f->path + strlen("logs/subagents/"), *line, *at;
@@ -723,7 +724,7 @@ static void check_result(struct verify *v, struct verify_file *f, int fd, uint64
 	free(text);
 }
 
-static void check_file(struct verify *v, struct verify_file *f, char *buf)
+static void verify_check_file(struct verify *v, struct verify_file *f, char *buf)
 {
 	struct stat st;
 	int fd;
@@ -746,7 +747,7 @@ static void check_file(struct verify *v, struct verify_file *f, char *buf)
 		else if (f->n > 0 && (!f->pruned || fd >= 0 || errno != ENOENT))
 			verify_tell(f, AVA_BROKEN, 0, 0, "it cannot be opened as a file");
 		if (f->rv == 0 && fd >= 0 && buf != NULL)
-			check_result(v, f, fd, (uint64_t)st.st_size);
+			verify_check_result(v, f, fd, (uint64_t)st.st_size);
 		files_close(&fd);
 	}
 	if (files_is_part(f->path))
@@ -816,7 +817,7 @@ static int add_present(struct verify *v, struct ava_error *err)
 }
 
 /* As it was given: a file, a folder of files, or the id of a run. */
-static bool is_wanted(const struct verify *v, const char *path)
+static bool verify_is_wanted(const struct verify *v, const char *path)
 {
 	char log[FILES_BUF];
 
@@ -846,7 +847,7 @@ static int select_files(struct verify *v, struct ava_error *err)
 
 		if (f->disk == UINT64_MAX && sys->fstatat(v->rootfd, f->path, &st, 0) == 0)
 			f->disk = (uint64_t)st.st_size;
-		if (!is_wanted(v, f->path) ||
+		if (!verify_is_wanted(v, f->path) ||
 		    (f->disk == UINT64_MAX && f->n == 0 && f->found == NULL)) {
 			strmap_del(&v->by_path, f->path);
 			verify_file_free(f);
@@ -864,20 +865,20 @@ static int select_files(struct verify *v, struct ava_error *err)
 	return 0;
 }
 
-static void *work(void *user)
+static void *verify_work(void *user)
 {
 	struct verify *v = user;
 	char *buf = malloc(CHUNK);
 	size_t i;
 
 	while ((i = atomic_fetch_add(&v->next, 1)) < v->nfiles)
-		check_file(v, v->files[i], buf);
+		verify_check_file(v, v->files[i], buf);
 	free(buf);
 	v->ended++;
 	return NULL;
 }
 
-static void check_files(struct verify *v)
+static void verify_check_files(struct verify *v)
 {
 	unsigned n = MIN(v->o->threads > 0 ? v->o->threads : 2, (unsigned)THREADS_MAX), started = 0;
 	const struct timespec pause = {.tv_nsec = 100000000};
@@ -886,19 +887,19 @@ static void check_files(struct verify *v)
 	qsort(v->files, v->nfiles, sizeof(struct verify_file *), by_size);
 	/* With progress to be told this thread only looks on. */
 	n -= v->o->progress == NULL;
-	while (started < n && pthread_create(&threads[started], NULL, work, v) == 0)
+	while (started < n && pthread_create(&threads[started], NULL, verify_work, v) == 0)
 		started++;
 	while (v->o->progress != NULL && v->ended < started) {
 		v->o->progress(v->done, v->total, v->o->user);
 		nanosleep(&pause, NULL);
 	}
-	work(v);
+	verify_work(v);
 	for (unsigned i = 0; i < started; i++)
 		pthread_join(threads[i], NULL);
 	qsort(v->files, v->nfiles, sizeof(struct verify_file *), by_path);
 }
 
-static int tell_all(struct verify *v, struct ava_error *err)
+static int verify_tell_all(struct verify *v, struct ava_error *err)
 {
 	struct ava_verified *r = v->report;
 
@@ -962,9 +963,9 @@ static int verify_run(struct verify *v, bool last, struct ava_error *err)
 		if (rv == 0)
 			rv = select_files(v, err);
 		if (rv == 0) {
-			check_files(v);
+			verify_check_files(v);
 			v->anew = !last && broken_since(v);
-			rv = v->anew ? 0 : tell_all(v, err);
+			rv = v->anew ? 0 : verify_tell_all(v, err);
 		}
 	}
 	v->anew = v->anew || (v->day_gone && !last);

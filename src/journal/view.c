@@ -282,7 +282,7 @@ static int look_open(struct view_set *s, struct view *v)
 	return 0;
 }
 
-static int look(struct view_set *s, struct view *v)
+static int view_look(struct view_set *s, struct view *v)
 {
 	int rv;
 
@@ -304,7 +304,8 @@ int view_lay(struct view_set *s, struct op *op)
 {
 	struct view *v = op->view;
 
-	if (v->use != VIEW_APPENDED ? look_regular(s, v) != 0 : v->part == 0 && look(s, v) != 0)
+	if (v->use != VIEW_APPENDED ? look_regular(s, v) != 0
+				    : v->part == 0 && view_look(s, v) != 0)
 		return err_is_full(errno) ? AVA_EFULL : AVA_EIO;
 	op->creates = false;
 	if (op->kind == JOURNAL_CREATE && (v->on_disk || v->making > 0))
@@ -432,7 +433,7 @@ static int ready_file(struct view_set *s, struct view *v)
 	return 0;
 }
 
-static int gather(struct view_set *s, struct view *v)
+static int view_gather(struct view_set *s, struct view *v)
 {
 	size_t skip = v->partial;
 	int n = 0;
@@ -465,7 +466,7 @@ static int run_appends(struct view_set *s, struct view *v)
 
 	if (ready_file(s, v) != 0)
 		return -1;
-	niov = gather(s, v);
+	niov = view_gather(s, v);
 	if (niov == 1)
 		n = sys->pwrite(v->fd, s->iov[0].iov_base, s->iov[0].iov_len, (off_t)v->size);
 	else
@@ -677,7 +678,7 @@ static int find_parent(int fd, uint64_t size, struct buf *out)
 
 /* The line as it is to be written: with its parent, with its end, and with an
  * end for an unfinished line before it. */
-static int build(int fd, uint64_t size, const char *bytes, size_t len, struct buf *out)
+static int view_build(int fd, uint64_t size, const char *bytes, size_t len, struct buf *out)
 {
 	const char *gap = memmem(bytes, len, null_parent, sizeof(null_parent) - 1);
 	const char *rest = gap != NULL ? gap + sizeof(null_parent) - 1 : bytes;
@@ -704,7 +705,7 @@ static int build(int fd, uint64_t size, const char *bytes, size_t len, struct bu
 /* ---- doing it again */
 
 /* Its line, without its end, is data[*at .. *at + *len). */
-static bool find_entry(const char *data, size_t size, const char *id, size_t *at, size_t *len)
+static bool view_find_entry(const char *data, size_t size, const char *id, size_t *at, size_t *len)
 {
 	bool found = false;
 
@@ -753,18 +754,18 @@ static int place_again(int fd, size_t size, const void *bytes, size_t len, const
 
 	if (read_piece(fd, 0, size, &data) != 0)
 		return -1;
-	if (find_entry(data, size, id, at, &its_len)) {
+	if (view_find_entry(data, size, id, at, &its_len)) {
 		rv = buf_add(out, data + *at, MIN(its_len + 1, size - *at)) == 0 ? 1 : -1;
 		if (rv < 0)
 			errno = ENOMEM;
 	} else if ((*at = cut_line(data, size)) < size) {
-		rv = build(fd, *at, bytes, len, out) == 0 ? 1 : -1;
+		rv = view_build(fd, *at, bytes, len, out) == 0 ? 1 : -1;
 		if (rv == 1 && !files_cut_of(out->data, data + *at, MIN(out->len, size - *at))) {
 			buf_reset(out); /* somebody else's */
 			*at = size;
 		}
 	}
-	if (rv == 1 && *at == size && build(fd, size, bytes, len, out) != 0)
+	if (rv == 1 && *at == size && view_build(fd, size, bytes, len, out) != 0)
 		rv = -1;
 	free(data);
 	return rv;
@@ -773,7 +774,7 @@ static int place_again(int fd, size_t size, const void *bytes, size_t len, const
 /* ---- appending */
 
 /* 0, or -1 and errno. Room that was there already is not cut off again. */
-static int write_line(int fd, const struct buf *line, size_t at, size_t size)
+static int view_write_line(int fd, const struct buf *line, size_t at, size_t size)
 {
 	ssize_t n;
 	int saved;
@@ -805,9 +806,9 @@ static int append_locked(int fd, const void *bytes, size_t len, const char *id,
 	if (mode == ENTRY_REDO)
 		rv = place_again(fd, size, bytes, len, id, &line, &at);
 	else
-		rv = build(fd, size, bytes, len, &line) == 0 ? 1 : -1;
+		rv = view_build(fd, size, bytes, len, &line) == 0 ? 1 : -1;
 	if (rv == 1)
-		rv = write_line(fd, &line, at, size);
+		rv = view_write_line(fd, &line, at, size);
 
 fail:
 	saved = errno;

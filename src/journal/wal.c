@@ -252,7 +252,7 @@ static bool parse_view(struct checkpoint_view *v, char **at)
 	return v->part >= 1 && files_path_ok(v->path);
 }
 
-static int parse(struct checkpoint *c, size_t len)
+static int wal_parse(struct checkpoint *c, size_t len)
 {
 	char *at = c->text, *end;
 	const char *head = at;
@@ -283,7 +283,7 @@ int checkpoint_read(int rootfd, struct checkpoint *c, struct ava_error *err)
 	rv = sys_read_file(rootfd, CHECKPOINT_PATH, TEXT_MAX, &c->text, &len, err);
 	if (rv != 0)
 		return rv;
-	rv = parse(c, len);
+	rv = wal_parse(c, len);
 	if (rv == 0)
 		return 0;
 	checkpoint_fini(c);

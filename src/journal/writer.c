@@ -74,7 +74,7 @@ void writer_judge(struct writer *w)
 #define HOLD_FIRST_MS 100
 #define HOLD_LAST_MS  2000
 
-static void hold(struct apply *a, struct view *v, int error)
+static void writer_hold(struct apply *a, struct view *v, int error)
 {
 	v->error = error;
 	v->backoff_ms = v->held ? MIN(v->backoff_ms * 2, HOLD_LAST_MS) : HOLD_FIRST_MS;
@@ -84,7 +84,7 @@ static void hold(struct apply *a, struct view *v, int error)
 	a->held = v;
 }
 
-static void touch(struct apply *a, struct view *v)
+static void writer_touch(struct apply *a, struct view *v)
 {
 	if (v->touched || v->held)
 		return;
@@ -115,7 +115,7 @@ static void run_touched(struct apply *a)
 		next = v->next;
 		v->touched = false;
 		if (run_view(a, v) != 0)
-			hold(a, v, errno);
+			writer_hold(a, v, errno);
 	}
 	a->touched = NULL;
 }
@@ -132,14 +132,14 @@ static void apply_commit(struct apply *a, struct commit *c)
 		if (op->kind != JOURNAL_APPEND)
 			run_touched(a);
 		view_queue(op);
-		touch(a, op->view);
+		writer_touch(a, op->view);
 		if (op->kind != JOURNAL_APPEND)
 			run_touched(a);
 	}
 }
 
 /* Sort `from` into what is through and what is not, keeping the order. */
-static void settle(struct apply *a, struct commit_queue *from, struct commit_queue *finished)
+static void writer_settle(struct apply *a, struct commit_queue *from, struct commit_queue *finished)
 {
 	struct commit *c;
 
@@ -161,7 +161,7 @@ static void apply_flush(struct apply *a, struct commit_queue *flushed,
 	for (struct commit *c = flushed->first; c != NULL; c = c->next)
 		apply_commit(a, c);
 	run_touched(a);
-	settle(a, flushed, finished);
+	writer_settle(a, flushed, finished);
 }
 
 /* `pressed`: what is held holds up the journal. */
@@ -184,7 +184,7 @@ static void apply_retry(struct apply *a, bool all, bool pressed, struct commit_q
 		tried = true;
 		if (run_view(a, v) != 0 &&
 		    (!pressed || view_give_way(&a->views, v) != 0 || view_run(&a->views, v) != 0))
-			hold(a, v, errno);
+			writer_hold(a, v, errno);
 		else
 			v->held = false;
 	}
@@ -193,7 +193,7 @@ static void apply_retry(struct apply *a, bool all, bool pressed, struct commit_q
 	a->unfinished = (struct commit_queue){0};
 	a->held_bytes = 0;
 	a->held_commits = 0;
-	settle(a, &waiting, finished);
+	writer_settle(a, &waiting, finished);
 }
 
 static void apply_abandon(struct apply *a, struct commit_queue *rest)
@@ -322,7 +322,7 @@ static void lay_down(struct writer *w, struct commit_queue *laid)
 	}
 }
 
-static void answer_unknown(struct commit_queue *laid, struct commit_queue *finished)
+static void writer_answer_unknown(struct commit_queue *laid, struct commit_queue *finished)
 {
 	for (struct commit *c = laid->first; c != NULL; c = c->next) {
 		if (c->rv != 0)
@@ -334,7 +334,7 @@ static void answer_unknown(struct commit_queue *laid, struct commit_queue *finis
 	commit_move(finished, laid);
 }
 
-static void flush(struct writer *w, struct commit_queue *finished)
+static void writer_flush(struct writer *w, struct commit_queue *finished)
 {
 	struct commit_queue laid = {0};
 
@@ -344,7 +344,7 @@ static void flush(struct writer *w, struct commit_queue *finished)
 		if (log_sync(&w->log) != 0) {
 			segment_failed(w, errno);
 			ballast_give(w->apply.views.rootfd, w->log_error);
-			answer_unknown(&laid, finished);
+			writer_answer_unknown(&laid, finished);
 			return;
 		}
 		w->mark_us = clock_mono_us() + MARK_AFTER_US;
@@ -354,7 +354,7 @@ static void flush(struct writer *w, struct commit_queue *finished)
 
 /* ---- handing back */
 
-static void publish(struct writer *w, struct commit_queue *finished)
+static void writer_publish(struct writer *w, struct commit_queue *finished)
 {
 	struct writer_shared *s = &w->shared;
 	const struct apply *a = &w->apply;
@@ -435,7 +435,7 @@ static void sleep_until(struct writer *w, int64_t us)
 }
 
 /* Wait for a reason, then take the queue. False: it is time to stop. */
-static bool take(struct writer *w)
+static bool writer_take_turn(struct writer *w)
 {
 	struct writer_shared *s = &w->shared;
 	bool go_on;
@@ -483,8 +483,8 @@ static void flush_all(struct writer *w, struct commit_queue *finished)
 	if (w->todo.first == NULL && w->log_error != 0)
 		ready_segment(w, 0);
 	while ((before = w->todo.first) != NULL) {
-		flush(w, finished);
-		publish(w, finished);
+		writer_flush(w, finished);
+		writer_publish(w, finished);
 		if (w->log_error != 0)
 			return;
 		assert(w->todo.first != before); /* each turn gets on */
@@ -500,7 +500,7 @@ static bool unwell(const struct writer *w)
 
 /* Behind the oldest commit that is not in its view half of the log is in use that may wait
  * for a checkpoint; when it is full all new work is refused. */
-static bool held_too_long(const struct writer *w)
+static bool writer_held_too_long(const struct writer *w)
 {
 	const struct commit *c = w->apply.unfinished.first;
 
@@ -514,13 +514,13 @@ static void *writer_main(void *arg)
 	bool go_on;
 
 	do {
-		go_on = take(w);
+		go_on = writer_take_turn(w);
 		if (w->log_error == 0 || w->log_retry_ms <= clock_mono_ms() || !go_on)
 			flush_all(w, &finished);
-		apply_retry(&w->apply, false, held_too_long(w), &finished);
+		apply_retry(&w->apply, false, writer_held_too_long(w), &finished);
 		idle(w);
 		if (finished.first != NULL || unwell(w))
-			publish(w, &finished);
+			writer_publish(w, &finished);
 	} while (go_on);
 	return NULL;
 }
@@ -574,12 +574,12 @@ int writer_start(struct writer *w)
 
 /* After this nothing is on its way: what a view could not take is durable,
  * and the next start applies it, but it is not readable now. */
-static void give_up(struct writer *w)
+static void writer_give_up(struct writer *w)
 {
 	struct commit_queue finished = {0}, rest = {0};
 
 	apply_retry(&w->apply, true, false, &finished);
-	publish(w, &finished); /* says where the checkpoint has to stay */
+	writer_publish(w, &finished); /* says where the checkpoint has to stay */
 	apply_abandon(&w->apply, &rest);
 	for (struct commit *c = rest.first; c != NULL; c = c->next)
 		c->rv = AVA_EUNKNOWN;
@@ -599,7 +599,7 @@ void writer_stop(struct writer *w)
 	pthread_mutex_unlock(&w->lock);
 	pthread_join(w->thread, NULL);
 	w->started = false;
-	give_up(w);
+	writer_give_up(w);
 }
 
 int writer_put(struct writer *w, struct commit *c)

@@ -88,7 +88,8 @@ static int exec(struct store *store, const char *sql)
 }
 
 /* `kinds` says what follows: 't' a text (NULL: ""), 'i' an int64_t. */
-static int prepare(struct store *store, sqlite3_stmt **out, const char *sql, const char *kinds, ...)
+static int store_prepare(struct store *store, sqlite3_stmt **out, const char *sql,
+			 const char *kinds, ...)
 {
 	int rc = sqlite3_prepare_v2(store->db, sql, -1, out, NULL);
 	va_list ap;
@@ -108,7 +109,7 @@ static int prepare(struct store *store, sqlite3_stmt **out, const char *sql, con
 
 /* SQLITE_ROW, SQLITE_OK behind the last one, or why not; `rc` of what came before, which may
  * make *s. */
-static int step(int rc, sqlite3_stmt **s)
+static int store_step(int rc, sqlite3_stmt **s)
 {
 	if (rc == SQLITE_OK || rc == SQLITE_ROW)
 		rc = sqlite3_step(*s);
@@ -119,7 +120,7 @@ static int step(int rc, sqlite3_stmt **s)
 #define RUN(store, sql, ...)                                                                       \
 	({                                                                                         \
 		sqlite3_stmt *s_ = NULL;                                                           \
-		int rc_ = step(prepare(store, &s_, sql, __VA_ARGS__), &s_);                        \
+		int rc_ = store_step(store_prepare(store, &s_, sql, __VA_ARGS__), &s_);            \
 		sqlite3_finalize(s_);                                                              \
 		rc_ == SQLITE_ROW ? SQLITE_OK : rc_;                                               \
 	})
@@ -128,18 +129,18 @@ static int step(int rc, sqlite3_stmt **s)
 #define NUMBER(store, out, none, sql, ...)                                                         \
 	({                                                                                         \
 		sqlite3_stmt *s_ = NULL;                                                           \
-		int rc_ = step(prepare(store, &s_, sql, __VA_ARGS__), &s_);                        \
+		int rc_ = store_step(store_prepare(store, &s_, sql, __VA_ARGS__), &s_);            \
 		*(out) = rc_ == SQLITE_ROW ? sqlite3_column_int64(s_, 0) : (none);                 \
 		sqlite3_finalize(s_);                                                              \
 		rc_ == SQLITE_ROW ? SQLITE_OK : rc_;                                               \
 	})
 
-static int begin(struct store *store)
+static int store_begin(struct store *store)
 {
 	return exec(store, "BEGIN IMMEDIATE");
 }
 
-static int commit(struct store *store, int rv)
+static int store_commit(struct store *store, int rv)
 {
 	if (rv != 0)
 		return rv;
@@ -158,7 +159,7 @@ void store_shut(struct store *store)
 
 /* ---- the file */
 
-static int give_up(void *user)
+static int store_give_up(void *user)
 {
 	const struct store *store = user;
 	const atomic_bool *stop = store->at_work ? store->at_work->stop : NULL;
@@ -183,7 +184,7 @@ static int wipe(struct store *store)
 static int check_damage(struct store *store)
 {
 	sqlite3_stmt *s = NULL;
-	int rc = step(prepare(store, &s, "PRAGMA quick_check(1)", ""), &s);
+	int rc = store_step(store_prepare(store, &s, "PRAGMA quick_check(1)", ""), &s);
 	const char *said = rc == SQLITE_ROW ? (const char *)sqlite3_column_text(s, 0) : NULL;
 	bool whole = said && strcmp(said, "ok") == 0;
 
@@ -193,7 +194,7 @@ static int check_damage(struct store *store)
 	return rc != SQLITE_ROW ? rc : whole ? SQLITE_OK : SQLITE_CORRUPT;
 }
 
-static int set_up(struct store *store, struct memory_op *op)
+static int store_set_up(struct store *store, struct memory_op *op)
 {
 	int64_t format = 0, wiping = 0;
 	int rc =
@@ -211,9 +212,9 @@ static int set_up(struct store *store, struct memory_op *op)
 	if (rc == SQLITE_OK && format > 0)
 		rc = check_damage(store);
 	if (rc == SQLITE_OK && format == 0) {
-		rc = begin(store);
+		rc = store_begin(store);
 		rc = rc == SQLITE_OK ? exec(store, schema) : rc;
-		return commit(store, rc);
+		return store_commit(store, rc);
 	}
 	if (rc == SQLITE_OK)
 		rc = NUMBER(store, &wiping, 0, "SELECT count(*) FROM due WHERE change = 'wipe'",
@@ -256,8 +257,8 @@ static int store_open(struct store *store, struct memory_op *op, bool create)
 		sqlite3_extended_result_codes(store->db, 1);
 		sqlite3_busy_timeout(store->db, 2000);
 		sqlite3_db_config(store->db, SQLITE_DBCONFIG_DEFENSIVE, 1, (int *)NULL);
-		sqlite3_progress_handler(store->db, 10000, give_up, store);
-		rv = set_up(store, op);
+		sqlite3_progress_handler(store->db, 10000, store_give_up, store);
+		rv = store_set_up(store, op);
 	}
 	store->ready = rv == SQLITE_OK;
 	return rv;
@@ -280,7 +281,7 @@ static const char *column(struct memory_op *op, sqlite3_stmt *s, int i)
 	return text ? arena_copy(&op->mem, text, (size_t)sqlite3_column_bytes(s, i)) : NULL;
 }
 
-static int read_row(struct memory_op *op, sqlite3_stmt *s, struct memory_row *row)
+static int store_read_row(struct memory_op *op, sqlite3_stmt *s, struct memory_row *row)
 {
 	const char **const texts[] = {&row->id,   &row->user, &row->kind, &row->cwd,
 				      &row->text, &row->tags, &row->how,  &row->session};
@@ -307,10 +308,10 @@ static bool has_row(const struct memory_op *op, const char *id)
 }
 
 /* Rows of `s` behind those there are, as long as all take `bytes` at the most. */
-static int add_rows(struct memory_op *op, int rc, sqlite3_stmt **statement, size_t most,
-		    size_t bytes)
+static int store_add_rows(struct memory_op *op, int rc, sqlite3_stmt **statement, size_t most,
+			  size_t bytes)
 {
-	while ((rc = step(rc, statement)) == SQLITE_ROW && op->nrows < most) {
+	while ((rc = store_step(rc, statement)) == SQLITE_ROW && op->nrows < most) {
 		sqlite3_stmt *s = *statement;
 		const char *id = (const char *)sqlite3_column_text(s, 0);
 		size_t cost = (size_t)sqlite3_column_bytes(s, 4) + ROW_COST;
@@ -318,7 +319,7 @@ static int add_rows(struct memory_op *op, int rc, sqlite3_stmt **statement, size
 		if (!id || has_row(op, id) || cost > bytes)
 			continue;
 		bytes -= cost;
-		rc = read_row(op, s, &op->rows[op->nrows]);
+		rc = store_read_row(op, s, &op->rows[op->nrows]);
 		if (rc != SQLITE_OK)
 			break;
 		op->nrows++;
@@ -335,31 +336,31 @@ static int room_for_rows(struct memory_op *op, size_t most)
 
 /* ---- words */
 
-static bool is_word(unsigned char c)
+static bool store_is_word(unsigned char c)
 {
 	return c >= 0x80 || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
 	       (c >= 'A' && c <= 'Z');
 }
 
 /* The next word of *at; NULL: no more. */
-static const char *next_word(const char **at, size_t *len)
+static const char *store_next_word(const char **at, size_t *len)
 {
 	const char *word;
 
-	while (**at && !is_word((unsigned char)**at))
+	while (**at && !store_is_word((unsigned char)**at))
 		++*at;
 	word = *at;
-	while (is_word((unsigned char)**at))
+	while (store_is_word((unsigned char)**at))
 		++*at;
 	*len = (size_t)(*at - word);
 	return *len ? word : NULL;
 }
 
-static bool has_word(const char *text)
+static bool store_has_word(const char *text)
 {
 	size_t len;
 
-	return next_word(&text, &len) != NULL;
+	return store_next_word(&text, &len) != NULL;
 }
 
 /* As FTS5 takes it: each word quoted, so that nothing in it is syntax, and as a beginning.
@@ -370,7 +371,7 @@ static unsigned match_of(struct buf *out, const char *words, const char *joint, 
 	unsigned n = 0;
 	size_t len;
 
-	while (n < WORDS_MAX && (word = next_word(&words, &len)) != NULL) {
+	while (n < WORDS_MAX && (word = store_next_word(&words, &len)) != NULL) {
 		if (len < least || len > WORD_BYTES)
 			continue;
 		buf_addf(out, "%s\"%.*s\"*", n++ ? joint : "", (int)len, word);
@@ -384,7 +385,7 @@ static int normal(struct buf *out, const char *text)
 	const char *word;
 	size_t len;
 
-	while ((word = next_word(&text, &len)) != NULL) {
+	while ((word = store_next_word(&text, &len)) != NULL) {
 		if (out->len)
 			buf_addc(out, ' ');
 		for (size_t i = 0; i < len; i++)
@@ -400,11 +401,11 @@ static size_t count_shared(const char *a, const char *b, size_t *words)
 	const char *word, *other;
 
 	*words = 0;
-	while ((word = next_word(&a, &len)) != NULL) {
+	while ((word = store_next_word(&a, &len)) != NULL) {
 		const char *at = b;
 
 		++*words;
-		while ((other = next_word(&at, &other_len)) != NULL)
+		while ((other = store_next_word(&at, &other_len)) != NULL)
 			if (len == other_len && strncasecmp(word, other, len) == 0) {
 				n++;
 				break;
@@ -437,10 +438,11 @@ static int by_words(struct store *store, struct memory_op *op, const char *joint
 
 	buf_init(&match, 8192);
 	if (match_of(&match, op->words, joint, least) > 0)
-		rc = add_rows(op,
-			      prepare(store, &s, BY_WORDS, "ttitit", op->row.user, op->row.kind,
-				      (int64_t)op->all, op->row.cwd, (int64_t)most, match.data),
-			      &s, most, bytes);
+		rc = store_add_rows(op,
+				    store_prepare(store, &s, BY_WORDS, "ttitit", op->row.user,
+						  op->row.kind, (int64_t)op->all, op->row.cwd,
+						  (int64_t)most, match.data),
+				    &s, most, bytes);
 	buf_fini(&match);
 	return rc;
 }
@@ -467,10 +469,11 @@ static int by_letters(struct store *store, struct memory_op *op)
 		buf_fini(&like);
 		return 0;
 	}
-	rc = add_rows(op,
-		      prepare(store, &s, sql, "ttitit", op->row.user, op->row.kind,
-			      (int64_t)op->all, op->row.cwd, (int64_t)op->limit, like.data),
-		      &s, op->limit, SIZE_MAX);
+	rc = store_add_rows(op,
+			    store_prepare(store, &s, sql, "ttitit", op->row.user, op->row.kind,
+					  (int64_t)op->all, op->row.cwd, (int64_t)op->limit,
+					  like.data),
+			    &s, op->limit, SIZE_MAX);
 	buf_fini(&like);
 	return rc;
 }
@@ -479,10 +482,10 @@ static int list_rows(struct store *store, struct memory_op *op, const char *sql,
 		     size_t bytes)
 {
 	sqlite3_stmt *s = NULL;
-	int rc = prepare(store, &s, sql, "ttiti", op->row.user, op->row.kind, (int64_t)op->all,
-			 op->row.cwd, (int64_t)most);
+	int rc = store_prepare(store, &s, sql, "ttiti", op->row.user, op->row.kind,
+			       (int64_t)op->all, op->row.cwd, (int64_t)most);
 
-	return add_rows(op, rc, &s, most, bytes);
+	return store_add_rows(op, rc, &s, most, bytes);
 }
 
 #define NEWEST " ORDER BY m.pinned DESC, m.updated DESC, m.seq DESC LIMIT ?5"
@@ -494,10 +497,10 @@ static int do_find(struct store *store, struct memory_op *op)
 	int rv = room_for_rows(op, op->limit);
 
 	if (rv == 0 && op->row.id) {
-		rv = prepare(store, &s,
-			     "SELECT " ROW " FROM memory m WHERE m.user = ?1 AND m.id = ?2", "tt",
-			     op->row.user, op->row.id);
-		return add_rows(op, rv, &s, 1, SIZE_MAX);
+		rv = store_prepare(store, &s,
+				   "SELECT " ROW " FROM memory m WHERE m.user = ?1 AND m.id = ?2",
+				   "tt", op->row.user, op->row.id);
+		return store_add_rows(op, rv, &s, 1, SIZE_MAX);
 	}
 	if (rv == 0 && (!op->words || !op->words[strspn(op->words, " \t\r\n")]))
 		return list_rows(store, op, "SELECT " ROW " FROM memory m WHERE " SCOPE NEWEST,
@@ -545,7 +548,7 @@ static int check_row(struct memory_op *op)
 		return err_set(&op->err, AVA_EINVAL,
 			       "the kind is \"%.40s\"; it must be person, project or fact",
 			       r->kind);
-	if ((!r->id && !r->text) || (r->text && !has_word(r->text)))
+	if ((!r->id && !r->text) || (r->text && !store_has_word(r->text)))
 		return err_set(&op->err, AVA_EINVAL, "there is no text to remember");
 	if (r->text && strlen(r->text) > MEMORY_TEXT_MAX)
 		return err_set(&op->err, AVA_ETOOBIG,
@@ -568,14 +571,14 @@ static int find_old(struct store *store, struct memory_op *op, const char *norm,
 		"AND m.norm = ?3";
 	const struct memory_row *r = &op->row;
 	sqlite3_stmt *s = NULL;
-	int rc = r->id ? prepare(store, &s, by_id, "tt", r->user, r->id)
-		       : prepare(store, &s, by_norm, "ttt", r->user, r->cwd, norm);
+	int rc = r->id ? store_prepare(store, &s, by_id, "tt", r->user, r->id)
+		       : store_prepare(store, &s, by_norm, "ttt", r->user, r->cwd, norm);
 
 	*seq = 0;
-	rc = step(rc, &s);
+	rc = store_step(rc, &s);
 	if (rc == SQLITE_ROW) {
 		*seq = sqlite3_column_int64(s, 12);
-		rc = read_row(op, s, old);
+		rc = store_read_row(op, s, old);
 	}
 	sqlite3_finalize(s);
 	if (rc == SQLITE_OK && *seq == 0 && r->id)
@@ -651,12 +654,12 @@ static int put_row(struct store *store, struct memory_row *row, const char *norm
 	int rc;
 
 	hash_row(row, salt);
-	rc = prepare(store, &s, sql, "itttttttttiiit", seq, row->id, row->user, row->kind, row->cwd,
-		     row->text, norm, row->tags, row->how, row->session, (int64_t)row->pinned,
-		     row->created_ms, row->updated_ms, row->hash);
+	rc = store_prepare(store, &s, sql, "itttttttttiiit", seq, row->id, row->user, row->kind,
+			   row->cwd, row->text, norm, row->tags, row->how, row->session,
+			   (int64_t)row->pinned, row->created_ms, row->updated_ms, row->hash);
 	if (rc == SQLITE_OK)
 		rc = sqlite3_bind_blob(s, 15, salt, sizeof(salt), SQLITE_TRANSIENT);
-	rc = step(rc, &s);
+	rc = store_step(rc, &s);
 	sqlite3_finalize(s);
 	if (rc == SQLITE_OK && seq == 0)
 		rc = RUN(store, "INSERT INTO name VALUES(?1)", "t", row->id);
@@ -684,7 +687,7 @@ static int check_twin(struct store *store, struct memory_op *op, const struct me
 }
 
 /* The row is read back as op->rows[0]. */
-static int write_row(struct store *store, struct memory_op *op, struct buf *norm)
+static int store_write_row(struct store *store, struct memory_op *op, struct buf *norm)
 {
 	struct memory_row row = {.kind = "person", .cwd = "", .tags = "", .how = "added"}, old;
 	int64_t seq;
@@ -754,17 +757,17 @@ static int do_write(struct store *store, struct memory_op *op)
 	if (rv == 0)
 		rv = room_for_rows(op, 1 + NEAR_MOST);
 	if (rv == 0)
-		rv = begin(store);
+		rv = store_begin(store);
 	if (rv != 0)
 		return rv;
 	buf_init(&norm, 2 * MEMORY_TEXT_MAX);
-	rv = commit(store, write_row(store, op, &norm));
+	rv = store_commit(store, store_write_row(store, op, &norm));
 	buf_fini(&norm);
 	return rv == 0 && op->outcome == MEMORY_ADDED ? add_near(store, op) : rv;
 }
 
 /* The words of a question, if any, begin with the text of the row; its id may stand behind. */
-static int remove_one(struct store *store, struct memory_op *op, const char *id)
+static int store_remove_one(struct store *store, struct memory_op *op, const char *id)
 {
 	int64_t seq = 0;
 	int rv = NUMBER(store, &seq, 0,
@@ -805,16 +808,16 @@ static int remove_all(struct store *store, struct memory_op *op)
 
 static int do_remove(struct store *store, struct memory_op *op)
 {
-	int rv = begin(store);
+	int rv = store_begin(store);
 
 	if (rv == 0 && op->all)
 		rv = remove_all(store, op);
 	for (size_t i = 0; rv == 0 && !op->all && i < op->nids; i++)
-		rv = remove_one(store, op, op->ids[i]);
+		rv = store_remove_one(store, op, op->ids[i]);
 	if (rv == 0)
 		rv = exec(store, "INSERT INTO due(id, user, session, change, hash) "
 				 "VALUES('', '', '', 'wipe', '')");
-	rv = commit(store, rv);
+	rv = store_commit(store, rv);
 	if (rv == 0 && wipe(store) != SQLITE_OK)
 		snprintf(
 			op->err.text, sizeof(op->err.text),
@@ -827,15 +830,15 @@ static int do_remove(struct store *store, struct memory_op *op)
 static int read_due(struct store *store, struct memory_op *op)
 {
 	sqlite3_stmt *s = NULL;
-	int rc = prepare(store, &s,
-			 "SELECT n, id, user, session, change, hash FROM due "
-			 "WHERE change <> 'wipe' ORDER BY n LIMIT ?1",
-			 "i", (int64_t)DUE_MOST);
+	int rc = store_prepare(store, &s,
+			       "SELECT n, id, user, session, change, hash FROM due "
+			       "WHERE change <> 'wipe' ORDER BY n LIMIT ?1",
+			       "i", (int64_t)DUE_MOST);
 
 	op->due = arena_get(&op->mem, DUE_MOST * sizeof(*op->due));
 	if (rc == SQLITE_OK && !op->due)
 		rc = SQLITE_NOMEM;
-	while ((rc = step(rc, &s)) == SQLITE_ROW && op->ndue < DUE_MOST) {
+	while ((rc = store_step(rc, &s)) == SQLITE_ROW && op->ndue < DUE_MOST) {
 		struct memory_due *d = &op->due[op->ndue++];
 
 		*d = (struct memory_due){sqlite3_column_int64(s, 0), column(op, s, 1),
@@ -876,7 +879,7 @@ static int do_reset(struct store *store, struct memory_op *op)
 /* ---- one op */
 
 /* The sentence of a code of SQLite's. */
-static int tell(struct store *store, struct memory_op *op, int rc)
+static int store_tell(struct store *store, struct memory_op *op, int rc)
 {
 	bool full = store->db && err_is_full(sqlite3_system_errno(store->db));
 	const char *said = store->db ? sqlite3_errmsg(store->db) : sqlite3_errstr(rc);
@@ -949,9 +952,9 @@ void store_do(struct store *store, struct memory_op *op)
 
 	store->at_work = op;
 	store->committing = false;
-	rv = give_up(store) ? SQLITE_INTERRUPT : do_op(store, op);
+	rv = store_give_up(store) ? SQLITE_INTERRUPT : do_op(store, op);
 	if (rv > 0)
-		rv = tell(store, op, rv);
+		rv = store_tell(store, op, rv);
 	op->rv = rv;
 	if (store->db && !sqlite3_get_autocommit(store->db))
 		(void)exec(store, "ROLLBACK");

@@ -170,7 +170,7 @@ bool address_same_origin(const struct address_url *a, const struct address_url *
 }
 
 /* Bytes that no URL has as they are; readers disagree about what they mean. */
-static int check_text(const char *text, struct ava_error *err)
+static int address_check_text(const char *text, struct ava_error *err)
 {
 	size_t len = strlen(text);
 
@@ -338,7 +338,7 @@ int address_url_parse(struct address_url *u, const char *text, const struct addr
 		      const char *const *inside, struct ava_error *err)
 {
 	CURLUcode rc = CURLUE_OUT_OF_MEMORY;
-	int rv = check_text(text, err);
+	int rv = address_check_text(text, err);
 
 	*u = (struct address_url){0};
 	if (rv != 0)

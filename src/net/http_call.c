@@ -110,7 +110,7 @@ static void hold_end(struct http_call_impl *im)
 
 /* ---- sockets */
 
-static void act(struct http_multi *m, curl_socket_t fd, int events);
+static void http_call_act(struct http_multi *m, curl_socket_t fd, int events);
 
 static void sock_ready_cb(int events, void *user)
 {
@@ -122,10 +122,10 @@ static void sock_ready_cb(int events, void *user)
 		bits |= CURL_CSELECT_IN;
 	if (events & OS_WRITE)
 		bits |= CURL_CSELECT_OUT;
-	act(s->multi, s->fd, bits);
+	http_call_act(s->multi, s->fd, bits);
 }
 
-static struct http_sock *sock_of(const struct http_client *c, int fd)
+static struct http_sock *http_call_sock_of(const struct http_client *c, int fd)
 {
 	return fd >= 0 && (size_t)fd < c->nsocks ? c->socks[fd] : NULL;
 }
@@ -149,7 +149,7 @@ static int socks_grow(struct http_client *c, size_t fd)
 	return 0;
 }
 
-static void sock_free(struct http_client *c, struct http_sock *s)
+static void http_call_sock_free(struct http_client *c, struct http_sock *s)
 {
 	if (s->counted) {
 		s->multi->nsocks--;
@@ -164,10 +164,10 @@ static void sock_free(struct http_client *c, struct http_sock *s)
 static struct http_sock *sock_new(struct http_multi *m, int fd)
 {
 	struct http_client *c = m->pool->client;
-	struct http_sock *s = sock_of(c, fd);
+	struct http_sock *s = http_call_sock_of(c, fd);
 
 	if (s)
-		sock_free(c, s); /* libcurl closed that one silently */
+		http_call_sock_free(c, s); /* libcurl closed that one silently */
 	if (socks_grow(c, (size_t)fd) != 0)
 		return NULL;
 	s = calloc(1, sizeof(*s));
@@ -181,7 +181,7 @@ static struct http_sock *sock_new(struct http_multi *m, int fd)
 	return s;
 }
 
-static curl_socket_t open_cb(void *impl, curlsocktype purpose, struct curl_sockaddr *addr)
+static curl_socket_t http_call_open_cb(void *impl, curlsocktype purpose, struct curl_sockaddr *addr)
 {
 	struct http_call_impl *im = impl;
 	struct http_multi *m = im->multi;
@@ -209,13 +209,13 @@ static curl_socket_t open_cb(void *impl, curlsocktype purpose, struct curl_socka
 	return fd;
 }
 
-static int close_cb(void *multi, curl_socket_t fd)
+static int http_call_close_cb(void *multi, curl_socket_t fd)
 {
 	struct http_client *c = ((struct http_multi *)multi)->pool->client;
-	struct http_sock *s = sock_of(c, fd);
+	struct http_sock *s = http_call_sock_of(c, fd);
 
 	if (s)
-		sock_free(c, s);
+		http_call_sock_free(c, s);
 	return close(fd);
 }
 
@@ -225,7 +225,7 @@ static int64_t silent_ms(struct http_call_impl *im, int port)
 {
 	struct http_multi *m = im->multi;
 	struct http_client *c = m->pool->client;
-	struct http_sock *own = im->dialled ? sock_of(c, im->fd) : NULL;
+	struct http_sock *own = im->dialled ? http_call_sock_of(c, im->fd) : NULL;
 
 	if (own && list_empty(&own->node)) {
 		own->port = port;
@@ -248,14 +248,15 @@ static void sock_rest(struct http_client *c, struct http_sock *s)
 	os_poll_free(s->poll);
 	s->poll = NULL;
 	if (!s->counted || fcntl(s->fd, F_GETFD) < 0)
-		sock_free(c, s);
+		http_call_sock_free(c, s);
 }
 
-static int socket_cb(CURL *easy, curl_socket_t fd, int what, void *user, void *socket_user)
+static int http_call_socket_cb(CURL *easy, curl_socket_t fd, int what, void *user,
+			       void *socket_user)
 {
 	struct http_multi *m = user;
 	struct http_client *c = m->pool->client;
-	struct http_sock *s = sock_of(c, fd);
+	struct http_sock *s = http_call_sock_of(c, fd);
 	struct http_call_impl *im = NULL;
 	int events = 0;
 
@@ -353,7 +354,8 @@ static void tune_fire(void *user)
 
 /* ---- libcurl's callbacks */
 
-static int prereq_cb(void *user, char *remote, char *local, int remote_port, int local_port)
+static int http_call_prereq_cb(void *user, char *remote, char *local, int remote_port,
+			       int local_port)
 {
 	struct http_call_impl *im = user;
 
@@ -418,7 +420,7 @@ static const char *const kept_names[] = {
 };
 
 /* Those, and what services say of their limits, each in its own names. */
-static bool is_kept(const char *name, size_t len)
+static bool http_call_is_kept(const char *name, size_t len)
 {
 	for (size_t i = 0; i < ARRAY_LEN(kept_names); i++)
 		if (strlen(kept_names[i]) == len && strncasecmp(kept_names[i], name, len) == 0)
@@ -431,7 +433,7 @@ static int keep_header(struct http_call_impl *im, const char *line, size_t len)
 {
 	const char *colon = memchr(line, ':', len), *end = line + len, *s;
 
-	if (!colon || !is_kept(line, (size_t)(colon - line)))
+	if (!colon || !http_call_is_kept(line, (size_t)(colon - line)))
 		return 0;
 	s = colon + 1 + strspn(colon + 1, " \t"); /* a line has its end */
 	while (end > s && strchr("\r\n \t", end[-1]))
@@ -442,7 +444,7 @@ static int keep_header(struct http_call_impl *im, const char *line, size_t len)
 			0);
 }
 
-static void heads_over(struct http_call_impl *im)
+static void http_call_heads_over(struct http_call_impl *im)
 {
 	long status = 0;
 
@@ -459,7 +461,7 @@ static void heads_over(struct http_call_impl *im)
 		im->call->head(im->call, (int)status);
 }
 
-static size_t header_cb(char *line, size_t size, size_t n, void *user)
+static size_t http_call_header_cb(char *line, size_t size, size_t n, void *user)
 {
 	struct http_call_impl *im = user;
 	size_t len = size * n;
@@ -476,7 +478,7 @@ static size_t header_cb(char *line, size_t size, size_t n, void *user)
 	else if (len > 5 && memcmp(line, "HTTP/", 5) == 0)
 		buf_reset(&im->kept); /* the response after a 1xx */
 	else if (line[0] == '\r' || line[0] == '\n')
-		heads_over(im);
+		http_call_heads_over(im);
 	else if (keep_header(im, line, len) != 0)
 		im->fault = buf_check(&im->kept) == AVA_ETOOBIG ? FAULT_HEADERS : FAULT_MEMORY;
 	return im->fault || !im->call ? 0 : len;
@@ -494,7 +496,7 @@ void http_call_lives(struct http_call *c)
 		phase_until(c->impl, c->impl->timers.first_ms);
 }
 
-static size_t write_cb(char *data, size_t size, size_t n, void *user)
+static size_t http_call_write_cb(char *data, size_t size, size_t n, void *user)
 {
 	struct http_call_impl *im = user;
 	struct http_call *c = im->call;
@@ -547,13 +549,13 @@ int http_easy_init(const struct http_pool *p, CURL *easy)
 	SET(CURLOPT_PROXY, p->target.proxy ? p->target.proxy : "");
 	SET(CURLOPT_NOPROXY, ""); /* judged already */
 	SET(CURLOPT_USERAGENT, "ava/" AVA_VERSION);
-	SET(CURLOPT_PREREQFUNCTION, prereq_cb);
+	SET(CURLOPT_PREREQFUNCTION, http_call_prereq_cb);
 	SET(CURLOPT_READFUNCTION, read_cb);
 	SET(CURLOPT_SEEKFUNCTION, seek_cb);
-	SET(CURLOPT_HEADERFUNCTION, header_cb);
-	SET(CURLOPT_WRITEFUNCTION, write_cb);
-	SET(CURLOPT_OPENSOCKETFUNCTION, open_cb);
-	SET(CURLOPT_CLOSESOCKETFUNCTION, close_cb);
+	SET(CURLOPT_HEADERFUNCTION, http_call_header_cb);
+	SET(CURLOPT_WRITEFUNCTION, http_call_write_cb);
+	SET(CURLOPT_OPENSOCKETFUNCTION, http_call_open_cb);
+	SET(CURLOPT_CLOSESOCKETFUNCTION, http_call_close_cb);
 	if (!p->target.tls)
 		return 0;
 	/* libcurl keeps parsed certificates only when there is no CApath, which
@@ -875,7 +877,7 @@ static void call_finish(struct http_call_impl *im, CURLcode code)
 
 /* ---- multis */
 
-static int timer_cb(CURLM *curl, long timeout_ms, void *user)
+static int http_call_timer_cb(CURLM *curl, long timeout_ms, void *user)
 {
 	struct http_multi *m = user;
 
@@ -887,7 +889,7 @@ static int timer_cb(CURLM *curl, long timeout_ms, void *user)
 	return 0;
 }
 
-static void reap(struct http_multi *m)
+static void http_call_reap(struct http_multi *m)
 {
 	struct http_call_impl *im = NULL;
 	CURLMsg *msg;
@@ -923,7 +925,7 @@ static void empty_uploads(struct http_multi *m)
 	}
 }
 
-static void act(struct http_multi *m, curl_socket_t fd, int events)
+static void http_call_act(struct http_multi *m, curl_socket_t fd, int events)
 {
 	struct http_pool *p = m->pool;
 	int running;
@@ -933,13 +935,13 @@ static void act(struct http_multi *m, curl_socket_t fd, int events)
 	(void)curl_multi_socket_action(m->curl, fd, events, &running);
 	m->inside--;
 	empty_uploads(m);
-	reap(m);
+	http_call_reap(m);
 	http_pool_leave(p);
 }
 
 static void timer_fire(void *user)
 {
-	act(user, CURL_SOCKET_TIMEOUT, 0);
+	http_call_act(user, CURL_SOCKET_TIMEOUT, 0);
 }
 
 struct http_multi *http_multi_new(struct http_pool *p)
@@ -961,9 +963,9 @@ struct http_multi *http_multi_new(struct http_pool *p)
 		http_multi_free(m);
 		return NULL;
 	}
-	curl_multi_setopt(m->curl, CURLMOPT_SOCKETFUNCTION, socket_cb);
+	curl_multi_setopt(m->curl, CURLMOPT_SOCKETFUNCTION, http_call_socket_cb);
 	curl_multi_setopt(m->curl, CURLMOPT_SOCKETDATA, m);
-	curl_multi_setopt(m->curl, CURLMOPT_TIMERFUNCTION, timer_cb);
+	curl_multi_setopt(m->curl, CURLMOPT_TIMERFUNCTION, http_call_timer_cb);
 	curl_multi_setopt(m->curl, CURLMOPT_TIMERDATA, m);
 	curl_multi_setopt(m->curl, CURLMOPT_PIPELINING,
 			  p->http2 ? CURLPIPE_MULTIPLEX : CURLPIPE_NOTHING);
@@ -981,7 +983,7 @@ void http_multi_free(struct http_multi *m)
 	curl_multi_cleanup(m->curl); /* closes its sockets, most through us */
 	for (size_t i = 0; i < c->nsocks; i++)
 		if (c->socks[i] && c->socks[i]->multi == m)
-			sock_free(c, c->socks[i]);
+			http_call_sock_free(c, c->socks[i]);
 	os_timer_free(m->timer);
 	os_timer_free(m->tune);
 	list_del(&m->node);

@@ -328,7 +328,7 @@ static struct http_multi *multi_with_room(struct http_pool *p)
 	return http_multi_new(p);
 }
 
-static void pump_run(struct os_task *t)
+static void http_pool_pump_run(struct os_task *t)
 {
 	struct http_pool *p = CONTAINER_OF(t, struct http_pool, pump);
 	struct http_call_impl *im;
@@ -408,7 +408,7 @@ struct http_pool *http_pool_new(struct http_client *c, const struct http_pool_op
 	c->pools++;
 	list_init(&p->waiting);
 	list_init(&p->multis);
-	os_task_init(&p->pump, pump_run);
+	os_task_init(&p->pump, http_pool_pump_run);
 	p->idle = os_timer_new(c->loop, pool_idle, p);
 	p->again = os_timer_new(c->loop, pool_wake_again, p);
 	if (!p->idle || !p->again)

@@ -132,7 +132,7 @@ static struct request *request_of(const struct http_request *req)
  * Of a peer that reads slowly the writer is told to wait, then `drained`. Hooks run from a
  * deferred task, never inside a call of the writer. */
 
-static void stream_free(struct http_stream *st)
+static void http_server_stream_free(struct http_stream *st)
 {
 	os_defer_cancel(st->server->loop, &st->task);
 	list_del(&st->node);
@@ -141,7 +141,7 @@ static void stream_free(struct http_stream *st)
 }
 
 /* Let libmicrohttpd call the reader again. */
-static void stream_wake(struct http_stream *st)
+static void http_server_stream_wake(struct http_stream *st)
 {
 	if (!st->conn || !st->suspended)
 		return;
@@ -155,9 +155,9 @@ static void stream_let_go(struct http_stream *st)
 	st->writer = false;
 	list_del(&st->node);
 	if (!st->conn)
-		stream_free(st);
+		http_server_stream_free(st);
 	else
-		stream_wake(st);
+		http_server_stream_wake(st);
 }
 
 static void stream_tell_gone(struct http_stream *st)
@@ -221,7 +221,7 @@ int http_stream_write(struct http_stream *st, const void *data, size_t len)
 		st->queue.error = 0;
 		return AVA_ENOMEM;
 	}
-	stream_wake(st);
+	http_server_stream_wake(st);
 	if (http_stream_waiting(st) >= HTTP_STREAM_HIGH)
 		st->full = true;
 	return st->full ? 1 : 0;
@@ -276,7 +276,7 @@ static void stream_hang_up(struct http_stream *st)
 	if (st->writer)
 		os_defer(st->server->loop, &st->task);
 	else
-		stream_wake(st);
+		http_server_stream_wake(st);
 }
 
 void http_stream_abort(struct http_stream *st)
@@ -291,7 +291,7 @@ static void stream_detach(struct http_stream *st)
 	if (st->writer)
 		os_defer(st->server->loop, &st->task);
 	else
-		stream_free(st);
+		http_server_stream_free(st);
 }
 
 static void stream_beat(struct http_stream *st, int64_t every_ms)
@@ -325,7 +325,7 @@ static void server_run(struct http_server *s)
 	server_timer(s);
 }
 
-static void poll_cb(int events, void *user)
+static void http_server_poll_cb(int events, void *user)
 {
 	(void)events;
 	server_run(user);
@@ -336,7 +336,7 @@ static void run_cb(struct os_task *t)
 	server_run(CONTAINER_OF(t, struct http_server, run));
 }
 
-static void timer_cb(void *user)
+static void http_server_timer_cb(void *user)
 {
 	struct http_server *s = user;
 
@@ -576,7 +576,7 @@ static int refuse_head(struct request *r, const char *target, const char *versio
 
 /* Room for `len` more bytes of `r`: bodies that wait for their rest give way, the one that has
  * waited longest first, so that peers that send half of theirs keep nobody out. */
-static bool make_room(struct request *r, size_t len)
+static bool http_server_make_room(struct request *r, size_t len)
 {
 	struct http_server *s = r->server;
 
@@ -593,13 +593,13 @@ static bool make_room(struct request *r, size_t len)
 	return s->body_bytes + len <= BODIES_MAX * s->options.body_max;
 }
 
-static enum MHD_Result take_body(struct request *r, const char *data, size_t len)
+static enum MHD_Result http_server_take_body(struct request *r, const char *data, size_t len)
 {
 	struct http_server *s = r->server;
 
 	if (r->refuse == 0 && len > s->options.body_max - r->body.len)
 		r->refuse = MHD_HTTP_CONTENT_TOO_LARGE;
-	if (r->refuse == 0 && !make_room(r, len))
+	if (r->refuse == 0 && !http_server_make_room(r, len))
 		r->refuse = MHD_HTTP_SERVICE_UNAVAILABLE;
 	if (r->refuse == 0) {
 		if (buf_add(&r->body, data, len) != 0)
@@ -733,7 +733,7 @@ static void call_handler(struct request *r)
 
 /* The request is whole: call the handler the first time; queue its answer as
  * soon as there is one; sleep while there is none. */
-static enum MHD_Result go_on(struct request *r)
+static enum MHD_Result http_server_go_on(struct request *r)
 {
 	if (r->state == REQUEST_RECEIVING && r->refuse)
 		return queue_refusal(r);
@@ -787,8 +787,8 @@ static enum MHD_Result access_cb(void *cls, struct MHD_Connection *conn, const c
 		return r->refuse ? queue_refusal(r) : MHD_YES;
 	}
 	if (*len == 0)
-		return go_on(r);
-	rv = take_body(r, data, *len);
+		return http_server_go_on(r);
+	rv = http_server_take_body(r, data, *len);
 	*len = 0;
 	return rv;
 }
@@ -815,7 +815,7 @@ static void __attribute__((format(printf, 2, 0))) log_cb(void *cls, const char *
 		os_defer(s->loop, &s->run);
 }
 
-static int start_daemon(struct http_server *s, struct ava_error *err)
+static int http_server_start_daemon(struct http_server *s, struct ava_error *err)
 {
 	unsigned idle_s = (unsigned)((s->options.idle_ms + 999) / 1000);
 	const union MHD_DaemonInfo *info;
@@ -833,9 +833,9 @@ static int start_daemon(struct http_server *s, struct ava_error *err)
 		return err_set(err, AVA_EIO, "cannot start the HTTP server");
 	s->listen_fd = -1; /* libmicrohttpd's now */
 	info = MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_EPOLL_FD);
-	s->poll = os_poll_new(s->loop, info->epoll_fd, poll_cb, s);
+	s->poll = os_poll_new(s->loop, info->epoll_fd, http_server_poll_cb, s);
 	s->watch_poll = os_poll_new(s->loop, s->watch, watch_cb, s);
-	s->timer = os_timer_new(s->loop, timer_cb, s);
+	s->timer = os_timer_new(s->loop, http_server_timer_cb, s);
 	s->beat = os_timer_new(s->loop, beat_cb, s);
 	if (!s->poll || !s->watch_poll || !s->timer || !s->beat)
 		return err_set(err, AVA_ENOMEM, "HTTP server: out of memory");
@@ -894,7 +894,7 @@ struct http_server *http_server_new(struct os_loop *loop, int listen_fd,
 	s->watch = epoll_create1(EPOLL_CLOEXEC);
 	if (s->watch < 0)
 		err_sys(err, "HTTP server");
-	if (s->watch < 0 || start_daemon(s, err) != 0) {
+	if (s->watch < 0 || http_server_start_daemon(s, err) != 0) {
 		server_close(s);
 		return NULL;
 	}

@@ -28,7 +28,7 @@ void http_target_fini(struct http_target *t)
 }
 
 /* A part as our own memory; NULL: absent or no memory. */
-static char *part(CURLU *u, CURLUPart which)
+static char *http_target_part(CURLU *u, CURLUPart which)
 {
 	char *s, *copy;
 
@@ -39,7 +39,7 @@ static char *part(CURLU *u, CURLUPart which)
 	return copy;
 }
 
-static bool has(CURLU *u, CURLUPart which)
+static bool http_target_has(CURLU *u, CURLUPart which)
 {
 	char *s = NULL;
 	bool there = curl_url_get(u, which, &s, 0) == 0;
@@ -81,7 +81,7 @@ static bool is_loopback(const char *host)
 
 /* ---- proxies */
 
-static bool names(const char *entry, size_t len, const char *host)
+static bool http_target_names(const char *entry, size_t len, const char *host)
 {
 	size_t hlen = strlen(host);
 	const char *colon = memchr(entry, ':', len);
@@ -108,7 +108,7 @@ bool http_target_no_proxy(const char *list, const char *host)
 	while (*list) {
 		size_t len = strcspn(list, ", \t");
 
-		if (len && names(list, len, host))
+		if (len && http_target_names(list, len, host))
 			return true;
 		list += len;
 		list += strspn(list, ", \t");
@@ -160,14 +160,14 @@ static int set_proxy(struct http_target *t, struct ava_error *err)
 }
 
 /* What the address must not have, and whether http may be used. */
-static int judge(const struct http_target *t, CURLU *u, struct ava_error *err)
+static int http_target_judge(const struct http_target *t, CURLU *u, struct ava_error *err)
 {
-	if (has(u, CURLUPART_USER) || has(u, CURLUPART_PASSWORD))
+	if (http_target_has(u, CURLUPART_USER) || http_target_has(u, CURLUPART_PASSWORD))
 		return err_set(err, AVA_EINVAL,
 			       "base URL: take the login out of the address of %s; keys come from "
 			       "the environment",
 			       t->host);
-	if (has(u, CURLUPART_QUERY) || has(u, CURLUPART_FRAGMENT))
+	if (http_target_has(u, CURLUPART_QUERY) || http_target_has(u, CURLUPART_FRAGMENT))
 		return err_set(err, AVA_EINVAL,
 			       "base URL: take what follows ? or # out of the address of %s",
 			       t->host);
@@ -179,9 +179,9 @@ static int judge(const struct http_target *t, CURLU *u, struct ava_error *err)
 	return 0;
 }
 
-static int take_apart(struct http_target *t, CURLU *u, struct ava_error *err)
+static int http_target_take_apart(struct http_target *t, CURLU *u, struct ava_error *err)
 {
-	char *scheme = part(u, CURLUPART_SCHEME);
+	char *scheme = http_target_part(u, CURLUPART_SCHEME);
 	size_t len;
 	int rv;
 
@@ -191,8 +191,8 @@ static int take_apart(struct http_target *t, CURLU *u, struct ava_error *err)
 		free(scheme);
 		return rv;
 	}
-	t->host = part(u, CURLUPART_HOST);
-	t->url = part(u, CURLUPART_URL);
+	t->host = http_target_part(u, CURLUPART_HOST);
+	t->url = http_target_part(u, CURLUPART_URL);
 	rv = scheme && t->host && t->url ? 0 : AVA_ENOMEM;
 	free(scheme);
 	if (rv != 0)
@@ -201,7 +201,7 @@ static int take_apart(struct http_target *t, CURLU *u, struct ava_error *err)
 	t->loopback = is_loopback(t->host);
 	for (len = strlen(t->url); len > 0 && t->url[len - 1] == '/'; len--)
 		t->url[len - 1] = '\0';
-	return judge(t, u, err);
+	return http_target_judge(t, u, err);
 }
 
 int http_target_init(struct http_target *t, const char *base_url, struct ava_error *err)
@@ -220,7 +220,7 @@ int http_target_init(struct http_target *t, const char *base_url, struct ava_err
 			     "base URL: \"%.100s\" is not an address: write https://host/path",
 			     base_url ? base_url : "");
 	else
-		rv = take_apart(t, u, err);
+		rv = http_target_take_apart(t, u, err);
 	if (rv == 0)
 		rv = set_proxy(t, err);
 	curl_url_cleanup(u);

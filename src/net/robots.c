@@ -36,7 +36,7 @@ struct line {
 	size_t key_len, value_len;
 };
 
-static void trim(const char **s, size_t *len)
+static void robots_trim(const char **s, size_t *len)
 {
 	while (*len && isspace((unsigned char)**s)) {
 		(*s)++;
@@ -47,7 +47,7 @@ static void trim(const char **s, size_t *len)
 }
 
 /* The next "key: value" from *at on; false: there is none. */
-static bool next_line(const char **at, const char *end, struct line *l)
+static bool robots_next_line(const char **at, const char *end, struct line *l)
 {
 	while (*at < end) {
 		const char *s = *at, *eol = s, *colon, *stop;
@@ -61,8 +61,8 @@ static bool next_line(const char **at, const char *end, struct line *l)
 		if (!colon)
 			continue;
 		*l = (struct line){s, colon + 1, (size_t)(colon - s), (size_t)(stop - colon - 1)};
-		trim(&l->key, &l->key_len);
-		trim(&l->value, &l->value_len);
+		robots_trim(&l->key, &l->key_len);
+		robots_trim(&l->value, &l->value_len);
 		return true;
 	}
 	return false;
@@ -74,7 +74,7 @@ static bool key_is(const struct line *l, const char *name)
 }
 
 /* "Ava/1.0" names ava. */
-static bool names(const struct line *l, const char *agent)
+static bool robots_names(const struct line *l, const char *agent)
 {
 	size_t n = 0;
 
@@ -100,9 +100,9 @@ static bool take_groups(struct robots *r, size_t len, const char *agent)
 	bool ours = false, in_names = false, found = false;
 	struct line l;
 
-	while (next_line(&at, r->text + len, &l)) {
+	while (robots_next_line(&at, r->text + len, &l)) {
 		if (key_is(&l, "user-agent")) {
-			ours = (in_names && ours) || names(&l, agent);
+			ours = (in_names && ours) || robots_names(&l, agent);
 			in_names = true;
 			found = found || ours;
 			continue;

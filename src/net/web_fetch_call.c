@@ -70,7 +70,7 @@ static bool same_address(const struct sockaddr *a, const struct sockaddr_storage
 }
 
 /* What listens here on all interfaces is not of the public network, although its address is. */
-static bool is_own(struct fetcher *fr, const struct sockaddr *sa)
+static bool web_fetch_call_is_own(struct fetcher *fr, const struct sockaddr *sa)
 {
 	if (web_fetch_now(fr) >= fr->own_until)
 		read_own(fr);
@@ -85,7 +85,7 @@ static bool may_connect(struct web_fetch_impl *im, const struct sockaddr *sa)
 	enum address_kind kind = address_judge(sa);
 	bool may;
 
-	if (kind == ADDRESS_PUBLIC && is_own(im->fetcher, sa))
+	if (kind == ADDRESS_PUBLIC && web_fetch_call_is_own(im->fetcher, sa))
 		kind = ADDRESS_INSIDE;
 	may = kind == ADDRESS_PUBLIC || (kind == ADDRESS_INSIDE && im->listed);
 	im->blocked = im->blocked || !may;
@@ -94,17 +94,18 @@ static bool may_connect(struct web_fetch_impl *im, const struct sockaddr *sa)
 
 /* ---- sockets */
 
-static void act(struct fetcher *fr, curl_socket_t fd, int events);
+static void web_fetch_call_act(struct fetcher *fr, curl_socket_t fd, int events);
 
 static void sock_ready(int events, void *user)
 {
 	struct web_fetch_sock *s = user;
 
-	act(s->fetcher, s->fd,
-	    (events & OS_READ ? CURL_CSELECT_IN : 0) | (events & OS_WRITE ? CURL_CSELECT_OUT : 0));
+	web_fetch_call_act(s->fetcher, s->fd,
+			   (events & OS_READ ? CURL_CSELECT_IN : 0) |
+				   (events & OS_WRITE ? CURL_CSELECT_OUT : 0));
 }
 
-static struct web_fetch_sock *sock_of(struct fetcher *fr, int fd)
+static struct web_fetch_sock *web_fetch_call_sock_of(struct fetcher *fr, int fd)
 {
 	LIST_EACH (&fr->socks, n, tmp) {
 		struct web_fetch_sock *s = LIST_ENTRY(n, struct web_fetch_sock, node);
@@ -115,7 +116,7 @@ static struct web_fetch_sock *sock_of(struct fetcher *fr, int fd)
 	return NULL;
 }
 
-static void sock_free(struct web_fetch_sock *s)
+static void web_fetch_call_sock_free(struct web_fetch_sock *s)
 {
 	if (!s)
 		return;
@@ -124,7 +125,8 @@ static void sock_free(struct web_fetch_sock *s)
 	free(s);
 }
 
-static curl_socket_t open_cb(void *impl, curlsocktype purpose, struct curl_sockaddr *addr)
+static curl_socket_t web_fetch_call_open_cb(void *impl, curlsocktype purpose,
+					    struct curl_sockaddr *addr)
 {
 	struct web_fetch_impl *im = impl;
 	int fd;
@@ -134,25 +136,27 @@ static curl_socket_t open_cb(void *impl, curlsocktype purpose, struct curl_socka
 	fd = socket(addr->family, addr->socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, addr->protocol);
 	if (fd < 0)
 		return CURL_SOCKET_BAD;
-	sock_free(sock_of(im->fetcher, fd)); /* libcurl closed one of that number silently */
+	web_fetch_call_sock_free(web_fetch_call_sock_of(
+		im->fetcher, fd)); /* libcurl closed one of that number silently */
 	return fd;
 }
 
-static int close_cb(void *fetcher, curl_socket_t fd)
+static int web_fetch_call_close_cb(void *fetcher, curl_socket_t fd)
 {
-	sock_free(sock_of(fetcher, fd));
+	web_fetch_call_sock_free(web_fetch_call_sock_of(fetcher, fd));
 	return close(fd);
 }
 
-static int socket_cb(CURL *easy, curl_socket_t fd, int what, void *user, void *socket_user)
+static int web_fetch_call_socket_cb(CURL *easy, curl_socket_t fd, int what, void *user,
+				    void *socket_user)
 {
 	struct fetcher *fr = user;
-	struct web_fetch_sock *s = sock_of(fr, fd);
+	struct web_fetch_sock *s = web_fetch_call_sock_of(fr, fd);
 	int events = (what & CURL_POLL_IN ? OS_READ : 0) | (what & CURL_POLL_OUT ? OS_WRITE : 0);
 
 	(void)easy, (void)socket_user;
 	if (what == CURL_POLL_REMOVE) {
-		sock_free(s);
+		web_fetch_call_sock_free(s);
 		return 0;
 	}
 	if (!s) {
@@ -170,7 +174,8 @@ static int socket_cb(CURL *easy, curl_socket_t fd, int what, void *user, void *s
 
 /* ---- libcurl's other questions */
 
-static int prereq_cb(void *impl, char *remote, char *local, int remote_port, int local_port)
+static int web_fetch_call_prereq_cb(void *impl, char *remote, char *local, int remote_port,
+				    int local_port)
 {
 	struct sockaddr_in v4 = {.sin_family = AF_INET};
 	struct sockaddr_in6 v6 = {.sin6_family = AF_INET6};
@@ -246,7 +251,7 @@ static bool type_taken(const struct web_fetch *f)
 	return false;
 }
 
-static void heads_over(struct web_fetch_impl *im)
+static void web_fetch_call_heads_over(struct web_fetch_impl *im)
 {
 	curl_off_t length = -1;
 	long status = 0;
@@ -271,7 +276,7 @@ static void heads_over(struct web_fetch_impl *im)
 		im->fault = FETCH_TOO_LARGE;
 }
 
-static size_t header_cb(char *line, size_t size, size_t n, void *impl)
+static size_t web_fetch_call_header_cb(char *line, size_t size, size_t n, void *impl)
 {
 	struct web_fetch_impl *im = impl;
 	size_t len = size * n;
@@ -283,7 +288,7 @@ static size_t header_cb(char *line, size_t size, size_t n, void *impl)
 	else if (im->heads_over)
 		return len;
 	else if (line[0] == '\r' || line[0] == '\n')
-		heads_over(im);
+		web_fetch_call_heads_over(im);
 	else if (header_is(line, len, "content-type", &value))
 		take_type(im->fetch, value);
 	else if (header_is(line, len, "transfer-encoding", &value)) {
@@ -299,7 +304,7 @@ static size_t header_cb(char *line, size_t size, size_t n, void *impl)
 	return im->fault ? 0 : len;
 }
 
-static size_t write_cb(char *data, size_t size, size_t n, void *impl)
+static size_t web_fetch_call_write_cb(char *data, size_t size, size_t n, void *impl)
 {
 	struct web_fetch_impl *im = impl;
 	struct buf *b = &im->fetch->body;
@@ -360,17 +365,17 @@ static int set_rules(struct fetcher *fr, CURL *easy)
 	if (fr->ca_file)
 		SET(CURLOPT_CAINFO, fr->ca_file);
 	SET(CURLOPT_CAPATH, NULL); /* as in http_call.c: else no certificate is kept */
-	SET(CURLOPT_PREREQFUNCTION, prereq_cb);
-	SET(CURLOPT_HEADERFUNCTION, header_cb);
-	SET(CURLOPT_WRITEFUNCTION, write_cb);
+	SET(CURLOPT_PREREQFUNCTION, web_fetch_call_prereq_cb);
+	SET(CURLOPT_HEADERFUNCTION, web_fetch_call_header_cb);
+	SET(CURLOPT_WRITEFUNCTION, web_fetch_call_write_cb);
 	SET(CURLOPT_XFERINFOFUNCTION, progress_cb);
-	SET(CURLOPT_OPENSOCKETFUNCTION, open_cb);
-	SET(CURLOPT_CLOSESOCKETFUNCTION, close_cb);
+	SET(CURLOPT_OPENSOCKETFUNCTION, web_fetch_call_open_cb);
+	SET(CURLOPT_CLOSESOCKETFUNCTION, web_fetch_call_close_cb);
 	SET(CURLOPT_CLOSESOCKETDATA, fr); /* a connection outlives its fetch */
 	return 0;
 }
 
-static int add_header(struct web_fetch_impl *im, const char *name, const char *value)
+static int web_fetch_call_add_header(struct web_fetch_impl *im, const char *name, const char *value)
 {
 	char line[400];
 	struct curl_slist *more;
@@ -398,14 +403,14 @@ static int set_call(struct web_fetch_impl *im, CURL *easy, int64_t left_ms)
 	SET(CURLOPT_COOKIEFILE, ""); /* none, but those of this fetch */
 	for (struct curl_slist *c = im->fetch->cookies; c; c = c->next)
 		SET(CURLOPT_COOKIELIST, c->data);
-	if (add_header(im, "Accept", im->accept) != 0 ||
-	    add_header(im, "Accept-Language", im->language) != 0)
+	if (web_fetch_call_add_header(im, "Accept", im->accept) != 0 ||
+	    web_fetch_call_add_header(im, "Accept-Language", im->language) != 0)
 		return AVA_ENOMEM;
 	SET(CURLOPT_HTTPHEADER, im->headers);
 	return 0;
 }
 
-static int timer_cb(CURLM *curl, long timeout_ms, void *user)
+static int web_fetch_call_timer_cb(CURLM *curl, long timeout_ms, void *user)
 {
 	struct fetcher *fr = user;
 
@@ -424,9 +429,9 @@ static bool multi_open(struct fetcher *fr)
 	fr->curl = curl_multi_init();
 	if (!fr->curl)
 		return false;
-	curl_multi_setopt(fr->curl, CURLMOPT_SOCKETFUNCTION, socket_cb);
+	curl_multi_setopt(fr->curl, CURLMOPT_SOCKETFUNCTION, web_fetch_call_socket_cb);
 	curl_multi_setopt(fr->curl, CURLMOPT_SOCKETDATA, fr);
-	curl_multi_setopt(fr->curl, CURLMOPT_TIMERFUNCTION, timer_cb);
+	curl_multi_setopt(fr->curl, CURLMOPT_TIMERFUNCTION, web_fetch_call_timer_cb);
 	curl_multi_setopt(fr->curl, CURLMOPT_TIMERDATA, fr);
 	curl_multi_setopt(fr->curl, CURLMOPT_PIPELINING, (long)CURLPIPE_NOTHING);
 	curl_multi_setopt(fr->curl, CURLMOPT_MAXCONNECTS, (long)fr->parallel);
@@ -497,7 +502,7 @@ static enum web_fetch_fault fault_of(const struct web_fetch_impl *im, CURLcode c
 	}
 }
 
-static void act(struct fetcher *fr, curl_socket_t fd, int events)
+static void web_fetch_call_act(struct fetcher *fr, curl_socket_t fd, int events)
 {
 	struct web_fetch_impl *im;
 	CURLMsg *msg;
@@ -520,7 +525,7 @@ static void act(struct fetcher *fr, curl_socket_t fd, int events)
 
 void web_fetch_call_timer(void *fetcher)
 {
-	act(fetcher, CURL_SOCKET_TIMEOUT, 0);
+	web_fetch_call_act(fetcher, CURL_SOCKET_TIMEOUT, 0);
 }
 
 void web_fetch_call_close(struct fetcher *fr)
@@ -531,5 +536,5 @@ void web_fetch_call_close(struct fetcher *fr)
 	fr->curl = NULL;
 	os_timer_stop(fr->timer);
 	while (!list_empty(&fr->socks))
-		sock_free(LIST_FIRST(&fr->socks, struct web_fetch_sock, node));
+		web_fetch_call_sock_free(LIST_FIRST(&fr->socks, struct web_fetch_sock, node));
 }

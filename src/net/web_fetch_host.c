@@ -210,7 +210,7 @@ static void impl_free(struct web_fetch_impl *im)
 		os_timer_set(fr->idle, IDLE_MS);
 }
 
-static void finish(struct web_fetch_impl *im, enum web_fetch_fault fault)
+static void web_fetch_host_finish(struct web_fetch_impl *im, enum web_fetch_fault fault)
 {
 	struct web_fetch *f = im->fetch;
 
@@ -267,12 +267,12 @@ void web_fetch_call_over(struct web_fetch_impl *im, enum web_fetch_fault fault)
 		if (fault == FETCH_OK)
 			return;
 	}
-	finish(im, fault);
+	web_fetch_host_finish(im, fault);
 }
 
-static void late(void *impl)
+static void web_fetch_host_late(void *impl)
 {
-	finish(impl, FETCH_TIMEOUT);
+	web_fetch_host_finish(impl, FETCH_TIMEOUT);
 }
 
 /* ---- the pump */
@@ -297,7 +297,7 @@ static bool host_next(struct web_fetch_host *h, int64_t *at)
 		}
 		fault = host_refuses(im);
 		if (fault) {
-			finish(im, fault);
+			web_fetch_host_finish(im, fault);
 			return true;
 		}
 	}
@@ -309,7 +309,7 @@ static bool host_next(struct web_fetch_host *h, int64_t *at)
 	im->fetch->began_ms = im->fetch->began_ms ? im->fetch->began_ms : now;
 	fault = web_fetch_call_start(im);
 	if (fault) {
-		finish(im, fault);
+		web_fetch_host_finish(im, fault);
 		return true;
 	}
 	list_del(&im->node);
@@ -328,7 +328,7 @@ static bool pump_one(struct fetcher *fr, int64_t *at)
 	return false;
 }
 
-static void pump_run(struct os_task *t)
+static void web_fetch_host_pump_run(struct os_task *t)
 {
 	struct fetcher *fr = CONTAINER_OF(t, struct fetcher, pump);
 	int64_t at = INT64_MAX;
@@ -394,7 +394,7 @@ int web_fetch_start(struct fetcher *fr, struct web_fetch *f, struct ava_error *e
 	im->accept = copy_value(f->accept);
 	im->language = copy_value(f->language);
 	f->final_url = strdup(im->url.text);
-	im->timer = os_timer_new(fr->loop, late, im);
+	im->timer = os_timer_new(fr->loop, web_fetch_host_late, im);
 	if (!f->final_url || !im->timer || host_enter(im) != 0) {
 		impl_free(im);
 		web_fetch_fini(f);
@@ -441,7 +441,8 @@ void web_fetch_fini(struct web_fetch *f)
 	f->cookies = NULL;
 }
 
-static int copy_list(struct fetcher *fr, const char *const *list, struct ava_error *err)
+static int web_fetch_host_copy_list(struct fetcher *fr, const char *const *list,
+				    struct ava_error *err)
 {
 	size_t n = 0;
 
@@ -497,13 +498,13 @@ struct fetcher *fetcher_new(struct http_client *client, struct os_loop *loop,
 	list_init(&fr->socks);
 	list_init(&fr->hosts);
 	list_init(&fr->running);
-	os_task_init(&fr->pump, pump_run);
+	os_task_init(&fr->pump, web_fetch_host_pump_run);
 	fr->timer = os_timer_new(loop, web_fetch_call_timer, fr);
 	fr->again = os_timer_new(loop, pump_again, fr);
 	fr->idle = os_timer_new(loop, web_fetch_idle, fr);
 	if (!fr->timer || !fr->again || !fr->idle)
 		rv = err_set(err, AVA_ENOMEM, "out of memory");
-	rv = rv ? rv : copy_list(fr, o->inside, err);
+	rv = rv ? rv : web_fetch_host_copy_list(fr, o->inside, err);
 	rv = rv ? rv : copy_resolve(fr, o->resolve, err);
 	if (rv == 0)
 		return fr;

@@ -86,7 +86,7 @@ static int refuse_nfs(int fd, struct ava_error *err)
 		       "local folder");
 }
 
-static int take(struct lock *l, int rootfd, struct ava_error *err)
+static int lock_try(struct lock *l, int rootfd, struct ava_error *err)
 {
 	int64_t until = clock_mono_ms() + WAIT_MS;
 	int rv;
@@ -113,7 +113,7 @@ int lock_take(struct lock *l, int rootfd, struct ava_error *err)
 	int rv;
 
 	*l = (struct lock)LOCK_CLOSED;
-	rv = take(l, rootfd, err);
+	rv = lock_try(l, rootfd, err);
 	if (rv != 0 && l->fd >= 0)
 		sys->close(l->fd);
 	if (rv != 0)

@@ -95,7 +95,7 @@ static void step_cb(uv_timer_t *timer)
 	uv_stop(timer->loop);
 }
 
-static void drain(struct os_loop *l)
+static void loop_drain(struct os_loop *l)
 {
 	while (!list_empty(&l->deferred)) {
 		struct os_task *t = LIST_FIRST(&l->deferred, struct os_task, node);
@@ -112,7 +112,7 @@ static void before_wait_cb(uv_prepare_t *prepare)
 
 	if (list_empty(&l->deferred) && !l->stop)
 		return;
-	drain(l);
+	loop_drain(l);
 	uv_stop(&l->uv); /* no wait in this turn */
 }
 
@@ -152,7 +152,7 @@ struct os_loop *os_loop_new(struct ava_error *err)
 	return l;
 }
 
-static void turn(struct os_loop *l, uv_run_mode mode)
+static void loop_turn(struct os_loop *l, uv_run_mode mode)
 {
 	uint64_t began = uv_hrtime(), idle = uv_metrics_idle_time(&l->uv);
 	uint64_t slept, took;
@@ -161,7 +161,7 @@ static void turn(struct os_loop *l, uv_run_mode mode)
 	if (!list_empty(&l->deferred))
 		mode = UV_RUN_NOWAIT;
 	uv_run(&l->uv, mode);
-	drain(l);
+	loop_drain(l);
 	slept = uv_metrics_idle_time(&l->uv) - idle;
 	took = uv_hrtime() - began;
 	if (took > slept && took - slept > GAP_NS)
@@ -172,7 +172,7 @@ void os_loop_run(struct os_loop *l)
 {
 	l->stop = false;
 	while (!l->stop)
-		turn(l, UV_RUN_ONCE);
+		loop_turn(l, UV_RUN_ONCE);
 }
 
 void os_loop_stop(struct os_loop *l)
@@ -187,7 +187,7 @@ void os_loop_step(struct os_loop *l, int timeout_ms)
 		uv_update_time(&l->uv);
 		uv_timer_start(&l->step_timer, step_cb, (uint64_t)timeout_ms, 0);
 	}
-	turn(l, timeout_ms == 0 ? UV_RUN_NOWAIT : UV_RUN_ONCE);
+	loop_turn(l, timeout_ms == 0 ? UV_RUN_NOWAIT : UV_RUN_ONCE);
 	uv_timer_stop(&l->step_timer);
 }
 
@@ -212,12 +212,12 @@ void os_loop_free(struct os_loop *l)
 {
 	if (!l)
 		return;
-	drain(l);
+	loop_drain(l);
 	uv_close((uv_handle_t *)&l->wake, NULL);
 	uv_close((uv_handle_t *)&l->step_timer, NULL);
 	uv_close((uv_handle_t *)&l->before_wait, NULL);
 	uv_run(&l->uv, UV_RUN_DEFAULT); /* closes, and waits for pool work */
-	drain(l);
+	loop_drain(l);
 	assert(l->live == 0);
 	uv_run(&l->uv, UV_RUN_DEFAULT); /* what the last drain freed */
 	if (uv_loop_close(&l->uv) != 0)
@@ -426,7 +426,7 @@ int os_pool_start(struct os_loop *l, struct ava_error *err)
 
 /* ---- timers */
 
-static void timer_cb(uv_timer_t *uv)
+static void loop_timer_cb(uv_timer_t *uv)
 {
 	struct os_timer *t = uv->data;
 
@@ -459,7 +459,7 @@ void os_timer_set(struct os_timer *t, int64_t after_ms)
 	 * after 50 ms of work would fire 50 ms early. */
 	int64_t late = (int64_t)(uv_hrtime() / 1000000) - (int64_t)uv_now(t->uv.loop);
 
-	uv_timer_start(&t->uv, timer_cb, (uint64_t)(MAX(after_ms, 0) + MAX(late, 0)), 0);
+	uv_timer_start(&t->uv, loop_timer_cb, (uint64_t)(MAX(after_ms, 0) + MAX(late, 0)), 0);
 }
 
 void os_timer_stop(struct os_timer *t)
@@ -482,7 +482,7 @@ void os_timer_free(struct os_timer *t)
 
 /* ---- descriptors */
 
-static void poll_cb(uv_poll_t *uv, int status, int events)
+static void loop_poll_cb(uv_poll_t *uv, int status, int events)
 {
 	struct os_poll *p = uv->data;
 	int ready = 0;
@@ -527,7 +527,7 @@ void os_poll_set(struct os_poll *p, int events)
 	if (uv == 0)
 		uv_poll_stop(&p->uv);
 	else
-		uv_poll_start(&p->uv, uv, poll_cb);
+		uv_poll_start(&p->uv, uv, loop_poll_cb);
 }
 
 static void poll_closed_cb(uv_handle_t *h)

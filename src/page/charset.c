@@ -183,7 +183,8 @@ static void count_utf8(const char *s, size_t len, size_t *good, size_t *bad)
 	}
 }
 
-static const struct charset *choose(const char *body, size_t len, const char *http, bool markup)
+static const struct charset *charset_choose(const char *body, size_t len, const char *http,
+					    bool markup)
 {
 	const struct charset *said = http ? by_label(http, strlen(http)) : NULL;
 	size_t good, bad;
@@ -202,7 +203,8 @@ static const struct charset *choose(const char *body, size_t len, const char *ht
 	return WESTERN;
 }
 
-static int convert(struct buf *out, const struct charset *from, const char *body, size_t len)
+static int charset_convert(struct buf *out, const struct charset *from, const char *body,
+			   size_t len)
 {
 	iconv_t cd = iconv_open("UTF-8", from->iconv);
 	char *in = (char *)body, *end = in + len, piece[8192];
@@ -236,7 +238,7 @@ const char *charset_decode(struct buf *out, const char *body, size_t len, const 
 	body += skip;
 	len -= skip;
 	if (!from)
-		from = choose(body, len, http, markup);
-	rv = from->iconv ? convert(out, from, body, len) : utf8_repair(out, body, len);
+		from = charset_choose(body, len, http, markup);
+	rv = from->iconv ? charset_convert(out, from, body, len) : utf8_repair(out, body, len);
 	return rv == 0 ? from->name : NULL;
 }

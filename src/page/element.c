@@ -213,7 +213,7 @@ static void squeeze(char *to, const char *s, size_t len)
 }
 
 /* The value of a property, up to its ";"; NULL: it is not said. */
-static const char *value_of(const char *squeezed, const char *property)
+static const char *element_value_of(const char *squeezed, const char *property)
 {
 	size_t n = strlen(property);
 	const char *at = squeezed;
@@ -226,7 +226,7 @@ static const char *value_of(const char *squeezed, const char *property)
 	return NULL;
 }
 
-static bool begins(const char *s, const char *with)
+static bool element_begins(const char *s, const char *with)
 {
 	return s && strncmp(s, with, strlen(with)) == 0;
 }
@@ -246,8 +246,8 @@ static bool is_far_off(const char *s)
 
 static bool is_white(const char *s)
 {
-	return begins(s, "#fff;") || begins(s, "#ffffff") || begins(s, "white") ||
-	       begins(s, "rgb(255,255,255)");
+	return element_begins(s, "#fff;") || element_begins(s, "#ffffff") ||
+	       element_begins(s, "white") || element_begins(s, "rgb(255,255,255)");
 }
 
 static bool same_value(const char *a, const char *b)
@@ -263,29 +263,31 @@ static unsigned marks_of_style(const char *style, size_t len)
 	const char *color, *ground, *size;
 
 	squeeze(s, style, len);
-	color = value_of(s, "color");
-	ground = value_of(s, "background-color");
-	ground = ground ? ground : value_of(s, "background");
-	size = value_of(s, "font-size");
-	if (begins(value_of(s, "display"), "none") || begins(value_of(s, "visibility"), "hidden") ||
-	    begins(value_of(s, "visibility"), "collapse") || is_zero(value_of(s, "opacity")) ||
-	    is_zero(size) ||
+	color = element_value_of(s, "color");
+	ground = element_value_of(s, "background-color");
+	ground = ground ? ground : element_value_of(s, "background");
+	size = element_value_of(s, "font-size");
+	if (element_begins(element_value_of(s, "display"), "none") ||
+	    element_begins(element_value_of(s, "visibility"), "hidden") ||
+	    element_begins(element_value_of(s, "visibility"), "collapse") ||
+	    is_zero(element_value_of(s, "opacity")) || is_zero(size) ||
 	    (size && strtod(size, NULL) < 2 && strstr(size, "px") &&
 	     strstr(size, "px") < size + strcspn(size, ";")) ||
-	    is_far_off(value_of(s, "text-indent")) || begins(value_of(s, "clip"), "rect(0") ||
-	    begins(value_of(s, "clip"), "rect(1px,1px") ||
-	    begins(value_of(s, "clip-path"), "inset(100%") ||
-	    begins(value_of(s, "clip-path"), "inset(50%"))
+	    is_far_off(element_value_of(s, "text-indent")) ||
+	    element_begins(element_value_of(s, "clip"), "rect(0") ||
+	    element_begins(element_value_of(s, "clip"), "rect(1px,1px") ||
+	    element_begins(element_value_of(s, "clip-path"), "inset(100%") ||
+	    element_begins(element_value_of(s, "clip-path"), "inset(50%"))
 		return MARK_HIDDEN;
-	if (value_of(s, "position") &&
-	    (is_far_off(value_of(s, "left")) || is_far_off(value_of(s, "top")) ||
-	     is_far_off(value_of(s, "right")) || is_far_off(value_of(s, "bottom"))))
+	if (element_value_of(s, "position") &&
+	    (is_far_off(element_value_of(s, "left")) || is_far_off(element_value_of(s, "top")) ||
+	     is_far_off(element_value_of(s, "right")) || is_far_off(element_value_of(s, "bottom"))))
 		return MARK_HIDDEN;
-	if (begins(value_of(s, "overflow"), "hidden") &&
-	    (is_zero(value_of(s, "height")) || is_zero(value_of(s, "width")) ||
-	     is_zero(value_of(s, "max-height"))))
+	if (element_begins(element_value_of(s, "overflow"), "hidden") &&
+	    (is_zero(element_value_of(s, "height")) || is_zero(element_value_of(s, "width")) ||
+	     is_zero(element_value_of(s, "max-height"))))
 		return MARK_HIDDEN;
-	if (begins(color, "transparent") || same_value(color, ground) ||
+	if (element_begins(color, "transparent") || same_value(color, ground) ||
 	    (is_white(color) && is_white(ground)))
 		return MARK_HIDDEN;
 	if (is_white(color) && !ground)
@@ -294,7 +296,7 @@ static unsigned marks_of_style(const char *style, size_t len)
 }
 
 /* Selectors of one rule whose declarations hide. */
-static void remember(struct hidden_names *h, const char *s, size_t len)
+static void element_remember(struct hidden_names *h, const char *s, size_t len)
 {
 	while (len > 0) {
 		const char *comma = memchr(s, ',', len);
@@ -342,7 +344,7 @@ void element_style(struct hidden_names *h, const char *css, size_t len)
 		close = memchr(open, '}', (size_t)(end - open));
 		close = close ? close : end;
 		if (marks_of_style(open + 1, (size_t)(close - open - 1)) & MARK_HIDDEN)
-			remember(h, css, (size_t)(open - css));
+			element_remember(h, css, (size_t)(open - css));
 		css = close + (close < end);
 	}
 }

@@ -54,7 +54,7 @@ static void limit_self(void)
 		(void)setrlimit(RLIMIT_DATA, &memory);
 }
 
-static int usage(void)
+static int main_usage(void)
 {
 	fprintf(stderr, "usage: ava-page [--base URL] [--type MIME] [--charset CS] [--max-bytes N] "
 			"[--as markdown|source]: what avad reads pages with; the page comes on "
@@ -95,7 +95,7 @@ static bool read_options(struct page_in *in, int argc, char **argv)
 }
 
 /* All of standard input; *more: there was more than fits. */
-static int read_all(struct buf *body, bool *more)
+static int main_read_all(struct buf *body, bool *more)
 {
 	*more = false;
 	for (;;) {
@@ -115,7 +115,7 @@ static int read_all(struct buf *body, bool *more)
 	}
 }
 
-static bool write_all(const struct buf *b)
+static bool main_write_all(const struct buf *b)
 {
 	for (size_t done = 0; done < b->len;) {
 		ssize_t n = write(STDOUT_FILENO, b->data + done, b->len - done);
@@ -127,26 +127,26 @@ static bool write_all(const struct buf *b)
 	return true;
 }
 
-static int say(const char *what, const char *why)
+static int main_say(const char *what, const char *why)
 {
 	fprintf(stderr, "ava-page: %s%s\n", what, why);
 	return NOT_UNDERSTOOD;
 }
 
-static int convert(const struct page_in *in, struct buf *body, struct buf *head)
+static int main_convert(const struct page_in *in, struct buf *body, struct buf *head)
 {
 	struct ava_error err = {0};
 	struct page page;
 	bool more, good;
 
-	if (read_all(body, &more) != 0)
-		return say("the page cannot be read: ", strerror(errno));
+	if (main_read_all(body, &more) != 0)
+		return main_say("the page cannot be read: ", strerror(errno));
 	if (page_read(&page, in, body->data ? body->data : "", body->len, &err) != 0)
-		return say(err.text, "");
+		return main_say(err.text, "");
 	page.truncated = page.truncated || more;
-	good = page_head(&page, head) == 0 && write_all(head) && write_all(&page.text);
+	good = page_head(&page, head) == 0 && main_write_all(head) && main_write_all(&page.text);
 	page_fini(&page);
-	return good ? 0 : say("its text cannot be written: ", strerror(errno));
+	return good ? 0 : main_say("its text cannot be written: ", strerror(errno));
 }
 
 int main(int argc, char **argv)
@@ -156,11 +156,11 @@ int main(int argc, char **argv)
 	int code;
 
 	if (!read_options(&in, argc, argv))
-		return usage();
+		return main_usage();
 	limit_self();
 	buf_init(&body, PAGE_BYTES_MAX);
 	buf_init(&head, 65536);
-	code = convert(&in, &body, &head);
+	code = main_convert(&in, &body, &head);
 	buf_fini(&head);
 	buf_fini(&body);
 	return code;

@@ -145,7 +145,7 @@ static bool is_wide(const struct walk *w, uint32_t i)
 }
 
 /* The address of a link, in scratch; false: it leads nowhere that can be fetched. */
-static bool take_url(struct walk *w, uint32_t i)
+static bool markdown_take_url(struct walk *w, uint32_t i)
 {
 	const struct node *n = node_at(w, i);
 
@@ -184,7 +184,7 @@ static void open_link(struct walk *w, uint32_t i, struct open_node *me)
 		for (size_t k = 0; k + 1 < w->depth; k++)
 			if (node_at(w, w->stack[k].node)->tag == TAG_A && w->stack[k].signs)
 				return;
-	if (!take_url(w, i))
+	if (!markdown_take_url(w, i))
 		return;
 	if (is_wide(w, i) && w->out.inline_depth == 0) {
 		me->signs |= SIGN_WIDE;
@@ -196,7 +196,7 @@ static void open_link(struct walk *w, uint32_t i, struct open_node *me)
 
 static void close_link(struct walk *w, const struct open_node *me)
 {
-	bool good = take_url(w, me->node);
+	bool good = markdown_take_url(w, me->node);
 
 	if (me->signs & SIGN_SPAN) {
 		/* It was one when it was opened. */
@@ -338,7 +338,7 @@ static void close_row(struct walk *w)
 }
 
 /* Is there a column for the next cell? */
-static bool has_place(struct walk *w)
+static bool markdown_has_place(struct walk *w)
 {
 	if (w->table.in_row)
 		fill_over(w);
@@ -413,7 +413,7 @@ static void open_list(struct walk *w, const struct node *n, struct open_node *me
 	me->written = w->out.to->len;
 }
 
-static bool is_short(const struct walk *w, uint32_t i)
+static bool markdown_is_short(const struct walk *w, uint32_t i)
 {
 	size_t len = 0;
 
@@ -538,7 +538,7 @@ static void open_node(struct walk *w, uint32_t i)
 		open_span(w, me, SPAN_DEL);
 		break;
 	case TAG_SUP:
-		if (is_short(w, i) && !w->out.space && w->out.breaks == 0)
+		if (markdown_is_short(w, i) && !w->out.space && w->out.breaks == 0)
 			out_sign(&w->out, "^");
 		break;
 	default:
@@ -615,14 +615,14 @@ static bool write_node(struct walk *w, uint32_t i)
 		return is_anchor_sign(w, i);
 	case TAG_TD:
 	case TAG_TH:
-		return w->table.node && !has_place(w);
+		return w->table.node && !markdown_has_place(w);
 	default:
 		return false;
 	}
 }
 
 /* Bytes of a character that found no room as a whole. */
-static void trim(struct buf *b)
+static void markdown_trim(struct buf *b)
 {
 	size_t at = b->len;
 	uint32_t c;
@@ -662,7 +662,7 @@ int markdown_render(struct markdown *m, struct buf *out, const struct tree *t)
 	m->words = w->out.words;
 	m->full = out->failed && out->error == AVA_ETOOBIG;
 	if (m->full)
-		trim(out);
+		markdown_trim(out);
 	rv = out->failed && !m->full ? out->error : 0;
 	buf_fini(&w->scratch);
 	free(w);

@@ -40,7 +40,7 @@ static void add_prefix(struct out *o, bool blank)
 		o->to->data[--o->to->len] = 0;
 }
 
-static void new_line(struct out *o)
+static void out_new_line(struct out *o)
 {
 	while (o->to->len > o->begin && o->to->data[o->to->len - 1] == ' ')
 		o->to->data[--o->to->len] = 0;
@@ -80,7 +80,7 @@ static void add_link_sign(struct out *o)
 static void pay(struct out *o)
 {
 	if (o->breaks > 0 || o->to->len == o->begin)
-		new_line(o);
+		out_new_line(o);
 	if (o->space && o->line != LINE_FRESH && o->to->data[o->to->len - 1] != ' ')
 		buf_addc(o->to, ' ');
 	o->space = false;
@@ -186,7 +186,7 @@ static bool is_wordy(uint32_t c)
 }
 
 /* An entity's form: what a reader would decode. */
-static bool is_entity(const char *s, size_t len)
+static bool out_is_entity(const char *s, size_t len)
 {
 	for (size_t i = 1; i < len && i < 33; i++) {
 		if (s[i] == ';')
@@ -198,7 +198,7 @@ static bool is_entity(const char *s, size_t len)
 }
 
 /* A digit behind the sign: a number, no item of a list. */
-static bool is_digit(const char *s, size_t len)
+static bool out_is_digit(const char *s, size_t len)
 {
 	return len > 1 && s[1] >= '0' && s[1] <= '9';
 }
@@ -217,7 +217,7 @@ static bool must_escape(const struct out *o, const char *s, size_t len)
 	case '_':
 		return !is_wordy(o->before) || len < 2 || !is_wordy((unsigned char)s[1]);
 	case '&':
-		return is_entity(s, len);
+		return out_is_entity(s, len);
 	case '|':
 		return o->cells > 0 || o->line == LINE_FRESH;
 	case '(':
@@ -229,10 +229,10 @@ static bool must_escape(const struct out *o, const char *s, size_t len)
 		return o->line == LINE_FRESH;
 	case '+':
 	case '-':
-		return o->line == LINE_FRESH && !is_digit(s, len);
+		return o->line == LINE_FRESH && !out_is_digit(s, len);
 	case '.':
 	case ')':
-		return o->line == LINE_DIGITS && !is_digit(s, len);
+		return o->line == LINE_DIGITS && !out_is_digit(s, len);
 	default:
 		return false;
 	}
@@ -245,7 +245,7 @@ static const bool ordinary[256] = {
 };
 
 /* A run of ordinary characters at the start of `s`, in one go. */
-static size_t add_run(struct out *o, const char *s, size_t len)
+static size_t out_add_run(struct out *o, const char *s, size_t len)
 {
 	size_t n = 0;
 
@@ -270,7 +270,7 @@ void out_text(struct out *o, const char *s, size_t len)
 	for (size_t i = 0, n; i < len; i += n) {
 		enum char_kind kind;
 
-		n = add_run(o, s + i, len - i);
+		n = out_add_run(o, s + i, len - i);
 		if (n > 0)
 			continue;
 		n = utf8_decode(s + i, len - i, &c);
@@ -314,7 +314,7 @@ static void add_times(struct buf *b, char c, size_t n)
 		buf_addc(b, c);
 }
 
-static void count_words(struct out *o, const char *s, size_t len)
+static void out_count_words(struct out *o, const char *s, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
 		o->words += is_wordy((unsigned char)s[i]) &&
@@ -336,13 +336,13 @@ void out_code(struct out *o, const char *s, size_t len, const char *language, si
 
 		while (n > 0 && s[n - 1] == ' ')
 			n--;
-		new_line(o);
+		out_new_line(o);
 		buf_add(o->to, s, n);
 		s = to ? to + 1 : end + 1;
 	}
-	new_line(o);
+	out_new_line(o);
 	add_times(o->to, '`', ticks);
-	count_words(o, end - len, len);
+	out_count_words(o, end - len, len);
 	out_break(o, 2);
 }
 
@@ -379,7 +379,7 @@ void out_code_span(struct out *o, const char *s, size_t len)
 	if (pad)
 		buf_addc(o->to, ' ');
 	add_times(o->to, '`', ticks);
-	count_words(o, s, len);
+	out_count_words(o, s, len);
 	o->line = LINE_TEXT;
 	o->before = '`';
 }

@@ -57,7 +57,7 @@ static bool looks_binary(const char *s, size_t len)
 	return odd > len / 50 || (zeros > 0 && (zeros < len / 4 || zeros > len / 4 * 3));
 }
 
-static enum kind kind_of(const char *type, const char *body, size_t len)
+static enum kind page_kind_of(const char *type, const char *body, size_t len)
 {
 	size_t n = type ? strcspn(type, "; \t") : 0;
 	static const char *const texts[] = {
@@ -102,7 +102,7 @@ static bool is_date(const char *s, size_t len)
 	return true;
 }
 
-static void take_said(struct page *p, const struct tree *t)
+static void page_take_said(struct page *p, const struct tree *t)
 {
 	const struct buf *title = t->og_title.len > 0 ? &t->og_title : &t->title;
 
@@ -212,7 +212,7 @@ static int read_html(struct page *p, const struct page_in *in, struct buf *utf8,
 	rv = tree_parse(&t, utf8->data ? utf8->data : "", utf8->len, err);
 	if (rv != 0)
 		return rv;
-	take_said(p, &t);
+	page_take_said(p, &t);
 	buf_init(&base, 4096);
 	if (t.base.len == 0 ||
 	    !url_resolve(&base, in->base ? in->base : "", t.base.data, t.base.len))
@@ -234,7 +234,7 @@ static int read_html(struct page *p, const struct page_in *in, struct buf *utf8,
 	return rv;
 }
 
-static int read_text(struct page *p, const struct buf *utf8, struct ava_error *err)
+static int page_read_text(struct page *p, const struct buf *utf8, struct ava_error *err)
 {
 	const char *s = utf8->data ? utf8->data : "";
 	bool inside = false;
@@ -255,7 +255,7 @@ static int read_text(struct page *p, const struct buf *utf8, struct ava_error *e
 int page_read(struct page *p, const struct page_in *in, const char *body, size_t len,
 	      struct ava_error *err)
 {
-	enum kind kind = kind_of(in->type, body, len);
+	enum kind kind = page_kind_of(in->type, body, len);
 	struct buf utf8;
 	int rv;
 
@@ -271,7 +271,7 @@ int page_read(struct page *p, const struct page_in *in, const char *body, size_t
 		rv = err_set(err, AVA_ENOMEM, "there is not enough memory to read it");
 	else
 		rv = kind == KIND_HTML && !in->source ? read_html(p, in, &utf8, err)
-						      : read_text(p, &utf8, err);
+						      : page_read_text(p, &utf8, err);
 	buf_fini(&utf8);
 	if (rv == 0 && (p->title.error == AVA_ENOMEM || p->date.failed || p->lang.failed))
 		rv = err_set(err, AVA_ENOMEM, "there is not enough memory to read it");

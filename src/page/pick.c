@@ -186,7 +186,7 @@ static bool may_hold(enum tag tag)
 	       tag == TAG_TABLE || tag == TAG_ROWS || tag == TAG_TR || tag == TAG_TD;
 }
 
-static void choose(struct tree *t, const struct count *counts)
+static void pick_choose(struct tree *t, const struct count *counts)
 {
 	uint32_t at = 0, to = largest(t, counts, 0, TAG_MAIN, 0), down, start;
 
@@ -228,7 +228,7 @@ int pick_main(struct tree *t)
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
 		leave_kind(t, counts, kinds[i], all);
 	if (counts[0].plain > 0)
-		choose(t, counts);
+		pick_choose(t, counts);
 	free(counts);
 	return 0;
 }

@@ -52,7 +52,7 @@ static enum tag tag_of(const char *name, const struct node *parent)
 	return titled && strcmp(name, "button") == 0 ? TAG_INLINE : element_tag(name);
 }
 
-static void stop(struct parse *p, const char *why)
+static void tree_stop(struct parse *p, const char *why)
 {
 	if (why && !p->t->cut)
 		p->t->cut = why;
@@ -65,11 +65,11 @@ static struct node *add_node(struct parse *p, enum tag tag, uint32_t parent)
 	struct tree *t = p->t;
 
 	if (t->n >= NODES_MAX) {
-		stop(p, "it has more than 500,000 elements and texts");
+		tree_stop(p, "it has more than 500,000 elements and texts");
 		return NULL;
 	}
 	if (!ARRAY_ROOM(t->nodes, t->cap, t->n + 1)) {
-		stop(p, NULL);
+		tree_stop(p, NULL);
 		return NULL;
 	}
 	t->nodes[t->n] = (struct node){.tag = (uint8_t)tag, .parent = parent};
@@ -77,14 +77,14 @@ static struct node *add_node(struct parse *p, enum tag tag, uint32_t parent)
 	return &t->nodes[t->n++];
 }
 
-static void set_value(struct parse *p, struct node *n, const char *value, size_t len)
+static void tree_set_value(struct parse *p, struct node *n, const char *value, size_t len)
 {
 	if (!value || len > VALUE_MAX)
 		return;
 	n->at = (uint32_t)p->t->text.len;
 	n->len = (uint32_t)len;
 	if (buf_add(&p->t->text, value, len) != 0)
-		stop(p, p->t->text.error == AVA_ENOMEM ? NULL : "its text is too long");
+		tree_stop(p, p->t->text.error == AVA_ENOMEM ? NULL : "its text is too long");
 }
 
 /* ---- what the head says */
@@ -141,7 +141,7 @@ static void take_json_date(struct parse *p)
 		buf_add(&p->t->dates[1], s, MIN((size_t)(end - s), (size_t)40));
 }
 
-static void take_said(struct parse *p, const char *name, const char *const *atts)
+static void tree_take_said(struct parse *p, const char *name, const char *const *atts)
 {
 	const char *type = element_get(atts, "type"), *prop = element_get(atts, "itemprop");
 
@@ -177,7 +177,7 @@ static unsigned span_of(const char *const *atts, const char *name, long most)
 }
 
 /* The one thing of its attributes that is shown, and the numbers. */
-static void take_value(struct parse *p, struct node *n, const char *const *atts)
+static void tree_take_value(struct parse *p, struct node *n, const char *const *atts)
 {
 	const char *value = NULL, *language, *classes = element_get(atts, "class");
 	size_t len = 0;
@@ -204,7 +204,7 @@ static void take_value(struct parse *p, struct node *n, const char *const *atts)
 		if (classes && (n->tag != TAG_BLOCK || strstr(classes, "highlight-")))
 			len = element_language(classes, &language);
 		if (len > 0)
-			set_value(p, n, language, len);
+			tree_set_value(p, n, language, len);
 		else if (n->tag != TAG_BLOCK)
 			value = element_get(atts, "data-lang");
 		break;
@@ -212,7 +212,7 @@ static void take_value(struct parse *p, struct node *n, const char *const *atts)
 		break;
 	}
 	if (value)
-		set_value(p, n, value, strlen(value));
+		tree_set_value(p, n, value, strlen(value));
 }
 
 /* The outermost elements are the page itself, whatever they say of themselves. */
@@ -221,7 +221,7 @@ static bool is_page(const char *name)
 	return strcmp(name, "html") == 0 || strcmp(name, "body") == 0 || strcmp(name, "head") == 0;
 }
 
-static void on_start(void *ctx, const xmlChar *xname, const xmlChar **xatts)
+static void tree_on_start(void *ctx, const xmlChar *xname, const xmlChar **xatts)
 {
 	struct parse *p = ctx;
 	const char *name = (const char *)xname;
@@ -232,14 +232,14 @@ static void on_start(void *ctx, const xmlChar *xname, const xmlChar **xatts)
 	enum tag tag;
 
 	if (p->depth > NESTED_MAX) {
-		stop(p, "its elements are nested more than 2,000 deep");
+		tree_stop(p, "its elements are nested more than 2,000 deep");
 		return;
 	}
 	me = &p->stack[p->depth++];
 	*me = (struct open){.name = name, .node = up->node, .skipped = up->skipped};
 	if (up->skipped)
 		return;
-	take_said(p, name, atts);
+	tree_take_said(p, name, atts);
 	if (is_page(name))
 		return;
 	tag = tag_of(name, &p->t->nodes[up->node]);
@@ -262,7 +262,7 @@ static void on_start(void *ctx, const xmlChar *xname, const xmlChar **xatts)
 	if ((marks & MARK_PALE) && !((marks | lit) & MARK_LIT))
 		marks |= MARK_UNSAID;
 	n->marks = (uint16_t)(marks | lit);
-	take_value(p, n, atts);
+	tree_take_value(p, n, atts);
 }
 
 static void close_open(struct parse *p)
@@ -275,7 +275,7 @@ static void close_open(struct parse *p)
 	}
 }
 
-static void on_end(void *ctx, const xmlChar *xname)
+static void tree_on_end(void *ctx, const xmlChar *xname)
 {
 	struct parse *p = ctx;
 	const char *name = (const char *)xname;
@@ -295,14 +295,14 @@ static void on_end(void *ctx, const xmlChar *xname)
 	p->in_script = false;
 }
 
-static bool is_blank(const char *s, size_t len)
+static bool tree_is_blank(const char *s, size_t len)
 {
 	while (len > 0 && strchr(" \t\r\n\f", s[len - 1]) && s[len - 1])
 		len--;
 	return len == 0;
 }
 
-static void on_text(void *ctx, const xmlChar *xs, int xlen)
+static void tree_on_text(void *ctx, const xmlChar *xs, int xlen)
 {
 	struct parse *p = ctx;
 	struct tree *t = p->t;
@@ -320,7 +320,7 @@ static void on_text(void *ctx, const xmlChar *xs, int xlen)
 		return;
 	if ((tag == TAG_UL || tag == TAG_OL || tag == TAG_TABLE || tag == TAG_ROWS ||
 	     tag == TAG_TR) &&
-	    is_blank(s, len))
+	    tree_is_blank(s, len))
 		return;
 	if (last->tag != TAG_TEXT || last->parent != up->node ||
 	    last->at + last->len != t->text.len) {
@@ -332,7 +332,7 @@ static void on_text(void *ctx, const xmlChar *xs, int xlen)
 	last->len += (uint32_t)len;
 	if (buf_add(&t->text, s, len) != 0) {
 		last->len -= (uint32_t)len;
-		stop(p, t->text.error == AVA_ENOMEM ? NULL : "its text is too long");
+		tree_stop(p, t->text.error == AVA_ENOMEM ? NULL : "its text is too long");
 	}
 }
 
@@ -368,11 +368,11 @@ static void tree_init(struct tree *t, size_t len)
 
 static bool run_parser(struct parse *p, const char *html, size_t len)
 {
-	htmlSAXHandler sax = {.startElement = on_start,
-			      .endElement = on_end,
-			      .characters = on_text,
-			      .ignorableWhitespace = on_text,
-			      .cdataBlock = on_text};
+	htmlSAXHandler sax = {.startElement = tree_on_start,
+			      .endElement = tree_on_end,
+			      .characters = tree_on_text,
+			      .ignorableWhitespace = tree_on_text,
+			      .cdataBlock = tree_on_text};
 
 	p->ctxt = htmlCreateMemoryParserCtxt(html, (int)len);
 	if (!p->ctxt)

@@ -42,7 +42,7 @@ static bool is_web(const char *s, size_t n)
 }
 
 /* Of `//host/path?query`, the scheme before it left out. */
-static bool split(const char *s, struct parts *p)
+static bool url_split(const char *s, struct parts *p)
 {
 	if (s[0] != '/' || s[1] != '/')
 		return false;
@@ -68,7 +68,7 @@ static void add_encoded(struct buf *out, const char *s, size_t len)
 }
 
 /* A path without its dot segments; `start` is where it begins in `out`. */
-static void add_path(struct buf *out, const char *s, size_t len)
+static void url_add_path(struct buf *out, const char *s, size_t len)
 {
 	size_t start = out->len;
 
@@ -115,8 +115,8 @@ static bool tidy(char *to, const char *ref, size_t len)
 	return n > 0;
 }
 
-static void put(struct buf *out, const char *scheme, size_t scheme_n, const struct parts *host,
-		const char *path, size_t path_len)
+static void url_put(struct buf *out, const char *scheme, size_t scheme_n, const struct parts *host,
+		    const char *path, size_t path_len)
 {
 	for (size_t i = 0; i < scheme_n; i++)
 		buf_addc(out,
@@ -132,7 +132,7 @@ static void put(struct buf *out, const char *scheme, size_t scheme_n, const stru
 		else
 			add_encoded(out, &c, 1);
 	}
-	add_path(out, path, path_len);
+	url_add_path(out, path, path_len);
 }
 
 bool url_resolve(struct buf *out, const char *base, const char *ref, size_t len)
@@ -140,21 +140,21 @@ bool url_resolve(struct buf *out, const char *base, const char *ref, size_t len)
 	char text[URL_MAX + 1], joined[2 * URL_MAX + 2];
 	size_t scheme_n, base_n = scheme_len(base), begin = out->len;
 	struct parts to = {0}, from = {0};
-	bool based = is_web(base, base_n) && split(base + base_n, &from);
+	bool based = is_web(base, base_n) && url_split(base + base_n, &from);
 
 	if (!tidy(text, ref, len) || text[0] == '#' || strlen(base) > URL_MAX)
 		return false;
 	scheme_n = scheme_len(text);
 	if (scheme_n > 0) {
-		if (!is_web(text, scheme_n) || !split(text + scheme_n, &to))
+		if (!is_web(text, scheme_n) || !url_split(text + scheme_n, &to))
 			return false;
-		put(out, text, scheme_n, &to, to.path, to.path_len);
+		url_put(out, text, scheme_n, &to, to.path, to.path_len);
 	} else if (!based) {
 		return false;
 	} else if (text[0] == '/' && text[1] == '/') {
-		if (!split(text, &to))
+		if (!url_split(text, &to))
 			return false;
-		put(out, base, base_n, &to, to.path, to.path_len);
+		url_put(out, base, base_n, &to, to.path, to.path_len);
 	} else {
 		size_t n = strcspn(text, "?#"), keep = from.path_len;
 
@@ -167,7 +167,7 @@ bool url_resolve(struct buf *out, const char *base, const char *ref, size_t len)
 		if (keep == 0 && text[0] != '/')
 			joined[keep++] = '/';
 		memcpy(joined + keep, text, n);
-		put(out, base, base_n, &from, joined, keep + n);
+		url_put(out, base, base_n, &from, joined, keep + n);
 	}
 	add_encoded(out, to.rest, strlen(to.rest));
 	if (out->failed || out->len - begin > URL_MAX + 500)

@@ -224,7 +224,8 @@ static int anthropic_mark_cache(struct buf *body, size_t lines_from, const struc
 #define ANY      (~(1u << PART_THOUGHT)) /* kind of block */
 
 /* `raw`: the bytes of `value`, or none. */
-static int begin_block(struct stream *s, struct slice raw, const json_t *value, int64_t index)
+static int anthropic_begin_block(struct stream *s, struct slice raw, const json_t *value,
+				 int64_t index)
 {
 	static const char *const types[] = {"text", "thinking", "tool_use"};
 	const char *type = json_str(value, "type");
@@ -264,7 +265,8 @@ static int begin_block(struct stream *s, struct slice raw, const json_t *value, 
 /* A text goes to a text; a block we do not know takes the pieces of one kind. A piece
  * for a block whose start never came: text and thinking have all they need, a call has
  * no name. */
-static int place_piece(struct stream *s, enum delta_kind kind, int64_t index, struct part **out)
+static int anthropic_place_piece(struct stream *s, enum delta_kind kind, int64_t index,
+				 struct part **out)
 {
 	static const enum delta_kind takes[] = {
 		[PART_TEXT] = DELTA_TEXT,
@@ -423,13 +425,14 @@ static int take_start(struct stream *s, struct slice raw, const json_t *message)
 		if (rv == 0 && jscan_item(&w))
 			jscan_skip(&w, &item);
 		if (rv == 0)
-			rv = begin_block(s, item, block, (int64_t)i);
+			rv = anthropic_begin_block(s, item, block, (int64_t)i);
 	}
 	return rv;
 }
 
 /* A reply in one piece. */
-static int take_message(struct stream *s, const char *data, size_t len, const json_t *message)
+static int anthropic_take_message(struct stream *s, const char *data, size_t len,
+				  const json_t *message)
 {
 	int rv = take_start(s, (struct slice){data, len}, message);
 
@@ -439,7 +442,7 @@ static int take_message(struct stream *s, const char *data, size_t len, const js
 	return rv;
 }
 
-static int take_event(struct stream *s, const char *data, size_t len, const json_t *event)
+static int anthropic_take_event(struct stream *s, const char *data, size_t len, const json_t *event)
 {
 	const char *type = json_str(event, "type");
 	struct part *b;
@@ -448,13 +451,13 @@ static int take_event(struct stream *s, const char *data, size_t len, const json
 		return take_start(s, jscan_member(data, len, "message"),
 				  json_object_get(event, "message"));
 	if (strcmp(type, "message") == 0)
-		return take_message(s, data, len, event);
+		return anthropic_take_message(s, data, len, event);
 	if (strcmp(type, "content_block_start") == 0 && !s->reply->measured)
 		s->reply->stop[0] = 0; /* one that stood before what it ends */
 	if (strcmp(type, "content_block_start") == 0)
-		return begin_block(s, jscan_member(data, len, "content_block"),
-				   json_object_get(event, "content_block"),
-				   json_get_int(event, "index", s->reply->nparts));
+		return anthropic_begin_block(s, jscan_member(data, len, "content_block"),
+					     json_object_get(event, "content_block"),
+					     json_get_int(event, "index", s->reply->nparts));
 	if (strcmp(type, "content_block_delta") == 0)
 		return slow_delta(s, event);
 	if (strcmp(type, "content_block_stop") == 0) {
@@ -471,7 +474,8 @@ static int take_event(struct stream *s, const char *data, size_t len, const json
 }
 
 /* Members of the start that its pieces do not replace. */
-static void add_rest(struct jw *w, const struct part *b, const char *const *known, size_t nknown)
+static void anthropic_add_rest(struct jw *w, const struct part *b, const char *const *known,
+			       size_t nknown)
 {
 	struct slice key, value;
 	struct jscan scan;
@@ -496,8 +500,8 @@ static void add_rest(struct jw *w, const struct part *b, const char *const *know
 }
 
 #define REST(w, b, ...)                                                                            \
-	add_rest(w, b, (const char *const[]){__VA_ARGS__},                                         \
-		 ARRAY_LEN(((const char *const[]){__VA_ARGS__})))
+	anthropic_add_rest(w, b, (const char *const[]){__VA_ARGS__},                               \
+			   ARRAY_LEN(((const char *const[]){__VA_ARGS__})))
 
 static void write_text(struct jw *w, const struct part *b)
 {
@@ -536,7 +540,7 @@ static void write_thinking(struct jw *w, const struct part *b, const struct turn
 	jw_end(w);
 }
 
-static void write_call(struct jw *w, const struct part *b, const struct turn_call *c)
+static void anthropic_write_call(struct jw *w, const struct part *b, const struct turn_call *c)
 {
 	jw_object(w, NULL);
 	jw_str(w, "type", "tool_use");
@@ -593,7 +597,7 @@ static int write_other(struct jw *w, const struct part *b)
 		return 0;
 	}
 	jw_object(w, NULL);
-	add_rest(w, b, known, n);
+	anthropic_add_rest(w, b, known, n);
 	if (b->text.len > 0)
 		rv = write_pieces(w, b);
 	if (b->sign.len > 0)
@@ -602,7 +606,7 @@ static int write_other(struct jw *w, const struct part *b)
 	return rv;
 }
 
-static int write_line(const struct stream *s, const struct turn *t, struct jw *w)
+static int anthropic_write_line(const struct stream *s, const struct turn *t, struct jw *w)
 {
 	const struct turn_call *call = t->calls;
 	int rv = 0;
@@ -619,7 +623,7 @@ static int write_line(const struct stream *s, const struct turn *t, struct jw *w
 			write_thinking(w, b, t);
 			break;
 		case PART_CALL:
-			write_call(w, b, call++);
+			anthropic_write_call(w, b, call++);
 			break;
 		case PART_OTHER:
 			rv = write_other(w, b);
@@ -633,9 +637,9 @@ static int write_line(const struct stream *s, const struct turn *t, struct jw *w
 }
 
 static const struct stream_ops ops = {
-	.place = place_piece,
-	.event = take_event,
-	.line = write_line,
+	.place = anthropic_place_piece,
+	.event = anthropic_take_event,
+	.line = anthropic_write_line,
 	.id_char = wire_id_char,
 };
 

@@ -23,7 +23,7 @@ struct rewrite {
 	char before;    /* first letter of the last message's role; 0: none */
 };
 
-static void put(struct rewrite *r, struct slice s)
+static void chat_request_put(struct rewrite *r, struct slice s)
 {
 	buf_add(&r->out, s.s, s.len);
 }
@@ -34,7 +34,7 @@ static void put_key(struct rewrite *r, struct slice key)
 	if (r->out.len > 0 && r->out.data[r->out.len - 1] != '{')
 		buf_addc(&r->out, ',');
 	buf_addc(&r->out, '"');
-	put(r, key);
+	chat_request_put(r, key);
 	buf_adds(&r->out, "\":");
 }
 
@@ -51,7 +51,7 @@ static void put_id(struct rewrite *r, struct slice id)
 		good += isalnum((unsigned char)id.s[i]) != 0;
 	}
 	if (model_takes(r->m, "long_ids") || (good == 9 && id.len == 11)) {
-		put(r, id);
+		chat_request_put(r, id);
 		return;
 	}
 	buf_addc(&r->out, '"');
@@ -92,7 +92,7 @@ static void put_call(struct rewrite *r, struct slice call, bool unsign)
 		else if (slice_is(key, "id"))
 			put_id(r, value);
 		else
-			put(r, value);
+			chat_request_put(r, value);
 	}
 	if (unsign)
 		buf_adds(&r->out, ",\"extra_content\":" UNSIGNED);
@@ -113,14 +113,14 @@ static void put_calls(struct rewrite *r, struct slice calls)
 	buf_addc(&r->out, ']');
 }
 
-static void put_content(struct rewrite *r, struct slice text)
+static void chat_request_put_content(struct rewrite *r, struct slice text)
 {
 	bool empty = text.len == 2;
 
 	if (empty || (slice_is(text, "null") && !model_takes(r->m, "null_content")))
 		buf_adds(&r->out, model_takes(r->m, "empty_content") ? "\"\"" : "\"-\"");
 	else
-		put(r, text);
+		chat_request_put(r, text);
 }
 
 /* Behind the text of the result before; false: that has none. */
@@ -133,13 +133,13 @@ static bool join_result(struct rewrite *r, struct slice text)
 		return false;
 	r->out.len -= 2;
 	buf_adds(&r->out, "\\n\\n");
-	put(r, (struct slice){text.s + 1, text.len - 1});
+	chat_request_put(r, (struct slice){text.s + 1, text.len - 1});
 	buf_addc(&r->out, '}');
 	return true;
 }
 
 /* Reasoning that it does not take back came when that was not known yet, as the rest. */
-static bool left_out(const struct model *m, struct slice key)
+static bool chat_request_left_out(const struct model *m, struct slice key)
 {
 	char word[32];
 
@@ -151,7 +151,7 @@ static bool left_out(const struct model *m, struct slice key)
 	return !model_takes(m, word);
 }
 
-static void put_line(struct rewrite *r, struct slice line)
+static void chat_request_put_line(struct rewrite *r, struct slice line)
 {
 	char role = line.s[strlen("{\"role\":\"")]; /* comes first in each */
 	bool fold = role == 's' && !model_takes(r->m, "system_role");
@@ -169,7 +169,7 @@ static void put_line(struct rewrite *r, struct slice line)
 		buf_adds(&r->out, CHAT_BRIDGE ",");
 	r->before = fold ? 't' : role; /* the first user's words stand behind it */
 	if (r->as_stored) {
-		put(r, line);
+		chat_request_put(r, line);
 		return;
 	}
 	jscan_init(&w, line.s, line.len);
@@ -179,23 +179,23 @@ static void put_line(struct rewrite *r, struct slice line)
 		if (slice_is(key, "reasoning") && value.s[0] == '"')
 			said = value;
 		thought = thought || slice_is(key, REASONING);
-		if (left_out(r->m, key))
+		if (chat_request_left_out(r->m, key))
 			continue;
 		if (slice_is(key, "tool_calls") && !thought) {
 			put_key(r, (struct slice){REASONING, strlen(REASONING)});
-			put(r, said);
+			chat_request_put(r, said);
 		}
 		put_key(r, key);
 		if (fold && slice_is(key, "role"))
 			buf_adds(&r->out, "\"user\"");
 		else if (slice_is(key, "content"))
-			put_content(r, value);
+			chat_request_put_content(r, value);
 		else if (slice_is(key, "tool_call_id"))
 			put_id(r, value);
 		else if (slice_is(key, "tool_calls") && value.s[0] == '[')
 			put_calls(r, value);
 		else
-			put(r, value);
+			chat_request_put(r, value);
 	}
 	buf_addc(&r->out, '}');
 }
@@ -210,7 +210,7 @@ static void put_schema(struct rewrite *r, struct slice in)
 	char word[64];
 
 	if (!object && in.s[0] != '[') {
-		put(r, in);
+		chat_request_put(r, in);
 		return;
 	}
 	jscan_init(&w, in.s, in.len);
@@ -268,14 +268,14 @@ int chat_request(struct buf *body, size_t *lines_from, const struct model *m)
 		if (slice_is(key, "tools") && m != NULL)
 			put_schema(&r, value);
 		else
-			put(&r, value);
+			chat_request_put(&r, value);
 	}
 	jscan_array(&w);
 	buf_addc(&r.out, '[');
 	*lines_from = r.out.len;
 	jscan_list(&w, w.at, (size_t)(w.end - w.at));
 	while (jscan_next(&w, &value))
-		put_line(&r, value);
+		chat_request_put_line(&r, value);
 	rv = buf_check(&r.out);
 	buf_fini(rv == 0 && !w.failed ? body : &r.out);
 	if (rv == 0 && !w.failed)

@@ -232,7 +232,7 @@ static bool part_of_word(char c)
 }
 
 /* Next token in lower case without punctuation at its ends; false at the end. */
-static bool next_word(const char *s, size_t len, size_t *at, char w[WORD_MAX])
+static bool classify_next_word(const char *s, size_t len, size_t *at, char w[WORD_MAX])
 {
 	size_t n = 0;
 
@@ -258,7 +258,7 @@ const char *classify_role(const char *task, size_t len)
 	size_t at = 0;
 
 	len = MIN(len, (size_t)TASK_MAX);
-	while (next_word(task, len, &at, w)) {
+	while (classify_next_word(task, len, &at, w)) {
 		by_shape(w, score);
 		by_word(w, score);
 	}

@@ -57,7 +57,7 @@ void context_edit_fini(struct context_edit *e)
 	e->removed = e->fetched = NULL;
 }
 
-static int no_memory(struct work *w)
+static int context_no_memory(struct work *w)
 {
 	return err_set(w->err, AVA_ENOMEM, "out of memory for making room in the conversation");
 }
@@ -79,7 +79,7 @@ void conversation_fini(struct conversation *c)
 	*c = (struct conversation){0};
 }
 
-static struct said_line *add_line(struct conversation *c, struct slice raw)
+static struct said_line *context_add_line(struct conversation *c, struct slice raw)
 {
 	struct said_line *l;
 
@@ -90,7 +90,7 @@ static struct said_line *add_line(struct conversation *c, struct slice raw)
 	return l;
 }
 
-static struct said_call *add_call(struct conversation *c)
+static struct said_call *context_add_call(struct conversation *c)
 {
 	struct said_call *k;
 
@@ -108,7 +108,8 @@ static struct said_call *add_call(struct conversation *c)
 }
 
 /* Those of the last assistant message stand at the end. */
-static void add_result(struct conversation *c, struct slice id, struct slice text, bool is_error)
+static void context_add_result(struct conversation *c, struct slice id, struct slice text,
+			       bool is_error)
 {
 	for (size_t i = c->ncalls; i > 0; i--) {
 		struct said_call *k = &c->calls[i - 1];
@@ -140,7 +141,7 @@ static int read_blocks(struct conversation *c, struct slice raw)
 	if (rv == 1 && r.item && !user && l != NULL && l->item && !l->user)
 		l->raw.len = (size_t)(raw.s + raw.len - l->raw.s);
 	else
-		l = add_line(c, raw);
+		l = context_add_line(c, raw);
 	if (l == NULL)
 		return AVA_ENOMEM;
 	l->user = user;
@@ -153,10 +154,10 @@ static int read_blocks(struct conversation *c, struct slice raw)
 			l->last = b.text;
 		}
 		if (b.type == WIRE_TOOL_RESULT)
-			add_result(c, b.id, b.text, b.is_error);
+			context_add_result(c, b.id, b.text, b.is_error);
 		if (b.type != WIRE_TOOL_USE)
 			continue;
-		k = add_call(c);
+		k = context_add_call(c);
 		if (k == NULL)
 			return AVA_ENOMEM;
 		k->id = b.id;
@@ -188,7 +189,7 @@ static struct call_ref name_of(const struct work *w, size_t call)
 	return w->ask->name(w->info.calls + call, w->ask->user);
 }
 
-static int take_apart(struct work *w, const char *file, size_t len)
+static int context_take_apart(struct work *w, const char *file, size_t len)
 {
 	int rv = messages_request(&w->body, file, len, &w->info, w->err);
 
@@ -200,7 +201,7 @@ static int take_apart(struct work *w, const char *file, size_t len)
 	w->lines = calloc(w->c.nlines + 1, sizeof(*w->lines));
 	w->results = calloc(w->c.ncalls + 1, sizeof(*w->results));
 	if (w->lines == NULL || w->results == NULL)
-		return no_memory(w);
+		return context_no_memory(w);
 	for (size_t i = 0; i < w->c.nlines; i++) {
 		w->lines[i].bytes = (int64_t)w->c.lines[i].raw.len + 1;
 		w->lines[i].assistant = !w->c.lines[i].user;
@@ -218,7 +219,7 @@ static int take_apart(struct work *w, const char *file, size_t len)
 	return 0;
 }
 
-static void decide(struct work *w)
+static void context_decide(struct work *w)
 {
 	const struct agent_compact *want = &w->ask->want;
 	double per_token = want->tokens > 0 ? (double)w->body.len / (double)want->tokens : 0;
@@ -538,13 +539,13 @@ static int first_line_of(struct work *w, struct buf *out, struct slice ledger, s
 	buf_adds(&text, "\n\n");
 	summary_text(w, &text, ledger, gone);
 	rv = buf_check(&text) == 0 ? w->ask->dialect->encode_user(out, text.data, text.len)
-				   : no_memory(w);
+				   : context_no_memory(w);
 	buf_fini(&text);
 	return rv;
 }
 
 /* Into a string that is open. */
-static void add_escaped(struct buf *out, const struct buf *text)
+static void context_add_escaped(struct buf *out, const struct buf *text)
 {
 	struct buf quoted;
 
@@ -572,7 +573,7 @@ static void copy_line(struct work *w, struct buf *out, size_t line)
 		buf_reset(&marker);
 		write_marker(w, &marker, i);
 		buf_add(out, from, (size_t)(text->s - from));
-		add_escaped(out, &marker);
+		context_add_escaped(out, &marker);
 		from = text->s + text->len;
 	}
 	buf_add(out, from, (size_t)(raw.s + raw.len - from));
@@ -597,7 +598,7 @@ static int write_cut(struct work *w)
 			note_removed(w, i, &times);
 	}
 	w->e->summary_lines = write_ledger(w, &ledger);
-	rv = buf_check(&ledger) != 0 ? no_memory(w) : 0;
+	rv = buf_check(&ledger) != 0 ? context_no_memory(w) : 0;
 	if (rv == 0)
 		rv = first_line_of(w, &first, (struct slice){ledger.data, ledger.len}, gone, &task);
 	jw_init(&j, out);
@@ -635,7 +636,7 @@ static int try_it(struct work *w, const char *file, size_t len)
 	if (!e->cut)
 		buf_add(&all, file, len);
 	buf_add(&all, e->lines.data, e->lines.len);
-	rv = buf_check(&all) != 0 ? no_memory(w)
+	rv = buf_check(&all) != 0 ? context_no_memory(w)
 				  : messages_request(after, all.data, all.len, &info, w->err);
 	if (rv == 0)
 		rv = w->ask->dialect->check(after->data + info.head_len, after->len - info.head_len,
@@ -657,17 +658,17 @@ int context_edit(struct context_edit *e, const struct context_ask *ask, const ch
 	buf_init(&e->lines, REQUEST_MAX);
 	buf_init(&e->request, REQUEST_MAX);
 	buf_init(&w.body, REQUEST_MAX);
-	rv = take_apart(&w, file, len);
+	rv = context_take_apart(&w, file, len);
 	if (rv != 0)
 		goto out;
 	e->bytes.bytes_before = e->bytes.bytes_after = (int64_t)w.body.len;
 	e->removed = calloc(w.c.ncalls + 1, sizeof(*e->removed));
 	e->fetched = calloc(w.c.ncalls + 1, sizeof(*e->fetched));
 	if (e->removed == NULL || e->fetched == NULL) {
-		rv = no_memory(&w);
+		rv = context_no_memory(&w);
 		goto out;
 	}
-	decide(&w);
+	context_decide(&w);
 	if (w.plan.freed <= 0)
 		goto out;
 	if (w.plan.fold > 0)
@@ -675,7 +676,7 @@ int context_edit(struct context_edit *e, const struct context_ask *ask, const ch
 	else
 		write_replaces(&w);
 	if (rv == 0 && buf_check(&e->lines) != 0)
-		rv = no_memory(&w);
+		rv = context_no_memory(&w);
 	if (rv == 0)
 		rv = try_it(&w, file, len);
 out:

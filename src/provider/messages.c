@@ -37,7 +37,7 @@ static int corrupt(const struct reading *r, const char *what)
 	return err_set(r->err, AVA_ECORRUPT, "messages.jsonl line %zu: %s", r->line, what);
 }
 
-static int read_spec(struct reading *r, struct jscan *w)
+static int messages_read_spec(struct reading *r, struct jscan *w)
 {
 	struct slice key, value;
 
@@ -150,7 +150,8 @@ static char line_kind(const char *line, size_t len, struct jscan *w)
 	return slice_is(key, "replace") ? 'r' : 0;
 }
 
-static int read_line(struct reading *r, const char *line, size_t len, struct messages_info *info)
+static int messages_read_line(struct reading *r, const char *line, size_t len,
+			      struct messages_info *info)
 {
 	struct slice key;
 	struct jscan w;
@@ -165,7 +166,7 @@ static int read_line(struct reading *r, const char *line, size_t len, struct mes
 		info->replied |= wire_line_kind(line, len) == LINE_REPLY;
 		return 0;
 	case 's':
-		rv = read_spec(r, &w);
+		rv = messages_read_spec(r, &w);
 		break;
 	case 'r':
 		rv = read_replace(r, &w);
@@ -224,7 +225,7 @@ static int copy_message(const struct reading *r, struct buf *out, const char *li
 	return buf_add(out, from, (size_t)(line + len - from));
 }
 
-static int copy_lines(struct reading *r, struct buf *out, const char *file, size_t len)
+static int messages_copy_lines(struct reading *r, struct buf *out, const char *file, size_t len)
 {
 	const char *line;
 	size_t at = r->after, line_len;
@@ -269,7 +270,7 @@ int messages_request(struct buf *out, const char *file, size_t len, struct messa
 		bool cut = found.cut;
 
 		found.cut = false;
-		rv = read_line(&r, line, line_len, &found);
+		rv = messages_read_line(&r, line, line_len, &found);
 		r.line++;
 		if (found.cut) {
 			found.cut_at = (size_t)(line - file);
@@ -285,7 +286,7 @@ int messages_request(struct buf *out, const char *file, size_t len, struct messa
 		rv = jscan_text(out, r.head);
 	found.head_len = out->len - found.head_len;
 	if (rv == 0)
-		rv = copy_lines(&r, out, file, len);
+		rv = messages_copy_lines(&r, out, file, len);
 	if (rv == AVA_ENOMEM || rv == AVA_ETOOBIG)
 		err_set(err, rv, "the request of messages.jsonl does not fit into memory");
 	if (info != NULL)
@@ -307,7 +308,7 @@ int messages_said(struct buf *out, const char *file, size_t len, struct ava_erro
 	for (; rv == 0 && jsonl_next(file, len, &at, &line, &line_len) == 1; r.line++) {
 		if (line_kind(line, line_len, &w) != 'm')
 			continue;
-		rv = read_line(&r, line, line_len, &none);
+		rv = messages_read_line(&r, line, line_len, &none);
 		if (rv == 0 && !first)
 			buf_addc(out, ',');
 		if (rv == 0)

@@ -143,7 +143,7 @@ const struct model_row *models_builtin(size_t i)
 /* ---- finding */
 
 /* `list` holds `word` between blanks. */
-static bool has_word(const char *list, const char *word)
+static bool model_has_word(const char *list, const char *word)
 {
 	size_t len = strlen(word);
 
@@ -216,11 +216,11 @@ const char *models_alias(const char *alias, const struct provider *p)
 	size_t len = p ? strlen(p->name) : 0;
 
 	for (size_t i = 0; i < own.nrows; i++)
-		if (has_word(own.rows[i].aliases, alias))
+		if (model_has_word(own.rows[i].aliases, alias))
 			return own.rows[i].id;
 	for (size_t i = 0; p && i < ARRAY_LEN(rows); i++)
-		if (has_word(rows[i].aliases, alias) && strncmp(rows[i].id, p->name, len) == 0 &&
-		    rows[i].id[len] == '/')
+		if (model_has_word(rows[i].aliases, alias) &&
+		    strncmp(rows[i].id, p->name, len) == 0 && rows[i].id[len] == '/')
 			return rows[i].id;
 	return NULL;
 }
@@ -228,10 +228,10 @@ const char *models_alias(const char *alias, const struct provider *p)
 bool models_is_alias(const char *alias)
 {
 	for (size_t i = 0; i < own.nrows; i++)
-		if (has_word(own.rows[i].aliases, alias))
+		if (model_has_word(own.rows[i].aliases, alias))
 			return true;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-		if (has_word(rows[i].aliases, alias))
+		if (model_has_word(rows[i].aliases, alias))
 			return true;
 	return false;
 }
@@ -284,14 +284,14 @@ const char *models_near(const char *name)
 
 /* ---- what config.yaml adds */
 
-static const char *keep(const char *s)
+static const char *model_keep(const char *s)
 {
 	if (!own.mem.max)
 		arena_init(&own.mem, 1u << 20);
 	return arena_copy(&own.mem, s, strlen(s));
 }
 
-static int no_memory(struct ava_error *err)
+static int model_no_memory(struct ava_error *err)
 {
 	return err_set(err, AVA_ENOMEM, "out of memory");
 }
@@ -315,11 +315,11 @@ int models_add(const struct model_row *row, struct ava_error *err)
 				       "the alias %.80s stands for another model already", alias);
 	}
 	*r = *row;
-	r->id = keep(row->id);
-	r->aliases = keep(aliases);
-	r->rejects = keep(row->rejects ? row->rejects : "");
+	r->id = model_keep(row->id);
+	r->aliases = model_keep(aliases);
+	r->rejects = model_keep(row->rejects ? row->rejects : "");
 	if (!r->id || !r->aliases || !r->rejects)
-		return no_memory(err);
+		return model_no_memory(err);
 	own.nrows++;
 	return 0;
 }
@@ -331,9 +331,9 @@ int models_add_fallback(const char *id, struct ava_error *err)
 	for (size_t i = 0; i < own.nfallbacks; i++)
 		if (strcmp(own.fallbacks[i], id) == 0)
 			return err_set(err, AVA_EEXIST, "%.120s stands there twice", id);
-	own.fallbacks[own.nfallbacks] = keep(id);
+	own.fallbacks[own.nfallbacks] = model_keep(id);
 	if (!own.fallbacks[own.nfallbacks])
-		return no_memory(err);
+		return model_no_memory(err);
 	own.nfallbacks++;
 	return 0;
 }
@@ -351,8 +351,8 @@ const char *const *model_fallback(size_t *n)
 
 int models_set_default(const char *name, struct ava_error *err)
 {
-	own.standard = name && *name ? keep(name) : NULL;
-	return name && *name && !own.standard ? no_memory(err) : 0;
+	own.standard = name && *name ? model_keep(name) : NULL;
+	return name && *name && !own.standard ? model_no_memory(err) : 0;
 }
 
 const char *models_default(void)
@@ -362,8 +362,8 @@ const char *models_default(void)
 
 int models_set_ava(const char *name, struct ava_error *err)
 {
-	own.ava = name && *name ? keep(name) : NULL;
-	return name && *name && !own.ava ? no_memory(err) : 0;
+	own.ava = name && *name ? model_keep(name) : NULL;
+	return name && *name && !own.ava ? model_no_memory(err) : 0;
 }
 
 const char *models_ava(void)
@@ -639,7 +639,7 @@ static bool name_good(const char *s)
 	return n > 0 && n < sizeof(((struct model *)0)->wire_name);
 }
 
-static void take_row(struct model *out, const struct model_row *row)
+static void model_take_row(struct model *out, const struct model_row *row)
 {
 	/* What config.yaml gives is taken as it stands, what is built in is the
 	 * most the model can: a call reserves its cost, so less is asked for. */
@@ -695,7 +695,7 @@ static int set_remote(struct model *out, const char *name, const struct provider
 	snprintf(out->wire_name, sizeof(out->wire_name), "%s", wire);
 	row = models_find(name);
 	if (row)
-		take_row(out, row);
+		model_take_row(out, row);
 	(void)model_speak(out, learned_dialect(out->id, NULL));
 	profile_add(out->drop, sizeof(out->drop), p->base_url, wire);
 	take_learned(out);
@@ -765,7 +765,7 @@ static int set_alias(struct model *out, const char *alias, struct ava_error *err
 	return set_usable(out, id, err);
 }
 
-static int unknown(const char *name, struct ava_error *err)
+static int model_unknown(const char *name, struct ava_error *err)
 {
 	const char *near = models_near(name);
 
@@ -793,7 +793,7 @@ static int resolve(const char *name, struct model *out, struct ava_error *err)
 		snprintf(why_text, sizeof(why_text), "it was asked for");
 		return set_usable(out, name, err);
 	}
-	return models_is_alias(name) ? set_alias(out, name, err) : unknown(name, err);
+	return models_is_alias(name) ? set_alias(out, name, err) : model_unknown(name, err);
 }
 
 int model_restore(const char *id, struct model *out, struct ava_error *err)

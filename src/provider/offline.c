@@ -99,7 +99,7 @@ static void body_add_notice(struct offline_body *b, const char *text)
 
 /* Of the first message what is to be done (agent/prompt.h); all of it where it has another
  * form. NULL: no memory. */
-static const char *task_of(struct offline_body *b, const char *text)
+static const char *offline_task_of(struct offline_body *b, const char *text)
 {
 	const char *task = text, *at = text;
 	size_t len;
@@ -145,7 +145,7 @@ static int body_add_message(struct offline_body *b, const json_t *m, unsigned me
 			if (user && *users > 1)
 				body_add_notice(b, text);
 			else if (user && !b->task[0])
-				b->task = task_of(b, text);
+				b->task = offline_task_of(b, text);
 			if (!b->task)
 				return AVA_ENOMEM;
 		}

@@ -120,7 +120,7 @@ void heard_plain(const char *words, char out[HEARD_MAX])
 	}
 }
 
-static bool fits(const char *plain, const char *phrases, bool anywhere)
+static bool offline_heard_fits(const char *plain, const char *phrases, bool anywhere)
 {
 	char phrase[80];
 
@@ -138,12 +138,12 @@ static bool fits(const char *plain, const char *phrases, bool anywhere)
 
 bool heard_has(const char *plain, const char *phrases)
 {
-	return fits(plain, phrases, true);
+	return offline_heard_fits(plain, phrases, true);
 }
 
 bool heard_begins(const char *plain, const char *phrases)
 {
-	return fits(plain, phrases, false);
+	return offline_heard_fits(plain, phrases, false);
 }
 
 bool heard_is(const char *phrases, const char *word)
@@ -445,7 +445,7 @@ static const struct row {
 	 NULL, NULL},
 };
 
-static unsigned count_words(const char *plain)
+static unsigned offline_heard_count_words(const char *plain)
 {
 	unsigned n = 0;
 
@@ -519,7 +519,7 @@ static bool has_name(const char *words)
 
 enum topic heard_topic(const char *words, const char *plain, unsigned has)
 {
-	unsigned n = count_words(plain);
+	unsigned n = offline_heard_count_words(plain);
 
 	if (n == 0)
 		return ABOUT_NOTHING;
@@ -761,7 +761,7 @@ bool heard_work(const char *plain)
 /* ---- several tasks */
 
 /* Cuts `phrase` out; where it stood, or NULL. */
-static char *cut(char *words, const char *phrase)
+static char *offline_heard_cut(char *words, const char *phrase)
 {
 	char *at = strcasestr(words, phrase);
 
@@ -770,7 +770,7 @@ static char *cut(char *words, const char *phrase)
 	return at;
 }
 
-static char *trim(char *s)
+static char *offline_heard_trim(char *s)
 {
 	size_t n;
 
@@ -794,14 +794,14 @@ unsigned heard_tasks(char *words, char *tasks[], unsigned max)
 	char *at;
 
 	for (size_t i = 0; i < ARRAY_LEN(marks); i++)
-		cut(words, marks[i]);
+		offline_heard_cut(words, marks[i]);
 	/* "do these two: …", "two things please - …": what stands before says how many. */
 	at = strstr(words, ": ");
 	if (!at)
 		at = strstr(words, " - ");
 	if (at && at - words < 60)
 		words = at + 2;
-	words = trim(words);
+	words = offline_heard_trim(words);
 	if (strchr(words, ';'))
 		between = ";";
 	else if (strstr(words, " 2) "))
@@ -823,10 +823,10 @@ unsigned heard_tasks(char *words, char *tasks[], unsigned max)
 				*next = 0;
 			else
 				next[-1] = 0;
-			tasks[n] = trim(at);
+			tasks[n] = offline_heard_trim(at);
 			at = rest;
 		} else {
-			tasks[n] = trim(at);
+			tasks[n] = offline_heard_trim(at);
 			at = NULL;
 		}
 	}

@@ -398,7 +398,7 @@ static bool find_is_doc(const char *path)
 }
 
 /* NULL when there are too many. */
-static struct found_file *find_file(struct find *f, const char *path)
+static struct found_file *offline_look_find_file(struct find *f, const char *path)
 {
 	struct found_file *n;
 
@@ -444,7 +444,7 @@ static char *find_hit(struct find *f, char *s, struct found_file **file, int *nu
 		if (colon == s)
 			return NULL;
 		*colon = 0;
-		*file = find_file(f, s);
+		*file = offline_look_find_file(f, s);
 		f->matches += *file != NULL;
 		return text;
 	}
@@ -466,7 +466,7 @@ static int find_cut(struct find *f, const struct offline_call *c)
 			if (!text || text == s)
 				return 0;
 			*text = 0;
-			file = find_file(f, s);
+			file = offline_look_find_file(f, s);
 			if (!file)
 				return 0;
 			file->was_read = true;

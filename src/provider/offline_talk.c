@@ -204,7 +204,7 @@ static void talk_read(struct talk *t)
 	}
 }
 
-static unsigned talk_open(const struct talk *t)
+static unsigned offline_talk_open(const struct talk *t)
 {
 	unsigned n = 0;
 
@@ -215,7 +215,7 @@ static unsigned talk_open(const struct talk *t)
 
 static unsigned talk_has(const struct talk *t)
 {
-	unsigned open = talk_open(t);
+	unsigned open = offline_talk_open(t);
 
 	return (open ? HAS_QUOTE : 0) | (t->nlive ? HAS_RUN : 0) |
 	       (t->result && !open && !t->nlive ? HAS_ENDED : 0);
@@ -363,7 +363,7 @@ static void talk_steer(struct talk *t, const char *words, const char *id)
 /* Of several each with its number. */
 static void talk_quotes(struct talk *t, enum topic topic)
 {
-	unsigned open = talk_open(t), n = 0;
+	unsigned open = offline_talk_open(t), n = 0;
 
 	for (unsigned i = 0; i < t->nquotes; i++) {
 		const struct tell_quote *q = &t->quotes[i];
@@ -386,7 +386,7 @@ static void talk_quotes(struct talk *t, enum topic topic)
 
 static void talk_unsure(struct talk *t, bool doubt)
 {
-	unsigned open = talk_open(t);
+	unsigned open = offline_talk_open(t);
 
 	if (doubt) {
 		buf_adds(&t->out, "It waits for you. ");
@@ -502,7 +502,7 @@ static const json_t *talk_tools_of(const struct talk *t, const char *task)
 /* `list`: alone a run is answered without its id. */
 static bool talk_asks_alone(const struct talk *t, const json_t *list)
 {
-	unsigned n = talk_open(t);
+	unsigned n = offline_talk_open(t);
 	const json_t *run;
 	size_t i;
 
@@ -556,7 +556,7 @@ static void talk_about_runs(struct talk *t, const char *words, const char *plain
 	unsigned meant;
 
 	if (n == 0) {
-		buf_addf(&t->out, WORDS_NONE_AT_WORK "%s", talk_open(t) ? " " : "");
+		buf_addf(&t->out, WORDS_NONE_AT_WORK "%s", offline_talk_open(t) ? " " : "");
 		talk_unsure(t, false);
 		return;
 	}
@@ -605,7 +605,7 @@ static void talk_again(struct talk *t, const char *words)
 
 /* ---- of the memory */
 
-static void talk_remember(struct talk *t, const char *words)
+static void offline_talk_remember(struct talk *t, const char *words)
 {
 	size_t len;
 	const char *note = heard_note(words, &len);
@@ -645,7 +645,7 @@ static void talk_forget(struct talk *t, const char *words, const char *plain)
 static void talk_memory(struct talk *t, enum topic topic, const char *words, const char *plain)
 {
 	if (topic == ABOUT_REMEMBER)
-		talk_remember(t, words);
+		offline_talk_remember(t, words);
 	else if (topic == ABOUT_KNOWN)
 		talk_recollect(t, plain);
 	else
@@ -673,7 +673,7 @@ static void talk_hello(struct talk *t)
 	buf_adds(&t->out, TELL_LABEL "Hello. ");
 	if (t->nlive)
 		buf_addf(&t->out, "%s is still at work.", t->live[t->nlive - 1]);
-	else if (talk_open(t))
+	else if (offline_talk_open(t))
 		talk_unsure(t, false);
 	else
 		buf_adds(&t->out,
@@ -685,7 +685,7 @@ static void talk_say(struct talk *t, enum topic topic)
 {
 	tell_small(&t->out, topic);
 	/* A yes would be for the quote. */
-	if (topic == ABOUT_STOPPING && talk_open(t))
+	if (topic == ABOUT_STOPPING && offline_talk_open(t))
 		buf_addf(&t->out, "\"Stop %s\" stops it.", t->live[t->nlive - 1]);
 	else if (topic == ABOUT_STOPPING)
 		buf_adds(&t->out, TELL_SHALL_STOP);
@@ -695,7 +695,7 @@ static void talk_say(struct talk *t, enum topic topic)
 
 static void talk_unclear(struct talk *t, enum topic topic)
 {
-	if (talk_open(t))
+	if (offline_talk_open(t))
 		talk_unsure(t, topic == ABOUT_DOUBT);
 	else if (topic == ABOUT_ANSWER)
 		buf_addf(&t->out, WORDS_WAITS("Nothing", ". What shall be looked for?"));
@@ -841,7 +841,7 @@ static void talk_words(struct talk *t, const char *words)
 		break;
 	case ABOUT_THANKS:
 		buf_adds(&t->out, "You're welcome.");
-		if (talk_open(t)) {
+		if (offline_talk_open(t)) {
 			buf_adds(&t->out, " ");
 			talk_unsure(t, false);
 		}

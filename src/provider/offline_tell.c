@@ -430,7 +430,7 @@ void tell_small(struct buf *out, enum topic topic)
 
 /* ---- of what has ended, when it is asked about */
 
-static void say_files(struct buf *out, const json_t *r)
+static void offline_tell_say_files(struct buf *out, const json_t *r)
 {
 	const json_t *citations = json_object_get(r, "citations"), *c;
 	const char *last = "";
@@ -475,7 +475,7 @@ void tell_about(struct buf *out, const char *result, enum topic topic)
 			 (long long)json_get_int(evidence, "citations_failed", 0));
 		break;
 	case ABOUT_FILES:
-		say_files(out, r);
+		offline_tell_say_files(out, r);
 		break;
 	case ABOUT_WHERE:
 		buf_addf(out,
@@ -582,7 +582,7 @@ static void log_event(struct told *t, const char *type, const json_t *c)
 
 /* "TIME AGENT TYPE {…} {…}", as read_ava_logs writes it: what stands in an event and
  * imitates a notice has a backslash, which no JSON has. */
-static void log_line(struct told *t, char *line)
+static void offline_tell_log_line(struct told *t, char *line)
 {
 	char type[40];
 	json_t *content;
@@ -613,7 +613,7 @@ int tell_log(struct arena *mem, struct buf *out, const char *text, const char *r
 		line = arena_copy(mem, text, len);
 		if (!line)
 			break;
-		log_line(&told, line);
+		offline_tell_log_line(&told, line);
 	}
 	if (told.end.len)
 		buf_adds(out, told.end.data);

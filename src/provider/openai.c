@@ -51,7 +51,7 @@ static void add_system(struct jw *w, const char *text, bool mark)
 	jw_end(w);
 }
 
-static void add_tool(struct jw *w, const struct tool *t, bool brief, bool flat)
+static void openai_add_tool(struct jw *w, const struct tool *t, bool brief, bool flat)
 {
 	jw_object(w, NULL);
 	jw_str(w, "type", "function");
@@ -77,7 +77,7 @@ void openai_begin(struct jw *w, struct buf *out, const struct dialect_spec *spec
 	if (spec->ntools > 0)
 		jw_array(w, "tools");
 	for (unsigned i = 0; i < spec->ntools; i++)
-		add_tool(w, spec->tools[i], spec->brief, flat);
+		openai_add_tool(w, spec->tools[i], spec->brief, flat);
 	if (spec->ntools > 0)
 		jw_end(w);
 	jw_array(w, flat ? "input" : "messages"); /* the tail closes it */
@@ -108,7 +108,7 @@ static const char *cap_name(const struct model *m)
 	return model_takes(m, other) ? other : NULL;
 }
 
-static void add_thinking(struct buf *out, const struct model *m)
+static void openai_add_thinking(struct buf *out, const struct model *m)
 {
 	if (is_at(m, "openrouter")) {
 		if (model_takes(m, "reasoning"))
@@ -151,7 +151,7 @@ static int openai_tail(struct buf *out, const struct model *m, bool thinking,
 	/* Many models behind OpenRouter refuse a forced tool while they think. */
 	if (thinking && m != NULL && m->thinking != MODEL_THINKING_NONE &&
 	    !(force && is_at(m, "openrouter")))
-		add_thinking(out, m);
+		openai_add_thinking(out, m);
 	/* Servers have 0.8 where nobody says another: small models then miss every fifth call. */
 	if (local && model_takes(m, "temperature"))
 		buf_adds(out, call->warmer ? ",\"temperature\":0.6" : ",\"temperature\":0.2");
@@ -199,7 +199,7 @@ int openai_user(struct buf *out, const char *text, size_t len)
 	return buf_check(out);
 }
 
-static int add_result(const char *const keys[4], struct buf *out, const struct turn_call *c)
+static int openai_add_result(const char *const keys[4], struct buf *out, const struct turn_call *c)
 {
 	struct buf text;
 	struct jw w;
@@ -244,7 +244,7 @@ int openai_results_as(const char *const keys[4], struct buf *out, const struct t
 	for (unsigned i = 0; i < t->ncalls && rv == 0; i++) {
 		if (i > 0)
 			buf_addc(out, '\n');
-		rv = add_result(keys, out, &t->calls[i]);
+		rv = openai_add_result(keys, out, &t->calls[i]);
 	}
 	if (rv != 0)
 		return rv;
@@ -329,7 +329,8 @@ static int openai_mark_cache(struct buf *body, size_t lines_from, const struct m
 
 static const char *const reasoning[] = {"reasoning_content", "reasoning"};
 
-static int place_piece(struct stream *s, enum delta_kind kind, int64_t index, struct part **out)
+static int openai_place_piece(struct stream *s, enum delta_kind kind, int64_t index,
+			      struct part **out)
 {
 	enum part_kind part = kind == DELTA_TEXT   ? PART_TEXT
 			      : kind == DELTA_ARGS ? PART_CALL
@@ -413,7 +414,7 @@ static bool is_known(const struct part *c, const struct piece *p)
 
 /* Some servers make up an id for each piece: another id alone, without a name, begins
  * a call only behind a complete one. */
-static bool is_new(const struct part *c, const struct piece *p)
+static bool openai_is_new(const struct part *c, const struct piece *p)
 {
 	if (p->id != NULL && c->id != NULL)
 		return p->name != NULL || (p->args.len > 0 && is_complete(c));
@@ -431,7 +432,7 @@ static bool names_more(const struct stream *s, const struct part *c, const struc
 		strncmp(p->name, c->name, strlen(c->name)) == 0);
 }
 
-static int add_name(struct part *c, const char *more)
+static int openai_add_name(struct part *c, const char *more)
 {
 	bool all = strncmp(more, c->name, strlen(c->name)) == 0;
 	char *name;
@@ -445,7 +446,7 @@ static int add_name(struct part *c, const char *more)
 
 /* The call that a piece is of: one that it names again, else that of its index, else the one
  * that is open. NULL: it begins one. */
-static struct part *find_call(const struct stream *s, const struct piece *p)
+static struct part *openai_find_call(const struct stream *s, const struct piece *p)
 {
 	struct part *c;
 
@@ -457,7 +458,7 @@ static struct part *find_call(const struct stream *s, const struct piece *p)
 	c = stream_find(s, 1u << PART_CALL, p->index);
 	if (c == NULL && p->id == NULL && p->name == NULL)
 		c = stream_find(s, 1u << PART_CALL, -1);
-	return c != NULL && is_new(c, p) && !names_more(s, c, p) ? NULL : c;
+	return c != NULL && openai_is_new(c, p) && !names_more(s, c, p) ? NULL : c;
 }
 
 static int set_once(char **to, const char *s)
@@ -483,7 +484,7 @@ static bool has_more(const json_t *call)
 
 static int put_piece(struct stream *s, const struct piece *p)
 {
-	struct part *c = find_call(s, p);
+	struct part *c = openai_find_call(s, p);
 	int rv = 0;
 
 	if (c == NULL && p->id == NULL && p->name == NULL && p->args.len == 0)
@@ -495,7 +496,7 @@ static int put_piece(struct stream *s, const struct piece *p)
 		c->text.len = 0;
 	if (rv != 0)
 		return rv;
-	rv = names_more(s, c, p) ? add_name(c, p->name) : 0;
+	rv = names_more(s, c, p) ? openai_add_name(c, p->name) : 0;
 	c->named_now |= p->name != NULL;
 	if (rv == 0)
 		rv = set_once(&c->id, p->id);
@@ -603,7 +604,7 @@ static int update_detail(struct part *d, const json_t *o)
 
 /* Words in any form: a text, parts, an object that holds it. What was `thought` is shown, and not
  * sent back. */
-static int take_words(struct stream *s, const json_t *v, bool thought)
+static int openai_take_words(struct stream *s, const json_t *v, bool thought)
 {
 	static const char *const inside[] = {"thinking", "reasoning", "summary", "content", "text"};
 	const char *type = json_str(v, "type");
@@ -618,11 +619,11 @@ static int take_words(struct stream *s, const json_t *v, bool thought)
 	for (i = thought ? 0 : ARRAY_LEN(inside) - 1; i < ARRAY_LEN(inside) && one == NULL; i++)
 		one = json_object_get(v, inside[i]);
 	if (one != NULL)
-		return take_words(s, one, thought);
+		return openai_take_words(s, one, thought);
 	json_array_foreach(v, i, one)
 	{
 		if (rv == 0)
-			rv = take_words(s, one, thought);
+			rv = openai_take_words(s, one, thought);
 	}
 	return rv;
 }
@@ -666,7 +667,7 @@ static int take_reasoning(struct stream *s, const json_t *delta)
 			rv = stream_piece(s, i == 0 ? DELTA_THINKING : DELTA_REASONING, -1,
 					  json_string_value(o));
 		else if (o != NULL && !shown)
-			rv = take_words(s, o, true);
+			rv = openai_take_words(s, o, true);
 		shown |= json_is_string(o) ? json_string_length(o) > 0
 					   : o != NULL && !json_is_null(o);
 	}
@@ -709,7 +710,7 @@ static const struct {
 };
 
 /* Dollars, also as a text or within an object of it; a later 0 replaces no cost. */
-static void take_cost(struct usage *u, const json_t *usage)
+static void openai_take_cost(struct usage *u, const json_t *usage)
 {
 	const json_t *said = json_object_get(usage, "cost");
 	int64_t upstream = json_get_fixed(json_object_get(usage, "cost_details"),
@@ -753,7 +754,7 @@ void openai_usage(struct arriving *r, const json_t *usage)
 			*(int64_t *)((char *)u + counts[i].at) = n;
 		some |= n > 0;
 	}
-	take_cost(u, usage);
+	openai_take_cost(u, usage);
 	if (!some || (u->input == 0 && u->output == 0))
 		return;
 	r->measured = true;
@@ -768,7 +769,7 @@ void openai_usage(struct arriving *r, const json_t *usage)
 
 /* A message in place of a delta: of a service that sends it once, or that says it all again at
  * the end, when its words are there already. */
-static int take_message(struct stream *s, const json_t *message, bool whole)
+static int openai_take_message(struct stream *s, const json_t *message, bool whole)
 {
 	const unsigned words = 1u << PART_TEXT | 1u << PART_THINKING | 1u << PART_THOUGHT;
 	const json_t *old = json_object_get(message, "function_call");
@@ -782,7 +783,7 @@ static int take_message(struct stream *s, const json_t *message, bool whole)
 	if (!whole || stream_find(s, words, -1) == NULL) {
 		rv = take_reasoning(s, message);
 		if (rv == 0)
-			rv = take_words(s, json_object_get(message, "content"), false);
+			rv = openai_take_words(s, json_object_get(message, "content"), false);
 	}
 	if (rv == 0)
 		rv = take_calls(s, json_object_get(message, "tool_calls"), whole);
@@ -810,7 +811,7 @@ static int take_choice(struct stream *s, const json_t *choice)
 		stream_stop(s->reply, "refusal");
 	if (finish != NULL && strcmp(finish, "error") == 0)
 		return stream_error_value(s, choice);
-	return take_message(s, delta, whole && finish != NULL);
+	return openai_take_message(s, delta, whole && finish != NULL);
 }
 
 static int take_chunk(struct stream *s, const char *data, size_t len, const json_t *chunk)
@@ -857,7 +858,7 @@ static void write_members(struct jw *w, const json_t *members)
 }
 
 /* `more`: all members that came with it. */
-static void write_call(struct jw *w, const struct turn_call *c, const json_t *more)
+static void openai_write_call(struct jw *w, const struct turn_call *c, const json_t *more)
 {
 	jw_object(w, NULL);
 	jw_str(w, "id", c->wire_id);
@@ -874,7 +875,7 @@ static void write_call(struct jw *w, const struct turn_call *c, const json_t *mo
 	jw_end(w);
 }
 
-static void write_calls(struct jw *w, const struct arriving *r, const struct turn *t)
+static void openai_write_calls(struct jw *w, const struct arriving *r, const struct turn *t)
 {
 	const struct part *p = r->parts;
 
@@ -882,7 +883,7 @@ static void write_calls(struct jw *w, const struct arriving *r, const struct tur
 	for (unsigned i = 0; i < t->ncalls; i++, p++) {
 		while (p->kind != PART_CALL)
 			p++;
-		write_call(w, &t->calls[i], p->object);
+		openai_write_call(w, &t->calls[i], p->object);
 	}
 	jw_end(w);
 }
@@ -909,7 +910,7 @@ static int write_details(struct jw *w, const struct arriving *r)
 	return rv;
 }
 
-static int write_line(const struct stream *s, const struct turn *t, struct jw *w)
+static int openai_write_line(const struct stream *s, const struct turn *t, struct jw *w)
 {
 	const struct part *plain = stream_find(s, 1u << PART_THINKING, -1);
 	bool details = stream_find(s, 1u << PART_OTHER, -1) != NULL;
@@ -928,15 +929,15 @@ static int write_line(const struct stream *s, const struct turn *t, struct jw *w
 		(void)json_dump(w->out, s->reply->extra);
 	}
 	if (t->ncalls > 0)
-		write_calls(w, s->reply, t);
+		openai_write_calls(w, s->reply, t);
 	return rv;
 }
 
 static const struct stream_ops ops = {
 	.chat = true,
-	.place = place_piece,
+	.place = openai_place_piece,
 	.event = take_chunk,
-	.line = write_line,
+	.line = openai_write_line,
 	.id_char = id_char,
 };
 

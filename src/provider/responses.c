@@ -35,7 +35,7 @@ static int responses_head(struct buf *out, const struct dialect_spec *spec)
 	return buf_check(out);
 }
 
-static void add_thinking(struct buf *out, const struct model *m)
+static void responses_add_thinking(struct buf *out, const struct model *m)
 {
 	buf_adds(out, ",\"reasoning\":{\"effort\":\"medium\"");
 	if (model_takes(m, "reasoning.summary"))
@@ -55,7 +55,7 @@ static int responses_tail(struct buf *out, const struct model *m, bool thinking,
 		buf_addf(out, ",\"max_output_tokens\":%lld", (long long)call->max_output);
 	if (thinking && m != NULL && m->thinking != MODEL_THINKING_NONE &&
 	    model_takes(m, "reasoning"))
-		add_thinking(out, m);
+		responses_add_thinking(out, m);
 	if (call->force_submit && model_takes(m, "tool_choice"))
 		buf_adds(out,
 			 ",\"tool_choice\":{\"type\":\"function\",\"name\":\"submit_result\"}");
@@ -118,7 +118,7 @@ static const struct kind {
 };
 
 /* By the type of an item, or by what its pieces are. NULL: none of these. */
-static const struct kind *kind_of(const char *type, enum delta_kind piece)
+static const struct kind *responses_kind_of(const char *type, enum delta_kind piece)
 {
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
 		if (piece == kinds[i].piece || strcmp(type, kinds[i].type) == 0)
@@ -126,9 +126,10 @@ static const struct kind *kind_of(const char *type, enum delta_kind piece)
 	return NULL;
 }
 
-static int place_piece(struct stream *s, enum delta_kind piece, int64_t index, struct part **out)
+static int responses_place_piece(struct stream *s, enum delta_kind piece, int64_t index,
+				 struct part **out)
 {
-	enum part_kind part = kind_of("", piece)->part;
+	enum part_kind part = responses_kind_of("", piece)->part;
 	int rv = 0;
 
 	*out = stream_find(s, 1u << part, index);
@@ -147,8 +148,8 @@ static const char *id_of(const json_t *item)
 }
 
 /* The part that the item is of: by its id, else by its place. NULL: it is new. */
-static struct part *part_of(const struct stream *s, enum part_kind kind, const json_t *item,
-			    int64_t index)
+static struct part *responses_part_of(const struct stream *s, enum part_kind kind,
+				      const json_t *item, int64_t index)
 {
 	for (unsigned i = s->reply->nparts; i > 0; i--) {
 		struct part *p = &s->reply->parts[i - 1];
@@ -182,10 +183,10 @@ static int whole_text(struct stream *s, const json_t *item, bool thought, struct
 
 /* As it begins, or `done`; then its pieces were shown already, if there were any. One that is
  * done stays as it is, and so do the words that were shown. */
-static int take_item(struct stream *s, const json_t *item, int64_t index, bool done)
+static int responses_take_item(struct stream *s, const json_t *item, int64_t index, bool done)
 {
-	const struct kind *k = kind_of(json_str(item, "type"), DELTA_EMPTY);
-	struct part *p = k != NULL ? part_of(s, k->part, item, index) : NULL;
+	const struct kind *k = responses_kind_of(json_str(item, "type"), DELTA_EMPTY);
+	struct part *p = k != NULL ? responses_part_of(s, k->part, item, index) : NULL;
 	struct buf text;
 	int rv = 0;
 
@@ -230,7 +231,7 @@ static int take_end(struct stream *s, const json_t *response)
 	json_array_foreach(json_object_get(response, "output"), i, item)
 	{
 		if (rv == 0)
-			rv = take_item(s, item, (int64_t)i, true);
+			rv = responses_take_item(s, item, (int64_t)i, true);
 	}
 	why = json_get_str(json_object_get(response, "incomplete_details"), "reason");
 	stream_stop(s->reply, why != NULL ? why : status[0] != 0 ? status : "completed");
@@ -238,7 +239,7 @@ static int take_end(struct stream *s, const json_t *response)
 	return rv;
 }
 
-static int take_event(struct stream *s, const char *data, size_t len, const json_t *event)
+static int responses_take_event(struct stream *s, const char *data, size_t len, const json_t *event)
 {
 	static const char *const ends[] = {"response.completed", "response.incomplete",
 					   "response.failed", "response.done",
@@ -258,7 +259,8 @@ static int take_event(struct stream *s, const char *data, size_t len, const json
 	if (ended)
 		return take_end(s, response);
 	if (item != NULL)
-		return take_item(s, item, index, strcmp(type, "response.output_item.done") == 0);
+		return responses_take_item(s, item, index,
+					   strcmp(type, "response.output_item.done") == 0);
 	if (strcmp(type, "response.reasoning_summary_part.added") == 0)
 		p = stream_find(s, 1u << PART_THINKING, index);
 	if (p != NULL && p->text.len > 0)
@@ -287,7 +289,7 @@ static bool goes_back(const struct stream *s, unsigned i)
 
 /* The item as it came, its type first, but for what was mended; without nulls, which the service
  * writes and does not take. */
-static int write_item(struct buf *out, struct part *p, const struct turn_call *c)
+static int responses_write_item(struct buf *out, struct part *p, const struct turn_call *c)
 {
 	const char *type = kinds[0].type, *key;
 	json_t *v, *mended = NULL;
@@ -341,7 +343,7 @@ static int write_lines(const struct stream *s, const struct turn *t, struct jw *
 			continue;
 		if (w->out->len > 0)
 			buf_addc(w->out, '\n');
-		rv = write_item(w->out, p, c);
+		rv = responses_write_item(w->out, p, c);
 		if (p->kind == PART_CALL)
 			c++;
 	}
@@ -351,8 +353,8 @@ static int write_lines(const struct stream *s, const struct turn *t, struct jw *
 static const struct stream_ops ops = {
 	.chat = true,
 	.items = true,
-	.place = place_piece,
-	.event = take_event,
+	.place = responses_place_piece,
+	.event = responses_take_event,
 	.line = write_lines,
 	.id_char = wire_id_char,
 };

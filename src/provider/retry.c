@@ -90,7 +90,7 @@ static bool worth_it(const struct retry_failure *f)
 	return retry_elsewhere(f) || is_broken(f->cls);
 }
 
-static void count(struct retry *r, const struct retry_failure *f, int64_t now_ms)
+static void retry_count(struct retry *r, const struct retry_failure *f, int64_t now_ms)
 {
 	if (r->failures == 0)
 		r->since_ms = now_ms;
@@ -107,7 +107,7 @@ static int64_t own_wait(struct retry *r, const struct retry_policy *p, uint64_t 
 }
 
 /* Is the run's time over before that wait is? */
-static bool late(const struct retry_when *w, int64_t wait_ms)
+static bool retry_late(const struct retry_when *w, int64_t wait_ms)
 {
 	return w->deadline_ms != INT64_MAX && w->mono_ms + wait_ms >= w->deadline_ms;
 }
@@ -119,12 +119,12 @@ void retry_decide(struct retry *r, const struct retry_policy *p, const struct re
 	bool told_yes = f->should_retry != NULL && strcasecmp(f->should_retry, "true") == 0;
 
 	*out = (struct retry_plan){.verdict = RETRY_AGAIN, .told = asked > 0};
-	count(r, f, w->mono_ms);
+	retry_count(r, f, w->mono_ms);
 	if (out->told)
 		out->wait_ms = asked +
 			       (int64_t)(w->chance % (uint64_t)MIN(asked / 10 + 1, TOLD_JITTER_MS));
 	out->parks = out->told && retry_congested(f->cls) && !f->never &&
-		     (out->wait_ms > p->park_ms || late(w, out->wait_ms));
+		     (out->wait_ms > p->park_ms || retry_late(w, out->wait_ms));
 	if (f->should_retry != NULL && strcasecmp(f->should_retry, "false") == 0)
 		out->verdict = RETRY_TOLD_NOT;
 	else if (f->never || (!told_yes && !worth_it(f)))
@@ -139,7 +139,7 @@ void retry_decide(struct retry *r, const struct retry_policy *p, const struct re
 		out->verdict = RETRY_TOO_LONG;
 	else if (w->mono_ms + out->wait_ms - r->since_ms > p->horizon_ms)
 		out->verdict = RETRY_HORIZON;
-	else if (late(w, out->wait_ms))
+	else if (retry_late(w, out->wait_ms))
 		out->verdict = RETRY_LATE;
 }
 
@@ -492,7 +492,7 @@ static void ticket_out(struct gate_ticket *t)
 }
 
 /* May the first of the queue go? Else *again_ms. */
-static bool may_go(struct call_gate *g, int64_t now_ms, int64_t *again_ms)
+static bool retry_may_go(struct call_gate *g, int64_t now_ms, int64_t *again_ms)
 {
 	if (g->held >= MIN(g->limit, g->most))
 		return false;
@@ -508,7 +508,7 @@ static bool may_go(struct call_gate *g, int64_t now_ms, int64_t *again_ms)
 	return true;
 }
 
-static struct gate_ticket *refuse(struct gate_ticket *t)
+static struct gate_ticket *retry_refuse(struct gate_ticket *t)
 {
 	ticket_out(t);
 	t->refused = true;
@@ -521,7 +521,7 @@ struct gate_ticket *gate_send_away(struct call_gate *g)
 
 	for (size_t i = 0; t == NULL && g->follow > 0 && i < GATE_HEADS; i++)
 		t = LIST_FIRST(&g->heads[i].followers, struct gate_ticket, node);
-	return t != NULL ? refuse(t) : NULL;
+	return t != NULL ? retry_refuse(t) : NULL;
 }
 
 struct gate_ticket *gate_next(struct call_gate *g, int64_t now_ms, uint64_t chance,
@@ -539,13 +539,13 @@ struct gate_ticket *gate_next(struct call_gate *g, int64_t now_ms, uint64_t chan
 		return NULL;
 	}
 	if (c->open && (c->probing || now_ms < c->until_ms))
-		return refuse(t);
+		return retry_refuse(t);
 	if (g->limit < GATE_MAX && !g->closed && now_ms - g->cut_ms >= GATE_FORGET_MS) {
 		g->limit = GATE_MAX;
 		g->patience = GATE_CREDIT;
 		g->paced = false;
 	}
-	if (!may_go(g, now_ms, again_ms))
+	if (!retry_may_go(g, now_ms, again_ms))
 		return NULL;
 	list_del(&t->node);
 	g->queued--;
@@ -587,7 +587,7 @@ static void circuit_refused(struct gate_circuit *c, enum reply_class cls, int64_
 
 /* A step more each time that as many as are allowed got through, then a step
  * of twice the size; never more than as many again. */
-static void grow(struct call_gate *g)
+static void retry_grow(struct call_gate *g)
 {
 	if (g->limit == GATE_MAX)
 		return;
@@ -618,7 +618,7 @@ void gate_began(struct gate_ticket *t, int64_t now_ms)
 	}
 	if (t->epoch == g->epoch && !g->closed) {
 		g->patience = MIN(g->patience + 1, GATE_CREDIT);
-		grow(g);
+		retry_grow(g);
 	}
 	h = t->head != 0 ? head_find(g, t->head) : NULL;
 	if (!h)
@@ -629,7 +629,7 @@ void gate_began(struct gate_ticket *t, int64_t now_ms)
 }
 
 /* Is a refusal one of those that a service at ease has now and then? */
-static bool stands_alone(struct call_gate *g, const struct gate_ticket *t)
+static bool retry_stands_alone(struct call_gate *g, const struct gate_ticket *t)
 {
 	unsigned cost = GATE_REFUSAL * ++g->in_a_row;
 	bool alone = !g->closed && t->epoch == g->epoch && cost <= g->patience;
@@ -671,13 +671,13 @@ void gate_back(struct call_gate *g, int64_t now_ms)
 	g->paced = false;
 }
 
-static void refused(struct call_gate *g, const struct gate_ticket *t, enum reply_class cls,
-		    struct retry_plan *plan, int64_t now_ms)
+static void retry_refused(struct call_gate *g, const struct gate_ticket *t, enum reply_class cls,
+			  struct retry_plan *plan, int64_t now_ms)
 {
 	const int64_t half = GATE_ALONE_MS / 2;
 	bool holds_for_all = plan->told && cls == REPLY_RATE_LIMIT;
 
-	if (holds_for_all || !stands_alone(g, t))
+	if (holds_for_all || !retry_stands_alone(g, t))
 		congested(g, t, plan->wait_ms, now_ms);
 	else if (!plan->told)
 		plan->wait_ms = MIN(plan->wait_ms, half + plan->wait_ms % half);
@@ -690,7 +690,7 @@ void gate_end(struct gate_ticket *t, enum reply_class cls, struct retry_plan *pl
 	if (t->place == GATE_IN && cls == REPLY_OK)
 		gate_began(t, now_ms);
 	else if (t->place == GATE_IN && retry_congested(cls))
-		refused(t->gate, t, cls, plan, now_ms);
+		retry_refused(t->gate, t, cls, plan, now_ms);
 	else if (t->place == GATE_IN && (cls == REPLY_AUTH || cls == REPLY_BILLING))
 		circuit_refused(t->gate->circuit, cls, now_ms);
 	ticket_out(t);

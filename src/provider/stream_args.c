@@ -104,7 +104,7 @@ static int args_example(struct turn *t, struct turn_call *c, const struct tool *
 	return c->args_error != NULL ? 0 : AVA_ENOMEM;
 }
 
-static bool is_space(char c)
+static bool stream_args_is_space(char c)
 {
 	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
@@ -131,16 +131,16 @@ static bool args_cut(const struct turn *t)
 	return t->stop == TURN_STOP_LENGTH || t->stop == TURN_STOP_REPEATED;
 }
 
-static int args_read(struct turn *t, struct turn_call *c, const char *s, size_t len)
+static int stream_args_read(struct turn *t, struct turn_call *c, const char *s, size_t len)
 {
 	size_t all;
 	struct ava_error err = {0};
 	json_t *v;
 	int rv;
 
-	while (len > 0 && is_space(s[len - 1]))
+	while (len > 0 && stream_args_is_space(s[len - 1]))
 		len--;
-	while (len > 0 && is_space(*s)) {
+	while (len > 0 && stream_args_is_space(*s)) {
 		s++;
 		len--;
 	}
@@ -174,7 +174,7 @@ static int args_read(struct turn *t, struct turn_call *c, const char *s, size_t 
 int stream_args(struct turn *t, struct turn_call *c, const struct tool *tool, const char *s,
 		size_t len)
 {
-	int rv = args_read(t, c, s, len);
+	int rv = stream_args_read(t, c, s, len);
 
 	if (rv != 0 || c->args != NULL || tool == NULL)
 		return rv;

@@ -361,7 +361,7 @@ static int take_hot(struct stream *s, const struct delta *d)
 	return rv == 0 ? grown(s, p, d->kind, before) : rv;
 }
 
-static int begin(struct stream *s)
+static int stream_core_begin(struct stream *s)
 {
 	s->progress = true;
 	if (s->reply == NULL) {
@@ -433,7 +433,7 @@ static int take_tree(struct stream *s, const char *data, size_t len, const char 
 	else if (event == NULL && err.code == AVA_ENOMEM)
 		rv = AVA_ENOMEM;
 	else if (good && strcmp(json_str(event, "type"), "ping") != 0)
-		rv = begin(s);
+		rv = stream_core_begin(s);
 	else if (!json_is_object(event) &&
 		 (s->ending || json_is_null(event) || wire_blank(data, len)))
 		rv = 0; /* half a one, or none */
@@ -451,7 +451,7 @@ static int take_tree(struct stream *s, const char *data, size_t len, const char 
 	return rv;
 }
 
-static int on_event(const struct sse_event *e, void *user)
+static int stream_core_on_event(const struct sse_event *e, void *user)
 {
 	struct stream *s = user;
 	struct delta d = {.kind = DELTA_NONE};
@@ -462,7 +462,7 @@ static int on_event(const struct sse_event *e, void *user)
 	if (e->len >= 6 && memcmp(e->data, "[DONE]", 6) == 0) {
 		/* In the Messages form it is of proxies, and counts behind a reason. */
 		s->done = s->ops->chat || (s->reply != NULL && s->reply->stop[0] != 0);
-		return s->done ? begin(s) : 0;
+		return s->done ? stream_core_begin(s) : 0;
 	}
 	/* The first event has the id. */
 	if (s->reply != NULL && s->reply->id[0] != 0)
@@ -476,7 +476,7 @@ static const char *const fields[] = {"data:", "event:", "id:", "retry:", ":"};
 
 /* Events begin with a field, a comment or a line end; a body with anything
  * else. UNKNOWN: a few more bytes decide. */
-static enum stream_mode mode_of(const char *s, size_t len)
+static enum stream_mode stream_core_mode_of(const char *s, size_t len)
 {
 	bool maybe = false;
 
@@ -506,7 +506,7 @@ static int start_events(struct stream *s)
 	if (s->sse == NULL)
 		return AVA_ENOMEM;
 	sse_init(s->sse, STREAM_LINE_MAX);
-	s->sse->on_event = on_event;
+	s->sse->on_event = stream_core_on_event;
 	s->sse->user = s;
 	return 0;
 }
@@ -530,7 +530,7 @@ static int feed_first(struct stream *s, const char **data, size_t *len)
 	while (*len > 0 && s->mode == STREAM_UNKNOWN) {
 		s->first[s->nfirst++] = *(*data)++;
 		(*len)--;
-		s->mode = (uint8_t)mode_of(s->first, s->nfirst);
+		s->mode = (uint8_t)stream_core_mode_of(s->first, s->nfirst);
 		if (s->mode == STREAM_UNKNOWN && s->nfirst == sizeof(s->first))
 			s->mode = STREAM_EVENTS; /* a BOM and the beginning of a field */
 	}
@@ -557,7 +557,7 @@ int stream_feed(struct stream *s, const char *data, size_t len, bool *progress)
 	return s->code;
 }
 
-static bool is_space(char c)
+static bool stream_core_is_space(char c)
 {
 	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
@@ -628,8 +628,8 @@ static int make_calls(const struct stream *s, struct turn *t)
 }
 
 /* All parts of these kinds (bits) as one text; blank: "". */
-static int join(struct turn *t, const struct arriving *r, unsigned kinds, const char **out,
-		size_t *len)
+static int stream_core_join(struct turn *t, const struct arriving *r, unsigned kinds,
+			    const char **out, size_t *len)
 {
 	struct buf all;
 	int rv;
@@ -703,10 +703,10 @@ static int make_turn(struct stream *s, struct turn *t)
 	if (rv == 0)
 		rv = make_calls(s, t);
 	if (rv == 0)
-		rv = join(t, r, 1u << PART_TEXT, &t->text, &t->text_len);
+		rv = stream_core_join(t, r, 1u << PART_TEXT, &t->text, &t->text_len);
 	if (rv == 0)
-		rv = join(t, r, 1u << PART_THINKING | 1u << PART_THOUGHT, &t->thinking,
-			  &t->thinking_len);
+		rv = stream_core_join(t, r, 1u << PART_THINKING | 1u << PART_THOUGHT, &t->thinking,
+				      &t->thinking_len);
 	return rv == 0 ? store_line(s, t) : rv;
 }
 
@@ -762,8 +762,8 @@ static void give_usage(const struct stream *s, bool whole, struct usage *u)
 		u->cost_microusd = -1;
 }
 
-static enum reply_class failed(const struct stream *s, int status, const char *content_type,
-			       struct reply_error *e)
+static enum reply_class stream_core_failed(const struct stream *s, int status,
+					   const char *content_type, struct reply_error *e)
 {
 	if (s->fault != NULL)
 		*e = *s->fault;
@@ -782,7 +782,8 @@ static enum reply_class failed(const struct stream *s, int status, const char *c
 	return e->cls;
 }
 
-static enum reply_class finish(struct stream *s, struct turn **out, struct reply_error *e)
+static enum reply_class stream_core_finish(struct stream *s, struct turn **out,
+					   struct reply_error *e)
 {
 	struct turn *t = turn_new();
 
@@ -815,12 +816,12 @@ static void find_body(struct stream *s)
 	end = at + s->body.len;
 	if (s->body.len >= 3 && memcmp(at, "\xef\xbb\xbf", 3) == 0)
 		at += 3;
-	while (at < end && (is_space(*at) || *at == ':')) {
+	while (at < end && (stream_core_is_space(*at) || *at == ':')) {
 		const char *stop = *at == ':' ? memchr(at, '\n', (size_t)(end - at)) : at;
 
 		at = stop != NULL ? stop + 1 : end;
 	}
-	if (at == end || mode_of(at, (size_t)(end - at)) != STREAM_BODY)
+	if (at == end || stream_core_mode_of(at, (size_t)(end - at)) != STREAM_BODY)
 		return;
 	s->mode = STREAM_BODY;
 	s->body.len = (size_t)(end - at);
@@ -829,7 +830,7 @@ static void find_body(struct stream *s)
 
 /* JSON where a stream was asked: one reply, or objects behind each other, maybe in a list. An error
  * is none of it. */
-static int take_body(struct stream *s)
+static int stream_core_take_body(struct stream *s)
 {
 	static const char between[] = " \t\r\n,[]";
 	const char *at = s->body.data, *end = at + s->body.len;
@@ -839,7 +840,7 @@ static int take_body(struct stream *s)
 	struct jscan w;
 	int rv = 0;
 
-	if (json_is_object(whole) && !error && (rv = begin(s)) == 0)
+	if (json_is_object(whole) && !error && (rv = stream_core_begin(s)) == 0)
 		rv = s->ops->event(s, at, s->body.len, whole);
 	while (!json_is_object(whole) && !error && rv == 0) {
 		while (at < end && memchr(between, *at, sizeof(between) - 1) != NULL)
@@ -895,7 +896,7 @@ static bool half_a_sentence(const struct arriving *r)
 	if (last == NULL)
 		return false;
 	n = last->text.len;
-	while (n > 0 && is_space(last->text.data[n - 1]))
+	while (n > 0 && stream_core_is_space(last->text.data[n - 1]))
 		n--;
 	if (n == 0 || (unsigned char)last->text.data[n - 1] >= 0x80) /* of any script */
 		return false;
@@ -912,13 +913,13 @@ enum reply_class stream_end(struct stream *s, int status, const char *content_ty
 	if (!s->done && s->code == 0 && s->mode == STREAM_EVENTS)
 		s->code = sse_end(s->sse);
 	else if (s->code == 0 && s->mode == STREAM_BODY && status == 200 && s->end != BODY_BROKEN)
-		s->code = take_body(s);
+		s->code = stream_core_take_body(s);
 	if (s->code == 0 && s->fault == NULL)
 		s->done |= is_ended(s);
 	if (s->done && s->reply != NULL && half_a_sentence(s->reply))
 		s->done = false;
 	/* A broken connection after the end mark changes nothing. */
 	if (s->done && s->reply != NULL && (status == 200 || status == 0))
-		return finish(s, out, e);
-	return failed(s, status, content_type, e);
+		return stream_core_finish(s, out, e);
+	return stream_core_failed(s, status, content_type, e);
 }

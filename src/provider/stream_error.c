@@ -67,7 +67,7 @@ void stream_error_set(struct reply_error *e, enum reply_class cls, const char *t
 
 /* ---- words. In the tables "|" is "or" and all is lower case. */
 
-static bool any_of(const char *list, const char *text, bool whole)
+static bool stream_error_any_of(const char *list, const char *text, bool whole)
 {
 	char one[64];
 
@@ -177,10 +177,11 @@ static const struct meant sentences[] = {
 #define NO_PATH                                                                                    \
 	"page not found|file not found|resource not found|no route|unknown route|path not found"
 
-static enum reply_class class_of(const struct meant *m, size_t n, const char *text, bool whole)
+static enum reply_class stream_error_class_of(const struct meant *m, size_t n, const char *text,
+					      bool whole)
 {
 	for (; text != NULL && n > 0; m++, n--)
-		if (any_of(m->words, text, whole))
+		if (stream_error_any_of(m->words, text, whole))
 			return m->cls;
 	return REPLY_OK;
 }
@@ -201,7 +202,7 @@ void stream_error_limit(struct reply_error *e, const char *text)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(limits); i++)
-		if (any_of(limits[i].words, text, false)) {
+		if (stream_error_any_of(limits[i].words, text, false)) {
 			snprintf(e->limit, sizeof(e->limit), "%s", limits[i].name);
 			return;
 		}
@@ -265,15 +266,15 @@ struct numbers {
 	unsigned large;       /* how many there are from TOKENS_LEAST */
 };
 
-static bool is_word(char c)
+static bool stream_error_is_word(char c)
 {
 	return isalnum((unsigned char)c) || c == '_';
 }
 
 /* The number at `at`, as 1,048,576 or 128k, and where it ends; -1: a version, a name, a date. */
-static int64_t read_number(const char *text, const char *at, const char **end)
+static int64_t stream_error_read_number(const char *text, const char *at, const char **end)
 {
-	bool good = at == text || !(is_word(at[-1]) || at[-1] == '.');
+	bool good = at == text || !(stream_error_is_word(at[-1]) || at[-1] == '.');
 	int64_t n = 0;
 
 	if (at > text && at[-1] == '-')
@@ -290,15 +291,16 @@ static int64_t read_number(const char *text, const char *at, const char **end)
 	}
 	if ((*at == '.' || *at == '-') && isdigit((unsigned char)at[1]))
 		good = false;
-	if (strchr("kKmM", *at) != NULL && *at != 0 && !is_word(at[1]))
+	if (strchr("kKmM", *at) != NULL && *at != 0 && !stream_error_is_word(at[1]))
 		n *= tolower((unsigned char)*at++) == 'k' ? 1000 : 1000000;
 	*end = at;
-	good = good && (!is_word(*at) || strncasecmp(at, "tok", 3) == 0);
+	good = good && (!stream_error_is_word(*at) || strncasecmp(at, "tok", 3) == 0);
 	return good && n <= USAGE_MAX ? n : -1;
 }
 
 /* Do the `len` bytes at `row` stand around the number from `at` to `end`? */
-static bool fits(const char *row, size_t len, const char *text, const char *at, const char *end)
+static bool stream_error_fits(const char *row, size_t len, const char *text, const char *at,
+			      const char *end)
 {
 	static const char noise[] = " `'\"()[]:*";
 	size_t before = strcspn(row, "#");
@@ -316,14 +318,14 @@ static enum amount amount_of(const char *text, const char *at, const char *end)
 		for (const char *w = amounts[i].words; *w != 0;) {
 			size_t len = strcspn(w, "|");
 
-			if (fits(w, len, text, at, end))
+			if (stream_error_fits(w, len, text, at, end))
 				return amounts[i].is;
 			w += len + (w[len] == '|');
 		}
 	return AMOUNT_OTHER;
 }
 
-static void read_numbers(struct numbers *all, const char *text)
+static void stream_error_read_numbers(struct numbers *all, const char *text)
 {
 	const char *end;
 
@@ -333,7 +335,7 @@ static void read_numbers(struct numbers *all, const char *text)
 		int64_t n;
 
 		end = at + 1;
-		n = isdigit((unsigned char)*at) ? read_number(text, at, &end) : -1;
+		n = isdigit((unsigned char)*at) ? stream_error_read_number(text, at, &end) : -1;
 		if (n < AMOUNT_LEAST)
 			continue;
 		is = amount_of(text, at, end);
@@ -453,7 +455,8 @@ static void find_param(struct reply_error *e, const char *param, const char *tex
 		if (strncmp(name, said[i], strlen(said[i])) == 0)
 			name = NULL;
 	if (name == NULL)
-		name = any_of(OLD_REASONING, text, false) ? "encrypted_content" : find_ours(text);
+		name = stream_error_any_of(OLD_REASONING, text, false) ? "encrypted_content"
+								       : find_ours(text);
 	while (name != NULL && param_char(name[n]) && n < sizeof(e->field) - 1)
 		n++;
 	while (n > 0 && name[n - 1] == '.')
@@ -548,18 +551,19 @@ static bool is_vague(enum reply_class cls)
 /* The class that the sentence gives where the code says little; the numbers go to *e. */
 static enum reply_class read_sentence(struct reply_error *e, enum reply_class cls, const char *text)
 {
-	enum reply_class said = class_of(sentences, ARRAY_LEN(sentences), text, false);
+	enum reply_class said = stream_error_class_of(sentences, ARRAY_LEN(sentences), text, false);
 	struct numbers n;
 	int64_t asked;
 
-	read_numbers(&n, text);
+	stream_error_read_numbers(&n, text);
 	asked = MAX(n.of[AMOUNT_TOTAL], n.of[AMOUNT_PROMPT]);
-	if (cls == REPLY_NOT_FOUND &&
-	    (said == REPLY_ADDRESS || text[0] == 0 ||
-	     any_of("not found|404 not found", text, true) || any_of(NO_PATH, text, false)))
+	if (cls == REPLY_NOT_FOUND && (said == REPLY_ADDRESS || text[0] == 0 ||
+				       stream_error_any_of("not found|404 not found", text, true) ||
+				       stream_error_any_of(NO_PATH, text, false)))
 		return REPLY_ADDRESS;
 	/* One request larger than what the account may send in that time. */
-	if ((is_vague(cls) || cls == REPLY_RATE_LIMIT) && any_of(BY_TIME, text, false)) {
+	if ((is_vague(cls) || cls == REPLY_RATE_LIMIT) &&
+	    stream_error_any_of(BY_TIME, text, false)) {
 		e->never = n.of[AMOUNT_LIMIT] > 0 && asked > n.of[AMOUNT_LIMIT];
 		e->window = e->never ? n.of[AMOUNT_LIMIT] : 0;
 		e->prompt = e->never ? asked : 0;
@@ -568,12 +572,13 @@ static enum reply_class read_sentence(struct reply_error *e, enum reply_class cl
 	if ((cls == REPLY_RATE_LIMIT || cls == REPLY_AUTH) && said == REPLY_BILLING)
 		return said;
 	if (is_vague(cls) && said == REPLY_OK && n.of[AMOUNT_LIMIT] > 0 &&
-	    any_of(OUTPUT_CAP, text, false)) {
+	    stream_error_any_of(OUTPUT_CAP, text, false)) {
 		e->output_max = n.of[AMOUNT_LIMIT];
 		return REPLY_BAD_REQUEST;
 	}
-	if (is_vague(cls) && said == REPLY_OK && n.large >= 2 && any_of(OF_CONTEXT, text, false) &&
-	    any_of(OF_EXCESS, text, false))
+	if (is_vague(cls) && said == REPLY_OK && n.large >= 2 &&
+	    stream_error_any_of(OF_CONTEXT, text, false) &&
+	    stream_error_any_of(OF_EXCESS, text, false))
 		said = REPLY_OVERFLOW;
 	if (is_vague(cls) && said != REPLY_OK)
 		cls = said;
@@ -582,7 +587,7 @@ static enum reply_class read_sentence(struct reply_error *e, enum reply_class cl
 	return cls;
 }
 
-static enum reply_class decide(const json_t *error, int status, const char *text)
+static enum reply_class stream_error_decide(const json_t *error, int status, const char *text)
 {
 	const json_t *meta = json_object_get(error, "metadata");
 	char room[2][24];
@@ -595,7 +600,8 @@ static enum reply_class decide(const json_t *error, int status, const char *text
 
 	for (size_t i = 0; i < ARRAY_LEN(said) && (cls == REPLY_OK || cls == REPLY_BAD_REQUEST);
 	     i++) {
-		enum reply_class next = class_of(codes, ARRAY_LEN(codes), said[i], true);
+		enum reply_class next =
+			stream_error_class_of(codes, ARRAY_LEN(codes), said[i], true);
 
 		cls = next != REPLY_OK ? next : cls;
 	}
@@ -608,11 +614,12 @@ static enum reply_class decide(const json_t *error, int status, const char *text
 	if (cls == REPLY_OK)
 		cls = REPLY_SERVER; /* in a stream, and not said why */
 	/* OpenRouter: no provider of this model takes a parameter. */
-	if (cls == REPLY_NOT_FOUND &&
-	    (strstr(text, "support the provided '") != NULL || any_of(OLD_REASONING, text, false)))
+	if (cls == REPLY_NOT_FOUND && (strstr(text, "support the provided '") != NULL ||
+				       stream_error_any_of(OLD_REASONING, text, false)))
 		cls = REPLY_BAD_REQUEST;
 	if (cls == REPLY_AUTH && status == 403 &&
-	    (json_object_get(meta, "reasons") != NULL || any_of(MODERATION, text, false)))
+	    (json_object_get(meta, "reasons") != NULL ||
+	     stream_error_any_of(MODERATION, text, false)))
 		cls = REPLY_REFUSED;
 	return cls;
 }
@@ -638,7 +645,7 @@ static const char *detail_text(const json_t *list, char *out, size_t size)
 }
 
 /* The sentence; "" when there is none. */
-static const char *text_of(const json_t *error, char *room, size_t size)
+static const char *stream_error_text_of(const json_t *error, char *room, size_t size)
 {
 	const json_t *message = json_object_get(error, "message");
 	const json_t *detail = json_object_get(json_is_object(message) ? message : error, "detail");
@@ -716,7 +723,8 @@ static void keep_limit(struct reply_error *e, const json_t *error, const char *t
 		stream_error_limit(e, type);
 	if ((e->cls == REPLY_BILLING || e->cls == REPLY_BAD_REQUEST || e->cls == REPLY_AUTH) &&
 	    e->after[0] != 0 && !e->never &&
-	    (any_of(OF_QUOTA, text, false) || any_of(OF_QUOTA, type, false))) {
+	    (stream_error_any_of(OF_QUOTA, text, false) ||
+	     stream_error_any_of(OF_QUOTA, type, false))) {
 		e->cls = REPLY_RATE_LIMIT;
 		e->field[0] = 0;
 	}
@@ -731,7 +739,7 @@ void stream_error_json(struct reply_error *e, int status, const json_t *body)
 
 	if (error == NULL)
 		error = body;
-	text = text_of(error, room, sizeof(room));
+	text = stream_error_text_of(error, room, sizeof(room));
 	/* Databricks, LiteLLM: an error within the sentence. Each level is shorter. */
 	in = text[0] == '{' || text[0] == '[' ? json_read_others(text, strlen(text), NULL) : NULL;
 	if (stream_error_member(in) != NULL) {
@@ -746,7 +754,7 @@ void stream_error_json(struct reply_error *e, int status, const json_t *body)
 		 raw != NULL ? raw : "");
 	status = code_status(body, code_status(error, status));
 	e->field[0] = 0;
-	stream_error_set(e, read_sentence(e, decide(error, status, all), all), all);
+	stream_error_set(e, read_sentence(e, stream_error_decide(error, status, all), all), all);
 	if (e->text[0] == 0)
 		snprintf(e->text, sizeof(e->text), "the service gave an error without a sentence");
 	if ((e->cls == REPLY_BAD_REQUEST || e->cls == REPLY_SERVER) &&
@@ -795,7 +803,8 @@ static enum reply_class class_of_page(int status, const char *body)
 	if (status < 400 || status == 511 || cls == REPLY_AUTH || cls == REPLY_BAD_REQUEST ||
 	    cls == REPLY_REFUSED)
 		return REPLY_WALL;
-	return (cls == REPLY_RATE_LIMIT || cls == REPLY_OVERLOADED) && any_of(walls, body, false)
+	return (cls == REPLY_RATE_LIMIT || cls == REPLY_OVERLOADED) &&
+			       stream_error_any_of(walls, body, false)
 		       ? REPLY_WALL
 		       : cls;
 }

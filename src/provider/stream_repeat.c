@@ -26,7 +26,7 @@
 #define TRIES       16 /* periods at a step */
 
 /* The bytes at the end of `s` that equal those `period` before; 0: fewer than a run. */
-static size_t run_of(const char *s, size_t len, size_t period, size_t least)
+static size_t stream_repeat_run_of(const char *s, size_t len, size_t period, size_t least)
 {
 	size_t n = MAX(least, (COPIES - 1) * period);
 
@@ -64,7 +64,7 @@ void stream_repeat(struct stream *s, struct part *p)
 		if (memcmp(at + 1 - NEEDLE, end + 1 - NEEDLE, NEEDLE) != 0)
 			continue;
 		period = (size_t)(end - at);
-		n = run_of(text, len, period, LEAST * times);
+		n = stream_repeat_run_of(text, len, period, LEAST * times);
 		tries++;
 	}
 	if (n == 0 || (n < LEAST_DRAWN * times && !is_words(end - period, period)))

@@ -48,7 +48,7 @@ static const struct thought {
 };
 
 /* Does `mark` stand at the beginning of `s`, or what may become it? */
-static enum fit fits(const char *s, size_t len, const char *mark)
+static enum fit stream_thought_fits(const char *s, size_t len, const char *mark)
 {
 	size_t n;
 
@@ -83,7 +83,7 @@ static int take_off(struct stream *s, unsigned at, size_t n, size_t mark)
 
 /* A mark that ends thinking stands where a model puts it, not where a text speaks of it: on a
  * line of its own or right behind what was thought, in no quotes and no fence. */
-static bool stands_alone(const char *s, size_t at, size_t mark, size_t len)
+static bool stream_thought_stands_alone(const char *s, size_t at, size_t mark, size_t len)
 {
 	size_t from = at;
 	bool fence = false;
@@ -109,15 +109,16 @@ static size_t find_end(const struct thought *in, const char *s, size_t len, size
 		for (const struct thought *t = thoughts; t < thoughts + ARRAY_LEN(thoughts); t++) {
 			bool kin = t == in ||
 				   (t->how == FREE && (in == NULL || t->end[1] == in->end[1]));
-			bool late =
-				in == NULL && t->how == LATE && fits(s, at, t->begin) == FIT_WHOLE;
-			enum fit fit = kin || late ? fits(s + at, len - at, t->end) : FIT_NOT;
+			bool late = in == NULL && t->how == LATE &&
+				    stream_thought_fits(s, at, t->begin) == FIT_WHOLE;
+			enum fit fit = kin || late ? stream_thought_fits(s + at, len - at, t->end)
+						   : FIT_NOT;
 
 			if (in == NULL && t->how <= PAIR &&
-			    fits(s + at, len - at, t->begin) == FIT_WHOLE)
+			    stream_thought_fits(s + at, len - at, t->begin) == FIT_WHOLE)
 				return len; /* of which it speaks */
-			if (in == NULL &&
-			    (fit != FIT_WHOLE || !stands_alone(s, at, strlen(t->end), len)))
+			if (in == NULL && (fit != FIT_WHOLE || !stream_thought_stands_alone(
+								       s, at, strlen(t->end), len)))
 				continue;
 			if (fit == FIT_WHOLE)
 				*mark = strlen(t->end);
@@ -130,13 +131,14 @@ static size_t find_end(const struct thought *in, const char *s, size_t len, size
 
 /* How a text begins: with the row *in, or with the end of one alone (NULL), and the length of
  * the mark. FIT_MAYBE: more bytes decide. */
-static enum fit begins(const char *s, size_t len, const struct thought **in, size_t *mark)
+static enum fit stream_thought_begins(const char *s, size_t len, const struct thought **in,
+				      size_t *mark)
 {
 	enum fit fit = FIT_NOT;
 
 	for (const struct thought *t = thoughts; t < thoughts + ARRAY_LEN(thoughts); t++) {
-		enum fit begin = t->how != LATE ? fits(s, len, t->begin) : FIT_NOT;
-		enum fit end = t->how == FREE ? fits(s, len, t->end) : FIT_NOT;
+		enum fit begin = t->how != LATE ? stream_thought_fits(s, len, t->begin) : FIT_NOT;
+		enum fit end = t->how == FREE ? stream_thought_fits(s, len, t->end) : FIT_NOT;
 
 		fit = MAX(fit, MAX(begin, end));
 		if (fit == FIT_WHOLE) {
@@ -166,7 +168,7 @@ int stream_lead(struct stream *s, unsigned at, bool last)
 			continue;
 		}
 		n = strspn(p->text.data, " \t\r\n");
-		fit = begins(p->text.data + n, p->text.len - n, &p->in, &mark);
+		fit = stream_thought_begins(p->text.data + n, p->text.len - n, &p->in, &mark);
 		if (fit != FIT_WHOLE && !last && (fit == FIT_MAYBE || n == p->text.len))
 			break;
 		if (fit == FIT_WHOLE) {

@@ -40,7 +40,7 @@ int64_t told_date(const char *s)
 	return at >= 0 ? at * 1000 : -1;
 }
 
-static bool digit(char c)
+static bool told_digit(char c)
 {
 	return c >= '0' && c <= '9';
 }
@@ -51,17 +51,17 @@ static bool letter(char c)
 }
 
 /* A decimal number times `scale`, whole, and where it ends; -1: it is none. */
-static int64_t decimal(const char *s, int64_t scale, const char **end)
+static int64_t told_decimal(const char *s, int64_t scale, const char **end)
 {
 	int64_t whole = 0, part = 0, unit = 1;
 	const char *at = s;
 
-	for (; digit(*at) && at - s < 15; at++)
+	for (; told_digit(*at) && at - s < 15; at++)
 		whole = whole * 10 + (*at - '0');
 	if (at == s)
 		return -1;
 	if (*at == '.')
-		for (at++; digit(*at); at++)
+		for (at++; told_digit(*at); at++)
 			if (unit < scale) {
 				unit *= 10;
 				part = part * 10 + (*at - '0');
@@ -83,7 +83,7 @@ static int64_t duration(const char *s, int64_t scale)
 	int64_t ms = -1, n;
 	const char *end;
 
-	while ((n = decimal(s, 1, &end)) >= 0) {
+	while ((n = told_decimal(s, 1, &end)) >= 0) {
 		const char *unit = end + strspn(end, " ");
 		size_t i = 0, len = 0;
 
@@ -95,8 +95,8 @@ static int64_t duration(const char *s, int64_t scale)
 		       strncasecmp(unit, units[i].begins, strlen(units[i].begins)) != 0)
 			i++;
 		if (i == ARRAY_LEN(units))
-			return ms < 0 && *end == 0 ? decimal(s, scale, &end) : ms;
-		ms = MAX(ms, 0) + decimal(s, units[i].ms, &end);
+			return ms < 0 && *end == 0 ? told_decimal(s, scale, &end) : ms;
+		ms = MAX(ms, 0) + told_decimal(s, units[i].ms, &end);
 		s = unit + len + strspn(unit + len, ", ");
 		s += strncasecmp(s, "and ", 4) == 0 ? 4 : 0;
 	}
@@ -166,7 +166,7 @@ static bool zone_read(const char *name, int64_t t, int64_t *ahead_s)
 }
 
 /* A word of it, `n` letters and more; false: it is none. */
-static bool take_word(struct clock_time *c, const char *s, size_t n)
+static bool told_take_word(struct clock_time *c, const char *s, size_t n)
 {
 	static const char months[] = "janfebmaraprmayjunjulaugsepoctnovdec";
 	static const char *const passed[] = {"at", "on", "the", "by", "until"};
@@ -204,7 +204,7 @@ static const char *take_offset(struct clock_time *c, const char *s)
 }
 
 /* "3pm", "15:04:05.25", "1st", "2026", "2026-12-01T"; `s` stands at a digit. NULL: none of them. */
-static const char *take_number(struct clock_time *c, const char *s)
+static const char *told_take_number(struct clock_time *c, const char *s)
 {
 	int n = 0, used = 0, month, day;
 
@@ -218,7 +218,7 @@ static const char *take_number(struct clock_time *c, const char *s)
 	if (sscanf(s, "%4d%n", &n, &used) != 1)
 		return NULL;
 	s += used;
-	if (*s == ':' && digit(s[1]) && sscanf(s, ":%2d%n", &c->minute, &used) == 1) {
+	if (*s == ':' && told_digit(s[1]) && sscanf(s, ":%2d%n", &c->minute, &used) == 1) {
 		s += used;
 		if (*s == ':' && sscanf(s, ":%2d%n", &c->second, &used) == 1)
 			s += used;
@@ -253,8 +253,8 @@ static void read_clock(struct clock_time *c, const char *s)
 		}
 		while (letter(s[n]) || (n > 0 && strchr("/_-+", s[n]) != NULL && s[n] != 0))
 			n++;
-		next = digit(*s) ? take_number(c, s) : NULL;
-		if (n > 0 && take_word(c, s, n))
+		next = told_digit(*s) ? told_take_number(c, s) : NULL;
+		if (n > 0 && told_take_word(c, s, n))
 			next = s + n;
 		if (next == NULL)
 			return;
@@ -263,7 +263,7 @@ static void read_clock(struct clock_time *c, const char *s)
 }
 
 /* Seconds since 1970. */
-static int64_t seconds_of(const struct clock_time *c, struct tm tm)
+static int64_t told_seconds_of(const struct clock_time *c, struct tm tm)
 {
 	int64_t ahead_s = c->ahead_s, t;
 
@@ -304,14 +304,14 @@ static int64_t clock_time(const char *s, int64_t wall_ms)
 	};
 	if (c.day == 0)
 		tm.tm_mday--; /* it may be yesterday there */
-	t = seconds_of(&c, tm);
+	t = told_seconds_of(&c, tm);
 	while (c.day == 0 && t <= now - NEAR_S) {
 		tm.tm_mday++;
-		t = seconds_of(&c, tm);
+		t = told_seconds_of(&c, tm);
 	}
 	if (c.year == 0 && c.day > 0 && t < now - DAY_S) {
 		tm.tm_year++;
-		t = seconds_of(&c, tm);
+		t = told_seconds_of(&c, tm);
 	}
 	return t >= 0 ? t * 1000 : -1;
 }

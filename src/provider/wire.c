@@ -49,7 +49,7 @@
 
 #define BUDGET_MIN 1024
 
-static void text_block(struct jw *w, const char *text, size_t len)
+static void wire_text_block(struct jw *w, const char *text, size_t len)
 {
 	jw_object(w, NULL);
 	jw_str(w, "type", "text");
@@ -93,7 +93,7 @@ int wire_head(struct buf *out, const struct dialect_spec *spec)
 	return wire_write_head(out, spec, false);
 }
 
-static void add_thinking(struct buf *out, const struct model *m, int64_t max_output)
+static void wire_add_thinking(struct buf *out, const struct model *m, int64_t max_output)
 {
 	bool budget = m->thinking == MODEL_THINKING_BUDGET;
 
@@ -118,7 +118,7 @@ int wire_tail(struct buf *out, const struct model *m, bool thinking, const struc
 		buf_adds(out, ",\"tool_choice\":{\"type\":\"tool\",\"name\":\"submit_result\"}");
 	else if (thinking && m != NULL && m->thinking != MODEL_THINKING_NONE &&
 		 model_takes(m, "thinking"))
-		add_thinking(out, m, call->max_output);
+		wire_add_thinking(out, m, call->max_output);
 	buf_adds(out, ",\"stream\":true}");
 	return buf_check(out);
 }
@@ -129,7 +129,7 @@ bool wire_id_char(unsigned char c)
 	       c == '-';
 }
 
-static bool id_taken(const struct turn *t, const struct turn_call *c, const char *id)
+static bool wire_id_taken(const struct turn *t, const struct turn_call *c, const char *id)
 {
 	for (const struct turn_call *o = t->calls; o < c; o++)
 		if (strcmp(o->wire_id, id) == 0)
@@ -145,14 +145,14 @@ int wire_call_id(struct turn *t, struct turn_call *c, const char *id, size_t max
 
 	while (id != NULL && len <= max && may((unsigned char)id[len]))
 		len++;
-	if (len > 0 && len <= max && id[len] == 0 && !id_taken(t, c, id)) {
+	if (len > 0 && len <= max && id[len] == 0 && !wire_id_taken(t, c, id)) {
 		c->wire_id = arena_copy(&t->mem, id, len);
 		return c->wire_id != NULL ? 0 : AVA_ENOMEM;
 	}
 	do {
 		c->wire_id = arena_fmt(&t->mem, "call_%s_%u", tag, n);
 		n += TURN_MAX_CALLS; /* taken only when the service imitated one */
-	} while (c->wire_id != NULL && id_taken(t, c, c->wire_id));
+	} while (c->wire_id != NULL && wire_id_taken(t, c, c->wire_id));
 	return c->wire_id != NULL ? 0 : AVA_ENOMEM;
 }
 
@@ -199,7 +199,7 @@ int wire_user(struct buf *out, const char *text, size_t len)
 	if (wire_blank(text, len))
 		return AVA_EINVAL;
 	open_message(&w, out, "user");
-	text_block(&w, text, len);
+	wire_text_block(&w, text, len);
 	return close_message(&w);
 }
 
@@ -229,7 +229,7 @@ int wire_results(struct buf *out, const struct turn *t, const char *const *notic
 		result_block(&w, &t->calls[i]);
 	for (unsigned i = 0; i < nnotices; i++)
 		if (!wire_blank(notices[i], strlen(notices[i])))
-			text_block(&w, notices[i], strlen(notices[i]));
+			wire_text_block(&w, notices[i], strlen(notices[i]));
 	return close_message(&w);
 }
 
@@ -242,7 +242,7 @@ int wire_assistant(struct buf *out, const struct turn *t)
 		return 0;
 	open_message(&w, out, "assistant");
 	if (has_text)
-		text_block(&w, t->text, t->text_len);
+		wire_text_block(&w, t->text, t->text_len);
 	for (unsigned i = 0; i < t->ncalls; i++) {
 		const struct turn_call *c = &t->calls[i];
 
@@ -307,7 +307,7 @@ static bool close_read(struct wire_reader *r)
 }
 
 /* The members of a message of chat completions, or of an item, `key` first. */
-static bool read_members(struct wire_reader *r, struct slice key, bool more)
+static bool wire_read_members(struct wire_reader *r, struct slice key, bool more)
 {
 	struct slice parts = {"[]", 2};
 	struct wire_block *b = &r->whole;
@@ -339,7 +339,7 @@ static bool read_members(struct wire_reader *r, struct slice key, bool more)
 }
 
 /* Behind "type": what an item is, and whose. */
-static bool read_item(struct wire_reader *r)
+static bool wire_read_item(struct wire_reader *r)
 {
 	static const struct {
 		const char *type;
@@ -363,7 +363,7 @@ static bool read_item(struct wire_reader *r)
 	r->role = items[i].role;
 	r->whole.type = items[i].block;
 	more = jscan_key(&r->w, &key);
-	if (!read_members(r, key, more))
+	if (!wire_read_members(r, key, more))
 		return false;
 	r->goes_on = reply && r->role == WIRE_ASSISTANT;
 	return true;
@@ -393,7 +393,7 @@ int wire_message(struct wire_reader *r, bool *user)
 	if (!jscan_object(w) || !jscan_key(w, &key))
 		return AVA_EINVAL;
 	if (slice_is(key, "type")) {
-		good = read_item(r);
+		good = wire_read_item(r);
 		*user = r->role != WIRE_ASSISTANT;
 		return good ? 1 : AVA_EINVAL;
 	}
@@ -412,7 +412,7 @@ int wire_message(struct wire_reader *r, bool *user)
 	if (!r->chat)
 		return jscan_array(w) ? 1 : AVA_EINVAL;
 	r->whole.type = r->role == WIRE_TOOL ? WIRE_TOOL_RESULT : WIRE_TEXT;
-	return read_members(r, key, more) ? 1 : AVA_EINVAL;
+	return wire_read_members(r, key, more) ? 1 : AVA_EINVAL;
 }
 
 /* The content of a tool_result: a string, or blocks of which the first text
@@ -448,7 +448,8 @@ static void read_content(struct jscan *w, struct slice *text)
 
 /* True when it is a word that must be a string in the blocks we know; blocks
  * that we do not know may hold anything under it. */
-static bool read_member(struct jscan *w, struct slice key, struct wire_block *b, struct slice *type)
+static bool wire_read_member(struct jscan *w, struct slice key, struct wire_block *b,
+			     struct slice *type)
 {
 	bool text = jscan_peek(w) == '"', odd = false;
 	struct slice flag;
@@ -474,7 +475,7 @@ static bool read_member(struct jscan *w, struct slice key, struct wire_block *b,
 }
 
 /* {"id":I,"type":"function","function":{"name":N,"arguments":A}} */
-static void read_call(struct jscan *w, struct wire_block *b)
+static void wire_read_call(struct jscan *w, struct wire_block *b)
 {
 	struct slice key;
 
@@ -490,20 +491,20 @@ static void read_call(struct jscan *w, struct wire_block *b)
 		else if (string && slice_is(key, "arguments"))
 			b->input_string = jscan_string(w, &b->input);
 		else if (jscan_peek(w) == '{' && slice_is(key, "function"))
-			read_call(w, b);
+			wire_read_call(w, b);
 		else
 			jscan_skip(w, NULL);
 	}
 }
 
 /* {"type":"output_text","text":T,…} */
-static void read_part(struct jscan *w, struct wire_block *b)
+static void wire_read_part(struct jscan *w, struct wire_block *b)
 {
 	struct slice key, type = {"", 0};
 
 	jscan_object(w);
 	while (jscan_key(w, &key))
-		(void)read_member(w, key, b, &type);
+		(void)wire_read_member(w, key, b, &type);
 	b->type = slice_is(type, "output_text") ? WIRE_TEXT : WIRE_OTHER;
 }
 
@@ -516,9 +517,9 @@ static int chat_block(struct wire_reader *r, struct wire_block *b)
 	else if (!jscan_item(&r->parts))
 		r->ended = true;
 	else if (r->item)
-		read_part(&r->parts, b);
+		wire_read_part(&r->parts, b);
 	else
-		read_call(&r->parts, b);
+		wire_read_call(&r->parts, b);
 	r->held = false;
 	if (r->parts.failed)
 		r->w.failed = true;
@@ -550,7 +551,7 @@ int wire_block(struct wire_reader *r, struct wire_block *b)
 	r->blocks++;
 	jscan_object(&r->w);
 	while (jscan_key(&r->w, &key))
-		odd = read_member(&r->w, key, b, &type) || odd;
+		odd = wire_read_member(&r->w, key, b, &type) || odd;
 	for (int i = 0; i < WIRE_OTHER; i++)
 		if (slice_is(type, types[i]))
 			b->type = (enum wire_block_type)i;
@@ -579,8 +580,8 @@ struct check {
 };
 
 /* `block`: of the one that was read last. */
-__attribute__((format(printf, 3, 4))) static int fault(const struct check *c, bool block,
-						       const char *fmt, ...)
+__attribute__((format(printf, 3, 4))) static int wire_fault(const struct check *c, bool block,
+							    const char *fmt, ...)
 {
 	char what[400], at[24] = "";
 	va_list ap;
@@ -596,7 +597,7 @@ __attribute__((format(printf, 3, 4))) static int fault(const struct check *c, bo
 #define ID(id) (int)MIN((id).len, WIRE_ID_MAX), (id).s
 
 /* The call of that id in the message before; ncalls: none. In order they are the k-th. */
-static unsigned find_call(const struct check *c, struct slice id, unsigned k)
+static unsigned wire_find_call(const struct check *c, struct slice id, unsigned k)
 {
 	for (unsigned n = 0; n < c->ncalls; n++) {
 		unsigned i = (k + n) % c->ncalls;
@@ -612,25 +613,26 @@ static int check_id(struct check *c, struct slice id)
 	char name[WIRE_ID_MAX + 1];
 
 	if (id.len == 0 || id.len > (c->form == FORM_CHAT ? CHAT_ID_MAX : WIRE_ID_MAX))
-		return fault(c, true, ".tool_use.id: String should have 1 to 128 characters");
+		return wire_fault(c, true, ".tool_use.id: String should have 1 to 128 characters");
 	if (c->form >= FORM_CHAT) /* services count them anew in each reply */
-		return find_call(c, id, 0) == c->ncalls
+		return wire_find_call(c, id, 0) == c->ncalls
 			       ? 0
-			       : fault(c, true, ": `tool_use` ids must be unique: %.*s", ID(id));
+			       : wire_fault(c, true, ": `tool_use` ids must be unique: %.*s",
+					    ID(id));
 	memcpy(name, id.s, id.len);
 	name[id.len] = 0;
 	for (size_t i = 0; i < id.len; i++)
 		if (!wire_id_char((unsigned char)id.s[i]))
-			return fault(c, true,
-				     ".tool_use.id: String should match pattern "
-				     "'^[a-zA-Z0-9_-]+$'");
+			return wire_fault(c, true,
+					  ".tool_use.id: String should match pattern "
+					  "'^[a-zA-Z0-9_-]+$'");
 	if (nameset_has(&c->ids, name))
-		return fault(c, true, ": `tool_use` ids must be unique: %.*s", ID(id));
+		return wire_fault(c, true, ": `tool_use` ids must be unique: %.*s", ID(id));
 	return nameset_add(&c->ids, name) == 0 ? 0 : err_set(c->err, AVA_ENOMEM, "out of memory");
 }
 
 /* An object, or a string that holds one and nothing after it: 1, 0, AVA_ENOMEM. */
-static int is_object(const struct wire_block *b, bool string)
+static int wire_is_object(const struct wire_block *b, bool string)
 {
 	struct jscan w;
 	struct buf text;
@@ -656,46 +658,49 @@ static int check_use(struct check *c, const struct wire_block *b)
 	int rv;
 
 	if (c->user)
-		return fault(c, true, ": `tool_use` blocks can only be in `assistant` messages");
+		return wire_fault(c, true,
+				  ": `tool_use` blocks can only be in `assistant` messages");
 	rv = check_id(c, b->id);
 	if (rv != 0)
 		return rv;
-	rv = is_object(b, c->form >= FORM_CHAT);
+	rv = wire_is_object(b, c->form >= FORM_CHAT);
 	if (rv < 0)
 		return err_set(c->err, rv, "out of memory");
 	if (b->name.len == 0 || rv == 0)
-		return fault(c, true, ".tool_use: needs a name and an input that is an object");
+		return wire_fault(c, true,
+				  ".tool_use: needs a name and an input that is an object");
 	if (c->ncalls == TURN_MAX_CALLS)
-		return fault(c, false, ": more than 256 `tool_use` blocks");
+		return wire_fault(c, false, ": more than 256 `tool_use` blocks");
 	c->calls[c->ncalls] = b->id;
 	c->answered[c->ncalls++] = false;
 	c->left++;
 	return 0;
 }
 
-static int check_result(struct check *c, const struct wire_block *b)
+static int wire_check_result(struct check *c, const struct wire_block *b)
 {
 	unsigned i;
 
 	if (!c->user)
-		return fault(c, true, ": `tool_result` blocks can only be in `user` messages");
-	i = find_call(c, b->id, c->r.blocks - 1);
+		return wire_fault(c, true, ": `tool_result` blocks can only be in `user` messages");
+	i = wire_find_call(c, b->id, c->r.blocks - 1);
 	if (i == c->ncalls)
-		return fault(c, true,
-			     ": unexpected `tool_use_id` found in `tool_result` blocks: %.*s. Each "
-			     "`tool_result` block must have a corresponding "
-			     "`tool_use` block in the previous message.",
-			     ID(b->id));
+		return wire_fault(
+			c, true,
+			": unexpected `tool_use_id` found in `tool_result` blocks: %.*s. Each "
+			"`tool_result` block must have a corresponding "
+			"`tool_use` block in the previous message.",
+			ID(b->id));
 	if (c->answered[i])
-		return fault(c, true,
-			     ": each tool_use must have a single result. Found multiple "
-			     "`tool_result` blocks with id: %.*s",
-			     ID(b->id));
+		return wire_fault(c, true,
+				  ": each tool_use must have a single result. Found multiple "
+				  "`tool_result` blocks with id: %.*s",
+				  ID(b->id));
 	if (c->text_seen)
-		return fault(c, true,
-			     ": `tool_result` blocks must come first: `tool_use` ids were "
-			     "found without `tool_result` blocks immediately after: %.*s",
-			     ID(b->id));
+		return wire_fault(c, true,
+				  ": `tool_result` blocks must come first: `tool_use` ids were "
+				  "found without `tool_result` blocks immediately after: %.*s",
+				  ID(b->id));
 	c->answered[i] = true;
 	c->left--;
 	return 0;
@@ -706,10 +711,11 @@ static int check_block(struct check *c, const struct wire_block *b)
 	if (b->type == WIRE_TOOL_USE)
 		return check_use(c, b);
 	if (b->type == WIRE_TOOL_RESULT)
-		return check_result(c, b);
+		return wire_check_result(c, b);
 	c->text_seen = true;
 	return b->type == WIRE_TEXT && wire_raw_blank(b->text)
-		       ? fault(c, true, ": text content blocks must contain non-whitespace text")
+		       ? wire_fault(c, true,
+				    ": text content blocks must contain non-whitespace text")
 		       : 0;
 }
 
@@ -749,11 +755,12 @@ static int check_message(struct check *c)
 		c->asked = c->r.messages - 1;
 	}
 	if (rv == 0 && thought && !c->r.goes_on)
-		rv = fault(c, false, ": the reasoning before it stands without its text or call");
+		rv = wire_fault(c, false,
+				": the reasoning before it stands without its text or call");
 	if (rv == 0 && !c->user && !c->last_user && !c->r.goes_on && c->form != FORM_PAUSED)
-		rv = fault(c, false,
-			   ": roles must alternate between \"user\" and \"assistant\", but "
-			   "found multiple \"assistant\" roles in a row");
+		rv = wire_fault(c, false,
+				": roles must alternate between \"user\" and \"assistant\", but "
+				"found multiple \"assistant\" roles in a row");
 	c->text_seen = c->thought = false;
 	while (rv == 0 && (more = wire_block(&c->r, &b)) == 1) {
 		rv = check_block(c, &b);
@@ -762,7 +769,7 @@ static int check_message(struct check *c)
 	if (rv != 0 || more < 0)
 		return rv != 0 ? rv : more;
 	if (c->r.blocks == 0)
-		return fault(c, false, ": all messages must have non-empty content");
+		return wire_fault(c, false, ": all messages must have non-empty content");
 	if (c->user && !chat) {
 		rv = check_answered(c);
 		c->ncalls = 0;
@@ -870,7 +877,7 @@ out:
 	return rv;
 }
 
-static const char *keep(struct turn *t, struct slice raw, size_t *len)
+static const char *wire_keep(struct turn *t, struct slice raw, size_t *len)
 {
 	char *text = arena_get(&t->mem, raw.len + 1);
 
@@ -895,17 +902,17 @@ static int keep_call(struct turn *t, const struct wire_block *b)
 		return AVA_ETOOBIG;
 	c = &t->calls[t->ncalls++];
 	memset(c, 0, sizeof(*c));
-	c->wire_id = keep(t, b->id, &len);
-	c->name = keep(t, b->name, &len);
+	c->wire_id = wire_keep(t, b->id, &len);
+	c->name = wire_keep(t, b->name, &len);
 	c->args_len = b->input.len > 0 ? b->input.len : 2;
 	c->args = b->input_string
-			  ? keep(t, b->input, &c->args_len)
+			  ? wire_keep(t, b->input, &c->args_len)
 			  : arena_copy(&t->mem, b->input.len > 0 ? b->input.s : "{}", c->args_len);
 	return c->wire_id != NULL && c->name != NULL && c->args != NULL ? 0 : AVA_ENOMEM;
 }
 
 /* The texts of a reply are one text, as when it came. */
-static int keep_text(struct turn *t, const struct wire_block *b)
+static int wire_keep_text(struct turn *t, const struct wire_block *b)
 {
 	size_t len = t->text_len;
 	char *text = arena_get(&t->mem, len + b->text.len + 1);
@@ -923,7 +930,7 @@ static int keep_text(struct turn *t, const struct wire_block *b)
 static int drop_call(struct turn *t, struct slice raw)
 {
 	size_t len = 0;
-	const char *id = keep(t, raw, &len);
+	const char *id = wire_keep(t, raw, &len);
 
 	for (unsigned i = 0; id != NULL && i < t->ncalls; i++) {
 		if (strcmp(t->calls[i].wire_id, id) != 0)
@@ -936,7 +943,7 @@ static int drop_call(struct turn *t, struct slice raw)
 }
 
 /* Of a reply before the last one. */
-static void forget(struct turn *t)
+static void wire_forget(struct turn *t)
 {
 	arena_fini(&t->mem);
 	arena_init(&t->mem, TURN_MAX_BYTES);
@@ -953,17 +960,17 @@ int wire_open_calls(const char *lines, size_t len, struct turn *t, struct ava_er
 	bool from_user;
 	int rv;
 
-	forget(t);
+	wire_forget(t);
 	wire_reader_init(&r, lines, len);
 	while ((rv = wire_message(&r, &from_user)) == 1) {
 		/* A user message after the calls holds all their results. */
 		if (r.role != WIRE_TOOL && !r.goes_on)
-			forget(t);
+			wire_forget(t);
 		while (r.role != WIRE_USER && (rv = wire_block(&r, &b)) == 1) {
 			if (b.type == WIRE_TOOL_USE)
 				rv = keep_call(t, &b);
 			else if (b.type == WIRE_TEXT)
-				rv = keep_text(t, &b);
+				rv = wire_keep_text(t, &b);
 			else if (b.type == WIRE_TOOL_RESULT)
 				rv = drop_call(t, b.id);
 			if (rv < 0)

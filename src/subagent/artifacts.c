@@ -59,7 +59,7 @@ static const char *type_of(const char *head, size_t len)
 }
 
 /* false: there is no room for more. */
-static bool add_file(struct listing *l, int dir, const char *name, const char *path)
+static bool artifacts_add_file(struct listing *l, int dir, const char *name, const char *path)
 {
 	int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
 	char head[HEAD_BYTES];
@@ -89,13 +89,13 @@ static bool add_file(struct listing *l, int dir, const char *name, const char *p
 	return true;
 }
 
-static int by_name(const struct dirent **a, const struct dirent **b)
+static int artifacts_by_name(const struct dirent **a, const struct dirent **b)
 {
 	return strcmp((*a)->d_name, (*b)->d_name);
 }
 
 /* What a program keeps for itself (.cache) is no result. */
-static int is_shown(const struct dirent *e)
+static int artifacts_is_shown(const struct dirent *e)
 {
 	return e->d_name[0] != '.';
 }
@@ -105,7 +105,7 @@ static bool add_folder(struct listing *l, int fd, char *path, int depth)
 {
 	size_t len = strlen(path);
 	struct dirent **names = NULL;
-	int n = fd >= 0 ? scandirat(fd, ".", &names, is_shown, by_name) : 0;
+	int n = fd >= 0 ? scandirat(fd, ".", &names, artifacts_is_shown, artifacts_by_name) : 0;
 	bool room = true;
 
 	for (int i = 0; i < n; i++) {
@@ -119,7 +119,7 @@ static bool add_folder(struct listing *l, int fd, char *path, int depth)
 		path[len] = '/';
 		memcpy(path + len + 1, name, strlen(name) + 1);
 		if (S_ISREG(st.st_mode))
-			room = add_file(l, fd, name, path);
+			room = artifacts_add_file(l, fd, name, path);
 		else if (S_ISDIR(st.st_mode) && depth < DEPTH_MAX)
 			room = add_folder(
 				l,
@@ -150,7 +150,7 @@ void artifacts_list(struct buf *out, int root_fd, const struct redact *redact, c
 	jw_init(&l.w, out);
 	jw_array(&l.w, NULL);
 	json_array_foreach(list, i, v)
-		add_file(&l, root_fd, json_string_value(v), json_string_value(v));
+		artifacts_add_file(&l, root_fd, json_string_value(v), json_string_value(v));
 	snprintf(path, sizeof(path), "%s", work);
 	if (!add_folder(&l, openat(root_fd, work, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC),
 			path, 0)) {

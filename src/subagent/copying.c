@@ -76,7 +76,7 @@ static void making_free(struct copying *m)
 	free(m);
 }
 
-static void make_work(struct os_work *w)
+static void copying_make_work(struct os_work *w)
 {
 	struct copying *m = w->priv;
 	const struct run *r = m->run;
@@ -135,7 +135,7 @@ void copying_make(struct run *r, void (*ready)(struct run *r, const struct ava_e
 	}
 	m->run = r;
 	m->ready = ready;
-	m->work = (struct os_work){.work = make_work,
+	m->work = (struct os_work){.work = copying_make_work,
 				   .done = make_done,
 				   .priv = m,
 				   .owner = &r->tools.env,
@@ -186,7 +186,7 @@ const char *copying_failed(const struct run_changes *c)
 }
 
 /* Words for people, which git passes over. */
-static void add_words(struct buf *b, const struct run *r, const struct copy_changes *made)
+static void copying_add_words(struct buf *b, const struct run *r, const struct copy_changes *made)
 {
 	json_t *left = json_parse(made->left.data, made->left.len, NULL), *one;
 	size_t i;
@@ -210,7 +210,7 @@ void copying_put(struct run *r, struct draft *d, const struct run_changes *c)
 
 	if (!b)
 		return;
-	add_words(b, r, &c->made);
+	copying_add_words(b, r, &c->made);
 	buf_add(b, c->made.patch.data, c->made.patch.len);
 	buf_addf(&r->tools.artifacts, "%s\"%s\"", r->tools.artifacts.len ? "," : "", c->path);
 }
@@ -299,7 +299,7 @@ void copying_remove(struct run *r, const struct run_changes *c)
 /* Its end is on disk, as result.json comes with it and not before, and says that the copy was
  * looked at: its changes are in the patch, or there were none. An end that could not look says
  * neither. */
-static bool may_go(int root_fd, const char *id)
+static bool copying_may_go(int root_fd, const char *id)
 {
 	char path[LOGBOOK_PATH], *file = NULL;
 	json_t *result = NULL;
@@ -331,7 +331,7 @@ static void sweep_work(struct os_work *w)
 		for (size_t k = 0; id_is_run(run->d_name) && k < ARRAY_LEN(forms); k++) {
 			snprintf(path, sizeof(path), forms[k], run->d_name);
 			if (fstatat(root_fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-			    may_go(root_fd, run->d_name))
+			    copying_may_go(root_fd, run->d_name))
 				copy_remove(root_fd, path);
 		}
 	}

@@ -213,7 +213,7 @@ static int result_encode(struct buf *out, const struct run *r, const struct agen
 
 /* ---- the last commit */
 
-static void ended(int rv, void *user)
+static void ending_ended(int rv, void *user)
 {
 	struct run *r = user;
 
@@ -241,7 +241,7 @@ static const char *default_summary(struct end_job *j)
 	return e->status == AVA_CANCELLED ? WORDS_CANCELLED_SUMMARY : WORDS_NO_SUMMARY;
 }
 
-static void commit(void *user)
+static void ending_commit(void *user)
 {
 	struct run *r = user;
 	struct end_job *j = r->end.job;
@@ -278,7 +278,7 @@ static void commit(void *user)
 		draft_part(d, DRAFT_DROP, path);
 	}
 	r->end.begun = true;
-	world_flush(r, JOURNAL_NOW, ended);
+	world_flush(r, JOURNAL_NOW, ending_ended);
 }
 
 /* ---- checking what it claims */
@@ -396,7 +396,7 @@ static void check_done(struct os_work *w)
 	j->checked = true;
 	j->run->busy--;
 	if (!j->run->end.abandoned)
-		commit(j->run);
+		ending_commit(j->run);
 }
 
 static void check_start(void *user)
@@ -406,7 +406,7 @@ static void check_start(void *user)
 
 	if (check_at_once(j)) {
 		j->checked = true;
-		commit(r);
+		ending_commit(r);
 		return;
 	}
 	r->busy++;
@@ -435,7 +435,7 @@ static const char *keep_as(struct end_job *j, const char *s, redact_fn clean_up,
 	return copy;
 }
 
-static const char *keep(struct end_job *j, const char *s)
+static const char *ending_keep(struct end_job *j, const char *s)
 {
 	return keep_as(j, s, redact_text, "(left out: too large to look for secrets)");
 }
@@ -450,11 +450,11 @@ static struct end_job *job_new(struct run *r, const struct agent_end *e)
 	arena_init(&j->mem, 32u << 20);
 	buf_init(&j->artifacts, 1u << 20);
 	j->end = *e;
-	j->end.stop_reason = keep(j, e->stop_reason);
-	j->end.exhausted = keep(j, e->exhausted);
-	j->end.error = keep(j, e->error);
-	j->end.error_class = keep(j, e->error_class);
-	j->end.summary = keep(j, e->summary);
+	j->end.stop_reason = ending_keep(j, e->stop_reason);
+	j->end.exhausted = ending_keep(j, e->exhausted);
+	j->end.error = ending_keep(j, e->error);
+	j->end.error_class = ending_keep(j, e->error_class);
+	j->end.summary = ending_keep(j, e->summary);
 	j->end.output = keep_as(j, e->output, redact_json, "null");
 	j->end.output_len = j->end.output ? strlen(j->end.output) : 0;
 	j->end.caveats = keep_as(j, e->caveats, redact_json, "[]");

@@ -150,7 +150,7 @@ static int64_t window_told(json_t *const answers[LEARN_QUESTIONS], const char *n
 }
 
 /* Of a list without the word it says nothing in some, that there are none in others. */
-static int64_t tools_of(const json_t *capabilities, const char *word, int64_t without)
+static int64_t learn_tools_of(const json_t *capabilities, const char *word, int64_t without)
 {
 	size_t i;
 	const json_t *v;
@@ -167,11 +167,11 @@ static int64_t tools_told(json_t *const answers[LEARN_QUESTIONS], const char *na
 {
 	const json_t *can = json_object_get(answers[PROPS], "chat_template_caps");
 	const json_t *row = row_named(json_object_get(answers[STUDIO], "data"), name);
-	int64_t told = tools_of(json_object_get(answers[SHOW], "capabilities"), "tools", -1);
+	int64_t told = learn_tools_of(json_object_get(answers[SHOW], "capabilities"), "tools", -1);
 
 	if (json_is_boolean(json_object_get(can, "supports_tools")))
 		return json_is_true(json_object_get(can, "supports_tools")) ? 1 : -1;
-	return told ? told : tools_of(json_object_get(row, "capabilities"), "tool_use", 0);
+	return told ? told : learn_tools_of(json_object_get(row, "capabilities"), "tool_use", 0);
 }
 
 struct learned learn_facts(json_t *const answers[LEARN_QUESTIONS], const char *name)
@@ -186,7 +186,7 @@ struct learned learn_facts(json_t *const answers[LEARN_QUESTIONS], const char *n
 }
 
 /* Without those that only make vectors. false: no list came. */
-static bool take_list(const struct provider *p, const json_t *answer)
+static bool learn_take_list(const struct provider *p, const json_t *answer)
 {
 	const json_t *list = json_object_get(answer, "data"), *row;
 	char names[200] = "";
@@ -339,7 +339,7 @@ static void asking_end(void *user)
 			answers[i] = json_parse(l->answers[i].data, l->answers[i].len, NULL);
 	}
 	told = learn_facts(answers, l->model.wire_name);
-	listed = take_list(l->model.provider, answers[MODELS]);
+	listed = learn_take_list(l->model.provider, answers[MODELS]);
 	for (size_t i = 0; i < LEARN_QUESTIONS; i++)
 		json_decref(answers[i]);
 	if (!unnamed || !listed)
@@ -349,7 +349,7 @@ static void asking_end(void *user)
 	asking_over(l);
 }
 
-static void ask(struct learner *l)
+static void learn_request(struct learner *l)
 {
 	const struct provider *p = l->model.provider;
 	size_t len = strlen(p->base_url);
@@ -399,7 +399,7 @@ bool learn_ask(struct learner *l, const struct model *m, struct learn_ticket *t)
 	if (l->pool)
 		return true;
 	l->model = *m;
-	ask(l);
+	learn_request(l);
 	return true;
 }
 

@@ -363,7 +363,7 @@ static struct draft_part *part_new(struct draft *d, enum draft_kind kind, const 
 	return p;
 }
 
-static struct draft_part *part_of(struct draft *d, enum draft_kind kind, const char *path)
+static struct draft_part *logbook_part_of(struct draft *d, enum draft_kind kind, const char *path)
 {
 	for (unsigned i = 0; i < d->nparts; i++)
 		if (d->parts[i]->kind == kind && strcmp(d->parts[i]->path, path) == 0)
@@ -373,7 +373,7 @@ static struct draft_part *part_of(struct draft *d, enum draft_kind kind, const c
 
 struct buf *draft_part(struct draft *d, enum draft_kind kind, const char *path)
 {
-	struct draft_part *p = part_of(d, kind, path);
+	struct draft_part *p = logbook_part_of(d, kind, path);
 
 	return p ? &p->bytes : NULL;
 }
@@ -398,7 +398,7 @@ int draft_entry(struct draft *d, const char *path, const char *id, const struct 
 }
 
 /* NULL: no memory. */
-static struct draft_line *line_new(struct draft *d)
+static struct draft_line *logbook_line_new(struct draft *d)
 {
 	if (!ARRAY_ROOM(d->lines, d->lines_cap, d->nlines + 1)) {
 		d->failed = true;
@@ -411,7 +411,7 @@ static struct draft_line *line_new(struct draft *d)
 int draft_event(struct draft *d, const struct draft_where *where, const struct event_head *head,
 		const struct buf *content, const struct event_meta *meta)
 {
-	struct draft_line *l = line_new(d);
+	struct draft_line *l = logbook_line_new(d);
 	char path[LOGBOOK_PATH];
 
 	if (!l)
@@ -420,12 +420,12 @@ int draft_event(struct draft *d, const struct draft_where *where, const struct e
 	l->number_user = where->number_user;
 	if (where->run) {
 		logbook_run_path(where->run, path);
-		l->run = part_of(d, DRAFT_RUN, path);
+		l->run = logbook_part_of(d, DRAFT_RUN, path);
 		l->log = where->log;
 	}
 	if (where->day) {
 		day_path(d->lb->day, path);
-		l->day = part_of(d, DRAFT_DAY, path);
+		l->day = logbook_part_of(d, DRAFT_DAY, path);
 	}
 	if (event_rest(&d->rest, head, content->data, content->len, meta) != 0 ||
 	    buf_check(content) != 0)
@@ -436,11 +436,11 @@ int draft_event(struct draft *d, const struct draft_where *where, const struct e
 
 int draft_catalog(struct draft *d, const struct catalog_row *row, struct run_log *log)
 {
-	struct draft_line *l = line_new(d);
+	struct draft_line *l = logbook_line_new(d);
 
 	if (!l)
 		return AVA_ENOMEM;
-	l->catalog = part_of(d, DRAFT_CATALOG, "catalog.jsonl");
+	l->catalog = logbook_part_of(d, DRAFT_CATALOG, "catalog.jsonl");
 	l->log = log;
 	if (catalog_encode(&d->rest, row) != 0)
 		d->failed = true;
@@ -642,7 +642,7 @@ static int submit(struct logbook *lb, struct list *drafts, journal_done_fn done,
 }
 
 /* Readers hear of the lines in the order of their numbers. */
-static void publish(struct draft *d)
+static void logbook_publish(struct draft *d)
 {
 	struct logbook *lb = d->lb;
 
@@ -687,7 +687,7 @@ static void draft_done(int rv, void *user)
 	struct list alone;
 
 	if (rv == 0) {
-		publish(d);
+		logbook_publish(d);
 		feed_wake(&d->lb->feed);
 	} else {
 		list_init(&alone);
@@ -782,7 +782,7 @@ static void outbox_done(int rv, void *user)
 	b->lb->retry_ms = RETRY_MIN_MS;
 	b->stall_code = 0;
 	LIST_EACH (&b->flying, n, tmp)
-		publish(LIST_ENTRY(n, struct draft, node));
+		logbook_publish(LIST_ENTRY(n, struct draft, node));
 	feed_wake(&b->lb->feed);
 	list_init(&ended);
 	list_splice(&ended, &b->flying);
@@ -877,7 +877,8 @@ void logbook_result_path(const char *run, char out[LOGBOOK_PATH])
 }
 
 /* The whole lines of `from` behind those of *data; `from` is freed. */
-static int join(char **data, size_t *len, size_t max, char *from, size_t n, struct ava_error *err)
+static int logbook_join(char **data, size_t *len, size_t max, char *from, size_t n,
+			struct ava_error *err)
 {
 	const char *nl = *len > 0 ? memrchr(*data, '\n', *len) : NULL;
 	size_t keep = nl ? (size_t)(nl - *data) + 1 : 0;
@@ -909,7 +910,7 @@ int logbook_read(int root_fd, const char *path, size_t max, char **data, size_t 
 		rv = sys_read_file(root_fd, name, max, &more, &n, NULL);
 		any = any || rv == 0;
 		if (rv == 0)
-			rv = join(&all, &size, max, more, n, err);
+			rv = logbook_join(&all, &size, max, more, n, err);
 		/* Where it was a part, and is only not to be read any more, the prefix of what was
 		 * told to the model says so. */
 		else if (rv != AVA_ENOENT && files_is_foreign(root_fd, name, rv))
@@ -945,8 +946,8 @@ static int open_single(int root_fd, const char *path, struct stat *st)
 }
 
 /* 0: *data is what stands there. */
-static int read_tail(int root_fd, const char *path, size_t from, size_t max, char **data,
-		     size_t *len)
+static int logbook_read_tail(int root_fd, const char *path, size_t from, size_t max, char **data,
+			     size_t *len)
 {
 	static const char cut[] = "{\"cut\":";
 	struct stat st;
@@ -976,7 +977,7 @@ static int read_tail(int root_fd, const char *path, size_t from, size_t max, cha
 int logbook_read_from(int root_fd, const char *path, size_t *from, size_t max, char **data,
 		      size_t *len, struct ava_error *err)
 {
-	if (*from > 0 && read_tail(root_fd, path, *from, max, data, len) == 0)
+	if (*from > 0 && logbook_read_tail(root_fd, path, *from, max, data, len) == 0)
 		return 0;
 	*from = 0;
 	return logbook_read(root_fd, path, max, data, len, err);

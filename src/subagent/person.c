@@ -100,7 +100,7 @@ static void said_done(struct said *s, int rv)
 }
 
 /* Without secrets, at most `max` characters; NULL: out of memory. */
-static char *clean(const struct run *r, const char *text, size_t max)
+static char *person_clean(const struct run *r, const char *text, size_t max)
 {
 	struct buf b;
 	char *copy = NULL;
@@ -177,7 +177,7 @@ static struct said *said_new(const struct run *r, const struct person_words *w, 
 	if (!s)
 		return NULL;
 	list_init(&s->node);
-	s->text = clean(r, w->text, PERSON_TEXT_MAX);
+	s->text = person_clean(r, w->text, PERSON_TEXT_MAX);
 	s->by = strdup(w->by ? w->by : "");
 	s->origin = strdup(w->origin ? w->origin : "");
 	s->request = strdup(w->request_id ? w->request_id : "");
@@ -190,7 +190,7 @@ static struct said *said_new(const struct run *r, const struct person_words *w, 
 	return NULL;
 }
 
-static int check_text(const char *text, struct ava_error *err)
+static int person_check_text(const char *text, struct ava_error *err)
 {
 	size_t len = strlen(text);
 
@@ -261,7 +261,7 @@ int person_restore_heard(struct run *r, const char *request_id, const struct per
 
 /* From now on it is not taken again. Where there is no memory for that it is, as if
  * it had had no id. */
-static void hear(struct run *r, const struct said *s, const char *call_id)
+static void person_hear(struct run *r, const struct said *s, const char *call_id)
 {
 	struct person_heard h = {.steer_id = ""};
 
@@ -413,8 +413,8 @@ static void over_limit_ask(const struct run *r, struct question *q, char **text)
 }
 
 /* `c` NULL: the run's limit, or its quota. */
-static int fill(struct run *r, struct question *q, const struct turn_call *c,
-		const struct agent_ask *a)
+static int person_fill(struct run *r, struct question *q, const struct turn_call *c,
+		       const struct agent_ask *a)
 {
 	char *text = a->approval && c ? approval_text(c) : NULL;
 	int64_t most = r->sup->settings->ask_timeout_s * 1000;
@@ -429,10 +429,10 @@ static int fill(struct run *r, struct question *q, const struct turn_call *c,
 		hash_call(c, q->call_hash);
 	}
 	if (!a->approval || text)
-		q->text = clean(r, a->approval ? text : a->question, PERSON_TEXT_MAX);
+		q->text = person_clean(r, a->approval ? text : a->question, PERSON_TEXT_MAX);
 	free(text);
 	q->choices = a->choices ? clean_choices(r, a->choices) : NULL;
-	q->fallback = a->fallback ? clean(r, a->fallback, PERSON_TEXT_MAX) : NULL;
+	q->fallback = a->fallback ? person_clean(r, a->fallback, PERSON_TEXT_MAX) : NULL;
 	q->until_ms = q->asked_ms + MIN(a->timeout_ms, most);
 	if (q->text && (!a->choices || q->choices) && (!a->fallback || q->fallback))
 		return 0;
@@ -499,7 +499,7 @@ int person_ask(struct agent *a, unsigned call, const struct agent_ask *ask, int6
 	struct draft *d;
 	bool before;
 
-	if (!p || fill(r, &p->question, c, ask) != 0)
+	if (!p || person_fill(r, &p->question, c, ask) != 0)
 		return AVA_ENOMEM;
 	/* One that a stop left open is on disk: there is nothing to write before it is
 	 * answered, and ten thousand of them write nothing when the runtime starts. */
@@ -559,7 +559,7 @@ void person_ask_end(struct agent *a, unsigned call, enum agent_asked how)
 	}
 	if (p->answer) {
 		record_said(d, r, s, "answered", p->question.call_id);
-		hear(r, s, p->question.call_id);
+		person_hear(r, s, p->question.call_id);
 	} else {
 		list_init(&s->node);
 	}
@@ -581,7 +581,7 @@ int person_answer(struct run *r, const struct person_words *w, bool yes, person_
 		  struct ava_error *err)
 {
 	struct said *s;
-	int rv = check_text(w->text, err);
+	int rv = person_check_text(w->text, err);
 
 	if (rv != 0)
 		return rv;
@@ -608,7 +608,7 @@ int person_wait(struct run *r, const struct person_words *w, person_fn done, voi
 		return err_set(err, AVA_ENOMEM, "out of memory");
 	s->waits = true;
 	record_said(d, r, s, "answered", p->question.call_id);
-	hear(r, s, p->question.call_id);
+	person_hear(r, s, p->question.call_id);
 	record_state(d, r, "waits", s);
 	p->question.until_ms = r->park.until_ms;
 	agent_on_wait(&r->agent, park_until(r));
@@ -629,7 +629,7 @@ static void steer_saved(int rv, void *user)
 
 	s->done = NULL;
 	list_del(&s->node);
-	hear(r, s, "");
+	person_hear(r, s, "");
 	if (s->late) {
 		s->done = done;
 		said_done(s, 0);
@@ -647,7 +647,7 @@ int person_steer(struct run *r, const struct person_words *w, person_fn done, vo
 	struct person *p = person_of(r);
 	struct draft *d;
 	struct said *s;
-	int rv = check_text(w->text, err);
+	int rv = person_check_text(w->text, err);
 
 	if (rv != 0)
 		return rv;
@@ -679,7 +679,7 @@ unsigned person_notices(struct run *r, const char **out)
 }
 
 /* What the run has not read yet is delivered, or it is too late for it. */
-static void tell_all(struct run *r, struct draft *d, const char *outcome)
+static void person_tell_all(struct run *r, struct draft *d, const char *outcome)
 {
 	struct person *p = r->person;
 
@@ -695,7 +695,7 @@ static void tell_all(struct run *r, struct draft *d, const char *outcome)
 void person_told(struct run *r, struct draft *d)
 {
 	if (r->person)
-		tell_all(r, d, "delivered");
+		person_tell_all(r, d, "delivered");
 }
 
 /* ---- after a restart */
@@ -787,7 +787,7 @@ void person_close(struct run *r, struct draft *d)
 	if (p->answer)
 		said_done(p->answer, AVA_ECANCELED);
 	p->answer = NULL;
-	tell_all(r, d, "too_late");
+	person_tell_all(r, d, "too_late");
 	LIST_EACH (&p->saying, at, tmp) {
 		struct said *s = LIST_ENTRY(at, struct said, node);
 

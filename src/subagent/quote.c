@@ -48,7 +48,7 @@ void quotes_add(struct quotes *q, const char *role, int64_t duration_ms)
 		h->n++;
 }
 
-static int by_ms(const void *a, const void *b)
+static int quote_by_ms(const void *a, const void *b)
 {
 	const uint32_t *x = a, *y = b;
 
@@ -72,7 +72,7 @@ static void quote_one(const struct quotes *q, const struct run_spec *s, struct q
 		uint32_t sorted[QUOTE_HISTORY];
 
 		memcpy(sorted, h->ms, h->n * sizeof(sorted[0]));
-		qsort(sorted, h->n, sizeof(sorted[0]), by_ms);
+		qsort(sorted, h->n, sizeof(sorted[0]), quote_by_ms);
 		out->minutes_min = minutes(MIN((int64_t)sorted[h->n / 10], limit));
 		out->minutes_max = minutes(MIN((int64_t)sorted[h->n - 1 - h->n / 10], limit));
 	}
@@ -140,7 +140,7 @@ static const char *git_of(const struct quotes *q, struct run_spec *const *s, str
 
 #define NAMES_MAX (ROLE_MAX_TOOLS * SPEC_GROUP_MAX)
 
-static void add_name(const char *names[NAMES_MAX], unsigned *n, const char *name)
+static void quote_add_name(const char *names[NAMES_MAX], unsigned *n, const char *name)
 {
 	for (unsigned i = 0; i < *n; i++)
 		if (strcmp(names[i], name) == 0)
@@ -150,25 +150,25 @@ static void add_name(const char *names[NAMES_MAX], unsigned *n, const char *name
 }
 
 /* Of the tools of all the runs, or of their grants, each once. */
-static unsigned names_of(struct run_spec *const *specs, unsigned n, bool grants,
-			 const char *names[NAMES_MAX])
+static unsigned quote_names_of(struct run_spec *const *specs, unsigned n, bool grants,
+			       const char *names[NAMES_MAX])
 {
 	unsigned count = 0;
 
 	for (unsigned i = 0; i < n; i++) {
 		for (unsigned k = 0; !grants && k < specs[i]->agent.ntools; k++)
-			add_name(names, &count, specs[i]->tools[k]->name);
+			quote_add_name(names, &count, specs[i]->tools[k]->name);
 		for (size_t k = 0; grants && k < specs[i]->ngrants; k++)
-			add_name(names, &count, specs[i]->grants[k]);
+			quote_add_name(names, &count, specs[i]->grants[k]);
 	}
 	return count;
 }
 
-static void write_names(struct jw *w, const char *key, struct run_spec *const *specs, unsigned n,
-			bool grants)
+static void quote_write_names(struct jw *w, const char *key, struct run_spec *const *specs,
+			      unsigned n, bool grants)
 {
 	const char *names[NAMES_MAX];
-	unsigned count = names_of(specs, n, grants, names);
+	unsigned count = quote_names_of(specs, n, grants, names);
 
 	jw_array(w, key);
 	for (unsigned i = 0; i < count; i++)
@@ -218,7 +218,7 @@ static void write_quote(struct jw *w, const struct quotes *q, struct run_spec *c
 	jw_end(w);
 	spec_write_cost(w, all.cost_microusd);
 	jw_int(w, "tokens", all.tokens);
-	write_names(w, "tools", specs, n, false);
+	quote_write_names(w, "tools", specs, n, false);
 	for (unsigned i = 0; i < n; i++) {
 		rights |= specs[i]->rights;
 		all_three |= rights_all_three(specs[i]->rights);
@@ -241,7 +241,7 @@ static void write_quote(struct jw *w, const struct quotes *q, struct run_spec *c
 		write_source(w, specs[0]->role);
 	rights_write(w, "rights", rights);
 	jw_bool(w, "allThree", all_three);
-	write_names(w, "grants", specs, n, true);
+	quote_write_names(w, "grants", specs, n, true);
 	if (!group)
 		spec_ask_write(w, specs[0]);
 	jw_str(w, "rationale",
@@ -389,7 +389,7 @@ static void add_more(struct buf *out, const char *before, size_t hidden, const c
 }
 
 /* Each line with a mark before it; whoever shows a quote breaks them further in (cli/term.c). */
-static void add_rows(struct buf *out, const char *s, size_t len)
+static void quote_add_rows(struct buf *out, const char *s, size_t len)
 {
 	for (size_t n; len > 0; s += n, len -= n) {
 		const char *end = memchr(s, '\n', len);
@@ -484,7 +484,7 @@ static const char verbs[] =
 	"translate "
 	"try understand update use validate verify wait walk watch work write ";
 
-static bool begins_with(const char *task, const char *words)
+static bool quote_begins_with(const char *task, const char *words)
 {
 	size_t len = strcspn(task, " \t\r\n'.,:;!?");
 
@@ -514,8 +514,8 @@ static void quote_task(struct buf *out, const struct run_spec *s)
 
 	while (len > 0 && strchr(" \t\r\n", task[len - 1]))
 		len--;
-	question = begins_with(task, questions) || (len > 0 && task[len - 1] == '?');
-	verb = !question && begins_with(task, verbs);
+	question = quote_begins_with(task, questions) || (len > 0 && task[len - 1] == '?');
+	verb = !question && quote_begins_with(task, verbs);
 	buf_init(&line, SHOWN_BYTES);
 	first = MIN(strcspn(task, "\r\n"), len); /* the others stand in rows below */
 	quote_render(&line, task, first, false);
@@ -802,7 +802,7 @@ static void words_text(struct buf *out, struct run_spec *const *specs, unsigned 
 			buf_addf(out, WORDS_QUOTE_TASK_OF(i + 1));
 		else
 			buf_adds(out, WORDS_QUOTE_TASK);
-		add_rows(out, cut.data ? cut.data : "", cut.len);
+		quote_add_rows(out, cut.data ? cut.data : "", cut.len);
 		add_more(out, "\n  ", hidden, id);
 	}
 	if (context + schema > 0) {
@@ -884,7 +884,7 @@ int quote_text(struct buf *out, const struct quotes *q, struct run_spec *const *
 								    s->agent.limits.tokens)
 							       .text));
 	buf_adds(out, WORDS_QUOTE_TOOLS);
-	count = names_of(specs, n, false, names);
+	count = quote_names_of(specs, n, false, names);
 	for (unsigned i = 0; i < count; i++)
 		buf_addf(out, "%s%s", i ? ", " : "", names[i]);
 	rights_text(out, specs, n);

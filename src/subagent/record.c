@@ -30,7 +30,7 @@ struct rec {
 	struct run *r;
 };
 
-static void begin(struct rec *c, struct draft *d, struct run *r, enum event_kind kind)
+static void record_begin(struct rec *c, struct draft *d, struct run *r, enum event_kind kind)
 {
 	*c = (struct rec){.d = d, .r = r, .meta = EVENT_META_NONE};
 	buf_init(&c->b, CONTENT_MAX);
@@ -70,7 +70,7 @@ static void end_at(struct rec *c, bool day)
 	end_as(c, day, NULL, NULL);
 }
 
-static void end(struct rec *c)
+static void record_end(struct rec *c)
 {
 	end_at(c, false);
 }
@@ -95,7 +95,7 @@ void record_spawn(struct draft *d, struct run *r)
 	const struct run_spec *s = r->spec;
 	struct rec c;
 
-	begin(&c, d, r, EVENT_SubagentSpawn);
+	record_begin(&c, d, r, EVENT_SubagentSpawn);
 	jw_str(&c.w, "subagentId", r->id.text);
 	jw_str(&c.w, "role", s->role->name);
 	preview(&c, "task", s->task, strlen(s->task));
@@ -126,9 +126,9 @@ void record_limits(struct draft *d, struct run *r)
 {
 	struct rec c;
 
-	begin(&c, d, r, EVENT_Limit);
+	record_begin(&c, d, r, EVENT_Limit);
 	spec_write_limits(&c.w, "budget", &r->spec->agent.limits);
-	end(&c);
+	record_end(&c);
 }
 
 /* What the run has used of its time: wall clocks jump, and a run that is carried on
@@ -150,7 +150,7 @@ void record_infer_start(struct draft *d, struct run *r, const struct agent_infer
 	unsigned told = r->rec.notices | (call->force_submit ? RECORD_FORCED : 0u);
 	struct rec c;
 
-	begin(&c, d, r, EVENT_InferStart);
+	record_begin(&c, d, r, EVENT_InferStart);
 	jw_str(&c.w, "callId", r->call.id);
 	jw_str(&c.w, "model", r->spec->model->id);
 	preview(&c, "promptPreview", r->spec->task, strlen(r->spec->task));
@@ -165,7 +165,7 @@ void record_infer_start(struct draft *d, struct run *r, const struct agent_infer
 	write_clock(&c);
 	c.meta.iteration = call->iteration;
 	c.meta.model_id = r->spec->model->id;
-	end(&c);
+	record_end(&c);
 }
 
 static void write_tokens(struct jw *w, const struct usage *u)
@@ -185,7 +185,7 @@ static void record_cost(struct draft *d, struct run *r, const struct usage *u)
 	int64_t cost = u->cost_microusd;
 	struct rec c;
 
-	begin(&c, d, r, EVENT_CostUpdate);
+	record_begin(&c, d, r, EVENT_CostUpdate);
 	jw_int(&c.w, "tokens", u->input + u->output);
 	if (cost < 0)
 		jw_null(&c.w, "costCents");
@@ -200,7 +200,7 @@ static void record_cost(struct draft *d, struct run *r, const struct usage *u)
 	c.meta.input_tokens = u->input;
 	c.meta.output_tokens = u->output;
 	c.meta.cost_microusd = cost;
-	end(&c);
+	record_end(&c);
 }
 
 static const char *const stop_words[] = {
@@ -248,7 +248,7 @@ void record_infer_end(struct draft *d, struct run *r, const struct turn *t)
 {
 	struct rec c;
 
-	begin(&c, d, r, EVENT_InferEnd);
+	record_begin(&c, d, r, EVENT_InferEnd);
 	jw_str(&c.w, "callId", r->call.id);
 	preview(&c, "responsePreview", t->text, t->text_len);
 	write_tokens(&c.w, &t->usage);
@@ -263,7 +263,7 @@ void record_infer_end(struct draft *d, struct run *r, const struct turn *t)
 		jw_int(&c.w, "window", t->usage.window);
 	write_clock(&c);
 	infer_meta(&c, &t->usage);
-	end(&c);
+	record_end(&c);
 	record_cost(d, r, &t->usage);
 	r->call.id[0] = 0;
 }
@@ -298,7 +298,7 @@ void record_infer_failed(struct draft *d, struct run *r, const struct record_fai
 	const struct usage *estimate = f->usage;
 	struct rec c;
 
-	begin(&c, d, r, EVENT_InferEnd);
+	record_begin(&c, d, r, EVENT_InferEnd);
 	jw_str(&c.w, "callId", r->call.id);
 	jw_str(&c.w, "responsePreview", "");
 	write_tokens(&c.w, estimate);
@@ -314,7 +314,7 @@ void record_infer_failed(struct draft *d, struct run *r, const struct record_fai
 		write_told(&c.w, f->told);
 	write_clock(&c);
 	infer_meta(&c, estimate);
-	end(&c);
+	record_end(&c);
 	if (estimate->input + estimate->output > 0)
 		record_cost(d, r, estimate);
 	r->call.id[0] = 0;
@@ -326,9 +326,9 @@ void record_thinking(struct draft *d, struct run *r, const struct turn *t)
 
 	if (t->thinking_len == 0)
 		return;
-	begin(&c, d, r, EVENT_ExtendedThinking);
+	record_begin(&c, d, r, EVENT_ExtendedThinking);
 	preview(&c, "thinking", t->thinking, t->thinking_len);
-	end(&c);
+	record_end(&c);
 }
 
 void record_tool_call(struct draft *d, struct run *r, const struct turn_call *call)
@@ -338,7 +338,7 @@ void record_tool_call(struct draft *d, struct run *r, const struct turn_call *ca
 	const char *args = call->args ? call->args : "";
 	size_t len = call->args ? call->args_len : 0;
 
-	begin(&c, d, r, EVENT_ToolCall);
+	record_begin(&c, d, r, EVENT_ToolCall);
 	buf_init(&clean, 2u << 20);
 	if (d->lb->redact) {
 		bool failed = redact_json(d->lb->redact, &clean, args, len) < 0;
@@ -352,7 +352,7 @@ void record_tool_call(struct draft *d, struct run *r, const struct turn_call *ca
 		jw_raw(&c.w, "args", args, len);
 	else
 		jw_preview(&c.w, "args", args, len, EVENT_PREVIEW_CHARS);
-	end(&c);
+	record_end(&c);
 	buf_fini(&clean);
 	/* As a restart takes it from the record. */
 	r->tools.last_wall_ms = clock_wall_ms();
@@ -363,7 +363,7 @@ void record_tool_result(struct draft *d, struct run *r, const struct turn_call *
 {
 	struct rec c;
 
-	begin(&c, d, r, EVENT_ToolResult);
+	record_begin(&c, d, r, EVENT_ToolResult);
 	jw_str(&c.w, "callId", call->id);
 	preview(&c, "name", call->name, strlen(call->name));
 	jw_bool(&c.w, "success", call->success);
@@ -377,7 +377,7 @@ void record_tool_result(struct draft *d, struct run *r, const struct turn_call *
 	write_clock(&c);
 	if (call->started && call->ended_ms >= call->started_ms)
 		c.meta.duration_ms = call->ended_ms - call->started_ms;
-	end(&c);
+	record_end(&c);
 }
 
 /* Who it was, and the door they came by. */
@@ -392,7 +392,7 @@ void record_steering(struct draft *d, struct run *r, const struct record_steerin
 {
 	struct rec c;
 
-	begin(&c, d, r, EVENT_Steering);
+	record_begin(&c, d, r, EVENT_Steering);
 	jw_preview(&c.w, "text", s->text, strlen(s->text), EVENT_PREVIEW_CHARS);
 	jw_str(&c.w, "outcome", s->outcome);
 	if (s->steer_id[0])
@@ -402,7 +402,7 @@ void record_steering(struct draft *d, struct run *r, const struct record_steerin
 	write_by(&c.w, s->by, s->origin);
 	if (s->request_id && s->request_id[0])
 		jw_str(&c.w, "requestId", s->request_id);
-	end(&c);
+	record_end(&c);
 }
 
 void record_checkpoint(struct draft *d, struct run *r, const struct record_checkpoint *k)
@@ -411,14 +411,14 @@ void record_checkpoint(struct draft *d, struct run *r, const struct record_check
 	struct rec c;
 
 	snprintf(call, sizeof(call), "i%d", k->call);
-	begin(&c, d, r, EVENT_Checkpoint);
+	record_begin(&c, d, r, EVENT_Checkpoint);
 	jw_str(&c.w, "name", k->name);
 	jw_int(&c.w, "lsn", (int64_t)k->lsn);
 	jw_int(&c.w, "messages", k->messages);
 	jw_str(&c.w, "hash", k->hash);
 	jw_str(&c.w, "callId", call);
 	write_by(&c.w, k->by, k->origin);
-	end(&c);
+	record_end(&c);
 }
 
 void record_waiting(struct draft *d, struct run *r, const struct record_waiting *w)
@@ -427,7 +427,7 @@ void record_waiting(struct draft *d, struct run *r, const struct record_waiting 
 	char until[CLOCK_ISO_LEN + 1];
 	struct rec c;
 
-	begin(&c, d, r, EVENT_Waiting);
+	record_begin(&c, d, r, EVENT_Waiting);
 	jw_str(&c.w, "subagentId", r->id.text);
 	jw_str(&c.w, "callId", q->call_id);
 	jw_str(&c.w, "state", w->state);
@@ -452,7 +452,8 @@ void record_waiting(struct draft *d, struct run *r, const struct record_waiting 
 	end_at(&c, true);
 }
 
-static void write_calls(struct jw *w, const char *key, const struct call_ref *calls, size_t n)
+static void record_write_calls(struct jw *w, const char *key, const struct call_ref *calls,
+			       size_t n)
 {
 	char id[32];
 
@@ -469,25 +470,25 @@ void record_context_edit(struct draft *d, struct run *r, const struct agent_comp
 {
 	struct rec c;
 
-	begin(&c, d, r, EVENT_ContextEdit);
+	record_begin(&c, d, r, EVENT_ContextEdit);
 	jw_str(&c.w, "cause", want->overflow ? "overflow" : "scheduled");
 	jw_int(&c.w, "tokensBefore", want->tokens);
 	jw_int(&c.w, "tokensAfter",
 	       (int64_t)((double)want->tokens * (double)e->bytes.bytes_after /
 			 (double)e->bytes.bytes_before));
-	write_calls(&c.w, "removed", e->removed, e->nremoved);
+	record_write_calls(&c.w, "removed", e->removed, e->nremoved);
 	jw_int(&c.w, "summaryLines", e->summary_lines);
-	write_calls(&c.w, "refetched", e->fetched, e->nfetched);
-	end(&c);
+	record_write_calls(&c.w, "refetched", e->fetched, e->nfetched);
+	record_end(&c);
 }
 
 void record_activity(struct draft *d, struct run *r, const char *text)
 {
 	struct rec c;
 
-	begin(&c, d, r, EVENT_Activity);
+	record_begin(&c, d, r, EVENT_Activity);
 	preview(&c, "text", text, strlen(text));
-	end(&c);
+	record_end(&c);
 }
 
 void record_warned(struct draft *d, struct run *r, unsigned warned)
@@ -496,21 +497,21 @@ void record_warned(struct draft *d, struct run *r, unsigned warned)
 
 	if (r->place)
 		return;
-	begin(&c, d, r, EVENT_Limit);
+	record_begin(&c, d, r, EVENT_Limit);
 	spec_write_limits(&c.w, "budget", &r->spec->agent.limits);
 	jw_array(&c.w, "warned");
 	for (unsigned i = 0; i < AGENT_NRESOURCES; i++)
 		if (warned & (1u << i))
 			jw_str(&c.w, NULL, agent_resource_names[i]);
 	jw_end(&c.w);
-	end(&c);
+	record_end(&c);
 }
 
 void record_shared(struct draft *d, struct run *r, const struct agent_shared *s)
 {
 	struct rec c;
 
-	begin(&c, d, r, EVENT_Limit);
+	record_begin(&c, d, r, EVENT_Limit);
 	spec_write_limits(&c.w, "budget", &r->spec->agent.limits);
 	jw_array(&c.w, "shared");
 	for (unsigned i = 0; i < AGENT_NSHARES; i++) {
@@ -525,26 +526,26 @@ void record_shared(struct draft *d, struct run *r, const struct agent_shared *s)
 	jw_end(&c.w);
 	if (s->last)
 		jw_bool(&c.w, "last", true);
-	end(&c);
+	record_end(&c);
 }
 
 void record_exhausted(struct draft *d, struct run *r, const char *resource)
 {
 	struct rec c;
 
-	begin(&c, d, r, EVENT_Exhausted);
+	record_begin(&c, d, r, EVENT_Exhausted);
 	jw_str(&c.w, "resource", resource);
-	end(&c);
+	record_end(&c);
 }
 
 void record_error(struct draft *d, struct run *r, const char *error_class, const char *message)
 {
 	struct rec c;
 
-	begin(&c, d, r, EVENT_Error);
+	record_begin(&c, d, r, EVENT_Error);
 	jw_str(&c.w, "class", error_class);
 	preview(&c, "message", message, strlen(message));
-	end(&c);
+	record_end(&c);
 }
 
 static void write_totals(struct jw *w, const struct run *r)
@@ -661,7 +662,7 @@ void record_complete(struct draft *d, struct run *r, enum ava_status status,
 	memset(head, '0', HASH_HEX_LEN);
 	head[HASH_HEX_LEN] = 0;
 	logbook_result_path(r->id.text, path);
-	begin(&c, d, r, EVENT_SubagentComplete);
+	record_begin(&c, d, r, EVENT_SubagentComplete);
 	jw_str(&c.w, "subagentId", r->id.text);
 	jw_str(&c.w, "status", ava_status_name(status));
 	jw_str(&c.w, "stopReason", stop_reason);
@@ -686,19 +687,19 @@ void record_position(struct draft *d, struct run *r)
 {
 	struct rec c;
 
-	begin(&c, d, r, EVENT_StateWrite);
+	record_begin(&c, d, r, EVENT_StateWrite);
 	jw_str(&c.w, "key", "position");
 	restore_write_position(r, &c.w);
-	end(&c);
+	record_end(&c);
 }
 
 void record_state_read(struct draft *d, struct run *r, const char *key)
 {
 	struct rec c;
 
-	begin(&c, d, r, EVENT_StateRead);
+	record_begin(&c, d, r, EVENT_StateRead);
 	jw_str(&c.w, "key", key);
-	end(&c);
+	record_end(&c);
 }
 
 void record_carried(struct draft *d, struct run *r)
@@ -706,22 +707,22 @@ void record_carried(struct draft *d, struct run *r)
 	struct rec c;
 
 	record_state_read(d, r, "position");
-	begin(&c, d, r, EVENT_Custom);
+	record_begin(&c, d, r, EVENT_Custom);
 	jw_str(&c.w, "customType", "carried_on");
 	jw_object(&c.w, "data");
 	jw_int(&c.w, "clockMs", r->agent.at.used_ms);
 	jw_end(&c.w);
-	end(&c);
+	record_end(&c);
 }
 
 void record_sandbox(struct draft *d, struct run *r, const char *layers)
 {
 	struct rec c;
 
-	begin(&c, d, r, EVENT_Custom);
+	record_begin(&c, d, r, EVENT_Custom);
 	jw_str(&c.w, "customType", "sandbox");
 	jw_raw(&c.w, "data", layers, strlen(layers));
-	end(&c);
+	record_end(&c);
 }
 
 /* ---- the session file */

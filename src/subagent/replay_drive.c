@@ -33,7 +33,7 @@ static bool asked_again(struct replay *p)
 	       json_get_int(p->rec.meta, "iteration", -1) == p->agent.at.iteration;
 }
 
-static void out_of_memory(struct replay *p)
+static void replay_drive_out_of_memory(struct replay *p)
 {
 	p->rv = AVA_ENOMEM;
 	p->rec.stopped = true;
@@ -85,7 +85,7 @@ static void feed_failure(struct replay *p)
 	else if (!asked_again(p))
 		agent_on_reply(&p->agent, replay_failure_code(p), NULL, class, sentence);
 	else if (replay_amend(p) != 0)
-		out_of_memory(p);
+		replay_drive_out_of_memory(p);
 	else
 		agent_on_again(&p->agent);
 	json_decref(content);
@@ -164,7 +164,7 @@ static bool feed_reply(struct replay *p)
 	if (rv != 0 || p->rec.stopped) {
 		turn_free(t);
 		if (rv == AVA_ENOMEM)
-			out_of_memory(p);
+			replay_drive_out_of_memory(p);
 		else if (rv != 0)
 			record_differs(&p->rec, "its line of messages.jsonl", "a reply",
 				       "none that can be read");
@@ -232,7 +232,7 @@ static bool feed_answer(struct replay *p)
 	}
 	if (agent_on_answer(&p->agent, json_str(r->content, "answer"),
 			    strcmp(state, "answered") == 0) != 0) {
-		out_of_memory(p);
+		replay_drive_out_of_memory(p);
 		return false;
 	}
 	return true;
@@ -267,7 +267,7 @@ static bool stopped_by_end(const struct record *r, const struct trace_event *e)
 enum outside { OUTSIDE_NOTHING, OUTSIDE_CANCEL, OUTSIDE_TIME, OUTSIDE_CRASH, OUTSIDE_OTHER };
 
 /* Is the next thing in the record an end that the machine did not choose? */
-static enum outside outside(struct replay *p)
+static enum outside replay_drive_outside(struct replay *p)
 {
 	const struct trace_event *e = record_peek(&p->rec);
 	const char *status = json_str(p->rec.end, "status");
@@ -303,7 +303,7 @@ static bool begins_first(const struct replay *p)
 /* false: it is not an end that comes from outside. */
 static bool feed_end(struct replay *p)
 {
-	switch (outside(p)) {
+	switch (replay_drive_outside(p)) {
 	case OUTSIDE_CANCEL:
 		if (p->agent.cancelled || p->agent.ending || asks_first(p) || begins_first(p))
 			return false;
@@ -329,7 +329,7 @@ static bool feed_refusal(struct replay *p)
 {
 	json_t *error;
 
-	if (outside(p) != OUTSIDE_OTHER || p->started)
+	if (replay_drive_outside(p) != OUTSIDE_OTHER || p->started)
 		return false;
 	error = record_find(&p->rec, EVENT_Error) ? json_incref(p->rec.content) : NULL;
 	agent_on_reply(&p->agent, replay_failure_code(p), NULL, json_get_str(error, "class"),
@@ -430,7 +430,7 @@ static void drive(struct replay *p)
 
 /* ---- the beginning */
 
-static int read_spec(struct replay *p, struct ava_error *err)
+static int replay_drive_read_spec(struct replay *p, struct ava_error *err)
 {
 	const char *line;
 	json_t *spec = NULL;
@@ -479,7 +479,7 @@ static int begin_fork(struct replay *p, struct ava_error *err)
 }
 
 /* Head and first message. */
-static int begin(struct replay *p, struct ava_error *err)
+static int replay_drive_begin(struct replay *p, struct ava_error *err)
 {
 	const char *line;
 	size_t len;
@@ -506,9 +506,9 @@ static int execute(struct replay *p, int root_fd, const char *run, struct ava_er
 	int rv = record_open(&p->rec, root_fd, run, err);
 
 	if (rv == 0)
-		rv = read_spec(p, err);
+		rv = replay_drive_read_spec(p, err);
 	if (rv == 0)
-		rv = begin(p, err);
+		rv = replay_drive_begin(p, err);
 	if (rv == 0) {
 		if (!p->rec.stopped)
 			drive(p);

@@ -668,7 +668,7 @@ static void find_result(struct replay *p, struct wanted *w, const char *preview)
 	}
 }
 
-static const char *keep(struct turn *t, const char *s)
+static const char *replay_record_keep(struct turn *t, const char *s)
 {
 	return arena_copy(&t->mem, s != NULL ? s : "", s != NULL ? strlen(s) : 0);
 }
@@ -684,11 +684,11 @@ bool replay_take_result(struct replay *p, unsigned i)
 
 	c->success = json_get_bool(content, "success", false);
 	find_result(p, &w, preview);
-	c->output = w.text != NULL ? w.text : keep(t, preview);
+	c->output = w.text != NULL ? w.text : replay_record_keep(t, preview);
 	c->output_len = w.text != NULL ? w.len : preview != NULL ? strlen(preview) : 0;
-	c->error_class = keep(t, json_get_str(content, "errorClass"));
+	c->error_class = replay_record_keep(t, json_get_str(content, "errorClass"));
 	c->full_bytes = json_get_int(content, "bytes", (int64_t)c->output_len);
-	c->artifact = artifact[0] != '\0' ? keep(t, artifact) : NULL;
+	c->artifact = artifact[0] != '\0' ? replay_record_keep(t, artifact) : NULL;
 	if (c->output == NULL || c->error_class == NULL) {
 		p->rv = AVA_ENOMEM;
 		p->rec.stopped = true;

@@ -28,7 +28,7 @@ static struct replay *replay_of(struct agent *a)
 	return a->world;
 }
 
-static int add_call(struct replay *p, struct call_ref ref)
+static int replay_world_add_call(struct replay *p, struct call_ref ref)
 {
 	if (!ARRAY_ROOM(p->calls, p->calls_cap, p->ncalls + 1))
 		return AVA_ENOMEM;
@@ -42,13 +42,13 @@ static int note_calls(struct replay *p, const struct turn *t)
 	int rv = 0;
 
 	for (unsigned i = 0; rv == 0 && i < t->ncalls; i++)
-		rv = add_call(p, (struct call_ref){p->agent.at.iteration, i + 1});
+		rv = replay_world_add_call(p, (struct call_ref){p->agent.at.iteration, i + 1});
 	return rv;
 }
 
 static int foreign_result(size_t k, const char *text, size_t len, bool is_error, void *user)
 {
-	return add_call(user, (struct call_ref){0});
+	return replay_world_add_call(user, (struct call_ref){0});
 }
 
 int replay_rehash(struct replay *p, bool fork, struct ava_error *err)
@@ -118,7 +118,7 @@ static void set_clock(struct replay *p)
 	}
 }
 
-static void take_results(struct replay *p, const struct turn *t);
+static void replay_world_take_results(struct replay *p, const struct turn *t);
 
 /* Calls that were not run, or a person answered, have their results in the record when
  * all of the turn are there, before what is said of limits. */
@@ -127,7 +127,7 @@ static void take_last_results(struct replay *p)
 	const struct agent *a = &p->agent;
 
 	if (a->state == AGENT_TOOLS && a->turn != NULL && a->answered == a->turn->ncalls)
-		take_results(p, a->turn);
+		replay_world_take_results(p, a->turn);
 }
 
 static int64_t replay_now(struct agent *a)
@@ -224,7 +224,7 @@ static void replay_infer_stop(struct agent *a) {}
 
 /* ---- room in the window */
 
-static struct call_ref call_name(size_t k, void *user)
+static struct call_ref replay_world_call_name(size_t k, void *user)
 {
 	const struct replay *p = user;
 
@@ -255,7 +255,7 @@ static void take_room(struct replay *p, const struct context_edit *edit)
 }
 
 /* It could not be made, and that was written down. */
-static void take_failure(struct record *r)
+static void replay_world_take_failure(struct record *r)
 {
 	if (!record_expect(r, EVENT_Error))
 		return;
@@ -270,7 +270,7 @@ static int replay_compact(struct agent *a, const struct agent_compact *c)
 		.dialect = p->spec->model->dialect,
 		.want = *c,
 		.repeats = a->at.repeats,
-		.name = call_name,
+		.name = replay_world_call_name,
 		.user = p,
 	};
 	struct context_edit edit = {0};
@@ -279,7 +279,7 @@ static int replay_compact(struct agent *a, const struct agent_compact *c)
 	if (p->room_rv == 0 && edit.lines.len > 0)
 		take_room(p, &edit);
 	else if (p->room_rv != 0)
-		take_failure(&p->rec);
+		replay_world_take_failure(&p->rec);
 	p->room = edit.bytes;
 	context_edit_fini(&edit);
 	return 0;
@@ -287,7 +287,7 @@ static int replay_compact(struct agent *a, const struct agent_compact *c)
 
 /* ---- what it writes */
 
-static void take_results(struct replay *p, const struct turn *t)
+static void replay_world_take_results(struct replay *p, const struct turn *t)
 {
 	for (unsigned i = 0; t != NULL && i < t->ncalls; i++) {
 		struct turn_call *c = &t->calls[i];
@@ -315,7 +315,7 @@ static int64_t replay_save_reply(struct agent *a, const struct turn *t, bool wai
 		record_check(&p->rec, "the call", "callId", t->calls[i].id);
 		record_take(&p->rec);
 	}
-	take_results(p, t);
+	replay_world_take_results(p, t);
 	p->saves_due += wait;
 	return t->wire_len > 0 ? (int64_t)t->wire_len + 1 : 0;
 }
@@ -329,8 +329,8 @@ static void replay_tools_stop(struct agent *a) {}
 
 /* What people said stands behind the machine's notices in the recorded line: a text
  * each, or all in one with blank lines between them. */
-static unsigned said(const char *line, size_t len, struct arena *mem, const char *const *notices,
-		     unsigned nnotices, const char **out)
+static unsigned replay_world_said(const char *line, size_t len, struct arena *mem,
+				  const char *const *notices, unsigned nnotices, const char **out)
 {
 	json_t *message = json_parse(line, len, NULL), *block;
 	const json_t *content = json_object_get(message, "content");
@@ -359,8 +359,8 @@ static unsigned said(const char *line, size_t len, struct arena *mem, const char
 }
 
 /* How many lines the results take: what people said adds one where a notice would. */
-static size_t lines_of(const struct replay *p, const struct turn *t, const char **notices,
-		       unsigned n)
+static size_t replay_world_lines_of(const struct replay *p, const struct turn *t,
+				    const char **notices, unsigned n)
 {
 	struct buf mine;
 	size_t lines = 0;
@@ -394,12 +394,12 @@ static int64_t add_results(struct replay *p, struct turn *t, const char *const *
 	(void)record_peek(&p->rec); /* a difference is told with it */
 	buf_init(&recorded, LINES_MAX);
 	buf_init(&mine, LINES_MAX);
-	lines = record_results(&p->rec, lines_of(p, t, all, n), '\n', &recorded);
+	lines = record_results(&p->rec, replay_world_lines_of(p, t, all, n), '\n', &recorded);
 	if (p->agent.steers > 0 && lines > 0) {
 		last = memrchr(recorded.data, '\n', recorded.len);
 		skip = last != NULL ? (size_t)(last + 1 - recorded.data) : 0;
-		n += said(recorded.data + skip, recorded.len - skip, &t->mem, notices, nnotices,
-			  all + n);
+		n += replay_world_said(recorded.data + skip, recorded.len - skip, &t->mem, notices,
+				       nnotices, all + n);
 	}
 	rv = p->spec->model->dialect->encode_results(&mine, t, all, n);
 	if (rv != 0) {
@@ -428,7 +428,7 @@ static int64_t replay_save_results(struct agent *a, struct turn *t, const char *
 	struct replay *p = replay_of(a);
 	const struct trace_event *e;
 
-	take_results(p, t);
+	replay_world_take_results(p, t);
 	e = record_peek(&p->rec);
 	if (e != NULL && e->kind == EVENT_Limit) /* the line of results says the same */
 		record_take(&p->rec);
@@ -463,7 +463,7 @@ static void replay_save_end(struct agent *a, const struct agent_end *end)
 	bool open = a->turn != NULL && a->turn->ncalls > 0 && a->reply_saved;
 
 	take_questions(p);
-	take_results(p, open ? a->turn : NULL);
+	replay_world_take_results(p, open ? a->turn : NULL);
 	take_cut_call(p);
 	take_questions(p);
 	if (open && !p->rec.stopped)
@@ -523,7 +523,7 @@ static int replay_ask(struct agent *a, unsigned call, const struct agent_ask *q,
 }
 
 /* A limit that a person raised is the next amendment. */
-static void take_limits(struct replay *p)
+static void replay_world_take_limits(struct replay *p)
 {
 	const char *line;
 	size_t len;
@@ -550,7 +550,7 @@ static void replay_ask_end(struct agent *a, unsigned call, enum agent_asked how)
 	}
 	p->asked[0] = '\0';
 	if (call == AGENT_ASK_LIMIT && how == ASKED_ANSWERED)
-		take_limits(p);
+		replay_world_take_limits(p);
 	/* The person may have named another model. */
 	if (call == AGENT_ASK_QUOTA && how == ASKED_ANSWERED &&
 	    record_find(&p->rec, EVENT_InferStart) && replay_amend(p) != 0)

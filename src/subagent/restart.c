@@ -312,7 +312,7 @@ static int salvage_runs(struct supervisor *s, const struct restart_hooks *hooks,
 
 /* ---- messages.jsonl */
 
-static int unread(struct ava_error *err, const char *words)
+static int restart_unread(struct ava_error *err, const char *words)
 {
 	return err->code == AVA_ENOMEM ? AVA_ENOMEM : err_set(err, AVA_ECORRUPT, "%s", words);
 }
@@ -334,7 +334,7 @@ static int read_amendments(struct run_spec *spec, const char *data, size_t len,
 			continue;
 		o = json_parse(line, n, err);
 		rv = o ? spec_amend(spec, json_object_get(o, "spec"), err)
-		       : unread(err, "an amendment cannot be read");
+		       : restart_unread(err, "an amendment cannot be read");
 		json_decref(o);
 	}
 	return rv;
@@ -375,14 +375,14 @@ static int parse_spec(struct messages *m, const struct catalog_row *row, struct 
 		first = parse_line(line, n, err);
 	rv = first ? spec_from_json(&m->spec, json_object_get(first, "spec"), row->session_id,
 				    row->request_id, row->user_id, err)
-		   : unread(err, "its messages have no readable first line");
+		   : restart_unread(err, "its messages have no readable first line");
 	json_decref(first);
 	return rv;
 }
 
 /* The spec of line 1 as it was amended, and the request as it stands. */
-static int read_messages(struct supervisor *sup, const struct catalog_row *row, struct messages *m,
-			 struct ava_error *err)
+static int restart_read_messages(struct supervisor *sup, const struct catalog_row *row,
+				 struct messages *m, struct ava_error *err)
 {
 	char path[LOGBOOK_PATH];
 	int rv;
@@ -427,8 +427,8 @@ static void end_interrupted(struct run *r, const char *why)
 	agent_interrupted(&r->agent, why);
 }
 
-static int take_up(struct supervisor *sup, const struct catalog_row *row, struct messages *m,
-		   struct run **out, struct ava_error *err)
+static int restart_take_up(struct supervisor *sup, const struct catalog_row *row,
+			   struct messages *m, struct run **out, struct ava_error *err)
 {
 	struct run *r;
 	int rv = supervisor_adopt(sup, m->spec, row->id, row->trace_id, &r, err);
@@ -447,8 +447,9 @@ static int take_up(struct supervisor *sup, const struct catalog_row *row, struct
 	return 0;
 }
 
-static int go_on(struct run *r, const struct messages *m, int readable,
-		 const struct restart_hooks *hooks, struct restored *at, struct ava_error *err)
+static int restart_go_on(struct run *r, const struct messages *m, int readable,
+			 const struct restart_hooks *hooks, struct restored *at,
+			 struct ava_error *err)
 {
 	char path[LOGBOOK_PATH];
 	int rv = restore_run(r, m->file, m->len, readable == 0 ? &m->body : NULL, &m->info, at,
@@ -481,18 +482,18 @@ static int restart_run(struct supervisor *sup, const struct catalog_row *row,
 	int rv, readable;
 
 	buf_init(&m.body, FILE_MAX);
-	readable = read_messages(sup, row, &m, &err);
+	readable = restart_read_messages(sup, row, &m, &err);
 	if (readable == AVA_EIO) { /* once more, before the run is ended for it */
 		free(m.file);
 		m.file = NULL;
 		buf_reset(&m.body);
-		readable = read_messages(sup, row, &m, &err);
+		readable = restart_read_messages(sup, row, &m, &err);
 	}
 	rv = readable == 0 || readable == AVA_ENOMEM ? readable : minimal_spec(sup, row, &m.spec);
 	if (rv == 0)
-		rv = take_up(sup, row, &m, &r, &err);
+		rv = restart_take_up(sup, row, &m, &r, &err);
 	if (rv == 0) {
-		rv = go_on(r, &m, readable, hooks, &at, &err);
+		rv = restart_go_on(r, &m, readable, hooks, &at, &err);
 		money_settle(r);
 		money_seen(sup, at.last_ms);
 		group_seen(r, at.last_ms);

@@ -66,7 +66,7 @@ struct tail {
 
 /* ---- the position, written */
 
-static void write_call(struct run *r, struct jw *w)
+static void restore_write_call(struct run *r, struct jw *w)
 {
 	const struct retry *t = &r->call.retry;
 
@@ -132,7 +132,7 @@ void restore_write_position(struct run *r, struct jw *w)
 	jw_object(w, "value");
 	agent_position_write(&p, a->reply_error, r->rec.outbox.lb->redact, w);
 	jw_object(w, "run");
-	write_call(r, w);
+	restore_write_call(r, w);
 	write_evidence(r, w);
 	jw_end(w);
 	jw_end(w);
@@ -140,7 +140,7 @@ void restore_write_position(struct run *r, struct jw *w)
 
 /* ---- the position, read */
 
-static void read_call(struct tail *c, const json_t *o)
+static void restore_read_call(struct tail *c, const json_t *o)
 {
 	struct run *r = c->run;
 	const json_t *t = json_object_get(o, "retry");
@@ -200,7 +200,7 @@ static int read_position(struct tail *c, const struct event_view *v)
 	if (rv == 0) {
 		run = json_object_get(value, "run");
 		agent_restore(&r->agent, &p, agent_position_sentence(value));
-		read_call(c, run);
+		restore_read_call(c, run);
 		if (json_object_get(run, "groupMs"))
 			group_noted(r, json_get_int(run, "groupMs", 0), v->wall_ms);
 		rv = read_evidence(r, run);
@@ -214,8 +214,8 @@ static int read_position(struct tail *c, const struct event_view *v)
 
 /* The attempt failed: how long the service has been failing decides what comes of
  * the next one. */
-static void take_failure(struct tail *c, const struct event_view *v, const json_t *content,
-			 const char *error_class)
+static void restore_take_failure(struct tail *c, const struct event_view *v, const json_t *content,
+				 const char *error_class)
 {
 	struct agent *a = &c->run->agent;
 	struct retry *retry = &c->run->call.retry;
@@ -248,7 +248,7 @@ static void take_infer_end(struct tail *c, const struct event_view *v, const jso
 	c->ncalls = 0;
 	record_usage(content, meta, &c->usage);
 	if (error_class) {
-		take_failure(c, v, content, error_class);
+		restore_take_failure(c, v, content, error_class);
 		return;
 	}
 	c->stop = record_stop(json_get_str(content, "stopReason"));
@@ -276,7 +276,7 @@ static void take_tool_call(struct tail *c, const struct event_view *v, const jso
 	snprintf(r->tools.last, sizeof(r->tools.last), "%s", json_str(content, "name"));
 }
 
-static void count_result(struct run *r, const json_t *content)
+static void restore_count_result(struct run *r, const json_t *content)
 {
 	const char *name = json_get_str(content, "name"), *kept = json_get_str(content, "artifact");
 
@@ -302,7 +302,7 @@ static int take_tool_result(struct tail *c, const json_t *content)
 {
 	struct tail_call *k = open_call(c, json_str(content, "callId"));
 
-	count_result(c->run, content);
+	restore_count_result(c->run, content);
 	if (!k)
 		return 0;
 	k->answered = true;
@@ -365,7 +365,7 @@ static int take_steering(struct run *r, const json_t *content)
 
 /* Of its beginning and of what people said, all; of the rest what stands behind the
  * position. */
-static int take_event(struct tail *c, const struct event_view *v, bool behind)
+static int restore_take_event(struct tail *c, const struct event_view *v, bool behind)
 {
 	bool people = v->kind == EVENT_Waiting || v->kind == EVENT_Steering ||
 		      v->kind == EVENT_Checkpoint || v->kind == EVENT_SubagentSpawn;
@@ -412,8 +412,8 @@ static bool view_own(const struct run *r, const char *line, size_t len, struct e
 }
 
 /* Numbers, hashes, and where the newest position stands. */
-static void scan_line(struct tail *c, const char *line, size_t len, size_t next,
-		      struct event_view *position)
+static void restore_scan_line(struct tail *c, const char *line, size_t len, size_t next,
+			      struct event_view *position)
 {
 	struct run *r = c->run;
 	struct event_view v;
@@ -442,17 +442,18 @@ static int take_log(struct tail *c, const char *data, size_t len)
 	int rv = 0;
 
 	while (jsonl_next(data, len, &at, &line, &n) == 1)
-		scan_line(c, line, n, at, &position);
+		restore_scan_line(c, line, n, at, &position);
 	if (c->from > 0)
 		rv = read_position(c, &position);
 	for (at = 0; rv == 0 && jsonl_next(data, len, &at, &line, &n) == 1;)
 		if (view_own(c->run, line, n, &v))
-			rv = take_event(c, &v, c->from > 0 && (size_t)(line - data) >= c->from);
+			rv = restore_take_event(c, &v,
+						c->from > 0 && (size_t)(line - data) >= c->from);
 	return rv;
 }
 
 /* The run's file, and its successors where recovery had to begin them. */
-static int read_log(struct tail *c, struct ava_error *err)
+static int restore_read_log(struct tail *c, struct ava_error *err)
 {
 	struct run *r = c->run;
 	char path[LOGBOOK_PATH], *data;
@@ -504,7 +505,7 @@ static int take_kept(struct tail *c, const char *line, size_t len)
 
 /* What stands behind the last reply: its results that were kept; *bytes: how long
  * it is. */
-static int read_tail(struct tail *c, const char *file, size_t len, int64_t *bytes)
+static int restore_read_tail(struct tail *c, const char *file, size_t len, int64_t *bytes)
 {
 	const char *line;
 	size_t at = 0, n;
@@ -662,7 +663,7 @@ static int stand(struct tail *c, const char *file, size_t len, const struct buf 
 	int rv = 0;
 
 	if (c->replied) {
-		rv = read_tail(c, file, len, &bytes);
+		rv = restore_read_tail(c, file, len, &bytes);
 		if (rv == 0)
 			rv = last_reply(c, body, info, &t, err);
 		if (rv == AVA_ENOMEM)
@@ -695,7 +696,7 @@ int restore_run(struct run *r, const char *file, size_t len, const struct buf *b
 	c->failing_from_ms = -1;
 	for (unsigned i = 0; i < TURN_MAX_CALLS; i++)
 		buf_init(&c->calls[i].output, OUTPUT_MAX);
-	rv = read_log(c, err);
+	rv = restore_read_log(c, err);
 	out->started = r->agent.at.iteration > 0;
 	out->last_ms = c->last_ms;
 	if (rv == 0 && out->started && body)

@@ -55,7 +55,8 @@ int resume_spec(int root_fd, const char *run, json_t **spec, struct ava_error *e
 
 /* ---- the messages of the new run */
 
-static void copy_lines(struct buf *out, const struct dialect *d, const char *file, size_t len)
+static void resume_copy_lines(struct buf *out, const struct dialect *d, const char *file,
+			      size_t len)
 {
 	const char *line;
 	size_t at = 0, n;
@@ -102,7 +103,7 @@ static int keep_head(const struct run_spec *s, const json_t *was, struct buf *ou
 	return spec_line_end(&w);
 }
 
-static int add_notice(const struct run_spec *s, struct buf *out)
+static int resume_add_notice(const struct run_spec *s, struct buf *out)
 {
 	const struct agent_limits *l = &s->agent.limits;
 	struct buf text;
@@ -124,7 +125,7 @@ static int add_notice(const struct run_spec *s, struct buf *out)
 	return rv == 0 ? buf_addc(out, '\n') : rv;
 }
 
-static int count_result(size_t k, const char *text, size_t len, bool is_error, void *user)
+static int resume_count_result(size_t k, const char *text, size_t len, bool is_error, void *user)
 {
 	unsigned *n = user;
 
@@ -144,8 +145,8 @@ static int take_request(const struct dialect *d, struct resumed *r, struct ava_e
 	if (rv == 0)
 		rv = d->check(body.data + info.head_len, body.len - info.head_len, err);
 	if (rv == 0)
-		rv = d->results(body.data + info.head_len, body.len - info.head_len, count_result,
-				&r->results, err);
+		rv = d->results(body.data + info.head_len, body.len - info.head_len,
+				resume_count_result, &r->results, err);
 	if (rv == 0) {
 		r->request_bytes = (int64_t)body.len;
 		hash_sha256_init(&r->prefix);
@@ -156,7 +157,8 @@ static int take_request(const struct dialect *d, struct resumed *r, struct ava_e
 }
 
 /* The model goes on in the dialect of the lines: the one that was spoken last. */
-static int take_dialect(struct run_spec *s, const char *file, size_t len, struct ava_error *err)
+static int resume_take_dialect(struct run_spec *s, const char *file, size_t len,
+			       struct ava_error *err)
 {
 	struct model m = *s->model;
 	char was[20] = "";
@@ -186,15 +188,15 @@ static int make_lines(struct run_spec *s, const char *file, size_t len, struct r
 	int rv = spec_first_line(file, len, &was, err);
 
 	if (rv == 0)
-		rv = take_dialect(s, file, len, err);
+		rv = resume_take_dialect(s, file, len, err);
 	if (rv == 0)
 		rv = spec_line(s, &r->lines, &r->request_bytes, &r->prefix);
 	if (rv == 0) {
 		rv = keep_head(s, was, &r->lines);
-		copy_lines(&r->lines, s->model->dialect, file, len);
+		resume_copy_lines(&r->lines, s->model->dialect, file, len);
 	}
 	if (rv == 0)
-		rv = add_notice(s, &r->lines);
+		rv = resume_add_notice(s, &r->lines);
 	if (rv == 0)
 		rv = buf_check(&r->lines);
 	json_decref(was);
@@ -372,7 +374,7 @@ uint32_t run_checkpoint_lines(const struct run *r, const struct draft *d)
 }
 
 /* Commits of a run end in order. */
-static void saved(int rv, void *user)
+static void resume_saved(int rv, void *user)
 {
 	struct run *r = user;
 
@@ -426,13 +428,13 @@ int run_checkpoint(struct run *r, const char *name, const char *by, const char *
 	p->done = done;
 	p->user = user;
 	record(r, d, p, by, origin);
-	world_flush(r, JOURNAL_NOW, saved);
+	world_flush(r, JOURNAL_NOW, resume_saved);
 	return 0;
 }
 
 /* ---- from the record */
 
-static int read_call(const json_t *content)
+static int resume_read_call(const json_t *content)
 {
 	const char *id = json_get_str(content, "callId");
 
@@ -444,11 +446,11 @@ int run_checkpoint_restore(struct run *r, const json_t *content)
 	const char *name = json_str(content, "name");
 	struct run_checkpoints *all = points_of(r);
 
-	if (run_checkpoint_check(name, NULL) != 0 || read_call(content) <= 0)
+	if (run_checkpoint_check(name, NULL) != 0 || resume_read_call(content) <= 0)
 		return 0; /* not one of ours */
 	if (all != NULL && all->n >= RUN_CHECKPOINTS_MAX)
 		return 0;
-	return all != NULL && point_add(all, name, read_call(content)) ? 0 : AVA_ENOMEM;
+	return all != NULL && point_add(all, name, resume_read_call(content)) ? 0 : AVA_ENOMEM;
 }
 
 void run_checkpoints_free(struct run *r)
@@ -478,12 +480,12 @@ struct search {
 	unsigned left_out;
 };
 
-static void look_at(struct search *s, const struct event_view *v)
+static void resume_look_at(struct search *s, const struct event_view *v)
 {
 	struct ava_error err = {0};
 	json_t *content = json_parse(v->content.s, v->content.len, &err);
 	const char *name = json_get_str(content, "name");
-	int call = read_call(content);
+	int call = resume_read_call(content);
 
 	s->no_memory |= content == NULL && err.code == AVA_ENOMEM;
 
@@ -500,7 +502,7 @@ static void look_at(struct search *s, const struct event_view *v)
 	json_decref(content);
 }
 
-static int say(const struct search *s, const char *run, struct ava_error *err)
+static int resume_say(const struct search *s, const char *run, struct ava_error *err)
 {
 	char more[32] = "";
 
@@ -539,9 +541,9 @@ int run_checkpoint_find(int root_fd, const char *run, const char *name, int *cal
 	buf_init(&s.names, NAMES_SHOWN);
 	while (jsonl_next(data, len, &at, &line, &n) == 1)
 		if (event_view(line, n, &v) == 0 && v.kind == EVENT_Checkpoint)
-			look_at(&s, &v);
+			resume_look_at(&s, &v);
 	free(data);
-	rv = say(&s, run, err);
+	rv = resume_say(&s, run, err);
 	buf_fini(&s.names);
 	if (rv == 0)
 		*call = s.call;

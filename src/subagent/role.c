@@ -77,7 +77,7 @@ void role_release(const struct role *r)
 	free(mine);
 }
 
-static const struct role *whole(struct role *r)
+static const struct role *role_whole(struct role *r)
 {
 	pthread_mutex_lock(&lock);
 	list_add(&all, &r->node);
@@ -85,7 +85,7 @@ static const struct role *whole(struct role *r)
 	return r;
 }
 
-static char folded(char c)
+static char role_folded(char c)
 {
 	return c == '-' ? '_' : (char)tolower((unsigned char)c);
 }
@@ -96,7 +96,7 @@ bool role_name_is(const struct role *r, const char *name)
 
 	if (strcasecmp(name, r->display) == 0)
 		return true;
-	while (*a && folded(*a) == folded(*name))
+	while (*a && role_folded(*a) == role_folded(*name))
 		a++, name++;
 	return *a == *name;
 }
@@ -117,10 +117,10 @@ struct reading {
 	int rv; /* the first thing that is wrong ends it */
 };
 
-static void wrong(struct reading *g, unsigned line, const char *fmt, ...)
+static void role_wrong(struct reading *g, unsigned line, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-static void wrong(struct reading *g, unsigned line, const char *fmt, ...)
+static void role_wrong(struct reading *g, unsigned line, const char *fmt, ...)
 {
 	char text[300];
 	va_list ap;
@@ -154,10 +154,10 @@ static const char *kept_buf(struct reading *g, struct buf *b)
 	return copy;
 }
 
-static void note(struct reading *g, unsigned line, const char *fmt, ...)
+static void role_note(struct reading *g, unsigned line, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-static void note(struct reading *g, unsigned line, const char *fmt, ...)
+static void role_note(struct reading *g, unsigned line, const char *fmt, ...)
 {
 	struct role *r = g->r;
 	char text[300];
@@ -201,7 +201,7 @@ static const char *const all_tools[] = {
 static const char *const common_tools[] = {"read_result", "memory_search", "ask_person",
 					   "submit_result"};
 
-static bool listed(const char *const *names, size_t n, const char *name)
+static bool role_listed(const char *const *names, size_t n, const char *name)
 {
 	for (size_t i = 0; i < n && names[i]; i++)
 		if (strcmp(names[i], name) == 0)
@@ -242,11 +242,11 @@ static void wish(struct reading *g, const char *name, unsigned line)
 
 	while (g->r->tools[n])
 		n++;
-	if (listed(g->r->tools, n, name))
+	if (role_listed(g->r->tools, n, name))
 		return;
 	if (n == ROLE_WISHES_MAX)
-		note(g, line, "tools: %.60s is one too many, %d at the most", name,
-		     ROLE_WISHES_MAX);
+		role_note(g, line, "tools: %.60s is one too many, %d at the most", name,
+			  ROLE_WISHES_MAX);
 	else
 		g->r->tools[n] = name;
 }
@@ -262,7 +262,7 @@ static void unwish(struct reading *g, const char *name)
 }
 
 /* One name of a list: "Read", "Bash(git log:*)", "mcp__db__query". */
-static void add_tool(struct reading *g, const char *name, size_t len, unsigned line)
+static void role_add_tool(struct reading *g, const char *name, size_t len, unsigned line)
 {
 	const char *paren = memchr(name, '(', len);
 	size_t base = paren ? (size_t)(paren - name) : len;
@@ -271,18 +271,20 @@ static void add_tool(struct reading *g, const char *name, size_t len, unsigned l
 
 	squash(name, base, flat, sizeof(flat));
 	if (strcmp(flat, "agent") == 0 || strcmp(flat, "task") == 0) {
-		note(g, line, "tools: %.*s: subagents start no others", (int)MIN(len, 60u), name);
+		role_note(g, line, "tools: %.*s: subagents start no others", (int)MIN(len, 60u),
+			  name);
 	} else if (paren && ours && strncmp(paren, "(*", 2) != 0 && strncmp(paren, "(:*", 3) != 0) {
 		/* All of it would be more than the file allows. */
-		note(g, line, "tools: %.*s: %s cannot be held to a pattern here and is left out",
-		     (int)MIN(len, 60u), name, ours);
+		role_note(g, line,
+			  "tools: %.*s: %s cannot be held to a pattern here and is left out",
+			  (int)MIN(len, 60u), name, ours);
 	} else if (ours) {
 		wish(g, ours, line);
 	} else if (strncmp(name, "mcp__", MIN(len, 5u)) == 0 && len > 5 && len < 64) {
 		wish(g, kept(g, name, len), line);
 	} else if (strcmp(flat, "askuserquestion") != 0 &&
-		   !listed(common_tools, ARRAY_LEN(common_tools), kept(g, name, len))) {
-		note(g, line, "tools: there is no tool %.*s here", (int)MIN(len, 60u), name);
+		   !role_listed(common_tools, ARRAY_LEN(common_tools), kept(g, name, len))) {
+		role_note(g, line, "tools: there is no tool %.*s here", (int)MIN(len, 60u), name);
 	}
 }
 
@@ -292,8 +294,9 @@ static void drop_tool(struct reading *g, const char *name, size_t len, unsigned 
 	const char *ours = tool_known(name, paren ? (size_t)(paren - name) : len);
 
 	if (ours && paren)
-		note(g, line, "disallowedTools: %.*s: all of %s is left out, a pattern is not kept",
-		     (int)MIN(len, 60u), name, ours);
+		role_note(g, line,
+			  "disallowedTools: %.*s: all of %s is left out, a pattern is not kept",
+			  (int)MIN(len, 60u), name, ours);
 	unwish(g, ours ? ours : kept(g, name, len));
 }
 
@@ -304,7 +307,7 @@ static void add_core(struct reading *g, const char *name, size_t len, unsigned l
 			g->r->core[i] = kept(g, name, len);
 			return;
 		}
-	note(g, line, "core_tools: three at the most");
+	role_note(g, line, "core_tools: three at the most");
 }
 
 typedef void (*name_fn)(struct reading *g, const char *name, size_t len, unsigned line);
@@ -324,7 +327,7 @@ static void each_name(struct reading *g, const char *s, unsigned line, name_fn t
 	}
 }
 
-static void names_of(struct reading *g, const struct yaml_node *n, name_fn take)
+static void role_names_of(struct reading *g, const struct yaml_node *n, name_fn take)
 {
 	if (n->kind == YAML_SCALAR && !yaml_is_null(n))
 		each_name(g, n->text, n->line, take);
@@ -332,12 +335,12 @@ static void names_of(struct reading *g, const struct yaml_node *n, name_fn take)
 		if (i->kind == YAML_SCALAR && i->len > 0)
 			take(g, i->text, i->len, i->line);
 		else
-			wrong(g, i->line, "%s: an item is %s; it must be the name of a tool",
-			      n->key, yaml_shown(i));
+			role_wrong(g, i->line, "%s: an item is %s; it must be the name of a tool",
+				   n->key, yaml_shown(i));
 	}
 	if (n->kind == YAML_MAP)
-		wrong(g, n->line, "%s is a mapping; it must be names with commas, or a list",
-		      n->key);
+		role_wrong(g, n->line, "%s is a mapping; it must be names with commas, or a list",
+			   n->key);
 }
 
 /* ---- fields */
@@ -347,7 +350,7 @@ static const char *const reserved[] = {"web_crawler", "code_reviewer", "data_ext
 				       "researcher",  "ava",           "custom",
 				       "group",       "subagent"};
 
-static void take_name(struct reading *g, const struct yaml_node *n)
+static void role_take_name(struct reading *g, const struct yaml_node *n)
 {
 	char name[ROLE_NAME_MAX + 1];
 	const char *text = "";
@@ -359,16 +362,17 @@ static void take_name(struct reading *g, const struct yaml_node *n)
 	if (g->rv != 0)
 		return;
 	for (size_t i = 0; i < len && i < ROLE_NAME_MAX; i++)
-		name[i] = text[i] == ' ' ? '_' : folded(text[i]);
+		name[i] = text[i] == ' ' ? '_' : role_folded(text[i]);
 	name[MIN(len, (size_t)ROLE_NAME_MAX)] = '\0';
 	if (len > ROLE_NAME_MAX || !islower((unsigned char)name[0]) ||
 	    name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_")] != '\0')
-		wrong(g, n->line,
-		      "the name is \"%.60s\"; it must be a letter, then letters, digits, - or _, "
-		      "%d at the most",
-		      text, ROLE_NAME_MAX);
-	if (g->r->source != ROLE_BUILTIN && listed(reserved, ARRAY_LEN(reserved), name))
-		wrong(g, n->line, "the name %s is ava's own: choose another one", name);
+		role_wrong(
+			g, n->line,
+			"the name is \"%.60s\"; it must be a letter, then letters, digits, - or _, "
+			"%d at the most",
+			text, ROLE_NAME_MAX);
+	if (g->r->source != ROLE_BUILTIN && role_listed(reserved, ARRAY_LEN(reserved), name))
+		role_wrong(g, n->line, "the name %s is ava's own: choose another one", name);
 	g->r->name = kept(g, name, strlen(name));
 }
 
@@ -406,10 +410,10 @@ static void take_description(struct reading *g, const struct yaml_node *n)
 	buf_fini(&line);
 	g->r->summary = kept_buf(g, &safe);
 	if (!g->r->summary[0])
-		wrong(g, n->line, "the description says nothing: write when to use this role");
+		role_wrong(g, n->line, "the description says nothing: write when to use this role");
 }
 
-static void take_tools(struct reading *g, const struct yaml_node *n)
+static void role_take_tools(struct reading *g, const struct yaml_node *n)
 {
 	char flat[16] = "";
 
@@ -424,22 +428,22 @@ static void take_tools(struct reading *g, const struct yaml_node *n)
 		return;
 	g->tools_said = true;
 	if (yaml_is_null(n) || (n->kind == YAML_LIST && !n->first))
-		note(g, n->line, "tools is empty: it gets only what every role has");
-	names_of(g, n, add_tool);
+		role_note(g, n->line, "tools is empty: it gets only what every role has");
+	role_names_of(g, n, role_add_tool);
 }
 
 /* Once the tools stand, whichever comes first in the file. */
 static void take_disallowed(struct reading *g, const struct yaml_node *n)
 {
-	names_of(g, n, drop_tool);
+	role_names_of(g, n, drop_tool);
 }
 
 static void take_core(struct reading *g, const struct yaml_node *n)
 {
-	names_of(g, n, add_core);
+	role_names_of(g, n, add_core);
 }
 
-static void take_model(struct reading *g, const struct yaml_node *n)
+static void role_take_model(struct reading *g, const struct yaml_node *n)
 {
 	static const char *const short_names[] = {"haiku", "sonnet", "opus", "fable"};
 	const char *text = ROLE_INHERIT;
@@ -458,10 +462,11 @@ static void take_model(struct reading *g, const struct yaml_node *n)
 	if (!g->r->model)
 		g->r->model = kept(g, "", 0); /* tells that memory is short */
 	if (text[len] != '\0')
-		note(g, n->line, "model: \"%.40s\" of it is left out", text + len);
+		role_note(g, n->line, "model: \"%.40s\" of it is left out", text + len);
 }
 
-static int64_t number(struct reading *g, const struct yaml_node *n, int64_t least, int64_t most)
+static int64_t role_number(struct reading *g, const struct yaml_node *n, int64_t least,
+			   int64_t most)
 {
 	int64_t v = least;
 
@@ -472,52 +477,53 @@ static int64_t number(struct reading *g, const struct yaml_node *n, int64_t leas
 
 static void take_turns(struct reading *g, const struct yaml_node *n)
 {
-	g->r->iterations = number(g, n, 1, 100000);
+	g->r->iterations = role_number(g, n, 1, 100000);
 }
 
 static void take_timeout(struct reading *g, const struct yaml_node *n)
 {
-	g->r->timeout_s = number(g, n, 1, 604800);
+	g->r->timeout_s = role_number(g, n, 1, 604800);
 }
 
-static void take_cost(struct reading *g, const struct yaml_node *n)
+static void role_take_cost(struct reading *g, const struct yaml_node *n)
 {
-	g->r->cost_cents = number(g, n, 0, 1000000);
+	g->r->cost_cents = role_number(g, n, 0, 1000000);
 }
 
 static void take_tokens(struct reading *g, const struct yaml_node *n)
 {
-	g->r->tokens = number(g, n, 1, 1000000000);
+	g->r->tokens = role_number(g, n, 1, 1000000000);
 }
 
-static bool yes_or_no(struct reading *g, const struct yaml_node *n)
+static bool role_yes_or_no(struct reading *g, const struct yaml_node *n)
 {
 	bool yes = n->kind == YAML_SCALAR && strcasecmp(n->text, "true") == 0;
 
 	if (!yes && (n->kind != YAML_SCALAR || strcasecmp(n->text, "false") != 0))
-		wrong(g, n->line, "%s is %s; it must be true or false", n->key, yaml_shown(n));
+		role_wrong(g, n->line, "%s is %s; it must be true or false", n->key, yaml_shown(n));
 	return yes;
 }
 
 static void take_folder(struct reading *g, const struct yaml_node *n)
 {
-	g->r->no_folder = !yes_or_no(g, n);
+	g->r->no_folder = !role_yes_or_no(g, n);
 }
 
-static void take_thinking(struct reading *g, const struct yaml_node *n)
+static void role_take_thinking(struct reading *g, const struct yaml_node *n)
 {
-	g->r->thinking = yes_or_no(g, n);
+	g->r->thinking = role_yes_or_no(g, n);
 	g->thinking_said = true;
 }
 
-static void take_quota(struct reading *g, const struct yaml_node *n)
+static void role_take_quota(struct reading *g, const struct yaml_node *n)
 {
 	enum settings_quota way;
 
 	if (n->kind == YAML_SCALAR && settings_quota("", n->text, &way, NULL) == 0)
 		g->r->on_quota = settings_quota_words[way];
 	else
-		wrong(g, n->line, "on_quota is %s; it must be park, ask or fail", yaml_shown(n));
+		role_wrong(g, n->line, "on_quota is %s; it must be park, ask or fail",
+			   yaml_shown(n));
 }
 
 static void take_effort(struct reading *g, const struct yaml_node *n)
@@ -529,8 +535,8 @@ static void take_effort(struct reading *g, const struct yaml_node *n)
 	       (n->kind != YAML_SCALAR || strcasecmp(n->text, words[i]) != 0))
 		i++;
 	if (i == ARRAY_LEN(words))
-		note(g, n->line, "effort is %s; low, medium, high, xhigh and max are known",
-		     yaml_shown(n));
+		role_note(g, n->line, "effort is %s; low, medium, high, xhigh and max are known",
+			  yaml_shown(n));
 	else if (!g->thinking_said)
 		g->r->thinking = i >= 2;
 }
@@ -542,8 +548,8 @@ static void take_permission(struct reading *g, const struct yaml_node *n)
 		unwish(g, "edit_file");
 		return;
 	}
-	note(g, n->line,
-	     "permissionMode: rights come from what a person confirms, never from a file");
+	role_note(g, n->line,
+		  "permissionMode: rights come from what a person confirms, never from a file");
 }
 
 static json_t *schema_json(const struct yaml_node *n)
@@ -570,7 +576,7 @@ static json_t *schema_json(const struct yaml_node *n)
 }
 
 /* A mapping, or its JSON as text. */
-static void take_schema(struct reading *g, const struct yaml_node *n)
+static void role_take_schema(struct reading *g, const struct yaml_node *n)
 {
 	struct ava_error why = {0};
 	struct buf text;
@@ -583,12 +589,12 @@ static void take_schema(struct reading *g, const struct yaml_node *n)
 	if (!v && why.code == 0)
 		g->rv = err_set(g->err, AVA_ENOMEM, "out of memory");
 	else if (!v)
-		wrong(g, n->line, "%s is no JSON: %.200s", n->key, why.text);
+		role_wrong(g, n->line, "%s is no JSON: %.200s", n->key, why.text);
 	else if (!json_is_object(v) || schema_check(v, &why) != 0)
-		wrong(g, n->line, "%s: %.200s", n->key,
-		      why.text[0] ? why.text : "it must be a JSON Schema, an object");
+		role_wrong(g, n->line, "%s: %.200s", n->key,
+			   why.text[0] ? why.text : "it must be a JSON Schema, an object");
 	else if (json_dump(&text, v) != 0)
-		wrong(g, n->line, "%s is over %u bytes", n->key, SCHEMA_BYTES_MAX);
+		role_wrong(g, n->line, "%s is over %u bytes", n->key, SCHEMA_BYTES_MAX);
 	else
 		g->r->schema = kept(g, text.data, text.len);
 	json_decref(v);
@@ -602,24 +608,24 @@ static const struct field {
 	void (*take)(struct reading *g, const struct yaml_node *n);
 	const char *why;
 } fields[] = {
-	{"name", "name", take_name},
+	{"name", "name", role_take_name},
 	{"description", "description", take_description},
-	{"tools", "tools", take_tools},
-	{"allowed-tools", "allowedtools", take_tools},
+	{"tools", "tools", role_take_tools},
+	{"allowed-tools", "allowedtools", role_take_tools},
 	{"core_tools", "coretools", take_core},
 	{"disallowedTools", "disallowedtools", take_disallowed},
 	{"permissionMode", "permissionmode", take_permission},
-	{"model", "model", take_model},
+	{"model", "model", role_take_model},
 	{"maxTurns", "maxturns", take_turns},
 	{"max_iterations", "maxiterations", take_turns},
 	{"timeout", "timeout", take_timeout},
-	{"max_cost_cents", "maxcostcents", take_cost},
+	{"max_cost_cents", "maxcostcents", role_take_cost},
 	{"max_tokens", "maxtokens", take_tokens},
-	{"extended_thinking", "extendedthinking", take_thinking},
-	{"on_quota", "onquota", take_quota},
+	{"extended_thinking", "extendedthinking", role_take_thinking},
+	{"on_quota", "onquota", role_take_quota},
 	{"folder", "folder", take_folder},
 	{"effort", "effort", take_effort},
-	{"output_schema", "outputschema", take_schema},
+	{"output_schema", "outputschema", role_take_schema},
 	{"hooks", "hooks", NULL, "hooks of a role file are never run"},
 	{"mcpServers", "mcpservers", NULL, "servers named in a role file are never started"},
 	{"skills", "skills", NULL, "skills are not loaded: put what it must know into the text"},
@@ -654,7 +660,7 @@ static void take_fields(struct reading *g)
 			if (f->take)
 				f->take(g, n);
 			else
-				note(g, n->key_line, "%s: %s", f->name, f->why);
+				role_note(g, n->key_line, "%s: %s", f->name, f->why);
 		}
 		/* What none was named for, before something is taken away from it. */
 		if (f->take == take_core && !g->tools_said)
@@ -663,8 +669,8 @@ static void take_fields(struct reading *g)
 	}
 	for (n = root->first; n; n = n->next)
 		if (!field_of(n->key, strlen(n->key)))
-			note(g, n->key_line, "%.40s: there is no such field, it is not used",
-			     n->key);
+			role_note(g, n->key_line, "%.40s: there is no such field, it is not used",
+				  n->key);
 }
 
 /* ---- the whole file */
@@ -676,10 +682,10 @@ static void take_instructions(struct reading *g, const struct front *f)
 	buf_init(&safe, 8 * ROLE_FILE_MAX);
 	utf8_terminal(&safe, f->body, f->body_len, true);
 	if (f->body_len == 0)
-		wrong(g, f->end_line,
-		      "below the front matter stands nothing: say what the role does");
+		role_wrong(g, f->end_line,
+			   "below the front matter stands nothing: say what the role does");
 	else if (safe.len > f->body_len)
-		note(g, f->end_line, "invisible characters in the text are shown as \\u{…}");
+		role_note(g, f->end_line, "invisible characters in the text are shown as \\u{…}");
 	g->r->instructions = kept_buf(g, &safe);
 }
 
@@ -712,7 +718,7 @@ static void take_file(struct reading *g, const struct front *f)
 	struct yaml_node stem = {.kind = YAML_SCALAR, .line = f->line};
 
 	if (yaml_root(g->y)->kind != YAML_MAP || !yaml_root(g->y)->first) {
-		wrong(g, f->line + 1, "the front matter must be lines such as name: my-role");
+		role_wrong(g, f->line + 1, "the front matter must be lines such as name: my-role");
 		return;
 	}
 	take_fields(g);
@@ -720,9 +726,9 @@ static void take_file(struct reading *g, const struct front *f)
 	stem.text = stem_of(g, g->path);
 	stem.len = strlen(stem.text);
 	if (!g->r->name)
-		take_name(g, &stem);
+		role_take_name(g, &stem);
 	if (!g->r->summary[0])
-		wrong(g, f->line, "the description is missing: write when to use this role");
+		role_wrong(g, f->line, "the description is missing: write when to use this role");
 	if (g->rv == 0)
 		set_display(g);
 }
@@ -756,7 +762,7 @@ int role_read(const struct role **out, const char *path, const char *text, size_
 		role_release(g.r);
 		return g.rv;
 	}
-	*out = whole(g.r);
+	*out = role_whole(g.r);
 	return 0;
 }
 
@@ -836,7 +842,7 @@ const struct role *role_restore(const json_t *config, const struct role *like)
 	if (g.r)
 		take_record(&g, config, like);
 	if (g.r && g.rv == 0)
-		return whole(g.r);
+		return role_whole(g.r);
 	role_release(g.r);
 	return NULL;
 }

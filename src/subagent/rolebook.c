@@ -65,7 +65,7 @@ static size_t ntrusted;
 
 /* ---- files */
 
-static void file_free(struct role_file *f)
+static void rolebook_file_free(struct role_file *f)
 {
 	list_del(&f->node);
 	role_release(f->role);
@@ -74,7 +74,7 @@ static void file_free(struct role_file *f)
 	free(f);
 }
 
-static bool same_file(const struct stat *a, const struct stat *b)
+static bool rolebook_same_file(const struct stat *a, const struct stat *b)
 {
 	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
 	       a->st_mode == b->st_mode && a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
@@ -133,7 +133,7 @@ static void see_file(struct place *p, const char *path)
 		f->unsettled = true;
 	}
 	f->seen = true;
-	if (!f->unsettled && same_file(&f->st, &st))
+	if (!f->unsettled && rolebook_same_file(&f->st, &st))
 		return;
 	f->st = st;
 	read_role(p, f);
@@ -174,7 +174,7 @@ static void refresh(struct place *p)
 		struct role_file *f = LIST_ENTRY(at, struct role_file, node);
 
 		if (!f->seen)
-			file_free(f);
+			rolebook_file_free(f);
 	}
 }
 
@@ -199,14 +199,14 @@ static struct place *place_new(const char *path, enum role_source source)
 static void place_free(struct place *p)
 {
 	LIST_EACH (&p->files, at, tmp)
-		file_free(LIST_ENTRY(at, struct role_file, node));
+		rolebook_file_free(LIST_ENTRY(at, struct role_file, node));
 	list_del(&p->node);
 	free(p->path);
 	free(p);
 }
 
 /* As it is now. NULL: no memory. */
-static struct place *place_at(const char *path, enum role_source source)
+static struct place *rolebook_place_at(const char *path, enum role_source source)
 {
 	struct place *p = NULL;
 	unsigned n = 0;
@@ -311,7 +311,7 @@ static bool is_trusted(const char *hash)
 	return false;
 }
 
-static const struct role_entry *named(const struct role_list *l, const char *name)
+static const struct role_entry *rolebook_named(const struct role_list *l, const char *name)
 {
 	for (size_t i = 0; i < l->n; i++)
 		if (!l->items[i].why && role_name_is(l->items[i].role, name))
@@ -320,10 +320,10 @@ static const struct role_entry *named(const struct role_list *l, const char *nam
 }
 
 /* Why one that can be read is not used; "": it is. */
-static void say_why(const struct role_list *l, const struct role_file *f, bool trust,
-		    char out[PATH_MOST + 200])
+static void rolebook_say_why(const struct role_list *l, const struct role_file *f, bool trust,
+			     char out[PATH_MOST + 200])
 {
-	const struct role_entry *first = named(l, f->role->name);
+	const struct role_entry *first = rolebook_named(l, f->role->name);
 
 	out[0] = '\0';
 	if (first)
@@ -335,7 +335,7 @@ static void say_why(const struct role_list *l, const struct role_file *f, bool t
 			 f->role->name, f->path);
 }
 
-static int add_file(struct role_list *l, const struct place *p, const struct role_file *f)
+static int rolebook_add_file(struct role_list *l, const struct place *p, const struct role_file *f)
 {
 	struct role_entry *e;
 	char why[PATH_MOST + 200];
@@ -343,7 +343,7 @@ static int add_file(struct role_list *l, const struct place *p, const struct rol
 
 	snprintf(why, sizeof(why), "%s", f->why ? f->why : "");
 	if (f->role)
-		say_why(l, f, trust, why);
+		rolebook_say_why(l, f, trust, why);
 	e = entry_add(l);
 	if (!e)
 		return AVA_ENOMEM;
@@ -391,7 +391,7 @@ static int add_builtin(struct role_list *l)
 }
 
 /* What is over the limit is told, too. */
-static int add_rest(struct role_list *l, const struct place *p)
+static int rolebook_add_rest(struct role_list *l, const struct place *p)
 {
 	char why[PATH_MOST + 100];
 	struct role_entry *e = entry_add(l);
@@ -414,9 +414,9 @@ static int add_place(struct role_list *l, const struct place *p)
 
 	LIST_EACH (&p->files, at, tmp)
 		if (rv == 0)
-			rv = add_file(l, p, LIST_ENTRY(at, struct role_file, node));
+			rv = rolebook_add_file(l, p, LIST_ENTRY(at, struct role_file, node));
 	if (rv == 0 && (p->count > ROLE_FILES_MAX || p->names > NAMES_MAX))
-		rv = add_rest(l, p);
+		rv = rolebook_add_rest(l, p);
 	return rv;
 }
 
@@ -433,7 +433,7 @@ int roles_list(const char *cwd, struct role_list *out)
 
 		if (!place_path((enum role_source)s, cwd, path) || !is_folder(path))
 			continue;
-		p = place_at(path, (enum role_source)s);
+		p = rolebook_place_at(path, (enum role_source)s);
 		rv = p ? add_place(out, p) : AVA_ENOMEM;
 	}
 	pthread_mutex_unlock(&lock);
@@ -503,7 +503,7 @@ const struct role *role_find(const char *name, const char *cwd, struct ava_error
 		err_set(err, AVA_ENOMEM, "out of memory");
 		return NULL;
 	}
-	e = named(&all, name);
+	e = rolebook_named(&all, name);
 	if (e)
 		role = role_hold(e->role);
 	for (size_t i = 0; !e && i < all.n; i++)

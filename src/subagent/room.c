@@ -27,7 +27,7 @@ struct room_job {
 	struct ava_error err;
 };
 
-static struct call_ref call_name(size_t k, const struct run *r)
+static struct call_ref room_name_call(size_t k, const struct run *r)
 {
 	int32_t low = 0, high = r->tools.calls_at;
 
@@ -63,14 +63,14 @@ static struct call_ref room_call_name(size_t k, void *run)
 	struct call_ref at;
 
 	pthread_mutex_lock(&toolrun_calls);
-	at = call_name(k, run);
+	at = room_name_call(k, run);
 	pthread_mutex_unlock(&toolrun_calls);
 	return at;
 }
 
 /* ---- on a pool thread */
 
-static void job_work(struct os_work *w)
+static void room_job_work(struct os_work *w)
 {
 	struct room_job *j = w->priv;
 	struct run *r = j->run;
@@ -131,7 +131,7 @@ static int write_down(struct room_job *j)
 	return buf_check(part) == 0 ? 0 : AVA_ENOMEM;
 }
 
-static void job_done(struct os_work *w)
+static void room_job_done(struct os_work *w)
 {
 	struct room_job *j = w->priv;
 	struct run *r = j->run;
@@ -158,7 +158,7 @@ static void drained(void *user)
 	struct room_job *j = ((struct run *)user)->call.room;
 
 	j->working = true;
-	j->work = (struct os_work){.work = job_work, .done = job_done, .priv = j};
+	j->work = (struct os_work){.work = room_job_work, .done = room_job_done, .priv = j};
 	os_work_start(j->run->sup->loop, &j->work);
 }
 

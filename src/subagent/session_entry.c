@@ -14,7 +14,8 @@
 #include "provider/dialect.h"
 #include "provider/model.h"
 
-static void begin(struct jw *w, struct buf *out, const struct session_entry *e, const char *type)
+static void session_entry_begin(struct jw *w, struct buf *out, const struct session_entry *e,
+				const char *type)
 {
 	char time[CLOCK_ISO_LEN + 1];
 
@@ -27,7 +28,7 @@ static void begin(struct jw *w, struct buf *out, const struct session_entry *e, 
 	jw_str(w, "timestamp", time);
 }
 
-static int end(struct jw *w)
+static int session_entry_end(struct jw *w)
 {
 	jw_end(w);
 	return buf_check(w->out);
@@ -72,15 +73,15 @@ int session_model(struct buf *out, const struct session_entry *e, const struct m
 {
 	struct jw w;
 
-	begin(&w, out, e, "model_change");
+	session_entry_begin(&w, out, e, "model_change");
 	model_of(&w, m, "modelId");
-	return end(&w);
+	return session_entry_end(&w);
 }
 
 static void message_begin(struct jw *w, struct buf *out, const struct session_entry *e,
 			  const char *role)
 {
-	begin(w, out, e, "message");
+	session_entry_begin(w, out, e, "message");
 	jw_object(w, "message");
 	jw_str(w, "role", role);
 }
@@ -108,10 +109,10 @@ int session_header(struct buf *out, const char *id, int64_t wall_ms, const char 
 	if (user[0])
 		jw_str(&w, "userId", user);
 	jw_str(&w, "origin", origin);
-	return end(&w);
+	return session_entry_end(&w);
 }
 
-static void text_block(struct jw *w, const char *text, size_t len)
+static void session_entry_text_block(struct jw *w, const char *text, size_t len)
 {
 	jw_object(w, NULL);
 	jw_str(w, "type", "text");
@@ -125,7 +126,7 @@ int session_user(struct buf *out, const struct session_entry *e, const char *tex
 
 	message_begin(&w, out, e, "user");
 	jw_array(&w, "content");
-	text_block(&w, text, len);
+	session_entry_text_block(&w, text, len);
 	jw_end(&w);
 	message_end(&w, e);
 	jw_str(&w, "source", "ava"); /* said to Ava: others may append as well */
@@ -133,10 +134,10 @@ int session_user(struct buf *out, const struct session_entry *e, const char *tex
 		jw_str(&w, "requestId", e->request);
 	if (e->seen_ms)
 		jw_int(&w, "seenMs", *e->seen_ms);
-	return end(&w);
+	return session_entry_end(&w);
 }
 
-static void usage(struct jw *w, const struct usage *u)
+static void session_entry_usage(struct jw *w, const struct usage *u)
 {
 	int64_t cost = u->cost_microusd < 0 ? 0 : u->cost_microusd;
 
@@ -166,7 +167,7 @@ static void blocks(struct jw *w, const struct turn *t)
 		jw_end(w);
 	}
 	if (t->text_len > 0)
-		text_block(w, t->text, t->text_len);
+		session_entry_text_block(w, t->text, t->text_len);
 	for (unsigned i = 0; i < t->ncalls; i++) {
 		const struct turn_call *c = &t->calls[i];
 
@@ -198,12 +199,12 @@ static int assistant(struct buf *out, const struct session_entry *e, const struc
 	blocks(&w, t);
 	jw_str(&w, "api", api_word(m));
 	model_of(&w, m, "model");
-	usage(&w, &t->usage);
+	session_entry_usage(&w, &t->usage);
 	jw_str(&w, "stopReason", stop);
 	if (sentence)
 		jw_str(&w, "errorMessage", sentence);
 	message_end(&w, e);
-	return end(&w);
+	return session_entry_end(&w);
 }
 
 int session_assistant(struct buf *out, const struct session_entry *e, const struct turn *t,
@@ -232,11 +233,11 @@ int session_tool_result(struct buf *out, const struct session_entry *e, const st
 	jw_str(&w, "toolCallId", c->id);
 	jw_str(&w, "toolName", c->name);
 	jw_array(&w, "content");
-	text_block(&w, c->output ? c->output : "", c->output ? c->output_len : 0);
+	session_entry_text_block(&w, c->output ? c->output : "", c->output ? c->output_len : 0);
 	jw_end(&w);
 	jw_bool(&w, "isError", !c->success);
 	message_end(&w, e);
-	return end(&w);
+	return session_entry_end(&w);
 }
 
 /* ---- subagents */
@@ -285,7 +286,7 @@ int session_agent_event(struct buf *out, const struct session_entry *e,
 	struct jw w;
 
 	clock_iso(a->started_ms, time);
-	begin(&w, out, e, "agent_event");
+	session_entry_begin(&w, out, e, "agent_event");
 	jw_str(&w, "eventType", event_word(a));
 	jw_str(&w, "jobId", a->run);
 	jw_str(&w, "requestedBy", a->requested_by);
@@ -295,7 +296,7 @@ int session_agent_event(struct buf *out, const struct session_entry *e,
 	jw_str(&w, "startedAt", time);
 	if (a->completed_ms)
 		agent_end(&w, a);
-	return end(&w);
+	return session_entry_end(&w);
 }
 
 /* ---- names */

@@ -366,7 +366,7 @@ static void spec_group_write(struct jw *w, const struct spec_group *g)
 }
 
 /* The keys of the config, in canonical order, into an open object. */
-static void write_config(struct jw *w, const struct run_spec *r)
+static void spec_write_config(struct jw *w, const struct run_spec *r)
 {
 	jw_str(w, "role", r->role->name);
 	role_write(w, r->role);
@@ -420,7 +420,7 @@ int spec_seal(struct run_spec *r, struct ava_error *err)
 	buf_init(&b, 8u << 20);
 	jw_init(&w, &b);
 	jw_object(&w, NULL);
-	write_config(&w, r);
+	spec_write_config(&w, r);
 	jw_end(&w);
 	r->config = buf_take(&b, &r->config_len);
 	buf_fini(&b);
@@ -457,7 +457,7 @@ static int spec_group_from_json(struct run_spec *r, const json_t *config, struct
 	return spec_group_take(r, &g, err);
 }
 
-static int texts_of(const json_t *list, const char *const **out, size_t *n, struct arena *mem)
+static int spec_texts_of(const json_t *list, const char *const **out, size_t *n, struct arena *mem)
 {
 	const char **items = arena_get(mem, (json_array_size(list) + 1) * sizeof(*items));
 	const json_t *v;
@@ -505,12 +505,13 @@ int spec_request(const json_t *config, struct op_spawn *out, struct arena *mem)
 				 SPAWN_NOTES(X)
 #undef X
 	};
-	rv = texts_of(json_object_get(config, "tools"), &out->tools, &out->ntools, mem);
+	rv = spec_texts_of(json_object_get(config, "tools"), &out->tools, &out->ntools, mem);
 	if (rv == 0)
-		rv = texts_of(json_object_get(config, "grants"), &out->grants, &out->ngrants, mem);
+		rv = spec_texts_of(json_object_get(config, "grants"), &out->grants, &out->ngrants,
+				   mem);
 	if (rv == 0)
-		rv = texts_of(json_object_get(config, "askBefore"), &out->ask_before,
-			      &out->nask_before, mem);
+		rv = spec_texts_of(json_object_get(config, "askBefore"), &out->ask_before,
+				   &out->nask_before, mem);
 	return rv;
 }
 
@@ -772,7 +773,7 @@ int spec_line(const struct run_spec *r, struct buf *out, int64_t *request_bytes,
 	spec_line_begin(&w, out, "spec");
 	jw_int(&w, "machine", MACHINE_VERSION);
 	jw_str(&w, "dialect", r->model->dialect->name);
-	write_config(&w, r);
+	spec_write_config(&w, r);
 	jw_bool(&w, "canForce", r->agent.can_force);
 	if (r->agent.window > 0) /* it may be another one when the record is read */
 		jw_int(&w, "window", r->agent.window);

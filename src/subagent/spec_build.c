@@ -62,8 +62,8 @@ int spec_check_cwd(const char *cwd, struct ava_error *err)
 
 /* Of the texts of a request: how long, and whether it names something and so cannot be
  * changed: with a key in it it is refused. */
-static int check_text(const char *what, const char *text, size_t max, bool names,
-		      const struct redact *redact, struct ava_error *err)
+static int spec_build_check_text(const char *what, const char *text, size_t max, bool names,
+				 const struct redact *redact, struct ava_error *err)
 {
 	size_t len = text ? strlen(text) : 0;
 	struct buf clean;
@@ -121,8 +121,8 @@ static int check_request(const struct op_spawn *s, const struct redact *redact,
 	if (s->on_quota && settings_quota("on_quota", s->on_quota, &way, err) != 0)
 		return AVA_EINVAL;
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
-		int rv = check_text(texts[i].what, texts[i].text, texts[i].max, texts[i].names,
-				    redact, err);
+		int rv = spec_build_check_text(texts[i].what, texts[i].text, texts[i].max,
+					       texts[i].names, redact, err);
 
 		if (rv != 0)
 			return rv;
@@ -130,7 +130,8 @@ static int check_request(const struct op_spawn *s, const struct redact *redact,
 	return spec_check_cwd(s->cwd, err);
 }
 
-static void take_quota(struct run_spec *r, const struct op_spawn *s, const struct settings *set)
+static void spec_build_take_quota(struct run_spec *r, const struct op_spawn *s,
+				  const struct settings *set)
 {
 	const char *word = s->on_quota ? s->on_quota : r->role->on_quota;
 
@@ -208,8 +209,8 @@ static bool time_is_said(const struct role *r, const struct settings *set)
 	return r->source != ROLE_BUILTIN || set->limits_timeout_s != 0;
 }
 
-static int take_limits(struct run_spec *r, const struct op_spawn *s, const struct settings *set,
-		       struct ava_error *err)
+static int spec_build_take_limits(struct run_spec *r, const struct op_spawn *s,
+				  const struct settings *set, struct ava_error *err)
 {
 	const struct preset *p = s->preset && *s->preset ? find_preset(s->preset) : NULL;
 	struct agent_limits *l = &r->agent.limits;
@@ -270,7 +271,7 @@ static int check_cost(const struct run_spec *r, bool explicit_cap, struct ava_er
 
 /* ---- tools, grants and rights */
 
-static bool named(const char *const *names, size_t n, const char *name)
+static bool spec_build_named(const char *const *names, size_t n, const char *name)
 {
 	while (n-- > 0)
 		if (strcmp(names[n], name) == 0)
@@ -280,7 +281,7 @@ static bool named(const char *const *names, size_t n, const char *name)
 
 bool spec_granted(const struct run_spec *s, const char *grant)
 {
-	return named((const char *const *)s->grants, s->ngrants, grant);
+	return spec_build_named((const char *const *)s->grants, s->ngrants, grant);
 }
 
 bool spec_context_carries(const struct run_spec *r)
@@ -346,8 +347,8 @@ static bool is_defined(const json_t *definitions, const char *name)
 
 /* Those of the role, and of servers the definitions that the request brings, where it goes on
  * from something; in the spec's memory, since a server's may go. Below 0: no memory. */
-static int tools_of(struct run_spec *r, const struct op_spawn *s,
-		    const struct tool *have[ROLE_MAX_TOOLS])
+static int spec_build_tools_of(struct run_spec *r, const struct op_spawn *s,
+			       const struct tool *have[ROLE_MAX_TOOLS])
 {
 	unsigned n = role_tools(r->role, r->cwd[0] != 0, have), k = 0;
 	const struct tool *t = NULL;
@@ -378,7 +379,7 @@ static int pick_tools(struct run_spec *r, const struct op_spawn *s, struct ava_e
 	const struct tool *have[ROLE_MAX_TOOLS];
 	const char *names[ROLE_MAX_TOOLS];
 	unsigned n, k = 0;
-	int found = tools_of(r, s, have);
+	int found = spec_build_tools_of(r, s, have);
 	/* The embedded model works on files alone: what it cannot use is no right it needs. */
 	bool web = strcmp(r->model->id, "offline") != 0;
 
@@ -399,7 +400,7 @@ static int pick_tools(struct run_spec *r, const struct op_spawn *s, struct ava_e
 	for (unsigned i = 0; i < n; i++) {
 		names[i] = have[i]->name;
 		if (!s->tools || (have[i]->flags & TOOL_ENDS) ||
-		    named(s->tools, s->ntools, names[i]))
+		    spec_build_named(s->tools, s->ntools, names[i]))
 			r->tools[r->agent.ntools++] = have[i];
 	}
 	/* Rights are requested ∩ role ∩ policy: a tool that was asked for and
@@ -407,7 +408,7 @@ static int pick_tools(struct run_spec *r, const struct op_spawn *s, struct ava_e
 	for (size_t i = 0; s->tools && i < s->ntools; i++) {
 		const struct tool *t = tool_find(s->tools[i]);
 
-		if (named(names, n, s->tools[i]))
+		if (spec_build_named(names, n, s->tools[i]))
 			continue;
 		if (!t && strcmp(s->tools[i], "web_search") == 0)
 			return err_set(err, AVA_EUNSUPPORTED, "%s", PAGES_SEARCH_MISSING);
@@ -428,7 +429,7 @@ int spec_take_grants(struct run_spec *r, const struct op_spawn *s, struct ava_er
 	if (!r->grants)
 		return err_set(err, AVA_ENOMEM, "out of memory");
 	for (size_t i = 0; i < s->ngrants; i++) {
-		if (!named(known_grants, ARRAY_LEN(known_grants), s->grants[i]))
+		if (!spec_build_named(known_grants, ARRAY_LEN(known_grants), s->grants[i]))
 			return err_set(err, AVA_EINVAL,
 				       "unknown grant %s: there are rw, fetch_any and all_three",
 				       s->grants[i]);
@@ -465,7 +466,8 @@ static const char *model_of_role(const struct role *r)
 }
 
 /* What the request asks for, else what its role does. */
-static int take_schema(struct run_spec *r, const struct op_spawn *s, struct ava_error *err)
+static int spec_build_take_schema(struct run_spec *r, const struct op_spawn *s,
+				  struct ava_error *err)
 {
 	json_t *own = NULL;
 	int rv;
@@ -546,9 +548,9 @@ int spec_build(struct run_spec **out, const struct op_spawn *s, const struct set
 	if (rv == 0)
 		rv = spec_set_model(r, &m, err);
 	if (rv == 0)
-		rv = take_limits(r, s, set, err);
+		rv = spec_build_take_limits(r, s, set, err);
 	if (rv == 0)
-		rv = take_schema(r, s, err);
+		rv = spec_build_take_schema(r, s, err);
 	if (rv == 0)
 		rv = spec_take_grants(r, s, err);
 	if (rv == 0)
@@ -568,7 +570,7 @@ int spec_build(struct run_spec **out, const struct op_spawn *s, const struct set
 		r->thinking = s->extended_thinking > 0 ||
 			      (s->extended_thinking == 0 && r->role->thinking && !is_quick(s));
 		r->agent.ask_limit = s->on_limit && strcmp(s->on_limit, "ask") == 0;
-		take_quota(r, s, set);
+		spec_build_take_quota(r, s, set);
 		/* What others of its group found is known by their specs, not by the request. */
 		set_rights(r, set->sandbox_required == 0);
 		r->rights |= s->group ? s->group->given & RIGHTS_SEEN : 0;

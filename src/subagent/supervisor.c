@@ -284,7 +284,7 @@ void supervisor_out_of_memory(struct run *r)
 
 /* ---- slots */
 
-static void pump(struct supervisor *s)
+static void supervisor_pump(struct supervisor *s)
 {
 	while (!s->closing && s->slots_used < (uint64_t)s->settings->runs_max) {
 		struct run *r = LIST_FIRST(&s->waiting, struct run, queue);
@@ -303,7 +303,7 @@ void supervisor_slot_want(struct run *r)
 {
 	list_add(&r->sup->waiting, &r->queue);
 	r->sup->nwaiting++;
-	pump(r->sup);
+	supervisor_pump(r->sup);
 }
 
 void supervisor_slot_drop(struct run *r)
@@ -314,7 +314,7 @@ void supervisor_slot_drop(struct run *r)
 	} else if (r->agent.have_slot) {
 		r->sup->slots_used--;
 	}
-	pump(r->sup);
+	supervisor_pump(r->sup);
 }
 
 /* ---- ends */

@@ -108,7 +108,7 @@ void wire_lines_free(struct wire_lines *l)
 /* ---- asking the gate */
 
 /* Where in a spread one falls; nobody gains by guessing it. */
-static uint64_t draw(struct wire_lines *l)
+static uint64_t wire_draw(struct wire_lines *l)
 {
 	l->chance ^= l->chance << 13;
 	l->chance ^= l->chance >> 7;
@@ -116,7 +116,7 @@ static uint64_t draw(struct wire_lines *l)
 	return l->chance;
 }
 
-static void pump(struct wire_line *line)
+static void wire_pump(struct wire_line *line)
 {
 	int64_t now = clock_mono_ms(), again;
 	struct gate_ticket *t;
@@ -124,7 +124,7 @@ static void pump(struct wire_line *line)
 	if (line->pumping)
 		return; /* whoever does it goes on until nobody may go */
 	line->pumping = true;
-	while ((t = gate_next(&line->gate, now, draw(line->all), &again)) != NULL) {
+	while ((t = gate_next(&line->gate, now, wire_draw(line->all), &again)) != NULL) {
 		struct wire_ticket *it = CONTAINER_OF(t, struct wire_ticket, gate);
 
 		it->go(it);
@@ -138,7 +138,7 @@ static void pump(struct wire_line *line)
 
 static void pump_due(void *user)
 {
-	pump(user);
+	wire_pump(user);
 }
 
 /* ---- finding and making */
@@ -173,7 +173,7 @@ static struct wire_service *service_get(struct wire_lines *l, const struct provi
 }
 
 /* Room for another one: the line nobody used for longest goes. */
-static bool make_room(struct wire_lines *l)
+static bool wire_make_room(struct wire_lines *l)
 {
 	if (l->nlines < WIRE_LINES_MAX)
 		return true;
@@ -189,13 +189,13 @@ static bool make_room(struct wire_lines *l)
 	return false;
 }
 
-static struct wire_line *line_new(struct wire_lines *l, const struct model *m,
-				  struct ava_error *err)
+static struct wire_line *wire_line_new(struct wire_lines *l, const struct model *m,
+				       struct ava_error *err)
 {
 	struct wire_service *s;
 	struct wire_line *line;
 
-	if (!make_room(l)) {
+	if (!wire_make_room(l)) {
 		err_set(err, AVA_EBUSY, "%d models are being called at once: wait for one to end",
 			WIRE_LINES_MAX);
 		return NULL;
@@ -248,7 +248,7 @@ struct wire_line *wire_line_get(struct wire_lines *l, const struct model *m, str
 			return line_bounded(line, m);
 		}
 	}
-	return line_bounded(line_new(l, m, err), m);
+	return line_bounded(wire_line_new(l, m, err), m);
 }
 
 struct http_pool *wire_line_pool(const struct wire_line *line)
@@ -279,7 +279,7 @@ void wire_line_want(struct wire_line *line, struct wire_ticket *t, uint64_t head
 {
 	t->line = line;
 	gate_want(&line->gate, &t->gate, head, clock_mono_ms());
-	pump(line);
+	wire_pump(line);
 }
 
 bool wire_line_began(struct wire_ticket *t)
@@ -292,7 +292,7 @@ bool wire_line_began(struct wire_ticket *t)
 	if (back)
 		line->park_ms = 0;
 	if (line->gate.queued > 0)
-		pump(line);
+		wire_pump(line);
 	return back;
 }
 
@@ -303,7 +303,7 @@ static void pump_service(struct wire_line *line)
 		struct wire_line *other = LIST_ENTRY(n, struct wire_line, node);
 
 		if (other != line && other->service == line->service && other->gate.queued > 0)
-			pump(other);
+			wire_pump(other);
 	}
 }
 
@@ -317,7 +317,7 @@ void wire_line_end(struct wire_ticket *t, enum reply_class cls, struct retry_pla
 	gate_end(&t->gate, cls, plan, clock_mono_ms());
 	if (line->service->circuit.open)
 		pump_service(line);
-	pump(line);
+	wire_pump(line);
 }
 
 void wire_line_leave(struct wire_ticket *t)
@@ -328,7 +328,7 @@ void wire_line_leave(struct wire_ticket *t)
 		return;
 	t->line = NULL;
 	gate_leave(&t->gate);
-	pump(line);
+	wire_pump(line);
 }
 
 void wire_line_park(struct wire_line *line, int64_t until_ms, const char *limit)
@@ -409,7 +409,7 @@ static int reply_status(const struct wirecall *w)
 }
 
 /* Did the service itself say what is wrong? */
-static bool said(enum reply_class cls)
+static bool wire_said(enum reply_class cls)
 {
 	return cls != REPLY_TRUNCATED && cls != REPLY_NETWORK && cls != REPLY_PROTOCOL &&
 	       cls != REPLY_OTHER;
@@ -424,7 +424,7 @@ static bool billed(const struct wirecall *w, enum reply_class cls)
 		(cls == REPLY_TRUNCATED || cls == REPLY_NETWORK || cls == REPLY_TIMEOUT));
 }
 
-static const char *request_id(struct wirecall *w)
+static const char *wire_request_id(struct wirecall *w)
 {
 	static const char *const names[] = {"request-id", "x-generation-id", "x-request-id"};
 
@@ -439,7 +439,7 @@ static const char *request_id(struct wirecall *w)
 
 static void name_request(struct wirecall *w, struct wirecall_end *end)
 {
-	const char *id = request_id(w), *copy;
+	const char *id = wire_request_id(w), *copy;
 
 	if (!id)
 		return;
@@ -487,7 +487,7 @@ static int64_t read_resets(struct wirecall *w, struct reply_error *e)
 }
 
 /* `rv`, `err`: how the connection ended. */
-static void finish(struct wirecall *w, int rv, const struct ava_error *err, bool stop)
+static void wire_finish(struct wirecall *w, int rv, const struct ava_error *err, bool stop)
 {
 	struct wirecall_end end = {0};
 	struct stream *s = w->stream;
@@ -506,7 +506,7 @@ static void finish(struct wirecall *w, int rv, const struct ava_error *err, bool
 		stream_body_end(s, w->http.framed ? BODY_WHOLE : BODY_CLOSED);
 	end.failure.cls = stream_end(s, reply_status(w), http_call_header(&w->http, "content-type"),
 				     &end.turn, &end.error);
-	if (end.failure.cls != REPLY_OK && rv < 0 && !said(end.failure.cls)) {
+	if (end.failure.cls != REPLY_OK && rv < 0 && !wire_said(end.failure.cls)) {
 		end.failure.cls = transport_class(rv, w->began);
 		format_cut(end.error.text, sizeof(end.error.text), err->text);
 	}
@@ -557,7 +557,7 @@ struct http_timers wire_timers(const struct provider *p, const struct settings *
 
 /* ---- as it comes */
 
-static bool on_data(struct http_call *c, const char *s, size_t n)
+static bool wire_on_data(struct http_call *c, const char *s, size_t n)
 {
 	struct wirecall *w = c->user;
 	int64_t rest_ms = stream_rest_ms(w->stream);
@@ -570,7 +570,7 @@ static bool on_data(struct http_call *c, const char *s, size_t n)
 		w->on_began(w);
 	}
 	if (rv < 0 || stream_rest_ms(w->stream) == 0) {
-		finish(w, 0, NULL, true);
+		wire_finish(w, 0, NULL, true);
 		return false;
 	}
 	/* There are gateways that keep the stream open behind its end. */
@@ -582,15 +582,15 @@ static bool on_data(struct http_call *c, const char *s, size_t n)
 	return false;
 }
 
-static void on_done(struct http_call *c, int rv, const struct ava_error *err)
+static void wire_on_done(struct http_call *c, int rv, const struct ava_error *err)
 {
-	finish(c->user, rv, err, false);
+	wire_finish(c->user, rv, err, false);
 }
 
 /* ---- start and stop */
 
 /* The lines in `text` as pointers; newlines become ends. */
-static unsigned split(char *text, const char *lines[HEADERS_MAX])
+static unsigned wire_split(char *text, const char *lines[HEADERS_MAX])
 {
 	unsigned n = 0;
 
@@ -625,11 +625,11 @@ int wirecall_start(struct wirecall *w, struct http_pool *pool, const struct mode
 		w->http = (struct http_call){
 			.path = path,
 			.headers = lines,
-			.nheaders = split(headers.data, lines),
+			.nheaders = wire_split(headers.data, lines),
 			.body = *body,
 			.timers = w->http.timers,
-			.data = on_data,
-			.done = on_done,
+			.data = wire_on_data,
+			.done = wire_on_done,
 			.user = w,
 		};
 		rv = http_call_start(pool, &w->http, err);

@@ -28,7 +28,7 @@
 #include "subagent/record.h"
 #include "tool/job.h"
 
-static struct run *run_of(struct agent *a)
+static struct run *world_run_of(struct agent *a)
 {
 	return a->world;
 }
@@ -145,7 +145,7 @@ static int64_t world_now(struct agent *a)
 
 static void world_wake_at(struct agent *a, int64_t at_ms)
 {
-	struct run *r = run_of(a);
+	struct run *r = world_run_of(a);
 
 	if (at_ms == INT64_MAX)
 		os_timer_stop(r->timer);
@@ -156,12 +156,12 @@ static void world_wake_at(struct agent *a, int64_t at_ms)
 
 static void world_slot_want(struct agent *a)
 {
-	supervisor_slot_want(run_of(a));
+	supervisor_slot_want(world_run_of(a));
 }
 
 static void world_slot_drop(struct agent *a)
 {
-	struct run *r = run_of(a);
+	struct run *r = world_run_of(a);
 
 	supervisor_slot_drop(r);
 	infer_wait_long(r);
@@ -173,7 +173,7 @@ static void world_slot_drop(struct agent *a)
 
 /* ---- records */
 
-static void saved(int rv, void *user)
+static void world_saved(int rv, void *user)
 {
 	struct run *r = user;
 
@@ -196,7 +196,7 @@ static void save_answers(struct run *r, struct draft *d, const struct turn *t)
 
 static int64_t world_save_reply(struct agent *a, const struct turn *t, bool wait)
 {
-	struct run *r = run_of(a);
+	struct run *r = world_run_of(a);
 	struct draft *d = world_draft(r);
 	int64_t added;
 
@@ -214,7 +214,7 @@ static int64_t world_save_reply(struct agent *a, const struct turn *t, bool wait
 	save_answers(r, d, t);
 	r->rec.turn_open = t->ncalls > 0;
 	r->rec.notices = 0; /* those are told */
-	world_flush(r, wait ? JOURNAL_NOW : JOURNAL_RIDE, wait ? saved : NULL);
+	world_flush(r, wait ? JOURNAL_NOW : JOURNAL_RIDE, wait ? world_saved : NULL);
 	return added;
 }
 
@@ -242,7 +242,7 @@ static int64_t results_line(struct run *r, const struct turn *t, const char *con
 static int64_t world_save_results(struct agent *a, struct turn *t, const char *const *notices,
 				  unsigned nnotices, unsigned warned)
 {
-	struct run *r = run_of(a);
+	struct run *r = world_run_of(a);
 	struct draft *d = world_draft(r);
 	int64_t added = d ? results_line(r, t, notices, nnotices) : AVA_ENOMEM;
 
@@ -263,18 +263,18 @@ static int64_t world_save_results(struct agent *a, struct turn *t, const char *c
 	return added;
 }
 
-static void reap(struct os_task *task)
+static void world_reap(struct os_task *task)
 {
 	world_release(CONTAINER_OF(task, struct run, reap));
 }
 
 static void world_done(struct agent *a)
 {
-	struct run *r = run_of(a);
+	struct run *r = world_run_of(a);
 
 	r->end.done = true;
 	supervisor_ended(r);
-	os_task_init(&r->reap, reap);
+	os_task_init(&r->reap, world_reap);
 	os_defer(r->sup->loop, &r->reap);
 }
 
@@ -532,7 +532,7 @@ static void keep_artifact(struct run *r, struct turn *t, struct turn_call *tc,
 	buf_addf(&r->tools.artifacts, "%s\"%s\"", r->tools.artifacts.len ? "," : "", path);
 }
 
-static void answer(struct world_call *c, struct turn *t, struct turn_call *tc)
+static void world_answer(struct world_call *c, struct turn *t, struct turn_call *tc)
 {
 	struct run *r = c->run;
 	struct buf full;
@@ -590,7 +590,7 @@ static void keep_whole(struct run *r, const struct turn_call *tc)
 	spec_line_end(&w);
 }
 
-static void count(struct run *r, const struct turn_call *tc)
+static void world_count(struct run *r, const struct turn_call *tc)
 {
 	if (!tc->success)
 		return;
@@ -600,7 +600,7 @@ static void count(struct run *r, const struct turn_call *tc)
 			r->tools.counts[i]++;
 }
 
-static void go_on(struct run *r);
+static void world_go_on(struct run *r);
 
 static void call_done(struct tool_call *tool)
 {
@@ -612,8 +612,8 @@ static void call_done(struct tool_call *tool)
 		struct turn_call *tc = &t->calls[c->index];
 		struct draft *d;
 
-		answer(c, t, tc);
-		count(r, tc);
+		world_answer(c, t, tc);
+		world_count(r, tc);
 		d = world_draft(r);
 		if (d) {
 			record_tool_result(d, r, tc);
@@ -629,14 +629,14 @@ static void call_done(struct tool_call *tool)
 	}
 	if (r->tools.turn == c) {
 		r->tools.turn = NULL;
-		go_on(r);
+		world_go_on(r);
 	}
 	call_free(c);
 }
 
 /* ---- start and stop */
 
-static void show_line(struct run *r, const char *text, size_t len)
+static void world_show_line(struct run *r, const char *text, size_t len)
 {
 	struct draft *d = world_draft(r);
 	struct buf whole, clean;
@@ -655,7 +655,7 @@ static void show_line(struct run *r, const char *text, size_t len)
 	buf_fini(&clean);
 }
 
-static void show_activity(struct run *r, const struct tool *tool, const json_t *args)
+static void world_show_activity(struct run *r, const struct tool *tool, const json_t *args)
 {
 	struct buf text;
 
@@ -668,7 +668,7 @@ static void show_activity(struct run *r, const struct tool *tool, const json_t *
 		buf_addc(&text, ' ');
 		(void)json_dump(&text, args); /* its beginning is shown */
 	}
-	show_line(r, text.data ? text.data : "", text.len);
+	world_show_line(r, text.data ? text.data : "", text.len);
 	buf_fini(&text);
 }
 
@@ -677,7 +677,7 @@ void toolrun_activity(struct tool_env *env, const char *line)
 	struct run *r = env->user;
 
 	if (!r->agent.ending)
-		show_line(r, line, strlen(line));
+		world_show_line(r, line, strlen(line));
 }
 
 /* In the commit of the result that has it. */
@@ -690,7 +690,7 @@ void toolrun_state_read(struct tool_env *env, const char *key)
 		record_state_read(d, r, key);
 }
 
-static void call_begin(struct world_call *c)
+static void world_call_begin(struct world_call *c)
 {
 	struct run *r = c->run;
 
@@ -698,7 +698,7 @@ static void call_begin(struct world_call *c)
 		(void)world_open_folder(r, NULL);
 	snprintf(r->tools.env.workspace, sizeof(r->tools.env.workspace), RUN_WORK, r->id.text);
 	r->tools.env.order = (uint64_t)r->spawned_wall_ms;
-	show_activity(r, c->tool.tool, c->args);
+	world_show_activity(r, c->tool.tool, c->args);
 	c->tool.tool->start(&c->tool);
 }
 
@@ -714,11 +714,11 @@ static void copied(struct run *r, const struct ava_error *err)
 		buf_adds(&c->tool.out, err->text);
 		call_done(&c->tool);
 	}
-	go_on(r);
+	world_go_on(r);
 }
 
 /* A tool may be done at once: that does not begin the next one from within. */
-static void go_on(struct run *r)
+static void world_go_on(struct run *r)
 {
 	if (r->tools.going)
 		return;
@@ -733,7 +733,7 @@ static void go_on(struct run *r)
 		}
 		list_del(&c->turn);
 		r->tools.turn = c;
-		call_begin(c);
+		world_call_begin(c);
 	}
 	r->tools.going = false;
 }
@@ -788,9 +788,9 @@ int toolrun_start(struct agent *a, unsigned index)
 	list_init(&c->turn);
 	if (copying_wanted(r) && (tc->tool->flags & (TOOL_FILES | TOOL_PROJECT))) {
 		list_add(&r->tools.held, &c->turn);
-		go_on(r);
+		world_go_on(r);
 	} else {
-		call_begin(c);
+		world_call_begin(c);
 	}
 	return 0;
 }

@@ -79,7 +79,7 @@ static void set_failure(struct tool_call *c, const char *class, const char *sent
 	utf8_repair(&c->out, sentence, strlen(sentence));
 }
 
-static void answer_failure(struct tool_call *c, const char *class, const char *sentence)
+static void command_answer_failure(struct tool_call *c, const char *class, const char *sentence)
 {
 	set_failure(c, class, sentence);
 	c->done(c);
@@ -160,7 +160,7 @@ static void say_file(struct buf *out, int dir, const char *name, unsigned n)
 }
 
 /* By name and size, pictures as all others: the top of the folder, so much of it as one reads. */
-static void say_files(struct buf *out, const char *work)
+static void command_say_files(struct buf *out, const char *work)
 {
 	int dir = open(work, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	DIR *d = dir >= 0 ? fdopendir(dir) : NULL;
@@ -221,7 +221,7 @@ static void command_answer(struct command *m)
 	command_free(m);
 }
 
-static void trim_work(struct os_work *w)
+static void command_trim_work(struct os_work *w)
 {
 	struct command *m = w->priv;
 
@@ -229,7 +229,7 @@ static void trim_work(struct os_work *w)
 }
 
 /* In front, where it is shown whatever else was written. */
-static void trim_done(struct os_work *w)
+static void command_trim_done(struct os_work *w)
 {
 	struct command *m = w->priv;
 	struct buf *out = &m->call->out;
@@ -275,7 +275,7 @@ static void command_done(const struct exec_end *end, void *user)
 			buf_adds(&c->out, "(without a sandbox: sandbox.required is 0)\n");
 		say_end(&c->out, m, end);
 		say_output(&c->out, end);
-		say_files(&c->out, m->work);
+		command_say_files(&c->out, m->work);
 		c->success = end->how != EXEC_TIMEOUT;
 		c->error_class = c->success ? "" : "timeout";
 	}
@@ -283,7 +283,8 @@ static void command_done(const struct exec_end *end, void *user)
 		command_answer(m);
 		return;
 	}
-	m->trimming = (struct os_work){.work = trim_work, .done = trim_done, .priv = m};
+	m->trimming =
+		(struct os_work){.work = command_trim_work, .done = command_trim_done, .priv = m};
 	buf_init(&m->trimmed, c->out.max);
 	os_work_start(c->env->loop, &m->trimming);
 }
@@ -291,7 +292,7 @@ static void command_done(const struct exec_end *end, void *user)
 /* ---- while it works */
 
 /* The logs are on the same disk, and all other work. */
-static void look_at_disk(void *user)
+static void command_look_at_disk(void *user)
 {
 	struct command *m = user;
 
@@ -302,7 +303,7 @@ static void look_at_disk(void *user)
 		os_timer_set(m->look, DISK_LOOK_MS);
 }
 
-static void show_line(struct command *m, const char *text, size_t len)
+static void command_show_line(struct command *m, const char *text, size_t len)
 {
 	int64_t now = clock_mono_ms();
 	struct tool_env *env = m->call->env;
@@ -325,7 +326,7 @@ static void command_shown(const char *text, size_t len, bool stays, void *user)
 
 	if (stays)
 		exec_keep(m->child, text, len);
-	show_line(m, line, (size_t)(text + end - line));
+	command_show_line(m, line, (size_t)(text + end - line));
 }
 
 static void command_output(const char *bytes, size_t len, void *user)
@@ -349,7 +350,7 @@ static void command_stop(struct tool_call *c)
 /* ---- starting */
 
 /* The run's own folder: below the data root, closed to others. */
-static int make_work(struct command *m, struct ava_error *err)
+static int command_make_work(struct command *m, struct ava_error *err)
 {
 	const struct tool_env *env = m->call->env;
 	char *slash;
@@ -428,7 +429,8 @@ static int command_run(struct command *m, struct ava_error *err)
 }
 
 /* On the command line, or with `input` as its input. */
-static int keep_text(struct command *m, const char *text, const char *const *program, bool input)
+static int command_keep_text(struct command *m, const char *text, const char *const *program,
+			     bool input)
 {
 	m->text = strdup(text);
 	if (!m->text)
@@ -466,19 +468,19 @@ static void command_start(struct tool_call *c, const char *key, const char *cons
 	int rv;
 
 	if (!m) {
-		answer_failure(c, "io", "out of memory");
+		command_answer_failure(c, "io", "out of memory");
 		return;
 	}
 	m->call = c;
 	m->trim.fd = -1;
-	m->look = os_timer_new(c->env->loop, look_at_disk, m);
+	m->look = os_timer_new(c->env->loop, command_look_at_disk, m);
 	m->seconds = seconds ? (int)json_integer_value(seconds) : TIME_DEFAULT_S;
 	rv = job_arg_str(c->args, key, &text, &err);
 	rv = rv ? rv : find_start(m, &err);
 	rv = rv ? rv : find_sandbox(m, &err);
-	rv = rv ? rv : make_work(m, &err);
+	rv = rv ? rv : command_make_work(m, &err);
 	repository_find(&m->repository, c->env->cwd, c->env->keep_out);
-	if (rv == 0 && (!m->look || keep_text(m, text, program, input) != 0))
+	if (rv == 0 && (!m->look || command_keep_text(m, text, program, input) != 0))
 		rv = err_set(&err, AVA_ENOMEM, "out of memory");
 	rv = rv ? rv : command_run(m, &err);
 	if (rv == 0) {
@@ -486,8 +488,8 @@ static void command_start(struct tool_call *c, const char *key, const char *cons
 		return;
 	}
 	command_free(m);
-	answer_failure(c, rv == AVA_EUNSUPPORTED ? "sandbox_unavailable" : job_error_class(rv),
-		       err.text);
+	command_answer_failure(
+		c, rv == AVA_EUNSUPPORTED ? "sandbox_unavailable" : job_error_class(rv), err.text);
 }
 
 static void bash_start(struct tool_call *c)
@@ -502,14 +504,15 @@ static void python_start(struct tool_call *c)
 	static const char *const python[] = {"/usr/bin/python3", "-"};
 
 	if (access(python[0], X_OK) != 0)
-		answer_failure(c, "not_found",
-			       "this machine has no /usr/bin/python3: use run_bash, or tell the "
-			       "person to install python3");
+		command_answer_failure(
+			c, "not_found",
+			"this machine has no /usr/bin/python3: use run_bash, or tell the "
+			"person to install python3");
 	else
 		command_start(c, "code", python, true);
 }
 
-static void one_line(struct buf *out, const char *what, const char *text)
+static void command_one_line(struct buf *out, const char *what, const char *text)
 {
 	size_t n = text ? strspn(text, " \t\n") : 0;
 
@@ -520,12 +523,12 @@ static void one_line(struct buf *out, const char *what, const char *text)
 
 static void bash_activity(const json_t *args, struct buf *out)
 {
-	one_line(out, "Running: ", json_get_str(args, "command"));
+	command_one_line(out, "Running: ", json_get_str(args, "command"));
 }
 
 static void python_activity(const json_t *args, struct buf *out)
 {
-	one_line(out, "Running Python: ", json_get_str(args, "code"));
+	command_one_line(out, "Running Python: ", json_get_str(args, "code"));
 }
 
 #define COMMON                                                                                     \

@@ -32,7 +32,7 @@
 
 #define STEP ((size_t)64 << 10)
 
-static int open_folder(const char *path)
+static int copy_open_folder(const char *path)
 {
 	return open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
@@ -137,7 +137,7 @@ static int clone_file(struct making *m, struct place *to, int from, const struct
 	return -1;
 }
 
-static int too_much(struct making *m, const char *path, const struct stat *st)
+static int copy_too_much(struct making *m, const char *path, const struct stat *st)
 {
 	if ((unsigned long long)st->st_size > COPY_BYTES_MAX)
 		return err_set(m->err, AVA_ETOOBIG,
@@ -152,18 +152,19 @@ static int too_much(struct making *m, const char *path, const struct stat *st)
 		       COPY_FILES_MAX, COPY_BYTES_MAX >> 20);
 }
 
-static int take(struct making *m, const char *path, const struct stat *st)
+static int copy_take(struct making *m, const char *path, const struct stat *st)
 {
 	m->bytes += S_ISREG(st->st_mode) ? (unsigned long long)st->st_size : 0;
-	return ++m->files > COPY_FILES_MAX || m->bytes > COPY_BYTES_MAX ? too_much(m, path, st) : 0;
+	return ++m->files > COPY_FILES_MAX || m->bytes > COPY_BYTES_MAX ? copy_too_much(m, path, st)
+									: 0;
 }
 
 /* Before anything is copied: whoever asks again and again is refused at once. */
-static int measure(void *user, int dirfd, const char *name, const char *path)
+static int copy_measure(void *user, int dirfd, const char *name, const char *path)
 {
 	struct stat st;
 
-	return fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 ? take(user, path, &st) : 0;
+	return fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 ? copy_take(user, path, &st) : 0;
 }
 
 static int make_file(void *user, int dirfd, const char *name, const char *path)
@@ -177,7 +178,7 @@ static int make_file(void *user, int dirfd, const char *name, const char *path)
 		return 0; /* gone, or not readable: then not there for the run either */
 	if (fstat(from, &st) != 0 || !S_ISREG(st.st_mode))
 		goto out;
-	rv = take(m, path, &st); /* it may have grown */
+	rv = copy_take(m, path, &st); /* it may have grown */
 	if (rv != 0)
 		goto out;
 	base = clone_file(m, &m->base, from, &st, path);
@@ -270,11 +271,11 @@ static int make_at(struct making *m, const char *folder)
 	struct root root = {.cwd = m->wish->project, .keep_out = m->wish->keep_out};
 	struct walk w = {.root = &root,
 			 .start = ".",
-			 .file = measure,
-			 .other = measure,
+			 .file = copy_measure,
+			 .other = copy_measure,
 			 .poll = make_poll,
 			 .user = m};
-	int fd = open_folder(folder), rv;
+	int fd = copy_open_folder(folder), rv;
 
 	if (fd < 0 || mkdirat(fd, "base", 0700) != 0 || mkdirat(fd, "tree", 0700) != 0)
 		rv = err_sys(m->err, "make %.300s", folder);
@@ -343,7 +344,7 @@ struct looking {
 	struct ava_error *err;
 };
 
-static void leave_out(struct looking *l, const char *path, const char *why)
+static void copy_leave_out(struct looking *l, const char *path, const char *why)
 {
 	if (l->out->nleft++ >= COPY_LEFT_MAX)
 		return;
@@ -353,7 +354,7 @@ static void leave_out(struct looking *l, const char *path, const char *why)
 	jw_end(&l->left);
 }
 
-static bool has(int fd, const char *name)
+static bool copy_has(int fd, const char *name)
 {
 	return faccessat(fd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
@@ -362,8 +363,8 @@ static bool has(int fd, const char *name)
  * commondir all but HEAD may stand elsewhere, in a folder that is none by itself. */
 static bool is_git_folder(int fd)
 {
-	return fd >= 0 && has(fd, "HEAD") &&
-	       (has(fd, "commondir") || (has(fd, "objects") && has(fd, "refs")));
+	return fd >= 0 && copy_has(fd, "HEAD") &&
+	       (copy_has(fd, "commondir") || (copy_has(fd, "objects") && copy_has(fd, "refs")));
 }
 
 static bool in_git_folder(const struct looking *l, const char *path)
@@ -447,13 +448,13 @@ static int add_change(struct looking *l, const char *path)
 		rv = rv > 0 || why ? 0 : rv;
 	}
 	if (why)
-		leave_out(l, path, why);
+		copy_leave_out(l, path, why);
 	free(data[0]);
 	free(data[1]);
 	return rv;
 }
 
-static bool same_bytes(int a, int b)
+static bool copy_same_bytes(int a, int b)
 {
 	char one[STEP / 2], two[STEP / 2];
 	off_t at = 0;
@@ -481,7 +482,7 @@ static int look_at_old(void *user, int dirfd, const char *name, const char *path
 	bool same = base >= 0 && tree >= 0 && fstat(base, &st[0]) == 0 &&
 		    fstat(tree, &st[1]) == 0 && S_ISREG(st[1].st_mode) &&
 		    st[0].st_size == st[1].st_size &&
-		    (st[0].st_mode & 0100) == (st[1].st_mode & 0100) && same_bytes(base, tree);
+		    (st[0].st_mode & 0100) == (st[1].st_mode & 0100) && copy_same_bytes(base, tree);
 
 	if (base >= 0)
 		close(base);
@@ -528,10 +529,10 @@ static int look_at_other(void *user, int dirfd, const char *name, const char *pa
 	      st.st_size == 0 && unlinkat(dirfd, name, 0) == 0)))
 		return 0;
 	if (n < 0 || n != m || memcmp(target[0], target[1], (size_t)n) != 0)
-		leave_out(l, path,
-			  patch_protected(path) ? "protected: it decides what programs do in "
-						  "this folder"
-						: "a link, or no regular file");
+		copy_leave_out(l, path,
+			       patch_protected(path) ? "protected: it decides what programs do in "
+						       "this folder"
+						     : "a link, or no regular file");
 	return 0;
 }
 
@@ -542,7 +543,7 @@ static int look_at_old_link(void *user, int dirfd, const char *name, const char 
 
 	/* One that became something else is seen where that is. */
 	if (!is_in(&l->tree, path, &st))
-		leave_out(l, path, "a link, or no regular file");
+		copy_leave_out(l, path, "a link, or no regular file");
 	return 0;
 }
 
@@ -551,7 +552,7 @@ static int look_poll(void *user)
 	return ++((struct looking *)user)->looked > COPY_LOOK_MAX ? 1 : 0;
 }
 
-static int look_through(struct looking *l)
+static int copy_look_through(struct looking *l)
 {
 	struct root base = {.fd = l->base.root, .cwd = "base"};
 	struct root tree = {.fd = l->tree.root, .cwd = "tree"};
@@ -572,13 +573,13 @@ static int look_through(struct looking *l)
 	if (rv == 0)
 		rv = walk_run(&new, l->err);
 	if (rv == 1 || new.deep + new.crowded > 0)
-		leave_out(l, ".", "there is more in the copy than is looked through");
+		copy_leave_out(l, ".", "there is more in the copy than is looked through");
 	if (new.odd + new.unreadable > 0)
-		leave_out(l, ".", "there is more, of names that are no text, or closed");
+		copy_leave_out(l, ".", "there is more, of names that are no text, or closed");
 	return MIN(rv, 0);
 }
 
-static void count_lines(struct copy_changes *c)
+static void copy_count_lines(struct copy_changes *c)
 {
 	struct patch p;
 
@@ -603,21 +604,21 @@ int copy_changes(const char *folder, struct copy_changes *out, struct ava_error 
 	jw_init(&l.left, &out->left);
 	jw_array(&l.left, NULL);
 	snprintf(path, sizeof(path), "%s/base", folder);
-	place_init(&l.base, open_folder(path));
+	place_init(&l.base, copy_open_folder(path));
 	snprintf(path, sizeof(path), "%s/tree", folder);
-	place_init(&l.tree, open_folder(path));
+	place_init(&l.tree, copy_open_folder(path));
 	if (l.base.root < 0 && l.tree.root < 0 && errno == ENOENT)
 		rv = err_set(err, AVA_ENOENT, "there is no copy of the project");
 	else if (l.base.root < 0 || l.tree.root < 0)
 		rv = err_set(err, AVA_EIO, "the copy of the project cannot be opened (%s)",
 			     strerror(errno));
 	else
-		rv = look_through(&l);
+		rv = copy_look_through(&l);
 	jw_end(&l.left);
 	if (rv == 0)
 		rv = buf_check(&out->left);
 	if (rv == 0)
-		count_lines(out);
+		copy_count_lines(out);
 	place_fini(&l.base);
 	place_fini(&l.tree);
 	return rv;
@@ -657,8 +658,8 @@ int copy_put_back(const char *tree, const char *path, bool large)
 	int in = -1, rv = -1, dir;
 
 	snprintf(base, sizeof(base), "%s/../base", tree);
-	place_init(&from, open_folder(base));
-	place_init(&to, open_folder(tree));
+	place_init(&from, copy_open_folder(base));
+	place_init(&to, copy_open_folder(tree));
 	dir = place_of(&from, path, false, &name);
 	if (dir >= 0)
 		in = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);

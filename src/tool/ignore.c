@@ -254,7 +254,7 @@ static size_t wild_plain(const char *pattern, size_t len)
 
 /* Put `text` with its first {a,b,...} replaced by each alternative in turn on
  * the list; what has more braces is taken apart when its turn comes. */
-static int expand(struct wild_glob *g, char *text, struct ava_error *err)
+static int ignore_expand(struct wild_glob *g, char *text, struct ava_error *err)
 {
 	const char *open = strchr(text, '{'), *close = open != NULL ? strchr(open, '}') : NULL;
 	const char *at, *comma;
@@ -292,7 +292,7 @@ int wild_glob_init(struct wild_glob *g, const char *text, struct ava_error *err)
 	for (unsigned i = 0; i < g->count;) {
 		char *whole = g->text[i];
 
-		rv = expand(g, whole, err);
+		rv = ignore_expand(g, whole, err);
 		if (rv < 0)
 			goto fail;
 		if (rv == 0) {

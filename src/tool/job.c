@@ -47,7 +47,7 @@ const char *job_error_class(int code)
 	}
 }
 
-static void fail(struct tool_call *c, int code, const char *sentence)
+static void job_fail(struct tool_call *c, int code, const char *sentence)
 {
 	c->success = false;
 	c->error_class = job_error_class(code);
@@ -56,19 +56,19 @@ static void fail(struct tool_call *c, int code, const char *sentence)
 	utf8_repair(&c->out, sentence, strlen(sentence));
 }
 
-static void finish(struct tool_call *c, int rv, const struct ava_error *err)
+static void job_finish(struct tool_call *c, int rv, const struct ava_error *err)
 {
 	if (rv == 0)
 		rv = buf_check(&c->out);
 	c->success = rv == 0;
 	c->error_class = "";
 	if (rv == AVA_ECANCELED)
-		fail(c, rv, "cancelled");
+		job_fail(c, rv, "cancelled");
 	else if (rv != 0)
-		fail(c, rv, err->text[0] != '\0' ? err->text : ava_strerror(rv));
+		job_fail(c, rv, err->text[0] != '\0' ? err->text : ava_strerror(rv));
 }
 
-static void work(struct os_work *w)
+static void job_on_thread(struct os_work *w)
 {
 	struct job *j = w->priv;
 	struct tool_call *c = j->call;
@@ -77,10 +77,10 @@ static void work(struct os_work *w)
 
 	if (!atomic_load_explicit(&c->stop, memory_order_relaxed))
 		rv = j->fn(c, &err);
-	finish(c, rv, &err);
+	job_finish(c, rv, &err);
 }
 
-static void done(struct os_work *w)
+static void job_ended(struct os_work *w)
 {
 	struct job *j = w->priv;
 	struct tool_call *c = j->call;
@@ -99,21 +99,21 @@ void job_start(struct tool_call *c, job_fn fn)
 	struct job *j = NULL;
 
 	if ((c->tool->flags & TOOL_FILES) && c->env->cwd_fd < 0) {
-		fail(c, AVA_EDENIED,
-		     "this run has no working folder; no file can be read or searched in it");
+		job_fail(c, AVA_EDENIED,
+			 "this run has no working folder; no file can be read or searched in it");
 		c->done(c);
 		return;
 	}
 	j = calloc(1, sizeof(*j));
 	if (j == NULL) {
-		fail(c, AVA_ENOMEM, "out of memory");
+		job_fail(c, AVA_ENOMEM, "out of memory");
 		c->done(c);
 		return;
 	}
 	j->call = c;
 	j->fn = fn;
-	j->work.work = work;
-	j->work.done = done;
+	j->work.work = job_on_thread;
+	j->work.done = job_ended;
 	j->work.priv = j;
 	j->work.owner = c->env;
 	j->work.order = c->env->order;
@@ -130,7 +130,7 @@ bool job_now(struct tool_call *c, job_fn fn)
 	rv = fn(c, &err);
 	if (rv == JOB_LATER)
 		return false;
-	finish(c, rv, &err);
+	job_finish(c, rv, &err);
 	c->done(c);
 	return true;
 }

@@ -119,7 +119,7 @@ static void server_start(struct server *s);
 /* ---- calls */
 
 /* It is over, one way or the other; a call is answered. */
-static void ask_over(struct mcp_ask *a)
+static void mcp_ask_over(struct mcp_ask *a)
 {
 	struct tool_call *c = a->call;
 
@@ -145,7 +145,7 @@ __attribute__((format(printf, 3, 4))) static void call_fails(struct tool_call *c
 	buf_vaddf(&c->out, fmt, ap);
 	va_end(ap);
 	if (a)
-		ask_over(a);
+		mcp_ask_over(a);
 	else
 		c->done(c);
 }
@@ -185,7 +185,7 @@ static void call_result(struct mcp_ask *a, const json_t *result)
 		call_fails(c, "too_big", "the result of %s is larger than %u MB: ask for less",
 			   name_of(a->server), TOOL_FULL_MAX >> 20);
 	else
-		ask_over(a);
+		mcp_ask_over(a);
 }
 
 /* ---- messages out */
@@ -196,8 +196,8 @@ static json_t *our_name(void)
 }
 
 /* `a`: who waits for the answer; NULL: nobody. No method: over HTTP, a GET. *Takes* params. */
-static int send(struct server *s, struct mcp_ask *a, const char *method, json_t *params,
-		struct ava_error *err)
+static int mcp_send(struct server *s, struct mcp_ask *a, const char *method, json_t *params,
+		    struct ava_error *err)
 {
 	struct mcp_sending m = {.id = a ? (a->id = ++s->ids) : 0,
 				.version = s->older ? s->shown.version : MODERN,
@@ -245,26 +245,26 @@ static struct mcp_ask *ask_new(struct server *s, enum ask_kind kind)
 	return a;
 }
 
-static void ask(struct server *s, enum ask_kind kind, const char *method, json_t *params)
+static void mcp_ask(struct server *s, enum ask_kind kind, const char *method, json_t *params)
 {
 	struct ava_error err = {AVA_ENOMEM, "out of memory"};
 	struct mcp_ask *a = ask_new(s, kind);
 
 	if (!a)
 		json_decref(params);
-	if (!a || send(s, a, method, params, &err) != 0)
+	if (!a || mcp_send(s, a, method, params, &err) != 0)
 		server_down(s, err.code, "%s", err.text);
 }
 
 /* Over HTTP a closed answer says it; the older era wants to be told as well. */
-static void cancel(struct server *s, const struct mcp_ask *a)
+static void mcp_cancel_call(struct server *s, const struct mcp_ask *a)
 {
 	if (!s->link || a->id == 0)
 		return;
 	mcp_link_drop(s->link, a->id);
 	if (s->conf->argv || s->older)
-		(void)send(s, NULL, "notifications/cancelled",
-			   json_pack("{s:I}", "requestId", (json_int_t)a->id), NULL);
+		(void)mcp_send(s, NULL, "notifications/cancelled",
+			       json_pack("{s:I}", "requestId", (json_int_t)a->id), NULL);
 }
 
 static void send_call(struct mcp_ask *a)
@@ -284,8 +284,8 @@ static void send_call(struct mcp_ask *a)
 			"%s describes %s in another way than when this run was confirmed, so that "
 			"it was not called: go on without it",
 			name_of(s), c->tool->name);
-	else if (send(s, a, "tools/call",
-		      json_pack("{s:s,s:O}", "name", name, "arguments", c->args), &err) != 0)
+	else if (mcp_send(s, a, "tools/call",
+			  json_pack("{s:s,s:O}", "name", name, "arguments", c->args), &err) != 0)
 		call_fails(c, "io", "%s cannot be asked: %s", name_of(s), err.text);
 }
 
@@ -315,8 +315,8 @@ static struct mcp_ask *first_ask(struct server *s, enum ask_kind kind, bool sent
 	return NULL;
 }
 
-static void wait_over(struct mcp_client *m, struct mcp_wait *w, int code,
-		      const struct ava_error *err)
+static void mcp_wait_over(struct mcp_client *m, struct mcp_wait *w, int code,
+			  const struct ava_error *err)
 {
 	struct mcp_wait was = *w;
 
@@ -347,7 +347,7 @@ static void settle_waits(struct server *s, int code)
 			continue;
 		w->servers &= ~bit_of(s);
 		if (code != 0 || w->servers == 0)
-			wait_over(s->mcp, w, code, &err);
+			mcp_wait_over(s->mcp, w, code, &err);
 	}
 }
 
@@ -361,7 +361,7 @@ static void drop_asks(struct server *s, enum ask_kind until)
 		if (a->kind >= until)
 			continue;
 		mcp_link_drop(s->link, a->id);
-		ask_over(a);
+		mcp_ask_over(a);
 	}
 }
 
@@ -409,15 +409,15 @@ static void begin_listing(struct server *s)
 	s->stale = false;
 	s->pages = 0;
 	mcp_rows_free(&s->coming);
-	ask(s, ASK_LIST, "tools/list", json_object());
+	mcp_ask(s, ASK_LIST, "tools/list", json_object());
 }
 
 static void greet(struct server *s)
 {
 	s->older = true;
-	ask(s, ASK_GREET, "initialize",
-	    json_pack("{s:s,s:{},s:o}", "protocolVersion", OLDER, "capabilities", "clientInfo",
-		      our_name()));
+	mcp_ask(s, ASK_GREET, "initialize",
+		json_pack("{s:s,s:{},s:o}", "protocolVersion", OLDER, "capabilities", "clientInfo",
+			  our_name()));
 }
 
 static void time_over(void *user)
@@ -447,11 +447,11 @@ static void listen(struct server *s)
 {
 	if (!s->tells || first_ask(s, ASK_LISTEN, true) || (s->older && s->conf->argv))
 		return;
-	ask(s, ASK_LISTEN, s->older ? NULL : "subscriptions/listen",
-	    json_pack("{s:{s:b}}", "notifications", "toolsListChanged", 1));
+	mcp_ask(s, ASK_LISTEN, s->older ? NULL : "subscriptions/listen",
+		json_pack("{s:{s:b}}", "notifications", "toolsListChanged", 1));
 }
 
-static void listed(struct server *s)
+static void mcp_listed(struct server *s)
 {
 	struct mcp_ask *a;
 
@@ -493,7 +493,7 @@ static void use(struct server *s)
 
 /* ---- messages in */
 
-static void take_list(struct server *s, const json_t *result)
+static void mcp_take_list(struct server *s, const json_t *result)
 {
 	const json_t *tools = json_object_get(result, "tools"), *o;
 	const char *cursor = json_get_str(result, "nextCursor");
@@ -511,9 +511,9 @@ static void take_list(struct server *s, const json_t *result)
 		}
 	}
 	if (cursor && *cursor && ++s->pages < PAGES_MAX)
-		ask(s, ASK_LIST, "tools/list", json_pack("{s:s}", "cursor", cursor));
+		mcp_ask(s, ASK_LIST, "tools/list", json_pack("{s:s}", "cursor", cursor));
 	else
-		listed(s);
+		mcp_listed(s);
 }
 
 static bool tells_changes(const json_t *result)
@@ -556,7 +556,7 @@ static void greeted(struct server *s, const json_t *result)
 	}
 	s->tells = tells_changes(result);
 	/* Each message of HTTP has a connection of its own: the next one could be there first. */
-	ask(s, ASK_GREETED, "notifications/initialized", json_object());
+	mcp_ask(s, ASK_GREETED, "notifications/initialized", json_object());
 	if (s->conf->argv && s->link)
 		begin_listing(s);
 }
@@ -572,13 +572,13 @@ static void ask_refused(struct mcp_ask *a, int64_t code, const char *said)
 		call_fails(a->call, "server_error", "%s %s: %.2000s", name_of(s), how, said);
 		return;
 	}
-	ask_over(a);
+	mcp_ask_over(a);
 	if (kind == ASK_PROBE && !s->older)
 		greet(s); /* also where it speaks another modern version: it may speak both eras */
 	else if (kind == ASK_GREET || kind == ASK_GREETED)
 		server_down(s, AVA_EPROTO, "it %s: %s", how, said);
 	else if (kind == ASK_LIST && code == RPC_NO_METHOD)
-		listed(s); /* it has none */
+		mcp_listed(s); /* it has none */
 	else if (kind == ASK_LIST)
 		server_down(s, AVA_EPROTO, "it does not list its tools: %s", said);
 }
@@ -592,13 +592,13 @@ static void ask_answered(struct mcp_ask *a, const json_t *result)
 		call_result(a, result);
 		return;
 	}
-	ask_over(a);
+	mcp_ask_over(a);
 	if (kind == ASK_PROBE)
 		discovered(s, result);
 	else if (kind == ASK_GREET)
 		greeted(s, result);
 	else if (kind == ASK_LIST)
-		take_list(s, result);
+		mcp_take_list(s, result);
 	else if (kind == ASK_LISTEN)
 		s->stale = true;
 }
@@ -689,11 +689,11 @@ static void on_failed(int64_t id, int status, const char *body, size_t len, cons
 		s->wrote[0] = '\0';
 	if (a->kind == ASK_LISTEN) { /* it cannot be told, or not any more */
 		s->stale = s->stale || status <= 0;
-		ask_over(a);
+		mcp_ask_over(a);
 	} else if (status <= 0 && a->kind == ASK_CALL) {
 		call_cut(a, status != MCP_NOT_SENT, why);
 	} else if (status <= 0 && a->kind == ASK_PROBE && s->older) {
-		ask_over(a); /* what it says to the greeting counts */
+		mcp_ask_over(a); /* what it says to the greeting counts */
 	} else if (a->kind == ASK_GREETED && status >= 0 && status < 400) {
 		begin_listing(s);
 	} else if (status <= 0) {
@@ -765,7 +765,7 @@ static void server_start(struct server *s)
 	if (s->older)
 		greet(s);
 	else
-		ask(s, ASK_PROBE, "server/discover", json_object());
+		mcp_ask(s, ASK_PROBE, "server/discover", json_object());
 }
 
 /* ---- as a tool */
@@ -802,7 +802,7 @@ static void call_late(void *user)
 		return;
 	}
 	s->late = s->late ? s->late : s->ids;
-	cancel(s, a);
+	mcp_cancel_call(s, a);
 	call_fails(a->call, "timeout",
 		   "the MCP server %s did not answer within %d s%s%.200s: it may have happened; "
 		   "ask for less, or go on without it",
@@ -816,7 +816,7 @@ static void mcp_start(struct tool_call *c)
 	struct mcp_ask *a = s ? ask_new(s, ASK_CALL) : NULL;
 
 	if (a && !(a->timer = os_timer_new(s->mcp->loop, call_late, a))) {
-		ask_over(a);
+		mcp_ask_over(a);
 		a = NULL;
 	}
 	if (!a) {
@@ -840,7 +840,7 @@ static void mcp_call_stop(struct tool_call *c)
 	struct server *s = a->server;
 	bool began = a->id != 0;
 
-	cancel(s, a);
+	mcp_cancel_call(s, a);
 	call_fails(c, "cancelled", "cancelled");
 	/* A process may go on with what nobody wants any more; one that others use is left. */
 	if (!began || !s->conf->argv || first_ask(s, ASK_CALL, true))
@@ -967,7 +967,7 @@ void mcp_client_quiesce(struct mcp_client *m)
 	m->quiet = true;
 	err_set(&err, AVA_EBUSY, "ava stops");
 	while (!list_empty(&m->waits))
-		wait_over(m, LIST_FIRST(&m->waits, struct mcp_wait, node), AVA_EBUSY, &err);
+		mcp_wait_over(m, LIST_FIRST(&m->waits, struct mcp_wait, node), AVA_EBUSY, &err);
 }
 
 void mcp_client_free(struct mcp_client *m)

@@ -42,7 +42,8 @@ struct reading {
 	int rv; /* the first thing that is wrong ends it */
 };
 
-__attribute__((format(printf, 2, 3))) static void wrong(struct reading *r, const char *fmt, ...)
+__attribute__((format(printf, 2, 3))) static void mcp_conf_wrong(struct reading *r, const char *fmt,
+								 ...)
 {
 	char text[500];
 	va_list ap;
@@ -55,32 +56,32 @@ __attribute__((format(printf, 2, 3))) static void wrong(struct reading *r, const
 	r->rv = err_set(r->err, AVA_EINVAL, "%s", text);
 }
 
-static void *got(struct reading *r, void *p)
+static void *mcp_conf_got(struct reading *r, void *p)
 {
 	if (!p && r->rv == 0)
 		r->rv = err_set(r->err, AVA_ENOMEM, "out of memory");
 	return p;
 }
 
-static const char *keep(struct reading *r, const char *text, size_t len)
+static const char *mcp_conf_keep(struct reading *r, const char *text, size_t len)
 {
-	return got(r, arena_copy(&r->to->mem, text, len));
+	return mcp_conf_got(r, arena_copy(&r->to->mem, text, len));
 }
 
 /* ---- values */
 
-static void add_secret(struct reading *r, const char *value)
+static void mcp_conf_add_secret(struct reading *r, const char *value)
 {
 	int rv = r->redact && r->rv == 0 ? redact_add(r->redact, value) : 0;
 
 	if (rv == AVA_ETOOBIG)
-		wrong(r, "there are too many secrets to keep out of the log");
+		mcp_conf_wrong(r, "there are too many secrets to keep out of the log");
 	else if (rv != 0)
-		(void)got(r, NULL);
+		(void)mcp_conf_got(r, NULL);
 }
 
 /* ${NAME} and ${NAME:-otherwise} in it are put in. */
-static const char *expand(struct reading *r, const char *text)
+static const char *mcp_conf_expand(struct reading *r, const char *text)
 {
 	struct buf out;
 	const char *mark, *end;
@@ -97,60 +98,62 @@ static const char *expand(struct reading *r, const char *text)
 		value = keys_get(name);
 		buf_add(&out, text, (size_t)(mark - text));
 		if (value) {
-			add_secret(r, value);
+			mcp_conf_add_secret(r, value);
 			buf_adds(&out, value);
 		} else if (other) {
 			buf_add(&out, other + 2, (size_t)(end - other) - 2);
 		} else {
-			wrong(r,
-			      "nothing says what ${%s} is: write %s=value into the file env "
-			      "beside it",
-			      name, name);
+			mcp_conf_wrong(
+				r,
+				"nothing says what ${%s} is: write %s=value into the file env "
+				"beside it",
+				name, name);
 		}
 		text = end + 1;
 	}
 	if (buf_adds(&out, text) == AVA_ETOOBIG)
-		wrong(r, "a text is longer than %d bytes", TEXT_MAX);
-	text = buf_check(&out) != 0 ? got(r, NULL) : keep(r, out.data ? out.data : "", out.len);
+		mcp_conf_wrong(r, "a text is longer than %d bytes", TEXT_MAX);
+	text = buf_check(&out) != 0 ? mcp_conf_got(r, NULL)
+				    : mcp_conf_keep(r, out.data ? out.data : "", out.len);
 	buf_fini(&out);
 	return text;
 }
 
-static const char *text_of(struct reading *r, const json_t *v, const char *what)
+static const char *mcp_conf_text_of(struct reading *r, const json_t *v, const char *what)
 {
 	const char *s = json_string_value(v);
 
 	if (v && !s)
-		wrong(r, "%s must be a text", what);
-	return r->rv == 0 && s ? expand(r, s) : NULL;
+		mcp_conf_wrong(r, "%s must be a text", what);
+	return r->rv == 0 && s ? mcp_conf_expand(r, s) : NULL;
 }
 
 /* NULL at the end of the list. */
-static const char **room(struct reading *r, size_t n)
+static const char **mcp_conf_room(struct reading *r, size_t n)
 {
-	return got(r, arena_get(&r->to->mem, (n + 1) * sizeof(const char *)));
+	return mcp_conf_got(r, arena_get(&r->to->mem, (n + 1) * sizeof(const char *)));
 }
 
 /* `first`: stands before them; NULL: nothing. */
-static const char *const *texts_of(struct reading *r, const json_t *list, const char *what,
-				   const char *first)
+static const char *const *mcp_conf_texts_of(struct reading *r, const json_t *list, const char *what,
+					    const char *first)
 {
 	size_t n = json_array_size(list), k = 0, i;
 	const char **out;
 	const json_t *v;
 
 	if (list && (!json_is_array(list) || n > LIST_MAX))
-		wrong(r, "%s must be a list of texts, %d at the most", what, LIST_MAX);
-	out = r->rv == 0 ? room(r, n + 1) : NULL;
+		mcp_conf_wrong(r, "%s must be a list of texts, %d at the most", what, LIST_MAX);
+	out = r->rv == 0 ? mcp_conf_room(r, n + 1) : NULL;
 	if (!out)
 		return NULL;
 	if (first)
 		out[k++] = first;
-	json_array_foreach(list, i, v) if ((out[k] = text_of(r, v, what)) != NULL) k++;
+	json_array_foreach(list, i, v) if ((out[k] = mcp_conf_text_of(r, v, what)) != NULL) k++;
 	return out;
 }
 
-static bool is_secret(const char *name)
+static bool mcp_conf_is_secret(const char *name)
 {
 	static const char *const words[] = {"KEY", "TOKEN", "SECRET", "PASSWORD", "AUTHORIZATION"};
 
@@ -169,25 +172,26 @@ static const char *const *pairs_of(struct reading *r, json_t *o, const char *wha
 	json_t *v;
 
 	if (o && (!json_is_object(o) || json_object_size(o) > 24))
-		wrong(r, "%s must be an object of texts, 24 at the most", what);
-	out = r->rv == 0 ? room(r, json_object_size(o)) : NULL;
+		mcp_conf_wrong(r, "%s must be an object of texts, 24 at the most", what);
+	out = r->rv == 0 ? mcp_conf_room(r, json_object_size(o)) : NULL;
 	if (!out)
 		return NULL;
 	json_object_foreach(o, name, v)
 	{
-		const char *value = text_of(r, v, what);
+		const char *value = mcp_conf_text_of(r, v, what);
 
 		if (!value)
-			wrong(r, "%s must be an object of texts", what);
+			mcp_conf_wrong(r, "%s must be an object of texts", what);
 		if (r->rv == 0 && (!*name || strpbrk(name, "=: \r\n") || strpbrk(value, "\r\n")))
-			wrong(r, "%s has a name or a value that cannot be: %.60s", what, name);
+			mcp_conf_wrong(r, "%s has a name or a value that cannot be: %.60s", what,
+				       name);
 		if (r->rv != 0)
 			return out;
-		if (is_secret(name)) {
+		if (mcp_conf_is_secret(name)) {
 			word = *between == ':' ? strrchr(value, ' ') : NULL; /* of "Bearer …" */
-			add_secret(r, word ? word + 1 : value);
+			mcp_conf_add_secret(r, word ? word + 1 : value);
 		}
-		out[k++] = got(r, arena_fmt(&r->to->mem, "%s%s%s", name, between, value));
+		out[k++] = mcp_conf_got(r, arena_fmt(&r->to->mem, "%s%s%s", name, between, value));
 	}
 	return out;
 }
@@ -195,7 +199,7 @@ static const char *const *pairs_of(struct reading *r, json_t *o, const char *wha
 /* Of a folder or file of the person's: absolute, "~/" is home; as the kernel names it. */
 static const char *const *paths_of(struct reading *r, const json_t *list, const char *what)
 {
-	const char **out = (const char **)texts_of(r, list, what, NULL);
+	const char **out = (const char **)mcp_conf_texts_of(r, list, what, NULL);
 	const char *home = env_get("HOME");
 	char path[PATH_MAX], real[PATH_MAX];
 
@@ -205,13 +209,14 @@ static const char *const *paths_of(struct reading *r, const json_t *list, const 
 		else
 			snprintf(path, sizeof(path), "%s", out[i]);
 		if (path[0] != '/')
-			wrong(r, "%s has \"%.100s\"; it must be an absolute path", what, out[i]);
+			mcp_conf_wrong(r, "%s has \"%.100s\"; it must be an absolute path", what,
+				       out[i]);
 		else if (!realpath(path, real)) /* it may come, or be a link to nothing */
-			out[i] = keep(r, path, strlen(path));
+			out[i] = mcp_conf_keep(r, path, strlen(path));
 		else if (strcmp(real, "/") == 0)
-			wrong(r, "%s has the whole file system: name folders of it", what);
+			mcp_conf_wrong(r, "%s has the whole file system: name folders of it", what);
 		else
-			out[i] = keep(r, real, strlen(real));
+			out[i] = mcp_conf_keep(r, real, strlen(real));
 	}
 	return out;
 }
@@ -222,9 +227,9 @@ static void split_url(struct reading *r, struct mcp_conf *to)
 	const char *host = strstr(to->url, "://"), *rest = host ? host + 3 : to->url;
 
 	rest += strcspn(rest, "/?#");
-	to->path = got(r, arena_fmt(&r->to->mem, "%s%.*s", *rest == '/' ? "" : "/",
-				    (int)strcspn(rest, "#"), rest));
-	to->url = keep(r, to->url, (size_t)(rest - to->url));
+	to->path = mcp_conf_got(r, arena_fmt(&r->to->mem, "%s%.*s", *rest == '/' ? "" : "/",
+					     (int)strcspn(rest, "#"), rest));
+	to->url = mcp_conf_keep(r, to->url, (size_t)(rest - to->url));
 }
 
 /* ---- a server */
@@ -237,21 +242,21 @@ static const char *find_program(struct reading *r, const char *command)
 
 	if (strchr(command, '/')) {
 		if (command[0] != '/')
-			wrong(r,
-			      "command is \"%.100s\"; it must be a program's name, or its "
-			      "absolute path",
-			      command);
+			mcp_conf_wrong(r,
+				       "command is \"%.100s\"; it must be a program's name, or its "
+				       "absolute path",
+				       command);
 		return command;
 	}
 	for (size_t i = 0; i < ARRAY_LEN(folders); i++) {
 		snprintf(path, sizeof(path), "%s/%.200s", folders[i], command);
 		if (*command && access(path, X_OK) == 0)
-			return keep(r, path, strlen(path));
+			return mcp_conf_keep(r, path, strlen(path));
 	}
-	wrong(r,
-	      "there is no program %.100s in /usr/local/bin, /usr/bin or /bin: write its "
-	      "absolute path, and where it stands into ava.read",
-	      command);
+	mcp_conf_wrong(r,
+		       "there is no program %.100s in /usr/local/bin, /usr/bin or /bin: write its "
+		       "absolute path, and where it stands into ava.read",
+		       command);
 	return command;
 }
 
@@ -260,17 +265,17 @@ static bool flag_of(struct reading *r, const json_t *o, const char *name, bool o
 	const json_t *v = json_object_get(o, name);
 
 	if (v && !json_is_boolean(v))
-		wrong(r, "ava.%s must be true or false", name);
+		mcp_conf_wrong(r, "ava.%s must be true or false", name);
 	return v ? json_is_true(v) : otherwise;
 }
 
-static int seconds_of(struct reading *r, const json_t *o, const char *name, int otherwise)
+static int mcp_conf_seconds_of(struct reading *r, const json_t *o, const char *name, int otherwise)
 {
 	const json_t *v = json_object_get(o, name);
 	int64_t n = json_get_int(o, name, otherwise);
 
 	if (v && (!json_is_integer(v) || n < 1 || n > SECONDS_MAX))
-		wrong(r, "ava.%s must be whole seconds, 1 to %d", name, SECONDS_MAX);
+		mcp_conf_wrong(r, "ava.%s must be whole seconds, 1 to %d", name, SECONDS_MAX);
 	return r->rv == 0 ? (int)n * 1000 : 0;
 }
 
@@ -282,18 +287,19 @@ static void take_rights(struct reading *r, json_t *o, struct mcp_conf *to)
 	json_t *v;
 
 	if (o && !json_is_object(o))
-		wrong(r, "ava must be an object");
+		mcp_conf_wrong(r, "ava must be an object");
 	json_object_foreach(o, name, v)
 	{
 		struct near near = near_start(name);
 
 		near_words(&near, words);
 		if (near.distance != 0)
-			wrong(r, "ava has an unknown member %.40s: there are %s", name, words);
+			mcp_conf_wrong(r, "ava has an unknown member %.40s: there are %s", name,
+				       words);
 	}
-	to->call_ms = seconds_of(r, o, "timeout", 60);
-	to->start_ms = seconds_of(r, o, "start", 30);
-	to->idle_ms = seconds_of(r, o, "idle", 300);
+	to->call_ms = mcp_conf_seconds_of(r, o, "timeout", 60);
+	to->start_ms = mcp_conf_seconds_of(r, o, "start", 30);
+	to->idle_ms = mcp_conf_seconds_of(r, o, "idle", 300);
 	to->reads = paths_of(r, json_object_get(o, "read"), "ava.read");
 	to->writes = paths_of(r, json_object_get(o, "write"), "ava.write");
 	to->network = flag_of(r, o, "network", false);
@@ -304,7 +310,7 @@ static void take_rights(struct reading *r, json_t *o, struct mcp_conf *to)
 	to->rights = flag_of(r, o, "private", given) ? TOOL_PRIVATE : 0;
 	to->rights |= to->url || to->network ? TOOL_OUT : 0;
 	if (to->url && (to->network || to->reads[0] || to->writes[0]))
-		wrong(r, "read, write and network are for a command, not for a url");
+		mcp_conf_wrong(r, "read, write and network are for a command, not for a url");
 }
 
 static void take_server(struct reading *r, const char *name, json_t *o)
@@ -314,28 +320,29 @@ static void take_server(struct reading *r, const char *name, json_t *o)
 
 	if (!*name || strlen(name) > 32 || strstr(name, "__") || name[strlen(name) - 1] == '_' ||
 	    name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")])
-		wrong(r, "a name has letters, digits, - and single _, 32 at the most");
+		mcp_conf_wrong(r, "a name has letters, digits, - and single _, 32 at the most");
 	if (!json_is_object(o))
-		wrong(r, "it must be an object with command or url");
-	command = text_of(r, json_object_get(o, "command"), "command");
-	type = text_of(r, json_object_get(o, "type"), "type");
+		mcp_conf_wrong(r, "it must be an object with command or url");
+	command = mcp_conf_text_of(r, json_object_get(o, "command"), "command");
+	type = mcp_conf_text_of(r, json_object_get(o, "type"), "type");
 	*to = (struct mcp_conf){.name = to->name,
-				.url = text_of(r, json_object_get(o, "url"), "url"),
-				.start = text_of(r, json_object_get(o, "cwd"), "cwd")};
+				.url = mcp_conf_text_of(r, json_object_get(o, "url"), "url"),
+				.start = mcp_conf_text_of(r, json_object_get(o, "cwd"), "cwd")};
 	if (!command == !to->url)
-		wrong(r, "it must have either command or url");
+		mcp_conf_wrong(r, "it must have either command or url");
 	if (type && strcmp(type, to->url ? "http" : "stdio") != 0 &&
 	    !(to->url && strcmp(type, "streamable-http") == 0))
-		wrong(r, "type is \"%.40s\"; there are stdio (with command) and http (with url)",
-		      type);
+		mcp_conf_wrong(
+			r, "type is \"%.40s\"; there are stdio (with command) and http (with url)",
+			type);
 	if (r->rv != 0)
 		return;
 	to->start = to->start ? to->start : SANDBOX_WORK;
 	if (to->url)
 		split_url(r, to);
 	if (command)
-		to->argv =
-			texts_of(r, json_object_get(o, "args"), "args", find_program(r, command));
+		to->argv = mcp_conf_texts_of(r, json_object_get(o, "args"), "args",
+					     find_program(r, command));
 	to->env = pairs_of(r, json_object_get(o, "env"), "env", "=");
 	to->headers = pairs_of(r, json_object_get(o, "headers"), "headers", ": ");
 	take_rights(r, json_object_get(o, "ava"), to);
@@ -348,7 +355,7 @@ static void end_broken(struct reading *r, struct mcp_conf *to)
 		return;
 	r->rv = 0;
 	*to = (struct mcp_conf){.name = to->name,
-				.broken = keep(r, r->err->text, strlen(r->err->text))};
+				.broken = mcp_conf_keep(r, r->err->text, strlen(r->err->text))};
 }
 
 /* ---- the file */
@@ -363,20 +370,21 @@ static void read_servers(struct reading *r, const char *text, size_t len)
 	const char *name;
 
 	if (!all)
-		wrong(r, "%s: %.300s", r->path, why.text);
+		mcp_conf_wrong(r, "%s: %.300s", r->path, why.text);
 	else if (!json_is_object(servers))
-		wrong(r, "%s must be an object with the member mcpServers, an object", r->path);
+		mcp_conf_wrong(r, "%s must be an object with the member mcpServers, an object",
+			       r->path);
 	else if (n > MCP_SERVERS_MAX)
-		wrong(r, "%s has more than %d servers", r->path, MCP_SERVERS_MAX);
+		mcp_conf_wrong(r, "%s has more than %d servers", r->path, MCP_SERVERS_MAX);
 	if (r->rv == 0)
-		r->to->v = got(r, arena_get(&r->to->mem, (n + 1) * sizeof(*r->to->v)));
+		r->to->v = mcp_conf_got(r, arena_get(&r->to->mem, (n + 1) * sizeof(*r->to->v)));
 	json_object_foreach(servers, name, o)
 	{
 		/* In other programs' files servers are kept that are not to be used. */
 		if (r->rv != 0 || json_get_bool(o, "disabled", false) ||
 		    !json_get_bool(o, "enabled", true))
 			continue;
-		r->to->v[r->to->n].name = keep(r, name, strnlen(name, 40));
+		r->to->v[r->to->n].name = mcp_conf_keep(r, name, strnlen(name, 40));
 		take_server(r, name, o);
 		end_broken(r, &r->to->v[r->to->n++]);
 	}
@@ -404,11 +412,12 @@ int mcp_confs_read(struct mcp_confs *out, const char *path, struct redact *redac
 	out->broken = r.rv != 0 && r.rv != AVA_ENOMEM;
 	if (out->broken) {
 		r.rv = 0;
-		out->v = got(&r, arena_get(&out->mem, sizeof(*out->v)));
+		out->v = mcp_conf_got(&r, arena_get(&out->mem, sizeof(*out->v)));
 		out->n = out->v ? 1 : 0;
 	}
 	if (out->broken && out->v)
-		*out->v = (struct mcp_conf){.name = "mcp.json",
-					    .broken = keep(&r, why.text, strlen(why.text))};
+		*out->v =
+			(struct mcp_conf){.name = "mcp.json",
+					  .broken = mcp_conf_keep(&r, why.text, strlen(why.text))};
 	return r.rv == 0 ? 0 : err_set(err, AVA_ENOMEM, "out of memory");
 }

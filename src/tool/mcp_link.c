@@ -93,7 +93,7 @@ static void link_free(struct mcp_link *l)
 	free(l);
 }
 
-static void sweep(struct os_task *t)
+static void mcp_link_sweep(struct os_task *t)
 {
 	struct mcp_link *l = CONTAINER_OF(t, struct mcp_link, sweep);
 
@@ -130,7 +130,7 @@ static void look_begin(struct mcp_link *l)
 	os_timer_set(l->look, DISK_MS);
 }
 
-static void trim_work(struct os_work *w)
+static void mcp_link_trim_work(struct os_work *w)
 {
 	struct mcp_link *l = w->priv;
 	struct buf said;
@@ -142,7 +142,7 @@ static void trim_work(struct os_work *w)
 
 static void trim_start(struct mcp_link *l);
 
-static void trim_done(struct os_work *w)
+static void mcp_link_trim_done(struct os_work *w)
 {
 	struct mcp_link *l = w->priv;
 
@@ -164,13 +164,14 @@ static void trim_start(struct mcp_link *l)
 {
 	l->trims = true;
 	l->owed = false;
-	l->trimming = (struct os_work){.work = trim_work, .done = trim_done, .priv = l};
+	l->trimming =
+		(struct os_work){.work = mcp_link_trim_work, .done = mcp_link_trim_done, .priv = l};
 	os_work_start(l->o.loop, &l->trimming);
 }
 
 /* The logs are on the same disk. Another program may have filled it: it goes on until it is seen
  * that files of its own did. */
-static void look_at_disk(void *user)
+static void mcp_link_look_at_disk(void *user)
 {
 	struct mcp_link *l = user;
 
@@ -302,7 +303,7 @@ static int open_process(struct mcp_link *l, struct ava_error *err)
 	rv = rv ? rv : check_paths(conf->writes, err);
 	if (rv == 0 && l->o.root && sys_make_folders(l->work, true) != 0)
 		rv = err_sys(err, "make the folder %.300s", l->work);
-	l->look = rv == 0 && l->o.root ? os_timer_new(l->o.loop, look_at_disk, l) : NULL;
+	l->look = rv == 0 && l->o.root ? os_timer_new(l->o.loop, mcp_link_look_at_disk, l) : NULL;
 	if (l->look)
 		look_begin(l);
 	return rv ? rv : sandbox_start(&l->child, l->o.loop, &s, &how, process_done, l, err);
@@ -327,7 +328,7 @@ static void exchange_end(struct exchange *x)
 	os_defer(x->link->o.loop, &x->link->sweep);
 }
 
-static int on_event(const struct sse_event *e, void *user)
+static int mcp_link_on_event(const struct sse_event *e, void *user)
 {
 	struct exchange *x = user;
 	struct mcp_link *l = x->link;
@@ -349,7 +350,7 @@ static void on_head(struct http_call *c, int status)
 		snprintf(x->link->session, sizeof(x->link->session), "Mcp-Session-Id: %s", session);
 }
 
-static void on_done(struct http_call *c, int rv, const struct ava_error *err)
+static void mcp_link_on_done(struct http_call *c, int rv, const struct ava_error *err)
 {
 	struct exchange *x = c->user;
 	struct mcp_link *l = x->link;
@@ -368,7 +369,7 @@ static void on_done(struct http_call *c, int rv, const struct ava_error *err)
 	exchange_end(x);
 }
 
-static bool on_data(struct http_call *c, const char *s, size_t n)
+static bool mcp_link_on_data(struct http_call *c, const char *s, size_t n)
 {
 	static const struct ava_error much = {AVA_ETOOBIG, "it answered with more than 8 MB"};
 	struct exchange *x = c->user;
@@ -376,7 +377,7 @@ static bool on_data(struct http_call *c, const char *s, size_t n)
 
 	if (rv != 0 && !x->over) {
 		http_call_stop(c);
-		on_done(c, AVA_ETOOBIG, &much);
+		mcp_link_on_done(c, AVA_ETOOBIG, &much);
 	}
 	return true;
 }
@@ -422,7 +423,7 @@ static int http_send(struct mcp_link *l, const struct mcp_sending *s, struct ava
 	x->link = l;
 	x->id = s->id;
 	sse_init(&x->sse, MCP_MESSAGE_MAX);
-	x->sse.on_event = on_event;
+	x->sse.on_event = mcp_link_on_event;
 	x->sse.user = x;
 	buf_init(&x->body, MCP_MESSAGE_MAX);
 	x->call = (struct http_call){.path = l->o.conf->path,
@@ -431,8 +432,8 @@ static int http_send(struct mcp_link *l, const struct mcp_sending *s, struct ava
 				     .nheaders = write_headers(l, s, text, headers),
 				     .timers = {CONNECT_MS, ms, ms, ms},
 				     .head = on_head,
-				     .data = on_data,
-				     .done = on_done,
+				     .data = mcp_link_on_data,
+				     .done = mcp_link_on_done,
 				     .user = x};
 	buf_init(&x->call.body, MCP_MESSAGE_MAX);
 	rv = s->json ? buf_add(&x->call.body, s->json, s->len) : 0;
@@ -467,7 +468,7 @@ struct mcp_link *mcp_link_open(const struct mcp_link_options *o, struct ava_erro
 	l->o = *o;
 	buf_init(&l->line, MCP_MESSAGE_MAX);
 	list_init(&l->exchanges);
-	os_task_init(&l->sweep, sweep);
+	os_task_init(&l->sweep, mcp_link_sweep);
 	++*o->alive;
 	if ((o->conf->argv ? open_process(l, err) : open_http(l, err)) == 0)
 		return l;

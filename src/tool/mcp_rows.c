@@ -132,7 +132,7 @@ bool mcp_rows_take(struct mcp_rows *t, const struct tool *like, const char *serv
 #define LEFT_OUT_LINE 64 /* room for the line that says how much */
 
 /* A text as it came; what there is no room for counts in *left. */
-static void add_text(struct buf *out, const char *s, size_t len, size_t *left)
+static void mcp_rows_add_text(struct buf *out, const char *s, size_t len, size_t *left)
 {
 	size_t room = out->max - MIN(out->len + LEFT_OUT_LINE, out->max), n = MIN(len, room);
 
@@ -147,14 +147,14 @@ static void add_text(struct buf *out, const char *s, size_t len, size_t *left)
 }
 
 /* A word of the server's about a part, at most so many characters of it; none: nothing. */
-static void add_word(struct buf *out, const char *before, const char *word, size_t chars)
+static void mcp_rows_add_word(struct buf *out, const char *before, const char *word, size_t chars)
 {
 	if (*word)
 		buf_addf(out, "%s%.*s", before, (int)utf8_prefix(word, strlen(word), chars), word);
 }
 
 /* One part of a result; what is no text is named. */
-static void add_part(struct buf *out, const json_t *part, size_t *left)
+static void mcp_rows_add_part(struct buf *out, const json_t *part, size_t *left)
 {
 	const json_t *resource = json_object_get(part, "resource");
 	const json_t *data = json_object_get(part, "data");
@@ -163,17 +163,17 @@ static void add_part(struct buf *out, const json_t *part, size_t *left)
 
 	text = json_get_str(strcmp(type, "resource") == 0 ? resource : part, "text");
 	if (text) {
-		add_text(out, text, strlen(text), left);
+		mcp_rows_add_text(out, text, strlen(text), left);
 		return;
 	}
 	buf_init(&named, 4096);
-	add_word(&named, "(", *type ? type : "part of no known type", 30);
-	add_word(&named, " ", json_str(resource ? resource : part, "uri"), 500);
-	add_word(&named, " of type ", json_str(part, "mimeType"), 80);
+	mcp_rows_add_word(&named, "(", *type ? type : "part of no known type", 30);
+	mcp_rows_add_word(&named, " ", json_str(resource ? resource : part, "uri"), 500);
+	mcp_rows_add_word(&named, " of type ", json_str(part, "mimeType"), 80);
 	if (json_is_string(data))
 		buf_addf(&named, ", %zu bytes", json_string_length(data) / 4 * 3);
 	if (buf_adds(&named, " that is not shown here)") == 0)
-		add_text(out, named.data, named.len, left);
+		mcp_rows_add_text(out, named.data, named.len, left);
 	buf_fini(&named);
 }
 
@@ -182,7 +182,8 @@ void mcp_result_text(struct buf *out, const json_t *result)
 	const json_t *data = json_object_get(result, "structuredContent"), *part;
 	size_t i, left = 0;
 
-	json_array_foreach(json_object_get(result, "content"), i, part) add_part(out, part, &left);
+	json_array_foreach(json_object_get(result, "content"), i, part)
+		mcp_rows_add_part(out, part, &left);
 	if (left > 0)
 		buf_addf(out, "\n… %zu bytes left out …", left);
 	if (data && out->len == 0)

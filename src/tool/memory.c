@@ -38,7 +38,7 @@ static void add_found(struct buf *out, const struct memory_row *row)
 	buf_addc(out, '\n');
 }
 
-static void found(struct memory_op *op)
+static void memory_found(struct memory_op *op)
 {
 	struct tool_call *c = op->user;
 	struct tool_env *env = c->env;
@@ -65,11 +65,11 @@ static void found(struct memory_op *op)
 	c->done(c);
 }
 
-static void search_start(struct tool_call *c)
+static void memory_search_start(struct tool_call *c)
 {
 	const char *query = json_get_str(c->args, "query"), *kind = json_get_str(c->args, "kind");
 	struct tool_env *env = c->env;
-	struct memory_op *op = env->memory ? memory_op_new(MEMORY_FIND, found, c) : NULL;
+	struct memory_op *op = env->memory ? memory_op_new(MEMORY_FIND, memory_found, c) : NULL;
 
 	if (!op) {
 		c->success = env->memory == NULL;
@@ -88,7 +88,7 @@ static void search_start(struct tool_call *c)
 	memory_ask(env->memory, op);
 }
 
-static void search_activity(const json_t *args, struct buf *out)
+static void memory_search_activity(const json_t *args, struct buf *out)
 {
 	(void)args;
 	buf_adds(out, "Looking into the memory");
@@ -111,6 +111,6 @@ const struct tool tool_memory_search = {
 		  "\"additionalProperties\":false}",
 	.brief = "query",
 	.flags = TOOL_REPEATABLE | TOOL_PRIVATE | TOOL_COMMON | TOOL_LATER,
-	.start = search_start,
-	.activity = search_activity,
+	.start = memory_search_start,
+	.activity = memory_search_activity,
 };

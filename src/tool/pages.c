@@ -59,7 +59,7 @@ extern const struct tool tool_web_search; /* web_search.c */
 
 static unsigned searchers; /* runtimes of this process that have a search service */
 
-static const char *keep_text(struct pages *w, const char *s, size_t len, bool *failed)
+static const char *pages_keep_text(struct pages *w, const char *s, size_t len, bool *failed)
 {
 	char *copy = s ? calloc(1, len + 1) : NULL;
 
@@ -93,12 +93,13 @@ struct pages *pages_new(struct os_loop *loop, const struct pages_options *o, str
 		list_init(&w->pages);
 		list_init(&w->waiting);
 		if (o->allow_private)
-			w->o.allow_private = keep_text(w, o->allow_private,
-						       words_len(o->allow_private), &failed);
+			w->o.allow_private = pages_keep_text(w, o->allow_private,
+							     words_len(o->allow_private), &failed);
 		for (size_t i = 0; i < ARRAY_LEN(texts); i++)
-			*texts[i] = *texts[i] && **texts[i]
-					    ? keep_text(w, *texts[i], strlen(*texts[i]), &failed)
-					    : NULL;
+			*texts[i] =
+				*texts[i] && **texts[i]
+					? pages_keep_text(w, *texts[i], strlen(*texts[i]), &failed)
+					: NULL;
 	}
 	if (!failed) {
 		w->offers_search = pages_search_service(&w->o) != NULL;
@@ -217,14 +218,14 @@ static struct fetcher *fetcher_of(struct pages *w, struct ava_error *err)
 /* ---- pages that are kept */
 
 /* What was asked for without headers of its own, and no failure, which may be over soon. */
-static bool is_kept(const struct pages_get *g, int status)
+static bool pages_is_kept(const struct pages_get *g, int status)
 {
 	return !g->accept && !g->language && status < 400;
 }
 
 static struct pages_page *page_find(struct pages *w, const struct pages_get *g)
 {
-	if (!is_kept(g, 0))
+	if (!pages_is_kept(g, 0))
 		return NULL;
 	LIST_EACH (&w->pages, n, tmp) {
 		struct pages_page *p = LIST_ENTRY(n, struct pages_page, node);
@@ -345,7 +346,7 @@ static void get_answered(struct pages_get *g, struct pages_page *p, const char *
 	}
 	hash_sha256_hex(p->text.data ? p->text.data : "", p->text.len, p->hash);
 	p->wall = g->raw ? NULL : wall_of(p);
-	if (is_kept(g, p->status) && !p->wall) /* which may be gone the next time */
+	if (pages_is_kept(g, p->status) && !p->wall) /* which may be gone the next time */
 		page_keep(g->pages, p);
 	g->page = p;
 	get_over(g);
@@ -407,7 +408,7 @@ static void add_fact(struct pages_page *p, const json_t *said, const char *key)
 }
 
 /* To where a page leads that says hardly anything else. */
-static bool follow(struct pages_get *g, const char *to, size_t text_len)
+static bool pages_follow(struct pages_get *g, const char *to, size_t text_len)
 {
 	enum web_fetch_fault fault;
 
@@ -419,7 +420,7 @@ static bool follow(struct pages_get *g, const char *to, size_t text_len)
 	return true;
 }
 
-static void take_text(struct pages_get *g, struct pages_page *p, const char *s, size_t len)
+static void pages_take_text(struct pages_get *g, struct pages_page *p, const char *s, size_t len)
 {
 	const char *eol = memchr(s, '\n', len);
 	json_t *said = eol ? json_parse(s, (size_t)(eol - s), NULL) : NULL;
@@ -430,7 +431,7 @@ static void take_text(struct pages_get *g, struct pages_page *p, const char *s, 
 		get_failed(g, "not_understood", "this page could not be made text");
 		return;
 	}
-	if (follow(g, json_str(said, "refresh"), (size_t)(s + len - eol) - 1)) {
+	if (pages_follow(g, json_str(said, "refresh"), (size_t)(s + len - eol) - 1)) {
 		json_decref(said);
 		page_drop(p);
 		return;
@@ -500,7 +501,7 @@ static void converted(const struct exec_end *end, void *user)
 	else if (is_pdf(g))
 		take_pdf(g, p, end->output, end->output_len);
 	else
-		take_text(g, p, end->output, end->output_len);
+		pages_take_text(g, p, end->output, end->output_len);
 	convert_more(w);
 }
 
@@ -522,7 +523,7 @@ static bool find_programs(struct pages *w, struct ava_error *err)
 	return w->bwrap && w->inside && w->page;
 }
 
-static int convert(struct pages_get *g, struct ava_error *err)
+static int pages_convert(struct pages_get *g, struct ava_error *err)
 {
 	static const char *const pdf[] = {PDFTOTEXT, "-q", "-enc", "UTF-8", "-", "-", NULL};
 	struct pages *w = g->pages;
@@ -569,7 +570,7 @@ static void convert_more(struct pages *w)
 			get_failed(g, "unsupported",
 				   "no PDF can be read here: tell the person to install "
 				   "poppler-utils");
-		else if (find_programs(w, &err) && convert(g, &err) == 0)
+		else if (find_programs(w, &err) && pages_convert(g, &err) == 0)
 			w->converting++;
 		else if (g->raw)
 			take_raw(g);

@@ -49,8 +49,8 @@ struct lines {
 static const char bom[] = "\xef\xbb\xbf";
 
 /* At most `max_bytes` of body. */
-static void lines_init(struct lines *l, int64_t first, int64_t last, const char *needle,
-		       size_t max_bytes)
+static void read_lines_init(struct lines *l, int64_t first, int64_t last, const char *needle,
+			    size_t max_bytes)
 {
 	*l = (struct lines){.first = first, .last = last, .needle = needle, .at = 1};
 	buf_init(&l->body, max_bytes);
@@ -238,7 +238,8 @@ static ssize_t file_fill(int fd, char *data, size_t size)
 	return (ssize_t)len;
 }
 
-static int check_text(const struct reading *r, const char *data, size_t len, struct ava_error *err)
+static int read_check_text(const struct reading *r, const char *data, size_t len,
+			   struct ava_error *err)
 {
 	const char *nul = memchr(data, '\0', MIN(len, BINARY_LOOK));
 
@@ -273,7 +274,7 @@ static int file_stream(struct reading *r, struct ava_error *err)
 			break;
 		}
 		if (first)
-			rv = check_text(r, data, (size_t)n, err);
+			rv = read_check_text(r, data, (size_t)n, err);
 		if (rv != 0)
 			break;
 		first = false;
@@ -340,7 +341,7 @@ static int file_wish(struct reading *r, const struct root *root, const struct to
 	if (rv == 0)
 		rv = lines_range(args, false, &first, &last, err);
 	if (rv == 0)
-		lines_init(&r->lines, first, last, NULL, job_body_max(c, FILE_SPARE));
+		read_lines_init(&r->lines, first, last, NULL, job_body_max(c, FILE_SPARE));
 	r->lines.redact = c->env->redact;
 	return rv;
 }
@@ -358,7 +359,7 @@ static int take_cached(struct reading *r, struct ava_error *err)
 	n = r->st.st_size > 0 ? preadv2(r->fd, &room, 1, 0, RWF_NOWAIT) : 0;
 	if (n != r->st.st_size)
 		return JOB_LATER;
-	rv = check_text(r, data, (size_t)n, err);
+	rv = read_check_text(r, data, (size_t)n, err);
 	if (rv == 0)
 		lines_feed(&r->lines, data, (size_t)n);
 	return rv;
@@ -366,7 +367,7 @@ static int take_cached(struct reading *r, struct ava_error *err)
 
 /* Most files are short and were read before: waking a thread would cost more
  * than reading them. */
-static int file_read(struct tool_call *c, bool cached, struct ava_error *err)
+static int read_file_read(struct tool_call *c, bool cached, struct ava_error *err)
 {
 	struct reading r = {.gate = gate_of(c)};
 	const struct root root = {c->env->cwd_fd, c->env->cwd, c->env->keep_out};
@@ -390,12 +391,12 @@ static int file_read(struct tool_call *c, bool cached, struct ava_error *err)
 
 static int file_run_cached(struct tool_call *c, struct ava_error *err)
 {
-	return file_read(c, true, err);
+	return read_file_read(c, true, err);
 }
 
 static int file_run(struct tool_call *c, struct ava_error *err)
 {
-	return file_read(c, false, err);
+	return read_file_read(c, false, err);
 }
 
 static void file_start(struct tool_call *c)
@@ -479,8 +480,8 @@ static void result_found(const struct wish *w, const struct lines *l, struct buf
 		buf_addf(out, "(there are more: first_line %lld)\n", (long long)l->to + 1);
 }
 
-static int result_answer(const struct wish *w, struct lines *l, struct buf *out,
-			 struct ava_error *err)
+static int read_result_answer(const struct wish *w, struct lines *l, struct buf *out,
+			      struct ava_error *err)
 {
 	int64_t total;
 
@@ -528,7 +529,7 @@ static void result_feed(struct lines *l, const char *data, size_t len)
 	}
 }
 
-static int result_run(struct tool_call *c, struct ava_error *err)
+static int read_result_run(struct tool_call *c, struct ava_error *err)
 {
 	struct wish w;
 	struct lines l;
@@ -545,9 +546,9 @@ static int result_run(struct tool_call *c, struct ava_error *err)
 			"its result or a marker names it",
 			w.id);
 	if (rv == 0) {
-		lines_init(&l, w.first, w.last, w.search, job_body_max(c, RESULT_SPARE));
+		read_lines_init(&l, w.first, w.last, w.search, job_body_max(c, RESULT_SPARE));
 		result_feed(&l, full.data, full.len);
-		rv = result_answer(&w, &l, &c->out, err);
+		rv = read_result_answer(&w, &l, &c->out, err);
 		lines_fini(&l);
 	}
 	buf_fini(&full);
@@ -556,7 +557,7 @@ static int result_run(struct tool_call *c, struct ava_error *err)
 
 static void result_start(struct tool_call *c)
 {
-	job_start(c, result_run);
+	job_start(c, read_result_run);
 }
 
 static void result_activity(const json_t *args, struct buf *out)

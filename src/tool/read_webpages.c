@@ -53,7 +53,7 @@ struct reading {
 
 /* ---- the answer */
 
-static void reading_free(struct reading *r)
+static void read_webpages_reading_free(struct reading *r)
 {
 	for (unsigned i = 0; i < r->n; i++) {
 		pages_get_fini(&r->items[i].get);
@@ -62,7 +62,8 @@ static void reading_free(struct reading *r)
 	free(r);
 }
 
-static void answer_failure(struct tool_call *c, const char *class, const char *sentence)
+static void read_webpages_answer_failure(struct tool_call *c, const char *class,
+					 const char *sentence)
 {
 	c->success = false;
 	c->error_class = class;
@@ -175,17 +176,17 @@ static void reading_over(struct reading *r)
 		good += class == NULL;
 	}
 	if (atomic_load(&c->stop))
-		answer_failure(c, "cancelled", "cancelled");
+		read_webpages_answer_failure(c, "cancelled", "cancelled");
 	else if (r->n == 1 && class)
-		answer_failure(c, class, sentence);
+		read_webpages_answer_failure(c, class, sentence);
 	else
 		answer_pages(r, good);
-	reading_free(r);
+	read_webpages_reading_free(r);
 }
 
 /* ---- getting them */
 
-static void got(struct pages_get *g)
+static void read_webpages_got(struct pages_get *g)
 {
 	struct reading *r = g->user;
 
@@ -209,7 +210,7 @@ static void get_all(struct reading *r)
 					     .accept = json_get_str(c->args, "accept"),
 					     .language = json_get_str(c->args, "accept_language"),
 					     .owner = c->env,
-					     .done = got,
+					     .done = read_webpages_got,
 					     .user = r};
 		it->running = !pages_get(c->env->pages, &it->get);
 		r->left += it->running;
@@ -278,7 +279,7 @@ static bool block_names(const struct envelope *e, const struct item *it)
 
 /* What a person wrote counts as it stands, with or without https://; what a tool returned only
  * where it is a page or a search result. */
-static int look_through(bool person, const char *s, size_t len, void *user)
+static int read_webpages_look_through(bool person, const char *s, size_t len, void *user)
 {
 	struct reading *r = user;
 	struct envelope e;
@@ -297,29 +298,31 @@ static int look_through(bool person, const char *s, size_t len, void *user)
 	return left ? 0 : 1;
 }
 
-static void refuse(struct item *it, const char *class, const char *sentence)
+static void read_webpages_refuse(struct item *it, const char *class, const char *sentence)
 {
 	it->class = class;
 	snprintf(it->sentence, sizeof(it->sentence), "%s", sentence);
 }
 
-static void check_seen(struct os_work *w)
+static void read_webpages_check_seen(struct os_work *w)
 {
 	struct reading *r = w->priv;
 	struct tool_env *env = r->call->env;
 	struct ava_error err = {0};
-	int rv = env->told ? env->told(env, look_through, r, &err) : 0;
+	int rv = env->told ? env->told(env, read_webpages_look_through, r, &err) : 0;
 
 	for (unsigned i = 0; i < r->n; i++) {
 		if (r->items[i].class || r->items[i].seen)
 			continue;
 		if (rv < 0)
-			refuse(&r->items[i], "io", err.text[0] ? err.text : ava_strerror(rv));
+			read_webpages_refuse(&r->items[i], "io",
+					     err.text[0] ? err.text : ava_strerror(rv));
 		else
-			refuse(&r->items[i], NOT_SEEN,
-			       "only URLs are fetched that stand, just so, in the task, in a "
-			       "search result or in a page that you read: take one from there, or "
-			       "ask the person for it");
+			read_webpages_refuse(
+				&r->items[i], NOT_SEEN,
+				"only URLs are fetched that stand, just so, in the task, in a "
+				"search result or in a page that you read: take one from there, or "
+				"ask the person for it");
 	}
 }
 
@@ -354,7 +357,7 @@ static int take_cursor(struct reading *r, const char *cursor, struct ava_error *
 	return 0;
 }
 
-static int take_url(struct reading *r, const json_t *v, struct ava_error *err)
+static int read_webpages_take_url(struct reading *r, const json_t *v, struct ava_error *err)
 {
 	struct item *it = &r->items[r->n];
 	const char *url = json_string_value(v);
@@ -371,7 +374,8 @@ static int take_url(struct reading *r, const json_t *v, struct ava_error *err)
 	/* Only to know its form: which services inside are allowed is the fetcher's to say. */
 	rv = pages_parse(r->call->env->pages, &it->parsed, url, &wrong);
 	if (rv != 0)
-		refuse(it, rv == AVA_EINVAL ? "bad_url" : "blocked_address", wrong.text);
+		read_webpages_refuse(it, rv == AVA_EINVAL ? "bad_url" : "blocked_address",
+				     wrong.text);
 	return rv == AVA_ENOMEM ? err_set(err, rv, "out of memory") : 0;
 }
 
@@ -383,8 +387,9 @@ static int take_args(struct reading *r, struct ava_error *err)
 	int rv = job_arg_str(r->call->args, "cursor", &cursor, err);
 
 	if (r->raw)
-		rv = rv ? rv : take_url(r, json_object_get(r->call->args, "url"), err);
-	json_array_foreach(urls, i, v) rv = rv ? rv : take_url(r, v, err);
+		rv = rv ? rv
+			: read_webpages_take_url(r, json_object_get(r->call->args, "url"), err);
+	json_array_foreach(urls, i, v) rv = rv ? rv : read_webpages_take_url(r, v, err);
 	return rv ? rv : take_cursor(r, cursor, err);
 }
 
@@ -395,16 +400,16 @@ static void reading_start(struct tool_call *c, bool raw)
 	int rv;
 
 	if (!r) {
-		answer_failure(c, "io",
-			       c->env->pages ? "out of memory" : "no page can be read here");
+		read_webpages_answer_failure(
+			c, "io", c->env->pages ? "out of memory" : "no page can be read here");
 		return;
 	}
 	r->call = c;
 	r->raw = raw;
 	rv = take_args(r, &err);
 	if (rv != 0) {
-		reading_free(r);
-		answer_failure(c, job_error_class(rv), err.text);
+		read_webpages_reading_free(r);
+		read_webpages_answer_failure(c, job_error_class(rv), err.text);
 		return;
 	}
 	c->work = r;
@@ -413,7 +418,7 @@ static void reading_start(struct tool_call *c, bool raw)
 		return;
 	}
 	r->working = true;
-	r->work = (struct os_work){.work = check_seen, .done = checked, .priv = r};
+	r->work = (struct os_work){.work = read_webpages_check_seen, .done = checked, .priv = r};
 	os_work_start(c->env->loop, &r->work);
 }
 

@@ -49,7 +49,7 @@ void root_use_openat2(bool on)
 /* ---- paths */
 
 /* Append a part to the `len` bytes of `out`; ".." takes one off again. */
-static int add_part(char *out, size_t *len, const char *part, size_t n)
+static int root_add_part(char *out, size_t *len, const char *part, size_t n)
 {
 	if (n == 0 || (n == 1 && part[0] == '.'))
 		return 0;
@@ -103,7 +103,7 @@ int root_path(const struct root *root, const char *arg, char out[PATH_MAX], stru
 	while (*at != '\0') {
 		size_t n = strcspn(at, "/");
 
-		rv = add_part(out, &len, at, n);
+		rv = root_add_part(out, &len, at, n);
 		if (rv == AVA_EDENIED)
 			return err_set(err, rv,
 				       "%s leads outside %s: this run may only read below it", arg,
@@ -308,8 +308,8 @@ static int check_place(const struct root *root, int fd, const char *path, struct
 	return 0;
 }
 
-static int check_file(const struct root *root, int fd, const char *path, struct stat *st,
-		      struct ava_error *err)
+static int root_check_file(const struct root *root, int fd, const char *path, struct stat *st,
+			   struct ava_error *err)
 {
 	if (fstat(fd, st) != 0)
 		return err_sys(err, "open %s", path);
@@ -333,14 +333,14 @@ int root_open_file(const struct root *root, const char *path, struct stat *st,
 
 	if (fd < 0)
 		return open_error(root, path, err);
-	rv = check_file(root, fd, path, st, err);
+	rv = root_check_file(root, fd, path, st, err);
 	close(fd);
 	if (rv != 0)
 		return rv;
 	fd = open_below(root, path, READ_FLAGS);
 	if (fd < 0)
 		return open_error(root, path, err);
-	rv = check_file(root, fd, path, st, err);
+	rv = root_check_file(root, fd, path, st, err);
 	if (rv != 0) {
 		close(fd);
 		return rv;
@@ -483,7 +483,7 @@ static int level_add(struct walker *k, struct level *l, const struct dirent64 *d
 	return buf_add(&l->names, d->d_name, len + 1);
 }
 
-static int by_name(const void *a, const void *b, void *names)
+static int root_by_name(const void *a, const void *b, void *names)
 {
 	return strcmp((const char *)names + ((const struct entry *)a)->name,
 		      (const char *)names + ((const struct entry *)b)->name);
@@ -515,7 +515,7 @@ static int level_list(struct walker *k, struct level *l)
 		k->w->unreadable++;
 sort:
 	if (l->count != 0)
-		qsort_r(l->entries, l->count, sizeof(*l->entries), by_name, l->names.data);
+		qsort_r(l->entries, l->count, sizeof(*l->entries), root_by_name, l->names.data);
 	return 0;
 }
 
@@ -601,7 +601,7 @@ static int push_above(struct walker *k, struct ava_error *err)
 /* ---- the walk */
 
 /* Enter a folder; `fd` is taken. */
-static int enter(struct walker *k, int fd, size_t path_len)
+static int root_enter(struct walker *k, int fd, size_t path_len)
 {
 	struct level *l = &k->levels[k->depth];
 	struct stat st;
@@ -624,7 +624,7 @@ static int enter(struct walker *k, int fd, size_t path_len)
 	return rv;
 }
 
-static void leave(struct walker *k)
+static void root_leave(struct walker *k)
 {
 	struct level *l = &k->levels[--k->depth];
 
@@ -646,7 +646,7 @@ static int visit_dir(struct walker *k, const struct level *l, const char *name, 
 		k->w->unreadable += errno != ENOENT && errno != ENOTDIR && errno != ELOOP;
 		return 0;
 	}
-	return enter(k, fd, path_len);
+	return root_enter(k, fd, path_len);
 }
 
 static int visit(struct walker *k, struct level *l, const struct entry *e)
@@ -669,7 +669,7 @@ static int visit(struct walker *k, struct level *l, const struct entry *e)
 	return k->w->file(k->w->user, l->fd, name, k->path);
 }
 
-static int run(struct walker *k, struct ava_error *err)
+static int root_run(struct walker *k, struct ava_error *err)
 {
 	const char *start = k->w->start;
 	int rv, fd;
@@ -682,7 +682,7 @@ static int run(struct walker *k, struct ava_error *err)
 		return fd;
 	if (strcmp(start, ".") != 0)
 		memcpy(k->path, start, strlen(start) + 1);
-	rv = enter(k, fd, strlen(k->path));
+	rv = root_enter(k, fd, strlen(k->path));
 	while (rv == 0 && k->depth != 0) {
 		struct level *l = &k->levels[k->depth - 1];
 
@@ -690,7 +690,7 @@ static int run(struct walker *k, struct ava_error *err)
 		if (l->at < l->count)
 			rv = visit(k, l, &l->entries[l->at++]);
 		else
-			leave(k);
+			root_leave(k);
 	}
 	return rv;
 }
@@ -705,9 +705,9 @@ int walk_run(struct walk *w, struct ava_error *err)
 	k->w = w;
 	k->ignore = ignore_new();
 	if (k->ignore != NULL)
-		rv = run(k, err);
+		rv = root_run(k, err);
 	while (k->depth != 0)
-		leave(k);
+		root_leave(k);
 	if (k->ignore != NULL)
 		w->slow = ignore_given_up(k->ignore);
 	ignore_free(k->ignore);

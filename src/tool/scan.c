@@ -200,7 +200,7 @@ static int file_cb(void *user, int dirfd, const char *name, const char *path)
 	return search_fd(s, fd, path);
 }
 
-static int poll_cb(void *user)
+static int scan_poll_cb(void *user)
 {
 	struct scan *s = user;
 
@@ -231,7 +231,7 @@ int scan_run(struct scan *s, struct ava_error *err)
 		.root = &s->root,
 		.start = s->start,
 		.file = file_cb,
-		.poll = poll_cb,
+		.poll = scan_poll_cb,
 		.user = s,
 	};
 	int rv, fd = root_open_dir(&s->root, s->start, err);
@@ -294,7 +294,7 @@ int scan_line(struct buf *out, const struct redact *redact, const struct scan_hi
 	return buf_adds(out, to != len || lost ? "…\n" : "\n");
 }
 
-static void count(struct buf *out, size_t n, const char *what)
+static void scan_count(struct buf *out, size_t n, const char *what)
 {
 	if (n != 0)
 		buf_addf(out, ", %zu %s", n, what);
@@ -303,13 +303,13 @@ static void count(struct buf *out, size_t n, const char *what)
 void scan_counts(const struct scan *s, struct buf *out)
 {
 	buf_addf(out, "%zu file%s searched", s->files, s->files == 1 ? "" : "s");
-	count(out, s->binary, "skipped as binary");
-	count(out, s->big, "skipped as over 5 MB");
-	count(out, s->unreadable, "unreadable");
-	count(out, s->odd, "skipped for names that are no text");
-	count(out, s->deep, "folders too deep");
-	count(out, s->crowded, "folders with too many files");
-	count(out, s->slow, "ignore files that are too slow, so that all is searched");
+	scan_count(out, s->binary, "skipped as binary");
+	scan_count(out, s->big, "skipped as over 5 MB");
+	scan_count(out, s->unreadable, "unreadable");
+	scan_count(out, s->odd, "skipped for names that are no text");
+	scan_count(out, s->deep, "folders too deep");
+	scan_count(out, s->crowded, "folders with too many files");
+	scan_count(out, s->slow, "ignore files that are too slow, so that all is searched");
 	if (s->cut[0] != '\0')
 		buf_addf(out, "; stopped after %s: narrow it with path or glob", s->cut);
 }
@@ -330,7 +330,7 @@ void scan_none(const struct scan *s, const char *pattern, struct buf *out)
 
 /* How much of an expression stands for nothing that a person would read: an anchor, a group's
  * mark, a quantifier, a class; *gap: something may stand there. 0: it is a letter. */
-static size_t unread(const char *s, bool *gap)
+static size_t scan_unread(const char *s, bool *gap)
 {
 	size_t n = 0;
 
@@ -365,7 +365,7 @@ static void add_sought(struct buf *out, const char *s)
 	bool gap = false, space = false, other = false; /* another word is to follow */
 
 	while (*s != '\0') {
-		size_t n = unread(s, &gap);
+		size_t n = scan_unread(s, &gap);
 
 		if (*s == '|') {
 			while (out->len > start && out->data[out->len - 1] == ' ')
@@ -473,7 +473,7 @@ static bool looks_around(const char *p)
 	return false;
 }
 
-static bool is_ascii(const char *s)
+static bool scan_is_ascii(const char *s)
 {
 	for (; *s != '\0'; s++) {
 		if ((unsigned char)*s >= 0x80)
@@ -495,7 +495,7 @@ static int compile_error(int code, size_t at, struct ava_error *err)
 		       at + 1, text);
 }
 
-static int set_up(struct match *m, unsigned flags)
+static int scan_set_up(struct match *m, unsigned flags)
 {
 	m->data = pcre2_match_data_create(1, NULL);
 	m->ctx = pcre2_match_context_create(NULL);
@@ -523,7 +523,7 @@ static int compile(struct match *m, const char *pattern, unsigned flags, struct 
 		return err_set(err, AVA_ENOMEM, "out of memory");
 	/* So that $ matches before the \r\n of a file from elsewhere. */
 	pcre2_set_newline(cc, PCRE2_NEWLINE_ANYCRLF);
-	m->utf = !is_ascii(pattern);
+	m->utf = !scan_is_ascii(pattern);
 	if (m->utf)
 		opt |= PCRE2_UTF | PCRE2_MATCH_INVALID_UTF;
 	if (flags & MATCH_IGNORE_CASE)
@@ -539,7 +539,7 @@ static int compile(struct match *m, const char *pattern, unsigned flags, struct 
 		return compile_error(code, at, err);
 	m->by_line = (flags & MATCH_REGEX) && looks_around(pattern);
 	m->window = 64;
-	if (set_up(m, flags) != 0)
+	if (scan_set_up(m, flags) != 0)
 		return err_set(err, AVA_ENOMEM, "out of memory");
 	return 0;
 }
@@ -596,7 +596,7 @@ struct hit {
 	size_t start, end;
 };
 
-static int too_much(struct ava_error *err)
+static int scan_too_much(struct ava_error *err)
 {
 	return err_set(err, AVA_EINVAL,
 		       "the regular expression needs too much work on some line: make it more "
@@ -636,8 +636,8 @@ static size_t next_start(const struct match *m, const char *text, size_t len, si
 }
 
 /* First match in text[from..len). 1, 0 or a code. */
-static int run(struct match *m, const char *text, size_t len, size_t from, struct hit *hit,
-	       struct ava_error *err)
+static int scan_on_thread(struct match *m, const char *text, size_t len, size_t from,
+			  struct hit *hit, struct ava_error *err)
 {
 	while (from <= len) {
 		size_t w = set_window(m, from, len);
@@ -657,7 +657,7 @@ static int run(struct match *m, const char *text, size_t len, size_t from, struc
 		} else if (rv == PCRE2_ERROR_NOMEMORY) {
 			return err_set(err, AVA_ENOMEM, "out of memory");
 		} else if (w == 1) {
-			return too_much(err);
+			return scan_too_much(err);
 		} else {
 			m->window = MAX(w / 16, (size_t)1);
 		}
@@ -710,7 +710,7 @@ static int next_by_line(struct match *m, const char *data, size_t len, size_t *f
 		line_around(data, len, *from, line);
 		next = line->end + 1;
 		drop_cr(data, line);
-		rv = run(m, data + line->start, line->end - line->start, 0, &hit, err);
+		rv = scan_on_thread(m, data + line->start, line->end - line->start, 0, &hit, err);
 		if (rv < 0)
 			return rv;
 		*from = next;
@@ -748,7 +748,7 @@ static int next_by_block(struct match *m, const char *data, size_t len, size_t *
 		int rv;
 
 		drop_cr(data, &block);
-		rv = run(m, data + *from, block.end - *from, 0, &hit, err);
+		rv = scan_on_thread(m, data + *from, block.end - *from, 0, &hit, err);
 		if (rv == AVA_EINVAL) { /* too much at once may be little a line */
 			m->by_line = true;
 			return 2;

@@ -68,7 +68,7 @@ static void list_summary(const struct listing *s)
 				 : ")\n");
 }
 
-static int list_run(struct tool_call *c, struct ava_error *err)
+static int search_list_run(struct tool_call *c, struct ava_error *err)
 {
 	struct listing s = {.out = &c->out};
 	int rv = scan_init(&s.scan, c, err);
@@ -87,9 +87,9 @@ static int list_run(struct tool_call *c, struct ava_error *err)
 	return rv;
 }
 
-static void list_start(struct tool_call *c)
+static void search_list_start(struct tool_call *c)
 {
-	job_start(c, list_run);
+	job_start(c, search_list_run);
 }
 
 const struct tool tool_search_codebase = {
@@ -106,7 +106,7 @@ const struct tool tool_search_codebase = {
 			      "\"required\":[\"pattern\"],\"additionalProperties\":false}",
 	.brief = "regex glob",
 	.flags = TOOL_REPEATABLE | TOOL_FILES | TOOL_PRIVATE,
-	.start = list_start,
+	.start = search_list_start,
 	.activity = scan_activity,
 };
 
@@ -187,7 +187,7 @@ struct view {
 	bool any;        /* a group was shown, in any file */
 };
 
-static size_t line_end(const struct view *v, size_t at)
+static size_t search_line_end(const struct view *v, size_t at)
 {
 	const char *nl = memchr(v->data + at, '\n', v->len - at);
 
@@ -195,9 +195,9 @@ static size_t line_end(const struct view *v, size_t at)
 }
 
 /* Show the line at pos; `at`: where in it the match is. */
-static void show_line(struct view *v, size_t at)
+static void search_show_line(struct view *v, size_t at)
 {
-	size_t end = line_end(v, v->pos), len = end - v->pos;
+	size_t end = search_line_end(v, v->pos), len = end - v->pos;
 	struct scan_hit h = {
 		.path = v->path,
 		.line = v->line++,
@@ -213,7 +213,7 @@ static void show_line(struct view *v, size_t at)
 static void show_after(struct view *v, size_t before)
 {
 	for (; v->after != 0 && v->pos < before; v->after--)
-		show_line(v, 0);
+		search_show_line(v, 0);
 }
 
 /* The match and its context; `start` is the begin of its line. */
@@ -230,12 +230,12 @@ static void show_hit(struct view *v, size_t start, size_t at, size_t context)
 	if (v->any && (begin > v->pos || v->hits == 0))
 		buf_adds(v->out, "--\n");
 	while (v->pos < begin) {
-		v->pos = line_end(v, v->pos) + 1;
+		v->pos = search_line_end(v, v->pos) + 1;
 		v->line++;
 	}
 	while (v->pos < start)
-		show_line(v, 0);
-	show_line(v, at - start);
+		search_show_line(v, 0);
+	search_show_line(v, at - start);
 	v->after = context;
 	v->hits++;
 	v->any = true;

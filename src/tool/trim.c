@@ -102,7 +102,7 @@ bool trim_due(struct trim *t)
 
 /* ---- what it wrote */
 
-static bool since(const struct trim *t, const struct statx_timestamp *at)
+static bool trim_since(const struct trim *t, const struct statx_timestamp *at)
 {
 	return at->tv_sec != t->since.tv_sec ? at->tv_sec > t->since.tv_sec
 					     : at->tv_nsec >= t->since.tv_nsec;
@@ -152,12 +152,12 @@ static void trim_look_at(struct trimming *k, int dir, const char *name, int dept
 
 	if (statx(dir, name, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS | STATX_BTIME, &x) != 0)
 		return;
-	made = since(k->t, x.stx_mask & STATX_BTIME ? &x.stx_btime : &x.stx_ctime);
+	made = trim_since(k->t, x.stx_mask & STATX_BTIME ? &x.stx_btime : &x.stx_ctime);
 	if (S_ISDIR(x.stx_mode) && !deep)
 		trim_look(k, trim_open(dir, name), depth + 1);
 	if (made)
 		trim_add(k, &x, S_ISDIR(x.stx_mode) ? TRIM_FOLDER : TRIM_MADE);
-	else if (!k->t->keeps && S_ISREG(x.stx_mode) && since(k->t, &x.stx_ctime) &&
+	else if (!k->t->keeps && S_ISREG(x.stx_mode) && trim_since(k->t, &x.stx_ctime) &&
 		 x.stx_blocks * 512 >= LARGE)
 		trim_add(k, &x, TRIM_CHANGED);
 }

@@ -39,7 +39,7 @@ struct searching {
 
 /* ---- the services */
 
-static void add_escaped(struct buf *out, const char *s)
+static void web_search_add_escaped(struct buf *out, const char *s)
 {
 	for (; *s; s++)
 		if (isalnum((unsigned char)*s) || strchr("-_.~", *s))
@@ -53,14 +53,14 @@ static void ask_searxng(struct searching *s, const char *query, const char *key)
 	(void)key;
 	s->http.method = "GET";
 	buf_adds(&s->path, "/search?format=json&q=");
-	add_escaped(&s->path, query);
+	web_search_add_escaped(&s->path, query);
 }
 
 static void ask_brave(struct searching *s, const char *query, const char *key)
 {
 	s->http.method = "GET";
 	buf_addf(&s->path, "/web/search?count=%u&text_decorations=false&q=", s->most);
-	add_escaped(&s->path, query);
+	web_search_add_escaped(&s->path, query);
 	buf_addf(&s->header, "X-Subscription-Token: %s", key);
 }
 
@@ -114,7 +114,7 @@ const char *pages_search_service(const struct pages_options *o)
 /* ---- the answer */
 
 /* Marks around what was looked for, and the entities that services write. */
-static void add_text(struct buf *out, const char *s, size_t chars)
+static void web_search_add_text(struct buf *out, const char *s, size_t chars)
 {
 	static const struct {
 		const char *said, *meant;
@@ -145,7 +145,7 @@ static void add_text(struct buf *out, const char *s, size_t chars)
 }
 
 /* false: its URL is none that could be read. */
-static bool add_result(struct searching *s, const json_t *v, unsigned n)
+static bool web_search_add_result(struct searching *s, const json_t *v, unsigned n)
 {
 	struct buf *out = &s->call->out;
 	const char *date = json_str(v, s->service->date);
@@ -155,12 +155,12 @@ static bool add_result(struct searching *s, const json_t *v, unsigned n)
 		return false;
 	envelope_begin(out, ENVELOPE_RESULT, n, u.text);
 	address_url_fini(&u);
-	add_text(out, json_str(v, "title"), TITLE_CHARS);
+	web_search_add_text(out, json_str(v, "title"), TITLE_CHARS);
 	if (*date) {
 		buf_adds(out, "date: ");
-		add_text(out, date, 40);
+		web_search_add_text(out, date, 40);
 	}
-	add_text(out, json_str(v, s->service->snippet), SNIPPET_CHARS);
+	web_search_add_text(out, json_str(v, s->service->snippet), SNIPPET_CHARS);
 	envelope_end(out, n, NULL);
 	return true;
 }
@@ -186,7 +186,7 @@ static void search_over(struct searching *s, const char *class, const char *sent
 	c->done(c);
 }
 
-static void take_results(struct searching *s)
+static void web_search_take_results(struct searching *s)
 {
 	struct ava_error err;
 	json_t *all = json_read_others(s->answer.data, s->answer.len, &err);
@@ -203,7 +203,7 @@ static void take_results(struct searching *s)
 		search_over(s, "protocol", text);
 		return;
 	}
-	json_array_foreach(list, i, v) if (n < s->most) n += add_result(s, v, n + 1);
+	json_array_foreach(list, i, v) if (n < s->most) n += web_search_add_result(s, v, n + 1);
 	json_decref(all);
 	if (n == 0)
 		buf_adds(&s->call->out, "nothing was found: try other or fewer words\n");
@@ -234,7 +234,7 @@ static void search_done(struct http_call *h, int rv, const struct ava_error *err
 	else if (buf_check(&s->answer) != 0)
 		snprintf(text, sizeof(text), "%s answered with too much", name);
 	else {
-		take_results(s);
+		web_search_take_results(s);
 		return;
 	}
 	search_over(s, rv == AVA_ETIMEOUT ? "timeout" : "search_failed", text);
@@ -252,7 +252,7 @@ static void search_stop(struct tool_call *c)
 	search_over(s, "cancelled", "cancelled");
 }
 
-static void search_start(struct tool_call *c)
+static void web_search_start(struct tool_call *c)
 {
 	struct searching *s = calloc(1, sizeof(*s));
 	const char *query = NULL, *url = NULL, *key = NULL, *headers[2];
@@ -297,7 +297,7 @@ static void search_start(struct tool_call *c)
 	c->work = s;
 }
 
-static void search_activity(const json_t *args, struct buf *out)
+static void web_search_activity(const json_t *args, struct buf *out)
 {
 	const char *query = json_get_str(args, "query");
 
@@ -320,7 +320,7 @@ const struct tool tool_web_search = {
 		  "\"required\":[\"query\"],\"additionalProperties\":false}",
 	.brief = "",
 	.flags = TOOL_REPEATABLE | TOOL_UNTRUSTED | TOOL_OUT | TOOL_WEB,
-	.start = search_start,
+	.start = web_search_start,
 	.stop = search_stop,
-	.activity = search_activity,
+	.activity = web_search_activity,
 };

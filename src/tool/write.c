@@ -55,7 +55,7 @@ static char *flatten(const char *s, size_t len, size_t *flat_len)
 	return out;
 }
 
-static void add_lines(struct buf *out, const char *s, bool crlf)
+static void write_add_lines(struct buf *out, const char *s, bool crlf)
 {
 	for (size_t n; crlf && s[n = strcspn(s, "\n")]; s += n + 1) {
 		buf_add(out, s, n);
@@ -65,14 +65,14 @@ static void add_lines(struct buf *out, const char *s, bool crlf)
 }
 
 /* The place so many bytes of the flat text further on in the text as it is. */
-static const char *go_on(const char *at, const char *end, size_t flat)
+static const char *write_go_on(const char *at, const char *end, size_t flat)
 {
 	for (; flat > 0; flat--)
 		at += at + 1 < end && at[0] == '\r' && at[1] == '\n' ? 2 : 1;
 	return at;
 }
 
-static size_t count_lines(const char *s, size_t len)
+static size_t write_count_lines(const char *s, size_t len)
 {
 	size_t n = 0;
 
@@ -81,7 +81,7 @@ static size_t count_lines(const char *s, size_t len)
 	return n;
 }
 
-static size_t line_of(const char *data, const char *at)
+static size_t write_line_of(const char *data, const char *at)
 {
 	size_t n = 1;
 
@@ -124,7 +124,7 @@ static int change_open(struct change *m, const struct tool_call *c, struct ava_e
 			     patch_unfit(m->data, m->len));
 	if (rv == 0) {
 		m->flat = flatten(m->data, m->len, &m->flat_len);
-		m->crlf = 2 * (m->len - m->flat_len) >= line_of(m->data, m->data + m->len);
+		m->crlf = 2 * (m->len - m->flat_len) >= write_line_of(m->data, m->data + m->len);
 		rv = m->flat ? 0 : err_set(err, AVA_ENOMEM, "out of memory");
 	}
 	return rv;
@@ -158,16 +158,16 @@ static int write_run(struct tool_call *c, struct ava_error *err)
 	buf_init(&lines, 2 * PATCH_FILE_MAX);
 	rv = change_open(&m, c, err);
 	if (rv == 0) {
-		add_lines(&lines, content, m.data && m.crlf && !strchr(content, '\r'));
+		write_add_lines(&lines, content, m.data && m.crlf && !strchr(content, '\r'));
 		rv = change_save(&m, c, lines.data ? lines.data : "", lines.len, err);
 	}
 	if (rv == 0) {
 		utf8_repair(&c->out, m.path, strlen(m.path));
 		buf_addf(&c->out, ": %s, %zu line%s", m.data ? "rewritten" : "new",
-			 count_lines(lines.data, lines.len),
-			 count_lines(lines.data, lines.len) == 1 ? "" : "s");
+			 write_count_lines(lines.data, lines.len),
+			 write_count_lines(lines.data, lines.len) == 1 ? "" : "s");
 		if (m.data)
-			buf_addf(&c->out, " (it had %zu)", count_lines(m.data, m.len));
+			buf_addf(&c->out, " (it had %zu)", write_count_lines(m.data, m.len));
 		buf_addc(&c->out, '\n');
 	}
 	buf_fini(&lines);
@@ -187,7 +187,7 @@ struct edit {
 	bool all;
 };
 
-static void trim(const char **s, size_t *len)
+static void write_trim(const char **s, size_t *len)
 {
 	while (*len > 0 && strchr(" \t\r\n", **s)) {
 		++*s;
@@ -213,13 +213,13 @@ static size_t nearest(const struct change *m, const char *old, const char **text
 	size_t len = strcspn(old + strspn(old, " \t\r\n"), "\n"), best = 0, line = 0, n = 1;
 	const char *want = old + strspn(old, " \t\r\n"), *end = m->flat + m->flat_len;
 
-	trim(&want, &len);
+	write_trim(&want, &len);
 	len = MIN(len, HINT_CHARS);
 	for (const char *at = m->flat; at < end; n++) {
 		const char *nl = memchr(at, '\n', (size_t)(end - at)), *s = at;
 		size_t one = (size_t)((nl ? nl : end) - at), score;
 
-		trim(&s, &one);
+		write_trim(&s, &one);
 		score = alike(want, len, s, one);
 		if (score > best && 2 * score >= len) {
 			best = score;
@@ -258,7 +258,7 @@ static int several(const struct change *m, const struct edit *e, size_t n, struc
 	for (size_t i = 0; i < MIN(n, LINES_NAMED); i++) {
 		at = memmem(at, (size_t)(m->flat + m->flat_len - at), e->old, strlen(e->old));
 		len += (size_t)snprintf(lines + len, sizeof(lines) - len, "%s%zu", i ? ", " : "",
-					line_of(m->flat, at));
+					write_line_of(m->flat, at));
 		at += strlen(e->old);
 	}
 	return err_set(
@@ -270,18 +270,18 @@ static int several(const struct change *m, const struct edit *e, size_t n, struc
 
 /* The text with old replaced by new, in the line ends of what stands there, else of the file; how
  * often. */
-static size_t replace(const struct change *m, const struct edit *e, struct buf *out)
+static size_t write_replace(const struct change *m, const struct edit *e, struct buf *out)
 {
 	size_t n = 0, old = strlen(e->old);
 	const char *from = m->flat, *flat_end = m->flat + m->flat_len, *found;
 	const char *at = m->data, *end = m->data + m->len, *next, *nl;
 
 	while ((found = memmem(from, (size_t)(flat_end - from), e->old, old)) != NULL) {
-		next = go_on(at, end, (size_t)(found - from));
+		next = write_go_on(at, end, (size_t)(found - from));
 		buf_add(out, at, (size_t)(next - at));
-		at = go_on(next, end, old);
+		at = write_go_on(next, end, old);
 		nl = memchr(next, '\n', (size_t)(at - next));
-		add_lines(out, e->new, nl ? nl > next && nl[-1] == '\r' : m->crlf);
+		write_add_lines(out, e->new, nl ? nl > next && nl[-1] == '\r' : m->crlf);
 		from = found + old;
 		n++;
 	}
@@ -300,7 +300,7 @@ static int edit_file(const struct change *m, struct tool_call *c, const struct e
 		return err_set(err, AVA_ENOENT,
 			       "there is no file %.300s: write_file makes a new one", m->path);
 	buf_init(&out, 2 * PATCH_FILE_MAX);
-	n = replace(m, e, &out);
+	n = write_replace(m, e, &out);
 	if (n == 0)
 		rv = not_there(m, e, err);
 	else if (n > 1 && !e->all)
@@ -313,8 +313,8 @@ static int edit_file(const struct change *m, struct tool_call *c, const struct e
 		utf8_repair(say, m->path, strlen(m->path));
 		if (n == 1)
 			buf_addf(say, ": changed at line %zu\n",
-				 line_of(m->flat,
-					 memmem(m->flat, m->flat_len, e->old, strlen(e->old))));
+				 write_line_of(m->flat, memmem(m->flat, m->flat_len, e->old,
+							       strlen(e->old))));
 		else
 			buf_addf(say, ": changed at %zu places\n", n);
 	}
