@@ -39,19 +39,19 @@
 
 #define PAUSES_MAX 5 /* in a row are gone on from */
 
-enum step { STEP_AGAIN, STEP_WAIT };
+enum agent_step { STEP_AGAIN, STEP_WAIT };
 
-static enum step step_queued(struct agent *a);
-static enum step step_calling(struct agent *a);
-static enum step step_saving(struct agent *a);
-static enum step step_tools(struct agent *a);
-static enum step step_waiting(struct agent *a);
+static enum agent_step step_queued(struct agent *a);
+static enum agent_step step_calling(struct agent *a);
+static enum agent_step step_saving(struct agent *a);
+static enum agent_step step_tools(struct agent *a);
+static enum agent_step step_waiting(struct agent *a);
 
 #define TO(s) (1u << AGENT_##s)
 static const struct {
 	const char *name;
 	unsigned next; /* set of states it may move to */
-	enum step (*step)(struct agent *a);
+	enum agent_step (*step)(struct agent *a);
 } states[AGENT_NSTATES] = {
 	[AGENT_QUEUED] = {"queued", TO(CALLING) | TO(TOOLS) | TO(WAITING) | TO(SAVING),
 			  step_queued},
@@ -80,7 +80,7 @@ static const struct {
 };
 
 /* The only place that writes a->state. */
-static enum step agent_move(struct agent *a, enum agent_state to)
+static enum agent_step agent_move(struct agent *a, enum agent_state to)
 {
 	assert(states[a->state].next & (1u << to));
 	a->state = (uint8_t)to;
@@ -118,8 +118,8 @@ static void drop_unsaved(struct agent *a)
 
 /* End the run. What is under way stops, open calls are answered with
  * `open_class`, and one commit says why; DONE follows when it is on disk. */
-static enum step agent_finish(struct agent *a, struct agent_end *end, const char *open_class,
-			      const char *why)
+static enum agent_step agent_finish(struct agent *a, struct agent_end *end, const char *open_class,
+				    const char *why)
 {
 	assert(!a->ending);
 	a->ending = true;
@@ -149,7 +149,7 @@ static enum step agent_finish(struct agent *a, struct agent_end *end, const char
 	return a->state == AGENT_SAVING ? STEP_AGAIN : agent_move(a, AGENT_SAVING);
 }
 
-static enum step finish_limit(struct agent *a, enum agent_resource r)
+static enum agent_step finish_limit(struct agent *a, enum agent_resource r)
 {
 	struct agent_end end = {
 		.status = used_up_as[r].status,
@@ -162,7 +162,7 @@ static enum step finish_limit(struct agent *a, enum agent_resource r)
 }
 
 /* The budget of its group or of the day; the world said which (reply_error). */
-static enum step finish_budget(struct agent *a)
+static enum agent_step finish_budget(struct agent *a)
 {
 	struct agent_end end = {
 		.status = AVA_COST_EXCEEDED,
@@ -175,15 +175,15 @@ static enum step finish_budget(struct agent *a)
 	return agent_finish(a, &end, "limit", "the budget it shares with others is used up");
 }
 
-static enum step finish_cancelled(struct agent *a)
+static enum agent_step finish_cancelled(struct agent *a)
 {
 	struct agent_end end = {.status = AVA_CANCELLED, .stop_reason = "cancelled"};
 
 	return agent_finish(a, &end, "cancelled", "the run was cancelled");
 }
 
-static enum step finish_error(struct agent *a, const char *stop_reason, const char *error_class,
-			      const char *sentence)
+static enum agent_step finish_error(struct agent *a, const char *stop_reason,
+				    const char *error_class, const char *sentence)
 {
 	struct agent_end end = {
 		.status = AVA_ERROR,
@@ -196,7 +196,7 @@ static enum step finish_error(struct agent *a, const char *stop_reason, const ch
 }
 
 /* The world or memory failed us in a way that no retry mends. */
-static enum step finish_internal(struct agent *a, int rv)
+static enum agent_step finish_internal(struct agent *a, int rv)
 {
 	if (rv == AVA_EBUDGET)
 		return finish_budget(a);
@@ -204,8 +204,8 @@ static enum step finish_internal(struct agent *a, int rv)
 }
 
 /* `status`: where the output fits what was asked for. */
-static enum step finish_as(struct agent *a, enum ava_status status, struct agent_end *end,
-			   const char *stop_reason)
+static enum agent_step finish_as(struct agent *a, enum ava_status status, struct agent_end *end,
+				 const char *stop_reason)
 {
 	const char *errors = NULL;
 	int rv = output_check(a, end, &errors);
@@ -229,7 +229,7 @@ static bool only_asks(const struct agent *a)
 	return open > 0 && a->answered + open == a->turn->ncalls;
 }
 
-static enum step step_queued(struct agent *a)
+static enum agent_step step_queued(struct agent *a)
 {
 	if (!a->slot_wanted && (only_asks(a) || a->over > 0)) /* taken up again */
 		return agent_move(a, AGENT_WAITING);
@@ -248,7 +248,7 @@ static enum step step_queued(struct agent *a)
 }
 
 /* No slot, and no time passes, until a person has answered. */
-static enum step wait_for_person(struct agent *a)
+static enum agent_step wait_for_person(struct agent *a)
 {
 	agent_clock_stop(a);
 	a->io->slot_drop(a);
@@ -256,7 +256,7 @@ static enum step wait_for_person(struct agent *a)
 	return agent_move(a, AGENT_WAITING);
 }
 
-static enum step ask_model(struct agent *a)
+static enum agent_step ask_model(struct agent *a)
 {
 	struct agent_infer call = {
 		.iteration = a->at.iteration + !a->at.again,
@@ -288,7 +288,7 @@ static enum step ask_model(struct agent *a)
 }
 
 /* Where the window is nearly full: first room, then the call. */
-static enum step agent_make_room(struct agent *a)
+static enum agent_step agent_make_room(struct agent *a)
 {
 	struct agent_compact c;
 	int rv;
@@ -392,7 +392,7 @@ static int save_reply(struct agent *a, bool wait)
 	return 0;
 }
 
-static enum step submitted(struct agent *a, struct turn_call *c)
+static enum agent_step submitted(struct agent *a, struct turn_call *c)
 {
 	struct agent_end end = {0};
 	int rv = output_take(a, c, &end);
@@ -429,7 +429,7 @@ static void answer_interrupted(struct agent *a)
 	}
 }
 
-static enum step reply_with_calls(struct agent *a)
+static enum agent_step reply_with_calls(struct agent *a)
 {
 	struct turn_call *submit;
 	int exhausted = used_up(a), rv = output_send_back(a, exhausted < 0);
@@ -455,14 +455,14 @@ static enum step reply_with_calls(struct agent *a)
 }
 
 /* Words alone are the end. To Ava, who answers in words, that is a success. */
-static enum step finish_words(struct agent *a, struct agent_end *end)
+static enum agent_step finish_words(struct agent *a, struct agent_end *end)
 {
 	end->unverified = true;
 	return finish_as(a, limit_can_submit(a) ? AVA_NO_RESULT : AVA_SUCCESS, end, "final_text");
 }
 
 /* Thinking alone is what there is, marked, when a model says no more. */
-static enum step thought_answer(struct agent *a)
+static enum agent_step thought_answer(struct agent *a)
 {
 	struct turn *t = a->turn;
 	struct agent_end end = {.caveats = "[\"" NOTICE_THOUGHT "\"]"};
@@ -476,7 +476,7 @@ static enum step thought_answer(struct agent *a)
 }
 
 /* No reply says more than the text behind which the model was asked again. */
-static enum step finish_said(struct agent *a)
+static enum agent_step finish_said(struct agent *a)
 {
 	struct agent_end end = {0};
 	struct reply r;
@@ -495,7 +495,7 @@ static enum step finish_said(struct agent *a)
 }
 
 /* Empty, thinking alone, or a call written as text: asked again a few times. */
-static enum step odd_reply(struct agent *a)
+static enum agent_step odd_reply(struct agent *a)
 {
 	int exhausted = used_up(a), rv;
 
@@ -535,7 +535,7 @@ static bool ask_once_more(struct agent *a, const struct reply *r)
 	return true;
 }
 
-static enum step final_text(struct agent *a, const struct reply *r)
+static enum agent_step final_text(struct agent *a, const struct reply *r)
 {
 	struct turn *t = a->turn;
 	struct agent_end end = {0};
@@ -578,11 +578,11 @@ static enum step final_text(struct agent *a, const struct reply *r)
 	return rv == 0 ? finish_said(a) : finish_internal(a, rv);
 }
 
-static enum step reply_with_text(struct agent *a)
+static enum agent_step reply_with_text(struct agent *a)
 {
 	struct turn *t = a->turn;
 	struct reply r;
-	enum step step;
+	enum agent_step step;
 	int rv = output_read(a, &r, t->text, t->text_len);
 
 	/* Words about calls are an answer to a person, who may have asked for them: so they are
@@ -601,7 +601,7 @@ static enum step reply_with_text(struct agent *a)
 	return step;
 }
 
-static enum step agent_refused(struct agent *a)
+static enum agent_step agent_refused(struct agent *a)
 {
 	int rv = save_reply(a, false);
 
@@ -611,7 +611,7 @@ static enum step agent_refused(struct agent *a)
 }
 
 /* The service works on when it is asked again with nothing added. */
-static enum step paused(struct agent *a)
+static enum agent_step paused(struct agent *a)
 {
 	int exhausted = used_up(a), rv = save_reply(a, false);
 
@@ -629,7 +629,7 @@ static enum step paused(struct agent *a)
 }
 
 /* The one reply after a forced end: what it submits is kept, nothing runs. */
-static enum step wrapped_up(struct agent *a)
+static enum agent_step wrapped_up(struct agent *a)
 {
 	struct turn_call *submit;
 	struct agent_end end = {0};
@@ -648,7 +648,7 @@ static enum step wrapped_up(struct agent *a)
 	return agent_finish(a, &end, "cancelled", "the run has ended");
 }
 
-static enum step call_failed(struct agent *a)
+static enum agent_step call_failed(struct agent *a)
 {
 	a->at.totals.failed_calls++;
 	if (a->reply_code == AVA_EBUDGET)
@@ -657,7 +657,7 @@ static enum step call_failed(struct agent *a)
 			    a->reply_class, a->reply_error);
 }
 
-static enum step step_calling(struct agent *a)
+static enum agent_step step_calling(struct agent *a)
 {
 	int rv;
 
@@ -690,7 +690,7 @@ static enum step step_calling(struct agent *a)
 
 /* ---- SAVING, TOOLS */
 
-static enum step step_saving(struct agent *a)
+static enum agent_step step_saving(struct agent *a)
 {
 	if (a->saves > 0)
 		return STEP_WAIT;
@@ -726,7 +726,7 @@ static void start_tools(struct agent *a)
 }
 
 /* Write the results and what the runtime has to say, then ask again. */
-static enum step give_results(struct agent *a)
+static enum agent_step give_results(struct agent *a)
 {
 	const char *notices[NOTICE_TURN];
 	unsigned near, n = 0;
@@ -749,7 +749,7 @@ static enum step give_results(struct agent *a)
 	return agent_move(a, AGENT_CALLING);
 }
 
-static enum step step_tools(struct agent *a)
+static enum agent_step step_tools(struct agent *a)
 {
 	start_tools(a);
 	if (only_asks(a))
@@ -761,7 +761,7 @@ static enum step step_tools(struct agent *a)
 
 /* May it pass its limit, or is its quota back? Without a yes to the one, and with a no to the
  * other, it ends as if nobody had been asked. */
-static enum step agent_wait_over(struct agent *a)
+static enum agent_step agent_wait_over(struct agent *a)
 {
 	bool parked = a->over >= AGENT_PARKED;
 	bool expires = !parked || (a->over == AGENT_PARKED && a->spec->ask_quota);
@@ -790,7 +790,7 @@ static void trim_turn(struct agent *a)
 	a->turn = t;
 }
 
-static enum step step_waiting(struct agent *a)
+static enum agent_step step_waiting(struct agent *a)
 {
 	unsigned call;
 	int rv;
@@ -956,7 +956,7 @@ void agent_cancel(struct agent *a)
 
 void agent_run(struct agent *a)
 {
-	enum step step = STEP_AGAIN;
+	enum agent_step step = STEP_AGAIN;
 
 	while (a->state != AGENT_DONE && step == STEP_AGAIN) {
 		if (a->ending)

@@ -134,10 +134,10 @@ static bool is_bare_call(const json_t *o, const char *named)
 }
 
 /* CALL_MADE_UP: of a tool that there is not, which a text may show as an example. */
-enum call { CALL_NOT, CALL_MADE_UP, CALL_MEANT };
+enum reply_call { CALL_NOT, CALL_MADE_UP, CALL_MEANT };
 
 /* {"name": TOOL, "arguments": …} and its cousins. */
-static enum call names_call(const json_t *o, const struct tool *const *tools, unsigned n)
+static enum reply_call names_call(const json_t *o, const struct tool *const *tools, unsigned n)
 {
 	static const char *const of_envelope[] = {"output", "summary"};
 	const char *only = json_object_iter_key(json_object_iter((json_t *)o));
@@ -167,10 +167,10 @@ static enum call names_call(const json_t *o, const struct tool *const *tools, un
 		       : CALL_NOT;
 }
 
-static enum call is_call(const json_t *o, const struct tool *const *tools, unsigned n)
+static enum reply_call is_call(const json_t *o, const struct tool *const *tools, unsigned n)
 {
 	const json_t *first = json_array_get(json_object_get(o, "tool_calls"), 0);
-	enum call call = names_call(o, tools, n);
+	enum reply_call call = names_call(o, tools, n);
 
 	if (call == CALL_NOT && first != NULL)
 		return is_call(first, tools, n);
@@ -308,7 +308,7 @@ int reply_read(struct reply *r, const char *text, size_t len, const struct tool 
 	       unsigned ntools)
 {
 	size_t work = 0, at = 0, seen = 0;
-	enum call call = CALL_NOT, one;
+	enum reply_call call = CALL_NOT, one;
 	int rank = RANK_NONE;
 
 	*r = (struct reply){0};
@@ -473,7 +473,7 @@ static const struct tool *named_before(const struct written *w, const char *s, s
 static bool written_next(struct written *w, json_t *o, const char *s, size_t at, size_t end)
 {
 	bool first = json_array_size(w->list) == 0;
-	enum call call = is_call(o, w->tools, w->ntools);
+	enum reply_call call = is_call(o, w->tools, w->ntools);
 	size_t from = at;
 	const struct tool *tool = call != CALL_NOT ? NULL : named_before(w, s, at, &from);
 
@@ -643,7 +643,7 @@ size_t reply_shown(const char *text, size_t from, size_t len, const struct tool 
 {
 	size_t at = from + strcspn(text + from, "{<[");
 	json_error_t why;
-	enum call call;
+	enum reply_call call;
 	json_t *o;
 
 	if (at >= len || !object_start(text, at, len) || !marks_alone(text + from, at - from))

@@ -39,7 +39,7 @@
 #define FRAMES_MAX 4096
 #define LINE_MAX   (64u << 20)
 
-struct embedded {
+struct embedded_state {
 	struct backend b;
 	struct house h;
 	char user_id[64];
@@ -47,9 +47,9 @@ struct embedded {
 	void *log_user;
 };
 
-static struct embedded *embedded_of(struct backend *b)
+static struct embedded_state *embedded_of(struct backend *b)
 {
-	return CONTAINER_OF(b, struct embedded, b);
+	return CONTAINER_OF(b, struct embedded_state, b);
 }
 
 static atomic_flag taken = ATOMIC_FLAG_INIT;
@@ -57,7 +57,7 @@ static atomic_flag taken = ATOMIC_FLAG_INIT;
 /* ---- the loop */
 
 /* A SIGPIPE of ours is taken away again; one that waited before stays. */
-static void embedded_step(struct embedded *e, int timeout_ms)
+static void embedded_step(struct embedded_state *e, int timeout_ms)
 {
 	const struct timespec none = {0};
 	sigset_t pipe, before, waits;
@@ -127,7 +127,7 @@ static const struct verb *verb_named(const char *method, const char *path)
 static int embedded_call(struct backend *b, const char *method, const char *path, const char *id,
 			 const char *args, struct buf *reply, int *status, struct ava_error *err)
 {
-	struct embedded *e = embedded_of(b);
+	struct embedded_state *e = embedded_of(b);
 	const struct caller caller = {
 		.user = e->user_id, .channel = "libava", .trust = CALLER_OWNER};
 	struct pending p = {.reply.done = embedded_answered, .out = reply, .err = err};
@@ -170,7 +170,7 @@ static struct embedded_cursor *cursor_of(struct backend_cursor *c)
 	return CONTAINER_OF(c, struct embedded_cursor, c);
 }
 
-static struct embedded *home(const struct embedded_cursor *cur)
+static struct embedded_state *home(const struct embedded_cursor *cur)
 {
 	return embedded_of(cur->c.backend);
 }
@@ -370,7 +370,7 @@ static int embedded_cursor_wait(struct backend_cursor *c, int timeout_ms, struct
 
 /* ---- opening */
 
-static void take_user(struct embedded *e, const char *user_id)
+static void take_user(struct embedded_state *e, const char *user_id)
 {
 	const struct passwd *pw = user_id ? NULL : getpwuid(geteuid());
 
@@ -379,13 +379,13 @@ static void take_user(struct embedded *e, const char *user_id)
 
 static void pass_log(const char *line, void *user)
 {
-	struct embedded *e = user;
+	struct embedded_state *e = user;
 
 	if (e->log)
 		e->log(line, e->log_user);
 }
 
-static int open_all(struct embedded *e, const struct ava_options *o, struct ava_error *err)
+static int open_all(struct embedded_state *e, const struct ava_options *o, struct ava_error *err)
 {
 	struct core_options c = {.model = o->model, .log = pass_log, .log_user = e};
 	int rv = o->process_env ? 0 : env_only(o->env, err);
@@ -401,7 +401,7 @@ static int open_all(struct embedded *e, const struct ava_options *o, struct ava_
 
 static void close_all(struct backend *b)
 {
-	struct embedded *e = embedded_of(b);
+	struct embedded_state *e = embedded_of(b);
 
 	if (e->h.core)
 		core_hold(e->h.core);
@@ -426,7 +426,7 @@ static const struct backend_ops embedded_ops = {
 
 int embedded_open(const struct ava_options *o, struct backend **out, struct ava_error *err)
 {
-	struct embedded *e;
+	struct embedded_state *e;
 	sigset_t all, before;
 	int rv;
 

@@ -28,13 +28,13 @@ struct ava_events {
 	struct list node; /* in ava_runtime.events; of a watch's: in none */
 	struct ava_runtime *rt;
 	struct backend_cursor *cur;
-	struct answer strings; /* of the event given */
+	struct api_answer strings; /* of the event given */
 };
 
 /* ---- cursors */
 
 /* A JSON string's body, which is nearly always the string itself. */
-static const char *events_plain(struct answer *a, const char *s, size_t len)
+static const char *events_plain(struct api_answer *a, const char *s, size_t len)
 {
 	const char *text;
 	struct buf b;
@@ -56,7 +56,7 @@ static const char *events_plain(struct answer *a, const char *s, size_t len)
 static int events_fill(struct ava_events *e, const struct backend_item *item, struct ava_event *out,
 		       struct event_view *v, struct ava_error *err)
 {
-	struct answer *a = &e->strings;
+	struct api_answer *a = &e->strings;
 	int rv = event_view(item->line, item->len, v);
 
 	if (rv != 0)
@@ -340,7 +340,7 @@ int watch_dispatch(struct ava_runtime *rt, struct ava_error *err)
 
 /* ---- waits */
 
-struct waiting {
+struct events_waiting {
 	struct ava_events e;
 	struct strmap by_id; /* id -> its place in `mark`; the same id twice has one */
 	unsigned char *mark; /* 1: it has ended */
@@ -348,12 +348,12 @@ struct waiting {
 	size_t n;
 };
 
-static unsigned char *mark_of(const struct waiting *w, const char *id)
+static unsigned char *mark_of(const struct events_waiting *w, const char *id)
 {
 	return strmap_get(&w->by_id, id);
 }
 
-static int look_at_all(struct waiting *w, struct ava_error *err)
+static int look_at_all(struct events_waiting *w, struct ava_error *err)
 {
 	struct ava_run r;
 	int rv = 0;
@@ -369,7 +369,7 @@ static int look_at_all(struct waiting *w, struct ava_error *err)
 	return rv;
 }
 
-static int take_ends(struct waiting *w, struct ava_error *err)
+static int take_ends(struct events_waiting *w, struct ava_error *err)
 {
 	struct backend_item item;
 	struct event_view v;
@@ -392,7 +392,7 @@ static int take_ends(struct waiting *w, struct ava_error *err)
 }
 
 /* How many have ended, or an error. */
-static int wait_more(struct waiting *w, enum ava_wait_for what, int64_t timeout_ms,
+static int wait_more(struct events_waiting *w, enum ava_wait_for what, int64_t timeout_ms,
 		     struct ava_error *err)
 {
 	int64_t end = clock_mono_ms() + timeout_ms, left = timeout_ms;
@@ -421,7 +421,7 @@ int ava_wait(struct ava_runtime *rt, const char *const *runs, size_t n, enum ava
 	     int64_t timeout_ms, unsigned char *ended, struct ava_error *err)
 {
 	const struct ava_events_query now = {.after = AVA_NOW};
-	struct waiting w = {.runs = runs, .n = n};
+	struct events_waiting w = {.runs = runs, .n = n};
 	struct ava_error own;
 	int rv = 0;
 

@@ -177,7 +177,7 @@ int ava_runtime_process(struct ava_runtime *rt, int timeout_ms, struct ava_error
 
 /* ---- asking */
 
-struct call {
+struct runtime_call {
 	struct ava_runtime *rt;
 	struct ava_error *err, own;
 	int rv; /* the first thing that went wrong */
@@ -187,9 +187,10 @@ struct call {
 	int status;
 };
 
-static void runtime_call_begin(struct call *c, struct ava_runtime *rt, struct ava_error *err)
+static void runtime_call_begin(struct runtime_call *c, struct ava_runtime *rt,
+			       struct ava_error *err)
 {
-	*c = (struct call){.rt = rt, .err = err};
+	*c = (struct runtime_call){.rt = rt, .err = err};
 	runtime_begin(rt, &c->err, &c->own);
 	buf_init(&c->args, REQUEST_MAX);
 	buf_init(&c->reply, REPLY_MAX);
@@ -198,14 +199,15 @@ static void runtime_call_begin(struct call *c, struct ava_runtime *rt, struct av
 }
 
 /* The same, about something that has an id. */
-static void call_about(struct call *c, struct ava_runtime *rt, const char *what, const char *id,
-		       struct ava_error *err)
+static void call_about(struct runtime_call *c, struct ava_runtime *rt, const char *what,
+		       const char *id, struct ava_error *err)
 {
 	runtime_call_begin(c, rt, err);
 	c->rv = runtime_id(what, id, c->err);
 }
 
-static bool runtime_call_send(struct call *c, const char *method, const char *path, const char *id)
+static bool runtime_call_send(struct runtime_call *c, const char *method, const char *path,
+			      const char *id)
 {
 	buf_reset(&c->reply);
 	c->rv = c->rt->b->ops->call(c->rt->b, method, path, id, c->args.data, &c->reply, &c->status,
@@ -219,7 +221,7 @@ static bool runtime_call_send(struct call *c, const char *method, const char *pa
 	return c->o != NULL;
 }
 
-static bool call_ask(struct call *c, const char *method, const char *path, const char *id)
+static bool call_ask(struct runtime_call *c, const char *method, const char *path, const char *id)
 {
 	jw_end(&c->w);
 	if (c->rv == 0 && (c->rv = buf_check(&c->args)) != 0)
@@ -229,7 +231,8 @@ static bool call_ask(struct call *c, const char *method, const char *path, const
 }
 
 /* An answer that was lost is asked for again: a request id makes that safe. */
-static bool call_ask_once(struct call *c, const char *path, const char *id, const char *request)
+static bool call_ask_once(struct runtime_call *c, const char *path, const char *id,
+			  const char *request)
 {
 	struct session_id own = id_session();
 
@@ -240,7 +243,7 @@ static bool call_ask_once(struct call *c, const char *path, const char *id, cons
 	return runtime_call_send(c, "POST", path, id);
 }
 
-static int call_end(struct call *c)
+static int call_end(struct runtime_call *c)
 {
 	int rv = c->rv != 0 ? c->rv : answer_check(&c->rt->answer, c->err);
 
@@ -264,7 +267,7 @@ static int call_end(struct call *c)
 	} while (0)
 
 /* The same, for a call that gives rows. */
-static int call_end_rows(struct call *c, size_t size, const void *rows, size_t *n)
+static int call_end_rows(struct runtime_call *c, size_t size, const void *rows, size_t *n)
 {
 	const struct buf *b = &c->rt->answer.rows;
 	int rv = call_end(c);
@@ -274,7 +277,7 @@ static int call_end_rows(struct call *c, size_t size, const void *rows, size_t *
 	return rv;
 }
 
-static int call_id(struct call *c, char *out, size_t size, const char *key)
+static int call_id(struct runtime_call *c, char *out, size_t size, const char *key)
 {
 	const char *s = json_get_str(c->o, key);
 
@@ -291,8 +294,8 @@ static size_t limit_of(size_t limit)
 
 /* ---- proposals */
 
-static void begin_spawn(struct call *c, struct ava_runtime *rt, const struct ava_spawn *spawn,
-			struct ava_error *err)
+static void begin_spawn(struct runtime_call *c, struct ava_runtime *rt,
+			const struct ava_spawn *spawn, struct ava_error *err)
 {
 	runtime_call_begin(c, rt, err);
 	if (spawn && spawn->task && *spawn->task)
@@ -302,7 +305,8 @@ static void begin_spawn(struct call *c, struct ava_runtime *rt, const struct ava
 }
 
 /* Asks for a quote and ends the call. */
-static int quote(struct call *c, const char *path, const char *id, struct ava_proposal *proposal)
+static int quote(struct runtime_call *c, const char *path, const char *id,
+		 struct ava_proposal *proposal)
 {
 	if (call_ask(c, "POST", path, id))
 		shape_proposal(c->o, &c->rt->answer, proposal);
@@ -312,7 +316,7 @@ static int quote(struct call *c, const char *path, const char *id, struct ava_pr
 int ava_propose(struct ava_runtime *rt, const struct ava_spawn *spawn,
 		struct ava_proposal *proposal, struct ava_error *err)
 {
-	struct call c;
+	struct runtime_call c;
 
 	begin_spawn(&c, rt, spawn, err);
 	return quote(&c, "/api/v1/runs", NULL, proposal);
@@ -321,7 +325,7 @@ int ava_propose(struct ava_runtime *rt, const struct ava_spawn *spawn,
 int ava_propose_group(struct ava_runtime *rt, const struct ava_spawn_group *group,
 		      struct ava_proposal *proposal, struct ava_error *err)
 {
-	struct call c;
+	struct runtime_call c;
 
 	runtime_call_begin(&c, rt, err);
 	if (!group || group->nruns < 1 || group->nruns > GROUP_MOST)
@@ -339,7 +343,7 @@ int ava_resume(struct ava_runtime *rt, const char *run, const struct ava_resume 
 	       struct ava_proposal *proposal, struct ava_error *err)
 {
 	const struct ava_resume as_it_was = {0};
-	struct call c;
+	struct runtime_call c;
 
 	call_about(&c, rt, "run", run, err);
 	shape_put_resume(&c.w, resume ? resume : &as_it_was);
@@ -348,7 +352,7 @@ int ava_resume(struct ava_runtime *rt, const char *run, const struct ava_resume 
 
 int ava_group(struct ava_runtime *rt, const char *id, struct ava_group *out, struct ava_error *err)
 {
-	struct call c;
+	struct runtime_call c;
 
 	*out = (struct ava_group){0};
 	call_about(&c, rt, "group", id, err);
@@ -359,7 +363,7 @@ int ava_group(struct ava_runtime *rt, const char *id, struct ava_group *out, str
 
 /* The answer to a person's answer is short unless it is another quote: what became of the
  * proposal is asked for. */
-static int runtime_answer(struct call *c, const char *path, const char *id, const char *key,
+static int runtime_answer(struct runtime_call *c, const char *path, const char *id, const char *key,
 			  const char *value, struct ava_proposal *p)
 {
 	struct ava_proposal unseen;
@@ -387,7 +391,7 @@ static int runtime_answer(struct call *c, const char *path, const char *id, cons
 int ava_confirm(struct ava_runtime *rt, const char *id, const char *words,
 		struct ava_proposal *proposal, struct ava_error *err)
 {
-	struct call c;
+	struct runtime_call c;
 
 	call_about(&c, rt, "proposal", id, err);
 	return runtime_answer(&c, "/api/v1/proposals/{id}/confirm", id, "answer", words, proposal);
@@ -396,7 +400,7 @@ int ava_confirm(struct ava_runtime *rt, const char *id, const char *words,
 int ava_reject(struct ava_runtime *rt, const char *id, const char *reason,
 	       struct ava_proposal *proposal, struct ava_error *err)
 {
-	struct call c;
+	struct runtime_call c;
 
 	call_about(&c, rt, "proposal", id, err);
 	return runtime_answer(&c, "/api/v1/proposals/{id}/reject", id, "reason", reason, proposal);
@@ -405,7 +409,7 @@ int ava_reject(struct ava_runtime *rt, const char *id, const char *reason,
 int ava_proposals(struct ava_runtime *rt, int all, const struct ava_proposal **out, size_t *n,
 		  struct ava_error *err)
 {
-	struct call c;
+	struct runtime_call c;
 
 	runtime_call_begin(&c, rt, err);
 	if (all)
@@ -425,7 +429,7 @@ int ava_status_ended(enum ava_status status)
 int ava_spawn(struct ava_runtime *rt, const struct ava_spawn *spawn, struct ava_run_id *id,
 	      struct ava_error *err)
 {
-	struct call c;
+	struct runtime_call c;
 
 	begin_spawn(&c, rt, spawn, err);
 	jw_bool(&c.w, "confirmed", true);
@@ -436,7 +440,7 @@ int ava_spawn(struct ava_runtime *rt, const struct ava_spawn *spawn, struct ava_
 
 int ava_status(struct ava_runtime *rt, const char *run, struct ava_run *out, struct ava_error *err)
 {
-	struct call c;
+	struct runtime_call c;
 
 	call_about(&c, rt, "run", run, err);
 	if (call_ask(&c, "GET", "/api/v1/runs/{id}", run))
@@ -447,7 +451,7 @@ int ava_status(struct ava_runtime *rt, const char *run, struct ava_run *out, str
 int ava_replay(struct ava_runtime *rt, const char *run, int lenient, struct ava_replay *out,
 	       struct ava_error *err)
 {
-	struct call c;
+	struct runtime_call c;
 
 	*out = (struct ava_replay){0};
 	call_about(&c, rt, "run", run, err);
@@ -469,7 +473,7 @@ int ava_is_done(struct ava_runtime *rt, const char *run, struct ava_error *err)
 int ava_runs(struct ava_runtime *rt, int all, size_t limit, const struct ava_run **out, size_t *n,
 	     struct ava_error *err)
 {
-	struct call c;
+	struct runtime_call c;
 
 	runtime_call_begin(&c, rt, err);
 	jw_int(&c.w, "limit", (int64_t)limit_of(limit));
@@ -482,7 +486,7 @@ int ava_runs(struct ava_runtime *rt, int all, size_t limit, const struct ava_run
 
 int ava_cancel(struct ava_runtime *rt, const char *run, struct ava_error *err)
 {
-	struct call c;
+	struct runtime_call c;
 
 	call_about(&c, rt, "run", run, err);
 	call_ask(&c, "POST", "/api/v1/runs/{id}/cancel", run);
@@ -491,7 +495,7 @@ int ava_cancel(struct ava_runtime *rt, const char *run, struct ava_error *err)
 
 int ava_cancel_all(struct ava_runtime *rt, size_t *n, struct ava_error *err)
 {
-	struct call c;
+	struct runtime_call c;
 
 	runtime_call_begin(&c, rt, err);
 	jw_bool(&c.w, "all", true);
@@ -510,7 +514,7 @@ int ava_steer(struct ava_runtime *rt, const char *run, const char *text, const c
 int ava_steer_once(struct ava_runtime *rt, const char *run, const char *request_id,
 		   const char *text, const char *call, struct ava_error *err)
 {
-	struct call c;
+	struct runtime_call c;
 
 	call_about(&c, rt, "run", run, err);
 	if (c.rv == 0 && !text)
@@ -523,7 +527,7 @@ int ava_steer_once(struct ava_runtime *rt, const char *run, const char *request_
 
 int ava_checkpoint(struct ava_runtime *rt, const char *run, const char *name, struct ava_error *err)
 {
-	struct call c;
+	struct runtime_call c;
 
 	call_about(&c, rt, "run", run, err);
 	if (c.rv == 0 && !name)
@@ -536,7 +540,7 @@ int ava_checkpoint(struct ava_runtime *rt, const char *run, const char *name, st
 int ava_result(struct ava_runtime *rt, const char *run, struct ava_result *out,
 	       struct ava_error *err)
 {
-	struct call c;
+	struct runtime_call c;
 
 	*out = (struct ava_result){0};
 	call_about(&c, rt, "run", run, err);
@@ -557,7 +561,7 @@ int ava_result(struct ava_runtime *rt, const char *run, struct ava_result *out,
 int ava_session_new(struct ava_runtime *rt, const struct ava_session_options *options,
 		    struct ava_session_id *id, struct ava_error *err)
 {
-	struct call c;
+	struct runtime_call c;
 
 	runtime_call_begin(&c, rt, err);
 	shape_put_str(&c.w, "cwd", options ? options->cwd : NULL);
@@ -577,7 +581,7 @@ int ava_say_once(struct ava_runtime *rt, const char *session, const char *reques
 		 const char *text, char entry[24], struct ava_error *err)
 {
 	char unseen[24];
-	struct call c;
+	struct runtime_call c;
 
 	call_about(&c, rt, "session", session, err);
 	if (c.rv == 0 && (!text || !*text))
@@ -594,7 +598,7 @@ int ava_say_once(struct ava_runtime *rt, const char *session, const char *reques
 int ava_sessions(struct ava_runtime *rt, size_t limit, const struct ava_session **out, size_t *n,
 		 struct ava_error *err)
 {
-	struct call c;
+	struct runtime_call c;
 
 	runtime_call_begin(&c, rt, err);
 	jw_int(&c.w, "limit", (int64_t)limit_of(limit));
@@ -603,7 +607,7 @@ int ava_sessions(struct ava_runtime *rt, size_t limit, const struct ava_session 
 	return call_end_rows(&c, sizeof(struct ava_session), out, n);
 }
 
-static void runtime_add_line(struct answer *a, const json_t *entry)
+static void runtime_add_line(struct api_answer *a, const json_t *entry)
 {
 	struct ava_line row = {.text = answer_json(a, entry, "")};
 
@@ -616,7 +620,7 @@ int ava_session_entries(struct ava_runtime *rt, const char *session, const char 
 {
 	bool give = !after || !*after;
 	const json_t *each;
-	struct call c;
+	struct runtime_call c;
 	size_t i;
 
 	call_about(&c, rt, "session", session, err);
@@ -634,7 +638,7 @@ int ava_session_entries(struct ava_runtime *rt, const char *session, const char 
 
 int ava_session_stop(struct ava_runtime *rt, const char *session, struct ava_error *err)
 {
-	struct call c;
+	struct runtime_call c;
 
 	call_about(&c, rt, "session", session, err);
 	call_ask(&c, "POST", "/api/v1/sessions/{id}/stop", session);

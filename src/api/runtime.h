@@ -9,11 +9,11 @@
 
 struct ava_runtime {
 	struct backend *b;
-	struct answer answer; /* of the last call */
-	struct list events;   /* ava_events.node */
-	struct list watches;  /* ava_watch.node */
-	bool in_process;      /* a callback may be under way */
-	bool more;            /* a watch had more than one look takes */
+	struct api_answer answer; /* of the last call */
+	struct list events;       /* ava_events.node */
+	struct list watches;      /* ava_watch.node */
+	bool in_process;          /* a callback may be under way */
+	bool more;                /* a watch had more than one look takes */
 };
 
 /* A call begins: what the last one gave is gone. *err becomes `own` when the

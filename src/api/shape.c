@@ -13,26 +13,26 @@
 
 #define ANSWER_MAX (256u << 20)
 
-void answer_init(struct answer *a)
+void answer_init(struct api_answer *a)
 {
 	arena_init(&a->mem, ANSWER_MAX);
 	buf_init(&a->rows, ANSWER_MAX);
 	a->failed = false;
 }
 
-void answer_fini(struct answer *a)
+void answer_fini(struct api_answer *a)
 {
 	arena_fini(&a->mem);
 	buf_fini(&a->rows);
 }
 
-void answer_reset(struct answer *a)
+void answer_reset(struct api_answer *a)
 {
 	answer_fini(a);
 	answer_init(a);
 }
 
-const char *answer_strn(struct answer *a, const char *s, size_t len)
+const char *answer_strn(struct api_answer *a, const char *s, size_t len)
 {
 	const char *copy = arena_copy(&a->mem, s, len);
 
@@ -41,24 +41,24 @@ const char *answer_strn(struct answer *a, const char *s, size_t len)
 	return copy ? copy : "";
 }
 
-const char *answer_str(struct answer *a, const char *s)
+const char *answer_str(struct api_answer *a, const char *s)
 {
 	return s && *s ? answer_strn(a, s, strlen(s)) : "";
 }
 
-void answer_row(struct answer *a, const void *row, size_t size)
+void answer_row(struct api_answer *a, const void *row, size_t size)
 {
 	buf_add(&a->rows, row, size);
 }
 
-int answer_check(const struct answer *a, struct ava_error *err)
+int answer_check(const struct api_answer *a, struct ava_error *err)
 {
 	if (a->failed || buf_check(&a->rows) != 0)
 		return err_set(err, AVA_ENOMEM, "out of memory for the answer");
 	return 0;
 }
 
-const char *answer_json(struct answer *a, const json_t *v, const char *absent)
+const char *answer_json(struct api_answer *a, const json_t *v, const char *absent)
 {
 	const char *text = absent;
 	struct buf b;
@@ -76,7 +76,7 @@ const char *answer_json(struct answer *a, const json_t *v, const char *absent)
 
 /* ---- reading */
 
-static const char *str(const json_t *o, const char *key, struct answer *out)
+static const char *str(const json_t *o, const char *key, struct api_answer *out)
 {
 	return answer_str(out, json_get_str(o, key));
 }
@@ -102,7 +102,7 @@ enum ava_status shape_status(const char *word)
 	return AVA_ERROR;
 }
 
-void shape_run(const json_t *o, struct answer *out, struct ava_run *r)
+void shape_run(const json_t *o, struct api_answer *out, struct ava_run *r)
 {
 	const json_t *limits = json_object_get(o, "limits");
 	const json_t *tool = json_object_get(o, "last_tool_call");
@@ -151,7 +151,7 @@ static enum ava_proposal_state shape_state_of(const json_t *o)
 	return AVA_EXPIRED;
 }
 
-void shape_proposal(const json_t *o, struct answer *out, struct ava_proposal *p)
+void shape_proposal(const json_t *o, struct api_answer *out, struct ava_proposal *p)
 {
 	*p = (struct ava_proposal){
 		.id = str(o, "proposal_id", out),
@@ -172,7 +172,7 @@ void shape_proposal(const json_t *o, struct answer *out, struct ava_proposal *p)
 	};
 }
 
-void shape_group(const json_t *o, struct answer *out, struct ava_group *g)
+void shape_group(const json_t *o, struct api_answer *out, struct ava_group *g)
 {
 	const char *status = json_get_str(o, "status"), *mode = json_get_str(o, "mode");
 	const json_t *each;
@@ -196,7 +196,7 @@ void shape_group(const json_t *o, struct answer *out, struct ava_group *g)
 	}
 }
 
-void shape_replay(const json_t *o, struct answer *out, struct ava_replay *r)
+void shape_replay(const json_t *o, struct api_answer *out, struct ava_replay *r)
 {
 	const json_t *each;
 	size_t i;
@@ -226,7 +226,7 @@ void shape_replay(const json_t *o, struct answer *out, struct ava_replay *r)
 	}
 }
 
-void shape_session(const json_t *o, struct answer *out, struct ava_session *s)
+void shape_session(const json_t *o, struct api_answer *out, struct ava_session *s)
 {
 	const char *status = json_get_str(o, "status");
 
@@ -246,7 +246,7 @@ void shape_session(const json_t *o, struct answer *out, struct ava_session *s)
 	};
 }
 
-void shape_result(const json_t *o, struct answer *out, struct ava_result *r)
+void shape_result(const json_t *o, struct api_answer *out, struct ava_result *r)
 {
 	const json_t *sure = json_object_get(o, "confidence");
 

@@ -23,7 +23,7 @@
 #include "subagent/spec.h"
 
 /* What phrases say, and what the walk has heard. */
-enum said {
+enum answer_said {
 	SAID_POLITE = 0, /* nothing */
 	SAID_YES = 1,
 	SAID_NO = 2,       /* a no as the first word alone: it may go before a change */
@@ -46,7 +46,7 @@ enum said {
 
 /* Phrases stand between bars; the longest that fits wins. "do not" is read as "dont". */
 static const struct {
-	enum said said;
+	enum answer_said said;
 	const char *phrases;
 } meanings[] = {
 	{SAID_YES,
@@ -171,7 +171,7 @@ struct token {
 	int64_t millionths;
 };
 
-struct walk {
+struct answer_walk {
 	struct token t[TOKENS_MAX];
 	int n;
 	unsigned said;
@@ -189,7 +189,7 @@ static bool answer_listed(const char *list, const char *word)
 	return false;
 }
 
-static bool answer_is_word(const struct walk *w, int at, const char *list)
+static bool answer_is_word(const struct answer_walk *w, int at, const char *list)
 {
 	return at >= 0 && at < w->n && !w->t[at].number && answer_listed(list, w->t[at].text);
 }
@@ -337,7 +337,7 @@ static void fold(const char *text, char out[ANSWER_BYTES_MAX + 1])
 
 /* false: something is among them that no answer has: a question mark, quotes, characters
  * of other scripts. */
-static bool read_tokens(const char *text, struct walk *w)
+static bool read_tokens(const char *text, struct answer_walk *w)
 {
 	for (;;) {
 		struct token *t = &w->t[w->n];
@@ -424,7 +424,7 @@ static void put_right(char word[TOKEN_LEN])
 }
 
 /* How many words of the answer the phrase takes; 0: it does not fit. */
-static int answer_fits(const struct walk *w, int at, const char *phrase, size_t len)
+static int answer_fits(const struct answer_walk *w, int at, const char *phrase, size_t len)
 {
 	const char *end = phrase + len;
 	int n = 0;
@@ -442,7 +442,7 @@ static int answer_fits(const struct walk *w, int at, const char *phrase, size_t 
 }
 
 /* The longest phrase at this word. */
-static int find_phrase(const struct walk *w, int at, enum said *said)
+static int find_phrase(const struct answer_walk *w, int at, enum answer_said *said)
 {
 	int best = 0;
 
@@ -465,12 +465,12 @@ static int find_phrase(const struct walk *w, int at, enum said *said)
 
 /* ---- changes. Saying two different things about one is unclear. */
 
-static void unclear_if(struct walk *w, bool is)
+static void unclear_if(struct answer_walk *w, bool is)
 {
 	w->said |= is ? SAID_UNCLEAR : 0;
 }
 
-static void answer_put_words(struct walk *w, int64_t *to, int64_t value)
+static void answer_put_words(struct answer_walk *w, int64_t *to, int64_t value)
 {
 	unclear_if(w, *to != CHANGE_KEEP && *to != value);
 	*to = value;
@@ -479,7 +479,7 @@ static void answer_put_words(struct walk *w, int64_t *to, int64_t value)
 
 /* ---- numbers */
 
-static enum unit answer_unit_at(const struct walk *w, int at, int64_t *of)
+static enum unit answer_unit_at(const struct answer_walk *w, int at, int64_t *of)
 {
 	for (size_t i = 0; i < ARRAY_LEN(units); i++)
 		if (answer_is_word(w, at, units[i].words)) {
@@ -490,7 +490,7 @@ static enum unit answer_unit_at(const struct walk *w, int at, int64_t *of)
 }
 
 /* The number at this word, in millionths; -1: none. */
-static int64_t answer_number_at(const struct walk *w, int at)
+static int64_t answer_number_at(const struct answer_walk *w, int at)
 {
 	if (at < w->n && w->t[at].number)
 		return w->t[at].millionths;
@@ -503,7 +503,7 @@ static int64_t answer_number_at(const struct walk *w, int at)
 }
 
 /* Millionths of a unit to `scale` of them; out of range, or not whole, is unclear. */
-static int64_t answer_scaled(struct walk *w, int64_t millionths, int64_t scale)
+static int64_t answer_scaled(struct answer_walk *w, int64_t millionths, int64_t scale)
 {
 	int64_t product = 0;
 
@@ -514,7 +514,7 @@ static int64_t answer_scaled(struct walk *w, int64_t millionths, int64_t scale)
 
 /* "1h30m", "1 hour and 30 minutes", "1h30": what is added to a time that ended in a unit
  * of `above`, in *ms; how many words more. */
-static int more_time(struct walk *w, int at, int64_t above, int64_t *ms)
+static int more_time(struct answer_walk *w, int at, int64_t above, int64_t *ms)
 {
 	int and = answer_is_word(w, at, "and"), unit;
 	const struct token *t = &w->t[at + and];
@@ -533,7 +533,7 @@ static int more_time(struct walk *w, int at, int64_t above, int64_t *ms)
 }
 
 /* A number and its unit; how many words they are, 0: not these. */
-static int take_amount(struct walk *w, int at)
+static int take_amount(struct answer_walk *w, int at)
 {
 	struct change *c = w->change;
 	int64_t n = answer_number_at(w, at), of = 100, ms, rest;
@@ -594,13 +594,13 @@ static int take_amount(struct walk *w, int at)
 
 /* ---- names */
 
-struct name {
+struct answer_name {
 	char *to; /* of the change */
 	size_t size;
 	char value[128];
 };
 
-static int name_is(struct name *out, char *to, size_t size, const char *value, int words)
+static int name_is(struct answer_name *out, char *to, size_t size, const char *value, int words)
 {
 	out->to = to;
 	out->size = size;
@@ -609,7 +609,7 @@ static int name_is(struct name *out, char *to, size_t size, const char *value, i
 }
 
 /* The words from `at` as one; false: there are not so many, or a comma parts them. */
-static bool joined(const struct walk *w, int at, int words, char out[128])
+static bool joined(const struct answer_walk *w, int at, int words, char out[128])
 {
 	size_t n = 0;
 
@@ -660,7 +660,7 @@ static bool model_named(const char *name, bool announced, char out[128])
 
 /* The name at this word: how many words it is; 0: none. Behind a word that announces a
  * model it may have any form: it is looked for when the change is carried out. */
-static int answer_find_name(const struct walk *w, int at, struct name *out)
+static int answer_find_name(const struct answer_walk *w, int at, struct answer_name *out)
 {
 	struct change *c = w->change;
 	bool said = answer_is_word(w, at - 1, "model");
@@ -690,10 +690,10 @@ static int answer_find_name(const struct walk *w, int at, struct name *out)
 	return name_is(out, c->model, sizeof(c->model), w->t[at].text, 1);
 }
 
-static bool unknown_word(const struct walk *w, int at)
+static bool unknown_word(const struct answer_walk *w, int at)
 {
-	enum said said;
-	struct name name;
+	enum answer_said said;
+	struct answer_name name;
 	int64_t of;
 
 	return at < w->n && answer_number_at(w, at) < 0 &&
@@ -704,13 +704,13 @@ static bool unknown_word(const struct walk *w, int at)
 bool answer_word(const char *word)
 {
 	struct change change = CHANGE_NONE;
-	struct walk w = {.change = &change};
+	struct answer_walk w = {.change = &change};
 
 	return read_tokens(word, &w) && w.n == 1 && !unknown_word(&w, 0);
 }
 
 /* The tools after "without": how many words they are; 0: none follows. */
-static int answer_take_tools(struct walk *w, int at)
+static int answer_take_tools(struct answer_walk *w, int at)
 {
 	struct change *c = w->change;
 	int start = at;
@@ -743,11 +743,11 @@ static int answer_take_tools(struct walk *w, int at)
 
 /* ---- the walk */
 
-static int take_phrase(struct walk *w, int at)
+static int take_phrase(struct answer_walk *w, int at)
 {
-	enum said said = SAID_UNCLEAR, next = SAID_POLITE;
+	enum answer_said said = SAID_UNCLEAR, next = SAID_POLITE;
 	struct change *c = w->change;
-	struct name name;
+	struct answer_name name;
 	int n = find_phrase(w, at, &said), words = answer_find_name(w, at, &name);
 	int more;
 
@@ -804,7 +804,7 @@ static int take_phrase(struct walk *w, int at)
 	return n;
 }
 
-static enum answer answer_decide(const struct walk *w)
+static enum answer answer_decide(const struct answer_walk *w)
 {
 	const struct change *c = w->change;
 	unsigned said = w->said;
@@ -851,10 +851,10 @@ static bool asks_for(char *text)
 
 enum answer answer_parse(const char *text, struct change *change)
 {
-	struct walk w = {.change = change};
+	struct answer_walk w = {.change = change};
 	enum answer a = ANSWER_UNCLEAR;
 	char plain[ANSWER_BYTES_MAX + 1];
-	struct name name;
+	struct answer_name name;
 	bool asked;
 
 	*change = (struct change)CHANGE_NONE;

@@ -51,7 +51,7 @@
 #define NEWBORN_LOOK_MS 250              /* so often, until it is known who spawned it */
 
 /* What the log has of an agent. */
-struct known {
+struct claude_known {
 	int64_t updated_ms;
 	char status[16];
 	char key[]; /* "session/agent" */
@@ -65,7 +65,7 @@ struct dirty {
 	json_t *cards;           /* read by the job: its file's name -> card */
 };
 
-struct reading {
+struct claude_reading {
 	struct job job;
 	struct claude *claude; /* NULL: it was closed */
 	char home[PATH_MAX], folder[PATH_MAX];
@@ -88,8 +88,8 @@ struct claude {
 	int tasks_watch; /* of tasks; -1: likewise */
 	struct os_poll *poll;
 	struct os_timer *timer;
-	struct reading *reading; /* at work */
-	int64_t read_ms;         /* end of the last one, monotonic */
+	struct claude_reading *reading; /* at work */
+	int64_t read_ms;                /* end of the last one, monotonic */
 	struct strmap known;
 	struct strmap dirty; /* names of sessions; the value is the name */
 	char **watched;      /* by inotify's number */
@@ -126,7 +126,7 @@ static void claude_tell_session(struct core *c, const struct dirty *d)
 
 /* ---- reading, on a thread of the pool */
 
-static struct dirty *add_dirty(struct reading *r, const char *session)
+static struct dirty *add_dirty(struct claude_reading *r, const char *session)
 {
 	struct dirty *d;
 
@@ -139,7 +139,7 @@ static struct dirty *add_dirty(struct reading *r, const char *session)
 }
 
 /* The newest line of each agent wins. */
-static void claude_read_log(struct reading *r)
+static void claude_read_log(struct claude_reading *r)
 {
 	char since[CLOCK_ISO_LEN + 1], key[2 * CARD_NAME_MAX + 2], agent[CARD_NAME_MAX + 1];
 	struct ava_log_query q = {.root = r->job.core->root,
@@ -172,7 +172,7 @@ static void claude_read_log(struct reading *r)
 
 static void reading_job(struct job *j)
 {
-	struct reading *r = CONTAINER_OF(j, struct reading, job);
+	struct claude_reading *r = CONTAINER_OF(j, struct claude_reading, job);
 	char path[PATH_MAX + CARD_NAME_MAX + 16], tasks[CARD_NAME_MAX + 1];
 	struct claude_teams teams;
 	struct stat st;
@@ -208,7 +208,7 @@ static void reading_job(struct job *j)
 	claude_teams_fini(&teams);
 }
 
-static void claude_reading_free(struct reading *r)
+static void claude_reading_free(struct claude_reading *r)
 {
 	for (size_t i = 0; i < r->n; i++)
 		json_decref(r->sessions[i].cards);
@@ -257,7 +257,7 @@ static void capping_start(struct capping *k)
 }
 
 /* Sessions of `r` that have more cards than are kept. NULL: out of memory. */
-static struct capping *capping_new(const struct claude *w, const struct reading *r)
+static struct capping *capping_new(const struct claude *w, const struct claude_reading *r)
 {
 	struct capping *k = calloc(1, sizeof(*k));
 
@@ -287,10 +287,10 @@ static struct capping *capping_new(const struct claude *w, const struct reading 
 
 /* ---- what is new */
 
-static struct known *known_of(struct claude *w, const char *session, const char *agent)
+static struct claude_known *known_of(struct claude *w, const char *session, const char *agent)
 {
 	char key[2 * CARD_NAME_MAX + 2];
-	struct known *k;
+	struct claude_known *k;
 	size_t size;
 
 	snprintf(key, sizeof(key), "%s/%s", session, agent);
@@ -317,7 +317,7 @@ static void remember_log(struct claude *w, json_t *logged)
 	{
 		const char *slash = strchr(key, '/');
 		char session[CARD_NAME_MAX + 1];
-		struct known *k;
+		struct claude_known *k;
 
 		snprintf(session, sizeof(session), "%.*s", (int)(slash - key), key);
 		k = known_of(w, session, slash + 1);
@@ -366,7 +366,7 @@ static bool note_card(struct claude *w, struct draft *d, struct capping *capping
 {
 	int64_t updated = card_time(card, "updatedAt");
 	const char *status = json_str(card, "status");
-	struct known *k = known_of(w, session, agent);
+	struct claude_known *k = known_of(w, session, agent);
 
 	/* What it does meanwhile, at each tool call, is only shown. An older time is one of a clock
 	 * that was set back. */
@@ -393,7 +393,7 @@ static void not_written(struct claude *w, json_t *noted)
 	w->failed++;
 	json_object_foreach(noted, key, yes)
 	{
-		struct known *k = strmap_get(&w->known, key);
+		struct claude_known *k = strmap_get(&w->known, key);
 		char session[CARD_NAME_MAX + 1];
 
 		snprintf(session, sizeof(session), "%.*s", (int)strcspn(key, "/"), key);
@@ -421,7 +421,7 @@ static void claude_written(int rv, void *user)
 
 /* Where nothing is new, the lines of a reading before may be on their way still: then it is their
  * end that removes. */
-static void note_all(struct claude *w, struct reading *r)
+static void note_all(struct claude *w, struct claude_reading *r)
 {
 	struct draft *d = draft_new(&w->core->book);
 	struct capping *k = capping_new(w, r);
@@ -513,7 +513,7 @@ static void remember_watch(struct claude *w, int watch, const char *session)
 
 static void reading_done(struct job *j)
 {
-	struct reading *r = CONTAINER_OF(j, struct reading, job);
+	struct claude_reading *r = CONTAINER_OF(j, struct claude_reading, job);
 	struct claude *w = r->claude;
 	bool more;
 
@@ -556,7 +556,7 @@ static void reading_done(struct job *j)
 	claude_reading_free(r);
 }
 
-static void take_dirty(struct claude *w, struct reading *r)
+static void take_dirty(struct claude *w, struct claude_reading *r)
 {
 	size_t at = 0;
 	char *name;
@@ -583,7 +583,7 @@ static int watch_folder(const struct claude *w, const char *name, uint32_t more)
 static void begin_reading(void *user)
 {
 	struct claude *w = user;
-	struct reading *r = calloc(1, sizeof(*r));
+	struct claude_reading *r = calloc(1, sizeof(*r));
 
 	if (!r) {
 		os_timer_set(w->timer, LOOK_MS);

@@ -26,7 +26,7 @@
 #define TOKENS_MAX INT64_C(100000000)
 
 /* The first thing that is wrong ends the reading: from then on nothing is taken any more. */
-struct reading {
+struct config_reading {
 	const struct yaml *y;
 	struct config *config;
 	struct ava_error *err;
@@ -35,10 +35,10 @@ struct reading {
 
 /* ---- sentences */
 
-static void config_wrong(struct reading *r, unsigned line, const char *fmt, ...)
+static void config_wrong(struct config_reading *r, unsigned line, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-static void config_wrong(struct reading *r, unsigned line, const char *fmt, ...)
+static void config_wrong(struct config_reading *r, unsigned line, const char *fmt, ...)
 {
 	char text[sizeof(r->err->text)];
 	va_list ap;
@@ -52,7 +52,7 @@ static void config_wrong(struct reading *r, unsigned line, const char *fmt, ...)
 }
 
 /* What another part answered, with the line it is about. */
-static void at_line(struct reading *r, const struct yaml_node *n, int rv)
+static void at_line(struct config_reading *r, const struct yaml_node *n, int rv)
 {
 	struct ava_error inner = *r->err;
 
@@ -61,7 +61,7 @@ static void at_line(struct reading *r, const struct yaml_node *n, int rv)
 					 : yaml_error(r->y, n->line, rv, r->err, "%s", inner.text);
 }
 
-static void unknown_key(struct reading *r, const struct yaml_node *n, const char *prefix,
+static void unknown_key(struct config_reading *r, const struct yaml_node *n, const char *prefix,
 			const struct near *near)
 {
 	if (near->len > 0)
@@ -76,12 +76,12 @@ static void unknown_key(struct reading *r, const struct yaml_node *n, const char
 /* ---- values */
 
 /* The first of what stands in a mapping, in a list, or alone; NULL after something wrong. */
-static const struct yaml_node *each(const struct reading *r, const struct yaml_node *n)
+static const struct yaml_node *each(const struct config_reading *r, const struct yaml_node *n)
 {
 	return r->rv != 0 ? NULL : n->kind == YAML_SCALAR ? n : n->first;
 }
 
-static const struct yaml_node *next(const struct reading *r, const struct yaml_node *in,
+static const struct yaml_node *next(const struct config_reading *r, const struct yaml_node *in,
 				    const struct yaml_node *n)
 {
 	return r->rv != 0 || in->kind == YAML_SCALAR ? NULL : n->next;
@@ -89,14 +89,14 @@ static const struct yaml_node *next(const struct reading *r, const struct yaml_n
 
 #define YAML_EACH(r, in, v) for (const struct yaml_node *v = each(r, in); v; v = next(r, in, v))
 
-static void want_map(struct reading *r, const struct yaml_node *n)
+static void want_map(struct config_reading *r, const struct yaml_node *n)
 {
 	if (r->rv == 0 && n->kind != YAML_MAP)
 		config_wrong(r, n->line, "%.60s is %s; it must be a mapping of keys to values",
 			     n->key ? n->key : "the file", yaml_shown(n));
 }
 
-static void want_list(struct reading *r, const struct yaml_node *n, const char *name,
+static void want_list(struct config_reading *r, const struct yaml_node *n, const char *name,
 		      const char *of)
 {
 	if (r->rv == 0 && n->kind != YAML_LIST)
@@ -117,7 +117,7 @@ static bool is_one_of(const char *words, const char *word)
 
 /* `map` has no other keys than these; `prefix` ("models.") stands before one in
  * sentences. */
-static void want_keys(struct reading *r, const struct yaml_node *map, const char *prefix,
+static void want_keys(struct config_reading *r, const struct yaml_node *map, const char *prefix,
 		      const char *words)
 {
 	want_map(r, map);
@@ -131,7 +131,7 @@ static void want_keys(struct reading *r, const struct yaml_node *map, const char
 }
 
 /* "" after something wrong. */
-static const char *config_text_of(struct reading *r, const struct yaml_node *n, size_t max)
+static const char *config_text_of(struct config_reading *r, const struct yaml_node *n, size_t max)
 {
 	const char *text = "";
 
@@ -141,7 +141,7 @@ static const char *config_text_of(struct reading *r, const struct yaml_node *n, 
 }
 
 /* NULL: the key is not there. */
-static const char *get_text(struct reading *r, const struct yaml_node *map, const char *key,
+static const char *get_text(struct config_reading *r, const struct yaml_node *map, const char *key,
 			    size_t max)
 {
 	const struct yaml_node *n = yaml_get(map, key);
@@ -150,7 +150,7 @@ static const char *get_text(struct reading *r, const struct yaml_node *map, cons
 }
 
 /* An absent key leaves *out as it is. */
-static void get_tokens(struct reading *r, const struct yaml_node *map, const char *key,
+static void get_tokens(struct config_reading *r, const struct yaml_node *map, const char *key,
 		       int64_t least, int64_t *out)
 {
 	const struct yaml_node *n = yaml_get(map, key);
@@ -194,7 +194,7 @@ static int add_notify_word(struct config *c, const char *word, struct ava_error 
 
 /* A path, or a list that begins with one. Whether the program is there is seen when it
  * is called: it may come later. */
-static void take_notify(struct reading *r, const struct yaml_node *n)
+static void take_notify(struct config_reading *r, const struct yaml_node *n)
 {
 	if (n->kind == YAML_LIST && !n->first)
 		config_wrong(r, n->line,
@@ -223,7 +223,7 @@ static int add_inside(struct config *c, const char *word, struct ava_error *err)
 }
 
 /* One, or a list of them; an empty list: none. */
-static void take_inside(struct reading *r, const struct yaml_node *n)
+static void take_inside(struct config_reading *r, const struct yaml_node *n)
 {
 	memset(r->config->web_inside, 0, sizeof(r->config->web_inside));
 	if (n->kind == YAML_MAP)
@@ -245,7 +245,7 @@ static int set_url(char out[CONFIG_OTEL_BYTES], const char *name, const char *ur
 	return url[0] != '\0' ? provider_url_check(name, url, out, err) : 0;
 }
 
-static void config_take_url(struct reading *r, const struct yaml_node *v, const char *name,
+static void config_take_url(struct config_reading *r, const struct yaml_node *v, const char *name,
 			    char out[CONFIG_OTEL_BYTES])
 {
 	const char *url = config_text_of(r, v, CONFIG_OTEL_BYTES);
@@ -271,7 +271,7 @@ static int set_model(const char *name, set_model_fn set, struct ava_error *err)
 		       near ? "?" : "");
 }
 
-static void take_model_name(struct reading *r, const struct yaml_node *n, set_model_fn set)
+static void take_model_name(struct config_reading *r, const struct yaml_node *n, set_model_fn set)
 {
 	const char *name = config_text_of(r, n, 250);
 
@@ -285,7 +285,7 @@ static const char *const own_keys[] = {"ava.model",   "notify.exec",       "otel
 				       "web.searxng", "web.allow_private", "telegram.url"};
 
 /* Keys of one section alone are offered. */
-static void unknown_setting(struct reading *r, const struct yaml_node *v, const char *prefix)
+static void unknown_setting(struct config_reading *r, const struct yaml_node *v, const char *prefix)
 {
 	struct near near = near_start(v->key);
 	size_t len = strlen(prefix);
@@ -299,7 +299,7 @@ static void unknown_setting(struct reading *r, const struct yaml_node *v, const 
 	unknown_key(r, v, prefix, &near);
 }
 
-static void config_take_number(struct reading *r, const struct yaml_node *v,
+static void config_take_number(struct config_reading *r, const struct yaml_node *v,
 			       const struct settings_key *k)
 {
 	int64_t value;
@@ -309,7 +309,7 @@ static void config_take_number(struct reading *r, const struct yaml_node *v,
 		settings_put(&r->config->settings, k, value);
 }
 
-static void take_settings(struct reading *r, const struct yaml_node *section)
+static void take_settings(struct config_reading *r, const struct yaml_node *section)
 {
 	want_map(r, section);
 	YAML_EACH (r, section, v) {
@@ -349,13 +349,13 @@ static void take_settings(struct reading *r, const struct yaml_node *section)
 #define MODEL_WORDS                                                                                \
 	"id provider alias context max_output prices rejects thinking min_cache_tokens dialect"
 
-struct row {
+struct config_row {
 	struct model_row row;
 	char id[264], aliases[512], rejects[160];
 };
 
 /* The id with its service before it. */
-static void config_take_id(struct reading *r, const struct yaml_node *n, char out[264])
+static void config_take_id(struct config_reading *r, const struct yaml_node *n, char out[264])
 {
 	const char *id = get_text(r, n, "id", 200), *service = get_text(r, n, "provider", 60);
 	size_t len;
@@ -392,7 +392,8 @@ static bool alias_good(const char *s)
 	       strcmp(s, "offline") != 0;
 }
 
-static void config_add_word(struct reading *r, const struct yaml_node *n, char *list, size_t size)
+static void config_add_word(struct config_reading *r, const struct yaml_node *n, char *list,
+			    size_t size)
 {
 	size_t used = strlen(list);
 
@@ -403,7 +404,8 @@ static void config_add_word(struct reading *r, const struct yaml_node *n, char *
 }
 
 /* One, or a list of them. */
-static void take_aliases(struct reading *r, const struct yaml_node *n, struct row *row)
+static void take_aliases(struct config_reading *r, const struct yaml_node *n,
+			 struct config_row *row)
 {
 	if (n->kind == YAML_MAP)
 		(void)config_text_of(r, n, 64); /* says that it is none */
@@ -420,7 +422,7 @@ static void take_aliases(struct reading *r, const struct yaml_node *n, struct ro
 	}
 }
 
-static void take_prices(struct reading *r, const struct yaml_node *n, struct agent_price *p)
+static void take_prices(struct config_reading *r, const struct yaml_node *n, struct agent_price *p)
 {
 	static const char *const names[] = {"input", "output", "cache_read", "cache_write"};
 	int64_t *const to[] = {&p->input, &p->output, &p->cache_read, &p->cache_write};
@@ -443,7 +445,8 @@ static void take_prices(struct reading *r, const struct yaml_node *n, struct age
 		config_wrong(r, n->line, "prices needs input and output (or is the word unknown)");
 }
 
-static void take_rejects(struct reading *r, const struct yaml_node *n, struct row *row)
+static void take_rejects(struct config_reading *r, const struct yaml_node *n,
+			 struct config_row *row)
 {
 	want_list(r, n, "rejects", "parameters, such as [temperature, top_p]");
 	row->rejects[0] = '\0';
@@ -456,7 +459,7 @@ static void take_rejects(struct reading *r, const struct yaml_node *n, struct ro
 	}
 }
 
-static void config_take_thinking(struct reading *r, const struct yaml_node *n,
+static void config_take_thinking(struct config_reading *r, const struct yaml_node *n,
 				 enum model_thinking *out)
 {
 	static const char *const words[] = {
@@ -474,7 +477,8 @@ static void config_take_thinking(struct reading *r, const struct yaml_node *n,
 		     yaml_shown(n));
 }
 
-static void config_take_dialect(struct reading *r, const struct yaml_node *n, struct row *row)
+static void config_take_dialect(struct config_reading *r, const struct yaml_node *n,
+				struct config_row *row)
 {
 	const char *words = config_text_of(r, n, 40);
 	struct model m = {.dialect = provider_find(row->id, strcspn(row->id, "/"))->dialect};
@@ -488,7 +492,7 @@ static void config_take_dialect(struct reading *r, const struct yaml_node *n, st
 }
 
 /* What the entry leaves out is what is built in, or what is known of nothing. */
-static void start_row(struct row *row, const struct model_row *builtin)
+static void start_row(struct config_row *row, const struct model_row *builtin)
 {
 	bool local = strncmp(row->id, "local/", 6) == 0;
 
@@ -503,10 +507,10 @@ static void start_row(struct row *row, const struct model_row *builtin)
 	snprintf(row->rejects, sizeof(row->rejects), "%s", builtin ? builtin->rejects : "");
 }
 
-static void config_take_model(struct reading *r, const struct yaml_node *n)
+static void config_take_model(struct config_reading *r, const struct yaml_node *n)
 {
 	const struct yaml_node *v;
-	struct row row = {0};
+	struct config_row row = {0};
 	struct model_row *m = &row.row;
 
 	want_keys(r, n, "", MODEL_WORDS);
@@ -545,7 +549,7 @@ static void config_take_model(struct reading *r, const struct yaml_node *n)
 }
 
 /* The list comes first: the others name what stands in it. */
-static void take_models(struct reading *r, const struct yaml_node *n)
+static void take_models(struct config_reading *r, const struct yaml_node *n)
 {
 	const struct yaml_node *list, *v;
 
@@ -576,7 +580,7 @@ static void take_models(struct reading *r, const struct yaml_node *n)
 
 /* ---- providers */
 
-static void take_provider(struct reading *r, const struct yaml_node *n, const char *name)
+static void take_provider(struct config_reading *r, const struct yaml_node *n, const char *name)
 {
 	const struct yaml_node *key = yaml_get(n, "key"), *of = yaml_get(n, "model");
 	const char *address, *model;
@@ -631,7 +635,7 @@ static void config_forget(void)
 static int config_read_text(struct config *c, const char *name, const char *text, size_t len,
 			    struct ava_error *err)
 {
-	struct reading r = {.config = c, .err = err};
+	struct config_reading r = {.config = c, .err = err};
 	const struct yaml_node *root, *models;
 	char words[1024];
 	struct yaml *y;

@@ -803,7 +803,7 @@ const struct verb verbs_about_delivery[] = {
 
 /* ---- a start */
 
-struct reading {
+struct delivery_reading {
 	struct delivery *d;
 	json_t *state; /* NULL: there is none, or it cannot be read */
 	uint64_t lsn;  /* up to it all is settled but for what `state` names */
@@ -829,7 +829,7 @@ static unsigned channels_of(const json_t *open, int64_t *attempts)
 }
 
 /* Channels of the notice that `state` has as open; 0: it is settled. */
-static unsigned still_open(const struct reading *r, uint64_t lsn, int64_t *attempts)
+static unsigned still_open(const struct delivery_reading *r, uint64_t lsn, int64_t *attempts)
 {
 	const json_t *v;
 	size_t i;
@@ -842,7 +842,7 @@ static unsigned still_open(const struct reading *r, uint64_t lsn, int64_t *attem
 	return 0;
 }
 
-static void take_logged(struct reading *r, const struct ava_log_event *e)
+static void take_logged(struct delivery_reading *r, const struct ava_log_event *e)
 {
 	struct delivery *d = r->d;
 	char key[ITEM_KEY];
@@ -868,7 +868,7 @@ static void take_logged(struct reading *r, const struct ava_log_event *e)
 		item_free(it);
 }
 
-static void read_logs(struct reading *r)
+static void read_logs(struct delivery_reading *r)
 {
 	const json_t *open = json_object_get(r->state, "open"), *v;
 	struct ava_log_query q = {
@@ -896,7 +896,8 @@ static void read_logs(struct reading *r)
  * last day had: rather twice than never. */
 static int delivery_read_state(struct delivery *d, struct ava_error *err)
 {
-	struct reading r = {.d = d, .notify = true, .from_ms = clock_wall_ms() - DELIVERY_AGE_MS};
+	struct delivery_reading r = {
+		.d = d, .notify = true, .from_ms = clock_wall_ms() - DELIVERY_AGE_MS};
 	struct ava_error why = {0};
 	char *text = NULL;
 	size_t len = 0;

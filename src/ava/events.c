@@ -20,7 +20,7 @@
 #define OPEN_MAX 8
 
 /* Lines of the files. The job has all of it while it is at work, then the cursor. */
-struct page {
+struct events_page {
 	struct job job;
 	struct core *core;
 	struct op_cursor *cur; /* NULL: closed meanwhile */
@@ -40,13 +40,13 @@ struct page {
 struct op_cursor {
 	struct core *core;
 	struct feed_reader reader;
-	struct page *page; /* catching up from the files; NULL: live */
-	bool reading;      /* the page is at work */
-	char run[24];      /* "" = everything */
-	uint64_t last;     /* lsn of the newest event given */
-	uint64_t after;    /* nothing up to here is wanted */
-	uint64_t began;    /* "from now on": what is older is not read from files */
-	bool ended;        /* a run's SubagentComplete was given */
+	struct events_page *page; /* catching up from the files; NULL: live */
+	bool reading;             /* the page is at work */
+	char run[24];             /* "" = everything */
+	uint64_t last;            /* lsn of the newest event given */
+	uint64_t after;           /* nothing up to here is wanted */
+	uint64_t began;           /* "from now on": what is older is not read from files */
+	bool ended;               /* a run's SubagentComplete was given */
 	void (*wake)(void *user);
 	void *user;
 };
@@ -65,7 +65,7 @@ static bool events_is_live(const struct op_cursor *cur)
 
 static void add_late(uint64_t lsn, void *user)
 {
-	struct page *p = user;
+	struct events_page *p = user;
 
 	if (ARRAY_ROOM(p->late, p->late_cap, p->nlate + 1))
 		p->late[p->nlate++] = lsn;
@@ -73,7 +73,7 @@ static void add_late(uint64_t lsn, void *user)
 		p->no_memory = true;
 }
 
-static bool is_late(const struct page *p, uint64_t lsn)
+static bool is_late(const struct events_page *p, uint64_t lsn)
 {
 	for (size_t i = 0; i < p->nlate; i++)
 		if (p->late[i] == lsn)
@@ -84,7 +84,7 @@ static bool is_late(const struct page *p, uint64_t lsn)
 /* Pool thread. `ava logs` reports what is broken. */
 static void events_page_read(struct job *job)
 {
-	struct page *p = CONTAINER_OF(job, struct page, job);
+	struct events_page *p = CONTAINER_OF(job, struct events_page, job);
 	const struct ava_log_query q = {.root = job->core->root,
 					.run = p->run[0] ? p->run : NULL,
 					.after = p->after,
@@ -121,7 +121,7 @@ static void events_page_read(struct job *job)
 	}
 }
 
-static void page_free(struct page *p)
+static void page_free(struct events_page *p)
 {
 	if (p == NULL)
 		return;
@@ -134,7 +134,7 @@ static void page_free(struct page *p)
 
 static void page_done(struct job *job)
 {
-	struct page *p = CONTAINER_OF(job, struct page, job);
+	struct events_page *p = CONTAINER_OF(job, struct events_page, job);
 	struct op_cursor *cur = p->cur;
 
 	if (cur) {
@@ -160,7 +160,7 @@ static int page_begin(struct op_cursor *cur, struct ava_error *err)
 /* What is written from now on comes from the feed, the rest from the files. */
 static int open_files(struct op_cursor *cur, struct ava_error *err)
 {
-	struct page *p = calloc(1, sizeof(*p));
+	struct events_page *p = calloc(1, sizeof(*p));
 
 	if (!p)
 		return err_set(err, AVA_ENOMEM, "out of memory");
@@ -243,7 +243,7 @@ static void events_give(struct op_cursor *cur, uint64_t lsn, const char *type, s
 /* 1; 0: the files are done, or being read; -1: there are none; -2: they cannot be read. */
 static int next_from_files(struct op_cursor *cur, struct op_event *out)
 {
-	struct page *p = cur->page;
+	struct events_page *p = cur->page;
 	struct event_view v;
 
 	while (!cur->reading) {

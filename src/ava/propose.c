@@ -407,7 +407,7 @@ static int check_open(const struct proposal *p, struct ava_error *err)
 
 /* What was quoted with a change in it: `n` specs, *owned*; NULL: nothing is wanted
  * otherwise. */
-struct wanted {
+struct propose_wanted {
 	struct run_spec **specs;
 	unsigned n;
 	char hash[HASH_HEX_LEN + 1];
@@ -416,7 +416,8 @@ struct wanted {
 
 /* The proposal that says what was answered before, or is being: what is answered again
  * is told again, the other way round is an error. NULL: it was not. */
-static struct proposal *answered_before(struct proposal *p, bool yes, const struct wanted *w)
+static struct proposal *answered_before(struct proposal *p, bool yes,
+					const struct propose_wanted *w)
 {
 	enum proposal_step to = yes ? STEP_CONFIRMED : STEP_REJECTED;
 	struct proposal *q =
@@ -477,7 +478,7 @@ static int change_group(struct run_spec *const *quoted, unsigned n, const struct
 
 /* A new proposal instead of `p`, of what is wanted, which is *taken*. The runs of a group
  * are built anew: its id is another. */
-static int quote_again(struct proposal *p, struct wanted *w, const struct change *change,
+static int quote_again(struct proposal *p, struct propose_wanted *w, const struct change *change,
 		       struct proposal **out, struct ava_error *err)
 {
 	struct proposal *q = proposal_new(p->core, NULL, w->n, err);
@@ -504,8 +505,8 @@ static int quote_again(struct proposal *p, struct wanted *w, const struct change
 	return rv;
 }
 
-static int build_changed(const struct proposal *p, const struct change *change, struct wanted *w,
-			 struct ava_error *err)
+static int build_changed(const struct proposal *p, const struct change *change,
+			 struct propose_wanted *w, struct ava_error *err)
 {
 	struct run_spec *quoted = p->specs[0];
 	json_t *config;
@@ -525,8 +526,8 @@ static int build_changed(const struct proposal *p, const struct change *change, 
 	return rv;
 }
 
-static int build_wanted(const struct proposal *p, const struct change *change, struct wanted *w,
-			struct ava_error *err)
+static int build_wanted(const struct proposal *p, const struct change *change,
+			struct propose_wanted *w, struct ava_error *err)
 {
 	struct buf config;
 	int rv;
@@ -554,7 +555,7 @@ static int build_wanted(const struct proposal *p, const struct change *change, s
 	return rv;
 }
 
-static void wanted_fini(struct wanted *w)
+static void wanted_fini(struct propose_wanted *w)
 {
 	specs_free(w->specs, w->n);
 	w->specs = NULL;
@@ -575,8 +576,8 @@ static int quoted_already(const struct proposal *p, const struct change *change,
 }
 
 /* A plain yes does not cover all three rights, whoever gives it: the sentence says what does. */
-static int propose_check_rights(const struct proposal *p, const struct wanted *w, bool all_three,
-				struct ava_error *err)
+static int propose_check_rights(const struct proposal *p, const struct propose_wanted *w,
+				bool all_three, struct ava_error *err)
 {
 	struct run_spec *const *specs = w->specs ? w->specs : p->specs;
 
@@ -591,7 +592,7 @@ static int propose_decide(const struct deciding *d, struct proposal *p, const st
 			  struct ava_error *err)
 {
 	struct proposal_answer *a = NULL;
-	struct wanted wanted = {0};
+	struct propose_wanted wanted = {0};
 	struct proposal *told, *q = NULL;
 	struct ava_error other = {0};
 	char reason[64];

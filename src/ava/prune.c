@@ -345,7 +345,7 @@ int core_prune(const struct core_options *o, int64_t cutoff_ms, bool dry, struct
 
 /* ---- in a daemon at work: a thread looks, the sealer seals, a thread removes */
 
-struct pruning {
+struct prune_work {
 	struct job job;
 	struct prune p;
 	struct verb_reply *reply;
@@ -367,7 +367,7 @@ const struct arg prune_args[] = {
 	{NULL},
 };
 
-static void pruning_end(struct pruning *g)
+static void pruning_end(struct prune_work *g)
 {
 	struct verb_answer a;
 	struct buf report;
@@ -395,7 +395,7 @@ static void pruning_end(struct pruning *g)
 
 static void pruning_look(struct job *j)
 {
-	struct pruning *g = CONTAINER_OF(j, struct pruning, job);
+	struct prune_work *g = CONTAINER_OF(j, struct prune_work, job);
 	size_t n;
 
 	g->rv = find_all(&g->p, &g->err);
@@ -417,7 +417,7 @@ static void pruning_look(struct job *j)
 
 static void pruning_remove(struct job *j)
 {
-	struct pruning *g = CONTAINER_OF(j, struct pruning, job);
+	struct prune_work *g = CONTAINER_OF(j, struct prune_work, job);
 	int root = g->p.core->root_fd;
 
 	g->rv = prune_away_begin(root, &g->p.files, &g->p.runs, &g->err);
@@ -427,12 +427,12 @@ static void pruning_remove(struct job *j)
 
 static void pruning_removed(struct job *j)
 {
-	pruning_end(CONTAINER_OF(j, struct pruning, job));
+	pruning_end(CONTAINER_OF(j, struct prune_work, job));
 }
 
 static void pruning_sealed(int rv, const struct ava_error *err, void *user)
 {
-	struct pruning *g = user;
+	struct prune_work *g = user;
 
 	if (err)
 		g->err = *err;
@@ -448,7 +448,7 @@ static void pruning_sealed(int rv, const struct ava_error *err, void *user)
 
 static void pruning_looked(struct job *j)
 {
-	struct pruning *g = CONTAINER_OF(j, struct pruning, job);
+	struct prune_work *g = CONTAINER_OF(j, struct prune_work, job);
 
 	if (g->rv == 0 && g->nseals > 0)
 		g->rv = seals_prune(g->p.core, g->seals, g->nseals, pruning_sealed, g, &g->err);
@@ -460,7 +460,7 @@ void verb_prune(struct verb_call *v)
 {
 	struct prune_args args = {.older_s = v->core->settings.retention_days * 86400};
 	struct ava_error err = {0};
-	struct pruning *g;
+	struct prune_work *g;
 	int rv = 0;
 
 	if (!verb_args(v, &args))

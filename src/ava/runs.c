@@ -554,7 +554,7 @@ void ops_spawn(struct core *c, const struct op_spawn *s, op_status_fn done, void
 
 /* ---- status and listing */
 
-struct listing {
+struct runs_listing {
 	const struct buf *live; /* struct run_id, sorted */
 	size_t left;
 	void (*each)(const struct op_status *s, void *user);
@@ -568,7 +568,7 @@ static int by_id(const void *a, const void *b)
 
 static bool list_row(struct catalog_row *row, void *user)
 {
-	struct listing *l = user;
+	struct runs_listing *l = user;
 	struct op_status s;
 	struct run_id id;
 
@@ -606,12 +606,12 @@ int ops_list_ended(int root_fd, const struct buf *live, size_t limit,
 		   void (*each)(const struct op_status *s, void *user), void *user,
 		   struct ava_error *err)
 {
-	struct listing l = {.live = live, .left = limit, .each = each, .user = user};
+	struct runs_listing l = {.live = live, .left = limit, .each = each, .user = user};
 
 	return limit > 0 ? history_each(root_fd, true, list_row, &l, err) : 0;
 }
 
-struct looking {
+struct runs_looking {
 	struct job job;
 	char run[64];
 	struct ended ended;
@@ -624,14 +624,14 @@ struct looking {
 /* Pool thread. */
 static void runs_look(struct job *j)
 {
-	struct looking *l = CONTAINER_OF(j, struct looking, job);
+	struct runs_looking *l = CONTAINER_OF(j, struct runs_looking, job);
 
 	l->rv = ended_read(j->core->root_fd, l->run, &l->ended, &l->err);
 }
 
 static void runs_looked(struct job *j)
 {
-	struct looking *l = CONTAINER_OF(j, struct looking, job);
+	struct runs_looking *l = CONTAINER_OF(j, struct runs_looking, job);
 
 	l->done(l->rv, l->rv == 0 ? &l->ended.status : NULL, l->rv == 0 ? NULL : &l->err, l->user);
 	ended_fini(&l->ended);
@@ -643,7 +643,7 @@ void ops_look(struct core *c, const char *run, op_status_fn done, void *user)
 	struct run *r = supervisor_find(&c->sup, run);
 	struct ava_error err = {0};
 	struct op_status s;
-	struct looking *l;
+	struct runs_looking *l;
 	int rv;
 
 	if (r) {

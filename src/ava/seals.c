@@ -18,14 +18,14 @@
 
 #define TOGETHER 8 /* Seals in one commit */
 
-enum step { IDLE, HASHING, COMMITTING, NOTING };
+enum seals_step { IDLE, HASHING, COMMITTING, NOTING };
 
 struct seals {
 	struct core *core;
 	struct sealer *sealer; /* NULL until the first round: it reads files */
 	struct os_timer *timer;
 	struct os_work work;
-	enum step step;
+	enum seals_step step;
 	bool armed, closing;
 	bool over;             /* closed; a commit that the journal refused may come back yet */
 	bool claimed;          /* by a prune, from its beginning to its end */

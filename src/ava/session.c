@@ -151,7 +151,7 @@ static int64_t name_time(const char *name)
 	return MAX(ms, 0);
 }
 
-struct scan {
+struct session_scan {
 	struct core *core;
 	char folder[300];
 	bool no_memory;
@@ -159,7 +159,7 @@ struct scan {
 
 static void found_file(const char *name, void *user)
 {
-	struct scan *sc = user;
+	struct session_scan *sc = user;
 	size_t len;
 	const char *id = session_path_id(name, &len);
 	struct session *s;
@@ -189,7 +189,7 @@ static void found_file(const char *name, void *user)
 
 static void found_folder(const char *name, void *user)
 {
-	struct scan *sc = user;
+	struct session_scan *sc = user;
 
 	if (strncmp(name, "--", 2) != 0 || strlen(name) > 200)
 		return;
@@ -207,7 +207,7 @@ static char *file_of(const char *session_id, void *user)
 
 int sessions_open(struct core *c, struct ava_error *err)
 {
-	struct scan sc = {.core = c};
+	struct session_scan sc = {.core = c};
 
 	c->resting_max = RESTING_MAX;
 	os_task_init(&c->rest, sessions_rest);

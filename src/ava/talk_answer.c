@@ -44,7 +44,7 @@
 
 /* The words without what they name, which the parser does not know: "S-7f3a2b: yes",
  * "yes to P-19c0de and P-20aaff" and "yes, for all of them" are "yes". */
-struct heard {
+struct talk_answer_heard {
 	char *plain;                   /* owned */
 	char proposals[MEANT_MAX][24]; /* that they name */
 	char run[24];                  /* the last one that they name */
@@ -207,7 +207,7 @@ static bool corrects(const char *words, size_t len)
 	return len > 2 && strncasecmp(words, "no,", 3) == 0 && before_joint(words, len) == 2;
 }
 
-static void hear_id(struct heard *h, const char *id)
+static void hear_id(struct talk_answer_heard *h, const char *id)
 {
 	if (*id == 'S') {
 		h->nruns += strcmp(h->run, id) != 0;
@@ -222,13 +222,13 @@ static void hear_id(struct heard *h, const char *id)
 }
 
 /* `all`: of several, which is no name to who asks. AVA_ENOMEM. */
-static int talk_answer_hear(const char *text, bool all, struct heard *h)
+static int talk_answer_hear(const char *text, bool all, struct talk_answer_heard *h)
 {
 	size_t n = 0, len;
 	unsigned number;
 	char id[24];
 
-	*h = (struct heard){.plain = malloc(strlen(text) + 2)};
+	*h = (struct talk_answer_heard){.plain = malloc(strlen(text) + 2)};
 	if (!h->plain)
 		return AVA_ENOMEM;
 	len = strspn(text, " \t\r\n#");
@@ -299,7 +299,8 @@ static bool waited(const struct talk *t, const struct input *in, const struct pr
 	       p->created_ms <= in->said_ms;
 }
 
-static struct waits find_waits(const struct talk *t, const struct input *in, const struct heard *h)
+static struct waits find_waits(const struct talk *t, const struct input *in,
+			       const struct talk_answer_heard *h)
 {
 	struct core *c = t->session->core;
 	struct waits w = {0};
@@ -374,7 +375,7 @@ static const struct proposal *talk_answer_has_word(const struct talk *t, const c
 
 /* "start the review", "the kettle one": words that stand in the task of one quote alone
  * are its name, and go. Words of several name none. */
-static void hear_task(const struct talk *t, struct heard *h)
+static void hear_task(const struct talk *t, struct talk_answer_heard *h)
 {
 	static const char marks[] = " ,:;!\n";
 	const struct proposal *named = NULL, *p;
@@ -703,11 +704,11 @@ enum talk_asks talk_asks(const char *text, size_t len)
 	return !asks ? ASKS_NOTHING : of_quote ? ASKS_OF_QUOTE : ASKS_ELSE;
 }
 
-enum said { SAID_NOTHING, SAID_ANSWER, SAID_STOP, SAID_CHANGE };
+enum talk_answer_said { SAID_NOTHING, SAID_ANSWER, SAID_STOP, SAID_CHANGE };
 
 /* `q` NULL: several things are asked. A no may be about the run instead: to stop it is
  * something else. */
-static enum said said_to(const struct question *q, const char *words)
+static enum talk_answer_said said_to(const struct question *q, const char *words)
 {
 	struct change change;
 
@@ -729,17 +730,17 @@ static enum said said_to(const struct question *q, const char *words)
 	return SAID_NOTHING;
 }
 
-enum reply {
+enum talk_answer_reply {
 	REPLY_NONE,  /* it is no answer to a subagent */
 	REPLY_TAKEN, /* it is being passed on */
 	REPLY_DOUBT  /* nothing is done: Ava was told to ask which one is meant */
 };
 
-static enum reply to_question(struct talk *t, struct input *in, struct waits *w,
-			      const struct heard *h)
+static enum talk_answer_reply to_question(struct talk *t, struct input *in, struct waits *w,
+					  const struct talk_answer_heard *h)
 {
 	bool last, of_others;
-	enum said said;
+	enum talk_answer_said said;
 
 	if (w->asks == 0 || h->nproposals > 0)
 		return REPLY_NONE;
@@ -767,7 +768,7 @@ static enum reply to_question(struct talk *t, struct input *in, struct waits *w,
 	return REPLY_DOUBT;
 }
 
-static bool talk_answer_names(const struct heard *h)
+static bool talk_answer_names(const struct talk_answer_heard *h)
 {
 	return h->nproposals > 0 || h->numbers != 0 || h->all || h->none;
 }
@@ -787,7 +788,8 @@ static bool polite(const char *words)
 /* What is said of what is named; "": nothing that is sure. Who was asked whether to proceed,
  * and with which, says "the second, please", "both", or "the second, but max 30 cents"; "not
  * the second" is a no, "not both" and "the first, not the second" are neither. */
-static const char *meant(const struct heard *h, const struct waits *w, char yes[ANSWER_BYTES_MAX])
+static const char *meant(const struct talk_answer_heard *h, const struct waits *w,
+			 char yes[ANSWER_BYTES_MAX])
 {
 	bool which = (h->numbers || h->pointed || (h->all && !h->greeted)) &&
 		     (w->proposals + w->gone > 1 || w->group);
@@ -813,11 +815,11 @@ bool talk_answer(struct talk *t, struct input *in)
 {
 	char yes[ANSWER_BYTES_MAX];
 	struct change change;
-	struct heard heard;
+	struct talk_answer_heard heard;
 	struct waits w;
 	const char *words;
 	enum answer answer;
-	enum reply reply;
+	enum talk_answer_reply reply;
 	bool taken;
 
 	in->looked = true;

@@ -21,14 +21,14 @@
 #include "subagent/run.h"
 #include "subagent/session_entry.h"
 
-struct change {
+struct talk_model_change {
 	struct session *session;
 	struct verb_reply *reply;
 };
 
 static void changed(int rv, void *user)
 {
-	struct change *ch = user;
+	struct talk_model_change *ch = user;
 
 	session_send(ch->reply, ch->session);
 	session_rest(ch->session->core);
@@ -68,7 +68,7 @@ static int change(struct session *s, struct verb_reply *reply, const struct mode
 		  struct ava_error *err)
 {
 	struct talk *t = s->talk;
-	struct change *ch = malloc(sizeof(*ch));
+	struct talk_model_change *ch = malloc(sizeof(*ch));
 	struct draft *d = ch ? draft_new(&s->core->book) : NULL;
 	struct buf *line = d ? draft_part(d, DRAFT_MESSAGES, t->messages) : NULL, entry;
 	const struct model *before = t->run.spec->model;
@@ -97,7 +97,7 @@ static int change(struct session *s, struct verb_reply *reply, const struct mode
 		free(ch);
 		return rv;
 	}
-	*ch = (struct change){s, reply};
+	*ch = (struct talk_model_change){s, reply};
 	outbox_put(&t->run.rec.outbox, d, JOURNAL_NOW, changed, ch);
 	return 0;
 }

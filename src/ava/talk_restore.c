@@ -30,7 +30,7 @@
 static const char interrupted[] =
 	"interrupted: the runtime stopped before there was a result; it may have had effects";
 
-struct memory {
+struct talk_restore_memory {
 	struct talk *talk;   /* NULL: only looked at */
 	struct nameset told; /* "said:<entry>" and "result:<run>"; "queued:<either>" */
 	bool open;           /* a turn was under way */
@@ -42,7 +42,7 @@ struct memory {
 
 /* ---- the messages file */
 
-static void keep_told(struct memory *m, const char *kind, const char *id)
+static void keep_told(struct talk_restore_memory *m, const char *kind, const char *id)
 {
 	char name[64];
 
@@ -50,7 +50,7 @@ static void keep_told(struct memory *m, const char *kind, const char *id)
 	(void)nameset_add(&m->told, name);
 }
 
-static bool was_told(const struct memory *m, const char *kind, const char *id)
+static bool was_told(const struct talk_restore_memory *m, const char *kind, const char *id)
 {
 	char name[64];
 
@@ -58,7 +58,7 @@ static bool was_told(const struct memory *m, const char *kind, const char *id)
 	return nameset_has(&m->told, name) != 0;
 }
 
-static void take_note(struct memory *m, const json_t *mark)
+static void take_note(struct talk_restore_memory *m, const json_t *mark)
 {
 	const char *id = json_get_str(mark, "note"), *told = json_get_str(mark, "noted");
 	const char *text = json_get_str(mark, "text");
@@ -70,7 +70,7 @@ static void take_note(struct memory *m, const json_t *mark)
 		talk_note_keep(&m->notes, id, text);
 }
 
-static int take_mark(struct memory *m, const json_t *mark)
+static int take_mark(struct talk_restore_memory *m, const json_t *mark)
 {
 	struct run *r = m->talk ? &m->talk->run : NULL;
 	const char *said = json_get_str(mark, "said"), *result = json_get_str(mark, "result");
@@ -99,7 +99,7 @@ static int take_mark(struct memory *m, const json_t *mark)
 
 /* The first line names the model it was begun with, whose key may be gone; the others
  * what was changed of it or learned since (a parameter it rejects, a smaller window). */
-static int take_spec(struct memory *m, const json_t *o, struct ava_error *err)
+static int take_spec(struct talk_restore_memory *m, const json_t *o, struct ava_error *err)
 {
 	struct run_spec *spec = m->talk->run.spec;
 	const char *id = json_get_str(o, "model");
@@ -120,7 +120,7 @@ static int take_spec(struct memory *m, const json_t *o, struct ava_error *err)
 	return rv;
 }
 
-static int talk_restore_take_line(struct memory *m, const char *line, size_t len,
+static int talk_restore_take_line(struct talk_restore_memory *m, const char *line, size_t len,
 				  struct ava_error *err)
 {
 	static const char begin[] = "{\"mark\":", spec[] = "{\"spec\":";
@@ -141,8 +141,8 @@ static int talk_restore_take_line(struct memory *m, const char *line, size_t len
 }
 
 /* The file and, in *m, its marks. *file is the caller's. */
-static int read_marks(struct memory *m, const struct core *c, const char *path, char **file,
-		      size_t *len, struct ava_error *err)
+static int read_marks(struct talk_restore_memory *m, const struct core *c, const char *path,
+		      char **file, size_t *len, struct ava_error *err)
 {
 	const char *line;
 	size_t at = 0, n;
@@ -153,7 +153,7 @@ static int read_marks(struct memory *m, const struct core *c, const char *path, 
 	return rv;
 }
 
-static int talk_restore_read_messages(struct memory *m, struct buf *body,
+static int talk_restore_read_messages(struct talk_restore_memory *m, struct buf *body,
 				      struct messages_info *info, struct ava_error *err)
 {
 	struct talk *t = m->talk;
@@ -169,8 +169,8 @@ static int talk_restore_read_messages(struct memory *m, struct buf *body,
 
 /* ---- the session file: what was not told yet */
 
-static int add_input(struct memory *m, enum input_kind kind, const char *id, const char *text,
-		     int64_t said_ms, int64_t seen_ms)
+static int add_input(struct talk_restore_memory *m, enum input_kind kind, const char *id,
+		     const char *text, int64_t said_ms, int64_t seen_ms)
 {
 	struct input *in;
 
@@ -197,12 +197,12 @@ static int add_input(struct memory *m, enum input_kind kind, const char *id, con
 }
 
 /* Ids of our entries are numbers of the journal. */
-static void keep_last(struct memory *m, const char *id)
+static void keep_last(struct talk_restore_memory *m, const char *id)
 {
 	m->last = MAX(m->last, (uint64_t)strtoull(id, NULL, 16));
 }
 
-static int take_ended(struct memory *m, const char *id, const char *run)
+static int take_ended(struct talk_restore_memory *m, const char *id, const char *run)
 {
 	if (was_told(m, "result", run)) {
 		keep_last(m, id);
@@ -214,7 +214,7 @@ static int take_ended(struct memory *m, const char *id, const char *run)
 	return add_input(m, INPUT_RESULT, run, NULL, 0, 0);
 }
 
-static int talk_restore_take_said(struct memory *m, const char *id, const json_t *o)
+static int talk_restore_take_said(struct talk_restore_memory *m, const char *id, const json_t *o)
 {
 	const json_t *message = json_object_get(o, "message");
 	const char *request = json_get_str(o, "requestId");
@@ -241,7 +241,7 @@ static int talk_restore_take_said(struct memory *m, const char *id, const json_t
 		    : 0;
 }
 
-static int take_entry(struct memory *m, const json_t *o)
+static int take_entry(struct talk_restore_memory *m, const json_t *o)
 {
 	const char *type = json_get_str(o, "type"), *id = json_get_str(o, "id");
 	const json_t *message = json_object_get(o, "message");
@@ -288,7 +288,8 @@ static void talk_restore_take_words(struct talk *t, const char *line, size_t len
 	json_decref(o);
 }
 
-static int read_entries(struct memory *m, const struct session *s, struct ava_error *err)
+static int read_entries(struct talk_restore_memory *m, const struct session *s,
+			struct ava_error *err)
 {
 	char *data = NULL;
 	const char *line, *words = NULL;
@@ -386,7 +387,7 @@ static void close_cut_call(struct talk *t, uint64_t after)
 	record_infer_failed(d, r, &f);
 }
 
-static int talk_restore_go_on(struct memory *m, const struct buf *body,
+static int talk_restore_go_on(struct talk_restore_memory *m, const struct buf *body,
 			      const struct messages_info *info)
 {
 	struct talk *t = m->talk;
@@ -415,7 +416,7 @@ static int talk_restore_go_on(struct memory *m, const struct buf *body,
 
 int talk_restore(struct talk *t, struct ava_error *err)
 {
-	struct memory m = {.talk = t};
+	struct talk_restore_memory m = {.talk = t};
 	struct messages_info info = {0};
 	struct run *r = &t->run;
 	struct buf body;
@@ -451,7 +452,7 @@ int talk_restore(struct talk *t, struct ava_error *err)
 /* Was a turn under way, or something not told? Cheaper than taking it up. */
 static bool left_to_do(const struct session *s)
 {
-	struct memory m = {0};
+	struct talk_restore_memory m = {0};
 	char path[LOGBOOK_PATH], *file = NULL;
 	size_t len = 0;
 	int rv = talk_messages_path(s, path);

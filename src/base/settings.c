@@ -161,13 +161,13 @@ int settings_load(struct settings *s, struct ava_error *err)
 	return settings_environment(s, err);
 }
 
-struct place {
+struct settings_place {
 	const char *variable, *rest;
 };
 
 /* The first of the places whose variable is set; AVA_ENOENT: none is. */
-static int settings_find_place(const struct place *places, size_t n, char *out, size_t size,
-			       struct ava_error *err)
+static int settings_find_place(const struct settings_place *places, size_t n, char *out,
+			       size_t size, struct ava_error *err)
 {
 	for (size_t i = 0; i < n; i++) {
 		const char *base = env_get(places[i].variable);
@@ -190,7 +190,7 @@ static int settings_find_place(const struct place *places, size_t n, char *out, 
 
 int settings_data_root(char *out, size_t size, struct ava_error *err)
 {
-	static const struct place places[] = {
+	static const struct settings_place places[] = {
 		{"AVA_DATA_ROOT", ""},
 		{"XDG_DATA_HOME", "/ava"},
 		{"HOME", "/.local/share/ava"},
@@ -225,7 +225,7 @@ int settings_check_root(int fd, const char *root, struct ava_error *err)
 int settings_config_path(const char *file, char *out, size_t size, struct ava_error *err)
 {
 	char xdg[64], home[64];
-	const struct place places[] = {{"XDG_CONFIG_HOME", xdg}, {"HOME", home}};
+	const struct settings_place places[] = {{"XDG_CONFIG_HOME", xdg}, {"HOME", home}};
 	int rv;
 
 	snprintf(xdg, sizeof(xdg), "/ava/%s", file);

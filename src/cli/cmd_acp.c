@@ -50,7 +50,7 @@ static void acp_on_signal(int number)
 
 /* ---- what it asks */
 
-struct request { /* borrowed */
+struct acp_request { /* borrowed */
 	struct acp *a;
 	struct acp_session *s; /* that it is about; NULL: none that is here */
 	const char *method;
@@ -58,14 +58,14 @@ struct request { /* borrowed */
 	struct ava_error *err; /* why not */
 };
 
-static json_t *acp_refuse(const struct request *q, int code, const char *sentence)
+static json_t *acp_refuse(const struct acp_request *q, int code, const char *sentence)
 {
 	err_set(q->err, code, "%s", sentence);
 	return NULL;
 }
 
 /* Whatever version is asked for, ours is the answer. */
-static json_t *do_initialize(struct request *q)
+static json_t *do_initialize(struct acp_request *q)
 {
 	const json_t *can = json_object_get(q->params, "clientCapabilities");
 
@@ -106,7 +106,7 @@ static void tell_commands(struct acp_session *s)
 }
 
 /* session/new, session/load, which shows all of it again, and session/resume, which does not. */
-static json_t *do_begin(struct request *q)
+static json_t *do_begin(struct acp_request *q)
 {
 	bool new = strcmp(q->method, "session/new") == 0;
 	bool again = strcmp(q->method, "session/load") == 0;
@@ -132,7 +132,7 @@ static json_t *do_begin(struct request *q)
 }
 
 /* Those in which something was said, the newest first. */
-static json_t *do_list(struct request *q)
+static json_t *do_list(struct acp_request *q)
 {
 	const char *cwd = json_str(q->params, "cwd");
 	json_t *all = NULL, *list;
@@ -159,13 +159,13 @@ static json_t *do_list(struct request *q)
 	return json_pack("{s:o}", "sessions", list);
 }
 
-static json_t *do_close(struct request *q)
+static json_t *do_close(struct acp_request *q)
 {
 	acp_free(q->s);
 	return json_object();
 }
 
-static json_t *do_option(struct request *q)
+static json_t *do_option(struct acp_request *q)
 {
 	struct acp_session *s = q->s;
 	const char *id = json_str(q->params, "configId"), *value = json_str(q->params, "value");
@@ -303,7 +303,7 @@ static const char *without_slash(const char *text)
 	return text;
 }
 
-static json_t *do_prompt(struct request *q)
+static json_t *do_prompt(struct acp_request *q)
 {
 	struct buf text;
 
@@ -314,7 +314,7 @@ static json_t *do_prompt(struct request *q)
 	return NULL;
 }
 
-static json_t *acp_do_cancel(struct request *q)
+static json_t *acp_do_cancel(struct acp_request *q)
 {
 	acp_stop(q->s);
 	return NULL;
@@ -325,7 +325,7 @@ static json_t *acp_do_cancel(struct request *q)
 static const struct {
 	const char *name;
 	/* The members of its result, *owned*. NULL: err says why not, or it is answered later. */
-	json_t *(*run)(struct request *q);
+	json_t *(*run)(struct acp_request *q);
 	bool session; /* it is about one that is here */
 	bool notice;
 } methods[] = {
@@ -341,7 +341,7 @@ static const struct {
 };
 
 /* 0, or the code of the refusal; err says why. */
-static int run_method(struct request *q, bool notice)
+static int run_method(struct acp_request *q, bool notice)
 {
 	json_t *result;
 	size_t i = 0;
@@ -382,7 +382,7 @@ static int run_method(struct request *q, bool notice)
 static void acp_take_line(struct acp *a, const struct buf *line, bool too_long)
 {
 	struct ava_error err = {0};
-	struct request q = {.a = a, .err = &err};
+	struct acp_request q = {.a = a, .err = &err};
 	struct rpc m;
 	int code;
 

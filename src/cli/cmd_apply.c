@@ -48,7 +48,7 @@ static const struct opt apply_opts[] = {
 	OPT("json", 0, FLAG, NULL, json, "what was done as one JSON object"),
 };
 
-struct target {
+struct apply_target {
 	const struct patch_file *f;
 	enum patch_fit fit;
 	struct patch_clash clash;
@@ -60,16 +60,16 @@ struct target {
 	char spare[sizeof(BELOW_SPARE) + 48];
 };
 
-struct apply {
+struct apply_state {
 	const char *run, *cwd;
 	json_t *got; /* of GET /runs/{id}/patch; owned */
 	struct patch patch;
-	struct target *targets;
+	struct apply_target *targets;
 	size_t fit, there, clashes, obeyed; /* fit: without those that are obeyed */
 	int fd, lock;                       /* the folders of the project and of the run */
 };
 
-static void apply_fini(struct apply *a)
+static void apply_fini(struct apply_state *a)
 {
 	for (size_t i = 0; a->targets && i < a->patch.n; i++) {
 		free(a->targets[i].data);
@@ -87,7 +87,7 @@ static void apply_fini(struct apply *a)
 /* ---- what is to be done */
 
 /* The folder must be the one that was confirmed, and the person's own. */
-static int apply_open_folder(struct apply *a, struct ava_error *err)
+static int apply_open_folder(struct apply_state *a, struct ava_error *err)
 {
 	char link[40], real[PATH_MAX];
 	struct stat st;
@@ -121,7 +121,7 @@ static int apply_open_folder(struct apply *a, struct ava_error *err)
 }
 
 /* Is a folder that `path` is in a file? Then nothing can be written there. */
-static bool below_a_file(const struct apply *a, const char *path)
+static bool below_a_file(const struct apply_state *a, const char *path)
 {
 	const char *name;
 	int dir = below_open_parent(a->fd, path, false, &name);
@@ -140,7 +140,7 @@ static bool named_also(const char *path)
 }
 
 /* Try one file; what stops only it is a clash. */
-static int try_one(struct apply *a, struct target *t, struct ava_error *err)
+static int try_one(struct apply_state *a, struct apply_target *t, struct ava_error *err)
 {
 	struct ava_error own = {0};
 	struct patch_side now = {0};
@@ -180,7 +180,7 @@ static int try_one(struct apply *a, struct target *t, struct ava_error *err)
 	return 0;
 }
 
-static int plan(struct apply *a, struct ava_error *err)
+static int plan(struct apply_state *a, struct ava_error *err)
 {
 	const json_t *text = json_object_get(a->got, "patch");
 	int rv;
@@ -214,12 +214,12 @@ static int plan(struct apply *a, struct ava_error *err)
 
 /* ---- doing it */
 
-static bool is_written(const struct target *t)
+static bool is_written(const struct apply_target *t)
 {
 	return t->fit == PATCH_FITS && !t->obeyed;
 }
 
-static mode_t apply_mode_of(const struct target *t)
+static mode_t apply_mode_of(const struct apply_target *t)
 {
 	mode_t mask = umask(0), mode = t->was.st_mode & 0777;
 
@@ -232,7 +232,7 @@ static mode_t apply_mode_of(const struct target *t)
 }
 
 /* Is it still the file that the patch was tried on? */
-static bool still(const struct apply *a, const struct target *t)
+static bool still(const struct apply_state *a, const struct apply_target *t)
 {
 	const char *name;
 	int dir = below_open_parent(a->fd, t->f->path, false, &name);
@@ -251,12 +251,12 @@ static bool still(const struct apply *a, const struct target *t)
 }
 
 /* The new contents beside their files, on disk. */
-static int write_spares(struct apply *a, struct ava_error *err)
+static int write_spares(struct apply_state *a, struct ava_error *err)
 {
 	int rv = 0;
 
 	for (size_t i = 0; rv == 0 && i < a->patch.n; i++) {
-		struct target *t = &a->targets[i];
+		struct apply_target *t = &a->targets[i];
 
 		if (is_written(t) && !t->f->is_gone)
 			rv = below_write(a->fd, t->f->path, t->spare, t->data, t->len,
@@ -269,14 +269,14 @@ static int write_spares(struct apply *a, struct ava_error *err)
 	return rv;
 }
 
-static int put_all(struct apply *a, struct ava_error *err)
+static int put_all(struct apply_state *a, struct ava_error *err)
 {
 	size_t done = 0;
 	int rv = 0;
 
 	for (int gone = 0; gone < 2; gone++) { /* what goes, last */
 		for (size_t i = 0; rv == 0 && i < a->patch.n; i++) {
-			const struct target *t = &a->targets[i];
+			const struct apply_target *t = &a->targets[i];
 
 			if (!is_written(t) || t->f->is_gone != gone)
 				continue;
@@ -297,7 +297,7 @@ static int put_all(struct apply *a, struct ava_error *err)
 
 /* Another one of the same run has the same spares. What is locked is the run's own folder: any user
  * who may read the project's could hold a lock there for ever. */
-static int lock_run(struct apply *a, struct ava_error *err)
+static int lock_run(struct apply_state *a, struct ava_error *err)
 {
 	char root[ROOT_PATH_MAX], path[ROOT_PATH_MAX + 40];
 	int rv = settings_data_root(root, sizeof(root), err);
@@ -316,7 +316,7 @@ static int lock_run(struct apply *a, struct ava_error *err)
 	return err_sys(err, "lock %.300s", path);
 }
 
-static int apply_write_all(struct apply *a, struct ava_error *err)
+static int apply_write_all(struct apply_state *a, struct ava_error *err)
 {
 	sigset_t hold, was;
 	int rv = lock_run(a, err);
@@ -340,7 +340,7 @@ static int apply_write_all(struct apply *a, struct ava_error *err)
 
 /* ---- what is said */
 
-static const char *apply_state_of(const struct target *t)
+static const char *apply_state_of(const struct apply_target *t)
 {
 	return t->obeyed              ? "obeyed"
 	       : t->fit == PATCH_FITS ? "fits"
@@ -348,12 +348,12 @@ static const char *apply_state_of(const struct target *t)
 				      : "clashes";
 }
 
-static void apply_print_json(const struct apply *a, const char *state)
+static void apply_print_json(const struct apply_state *a, const char *state)
 {
 	json_t *all = json_object(), *files = json_array();
 
 	for (size_t i = 0; i < a->patch.n; i++) {
-		const struct target *t = &a->targets[i];
+		const struct apply_target *t = &a->targets[i];
 		json_t *one = json_object();
 
 		json_object_set_new(one, "path", json_string(t->f->path));
@@ -376,12 +376,12 @@ static void apply_print_json(const struct apply *a, const char *state)
 	json_decref(all);
 }
 
-static int say_clashes(const struct apply *a)
+static int say_clashes(const struct apply_state *a)
 {
 	if (o.json)
 		apply_print_json(a, "clashes");
 	for (size_t i = 0; !o.json && i < a->patch.n; i++) {
-		const struct target *t = &a->targets[i];
+		const struct apply_target *t = &a->targets[i];
 
 		if (t->fit != PATCH_CLASHES)
 			continue;
@@ -419,12 +419,12 @@ static int apply_answered(struct ava_error *err)
 }
 
 /* Files that programs obey are asked about one by one, and shown whole. */
-static void ask_obeyed(struct apply *a)
+static void ask_obeyed(struct apply_state *a)
 {
 	struct ava_error err;
 
 	for (size_t i = 0; i < a->patch.n && !o.yes; i++) {
-		struct target *t = &a->targets[i];
+		struct apply_target *t = &a->targets[i];
 
 		if (!t->obeyed)
 			continue;
@@ -441,7 +441,7 @@ static void ask_obeyed(struct apply *a)
 }
 
 /* 0: something shall be written. */
-static int apply_ask(struct apply *a, struct ava_error *err)
+static int apply_ask(struct apply_state *a, struct ava_error *err)
 {
 	int yes = 1;
 
@@ -462,7 +462,7 @@ static int apply_ask(struct apply *a, struct ava_error *err)
 		       yes < 0 ? " (use --yes to confirm without one)" : "");
 }
 
-static void say_obeyed(const struct apply *a)
+static void say_obeyed(const struct apply_state *a)
 {
 	for (size_t i = 0; i < a->patch.n; i++)
 		if (a->targets[i].obeyed)
@@ -473,7 +473,7 @@ static void say_obeyed(const struct apply *a)
 }
 
 /* The record of it; the files are written whatever becomes of this. */
-static void apply_note(struct client **c, const struct apply *a)
+static void apply_note(struct client **c, const struct apply_state *a)
 {
 	struct ava_error err;
 	json_t *reply = NULL;
@@ -497,7 +497,7 @@ static void apply_note(struct client **c, const struct apply *a)
 	buf_fini(&body);
 }
 
-static int apply_done(struct client **c, const struct apply *a)
+static int apply_done(struct client **c, const struct apply_state *a)
 {
 	apply_note(c, a);
 	if (o.json)
@@ -512,7 +512,7 @@ static int apply_done(struct client **c, const struct apply *a)
 	return CLI_DONE;
 }
 
-static int apply_apply(struct client **c, struct apply *a)
+static int apply_apply(struct client **c, struct apply_state *a)
 {
 	struct ava_error err = {0};
 	int rv = api_get(*c, &a->got, &err, "/runs/%s/patch", a->run);
@@ -547,7 +547,7 @@ static int apply_apply(struct client **c, struct apply *a)
 
 static int apply_run(int argc, char **argv)
 {
-	struct apply a = {.run = argv[0], .fd = -1, .lock = -1, .cwd = ""};
+	struct apply_state a = {.run = argv[0], .fd = -1, .lock = -1, .cwd = ""};
 	struct ava_error err;
 	struct client *c;
 	int code;

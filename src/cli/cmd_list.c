@@ -347,7 +347,7 @@ static int list_result_run(int argc, char **argv)
 
 /* ---- wait */
 
-struct waiting {
+struct list_waiting {
 	char **ids; /* those not told yet; argv's */
 	int n, code;
 	int64_t end_ms; /* monotonic; -1: never */
@@ -385,7 +385,8 @@ static void list_print_end(struct client *c, const char *id, const json_t *resul
 }
 
 /* 1: it has been told, as an end or as an error of its own. */
-static int list_look_at(struct waiting *w, struct client *c, const char *id, struct ava_error *err)
+static int list_look_at(struct list_waiting *w, struct client *c, const char *id,
+			struct ava_error *err)
 {
 	json_t *result = NULL;
 	int rv = api_result(c, id, 0, &result, err);
@@ -404,7 +405,7 @@ static int list_look_at(struct waiting *w, struct client *c, const char *id, str
 
 static int list_is_end(const struct sse_event *e, void *user)
 {
-	struct waiting *w = user;
+	struct list_waiting *w = user;
 
 	for (int i = 0; i < w->n && strcmp(e->event, "SubagentComplete") == 0; i++)
 		if (memmem(e->data, e->len, w->ids[i], strlen(w->ids[i])) != NULL)
@@ -416,7 +417,7 @@ static int list_is_end(const struct sse_event *e, void *user)
  * more of it. */
 static int wait_step(struct client *c, void *user, struct ava_error *err)
 {
-	struct waiting *w = user;
+	struct list_waiting *w = user;
 	int64_t until = clock_mono_ms() + LOOK_MS;
 	uint64_t lsn;
 	int rv = api_lsn(c, &lsn, err), kept = 0;
@@ -454,7 +455,7 @@ static int distinct(char **ids, int n)
 
 static int wait_run(int argc, char **argv)
 {
-	struct waiting w = {
+	struct list_waiting w = {
 		.ids = argv,
 		.end_ms = o.timeout_ms == OPT_ABSENT ? -1 : clock_mono_ms() + o.timeout_ms,
 	};

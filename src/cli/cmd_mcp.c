@@ -434,7 +434,7 @@ static int bridge_run(void)
  * known; its file is no JSON (Zed's may have comments): then the entry is shown, to be put there by
  * hand. */
 
-static const struct target {
+static const struct mcp_target {
 	const char *name, *title;
 	const char *variable, *folder; /* that one names; else it is below the home folder */
 	const char *file;              /* below that */
@@ -448,7 +448,7 @@ static const struct target {
 	 false},
 };
 
-static int mcp_find_file(const struct target *t, char path[PATH_MAX], struct ava_error *err)
+static int mcp_find_file(const struct mcp_target *t, char path[PATH_MAX], struct ava_error *err)
 {
 	const char *folder = t->variable ? env_get(t->variable) : NULL, *home = env_get("HOME");
 
@@ -476,7 +476,7 @@ static json_t *other_root(void)
 	return json_pack("{s:s}", "AVA_DATA_ROOT", root);
 }
 
-static json_t *entry_of_command(const struct target *t)
+static json_t *entry_of_command(const struct mcp_target *t)
 {
 	char self[PATH_MAX];
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
@@ -490,7 +490,7 @@ static json_t *entry_of_command(const struct target *t)
 	return entry;
 }
 
-static json_t *entry_of_address(const struct target *t)
+static json_t *entry_of_address(const struct mcp_target *t)
 {
 	json_t *told = NULL, *entry = NULL;
 
@@ -626,7 +626,7 @@ static int change_json(struct settings_file *f, const char *part, json_t *entry,
 	return settings_file_save(f, err);
 }
 
-static void show_by_hand(const struct target *t, const json_t *entry)
+static void show_by_hand(const struct mcp_target *t, const json_t *entry)
 {
 	json_t *whole = json_pack("{s:{s:O}}", t->part, "ava", (json_t *)entry);
 	char *text = json_dumps(whole, JSON_INDENT(2));
@@ -640,7 +640,7 @@ static void show_by_hand(const struct target *t, const json_t *entry)
 
 static int install_run(const char *client, bool in)
 {
-	const struct target *t = targets;
+	const struct mcp_target *t = targets;
 	struct settings_file f = {0};
 	struct ava_error err = {0};
 	char path[PATH_MAX];

@@ -85,7 +85,7 @@ static const struct opt doctor_opts[] = {
 
 #define HEAD_MAX (64u << 10)
 
-struct view {
+struct root_view {
 	json_t *findings; /* NULL: they are printed */
 	bool progress;    /* a line of it stands on the terminal */
 };
@@ -93,7 +93,7 @@ struct view {
 static const char *const kinds[] = {
 	[AVA_BROKEN] = "broken", [AVA_UNSEALED] = "unsealed", [AVA_NOTE] = "note"};
 
-static void clear_progress(struct view *v)
+static void clear_progress(struct root_view *v)
 {
 	if (v->progress)
 		fputs("\r\033[K", stderr);
@@ -102,7 +102,7 @@ static void clear_progress(struct view *v)
 
 static void print_finding(const struct ava_finding *f, void *user)
 {
-	struct view *v = user;
+	struct root_view *v = user;
 
 	clear_progress(v);
 	if (v->findings != NULL) {
@@ -127,7 +127,7 @@ static void print_finding(const struct ava_finding *f, void *user)
 
 static void print_progress(uint64_t done, uint64_t total, void *user)
 {
-	struct view *v = user;
+	struct root_view *v = user;
 
 	fprintf(stderr, "\rverifying: %llu of %llu MB ", (unsigned long long)(done >> 20),
 		(unsigned long long)(total >> 20));
@@ -141,7 +141,7 @@ static json_t *head_json(const struct ava_log_head *h)
 			 "key", h->key);
 }
 
-static void print_report(struct view *v, const struct ava_verified *r)
+static void print_report(struct root_view *v, const struct ava_verified *r)
 {
 	int64_t at;
 
@@ -220,7 +220,7 @@ static const char *below_root(const char *root, const char *path, char *out, siz
 
 static int verify_words(int argc, char **argv)
 {
-	struct view view = {.findings = o.json ? json_array() : NULL};
+	struct root_view view = {.findings = o.json ? json_array() : NULL};
 	struct ava_verify options = {.finding = print_finding, .user = &view};
 	const char *paths[OPT_LIST_MAX];
 	char root[ROOT_PATH_MAX], (*names)[ROOT_PATH_MAX] = NULL;
@@ -659,7 +659,7 @@ static int dashboard_run(int argc, char **argv)
 
 /* ---- doctor */
 
-struct doctor {
+struct root_doctor {
 	char root[ROOT_PATH_MAX];
 	json_t *checks; /* [{"name","ok","detail"}] */
 	json_t *health; /* the daemon's, NULL when none runs */
@@ -667,10 +667,10 @@ struct doctor {
 	bool failed;
 };
 
-static void root_check(struct doctor *d, const char *name, bool ok, const char *fmt, ...)
+static void root_check(struct root_doctor *d, const char *name, bool ok, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 
-static void root_check(struct doctor *d, const char *name, bool ok, const char *fmt, ...)
+static void root_check(struct root_doctor *d, const char *name, bool ok, const char *fmt, ...)
 {
 	char detail[ROOT_PATH_MAX + 512];
 	va_list ap;
@@ -689,7 +689,7 @@ static void root_check(struct doctor *d, const char *name, bool ok, const char *
 	term_print(stdout, " %-10s %s\n", name, detail);
 }
 
-static void check_space(struct doctor *d, const char *path)
+static void check_space(struct root_doctor *d, const char *path)
 {
 	const json_t *set = json_object_get(d->seen, "settings");
 	int64_t least = json_get_int(set, "disk.free_min_mb", 0);
@@ -709,7 +709,7 @@ static void check_space(struct doctor *d, const char *path)
 }
 
 /* The root, or the nearest folder above it that exists: there it will be made. */
-static bool root_check_root(struct doctor *d)
+static bool root_check_root(struct root_doctor *d)
 {
 	char above[ROOT_PATH_MAX];
 	struct ava_error err;
@@ -743,7 +743,7 @@ static bool root_check_root(struct doctor *d)
 	return true;
 }
 
-static void check_format(struct doctor *d)
+static void check_format(struct root_doctor *d)
 {
 	int fd = open(d->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct ava_error err;
@@ -755,7 +755,7 @@ static void check_format(struct doctor *d)
 	close(fd);
 }
 
-static bool check_program(struct doctor *d)
+static bool check_program(struct root_doctor *d)
 {
 	char avad[ROOT_PATH_MAX];
 	struct ava_error err;
@@ -769,7 +769,7 @@ static bool check_program(struct doctor *d)
 }
 
 /* Configuration, keys, services: what avad sees. */
-static void root_check_services(struct doctor *d)
+static void root_check_services(struct root_doctor *d)
 {
 	const char *const words[] = {o.paid ? "--try" : "--doctor", NULL};
 	struct ava_error err;
@@ -787,7 +787,7 @@ static void root_check_services(struct doctor *d)
 			   json_str(row, "detail"));
 }
 
-static void check_health(struct doctor *d)
+static void check_health(struct root_doctor *d)
 {
 	const json_t *door = json_object_get(d->health, "telegram"),
 		     *web = json_object_get(d->health, "web");
@@ -817,7 +817,7 @@ static void check_health(struct doctor *d)
 }
 
 /* It reads them at its start only. */
-static void check_stale(struct doctor *d)
+static void check_stale(struct root_doctor *d)
 {
 	static const char *const names[] = {"config.yaml", "env"};
 	double started = (double)clock_wall_ms() / 1000 -
@@ -835,7 +835,7 @@ static void check_stale(struct doctor *d)
 				path);
 }
 
-static void root_check_daemon(struct doctor *d)
+static void root_check_daemon(struct root_doctor *d)
 {
 	struct ava_error err;
 	struct client *c = NULL;
@@ -859,7 +859,7 @@ static void root_check_daemon(struct doctor *d)
 
 /* ---- local servers */
 
-static void store(struct doctor *d, const char *base_url, const char *model)
+static void store(struct root_doctor *d, const char *base_url, const char *model)
 {
 	char path[ROOT_PATH_MAX];
 	struct ava_error err;
@@ -880,7 +880,7 @@ static bool says_yes(void)
 	return fgets(answer, sizeof(answer), stdin) && (answer[0] == 'y' || answer[0] == 'Y');
 }
 
-static void offer(struct doctor *d)
+static void offer(struct root_doctor *d)
 {
 	const json_t *servers = json_object_get(d->seen, "local_servers"), *row, *found = NULL;
 	const char *model;
@@ -910,7 +910,7 @@ static void offer(struct doctor *d)
 		store(d, json_str(found, "base_url"), model);
 }
 
-static void root_print_json(struct doctor *d)
+static void root_print_json(struct root_doctor *d)
 {
 	json_t *all = json_pack("{s:b,s:s,s:s,s:o,s:O}", "ok", !d->failed, "version", ava_version(),
 				"root", d->root, "avad_pid",
@@ -930,7 +930,7 @@ static void root_print_json(struct doctor *d)
 
 static int doctor_run(int argc, char **argv)
 {
-	struct doctor d = {.checks = json_array()};
+	struct root_doctor d = {.checks = json_array()};
 
 	if (check_program(&d))
 		root_check_services(&d);

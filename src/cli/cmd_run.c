@@ -96,7 +96,7 @@ static void hold_interrupt(bool hold)
 }
 
 /* What happens to one run, from the request to its end. */
-struct job {
+struct run_job {
 	struct client *c;
 	FILE *talk;  /* where a person reads along */
 	int answers; /* where the answer is read; -1: nowhere */
@@ -122,7 +122,7 @@ static int run_take_id(const json_t *v, const char *key, char *out, size_t size,
 }
 
 /* The quote, as the daemon words it; its last line asks, which is left out where nobody is. */
-static void show_quote(const struct job *j, const char *message, bool ask)
+static void show_quote(const struct run_job *j, const char *message, bool ask)
 {
 	const char *question = ask ? NULL : strstr(message, "\n" WORDS_PROCEED);
 
@@ -133,7 +133,7 @@ static void show_quote(const struct job *j, const char *message, bool ask)
 }
 
 /* The daemon's answer has a run. */
-static int take_run(struct job *j, const json_t *p, struct ava_error *err)
+static int take_run(struct run_job *j, const json_t *p, struct ava_error *err)
 {
 	const char *changes = json_str(p, "changes");
 	int rv = run_take_id(p, "subagent_id", j->run, sizeof(j->run), err);
@@ -166,7 +166,7 @@ static bool asks_all_three(const json_t *quote)
 }
 
 /* A quote: its proposal, whose answer is read next. */
-static int take_quote(struct job *j, const json_t *p, bool ask, struct ava_error *err)
+static int take_quote(struct run_job *j, const json_t *p, bool ask, struct ava_error *err)
 {
 	const char *role = json_get_str(json_object_get(p, "quote"), "role");
 	int rv = run_take_id(p, "proposal_id", j->proposal, sizeof(j->proposal), err);
@@ -183,7 +183,7 @@ static int take_quote(struct job *j, const json_t *p, bool ask, struct ava_error
 	return rv;
 }
 
-static int run_propose(struct job *j, const char *text, struct ava_error *err)
+static int run_propose(struct run_job *j, const char *text, struct ava_error *err)
 {
 	struct buf body;
 	json_t *p = NULL;
@@ -213,7 +213,7 @@ static int run_propose(struct job *j, const char *text, struct ava_error *err)
 }
 
 /* 0: it runs. 1: it was quoted again. */
-static int run_confirm(struct job *j, const char *answer, struct ava_error *err)
+static int run_confirm(struct run_job *j, const char *answer, struct ava_error *err)
 {
 	char path[64];
 	const char *changes;
@@ -244,7 +244,7 @@ static int run_confirm(struct job *j, const char *answer, struct ava_error *err)
 	return rv;
 }
 
-static int reject(struct job *j, const char *reason, struct ava_error *err)
+static int reject(struct run_job *j, const char *reason, struct ava_error *err)
 {
 	char path[64], body[600];
 	json_t *p = NULL;
@@ -272,7 +272,7 @@ static int answers_from(const char *text)
 
 /* One answer: 0 it runs, 1 it was quoted again, AVA_EINVAL it was not
  * understood. */
-static int ask_once(struct job *j, struct ava_error *err)
+static int ask_once(struct run_job *j, struct ava_error *err)
 {
 	char answer[4096];
 	int got = j->answers >= 0 ? task_answer(j->answers, answer, err) : 0;
@@ -288,7 +288,7 @@ static int ask_once(struct job *j, struct ava_error *err)
 /* Ask until there is a yes (0), about each quote that a change leads to. No,
  * the end of input, Ctrl-C and three answers in a row that are not understood
  * are a rejection. */
-static int run_ask(struct job *j, struct ava_error *err)
+static int run_ask(struct run_job *j, struct ava_error *err)
 {
 	int quotes = 0, vain = 0;
 
@@ -313,14 +313,14 @@ static int run_ask(struct job *j, struct ava_error *err)
 
 static int run_on_event(const struct sse_event *e, void *user)
 {
-	struct job *j = user;
+	struct run_job *j = user;
 
 	progress_event(&j->progress, e->event, e->data, e->len);
 	return 0;
 }
 
 /* What the daemon says right now; when it does not answer the stream finds out. */
-static void show_now(struct job *j)
+static void show_now(struct run_job *j)
 {
 	struct ava_error err;
 	json_t *status = NULL;
@@ -338,7 +338,7 @@ static void show_now(struct job *j)
 
 static void run_on_tick(int64_t *tick_ms, void *user)
 {
-	struct job *j = user;
+	struct run_job *j = user;
 
 	show_now(j);
 	*tick_ms = clock_mono_ms() + (j->progress.live ? LIVE_MS : PROGRESS_NEXT_MS);
@@ -346,7 +346,7 @@ static void run_on_tick(int64_t *tick_ms, void *user)
 
 static int on_interrupt(struct client *c, void *user, struct ava_error *err)
 {
-	struct job *j = user;
+	struct run_job *j = user;
 	char path[64];
 	json_t *status = NULL;
 	int rv;
@@ -361,7 +361,7 @@ static int on_interrupt(struct client *c, void *user, struct ava_error *err)
 	return rv == AVA_ECONNECT || rv == AVA_EUNKNOWN ? 0 : rv;
 }
 
-static int run_follow(struct job *j, json_t **result, struct ava_error *err)
+static int run_follow(struct run_job *j, json_t **result, struct ava_error *err)
 {
 	struct follow f = {
 		.on_event = run_on_event,
@@ -382,7 +382,7 @@ static int run_follow(struct job *j, json_t **result, struct ava_error *err)
 }
 
 /* With the limits that a run has in its status, which is left out where it cannot be had. */
-static void tell_end(struct job *j, struct client *c, const char *role, const json_t *result)
+static void tell_end(struct run_job *j, struct client *c, const char *role, const json_t *result)
 {
 	json_t *run = NULL;
 
@@ -393,7 +393,7 @@ static void tell_end(struct job *j, struct client *c, const char *role, const js
 	json_decref(run);
 }
 
-static int run_finish(struct job *j, const json_t *result)
+static int run_finish(struct run_job *j, const json_t *result)
 {
 	tell_end(j, j->c, j->role, result);
 	if (o.json) {
@@ -405,7 +405,7 @@ static int run_finish(struct job *j, const json_t *result)
 	return cli_exit_of_status(json_str(result, "status"));
 }
 
-static int leave_in_background(const struct job *j)
+static int leave_in_background(const struct run_job *j)
 {
 	if (j->group[0] && o.json) {
 		printf("{\"group_id\":\"%s\"}\n", j->group);
@@ -421,7 +421,7 @@ static int leave_in_background(const struct job *j)
 }
 
 /* --json: exactly one object on stdout, here too. */
-static int run_failed(const struct job *j, const struct ava_error *err)
+static int run_failed(const struct run_job *j, const struct ava_error *err)
 {
 	json_t *said = NULL;
 
@@ -441,7 +441,7 @@ static int run_failed(const struct job *j, const struct ava_error *err)
  * each came to stands in the end. */
 
 /* The ends that are new, told; *live is one that has none yet, or NULL. */
-static int group_look(struct job *j, struct client *c, const json_t *group, const char **live,
+static int group_look(struct run_job *j, struct client *c, const json_t *group, const char **live,
 		      struct ava_error *err)
 {
 	const json_t *run;
@@ -470,7 +470,8 @@ static int group_look(struct job *j, struct client *c, const json_t *group, cons
 	return 0;
 }
 
-static int group_cancel(struct job *j, struct client *c, const json_t *group, struct ava_error *err)
+static int group_cancel(struct run_job *j, struct client *c, const json_t *group,
+			struct ava_error *err)
 {
 	json_t *answer = NULL, *ids = json_array(), *run;
 	char *body;
@@ -495,7 +496,7 @@ static int group_cancel(struct job *j, struct client *c, const json_t *group, st
 /* One look, and a wait for the next end. 1: all have ended. */
 static int group_step(struct client *c, void *user, struct ava_error *err)
 {
-	struct job *j = user;
+	struct run_job *j = user;
 	json_t *group = NULL, *result = NULL;
 	const char *live;
 	int rv = api_get(c, &group, err, "/groups/%s", j->group);
@@ -552,7 +553,7 @@ static int group_exit(const json_t *group)
 	return code;
 }
 
-static int run_group(struct job *j)
+static int run_group(struct run_job *j)
 {
 	struct ava_error err = {0};
 	json_t *run;
@@ -579,7 +580,7 @@ static int run_group(struct job *j)
 	return rv;
 }
 
-static int run_job(struct job *j, const char *text)
+static int run_job(struct run_job *j, const char *text)
 {
 	struct ava_error err = {0};
 	json_t *result = NULL;
@@ -637,7 +638,7 @@ static int check_usage(int argc)
 static int run_run(int argc, char **argv)
 {
 	const char *task = argc > 0 ? argv[0] : "";
-	struct job j = {.talk = o.json || o.yes ? stderr : stdout};
+	struct run_job j = {.talk = o.json || o.yes ? stderr : stdout};
 	int code = check_usage(argc);
 
 	if (code != CLI_DONE)
@@ -654,7 +655,7 @@ static int run_run(int argc, char **argv)
 
 static int run_go_on(const char *run)
 {
-	struct job j = {.talk = o.json || o.yes ? stderr : stdout, .answers = STDIN_FILENO};
+	struct run_job j = {.talk = o.json || o.yes ? stderr : stdout, .answers = STDIN_FILENO};
 	struct ava_error err;
 	int code;
 

@@ -109,7 +109,7 @@ static bool logtext_words(struct buf *out, const json_t *v, size_t max_chars)
 	return is;
 }
 
-struct view {
+struct logtext_view {
 	struct buf *out;
 	const json_t *event, *content, *meta;
 };
@@ -160,7 +160,7 @@ static bool logtext_add_value(struct buf *out, const json_t *in, const char *key
 	return is;
 }
 
-static bool add_field(const struct view *v, const char *field, size_t len)
+static bool add_field(const struct logtext_view *v, const char *field, size_t len)
 {
 	const json_t *in = field[0] == '@' ? v->event : field[0] == '~' ? v->meta : v->content;
 	char path[48], *key = path, *how, *dot;
@@ -179,7 +179,7 @@ static bool add_field(const struct view *v, const char *field, size_t len)
 	return logtext_add_value(v->out, in, key, how != NULL ? how : "");
 }
 
-static void add_form(const struct view *v, const char *form)
+static void add_form(const struct logtext_view *v, const char *form)
 {
 	size_t start = 0; /* of the part in brackets */
 	bool whole = true;
@@ -203,7 +203,7 @@ static void add_form(const struct view *v, const char *form)
 }
 
 /* A group: its runs, and behind them what became of each. */
-static void fork_or_join(const struct view *v)
+static void fork_or_join(const struct logtext_view *v)
 {
 	const json_t *runs = json_object_get(v->content, "branchIds"), *run;
 	size_t i;
@@ -225,7 +225,7 @@ static const char *shared_limit(const char *name)
 						 : "cents of the day";
 }
 
-static void logtext_limit(const struct view *v)
+static void logtext_limit(const struct logtext_view *v)
 {
 	const json_t *budget = json_object_get(v->content, "budget");
 	const json_t *warned = json_object_get(v->content, "warned"), *one;
@@ -256,7 +256,7 @@ static void logtext_limit(const struct view *v)
 }
 
 /* What was mended when the daemon began, and what could not be. */
-static void recovered(const struct view *v)
+static void recovered(const struct logtext_view *v)
 {
 	static const struct {
 		const char *key, *form;
@@ -276,7 +276,7 @@ static void recovered(const struct view *v)
 			add_form(v, parts[i].form);
 	json_array_foreach(json_object_get(v->content, "problems"), i, one)
 	{
-		const struct view problem = {v->out, v->event, one, v->meta};
+		const struct logtext_view problem = {v->out, v->event, one, v->meta};
 
 		add_form(&problem, "; {path}: {problem}[, goes on in {continuesIn}]");
 	}
@@ -284,7 +284,7 @@ static void recovered(const struct view *v)
 
 static const struct {
 	const char *type, *form;
-	void (*add)(const struct view *v); /* instead of a form */
+	void (*add)(const struct logtext_view *v); /* instead of a form */
 } kinds[] = {
 	{"SessionStart", "SessionStart[ client={client}][ cwd={cwd}]"},
 	{"SessionEnd", "SessionEnd[ client={client}][ cwd={cwd}]"},
@@ -335,8 +335,8 @@ static const struct {
 
 int logtext_event(struct buf *out, const json_t *event)
 {
-	struct view v = {out, event, json_object_get(event, "content"),
-			 json_object_get(event, "metadata")};
+	struct logtext_view v = {out, event, json_object_get(event, "content"),
+				 json_object_get(event, "metadata")};
 	const char *type = json_str(event, "eventType");
 
 	if (strcmp(type, "ToolResult") == 0 && !json_get_bool(v.content, "success", false))

@@ -42,7 +42,7 @@ bool opts_fixed(const char *text, int decimals, int64_t *out)
 	return digit;
 }
 
-struct parse {
+struct opts_parse {
 	const struct opt *opts;
 	size_t nopts;
 	void *values;
@@ -53,7 +53,8 @@ struct parse {
 };
 
 /* By its name, or by its letter when that is not 0. */
-static const struct opt *opts_find(const struct parse *p, const char *name, size_t len, char letter)
+static const struct opt *opts_find(const struct opts_parse *p, const char *name, size_t len,
+				   char letter)
 {
 	for (size_t i = 0; i < p->nopts; i++)
 		if (letter != '\0' ? p->opts[i].letter == letter
@@ -63,7 +64,7 @@ static const struct opt *opts_find(const struct parse *p, const char *name, size
 	return NULL;
 }
 
-static int opts_unknown(const struct parse *p, const char *name, size_t len)
+static int opts_unknown(const struct opts_parse *p, const char *name, size_t len)
 {
 	const struct opt *near = NULL;
 	unsigned best = 3;
@@ -159,7 +160,7 @@ static int opts_set_value(const struct opt *o, void *values, const char *value,
 }
 
 /* `value`: what stands behind it in the same word, NULL: nothing. */
-static int opts_take(struct parse *p, const struct opt *o, const char *value)
+static int opts_take(struct opts_parse *p, const struct opt *o, const char *value)
 {
 	bool none = p->at + 1 >= p->argc;
 
@@ -174,7 +175,7 @@ static int opts_take(struct parse *p, const struct opt *o, const char *value)
 	return opts_set_value(o, p->values, value, p->err);
 }
 
-static int parse_long(struct parse *p, const char *arg)
+static int parse_long(struct opts_parse *p, const char *arg)
 {
 	size_t len = strcspn(arg, "=");
 	const char *value = arg[len] == '=' ? arg + len + 1 : NULL;
@@ -198,7 +199,7 @@ static int parse_long(struct parse *p, const char *arg)
 }
 
 /* "-af", "-n5", "-n 5" */
-static int parse_letters(struct parse *p, const char *arg)
+static int parse_letters(struct opts_parse *p, const char *arg)
 {
 	int rv = 0;
 
@@ -222,7 +223,7 @@ static int parse_letters(struct parse *p, const char *arg)
 int opts_parse(const struct opt *opts, size_t nopts, void *values, int argc, char **argv,
 	       bool *help, struct ava_error *err)
 {
-	struct parse p = {opts, nopts, values, argc, 0, argv, help, err};
+	struct opts_parse p = {opts, nopts, values, argc, 0, argv, help, err};
 	bool only_words = false;
 	int words = 0, rv = 0;
 

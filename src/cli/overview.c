@@ -64,7 +64,7 @@ struct status {
 
 /* A page that is `columns` wide (0: no limit) and `rows` high (0: no limit; what
  * has no room is counted). Every line is followed by `end`. */
-struct page {
+struct overview_page {
 	FILE *f;
 	size_t columns, rows;
 	const char *end; /* "\n", or what clears the rest of a row before it */
@@ -154,8 +154,9 @@ static int overview_load(struct status *s, struct client *c, struct ava_error *e
 /* ---- lines */
 
 /* One line of the page, cut to its width; nothing when it is full. */
-static void linef(struct page *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static void linef(struct page *p, const char *fmt, ...)
+static void linef(struct overview_page *p, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+static void linef(struct overview_page *p, const char *fmt, ...)
 {
 	char text[2048];
 	va_list ap;
@@ -170,7 +171,7 @@ static void linef(struct page *p, const char *fmt, ...)
 	fputs(p->end, p->f);
 }
 
-static void run_line(struct page *p, const json_t *run)
+static void run_line(struct overview_page *p, const json_t *run)
 {
 	char *words = status_line(run, p->columns);
 
@@ -179,7 +180,7 @@ static void run_line(struct page *p, const json_t *run)
 	free(words);
 }
 
-static void otel_line(struct page *p, const json_t *otel)
+static void otel_line(struct overview_page *p, const json_t *otel)
 {
 	int64_t given_up = json_get_int(otel, "given_up", 0);
 	const char *run = json_str(otel, "at_work_on"), *problem = json_str(otel, "problem");
@@ -192,7 +193,7 @@ static void otel_line(struct page *p, const json_t *otel)
 	      problem[0] != '\0' ? "; " : "", problem);
 }
 
-static void telegram_line(struct page *p, const json_t *door)
+static void telegram_line(struct overview_page *p, const json_t *door)
 {
 	const char *name = json_str(door, "bot"), *problem = json_str(door, "problem");
 
@@ -202,7 +203,7 @@ static void telegram_line(struct page *p, const json_t *door)
 }
 
 /* Who else asks, and the page. */
-static void doors_line(const json_t *health, struct page *p)
+static void doors_line(const json_t *health, struct overview_page *p)
 {
 	const json_t *web = json_object_get(health, "web");
 	const char *url = json_str(web, "url"), *problem = json_str(web, "problem");
@@ -222,7 +223,7 @@ static void doors_line(const json_t *health, struct page *p)
 	buf_fini(&b);
 }
 
-static void head(const json_t *health, struct page *p)
+static void head(const json_t *health, struct overview_page *p)
 {
 	const json_t *slots = json_object_get(health, "slots");
 	const json_t *today = json_object_get(health, "today");
@@ -262,13 +263,13 @@ static size_t overview_shown(size_t n, size_t room)
 	return room == 0 || n <= room ? n : room - 1;
 }
 
-static void and_more(struct page *p, size_t n, const char *where)
+static void and_more(struct overview_page *p, size_t n, const char *where)
 {
 	if (n > 0)
 		linef(p, "and %zu more (%s)", n, where);
 }
 
-static void print_runs(const struct status *s, struct page *p, size_t room)
+static void print_runs(const struct status *s, struct overview_page *p, size_t room)
 {
 	size_t n = json_array_size(s->runs), some = overview_shown(n, room);
 	int64_t live = json_get_int(json_object_get(s->health, "runs"), "running", 0);
@@ -278,7 +279,7 @@ static void print_runs(const struct status *s, struct page *p, size_t room)
 	and_more(p, (size_t)MAX(live, (int64_t)n) - some, "ava ps");
 }
 
-static void proposal_line(struct page *p, const json_t *proposal)
+static void proposal_line(struct overview_page *p, const json_t *proposal)
 {
 	const json_t *quote = json_object_get(proposal, "quote");
 	const char *expires = json_str(proposal, "expires_at");
@@ -290,7 +291,7 @@ static void proposal_line(struct page *p, const json_t *proposal)
 	      json_str(json_object_get(proposal, "config"), "task"));
 }
 
-static void print_proposals(const struct status *s, struct page *p, size_t room)
+static void print_proposals(const struct status *s, struct overview_page *p, size_t room)
 {
 	size_t n = json_array_size(s->proposals), some = overview_shown(n, room);
 
@@ -316,7 +317,7 @@ static size_t count_at_work(const json_t *sessions)
 	return n;
 }
 
-static void print_sessions(const struct status *s, struct page *p, size_t room)
+static void print_sessions(const struct status *s, struct overview_page *p, size_t room)
 {
 	size_t n = count_at_work(s->sessions), some = overview_shown(n, room), done = 0, i;
 	const json_t *one;
@@ -344,7 +345,7 @@ static size_t rows_of(size_t n, size_t *room)
 	return n == 0 ? 0 : 1 + MIN(n, FEW);
 }
 
-static void print_overview(const struct status *s, struct page *p)
+static void print_overview(const struct status *s, struct overview_page *p)
 {
 	size_t proposals = 0, sessions = 0, runs = 0, others;
 
@@ -361,14 +362,14 @@ static void print_overview(const struct status *s, struct page *p)
 
 /* ---- one run */
 
-static void overview_named(struct page *p, const char *name, const char *text)
+static void overview_named(struct overview_page *p, const char *name, const char *text)
 {
 	if (text[0] != '\0')
 		linef(p, "%-10s %.2000s", name, text);
 }
 
 /* What a run asks, and how to answer it. */
-static void overview_print_question(const json_t *run, struct page *p)
+static void overview_print_question(const json_t *run, struct overview_page *p)
 {
 	const json_t *q = json_object_get(run, "waiting_for"), *choice;
 	char number[32];
@@ -389,7 +390,7 @@ static void overview_print_question(const json_t *run, struct page *p)
 }
 
 /* "sees what is yours, nothing of strangers, no way out" */
-static void print_rights(const json_t *run, struct page *p)
+static void print_rights(const json_t *run, struct overview_page *p)
 {
 	const json_t *all = json_object_get(run, "rights");
 	char text[200] = "";
@@ -403,7 +404,7 @@ static void print_rights(const json_t *run, struct page *p)
 		overview_named(p, "rights", text);
 }
 
-static void print_run(const json_t *run, struct page *p)
+static void print_run(const json_t *run, struct overview_page *p)
 {
 	const json_t *limits = json_object_get(run, "limits");
 	const struct words_end end = format_end_of(run, run);
@@ -436,7 +437,7 @@ static void print_run(const json_t *run, struct page *p)
 
 /* ---- lines: one for each change */
 
-static void overview_draw(struct status *s, struct page *p)
+static void overview_draw(struct status *s, struct overview_page *p)
 {
 	if (s->id != NULL)
 		print_run(json_array_get(s->runs, 0), p);
@@ -446,7 +447,7 @@ static void overview_draw(struct status *s, struct page *p)
 
 static void draw_out(struct status *s)
 {
-	struct page p = {.f = stdout, .columns = term_width(stdout), .end = "\n"};
+	struct overview_page p = {.f = stdout, .columns = term_width(stdout), .end = "\n"};
 
 	overview_draw(s, &p);
 }
@@ -581,10 +582,10 @@ static void picture(struct status *s, const char *problem)
 {
 	char *bytes = NULL;
 	size_t len = 0;
-	struct page p = {.f = open_memstream(&bytes, &len),
-			 .columns = term_width(stdout) - 1,
-			 .rows = term_rows(stdout) - 1,
-			 .end = "\033[K\n"};
+	struct overview_page p = {.f = open_memstream(&bytes, &len),
+				  .columns = term_width(stdout) - 1,
+				  .rows = term_rows(stdout) - 1,
+				  .end = "\033[K\n"};
 
 	if (p.f == NULL)
 		return;

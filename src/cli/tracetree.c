@@ -37,14 +37,14 @@ static const struct {
 	{"Join", CALL_NOTE},
 };
 
-struct call {
+struct tracetree_call {
 	enum what kind; /* CALL_… */
 	char id[24];
 	const struct ava_event *start, *end; /* end NULL: it has none */
 };
 
 struct calls {
-	struct call *list; /* owned */
+	struct tracetree_call *list; /* owned */
 	size_t n;
 	const struct ava_event *spawn, *complete; /* NULL: not there */
 	struct ava_trace_totals sum;
@@ -59,16 +59,16 @@ static json_t *tracetree_parse(const struct ava_event *e)
 static void tracetree_add_call(struct calls *c, enum what kind, const char *id,
 			       const struct ava_event *e)
 {
-	struct call *one = &c->list[c->n++];
+	struct tracetree_call *one = &c->list[c->n++];
 
-	*one = (struct call){.kind = kind, .start = e};
+	*one = (struct tracetree_call){.kind = kind, .start = e};
 	snprintf(one->id, sizeof(one->id), "%s", id);
 }
 
 static void end_call(struct calls *c, enum what kind, const char *id, const struct ava_event *e)
 {
 	for (size_t i = c->n; i > 0; i--) {
-		struct call *one = &c->list[i - 1];
+		struct tracetree_call *one = &c->list[i - 1];
 
 		if (one->kind != kind || one->end != NULL || strcmp(one->id, id) != 0 ||
 		    strcmp(one->start->agent, e->agent) != 0)
@@ -193,7 +193,7 @@ static void print_note(FILE *f, const json_t *event)
 	buf_fini(&text);
 }
 
-static void print_call(FILE *f, const struct call *c, int64_t *turn)
+static void print_call(FILE *f, const struct tracetree_call *c, int64_t *turn)
 {
 	json_t *start = tracetree_parse(c->start), *end = tracetree_parse(c->end);
 	int64_t now = json_get_int(json_object_get(start, "metadata"), "iteration", -1);
@@ -299,8 +299,8 @@ static size_t cell(const struct calls *c, int64_t ms, size_t columns)
 }
 
 /* Of a checkpoint, which has no length, a point. */
-static void print_bar(FILE *f, const struct calls *c, const struct call *one, int64_t from_ms,
-		      bool failed, size_t columns)
+static void print_bar(FILE *f, const struct calls *c, const struct tracetree_call *one,
+		      int64_t from_ms, bool failed, size_t columns)
 {
 	bool point = one->kind == CALL_NOTE;
 	size_t from = MIN(cell(c, from_ms, columns), columns - 1);
@@ -326,7 +326,8 @@ static void print_bar(FILE *f, const struct calls *c, const struct call *one, in
 	fputs(term_mark("│", "|"), f);
 }
 
-static void print_row(FILE *f, const struct calls *c, const struct call *one, size_t columns)
+static void print_row(FILE *f, const struct calls *c, const struct tracetree_call *one,
+		      size_t columns)
 {
 	static const char *const before[] = {
 		[CALL_INFER] = "", [CALL_TOOL] = "  ", [CALL_NOTE] = "checkpoint "};

@@ -31,7 +31,7 @@
  * stops, the next look connects again behind the last event that came; a frame that was cut is
  * not lost, because it comes again whole. */
 
-struct item {
+struct remote_item {
 	struct list node;
 	struct backend_item give;
 	uint64_t lsn;
@@ -45,9 +45,9 @@ struct remote_stream {
 	struct client *c; /* NULL: to be connected again */
 	bool lost;        /* counted in host.lost */
 	struct list items;
-	struct item *given; /* borrowed by the caller */
-	bool now;           /* the first connection begins with what is new */
-	uint64_t after;     /* what a new connection goes on behind */
+	struct remote_item *given; /* borrowed by the caller */
+	bool now;                  /* the first connection begins with what is new */
+	uint64_t after;            /* what a new connection goes on behind */
 	bool of_run, ended;
 	char path[];
 };
@@ -55,15 +55,15 @@ struct remote_stream {
 /* ---- items */
 
 /* *Borrowed*, to be filled in; NULL: no memory. */
-static struct item *queue(struct remote_stream *s, const char *bytes, size_t len,
-			  const char *session)
+static struct remote_item *queue(struct remote_stream *s, const char *bytes, size_t len,
+				 const char *session)
 {
 	size_t more = strlen(session) + 1;
-	struct item *it = malloc(sizeof(*it) + len + 1 + more);
+	struct remote_item *it = malloc(sizeof(*it) + len + 1 + more);
 
 	if (!it)
 		return NULL;
-	*it = (struct item){0};
+	*it = (struct remote_item){0};
 	memcpy(it->bytes, bytes, len);
 	it->bytes[len] = '\0';
 	memcpy(it->bytes + len + 1, session, more);
@@ -73,7 +73,7 @@ static struct item *queue(struct remote_stream *s, const char *bytes, size_t len
 
 static int queue_line(struct remote_stream *s, const struct sse_event *e)
 {
-	struct item *it = queue(s, e->data, e->len, "");
+	struct remote_item *it = queue(s, e->data, e->len, "");
 
 	if (!it)
 		return AVA_ENOMEM;
@@ -90,7 +90,7 @@ static int queue_text(struct remote_stream *s, const struct sse_event *e, enum a
 	const char *text = json_get_str(o, kind == AVA_TURN ? "state" : "text");
 	size_t len = text ? strlen(text) : 0;
 	bool known = session && text; /* else it is no frame of ours */
-	struct item *it = known ? queue(s, text, len, session) : NULL;
+	struct remote_item *it = known ? queue(s, text, len, session) : NULL;
 
 	if (it) {
 		it->give.is_text = true;
@@ -195,9 +195,9 @@ int remote_stream_open(struct remote_stream_host *host, const char *path, uint64
 	return rv;
 }
 
-static struct item *remote_take_item(struct remote_stream *s)
+static struct remote_item *remote_take_item(struct remote_stream *s)
 {
-	struct item *it = LIST_FIRST(&s->items, struct item, node);
+	struct remote_item *it = LIST_FIRST(&s->items, struct remote_item, node);
 
 	if (it)
 		list_del(&it->node);
@@ -207,7 +207,7 @@ static struct item *remote_take_item(struct remote_stream *s)
 void remote_stream_close(struct backend_cursor *c)
 {
 	struct remote_stream *s = stream_of(c);
-	struct item *it;
+	struct remote_item *it;
 
 	while ((it = remote_take_item(s)) != NULL)
 		free(it);
@@ -217,7 +217,7 @@ void remote_stream_close(struct backend_cursor *c)
 	free(s);
 }
 
-static int remote_give(struct remote_stream *s, struct item *it, struct backend_item *item)
+static int remote_give(struct remote_stream *s, struct remote_item *it, struct backend_item *item)
 {
 	s->given = it;
 	s->after = MAX(s->after, it->lsn);
@@ -229,7 +229,7 @@ static int remote_give(struct remote_stream *s, struct item *it, struct backend_
 int remote_stream_next(struct backend_cursor *c, struct backend_item *item, struct ava_error *err)
 {
 	struct remote_stream *s = stream_of(c);
-	struct item *it;
+	struct remote_item *it;
 	bool whole;
 	int rv;
 

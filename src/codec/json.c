@@ -291,18 +291,18 @@ int json_escape(struct buf *out, const char *s, size_t len)
 
 #define DIGITS_MAX 15 /* of a number with a point: exact as a double, as is 1e15 */
 
-enum reading { READ_OWN, READ_MODEL, READ_OTHERS };
+enum json_reading { READ_OWN, READ_MODEL, READ_OTHERS };
 
-struct reader {
+struct json_reader {
 	struct jscan w;
 	struct buf
 		mem; /* strings that do not stand as they are in the text; a key until its value */
-	enum reading how;
+	enum json_reading how;
 	const char *why; /* it is JSON, but not for this reader */
 };
 
 /* A string as it stands in the text, or, made of it, at the end of `mem`. */
-static bool reader_text(struct reader *r, struct slice *s)
+static bool reader_text(struct json_reader *r, struct slice *s)
 {
 	size_t from = r->mem.len, plain = json_plain(s->s, s->len);
 	bool escapes, sound;
@@ -349,7 +349,7 @@ static json_t *reader_short_number(struct slice s)
 	return json_integer(minus ? -n : n);
 }
 
-static json_t *reader_number(struct reader *r, struct slice s)
+static json_t *reader_number(struct json_reader *r, struct slice s)
 {
 	json_t *v = s.s[s.len - 1] == 'y' ? NULL : reader_short_number(s);
 	json_error_t why;
@@ -366,11 +366,11 @@ static json_t *reader_number(struct reader *r, struct slice s)
 	return v;
 }
 
-static json_t *reader_value(struct reader *r, int depth);
+static json_t *reader_value(struct json_reader *r, int depth);
 
 static_assert(JSON_DEPTH_MAX == 64, "and so says the sentence below");
 
-static bool reader_members(struct reader *r, json_t *object, int depth)
+static bool reader_members(struct json_reader *r, json_t *object, int depth)
 {
 	struct slice key;
 
@@ -397,7 +397,7 @@ static bool reader_members(struct reader *r, json_t *object, int depth)
 	return !r->w.failed;
 }
 
-static bool reader_items(struct reader *r, json_t *array, int depth)
+static bool reader_items(struct json_reader *r, json_t *array, int depth)
 {
 	while (jscan_item(&r->w))
 		if (json_array_append_new(array, reader_value(r, depth)) != 0)
@@ -405,7 +405,7 @@ static bool reader_items(struct reader *r, json_t *array, int depth)
 	return !r->w.failed;
 }
 
-static json_t *reader_tree(struct reader *r, int depth)
+static json_t *reader_tree(struct json_reader *r, int depth)
 {
 	bool list = *r->w.at == '[', good;
 	json_t *v;
@@ -425,7 +425,7 @@ static json_t *reader_tree(struct reader *r, int depth)
 	return NULL;
 }
 
-static json_t *reader_value(struct reader *r, int depth)
+static json_t *reader_value(struct json_reader *r, int depth)
 {
 	size_t was = r->mem.len;
 	struct slice s;
@@ -457,12 +457,13 @@ static json_t *reader_value(struct reader *r, int depth)
 	}
 }
 
-static json_t *reader_run(struct reader *r, enum reading how, int depth, const char *s, size_t len)
+static json_t *reader_run(struct json_reader *r, enum json_reading how, int depth, const char *s,
+			  size_t len)
 {
 	size_t bom = how != READ_OWN && jscan_begins(s, len, "\xef\xbb\xbf") ? 3 : 0;
 	json_t *v;
 
-	*r = (struct reader){.how = how};
+	*r = (struct json_reader){.how = how};
 	jscan_init(&r->w, bom > 0 ? s + bom : s, len - bom);
 	r->w.loose = how != READ_OWN;
 	buf_init(&r->mem, 3 * len + 16); /* each byte may become U+FFFD */
@@ -488,7 +489,7 @@ static int reader_line(const char *s, const char *at)
 
 json_t *json_parse(const char *s, size_t len, struct ava_error *err)
 {
-	struct reader r;
+	struct json_reader r;
 	json_t *v = reader_run(&r, READ_OWN, JSON_DEPTH_MAX, s, len);
 	json_error_t why;
 
@@ -506,9 +507,9 @@ json_t *json_parse(const char *s, size_t len, struct ava_error *err)
 	return v;
 }
 
-static json_t *read_others(enum reading how, const char *s, size_t len, struct ava_error *err)
+static json_t *read_others(enum json_reading how, const char *s, size_t len, struct ava_error *err)
 {
-	struct reader r;
+	struct json_reader r;
 	json_t *v;
 	int line;
 
@@ -536,7 +537,7 @@ json_t *json_read_others(const char *s, size_t len, struct ava_error *err)
 
 json_t *json_read_plain(const char *s, size_t len)
 {
-	struct reader r;
+	struct json_reader r;
 
 	return reader_run(&r, READ_OWN, JSON_OTHERS_DEPTH, s, len);
 }

@@ -116,19 +116,19 @@ bool patch_obeyed(const char *path)
 
 /* ---- lines */
 
-struct line {
+struct patch_line {
 	const char *s;
 	size_t n;
 	uint64_t hash;
 };
 
-struct lines {
-	struct line *v;
+struct patch_lines {
+	struct patch_line *v;
 	size_t n;
 };
 
 /* false: out of memory. */
-static bool patch_lines_init(struct lines *l, const char *data, size_t len)
+static bool patch_lines_init(struct patch_lines *l, const char *data, size_t len)
 {
 	size_t n = 0;
 
@@ -140,9 +140,10 @@ static bool patch_lines_init(struct lines *l, const char *data, size_t len)
 	l->n = 0;
 	for (const char *at = data, *end = data + len; l->v && at < end;) {
 		const char *nl = memchr(at, '\n', (size_t)(end - at));
-		struct line *one = &l->v[l->n++];
+		struct patch_line *one = &l->v[l->n++];
 
-		*one = (struct line){at, (size_t)((nl ? nl + 1 : end) - at), 14695981039346656037u};
+		*one = (struct patch_line){at, (size_t)((nl ? nl + 1 : end) - at),
+					   14695981039346656037u};
 		for (size_t i = 0; i < one->n; i++)
 			one->hash = (one->hash ^ (unsigned char)at[i]) * 1099511628211u;
 		at += one->n;
@@ -150,7 +151,7 @@ static bool patch_lines_init(struct lines *l, const char *data, size_t len)
 	return l->v != NULL;
 }
 
-static bool patch_same(const struct line *a, const struct line *b)
+static bool patch_same(const struct patch_line *a, const struct patch_line *b)
 {
 	return a->hash == b->hash && a->n == b->n && memcmp(a->s, b->s, a->n) == 0;
 }
@@ -158,7 +159,7 @@ static bool patch_same(const struct line *a, const struct line *b)
 /* ---- which lines go and which come */
 
 struct edits {
-	struct lines a, b;
+	struct patch_lines a, b;
 	bool *gone, *come; /* of each line of a, of b */
 };
 
@@ -197,7 +198,7 @@ static void walk_back(struct edits *e, size_t first, int32_t *trace, int d, int 
 /* The n and m lines from `first` on, which begin and end differently. AVA_ENOMEM. */
 static int find_edits(struct edits *e, size_t first, int n, int m)
 {
-	const struct line *a = e->a.v + first, *b = e->b.v + first;
+	const struct patch_line *a = e->a.v + first, *b = e->b.v + first;
 	int most = MIN(n + m, EDITS_MAX);
 	int32_t *trace = malloc(((size_t)most + 1) * ((size_t)most + 2) / 2 * sizeof(*trace));
 
@@ -251,7 +252,7 @@ static int edits_find(struct edits *e)
 
 /* ---- writing */
 
-static void patch_add_line(struct buf *out, char mark, const struct line *l)
+static void patch_add_line(struct buf *out, char mark, const struct patch_line *l)
 {
 	buf_addc(out, mark);
 	buf_add(out, l->s, l->n);
@@ -380,14 +381,14 @@ int patch_add(struct buf *out, const char *path, const struct patch_side *old,
 
 /* ---- reading */
 
-struct reader {
+struct patch_reader {
 	struct patch *p;
 	char *at, *end;
 	size_t line;
 };
 
 /* The next line begins with `word`: then what follows it, without its newline. */
-static char *after(const struct reader *r, const char *word, size_t *len)
+static char *after(const struct patch_reader *r, const char *word, size_t *len)
 {
 	size_t n = strlen(word);
 	char *nl = memchr(r->at, '\n', (size_t)(r->end - r->at));
@@ -398,7 +399,7 @@ static char *after(const struct reader *r, const char *word, size_t *len)
 	return r->at + n;
 }
 
-static void patch_next_line(struct reader *r)
+static void patch_next_line(struct patch_reader *r)
 {
 	char *nl = memchr(r->at, '\n', (size_t)(r->end - r->at));
 
@@ -429,7 +430,7 @@ static bool read_ids(struct patch_file *f, const char *s, size_t len)
 }
 
 /* The lines between a file's name and its first hunk. */
-static bool patch_read_head(struct reader *r, struct patch_file *f)
+static bool patch_read_head(struct patch_reader *r, struct patch_file *f)
 {
 	size_t n;
 	char *s;
@@ -503,7 +504,7 @@ static bool hunk_read(const char **at, const char *end, struct hunk *h, size_t *
 	return true;
 }
 
-static bool read_hunks(struct reader *r, struct patch_file *f)
+static bool read_hunks(struct patch_reader *r, struct patch_file *f)
 {
 	const char *at = r->at;
 	struct hunk h;
@@ -520,7 +521,7 @@ static bool read_hunks(struct reader *r, struct patch_file *f)
 
 int patch_read(struct patch *p, const char *text, size_t len, struct ava_error *err)
 {
-	struct reader r = {.p = p, .line = 1};
+	struct patch_reader r = {.p = p, .line = 1};
 	bool good = true;
 
 	*p = (struct patch){.text = malloc(len + 1)};
@@ -567,7 +568,7 @@ void patch_fini(struct patch *p)
 /* ---- trying it on a file */
 
 /* The lines of one side of a hunk: '-' or '+', and those of both. */
-static size_t side_of(const struct hunk *h, char mark, struct line *out)
+static size_t side_of(const struct hunk *h, char mark, struct patch_line *out)
 {
 	size_t n = 0;
 
@@ -576,7 +577,7 @@ static size_t side_of(const struct hunk *h, char mark, struct line *out)
 		bool cut = nl + 1 < h->end && nl[1] == '\\';
 
 		if (*at == ' ' || *at == mark)
-			out[n++] = (struct line){at + 1, (size_t)(nl - at) - cut, 0};
+			out[n++] = (struct patch_line){at + 1, (size_t)(nl - at) - cut, 0};
 		at = nl + 1;
 		if (cut)
 			at = (const char *)memchr(at, '\n', (size_t)(h->end - at)) + 1;
@@ -584,7 +585,8 @@ static size_t side_of(const struct hunk *h, char mark, struct line *out)
 	return n;
 }
 
-static bool patch_stands_at(const struct lines *l, size_t at, const struct line *want, size_t n)
+static bool patch_stands_at(const struct patch_lines *l, size_t at, const struct patch_line *want,
+			    size_t n)
 {
 	if (at > l->n || n > l->n - at)
 		return false;
@@ -597,8 +599,8 @@ static bool patch_stands_at(const struct lines *l, size_t at, const struct line 
 
 /* Where the n lines stand, not before `from`: at `wished`, else at the only place. How many
  * places there are, 2 for several. */
-static int patch_find_place(const struct lines *l, size_t from, size_t wished,
-			    const struct line *want, size_t n, size_t *place)
+static int patch_find_place(const struct patch_lines *l, size_t from, size_t wished,
+			    const struct patch_line *want, size_t n, size_t *place)
 {
 	int found = 0;
 
@@ -616,15 +618,15 @@ static int patch_find_place(const struct lines *l, size_t from, size_t wished,
 	return found;
 }
 
-static void patch_copy_lines(struct buf *out, const struct lines *l, size_t from, size_t to)
+static void patch_copy_lines(struct buf *out, const struct patch_lines *l, size_t from, size_t to)
 {
 	for (size_t i = from; out && i < to; i++)
 		buf_add(out, l->v[i].s, l->v[i].n);
 }
 
 /* All hunks in their order, from '-' to '+', or `back`. 0: done; 1: `why`; AVA_ENOMEM. */
-static int run_hunks(const struct patch_file *f, const struct lines *l, bool back, struct buf *out,
-		     struct patch_clash *why)
+static int run_hunks(const struct patch_file *f, const struct patch_lines *l, bool back,
+		     struct buf *out, struct patch_clash *why)
 {
 	size_t done = 0, ignored = 0;
 	const char *at = f->hunks;
@@ -632,7 +634,7 @@ static int run_hunks(const struct patch_file *f, const struct lines *l, bool bac
 	struct hunk h;
 
 	for (size_t i = 1; at < f->end && hunk_read(&at, f->end, &h, &ignored, &ignored); i++) {
-		struct line *from = calloc(h.lines[0] + h.lines[1] + 1, sizeof(*from));
+		struct patch_line *from = calloc(h.lines[0] + h.lines[1] + 1, sizeof(*from));
 		size_t n, m, place;
 		ptrdiff_t wished;
 		int found;
@@ -667,7 +669,7 @@ static int try_changed(const struct patch_file *f, const struct patch_side *now,
 		       struct patch_clash *why)
 {
 	struct patch_clash ignored;
-	struct lines l;
+	struct patch_lines l;
 	int there, back = 1;
 
 	if (patch_unfit(now->data, now->len)) {
@@ -695,7 +697,7 @@ static int try_same(const struct patch_file *f, const struct patch_side *now, st
 		    struct patch_clash *why)
 {
 	char id[PATCH_ID_LEN + 1];
-	struct lines l;
+	struct patch_lines l;
 	int rv;
 
 	if (!patch_lines_init(&l, now->data, now->len))

@@ -25,13 +25,13 @@
 #define KNOWN_LEAST 8
 #define MARK        "[redacted]"
 
-struct known {
+struct redact_known {
 	char *bytes;
 	size_t len;
 };
 
 struct redact {
-	struct known known[KNOWN_MAX];
+	struct redact_known known[KNOWN_MAX];
 	size_t nknown;
 	bool starts[256];       /* a secret or pattern may begin with it */
 	bool known_starts[256]; /* a known secret may */
@@ -125,7 +125,7 @@ void redact_free(struct redact *r)
 
 static int add_bytes(struct redact *r, const char *bytes, size_t len)
 {
-	struct known *k = &r->known[r->nknown];
+	struct redact_known *k = &r->known[r->nknown];
 
 	for (size_t i = 0; i < r->nknown; i++)
 		if (r->known[i].len == len && memcmp(r->known[i].bytes, bytes, len) == 0)
@@ -193,7 +193,7 @@ static size_t match_known(const struct redact *r, const char *s, size_t len, siz
 	if (!r->known_starts[(unsigned char)s[at]])
 		return at;
 	for (size_t i = 0; i < r->nknown; i++) {
-		const struct known *k = &r->known[i];
+		const struct redact_known *k = &r->known[i];
 
 		if (k->len <= len - at && at + k->len > end &&
 		    memcmp(s + at, k->bytes, k->len) == 0)

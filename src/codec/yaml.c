@@ -29,7 +29,7 @@ struct yaml {
 	const struct yaml_node *root;
 };
 
-struct reader {
+struct yaml_reader {
 	struct yaml *y;
 	yaml_parser_t parser;
 	yaml_document_t document;
@@ -59,7 +59,7 @@ int yaml_error(const struct yaml *y, unsigned line, int code, struct ava_error *
 	return err_set(err, code, "%s:%u: %s", y->name, line, text);
 }
 
-static int yaml_no_memory(struct reader *r)
+static int yaml_no_memory(struct yaml_reader *r)
 {
 	return err_set(r->err, AVA_ENOMEM, "out of memory");
 }
@@ -69,12 +69,12 @@ static unsigned yaml_line_of(const yaml_node_t *n)
 	return (unsigned)n->start_mark.line + 1;
 }
 
-static int yaml_refuse(struct reader *r, const yaml_node_t *n, const char *what)
+static int yaml_refuse(struct yaml_reader *r, const yaml_node_t *n, const char *what)
 {
 	return yaml_error(r->y, yaml_line_of(n), AVA_EINVAL, r->err, "%s", what);
 }
 
-static unsigned yaml_line_at(const struct reader *r, size_t offset)
+static unsigned yaml_line_at(const struct yaml_reader *r, size_t offset)
 {
 	unsigned line = 1;
 
@@ -84,7 +84,7 @@ static unsigned yaml_line_at(const struct reader *r, size_t offset)
 }
 
 /* libyaml's own complaint. */
-static int yaml_broken(struct reader *r)
+static int yaml_broken(struct yaml_reader *r)
 {
 	const yaml_parser_t *p = &r->parser;
 	unsigned line = (unsigned)p->problem_mark.line + 1;
@@ -105,9 +105,9 @@ static int yaml_broken(struct reader *r)
 
 /* ---- nodes */
 
-static int yaml_build(struct reader *r, int number, unsigned depth, struct yaml_node **out);
+static int yaml_build(struct yaml_reader *r, int number, unsigned depth, struct yaml_node **out);
 
-static int read_key(struct reader *r, const struct yaml_node *map, const yaml_node_t *key,
+static int read_key(struct yaml_reader *r, const struct yaml_node *map, const yaml_node_t *key,
 		    const char **out)
 {
 	const char *text = (const char *)key->data.scalar.value;
@@ -128,7 +128,8 @@ static int read_key(struct reader *r, const struct yaml_node *map, const yaml_no
 	return *out ? 0 : yaml_no_memory(r);
 }
 
-static int build_map(struct reader *r, const yaml_node_t *from, unsigned depth, struct yaml_node *n)
+static int build_map(struct yaml_reader *r, const yaml_node_t *from, unsigned depth,
+		     struct yaml_node *n)
 {
 	const struct yaml_node **tail = &n->first;
 	int rv = 0;
@@ -152,7 +153,7 @@ static int build_map(struct reader *r, const yaml_node_t *from, unsigned depth, 
 	return rv;
 }
 
-static int yaml_build_list(struct reader *r, const yaml_node_t *from, unsigned depth,
+static int yaml_build_list(struct yaml_reader *r, const yaml_node_t *from, unsigned depth,
 			   struct yaml_node *n)
 {
 	const struct yaml_node **tail = &n->first;
@@ -170,7 +171,7 @@ static int yaml_build_list(struct reader *r, const yaml_node_t *from, unsigned d
 	return 0;
 }
 
-static int build_scalar(struct reader *r, const yaml_node_t *from, struct yaml_node *n)
+static int build_scalar(struct yaml_reader *r, const yaml_node_t *from, struct yaml_node *n)
 {
 	const char *text = (const char *)from->data.scalar.value;
 
@@ -183,7 +184,7 @@ static int build_scalar(struct reader *r, const yaml_node_t *from, struct yaml_n
 }
 
 /* `depth`: containers that it stands in. */
-static int yaml_build(struct reader *r, int number, unsigned depth, struct yaml_node **out)
+static int yaml_build(struct yaml_reader *r, int number, unsigned depth, struct yaml_node **out)
 {
 	static const char *const tags[] = {YAML_STR_TAG, YAML_MAP_TAG, YAML_SEQ_TAG};
 	const yaml_node_t *from = yaml_document_get_node(&r->document, number);
@@ -210,7 +211,7 @@ static int yaml_build(struct reader *r, int number, unsigned depth, struct yaml_
 }
 
 /* The one document that there may be. */
-static int yaml_read_all(struct reader *r)
+static int yaml_read_all(struct yaml_reader *r)
 {
 	struct yaml_node *root = NULL;
 	int rv = 0;
@@ -242,7 +243,7 @@ static int yaml_read_all(struct reader *r)
 int yaml_parse(struct yaml **out, const char *name, const char *text, size_t len,
 	       struct ava_error *err)
 {
-	struct reader r = {.err = err, .text = text, .len = len};
+	struct yaml_reader r = {.err = err, .text = text, .len = len};
 	int rv;
 
 	*out = NULL;

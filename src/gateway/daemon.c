@@ -452,7 +452,7 @@ int daemon_recover(struct ava_error *err)
 	return offline(daemon_recovered, NULL, err);
 }
 
-struct pruning {
+struct daemon_pruning {
 	int64_t older_s;
 	bool dry;
 };
@@ -460,7 +460,7 @@ struct pruning {
 static int daemon_prune_now(struct core_options *o, void *user, struct buf *report,
 			    struct ava_error *err)
 {
-	const struct pruning *p = user;
+	const struct daemon_pruning *p = user;
 	int64_t older_s = p->older_s > 0 ? p->older_s : o->settings->retention_days * 86400;
 
 	if (older_s <= 0)
@@ -470,7 +470,7 @@ static int daemon_prune_now(struct core_options *o, void *user, struct buf *repo
 
 int daemon_prune(int64_t older_s, bool dry, struct ava_error *err)
 {
-	struct pruning p = {.older_s = older_s, .dry = dry};
+	struct daemon_pruning p = {.older_s = older_s, .dry = dry};
 
 	return offline(daemon_prune_now, &p, err);
 }

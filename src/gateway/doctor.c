@@ -64,7 +64,7 @@ struct probe {
 	json_t *models; /* ["id", …]; NULL: the answer was no such list */
 };
 
-struct doctor {
+struct doctor_state {
 	const char *page_lacks;
 	struct config config;
 	struct probe probes[PROBES];
@@ -87,10 +87,10 @@ struct doctor {
 	struct jw *w;
 };
 
-static void doctor_check(struct doctor *d, const char *name, bool ok, const char *fmt, ...)
+static void doctor_check(struct doctor_state *d, const char *name, bool ok, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 
-static void doctor_check(struct doctor *d, const char *name, bool ok, const char *fmt, ...)
+static void doctor_check(struct doctor_state *d, const char *name, bool ok, const char *fmt, ...)
 {
 	char detail[700];
 	va_list ap;
@@ -176,8 +176,9 @@ static const char searxng[] = "SearXNG"; /* as the kind of a place */
 
 /* Cannot fail: what goes wrong is in rv and err. The key stands in a header only, in
  * memory that is wiped. */
-static void probe_start(struct doctor *d, struct http_client *c, const struct provider *service,
-			const char *kind, const char *base_url, bool post)
+static void probe_start(struct doctor_state *d, struct http_client *c,
+			const struct provider *service, const char *kind, const char *base_url,
+			bool post)
 {
 	struct probe *p = &d->probes[d->nprobes++];
 	const char *key = service ? provider_key(service) : NULL;
@@ -245,7 +246,7 @@ static bool probe_has(const struct probe *p, const char *id)
 	return false;
 }
 
-static bool doctor_has_place(const struct doctor *d, const char *base_url)
+static bool doctor_has_place(const struct doctor_state *d, const char *base_url)
 {
 	for (size_t i = 0; i < d->nprobes; i++)
 		if (strcmp(d->probes[i].base_url, base_url) == 0)
@@ -271,7 +272,7 @@ static void ollama_url(const char *host, char *url, size_t size)
 		 len == name && !tls && !plain ? ":11434" : "", (int)path, at + len);
 }
 
-static void start_probes(struct doctor *d, struct http_client *c)
+static void start_probes(struct doctor_state *d, struct http_client *c)
 {
 	static const char *const kinds[] = {"Ollama", "llama-server"};
 	static const char *const searches[] = {"http://127.0.0.1:8080", "http://127.0.0.1:8888"};
@@ -307,14 +308,14 @@ static int count_header(const char *header, void *user)
 
 static void otel_answered(const struct otel_answer *a, void *user)
 {
-	struct doctor *d = user;
+	struct doctor_state *d = user;
 
 	d->otel = *a;
 	d->otel_over = true;
 }
 
 /* One request by the way of every push, without spans, which every collector takes. */
-static void start_otel(struct doctor *d, struct os_loop *loop)
+static void start_otel(struct doctor_state *d, struct os_loop *loop)
 {
 	struct buf body;
 
@@ -334,7 +335,7 @@ static void start_otel(struct doctor *d, struct os_loop *loop)
 
 static void sandbox_tried(const struct exec_end *end, void *user)
 {
-	struct doctor *d = user;
+	struct doctor_state *d = user;
 	const char *layers = sandbox_layers(end->told);
 
 	d->command = NULL;
@@ -348,7 +349,7 @@ static void sandbox_tried(const struct exec_end *end, void *user)
 			sandbox_remedy("/proc/sys"));
 }
 
-static void start_sandbox(struct doctor *d, struct os_loop *loop)
+static void start_sandbox(struct doctor_state *d, struct os_loop *loop)
 {
 	static const char *const nothing[] = {"/bin/true", NULL};
 	struct sandbox s = {.work = "/tmp", .project = "", .start = "/", .argv = nothing};
@@ -359,7 +360,7 @@ static void start_sandbox(struct doctor *d, struct os_loop *loop)
 		d->command = NULL;
 }
 
-static void check_sandbox(struct doctor *d)
+static void check_sandbox(struct doctor_state *d)
 {
 	json_t *layers = json_parse(d->sandbox.text, strlen(d->sandbox.text), NULL);
 	int64_t abi = json_integer_value(json_object_get(layers, "landlock"));
@@ -396,7 +397,7 @@ static void server_tried(int rv, const struct ava_error *err, void *user)
 	--*left;
 }
 
-static void look_at_servers(struct doctor *d, struct os_loop *loop)
+static void look_at_servers(struct doctor_state *d, struct os_loop *loop)
 {
 	char root[4096];
 	unsigned left = 0;
@@ -410,7 +411,7 @@ static void look_at_servers(struct doctor *d, struct os_loop *loop)
 		os_loop_step(loop, -1);
 }
 
-static void check_servers(struct doctor *d)
+static void check_servers(struct doctor_state *d)
 {
 	const struct mcp_server_state *s;
 	char name[64], more[64];
@@ -431,7 +432,7 @@ static void check_servers(struct doctor *d)
 }
 
 /* Whoever pays for a model can be expected to want the web. */
-static void check_search(struct doctor *d)
+static void check_search(struct doctor_state *d)
 {
 	const char *name = house_search(&d->config);
 	const struct provider *p;
@@ -461,7 +462,7 @@ static void check_search(struct doctor *d)
 }
 
 /* How the door is the daemon knows. */
-static void check_telegram(struct doctor *d)
+static void check_telegram(struct doctor_state *d)
 {
 	struct ava_error err = {0};
 	int64_t bot;
@@ -470,7 +471,7 @@ static void check_telegram(struct doctor *d)
 		doctor_check(d, "telegram", false, "%s", err.text);
 }
 
-static void check_otel(struct doctor *d)
+static void check_otel(struct doctor_state *d)
 {
 	const char *why = d->otel_err.code != 0 ? d->otel_err.text : d->otel.reason;
 	bool well = d->otel_err.code == 0 && d->otel.verdict == OTEL_TAKEN;
@@ -489,7 +490,7 @@ static void check_otel(struct doctor *d)
 
 /* ---- keys and names */
 
-static void check_key(struct doctor *d, const struct provider *p)
+static void check_key(struct doctor_state *d, const struct provider *p)
 {
 	/* What a key of the service itself begins with. */
 	static const char *const shapes[][2] = {
@@ -512,7 +513,7 @@ static void check_key(struct doctor *d, const struct provider *p)
 }
 
 /* A setting that was mistyped in the environment is seen by nobody else. */
-static void check_environment(struct doctor *d)
+static void check_environment(struct doctor_state *d)
 {
 	struct buf *b = &d->variables;
 
@@ -542,7 +543,7 @@ static void check_environment(struct doctor *d)
 	}
 }
 
-static void check_keys(struct doctor *d)
+static void check_keys(struct doctor_state *d)
 {
 	const char *name, *value;
 	const struct provider *p;
@@ -580,7 +581,7 @@ static void check_keys(struct doctor *d)
 /* ---- services and models */
 
 /* Limits that were learned, where they are below a table's or no table has them. */
-static void check_learned(struct doctor *d)
+static void check_learned(struct doctor_state *d)
 {
 	char root[4096];
 	struct ava_error err = {0};
@@ -602,7 +603,7 @@ static void check_learned(struct doctor *d)
 	buf_fini(&words);
 }
 
-static void check_default(struct doctor *d, const char *forced)
+static void check_default(struct doctor_state *d, const char *forced)
 {
 	struct ava_error err;
 	struct model m;
@@ -616,7 +617,7 @@ static void check_default(struct doctor *d, const char *forced)
 }
 
 /* Ids that the configuration names and the service does not have. */
-static void check_model(struct doctor *d, const struct probe *probe, const char *name,
+static void check_model(struct doctor_state *d, const struct probe *probe, const char *name,
 			const char *what)
 {
 	char has[NAMES_SHOWN * 64] = "";
@@ -640,7 +641,7 @@ static void check_model(struct doctor *d, const struct probe *probe, const char 
 }
 
 /* The calls of a service go to where nothing is, and a version is missing. */
-static bool lacks_version(const struct doctor *d, const struct probe *p)
+static bool lacks_version(const struct doctor_state *d, const struct probe *p)
 {
 	bool missed = p->rv == AVA_ENOENT || p->rv == AVA_EPROTO;
 
@@ -651,7 +652,7 @@ static bool lacks_version(const struct doctor *d, const struct probe *p)
 }
 
 /* Parameters and forms that requests for a model are made without. */
-static void check_form(struct doctor *d, const struct probe *probe, const char *name,
+static void check_form(struct doctor_state *d, const struct probe *probe, const char *name,
 		       const char *what)
 {
 	char all[500] = "", word[64];
@@ -671,9 +672,9 @@ static void check_form(struct doctor *d, const struct probe *probe, const char *
 }
 
 /* For all that the configuration names. */
-static void check_models(struct doctor *d, const struct probe *probe, const char *forced,
-			 void (*one)(struct doctor *d, const struct probe *probe, const char *name,
-				     const char *what))
+static void check_models(struct doctor_state *d, const struct probe *probe, const char *forced,
+			 void (*one)(struct doctor_state *d, const struct probe *probe,
+				     const char *name, const char *what))
 {
 	const struct model_row *row;
 	size_t n;
@@ -688,7 +689,7 @@ static void check_models(struct doctor *d, const struct probe *probe, const char
 		one(d, probe, row->id, "models.list");
 }
 
-static void doctor_check_services(struct doctor *d, const char *forced)
+static void doctor_check_services(struct doctor_state *d, const char *forced)
 {
 	for (size_t i = 0; i < d->nprobes; i++) {
 		const struct probe *p = &d->probes[i];
@@ -722,7 +723,7 @@ static void doctor_check_services(struct doctor *d, const char *forced)
 /* ---- models are asked about, and tried */
 
 /* There is no need to call what answered nothing, or has no such model. */
-static bool worth_trying(const struct doctor *d, const struct model *m)
+static bool worth_trying(const struct doctor_state *d, const struct model *m)
 {
 	for (size_t i = 0; i < d->nprobes; i++) {
 		const struct probe *p = &d->probes[i];
@@ -734,7 +735,7 @@ static bool worth_trying(const struct doctor *d, const struct model *m)
 	return false;
 }
 
-static bool tried_before(struct doctor *d, const char *id)
+static bool tried_before(struct doctor_state *d, const char *id)
 {
 	for (size_t i = 0; i < d->ntried; i++)
 		if (strcmp(d->tried[i], id) == 0)
@@ -745,7 +746,7 @@ static bool tried_before(struct doctor *d, const char *id)
 	return false;
 }
 
-static void try_model(struct doctor *d, const struct probe *probe, const char *name,
+static void try_model(struct doctor_state *d, const struct probe *probe, const char *name,
 		      const char *what)
 {
 	struct trial t = {0};
@@ -770,7 +771,7 @@ static void try_model(struct doctor *d, const struct probe *probe, const char *n
 }
 
 /* Our clock against that of the first service that tells its own. */
-static void check_clock(struct doctor *d)
+static void check_clock(struct doctor_state *d)
 {
 	for (size_t i = 0; i < d->nprobes; i++) {
 		const struct probe *p = &d->probes[i];
@@ -790,7 +791,7 @@ static void check_clock(struct doctor *d)
 	}
 }
 
-static void check_places(struct doctor *d)
+static void check_places(struct doctor_state *d)
 {
 	char where[3 * PROVIDER_URL_MAX] = "";
 	size_t used = 0;
@@ -809,7 +810,7 @@ static void check_places(struct doctor *d)
 	doctor_check(d, "local", true, "no local server at %.500s", where);
 }
 
-static void write_places(struct doctor *d)
+static void write_places(struct doctor_state *d)
 {
 	jw_array(d->w, "local_servers");
 	for (int used = 1; used >= 0; used--) /* the one that local/ speaks to comes first */
@@ -832,7 +833,7 @@ static void write_places(struct doctor *d)
 		}
 }
 
-static void doctor_write_settings(struct doctor *d)
+static void doctor_write_settings(struct doctor_state *d)
 {
 	int64_t value, over = d->config.settings.confirm_over_cents;
 	char text[40];
@@ -852,7 +853,7 @@ static void doctor_write_settings(struct doctor *d)
 
 /* ---- all of it */
 
-static bool all_over(const struct doctor *d)
+static bool all_over(const struct doctor_state *d)
 {
 	for (size_t i = 0; i < d->nprobes; i++)
 		if (d->probes[i].rv == AVA_EBUSY)
@@ -860,7 +861,7 @@ static bool all_over(const struct doctor *d)
 	return d->otel_over && !d->command;
 }
 
-static int doctor_look(struct doctor *d, struct ava_error *err)
+static int doctor_look(struct doctor_state *d, struct ava_error *err)
 {
 	struct os_loop *loop = os_loop_new(err);
 	struct http_client *client = loop ? http_client_new(loop, err) : NULL;
@@ -916,7 +917,7 @@ static int doctor_look(struct doctor *d, struct ava_error *err)
 
 int doctor_print(bool paid, const char *page_lacks, struct ava_error *err)
 {
-	struct doctor *d = calloc(1, sizeof(*d));
+	struct doctor_state *d = calloc(1, sizeof(*d));
 	struct ava_error wrong;
 	struct buf b;
 	struct jw w;

@@ -165,7 +165,7 @@ static void routes_call_verb(struct routes *r, struct http_request *req, const s
 
 /* ---- requests */
 
-struct query {
+struct routes_query {
 	const struct arg *args;
 	json_t *into;
 	struct ava_error *err;
@@ -173,7 +173,7 @@ struct query {
 
 static int take_argument(const char *name, const char *value, void *user)
 {
-	struct query *q = user;
+	struct routes_query *q = user;
 
 	return args_query(q->args, name, value, q->into, q->err);
 }
@@ -183,7 +183,7 @@ static int read_request(struct http_request *req, const struct verb *verb, json_
 			struct ava_error *err)
 {
 	bool post = strcmp(verb->method, "POST") == 0;
-	struct query q = {post ? NULL : verb->args, json_object(), err};
+	struct routes_query q = {post ? NULL : verb->args, json_object(), err};
 	json_t *said = NULL;
 	int rv = q.into ? http_query_each(req, take_argument, &q)
 			: err_set(err, AVA_ENOMEM, "out of memory");

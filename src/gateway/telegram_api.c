@@ -76,7 +76,7 @@ static void telegram_api_say_why(struct tg_answer *out, enum tg_verdict verdict,
 		 (int)utf8_prefix(described, strlen(described), 40), described);
 }
 
-static const struct meaning {
+static const struct telegram_api_meaning {
 	int status; /* 0: any other of 400 to 499 */
 	enum tg_verdict verdict;
 	const char *what;
@@ -93,7 +93,7 @@ static const struct meaning {
 
 void tg_judge(int status, const char *body, size_t len, json_t **doc, struct tg_answer *out)
 {
-	const struct meaning *m = meanings;
+	const struct telegram_api_meaning *m = meanings;
 	const char *told;
 	char what[60];
 	int64_t after_s;

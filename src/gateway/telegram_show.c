@@ -36,7 +36,7 @@
 #define QUICK_MS    2000 /* an answer within it needs no sign before */
 #define TYPING_MS   4500 /* Telegram keeps one for 5 s */
 
-struct out { /* a call that waits for its turn */
+struct telegram_show_out { /* a call that waits for its turn */
 	struct list node;
 	const char *method;
 	char boundary[TG_NONCE_LEN + 1]; /* of the parts of a form; "": it is JSON */
@@ -50,7 +50,7 @@ struct out { /* a call that waits for its turn */
 
 /* ---- what goes out */
 
-static void free_out(struct tg_chat *l, struct out *o)
+static void free_out(struct tg_chat *l, struct telegram_show_out *o)
 {
 	list_del(&o->node);
 	l->nouts--;
@@ -70,16 +70,18 @@ void tg_told_over(struct tg_chat *l)
 void tg_line_clear(struct tg_chat *l)
 {
 	while (l->nouts > 0)
-		free_out(l, LIST_FIRST(&l->outs, struct out, node));
+		free_out(l, LIST_FIRST(&l->outs, struct telegram_show_out, node));
 	tg_call_fini(&l->send);
 	tg_told_over(l);
 }
 
 /* A call at the end of its line, NULL: they are unpaired. `args` is *taken*; NULL: no memory.
  * NULL: there is no room. */
-static struct out *add_out(struct telegram *t, struct tg_chat *l, const char *method, json_t *args)
+static struct telegram_show_out *add_out(struct telegram *t, struct tg_chat *l, const char *method,
+					 json_t *args)
 {
-	struct out *o = args && l && l->nouts < OUTS_MAX ? calloc(1, sizeof(*o)) : NULL;
+	struct telegram_show_out *o =
+		args && l && l->nouts < OUTS_MAX ? calloc(1, sizeof(*o)) : NULL;
 
 	if (o) {
 		o->method = method;
@@ -125,7 +127,7 @@ static json_t *buttons_of(const struct tg_card *c)
 }
 
 /* Before all else but what is on its way. */
-static void put_first(struct tg_chat *l, struct out *o)
+static void put_first(struct tg_chat *l, struct telegram_show_out *o)
 {
 	list_del(&o->node);
 	list_add_front(l->send.busy ? l->outs.next : &l->outs, &o->node);
@@ -136,7 +138,7 @@ void tg_answer_press(struct telegram *t, const char *text)
 {
 	struct tg_chat *l = tg_chat(&t->kept, t->hand.chat);
 	size_t len = utf8_prefix(text, strlen(text), 190);
-	struct out *o =
+	struct telegram_show_out *o =
 		add_out(t, l, "answerCallbackQuery",
 			json_pack("{s:s,s:o,s:b}", "callback_query_id", t->hand.callback, "text",
 				  json_stringn_nocheck(text, len), "show_alert", len > 0));
@@ -148,11 +150,11 @@ void tg_answer_press(struct telegram *t, const char *text)
 /* ---- a text in messages, or as a document */
 
 /* Its first line is what stands below the document. */
-static struct out *put_document(struct telegram *t, struct tg_chat *l, const struct buf *text,
-				uint64_t lsn)
+static struct telegram_show_out *put_document(struct telegram *t, struct tg_chat *l,
+					      const struct buf *text, uint64_t lsn)
 {
 	const char *s = text->data;
-	struct out *o = add_out(t, l, "sendDocument", json_object());
+	struct telegram_show_out *o = add_out(t, l, "sendDocument", json_object());
 
 	if (!o)
 		return NULL;
@@ -204,7 +206,7 @@ bool tg_put_text(struct telegram *t, int64_t chat, const struct buf *text, uint6
 	struct tg_chat *l = tg_chat(&t->kept, chat);
 	const char *s = text->data ? text->data : "";
 	size_t len = text->len, at = 0, last, parts, n;
-	struct out *o = NULL;
+	struct telegram_show_out *o = NULL;
 
 	while (len > 0 && strchr(" \t\n", s[len - 1]))
 		len--;
@@ -254,7 +256,7 @@ void tg_say(struct telegram *t, int64_t chat, const struct tg_card *card, const 
 static void drop_parts(struct tg_chat *l) /* of the one that is being told */
 {
 	LIST_EACH (&l->outs, n, tmp) {
-		struct out *o = LIST_ENTRY(n, struct out, node);
+		struct telegram_show_out *o = LIST_ENTRY(n, struct telegram_show_out, node);
 
 		if (o->lsn > 0)
 			free_out(l, o);
@@ -306,7 +308,7 @@ static void told_result(struct telegram *t, const struct tg_asking *a)
 {
 	struct tg_chat *l = telling(t, a);
 	struct buf text;
-	struct out *o;
+	struct telegram_show_out *o;
 
 	if (!l)
 		return;
@@ -471,7 +473,7 @@ static void edit_card(struct telegram *t, struct tg_chat *l, struct tg_card *c,
 {
 	size_t parts, at = last_part(text->data, text->len, &parts);
 	uint64_t hash = hash_of(text);
-	struct out *o;
+	struct telegram_show_out *o;
 	json_t *args;
 
 	if (buf_check(text) != 0 || (hash == c->shown && !last))
@@ -561,7 +563,7 @@ static void look_at_card(struct telegram *t, struct tg_chat *l, int64_t *next_ms
 
 /* ---- sending */
 
-static void sent_well(struct telegram *t, struct tg_chat *l, const struct out *o,
+static void sent_well(struct telegram *t, struct tg_chat *l, const struct telegram_show_out *o,
 		      const json_t *result)
 {
 	struct tg_card *c = tg_card_with(&t->kept, o->nonce, strlen(o->nonce));
@@ -579,7 +581,7 @@ static void sent_well(struct telegram *t, struct tg_chat *l, const struct out *o
 	l->told |= o->ends && o->lsn > 0;
 }
 
-static void sent_in_vain(struct telegram *t, struct tg_chat *l, const struct out *o,
+static void sent_in_vain(struct telegram *t, struct tg_chat *l, const struct telegram_show_out *o,
 			 const char *why)
 {
 	struct tg_card *c = tg_card_with(&t->kept, o->nonce, strlen(o->nonce));
@@ -598,9 +600,9 @@ static const char not_taken[] =
 	"it stands in `ava chat` on a terminal.";
 
 /* The service failed at it, and not at words before it: it never takes it. */
-static bool fails_for_good(struct telegram *t, struct tg_chat *l, struct out *o)
+static bool fails_for_good(struct telegram *t, struct tg_chat *l, struct telegram_show_out *o)
 {
-	struct out *words;
+	struct telegram_show_out *words;
 
 	if (++o->tries == FAILS_MAX) {
 		words = add_out(t, l, "sendMessage",
@@ -617,7 +619,7 @@ static bool fails_for_good(struct telegram *t, struct tg_chat *l, struct out *o)
 static void sent(struct tg_call *call, const struct tg_answer *a)
 {
 	struct tg_chat *l = CONTAINER_OF(call, struct tg_chat, send);
-	struct out *o = LIST_FIRST(&l->outs, struct out, node);
+	struct telegram_show_out *o = LIST_FIRST(&l->outs, struct telegram_show_out, node);
 	struct telegram *t = call->user;
 
 	tg_wake(t);
@@ -641,7 +643,7 @@ static void sent(struct tg_call *call, const struct tg_answer *a)
 
 static void send_out(struct telegram *t, struct tg_chat *l)
 {
-	const struct out *o = LIST_FIRST(&l->outs, struct out, node);
+	const struct telegram_show_out *o = LIST_FIRST(&l->outs, struct telegram_show_out, node);
 
 	l->send.done = sent;
 	l->send.user = t;

@@ -48,7 +48,7 @@ enum field_type {
 
 #define AT(member) offsetof(struct catalog_row, member)
 
-static const struct field {
+static const struct catalog_field {
 	const char *key; /* with what stands before its value in a row */
 	enum field_type type;
 	size_t at;
@@ -97,7 +97,7 @@ static void catalog_put_text(struct buf *out, const char *s)
 	json_escape(out, s != NULL ? s : "", s != NULL ? strlen(s) : 0);
 }
 
-static void put_value(struct buf *out, const struct field *f, const struct catalog_row *row)
+static void put_value(struct buf *out, const struct catalog_field *f, const struct catalog_row *row)
 {
 	const void *at = (const char *)row + f->at;
 	char iso[CLOCK_ISO_LEN + 1] = "";
@@ -148,7 +148,7 @@ int catalog_encode(struct buf *out, const struct catalog_row *row)
 {
 	bool group = row->group_id != NULL && row->group_id[0] != '\0';
 
-	for (const struct field *f = fields;; f++) {
+	for (const struct catalog_field *f = fields;; f++) {
 		if ((f->type == FIELD_GROUP && !group) ||
 		    (f->type == FIELD_SOME && row->totals.estimated_calls == 0))
 			continue;
@@ -283,7 +283,8 @@ static bool take_named(struct cursor *c, enum field_type type, struct catalog_ro
 	return false;
 }
 
-static bool catalog_take_value(struct cursor *c, const struct field *f, struct catalog_row *row)
+static bool catalog_take_value(struct cursor *c, const struct catalog_field *f,
+			       struct catalog_row *row)
 {
 	void *at = (char *)row + f->at;
 	int64_t sum;
@@ -327,7 +328,7 @@ static bool catalog_take_value(struct cursor *c, const struct field *f, struct c
 
 static bool catalog_take_row(struct cursor *c, struct catalog_row *row)
 {
-	for (const struct field *f = fields;; f++) {
+	for (const struct catalog_field *f = fields;; f++) {
 		if (!take_literal(c, f->key)) {
 			if (f->type == FIELD_GROUP)
 				row->group_id = "";
@@ -367,13 +368,13 @@ void catalog_row_fini(struct catalog_row *row)
 
 /* ---- the file */
 
-struct walk {
+struct catalog_walk {
 	const char *must;
 	catalog_fn fn;
 	void *user;
 };
 
-static int each_line(const struct walk *w, const char *line, size_t len)
+static int each_line(const struct catalog_walk *w, const char *line, size_t len)
 {
 	struct catalog_row row;
 	int rv;
@@ -389,7 +390,7 @@ static int each_line(const struct walk *w, const char *line, size_t len)
 
 /* Its lines, through a window that moves over it: the file may be larger than memory. What is
  * no line by the end of a window is none. */
-static int each_window(const struct walk *w, int fd, char *data, struct ava_error *err)
+static int each_window(const struct catalog_walk *w, int fd, char *data, struct ava_error *err)
 {
 	const char *line;
 	size_t have = 0, at, n;
@@ -437,7 +438,7 @@ int catalog_open(int rootfd, unsigned part, struct ava_error *err)
 
 int catalog_each(int rootfd, const char *must, catalog_fn fn, void *user, struct ava_error *err)
 {
-	struct walk w = {must, fn, user};
+	struct catalog_walk w = {must, fn, user};
 	char *data = malloc(WINDOW_BYTES);
 	struct ava_error replaced = {0};
 	int rv = 0, fd;

@@ -30,7 +30,7 @@
 #define ID_MAX   64
 #define SLOT_MS  900000 /* zones differ by quarters of an hour: one day for all of a slot */
 
-struct role {
+struct count_role {
 	char id[ID_MAX], name[ID_MAX];
 };
 
@@ -40,7 +40,7 @@ struct counter {
 	const struct count_watch *watch;
 	enum count_by by;
 	bool copies;              /* days and runs are both read */
-	struct strmap map, roles; /* struct count_row by key; struct role by id */
+	struct strmap map, roles; /* struct count_row by key; struct count_role by id */
 	struct count_row **known; /* owned; of each who, or of each kind; NULL: not asked yet */
 	struct count_row *last;   /* of COUNT_MODEL and COUNT_DAY */
 	uint64_t last_key;
@@ -56,7 +56,7 @@ struct counter {
 static int role_add(struct catalog_row *row, void *user)
 {
 	struct counter *c = user;
-	struct role *role = row ? calloc(1, sizeof(*role)) : NULL;
+	struct count_role *role = row ? calloc(1, sizeof(*role)) : NULL;
 	int rv;
 
 	if (role == NULL)
@@ -71,7 +71,7 @@ static int role_add(struct catalog_row *row, void *user)
 
 static const char *role_of(const struct counter *c, const char *id)
 {
-	const struct role *role = strmap_get(&c->roles, id);
+	const struct count_role *role = strmap_get(&c->roles, id);
 
 	return role != NULL ? role->name : strcmp(id, "ava") == 0 ? "ava" : "";
 }
@@ -398,7 +398,7 @@ static int counter_begin(struct counter *c, struct ava_error *err)
 static void counter_fini(struct counter *c)
 {
 	struct count_row *row;
-	struct role *role;
+	struct count_role *role;
 	size_t at = 0;
 
 	while ((row = strmap_next(&c->map, &at)) != NULL) {

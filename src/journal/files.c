@@ -382,7 +382,7 @@ void files_names_fini(struct files_names *l)
 	*l = (struct files_names){0};
 }
 
-struct listing {
+struct files_listing {
 	struct files_names *names;
 	const char *ending;
 	int rv;
@@ -390,7 +390,7 @@ struct listing {
 
 static void files_list_name(const char *name, void *user)
 {
-	struct listing *l = user;
+	struct files_listing *l = user;
 	size_t len = strlen(name), end = strlen(l->ending);
 
 	if (l->rv == 0 && len > end && strcmp(name + len - end, l->ending) == 0)
@@ -405,7 +405,7 @@ static int files_by_name(const void *a, const void *b)
 int files_list(struct files_names *l, int rootfd, const char *dir, const char *ending,
 	       struct ava_error *err)
 {
-	struct listing listing = {.names = l, .ending = ending};
+	struct files_listing listing = {.names = l, .ending = ending};
 
 	if (sys->list(rootfd, dir, files_list_name, &listing) != 0 && errno != ENOENT)
 		return err_sys(err, "%s", dir);

@@ -37,7 +37,7 @@
 
 /* ---- files */
 
-struct listing {
+struct index_look_listing {
 	struct log_index *feed;
 	const char *dir;
 	unsigned flags;
@@ -48,7 +48,7 @@ struct listing {
 
 static void index_look_list_name(const char *name, void *user)
 {
-	struct listing *l = user;
+	struct index_look_listing *l = user;
 	char path[FILES_BUF];
 	size_t len = strlen(name);
 	long file;
@@ -64,10 +64,10 @@ static void index_look_list_name(const char *name, void *user)
 
 static int list_dir(struct log_index *f, unsigned which, struct ava_error *err)
 {
-	struct listing l = {.feed = f,
-			    .dir = which == 0 ? INDEX_DAYS : INDEX_RUNS,
-			    .flags = which == 0 ? INDEX_IS_DAY : 0,
-			    .known = f->nfiles};
+	struct index_look_listing l = {.feed = f,
+				       .dir = which == 0 ? INDEX_DAYS : INDEX_RUNS,
+				       .flags = which == 0 ? INDEX_IS_DAY : 0,
+				       .known = f->nfiles};
 	int64_t changed = 0, now = clock_wall_ms();
 	struct stat st;
 

@@ -63,7 +63,7 @@ struct segment {
 	int fd;                           /* -1: not open */
 };
 
-struct scan {
+struct recovery_scan {
 	int rootfd, walfd;
 	struct checkpoint checkpoint;
 	bool known; /* there is a checkpoint */
@@ -84,7 +84,7 @@ struct scan {
 static void list_one(const char *name, void *user)
 {
 	uint64_t seq = segments_number(name);
-	struct scan *s = user;
+	struct recovery_scan *s = user;
 
 	if (seq == 0 || s->cap == SIZE_MAX)
 		return;
@@ -102,7 +102,7 @@ static int by_seq(const void *a, const void *b)
 	return (x->seq > y->seq) - (x->seq < y->seq);
 }
 
-static int recovery_open_file(struct scan *s, struct segment *f)
+static int recovery_open_file(struct recovery_scan *s, struct segment *f)
 {
 	char name[SEGMENTS_NAME];
 	struct stat st;
@@ -153,7 +153,7 @@ static int read_headless(struct segment *f, const unsigned char *page)
 	return 0;
 }
 
-static int recovery_read_head(struct scan *s, struct segment *f)
+static int recovery_read_head(struct recovery_scan *s, struct segment *f)
 {
 	unsigned char page[HEAD_BYTES] = {0};
 	ssize_t n;
@@ -174,7 +174,7 @@ static int recovery_read_head(struct scan *s, struct segment *f)
 	return rv;
 }
 
-static int list_segments(struct scan *s, struct ava_error *err)
+static int list_segments(struct recovery_scan *s, struct ava_error *err)
 {
 	if (sys->list(s->walfd, ".", list_one, s) != 0)
 		return err_sys(err, "list wal");
@@ -192,7 +192,7 @@ static int list_segments(struct scan *s, struct ava_error *err)
 /* ---- the chain */
 
 /* Told, but not as lost: bytes of the journal; what they were for may stand in its view. */
-static void recovery_tell(struct scan *s, uint64_t seq, const char *what, uint64_t from,
+static void recovery_tell(struct recovery_scan *s, uint64_t seq, const char *what, uint64_t from,
 			  uint64_t to, uint64_t next_lsn)
 {
 	char path[64], text[160];
@@ -211,15 +211,15 @@ static void recovery_tell(struct scan *s, uint64_t seq, const char *what, uint64
 
 /* Bytes [from, to) of a segment hold no batch though they should; numbers up
  * to `next_lsn` may have been there. */
-static void report(struct scan *s, uint64_t seq, const char *what, uint64_t from, uint64_t to,
-		   uint64_t next_lsn)
+static void report(struct recovery_scan *s, uint64_t seq, const char *what, uint64_t from,
+		   uint64_t to, uint64_t next_lsn)
 {
 	s->damaged = true;
 	recovery_tell(s, seq, what, from, to, next_lsn);
 }
 
 /* The newest file in use that is below index `i` and not before `start`. */
-static struct segment *newest_below(struct scan *s, size_t i, struct wal_pos start)
+static struct segment *newest_below(struct recovery_scan *s, size_t i, struct wal_pos start)
 {
 	while (i > 0) {
 		struct segment *f = &s->segments[--i];
@@ -240,7 +240,7 @@ static bool recovery_goes_on(const struct segment *f, struct wal_pos start)
 
 /* Mark what counts. A segment that should be there and is not leaves a break:
  * the next lower one is taken up to wherever its batches end. */
-static void follow_chain(struct scan *s, struct wal_pos start)
+static void follow_chain(struct recovery_scan *s, struct wal_pos start)
 {
 	struct segment *f = newest_below(s, s->n, start), *prev;
 
@@ -264,7 +264,7 @@ static void follow_chain(struct scan *s, struct wal_pos start)
 
 /* ---- one segment */
 
-static bool is_aborted(const struct scan *s, size_t file, const struct wal_batch *b)
+static bool is_aborted(const struct recovery_scan *s, size_t file, const struct wal_batch *b)
 {
 	for (size_t i = file + 1; i < s->n; i++)
 		if (s->segments[i].counts && s->segments[i].abort_first != 0 &&
@@ -274,7 +274,7 @@ static bool is_aborted(const struct scan *s, size_t file, const struct wal_batch
 	return false;
 }
 
-static int take_batch(struct scan *s, size_t file, const struct wal_batch *b)
+static int take_batch(struct recovery_scan *s, size_t file, const struct wal_batch *b)
 {
 	s->lsn = MAX(s->lsn, b->first_lsn + b->lsn_count);
 	if (b->len == 0)
@@ -287,7 +287,7 @@ static int take_batch(struct scan *s, size_t file, const struct wal_batch *b)
 }
 
 /* The first valid batch at or behind `at`; false: none. */
-static bool find_batch(const struct scan *s, size_t len, uint64_t at, uint32_t salt,
+static bool find_batch(const struct recovery_scan *s, size_t len, uint64_t at, uint32_t salt,
 		       struct wal_batch *b)
 {
 	for (; at + WAL_BATCH_HEAD <= len; at += WAL_ALIGN)
@@ -297,7 +297,7 @@ static bool find_batch(const struct scan *s, size_t len, uint64_t at, uint32_t s
 }
 
 /* Is there a batch of a flush that began behind `at`? */
-static bool later_flush(const struct scan *s, size_t len, uint64_t at, uint32_t salt)
+static bool later_flush(const struct recovery_scan *s, size_t len, uint64_t at, uint32_t salt)
 {
 	struct wal_batch b;
 
@@ -309,7 +309,7 @@ static bool later_flush(const struct scan *s, size_t len, uint64_t at, uint32_t 
 }
 
 /* A clean end is followed by zeros, or by the end of the file. */
-static bool clean_end(const struct scan *s, size_t len, uint64_t at)
+static bool clean_end(const struct recovery_scan *s, size_t len, uint64_t at)
 {
 	static const unsigned char zeros[WAL_GAP];
 
@@ -317,7 +317,7 @@ static bool clean_end(const struct scan *s, size_t len, uint64_t at)
 }
 
 /* How much was cut off, as far as the rest still says it. */
-static uint64_t torn_length(const struct scan *s, size_t len, uint64_t at)
+static uint64_t torn_length(const struct recovery_scan *s, size_t len, uint64_t at)
 {
 	uint64_t page_end = MIN((at / WAL_PAGE + 1) * WAL_PAGE, (uint64_t)len), last = at;
 
@@ -328,7 +328,7 @@ static uint64_t torn_length(const struct scan *s, size_t len, uint64_t at)
 }
 
 /* Nothing valid stands at `at`. Returns where to go on, or `len` to stop. */
-static void skip_bad(struct scan *s, struct segment *f, size_t len, uint64_t *at)
+static void skip_bad(struct recovery_scan *s, struct segment *f, size_t len, uint64_t *at)
 {
 	struct wal_batch next;
 	bool found = find_batch(s, len, *at + WAL_ALIGN, f->head.salt, &next);
@@ -352,7 +352,7 @@ static void skip_bad(struct scan *s, struct segment *f, size_t len, uint64_t *at
 	       found ? next.first_lsn : MAX(f->next_lsn, s->lsn));
 }
 
-static int recovery_load(struct scan *s, struct segment *f, size_t *len)
+static int recovery_load(struct recovery_scan *s, struct segment *f, size_t *len)
 {
 	ssize_t n;
 
@@ -373,7 +373,7 @@ static int recovery_load(struct scan *s, struct segment *f, size_t *len)
 	return n < 0 ? -1 : 0;
 }
 
-static void count_void(struct scan *s, const struct segment *f, size_t len)
+static void count_void(struct recovery_scan *s, const struct segment *f, size_t len)
 {
 	struct wal_batch b;
 
@@ -384,7 +384,7 @@ static void count_void(struct scan *s, const struct segment *f, size_t len)
 
 /* A crash may leave one copy of a header that was never synced; with a later
  * flush, or a segment, behind it, it was. */
-static void check_copies(struct scan *s, const struct segment *f, size_t have)
+static void check_copies(struct recovery_scan *s, const struct segment *f, size_t have)
 {
 	if (f->copies == 2 ||
 	    (f->copies == 1 && f->last && !later_flush(s, have, WAL_BEGIN, f->head.salt)))
@@ -397,7 +397,8 @@ static void check_copies(struct scan *s, const struct segment *f, size_t have)
 	recovery_tell(s, f->seq, "both copies of the header are damaged", 0, WAL_BEGIN, 0);
 }
 
-static int recovery_scan_file(struct scan *s, size_t file, uint64_t at, struct ava_error *err)
+static int recovery_scan_file(struct recovery_scan *s, size_t file, uint64_t at,
+			      struct ava_error *err)
 {
 	struct segment *f = &s->segments[file];
 	struct wal_batch b;
@@ -431,7 +432,7 @@ static int recovery_scan_file(struct scan *s, size_t file, uint64_t at, struct a
 }
 
 /* Before the segment `f`: is one missing between it and what was read? */
-static void check_missing(struct scan *s, const struct segment *f, uint64_t before,
+static void check_missing(struct recovery_scan *s, const struct segment *f, uint64_t before,
 			  struct wal_pos start)
 {
 	if (start.seq != 0 && recovery_goes_on(f, start) && f->head.prev.seq != before)
@@ -441,7 +442,7 @@ static void check_missing(struct scan *s, const struct segment *f, uint64_t befo
 
 /* Files above the newest one in use whose headers are gone. Batches with lower
  * lsn than that one's are what a spare file held before. */
-static int find_headless(struct scan *s, struct wal_pos start, struct ava_error *err)
+static int find_headless(struct recovery_scan *s, struct wal_pos start, struct ava_error *err)
 {
 	struct wal_batch b;
 	size_t i = s->n, len;
@@ -468,7 +469,7 @@ static int find_headless(struct scan *s, struct wal_pos start, struct ava_error 
 }
 
 /* Everything behind the checkpoint; without one, what is there. */
-static int scan_wal(struct scan *s, struct ava_error *err)
+static int scan_wal(struct recovery_scan *s, struct ava_error *err)
 {
 	struct wal_pos start = s->checkpoint.pos;
 	uint64_t before = 0;
@@ -494,7 +495,7 @@ static int scan_wal(struct scan *s, struct ava_error *err)
 
 /* What was read is durable: after a kill the last flush may stand in memory
  * only, and what is redone of it must not outlive it. */
-static int sync_wal(struct scan *s, struct ava_error *err)
+static int sync_wal(struct recovery_scan *s, struct ava_error *err)
 {
 	for (size_t i = 0; i < s->n; i++)
 		if (s->segments[i].counts && s->segments[i].fd >= 0 &&
@@ -575,7 +576,7 @@ int recovery_check_format(int rootfd, struct ava_error *err)
 	return rv;
 }
 
-static int read_checkpoint(struct scan *s, struct ava_error *err)
+static int read_checkpoint(struct recovery_scan *s, struct ava_error *err)
 {
 	struct ava_error e;
 	int rv = checkpoint_read(s->rootfd, &s->checkpoint, &e);
@@ -591,7 +592,7 @@ static int read_checkpoint(struct scan *s, struct ava_error *err)
 
 /* ---- the end */
 
-static uint64_t newest_used(const struct scan *s)
+static uint64_t newest_used(const struct recovery_scan *s)
 {
 	for (size_t i = s->n; i > 0; i--)
 		if (s->segments[i - 1].used)
@@ -600,7 +601,7 @@ static uint64_t newest_used(const struct scan *s)
 }
 
 /* Point behind everything that was read, forgetting the old segments. */
-static int fresh_checkpoint(struct scan *s, struct recovery *out, struct ava_error *err)
+static int fresh_checkpoint(struct recovery_scan *s, struct recovery *out, struct ava_error *err)
 {
 	struct buf text;
 	int rv;
@@ -618,7 +619,7 @@ static int fresh_checkpoint(struct scan *s, struct recovery *out, struct ava_err
 	return rv;
 }
 
-static int recovery_finish(struct scan *s, struct recovery *out, struct ava_error *err)
+static int recovery_finish(struct recovery_scan *s, struct recovery *out, struct ava_error *err)
 {
 	bool something = s->redo.batches > 0 || s->damaged || s->redo.nproblems > 0 ||
 			 s->aborted > 0 || (!s->known && s->n > 0);
@@ -649,7 +650,7 @@ static int recovery_finish(struct scan *s, struct recovery *out, struct ava_erro
 	return 0;
 }
 
-static int take_report(struct scan *s, struct recovery *out)
+static int take_report(struct recovery_scan *s, struct recovery *out)
 {
 	struct journal_recovery *rep = &out->report;
 
@@ -672,7 +673,7 @@ static int take_report(struct scan *s, struct recovery *out)
  * nobody misses: they are made again, and what this recovery gives up serves until then. So is
  * one that a crash left half made. One whose headers are damaged may have been in use. False:
  * there was none. */
-static bool recovery_make_room(const struct scan *s)
+static bool recovery_make_room(const struct recovery_scan *s)
 {
 	char name[SEGMENTS_NAME];
 	bool made = sys->unlinkat(s->walfd, SEGMENTS_FRESH, 0) == 0;
@@ -695,7 +696,7 @@ static bool recovery_make_room(const struct scan *s)
 
 static int run_once(int rootfd, int walfd, struct recovery *out, bool *again, struct ava_error *err)
 {
-	struct scan s = {.rootfd = rootfd, .walfd = walfd};
+	struct recovery_scan s = {.rootfd = rootfd, .walfd = walfd};
 	int rv;
 
 	*out = (struct recovery){0};

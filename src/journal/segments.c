@@ -547,14 +547,14 @@ int blob_read(int walfd, uint64_t lsn, unsigned n, uint64_t len, const unsigned 
 	return -1;
 }
 
-struct removal {
+struct segments_removal {
 	int walfd, error, left;
 	uint64_t before;
 };
 
 static void segments_remove_one(const char *name, void *user)
 {
-	struct removal *r = user;
+	struct segments_removal *r = user;
 	int64_t lsn = blob_lsn(name);
 
 	if (lsn < 0)
@@ -567,7 +567,7 @@ static void segments_remove_one(const char *name, void *user)
 
 int blob_remove(int walfd, uint64_t before)
 {
-	struct removal r = {.walfd = walfd, .before = before};
+	struct segments_removal r = {.walfd = walfd, .before = before};
 
 	if (sys->list(walfd, ".", segments_remove_one, &r) != 0)
 		return -1;

@@ -54,7 +54,7 @@ enum request_state {
 	REQUEST_DROPPED,  /* close the connection */
 };
 
-struct request {
+struct http_server_request {
 	struct http_request pub; /* first: the handler's pointer is ours */
 	struct http_server *server;
 	struct MHD_Connection *conn;
@@ -119,9 +119,9 @@ struct http_stream {
 	bool full;           /* a write returned 1 and `drained` is owed */
 };
 
-static struct request *request_of(const struct http_request *req)
+static struct http_server_request *request_of(const struct http_request *req)
 {
-	return (struct request *)req;
+	return (struct http_server_request *)req;
 }
 
 /* ---- streams: a bounded queue that libmicrohttpd empties.
@@ -183,7 +183,8 @@ static void stream_task(struct os_task *t)
 	}
 }
 
-static struct http_stream *stream_new(struct request *r, const struct http_stream_hooks *hooks)
+static struct http_stream *stream_new(struct http_server_request *r,
+				      const struct http_stream_hooks *hooks)
 {
 	struct http_stream *st = calloc(1, sizeof(*st));
 
@@ -365,7 +366,7 @@ static void beat_cb(void *user)
 
 /* ---- hang-ups */
 
-static void request_watch(struct request *r)
+static void request_watch(struct http_server_request *r)
 {
 	const union MHD_ConnectionInfo *info =
 		MHD_get_connection_info(r->conn, MHD_CONNECTION_INFO_CONNECTION_FD);
@@ -375,7 +376,7 @@ static void request_watch(struct request *r)
 		r->watched = epoll_ctl(r->server->watch, EPOLL_CTL_ADD, info->connect_fd, &ev) == 0;
 }
 
-static void request_unwatch(struct request *r)
+static void request_unwatch(struct http_server_request *r)
 {
 	const union MHD_ConnectionInfo *info;
 
@@ -386,7 +387,7 @@ static void request_unwatch(struct request *r)
 	epoll_ctl(r->server->watch, EPOLL_CTL_DEL, info->connect_fd, NULL);
 }
 
-static void request_hang_up(struct request *r)
+static void request_hang_up(struct http_server_request *r)
 {
 	r->hung_up = true;
 	if (r->stream)
@@ -408,7 +409,7 @@ static void watch_cb(int events, void *user)
 
 /* ---- requests */
 
-static void request_wake(struct request *r)
+static void request_wake(struct http_server_request *r)
 {
 	if (!r->suspended)
 		return;
@@ -417,7 +418,7 @@ static void request_wake(struct request *r)
 	os_defer(r->server->loop, &r->server->run);
 }
 
-static void tell_gone(struct request *r)
+static void tell_gone(struct http_server_request *r)
 {
 	if (r->gone)
 		r->gone(&r->pub, r->gone_user);
@@ -427,7 +428,7 @@ static void tell_gone(struct request *r)
 
 static void gone_cb(struct os_task *t)
 {
-	struct request *r = CONTAINER_OF(t, struct request, task);
+	struct http_server_request *r = CONTAINER_OF(t, struct http_server_request, task);
 
 	if (r->state == REQUEST_KEPT)
 		tell_gone(r);
@@ -442,10 +443,10 @@ static struct peer *peer_of(struct MHD_Connection *conn)
 	return info ? info->socket_context : NULL;
 }
 
-static struct request *request_new(struct http_server *s, struct MHD_Connection *conn,
-				   const char *method, const char *path)
+static struct http_server_request *request_new(struct http_server *s, struct MHD_Connection *conn,
+					       const char *method, const char *path)
 {
-	struct request *r = calloc(1, sizeof(*r));
+	struct http_server_request *r = calloc(1, sizeof(*r));
 	const union MHD_ConnectionInfo *info =
 		MHD_get_connection_info(conn, MHD_CONNECTION_INFO_CONNECTION_FD);
 	struct peer *p = peer_of(conn);
@@ -529,7 +530,7 @@ static void peer_cb(void *cls, struct MHD_Connection *conn, void **context,
 	list_add(&s->idle, &p->node);
 }
 
-static void body_free(struct request *r)
+static void body_free(struct http_server_request *r)
 {
 	r->server->body_bytes -= r->body.len;
 	buf_fini(&r->body);
@@ -539,7 +540,7 @@ static void completed_cb(void *cls, struct MHD_Connection *conn, void **con_cls,
 			 enum MHD_RequestTerminationCode why)
 {
 	struct http_server *s = cls;
-	struct request *r = *con_cls;
+	struct http_server_request *r = *con_cls;
 
 	(void)why;
 	if (!r)
@@ -561,7 +562,7 @@ static void completed_cb(void *cls, struct MHD_Connection *conn, void **con_cls,
 
 /* Fields that two parsers could read differently, and bodies that say beforehand that they are
  * too big. Status, or 0. */
-static int refuse_head(struct request *r, const char *target, const char *version)
+static int refuse_head(struct http_server_request *r, const char *target, const char *version)
 {
 	const char *length = http_header(&r->pub, "Content-Length");
 	const struct peer *p = peer_of(r->conn);
@@ -576,12 +577,12 @@ static int refuse_head(struct request *r, const char *target, const char *versio
 
 /* Room for `len` more bytes of `r`: bodies that wait for their rest give way, the one that has
  * waited longest first, so that peers that send half of theirs keep nobody out. */
-static bool http_server_make_room(struct request *r, size_t len)
+static bool http_server_make_room(struct http_server_request *r, size_t len)
 {
 	struct http_server *s = r->server;
 
 	LIST_EACH (&s->requests, n, tmp) {
-		struct request *other = LIST_ENTRY(n, struct request, node);
+		struct http_server_request *other = LIST_ENTRY(n, struct http_server_request, node);
 
 		if (s->body_bytes + len <= BODIES_MAX * s->options.body_max)
 			break;
@@ -593,7 +594,8 @@ static bool http_server_make_room(struct request *r, size_t len)
 	return s->body_bytes + len <= BODIES_MAX * s->options.body_max;
 }
 
-static enum MHD_Result http_server_take_body(struct request *r, const char *data, size_t len)
+static enum MHD_Result http_server_take_body(struct http_server_request *r, const char *data,
+					     size_t len)
 {
 	struct http_server *s = r->server;
 
@@ -629,7 +631,7 @@ static bool add_fields(struct MHD_Response *response, const struct http_answer *
 }
 
 /* The request is answered with `response` (taken; NULL: out of memory). */
-static void request_answer(struct request *r, const struct http_answer *a,
+static void request_answer(struct http_server_request *r, const struct http_answer *a,
 			   struct MHD_Response *response)
 {
 	assert(r->state == REQUEST_KEPT && !r->response);
@@ -665,7 +667,7 @@ void http_reply(struct http_request *req, int status, const char *content_type, 
 struct http_stream *http_stream_start(struct http_request *req, const struct http_answer *head,
 				      const struct http_stream_hooks *hooks)
 {
-	struct request *r = request_of(req);
+	struct http_server_request *r = request_of(req);
 	struct http_server *s = r->server;
 	struct http_stream *st = stream_new(r, hooks);
 	struct MHD_Response *response = NULL;
@@ -694,7 +696,7 @@ struct http_stream *http_stream_start(struct http_request *req, const struct htt
 	return st;
 }
 
-static enum MHD_Result queue_refusal(struct request *r)
+static enum MHD_Result queue_refusal(struct http_server_request *r)
 {
 	static const char bad[] = "{\"error\":{\"code\":\"invalid\",\"message\":"
 				  "\"the request has no Host, a NUL in its path, or fields that "
@@ -722,7 +724,7 @@ static enum MHD_Result queue_refusal(struct request *r)
 
 /* ---- libmicrohttpd's callbacks */
 
-static void call_handler(struct request *r)
+static void call_handler(struct http_server_request *r)
 {
 	r->pub.body = r->body.data ? r->body.data : "";
 	r->pub.body_len = r->body.len;
@@ -733,7 +735,7 @@ static void call_handler(struct request *r)
 
 /* The request is whole: call the handler the first time; queue its answer as
  * soon as there is one; sleep while there is none. */
-static enum MHD_Result http_server_go_on(struct request *r)
+static enum MHD_Result http_server_go_on(struct http_server_request *r)
 {
 	if (r->state == REQUEST_RECEIVING && r->refuse)
 		return queue_refusal(r);
@@ -773,7 +775,7 @@ static enum MHD_Result access_cb(void *cls, struct MHD_Connection *conn, const c
 				 size_t *len, void **con_cls)
 {
 	struct http_server *s = cls;
-	struct request *r = *con_cls;
+	struct http_server_request *r = *con_cls;
 	enum MHD_Result rv;
 
 	if (s->stopping)
@@ -931,7 +933,7 @@ void http_server_stop(struct http_server *s)
 	while (!list_empty(&s->streams)) /* a hook may end other streams */
 		http_stream_abort(LIST_FIRST(&s->streams, struct http_stream, node));
 	LIST_EACH (&s->requests, n, tmp) {
-		struct request *r = LIST_ENTRY(n, struct request, node);
+		struct http_server_request *r = LIST_ENTRY(n, struct http_server_request, node);
 
 		if (r->state == REQUEST_KEPT)
 			tell_gone(r);
@@ -991,7 +993,7 @@ int http_query_each(const struct http_request *req,
 void http_on_gone(struct http_request *req, void (*gone)(struct http_request *req, void *user),
 		  void *user)
 {
-	struct request *r = request_of(req);
+	struct http_server_request *r = request_of(req);
 
 	r->gone = gone;
 	r->gone_user = user;

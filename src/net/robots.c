@@ -18,7 +18,7 @@
 #define STEPS_MAX   1000000 /* of one question; a file that wants more forbids everything */
 #define DELAY_MAX_S 30
 
-struct rule {
+struct robots_rule {
 	const char *pattern; /* in `text`, not terminated */
 	size_t len;
 	bool allow;
@@ -26,12 +26,12 @@ struct rule {
 
 struct robots {
 	char *text;
-	struct rule rules[RULES_MAX];
+	struct robots_rule rules[RULES_MAX];
 	size_t n;
 	int delay_s;
 };
 
-struct line {
+struct robots_line {
 	const char *key, *value;
 	size_t key_len, value_len;
 };
@@ -47,7 +47,7 @@ static void robots_trim(const char **s, size_t *len)
 }
 
 /* The next "key: value" from *at on; false: there is none. */
-static bool robots_next_line(const char **at, const char *end, struct line *l)
+static bool robots_next_line(const char **at, const char *end, struct robots_line *l)
 {
 	while (*at < end) {
 		const char *s = *at, *eol = s, *colon, *stop;
@@ -60,7 +60,8 @@ static bool robots_next_line(const char **at, const char *end, struct line *l)
 		colon = memchr(s, ':', (size_t)(stop - s));
 		if (!colon)
 			continue;
-		*l = (struct line){s, colon + 1, (size_t)(colon - s), (size_t)(stop - colon - 1)};
+		*l = (struct robots_line){s, colon + 1, (size_t)(colon - s),
+					  (size_t)(stop - colon - 1)};
 		robots_trim(&l->key, &l->key_len);
 		robots_trim(&l->value, &l->value_len);
 		return true;
@@ -68,13 +69,13 @@ static bool robots_next_line(const char **at, const char *end, struct line *l)
 	return false;
 }
 
-static bool key_is(const struct line *l, const char *name)
+static bool key_is(const struct robots_line *l, const char *name)
 {
 	return l->key_len == strlen(name) && strncasecmp(l->key, name, l->key_len) == 0;
 }
 
 /* "Ava/1.0" names ava. */
-static bool robots_names(const struct line *l, const char *agent)
+static bool robots_names(const struct robots_line *l, const char *agent)
 {
 	size_t n = 0;
 
@@ -86,11 +87,11 @@ static bool robots_names(const struct line *l, const char *agent)
 	return n == strlen(agent) && strncasecmp(l->value, agent, n) == 0;
 }
 
-static void add_rule(struct robots *r, const struct line *l, bool allow)
+static void add_rule(struct robots *r, const struct robots_line *l, bool allow)
 {
 	/* "Disallow:" without a path forbids nothing. */
 	if (r->n < RULES_MAX && l->value_len > 0 && l->value_len <= PATTERN_MAX)
-		r->rules[r->n++] = (struct rule){l->value, l->value_len, allow};
+		r->rules[r->n++] = (struct robots_rule){l->value, l->value_len, allow};
 }
 
 /* The rules of all groups that name it; false: none does. */
@@ -98,7 +99,7 @@ static bool take_groups(struct robots *r, size_t len, const char *agent)
 {
 	const char *at = r->text;
 	bool ours = false, in_names = false, found = false;
-	struct line l;
+	struct robots_line l;
 
 	while (robots_next_line(&at, r->text + len, &l)) {
 		if (key_is(&l, "user-agent")) {
@@ -145,7 +146,7 @@ void robots_free(struct robots *r)
 
 /* Does `path` begin with the pattern, in which * is any bytes and a $ at its end the end? Of
  * several stars only the last one is ever moved: what the ones before took is settled. */
-static bool matches(const struct rule *rule, const char *path, size_t *steps)
+static bool matches(const struct robots_rule *rule, const char *path, size_t *steps)
 {
 	const char *p = rule->pattern, *end = p + rule->len, *star = NULL, *from = NULL;
 	bool whole = end[-1] == '$';
@@ -172,13 +173,13 @@ static bool matches(const struct rule *rule, const char *path, size_t *steps)
 
 bool robots_allow(const struct robots *r, const char *path)
 {
-	const struct rule *best = NULL;
+	const struct robots_rule *best = NULL;
 	size_t steps = 0;
 
 	if (strcmp(path, "/robots.txt") == 0)
 		return true;
 	for (size_t i = 0; i < r->n; i++) {
-		const struct rule *rule = &r->rules[i];
+		const struct robots_rule *rule = &r->rules[i];
 
 		if (best && (rule->len < best->len || (rule->len == best->len && !rule->allow)))
 			continue;

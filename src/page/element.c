@@ -20,7 +20,7 @@
 
 /* In the order of the alphabet. */
 /* clang-format off */
-static const struct name {
+static const struct element_name {
 	const char *name;
 	int tag;
 } tags[] = {
@@ -54,12 +54,12 @@ static const struct name {
 
 static int compare_name(const void *key, const void *row)
 {
-	return strcmp(key, ((const struct name *)row)->name);
+	return strcmp(key, ((const struct element_name *)row)->name);
 }
 
 enum tag element_tag(const char *name)
 {
-	const struct name *found =
+	const struct element_name *found =
 		bsearch(name, tags, ARRAY_LEN(tags), sizeof(tags[0]), compare_name);
 
 	return found ? (enum tag)found->tag : TAG_INLINE;

@@ -28,7 +28,7 @@
 #define SUP_MAX     12
 
 /* The table of data that is being written. */
-struct table {
+struct markdown_table {
 	uint32_t node; /* 0: none */
 	size_t columns, rows, column;
 	bool in_row;
@@ -48,22 +48,22 @@ struct open_node {
 };
 enum { SIGN_LEVEL = 1, SIGN_SPAN = 2, SIGN_INLINE = 4, SIGN_WIDE = 8 };
 
-struct walk {
+struct markdown_walk {
 	struct markdown *m;
 	const struct tree *t;
 	struct out out;
 	struct buf scratch; /* code, an address */
-	struct table table;
+	struct markdown_table table;
 	struct open_node stack[TREE_DEPTH_MAX + 1];
 	size_t depth;
 };
 
-static const struct node *node_at(const struct walk *w, uint32_t i)
+static const struct node *node_at(const struct markdown_walk *w, uint32_t i)
 {
 	return &w->t->nodes[i];
 }
 
-static bool is_left_out(const struct walk *w, uint32_t i)
+static bool is_left_out(const struct markdown_walk *w, uint32_t i)
 {
 	return node_at(w, i)->marks & MARK_LEFT_OUT;
 }
@@ -71,7 +71,7 @@ static bool is_left_out(const struct walk *w, uint32_t i)
 /* ---- code */
 
 /* The text of `i` with its line ends, cleaned, without empty lines around it. */
-static void take_code(struct walk *w, uint32_t i)
+static void take_code(struct markdown_walk *w, uint32_t i)
 {
 	struct buf *b = &w->scratch;
 	uint32_t end = node_at(w, i)->end;
@@ -98,7 +98,7 @@ static void take_code(struct walk *w, uint32_t i)
 }
 
 /* Of the element, of a code element in it, or of what it stands in. */
-static const struct node *language_of(const struct walk *w, uint32_t i)
+static const struct node *language_of(const struct markdown_walk *w, uint32_t i)
 {
 	const struct node *n = node_at(w, i);
 
@@ -111,7 +111,7 @@ static const struct node *language_of(const struct walk *w, uint32_t i)
 	return NULL;
 }
 
-static void write_code(struct walk *w, uint32_t i)
+static void write_code(struct markdown_walk *w, uint32_t i)
 {
 	const struct node *language = language_of(w, i);
 
@@ -128,7 +128,7 @@ static void write_code(struct walk *w, uint32_t i)
 /* ---- links and images */
 
 /* A link around much of a page would make one line of it. */
-static bool is_wide(const struct walk *w, uint32_t i)
+static bool is_wide(const struct markdown_walk *w, uint32_t i)
 {
 	bool blocks = false;
 	size_t len = 0;
@@ -145,7 +145,7 @@ static bool is_wide(const struct walk *w, uint32_t i)
 }
 
 /* The address of a link, in scratch; false: it leads nowhere that can be fetched. */
-static bool markdown_take_url(struct walk *w, uint32_t i)
+static bool markdown_take_url(struct markdown_walk *w, uint32_t i)
 {
 	const struct node *n = node_at(w, i);
 
@@ -154,7 +154,7 @@ static bool markdown_take_url(struct walk *w, uint32_t i)
 }
 
 /* The sign behind a heading that leads to itself. */
-static bool is_anchor_sign(const struct walk *w, uint32_t i)
+static bool is_anchor_sign(const struct markdown_walk *w, uint32_t i)
 {
 	const struct node *n = node_at(w, i);
 	size_t len = 0;
@@ -178,7 +178,7 @@ static bool is_anchor_sign(const struct walk *w, uint32_t i)
 	return len <= 4;
 }
 
-static void open_link(struct walk *w, uint32_t i, struct open_node *me)
+static void open_link(struct markdown_walk *w, uint32_t i, struct open_node *me)
 {
 	if (w->out.n_spans > 0 && w->out.inline_depth > 0) /* links do not nest */
 		for (size_t k = 0; k + 1 < w->depth; k++)
@@ -194,7 +194,7 @@ static void open_link(struct walk *w, uint32_t i, struct open_node *me)
 	me->signs |= SIGN_SPAN;
 }
 
-static void close_link(struct walk *w, const struct open_node *me)
+static void close_link(struct markdown_walk *w, const struct open_node *me)
 {
 	bool good = markdown_take_url(w, me->node);
 
@@ -210,7 +210,7 @@ static void close_link(struct walk *w, const struct open_node *me)
 	}
 }
 
-static void write_image(struct walk *w, uint32_t i)
+static void write_image(struct markdown_walk *w, uint32_t i)
 {
 	const struct node *n = node_at(w, i);
 	struct buf *b = &w->scratch;
@@ -228,7 +228,7 @@ static void write_image(struct walk *w, uint32_t i)
 /* ---- tables */
 
 /* Cells in rows, and rows in tables: what else there may be is a page in the form of a table. */
-static bool is_in_place(const struct walk *w, const struct node *n)
+static bool is_in_place(const struct markdown_walk *w, const struct node *n)
 {
 	enum tag up = node_at(w, n->parent)->tag;
 
@@ -238,7 +238,7 @@ static bool is_in_place(const struct walk *w, const struct node *n)
 }
 
 /* Rows of short cells; *columns: of the widest row. */
-static bool is_data(const struct walk *w, uint32_t i, size_t *columns)
+static bool is_data(const struct markdown_walk *w, uint32_t i, size_t *columns)
 {
 	const struct node *table = node_at(w, i);
 	size_t rows = 0, row = 0, cell = 0;
@@ -275,7 +275,7 @@ static bool is_data(const struct walk *w, uint32_t i, size_t *columns)
 	return *columns > 1 && rows > 0 && (rows > 1 || heads);
 }
 
-static void write_bar(struct walk *w)
+static void write_bar(struct markdown_walk *w)
 {
 	w->out.space = false;
 	out_sign(&w->out, " |");
@@ -283,9 +283,9 @@ static void write_bar(struct walk *w)
 }
 
 /* The places that cells of rows before reach into. */
-static void fill_over(struct walk *w)
+static void fill_over(struct markdown_walk *w)
 {
-	struct table *b = &w->table;
+	struct markdown_table *b = &w->table;
 
 	while (b->column < b->columns && b->over[b->column].rows > 0) {
 		b->over[b->column].rows--;
@@ -297,9 +297,9 @@ static void fill_over(struct walk *w)
 	}
 }
 
-static void open_row(struct walk *w, uint32_t i)
+static void open_row(struct markdown_walk *w, uint32_t i)
 {
-	struct table *b = &w->table;
+	struct markdown_table *b = &w->table;
 	bool cells = false;
 
 	for (uint32_t k = i + 1; k < node_at(w, i)->end && !cells; k++)
@@ -314,9 +314,9 @@ static void open_row(struct walk *w, uint32_t i)
 	w->out.cells++;
 }
 
-static void close_row(struct walk *w)
+static void close_row(struct markdown_walk *w)
 {
-	struct table *b = &w->table;
+	struct markdown_table *b = &w->table;
 
 	if (!b->in_row)
 		return;
@@ -338,16 +338,16 @@ static void close_row(struct walk *w)
 }
 
 /* Is there a column for the next cell? */
-static bool markdown_has_place(struct walk *w)
+static bool markdown_has_place(struct markdown_walk *w)
 {
 	if (w->table.in_row)
 		fill_over(w);
 	return w->table.in_row && w->table.column < w->table.columns;
 }
 
-static void open_cell(struct walk *w)
+static void open_cell(struct markdown_walk *w)
 {
-	struct table *b = &w->table;
+	struct markdown_table *b = &w->table;
 
 	out_sign(&w->out, " ");
 	w->out.before = ' ';
@@ -355,9 +355,9 @@ static void open_cell(struct walk *w)
 	b->cell_at = w->out.to->len;
 }
 
-static void close_cell(struct walk *w, const struct node *n)
+static void close_cell(struct markdown_walk *w, const struct node *n)
 {
-	struct table *b = &w->table;
+	struct markdown_table *b = &w->table;
 	const char *text = w->out.to->data + b->cell_at;
 	size_t len = w->out.to->len - b->cell_at;
 	size_t first = b->column;
@@ -378,7 +378,7 @@ static void close_cell(struct walk *w, const struct node *n)
 
 /* ---- elements */
 
-static void open_item(struct walk *w, struct open_node *me)
+static void open_item(struct markdown_walk *w, struct open_node *me)
 {
 	char sign[12] = "- ", rest[12] = "           ";
 	struct open_node *list = me;
@@ -402,7 +402,7 @@ static void open_item(struct walk *w, struct open_node *me)
 	me->signs |= SIGN_LEVEL;
 }
 
-static void open_list(struct walk *w, const struct node *n, struct open_node *me)
+static void open_list(struct markdown_walk *w, const struct node *n, struct open_node *me)
 {
 	/* Behind a text only a list that begins with 1 is one without an empty line. */
 	bool nested = false, first = n->tag == TAG_UL || n->number == 1;
@@ -413,7 +413,7 @@ static void open_list(struct walk *w, const struct node *n, struct open_node *me
 	me->written = w->out.to->len;
 }
 
-static bool markdown_is_short(const struct walk *w, uint32_t i)
+static bool markdown_is_short(const struct markdown_walk *w, uint32_t i)
 {
 	size_t len = 0;
 
@@ -427,7 +427,7 @@ static bool markdown_is_short(const struct walk *w, uint32_t i)
 	return len > 0;
 }
 
-static void open_span(struct walk *w, struct open_node *me, enum out_span kind)
+static void open_span(struct markdown_walk *w, struct open_node *me, enum out_span kind)
 {
 	size_t n = MIN(w->out.n_spans, (size_t)OUT_SPANS);
 
@@ -438,7 +438,7 @@ static void open_span(struct walk *w, struct open_node *me, enum out_span kind)
 	me->signs |= SIGN_SPAN;
 }
 
-static void open_heading(struct walk *w, struct open_node *me, unsigned level)
+static void open_heading(struct markdown_walk *w, struct open_node *me, unsigned level)
 {
 	out_break(&w->out, 2);
 	if (w->out.inline_depth > 0)
@@ -448,14 +448,14 @@ static void open_heading(struct walk *w, struct open_node *me, unsigned level)
 	me->signs |= SIGN_LEVEL | SIGN_INLINE;
 }
 
-static void open_quote(struct walk *w, struct open_node *me)
+static void open_quote(struct markdown_walk *w, struct open_node *me)
 {
 	out_break(&w->out, 2);
 	out_push(&w->out, "> ", "> ");
 	me->signs |= SIGN_LEVEL;
 }
 
-static void write_rule(struct walk *w)
+static void write_rule(struct markdown_walk *w)
 {
 	out_break(&w->out, 2);
 	if (w->out.inline_depth > 0 || w->out.to->len == w->out.begin)
@@ -465,7 +465,7 @@ static void write_rule(struct walk *w)
 }
 
 /* What comes before what is in it. */
-static void open_node(struct walk *w, uint32_t i)
+static void open_node(struct markdown_walk *w, uint32_t i)
 {
 	const struct node *n = node_at(w, i);
 	struct open_node *me = &w->stack[w->depth++];
@@ -496,7 +496,7 @@ static void open_node(struct walk *w, uint32_t i)
 		break;
 	case TAG_TABLE:
 		out_break(&w->out, 2);
-		w->table = (struct table){.node = 0};
+		w->table = (struct markdown_table){.node = 0};
 		if (w->out.inline_depth == 0 && is_data(w, i, &w->table.columns))
 			w->table.node = i;
 		break;
@@ -546,7 +546,7 @@ static void open_node(struct walk *w, uint32_t i)
 	}
 }
 
-static void close_node(struct walk *w)
+static void close_node(struct markdown_walk *w)
 {
 	const struct open_node me = w->stack[--w->depth];
 	const struct node *n = node_at(w, me.node);
@@ -587,7 +587,7 @@ static void close_node(struct walk *w)
 }
 
 /* Nodes that are written as a whole; false: it is none of them. */
-static bool write_node(struct walk *w, uint32_t i)
+static bool write_node(struct markdown_walk *w, uint32_t i)
 {
 	const struct node *n = node_at(w, i);
 
@@ -636,7 +636,7 @@ static void markdown_trim(struct buf *b)
 
 int markdown_render(struct markdown *m, struct buf *out, const struct tree *t)
 {
-	struct walk *w = calloc(1, sizeof(*w));
+	struct markdown_walk *w = calloc(1, sizeof(*w));
 	int rv;
 
 	if (!w)

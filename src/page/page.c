@@ -24,7 +24,7 @@
 #define TITLE_MAX       300
 #define REFRESH_SECONDS 10
 
-enum kind { KIND_HTML, KIND_TEXT, KIND_NONE };
+enum page_kind { KIND_HTML, KIND_TEXT, KIND_NONE };
 
 /* ---- what it is */
 
@@ -57,7 +57,7 @@ static bool looks_binary(const char *s, size_t len)
 	return odd > len / 50 || (zeros > 0 && (zeros < len / 4 || zeros > len / 4 * 3));
 }
 
-static enum kind page_kind_of(const char *type, const char *body, size_t len)
+static enum page_kind page_kind_of(const char *type, const char *body, size_t len)
 {
 	size_t n = type ? strcspn(type, "; \t") : 0;
 	static const char *const texts[] = {
@@ -255,7 +255,7 @@ static int page_read_text(struct page *p, const struct buf *utf8, struct ava_err
 int page_read(struct page *p, const struct page_in *in, const char *body, size_t len,
 	      struct ava_error *err)
 {
-	enum kind kind = page_kind_of(in->type, body, len);
+	enum page_kind kind = page_kind_of(in->type, body, len);
 	struct buf utf8;
 	int rv;
 

@@ -20,7 +20,7 @@
 #define LITTLE 80  /* letters that are worth keeping beside the main text */
 #define TITLE  400 /* letters of a header that a title may stand in */
 
-struct count {
+struct pick_count {
 	uint32_t plain, linked; /* characters but blanks, outside of links and in them */
 };
 
@@ -33,13 +33,13 @@ static uint32_t letters(const char *s, size_t len)
 	return n;
 }
 
-static uint32_t all_of(const struct count *c)
+static uint32_t all_of(const struct pick_count *c)
 {
 	return c->plain + c->linked;
 }
 
 /* Counts of what is not left out, for each node with all that is below it. */
-static void count_all(struct tree *t, struct count *counts)
+static void count_all(struct tree *t, struct pick_count *counts)
 {
 	memset(counts, 0, t->n * sizeof(*counts));
 	for (size_t i = 0; i < t->n; i++) {
@@ -58,7 +58,7 @@ static void count_all(struct tree *t, struct count *counts)
 			counts[i].plain = letters(node_text(t, n), n->len);
 	}
 	for (size_t i = t->n; i-- > 1;) {
-		struct count *up = &counts[t->nodes[i].parent];
+		struct pick_count *up = &counts[t->nodes[i].parent];
 
 		up->plain += counts[i].plain;
 		up->linked += counts[i].linked;
@@ -66,9 +66,9 @@ static void count_all(struct tree *t, struct count *counts)
 }
 
 /* Leave out what has the mark, if a page stays: enough of a text, or half of `all` letters. */
-static void leave_kind(struct tree *t, struct count *counts, unsigned mark, uint32_t all)
+static void leave_kind(struct tree *t, struct pick_count *counts, unsigned mark, uint32_t all)
 {
-	struct count gone = {0}, left;
+	struct pick_count gone = {0}, left;
 
 	for (size_t i = 1; i < t->n; i++) {
 		if (t->nodes[i].marks & (mark | MARK_LEFT_OUT)) {
@@ -91,7 +91,7 @@ static void leave_kind(struct tree *t, struct count *counts, unsigned mark, uint
 }
 
 /* The node of that kind below `root` with the most text; 0: none. */
-static uint32_t largest(const struct tree *t, const struct count *counts, uint32_t root,
+static uint32_t largest(const struct tree *t, const struct pick_count *counts, uint32_t root,
 			enum tag tag, unsigned mark)
 {
 	uint32_t best = 0;
@@ -110,7 +110,7 @@ static uint32_t largest(const struct tree *t, const struct count *counts, uint32
 	return best;
 }
 
-static bool has_share(const struct count *counts, uint32_t i, uint32_t of, unsigned percent)
+static bool has_share(const struct pick_count *counts, uint32_t i, uint32_t of, unsigned percent)
 {
 	return i != 0 && (uint64_t)counts[i].plain * 100 >= (uint64_t)counts[of].plain * percent &&
 	       counts[i].plain > 0;
@@ -125,7 +125,7 @@ static bool has_heading(const struct tree *t, uint32_t i, enum tag least)
 }
 
 /* Sentences that stand in the element itself, with the links and words in bold among them. */
-static bool is_paragraph(const struct tree *t, const struct count *counts, uint32_t up)
+static bool is_paragraph(const struct tree *t, const struct pick_count *counts, uint32_t up)
 {
 	uint32_t own = 0;
 
@@ -136,8 +136,8 @@ static bool is_paragraph(const struct tree *t, const struct count *counts, uint3
 
 /* Of the children of `up` all but `kept` are left out; `generous`: what reads like text, and
  * headings, stay as well. */
-static void leave_others(struct tree *t, const struct count *counts, uint32_t up, uint32_t kept,
-			 bool generous)
+static void leave_others(struct tree *t, const struct pick_count *counts, uint32_t up,
+			 uint32_t kept, bool generous)
 {
 	bool inlines = generous && is_paragraph(t, counts, up);
 
@@ -157,7 +157,7 @@ static void leave_others(struct tree *t, const struct count *counts, uint32_t up
 }
 
 /* From `up` straight down to `to`, which stands below it. */
-static void go_to(struct tree *t, const struct count *counts, uint32_t up, uint32_t to)
+static void go_to(struct tree *t, const struct pick_count *counts, uint32_t up, uint32_t to)
 {
 	while (up != to) {
 		uint32_t i = up + 1;
@@ -171,7 +171,7 @@ static void go_to(struct tree *t, const struct count *counts, uint32_t up, uint3
 }
 
 /* The child that has four fifths of what the page has; 0: none. */
-static uint32_t dominant(const struct tree *t, const struct count *counts, uint32_t up,
+static uint32_t dominant(const struct tree *t, const struct pick_count *counts, uint32_t up,
 			 uint32_t all)
 {
 	for (uint32_t i = up + 1; i < t->nodes[up].end; i = t->nodes[i].end)
@@ -186,7 +186,7 @@ static bool may_hold(enum tag tag)
 	       tag == TAG_TABLE || tag == TAG_ROWS || tag == TAG_TR || tag == TAG_TD;
 }
 
-static void pick_choose(struct tree *t, const struct count *counts)
+static void pick_choose(struct tree *t, const struct pick_count *counts)
 {
 	uint32_t at = 0, to = largest(t, counts, 0, TAG_MAIN, 0), down, start;
 
@@ -218,7 +218,7 @@ int pick_main(struct tree *t)
 {
 	static const unsigned kinds[] = {MARK_NOSCRIPT, MARK_UNSAID, MARK_NOTICE,
 					 MARK_NAV,      MARK_ASIDE,  MARK_COMMENTS};
-	struct count *counts = malloc(t->n * sizeof(*counts));
+	struct pick_count *counts = malloc(t->n * sizeof(*counts));
 	uint32_t all;
 
 	if (!counts)

@@ -33,7 +33,7 @@ struct open {
 	bool own, skipped;
 };
 
-struct parse {
+struct tree_parse {
 	struct tree *t;
 	htmlParserCtxtPtr ctxt;
 	struct hidden_names hidden;
@@ -52,7 +52,7 @@ static enum tag tag_of(const char *name, const struct node *parent)
 	return titled && strcmp(name, "button") == 0 ? TAG_INLINE : element_tag(name);
 }
 
-static void tree_stop(struct parse *p, const char *why)
+static void tree_stop(struct tree_parse *p, const char *why)
 {
 	if (why && !p->t->cut)
 		p->t->cut = why;
@@ -60,7 +60,7 @@ static void tree_stop(struct parse *p, const char *why)
 	xmlStopParser(p->ctxt);
 }
 
-static struct node *add_node(struct parse *p, enum tag tag, uint32_t parent)
+static struct node *add_node(struct tree_parse *p, enum tag tag, uint32_t parent)
 {
 	struct tree *t = p->t;
 
@@ -77,7 +77,7 @@ static struct node *add_node(struct parse *p, enum tag tag, uint32_t parent)
 	return &t->nodes[t->n++];
 }
 
-static void tree_set_value(struct parse *p, struct node *n, const char *value, size_t len)
+static void tree_set_value(struct tree_parse *p, struct node *n, const char *value, size_t len)
 {
 	if (!value || len > VALUE_MAX)
 		return;
@@ -122,7 +122,7 @@ static void take_meta(struct tree *t, const char *const *atts)
 }
 
 /* Of structured data only the date is wanted: the first value of that name. */
-static void take_json_date(struct parse *p)
+static void take_json_date(struct tree_parse *p)
 {
 	const char *s = p->script.data ? strstr(p->script.data, "\"datePublished\"") : NULL;
 	const char *end;
@@ -141,7 +141,7 @@ static void take_json_date(struct parse *p)
 		buf_add(&p->t->dates[1], s, MIN((size_t)(end - s), (size_t)40));
 }
 
-static void tree_take_said(struct parse *p, const char *name, const char *const *atts)
+static void tree_take_said(struct tree_parse *p, const char *name, const char *const *atts)
 {
 	const char *type = element_get(atts, "type"), *prop = element_get(atts, "itemprop");
 
@@ -177,7 +177,7 @@ static unsigned span_of(const char *const *atts, const char *name, long most)
 }
 
 /* The one thing of its attributes that is shown, and the numbers. */
-static void tree_take_value(struct parse *p, struct node *n, const char *const *atts)
+static void tree_take_value(struct tree_parse *p, struct node *n, const char *const *atts)
 {
 	const char *value = NULL, *language, *classes = element_get(atts, "class");
 	size_t len = 0;
@@ -223,7 +223,7 @@ static bool is_page(const char *name)
 
 static void tree_on_start(void *ctx, const xmlChar *xname, const xmlChar **xatts)
 {
-	struct parse *p = ctx;
+	struct tree_parse *p = ctx;
 	const char *name = (const char *)xname;
 	const char *const *atts = (const char *const *)xatts;
 	struct open *up = &p->stack[p->depth - 1], *me;
@@ -265,7 +265,7 @@ static void tree_on_start(void *ctx, const xmlChar *xname, const xmlChar **xatts
 	tree_take_value(p, n, atts);
 }
 
-static void close_open(struct parse *p)
+static void close_open(struct tree_parse *p)
 {
 	struct open *me = &p->stack[--p->depth];
 
@@ -277,7 +277,7 @@ static void close_open(struct parse *p)
 
 static void tree_on_end(void *ctx, const xmlChar *xname)
 {
-	struct parse *p = ctx;
+	struct tree_parse *p = ctx;
 	const char *name = (const char *)xname;
 	size_t at = p->depth;
 
@@ -304,7 +304,7 @@ static bool tree_is_blank(const char *s, size_t len)
 
 static void tree_on_text(void *ctx, const xmlChar *xs, int xlen)
 {
-	struct parse *p = ctx;
+	struct tree_parse *p = ctx;
 	struct tree *t = p->t;
 	const char *s = (const char *)xs;
 	size_t len = (size_t)xlen;
@@ -366,7 +366,7 @@ static void tree_init(struct tree *t, size_t len)
 		buf_init(&t->dates[i], 100);
 }
 
-static bool run_parser(struct parse *p, const char *html, size_t len)
+static bool run_parser(struct tree_parse *p, const char *html, size_t len)
 {
 	htmlSAXHandler sax = {.startElement = tree_on_start,
 			      .endElement = tree_on_end,
@@ -393,7 +393,7 @@ static bool run_parser(struct parse *p, const char *html, size_t len)
 
 int tree_parse(struct tree *t, const char *html, size_t len, struct ava_error *err)
 {
-	struct parse p = {.t = t};
+	struct tree_parse p = {.t = t};
 	bool ok;
 
 	tree_init(t, len);

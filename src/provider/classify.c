@@ -10,7 +10,7 @@
 #include "provider/dialect.h"
 
 /* On a tie the earlier one wins; without any weight the last. */
-enum role { CODE, DATA, WEB, RESEARCH, NROLES };
+enum classify_role { CODE, DATA, WEB, RESEARCH, NROLES };
 
 static const char *const names[NROLES] = {
 	[CODE] = "code_reviewer",

@@ -21,7 +21,7 @@ struct replace {
 	struct slice wire_id, content; /* raw strings */
 };
 
-struct reading {
+struct messages_reading {
 	struct slice head; /* raw string of the newest spec line that has one */
 	struct replace *replaces;
 	size_t nreplaces, cap;
@@ -32,12 +32,12 @@ struct reading {
 	struct ava_error *err;
 };
 
-static int corrupt(const struct reading *r, const char *what)
+static int corrupt(const struct messages_reading *r, const char *what)
 {
 	return err_set(r->err, AVA_ECORRUPT, "messages.jsonl line %zu: %s", r->line, what);
 }
 
-static int messages_read_spec(struct reading *r, struct jscan *w)
+static int messages_read_spec(struct messages_reading *r, struct jscan *w)
 {
 	struct slice key, value;
 
@@ -58,7 +58,7 @@ static int messages_read_spec(struct reading *r, struct jscan *w)
 	return w->failed ? corrupt(r, "not a spec") : 0;
 }
 
-static int add_replace(struct reading *r, const struct replace *p)
+static int add_replace(struct messages_reading *r, const struct replace *p)
 {
 	if (r->nreplaces == REPLACES_MAX)
 		return err_set(r->err, AVA_ETOOBIG,
@@ -69,7 +69,7 @@ static int add_replace(struct reading *r, const struct replace *p)
 	return 0;
 }
 
-static int read_replace(struct reading *r, struct jscan *w)
+static int read_replace(struct messages_reading *r, struct jscan *w)
 {
 	struct replace p = {{NULL, 0}, {NULL, 0}};
 	struct slice key;
@@ -96,7 +96,7 @@ static struct slice inside(struct slice array)
 }
 
 /* What the request is from here on: whatever stood before is out of it. */
-static int read_cut(struct reading *r, struct jscan *w, struct messages_info *info)
+static int read_cut(struct messages_reading *r, struct jscan *w, struct messages_info *info)
 {
 	struct slice key, value, line;
 	struct jscan lines;
@@ -150,7 +150,7 @@ static char line_kind(const char *line, size_t len, struct jscan *w)
 	return slice_is(key, "replace") ? 'r' : 0;
 }
 
-static int messages_read_line(struct reading *r, const char *line, size_t len,
+static int messages_read_line(struct messages_reading *r, const char *line, size_t len,
 			      struct messages_info *info)
 {
 	struct slice key;
@@ -186,7 +186,7 @@ static int messages_read_line(struct reading *r, const char *line, size_t len,
 }
 
 /* The newest replacement for a result, NULL when it stands. */
-static const struct replace *find_replace(const struct reading *r, struct slice id)
+static const struct replace *find_replace(const struct messages_reading *r, struct slice id)
 {
 	for (size_t i = r->nreplaces; i > 0; i--) {
 		const struct replace *p = &r->replaces[i - 1];
@@ -198,7 +198,8 @@ static const struct replace *find_replace(const struct reading *r, struct slice 
 }
 
 /* Bytes outside the replaced contents stay as they are. */
-static int copy_message(const struct reading *r, struct buf *out, const char *line, size_t len)
+static int copy_message(const struct messages_reading *r, struct buf *out, const char *line,
+			size_t len)
 {
 	const char *from = line;
 	const struct replace *p;
@@ -225,7 +226,8 @@ static int copy_message(const struct reading *r, struct buf *out, const char *li
 	return buf_add(out, from, (size_t)(line + len - from));
 }
 
-static int messages_copy_lines(struct reading *r, struct buf *out, const char *file, size_t len)
+static int messages_copy_lines(struct messages_reading *r, struct buf *out, const char *file,
+			       size_t len)
 {
 	const char *line;
 	size_t at = r->after, line_len;
@@ -256,7 +258,7 @@ static int messages_copy_lines(struct reading *r, struct buf *out, const char *f
 int messages_request(struct buf *out, const char *file, size_t len, struct messages_info *info,
 		     struct ava_error *err)
 {
-	struct reading r = {.err = err, .line = 1, .after_line = 1};
+	struct messages_reading r = {.err = err, .line = 1, .after_line = 1};
 	struct messages_info found = {0};
 	const char *line;
 	size_t at = 0, line_len;
@@ -297,7 +299,7 @@ int messages_request(struct buf *out, const char *file, size_t len, struct messa
 
 int messages_said(struct buf *out, const char *file, size_t len, struct ava_error *err)
 {
-	struct reading r = {.err = err, .line = 1};
+	struct messages_reading r = {.err = err, .line = 1};
 	struct messages_info none = {0};
 	const char *line;
 	size_t at = 0, line_len;

@@ -232,11 +232,11 @@ const json_t *offline_tool(const struct offline_body *b, const char *name)
 
 /* ---- the reply */
 
-void draft_start(struct draft *d, unsigned number)
+void draft_start(struct offline_draft *d, unsigned number)
 {
 	struct turn *t = turn_new();
 
-	*d = (struct draft){.turn = t, .number = number};
+	*d = (struct offline_draft){.turn = t, .number = number};
 	if (t) {
 		t->text = t->thinking = t->request_id = t->wire = "";
 		t->calls = arena_get(&t->mem, TURN_MAX_CALLS * sizeof(*t->calls));
@@ -245,7 +245,7 @@ void draft_start(struct draft *d, unsigned number)
 		d->rv = AVA_ENOMEM;
 }
 
-static const char *draft_copy(struct draft *d, const char *s, size_t len)
+static const char *draft_copy(struct offline_draft *d, const char *s, size_t len)
 {
 	const char *p = d->rv == 0 ? arena_copy(&d->turn->mem, s, len) : "";
 
@@ -254,7 +254,7 @@ static const char *draft_copy(struct draft *d, const char *s, size_t len)
 	return p ? p : "";
 }
 
-void draft_text(struct draft *d, const char *text)
+void draft_text(struct offline_draft *d, const char *text)
 {
 	text = draft_copy(d, text, strlen(text));
 	if (d->rv != 0)
@@ -263,7 +263,7 @@ void draft_text(struct draft *d, const char *text)
 	d->turn->text_len = strlen(text);
 }
 
-struct jw *draft_call(struct draft *d, const char *name)
+struct jw *draft_call(struct offline_draft *d, const char *name)
 {
 	d->name = name;
 	buf_init(&d->args, TURN_MAX_BYTES);
@@ -272,7 +272,7 @@ struct jw *draft_call(struct draft *d, const char *name)
 	return &d->w;
 }
 
-void draft_call_end(struct draft *d)
+void draft_call_end(struct offline_draft *d)
 {
 	jw_end(&d->w);
 	if (d->rv == 0)
@@ -281,8 +281,8 @@ void draft_call_end(struct draft *d)
 	buf_fini(&d->args);
 }
 
-void draft_add(struct draft *d, const char *id, const char *name, const char *args, size_t len,
-	       const char *args_error)
+void draft_add(struct offline_draft *d, const char *id, const char *name, const char *args,
+	       size_t len, const char *args_error)
 {
 	struct turn_call *c;
 	char tag[16];
@@ -308,7 +308,7 @@ void draft_add(struct draft *d, const char *id, const char *name, const char *ar
 	c->args_len = args ? len : 0;
 }
 
-void draft_wire(struct draft *d, const char *wire, size_t len)
+void draft_wire(struct offline_draft *d, const char *wire, size_t len)
 {
 	wire = draft_copy(d, wire, len);
 	if (d->rv != 0)
@@ -317,7 +317,7 @@ void draft_wire(struct draft *d, const char *wire, size_t len)
 	d->turn->wire_len = len;
 }
 
-int draft_finish(struct draft *d, size_t body_len, struct turn **out)
+int draft_finish(struct offline_draft *d, size_t body_len, struct turn **out)
 {
 	struct turn *t = d->turn;
 	struct buf line;
@@ -362,7 +362,7 @@ static int offline_answer(const char *body, size_t len, const char *config,
 			  struct dialect_answer *out, struct ava_error *err)
 {
 	struct offline_body b;
-	struct draft d;
+	struct offline_draft d;
 	int rv = offline_body_read(&b, body, len, err), drafted;
 
 	*out = (struct dialect_answer){0};

@@ -46,7 +46,7 @@ bool offline_noted(const struct offline_body *b, char id[24]);
 const json_t *offline_tool(const struct offline_body *b, const char *name);
 
 /* ---- a reply. The first error is kept in it, and then everything is a no-op. */
-struct draft {
+struct offline_draft {
 	struct turn *turn; /* owned until draft_finish */
 	unsigned number;   /* of the call, for ids */
 	int rv;
@@ -55,24 +55,24 @@ struct draft {
 	struct jw w;
 };
 
-void draft_start(struct draft *d, unsigned number);
+void draft_start(struct offline_draft *d, unsigned number);
 /* The text (the last one counts), copied. */
-void draft_text(struct draft *d, const char *text);
+void draft_text(struct offline_draft *d, const char *text);
 /* A call: its arguments are written into the object between the two. */
-struct jw *draft_call(struct draft *d, const char *name);
-void draft_call_end(struct draft *d);
+struct jw *draft_call(struct offline_draft *d, const char *name);
+void draft_call_end(struct offline_draft *d);
 /* A call as a script has it. `id` NULL: ours. `args` NULL: `args_error` says why. Copied. */
-void draft_add(struct draft *d, const char *id, const char *name, const char *args, size_t len,
-	       const char *args_error);
+void draft_add(struct offline_draft *d, const char *id, const char *name, const char *args,
+	       size_t len, const char *args_error);
 /* A wire line that is taken as it is instead of one made of text and calls. Copied. */
-void draft_wire(struct draft *d, const char *wire, size_t len);
+void draft_wire(struct offline_draft *d, const char *wire, size_t len);
 /* *out is the caller's, NULL on error. Usage is estimated from `body_len` and the line.
  * 0, AVA_ENOMEM, AVA_ETOOBIG. Frees the draft. */
-int draft_finish(struct draft *d, size_t body_len, struct turn **out);
+int draft_finish(struct offline_draft *d, size_t body_len, struct turn **out);
 
 /* ---- who fills it. 0 or AVA_ENOMEM; errors of the draft stay in it. */
-int offline_find(struct offline_body *b, struct draft *d); /* a subagent */
-int offline_talk(struct offline_body *b, struct draft *d); /* Ava */
+int offline_find(struct offline_body *b, struct offline_draft *d); /* a subagent */
+int offline_talk(struct offline_body *b, struct offline_draft *d); /* Ava */
 
 /* Play line b->number of the text of a script, all of whose lines must be turns.
  * AVA_EINVAL naming the line of `file` that is none, or saying that the script has

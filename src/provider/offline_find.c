@@ -44,7 +44,7 @@
 
 /* A row names what is seen, not what it means: whether it is a fault is for a
  * reader to say. */
-static const struct rule {
+static const struct offline_find_rule {
 	const char *what;
 	char after; /* that must follow; 0: no letter may */
 	bool note;  /* counts in comments as well */
@@ -95,7 +95,7 @@ static const struct {
 };
 
 /* The rule's words stand on their own, not as a text in quotes. */
-static bool review_fits(const struct rule *r, const char *text)
+static bool review_fits(const struct offline_find_rule *r, const char *text)
 {
 	for (const char *p = text, *after; (p = strstr(p, r->what)); p = after) {
 		char before = p > text ? p[-1] : ' ';
@@ -111,11 +111,12 @@ static bool review_fits(const struct rule *r, const char *text)
 }
 
 /* The rule that a line meets; NULL: none. */
-static const struct rule *review_line(const struct found_line *l)
+static const struct offline_find_rule *review_line(const struct found_line *l)
 {
 	bool comment = find_shape(l->text) == SHAPE_COMMENT;
 
-	for (const struct rule *r = review_rules; r < review_rules + ARRAY_LEN(review_rules); r++)
+	for (const struct offline_find_rule *r = review_rules;
+	     r < review_rules + ARRAY_LEN(review_rules); r++)
 		if ((!comment || r->note) && review_fits(r, l->text))
 			return r;
 	return NULL;
@@ -178,7 +179,7 @@ static void review_score(struct find *f)
 		f->files[i].score = 0, f->files[i].best = -1;
 	for (unsigned i = 0; i < f->nlines; i++) {
 		struct found_file *n = f->lines[i].file;
-		const struct rule *r = review_line(&f->lines[i]);
+		const struct offline_find_rule *r = review_line(&f->lines[i]);
 
 		f->lines[i].score = r ? r->rank : 0;
 		if (!r)
@@ -191,14 +192,14 @@ static void review_score(struct find *f)
 
 /* ---- a turn that searches or reads */
 
-struct query {
+struct offline_find_query {
 	const char *pattern;
 	bool regex, ignore_case;
 	const char *scope; /* "": everywhere */
 	const char *glob;  /* "": all files */
 };
 
-static void plan_search(struct find *f, struct query q)
+static void plan_search(struct find *f, struct offline_find_query q)
 {
 	struct jw *w;
 
@@ -251,7 +252,7 @@ static void plan_or(struct buf *out, const char *s, size_t len)
 static void plan_search_any(struct find *f, struct buf *any, const char *scope)
 {
 	if (any->len > 0 && buf_check(any) == 0)
-		plan_search(f, (struct query){any->data, true, true, scope, ""});
+		plan_search(f, (struct offline_find_query){any->data, true, true, scope, ""});
 	buf_reset(any);
 }
 
@@ -268,10 +269,12 @@ static void plan_search_terms(struct find *f)
 		const struct term *t = &f->terms[i];
 
 		if (t->kind == TERM_FILE) /* its lines, wherever it lies */
-			plan_search(f, (struct query){"[[:alnum:]]", true, false, "", t->text});
+			plan_search(f, (struct offline_find_query){"[[:alnum:]]", true, false, "",
+								   t->text});
 		else if (t->kind != TERM_WORD)
-			plan_search(f, (struct query){t->text, false, t->kind == TERM_QUOTED,
-						      f->scope, ""});
+			plan_search(f, (struct offline_find_query){t->text, false,
+								   t->kind == TERM_QUOTED, f->scope,
+								   ""});
 	}
 	buf_init(&any, PATTERN_MAX);
 	for (unsigned i = 0; i < f->npairs; i++) {
@@ -292,7 +295,8 @@ static void plan_search_terms(struct find *f)
 			if (regex)
 				plan_or(&any, t->key, strlen(t->key));
 			else if (seen == n + 1)
-				plan_search(f, (struct query){t->key, false, true, f->scope, ""});
+				plan_search(f, (struct offline_find_query){t->key, false, true,
+									   f->scope, ""});
 		}
 		plan_search_any(f, &any, f->scope);
 	}
@@ -301,7 +305,8 @@ static void plan_search_terms(struct find *f)
 
 static void plan_search_rules(struct find *f)
 {
-	struct query q = {NULL, json_object_get(f->search, "regex") != NULL, false, f->scope, ""};
+	struct offline_find_query q = {NULL, json_object_get(f->search, "regex") != NULL, false,
+				       f->scope, ""};
 
 	for (unsigned i = 0; i < f->nterms && !f->scope[0]; i++)
 		if (f->terms[i].kind == TERM_FILE && !q.glob[0])
@@ -330,7 +335,7 @@ static void plan_search_wider(struct find *f)
 	plan_search_any(f, &any, "");
 	buf_fini(&any);
 	for (unsigned i = 0; i < f->nterms && f->scope[0] && f->ncalls < 3; i++)
-		plan_search(f, (struct query){f->terms[i].key, false, true, "", ""});
+		plan_search(f, (struct offline_find_query){f->terms[i].key, false, true, "", ""});
 }
 
 static void plan_say(struct find *f, const char *lead)
@@ -468,7 +473,7 @@ static void findings_suspicious(struct find *f)
 	char text[160];
 
 	for (struct found_line *l = f->lines; l < f->lines + f->nlines; l++) {
-		const struct rule *r = review_line(l);
+		const struct offline_find_rule *r = review_line(l);
 		const char *why = r ? r->why : "";
 		int rank = r ? r->rank : 0, lines = review_length(f, l);
 
@@ -807,7 +812,7 @@ static int find_submit(struct find *f)
 	return rv;
 }
 
-static struct find *find_begin(struct offline_body *b, struct draft *draft)
+static struct find *find_begin(struct offline_body *b, struct offline_draft *draft)
 {
 	struct find *f = arena_get(&b->mem, sizeof(*f)); /* too large for the stack */
 
@@ -821,7 +826,7 @@ static struct find *find_begin(struct offline_body *b, struct draft *draft)
 	return find_look(f) == 0 ? f : NULL;
 }
 
-int offline_find(struct offline_body *b, struct draft *draft)
+int offline_find(struct offline_body *b, struct offline_draft *draft)
 {
 	struct find *f = find_begin(b, draft);
 
@@ -890,7 +895,8 @@ static void look_show(struct buf *say, const char *text)
 		buf_adds(say, "\nThere is more of it.");
 }
 
-int offline_look(struct offline_body *b, struct draft *draft, const char *words, struct buf *say)
+int offline_look(struct offline_body *b, struct offline_draft *draft, const char *words,
+		 struct buf *say)
 {
 	struct offline_body own = *b; /* what she has called since it was said */
 	const struct offline_call *last;

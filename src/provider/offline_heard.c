@@ -173,7 +173,7 @@ bool heard_is(const char *phrases, const char *word)
 #define STOPS_SO "abbrechen|stoppen|arreter|stopper|aufhoren"
 #define THAT     "it|that|this|they|them|these|both|its|the run|the runs|the subagent|the quote|one"
 
-static const struct row {
+static const struct offline_heard_row {
 	enum topic topic;
 	unsigned needs;                  /* one of these; 0: always */
 	unsigned most;                   /* words; 0: any number */
@@ -454,7 +454,8 @@ static unsigned offline_heard_count_words(const char *plain)
 	return n;
 }
 
-static bool row_fits(const struct row *r, const char *plain, unsigned has, unsigned words)
+static bool row_fits(const struct offline_heard_row *r, const char *plain, unsigned has,
+		     unsigned words)
 {
 	return (r->needs == 0 || (r->needs & has)) && (r->most == 0 || words <= r->most) &&
 	       (!r->begins || heard_begins(plain, r->begins)) &&

@@ -57,7 +57,7 @@ struct finding {
 
 struct find {
 	struct offline_body *b;
-	struct draft *draft;
+	struct offline_draft *draft;
 	enum task_kind kind;
 	struct term terms[TERMS_MAX];
 	unsigned nterms;
@@ -89,7 +89,8 @@ int find_look(struct find *f);
 
 /* A question of a person that one look may answer: her calls into the draft, or what she
  * found into `say`. AVA_ENOMEM. */
-int offline_look(struct offline_body *b, struct draft *draft, const char *words, struct buf *say);
+int offline_look(struct offline_body *b, struct offline_draft *draft, const char *words,
+		 struct buf *say);
 
 /* Sum of the weights of the terms. */
 int find_weight(const struct find *f, unsigned terms);

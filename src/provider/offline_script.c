@@ -111,7 +111,7 @@ static const char *script_fault(json_t *turn, char room[80])
 }
 
 /* An id that an earlier reply had is replaced: a service gives one that is new. */
-static void script_call(struct draft *d, const json_t *c, const struct offline_body *b)
+static void script_call(struct offline_draft *d, const json_t *c, const struct offline_body *b)
 {
 	const json_t *args = json_object_get(c, "args");
 	const char *name = json_get_str(c, "name"), *id = json_get_str(c, "id");
@@ -134,7 +134,7 @@ static void script_call(struct draft *d, const json_t *c, const struct offline_b
 }
 
 /* The value of "wire" as it stands in the line, byte for byte. */
-static void script_wire(struct draft *d, const char *line, size_t len)
+static void script_wire(struct offline_draft *d, const char *line, size_t len)
 {
 	struct slice key, value;
 	struct jscan w;
@@ -152,7 +152,7 @@ static int script_turn(const char *line, size_t len, const json_t *turn,
 	const json_t *usage = json_object_get(turn, "usage"), *c;
 	const char *thinking = json_str(turn, "thinking"),
 		   *stop = json_get_str(turn, "stop_reason");
-	struct draft d;
+	struct offline_draft d;
 	size_t i;
 	int rv;
 

@@ -26,9 +26,9 @@
 #define QUOTES_MAX 24u
 #define TASK_PLAIN 300u /* bytes */
 
-struct talk {
+struct offline_talk_state {
 	struct offline_body *b;
-	struct draft *draft;
+	struct offline_draft *draft;
 	struct buf out; /* what she says */
 	char run[24];   /* that the runtime spoke of last; "": of none */
 	struct tell_quote quotes[QUOTES_MAX];
@@ -56,7 +56,7 @@ static bool talk_run_id(const char *text, char out[24])
 }
 
 /* The next line of *text as a copy in the body's memory; NULL: no more, or no memory. */
-static char *talk_line(struct talk *t, const char **text)
+static char *talk_line(struct offline_talk_state *t, const char **text)
 {
 	size_t len = strcspn(*text, "\n");
 	char *line = **text ? arena_copy(&t->b->mem, *text, len) : NULL;
@@ -72,7 +72,7 @@ static bool talk_is_notice(const char *line)
 	return strncmp(line, "[ava] ", 6) == 0;
 }
 
-static unsigned talk_live_at(const struct talk *t, const char *id)
+static unsigned talk_live_at(const struct offline_talk_state *t, const char *id)
 {
 	unsigned i = 0;
 
@@ -83,7 +83,7 @@ static unsigned talk_live_at(const struct talk *t, const char *id)
 
 /* A run begins with the yes to its proposal, or is met when it asks; it ends with its
  * result. */
-static void talk_live(struct talk *t, const char *line)
+static void talk_live(struct offline_talk_state *t, const char *line)
 {
 	bool ended = strstr(line, " has ended") != NULL;
 	char id[24];
@@ -103,7 +103,7 @@ static void talk_live(struct talk *t, const char *line)
 }
 
 /* What became of a proposal. One that is quoted again has the task of the one before. */
-static void talk_settled(struct talk *t, const char *line)
+static void talk_settled(struct offline_talk_state *t, const char *line)
 {
 	bool again = strstr(line, " is a new quote") != NULL;
 	const char *at = strstr(line, "P-");
@@ -126,7 +126,7 @@ static void talk_settled(struct talk *t, const char *line)
 		last->id = "";
 }
 
-static const json_t *talk_args(const struct talk *t, const char *id)
+static const json_t *talk_args(const struct offline_talk_state *t, const char *id)
 {
 	const json_t *message, *block;
 	size_t i, k;
@@ -140,7 +140,7 @@ static const json_t *talk_args(const struct talk *t, const char *id)
 }
 
 /* The result of spawn_subagent or spawn_parallel (ava/talk_tools.c). */
-static void talk_proposed(struct talk *t, const json_t *block)
+static void talk_proposed(struct offline_talk_state *t, const json_t *block)
 {
 	const char *text = json_str(block, "content");
 	const json_t *args, *runs;
@@ -168,7 +168,7 @@ static void talk_proposed(struct talk *t, const json_t *block)
 	t->nquotes += q->id && q->quote;
 }
 
-static void talk_read_text(struct talk *t, const char *text)
+static void talk_read_text(struct offline_talk_state *t, const char *text)
 {
 	char *line;
 
@@ -186,7 +186,7 @@ static void talk_read_text(struct talk *t, const char *text)
 }
 
 /* Which run was spoken of last, which are at work, what is quoted, and what was found. */
-static void talk_read(struct talk *t)
+static void talk_read(struct offline_talk_state *t)
 {
 	const json_t *message, *block;
 	size_t i, k;
@@ -204,7 +204,7 @@ static void talk_read(struct talk *t)
 	}
 }
 
-static unsigned offline_talk_open(const struct talk *t)
+static unsigned offline_talk_open(const struct offline_talk_state *t)
 {
 	unsigned n = 0;
 
@@ -213,7 +213,7 @@ static unsigned offline_talk_open(const struct talk *t)
 	return n;
 }
 
-static unsigned talk_has(const struct talk *t)
+static unsigned talk_has(const struct offline_talk_state *t)
 {
 	unsigned open = offline_talk_open(t);
 
@@ -224,8 +224,8 @@ static unsigned talk_has(const struct talk *t)
 /* ---- calls */
 
 /* `why`: with a word on why it is needed. */
-static void talk_spawn_args(struct talk *t, struct jw *w, const char *task, const char *role,
-			    bool why)
+static void talk_spawn_args(struct offline_talk_state *t, struct jw *w, const char *task,
+			    const char *role, bool why)
 {
 	static const struct {
 		const char *role, *why;
@@ -264,7 +264,7 @@ static void talk_spawn_limits(struct jw *w, const struct heard_limits *limits)
 }
 
 /* `more`: what else was said, with other limits. */
-static void talk_spawn(struct talk *t, const char *words, const char *more)
+static void talk_spawn(struct offline_talk_state *t, const char *words, const char *more)
 {
 	char *task = arena_copy(&t->b->mem, words, strlen(words)), plain[HEARD_MAX];
 	char *wanted = arena_copy(&t->b->mem, more, strlen(more));
@@ -288,7 +288,7 @@ static void talk_spawn(struct talk *t, const char *words, const char *more)
 }
 
 /* "review a.c and b.c": the second one is to be reviewed as well. */
-static char *talk_whole_task(struct talk *t, char *task, const char *first)
+static char *talk_whole_task(struct offline_talk_state *t, char *task, const char *first)
 {
 	char plain[HEARD_MAX];
 
@@ -301,7 +301,7 @@ static char *talk_whole_task(struct talk *t, char *task, const char *first)
 	return arena_fmt(&t->b->mem, "%.*s %s", (int)strcspn(first, " "), first, task);
 }
 
-static void talk_spawn_many(struct talk *t, const char *words)
+static void talk_spawn_many(struct offline_talk_state *t, const char *words)
 {
 	char *copy = arena_copy(&t->b->mem, words, strlen(words)), *tasks[TASKS_MAX];
 	struct heard_limits limits;
@@ -334,7 +334,8 @@ static void talk_spawn_many(struct talk *t, const char *words)
 }
 
 /* One call with one argument, or without one. */
-static void talk_call_with(struct talk *t, const char *name, const char *key, const char *value)
+static void talk_call_with(struct offline_talk_state *t, const char *name, const char *key,
+			   const char *value)
 {
 	struct jw *w = draft_call(t->draft, name);
 
@@ -343,13 +344,13 @@ static void talk_call_with(struct talk *t, const char *name, const char *key, co
 	draft_call_end(t->draft);
 }
 
-static void talk_call(struct talk *t, const char *name, const char *id)
+static void talk_call(struct offline_talk_state *t, const char *name, const char *id)
 {
 	talk_call_with(t, name, "subagent_id", id);
 }
 
 /* "tell it to look at src only" */
-static void talk_steer(struct talk *t, const char *words, const char *id)
+static void talk_steer(struct offline_talk_state *t, const char *words, const char *id)
 {
 	struct jw *w = draft_call(t->draft, "steer_subagent");
 
@@ -361,7 +362,7 @@ static void talk_steer(struct talk *t, const char *words, const char *id)
 /* ---- of quotes */
 
 /* Of several each with its number. */
-static void talk_quotes(struct talk *t, enum topic topic)
+static void talk_quotes(struct offline_talk_state *t, enum topic topic)
 {
 	unsigned open = offline_talk_open(t), n = 0;
 
@@ -384,7 +385,7 @@ static void talk_quotes(struct talk *t, enum topic topic)
 			 "reads files here and tells what was found.");
 }
 
-static void talk_unsure(struct talk *t, bool doubt)
+static void talk_unsure(struct offline_talk_state *t, bool doubt)
 {
 	unsigned open = offline_talk_open(t);
 
@@ -477,7 +478,7 @@ static unsigned talk_targets(const json_t *list, const char *words, const char *
 	return meant;
 }
 
-static void talk_ask_which(struct talk *t, const json_t *list)
+static void talk_ask_which(struct offline_talk_state *t, const json_t *list)
 {
 	buf_adds(&t->out, "Which one do you mean:");
 	for (size_t i = 0; i < json_array_size(list); i++) {
@@ -489,7 +490,7 @@ static void talk_ask_which(struct talk *t, const json_t *list)
 }
 
 /* The tools that were quoted for a run with this task. */
-static const json_t *talk_tools_of(const struct talk *t, const char *task)
+static const json_t *talk_tools_of(const struct offline_talk_state *t, const char *task)
 {
 	size_t n = strlen(task); /* of a long task the beginning is told */
 
@@ -500,7 +501,7 @@ static const json_t *talk_tools_of(const struct talk *t, const char *task)
 }
 
 /* `list`: alone a run is answered without its id. */
-static bool talk_asks_alone(const struct talk *t, const json_t *list)
+static bool talk_asks_alone(const struct offline_talk_state *t, const json_t *list)
 {
 	unsigned n = offline_talk_open(t);
 	const json_t *run;
@@ -511,7 +512,7 @@ static bool talk_asks_alone(const struct talk *t, const json_t *list)
 }
 
 /* What a run asks, and how that is answered. */
-static void say_asked(struct talk *t, const json_t *run, enum topic topic, bool alone)
+static void say_asked(struct offline_talk_state *t, const json_t *run, enum topic topic, bool alone)
 {
 	const json_t *asks = json_object_get(run, "waiting_for"), *choice;
 	size_t i;
@@ -548,8 +549,8 @@ static void say_asked(struct talk *t, const json_t *run, enum topic topic, bool 
 }
 
 /* What is to be done with runs at work, or said of them. */
-static void talk_about_runs(struct talk *t, const char *words, const char *plain, enum topic topic,
-			    const json_t *list)
+static void talk_about_runs(struct offline_talk_state *t, const char *words, const char *plain,
+			    enum topic topic, const json_t *list)
 {
 	size_t n = MIN(json_array_size(list), (size_t)LIVE_MAX);
 	char before[HEARD_MAX];
@@ -591,7 +592,7 @@ static void talk_about_runs(struct talk *t, const char *words, const char *plain
 }
 
 /* The last task, once more. */
-static void talk_again(struct talk *t, const char *words)
+static void talk_again(struct offline_talk_state *t, const char *words)
 {
 	const struct tell_quote *q = t->nquotes ? &t->quotes[t->nquotes - 1] : NULL;
 
@@ -605,7 +606,7 @@ static void talk_again(struct talk *t, const char *words)
 
 /* ---- of the memory */
 
-static void offline_talk_remember(struct talk *t, const char *words)
+static void offline_talk_remember(struct offline_talk_state *t, const char *words)
 {
 	size_t len;
 	const char *note = heard_note(words, &len);
@@ -618,12 +619,12 @@ static void offline_talk_remember(struct talk *t, const char *words)
 		talk_call_with(t, "memory_write", "text", note);
 }
 
-static void talk_recollect(struct talk *t, const char *plain)
+static void talk_recollect(struct offline_talk_state *t, const char *plain)
 {
 	talk_call_with(t, "memory_search", "query", heard_subject(plain));
 }
 
-static void talk_forget(struct talk *t, const char *words, const char *plain)
+static void talk_forget(struct offline_talk_state *t, const char *words, const char *plain)
 {
 	char id[24];
 
@@ -642,7 +643,8 @@ static void talk_forget(struct talk *t, const char *words, const char *plain)
 	}
 }
 
-static void talk_memory(struct talk *t, enum topic topic, const char *words, const char *plain)
+static void talk_memory(struct offline_talk_state *t, enum topic topic, const char *words,
+			const char *plain)
 {
 	if (topic == ABOUT_REMEMBER)
 		offline_talk_remember(t, words);
@@ -653,7 +655,7 @@ static void talk_memory(struct talk *t, enum topic topic, const char *words, con
 }
 
 /* The only one that was found goes when it shall be forgotten. */
-static void talk_known(struct talk *t, const char *rows, enum topic topic)
+static void talk_known(struct offline_talk_state *t, const char *rows, enum topic topic)
 {
 	char id[24];
 	unsigned n = tell_known(&t->out, rows, id);
@@ -668,7 +670,7 @@ static void talk_known(struct talk *t, const char *rows, enum topic topic)
 
 /* ---- small talk: short, and as things are */
 
-static void talk_hello(struct talk *t)
+static void talk_hello(struct offline_talk_state *t)
 {
 	buf_adds(&t->out, TELL_LABEL "Hello. ");
 	if (t->nlive)
@@ -681,7 +683,7 @@ static void talk_hello(struct talk *t)
 			 "myself. What shall it be?");
 }
 
-static void talk_say(struct talk *t, enum topic topic)
+static void talk_say(struct offline_talk_state *t, enum topic topic)
 {
 	tell_small(&t->out, topic);
 	/* A yes would be for the quote. */
@@ -693,7 +695,7 @@ static void talk_say(struct talk *t, enum topic topic)
 		buf_addf(&t->out, " %s stays at work meanwhile.", t->live[t->nlive - 1]);
 }
 
-static void talk_unclear(struct talk *t, enum topic topic)
+static void talk_unclear(struct offline_talk_state *t, enum topic topic)
 {
 	if (offline_talk_open(t))
 		talk_unsure(t, topic == ABOUT_DOUBT);
@@ -713,7 +715,7 @@ static void talk_unclear(struct talk *t, enum topic topic)
 /* ---- what the person says */
 
 /* Is it answered from what the conversation has? */
-static bool talk_answered(struct talk *t, enum topic topic, unsigned has)
+static bool talk_answered(struct offline_talk_state *t, enum topic topic, unsigned has)
 {
 	if (topic >= ABOUT_COST && topic <= ABOUT_WHY && topic != ABOUT_TODAY && (has & HAS_QUOTE))
 		talk_quotes(t, topic);
@@ -725,21 +727,22 @@ static bool talk_answered(struct talk *t, enum topic topic, unsigned has)
 	return true;
 }
 
-static void talk_look(struct talk *t, const char *words)
+static void talk_look(struct offline_talk_state *t, const char *words)
 {
 	if (offline_look(t->b, t->draft, words, &t->out) != 0)
 		t->draft->rv = AVA_ENOMEM;
 }
 
 /* It may be the answer to what a run asks. */
-static bool talk_may_answer(const struct talk *t, const char *words, enum topic topic)
+static bool talk_may_answer(const struct offline_talk_state *t, const char *words, enum topic topic)
 {
 	return t->asked && t->nlive && !strchr(words, '?') &&
 	       (topic == ABOUT_NOTHING || topic == ABOUT_LOOK || topic == ABOUT_ANSWER);
 }
 
 /* Words for the one run that asks for them; else they are what they are without it. */
-static void talk_pass_on(struct talk *t, const char *words, enum topic topic, const json_t *list)
+static void talk_pass_on(struct offline_talk_state *t, const char *words, enum topic topic,
+			 const json_t *list)
 {
 	const json_t *run, *asks = NULL;
 	unsigned n = 0;
@@ -765,7 +768,8 @@ static void talk_pass_on(struct talk *t, const char *words, enum topic topic, co
 }
 
 /* What it is about; yes and no are the answer to what she asked herself. */
-static enum topic talk_topic(const struct talk *t, const char *words, const char *plain)
+static enum topic talk_topic(const struct offline_talk_state *t, const char *words,
+			     const char *plain)
 {
 	enum topic topic = heard_topic(words, plain, talk_has(t));
 
@@ -776,7 +780,7 @@ static enum topic talk_topic(const struct talk *t, const char *words, const char
 		       : ABOUT_STOP;
 }
 
-static void talk_words(struct talk *t, const char *words)
+static void talk_words(struct offline_talk_state *t, const char *words)
 {
 	char plain[HEARD_MAX], id[24] = "";
 	unsigned has = talk_has(t);
@@ -858,7 +862,7 @@ static void talk_words(struct talk *t, const char *words)
 
 /* What the person said in the newest text; what the notices and results beside it say goes
  * to t->out. NULL: no memory. */
-static const char *talk_newest(struct talk *t)
+static const char *talk_newest(struct offline_talk_state *t)
 {
 	const char *text = t->b->newest, *said = "";
 	bool result = false, inside = false; /* the next line is one; within its envelope */
@@ -890,7 +894,8 @@ static const char *talk_newest(struct talk *t)
 
 /* ---- what tools returned */
 
-static void talk_result(struct talk *t, const struct offline_call *c, const char *words)
+static void talk_result(struct offline_talk_state *t, const struct offline_call *c,
+			const char *words)
 {
 	const char *text = c->result ? c->result : "";
 	char plain[HEARD_MAX];
@@ -942,15 +947,15 @@ static bool talk_looks(const struct offline_call *c)
 	       strncmp(c->name, "search_", 7) == 0;
 }
 
-int offline_talk(struct offline_body *b, struct draft *draft)
+int offline_talk(struct offline_body *b, struct offline_draft *draft)
 {
-	struct talk *t = arena_get(&b->mem, sizeof(*t)); /* large for the stack */
+	struct offline_talk_state *t = arena_get(&b->mem, sizeof(*t)); /* large for the stack */
 	const struct offline_call *last = b->ncalls > b->fresh ? &b->calls[b->ncalls - 1] : NULL;
 	const char *words;
 
 	if (!t)
 		return AVA_ENOMEM;
-	*t = (struct talk){.b = b, .draft = draft, .kept = json_array()};
+	*t = (struct offline_talk_state){.b = b, .draft = draft, .kept = json_array()};
 	buf_init(&t->out, TEXT_MAX);
 	talk_read(t);
 	words = talk_newest(t);

@@ -522,7 +522,7 @@ void tell_about(struct buf *out, const char *result, enum topic topic)
 
 /* ---- what a log says: how the run ended, which tools it called, what failed */
 
-struct told {
+struct offline_told {
 	struct {
 		char name[64];
 		unsigned n;
@@ -540,7 +540,7 @@ static void log_quote(struct buf *out, const char *before, const char *s)
 		buf_addf(out, "%s%.*s%s", before, (int)keep, s, keep < len ? "…" : "");
 }
 
-static void log_failed(struct told *t, const char *what, const char *why, const char *text)
+static void log_failed(struct offline_told *t, const char *what, const char *why, const char *text)
 {
 	if (t->nfailed++ >= FAILED_MAX)
 		return;
@@ -549,7 +549,7 @@ static void log_failed(struct told *t, const char *what, const char *why, const 
 	log_quote(&t->failed, ": ", text);
 }
 
-static void log_event(struct told *t, const char *type, const json_t *c)
+static void log_event(struct offline_told *t, const char *type, const json_t *c)
 {
 	const char *name = json_str(c, "name"), *status = json_str(c, "status");
 	unsigned i = 0;
@@ -582,7 +582,7 @@ static void log_event(struct told *t, const char *type, const json_t *c)
 
 /* "TIME AGENT TYPE {…} {…}", as read_ava_logs writes it: what stands in an event and
  * imitates a notice has a backslash, which no JSON has. */
-static void offline_tell_log_line(struct told *t, char *line)
+static void offline_tell_log_line(struct offline_told *t, char *line)
 {
 	char type[40];
 	json_t *content;
@@ -602,7 +602,7 @@ static void offline_tell_log_line(struct told *t, char *line)
 
 int tell_log(struct arena *mem, struct buf *out, const char *text, const char *run)
 {
-	struct told told = {0};
+	struct offline_told told = {0};
 	char *line;
 	int rv;
 

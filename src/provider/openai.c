@@ -356,7 +356,7 @@ static int openai_place_piece(struct stream *s, enum delta_kind kind, int64_t in
 
 /* A piece of a call; what did not come is NULL. `whole`: of a message, which may say once more
  * what came in pieces. */
-struct piece {
+struct openai_piece {
 	const char *id, *name;
 	int64_t index; /* -1: none */
 	struct buf args;
@@ -377,7 +377,7 @@ static bool is_complete(const struct part *c)
 }
 
 /* The same JSON, blanks aside. */
-static bool same_args(const struct part *c, const struct piece *p)
+static bool same_args(const struct part *c, const struct openai_piece *p)
 {
 	const char *a = c->text.data, *b = p->args.data;
 
@@ -399,7 +399,7 @@ static bool same_args(const struct part *c, const struct piece *p)
 
 /* Says the piece a call once more? With the same id it does, unless it has another index or
  * other arguments: some give one id to all. Without ids the same call is a repeat. */
-static bool is_known(const struct part *c, const struct piece *p)
+static bool is_known(const struct part *c, const struct openai_piece *p)
 {
 	bool both = p->id != NULL && c->id != NULL, same = both && strcmp(p->id, c->id) == 0;
 
@@ -414,7 +414,7 @@ static bool is_known(const struct part *c, const struct piece *p)
 
 /* Some servers make up an id for each piece: another id alone, without a name, begins
  * a call only behind a complete one. */
-static bool openai_is_new(const struct part *c, const struct piece *p)
+static bool openai_is_new(const struct part *c, const struct openai_piece *p)
 {
 	if (p->id != NULL && c->id != NULL)
 		return p->name != NULL || (p->args.len > 0 && is_complete(c));
@@ -423,7 +423,7 @@ static bool openai_is_new(const struct part *c, const struct piece *p)
 }
 
 /* A name comes in pieces, or again with all that came so far. */
-static bool names_more(const struct stream *s, const struct part *c, const struct piece *p)
+static bool names_more(const struct stream *s, const struct part *c, const struct openai_piece *p)
 {
 	return p->name != NULL && c->name != NULL && c->text.len == 0 && s->ntools > 0 &&
 	       (p->id == NULL || (c->id != NULL && strcmp(p->id, c->id) == 0)) &&
@@ -446,7 +446,7 @@ static int openai_add_name(struct part *c, const char *more)
 
 /* The call that a piece is of: one that it names again, else that of its index, else the one
  * that is open. NULL: it begins one. */
-static struct part *openai_find_call(const struct stream *s, const struct piece *p)
+static struct part *openai_find_call(const struct stream *s, const struct openai_piece *p)
 {
 	struct part *c;
 
@@ -482,7 +482,7 @@ static bool has_more(const json_t *call)
 	return false;
 }
 
-static int put_piece(struct stream *s, const struct piece *p)
+static int put_piece(struct stream *s, const struct openai_piece *p)
 {
 	struct part *c = openai_find_call(s, p);
 	int rv = 0;
@@ -519,8 +519,8 @@ static int take_call(struct stream *s, const json_t *o, bool whole)
 	const json_t *custom = json_object_get(o, "custom");
 	const json_t *function = custom != NULL ? custom : json_object_get(o, "function");
 	const json_t *in = json_is_object(function) ? function : o, *args = NULL;
-	struct piece p = {given(o, "id"), given(in, "name"), json_get_int(o, "index", -1),
-			  .whole = whole, .all = o};
+	struct openai_piece p = {given(o, "id"), given(in, "name"), json_get_int(o, "index", -1),
+				 .whole = whole, .all = o};
 	int rv;
 
 	if (json_is_string(function))

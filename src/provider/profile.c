@@ -95,7 +95,7 @@ static const char *const keywords[] = {"additionalProperties",
 				       "patternProperties"};
 
 /* `chat`: of chat completions; else of the Messages form. */
-static const struct meaning {
+static const struct profile_meaning {
 	const char *word, *says;
 	bool chat;
 } meanings[] = {
@@ -186,7 +186,7 @@ bool profile_refused(const char *text, char *words, size_t size)
 }
 
 /* NULL: the word is none of these. */
-static const struct meaning *meaning_of(const char *word)
+static const struct profile_meaning *meaning_of(const char *word)
 {
 	for (size_t i = 0; i < ARRAY_LEN(meanings); i++)
 		if (strcmp(meanings[i].word, word) == 0)
@@ -196,21 +196,21 @@ static const struct meaning *meaning_of(const char *word)
 
 const char *profile_says(const char *word)
 {
-	const struct meaning *is = meaning_of(word);
+	const struct profile_meaning *is = meaning_of(word);
 
 	return is != NULL ? is->says : word;
 }
 
 bool profile_in_chat(const char *word)
 {
-	const struct meaning *is = meaning_of(word);
+	const struct profile_meaning *is = meaning_of(word);
 
 	return is != NULL ? is->chat : strncmp(word, PROFILE_KEYWORD, strlen(PROFILE_KEYWORD)) == 0;
 }
 
 bool profile_in_messages(const char *word)
 {
-	const struct meaning *is = meaning_of(word);
+	const struct profile_meaning *is = meaning_of(word);
 
 	return is != NULL && !is->chat;
 }

@@ -107,7 +107,7 @@ static int responses_mark_cache(struct buf *body, size_t lines_from, const struc
  * servers that say nothing between, and is the end mark. */
 
 /* Items of other kinds come of tools that no request has. */
-static const struct kind {
+static const struct responses_kind {
 	const char *type;
 	enum part_kind part;
 	enum delta_kind piece;
@@ -118,7 +118,7 @@ static const struct kind {
 };
 
 /* By the type of an item, or by what its pieces are. NULL: none of these. */
-static const struct kind *responses_kind_of(const char *type, enum delta_kind piece)
+static const struct responses_kind *responses_kind_of(const char *type, enum delta_kind piece)
 {
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
 		if (piece == kinds[i].piece || strcmp(type, kinds[i].type) == 0)
@@ -185,7 +185,7 @@ static int whole_text(struct stream *s, const json_t *item, bool thought, struct
  * done stays as it is, and so do the words that were shown. */
 static int responses_take_item(struct stream *s, const json_t *item, int64_t index, bool done)
 {
-	const struct kind *k = responses_kind_of(json_str(item, "type"), DELTA_EMPTY);
+	const struct responses_kind *k = responses_kind_of(json_str(item, "type"), DELTA_EMPTY);
 	struct part *p = k != NULL ? responses_part_of(s, k->part, item, index) : NULL;
 	struct buf text;
 	int rv = 0;

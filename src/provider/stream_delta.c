@@ -8,9 +8,9 @@
 #include "codec/jscan.h"
 #include "provider/stream_core.h"
 
-enum place { CHUNK, CHOICE, DELTA, CALL, FUNCTION, EVENT, BLOCK, ITEM };
+enum stream_delta_place { CHUNK, CHOICE, DELTA, CALL, FUNCTION, EVENT, BLOCK, ITEM };
 
-enum meaning {
+enum stream_delta_meaning {
 	INTO,    /* one object, `of` a place; maybe in a list */
 	PIECE,   /* text of kind `of` */
 	INDEX,   /* of the block or the call */
@@ -19,9 +19,9 @@ enum meaning {
 	ZERO,    /* another number is not hot */
 };
 
-static const struct member {
+static const struct stream_delta_member {
 	const char *key; /* NULL: no more */
-	enum meaning meaning;
+	enum stream_delta_meaning meaning;
 	int of;
 } members[][16] = {
 	[CHUNK] = {{"choices", INTO, CHOICE}, {"usage", NOTHING}, {"error", NOTHING}},
@@ -59,7 +59,7 @@ static const struct member {
 
 /* The place where an event begins, those a piece must have passed, and that of its index. */
 static const struct {
-	enum place root;
+	enum stream_delta_place root;
 	unsigned needs, indexed;
 } delta_forms[] = {
 	[DELTAS_MESSAGES] = {EVENT, 1u << BLOCK, 1u << BLOCK},
@@ -90,7 +90,7 @@ struct hot {
 	bool index;
 };
 
-static bool hot_object(struct hot *h, enum place place);
+static bool hot_object(struct hot *h, enum stream_delta_place place);
 
 static bool hot_piece(struct hot *h, enum delta_kind kind)
 {
@@ -110,7 +110,7 @@ static bool hot_piece(struct hot *h, enum delta_kind kind)
 }
 
 /* {…}; of what stands in a list: [{…}] or []; null. */
-static bool hot_into(struct hot *h, enum place place)
+static bool hot_into(struct hot *h, enum stream_delta_place place)
 {
 	bool list = place == CHOICE || place == CALL;
 	struct slice raw;
@@ -123,14 +123,15 @@ static bool hot_into(struct hot *h, enum place place)
 	return !jscan_item(&h->w) || (hot_object(h, place) && !jscan_item(&h->w));
 }
 
-static bool hot_member(struct hot *h, enum place place, const struct member *m)
+static bool hot_member(struct hot *h, enum stream_delta_place place,
+		       const struct stream_delta_member *m)
 {
 	struct slice raw = {"", 0};
 	long n;
 
 	switch (m->meaning) {
 	case INTO:
-		return hot_into(h, (enum place)m->of);
+		return hot_into(h, (enum stream_delta_place)m->of);
 	case PIECE:
 		return hot_piece(h, (enum delta_kind)m->of);
 	case TYPE:
@@ -151,7 +152,7 @@ static bool hot_member(struct hot *h, enum place place, const struct member *m)
 	return n >= 0 && n < 100000;
 }
 
-static bool hot_object(struct hot *h, enum place place)
+static bool hot_object(struct hot *h, enum stream_delta_place place)
 {
 	struct slice key;
 
@@ -159,7 +160,7 @@ static bool hot_object(struct hot *h, enum place place)
 	if (!jscan_object(&h->w))
 		return false;
 	while (jscan_key(&h->w, &key)) {
-		const struct member *m = members[place];
+		const struct stream_delta_member *m = members[place];
 
 		while (m->key != NULL && !slice_is(key, m->key))
 			m++;

@@ -25,7 +25,7 @@
 #define DEPTH_MAX  16
 #define HEAD_BYTES 512 /* of a file, for its type */
 
-struct listing {
+struct artifacts_listing {
 	const struct redact *redact;
 	struct jw w;
 	unsigned listed, looked;
@@ -59,7 +59,8 @@ static const char *type_of(const char *head, size_t len)
 }
 
 /* false: there is no room for more. */
-static bool artifacts_add_file(struct listing *l, int dir, const char *name, const char *path)
+static bool artifacts_add_file(struct artifacts_listing *l, int dir, const char *name,
+			       const char *path)
 {
 	int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
 	char head[HEAD_BYTES];
@@ -101,7 +102,7 @@ static int artifacts_is_shown(const struct dirent *e)
 }
 
 /* `fd` is *taken*; `path` has room for PATH_MAX. */
-static bool add_folder(struct listing *l, int fd, char *path, int depth)
+static bool add_folder(struct artifacts_listing *l, int fd, char *path, int depth)
 {
 	size_t len = strlen(path);
 	struct dirent **names = NULL;
@@ -138,7 +139,7 @@ static bool add_folder(struct listing *l, int fd, char *path, int depth)
 void artifacts_list(struct buf *out, int root_fd, const struct redact *redact, const char *kept,
 		    const char *work)
 {
-	struct listing l = {.redact = redact};
+	struct artifacts_listing l = {.redact = redact};
 	char path[PATH_MAX];
 	json_t *list, *v;
 	struct buf all;

@@ -257,19 +257,19 @@ void copying_result(const struct run *r, const struct run_changes *c, struct jw 
 
 /* ---- removing: nobody waits for it, and it outlives the run */
 
-struct removal {
+struct copying_removal {
 	struct os_work work;
 	char *path;
 };
 
 static void remove_work(struct os_work *w)
 {
-	copy_remove(AT_FDCWD, ((struct removal *)w->priv)->path);
+	copy_remove(AT_FDCWD, ((struct copying_removal *)w->priv)->path);
 }
 
 static void remove_done(struct os_work *w)
 {
-	struct removal *m = w->priv;
+	struct copying_removal *m = w->priv;
 
 	free(m->path);
 	free(m);
@@ -277,7 +277,7 @@ static void remove_done(struct os_work *w)
 
 static void remove_start(struct os_loop *loop, void (*work)(struct os_work *w), char *path)
 {
-	struct removal *m = path ? calloc(1, sizeof(*m)) : NULL;
+	struct copying_removal *m = path ? calloc(1, sizeof(*m)) : NULL;
 
 	if (!m) {
 		free(path);
@@ -320,7 +320,8 @@ static bool copying_may_go(int root_fd, const char *id)
 static void sweep_work(struct os_work *w)
 {
 	static const char *const forms[] = {"runs/%s/copy", "runs/%s/copy.new"};
-	int root_fd = open(((struct removal *)w->priv)->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int root_fd =
+		open(((struct copying_removal *)w->priv)->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	int runs_fd = openat(root_fd, "runs", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *runs = runs_fd >= 0 ? fdopendir(runs_fd) : NULL;
 	const struct dirent *run;

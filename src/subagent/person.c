@@ -32,7 +32,7 @@
 #define ARGS_SHOWN    1500 /* characters of the arguments of a call that needs a yes */
 #define CHOICES_BYTES (64u << 10)
 
-struct said { /* by a person: on its way to the disk, or to the model */
+struct person_said { /* by a person: on its way to the disk, or to the model */
 	struct list node;
 	char id[16]; /* "m3"; "" an answer */
 	char *text, *by, *origin, *notice, *request;
@@ -42,7 +42,7 @@ struct said { /* by a person: on its way to the disk, or to the model */
 	void *user;
 };
 
-struct heard { /* a request id that is not taken twice */
+struct person_hearing { /* a request id that is not taken twice */
 	struct list node;
 	struct person_heard what;
 	char request[];
@@ -50,13 +50,13 @@ struct heard { /* a request id that is not taken twice */
 
 struct person {
 	struct question question;
-	bool open;              /* `question` is */
-	struct question before; /* as a stop left it open; call_id "": none */
-	struct said *answer;    /* to it; until person_ask_end */
-	struct list answering;  /* ends of questions on their way to the disk, in order */
-	struct list saying;     /* messages likewise */
-	struct list said;       /* on disk, not told yet */
-	unsigned nsaid;         /* of both */
+	bool open;                  /* `question` is */
+	struct question before;     /* as a stop left it open; call_id "": none */
+	struct person_said *answer; /* to it; until person_ask_end */
+	struct list answering;      /* ends of questions on their way to the disk, in order */
+	struct list saying;         /* messages likewise */
+	struct list said;           /* on disk, not told yet */
+	unsigned nsaid;             /* of both */
 	unsigned last_id;
 	struct list heard; /* oldest first */
 	unsigned nheard;
@@ -79,7 +79,7 @@ static struct person *person_of(struct run *r)
 	return p;
 }
 
-static void said_free(struct said *s)
+static void said_free(struct person_said *s)
 {
 	if (!s)
 		return;
@@ -92,7 +92,7 @@ static void said_free(struct said *s)
 	free(s);
 }
 
-static void said_done(struct said *s, int rv)
+static void said_done(struct person_said *s, int rv)
 {
 	if (s->done)
 		s->done(rv, s->id, s->user);
@@ -153,7 +153,7 @@ static void question_over(struct run *r)
 }
 
 /* As the model reads it. */
-static char *notice_of(const struct said *s)
+static char *notice_of(const struct person_said *s)
 {
 	struct buf text, line;
 	char *out = NULL;
@@ -169,10 +169,10 @@ static char *notice_of(const struct said *s)
 	return out;
 }
 
-static struct said *said_new(const struct run *r, const struct person_words *w, person_fn done,
-			     void *user)
+static struct person_said *said_new(const struct run *r, const struct person_words *w,
+				    person_fn done, void *user)
 {
-	struct said *s = calloc(1, sizeof(*s));
+	struct person_said *s = calloc(1, sizeof(*s));
 
 	if (!s)
 		return NULL;
@@ -209,12 +209,12 @@ static int person_check_text(const char *text, struct ava_error *err)
 
 /* ---- request ids */
 
-static struct heard *heard_find(const struct run *r, const char *request_id)
+static struct person_hearing *heard_find(const struct run *r, const char *request_id)
 {
 	if (!r->person || !request_id || !*request_id)
 		return NULL;
 	LIST_EACH (&r->person->heard, at, tmp) {
-		struct heard *h = LIST_ENTRY(at, struct heard, node);
+		struct person_hearing *h = LIST_ENTRY(at, struct person_hearing, node);
 
 		if (strcmp(h->request, request_id) == 0)
 			return h;
@@ -224,14 +224,14 @@ static struct heard *heard_find(const struct run *r, const char *request_id)
 
 bool person_heard(const struct run *r, const char *request_id, struct person_heard *out)
 {
-	const struct heard *h = heard_find(r, request_id);
+	const struct person_hearing *h = heard_find(r, request_id);
 
 	if (h)
 		*out = h->what;
 	return h != NULL;
 }
 
-static void heard_free(struct person *p, struct heard *h)
+static void heard_free(struct person *p, struct person_hearing *h)
 {
 	list_del(&h->node);
 	p->nheard--;
@@ -242,7 +242,7 @@ int person_restore_heard(struct run *r, const char *request_id, const struct per
 {
 	struct person *p = person_of(r);
 	size_t len = strlen(request_id);
-	struct heard *h;
+	struct person_hearing *h;
 
 	if (!p)
 		return AVA_ENOMEM;
@@ -255,13 +255,13 @@ int person_restore_heard(struct run *r, const char *request_id, const struct per
 	h->what = *was;
 	list_add(&p->heard, &h->node);
 	if (++p->nheard > PERSON_HEARD_MAX)
-		heard_free(p, LIST_FIRST(&p->heard, struct heard, node));
+		heard_free(p, LIST_FIRST(&p->heard, struct person_hearing, node));
 	return 0;
 }
 
 /* From now on it is not taken again. Where there is no memory for that it is, as if
  * it had had no id. */
-static void person_hear(struct run *r, const struct said *s, const char *call_id)
+static void person_hear(struct run *r, const struct person_said *s, const char *call_id)
 {
 	struct person_heard h = {.steer_id = ""};
 
@@ -440,7 +440,8 @@ static int person_fill(struct run *r, struct question *q, const struct turn_call
 	return AVA_ENOMEM;
 }
 
-static void record_state(struct draft *d, struct run *r, const char *state, const struct said *s)
+static void record_state(struct draft *d, struct run *r, const char *state,
+			 const struct person_said *s)
 {
 	const struct question *q = &r->person->question;
 
@@ -460,8 +461,8 @@ const char *question_kind(const struct question *q)
 	return q->quota ? "quota" : q->approval ? "approval" : "question";
 }
 
-static void record_said(struct draft *d, struct run *r, const struct said *s, const char *outcome,
-			const char *call_id)
+static void record_said(struct draft *d, struct run *r, const struct person_said *s,
+			const char *outcome, const char *call_id)
 {
 	record_steering(d, r,
 			&(struct record_steering){
@@ -528,7 +529,7 @@ int person_ask(struct agent *a, unsigned call, const struct agent_ask *ask, int6
 static void end_saved(int rv, void *user)
 {
 	struct run *r = user;
-	struct said *s = LIST_FIRST(&r->person->answering, struct said, node);
+	struct person_said *s = LIST_FIRST(&r->person->answering, struct person_said, node);
 	bool waits = s->waits;
 
 	said_done(s, 0);
@@ -548,7 +549,7 @@ void person_ask_end(struct agent *a, unsigned call, enum agent_asked how)
 	struct run *r = a->world;
 	struct person *p = r->person;
 	struct draft *d = world_draft(r);
-	struct said *s = p->answer ? p->answer : calloc(1, sizeof(*s));
+	struct person_said *s = p->answer ? p->answer : calloc(1, sizeof(*s));
 
 	if (!d || !s) {
 		/* No memory for the record: the next start sees to it. */
@@ -580,7 +581,7 @@ void person_ask_end(struct agent *a, unsigned call, enum agent_asked how)
 int person_answer(struct run *r, const struct person_words *w, bool yes, person_fn done, void *user,
 		  struct ava_error *err)
 {
-	struct said *s;
+	struct person_said *s;
 	int rv = person_check_text(w->text, err);
 
 	if (rv != 0)
@@ -602,7 +603,7 @@ int person_wait(struct run *r, const struct person_words *w, person_fn done, voi
 {
 	struct person *p = r->person;
 	struct draft *d = world_draft(r);
-	struct said *s = d ? said_new(r, w, done, user) : NULL;
+	struct person_said *s = d ? said_new(r, w, done, user) : NULL;
 
 	if (!s)
 		return err_set(err, AVA_ENOMEM, "out of memory");
@@ -624,7 +625,7 @@ static void steer_saved(int rv, void *user)
 {
 	struct run *r = user;
 	struct person *p = r->person;
-	struct said *s = LIST_FIRST(&p->saying, struct said, node);
+	struct person_said *s = LIST_FIRST(&p->saying, struct person_said, node);
 	person_fn done = s->done;
 
 	s->done = NULL;
@@ -646,7 +647,7 @@ int person_steer(struct run *r, const struct person_words *w, person_fn done, vo
 {
 	struct person *p = person_of(r);
 	struct draft *d;
-	struct said *s;
+	struct person_said *s;
 	int rv = person_check_text(w->text, err);
 
 	if (rv != 0)
@@ -674,7 +675,7 @@ unsigned person_notices(struct run *r, const char **out)
 	if (!r->person)
 		return 0;
 	LIST_EACH (&r->person->said, at, tmp)
-		out[n++] = LIST_ENTRY(at, struct said, node)->notice;
+		out[n++] = LIST_ENTRY(at, struct person_said, node)->notice;
 	return n;
 }
 
@@ -684,7 +685,7 @@ static void person_tell_all(struct run *r, struct draft *d, const char *outcome)
 	struct person *p = r->person;
 
 	while (!list_empty(&p->said)) {
-		struct said *s = LIST_FIRST(&p->said, struct said, node);
+		struct person_said *s = LIST_FIRST(&p->said, struct person_said, node);
 
 		record_said(d, r, s, outcome, "");
 		p->nsaid--;
@@ -733,7 +734,7 @@ int person_restore_said(struct run *r, const char *id, const json_t *content)
 	const struct person_words w = {.text = json_str(content, "text"),
 				       .by = json_str(content, "by"),
 				       .origin = json_str(content, "origin")};
-	struct said *s = p ? said_new(r, &w, NULL, NULL) : NULL;
+	struct person_said *s = p ? said_new(r, &w, NULL, NULL) : NULL;
 	unsigned n = 0;
 
 	if (!s)
@@ -757,7 +758,7 @@ void person_forget_said(struct run *r, const char *id)
 	if (!p)
 		return;
 	LIST_EACH (&p->said, at, tmp) {
-		struct said *s = LIST_ENTRY(at, struct said, node);
+		struct person_said *s = LIST_ENTRY(at, struct person_said, node);
 
 		if (strcmp(s->id, id) != 0)
 			continue;
@@ -789,7 +790,7 @@ void person_close(struct run *r, struct draft *d)
 	p->answer = NULL;
 	person_tell_all(r, d, "too_late");
 	LIST_EACH (&p->saying, at, tmp) {
-		struct said *s = LIST_ENTRY(at, struct said, node);
+		struct person_said *s = LIST_ENTRY(at, struct person_said, node);
 
 		record_said(d, r, s, "too_late", "");
 		p->nsaid--;
@@ -800,7 +801,7 @@ void person_close(struct run *r, struct draft *d)
 static void drop_all(struct list *l)
 {
 	while (!list_empty(l))
-		said_done(LIST_FIRST(l, struct said, node), AVA_ECANCELED);
+		said_done(LIST_FIRST(l, struct person_said, node), AVA_ECANCELED);
 }
 
 void person_free(struct run *r)
@@ -815,7 +816,7 @@ void person_free(struct run *r)
 	drop_all(&p->saying);
 	drop_all(&p->said);
 	while (!list_empty(&p->heard))
-		heard_free(p, LIST_FIRST(&p->heard, struct heard, node));
+		heard_free(p, LIST_FIRST(&p->heard, struct person_hearing, node));
 	question_fini(&p->question);
 	free(p);
 	r->person = NULL;

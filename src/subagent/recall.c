@@ -66,7 +66,7 @@ void run_artifact_path(const struct run *r, const char *call, const char *type,
 	snprintf(out, RUN_ARTIFACT_PATH, "%s/%.15s.%.8s", folder, call, type);
 }
 
-struct fetch {
+struct recall_fetch {
 	size_t want;
 	struct buf *out;
 	bool found;
@@ -74,7 +74,7 @@ struct fetch {
 
 static int fetch_each(size_t k, const char *text, size_t len, bool is_error, void *user)
 {
-	struct fetch *f = user;
+	struct recall_fetch *f = user;
 
 	if (k != f->want)
 		return 0;
@@ -144,7 +144,7 @@ static bool call_number(const struct run *r, struct call_ref at, size_t *k)
 int toolrun_fetch(struct tool_env *env, const char *call_id, struct buf *out, struct ava_error *err)
 {
 	struct run *r = env->user;
-	struct fetch f = {.out = out};
+	struct recall_fetch f = {.out = out};
 	char path[RUN_ARTIFACT_PATH], *data;
 	struct call_ref at;
 	size_t len;
@@ -169,7 +169,7 @@ int toolrun_fetch(struct tool_env *env, const char *call_id, struct buf *out, st
 
 /* ---- what the run was told */
 
-struct told {
+struct recall_told {
 	int (*each)(bool person, const char *text, size_t len, void *user);
 	void *user;
 };
@@ -177,7 +177,7 @@ struct told {
 #define TOLD_LOG_MAX ((size_t)256 << 20)
 
 /* What people said to it, and answered: their events. Ava is none of them. */
-static int told_by_people(struct run *r, const struct told *t)
+static int told_by_people(struct run *r, const struct recall_told *t)
 {
 	char path[LOGBOOK_PATH], *data = NULL;
 	size_t len = 0, at = 0, n;
@@ -205,7 +205,7 @@ static int told_by_people(struct run *r, const struct told *t)
 
 static int told_each(size_t k, const char *text, size_t len, bool is_error, void *user)
 {
-	const struct told *t = user;
+	const struct recall_told *t = user;
 
 	(void)k;
 	return is_error ? 0 : t->each(false, text, len, t->user);
@@ -233,7 +233,7 @@ int toolrun_told(struct tool_env *env,
 		 struct ava_error *err)
 {
 	struct run *r = env->user;
-	struct told t = {each, user};
+	struct recall_told t = {each, user};
 	int rv = told_task(r->spec, each, user);
 
 	if (rv == 0 && !spec_context_carries(r->spec))

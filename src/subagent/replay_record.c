@@ -611,7 +611,7 @@ void replay_check_result(struct replay *p, const struct turn_call *c)
 		      c->output != NULL ? c->output_len : 0);
 }
 
-struct wanted {
+struct replay_record_wanted {
 	struct arena *mem;
 	size_t k, len;
 	const char *text; /* NULL: not found */
@@ -619,7 +619,7 @@ struct wanted {
 
 static int want_result(size_t k, const char *text, size_t len, bool is_error, void *user)
 {
-	struct wanted *w = user;
+	struct replay_record_wanted *w = user;
 
 	if (k != w->k)
 		return 0;
@@ -629,7 +629,7 @@ static int want_result(size_t k, const char *text, size_t len, bool is_error, vo
 }
 
 /* From the lines of results that begin at `at`. */
-static void find_result_at(const struct replay *p, size_t at, struct wanted *w)
+static void find_result_at(const struct replay *p, size_t at, struct replay_record_wanted *w)
 {
 	struct record there = p->rec;
 	struct buf lines;
@@ -642,7 +642,7 @@ static void find_result_at(const struct replay *p, size_t at, struct wanted *w)
 }
 
 /* A result that was there before is named, not repeated: then it is that one. */
-static bool is_reference(const struct wanted *w, struct call_ref *to)
+static bool is_reference(const struct replay_record_wanted *w, struct call_ref *to)
 {
 	static const char words[] = "unchanged since ";
 	size_t n = sizeof(words) - 1;
@@ -651,7 +651,7 @@ static bool is_reference(const struct wanted *w, struct call_ref *to)
 	       call_ref_read(w->text + n, to);
 }
 
-static void find_result(struct replay *p, struct wanted *w, const char *preview)
+static void find_result(struct replay *p, struct replay_record_wanted *w, const char *preview)
 {
 	struct call_ref to;
 
@@ -662,7 +662,7 @@ static void find_result(struct replay *p, struct wanted *w, const char *preview)
 	for (size_t i = 0; i < p->ncalls; i++) {
 		if (p->calls[i].ref.iteration != to.iteration || p->calls[i].ref.n != to.n)
 			continue;
-		*w = (struct wanted){.mem = w->mem, .k = to.n - 1};
+		*w = (struct replay_record_wanted){.mem = w->mem, .k = to.n - 1};
 		find_result_at(p, p->calls[i].at, w);
 		return;
 	}
@@ -680,7 +680,7 @@ bool replay_take_result(struct replay *p, unsigned i)
 	const json_t *content = p->rec.content;
 	const char *preview = json_get_str(content, "output");
 	const char *artifact = json_str(content, "artifact");
-	struct wanted w = {.mem = &t->mem, .k = i};
+	struct replay_record_wanted w = {.mem = &t->mem, .k = i};
 
 	c->success = json_get_bool(content, "success", false);
 	find_result(p, &w, preview);

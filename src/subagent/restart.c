@@ -28,7 +28,7 @@ struct left { /* a spawn row without its end row */
 	struct catalog_row row; /* owns its strings */
 };
 
-struct scan {
+struct restart_scan {
 	struct supervisor *sup;
 	const struct restart_hooks *hooks;
 	struct list left;
@@ -44,7 +44,7 @@ static void left_free(struct left *l)
 	free(l);
 }
 
-static int scan_spawn(struct scan *s, struct catalog_row *row)
+static int scan_spawn(struct restart_scan *s, struct catalog_row *row)
 {
 	struct left *l;
 
@@ -70,7 +70,7 @@ static int scan_spawn(struct scan *s, struct catalog_row *row)
 	return 0;
 }
 
-static int scan_end(struct scan *s, const struct catalog_row *row)
+static int scan_end(struct restart_scan *s, const struct catalog_row *row)
 {
 	struct left *l = strmap_del(&s->by_id, row->id);
 	int rv = l ? 0 : nameset_add(&s->sup->names, row->id); /* its spawn row is damaged */
@@ -88,7 +88,7 @@ static int scan_end(struct scan *s, const struct catalog_row *row)
 
 static int scan_row(struct catalog_row *row, void *user)
 {
-	struct scan *s = user;
+	struct restart_scan *s = user;
 	int rv;
 
 	if (!row) {
@@ -105,7 +105,7 @@ static int scan_row(struct catalog_row *row, void *user)
 }
 
 /* Of the rows that were made for runs without one. */
-static int scan_salvaged(struct scan *s, const struct buf *rows)
+static int scan_salvaged(struct restart_scan *s, const struct buf *rows)
 {
 	struct catalog_row row;
 	const char *line;
@@ -508,7 +508,7 @@ static int restart_run(struct supervisor *sup, const struct catalog_row *row,
 
 int restart_runs(struct supervisor *sup, const struct restart_hooks *hooks, struct ava_error *err)
 {
-	struct scan s = {.sup = sup, .hooks = hooks};
+	struct restart_scan s = {.sup = sup, .hooks = hooks};
 	struct ava_error amiss = {0};
 	struct buf rows;
 	int rv;

@@ -108,7 +108,7 @@ bool role_same(const struct role *a, const struct role *b)
 
 /* ---- reading */
 
-struct reading {
+struct role_reading {
 	struct role *r;
 	struct yaml *y;
 	const char *path;
@@ -117,10 +117,10 @@ struct reading {
 	int rv; /* the first thing that is wrong ends it */
 };
 
-static void role_wrong(struct reading *g, unsigned line, const char *fmt, ...)
+static void role_wrong(struct role_reading *g, unsigned line, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-static void role_wrong(struct reading *g, unsigned line, const char *fmt, ...)
+static void role_wrong(struct role_reading *g, unsigned line, const char *fmt, ...)
 {
 	char text[300];
 	va_list ap;
@@ -132,7 +132,7 @@ static void role_wrong(struct reading *g, unsigned line, const char *fmt, ...)
 		g->rv = err_set(g->err, AVA_EINVAL, "%s:%u: %s", g->path, line, text);
 }
 
-static const char *kept(struct reading *g, const char *text, size_t len)
+static const char *kept(struct role_reading *g, const char *text, size_t len)
 {
 	const char *copy = arena_copy(&g->r->mem, text, len);
 
@@ -142,7 +142,7 @@ static const char *kept(struct reading *g, const char *text, size_t len)
 }
 
 /* What a buffer holds; it is freed. */
-static const char *kept_buf(struct reading *g, struct buf *b)
+static const char *kept_buf(struct role_reading *g, struct buf *b)
 {
 	const char *copy = "";
 
@@ -154,10 +154,10 @@ static const char *kept_buf(struct reading *g, struct buf *b)
 	return copy;
 }
 
-static void role_note(struct reading *g, unsigned line, const char *fmt, ...)
+static void role_note(struct role_reading *g, unsigned line, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-static void role_note(struct reading *g, unsigned line, const char *fmt, ...)
+static void role_note(struct role_reading *g, unsigned line, const char *fmt, ...)
 {
 	struct role *r = g->r;
 	char text[300];
@@ -236,7 +236,7 @@ static const char *tool_known(const char *name, size_t len)
 	return NULL;
 }
 
-static void wish(struct reading *g, const char *name, unsigned line)
+static void wish(struct role_reading *g, const char *name, unsigned line)
 {
 	size_t n = 0;
 
@@ -251,7 +251,7 @@ static void wish(struct reading *g, const char *name, unsigned line)
 		g->r->tools[n] = name;
 }
 
-static void unwish(struct reading *g, const char *name)
+static void unwish(struct role_reading *g, const char *name)
 {
 	size_t to = 0;
 
@@ -262,7 +262,7 @@ static void unwish(struct reading *g, const char *name)
 }
 
 /* One name of a list: "Read", "Bash(git log:*)", "mcp__db__query". */
-static void role_add_tool(struct reading *g, const char *name, size_t len, unsigned line)
+static void role_add_tool(struct role_reading *g, const char *name, size_t len, unsigned line)
 {
 	const char *paren = memchr(name, '(', len);
 	size_t base = paren ? (size_t)(paren - name) : len;
@@ -288,7 +288,7 @@ static void role_add_tool(struct reading *g, const char *name, size_t len, unsig
 	}
 }
 
-static void drop_tool(struct reading *g, const char *name, size_t len, unsigned line)
+static void drop_tool(struct role_reading *g, const char *name, size_t len, unsigned line)
 {
 	const char *paren = memchr(name, '(', len);
 	const char *ours = tool_known(name, paren ? (size_t)(paren - name) : len);
@@ -300,7 +300,7 @@ static void drop_tool(struct reading *g, const char *name, size_t len, unsigned 
 	unwish(g, ours ? ours : kept(g, name, len));
 }
 
-static void add_core(struct reading *g, const char *name, size_t len, unsigned line)
+static void add_core(struct role_reading *g, const char *name, size_t len, unsigned line)
 {
 	for (size_t i = 0; i + 1 < ARRAY_LEN(g->r->core); i++)
 		if (!g->r->core[i]) {
@@ -310,10 +310,10 @@ static void add_core(struct reading *g, const char *name, size_t len, unsigned l
 	role_note(g, line, "core_tools: three at the most");
 }
 
-typedef void (*name_fn)(struct reading *g, const char *name, size_t len, unsigned line);
+typedef void (*name_fn)(struct role_reading *g, const char *name, size_t len, unsigned line);
 
 /* Parted by commas and blanks that stand in no parentheses. */
-static void each_name(struct reading *g, const char *s, unsigned line, name_fn take)
+static void each_name(struct role_reading *g, const char *s, unsigned line, name_fn take)
 {
 	static const char parts[] = " \t\r\n,\"'";
 
@@ -327,7 +327,7 @@ static void each_name(struct reading *g, const char *s, unsigned line, name_fn t
 	}
 }
 
-static void role_names_of(struct reading *g, const struct yaml_node *n, name_fn take)
+static void role_names_of(struct role_reading *g, const struct yaml_node *n, name_fn take)
 {
 	if (n->kind == YAML_SCALAR && !yaml_is_null(n))
 		each_name(g, n->text, n->line, take);
@@ -350,7 +350,7 @@ static const char *const reserved[] = {"web_crawler", "code_reviewer", "data_ext
 				       "researcher",  "ava",           "custom",
 				       "group",       "subagent"};
 
-static void role_take_name(struct reading *g, const struct yaml_node *n)
+static void role_take_name(struct role_reading *g, const struct yaml_node *n)
 {
 	char name[ROLE_NAME_MAX + 1];
 	const char *text = "";
@@ -378,7 +378,7 @@ static void role_take_name(struct reading *g, const struct yaml_node *n)
 
 /* The first of it, on one line, without examples and tags: it is shown in lists, in
  * quotes, and to Ava. */
-static void take_description(struct reading *g, const struct yaml_node *n)
+static void take_description(struct role_reading *g, const struct yaml_node *n)
 {
 	struct buf line, safe;
 	const char *text = "";
@@ -413,7 +413,7 @@ static void take_description(struct reading *g, const struct yaml_node *n)
 		role_wrong(g, n->line, "the description says nothing: write when to use this role");
 }
 
-static void role_take_tools(struct reading *g, const struct yaml_node *n)
+static void role_take_tools(struct role_reading *g, const struct yaml_node *n)
 {
 	char flat[16] = "";
 
@@ -433,17 +433,17 @@ static void role_take_tools(struct reading *g, const struct yaml_node *n)
 }
 
 /* Once the tools stand, whichever comes first in the file. */
-static void take_disallowed(struct reading *g, const struct yaml_node *n)
+static void take_disallowed(struct role_reading *g, const struct yaml_node *n)
 {
 	role_names_of(g, n, drop_tool);
 }
 
-static void take_core(struct reading *g, const struct yaml_node *n)
+static void take_core(struct role_reading *g, const struct yaml_node *n)
 {
 	role_names_of(g, n, add_core);
 }
 
-static void role_take_model(struct reading *g, const struct yaml_node *n)
+static void role_take_model(struct role_reading *g, const struct yaml_node *n)
 {
 	static const char *const short_names[] = {"haiku", "sonnet", "opus", "fable"};
 	const char *text = ROLE_INHERIT;
@@ -465,7 +465,7 @@ static void role_take_model(struct reading *g, const struct yaml_node *n)
 		role_note(g, n->line, "model: \"%.40s\" of it is left out", text + len);
 }
 
-static int64_t role_number(struct reading *g, const struct yaml_node *n, int64_t least,
+static int64_t role_number(struct role_reading *g, const struct yaml_node *n, int64_t least,
 			   int64_t most)
 {
 	int64_t v = least;
@@ -475,27 +475,27 @@ static int64_t role_number(struct reading *g, const struct yaml_node *n, int64_t
 	return v;
 }
 
-static void take_turns(struct reading *g, const struct yaml_node *n)
+static void take_turns(struct role_reading *g, const struct yaml_node *n)
 {
 	g->r->iterations = role_number(g, n, 1, 100000);
 }
 
-static void take_timeout(struct reading *g, const struct yaml_node *n)
+static void take_timeout(struct role_reading *g, const struct yaml_node *n)
 {
 	g->r->timeout_s = role_number(g, n, 1, 604800);
 }
 
-static void role_take_cost(struct reading *g, const struct yaml_node *n)
+static void role_take_cost(struct role_reading *g, const struct yaml_node *n)
 {
 	g->r->cost_cents = role_number(g, n, 0, 1000000);
 }
 
-static void take_tokens(struct reading *g, const struct yaml_node *n)
+static void take_tokens(struct role_reading *g, const struct yaml_node *n)
 {
 	g->r->tokens = role_number(g, n, 1, 1000000000);
 }
 
-static bool role_yes_or_no(struct reading *g, const struct yaml_node *n)
+static bool role_yes_or_no(struct role_reading *g, const struct yaml_node *n)
 {
 	bool yes = n->kind == YAML_SCALAR && strcasecmp(n->text, "true") == 0;
 
@@ -504,18 +504,18 @@ static bool role_yes_or_no(struct reading *g, const struct yaml_node *n)
 	return yes;
 }
 
-static void take_folder(struct reading *g, const struct yaml_node *n)
+static void take_folder(struct role_reading *g, const struct yaml_node *n)
 {
 	g->r->no_folder = !role_yes_or_no(g, n);
 }
 
-static void role_take_thinking(struct reading *g, const struct yaml_node *n)
+static void role_take_thinking(struct role_reading *g, const struct yaml_node *n)
 {
 	g->r->thinking = role_yes_or_no(g, n);
 	g->thinking_said = true;
 }
 
-static void role_take_quota(struct reading *g, const struct yaml_node *n)
+static void role_take_quota(struct role_reading *g, const struct yaml_node *n)
 {
 	enum settings_quota way;
 
@@ -526,7 +526,7 @@ static void role_take_quota(struct reading *g, const struct yaml_node *n)
 			   yaml_shown(n));
 }
 
-static void take_effort(struct reading *g, const struct yaml_node *n)
+static void take_effort(struct role_reading *g, const struct yaml_node *n)
 {
 	static const char *const words[] = {"low", "medium", "high", "xhigh", "max"};
 	size_t i = 0;
@@ -541,7 +541,7 @@ static void take_effort(struct reading *g, const struct yaml_node *n)
 		g->r->thinking = i >= 2;
 }
 
-static void take_permission(struct reading *g, const struct yaml_node *n)
+static void take_permission(struct role_reading *g, const struct yaml_node *n)
 {
 	if (n->kind == YAML_SCALAR && strcmp(n->text, "plan") == 0) {
 		unwish(g, "write_file");
@@ -576,7 +576,7 @@ static json_t *schema_json(const struct yaml_node *n)
 }
 
 /* A mapping, or its JSON as text. */
-static void role_take_schema(struct reading *g, const struct yaml_node *n)
+static void role_take_schema(struct role_reading *g, const struct yaml_node *n)
 {
 	struct ava_error why = {0};
 	struct buf text;
@@ -603,9 +603,9 @@ static void role_take_schema(struct reading *g, const struct yaml_node *n)
 
 /* In the order in which they are taken: what takes away from what another one gives comes
  * after it. `take` NULL: `why` is noted. */
-static const struct field {
+static const struct role_field {
 	const char *name, *flat; /* as a person writes it; squashed */
-	void (*take)(struct reading *g, const struct yaml_node *n);
+	void (*take)(struct role_reading *g, const struct yaml_node *n);
 	const char *why;
 } fields[] = {
 	{"name", "name", role_take_name},
@@ -636,7 +636,7 @@ static const struct field {
 	{"initialPrompt", "initialprompt", NULL, "not applicable: a run begins with its task"},
 };
 
-static const struct field *field_of(const char *key, size_t len)
+static const struct role_field *field_of(const char *key, size_t len)
 {
 	char flat[32];
 
@@ -647,12 +647,12 @@ static const struct field *field_of(const char *key, size_t len)
 	return NULL;
 }
 
-static void take_fields(struct reading *g)
+static void take_fields(struct role_reading *g)
 {
 	const struct yaml_node *root = yaml_root(g->y), *n;
 
 	for (size_t i = 0; i < ARRAY_LEN(fields) && g->rv == 0; i++) {
-		const struct field *f = &fields[i];
+		const struct role_field *f = &fields[i];
 
 		for (n = root->first; n; n = n->next) {
 			if (field_of(n->key, strlen(n->key)) != f)
@@ -675,7 +675,7 @@ static void take_fields(struct reading *g)
 
 /* ---- the whole file */
 
-static void take_instructions(struct reading *g, const struct front *f)
+static void take_instructions(struct role_reading *g, const struct front *f)
 {
 	struct buf safe;
 
@@ -690,7 +690,7 @@ static void take_instructions(struct reading *g, const struct front *f)
 }
 
 /* "code_reviewer" to "CodeReviewer". */
-static void set_display(struct reading *g)
+static void set_display(struct role_reading *g)
 {
 	char text[ROLE_NAME_MAX + 1];
 	size_t n = 0;
@@ -704,7 +704,7 @@ static void set_display(struct reading *g)
 	g->r->display = kept(g, text, n);
 }
 
-static const char *stem_of(struct reading *g, const char *path)
+static const char *stem_of(struct role_reading *g, const char *path)
 {
 	const char *slash = strrchr(path, '/'), *from = slash ? slash + 1 : path;
 	size_t n = strlen(from);
@@ -713,7 +713,7 @@ static const char *stem_of(struct reading *g, const char *path)
 }
 
 /* Lines such as key: value, and what stands below them. */
-static void take_file(struct reading *g, const struct front *f)
+static void take_file(struct role_reading *g, const struct front *f)
 {
 	struct yaml_node stem = {.kind = YAML_SCALAR, .line = f->line};
 
@@ -735,7 +735,7 @@ static void take_file(struct reading *g, const struct front *f)
 
 static enum front_key kind_of_key(const char *key, size_t len)
 {
-	const struct field *f = field_of(key, len);
+	const struct role_field *f = field_of(key, len);
 
 	return !f ? FRONT_UNKNOWN : f->take == take_description ? FRONT_TEXT : FRONT_FIELD;
 }
@@ -743,7 +743,7 @@ static enum front_key kind_of_key(const char *key, size_t len)
 int role_read(const struct role **out, const char *path, const char *text, size_t len,
 	      enum role_source source, struct ava_error *err)
 {
-	struct reading g = {.path = path, .err = err};
+	struct role_reading g = {.path = path, .err = err};
 	struct front f = {0};
 
 	g.r = role_new(source);
@@ -801,7 +801,7 @@ static const struct role *find_known(const char *name, const char *hash, const c
 }
 
 /* What a record says of it; what it does not say is as `like` has it. */
-static void take_record(struct reading *g, const json_t *config, const struct role *like)
+static void take_record(struct role_reading *g, const json_t *config, const struct role *like)
 {
 	const json_t *file = json_object_get(config, "roleFile");
 	const char *source = json_str(file, "source"), *name = json_str(config, "role");
@@ -834,7 +834,7 @@ const struct role *role_restore(const json_t *config, const struct role *like)
 	const json_t *file = json_object_get(config, "roleFile");
 	const char *name = json_str(config, "role");
 	const struct role *known = find_known(name, json_str(file, "hash"), json_str(file, "path"));
-	struct reading g = {0};
+	struct role_reading g = {0};
 
 	if (known || !*name || strlen(name) > ROLE_NAME_MAX)
 		return known;

@@ -47,7 +47,7 @@ struct role_file {
 	char *why;
 };
 
-struct place {
+struct rolebook_place {
 	struct list node;
 	enum role_source source;
 	char *path;
@@ -82,7 +82,7 @@ static bool rolebook_same_file(const struct stat *a, const struct stat *b)
 	       a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
 }
 
-static void read_role(struct place *p, struct role_file *f)
+static void read_role(struct rolebook_place *p, struct role_file *f)
 {
 	struct ava_error err = {0};
 	char *text = NULL;
@@ -106,7 +106,7 @@ static void read_role(struct place *p, struct role_file *f)
 	p->no_memory |= rv == AVA_ENOMEM || (rv != 0 && !f->why);
 }
 
-static void see_file(struct place *p, const char *path)
+static void see_file(struct rolebook_place *p, const char *path)
 {
 	struct role_file *f = NULL;
 	struct stat st;
@@ -140,7 +140,7 @@ static void see_file(struct place *p, const char *path)
 }
 
 /* *.md of a folder and those in it, in the order of their names. */
-static void walk(struct place *p, const char *path, unsigned depth)
+static void walk(struct rolebook_place *p, const char *path, unsigned depth)
 {
 	struct dirent **names = NULL;
 	int n = scandir(path, &names, NULL, alphasort);
@@ -163,7 +163,7 @@ static void walk(struct place *p, const char *path, unsigned depth)
 	free(names);
 }
 
-static void refresh(struct place *p)
+static void refresh(struct rolebook_place *p)
 {
 	LIST_EACH (&p->files, at, tmp)
 		LIST_ENTRY(at, struct role_file, node)->seen = false;
@@ -180,9 +180,9 @@ static void refresh(struct place *p)
 
 /* ---- folders */
 
-static struct place *place_new(const char *path, enum role_source source)
+static struct rolebook_place *place_new(const char *path, enum role_source source)
 {
-	struct place *p = calloc(1, sizeof(*p));
+	struct rolebook_place *p = calloc(1, sizeof(*p));
 
 	if (p)
 		p->path = strdup(path);
@@ -196,7 +196,7 @@ static struct place *place_new(const char *path, enum role_source source)
 	return p;
 }
 
-static void place_free(struct place *p)
+static void place_free(struct rolebook_place *p)
 {
 	LIST_EACH (&p->files, at, tmp)
 		rolebook_file_free(LIST_ENTRY(at, struct role_file, node));
@@ -206,20 +206,20 @@ static void place_free(struct place *p)
 }
 
 /* As it is now. NULL: no memory. */
-static struct place *rolebook_place_at(const char *path, enum role_source source)
+static struct rolebook_place *rolebook_place_at(const char *path, enum role_source source)
 {
-	struct place *p = NULL;
+	struct rolebook_place *p = NULL;
 	unsigned n = 0;
 
 	LIST_EACH (&places, at, tmp) {
-		struct place *q = LIST_ENTRY(at, struct place, node);
+		struct rolebook_place *q = LIST_ENTRY(at, struct rolebook_place, node);
 
 		n++;
 		if (q->source == source && strcmp(q->path, path) == 0)
 			p = q;
 	}
 	if (!p && n >= PLACES_MAX)
-		place_free(LIST_FIRST(&places, struct place, node));
+		place_free(LIST_FIRST(&places, struct rolebook_place, node));
 	if (!p)
 		p = place_new(path, source);
 	if (!p)
@@ -335,7 +335,8 @@ static void rolebook_say_why(const struct role_list *l, const struct role_file *
 			 f->role->name, f->path);
 }
 
-static int rolebook_add_file(struct role_list *l, const struct place *p, const struct role_file *f)
+static int rolebook_add_file(struct role_list *l, const struct rolebook_place *p,
+			     const struct role_file *f)
 {
 	struct role_entry *e;
 	char why[PATH_MOST + 200];
@@ -391,7 +392,7 @@ static int add_builtin(struct role_list *l)
 }
 
 /* What is over the limit is told, too. */
-static int rolebook_add_rest(struct role_list *l, const struct place *p)
+static int rolebook_add_rest(struct role_list *l, const struct rolebook_place *p)
 {
 	char why[PATH_MOST + 100];
 	struct role_entry *e = entry_add(l);
@@ -408,7 +409,7 @@ static int rolebook_add_rest(struct role_list *l, const struct place *p)
 	return e->path && e->why ? 0 : AVA_ENOMEM;
 }
 
-static int add_place(struct role_list *l, const struct place *p)
+static int add_place(struct role_list *l, const struct rolebook_place *p)
 {
 	int rv = p->no_memory ? AVA_ENOMEM : 0;
 
@@ -429,7 +430,7 @@ int roles_list(const char *cwd, struct role_list *out)
 	pthread_mutex_lock(&lock);
 	rv = add_builtin(out);
 	for (int s = ROLE_PROJECT; rv == 0 && s <= ROLE_CLAUDE; s++) {
-		struct place *p;
+		struct rolebook_place *p;
 
 		if (!place_path((enum role_source)s, cwd, path) || !is_folder(path))
 			continue;
@@ -444,7 +445,7 @@ int roles_list(const char *cwd, struct role_list *out)
 
 int roles_look(const char *path, struct role_list *out, struct ava_error *err)
 {
-	struct place *p;
+	struct rolebook_place *p;
 	struct stat st;
 	int rv;
 
@@ -543,7 +544,7 @@ bool role_word(const char *word, bool announced, char out[ROLE_NAME_MAX + 1])
 		if (is_called(builtin[i], word, announced))
 			found = builtin[i];
 	LIST_EACH (&places, at, tmp) {
-		struct place *p = LIST_ENTRY(at, struct place, node);
+		struct rolebook_place *p = LIST_ENTRY(at, struct rolebook_place, node);
 
 		LIST_EACH (&p->files, each, next) {
 			struct role_file *f = LIST_ENTRY(each, struct role_file, node);

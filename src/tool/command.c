@@ -40,7 +40,7 @@
 #define FILES_LOOKED   1000
 #define DISK_LOOK_MS   100
 
-struct command {
+struct command_state {
 	struct tool_call *call;
 	struct exec_child *child;
 	char *bwrap, *inside;
@@ -60,7 +60,7 @@ struct command {
 	struct screen screen;
 };
 
-static void command_free(struct command *m)
+static void command_free(struct command_state *m)
 {
 	os_timer_free(m->look);
 	trim_end(&m->trim);
@@ -119,7 +119,7 @@ static void say_output(struct buf *out, const struct exec_end *end)
 	buf_add(out, end->tail + skip, end->tail_len - skip);
 }
 
-static void say_end(struct buf *out, const struct command *m, const struct exec_end *end)
+static void say_end(struct buf *out, const struct command_state *m, const struct exec_end *end)
 {
 	double s = (double)(clock_mono_ms() - m->started_ms) / 1000;
 
@@ -185,7 +185,7 @@ static void command_say_files(struct buf *out, const char *work)
 	closedir(d);
 }
 
-static void no_sandbox(struct command *m, const struct exec_end *end)
+static void no_sandbox(struct command_state *m, const struct exec_end *end)
 {
 	struct ava_error err;
 	size_t n = strcspn(end->output, "\n");
@@ -198,7 +198,7 @@ static void no_sandbox(struct command *m, const struct exec_end *end)
 }
 
 /* What it was kept in, for the record: as ava-sandbox tells it, and what its group limits. */
-static void say_layers(struct command *m, const char *told)
+static void say_layers(struct command_state *m, const char *told)
 {
 	struct tool_env *env = m->call->env;
 	json_t *o = json_parse(told, strcspn(told, "\n"), NULL);
@@ -215,7 +215,7 @@ static void say_layers(struct command *m, const char *told)
 
 /* ---- its end */
 
-static void command_answer(struct command *m)
+static void command_answer(struct command_state *m)
 {
 	m->call->done(m->call);
 	command_free(m);
@@ -223,7 +223,7 @@ static void command_answer(struct command *m)
 
 static void command_trim_work(struct os_work *w)
 {
-	struct command *m = w->priv;
+	struct command_state *m = w->priv;
 
 	(void)trim_run(&m->trim, &m->trimmed);
 }
@@ -231,7 +231,7 @@ static void command_trim_work(struct os_work *w)
 /* In front, where it is shown whatever else was written. */
 static void command_trim_done(struct os_work *w)
 {
-	struct command *m = w->priv;
+	struct command_state *m = w->priv;
 	struct buf *out = &m->call->out;
 
 	buf_add(&m->trimmed, out->data, out->len);
@@ -240,11 +240,11 @@ static void command_trim_done(struct os_work *w)
 	command_answer(m);
 }
 
-static int command_run(struct command *m, struct ava_error *err);
+static int command_run(struct command_state *m, struct ava_error *err);
 
 static void command_done(const struct exec_end *end, void *user)
 {
-	struct command *m = user;
+	struct command_state *m = user;
 	struct tool_call *c = m->call;
 	const char *layers = sandbox_layers(end->told);
 	struct ava_error err = {0};
@@ -294,7 +294,7 @@ static void command_done(const struct exec_end *end, void *user)
 /* The logs are on the same disk, and all other work. */
 static void command_look_at_disk(void *user)
 {
-	struct command *m = user;
+	struct command_state *m = user;
 
 	m->filled = trim_due(&m->trim);
 	if (m->filled)
@@ -303,7 +303,7 @@ static void command_look_at_disk(void *user)
 		os_timer_set(m->look, DISK_LOOK_MS);
 }
 
-static void command_show_line(struct command *m, const char *text, size_t len)
+static void command_show_line(struct command_state *m, const char *text, size_t len)
 {
 	int64_t now = clock_mono_ms();
 	struct tool_env *env = m->call->env;
@@ -320,7 +320,7 @@ static void command_show_line(struct command *m, const char *text, size_t len)
 /* The last of whole lines is shown. */
 static void command_shown(const char *text, size_t len, bool stays, void *user)
 {
-	struct command *m = user;
+	struct command_state *m = user;
 	size_t end = stays && text[len - 1] == '\n' ? len - 1 : len;
 	const char *nl = memrchr(text, '\n', end), *line = nl ? nl + 1 : text;
 
@@ -331,7 +331,7 @@ static void command_shown(const char *text, size_t len, bool stays, void *user)
 
 static void command_output(const char *bytes, size_t len, void *user)
 {
-	struct command *m = user;
+	struct command_state *m = user;
 
 	if (len > 0)
 		screen_feed(&m->screen, bytes, len);
@@ -341,7 +341,7 @@ static void command_output(const char *bytes, size_t len, void *user)
 
 static void command_stop(struct tool_call *c)
 {
-	struct command *m = c->work;
+	struct command_state *m = c->work;
 
 	if (m)
 		exec_stop(m->child);
@@ -350,7 +350,7 @@ static void command_stop(struct tool_call *c)
 /* ---- starting */
 
 /* The run's own folder: below the data root, closed to others. */
-static int command_make_work(struct command *m, struct ava_error *err)
+static int command_make_work(struct command_state *m, struct ava_error *err)
 {
 	const struct tool_env *env = m->call->env;
 	char *slash;
@@ -374,7 +374,7 @@ static int command_make_work(struct command *m, struct ava_error *err)
 }
 
 /* Where it starts: in its own folder, or in one of the project, never elsewhere. */
-static int find_start(struct command *m, struct ava_error *err)
+static int find_start(struct command_state *m, struct ava_error *err)
 {
 	const struct tool_env *env = m->call->env;
 	struct root root = {.fd = env->cwd_fd, .cwd = env->cwd, .keep_out = env->keep_out};
@@ -394,7 +394,7 @@ static int find_start(struct command *m, struct ava_error *err)
 	return rv;
 }
 
-static int command_run(struct command *m, struct ava_error *err)
+static int command_run(struct command_state *m, struct ava_error *err)
 {
 	/* Git's folder is a mount of its own; what is outside of the project is not there to be
 	 * compared. */
@@ -429,7 +429,7 @@ static int command_run(struct command *m, struct ava_error *err)
 }
 
 /* On the command line, or with `input` as its input. */
-static int command_keep_text(struct command *m, const char *text, const char *const *program,
+static int command_keep_text(struct command_state *m, const char *text, const char *const *program,
 			     bool input)
 {
 	m->text = strdup(text);
@@ -449,7 +449,7 @@ static int command_keep_text(struct command *m, const char *text, const char *co
 }
 
 /* Where it cannot be kept in anything, only a person's setting lets it run. */
-static int find_sandbox(struct command *m, struct ava_error *err)
+static int find_sandbox(struct command_state *m, struct ava_error *err)
 {
 	int rv = sandbox_find(&m->bwrap, &m->inside, err);
 
@@ -461,7 +461,7 @@ static int find_sandbox(struct command *m, struct ava_error *err)
 static void command_start(struct tool_call *c, const char *key, const char *const *program,
 			  bool input)
 {
-	struct command *m = calloc(1, sizeof(*m));
+	struct command_state *m = calloc(1, sizeof(*m));
 	const json_t *seconds = json_object_get(c->args, "timeout");
 	struct ava_error err = {0};
 	const char *text;

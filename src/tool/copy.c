@@ -38,18 +38,18 @@ static int copy_open_folder(const char *path)
 }
 
 /* The folder that a path is in, below a tree; kept for the next one. */
-struct place {
+struct copy_place {
 	int root, fd; /* owned; -1: none */
 	char dir[PATH_MAX];
 };
 
-static void place_init(struct place *p, int root)
+static void place_init(struct copy_place *p, int root)
 {
 	p->root = root;
 	p->fd = -1;
 }
 
-static void place_fini(struct place *p)
+static void place_fini(struct copy_place *p)
 {
 	if (p->fd >= 0)
 		close(p->fd);
@@ -58,7 +58,7 @@ static void place_fini(struct place *p)
 }
 
 /* Borrowed until the next call; *name is the last part of `path`. -1 and errno. */
-static int place_of(struct place *p, const char *path, bool make, const char **name)
+static int place_of(struct copy_place *p, const char *path, bool make, const char **name)
 {
 	const char *slash = strrchr(path, '/');
 	size_t len = slash ? (size_t)(slash - path) : 0;
@@ -78,7 +78,7 @@ static int place_of(struct place *p, const char *path, bool make, const char **n
 
 struct making {
 	const struct copy_wish *wish;
-	struct place base, tree;
+	struct copy_place base, tree;
 	size_t files;
 	unsigned long long bytes;
 	struct ava_error *err;
@@ -118,7 +118,7 @@ static int clone_bytes(int from, off_t size, int to)
 }
 
 /* -1: see err. Else the new file, open. */
-static int clone_file(struct making *m, struct place *to, int from, const struct stat *st,
+static int clone_file(struct making *m, struct copy_place *to, int from, const struct stat *st,
 		      const char *path)
 {
 	struct timespec times[2] = {st->st_atim, st->st_mtim};
@@ -198,7 +198,7 @@ out:
 static int make_other(void *user, int dirfd, const char *name, const char *path)
 {
 	struct making *m = user;
-	struct place *to[] = {&m->base, &m->tree};
+	struct copy_place *to[] = {&m->base, &m->tree};
 	char target[PATH_MAX];
 	ssize_t n = readlinkat(dirfd, name, target, sizeof(target) - 1);
 
@@ -335,16 +335,16 @@ int copy_make(const struct copy_wish *w, struct ava_error *err)
 
 /* ---- what changed */
 
-struct looking {
+struct copy_looking {
 	struct copy_changes *out;
-	struct place base, tree;
+	struct copy_place base, tree;
 	size_t looked;
 	unsigned long long read; /* bytes */
 	struct jw left;
 	struct ava_error *err;
 };
 
-static void copy_leave_out(struct looking *l, const char *path, const char *why)
+static void copy_leave_out(struct copy_looking *l, const char *path, const char *why)
 {
 	if (l->out->nleft++ >= COPY_LEFT_MAX)
 		return;
@@ -367,7 +367,7 @@ static bool is_git_folder(int fd)
 	       (copy_has(fd, "commondir") || (copy_has(fd, "objects") && copy_has(fd, "refs")));
 }
 
-static bool in_git_folder(const struct looking *l, const char *path)
+static bool in_git_folder(const struct copy_looking *l, const char *path)
 {
 	bool is = is_git_folder(l->tree.root);
 
@@ -385,7 +385,7 @@ static bool in_git_folder(const struct looking *l, const char *path)
 }
 
 /* Why it is in no patch; NULL: it may be. */
-static const char *unfit(const struct looking *l, const char *path)
+static const char *unfit(const struct copy_looking *l, const char *path)
 {
 	if (patch_protected(path))
 		return "protected: it decides what programs do in this folder";
@@ -397,7 +397,7 @@ static const char *unfit(const struct looking *l, const char *path)
 }
 
 /* One side, whole; 0: `s`, and `data` is owned. Else `why` it cannot be in a patch. */
-static int read_side(struct place *at, const char *path, struct patch_side *s, char **data,
+static int read_side(struct copy_place *at, const char *path, struct patch_side *s, char **data,
 		     const char **why)
 {
 	struct stat st;
@@ -418,7 +418,7 @@ static int read_side(struct place *at, const char *path, struct patch_side *s, c
 	return 0;
 }
 
-static int add_change(struct looking *l, const char *path)
+static int add_change(struct copy_looking *l, const char *path)
 {
 	const char *why = l->read > COPY_BYTES_MAX ? "too much changed" : unfit(l, path);
 	struct patch_side old = {0}, now = {0};
@@ -473,7 +473,7 @@ static bool copy_same_bytes(int a, int b)
 /* A file of the base: is it in the tree as it was? */
 static int look_at_old(void *user, int dirfd, const char *name, const char *path)
 {
-	struct looking *l = user;
+	struct copy_looking *l = user;
 	const char *last;
 	int dir = place_of(&l->tree, path, false, &last);
 	int base = root_open_entry(dirfd, name, false);
@@ -491,7 +491,7 @@ static int look_at_old(void *user, int dirfd, const char *name, const char *path
 	return same ? 0 : add_change(l, path);
 }
 
-static bool is_in(struct place *p, const char *path, struct stat *st)
+static bool is_in(struct copy_place *p, const char *path, struct stat *st)
 {
 	const char *last;
 	int dir = place_of(p, path, false, &last);
@@ -501,7 +501,7 @@ static bool is_in(struct place *p, const char *path, struct stat *st)
 
 static int look_at_new(void *user, int dirfd, const char *name, const char *path)
 {
-	struct looking *l = user;
+	struct copy_looking *l = user;
 	struct stat st;
 
 	if (strncmp(name, BELOW_SPARE, strlen(BELOW_SPARE)) == 0)
@@ -512,7 +512,7 @@ static int look_at_new(void *user, int dirfd, const char *name, const char *path
 /* A link, a FIFO, a .git: said when it is not as it was. */
 static int look_at_other(void *user, int dirfd, const char *name, const char *path)
 {
-	struct looking *l = user;
+	struct copy_looking *l = user;
 	char target[2][PATH_MAX];
 	const char *last;
 	int dir = place_of(&l->base, path, false, &last);
@@ -538,7 +538,7 @@ static int look_at_other(void *user, int dirfd, const char *name, const char *pa
 
 static int look_at_old_link(void *user, int dirfd, const char *name, const char *path)
 {
-	struct looking *l = user;
+	struct copy_looking *l = user;
 	struct stat st;
 
 	/* One that became something else is seen where that is. */
@@ -549,10 +549,10 @@ static int look_at_old_link(void *user, int dirfd, const char *name, const char 
 
 static int look_poll(void *user)
 {
-	return ++((struct looking *)user)->looked > COPY_LOOK_MAX ? 1 : 0;
+	return ++((struct copy_looking *)user)->looked > COPY_LOOK_MAX ? 1 : 0;
 }
 
-static int copy_look_through(struct looking *l)
+static int copy_look_through(struct copy_looking *l)
 {
 	struct root base = {.fd = l->base.root, .cwd = "base"};
 	struct root tree = {.fd = l->tree.root, .cwd = "tree"};
@@ -594,7 +594,7 @@ static void copy_count_lines(struct copy_changes *c)
 
 int copy_changes(const char *folder, struct copy_changes *out, struct ava_error *err)
 {
-	struct looking l = {.out = out, .err = err};
+	struct copy_looking l = {.out = out, .err = err};
 	char path[PATH_MAX];
 	int rv;
 
@@ -653,7 +653,7 @@ int copy_put_back(const char *tree, const char *path, bool large)
 {
 	char base[PATH_MAX];
 	const char *name;
-	struct place from, to;
+	struct copy_place from, to;
 	struct stat st;
 	int in = -1, rv = -1, dir;
 

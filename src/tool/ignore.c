@@ -79,13 +79,13 @@ static int named_class(const char *p, const char *pe, unsigned char c, const cha
 	return -1;
 }
 
-struct member {
+struct ignore_member {
 	int c;    /* the character it is, 0 after a range or named class */
 	bool hit; /* `c` or the range holds the text's character */
 };
 
 /* One member of a class at *p, which is left on its last byte. */
-static bool class_member(const char **p, const char *pe, unsigned char c, struct member *m)
+static bool class_member(const char **p, const char *pe, unsigned char c, struct ignore_member *m)
 {
 	const unsigned char prev = (unsigned char)m->c;
 	const char *end = NULL;
@@ -122,7 +122,7 @@ static bool class_member(const char **p, const char *pe, unsigned char c, struct
 /* A class at *p (on its '['), which is moved behind its ']'. */
 static bool class_match(const struct wild *w, const char **p, unsigned char c)
 {
-	struct member m = {.c = 0};
+	struct ignore_member m = {.c = 0};
 	bool negated = false;
 	const char *at = *p + 1;
 
@@ -349,7 +349,7 @@ bool wild_glob_match(const struct wild_glob *g, const char *path, size_t skip)
 #define RULE_NAME 4u /* no '/': about the last part of the path */
 #define RULE_ENDS 8u /* '*' and then nothing special */
 
-struct rule {
+struct ignore_rule {
 	const char *text;
 	unsigned short len, plain; /* plain: bytes before anything special */
 	unsigned flags;
@@ -358,7 +358,7 @@ struct rule {
 struct set {
 	char *base, *text;
 	size_t base_len;
-	struct rule *rules;
+	struct ignore_rule *rules;
 	size_t count;
 	uint64_t used; /* steps */
 	enum ignore_rank rank;
@@ -433,7 +433,7 @@ static size_t trimmed(const char *s, size_t len)
 }
 
 /* One line as a rule; false: a comment, empty, or longer than a rule may be. */
-static bool rule_parse(struct rule *r, const char *s, size_t len)
+static bool rule_parse(struct ignore_rule *r, const char *s, size_t len)
 {
 	len = strnlen(s, len);
 	if (len != 0 && s[len - 1] == '\r')
@@ -441,7 +441,7 @@ static bool rule_parse(struct rule *r, const char *s, size_t len)
 	if (len == 0 || s[0] == '#')
 		return false;
 	len = trimmed(s, len);
-	*r = (struct rule){.flags = 0};
+	*r = (struct ignore_rule){.flags = 0};
 	if (len != 0 && s[0] == '!') {
 		r->flags |= RULE_KEEP;
 		s++;
@@ -513,7 +513,7 @@ fail:
 
 /* ---- matching */
 
-static bool match_name(const struct rule *r, const char *name, size_t len, uint64_t *steps)
+static bool match_name(const struct ignore_rule *r, const char *name, size_t len, uint64_t *steps)
 {
 	if (r->plain == r->len)
 		return r->len == len && memcmp(r->text, name, len) == 0;
@@ -524,7 +524,7 @@ static bool match_name(const struct rule *r, const char *name, size_t len, uint6
 }
 
 /* `path` is relative to the folder of the rule's file. */
-static bool match_path(const struct rule *r, const char *path, size_t len, uint64_t *steps)
+static bool match_path(const struct ignore_rule *r, const char *path, size_t len, uint64_t *steps)
 {
 	size_t skip = r->text[0] == '/', plain;
 
@@ -547,7 +547,7 @@ static int set_match(const struct set *s, const char *path, const char *name, bo
 	    (skip != 0 && (memcmp(path, s->base, s->base_len) != 0 || path[s->base_len] != '/')))
 		return -1;
 	for (size_t i = s->count; i-- > 0;) {
-		const struct rule *r = &s->rules[i];
+		const struct ignore_rule *r = &s->rules[i];
 
 		if ((r->flags & RULE_DIR) && !is_dir)
 			continue;

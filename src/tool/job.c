@@ -20,7 +20,7 @@
 #define QUOTE_CHARS 80
 #define NAME_CHARS  200
 
-struct job {
+struct job_state {
 	struct os_work work;
 	struct tool_call *call;
 	job_fn fn;
@@ -70,7 +70,7 @@ static void job_finish(struct tool_call *c, int rv, const struct ava_error *err)
 
 static void job_on_thread(struct os_work *w)
 {
-	struct job *j = w->priv;
+	struct job_state *j = w->priv;
 	struct tool_call *c = j->call;
 	struct ava_error err = {.code = 0};
 	int rv = AVA_ECANCELED;
@@ -82,7 +82,7 @@ static void job_on_thread(struct os_work *w)
 
 static void job_ended(struct os_work *w)
 {
-	struct job *j = w->priv;
+	struct job_state *j = w->priv;
 	struct tool_call *c = j->call;
 
 	free(j);
@@ -96,7 +96,7 @@ size_t job_body_max(const struct tool_call *c, size_t spare)
 
 void job_start(struct tool_call *c, job_fn fn)
 {
-	struct job *j = NULL;
+	struct job_state *j = NULL;
 
 	if ((c->tool->flags & TOOL_FILES) && c->env->cwd_fd < 0) {
 		job_fail(c, AVA_EDENIED,

@@ -34,7 +34,7 @@
 #define TEXT_MAX    8192
 #define SECONDS_MAX 3600
 
-struct reading {
+struct mcp_conf_reading {
 	struct mcp_confs *to;
 	const char *path;
 	struct redact *redact;
@@ -42,8 +42,8 @@ struct reading {
 	int rv; /* the first thing that is wrong ends it */
 };
 
-__attribute__((format(printf, 2, 3))) static void mcp_conf_wrong(struct reading *r, const char *fmt,
-								 ...)
+__attribute__((format(printf, 2, 3))) static void mcp_conf_wrong(struct mcp_conf_reading *r,
+								 const char *fmt, ...)
 {
 	char text[500];
 	va_list ap;
@@ -56,21 +56,21 @@ __attribute__((format(printf, 2, 3))) static void mcp_conf_wrong(struct reading 
 	r->rv = err_set(r->err, AVA_EINVAL, "%s", text);
 }
 
-static void *mcp_conf_got(struct reading *r, void *p)
+static void *mcp_conf_got(struct mcp_conf_reading *r, void *p)
 {
 	if (!p && r->rv == 0)
 		r->rv = err_set(r->err, AVA_ENOMEM, "out of memory");
 	return p;
 }
 
-static const char *mcp_conf_keep(struct reading *r, const char *text, size_t len)
+static const char *mcp_conf_keep(struct mcp_conf_reading *r, const char *text, size_t len)
 {
 	return mcp_conf_got(r, arena_copy(&r->to->mem, text, len));
 }
 
 /* ---- values */
 
-static void mcp_conf_add_secret(struct reading *r, const char *value)
+static void mcp_conf_add_secret(struct mcp_conf_reading *r, const char *value)
 {
 	int rv = r->redact && r->rv == 0 ? redact_add(r->redact, value) : 0;
 
@@ -81,7 +81,7 @@ static void mcp_conf_add_secret(struct reading *r, const char *value)
 }
 
 /* ${NAME} and ${NAME:-otherwise} in it are put in. */
-static const char *mcp_conf_expand(struct reading *r, const char *text)
+static const char *mcp_conf_expand(struct mcp_conf_reading *r, const char *text)
 {
 	struct buf out;
 	const char *mark, *end;
@@ -119,7 +119,7 @@ static const char *mcp_conf_expand(struct reading *r, const char *text)
 	return text;
 }
 
-static const char *mcp_conf_text_of(struct reading *r, const json_t *v, const char *what)
+static const char *mcp_conf_text_of(struct mcp_conf_reading *r, const json_t *v, const char *what)
 {
 	const char *s = json_string_value(v);
 
@@ -129,14 +129,14 @@ static const char *mcp_conf_text_of(struct reading *r, const json_t *v, const ch
 }
 
 /* NULL at the end of the list. */
-static const char **mcp_conf_room(struct reading *r, size_t n)
+static const char **mcp_conf_room(struct mcp_conf_reading *r, size_t n)
 {
 	return mcp_conf_got(r, arena_get(&r->to->mem, (n + 1) * sizeof(const char *)));
 }
 
 /* `first`: stands before them; NULL: nothing. */
-static const char *const *mcp_conf_texts_of(struct reading *r, const json_t *list, const char *what,
-					    const char *first)
+static const char *const *mcp_conf_texts_of(struct mcp_conf_reading *r, const json_t *list,
+					    const char *what, const char *first)
 {
 	size_t n = json_array_size(list), k = 0, i;
 	const char **out;
@@ -164,7 +164,7 @@ static bool mcp_conf_is_secret(const char *name)
 }
 
 /* Members with texts, as "NAME=value" or "Name: value". */
-static const char *const *pairs_of(struct reading *r, json_t *o, const char *what,
+static const char *const *pairs_of(struct mcp_conf_reading *r, json_t *o, const char *what,
 				   const char *between)
 {
 	const char **out, *name, *word;
@@ -197,7 +197,7 @@ static const char *const *pairs_of(struct reading *r, json_t *o, const char *wha
 }
 
 /* Of a folder or file of the person's: absolute, "~/" is home; as the kernel names it. */
-static const char *const *paths_of(struct reading *r, const json_t *list, const char *what)
+static const char *const *paths_of(struct mcp_conf_reading *r, const json_t *list, const char *what)
 {
 	const char **out = (const char **)mcp_conf_texts_of(r, list, what, NULL);
 	const char *home = env_get("HOME");
@@ -222,7 +222,7 @@ static const char *const *paths_of(struct reading *r, const json_t *list, const 
 }
 
 /* What stands in front of its path is the pool's; a question may follow at once. */
-static void split_url(struct reading *r, struct mcp_conf *to)
+static void split_url(struct mcp_conf_reading *r, struct mcp_conf *to)
 {
 	const char *host = strstr(to->url, "://"), *rest = host ? host + 3 : to->url;
 
@@ -235,7 +235,7 @@ static void split_url(struct reading *r, struct mcp_conf *to)
 /* ---- a server */
 
 /* Where the sandbox has programs; a path stands as it is. */
-static const char *find_program(struct reading *r, const char *command)
+static const char *find_program(struct mcp_conf_reading *r, const char *command)
 {
 	static const char *const folders[] = {"/usr/local/bin", "/usr/bin", "/bin"};
 	char path[PATH_MAX];
@@ -260,7 +260,7 @@ static const char *find_program(struct reading *r, const char *command)
 	return command;
 }
 
-static bool flag_of(struct reading *r, const json_t *o, const char *name, bool otherwise)
+static bool flag_of(struct mcp_conf_reading *r, const json_t *o, const char *name, bool otherwise)
 {
 	const json_t *v = json_object_get(o, name);
 
@@ -269,7 +269,8 @@ static bool flag_of(struct reading *r, const json_t *o, const char *name, bool o
 	return v ? json_is_true(v) : otherwise;
 }
 
-static int mcp_conf_seconds_of(struct reading *r, const json_t *o, const char *name, int otherwise)
+static int mcp_conf_seconds_of(struct mcp_conf_reading *r, const json_t *o, const char *name,
+			       int otherwise)
 {
 	const json_t *v = json_object_get(o, name);
 	int64_t n = json_get_int(o, name, otherwise);
@@ -279,7 +280,7 @@ static int mcp_conf_seconds_of(struct reading *r, const json_t *o, const char *n
 	return r->rv == 0 ? (int)n * 1000 : 0;
 }
 
-static void take_rights(struct reading *r, json_t *o, struct mcp_conf *to)
+static void take_rights(struct mcp_conf_reading *r, json_t *o, struct mcp_conf *to)
 {
 	static const char words[] = "read write network private timeout start idle";
 	bool given;
@@ -313,7 +314,7 @@ static void take_rights(struct reading *r, json_t *o, struct mcp_conf *to)
 		mcp_conf_wrong(r, "read, write and network are for a command, not for a url");
 }
 
-static void take_server(struct reading *r, const char *name, json_t *o)
+static void take_server(struct mcp_conf_reading *r, const char *name, json_t *o)
 {
 	struct mcp_conf *to = &r->to->v[r->to->n];
 	const char *command, *type;
@@ -349,7 +350,7 @@ static void take_server(struct reading *r, const char *name, json_t *o)
 }
 
 /* What is wrong ends with this entry, and is kept in its place. */
-static void end_broken(struct reading *r, struct mcp_conf *to)
+static void end_broken(struct mcp_conf_reading *r, struct mcp_conf *to)
 {
 	if (r->rv != AVA_EINVAL && r->rv != AVA_EDENIED)
 		return;
@@ -360,7 +361,7 @@ static void end_broken(struct reading *r, struct mcp_conf *to)
 
 /* ---- the file */
 
-static void read_servers(struct reading *r, const char *text, size_t len)
+static void read_servers(struct mcp_conf_reading *r, const char *text, size_t len)
 {
 	struct ava_error why = {0};
 	size_t bom = jscan_begins(text, len, "\xef\xbb\xbf") ? 3 : 0;
@@ -395,7 +396,7 @@ int mcp_confs_read(struct mcp_confs *out, const char *path, struct redact *redac
 		   struct ava_error *err)
 {
 	struct ava_error why;
-	struct reading r = {.to = out, .path = path, .redact = redact, .err = &why};
+	struct mcp_conf_reading r = {.to = out, .path = path, .redact = redact, .err = &why};
 	char *text = NULL;
 	size_t len = 0;
 

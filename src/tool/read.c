@@ -29,7 +29,7 @@
 #define LINES_HELD    (32u << 10) /* so far behind the cut a secret is seen that begins before */
 
 /* Numbered lines of a text that arrives in pieces. */
-struct lines {
+struct read_lines {
 	int64_t first, last; /* wanted, from 1 */
 	const struct redact *redact;
 	const char *needle; /* only lines that hold it, in one piece; NULL: all; *borrowed* */
@@ -49,15 +49,15 @@ struct lines {
 static const char bom[] = "\xef\xbb\xbf";
 
 /* At most `max_bytes` of body. */
-static void read_lines_init(struct lines *l, int64_t first, int64_t last, const char *needle,
+static void read_lines_init(struct read_lines *l, int64_t first, int64_t last, const char *needle,
 			    size_t max_bytes)
 {
-	*l = (struct lines){.first = first, .last = last, .needle = needle, .at = 1};
+	*l = (struct read_lines){.first = first, .last = last, .needle = needle, .at = 1};
 	buf_init(&l->body, max_bytes);
 	buf_init(&l->line, LINES_HELD);
 }
 
-static void lines_fini(struct lines *l)
+static void lines_fini(struct read_lines *l)
 {
 	buf_fini(&l->body);
 	buf_fini(&l->line);
@@ -92,13 +92,13 @@ static int lines_text(struct buf *out, const char *s, size_t len, size_t max, ui
 	return rv;
 }
 
-static bool lines_wanted(const struct lines *l)
+static bool lines_wanted(const struct read_lines *l)
 {
 	return l->at >= l->first && l->at <= l->last && !l->full;
 }
 
 /* The collected line into the body, or nothing of it. */
-static void lines_emit(struct lines *l)
+static void lines_emit(struct read_lines *l)
 {
 	const char *s = l->line.data != NULL ? l->line.data : "";
 	size_t len = l->line.len, before = l->body.len, skip = 0;
@@ -135,7 +135,7 @@ static void lines_emit(struct lines *l)
 	l->ends[crlf] += !l->unended;
 }
 
-static void lines_next(struct lines *l)
+static void lines_next(struct read_lines *l)
 {
 	if (lines_wanted(l) && (l->needle == NULL || l->hit))
 		lines_emit(l);
@@ -145,7 +145,7 @@ static void lines_next(struct lines *l)
 	l->at++;
 }
 
-static void lines_collect(struct lines *l, const char *data, size_t len)
+static void lines_collect(struct read_lines *l, const char *data, size_t len)
 {
 	size_t room = l->line.max - l->line.len;
 
@@ -155,7 +155,7 @@ static void lines_collect(struct lines *l, const char *data, size_t len)
 		l->hit = memmem(data, len, l->needle, strlen(l->needle)) != NULL;
 }
 
-static void lines_feed(struct lines *l, const char *data, size_t len)
+static void lines_feed(struct read_lines *l, const char *data, size_t len)
 {
 	while (len != 0) {
 		const char *nl = memchr(data, '\n', len);
@@ -172,7 +172,7 @@ static void lines_feed(struct lines *l, const char *data, size_t len)
 	}
 }
 
-static int lines_end(struct lines *l)
+static int lines_end(struct read_lines *l)
 {
 	l->unended = true;
 	if (l->line_len != 0)
@@ -180,7 +180,7 @@ static int lines_end(struct lines *l)
 	return l->no_memory || l->body.failed ? AVA_ENOMEM : 0;
 }
 
-static int64_t lines_total(const struct lines *l)
+static int64_t lines_total(const struct read_lines *l)
 {
 	return l->at - 1;
 }
@@ -209,12 +209,12 @@ static int lines_range(const json_t *args, bool to_end, int64_t *first, int64_t 
 #define FILE_SPARE  (6u << 10)    /* room for a path and a note */
 #define BEHIND_MAX  (256ll << 20) /* bytes read after the range was reached */
 
-struct reading {
+struct read_reading {
 	char path[PATH_MAX];
 	int fd;
 	struct stat st;
 	struct gate gate;
-	struct lines lines;
+	struct read_lines lines;
 	int64_t behind; /* bytes read since the range was reached */
 	bool more;      /* the file goes on where we stopped counting */
 };
@@ -238,7 +238,7 @@ static ssize_t file_fill(int fd, char *data, size_t size)
 	return (ssize_t)len;
 }
 
-static int read_check_text(const struct reading *r, const char *data, size_t len,
+static int read_check_text(const struct read_reading *r, const char *data, size_t len,
 			   struct ava_error *err)
 {
 	const char *nul = memchr(data, '\0', MIN(len, BINARY_LOOK));
@@ -250,7 +250,7 @@ static int read_check_text(const struct reading *r, const char *data, size_t len
 		       r->path, (long long)r->st.st_size, (size_t)(nul - data));
 }
 
-static int too_slow(const struct reading *r, struct ava_error *err)
+static int too_slow(const struct read_reading *r, struct ava_error *err)
 {
 	return err_set(
 		err, AVA_ETIMEOUT,
@@ -258,7 +258,7 @@ static int too_slow(const struct reading *r, struct ava_error *err)
 		r->path, (long long)r->lines.first, r->gate.seconds, (long long)r->lines.at);
 }
 
-static int file_stream(struct reading *r, struct ava_error *err)
+static int file_stream(struct read_reading *r, struct ava_error *err)
 {
 	char *data = malloc(STEP);
 	bool first = true;
@@ -299,9 +299,9 @@ static int file_stream(struct reading *r, struct ava_error *err)
 	return rv;
 }
 
-static int file_answer(struct reading *r, struct buf *out, struct ava_error *err)
+static int file_answer(struct read_reading *r, struct buf *out, struct ava_error *err)
 {
-	struct lines *l = &r->lines;
+	struct read_lines *l = &r->lines;
 	int64_t total;
 
 	if (lines_end(l) != 0)
@@ -326,7 +326,7 @@ static int file_answer(struct reading *r, struct buf *out, struct ava_error *err
 }
 
 /* What is asked for. */
-static int file_wish(struct reading *r, const struct root *root, const struct tool_call *c,
+static int file_wish(struct read_reading *r, const struct root *root, const struct tool_call *c,
 		     struct ava_error *err)
 {
 	const json_t *args = c->args;
@@ -347,7 +347,7 @@ static int file_wish(struct reading *r, const struct root *root, const struct to
 }
 
 /* The whole of a short file that is in memory; JOB_LATER: it is not. */
-static int take_cached(struct reading *r, struct ava_error *err)
+static int take_cached(struct read_reading *r, struct ava_error *err)
 {
 	char data[CACHED_MAX];
 	struct iovec room = {data, sizeof(data)};
@@ -369,7 +369,7 @@ static int take_cached(struct reading *r, struct ava_error *err)
  * than reading them. */
 static int read_file_read(struct tool_call *c, bool cached, struct ava_error *err)
 {
-	struct reading r = {.gate = gate_of(c)};
+	struct read_reading r = {.gate = gate_of(c)};
 	const struct root root = {c->env->cwd_fd, c->env->cwd, c->env->keep_out};
 	int rv = file_wish(&r, &root, c, err);
 
@@ -468,7 +468,7 @@ static int result_wish(struct wish *w, const json_t *args, struct ava_error *err
 	return lines_range(args, w->search != NULL, &w->first, &w->last, err);
 }
 
-static void result_found(const struct wish *w, const struct lines *l, struct buf *out)
+static void result_found(const struct wish *w, const struct read_lines *l, struct buf *out)
 {
 	buf_addf(out, "result of %s: %lld of %lld lines hold ", w->id, (long long)l->shown,
 		 (long long)lines_total(l));
@@ -480,7 +480,7 @@ static void result_found(const struct wish *w, const struct lines *l, struct buf
 		buf_addf(out, "(there are more: first_line %lld)\n", (long long)l->to + 1);
 }
 
-static int read_result_answer(const struct wish *w, struct lines *l, struct buf *out,
+static int read_result_answer(const struct wish *w, struct read_lines *l, struct buf *out,
 			      struct ava_error *err)
 {
 	int64_t total;
@@ -508,7 +508,7 @@ static int read_result_answer(const struct wish *w, struct lines *l, struct buf 
 
 /* Some tools answer with one endless line: without line breaks of our own
  * what is far inside could not be asked for. */
-static void result_feed(struct lines *l, const char *data, size_t len)
+static void result_feed(struct read_lines *l, const char *data, size_t len)
 {
 	while (len != 0) {
 		const char *nl = memchr(data, '\n', len);
@@ -532,7 +532,7 @@ static void result_feed(struct lines *l, const char *data, size_t len)
 static int read_result_run(struct tool_call *c, struct ava_error *err)
 {
 	struct wish w;
-	struct lines l;
+	struct read_lines l;
 	struct buf full;
 	int rv = result_wish(&w, c->args, err);
 

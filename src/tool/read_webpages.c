@@ -32,7 +32,7 @@
 #define HASH_SHOWN 6 /* digits of a cursor that know the page again */
 #define NOT_SEEN   "not_seen"
 
-struct item {
+struct read_webpages_item {
 	const char *url; /* in the arguments */
 	struct address_url parsed;
 	struct pages_get get;
@@ -41,19 +41,19 @@ struct item {
 	char sentence[512];
 };
 
-struct reading {
+struct read_webpages_reading {
 	struct tool_call *call;
 	struct os_work work;
 	bool raw, working;
 	unsigned n, left;
 	size_t from;               /* of the page, in bytes */
 	char hash[HASH_SHOWN + 1]; /* of the page that `from` is about; "": whichever */
-	struct item items[URLS_MAX];
+	struct read_webpages_item items[URLS_MAX];
 };
 
 /* ---- the answer */
 
-static void read_webpages_reading_free(struct reading *r)
+static void read_webpages_reading_free(struct read_webpages_reading *r)
 {
 	for (unsigned i = 0; i < r->n; i++) {
 		pages_get_fini(&r->items[i].get);
@@ -91,7 +91,7 @@ static size_t part_end(const char *s, size_t len, size_t max)
 	return max;
 }
 
-static void say_page(struct buf *out, const struct reading *r, unsigned i, size_t max)
+static void say_page(struct buf *out, const struct read_webpages_reading *r, unsigned i, size_t max)
 {
 	const struct pages_page *p = r->items[i].get.page;
 	size_t from = r->from, end;
@@ -125,13 +125,13 @@ static void say_page(struct buf *out, const struct reading *r, unsigned i, size_
 	envelope_end(out, i + 1, note[0] ? note : NULL);
 }
 
-static const char *failure_of(const struct item *it, const char **sentence)
+static const char *failure_of(const struct read_webpages_item *it, const char **sentence)
 {
 	*sentence = it->class ? it->sentence : it->get.sentence;
 	return it->class ? it->class : it->get.page ? NULL : it->get.class;
 }
 
-static void say_failure(struct buf *out, const struct reading *r, unsigned i)
+static void say_failure(struct buf *out, const struct read_webpages_reading *r, unsigned i)
 {
 	const char *sentence, *class = failure_of(&r->items[i], &sentence);
 	struct buf url;
@@ -146,7 +146,7 @@ static void say_failure(struct buf *out, const struct reading *r, unsigned i)
 	buf_fini(&url);
 }
 
-static void answer_pages(struct reading *r, unsigned good)
+static void answer_pages(struct read_webpages_reading *r, unsigned good)
 {
 	struct tool_call *c = r->call;
 	const char *sentence, *class;
@@ -164,7 +164,7 @@ static void answer_pages(struct reading *r, unsigned good)
 	c->done(c);
 }
 
-static void reading_over(struct reading *r)
+static void reading_over(struct read_webpages_reading *r)
 {
 	struct tool_call *c = r->call;
 	const char *sentence = "", *class = NULL;
@@ -188,20 +188,20 @@ static void reading_over(struct reading *r)
 
 static void read_webpages_got(struct pages_get *g)
 {
-	struct reading *r = g->user;
+	struct read_webpages_reading *r = g->user;
 
-	CONTAINER_OF(g, struct item, get)->running = false;
+	CONTAINER_OF(g, struct read_webpages_item, get)->running = false;
 	if (--r->left == 0)
 		reading_over(r);
 }
 
-static void get_all(struct reading *r)
+static void get_all(struct read_webpages_reading *r)
 {
 	struct tool_call *c = r->call;
 
 	r->left = 1; /* until all are begun */
 	for (unsigned i = 0; i < r->n; i++) {
-		struct item *it = &r->items[i];
+		struct read_webpages_item *it = &r->items[i];
 
 		if (it->class)
 			continue;
@@ -221,7 +221,7 @@ static void get_all(struct reading *r)
 
 static void reading_stop(struct tool_call *c)
 {
-	struct reading *r = c->work;
+	struct read_webpages_reading *r = c->work;
 
 	if (!r || r->working)
 		return;
@@ -238,7 +238,7 @@ static void reading_stop(struct tool_call *c)
 /* ---- was it seen? */
 
 /* As it was written, as it is fetched, and that without the slash behind a bare host. */
-static bool names_url(const char *s, size_t len, const struct item *it, bool bare)
+static bool names_url(const char *s, size_t len, const struct read_webpages_item *it, bool bare)
 {
 	const char *forms[] = {it->url, it->parsed.text};
 	char form[ADDRESS_URL_MAX + 1];
@@ -262,7 +262,7 @@ static bool names_url(const char *s, size_t len, const struct item *it, bool bar
 }
 
 /* As the page's text shows it, or as one reads that. */
-static bool block_names(const struct envelope *e, const struct item *it)
+static bool block_names(const struct envelope *e, const struct read_webpages_item *it)
 {
 	bool named = names_url(e->url, e->url_len, it, false) ||
 		     names_url(e->text, e->text_len, it, false);
@@ -281,12 +281,12 @@ static bool block_names(const struct envelope *e, const struct item *it)
  * where it is a page or a search result. */
 static int read_webpages_look_through(bool person, const char *s, size_t len, void *user)
 {
-	struct reading *r = user;
+	struct read_webpages_reading *r = user;
 	struct envelope e;
 	bool left = false;
 
 	for (unsigned i = 0; i < r->n; i++) {
-		struct item *it = &r->items[i];
+		struct read_webpages_item *it = &r->items[i];
 		size_t at = 0;
 
 		if (person && !it->class)
@@ -298,7 +298,8 @@ static int read_webpages_look_through(bool person, const char *s, size_t len, vo
 	return left ? 0 : 1;
 }
 
-static void read_webpages_refuse(struct item *it, const char *class, const char *sentence)
+static void read_webpages_refuse(struct read_webpages_item *it, const char *class,
+				 const char *sentence)
 {
 	it->class = class;
 	snprintf(it->sentence, sizeof(it->sentence), "%s", sentence);
@@ -306,7 +307,7 @@ static void read_webpages_refuse(struct item *it, const char *class, const char 
 
 static void read_webpages_check_seen(struct os_work *w)
 {
-	struct reading *r = w->priv;
+	struct read_webpages_reading *r = w->priv;
 	struct tool_env *env = r->call->env;
 	struct ava_error err = {0};
 	int rv = env->told ? env->told(env, read_webpages_look_through, r, &err) : 0;
@@ -328,7 +329,7 @@ static void read_webpages_check_seen(struct os_work *w)
 
 static void checked(struct os_work *w)
 {
-	struct reading *r = w->priv;
+	struct read_webpages_reading *r = w->priv;
 
 	r->working = false;
 	if (atomic_load(&r->call->stop))
@@ -340,7 +341,7 @@ static void checked(struct os_work *w)
 /* ---- starting */
 
 /* "24576-3fa9c1" */
-static int take_cursor(struct reading *r, const char *cursor, struct ava_error *err)
+static int take_cursor(struct read_webpages_reading *r, const char *cursor, struct ava_error *err)
 {
 	char *end = NULL;
 
@@ -357,9 +358,10 @@ static int take_cursor(struct reading *r, const char *cursor, struct ava_error *
 	return 0;
 }
 
-static int read_webpages_take_url(struct reading *r, const json_t *v, struct ava_error *err)
+static int read_webpages_take_url(struct read_webpages_reading *r, const json_t *v,
+				  struct ava_error *err)
 {
-	struct item *it = &r->items[r->n];
+	struct read_webpages_item *it = &r->items[r->n];
 	const char *url = json_string_value(v);
 	struct ava_error wrong = {0};
 	int rv;
@@ -379,7 +381,7 @@ static int read_webpages_take_url(struct reading *r, const json_t *v, struct ava
 	return rv == AVA_ENOMEM ? err_set(err, rv, "out of memory") : 0;
 }
 
-static int take_args(struct reading *r, struct ava_error *err)
+static int take_args(struct read_webpages_reading *r, struct ava_error *err)
 {
 	const json_t *urls = json_object_get(r->call->args, "urls"), *v;
 	const char *cursor;
@@ -395,7 +397,7 @@ static int take_args(struct reading *r, struct ava_error *err)
 
 static void reading_start(struct tool_call *c, bool raw)
 {
-	struct reading *r = c->env->pages ? calloc(1, sizeof(*r)) : NULL;
+	struct read_webpages_reading *r = c->env->pages ? calloc(1, sizeof(*r)) : NULL;
 	struct ava_error err = {0};
 	int rv;
 

@@ -399,7 +399,7 @@ int root_open_dir(const struct root *root, const char *path, struct ava_error *e
 
 struct entry {
 	size_t name; /* offset in names */
-	enum kind { KIND_FILE, KIND_DIR, KIND_OTHER } kind;
+	enum root_kind { KIND_FILE, KIND_DIR, KIND_OTHER } kind;
 };
 
 struct level {
@@ -435,7 +435,7 @@ static void level_fini(struct level *l)
 }
 
 /* KIND_OTHER: a link, a device, gone. */
-static enum kind entry_kind(const struct level *l, const struct dirent64 *d)
+static enum root_kind entry_kind(const struct level *l, const struct dirent64 *d)
 {
 	struct stat st;
 
@@ -462,7 +462,7 @@ static bool is_text(const char *name, size_t len)
 static int level_add(struct walker *k, struct level *l, const struct dirent64 *d)
 {
 	size_t len = strlen(d->d_name);
-	enum kind kind = entry_kind(l, d);
+	enum root_kind kind = entry_kind(l, d);
 
 	if (strcmp(d->d_name, ".git") == 0) {
 		l->git = kind == KIND_DIR;

@@ -592,7 +592,7 @@ void match_free(struct match *m)
 
 /* ---- one text */
 
-struct hit {
+struct scan_match {
 	size_t start, end;
 };
 
@@ -637,7 +637,7 @@ static size_t next_start(const struct match *m, const char *text, size_t len, si
 
 /* First match in text[from..len). 1, 0 or a code. */
 static int scan_on_thread(struct match *m, const char *text, size_t len, size_t from,
-			  struct hit *hit, struct ava_error *err)
+			  struct scan_match *hit, struct ava_error *err)
 {
 	while (from <= len) {
 		size_t w = set_window(m, from, len);
@@ -669,7 +669,7 @@ static int scan_on_thread(struct match *m, const char *text, size_t len, size_t 
 }
 
 static int run_plain(const struct match *m, const char *text, size_t len, size_t from,
-		     struct hit *hit)
+		     struct scan_match *hit)
 {
 	const char *at = memmem(text + from, len - from, m->plain, m->plain_len);
 
@@ -703,7 +703,7 @@ static int next_by_line(struct match *m, const char *data, size_t len, size_t *f
 			struct match_line *line, struct ava_error *err)
 {
 	while (*from < len) {
-		struct hit hit;
+		struct scan_match hit;
 		size_t next;
 		int rv;
 
@@ -744,7 +744,7 @@ static int next_by_block(struct match *m, const char *data, size_t len, size_t *
 	while (*from < len) {
 		struct match_line block = {.start = *from, .end = block_end(data, len, *from)};
 		size_t next = block.end + 1;
-		struct hit hit;
+		struct scan_match hit;
 		int rv;
 
 		drop_cr(data, &block);
@@ -777,7 +777,7 @@ static int next_by_block(struct match *m, const char *data, size_t len, size_t *
 int match_next(struct match *m, const char *data, size_t len, size_t *from, struct match_line *line,
 	       struct ava_error *err)
 {
-	struct hit hit;
+	struct scan_match hit;
 	int rv = 2; /* 2: go on line by line */
 
 	if (*from >= len)

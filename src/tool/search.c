@@ -38,7 +38,7 @@
 #define RESULTS_DEFAULT 50
 #define OUTPUT_MAX      (1u << 20) /* bytes of result lines; stop there */
 
-struct listing {
+struct search_listing {
 	struct scan scan;
 	struct buf *out;
 	size_t max;
@@ -47,7 +47,7 @@ struct listing {
 
 static int list_hit(void *user, const struct scan_hit *h)
 {
-	struct listing *s = user;
+	struct search_listing *s = user;
 
 	if (s->scan.matches == s->max || s->out->len > OUTPUT_MAX) {
 		s->full = true;
@@ -56,7 +56,7 @@ static int list_hit(void *user, const struct scan_hit *h)
 	return scan_line(s->out, s->scan.redact, h);
 }
 
-static void list_summary(const struct listing *s)
+static void list_summary(const struct search_listing *s)
 {
 	const struct scan *n = &s->scan;
 
@@ -70,7 +70,7 @@ static void list_summary(const struct listing *s)
 
 static int search_list_run(struct tool_call *c, struct ava_error *err)
 {
-	struct listing s = {.out = &c->out};
+	struct search_listing s = {.out = &c->out};
 	int rv = scan_init(&s.scan, c, err);
 
 	if (rv != 0)
@@ -122,7 +122,7 @@ struct ranked {
 	size_t hits;
 };
 
-struct reading {
+struct search_reading {
 	struct scan scan;
 	struct buf *out;
 	struct ranked *files;
@@ -135,7 +135,7 @@ struct reading {
 
 /* ---- first pass */
 
-static int rank_file(struct reading *s, const char *path)
+static int rank_file(struct search_reading *s, const char *path)
 {
 	char *copy;
 
@@ -155,7 +155,7 @@ static int rank_file(struct reading *s, const char *path)
 /* Matches of a file come one after the other. */
 static int rank_hit(void *user, const struct scan_hit *h)
 {
-	struct reading *s = user;
+	struct search_reading *s = user;
 
 	if (s->count == 0 || strcmp(s->files[s->count - 1].path, h->path) != 0) {
 		if (rank_file(s, h->path) != 0)
@@ -176,7 +176,7 @@ static int by_rank(const void *a, const void *b)
 
 /* ---- one file */
 
-struct view {
+struct search_view {
 	struct buf *out;
 	const struct redact *redact;
 	const char *path, *data;
@@ -187,7 +187,7 @@ struct view {
 	bool any;        /* a group was shown, in any file */
 };
 
-static size_t search_line_end(const struct view *v, size_t at)
+static size_t search_line_end(const struct search_view *v, size_t at)
 {
 	const char *nl = memchr(v->data + at, '\n', v->len - at);
 
@@ -195,7 +195,7 @@ static size_t search_line_end(const struct view *v, size_t at)
 }
 
 /* Show the line at pos; `at`: where in it the match is. */
-static void search_show_line(struct view *v, size_t at)
+static void search_show_line(struct search_view *v, size_t at)
 {
 	size_t end = search_line_end(v, v->pos), len = end - v->pos;
 	struct scan_hit h = {
@@ -210,14 +210,14 @@ static void search_show_line(struct view *v, size_t at)
 	v->pos = MIN(end + 1, v->len);
 }
 
-static void show_after(struct view *v, size_t before)
+static void show_after(struct search_view *v, size_t before)
 {
 	for (; v->after != 0 && v->pos < before; v->after--)
 		search_show_line(v, 0);
 }
 
 /* The match and its context; `start` is the begin of its line. */
-static void show_hit(struct view *v, size_t start, size_t at, size_t context)
+static void show_hit(struct search_view *v, size_t start, size_t at, size_t context)
 {
 	size_t begin = start;
 
@@ -242,7 +242,8 @@ static void show_hit(struct view *v, size_t start, size_t at, size_t context)
 }
 
 /* The loaded file, until `limit` bytes of output. */
-static int show_data(struct reading *s, struct view *v, size_t limit, struct ava_error *err)
+static int show_data(struct search_reading *s, struct search_view *v, size_t limit,
+		     struct ava_error *err)
 {
 	size_t from = 0;
 	struct match_line line;
@@ -257,13 +258,14 @@ static int show_data(struct reading *s, struct view *v, size_t limit, struct ava
 	return rv < 0 ? rv : 0;
 }
 
-static int show_file(struct reading *s, const struct ranked *f, size_t limit, struct ava_error *err)
+static int show_file(struct search_reading *s, const struct ranked *f, size_t limit,
+		     struct ava_error *err)
 {
-	struct view v = {.out = s->out,
-			 .redact = s->scan.redact,
-			 .path = f->path,
-			 .line = 1,
-			 .any = s->shown != 0};
+	struct search_view v = {.out = s->out,
+				.redact = s->scan.redact,
+				.path = f->path,
+				.line = 1,
+				.any = s->shown != 0};
 	struct stat st;
 	int fd = root_open_file(&s->scan.root, f->path, &st, err), rv;
 
@@ -285,7 +287,7 @@ static int show_file(struct reading *s, const struct ranked *f, size_t limit, st
 
 /* ---- all of it */
 
-static int show_files(struct reading *s, struct ava_error *err)
+static int show_files(struct search_reading *s, struct ava_error *err)
 {
 	size_t most = MIN(s->count, s->max_files), max = s->bytes_max;
 	int rv = 0;
@@ -309,7 +311,7 @@ static int show_files(struct reading *s, struct ava_error *err)
 
 static int read_run(struct tool_call *c, struct ava_error *err)
 {
-	struct reading s = {.out = &c->out};
+	struct search_reading s = {.out = &c->out};
 	int rv = scan_init(&s.scan, c, err);
 
 	if (rv != 0)

@@ -23,7 +23,7 @@
 #define LINES_NAMED 10  /* of the places where old_string stands */
 #define HINT_CHARS  120 /* of the nearest line */
 
-struct change {
+struct write_change {
 	char path[PATH_MAX];
 	char *data; /* as it is; owned; NULL: it is not there */
 	size_t len;
@@ -33,7 +33,7 @@ struct change {
 	struct stat st;
 };
 
-static void change_close(struct change *m)
+static void change_close(struct write_change *m)
 {
 	free(m->data);
 	free(m->flat);
@@ -91,7 +91,7 @@ static size_t write_line_of(const char *data, const char *at)
 }
 
 /* Which file, and what is in it. */
-static int change_open(struct change *m, const struct tool_call *c, struct ava_error *err)
+static int change_open(struct write_change *m, const struct tool_call *c, struct ava_error *err)
 {
 	const struct tool_env *env = c->env;
 	struct root root = {env->cwd_fd, env->cwd, env->keep_out};
@@ -130,7 +130,7 @@ static int change_open(struct change *m, const struct tool_call *c, struct ava_e
 	return rv;
 }
 
-static int change_save(const struct change *m, const struct tool_call *c, const char *data,
+static int change_save(const struct write_change *m, const struct tool_call *c, const char *data,
 		       size_t len, struct ava_error *err)
 {
 	int fd = c->env->cwd_fd, rv;
@@ -149,7 +149,7 @@ static int change_save(const struct change *m, const struct tool_call *c, const 
 static int write_run(struct tool_call *c, struct ava_error *err)
 {
 	const char *content;
-	struct change m;
+	struct write_change m;
 	struct buf lines;
 	int rv = job_arg_str(c->args, "content", &content, err);
 
@@ -208,7 +208,8 @@ static size_t alike(const char *want, size_t n, const char *line, size_t m)
 }
 
 /* The line that is nearest to the first line of `old` with something in it. 0: none is. */
-static size_t nearest(const struct change *m, const char *old, const char **text, size_t *text_len)
+static size_t nearest(const struct write_change *m, const char *old, const char **text,
+		      size_t *text_len)
 {
 	size_t len = strcspn(old + strspn(old, " \t\r\n"), "\n"), best = 0, line = 0, n = 1;
 	const char *want = old + strspn(old, " \t\r\n"), *end = m->flat + m->flat_len;
@@ -232,7 +233,7 @@ static size_t nearest(const struct change *m, const char *old, const char **text
 	return line;
 }
 
-static int not_there(const struct change *m, const struct edit *e, struct ava_error *err)
+static int not_there(const struct write_change *m, const struct edit *e, struct ava_error *err)
 {
 	const char *text = "";
 	size_t len = 0, line = nearest(m, e->old, &text, &len);
@@ -249,7 +250,8 @@ static int not_there(const struct change *m, const struct edit *e, struct ava_er
 		       m->path, line, (int)utf8_prefix(text, len, HINT_CHARS), text);
 }
 
-static int several(const struct change *m, const struct edit *e, size_t n, struct ava_error *err)
+static int several(const struct write_change *m, const struct edit *e, size_t n,
+		   struct ava_error *err)
 {
 	char lines[LINES_NAMED * 12] = "";
 	const char *at = m->flat;
@@ -270,7 +272,7 @@ static int several(const struct change *m, const struct edit *e, size_t n, struc
 
 /* The text with old replaced by new, in the line ends of what stands there, else of the file; how
  * often. */
-static size_t write_replace(const struct change *m, const struct edit *e, struct buf *out)
+static size_t write_replace(const struct write_change *m, const struct edit *e, struct buf *out)
 {
 	size_t n = 0, old = strlen(e->old);
 	const char *from = m->flat, *flat_end = m->flat + m->flat_len, *found;
@@ -289,7 +291,7 @@ static size_t write_replace(const struct change *m, const struct edit *e, struct
 	return n;
 }
 
-static int edit_file(const struct change *m, struct tool_call *c, const struct edit *e,
+static int edit_file(const struct write_change *m, struct tool_call *c, const struct edit *e,
 		     struct ava_error *err)
 {
 	struct buf out, *say = &c->out;
@@ -326,7 +328,7 @@ static int edit_run(struct tool_call *c, struct ava_error *err)
 {
 	struct edit e = {.all = json_get_bool(c->args, "replace_all", false)};
 	const char *old, *new = "";
-	struct change m = {.data = NULL};
+	struct write_change m = {.data = NULL};
 	size_t len;
 	int rv = job_arg_str(c->args, "old_string", &old, err);
 
