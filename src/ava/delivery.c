@@ -685,17 +685,10 @@ void delivery_talked(struct core *c)
 		c->delivery->watch(c->delivery->watch_user);
 }
 
-/* A quote stands behind what she says of it. */
-static bool is_talking(const struct core *c, const struct item *it)
-{
-	const struct session *s = strmap_get(&c->session_by_id, it->session);
-
-	return s && s->talk && s->talk->busy;
-}
-
 const struct item *delivery_next(struct core *c, const char *user)
 {
 	const struct item *spawn = NULL, *quote = NULL;
+	const struct session *s;
 
 	while (take_some(c->delivery))
 		;
@@ -708,7 +701,9 @@ const struct item *delivery_next(struct core *c, const char *user)
 			spawn = spawn ? spawn : it;
 		else if (it->kind != ITEM_PROPOSAL)
 			return it;
-		else if (!quote && !is_talking(c, it))
+		/* A quote comes behind the words with which Ava introduces it. */
+		s = strmap_get(&c->session_by_id, it->session);
+		if (it->kind == ITEM_PROPOSAL && !quote && !(s && s->talk && s->talk->busy))
 			quote = it;
 	}
 	return quote ? quote : spawn;

@@ -922,8 +922,7 @@ static int verify_tell_all(struct verify *v, struct ava_error *err)
 	return 0;
 }
 
-/* Is something broken, and is there a newer Seal than those that were read? That may say that
- * it was pruned. */
+/* A Seal newer than those that were read may say that what is broken was pruned. */
 static bool broken_since(const struct verify *v)
 {
 	struct seal_last now;

@@ -286,15 +286,6 @@ void http_stream_abort(struct http_stream *st)
 	stream_tell_gone(st);
 }
 
-static void stream_detach(struct http_stream *st)
-{
-	st->conn = NULL;
-	if (st->writer)
-		os_defer(st->server->loop, &st->task);
-	else
-		http_server_stream_free(st);
-}
-
 static void stream_beat(struct http_stream *st, int64_t every_ms)
 {
 	if (st->hooks.heartbeat && http_stream_waiting(st) == 0 &&
@@ -549,8 +540,13 @@ static void completed_cb(void *cls, struct MHD_Connection *conn, void **con_cls,
 	*con_cls = NULL;
 	assert(r->state != REQUEST_KEPT); /* such a connection is suspended */
 	request_unwatch(r);
-	if (r->stream)
-		stream_detach(r->stream);
+	if (r->stream) {
+		r->stream->conn = NULL;
+		if (r->stream->writer)
+			os_defer(s->loop, &r->stream->task);
+		else
+			http_server_stream_free(r->stream);
+	}
 	if (r->response)
 		MHD_destroy_response(r->response);
 	os_defer_cancel(s->loop, &r->task);
@@ -797,14 +793,6 @@ static enum MHD_Result access_cb(void *cls, struct MHD_Connection *conn, const c
 
 /* ---- life */
 
-static void apply_defaults(struct http_server_options *o)
-{
-	o->body_max = o->body_max ? o->body_max : BODY_MAX;
-	o->connections_max = o->connections_max ? o->connections_max : CONNECTIONS_MAX;
-	o->idle_ms = o->idle_ms ? o->idle_ms : IDLE_MS;
-	o->heartbeat_ms = o->heartbeat_ms ? o->heartbeat_ms : HEARTBEAT_MS;
-}
-
 /* What libmicrohttpd complains about (a request whose head does not fit) it closes only when
  * it runs once more. */
 static void __attribute__((format(printf, 2, 0))) log_cb(void *cls, const char *fmt, va_list ap)
@@ -884,7 +872,11 @@ struct http_server *http_server_new(struct os_loop *loop, int listen_fd,
 	s->timer_at = INT64_MAX;
 	if (options)
 		s->options = *options;
-	apply_defaults(&s->options);
+	s->options.body_max = s->options.body_max ? s->options.body_max : BODY_MAX;
+	s->options.connections_max =
+		s->options.connections_max ? s->options.connections_max : CONNECTIONS_MAX;
+	s->options.idle_ms = s->options.idle_ms ? s->options.idle_ms : IDLE_MS;
+	s->options.heartbeat_ms = s->options.heartbeat_ms ? s->options.heartbeat_ms : HEARTBEAT_MS;
 	list_init(&s->requests);
 	list_init(&s->idle);
 	list_init(&s->streams);
