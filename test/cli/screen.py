@@ -4,7 +4,7 @@ Characters of East Asian width and emoji take two columns, combining ones none."
 import re
 import unicodedata
 
-SEQUENCE = re.compile(rb"\x1b(\[[0-9;?<=>]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)|[=>78()][0-9A-B]?|.)", re.S)
+SEQUENCE = re.compile(rb"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)|[()][0-9A-B]|[^][()])", re.S)
 
 
 def width(c):
@@ -84,7 +84,7 @@ class Screen:
             self.y -= 1
 
     def sequence(self, seq):
-        if seq[1:2] != b"[" or seq[2:3] in b"?<=>":
+        if seq[1:2] != b"[" or re.search(rb"[^0-9;]", seq[2:-1]):
             return
         numbers = [int(n) if n else 0 for n in seq[2:-1].split(b";")] if seq[2:-1] else [0]
         n, what = max(numbers[0], 1), chr(seq[-1])
