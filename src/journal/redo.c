@@ -711,9 +711,11 @@ static int put_aside(struct redo *r, struct redo_file *f, const struct state *s,
 	return rv;
 }
 
-static int copy_tail(struct redo *r, const struct redo_file *f, const struct state *s)
+/* `kept`: where; "": there was none. */
+static int copy_tail(struct redo *r, const struct redo_file *f, const struct state *s,
+		     char kept[FILES_BUF])
 {
-	char name[FILES_BUF], kept[FILES_BUF];
+	char name[FILES_BUF];
 	uint64_t len = MIN(s->size - s->from, TAIL_MAX);
 
 	if (len == 0)
@@ -744,17 +746,19 @@ static int redo_next_part(struct redo *r, const struct redo_file *f, char name[F
 
 static int set_aside(struct redo *r, struct redo_file *f, struct state *s, enum verdict v)
 {
-	char name[FILES_BUF];
+	char name[FILES_BUF], kept[FILES_BUF] = "", what[FILES_BUF + 100];
 	uint64_t lost;
 
 	if (v == HOLE && s->fit > 0 && (redo_make(r, f, s) != 0 || write_ops(r, f, s) != 0))
 		return -1;
-	if ((v == FOREIGN || v == REPLACED) && copy_tail(r, f, s) != 0)
+	if ((v == FOREIGN || v == REPLACED) && copy_tail(r, f, s, kept) != 0)
 		return -1;
 	if (put_aside(r, f, s, v, &lost) != 0 || redo_next_part(r, f, name) != 0)
 		return -1;
 	f->touched = true;
-	redo_problem(r, f->name, verdict_text[v], lost, name);
+	snprintf(what, sizeof(what), kept[0] ? "%s; its end is kept in %s" : "%s", verdict_text[v],
+		 kept);
+	redo_problem(r, f->name, what, lost, name);
 	return 0;
 }
 

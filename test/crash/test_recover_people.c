@@ -182,8 +182,10 @@ TEST(edited)
 		memdisk_write(rig.d, "/logs/a.jsonl", cases[i].text, strlen(cases[i].text));
 		recovered(&rig);
 		reported(&rig,
-			 cases[i].replaced ? "is another file than it was"
-					   : "was changed by somebody else",
+			 cases[i].replaced ? "is another file than it was; its end is kept in "
+					     "logs/a.jsonl.broken"
+					   : "was changed by somebody else; its end is kept in "
+					     "logs/a.jsonl.broken",
 			 strlen(lost), "logs/a.2.jsonl");
 		rig_holds(&rig, "/logs/a.jsonl", cases[i].text);
 		rig_holds(&rig, "/logs/a.jsonl.broken", cases[i].broken);
