@@ -1,9 +1,9 @@
-/* Room of ava's own; see ballast.h.
+/* Reserve room of ava's own; see ballast.h.
  *
- * One piece is given up for each write that fails, and the write is tried again at once: of many
- * at a time a program that fills the disk would have most. They come back all or not at all, only
- * where sixteen times as much is free: else they would be what fills the disk, or a quota that no
- * statvfs shows. */
+ * Each write that fails gives up one piece and is tried again at once: a program that fills the
+ * disk would take most of many pieces given up together. Pieces come back all or not at all, and
+ * only while sixteen times as much is free: otherwise they would fill the disk themselves, or a
+ * quota that statvfs does not show. */
 #include "journal/ballast.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 
 #define PIECE      ((off_t)1 << 20)
 #define PIECES_MAX 4096
-#define SHARE      16 /* of what is free */
+#define SHARE      16 /* a piece may take 1/16 of free room */
 
 #define START_MB     1
 #define START_INODES 16

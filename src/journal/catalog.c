@@ -1,11 +1,9 @@
 /* Rows of the catalog to bytes and back; see catalog.h.
  *
- * One table says what a row has, in the order in which it stands; writing and
- * reading go through it. A start reads every row there is, a listing
- * thousands: a line is copied once and taken apart in place, its strings end
- * where their closing quotes stood. A line in any other form is not one that
- * was written here: AVA_ECORRUPT, the reader goes on with the next line and
- * says so. */
+ * One table lists a row's fields in their order on disk; writing and reading go through it. A
+ * start reads every row, a listing thousands: a line is copied once and taken apart in place,
+ * strings end where their closing quotes stood. A line in any other form was not written here:
+ * AVA_ECORRUPT, the reader reports it and goes on with the next line. */
 #include "journal/catalog.h"
 
 #include <errno.h>
@@ -31,25 +29,25 @@ static const char *const kind_names[] = {[CATALOG_SPAWN] = "spawn", [CATALOG_END
 
 enum field_type {
 	FIELD_END,
-	FIELD_SHOWN, /* what follows is only in rows that have a task */
+	FIELD_SHOWN, /* fields from here on are only in rows that have a task */
 	FIELD_KIND,
 	FIELD_STATUS,
 	FIELD_TEXT,
 	FIELD_GROUP, /* a text that is not written when there is none */
 	FIELD_TIME,  /* "": -1 */
 	FIELD_COUNT,
-	FIELD_SOME,    /* the same, not written when it is 0 */
-	FIELD_NUMBER,  /* it may be less than 0: a limit that was not resolved yet */
-	FIELD_TOKENS,  /* the sum of both; read over */
+	FIELD_SOME,    /* FIELD_COUNT's form, omitted when 0 */
+	FIELD_NUMBER,  /* may be negative: a limit that was not resolved yet */
+	FIELD_TOKENS,  /* input + output; skipped by the reader */
 	FIELD_CENTS,   /* micro-USD */
-	FIELD_LIMIT,   /* the same; null: -1 */
+	FIELD_LIMIT,   /* micro-USD; null: -1 */
 	FIELD_SECONDS, /* ms */
 };
 
 #define AT(member) offsetof(struct catalog_row, member)
 
 static const struct catalog_field {
-	const char *key; /* with what stands before its value in a row */
+	const char *key; /* with the punctuation before its value in a row */
 	enum field_type type;
 	size_t at;
 } fields[] = {
@@ -177,7 +175,8 @@ static bool take_literal(struct cursor *c, const char *text)
 	return true;
 }
 
-/* Digits behind those that *n has, `most` at the most; how many. 0 also when it is too much. */
+/* Read digits behind those already in *n, at most `most`. Returns their number; 0 also on
+ * overflow. */
 static unsigned take_digits(struct cursor *c, bool negative, unsigned most, int64_t *n)
 {
 	unsigned count = 0;
@@ -192,8 +191,8 @@ static unsigned take_digits(struct cursor *c, bool negative, unsigned most, int6
 	return count;
 }
 
-/* As it is printed: with no leading zero, and with `decimals` at least one and
- * at most so many behind a point: "2.35". */
+/* A number as it is printed: no leading zero, and with `decimals` a point with 1 to `decimals`
+ * digits behind it: "2.35". */
 static bool catalog_take_number(struct cursor *c, unsigned decimals, int64_t *out)
 {
 	bool negative = take_literal(c, "-");
@@ -211,8 +210,8 @@ static bool catalog_take_number(struct cursor *c, unsigned decimals, int64_t *ou
 	return n > 0;
 }
 
-/* The character of an escape that json_escape writes, which begins behind the
- * backslash at c->at; to *to, which is not longer. */
+/* Decode an escape as json_escape writes it, beginning behind the backslash at c->at, to *to;
+ * the result is never longer. */
 static bool take_escape(struct cursor *c, char **to)
 {
 	static const char letters[] = "\"\\nrtbf", means[] = "\"\\\n\r\t\b\f";
@@ -241,7 +240,7 @@ static bool take_escape(struct cursor *c, char **to)
 	return true;
 }
 
-/* In its quotes; the closing one becomes its end. */
+/* A quoted string; its closing quote becomes the terminating zero. */
 static bool catalog_take_text(struct cursor *c, const char **out)
 {
 	char *to = c->at + 1;
@@ -388,13 +387,13 @@ static int each_line(const struct catalog_walk *w, const char *line, size_t len)
 	return rv;
 }
 
-/* Its lines, through a window that moves over it: the file may be larger than memory. What is
- * no line by the end of a window is none. */
+/* Lines of the file through a moving window, since the file may be larger than memory. A line
+ * longer than a window is reported as no row. */
 static int each_window(const struct catalog_walk *w, int fd, char *data, struct ava_error *err)
 {
 	const char *line;
 	size_t have = 0, at, n;
-	bool whole = true; /* what is at the beginning of the window begins a line */
+	bool whole = true; /* the window begins at the beginning of a line */
 	int rv = 0;
 
 	for (off_t from = 0;;) {
@@ -451,7 +450,7 @@ int catalog_each(int rootfd, const char *must, catalog_fn fn, void *user, struct
 		fd = catalog_open(rootfd, part, &own);
 		if (fd == AVA_ENOENT && part > 1)
 			break;
-		/* Removed or replaced by a person: what is behind it counts. */
+		/* A person removed or replaced this part: the parts behind it still count. */
 		if (fd == AVA_ENOENT || fd == AVA_ECORRUPT) {
 			replaced = fd == AVA_ECORRUPT && part == 1 ? own : replaced;
 			continue;

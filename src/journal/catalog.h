@@ -21,17 +21,16 @@ struct catalog_totals {
 	int64_t calls, uncosted_calls, failed_calls, estimated_calls;
 };
 
-/* What a listing shows of an ended run besides, so that it opens no file of
- * the run. */
+/* Fields that let a listing show an ended run without opening its files. */
 struct catalog_shown {
-	const char *task; /* its beginning; NULL: the row has none of this */
+	const char *task; /* its beginning; NULL: the row has none of these fields */
 	const char *cwd, *stop_reason;
 	int64_t iterations;
 	int64_t limit_ms, limit_microusd, limit_tokens, limit_iterations; /* cost -1: none */
 };
 #define CATALOG_TASK_MAX 200 /* bytes */
 
-/* Strings are "" when there is none (NULL is written as ""). */
+/* Absent strings are "" (NULL is written as ""). */
 struct catalog_row {
 	enum catalog_kind kind;
 	enum ava_status status;
@@ -40,30 +39,29 @@ struct catalog_row {
 	const char *group_id;         /* written when there is one */
 	int64_t started_ms, ended_ms; /* wall clock; -1: not yet, written as "" */
 	uint64_t bytes;               /* of the run file */
-	uint64_t types;               /* bit enum event_kind: such an event is in it */
+	uint64_t types;               /* bit per enum event_kind that occurs in it */
 	struct catalog_totals totals;
 	struct catalog_shown shown;
-	void *owned; /* what the strings point into after catalog_parse; else NULL */
+	void *owned; /* memory of the strings after catalog_parse; else NULL */
 };
 
-/* Append the row's line with its \n. The strings are *borrowed during the
- * call*. Returns buf_check(out). */
+/* Append the row's line with its \n. Strings are *borrowed during the call*. Returns
+ * buf_check(out). */
 int catalog_encode(struct buf *out, const struct catalog_row *row);
 
-/* A line (without \n) read back. 0: *row owns its strings until
- * catalog_row_fini. AVA_ECORRUPT: not a row; AVA_ENOMEM. On error *row is
- * zero. */
+/* Parse a line (without \n). 0: *row owns its strings until catalog_row_fini. AVA_ECORRUPT: not
+ * a row; AVA_ENOMEM. On error *row is zero. */
 int catalog_parse(const char *line, size_t len, struct catalog_row *row, struct ava_error *err);
 void catalog_row_fini(struct catalog_row *row);
 
-/* Part `part` of the catalog of a root, open for reading. AVA_ENOENT: it is not there;
- * AVA_ECORRUPT: something else stands there, which `err` says. */
+/* Part `part` of the catalog of a root, open for reading. AVA_ENOENT: no such file;
+ * AVA_ECORRUPT: not a regular file, see `err`. */
 int catalog_open(int rootfd, unsigned part, struct ava_error *err);
 
-/* Each row of the catalog of a root, in all its parts; `must`, if not NULL, stands in its line.
- * `row` NULL: a line that is none. Who wants to keep a row copies the struct and makes this one
- * zero. What `fn` returns, if not 0, ends it and is returned, without a sentence. No catalog at
- * all is one without rows. AVA_ECORRUPT, after the rows: the newest part is no file. */
+/* Each row of the catalog of a root, in all its parts; only lines that contain `must`, if not
+ * NULL. `row` NULL: the line is no row. To keep a row, copy the struct and zero the original. A
+ * nonzero return of `fn` ends the walk and is returned, without a sentence. A missing catalog
+ * has no rows. AVA_ECORRUPT, after the rows: the newest part is no regular file. */
 typedef int (*catalog_fn)(struct catalog_row *row, void *user);
 int catalog_each(int rootfd, const char *must, catalog_fn fn, void *user, struct ava_error *err);
 

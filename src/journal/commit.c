@@ -1,10 +1,9 @@
 /* The journal as its owner sees it; see journal.h.
  *
- * The owner checks paths, looks up views, builds the commit and puts it into
- * the queue of the journal's thread (writer.c); the helper thread (helper.c)
- * makes checkpoints. Finished commits come back in journal_drain, where their
- * memory is freed: by the thread that got it. What fails before the queue is
- * returned at once; afterwards the callback says it. */
+ * The owner checks paths, looks up views, builds the commit and puts it into the queue of the
+ * journal's thread (writer.c); the helper thread (helper.c) makes checkpoints. Finished commits
+ * come back in journal_drain, where the thread that allocated their memory frees it. Failures
+ * before the queue are returned at once, later ones through the callback. */
 #include "journal/journal.h"
 
 #include <assert.h>
@@ -40,7 +39,7 @@ struct journal {
 	struct helper helper;
 	bool has_segments, has_writer, has_helper;
 	_Atomic uint64_t next_lsn;
-	uint64_t commit_lsn; /* the first that belongs to the next commit */
+	uint64_t commit_lsn; /* first lsn of the next commit */
 	size_t queued;       /* bytes of commits not drained */
 	uint64_t outstanding;
 	size_t room;           /* of a batch */
@@ -61,8 +60,8 @@ static int open_folders(struct journal *j, const char *root, struct ava_error *e
 	rv = recovery_check_format(j->rootfd, err);
 	if (rv != 0)
 		return rv;
-	/* Its name must be durable before anything in it is relied on; also when
-	 * a crash came between the two calls. */
+	/* The name wal/ must be durable before its content is relied on; sync it also when a
+	 * crash came between the two calls. */
 	if (files_mkdir(j->rootfd, "wal") != 0)
 		return err_sys(err, "make wal");
 	if (sys->fsync(j->rootfd) != 0)
@@ -89,8 +88,8 @@ static int open_segments(struct journal *j, uint64_t bytes)
 	for (size_t i = 0; i < r->nsegments; i++)
 		if (!r->segments[i].used)
 			segments_add_spare(&j->segments, r->segments[i].seq);
-	/* The checkpoint in force has given them up. Used again they are what a
-	 * start needs on a disk that has no room for another. */
+	/* The checkpoint in force released these segments. Reused, they let a start on a full
+	 * disk go on. */
 	segments_release(&j->segments, r->pos.seq);
 	return 0;
 }
@@ -210,8 +209,7 @@ static size_t id_len(const struct journal_op *op)
 	return op->kind == JOURNAL_ENTRY ? strlen(op->id) : 0;
 }
 
-/* Bytes of the batch and beside it when what is longer than `most` goes to
- * blobs. */
+/* Bytes of the batch and beside it when operations longer than `most` go to blobs. */
 static size_t commit_measure(const struct journal_op *ops, struct view *const *views, unsigned n,
 			     size_t most, size_t *beside)
 {
@@ -229,7 +227,7 @@ static size_t commit_measure(const struct journal_op *ops, struct view *const *v
 	return (batch + WAL_ALIGN - 1) / WAL_ALIGN * WAL_ALIGN;
 }
 
-/* Returns behind what it put beside the batch. */
+/* Returns the end of the bytes it put beside the batch. */
 static unsigned char *fill_op(struct commit *c, unsigned i, const struct journal_op *from,
 			      struct view *view, size_t most, unsigned char **at,
 			      unsigned char *beside)
@@ -274,7 +272,7 @@ static int commit_new(struct commit **out, const struct journal_op *ops, struct 
 
 	len = commit_measure(ops, views, n, most, &beside);
 	if (len > room) {
-		most = WAL_HASH; /* a blob's reference is no longer than what it replaces */
+		most = WAL_HASH; /* a blob's reference is never longer than the bytes it replaces */
 		len = commit_measure(ops, views, n, most, &beside);
 	}
 	if (len > room)
@@ -387,7 +385,7 @@ static int check_ops(struct journal *j, const struct journal_op *ops, unsigned n
 	return j->queued > 0 && total > WRITER_QUEUE_MAX - j->queued ? AVA_EBUSY : 0;
 }
 
-/* Every commit has a number of its own at least, so that an ABORT can name it. */
+/* Each commit takes at least one lsn of its own, so that an ABORT can name it. */
 static void take_lsns(struct journal *j, struct commit *c)
 {
 	uint64_t next = j->next_lsn;
@@ -421,7 +419,7 @@ int journal_commit(struct journal *j, const struct journal_op *ops, unsigned n,
 	memory = c->memory;
 	for (unsigned i = 0; i < n; i++)
 		j->scratch[i]->refs++;
-	rv = writer_put(&j->writer, c); /* when it is 0, c is not ours any more */
+	rv = writer_put(&j->writer, c); /* on 0 the writer owns c */
 	if (rv == 0) {
 		j->queued += memory;
 		j->outstanding++;
@@ -504,7 +502,7 @@ int journal_ready(struct journal *j, struct ava_error *err)
 
 	pthread_mutex_lock(&j->writer.lock);
 	rv = j->writer.shared.health.code;
-	/* A full disk is everybody's. */
+	/* A full disk concerns all views, not one. */
 	if (j->writer.shared.refuse == 0 && rv != AVA_EFULL)
 		rv = 0;
 	if (rv != 0 && err != NULL)

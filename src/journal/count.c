@@ -1,14 +1,12 @@
 /* Counting events; count.h.
  *
- * Happy path: the rows of the index have all that is counted; no line is read.
- * Only where a text is looked for, or the name of a kind is not a known one,
- * lines are. An event that stands in two files (its row has the same lsn, and
- * a kind that may) counts once.
+ * Happy path: the index's rows have all that is counted; no line is read. Lines are read only
+ * for a text search or a kind whose name is unknown. An event that stands in two files (rows of
+ * the same lsn, of a kind in INDEX_COPIED) counts once.
  *
- * What can fail: what ava_log_open may, memory, more keys than ROWS_MAX.
- * Broken lines are told and counted nowhere. A row of the
- * catalog, for roles, that is none is passed over: a count is not the place to
- * judge the catalog. */
+ * What can fail: what ava_log_open may, memory, more keys than ROWS_MAX. Broken lines are
+ * reported and not counted. Broken rows of the catalog, read for roles, are skipped: judging the
+ * catalog is not a count's business. */
 #include "journal/count.h"
 
 #include <stdio.h>
@@ -101,7 +99,7 @@ static struct count_row *count_row(struct counter *c, const char *key, size_t le
 	return row;
 }
 
-/* The name of a kind that is not known stands in the line. */
+/* An unknown kind's name is read from the event's line. */
 static struct count_row *other_row(struct counter *c, const char *path, uint64_t offset, size_t len)
 {
 	struct count_row *row = NULL;
@@ -152,7 +150,7 @@ static struct count_row *keyed_row(struct counter *c, uint64_t key, bool day)
 	return c->last;
 }
 
-struct columns { /* of a chunk; those that the key needs, others NULL */
+struct columns { /* of a chunk; columns the key does not need are NULL */
 	const uint8_t *kind;
 	const uint32_t *who, *model, *file, *len;
 	const int64_t *time;
@@ -253,7 +251,7 @@ static int count_event(struct counter *c, const struct columns *k, size_t i, siz
 	return 0;
 }
 
-/* Rows that are all wanted; broken ones are told. */
+/* Count rows that are all wanted; broken ones are reported. */
 static int count_rows(struct counter *c, size_t chunk, const uint16_t *rows, size_t n,
 		      struct ava_error *err)
 {
@@ -267,7 +265,7 @@ static int count_rows(struct counter *c, size_t chunk, const uint16_t *rows, siz
 	for (size_t j = 0; j < n && rv == 0; j++) {
 		size_t i = rows[j];
 
-		for (; upto < i; upto++) /* costs are of all InferEnd of the chunk */
+		for (; upto < i; upto++) /* one cost for each InferEnd of the chunk */
 			cost += k.kind[upto] == EVENT_InferEnd;
 		if (k.kind[i] != INDEX_BROKEN) {
 			rv = count_event(c, &k, i, cost);
@@ -303,7 +301,7 @@ static int count_chunks(struct counter *c, struct ava_error *err)
 	return rv;
 }
 
-/* Where a text is looked for: those events that are given. */
+/* With a text search: count the events that reading gives. */
 static int count_lines(struct counter *c, struct ava_error *err)
 {
 	struct ava_log_event e;
@@ -367,10 +365,10 @@ static int take_rows(struct count *out, struct counter *c, struct ava_error *err
 	if (out->rows == NULL)
 		return err_set(err, AVA_ENOMEM, "no memory to count");
 	while ((row = strmap_next(&c->map, &at)) != NULL) {
-		if (row->events == 0) /* copies that do not agree: one of them counts */
+		if (row->events == 0) /* its copies did not agree: only one of them counts */
 			continue;
 		out->rows[out->n++] = *row;
-		row->key = NULL; /* the result's now */
+		row->key = NULL; /* the result owns it now */
 	}
 	qsort(out->rows, out->n, sizeof(*out->rows), c->by == COUNT_DAY ? key_order : most_events);
 	return 0;

@@ -22,12 +22,12 @@ struct count {
 	size_t n;
 };
 
-/* Told of each broken line, one at a time; any thread. */
+/* Called for each broken line, one at a time; any thread. */
 typedef void (*count_broken_fn)(const struct ava_error *err, void *user);
-/* Told of the bytes read, from time to time; any thread, one at a time. */
+/* Called with the bytes read, from time to time; any thread, one at a time. */
 typedef void (*count_progress_fn)(uint64_t done, uint64_t total, void *user);
 
-struct count_watch { /* NULL: not told */
+struct count_watch { /* NULL callbacks: not called */
 	count_broken_fn broken;
 	count_progress_fn progress;
 	void *user;

@@ -1,12 +1,11 @@
 /* Lines of hits; fetch.h.
  *
- * Happy path: the hits of a batch are put in the order of files and offsets,
- * cut into pieces of one file each, and the crew reads them: lines that stand
- * near each other at once, into memory of the thread; of those, what has the
- * text is kept. A literal is looked for in all bytes that were read at once.
+ * Happy path: a batch's hits are put in the order of files and offsets, cut into pieces of one
+ * file each, and read by the crew: neighbouring lines in one read, into memory of the thread;
+ * lines that have the text are kept. A literal is looked for in the whole read at once.
  *
- * What can fail: memory, of which the caller hears. A file that is not there,
- * or shorter, and a line that is another event, is what the hit says then. */
+ * What can fail: memory, which is returned. A file that is missing or shorter, or a line that is
+ * another event, becomes the hit's state. */
 #include "journal/fetch.h"
 
 #include <ava.h>
@@ -23,7 +22,7 @@
 #define PIECE      ((uint64_t)4 << 20) /* of a file, for one of the crew */
 #define GAP        4096                /* bytes that are read along rather than left out */
 #define STRETCH    ((uint64_t)1 << 20) /* read at once, but for a longer line */
-#define CREW_LEAST 32                  /* pieces that are worth a second thread */
+#define CREW_LEAST 32                  /* pieces that justify a second thread */
 #define CREW_BYTES (2 * PIECE)
 
 static int place_order(const void *a, const void *b)
@@ -49,7 +48,7 @@ static bool scratch_room(struct fetch *f, unsigned thread, size_t want)
 	return true;
 }
 
-/* Is the line at [line, line + len] what its row tells of, and has it the text? */
+/* Is the line at [line, line + len] the event its row describes, and does it have the text? */
 static void fetch_line(struct fetch *f, unsigned thread, const struct hit *h, const char *line,
 		       struct got *got)
 {
@@ -101,7 +100,7 @@ static bool fetch_stretch(struct fetch *f, unsigned thread, int fd, size_t from,
 		if (text->needle != NULL) {
 			if (p == first || found < line)
 				found = query_text_find(text, line, len - (size_t)(line - data));
-			if (found == NULL) /* nor in those behind */
+			if (found == NULL) /* nor in the lines behind */
 				return true;
 			if (found + text->len > line + p->len)
 				continue;
@@ -159,9 +158,9 @@ static bool batch_room(struct fetch *f, size_t n)
 	return false;
 }
 
-/* Hits [0, n) that are lines, by file and offset; how many. Many are dealt to
- * their files; those of a file are mostly in order then, as its lsn ascend.
- * SIZE_MAX: no memory. */
+/* Hits [0, n) that are lines, sorted by file and offset; returns their number. Many are dealt to
+ * their files first, where they are mostly in order, since a file's lsn ascend. SIZE_MAX: no
+ * memory. */
 static size_t sort_places(struct fetch *f, size_t n)
 {
 	const size_t nfiles = f->index->nfiles;
@@ -234,7 +233,7 @@ int fetch_lines(struct fetch *f, struct log_index *index, const struct hit *hits
 	return 0;
 }
 
-/* Has the file the text anywhere in what rows tell of? */
+/* Does the file have the text anywhere in its indexed part? */
 static bool search_file(size_t number, unsigned thread, void *user)
 {
 	struct fetch *f = user;
@@ -250,7 +249,7 @@ static bool search_file(size_t number, unsigned thread, void *user)
 	for (uint64_t at = 0; fd >= 0 && found == NULL && at < file->covered;) {
 		size_t len = (size_t)MIN(STRETCH, file->covered - at);
 
-		/* What cannot be read is for those who read the lines. */
+		/* Errors here are left to the reading of the lines. */
 		if (!scratch_room(f, thread, STRETCH) ||
 		    sys_read_all(fd, f->scratch[thread], len, (off_t)at) != 0)
 			break;

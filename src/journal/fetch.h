@@ -1,5 +1,5 @@
-/* The lines that rows of the index tell of, read by a crew, file by file, so
- * that a file is opened once for a batch. Inside of read.c. */
+/* Lines that the index's rows point to, read by a crew, file by file, so that a file is opened
+ * once for a batch. Private to read.c. */
 #ifndef JOURNAL_FETCH_H
 #define JOURNAL_FETCH_H
 
@@ -11,7 +11,7 @@
 #include "journal/index.h"
 #include "journal/query.h"
 
-struct hit { /* a row that fits, but for text */
+struct hit { /* a row that fits, its text not yet compared */
 	uint64_t lsn, offset;
 	uint32_t len, file, chunk;
 	uint16_t row;
@@ -19,16 +19,16 @@ struct hit { /* a row that fits, but for text */
 };
 
 enum got_state {
-	GOT_NOTHING, /* the text is not in it */
+	GOT_NOTHING, /* the line does not have the text */
 	GOT_LINE,
-	GOT_BROKEN, /* its row says that it is no event */
-	GOT_OTHER,  /* it is not what its row tells of */
-	GOT_GONE,   /* its file is not there any more */
+	GOT_BROKEN, /* its row marks a line that is no event */
+	GOT_OTHER,  /* the line is not the event its row describes */
+	GOT_GONE,   /* its file is missing */
 	GOT_COSTLY, /* the expression costs too much on it */
 	GOT_UNREAD
 };
 
-struct got {       /* what was found at a hit's place */
+struct got {       /* result for one hit */
 	size_t at; /* GOT_LINE: in kept[thread] */
 	uint64_t seq;
 	int64_t wall_ms;
@@ -38,12 +38,12 @@ struct got {       /* what was found at a hit's place */
 struct fetch {
 	const struct query *want; /* *borrowed* */
 	struct log_index *index;  /* *borrowed*; of the last batch */
-	const struct hit *hits;   /* *borrowed*, as this */
-	struct got *got;          /* owned; of each of them */
+	const struct hit *hits;   /* *borrowed*, likewise */
+	struct got *got;          /* owned; one for each hit */
 	struct place {
 		uint64_t offset;
 		uint32_t len, file, hit;
-	} * places; /* owned; the batch by where it stands */
+	} * places; /* owned; the batch sorted by file and offset */
 	struct piece {
 		size_t from, to; /* of places */
 	} * pieces;              /* owned */
@@ -60,7 +60,7 @@ void fetch_fini(struct fetch *f);
 int fetch_lines(struct fetch *f, struct log_index *index, const struct hit *hits, size_t n,
 		struct ava_error *err);
 
-/* Clears fits[i] of the files that have the question's literal nowhere. */
+/* Clear fits[i] of each file that nowhere has the question's literal. */
 void fetch_search(struct fetch *f, struct log_index *index, uint8_t *fits);
 
 #endif

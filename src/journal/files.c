@@ -1,9 +1,8 @@
 /* Small durable steps on files below the data root; see files.h.
  *
- * A name is durable once its folder is synced, bytes once their file is. A
- * replaced file is never seen half: whoever opens it sees the old or the new
- * one. A temporary file that a crash left behind is removed by the next
- * replacement of the same file. */
+ * A name is durable once its folder is synced, bytes once their file is. A replaced file is
+ * never seen half: an open gives the old or the new one. The next replacement of a file removes
+ * the temporary one that a crash left behind. */
 #include "journal/files.h"
 
 #include <ava.h>
@@ -145,8 +144,7 @@ static int files_mkdirs(int rootfd, const char *path)
 	return 0;
 }
 
-/* What is ours and was closed to us (a mode without r or w) is opened again, and the folders above
- * it. */
+/* Reopen a file of ours, and the folders above it, that a mode without r or w closed to us. */
 static void files_reopen_modes(int rootfd, const char *path)
 {
 	char part[FILES_BUF];
@@ -229,9 +227,8 @@ int files_sync_parents(int rootfd, const char *path)
 	return files_sync_dir(rootfd, ".");
 }
 
-/* A file of that name is one that a crash left, and it may be the very file
- * that was put before under its other name, when the crash fell into the
- * rename: it is never written to. */
+/* A file of the temporary name is left by a crash, maybe inside the rename, and may then be the
+ * very file that was put under its final name: remove it, never write to it. */
 static int open_temp(int rootfd, const char *temp)
 {
 	int flags = O_WRONLY | O_CREAT | O_EXCL, fd = files_open(rootfd, temp, flags);
@@ -416,9 +413,9 @@ int files_list(struct files_names *l, int rootfd, const char *dir, const char *e
 	return 0;
 }
 
-/* ---- Lines with their places. A log of any size is read through one buffer, which
- * grows for a line that does not fit; of a line longer than LOGLINES_MAX, which no writer of ours
- * makes, only the length is kept. */
+/* ---- Lines with their places. A log of any size is read through one buffer, which grows for a
+ * line that does not fit; of a line longer than LOGLINES_MAX, which no writer of ours makes,
+ * only the length is kept. */
 
 #define READ_FIRST ((size_t)256 << 10)
 
@@ -433,7 +430,7 @@ void loglines_fini(struct loglines *l)
 	l->data = NULL;
 }
 
-/* More bytes behind what is there: 1; 0: there are none. */
+/* Read more bytes behind the buffered ones: 1; 0: end of the file. */
 static int loglines_fill(struct loglines *l)
 {
 	uint64_t at = l->offset + (l->to - l->from);

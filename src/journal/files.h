@@ -17,54 +17,53 @@ struct ava_error;
 /* Relative, [A-Za-z0-9._/-], no empty, "." or ".." component. */
 bool files_path_ok(const char *path);
 
-/* The file that holds part `part` of `path`: the path itself for 1, then
- * "x.2.jsonl" for "x.jsonl" ("x.2" for a path without that ending). */
+/* The file of part `part` of `path`: `path` itself for 1, then "x.2.jsonl" for "x.jsonl" ("x.2"
+ * for a path without that ending). */
 const char *files_part_name(const char *path, unsigned part, char out[FILES_BUF]);
-/* Is it in a folder that a person linked or mounted from another file system, which syncfs on
+/* Is `path` in a folder that was linked or mounted from another file system, which syncfs on
  * ours does not reach? 1, 0, or -1 and errno. */
 int files_apart(int rootfd, const char *path);
-/* x.2.jsonl, which goes on where x.jsonl ended at a recovery. */
+/* Is the name that of a later part: x.2.jsonl, begun when a recovery left x.jsonl as it was? */
 bool files_is_part(const char *path);
 /* For qsort, of names of daily logs: "2026-11-21.10.jsonl" stands behind "2026-11-21.2.jsonl". */
 int files_by_day(const void *a, const void *b);
 
-/* A folder of ours: made (0700) when it is missing; what stands there and is none is put aside. */
+/* Make a folder of ours (0700) when it is missing; anything else under its name is put aside. */
 int files_mkdir(int rootfd, const char *dir);
-/* A regular one; but not gigabytes of which next to nothing is there, which take hours to read. */
+/* A regular file, but not a sparse one of gigabytes with hardly any data, which would take hours
+ * to read. */
 bool files_is_file(const struct stat *st);
-/* What could not be read (`why`) is such that nobody can; else the disk fails just now. */
+/* Did a read fail (`why`) because of the file itself? False: because of the disk. */
 bool files_is_foreign(int rootfd, const char *name, int why);
 /* Open; with O_CREAT missing folders are made and the file is 0600. Never follows a link at the
- * end, never waits for a fifo (ENXIO, as of a file that is all hole). What a mode of ours has
- * closed is opened again. */
+ * end, never waits for a fifo (ENXIO, also for a file that is all hole). A file of ours closed
+ * by its mode is reopened. */
 int files_open(int rootfd, const char *path, int flags);
-/* fsync each folder of `path`, the root too, so that its name is durable. */
+/* fsync each folder of `path`, the root included, so that its name is durable. */
 int files_sync_parents(int rootfd, const char *path);
 int files_sync_dir(int dirfd, const char *path);
 
-/* The whole content of `path`: a temporary file beside it, then rename. With
- * `durable` the bytes, and the name, are on disk when it returns. */
+/* Replace the whole content of `path` by a temporary file beside it and a rename. With `durable`
+ * bytes and name are on disk on return. */
 int files_replace(int rootfd, const char *path, const void *bytes, size_t len, bool durable);
 
-/* What a crash in the midst of it may have left. Best effort. */
+/* Remove the temporary file of a files_replace that a crash cut. Best effort. */
 void files_drop_temp(int rootfd, const char *path);
 
-/* First of `path`, `path`.2 … whose content is exactly these bytes, or which
- * can be written with them (durably); its name goes to `out`. So that doing it
- * twice leaves one copy. */
+/* First of `path`, `path`.2 … that has exactly these bytes, or is free and gets them (durably);
+ * its name goes to `out`. Doing it twice leaves one copy. */
 int files_keep(int rootfd, const char *path, const void *bytes, size_t len, char out[FILES_BUF]);
 
 /* Is the content of `path` exactly these bytes? 1, 0, or -1. */
 int files_equal(int rootfd, const char *path, const void *bytes, size_t len);
-/* They are, and are written once more, in place: what a sync that failed has dropped looks
- * fine in memory. What a crash left of a replacement goes. */
+/* files_equal, then write the bytes once more, in place: bytes dropped by a failed sync look
+ * fine in memory. The temporary file of a cut replacement is removed. */
 int files_rewrite(int rootfd, const char *path, const void *bytes, size_t len);
 
-/* Best effort, errno untouched. */
+/* Best effort; keeps errno. */
 void files_close(int *fd);
 
-/* Is `data` the beginning of `ours`, but for bytes that never reached the disk
- * and read as zeros: what a power cut may leave of it? */
+/* Could `data` be what a power cut leaves of `ours`: its beginning, some bytes read as zeros? */
 bool files_cut_of(const void *ours, const void *data, size_t len);
 
 struct files_names {
@@ -73,14 +72,12 @@ struct files_names {
 };
 int files_names_add(struct files_names *l, const char *name); /* *copied*; 0, AVA_ENOMEM */
 void files_names_fini(struct files_names *l);
-/* Names in `dir` that end in `ending`, as they are there; sorted. A folder
- * that is not there has none. 0 or a code. */
+/* Names in `dir` that end in `ending`; sorted. A missing folder has none. 0 or a code. */
 int files_list(struct files_names *l, int rootfd, const char *dir, const char *ending,
 	       struct ava_error *err);
 
-/* ---- Lines of a file with their places, for all that read whole logs: the
- * verifier, the Seals, the index. Nothing is left out; a last line without its
- * newline is one too. */
+/* ---- Lines of a file with their places, for readers of whole logs: the verifier, the Seals,
+ * the index. Nothing is left out; an unfinished last line counts too. */
 
 #define LOGLINES_MAX ((size_t)128 << 20)
 
@@ -88,7 +85,7 @@ struct loglines {
 	int fd; /* *borrowed* */
 	char *data;
 	size_t cap, from, to;
-	uint64_t offset, end; /* of data[from]; where to stop */
+	uint64_t offset, end; /* of data[from]; end: where to stop */
 	uint64_t line;        /* number of the next line */
 	bool torn;            /* the last one had no newline */
 };

@@ -1,18 +1,16 @@
 /* The helper thread; see helper.h.
  *
- * A checkpoint: note how far the journal is applied; take every view's size,
- * then its mark; sync those that were written, or the file system when
- * they are many; write the checkpoint file; release segments and blobs before
- * the position. A size that is read after the position may be larger than it
- * was then, which is right: a write sets the mark before the size, so what the
- * size counts is covered by the sync that follows, or was by an earlier one. A
- * log that goes on in its next part leaves bytes in the one before that no sync
- * of the new one covers, and a file that a person moved is not found by its name:
- * then all of the file system is synced.
+ * A checkpoint: note how far the journal is applied; take every view's size, then its mark; sync
+ * the written views, or the file system when they are many; write the checkpoint file; release
+ * segments and blobs before the position. A size read after the position may be larger than it
+ * was then, which is right: a write sets the mark before the size, so bytes the size counts are
+ * covered by the sync that follows, or were by an earlier one. A log that went on in its next
+ * part leaves bytes in the part before that no sync of the new one covers, and a moved file is
+ * not found by its name: then the whole file system is synced.
  *
- * When syncing a view fails the kernel may have dropped what was not written,
- * and a later sync would not tell. So the position never moves again in this
- * process, new work is refused, and the next start redoes it all. */
+ * When syncing a view fails the kernel may have dropped its dirty pages, and a later sync would
+ * not tell. So the position never moves again in this process, new work is refused, and the next
+ * start redoes everything. */
 #include "journal/helper.h"
 
 #include <errno.h>
@@ -81,7 +79,7 @@ static void free_dead(struct helper *h)
 	}
 }
 
-/* Complete and synced: offer them to the owner. */
+/* Offer complete and synced views to the owner. */
 static void offer_forget(struct helper *h, struct view *all)
 {
 	struct view *first = NULL, *last = NULL;
@@ -116,8 +114,8 @@ static void helper_begin(struct helper *h, struct round *r, bool closing)
 	r->bytes = w->shared.applied_bytes;
 	clean = closing && r->bytes == w->shared.bytes && w->shared.lasting.code == 0;
 	pthread_mutex_unlock(&w->lock);
-	/* Behind a whole end the next start begins a segment of its own, so this
-	 * one is given up too: it may be the only room for that segment. */
+	/* The next start after a whole end begins a new segment, so release this one too: its
+	 * room may be the only room for that. */
 	if (clean && r->pos.at > WAL_BEGIN)
 		r->pos = (struct wal_pos){r->pos.seq + 1, WAL_BEGIN};
 	buf_init(&r->text, TEXT_MAX);
@@ -136,9 +134,8 @@ static void helper_note(struct round *r, struct view *v)
 	v->syncing = atomic_compare_exchange_strong(&v->mark, &was, VIEW_SYNCING);
 	v->fresh_now = v->syncing && atomic_exchange(&v->fresh, false);
 	r->ndirty += v->syncing;
-	/* An empty file is not told of: it may have been made a moment ago, and its
-	 * name is durable only with the mark of its first bytes. Nor is one that goes
-	 * on in its next part meanwhile. */
+	/* An empty file is not listed: it may be new, and its name is durable only with the mark
+	 * of its first bytes. Nor is a log listed that went on in its next part meanwhile. */
 	if (v->use == VIEW_APPENDED && !v->dropped && cv.size > 0 && cv.inode != 0 &&
 	    cv.part == v->part)
 		checkpoint_add(&r->text, &cv);
@@ -172,8 +169,8 @@ static bool in_hurry(struct helper *h)
 	return hurry;
 }
 
-/* Most of what a long view has not on disk, in pieces with rests between, so
- * that the sync that follows is short: the log's syncs wait behind it. */
+/* Write most of a long view's unsynced bytes in pieces with rests between, so that the sync that
+ * follows is short: the log's syncs wait behind it. */
 static int write_ahead(struct helper *h, struct view *v, int fd)
 {
 	uint64_t at = MIN(v->synced, v->noted) / PIECE * PIECE;
@@ -188,8 +185,8 @@ static int write_ahead(struct helper *h, struct view *v, int fd)
 	return 0;
 }
 
-/* All of the file system that a file is on: what was written may be in no file that its
- * view knows any more. */
+/* Sync the whole file system of a view: written bytes may be in a file that the view does not
+ * know any more. */
 static int sync_around(struct helper *h, struct view *v)
 {
 	const char *slash = strrchr(v->path, '/');
@@ -212,7 +209,7 @@ static bool is_its(const struct view *v, int fd)
 	return v->use != VIEW_APPENDED || (sys->fstat(fd, &st) == 0 && st.st_ino == v->inode);
 }
 
-/* 1: what was written stands elsewhere. */
+/* 1: the written bytes are in another file. */
 static int sync_opened(struct helper *h, struct view *v, int fd, const char *name)
 {
 	int rv = v->use == VIEW_APPENDED ? write_ahead(h, v, fd) : 0;
@@ -224,8 +221,8 @@ static int sync_opened(struct helper *h, struct view *v, int fd, const char *nam
 	return rv;
 }
 
-/* A person may have moved the file or its folder, put another one in its place, or removed
- * it, which looks the same. */
+/* 1 of sync_opened stands for a file that a person moved (or its folder), replaced or removed;
+ * these look the same. */
 static int sync_view(struct helper *h, struct view *v)
 {
 	char name[FILES_BUF];
@@ -236,14 +233,13 @@ static int sync_view(struct helper *h, struct view *v)
 		fd = files_open(h->rootfd, name, O_RDONLY);
 	rv = fd >= 0 && is_its(v, fd) ? sync_opened(h, v, fd, name) : 1;
 	files_close(&fd);
-	/* Asked behind the look at its part: one that was left since was synced above. */
+	/* Read `left` after the view's part: a part left since then was synced above. */
 	if (rv == 0 && atomic_exchange(&v->left, false))
 		rv = 1;
 	return rv == 1 ? sync_around(h, v) : rv;
 }
 
-/* syncfs also tells of errors in files that are not ours; then each of ours is
- * asked. */
+/* syncfs also reports errors of files that are not ours; then sync each of ours. */
 static int sync_views(struct helper *h, const struct round *r)
 {
 	bool each = r->ndirty <= VIEW_KEPT;
@@ -285,7 +281,7 @@ static void release(struct helper *h, const struct round *r)
 	struct writer *w = h->writer;
 
 	segments_release(h->segments, r->pos.seq);
-	/* What is left belongs to batches that are not applied yet. */
+	/* Blobs that remain belong to batches that are not applied yet. */
 	if (atomic_exchange(&w->has_blobs, false) && blob_remove(h->walfd, r->pos_lsn) != 0)
 		w->has_blobs = true;
 	h->checkpoints++;
@@ -301,7 +297,7 @@ static int helper_take_checkpoint(struct helper *h, bool closing, struct ava_err
 	int rv = 0;
 
 	if (h->failed) {
-		h->last_ms = clock_mono_ms(); /* by the clock one is due all the time */
+		h->last_ms = clock_mono_ms(); /* with checkpoints due by the clock all the time */
 		return err_set(err, AVA_EIO, "the disk failed while files were synced");
 	}
 	h->news = false;
@@ -335,16 +331,16 @@ static void helper_fill(struct helper *h)
 	struct sys_room r;
 	int rv;
 
-	/* Filling up the disk with zeros would take the room of what has to be written. */
+	/* Filling segments with zeros on a full disk would take the room that writes need. */
 	do
 		rv = sys_room(h->walfd, &r) == 0 && r.mb < 2 * mb ? -1
 								  : segments_prepare(h->segments);
 	while (rv == 1);
-	/* A full disk: the journal makes its segments on the spot and says so. */
+	/* A full disk: the journal makes segments on the spot and reports it. */
 	h->fill_again_ms = rv < 0 ? clock_mono_ms() + FILL_RETRY_MS : INT64_MAX;
 }
 
-/* When there is something to do by the clock. Under lock. */
+/* Time of the next work by the clock. Under lock. */
 static int64_t due_ms(const struct helper *h)
 {
 	int64_t at = h->fill_again_ms;
@@ -492,7 +488,7 @@ void helper_bury(struct helper *h, struct view *v)
 void helper_progress(uint64_t bytes, void *user)
 {
 	struct helper *h = user;
-	/* Also when what was held is applied: only a checkpoint gives its room back. */
+	/* Also when held operations are applied: only a checkpoint releases their room. */
 	uint64_t applied = h->writer->shared.applied_bytes;
 	bool news = (bytes > h->seen_bytes || applied > h->seen_applied) && !h->news;
 	bool fill = bytes - h->fill_bytes >= h->segments->bytes / 2;

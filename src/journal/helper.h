@@ -14,18 +14,18 @@ struct helper {
 	pthread_mutex_t lock;
 	pthread_cond_t wake, done;
 	/* under `lock` */
-	struct view *all;        /* every view; pushed by the owner, unlinked here */
+	struct view *all;        /* every view; pushed by the owner, unlinked by this thread */
 	struct view *forget;     /* helper to owner */
 	struct view *dead;       /* owner to helper: in no map any more */
 	bool stop, fill, wanted; /* fill segments; make a checkpoint */
-	uint64_t asked, made;    /* checkpoints somebody waits for; done */
-	struct ava_error result; /* of the last one */
+	uint64_t asked, made;    /* checkpoints waited for; done */
+	struct ava_error result; /* of the last checkpoint */
 
 	/* set before helper_start */
 	int rootfd, walfd;
 	uint64_t checkpoint_bytes;
 	unsigned ballast_mb;
-	int64_t checkpoint_ms; /* 0: only those asked for */
+	int64_t checkpoint_ms; /* 0: only on request */
 	struct segments *segments;
 	struct writer *writer;
 	const _Atomic uint64_t *next_lsn;
@@ -35,31 +35,30 @@ struct helper {
 	_Atomic bool news; /* something was laid down since the last checkpoint began */
 	_Atomic uint64_t checkpoints, views;
 
-	/* the thread's */
+	/* of the helper thread */
 	bool failed; /* views could not be synced: no more checkpoints */
 	int64_t last_ms, fill_again_ms;
 
-	/* the writer's thread's, in helper_progress */
+	/* of the writer's thread, in helper_progress */
 	uint64_t seen_bytes, seen_applied, fill_bytes, wanted_bytes;
 };
 
 void helper_init(struct helper *h);
 void helper_fini(struct helper *h); /* frees every view */
 int helper_start(struct helper *h);
-/* After the writer has stopped: a last checkpoint, with the clean mark when
- * nothing was left over. */
+/* After the writer has stopped: a last checkpoint, marked clean when nothing was left over. */
 void helper_stop(struct helper *h);
 
-/* Owner: a new view is known; those that may be forgotten (by `next`); one
- * that is in no map any more. */
+/* Owner: add a new view; take the forgettable ones (linked by `next`); give back one that is in
+ * no map any more. */
 void helper_add(struct helper *h, struct view *v);
 struct view *helper_take_forget(struct helper *h);
 void helper_bury(struct helper *h, struct view *v);
 
-/* struct writer.progress. A journal that finds no room for a segment gets a
- * checkpoint, which gives up those that are done with. */
+/* struct writer.progress. A journal that finds no room for a segment gets a checkpoint, which
+ * releases finished ones. */
 void helper_progress(uint64_t bytes, void *helper);
-/* Any thread: a checkpoint that begins now; returns when it is done. */
+/* Any thread: begin a checkpoint now; returns when it is done. */
 int helper_checkpoint(struct helper *h, struct ava_error *err);
 
 #endif

@@ -1,11 +1,10 @@
 /* The index of the logs: its rows, and how they are stored; index.h.
  *
- * Happy path: the head is read, one file. Rows that are added are sorted by
- * lsn and make chunks of columns in memory; stored, full chunks are appended
- * to the file of rows, which the head names by a number of its own, and the
- * head is replaced. A lock file lets one process do it; others go on with
- * what they have in memory. Nothing is synced: each column and the head bear
- * a CRC32C, and what does not fit it is made anew.
+ * Happy path: the head is read, one file. Added rows are sorted by lsn and make chunks of
+ * columns in memory; storing appends full chunks to the file of rows, which the head names by a
+ * number, and replaces the head. A lock file lets one process store; others go on in memory.
+ * Nothing is synced: each column and the head bear a CRC32C, and a mismatch makes the index
+ * anew.
  *
  * What can fail: memory. Without room or rights nothing is stored. */
 #include "journal/index.h"
@@ -39,8 +38,8 @@ struct index_head {
 	uint64_t generation, rows_size, quiet;
 	int64_t dir_ns[2];
 	uint64_t nfiles, nwhos, nchunks, nrows, nstrings;
-	uint32_t sizes; /* of the structs below: another build's are made anew */
-	uint32_t crc;   /* of all behind the head, then of the head before here */
+	uint32_t sizes; /* of the structs below: a head of another build is made anew */
+	uint32_t crc;   /* of the bytes behind the head, then of the head before this field */
 };
 #define HEAD_SIZES                                                                                 \
 	((uint32_t)(sizeof(struct index_file) | sizeof(struct index_who) << 8 |                    \
@@ -92,7 +91,7 @@ static size_t string_slot(const struct log_index *f, const char *s, size_t len)
 	return at;
 }
 
-/* There are less strings than a fourth of their bytes: the table never fills. */
+/* There are fewer strings than a fourth of their bytes: the table never fills. */
 static bool strings_index(struct log_index *f)
 {
 	if (f->string_slots.room >= f->nstrings / 2 && f->string_slots.room > 0)
@@ -107,7 +106,7 @@ static bool strings_index(struct log_index *f)
 	return true;
 }
 
-/* Where the string is; UINT32_MAX: no memory. "" is at 0. */
+/* Offset of the string, added if need be; UINT32_MAX: no memory. "" is at 0. */
 static uint32_t string_add(struct log_index *f, const char *s, size_t len)
 {
 	uint16_t length;
@@ -191,7 +190,7 @@ static uint64_t whole_number(const char *s)
 	return n;
 }
 
-/* Decimal cents with four decimals at the most. */
+/* Decimal cents with at most four decimals. */
 static uint64_t microusd(const char *s)
 {
 	uint64_t n = whole_number(s);
@@ -279,7 +278,7 @@ static size_t column_bytes(const struct index_chunk *c, unsigned column)
 	return (size_t)columns_of[column].size * (column == INDEX_COST ? c->ncosts : c->n);
 }
 
-/* A column of rows; of costs only those that there are. */
+/* Copy one column out of rows; of costs only those that exist. */
 static void put_column(char *column, enum index_column which, const struct index_row *rows,
 		       uint32_t n)
 {
@@ -308,7 +307,7 @@ static void put_column(char *column, enum index_column which, const struct index
 	}
 }
 
-/* Appends a chunk of memory of these rows, which are in order. False: no memory. */
+/* Append a chunk of these rows, which are in order, in memory. False: no memory. */
 static bool chunk_add(struct log_index *f, const struct index_row *rows, uint32_t n)
 {
 	struct index_chunk c = {.n = n,
@@ -355,7 +354,7 @@ static bool chunk_add(struct log_index *f, const struct index_row *rows, uint32_
 	return true;
 }
 
-/* Rows that are in no chunk yet into chunks of memory. */
+/* Make chunks in memory of rows that are in no chunk yet. */
 int index_chunk_rows(struct log_index *f, struct ava_error *err)
 {
 	size_t n = f->nrows - f->chunked;
@@ -448,7 +447,8 @@ static void rows_path(uint64_t generation, char out[64])
 	snprintf(out, 64, "logs/index/rows-%016llx", (unsigned long long)generation);
 }
 
-/* The next section of the head into an array of its own. False: no memory, or it is cut. */
+/* Read the next section of the head into an array of its own. False: no memory, or the head is
+ * cut. */
 static bool head_take(void *array, size_t *count, size_t *cap, uint64_t n, size_t size, int fd,
 		      uint64_t *at, uint32_t *crc)
 {
@@ -475,8 +475,8 @@ static bool string_sound(const struct log_index *f, uint32_t at)
 	return (size_t)at + 3 <= f->nstrings && at + 3 + index_string_len(f, at) <= f->nstrings;
 }
 
-/* Does nothing point out of it? Checksums keep out accidents; this keeps a
- * head that somebody made out of the memory of others. */
+/* Do all references stay inside? Checksums only detect accidents; a forged head must not reach
+ * the memory of others. */
 static bool index_sound(const struct log_index *f)
 {
 	bool sound = index_string_len(f, 0) == 0;
@@ -497,7 +497,7 @@ static bool index_sound(const struct log_index *f)
 	return sound;
 }
 
-/* What is stored. False: nothing that can be used. */
+/* Load the stored index. False: nothing usable. */
 bool index_load(struct log_index *f)
 {
 	int fd = files_open(f->rootfd, INDEX_HEAD, O_RDONLY);
@@ -572,7 +572,7 @@ static int head_write(struct log_index *f)
 	return rv;
 }
 
-/* Chunk `i`, of memory, to the file of rows. */
+/* Append chunk `i`, in memory until now, to the file of rows. */
 static bool chunk_store(struct log_index *f, size_t i)
 {
 	struct index_chunk *c = &f->chunks[i];
@@ -590,7 +590,7 @@ static bool chunk_store(struct log_index *f, size_t i)
 	return true;
 }
 
-/* Is what is stored still what was read? */
+/* Is the stored head still the one that was read? */
 static bool head_same(const struct log_index *f)
 {
 	struct index_head h;
@@ -614,9 +614,8 @@ static void sweep_name(const char *name, void *user)
 		sys->unlinkat(f->rootfd, path, 0);
 }
 
-/* Sorted rows: full chunks go to the file, the rest into the head. Best effort:
- * what cannot be stored stays in memory, and nothing is stored by this feed
- * any more. Nobody reads its chunks yet. */
+/* Store sorted rows: full chunks to the file, the rest into the head. Best effort: on failure
+ * rows stay in memory, and this feed stores nothing any more. Nobody reads its chunks yet. */
 static void store_rows(struct log_index *f, bool anew)
 {
 	size_t at = 0;
@@ -646,7 +645,7 @@ void index_store(struct log_index *f)
 	char path[64];
 	struct statvfs v;
 	struct stat st;
-	/* A root that is not ours is only read: its own daemon could not write our files. */
+	/* Another user's root is only read: its own daemon could not write our files. */
 	bool ours = sys->fstat(f->rootfd, &st) == 0 && st.st_uid == geteuid();
 	int lock = f->in_memory || !ours ? -1 : files_open(f->rootfd, LOCK, O_RDWR | O_CREAT), fd;
 	bool anew = f->nstored == 0;
@@ -710,7 +709,7 @@ long index_find_file(struct log_index *f, const char *path)
 		       : (long)f->file_slots.v[file_slot(f, f->string_slots.v[slot])] - 1;
 }
 
-/* The file of that path, added if need be; -1: no memory. */
+/* The file of this path, added if need be; -1: no memory. */
 long index_file_add(struct log_index *f, const char *path, unsigned flags)
 {
 	long found = index_find_file(f, path);

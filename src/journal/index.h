@@ -1,7 +1,6 @@
-/* The log's index: one feed with a small row an event, so that questions read
- * rows and fetch only the lines they give. Derived from the logs, never
- * synced, made anew whenever it is missing. doc/QUERY.md, "The index". Part of
- * ava_read: no loop. */
+/* The log's index: one feed with a small row an event, so that questions read rows and fetch
+ * only lines they give. Derived from the logs, never synced, made anew whenever it is missing.
+ * doc/QUERY.md, "The index". Part of ava_read: no loop. */
 #ifndef JOURNAL_INDEX_H
 #define JOURNAL_INDEX_H
 
@@ -17,12 +16,12 @@ struct ava_error;
 #define INDEX_RUNS   "logs/subagents"
 #define INDEX_DAYS   "logs/ava"
 #define INDEX_CHUNK  8192u /* rows of a chunk */
-#define INDEX_OTHER  62    /* kind of an event whose name is not known */
-#define INDEX_BROKEN 63    /* a line that is no event; its lsn is that of the line before */
+#define INDEX_OTHER  62    /* kind of an event whose name is unknown */
+#define INDEX_BROKEN 63    /* a line that is no event; its lsn is the previous line's */
 #define INDEX_LINE   ((size_t)64 << 20) /* bytes of the longest line */
 _Static_assert(EVENT_NKINDS <= INDEX_OTHER, "a bit for each kind");
 
-/* Kinds that may stand in the log of a run and in the day's too, with one lsn. */
+/* Kinds whose event may stand both in a run's log and in the day's, with one lsn. */
 #define INDEX_COPIED                                                                               \
 	(UINT64_C(1) << EVENT_SubagentSpawn | UINT64_C(1) << EVENT_SubagentComplete |              \
 	 UINT64_C(1) << EVENT_Waiting | UINT64_C(1) << INDEX_OTHER)
@@ -49,25 +48,25 @@ struct index_chunk {
 	uint64_t kinds; /* bit per kind */
 	uint64_t lsn_min, lsn_max;
 	int64_t time_min, time_max;
-	uint64_t bytes, pos; /* of its lines; where its columns begin in the file of rows */
+	uint64_t bytes, pos; /* of its lines; pos: of its columns in the file of rows */
 	uint32_t crc[INDEX_NCOLUMNS], unused;
 };
 
 enum index_flags {
 	INDEX_IS_DAY = 1,
 	INDEX_OVER = 2,    /* its run has ended: nothing follows */
-	INDEX_RESTED = 4,  /* it was not written to for a moment when it was looked at */
-	INDEX_GONE = 8,    /* it was removed: its rows count no more */
-	INDEX_UNREAD = 16, /* it cannot be read, which was told; of this process */
+	INDEX_RESTED = 4,  /* not written to for a moment when it was looked at */
+	INDEX_GONE = 8,    /* removed: its rows do not count */
+	INDEX_UNREAD = 16, /* unreadable, and reported; of this process */
 };
 
 struct index_file {
 	uint32_t path, flags; /* path: of feed.strings */
-	uint64_t covered;     /* bytes from its beginning that rows tell of */
+	uint64_t covered;     /* bytes from its beginning that have rows */
 	uint64_t inode, last_lsn;
 };
 
-struct index_who { /* of feed.strings, as they stand in a line */
+struct index_who { /* offsets in feed.strings, as written in a line */
 	uint32_t agent, session, trace, user;
 };
 
@@ -85,28 +84,28 @@ struct log_index {
 	int rootfd, rowsfd; /* rowsfd -1: there are no chunks in a file */
 	enum index_scope scope;
 	const char *run; /* *borrowed*; of INDEX_OF_RUN */
-	bool follow;     /* a file that is cut is told, not read anew */
+	bool follow;     /* a cut file is an error, not read anew */
 	struct index_file *files;
 	struct index_who *whos;
 	struct index_chunk *chunks;
 	void **columns; /* INDEX_NCOLUMNS for each chunk; NULL: not read yet */
 	char *strings;  /* each: length (2 bytes), bytes, 0 */
 	size_t nfiles, files_cap, nwhos, whos_cap, nchunks, chunks_cap, nstrings, strings_cap;
-	struct index_row *rows;          /* those that fill no chunk of the file yet */
+	struct index_row *rows;          /* in no chunk of the file yet */
 	size_t nrows, rows_cap, chunked; /* rows[0..chunked) are in chunks of memory */
 	size_t nstored;                  /* chunks that are in the file */
-	struct index_slots {             /* number + 1, or where in strings; 0: free */
+	struct index_slots {             /* number + 1, or offset in strings; 0: free */
 		uint32_t *v;
 		size_t room; /* a power of two; 0: not made yet */
 	} string_slots, who_slots, file_slots;
-	bool in_memory;                                      /* it is not to be stored */
+	bool in_memory;                                      /* never stored */
 	uint64_t generation, rows_size, loaded_crc, scanned; /* scanned: bytes, since it was read */
-	int64_t dir_ns[2];          /* when the folders changed last, by then; 0: list them */
-	uint64_t quiet;             /* the end of the daemon that wrote last; 0: not known */
+	int64_t dir_ns[2];          /* change times of the folders, last listed; 0: list them */
+	uint64_t quiet;             /* end mark of the last daemon; 0: not known */
 	size_t added;               /* files */
-	size_t rested;              /* files and folders that need not be looked at again */
-	unsigned part;              /* of the run's log, looked for next */
-	bool first_gone;            /* a part is there whose first is missing */
+	size_t rested;              /* files and folders that need no further look */
+	unsigned part;              /* of the run's log, tried next */
+	bool first_gone;            /* a later part exists without the first */
 	struct index_torn {         /* files that end inside a line, or cannot be read */
 		uint32_t file, len; /* len UINT32_MAX: `at` is the code, without its sign */
 		uint64_t at;
@@ -114,46 +113,45 @@ struct log_index {
 	size_t ntorn;
 };
 
-/* The feed of the root, brought up to what the logs have now, in memory; where
- * much was missing it is stored, if the root can be written. With `anew` what
- * is stored is not looked at, and replaced. 0 or a code. */
+/* The feed of the root, brought up to date with the logs, in memory; stored when much was
+ * missing and the root can be written. With `anew` the stored index is ignored and replaced. 0
+ * or a code. */
 int index_open(struct log_index **out, int rootfd, enum index_scope scope, const char *run,
 	       bool anew, struct ava_error *err);
 void index_close(struct log_index *f); /* NULL is allowed */
 
-/* What was written since into rows: chunks are appended. `file`: only into
- * this one; -1: all that may have changed. AVA_ECORRUPT: a file was cut; the
- * next call goes on. Only for a feed that follows. */
+/* Append chunks of rows for lines written since. `file`: only of this one; -1: of all that may
+ * have changed. AVA_ECORRUPT: a file was cut; the next call goes on. Only for a feed that
+ * follows. */
 int index_look(struct log_index *f, long file, struct ava_error *err);
-/* No row is needed any more: what is looked at from now on makes chunk 0. */
+/* No row is needed any more: the next rows make chunk 0. */
 void index_consumed(struct log_index *f);
-long index_find_file(struct log_index *f, const char *path); /* -1: it has none of that name */
+long index_find_file(struct log_index *f, const char *path); /* -1: no such file */
 
-/* A column of a chunk; NULL: it cannot be had, or is not as it was written. */
+/* A column of a chunk; NULL: unreadable or damaged. */
 const void *index_column(struct log_index *f, size_t chunk, enum index_column column);
 
-/* Its columns are not looked at for now. */
+/* Release a chunk's columns until they are read again. */
 void index_release(struct log_index *f, size_t chunk);
 
-/* Begins to bring the stored index of that root up to what its logs have, on a
- * thread of its own that nobody waits for: it is sound at any moment. No more
- * than one at once. */
+/* Begin to bring a root's stored index up to date on a thread of its own that nobody waits for:
+ * the index is sound at any moment. At most one at once. */
 void index_keep(const char *root);
 
-/* The stored feed is not what the logs are: the next question makes it anew. */
+/* The stored feed contradicts the logs: the next question makes it anew. */
 void index_forget(int rootfd);
 
 /* Between index.c and index_look.c. */
 int index_init(struct log_index *f, struct ava_error *err); /* empty */
 void index_reset(struct log_index *f);
-bool index_load(struct log_index *f);  /* false: nothing that can be used */
+bool index_load(struct log_index *f);  /* false: nothing usable */
 void index_store(struct log_index *f); /* best effort */
-/* Of a line without its newline. False: no memory. */
+/* Add the row of a line, given without its newline. False: no memory. */
 bool index_row_add(struct log_index *f, uint32_t file, const char *line, size_t len,
 		   uint64_t offset);
-/* Rows that are in no chunk yet into chunks of memory. */
+/* Make chunks in memory of rows that are in no chunk yet. */
 int index_chunk_rows(struct log_index *f, struct ava_error *err);
-/* The file of that path, added if need be; -1: no memory. */
+/* The file of this path, added if need be; -1: no memory. */
 long index_file_add(struct log_index *f, const char *path, unsigned flags);
 
 static inline const char *index_string(const struct log_index *f, uint32_t at)

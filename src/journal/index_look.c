@@ -1,14 +1,12 @@
-/* What the logs have that the index has not: which files to look at, and their
- * lines into rows; index.h.
+/* Log lines that the index lacks: which files to look at, and their lines into rows; index.h.
  *
- * Happy path: folders whose time of change is the known one are not listed,
- * and only logs that may have grown are looked at: those of runs without an
- * end, and the days. When the last daemon of the root ended in order and the
- * index has seen that end, logs that rested are not looked at either. What was
- * written since is read line by line.
+ * Happy path: folders whose time of change is the known one are not listed, and only logs that
+ * may have grown are looked at: those of runs without an end, and the days. When the root's last
+ * daemon ended in order and the index has seen that end, logs that rested are not looked at
+ * either. New lines are read one by one.
  *
- * What can fail: memory, reading a log. A log that is shorter than its rows,
- * or another file, makes the whole index anew; when following it is told. */
+ * What can fail: memory, reading a log. A log that is shorter than its rows, or another file,
+ * makes the whole index anew; a feed that follows reports it instead. */
 #include <ava.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -31,9 +29,9 @@
 #include "journal/read_root.h"
 
 #define ROWS_MAX    ((size_t)1 << 20)   /* rows in memory before they become chunks */
-#define STORE_BYTES ((uint64_t)1 << 20) /* read for a question: worth being stored */
+#define STORE_BYTES ((uint64_t)1 << 20) /* new bytes that make storing worthwhile */
 #define STORE_FILES 64
-#define SETTLED_MS  2000 /* what changed later may change unseen */
+#define SETTLED_MS  2000 /* later changes may go unseen */
 
 /* ---- files */
 
@@ -41,7 +39,7 @@ struct index_look_listing {
 	struct log_index *feed;
 	const char *dir;
 	unsigned flags;
-	bool *seen; /* of the files that were known before */
+	bool *seen; /* of the files known before */
 	size_t known;
 	bool failed;
 };
@@ -87,7 +85,7 @@ static int list_dir(struct log_index *f, unsigned which, struct ava_error *err)
 			continue;
 		if (!l.seen[i])
 			f->files[i].flags |= INDEX_GONE;
-		else if ((f->files[i].flags & INDEX_GONE) != 0) /* another of that name */
+		else if ((f->files[i].flags & INDEX_GONE) != 0) /* another file of that name */
 			f->files[i].covered = UINT64_MAX;
 	}
 	free(l.seen);
@@ -99,9 +97,9 @@ static int list_dir(struct log_index *f, unsigned which, struct ava_error *err)
 	return 0;
 }
 
-/* S-x.jsonl, then S-x.2.jsonl and so on; the next number is asked for until
- * one is missing, so that a folder of a hundred thousand runs is not listed.
- * The first may be gone: a file that a person removed is never made again. */
+/* S-x.jsonl, then S-x.2.jsonl and so on, asked for by name until one is missing, so that a
+ * folder of a hundred thousand runs is not listed. The first may be gone: a file that a person
+ * removed is never made again. */
 static int index_look_list_run(struct log_index *f, struct ava_error *err)
 {
 	char base[64], path[FILES_BUF];
@@ -181,7 +179,7 @@ static int index_look_open_file(struct log_index *f, const char *path, struct st
 	return rv != 0 ? rv : fd;
 }
 
-/* What was written behind what is covered. */
+/* Scan a file behind its covered bytes. */
 static int index_look_scan_file(struct log_index *f, uint32_t file, struct ava_error *err)
 {
 	char path[FILES_BUF];
@@ -197,7 +195,7 @@ static int index_look_scan_file(struct log_index *f, uint32_t file, struct ava_e
 	end = (uint64_t)st.st_size;
 	for (int tries = 0;; tries++) {
 		rv = scan_lines(f, file, fd, &at, end, &torn);
-		/* Perhaps its writer is at it: the bytes of one write. */
+		/* A torn line may be one that its writer is just writing. */
 		if (rv != 0 || torn == 0 || f->follow || tries == 10)
 			break;
 		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
@@ -222,7 +220,7 @@ static int index_look_scan_file(struct log_index *f, uint32_t file, struct ava_e
 	return rv;
 }
 
-enum { LOOK_ANEW = 1 }; /* what the feed tells of is not there any more */
+enum { LOOK_ANEW = 1 }; /* rows exist for a log that is not there any more */
 
 static int look_file(struct log_index *f, uint32_t file, struct ava_error *err)
 {
@@ -258,7 +256,7 @@ static int look_file(struct log_index *f, uint32_t file, struct ava_error *err)
 	return index_look_scan_file(f, file, err);
 }
 
-/* One log that cannot be read leaves the others as they are. */
+/* An unreadable log leaves the others as they are. */
 static int look_or_leave(struct log_index *f, uint32_t file, struct ava_error *err)
 {
 	int rv = look_file(f, file, err);
@@ -271,8 +269,8 @@ static int look_or_leave(struct log_index *f, uint32_t file, struct ava_error *e
 	return told ? 0 : torn_add(f, file, (uint64_t)-rv, UINT32_MAX);
 }
 
-/* Has the daemon that wrote last ended in order, and which end was it? 0: it
- * has not, one is at work, or whatever writes here is no daemon. */
+/* End mark of the root's last daemon, if it ended in order. 0: it did not, one is at work, or
+ * the writer is no daemon. */
 static uint64_t quiet_end(int rootfd)
 {
 	char *text = NULL;

@@ -36,8 +36,8 @@ enum journal_op_kind {
 
 struct journal_op {
 	enum journal_op_kind kind;
-	/* Relative to the root, made of [A-Za-z0-9._/-], no "..", missing
-	 * folders are made (0700, files 0600). *Copied.* */
+	/* Relative to the root, made of [A-Za-z0-9._/-], no ".."; missing folders are made
+	 * (0700, files 0600). *Copied.* */
 	const char *path;
 	/* *Copied.* For ENTRY: the JSON object's text with `"parentId":null`
 	 * in it, which is filled with the id of the file's last entry, read
@@ -50,23 +50,23 @@ struct journal_op {
 
 struct journal_options {
 	const char *root;          /* absolute; exists; *copied* */
-	int64_t pace_us;           /* how long a RIDE waits: 2000 */
+	int64_t pace_us;           /* longest wait of a RIDE: 2000 */
 	uint64_t segment_bytes;    /* 16 MB; tests use less */
 	uint64_t checkpoint_bytes; /* 256 MB */
 	int64_t checkpoint_ms;     /* 30,000; 0: only by journal_checkpoint */
-	unsigned ballast_mb;       /* room of its own (ballast.h); 0: none */
+	unsigned ballast_mb;       /* reserve room (ballast.h); 0: none */
 	size_t fd_cache;           /* 0: from RLIMIT_NOFILE */
-	/* Something is ready for journal_drain. Called on the journal's
-	 * thread: hand it over to the owner (os_post, eventfd). */
+	/* journal_drain has work. Called on the journal's thread: pass it to the owner (os_post,
+	 * eventfd). */
 	void (*notify)(void *user);
 	void *user;
 };
 
-/* What recovery found and did; all zero after a clean end. */
+/* Findings and work of recovery; all zero after a clean end. */
 struct journal_recovery {
 	bool clean; /* the last close was orderly */
 	uint64_t redone_batches, redone_bytes, torn_bytes, aborted_batches;
-	uint64_t damaged_batches; /* corrupt with valid ones after them */
+	uint64_t damaged_batches; /* corrupt, with valid ones behind */
 	uint64_t lost_bytes;      /* put aside into lost/ */
 	/* JSON array of {"path","problem","lostBytes","continuesIn"} for each
 	 * view that could not take its bytes; owned by the journal; "[]". */
@@ -82,8 +82,7 @@ int journal_open(struct journal **j, const struct journal_options *o, struct jou
  * here, on the calling thread. */
 void journal_close(struct journal *j);
 
-/* The next lsn(s), to be put into the bytes of the next commit: `n` numbers
- * from the returned one on. Burned if not used. */
+/* Take `n` lsn for the bytes of the next commit; returns the first. Unused ones are burned. */
 uint64_t journal_lsn(struct journal *j, unsigned n);
 
 /* rv 0: durable and readable; AVA_EUNKNOWN, AVA_EFULL or AVA_EIO (the latter
@@ -107,12 +106,12 @@ int journal_checkpoint(struct journal *j, struct ava_error *err);
 
 /* 0 and "" when well, else the code and one clear sentence. Owner thread. */
 int journal_health(struct journal *j, struct ava_error *err);
-/* 0 while new work is taken: one file that cannot be written, for another reason than
- * a full disk, is told by journal_health and holds up nothing else. */
+/* 0 while new work is taken: a single unwritable file, unless the disk is full, is reported by
+ * journal_health and holds up nothing else. */
 int journal_ready(struct journal *j, struct ava_error *err);
 
-/* The file an APPEND to `path` goes to: `path`, or its ".2.jsonl" … successor
- * after a recovery. Owner thread; returns `out`. */
+/* The file that an APPEND to `path` goes to: `path`, or its ".2.jsonl" … successor after a
+ * recovery. Owner thread; returns `out`. */
 const char *journal_view_path(struct journal *j, const char *path, char *out, size_t size);
 
 struct journal_stats {

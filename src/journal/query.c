@@ -1,9 +1,8 @@
 /* Which events are wanted; query.h.
  *
- * The index answers from its rows which lines may be wanted (read.c); such a
- * line is asked here for the text and, since it may not be what its row tells
- * of any more, for all else once more. What can fail: a line that has the text
- * and is no event is broken, and told. */
+ * The index answers from its rows which lines may be wanted (read.c); here such a line is
+ * checked for the text and, since its row may be out of date, for everything else again. What
+ * can fail: a line that has the text and is no event is broken, and reported. */
 #include "journal/query.h"
 
 #include <ctype.h>
@@ -102,7 +101,7 @@ static void time_blanks(const char **p)
 		(*p)++;
 }
 
-/* "1h30m", "2 days 3 hours", "an hour": its length. */
+/* The length of "1h30m", "2 days 3 hours", "an hour". */
 static bool time_span(const char **p, int64_t *total)
 {
 	const char *start = *p;
@@ -141,7 +140,7 @@ static bool time_relative(const char *text, int64_t now_ms, int64_t *out)
 	} else if (*p != '\0') {
 		return false;
 	}
-	/* What is before 1970 is before every log. */
+	/* Times before 1970 are before every log. */
 	if (!ahead)
 		*out = ms > now_ms ? 0 : now_ms - ms;
 	else if (__builtin_add_overflow(now_ms, ms, out))
@@ -313,16 +312,14 @@ int query_time(const char *text, int64_t now_ms, int64_t *out, struct ava_error 
 
 /* ---- text
  *
- * A literal is escaped as JSON would write it, since that is how it stands in
- * the file. It is then looked for in whole blocks: two of its bytes that are
- * rare in logs are compared 32 positions at a time, and only where both stand
- * at their distance is the rest compared. Folding of case is for ASCII; a
- * literal with other letters that needs it is looked for as an expression.
+ * A literal is escaped as JSON would write it, since that is its form in the file. The search
+ * goes over whole blocks: two of its bytes that are rare in logs are compared 32 positions at a
+ * time, and the rest only where both stand at their distance. Folding of case is for ASCII; a
+ * literal with other letters that needs it becomes an expression.
  *
- * An expression often has a text that whatever matches it must contain; that
- * is looked for first, like a literal. It runs on one line at a time, compiled
- * to machine code where that is allowed. Its work is bounded: text that was
- * made to drive it wild ends as an error. */
+ * An expression often has a text that each match must contain; this text is looked for first,
+ * like a literal. The expression runs on one line at a time, compiled to machine code where that
+ * is allowed. Its work is bounded: a hostile text ends as an error. */
 
 #define MATCH_LIMIT 1000000
 #define DEPTH_LIMIT 100000
@@ -349,7 +346,7 @@ static bool query_is_ascii(const char *s)
 	return true;
 }
 
-/* An escape is no letter: \W says nothing about case. */
+/* Escapes are skipped: the capital in \W says nothing about case. */
 static bool regex_has_upper(const char *s)
 {
 	for (; *s != '\0'; s++) {
@@ -451,9 +448,9 @@ static int init_regex(struct query_text *t, const char *regex, uint32_t options,
 	return 0;
 }
 
-/* ---- what an expression cannot match without */
+/* ---- the text that each match of an expression contains */
 
-#define MUST_LEAST 3 /* bytes: fewer stand everywhere */
+#define MUST_LEAST 3 /* shorter texts are in nearly every line */
 
 struct must {
 	const char *best, *run; /* within the expression */
@@ -469,7 +466,7 @@ static void must_end(struct must *m)
 	m->len = 0;
 }
 
-/* Behind a class; NULL: not one that is understood here. */
+/* Returns behind a class; NULL: a class this reader does not understand. */
 static const char *skip_class(const char *s)
 {
 	s += s[1] == '^' ? 2 : 1;
@@ -483,7 +480,7 @@ static const char *skip_class(const char *s)
 	return s;
 }
 
-/* Its last byte; NULL: not one that is a single byte or class. */
+/* Returns the last byte of an escape; NULL: not one for a single byte or class. */
 static const char *skip_escape(const char *s)
 {
 	char c = s[1];
@@ -493,8 +490,8 @@ static const char *skip_escape(const char *s)
 	return s + 1;
 }
 
-/* One thing at depth 0, at *s; moves to its last byte. False: nothing can be
- * said about this expression. */
+/* Read one item at depth 0, at *s; moves to its last byte. False: the expression is not
+ * understood. */
 static bool must_step(struct must *m, const char **s, bool fold)
 {
 	char c = **s;
@@ -502,7 +499,7 @@ static bool must_step(struct must *m, const char **s, bool fold)
 	if (c == '|')
 		return false;
 	if (strchr("*?{", c) != NULL && m->len > 0)
-		m->len--; /* the byte before may be missing */
+		m->len--; /* the byte before may be repeated zero times */
 	if (c == '{')
 		*s += strspn(*s + 1, "0123456789, ");
 	if (c == '[')
@@ -520,8 +517,8 @@ static bool must_step(struct must *m, const char **s, bool fold)
 	return true;
 }
 
-/* The longest text that stands in whatever matches; length 0: none is known.
- * Understands little, and is never wrong about that. */
+/* The longest text that each match contains; length 0: unknown. Understands few expressions, and
+ * those correctly. */
 static size_t find_must(const char *regex, bool fold, const char **out)
 {
 	struct must m = {0};
@@ -547,7 +544,7 @@ static size_t find_must(const char *regex, bool fold, const char **out)
 	return m.best_len >= MUST_LEAST ? m.best_len : 0;
 }
 
-/* Lines without it need not be shown to the expression. */
+/* With a needle, lines without it are skipped before the expression runs. */
 static int init_must(struct query_text *t, const char *regex, bool fold, struct ava_error *err)
 {
 	const char *text;
@@ -621,7 +618,7 @@ static bool query_same(const struct query_text *t, const char *s)
 	return true;
 }
 
-/* Any machine: the first rare byte, then all. */
+/* For any machine: find the first rare byte, then compare the rest. */
 static const char *find_plain(const struct query_text *t, const char *s, const char *last)
 {
 	if (!t->fold)
@@ -633,7 +630,7 @@ static const char *find_plain(const struct query_text *t, const char *s, const c
 }
 
 #if defined(__x86_64__)
-/* Lanes where `c` stands; for a folded letter in either case. */
+/* Lanes that hold `c`, in either case for a folded letter. */
 __attribute__((target("avx2"))) static inline __m256i lanes(const char *s, __m256i c, __m256i bit)
 {
 	__m256i v = _mm256_loadu_si256((const __m256i *)(const void *)s);
@@ -676,7 +673,7 @@ const char *query_text_find(const struct query_text *t, const char *s, size_t le
 	return find_plain(t, s, s + (len - t->len));
 }
 
-/* ---- all that is asked */
+/* ---- the whole question */
 
 static int init_id(struct query_id *id, const char *text, const char *what, struct ava_error *err)
 {
@@ -786,7 +783,7 @@ static bool query_text_counts(const struct query_text *t, const char *line, size
 	const char *hit = query_text_find(t, line, len), *end = line + len, *at = line, *close;
 
 	while (hit != NULL && t->literal) {
-		/* The next string that does not end before it. */
+		/* Find the end of the next string that ends behind the hit. */
 		for (close = at; close < end && close < hit + 1; at = close + 1) {
 			at = memchr(at, '"', (size_t)(end - at));
 			if (at == NULL || at > hit)

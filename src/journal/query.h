@@ -10,19 +10,19 @@
 
 #include "event/event.h"
 
-/* What is looked for in a line: a literal text or a PCRE2 expression, with smart case: letters
- * of both cases are the same unless there is a capital one in what is looked for. */
+/* A text to look for in a line: a literal or a PCRE2 expression, with smart case: case is
+ * ignored unless the text has a capital letter. */
 struct query_regex; /* opaque: PCRE2 */
 
-#define QUERY_TEXT_MAX 4096 /* bytes of what is looked for */
+#define QUERY_TEXT_MAX 4096 /* bytes of a text or an expression */
 
 struct query_text {
-	/* As it stands in a line, JSON escapes and all; or what `regex` cannot match
-	 * without; owned; NULL: none. */
+	/* The literal as a line has it, JSON escapes and all; or a text that each match of
+	 * `regex` contains; owned; NULL: none. */
 	char *needle;
-	size_t len;     /* of it */
+	size_t len;     /* of the needle */
 	size_t rare[2]; /* where its two rarest bytes stand, the first before the second */
-	bool literal;   /* it was asked for; where it is within a key it does not count */
+	bool literal;   /* asked for as a literal: a hit within a key does not count */
 	bool fold;      /* ASCII letters of both cases are the same */
 	struct query_regex *regex; /* owned; NULL: none */
 };
@@ -36,13 +36,13 @@ void query_text_fini(struct query_text *t); /* accepts a zeroed one */
 /* Where the needle stands first; NULL: nowhere. Only when there is a needle. */
 const char *query_text_find(const struct query_text *t, const char *s, size_t len);
 
-/* Milliseconds since 1970; `now_ms` is what relative times count from.
- * AVA_EINVAL: `err` says what would be right. */
+/* Milliseconds since 1970; relative times count from `now_ms`. AVA_EINVAL: `err` names the
+ * accepted forms. */
 int query_time(const char *text, int64_t now_ms, int64_t *out, struct ava_error *err);
 
 #define QUERY_ID_MAX 256 /* bytes of an id, escaped */
 
-struct query_id { /* as it stands between the quotes; len 0: any */
+struct query_id { /* as written between the quotes; len 0: any */
 	char text[QUERY_ID_MAX];
 	size_t len;
 };
@@ -57,7 +57,7 @@ struct query {
 
 #define QUERY_ALL ((struct query){.since_ms = INT64_MIN, .until_ms = INT64_MAX})
 
-/* The times of `asked` are as of `now_ms`. On error *q is QUERY_ALL. AVA_EINVAL, AVA_ENOMEM. */
+/* Times of `asked` are relative to `now_ms`. On error *q is QUERY_ALL. AVA_EINVAL, AVA_ENOMEM. */
 int query_init(struct query *q, const struct ava_log_query *asked, int64_t now_ms,
 	       struct ava_error *err);
 void query_fini(struct query *q);
@@ -66,10 +66,10 @@ enum query_answer {
 	QUERY_BROKEN = -1, /* the line has the text, and is no event */
 	QUERY_NO = 0,
 	QUERY_YES = 1,    /* *view is filled */
-	QUERY_COSTLY = 2, /* the expression costs too much on it */
+	QUERY_COSTLY = 2, /* the expression costs too much on the line */
 };
 
-/* `thread`: the number of a crew's, which ask one query at once. */
+/* `thread`: number within a crew, whose threads ask one query at once. */
 enum query_answer query_line(const struct query *q, unsigned thread, const char *line, size_t len,
 			     struct event_view *view);
 

@@ -1,18 +1,15 @@
 /* Reading logs without a daemon: ava_log_* of ava.h.
  *
- * Happy path: the feed tells of each line where it stands and what it is
- * (index.h). Chunk by chunk, in the order of lsn, rows are matched with the
- * question; those that fit are gathered into a batch, whose lines are fetched
- * (fetch.h). What remains is given in the order of lsn. The log of
- * one run has a feed of its own, made in memory from the file each time. "The
- * last N" looks from the newest chunk backwards for the lsn to begin behind.
- * Following looks at the files again whenever all is given; inotify, or a
- * look every 200 ms, says when.
+ * Happy path: the feed has place and kind of each line (index.h). Chunk by chunk, in the order
+ * of lsn, rows are matched with the question; matching ones are gathered into a batch, whose
+ * lines are fetched (fetch.h) and given in the order of lsn. The log of one run has a feed of
+ * its own, made in memory from the file each time. "The last N" looks from the newest chunk
+ * backwards for the lsn to begin behind. Following looks at the files again whenever everything
+ * is given; inotify, or a look every 200 ms, says when.
  *
- * What can fail: a line that is no event, or not the one that its row tells
- * of, comes out as AVA_ECORRUPT with its place, and reading goes on; the
- * latter makes the next question build the index anew. Without inotify
- * following is slower, never wrong. */
+ * What can fail: a line that is no event, or not the one its row describes, comes out as
+ * AVA_ECORRUPT with its place, and reading goes on; the latter makes the next question build the
+ * index anew. Without inotify following is slower, never wrong. */
 #include "journal/read.h"
 
 #include <errno.h>
@@ -39,10 +36,10 @@
 #define POLL_MS      200
 #define COPIES       256
 #define CHANGED      256
-#define STREAM_FIRST ((uint64_t)1 << 20)   /* bytes of lines: somebody waits, maybe for long */
-#define FIRST_BATCH  ((uint64_t)16 << 20)  /* somebody waits */
-#define BATCH        ((uint64_t)32 << 20)  /* all of them are kept */
-#define TEXT_BATCH   ((uint64_t)256 << 20) /* few of them are */
+#define STREAM_FIRST ((uint64_t)1 << 20)   /* bytes of lines: a reader waits, maybe for long */
+#define FIRST_BATCH  ((uint64_t)16 << 20)  /* a reader waits for the first lines */
+#define BATCH        ((uint64_t)32 << 20)  /* all lines are kept */
+#define TEXT_BATCH   ((uint64_t)256 << 20) /* few lines are kept */
 #define SEARCH_LEAST 16                    /* files */
 #define DAY_MS       INT64_C(86400000)
 
@@ -54,7 +51,7 @@ struct ava_log {
 	struct query want;
 	struct log_index *feed;
 	uint8_t *who_fits, *file_fits; /* owned; of each who and file of the index */
-	uint8_t *text_fits;            /* owned; of each file; NULL: not looked for */
+	uint8_t *text_fits;            /* owned; of each file; NULL: no search was made */
 	size_t nwho_fits, nfile_fits;
 	bool who_asked, all_fit; /* all_fit: no file is left out */
 	struct ordered {
@@ -64,17 +61,17 @@ struct ava_log {
 	size_t norder, order_cap, next;
 	struct hit *hits; /* owned; [from, nhits) wait, in order; [0, from) are the batch */
 	size_t from, nhits, hits_cap;
-	uint64_t waiting;        /* bytes of lines of those that wait */
+	uint64_t waiting;        /* bytes of the waiting lines */
 	struct fetch fetch;      /* of the batch */
 	size_t given;            /* hits of the batch that are done */
-	size_t amiss;            /* of the feed's torn files, told next */
-	uint64_t copied;         /* lsn of the last event given that may come again */
-	uint64_t copies[COPIES]; /* the same, of several: when following */
+	size_t amiss;            /* next of the feed's torn files to report */
+	uint64_t copied;         /* lsn of the last given event that may have a copy */
+	uint64_t copies[COPIES]; /* the last COPIES such lsn, when following */
 	unsigned ncopies;
-	long changed[CHANGED]; /* files that were written to while following */
+	long changed[CHANGED]; /* files written to while following */
 	size_t nchanged;
 	bool look_all;
-	read_progress_fn progress; /* NULL: nobody asks */
+	read_progress_fn progress; /* NULL: no progress wanted */
 	void *progress_user;
 	uint64_t done, total;
 };
@@ -95,8 +92,8 @@ static bool who_fits(const struct query *q, const struct log_index *f, const str
 	       (q->user.len == 0 || id_fits(&q->user, f, w->user));
 }
 
-/* A day's file has no event from after that day: the clock may be set back
- * under it, never forward. Two days more for where the day began. */
+/* A day's file has no event from a later day: the clock may be set back under it, never forward.
+ * Two days more allow for where its day began. */
 static bool too_old(const struct query *q, const char *path)
 {
 	char iso[CLOCK_ISO_LEN + 1];
@@ -116,7 +113,7 @@ static bool file_fits(const struct ava_log *log, const struct index_file *file)
 	return !too_old(&log->want, index_string(log->feed, file->path));
 }
 
-/* The ids and files that came since. */
+/* Match the ids and files that were added since. */
 static int refresh_fits(struct ava_log *log, struct ava_error *err)
 {
 	const struct log_index *f = log->feed;
@@ -201,8 +198,8 @@ int read_select(struct ava_log *log, size_t chunk, uint16_t rows[INDEX_CHUNK], s
 	return 0;
 }
 
-/* Where only a text is asked for, files without it are left out first: there
- * is no row to be looked at but for those with it. */
+/* For a pure text search leave out files without the text first: only rows of the others are
+ * looked at. */
 static void search_files(struct ava_log *log)
 {
 	const struct query *q = &log->want;
@@ -220,7 +217,7 @@ static void search_files(struct ava_log *log)
 	fetch_search(&log->fetch, log->feed, log->text_fits);
 }
 
-/* ---- hits that wait */
+/* ---- waiting hits */
 
 static int hit_order(const void *a, const void *b)
 {
@@ -233,7 +230,7 @@ static int hit_order(const void *a, const void *b)
 	return x->offset < y->offset ? -1 : x->offset > y->offset;
 }
 
-/* The hits of a chunk behind those that wait. */
+/* Add the hits of a chunk to the waiting ones. */
 static int read_gather(struct ava_log *log, size_t chunk, struct ava_error *err)
 {
 	uint16_t rows[INDEX_CHUNK];
@@ -260,7 +257,7 @@ static int read_gather(struct ava_log *log, size_t chunk, struct ava_error *err)
 		size_t i = rows[k];
 		struct hit *h;
 
-		if (file[i] >= log->nfile_fits) /* no sound index has it */
+		if (file[i] >= log->nfile_fits) /* no sound index has such a file */
 			continue;
 		h = &log->hits[log->nhits++];
 		*h = (struct hit){.lsn = lsn[i],
@@ -290,7 +287,7 @@ static int chunk_order(const void *a, const void *b)
 	return x->chunk < y->chunk ? -1 : x->chunk > y->chunk;
 }
 
-/* Chunks that came since, in the order of lsn among themselves. */
+/* Put new chunks behind the known ones, in the order of lsn among themselves. */
 static int order_chunks(struct ava_log *log, struct ava_error *err)
 {
 	size_t n = log->feed->nchunks, first = log->norder;
@@ -323,7 +320,7 @@ int read_anew(struct ava_log *log, struct ava_error *err)
 	return rv;
 }
 
-/* Hits before this lsn have none before them that is not gathered. */
+/* Hits below this lsn are all gathered. */
 static uint64_t settled_lsn(const struct ava_log *log)
 {
 	return log->next < log->norder ? log->order[log->next].lsn : UINT64_MAX;
@@ -333,7 +330,7 @@ static uint64_t settled_lsn(const struct ava_log *log)
 static int next_batch(struct ava_log *log, struct ava_error *err)
 {
 	bool text = log->want.text.needle != NULL || log->want.text.regex != NULL;
-	/* Who catches up with everything may read slowly, and holds what was fetched. */
+	/* A reader of everything may be slow, and holds the fetched lines meanwhile. */
 	bool stream = log->everything && log->want.types == 0 && !log->who_asked &&
 		      log->want.since_ms == INT64_MIN;
 	uint64_t first = stream ? STREAM_FIRST : FIRST_BATCH, bytes = 0;
@@ -389,7 +386,7 @@ static const char *read_path_of(const struct ava_log *log, uint32_t file)
 	return index_string(log->feed, log->feed->files[file].path);
 }
 
-/* What is to be told of a hit that is no line. 0: nothing. */
+/* Report a hit that is no line. 0: nothing to report. */
 static int read_tell(struct ava_log *log, const struct hit *h, enum got_state state,
 		     struct ava_error *err)
 {
@@ -407,7 +404,7 @@ static int read_tell(struct ava_log *log, const struct hit *h, enum got_state st
 			       "%s:%llu: this is not the line that the index tells of: somebody "
 			       "changed the log; the next question makes the index anew",
 			       path, (unsigned long long)h->offset);
-	case GOT_GONE: /* once, and it is left out from then on */
+	case GOT_GONE: /* reported once; the file is left out from then on */
 		if ((log->feed->files[h->file].flags & INDEX_GONE) != 0)
 			return 0;
 		log->feed->files[h->file].flags |= INDEX_GONE;
@@ -427,9 +424,9 @@ static int read_tell(struct ava_log *log, const struct hit *h, enum got_state st
 	return 0;
 }
 
-/* An event that stands in two files has one lsn. When following, others may
- * come between. Two of another kind with one lsn are two: a damaged log is not
- * to lose any. */
+/* Is the hit the second copy of an event, with the same lsn, in another file? When following,
+ * other events may come between. Events of unlike kinds with one lsn are two: a damaged log must
+ * not lose any. */
 static bool is_copy(struct ava_log *log, const struct hit *h)
 {
 	if (!log->everything || (INDEX_COPIED >> (h->kind & 63) & 1) == 0)
@@ -510,7 +507,7 @@ int read_amiss(struct ava_log *log, struct ava_error *err)
 	return 0;
 }
 
-/* What came since, when all is given. */
+/* With everything given, look for new lines. */
 static int read_look(struct ava_log *log, struct ava_error *err)
 {
 	int rv = 0;
@@ -597,8 +594,8 @@ static int newest_order(const void *a, const void *b)
 	return x->lsn < y->lsn ? 1 : x->lsn > y->lsn ? -1 : 0;
 }
 
-/* Looks from the newest chunk backwards for where the last n begin, and asks
- * for what is behind the lsn before. */
+/* Look from the newest chunk backwards for the beginning of the last n, and ask for events
+ * behind the lsn before it. */
 static int plan_last(struct ava_log *log, uint64_t n, struct ava_error *err)
 {
 	size_t nchunks = log->feed->nchunks, have = 0;
@@ -676,7 +673,7 @@ static void start_watching(struct ava_log *log)
 	log->days_wd = log->runs_wd = -1;
 	if (log->inotify < 0)
 		return;
-	if (log->run[0] != '\0') { /* without it: looked at every RESCAN_MS all the same */
+	if (log->run[0] != '\0') { /* without a watch: looked at every RESCAN_MS all the same */
 		for (size_t i = 0; i < log->feed->nfiles; i++)
 			watch_path(log, read_path_of(log, (uint32_t)i), IN_MODIFY, &wd);
 		return;
@@ -684,7 +681,7 @@ static void start_watching(struct ava_log *log)
 	if (watch_path(log, INDEX_DAYS, folder, &log->days_wd) &&
 	    (!log->everything || watch_path(log, INDEX_RUNS, folder, &log->runs_wd)))
 		return;
-	close(log->inotify); /* no such folder yet: look every 200 ms */
+	close(log->inotify); /* folder missing yet: look every 200 ms */
 	log->inotify = -1;
 }
 
@@ -695,8 +692,8 @@ static int check_query(const struct ava_log_query *q, struct ava_error *err)
 	return 0;
 }
 
-/* No file at all. Ava's days may come while we wait, a run's file does not:
- * it begins with the spawn. */
+/* No file at all. The days of Ava may come during the wait, a run's file does not: it begins
+ * with the spawn. */
 static int read_check_files(const struct ava_log *log, struct ava_error *err)
 {
 	for (size_t i = 0; i < log->feed->nfiles; i++)
@@ -776,7 +773,7 @@ fail:
 	return rv;
 }
 
-/* What inotify told. False: it may have told less than happened. */
+/* Read inotify's events. False: some may be missing. */
 static bool take_changes(struct ava_log *log)
 {
 	char bytes[8192] __attribute__((aligned(__alignof__(struct inotify_event))));

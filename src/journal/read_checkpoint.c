@@ -1,12 +1,12 @@
 /* A checkpoint as a value: ava_checkpoint_read, _json, _parse and _free of ava.h.
  *
- * A run's log has an event Checkpoint for each name that was given (doc/TRACE.md),
- * which says how many lines messages.jsonl had. The value is the trace up to that
- * event and those lines, byte for byte. As text it is one object, which is read with
- * the reader of traces; what it says twice must agree.
+ * A run's log has an event Checkpoint for each given name (doc/TRACE.md), with the number of
+ * lines messages.jsonl had. The value is the trace up to that event and those lines, byte for
+ * byte. As text it is one object, read with the reader of traces; facts it states twice must
+ * agree.
  *
- * What can fail: no such run or name; messages that are not kept any more or are fewer
- * than the event says; a text that is none or was changed. Then there is no value. */
+ * What can fail: no such run or name; messages that are removed or fewer than the event says; a
+ * text that is no checkpoint or was changed. Then there is no value. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -41,7 +41,7 @@ void ava_checkpoint_free(struct ava_checkpoint *c)
 
 /* ---- the value, from a trace that ends with the event and the lines */
 
-/* `name` of the event; the rest of it is what the value says besides. */
+/* Check that the event is the Checkpoint `name` and take its other fields into the value. */
 static int check_event(struct ava_checkpoint *c, const char *name, const json_t *content,
 		       struct ava_error *err)
 {
@@ -102,7 +102,7 @@ static int read_checkpoint_make(struct ava_checkpoint **out, struct ava_trace *t
 
 /* ---- out of a run */
 
-/* The event of that name in `t`, and its count of lines. */
+/* Find the event of that name in `t`, and its count of lines. */
 static int read_checkpoint_find(struct ava_trace *t, const char *name, size_t *at, int64_t *lines,
 				struct ava_error *err)
 {
@@ -134,8 +134,8 @@ static int read_checkpoint_find(struct ava_trace *t, const char *name, size_t *a
 	return err_set(err, AVA_ENOENT, "trace %s has no checkpoint %.64s%s", t->id, name, known);
 }
 
-/* Append the whole lines of one part to `out` until it has `want` of them; what is torn
- * was never acknowledged. */
+/* Append the whole lines of one part to `out` until it has `want` of them; a torn line was never
+ * acknowledged. */
 static int read_checkpoint_add_part(struct buf *out, int fd, int64_t want, int64_t *have,
 				    struct ava_error *err)
 {
@@ -287,7 +287,7 @@ static int parse_trace(struct ava_trace **t, const json_t *o, struct ava_error *
 	return rv == 0 ? 0 : err_wrap(err, rv, "the trace of a checkpoint");
 }
 
-/* What is said both outside and inside is the same. */
+/* Facts stated both outside and inside of the trace must agree. */
 static int check_outside(const struct ava_checkpoint *c, const json_t *o, struct ava_error *err)
 {
 	char at[CLOCK_ISO_LEN + 1], hash[HASH_HEX_LEN + 1];

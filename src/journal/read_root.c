@@ -1,8 +1,7 @@
-/* What a data root says about itself; read_root.h.
+/* Facts about a data root; read_root.h.
  *
- * All of it is read as it stands on disk at that moment; a daemon may be at
- * work. A row of the catalog that cannot be understood is passed over: the
- * name may still stand in the next one. */
+ * Files are read as they are on disk at that moment; a daemon may be at work. A catalog row that
+ * cannot be parsed is skipped: the name may still be in the next one. */
 #include "journal/read_root.h"
 
 #include <errno.h>
@@ -86,7 +85,7 @@ int read_check_format(int rootfd, struct ava_error *err)
 
 struct followers {
 	int rootfd;
-	uint64_t seq; /* the last segment that the checkpoint may have read */
+	uint64_t seq; /* last segment the checkpoint may have read */
 	bool found;
 };
 
@@ -103,7 +102,7 @@ static void check_segment(const char *name, void *user)
 	    strstr(name, ".seg") == NULL)
 		return;
 	fd = sys->openat(f->rootfd, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0);
-	/* One that cannot be read is for recovery to judge. */
+	/* Whether an unreadable segment counts is recovery's decision. */
 	if (fd < 0 || sys_read_all(fd, page, sizeof(page), 0) != 0)
 		f->found = true;
 	else if (wal_segment_get(page, 0, &head) > 0 && head.seq > f->seq)
@@ -123,13 +122,13 @@ bool read_is_clean(int rootfd)
 	clean = c.clean;
 	f.seq = c.pos.at > WAL_BEGIN ? c.pos.seq : c.pos.seq - (c.pos.seq > 0);
 	checkpoint_fini(&c);
-	/* The mark stays until the next checkpoint of the next daemon; the
-	 * first thing that one writes is a segment of its own. */
+	/* The mark stays until the next daemon's next checkpoint; its first write is a segment
+	 * of its own. */
 	return clean && sys->list(rootfd, "wal", check_segment, &f) == 0 && !f.found;
 }
 
-/* ---- a run's events as a trace: ava_trace_read of ava.h. A line that is no event
- * is told and left out, as every reader of a log does it. */
+/* ---- a run's events as a trace: ava_trace_read of ava.h. A line that is no event is reported
+ * and left out, as by every reader of logs. */
 
 static bool looks_like_name(const char *s)
 {
@@ -139,7 +138,7 @@ static bool looks_like_name(const char *s)
 	       strchr(s, '-') != NULL && strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789-") == len;
 }
 
-/* `name`: "S-7f3a2b", or the name of a trace, looked up in the catalog of the root.
+/* Resolve `name`: "S-7f3a2b", or the name of a trace, looked up in the catalog of the root.
  * AVA_EINVAL: neither; AVA_ENOENT. */
 static int run_named(const char *root, const char *name, struct run_id *run, struct ava_error *err)
 {

@@ -1,5 +1,4 @@
-/* What a data root says about itself, for those who read it without a daemon
- * (archive ava_read). */
+/* Facts about a data root, for readers without a daemon (archive ava_read). */
 #ifndef JOURNAL_READ_ROOT_H
 #define JOURNAL_READ_ROOT_H
 
@@ -8,20 +7,20 @@
 
 #include "base/id.h"
 
-/* The data root, open for reading: a descriptor, or AVA_ENOENT (there is none
- * yet, which `err` says) or another code. */
+/* Open the data root for reading: a descriptor, or AVA_ENOENT (no root yet, see `err`) or
+ * another code. */
 int read_open_root(const char *path, struct ava_error *err);
 
-/* The run that bears trace name `name`, from catalog.jsonl of the root open
- * at `rootfd`. 0, AVA_ENOENT, or a code for a catalog that cannot be read. */
+/* The run with trace name `name`, from catalog.jsonl of the root open at `rootfd`. 0,
+ * AVA_ENOENT, or a code for an unreadable catalog. */
 int read_find_trace(int rootfd, const char *name, struct run_id *run, struct ava_error *err);
 
-/* AVA_EFORMAT when the root's FORMAT is newer than this program, AVA_ECORRUPT
- * when it is none; 0 also when there is none yet. */
+/* AVA_EFORMAT when the root's FORMAT is newer than this program, AVA_ECORRUPT when it is
+ * malformed; 0 also without one. */
 int read_check_format(int rootfd, struct ava_error *err);
 
-/* Did the last daemon of the root end in order, so that the views hold all
- * there is? False also while one serves, and when it cannot be told. */
+/* Did the root's last daemon end in order, so that the views are complete? False also while one
+ * serves, and on errors. */
 bool read_is_clean(int rootfd);
 
 #endif

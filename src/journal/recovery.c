@@ -1,24 +1,22 @@
-/* Everything that happens at open before the journal takes work; recovery.h and doc/JOURNAL.md.
+/* Work at open before the journal takes commits; recovery.h and doc/JOURNAL.md.
  *
- * Happy path after a clean end: read the checkpoint and the segment headers,
- * find nothing behind it. After a crash: read what follows the checkpoint,
- * redo it (redo.c), sync it, write a checkpoint that points behind all of it,
- * then remove the blobs. Only that checkpoint gives up the old segments, so
- * being killed anywhere before leaves the same work to be done again. An error
- * of the disk ends the open with nothing given up; on a full one the spare
- * segments are removed first and all is done once more.
+ * Happy path after a clean end: read the checkpoint and the segment headers, find nothing behind
+ * it. After a crash: read the segments behind the checkpoint, redo them (redo.c), sync, write a
+ * checkpoint that points behind all of it, then remove the blobs. Only that checkpoint gives up
+ * the old segments, so a kill anywhere before leaves the same work to be done again. An error of
+ * the disk ends the open with nothing given up; on a full one the spare segments are removed
+ * first and everything is done once more.
  *
- * Each segment's header says where what counts of the one before it ends, so
- * the chain is followed backwards from the newest. Within a segment batches
- * follow each other; where none is valid the next valid one is looked for. In
- * a segment that has a successor everything up to its end was synced, so what
- * is missing there is damage. In the last one a flush may have been cut by the
- * crash: what is missing there is damage only when a valid batch of a later
- * flush follows, because that flush began after this one was synced.
+ * Each segment's header says where the valid part of the one before it ends, so the chain is
+ * followed backwards from the newest. Within a segment batches follow each other; at an invalid
+ * place the next valid batch is looked for. In a segment that has a successor everything up to
+ * its end was synced, so a gap there is damage. In the last one a crash may have cut a flush: a
+ * gap there is damage only when a valid batch of a later flush follows, because that flush began
+ * after this one was synced.
  *
- * A newest segment that has lost both copies of its header is still known by
- * its first batch, which says its own salt and place, and by a later flush
- * behind it: without one it may be a first flush that a crash cut. */
+ * A newest segment that lost both copies of its header is still known by its first batch, which
+ * says its own salt and place, and by a later flush behind it: without one it may be a first
+ * flush that a crash cut. */
 #include "journal/recovery.h"
 
 #include <ava.h>
@@ -40,23 +38,23 @@
 #include "journal/redo.h"
 
 #define TEXT_MAX ((size_t)256 << 20)
-/* Numbers that a cut tail may have used: each stood in its bytes as "lsn":1 at
- * the least; and so many more may have been burned between. */
+/* Upper bound of the numbers in a cut tail: each took at least "lsn":1 in its bytes; and so many
+ * more may have been burned between. */
 #define LSN_BYTES  7
 #define LSN_MARGIN 65536
 
 #define HEAD_BYTES     (WAL_BEGIN + 256) /* the header, and an ABORT behind it */
-#define SIZE_MAX_ALONE ((off_t)1 << 30)  /* of a segment that only its batches vouch for */
+#define SIZE_MAX_ALONE ((off_t)1 << 30)  /* of a segment known only by its batches */
 #define TO_END         UINT64_MAX
 
 struct segment {
 	uint64_t seq;                     /* from its name */
-	int copies;                       /* of its header that are good and say this seq */
+	int copies;                       /* good copies of the header, for this seq */
 	bool looked;                      /* its headers were read */
 	bool used;                        /* copies > 0, or its batches say so without */
 	struct wal_segment head;          /* when used; pieced together when copies is 0 */
 	bool counts;                      /* belongs to the chain that is read */
-	bool last;                        /* nothing follows it: its end may be torn */
+	bool last;                        /* no segment follows: its end may be torn */
 	uint64_t end;                     /* what counts ends here; TO_END: not known */
 	uint64_t next_lsn;                /* first of the segment behind it; 0: none */
 	uint64_t abort_first, abort_last; /* its ABORT; 0: none */
@@ -66,14 +64,14 @@ struct segment {
 struct recovery_scan {
 	int rootfd, walfd;
 	struct checkpoint checkpoint;
-	bool known; /* there is a checkpoint */
+	bool known; /* a checkpoint was found */
 	struct redo redo;
 	struct segment *segments; /* ascending by seq */
 	size_t n, cap;
-	uint64_t torn_bytes, aborted, lsn; /* lsn: after the last batch that was read */
-	uint64_t tail_bytes;               /* that may have held batches behind it */
+	uint64_t torn_bytes, aborted, lsn; /* lsn: after the last batch read */
+	uint64_t tail_bytes;               /* bytes that may have held more batches */
 	uint64_t end;                      /* where reading of the last segment ended */
-	uint64_t holes;                    /* places that hold no batch though they should */
+	uint64_t holes;                    /* places where batches are missing */
 	bool damaged;                      /* something was dropped or is missing */
 	unsigned char *buf;                /* one segment */
 	size_t buf_cap;
@@ -115,7 +113,7 @@ static int recovery_open_file(struct recovery_scan *s, struct segment *f)
 		files_close(&f->fd);
 	else if (f->fd >= 0 || (errno != ELOOP && errno != ENXIO))
 		return f->fd >= 0 ? 0 : -1;
-	/* It is no segment, whatever stands there. A file of its own takes its place. */
+	/* The entry is no segment. Put it aside, so that a segment file can take its name. */
 	if (sys_put_aside(s->walfd, name) != 0)
 		return -1;
 	f->fd = files_open(s->walfd, name, O_RDWR | O_CREAT);
@@ -135,14 +133,14 @@ static void read_abort(struct segment *f, const unsigned char *page, size_t len)
 	f->abort_last = get64(op.bytes + 8);
 }
 
-/* Neither header is good and none is an older one: might it be in use all the
- * same? find_headless() decides. */
+/* Both headers are bad, and neither is an older segment's: the file may be in use all the same,
+ * which find_headless() decides. */
 static int read_headless(struct segment *f, const unsigned char *page)
 {
 	struct stat st;
 
 	if (wal_segment_get(page, 0, &f->head) > 0)
-		return 0; /* spare: it says what it was before */
+		return 0; /* spare: the header is of its former use */
 	if (sys->fstat(f->fd, &st) != 0)
 		return -1;
 	f->head = (struct wal_segment){.seq = f->seq};
@@ -191,7 +189,8 @@ static int list_segments(struct recovery_scan *s, struct ava_error *err)
 
 /* ---- the chain */
 
-/* Told, but not as lost: bytes of the journal; what they were for may stand in its view. */
+/* Report a gap, but not as lost: these bytes are the journal's; the operations in them may
+ * already be in their views. */
 static void recovery_tell(struct recovery_scan *s, uint64_t seq, const char *what, uint64_t from,
 			  uint64_t to, uint64_t next_lsn)
 {
@@ -209,8 +208,8 @@ static void recovery_tell(struct recovery_scan *s, uint64_t seq, const char *wha
 	s->holes += s->lsn < next_lsn || to > from;
 }
 
-/* Bytes [from, to) of a segment hold no batch though they should; numbers up
- * to `next_lsn` may have been there. */
+/* Bytes [from, to) of a segment hold no batch though they should; lsn up to `next_lsn` may have
+ * been there. */
 static void report(struct recovery_scan *s, uint64_t seq, const char *what, uint64_t from,
 		   uint64_t to, uint64_t next_lsn)
 {
@@ -232,14 +231,14 @@ static struct segment *newest_below(struct recovery_scan *s, size_t i, struct wa
 	return NULL;
 }
 
-/* Where the segment before `f` ended, as f says: still of interest? */
+/* Is the end of the segment before `f`, as f's header gives it, behind the start? */
 static bool recovery_goes_on(const struct segment *f, struct wal_pos start)
 {
 	return f->head.prev.seq != 0 && wal_before(start, f->head.prev);
 }
 
-/* Mark what counts. A segment that should be there and is not leaves a break:
- * the next lower one is taken up to wherever its batches end. */
+/* Mark the segments that count. A missing segment leaves a break: the next lower one is read to
+ * the end of its batches. */
 static void follow_chain(struct recovery_scan *s, struct wal_pos start)
 {
 	struct segment *f = newest_below(s, s->n, start), *prev;
@@ -251,7 +250,7 @@ static void follow_chain(struct recovery_scan *s, struct wal_pos start)
 	while (f != NULL) {
 		f->counts = true;
 		prev = newest_below(s, (size_t)(f - s->segments), start);
-		/* What lies between was never synced. */
+		/* Segments between the two were never synced. */
 		while (prev != NULL && recovery_goes_on(f, start) && prev->seq > f->head.prev.seq)
 			prev = newest_below(s, (size_t)(prev - s->segments), start);
 		if (prev == NULL || (f->copies > 0 && !recovery_goes_on(f, start)))
@@ -316,7 +315,7 @@ static bool clean_end(const struct recovery_scan *s, size_t len, uint64_t at)
 	return memcmp(s->buf + at, zeros, MIN(len - at, (size_t)WAL_GAP)) == 0;
 }
 
-/* How much was cut off, as far as the rest still says it. */
+/* Length of the cut-off bytes, as far as the remaining ones show it. */
 static uint64_t torn_length(const struct recovery_scan *s, size_t len, uint64_t at)
 {
 	uint64_t page_end = MIN((at / WAL_PAGE + 1) * WAL_PAGE, (uint64_t)len), last = at;
@@ -327,7 +326,7 @@ static uint64_t torn_length(const struct recovery_scan *s, size_t len, uint64_t 
 	return last - at;
 }
 
-/* Nothing valid stands at `at`. Returns where to go on, or `len` to stop. */
+/* No valid batch stands at `at`. Returns where to go on, or `len` to stop. */
 static void skip_bad(struct recovery_scan *s, struct segment *f, size_t len, uint64_t *at)
 {
 	struct wal_batch next;
@@ -382,8 +381,8 @@ static void count_void(struct recovery_scan *s, const struct segment *f, size_t 
 		s->aborted += b.len != 0;
 }
 
-/* A crash may leave one copy of a header that was never synced; with a later
- * flush, or a segment, behind it, it was. */
+/* A crash may leave a single copy of a header that was never synced; a later flush or segment
+ * proves that it was, and the other copy is damaged. */
 static void check_copies(struct recovery_scan *s, const struct segment *f, size_t have)
 {
 	if (f->copies == 2 ||
@@ -431,7 +430,7 @@ static int recovery_scan_file(struct recovery_scan *s, size_t file, uint64_t at,
 	return rv;
 }
 
-/* Before the segment `f`: is one missing between it and what was read? */
+/* Before reading segment `f`: report segments that are missing before it. */
 static void check_missing(struct recovery_scan *s, const struct segment *f, uint64_t before,
 			  struct wal_pos start)
 {
@@ -440,8 +439,8 @@ static void check_missing(struct recovery_scan *s, const struct segment *f, uint
 		       f->head.prev.at, f->head.first_lsn);
 }
 
-/* Files above the newest one in use whose headers are gone. Batches with lower
- * lsn than that one's are what a spare file held before. */
+/* Find segments without headers above the newest one in use. Batches with a lower lsn than that
+ * one's are of a spare file's former use. */
 static int find_headless(struct recovery_scan *s, struct wal_pos start, struct ava_error *err)
 {
 	struct wal_batch b;
@@ -468,7 +467,7 @@ static int find_headless(struct recovery_scan *s, struct wal_pos start, struct a
 	return 0;
 }
 
-/* Everything behind the checkpoint; without one, what is there. */
+/* Read everything behind the checkpoint; without a checkpoint, all segments. */
 static int scan_wal(struct recovery_scan *s, struct ava_error *err)
 {
 	struct wal_pos start = s->checkpoint.pos;
@@ -486,15 +485,15 @@ static int scan_wal(struct recovery_scan *s, struct ava_error *err)
 		rv = recovery_scan_file(s, i, f->seq == start.seq ? start.at : WAL_BEGIN, err);
 		before = f->seq;
 	}
-	/* A checkpoint inside of a segment: that segment was there. */
+	/* The checkpoint is inside of a segment, so that segment must exist. */
 	if (rv == 0 && before == 0 && !s->checkpoint.clean && start.at > WAL_BEGIN)
 		report(s, start.seq, "segment is missing or its header is damaged", start.at,
 		       start.at, s->lsn);
 	return rv;
 }
 
-/* What was read is durable: after a kill the last flush may stand in memory
- * only, and what is redone of it must not outlive it. */
+/* Make the read bytes durable: after a kill the last flush may be in memory only, and operations
+ * redone from it must not outlive it. */
 static int sync_wal(struct recovery_scan *s, struct ava_error *err)
 {
 	for (size_t i = 0; i < s->n; i++)
@@ -505,11 +504,11 @@ static int sync_wal(struct recovery_scan *s, struct ava_error *err)
 	return 0;
 }
 
-/* ---- what stands beside the segments */
+/* ---- files beside the segments */
 
-/* The names of the root and of folders made for it must be durable before anything in it
- * is relied on: at the first start, and again when that was cut. What cannot be opened was
- * not made by us. */
+/* Make durable the names of the root and of folders made for it before relying on their content:
+ * at the first start, and again when that was cut. A folder that cannot be opened was not made
+ * by us. */
 static int sync_above(int rootfd)
 {
 	struct stat below, st;
@@ -524,7 +523,7 @@ static int sync_above(int rootfd)
 			return 0;
 		rv = sys->fstat(dir, &st);
 		if (rv == 0 && st.st_ino == below.st_ino && st.st_dev == below.st_dev)
-			break; /* the root of all */
+			break; /* reached / */
 		below = st;
 		if (rv == 0 && sys->fsync(dir) != 0 && errno != EINVAL && errno != EROFS)
 			rv = -1;
@@ -541,7 +540,7 @@ int recovery_check_format(int rootfd, struct ava_error *err)
 	char *text;
 	size_t len;
 
-	files_close(&fd); /* a mode that closed it is mended */
+	files_close(&fd); /* made readable again when a mode closed it */
 	if (sys->fstatat(rootfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISREG(st.st_mode) &&
 	    sys_put_aside(rootfd, name) != 0)
 		return err_sys(err, "put FORMAT aside");
@@ -572,7 +571,7 @@ int recovery_check_format(int rootfd, struct ava_error *err)
 			(int)strcspn(text, "\n"), text, (int)sizeof(ours) - 2, ours);
 	free(text);
 	if (rv == 0)
-		files_drop_temp(rootfd, name); /* of a crash in the first start */
+		files_drop_temp(rootfd, name); /* left by a crash in the first start */
 	return rv;
 }
 
@@ -600,7 +599,7 @@ static uint64_t newest_used(const struct recovery_scan *s)
 	return 0;
 }
 
-/* Point behind everything that was read, forgetting the old segments. */
+/* Write a checkpoint behind everything that was read; it gives up the old segments. */
 static int fresh_checkpoint(struct recovery_scan *s, struct recovery *out, struct ava_error *err)
 {
 	struct buf text;
@@ -669,10 +668,10 @@ static int take_report(struct recovery_scan *s, struct recovery *out)
 	return 0;
 }
 
-/* Spare segments, with an older header or zeros where the first batch would be, are room that
- * nobody misses: they are made again, and what this recovery gives up serves until then. So is
- * one that a crash left half made. One whose headers are damaged may have been in use. False:
- * there was none. */
+/* Remove spare segments, with an older header or zeros where the first batch would be, to gain
+ * room: they are made again, and segments that this recovery gives up serve until then. A
+ * segment that a crash left half made goes too. One with damaged headers may have been in use
+ * and stays. False: there was none. */
 static bool recovery_make_room(const struct recovery_scan *s)
 {
 	char name[SEGMENTS_NAME];

@@ -1,17 +1,16 @@
 /* Bringing the views up to the journal; see redo.h.
  *
- * Files that are written whole (PUT) need only their last content; a file that
- * holds anything but one of the journal's contents is kept beside it first.
- * Session entries are looked for by their id. All of it is made durable before the
- * caller writes a checkpoint that forgets it.
+ * Files that are written whole (PUT) need only their last content; a file with any content but
+ * one of the journal's is kept beside it first. Session entries are looked for by their id.
+ * Everything is made durable before the caller writes a checkpoint that forgets it.
  *
- * A file that is appended to is looked at first: is it the file the checkpoint knew, at
- * least as long, and does it hold, where the journal has something to say, the same bytes
- * or none yet? Only then the journal's bytes are written, all of them, also those that seem
- * to be there: what a failed sync dropped looks fine in memory. Lines beyond what the
- * journal knows, whose numbers go on, are ours: their batch was damaged. In every other
- * case the file is a person's now: it stays as it is, a copy of its tail goes to .broken,
- * what has no place in it to lost/, and writing goes on in the next part. */
+ * A file that is appended to is checked first: is it the file the checkpoint knew, at least as
+ * long, and does it hold, wherever the journal has bytes for it, the same ones or none yet? Then
+ * the journal's bytes are written, also those that seem to be there: bytes dropped by a failed
+ * sync look fine in memory. Lines beyond the journal's bytes, whose numbers go on, are ours:
+ * their batch was damaged. In every other case the file is a person's now: it stays as it is, a
+ * copy of its tail goes to .broken, bytes without a place in it go to lost/, and writing goes on
+ * in the next part. */
 #include "journal/redo.h"
 
 #include <errno.h>
@@ -36,7 +35,7 @@
 #define SYNC_EACH_MAX  16
 #define ENTRY_TRIES    40 /* for the lock of a session file, 50 ms apart */
 #define ENTRY_PAUSE_NS 50000000
-#define KEEP_MAX       ((size_t)64 << 20) /* of a file that is in the way */
+#define KEEP_MAX       ((size_t)64 << 20) /* of a file that blocks a PUT */
 
 int redo_init(struct redo *r, int rootfd, int walfd)
 {
@@ -168,7 +167,7 @@ int redo_batch(struct redo *r, int segment, const struct wal_batch *b, const uns
 	return more < 0 ? AVA_ECORRUPT : rv;
 }
 
-/* The bytes of an operation, in r->bytes. 0; 1: its blob is lost; -1, errno. */
+/* Load an operation's bytes into r->bytes. 0; 1: its blob is lost; -1, errno. */
 static int redo_load(struct redo *r, struct redo_op *op)
 {
 	unsigned char hash[WAL_HASH];
@@ -209,9 +208,8 @@ static struct redo_op *last_put(struct redo_file *f)
 	return NULL;
 }
 
-/* Is what stands there one of the contents the journal put, or what a crash
- * before it was synced left of one, or the file that was to be replaced? Else
- * somebody else wrote it. */
+/* Is the file's content one the journal put, the rest of one after a crash before its sync, or
+ * the file to be replaced? If not, another program wrote it. */
 static int redo_is_ours(struct redo *r, struct redo_file *f, const char *data, size_t len)
 {
 	struct stat st;
@@ -221,7 +219,8 @@ static int redo_is_ours(struct redo *r, struct redo_file *f, const char *data, s
 	for (size_t i = 0; i < f->nops; i++) {
 		int rv = f->ops[i].kind == WAL_PUT ? redo_load(r, &f->ops[i]) : 1;
 
-		/* Behind the one that it follows stands the checkpoint. */
+		/* offset is the inode that the PUT replaces; WAL_OURS: that of a PUT which the
+		 * checkpoint covers. */
 		if (f->ops[i].kind == WAL_PUT &&
 		    (f->ops[i].offset == st.st_ino || (i == 0 && f->ops[0].offset == WAL_OURS)))
 			return 1;
@@ -234,7 +233,7 @@ static int redo_is_ours(struct redo *r, struct redo_file *f, const char *data, s
 	return len == 0;
 }
 
-/* Before it is written over: somebody's content goes to x.broken. */
+/* Copy foreign content to x.broken before it is written over. */
 static int keep_foreign(struct redo *r, struct redo_file *f, struct ava_error *err)
 {
 	char kept[FILES_BUF], name[FILES_BUF];
@@ -266,7 +265,7 @@ static int redo_put(struct redo *r, struct redo_file *f, struct ava_error *err)
 	while ((op = last_put(f)) != NULL && (rv = redo_load(r, op)) == 1)
 		;
 	if (op == NULL)
-		return 0; /* every content is lost, and was reported */
+		return 0; /* all contents are lost, and reported */
 	if (rv != 0)
 		return err_sys(err, "read the content of %s", f->name);
 	same = files_equal(r->rootfd, f->name, r->bytes, op->len);
@@ -289,7 +288,7 @@ static void redo_lost_name(const struct redo_file *f, uint64_t lsn, char *out)
 
 	if (len > tail && strcmp(f->name + len - tail, ending) == 0)
 		len -= tail;
-	/* A path has no +, so that no two files meet. */
+	/* Paths have no +, so no two files share a name here. */
 	snprintf(out, FILES_BUF, "lost/%.*s.%llu%s", (int)len, f->name, (unsigned long long)lsn,
 		 ending);
 	for (char *p = out + strlen("lost/"); *p != '\0'; p++)
@@ -313,7 +312,7 @@ static int append_entry(struct redo *r, const char *name, const struct redo_op *
 	return -1;
 }
 
-/* The session cannot be written, for a reason that is not the disk's. */
+/* The session cannot be written, though the disk is well. */
 static int entry_aside(struct redo *r, struct redo_file *f, const struct redo_op *op)
 {
 	char name[FILES_BUF], why[96];
@@ -376,19 +375,19 @@ static const char *const verdict_text[] = {
 
 struct state {
 	int fd;       /* -1: there is no file */
-	bool strange; /* something else is there: a folder, a link */
+	bool strange; /* the path is a folder or a link, say */
 	uint64_t size, inode;
-	uint64_t end;  /* after the operations that fit */
-	size_t fit;    /* how many of them, from the first */
-	uint64_t from; /* what is copied to .broken begins here */
-	uint64_t seen; /* bytes of the file from f->base on that stand in r->seen */
-	/* The operations as they were loaded to be compared, so that most files need
-	 * them once; not whole: one was not, or they are no neighbours. */
+	uint64_t end;  /* after the fitting operations */
+	size_t fit;    /* number of leading operations that fit */
+	uint64_t from; /* start of the copy in .broken */
+	uint64_t seen; /* bytes of the file from f->base on held in r->seen */
+	/* Operations loaded for comparing, joined for writing, so that most files load them
+	 * once; `whole` false: one is missing or they are not neighbours. */
 	struct buf joined;
 	bool whole;
 };
 
-/* ---- lines beyond what the journal knows */
+/* ---- lines beyond the journal's bytes */
 
 struct order {
 	bool event;
@@ -412,7 +411,7 @@ static bool read_order(const char *line, size_t len, struct order *o)
 	return true;
 }
 
-/* What the line that ends at `end` says. 1, 0: nothing of use, -1 and errno. */
+/* Read seq or lsn of the line that ends at `end`. 1, 0: none, -1 and errno. */
 static int order_before(int fd, uint64_t end, struct order *o)
 {
 	char *line;
@@ -486,8 +485,8 @@ static int redo_look(struct redo *r, const struct redo_file *f, struct state *s)
 	return 0;
 }
 
-/* Between two operations the journal lost some: does the file have whole
- * lines there? 1, 0, -1 and errno. */
+/* The journal lost operations in a gap between two: does the file have whole lines there? 1, 0,
+ * -1 and errno. */
 static int gap_is_there(struct redo *r, const struct state *s, uint64_t from, uint64_t to)
 {
 	uint64_t len = to - from;
@@ -500,7 +499,7 @@ static int gap_is_there(struct redo *r, const struct state *s, uint64_t from, ui
 	return r->other[len - 1] == '\n' && memchr(r->other, '\0', len) == NULL;
 }
 
-/* What the operations are compared with, in one read. */
+/* Read the file's bytes that the operations are compared with, at once. */
 static int see(struct redo *r, const struct redo_file *f, struct state *s)
 {
 	s->seen = s->size > f->base ? MIN(s->size - f->base, WRITE_MAX) : 0;
@@ -523,8 +522,8 @@ static const unsigned char *theirs(struct redo *r, const struct redo_file *f, co
 	return r->other;
 }
 
-/* Does the file, as far as it goes, agree with the operation, whose bytes are
- * loaded if it goes that far? 1, 0, -1 and errno. */
+/* Does the file, as far as it goes, agree with the operation, whose bytes are loaded if the file
+ * reaches it? 1, 0, -1 and errno. */
 static int agrees(struct redo *r, const struct redo_file *f, const struct state *s,
 		  struct redo_op *op)
 {
@@ -563,7 +562,7 @@ static void redo_join(struct redo *r, const struct redo_file *f, struct state *s
 		   buf_add(&s->joined, r->bytes + (from - op->offset), end - from) == 0;
 }
 
-/* Go through the operations, noting which are in place. */
+/* Compare all operations with the file, noting those that are in place. */
 static int compare(struct redo *r, struct redo_file *f, struct state *s, enum verdict *v)
 {
 	uint64_t at = f->base;
@@ -572,7 +571,8 @@ static int compare(struct redo *r, struct redo_file *f, struct state *s, enum ve
 	*v = FITS;
 	for (size_t i = 0; rv == 0 && i < f->nops; i++) {
 		struct redo_op *op = &f->ops[i];
-		/* What the file does not reach need not be read to be compared. */
+		/* Operations behind the file's end are not compared, so their bytes are not
+		 * loaded. */
 		bool load = op->blob || op->offset < s->size;
 
 		rv = load ? redo_load(r, op) : 0;
@@ -677,7 +677,7 @@ static int write_ops(struct redo *r, struct redo_file *f, struct state *s)
 
 /* ---- putting aside */
 
-/* What has no place in the file goes to lost/, durably. */
+/* Copy bytes without a place in the file to lost/, durably. */
 static int put_aside(struct redo *r, struct redo_file *f, const struct state *s, enum verdict v,
 		     uint64_t *lost)
 {
@@ -727,8 +727,8 @@ static int copy_tail(struct redo *r, const struct redo_file *f, const struct sta
 	return files_keep(r->rootfd, name, r->other, len, kept);
 }
 
-/* The part that is written from now on: one that is there already, or a new
- * one that must be there, because its being there says so. */
+/* Choose the part to be written from now on: an existing one, or a new one, created at once
+ * because its existence marks the switch. */
 static int redo_next_part(struct redo *r, const struct redo_file *f, char name[FILES_BUF])
 {
 	unsigned part;
@@ -784,8 +784,8 @@ static int redo_begins_with(struct redo *r, struct redo_file *f, unsigned part, 
 	return rv;
 }
 
-/* Before the crash the log may have gone on in its next part, with what was queued for this
- * one: that is not done a second time. */
+/* Drop operations that a next part has already: before the crash the log may have gone on there
+ * with this part's queue. */
 static int redo_leave_out(struct redo *r, struct redo_file *f, struct state *s)
 {
 	size_t first = 0;
@@ -805,7 +805,7 @@ static int redo_leave_out(struct redo *r, struct redo_file *f, struct state *s)
 	return rv < 0 ? -1 : 0;
 }
 
-/* Leave only what is not in the checkpointed part; false: nothing is. */
+/* Leave only operations that the checkpointed part lacks; false: none. */
 static bool pending(struct redo_file *f)
 {
 	size_t n = 0;
@@ -854,13 +854,13 @@ static int redo_view(struct redo *r, struct redo_file *f, struct ava_error *err)
 	return rv;
 }
 
-/* ---- all of it */
+/* ---- all views */
 
 static int sync_file(struct redo *r, const struct redo_file *f)
 {
 	int fd = files_open(r->rootfd, f->name, O_RDONLY), rv;
 
-	/* What is no file of ours has nothing to sync: a link, a socket, a pipe. */
+	/* A link, socket or pipe is no file of ours: nothing to sync. */
 	if (fd < 0)
 		return errno == ENOENT || errno == ENOTDIR || errno == ELOOP || errno == ENXIO ||
 				       errno == EACCES
@@ -961,7 +961,7 @@ void redo_views(const struct redo *r, const struct checkpoint *c, struct buf *ou
 	for (size_t i = 0; i < r->nfiles; i++)
 		if (r->files[i]->nops > 0 && r->files[i]->ops[0].kind == WAL_APPEND)
 			put_view(r, r->files[i], out);
-	/* What was not touched is as the last checkpoint knew it. */
+	/* Untouched views are as the last checkpoint knew them. */
 	for (size_t i = 0; i < c->nviews; i++)
 		if (strmap_get(&r->map,
 			       files_part_name(c->views[i].path, c->views[i].part, name)) == NULL)

@@ -1,6 +1,6 @@
-/* Bringing the views up to the journal after a stop: what each file should
- * hold is collected first, then each file is looked at once, and only then
- * written. Doing it twice, or being killed in it, changes nothing. */
+/* Bringing the views up to the journal after a stop: first the wanted content of each file is
+ * collected, then each file is looked at once, and only then written. Redoing twice, or a kill
+ * in between, changes nothing. */
 #ifndef JOURNAL_REDO_H
 #define JOURNAL_REDO_H
 
@@ -32,7 +32,7 @@ struct redo_file {
 	bool known;           /* the checkpoint has it: */
 	uint64_t base, inode; /* nothing below `base` is touched */
 	bool touched;
-	uint64_t inode_now, size_now; /* as it was left; inode 0: to be looked up */
+	uint64_t inode_now, size_now; /* as left by the redo; inode 0: to be looked up */
 };
 
 struct redo {
@@ -40,19 +40,19 @@ struct redo {
 	struct strmap map; /* by name */
 	struct redo_file **files;
 	size_t nfiles, capfiles;
-	unsigned char *bytes, *other, *seen; /* of the operation, of the file, of its part */
-	size_t capbytes, capother, capseen;  /* that has operations */
+	unsigned char *bytes, *other, *seen; /* of the operation, the file, the file's part */
+	size_t capbytes, capother, capseen;  /* sizes of the three buffers */
 	struct buf problems;
 	struct jw json;
 	size_t nproblems;
 	uint64_t batches, total, lost; /* total, lost: bytes */
-	uint64_t lsn;                  /* above every lsn found in adopted lines */
+	uint64_t lsn;                  /* above every lsn in adopted lines */
 };
 
 int redo_init(struct redo *r, int rootfd, int walfd);
 void redo_fini(struct redo *r);
 
-/* Note what a batch asks for; `segment` is open until redo_fini. 0, AVA_ENOMEM, AVA_ECORRUPT. */
+/* Collect a batch's operations; `segment` is open until redo_fini. 0, AVA_ENOMEM, AVA_ECORRUPT. */
 int redo_batch(struct redo *r, int segment, const struct wal_batch *b,
 	       const unsigned char *payload);
 /* Bring every file up and make it durable. `c` may be empty. */
@@ -60,7 +60,7 @@ int redo_run(struct redo *r, const struct checkpoint *c, struct ava_error *err);
 
 void redo_problem(struct redo *r, const char *path, const char *problem, uint64_t lost,
 		  const char *continues_in);
-/* The views as they are now, for the next checkpoint. */
+/* Views as the redo left them, for the next checkpoint. */
 void redo_views(const struct redo *r, const struct checkpoint *c, struct buf *out);
 
 #endif

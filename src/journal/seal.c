@@ -1,12 +1,11 @@
 /* The sealer; see seal.h.
  *
- * For each file it keeps the running SHA-256 of all bytes so far and how many
- * they were; a round reads what came since, up to the last newline, adds it
- * and takes the digest. A file that it has not seen since it was opened is
- * read from byte 0, so nothing has to be remembered between processes but the
- * chain (the newest Seal). A file that was replaced or cut under it is left
- * out: its earlier Seals say so. Memory running out or a file that cannot be
- * read ends the round with an error, and the next one goes on there. */
+ * For each file it keeps the running SHA-256 of all bytes so far and their number; a round reads
+ * the new bytes, up to the last newline, adds them and takes the digest. A file not yet seen by
+ * this process is read from byte 0, so only the chain (the newest Seal) is kept between
+ * processes. A file that was replaced or cut under the sealer is left out: its earlier Seals
+ * show it. Memory running out or an unreadable file ends the round with an error, and the next
+ * one goes on there. */
 #include "journal/seal.h"
 
 #include <ava.h>
@@ -40,13 +39,13 @@
 struct file {
 	struct hash_sha256 hash;
 	uint64_t size, inode; /* hashed; 0: not seen yet */
-	uint64_t sealed;      /* size in the newest Seal; 0: in none that counts */
-	uint64_t from;        /* where the lines of `crcs` begin */
+	uint64_t sealed;      /* size in the newest Seal; 0: in no valid Seal */
+	uint64_t from;        /* offset of the first line of `crcs` */
 	uint64_t seq;         /* of the last event; 0: none */
-	uint32_t *crcs;       /* of lines that no Seal has yet; owned */
+	uint32_t *crcs;       /* of lines not in a Seal yet; owned */
 	size_t ncrcs, cap;
-	uint64_t round; /* when it was last touched */
-	bool lost;      /* it is not the file that was hashed any more */
+	uint64_t round; /* last round that touched it */
+	bool lost;      /* no longer the file that was hashed */
 	char path[];
 };
 
@@ -56,9 +55,9 @@ struct sealer {
 	uint64_t n, round;
 	unsigned char hash[SEAL_HASH]; /* of the newest Seal; zeros: none */
 	struct strmap files;
-	struct files_names stale; /* to be taken up in the first round */
+	struct files_names stale; /* taken up in the first round */
 	struct seal_list *out;    /* *borrowed*; of the round */
-	struct buf *open;         /* the Seal that is being written, behind those of `out` */
+	struct buf *open;         /* the Seal being written, behind those of `out` */
 };
 
 /* ---- files */
@@ -104,12 +103,12 @@ static void file_hash(struct file *f, const char *from, const char *upto, const 
 		f->seq = v.seq;
 }
 
-/* Hash the whole lines that came to the file; *found is set, and no more is read, at the Seal
- * that holds `until`. */
+/* Hash the whole lines that came to the file; *found is set, and reading stops, at the Seal that
+ * holds `until`. */
 static int seal_file_read(struct sealer *s, struct file *f, const struct buf *until, bool *found,
 			  struct ava_error *err)
 {
-	const char *line, *from = NULL, *upto = NULL; /* whole lines that are not hashed yet */
+	const char *line, *from = NULL, *upto = NULL; /* whole lines to be hashed next */
 	struct loglines l;
 	struct stat st;
 	size_t len;
@@ -129,7 +128,7 @@ static int seal_file_read(struct sealer *s, struct file *f, const struct buf *un
 	f->inode = st.st_ino;
 	loglines_init(&l, fd, f->size, (uint64_t)st.st_size);
 	while ((rv = loglines_next(&l, &line, &len)) == 1 && !l.torn) {
-		f->lost = line == NULL; /* no line of ours is as long */
+		f->lost = line == NULL; /* no line of ours is that long */
 		if (f->lost)
 			break;
 		if (add_crc(f, crc32c(0, line, len)) != 0) {
@@ -237,7 +236,7 @@ static void add_item(struct buf *b, const struct file *f)
 	add_marks(b, f);
 }
 
-/* What was read of `f`, into the Seal that is being written or a new one. */
+/* Put the newly read bytes of `f` into the Seal being written, or a new one. */
 static int seal_file(struct sealer *s, struct file *f)
 {
 	if (f->size == f->sealed)
@@ -271,7 +270,7 @@ static int do_path(struct sealer *s, const char *path, struct ava_error *err)
 		files_part_name(path, part, name);
 		f = strmap_get(&s->files, name);
 		if (f != NULL && part < parts)
-			continue; /* nothing comes to an earlier part */
+			continue; /* earlier parts get no more bytes */
 		f = f != NULL ? f : file_get(s, name);
 		if (f == NULL)
 			return err_set(err, AVA_ENOMEM, "out of memory");
@@ -285,7 +284,7 @@ static int do_path(struct sealer *s, const char *path, struct ava_error *err)
 	return 0;
 }
 
-/* Files that nothing came to for long; the catalog and daily logs stay. */
+/* Forget files without news for long; the catalog and daily logs stay. */
 static void seal_forget(struct sealer *s)
 {
 	struct file *f;
@@ -299,8 +298,8 @@ static void seal_forget(struct sealer *s)
 	}
 }
 
-/* The Seals of a day end in lines that only a later Seal covers: also when
- * that one stands in the next day's log. */
+/* Seals of a day end in lines that only a later Seal covers, which may stand in the next day's
+ * log. */
 static int do_days(struct sealer *s, struct ava_error *err)
 {
 	struct file *f;
@@ -321,7 +320,7 @@ static int do_days(struct sealer *s, struct ava_error *err)
 	return rv;
 }
 
-/* What was to be in a Seal that could not be made is in the next. */
+/* The Seal failed: mark its files unsealed so that the next one covers them. */
 static void unseal(struct sealer *s)
 {
 	struct file *f;
@@ -332,7 +331,7 @@ static void unseal(struct sealer *s)
 			f->sealed = 0;
 }
 
-/* The first error of several; a file that cannot be read holds up no other. */
+/* Returns the first of several errors; an unreadable file holds up no other. */
 static int do_paths(struct sealer *s, char *const *paths, size_t n, struct ava_error *err)
 {
 	struct ava_error later = {0};
@@ -401,8 +400,8 @@ int sealer_committed(struct sealer *s, const char *day_path, struct ava_error *e
 
 /* ---- the key that seals: made at first use, its public part listed beside it
  *
- * seals/key holds one line, `ed25519 <64 hex digits>`: the seed. Moving it away is how it is
- * changed: the next start makes another and adds a line to seals/public, which keeps the old
+ * seals/key holds one line, `ed25519 <64 hex digits>`: the seed. To change the key, move the
+ * file away: the next start makes another and adds a line to seals/public, which keeps the old
  * one, so that old Seals can be checked. */
 
 static int seed_read(int rootfd, unsigned char seed[32], struct ava_error *err)
@@ -465,7 +464,7 @@ static int key_publish(struct sealer *s, struct ava_error *err)
 	return rv;
 }
 
-/* A key that cannot be read is an error, never replaced. */
+/* An unreadable key is an error and never replaced. */
 static int key_open(struct sealer *s, struct ava_error *err)
 {
 	unsigned char seed[crypto_sign_SEEDBYTES];
@@ -485,14 +484,14 @@ static int key_open(struct sealer *s, struct ava_error *err)
 	return rv;
 }
 
-/* ---- what an end without a last Seal left
+/* ---- files left unsealed by an end without a last Seal
  *
- * `seals/open` stands while somebody seals and is removed after a last Seal. Where it is found
- * every run file is looked at: one whose last event has a higher lsn than the newest Seal is
- * sealed in the first round, its messages too. Nothing is trusted further: a file that was
- * changed meanwhile is sealed as it is found, and its earlier Seals tell. */
+ * `seals/open` stands while a sealer runs and is removed after a last Seal. When a start finds
+ * it every run file is looked at: one whose last event has a higher lsn than the newest Seal is
+ * sealed in the first round, its messages too. Nothing is trusted further: a file changed
+ * meanwhile is sealed as it is found, and its earlier Seals show the change. */
 
-/* Has the file events behind `lsn`? Also when it cannot be told. */
+/* Does the file have events behind `lsn`? True also on errors. */
 static bool goes_beyond(int rootfd, const char *path, uint64_t lsn)
 {
 	int fd = files_open(rootfd, path, O_RDONLY);
@@ -549,7 +548,7 @@ static int find_stale(struct sealer *s, const struct seal_newest *newest, struct
 {
 	struct files_names runs = {0};
 	struct stat st;
-	/* Without a last Seal, or without a Seal at all. */
+	/* The last Seal is missing, or there is none at all. */
 	bool look = newest->lsn == 0 || sys->fstatat(s->rootfd, OPEN_PATH, &st, 0) == 0;
 	int rv = look ? 0 : add_days(s->rootfd, newest->day, &s->stale, err);
 

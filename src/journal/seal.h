@@ -1,7 +1,7 @@
-/* Sealing: SHA-256 over the files that only grow, and signed statements about
- * them (doc/SEALS.md). The sealer reads what the journal wrote, away from the
- * loop: each call on one thread, one at a time. What it returns is the content
- * of Seal events, which the caller commits, in order, all of them. */
+/* Sealing: SHA-256 over the files that only grow, and signed statements about them
+ * (doc/SEALS.md). The sealer reads the journal's files, away from the loop: each call on one
+ * thread, one at a time. Its results are contents of Seal events, which the caller commits, in
+ * order, all of them. */
 #ifndef JOURNAL_SEAL_H
 #define JOURNAL_SEAL_H
 
@@ -14,12 +14,11 @@
 struct sealer;
 struct ava_error;
 
-/* Reads the key (makes it at first) and the newest Seal. `rootfd` is
- * borrowed. What an end without a last Seal left unsealed is part of the next
- * round. */
+/* Read the key (made at first use) and the newest Seal. `rootfd` is borrowed. Bytes left
+ * unsealed by an end without a last Seal are part of the next round. */
 int sealer_open(struct sealer **s, int rootfd, struct ava_error *err);
-/* `complete`: everything is sealed and its Seals are committed, so that the
- * next start need not look for more. Accepts NULL. */
+/* `complete`: everything is sealed and its Seals are committed, so the next start need not look
+ * for more. Accepts NULL. */
 void sealer_close(struct sealer *s, bool complete);
 
 struct seal_list {
@@ -28,16 +27,13 @@ struct seal_list {
 };
 void seal_list_fini(struct seal_list *l);
 
-/* Hash what came to these files (paths as the journal has them; all their
- * parts) and to the daily logs seen before, and append contents of Seals to
- * `out`; none when nothing came. On error `out` and the sealer are good as far
- * as they got: what is in it must be committed. `pruned`, if not NULL, is a JSON
- * object: the last Seal has it as `"pruned"`, and is written even when nothing
- * came. */
+/* Hash the new bytes of these files (paths as the journal has them; all their parts) and of
+ * daily logs seen before, and append contents of Seals to `out`; none without new bytes. On
+ * error `out` and the sealer are valid: commit the contents in it. `pruned`, if not NULL, is a
+ * JSON object: the last Seal has it as `"pruned"`, and is written even without new bytes. */
 int sealer_round(struct sealer *s, char *const *paths, size_t n, const char *pruned,
 		 struct seal_list *out, struct ava_error *err);
-/* All contents are committed and the last stands in this daily log: note it
- * in seals/last. */
+/* After all contents are committed, the last into this daily log: note it in seals/last. */
 int sealer_committed(struct sealer *s, const char *day_path, struct ava_error *err);
 
 #endif

@@ -1,8 +1,8 @@
 /* Reading Seals; see seal_read.h.
  *
- * What is signed are the bytes of the content up to `,"sig":"`, as they stand
- * in the file: nothing is rendered again, so that there is one form only. All
- * of it may be hostile; a Seal that cannot be read is AVA_ECORRUPT. */
+ * The signature covers the content's bytes up to `,"sig":"`, as they stand in the file: nothing
+ * is rendered again, so that there is one form only. All of it may be hostile; an unreadable
+ * Seal is AVA_ECORRUPT. */
 #include "journal/seal_read.h"
 
 #include <ava.h>
@@ -215,7 +215,7 @@ int seal_key_known(int rootfd, const unsigned char key[SEAL_KEY], struct ava_err
 
 /* ---- the newest Seal */
 
-/* The last Seal in these bytes, which begin at a line. */
+/* Find the last Seal in these bytes, which begin at a line. */
 static bool last_seal(const char *data, size_t len, struct seal_newest *newest)
 {
 	const char *end = memrchr(data, '\n', len);
@@ -296,8 +296,7 @@ int seal_find_newest(int rootfd, struct seal_newest *newest, struct ava_error *e
 	files_names_fini(&days);
 	if (rv < 0)
 		return rv;
-	/* Somebody cut the daily log: numbers go on behind what is missing, so
-	 * that it is seen. */
+	/* The daily log was cut: n goes on behind the missing Seals, so that the gap is seen. */
 	if (seal_last_read(rootfd, &last, NULL) == 0 && last.n > newest->n) {
 		newest->n = last.n;
 		memcpy(newest->hash, last.hash, SEAL_HASH);

@@ -1,6 +1,5 @@
-/* A Seal as it stands in the daily log (doc/SEALS.md): its content taken
- * apart and its signature checked. For the verifier, and for who goes on
- * sealing. */
+/* A Seal as it stands in the daily log (doc/SEALS.md): its content taken apart and its signature
+ * checked. For the verifier and the sealer. */
 #ifndef JOURNAL_SEAL_READ_H
 #define JOURNAL_SEAL_READ_H
 
@@ -16,65 +15,64 @@ struct ava_error;
 #define SEAL_SIG        64
 #define SEAL_MARK_CHARS 6 /* hex digits a mark has in "lines" */
 
-/* Below the data root. */
+/* Paths below the data root. */
 #define SEAL_KEY_PATH    "seals/key"    /* the seed, 0600 */
 #define SEAL_PUBLIC_PATH "seals/public" /* every key that ever sealed here */
-#define SEAL_LAST_PATH   "seals/last"   /* the newest Seal, outside of what it seals */
+#define SEAL_LAST_PATH   "seals/last"   /* the newest Seal, outside of the sealed files */
 
 struct seal {
 	uint64_t n; /* from 1, without a gap */
 	unsigned char prev[SEAL_HASH], key[SEAL_KEY];
 	unsigned char hash[SEAL_HASH]; /* of the whole content: `prev` of the next */
-	bool authentic;                /* the signature is of `key` */
+	bool authentic;                /* `key` made the signature */
 	json_t *doc;                   /* owned */
 };
 
-/* `content`: the bytes of the event's content. 0 or AVA_ECORRUPT when it is no
- * Seal, AVA_ENOMEM. */
+/* Parse the bytes of an event's content. 0, AVA_ECORRUPT when it is no Seal, AVA_ENOMEM. */
 int seal_parse(struct seal *s, const char *content, size_t len, struct ava_error *err);
 void seal_fini(struct seal *s); /* accepts a zeroed one */
 
 struct seal_item {
 	const char *path; /* borrowed from the seal */
-	uint64_t from;    /* "lines" begins at this byte */
-	uint64_t size;    /* what `head` is the SHA-256 of, from byte 0 on */
-	uint64_t each;    /* lines that one mark stands for */
+	uint64_t from;    /* byte where "lines" begins */
+	uint64_t size;    /* `head` is the SHA-256 of bytes [0, size) */
+	uint64_t each;    /* lines to one mark */
 	const char *lines;
 	size_t nmarks;
 	unsigned char head[SEAL_HASH];
 };
-/* Item `i` of the seal: 1; 0: there is none; AVA_ECORRUPT. */
+/* Item `i` of the seal: 1; 0: no such item; AVA_ECORRUPT. */
 int seal_item(const struct seal *s, size_t i, struct seal_item *item);
 uint32_t seal_mark(const struct seal_item *item, size_t i);
 
-/* Is the line (of an event) a Seal? Looks at its beginning only. */
+/* Is the event's line a Seal? Looks at its beginning only. */
 bool seal_is_line(const char *line, size_t len);
 
-/* seals/last. */
+/* Content of seals/last. */
 struct seal_last {
 	uint64_t n, size;
 	unsigned char hash[SEAL_HASH], head[SEAL_HASH];
-	char path[200]; /* the daily log; its first `size` bytes have `head` */
+	char path[200]; /* a daily log; its first `size` bytes have `head` */
 };
-/* 0, AVA_ENOENT, AVA_ECORRUPT or how reading failed. */
+/* 0, AVA_ENOENT, AVA_ECORRUPT or the error of reading. */
 int seal_last_read(int rootfd, struct seal_last *last, struct ava_error *err);
 int seal_last_write(int rootfd, const struct seal_last *last);
 
-/* 1: seals/public names this key; 0: it does not; or a code. */
+/* 1: seals/public lists this key; 0: it does not; or a code. */
 int seal_key_known(int rootfd, const unsigned char key[SEAL_KEY], struct ava_error *err);
 
-/* ---- the newest Seal, for those who go on from it */
+/* ---- the newest Seal, from which the chain goes on */
 
 struct seal_newest {
-	uint64_t n;   /* 0: there is none */
+	uint64_t n;   /* 0: no Seal */
 	uint64_t lsn; /* of its event; 0: not known */
 	unsigned char hash[SEAL_HASH];
-	char day[16]; /* "2026-11-21", of the log it stands in; "": not known */
+	char day[16]; /* "2026-11-21", of its daily log; "": not known */
 };
-/* From the daily logs, and seals/last when that knows a later one. */
+/* From the daily logs, and from seals/last when that has a later one. */
 int seal_find_newest(int rootfd, struct seal_newest *newest, struct ava_error *err);
 
-/* The last one of this log: 1; 0: it has none; or a code. */
+/* The last Seal of this log: 1; 0: none; or a code. */
 int seal_find_in(int rootfd, const char *path, struct seal_newest *newest, struct ava_error *err);
 
 bool seal_unhex(const char *hex, unsigned char *out, size_t len); /* exactly 2 * len digits */

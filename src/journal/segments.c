@@ -1,10 +1,9 @@
 /* The files of wal/; see segments.h.
  *
- * A spare file gets its final name, and the folder is synced, before the
- * journal's thread can take it: what is synced into it later can be found. A
- * number is only ever used once and numbers in use only go up, so a file that
- * was overtaken while it was being made is renamed again. When no spare file
- * is ready one is made on the spot: slower to sync, but never waiting. */
+ * A spare file gets its final name, and the folder is synced, before the journal's thread can
+ * take it: data synced into it later can be found. A number is used only once and numbers in use
+ * only go up, so a file overtaken while it was being made is renamed again. Without a ready
+ * spare file one is made on the spot: slower to sync, but never waiting. */
 #include "journal/segments.h"
 
 #include <assert.h>
@@ -84,8 +83,8 @@ static int seq_order(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Make the new names durable, then let the journal's thread have the files.
- * One that was overtaken by a segment made on the spot is removed. */
+/* Make the new names durable, then let the journal's thread have the files. A file overtaken by
+ * a segment made on the spot is removed. */
 static int add_spares(struct segments *s, const uint64_t *seqs, unsigned n)
 {
 	char name[SEGMENTS_NAME];
@@ -105,7 +104,7 @@ static int add_spares(struct segments *s, const uint64_t *seqs, unsigned n)
 	return rv;
 }
 
-/* A name with a new number for the file `from`; 0 and errno. */
+/* Give the file `from` a name with a new number, which is returned; 0 and errno. */
 static uint64_t renumber(struct segments *s, const char *from)
 {
 	char name[SEGMENTS_NAME];
@@ -118,8 +117,8 @@ static uint64_t renumber(struct segments *s, const char *from)
 	return sys->renameat(s->walfd, from, s->walfd, name) == 0 ? seq : 0;
 }
 
-/* A file of our size can serve again; any other is of another setting. Its
- * new number, or 0: it is removed. Failing to remove it costs room only. */
+/* Renumber a file of our size so that it can serve again; a file of another size is of another
+ * setting. Its new number, or 0: it is removed. Failing to remove it costs room only. */
 static uint64_t reuse(struct segments *s, struct segments_live old)
 {
 	char name[SEGMENTS_NAME];
@@ -162,7 +161,7 @@ static int open_segment(struct segments *s, uint64_t seq, int flags)
 	return sys->openat(s->walfd, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0600);
 }
 
-/* Room on disk for all of it, so that a full disk shows now and not later. */
+/* Allocate all of a new file, so that a full disk shows now and not later. */
 static int make_now(struct segments *s, uint64_t seq)
 {
 	int fd = open_segment(s, seq, O_CREAT | O_TRUNC), rv;
@@ -226,7 +225,7 @@ void segments_rest(int64_t took_us)
 	nanosleep(&t, NULL);
 }
 
-/* A piece, then a rest: the journal's thread syncs on the same disk. */
+/* Fill a piece, then rest: the journal's thread syncs on the same disk. */
 static int segments_fill(struct segments *s, int fd)
 {
 	char *zeros = calloc(1, FILL_CHUNK);
@@ -279,7 +278,7 @@ int segments_prepare(struct segments *s)
 	return -1;
 }
 
-/* The oldest that is below `seq`, taken off the list; 0 when there is none. */
+/* Take the oldest segment below `seq` off the list; 0: none. */
 static struct segments_live pop_live(struct segments *s, uint64_t seq)
 {
 	struct segments_live old = {0};
@@ -347,8 +346,8 @@ static int write_pages(struct log *l)
 	return sys_write_all(l->fd, l->buf, end, (off_t)l->at);
 }
 
-/* What was in the flush must never happen, not even when it reached the disk
- * after all. Several failures in a row become one range. */
+/* Forget the flush and note its range for an ABORT: its batches must never happen, not even when
+ * they reached the disk. Several failures in a row become one range. */
 static void die(struct log *l)
 {
 	if (l->unsynced_first != 0) {

@@ -1,8 +1,8 @@
 /* The files of wal/: numbered, filled ahead, used again.
  *
- * Spare segments are zero-filled by the helper thread, so that syncing them
- * later changes no metadata; released ones become spare under a new, higher
- * number. A file is in use when its header says the number in its name. */
+ * Spare segments are zero-filled by the helper thread, so that syncing them later changes no
+ * metadata; released ones become spare under a new, higher number. A file is in use when its
+ * header has the number in its name. */
 #ifndef JOURNAL_SEGMENTS_H
 #define JOURNAL_SEGMENTS_H
 
@@ -13,9 +13,9 @@
 #include <stdint.h>
 #include "journal/wal.h"
 
-#define SEGMENTS_SPARE 16          /* kept at the most */
-#define SEGMENTS_AHEAD 2           /* kept filled */
-#define SEGMENTS_FRESH "fresh.tmp" /* in wal/: one that is being made */
+#define SEGMENTS_SPARE 16          /* most spares kept */
+#define SEGMENTS_AHEAD 2           /* filled spares wanted */
+#define SEGMENTS_FRESH "fresh.tmp" /* in wal/: a file being made */
 #define SEGMENTS_NAME  24          /* "0000000000000001.seg" */
 
 struct segments_live {
@@ -25,11 +25,11 @@ struct segments_live {
 
 struct segments {
 	int walfd;
-	uint64_t bytes;     /* of one */
+	uint64_t bytes;     /* of one segment */
 	_Atomic bool hurry; /* fill without rests */
 	pthread_mutex_t lock;
-	uint64_t next_seq; /* never given to a file */
-	uint64_t taken;    /* the highest in use; spare ones are above it */
+	uint64_t next_seq; /* not given to a file yet */
+	uint64_t taken;    /* highest number in use; spares are above it */
 	uint64_t spare[SEGMENTS_SPARE];
 	unsigned nspare;
 	struct segments_live *live; /* in use, not released; ascending */
@@ -37,7 +37,7 @@ struct segments {
 };
 
 void segments_name(uint64_t seq, char out[SEGMENTS_NAME]);
-/* The number in a file name; 0 when it is none. */
+/* The number in a file name; 0: not a segment's name. */
 uint64_t segments_number(const char *name);
 
 /* `next_seq` is above every number in the folder. */
@@ -45,26 +45,25 @@ int segments_init(struct segments *s, int walfd, uint64_t bytes, uint64_t next_s
 void segments_fini(struct segments *s);
 /* No segment is begun below `seq`. */
 void segments_above(struct segments *s, uint64_t seq);
-/* At start, in ascending order: those in use, needed or not (a release
- * follows), then those that are not. Only one whose header is good may become
- * a spare: by its old number it shows that what it holds is old. */
+/* At start, in ascending order: first segments in use, needed or not (a release follows), then
+ * spares. Only a segment with a good header may become a spare: its old number there shows that
+ * its content is old. */
 int segments_add_live(struct segments *s, uint64_t seq, bool has_header);
 void segments_add_spare(struct segments *s, uint64_t seq);
 
-/* Helper thread. Fill spare ones until there are SEGMENTS_AHEAD; one a call.
- * 1: more to do, 0: done, -1 and errno. */
+/* Helper thread. Fill one spare segment, while there are fewer than SEGMENTS_AHEAD. 1: more to
+ * do, 0: done, -1 and errno. */
 int segments_prepare(struct segments *s);
-/* As long as what was just written took: half of the disk is the others'. */
+/* Sleep as long as the last write took: half of the disk is for others. */
 void segments_rest(int64_t took_us);
-/* Those numbered below `before` are released. */
+/* Release segments numbered below `before`. */
 void segments_release(struct segments *s, uint64_t before);
 
 /* ---- the writing end of the WAL: one open segment and the flush being built.
  *
- * Batches are added to a buffer that begins at a page and goes to the segment
- * in one write, whole pages, zero-padded; then one sync. When that fails the
- * segment is dead: what was added is forgotten, and the next segment begins
- * with an ABORT of its lsn range. */
+ * Batches are added to a buffer that begins at a page and goes to the segment in one write,
+ * whole pages, zero-padded; then one sync. When that fails the segment is dead: the added
+ * batches are forgotten, and the next segment begins with an ABORT of their lsn range. */
 #define LOG_FLUSH_MAX ((size_t)1 << 20) /* begin no further batch above it */
 
 struct log {
@@ -72,12 +71,12 @@ struct log {
 	int fd; /* -1: no segment is open */
 	bool filled;
 	uint32_t salt;
-	uint64_t seq; /* the newest that was begun; 0: none. The next one has a higher number */
+	uint64_t seq; /* newest number begun; 0: none. The next one has a higher number */
 	unsigned char *buf;
 	size_t cap, used;
-	uint64_t at;                      /* in the segment, of buf[0]; a multiple of WAL_PAGE */
-	uint64_t flush;                   /* in the segment: what is synced ends here */
-	struct wal_pos good;              /* end of what is synced, also while none is open */
+	uint64_t at;                      /* place of buf[0] in the segment; whole pages */
+	uint64_t flush;                   /* end of the synced bytes in the segment */
+	struct wal_pos good;              /* end of the synced log, also while no segment is open */
 	uint64_t lsn;                     /* after the last batch added */
 	uint64_t abort_first, abort_last; /* not yet on disk; 0: none */
 	uint64_t unsynced_first;          /* lsn of the first batch of this flush; 0: none */
@@ -87,14 +86,14 @@ struct log {
 int log_init(struct log *l, struct segments *pool, struct wal_pos good, uint64_t lsn);
 void log_fini(struct log *l);
 
-/* The longest batch there may be. */
+/* The longest batch a segment takes. */
 size_t log_room(uint64_t segment_bytes);
 
 /* Go on in another segment; nothing may be waiting in the buffer. -1, errno. */
 int log_begin(struct log *l);
-/* A better segment is ready, or this one cannot take `len` more bytes. */
+/* Is a better segment ready, or this one too full for `len` more bytes? */
 bool log_should_roll(const struct log *l, size_t len);
-/* Nothing that must be synced was added. */
+/* Was nothing added that must be synced? */
 static inline bool log_empty(const struct log *l)
 {
 	return l->unsynced_first == 0;
@@ -107,25 +106,25 @@ static inline bool log_full(const struct log *l)
 /* Lay down a batch whose payload is complete; its head is written here. */
 struct wal_pos log_add(struct log *l, const unsigned char *batch, size_t len, uint64_t first_lsn,
 		       uint32_t lsn_count);
-/* Write and sync. -1 and errno: none of it counts, the segment is dead. */
+/* Write and sync the flush. -1 and errno: none of it counts, the segment is dead. */
 int log_sync(struct log *l);
-/* A batch of nothing, not synced, that shows that what is before it was. */
+/* Add an empty batch, not synced, as proof that the batches before it were synced. */
 void log_mark(struct log *l);
 
 /* ---- bytes too long for the WAL: wal/blob-<lsn>-<n>, synced before the batch that
  * refers to them, removed once a checkpoint has released it. */
 #define BLOB_NAME 48
 
-/* Of the n-th operation of the batch whose first lsn is `lsn`. */
+/* Name of the blob of the n-th operation of the batch whose first lsn is `lsn`. */
 void blob_name(uint64_t lsn, unsigned n, char out[BLOB_NAME]);
 
-/* Durable when it returns, its name too. -1 and errno: nothing is left. */
+/* Durable on return, its name too. -1 and errno: nothing is left. */
 int blob_write(int walfd, uint64_t lsn, unsigned n, const void *bytes, size_t len,
 	       unsigned char hash[WAL_HASH]);
-/* The caller's (free()). -1 and errno; EBADMSG when size or hash differ. */
+/* Memory is the caller's (free()). -1 and errno; EBADMSG when size or hash differ. */
 int blob_read(int walfd, uint64_t lsn, unsigned n, uint64_t len, const unsigned char hash[WAL_HASH],
 	      unsigned char **bytes);
-/* Those whose lsn is below `before`. How many are left; -1 and errno. */
+/* Remove blobs with an lsn below `before`. Returns how many remain; -1 and errno. */
 int blob_remove(int walfd, uint64_t before);
 
 #endif

@@ -1,21 +1,19 @@
-/* Do the logs still hold what was sealed? ava_log_verify and ava_log_head of
- * ava.h; doc/SEALS.md says what it proves.
+/* Do the logs still hold the sealed content? ava_log_verify and ava_log_head of ava.h;
+ * doc/SEALS.md says what a success proves.
  *
- * First the chain of Seals is followed through the daily logs: each must be
- * signed by a known key, have the next number and the hash of the one before;
- * the newest must be the one that seals/last names, or a later one. What good
- * ones say about files is noted with the files; bad ones are findings, and what
- * they say counts for nothing. Then threads read the files, the largest first.
- * All of a file goes through one SHA-256; at each sealed size the digest so far
- * is compared. At the first that differs the lines of that stretch are compared
- * with the marks of its Seal, to name the line and what happened to it. What is
- * behind the last sealed size is the unsealed tail, told apart, as is what is
- * there and was never sealed. At the end everything found is told in the order
- * of names. Reads a data root, changes nothing, needs no daemon. Where something is
- * amiss and a newer Seal was written meanwhile all of it is done again: `ava prune` may
- * have been at work, and that Seal names what went.
+ * First the chain of Seals is followed through the daily logs: each must be signed by a known
+ * key, have the next number and the hash of the one before; the newest must be the one that
+ * seals/last names, or a later one. Statements of good Seals are noted with their files; bad
+ * Seals are findings, and their statements are ignored. Then threads read the files, the largest
+ * first. A file goes through one SHA-256; at each sealed size the digest so far is compared. At
+ * the first difference the lines of that stretch are compared with the marks of its Seal, to
+ * name the line and its change. Bytes behind the last sealed size are the unsealed tail,
+ * reported apart, like files that were never sealed. At the end all findings are reported in the
+ * order of names. Reads a data root, changes nothing, needs no daemon. When a newer Seal was
+ * written meanwhile and something is amiss, everything is done again: `ava prune` may have been
+ * at work, and that Seal names the removed files.
  *
- * What can fail: memory, and reading; of a file that is kept in the file. */
+ * What can fail: memory, and reading; an error of one file is kept with the file. */
 #include <ava.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -44,9 +42,9 @@
 #define THREADS_MAX 16
 #define ROOT_MAX    4096
 #define CHUNK       (1u << 20)
-#define PASSES      5 /* where logs are pruned meanwhile */
+#define PASSES      5 /* while logs are pruned meanwhile */
 
-struct verify_found { /* kept until all before it are told */
+struct verify_found { /* kept until the findings before it are reported */
 	struct verify_found *next;
 	struct ava_finding f;
 	char what[];
@@ -63,13 +61,13 @@ struct verify_item { /* a place up to which a file was sealed */
 struct verify_file {
 	struct verify_item *items; /* owned; sorted by size once all are known */
 	size_t n, cap;
-	uint64_t disk;              /* size at the start; UINT64_MAX: it is not there */
+	uint64_t disk;              /* size at the start; UINT64_MAX: missing */
 	struct verify_found *found; /* owned, in order */
 	struct verify_found **found_end;
 	uint64_t tail; /* bytes behind the last item */
-	bool pruned;   /* it need not be there */
+	bool pruned;   /* may be missing */
 	bool aside;    /* a recovery put it there */
-	int rv;        /* that it could not be read */
+	int rv;        /* error of reading it */
 	char path[];
 };
 
@@ -82,24 +80,24 @@ struct verify {
 	struct strmap by_path;      /* struct verify_file */
 	struct verify_file **files; /* owned; sorted by path */
 	size_t nfiles, cap;
-	_Atomic size_t next; /* file to be taken by a thread */
+	_Atomic size_t next; /* next file for a thread */
 	_Atomic unsigned ended;
 	_Atomic uint64_t done;
 	uint64_t total;
 	bool seals_only; /* ava_log_head: no items are kept */
 	bool day_gone;   /* a daily log was pruned before it was read */
-	bool anew;       /* what was found is of no use: logs went meanwhile */
-	/* The chain as it is followed. */
-	struct verify_file *day; /* the log that is being read */
+	bool anew;       /* the findings are useless: logs were removed meanwhile */
+	/* State of following the chain. */
+	struct verify_file *day; /* the log being read */
 	size_t day_at;
 	uint64_t n; /* of the last good Seal */
 	unsigned char hash[SEAL_HASH], key[SEAL_KEY];
 	bool have_key, key_known;
-	uint64_t bad; /* Seals behind it that cannot be read */
+	uint64_t bad; /* unreadable Seals behind the last good one */
 	struct seal_last last;
 	bool have_last, saw_last, saw_head;
-	/* The first Seal that is there, unless it is number 1, and what a later
-	 * one says was pruned. */
+	/* The first existing Seal, unless it is number 1, and the range that a later Seal
+	 * reports as pruned. */
 	struct verify_first {
 		struct verify_file *day;
 		uint64_t n, line, at;
@@ -109,9 +107,9 @@ struct verify {
 	unsigned char base[SEAL_HASH];
 };
 
-/* ---- files and what is found in them */
+/* ---- files and their findings */
 
-/* A finding of the file. Memory running out is an error of the file. */
+/* Add a finding to the file. Memory running out is an error of the file. */
 static void __attribute__((format(printf, 5, 6)))
 verify_tell(struct verify_file *f, enum ava_finding_kind kind, uint64_t line, uint64_t offset,
 	    const char *fmt, ...)
@@ -135,7 +133,7 @@ verify_tell(struct verify_file *f, enum ava_finding_kind kind, uint64_t line, ui
 	f->found_end = &found->next;
 }
 
-/* The file of that path, made known; NULL: no memory. */
+/* The file of this path, added if need be; NULL: no memory. */
 static struct verify_file *verify_file(struct verify *v, const char *path)
 {
 	struct verify_file *f = strmap_get(&v->by_path, path);
@@ -222,7 +220,7 @@ static void chain_place(struct verify *v, const struct seal *s, uint64_t line, u
 			    "seal %llu does not follow the seal %llu that stands here", n, was);
 }
 
-/* What a good Seal says: up to where files are sealed, and what `ava prune` took away, behind
+/* Take a good Seal's statements: how far files are sealed, and what `ava prune` removed, behind
  * which the chain begins. 0, AVA_ENOMEM, AVA_ECORRUPT. */
 static int chain_items(struct verify *v, const struct seal *s, uint64_t at, size_t len)
 {
@@ -368,7 +366,7 @@ static void chain_begin(struct verify *v)
 			    "what was before seal %llu was pruned", (unsigned long long)f->n);
 }
 
-/* The newest, as seals/last and who kept a head know it. */
+/* Compare the newest Seal with seals/last and with the head that a person kept. */
 static int chain_end(struct verify *v)
 {
 	unsigned long long n = v->last.n, have = v->report->newest.n;
@@ -434,19 +432,19 @@ static int verify_chain(struct verify *v, struct ava_error *err)
 struct stretch {
 	struct verify_file *f;
 	int fd;
-	uint64_t good; /* up to here the file is what was sealed */
+	uint64_t good; /* the file is as sealed up to here */
 	const struct verify_item *item;
 	uint64_t size;  /* of the file */
 	uint64_t first; /* number of the first line of `lines` */
 	struct stretch_line {
 		uint64_t offset;
 		uint32_t crc;
-	} * lines; /* owned; those that are there, from item.from on */
+	} * lines; /* owned; existing lines from item.from on */
 	size_t n, cap;
-	uint64_t end; /* offset behind the last of them */
+	uint64_t end; /* offset behind the last line */
 };
 
-/* The lines from `from` on, with a few more than were sealed. */
+/* Read the lines from `from` on, a few more than were sealed. */
 static int stretch_read(struct stretch *t, uint64_t from, size_t most)
 {
 	struct loglines l;
@@ -475,7 +473,7 @@ static int stretch_read(struct stretch *t, uint64_t from, size_t most)
 	return rv < 0 ? rv : 0;
 }
 
-/* The mark that the lines from i * each on would have. */
+/* The mark of the lines from i * each on. */
 static uint32_t stretch_mark(const struct stretch *t, size_t i, size_t each)
 {
 	uint32_t crc = 0;
@@ -493,7 +491,7 @@ static void stretch_tell(struct stretch *t, size_t i, const char *what)
 		    "%s (sealed by seal %llu)", what, (unsigned long long)t->item->n);
 }
 
-/* Mark `i` is the first that differs, and stands for one line. */
+/* Report mark `i`, the first that differs, which stands for one line. */
 static void stretch_tell_one(struct stretch *t, const struct seal_item *item, size_t i)
 {
 	uint32_t was = seal_mark(item, i), is = stretch_mark(t, i, 1);
@@ -505,7 +503,7 @@ static void stretch_tell_one(struct stretch *t, const struct seal_item *item, si
 	}
 	for (k = i + 1; k < item->nmarks && seal_mark(item, k) != is;)
 		k++;
-	if (k < item->nmarks) { /* a later line stands here */
+	if (k < item->nmarks) { /* a later line is at this place */
 		size_t j = i + 1;
 
 		while (j < t->n && stretch_mark(t, j, 1) != was)
@@ -543,7 +541,7 @@ static void stretch_tell_first(struct stretch *t, const struct seal_item *item)
 	}
 }
 
-/* The Seal is read again into `line`, of place->len bytes: its marks are not kept. 1: found. */
+/* Read the Seal again into `line`, of place->len bytes: its marks were not kept. 1: found. */
 static int verify_read_item(struct verify *v, struct verify_file *f,
 			    const struct verify_item *place, char *line, struct seal *s,
 			    struct seal_item *item)
@@ -563,7 +561,8 @@ static int verify_read_item(struct verify *v, struct verify_file *f,
 	return rv;
 }
 
-/* `place` is the first whose digest differs; up to `good` all is well. 0 or a code. */
+/* Find the line that differs: `place` is the first whose digest does; the file is as sealed up
+ * to `good`. 0 or a code. */
 static int locate(struct verify *v, struct verify_file *f, int fd, uint64_t size, uint64_t good,
 		  const struct verify_item *place)
 {
@@ -591,9 +590,9 @@ static int locate(struct verify *v, struct verify_file *f, int fd, uint64_t size
 
 /* ---- one file, on any thread */
 
-#define LAST_MAX ((uint64_t)1 << 20) /* of a line that is looked at for its numbers */
+#define LAST_MAX ((uint64_t)1 << 20) /* longest line read for its numbers */
 
-/* The last line before `upto` of a run's log, in *text, which then is the caller's; NULL: none. */
+/* The last line before `upto` of a run's log; *text is the caller's; NULL: none. */
 static const char *last_line(const struct verify_file *f, int fd, uint64_t upto, char **text,
 			     size_t *len)
 {
@@ -611,8 +610,8 @@ static const char *last_line(const struct verify_file *f, int fd, uint64_t upto,
 	return nl != NULL ? nl + 1 : bytes;
 }
 
-/* What is behind the last Seal. 0 or a code. Nobody has signed it, but the numbers of a run's
- * events go on there too: a line put in again is seen. */
+/* Check the lines behind the last Seal. 0 or a code. They are unsigned, but a run's numbers go
+ * on in them, so a line put in again is found. */
 static int check_tail(struct verify_file *f, int fd, uint64_t from, uint64_t size)
 {
 	bool is_log = strncmp(f->path, "logs/", 5) == 0;
@@ -698,8 +697,8 @@ static int check_items(struct verify *v, struct verify_file *f, int fd, uint64_t
 	return good < size ? check_tail(f, fd, good, size) : 0;
 }
 
-/* A run's last event names the sha256 of its result.json: that line is sealed, so a result
- * that was changed since is seen. */
+/* A run's last event, which is sealed, names the sha256 of its result.json, so a result changed
+ * since is found. */
 static void verify_check_result(struct verify *v, struct verify_file *f, int fd, uint64_t size)
 {
 	static const char key[] = "\"resultHash\":\"";
@@ -778,7 +777,7 @@ static int by_item(const void *a, const void *b)
 				  : (x->n > y->n) - (x->n < y->n);
 }
 
-/* Everything that is to be sealed and what recoveries left. */
+/* Add all files that are to be sealed and those that recoveries left. */
 static int add_present(struct verify *v, struct ava_error *err)
 {
 	static const struct {
@@ -816,7 +815,7 @@ static int add_present(struct verify *v, struct ava_error *err)
 	return rv == AVA_ENOMEM ? err_set(err, rv, "out of memory") : rv;
 }
 
-/* As it was given: a file, a folder of files, or the id of a run. */
+/* Was the path asked for: a file, a folder of files, or the id of a run? */
 static bool verify_is_wanted(const struct verify *v, const char *path)
 {
 	char log[FILES_BUF];
@@ -836,7 +835,7 @@ static bool verify_is_wanted(const struct verify *v, const char *path)
 	return v->o->npaths == 0;
 }
 
-/* Sizes, and only what was asked for. */
+/* Note the sizes and leave out files that were not asked for. */
 static int select_files(struct verify *v, struct ava_error *err)
 {
 	size_t kept = 0;
@@ -885,7 +884,7 @@ static void verify_check_files(struct verify *v)
 	pthread_t threads[THREADS_MAX];
 
 	qsort(v->files, v->nfiles, sizeof(struct verify_file *), by_size);
-	/* With progress to be told this thread only looks on. */
+	/* With a progress callback this thread reads no files itself. */
 	n -= v->o->progress == NULL;
 	while (started < n && pthread_create(&threads[started], NULL, verify_work, v) == 0)
 		started++;
@@ -922,7 +921,7 @@ static int verify_tell_all(struct verify *v, struct ava_error *err)
 	return 0;
 }
 
-/* A Seal newer than those that were read may say that what is broken was pruned. */
+/* Is something broken that a Seal newer than those read may report as pruned? */
 static bool broken_since(const struct verify *v)
 {
 	struct seal_last now;

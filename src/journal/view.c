@@ -1,12 +1,10 @@
-/* Views: looking at a file when it is first used, giving offsets, applying;
- * see view.h.
+/* Views: looking at a file when it is first used, giving offsets, applying; see view.h.
  *
- * Appends of one view that wait together leave in one call. Descriptors are
- * opened with O_APPEND: whatever a person does to the file meanwhile, nothing
- * of theirs is written over and no hole appears. That the path still names
- * this file, at the size we know, is looked at once a second; when it does
- * not, writing goes on in the next part (x.2.jsonl). What fails leaves the
- * rest queued with errno, and applying it again goes on where it stopped. */
+ * Appends of one view that wait together leave in one call. Descriptors are opened with
+ * O_APPEND: whatever a person does to the file meanwhile, nothing of theirs is written over and
+ * no hole appears. Once a second the path is checked: does it still name this file, with the
+ * size we know? If not, writing goes on in the next part (x.2.jsonl). After a failure the rest
+ * stays queued with errno, and applying it again goes on where it stopped. */
 #include "journal/view.h"
 
 #include <assert.h>
@@ -69,8 +67,8 @@ int view_take_kept(struct view_set *s, struct view *v)
 	return fd;
 }
 
-/* What was written meanwhile has a mark of its own, and is synced through the descriptor
- * that was kept for it: it is given back unless there is a newer one. */
+/* A write during the sync has a mark of its own and is synced through the kept descriptor: give
+ * that back unless there is a newer one. */
 void view_synced(struct view_set *s, struct view *v)
 {
 	int fd = view_take_kept(s, v), was = VIEW_SYNCING, none = -1;
@@ -84,8 +82,8 @@ void view_synced(struct view_set *s, struct view *v)
 	files_close(&fd);
 }
 
-/* `fd` is taken. With more than are kept the whole file system is synced, and that knows
- * of every error. */
+/* `fd` is taken. With more than VIEW_KEPT of them the whole file system is synced, which reports
+ * every error. */
 static void keep_fd(struct view_set *s, struct view *v, int fd)
 {
 	int old = view_take_kept(s, v);
@@ -96,7 +94,7 @@ static void keep_fd(struct view_set *s, struct view *v, int fd)
 		fd = atomic_exchange(&v->kept, fd);
 		s->kept -= fd >= 0;
 	} else {
-		v->left = true; /* before it is closed: who opens it afterwards finds this */
+		v->left = true; /* set before closing, for a checkpoint that opens the file later */
 	}
 	files_close(&fd);
 }
@@ -123,7 +121,7 @@ void view_set_fini(struct view_set *s)
 	s->open = NULL;
 }
 
-/* A free slot, made by closing a descriptor that was not used lately. */
+/* Free a slot by closing a descriptor that was not used lately. */
 static size_t fd_slot(struct view_set *s)
 {
 	for (;;) {
@@ -154,7 +152,7 @@ static int fd_open(struct view_set *s, struct view *v, int flags)
 	files_part_name(v->path, v->part, name);
 	v->fd = files_open(s->rootfd, name, O_RDWR | O_APPEND | flags);
 	if (v->fd < 0 && (errno == EMFILE || errno == ENFILE) && s->count > 0) {
-		/* Others hold more than was reserved for them: make do with less. */
+		/* Other code holds more descriptors than FDS_RESERVED: keep fewer. */
 		while (s->open[s->hand] == NULL)
 			s->hand = (s->hand + 1) % s->cap;
 		fd_drop(s, s->hand);
@@ -210,8 +208,8 @@ unsigned view_find_part(int rootfd, const char *path)
 	return part;
 }
 
-/* The file ends in the middle of a line that is not ours: keep a copy of that
- * line beside it and leave the file alone. */
+/* The file ends in the middle of a line that is not ours: keep a copy of that line beside it and
+ * leave the file alone. */
 static int leave_broken(struct view_set *s, struct view *v, uint64_t size)
 {
 	char name[FILES_BUF], kept[FILES_BUF];
@@ -232,7 +230,7 @@ static int leave_broken(struct view_set *s, struct view *v, uint64_t size)
 	return 0;
 }
 
-/* For files that are written whole or by others too: looked at each time. */
+/* Look at a file that is written whole, or by others too: done before each use. */
 static int look_regular(struct view_set *s, struct view *v)
 {
 	struct stat st;
@@ -255,7 +253,7 @@ static int look_open(struct view_set *s, struct view *v)
 	struct stat st;
 	char last;
 
-	/* A folder, pipe, socket or link that somebody put there stays, as any file of theirs. */
+	/* A folder, pipe, socket or link put there by a person stays, like any of their files. */
 	if (fd_open(s, v, 0) != 0 &&
 	    (errno == EISDIR || errno == ENXIO || errno == ELOOP || errno == EACCES)) {
 		v->part++;
@@ -275,7 +273,7 @@ static int look_open(struct view_set *s, struct view *v)
 	if (st.st_size > 0 && last != '\n')
 		return leave_broken(s, v, (uint64_t)st.st_size);
 	v->on_disk = true;
-	v->fresh = true; /* a person may have put it there a moment ago */
+	v->fresh = true; /* a person may have made the file a moment ago */
 	v->inode = st.st_ino;
 	v->size = v->end = (uint64_t)st.st_size;
 	v->checked_ms = s->now_ms;
@@ -355,9 +353,9 @@ static void finish_op(struct view *v)
 	op->commit->pending--;
 }
 
-/* After the write: a checkpoint that takes the mark has not synced yet, so that it covers
- * what was just written. Before the size: a checkpoint that counts these bytes finds the
- * mark. It is set each time, since one that is there may be taken while we look. */
+/* Called after the write: a checkpoint that took the mark has not synced yet, so it covers the
+ * new bytes. Called before the size is raised: a checkpoint that counts these bytes finds the
+ * mark. Set each time, since a checkpoint may take it any moment. */
 static void mark_written(struct view *v)
 {
 	atomic_store_explicit(&v->mark, VIEW_WRITTEN, memory_order_release);
@@ -365,13 +363,13 @@ static void mark_written(struct view *v)
 		v->dropped = false;
 }
 
-/* A person moved, replaced, cut or added to the file. It is theirs now. What
- * is queued was laid down for it; a recovery before the next checkpoint finds
- * it in the next part (or puts it aside once more, which is no harm). */
+/* A person moved, replaced, cut or added to the file, which is theirs now. The queue was laid
+ * down for it; a recovery before the next checkpoint finds these operations in the next part (or
+ * puts them aside once more, which is harmless). */
 static void go_on_in_next_part(struct view_set *s, struct view *v)
 {
 	fd_close(s, v);
-	v->left = true; /* before the part: who syncs the next one finds it */
+	v->left = true; /* before the part: a checkpoint that syncs the next part finds it */
 	v->end -= v->size - v->partial;
 	v->inode = 0; /* in this order: a checkpoint reads part, size, inode, part */
 	v->size = 0;
@@ -408,7 +406,7 @@ static int create_file(struct view_set *s, struct view *v)
 		return -1;
 	}
 	if ((uint64_t)st.st_size != v->size) {
-		/* Somebody was faster. Theirs stays as it is. */
+		/* Another program made the file first, and keeps it. */
 		go_on_in_next_part(s, v);
 		errno = EAGAIN;
 		return -1;
@@ -420,7 +418,7 @@ static int create_file(struct view_set *s, struct view *v)
 	return 0;
 }
 
-/* A descriptor at the end of the right file. */
+/* Open a descriptor at the end of the right file. */
 static int ready_file(struct view_set *s, struct view *v)
 {
 	if (v->on_disk && (v->fd < 0 || s->now_ms - v->checked_ms >= CHECK_MS))
@@ -447,7 +445,7 @@ static int view_gather(struct view_set *s, struct view *v)
 	return n;
 }
 
-/* `n` more bytes of the queue are in the file. */
+/* Note that `n` more bytes of the queue are in the file. */
 static void advance(struct view *v, size_t n)
 {
 	atomic_store_explicit(&v->size, v->size + n, memory_order_release);
@@ -490,8 +488,8 @@ static int run_other(struct view_set *s, struct view *v, const struct op *op)
 	case JOURNAL_APPEND:
 		return run_appends(s, v);
 	case JOURNAL_PUT:
-		/* Not synced here: until a checkpoint has synced it the journal
-		 * still has the bytes, and a recovery puts them again. */
+		/* Not synced here: until a checkpoint has synced it the journal still has the
+		 * bytes, and a recovery puts them again. */
 		if (files_replace(s->rootfd, v->path, op->bytes, op->len, false) != 0)
 			return -1;
 		break;
@@ -507,8 +505,8 @@ static int run_other(struct view_set *s, struct view *v, const struct op *op)
 		fd_close(s, v);
 		break;
 	}
-	/* Before the mark: who takes it syncs the folder as well. The descriptor is kept
-	 * behind it: who is done with it gives back only what has a mark. */
+	/* Before the mark: a checkpoint that takes the mark syncs the folder too. The descriptor
+	 * is kept after the mark: view_synced gives back only a marked one. */
 	if (v->use != VIEW_APPENDED) {
 		v->on_disk = true;
 		v->fresh = true;
@@ -517,7 +515,7 @@ static int run_other(struct view_set *s, struct view *v, const struct op *op)
 	mark_written(v);
 	if (v->use != VIEW_APPENDED)
 		keep_fd(s, v, fd);
-	/* Nothing is kept of a file that is written whole or rarely. */
+	/* Forget a view soon that is written whole or rarely. */
 	if (v->use != VIEW_APPENDED || op->kind == JOURNAL_DROP)
 		v->dropped = true;
 	finish_op(v);
@@ -555,22 +553,21 @@ int view_give_way(struct view_set *s, struct view *v)
 
 /* ---- Entries of session files.
  *
- * A pi session is a chain: each entry names the one before as its parent, and
- * an entry with a wrong parent hides the conversation from the program that
- * reads it. So the last entry's id is read under the same lock under which the
- * new one is written. A line that somebody left without its end gets one
- * first, and lines that are no entries (torn ones) are nobody's parent. A short
- * write is taken back, so that trying again is safe. */
+ * A pi session is a chain: each entry names the one before as its parent, and an entry with a
+ * wrong parent hides the conversation from programs that read it. So the last entry's id is read
+ * under the same lock under which the new one is written. An unfinished line gets its end first,
+ * and lines that are no entries (torn ones) are nobody's parent. A short write is taken back, so
+ * that trying again is safe. */
 
 #define LINE_MAX_BYTES ((uint64_t)16 << 20)
-#define WHOLE_MAX      ((uint64_t)256 << 20) /* of a longer entry its beginning is read */
+#define WHOLE_MAX      ((uint64_t)256 << 20) /* a longer entry is read only at its beginning */
 #define CHUNK          ((uint64_t)64 << 10)
-#define LINES_BACK     100000 /* that are no entries; behind more the chain begins anew */
+#define LINES_BACK     100000 /* lines without an entry passed over before the chain begins anew */
 
 static const char sessions[] = "sessions/--";
 static const char null_parent[] = "\"parentId\":null";
 
-/* Where the line that ends before `end`, of at most `most` bytes, begins. */
+/* Find the beginning of the line that ends before `end`, of at most `most` bytes. */
 static int line_start(int fd, uint64_t end, uint64_t most, uint64_t *start)
 {
 	uint64_t at = end, n, step = CHUNK / 16; /* most lines are short */
@@ -629,9 +626,9 @@ int entry_last_line(int fd, uint64_t size, char **line, size_t *len)
 	return read_piece(fd, start, *len, line);
 }
 
-/* The text that stands for the parent: null, or "id" as it is in the line, whatever else that says:
- * pi takes what JavaScript reads. The header of a session has an id too, but it is not an entry.
- * False: the line is no entry, the one before it may be. */
+/* Take the text for parentId from a line: null, or "id" exactly as the line has it, since pi
+ * takes what JavaScript reads. A session's header has an id too, but is no entry. False: the
+ * line is no entry, the one before it may be. */
 static bool take_parent(const char *line, size_t len, bool whole, struct buf *out)
 {
 	struct slice id, type;
@@ -676,8 +673,7 @@ static int find_parent(int fd, uint64_t size, struct buf *out)
 	return 0;
 }
 
-/* The line as it is to be written: with its parent, with its end, and with an
- * end for an unfinished line before it. */
+/* Make the line to write: with its parent, its end, and an end for an unfinished line before it. */
 static int view_build(int fd, uint64_t size, const char *bytes, size_t len, struct buf *out)
 {
 	const char *gap = memmem(bytes, len, null_parent, sizeof(null_parent) - 1);
@@ -704,7 +700,7 @@ static int view_build(int fd, uint64_t size, const char *bytes, size_t len, stru
 
 /* ---- doing it again */
 
-/* Its line, without its end, is data[*at .. *at + *len). */
+/* Find the entry; its line, without its end, is data[*at .. *at + *len). */
 static bool view_find_entry(const char *data, size_t size, const char *id, size_t *at, size_t *len)
 {
 	bool found = false;
@@ -726,8 +722,8 @@ static bool view_find_entry(const char *data, size_t size, const char *id, size_
 	return found;
 }
 
-/* Where the first line begins that has no end or holds zeros, as a power cut
- * leaves one; `size`: none does. */
+/* Beginning of the first line that has no end or holds zeros, as after a power cut; `size`:
+ * none. */
 static size_t cut_line(const char *data, size_t size)
 {
 	size_t at = 0;
@@ -743,8 +739,9 @@ static size_t cut_line(const char *data, size_t size)
 	return size;
 }
 
-/* Where the entry goes, which `out` gets: over itself, since what a failed sync dropped
- * looks fine in memory, over what is left of it, or to the end. 1; -1 and errno. */
+/* Find the place for the entry and put its bytes into `out`: over the same entry, since bytes
+ * dropped by a failed sync look fine in memory, over a cut rest of it, or at the end. 1; -1 and
+ * errno. */
 static int place_again(int fd, size_t size, const void *bytes, size_t len, const char *id,
 		       struct buf *out, size_t *at)
 {
@@ -761,7 +758,7 @@ static int place_again(int fd, size_t size, const void *bytes, size_t len, const
 	} else if ((*at = cut_line(data, size)) < size) {
 		rv = view_build(fd, *at, bytes, len, out) == 0 ? 1 : -1;
 		if (rv == 1 && !files_cut_of(out->data, data + *at, MIN(out->len, size - *at))) {
-			buf_reset(out); /* somebody else's */
+			buf_reset(out); /* another program's line */
 			*at = size;
 		}
 	}
@@ -773,7 +770,7 @@ static int place_again(int fd, size_t size, const void *bytes, size_t len, const
 
 /* ---- appending */
 
-/* 0, or -1 and errno. Room that was there already is not cut off again. */
+/* 0, or -1 and errno. A short write leaves the file as long as before. */
 static int view_write_line(int fd, const struct buf *line, size_t at, size_t size)
 {
 	ssize_t n;
@@ -819,9 +816,9 @@ fail:
 
 /* ---- which file */
 
-/* pi takes a session without its header for empty, and empties it: a file that
- * a person removed, or emptied, is not begun again in the middle. -1 and errno;
- * 1: `path` is such a file and the entry none that begins one. */
+/* Is the entry homeless: `path` is a missing or empty session and the entry not its header? pi
+ * empties a session without its header, so a file that a person removed or emptied is not begun
+ * in the middle. 1, 0, -1 and errno. */
 static int homeless(int rootfd, const char *path, const char *bytes, size_t len)
 {
 	struct stat st;
@@ -834,7 +831,7 @@ static int homeless(int rootfd, const char *path, const char *bytes, size_t len)
 	return errno == ENOENT ? 1 : -1;
 }
 
-/* "lost/sessions+…": a path has no +, so that no two files meet. */
+/* "lost/sessions+…": paths have no +, so no two files share a name here. */
 static void lost_name(const char *path, char out[FILES_BUF])
 {
 	snprintf(out, FILES_BUF, "lost/%s", path);
@@ -843,8 +840,7 @@ static void lost_name(const char *path, char out[FILES_BUF])
 			*p = '+';
 }
 
-/* In the file itself, or aside. What a crash left of an entry is written over: not with
- * O_APPEND. */
+/* Append to the file itself, or aside. ENTRY_REDO may write over a cut entry: no O_APPEND. */
 static int append_to(int rootfd, const char *path, const void *bytes, size_t len, const char *id,
 		     enum entry_mode mode, bool aside)
 {
@@ -855,9 +851,9 @@ static int append_to(int rootfd, const char *path, const void *bytes, size_t len
 		return -1;
 	if (sys->flock(fd, LOCK_EX | LOCK_NB) == 0)
 		rv = append_locked(fd, bytes, len, id, mode);
-	if (rv == 0 && aside) /* no checkpoint knows this file */
+	if (rv == 0 && aside) /* the checkpoint does not list this file */
 		rv = sys->fsync(fd);
-	files_close(&fd); /* and with it the lock */
+	files_close(&fd); /* releases the lock too */
 	return rv == 0 && aside ? files_sync_parents(rootfd, path) : rv;
 }
 

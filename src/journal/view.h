@@ -1,9 +1,8 @@
 /* A file the journal feeds, and how operations reach it.
  *
- * All of it belongs to the journal's thread but for what is marked: `owner`
- * fields are the owner's, atomics are read by others too. A view's operations
- * are applied in the order they were laid down; when the file cannot be
- * written they wait in its queue and other views go on. */
+ * Unmarked fields are of the journal's thread, `owner` fields of the owner; atomics are read by
+ * others too. A view's operations are applied in the order they were laid down; when the file
+ * cannot be written they wait in its queue and other views go on. */
 #ifndef JOURNAL_VIEW_H
 #define JOURNAL_VIEW_H
 
@@ -20,12 +19,12 @@
 struct view;
 
 struct op {
-	struct op *next; /* behind it in its view's queue, while not applied */
+	struct op *next; /* in its view's queue, until applied */
 	struct commit *commit;
 	struct view *view;
 	const unsigned char *bytes; /* all of them, also when a blob holds them */
 	size_t len;
-	uint64_t offset;    /* in the view; given when laid down */
+	uint64_t offset;    /* in the view, once laid down */
 	const char *id;     /* ENTRY; NUL-terminated */
 	uint32_t at;        /* of its head in commit->batch */
 	uint8_t kind;       /* enum journal_op_kind */
@@ -42,12 +41,12 @@ struct commit {
 	unsigned nops, pending; /* pending: not applied yet */
 	int rv;
 	bool now;
-	size_t memory;        /* of the allocation: what it counts in the queue */
+	size_t memory;        /* of the allocation, counted for the queue's limit */
 	size_t batch_len;     /* head and padding counted */
 	struct wal_pos pos;   /* where it was laid down */
 	uint64_t before;      /* bytes laid down before it since start */
-	uint64_t whole;       /* the same, with what went to blobs */
-	unsigned char *batch; /* as it goes to the segment, but for the head, offsets and hashes */
+	uint64_t whole;       /* the same, blobs included */
+	unsigned char *batch; /* as in the segment, but for the head, offsets and hashes */
 	struct op ops[];
 };
 
@@ -75,7 +74,7 @@ static inline struct commit *commit_pop(struct commit_queue *q)
 	return c;
 }
 
-/* All of `from` behind `to`; `from` is empty then. */
+/* Move all of `from` behind `to`; `from` is empty then. */
 static inline void commit_move(struct commit_queue *to, struct commit_queue *from)
 {
 	if (from->first == NULL)
@@ -88,16 +87,16 @@ static inline void commit_move(struct commit_queue *to, struct commit_queue *fro
 	from->first = NULL;
 }
 
-/* What a file holds that may not be on disk. The journal's thread says that it wrote, before
- * it counts the bytes; a checkpoint takes that for syncing, and says that it is done unless
- * more was written meanwhile. */
+/* Does a file hold bytes that may not be on disk? The journal's thread sets VIEW_WRITTEN before
+ * it counts the bytes; a checkpoint turns that into VIEW_SYNCING, and into VIEW_SYNCED when no
+ * write came meanwhile. */
 enum view_mark { VIEW_SYNCED, VIEW_WRITTEN, VIEW_SYNCING };
 
-/* One path is used one way for as long as it is known. */
+/* A path has one use for as long as it is known. */
 enum view_use { VIEW_APPENDED, VIEW_PUT, VIEW_SESSION };
 
 struct view {
-	struct view *all_next;    /* in the helper's list; set before it is there */
+	struct view *all_next;    /* in the helper's list; set before the view is in it */
 	struct view *forget_next; /* between helper and owner */
 	_Atomic bool forgettable; /* offered to the owner, who has not answered */
 	bool syncing, fresh_now;  /* helper: part of this checkpoint */
@@ -111,28 +110,28 @@ struct view {
 	_Atomic int mark;             /* enum view_mark */
 	_Atomic bool fresh;           /* its name may not be durable yet */
 	_Atomic bool dropped;         /* no more operations are expected */
-	_Atomic bool left;            /* no sync of its file covers, or tells of, all it holds */
+	_Atomic bool left;            /* no sync of its file covers, or reports, all its bytes */
 	_Atomic int kept; /* descriptor of a file that was written and closed; -1: none */
 
 	bool on_disk; /* the file exists */
 	bool held, touched;
-	bool used;             /* second chance in the descriptor cache */
-	int fd;                /* -1: not open */
-	size_t slot;           /* in the descriptor cache, while open */
-	unsigned laid, making; /* operations not applied yet; those of them that create the file */
-	uint64_t end;          /* size once all that is laid down is applied */
-	size_t partial;        /* bytes of `first` that are in the file already */
+	bool used;               /* second chance in the descriptor cache */
+	int fd;                  /* -1: not open */
+	size_t slot;             /* in the descriptor cache, while open */
+	unsigned laid, making;   /* not applied yet; making: those that create the file */
+	uint64_t end;            /* size once everything laid down is applied */
+	size_t partial;          /* leading bytes of `first` that are in the file already */
 	struct op *first, *last; /* to be applied; last undefined when empty */
 	struct view *next;       /* in the touched or the held list */
 	int64_t checked_ms;      /* when the path was last compared with the file */
 	int64_t retry_ms, backoff_ms;
-	int error; /* errno that holds it */
+	int error; /* errno of a held view; 0: not held */
 	size_t path_len;
 	char path[];
 };
 
 #define VIEW_IOV  256
-#define VIEW_KEPT 16 /* more dirty files than that are synced with all of the file system */
+#define VIEW_KEPT 16 /* with more dirty files the whole file system is synced */
 
 struct view_set {
 	int rootfd;
@@ -144,33 +143,33 @@ struct view_set {
 	struct iovec iov[VIEW_IOV];
 };
 
-/* `cap` 0: as many as RLIMIT_NOFILE, raised to its hard limit, leaves. */
+/* `cap` 0: from RLIMIT_NOFILE, raised to its hard limit. */
 int view_set_init(struct view_set *s, int rootfd, size_t cap);
 void view_set_fini(struct view_set *s); /* closes descriptors; views stay */
 
 struct view *view_new(const char *path, enum view_use use);
 void view_free(struct view *v);
 
-/* Give `op` its offset. 0; AVA_EEXIST for CREATE; AVA_EFULL, AVA_EIO when the
- * file cannot be looked at or is no regular file: nothing has changed. */
+/* Give `op` its offset. 0; AVA_EEXIST for CREATE; AVA_EFULL, AVA_EIO when the file cannot be
+ * looked at or is no regular file: nothing has changed. */
 int view_lay(struct view_set *s, struct op *op);
-/* Take it back: the newest laid down of its view. */
+/* Take back `op`, the newest laid down of its view. */
 void view_unlay(struct op *op);
 
-/* The helper: the descriptor through which a file that was closed is synced. An error of
- * writing it back is told to who has had it open since; a file opened afresh does not know
- * it, when its inode was given up meanwhile. The caller's; -1: it is open, or unchanged. */
+/* The helper: take the descriptor for syncing a closed file. The kernel reports an error of
+ * writing back only to descriptors open since then; a file opened afresh may miss it once its
+ * inode left memory. The caller's; -1: it is open, or unchanged. */
 int view_take_kept(struct view_set *s, struct view *v);
-/* The helper: what was to be synced is. */
+/* The helper: the view's sync is done. */
 void view_synced(struct view_set *s, struct view *v);
 
 void view_queue(struct op *op);
-/* Apply what is queued. 0, or -1 and errno: the rest stays queued. */
+/* Apply the queue. 0, or -1 and errno: the rest stays queued. */
 int view_run(struct view_set *s, struct view *v);
 
-/* It cannot be written, for another reason than a full disk, and holds up the journal: what
- * is queued goes into the next part of a file that is appended to, else into lost/. 0: try
- * again, or done; -1: neither helps. */
+/* The view cannot be written, though the disk is not full, and holds up the journal: move its
+ * queue into the next part of an appended file, else into lost/. 0: try again, or done; -1:
+ * neither helps. */
 int view_give_way(struct view_set *s, struct view *v);
 
 /* The newest part of `path` on disk; 1 when there is no continuation. */
@@ -180,25 +179,23 @@ unsigned view_find_part(int rootfd, const char *path);
 
 enum entry_mode {
 	ENTRY_NEW,  /* no entry with this id can be there */
-	ENTRY_REDO, /* append only when none is there */
+	ENTRY_REDO, /* append only when no entry has this id */
 };
 
-/* Under flock: read the id of the file's last entry, put it in the place of
- * null in `"parentId":null`, append the line in one write (a line end is added
- * when `bytes` has none). The file is made when it is absent; but one of
- * sessions/--… only by its header, which has no parent: other entries go to
- * lost/sessions+… then, and 1 is returned. -1 and errno: nothing was written;
- * EWOULDBLOCK: another program holds the lock. */
+/* Under flock: read the id of the file's last entry, put it in the place of null in
+ * `"parentId":null`, append the line in one write (a line end is added when `bytes` has none).
+ * The file is made when it is absent; but a file in sessions/--… only by its header, which has
+ * no parent: other entries go to lost/sessions+… then, and 1 is returned. -1 and errno: nothing
+ * was written; EWOULDBLOCK: another program holds the lock. */
 int entry_append(int rootfd, const char *path, const void *bytes, size_t len, const char *id,
 		 enum entry_mode mode);
 
-/* Into lost/ and made durable, an entry or (`id` NULL) a whole file: it cannot be written
- * where it belongs. -1 and errno. */
+/* Put an unwritable entry, or (`id` NULL) a whole file, into lost/, durably. -1 and errno. */
 int entry_put_aside(int rootfd, const char *path, const void *bytes, size_t len, const char *id);
 
-/* The last line of the first `size` bytes, without its \n: what follows the
- * last \n, or, when they end in \n, the line before it. *line is the caller's
- * (free()), NUL-terminated. -1 and errno; EFBIG when it is over 16 MB. */
+/* The last line of the first `size` bytes, without its \n: the bytes behind the last \n, or,
+ * when they end in \n, the line before it. *line is the caller's (free()), NUL-terminated. -1
+ * and errno; EFBIG when it is over 16 MB. */
 int entry_last_line(int fd, uint64_t size, char **line, size_t *len);
 
 #endif

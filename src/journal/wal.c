@@ -1,10 +1,9 @@
 /* The bytes of a segment; see wal.h and doc/JOURNAL.md.
  *
- * A batch is trusted when its salt is the segment's, it says the place where
- * it was found, and its checksum holds over head and payload. Bytes of an
- * older use of the file fail the first, a copy of WAL bytes inside of some
- * payload the second, damage the third. Reading never goes outside of the
- * bytes given, whatever they say. */
+ * A batch is trusted when its salt is the segment's, it has the place where it was found, and
+ * its checksum holds over head and payload. Bytes of an older use of the file fail the first, a
+ * copy of WAL bytes inside of some payload the second, damage the third. Reading never leaves
+ * the given bytes, whatever they say. */
 #include "journal/wal.h"
 
 #include <assert.h>
@@ -176,10 +175,9 @@ int wal_op_next(const unsigned char **p, const unsigned char *end, struct wal_op
 
 /* ---- The file wal/checkpoint.
  *
- * It is replaced as a whole, so a reader sees the last one or the one before,
- * never half of one. Damage is found by the checksum in its last line; the
- * journal then replays from the oldest segment it still has, which is slower
- * and knows less about the views, but loses nothing. */
+ * The file is replaced as a whole, so a reader sees the last one or the one before, never half
+ * of one. The checksum in its last line shows damage; the journal then replays from the oldest
+ * segment it still has, which is slower and knows less about the views, but loses nothing. */
 
 #define TEXT_MAX ((size_t)256 << 20)
 #define CRC_LINE 16 /* "crc32c 01234567\n" */

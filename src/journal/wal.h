@@ -9,8 +9,8 @@
 #include "base/buf.h"
 
 #define WAL_VERSION    1
-#define WAL_PAGE       4096 /* what a flush is rounded up to, and a copy of the header */
-#define WAL_HEAD_COPY  4096 /* the header stands here a second time, in a page of its own */
+#define WAL_PAGE       4096 /* unit of a flush's length, and size of a header copy */
+#define WAL_HEAD_COPY  4096 /* place of the header's second copy, in its own page */
 #define WAL_BEGIN      8192 /* of the first batch */
 #define WAL_ALIGN      16
 #define WAL_BATCH_HEAD 32
@@ -19,10 +19,10 @@
 #define WAL_INLINE_MAX (64 * 1024)    /* longer bytes go to a blob */
 #define WAL_GAP        WAL_BATCH_HEAD /* zero bytes that follow every flush */
 
-/* In the place of the inode that a PUT replaces: the one of a PUT before it, not known yet. */
+/* Used instead of the replaced inode when a PUT follows another one that is not applied yet. */
 #define WAL_OURS UINT64_MAX
 
-/* Where a batch begins, or ends. */
+/* Place of a batch's beginning or end. */
 struct wal_pos {
 	uint64_t seq; /* of the segment; 0: nowhere */
 	uint64_t at;  /* byte in it */
@@ -35,13 +35,13 @@ static inline bool wal_before(struct wal_pos a, struct wal_pos b)
 
 struct wal_segment {
 	uint64_t seq, size, first_lsn;
-	uint32_t salt;       /* drawn anew at each use: tells old bytes apart */
-	struct wal_pos prev; /* where what counts of the segment before ends */
+	uint32_t salt;       /* drawn anew at each use, unlike that of old bytes */
+	struct wal_pos prev; /* end of the valid part of the segment before */
 };
 
 void wal_segment_put(unsigned char head[WAL_BEGIN], const struct wal_segment *s);
-/* How many of the two copies are good and say `seq` (0: any; then the higher
- * one is taken): 0, which is no segment in use, 1 or 2. */
+/* Number of header copies that are good and have `seq` (0: any; then the higher one is taken):
+ * 0, a segment not in use, 1 or 2. */
 int wal_segment_get(const unsigned char head[WAL_BEGIN], uint64_t seq, struct wal_segment *s);
 
 struct wal_batch {
@@ -49,16 +49,16 @@ struct wal_batch {
 	uint32_t salt;
 	uint64_t first_lsn;
 	uint32_t lsn_count;
-	uint32_t at;    /* where it stands in its segment */
-	uint32_t flush; /* where the first batch of its flush stands */
+	uint32_t at;    /* its place in the segment */
+	uint32_t flush; /* place of its flush's first batch */
 };
 
 /* Write the head before a payload that is in place, with the checksum. */
 void wal_batch_put(unsigned char *batch, const struct wal_batch *b);
-/* Is there a whole batch at `at` of a segment of which `len` bytes are known? */
+/* Is a whole batch at `at` of a segment of which `len` bytes are known? */
 bool wal_batch_get(const unsigned char *segment, size_t len, uint64_t at, uint32_t salt,
 		   struct wal_batch *b);
-/* The salt that a batch at `at` would have; for a segment without a header. */
+/* The salt of a batch at `at`; for a segment without a header. */
 uint32_t wal_batch_salt(const unsigned char *segment, uint64_t at);
 
 enum wal_kind { WAL_END, WAL_APPEND, WAL_PUT, WAL_ENTRY, WAL_CREATE, WAL_DROP, WAL_ABORT };
@@ -76,17 +76,16 @@ struct wal_op {
 };
 
 size_t wal_op_size(size_t path_len, size_t id_len, size_t len, bool blob);
-/* Returns behind it. */
+/* Returns the end of the operation. */
 unsigned char *wal_op_put(unsigned char *p, const struct wal_op *op);
-/* Fill in what is known only when the batch is laid down. */
+/* Fill in the fields known only when the batch is laid down. */
 void wal_op_place(unsigned char *op, unsigned part, uint64_t offset);
-/* Next operation of a payload: 1; 0 at its end; -1 when it is malformed,
- * which a good checksum rules out but for another version's writer. */
+/* Next operation of a payload: 1; 0 at its end; -1 when it is malformed, which despite a good
+ * checksum another version's writer can cause. */
 int wal_op_next(const unsigned char **p, const unsigned char *end, struct wal_op *op);
 
-/* ---- The file wal/checkpoint: up to where the journal is in the views and synced,
- * and what the views were like. Text, one fact a line, closed by a checksum;
- * doc/JOURNAL.md. */
+/* ---- The file wal/checkpoint: how far the journal is in the views and synced, and the state of
+ * the views. Text, one fact a line, closed by a checksum; doc/JOURNAL.md. */
 
 struct ava_error;
 
@@ -101,17 +100,17 @@ struct checkpoint_view {
 struct checkpoint {
 	bool clean;         /* everything was answered and applied, nothing followed */
 	struct wal_pos pos; /* recovery begins here */
-	uint64_t lsn;       /* the next to be given */
+	uint64_t lsn;       /* next lsn */
 	struct checkpoint_view *views;
 	size_t nviews;
 	char *text; /* owned */
 };
 
-/* A head, any number of views, an end. Returns buf_check(out) at the end. */
+/* Append a head, any number of views, an end. Returns buf_check(out) at the end. */
 void checkpoint_head(struct buf *out, bool clean, struct wal_pos pos, uint64_t lsn);
 void checkpoint_add(struct buf *out, const struct checkpoint_view *v);
 int checkpoint_end(struct buf *out);
-/* Durably in the place of the last one. -1 and errno. */
+/* Replace the checkpoint file, durably. -1 and errno. */
 int checkpoint_write(int rootfd, const struct buf *text);
 
 /* 0; AVA_ENOENT; AVA_ECORRUPT; AVA_ENOMEM; AVA_EIO. *c owns memory on 0. */

@@ -1,13 +1,12 @@
 /* The journal's thread; see writer.h.
  *
- * One turn: take the queue, lay commits down while they fit into one flush,
- * write and sync it, apply it, hand back what is through. While the disk
- * syncs, the next commits gather: that is all the grouping a busy journal
- * needs; only a lone RIDE waits by the clock.
+ * One turn: take the queue, lay commits down while they fit into one flush, write and sync it,
+ * apply it, hand back finished commits. While the disk syncs, the next commits gather: that is
+ * all the grouping a busy journal needs; only a lone RIDE waits by the clock.
  *
- * When a sync fails those of the flush are answered AVA_EUNKNOWN and take
- * back their offsets; what was not laid down waits; new work is refused until
- * a segment could be synced again, tried after 100 ms, then doubling to 5 s. */
+ * When a sync fails the flush's commits are answered AVA_EUNKNOWN and take back their offsets;
+ * commits not laid down wait; new work is refused until a segment could be synced again, tried
+ * after 100 ms, then doubling to 5 s. */
 #include "journal/writer.h"
 
 #include <assert.h>
@@ -24,7 +23,7 @@
 
 #define RETRY_FIRST_MS 100
 #define RETRY_LAST_MS  5000
-#define MARK_AFTER_US  10000 /* idle that long, a mark shows that the last flush was synced */
+#define MARK_AFTER_US  10000 /* idle time before a mark, which proves the last flush synced */
 
 /* ---- health */
 
@@ -65,11 +64,11 @@ void writer_judge(struct writer *w)
 
 /* ---- applying
  *
- * Appends are gathered by view over a whole flush. Anything else (a file put,
- * made, dropped, a session's entry) is a barrier: what came before it is
- * written first, so that who reads "the run has ended" finds the result that
- * was put before it. A view that fails is held: its operations queue up, it
- * is tried again after 100 ms, then doubling to 2 s, and other views go on. */
+ * Appends are gathered by view over a whole flush. Anything else (a file put, made, dropped, a
+ * session's entry) is a barrier: operations before it are written first, so that a reader of
+ * "the run has ended" finds the result that was put before it. A view that fails is held: its
+ * operations queue up, it is tried again after 100 ms, then doubling to 2 s, and other views go
+ * on. */
 
 #define HOLD_FIRST_MS 100
 #define HOLD_LAST_MS  2000
@@ -138,7 +137,7 @@ static void apply_commit(struct apply *a, struct commit *c)
 	}
 }
 
-/* Sort `from` into what is through and what is not, keeping the order. */
+/* Split `from` into finished and unfinished commits, keeping the order. */
 static void writer_settle(struct apply *a, struct commit_queue *from, struct commit_queue *finished)
 {
 	struct commit *c;
@@ -164,7 +163,7 @@ static void apply_flush(struct apply *a, struct commit_queue *flushed,
 	writer_settle(a, flushed, finished);
 }
 
-/* `pressed`: what is held holds up the journal. */
+/* `pressed`: the held operations hold up the journal. */
 static void apply_retry(struct apply *a, bool all, bool pressed, struct commit_queue *finished)
 {
 	struct commit_queue waiting = a->unfinished;
@@ -239,7 +238,8 @@ static int write_blobs(struct writer *w, struct commit *c)
 		do
 			rv = blob_write(w->walfd, c->first_lsn, i, op->bytes, op->len, hash);
 		while (rv != 0 && ballast_give(w->apply.views.rootfd, errno));
-		/* Behind it: a helper that looks before it is there forgets that it comes. */
+		/* Set it after the write: a helper that looked before would forget the coming
+		 * blob. */
 		w->has_blobs = true;
 		if (rv != 0)
 			return disk_code(errno);
@@ -247,7 +247,7 @@ static int write_blobs(struct writer *w, struct commit *c)
 	return 0;
 }
 
-/* Give every operation its place. 0, or the code it is answered with. */
+/* Give every operation its place. 0, or the commit's error. */
 static int lay_commit(struct writer *w, struct commit *c)
 {
 	unsigned i;
@@ -256,7 +256,7 @@ static int lay_commit(struct writer *w, struct commit *c)
 	for (i = 0; i < c->nops && rv == 0; i++)
 		rv = view_lay(&w->apply.views, &c->ops[i]);
 	if (rv != 0) {
-		i--; /* the one that failed changed nothing */
+		i--; /* the failed operation changed nothing */
 		goto fail;
 	}
 	rv = write_blobs(w, c);
@@ -280,7 +280,7 @@ static void segment_failed(struct writer *w, int error)
 	w->log_retry_ms = clock_mono_ms() + w->log_backoff_ms;
 }
 
-/* A segment that can take `len` bytes more. Only between flushes. */
+/* Have a segment that can take `len` bytes more. Only between flushes. */
 static int ready_segment(struct writer *w, size_t len)
 {
 	if (w->log.fd >= 0 && !log_should_roll(&w->log, len))
@@ -295,8 +295,8 @@ static int ready_segment(struct writer *w, size_t len)
 	return 0;
 }
 
-/* From todo into the buffer, as much as makes one flush. Those that are
- * refused (rv not 0) go along, so that they are answered in their turn. */
+/* Move commits from todo into the buffer, as many as make one flush. Refused ones (rv not 0) go
+ * along, so that they are answered in order. */
 static void lay_down(struct writer *w, struct commit_queue *laid)
 {
 	struct commit *c;
@@ -364,10 +364,10 @@ static void writer_publish(struct writer *w, struct commit_queue *finished)
 	pthread_mutex_lock(&w->lock);
 	notify = finished->first != NULL && s->done.first == NULL;
 	commit_move(&s->done, finished);
-	/* Until something is synced it stays where recovery put it. Behind a
-	 * segment that is not written to any more nothing can follow in it: given
-	 * up by a checkpoint it may be the room that the next one needs. One that
-	 * died in its first flush too: what reached the disk of that was not done. */
+	/* Until something is synced `applied` stays where recovery put it. A dead segment gets
+	 * no more bytes, so `applied` moves behind it: a checkpoint then releases it, perhaps
+	 * the room that the next segment needs. So for one that died in its first flush: its
+	 * batches were not done. */
 	dead = w->log.fd < 0 ? MAX(w->log.good.seq, w->log.seq) : 0;
 	if (a->unfinished.first != NULL)
 		s->applied = a->unfinished.first->pos;
@@ -411,7 +411,7 @@ static int64_t queue_due_us(const struct writer *w)
 	return s->in_since_us + w->pace_us;
 }
 
-/* When there is something to do though nobody calls. */
+/* Time of the thread's own next work. */
 static int64_t own_due_us(const struct writer *w)
 {
 	int64_t ms = apply_retry_ms(&w->apply);
@@ -434,7 +434,7 @@ static void sleep_until(struct writer *w, int64_t us)
 	w->shared.sleeping = false;
 }
 
-/* Wait for a reason, then take the queue. False: it is time to stop. */
+/* Wait for a reason, then take the queue. False: stop. */
 static bool writer_take_turn(struct writer *w)
 {
 	struct writer_shared *s = &w->shared;
@@ -473,13 +473,13 @@ static void idle(struct writer *w)
 	w->mark_us = INT64_MAX;
 }
 
-/* One flush after another while there is something to lay down. */
+/* Flush again and again while something can be laid down. */
 static void flush_all(struct writer *w, struct commit_queue *finished)
 {
 	struct commit *before;
 
-	/* Without a commit the next segment is opened all the same, so that the
-	 * journal is well again before somebody needs it. */
+	/* Without a commit the next segment is opened all the same, so that the journal is well
+	 * again before somebody needs it. */
 	if (w->todo.first == NULL && w->log_error != 0)
 		ready_segment(w, 0);
 	while ((before = w->todo.first) != NULL) {
@@ -487,19 +487,19 @@ static void flush_all(struct writer *w, struct commit_queue *finished)
 		writer_publish(w, finished);
 		if (w->log_error != 0)
 			return;
-		assert(w->todo.first != before); /* each turn gets on */
+		assert(w->todo.first != before); /* each turn makes progress */
 	}
 }
 
-/* It is, or is thought to be: others must hear of the change. */
+/* Is something wrong now, or published as wrong? Then the state must be published. */
 static bool unwell(const struct writer *w)
 {
 	return w->log_error != 0 || w->apply.held != NULL || w->shared.segment_error != 0 ||
 	       w->shared.held_error != 0;
 }
 
-/* Behind the oldest commit that is not in its view half of the log is in use that may wait
- * for a checkpoint; when it is full all new work is refused. */
+/* Is more than half of the log in use behind the oldest unapplied commit? A full log refuses all
+ * new work. */
 static bool writer_held_too_long(const struct writer *w)
 {
 	const struct commit *c = w->apply.unfinished.first;
@@ -572,14 +572,14 @@ int writer_start(struct writer *w)
 	return 0;
 }
 
-/* After this nothing is on its way: what a view could not take is durable,
- * and the next start applies it, but it is not readable now. */
+/* Called when no flush is on its way: operations that a view could not take are durable, and the
+ * next start applies them, but they are not readable now. */
 static void writer_give_up(struct writer *w)
 {
 	struct commit_queue finished = {0}, rest = {0};
 
 	apply_retry(&w->apply, true, false, &finished);
-	writer_publish(w, &finished); /* says where the checkpoint has to stay */
+	writer_publish(w, &finished); /* publishes how far a checkpoint may go */
 	apply_abandon(&w->apply, &rest);
 	for (struct commit *c = rest.first; c != NULL; c = c->next)
 		c->rv = AVA_EUNKNOWN;

@@ -1,5 +1,5 @@
-/* The journal's thread: takes commits from the queue, lays them down, syncs,
- * applies, hands them back. */
+/* The journal's thread: takes commits from the queue, lays them down, syncs, applies, hands them
+ * back. */
 #ifndef JOURNAL_WRITER_H
 #define JOURNAL_WRITER_H
 
@@ -12,34 +12,34 @@
 #include "journal/view.h"
 
 #define WRITER_QUEUE_MAX  ((size_t)256 << 20) /* bytes not answered yet */
-#define WRITER_HELD_MAX   ((size_t)16 << 20)  /* of these, behind a full disk */
+#define WRITER_HELD_MAX   ((size_t)16 << 20)  /* of these, while the disk is full */
 #define WRITER_RIDE_BYTES ((size_t)64 << 10)  /* enough company for a RIDE */
 #define WRITER_WAL_FACTOR 4                   /* checkpoints' worth of WAL before work is refused */
 
-/* Commits that are durable wait here while a view of theirs cannot be written. */
+/* Durable commits wait here while one of their views cannot be written. */
 struct apply {
 	struct view_set views;
 	struct view *touched, *touched_last; /* with appends not yet written */
-	struct view *held;                   /* that failed; each has its time to retry */
+	struct view *held;                   /* failed; each with its time to retry */
 	struct commit_queue unfinished;      /* durable, oldest first, not wholly applied */
 	size_t held_bytes;                   /* of `unfinished` */
 	uint64_t held_commits;
 };
 
-/* What both sides see; all under `lock`. */
+/* Shared by owner and thread; all under `lock`. */
 struct writer_shared {
 	struct commit_queue in; /* owner to thread */
 	size_t in_bytes;
-	int64_t in_since_us; /* when the first of them came */
-	bool in_now;         /* one of them does not wait */
-	bool hurry;          /* somebody waits for everything (journal_sync) */
+	int64_t in_since_us; /* arrival of the oldest in `in` */
+	bool in_now;         /* a commit in `in` must not wait */
+	bool hurry;          /* journal_sync waits for everything */
 	bool stop, sleeping;
-	int64_t wake_us;          /* asleep until then at the latest */
+	int64_t wake_us;          /* end of the thread's sleep, at the latest */
 	struct commit_queue done; /* thread to owner */
 	bool owner_waits;
-	bool stuck;                    /* asleep with commits that the disk does not take */
+	bool stuck;                    /* asleep with commits that the disk refuses */
 	struct wal_pos applied;        /* everything before it is in the views */
-	uint64_t applied_lsn;          /* no batch before it has this lsn or a later one */
+	uint64_t applied_lsn;          /* earlier batches have lower lsn */
 	uint64_t bytes, applied_bytes; /* laid down since start; of these before `applied` */
 	uint64_t released;             /* of these, before the last checkpoint */
 	uint64_t commits, flushes, held_commits;
@@ -55,7 +55,7 @@ struct writer_shared {
 struct writer {
 	pthread_mutex_t lock;
 	pthread_cond_t work;  /* for the thread */
-	pthread_cond_t ready; /* for an owner that waits */
+	pthread_cond_t ready; /* for a waiting owner */
 	struct writer_shared shared;
 
 	/* set before writer_start */
@@ -64,21 +64,21 @@ struct writer {
 	uint64_t wal_max; /* bytes that may wait for a checkpoint */
 	void (*notify)(void *user);
 	void *user;
-	/* So many bytes are laid down; on the thread, not under `lock`. */
+	/* Called with the bytes laid down so far; on the thread, not under `lock`. */
 	void (*progress)(uint64_t bytes, void *progress_user);
 	void *progress_user;
 
 	pthread_t thread;
 	bool started;
-	_Atomic bool has_blobs; /* there may be some since the helper looked */
+	_Atomic bool has_blobs; /* blobs may exist that the helper has not seen */
 
-	/* the thread's */
+	/* of the thread */
 	struct log log;
 	struct apply apply;
 	struct commit_queue todo; /* taken from `in`, not laid down */
 	int log_error;            /* errno while no segment can be synced */
 	int64_t log_retry_ms, log_backoff_ms;
-	int64_t mark_us;                         /* when to write a mark; INT64_MAX: no need */
+	int64_t mark_us;                         /* when to write a mark; INT64_MAX: never */
 	uint64_t bytes, whole, commits, flushes; /* whole: bytes, with those of blobs */
 };
 
@@ -87,17 +87,17 @@ int writer_init(struct writer *w, int rootfd, size_t fd_cache, struct segments *
 		struct wal_pos good, uint64_t lsn);
 void writer_fini(struct writer *w);
 int writer_start(struct writer *w);
-/* Everything queued is flushed; what the disk does not take is answered. */
+/* Flush the queue; commits that the disk refuses are answered too. */
 void writer_stop(struct writer *w);
 
 /* Owner. *c* is *taken* on 0; else the code with which new work is refused. */
 int writer_put(struct writer *w, struct commit *c);
-/* Owner: what is answered since the last time. */
+/* Owner: commits answered since the last call. */
 struct commit *writer_take(struct writer *w);
-/* Owner: until something is answered, or, true, the disk takes no more. */
+/* Owner: wait until a commit is answered; true: the disk takes no more. */
 bool writer_wait(struct writer *w);
 
-/* Under lock, by whoever changed what it depends on. */
+/* Recompute refuse and health. Under lock, after a change of their inputs. */
 void writer_judge(struct writer *w);
 
 #endif
