@@ -5,21 +5,21 @@
  *                 └───────────────────────────┘
  *   every state ──► SAVING (its end) ──► DONE
  *
- * A step looks at what arrived and does the next thing, or waits. What
- * arrives is only stored (agent_on_*); so nothing re-enters, and cancel, the
- * deadline and the end are handled in one place each: agent_run and agent_finish().
+ * A step looks at the arrivals and does the next thing, or waits. Arrivals are only
+ * stored (agent_on_*); so nothing re-enters, and cancel, the deadline and the end are
+ * handled in one place each: agent_run and agent_finish().
  *
  * Happy path: a slot, a call within the limits, its reply saved, its tools,
  * their results saved, the next call, until the model submits. Calls that a
- * person answers (ask.c) come last, without slot and clock. What people said
- * goes with the results; a result submitted before that was read is not taken
- * yet. A reply that has calls is never an end, whatever its stop reason says. A
- * text is one when it holds a result, as no_result after a nudge to submit; before
- * any call the model is told once to look first (ask_once_more).
+ * person answers (ask.c) come last, without slot and clock. Messages of people
+ * go with the results; a result submitted before the model has read them is put
+ * off. A reply that has calls is never an end, whatever its stop reason says. A text
+ * ends the run when it holds a result, or as no_result after a nudge to submit;
+ * before any call the model is told once to look first (ask_once_more).
  *
  * What can fail: the model (model_error, refusal, empty_replies), the limits,
  * the person's patience (cancelled), memory (internal). Each ends the run by
- * agent_finish(): what is under way is stopped, open calls are answered, one commit
+ * agent_finish(): work in progress is stopped, open calls are answered, one commit
  * says why. The disk cannot fail here, only be slow. */
 #include "agent/agent.h"
 
@@ -37,7 +37,7 @@
 #include "base/error.h"
 #include "codec/json.h"
 
-#define PAUSES_MAX 5 /* in a row are gone on from */
+#define PAUSES_MAX 5 /* pauses in a row after which the run goes on */
 
 enum agent_step { STEP_AGAIN, STEP_WAIT };
 
@@ -50,7 +50,7 @@ static enum agent_step step_waiting(struct agent *a);
 #define TO(s) (1u << AGENT_##s)
 static const struct {
 	const char *name;
-	unsigned next; /* set of states it may move to */
+	unsigned next; /* set of states that may follow */
 	enum agent_step (*step)(struct agent *a);
 } states[AGENT_NSTATES] = {
 	[AGENT_QUEUED] = {"queued", TO(CALLING) | TO(TOOLS) | TO(WAITING) | TO(SAVING),
@@ -92,7 +92,7 @@ static enum agent_step agent_move(struct agent *a, enum agent_state to)
 static int take_reply(struct agent *a);
 static int save_reply(struct agent *a, bool wait);
 
-/* A reply that is here when the run ends is kept: it was paid for. */
+/* Keep a reply that is here when the run ends: it was paid for. */
 static void stop_calling(struct agent *a)
 {
 	bool ready = a->reply_ready;
@@ -106,7 +106,7 @@ static void stop_calling(struct agent *a)
 		(void)save_reply(a, false); /* not written: drop_unsaved */
 }
 
-/* A reply that could not be written never was: nothing of it may be answered. */
+/* Drop a reply that could not be written: none of its calls may be answered. */
 static void drop_unsaved(struct agent *a)
 {
 	if (a->reply_saved)
@@ -116,14 +116,14 @@ static void drop_unsaved(struct agent *a)
 	a->answered = 0;
 }
 
-/* End the run. What is under way stops, open calls are answered with
- * `open_class`, and one commit says why; DONE follows when it is on disk. */
+/* End the run. Work in progress stops, open calls are answered with `open_class`, and one commit
+ * says why; DONE follows when it is on disk. */
 static enum agent_step agent_finish(struct agent *a, struct agent_end *end, const char *open_class,
 				    const char *why)
 {
 	assert(!a->ending);
 	a->ending = true;
-	if (a->slot_wanted && !a->have_slot) { /* or one would come while it ends */
+	if (a->slot_wanted && !a->have_slot) { /* or a slot would come during the end */
 		a->slot_wanted = false;
 		a->io->slot_drop(a);
 	}
@@ -161,7 +161,7 @@ static enum agent_step finish_limit(struct agent *a, enum agent_resource r)
 	return agent_finish(a, &end, "limit", used_up_as[r].why);
 }
 
-/* The budget of its group or of the day; the world said which (reply_error). */
+/* The budget of the group or of the day is used up; the world's sentence is in reply_error. */
 static enum agent_step finish_budget(struct agent *a)
 {
 	struct agent_end end = {
@@ -195,7 +195,7 @@ static enum agent_step finish_error(struct agent *a, const char *stop_reason,
 	return agent_finish(a, &end, "cancelled", "the run has ended");
 }
 
-/* The world or memory failed us in a way that no retry mends. */
+/* An error of the world or of memory that no retry mends. */
 static enum agent_step finish_internal(struct agent *a, int rv)
 {
 	if (rv == AVA_EBUDGET)
@@ -203,7 +203,7 @@ static enum agent_step finish_internal(struct agent *a, int rv)
 	return finish_error(a, "internal", err_word(rv), ava_strerror(rv));
 }
 
-/* `status`: where the output fits what was asked for. */
+/* `status`: used when the output fits the schema asked for. */
 static enum agent_step finish_as(struct agent *a, enum ava_status status, struct agent_end *end,
 				 const char *stop_reason)
 {
@@ -221,7 +221,7 @@ static enum agent_step finish_as(struct agent *a, enum ava_status status, struct
 
 /* ---- QUEUED, CALLING */
 
-/* Is there nothing left of the turn but what a person has to answer? */
+/* Are all open calls of the turn waiting for a person? */
 static bool only_asks(const struct agent *a)
 {
 	unsigned first, open = ask_open(a, &first);
@@ -233,7 +233,7 @@ static enum agent_step step_queued(struct agent *a)
 {
 	if (!a->slot_wanted && (only_asks(a) || a->over > 0)) /* taken up again */
 		return agent_move(a, AGENT_WAITING);
-	if (a->saves > 0) /* what a person said is not on disk yet */
+	if (a->saves > 0) /* a person's message is not on disk yet */
 		return STEP_WAIT;
 	if (!a->slot_wanted) {
 		a->slot_wanted = true;
@@ -247,7 +247,7 @@ static enum agent_step step_queued(struct agent *a)
 	return agent_move(a, a->turn != NULL && !a->reply_ready ? AGENT_TOOLS : AGENT_CALLING);
 }
 
-/* No slot, and no time passes, until a person has answered. */
+/* Until a person has answered, the run has no slot and its clock stands still. */
 static enum agent_step wait_for_person(struct agent *a)
 {
 	agent_clock_stop(a);
@@ -273,7 +273,7 @@ static enum agent_step ask_model(struct agent *a)
 	}
 	if (used_up >= 0)
 		return finish_limit(a, (enum agent_resource)used_up);
-	/* Before: the call's commit carries where the machine stands then. */
+	/* Set before: the call's commit carries the machine's position. */
 	a->at.iteration = call.iteration;
 	a->at.totals.calls++;
 	a->asked = true;
@@ -287,7 +287,7 @@ static enum agent_step ask_model(struct agent *a)
 	return finish_internal(a, rv);
 }
 
-/* Where the window is nearly full: first room, then the call. */
+/* In a nearly full window make room before the call. */
 static enum agent_step agent_make_room(struct agent *a)
 {
 	struct agent_compact c;
@@ -306,14 +306,14 @@ static enum agent_step agent_make_room(struct agent *a)
 	return STEP_WAIT;
 }
 
-/* Would the next call be refused? Asked before the tools run: nobody would
- * read their results. The reply's bytes count as the next input already. */
+/* Would the next call be refused? Asked before the tools run, since nobody would read their
+ * results then. The reply's bytes count as input already. */
 static int used_up(struct agent *a)
 {
 	int64_t max_output;
 	int r;
 
-	if (a->spec->ask_limit) /* a person may let it go on, and then they are read */
+	if (a->spec->ask_limit) /* a person may extend it, and then the results are read */
 		return -1;
 	a->at.new_bytes += (int64_t)a->turn->wire_len;
 	r = limit_reserve(a, &max_output);
@@ -332,7 +332,7 @@ static int prepare_call(struct agent *a, unsigned i)
 
 	snprintf(c->id, sizeof(c->id), "c%d.%u", (int)a->at.iteration, i + 1);
 	c->tool = reply_tool(a->spec->tools, a->spec->ntools, c->name);
-	if (c->answered) { /* in the record */
+	if (c->answered) { /* in the record already */
 		a->answered++;
 		return 0;
 	}
@@ -403,7 +403,7 @@ static enum agent_step submitted(struct agent *a, struct turn_call *c)
 		return finish_internal(a, rv);
 	answer_call(a, c, true, "", "accepted: the run ends here");
 	for (unsigned i = 0; i < a->turn->ncalls; i++)
-		a->turn->calls[i].unstarted = true; /* beside a submit nothing is */
+		a->turn->calls[i].unstarted = true; /* nothing runs beside a submit */
 	return finish_as(a, AVA_SUCCESS, &end, "submitted");
 }
 
@@ -415,7 +415,7 @@ static bool must_be_saved(const struct turn *t)
 	return false;
 }
 
-/* Of a replayed reply: what a stop of the runtime cut off may have happened. */
+/* Answer calls of a replayed reply that a stop of the runtime cut off; they may have happened. */
 static void answer_interrupted(struct agent *a)
 {
 	for (unsigned i = 0; i < a->turn->ncalls; i++) {
@@ -454,14 +454,14 @@ static enum agent_step reply_with_calls(struct agent *a)
 	return agent_move(a, wait ? AGENT_SAVING : AGENT_TOOLS);
 }
 
-/* Words alone are the end. To Ava, who answers in words, that is a success. */
+/* Words alone end the run. For Ava, who answers in words, that is a success. */
 static enum agent_step finish_words(struct agent *a, struct agent_end *end)
 {
 	end->unverified = true;
 	return finish_as(a, limit_can_submit(a) ? AVA_NO_RESULT : AVA_SUCCESS, end, "final_text");
 }
 
-/* Thinking alone is what there is, marked, when a model says no more. */
+/* When a model only thinks, the thinking becomes the answer, marked as such. */
 static enum agent_step thought_answer(struct agent *a)
 {
 	struct turn *t = a->turn;
@@ -475,7 +475,7 @@ static enum agent_step thought_answer(struct agent *a)
 	return rv == 0 ? finish_words(a, &end) : finish_internal(a, rv);
 }
 
-/* No reply says more than the text behind which the model was asked again. */
+/* End with the text kept before the model was asked again: no later reply said more. */
 static enum agent_step finish_said(struct agent *a)
 {
 	struct agent_end end = {0};
@@ -494,7 +494,7 @@ static enum agent_step finish_said(struct agent *a)
 	return finish_words(a, &end);
 }
 
-/* Empty, thinking alone, or a call written as text: asked again a few times. */
+/* An empty reply, thinking alone, or a call written as text: ask again a few times. */
 static enum agent_step odd_reply(struct agent *a)
 {
 	int exhausted = used_up(a), rv;
@@ -515,11 +515,11 @@ static enum agent_step odd_reply(struct agent *a)
 	if (exhausted >= 0)
 		return finish_limit(a, (enum agent_resource)exhausted);
 	a->at.odd_replies++;
-	return agent_move(a, AGENT_TOOLS); /* none: step_tools writes the note */
+	return agent_move(a, AGENT_TOOLS); /* no calls: step_tools writes the note */
 }
 
-/* A text that would be the end. Before any call the model is told to look first, then, where the
- * text holds no result, to submit: each once. */
+/* Ask again after a text that would end the run? Before any call the model is told to look
+ * first, then, when the text holds no result, to submit: each once. */
 static bool ask_once_more(struct agent *a, const struct reply *r)
 {
 	if (!limit_can_submit(a) || a->at.nudged)
@@ -552,11 +552,11 @@ static enum agent_step final_text(struct agent *a, const struct reply *r)
 		return finish_internal(a, rv);
 	if (steered) {
 		a->steered = true;
-		return agent_move(a, AGENT_TOOLS); /* none: what was said goes to the model */
+		return agent_move(a, AGENT_TOOLS); /* no calls: the message goes on */
 	}
 	if (again && ask_once_more(a, r)) {
 		rv = r->echo ? 0 : reply_keep(a, t->text);
-		return rv == 0 ? agent_move(a, AGENT_TOOLS) /* none: step_tools writes the notice */
+		return rv == 0 ? agent_move(a, AGENT_TOOLS) /* no calls: step_tools goes on */
 			       : finish_internal(a, rv);
 	}
 	if (again && r->object != NULL && a->at.repairs < OUTPUT_REPAIRS_MAX) {
@@ -567,7 +567,7 @@ static enum agent_step final_text(struct agent *a, const struct reply *r)
 	if (a->misfit != NULL) {
 		a->at.repairs++;
 		a->at.force_submit = a->spec->can_force;
-		return agent_move(a, AGENT_TOOLS); /* none: step_tools says what is wrong */
+		return agent_move(a, AGENT_TOOLS); /* no calls: step_tools says what is wrong */
 	}
 	if (r->object != NULL)
 		return finish_as(a, AVA_SUCCESS, &end, "final_text");
@@ -585,8 +585,8 @@ static enum agent_step reply_with_text(struct agent *a)
 	enum agent_step step;
 	int rv = output_read(a, &r, t->text, t->text_len);
 
-	/* Words about calls are an answer to a person, who may have asked for them: so they are
-	 * when they are said again. */
+	/* To a person words about calls may be the answer they asked for: accepted when the
+	 * model repeats them. */
 	if (!limit_can_submit(a) && r.words && a->at.odd_replies > 0)
 		r.call = false;
 	if (rv != 0)
@@ -610,7 +610,7 @@ static enum agent_step agent_refused(struct agent *a)
 	return finish_error(a, "refusal", "refusal", "the model refused the task");
 }
 
-/* The service works on when it is asked again with nothing added. */
+/* The service paused: it goes on when asked again with nothing added. */
 static enum agent_step paused(struct agent *a)
 {
 	int exhausted = used_up(a), rv = save_reply(a, false);
@@ -628,7 +628,7 @@ static enum agent_step paused(struct agent *a)
 	return STEP_AGAIN;
 }
 
-/* The one reply after a forced end: what it submits is kept, nothing runs. */
+/* The one reply after a forced end: its result is kept, nothing runs. */
 static enum agent_step wrapped_up(struct agent *a)
 {
 	struct turn_call *submit;
@@ -700,7 +700,7 @@ static enum agent_step step_saving(struct agent *a)
 		a->io->slot_drop(a);
 	a->io->wake_at(a, INT64_MAX);
 	agent_move(a, AGENT_DONE);
-	a->io->done(a); /* last: what comes after it belongs to the world */
+	a->io->done(a); /* last: afterwards the world owns the agent */
 	return STEP_WAIT;
 }
 
@@ -713,7 +713,7 @@ static void start_tools(struct agent *a)
 
 		if (c->answered || c->started || ask_needed(a, c))
 			continue;
-		c->started = c->ran = true; /* before: it may be answered at once */
+		c->started = c->ran = true; /* set before: the world may answer at once */
 		rv = a->io->tool_start(a, i);
 		if (rv == 0)
 			continue;
@@ -725,7 +725,7 @@ static void start_tools(struct agent *a)
 	}
 }
 
-/* Write the results and what the runtime has to say, then ask again. */
+/* Write the results and the runtime's notices, then ask again. */
 static enum agent_step give_results(struct agent *a)
 {
 	const char *notices[NOTICE_TURN];
@@ -759,8 +759,8 @@ static enum agent_step step_tools(struct agent *a)
 
 /* ---- WAITING */
 
-/* May it pass its limit, or is its quota back? Without a yes to the one, and with a no to the
- * other, it ends as if nobody had been asked. */
+/* Has a person let the run pass its limit, or is the quota back? Without a yes to the limit, or
+ * with a no to the quota, the run ends as if nobody had been asked. */
 static enum agent_step agent_wait_over(struct agent *a)
 {
 	bool parked = a->over >= AGENT_PARKED;
@@ -777,7 +777,8 @@ static enum agent_step agent_wait_over(struct agent *a)
 		      : finish_limit(a, r);
 }
 
-/* It may be for days. Without memory for the copy it waits with what it has. */
+/* Shrink the turn, since the wait may last days. Without memory for the copy the turn stays as
+ * it is. */
 static void trim_turn(struct agent *a)
 {
 	struct turn *t = a->misfit == NULL && a->dropped == NULL && !a->turn->trimmed
@@ -816,8 +817,8 @@ static enum agent_step step_waiting(struct agent *a)
 	return STEP_AGAIN;
 }
 
-/* ---- what arrives: only stored, agent_run looks at it. An answer for a call that
- * was not made is a bug of the world's: an assertion. */
+/* ---- arrivals: only stored, agent_run acts on them. An answer for a call that was never made
+ * is a bug of the world: assert. */
 
 void agent_init(struct agent *a, const struct agent_io *io, const struct agent_spec *spec,
 		void *world, int64_t request_bytes)
@@ -849,7 +850,7 @@ void agent_next(struct agent *a, int64_t new_bytes)
 	a->at.told_dropped = last.at.told_dropped;
 	free(last.at.said);
 	if (a->at.repeats != NULL)
-		a->at.repeats->changes++; /* what was said may be a reason to look again */
+		a->at.repeats->changes++; /* the new message may be a reason to look again */
 }
 
 void agent_resume(struct agent *a, struct turn *t)
@@ -914,11 +915,11 @@ void agent_on_compacted(struct agent *a, int rv, const struct agent_compacted *d
 	if (rv == 0)
 		compact_done(a, d);
 	if (!a->at.overflowed)
-		return; /* without more room it may still be enough */
+		return; /* the request may fit even without more room */
 	if ((rv == 0 && d->bytes_after < d->bytes_before) || limit_lower(a))
 		a->at.overflowed = false;
 	else
-		a->at.halvings = COMPACT_HALVINGS; /* there is nothing left to leave out */
+		a->at.halvings = COMPACT_HALVINGS; /* nothing is left to remove */
 }
 
 void agent_charge(struct agent *a, struct usage *u)
@@ -968,7 +969,7 @@ void agent_run(struct agent *a)
 		else
 			step = states[a->state].step(a);
 		if (step == STEP_WAIT)
-			return; /* the world may have taken it: not one look more */
+			return; /* the world may own the agent now: do not touch it */
 	}
 }
 

@@ -1,19 +1,17 @@
-/* The agent machine: one run from its slot to its end. Pure: all it can do is
- * ask its io (agent/agent.h), all it knows is in this struct, so that the same
- * code runs live, after a crash and in the simulated world.
+/* The agent machine: one run from its slot to its end. Pure: it acts only through its io and knows
+ * only this struct, so that the same code runs live, after a crash and in the simulated world.
  *
  *   QUEUED ──► CALLING ──► SAVING ──► TOOLS ──┐──► WAITING ──► QUEUED
  *                 ▲  └────────(rides)────►┘    │
  *                 └───────────────────────────┘
  *   every state ──► SAVING (its end) ──► DONE
  *
- * A state says what the agent waits for: a slot, a reply, the disk, its
- * tools, a person. SAVING is passed only where a tool is not repeatable, or at
- * the end. WAITING has no slot and its clock stands still. */
+ * Each state is a wait: for a slot, a reply, the disk, the tools, a person. SAVING is passed only
+ * where a tool is not repeatable, or at the end. WAITING has no slot and its clock stands still. */
 #ifndef AGENT_AGENT_H
 #define AGENT_AGENT_H
 
-#include "agent/ask.h" /* what arrives of questions, too */
+#include "agent/ask.h" /* its arrivals too */
 #include "agent/machine.h"
 
 /* `request_bytes` = head and first lines of the first request. */
@@ -23,33 +21,33 @@ void agent_fini(struct agent *a);
 /* Go on as far as possible. Called by the world after it stored something. */
 void agent_run(struct agent *a);
 
-/* What arrives. Each only stores; the world calls agent_run afterwards. */
+/* Arrivals. Each only stores; the world calls agent_run afterwards. */
 void agent_on_slot(struct agent *a);
 /* rv 0: `t` *taken*. rv < 0: t is NULL, `class` and `sentence` *copied*. */
 void agent_on_reply(struct agent *a, int rv, struct turn *t, const char *error_class,
 		    const char *sentence);
 /* The attempt failed; again, limits allowing: -> io->infer, same iteration. */
 void agent_on_again(struct agent *a);
-/* The same, it is too large: again with less, or the end by class and sentence (*copied*). */
+/* Like agent_on_again, but the request was too large: again with less, or the end with class and
+ * sentence (*copied*). */
 void agent_on_refused(struct agent *a, const struct agent_told *told, const char *error_class,
 		      const char *sentence);
 void agent_on_compacted(struct agent *a, int rv, const struct agent_compacted *d);
 void agent_on_saved(struct agent *a);
 void agent_on_tool(struct agent *a, unsigned call); /* a->turn->calls[call] is answered */
-/* A person said something, it is durable: the next save_results tells it. */
+/* A person's message is durable: the next save_results passes it on. */
 void agent_on_steer(struct agent *a);
 void agent_cancel(struct agent *a); /* final; nothing starts after it */
-/* DONE: another turn of the same conversation, with the spec's limits for itself:
- * totals begin anew (whoever wants their sum adds them up before), iterations go
- * on being numbered. */
+/* DONE: another turn of the same conversation, with the spec's limits for itself: totals begin
+ * anew (add them up before if their sum is needed), iteration numbers go on. */
 void agent_next(struct agent *a, int64_t new_bytes);
 /* Before a first agent_run: the last reply's calls come first. `t` *taken*. */
 void agent_resume(struct agent *a, struct turn *t);
-/* Instead of a first agent_run: a stop of the runtime cut the run off, only its
- * end is left to write. */
+/* Instead of a first agent_run: a stop of the runtime cut the run off, and only its end is to be
+ * written. */
 void agent_interrupted(struct agent *a, const char *sentence);
-/* Count what an attempt without a reply is charged, before agent_on_again or the
- * failure; the cost from the price is written back. */
+/* Count the charge of an attempt without a reply, before agent_on_again or the failure; the cost
+ * from the price is written back. */
 void agent_charge(struct agent *a, struct usage *u);
 
 const char *agent_state_name(enum agent_state s);

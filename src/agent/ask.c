@@ -1,12 +1,11 @@
 /* Questions to a person.
  *
- * Happy path: a question's text, choices, default and time are read from the
- * call's arguments (checked against its schema before) and given to the world;
- * the answer becomes the call's result. For a call that needs a yes the answer
- * is leave to start it, or a refusal as its result, which the model reads.
- *
- * Nobody answers: the default is taken and named as such; without one, and for
- * a call that needs a yes, it is a failure that says so. What can fail: memory. */
+ * Happy path: a question's text, choices, default and time are read from the call's arguments
+ * (checked against its schema before) and given to the world; the answer becomes the call's
+ * result. For a call that needs a yes the answer is leave to start, or a refusal as its result,
+ * which the model reads. When nobody answers the default is taken and named as such; without a
+ * default, and for a call that needs a yes, the result is a failure that says so. What can fail:
+ * memory. */
 #include "agent/ask.h"
 
 #include <assert.h>
@@ -196,7 +195,7 @@ int ask_over(struct agent *a, enum agent_asked *how)
 	if (!a->ask_given && a->io->now(a) < a->ask_until_ms)
 		return 1;
 	*how = !a->ask_given ? ASKED_EXPIRED : a->ask_yes ? ASKED_ANSWERED : ASKED_REFUSED;
-	if (*how == ASKED_ANSWERED && call == AGENT_ASK_LIMIT) /* it is told again when near */
+	if (*how == ASKED_ANSWERED && call == AGENT_ASK_LIMIT) /* told again when it is near */
 		a->at.warned &= (uint16_t) ~(1u << (a->over - 1));
 	a->saves++;
 	a->io->ask_end(a, call, *how);
@@ -216,8 +215,8 @@ void agent_on_parked(struct agent *a, bool made, const char *error_class, const 
 	a->at.totals.calls -= a->asked && !made;
 	a->asked = false;
 	a->at.again = true;
-	a->over = a->over == AGENT_WAITS ? AGENT_WAITS : AGENT_PARKED; /* said in an earlier life */
-	if (a->at.wrapping) /* the sentence of its end is there already */
+	a->over = a->over == AGENT_WAITS ? AGENT_WAITS : AGENT_PARKED; /* told earlier */
+	if (a->at.wrapping) /* the sentence of the end is set already */
 		return;
 	snprintf(a->reply_class, sizeof(a->reply_class), "%s", error_class);
 	snprintf(a->reply_error, sizeof(a->reply_error), "%s", sentence);
@@ -249,15 +248,14 @@ int agent_on_answer(struct agent *a, const char *text, bool yes)
 	return 0;
 }
 
-/* ---- a turn that waits for long: while it is made it has room for every call and
- * text that there may be; one that waits for a person, perhaps for days, is copied
- * into an arena of one chunk, counted before */
+/* ---- a turn that waits long: a new one has room for every possible call and text; one that
+ * waits for a person, perhaps for days, is copied into an arena of one chunk of the counted size */
 
-#define TRIM_CHUNK 256 /* an answer that comes later */
+#define TRIM_CHUNK 256 /* room for an answer that comes later */
 
 static size_t text_size(const char *s, size_t len)
 {
-	return s != NULL ? len + 1 + 16 : 0; /* the arena's alignment */
+	return s != NULL ? len + 1 + 16 : 0; /* 16: the arena's alignment */
 }
 
 static size_t call_size(const struct turn_call *c)

@@ -1,10 +1,11 @@
-/* Small models that are held to the form of a result fill it with what they read last about such a
- * form: descriptions out of schemas, the text of a notice, the name of the tool. As an answer that
- * would be a lie with a tick.
+/* Small models that are held to the form of a result fill it with text they read last about that
+ * form: descriptions out of schemas, the text of a notice, the name of the tool. Passed on as an
+ * answer that would be a lie.
  *
- * Ours is a line in the form of a notice; and a whole text that stands word for word in a tool's
- * definition or in the system prompt, if it is a sentence (no name or word of an answer is), or is
- * the placeholder of an example. What an answer says beside it stays. Nothing can fail. */
+ * Text counts as ours when it is a line in the form of a notice, or when the whole text stands
+ * word for word in a tool's definition or in the system prompt and is a sentence (no name or
+ * word of an answer is), or is an example's placeholder. The rest of an answer stays. Nothing
+ * can fail. */
 #include "agent/echo.h"
 
 #include <string.h>
@@ -36,7 +37,7 @@ static bool echo_in_tools(const struct agent_spec *s, const char *line, size_t l
 	return found;
 }
 
-/* Texts that are ours only as a whole: an answer may quote them. */
+/* Is all of the text ours? An answer may quote these sentences. */
 static bool echo_whole(const struct agent *a, const char *text, size_t len)
 {
 	const struct agent_spec *s = a->spec;
@@ -51,7 +52,7 @@ static bool echo_whole(const struct agent *a, const char *text, size_t len)
 	       (prompt_says(text, len) || echo_in_tools(s, text, len));
 }
 
-/* `text` without what is ours, maybe empty; NULL: nothing is. */
+/* `text` without our words, maybe empty; NULL: it has none. */
 static json_t *echo_without(const struct agent *a, const json_t *text)
 {
 	const char *s = json_string_value(text), *end = s + json_string_length(text), *next;
@@ -87,7 +88,7 @@ static json_t *echo_without(const struct agent *a, const json_t *text)
 	return left;
 }
 
-/* Does a text anywhere in it hold words of ours? */
+/* Does any text in the value hold words of ours? */
 static bool echo_within(const struct agent *a, const json_t *v)
 {
 	json_t *one = json_is_string(v) ? echo_without(a, v) : NULL;
@@ -134,7 +135,7 @@ bool echo_clean(const struct agent *a, json_t *result, bool *changed)
 	*changed = left != NULL;
 	summary = json_object_get(result, "summary");
 	echo_caveats(a, json_object_get(result, "caveats"), changed);
-	/* Beside an answer it may be one that is about us. */
+	/* With a summary of its own the output may be an answer about ava. */
 	if (echo_blank(summary) && !echo_blank(output) && echo_within(a, output)) {
 		json_object_set_new(result, "output", json_null());
 		*changed = true;

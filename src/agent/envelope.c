@@ -1,9 +1,8 @@
 /* Blocks of text by strangers, see envelope.h.
  *
- * The form is a line that begins with "[ava:", which nothing from outside has: notice_escape
- * breaks it wherever text enters a conversation, and envelope_text within a block, after what is
- * invisible was taken out (so that nothing invisible can stand in its middle). Fails only as its
- * buffer does. */
+ * The form is a line that begins with "[ava:", which no text from outside has: notice_escape
+ * breaks it wherever text enters a conversation, and envelope_text within a block, after hidden
+ * characters were removed (so that none can stand inside of it). Fails only as its buffer does. */
 #include "agent/envelope.h"
 
 #include <ctype.h>
@@ -37,7 +36,7 @@ void envelope_end(struct buf *out, unsigned n, const char *note)
 	buf_addf(out, CLOSE "%u%s%s]\n", n, note ? ": " : "", note ? note : "");
 }
 
-/* `hide`: what becomes of hidden characters. */
+/* `hide`: treatment of hidden characters. */
 static int add_safe(struct buf *out, const char *s, size_t len,
 		    int (*hide)(struct buf *, const char *, size_t))
 {
@@ -62,7 +61,7 @@ int envelope_other(struct buf *out, const char *s, size_t len)
 	return add_safe(out, s, len, utf8_shown);
 }
 
-/* The line that begins with `word` from `at` on; NULL: none does. */
+/* The first line that begins with `word`, from `at` on; NULL: none. */
 static const char *find_line(const char *s, const char *at, const char *end, const char *word)
 {
 	size_t n = strlen(word);
@@ -78,7 +77,7 @@ static const char *find_line(const char *s, const char *at, const char *end, con
 	return NULL;
 }
 
-/* "[ava:page 1 URL]": where the URL begins; NULL: no block begins here. */
+/* The beginning of the URL in "[ava:page 1 URL]"; NULL: no block begins here. */
 static const char *url_of(const char *line, const char *end)
 {
 	static const char *const kinds[] = {ENVELOPE_PAGE " ", ENVELOPE_RESULT " "};
@@ -137,7 +136,7 @@ static bool in_url(char c)
 	return (unsigned char)c > ' ' && c != 0x7f && !strchr("<>\"'`|\\^{}[]()", c);
 }
 
-/* May a URL end before `s`? At what is none of a URL's, or at the end of a sentence. */
+/* May a URL end before `s`? It does at a character no URL has, or at the end of a sentence. */
 static bool ends_before(const char *s, const char *end)
 {
 	while (s < end && strchr(".,;:!?*_", *s) && *s)

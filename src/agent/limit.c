@@ -1,13 +1,12 @@
-/* What is left of a run's limits.
+/* The rest of a run's limits.
  *
- * Before each call the most that it can use is reserved: the input as the
- * last call measured it plus a third of a token for every byte since, at the
- * dearest input price, and the whole output. What does not fit lowers the
- * output; below LIMIT_LEAST_OUTPUT the call is not made. So a run passes a
- * limit by no more than its estimate of one input was wrong.
+ * Before each call its greatest possible use is reserved: the input as the last call measured it
+ * plus a third of a token for every byte since, at the dearest input price, and the whole
+ * output. Too large a reservation lowers the output; below LIMIT_LEAST_OUTPUT the call is not
+ * made. So a run passes a limit at most by the error of one input's estimate.
  *
- * Sums saturate: a price or a usage that some service made up must not wrap
- * into free money. Nothing here can fail. */
+ * Sums saturate: an invented price or usage must not wrap into free money. Nothing here can
+ * fail. */
 #include "agent/limit.h"
 
 #include <inttypes.h>
@@ -27,7 +26,7 @@ static int64_t times(int64_t a, int64_t b)
 	return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
 }
 
-/* Money is rounded up: what is charged is never below what is billed. */
+/* Money is rounded up: a charge is never below the bill. */
 static int64_t whole_microusd(int64_t millionths)
 {
 	return millionths / PER_MILLION + (millionths % PER_MILLION != 0);
@@ -74,9 +73,9 @@ int64_t limit_next_input(const struct agent *a)
 	return sum_to_max(a->at.measured_input, a->at.new_bytes / 3 + (a->at.new_bytes % 3 != 0));
 }
 
-/* Tokens of `input` that a cache had, where reading costs nothing: `told` by the service; and where
- * nothing costs anything, on this machine, what was sent before, since requests extend each other
- * and few such servers tell. */
+/* Tokens of `input` that a cache had, where reading it costs nothing: `told` by the service; and
+ * at a free local server the input sent before, since requests extend each other and few such
+ * servers report it. */
 static int64_t limit_spared(const struct agent *a, int64_t input, int64_t told)
 {
 	const struct agent_price *p = &a->spec->price;
@@ -99,7 +98,7 @@ int64_t limit_tokens_used(const struct agent *a)
 	return sum_to_max(t->input - MIN(t->spared, t->input), t->output);
 }
 
-/* Tokens of the next input that will count. */
+/* Tokens of the next input that count toward the limit. */
 static int64_t limit_next_counted(const struct agent *a)
 {
 	int64_t input = limit_next_input(a);
@@ -107,15 +106,14 @@ static int64_t limit_next_counted(const struct agent *a)
 	return input - limit_spared(a, input, 0);
 }
 
-/* A cache write may be given as cheaper than it is (0 where a service has
- * none), never the input. */
+/* The price of a cache write may be given too low (0 where a service has none), that of input
+ * never. */
 static int64_t input_cost(const struct agent_price *p, int64_t tokens)
 {
 	return whole_microusd(times(tokens, MAX(p->input, p->cache_write)));
 }
 
-/* Output that the rest of the tokens allows; negative when the input alone
- * is too much. */
+/* Output that the remaining tokens allow; negative when the input alone is too much. */
 static int64_t output_by_tokens(const struct agent *a)
 {
 	int64_t used = limit_tokens_used(a);
@@ -153,7 +151,7 @@ static int64_t output_by_cost(const struct agent *a)
 	if (used >= limit)
 		return -1;
 	if (!price_known(p))
-		return INT64_MAX; /* the quote said so: held by tokens only */
+		return INT64_MAX; /* only tokens bound the run, as the quote said */
 	return limit_output_for(a, limit - used);
 }
 
@@ -162,20 +160,20 @@ int64_t limit_window(const struct agent *a)
 	return a->at.window > 0 ? a->at.window : a->spec->window;
 }
 
-/* What it may write, likewise. */
+/* Tokens that a call may write: as the service told, else as the spec has it. */
 static int64_t limit_most_output(const struct agent *a)
 {
 	return a->at.output_max > 0 ? MIN(a->at.output_max, a->spec->max_output)
 				    : a->spec->max_output;
 }
 
-/* Services count a little more than they tell: so much of a window stays free. */
+/* Services count a little more than they report: this much of a window stays free. */
 static int64_t window_spare(int64_t window)
 {
 	return MAX(window / 100, 96);
 }
 
-/* Tokens that the next input leaves of the window. */
+/* Tokens of the window left by the next input. */
 static int64_t window_left(const struct agent *a)
 {
 	int64_t window = limit_window(a);
@@ -183,7 +181,7 @@ static int64_t window_left(const struct agent *a)
 	return window - window_spare(window) - limit_next_input(a);
 }
 
-/* The most output that fits behind the next input; never under the least. */
+/* The most output that fits behind the next input, never under the least. */
 static int64_t output_by_window(const struct agent *a, int64_t most)
 {
 	return limit_window(a) <= 0
@@ -207,7 +205,7 @@ int limit_reserve(const struct agent *a, int64_t *max_output)
 	return -1;
 }
 
-/* Behind the next call, with the least of a reply, and all it leaves. */
+/* The agent as it stands after the next call, with `output` tokens of reply. */
 static struct agent after_next(const struct agent *a, int64_t output)
 {
 	int64_t input = limit_next_input(a);
@@ -394,28 +392,27 @@ void shared_sentence(const struct agent *a, const struct agent_shared *s, enum a
 
 /* ---- Room in the window.
  *
- * Two marks with a distance between them: room is made at 80 % and down to
- * 50 %, so that a rewrite, which costs the provider's cache once, pays for many
- * calls that only extend it. What was removed stays removed: the next request
- * extends the last one.
+ * Two marks with a distance between them: room is made at 80 % and down to 50 %, so that a
+ * rewrite, which costs the provider's cache once, pays for many calls that only extend it.
+ * Removed text stays removed: the next request extends the last one.
  *
- * Order: less output first, where the service told numbers by which that is enough; then bodies
- * of results that were read (their calls stay, so pairing holds by construction); then a span of
- * whole lines, of which a ledger remains; at last the results that nobody has read, each to the
- * same length. Nothing of these goes only because 80 % are reached.
+ * Order: less output first, where the service's numbers show that this is enough; then bodies of
+ * results that were read (their calls stay, so pairing holds by construction); then a span of
+ * whole lines, of which a ledger remains; at last unread results, each cut to the same length,
+ * and only when the input does not fit, not at 80 %.
  *
- * When a service says that a conversation is too large and tells no number, the estimate was wrong
- * or the window smaller than the table says. Then half of it must do, three
- * times at most, and what was refused is the window from then on; where nothing can go, a quarter
- * of the output must do.
+ * When a service says that a conversation is too large and gives no number, the estimate was
+ * wrong or the window is smaller than the table says. Then half of it must do, three times at
+ * most, and the refused size is the window from then on; where nothing can go, a quarter of the
+ * output must do.
  *
  * Nothing here can fail. */
 
 #define HIGH_TENTHS 8
 #define LOW_TENTHS  5
 
-/* The output that a call keeps free; a quarter of the window at the most, or a
- * small window would be full before it holds anything. */
+/* The output that a call keeps free; at most a quarter of the window, or a small window would be
+ * full from the start. */
 static int64_t reserve(const struct agent *a)
 {
 	return MIN(limit_most_output(a), limit_window(a) / 4);
@@ -430,11 +427,11 @@ bool compact_due(const struct agent *a, struct agent_compact *out)
 {
 	int64_t window = limit_window(a), now = limit_next_input(a);
 	int64_t high = tenths(window, HIGH_TENTHS) - reserve(a);
-	int64_t fits = now + window_left(a) - LIMIT_LEAST_ROOM; /* the least of a reply behind it */
+	int64_t fits = now + window_left(a) - LIMIT_LEAST_ROOM; /* with the least reply */
 
 	*out = (struct agent_compact){.tokens = now, .overflow = a->at.overflowed};
 	out->newest = out->overflow || (window > 0 && now > fits);
-	if (out->overflow && (window <= 0 || now <= fits)) { /* by its numbers it was none */
+	if (out->overflow && (window <= 0 || now <= fits)) { /* its numbers show no overflow */
 		out->target = out->most = now / 2;
 		return true;
 	}
@@ -450,19 +447,19 @@ void compact_done(struct agent *a, const struct agent_compacted *d)
 	int64_t now = limit_next_input(a);
 
 	if (d->bytes_after < d->bytes_before && d->bytes_before > 0) {
-		/* In proportion: what a byte costs was measured. */
+		/* In proportion: the tokens of a byte were measured. */
 		a->at.measured_input =
 			(int64_t)((double)now * (double)d->bytes_after / (double)d->bytes_before);
 		a->at.new_bytes = 0;
 	}
-	/* Where little could go, it is not tried again at each call. */
+	/* When little could go, do not try again at each call. */
 	a->at.compact_floor = limit_next_input(a) + limit_window(a) / 10;
 }
 
-/* ---- what a refusal teaches */
+/* ---- learning from a refusal */
 
-/* Some count the output that was asked for with the prompt: which of the two is meant shows by our
- * own estimate. */
+/* Some services count the requested output with the prompt: our own estimate shows which of the
+ * two is meant. */
 static int64_t told_prompt(const struct agent *a, const struct agent_told *t)
 {
 	int64_t now = limit_next_input(a), without = t->prompt - t->asked;
@@ -485,7 +482,7 @@ bool limit_learn(struct agent *a, const struct agent_told *t)
 	if (t->window > 0)
 		a->at.window = whole_tokens(t->window);
 	if (t->window > 0 && prompt / 3 > limit_next_input(a)) {
-		/* More tokens than bytes: of use for the output alone. */
+		/* More tokens than bytes: these numbers help only for the output. */
 		a->at.output_max =
 			whole_tokens(left >= LIMIT_LEAST_ROOM && left < t->asked ? left : half);
 		return a->at.output_max < t->asked;
@@ -498,7 +495,7 @@ bool limit_learn(struct agent *a, const struct agent_told *t)
 		return false;
 	if (window_left(a) < t->asked)
 		return true;
-	/* By these numbers it would have fitted. */
+	/* The request would have fitted by these numbers. */
 	a->at.output_max = whole_tokens(half);
 	return half < t->asked;
 }
@@ -513,7 +510,7 @@ bool limit_lower(struct agent *a)
 	return quarter < most;
 }
 
-/* A token is taken for three bytes, as for the next input. */
+/* A token counts as three bytes, as for the next input. */
 size_t limit_result_bytes(const struct agent *a, unsigned calls, size_t most)
 {
 	int64_t window = limit_window(a), share, all;
@@ -525,10 +522,10 @@ size_t limit_result_bytes(const struct agent *a, unsigned calls, size_t most)
 	return (size_t)MIN(MAX(share, (int64_t)COMPACT_LEAST), (int64_t)most);
 }
 
-/* ---- what goes */
+/* ---- choosing what to remove */
 
-/* The first line that stays when `keep` lines at the end do: an assistant's, so
- * that no result is without its call; 0: none can go. */
+/* The first line that stays when `keep` lines at the end do: an assistant's, so that no result
+ * is without its call; 0: none can go. */
 static size_t boundary(const struct compact_line *lines, size_t n, size_t keep)
 {
 	size_t at = n > keep ? n - keep : 0, last = n;
@@ -560,7 +557,7 @@ static int64_t elide(struct compact_plan *p, struct compact_result *results, siz
 	return freed;
 }
 
-/* What folding all lines before `from` gives, markers in the rest counted. */
+/* Bytes freed by folding all lines before `from`, markers in the rest counted. */
 static int64_t limit_folded(const struct compact_line *lines, const struct compact_result *results,
 			    size_t n, size_t from)
 {
@@ -574,7 +571,7 @@ static int64_t limit_folded(const struct compact_line *lines, const struct compa
 	return freed;
 }
 
-/* Bytes that are free when results from that line on keep `keep` each; carried out with `go`. */
+/* Bytes freed when results from line `from` on keep `keep` each; done with `go`. */
 static int64_t cut_to(struct compact_result *results, size_t n, size_t from, int64_t keep, bool go)
 {
 	int64_t freed = 0;
@@ -593,7 +590,7 @@ static int64_t cut_to(struct compact_result *results, size_t n, size_t from, int
 	return freed;
 }
 
-/* Arguments that are read already. */
+/* Remove results that were read, then fold lines. */
 static void plan_older(struct compact_plan *p, const struct compact_line *lines, size_t nlines,
 		       struct compact_result *results, size_t nresults)
 {
@@ -615,8 +612,8 @@ static void plan_older(struct compact_plan *p, const struct compact_line *lines,
 	}
 }
 
-/* The results behind the last assistant line, each to the same length: the longest by which
- * enough is free. */
+/* Shorten the results behind the last assistant line to one length: the longest that frees
+ * enough. */
 static int64_t shorten(const struct compact_plan *p, const struct compact_line *lines,
 		       size_t nlines, struct compact_result *results, size_t nresults)
 {

@@ -1,5 +1,5 @@
-/* What a machine (agent/agent.h) may use, what it asks of the world, and its state, for all
- * that look at it: limits, notices, compaction, questions. Only agent.c moves it. */
+/* A machine's (agent/agent.h) means, its requests to the world, and its state, shared by limits,
+ * notices, compaction and questions. Only agent.c changes the state. */
 #ifndef AGENT_MACHINE_H
 #define AGENT_MACHINE_H
 
@@ -18,8 +18,8 @@ struct agent_shared;
 struct repeats;
 struct tool;
 
-/* ---- What an agent may use and what it has used: the one is fixed before it
- * starts, the other counted. The sums and decisions are agent/limit.h's. */
+/* ---- Limits of an agent, fixed before it starts, and counters of its use. Sums and decisions
+ * are agent/limit.h's. */
 
 enum agent_resource { AGENT_TIME, AGENT_COST, AGENT_TOKENS, AGENT_ITERATIONS, AGENT_NRESOURCES };
 extern const char *const agent_resource_names[AGENT_NRESOURCES]; /* "time", … */
@@ -34,58 +34,56 @@ struct agent_price {
 	int64_t input, output, cache_read, cache_write;
 };
 
-/* What is confirmed and never changes during a run. Borrowed: the world keeps
- * it as long as the agent. */
+/* Confirmed and constant during a run. Borrowed: the world keeps it as long as the agent. */
 struct agent_spec {
 	struct agent_limits limits;
 	struct agent_price price;
-	int64_t max_output;              /* tokens a call may write at most */
+	int64_t max_output;              /* most tokens of a call's output */
 	int64_t window;                  /* tokens of a request and its reply; 0: no bound */
 	const struct tool *const *tools; /* allowed, submit_result among them */
 	unsigned ntools;
 	bool ask_limit; /* a person is asked before a limit other than time ends the run */
-	bool ask_quota; /* and whether it waits for a quota that comes back */
+	bool ask_quota; /* and whether to wait for a quota that comes back */
 	bool can_force; /* the dialect can force a tool */
-	bool resumed;   /* its conversation begins with that of another run */
+	bool resumed;   /* its conversation begins with another run's */
 	const char *output_schema; /* JSON that passed schema_check; NULL: any output */
-	const char *task;          /* of which notices remind; NULL: none stands there */
-	/* Of these: a person is asked before each call. */
+	const char *task;          /* shown again in notices; NULL: no reminder */
+	/* Tools of which each call needs a person's yes. */
 	const struct tool *const *ask_before;
 	unsigned nask_before;
 };
 
-/* Tokens that a refusal speaks of; 0: of none. */
+/* Tokens named in a refusal; 0: not named. */
 struct agent_told {
-	int64_t window;     /* the most that a request and its reply may be */
-	int64_t prompt;     /* what was counted of the request, with or without its output */
-	int64_t output_max; /* the most output that may be asked for */
-	int64_t asked;      /* the output that the refused request asked for */
-	bool cap;           /* its output alone was too much */
+	int64_t window;     /* most of request and reply together */
+	int64_t prompt;     /* counted for the request, with or without its output */
+	int64_t output_max; /* most output that may be requested */
+	int64_t asked;      /* output that the refused request asked for */
+	bool cap;           /* the output alone was too much */
 };
 
 struct agent_totals {
 	int64_t input, output, cache_read, cache_write, cost_microusd;
 	int32_t calls, uncosted_calls, estimated_calls, failed_calls, tool_calls;
-	int32_t spared; /* tokens of `input` that a cache had for nothing: no limit counts them */
+	int32_t spared; /* tokens of `input` from a free cache: no limit counts them */
 };
 
 /* ---- The effects a run may ask of the world. subagent/world.c is the real one,
  * test/sim/world.c its twin with a simulated clock, disk, provider and tools.
  *
- * Every call returns at once. What was asked for arrives later through the
- * agent_on_* functions of agent/agent.h, which only store it; the world then
- * calls agent_run() from its wake queue, never from inside one of these.
- * Negative returns are codes of ava.h: nothing was started then. */
+ * Every call returns at once. Results arrive later through the agent_on_* functions of
+ * agent/agent.h, which only store them; the world then calls agent_run() from its wake queue,
+ * never from inside one of these. Negative returns are codes of ava.h: nothing was started then. */
 
 /* One model call. The intent (InferStart) is durable before the request
  * leaves. */
 struct agent_infer {
 	int iteration;             /* from 1 */
-	bool again;                /* another attempt at that iteration */
+	bool again;                /* another attempt at the same iteration */
 	int64_t max_output;        /* tokens */
 	bool force_submit;         /* ask for submit_result only, where the dialect can */
 	const char *output_schema; /* of the spec */
-	bool warmer;               /* a reply repeated itself: with a higher temperature */
+	bool warmer;               /* a reply repeated itself: raise the temperature */
 };
 
 /* How a run ended; strings borrowed during save_end. */
@@ -98,7 +96,7 @@ struct agent_end {
 	const char *exhausted;   /* resource of an Exhausted event; NULL: none */
 	const char *error;       /* one sentence; NULL: none */
 	const char *error_class; /* for an Error event; NULL: none */
-	/* What the model submitted, or what there is. */
+	/* The submitted output, or the best there is. */
 	const char *output; /* JSON text; NULL: null */
 	size_t output_len;
 	const char *summary; /* NULL: none; the world may use the last text it knows */
@@ -107,48 +105,49 @@ struct agent_end {
 	bool partial, unverified;
 };
 
-/* What a run asks a person; borrowed during `ask`. A question of the model's
- * (ask_person), or whether a call may start (ask_before): the answer to that is
- * yes or no, and holds for this one call. */
+/* A question of a run to a person; borrowed during `ask`. The model's own (ask_person), or
+ * whether a call may start (ask_before): the answer to the latter is yes or no, and holds for
+ * this one call. */
 struct agent_ask {
 	bool approval;
-	const char *question; /* NULL for an approval: it is the call itself */
+	const char *question; /* NULL for an approval: the call itself is the question */
 	const char *choices;  /* JSON array of strings; NULL: none */
-	const char *fallback; /* what is taken when nobody answers; NULL: none */
-	int64_t timeout_ms;   /* for an answer; INT64_MAX: as long as the world allows */
+	const char *fallback; /* taken when nobody answers; NULL: none */
+	int64_t timeout_ms;   /* until the answer; INT64_MAX: as long as the world allows */
 };
 
-/* As the call of `ask` and `ask_end`: may the run pass a->over? Answered yes, the
- * world raises that limit in a->spec before ask_end returns. */
+/* In place of a call for `ask` and `ask_end`: may the run pass a->over? On a yes the world
+ * raises that limit in a->spec before ask_end returns. */
 #define AGENT_ASK_LIMIT (UINT16_MAX - 1u)
-/* The same for a run that is parked (agent_on_parked), whose call is made again when the
- * time of `ask` has come, or with a yes. */
+/* The same for a parked run (agent_on_parked), whose call is made again when the time of `ask`
+ * has come, or on a yes. */
 #define AGENT_ASK_QUOTA (UINT16_MAX - 2u)
-/* a->over: no limit of its own, a quota of the service; and a person has said to wait for it. */
+/* a->over for a quota of the service instead of a limit; and the same after a person said to
+ * wait. */
 #define AGENT_PARKED (AGENT_NRESOURCES + 1)
 #define AGENT_WAITS  (AGENT_NRESOURCES + 2)
 
-/* What became of it. */
+/* Outcome of a question. */
 enum agent_asked { ASKED_ANSWERED, ASKED_REFUSED, ASKED_EXPIRED };
 
 struct agent_io {
 	int64_t (*now)(struct agent *a); /* monotonic ms */
-	/* Call agent_run at that time; replaces the last wish; INT64_MAX: never. */
+	/* Call agent_run at that time; replaces the last request; INT64_MAX: never. */
 	void (*wake_at)(struct agent *a, int64_t at_ms);
 
 	void (*slot_want)(struct agent *a); /* -> agent_on_slot */
-	void (*slot_drop)(struct agent *a); /* gives it back, or withdraws the wish */
+	void (*slot_drop)(struct agent *a); /* gives it back, or withdraws the request */
 
-	/* -> agent_on_reply, _again, _refused or _parked. AVA_ENOENT as its code: the
-	 * folder that the run works in is gone. AVA_EBUDGET, here or as its code: the budget of the
-	 * group or of the day is used up, the run ends as cost_exceeded; here the
-	 * sentence that says so is put into a->reply_error. */
+	/* -> agent_on_reply, _again, _refused or _parked. AVA_ENOENT as its code: the run's
+	 * folder is gone. AVA_EBUDGET, here or as its code: the budget of the group or of the
+	 * day is used up, the run ends as cost_exceeded; here with the sentence in
+	 * a->reply_error. */
 	int (*infer)(struct agent *a, const struct agent_infer *call);
-	/* Remove from the conversation what agent/limit.h says, durable and for
-	 * good: later requests extend what stands then. -> agent_on_compacted,
-	 * also when nothing can go. infer_stop ends this too. */
+	/* Remove from the conversation as agent/limit.h plans, durable and for good: later
+	 * requests extend the rest. -> agent_on_compacted, also when nothing can go. infer_stop
+	 * ends this too. */
 	int (*compact)(struct agent *a, const struct agent_compact *c);
-	/* agent_on_reply will not come any more. The world counts what it cost. */
+	/* No agent_on_reply may come any more. The world counts the cost of the call. */
 	void (*infer_stop)(struct agent *a);
 	/* Write the reply: its lines, InferEnd, CostUpdate, ExtendedThinking,
 	 * one ToolCall per call. usage.cost_microusd is filled in from the price
@@ -159,17 +158,16 @@ struct agent_io {
 	int64_t (*save_reply)(struct agent *a, const struct turn *t, bool wait);
 	int (*tool_start)(struct agent *a, unsigned call); /* -> agent_on_tool */
 	void (*tools_stop)(struct agent *a);               /* no agent_on_tool comes any more */
-	/* All calls of a->turn are answered: write their results line(s) with
-	 * the notices (user-role text after the results; with no calls, a user
-	 * line of its own), and `warned` as a Limit event. What people said to
-	 * the run (agent_on_steer) goes behind the notices. Rides. Returns bytes
-	 * added to the next request, or a negative code. */
+	/* All calls of a->turn are answered: write their results line(s) with the notices
+	 * (user-role text after the results; with no calls, a user line of its own), and
+	 * `warned` as a Limit event. Messages of people (agent_on_steer) go behind the notices.
+	 * Rides. Returns bytes added to the next request, or a negative code. */
 	int64_t (*save_results)(struct agent *a, struct turn *t, const char *const *notices,
 				unsigned nnotices, unsigned warned);
-	/* Ask a person about a->turn->calls[call]: -> agent_on_answer. *until_ms
-	 * (monotonic): from when on nobody will answer any more. Rides. */
+	/* Ask a person about a->turn->calls[call]: -> agent_on_answer. *until_ms (monotonic):
+	 * time from which nobody will answer. Rides. */
 	int (*ask)(struct agent *a, unsigned call, const struct agent_ask *q, int64_t *until_ms);
-	/* It is answered: must be durable before what follows from it. -> agent_on_saved.
+	/* The question is answered: make it durable before its consequences. -> agent_on_saved.
 	 * A question that the end leaves open is closed by save_end. */
 	void (*ask_end)(struct agent *a, unsigned call, enum agent_asked how);
 	/* The end, all in one commit: open ToolResults and InferEnd, results
@@ -178,7 +176,8 @@ struct agent_io {
 	void (*save_end)(struct agent *a, const struct agent_end *end);
 	/* DONE: the world frees the agent from its reap list. */
 	void (*done)(struct agent *a);
-	/* agent/limit.h; before save_results; it is written down. NULL: there are none. */
+	/* agent/limit.h; called before save_results, which writes it down. NULL: no shared
+	 * limits. */
 	void (*shared)(struct agent *a, struct agent_shared *out);
 };
 
@@ -194,30 +193,30 @@ enum agent_state {
 	AGENT_NSTATES
 };
 
-/* Where a machine stands, as plain data: all that it must not forget between two
- * processes (agent/position.h). */
+/* A machine's position, as plain data: all that must survive from one process to the next
+ * (agent/position.h). */
 struct agent_position {
 	struct agent_totals totals;
-	int64_t used_ms;             /* of its time, before the slot it has or wants */
-	int64_t measured_input;      /* of the last call that had a reply */
+	int64_t used_ms;             /* of its time, before its present slot or wait for one */
+	int64_t measured_input;      /* of the last call with a reply */
 	int64_t new_bytes;           /* in the request since that call */
-	int64_t compact_floor;       /* no room is made before the input is that large */
-	int32_t window, output_max;  /* tokens, as the service told them in this run; 0: not */
+	int64_t compact_floor;       /* input below which no room is made */
+	int32_t window, output_max;  /* tokens, as the service told in this run; 0: not told */
 	int32_t iteration;           /* of the last call */
-	int32_t turn_from;           /* the one before this turn of a conversation */
-	uint16_t warned, shares;     /* told of: bit sets of agent_resource, agent_share */
+	int32_t turn_from;           /* the last one before this turn of a conversation */
+	uint16_t warned, shares;     /* told already: bit sets of agent_resource, agent_share */
 	uint8_t odd_replies, pauses; /* empty or a call as text; TURN_STOP_PAUSE; each in a row */
 	uint8_t halvings, repairs;   /* of the request; of the output */
 	uint8_t loops;               /* replies that repeated themselves without end */
-	uint8_t vain;                /* replies in a row of which no call could run */
+	uint8_t vain;                /* replies in a row without a call that could run */
 	bool nudged, force_submit;
-	bool told_look;          /* before it answers, or before any call: once */
-	bool again;              /* the last attempt of this call failed, the next one is due */
-	bool wrapping;           /* the next reply is the last, whatever it says */
-	bool told_dropped;       /* that arguments which tools have not are left out */
-	bool overflowed;         /* the request was too large, and no room is made yet */
+	bool told_look;          /* told to look first: once */
+	bool again;              /* the last attempt of this call failed, the next is due */
+	bool wrapping;           /* the next reply is the last, whatever it holds */
+	bool told_dropped;       /* told that unknown arguments are left out */
+	bool overflowed;         /* the request was too large, and no room was made yet */
 	struct repeats *repeats; /* calls made before; owned by the agent; NULL: none */
-	char *said;              /* what reply_keep kept; the same */
+	char *said;              /* kept by reply_keep; likewise */
 };
 
 struct agent {
@@ -226,26 +225,26 @@ struct agent {
 	void *world;       /* the world's run */
 	struct turn *turn; /* owned; NULL while a model is called */
 	struct agent_position at;
-	int64_t started_ms;      /* when the slot was had, less at.used_ms; -1: not yet */
+	int64_t started_ms;      /* start of the slot, less at.used_ms; -1: no slot yet */
 	int64_t deadline_ms;     /* monotonic; INT64_MAX: not yet, or its clock stands still */
-	int64_t ask_until_ms;    /* of the question that is open; monotonic */
+	int64_t ask_until_ms;    /* of the open question; monotonic */
 	uint8_t state, over;     /* only agent_move writes it; resource asked about, + 1 */
 	uint8_t saves;           /* awaited */
 	uint16_t asking, steers; /* the call a person is asked about, 0: none; untold messages */
 	bool slot_wanted, have_slot;
 	bool asked;       /* a model call is under way or its reply waits */
 	bool compacting;  /* room is being made */
-	bool reply_saved; /* `turn` was written by save_reply, or stands in the record */
-	bool replayed;    /* `turn` is of the record: agent_resume_reply */
+	bool reply_saved; /* `turn` was written by save_reply, or is in the record */
+	bool replayed;    /* `turn` is from the record: agent_resume_reply */
 	bool reply_ready, cancelled, ending;
-	bool ask_given, ask_yes; /* its answer is here, as the call's output; it may start */
-	bool steered;            /* a text that would be the end waits for what people said */
+	bool ask_given, ask_yes; /* the answer is here, as the call's output; the call may start */
+	bool steered;            /* a text that would end the run waits for messages of people */
 	int reply_code;          /* < 0: the call failed for good */
 	unsigned answered;       /* calls of the turn that have a result */
 	enum ava_status status;  /* set when ending */
 	const char *stop_reason; /* static; set when ending */
-	const char *dropped;     /* an argument that a tool has not; in the turn's arena */
-	const char *misfit;      /* of a text's output: what is wrong; in the turn's arena */
+	const char *dropped;     /* an argument unknown to its tool; in the turn's arena */
+	const char *misfit;      /* fault of a text's output; in the turn's arena */
 	char reply_error[224], reply_class[24]; /* sentence for reply_code, and its class */
 };
 static_assert(sizeof(struct agent) <= 512, "ten thousand of these wait at once");

@@ -1,10 +1,9 @@
-/* Results of calls that no tool gives: the machine says itself why a call was not
- * made, or what nobody can know of it, and takes what a call hands in as the output
- * of the run.
+/* Results of calls that no tool gives: the machine says itself why a call was not made, or that
+ * its outcome is unknown, and takes the arguments of submit_result as the run's output.
  *
- * An output that does not fit is never passed on as the result. The model reads
- * what is wrong and may try again, twice; then the run ends as an error that says
- * it, with the summary it gave and no output. Nothing here can fail but memory. */
+ * An output that does not fit is never passed on as the result. The model reads the faults and
+ * may try again, twice; then the run ends as an error that names them, with its summary and no
+ * output. Nothing here can fail but memory. */
 #include "agent/output.h"
 
 #include <assert.h>
@@ -30,7 +29,7 @@
 	"The result was not handed in in the form that was asked for, and is taken as it is."
 #define NAME_SHOWN 64 /* characters of an unknown tool's name */
 
-/* ---- answers that the machine gives itself */
+/* ---- answers of the machine itself */
 
 void answer_call(struct agent *a, struct turn_call *c, bool success, const char *error_class,
 		 const char *output)
@@ -120,7 +119,7 @@ int output_check(struct agent *a, struct agent_end *end, const char **errors)
 			rv = reply_json(&a->turn->mem, v, &end->output, &end->output_len);
 	}
 	if (rv > 0 || rv == AVA_ETOOBIG) {
-		/* Over the bound some are not told; the first ones are. */
+		/* A full buffer drops the last errors, not the first. */
 		*errors = arena_copy(&a->turn->mem, out.data != NULL ? out.data : "", out.len);
 		rv = *errors != NULL ? 0 : AVA_ENOMEM;
 	}
@@ -141,7 +140,7 @@ struct turn_call *output_submit(struct agent *a)
 	return NULL;
 }
 
-/* The text that it is, or that its only member is; NULL: none. */
+/* The value if it is a text, or its only member if that is one; NULL: neither. */
 static json_t *only_text(const json_t *v)
 {
 	json_t *in = json_object_size(v) == 1
@@ -175,7 +174,7 @@ int output_read(const struct agent *a, struct reply *r, const char *text, size_t
 
 	if (rv != 0 || !r->envelope || !echo_clean(a, r->object, &changed))
 		return rv;
-	for (size_t i = 0; i < len; i++) /* words beside it are the summary */
+	for (size_t i = 0; i < len; i++) /* other words in it are the summary */
 		if ((i < r->start || i >= r->end) && !isspace((unsigned char)text[i]))
 			return rv;
 	reply_fini(r);
@@ -222,7 +221,7 @@ int output_take(struct agent *a, const struct turn_call *c, struct agent_end *en
 	return rv;
 }
 
-/* An output that does not fit is left out. 0, AVA_ENOMEM. */
+/* Drop an output that does not fit. 0, AVA_ENOMEM. */
 static int output_drop_misfit(struct agent *a, struct agent_end *end)
 {
 	const char *errors = NULL;
@@ -255,7 +254,7 @@ int output_send_back(struct agent *a, bool more)
 		if (rv != 0)
 			return rv;
 		if (errors == NULL)
-			return 0; /* this one is taken */
+			return 0; /* this call is accepted */
 		text = arena_fmt(&a->turn->mem,
 				 "not accepted: the output does not fit its schema:\n%s\n"
 				 "Correct it and call submit_result again (%d of %d).",

@@ -1,10 +1,10 @@
 /* The position of a machine and its JSON.
  *
- * The numbers stand in one table that both directions read. The table of calls
- * made before is an array of strings, one for each call: prints of call and result
- * (32 hex digits), where the result stands, the table's count of changes then; and
- * for a call that was repeated or removed also its last iteration, how often it
- * was made, how often it was removed, whether it is gone (1) or fetched again (2).
+ * The numbers stand in one table that both directions read. The table of earlier calls is an
+ * array of strings, one for each call: prints of call and result (32 hex digits), the place of
+ * the result, the table's count of changes then; and for a call that was repeated or removed
+ * also its last iteration, its number of repetitions, of removals, and whether it is gone (1) or
+ * fetched again (2).
  *
  * What can fail: memory, and a position that was changed by hand. */
 #include "agent/position.h"
@@ -25,7 +25,7 @@
 #include "codec/redact.h"
 #include "codec/utf8.h"
 
-#define SAID_MAX 32000 /* characters; longer answers end in "…" behind a restart */
+#define SAID_MAX 32000 /* characters; after a restart a longer answer ends in "…" */
 
 #define FIELD(key, member)                                                                         \
 	{                                                                                          \
@@ -93,7 +93,7 @@ static int64_t field_get(const struct agent_position *p, size_t i)
 	return n;
 }
 
-/* false: the field cannot hold it. */
+/* false: the value is out of the field's range. */
 static bool field_set(struct agent_position *p, size_t i, int64_t n)
 {
 	char *at = (char *)p + fields[i].at;
@@ -113,7 +113,7 @@ static bool field_set(struct agent_position *p, size_t i, int64_t n)
 	return n >= 0 && field_get(p, i) == n;
 }
 
-/* ---- the calls made before */
+/* ---- the earlier calls */
 
 static void write_repeats(const struct repeats *r, struct jw *w)
 {
@@ -183,7 +183,7 @@ static int read_repeats(struct agent_position *p, const json_t *o)
 
 /* ---- both directions */
 
-/* What cannot be looked through is left out. */
+/* Text in which secrets cannot be searched is left out. */
 static void position_write_said(const char *said, const struct redact *redact, struct jw *w)
 {
 	size_t len = utf8_prefix(said, strlen(said), SAID_MAX);
@@ -284,7 +284,7 @@ void agent_too_large(struct agent *a, const struct agent_told *told, const char 
 	too_large(a, error_class, sentence);
 	if (!limit_learn(a, told))
 		return;
-	/* Less output first: what is in the conversation stays for this once. */
+	/* Lower the output first: for this once the conversation stays whole. */
 	a->at.overflowed = a->at.halvings++ >= COMPACT_HALVINGS;
 	a->at.compact_floor = MAX(a->at.compact_floor, limit_next_input(a) + 1);
 }
@@ -320,16 +320,15 @@ void agent_resume_reply(struct agent *a, struct turn *t, int64_t bytes)
 
 /* ---- A table of the newest calls by the print of name and arguments.
  *
- * A call counts as the same only while nothing else happened in between that
- * may have changed the world: a test that is run again after an edit is no
- * repetition. What may have changed it is a call of a tool that is not
- * repeatable, when that call or its result is new; so two such calls by turns,
- * without end and without news, are found as well.
+ * A call counts as the same only while nothing in between may have changed the world: a test
+ * that runs again after an edit is no repetition. A possible change is a call of a tool that is
+ * not repeatable, when that call or its result is new; so two such calls by turns, without end
+ * and without news, are found as well.
  *
- * A result that was removed from the conversation is not the same any more:
- * asked for again it is given again, and counted when it is removed again.
+ * A result removed from the conversation does not count as the same: asked for again it is given
+ * again, and counted when it is removed again.
  *
- * Prints are 64 bits (FNV-1a): who makes two results collide on purpose makes a
+ * Prints are 64 bits (FNV-1a): a person who makes two results collide on purpose only makes a
  * model read the older of them. Only memory can fail. */
 
 static uint64_t position_print(uint64_t h, const char *s, size_t len)
@@ -387,7 +386,7 @@ static struct repeat_call *find_at(const struct repeats *r, struct call_ref at)
 	return NULL;
 }
 
-/* A place for one more; NULL: no memory. */
+/* Room for one more call; NULL: no memory. */
 static struct repeat_call *position_place(struct repeats *r)
 {
 	if (r->n < REPEAT_CALLS)
@@ -399,7 +398,7 @@ static struct repeat_call *position_place(struct repeats *r)
 static struct repeat_print repeat_print(const struct turn_call *c)
 {
 	const uint64_t seed = UINT64_C(0xcbf29ce484222325);
-	/* Nothing that a tool which is not there is given makes another call of it. */
+	/* Arguments for an unknown tool do not make it another call. */
 	const char *args = c->tool != NULL && c->args != NULL ? c->args : "";
 
 	return (struct repeat_print){
@@ -409,7 +408,7 @@ static struct repeat_print repeat_print(const struct turn_call *c)
 	};
 }
 
-/* In the conversation already: counted, once a reply. */
+/* Count a call whose result is in the conversation already, once a reply. */
 static void repeat_seen_again(struct repeats *r, struct repeat_call *seen, int32_t iteration,
 			      struct repeat_note *out)
 {
@@ -459,9 +458,9 @@ static int repeat_add(struct repeats **table, struct call_ref at, struct repeat_
 	return 0;
 }
 
-#define REFUSAL_MAX 400 /* bytes of an error that is told again */
+#define REFUSAL_MAX 400 /* bytes of a repeated error */
 
-/* No tool of that name, or arguments that do not fit it. */
+/* Did the call fail for an unknown tool or misfit arguments? */
 static bool call_is_vain(const struct turn_call *c)
 {
 	return !c->ran && (strcmp(c->error_class, "unknown_tool") == 0 ||
@@ -511,7 +510,7 @@ int repeat_turn(struct repeats **r, struct turn *t, const struct turn_call **wor
 				return AVA_ENOMEM;
 			c->output = text;
 			c->output_len = strlen(text);
-		} /* else it says what to do */
+		} /* otherwise the output itself says what to do */
 		if (note.times <= how->times)
 			continue;
 		*worst = c;

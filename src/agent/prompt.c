@@ -119,18 +119,16 @@ int prompt_task(struct buf *out, const struct prompt *p)
 
 /* ---- Notices: how the runtime speaks to a model.
  *
- * A model must be able to tell the runtime's words from a page's. So there is
- * one form, "[ava] " at the start of a line, and whatever enters the
- * conversation from outside gets that form broken with a backslash: it stays
- * readable, and no text from outside ever contains the form. The search is
- * for the brackets anywhere, not for line starts, because what a line start
- * is depends on the reader (U+2028, \r, Markdown quoting).
+ * A model must be able to tell the runtime's words from a page's. So there is one form, "[ava] "
+ * at the start of a line, and in all text from outside a backslash breaks that form: the text
+ * stays readable and never contains the form. The search is for the brackets anywhere, not for
+ * line starts, because readers disagree about line starts (U+2028, \r, Markdown quoting).
  *
  * Fails only as its buffer does: out of memory or over its bound. */
 
 #define NOTICE_MAX    2048
 #define NAME_SHOWN    64  /* characters of a tool's name */
-#define REFUSAL_SHOWN 100 /* characters of why a call could not run */
+#define REFUSAL_SHOWN 100 /* characters of a refused call's error */
 #define TASK_SHOWN    200 /* characters of the task, in reminders of it */
 
 #define NOTICE_WORD "ava"
@@ -183,19 +181,19 @@ int notice_format(struct buf *out, const char *text)
 	return buf_check(out);
 }
 
-/* ---- what is said with the results of a turn */
+/* ---- notices with the results of a turn */
 
-#define EXAMPLE " A call is made so: " /* nothing behind it: what stands there is copied, too */
+#define EXAMPLE " A call is made so: " /* last in its line: models copy text behind it, too */
 
-/* Such a call as the tool interface has it, for models that forget how: a small one of one's own
- * server. The first that needs no arguments, else the first. Empty: none. */
+/* An example of a call in the tool interface's form, for small local models that forget it: the
+ * first tool that needs no arguments, else the first. Empty: none. */
 static void note_example(const struct agent *a, char *out, size_t size)
 {
 	const struct agent_spec *s = a->spec;
 	struct buf b;
 
 	*out = 0;
-	if (!price_free(&s->price) || s->window == 0) /* the offline model makes its own */
+	if (!price_free(&s->price) || s->window == 0) /* the offline model needs no example */
 		return;
 	buf_init(&b, size - sizeof(EXAMPLE));
 	for (unsigned i = 0; i < s->ntools; i++) {
@@ -261,7 +259,7 @@ static void note_reply(const struct agent *a, char *out, size_t size)
 		 a->at.odd_replies, ODD_REPLIES_MAX, then, example);
 }
 
-/* Why the run ends, for the person: what the model repeats, or that nothing it calls can run. */
+/* Sentence on the end for the person: the model repeats itself, or none of its calls can run. */
 static void say_repeats(struct agent *a, const struct turn_call *c, unsigned times,
 			const struct turn_call *vain)
 {
@@ -333,7 +331,7 @@ static bool note_last(struct agent *a, bool shared, char *out, size_t size)
 	return true;
 }
 
-/* One notice as the world gets it, in the turn's arena. */
+/* Make one notice for the world, in the turn's arena. */
 static int prompt_add_notice(struct agent *a, const char *text, const char **out, unsigned *n)
 {
 	const char *copy = NULL;
@@ -370,7 +368,7 @@ static int notice_limits(struct agent *a, const struct agent_shared *shared, uns
 
 #define REMINDER_MAX (64 + 4 * TASK_SHOWN)
 
-/* Small models have lost their task by the time they are told what to do about a reply. */
+/* Small models have lost their task by the time they are told about a reply. */
 static void reminder(const char *task, char out[REMINDER_MAX])
 {
 	size_t len = strlen(task), shown = utf8_prefix(task, len, TASK_SHOWN);
@@ -381,8 +379,8 @@ static void reminder(const char *task, char out[REMINDER_MAX])
 
 bool notice_is(const char *task, const char *line, size_t len)
 {
-	/* How they begin and end: models take them over with their figures, and as the one of
-	 * somebody else. */
+	/* Beginnings and ends: models repeat these sentences with figures of their own, and as
+	 * if spoken by another. */
 	static const char *const said[][2] = {
 		{"The limit", "are used."},
 		{"The limit", " what you have."},

@@ -1,9 +1,10 @@
-/* What a subagent is told before its first reply, in two parts. The system prompt is the same
- * bytes for all runs of a role: its instructions, then the runtime's operating text as a part
- * of its own, which no role can remove. What differs from run to run (task, context, output
- * schema) is the first user message, the task last: small models answer what they read last. So
- * runs of a role and a model share all bytes up to the task, and a provider's prompt cache has
- * them. Tools are described in their schemas alone. The same input gives the same bytes. */
+/* Instructions to a subagent before its first reply, in two parts. The system prompt is the same
+ * bytes for all runs of a role: its instructions, then the runtime's operating text as a part of
+ * its own, which no role can remove. The parts that differ from run to run (task, context,
+ * output schema) are the first user message, the task last: small models answer the text they
+ * read last. So runs of a role and a model share all bytes up to the task, and a provider's
+ * prompt cache has them. Tools are described in their schemas alone. The same input gives the
+ * same bytes. */
 #ifndef AGENT_PROMPT_H
 #define AGENT_PROMPT_H
 
@@ -15,7 +16,7 @@ struct buf;
 
 struct prompt {
 	const char *task, *context; /* context "" when none */
-	const char *schema;         /* of the output, JSON; NULL: none is asked for */
+	const char *schema;         /* of the output, JSON; NULL: any form */
 };
 
 /* `role`: "CodeReviewer"; `instructions` "": it has none; `brief`: for a small window. Returns
@@ -43,27 +44,27 @@ int notice_format(struct buf *out, const char *text);
  * buf_check(out). */
 int notice_escape(struct buf *out, const char *s, size_t len);
 
-/* In notices of a conversation: what the offline model knows again. */
+/* Parts of notices by which the offline model knows a conversation. */
 #define NOTICE_RESULT    "Its result follows"
-#define NOTICE_ELSEWHERE ", not in this conversation"        /* it answers nothing here */
-#define NOTICE_TOLD      "told you in earlier conversations" /* not what they say now */
+#define NOTICE_ELSEWHERE ", not in this conversation"        /* the notice answers nothing here */
+#define NOTICE_TOLD      "told you in earlier conversations" /* memories, not new words */
 #define NOTICE_FAILED    "answer could not be carried out: "
 #define NOTICE_UNDONE    "Nothing was done: "
 #define NOTICE_WAIT      "These wait: "
 #define NOTICE_AT_WORK   ": the no was to what was proposed"
 
-/* ---- what the machine tells a model about its own replies */
+/* ---- notices about the model's own replies */
 
-#define ODD_REPLIES_MAX 3 /* in a row are asked again, with a changed request */
+#define ODD_REPLIES_MAX 3 /* odd replies in a row that are asked again, with a changed request */
 #define NOTICE_THOUGHT  "the model answered only in its thinking"
 #define NOTICE_REPEATED "the model called %.*s with the same arguments and the same result %u times"
 
-/* Is a line one that notice_turn may have said to a run with this task (NULL: none)? */
+/* Is the line one that notice_turn may have said to a run with this task (NULL: none)? */
 bool notice_is(const char *task, const char *line, size_t len);
-/* Does it stand word for word in what all runs are told first? */
+/* Does the line stand word for word in the operating text? */
 bool prompt_says(const char *line, size_t len);
-/* All that is said with the results of a turn, as notices in its arena; `near`: limits
- * of its own that the model is told of. AVA_ENOMEM. */
+/* All notices for the results of a turn, in its arena; `near`: its own limits that the model is
+ * told about. AVA_ENOMEM. */
 #define NOTICE_TURN (AGENT_NRESOURCES + AGENT_NSHARES + 5)
 int notice_turn(struct agent *a, const char *out[NOTICE_TURN], unsigned *n, unsigned *near);
 

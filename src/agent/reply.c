@@ -1,13 +1,12 @@
 /* Reading a text reply.
  *
- * Every JSON object in the text is tried, with a bound on the work: one that
- * calls a tool makes the reply a call written as text; of the others the best
- * is the result: one with `output` or `summary` before one in a ```json fence
- * before one that begins its own line, the later before the earlier. An
- * object in the middle of a sentence is prose. Beside JSON, calls come as
- * tags (<tool_call>, <invoke name="x">, <function=x>, <x>).
+ * Every JSON object in the text is tried, with a bound on the work: one that calls a tool makes
+ * the reply a call written as text; of the others the best is the result: one with `output` or
+ * `summary` before one in a ```json fence before one that begins its own line, the later before
+ * the earlier. An object in the middle of a sentence is prose. Beside JSON, calls come as tags
+ * (<tool_call>, <invoke name="x">, <function=x>, <x>).
  *
- * What is not found costs a nudge, nothing more. Only memory can fail. */
+ * A result that is not found costs a nudge, nothing more. Only memory can fail. */
 #include "agent/reply.h"
 
 #include <assert.h>
@@ -65,7 +64,7 @@ const struct tool *reply_tool(const struct tool *const *tools, unsigned n, const
 			if (!(more ? word_more(name, tool) : schema_same_letters(name, tool)))
 				continue;
 			if (found != NULL)
-				return NULL; /* one of several */
+				return NULL; /* several tools match */
 			found = tools[i];
 		}
 	}
@@ -96,7 +95,7 @@ static bool reply_is_word(const char *key, const char *const *words, size_t n)
 	return false;
 }
 
-/* An object, or a text that is one. */
+/* Is the value an object, or a text that parses as one? */
 static bool holds_object(const json_t *v)
 {
 	json_t *in = json_is_string(v)
@@ -108,13 +107,13 @@ static bool holds_object(const json_t *v)
 	return yes;
 }
 
-/* A name and an object of arguments, and nothing that data would have beside them: a call
- * whatever its name is, since models make up tools too. */
+/* A name and an object of arguments, without members that data would have: a call under any
+ * name, since models invent tools too. */
 static bool is_bare_call(const json_t *o, const char *named)
 {
 	static const char *const beside[] = {"id", "call_id", "type", "index"};
 	static const char *const of_result[] = {"confidence", "caveats"};
-	bool named_so = json_object_get(o, "arguments") != NULL; /* no word of data */
+	bool named_so = json_object_get(o, "arguments") != NULL; /* never in data */
 	size_t args = 0, others = 0;
 	const char *key;
 	json_t *v;
@@ -133,7 +132,7 @@ static bool is_bare_call(const json_t *o, const char *named)
 	return args == 1 && others <= named_so;
 }
 
-/* CALL_MADE_UP: of a tool that there is not, which a text may show as an example. */
+/* CALL_MADE_UP: of an unknown tool, which a text may show as an example. */
 enum reply_call { CALL_NOT, CALL_MADE_UP, CALL_MEANT };
 
 /* {"name": TOOL, "arguments": …} and its cousins. */
@@ -150,7 +149,7 @@ static enum reply_call names_call(const json_t *o, const struct tool *const *too
 			continue;
 		bool bare = is_bare_call(o, call_names[i]);
 
-		tool = reply_tool(tools, n, name); /* that hands in what stands beside its name */
+		tool = reply_tool(tools, n, name); /* arguments stand beside the name */
 		if (tool != NULL && (tool->flags & TOOL_ENDS) && has_any(o, of_envelope, 2))
 			return CALL_MEANT;
 		if (tool != NULL && (bare || strncmp(call_names[i], "tool", 4) == 0 ||
@@ -243,7 +242,7 @@ static bool marks_alone(const char *s, size_t len);
 
 enum { RANK_NONE, RANK_LINE, RANK_FENCE, RANK_ENVELOPE };
 
-/* What stands between the line's start and `at`: nothing but blanks? */
+/* Are there only blanks between the line's start and `at`? */
 static bool begins_line(const char *s, size_t at)
 {
 	while (at > 0 && (s[at - 1] == ' ' || s[at - 1] == '\t'))
@@ -341,7 +340,7 @@ int reply_read(struct reply *r, const char *text, size_t len, const struct tool 
 	return 0;
 }
 
-/* ---- the calls that a text is, taken apart */
+/* ---- taking apart the calls written in a text */
 
 #define WRITTEN_MAX  16  /* calls in one text */
 #define WRITTEN_NAME 160 /* bytes before its arguments in which a name stands */
@@ -350,10 +349,10 @@ struct written {
 	const struct tool *const *tools;
 	unsigned ntools;
 	json_t *list;     /* of {"name", "arguments"} */
-	size_t from, end; /* where the first begins, where the newest ends */
+	size_t from, end; /* start of the first call, end of the newest */
 };
 
-/* `given` *borrowed*; a text that is an object's is that object. false: no memory. */
+/* `given` *borrowed*; a text that parses as an object counts as that object. false: no memory. */
 static bool written_add(struct written *w, const char *name, json_t *given)
 {
 	json_t *in = json_is_string(given) ? json_parse_lenient(json_string_value(given),
@@ -368,7 +367,7 @@ static bool written_add(struct written *w, const char *name, json_t *given)
 				     json_pack("{s:s, s:o}", "name", name, "arguments", in)) == 0;
 }
 
-/* The call or calls of an object that is_call. */
+/* Add the call or calls of an object that is_call. */
 static bool written_object(struct written *w, json_t *o)
 {
 	json_t *list = json_object_get(o, "tool_calls"), *one, *given = NULL;
@@ -399,7 +398,7 @@ static bool written_object(struct written *w, json_t *o)
 	return good;
 }
 
-/* Fences, tags and blanks: what stands around calls and between them. */
+/* Only fences, tags and blanks, as around calls and between them? */
 static bool marks_alone(const char *s, size_t len)
 {
 	static const char *const words[] = {"[TOOL_CALLS]", "[/TOOL_CALLS]", "json", "tool_call",
@@ -420,7 +419,7 @@ static bool marks_alone(const char *s, size_t len)
 	return true;
 }
 
-/* Where the lines of marks before `at` begin; `at` stands on a line of prose: false. */
+/* Find the beginning of the lines of marks before `at`; false: `at` is on a line of prose. */
 static bool marks_from(const char *s, size_t at, size_t *from)
 {
 	size_t line = at, next = at;
@@ -447,8 +446,8 @@ static bool reply_has_words(const char *s, size_t len)
 	return false;
 }
 
-/* The tool that marks before `at` name, and where they begin: <|tool_call|>read_file, to=read_file;
- * NULL: none. */
+/* The tool named by marks before `at`, and where they begin: <|tool_call|>read_file,
+ * to=read_file; NULL: none. */
 static const struct tool *named_before(const struct written *w, const char *s, size_t at,
 				       size_t *from)
 {
@@ -468,8 +467,8 @@ static const struct tool *named_before(const struct written *w, const char *s, s
 	return NULL;
 }
 
-/* The object at `at`, which ends at `end`. false: no text that is calls; words before a call that
- * is made up are about it. */
+/* Add the object from `at` to `end`. false: the text is no call; words before a made-up call are
+ * about it. */
 static bool written_next(struct written *w, json_t *o, const char *s, size_t at, size_t end)
 {
 	bool first = json_array_size(w->list) == 0;
@@ -489,7 +488,7 @@ static bool written_next(struct written *w, json_t *o, const char *s, size_t at,
 	return call != CALL_NOT ? written_object(w, o) : written_add(w, tool->name, o);
 }
 
-/* The value of <tag=value> or <tag name="value"> at `s`, and what stands behind it; else empty. */
+/* The value of <tag=value> or <tag name="value"> at `s`, and the text behind it; else empty. */
 static struct slice tag_value(const char *s, const char *end, const char *tag, const char **behind)
 {
 	size_t n = strlen(tag);
@@ -555,12 +554,12 @@ static bool written_tags(struct written *w, const char *s, size_t len)
 		}
 	}
 	if (o != NULL && json_array_size(w->list) > 0)
-		w->end = len; /* one more, which was cut off: those before it are whole */
+		w->end = len; /* one more was cut off: the calls before it are whole */
 	json_decref(o);
 	return good;
 }
 
-/* The mark with which one more call begins, cut off: "<tool_c", "{". */
+/* Is this the beginning of a cut-off mark of one more call: "<tool_c", "{"? */
 static bool mark_begins(const char *s, size_t len)
 {
 	size_t i = len;
@@ -573,7 +572,7 @@ static bool mark_begins(const char *s, size_t len)
 					  memchr(s + i, ' ', len - i) == NULL);
 }
 
-/* A call that lacks its last braces alone, which small models forget; NULL: it lacks more. */
+/* Parse a call that lacks only its last braces, which small models forget; NULL: it lacks more. */
 static json_t *written_closed(const struct written *w, const char *s, size_t len)
 {
 	json_t *o = NULL;
@@ -598,7 +597,7 @@ json_t *reply_calls(const char *text, size_t len, const struct tool *const *tool
 	size_t work = 0, at = 0, end;
 
 	while (len > 0 && strchr(" \t\r\n`", text[len - 1]) != NULL)
-		len--; /* a fence behind what is cut off */
+		len--; /* a fence behind the cut-off call */
 	good = written_tags(&w, text, len);
 	tags = json_array_size(w.list) > 0;
 
@@ -616,7 +615,7 @@ json_t *reply_calls(const char *text, size_t len, const struct tool *const *tool
 		end = at + (size_t)why.position;
 		if (o == NULL && json_error_code(&why) == json_error_premature_end_of_input) {
 			o = closed ? NULL : written_closed(&w, text + at, len - at);
-			closed = true; /* once: it may be long */
+			closed = true; /* tried once: it may be long */
 			end = len;
 			if (o == NULL && json_array_size(w.list) > 0 &&
 			    marks_alone(text + w.end, at - w.end)) {
@@ -679,7 +678,7 @@ int reply_json(struct arena *mem, const json_t *v, const char **out, size_t *len
 	return *out != NULL ? 0 : AVA_ENOMEM;
 }
 
-/* The text of a caveat or a summary, whatever it is: a new reference. */
+/* The text of a caveat or a summary of any type: a new reference. */
 static json_t *as_text(json_t *v)
 {
 	json_t *one, *text = json_is_string(v) ? json_incref(v) : NULL;
@@ -695,7 +694,7 @@ static json_t *as_text(json_t *v)
 	return text;
 }
 
-/* 0.9, "0.9", 90, "90%", 9 (of ten); NULL: nobody knows. */
+/* 0.9, "0.9", 90, "90%", 9 (of ten); NULL: none of these. */
 static json_t *as_confidence(const json_t *v)
 {
 	const char *s = json_is_string(v) ? json_string_value(v) : "";
@@ -709,7 +708,7 @@ static json_t *as_confidence(const json_t *v)
 	return n >= 0 && n <= 1.9 ? json_real(MIN(n, 1.0)) : NULL;
 }
 
-/* The list of texts that is meant. */
+/* Read the list of caveats in any form. */
 static json_t *as_caveats(json_t *given)
 {
 	json_t *in = json_is_string(given) ? json_parse_lenient(json_string_value(given),
@@ -854,9 +853,9 @@ int reply_mark(struct turn *t, const struct reply *r)
 	return t->text != NULL ? 0 : AVA_ENOMEM;
 }
 
-/* ---- texts behind which the model is asked again */
+/* ---- texts after which the model is asked again */
 
-#define SAID_SHORT 200 /* bytes; a text with fewer may only say that the answer stands above */
+#define SAID_SHORT 200 /* bytes; a shorter text may only refer to the answer above */
 
 int reply_keep(struct agent *a, const char *text)
 {
@@ -886,7 +885,7 @@ void reply_forget(struct agent *a)
 		const struct turn_call *c = &t->calls[i];
 
 		if (c->tool == NULL || !limit_looks(c->tool) || (c->answered && !c->ran))
-			continue; /* or refused: it shows nothing */
+			continue; /* or refused: looked nothing up */
 		free(a->at.said);
 		a->at.said = NULL;
 	}

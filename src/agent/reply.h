@@ -14,11 +14,11 @@ struct tool;
 
 struct reply {
 	json_t *object;    /* the result found in it; NULL: none; owned */
-	bool envelope;     /* it has `output` or `summary`, else it is the output */
-	size_t start, end; /* where it stands, its fence included */
-	bool echo;         /* no result, but what ava says of one (agent/echo.h) */
-	bool call;         /* no result, but a call as text; of no tool: where it is all there is */
-	bool words;        /* it is more than objects and marks of calls */
+	bool envelope;     /* it has `output` or `summary`, else all of it is the output */
+	size_t start, end; /* its place, fence included */
+	bool echo;         /* our own words instead of a result (agent/echo.h) */
+	bool call;         /* a call as text; of an unknown tool: only if nothing else is there */
+	bool words;        /* more than objects and marks of calls */
 };
 
 /* The tool that a call means: of that name, else the only one whose name has the same letters
@@ -29,39 +29,40 @@ const struct tool *reply_tool(const struct tool *const *tools, unsigned n, const
 int reply_read(struct reply *r, const char *text, size_t len, const struct tool *const *tools,
 	       unsigned ntools);
 void reply_fini(struct reply *r);
-/* The end of an object that begins the line at `from` and is no call; 0: it may yet be one. */
+/* The end of an object that begins the line at `from` and is no call; 0: it may still become
+ * one. */
 size_t reply_shown(const char *text, size_t from, size_t len, const struct tool *const *tools,
 		   unsigned ntools);
-/* The calls that a text is, maybe behind words, in the order in which they stand: a list of
- * {"name", "arguments"}, the caller's, and where their first mark stands; one more that was cut off
- * is left out. NULL: none, or words follow that may be about them; no memory. */
+/* The calls written in a text, maybe behind words, in their order: a list of {"name",
+ * "arguments"}, the caller's, and where their first mark stands; one more that was cut off is
+ * left out. NULL: none, or words follow that may be about them; no memory. */
 json_t *reply_calls(const char *text, size_t len, const struct tool *const *tools, unsigned ntools,
 		    size_t *from);
 
-/* A result in other words and forms than submit_result's becomes one in those: {"answer":…}, a
- * confidence of 90 or "high", caveats that are no list of texts; what has no place is the output
- * where there is none. */
+/* Rewrite a result in other words and forms into those of submit_result: {"answer":…}, a
+ * confidence of 90 or "high", caveats that are no list of texts; members without a place become
+ * the output where there is none. */
 void reply_mend(json_t *o);
 /* The text of `v`, one line, in `mem`. 0 or AVA_ENOMEM. */
 int reply_json(struct arena *mem, const json_t *v, const char **out, size_t *len);
-/* Fill output, summary, caveats and confidence (0: nobody knows) of `end` from the arguments of
+/* Fill output, summary, caveats and confidence (0: unknown) of `end` from the arguments of
  * submit_result or from an envelope; strings in `mem`. 0 or AVA_ENOMEM. */
 int reply_result(struct arena *mem, const json_t *object, struct agent_end *end);
-/* The same from what reply_read found, unverified and with a caveat that says how it came, unless
- * it was asked for in that form (`submitted`); text beside the object becomes the summary when it
+/* The same from reply_read's finding, unverified and with a caveat about its origin, unless it
+ * was asked for in that form (`submitted`); text beside the object becomes the summary when it
  * has none. */
 int reply_take(struct arena *mem, const struct reply *r, const char *text, size_t len,
 	       bool submitted, struct agent_end *end);
 #define REPLY_LOOPED "the model repeated itself from here on and was stopped"
-/* A text that was cut since it repeated itself, and is no result, says so. 0 or AVA_ENOMEM. */
+/* Mark a text that was cut because it repeated itself and is no result. 0 or AVA_ENOMEM. */
 int reply_mark(struct turn *t, const struct reply *r);
 
-/* A text that would be the end of a run, behind which the model is asked once more, is kept as
- * a->at.said. Of two the later one stays when it holds the earlier, or is a whole answer (200
+/* Keep a text that would end the run, but after which the model is asked once more, as
+ * a->at.said. Of two texts the later stays when it holds the earlier, or is a whole answer (200
  * bytes and half as long); else the earlier, with the later behind it where both are short. 0,
  * AVA_ENOMEM. */
 int reply_keep(struct agent *a, const char *text);
-/* The turn looks something up, and nothing was looked up before: what was said is void. */
+/* The turn looks something up for the first time: drop the kept text, said without looking. */
 void reply_forget(struct agent *a);
 
 #endif

@@ -1,7 +1,7 @@
-/* The arguments of a call against its tool's schema, and what a definition is known by.
+/* Checks a call's arguments against its tool's schema, and identifies definitions.
  *
- * The sentence that the model reads names the first place that does not fit and what
- * belongs there. Fails with AVA_EINVAL (the arguments), AVA_ECORRUPT (our own schema). */
+ * The sentence that the model reads names the first misfit and what belongs there. Fails with
+ * AVA_EINVAL (the arguments), AVA_ECORRUPT (our own schema). */
 #include "agent/tool.h"
 
 #include <pthread.h>
@@ -14,11 +14,11 @@
 #include "codec/json.h"
 #include "codec/schema.h"
 
-/* The schemas that were read last, by their text: reading one costs ten times the
- * check. They stay until the program ends. */
+/* The schemas read last, by their text: reading one costs ten times the check. They stay until
+ * the program ends. */
 #define KNOWN_MAX 16u
 
-/* NULL: no object, or no memory. A new reference. */
+/* NULL: not an object, or no memory. A new reference. */
 static json_t *read_schema(const char *text)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -59,9 +59,9 @@ void tool_hash(const struct tool *t, char out[HASH_HEX_LEN + 1])
 	hash_sha256_with(&h, t->schema, strlen(t->schema), out);
 }
 
-/* ---- as models see it */
+/* ---- definitions as models see them */
 
-/* To the end of the first sentence. */
+/* Length up to the end of the first sentence. */
 static size_t brief_len(const char *text)
 {
 	const char *end = strstr(text, ". ");
@@ -81,7 +81,7 @@ static bool brief_shows(const char *only, const json_t *required, const char *na
 	return only == NULL;
 }
 
-/* Form and meaning stay; a bound is told when it is passed. */
+/* Shorten a schema; form and meaning stay, a bound is told when a call exceeds it. */
 static void brief_schema(json_t *schema, const char *only)
 {
 	static const char *const bounds[] = {
@@ -115,7 +115,7 @@ void tool_write(struct jw *w, const struct tool *t, const char *key, bool brief)
 	buf_init(&text, SCHEMA_BYTES_MAX);
 	if (schema != NULL)
 		brief_schema(schema, t->brief);
-	brief = schema != NULL && json_dump(&text, schema) == 0; /* else the whole does */
+	brief = schema != NULL && json_dump(&text, schema) == 0; /* or show it whole */
 	jw_str(w, "name", t->name);
 	if (brief) {
 		jw_strn(w, "description", t->description, brief_len(t->description));
@@ -129,7 +129,7 @@ void tool_write(struct jw *w, const struct tool *t, const char *key, bool brief)
 	json_decref(known);
 }
 
-/* The misfit in a sentence, with a call that would do. */
+/* Describe the misfit in a sentence, with a call that would fit. */
 static int tell_misfit(const json_t *schema, const char *why, size_t len, struct ava_error *err)
 {
 	json_t *example = schema_example(schema);
@@ -165,7 +165,7 @@ int tool_tell_misfit(const struct tool *t, const char *why, struct ava_error *er
 
 int tool_fit_args(const struct tool *t, json_t **args, struct buf *dropped, struct ava_error *err)
 {
-	bool mcp = t->flags & TOOL_MCP; /* its server may know better */
+	bool mcp = t->flags & TOOL_MCP; /* the server may accept them */
 	json_t *s = read_schema(t->schema), *fitted = NULL;
 	const char *name = mcp ? "arguments" : "";
 	struct buf out;
@@ -189,7 +189,7 @@ int tool_fit_args(const struct tool *t, json_t **args, struct buf *dropped, stru
 		json_decref(*args);
 		*args = json_incref(fitted);
 	}
-	if (rv != 0 && rv != AVA_ENOMEM && rv != AVA_ECORRUPT && !mcp) /* one thing at a time */
+	if (rv != 0 && rv != AVA_ENOMEM && rv != AVA_ECORRUPT && !mcp) /* one fault at a time */
 		rv = tell_misfit(s, out.data, out.len > 0 ? strcspn(out.data, "\n") : 0, err);
 	buf_fini(&out);
 	json_decref(fitted);
@@ -212,7 +212,7 @@ int tool_take_args(struct turn_call *c, struct arena *mem, struct buf *dropped,
 			c->args = arena_copy(mem, text.data, text.len);
 			c->args_len = text.len;
 		}
-	} else { /* nobody downstream may trust these bytes to be JSON */
+	} else { /* later readers must not take these bytes for JSON */
 		rv = err->code != 0 ? err->code
 				    : err_set(err, AVA_EINVAL, "%s",
 					      c->args_error != NULL ? c->args_error

@@ -1,6 +1,5 @@
-/* What a tool is. Pure: a tool's code lives in src/tool, one file a tool, and
- * is reached through this row only; the machine and the simulated world see
- * nothing else. */
+/* A tool's row. Pure: a tool's code lives in src/tool, one file a tool, and is reached through
+ * this row only; the machine and the simulated world see nothing else. */
 #ifndef AGENT_TOOL_H
 #define AGENT_TOOL_H
 
@@ -25,23 +24,23 @@ struct ava_error;
 #define TOOL_FILES      4u /* needs the run's cwd */
 #define TOOL_ASKS       8u /* ask_person: answered by a person, never started */
 /* Rights that a run has by this tool; they are part of what a person confirms. */
-#define TOOL_PRIVATE   16u /* reads what is the person's */
-#define TOOL_UNTRUSTED 32u /* brings in what strangers wrote */
-#define TOOL_OUT       64u /* can send something out */
+#define TOOL_PRIVATE   16u /* reads the person's files or data */
+#define TOOL_UNTRUSTED 32u /* brings in text of strangers */
+#define TOOL_OUT       64u /* can send data out */
 /* A run with the grant "rw" works on a copy of the project (tool/copy.h). */
 #define TOOL_PROJECT 128u /* sees the project where there is one; TOOL_PRIVATE then */
 #define TOOL_WRITES  256u /* changes the copy: only for such a run */
-/* Its output is in blocks that it wrote with agent/envelope.h, and so is not escaped again. */
+/* Its output consists of blocks made with agent/envelope.h, so it is not escaped again. */
 #define TOOL_WEB 512u
 /* Of an MCP server (tool/mcp.h): a run keeps its definition, and the server looks at arguments. */
 #define TOOL_MCP        1024u
 #define TOOL_MCP_PREFIX "mcp__"
-/* Every run has it, whatever it is for: who was given no more can look nothing up. */
+/* Every run has it, whatever its task; a run with only such tools can look nothing up. */
 #define TOOL_COMMON 2048u
 /* In a small window it is shown only once it is needed (subagent/spec_brief.c). */
 #define TOOL_LATER 4096u
-/* So in any window of a model of one's own server: it is about runs and quotes, of which there
- * may be none. */
+/* The same in any window of a model on one's own server: it is about runs and quotes, of which
+ * there may be none. */
 #define TOOL_OF_RUNS 8192u
 
 #define TOOL_OUTPUT_MAX (64u << 10) /* bytes for the model; the rest is an artifact */
@@ -54,17 +53,17 @@ struct tool {
 	const char *name;
 	const char *description; /* when to use it and when not, for the model */
 	const char *schema;      /* JSON Schema of the arguments, canonical text */
-	/* Arguments that a small window is shown beside the required ones; NULL: all. */
+	/* Arguments shown in a small window beside the required ones; NULL: all. */
 	const char *brief;
 	unsigned flags;
 	/* Begin. Must not block: file and processor work goes to os_work.
 	 * c->done is called exactly once on the loop, also after stop and
 	 * possibly before start returns. NULL for TOOL_ENDS and TOOL_ASKS. */
 	void (*start)(struct tool_call *c);
-	/* The run no longer wants it: bring `done` about soon. NULL: c->stop, which is
-	 * set before, is enough. The run is not DONE before its tools are. */
+	/* The run needs the call no longer: bring `done` about soon. NULL: c->stop, which is set
+	 * before, is enough. The run is not DONE before its tools are. */
 	void (*stop)(struct tool_call *c);
-	/* Gives arguments that do not fit this tool's own names and forms. NULL: it has none. */
+	/* Rewrite misfit arguments to this tool's own names and forms. NULL: no such step. */
 	void (*mend)(json_t *args);
 	/* "Reading src/a.c": one line for people. */
 	void (*activity)(const json_t *args, struct buf *out);
@@ -75,46 +74,48 @@ struct tool {
 /* What a run lends to its tools; lives until its last call is done. */
 struct tool_env {
 	struct os_loop *loop;
-	uint64_t order;  /* of its run: older ones have less, and the pool first */
+	uint64_t order;  /* start order of its run: older runs get the pool first */
 	int cwd_fd;      /* O_PATH|O_DIRECTORY; -1: this run has no file roots */
 	const char *cwd; /* for messages only, never opened */
-	/* Folders of ava's own, keys and data of others, that no tool reads: as the kernel
-	 * names them; NULL ends them. NULL: none. */
+	/* Folders that no tool reads, ava's own, keys and data of others: by the kernel's names,
+	 * NULL at the end. NULL: none. */
 	const char *const *keep_out;
-	const char *const *grants; /* what a person allowed beside: "rw", "fetch_any" */
+	const char *const *grants; /* extra permissions by a person: "rw", "fetch_any" */
 	size_t ngrants;
-	/* The run's own copy of the project, which tools see and change in its place (cwd_fd
-	 * is there, then); NULL: they see the project and change nothing. */
+	/* The run's own copy of the project, in whose place tools use it (cwd_fd is set then);
+	 * NULL: they read the project and change nothing. */
 	const char *copy;
-	const char *root;   /* ava's data root; NULL: there is none to work in */
-	char workspace[40]; /* the run's own folder below it, made when first used */
-	int64_t time_ms;    /* a call may take */
-	/* What is shown in part is looked through whole first: half a secret is not found.
-	 * NULL: nothing is secret. Immutable; any thread. */
+	const char *root;   /* ava's data root; NULL: none to work in */
+	char workspace[40]; /* the run's own folder below it, made at first use */
+	int64_t time_ms;    /* bound of a call */
+	/* Text is redacted before it is cut, since half a secret is not recognised. NULL:
+	 * nothing is secret. Immutable; any thread. */
 	const struct redact *redact;
 	/* The full output of an earlier call of this run, for read_result.
 	 * May be called on a pool thread. 0, AVA_ENOENT, AVA_EIO. */
 	int (*fetch_result)(struct tool_env *env, const char *call_id, struct buf *out,
 			    struct ava_error *err);
-	/* What is remembered, and of whom (memory/memory.h); NULL: nothing is. */
+	/* Memories, and whose (memory/memory.h); NULL: none. */
 	struct memory *memory;
 	const char *user_id;
-	/* It read what stands under this key: a StateRead event. Loop thread; NULL: nobody. */
+	/* Report a read of this key: a StateRead event. Loop thread; NULL: not reported. */
 	void (*state_read)(struct tool_env *env, const char *key);
 	struct pages *pages;    /* tool/pages.h; NULL: this program reaches no web */
 	struct mcp_client *mcp; /* tool/mcp.h; NULL: there is no server */
-	/* What the run was told so far, out of its record: first the words of people (task,
-	 * context, messages, answers), then each result of a tool. Non-zero of `each` stops and
-	 * is returned. On a pool thread. NULL: nothing is known. */
+	/* Texts in the run's record: first the words of people (task, context, messages,
+	 * answers), then each result of a tool. Non-zero of `each` stops and is returned. On a
+	 * pool thread. NULL: no record. */
 	int (*told)(struct tool_env *env,
 		    int (*each)(bool person, const char *text, size_t len, void *user), void *user,
 		    struct ava_error *err);
-	/* What a tool at work does now, one line of a stranger's, for people. NULL: nobody. */
+	/* Report the present activity of a tool, one line of a stranger's, for people. NULL: not
+	 * reported. */
 	void (*activity)(struct tool_env *env, const char *line);
-	/* What its commands are kept in (SECURITY.md), JSON, for the record. NULL: nobody. */
+	/* Report the sandbox layers of its commands (SECURITY.md), JSON, for the record. NULL:
+	 * not reported. */
 	void (*layers)(struct tool_env *env, const char *json);
-	bool unboxed; /* sandbox.required is 0: without a sandbox rather than not at all */
-	/* A command whose files leave less of the disk than this is stopped; 0: none is. */
+	bool unboxed; /* sandbox.required is 0: run without a sandbox where none can be had */
+	/* Commands are stopped when less of the disk than this is free; 0: never. */
 	int64_t disk_free_min_mb;
 	void *user;
 };
@@ -124,8 +125,8 @@ struct tool_call {
 	const char *id;       /* "c3.1"; borrowed until done */
 	const json_t *args;   /* checked against the schema; borrowed until done */
 	struct tool_env *env; /* borrowed until done */
-	size_t out_bytes;     /* for the model, TOOL_OUTPUT_MAX at most; the rest is an artifact */
-	atomic_bool stop;     /* the run no longer wants it: finish soon */
+	size_t out_bytes;     /* for the model, at most TOOL_OUTPUT_MAX; the rest is an artifact */
+	atomic_bool stop;     /* the run needs the call no longer: finish soon */
 	void (*done)(struct tool_call *c);
 	void *user; /* the world's */
 	void *work; /* the tool's own, while it works */
@@ -135,7 +136,8 @@ struct tool_call {
 	bool success;
 	const char *error_class; /* static, see turn.h; "" on success */
 	struct buf out;          /* initialised by the caller, max TOOL_FULL_MAX */
-	/* Something that is no text, kept as an artifact "c3.1.png" of the run; as above. */
+	/* Content that is no text, kept as an artifact "c3.1.png" of the run; initialised like
+	 * `out`. */
 	struct buf file;
 	const char *file_type; /* static: "png", "pdf"; NULL: none */
 };
@@ -146,37 +148,37 @@ struct tool_call {
  *   read_file                          first line "path (lines A-B of N)",
  *                                      then "LINE\ttext" for each line     */
 
-/* The tools there are (src/tool/table.c): those of this program, and what was added
- * since. A row stays as long as the process: runs point to it; one of TOOL_MCP until it is
- * removed: runs have copies. Loop thread only. */
+/* All tools (src/tool/table.c): the program's own, and those added since. A row stays as long as
+ * the process, since runs point to it; a TOOL_MCP row until it is removed: runs have copies.
+ * Loop thread only. */
 extern const struct tool *const tool_table[];   /* of this program, NULL-terminated */
 const struct tool *tool_find(const char *name); /* NULL: no such tool */
 int tool_add(const struct tool *t);             /* AVA_EEXIST, AVA_EBUSY (too many) */
 void tool_remove(const struct tool *t);         /* no new run gets it */
-const struct tool *tool_added(unsigned i);      /* the i-th of those; NULL behind the last */
+const struct tool *tool_added(unsigned i);      /* the i-th added one; NULL behind the last */
 bool tool_granted(const struct tool_env *env, const char *grant);
 
-/* What a definition is known by: name, description and schema. */
+/* Hash of a definition: name, description and schema. */
 void tool_hash(const struct tool *t, char out[HASH_HEX_LEN + 1]);
 
-/* Its name, description and schema (under that key) for a model, into an open object. `brief`: of
- * each description the first sentence, of arguments those of tool.brief, of bounds none; calls are
+/* Write name, description and schema (under that key) for a model, into an open object. `brief`:
+ * the first sentence of each description, arguments of tool.brief only, no bounds; calls are
  * checked against the whole schema all the same. */
 struct jw;
 void tool_write(struct jw *w, const struct tool *t, const char *key, bool brief);
 
-/* Arguments against a tool's schema (codec/schema.h). Those that do not fit are brought toward it
- * (schema_coerce; `dropped` as there), and replaced where they fit then; a server of MCP gets
- * others as they are. AVA_EINVAL with a sentence for the model and a call that would fit;
- * AVA_ECORRUPT: the schema is none; AVA_ENOMEM. */
+/* Check arguments against a tool's schema (codec/schema.h). Misfits are brought toward it
+ * (schema_coerce; `dropped` as there), and replaced when they fit then; a server of MCP gets
+ * misfits as they are. AVA_EINVAL with a sentence for the model and a call that would fit;
+ * AVA_ECORRUPT: the schema is invalid; AVA_ENOMEM. */
 int tool_fit_args(const struct tool *t, json_t **args, struct buf *dropped, struct ava_error *err);
-/* The same for a call as it arrived and the tool that it has (NULL: any object will do); its text
- * becomes that of the arguments that the tool gets, NULL where they are no object. */
+/* The same for a call as it arrived and its tool (NULL: any object will do); its text becomes
+ * that of the arguments for the tool, NULL when they are no object. */
 int tool_take_args(struct turn_call *c, struct arena *mem, struct buf *dropped,
 		   struct ava_error *err);
-/* A call of it that fits, {"name": …, "arguments": …}: a new reference. */
+/* An example call that fits, {"name": …, "arguments": …}: a new reference. */
 json_t *tool_example(const struct tool *t);
-/* `why` with a call that would do, as the error. 0, AVA_ENOMEM. */
+/* `why` with a call that would fit, as the error. 0, AVA_ENOMEM. */
 int tool_tell_misfit(const struct tool *t, const char *why, struct ava_error *err);
 
 #endif

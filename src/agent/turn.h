@@ -1,6 +1,5 @@
-/* One turn: what a model answered and what became of its calls. Lives from
- * the reply to the next request, in one arena; no run holds a turn while it
- * waits for a model. */
+/* One turn: a model's answer and the results of its calls. Lives from the reply to the next
+ * request, in one arena; no run holds a turn while it waits for a model. */
 #ifndef AGENT_TURN_H
 #define AGENT_TURN_H
 
@@ -18,25 +17,25 @@ struct usage {
 	int64_t input, output, cache_read, cache_write, reasoning;
 	int64_t cost_microusd; /* the provider's own figure; -1: none given */
 	bool estimated;        /* counted by us (bytes / 4), not measured */
-	int64_t window; /* tokens to which the service cut the request unsaid; 0: it did not */
-	int64_t told;   /* input as the service counted it, believed or not; 0: it did not */
+	int64_t window;        /* tokens to which the service silently cut the request; 0: uncut */
+	int64_t told;          /* input as the service counted it, believed or not; 0: not given */
 };
 
 enum turn_stop {
 	TURN_STOP_END,    /* the model was done */
-	TURN_STOP_TOOLS,  /* wants its calls run; a hint only: calls decide */
+	TURN_STOP_TOOLS,  /* calls follow; a hint only: calls decide */
 	TURN_STOP_LENGTH, /* max output reached */
 	TURN_STOP_REFUSAL,
 	TURN_STOP_OTHER,
-	TURN_STOP_REPEATED, /* it said the same again and again, and was stopped by us */
+	TURN_STOP_REPEATED, /* stopped by us: it repeated itself */
 	TURN_STOP_PAUSE,    /* the service paused its own work: ask again with the reply as it is */
 };
 
 struct turn_call {
 	char id[16];         /* ours, "c3.1": iteration 3, call 1; set by the machine */
-	const char *wire_id; /* the provider's, as it stands in the wire line */
+	const char *wire_id; /* the provider's, as in the wire line */
 	const char *name;    /* valid UTF-8, at most 128 bytes */
-	const char *args;    /* JSON object text, at most 256 KB; NULL: it was none */
+	const char *args;    /* JSON object text, at most 256 KB; NULL: not an object */
 	size_t args_len;
 	const char *args_error;  /* when args is NULL: a sentence for the model */
 	const struct tool *tool; /* set by the machine; NULL: unknown or not allowed */
@@ -44,11 +43,11 @@ struct turn_call {
 	/* The answer: set by the world for a tool that ran, by the machine
 	 * for one that did not. In the turn's arena. */
 	bool answered, success;
-	bool started;            /* the machine gave it to tool_start */
-	bool ran;                /* its answer is its tool's, in this process or an earlier one */
+	bool started;            /* given to tool_start */
+	bool ran;                /* answered by its tool, in this process or an earlier one */
 	bool approved;           /* a person said yes to it (agent_spec.ask_before) */
 	bool recorded;           /* its ToolResult event was written (world) */
-	bool unstarted;          /* of the record: it certainly was not given to its tool */
+	bool unstarted;          /* of the record: certainly not given to its tool */
 	const char *error_class; /* static: "", "unknown_tool", "bad_arguments",
 				  * "not_found", "denied", "too_big", "io",
 				  * "timeout", "cancelled", "interrupted", "limit",
@@ -56,7 +55,7 @@ struct turn_call {
 	const char *output;      /* valid UTF-8, redacted, capped for the model */
 	size_t output_len;
 	int64_t full_bytes;           /* before the cap */
-	const char *artifact;         /* where the full output was kept; NULL: nowhere */
+	const char *artifact;         /* path of the full output; NULL: not kept */
 	int64_t started_ms, ended_ms; /* monotonic */
 };
 
@@ -69,11 +68,11 @@ struct turn {
 	struct usage usage;
 	enum turn_stop stop;
 	const char *request_id; /* the provider's; "" */
-	const char *served;     /* the model that answered, as the provider says; "" */
+	const char *served;     /* model that answered, by the provider's account; "" if unknown */
 	bool trimmed;           /* by ask_trim */
-	bool forced;            /* of a call that asked for a result alone, where it had looked */
-	bool written;           /* its calls stood in its text */
-	bool odd;               /* it is asked again: its text is for nobody */
+	bool forced;            /* of a call that asked for a result alone, after it had looked */
+	bool written;           /* its calls were written in its text */
+	bool odd;               /* asked again: its text is for nobody */
 	/* The assistant message as it goes into messages.jsonl: one or several
 	 * JSON texts without newlines inside, joined by \n. Provider blocks are
 	 * byte-identical. Empty for an empty reply, which is never stored. */
@@ -84,8 +83,7 @@ struct turn {
 #define TURN_MAX_CALLS 256
 #define TURN_MAX_BYTES (32u << 20)
 
-/* What a model wrote stands inside events and result.json, which are read to a
- * depth of 64. */
+/* Model-written values stand inside events and result.json, which are read to a depth of 64. */
 #define REPLY_DEPTH_MAX 56
 bool reply_shallow(const json_t *v, unsigned depth); /* not nested deeper than that */
 
