@@ -1,7 +1,7 @@
 /* Cards of Claude Code's subagents; see card.h.
  *
- * Nothing is kept between calls. What cannot be read, is a link, no JSON or lacks what every card
- * has is no card: whoever looks passes it over, the next event of the agent makes a new one. */
+ * Nothing is kept between calls. A file that is unreadable, a link, no JSON or without a card's
+ * required members is no card: readers skip it, and the agent's next event makes a new one. */
 #include "codec/card.h"
 
 #include <ava.h>
@@ -27,7 +27,7 @@ int card_home(char *out, size_t size, struct ava_error *err)
 	const char *config = env_get("CLAUDE_CONFIG_DIR"), *home = env_get("HOME");
 	int n;
 
-	if (config && strncmp(config, "~/", 2) == 0 && home) /* as a shell would have it */
+	if (config && strncmp(config, "~/", 2) == 0 && home) /* expanded as by a shell */
 		n = snprintf(out, size, "%s%s", home, config + 1);
 	else if (config && *config)
 		n = snprintf(out, size, "%s", config);
@@ -49,7 +49,8 @@ bool card_is_name(const char *s)
 	return n > 0 && n <= CARD_NAME_MAX && s[0] != '.' && strspn(s, PLAIN) == n;
 }
 
-/* As in a URL; what is too long for a file is its hash, behind what no such name begins with. */
+/* Escaped as in a URL; a name too long for a file is its hash, behind a prefix that no escaped
+ * name has. */
 void card_name(const char *agent, char out[CARD_NAME_MAX + 1])
 {
 	size_t n = 0;
@@ -79,7 +80,7 @@ json_t *card_read_object(int dir, const char *name, struct ava_error *err)
 	size_t len = 0;
 
 	snprintf(file, sizeof(file), "%s.json", name);
-	/* What a link leads to was not written to be shown. */
+	/* A link's target was not meant to be shown. */
 	if (fstatat(dir, file, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(st.st_mode))
 		err_set(err, AVA_EINVAL, "it is no regular file");
 	else if (sys_read_file(dir, file, CARD_MAX, &text, &len, err) == 0)
@@ -93,7 +94,7 @@ json_t *card_read_object(int dir, const char *name, struct ava_error *err)
 	return NULL;
 }
 
-/* Members that are not what they should be go, so that nobody else has to look. */
+/* Remove members of the wrong type, so that readers need not check. */
 static void drop_odd(json_t *card)
 {
 	static const struct {
@@ -107,7 +108,7 @@ static void drop_odd(json_t *card)
 		{"parentAgentId", JSON_STRING}, {"depth", JSON_INTEGER},
 		{"process", JSON_OBJECT},       {"usage", JSON_OBJECT},
 		{"team", JSON_STRING},          {"taskList", JSON_STRING},
-		{"pidSpace", JSON_INTEGER},     {"ghost", JSON_NULL}, /* ours to say */
+		{"pidSpace", JSON_INTEGER},     {"ghost", JSON_NULL}, /* only avad sets it */
 	};
 	static const char *const used[] = {"input", "output", "cacheRead", "cacheWrite"};
 	const json_t *usage, *v;
@@ -183,11 +184,11 @@ void card_add_meta(json_t *card, struct ava_error *err)
 }
 
 struct card_proc {
-	long long parent, start; /* in ticks since the machine did */
+	long long parent, start; /* in ticks since boot */
 	bool shell;
 };
 
-/* 1: it is there; 0: it is not, or has ended and nobody has looked; -1: that cannot be known. */
+/* 1: the process runs; 0: gone, or a zombie; -1: unknown. */
 static int proc_read(int64_t pid, struct card_proc *p)
 {
 	char path[40], text[1024], *after, state;
@@ -203,7 +204,7 @@ static int proc_read(int64_t pid, struct card_proc *p)
 	if (n <= 0)
 		return n < 0 && errno == ESRCH ? 0 : -1;
 	text[n] = 0;
-	after = strrchr(text, ')'); /* its name may have blanks */
+	after = strrchr(text, ')'); /* a process name may have blanks */
 	if (!after || sscanf(after,
 			     ") %c %lld %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
 			     "%*s %*s %*s %lld",
@@ -213,7 +214,7 @@ static int proc_read(int64_t pid, struct card_proc *p)
 	return state != 'Z' && state != 'X';
 }
 
-/* Of the numbers of processes that this one sees: a container has its own. */
+/* The PID namespace of this process: a container has its own. */
 static int64_t proc_space(void)
 {
 	struct stat st;
@@ -228,7 +229,7 @@ void card_add_process(json_t *card, int64_t pid)
 	bool there;
 
 	while ((there = proc_read(at, &p) == 1) && pid <= 0 && p.shell && p.parent > 1)
-		at = p.parent; /* a shell between ends with us */
+		at = p.parent; /* a shell in between ends with us */
 	if (!there)
 		return;
 	json_object_set_new(

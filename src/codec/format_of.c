@@ -1,6 +1,6 @@
-/* Figures and ends of JSON; format_of.h. What is missing is 0, but for money, which is then
- * unknown. Nothing can fail.
- */
+/* Figures and ends of JSON; format_of.h.
+ *
+ * Missing members are 0, missing money is unknown. Nothing can fail. */
 #include "codec/format_of.h"
 
 #include <ctype.h>
@@ -14,7 +14,7 @@
 #define SEEN_MAX   64
 #define TELLS      10 /* bytes of a beginning: "Subagent [" */
 #define ENTITY_MAX 10
-#define LOOKED_AT  2048 /* bytes: whoever shows nothing in them hides something */
+#define LOOKED_AT  2048 /* bytes: a line that shows nothing in them hides text */
 
 /* "~" before a figure of a run that says its figures are estimated. */
 static struct format about(const json_t *o, struct format f)
@@ -86,7 +86,7 @@ static bool format_of_is_entity(const char *s, size_t len)
 	return s[0] == '&' && n > 1 && n < len && s[n] == ';';
 }
 
-/* Bytes at `s` that Markdown does not show: a tag, where a link leads, marks of styles and of
+/* Bytes at `s` that Markdown does not show: a tag, a link's target, marks of styles and of
  * links, escapes. */
 static size_t unshown(const char *s, size_t len)
 {
@@ -97,8 +97,8 @@ static size_t unshown(const char *s, size_t len)
 	return end != NULL ? (size_t)(end - s) + 1 : strchr("*_~`\\[]", s[0]) != NULL;
 }
 
-/* How a line of Markdown begins to whoever looks at it. Its other punctuation is blanks.
- * BEGINNING_HIDDEN: it has an entity, or so much that is not seen. */
+/* A Markdown line's beginning as a reader sees it; other punctuation counts as blanks.
+ * BEGINNING_HIDDEN: the line has an entity, or too much invisible text. */
 enum beginning { BEGINNING_COMES, BEGINNING_KNOWN, BEGINNING_HIDDEN };
 
 static enum beginning format_of_look_at(char seen[SEEN_MAX], const char *line, size_t len)
@@ -106,7 +106,7 @@ static enum beginning format_of_look_at(char seen[SEEN_MAX], const char *line, s
 	char plain[SEEN_MAX * 2];
 	size_t n = 0, i = 0, skipped;
 
-	if (len > 1 && strchr("*+-", line[0]) != NULL && line[1] == ' ') /* an item is none */
+	if (len > 1 && strchr("*+-", line[0]) != NULL && line[1] == ' ') /* items do not imitate */
 		plain[n++] = line[i++];
 	for (; i < len && n < sizeof(plain); i += MAX(skipped, 1u)) {
 		if (n < TELLS && format_of_is_entity(line + i, len - i))

@@ -1,9 +1,8 @@
-/* Front matter: strict YAML, and where other programs are laxer than YAML (text with ": "
- * in it, lines that are not indented, a bare *) the same lines, in the same places, with
- * their texts quoted.
+/* Front matter: strict YAML. Where other programs are laxer than YAML (text with ": " in it,
+ * lines that are not indented, a bare *) the same lines are read with their texts quoted.
  *
- * What can fail: bytes that are no text, a fence that is missing, and what is still no YAML
- * then, told as it was of the lines that the person wrote. */
+ * What can fail: bytes that are no text, a missing fence, and lines that are no YAML even so,
+ * reported by the numbers of the original lines. */
 #include "codec/front.h"
 
 #include <ava.h>
@@ -37,8 +36,8 @@ static bool front_is_fence(const char *s, size_t n)
 	return n == 3 && memcmp(s, "---", 3) == 0;
 }
 
-/* Bytes of `key` where "key: value" begins; 0: it does not. In a text only the fields that
- * are known end it: people speak in it ("user: …"). */
+/* Length of the key where "key: value" begins; 0: no key. Inside a text only known keys end it:
+ * people write "user: …" in it. */
 static size_t key_at(const char *s, size_t n, bool in_text, front_key_fn kind)
 {
 	size_t key = 0;
@@ -51,7 +50,7 @@ static size_t key_at(const char *s, size_t n, bool in_text, front_key_fn kind)
 	return in_text && kind(s, key) == FRONT_UNKNOWN ? 0 : key;
 }
 
-/* The text of a field that strict YAML does not take, as its own JSON string. */
+/* Write the text of a field that strict YAML refuses as a JSON string. */
 static void end_text(struct buf *out, struct buf *text, unsigned *lines)
 {
 	size_t n = text->len, from = 0;
@@ -68,14 +67,14 @@ static void end_text(struct buf *out, struct buf *text, unsigned *lines)
 	buf_reset(text);
 }
 
-/* "text" as YAML takes it: the mark that begins it ends it, and stands nowhere else. */
+/* Is this a string in YAML's quotes, with the quote nowhere inside? */
 static bool front_is_quoted(const char *s, size_t n)
 {
 	return n > 1 && (s[0] == '"' || s[0] == '\'') && memchr(s + 1, s[0], n - 1) == s + n - 1;
 }
 
-/* A value that means the same with quotes and without: text that YAML takes as it is, and
- * what is no text (numbers, lists, blocks), which must not become any. */
+/* Is the value the same with quotes as without, or no text at all (numbers, lists, blocks), so
+ * that it must not be quoted? */
 static bool is_sound(const char *s, size_t n)
 {
 	if (n == 0 || strchr("[{|>&!", s[0]))
@@ -97,9 +96,9 @@ static bool block_mark(const char *s, size_t n)
 static void quoted(struct buf *out, const char *s, const char *end, front_key_fn kind)
 {
 	struct buf text;
-	unsigned lines = 0; /* of the text that is open; 0: none is */
+	unsigned lines = 0; /* of the open text; 0: none */
 	const char *next;
-	bool words = false; /* of one that is text: lines of any kind are its own */
+	bool words = false; /* the open field is a text: any line continues it */
 
 	buf_init(&text, out->max);
 	for (; s < end; s = next) {
@@ -157,7 +156,7 @@ static int front_parse(struct front *f, const char *name, const char *end, front
 	return rv;
 }
 
-/* Line ends of other systems become ours; a mark at its begin goes. */
+/* Convert line ends of other systems to ours and drop a BOM. */
 static int front_clean(struct buf *out, const char *name, const char *bytes, size_t len,
 		       struct ava_error *err)
 {
@@ -232,7 +231,7 @@ int front_read(struct front *f, const char *name, const char *bytes, size_t len,
 			       name, f->line);
 	f->end_line = lines_before(f, s);
 	set_body(f, next, end);
-	/* From the first byte on, so that its lines are those of the file. */
+	/* Parsed from the first byte on, so that line numbers are the file's. */
 	return front_parse(f, name, s, kind, err);
 }
 

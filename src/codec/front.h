@@ -9,8 +9,8 @@
 
 struct ava_error;
 
-/* What a key is, for lines that are no strict YAML. A text goes on up to the next key that
- * is known, whatever its lines look like. */
+/* Kind of a key, for lines that are no strict YAML. A text goes on up to the next known key,
+ * whatever its lines look like. */
 enum front_key { FRONT_UNKNOWN, FRONT_FIELD, FRONT_TEXT };
 typedef enum front_key (*front_key_fn)(const char *key, size_t len);
 

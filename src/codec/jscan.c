@@ -1,7 +1,6 @@
-/* The JSON cursor: grammar of brackets, commas, literals and numbers is
- * checked, strings are only delimited (their escapes were checked when the
- * line was made). Recursion is bounded by JSCAN_MAX_DEPTH. Bad text sets
- * `failed`; nothing here allocates or can fail otherwise. */
+/* The JSON cursor: the grammar of brackets, commas, literals and numbers is checked, strings are
+ * only delimited (their escapes were checked when the line was made). Recursion is bounded by
+ * JSCAN_MAX_DEPTH. Bad text sets `failed`; nothing here allocates or can fail otherwise. */
 #include "codec/jscan.h"
 
 #include <ava.h>
@@ -12,7 +11,7 @@
 
 void jscan_init(struct jscan *w, const char *s, size_t len)
 {
-	if (s == NULL) /* of an empty text */
+	if (s == NULL) /* NULL stands for an empty text */
 		s = "";
 	*w = (struct jscan){.at = s, .end = s + len, .last = ':'};
 }
@@ -50,7 +49,7 @@ bool jscan_array(struct jscan *w)
 	return open_with(w, '[');
 }
 
-/* Before an element: true when there is one; the comma is consumed. */
+/* Consume a comma; true when an element follows. */
 static bool element(struct jscan *w, char open, char closing)
 {
 	char c = jscan_peek(w);
@@ -91,7 +90,7 @@ bool jscan_string(struct jscan *w, struct slice *raw)
 {
 	const char *start, *q;
 
-	*raw = (struct slice){"", 0}; /* whatever happens, it can be looked at */
+	*raw = (struct slice){"", 0}; /* valid even on failure */
 	if (jscan_peek(w) != '"' || w->last != ':')
 		return jscan_fail(w);
 	q = start = ++w->at;
@@ -221,7 +220,7 @@ bool jscan_skip(struct jscan *w, struct slice *raw)
 void jscan_list(struct jscan *w, const char *s, size_t len)
 {
 	jscan_init(w, s, len);
-	w->last = '['; /* as if it had just been opened */
+	w->last = '['; /* as after an opening bracket */
 }
 
 bool jscan_next(struct jscan *w, struct slice *raw)
@@ -235,7 +234,7 @@ size_t jscan_keep(char *s, size_t len, bool (*stays)(struct slice v))
 	struct slice v;
 	struct jscan w;
 
-	/* The scanner is ahead of what is moved. */
+	/* The scanner is ahead of the moved bytes. */
 	jscan_list(&w, s, len);
 	while (jscan_next(&w, &v)) {
 		if (!stays(v))
@@ -333,7 +332,7 @@ static bool surrogate(uint32_t cp)
 	return cp >= 0xd800 && cp < 0xe000;
 }
 
-/* The code unit of "\\uXXXX" at `s`; -1: there is none. */
+/* The code unit of "\\uXXXX" at `s`; -1: none. */
 static long jscan_unit_at(const char *s, const char *end)
 {
 	long v = 0;
@@ -441,7 +440,7 @@ static size_t copy_plain(const char *s, size_t len, char *out)
 		uint64_t word, at;
 
 		memcpy(&word, s + i, 8);
-		memcpy(out + i, &word, 8); /* what is too much is written over */
+		memcpy(out + i, &word, 8); /* surplus bytes are written over */
 		at = word ^ (ones * '\\');
 		if ((at - ones) & ~at & (ones * 0x80))
 			break;
@@ -509,7 +508,7 @@ int jscan_mended(struct buf *out, struct slice raw)
 	return 0;
 }
 
-/* ---- lines. Only one with its newline is whole: what a crash cut off has none. */
+/* ---- lines. Only a line with its newline is whole: a crash cuts the newline first. */
 
 int jsonl_next(const char *data, size_t len, size_t *at, const char **line, size_t *line_len)
 {

@@ -30,64 +30,64 @@ struct jscan {
 	const char *at, *end;
 	char last; /* '{' or '[' just opened, 'v' after a value, ':' after a key or comma */
 	bool failed;
-	bool loose; /* NaN and Infinity are words, and what is nested too deep is passed over */
+	bool loose; /* accepts NaN and Infinity, skips too deep values */
 };
 
 void jscan_init(struct jscan *w, const char *s, size_t len);
-/* First byte of the value that comes next, 0 at the end of the text. */
+/* First byte of the next value, 0 at the end of the text. */
 char jscan_peek(struct jscan *w);
-bool jscan_object(struct jscan *w); /* into it; fails when it is none */
+bool jscan_object(struct jscan *w); /* enter an object; fails on any other value */
 bool jscan_array(struct jscan *w);
 /* Next member or item; false at the closing bracket, which is consumed. */
 bool jscan_key(struct jscan *w, struct slice *key);
 bool jscan_item(struct jscan *w);
-/* A string, raw: without its quotes, escapes as they stand. */
+/* A string, raw: without its quotes, escapes unresolved. */
 bool jscan_string(struct jscan *w, struct slice *raw);
 /* Any value; `raw` may be NULL. */
 bool jscan_skip(struct jscan *w, struct slice *raw);
-/* To behind what closes the bracket that comes next: its inside may be damaged, and deep. */
+/* Skip to behind the closing bracket of the next value, whose inside may be damaged or deep. */
 bool jscan_pass(struct jscan *w);
 
-/* The inside of an array: values joined by commas. jscan_next takes each as it stands. */
+/* Scan the inside of an array: values joined by commas. jscan_next returns each unchanged. */
 void jscan_list(struct jscan *w, const char *s, size_t len);
 bool jscan_next(struct jscan *w, struct slice *raw); /* `raw` may be NULL */
-/* The values that stay, in place; how long they are then. */
+/* Keep the values that `stays` accepts, in place; returns the new length. */
 size_t jscan_keep(char *s, size_t len, bool (*stays)(struct slice v));
-/* The value of a member of the object that the text is, as it stands, the last one of
- * that name; empty: there is none. */
+/* The unparsed value of a member of the text's object, the last one of that name; empty: absent. */
 struct slice jscan_member(const char *s, size_t len, const char *name);
-/* The first of that name, of an object of others' that may be damaged inside a value, or cut off
- * behind it; what stands in front of its bracket is passed over. */
+/* The first member of that name in a foreign object that may be damaged inside a value, or cut
+ * off behind it; text before its bracket is skipped. */
 struct slice jscan_first(const char *s, size_t len, const char *name);
-/* Does JavaScript's own reader take it? Who shares a file with it must know. */
+/* Would JavaScript's own parser accept it? Needed before writing a file shared with such
+ * programs. */
 bool jscan_is_json(const char *s, size_t len);
 bool slice_is(struct slice s, const char *word);
-/* The kind of a line that we wrote stands first in it. */
+/* Does the line begin with `with`? Lines of ours have their kind first. */
 bool jscan_begins(const char *s, size_t len, const char *with);
-/* A whole number of at most 18 digits; `fallback` for everything else. */
+/* A whole number of at most 18 digits; otherwise `fallback`. */
 long slice_number(struct slice s, long fallback);
-/* The escape at `s`, a backslash: its length and what it stands for, a lone surrogate
- * as it is; 0: none of JSON. */
+/* The length of the escape at `s`, a backslash, and its character in *cp, a lone surrogate as
+ * such; 0: no JSON escape. */
 size_t jscan_escape(const char *s, const char *end, uint32_t *cp);
-/* Would a strict reader take this string? Escapes of JSON that stand for characters,
- * valid UTF-8, nothing below U+0020. *escapes: there are some. */
+/* Would a strict reader take this string? JSON's escapes for characters, valid UTF-8, nothing
+ * below U+0020. *escapes: it has escapes. */
 bool jscan_sound(struct slice raw, bool *escapes);
 /* Escapes resolved into `out` (room for raw.len bytes); returns the length.
  * Lone surrogates and \u0000 become U+FFFD. */
 size_t jscan_unescape(struct slice raw, char *out);
 /* The same, appended to `out`. 0, AVA_ENOMEM, AVA_ETOOBIG. */
 int jscan_text(struct buf *out, struct slice raw);
-/* The same of a string that is not sound: what is no character of a text becomes U+FFFD, too.
- * AVA_EINVAL: an escape that JSON does not have. */
+/* The same for an unsound string: bytes that are no character become U+FFFD, too. AVA_EINVAL: an
+ * escape that JSON does not have. */
 int jscan_mended(struct buf *out, struct slice raw);
 
 /* ---- lines of a JSONL file: whole ones only, a torn tail is told apart */
 
-/* Next line of [*at, len): sets *line and *line_len (without \n), moves *at
- * past it and returns 1; 0 at the end; -1 when what is left has no \n (a torn
- * tail: *line and *line_len show it, *at is not moved). */
+/* Next line of [*at, len): sets *line and *line_len (without \n), moves *at past it and returns
+ * 1; 0 at the end; -1 when the rest has no \n (a torn tail: *line and *line_len show it, *at is
+ * not moved). */
 int jsonl_next(const char *data, size_t len, size_t *at, const char **line, size_t *line_len);
-/* Its whole lines. */
+/* Number of whole lines. */
 uint32_t jsonl_count(const char *data, size_t len);
 
 #endif

@@ -30,8 +30,8 @@ void jw_init(struct jw *w, struct buf *out)
 	*w = (struct jw){.out = out};
 }
 
-/* Comma and key before a value. Nothing separates values at the top: a line
- * ends each. */
+/* Write comma and key before a value. Nothing separates values at the top, where each ends in a
+ * newline. */
 static void jw_before(struct jw *w, const char *key)
 {
 	uint64_t level = UINT64_C(1) << w->depth;
@@ -191,7 +191,7 @@ static inline uint64_t special8(uint64_t w)
 	return ((w - ones * 0x20) | (quote - ones) | (slash - ones) | (del - ones) | w) & high;
 }
 
-/* Length of the run at the start that is copied as it stands. */
+/* Length of the leading run that needs no escape. */
 size_t json_plain(const char *s, size_t len)
 {
 	size_t i = 0;
@@ -242,7 +242,7 @@ static void add_ascii(struct buf *out, unsigned char c)
 	}
 }
 
-/* One byte or character that json_plain stopped at; returns its length. */
+/* Escape one byte or character that json_plain stopped at; returns its length. */
 static size_t add_special(struct buf *out, const char *s, size_t len)
 {
 	uint32_t cp;
@@ -284,10 +284,10 @@ int json_escape(struct buf *out, const char *s, size_t len)
 	return buf_addc(out, '"');
 }
 
-/* ---- the reader: one over the cursor. The tree is jansson's own, which takes each byte through
- * three calls. What this refuses of text in ava's own form (exponents, long numbers, anything that
- * may be wrong) jansson reads, and words the error; what it takes, jansson would have read the
- * same. In what others wrote it puts right what has one likely meaning, and goes on. */
+/* ---- the reader: one over the cursor. The tree is jansson's own, whose parser passes each byte
+ * through three calls. Text in ava's own form that this reader refuses (exponents, long numbers,
+ * any possible fault) goes to jansson, which also words the error; accepted text jansson would
+ * have read the same. In foreign text faults with one likely meaning are put right. */
 
 #define DIGITS_MAX 15 /* of a number with a point: exact as a double, as is 1e15 */
 
@@ -295,13 +295,12 @@ enum json_reading { READ_OWN, READ_MODEL, READ_OTHERS };
 
 struct json_reader {
 	struct jscan w;
-	struct buf
-		mem; /* strings that do not stand as they are in the text; a key until its value */
+	struct buf mem; /* strings that differ from the text; a key until its value */
 	enum json_reading how;
-	const char *why; /* it is JSON, but not for this reader */
+	const char *why; /* valid JSON refused by this reader */
 };
 
-/* A string as it stands in the text, or, made of it, at the end of `mem`. */
+/* A string as the text has it, or, when changed, at the end of `mem`. */
 static bool reader_text(struct json_reader *r, struct slice *s)
 {
 	size_t from = r->mem.len, plain = json_plain(s->s, s->len);
@@ -317,7 +316,7 @@ static bool reader_text(struct json_reader *r, struct slice *s)
 		return false;
 	rv = sound ? jscan_text(&r->mem, *s) : jscan_mended(&r->mem, *s);
 	r->w.failed = rv == AVA_EINVAL;
-	if (r->mem.data) /* what was mended may be nothing at all */
+	if (r->mem.data) /* a mended string may be empty */
 		*s = (struct slice){r->mem.data + from, r->mem.len - from};
 	else
 		s->len = 0;
@@ -388,7 +387,7 @@ static bool reader_members(struct json_reader *r, json_t *object, int depth)
 		r->mem.len = was;
 		if (json_object_setn_new_nocheck(object, key.s, key.len, v) != 0)
 			return false;
-		/* One that was there already makes the object no larger. */
+		/* A duplicate key does not make the object larger. */
 		if (r->how != READ_OTHERS && json_object_size(object) != n) {
 			r->why = r->how == READ_MODEL ? "duplicate object key" : NULL;
 			return false;
@@ -513,7 +512,7 @@ static json_t *read_others(enum json_reading how, const char *s, size_t len, str
 	json_t *v;
 	int line;
 
-	s = s != NULL ? s : ""; /* of an empty buffer */
+	s = s != NULL ? s : ""; /* NULL stands for an empty buffer */
 	v = reader_run(&r, how, how == READ_OTHERS ? JSON_OTHERS_DEPTH : JSON_DEPTH_MAX, s, len);
 	if (v != NULL)
 		return v;
@@ -542,7 +541,7 @@ json_t *json_read_plain(const char *s, size_t len)
 	return reader_run(&r, READ_OWN, JSON_OTHERS_DEPTH, s, len);
 }
 
-/* A string, from its quote on. Behind it; NULL: it does not end. */
+/* Read a string from its quote on. Returns behind it; NULL: unterminated. */
 static const char *lenient_text(struct buf *out, const char *s, const char *end)
 {
 	char quote = *s++;
@@ -566,7 +565,7 @@ static const char *lenient_text(struct buf *out, const char *s, const char *end)
 	return s < end ? s + 1 : NULL;
 }
 
-/* A word in no quotes: another language's, or a name of a member. Its length. */
+/* Length of an unquoted word: another language's literal, or a member's name. */
 static size_t lenient_word(struct buf *out, const char *s, const char *end)
 {
 	static const char *const words[][2] = {{"True", "true"}, {"False", "false"},
@@ -637,7 +636,7 @@ static const char *lenient_value(struct buf *out, const char *s, const char *end
 	return depth == 0 ? s : NULL;
 }
 
-/* Past what models put around a value: blanks, tags, fences; brackets behind it. */
+/* Skip noise that models put around a value: blanks, tags, fences; closing brackets behind it. */
 static const char *lenient_noise(const char *s, const char *end, const char *also)
 {
 	for (; s < end && (isspace((unsigned char)*s) || (*s != 0 && strchr(also, *s) != NULL));
@@ -672,7 +671,7 @@ json_t *json_parse_lenient(const char *s, size_t len, struct ava_error *err)
 		n = out.len - at;
 		if (s != NULL && before > 2 &&
 		    (n != before || memcmp(out.data + last, out.data + at, n) != 0))
-			s = NULL; /* the same again, or one behind "{}", is one; others are two */
+			s = NULL; /* one value, repeated or behind "{}", is fine; two are not */
 		s = s != NULL ? lenient_noise(s, end, "<`}]),;") : NULL;
 	}
 	if (s == end && n > 0)
@@ -769,13 +768,13 @@ static void dump_real(struct buf *out, double d)
 		if (strtod(text, NULL) == d)
 			break;
 	}
-	/* A program we live in may have set a locale with a decimal comma. */
+	/* A host program may have set a locale with a decimal comma. */
 	for (char *p = text; *p != '\0'; p++)
 		if (strchr("0123456789+-e", *p) == NULL)
 			*p = '.';
 	buf_adds(out, text);
 	if (strpbrk(text, ".e") == NULL)
-		buf_adds(out, ".0"); /* still a real when it is read again */
+		buf_adds(out, ".0"); /* stays a real when read again */
 }
 
 static int dump_value(struct buf *out, const json_t *v, int depth);

@@ -1,6 +1,5 @@
-/* JSON: a writer for lines whose key order and bytes matter, and glue over
- * jansson for everything that is read. jansson is 12 times slower at writing
- * a line, and prints 0.1 as 0.10000000000000001. */
+/* JSON: a writer for lines whose key order and bytes matter, and glue over jansson for reading.
+ * jansson is 12 times slower at writing a line, and prints 0.1 as 0.10000000000000001. */
 #ifndef CODEC_JSON_H
 #define CODEC_JSON_H
 
@@ -13,8 +12,8 @@
 
 struct ava_error;
 
-/* ---- writer: commas are placed by itself; nothing is checked but depth.
- * Usage: jw_init; jw_object(w, NULL); jw_str(w, "key", s); jw_end(w). */
+/* ---- writer: it places commas itself; nothing is checked but depth. Usage: jw_init;
+ * jw_object(w, NULL); jw_str(w, "key", s); jw_end(w). */
 struct jw {
 	struct buf *out; /* borrowed */
 	unsigned depth;
@@ -46,32 +45,31 @@ void jw_preview(struct jw *w, const char *key, const char *s, size_t len, size_t
  * DEL and C0 controls are escaped (\n \r \t \b \f, else \u00NN), so that the
  * output is one line for every reader. */
 int json_escape(struct buf *out, const char *s, size_t len);
-/* Bytes at the start that json_escape copies as they stand. */
+/* Length of the leading run that json_escape copies unchanged. */
 size_t json_plain(const char *s, size_t len);
 /* The bare numbers of jw_int and jw_fixed. */
 int json_add_int(struct buf *out, int64_t n);
 int json_add_fixed(struct buf *out, int64_t n, int decimals);
 
-/* ---- reading. Of what ava wrote, and of its own configuration: rejects duplicate keys, trailing
- * bytes, NaN, depth > 64, \u0000 and integers over 64 bits; any value may stand at the top. Returns
- * a new reference or NULL with err ("line 3: ..."): AVA_EINVAL, AVA_ENOMEM. */
+/* ---- reading. Strict, for ava's own text and configuration: rejects duplicate keys, trailing
+ * bytes, NaN, depth > 64, \u0000 and integers over 64 bits; any value may stand at the top.
+ * Returns a new reference or NULL with err ("line 3: ..."): AVA_EINVAL, AVA_ENOMEM. */
 #define JSON_DEPTH_MAX 64
 json_t *json_parse(const char *s, size_t len, struct ava_error *err);
-/* Of what anybody else wrote, each file, line or message: whatever JavaScript or Python reads. A
- * BOM is passed over; bytes that are no UTF-8, half surrogates, NUL and control characters (but tab
- * and line ends) in strings are U+FFFD; an integer over 64 bits is a real, a real over double its
- * largest, NaN null; of a doubled key the last counts; a value nested deeper than JSON_OTHERS_DEPTH
- * is null, so that what was read fits into an answer of ava's. NULL, with err: what is no JSON has
- * to be counted and told by the caller. */
+/* For foreign text, each file, line or message: anything that JavaScript or Python reads. A BOM
+ * is skipped; bytes that are no UTF-8, half surrogates, NUL and control characters (but tab and
+ * line ends) in strings become U+FFFD; an integer over 64 bits a real, a real over double its
+ * largest, NaN null; of duplicate keys the last counts; a value nested deeper than
+ * JSON_OTHERS_DEPTH is null, so that it fits into an answer of ava's. NULL, with err: the text
+ * is no JSON, which the caller counts and reports. */
 #define JSON_OTHERS_DEPTH (JSON_DEPTH_MAX - 8)
 json_t *json_read_others(const char *s, size_t len, struct ava_error *err);
-/* The same where nothing has to be put right, so that every reader of JSON reads the same of the
- * text as it stands; else, and maybe though nothing has to be, NULL. */
+/* The same for text that needs no repair, so that every JSON reader reads the same; else, and
+ * maybe for sound text too, NULL. */
 json_t *json_read_plain(const char *s, size_t len);
-/* The same, but for depth and doubled keys, of what a model wrote: also in a fence or a tag, with
- * brackets behind it that close nothing, with line ends and backslashes in strings as they stand,
- * with 'quotes', True, False and None, with a comma before a bracket. Nothing is added that is not
- * there. */
+/* The same, but for depth and duplicate keys, for text of a model: also in a fence or a tag,
+ * with surplus closing brackets, raw line ends and backslashes in strings, 'quotes', True, False
+ * and None, a comma before a bracket. Nothing missing is added. */
 json_t *json_parse_lenient(const char *s, size_t len, struct ava_error *err);
 
 /* Borrowed; NULL / fallback when absent or of another type. */
@@ -81,8 +79,8 @@ const char *json_str(const json_t *o, const char *key); /* the same; "" for NULL
 const char *json_type_name(const json_t *v);
 int64_t json_get_int(const json_t *o, const char *key, int64_t fallback);
 bool json_get_bool(const json_t *o, const char *key, bool fallback);
-/* A text for people, with what could steer a terminal made visible (utf8_terminal): a new
- * reference, NULL for NULL, and where memory ran out or it is beyond 8 MB. */
+/* A text for people, terminal controls made visible (utf8_terminal): a new reference, NULL for
+ * NULL, without memory and beyond 8 MB. */
 json_t *json_shown(const char *text);
 /* Decimal number to fixed point (2.35 with 4 decimals: 23500). */
 int64_t json_get_fixed(const json_t *o, const char *key, int decimals, int64_t fallback);

@@ -1,7 +1,7 @@
 /* JSON-RPC messages.
  *
- * Happy path: parse the object, look at the members that say what it is. What can fail: text that
- * is no JSON or no message: the code that the protocol has for it, and a sentence. */
+ * Happy path: parse the object, tell the kind by its members. What can fail: text that is no
+ * JSON or no message: the protocol's code for it, and a sentence. */
 #include "codec/jsonrpc.h"
 
 #include <ava.h>
@@ -17,7 +17,7 @@
 #define UNREAD_HEAD ((size_t)64 << 10)
 #define UNREAD_TAIL ((size_t)4 << 10)
 
-/* What is wrong with a value that is to be a message; NULL: it is one. */
+/* The fault of a value that should be a message; NULL: none. */
 static const char *wrong_with(const struct rpc *m)
 {
 	const json_t *id = json_object_get(m->doc, "id");
@@ -59,7 +59,7 @@ static int read_doc(struct rpc *m, json_t *doc, struct ava_error *err)
 	m->id = json_is_string(id) || (json_is_number(id) && number == trunc(number)) ? id : NULL;
 	m->method = json_get_str(m->doc, "method");
 	m->params = json_object_get(m->doc, "params");
-	m->params = json_is_null(m->params) ? NULL : m->params; /* some write it for none */
+	m->params = json_is_null(m->params) ? NULL : m->params; /* some write null for none */
 	m->result = m->method ? NULL : json_object_get(m->doc, "result");
 	m->error = m->method ? NULL : json_object_get(m->doc, "error");
 	wrong = wrong_with(m);
@@ -71,8 +71,8 @@ static int read_doc(struct rpc *m, json_t *doc, struct ava_error *err)
 	return 0;
 }
 
-/* The value of a member of a message that is damaged or was shortened: of its beginning, or else of
- * its end, where it and what follows are the last members of an object. */
+/* The value of a member of a damaged or shortened message: found in its beginning, or in its end
+ * among the last members of an object. */
 static json_t *unread_member(const char *text, size_t len, const char *name)
 {
 	struct slice v = jscan_first(text, MIN(len, UNREAD_HEAD), name);

@@ -1,9 +1,10 @@
-/* Differences by the algorithm of Myers ("An O(ND) difference algorithm", 1986) over lines,
- * with a bound: where more than EDITS_MAX lines differ what lies between the first and the
- * last difference is exchanged as a whole, which is as right and only longer.
+/* Differences by the algorithm of Myers ("An O(ND) difference algorithm", 1986) over lines, with
+ * a bound: when more than EDITS_MAX lines differ the lines from the first to the last difference
+ * are exchanged as a whole, which is correct and only longer.
  *
- * A line is its bytes with the newline, so that a last line without one is another line.
- * What can fail: memory, and the text of a patch that somebody changed. */
+ * A line includes its newline, so a last line without one differs.
+ *
+ * What can fail: memory, and the text of a patch that was changed by hand. */
 #include "codec/patch.h"
 
 #include <ava.h>
@@ -25,7 +26,7 @@
 
 static const char no_newline[] = "\\ No newline at end of file\n";
 
-/* ---- what may be in a patch */
+/* ---- text that a patch may hold */
 
 const char *patch_unfit(const char *data, size_t len)
 {
@@ -70,7 +71,7 @@ const char *patch_protected(const char *path)
 	while (*path) {
 		size_t n = strcspn(path, "/");
 
-		/* Some file systems know no case. */
+		/* Some file systems ignore case. */
 		if (strncasecmp(path, env, sizeof(env) - 1) == 0)
 			return ".env*";
 		for (size_t i = 0; i < ARRAY_LEN(names); i++)
@@ -132,7 +133,7 @@ static bool patch_lines_init(struct patch_lines *l, const char *data, size_t len
 {
 	size_t n = 0;
 
-	if (!data) /* of an empty file */
+	if (!data) /* NULL stands for an empty file */
 		data = "";
 	for (size_t i = 0; i < len; i++)
 		n += data[i] == '\n' || i + 1 == len;
@@ -156,20 +157,20 @@ static bool patch_same(const struct patch_line *a, const struct patch_line *b)
 	return a->hash == b->hash && a->n == b->n && memcmp(a->s, b->s, a->n) == 0;
 }
 
-/* ---- which lines go and which come */
+/* ---- removed and added lines */
 
 struct edits {
 	struct patch_lines a, b;
 	bool *gone, *come; /* of each line of a, of b */
 };
 
-/* Row d of the trace: how far each of its d + 1 diagonals reaches. */
+/* Row d of the trace: the reach of each of its d + 1 diagonals. */
 static int32_t *row(int32_t *trace, int d)
 {
 	return trace + (size_t)d * ((size_t)d + 1) / 2;
 }
 
-/* Does the way to diagonal k, with d edits, come from the one above it (a line of b comes)? */
+/* Does the path to diagonal k, with d edits, come from the one above it (a line of b is added)? */
 static bool from_above(const int32_t *before, int d, int k)
 {
 	int i = (k + d) / 2; /* of k - 1 in the row before: i - 1; of k + 1: i */
@@ -195,7 +196,7 @@ static void walk_back(struct edits *e, size_t first, int32_t *trace, int d, int 
 	}
 }
 
-/* The n and m lines from `first` on, which begin and end differently. AVA_ENOMEM. */
+/* Compare the n and m lines from `first` on, whose first and last lines differ. AVA_ENOMEM. */
 static int find_edits(struct edits *e, size_t first, int n, int m)
 {
 	const struct patch_line *a = e->a.v + first, *b = e->b.v + first;
@@ -302,7 +303,7 @@ static void add_hunks(struct buf *out, const struct edits *e)
 			return;
 		from_a = a - MIN(n, CONTEXT);
 		from_b = b - MIN(n, CONTEXT);
-		for (;;) { /* until enough lies between this change and the next */
+		for (;;) { /* until the gap to the next change is large enough */
 			while (a < e->a.n && e->gone[a])
 				a++;
 			while (b < e->b.n && e->come[b])
@@ -327,7 +328,7 @@ static void add_head(struct buf *out, const char *path, const struct patch_side 
 		     const struct patch_side *now)
 {
 	char was[PATCH_ID_LEN + 1] = NO_ID, will[PATCH_ID_LEN + 1] = NO_ID;
-	const char *tab = strchr(path, ' ') ? "\t" : ""; /* as git ends such a name */
+	const char *tab = strchr(path, ' ') ? "\t" : ""; /* git ends names with blanks so */
 	bool same_mode = old->there && now->there && old->exec == now->exec;
 
 	if (old->there)
@@ -346,7 +347,7 @@ static void add_head(struct buf *out, const char *path, const struct patch_side 
 	buf_addf(out, "index %s..%s%s%s\n", was, will, same_mode ? " " : "",
 		 same_mode ? patch_mode_of(now) : "");
 	if (old->len == 0 && now->len == 0)
-		return; /* an empty file comes or goes */
+		return; /* an empty file is added or removed */
 	buf_addf(out, "--- %s%s%s\n", old->there ? "a/" : "/dev/null", old->there ? path : "",
 		 old->there ? tab : "");
 	buf_addf(out, "+++ %s%s%s\n", now->there ? "b/" : "/dev/null", now->there ? path : "",
@@ -387,7 +388,7 @@ struct patch_reader {
 	size_t line;
 };
 
-/* The next line begins with `word`: then what follows it, without its newline. */
+/* The rest of the next line behind `word`, without its newline; NULL: it begins otherwise. */
 static char *after(const struct patch_reader *r, const char *word, size_t *len)
 {
 	size_t n = strlen(word);
@@ -407,7 +408,7 @@ static void patch_next_line(struct patch_reader *r)
 	r->line++;
 }
 
-/* "a/PATH b/PATH", both the same: its length says where the second begins. */
+/* "a/PATH b/PATH" with equal paths: the length tells where the second begins. */
 static bool read_name(struct patch_file *f, char *s, size_t len)
 {
 	size_t n = len >= 7 ? (len - 5) / 2 : 0;
@@ -453,7 +454,7 @@ static bool patch_read_head(struct patch_reader *r, struct patch_file *f)
 }
 
 struct hunk {
-	size_t at[2], lines[2]; /* where it stands, and how many lines: in the old file, the new */
+	size_t at[2], lines[2]; /* place and number of lines: in the old file, the new */
 	const char *body, *end;
 };
 
@@ -475,7 +476,7 @@ static bool patch_read_numbers(const char *s, const char *end, struct hunk *h)
 	return true;
 }
 
-/* A hunk at *at, which is moved behind it; false: the text is none. */
+/* Read the hunk at *at, which moves behind it; false: malformed. */
 static bool hunk_read(const char **at, const char *end, struct hunk *h, size_t *added,
 		      size_t *removed)
 {
@@ -536,7 +537,7 @@ int patch_read(struct patch *p, const char *text, size_t len, struct ava_error *
 		size_t n;
 		char *s = after(&r, "diff --git ", &n);
 
-		if (!s) { /* words for people */
+		if (!s) { /* a line for people */
 			good = *r.at != '@' && *r.at != '+' && *r.at != '-';
 			patch_next_line(&r);
 			continue;
@@ -565,9 +566,9 @@ void patch_fini(struct patch *p)
 	*p = (struct patch){.text = NULL};
 }
 
-/* ---- trying it on a file */
+/* ---- trying a patch on a file */
 
-/* The lines of one side of a hunk: '-' or '+', and those of both. */
+/* Collect the lines of one side of a hunk: `mark` '-' or '+', and unchanged ones. */
 static size_t side_of(const struct hunk *h, char mark, struct patch_line *out)
 {
 	size_t n = 0;
@@ -597,15 +598,15 @@ static bool patch_stands_at(const struct patch_lines *l, size_t at, const struct
 	return true;
 }
 
-/* Where the n lines stand, not before `from`: at `wished`, else at the only place. How many
- * places there are, 2 for several. */
+/* Find the n lines, not before `from`: at `wished`, else at the only place. Returns the number
+ * of places, 2 for several. */
 static int patch_find_place(const struct patch_lines *l, size_t from, size_t wished,
 			    const struct patch_line *want, size_t n, size_t *place)
 {
 	int found = 0;
 
 	*place = wished;
-	if (n == 0) /* it was empty */
+	if (n == 0) /* the file was empty */
 		return l->n == 0;
 	if (wished >= from && patch_stands_at(l, wished, want, n))
 		return 1;
@@ -664,7 +665,7 @@ static int run_hunks(const struct patch_file *f, const struct patch_lines *l, bo
 	return out ? buf_check(out) : 0;
 }
 
-/* A file with changes of its own since the patch was made. */
+/* Try the patch on a file with changes of its own since the patch was made. */
 static int try_changed(const struct patch_file *f, const struct patch_side *now, struct buf *out,
 		       struct patch_clash *why)
 {
@@ -692,7 +693,7 @@ static int try_changed(const struct patch_file *f, const struct patch_side *now,
 	return back == 0 ? PATCH_DONE : PATCH_CLASHES;
 }
 
-/* As it was when the patch was made; also from nothing. */
+/* Try the patch on the unchanged file; also on none. */
 static int try_same(const struct patch_file *f, const struct patch_side *now, struct buf *out,
 		    struct patch_clash *why)
 {
@@ -751,7 +752,7 @@ int patch_try(const struct patch_file *f, const struct patch_side *now, struct b
 	rv = try_content(f, now, out, why);
 	if (rv != PATCH_DONE || !f->chmod || now->exec == f->exec)
 		return rv;
-	buf_reset(out); /* its mode alone */
+	buf_reset(out); /* only the mode changes */
 	rv = buf_add(out, now->data, now->len);
 	return rv == 0 ? PATCH_FITS : rv;
 }

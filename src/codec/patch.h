@@ -1,11 +1,10 @@
-/* Patches in git's form: what differs between two states of files of text, made, read
- * back, and tried on a third state. Pure: bytes in, bytes out; whoever has the files
- * opens them (base/below.h).
+/* Patches in git's form: the difference between two states of text files, made, read back, and
+ * tried on a third state. Pure: bytes in, bytes out; callers open the files (base/below.h).
  *
- * A patch is tried on a file as it is now. By the ids of git's blobs that it names, a file
- * that is as it was takes it for certain, and one that is as it shall be has it already.
- * Any other file takes it when the lines around each change stand where they stood, or at
- * exactly one place: else it is a clash, and nothing of that file is changed. */
+ * A patch is tried on a file's present state. By the ids of git's blobs in the patch, an
+ * unchanged file takes it for certain, and one with the new content has it already. Any other
+ * file takes it when the lines around each change are in their old place, or at exactly one
+ * place: otherwise it is a clash, and nothing of that file is changed. */
 #ifndef CODEC_PATCH_H
 #define CODEC_PATCH_H
 
@@ -26,30 +25,30 @@ struct buf;
 struct patch_side {
 	const char *data;
 	size_t len;
-	bool there, exec; /* not there: all else is 0 */
+	bool there, exec; /* not there: all other fields are 0 */
 };
 
-/* Why no patch can hold it: no text, or more than the bounds above. NULL: it can. */
+/* Why no patch can hold the file: not text, or over the bounds above. NULL: it can. */
 const char *patch_unfit(const char *data, size_t len);
 /* A relative path without ".", "..", empty parts and characters that a patch cannot name. */
 bool patch_path_ok(const char *path);
-/* Files that decide what programs of the person do when they are next in that folder (hooks,
- * settings of editors, shells and agents, what is loaded into environments): never written,
- * at any depth. The name that `path` has among them (static), or NULL. */
+/* Files that control programs of the person when they next run in that folder (hooks, settings
+ * of editors, shells and agents, files loaded into environments): never written, at any depth.
+ * The name in the list that `path` matches (static), or NULL. */
 const char *patch_protected(const char *path);
 /* Files that programs and agents obey where they find them, though a project may well have them:
- * all that begins with a dot or lies in a folder that does, and what instructs agents. */
+ * dot files, files in dot folders, and instructions for agents. */
 bool patch_obeyed(const char *path);
 
-/* Append how `path` comes from `old` to `now`. 1: it does, 0: nothing differs, or
- * AVA_ENOMEM, AVA_ETOOBIG. Both are text. */
+/* Append the patch from `old` to `now`. 1: done, 0: no difference, or AVA_ENOMEM, AVA_ETOOBIG.
+ * Both are text. */
 int patch_add(struct buf *out, const char *path, const struct patch_side *old,
 	      const struct patch_side *now);
 
 struct patch_file {
 	const char *path;
-	bool is_new, is_gone;       /* else it changes */
-	bool exec, chmod;           /* as it shall be; whether that changes */
+	bool is_new, is_gone;       /* neither: it changes */
+	bool exec, chmod;           /* mode of the new state; whether it changes */
 	char was[PATCH_ID_LEN + 1]; /* git's ids of both states */
 	char will[PATCH_ID_LEN + 1];
 	const char *hunks, *end; /* in the text */
@@ -62,13 +61,13 @@ struct patch {
 	size_t n, cap;
 };
 
-/* `text` is copied. AVA_ECORRUPT names the line that is none of a patch of ours. */
+/* `text` is copied. AVA_ECORRUPT names the line that patch_add would not write. */
 int patch_read(struct patch *p, const char *text, size_t len, struct ava_error *err);
 void patch_fini(struct patch *p);
 
 enum patch_fit {
-	PATCH_FITS,    /* `out` is the file as it shall be; of one that goes, nothing */
-	PATCH_DONE,    /* it is as it shall be */
+	PATCH_FITS,    /* `out` is the new content; empty for a removed file */
+	PATCH_DONE,    /* the file has the new content already */
 	PATCH_CLASHES, /* `why` says where */
 };
 struct patch_clash {

@@ -1,13 +1,12 @@
 /* Secrets taken out of text; see redact.h.
  *
- * One pass: a table says which bytes can begin a secret, and only there the
- * known values and then the patterns are tried; the longest match wins. Known
- * values are also looked for in base64 (their three alignments, both
- * alphabets), since tools print encoded environments. Patterns ask for a
- * border before them and for a digit among enough token characters, so that
- * `task-manager` or `sk-fading-circle` stay. Behind a `:` or `=` the value of
- * what is called a password, or of a URL's, is one. What can fail: memory, and
- * the bound of the output. */
+ * One pass: a table lists the bytes that can begin a secret, and only there the known values and
+ * then the patterns are tried; the longest match wins. Known values are also looked for in
+ * base64 (their three alignments, both alphabets), since tools print encoded environments.
+ * Patterns ask for a border before them and for a digit among enough token characters, so that
+ * `task-manager` or `sk-fading-circle` stay. Behind a `:` or `=` the value of a name for
+ * passwords is a secret, and so is a URL's password. What can fail: memory, and the bound of the
+ * output. */
 #include "codec/redact.h"
 
 #include <ava.h>
@@ -202,8 +201,7 @@ static size_t match_known(const struct redact *r, const char *s, size_t len, siz
 	return end;
 }
 
-/* `from` is where the token begins, which is what a match returns through
- * it: the word Bearer stays. */
+/* *from moves to the token itself: the word Bearer stays. */
 static size_t match_pattern(const struct pattern *p, const char *s, size_t len, size_t *from)
 {
 	size_t n = strlen(p->prefix), at = *from, end;
@@ -218,8 +216,8 @@ static size_t match_pattern(const struct pattern *p, const char *s, size_t len, 
 		if ((class & p->class) == 0 || (p->exact && end - at - n == p->least))
 			break;
 		digit |= class == DIGIT;
-		/* No token goes on so long without one; without this bound a
-		 * page of "sk-sk-sk-" would cost the square of its length. */
+		/* A token has a digit earlier than that; without this bound a page of
+		 * "sk-sk-sk-" would cost the square of its length. */
 		if (!digit && end - at > 256)
 			return at;
 	}
@@ -245,9 +243,8 @@ static size_t match_slack(const char *s, size_t len, size_t at)
 	return end - at >= 15 ? end : at;
 }
 
-/* A private key from its BEGIN line to its END line, or to the end of the
- * text: a key cut short is one all the same. No key has a bracket, so that one
- * without an end goes no further than the block that it stands in. */
+/* A private key from its BEGIN line to its END line, or to the end of the text, since a cut key
+ * is secret too. Keys hold no bracket, so one without an end stops at the bracket of its block. */
 static size_t match_pem(const char *s, size_t len, size_t at)
 {
 	static const char begin[] = "-----BEGIN ", what[] = "PRIVATE KEY", close[] = "-----END ";
@@ -291,7 +288,7 @@ static size_t match_url(const char *s, size_t len, size_t *from)
 	return end;
 }
 
-/* "123456789:AAF…", of a Telegram bot: what stands behind the colon. */
+/* The token of a Telegram bot, "123456789:AAF…": the part behind the colon. */
 static size_t match_telegram(const char *s, size_t len, size_t *from)
 {
 	size_t at = *from, end = at + 1;
@@ -337,7 +334,7 @@ static bool names_secret(const char *s, size_t at)
 	return false;
 }
 
-/* The value in `password: "…"`, `PASSWORD=…` and their kin: in quotes, or a word with a letter
+/* The value in `password: "…"`, `PASSWORD=…` and the like: in quotes, or a word with a letter
  * and a digit that is no expression. */
 static size_t match_assigned(const char *s, size_t len, size_t *from)
 {
@@ -368,8 +365,8 @@ static size_t match_assigned(const char *s, size_t len, size_t *from)
 	return end;
 }
 
-/* The secret that begins at *from, or behind it where that names one; its end, or *from when
- * none does. */
+/* The secret that begins at *from, or behind a name for it there; returns its end, or *from for
+ * none. */
 static size_t match_at(const struct redact *r, const char *s, size_t len, size_t *from)
 {
 	size_t at = *from, end = match_known(r, s, len, at);
@@ -437,10 +434,10 @@ int redact_text(const struct redact *r, struct buf *out, const char *s, size_t l
 	return redact_around(r, out, s, len, &at);
 }
 
-/* ---- a text that is still coming */
+/* ---- a growing text */
 
 #define LIVE_MAX  ((size_t)8 << 20)
-#define LIVE_WORD (64u << 10) /* a word of more is given in pieces */
+#define LIVE_WORD (64u << 10) /* longer words are given in pieces */
 
 void redact_live_init(struct redact_live *l)
 {
@@ -478,7 +475,7 @@ int redact_live(const struct redact *r, struct redact_live *l, const char *s, si
 	l->shown = MAX(clean.len, l->shown);
 	if (!end && pem == NULL)
 		line = memrchr(raw, '\n', whole);
-	if (rv >= 0 && line != NULL) { /* no secret goes over its end */
+	if (rv >= 0 && line != NULL) { /* secrets end with their line */
 		size_t n = (size_t)(line + 1 - raw);
 
 		buf_drop(&l->raw, n);
@@ -504,7 +501,7 @@ bool redact_has_known(const struct redact *r, const char *s, size_t len)
 
 /* ---- JSON */
 
-/* Behind the closing quote of the string that begins at `at`; 0: none. */
+/* Returns behind the closing quote of the string that begins at `at`; 0: unterminated. */
 static size_t string_end(const char *s, size_t len, size_t at)
 {
 	for (size_t i = at + 1; i < len; i++) {

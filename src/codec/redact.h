@@ -27,16 +27,16 @@ int redact_around(const struct redact *r, struct buf *out, const char *s, size_t
  * that the outcome is JSON again. AVA_EINVAL: `s` is no JSON. */
 int redact_json(const struct redact *r, struct buf *out, const char *s, size_t len);
 
-/* A text that is still coming, for who looks on. */
+/* A growing text, shown while it grows. */
 struct redact_live {
-	struct buf raw; /* from the begin of a line on */
-	size_t shown;   /* bytes of it, secrets out, that were given */
+	struct buf raw; /* from the beginning of a line on */
+	size_t shown;   /* redacted bytes of it given so far */
 };
 void redact_live_init(struct redact_live *l);
 void redact_live_fini(struct redact_live *l);
-/* Append to `out` what can be shown when `s` has come: up to the last whole word, of a private
- * key nothing before its end; with `end` all of it, and the next piece begins another text.
- * `r` NULL: everything, at once. 0 or a code. */
+/* Append to `out` the part that can be shown after `s`: up to the last whole word, of a private
+ * key nothing before its end; with `end` all of it, and the next piece begins another text. `r`
+ * NULL: everything, at once. 0 or a code. */
 int redact_live(const struct redact *r, struct redact_live *l, const char *s, size_t len, bool end,
 		struct buf *out);
 

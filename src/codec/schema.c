@@ -1,12 +1,11 @@
-/* One walk over schema and value together. Before anything starts a schema is itself the
- * value, under the schema of schemas: each keyword is known and has a value it can have.
- * Only where its references lead is looked at apart.
+/* One walk over schema and value together. Before anything starts a schema is itself the value,
+ * under the schema of schemas: each keyword must be known and have a valid value. Only the
+ * targets of its references are checked apart.
  *
- * A keyword that is not known is refused, never passed over: a schema that is
- * checked in part would let values through that its author forbids. Annotations
- * are let be. Work is bounded by steps, since references and combinations can ask
- * for more than any depth limit holds. Names and values from outside are cut and
- * escaped before they are quoted. */
+ * An unknown keyword is refused, never skipped: a schema checked in part would let values
+ * through that its author forbids. Annotations are ignored. Work is bounded by steps, since
+ * references and combinations can ask for more than any depth limit holds. Names and values from
+ * outside are cut and escaped before they are quoted. */
 #include "codec/schema.h"
 
 #include <ctype.h>
@@ -26,7 +25,7 @@
 #define WHERE_MAX  160
 #define NAME_CHARS 40
 
-/* Where we are: "output.items[3].name". Cut in front when it gets long. */
+/* The present place: "output.items[3].name". Cut in front when it gets long. */
 struct where {
 	char text[WHERE_MAX];
 };
@@ -73,7 +72,7 @@ static void where_index(struct where *to, const struct where *from, size_t i)
 	where_add(to, from, "[", n);
 }
 
-/* "#" or "#/$defs/NAME": the schema it means; NULL: none. */
+/* The schema that "#" or "#/$defs/NAME" refers to; NULL: none. */
 static const json_t *find_ref(const json_t *root, const json_t *ref)
 {
 	static const char defs[] = "#/$defs/";
@@ -88,16 +87,16 @@ static const json_t *find_ref(const json_t *root, const json_t *ref)
 	return json_object_get(json_object_get(root, "$defs"), s + sizeof(defs) - 1);
 }
 
-/* ---- a value under it */
+/* ---- checking a value */
 
 struct validating {
 	const json_t *root;
-	struct buf *out; /* NULL: only whether it fits is asked */
+	struct buf *out; /* NULL: only the verdict is wanted */
 	int errors, steps;
 	bool too_much;
-	bool meta;           /* it is a schema that is looked at, under the schema of schemas */
-	bool args;           /* of a call */
-	struct buf *dropped; /* name of the first member that was; NULL: nobody asks */
+	bool meta;           /* the value is a schema, checked under the schema of schemas */
+	bool args;           /* the value is a call's arguments */
+	struct buf *dropped; /* first dropped member's name; NULL: not wanted */
 };
 
 static void schema_apply(struct validating *w, const json_t *s, const json_t *v,
@@ -119,7 +118,7 @@ __attribute__((format(printf, 3, 4))) static void schema_fault(struct validating
 	va_end(ap);
 }
 
-/* One step more: is that too many? */
+/* Count a step; true: too many. */
 static bool spent(struct validating *w)
 {
 	if (++w->steps > SCHEMA_STEPS_MAX)
@@ -127,7 +126,7 @@ static bool spent(struct validating *w)
 	return w->too_much;
 }
 
-/* Does it fit, without words? */
+/* Does the value fit? Writes no errors. */
 static bool schema_fits(struct validating *w, const json_t *s, const json_t *v,
 			const struct where *at, int depth)
 {
@@ -147,10 +146,10 @@ static bool is_whole(const json_t *v)
 	       (json_is_real(v) && json_real_value(v) == floor(json_real_value(v)));
 }
 
-/* Who reads arguments of a call takes no 5.0 for an integer. */
+/* Tools read arguments strictly: 5.0 is no integer there. */
 static bool has_type(const struct validating *w, const char *type, const json_t *v)
 {
-	if (type == NULL) /* of a schema that nobody looked at */
+	if (type == NULL) /* in an unchecked schema */
 		return false;
 	if (strcmp(type, "number") == 0)
 		return json_is_number(v);
@@ -257,7 +256,7 @@ static void apply_enum(struct validating *w, const json_t *values, const json_t 
 	buf_fini(&b);
 }
 
-/* But for what dividing costs; above 2^53 every double is whole. */
+/* Whole but for the error of a division; above 2^53 every double is whole. */
 static bool nearly_whole(double d)
 {
 	if (fabs(d) >= 9007199254740992.0)
@@ -291,7 +290,7 @@ static void apply_number(struct validating *w, const json_t *s, const json_t *v,
 	}
 }
 
-/* `n` of something between the two keywords. */
+/* Check a count `n` against its two keywords. */
 static void apply_count(struct validating *w, const json_t *s, const char *least, const char *most,
 			size_t n, const char *unit, const struct where *at)
 {
@@ -510,7 +509,7 @@ int schema_validate(const json_t *schema, const json_t *v, const char *name, str
 	return w.errors > 0 ? w.errors : w.too_much ? AVA_ETOOBIG : 0;
 }
 
-/* ---- a value brought toward it */
+/* ---- bringing a value toward a schema */
 
 static const struct where here;
 
@@ -549,7 +548,7 @@ void schema_rename(const json_t *schema, json_t *args)
 	}
 }
 
-/* NULL: neither. */
+/* NULL: not a boolean. */
 static json_t *as_boolean(const json_t *v)
 {
 	static const char *const words[][2] = {
@@ -564,7 +563,7 @@ static json_t *as_boolean(const json_t *v)
 		       : NULL;
 }
 
-/* The one of the values that is written in other case or with other signs; NULL: none. */
+/* The enum value that equals `v` but for case and signs; NULL: none. */
 static json_t *as_enum(const json_t *values, const json_t *v)
 {
 	const char *s = json_string_value(v);
@@ -578,7 +577,7 @@ static json_t *as_enum(const json_t *values, const json_t *v)
 	return NULL;
 }
 
-/* `v` as that type: a new reference; NULL: it is not meant so. */
+/* `v` converted to that type: a new reference; NULL: not convertible. */
 static json_t *as_type(const struct validating *w, const char *type, json_t *v)
 {
 	const char *s = json_string_value(v);
@@ -606,7 +605,7 @@ static json_t *as_type(const struct validating *w, const char *type, json_t *v)
 	return to;
 }
 
-/* As the first of its types that it can be; NULL: it is of one. */
+/* `v` as the first of its types that fits; NULL: it has one of them already. */
 static json_t *as_types(const struct validating *w, const json_t *types, json_t *v)
 {
 	const json_t *one = json_is_array(types) ? json_array_get(types, 0) : types;
@@ -623,7 +622,7 @@ static json_t *as_types(const struct validating *w, const json_t *types, json_t 
 
 static json_t *coerce(struct validating *w, const json_t *s, json_t *v, int depth);
 
-/* Some models write it for what they leave out. */
+/* Some models write these for an omitted member. */
 static bool says_nothing(const json_t *v)
 {
 	const char *s = json_string_value(v);
@@ -632,8 +631,9 @@ static bool says_nothing(const json_t *v)
 	       (s != NULL && (*s == 0 || strcasecmp(s, "null") == 0 || strcasecmp(s, "none") == 0));
 }
 
-/* {"arguments":{…}}, {"name":"read_file","arguments":"{…}"}: what stands in the only member that
- * is an object, where none is one of the schema's. A new reference; NULL: it is not so. */
+/* The content of the only member that is an object, where the schema has none of that name:
+ * {"arguments":{…}}, {"name":"read_file","arguments":"{…}"}. A new reference; NULL: not such a
+ * value. */
 static json_t *as_inside(const struct validating *w, const json_t *properties, json_t *v)
 {
 	json_t *one, *in, *found = NULL;
@@ -683,7 +683,7 @@ static json_t *coerce_members(struct validating *w, const json_t *s, json_t *v, 
 	return v;
 }
 
-/* `v` is *taken*, the value that stands for it the caller's. */
+/* `v` is *taken*; the result is the caller's. */
 static json_t *coerce(struct validating *w, const json_t *s, json_t *v, int depth)
 {
 	const json_t *any = json_object_get(s, "anyOf"), *items = json_object_get(s, "items"), *one;
@@ -750,7 +750,7 @@ json_t *schema_example(const json_t *schema)
 
 /* ---- the schema itself */
 
-/* What is known: a schema under which every schema must fit. */
+/* The known keywords: a schema under which every schema must fit. */
 #define ANY     ":true,"
 #define ONE     ":{\"$ref\":\"#\"},"
 #define SOME    ":{\"$ref\":\"#/$defs/schemas\"},"
@@ -773,7 +773,7 @@ static const char known[] =
 	"\"required\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}},"
 	"\"additionalProperties\"" ONE "\"propertyNames\"" ONE "\"allOf\"" SOME "\"anyOf\"" SOME
 	"\"oneOf\"" SOME "\"not\"" ONE "\"$defs\"" NAMED "\"$ref\"" ANY
-	/* Annotations: said, not checked. */
+	/* Annotations: allowed, not checked. */
 	"\"$schema\"" ANY "\"$id\"" ANY "\"$comment\"" ANY "\"title\"" ANY "\"description\"" ANY
 	"\"default\"" ANY "\"examples\"" ANY "\"format\"" ANY "\"deprecated\"" ANY
 	"\"readOnly\"" ANY "\"writeOnly\":true},"
@@ -783,7 +783,7 @@ static const char known[] =
 	"\"schemas\":" LIST_OF "{\"$ref\":\"#\"}},"
 	"\"named\":{\"type\":\"object\",\"additionalProperties\":{\"$ref\":\"#\"}}}}";
 
-/* The references in it, which the schema of schemas cannot judge, and its depth. */
+/* Check the references, which the schema of schemas cannot judge, and the depth. */
 static int check_refs(const json_t *root, const json_t *s, const struct where *at, int depth,
 		      struct ava_error *err)
 {

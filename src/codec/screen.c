@@ -1,9 +1,9 @@
 /* A terminal's text; see screen.h.
  *
- * A line is held until it ends, since \r lets what comes next take its place. One of which more
- * than a quarter is no UTF-8, or control characters, is binary; behind one that is, some lines of
- * plain text have to come before text is believed again. Sequences: ECMA-48; one that does
- * not end ends with its line. Without memory what does not fit is left out. */
+ * A line is held until it ends, since after \r the next text replaces it. A line with more than
+ * a quarter of non-UTF-8 bytes or control characters is binary; behind it some lines of plain
+ * text must come before text is believed again. Sequences: ECMA-48; an unfinished one ends with
+ * its line. Without memory text is left out. */
 #include "codec/screen.h"
 
 #include <stdio.h>
@@ -11,8 +11,8 @@
 
 #include "base/util.h"
 
-#define BAD_FEW    8    /* so many make no line binary */
-#define TEXT_AGAIN 1024 /* bytes of text in a row behind what is binary */
+#define BAD_FEW    8    /* that many do not make a line binary */
+#define TEXT_AGAIN 1024 /* bytes of text needed in a row behind binary lines */
 
 enum { PLAIN, ESCAPE, CONTROL, STRING };
 
@@ -23,7 +23,7 @@ void screen_init(struct screen *s,
 	buf_init(&s->held, SCREEN_HELD + TEXT_AGAIN);
 }
 
-/* The lines that are whole. */
+/* Show the whole lines. */
 static void screen_show(struct screen *s)
 {
 	char said[64];
@@ -57,8 +57,8 @@ static void screen_end_line(struct screen *s)
 		screen_show(s);
 }
 
-/* Bytes that are no UTF-8, and those that control, are counted. A NUL alone stands between names;
- * many are no text. */
+/* Count bytes that are no UTF-8, and control characters. A single NUL may separate names;
+ * several are binary. */
 static void screen_judge(struct screen *s, unsigned char c)
 {
 	bool goes_on = (c & 0xc0) == 0x80;
@@ -85,7 +85,7 @@ static void write_char(struct screen *s, char c)
 	if (c != '\0')
 		buf_addc(&s->held, c);
 	else if (s->last != '\0')
-		buf_adds(&s->held, "\xe2\x90\x80"); /* in no text that a model reads is a NUL */
+		buf_adds(&s->held, "\xe2\x90\x80"); /* a model's text has no NUL */
 	s->last = c;
 }
 

@@ -1,6 +1,6 @@
-/* The output of a program, as one who looks at its terminal would read it: of a line that is
- * written over and over what stands there at last, no colours and titles, and bytes that are no
- * text as how many they are. It comes in pieces cut anywhere. */
+/* The output of a program, as a reader of its terminal sees it: of a line that is written over
+ * only the last state, no colours and titles, and a count in place of binary bytes. Input comes
+ * in pieces cut anywhere. */
 #ifndef CODEC_SCREEN_H
 #define CODEC_SCREEN_H
 
@@ -10,27 +10,27 @@
 
 #include "base/buf.h"
 
-#define SCREEN_HELD 65536 /* a line is written over within so many bytes */
+#define SCREEN_HELD 65536 /* longest line that can be written over, bytes */
 
 struct screen {
-	/* `stays`: whole lines; else one line that is about to be written over. */
+	/* `stays`: whole lines; else one line that will be replaced. */
 	void (*shown)(const char *text, size_t len, bool stays, void *user);
 	void *user;
-	/* Inside: */
+	/* Private: */
 	struct buf held;
-	size_t start;    /* of the line that is written, in `held` */
-	size_t raw, bad; /* bytes of it as they came, and those that are no text */
-	uint64_t binary; /* bytes of the lines before `held` that were none */
+	size_t start;    /* of the present line, in `held` */
+	size_t raw, bad; /* its bytes as received, and the bad ones among them */
+	uint64_t binary; /* bytes of binary lines before `held` */
 	int state;
-	bool returned; /* \r was the last of the line so far */
-	int need;      /* bytes that the character still has */
+	bool returned; /* the line ends in \r so far */
+	int need;      /* missing bytes of a character */
 	char last;
 };
 
 void screen_init(struct screen *s,
 		 void (*shown)(const char *text, size_t len, bool stays, void *user), void *user);
 void screen_feed(struct screen *s, const char *bytes, size_t len);
-/* Nothing more comes: what is held is shown, and freed. */
+/* The output ended: show and free the held text. */
 void screen_fini(struct screen *s);
 
 #endif

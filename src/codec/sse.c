@@ -1,10 +1,9 @@
 /* Server-sent events as the HTML standard reads them; see sse.h.
  *
- * Bytes come in pieces of any size. A line that lies whole in one piece is
- * used where it is; only the end of a piece is kept in `line`. A frame is
- * given away at its blank line, so that one cut off by the end of the stream
- * never is. What can fail: a line or frame over the bound, and memory; the
- * stream is of no use after that. */
+ * Bytes come in pieces of any size. A line within one piece is used in place; only the end of a
+ * piece is kept in `line`. A frame is delivered at its blank line, so one cut off by the end of
+ * the stream is not. What can fail: a line or frame over the bound, and memory; the stream is
+ * useless after that. */
 #include "codec/sse.h"
 
 #include <ava.h>

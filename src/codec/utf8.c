@@ -1,9 +1,8 @@
-/* UTF-8 at the border: checking, cutting, repairing, and making text safe for
- * a terminal; see utf8.h.
+/* UTF-8 at the border: checking, cutting, repairing, and making text safe for a terminal; see
+ * utf8.h.
  *
- * One decoder decides what is valid; everything else asks it. Runs of plain
- * ASCII are stepped over eight bytes at a time, since nearly all text is. Only
- * appending to the output can fail. */
+ * One decoder decides validity; everything else asks it. Runs of plain ASCII are stepped over
+ * eight bytes at a time, since nearly all text is. Only appending to the output can fail. */
 #include "codec/utf8.h"
 
 #include <stdint.h>
@@ -114,7 +113,7 @@ size_t utf8_count(const char *s, size_t len)
 
 int utf8_repair(struct buf *out, const char *s, size_t len)
 {
-	size_t kept = 0; /* bytes before it are in `out` */
+	size_t kept = 0; /* bytes copied to `out` so far */
 	uint32_t cp;
 
 	for (size_t i = 0; i < len;) {
@@ -132,14 +131,14 @@ int utf8_repair(struct buf *out, const char *s, size_t len)
 	return buf_check(out);
 }
 
-/* Characters that move, hide or reorder what a person sees, and those that show as nothing, whose
- * numbers can spell bytes: fillers, tags, the selectors beyond 16. */
+/* Characters that move, hide or reorder visible text, and invisible ones whose numbers can spell
+ * bytes: fillers, tags, the selectors beyond 16. */
 static bool is_sly(uint32_t c)
 {
 	return c < 0x20 || (c >= 0x7f && c < 0xa0) ||      /* C0, DEL, C1 */
 	       c == 0x61c || c == 0x200e || c == 0x200f || /* bidi marks */
 	       (c >= 0x202a && c <= 0x202e) ||             /* embeddings, overrides */
-	       c == 0x2028 || c == 0x2029 ||               /* lines that no terminal ends */
+	       c == 0x2028 || c == 0x2029 ||               /* line ends that terminals ignore */
 	       c == 0x200b || (c >= 0x2060 && c <= 0x206f) || c == 0xfeff || /* of no width */
 	       c == 0x34f || c == 0x115f || c == 0x1160 || c == 0x180e || c == 0x3164 ||
 	       c == 0xffa0 || (c >= 0xfff9 && c <= 0xfffb) || (c >= 0xe0000 && c <= 0xe0fff);
@@ -159,7 +158,7 @@ int utf8_terminal(struct buf *out, const char *s, size_t len, bool keep_newlines
 			continue;
 		}
 		buf_add(out, s + kept, i - kept);
-		if (n <= 1) /* a control character or a byte that is no character */
+		if (n <= 1) /* a control character or an invalid byte */
 			buf_addf(out, "\\x%02x", (unsigned)(unsigned char)s[i]);
 		else
 			buf_addf(out, "\\u{%04x}", (unsigned)cp);
@@ -170,8 +169,8 @@ int utf8_terminal(struct buf *out, const char *s, size_t len, bool keep_newlines
 	return buf_check(out);
 }
 
-/* Of these, what hides or reorders text before a model and before whoever reads over its shoulder;
- * the plain marks of scripts that run from right to left stand in honest files. */
+/* Sly characters that hide or reorder text before a model and a person reading along; the plain
+ * marks of right-to-left scripts are common in honest files. */
 static bool is_unseen(uint32_t c)
 {
 	return is_sly(c) && c >= 0x300 && c != 0x61c && (c < 0x200e || c > 0x200f) && c != 0x2028 &&
@@ -200,7 +199,7 @@ int utf8_shown(struct buf *out, const char *s, size_t len)
 	return buf_check(out);
 }
 
-/* Beyond what is sly: soft hyphens, which stand in honest words. */
+/* Sly characters, and soft hyphens, which honest words contain. */
 static bool is_hidden(uint32_t c)
 {
 	return is_sly(c) || c == 0xad;
@@ -238,7 +237,7 @@ bool utf8_blank(uint32_t c)
 	       c == 0x202f || c == 0x205f || c == 0x2800 || c == 0x3000;
 }
 
-/* Characters of no ink that `s` begins with: blanks, and what does not show among them. */
+/* Length of the leading run of blanks and invisible characters, in characters and bytes. */
 static size_t blank_run(const char *s, size_t len, size_t *bytes)
 {
 	size_t run = 0, n;

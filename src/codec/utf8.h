@@ -8,8 +8,7 @@
 
 struct buf;
 
-/* The character at the start of `s` (len > 0): its length in bytes, 0 when
- * what stands there is not valid UTF-8. */
+/* The character at the start of `s` (len > 0): its length in bytes, 0 for invalid UTF-8. */
 size_t utf8_decode(const char *s, size_t len, uint32_t *cp);
 
 /* Strict: no overlong forms, no surrogates, nothing above U+10FFFF. */
@@ -23,13 +22,13 @@ int utf8_repair(struct buf *out, const char *s, size_t len);
 /* For a terminal: control characters but \n and \t, ESC, C1, bidi controls
  * and Unicode tags become visible \xNN or \u{NNNN}; the rest unchanged. */
 int utf8_terminal(struct buf *out, const char *s, size_t len, bool keep_newlines);
-/* For a model: what a stranger wrote, without what no person would see of it. Left out: bidi
- * controls, characters of no width (but the joiners that scripts need), tags and other selectors
- * that can hide a text, control characters but \n and \t. \r\n and \r are \n, invalid bytes and
- * NUL U+FFFD. */
+/* For a model: a stranger's text without its invisible parts. Left out: bidi controls,
+ * characters of no width (but the joiners that scripts need), tags and other selectors that can
+ * hide a text, control characters but \n and \t. \r\n and \r are \n, invalid bytes and NUL
+ * U+FFFD. */
 int utf8_plain(struct buf *out, const char *s, size_t len);
-/* For a model, what has to stay as it is: bidi embeddings, overrides and isolates, characters of no
- * width (but joiners) and tags become visible \u{NNNN}; the rest unchanged. */
+/* For a model, text that must stay complete: bidi embeddings, overrides and isolates, characters
+ * of no width (but joiners) and tags become visible \u{NNNN}; the rest unchanged. */
 int utf8_shown(struct buf *out, const char *s, size_t len);
 
 /* A blank of any kind, but no line end. */
@@ -38,9 +37,9 @@ bool utf8_blank(uint32_t cp);
 #define UTF8_BLANKS 8
 int utf8_prose(struct buf *out, const char *s, size_t len);
 
-/* How a line begins to whoever looks at it: blanks of all kinds are one space, none is at the
- * start, and what does not show in what utf8_terminal lets through (joiners, soft hyphens,
- * selectors) is left out. As many characters as fit; NUL-terminated; returns their bytes. */
+/* A line's beginning as a reader sees it: blanks of all kinds are one space, none at the start,
+ * and invisible characters that utf8_terminal lets through (joiners, soft hyphens, selectors)
+ * are left out. As many characters as fit; NUL-terminated; returns their bytes. */
 size_t utf8_seen(char *out, size_t size, const char *s, size_t len);
 
 #endif

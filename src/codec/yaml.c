@@ -1,10 +1,9 @@
 /* Strict YAML over libyaml's documents; see yaml.h.
  *
- * Happy path: libyaml composes the document, its nodes become ours, from the root
- * down, in one arena. A node that aliases name is written out at each place, and
- * counts there, so a few lines cannot stand for millions of nodes: the walk ends
- * at YAML_NODES_MAX and YAML_DEPTH_MAX. What can fail: everything a person can
- * write, each with its line. */
+ * Happy path: libyaml composes the document, its nodes become ours, from the root down, in one
+ * arena. A node with aliases is copied to each place, and counts there, so a few lines cannot
+ * stand for millions of nodes: the walk ends at YAML_NODES_MAX and YAML_DEPTH_MAX. What can
+ * fail: every mistake a person can make, reported with its line. */
 #include "codec/yaml.h"
 
 #include <ava.h>
@@ -50,7 +49,7 @@ int yaml_error(const struct yaml *y, unsigned line, int code, struct ava_error *
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	/* What a person wrote may hold anything; a sentence is one line. */
+	/* A person's text may hold control characters; a sentence is one line. */
 	for (char *s = text; *s; s++)
 		if ((unsigned char)*s < ' ' || *s == 127)
 			*s = '?';
@@ -183,7 +182,7 @@ static int build_scalar(struct yaml_reader *r, const yaml_node_t *from, struct y
 	return n->text ? 0 : yaml_no_memory(r);
 }
 
-/* `depth`: containers that it stands in. */
+/* `depth`: number of enclosing containers. */
 static int yaml_build(struct yaml_reader *r, int number, unsigned depth, struct yaml_node **out)
 {
 	static const char *const tags[] = {YAML_STR_TAG, YAML_MAP_TAG, YAML_SEQ_TAG};
@@ -210,7 +209,7 @@ static int yaml_build(struct yaml_reader *r, int number, unsigned depth, struct 
 				   : yaml_build_list(r, from, depth + 1, n);
 }
 
-/* The one document that there may be. */
+/* Read the only allowed document. */
 static int yaml_read_all(struct yaml_reader *r)
 {
 	struct yaml_node *root = NULL;
@@ -223,7 +222,7 @@ static int yaml_read_all(struct yaml_reader *r)
 	yaml_document_delete(&r->document);
 	if (rv != 0)
 		return rv;
-	/* Nothing but comments, or "null" alone, is an empty mapping. */
+	/* A text of comments only, or "null" alone, is an empty mapping. */
 	if (!root || yaml_is_null(root)) {
 		root = arena_get(&r->y->mem, sizeof(*root));
 		if (!root)

@@ -1,11 +1,11 @@
-/* A small, strict reader of YAML: configuration files and front matter. What
- * comes out is a tree of mappings, lists and scalars with line numbers.
+/* A small, strict reader of YAML: configuration files and front matter. The result is a tree of
+ * mappings, lists and scalars with line numbers.
  *
- * Scalars are text. Who wants a number asks for it (yaml_int), so that YAML
- * 1.1's readings of 012 or 1_000 never happen by themselves: only plain decimal
- * numbers are taken, and only unquoted. Refused are tags, keys that stand
- * twice, keys that are no scalars, a second document, and what is over a limit.
- * An alias is the node it names; a document with them counts as long as it reads. */
+ * Scalars are text. Numbers are read on request (yaml_int), so that YAML 1.1's readings of 012
+ * or 1_000 never happen by themselves: only plain decimal numbers are taken, and only unquoted.
+ * Refused are tags, duplicate keys, keys that are no scalars, a second document, and anything
+ * over a limit. An alias is the node it names; a document with aliases is limited by its
+ * expanded size. */
 #ifndef CODEC_YAML_H
 #define CODEC_YAML_H
 
@@ -22,7 +22,7 @@ struct yaml_node { /* borrowed until yaml_free */
 	bool plain;       /* a scalar without quotes */
 	const char *text; /* of a scalar, NUL-terminated, holds no other NUL */
 	size_t len;       /* of text */
-	unsigned line;    /* from 1; where the value begins (of an alias: what it names) */
+	unsigned line;    /* from 1; of the value (of an alias: of its target) */
 	const char *key;  /* in a mapping; else NULL */
 	unsigned key_line;
 	const struct yaml_node *first, *next;
@@ -46,12 +46,12 @@ const struct yaml_node *yaml_root(const struct yaml *y);
 int yaml_error(const struct yaml *y, unsigned line, int code, struct ava_error *err,
 	       const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 
-/* The value of a key; NULL: absent, or `map` is none. */
+/* The value of a key; NULL: absent, or `map` is not a mapping. */
 const struct yaml_node *yaml_get(const struct yaml_node *map, const char *key);
 /* Plain null, ~ or nothing at all. */
 bool yaml_is_null(const struct yaml_node *n);
 
-/* Each AVA_EINVAL with line, key and what was expected. */
+/* Each AVA_EINVAL names line, key and the expected value. */
 int yaml_int(const struct yaml *y, const struct yaml_node *n, int64_t min, int64_t max,
 	     int64_t *out, struct ava_error *err);
 /* A scalar of 1 to `max` bytes that is not null. */
