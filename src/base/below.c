@@ -1,6 +1,6 @@
-/* Every call finds its folder anew, from the root down: nothing is kept that could have been
- * moved meanwhile. What can fail is what the file system refuses, and links in the way; the
- * sentences are for a model and for a person alike, and name the path as it was given. */
+/* Every call looks up its folder anew, from the root down: a kept descriptor's folder could have
+ * been moved meanwhile. What can fail: refusals by the file system, and links in the way; the
+ * sentences suit a model and a person alike, and name the path as it was given. */
 #include "base/below.h"
 
 #include <ava.h>
@@ -108,7 +108,7 @@ int below_read(int root_fd, const char *path, size_t max, char **data, size_t *l
 	*data = NULL;
 	if (dir < 0)
 		return below_fail(path, err);
-	/* O_NONBLOCK: a FIFO that somebody put there holds nobody. */
+	/* O_NONBLOCK: opening a FIFO must not wait. */
 	fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	rv = fd < 0 ? below_fail(path, err) : read_open(fd, path, max, data, len, st, err);
 	if (fd >= 0)

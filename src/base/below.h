@@ -1,9 +1,9 @@
-/* Files below a folder, to be changed: no part of a path is a link that is followed, whatever
- * stands there or is put there meanwhile, so nothing outside is reached. Blocking; any thread.
+/* Changing files below a folder: no part of a path is a link that is followed, not even one put
+ * there meanwhile, so nothing outside is reached. Blocking; any thread.
  *
- * Part by part, each opened in the folder that the one before is and only when it is no link:
- * what openat2 with RESOLVE_BENEATH and RESOLVE_NO_SYMLINKS allows, on kernels without it too,
- * and folders can be made on the way. */
+ * Each part is opened in the folder of the part before, and only when it is no link: the effect
+ * of openat2 with RESOLVE_BENEATH and RESOLVE_NO_SYMLINKS, on kernels without it too, and
+ * folders can be made on the way. */
 #ifndef BASE_BELOW_H
 #define BASE_BELOW_H
 
@@ -13,9 +13,9 @@
 
 struct ava_error;
 
-/* The folder that `path` is in; *name is its last part, in `path`. With `make` folders that
- * are missing are made (0777 less the umask). -1 and errno: ELOOP a link, ENOTDIR, EINVAL a
- * path with "..", "." or an empty part. */
+/* Open the folder of `path`; *name is its last part, in `path`. With `make` missing folders are
+ * made (0777 less the umask). -1 and errno: ELOOP a link, ENOTDIR, EINVAL a path with "..", "."
+ * or an empty part. */
 int below_open_parent(int root_fd, const char *path, bool make, const char **name);
 
 /* A regular file, whole, *data owned (free). AVA_ENOENT; AVA_EDENIED: a link, or no regular
@@ -23,7 +23,7 @@ int below_open_parent(int root_fd, const char *path, bool make, const char **nam
 int below_read(int root_fd, const char *path, size_t max, char **data, size_t *len, struct stat *st,
 	       struct ava_error *err);
 
-/* What a spare name begins with: a crash may leave such a file. */
+/* Prefix of spare names: a crash may leave such a file. */
 #define BELOW_SPARE ".ava-spare"
 
 /* Write a file beside `path` named `spare` (replaced if it is there) with `mode`, on disk when
@@ -31,9 +31,9 @@ int below_read(int root_fd, const char *path, size_t max, char **data, size_t *l
 int below_write(int root_fd, const char *path, const char *spare, const char *data, size_t len,
 		mode_t mode, struct ava_error *err);
 int below_rename(int root_fd, const char *path, const char *spare, struct ava_error *err);
-/* Remove the folders that `path` is in, from the last one on, as far as they are empty. */
+/* Remove the folders of `path`, from the last one on, as far as they are empty. */
 void below_remove_empty(int root_fd, const char *path);
-/* Remove `path` with its last part replaced by `spare` (NULL: itself); none there is fine. */
+/* Remove `path` with its last part replaced by `spare` (NULL: itself); a missing file is fine. */
 int below_remove(int root_fd, const char *path, const char *spare, struct ava_error *err);
 
 #endif

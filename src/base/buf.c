@@ -123,7 +123,7 @@ int buf_vaddf(struct buf *b, const char *fmt, va_list ap)
 	va_end(again);
 	if (at == NULL)
 		return b->error;
-	if (n < 0) { /* only a string of over INT_MAX bytes does that */
+	if (n < 0) { /* only for a string of over INT_MAX bytes */
 		at[0] = '\0';
 		return fail_with(b, AVA_ETOOBIG);
 	}
@@ -171,7 +171,7 @@ char *buf_take(struct buf *b, size_t *len)
 	return data;
 }
 
-/* `array` is the address of some kind of pointer, which only memcpy may take for another. */
+/* `array` is the address of a pointer of any type; memcpy avoids aliasing it. */
 bool array_room(void *array, size_t *cap, size_t need, size_t size)
 {
 	size_t more = MAX(*cap, (size_t)4);

@@ -13,9 +13,9 @@ struct buf {
 	char *data; /* NUL-terminated when not NULL; owned */
 	size_t len; /* without the NUL */
 	size_t cap;
-	size_t max;  /* bytes at the most */
+	size_t max;  /* most bytes allowed */
 	bool failed; /* an append did not fit, or memory ran out */
-	int error;   /* why: AVA_ENOMEM or AVA_ETOOBIG; 0 while not failed */
+	int error;   /* AVA_ENOMEM or AVA_ETOOBIG; 0 while not failed */
 };
 
 void buf_init(struct buf *b, size_t max);
@@ -28,8 +28,8 @@ int buf_adds(struct buf *b, const char *s);
 int buf_addc(struct buf *b, char c);
 int buf_addf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 int buf_vaddf(struct buf *b, const char *fmt, va_list ap);
-/* Room for `len` more bytes; returns where they go, NULL when it does not
- * fit. The caller adds what it used to b->len (and keeps data[len] = 0). */
+/* Room for `len` more bytes; returns where they go, NULL when they do not fit. The caller adds
+ * the used number to b->len (and keeps data[len] = 0). */
 char *buf_reserve(struct buf *b, size_t len);
 void buf_drop(struct buf *b, size_t len); /* remove from the front */
 
@@ -40,8 +40,8 @@ int buf_check(const struct buf *b);
  * empty again. NULL when the buffer failed; an empty buffer gives "". */
 char *buf_take(struct buf *b, size_t *len);
 
-/* Room for `need` items of an array that grows by doubling, `cap` (size_t) of which there is
- * room for now. False: no memory (errno says so), and all is as it was. */
+/* Room for `need` items of an array that grows by doubling; `cap` (size_t) is its present room.
+ * False: no memory (see errno), and nothing has changed. */
 #define ARRAY_ROOM(array, cap, need) array_room(&(array), &(cap), need, sizeof(*(array)))
 bool array_room(void *array, size_t *cap, size_t need, size_t size);
 

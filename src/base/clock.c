@@ -82,7 +82,7 @@ void clock_iso(int64_t wall_ms, char out[CLOCK_ISO_LEN + 1])
 	out[24] = '\0';
 }
 
-/* -1 when one of them is not a digit. */
+/* -1 for a non-digit. */
 static int get_digits(const char *s, int width)
 {
 	int n = 0;

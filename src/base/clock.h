@@ -1,4 +1,4 @@
-/* Time. Monotonic milliseconds for limits, wall-clock for what is written. */
+/* Time. Monotonic milliseconds for limits, wall clock for written times. */
 #ifndef BASE_CLOCK_H
 #define BASE_CLOCK_H
 
@@ -11,12 +11,12 @@ int64_t clock_wall_ms(void); /* since 1970, UTC */
 
 #define CLOCK_ISO_LEN 24 /* "2026-11-21T08:00:00.123Z" without the NUL */
 void clock_iso(int64_t wall_ms, char out[CLOCK_ISO_LEN + 1]);
-/* Exactly the form above; -1 when it is not. */
+/* Exactly the form above; -1 for any other. */
 int64_t clock_parse_iso(const char *s, size_t len);
 /* Local calendar date "2026-11-21". */
 void clock_local_date(int64_t wall_ms, char out[11]);
 #define CLOCK_SOON 17
-/* "18:40", local; with its date when that is another than at `now_ms`: "2026-11-29 18:40". */
+/* "18:40", local; with the date when it is not that of `now_ms`: "2026-11-29 18:40". */
 void clock_local_soon(int64_t wall_ms, int64_t now_ms, char out[CLOCK_SOON]);
 
 #endif

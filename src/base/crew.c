@@ -1,10 +1,9 @@
 /* Pieces of work on several threads; crew.h.
  *
- * Happy path: each thread takes the next number that nobody has, until there
- * is none. Threads live as long as the call: one is made in some 30 us, which
- * is little beside work that is worth two.
+ * Happy path: each thread takes the next free number, until there is none. Threads live as long
+ * as the call: one is made in some 30 us, little beside work worth two.
  *
- * What can fail: making a thread; those that are there do the work. */
+ * What can fail: making a thread; the others do its work. */
 #include "base/crew.h"
 
 #include <pthread.h>

@@ -8,11 +8,11 @@
 
 #define CREW_THREADS 2 /* at once, the caller's among them */
 
-/* The i-th piece, on one of CREW_THREADS threads. False: no other is begun. */
+/* The i-th piece, on one of CREW_THREADS threads. False: begin no others. */
 typedef bool (*crew_fn)(size_t i, unsigned thread, void *user);
 
-/* Pieces 0 to n - 1, begun in that order; returns when all that were begun
- * are done. Where no thread can be had the caller's does them all. */
+/* Pieces 0 to n - 1, begun in that order; returns when all begun ones are done. Without a second
+ * thread the caller's does them all. */
 void crew_run(size_t n, crew_fn fn, void *user);
 
 #endif

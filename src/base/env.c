@@ -1,6 +1,7 @@
-/* The environment, or a list in its place. What stands in the list may be keys
- * of services, so the copies are wiped when they are given up. The only thing
- * that fails is making the copies. */
+/* The environment, or a list in its place.
+ *
+ * Values in the list may be keys of services, so the copies are wiped before they are freed.
+ * Only making the copies can fail. */
 #include "base/env.h"
 
 #include <stdlib.h>

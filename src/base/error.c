@@ -1,9 +1,8 @@
 /* Error sentences and the texts behind ava.h's codes and status.
  *
- * A function that fails fills `err` once where it knows most; callers put
- * context in front of it on the way up. A sentence that does not fit is cut;
- * a newline inside one becomes a space, since it is printed as one line.
- * Nothing here can fail. */
+ * A failing function fills `err` once where it knows most; callers put context in front of it on
+ * the way up. A sentence that does not fit is cut; a newline inside one becomes a space, since
+ * it is printed as one line. Nothing here can fail. */
 #include "base/error.h"
 
 #include <errno.h>

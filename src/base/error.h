@@ -19,7 +19,7 @@ int err_sys(struct ava_error *err, const char *fmt, ...) __attribute__((format(p
 int err_wrap(struct ava_error *err, int code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Is there no room for it, on the disk or of this user? */
+/* Does the error mean no room, on the disk or in the user's quota? */
 static inline bool err_is_full(int number)
 {
 	return number == ENOSPC || number == EDQUOT;
@@ -27,7 +27,7 @@ static inline bool err_is_full(int number)
 
 /* The word for JSON errors ("not_found"); never NULL. */
 const char *err_word(int code);
-/* The code that has this word; 0: none. */
+/* The code of this word; 0: none. */
 int err_code(const char *word, size_t len);
 
 #endif

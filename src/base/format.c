@@ -1,6 +1,7 @@
-/* Figures; format.h. Money and time are rounded in whole numbers, so that no figure depends on
- * how a fraction is kept; tokens and bytes are cut, as what is not yet reached.
- */
+/* Figures; format.h.
+ *
+ * Money and time are rounded in whole numbers, so that no figure depends on floating point;
+ * tokens and bytes are cut, so that none shows more than was reached. */
 #include "base/format.h"
 
 #include <ctype.h>

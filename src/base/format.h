@@ -1,6 +1,6 @@
-/* Figures and names as people read them: the same in a quote, a status line, a result, an
- * answer. What was used is rounded; a limit is exact, since it is enforced. Pure; nothing can
- * fail. Returned by value: no lifetime to mind. */
+/* Figures and names for people: the same in a quote, a status line, a result, an answer. Used
+ * amounts are rounded; a limit is exact, since it is enforced. Pure; nothing can fail. Returned
+ * by value: no lifetime to mind. */
 #ifndef BASE_FORMAT_H
 #define BASE_FORMAT_H
 
@@ -23,7 +23,7 @@ struct format format_money_limit(int64_t microusd); /* "$0.50", "$0.0050"; -1 as
 struct format format_time_limit(int64_t ms);        /* "10 min", "1 h 30 min", "45 s" */
 struct format format_tokens_limit(int64_t n);       /* "100k", "1.5M", "12345" */
 
-/* A sentence in `size` bytes: whole, or up to its last whole word that fits and "...". */
+/* A sentence in `size` bytes: whole, or up to the last whole word that fits and "...". */
 void format_cut(char *out, size_t size, const char *text);
 
 struct format format_role(const char *name); /* "web_crawler": "WebCrawler" */

@@ -8,20 +8,20 @@
 #include <stdint.h>
 
 uint32_t crc32c(uint32_t crc, const void *data, size_t len); /* start with 0 */
-/* The same by table only: what crc32c does where there is no SSE4.2. */
+/* The same by table only, as crc32c does without SSE4.2. */
 uint32_t crc32c_table(uint32_t crc, const void *data, size_t len);
 
 /* `len` bytes as 2 * len lower-case digits and a NUL. */
 void hash_hex(const unsigned char *bytes, size_t len, char *out);
 
 #define HASH_HEX_LEN 64
-/* 64 digits as they are written by hash_hex, and no other text. */
+/* Parse 64 digits as hash_hex writes them; false for any other text. */
 bool hash_from_hex(const char *hex, unsigned char out[32]);
 void hash_sha256(const void *data, size_t len, unsigned char out[32]);
 void hash_sha256_hex(const void *data, size_t len, char out[HASH_HEX_LEN + 1]);
 
-/* The id that git has for a file of these bytes: 40 digits. For comparing with git's, no
- * promise against who makes two files of one id. */
+/* Git's id for a file of these bytes: 40 digits. For comparing with git's ids; SHA-1 does not
+ * stop a person who makes two files of one id. */
 void hash_git_blob(const void *data, size_t len, char out[41]);
 
 /* Running hash over several pieces. */
@@ -31,7 +31,7 @@ struct hash_sha256 {
 void hash_sha256_init(struct hash_sha256 *h);
 void hash_sha256_add(struct hash_sha256 *h, const void *data, size_t len);
 void hash_sha256_end(struct hash_sha256 *h, unsigned char out[32]);
-/* As it would be with `data` behind; `h` goes on as it was. */
+/* Digest with `data` appended; `h` stays as it was. */
 void hash_sha256_with(const struct hash_sha256 *h, const void *data, size_t len,
 		      char out[HASH_HEX_LEN + 1]);
 

@@ -1,8 +1,8 @@
 /* Random ids and names; see id.h.
  *
- * All randomness is getrandom's. It can only fail on a kernel without it or
- * with a broken pointer; ids would then repeat, which breaks the promise that
- * none is ever reused, so that the program stops instead. */
+ * All randomness is getrandom's, which can only fail on a kernel without it or with a broken
+ * pointer; ids would then repeat, although none may ever be reused, so the program stops
+ * instead. */
 #include "base/id.h"
 
 #include <errno.h>

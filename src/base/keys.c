@@ -1,12 +1,10 @@
 /* Keys and addresses; see keys.h.
  *
- * The file has lines NAME=value, as systemd's EnvironmentFile= and a shell's
- * `set -a; . env` read them: blank lines and lines from "#" are skipped,
- * `export` may stand before, quotes of either kind around the value are taken
- * off, nothing is expanded. What can fail: somebody else may read or write the
- * file, or a line is none of these. Neither is passed over, because the reason
- * why a key "does not work" must be found at the start. Values are never part
- * of an error. */
+ * The file has lines NAME=value, as systemd's EnvironmentFile= and a shell's `set -a; . env`
+ * read them: blank lines and lines from "#" are skipped, `export` may stand before, quotes of
+ * either kind around the value are taken off, nothing is expanded. What can fail: others may
+ * read or write the file, or a line has another form. Both are errors at the start, where the
+ * reason why a key "does not work" must be found. Values are never part of an error. */
 #include "base/keys.h"
 
 #include <ctype.h>
@@ -83,7 +81,7 @@ static int check_mode(const char *path, int fd, struct stat *st, struct ava_erro
 
 static int keys_read_text(const char *path, struct ava_error *err)
 {
-	/* O_NONBLOCK: a pipe of that name must not hold us. */
+	/* O_NONBLOCK: opening a pipe must not wait. */
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), rv;
 	struct stat st;
 	ssize_t n = 0;
@@ -132,7 +130,7 @@ static char *keys_skip_blanks(char *s)
 	return s;
 }
 
-/* Cuts the name off `line`; returns what follows "=", NULL: no NAME=. */
+/* Cut the name off `line`; returns the text behind "=", NULL: no NAME=. */
 static char *keys_take_name(char **line)
 {
 	char *s = *line, *name;
@@ -151,7 +149,7 @@ static char *keys_take_name(char **line)
 	return s + 1;
 }
 
-/* Takes quotes or trailing blanks off. A sentence when it is no value. */
+/* Take quotes or trailing blanks off. Returns a sentence for an invalid value. */
 static const char *keys_take_value(char **value)
 {
 	char *s = *value, *end;
@@ -219,7 +217,7 @@ int keys_load(struct ava_error *err)
 		rv = keys_read_text(path, err);
 	next = file.text;
 	if (rv == 0 && next && strncmp(next, "\xef\xbb\xbf", 3) == 0)
-		next += 3; /* an editor's mark, not a part of the first name */
+		next += 3; /* an editor's BOM, not part of the first name */
 	for (char *line = next; rv == 0 && line; line = next) {
 		size_t len = strcspn(line, "\n");
 
@@ -236,7 +234,7 @@ int keys_load(struct ava_error *err)
 
 /* ---- writing */
 
-/* Everything of the file but the line of `name`, then that one. */
+/* Append the file without the line of `name`, then the new line. */
 static int with_line(struct buf *out, const char *text, const char *name, const char *value)
 {
 	for (const char *line = text; line && *line;) {
@@ -274,7 +272,7 @@ static int replace_file(const char *path, const struct buf *text, struct ava_err
 	return rv;
 }
 
-/* A link stays one: what it leads to is replaced. The folders above are made. */
+/* Find the place to write: a link stays, its target is replaced. Missing folders are made. */
 static int keys_find_place(char *path, size_t size, struct ava_error *err)
 {
 	char real[PATH_MAX];
@@ -295,7 +293,7 @@ int keys_store(const char *name, const char *value, char *path, size_t size, str
 
 	if (strpbrk(value, "\"\n\r") || strlen(value) > KEYS_VALUE_MAX)
 		return err_set(err, AVA_EINVAL, "%s cannot hold a quote or a line end", name);
-	rv = keys_load(err ? err : &none); /* what cannot be read is not written over */
+	rv = keys_load(err ? err : &none); /* an unreadable file is not overwritten */
 	if (rv != 0)
 		return rv;
 	rv = keys_find_place(path, size, err);

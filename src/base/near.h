@@ -1,4 +1,4 @@
-/* The closest of some words to one that was misspelt. */
+/* The closest of some words to a misspelt one. */
 #ifndef BASE_NEAR_H
 #define BASE_NEAR_H
 
@@ -10,7 +10,7 @@ unsigned near_distance(const char *a, size_t alen, const char *b, size_t blen);
 
 struct near {
 	const char *name;
-	const char *best; /* borrowed from what was offered */
+	const char *best; /* borrowed from the caller's words */
 	size_t len;       /* of best; 0: nothing is near */
 	unsigned distance;
 };

@@ -63,11 +63,11 @@ int ready_wait(int fd, long long deadline_ms, bool (*go_on)(void *user), void *u
 		if (go_on && !go_on(user))
 			return err_set(err, AVA_ECANCELED, "interrupted");
 		n = poll(&p, 1, (int)MIN(left, 100ll));
-		/* What is there is taken, however late. */
+		/* Data in the pipe is taken, however late. */
 		if (n <= 0 && left == 0)
 			return err_set(err, AVA_ETIMEOUT, "no answer in time");
 		if (n <= 0)
-			continue; /* the time is looked at again */
+			continue; /* the loop checks the time again */
 		n = read(fd, line + len, sizeof(line) - 1 - len);
 		if (n < 0 && (errno == EINTR || errno == EAGAIN))
 			continue;

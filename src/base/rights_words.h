@@ -1,5 +1,5 @@
-/* The three rights of a run, once: their JSON keys and what a person reads of them, here and
- * in the command (subagent/rights.h says what they are). */
+/* The three rights of a run: their JSON keys and the words for people, for the daemon and the
+ * command (subagent/rights.h defines them). */
 #ifndef BASE_RIGHTS_WORDS_H
 #define BASE_RIGHTS_WORDS_H
 

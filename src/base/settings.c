@@ -1,8 +1,8 @@
 /* Settings from defaults and the environment; see settings.h.
  *
- * One table says every key; the variable's name is made from it. A value that
- * is no number or out of its range is an error that names the variable: a
- * limit that was mistyped must not silently be another one. */
+ * One table has every key; the variable's name is made from it. A value that is no number or out
+ * of its range is an error that names the variable: a mistyped limit must not silently become
+ * another one. */
 #include "base/settings.h"
 
 #include <errno.h>
@@ -165,7 +165,7 @@ struct settings_place {
 	const char *variable, *rest;
 };
 
-/* The first of the places whose variable is set; AVA_ENOENT: none is. */
+/* The first place whose variable is set; AVA_ENOENT: none. */
 static int settings_find_place(const struct settings_place *places, size_t n, char *out,
 			       size_t size, struct ava_error *err)
 {

@@ -79,8 +79,8 @@ struct ava_error;
 	/* seconds that a run waits without a slot for a quota that comes back; 0: it does not */  \
 	X(park_max_s, "models.park_max", 43200, 0, 2592000)
 
-/* What a run does where the quota of a service is used up and comes back: it is parked until
- * then, a person is asked first, or it ends. */
+/* The reaction to a used-up quota of a service that comes back: the run is parked until then, a
+ * person is asked first, or it ends. */
 enum settings_quota { QUOTA_PARK, QUOTA_ASK, QUOTA_FAIL, QUOTA_NWAYS };
 extern const char *const settings_quota_words[QUOTA_NWAYS]; /* "park", … */
 
@@ -88,8 +88,8 @@ struct settings {
 #define X(field, key, def, min, max) int64_t field;
 	SETTINGS(X)
 #undef X
-	/* `confirm`: a person is asked about a quote above this, or whose cost is
-	 * unknown; or one of the two below. */
+	/* `confirm`: a person is asked about a quote above this, or of unknown cost; or one of
+	 * the two below. */
 	int64_t confirm_over_cents;
 	enum settings_quota on_quota; /* `models.on_quota` */
 };
@@ -106,13 +106,13 @@ struct settings_key {
 extern const struct settings_key settings_keys[]; /* the last has no name */
 
 void settings_defaults(struct settings *s);
-/* NULL: there is no such key. */
+/* NULL: no such key. */
 const struct settings_key *settings_find(const char *name);
 void settings_put(struct settings *s, const struct settings_key *k, int64_t value);
 int64_t settings_get(const struct settings *s, const struct settings_key *k);
 void settings_variable(const struct settings_key *k, char out[64]); /* "AVA_RUNS_MAX" */
-/* What the environment says over what is there. 0 or AVA_EINVAL naming the
- * variable, its value and the range. */
+/* Override *s from the environment. 0 or AVA_EINVAL naming the variable, its value and the
+ * range. */
 int settings_environment(struct settings *s, struct ava_error *err);
 /* "always", "over_cents:N", "never". AVA_EINVAL, with a sentence that begins
  * with `name`. */
@@ -123,17 +123,17 @@ int settings_quota(const char *name, const char *text, enum settings_quota *out,
 /* Defaults and environment. */
 int settings_load(struct settings *s, struct ava_error *err);
 
-/* $AVA_DATA_ROOT, else $XDG_DATA_HOME/ava, else ~/.local/share/ava; absolute.
- * AVA_EINVAL when no home is known or the path is not absolute. */
+/* $AVA_DATA_ROOT, else $XDG_DATA_HOME/ava, else ~/.local/share/ava; absolute. AVA_EINVAL when no
+ * home is known or the path is not absolute. */
 int settings_data_root(char *out, size_t size, struct ava_error *err);
-/* Is the folder open at `fd`, the data root `root`, ours, and closed to the hands of others?
- * What stands in one that is not may be anybody's. AVA_EDENIED with what to do. */
+/* Is the folder open at `fd`, the data root `root`, ours, and closed to writing by others?
+ * Otherwise its content may be anybody's. AVA_EDENIED with what to do. */
 int settings_check_root(int fd, const char *root, struct ava_error *err);
 /* $XDG_CONFIG_HOME/ava/<file>, else ~/.config/ava/<file>; absolute. AVA_ENOENT
  * when no home is known, AVA_EINVAL as above. */
 int settings_config_path(const char *file, char *out, size_t size, struct ava_error *err);
-/* Such a file, whole, as sys_read_file. What stands there is run, or keys are sent to it:
- * AVA_EDENIED when others could have written it, or put it there. AVA_ENOENT: there is none. */
+/* Read such a file, whole, as sys_read_file. Its content is run, or keys are sent where it says:
+ * AVA_EDENIED when others could have written or placed it. AVA_ENOENT: no file. */
 int settings_read_file(const char *path, size_t max, char **data, size_t *len,
 		       struct ava_error *err);
 

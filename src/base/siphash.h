@@ -1,5 +1,5 @@
-/* SipHash: a short keyed hash. 1-3 is enough against names chosen to collide,
- * 2-4 where the hash itself is shown. */
+/* SipHash: a short keyed hash. 1-3 is enough against names chosen to collide, 2-4 where the hash
+ * itself is visible. */
 #ifndef BASE_SIPHASH_H
 #define BASE_SIPHASH_H
 

@@ -1,10 +1,10 @@
-/* What can be asked of a run, once: the JSON key (doc/api.yaml), the field of struct
+/* The options of a spawn, each in one row: the JSON key (doc/api.yaml), the field of struct
  * ava_spawn (include/ava.h) and struct op_spawn (subagent/spec.h), the option of `ava run`.
  * The decoder of a request, the library's encoder and the command line go by these rows.
  *
  * Kinds: TEXT, MS (seconds in JSON), CENTS (micro-USD here), COUNT, SWITCH (true is 1, false
- * is -1, and 0 as the role says), TEXTS (beside
- * its number n<field>), JSON (any value; on the command line a file that holds it). */
+ * is -1, 0 leaves it to the role), TEXTS (beside its number n<field>), JSON (any value; on the
+ * command line a file that holds it). */
 #ifndef BASE_SPAWN_OPTIONS_H
 #define BASE_SPAWN_OPTIONS_H
 
@@ -16,14 +16,14 @@
 	X(COUNT, max_iterations, "max_iterations", "max-iterations", 0, "N",                       \
 	  "model calls it may make")
 
-/* Texts that are kept with what is confirmed, as they were given but without secrets: the
- * config of a proposal has them, a resumed run and a new quote keep them. */
+/* Texts confirmed with a proposal and kept as given, but without secrets: its config has them, a
+ * resumed run and a new quote keep them. */
 #define SPAWN_NOTES(X)                                                                             \
 	X(TEXT, rationale, "rationale", "why", 0, "TEXT", "why it is needed; shown with the quote")
 
-/* Those that are options of `ava run`, as its help lists them. */
+/* Options of `ava run`, in the order of its help. */
 #define SPAWN_FLAGS(X)                                                                             \
-	/* kind, field, key, option, its letter, its value, what a person is told */               \
+	/* kind, field, key, option, its letter, its value, help text */                           \
 	X(TEXT, role, "role", "role", 'r', "ROLE",                                                 \
 	  "who does it: `ava roles` lists them; without it: as the task says")                     \
 	X(TEXT, preset, "preset", "preset", 0, "PRESET",                                           \

@@ -24,8 +24,8 @@ struct strmap_slot {
 	void *value;
 };
 
-/* Another one for each table, drawn without asking the kernel each time: what
- * is secret is drawn once, and nobody sees a seed. */
+/* A new seed for each table without asking the kernel each time: the secret is drawn once, and
+ * nobody sees a seed. */
 static uint64_t fresh_seed(void)
 {
 	static _Atomic uint64_t drawn, count;
@@ -95,7 +95,7 @@ static void strmap_place(struct strmap *m, struct strmap_slot slot)
 	m->used++;
 }
 
-/* Make room for one more; removed slots are swept out on the way. */
+/* Make room for one more; removed slots are dropped on the way. */
 static int strmap_make_room(struct strmap *m)
 {
 	struct strmap next = *m;

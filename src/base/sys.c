@@ -1,8 +1,8 @@
-/* The real disk behind the seam, and the loops every caller needs; sys.h.
+/* The real disk behind the seam, and loops that every caller needs; sys.h.
  *
- * The operations are the system calls themselves, wrapped only where types
- * differ. A short transfer is gone on with, EINTR is tried again; what is
- * left is an error of the disk and is the caller's to judge. */
+ * The operations are the system calls themselves, wrapped only where types differ. A short
+ * transfer is continued, EINTR is tried again; other errors are the disk's and the caller's to
+ * judge. */
 #include "base/sys.h"
 
 #include <dirent.h>
@@ -21,10 +21,10 @@
 
 #define INODES_FEW ((uint64_t)1000)
 
-#define ASIDE_MAX 1000 /* things of one name that are kept */
+#define ASIDE_MAX 1000 /* files kept under one name */
 
-/* Somebody may have put a pipe in the place of a file: opening and reading it wait for no
- * one, and to a file it is the same. */
+/* Open without blocking: a person may have put a pipe in a file's place. For regular files
+ * O_NONBLOCK changes nothing. */
 static int real_openat(int dirfd, const char *path, int flags, mode_t mode)
 {
 	return openat(dirfd, path, flags | O_NONBLOCK | O_NOCTTY, mode);
@@ -96,7 +96,7 @@ int sys_write_all(int fd, const void *buf, size_t len, off_t at)
 			continue;
 		if (n < 0)
 			return -1;
-		if (n == 0) { /* a device that takes nothing and says nothing */
+		if (n == 0) { /* the device takes nothing, without an error */
 			errno = EIO;
 			return -1;
 		}

@@ -33,13 +33,13 @@ struct sys_ops {
 	 * returns -1 or 0. */
 	int (*list)(int dirfd, const char *path, void (*name)(const char *name, void *user),
 		    void *user);
-	/* Dirty pages of a range are written and waited for; nothing is
-	 * durable by it, but an error it returns is told to nobody else. */
+	/* Write the dirty pages of a range and wait. Nothing becomes durable by it, but an error
+	 * it returns is not reported again elsewhere. */
 	int (*write_range)(int fd, off_t at, off_t len);
 };
 
 extern const struct sys_ops sys_real;
-extern const struct sys_ops *sys; /* &sys_real unless a test says otherwise */
+extern const struct sys_ops *sys; /* &sys_real outside of tests */
 
 /* Loops over EINTR and short transfers. 0 or -1 with errno; a read that ends
  * early fails with ENODATA. */
@@ -47,12 +47,12 @@ int sys_write_all(int fd, const void *buf, size_t len, off_t at);
 int sys_read_all(int fd, void *buf, size_t len, off_t at);
 /* As many bytes as the file has, up to `len`; -1 and errno. */
 ssize_t sys_read_some(int fd, void *buf, size_t len, off_t at);
-/* The folders above `path`, and with `whole` itself, 0700. 0, or -1 and errno. */
+/* Make the folders above `path`, and with `whole` itself, 0700. 0, or -1 and errno. */
 int sys_make_folders(const char *path, bool whole);
-/* What stands in the way of a file or folder of ours becomes x.broken (x.broken.2, …), for a person
- * to look at: nothing of it is read or changed. 0, or -1 and errno. */
+/* Rename an entry in the way of a file or folder of ours to x.broken (x.broken.2, …), for a
+ * person to look at; its content is not touched. 0, or -1 and errno. */
 int sys_put_aside(int dirfd, const char *path);
-/* Whom it tells (on any thread), or NULL. Set before anything is opened. */
+/* Called for each renamed entry (on any thread), or NULL. Set before anything is opened. */
 extern void (*sys_aside_told)(const char *path, const char *to);
 /* Whole file into fresh memory (free()), NUL-terminated; AVA_ETOOBIG above
  * `max`; regular files only. */
@@ -60,10 +60,10 @@ struct ava_error;
 int sys_read_file(int dirfd, const char *path, size_t max, char **data, size_t *len,
 		  struct ava_error *err);
 
-/* What is free of the file system of `fd` for who is not root. -1 and errno. */
+/* Room on the file system of `fd` for users but root. -1 and errno. */
 struct sys_room {
-	uint64_t mb, inodes; /* inodes: UINT64_MAX where they are not counted */
-	uint64_t few_inodes; /* with less than that no new work is taken */
+	uint64_t mb, inodes; /* inodes: UINT64_MAX when not counted */
+	uint64_t few_inodes; /* with fewer no new work is taken */
 };
 int sys_room(int fd, struct sys_room *r);
 

@@ -1,11 +1,11 @@
 /* Unix sockets by directory descriptor.
  *
- * Happy path: build the short address, socket, then connect or bind+listen.
- * The mode is set on the socket before bind, which Linux takes over for the
- * file, so that there is no moment at which others may connect.
+ * Happy path: build the short address, socket, then connect or bind+listen. The mode is set on
+ * the socket before bind, which Linux takes over for the file, so others can connect at no
+ * moment.
  *
- * What can fail: no socket file, nobody listening, a full backlog, a file of
- * another kind under the name, /proc not mounted. */
+ * What can fail: no socket file, nobody listening, a full backlog, a file of another kind under
+ * the name, /proc not mounted. */
 #include "base/unix_sock.h"
 
 #include <errno.h>
@@ -68,7 +68,7 @@ int unix_sock_connect(int dirfd, const char *name, int timeout_ms, int *fd, stru
 	s = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (s < 0)
 		return err_sys(err, "socket");
-	/* Bounds the wait for a place in the listener's queue. */
+	/* Bounds the wait for room in the listener's queue. */
 	setsockopt(s, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
 	if (connect(s, (struct sockaddr *)&addr, sizeof(addr)) != 0) {
 		saved = errno;
@@ -86,7 +86,7 @@ static int remove_stale(int dirfd, const char *name, struct ava_error *err)
 
 	if (fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
 		return errno == ENOENT ? 0 : err_sys(err, "%s", name);
-	if (!S_ISSOCK(st.st_mode)) /* somebody's, and no way to us */
+	if (!S_ISSOCK(st.st_mode)) /* another's file */
 		return sys_put_aside(dirfd, name) == 0 ? 0 : err_sys(err, "put %s aside", name);
 	if (unlinkat(dirfd, name, 0) != 0 && errno != ENOENT)
 		return err_sys(err, "replace %s", name);

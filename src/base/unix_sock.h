@@ -1,7 +1,6 @@
-/* Unix sockets inside a directory that is open: the address is
- * /proc/self/fd/<dirfd>/<name>, so that the length of the directory's path
- * does not matter (an address holds 107 bytes). No loop in here: the client
- * uses it as well. */
+/* Unix sockets inside an open directory: the address is /proc/self/fd/<dirfd>/<name>, so that
+ * the length of the directory's path does not matter (an address holds 107 bytes). No loop in
+ * here: the client uses it as well. */
 #ifndef BASE_UNIX_SOCK_H
 #define BASE_UNIX_SOCK_H
 
@@ -22,13 +21,12 @@ struct unix_peer {
  * full for `timeout_ms`. */
 int unix_sock_connect(int dirfd, const char *name, int timeout_ms, int *fd, struct ava_error *err);
 
-/* Bind and listen on `name` in `dirfd`, mode 0600, replacing a socket that is
- * there: the caller must know that nobody serves it. Something that is not a
- * socket is left alone (AVA_EEXIST). *fd is non-blocking. */
+/* Bind and listen on `name` in `dirfd`, mode 0600, replacing an existing socket: the caller must
+ * know that nobody serves it. Any other file is left alone (AVA_EEXIST). *fd is non-blocking. */
 int unix_sock_listen(int dirfd, const char *name, int *fd, struct ava_error *err);
 
-/* Who is at the other end of an accepted or connected Unix socket: its
- * credentials when it connected. AVA_EINVAL when `fd` is another kind. */
+/* Credentials of the process at the other end of an accepted or connected Unix socket, as of the
+ * connection. AVA_EINVAL when `fd` is another kind. */
 int unix_sock_peer(int fd, struct unix_peer *peer);
 
 #endif

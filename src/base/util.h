@@ -11,7 +11,7 @@
 #define MIN(a, b)                       ((a) < (b) ? (a) : (b))
 #define MAX(a, b)                       ((a) > (b) ? (a) : (b))
 
-/* Sums of what others made up stop at the end. */
+/* Saturating sum, for figures from outside. */
 static inline int64_t sum_to_max(int64_t a, int64_t b)
 {
 	int64_t sum;
@@ -19,8 +19,8 @@ static inline int64_t sum_to_max(int64_t a, int64_t b)
 	return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
 }
 
-/* The nearest whole number, halves away from zero; |d| < 2^63. Not libm's, which no program
- * that starts often has to load for this. */
+/* The nearest whole number, halves away from zero; |d| < 2^63. Own code, so that programs that
+ * start often need not load libm. */
 static inline int64_t round_to_int(double d)
 {
 	int64_t n = (int64_t)d;

@@ -1,6 +1,7 @@
-/* The tables and the grammar of base/words.h. A status is looked up by the name that JSON has
- * for it; one that is not known is shown as it is. Nothing can fail: what does not fit is cut.
- */
+/* The tables and the grammar of base/words.h.
+ *
+ * A status is looked up by its name in JSON; an unknown one is shown as it is. Nothing can fail:
+ * a text that does not fit is cut. */
 #include "base/words.h"
 
 #include <inttypes.h>
@@ -72,7 +73,7 @@ bool words_imitates(const char *line)
 		if (strncmp(line, openings[i], n) == 0 && (line[n] == ' ' || line[n] == '\0'))
 			return true;
 	}
-	/* The first character of a mark: what it is drawn with may be left out. */
+	/* The mark's first character: a variation selector behind it may be missing. */
 	for (size_t i = 0; i < ARRAY_LEN(marks); i++)
 		if (strncmp(line, marks[i], strcspn(marks[i], " \xef")) == 0)
 			return true;
@@ -109,7 +110,7 @@ struct format words_minutes(int least, int most)
 	return f;
 }
 
-/* With as much again, where it is known how much that was, or with what is needed. */
+/* Propose to go on with twice the limit, where that is known, or with the amount needed. */
 static void end_at_limit(struct words_end *e, const struct words_limit *l, const char *run,
 			 int64_t limit, int64_t needs)
 {
@@ -147,7 +148,7 @@ struct words_end words_end(const char *run, const char *status, const char *reas
 		snprintf(e.what, sizeof(e.what), WORDS_NO_RESULT);
 		if (*run)
 			snprintf(e.next, sizeof(e.next), WORDS_GOES_ON(run, ""));
-	} else if (l && *error) { /* not its own limit */
+	} else if (l && *error) { /* the limit was not the run's own */
 		snprintf(e.what, sizeof(e.what), WORDS_STOPPED(error));
 	} else if (l) {
 		end_at_limit(&e, l, run, limit, needs);

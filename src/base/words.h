@@ -1,19 +1,18 @@
-/* What ava says to people, in one place: the command line, the conversation, quotes, notices
- * and the offline model take it from here, and so does whatever channel comes next (a page,
- * a messenger, another protocol). A translation, or a better word, changes this header and
- * words.c; figures are those of base/format.h. Errors of commands and what models are told
- * stand where they arise. JSON has the names of ava_status_name.
+/* Texts for people, in one place: the command line, the conversation, quotes, notices and the
+ * offline model take them from here, and so does each new channel (a page, a messenger, another
+ * protocol). A translation, or a better word, changes this header and words.c; figures are those
+ * of base/format.h. Errors of commands and texts for models stand where they arise. JSON has the
+ * names of ava_status_name.
  *
- * A text is a macro with its placeholders by name, and expands to a format and what goes into
- * it, for whatever takes a printf format:
+ * A text is a macro with its placeholders by name, and expands to a printf format and its
+ * arguments:
  *
  *	buf_addf(&out, WORDS_SPAWNING(mark, role, run));
  *	chat_note(WORDS_EXPIRED(id));
  *
- * The names say what belongs there and may stand in any order behind the format; that they fit
- * its conversions the compiler checks wherever the text is used. Where grammar needs more it is
- * a function. script/check_words keeps a text from being written a second time, and
- * test_words.c shows each of them. */
+ * Placeholders may stand in any order behind the format; the compiler checks them against its
+ * conversions at each use. A text whose grammar needs more is a function. script/check_words keeps
+ *a text from being written a second time, and test_words.c shows each of them. */
 #ifndef BASE_WORDS_H
 #define BASE_WORDS_H
 
@@ -24,7 +23,8 @@
 
 /* ---- names */
 
-/* A status as JSON names it: "running", "complete", "reply limit"; as it is when it is none. */
+/* Words for a status by its JSON name: "running", "complete", "reply limit"; an unknown one as
+ * it is. */
 const char *words_status(const char *status);
 
 enum words_limit_kind {
@@ -36,18 +36,18 @@ enum words_limit_kind {
 
 struct words_limit {
 	enum words_limit_kind kind;
-	unsigned decimals; /* by which JSON has less of it than the kind's unit */
+	unsigned decimals; /* decimals of the kind's unit that JSON leaves out */
 	const char *status;
 	const char *what;   /* "time", "money" */
 	const char *key;    /* in the limits of a run's JSON */
 	const char *option; /* of `ava resume` */
 };
-/* By the status that it ends a run with, or its key; NULL: it is no limit's. */
+/* The limit of a terminal status, or of a limit's key; NULL: none. */
 const struct words_limit *words_limit(const char *name);
 /* "10 min", "$0.50", "100k tokens", "20 replies". */
 struct format words_amount(enum words_limit_kind kind, int64_t n);
 
-/* What stands before a line of a run, with a blank behind it; "" where there is no UTF-8. */
+/* Mark in front of a line of a run, with a blank behind it; "" without UTF-8. */
 enum words_mark {
 	WORDS_MARK_START,
 	WORDS_MARK_LOOK,
@@ -56,12 +56,13 @@ enum words_mark {
 	WORDS_MARK_DONE,
 	WORDS_MARK_LIMIT,
 	WORDS_MARK_BAD,
-	WORDS_MARK_STOP, /* it was asked for */
+	WORDS_MARK_STOP, /* on request */
 };
 const char *words_mark(enum words_mark mark, bool utf8);
-/* A line, whose punctuation is blanks, begins as one that the runtime says: with a mark, as the end
- * of a run, or as the question of a quote. Where a model says it, it is shown behind WORDS_BAR,
- * with which no line of the runtime's begins; format_barred looks at it as a person does. */
+/* Does a line, its punctuation turned to blanks, begin like one of the runtime's: with a mark,
+ * as the end of a run, or as the question of a quote? A model's such line is shown behind
+ * WORDS_BAR, with which no line of the runtime's begins; format_barred applies this to the line
+ * as a person sees it. */
 bool words_imitates(const char *line);
 #define WORDS_BAR "│ "
 
@@ -75,7 +76,7 @@ bool words_imitates(const char *line);
 #define WORDS_WITHOUT  "without "
 #define WORDS_THINKING "thinking"
 
-/* ---- lines of a run: `role` as format_role has it, `status` as words_status */
+/* ---- lines of a run: `role` as from format_role, `status` as from words_status */
 
 #define WORDS_STARTING                   "Starting..."
 #define WORDS_SPAWNING(mark, role, run)  "%sSpawning %s subagent (%.30s)...", mark, role, run
@@ -85,13 +86,13 @@ bool words_imitates(const char *line);
 	"%sSubagent [%s] still working: %s", mark, who, doing
 #define WORDS_NO_NEWS "no news yet"
 
-/* What a call of a model does; `time` as format_time_limit. */
+/* Present activity of a model's call; `time` as from format_time_limit. */
 #define WORDS_THINKING_FOR(time) "Thinking (%s)", time
 #define WORDS_FIRST_WORD(time)   "Waiting for the first word of the model (%s)", time
 #define WORDS_WRITING(n)         "Writing (%lld word%s)", (long long)(n), WORDS_S(n)
 #define WORDS_RETRY(s, service, class, why)                                                        \
 	"Waiting %lld s for %s (%s)%s%s", (long long)(s), service, class, *(why) ? ": " : "", why
-/* Behind what is wrong with the service of a conversation, and how it ends at a terminal. */
+/* Behind the fault of a service in a conversation; at a terminal its line ends so. */
 #define WORDS_TRYING       ", trying again"
 #define WORDS_TRYING_IN(s) WORDS_TRYING " in %lld s", (long long)(s)
 #define WORDS_CTRL_C_STOPS " (Ctrl-C stops)"
@@ -100,7 +101,7 @@ bool words_imitates(const char *line);
 #define WORDS_CALLS_FAILED(n)   ", %lld call%s failed", (long long)(n), WORDS_S(n)
 #define WORDS_MODEL_READS(time) "the model is reading (%s)", time
 #define WORDS_MODEL_WROTE(n)    "the model has written %lld word%s", (long long)(n), WORDS_S(n)
-/* Of Ava herself, by what her call or her tool does. */
+/* Ava herself, by the activity of her call or her tool. */
 #define WORDS_AVA_IS(doing) "Ava is %c%s", tolower((unsigned char)*(doing)), (doing) + 1
 #define WORDS_AVA_AT_WORK   "At work"
 #define WORDS_RUNNING(mark, role, status, time, tokens, more)                                      \
@@ -115,14 +116,14 @@ bool words_imitates(const char *line);
 #define WORDS_FOLLOW(run)      "Follow it: ava events %s -f; wait for it: ava wait %s", run, run
 #define WORDS_HAS_ANSWER(run)  "%s has its answer.", run
 #define WORDS_READS_LATER(run) "%s reads that after what it is doing now.", run
-/* An Error event of a conversation: of a turn of Ava's, of a chain, of an answer to a quote. */
+/* An Error event of a conversation: in a turn of Ava's, of a chain, of an answer to a quote. */
 #define WORDS_CANNOT(class, why)                                                                   \
 	"%s: %.1000s",                                                                             \
 		strcmp(class, "chain") == 0    ? "The chain does not go on"                        \
 		: strcmp(class, "answer") == 0 ? "Nothing was started"                             \
 					       : "Ava cannot answer",                              \
 		why
-/* Behind what Ava says, where an event keeps its beginning alone. */
+/* Behind Ava's text when an event keeps only its beginning. */
 #define WORDS_CUT "(cut: all of it stands in the conversation's file)"
 #define WORDS_UNREADABLE(n, first)                                                                 \
 	"%lld line%s of this conversation's file cannot be read and %s left out; the first: %s",   \
@@ -135,11 +136,11 @@ bool words_imitates(const char *line);
 
 struct words_end {
 	enum words_mark mark;
-	char what[240]; /* "Complete", "Stopped at its limit of 20 replies"; "": it is at work */
+	char what[240]; /* "Complete", "Stopped at its limit of 20 replies"; "": still running */
 	char next[160]; /* "`ava resume S-7f3a2b --max-iterations 40` goes on", or "" */
 };
-/* `limit`: of the kind that ended it; 0: not known. `needs`: what its first call would have taken
- * of that, where that was more. `run` may be "". */
+/* `limit`: of the kind that ended the run; 0: unknown. `needs`: the first call's need of it,
+ * when that was more. `run` may be "". */
 struct words_end words_end(const char *run, const char *status, const char *reason,
 			   const char *error, int64_t limit, int64_t needs);
 
@@ -179,7 +180,7 @@ struct words_end words_end(const char *run, const char *status, const char *reas
 	"%lld of %lld citation%s not found where %s said to be", (long long)(n), (long long)(all), \
 		(all) == 1 ? " was" : "s were", (all) == 1 ? "it was" : "they were"
 
-/* ---- a quote, and what becomes of it */
+/* ---- a quote and its outcome */
 
 struct format words_minutes(int least, int most); /* "~1 minute", "~5-10 minutes" */
 
@@ -249,7 +250,7 @@ struct format words_minutes(int least, int most); /* "~1 minute", "~5-10 minutes
 #define WORDS_REJECTED(id)       "%s is rejected: nothing was started", id
 #define WORDS_EXPIRED(id)        "%s has expired: nothing was started", id
 
-/* ---- forms that another program shows (MCP, ACP) */
+/* ---- forms shown by other programs (MCP, ACP) */
 
 #define WORDS_FORM_START     "Start it"
 #define WORDS_FORM_ALL_THREE "Allow all three rights: it could send out what is yours"
