@@ -2,9 +2,9 @@
  * (runs/S-…/artifacts) and what commands wrote into its work folder (runs/S-…/work). By
  * pointer: path below the data root, bytes, type; the bytes stay where they are.
  *
- * What is in the work folder was written by a stranger's hand: nothing of it is followed
- * (no link, no device, no FIFO) or believed (its type is what its first bytes say), names are
- * made text, and the list is bounded. What cannot be looked at is left out. Pool thread. */
+ * The work folder is a stranger's: no link, device or FIFO in it is followed, a file's type is
+ * what its first bytes say, names are made text, and the list is bounded. Files that cannot be
+ * opened are left out. Pool thread. */
 #include "subagent/artifacts.h"
 
 #include <dirent.h>
@@ -23,7 +23,7 @@
 
 #define LOOKED_MAX 10000 /* entries of work folders that are looked at */
 #define DEPTH_MAX  16
-#define HEAD_BYTES 512 /* of a file, for its type */
+#define HEAD_BYTES 512 /* read of a file, for its type */
 
 struct artifacts_listing {
 	const struct redact *redact;
@@ -58,7 +58,7 @@ static const char *type_of(const char *head, size_t len)
 	return "application/octet-stream";
 }
 
-/* false: there is no room for more. */
+/* false: the list is full. */
 static bool artifacts_add_file(struct artifacts_listing *l, int dir, const char *name,
 			       const char *path)
 {
@@ -95,7 +95,7 @@ static int artifacts_by_name(const struct dirent **a, const struct dirent **b)
 	return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-/* What a program keeps for itself (.cache) is no result. */
+/* Hidden names (.cache) are a program's own files, no result. */
 static int artifacts_is_shown(const struct dirent *e)
 {
 	return e->d_name[0] != '.';

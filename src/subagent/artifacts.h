@@ -1,4 +1,4 @@
-/* What a run leaves in files, for its result.json. */
+/* The list of files that a run leaves, for its result.json. */
 #ifndef SUBAGENT_ARTIFACTS_H
 #define SUBAGENT_ARTIFACTS_H
 
@@ -6,7 +6,7 @@
 
 struct redact;
 
-#define ARTIFACTS_MAX 200 /* that are listed */
+#define ARTIFACTS_MAX 200 /* files in a list */
 
 /* [{"path","bytes","type"},…], at the end {"path":work,"more":true} where there are more; paths
  * are below the data root. `kept`: JSON strings joined by commas; `work`: the run's folder,

@@ -1,9 +1,9 @@
-/* What a run does, in words; doing.h.
+/* The activity of a run in words; doing.h.
  *
- * Most of it is r->activity, which whoever begins something sets. Of a call of a model alone it
- * changes while nothing happens: by its time, and by the bytes that have come.
+ * r->activity is set where a step begins. During a model call the words also change without an
+ * event: with the time, and with the bytes that have come.
  *
- * Nothing can fail: what does not fit is cut. */
+ * Nothing can fail: text that does not fit is cut. */
 #include "subagent/doing.h"
 
 #include <stdio.h>
@@ -14,10 +14,10 @@
 #include "base/words.h"
 #include "subagent/run.h"
 
-#define QUICK_MS   3000   /* a reply within it is worth no word */
-#define USUAL_MS   20000  /* a first word within it comes as those of large services do */
-#define EXACT_MS   600000 /* behind it whole minutes are told */
-#define WORD_BYTES 6      /* of English, and of code nearly so */
+#define QUICK_MS   3000   /* no words about a reply within it */
+#define USUAL_MS   20000  /* large services send a first word within it */
+#define EXACT_MS   600000 /* longer times are told in minutes */
+#define WORD_BYTES 6      /* a word of English; of code nearly so */
 
 static struct format doing_for(int64_t ms)
 {
@@ -29,7 +29,7 @@ static int64_t doing_words(int64_t bytes)
 	return MAX(bytes / WORD_BYTES, 1);
 }
 
-/* How long its model has been asked; -1: none is at it. */
+/* Age of the model call under way; -1: there is none. */
 static int64_t doing_call_ms(const struct run *r)
 {
 	if (r->call.state != CALL_WORK && r->call.state != CALL_WIRE && r->call.state != CALL_DELAY)
@@ -53,7 +53,7 @@ void doing_look(struct run *r)
 	world_activity(r, text);
 }
 
-/* Calls that are answered, and not with what was asked for. */
+/* Tool calls that were answered, but failed. */
 static int64_t doing_failed(const struct run *r)
 {
 	const struct turn *t = r->agent.turn;

@@ -1,5 +1,5 @@
-/* What a run does, in words, for whoever looks now. Nothing of it is stored: while a model reads or
- * writes no event comes. Loop thread only. */
+/* The activity of a run in words, made when somebody looks and never stored: while a model reads or
+ * writes, no event comes. Loop thread only. */
 #ifndef SUBAGENT_DOING_H
 #define SUBAGENT_DOING_H
 

@@ -1,17 +1,17 @@
 /* Drafts and outboxes. The happy path: a run writes an event, its outbox has
  * nothing in flight, the draft becomes one journal_commit, the callback
- * publishes its lines and calls who waited.
+ * publishes its lines and calls `done`.
  *
  * A draft holds its events without numbers, each rendered from its type on. When it
  * is committed, every line gets its time, lsn and seq in the order of the journal's
- * queue, the run's chained head goes on, and what is only known then is filled in.
+ * queue, the run's chained head goes on, and draft_number_fn fills in late values.
  *
  * When the disk fails: the journal answers AVA_EUNKNOWN only after it has made
- * sure that the commit can never happen later (ABORT). What the runtime itself
- * writes goes back to the front of its outbox, the counts of its run go back to what
- * is durable, and it gets its numbers anew. Until that holds the outbox is stalled
- * and the run stands still; nothing is lost and nothing is done twice. Who asked for
- * a commit of his own (draft_commit) hears the code. */
+ * sure that the commit can never happen later (ABORT). The drafts of an outbox go
+ * back to its front, the counts of their run go back to what is durable, and the
+ * drafts get new numbers. Until a commit succeeds the outbox is stalled and the run
+ * stands still; nothing is lost and nothing is done twice. The caller of
+ * draft_commit is told the code instead. */
 #include "subagent/logbook.h"
 
 #include <ava.h>
@@ -34,22 +34,13 @@
 #define PART_MAX     (48u << 20)
 #define RETRY_MIN_MS 100
 #define RETRY_MAX_MS 5000
-#define LATE_MS      1000        /* a commit that is longer on its way holds up nobody */
+#define LATE_MS      1000        /* logbook_shown waits so long for a commit */
 #define JOIN_MAX     (32u << 20) /* bytes of drafts that go in one commit */
 
 /* ---- the feed
  *
- * A ring indexed by position modulo its size. What can fail: memory for a line; its position
- * is used up all the same, so that every reader sees that it has fallen behind and goes to
- * the files. */
-
-static int feed_init(struct feed *f)
-{
-	*f = (struct feed){0};
-	list_init(&f->readers);
-	f->ring = calloc(FEED_MAX_LINES, sizeof(*f->ring));
-	return f->ring ? 0 : AVA_ENOMEM;
-}
+ * A ring indexed by position modulo its size. Memory for a line can fail; its position is used
+ * up all the same, so that every reader sees that it has fallen behind and goes to the files. */
 
 static struct feed_line *feed_place(struct feed *f, uint64_t at)
 {
@@ -144,8 +135,8 @@ static void day_path(const char *day, char out[LOGBOOK_PATH])
 	snprintf(out, LOGBOOK_PATH, "logs/ava/%s.jsonl", day);
 }
 
-/* The last whole event among the last `want` bytes: 1; 0: none begins there. Or it cannot be
- * read: errno. */
+/* Numbers of the last whole event among the last `want` bytes: 1; 0: none begins there; -1: the
+ * file cannot be read, errno says why. */
 static int last_event_in(int fd, off_t size, size_t want, uint64_t *seq, uint64_t *lsn)
 {
 	char *tail = malloc(want + 1);
@@ -165,8 +156,8 @@ static int last_event_in(int fd, off_t size, size_t want, uint64_t *seq, uint64_
 }
 
 /* The numbers of the last whole event in a file, whose line may be of any length; 0 when there is
- * none, or no file of ours. One that is there and cannot be read fails: its numbers would be given
- * again. */
+ * none, or no file of ours. A file that is there and unreadable is an error: its numbers would be
+ * given again. */
 static int last_numbers(struct logbook *lb, const char *path, uint64_t *seq, uint64_t *lsn,
 			struct ava_error *err)
 {
@@ -194,9 +185,9 @@ static int last_numbers(struct logbook *lb, const char *path, uint64_t *seq, uin
 	return rv;
 }
 
-/* A journal that was removed counts from the beginning: no number of the logs
- * is given again. Runs may be ahead of the daily log by what they have written
- * since its last event. */
+/* A removed journal would count from the beginning: leap over the numbers in the
+ * logs, so that none is given twice. Run files may be ahead of the daily log by
+ * what they got since its last event, hence so far. */
 #define LSN_LEAP 1000000u
 
 static void leap(struct logbook *lb, uint64_t lsn)
@@ -276,9 +267,9 @@ int logbook_open(struct logbook *lb, struct journal *journal, struct os_loop *lo
 			       .retry_ms = RETRY_MIN_MS};
 	list_init(&lb->stalled);
 	list_init(&lb->flying);
-	if (feed_init(&lb->feed) != 0)
-		return err_set(err, AVA_ENOMEM, "out of memory");
-	lb->retry = os_timer_new(loop, retry_fire, lb);
+	list_init(&lb->feed.readers);
+	lb->feed.ring = calloc(FEED_MAX_LINES, sizeof(*lb->feed.ring));
+	lb->retry = lb->feed.ring ? os_timer_new(loop, retry_fire, lb) : NULL;
 	if (!lb->retry) {
 		feed_fini(&lb->feed);
 		return err_set(err, AVA_ENOMEM, "out of memory");
@@ -306,11 +297,11 @@ void logbook_close(struct logbook *lb)
 
 /* An event or a catalog row that has no numbers yet. */
 struct draft_line {
-	struct draft_part *run, *day; /* of an event: where it stands, either may be NULL */
+	struct draft_part *run, *day; /* files of an event; either may be NULL */
 	struct draft_part *catalog;
-	struct run_log *log; /* of `run`, or whose size a row says; or NULL */
+	struct run_log *log; /* counts of `run`, or for a row's size; or NULL */
 	struct run_log before;
-	size_t at, len;                          /* in draft.rest: what follows its numbers */
+	size_t at, len;                          /* in draft.rest */
 	size_t run_at, run_len, day_at, day_len; /* in `run` and `day`, once numbered */
 	draft_number_fn number;
 	void *number_user;
@@ -459,8 +450,8 @@ bool draft_failed(const struct draft *d)
 
 /* ---- numbers */
 
-/* A row with its lsn, and the size of the run's file where `l` knows it. No string in
- * it can hold a key: quotes in strings are escaped. */
+/* A row with its lsn, and the size of the run's file if `l` has its log. Keys can be searched
+ * as text, because quotes in strings are escaped. */
 static void number_row(struct buf *out, const struct draft_line *l, const char *row, uint64_t lsn)
 {
 	const char *end = row + l->len, *at = (char *)memmem(row, l->len, "\"lsn\":", 6) + 6;
@@ -547,8 +538,7 @@ static int draft_number(struct draft *d, int64_t wall_ms)
 	return rv;
 }
 
-/* As if none of `drafts` had ever got numbers; what they say of runs goes back to what
- * is durable. */
+/* Takes the numbers back from `drafts`, and the counts of their runs back to what is durable. */
 static void unnumber(struct list *drafts)
 {
 	for (struct list *n = drafts->prev; n != drafts; n = n->prev) {
@@ -591,8 +581,8 @@ static unsigned fill_ops(const struct draft *d, struct journal_op *ops)
 	return d->nparts;
 }
 
-/* The drafts get their numbers and go as one commit, in order. Negative: they do
- * not, and have none. */
+/* The drafts get their numbers and go as one commit, in order. Negative: nothing is
+ * committed and the drafts have no numbers. */
 static int submit(struct logbook *lb, struct list *drafts, journal_done_fn done, void *user)
 {
 	enum journal_level level = JOURNAL_RIDE;
@@ -660,13 +650,6 @@ static void logbook_publish(struct draft *d)
 			lb->touched(d->parts[i]->path, lb->touched_user);
 }
 
-static void late_draft(const struct draft *d, uint64_t upto, late_fn each, void *user)
-{
-	for (unsigned i = 0; i < d->nlines && d->first_lsn + i <= upto; i++)
-		if (!d->lines[i].catalog)
-			each(d->first_lsn + i, user);
-}
-
 void logbook_late(struct logbook *lb, const struct feed_reader *r, uint64_t upto, late_fn each,
 		  void *user)
 {
@@ -677,8 +660,13 @@ void logbook_late(struct logbook *lb, const struct feed_reader *r, uint64_t upto
 		if (l->lsn <= upto && (l->in_run || !l->run[0]))
 			each(l->lsn, user);
 	}
-	LIST_EACH (&lb->flying, n, tmp)
-		late_draft(LIST_ENTRY(n, struct draft, flight), upto, each, user);
+	LIST_EACH (&lb->flying, n, tmp) {
+		const struct draft *d = LIST_ENTRY(n, struct draft, flight);
+
+		for (unsigned i = 0; i < d->nlines && d->first_lsn + i <= upto; i++)
+			if (!d->lines[i].catalog)
+				each(d->first_lsn + i, user);
+	}
 }
 
 static void draft_done(int rv, void *user)
@@ -752,7 +740,7 @@ void outbox_drain(struct outbox *b, void (*drained)(void *user), void *user)
 	b->drained_user = user;
 }
 
-/* The disk refused what was flying: it comes first again, without numbers. */
+/* The disk refused the drafts in flight: they come first again, without numbers. */
 static void outbox_stall(struct outbox *b, int code)
 {
 	unnumber(&b->flying);
@@ -760,7 +748,7 @@ static void outbox_stall(struct outbox *b, int code)
 	list_splice(&b->waiting, &b->flying);
 	b->stall_code = code;
 	b->is_stalled = true;
-	if (list_empty(&b->lb->stalled)) /* later ones do not put it off */
+	if (list_empty(&b->lb->stalled)) /* a later stall does not put it off */
 		os_timer_set(b->lb->retry, b->lb->retry_ms);
 	list_del(&b->stalled);
 	list_add(&b->lb->stalled, &b->stalled);
@@ -793,7 +781,7 @@ static void outbox_done(int rv, void *user)
 		b->drained = NULL;
 		drained(b->drained_user);
 	}
-	/* Last: the one who waits may end the run, and the box with it. */
+	/* Last: a `done` may end the run, and the outbox with it. */
 	LIST_EACH (&ended, n, tmp) {
 		struct draft *d = LIST_ENTRY(n, struct draft, node);
 
@@ -804,7 +792,7 @@ static void outbox_done(int rv, void *user)
 	}
 }
 
-/* What waits goes as one commit behind the one that has ended, as much as fits. */
+/* Waiting drafts go as one commit when none is in flight, as many as fit. */
 static void outbox_pump(struct outbox *b)
 {
 	unsigned parts = 0;
@@ -911,8 +899,8 @@ int logbook_read(int root_fd, const char *path, size_t max, char **data, size_t 
 		any = any || rv == 0;
 		if (rv == 0)
 			rv = logbook_join(&all, &size, max, more, n, err);
-		/* Where it was a part, and is only not to be read any more, the prefix of what was
-		 * told to the model says so. */
+		/* If an unreadable part was ours after all, the hash of the request's prefix, which
+		 * no longer matches, shows it. */
 		else if (rv != AVA_ENOENT && files_is_foreign(root_fd, name, rv))
 			rv = 0;
 		else if (rv != AVA_ENOENT)
@@ -929,7 +917,7 @@ int logbook_read(int root_fd, const char *path, size_t max, char **data, size_t 
 	return 0;
 }
 
-/* A regular file that has no further parts. -1: it is none. */
+/* Opens a regular file that has no further parts. -1: `path` is not one. */
 static int open_single(int root_fd, const char *path, struct stat *st)
 {
 	char name[FILES_BUF];
@@ -945,7 +933,7 @@ static int open_single(int root_fd, const char *path, struct stat *st)
 	return -1;
 }
 
-/* 0: *data is what stands there. */
+/* 0: *data is the cut line at `from` and all behind it. */
 static int logbook_read_tail(int root_fd, const char *path, size_t from, size_t max, char **data,
 			     size_t *len)
 {

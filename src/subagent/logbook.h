@@ -1,5 +1,5 @@
-/* What is written where: events into Ava's daily log and into run files, rows
- * into the catalog, lines into messages.jsonl, files. A draft collects what one commit
+/* The logbook writes events into Ava's daily log and into run files, rows into the
+ * catalog, lines into messages.jsonl, and files. A draft collects what one commit
  * writes; an outbox sends the drafts of one run in order; lines of a draft reach the feed
  * once they are durable and readable. Loop thread only. */
 #ifndef SUBAGENT_LOGBOOK_H
@@ -23,19 +23,19 @@ struct os_loop;
 struct os_timer;
 struct redact;
 
-/* ---- the feed: a bounded ring of the newest acknowledged event lines, for whoever watches
- * (SSE, waits, the page). A reader is a position in the ring; one that falls behind is told
- * so and catches up from the files. Nobody owns a queue.
+/* ---- the feed: a bounded ring of the newest acknowledged event lines, for watchers (SSE,
+ * waits, the page). A reader is a position in the ring, not a queue; a reader that falls behind
+ * is told so and catches up from the files.
  *
- * Lines come in the order of lsn, but for those of a commit that a file which cannot be
- * written holds back: they come when it can. */
+ * Lines come in the order of lsn, except that a commit held back by an unwritable file comes
+ * once the file can be written. */
 #define FEED_MAX_LINES 8192
 #define FEED_MAX_BYTES (4u << 20)
 
 struct feed_line {
 	uint64_t lsn;
-	bool in_run;  /* it stands in a run's file (not the day's) */
-	char run[24]; /* whose event it is; "" for Ava's own */
+	bool in_run;  /* from a run's file, not the day's */
+	char run[24]; /* run of the event; "" for Ava's own */
 	uint32_t len;
 	char *bytes; /* without \n */
 };
@@ -45,7 +45,7 @@ struct feed {
 	uint64_t first, next;   /* positions of the oldest line and the next one */
 	size_t bytes;
 	struct list readers;
-	unsigned catching_up; /* readers that are at what stands in files */
+	unsigned catching_up; /* readers that read the files */
 };
 
 struct feed_reader {
@@ -63,16 +63,16 @@ int feed_next(struct feed *f, struct feed_reader *r, const struct feed_line **li
 /* ---- drafts */
 #define DRAFT_MAX_PARTS 600 /* most are entries: a reply has up to 256 calls */
 enum draft_kind {
-	DRAFT_DAY, /* the first three get their bytes with their numbers */
+	DRAFT_DAY, /* DAY, RUN and CATALOG get their bytes with their numbers */
 	DRAFT_RUN,
 	DRAFT_CATALOG,
 	DRAFT_MESSAGES,
 	DRAFT_PUT,
 	DRAFT_DROP,
-	DRAFT_ENTRY, /* of a session file; each is a part of its own */
+	DRAFT_ENTRY, /* one entry of a session file */
 };
 
-struct draft_part { /* stays where it is while others are added */
+struct draft_part { /* its address stays while others are added */
 	enum draft_kind kind;
 	char id[48]; /* of an entry */
 	struct buf bytes;
@@ -89,14 +89,14 @@ struct draft {
 	struct draft_line *lines; /* events and rows, in order; owned */
 	unsigned nlines, numbered;
 	size_t lines_cap;
-	struct buf rest; /* of the lines: what follows their numbers */
+	struct buf rest; /* the lines without their numbers, one behind the other */
 	enum journal_level level;
 	bool failed; /* memory ran out while it was written */
 	bool quiet;  /* `touched` is not called for it */
 	void (*done)(int rv, void *user);
 	void *user;
 	struct list flight; /* in logbook.flying */
-	uint64_t first_lsn; /* of its lines, one after the other */
+	uint64_t first_lsn; /* of its first line; the others follow one by one */
 	int64_t sent_ms;
 };
 
@@ -107,7 +107,7 @@ bool draft_failed(const struct draft *d); /* memory ran out for some of it */
 /* The bytes of a part; the same path gives the same part. NULL: no memory. */
 struct buf *draft_part(struct draft *d, enum draft_kind kind, const char *path);
 
-/* What is counted in the file of a run, and goes on when a commit takes its lines. */
+/* Counts over the file of a run; each commit of lines moves them on. */
 struct run_log {
 	uint64_t seq;           /* of its last line */
 	int64_t bytes;          /* of its lines */
@@ -116,12 +116,11 @@ struct run_log {
 void run_log_add(struct run_log *log, uint64_t seq, const char *line, size_t len);
 void run_log_hex(const struct run_log *log, char *out); /* its head: 64 characters, no NUL */
 
-/* Fills in what is known when the event gets its numbers: `rest` is the line from
- * ,"eventType" on, of which a placeholder is overwritten. May come again, when the disk
- * refused the commit. */
+/* Overwrites a placeholder in `rest`, the line from ,"eventType" on, with a value known only
+ * when the event gets its numbers. Called again after the disk refused the commit. */
 typedef void (*draft_number_fn)(char *rest, size_t len, void *user);
 
-/* Where an event stands. */
+/* The files that an event goes into. */
 struct draft_where {
 	const char *run;        /* "S-…": into its file; NULL: not */
 	struct run_log *log;    /* of that file; stays until the draft is done */
@@ -136,7 +135,7 @@ struct draft_where {
  * its commit is refused. */
 int draft_event(struct draft *d, const struct draft_where *where, const struct event_head *head,
 		const struct buf *content, const struct event_meta *meta);
-/* `log`: the row says its size as it is then; NULL: row->bytes. */
+/* The row says the size of `log` at the commit; NULL: row->bytes. */
 int draft_catalog(struct draft *d, const struct catalog_row *row, struct run_log *log);
 /* An entry of a session file: a fresh id for it, which `entry` then holds in
  * "id" (journal_op in journal/journal.h says what it must look like). */
@@ -147,9 +146,9 @@ int draft_entry(struct draft *d, const char *path, const char *id, const struct 
 int draft_commit(struct draft *d, enum journal_level level, void (*done)(int rv, void *user),
 		 void *user, struct ava_error *err);
 
-/* ---- outbox: the drafts of one run, in order, one commit in flight; what comes
- * meanwhile goes as one behind it. What the disk refused is tried again until it
- * holds: the machine never sees a failing disk, only a slow one. */
+/* ---- outbox: the drafts of one run, in order, one commit in flight; drafts that come
+ * meanwhile go as one commit behind it. A commit that the disk refused is tried again until
+ * it succeeds: the machine never sees a failing disk, only a slow one. */
 struct outbox {
 	struct logbook *lb;
 	struct list waiting; /* drafts not committed yet */
@@ -184,8 +183,8 @@ struct logbook {
 	struct list flying;  /* drafts of commits under way, by lsn */
 	struct os_timer *retry;
 	int64_t retry_ms;
-	bool behind, closed; /* its numbers were behind those in the logs; it takes no more */
-	void (*touched)(const char *path, void *user); /* lines came to it; may be NULL */
+	bool behind, closed; /* behind: the journal's numbers were below those in the logs */
+	void (*touched)(const char *path, void *user); /* `path` got lines; or NULL */
 	void *touched_user;
 };
 
@@ -194,18 +193,18 @@ int logbook_open(struct logbook *lb, struct journal *journal, struct os_loop *lo
 		 const struct redact *redact, int root_fd, struct ava_error *err);
 void logbook_close(struct logbook *lb);
 
-/* Every event up to this lsn is on disk, can be read and is in the feed, but what a file
- * that cannot be written holds back for over a second: who looks at the state now and then
- * follows the events behind it misses nothing. */
+/* Every event up to this lsn is on disk, readable and in the feed, except those that an
+ * unwritable file has held back for over a second. A reader of the state as it is now misses
+ * nothing if it then follows the events behind this lsn. */
 uint64_t logbook_shown(struct logbook *lb);
-/* Each event up to this lsn that comes late: its commit is still under way, or, with a reader, that
- * was not given it yet. What it stands for is on disk maybe, and known to nobody. */
+/* `each` for every late event up to `upto`: its commit is under way or, with a reader, the reader
+ * has not got it yet. Its effect may be on disk already, though nobody was told. */
 typedef void (*late_fn)(uint64_t lsn, void *user);
 void logbook_late(struct logbook *lb, const struct feed_reader *r, uint64_t upto, late_fn each,
 		  void *user);
 
-/* ---- Where the files of a run stand below the data root, and how one is read that
- * goes on in further parts. */
+/* ---- Paths of a run's files below the data root, and reading a file together with its
+ * further parts. */
 
 struct ava_error;
 
@@ -215,8 +214,8 @@ void logbook_messages_path(const char *run, char out[LOGBOOK_PATH]); /* runs/S-�
 void logbook_result_path(const char *run, char out[LOGBOOK_PATH]);   /* runs/S-…/result.json */
 
 /* Every whole line of `path` and of the parts that follow it (x.2.jsonl …), one
- * behind the other; *data is the caller's (free). A part that is no regular file, too big, or not
- * ours to read is somebody's, and left out. Any thread: it reads files only. AVA_ENOENT: there
+ * behind the other; *data is the caller's (free). A part that is no regular file, too big or
+ * unreadable is foreign and left out. Any thread: it reads files only. AVA_ENOENT: there
  * is none; AVA_ETOOBIG over `max`; on an error *data and *len stay as they were. */
 int logbook_read(int root_fd, const char *path, size_t max, char **data, size_t *len,
 		 struct ava_error *err);

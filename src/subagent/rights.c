@@ -1,7 +1,7 @@
 /* Rights computed, as data and in words; see rights.h.
  *
- * One table has the flags, keys and words: what a tool is flagged with is what is written,
- * shown and asked about. Nothing fails. */
+ * One table has the flags, keys and words, so that what is stored, shown and asked about agree
+ * with a tool's flags. Nothing fails. */
 #include "subagent/rights.h"
 
 #include "base/rights_words.h"

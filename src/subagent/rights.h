@@ -4,9 +4,9 @@
  * work; with all three what a stranger wrote could make the run send out what is the
  * person's, so that these need a yes that says so (ava/propose.c).
  *
- * They are decided before a person is asked, are part of what is confirmed and do not change
- * afterwards. What a run has seen sticks to what it passes on: who gets its result, its
- * conversation or its notes has seen that too. Pure. */
+ * Rights are decided before a person is asked, are part of what is confirmed and do not change
+ * afterwards. A run that gets the result, conversation or notes of another one has seen what
+ * that one saw (RIGHTS_SEEN). Pure. */
 #ifndef SUBAGENT_RIGHTS_H
 #define SUBAGENT_RIGHTS_H
 
@@ -20,11 +20,11 @@ struct jw;
 
 /* Sets of TOOL_PRIVATE, TOOL_UNTRUSTED, TOOL_OUT. */
 #define RIGHTS_ALL  (TOOL_PRIVATE | TOOL_UNTRUSTED | TOOL_OUT)
-#define RIGHTS_SEEN (TOOL_PRIVATE | TOOL_UNTRUSTED) /* that stick to what is passed on */
+#define RIGHTS_SEEN (TOOL_PRIVATE | TOOL_UNTRUSTED) /* inherited with a result */
 
 #define GRANT_ALL_THREE "all_three" /* a person's yes to all three, given beforehand */
 
-/* Of tools, in a run that has a folder or the grant fetch_any. */
+/* Rights of a run with these tools; `folder`: it has one, `fetch_any`: it has that grant. */
 unsigned rights_of(const struct tool *const *tools, unsigned n, bool folder, bool fetch_any);
 static inline bool rights_all_three(unsigned rights)
 {

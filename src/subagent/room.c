@@ -1,8 +1,8 @@
-/* The conversation is read when all that was said is on disk, on a pool thread,
- * from its newest cut on. What is to go is written as amendment lines and a
+/* Room in a long conversation. Once all of it is on disk, a pool thread reads it
+ * from its newest cut on. Removals are written as amendment lines and a
  * ContextEdit, in the same commit as the InferStart that follows: a request is
- * never sent that the file does not give. What fails leaves the conversation as
- * it was; the call is then made with what there is. */
+ * never sent that the file does not give. After a failure the conversation is as
+ * it was, and the call is made with it. */
 #include "subagent/run.h"
 
 #include <inttypes.h>
@@ -20,7 +20,7 @@ struct room_job {
 	struct agent_compact want;
 	struct context_edit edit;
 	struct repeats *repeats; /* owned: a turn that follows a stopped one changes the run's */
-	size_t from, len;        /* of the file, what was read */
+	size_t from, len;        /* the part of the file that was read */
 	struct hash_sha256 prefix;
 	bool working, stopped;
 	int rv;
@@ -57,7 +57,7 @@ static void job_free(struct room_job *j)
 	world_release(r);
 }
 
-/* The calls of the run by their place, as its results stand in messages.jsonl. */
+/* The run's call with the k-th result in messages.jsonl. */
 static struct call_ref room_call_name(size_t k, void *run)
 {
 	struct call_ref at;
@@ -96,8 +96,7 @@ static void room_job_work(struct os_work *w)
 
 /* ---- on the loop */
 
-/* The window is not larger than what was refused: of this model, and for as long
- * as it is called. */
+/* The refused number of tokens becomes the window, for as long as this model is called. */
 static void learn_window(struct run *r, struct buf *part, int64_t tokens)
 {
 	struct jw w;
@@ -152,7 +151,7 @@ static void room_job_done(struct os_work *w)
 	job_free(j);
 }
 
-/* All that was said is on disk. */
+/* The outbox is empty: the whole conversation is on disk. */
 static void drained(void *user)
 {
 	struct room_job *j = ((struct run *)user)->call.room;

@@ -1,8 +1,8 @@
 /* The short form of a spec, for a window of less than SPEC_BRIEF_WINDOW tokens: tools and the
  * runtime's text take a third of their tokens, and tools marked TOOL_LATER are allowed but not
- * shown until they are needed; at a local server TOOL_OF_RUNS are not in any window. Which those
- * are stands in the spec line of messages.jsonl and in an amendment each time some are shown
- * (doc/MESSAGES.md), so a restart and a replay show the same. A call of one that is not shown runs
+ * shown until they are needed; in a larger window of a local server only TOOL_OF_RUNS wait so. The
+ * withheld tools stand in the spec line of messages.jsonl and in an amendment each time some are
+ * shown (doc/MESSAGES.md), so a restart and a replay show the same. A call of a withheld tool runs
  * like any other. Nothing here can fail. */
 #include "subagent/spec.h"
 
@@ -16,7 +16,7 @@
 
 static_assert(ROLE_MAX_TOOLS <= 32, "a set of a run's tools is an uint32_t");
 
-/* At three bytes a token, which is more than any service counts. */
+/* Is the text at most a twentieth of the window, at three bytes a token? No service counts more. */
 static bool fits_window(const char *text, const struct model *m)
 {
 	return m->context <= 0 || (int64_t)strlen(text) / 3 * 20 <= m->context;
@@ -30,7 +30,7 @@ static void brief_set(struct run_spec *r, bool brief, bool later, uint32_t withh
 	r->operating = r->operatings[brief || !fits_window(r->operatings[0], r->model)];
 }
 
-/* Who wrote a role knows what it needs. */
+/* Is the tool shown only when needed? Not where a person's own role names it. */
 static bool is_later(const struct run_spec *r, const struct tool *t)
 {
 	return (t->flags & (r->brief ? TOOL_LATER : TOOL_OF_RUNS)) &&
