@@ -6,15 +6,15 @@
  *
  * Each attempt has its own InferStart and InferEnd (i3, i3.2, i3.3 …); the
  * InferEnd of a failed one says when the next follows, so a wait is on disk
- * while it lasts. Of a half reply nothing is stored; it is charged as an
+ * while it lasts. Nothing of a half reply is stored; it is charged as an
  * estimate. When the wait is over the machine is asked again, so that the
  * limits are looked at before each attempt.
  *
- * What changes about the requests is an amendment line before the request that
- * follows it: what the service rejected is left out, one thing after the other, and
- * another model of the same dialect is called where the first does not answer
- * (models.fallback). The head of the request belongs to the model, so after a
- * switch its running hash is taken anew, from the file, on a pool thread.
+ * Changes of later requests are an amendment line before them: rejected
+ * parameters are left out, one after the other, and another model of the same
+ * dialect is called where the first does not answer (models.fallback). The head of
+ * the request belongs to the model, so after a switch its running hash is taken
+ * anew, from the file, on a pool thread.
  *
  * A stopped call leaves its job running until the pool thread is done; the job
  * is then dropped, and the run freed if it has ended meanwhile. */
@@ -44,16 +44,16 @@ struct infer_job {
 	struct os_work work;
 	struct run *run;
 	struct agent_infer call;
-	bool dropped;                 /* nobody waits for it: freed when the pool thread is done */
-	bool rehash;                  /* the head is another one: no request, only its hash */
-	bool shows;                   /* for what is no attempt; the call itself comes then */
-	bool parks;                   /* the service has said to another run when to come back */
-	bool replied;                 /* the model has spoken in this conversation */
+	bool dropped; /* stopped: freed when the pool thread is done */
+	bool rehash;  /* only hashes the changed head; builds no request */
+	bool shows;   /* a rehash before the first attempt, not after a failed one */
+	bool parks;   /* at the gate: the service told another run when to come back */
+	bool replied; /* the model has spoken in this conversation */
 	struct dialect_answer answer; /* of a local model */
 	struct wire_ticket ticket;    /* of a remote one, as the following */
 	struct buf body;
 	struct wirecall wire;
-	struct redact_live text, thinking; /* for who looks on */
+	struct redact_live text, thinking; /* for watchers */
 	struct hash_sha256 prefix;         /* of a rehash */
 	int64_t prefix_bytes;
 	char word[32]; /* error class */
@@ -64,9 +64,9 @@ struct infer_job {
 static int infer_begin(struct infer_job *j);
 static int infer_gate(struct infer_job *j);
 static void infer_saved(int rv, void *user);
-static void infer_go_on(struct infer_job *j);
+static int infer_ask_money(struct infer_job *j);
 
-/* Nobody points to the job any more; the run may go too. */
+/* Frees the job, and the run if it waited only for that. */
 static void infer_drop(struct infer_job *j)
 {
 	struct run *r = j->run;
@@ -177,8 +177,7 @@ static void infer_fail_code(struct infer_job *j, int rv)
 		infer_fail(j, rv, err_word(rv), ava_strerror(rv));
 }
 
-/* A first request that was counted for less than its tools alone are: told at once, once a model.
- */
+/* Warns, once a model, if the service counted a first request for less than its tools alone are. */
 static void infer_suspect(struct run *r, const struct turn *t)
 {
 	const struct model *m = r->spec->model;
@@ -195,7 +194,7 @@ static void infer_suspect(struct run *r, const struct turn *t)
 		record_activity(d, r, text);
 }
 
-/* The reply is here: *taken*. */
+/* A whole reply: *taken*. */
 static void infer_reply(struct infer_job *j, struct turn *t)
 {
 	struct run *r = j->run;
@@ -305,7 +304,7 @@ static bool infer_mend(struct infer_job *j)
 	return true;
 }
 
-/* Ask that model from now on; the call goes on by itself. false: that cannot be. */
+/* Call `m` from now on; this call goes on by itself. false: it cannot be done. */
 static bool infer_switch(struct infer_job *j, const struct model *m, bool another, const char *text)
 {
 	struct run *r = j->run;
@@ -336,8 +335,8 @@ static bool infer_fall_back(struct infer_job *j)
 	return infer_switch(j, &m, true, text);
 }
 
-/* *m: the model in the dialect that a refusal asks for, remembered from now on. false: none is
- * asked for, it was refused before, or what the model said stands there in the other. */
+/* *m: the model in the dialect that a refusal asks for, remembered from now on. false: no dialect
+ * is asked for, it was refused before, or the conversation has replies in the old one. */
 static bool infer_speaks(const struct infer_job *j, const struct dialect *other, struct model *m)
 {
 	*m = *j->run->spec->model;
@@ -351,8 +350,8 @@ bool infer_has_failed(const struct run *r)
 	return r->call.job && r->call.job->rehash && !r->call.job->shows;
 }
 
-/* Of the tools that are withheld (spec_brief.c) those that the next request needs. It follows from
- * what the record says anyway: tools that were called, and texts that name read_result. */
+/* Withheld tools (spec_brief.c) that the next request needs. They follow from what the record says
+ * anyway: tools that were called, and texts that name read_result. */
 static uint32_t infer_tools_due(const struct run *r)
 {
 	static const char *const reading[] = {"read_result"};
@@ -366,7 +365,7 @@ static uint32_t infer_tools_due(const struct run *r)
 	return due & s->withheld;
 }
 
-/* Those tools are shown from now on; the call goes on then. false: none are due. */
+/* Show the due tools from now on, then go on with the call. false: none are due. */
 static bool infer_show_tools(struct infer_job *j)
 {
 	struct run *r = j->run;
@@ -401,7 +400,7 @@ static void infer_refused(struct infer_job *j)
 	infer_fail(j, AVA_EDENIED, reply_class_word(why), text);
 }
 
-/* Nothing is sent: the machine hears of it later in this turn of the loop. */
+/* Park instead of sending? The machine hears of it later in this turn of the loop. */
 static bool infer_is_parked(struct infer_job *j, struct wire_line *line)
 {
 	j->parks = park_at_gate(j->run, line);
@@ -423,16 +422,15 @@ static void infer_at_gate(struct wire_ticket *t)
 	if (t->gate.refused && infer_is_parked(j, t->line))
 		return;
 	if (t->gate.refused && !wire_line_refuses(t->line, &why, &for_ms))
-		infer_fail_code(j,
-				infer_gate(j)); /* it does not wait that long: behind the others */
+		infer_fail_code(j, infer_gate(j)); /* may not park so long: queue again */
 	else if (t->gate.refused)
 		infer_refused(j);
 	else if (infer_begin(j) != 0)
 		infer_fail_code(j, AVA_ENOMEM);
 }
 
-/* What the request begins with, where the service caches it and another run
- * may begin the same way: the first request of a run. */
+/* A key of the request's head, if the service caches it and another run may have the
+ * same one: only of the first request of a run. Else 0. */
 static uint64_t infer_shared_head(const struct infer_job *j)
 {
 	const struct run *r = j->run;
@@ -453,7 +451,7 @@ static const struct retry_policy *infer_policy(const struct run *r)
 	return r->place ? &retry_talk : &retry_default;
 }
 
-/* Another model may be free while all of this one wait. */
+/* If there is another model, time the wait at the gate: it may be free. */
 static void infer_watch_gate(struct infer_job *j)
 {
 	size_t n;
@@ -463,7 +461,7 @@ static void infer_watch_gate(struct infer_job *j)
 		os_timer_set(j->run->call.timer, retry_fallback_ms(infer_policy(j->run)));
 }
 
-/* It has stood at the gate for long. */
+/* The call has stood at the gate for long. */
 static void infer_waited(struct infer_job *j)
 {
 	if (!wire_line_closed(j->ticket.line)) {
@@ -472,12 +470,12 @@ static void infer_waited(struct infer_job *j)
 	}
 	agent_clock_go(&j->run->agent);
 	wire_line_leave(&j->ticket);
-	/* Where none can take its place it stands behind the others again. */
+	/* Without another model the call stands behind the others again. */
 	if (!infer_fall_back(j))
 		(void)infer_gate(j);
 }
 
-/* The money is there. */
+/* The money is reserved. */
 static int infer_gate(struct infer_job *j)
 {
 	struct run *r = j->run;
@@ -498,9 +496,10 @@ static int infer_gate(struct infer_job *j)
 	j->ticket.go = infer_at_gate;
 	wire_line_want(line, &j->ticket, infer_shared_head(j));
 	if (r->call.state == CALL_GATE) {
-		/* The results of the last turn do not wait with it. */
+		/* The results of the last turn do not wait with the call. */
 		world_flush(r, JOURNAL_RIDE, NULL);
-		/* Others of ava go first; what the service asks all to wait for counts. */
+		/* A wait behind ava's other calls costs the run no time; one that the service
+		 * asks for does. */
 		if (!wire_line_closed(line))
 			agent_clock_stop(&r->agent);
 		snprintf(text, sizeof(text), "Waiting for %s", m->provider->name);
@@ -556,7 +555,7 @@ static void infer_attempt_failed(struct infer_job *j, struct wirecall_end *end)
 	retry_decide(&r->call.retry, policy, &end->failure, &when, &plan);
 	parks = plan.parks && park_may(r, plan.wait_ms);
 	if (plan.parks && (parks || r->place) && plan.verdict == RETRY_AGAIN)
-		plan.verdict = RETRY_TOO_LONG; /* nobody holds a slot, or looks on, for that long */
+		plan.verdict = RETRY_TOO_LONG; /* to hold a slot, or for a person who looks on */
 	if (end->failure.cls == REPLY_ADDRESS && end->failure.status / 100 != 3 && infer_mend(j))
 		plan = (struct retry_plan){.verdict = RETRY_AGAIN};
 	lower = infer_lower(&j->call, &end->error, r->rec.request_bytes, &told);
@@ -570,7 +569,7 @@ static void infer_attempt_failed(struct infer_job *j, struct wirecall_end *end)
 	    end->failure.cls == REPLY_BAD_REQUEST && infer_repair(r, &j->call, end->error.field))
 		plan = (struct retry_plan){.verdict = RETRY_AGAIN};
 	again = plan.verdict == RETRY_AGAIN;
-	/* A number that no words tell, far below what was sent, may be one of another thing. */
+	/* A guessed number far below the bytes sent may mean something else than the window. */
 	if (!again && lower && !end->error.never &&
 	    !(end->error.guessed && told.window < r->rec.request_bytes / 8))
 		learn_told(r->sup->learner, r->spec->model,
@@ -578,8 +577,8 @@ static void infer_attempt_failed(struct infer_job *j, struct wirecall_end *end)
 			   "refusal");
 	infer_write_failure(r, end, &u, !again && lower ? &told : NULL, again ? plan.wait_ms : -1);
 	if (!again && lower) {
-		/* The machine makes room and asks again, or ends the run by this sentence:
-		 * that is not known yet, so the event does not say that it is tried again. */
+		/* The machine makes room and asks again, or ends the run by this sentence. It
+		 * has not decided yet, so the event does not announce another attempt. */
 		world_flush(r, JOURNAL_RIDE, NULL);
 		infer_sentence(r, end, &plan, text, sizeof(text));
 		agent_on_refused(&r->agent, &told, reply_class_word(end->failure.cls), text);
@@ -676,16 +675,19 @@ static void infer_built(struct infer_job *j)
 	struct run *r = j->run;
 
 	if (j->rv != 0) {
-		/* A conversation or script that is gone is no folder that is gone. */
+		/* AVA_ENOENT here means messages.jsonl or a script, not the run's folder: AVA_EIO.
+		 */
 		r->call.cut = (struct usage){0};
 		infer_fail(j, j->rv == AVA_ENOENT ? AVA_EIO : j->rv, err_word(j->rv), j->err.text);
 	} else if (j->rehash) {
 		r->rec.prefix = j->prefix;
 		r->rec.request_bytes = j->prefix_bytes;
-		if (!j->shows)
+		if (!j->shows) {
 			infer_again(j);
-		else
-			infer_go_on(j);
+			return;
+		}
+		j->rehash = j->shows = false; /* the head has its tools */
+		infer_fail_code(j, infer_ask_money(j));
 	} else if (!j->answer.turn) {
 		infer_send(j);
 	} else if (j->answer.delay_ms > 0) {
@@ -728,7 +730,7 @@ static void infer_saved(int rv, void *user)
 		return;
 	}
 	r->call.state = CALL_WORK;
-	if (r->spec->model->dialect->answer) /* it is at work from here on */
+	if (r->spec->model->dialect->answer) /* a local model works from here on */
 		r->call.cut.cost_microusd = -1;
 	if (infer_build_at_once(j)) {
 		infer_built(j);
@@ -754,7 +756,7 @@ static int infer_hashes(struct run *r, const struct agent_infer *call,
 	return rv;
 }
 
-/* InferStart; then it goes on by itself. */
+/* Write InferStart; infer_saved goes on. */
 static int infer_begin(struct infer_job *j)
 {
 	struct run *r = j->run;
@@ -764,7 +766,7 @@ static int infer_begin(struct infer_job *j)
 	if (!d || infer_hashes(r, &j->call, prefix, request) != 0)
 		return AVA_ENOMEM;
 	r->call.state = CALL_SAVE;
-	r->call.cut = (struct usage){0}; /* until it leaves it costs nothing */
+	r->call.cut = (struct usage){0}; /* nothing is sent yet */
 	if (++r->call.attempts > 1)
 		snprintf(id, sizeof(r->call.id), "i%d.%u", j->call.iteration, r->call.attempts);
 	else
@@ -772,7 +774,7 @@ static int infer_begin(struct infer_job *j)
 	r->call.started_ms = clock_mono_ms();
 	if (!r->started_wall_ms)
 		r->started_wall_ms = clock_wall_ms();
-	if (!r->call.why) /* else that is shown until something better is known */
+	if (!r->call.why) /* `why` is shown until something better is known */
 		world_activity(r, "Thinking");
 	record_infer_start(d, r, &j->call, prefix, request);
 	r->rec.position_due = true;
@@ -804,7 +806,7 @@ static int infer_ask_money(struct infer_job *j)
 	r->call.hold.go = infer_money_came;
 	rv = money_ask(r, j->call.max_output);
 	if (rv == BUDGET_WAITS) {
-		/* Until others have settled; the results of the last turn do not wait with it. */
+		/* The wait lasts until others have settled; write the last results meanwhile. */
 		world_flush(r, JOURNAL_RIDE, NULL);
 		world_activity(r, r->call.hold.short_of == BUDGET_GROUP
 					  ? "Waiting for its group's budget"
@@ -817,13 +819,6 @@ static int infer_ask_money(struct infer_job *j)
 		return rv;
 	j->call.max_output = money_lowered(r, j->call.max_output);
 	return infer_gate(j);
-}
-
-/* The head has its tools. */
-static void infer_go_on(struct infer_job *j)
-{
-	j->rehash = j->shows = false;
-	infer_fail_code(j, infer_ask_money(j));
 }
 
 /* An attempt of an earlier process failed, and its wait is not over. */

@@ -1,6 +1,6 @@
-/* A request after a refusal: without what the service does not take, smaller, or to another model.
- * What is left out or changed is an amendment of the spec before the next request, so that replay
- * and restart do it too. And what is said of an attempt that gave no reply. */
+/* A request after a refusal: without a parameter that the service does not take, smaller, or to
+ * another model. Each change is an amendment of the spec before the next request, so that replay
+ * and restart make it too. Also the words about an attempt that gave no reply. */
 #include "subagent/run.h"
 
 #include <stdio.h>
@@ -19,11 +19,11 @@
 #include "subagent/wire.h"
 
 #define SHOWN_WAIT_MS 2000 /* longer waits are told in the log */
-#define TOLD_FIRST_MS 3000 /* in a conversation: of trouble before it is told */
+#define TOLD_FIRST_MS 3000 /* in a conversation: trouble that lasts so long is told */
 #define TOLD_WAIT_MS  15000
 
-/* Does the request differ without it? Else the service means something that is
- * not ours to leave out. */
+/* Does the request differ without `name`? If not, the service means something
+ * that cannot be left out. */
 static bool infer_matters(const struct run *r, const struct agent_infer *call,
 			  const struct model *without, const char *name)
 {
@@ -44,7 +44,7 @@ static bool infer_matters(const struct run *r, const struct agent_infer *call,
 }
 
 /* The model without the first of `words` that its requests have (thinking.budget_tokens), else
- * without what that is in; false: it would not help. */
+ * without the object around that word; false: neither would help. */
 static bool infer_without(const struct run *r, const struct agent_infer *call, const char *words,
 			  struct model *without, char name[64])
 {
@@ -84,7 +84,7 @@ bool infer_repair(struct run *r, const struct agent_infer *call, const char *wor
 	return true;
 }
 
-/* Does it say that the output alone is too much? Else a parameter of that name is not known. */
+/* Does the error say that the output asked for is too large? Else it rejects the parameter. */
 static bool infer_names_cap(const struct reply_error *e)
 {
 	static const char *const fields[] = {"max_tokens", "max_completion_tokens",
@@ -101,8 +101,8 @@ static bool infer_names_cap(const struct reply_error *e)
 	return false;
 }
 
-/* The larger of two numbers without words is taken for the prompt. But where it has more tokens
- * than our bytes can be, and the smaller one has not, output that was asked for was too much. */
+/* Of two numbers without words the larger was taken for the prompt. Swap them if our bytes cannot
+ * have so many tokens, but as many as the smaller: then the output asked for was too much. */
 static void infer_guess(struct agent_told *told, int64_t bytes)
 {
 	int64_t prompt = told->window, window = told->prompt;
@@ -129,7 +129,7 @@ bool infer_lower(const struct agent_infer *call, const struct reply_error *e, in
 					      (e->output_max > 0 && e->output_max < told->asked));
 	if (e->guessed)
 		infer_guess(told, bytes);
-	/* The amount that it allows in a minute is a window for this run, with output and all. */
+	/* An allowance a minute is a window for this run, output included. */
 	if (e->never && told->prompt > told->asked)
 		told->prompt -= told->asked;
 	return e->cls == REPLY_OVERFLOW || e->cls == REPLY_TOO_LARGE || (e->never && e->window > 0);
@@ -146,20 +146,20 @@ bool infer_amend(struct run *r, const struct model *m, bool another)
 		return false;
 	r->agent.at.window = r->agent.at.output_max = 0;
 	r->call.retry = (struct retry){0};
-	r->call.counted = 0; /* by another measure */
+	r->call.counted = 0; /* another model counts otherwise */
 	if (another && !r->call.first_model)
 		r->call.first_model = arena_copy(&r->spec->mem, id, strlen(id));
 	return true;
 }
 
-/* ---- what a reply was counted */
+/* ---- the tokens that a service counted */
 
-/* Tokens: a service that says fewer of a long conversation does not count at all. */
+/* Tokens; a service that reports fewer for a long conversation does not count at all. */
 #define UNDERCOUNT_LEAST 999
-/* Bytes: what comes behind the lines (how a tool is forced) is counted too, and may be less. */
+/* Bytes; the tail behind the lines (a forced tool) is counted too, and may shrink. */
 #define GROWN_LEAST 512
-#define CUT_LEAST   4096 /* that a request grew by, and was not counted for */
-#define WINDOW_STEP 1024 /* tokens; that windows are multiples of */
+#define CUT_LEAST   4096 /* bytes that a request grew by without being counted for more */
+#define WINDOW_STEP 1024 /* tokens; windows are multiples of it */
 
 void infer_doubt(struct run *r, struct usage *u)
 {
@@ -183,7 +183,7 @@ void infer_doubt(struct run *r, struct usage *u)
 			 r->spec->model->provider->name);
 		r->call.doubt = arena_copy(&r->spec->mem, text, strlen(text));
 	}
-	/* Some cut what is too long without a word: the count stands still at their window. */
+	/* Some services cut a long request silently: their count stands still at the window. */
 	if (more == 0 && grown >= CUT_LEAST && u->input % WINDOW_STEP == 0) {
 		u->window = u->input;
 		learn_told(r->sup->learner, r->spec->model, &(struct learned){.window = u->window},
@@ -201,7 +201,7 @@ void infer_charge(struct run *r, const struct wirecall_end *end, bool began, str
 	if (u->input + u->output == 0)
 		u->cost_microusd = -1;
 	u->estimated = true;
-	/* Where nobody is paid a reply of which nothing came has used nothing. */
+	/* At a free model a reply of which nothing came has used nothing. */
 	if (end->accepted && u->input == 0 && (began || r->spec->model->price.input != 0))
 		u->input = r->rec.request_bytes / 4;
 	agent_charge(&r->agent, u);
@@ -226,8 +226,8 @@ static struct retry_words infer_words(const struct run *r, const struct wirecall
 	};
 }
 
-/* A person who looks on hears what a conversation waits for: at once where nothing is reached, with
- * the first wait that makes it three seconds, and of each long one. */
+/* A conversation tells its person of a wait: at once where nothing is reached, with the first wait
+ * that makes it three seconds, and of each long one. A run logs each of two seconds or more. */
 static bool infer_tells_wait(const struct run *r, const struct wirecall_end *end, int64_t wait_ms)
 {
 	if (!r->place)

@@ -1,8 +1,8 @@
 /* People and runs.
  *
  * A question: its event (Waiting, asked) rides; the answer goes to the machine,
- * which makes the call's result of it, and person_ask_end commits what came of
- * it (Steering, Waiting) before the run goes on. A message: its event (Steering,
+ * which makes the call's result of it, and person_ask_end commits the outcome
+ * (Steering, Waiting) before the run goes on. A message: its event (Steering,
  * queued) is committed, then the machine hears of it and takes it along with
  * the next results (Steering, delivered), or the end comes first (too_late).
  *
@@ -32,17 +32,17 @@
 #define ARGS_SHOWN    1500 /* characters of the arguments of a call that needs a yes */
 #define CHOICES_BYTES (64u << 10)
 
-struct person_said { /* by a person: on its way to the disk, or to the model */
+struct person_said { /* a person's words on their way to the disk, or to the model */
 	struct list node;
 	char id[16]; /* "m3"; "" an answer */
 	char *text, *by, *origin, *notice, *request;
 	bool late;  /* the end was written meanwhile */
-	bool waits; /* it leaves the question as it is */
+	bool waits; /* leaves the question open */
 	person_fn done;
 	void *user;
 };
 
-struct person_hearing { /* a request id that is not taken twice */
+struct person_hearing { /* a request id, so that a repeated request is taken once */
 	struct list node;
 	struct person_heard what;
 	char request[];
@@ -51,7 +51,7 @@ struct person_hearing { /* a request id that is not taken twice */
 struct person {
 	struct question question;
 	bool open;                  /* `question` is */
-	struct question before;     /* as a stop left it open; call_id "": none */
+	struct question before;     /* left open by a stop; call_id "": none */
 	struct person_said *answer; /* to it; until person_ask_end */
 	struct list answering;      /* ends of questions on their way to the disk, in order */
 	struct list saying;         /* messages likewise */
@@ -99,7 +99,7 @@ static void said_done(struct person_said *s, int rv)
 	said_free(s);
 }
 
-/* Without secrets, at most `max` characters; NULL: out of memory. */
+/* A copy of `text` without secrets, at most `max` characters; NULL: out of memory. */
 static char *person_clean(const struct run *r, const char *text, size_t max)
 {
 	struct buf b;
@@ -114,7 +114,7 @@ static char *person_clean(const struct run *r, const char *text, size_t max)
 	return copy;
 }
 
-/* The same of choices, which are JSON and stay it. */
+/* A copy of choices, a JSON array, without secrets; NULL: out of memory. */
 static char *clean_choices(const struct run *r, const char *json)
 {
 	struct buf b;
@@ -135,7 +135,7 @@ static void question_fini(struct question *q)
 	*q = (struct question){0};
 }
 
-/* It does not wait for an answer any more. */
+/* The run waits for no answer any more. */
 static void asked(struct run *r)
 {
 	if (r->sup->on_asked)
@@ -152,7 +152,7 @@ static void question_over(struct run *r)
 	question_fini(&p->question);
 }
 
-/* As the model reads it. */
+/* The message as the model reads it. */
 static char *notice_of(const struct person_said *s)
 {
 	struct buf text, line;
@@ -259,8 +259,8 @@ int person_restore_heard(struct run *r, const char *request_id, const struct per
 	return 0;
 }
 
-/* From now on it is not taken again. Where there is no memory for that it is, as if
- * it had had no id. */
+/* Remember the request id, so that a repeated request is not taken again. Without memory
+ * for it the words count as sent without an id. */
 static void person_hear(struct run *r, const struct person_said *s, const char *call_id)
 {
 	struct person_heard h = {.steer_id = ""};
@@ -321,14 +321,14 @@ char *person_choice(const struct question *q, const char *text)
 		if (strlen(number) == len && strncmp(number, bare, len) == 0)
 			numbered = s;
 	}
-	/* Of "2" and "4" the word "2" is the first. */
+	/* Words before numbers: among the choices "2" and "4", the answer "2" is the first. */
 	word = word ? word : numbered;
 	copy = word && *word ? strdup(word) : NULL;
 	json_decref(choices);
 	return copy;
 }
 
-/* What people are asked about a call that needs a yes. */
+/* The question about a call that needs a yes. */
 static char *approval_text(const struct turn_call *c)
 {
 	size_t shown = utf8_prefix(c->args, c->args_len, ARGS_SHOWN);
@@ -340,7 +340,7 @@ static char *approval_text(const struct turn_call *c)
 	return text;
 }
 
-/* Over what the answer holds for. */
+/* Hash of the call that an answer holds for. */
 static void hash_call(const struct turn_call *c, char out[HASH_HEX_LEN + 1])
 {
 	struct hash_sha256 h;
@@ -375,33 +375,30 @@ static void over_limit_question(const struct run *r, char *out, size_t size)
 		 used.text, over == AGENT_COST ? "much" : "many");
 }
 
-static void raise_limit(struct agent_limits *l, enum agent_resource r)
-{
-	if (r == AGENT_COST)
-		l->cost_microusd = twice(l->cost_microusd);
-	else if (r == AGENT_TOKENS)
-		l->tokens = twice(l->tokens);
-	else if (r == AGENT_ITERATIONS)
-		l->iterations = (int32_t)MIN(twice(l->iterations), (int64_t)INT32_MAX);
-}
-
 static void over_limit_raise(struct run *r, struct draft *d)
 {
+	enum agent_resource over = (enum agent_resource)(r->agent.over - 1);
+	struct agent_limits *l = &r->spec->agent.limits;
 	struct buf *part = world_messages(r);
 	struct jw w;
 
-	raise_limit(&r->spec->agent.limits, (enum agent_resource)(r->agent.over - 1));
+	if (over == AGENT_COST)
+		l->cost_microusd = twice(l->cost_microusd);
+	else if (over == AGENT_TOKENS)
+		l->tokens = twice(l->tokens);
+	else if (over == AGENT_ITERATIONS)
+		l->iterations = (int32_t)MIN(twice(l->iterations), (int64_t)INT32_MAX);
 	if (!part)
 		return;
 	spec_line_begin(&w, part, "spec");
-	spec_write_limits(&w, "limits", &r->spec->agent.limits);
+	spec_write_limits(&w, "limits", l);
 	spec_line_end(&w);
 	record_limits(d, r);
 }
 
 /* ---- asking */
 
-/* About a limit: named after the model call that it holds up. */
+/* A question about a limit is named after the model call that it holds up. */
 static void over_limit_ask(const struct run *r, struct question *q, char **text)
 {
 	char question[200];
@@ -476,7 +473,7 @@ static void record_said(struct draft *d, struct run *r, const struct person_said
 			});
 }
 
-/* Before a stop, and never answered: then it goes on where it was. */
+/* Was the question asked before a stop and never answered? Then it keeps its time. */
 static bool was_asked(struct person *p)
 {
 	struct question *q = &p->question;
@@ -502,8 +499,8 @@ int person_ask(struct agent *a, unsigned call, const struct agent_ask *ask, int6
 
 	if (!p || person_fill(r, &p->question, c, ask) != 0)
 		return AVA_ENOMEM;
-	/* One that a stop left open is on disk: there is nothing to write before it is
-	 * answered, and ten thousand of them write nothing when the runtime starts. */
+	/* A question that a stop left open is on disk already: nothing is written before its
+	 * answer, so that ten thousand of them do not slow the start of the runtime. */
 	before = was_asked(p);
 	if (before && a->over == AGENT_WAITS)
 		p->question.until_ms = r->park.until_ms;
@@ -520,7 +517,7 @@ int person_ask(struct agent *a, unsigned call, const struct agent_ask *ask, int6
 	}
 	p->open = true;
 	*until_ms = clock_mono_ms() + p->question.until_ms - clock_wall_ms();
-	world_flush(r, JOURNAL_NOW, NULL); /* people see it when it is on disk */
+	world_flush(r, JOURNAL_NOW, NULL); /* people see the question once it is on disk */
 	if (r->sup->on_ask)
 		r->sup->on_ask(r);
 	return 0;
@@ -552,7 +549,7 @@ void person_ask_end(struct agent *a, unsigned call, enum agent_asked how)
 	struct person_said *s = p->answer ? p->answer : calloc(1, sizeof(*s));
 
 	if (!d || !s) {
-		/* No memory for the record: the next start sees to it. */
+		/* No memory for the record: the next start takes the run up. */
 		r->end.abandoned = true;
 		supervisor_out_of_memory(r);
 		world_wake(r);
@@ -679,7 +676,7 @@ unsigned person_notices(struct run *r, const char **out)
 	return n;
 }
 
-/* What the run has not read yet is delivered, or it is too late for it. */
+/* Unread messages get their last Steering event: `outcome` "delivered" or "too_late". */
 static void person_tell_all(struct run *r, struct draft *d, const char *outcome)
 {
 	struct person *p = r->person;
@@ -713,7 +710,7 @@ int person_restore_question(struct run *r, const json_t *content, int64_t asked_
 	snprintf(p->before.call_id, sizeof(p->before.call_id), "%s", id ? id : "");
 	snprintf(p->before.call_hash, sizeof(p->before.call_hash), "%s", hash ? hash : "");
 	if (until) {
-		/* Never longer than it was given: the clock may have been far ahead then. */
+		/* Never longer than its first time: the clock may have been far ahead then. */
 		int64_t until_ms = MAX(clock_parse_iso(until, strlen(until)), 0);
 
 		p->before.until_ms =
@@ -739,7 +736,7 @@ int person_restore_said(struct run *r, const char *id, const json_t *content)
 
 	if (!s)
 		return AVA_ENOMEM;
-	if (p->nsaid == PERSON_SAID_MAX) { /* a log of ours has never more */
+	if (p->nsaid == PERSON_SAID_MAX) { /* ava writes never more */
 		said_free(s);
 		return 0;
 	}
