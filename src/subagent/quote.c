@@ -118,7 +118,7 @@ void quote_make(const struct quotes *q, struct run_spec *const *specs, unsigned 
 	out->minutes_max = lower_minutes(out->minutes_max, g->time_ms);
 }
 
-/* ---- what its commands see */
+/* ---- files that commands see */
 
 static bool runs_commands(struct run_spec *const *specs, unsigned n)
 {
@@ -129,7 +129,7 @@ static bool runs_commands(struct run_spec *const *specs, unsigned n)
 	return false;
 }
 
-/* Git's folder outside of the project, which its commands can read; NULL: there is none. */
+/* Git's folder outside of the project, which commands of the run can read; NULL: there is none. */
 static const char *git_of(const struct quotes *q, struct run_spec *const *s, struct repository *r)
 {
 	repository_find(r, runs_commands(s, 1) ? (*s)->cwd : "", q->keep_out);
@@ -149,7 +149,7 @@ static void quote_add_name(const char *names[NAMES_MAX], unsigned *n, const char
 		names[(*n)++] = name;
 }
 
-/* Of the tools of all the runs, or of their grants, each once. */
+/* The names of the tools of all the runs, or of their grants, each once. */
 static unsigned quote_names_of(struct run_spec *const *specs, unsigned n, bool grants,
 			       const char *names[NAMES_MAX])
 {
@@ -176,7 +176,7 @@ static void quote_write_names(struct jw *w, const char *key, struct run_spec *co
 	jw_end(w);
 }
 
-/* Models that are asked where the first does not answer; nothing when there is none. */
+/* The models that are asked where the first does not answer. */
 static void write_fallback(struct jw *w, const struct run_spec *s)
 {
 	struct model m;
@@ -191,19 +191,11 @@ static void write_fallback(struct jw *w, const struct run_spec *s)
 	jw_end(w);
 }
 
-static void write_source(struct jw *w, const struct role *r)
-{
-	jw_object(w, "roleFile");
-	jw_str(w, "source", role_sources[r->source]);
-	jw_str(w, "path", r->path);
-	jw_str(w, "hash", r->hash);
-	jw_end(w);
-}
-
 static void write_quote(struct jw *w, const struct quotes *q, struct run_spec *const *specs,
 			unsigned n, bool group)
 {
 	const char *model = specs[0]->model->id, *git;
+	const struct role *role = specs[0]->role;
 	struct repository repository;
 	unsigned rights = 0;
 	bool all_three = false;
@@ -236,16 +228,21 @@ static void write_quote(struct jw *w, const struct quotes *q, struct run_spec *c
 			jw_str(w, "tooSmall", small.text);
 			break;
 		}
-	jw_str(w, "role", group ? "group" : specs[0]->role->name);
-	if (!group && specs[0]->role->source != ROLE_BUILTIN)
-		write_source(w, specs[0]->role);
+	jw_str(w, "role", group ? "group" : role->name);
+	if (!group && role->source != ROLE_BUILTIN) {
+		jw_object(w, "roleFile");
+		jw_str(w, "source", role_sources[role->source]);
+		jw_str(w, "path", role->path);
+		jw_str(w, "hash", role->hash);
+		jw_end(w);
+	}
 	rights_write(w, "rights", rights);
 	jw_bool(w, "allThree", all_three);
 	quote_write_names(w, "grants", specs, n, true);
 	if (!group)
 		spec_ask_write(w, specs[0]);
 	jw_str(w, "rationale",
-	       !group ? specs[0]->rationale[0] ? specs[0]->rationale : specs[0]->role->summary
+	       !group ? specs[0]->rationale[0] ? specs[0]->rationale : role->summary
 	       : specs[0]->group.chain ? WORDS_IN_TURN
 				       : WORDS_SIDE_BY_SIDE);
 	if (group) {
@@ -290,35 +287,35 @@ int quote_config(struct buf *out, struct run_spec *const *specs, unsigned n)
 	return buf_check(out);
 }
 
-/* ---- the words of who proposed it
+/* ---- the words of the proposer
  *
- * What is confirmed is what was shown. A text goes through quote_render, which leaves nothing
- * unseen; of a task as many characters are shown as there is room for, and how many are not. What
- * is not shown counts as told by a model that has seen what is the person's (quote_hides). */
+ * A person confirms what was shown. Each text goes through quote_render, which leaves nothing
+ * unseen; a task is shown as far as there is room, with the number of characters that are not.
+ * Hidden characters count as words of a model that has seen what is the person's (quote_hides). */
 
 #define SENTENCE_CHARS 200  /* of a task in its sentence, and of a reason */
 #define SHOWN_CHARS    3000 /* of the tasks of all the runs of a quote */
 #define SHOWN_BYTES    ((size_t)8 << 20)
 #define URLS_CHARS     2000 /* of the addresses that one task names */
 
-/* No character that is not seen could carry a text: joiners and selectors stand where a script or
- * a picture has them. */
+/* A joiner or selector: allowed within a script or a picture, but elsewhere a row of them could
+ * carry a text that nobody sees. */
 static bool is_selector(uint32_t c)
 {
 	return c == 0xad || c == 0x200c || c == 0x200d || (c >= 0x180b && c <= 0x180d) ||
 	       (c >= 0xfe00 && c <= 0xfe0f);
 }
 
-/* A mark of rows: within a sentence none stands, which would look like the next row of a quote
- * where a screen breaks it. */
+/* A mark of rows: within a sentence it could look like the next row of the quote, where a screen
+ * breaks the line. */
 static bool is_bullet(uint32_t c)
 {
 	return c == 0x2022 || c == 0x2023 || c == 0x2043 || c == 0x2219 || c == 0x25cf ||
 	       c == 0x25e6;
 }
 
-/* As it is seen on any screen: gaps of any kind are one blank (with `rows` one line end, where
- * they have one). */
+/* Appends `s` as any screen shows it: gaps of any kind become one blank (with `rows` one line end,
+ * if they have one). */
 static void quote_render(struct buf *out, const char *s, size_t len, bool rows)
 {
 	size_t begin = out->len, from, n;
@@ -342,18 +339,18 @@ static void quote_render(struct buf *out, const char *s, size_t len, bool rows)
 			buf_addf(out, "\\u{%04x}", (unsigned)c);
 		else
 			utf8_terminal(out, s + i, n, false);
-		if (out->len - from != n) /* it has become ASCII */
+		if (out->len - from != n) /* it was escaped to ASCII */
 			c = 0;
 	}
 }
 
-/* Of each task, of n runs (0 or 1: one alone). */
+/* Characters shown of each task of n runs (0 or 1: one alone). */
 static size_t quote_room(size_t n)
 {
 	return MAX(SHOWN_CHARS / MAX(n, (size_t)1), (size_t)SENTENCE_CHARS);
 }
 
-/* Characters of it that stand nowhere in a quote which has room for so many. */
+/* Characters of `text` that a quote with room for `room` of them does not show. */
 static size_t chars_hidden(const char *text, size_t room)
 {
 	size_t chars, len = text ? strlen(text) : 0;
@@ -368,7 +365,7 @@ static size_t chars_hidden(const char *text, size_t room)
 	return chars > room ? chars - room : 0;
 }
 
-/* As many characters as there is room for; how many there are more. */
+/* Appends as many characters as there is room for; returns how many more there are. */
 static size_t render_cut(struct buf *out, const char *text, size_t room, bool rows)
 {
 	size_t begin = out->len, chars;
@@ -388,7 +385,7 @@ static void add_more(struct buf *out, const char *before, size_t hidden, const c
 		buf_addf(out, WORDS_QUOTE_MORE(before, format_count(hidden).text, id));
 }
 
-/* Each line with a mark before it; whoever shows a quote breaks them further in (cli/term.c). */
+/* Each line with a mark before it; terminals break longer ones further in (cli/term.c). */
 static void quote_add_rows(struct buf *out, const char *s, size_t len)
 {
 	for (size_t n; len > 0; s += n, len -= n) {
@@ -413,9 +410,9 @@ bool quote_hides_task(const struct run_spec *s)
 	return chars_hidden(s->task, quote_room((size_t)s->group.size)) > 0;
 }
 
-/* What is written as an address, up to a blank: with its scheme, or of a host with something
- * behind it ("evil.example/d?q=1"); a bare host where it is no name of a file (`bare`). 0: none
- * begins here. */
+/* Length of the address that begins here, up to a blank: with its scheme, or a host with
+ * something behind it ("evil.example/d?q=1"); `bare`: also a host alone, since it is no name of a
+ * file. 0: none. */
 static size_t address_at(const char *s, bool bare)
 {
 	size_t len = strcspn(s, " \t\r\n\v\f\"<>`"), host, top;
@@ -463,7 +460,7 @@ size_t quote_addresses(struct buf *out, const struct run_spec *s)
 
 /* ---- for a person */
 
-/* "to find main", but "to answer: Where is main?" and "for: hi there.": what does not begin
+/* "to find main", but "to answer: Where is main?" and "for: hi there.": a task that does not begin
  * with a verb would make no sentence. The words stand between blanks. */
 static const char questions[] = " what which where who whose when why how is are was does did can "
 				"could should ";
@@ -494,15 +491,6 @@ static bool quote_begins_with(const char *task, const char *words)
 	return false;
 }
 
-/* What the task goes on from, where it does. */
-static void quote_resumed(struct buf *out, const struct run_spec *s)
-{
-	buf_adds(out, "go on from ");
-	if (s->resumed_call > 0)
-		buf_addf(out, "model call %lld of ", (long long)s->resumed_call);
-	buf_adds(out, s->resumed_from);
-}
-
 /* "to find main.": the task as the end of a sentence, on one line, not too long, safe to
  * show. */
 static void quote_task(struct buf *out, const struct run_spec *s)
@@ -517,13 +505,15 @@ static void quote_task(struct buf *out, const struct run_spec *s)
 	question = quote_begins_with(task, questions) || (len > 0 && task[len - 1] == '?');
 	verb = !question && quote_begins_with(task, verbs);
 	buf_init(&line, SHOWN_BYTES);
-	first = MIN(strcspn(task, "\r\n"), len); /* the others stand in rows below */
+	first = MIN(strcspn(task, "\r\n"), len); /* other lines stand in rows below */
 	quote_render(&line, task, first, false);
 	cut = utf8_prefix(line.data ? line.data : "", line.len, SENTENCE_CHARS);
 	buf_adds(out, resumed || verb || question ? "to " : "for: ");
 	if (resumed) {
-		quote_resumed(out, s);
-		buf_adds(out, verb || question ? " and " : ", for: ");
+		buf_adds(out, "go on from ");
+		if (s->resumed_call > 0)
+			buf_addf(out, "model call %lld of ", (long long)s->resumed_call);
+		buf_addf(out, "%s%s", s->resumed_from, verb || question ? " and " : ", for: ");
 	}
 	buf_adds(out, question ? "answer: " : "");
 	/* "Find main" goes on a sentence as "find main"; "HTTP" stays. */
@@ -541,7 +531,7 @@ static void quote_task(struct buf *out, const struct run_spec *s)
 	buf_fini(&line);
 }
 
-/* The most that one of them may do; true: not all may do the same. */
+/* The highest limits of any run; true: the runs' limits differ. */
 static bool widest(struct run_spec *const *specs, unsigned n, struct agent_limits *out)
 {
 	bool differ = false;
@@ -560,7 +550,7 @@ static bool widest(struct run_spec *const *specs, unsigned n, struct agent_limit
 	return differ;
 }
 
-/* What ends it, whatever the estimate was. */
+/* The limits that end the runs, whatever the estimate was. */
 static void limits_text(struct buf *out, struct run_spec *const *specs, unsigned n)
 {
 	const struct run_spec *s = specs[0];
@@ -591,7 +581,7 @@ static void limits_text(struct buf *out, struct run_spec *const *specs, unsigned
 						       : WORDS_QUOTE_QUOTA_FAILS);
 }
 
-/* Whose words the i-th works by, where they are not ava's and were not told yet. */
+/* The role file of the i-th run, unless it is built in or told already. */
 static void text_source(struct buf *out, struct run_spec *const *specs, unsigned i)
 {
 	const struct role *r = specs[i]->role;
@@ -624,7 +614,7 @@ static void alone_text(struct buf *out, const struct run_spec *s, const char *id
 		buf_addf(out, "%s%s", i ? ", " : WORDS_QUOTE_ASKS, s->ask_before[i]->name);
 }
 
-/* Who may change files: not the files themselves. */
+/* The folders in whose copies the runs may change files. */
 static void changes_text(struct buf *out, struct run_spec *const *specs, unsigned n)
 {
 	const char *said = "";
@@ -658,7 +648,7 @@ static void git_text(struct buf *out, const struct quotes *q, struct run_spec *c
 	}
 }
 
-/* Of a group what its runs have, taken together; which of them has all three at once is said. */
+/* The rights of all runs together, and each run that alone has all three. */
 static void rights_text(struct buf *out, struct run_spec *const *specs, unsigned n)
 {
 	unsigned all = 0;
@@ -677,8 +667,8 @@ static void rights_text(struct buf *out, struct run_spec *const *specs, unsigned
 	}
 }
 
-/* Which addresses a run may read beside those that pages and results name. A name in letters that
- * look like others is told by them. */
+/* The addresses of its task, which a run may read beside those that pages and results name. A host
+ * with letters beyond ASCII is shown escaped, since they may look like others. */
 static void addresses_text(struct buf *out, struct run_spec *const *specs, unsigned n)
 {
 	struct buf all;
@@ -715,7 +705,7 @@ static void addresses_text(struct buf *out, struct run_spec *const *specs, unsig
 	buf_fini(&all);
 }
 
-/* Whose role wishes for a search that there is not. */
+/* Says so, once, if a role wishes for a web search and there is none. */
 static void search_text(struct buf *out, struct run_spec *const *specs, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
@@ -726,7 +716,7 @@ static void search_text(struct buf *out, struct run_spec *const *specs, unsigned
 		}
 }
 
-/* The first of a kind is enough. */
+/* Says so of the first run whose limits pay no call. */
 static void unpaid_text(struct buf *out, struct run_spec *const *specs, unsigned n)
 {
 	struct ava_error why;
@@ -762,7 +752,7 @@ static const char *way_out(struct run_spec *const *specs, unsigned n)
 	return found;
 }
 
-/* A schema of the request, not of its role. */
+/* Length of the schema, if it is the request's and not the role's; else 0. */
 static size_t schema_chars(const struct run_spec *s)
 {
 	json_t *own =
@@ -773,7 +763,7 @@ static size_t schema_chars(const struct run_spec *s)
 	return s->output_schema && !of_role ? strlen(s->agent.output_schema) : 0;
 }
 
-/* More than one line of words. */
+/* Has the task more than one line of words? */
 static bool has_rows(const char *task)
 {
 	task += strspn(task, " \t\r\n");
@@ -781,8 +771,8 @@ static bool has_rows(const char *task)
 	return task[strspn(task, " \t\r\n")] != '\0';
 }
 
-/* The long ones whole, as far as there is room, and what of all their words stands nowhere here. A
- * row has a mark, so that no text passes for a row of ours. */
+/* Long tasks whole, as far as there is room, and how many characters are shown nowhere. Each row
+ * has a mark, so that no text passes for a row of the quote. */
 static void words_text(struct buf *out, struct run_spec *const *specs, unsigned n, const char *id)
 {
 	size_t context = 0, schema = 0, hidden;
@@ -817,7 +807,7 @@ static void words_text(struct buf *out, struct run_spec *const *specs, unsigned 
 	buf_fini(&cut);
 }
 
-/* A server told, or its counts did, that a model is not shown its tools: each model once. */
+/* Models, each once, of which their server told, or its counts show, that they see no tools. */
 static void tools_text(struct buf *out, struct run_spec *const *specs, unsigned n)
 {
 	const char *said = "";
@@ -834,7 +824,7 @@ static void tools_text(struct buf *out, struct run_spec *const *specs, unsigned 
 	}
 }
 
-/* Of a group: each model once. */
+/* The models of a group, each once. */
 static void models_text(struct buf *out, struct run_spec *const *specs, unsigned n)
 {
 	bool first = true;

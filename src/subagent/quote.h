@@ -25,12 +25,12 @@ struct quote_history {
 struct quotes {
 	struct quote_history roles[QUOTE_ROLES];
 	unsigned nroles;
-	bool unboxed; /* sandbox.required is 0: said with each quote that it is about */
+	bool unboxed;                /* sandbox.required is 0: each quote with commands says so */
 	const char *const *keep_out; /* of tool_env; *borrowed*; NULL: none */
 };
 
-/* An ended run of `role`; told at start for the whole catalog and at each end.
- * Custom roles beyond QUOTE_ROLES are quoted from their limits. */
+/* Add an ended run of `role`: at the start from the whole catalog, then at each end.
+ * Roles beyond QUOTE_ROLES are quoted from their limits. */
 void quotes_add(struct quotes *q, const char *role, int64_t duration_ms);
 
 struct quote {
@@ -39,25 +39,24 @@ struct quote {
 	int64_t tokens;
 };
 
-/* Of the runs of a proposal: n of one group (its limits stand in each spec), or one alone. */
+/* The quote of a proposal: n runs of one group (its limits stand in each spec), or one alone. */
 void quote_make(const struct quotes *q, struct run_spec *const *specs, unsigned n,
 		struct quote *out);
 /* The quote as JSON (doc/api.yaml); a group's has "members". */
 int quote_encode(struct buf *out, const struct quotes *q, struct run_spec *const *specs,
 		 unsigned n);
-/* What a person is asked. `id`: of the proposal. `changed`: what it has otherwise than the quote it
- * takes the place of, in words; NULL: it takes none's. */
+/* The quote as a person reads it. `id`: of the proposal. `changed`: its differences to the quote
+ * that it replaces, in words; NULL: it replaces none. */
 int quote_text(struct buf *out, const struct quotes *q, struct run_spec *const *specs, unsigned n,
 	       const char *id, const char *changed);
-/* Does a quote leave out words of this request, of one of n runs (0: one alone)? Whoever asks for
- * it may have put into them what it has seen. Of its task; of a spec. */
+/* Does a quote leave out words of this request, of one of n runs (0: one alone)? A model may have
+ * put into them what it has seen. quote_hides_task: of the task of a spec. */
 bool quote_hides(const struct op_spawn *s, size_t n);
 bool quote_hides_task(const struct run_spec *s);
 bool quote_reads_web(const struct tool *const *tools, unsigned n);
-/* The addresses that its task names, as far as the quote lists them, a line each; how many more
- * there are. */
+/* The addresses in the task that the quote lists, a line each; returns how many more there are. */
 size_t quote_addresses(struct buf *out, const struct run_spec *s);
-/* What is confirmed: the config of the one, or {"group":{…},"members":[…]}. */
+/* The text that is confirmed: the config of the one run, or {"group":{…},"members":[…]}. */
 int quote_config(struct buf *out, struct run_spec *const *specs, unsigned n);
 
 #endif

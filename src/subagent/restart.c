@@ -1,6 +1,6 @@
 /* The catalog is gone through once. Each run without an end row is carried on:
  * without an InferStart it is queued as it was, else its record says where it stands
- * (restore.c). One whose record cannot be read ends as an error through the same code
+ * (restore.c). A run whose record cannot be read ends as an error through the same code
  * as any other run (ending.c), so that none stays behind. */
 #include "subagent/restart.h"
 
@@ -104,7 +104,7 @@ static int scan_row(struct catalog_row *row, void *user)
 	return rv == AVA_ENOMEM ? rv : 0;
 }
 
-/* Of the rows that were made for runs without one. */
+/* The rows that were made for runs without one. */
 static int scan_salvaged(struct restart_scan *s, const struct buf *rows)
 {
 	struct catalog_row row;
@@ -190,19 +190,7 @@ static void read_tale(struct tale *t, const char *id, const char *data, size_t l
 	}
 }
 
-static void fill_totals(struct catalog_totals *out, const json_t *t)
-{
-	out->input_tokens = json_get_int(t, "inputTokens", 0);
-	out->output_tokens = json_get_int(t, "outputTokens", 0);
-	out->cost_microusd = json_get_fixed(t, "costCents", 4, 0);
-	out->duration_ms = json_get_int(t, "durationMs", 0);
-	out->calls = json_get_int(t, "calls", 0);
-	out->uncosted_calls = json_get_int(t, "uncostedCalls", 0);
-	out->failed_calls = json_get_int(t, "failedCalls", 0);
-	out->estimated_calls = json_get_int(t, "estimatedCalls", 0);
-}
-
-/* Into the catalog, and for who reads it now. */
+/* The row goes into the catalog, and into `rows` for this start. */
 static void salvage_row(struct draft *d, const struct catalog_row *row, struct buf *rows)
 {
 	draft_catalog(d, row, NULL);
@@ -211,7 +199,7 @@ static void salvage_row(struct draft *d, const struct catalog_row *row, struct b
 
 static void write_rows(struct draft *d, const struct tale *t, const char *id, struct buf *rows)
 {
-	const json_t *o = json_object_get(t->spawn, "content");
+	const json_t *o = json_object_get(t->spawn, "content"), *totals;
 	struct catalog_row row = {
 		.kind = CATALOG_SPAWN,
 		.status = AVA_STARTING,
@@ -239,7 +227,17 @@ static void write_rows(struct draft *d, const struct tale *t, const char *id, st
 	for (int i = 0; i < AVA_NSTATUSES; i++)
 		if (strcmp(ava_status_name((enum ava_status)i), json_str(o, "status")) == 0)
 			row.status = (enum ava_status)i;
-	fill_totals(&row.totals, json_object_get(o, "totals"));
+	totals = json_object_get(o, "totals");
+	row.totals = (struct catalog_totals){
+		.input_tokens = json_get_int(totals, "inputTokens", 0),
+		.output_tokens = json_get_int(totals, "outputTokens", 0),
+		.cost_microusd = json_get_fixed(totals, "costCents", 4, 0),
+		.duration_ms = json_get_int(totals, "durationMs", 0),
+		.calls = json_get_int(totals, "calls", 0),
+		.uncosted_calls = json_get_int(totals, "uncostedCalls", 0),
+		.failed_calls = json_get_int(totals, "failedCalls", 0),
+		.estimated_calls = json_get_int(totals, "estimatedCalls", 0),
+	};
 	salvage_row(d, &row, rows);
 }
 
@@ -317,7 +315,7 @@ static int restart_unread(struct ava_error *err, const char *words)
 	return err->code == AVA_ENOMEM ? AVA_ENOMEM : err_set(err, AVA_ECORRUPT, "%s", words);
 }
 
-/* The lines behind the first that change the spec: another model, a parameter less. */
+/* Applies the amendment lines, which change the spec of line 1: another model, a parameter less. */
 static int read_amendments(struct run_spec *spec, const char *data, size_t len,
 			   struct ava_error *err)
 {
@@ -348,8 +346,8 @@ struct messages { /* of one run, as a stop left them */
 	struct messages_info info;
 };
 
-/* Without the head, which stands last and is nine tenths of the line: it is not
- * needed, and ten thousand of them would hold up the start. */
+/* Parses the first line without its head, which stands last, is nine tenths of the line
+ * and not needed: ten thousand of them would hold up the start. */
 static json_t *parse_line(const char *line, size_t len, struct ava_error *err)
 {
 	static const char head[] = ",\"head\":\"";
@@ -380,7 +378,7 @@ static int parse_spec(struct messages *m, const struct catalog_row *row, struct 
 	return rv;
 }
 
-/* The spec of line 1 as it was amended, and the request as it stands. */
+/* The amended spec of line 1, and the request that the lines make. */
 static int restart_read_messages(struct supervisor *sup, const struct catalog_row *row,
 				 struct messages *m, struct ava_error *err)
 {
@@ -419,7 +417,7 @@ static int minimal_spec(struct supervisor *sup, const struct catalog_row *row,
 	return rv;
 }
 
-/* Nobody can carry it on: it ends as `error`, and says why. */
+/* The run cannot go on: it ends as `error`, and says why. */
 static void end_interrupted(struct run *r, const char *why)
 {
 	r->end.interrupted = true;
@@ -455,8 +453,8 @@ static int restart_go_on(struct run *r, const struct messages *m, int readable,
 	int rv = restore_run(r, m->file, m->len, readable == 0 ? &m->body : NULL, &m->info, at,
 			     readable == 0 ? err : NULL);
 
-	/* A log that cannot be read now may be whole: no end is written behind it, with numbers
-	 * that it has already. The start is refused, and a later one takes the run up. */
+	/* A log that cannot be read now may be whole: an end behind it would repeat its numbers.
+	 * The start is refused, and a later one takes the run up. */
 	if (rv == AVA_ENOMEM || rv == AVA_EIO)
 		return err_set(err, rv, "its log: %s", ava_strerror(rv));
 	if (readable != 0 || rv != 0) {
@@ -517,7 +515,7 @@ int restart_runs(struct supervisor *sup, const struct restart_hooks *hooks, stru
 	strmap_init(&s.by_id);
 	buf_init(&rows, (size_t)1 << 31);
 	rv = catalog_each(sup->book->root_fd, NULL, scan_row, &s, &amiss);
-	if (rv == AVA_ECORRUPT) { /* its rows are made again, behind it */
+	if (rv == AVA_ECORRUPT) { /* the rows are made again, behind it */
 		hooks->problem(CATALOG_PATH,
 			       "it is not a regular file: move what stands there away; its rows "
 			       "are written again behind it",

@@ -1,6 +1,6 @@
-/* What a crash or a stop left: the catalog says which runs did not end. They go on
- * under their ids; one whose record cannot be read ends as `error`, stop reason
- * `interrupted`, with the reason. */
+/* Runs after a crash or a stop: those without an end in the catalog go on under their
+ * ids; a run whose record cannot be read ends as `error`, stop reason `interrupted`,
+ * with the reason. */
 #ifndef SUBAGENT_RESTART_H
 #define SUBAGENT_RESTART_H
 
@@ -13,7 +13,7 @@ struct restart_hooks {
 	/* Each run's request id that is not "" (newest last). */
 	void (*request)(const char *request_id, const char *run, const char *trace,
 			int64_t spawned_ms, void *user);
-	/* Something about the file `path` was not as it was left. */
+	/* The file `path` was changed or damaged meanwhile. */
 	void (*problem)(const char *path, const char *sentence, void *user);
 	void *user;
 };

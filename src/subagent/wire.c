@@ -1,15 +1,15 @@
 /* One client, a pool for each provider that is called, a gate for each model.
- * After everything that may let somebody go the gate is asked until it says
- * no; it then names a time, and the line's timer asks again. A provider's
+ * After every change at a gate its tickets are let go until it says no; it
+ * then names a time, and the line's timer asks again. A provider's
  * address may be configured anew while the runtime lives: then its next line
  * gets a new pool, and the old one goes with its last call.
  *
  * An attempt: headers with the key are made, handed over and wiped. Then bytes
  * come: the stream says what was progress (comments and pings are not, or a queue
- * that never moves would hold the call open) and when it is hopeless. A reply
+ * that never moves would hold the call open) and when the reply is hopeless. A reply
  * counts when its end mark arrived, whatever became of the connection after it.
- * Without it the connection's own failure is told, except where the service had
- * already said in words what was wrong. */
+ * Without the mark the connection's failure is told, unless the service had said in
+ * words what was wrong. */
 #include "subagent/wire.h"
 
 #include <assert.h>
@@ -29,7 +29,7 @@
 #include "provider/told.h"
 
 #define LIMIT_MAX   64
-#define TOGETHER_MS 60000 /* those whose times are that near come back together */
+#define TOGETHER_MS 60000 /* runs parked until times so near come back together */
 
 struct wire_service { /* a provider at an address */
 	struct list node;
@@ -38,7 +38,7 @@ struct wire_service { /* a provider at an address */
 	struct http_pool *pool;
 	struct gate_circuit circuit;
 	unsigned lines;
-	bool v1, asked_v1; /* its address lacks /v1, which paths begin with then; that was tried */
+	bool v1, asked_v1; /* paths begin with /v1, which the address lacks; that was tried */
 };
 
 struct wire_line {
@@ -48,8 +48,8 @@ struct wire_line {
 	struct call_gate gate;
 	struct os_timer *timer;
 	bool pumping;
-	int64_t park_ms, back_ms; /* wall: parked until; when it was opened for one to see */
-	char limit[LIMIT_MAX];    /* that it is parked for */
+	int64_t park_ms, back_ms; /* wall: parked until; last opened for a trial call */
+	char limit[LIMIT_MAX];    /* named by the service */
 	char model[sizeof(((struct model *)0)->wire_name)];
 };
 
@@ -107,7 +107,7 @@ void wire_lines_free(struct wire_lines *l)
 
 /* ---- asking the gate */
 
-/* Where in a spread one falls; nobody gains by guessing it. */
+/* Random bits that spread waits; they need not be hard to guess. */
 static uint64_t wire_draw(struct wire_lines *l)
 {
 	l->chance ^= l->chance << 13;
@@ -122,7 +122,7 @@ static void wire_pump(struct wire_line *line)
 	struct gate_ticket *t;
 
 	if (line->pumping)
-		return; /* whoever does it goes on until nobody may go */
+		return; /* the outer call goes on until none may go */
 	line->pumping = true;
 	while ((t = gate_next(&line->gate, now, wire_draw(line->all), &again)) != NULL) {
 		struct wire_ticket *it = CONTAINER_OF(t, struct wire_ticket, gate);
@@ -172,7 +172,7 @@ static struct wire_service *service_get(struct wire_lines *l, const struct provi
 	return s;
 }
 
-/* Room for another one: the line nobody used for longest goes. */
+/* Room for another line: the one unused for longest goes. */
 static bool wire_make_room(struct wire_lines *l)
 {
 	if (l->nlines < WIRE_LINES_MAX)
@@ -222,7 +222,7 @@ static struct wire_line *wire_line_new(struct wire_lines *l, const struct model 
 	return line;
 }
 
-/* More calls than a server works at would only wait there, and their runs would not know. */
+/* Holds the calls to as many as the server works at: further ones would only wait there unseen. */
 static struct wire_line *line_bounded(struct wire_line *line, const struct model *m)
 {
 	struct learned l = {0};
@@ -285,7 +285,7 @@ void wire_line_want(struct wire_line *line, struct wire_ticket *t, uint64_t head
 bool wire_line_began(struct wire_ticket *t)
 {
 	struct wire_line *line = t->line;
-	/* Not of a call that was on its way when the others were refused. */
+	/* A call that was sent before the line was parked proves nothing. */
 	bool back = line->park_ms > clock_wall_ms() && t->gate.epoch == line->gate.epoch;
 
 	gate_began(&t->gate, clock_mono_ms());
@@ -296,17 +296,6 @@ bool wire_line_began(struct wire_ticket *t)
 	return back;
 }
 
-/* What a call says about the key holds for every model of the provider. */
-static void pump_service(struct wire_line *line)
-{
-	LIST_EACH (&line->all->lines, n, tmp) {
-		struct wire_line *other = LIST_ENTRY(n, struct wire_line, node);
-
-		if (other != line && other->service == line->service && other->gate.queued > 0)
-			wire_pump(other);
-	}
-}
-
 void wire_line_end(struct wire_ticket *t, enum reply_class cls, struct retry_plan *plan)
 {
 	struct wire_line *line = t->line;
@@ -315,8 +304,14 @@ void wire_line_end(struct wire_ticket *t, enum reply_class cls, struct retry_pla
 		return;
 	t->line = NULL;
 	gate_end(&t->gate, cls, plan, clock_mono_ms());
-	if (line->service->circuit.open)
-		pump_service(line);
+	if (line->service->circuit.open) /* the key is refused: for every model of the provider */
+		LIST_EACH (&line->all->lines, n, tmp) {
+			struct wire_line *other = LIST_ENTRY(n, struct wire_line, node);
+
+			if (other != line && other->service == line->service &&
+			    other->gate.queued > 0)
+				wire_pump(other);
+		}
 	wire_pump(line);
 }
 
@@ -333,12 +328,12 @@ void wire_line_leave(struct wire_ticket *t)
 
 void wire_line_park(struct wire_line *line, int64_t until_ms, const char *limit)
 {
-	unsigned n = line->gate.queued + line->gate.follow; /* some may come to wait again */
+	unsigned n = line->gate.queued + line->gate.follow; /* some may queue again at once */
 	struct gate_ticket *t;
 
 	line->park_ms = until_ms;
 	snprintf(line->limit, sizeof(line->limit), "%s", limit);
-	gate_back(&line->gate, clock_mono_ms()); /* for whoever does not wait that long */
+	gate_back(&line->gate, clock_mono_ms()); /* for calls that may not park so long */
 	for (; n > 0 && (t = gate_send_away(&line->gate)) != NULL; n--) {
 		struct wire_ticket *it = CONTAINER_OF(t, struct wire_ticket, gate);
 
@@ -415,7 +410,7 @@ static bool wire_said(enum reply_class cls)
 	       cls != REPLY_OTHER;
 }
 
-/* May it have been billed? A stream that began, or broke before it could: the
+/* May the service bill the attempt? Yes if a stream began, or broke before it could: the
  * model was at work. A page or an error that came with 200 is no reply. */
 static bool billed(const struct wirecall *w, enum reply_class cls)
 {
@@ -449,12 +444,12 @@ static void name_request(struct wirecall *w, struct wirecall_end *end)
 		end->turn->request_id = copy;
 }
 
-/* When the limit that is used up comes back, by the headers of several services; of several the
- * last. 0: none says so. */
+/* When the used-up limit comes back, by the headers of several services; of several limits the
+ * last. 0: no header says so. */
 static int64_t read_resets(struct wirecall *w, struct reply_error *e)
 {
 	static const struct {
-		const char *reset, *left; /* nothing is: "0", or refused */
+		const char *reset, *left; /* used up: "0" or "rejected" in `left` */
 	} headers[] = {
 		{"anthropic-ratelimit-unified-reset", "anthropic-ratelimit-unified-status"},
 		{"anthropic-ratelimit-requests-reset", "anthropic-ratelimit-requests-remaining"},
@@ -491,7 +486,7 @@ static void wire_finish(struct wirecall *w, int rv, const struct ava_error *err,
 {
 	struct wirecall_end end = {0};
 	struct stream *s = w->stream;
-	char kept[4][128]; /* the call's own go with it */
+	char kept[4][128]; /* copies: the headers go with the call */
 	const struct {
 		const char *name, **to;
 	} headers[] = {
@@ -501,7 +496,7 @@ static void wire_finish(struct wirecall *w, int rv, const struct ava_error *err,
 		{"date", &end.failure.date},
 	};
 
-	/* A service that says no more behind the reason has ended, too. */
+	/* A service that is silent after its reason has ended, too. */
 	if (!stop && (rv == 0 || (rv == AVA_ETIMEOUT && stream_rest_ms(s) >= 0)))
 		stream_body_end(s, w->http.framed ? BODY_WHOLE : BODY_CLOSED);
 	end.failure.cls = stream_end(s, reply_status(w), http_call_header(&w->http, "content-type"),
@@ -564,7 +559,7 @@ static bool wire_on_data(struct http_call *c, const char *s, size_t n)
 	bool progress = false;
 	int rv = stream_feed(w->stream, s, n, &progress);
 
-	/* Also when what follows in the same bytes ends it. */
+	/* A reply has begun even if later bytes of `s` end it. */
 	if (progress && !w->began && reply_status(w) == 200) {
 		w->began = true;
 		w->on_began(w);
@@ -573,7 +568,7 @@ static bool wire_on_data(struct http_call *c, const char *s, size_t n)
 		wire_finish(w, 0, NULL, true);
 		return false;
 	}
-	/* There are gateways that keep the stream open behind its end. */
+	/* Some gateways keep the stream open behind its end. */
 	if (stream_rest_ms(w->stream) != rest_ms)
 		http_call_ends(c, stream_rest_ms(w->stream));
 	if (stream_written(w->stream) > 0)
@@ -641,7 +636,7 @@ int wirecall_start(struct wirecall *w, struct http_pool *pool, const struct mode
 				? "out of memory"
 				: "the key cannot be sent: it holds characters that no key has");
 	}
-	/* Half-made ones may have been taken back: then all of it. */
+	/* After a failure bytes behind `len` may hold half-made headers: wipe all. */
 	explicit_bzero(headers.data, rv == 0 ? headers.len : headers.cap);
 	buf_fini(&headers);
 	if (rv == 0) {

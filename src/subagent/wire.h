@@ -33,8 +33,8 @@ struct wire_line *wire_line_get(struct wire_lines *l, const struct model *m, str
 struct http_pool *wire_line_pool(const struct wire_line *line);
 /* "/v1" where the service's address turned out to lack it, else "". */
 const char *wire_line_prefix(const struct wire_line *line);
-/* Nothing of the service was where `w` asked: it is to be asked again, with the prefix as it is
- * now. That is found out once. */
+/* Nothing of the service was where `w` asked. true: ask again, with the prefix as it is now. Each
+ * way is tried once. */
 bool wire_line_mend(struct wire_line *line, const struct wirecall *w);
 
 /* A caller at the gate; zero it first. `go` comes from inside wire_line_want,
@@ -47,50 +47,50 @@ struct wire_ticket {
 };
 
 void wire_line_want(struct wire_line *line, struct wire_ticket *t, uint64_t head);
-/* true: it was parked, and what was used up is back before its time. */
+/* true: the line was parked, and the limit is back before its time. */
 bool wire_line_began(struct wire_ticket *t);
 void wire_line_end(struct wire_ticket *t, enum reply_class cls, struct retry_plan *plan);
-/* From wherever it is; also when it is at no gate. */
+/* Leave the queue or give the permit back; fine when the ticket is at no gate. */
 void wire_line_leave(struct wire_ticket *t);
-/* The service has set a limit and nobody may go, but for one to see. */
+/* The service has set a limit: no call may go, except one as a trial. */
 bool wire_line_closed(const struct wire_line *line);
-/* The service says that `limit` is used up until then (wall): all that wait at the gate are told
- * so by `go`, refused. Whoever can wait that long asks wire_line_parked before the gate. */
+/* The service says that `limit` is used up until then (wall): `go` of all tickets at the gate is
+ * called, refused. A run that may park asks wire_line_parked before it comes to the gate. */
 void wire_line_park(struct wire_line *line, int64_t until_ms, const char *limit);
-/* Is it so now? *limit is the line's. */
+/* Is the line parked now? *limit is the line's. */
 bool wire_line_parked(const struct wire_line *line, int64_t *until_ms, const char **limit);
-/* Somebody comes back who was parked until then: of all those one goes first. */
+/* A run that was parked until then comes back: of all those one call goes first. */
 void wire_line_back(struct wire_line *line, int64_t until_ms);
 /* The circuit of its provider: why, and for how long still; false: closed. */
 bool wire_line_refuses(const struct wire_line *line, enum reply_class *why, int64_t *for_ms);
 
-/* How long an attempt waits. `late`: how many of its call ran out of time, since no wait is
- * repeated at the same length. A near service works for as long as its prompt takes: it is waited
- * for while the connection lives and the run has time, of which `left_ms` are left. */
+/* The timers of an attempt. `late`: how many attempts of the call ran out of time; each doubles
+ * the waits. A near service is waited for while the connection lives and the run has time, of
+ * which `left_ms` are left: reading a long prompt may take that long. */
 struct http_timers wire_timers(const struct provider *p, const struct settings *s, int64_t left_ms,
 			       unsigned late);
 
 /* ---- one attempt: the request leaves, the reply's bytes go through the dialect's
  * stream, one outcome comes back */
 
-/* What came of it; borrowed during `done`, but the turn is the caller's. */
+/* The outcome; borrowed during on_done, but the turn is the caller's. */
 struct wirecall_end {
 	struct turn *turn;            /* REPLY_OK; else NULL */
 	struct reply_error error;     /* else */
 	struct retry_failure failure; /* class, status and headers, for retry_decide */
-	bool accepted;                /* a failed one whose reply the service may bill */
+	bool accepted;                /* failed, but the service may bill the reply */
 };
 
-struct wirecall { /* the caller's; lives until `done` is called or wirecall_stop returned */
+struct wirecall { /* the caller's; lives until on_done is called or wirecall_stop returned */
 	struct http_call http;
 	struct stream *stream; /* NULL: not running */
 	const struct model *model;
 	bool began;
-	/* The first of a good reply arrived. Not followed by `done` in the same call. */
+	/* The first bytes of a good reply arrived. */
 	void (*on_began)(struct wirecall *w);
 	/* Exactly once unless stopped; the call may be started again inside. */
 	void (*on_done)(struct wirecall *w, struct wirecall_end *end);
-	/* Text as it comes; NULL: nobody wants it. */
+	/* Text as it comes; may be NULL. */
 	void (*on_text)(const char *s, size_t n, bool thinking, void *user);
 	void *text_user;
 	int64_t max_output; /* tokens that the body asks for */
