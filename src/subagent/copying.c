@@ -1,7 +1,7 @@
-/* The copy is made when the first tool call that sees the project asks for it; a run that never
- * looks has none. What stands on disk says whether there is one, so a restart has nothing to
- * remember. When the run has ended, in whatever way, what it changed becomes a patch in the commit
- * of its end; the copy goes behind that commit, never before.
+/* The copy of the project is made for the first tool call that needs it; a run that never looks has
+ * none. The folder on disk says whether there is one, so a restart has nothing to remember. When
+ * the run has ended, in whatever way, its changes become a patch in the commit of its end; the copy
+ * is removed behind that commit, never before.
  *
  * A run that goes on from another one begins with the changes of that one. What can fail: the
  * project is too large, the disk. Then each call that needs the copy is told so; an end without a
@@ -43,7 +43,7 @@ struct copying {
 struct run_changes {
 	struct copy_changes made;
 	char path[LOGBOOK_PATH];
-	bool there; /* a patch, or something that is not in one */
+	bool there; /* something changed, in the patch or left out of it */
 	struct ava_error err;
 };
 
@@ -152,7 +152,7 @@ void copying_stop(struct run *r)
 		atomic_store(&r->tools.copying->stop, true);
 }
 
-/* ---- what came of it */
+/* ---- the changes */
 
 struct run_changes *copying_look(const struct run *r)
 {
@@ -163,7 +163,7 @@ struct run_changes *copying_look(const struct run *r)
 		c->err.code = copy_changes(path, &c->made, &c->err);
 	else if (c)
 		err_set(&c->err, AVA_ENOMEM, "out of memory");
-	if (c && c->err.code == AVA_ENOENT) /* none was asked for */
+	if (c && c->err.code == AVA_ENOENT) /* no copy was made */
 		c->err.code = 0;
 	else if (c)
 		c->there = c->err.code == 0 && (c->made.files > 0 || c->made.nleft > 0);
@@ -185,13 +185,13 @@ const char *copying_failed(const struct run_changes *c)
 	return c && c->err.code != 0 ? c->err.text : NULL;
 }
 
-/* Words for people, which git passes over. */
+/* A heading for people, which git passes over. */
 static void copying_add_words(struct buf *b, const struct run *r, const struct copy_changes *made)
 {
 	json_t *left = json_parse(made->left.data, made->left.len, NULL), *one;
 	size_t i;
 
-	/* A line break in the name of the folder would begin a line of the patch. */
+	/* The folder's name ends at a line break, which would begin a line of the patch. */
 	buf_addf(b,
 		 "# What run %s proposes for %.*s\n# `ava apply %s` writes it there; `git apply` "
 		 "reads it "
@@ -255,7 +255,7 @@ void copying_result(const struct run *r, const struct run_changes *c, struct jw 
 	patch_fini(&p);
 }
 
-/* ---- removing: nobody waits for it, and it outlives the run */
+/* ---- removing the copy: without a wait, and longer than the run lives */
 
 struct copying_removal {
 	struct os_work work;
@@ -294,11 +294,11 @@ void copying_remove(struct run *r, const struct run_changes *c)
 		remove_start(r->sup->loop, remove_work, copy_path(r, ""));
 }
 
-/* ---- what a kill between an end and its removal left */
+/* ---- copies left by a kill between an end and the removal */
 
-/* Its end is on disk, as result.json comes with it and not before, and says that the copy was
- * looked at: its changes are in the patch, or there were none. An end that could not look says
- * neither. */
+/* May the copy be removed? Only if result.json, which comes with the end of the run, says that the
+ * copy was looked at: its changes are in the patch, or there were none. An end that could not look
+ * says neither. */
 static bool copying_may_go(int root_fd, const char *id)
 {
 	char path[LOGBOOK_PATH], *file = NULL;
@@ -316,7 +316,8 @@ static bool copying_may_go(int root_fd, const char *id)
 	return may;
 }
 
-/* Past `sys`, as all that handles copies (tool/copy.c): it is beside the loop and the journal. */
+/* Not through `sys`, like all handling of copies (tool/copy.c): copies are no part of the journal.
+ */
 static void sweep_work(struct os_work *w)
 {
 	static const char *const forms[] = {"runs/%s/copy", "runs/%s/copy.new"};

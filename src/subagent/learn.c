@@ -1,9 +1,9 @@
-/* All questions at once: servers differ in where they tell it, and the one that tells what runs
- * now is believed before the one that tells what the model could. Ollama runs a model with num_ctx,
- * not with the window that it was trained for; while it is not loaded that is what its file says,
- * else OLLAMA_LOADS.
+/* All questions are asked at once: servers differ in where they tell a window, and an answer about
+ * the running model is believed before one about its abilities. Ollama runs a model with num_ctx,
+ * not with the window that it was trained for; while the model is not loaded, num_ctx is that of
+ * its file, else OLLAMA_LOADS.
  *
- * What can fail: all of it, and then nothing was learned. */
+ * Everything can fail; then nothing is learned. */
 #include "subagent/learn.h"
 
 #include <ava.h>
@@ -25,18 +25,18 @@
 #define ANSWER_MAX   ((size_t)4 << 20)
 #define ASKED_MAX    256 /* remembered */
 #define OLLAMA_LOADS 4096
-#define WINDOW_LEAST 256 /* what is told below, or above, is none */
+#define WINDOW_LEAST 256 /* a number below, or above the most, is no window */
 #define WINDOW_MOST  1e9
 #define SLOTS_MOST   10000
 #define LOADING      503 /* llama.cpp, until it has its model */
-#define LISTED       8   /* models of a server that are named */
+#define LISTED       8   /* models of a server that a text names */
 
 enum { MODELS, PROPS, LOADED, SHOW, STUDIO };
 static const char *const questions[LEARN_QUESTIONS] = {
 	[MODELS] = "/models",        /* under the base URL; the others only of one's own server */
 	[PROPS] = "/props",          /* llama.cpp */
-	[LOADED] = "/api/ps",        /* Ollama: what is loaded */
-	[SHOW] = "/api/show",        /* Ollama: what its file says */
+	[LOADED] = "/api/ps",        /* Ollama: the loaded models */
+	[SHOW] = "/api/show",        /* Ollama: the model's file */
 	[STUDIO] = "/api/v0/models", /* LM Studio */
 };
 
@@ -51,15 +51,15 @@ struct learner {
 	struct http_call calls[LEARN_QUESTIONS];
 	struct buf answers[LEARN_QUESTIONS];
 	unsigned open;       /* questions under way */
-	struct list tickets; /* who waits for it, also who wants to ask behind it */
-	json_t *asked;       /* when it may be asked again, monotonic, by id and address */
+	struct list tickets; /* requests that wait for the answers, or want to ask next */
+	json_t *asked;       /* next time to ask, monotonic, by id and address */
 	struct os_work save;
-	bool saving, unsaved, stopped; /* unsaved: more came while it was written */
+	bool saving, unsaved, stopped; /* unsaved: more came during a save */
 };
 
-/* ---- what answers say */
+/* ---- reading answers */
 
-/* Tokens, maybe as a text; 0: none, or of no model. */
+/* A window in tokens, maybe as a text; 0: no number that a window can have. */
 static int64_t tokens_of(const json_t *v)
 {
 	char *end = NULL;
@@ -149,7 +149,8 @@ static int64_t window_told(json_t *const answers[LEARN_QUESTIONS], const char *n
 	return MAX(told, 0);
 }
 
-/* Of a list without the word it says nothing in some, that there are none in others. */
+/* 1: the list has the word. A list without it says nothing at some servers, and at others that the
+ * model has no tools: `without`. 0: no list. */
 static int64_t learn_tools_of(const json_t *capabilities, const char *word, int64_t without)
 {
 	size_t i;
@@ -185,7 +186,7 @@ struct learned learn_facts(json_t *const answers[LEARN_QUESTIONS], const char *n
 	};
 }
 
-/* Without those that only make vectors. false: no list came. */
+/* Notes the server's models, but those that only make vectors. false: no list came. */
 static bool learn_take_list(const struct provider *p, const json_t *answer)
 {
 	const json_t *list = json_object_get(answer, "data"), *row;
@@ -262,7 +263,7 @@ static void asking_over(struct learner *l)
 	}
 	http_pool_free(l->pool);
 	l->pool = NULL;
-	list_init(&waiting); /* who goes on may ask for another one */
+	list_init(&waiting); /* a `go` may ask about another model */
 	list_splice(&waiting, &l->tickets);
 	while (!list_empty(&waiting)) {
 		struct learn_ticket *t = LIST_FIRST(&waiting, struct learn_ticket, node);
@@ -325,7 +326,7 @@ static void ask_again_in(struct learner *l, const struct model *m, int64_t ms)
 			    json_integer(clock_mono_ms() + ms));
 }
 
-/* All have answered, or the time is over: what is here counts. */
+/* All have answered, or the time is over: the answers that came count. */
 static void asking_end(void *user)
 {
 	struct learner *l = user;
@@ -369,7 +370,7 @@ static void learn_request(struct learner *l)
 	os_timer_set(l->timer, l->open > 0 ? LEARN_MS : 0);
 }
 
-/* Tables are right where the address is the service's own. */
+/* Not at a service's own address, where ava's tables are right. */
 static bool worth_asking(const struct model *m)
 {
 	return m->provider && !m->dialect->answer && m->dialect != &dialect_anthropic &&
@@ -377,7 +378,7 @@ static bool worth_asking(const struct model *m)
 	       (!m->known || !m->provider->needs_key);
 }
 
-/* The server was asked a while ago; else it is noted that it is asked now. */
+/* Was the server asked a while ago? If not, note that it is asked now. */
 static bool asked_lately(struct learner *l, const struct model *m)
 {
 	struct learned_key key = learned_key(m->id, m->provider->base_url);

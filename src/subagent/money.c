@@ -1,16 +1,15 @@
-/* What runs draw on: the budgets of their group and of the day.
+/* The budgets that runs draw on: of their group and of the day.
  *
- * What came of a call is in the run's totals; the difference to what was counted
- * before is counted at each settlement, so that no attempt, repeated or cut, is
- * left out or counted twice. A run keeps what it waits for while nothing is asked in
- * its name: a reply that was delivered, and not yet counted, still holds its
- * reservation.
+ * The cost of calls is in the run's totals; each settlement counts the difference
+ * to the last one, so that no attempt, repeated or cut, is left out or counted
+ * twice. A run keeps its reservation until its next settlement: a reply that was
+ * delivered, and not yet counted, still holds it.
  *
- * A day is a local date. At its turn the budget begins anew; what was reserved
+ * A day is a local date. At its turn the budget begins anew; a reservation of
  * the day before is counted on the day it is settled. A clock that is set back over
  * midnight brings no new budget, neither then nor when midnight comes again: the
- * later day goes on, over a restart too. One that is set back by more than a day was
- * wrong before. */
+ * later day goes on, over a restart too. A clock that is set back by more than a day
+ * was wrong before. */
 #include <assert.h>
 #include <ava.h>
 #include <inttypes.h>
@@ -25,16 +24,11 @@
 #include "subagent/record.h"
 #include "subagent/run.h"
 
-static int64_t money_day_limit(const struct supervisor *s)
+void money_init(struct supervisor *s)
 {
 	int64_t cents = s->settings->budget_day_cents;
 
-	return cents > 0 ? cents * 10000 : BUDGET_NO_LIMIT;
-}
-
-void money_init(struct supervisor *s)
-{
-	budget_init(&s->day, money_day_limit(s));
+	budget_init(&s->day, cents > 0 ? cents * 10000 : BUDGET_NO_LIMIT);
 }
 
 void money_seen(struct supervisor *s, int64_t wall_ms)
@@ -56,7 +50,8 @@ void money_restore(struct supervisor *s)
 		s->day.spent += s->spend.microusd;
 }
 
-/* `date` is counted from now on; what it had spent before, if it is the one before, counts. */
+/* `date` becomes the counted day; if it is the day counted before this one, its spending returns.
+ */
 static void change_day(struct supervisor *s, const char *date, int64_t spent)
 {
 	if (strcmp(date, s->before_date) == 0)
@@ -67,7 +62,8 @@ static void change_day(struct supervisor *s, const char *date, int64_t spent)
 	s->day.spent = spent;
 }
 
-/* A clock that was ahead and is right again: what was spent meanwhile is today's too. */
+/* Changes the day at midnight, or when a clock that was ahead is right again: the spending
+ * meanwhile is today's too. */
 static void money_turn_day(struct supervisor *s)
 {
 	int64_t now = clock_wall_ms();
@@ -132,7 +128,8 @@ int money_ask(struct run *r, int64_t max_output)
 	int64_t least = limit_call_cost(&r->agent, MIN(max_output, (int64_t)LIMIT_LEAST_OUTPUT));
 	int64_t most = limit_call_cost(&r->agent, max_output);
 
-	/* What is reported counts, whatever the list says: where all is spent it is not asked. */
+	/* A model of unknown price, or a free one whose service reported a cost, draws at least 1:
+	 * so no call is made once a budget is spent. */
 	if (most == 0 && (p->input < 0 || p->output < 0 || r->agent.at.totals.cost_microusd > 0 ||
 			  (r->sup->bills_free && r->sup->bills_free == r->spec->model->provider)))
 		least = most = 1;
@@ -142,7 +139,7 @@ int money_ask(struct run *r, int64_t max_output)
 
 void money_stop(struct run *r)
 {
-	if (r->sup->closing) /* nobody goes on in its place */
+	if (r->sup->closing) /* no other run is to go on */
 		list_del(&r->call.hold.node);
 	else if (!list_empty(&r->call.hold.node))
 		money_settle(r);
@@ -156,7 +153,7 @@ void money_settle(struct run *r)
 		r->call.counted_microusd = 0;
 	if (total > r->call.counted_microusd && limit_call_cost(&r->agent, LIMIT_LEAST_OUTPUT) == 0)
 		r->sup->bills_free = r->spec->model->provider;
-	money_turn_day(r->sup); /* before others go on with what it gives back */
+	money_turn_day(r->sup); /* before others get the money given back */
 	budget_settle(&r->call.hold, total - r->call.counted_microusd);
 	r->call.counted_microusd = total;
 }
@@ -203,14 +200,13 @@ void money_shared(struct agent *a, struct agent_shared *out)
 
 /* ---- Shared money.
  *
- * A call is one of three: it fits with all it may cost and goes; it does not,
- * while others hold reservations, and waits until one is settled; it does not,
- * and nobody else holds anything: it takes what is left, or is refused when
- * that is less than its least. In each budget the oldest run goes first, and one
- * that waits is passed by none that is younger, however cheap its call. Nobody
- * waits for a budget in which nothing is reserved: what is settled or withdrawn
- * wakes whoever is first there. Free calls never wait. Sums stop at their ends;
- * nothing else can fail. */
+ * A call that fits with all it may cost goes. If it does not fit while others hold
+ * reservations, it waits until one is settled. If no other call holds anything, it
+ * takes the money left, or is refused if that is less than its least. In each
+ * budget the oldest run goes first, and no younger run passes a waiting one, however
+ * cheap its call. No call waits for a budget in which nothing is reserved: each
+ * settlement or withdrawal wakes the first in line there. Free calls never wait. Sums
+ * stop at their ends; nothing else can fail. */
 
 void budget_init(struct budget *b, int64_t limit)
 {
@@ -256,7 +252,7 @@ static void budget_reserve(struct budget_hold *h, int64_t amount)
 	}
 }
 
-/* Does an older one wait there? */
+/* Does an older run wait for `b`? */
 static bool behind_others(const struct budget_hold *h, struct budget *b)
 {
 	const struct budget_hold *first = LIST_FIRST(&b->waiting, struct budget_hold, node);
@@ -273,7 +269,7 @@ static void wait_in(struct budget *b, struct budget_hold *h)
 	list_insert(at->next, &h->node);
 }
 
-/* The answer as things are now; short_of says where it waits. */
+/* The answer as things are now; on BUDGET_WAITS short_of says for which budget. */
 static int budget_look(struct budget_hold *h)
 {
 	int64_t amount = h->most;
@@ -309,8 +305,8 @@ int budget_ask(struct budget_hold *h, int64_t least, int64_t most)
 	return rv;
 }
 
-/* Whoever is first in line goes, is refused, or waits for another budget now;
- * false: nobody moved. */
+/* The first in line goes, is refused, or waits for another budget now; false: it
+ * stays, or there is none. */
 static bool first_moves(struct budget *b)
 {
 	struct budget_hold *h = LIST_FIRST(&b->waiting, struct budget_hold, node);
@@ -347,7 +343,7 @@ void budget_settle(struct budget_hold *h, int64_t cost)
 			;
 }
 
-/* ---- what was spent today */
+/* ---- today's spending */
 
 void spend_add(struct spend *s, int64_t ended_ms, int64_t now_ms, int64_t microusd, int64_t tokens,
 	       int64_t uncosted_calls)

@@ -6,12 +6,12 @@
  *   said so ──► a slot ──► the gate: of all that come back one goes first ──► the same request
  *
  * A person is told once, with the time, and may say wait, go on with another model, or stop.
- * Nobody has to answer: at that time it goes on by itself. With on_quota: ask it waits for them
- * as for every question, and ends where nobody answers.
+ * Nobody has to answer: at that time the run goes on by itself. With on_quota: ask it waits for
+ * an answer as to every question, and ends without one.
  *
  * The time is one of the clock on the wall, and stands in the record: a restart reads it there.
- * What the service told one run holds for all that call the same model with the same key: they
- * are parked at the gate and send nothing. When it answers again before its time, all go on.
+ * A limit told to one run holds for all that call the same model with the same key: they are
+ * parked at the gate and send nothing. If the service answers before that time, all go on.
  * What can fail: memory. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,14 +26,15 @@
 #include "subagent/run.h"
 #include "subagent/wire.h"
 
-#define LOOK_MS  60000   /* the wall's clock may jump, a machine sleep; all look at once */
-#define QUIET_MS 3600000 /* a run that is parked again is not told of again before */
+#define LOOK_MS                                                                                    \
+	60000 /* the wall's clock may jump, a machine sleep: look that often, all runs at once */
+#define QUIET_MS 3600000 /* a run parked again within it is not announced again */
 #define MODELS   3       /* offered */
 #define MODEL_ID sizeof(((struct model *)0)->id)
 
 bool park_may(const struct run *r, int64_t wait_ms)
 {
-	/* In all for one call: a service may say "in three minutes" for ever. */
+	/* Waits add up for one call: a service may say "in three minutes" for ever. */
 	int64_t waited_ms = r->park.iteration == r->agent.at.iteration ? r->park.waited_ms : 0;
 
 	return !r->place && r->spec->on_quota != QUOTA_FAIL &&
@@ -77,7 +78,7 @@ void park_begin(struct run *r, struct wire_line *line, int64_t wait_ms, const st
 
 bool park_at_gate(struct run *r, struct wire_line *line)
 {
-	bool looks = r->park.back_ms > clock_wall_ms(); /* a person wants to see */
+	bool looks = r->park.back_ms > clock_wall_ms(); /* a person said to try */
 	const char *limit;
 	int64_t until_ms;
 
@@ -99,7 +100,7 @@ void park_tell(struct run *r, bool made)
 	snprintf(text, sizeof(text),
 		 "the %s is used up until %s: run again then, or set models.fallback",
 		 r->park.limit, until);
-	r->call.retry = (struct retry){0}; /* it does not fail all that time */
+	r->call.retry = (struct retry){0}; /* parked time is no time of failing */
 	agent_on_parked(&r->agent, made, reply_class_word(REPLY_RATE_LIMIT), text);
 }
 
@@ -118,9 +119,9 @@ void park_why_not(const struct run *r, const struct reply_error *e, const char *
 			 (long long)r->sup->settings->park_max_s);
 }
 
-/* ---- what a person is asked */
+/* ---- the question to a person */
 
-/* Another one of the conversation waits for the same, and they know. */
+/* The person knows: of this run, or of another one of the conversation that waits for the same. */
 static bool park_is_told(const struct run *r, int64_t now_ms)
 {
 	if (r->park.told_ms > 0 && now_ms - r->park.told_ms < QUIET_MS)
@@ -137,7 +138,8 @@ static bool park_is_told(const struct run *r, int64_t now_ms)
 	return false;
 }
 
-/* "go on with openai/gpt-5": one of models.fallback and models.list that can take its place. */
+/* Offers "go on with openai/gpt-5", if that model of models.fallback or models.list can take over.
+ */
 static unsigned park_offer(const struct run *r, const char *id, char offered[MODELS][MODEL_ID],
 			   unsigned n)
 {
@@ -230,7 +232,7 @@ void park_look(struct run *r)
 
 	if (!park_waits(r) || r->agent.asking == 0)
 		return;
-	/* Back by hours it would wait once more: what was left by the other clock is enough. */
+	/* A wall clock set back by hours must not lengthen the wait: never later than before. */
 	r->agent.ask_until_ms = MIN(r->agent.ask_until_ms, park_until(r));
 	os_timer_set(r->timer,
 		     MAX(MIN(r->agent.ask_until_ms - now_ms, LOOK_MS - now_ms % LOOK_MS), 0));
@@ -238,7 +240,7 @@ void park_look(struct run *r)
 
 /* ---- out of it */
 
-/* Whoever said to go on hears what came of it. */
+/* `said`: a person said to go on, and is told if the run is parked again. */
 static void park_back(struct run *r, bool said)
 {
 	r->park.back_ms = r->park.until_ms;
@@ -255,7 +257,7 @@ void park_ended(struct run *r, enum agent_asked how)
 	if (r->park.model && how == ASKED_ANSWERED) {
 		r->park.back_ms = 0;
 		if (model_resolve(r->park.model, &m, NULL, NULL) == 0)
-			r->call.changed = infer_amend(r, &m, true); /* else the same again */
+			r->call.changed = infer_amend(r, &m, true); /* else the same model again */
 	}
 	free(r->park.model);
 	r->park.model = NULL;

@@ -1,14 +1,13 @@
 /* The file of the ended run is read once. Its spec line gives way to the new run's,
  * which has its own limits; messages and replaced results follow as they stand; then
- * a user line says that it goes on. What is made is checked like every request: a
+ * a user line says that the run goes on. The result is checked like every request: a
  * conversation that no service would take is refused here, before anybody pays.
  *
  * A fork from an earlier call has the lines that this call was sent; they are found
  * by replaying the run up to there. All of this is done on a pool thread, before the
  * run is spawned (ava/resume.c).
  *
- * What can fail: the file (pruned, damaged), a model that is spoken to in another
- * way, memory. */
+ * Failures: the file (pruned, damaged), a model of another dialect, memory. */
 #include "subagent/resume.h"
 
 #include <inttypes.h>
@@ -69,8 +68,8 @@ static void resume_copy_lines(struct buf *out, const struct dialect *d, const ch
 	}
 }
 
-/* Role, model and tools are the same: the service has that beginning in its cache, and what
- * it says of limits is put right by the notice. */
+/* May the old head stay? Yes with the same role, model and tools: the service has that head in its
+ * cache, and the notice corrects the limits in it. */
 static bool same_head(const struct run_spec *s, const json_t *was)
 {
 	const json_t *tools = json_object_get(was, "tools");
@@ -133,7 +132,7 @@ static int resume_count_result(size_t k, const char *text, size_t len, bool is_e
 	return 0;
 }
 
-/* The request that it makes, as it will be sent: valid, hashed, its results counted. */
+/* Builds the request of the lines as it will be sent: checked, hashed, its results counted. */
 static int take_request(const struct dialect *d, struct resumed *r, struct ava_error *err)
 {
 	struct messages_info info;
@@ -156,7 +155,7 @@ static int take_request(const struct dialect *d, struct resumed *r, struct ava_e
 	return rv == AVA_EINVAL ? (err ? err->code = AVA_ECORRUPT : AVA_ECORRUPT) : rv;
 }
 
-/* The model goes on in the dialect of the lines: the one that was spoken last. */
+/* The model goes on in the dialect that the lines spoke last. */
 static int resume_take_dialect(struct run_spec *s, const char *file, size_t len,
 			       struct ava_error *err)
 {
@@ -246,15 +245,15 @@ int resume_messages(struct run *r, struct buf *out, unsigned *results, struct av
 	return rv;
 }
 
-/* ---- A name is one event, Checkpoint, in the commit of its own that goes out at
+/* ---- A name is one event, Checkpoint, in a commit of its own that goes out at
  * once; the run itself does not notice. The names of a live run are kept beside
- * it, so that one stands for one place; after a restart its log gives them back.
- * Which place that is: the lines that were sent with the model call under way, or
- * with the one whose tools are at work, since a conversation can be gone on with
- * only where no result is missing.
+ * it, so that each stands for one place; after a restart its log gives them back.
+ * The place: the lines that were sent with the model call under way, or with the
+ * one whose tools are at work, since a conversation can go on only where no result
+ * is missing.
  *
- * What can fail: the name; memory, before anything is said to be kept; a runtime
- * that stops leaves nobody waiting for an answer. */
+ * Failures: the name; memory, before anything is acknowledged. A runtime that stops
+ * answers every request. */
 
 #define FILE_MAX (256u << 20)
 
@@ -310,7 +309,7 @@ int run_checkpoint_check(const char *name, struct ava_error *err)
 		       RUN_CHECKPOINT_NAME);
 }
 
-/* A name stands in logs for ever. */
+/* A name stands in logs for ever, so it must hold no key. */
 static int check_secret(const struct run *r, const char *name, struct ava_error *err)
 {
 	struct buf b;
@@ -329,8 +328,8 @@ static int check_secret(const struct run *r, const char *name, struct ava_error 
 /* The call that a fork begins with. */
 static int call_of(const struct agent *a)
 {
-	/* Its results are written and the next call has not begun: a limit is asked
-	 * about, or a slot is waited for. */
+	/* The results are written and the next call has not begun: the run asks about a
+	 * limit, or waits for a slot. */
 	bool between = a->turn == NULL && !a->asked && !a->at.again && a->at.iteration > 0;
 
 	return a->at.iteration == 0 ? 1 : (int)a->at.iteration + between;
@@ -373,7 +372,7 @@ uint32_t run_checkpoint_lines(const struct run *r, const struct draft *d)
 	return n;
 }
 
-/* Commits of a run end in order. */
+/* The first point still saving is durable: commits of a run end in order. */
 static void resume_saved(int rv, void *user)
 {
 	struct run *r = user;
@@ -392,22 +391,12 @@ static void resume_saved(int rv, void *user)
 	}
 }
 
-static void record(struct run *r, struct draft *d, const struct point *p, const char *by,
-		   const char *origin)
-{
-	struct record_checkpoint c = {.name = p->name, .call = p->call, .by = by, .origin = origin};
-
-	hash_sha256_with(&r->rec.prefix, "", 0, c.hash);
-	c.messages = r->rec.message_lines + run_checkpoint_lines(r, d);
-	c.lsn = logbook_shown(r->rec.outbox.lb);
-	record_checkpoint(d, r, &c);
-}
-
 int run_checkpoint(struct run *r, const char *name, const char *by, const char *origin, int *call,
 		   run_checkpoint_fn done, void *user, struct ava_error *err)
 {
 	struct run_checkpoints *all = points_of(r);
 	struct draft *d = world_draft(r);
+	struct record_checkpoint c = {.by = by, .origin = origin};
 	struct point *p;
 	int rv = run_checkpoint_check(name, err);
 
@@ -427,7 +416,12 @@ int run_checkpoint(struct run *r, const char *name, const char *by, const char *
 	p->saving = true;
 	p->done = done;
 	p->user = user;
-	record(r, d, p, by, origin);
+	c.name = p->name;
+	c.call = p->call;
+	hash_sha256_with(&r->rec.prefix, "", 0, c.hash);
+	c.messages = r->rec.message_lines + run_checkpoint_lines(r, d);
+	c.lsn = logbook_shown(r->rec.outbox.lb);
+	record_checkpoint(d, r, &c);
 	world_flush(r, JOURNAL_NOW, resume_saved);
 	return 0;
 }
@@ -473,9 +467,9 @@ void run_checkpoints_free(struct run *r)
 
 struct search {
 	const char *name;
-	int call;         /* 0: not found */
-	bool ambiguous;   /* two stand at different calls */
-	bool no_memory;   /* for one of them */
+	int call;       /* 0: not found */
+	bool ambiguous; /* two of the name stand at different calls */
+	bool no_memory;
 	struct buf names; /* the first ones */
 	unsigned left_out;
 };

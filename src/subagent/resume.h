@@ -23,12 +23,11 @@ int resume_spec(int root_fd, const char *run, json_t **spec, struct ava_error *e
  * The spec takes the dialect of the lines. AVA_ENOENT, AVA_EUNSUPPORTED (models of another
  * dialect), AVA_ECORRUPT, AVA_ENOMEM. */
 int resume_prepare(int root_fd, struct run_spec *s, struct resumed **out, struct ava_error *err);
-/* The messages of a new run, from what its spec was given; that is freed. AVA_EINVAL:
- * it was given nothing. */
+/* The messages of a new run from spec->resumed, which is freed. AVA_EINVAL: it is NULL. */
 int resume_messages(struct run *r, struct buf *out, unsigned *results, struct ava_error *err);
 
 /* ---- Named checkpoints: a name for how far a run is, as an event in its log, and
- * what such a name stands for later. A fork from it begins with the lines that
+ * finding the call of such a name later. A fork from it begins with the lines that
  * the model call under way was sent, or the last one that was answered while its
  * tools are at work: nothing that happens after the checkpoint is in it. Loop
  * thread only. */
@@ -47,14 +46,14 @@ typedef void (*run_checkpoint_fn)(int rv, void *user);
 int run_checkpoint_check(const char *name, struct ava_error *err);
 
 /* Give the run's position a name. The texts are *copied*. *call: the model call
- * that a fork begins with, from 1. 0: `done` follows; 1: it has that name there
+ * that a fork begins with, from 1. 0: `done` follows; 1: that call has the name
  * already, nothing is written and `done` never called. AVA_EINVAL: no such name
- * is possible; AVA_EEXIST: the name stands at another call; AVA_EBUSY: it is just
- * being written; AVA_ETOOBIG: it has RUN_CHECKPOINTS_MAX; AVA_ENOMEM. */
+ * is possible; AVA_EEXIST: the name stands at another call; AVA_EBUSY: the name is
+ * just being written; AVA_ETOOBIG: RUN_CHECKPOINTS_MAX are there; AVA_ENOMEM. */
 int run_checkpoint(struct run *r, const char *name, const char *by, const char *origin, int *call,
 		   run_checkpoint_fn done, void *user, struct ava_error *err);
 
-/* After a restart: the Checkpoint event of one. AVA_ENOMEM. */
+/* Restore a checkpoint from its event after a restart. AVA_ENOMEM. */
 int run_checkpoint_restore(struct run *r, const json_t *content);
 
 /* The call that `name` stands for in the log of a run, ended or not. AVA_ENOENT,

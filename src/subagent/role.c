@@ -1,8 +1,8 @@
 /* The one reader of role files: the front matter (codec/front.h), of which each field is
  * used, mapped to what ava has, or noted as not applicable; then the instructions below.
  *
- * What can fail: everything a person can write, as one sentence with file and line. Nothing
- * is half read: a role is whole or it is not there. Names of tools are wishes; whether one
+ * Whatever a person can write can be wrong, told as one sentence with file and line. A role
+ * is read as a whole or it is not there. Names of tools are wishes; whether such a tool
  * exists is asked when a run is made, because tools come and go. */
 #include "subagent/role.h"
 
@@ -34,7 +34,7 @@ const char *const role_sources[] = {"built-in", "project", "user", "claude"};
 /* ---- life. The lock is for several runtimes in one process. */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct list all = {&all, &all}; /* that are whole, so that records share them */
+static struct list all = {&all, &all}; /* whole roles, so that records share them */
 
 static struct role *role_new(enum role_source source)
 {
@@ -114,7 +114,7 @@ struct role_reading {
 	const char *path;
 	bool tools_said, thinking_said;
 	struct ava_error *err;
-	int rv; /* the first thing that is wrong ends it */
+	int rv; /* the first error, which ends the reading */
 };
 
 static void role_wrong(struct role_reading *g, unsigned line, const char *fmt, ...)
@@ -141,7 +141,7 @@ static const char *kept(struct role_reading *g, const char *text, size_t len)
 	return copy ? copy : "";
 }
 
-/* What a buffer holds; it is freed. */
+/* The buffer's text in the role's memory; the buffer is freed. */
 static const char *kept_buf(struct role_reading *g, struct buf *b)
 {
 	const char *copy = "";
@@ -179,7 +179,7 @@ static void role_note(struct role_reading *g, unsigned line, const char *fmt, ..
 	r->notes[at] = (struct role_note){line, kept_buf(g, &safe)};
 }
 
-/* ---- tools: what Claude Code calls them, and what they are here */
+/* ---- tools: Claude Code's names, and ava's */
 
 static const struct {
 	const char *theirs, *ours;
@@ -190,8 +190,8 @@ static const struct {
 	{"edit", "edit_file"},         {"multiedit", "edit_file"},
 };
 
-/* Those of a file that names none, as there: all. Two of them are wished for by name
- * before they are built; role_tools leaves out what is not there. */
+/* The wishes of a file that names no tools: all, as in Claude Code. Some may not exist;
+ * role_tools leaves them out. */
 static const char *const all_tools[] = {
 	"read_file", "search_codebase", "search_and_read", "list_files",
 	"run_bash",  "python_exec",     "web_search",      "read_webpages",
@@ -274,7 +274,7 @@ static void role_add_tool(struct role_reading *g, const char *name, size_t len, 
 		role_note(g, line, "tools: %.*s: subagents start no others", (int)MIN(len, 60u),
 			  name);
 	} else if (paren && ours && strncmp(paren, "(*", 2) != 0 && strncmp(paren, "(:*", 3) != 0) {
-		/* All of it would be more than the file allows. */
+		/* The tool without the pattern would be more than the file allows. */
 		role_note(g, line,
 			  "tools: %.*s: %s cannot be held to a pattern here and is left out",
 			  (int)MIN(len, 60u), name, ours);
@@ -312,7 +312,7 @@ static void add_core(struct role_reading *g, const char *name, size_t len, unsig
 
 typedef void (*name_fn)(struct role_reading *g, const char *name, size_t len, unsigned line);
 
-/* Parted by commas and blanks that stand in no parentheses. */
+/* Calls `take` for each name; commas and blanks outside of parentheses part them. */
 static void each_name(struct role_reading *g, const char *s, unsigned line, name_fn take)
 {
 	static const char parts[] = " \t\r\n,\"'";
@@ -345,7 +345,7 @@ static void role_names_of(struct role_reading *g, const struct yaml_node *n, nam
 
 /* ---- fields */
 
-/* The built-in ones, and words that stand for something else where a role is named. */
+/* Names of built-in roles, and words with another meaning where a role is named. */
 static const char *const reserved[] = {"web_crawler", "code_reviewer", "data_extractor",
 				       "researcher",  "ava",           "custom",
 				       "group",       "subagent"};
@@ -376,8 +376,8 @@ static void role_take_name(struct role_reading *g, const struct yaml_node *n)
 	g->r->name = kept(g, name, strlen(name));
 }
 
-/* The first of it, on one line, without examples and tags: it is shown in lists, in
- * quotes, and to Ava. */
+/* The summary: the beginning of the description on one line, without examples and tags,
+ * since it is shown in lists, in quotes, and to Ava. */
 static void take_description(struct role_reading *g, const struct yaml_node *n)
 {
 	struct buf line, safe;
@@ -432,7 +432,7 @@ static void role_take_tools(struct role_reading *g, const struct yaml_node *n)
 	role_names_of(g, n, role_add_tool);
 }
 
-/* Once the tools stand, whichever comes first in the file. */
+/* Called behind role_take_tools (see `fields`), whichever comes first in the file. */
 static void take_disallowed(struct role_reading *g, const struct yaml_node *n)
 {
 	role_names_of(g, n, drop_tool);
@@ -601,8 +601,8 @@ static void role_take_schema(struct role_reading *g, const struct yaml_node *n)
 	buf_fini(&text);
 }
 
-/* In the order in which they are taken: what takes away from what another one gives comes
- * after it. `take` NULL: `why` is noted. */
+/* In the order in which they are taken: a field that takes away tools comes after those that
+ * give them. `take` NULL: `why` is noted. */
 static const struct role_field {
 	const char *name, *flat; /* as a person writes it; squashed */
 	void (*take)(struct role_reading *g, const struct yaml_node *n);
@@ -662,7 +662,7 @@ static void take_fields(struct role_reading *g)
 			else
 				role_note(g, n->key_line, "%s: %s", f->name, f->why);
 		}
-		/* What none was named for, before something is taken away from it. */
+		/* A file without `tools` wishes for all, before disallowedTools takes some away. */
 		if (f->take == take_core && !g->tools_said)
 			for (size_t k = 0; k < ARRAY_LEN(all_tools); k++)
 				wish(g, all_tools[k], 0);
@@ -712,7 +712,7 @@ static const char *stem_of(struct role_reading *g, const char *path)
 	return kept(g, from, n > 3 && strcmp(from + n - 3, ".md") == 0 ? n - 3 : n);
 }
 
-/* Lines such as key: value, and what stands below them. */
+/* Front matter (lines such as key: value) and the instructions below it. */
 static void take_file(struct role_reading *g, const struct front *f)
 {
 	struct yaml_node stem = {.kind = YAML_SCALAR, .line = f->line};
@@ -800,7 +800,7 @@ static const struct role *find_known(const char *name, const char *hash, const c
 	return found;
 }
 
-/* What a record says of it; what it does not say is as `like` has it. */
+/* Fills the role from a record; fields that it lacks are taken from `like`. */
 static void take_record(struct role_reading *g, const json_t *config, const struct role *like)
 {
 	const json_t *file = json_object_get(config, "roleFile");

@@ -1,8 +1,8 @@
 /* A role: what a kind of subagent is told, which tools it wishes for and what it may
  * spend. Each is a Markdown file with front matter in the form of Claude Code's agent
  * files (doc/ROLES.md), the built-in ones too, which stand in the program as they stand in
- * roles/: one form, one reader. What is read never changes; runs hold what they
- * were confirmed with, whatever becomes of the file. */
+ * roles/: one form, one reader. A role never changes once it is read; runs hold the
+ * one they were confirmed with, whatever becomes of the file. */
 #ifndef SUBAGENT_ROLE_H
 #define SUBAGENT_ROLE_H
 
@@ -18,8 +18,8 @@
 struct tool;
 struct ava_error;
 
-#define ROLE_MAX_TOOLS   24 /* that a run has */
-#define ROLE_WISHES_MAX  32 /* that a file names */
+#define ROLE_MAX_TOOLS   24 /* tools of a run */
+#define ROLE_WISHES_MAX  32 /* tools named in a file */
 #define ROLE_NOTES_MAX   24
 #define ROLE_NAME_MAX    48
 #define ROLE_SUMMARY_MAX 240
@@ -27,13 +27,13 @@ struct ava_error;
 
 enum role_source {
 	ROLE_BUILTIN,
-	ROLE_PROJECT, /* <project>/.claude/agents: nobody's word, until a person trusts it */
+	ROLE_PROJECT, /* <project>/.claude/agents: unused until a person trusts it */
 	ROLE_USER,    /* $XDG_CONFIG_HOME/ava/agents */
 	ROLE_CLAUDE,  /* ~/.claude/agents */
 };
 extern const char *const role_sources[]; /* "built-in", "project", "user", "claude" */
 
-/* What of a file does not do what its author may think. */
+/* A line of a file that does not do what its author may think. */
 struct role_note {
 	unsigned line;
 	const char *text;
@@ -45,7 +45,7 @@ struct role {
 	const char *summary;                    /* one line, safe to show */
 	const char *model;                      /* alias or id; ROLE_INHERIT */
 	const char *tools[ROLE_WISHES_MAX + 1]; /* wished for; NULL-terminated */
-	const char *core[4];                    /* without these it is not proposed */
+	const char *core[4];                    /* tools it needs: not proposed without */
 	const char *instructions;               /* safe to show; "" in a record that has none */
 	const char *schema;                     /* of its output, JSON; NULL: any */
 	const char *on_quota;                   /* static; NULL: as the settings say */
@@ -77,21 +77,19 @@ bool role_name_is(const struct role *r, const char *name);
 /* The same file's content. */
 bool role_same(const struct role *a, const struct role *b);
 
-/* What a config keeps of its role, into an open object, and back: a new reference; what an
- * older record does not say is as `like` has it, which may be NULL and lives as long as
- * the process. NULL: no memory, or no name of a role. */
+/* The role in a config: written into an open object, and back as a new reference. Fields that
+ * an older record lacks are taken from `like`, which may be NULL and lives as long as the
+ * process. NULL: no memory, or no name of a role. */
 struct jw;
 void role_write(struct jw *w, const struct role *r);
 const struct role *role_restore(const json_t *config, const struct role *like);
 
-/* Does it wish for a tool of this name? "mcp__fs__*" and "mcp__fs" are all those of the server fs.
- */
+/* Does the role wish for a tool of this name? "mcp__fs__*" and "mcp__fs": all of the server fs. */
 bool role_wishes(const struct role *r, const char *name);
 
-/* The tools a run of this role gets: its own that exist, those all have, then
- * those of servers.
- * Without `files` those that need a working folder are left out. Returns how
- * many were put into `out` (ROLE_MAX_TOOLS places). */
+/* The tools of a run of this role: its own that exist, the common ones, then those
+ * of servers. Without `files` tools that need a working folder are left out.
+ * Returns how many were put into `out` (ROLE_MAX_TOOLS places). */
 unsigned role_tools(const struct role *r, bool files, const struct tool **out);
 
 /* 0, or AVA_EUNSUPPORTED naming the core tool that is missing. */

@@ -1,11 +1,11 @@
-/* Folders of roles and what was read of them. Each use looks at the folders: a file whose
- * inode, size or times are others is read again, one that is gone is forgotten, the others
- * stay as they are. So an edit is there with the next run, and a run that was confirmed has
- * what was confirmed, because it holds its role.
+/* Folders of roles and the roles read from them. Each use looks at the folders: a file whose
+ * inode, size or times have changed is read again, a removed one is forgotten, the others
+ * stay as they are. So an edit is there with the next run, and a confirmed run keeps the
+ * confirmed role, because it holds it.
  *
  * A bad file is an entry with a reason and takes nothing else down. An untrusted role of a
- * project hides nobody's: of one name the first that can be used is used. What is read
- * are small local files, a few hundred at the most, only when they changed.
+ * project hides no other: of one name the first usable role is used. Files are small, local,
+ * a few hundred at the most, and read only when they changed.
  *
  * One lock, for several runtimes in one process. */
 #include "subagent/rolebook.h"
@@ -32,10 +32,10 @@
 
 #define PLACES_MAX 32   /* folders that are remembered */
 #define DEPTH_MAX  4    /* folders in folders */
-#define NAMES_MAX  4096 /* in all of them: what is no role is looked at, too */
+#define NAMES_MAX  4096 /* in all of them, other files too */
 #define PATH_MOST  4096
-/* A file that changed so shortly before it was read may change again without that
- * its times tell. */
+/* A file that changed so shortly before it was read may change again within the same
+ * time stamp. */
 #define SETTLED_MS 1000
 
 struct role_file {
@@ -205,7 +205,7 @@ static void place_free(struct rolebook_place *p)
 	free(p);
 }
 
-/* As it is now. NULL: no memory. */
+/* The folder at `path`, brought up to date. NULL: no memory. */
 static struct rolebook_place *rolebook_place_at(const char *path, enum role_source source)
 {
 	struct rolebook_place *p = NULL;
@@ -237,7 +237,7 @@ static bool is_folder(const char *path)
 	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* The nearest .claude/agents at `cwd` or above it, up to where the repository begins; the
+/* The nearest .claude/agents at `cwd` or above it, up to the root of the repository; the
  * home folder is no project. */
 static bool project_folder(const char *cwd, char out[PATH_MOST])
 {
@@ -274,7 +274,7 @@ static bool place_path(enum role_source source, const char *cwd, char out[PATH_M
 	       snprintf(out, PATH_MOST, "%s/.claude/agents", home) < PATH_MOST;
 }
 
-/* ---- what there is */
+/* ---- the list */
 
 static struct role_entry *entry_add(struct role_list *l)
 {
@@ -319,7 +319,7 @@ static const struct role_entry *rolebook_named(const struct role_list *l, const 
 	return NULL;
 }
 
-/* Why one that can be read is not used; "": it is. */
+/* Why a readable role is not used; "": it is. */
 static void rolebook_say_why(const struct role_list *l, const struct role_file *f, bool trust,
 			     char out[PATH_MOST + 200])
 {
@@ -391,7 +391,7 @@ static int add_builtin(struct role_list *l)
 	return rv;
 }
 
-/* What is over the limit is told, too. */
+/* An entry that says that the folder is over the limits. */
 static int rolebook_add_rest(struct role_list *l, const struct rolebook_place *p)
 {
 	char why[PATH_MOST + 100];

@@ -1,6 +1,6 @@
 /* The roles that there are: the built-in ones and those of a person's folders, read anew
- * when a file has changed. Which there are depends on the working folder, because a project
- * brings its own; one of those is used only when a person has trusted its bytes. */
+ * when a file has changed. The list depends on the working folder, because a project brings its
+ * own roles; a project's role is used only when a person has trusted its bytes. */
 #ifndef SUBAGENT_ROLEBOOK_H
 #define SUBAGENT_ROLEBOOK_H
 
@@ -9,7 +9,7 @@
 
 #include "subagent/role.h"
 
-#define ROLE_FILES_MAX  256u  /* of a folder and those in it */
+#define ROLE_FILES_MAX  256u  /* in a folder and the folders in it */
 #define ROLE_TRUSTS_MAX 1024u /* hashes */
 
 struct role_entry {
@@ -25,25 +25,25 @@ struct role_list {
 	size_t n, cap;
 };
 
-/* All that can be seen from `cwd` ("": no project), in order of precedence: built-in,
+/* All roles that can be seen from `cwd` ("": no project), in order of precedence: built-in,
  * project, user, claude. AVA_ENOMEM. */
 int roles_list(const char *cwd, struct role_list *out);
-/* What stands in a file or folder, as roles of a project; nothing is kept of it.
+/* The roles in a file or folder, read as a project's; nothing is kept of them.
  * AVA_ENOENT, AVA_ENOMEM. */
 int roles_look(const char *path, struct role_list *out, struct ava_error *err);
 void role_list_free(struct role_list *l);
 
-/* The one of this name that can be used from there: a new reference. NULL: AVA_EINVAL
+/* The role of this name that can be used from `cwd`: a new reference. NULL: AVA_EINVAL
  * says which there are, AVA_EDENIED that it is not trusted, or AVA_ENOMEM. */
 const struct role *role_find(const char *name, const char *cwd, struct ava_error *err);
 
 /* Is this word of a person's a role? "code_reviewer", "code-reviewer", "codereviewer",
- * "reviewer"; of the person's own, which may be called anything, the whole name of one that
- * was seen before, and one word only where something `announced` it. Its name in `out`. */
+ * "reviewer". A role of the person's own, which may be called anything, must have been seen
+ * before and is named in full; a single word counts only if `announced`. Its name in `out`. */
 bool role_word(const char *word, bool announced, char out[ROLE_NAME_MAX + 1]);
 
-/* That of a stored config, whatever became of its file. A new reference; NULL: no memory,
- * or it names none. */
+/* The role of a stored config, whatever became of its file. A new reference; NULL: no memory,
+ * or the config names none. */
 const struct role *role_of_config(const json_t *config);
 
 /* A person trusts a file with these bytes; for as long as the process runs. AVA_EINVAL:

@@ -1,6 +1,6 @@
 /* Session entries as pi reads them. Every entry has type, id, parentId and a
- * timestamp; a message holds its own time in milliseconds as well. What can
- * fail is the buffer: memory, or its bound. */
+ * timestamp; a message holds its own time in milliseconds as well. Only the
+ * buffer can fail: memory, or its bound. */
 #include "subagent/session_entry.h"
 
 #include <ctype.h>
@@ -34,8 +34,8 @@ static int session_entry_end(struct jw *w)
 	return buf_check(w->out);
 }
 
-/* As pi names services, where one that needs none is named by its dialect, and models of them:
- * `key` has the id without the service. */
+/* Service and model as pi names them: a model without a service has its dialect there, and `key`
+ * has the id without the service. */
 static void model_of(struct jw *w, const struct model *m, const char *key)
 {
 	const char *service = m->provider ? m->provider->name : m->dialect->name;
@@ -65,7 +65,7 @@ bool session_model_read(const json_t *line, char *id, size_t size)
 		if (model_restore(id, &known, NULL) == 0)
 			return true;
 	}
-	snprintf(id, size, "%s", model); /* one of no service, or as ava wrote it once */
+	snprintf(id, size, "%s", model); /* a model of no service, or an older form of ava's */
 	return model_restore(id, &known, NULL) == 0;
 }
 
@@ -129,7 +129,7 @@ int session_user(struct buf *out, const struct session_entry *e, const char *tex
 	session_entry_text_block(&w, text, len);
 	jw_end(&w);
 	message_end(&w, e);
-	jw_str(&w, "source", "ava"); /* said to Ava: others may append as well */
+	jw_str(&w, "source", "ava"); /* others may append to the file as well */
 	if (e->request && e->request[0])
 		jw_str(&w, "requestId", e->request);
 	if (e->seen_ms)
@@ -220,7 +220,7 @@ int session_assistant(struct buf *out, const struct session_entry *e, const stru
 int session_failure(struct buf *out, const struct session_entry *e, const struct model *m,
 		    bool stopped, const char *sentence)
 {
-	static const struct turn none; /* what was used stands in the log */
+	static const struct turn none; /* the log has its usage */
 
 	return assistant(out, e, &none, m, stopped ? "aborted" : "error", sentence);
 }

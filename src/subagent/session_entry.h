@@ -22,12 +22,11 @@ struct turn_call;
 struct session_entry {
 	const char *id; /* 8 hex digits or more; unique in its file */
 	int64_t wall_ms;
-	const char *request;    /* of what was said; NULL or "": none */
-	const int64_t *seen_ms; /* of a quote that was shown before, at the latest; NULL: any */
+	const char *request;    /* request id of the message; NULL or "": none */
+	const int64_t *seen_ms; /* newest time of a quote shown before it; NULL: any */
 };
 
-/* The first line; `id` is the session's. */
-/* `origin`: the door where it was begun. */
+/* The first line; `id` is the session's, `origin` the door where it was begun. */
 int session_header(struct buf *out, const char *id, int64_t wall_ms, const char *cwd,
 		   const char *user, const char *origin);
 int session_user(struct buf *out, const struct session_entry *e, const char *text, size_t len);
@@ -38,10 +37,10 @@ int session_assistant(struct buf *out, const struct session_entry *e, const stru
  * person did it. pi's own form for the same. */
 int session_failure(struct buf *out, const struct session_entry *e, const struct model *m,
 		    bool stopped, const char *sentence);
-/* Another model is chosen for what follows. */
+/* Another model is chosen from here on. */
 int session_model(struct buf *out, const struct session_entry *e, const struct model *m);
-/* The id of ava's for the model that such a line, or an answer, names; also where the service
- * stands in front of it. false: none that is known. */
+/* ava's id of the model that such a line, or an answer, names, with or without its service in
+ * front. false: no known model. */
 bool session_model_read(const json_t *line, char *id, size_t size);
 int session_tool_result(struct buf *out, const struct session_entry *e, const struct turn_call *c);
 
@@ -59,11 +58,11 @@ int session_agent_event(struct buf *out, const struct session_entry *e,
 			const struct session_agent_event *a);
 
 /* "sessions/--<cwd>--/<time>_<id>.jsonl" below the data root: the working
- * folder without its first slash, what a path of the journal cannot hold as
- * '-', cut at SESSION_FOLDER_MAX. 0 or AVA_ETOOBIG. */
+ * folder without its first slash, with '-' for characters that a path of the
+ * journal cannot hold, cut at SESSION_FOLDER_MAX. 0 or AVA_ETOOBIG. */
 #define SESSION_FOLDER_MAX 100
 int session_path(char *out, size_t size, const char *cwd, int64_t wall_ms, const char *id);
-/* The id in such a name; NULL: it is none. */
+/* The id in the name of a session file; NULL: it is none. */
 const char *session_path_id(const char *name, size_t *len);
 
 #endif
