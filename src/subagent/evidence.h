@@ -1,5 +1,5 @@
-/* Citations: what a result claims, checked against what the run's tools really
- * returned. Pure text; the forms are those of agent/tool.h. */
+/* Citations: the claims of a result, checked against the texts that the run's tools
+ * really returned. Pure text; the forms are those of agent/tool.h. */
 #ifndef SUBAGENT_EVIDENCE_H
 #define SUBAGENT_EVIDENCE_H
 

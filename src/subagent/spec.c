@@ -1,11 +1,11 @@
-/* A spec as data: its canonical JSON and the way back, what amendment lines
- * change, and the first lines of messages.jsonl. spec_build.c makes one out of a
- * request. What follows in a chain is a JSON text inside a string, so that it
- * comes back byte for byte and the hash stays what was confirmed.
+/* A spec as data: its canonical JSON and the way back, amendment lines, and the
+ * first lines of messages.jsonl. spec_build.c makes one out of a request. The
+ * following runs of a chain are a JSON text inside a string, so that they come back
+ * byte for byte and the confirmed hash stays the same.
  *
- * What a run that waits for long shall not hold for itself: runs of one model have
- * one copy of what is known of it, and a run that has begun knows its config by its
- * hash. What can fail: memory, and stored data that names what is not there. */
+ * A run that waits for long holds little memory: runs of one model share one copy of
+ * it, and a run that has begun keeps only the hash of its config. Failures: memory,
+ * and stored data that names a missing role, model or tool. */
 #include "subagent/spec.h"
 
 #include <stdlib.h>
@@ -107,7 +107,7 @@ int spec_room_for_tools(struct run_spec *s, size_t n, struct ava_error *err)
 	return s->tools ? 0 : err_set(err, AVA_ENOMEM, "out of memory");
 }
 
-/* As `keep`, without the secrets in it: it goes to models and to the disk. */
+/* As spec_keep, without secrets: the text goes to models and to the disk. */
 static const char *keep_clean(struct run_spec *s, const struct redact *redact, const char *text)
 {
 	const char *copy = NULL;
@@ -201,7 +201,7 @@ int spec_defined_tool(struct run_spec *r, const json_t *definitions, size_t i,
 	like.description = json_str(o, "description");
 	like.schema = json_str(o, "schema");
 	like.flags |= rights_read(json_object_get(o, "rights"));
-	now = tool_find(like.name); /* what it is given by now, where that is more */
+	now = tool_find(like.name); /* its rights may have grown since */
 	like.flags |= now ? now->flags & RIGHTS_ALL : 0;
 	if (strncmp(like.name, TOOL_MCP_PREFIX, strlen(TOOL_MCP_PREFIX)) != 0 || !*like.schema)
 		return AVA_ECORRUPT;
@@ -523,8 +523,8 @@ static void gone_start(struct tool_call *c)
 	c->done(c);
 }
 
-/* In the place of a tool that the runtime had when the run began: its calls fail, the
- * run goes on. */
+/* Stands in for a tool that the runtime no longer has: its calls fail, the run goes
+ * on. */
 static const struct tool *gone_tool(struct run_spec *r, const char *name)
 {
 	struct tool *t = arena_get(&r->mem, sizeof(*t));
@@ -538,7 +538,7 @@ static const struct tool *gone_tool(struct run_spec *r, const char *name)
 	return t->name ? t : NULL;
 }
 
-/* The one of this name; *t NULL: the record has none. */
+/* The recorded definition of a server's tool; *t NULL: the record has none. */
 static int defined(struct run_spec *r, const struct op_spawn *s, const char *name,
 		   const struct tool **t)
 {
@@ -573,7 +573,7 @@ static int tools_back(struct run_spec *r, const struct op_spawn *s, struct ava_e
 	return 0;
 }
 
-/* What was quoted stays true, whatever the tables say by now. */
+/* Quoted facts of the model hold, whatever the tables say by now. */
 static int facts_from_json(struct run_spec *r, const json_t *o, struct ava_error *err)
 {
 	const json_t *price = json_object_get(o, "price");
@@ -616,7 +616,7 @@ int spec_amend(struct run_spec *r, const json_t *o, struct ava_error *err)
 	return rv;
 }
 
-/* What was confirmed, as it was: nothing is checked against roles or settings again. */
+/* Takes a confirmed config as it was: nothing is checked against roles or settings again. */
 static int take_config(struct run_spec *r, const struct op_spawn *s, const json_t *config,
 		       struct ava_error *err)
 {
@@ -799,7 +799,7 @@ out:
 	return rv;
 }
 
-/* The text of the first user line: all that is not the same for other runs of its role. */
+/* The text of the first user line: all that differs from other runs of the role. */
 static int spec_task(const struct run_spec *r, struct buf *out)
 {
 	const struct prompt p = {
@@ -834,8 +834,8 @@ int spec_messages(const struct run_spec *r, struct buf *out, int64_t *request_by
 	return rv;
 }
 
-/* Bytes of what a first request is made of, with the runtime's own words; in JSON they are
- * hardly ever twice as many. */
+/* Bytes of the texts of a first request, with the runtime's own; in JSON they are hardly ever
+ * twice as many. */
 static int64_t spec_parts(const struct run_spec *r)
 {
 	const char *const texts[] = {
@@ -855,7 +855,8 @@ static int64_t spec_parts(const struct run_spec *r)
 	return n;
 }
 
-/* Four bytes a token is less than services count: what does not fit then never will. */
+/* Four bytes a token are fewer tokens than services count: too large by them is surely too large.
+ */
 int spec_fits(const struct run_spec *r, struct ava_error *err)
 {
 	const int64_t window = r->agent.window, least = LIMIT_LEAST_ROOM + LIMIT_LEAST_ROOM / 2;
@@ -906,7 +907,7 @@ int spec_pays(const struct run_spec *r, int64_t bytes, int64_t *needed, struct a
 		rv = spec_messages(r, &text, &a.at.new_bytes, &hash);
 		buf_fini(&text);
 		if (rv != 0)
-			return 0; /* no memory: that is said elsewhere */
+			return 0; /* no memory: others report that */
 	}
 	rv = limit_reserve(&a, &most);
 	if (rv == AGENT_COST) {
@@ -924,7 +925,7 @@ int spec_pays(const struct run_spec *r, int64_t bytes, int64_t *needed, struct a
 	return 0;
 }
 
-/* The end of an amendment by which requests begin in another way. */
+/* The end of an amendment that changes the head of requests. */
 static int line_with_head(struct jw *w, const struct run_spec *r)
 {
 	char prompt_hash[HASH_HEX_LEN + 1];

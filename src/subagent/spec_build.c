@@ -24,12 +24,12 @@
 #include "subagent/rolebook.h"
 #include "tool/pages.h"
 
-/* ---- what a request may name */
+/* ---- presets and grants */
 
 static const struct preset {
 	const char *name;
 	int64_t cost_cents, tokens;
-	bool quick; /* a small model, without thinking, where the request says nothing else */
+	bool quick; /* a small model without thinking, unless the request names others */
 } presets[] = {
 	{"quick", 10, 10000, true},
 	{"standard", 50, 50000, false},
@@ -60,8 +60,8 @@ int spec_check_cwd(const char *cwd, struct ava_error *err)
 	return 0;
 }
 
-/* Of the texts of a request: how long, and whether it names something and so cannot be
- * changed: with a key in it it is refused. */
+/* Checks a text of a request. `names`: it names something and so cannot be changed, and is
+ * refused with a key in it. */
 static int spec_build_check_text(const char *what, const char *text, size_t max, bool names,
 				 const struct redact *redact, struct ava_error *err)
 {
@@ -163,12 +163,11 @@ bool spec_is_preset(const char *name)
 	return find_preset(name) != NULL;
 }
 
-/* A model on a machine of one's own reads and writes at a tenth of a service's speed, or less. */
+/* A local model reads and writes at a tenth of a service's speed, or less. */
 #define LOCAL_PATIENCE 4
 
-/* What holds where a request names nothing: as its role says, under the settings. A
- * project's file may ask for less than what holds anyway, never for more: its author is not
- * the person who pays. */
+/* A limit that the request does not name: the setting, else as the role `said`. A project's
+ * file may lower the limit, never raise it: its author is not the person who pays. */
 static int64_t otherwise(const struct role *r, int64_t said, int64_t setting, int64_t usual)
 {
 	if (r->source == ROLE_PROJECT)
@@ -203,19 +202,15 @@ int64_t spec_iterations_otherwise(const struct role *r, const struct settings *s
 			     : set->limits_iterations;
 }
 
-/* A time that somebody said holds as it is. */
-static bool time_is_said(const struct role *r, const struct settings *set)
-{
-	return r->source != ROLE_BUILTIN || set->limits_timeout_s != 0;
-}
-
 static int spec_build_take_limits(struct run_spec *r, const struct op_spawn *s,
 				  const struct settings *set, struct ava_error *err)
 {
 	const struct preset *p = s->preset && *s->preset ? find_preset(s->preset) : NULL;
 	struct agent_limits *l = &r->agent.limits;
 	int64_t iterations;
-	int64_t patience = time_is_said(r->role, set) ? 1 : spec_patience(r->model);
+	/* A time that a person's role or the settings say holds as it is. */
+	bool said = r->role->source != ROLE_BUILTIN || set->limits_timeout_s != 0;
+	int64_t patience = said ? 1 : spec_patience(r->model);
 	/* A preset's tokens are those of a step; all calls bill them, some ten times. */
 	const struct {
 		int64_t given, otherwise, least;
@@ -291,7 +286,7 @@ bool spec_context_carries(const struct run_spec *r)
 	return (r->given | (chained ? r->rights : 0)) & TOOL_PRIVATE;
 }
 
-/* `ava apply` writes where the person has seen that it will. */
+/* With the grant rw the quote must show the real path that `ava apply` writes to. */
 static int check_own_path(const struct run_spec *r, struct ava_error *err)
 {
 	char real[PATH_MAX];
@@ -304,7 +299,8 @@ static int check_own_path(const struct run_spec *r, struct ava_error *err)
 		       r->cwd, real);
 }
 
-/* A model that has seen what is the person's sends it out by the addresses that it names. */
+/* The rights of a run with these tools. If a model that has seen what is the person's wrote the
+ * task, an address in it can carry that out: TOOL_OUT. */
 static unsigned rights_with(const struct run_spec *r, const struct tool *const *tools, unsigned n,
 			    bool unboxed)
 {
@@ -320,7 +316,7 @@ static unsigned rights_with(const struct run_spec *r, const struct tool *const *
 	return all;
 }
 
-/* Those that are left when memory_search goes, if that takes a right away. */
+/* Leaves memory_search out if the run then lacks one of the three rights; how many are left. */
 static unsigned without_memory(const struct run_spec *r, const struct tool **tools, unsigned n)
 {
 	const struct tool *kept[ROLE_MAX_TOOLS];
@@ -345,8 +341,8 @@ static bool is_defined(const json_t *definitions, const char *name)
 	return false;
 }
 
-/* Those of the role, and of servers the definitions that the request brings, where it goes on
- * from something; in the spec's memory, since a server's may go. Below 0: no memory. */
+/* The tools of the role; for those of servers the request's definitions, if it has any.
+ * Servers' tools are copied into the spec's memory, since they may go. Below 0: no memory. */
 static int spec_build_tools_of(struct run_spec *r, const struct op_spawn *s,
 			       const struct tool *have[ROLE_MAX_TOOLS])
 {
@@ -380,7 +376,7 @@ static int pick_tools(struct run_spec *r, const struct op_spawn *s, struct ava_e
 	const char *names[ROLE_MAX_TOOLS];
 	unsigned n, k = 0;
 	int found = spec_build_tools_of(r, s, have);
-	/* The embedded model works on files alone: what it cannot use is no right it needs. */
+	/* The embedded model works on files alone, so it needs no rights for the web. */
 	bool web = strcmp(r->model->id, "offline") != 0;
 
 	if (found < 0)
@@ -391,8 +387,8 @@ static int pick_tools(struct run_spec *r, const struct op_spawn *s, struct ava_e
 		    (web || !(have[i]->flags & (TOOL_WEB | TOOL_MCP))))
 			have[k++] = have[i];
 	n = k;
-	/* What is remembered of the person is no reason to have all three rights: who reads
-	 * strangers and can send does without it, unless it is asked for. */
+	/* Memories of the person are no reason to have all three rights: a run that reads
+	 * strangers' texts and can send does without, unless the request names the tool. */
 	if (!s->tools && rights_with(r, have, n, false) == RIGHTS_ALL)
 		n = without_memory(r, have, n);
 	if (spec_room_for_tools(r, n, err) != 0)
@@ -460,12 +456,7 @@ static void set_rights(struct run_spec *r, bool unboxed)
 
 /* ---- building */
 
-static const char *model_of_role(const struct role *r)
-{
-	return strcmp(r->model, ROLE_INHERIT) == 0 ? "claude-sonnet" : r->model;
-}
-
-/* What the request asks for, else what its role does. */
+/* The schema of the request, else of its role. */
 static int spec_build_take_schema(struct run_spec *r, const struct op_spawn *s,
 				  struct ava_error *err)
 {
@@ -498,7 +489,7 @@ static int take_role(struct run_spec *r, const struct op_spawn *s, struct ava_er
 	return r->role ? 0 : err->code;
 }
 
-/* Nor is it given a role of the web, unless a script says what it does. */
+/* The offline model has no web, so it gets no role of the web, unless a script plays one. */
 static int fit_role(struct run_spec *r, const struct op_spawn *s, const struct model *m,
 		    struct ava_error *err)
 {
@@ -538,10 +529,11 @@ int spec_build(struct run_spec **out, const struct op_spawn *s, const struct set
 	if (rv == 0)
 		rv = spec_take_strings(r, s, redact, err);
 	if (rv == 0)
-		rv = model_resolve(s->model && *s->model ? s->model
-				   : model               ? model
-				   : is_quick(s)         ? QUICK_MODEL
-							 : model_of_role(r->role),
+		rv = model_resolve(s->model && *s->model                       ? s->model
+				   : model                                     ? model
+				   : is_quick(s)                               ? QUICK_MODEL
+				   : strcmp(r->role->model, ROLE_INHERIT) == 0 ? "claude-sonnet"
+									       : r->role->model,
 				   &m, NULL, err);
 	if (rv == 0)
 		rv = fit_role(r, s, &m, err);
@@ -571,7 +563,7 @@ int spec_build(struct run_spec **out, const struct op_spawn *s, const struct set
 			      (s->extended_thinking == 0 && r->role->thinking && !is_quick(s));
 		r->agent.ask_limit = s->on_limit && strcmp(s->on_limit, "ask") == 0;
 		spec_build_take_quota(r, s, set);
-		/* What others of its group found is known by their specs, not by the request. */
+		/* Rights from the results of its group follow from the others' specs. */
 		set_rights(r, set->sandbox_required == 0);
 		r->rights |= s->group ? s->group->given & RIGHTS_SEEN : 0;
 		rv = spec_seal(r, err);
@@ -627,7 +619,7 @@ int spec_build_talk(struct run_spec **out, const struct op_talk *t, struct ava_e
 	return rv;
 }
 
-/* ---- what it may be asked later */
+/* ---- later questions, and other models */
 
 bool spec_asks_no_less(const struct run_spec *quoted, const struct run_spec *changed)
 {
