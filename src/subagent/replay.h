@@ -1,7 +1,7 @@
 /* Replay: a run executed again from its record alone. The machine (agent/) is
  * the one of a live run; the world behind it answers from the run's events and
  * messages.jsonl. No network, no tool and no key is touched, nothing is written.
- * What the clock, other runs and people decided is read from the record. */
+ * Decisions of the clock, other runs and people are read from the record. */
 #ifndef SUBAGENT_REPLAY_H
 #define SUBAGENT_REPLAY_H
 
@@ -15,13 +15,13 @@ struct redact;
 #define REPLAY_DIFFS_MAX 16
 #define REPLAY_EXCERPT   160
 
-/* Where record and replay part. */
+/* A place where record and replay differ. */
 struct replay_diff {
 	uint64_t lsn, seq; /* of the event; 0: the record has none there */
 	char type[40];     /* "ToolResult" */
 	char call[24];     /* "c3.1", "i2"; "" when it has none */
 	char what[160];    /* "the output of read_file" */
-	int64_t byte;      /* the first that differs, from 0; -1: no bytes are compared */
+	int64_t byte;      /* first that differs, from 0; -1: no bytes are compared */
 	char recorded[REPLAY_EXCERPT], replayed[REPLAY_EXCERPT];
 };
 
@@ -34,15 +34,15 @@ struct replay_report {
 	unsigned ndiffs;                            /* 0: identical */
 };
 
-/* `lenient`: differences of bytes are noted and the record's are gone on with.
+/* `lenient`: differences of bytes are noted, and replay goes on with the record's bytes.
  * Any thread. 0: *out is filled. AVA_ENOENT: no such run, or its messages are
  * gone; AVA_ECORRUPT, AVA_EFORMAT, AVA_ENOMEM, AVA_EIO. `redact` may be NULL. */
 int replay_run(int root_fd, const char *run, const struct redact *redact, bool lenient,
 	       struct replay_report *out, struct ava_error *err);
 
-/* Where in messages.jsonl those lines end that call `iteration` of its model was
- * sent: what comes before them replays identically. AVA_ENOENT: there is no such
- * call; AVA_ECORRUPT: record and replay part before; else as above. */
+/* The offset in messages.jsonl behind the lines that call `iteration` of the model
+ * was sent; all before it replays identically. AVA_ENOENT: there is no such call;
+ * AVA_ECORRUPT: record and replay differ before; else as replay_run. */
 int replay_seek(int root_fd, const char *run, int iteration, size_t *at, struct ava_error *err);
 
 #endif

@@ -1,14 +1,14 @@
 /* The machine in a world that answers from a record; replay.h.
  *
- * What the machine asks for is compared with what the record says it asked for
- * (replay_record.c), and what it waits for comes from the record: a reply is its
- * line of messages.jsonl with the numbers of its InferEnd, a tool's output the
- * text in the line of results, a person's answer that of the Waiting event.
- * Time stands still but where the record tells that it ran out or was near it.
+ * Each wish of the machine is compared with the record (replay_record.c), and
+ * each thing that it waits for comes from the record: a reply is its line of
+ * messages.jsonl with the numbers of its InferEnd, a tool's output the text in
+ * the line of results, a person's answer that of the Waiting event. Time stands
+ * still unless the record tells that it ran out or was near its limit.
  *
  * Happy path: agent_run until it waits, one thing from the record, again, until
- * DONE. A record that ends before is gone through as far as it is. What can
- * fail: the files, memory; what differs is no failure but the outcome. */
+ * DONE. A record without an end is replayed as far as it goes. Files and memory
+ * can fail; a difference is no failure but the outcome. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,9 +24,9 @@
 #include "subagent/record.h"
 #include "subagent/replay_world.h"
 
-/* ---- what arrives */
+/* ---- arrivals */
 
-/* The next attempt of the call that failed, looked at; false: there was none. */
+/* Looks at the next attempt of the call that failed; false: there was none. */
 static bool asked_again(struct replay *p)
 {
 	return record_find(&p->rec, EVENT_InferStart) &&
@@ -48,7 +48,7 @@ int replay_failure_code(const struct replay *p)
 	return strcmp(reason, "cost") == 0 ? AVA_EBUDGET : AVA_ECONNECT;
 }
 
-/* The next thing is that a person was asked about a quota. */
+/* Is the next event a question about a quota? */
 static bool parks(struct replay *p)
 {
 	const struct trace_event *e = record_peek(&p->rec);
@@ -57,7 +57,7 @@ static bool parks(struct replay *p)
 	       strcmp(json_str(p->rec.content, "kind"), "quota") == 0;
 }
 
-/* Before it was asked. */
+/* The run was parked at the gate, before the model was asked. */
 static bool feed_parked(struct replay *p)
 {
 	if (p->started || !parks(p))
@@ -91,7 +91,7 @@ static void feed_failure(struct replay *p)
 	json_decref(content);
 }
 
-/* Nothing is stored of a reply with neither text nor calls. */
+/* Had the reply neither text nor calls? Then it has no line. */
 static bool reply_is_empty(const struct replay *p)
 {
 	const struct record *r = &p->rec;
@@ -115,7 +115,7 @@ static bool reply_is_empty(const struct replay *p)
 	return record_line(r, &line, &len) != RECORD_ASSISTANT;
 }
 
-/* The turn that it was, as the conversation has it. */
+/* The turn of the InferEnd looked at, with the reply's lines in messages.jsonl. */
 static int turn_from(struct replay *p, struct turn *t)
 {
 	struct buf lines;
@@ -196,7 +196,7 @@ static bool feed_tool(struct replay *p)
 			continue;
 		if (!replay_take_result(p, i))
 			return false;
-		/* Else the runtime said itself what became of it. */
+		/* ran false: the runtime itself wrote the result. */
 		c->ran = json_get_bool(p->rec.content, "ran", false);
 		record_take(&p->rec);
 		agent_on_tool(&p->agent, i);
@@ -238,9 +238,9 @@ static bool feed_answer(struct replay *p)
 	return true;
 }
 
-/* ---- the end, as something outside brought it about */
+/* ---- ends from outside of the machine */
 
-/* Tools and calls that were stopped have their results in the record. */
+/* Is the event part of an end? Stopped calls of tools and the model are, too. */
 static bool stopped_by_end(const struct record *r, const struct trace_event *e)
 {
 	const char *class = json_str(r->content, "errorClass");
@@ -281,13 +281,13 @@ static enum outside replay_drive_outside(struct replay *p)
 	return strcmp(status, "timeout") == 0 ? OUTSIDE_TIME : OUTSIDE_OTHER;
 }
 
-/* Had it asked once more when the end came, before anything was written of it? */
+/* Had the run asked the model once more when the end came, before that was written? */
 static bool asks_first(const struct replay *p)
 {
 	return !p->agent.asked && record_end_iterations(&p->rec) > p->agent.at.iteration;
 }
 
-/* Calls that the end stopped were begun before it came; here they are not yet. */
+/* Must calls be started first? Those that the end stopped had begun before it came. */
 static bool begins_first(const struct replay *p)
 {
 	const struct turn *t = p->agent.turn;
@@ -300,7 +300,7 @@ static bool begins_first(const struct replay *p)
 	return p->agent.state != AGENT_TOOLS;
 }
 
-/* false: it is not an end that comes from outside. */
+/* Brings about an end from outside, if it is next in the record; false: it is not. */
 static bool feed_end(struct replay *p)
 {
 	switch (replay_drive_outside(p)) {
@@ -324,7 +324,7 @@ static bool feed_end(struct replay *p)
 	}
 }
 
-/* It asked the model, and the call was never made: the gate or a budget. */
+/* The run wanted to ask the model, and the gate or a budget refused the call. */
 static bool feed_refusal(struct replay *p)
 {
 	json_t *error;
@@ -338,7 +338,7 @@ static bool feed_refusal(struct replay *p)
 	return true;
 }
 
-/* One thing that the machine waits for. false: there is none in the record. */
+/* Gives the machine one thing that it waits for. false: the record has none. */
 static bool feed(struct replay *p)
 {
 	struct agent *a = &p->agent;
@@ -371,8 +371,8 @@ static bool feed(struct replay *p)
 	return false;
 }
 
-/* One that waited for a person begins with its reply again (agent/position.h): calls
- * that have their yes come first. */
+/* A carried-on run that waited for a person takes its last reply again (agent/position.h):
+ * calls that have their yes come first. */
 static void reply_again(struct replay *p)
 {
 	struct agent *a = &p->agent;
@@ -391,11 +391,11 @@ static void reply_again(struct replay *p)
 	agent_restore(a, &at, a->reply_error);
 	agent_resume_counted(a, t);
 	a->steers = steers;
-	p->saves_due = 0; /* what was written before it stopped is durable */
+	p->saves_due = 0; /* all written before the stop is durable */
 }
 
-/* The last result of a turn is on disk together with the line of all of them:
- * the process that stopped behind it had written that line. */
+/* The last result of a turn is written together with the line of all of them:
+ * a process that stopped behind that result had written the line. */
 static bool results_written(const struct replay *p)
 {
 	const struct agent *a = &p->agent;
@@ -447,7 +447,7 @@ static int replay_drive_read_spec(struct replay *p, struct ava_error *err)
 	return rv;
 }
 
-/* Is the request, as it stands, the one of the first call? */
+/* Is the request so far the one of the first call? */
 static bool is_first_request(const struct replay *p)
 {
 	const char *hash = json_get_str(p->rec.content, "prefixHash");
@@ -457,8 +457,8 @@ static bool is_first_request(const struct replay *p)
 	return hash == NULL || strcmp(hash, mine) == 0;
 }
 
-/* A fork begins with the lines of the run before it: all that the first call was
- * sent. Their results are not calls of this run. */
+/* A fork begins with the lines of the run before it, up to all that the first call
+ * was sent. Results in them belong to no calls of this run. */
 static int begin_fork(struct replay *p, struct ava_error *err)
 {
 	enum record_line kind;
@@ -478,7 +478,7 @@ static int begin_fork(struct replay *p, struct ava_error *err)
 	return rv == 0 ? replay_rehash(p, true, err) : rv;
 }
 
-/* Head and first message. */
+/* Takes head and first message, and starts the machine. */
 static int replay_drive_begin(struct replay *p, struct ava_error *err)
 {
 	const char *line;
@@ -500,7 +500,7 @@ static int replay_drive_begin(struct replay *p, struct ava_error *err)
 	return rv;
 }
 
-/* All of it, or up to p->seek. What differs stands in the report. */
+/* Replays the whole run, or up to p->seek. Differences stand in the report. */
 static int execute(struct replay *p, int root_fd, const char *run, struct ava_error *err)
 {
 	int rv = record_open(&p->rec, root_fd, run, err);

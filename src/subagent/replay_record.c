@@ -1,12 +1,10 @@
-/* The record of a run as a replay walks through it, and what the machine does against
- * what the record says it did.
+/* The record of a run as a replay walks through it, and the comparison of the machine's
+ * acts with it.
  *
  * Two files tell the same story: the events (what happened, previews, hashes)
  * and messages.jsonl (the bytes). A difference is told with the event at which
  * it shows, the first byte, and a piece of both sides. Hashes tell that a request is
- * not the one that was sent.
- *
- * What can fail: the files, memory. */
+ * not the one that was sent. Files and memory can fail. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,8 +65,8 @@ bool record_find(struct record *r, enum event_kind kind)
 	return false;
 }
 
-/* Look at the next of the kind from *i on, which moves behind it, within the reply at
- * hand; false: none. */
+/* Look at the next event of the kind from *i on, which moves behind it, up to the next
+ * InferStart or InferEnd; false: none. */
 static bool record_scan(struct record *r, size_t *i, enum event_kind kind)
 {
 	while (*i < r->events->n) {
@@ -113,7 +111,8 @@ void record_close(struct record *r)
 	json_decref(r->end);
 }
 
-/* Costs follow from replies, activity from calls; people speak when they like. */
+/* Must the machine bring this event about? Costs follow from replies, activity from calls, and
+ * people speak when they like. */
 static bool matters(const struct record *r, const struct trace_event *e)
 {
 	switch (e->kind) {
@@ -208,7 +207,7 @@ void record_cut(struct record *r, const char *why)
 
 /* ---- lines */
 
-/* Marks are no part of what is said: where the next line begins that is none. */
+/* Where the next line begins that is no mark: marks are no part of the conversation. */
 static size_t past_marks(const struct record *r)
 {
 	size_t at = r->at, next = at, len;
@@ -243,7 +242,7 @@ void record_pass(struct record *r)
 	(void)jsonl_next(r->file, r->len, &r->at, &line, &len);
 }
 
-/* As many lines of a kind as follow each other, `most` of them. */
+/* Joins the lines of a kind that follow each other, `most` of them. */
 static size_t join_lines(struct record ahead, enum record_line kind, size_t most, char between,
 			 struct buf *joined)
 {
@@ -271,7 +270,7 @@ size_t record_results(const struct record *r, size_t most, char between, struct 
 	return join_lines(*r, RECORD_USER, most, between, joined);
 }
 
-/* ---- what differs */
+/* ---- differences */
 
 /* `len` bytes of `s` from a little before `at`, whole characters. */
 static void excerpt(char out[REPLAY_EXCERPT], const char *s, size_t len, size_t at)
@@ -343,14 +342,14 @@ bool record_same(struct record *r, const char *what, const char *recorded, size_
 	return false;
 }
 
-/* Bytes of which the event has a preview, cut and without secrets. */
+/* Compares `text` with its preview in the event, which is cut and without secrets. */
 static void check_preview(struct record *r, const char *what, const char *key, const char *text,
 			  size_t len)
 {
 	const char *preview = json_get_str(r->content, key);
 	struct buf clean;
 
-	/* A secret that was known then may not be known now. */
+	/* A secret known then may be unknown now, so a redacted preview is not compared. */
 	if (preview == NULL || strstr(preview, "[redacted]") != NULL ||
 	    strncmp(preview, "(left out: ", 11) == 0)
 		return;
@@ -385,7 +384,7 @@ static void check_number(struct record *r, const char *what, int64_t recorded, i
 	check_words(r, what, was, is);
 }
 
-/* ---- what was confirmed */
+/* ---- the confirmed spec */
 
 static void check_limits(struct record *r, const struct agent_limits *l)
 {
@@ -420,7 +419,7 @@ void replay_check_spec(struct replay *p, const json_t *spec)
 	struct record *r = &p->rec;
 
 	if (!record_find(r, EVENT_SubagentSpawn) || r->content == NULL)
-		return; /* lost: the requests tell */
+		return; /* the event is lost: the requests tell differences */
 	record_check(r, "the model", "model", json_get_str(spec, "model"));
 	record_check(r, "the role", "role", p->spec->role->name);
 	check_preview(r, "the task", "task", p->spec->task, strlen(p->spec->task));
@@ -486,7 +485,7 @@ void replay_check_infer(struct replay *p, const struct agent_infer *call)
 	if (strncmp(id, mine, len) != 0 || (id[len] != '\0' && id[len] != '.'))
 		record_differs(r, "the call of the model", id, mine);
 	record_check(r, "the model", "model", p->spec->model->id);
-	/* Others may have lowered it, nobody raises it. */
+	/* Budgets and refusals may have lowered it; nothing raises it. */
 	if (max_output > call->max_output)
 		check_number(r, "the most it may write (tokens)", max_output, call->max_output);
 	if (!r->stopped)
@@ -495,7 +494,7 @@ void replay_check_infer(struct replay *p, const struct agent_infer *call)
 
 /* ---- the position */
 
-/* But for the clock, which stands still here, and a service's own words. */
+/* The position without the clock, which stands still here, and without a service's words. */
 static void write_position(struct agent_position *at, const struct redact *redact, struct buf *out)
 {
 	struct jw w;
@@ -536,7 +535,7 @@ void replay_check_position(struct replay *p)
 
 /* ---- replies */
 
-/* The sentence of a call whose arguments were none. */
+/* The recorded sentence about arguments that could not be read. */
 static const char *args_error(struct record *r, struct turn *t, const char *call_id)
 {
 	static const char begin[] = "bad arguments: ";
@@ -554,7 +553,7 @@ static const char *args_error(struct record *r, struct turn *t, const char *call
 	return found;
 }
 
-/* Services take some names only with '_' for what they refuse. */
+/* Is `wire` the name, with '_' for characters that a service refuses? */
 static bool same_name(const char *name, const char *wire)
 {
 	for (; *name != '\0' && *wire != '\0'; name++, wire++)
@@ -563,7 +562,7 @@ static bool same_name(const char *name, const char *wire)
 	return *wire == '\0';
 }
 
-/* A call as the ToolCall that is looked at tells it. */
+/* Makes name and arguments of the call those of the ToolCall looked at. */
 static void mend_call(struct record *r, struct turn *t, struct turn_call *c)
 {
 	const char *name = json_str(r->content, "name");
@@ -588,7 +587,7 @@ void replay_mend_reply(struct replay *p, struct turn *t)
 
 	for (unsigned i = 0; i < t->ncalls && record_scan(&p->rec, &at, EVENT_ToolCall); i++)
 		mend_call(&p->rec, t, &t->calls[i]);
-	at = p->rec.next + 1; /* a line has no thinking that is not sent back */
+	at = p->rec.next + 1; /* lines lack thinking that is not sent back */
 	if (t->thinking_len == 0 && record_scan(&p->rec, &at, EVENT_ExtendedThinking)) {
 		thinking = json_str(p->rec.content, "thinking");
 		t->thinking = arena_copy(&t->mem, thinking, strlen(thinking));
@@ -628,7 +627,7 @@ static int want_result(size_t k, const char *text, size_t len, bool is_error, vo
 	return 1;
 }
 
-/* From the lines of results that begin at `at`. */
+/* Reads the result from the lines that begin at `at`. */
 static void find_result_at(const struct replay *p, size_t at, struct replay_record_wanted *w)
 {
 	struct record there = p->rec;
@@ -641,7 +640,7 @@ static void find_result_at(const struct replay *p, size_t at, struct replay_reco
 	buf_fini(&lines);
 }
 
-/* A result that was there before is named, not repeated: then it is that one. */
+/* Does the text only name an earlier result instead of repeating it? */
 static bool is_reference(const struct replay_record_wanted *w, struct call_ref *to)
 {
 	static const char words[] = "unchanged since ";
@@ -701,7 +700,7 @@ bool replay_take_result(struct replay *p, unsigned i)
 
 /* ---- the end */
 
-/* One event of the end, or none of that kind. */
+/* Compares one event of the end; `replayed` NULL: there must be none of that kind. */
 static void check_end(struct record *r, enum event_kind kind, const char *what, const char *key,
 		      const char *replayed)
 {

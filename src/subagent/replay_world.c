@@ -1,9 +1,9 @@
-/* What the machine asks for in a replay: nothing leaves, nothing is started,
- * each wish is compared with the record and the cursor moves on. Bytes that the
- * machine adds to the conversation are compared with the file's.
+/* The machine's io in a replay: nothing is sent or started, each wish is compared
+ * with the record and the cursor moves on. Bytes that the machine adds to the
+ * conversation are compared with the file's.
  *
  * Notices that speak of time repeat the seconds that the record tells: the
- * clock is set to them before the machine looks. What people said is taken from
+ * clock is set to them before the machine looks. Words of people are taken from
  * the recorded line. Amendments (another model, a shortened result) are applied
  * where they stand. */
 #include "subagent/replay_world.h"
@@ -34,16 +34,6 @@ static int replay_world_add_call(struct replay *p, struct call_ref ref)
 		return AVA_ENOMEM;
 	p->calls[p->ncalls++] = (struct replay_call){.ref = ref, .at = p->rec.at};
 	return 0;
-}
-
-/* The results of these calls come next in the file. */
-static int note_calls(struct replay *p, const struct turn *t)
-{
-	int rv = 0;
-
-	for (unsigned i = 0; rv == 0 && i < t->ncalls; i++)
-		rv = replay_world_add_call(p, (struct call_ref){p->agent.at.iteration, i + 1});
-	return rv;
 }
 
 static int foreign_result(size_t k, const char *text, size_t len, bool is_error, void *user)
@@ -97,7 +87,7 @@ static int64_t told_seconds(const struct record *r)
 	return used;
 }
 
-/* The record says next that time was near: so it is. */
+/* If a warning about time comes next in the record, sets the clock so that it is due. */
 static void set_clock(struct replay *p)
 {
 	const struct trace_event *e = record_peek(&p->rec);
@@ -120,8 +110,8 @@ static void set_clock(struct replay *p)
 
 static void replay_world_take_results(struct replay *p, const struct turn *t);
 
-/* Calls that were not run, or a person answered, have their results in the record when
- * all of the turn are there, before what is said of limits. */
+/* The record has results of calls that were not run, or that a person answered, once all
+ * of the turn are there, and before the notices about limits. */
 static void take_last_results(struct replay *p)
 {
 	const struct agent *a = &p->agent;
@@ -168,10 +158,9 @@ static int amend(struct replay *p, const char *line, size_t len)
 	return rv;
 }
 
-/* Lines that change what was said before stand where they were written, and no
- * event tells when that was: as many are applied as make the request the one
- * that was sent. What a model does not take of lines changes nothing that is compared, so
- * it is applied where it is met. */
+/* Amendment lines stand where they were written, and no event tells when that was:
+ * as many are applied as make the request the one that was sent. A line that drops a
+ * parameter may change nothing that is compared, so it is applied where it is met. */
 int replay_amend(struct replay *p)
 {
 	static const char form[] = "{\"spec\":{\"drop\":";
@@ -231,7 +220,7 @@ static struct call_ref replay_world_call_name(size_t k, void *user)
 	return k < p->ncalls ? p->calls[k].ref : (struct call_ref){0};
 }
 
-/* What was written down about it: the lines, and the event. */
+/* Compares a context edit with the record, its lines and its event, and applies it. */
 static void take_room(struct replay *p, const struct context_edit *edit)
 {
 	size_t left = p->rec.len - p->rec.at, n = MIN(edit->lines.len, left);
@@ -254,15 +243,6 @@ static void take_room(struct replay *p, const struct context_edit *edit)
 	record_take(&p->rec);
 }
 
-/* It could not be made, and that was written down. */
-static void replay_world_take_failure(struct record *r)
-{
-	if (!record_expect(r, EVENT_Error))
-		return;
-	record_check(r, "the class of the error", "class", "context");
-	record_take(r);
-}
-
 static int replay_compact(struct agent *a, const struct agent_compact *c)
 {
 	struct replay *p = replay_of(a);
@@ -276,16 +256,18 @@ static int replay_compact(struct agent *a, const struct agent_compact *c)
 	struct context_edit edit = {0};
 
 	p->room_rv = context_edit(&edit, &ask, p->rec.file, p->rec.at, NULL);
-	if (p->room_rv == 0 && edit.lines.len > 0)
+	if (p->room_rv == 0 && edit.lines.len > 0) {
 		take_room(p, &edit);
-	else if (p->room_rv != 0)
-		replay_world_take_failure(&p->rec);
+	} else if (p->room_rv != 0 && record_expect(&p->rec, EVENT_Error)) {
+		record_check(&p->rec, "the class of the error", "class", "context");
+		record_take(&p->rec);
+	}
 	p->room = edit.bytes;
 	context_edit_fini(&edit);
 	return 0;
 }
 
-/* ---- what it writes */
+/* ---- writing */
 
 static void replay_world_take_results(struct replay *p, const struct turn *t)
 {
@@ -309,8 +291,9 @@ static int64_t replay_save_reply(struct agent *a, const struct turn *t, bool wai
 	for (uint32_t n = t->wire_len > 0 ? jsonl_count(t->wire, t->wire_len) + 1 : 0; n > 0; n--)
 		record_pass(&p->rec);
 	messages_hash(&p->prefix, &p->wordless, t->wire, t->wire_len);
-	if (note_calls(p, t) != 0)
-		return AVA_ENOMEM;
+	for (unsigned i = 0; i < t->ncalls; i++) /* their results come next in the file */
+		if (replay_world_add_call(p, (struct call_ref){p->agent.at.iteration, i + 1}) != 0)
+			return AVA_ENOMEM;
 	for (unsigned i = 0; i < t->ncalls && record_expect(&p->rec, EVENT_ToolCall); i++) {
 		record_check(&p->rec, "the call", "callId", t->calls[i].id);
 		record_take(&p->rec);
@@ -327,8 +310,8 @@ static int replay_tool_start(struct agent *a, unsigned call)
 
 static void replay_tools_stop(struct agent *a) {}
 
-/* What people said stands behind the machine's notices in the recorded line: a text
- * each, or all in one with blank lines between them. */
+/* The words of people, which stand behind the machine's notices in the recorded line: a
+ * text each, or all in one with blank lines between them. */
 static unsigned replay_world_said(const char *line, size_t len, struct arena *mem,
 				  const char *const *notices, unsigned nnotices, const char **out)
 {
@@ -358,7 +341,7 @@ static unsigned replay_world_said(const char *line, size_t len, struct arena *me
 	return n;
 }
 
-/* How many lines the results take: what people said adds one where a notice would. */
+/* The number of lines that the results take; words of people count like one notice. */
 static size_t replay_world_lines_of(const struct replay *p, const struct turn *t,
 				    const char **notices, unsigned n)
 {
@@ -391,7 +374,7 @@ static int64_t add_results(struct replay *p, struct turn *t, const char *const *
 
 	for (unsigned i = 0; i < n; i++) /* none: `notices` is NULL */
 		all[i] = notices[i];
-	(void)record_peek(&p->rec); /* a difference is told with it */
+	(void)record_peek(&p->rec); /* a difference is told with this event */
 	buf_init(&recorded, LINES_MAX);
 	buf_init(&mine, LINES_MAX);
 	lines = record_results(&p->rec, replay_world_lines_of(p, t, all, n), '\n', &recorded);
@@ -435,20 +418,7 @@ static int64_t replay_save_results(struct agent *a, struct turn *t, const char *
 	return p->rec.stopped ? 0 : add_results(p, t, notices, nnotices);
 }
 
-/* What a call that was cut is charged: the world's estimate, in the record. */
-static void take_cut_call(struct replay *p)
-{
-	const struct trace_event *e = record_peek(&p->rec);
-	struct usage u;
-
-	if (e == NULL || e->kind != EVENT_InferEnd)
-		return;
-	record_usage(p->rec.content, p->rec.meta, &u);
-	agent_charge(&p->agent, &u);
-	record_take(&p->rec);
-}
-
-/* A question that nobody will answer any more. */
+/* Passes questions that nobody will answer any more. */
 static void take_questions(struct replay *p)
 {
 	const struct trace_event *e;
@@ -461,10 +431,17 @@ static void replay_save_end(struct agent *a, const struct agent_end *end)
 {
 	struct replay *p = replay_of(a);
 	bool open = a->turn != NULL && a->turn->ncalls > 0 && a->reply_saved;
+	const struct trace_event *e;
+	struct usage u;
 
 	take_questions(p);
 	replay_world_take_results(p, open ? a->turn : NULL);
-	take_cut_call(p);
+	e = record_peek(&p->rec);
+	if (e != NULL && e->kind == EVENT_InferEnd) { /* a cut call, with the live estimate */
+		record_usage(p->rec.content, p->rec.meta, &u);
+		agent_charge(&p->agent, &u);
+		record_take(&p->rec);
+	}
 	take_questions(p);
 	if (open && !p->rec.stopped)
 		(void)add_results(p, a->turn, NULL, 0);
@@ -489,14 +466,12 @@ static void call_asked_about(struct agent *a, unsigned call, char out[24])
 		snprintf(out, 24, "%s", a->turn->calls[call].id);
 }
 
-/* Nobody answers the question that was just asked. */
+/* Does the question that was just asked stay without an answer? */
 static bool expires(struct replay *p)
 {
 	struct record *r = &p->rec;
 	size_t next = r->next;
-	bool found;
-
-	bool waits = false;
+	bool found, waits = false;
 
 	while ((found = record_find(r, EVENT_Waiting)) && record_asks(r)) { /* after a restart */
 		waits |= record_waits(r);
@@ -512,7 +487,7 @@ static int replay_ask(struct agent *a, unsigned call, const struct agent_ask *q,
 	char id[24];
 
 	call_asked_about(a, call, id);
-	/* Else it was open when the run was carried on. */
+	/* No event for a question that was open when the run was carried on. */
 	if (strcmp(p->asked, id) != 0 && record_expect(&p->rec, EVENT_Waiting)) {
 		record_check(&p->rec, "the call that is asked about", "callId", id);
 		record_take(&p->rec);
@@ -520,19 +495,6 @@ static int replay_ask(struct agent *a, unsigned call, const struct agent_ask *q,
 	snprintf(p->asked, sizeof(p->asked), "%s", id);
 	*until_ms = expires(p) ? p->now : INT64_MAX;
 	return 0;
-}
-
-/* A limit that a person raised is the next amendment. */
-static void replay_world_take_limits(struct replay *p)
-{
-	const char *line;
-	size_t len;
-
-	if (record_line(&p->rec, &line, &len) != RECORD_AMENDMENT)
-		return;
-	if (amend(p, line, len) != 0)
-		p->rv = AVA_ECORRUPT;
-	record_pass(&p->rec);
 }
 
 static void replay_ask_end(struct agent *a, unsigned call, enum agent_asked how)
@@ -543,14 +505,21 @@ static void replay_ask_end(struct agent *a, unsigned call, enum agent_asked how)
 		[ASKED_EXPIRED] = "expired",
 	};
 	struct replay *p = replay_of(a);
+	const char *line;
+	size_t len;
 
 	if (record_expect(&p->rec, EVENT_Waiting)) {
 		record_check(&p->rec, "what became of the question", "state", states[how]);
 		record_take(&p->rec);
 	}
 	p->asked[0] = '\0';
-	if (call == AGENT_ASK_LIMIT && how == ASKED_ANSWERED)
-		replay_world_take_limits(p);
+	/* The raised limit is the next amendment. */
+	if (call == AGENT_ASK_LIMIT && how == ASKED_ANSWERED &&
+	    record_line(&p->rec, &line, &len) == RECORD_AMENDMENT) {
+		if (amend(p, line, len) != 0)
+			p->rv = AVA_ECORRUPT;
+		record_pass(&p->rec);
+	}
 	/* The person may have named another model. */
 	if (call == AGENT_ASK_QUOTA && how == ASKED_ANSWERED &&
 	    record_find(&p->rec, EVENT_InferStart) && replay_amend(p) != 0)
@@ -558,7 +527,7 @@ static void replay_ask_end(struct agent *a, unsigned call, enum agent_asked how)
 	p->saves_due++;
 }
 
-/* What others had used, and the clock of its group: it was written down. */
+/* Shared limits that are near (others' usage, the group's clock), from the Limit event. */
 static void replay_shared(struct agent *a, struct agent_shared *out)
 {
 	struct replay *p = replay_of(a);
