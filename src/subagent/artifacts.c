@@ -1,5 +1,5 @@
 /* The files that a run leaves, as its result names them: outputs of its tools that were kept
- * (runs/S-…/artifacts) and what commands wrote into its work folder (runs/S-…/work). By
+ * (runs/S-…/artifacts) and files that commands wrote into its work folder (runs/S-…/work). By
  * pointer: path below the data root, bytes, type; the bytes stay where they are.
  *
  * The work folder is a stranger's: no link, device or FIFO in it is followed, a file's type is

@@ -316,8 +316,7 @@ static bool copying_may_go(int root_fd, const char *id)
 	return may;
 }
 
-/* Not through `sys`, like all handling of copies (tool/copy.c): copies are no part of the journal.
- */
+/* Past `sys`, like all handling of copies (tool/copy.c): they are no part of the journal. */
 static void sweep_work(struct os_work *w)
 {
 	static const char *const forms[] = {"runs/%s/copy", "runs/%s/copy.new"};

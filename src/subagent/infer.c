@@ -675,8 +675,7 @@ static void infer_built(struct infer_job *j)
 	struct run *r = j->run;
 
 	if (j->rv != 0) {
-		/* AVA_ENOENT here means messages.jsonl or a script, not the run's folder: AVA_EIO.
-		 */
+		/* AVA_ENOENT means messages.jsonl or a script here, not the run's folder. */
 		r->call.cut = (struct usage){0};
 		infer_fail(j, j->rv == AVA_ENOENT ? AVA_EIO : j->rv, err_word(j->rv), j->err.text);
 	} else if (j->rehash) {

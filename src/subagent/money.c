@@ -50,8 +50,7 @@ void money_restore(struct supervisor *s)
 		s->day.spent += s->spend.microusd;
 }
 
-/* `date` becomes the counted day; if it is the day counted before this one, its spending returns.
- */
+/* `date` becomes the counted day; if it was the counted day before, its spending returns. */
 static void change_day(struct supervisor *s, const char *date, int64_t spent)
 {
 	if (strcmp(date, s->before_date) == 0)

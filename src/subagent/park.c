@@ -138,8 +138,7 @@ static bool park_is_told(const struct run *r, int64_t now_ms)
 	return false;
 }
 
-/* Offers "go on with openai/gpt-5", if that model of models.fallback or models.list can take over.
- */
+/* Offers a model of models.fallback or models.list ("go on with …") if it can take over. */
 static unsigned park_offer(const struct run *r, const char *id, char offered[MODELS][MODEL_ID],
 			   unsigned n)
 {

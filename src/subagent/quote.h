@@ -1,4 +1,4 @@
-/* Quotes: what a spawn is expected to take, from the last 50 ended runs of its
+/* Quotes: the time and cost that a spawn should take, from the last 50 ended runs of its
  * role, below 5 from the limits (half the time limit to all of it). */
 #ifndef SUBAGENT_QUOTE_H
 #define SUBAGENT_QUOTE_H

@@ -456,16 +456,6 @@ static void replay_done(struct agent *a)
 
 /* ---- people */
 
-static void call_asked_about(struct agent *a, unsigned call, char out[24])
-{
-	if (call == AGENT_ASK_QUOTA)
-		snprintf(out, 24, "i%d.q%u", (int)a->at.iteration, ++replay_of(a)->parked);
-	else if (call == AGENT_ASK_LIMIT)
-		snprintf(out, 24, "i%d", (int)a->at.iteration + 1);
-	else
-		snprintf(out, 24, "%s", a->turn->calls[call].id);
-}
-
 /* Does the question that was just asked stay without an answer? */
 static bool expires(struct replay *p)
 {
@@ -486,7 +476,12 @@ static int replay_ask(struct agent *a, unsigned call, const struct agent_ask *q,
 	struct replay *p = replay_of(a);
 	char id[24];
 
-	call_asked_about(a, call, id);
+	if (call == AGENT_ASK_QUOTA)
+		snprintf(id, sizeof(id), "i%d.q%u", (int)a->at.iteration, ++p->parked);
+	else if (call == AGENT_ASK_LIMIT)
+		snprintf(id, sizeof(id), "i%d", (int)a->at.iteration + 1);
+	else
+		snprintf(id, sizeof(id), "%s", a->turn->calls[call].id);
 	/* No event for a question that was open when the run was carried on. */
 	if (strcmp(p->asked, id) != 0 && record_expect(&p->rec, EVENT_Waiting)) {
 		record_check(&p->rec, "the call that is asked about", "callId", id);

@@ -441,7 +441,7 @@ int run_checkpoint_restore(struct run *r, const json_t *content)
 	struct run_checkpoints *all = points_of(r);
 
 	if (run_checkpoint_check(name, NULL) != 0 || resume_read_call(content) <= 0)
-		return 0; /* not one of ours */
+		return 0; /* not written by ava */
 	if (all != NULL && all->n >= RUN_CHECKPOINTS_MAX)
 		return 0;
 	return all != NULL && point_add(all, name, resume_read_call(content)) ? 0 : AVA_ENOMEM;

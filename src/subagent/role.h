@@ -1,5 +1,5 @@
-/* A role: what a kind of subagent is told, which tools it wishes for and what it may
- * spend. Each is a Markdown file with front matter in the form of Claude Code's agent
+/* A role: the instructions of a kind of subagent, the tools that it wishes for and its
+ * limits. Each is a Markdown file with front matter in the form of Claude Code's agent
  * files (doc/ROLES.md), the built-in ones too, which stand in the program as they stand in
  * roles/: one form, one reader. A role never changes once it is read; runs hold the
  * one they were confirmed with, whatever becomes of the file. */

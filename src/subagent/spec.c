@@ -799,28 +799,22 @@ out:
 	return rv;
 }
 
-/* The text of the first user line: all that differs from other runs of the role. */
-static int spec_task(const struct run_spec *r, struct buf *out)
+int spec_messages(const struct run_spec *r, struct buf *out, int64_t *request_bytes,
+		  struct hash_sha256 *hash)
 {
+	/* The first user line has all that differs from other runs of the role. */
 	const struct prompt p = {
 		.task = r->task,
 		.context = r->context,
 		.schema = r->agent.output_schema,
 	};
-
-	return prompt_task(out, &p);
-}
-
-int spec_messages(const struct run_spec *r, struct buf *out, int64_t *request_bytes,
-		  struct hash_sha256 *hash)
-{
 	struct buf line, text;
 	int rv = spec_line(r, out, request_bytes, hash);
 
 	buf_init(&line, 8u << 20);
 	buf_init(&text, 4u << 20);
 	if (rv == 0)
-		rv = spec_task(r, &text);
+		rv = prompt_task(&text, &p);
 	if (rv == 0)
 		rv = r->model->dialect->encode_user(&line, text.data, text.len);
 	if (rv == 0) {
@@ -855,8 +849,7 @@ static int64_t spec_parts(const struct run_spec *r)
 	return n;
 }
 
-/* Four bytes a token are fewer tokens than services count: too large by them is surely too large.
- */
+/* Services count more tokens than one for four bytes: a text too large by that is too large. */
 int spec_fits(const struct run_spec *r, struct ava_error *err)
 {
 	const int64_t window = r->agent.window, least = LIMIT_LEAST_ROOM + LIMIT_LEAST_ROOM / 2;

@@ -103,7 +103,7 @@ struct wirecall { /* the caller's; lives until on_done is called or wirecall_sto
  * and `tag` are read during the call. AVA_EINVAL (the key), AVA_ENOMEM. */
 int wirecall_start(struct wirecall *w, struct http_pool *pool, const struct model *m,
 		   const char *key, const char *tag, struct buf *body, struct ava_error *err);
-/* No callback comes any more. *cut (may be NULL): what is known of the half
+/* No callback comes any more. *cut (may be NULL): the known usage of the half
  * reply, all 0 when nothing came. A call that is not running is left alone. */
 void wirecall_stop(struct wirecall *w, struct usage *cut);
 
