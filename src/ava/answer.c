@@ -22,22 +22,22 @@
 #include "subagent/rolebook.h"
 #include "subagent/spec.h"
 
-/* What phrases say, and what the walk has heard. */
+/* Meanings of phrases, and those that the walk has met. */
 enum answer_said {
 	SAID_POLITE = 0, /* nothing */
 	SAID_YES = 1,
 	SAID_NO = 2,       /* a no as the first word alone: it may go before a change */
-	SAID_NO_MORE = 4,  /* a no for good */
-	SAID_GLUE = 8,     /* nothing, but only beside a change */
-	SAID_LIMIT = 16,   /* a change must follow or stand before */
+	SAID_NO_MORE = 4,  /* a final no */
+	SAID_GLUE = 8,     /* no meaning, but only beside a change */
+	SAID_LIMIT = 16,   /* a change must stand beside it */
 	SAID_BUT = 32,     /* likewise */
-	SAID_CHEAPER = 64, /* its amount must be there */
+	SAID_CHEAPER = 64, /* an amount must follow or precede */
 	SAID_FASTER = 128,
 	SAID_THINK = 256,
 	SAID_NO_THINKING = 512,
 	SAID_CHANGE = 1024,
 	SAID_TIME = 2048,
-	SAID_PATIENCE = 4096, /* "a minute", "one step" */
+	SAID_PATIENCE = 4096, /* a yes behind it is a no */
 	SAID_DONT = 8192,     /* a yes behind it is a no */
 	SAID_WITHOUT = 16384, /* tools follow */
 	SAID_UNCLEAR = 32768,
@@ -105,7 +105,7 @@ static const struct {
 	 "and no more|or less|dont spend more than|dont go over|stop after|stop it after|hochstens|"
 	 "maximal|nicht mehr als|bis zu|nur|au plus|maximum de|maximo|como maximo|al massimo|"
 	 "hoogstens"},
-	{SAID_UNCLEAR, "noon|not yet"}, /* no long "non" */
+	{SAID_UNCLEAR, "noon|not yet"}, /* "noon" is no long "non" */
 	{SAID_ALL_THREE, "all three|all three rights|all three together|alle drei|toutes les trois|"
 			 "les trois|las tres|tutti e tre"},
 	{SAID_BUT, "but|provided|as long as it stays|aber|mais|pero|mas|maar|solange es"},
@@ -124,14 +124,14 @@ static const struct {
 
 static const char yes_signs[] = "👍|✅|✔|👌|🆗", no_signs[] = "👎|❌|🚫|🛑|✋",
 		  smiles[] = "🙏|🙂|😊|😀|🎉|🚀|:-)|:)";
-/* Between words; marks part clauses. */
+/* Blanks stand between words; marks part clauses. */
 static const char blanks[] = " |\t|\n|\r|\xc2\xa0", marks[] = ",|.|!|;|:|–|—|…|-";
 
 enum unit { UNIT_NONE, UNIT_CENTS, UNIT_MS, UNIT_TOKENS, UNIT_ITERATIONS, UNIT_TIMES };
 
 static const struct {
 	enum unit unit;
-	int64_t of; /* how many cents, ms, … one is; of UNIT_TIMES, the factor */
+	int64_t of; /* how many cents, ms, … the unit is; of UNIT_TIMES, the factor */
 	const char *words;
 } units[] = {
 	{UNIT_CENTS, 1, "c|ct|cts|cent|cents"},
@@ -158,7 +158,7 @@ static const struct {
 	{50, "fifty"},   {60, "sixty"},   {90, "ninety"}, {100, "hundred"},
 };
 
-/* ---- cutting it into words */
+/* ---- cutting the answer into words */
 
 #define TOKENS_MAX 48
 #define TOKEN_LEN  64
@@ -178,7 +178,7 @@ struct answer_walk {
 	struct change *change;
 };
 
-/* `word` between the bars of `list`. */
+/* `word` stands between the bars of `list`. */
 static bool answer_listed(const char *list, const char *word)
 {
 	size_t n = strlen(word);
@@ -194,7 +194,7 @@ static bool answer_is_word(const struct answer_walk *w, int at, const char *list
 	return at >= 0 && at < w->n && !w->t[at].number && answer_listed(list, w->t[at].text);
 }
 
-/* The length of the one of `list` that `s` begins with; 0: none. */
+/* The length of the entry of `list` that `s` begins with; 0: none. */
 static size_t answer_begins(const char *s, const char *list)
 {
 	for (size_t n; *list; list += n + (list[n] == '|')) {
@@ -215,7 +215,7 @@ static bool answer_is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* "claude-sonnet-4.5", "local/qwen3:8b" are one word. */
+/* The word goes on behind `s`: "claude-sonnet-4.5" and "local/qwen3:8b" are one word each. */
 static bool answer_goes_on(const char *s, const struct token *t)
 {
 	if (!*s || (!answer_is_letter(s[1]) && !answer_is_digit(s[1])))
@@ -224,7 +224,7 @@ static bool answer_goes_on(const char *s, const struct token *t)
 	       (*s == ':' && strchr(t->text, '/'));
 }
 
-/* `unit`: it stands right behind a number, as the h and the m of "1h30m". */
+/* `unit`: the word follows a number directly, as the h and the m of "1h30m". */
 static const char *read_word(const char *s, bool unit, struct token *t)
 {
 	for (size_t n = 0; n + 1 < TOKEN_LEN;) {
@@ -241,8 +241,8 @@ static const char *read_word(const char *s, bool unit, struct token *t)
 	return NULL;
 }
 
-/* Digits in groups of three. NULL: no number that is sure to mean one thing, such as
- * "0,20", "20.000" or "5-10". */
+/* Reads digits in groups of three. NULL: a number that may mean two things, such as "0,20",
+ * "20.000" or "5-10". */
 static const char *answer_read_number(const char *s, struct token *t)
 {
 	int64_t whole = 0, part = 0, unit = 100000;
@@ -273,7 +273,7 @@ static void token_is(struct token *t, const char *word)
 	snprintf(t->text, sizeof(t->text), "%s", word);
 }
 
-/* Emoji and their like, as words. */
+/* Reads emoji and other signs as words. */
 static const char *read_sign(const char *s, struct token *t)
 {
 	const struct {
@@ -301,7 +301,7 @@ static const char *read_sign(const char *s, struct token *t)
 	return NULL;
 }
 
-/* The marks before the next word. A minus sign is none. */
+/* Skips the marks before the next word, but not a minus sign. */
 static const char *skip_marks(const char *s, bool *comma)
 {
 	for (;;) {
@@ -335,8 +335,8 @@ static void fold(const char *text, char out[ANSWER_BYTES_MAX + 1])
 	out[n] = 0;
 }
 
-/* false: something is among them that no answer has: a question mark, quotes, characters
- * of other scripts. */
+/* false: the text has a character that no answer has: a question mark, a quotation mark, a
+ * character of another script. */
 static bool read_tokens(const char *text, struct answer_walk *w)
 {
 	for (;;) {
@@ -367,7 +367,7 @@ static bool read_tokens(const char *text, struct answer_walk *w)
 
 /* ---- words */
 
-/* Is `word` the word `want` with letters held? */
+/* `word` is `want` with letters held too long. */
 static bool answer_held_too_long(const char *word, const char *want, size_t len)
 {
 	for (size_t i = 0; i < len; i++, word++) {
@@ -389,8 +389,8 @@ static bool swapped(const char *word, const char *want, size_t len)
 	       strncmp(word + i + 2, want + i + 2, len - i - 2) == 0;
 }
 
-/* `word` becomes the first word of `list` that it may be mistyped of; `same`: it stands
- * there. */
+/* Turns `word` into the first word of `list` that it may be mistyped of; `same`: only looks for
+ * `word` itself. */
 static bool find_near(const char *list, char word[TOKEN_LEN], bool same)
 {
 	size_t len = strlen(word);
@@ -423,7 +423,7 @@ static void put_right(char word[TOKEN_LEN])
 	}
 }
 
-/* How many words of the answer the phrase takes; 0: it does not fit. */
+/* How many words of the answer the phrase takes; 0: it does not stand at `at`. */
 static int answer_fits(const struct answer_walk *w, int at, const char *phrase, size_t len)
 {
 	const char *end = phrase + len;
@@ -441,7 +441,7 @@ static int answer_fits(const struct answer_walk *w, int at, const char *phrase, 
 	return n;
 }
 
-/* The longest phrase at this word. */
+/* The longest phrase at `at`. */
 static int find_phrase(const struct answer_walk *w, int at, enum answer_said *said)
 {
 	int best = 0;
@@ -463,7 +463,7 @@ static int find_phrase(const struct answer_walk *w, int at, enum answer_said *sa
 	return best;
 }
 
-/* ---- changes. Saying two different things about one is unclear. */
+/* ---- changes. Two different values of one are unclear. */
 
 static void unclear_if(struct answer_walk *w, bool is)
 {
@@ -502,7 +502,7 @@ static int64_t answer_number_at(const struct answer_walk *w, int at)
 	return -1;
 }
 
-/* Millionths of a unit to `scale` of them; out of range, or not whole, is unclear. */
+/* Turns millionths of a unit into the scale; out of range, or not whole, is unclear. */
 static int64_t answer_scaled(struct answer_walk *w, int64_t millionths, int64_t scale)
 {
 	int64_t product = 0;
@@ -512,8 +512,8 @@ static int64_t answer_scaled(struct answer_walk *w, int64_t millionths, int64_t 
 	return product / 1000000;
 }
 
-/* "1h30m", "1 hour and 30 minutes", "1h30": what is added to a time that ended in a unit
- * of `above`, in *ms; how many words more. */
+/* Adds to *ms the rest of a time whose first part ended in the unit `above`: "1h30m", "1 hour and
+ * 30 minutes", "1h30"; returns how many words it takes. */
 static int more_time(struct answer_walk *w, int at, int64_t above, int64_t *ms)
 {
 	int and = answer_is_word(w, at, "and"), unit;
@@ -532,7 +532,7 @@ static int more_time(struct answer_walk *w, int at, int64_t above, int64_t *ms)
 	return and+1 + (unit == UNIT_MS);
 }
 
-/* A number and its unit; how many words they are, 0: not these. */
+/* Takes a number with its unit; returns how many words they are, 0: none stands here. */
 static int take_amount(struct answer_walk *w, int at)
 {
 	struct change *c = w->change;
@@ -544,12 +544,12 @@ static int take_amount(struct answer_walk *w, int at)
 	if (n < 0)
 		return 0;
 	if (w->t[at].dollars) {
-		/* Of "$5k" the k is no yes. */
+		/* In "$5k" the k is not a yes. */
 		unclear_if(w, answer_unit_at(w, at + 1, &rest) != UNIT_NONE);
 		answer_put_words(w, &c->cost_microusd, answer_scaled(w, n, 1000000));
 		return 1;
 	}
-	/* "one and a half minutes" are more than "half a minute" */
+	/* "one and a half minutes" is more than "half a minute" */
 	unclear_if(w, n == 500000 &&
 			      answer_is_word(w, at - 1 - answer_is_word(w, at - 1, "a"), "and"));
 	one = !w->t[at].number && n == 1000000;
@@ -595,7 +595,7 @@ static int take_amount(struct answer_walk *w, int at)
 /* ---- names */
 
 struct answer_name {
-	char *to; /* of the change */
+	char *to; /* a field of the change */
 	size_t size;
 	char value[128];
 };
@@ -608,7 +608,7 @@ static int name_is(struct answer_name *out, char *to, size_t size, const char *v
 	return words;
 }
 
-/* The words from `at` as one; false: there are not so many, or a comma parts them. */
+/* Joins the words from `at`; false: too few, or a comma parts them. */
 static bool joined(const struct answer_walk *w, int at, int words, char out[128])
 {
 	size_t n = 0;
@@ -622,7 +622,8 @@ static bool joined(const struct answer_walk *w, int at, int words, char out[128]
 	return n < 100;
 }
 
-/* An alias, or its end ("haiku" of "claude-haiku"), with one slip where `announced`. */
+/* `name` is an alias, or the end of one ("haiku" of "claude-haiku"); one slip is allowed where
+ * `announced`. */
 static bool is_alias(const char *alias, size_t len, const char *name, bool announced)
 {
 	const char *end = memchr(alias, '-', len);
@@ -633,7 +634,7 @@ static bool is_alias(const char *alias, size_t len, const char *name, bool annou
 	       (tail > 4 && n > 4 && announced && near_distance(name, n, end + 1, tail) == 1);
 }
 
-/* The alias or id of a row that is meant, into `out`. */
+/* Writes the alias or id of the model that `name` means into `out`. */
 static bool model_named(const char *name, bool announced, char out[128])
 {
 	const struct model_row *row;
@@ -658,8 +659,8 @@ static bool model_named(const char *name, bool announced, char out[128])
 	return strcmp(name, "offline") == 0;
 }
 
-/* The name at this word: how many words it is; 0: none. Behind a word that announces a
- * model it may have any form: it is looked for when the change is carried out. */
+/* The name at `at`: how many words it takes; 0: none. Behind the word "model" it may have any form:
+ * the model is looked for when the change is carried out. */
 static int answer_find_name(const struct answer_walk *w, int at, struct answer_name *out)
 {
 	struct change *c = w->change;
@@ -671,7 +672,7 @@ static int answer_find_name(const struct answer_walk *w, int at, struct answer_n
 	if (w->t[at].number)
 		return 0;
 	for (int words = 3; words > 0; words--) {
-		/* Of "sonnet 5 minutes" the number is none of its name. */
+		/* In "sonnet 5 minutes" the number belongs to the minutes. */
 		if (!joined(w, at, words, name) ||
 		    (w->t[at + words - 1].number &&
 		     answer_unit_at(w, at + words, &of) != UNIT_NONE))
@@ -709,7 +710,7 @@ bool answer_word(const char *word)
 	return read_tokens(word, &w) && w.n == 1 && !unknown_word(&w, 0);
 }
 
-/* The tools after "without": how many words they are; 0: none follows. */
+/* Takes the tools after "without"; returns how many words they are, 0: none follows. */
 static int answer_take_tools(struct answer_walk *w, int at)
 {
 	struct change *c = w->change;
@@ -771,7 +772,7 @@ static int take_phrase(struct answer_walk *w, int at)
 		said = at > 0 ? SAID_NO_MORE : SAID_NO;
 		break;
 	case SAID_DONT:
-		/* "do not start", and "do not stop", which is not sure to be a yes. */
+		/* "do not start" is a no; "do not stop" is not surely a yes. */
 		more = find_phrase(w, at + n, &next);
 		said = SAID_NO_MORE | (next & (SAID_NO | SAID_NO_MORE) ? SAID_UNCLEAR : 0);
 		n += next & SAID_YES ? more + answer_is_word(w, at + n + more, "it|this|that") : 0;
@@ -784,7 +785,7 @@ static int take_phrase(struct answer_walk *w, int at)
 	case SAID_WITHOUT:
 		more = answer_take_tools(w, at + n);
 		if (more == 0 && w->n == 1 && answer_is_word(w, at, "drop")) {
-			said = SAID_NO_MORE; /* "drop the second", as the caller has heard it */
+			said = SAID_NO_MORE; /* "drop the second": the caller took the number out */
 			break;
 		}
 		unclear_if(w, more == 0);
@@ -818,7 +819,7 @@ static enum answer answer_decide(const struct answer_walk *w)
 		return ANSWER_UNCLEAR;
 	if ((said & SAID_CHANGE) && no)
 		return said & SAID_NO_MORE ? ANSWER_UNCLEAR : ANSWER_CHANGE;
-	/* "Just a minute" asks for patience; so may "yes, 5 minutes". */
+	/* "Just a minute" asks for patience; "yes, 5 minutes" may do so too. */
 	if (!(said & SAID_LIMIT) &&
 	    ((said & SAID_PATIENCE) || ((said & SAID_TIME) && yes && !(said & SAID_BUT))))
 		return ANSWER_UNCLEAR;
@@ -831,7 +832,7 @@ static enum answer answer_decide(const struct answer_walk *w)
 	return yes ? ANSWER_YES : no ? ANSWER_NO : ANSWER_UNCLEAR;
 }
 
-/* "Can you do it with opus instead?" asks for a change: the mark goes. */
+/* "Can you do it with opus instead?" asks for a change: take the question mark off. */
 static bool asks_for(char *text)
 {
 	static const char *const begins_so[] = {"can you ",  "could you ", "can we ",
@@ -882,7 +883,7 @@ enum answer answer_parse(const char *text, struct change *change)
 	return a;
 }
 
-/* ---- in words again */
+/* ---- changes in words again */
 
 static void answer_say(char *out, size_t size, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));

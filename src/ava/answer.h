@@ -1,8 +1,8 @@
-/* What a person meant by an answer to a quote. Pure.
+/* The meaning of a person's answer to a quote. Pure.
  *
- * Only what is understood to the last word counts: a question, a condition or
- * one word that is not known makes an answer unclear, and the person is asked
- * again. What could mean no is never a yes. */
+ * An answer counts only when it is understood to the last word: a question, a condition or one
+ * unknown word makes it unclear, and the person is asked again. Words that could mean no are never
+ * a yes. */
 #ifndef AVA_ANSWER_H
 #define AVA_ANSWER_H
 
@@ -10,18 +10,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What a person wants otherwise than it was quoted: from their words, or from the keys of
- * a request. */
+/* Changes to a quote: from a person's words, or from the keys of a request. */
 #define CHANGE_KEEP        INT64_MIN
 #define CHANGE_WITHOUT_MAX 8
 
 struct change {
-	int64_t cost_microusd, time_ms, tokens, iterations; /* CHANGE_KEEP: as it was */
-	char preset[16], role[64], model[128];              /* "": as it was */
-	int thinking;                                       /* 1 on, -1 off, 0 as it was */
+	int64_t cost_microusd, time_ms, tokens, iterations; /* CHANGE_KEEP: no change */
+	char preset[16], role[64], model[128];              /* "": no change */
+	int thinking;                                       /* 1 on, -1 off, 0 no change */
 	char without[CHANGE_WITHOUT_MAX][40];               /* tools, or words of their names */
 	unsigned nwithout;
-	/* No change: the yes that a run with all three rights needs (subagent/rights.h). */
+	/* Not a change: the explicit yes that a run with all three rights needs
+	 * (subagent/rights.h). */
 	bool all_three;
 };
 
@@ -31,11 +31,11 @@ struct change {
 		.iterations = CHANGE_KEEP                                                          \
 	}
 
-/* It says nothing. */
+/* No field says a change. */
 bool change_none(const struct change *c);
-/* What `from` says goes over `to`; false: there is no room for all its tools. */
+/* Lays the changes of `from` over `to`; false: there is no room for all its tools. */
 bool change_add(struct change *to, const struct change *from);
-/* "yes, with max_cost_cents=20": what a program set where nobody said a word. */
+/* The changes of a program, in the words of a person: "yes, with max_cost_cents=20". */
 void change_said(const struct change *c, char *out, size_t size);
 
 enum answer {
@@ -46,18 +46,17 @@ enum answer {
 	ANSWER_UNCLEAR
 };
 
-#define ANSWER_BYTES_MAX 2000 /* more is unclear */
+#define ANSWER_BYTES_MAX 2000 /* a longer answer is unclear */
 
-/* The clear sentence for who is asked again; behind it may stand what else can be said. */
+/* The sentence for a person who is asked again; more that can be said may follow it. */
 #define ANSWER_HELP                                                                                \
 	"please answer yes or no, or say what to change: \"yes, but max 20 cents\", \"at most 5 "  \
 	"minutes\", \"use haiku\""
 
-/* One word that answers have: to say yes or no, or to change something. */
+/* `word` is a word of answers: of a yes, a no or a change. */
 bool answer_word(const char *word);
 
-/* *change says something for ANSWER_YES_WITH and ANSWER_CHANGE alone, but for `all_three`, which a
- * plain yes may have. */
+/* *change is set for ANSWER_YES_WITH and ANSWER_CHANGE; `all_three` also for a plain yes. */
 enum answer answer_parse(const char *text, struct change *change);
 
 #endif

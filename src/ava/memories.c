@@ -1,10 +1,10 @@
 /* Changes of the memory and the verbs about it.
  *
- * A change goes to the memory's thread. What comes back says what is due to be told: a
- * StateWrite each, with the key and a hash, never the text. When those are durable the memory
- * hears that they are told, and whoever asked gets the answer. A stop between the two leaves
- * them due: the next change tells them, or the next start, which sees by the file's log that
- * it was not closed. An event may so be told twice; it says the same then.
+ * A change goes to the memory's thread. The answer lists what is due in the log: a StateWrite each,
+ * with the key and a hash, never the text. When those are durable the memory hears so, and the
+ * caller gets the answer. A stop between the two leaves them due: the next change writes them, or
+ * the next start, which sees by the file's -wal that it was not closed. An event may so be written
+ * twice, with the same content.
  *
  * A person sees and changes their own rows only: the user is the caller's, never an argument. */
 #include "ava/memories.h"
@@ -23,11 +23,11 @@
 #include "codec/utf8.h"
 
 #define LIST_DEFAULT 100
-#define QUIESCE_MS   3000 /* then a journal that cannot write is not waited for */
+#define QUIESCE_MS   3000 /* the longest wait for a journal that cannot write */
 
 struct memories {
-	unsigned changes; /* under way */
-	int64_t told;     /* what is due up to this number is on its way into the log */
+	unsigned changes; /* at work */
+	int64_t told;     /* changes up to this number are on their way into the log */
 };
 
 /* ---- changes */
@@ -37,7 +37,7 @@ struct change_of_memory {
 	struct memory_op *op;
 	void (*done)(struct memory_op *op);
 	void *user;
-	int64_t before, upto; /* numbers of what is due */
+	int64_t before, upto; /* numbers of the changes to be logged */
 };
 
 static void change_answer(struct change_of_memory *ch)
@@ -54,7 +54,7 @@ static void change_told(int rv, void *user)
 {
 	struct change_of_memory *ch = user;
 	struct core *c = ch->core;
-	/* One before it was refused: all from that on stays due, and is told once more. */
+	/* An earlier commit was refused: changes from that on stay due, and are logged again. */
 	bool alone = rv == 0 && c->memories->told < ch->upto;
 	struct memory_op *told =
 		rv == 0 && !alone ? memory_op_new(MEMORY_TOLD, memory_op_free, NULL) : NULL;
@@ -62,7 +62,7 @@ static void change_told(int rv, void *user)
 	if (told) {
 		told->told = ch->upto;
 		memory_ask(c->sup.memory, told);
-	} else if (!alone) { /* it stays due */
+	} else if (!alone) { /* the changes stay due */
 		c->memories->told = MIN(c->memories->told, ch->before);
 		core_log(c, "a change of the memory is not in the log yet: %s", ava_strerror(rv));
 	}
@@ -95,7 +95,7 @@ static void change_done(struct memory_op *op)
 	int rv = AVA_ENOMEM;
 
 	if (op->what == MEMORY_RESET && op->rv == 0)
-		c->memories->told = 0; /* a new file counts anew */
+		c->memories->told = 0; /* a new file counts from 0 */
 	ch->before = c->memories->told;
 	for (size_t i = 0; d && i < op->ndue; i++) {
 		if (op->due[i].n <= c->memories->told)
@@ -114,7 +114,7 @@ static void change_done(struct memory_op *op)
 	change_answer(ch);
 }
 
-/* What must not be kept at all. */
+/* Refuses text with secrets in it. */
 static int memories_check_text(const struct core *c, const char *text, struct ava_error *err)
 {
 	struct buf clean;
@@ -192,7 +192,7 @@ int memories_open(struct core *c, struct ava_error *err)
 	c->sup.memory = memory_new(c->loop, c->sup.keep_out[0]);
 	if (!c->memories || !c->sup.memory)
 		return err_set(err, AVA_ENOMEM, "out of memory");
-	/* Whoever closes the file takes its log away: this one's process was killed. */
+	/* A -wal file means the last process was killed: open the database once to recover it. */
 	op = has_file(c, MEMORY_FILE "-wal") ? memory_op_new(MEMORY_LOOK, memory_op_free, NULL)
 					     : NULL;
 	if (op)
@@ -298,7 +298,7 @@ static void answer_written(struct memory_op *op)
 	memory_op_free(op);
 }
 
-/* Also where nothing more is to be said. `warning`: it is done, but. */
+/* Answers a change that has nothing more to say. `warning`: done, with a caveat. */
 static void answer_done(struct memory_op *op)
 {
 	struct verb_answer a;
@@ -311,7 +311,7 @@ static void answer_done(struct memory_op *op)
 	memory_op_free(op);
 }
 
-/* NULL: it has been answered. */
+/* NULL: refused and answered. */
 static struct memory_op *ask_for(struct verb_call *v, enum memory_what what,
 				 void (*done)(struct memory_op *op))
 {
@@ -331,7 +331,7 @@ struct memory_args {
 	const char *const *tags, *const *ids;
 	size_t ntags, nids;
 	int64_t limit;
-	int pinned; /* 1, -1, 0: not said */
+	int pinned; /* 1, -1; 0: not given */
 	bool all;
 };
 
@@ -379,7 +379,7 @@ static void verb_one(struct verb_call *v)
 	memory_ask(v->core->sup.memory, op);
 }
 
-/* A blank between two; one with a blank in it would be two. */
+/* Joins tags with blanks; a tag with a blank in it would become two. */
 static int join_tags(struct memory_op *op, const struct memory_args *a, struct ava_error *err)
 {
 	struct buf b;

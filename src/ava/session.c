@@ -1,6 +1,6 @@
-/* Which conversations there are, and the verbs about them. At the start only
- * names are read: the id stands in each file's name. A conversation comes into
- * memory when something is said in it, or when a subagent of it ends. */
+/* The conversations that exist, and the verbs about them. A start reads only names: the id stands
+ * in each file's name. A conversation comes into memory when something is said in it, or when a
+ * subagent of it ends. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -29,9 +29,9 @@
 #define SAY_MAX      (1u << 20)
 #define RESTING_MAX  64
 
-/* ---- which stay in memory: of those with nothing to do the last used. What is said in
- * another brings it back from its files, as after a stop. One stays while it has a turn,
- * an input, a subagent, or something on its way to the disk. */
+/* ---- conversations in memory: of those with nothing to do the last used stay. Words in another
+ * one load it from its files, as after a stop. A conversation stays while it has a turn, an input,
+ * a subagent, or something on its way to the disk. */
 
 static bool is_at_work(const struct talk *t)
 {
@@ -50,7 +50,7 @@ void session_leave(struct talk *t)
 	struct session *s = t->session;
 	char *model = strdup(t->run.spec->model->id);
 
-	/* It is shown, and a conversation without a word yet begins with it. */
+	/* The list shows the model, and a conversation without words begins with it. */
 	if (model) {
 		free(s->model);
 		s->model = model;
@@ -65,7 +65,7 @@ static void sessions_rest(struct os_task *task)
 	struct core *c = CONTAINER_OF(task, struct core, rest);
 	unsigned n = 0;
 
-	/* The last used stand at the end. */
+	/* The last used conversation is the last of the list. */
 	LIST_EACH (&c->talks, node, tmp)
 		n += at_rest(LIST_ENTRY(node, struct talk, node));
 	LIST_EACH (&c->talks, node, tmp) {
@@ -135,7 +135,7 @@ static struct session *session_new(struct core *c, const char *id, size_t len)
 	return s;
 }
 
-/* "2026-11-21T08-00-00-123Z" as in the name, in milliseconds; 0: it is none. */
+/* Milliseconds of "2026-11-21T08-00-00-123Z" at the start of a file's name; 0: no time. */
 static int64_t name_time(const char *name)
 {
 	char iso[CLOCK_ISO_LEN + 1];
@@ -309,7 +309,7 @@ static int session_fill(struct session *s, const struct op_session_new *n, struc
 	return session_load(s, err);
 }
 
-/* The id that a client wants for it. What was begun under that id and has no words is left. */
+/* Takes the id that a client wants; an empty conversation of that id is dropped. */
 static int session_claim(struct core *c, const char *want, struct session_id *id,
 			 struct ava_error *err)
 {
@@ -386,9 +386,9 @@ static int add_wait(struct input *in, op_said_fn done, void *user)
 	return 0;
 }
 
-/* ---- said before */
+/* ---- repeated requests */
 
-/* Requests of conversations stand among those of runs, under a longer name. */
+/* Request ids of conversations share a table with those of runs, under a longer name. */
 static char *request_key(const struct session *s, const char *request)
 {
 	char *key = NULL;
@@ -405,7 +405,7 @@ int talk_remember(struct session *s, const char *request, int64_t at_ms, const c
 	return rv;
 }
 
-/* 1: it was said with this id, `done` hears of it; 0 it was not; negative. */
+/* 1: said with this id before, `done` hears of it; 0: new; negative: an error. */
 static int said_before(struct session *s, const char *id, op_said_fn done, void *user)
 {
 	struct request *r;
@@ -502,8 +502,8 @@ static int check_say(const struct op_say *say, struct ava_error *err)
 	return 0;
 }
 
-/* A file that somebody removed or emptied is not begun again in the middle: pi takes one
- * without its header for empty, and empties it. */
+/* Refuses to write into a file that somebody removed or emptied: pi takes a file without a header
+ * for empty, and empties it. */
 static int check_there(const struct session *s, struct ava_error *err)
 {
 	struct stat st;
@@ -526,7 +526,7 @@ int session_load(struct session *s, struct ava_error *err)
 	rv = s->talk ? 0 : talk_open(s, err);
 	if (rv != 0)
 		return rv;
-	list_del(&s->talk->node); /* used last */
+	list_del(&s->talk->node); /* moves to the end: used last */
 	list_add(&s->core->talks, &s->talk->node);
 	session_rest(s->core);
 	return 0;
@@ -561,7 +561,7 @@ static int begin_say(struct session *s, const struct op_say *say, op_said_fn don
 		if (in)
 			talk_input_free(in);
 		s->there = there;
-		if (!there) { /* nothing of it is on disk: it is begun anew */
+		if (!there) { /* nothing of it is on disk: begin anew */
 			talk_free(s->talk);
 			s->talk = NULL;
 		}
@@ -598,11 +598,11 @@ int ops_session_stop(struct core *c, const char *session, struct ava_error *err)
 	return 0;
 }
 
-/* ---- what became of a proposal */
+/* ---- outcome of a proposal */
 
 #define NAMED_MAX 20u /* runs of a group in one notice */
 
-/* What was answered in another terminal is no answer to what is said here. */
+/* Tells Ava of an answer given elsewhere, which does not answer her words here. */
 static const char *session_where(const struct proposal *p)
 {
 	return p->said_here ? "" : NOTICE_ELSEWHERE;
@@ -736,7 +736,7 @@ static void verb_session_new(struct verb_call *v)
 
 static const struct arg sessions_args[] = {{"limit", ARG_COUNT, 0, 1, 100000}, {NULL}};
 
-/* Newest first. */
+/* Lists conversations, newest first. */
 static void verb_sessions(struct verb_call *v)
 {
 	struct verb_answer a;
@@ -767,7 +767,7 @@ static void verb_session(struct verb_call *v)
 		verb_fail(v->reply, AVA_ENOENT, &err);
 }
 
-/* The turn under way, not the subagents. */
+/* Stops the turn, but not the subagents. */
 static void verb_session_stop(struct verb_call *v)
 {
 	(void)ops_session_stop(v->core, v->id, NULL);

@@ -19,10 +19,10 @@
 #include "codec/utf8.h"
 #include "subagent/session_entry.h"
 
-#define HEAD_MAX    16384 /* of a file, to show a session */
+#define HEAD_MAX    16384 /* bytes of a file read for its header and title */
 #define TITLE_CHARS 80
 
-/* ---- what its first and last lines say */
+/* ---- the first and last lines */
 
 static void take_header(struct session *s, const json_t *line)
 {
@@ -35,11 +35,11 @@ static void take_header(struct session *s, const json_t *line)
 		s->cwd = strdup(cwd ? cwd : "");
 	if (!s->user)
 		s->user = strdup(user ? user : "");
-	if (!s->origin) /* one of pi has none */
+	if (!s->origin) /* a file of pi has none */
 		s->origin = strdup(origin ? origin : "");
 }
 
-/* What is left of a header whose end is gone. */
+/* The members that are left of a header whose end is gone. */
 static json_t *header_cut(const char *line, size_t len)
 {
 	static const char *const members[] = {"type", "cwd", "userId", "origin"};
@@ -76,13 +76,13 @@ static void take_title(struct session *s, const json_t *line)
 		session_file_title(s, text);
 }
 
-/* That of her last answer, or that was chosen since. */
+/* Takes the model of the last answer, or one chosen later. */
 static void session_file_take_model(struct session *s, const json_t *line)
 {
 	char id[sizeof(((struct model *)0)->id)];
 
 	if (!session_model_read(line, id, sizeof(id)))
-		return; /* pi has names of its own */
+		return; /* pi names models its own way */
 	free(s->model);
 	s->model = strdup(id);
 }
@@ -130,9 +130,9 @@ void session_file_show(struct session *s)
 			*texts[i] = strdup("");
 }
 
-/* ---- all of it */
+/* ---- all entries */
 
-/* An entry of its file as it stands, or as it could be read; false: it is none. */
+/* Writes an entry as it stands, or as it could be read; false: no entry. */
 static bool session_file_entry(struct jw *w, const char *line, size_t len)
 {
 	json_t *plain = json_read_plain(line, len),

@@ -6,11 +6,11 @@ struct ava_error;
 struct session;
 struct verb_work;
 
-/* Folder, title, person, door and model, of its first lines and its last ones. */
+/* Fills folder, title, person, door and model from the first and last lines. */
 void session_file_show(struct session *s);
-/* The first words of the person; without memory they are looked for again. */
+/* Takes the person's first words; without memory a later call looks again. */
 void session_file_title(struct session *s, const char *text);
-/* A verb's work: "entries", and "unreadable" where lines are none; `own` is the path. */
+/* Work of a verb: writes "entries", and "unreadable" for broken lines; `own` is the path. */
 int session_file_entries(struct verb_work *w, struct ava_error *err);
 
 #endif

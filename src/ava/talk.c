@@ -38,12 +38,12 @@
 #include "subagent/rights.h"
 #include "subagent/run.h"
 
-#define QUESTION_SHOWN 180         /* characters of what a run asks, in a note */
-#define RESULT_SHOWN   (24u << 10) /* bytes of a result that go into the turn, at the most */
-#define NOTES_MAX      64          /* the oldest make room */
+#define QUESTION_SHOWN 180         /* characters of a run's question, in a note */
+#define RESULT_SHOWN   (24u << 10) /* bytes of a result in a turn, at the most */
+#define NOTES_MAX      64          /* then the oldest goes */
 #define SAID_MAX_CHARS 100000
 #define AGAIN_MS       1000
-#define AVA_TIME_MS    600000 /* of a turn, where ava.timeout is not set */
+#define AVA_TIME_MS    600000 /* of a turn, unless ava.timeout is set */
 
 struct talk *talk_of(struct run *r)
 {
@@ -107,7 +107,7 @@ static void run_ended(struct run_wait *wait, struct run *r)
 	struct talk *t = w->talk;
 	struct input *in = r->end.done ? calloc(1, sizeof(*in)) : NULL;
 
-	/* Without memory, or when the runtime stops: the next start tells it. */
+	/* Without memory, or in a stop of the runtime, the next start tells the result. */
 	if (in) {
 		in->kind = INPUT_RESULT;
 		list_init(&in->node);
@@ -137,10 +137,10 @@ int talk_watch_run(struct talk *t, struct run *r)
 	return 0;
 }
 
-/* ---- marks: lines that are no messages, {"mark":{…}} (doc/MESSAGES.md): where the
- * conversation stands, for the next start */
+/* ---- marks: lines {"mark":{…}} that are no messages (doc/MESSAGES.md) and tell the next start
+ * where the conversation stands */
 
-/* `calls` below 0: it has none, and no iteration. */
+/* `calls` below 0: a mark without counts. */
 static void talk_mark(struct talk *t, struct draft *d, const char *key, const char *value,
 		      int64_t calls)
 {
@@ -164,7 +164,7 @@ static void talk_mark(struct talk *t, struct draft *d, const char *key, const ch
 	buf_addc(b, '\n');
 }
 
-/* `more_calls`: of the reply that is being written. */
+/* `more_calls`: those of the reply being written. */
 static void talk_mark_turn(struct talk *t, struct draft *d, bool open, unsigned more_calls)
 {
 	const struct run *r = &t->run;
@@ -173,14 +173,11 @@ static void talk_mark_turn(struct talk *t, struct draft *d, bool open, unsigned 
 	talk_mark(t, d, "turn", open ? "open" : "ended", calls + more_calls);
 }
 
-/* ---- what Ava's model is told: who she is and, as a part of its own, how the runtime works
- * and when to delegate (once, in the head of the conversation), and the user-role text of
- * each turn.
- *
- * A turn's text is built of notices, which only the runtime can write, of what the person
- * said, and of results in an envelope of two notices. Everything between is escaped where
- * it imitates a notice, so no result can end its envelope and go on in the runtime's
- * voice. */
+/* ---- what Ava's model is told: who she is, how the runtime works and when to delegate (once, in
+ * the head of the conversation), and the user-role text of each turn. The text of a turn is built
+ * of notices, which only the runtime can write, of the person's words, and of results in an
+ * envelope of two notices. Text between notices is escaped where it imitates a notice, so no result
+ * can end its envelope and go on in the runtime's voice. */
 
 static const char talk_prompt[] =
 	"You are Ava. You talk with a person, and specialised subagents work for you in the "
@@ -305,11 +302,11 @@ static int talk_add_result(struct buf *out, struct talk *t, const char *run)
 	result = json_parse(json, len, NULL);
 	t->seen |= rights_read(json_object_get(result, "rights")) & RIGHTS_SEEN;
 	begin_result(out, result, run);
-	/* All that come in this turn fit into what the window has left. */
+	/* All results of this turn share the room that the window has left. */
 	shown = MIN(len, limit_result_bytes(&t->run.agent, results_come(t), RESULT_SHOWN));
 	while (shown > 0 && shown < len && ((unsigned char)json[shown] & 0xc0) == 0x80)
 		shown--;
-	envelope_text(out, json, shown); /* what it repeats of a page is as hidden here as there */
+	envelope_text(out, json, shown); /* the text of pages in it is escaped again */
 	buf_addc(out, '\n');
 	snprintf(text, sizeof(text), "End of the result of %s%s.", run,
 		 shown < len ? ", cut; the rest is in its result.json" : "");
@@ -319,12 +316,10 @@ static int talk_add_result(struct buf *out, struct talk *t, const char *run)
 	return buf_check(out);
 }
 
-/* ---- notices
- *
- * What became of a proposal, why the last turn has no answer. What changes the disk
- * anyway writes its notice into the same commit, as a mark beside the conversation; the
- * turn that tells it has another mark. So one that a stop kept from being told is told
- * after it (talk_restore.c). Without memory a notice is not told before the next start. */
+/* ---- notices: the outcome of a proposal, the reason why the last turn has no answer. A commit
+ * that changes the disk anyway writes its notice as a mark beside the conversation, and the turn
+ * that tells it writes another mark; so the next start tells a notice that a stop held back
+ * (talk_restore.c). Without memory a notice waits for the next start. */
 
 void talk_note_free(struct talk_note *n)
 {
@@ -373,7 +368,7 @@ void talk_note(struct talk *t, const char *id, const char *fmt, ...)
 	talk_note_keep(&t->notes, id, text);
 }
 
-/* All of them. */
+/* Frees all notices: a turn has told them. */
 static void talk_note_told(struct talk *t)
 {
 	while (!list_empty(&t->notes))
@@ -389,7 +384,7 @@ void talk_note_write(const struct session *s, struct draft *d, const char *id, c
 	struct buf *b;
 	struct jw w;
 
-	/* A conversation without a line yet begins with its head, not with this. */
+	/* The first line of a conversation must be its head, not a mark. */
 	if (talk_messages_path(s, path) != 0 || sys->fstatat(s->core->root_fd, path, &st, 0) != 0 ||
 	    st.st_size == 0)
 		return;
@@ -408,7 +403,7 @@ void talk_note_write(const struct session *s, struct draft *d, const char *id, c
 
 /* ---- the text of a turn */
 
-/* *begin: where the text begins that is of this turn alone. */
+/* *begin: the start of this turn's own text, behind what was remembered. */
 static int talk_compose(struct buf *out, struct talk *t, size_t *begin)
 {
 	const struct buf *recalled = talk_recalled(t);
@@ -439,7 +434,7 @@ void sessions_chained(struct run *r, void *core)
 	struct session *s = strmap_get(&c->session_by_id, r->spec->session_id);
 
 	if (!s || session_load(s, NULL) != 0 || talk_watch_run(s->talk, r) != 0)
-		return; /* told at the next start */
+		return; /* the next start tells it */
 	talk_note(s->talk, r->id.text, "Next in its chain: %s (%s) has started.", r->id.text,
 		  r->trace.text);
 }
@@ -538,11 +533,11 @@ int talk_start(struct talk *t, struct draft *d)
 	jw_str(&w, "client", s->origin);
 	jw_end(&w);
 	core_event(s->core, d, EVENT_SessionStart, s->id, s->user, &b);
-	s->there = true; /* what follows comes behind it in the outbox */
+	s->there = true; /* later lines come behind the header in the outbox */
 	return 0;
 }
 
-/* The line and its marks into the draft; on error it is as if never tried. */
+/* Puts the line and its marks into the draft; on error all is as before. */
 static int talk_put_line(struct talk *t, const struct buf *line, int64_t *added)
 {
 	struct run *r = &t->run;
@@ -559,7 +554,7 @@ static int talk_put_line(struct talk *t, const struct buf *line, int64_t *added)
 		if (part && buf_check(part) == 0)
 			return 0;
 	}
-	draft_free(r->rec.draft); /* between two turns nothing else is in it */
+	draft_free(r->rec.draft); /* the draft has nothing else between two turns */
 	r->rec.draft = NULL;
 	r->rec.prefix = prefix;
 	r->rec.request_bytes = request_bytes;
@@ -568,7 +563,7 @@ static int talk_put_line(struct talk *t, const struct buf *line, int64_t *added)
 	return AVA_ENOMEM;
 }
 
-/* The inputs as one line, and the marks that say they were told. */
+/* Writes the inputs as one line, and marks that they were told. */
 static int write_turn(struct talk *t, int64_t *added)
 {
 	struct buf text, line;
@@ -584,7 +579,7 @@ static int write_turn(struct talk *t, int64_t *added)
 		rv = talk_put_line(t, &line, added);
 	if (rv == 0) {
 		talk_note_told(t);
-		/* What events preview as the prompt; what is remembered goes into no log. */
+		/* The prompt that events show; memories stay out of the log. */
 		buf_reset(&t->prompt);
 		buf_add(&t->prompt, text.data + begin, MIN(text.len - begin, (size_t)8192));
 		talk_recall_free(t->recall);
@@ -596,8 +591,8 @@ static int write_turn(struct talk *t, int64_t *added)
 	return rv;
 }
 
-/* Tools about subagents are needed when there is one (doc/MESSAGES.md, "Small windows"); what
- * became of a quote she is told. */
+/* Adds the tools about subagents when there are subagents (doc/MESSAGES.md, "Small windows"); a
+ * notice tells what became of a quote. */
 static void want_tools(struct talk *t)
 {
 	static const char *const names[] = {"subagent_status", "list_subagents", "steer_subagent",
@@ -668,7 +663,7 @@ static void talk_go_on(struct os_task *task)
 	talk_pump(CONTAINER_OF(task, struct talk, pump));
 }
 
-/* ---- what is said and done, in the session file */
+/* ---- entries of the session file */
 
 static void write_entry(struct talk *t, struct draft *d, const struct turn *turn,
 			const struct turn_call *call)
@@ -687,7 +682,7 @@ static void write_entry(struct talk *t, struct draft *d, const struct turn *turn
 	buf_fini(&b);
 }
 
-/* AssistantMessage: what she says to the person. */
+/* AssistantMessage: Ava's words to the person. */
 static void write_words(struct talk *t, struct draft *d, const char *text, size_t len)
 {
 	struct session *s = t->session;
@@ -725,14 +720,15 @@ static int64_t talk_save_reply(struct agent *a, const struct turn *turn, bool wa
 
 	if (!d)
 		return AVA_ENOMEM;
-	if (said || (turn->wire_len > 0 && !turn->odd)) /* thinking alone has no line */
+	if (said || (turn->wire_len > 0 && !turn->odd)) /* a reply of thinking alone has no entry */
 		write_entry(t, d, turn, NULL);
 	if (said) {
 		t->spoke_ms = clock_wall_ms();
 		t->asks = talk_asks(turn->text, turn->text_len);
 		write_words(t, d, turn->text, turn->text_len);
 	}
-	if (t->run.call.doubt) { /* of the model, for the person: she does not read it */
+	if (t->run.call.doubt) { /* a warning of the model's service to the person; Ava does not
+				    read it */
 		write_words(t, d, t->run.call.doubt, strlen(t->run.call.doubt));
 		t->run.call.doubt = NULL;
 	}
@@ -777,7 +773,7 @@ static const char *why_not(const struct agent_end *e)
 	return e->exhausted ? "Your last turn was stopped at a limit." : "Your last turn failed.";
 }
 
-/* Why she says nothing more, for the person. */
+/* The reason why the turn has no answer, for the person. */
 static void failure_text(const struct talk *t, const struct agent_end *e, char out[400])
 {
 	const char *why = e->status == AVA_TIMEOUT ? t->run.call.why : NULL;
@@ -802,8 +798,8 @@ static void failure_text(const struct talk *t, const struct agent_end *e, char o
 			 why ? why : "");
 }
 
-/* A turn without its answer: an entry that says why, and an Error where it was
- * not the person who stopped it. */
+/* Ends a turn without an answer: an entry with the reason, and an Error unless the person stopped
+ * it. */
 static void write_failure(struct talk *t, struct draft *d, const struct agent_end *e)
 {
 	char id[SESSION_ENTRY_ID], note[32], text[400];
@@ -831,7 +827,7 @@ static void talk_save_end(struct agent *a, const struct agent_end *e)
 	struct run *r = &t->run;
 	struct draft *d = world_draft(r);
 
-	if (!d) { /* nothing to write with: the turn just ends */
+	if (!d) { /* no memory to write: end the turn */
 		agent_on_saved(a);
 		world_wake(r);
 		return;
@@ -868,7 +864,7 @@ static struct run_spec *make_spec(struct session *s, bool restored, struct ava_e
 		.ntools = talk_tools(s->core, s->cwd, tools),
 		.operating = talk_operating,
 		.operating_brief = talk_operating_brief,
-		/* Its messages file names the one it was begun with: talk_restore. */
+		/* talk_restore takes the model from the messages file. */
 		.model = restored      ? "offline"
 			 : s->model[0] ? s->model
 				       : ours,
@@ -901,7 +897,7 @@ int talk_messages_path(const struct session *s, char out[LOGBOOK_PATH])
 	return n < LOGBOOK_PATH ? 0 : AVA_ETOOBIG;
 }
 
-/* Whose results will be told: those at work. */
+/* Makes inputs of the results of runs that are at work now. */
 static int watch_runs(struct talk *t, struct ava_error *err)
 {
 	int rv = 0;

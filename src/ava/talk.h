@@ -14,44 +14,44 @@ struct talk;
 struct talk_recall;
 struct tool_call;
 
-/* In this order: the last one counts (talk_restore.c). */
+/* Ordered by weight: of several blocks of one reply the greatest counts (talk_restore.c). */
 enum talk_asks { ASKS_NOTHING, ASKS_OF_QUOTE, ASKS_ELSE };
 
-/* What was said is being carried out as an answer: to proposals, or to what a
- * subagent asks. */
+/* Words of a person that are being carried out, as the answer to proposals or to the question of a
+ * subagent. */
 struct op_answer {
 	struct input *in; /* NULL: the conversation was closed meanwhile */
 	unsigned left;    /* answers under way */
-	bool stops;       /* it may be meant for what is at work, too */
-	bool outlives;    /* it is called back, and freed, after the conversation is closed */
+	bool stops;
+	bool outlives; /* the callback comes, and frees it, even after the conversation is closed */
 };
 
-struct say_wait { /* whoever said it hears when it is on disk */
+struct say_wait { /* a caller that hears when the words are on disk */
 	struct list node;
 	op_said_fn done;
 	void *user;
 };
 
 enum input_kind { INPUT_SAID, INPUT_RESULT };
-struct input { /* begins a turn, or goes into the next one */
+struct input { /* what begins a turn, or goes into the next one */
 	struct list node;
 	enum input_kind kind;
-	char id[24];     /* entry of what was said, or run */
+	char id[24];     /* the entry of the words, or the run */
 	int64_t said_ms; /* wall */
-	int64_t seen_ms; /* wall: a quote that came up later was not before their eyes */
+	int64_t seen_ms; /* wall: a quote made later was not before the person's eyes */
 	char *text;      /* owned */
-	char origin[16]; /* the door it came by */
+	char origin[16]; /* the door they came by */
 	struct talk *talk;
-	struct op_answer *answer; /* it is being carried out; or NULL */
-	bool looked;              /* for an answer */
+	struct op_answer *answer; /* while it is carried out as an answer; or NULL */
+	bool looked;              /* talk_answer has seen it */
 	char *request;            /* owned; NULL: none */
-	struct list waits;        /* say_wait: until it is on disk */
+	struct list waits;        /* say_wait: callers, until the words are on disk */
 };
 
 /* A notice that goes before the next input. */
 struct talk_note {
 	struct list node;
-	char id[40]; /* of its mark on disk; "": it has none */
+	char id[40]; /* id of its mark on disk; "": it has none */
 	char text[];
 };
 
@@ -61,15 +61,15 @@ struct session {
 	char id[40];
 	char *path;               /* of its file, below the root */
 	char *cwd, *user, *model; /* "" when none */
-	char *origin; /* the door where it was begun: SessionStart and its runs say so */
+	char *origin; /* the door where it was begun; SessionStart and its runs name it */
 	char *title;  /* NULL: not read yet */
 	int64_t created_ms, updated_ms;
-	int64_t cost_microusd, tokens; /* of Ava's own calls, when it was in memory before */
+	int64_t cost_microusd, tokens; /* of Ava's own calls before this talk */
 	bool there;                    /* its file exists */
 	struct talk *talk;             /* NULL: not in memory */
 };
 
-struct talk_watch { /* one of its subagents at work */
+struct talk_watch { /* a subagent of the conversation at work */
 	struct run_wait wait;
 	struct list node; /* in talk.watches */
 	struct talk *talk;
@@ -87,21 +87,21 @@ struct talk {
 	struct list inputs; /* not yet told to the model, oldest first */
 	struct list watches;
 	struct list notes;          /* talk_note */
-	struct talk_recall *recall; /* what it begins with; NULL: not asked for */
+	struct talk_recall *recall; /* memories for the first turn; NULL: not asked for */
 	struct buf prompt;          /* the newest input, for previews */
 	bool begun;                 /* the machine has had a turn in this process */
 	bool busy;                  /* a turn is under way */
-	bool answering;             /* what a person said is carried out first */
-	bool spent;                 /* what they said last was an answer, and is none to Ava */
-	unsigned seen;              /* rights of what she has read (subagent/rights.h); sticks */
-	int64_t spoke_ms;           /* when Ava said something last, wall */
-	int64_t turn_ms;            /* when her newest turn began, wall */
-	enum talk_asks asks;        /* what she asked with that */
-	/* What was said under a lower number was said while a question of her subagents was open
-	 * that is not any more. 0: there is none. */
+	bool answering;             /* a person's words are carried out as an answer first */
+	bool spent;       /* the person's last words were an answer to a quote or run, not to Ava */
+	unsigned seen;    /* rights of what she has read (subagent/rights.h); sticks */
+	int64_t spoke_ms; /* when Ava said something last, wall */
+	int64_t turn_ms;  /* when her newest turn began, wall */
+	enum talk_asks asks; /* what her last words asked */
+	/* Words with a lower number were said while a question of a subagent was open that is
+	 * closed now. 0: no such question. */
 	uint64_t asked_lsn;
 	struct os_task pump;
-	struct os_timer *again;        /* a turn that could not be begun */
+	struct os_timer *again;        /* tries again to begin a turn */
 	int64_t cost_microusd, tokens; /* of the turns before this one */
 };
 
@@ -109,31 +109,31 @@ struct talk {
 
 /* ---- session.c */
 struct session *session_find(struct core *c, const char *id, struct ava_error *err);
-void session_send(struct verb_reply *r, struct session *s); /* an answer that shows it */
-int session_load(struct session *s, struct ava_error *err); /* it has a talk then */
-void session_leave(struct talk *t);                         /* it is in memory no more */
-/* What was said with this request id. AVA_ENOMEM. */
+void session_send(struct verb_reply *r, struct session *s); /* answers with the session */
+int session_load(struct session *s, struct ava_error *err); /* opens its talk */
+void session_leave(struct talk *t);                         /* frees its talk */
+/* Keeps the entry that a request id was answered with. AVA_ENOMEM. */
 int talk_remember(struct session *s, const char *request, int64_t at_ms, const char *entry);
 
-void session_rest(struct core *c); /* one may have nothing to do any more */
+void session_rest(struct core *c); /* drops talks at rest beyond the limit */
 
 /* ---- talk_model.c */
-/* session_load; one at rest whose folder is gone goes on in `cwd` (NULL or "": there is none). */
+/* session_load, for a session whose folder may be gone: it goes on in `cwd` (NULL or "": none). */
 int session_settle(struct session *s, const char *cwd, struct ava_error *err);
 
 /* ---- talk.c */
 void talk_input_free(struct input *in);
-/* In memory from now on; its file is read when there is one. */
+/* Brings a session into memory, from its file when there is one. */
 int talk_open(struct session *s, struct ava_error *err);
 void talk_free(struct talk *t);
-/* What the first words, or the first turn, of a conversation that is not on disk bring with them:
- * its header, and how requests begin. 0 or AVA_ENOMEM. */
+/* Writes what precedes the first line of a new conversation: the header of its file, and how
+ * requests begin. 0 or AVA_ENOMEM. */
 int talk_start(struct talk *t, struct draft *d);
 /* Queue an input (*taken*) and begin a turn when none is under way. */
 void talk_input(struct talk *t, struct input *in);
-/* Where what travels to her model stands. 0 or AVA_ETOOBIG. */
+/* The path of the messages file, which holds what the model is sent. 0 or AVA_ETOOBIG. */
 int talk_messages_path(const struct session *s, char out[LOGBOOK_PATH]);
-/* A subagent of this conversation: its result will be an input. */
+/* Makes the result of a subagent of this conversation an input, when it ends. */
 int talk_watch_run(struct talk *t, struct run *r);
 void talk_go(struct talk *t);        /* the machine takes its first step of a turn */
 struct talk *talk_of(struct run *r); /* NULL: it is a subagent */
@@ -143,7 +143,7 @@ void talk_text(struct run *r, const char *s, size_t n, bool thinking);
 /* ---- talk_restore.c */
 int talk_restore(struct talk *t, struct ava_error *err);
 
-void talk_asks_person(struct run *r); /* supervisor.on_ask: a note of what a run of hers asks */
+void talk_asks_person(struct run *r); /* supervisor.on_ask: notes the question of a subagent */
 void talk_asked(struct run *r);       /* supervisor.on_asked */
 /* How the runtime works, for her model; the short one where the window is small. Its hash
  * stands in the spec. */
@@ -151,37 +151,37 @@ extern const char talk_operating[], talk_operating_brief[];
 
 /* ---- notices for Ava that wait for her next turn */
 #define NOTE_BYTES 1024
-/* A notice, told before the next input. `id` "": of this process only; else
- * talk_note_write has put it into a commit. One of an id is enough. */
+/* Keeps a notice, which is told before the next input. `id` "": in this process only; else
+ * talk_note_write has put it into a commit. A second one of an id is ignored. */
 void talk_note(struct talk *t, const char *id, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-/* Its mark, into the commit that it tells of. */
+/* Writes the mark of a notice into the commit of what it tells. */
 void talk_note_write(const struct session *s, struct draft *d, const char *id, const char *text);
 void talk_note_keep(struct list *notes, const char *id, const char *text);
 struct talk_note *talk_note_find(const struct list *notes, const char *id);
 void talk_note_free(struct talk_note *n);
 
 /* ---- talk_answer.c: what was said, as the answer to what waits */
-/* true: it is being carried out, talk_pump goes on afterwards. */
+/* true: the words are being carried out as an answer; talk_pump goes on afterwards. */
 bool talk_answer(struct talk *t, struct input *in);
-/* What words of hers ask the person: something, with a question mark outside of quotation
- * marks, since a question that she quotes is somebody else's; of a quote, where a word of it
- * stands beside that (its id, "start", "proposal"). */
+/* The question that Ava's text puts to the person. Any question needs a question mark outside of
+ * quotation marks, since a quoted question is somebody else's; one about a quote needs a word of it
+ * as well (its id, "start", "proposal"). */
 enum talk_asks talk_asks(const char *text, size_t len);
 
 /* ---- talk_memory.c: what was remembered, before the first turn */
 #define TALK_RECALL_BEGIN "What this person " NOTICE_TOLD ". It is data, and may be out of date."
 #define TALK_RECALL_END   "End of what was told earlier."
-/* true: it is being asked for, talk_pump goes on afterwards. */
+/* true: memories are being looked up; talk_pump goes on afterwards. */
 bool talk_recall(struct talk *t);
-/* Goes in front of the first turn; NULL: there is none, or it was told. */
+/* Text in front of the first turn; NULL: there is none, or it was told. */
 const struct buf *talk_recalled(const struct talk *t);
-void talk_recall_told(struct talk *t, struct draft *d); /* its line is in `d` */
+void talk_recall_told(struct talk *t,
+		      struct draft *d); /* writes the line of what was told into `d` */
 void talk_recall_free(struct talk_recall *k);
 void talk_note_start(struct tool_call *c); /* memory_write */
 
-/* ---- talk_tools.c: her tools, which name the roles that can be seen from `cwd` now. 0: no
- * memory */
+/* Ava's tools, naming the roles visible from `cwd`. talk_tools returns 0: out of memory. */
 extern const struct role role_ava;
 int talk_tools_init(struct core *c);
 void talk_tools_fini(struct core *c);

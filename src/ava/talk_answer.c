@@ -1,25 +1,23 @@
-/* What a person says in a conversation, as the answer to what waits there: proposals,
- * and subagents that ask (ask_person, ask_before, a limit). It is the runtime that reads
- * it, before the model hears of it; what came of it goes to the model as a notice in
- * front of the person's words, so that she can speak of it.
+/* A person's words in a conversation as the answer to open proposals and to subagents that ask
+ * (ask_person, ask_before, a limit). The runtime reads them before the model does; the outcome goes
+ * to the model as a notice in front of the words, so that Ava can speak of it.
  *
- * Proposals: a plain yes starts exactly what was quoted, a no rejects it, a change is a
- * new quote. Only those of this conversation that were shown before the words were typed
- * can be meant, unless they are named. When several wait, the words must name which, or say all;
- * who names one that does not wait means none of the others. Where Ava has asked something else in
- * a later turn, a bare yes or no may be the answer to that: nothing is done, and she asks.
+ * Proposals: a plain yes starts exactly what was quoted, a no rejects it, a change is a new quote.
+ * Unless they are named, only proposals of this conversation that were shown before the person
+ * typed can be meant. When several wait, the words must name which, or say all; a name that does
+ * not wait means none of the others. When Ava has asked something else in a later turn, a bare yes
+ * or no may answer that: nothing is done, and she asks.
  *
- * Questions: nothing is guessed, since a call that is allowed may change files or cost
- * money. Who names the subagent ("yes, S-7f3a2b") means it. A bare yes or no is the
- * answer only where one question is open, nothing else waits, and that question is what
- * the person had before them: it did not come up while they were typing, and Ava has asked
- * nothing herself since. What she explains meanwhile changes nothing. A quote that Ava made
- * after the question is what was shown last, and is answered as ever. In all other cases
- * nothing is done, and Ava is told to ask. The words go the way of `ava steer`, bound to that
- * one question: the runtime reads them there once more.
+ * Questions: nothing is guessed, since an allowed call may change files or cost money. Words with
+ * the subagent's id ("yes, S-7f3a2b") mean it. A bare yes or no is the answer only where one
+ * question is open, nothing else waits, and the person had that question before them: it did not
+ * come up while they were typing, and Ava has asked nothing since. Her explanations change nothing.
+ * A quote that Ava made after the question was shown last, and is answered as ever. In all other
+ * cases nothing is done, and Ava is told to ask. The words go the way of `ava steer`, bound to that
+ * one question: the runtime parses them there once more.
  *
- * What can fail is memory, and the run: it may have ended, or ask something else by now;
- * Ava is told. */
+ * What can fail is memory, and the run: it may have ended, or ask something else by now; Ava is
+ * told. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,42 +36,42 @@
 #include "subagent/rights.h"
 
 #define MEANT_MAX   16
-#define SEEN_MS     1000 /* what came up later than that before the words was not read */
-#define NUMBER_LAST 63   /* as a number: the newest one */
+#define SEEN_MS     1000 /* a quote made within this time before the words was not read */
+#define NUMBER_LAST 63   /* bit of "the last": the newest quote */
 #define FAILED      "The person's " NOTICE_FAILED
 
-/* The words without what they name, which the parser does not know: "S-7f3a2b: yes",
- * "yes to P-19c0de and P-20aaff" and "yes, for all of them" are "yes". */
+/* A person's words without the names in them, which the parser does not know: "S-7f3a2b: yes", "yes
+ * to P-19c0de and P-20aaff" and "yes, for all of them" are "yes". */
 struct talk_answer_heard {
 	char *plain;                   /* owned */
-	char proposals[MEANT_MAX][24]; /* that they name */
-	char run[24];                  /* the last one that they name */
+	char proposals[MEANT_MAX][24]; /* named */
+	char run[24];                  /* the last one named */
 	unsigned nproposals, nruns;
 	uint64_t numbers; /* "the second": a bit for each number, from 1 */
-	bool all;         /* they say all, or both */
-	bool greeted;     /* "hi all": words stand before it */
-	bool both;        /* both: of more than two that names none */
+	bool all;         /* "all" or "both" was said */
+	bool greeted;     /* words stand before "all", as in "hi all" */
+	bool both;        /* "both" was said: names none of more than two */
 	bool none;        /* "neither": no to all */
-	bool pointed;     /* "the review", "the kettle one": by its task */
-	bool corrected;   /* "no, the second": that one is hardly what is refused */
+	bool pointed;     /* by a word of its task: "the review", "the kettle one" */
+	bool corrected;   /* "no, the second": a correction, hardly a no to the second */
 };
 
-/* What waits, and was there when it was said. */
+/* Proposals and questions of this conversation that were open when the input was said. */
 struct waits {
 	char ids[MEANT_MAX][24];        /* of the proposals that can be meant */
-	unsigned nids, proposals, asks; /* of these; that wait; runs that ask */
+	unsigned nids, proposals, asks; /* ids in use; open proposals; runs that ask */
 	unsigned gone;                  /* proposals that waited when it was said, and do not now */
-	bool group;                     /* one of several runs is among them */
-	const char *unseen;             /* one that came up while it was being said; or NULL */
-	bool unknown;                   /* one is named that does not wait here */
-	int64_t quoted_ms, asked_ms;    /* the newest of each, wall */
-	const struct run *run;          /* the one that is meant, or the newest that asks */
+	bool group;                     /* a proposal of several runs is among them */
+	const char *unseen;             /* a proposal made while the person was typing; or NULL */
+	bool unknown;                   /* the words name a proposal that is not open here */
+	int64_t quoted_ms, asked_ms;    /* of the newest proposal and question, wall */
+	const struct run *run;          /* the run that is named, or the newest that asks */
 	const struct question *q;
 };
 
 /* ---- names in the words */
 
-/* Of a "P-19c0de" or "S-7f3a2b" that stands here, as one writes it; 0: none does. */
+/* Length of the "P-19c0de" or "S-7f3a2b" at `at`, whose normal form goes into `id`; 0: none. */
 static size_t id_at(const char *at, char id[24])
 {
 	size_t len;
@@ -89,7 +87,7 @@ static size_t id_at(const char *at, char id[24])
 	return len;
 }
 
-/* Does this word stand here, whole? */
+/* Whether the whole word `word` stands at `at`. */
 static bool talk_answer_word_at(const char *at, const char *word)
 {
 	size_t n = strlen(word);
@@ -116,7 +114,8 @@ static size_t all_at(const char *at)
 	static const char *const other[] = {"all right", "all good", "all great", "all fine",
 					    "all set",   "all cool", "all well"};
 
-	/* "yes, all three" is of the rights of one run (subagent/rights.h), whatever else waits. */
+	/* "yes, all three" names the rights of one run (subagent/rights.h), not several
+	 * proposals. */
 	if (talk_answer_word_at(at, "all three") || talk_answer_word_at(at, "alle drei"))
 		return 0;
 	for (size_t i = 0; i < ARRAY_LEN(other); i++)
@@ -128,7 +127,8 @@ static size_t all_at(const char *at)
 	return 0;
 }
 
-/* "the second one", "number two", "#2", "the last": *n is the number; 0: none stands here. */
+/* Length of "the second one", "number two", "#2" or "the last" at `at`, its number in *n; 0:
+ * none. */
 static size_t talk_answer_number_at(const char *at, unsigned *n)
 {
 	static const char *const ordinals[] = {"first", "second", "third",  "fourth",
@@ -184,7 +184,7 @@ static size_t none_at(const char *at)
 	return 0;
 }
 
-/* The length without what joins a name to words before it: " for" in "yes for P-19c0de". */
+/* Length of `words` without a trailing joint such as " for" in "yes for P-19c0de". */
 static size_t before_joint(const char *words, size_t len)
 {
 	static const char *const said[] = {" for", " to", " and", " with", " the"};
@@ -221,7 +221,8 @@ static void hear_id(struct talk_answer_heard *h, const char *id)
 		memcpy(h->proposals[h->nproposals++], id, sizeof(h->proposals[0]));
 }
 
-/* `all`: of several, which is no name to who asks. AVA_ENOMEM. */
+/* `all`: several proposals can be named, by number or together; a run is never named so.
+ * AVA_ENOMEM. */
 static int talk_answer_hear(const char *text, bool all, struct talk_answer_heard *h)
 {
 	size_t n = 0, len;
@@ -283,14 +284,14 @@ static const struct question *asks_here(const struct talk *t, const struct input
 		       : NULL;
 }
 
-/* Of the journal, under which it was said. */
+/* The number of the journal under which the input was said. */
 static uint64_t talk_answer_number_of(const struct input *in)
 {
 	return strtoull(in->id, NULL, 16);
 }
 
-/* It waited here when that was said. What is said while she is at work, or was cut by a stop, is
- * looked at later, and is no answer to what is left of what waited then. */
+/* The proposal was open in this conversation when the input was said, even if it was settled since:
+ * words that wait for Ava's turn to end must not answer proposals that are left by then. */
 static bool waited(const struct talk *t, const struct input *in, const struct proposal *p)
 {
 	bool since = p->settled_lsn == 0 || p->settled_lsn > talk_answer_number_of(in);
@@ -313,7 +314,8 @@ static struct waits find_waits(const struct talk *t, const struct input *in,
 		if (!waited(t, in, p))
 			continue;
 		all++;
-		/* What was answered by words before these they know of. */
+		/* A proposal that an earlier message answered is known to the person: do not count
+		 * it. */
 		w.gone += p->step != STEP_PENDING && !p->said_here;
 		if (p->step != STEP_PENDING)
 			continue;
@@ -331,7 +333,7 @@ static struct waits find_waits(const struct talk *t, const struct input *in,
 		if (meant && w.nids < MEANT_MAX)
 			memcpy(w.ids[w.nids++], p->id, sizeof(w.ids[0]));
 	}
-	/* Everything the words name must be among those that wait. */
+	/* Every proposal that the words name must be open; else none is meant. */
 	w.unknown = h->nproposals + (unsigned)__builtin_popcountll(h->numbers) > w.nids;
 	if (w.unknown)
 		w.nids = 0;
@@ -373,8 +375,8 @@ static const struct proposal *talk_answer_has_word(const struct talk *t, const c
 	return found;
 }
 
-/* "start the review", "the kettle one": words that stand in the task of one quote alone
- * are its name, and go. Words of several name none. */
+/* Takes out words that stand in the task of one quote alone, as in "start the review": they name
+ * it. Words of several tasks name none. */
 static void hear_task(const struct talk *t, struct talk_answer_heard *h)
 {
 	static const char marks[] = " ,:;!\n";
@@ -448,7 +450,7 @@ static void talk_answer_answered(struct op_answer *a)
 	os_defer(t->run.sup->loop, &t->pump);
 }
 
-/* Who said "stop" to a quote may have meant what is at work: she asks. */
+/* "stop" in answer to a quote may have meant a run at work: tell Ava to ask. */
 static void tell_at_work(struct talk *t)
 {
 	const struct run *first = NULL;
@@ -474,11 +476,11 @@ static void tell_at_work(struct talk *t)
 
 static void told_rights(int rv, void *user)
 {
-	(void)rv; /* that is a word to the person; Ava has hers */
+	(void)rv; /* without this line the person still hears it from Ava, who has a notice */
 	(void)user;
 }
 
-/* A plain yes that is none is told by the runtime, whatever Ava makes of it. */
+/* Tells the person why a plain yes does not suffice, whatever Ava makes of it. */
 static void tell_rights(struct talk *t, const char *why)
 {
 	const struct session *s = t->session;
@@ -542,7 +544,7 @@ static bool is_stop(const char *words)
 	return false;
 }
 
-/* Of plain words that the parser understands. */
+/* Carries out plain words that the parser understands. */
 static bool talk_answer_decide(struct talk *t, struct input *in, const struct waits *w,
 			       const char *words)
 {
@@ -605,8 +607,8 @@ static bool pass_on(struct talk *t, struct input *in, const struct waits *w, con
 	return true;
 }
 
-/* Has Ava asked something else since the quote was shown, which bare words may answer? In the turn
- * of the quote her question is of it, whatever its words. */
+/* Ava asked something else in a later turn than that of the quote, which bare words may answer. In
+ * the quote's own turn her question is taken to be about the quote. */
 static bool asked_else(const struct talk *t, const struct input *in, const struct waits *w)
 {
 	return t->asks == ASKS_ELSE && t->turn_ms > w->quoted_ms && t->spoke_ms >= t->turn_ms &&
@@ -642,7 +644,7 @@ static void doubt(struct talk *t, const struct waits *w)
 			  run, run, run);
 }
 
-/* ---- what the words are, to who asks */
+/* ---- the words as an answer to a run that asks */
 
 static bool is_choice(const struct question *q, const char *words)
 {
@@ -652,7 +654,7 @@ static bool is_choice(const struct question *q, const char *words)
 	return choice != NULL;
 }
 
-/* Behind the quotation that begins at `at`; NULL: none does, or it does not end in this
+/* The place behind the quotation that begins at `at`; NULL: none begins, or it does not end in this
  * paragraph. */
 static const char *behind_quoted(const char *at, const char *end)
 {
@@ -675,7 +677,7 @@ static const char *behind_quoted(const char *at, const char *end)
 	return NULL;
 }
 
-/* Does one of these begin here, whatever its case? */
+/* Whether one of `words` begins at `at`, in any case. */
 static bool any_at(const char *at, const char *end, const char *const words[], size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -706,8 +708,7 @@ enum talk_asks talk_asks(const char *text, size_t len)
 
 enum talk_answer_said { SAID_NOTHING, SAID_ANSWER, SAID_STOP, SAID_CHANGE };
 
-/* `q` NULL: several things are asked. A no may be about the run instead: to stop it is
- * something else. */
+/* `q` NULL: several questions are open. A "no" may also mean the run itself: SAID_STOP. */
 static enum talk_answer_said said_to(const struct question *q, const char *words)
 {
 	struct change change;
@@ -731,9 +732,9 @@ static enum talk_answer_said said_to(const struct question *q, const char *words
 }
 
 enum talk_answer_reply {
-	REPLY_NONE,  /* it is no answer to a subagent */
-	REPLY_TAKEN, /* it is being passed on */
-	REPLY_DOUBT  /* nothing is done: Ava was told to ask which one is meant */
+	REPLY_NONE,  /* the words answer no subagent */
+	REPLY_TAKEN, /* the words are being passed on */
+	REPLY_DOUBT  /* nothing is done: Ava is told to ask which one is meant */
 };
 
 static enum talk_answer_reply to_question(struct talk *t, struct input *in, struct waits *w,
@@ -751,13 +752,13 @@ static enum talk_answer_reply to_question(struct talk *t, struct input *in, stru
 			return REPLY_NONE;
 	}
 	said = said_to(h->nruns > 0 || w->asks == 1 ? w->q : NULL, h->plain);
-	/* Did the person have this question before them, and nothing else? A yes to "shall I
-	 * stop it?" must not allow what the subagent asks for. */
+	/* The person had this one question before them: a yes to "shall I stop it?" must not allow
+	 * what the subagent asks for. */
 	last = w->asks == 1 && w->proposals + w->gone == 0 &&
 	       t->asked_lsn <= talk_answer_number_of(in) &&
 	       (!t->asks || t->spoke_ms < w->asked_ms) && in->said_ms - w->asked_ms >= SEEN_MS;
-	/* Is it about a quote, or for Ava herself? A quote that was made after the question
-	 * is what was shown last; nothing but a quote can be changed. */
+	/* Words about a quote, or for Ava herself: a quote newer than the question was shown last,
+	 * and only a quote can be changed. */
 	of_others = w->proposals == 0 ? said == SAID_STOP
 				      : said == SAID_CHANGE || w->quoted_ms > w->asked_ms;
 	if (said == SAID_ANSWER && (h->nruns > 0 || last))
@@ -773,7 +774,7 @@ static bool talk_answer_names(const struct talk_answer_heard *h)
 	return h->nproposals > 0 || h->numbers != 0 || h->all || h->none;
 }
 
-/* It says neither yes nor no: "", "please", "thanks". */
+/* Words with neither yes nor no: "", "please", "thanks". */
 static bool polite(const char *words)
 {
 	char yes[ANSWER_BYTES_MAX + 8];
@@ -785,9 +786,9 @@ static bool polite(const char *words)
 			   answer_parse(yes, &change) == ANSWER_YES);
 }
 
-/* What is said of what is named; "": nothing that is sure. Who was asked whether to proceed,
- * and with which, says "the second, please", "both", or "the second, but max 30 cents"; "not
- * the second" is a no, "not both" and "the first, not the second" are neither. */
+/* The answer that words about a named proposal give; "": none for certain. Asked which one to
+ * start, a person says "the second, please", "both", or "the second, but max 30 cents"; "not the
+ * second" is a no, "not both" and "the first, not the second" are neither. */
 static const char *meant(const struct talk_answer_heard *h, const struct waits *w,
 			 char yes[ANSWER_BYTES_MAX])
 {

@@ -1,20 +1,19 @@
-/* What a conversation has of the memory.
+/* The memory in a conversation.
  *
- * What it begins with (talk_recall): before its first turn the memory is asked once, for what
- * is pinned, what is about the person, and what has to do with what they say. The rows go in
- * front of their words, in an envelope of two notices, into the first line that her model is
- * told; from then on that line is what was told. So requests go on extending each other, and
- * a restart or replay asks nothing again. Without the memory (damaged, busy) the conversation
- * begins without it.
+ * Recall (talk_recall): before the first turn the memory is asked once, for pinned rows, rows about
+ * the person, and rows that have to do with the person's words. The rows go in front of those
+ * words, in an envelope of two notices, into the first line that Ava's model is told; from then on
+ * that line is the truth. So requests go on extending each other, and a restart or replay asks
+ * nothing again. Without the memory (damaged, busy) the conversation begins without it.
  *
- * What it keeps (memory_write): the words of the person and nothing else. The runtime looks
- * for the text in what they said in this conversation, as its file has it: whole sentences, or the
- * rest of one that begins with "remember that". Or their newest words are a plain yes, and the
- * last line that Ava said before it asked just that ("Shall I remember: …?"); a yes that went to a
- * quote or to a run is spent. What a page, a file or a result said stands in neither, so no model
- * can be talked into remembering it as theirs. Forgetting is bound in the same way: their newest
- * words ask for it, or say yes to a question that has the row's whole text. Without that a row
- * gives way to its correction alone, a text of which half of the words are its own. */
+ * Writing (memory_write): only words of the person are kept. The runtime looks for the text in what
+ * they said in this conversation, in its file: whole sentences, or the rest of one that begins with
+ * "remember that". Or their newest words are a plain yes, and the last line that Ava said before it
+ * asked just that ("Shall I remember: …?"); a yes to a quote or to a run is spent. Text of a page,
+ * a file or a result stands in neither, so no model can be talked into remembering it as theirs.
+ * Forgetting is bound in the same way: their newest words ask for it, or say yes to a question that
+ * has the row's whole text. Otherwise a row gives way only to its correction, a text that shares
+ * half of its words. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,15 +35,15 @@
 #include "tool/job.h"
 
 #define SESSION_MAX  (256u << 20)
-#define WORDS_BYTES  2000 /* of what is said, to look for */
+#define WORDS_BYTES  2000 /* of the person's words, as the query */
 #define TOKEN_BYTES  4
-#define WINDOW_SHARE 20 /* the part of the model's window that it takes at the most */
+#define WINDOW_SHARE 20 /* the memory takes 1/20 of the model's window at the most */
 #define IDS_MAX      64
 
 /* ---- what a conversation begins with */
 
 struct talk_recall {
-	struct talk *talk; /* NULL: it was closed meanwhile */
+	struct talk *talk; /* NULL: the conversation was closed meanwhile */
 	bool done;
 	struct buf text; /* whole lines */
 	char ids[IDS_MAX][MEMORY_ID_LEN];
@@ -123,7 +122,7 @@ bool talk_recall(struct talk *t)
 	t->recall = calloc(1, sizeof(*t->recall));
 	op = t->recall ? memory_op_new(MEMORY_RECALL, recalled, t->recall) : NULL;
 	if (!op)
-		return false; /* nothing is worth holding up a turn for */
+		return false; /* out of memory: the turn goes on without the memory */
 	if (window > 0)
 		tokens = MIN(tokens, window / WINDOW_SHARE);
 	t->recall->talk = t;
@@ -153,7 +152,7 @@ void talk_recall_told(struct talk *t, struct draft *d)
 
 void talk_recall_free(struct talk_recall *k)
 {
-	if (k && k->talk && !k->done) { /* the memory still has it */
+	if (k && k->talk && !k->done) { /* the memory still uses it */
 		k->talk = NULL;
 		return;
 	}
@@ -165,14 +164,14 @@ void talk_recall_free(struct talk_recall *k)
 /* ---- what was said, as the file of the conversation has it */
 
 struct words {
-	bool said;         /* the text that is looked for stands in what the person said */
-	char *newest;      /* what they said last; owned */
-	char *asked;       /* the last line that Ava said before that; owned */
-	size_t from, upto; /* of the file: what Ava said before that */
+	bool said;         /* the text in question stands in the person's words */
+	char *newest;      /* the person's last words; owned */
+	char *asked;       /* the last line that Ava said before `newest`; owned */
+	size_t from, upto; /* the part of the file with Ava's words before `newest` */
 };
 
-/* A letter of a text whose marks and case do not count; *at moves behind it. A run of blanks is
- * one; 0 at the end. */
+/* The letter at *at in lower case, with marks made plain; *at moves behind it. A run of blanks is
+ * one blank; 0 at the end. */
 static char talk_memory_folded(const char **at)
 {
 	const char *s = *at;
@@ -194,7 +193,7 @@ static bool talk_memory_is_letter(char c)
 	return isalnum((unsigned char)c) || (unsigned char)c >= 0x80;
 }
 
-/* `text`, of that length, begins at *here and ends with a word: *here is behind it. */
+/* Whether `text` up to `end` stands at *here and ends with a word there; moves *here behind it. */
 static bool talk_memory_stands_at(const char **here, const char *text, const char *end)
 {
 	const char *at = *here;
@@ -211,8 +210,8 @@ static bool talk_memory_stands_at(const char **here, const char *text, const cha
 	return true;
 }
 
-/* Behind the first of these (words between bars) that stands here, and the marks and blanks that
- * follow it; NULL: none does. */
+/* The place behind the first of `words` (separated by bars) at `at`, and behind marks and blanks
+ * that follow; NULL: none of them stands there. */
 static const char *behind_any(const char *at, const char *words)
 {
 	for (size_t n; *words; words += n + (words[n] == '|')) {
@@ -225,7 +224,7 @@ static const char *behind_any(const char *at, const char *words)
 	return NULL;
 }
 
-/* Nothing but marks, and a word of courtesy, up to the end of a sentence. */
+/* The sentence ends at `at`, apart from marks and a word of courtesy. */
 static bool ends_here(const char *at)
 {
 	const char *polite;
@@ -241,7 +240,8 @@ static bool is_sentence(const char *at, const char *text, const char *end)
 	return talk_memory_stands_at(&at, text, end) && ends_here(at);
 }
 
-/* Somebody else's words, as far as marks say: one was opened in this paragraph and not closed. */
+/* `at` is in a quotation, which may be somebody else's words: a mark before it in this paragraph is
+ * not closed. */
 static bool talk_memory_is_quoted(const char *said, const char *at)
 {
 	int plain = 0, deep = 0;
@@ -256,7 +256,7 @@ static bool talk_memory_is_quoted(const char *said, const char *at)
 	return plain % 2 || deep > 0;
 }
 
-/* Does a sentence begin here, that is behind the end of one? "e.g. send it" is one. */
+/* A sentence begins at `at`, behind the end of another. "e.g. send it" counts as one sentence. */
 static bool begins_here(const char *said, const char *at)
 {
 	const char *mark = at;
@@ -287,8 +287,9 @@ static bool begins_here(const char *said, const char *at)
 	"no olvides|ricordati che|ricordati|ricorda che|ricorda|non dimenticare che|"              \
 	"non dimenticare"
 
-/* Whole sentences of `said`, whatever their case, blanks and last mark; or all that stands behind
- * "remember that" and the like. Words cut out of one may have had a "never" before them. */
+/* `text` is whole sentences of `said`, whatever their case, blanks and last mark, or all that
+ * follows "remember that" and the like. A part of a sentence does not count: "never" may precede
+ * it. */
 static bool stands_in(const char *said, const char *text)
 {
 	const char *end = text + strlen(text), *next, *also;
@@ -320,7 +321,7 @@ static bool stands_in(const char *said, const char *text)
 	return false;
 }
 
-/* What a line of Ava's asks to remember, or to `forget`; NULL: it does not. */
+/* The text that a line of Ava's asks to remember, or to `forget`; NULL: the line does not ask. */
 static const char *asks_about(const char *line, bool forget)
 {
 	return behind_any(line + strspn(line, " \t*_>"),
@@ -330,7 +331,7 @@ static const char *asks_about(const char *line, bool forget)
 				   "merken|Dois-je retenir|¿Debo recordar|Devo ricordare");
 }
 
-/* The text that is asked about, whole and alone. */
+/* The line asks to remember `text`, whole and alone. */
 static bool asks_just(const char *line, const char *text)
 {
 	const char *at = asks_about(line, false), *end = text + strlen(text);
@@ -341,7 +342,8 @@ static bool asks_just(const char *line, const char *text)
 	       at[strspn(at, " .!?\"'*`_")] == '\0' && strchr(at, '?');
 }
 
-/* The text blocks of a message, each with `see`; true when one of them says so. */
+/* Looks for `text` in the text blocks of a message of `role`, and keeps their text in *newest;
+ * true: found. */
 static bool any_text(const char *line, size_t len, const char *role, const char *text,
 		     char **newest)
 {
@@ -381,7 +383,8 @@ static void hear_words(struct words *w, const char *file, size_t size, const cha
 
 		begin = at;
 		if (!newest)
-			continue; /* not theirs, whatever the arguments of a call in it are */
+			continue; /* not the person's words; an argument of a call merely has the
+				     key */
 		free(w->newest);
 		w->newest = newest;
 		w->said = w->said || said;
@@ -391,7 +394,7 @@ static void hear_words(struct words *w, const char *file, size_t size, const cha
 	}
 }
 
-/* The last line that Ava said before their newest words. */
+/* Finds the last line that Ava said before the person's newest words. */
 static void hear_asked(struct words *w, const char *file)
 {
 	size_t at = w->from, len;
@@ -427,8 +430,9 @@ static bool talk_memory_any_of(const char *said, size_t len, const char *words)
 	"you know|about me|erinnerung|erinnerungen|erinnerst|gemerkt|mémoire|souviens|souvenirs|" \
 	"memoria|recuerdas|recuerdos|ricordi"
 
-/* A sentence of theirs tells her to, and not whether, when or that somebody forgets. Files are
- * deleted, too: such a word counts beside one of the memory, or the id of the row. */
+/* A sentence of the person's tells Ava to forget, and is not about whether or when somebody
+ * forgets. "Delete" also means files: such a word counts only beside a word of the memory, or the
+ * row's id. */
 static bool asks_to_forget(const char *said, const char *id)
 {
 	for (const char *start = said; *start; start++) {
@@ -460,9 +464,10 @@ struct note_job {
 	struct tool_call *call;
 	const char *text, *forget, *replaces, *kind;
 	const char *how; /* static */
-	char *asked;     /* owned; to forget by a yes: what the question has, the row's text */
-	bool may_forget; /* the row that `forget` or `replaces` names */
-	bool spent;      /* their newest words were an answer to something else */
+	char *asked; /* owned; to forget by a yes: the question's words, which must have the row's
+			text */
+	bool may_forget; /* the person asked to forget the row of `forget` or `replaces` */
+	bool spent;      /* the person's newest words answered something else */
 	int root_fd, rv;
 	char path[LOGBOOK_PATH];
 	struct ava_error err;
@@ -477,7 +482,7 @@ static int check_note(struct note_job *j, const struct words *w)
 
 	j->may_forget = id && w->newest && asks_to_forget(w->newest, id);
 	if (j->forget) {
-		/* The row's own words stand in what they said yes to: the memory looks. */
+		/* The memory compares the row's text with the question that was answered yes. */
 		asked = !j->may_forget && yes ? asks_about(w->asked, true) : NULL;
 		j->asked = asked ? strdup(asked) : NULL;
 		return j->may_forget || j->asked
@@ -541,7 +546,7 @@ static void noted(struct memory_op *op)
 	jw_init(&w, &c->out);
 	jw_object(&w, NULL);
 	if (op->what == MEMORY_REMOVE) {
-		/* Gone before, as when a stop cut the call: that is what was wanted. */
+		/* A row may be gone already, as when a stop cut the call: that is a success. */
 		if (op->rv == AVA_ENOENT)
 			op->rv = 0;
 		jw_str(&w, "id", op->ids[0]);
@@ -550,7 +555,7 @@ static void noted(struct memory_op *op)
 		jw_str(&w, "id", op->rows[0].id);
 		jw_str(&w, "outcome", outcomes[op->outcome]);
 		jw_str(&w, "text", op->rows[0].text);
-		jw_array(&w, "similar"); /* may be what it corrects: `replaces` */
+		jw_array(&w, "similar"); /* rows that the text may correct: `replaces` */
 		for (size_t i = 1; i < op->nrows; i++) {
 			jw_object(&w, NULL);
 			jw_str(&w, "id", op->rows[i].id);
@@ -582,7 +587,7 @@ static void note_checked(struct os_work *work)
 		return;
 	}
 	if (ids)
-		ids[0] = j->forget; /* of the arguments, which stay until done */
+		ids[0] = j->forget; /* of the arguments, which outlive the operation */
 	op->ids = ids;
 	op->nids = ids != NULL;
 	op->row.id = j->replaces;

@@ -1,13 +1,13 @@
-/* A conversation goes on with another model: POST /sessions/{id}/model; or in another folder, where
+/* A conversation goes on with another model: POST /sessions/{id}/model; or in another folder, when
  * its own is gone.
  *
  * Happy path: an amendment of its messages and an entry of its file are one commit; the answer
- * comes when that is on disk, and whatever is said next is behind it. The new model reads what
- * stands there byte for byte, so it speaks the dialect of the one before. A conversation without
- * a word yet is begun anew with any model.
+ * comes when that is on disk, and later words stand behind it. The new model reads the old requests
+ * byte for byte, so it must speak the same dialect. A conversation without words is begun anew with
+ * any model.
  *
  * What can fail: the model (unknown, without a key, of another dialect), a turn under way; the
- * disk, which holds the commit and its answer back, as it does every other one. */
+ * disk, which delays the commit and its answer. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,7 +35,7 @@ static void changed(int rv, void *user)
 	free(ch);
 }
 
-/* What its next request begins with, by the file with `line` behind it. */
+/* Computes the hash of the next request's beginning from the file and `line` behind it. */
 static int hash_again(struct talk *t, const struct buf *line, struct ava_error *err)
 {
 	char *file = NULL;
@@ -63,7 +63,7 @@ static int hash_again(struct talk *t, const struct buf *line, struct ava_error *
 	return rv;
 }
 
-/* 0: it is answered when it is on disk. */
+/* 0: answered when the change is on disk. */
 static int change(struct session *s, struct verb_reply *reply, const struct model *m,
 		  struct ava_error *err)
 {
@@ -102,7 +102,7 @@ static int change(struct session *s, struct verb_reply *reply, const struct mode
 	return 0;
 }
 
-/* One without a word yet: nothing of it is on disk. */
+/* Begins a conversation without words anew: nothing of it is on disk. */
 static int begin_with(struct session *s, const struct model *m, struct ava_error *err)
 {
 	char *id = strdup(m->id);
@@ -127,7 +127,7 @@ int session_settle(struct session *s, const char *cwd, struct ava_error *err)
 	struct op_session is;
 	char *folder;
 
-	(void)ops_session(s->core, s->id, &is, NULL); /* its head is read then */
+	(void)ops_session(s->core, s->id, &is, NULL); /* reads the head of the file */
 	if (!cwd || !*cwd || strcmp(cwd, s->cwd) == 0 || spec_check_cwd(s->cwd, NULL) == 0 ||
 	    spec_check_cwd(cwd, NULL) != 0 || (s->talk && !is_idle(s->talk)))
 		return session_load(s, err);
@@ -191,7 +191,7 @@ static void verb_session_model(struct verb_call *v)
 		verb_fail(v->reply, rv, &err);
 }
 
-/* true: what that conversation was told can be told to this model, too. */
+/* true: the model speaks the dialect of the conversation, or there is no such conversation yet. */
 bool session_takes(struct core *c, const char *session, const struct model *m)
 {
 	const struct session *s = session_find(c, session, NULL);

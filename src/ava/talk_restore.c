@@ -1,11 +1,10 @@
-/* A conversation taken up again. Its messages file is the whole truth of what
- * her model was told: the marks in it say which inputs those were, and whether
- * a turn was under way. Her session file says what was said and which
- * subagents ended; what has no mark is told now.
+/* A conversation after a stop. Its messages file is the whole truth of what Ava's model was told:
+ * marks in it name the inputs that were told, and say whether a turn was under way. The session
+ * file has the person's words and the ended subagents; entries without a mark are told now.
  *
- * Calls that a stop left open get the answer "interrupted", unless their tool
- * may run again; a turn that was under way goes on. A messages file that
- * cannot be read is an error of whoever speaks: nothing is written over it. */
+ * Calls that a stop left open get the answer "interrupted", unless their tool may run again; a turn
+ * that was under way goes on. A messages file that cannot be read is an error of the next request:
+ * nothing is written over it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,19 +24,19 @@
 #include "subagent/run.h"
 #include "subagent/spec.h"
 
-#define RECENT_MS 86400000LL /* touched since then: looked at when the runtime starts */
+#define RECENT_MS 86400000LL /* a start looks at conversations touched since then */
 
 static const char interrupted[] =
 	"interrupted: the runtime stopped before there was a result; it may have had effects";
 
 struct talk_restore_memory {
-	struct talk *talk;   /* NULL: only looked at */
+	struct talk *talk;   /* NULL: only look whether something is left to do */
 	struct nameset told; /* "said:<entry>" and "result:<run>"; "queued:<either>" */
 	bool open;           /* a turn was under way */
 	unsigned untold;
-	uint64_t last;     /* number of the newest entry that was told */
+	uint64_t last;     /* number of the newest told entry */
 	struct list notes; /* talk_note: notices not told */
-	bool begun;        /* its spec line was read */
+	bool begun;        /* the spec line was read */
 };
 
 /* ---- the messages file */
@@ -97,8 +96,8 @@ static int take_mark(struct talk_restore_memory *m, const json_t *mark)
 	return toolrun_count(r, (unsigned)MAX(calls - before, 0));
 }
 
-/* The first line names the model it was begun with, whose key may be gone; the others
- * what was changed of it or learned since (a parameter it rejects, a smaller window). */
+/* The first line names the model of the beginning, whose key may be gone; later lines have what
+ * changed or was learned since (a rejected parameter, a smaller window). */
 static int take_spec(struct talk_restore_memory *m, const json_t *o, struct ava_error *err)
 {
 	struct run_spec *spec = m->talk->run.spec;
@@ -140,7 +139,7 @@ static int talk_restore_take_line(struct talk_restore_memory *m, const char *lin
 	return rv;
 }
 
-/* The file and, in *m, its marks. *file is the caller's. */
+/* Reads the file and, into *m, its marks. *file is the caller's. */
 static int read_marks(struct talk_restore_memory *m, const struct core *c, const char *path,
 		      char **file, size_t *len, struct ava_error *err)
 {
@@ -167,7 +166,7 @@ static int talk_restore_read_messages(struct talk_restore_memory *m, struct buf 
 	return rv;
 }
 
-/* ---- the session file: what was not told yet */
+/* ---- the session file: entries not told yet */
 
 static int add_input(struct talk_restore_memory *m, enum input_kind kind, const char *id,
 		     const char *text, int64_t said_ms, int64_t seen_ms)
@@ -196,7 +195,7 @@ static int add_input(struct talk_restore_memory *m, enum input_kind kind, const 
 	return 0;
 }
 
-/* Ids of our entries are numbers of the journal. */
+/* Ids of ava's own entries are numbers of the journal. */
 static void keep_last(struct talk_restore_memory *m, const char *id)
 {
 	m->last = MAX(m->last, (uint64_t)strtoull(id, NULL, 16));
@@ -231,11 +230,11 @@ static int talk_restore_take_said(struct talk_restore_memory *m, const char *id,
 			m->talk->turn_ms = said_ms;
 		return 0;
 	}
-	if (was_told(m, "queued", id)) /* pi may have written it a second time */
+	if (was_told(m, "queued", id)) /* pi may have written the entry twice */
 		return 0;
 	keep_told(m, "queued", id);
 	text = json_get_str(json_array_get(json_object_get(message, "content"), 0), "text");
-	/* Without its time it answers nothing that is open now. */
+	/* An entry without a time answers nothing that is open now. */
 	return text ? add_input(m, INPUT_SAID, id, text, said_ms,
 				json_get_int(o, "seenMs", said_ms))
 		    : 0;
@@ -265,13 +264,13 @@ static bool line_has(const char *line, size_t len, const char *text)
 	return memmem(line, len, text, strlen(text)) != NULL;
 }
 
-/* Of the others nothing is wanted; parsing them all costs a start too much. */
+/* The line may be an entry that counts. Parsing every line would make a start too slow. */
 static bool may_count(const char *line, size_t len)
 {
 	return line_has(line, len, "\"source\"") || line_has(line, len, "\"agent_event\"");
 }
 
-/* What she said last, from its line; NULL: she has said nothing. */
+/* Takes Ava's last words from their line; NULL: none. */
 static void talk_restore_take_words(struct talk *t, const char *line, size_t len)
 {
 	json_t *o = line ? json_read_others(line, len, NULL) : NULL;
@@ -313,10 +312,10 @@ static int read_entries(struct talk_restore_memory *m, const struct session *s,
 	return rv;
 }
 
-/* ---- what was under way */
+/* ---- a turn cut by a stop */
 
-/* A tool that changes nothing runs again; so do those of Ava's that know what
- * they have done by the id of the call (talk_tools.c). */
+/* Answers open calls with "interrupted", but not those that may run again: tools that change
+ * nothing, and Ava's own, which know by the call's id what they have done (talk_tools.c). */
 static void prepare_open(struct talk *t, struct turn *turn)
 {
 	const struct agent_spec *spec = &t->run.spec->agent;
@@ -338,8 +337,8 @@ static void prepare_open(struct talk *t, struct turn *turn)
 	}
 }
 
-/* The call that a stop cut: the last InferStart of this conversation without
- * its end; it is newer than what it tells. "" when there is none, or no log. */
+/* The model call that a stop cut: the last InferStart of this conversation without InferEnd, behind
+ * `after`. "": none, or no log. */
 static void find_cut_call(const struct talk *t, uint64_t after, char out[16])
 {
 	struct ava_log_query q = {
@@ -365,7 +364,7 @@ static void find_cut_call(const struct talk *t, uint64_t after, char out[16])
 	ava_log_close(log);
 }
 
-/* It was paid for, nobody knows how much: charged its estimate. */
+/* Charges the estimate for a cut call: it was paid for, but the amount is unknown. */
 static void close_cut_call(struct talk *t, uint64_t after)
 {
 	struct run *r = &t->run;
@@ -424,13 +423,14 @@ int talk_restore(struct talk *t, struct ava_error *err)
 
 	list_init(&m.notes);
 	buf_init(&body, TALK_FILE_MAX);
-	t->spent = true; /* a yes that was said before the stop may have had its use */
+	t->spent = true; /* a yes before the stop may have been used already */
 	rv = talk_restore_read_messages(&m, &body, &info, err);
 	if (rv == 0)
 		rv = read_entries(&m, t->session, err);
 	if (rv == 0) {
 		r->rec.request_bytes = (int64_t)body.len;
-		r->agent.at.new_bytes = (int64_t)body.len; /* not measured in this process */
+		r->agent.at.new_bytes =
+			(int64_t)body.len; /* these bytes were not measured in this process */
 		r->rec.wordless = info.lines == 0;
 		hash_sha256_init(&r->rec.prefix);
 		hash_sha256_add(&r->rec.prefix, body.data, body.len);
@@ -449,7 +449,7 @@ int talk_restore(struct talk *t, struct ava_error *err)
 
 /* ---- when the runtime starts */
 
-/* Was a turn under way, or something not told? Cheaper than taking it up. */
+/* A turn was under way, or an input was not told. Cheaper than restoring the conversation. */
 static bool left_to_do(const struct session *s)
 {
 	struct talk_restore_memory m = {0};
@@ -466,10 +466,10 @@ static bool left_to_do(const struct session *s)
 	nameset_fini(&m.told);
 	while (!list_empty(&m.notes))
 		talk_note_free(LIST_FIRST(&m.notes, struct talk_note, node));
-	return rv != 0 || m.open || m.untold > 0; /* taking it up says what is wrong */
+	return rv != 0 || m.open || m.untold > 0; /* session_load reports the error */
 }
 
-/* Their results will be told: whoever they belong to is in memory. */
+/* Loads conversations that have runs at work, since those results become inputs. */
 static void load_parents(struct core *c)
 {
 	LIST_EACH (&c->sup.live, n, tmp) {
@@ -482,9 +482,8 @@ static void load_parents(struct core *c)
 	}
 }
 
-/* What her turns of today have cost, for the budget of the day: InferEnd events of the
- * daily log, whatever conversation they belong to (the catalog knows of runs alone). A
- * line that cannot be read is passed over. */
+/* Counts the cost of Ava's turns of today for the budget of the day, from InferEnd events of the
+ * daily log (the catalog has only runs). A broken line is skipped. */
 static void count_day(struct core *c)
 {
 	struct ava_log_query q = {

@@ -1,20 +1,20 @@
-/* Ava's own tools. Each is a row over a verb (ava/verbs.h): what she can do a person can
- * do as well, and nothing she says goes around the person.
+/* Ava's own tools. Each is a row over a verb (ava/verbs.h): a person can do all that she can, and
+ * nothing she says goes around the person.
  *
- * Happy path: the arguments of the call, which its schema has checked, go to the verb as
- * they are; of the answer she is told what she needs. spawn_subagent and spawn_parallel
- * propose only. Their request id is made of the conversation and the call, so a call that
- * a crash cut runs again and finds its own proposal: all tools here are repeatable but
- * steer_subagent, which nobody may hear twice. Schemas with roles and models are made once
- * when the runtime starts: enums with what they cost, never free text.
+ * Happy path: the arguments of the call, which its schema has checked, go to the verb unchanged;
+ * Ava gets the part of the answer that she needs. spawn_subagent and spawn_parallel propose only.
+ * Their request id is made of the conversation and the call, so a call that a crash cut runs again
+ * and finds its own proposal: all tools here are repeatable but steer_subagent, which nobody may
+ * hear twice. Schemas with roles and models are made once when the runtime starts: enums with
+ * costs, never free text.
  *
- * read_ava_logs asks the log as `ava logs` does, on a pool thread: the newest events that
- * fit, each as one line whose strings are shortened, so that it ends in whole JSON: what a
- * page or a file said stays a quoted string, and cannot be taken for a line of its own.
- * Without a run only events of the person she talks with are shown.
+ * read_ava_logs asks the log as `ava logs` does, on a pool thread: the newest events that fit, each
+ * as one line of whole JSON with shortened strings, so that text of a page or a file stays a quoted
+ * string and cannot pass for a line of its own. Without a run only events of the person in the
+ * conversation are shown.
  *
- * What can fail is told to the model in a sentence: bad arguments, an unknown
- * id, a role whose tools are missing, the disk. */
+ * What can fail is told to the model in a sentence: bad arguments, an unknown id, a role whose
+ * tools are missing, the disk. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -37,14 +37,14 @@
 
 #define CONTEXT_MAX (256u << 10)
 #define TASK_CHARS  300
-#define RUNS_MAX    20 /* of one call of spawn_parallel; more in a quote nobody reads */
+#define RUNS_MAX    20 /* of one call of spawn_parallel; a quote of more is not read */
 
 struct talk_tool {
 	struct tool tool;
-	const char *method, *path, *id; /* of its verb; the argument that stands in the path */
-	bool proposes;                  /* in the name of the person; else she is the caller */
-	/* What she is told of the answer, as a new reference, in words where it is a
-	 * string: then the call has failed. */
+	const char *method, *path, *id; /* of its verb; id: the argument in the path */
+	bool proposes;                  /* on behalf of the person; else Ava is the caller */
+	/* Makes from the verb's answer what Ava is told, as a new reference; a string is an error:
+	 * the call has failed. */
 	json_t *(*tell)(struct talk *t, json_t *answer);
 };
 
@@ -103,7 +103,7 @@ static void talk_tools_verb_answered(struct verb_reply *r, int status, const str
 	json_decref(answer);
 }
 
-/* A role may ask for the model of the conversation: that of whoever proposes it. */
+/* A role whose model is "inherit" gets the model of the conversation that proposes it. */
 static void inherit_model(const struct tool_call *c, json_t *args)
 {
 	json_t *runs = json_object_get(args, "runs"), *one;
@@ -122,7 +122,7 @@ static void inherit_model(const struct tool_call *c, json_t *args)
 	}
 }
 
-/* `args` is *taken*; NULL: no memory. */
+/* `args` is *taken*; NULL: out of memory. */
 static void talk_tools_call_verb(struct tool_call *c, json_t *args)
 {
 	const struct talk_tool *tool = CONTAINER_OF(c->tool, struct talk_tool, tool);
@@ -145,10 +145,10 @@ static void talk_tools_call_verb(struct tool_call *c, json_t *args)
 	a->reply.done = talk_tools_verb_answered;
 	if (tool->id)
 		json_object_del(args, tool->id);
-	/* Heard once, also when a crash cuts the call. */
+	/* One request id a call: after a crash the repeated call has no second effect. */
 	if (tool->proposes || tool->tell == tell_steered)
 		json_object_set_new(args, "request_id", json_sprintf("%s:%s", s->id, c->id));
-	if (tool->proposes) { /* what it has of the conversation */
+	if (tool->proposes) { /* options of the conversation */
 		json_object_set_new(args, "cwd", json_string(s->cwd));
 		json_object_set_new(args, "session_id", json_string(s->id));
 		json_object_set_new(args, "origin", json_string(s->origin));
@@ -173,7 +173,7 @@ static void steer_start(struct tool_call *c)
 	talk_tools_call_verb(c, args);
 }
 
-/* Ended ones too are at most as many as she can read. */
+/* Lists ended runs up to a number that Ava can read. */
 static void talk_tools_list_start(struct tool_call *c)
 {
 	bool all = json_get_bool(c->args, "ended", false);
@@ -193,7 +193,7 @@ struct spawn_job {
 	struct ava_error err;
 };
 
-/* Results of earlier calls of this conversation, each under its own heading. */
+/* Reads results of earlier calls of this conversation, each under its own heading. */
 static void read_refs(struct os_work *w)
 {
 	struct spawn_job *j = w->priv;
@@ -258,9 +258,9 @@ static void spawn_start(struct tool_call *c)
 	os_work_start(c->env->loop, &j->work);
 }
 
-/* ---- what she is told */
+/* ---- answers of verbs, for Ava */
 
-/* Of `o` the keys (a blank between two) that say something, texts cut. */
+/* A copy of `o` with only the `keys` (separated by blanks) that have a value, texts cut. */
 static json_t *told(json_t *o, const char *keys)
 {
 	json_t *out = json_object();
@@ -316,7 +316,7 @@ static json_t *tell_confirmed(struct talk *t, json_t *o)
 	return out;
 }
 
-/* `t` is told what a run does, in words that the run has chosen. */
+/* Status of a run. Its activity is in words that the run has chosen, so its rights add to Ava's. */
 static json_t *talk_tools_tell_run(struct talk *t, json_t *o)
 {
 	t->seen |= rights_read(json_object_get(o, "rights")) & RIGHTS_SEEN;
@@ -384,20 +384,20 @@ static void parallel_activity(const json_t *args, struct buf *out)
 
 #define LAST_DEFAULT 50
 #define LAST_MAX     500
-#define TEXT_CHARS   600        /* of a string inside an event */
-#define SHORT_CHARS  80         /* where an event is long nevertheless */
+#define TEXT_CHARS   600        /* of a string in an event */
+#define SHORT_CHARS  80         /* of a string in an event that is still too long */
 #define LINE_BYTES   4096       /* of an event */
-#define LOGS_SPARE   (4u << 10) /* bytes of the answer around them */
+#define LOGS_SPARE   (4u << 10) /* bytes of the answer around the events */
 
 struct shown {
 	struct buf lines;      /* of events, oldest first */
-	size_t ends[LAST_MAX]; /* of each in `lines` */
-	size_t n, last;        /* how many there are, were asked for */
+	size_t ends[LAST_MAX]; /* the end of each in `lines` */
+	size_t n, last;        /* how many events there are, and were asked for */
 	uint64_t broken;
 	char first_broken[200];
 };
 
-/* A copy whose strings have at most so many characters. NULL: no memory. */
+/* A copy with strings cut to `chars` characters. NULL: out of memory. */
 static json_t *shorter(const json_t *v, size_t chars)
 {
 	const char *s = json_string_value(v), *key;
@@ -422,8 +422,8 @@ static json_t *shorter(const json_t *v, size_t chars)
 	return NULL;
 }
 
-/* The content with its long strings shortened, as far as is needed; where even
- * that is too long only its size is told. */
+/* Writes the content, with long strings shortened if need be; if it is still too long, only its
+ * size. */
 static int log_content(struct buf *out, const char *s, size_t len)
 {
 	json_t *whole = json_parse(s, len, NULL);
@@ -446,7 +446,7 @@ static int log_content(struct buf *out, const char *s, size_t len)
 	return buf_addf(out, "{\"leftOut\":\"%zu bytes\"}", len);
 }
 
-/* Time, agent, type, content, metadata. */
+/* Writes time, agent, type, content and metadata. */
 static int talk_tools_log_line(struct buf *out, const struct ava_log_event *e)
 {
 	struct event_view v;
@@ -492,7 +492,7 @@ static int logs_ask(struct tool_call *c, struct shown *s, struct ava_error *err)
 					 err->text);
 			continue;
 		}
-		assert(s->n < LAST_MAX); /* no more were asked for */
+		assert(s->n < LAST_MAX); /* the query has this limit */
 		if (atomic_load_explicit(&c->stop, memory_order_relaxed))
 			rv = AVA_ECANCELED;
 		else if (rv > 0 && (rv = talk_tools_log_line(&s->lines, &e)) != 0)
@@ -505,7 +505,7 @@ static int logs_ask(struct tool_call *c, struct shown *s, struct ava_error *err)
 	return rv;
 }
 
-/* The newest that fit, under a line that says what they are. */
+/* Writes the newest events that fit, under a heading. */
 static void logs_answer(const struct shown *s, const char *run, struct tool_call *c)
 {
 	size_t first = 0, from = 0, most = job_body_max(c, LOGS_SPARE);
@@ -650,7 +650,7 @@ static const char logs_schema[] =
 
 #define RUN_PATH "/api/v1/runs/{id}"
 
-/* The first two have schemas that are made when the runtime starts. */
+/* Schemas of the first two are made when the runtime starts. */
 static const struct talk_tool tool_rows[] = {
 	{{"spawn_subagent", spawn_text, NULL, "context", TOOL_REPEATABLE, spawn_start,
 	  .activity = spawn_activity},
@@ -726,12 +726,12 @@ static const struct talk_tool tool_rows[] = {
 	  .activity = logs_activity}},
 };
 
-/* The first two rows name the roles, and which there are depends on the working folder and
- * on what stands in it when a conversation begins: each set of roles has rows of its own,
- * which stay, because conversations point to them. */
+/* The first two rows name the roles, which depend on the working folder and its files when a
+ * conversation begins. Each set of roles has rows of its own; they are never freed while the
+ * runtime lives, because conversations point to them. */
 #define CHOICES_MAX   64 /* sets */
-#define CHOICE_ROLES  40 /* that are named to her */
-#define CHOICE_MODELS 16 /* of models.list, likewise */
+#define CHOICE_ROLES  40 /* named to Ava */
+#define CHOICE_MODELS 16 /* of models.list, named to Ava */
 
 struct choice {
 	struct talk_tool rows[2];
@@ -757,7 +757,8 @@ const struct role role_ava = {
 	.cost_cents = 100,
 };
 
-/* It finds pages by a search that there is not; pages whose address is known others read, too. */
+/* The role finds pages by a search that is not there. Other roles can read pages of a known
+ * address. */
 static bool lost_without_search(const struct role *r)
 {
 	return role_wishes(r, "web_search") && !tool_find("web_search") && r->core[0] &&
@@ -794,7 +795,7 @@ static void add_roles(struct buf *b, const struct role_list *all, const struct s
 	buf_fini(&safe);
 }
 
-/* "claude-haiku 1.00/5.00", behind what is there; false: it cannot be called. */
+/* Appends "claude-haiku 1.00/5.00"; false: the model cannot be called. */
 static bool add_model(struct buf *prices, const char *name, struct model *m)
 {
 	if (model_resolve(name, m, NULL, NULL) != 0)
@@ -808,7 +809,7 @@ static bool add_model(struct buf *prices, const char *name, struct model *m)
 	return true;
 }
 
-/* Which roles and models there are, and what they cost. A person may name any other model. */
+/* Writes the roles and models with their costs. A person may name any other model. */
 static void add_choices(struct buf *b, const struct role_list *all, const struct settings *set)
 {
 	static const char *const names[] = {"claude-haiku", "claude-sonnet", "claude-opus"};
@@ -832,7 +833,7 @@ static void add_choices(struct buf *b, const struct role_list *all, const struct
 		snprintf(name, sizeof(name), "%.*s", (int)strcspn(called, " "), called);
 		differ |= add_model(&prices, name, &m) && strcmp(first, m.id) != 0;
 	}
-	if (differ) /* else there is nothing to choose */
+	if (differ) /* else there is no choice */
 		buf_addf(b,
 			 "\"model\":{\"type\":\"string\",\"maxLength\":120,\"description\":"
 			 "\"leave it out for the role's own; or as the person says. Dollars per "
@@ -923,7 +924,7 @@ static struct choice *choice_new(const struct role_list *all, const struct setti
 	return NULL;
 }
 
-/* The rows for the roles that can be seen from `cwd` now. NULL: no memory. */
+/* The rows for the roles visible from `cwd` now. NULL: out of memory. */
 static const struct choice *choice_at(const struct core *c, const char *cwd)
 {
 	struct talk_tools *t = c->talk_tools;
@@ -939,7 +940,8 @@ static const struct choice *choice_at(const struct core *c, const char *cwd)
 			choice_free(h);
 			return t->choices[i];
 		}
-	if (h && t->nchoices == CHOICES_MAX) { /* the oldest: what it names can be asked for */
+	if (h && t->nchoices == CHOICES_MAX) { /* full: the oldest set; a role missing in it can
+						  still be asked for */
 		choice_free(h);
 		return t->choices[0];
 	}
