@@ -1,8 +1,7 @@
-/* What a person wants otherwise than it was quoted, carried out on the quoted spec: it
- * becomes a request again, with the change in it, and is built like any other.
+/* A change to a quote, carried out on the quoted spec: the spec becomes a request again, with the
+ * change in it, and is built like any other.
  *
- * What can fail: a change that cannot be (AVA_EINVAL with the sentence of the request),
- * memory. */
+ * What can fail: an impossible change (AVA_EINVAL with the sentence of the request), memory. */
 #include "ava/change.h"
 
 #include <stdio.h>
@@ -61,7 +60,7 @@ bool change_add(struct change *to, const struct change *from)
 
 /* ---- a change, carried out */
 
-/* "bash" is a word of run_bash. */
+/* "bash" means run_bash. */
 static bool tool_meant(const char *tool, const char *word)
 {
 	size_t n = strlen(word);
@@ -95,7 +94,7 @@ static int no_such_tool(const struct run_spec *s, const char *word, struct ava_e
 		       word, n ? names : "none");
 }
 
-/* The tools of `base` that stay, into `keep` (ROLE_MAX_TOOLS places). */
+/* Writes the tools of `base` that stay into `keep` (ROLE_MAX_TOOLS places). */
 static int keep_tools(const struct run_spec *base, const struct change *c, const char **keep,
 		      size_t *n, struct ava_error *err)
 {
@@ -105,7 +104,7 @@ static int keep_tools(const struct run_spec *base, const struct change *c, const
 		bool found = false;
 
 		for (unsigned i = 0; i < base->agent.ntools; i++) {
-			/* Without it a run could not end. */
+			/* A run cannot end without such a tool. */
 			if ((base->tools[i]->flags & TOOL_ENDS) ||
 			    !tool_meant(base->tools[i]->name, c->without[k]))
 				continue;
@@ -121,7 +120,7 @@ static int keep_tools(const struct run_spec *base, const struct change *c, const
 	return 0;
 }
 
-/* The request for `q`, as it was, becomes one for what is wanted. */
+/* Puts the change into the request of `q`. */
 static void change_request(struct op_spawn *s, const struct run_spec *q, const struct change *c,
 			   const struct settings *set, const char *forced)
 {
@@ -136,13 +135,12 @@ static void change_request(struct op_spawn *s, const struct run_spec *q, const s
 		s->tools = NULL;
 		s->ntools = 0;
 		s->extended_thinking = MAX(s->extended_thinking, 0);
-		/* It was what the role and the settings give. */
+		/* the model came from the role or the settings, so the request leaves it out */
 		if (model_resolve(forced ? forced : q->role->model, &given, NULL, NULL) == 0 &&
 		    strcmp(given.id, q->model->id) == 0)
 			s->model = NULL;
 	}
-	/* Only the limit of the role or the settings may stand beside a model whose price is
-	 * unknown. */
+	/* A model of unknown price takes no limit of money but that of the role or the settings. */
 	if ((c->model[0] || !price_known) && !*q->preset &&
 	    s->max_cost_microusd == spec_cost_otherwise(q->role, set))
 		s->max_cost_microusd = AVA_DEFAULT;
@@ -160,10 +158,9 @@ static void change_request(struct op_spawn *s, const struct run_spec *q, const s
 		s->extended_thinking = c->thinking;
 }
 
-/* The quoted spec with the change in it, as a new one: it becomes a request again, with
- * what is wanted otherwise in it, and that is built like any other (spec_build), so that
- * a change cannot ask for what a request could not. AVA_EINVAL with a sentence for what
- * cannot be. `g`: its group, or NULL. */
+/* Turns the quoted spec into a request, puts the change in and builds it like any other
+ * (spec_build), so that a change cannot ask for more than a request could. AVA_EINVAL with a
+ * sentence. `g`: its group, or NULL. */
 int change_spec(struct run_spec **out, const struct run_spec *quoted, const struct change *c,
 		const struct spec_group *g, struct core *core, struct ava_error *err)
 {
@@ -185,7 +182,8 @@ int change_spec(struct run_spec **out, const struct run_spec *quoted, const stru
 	}
 	if (rv == 0 && c->nwithout > 0) {
 		rv = keep_tools(base, c, keep, &s.ntools, err);
-		for (size_t i = 0; rv == 0 && i < s.ntools; i++) { /* may be the spec's own */
+		for (size_t i = 0; rv == 0 && i < s.ntools;
+		     i++) { /* the name may be owned by the old spec */
 			keep[i] = arena_copy(&mem, keep[i], strlen(keep[i]));
 			rv = keep[i] ? 0 : err_set(err, AVA_ENOMEM, "out of memory");
 		}
@@ -198,7 +196,7 @@ int change_spec(struct run_spec **out, const struct run_spec *quoted, const stru
 	*out = base;
 	arena_fini(&mem);
 	json_decref(config);
-	/* Whatever a change asks for in vain is a wrong answer. */
+	/* An impossible change is a wrong answer, whatever the request's error was. */
 	return rv == 0 || rv == AVA_ENOMEM ? rv : (err->code = AVA_EINVAL);
 }
 
@@ -223,8 +221,8 @@ static bool grants_within(const struct run_spec *all, const struct run_spec *som
 	return true;
 }
 
-/* All that differs is less: what was agreed to covers it. Told from the two specs, not
- * from what was said. */
+/* Every difference lowers a limit or right, so a yes to the quote covers the changed spec. The
+ * specs are compared, not the person's words. */
 bool change_lowers(const struct run_spec *quoted, const struct run_spec *changed)
 {
 	const struct agent_limits *a = &quoted->agent.limits, *b = &changed->agent.limits;
@@ -284,8 +282,8 @@ static void tell_spec(struct buf *out, const struct run_spec *quoted,
 			change_tell(out, WORDS_WITHOUT, quoted->tools[i]->name, "");
 }
 
-/* "up to $0.20, at most 5 min, without run_bash"; what is said of all runs of a group
- * is told of one of them. */
+/* "up to $0.20, at most 5 min, without run_bash"; a change that holds for all runs of a group is
+ * told of one of them. */
 char *change_words(struct run_spec *const *quoted, struct run_spec *const *changed, unsigned n)
 {
 	const struct spec_group *a = &quoted[0]->group, *b = &changed[0]->group;

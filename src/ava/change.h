@@ -10,16 +10,16 @@ struct ava_error;
 struct change;
 struct core;
 
-/* The quoted spec with the change in it, as a new one, which is the caller's. `g`: its group,
- * or NULL. AVA_EINVAL with a sentence for what cannot be, AVA_ENOMEM. */
+/* The quoted spec with the change in it, a new spec of the caller's. `g`: its group, or NULL.
+ * AVA_EINVAL with a sentence for an impossible change, AVA_ENOMEM. */
 int change_spec(struct run_spec **out, const struct run_spec *quoted, const struct change *c,
 		const struct spec_group *g, struct core *core, struct ava_error *err);
-/* It has the tool that a person means by this word, and can do without it. */
+/* The spec has a tool that `word` means and that it can do without. */
 bool change_finds(const struct run_spec *s, const char *word);
-/* All that differs is less: a yes to the quote covers it. */
+/* Every difference lowers a limit or right: a yes to the quote covers it. */
 bool change_lowers(const struct run_spec *quoted, const struct run_spec *changed);
 bool group_lowers(const struct spec_group *a, const struct spec_group *b);
-/* What is otherwise in n specs, in words, *owned*; NULL: no memory. */
+/* Differences of n specs in words, *owned*; NULL: no memory. */
 char *change_words(struct run_spec *const *quoted, struct run_spec *const *changed, unsigned n);
 
 #endif

@@ -1,6 +1,6 @@
-/* Verbs about what a run leaves for the person: the files that its result names are handed out, and
- * its patch; that it was carried over is noted. Writing the files is not the daemon's: `ava apply`
- * does it as the person, in their own process.
+/* Verbs about the results of a run: they hand out files that its result names, and its patch, and
+ * note that the patch was applied. The daemon writes no files of a person: `ava apply` does, in the
+ * person's own process.
  *
  * What can fail: a run that is at work, has no such file, or whose files are gone. */
 #include <fcntl.h>
@@ -20,7 +20,7 @@
 #include "codec/patch.h"
 #include "tool/root.h"
 
-#define WORDS_MAX (64u << 10) /* that stand before a patch */
+#define WORDS_MAX (64u << 10) /* text before a patch */
 
 /* ---- GET /runs/{id}/artifact, on a pool thread */
 
@@ -39,8 +39,8 @@ static bool changes_names(const json_t *result, const char *path)
 	return false;
 }
 
-/* Commands of the run may have put a link where the result saw a file: none is followed out of
- * the run's own folder. */
+/* Commands of the run may have replaced a file by a link: links out of the run's folder are not
+ * followed. */
 static int read_artifact(int run_fd, const char *path, struct buf *out, struct ava_error *err)
 {
 	const struct root root = {.fd = run_fd, .cwd = "the folder of the run"};

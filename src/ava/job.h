@@ -10,19 +10,19 @@ struct core;
 
 #define JOBS_MAX 8 /* at once; others need the pool too */
 
-/* Embed it; *borrowed until done*, which always comes, before the runtime is closed. */
+/* Embedded; *borrowed until done*, which always comes, before the runtime is closed. */
 struct job {
 	struct os_work work;
-	struct core *core;           /* outlives it */
-	void (*run)(struct job *j);  /* pool thread: files, and what is only its own */
+	struct core *core;           /* outlives the job */
+	void (*run)(struct job *j);  /* pool thread: reads files and its own fields only */
 	void (*done)(struct job *j); /* loop; may free its container */
 };
 
 /* AVA_EBUSY: JOBS_MAX are at work, or the runtime stops; then it was not begun. */
 int job_begin(struct core *c, struct job *j, struct ava_error *err);
-/* The same without a limit, for what takes milliseconds. */
+/* Without that limit, for a job of milliseconds. */
 int job_begin_short(struct core *c, struct job *j, struct ava_error *err);
-/* Before anything is closed: no more of them, and those at work end. */
+/* Ends jobs at work and refuses new ones, before anything is closed. */
 void jobs_end(struct core *c);
 
 #endif

@@ -1,16 +1,15 @@
-/* Proposals: quoted, unconfirmed spawns, and their answers (propose.c has the verbs
- * that make and answer them). A proposal is a list of one or more specs with one quote
- * and one answer; a run alone is a list of one without a group. Every step is an event
- * in Ava's daily log before anybody hears of it, and the log is what brings open
- * proposals back after a restart.
+/* Proposals: quoted, unconfirmed spawns, and their answers (propose.c has the verbs that make and
+ * answer them). A proposal is a list of one or more specs with one quote and one answer; a single
+ * run is a list of one without a group. Every step is an event in Ava's daily log before anybody
+ * hears of it, and a restart reads open proposals from the log.
  *
- * Happy path: it is written and waits; its answer, what that starts and who gave it
- * go to the disk as one commit; then the runs start, of a chain the first alone
- * (subagent/group.c spawns the others). While a step is being written nothing else
- * happens to the proposal: two yeses from two channels start one run, since the second
- * waits for the first, and the same answer later hears the same again.
+ * Happy path: the proposal is written and waits; its answer, the runs that it starts and its author
+ * go to the disk as one commit; then the runs start, of a chain the first alone (subagent/group.c
+ * spawns the others). While a step is being written nothing else happens to the proposal: two yeses
+ * from two channels start one run, since the second waits for the first, and the same answer later
+ * hears the same again.
  *
- * What can fail: memory, and the disk; then nothing was started, and it waits on. */
+ * What can fail: memory, and the disk; then nothing was started, and the proposal waits on. */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +26,7 @@
 #include "subagent/resume.h"
 #include "subagent/rights.h"
 
-#define LATER_MS 5000 /* to what could not be written */
+#define LATER_MS 5000 /* retry of a step that could not be written */
 
 /* ---- the machine
  *
@@ -37,9 +36,9 @@
 #define TO(s) (1u << STEP_##s)
 static const struct {
 	unsigned next;
-	bool open; /* it waits for an answer, or has one that is not on disk */
+	bool open; /* an answer is awaited, or not on disk yet */
 	const char *shown;
-	enum event_kind event; /* that brings it there */
+	enum event_kind event; /* that leads to the step */
 } steps[] = {
 	[STEP_WRITING] = {TO(PENDING) | TO(CONFIRMED), false, "pending", EVENT_SpawnProposed},
 	[STEP_PENDING] = {TO(ANSWERING), true, "pending", EVENT_SpawnProposed},
@@ -51,7 +50,6 @@ static const struct {
 	[STEP_REPLACED] = {0, false, "rejected", EVENT_SpawnRejected},
 };
 
-/* The only place that writes p->step. */
 static void proposal_move(struct proposal *p, enum proposal_step to)
 {
 	struct core *c = p->core;
@@ -62,7 +60,7 @@ static void proposal_move(struct proposal *p, enum proposal_step to)
 	c->nsettled += proposal_settled(p);
 }
 
-/* ---- who hears of it */
+/* ---- callers that wait for a step */
 
 const char *proposal_state(const struct proposal *p)
 {
@@ -102,7 +100,7 @@ void proposal_tell(struct proposal *p, struct asker *a, bool repeated)
 	free(a);
 }
 
-/* `err` NULL: it is on disk. */
+/* Answers all callers; `err` NULL: the step is on disk. */
 static void tell_askers(struct proposal *p, const struct ava_error *err)
 {
 	struct list all;
@@ -119,7 +117,7 @@ static void tell_askers(struct proposal *p, const struct ava_error *err)
 	}
 }
 
-/* After a failed sync nobody can say what a power cut now would leave. */
+/* A failed sync leaves open what a power cut now would leave on the disk. */
 static void not_saved(struct ava_error *err, int rv, const char *what, const char *then)
 {
 	if (rv == AVA_EUNKNOWN)
@@ -214,7 +212,7 @@ fail:
 	return NULL;
 }
 
-/* One that takes the place of another has its number. */
+/* Number in the conversation; a proposal that replaces another takes over its number. */
 static unsigned proposals_number_of(const struct proposal *p)
 {
 	const char *session = p->specs[0]->session_id;
@@ -270,15 +268,15 @@ static const struct run_spec *lead_of(const struct proposal *p)
 	return p->specs[0] ? p->specs[0] : p->runs[0]->spec;
 }
 
-/* WRITING, or back from ANSWERING: it waits for its answer. */
+/* WRITING or ANSWERING to PENDING. */
 static void proposal_pend(struct proposal *p, int64_t least_ms)
 {
 	proposal_move(p, STEP_PENDING);
 	os_timer_set(p->timer, MAX(p->expires_ms - clock_wall_ms(), least_ms));
 }
 
-/* For good. Settled ones are kept for a while, for whoever asks again: a day, and the
- * newest SETTLED_MAX of them. */
+/* Ends in `to`. Settled proposals stay for a day, the newest SETTLED_MAX of them, so that a
+ * repeated answer hears the same. */
 static void proposal_settle(struct proposal *p, enum proposal_step to)
 {
 	struct core *c = p->core;
@@ -323,7 +321,7 @@ static void write_proposed(struct draft *d, const struct proposal *p)
 	core_event(p->core, d, EVENT_SpawnProposed, s->session_id, s->user_id, &b);
 }
 
-/* What a person typed, without the secrets in it. */
+/* Writes a person's words without the secrets in them. */
 static void write_typed(struct core *c, struct jw *w, const char *key, const char *text)
 {
 	struct buf clean;
@@ -338,7 +336,7 @@ static void write_typed(struct core *c, struct jw *w, const char *key, const cha
 	buf_fini(&clean);
 }
 
-/* UserMessage, where there were words. */
+/* UserMessage of the answer, if it had words. */
 static void proposals_write_said(struct draft *d, const struct proposal *p)
 {
 	const struct run_spec *s = lead_of(p);
@@ -365,8 +363,7 @@ static void proposals_write_config(struct jw *w, const struct proposal_answer *a
 	buf_fini(&config);
 }
 
-/* SpawnConfirmed (as quoted, or with both hashes what of it), SpawnRejected or
- * SpawnExpired. */
+/* SpawnConfirmed (as quoted, or both hashes and the changes), SpawnRejected or SpawnExpired. */
 static void write_answer(struct draft *d, const struct proposal *p)
 {
 	const struct proposal_answer *a = p->answer;
@@ -404,7 +401,7 @@ static void write_answer(struct draft *d, const struct proposal *p)
 
 /* ---- its runs */
 
-/* Into the commit of the yes. On error proposal_unstart takes back what was done. */
+/* Spawns the runs in the commit of the yes. On error proposal_unstart takes back what was done. */
 static int proposal_spawn(struct proposal *p, struct draft *d, struct ava_error *err)
 {
 	struct run_spec **specs = p->answer->lowered ? p->answer->lowered : p->specs;
@@ -431,8 +428,8 @@ static void proposal_start(struct proposal *p)
 	for (unsigned i = 0; i < p->n; i++) {
 		struct run *r = p->runs[i];
 
-		/* Still there: another one runs instead, or a run of the chain has its
-		 * config. */
+		/* A spec left here has no run of its own: a lowered one runs instead, or a chain's
+		 * first run carries its config. */
 		spec_free(p->specs[i]);
 		p->specs[i] = NULL;
 		p->runs[i] = NULL;
@@ -443,7 +440,7 @@ static void proposal_start(struct proposal *p)
 	}
 }
 
-/* The runs of a confirmation that certainly did not happen. */
+/* Takes back the runs of a confirmation that certainly did not reach the disk. */
 static void proposal_unstart(struct proposal *p)
 {
 	struct request *q;
@@ -454,7 +451,7 @@ static void proposal_unstart(struct proposal *p)
 		if (!r)
 			continue;
 		if (!p->specs[i])
-			p->specs[i] = r->spec; /* else it is that of the answer */
+			p->specs[i] = r->spec; /* else it belongs to the answer */
 		r->spec = NULL;
 		supervisor_discard(r);
 		p->runs[i] = NULL;
@@ -467,13 +464,13 @@ static void proposal_unstart(struct proposal *p)
 
 /* ---- ANSWERING */
 
-/* `a` is *taken*. PENDING becomes ANSWERING; of a WRITING one it is the policy's yes. */
+/* `a` is *taken*. A PENDING proposal becomes ANSWERING; in WRITING the policy says yes. */
 static void answer_begin(struct proposal *p, struct proposal_answer *a)
 {
 	p->answer = a;
 	if (p->step == STEP_PENDING)
 		proposal_move(p, STEP_ANSWERING);
-	/* Who says the same meanwhile waits for the same. */
+	/* A repeated answer meanwhile is compared with these and waits for the same commit. */
 	if (a->to == STEP_CONFIRMED)
 		snprintf(p->confirmed_hash, sizeof(p->confirmed_hash), "%s",
 			 a->lowered ? a->hash : p->hash);
@@ -481,8 +478,8 @@ static void answer_begin(struct proposal *p, struct proposal_answer *a)
 		snprintf(p->replaced_by, sizeof(p->replaced_by), "%s", a->successor->id);
 }
 
-/* Nothing happened: it waits on, or (WRITING) is the caller's to free. Its time may
- * have come while the answer was being written. */
+/* Takes back an unwritten answer: the proposal waits on, or (WRITING) is the caller's to free. The
+ * timer is set anew, since the proposal may have expired meanwhile. */
 static void answer_undo(struct proposal *p)
 {
 	struct proposal *q = p->answer->successor;
@@ -507,7 +504,7 @@ static void answer_failed(struct proposal *p, int rv, const struct ava_error *er
 	tell_askers(p, err);
 }
 
-/* It is on disk. */
+/* The answer is on disk. */
 static void answer_saved(struct proposal *p)
 {
 	struct proposal_answer *a = p->answer;
@@ -517,8 +514,8 @@ static void answer_saved(struct proposal *p)
 	proposal_settle(p, a->to);
 	if (q) {
 		proposal_pend(q, 0);
-		/* Whoever repeats the request gets what stands for it now. Its entry is
-		 * there, so that this asks for no memory. */
+		/* A repeated request gets the successor. Its entry exists, so no memory is
+		 * needed. */
 		(void)core_remember(p->core, q->specs[0]->request_id, q->created_ms, q->id, "", "");
 	}
 	if (a->to == STEP_CONFIRMED) {
@@ -551,7 +548,7 @@ static void proposals_answered(int rv, void *user)
 	answer_failed(p, rv, &err);
 }
 
-/* The answer and all that it does, into `d`. */
+/* Puts the answer and all its effects into `d`. */
 static int answer_put(struct proposal *p, struct draft *d, struct ava_error *err)
 {
 	struct proposal_answer *a = p->answer;
@@ -585,7 +582,7 @@ static int answer_write(struct proposal *p, struct ava_error *err)
 	return rv;
 }
 
-/* What a run goes on from was read again. */
+/* The ended run that this one goes on from was read again. */
 static void proposals_prepared(int rv, struct run_spec *spec, const struct op_spawn *s,
 			       const struct ava_error *why, void *user)
 {
@@ -634,7 +631,7 @@ struct proposal_answer *proposal_answer_new(enum proposal_step to, const char *t
 	return NULL;
 }
 
-/* Its timer: an open one expires, a settled one is forgotten. */
+/* The timer ran out: an open proposal expires, a settled one is forgotten. */
 static void proposal_late(void *user)
 {
 	struct proposal *p = user;
@@ -689,7 +686,7 @@ static int write_new(struct proposal *p, const char *policy, bool asks, struct a
 	if (rv == 0 && yes) {
 		answer_begin(p, yes);
 		rv = answer_put(p, d, err);
-	} else if (rv == 0) { /* what it begins with is read again when a person says yes */
+	} else if (rv == 0) { /* the resumed record is read again when a person says yes */
 		resumed_free(p->specs[0]->resumed);
 		p->specs[0]->resumed = NULL;
 	}
@@ -734,7 +731,7 @@ int proposal_open(struct proposal *p, const char *confirm, struct asker *a, stru
 	rv = proposal_enlist(p, clock_wall_ms());
 	if (rv == 0)
 		rv = core_remember(c, request, p->created_ms, p->id, "", "");
-	/* What it costs is at most what was quoted. */
+	/* The quote is an upper bound of the cost. */
 	asks = over == SETTINGS_CONFIRM_ALWAYS ||
 	       (over != SETTINGS_CONFIRM_NEVER &&
 		(p->cost_microusd < 0 || p->cost_microusd > over * 10000));
@@ -742,7 +739,7 @@ int proposal_open(struct proposal *p, const char *confirm, struct asker *a, stru
 		err_set(err, rv, "out of memory");
 	else if (!asks && confirm)
 		rv = proposal_unasked(p->specs, p->n, err);
-	/* What the settings say of money says nothing of this, nor of words that nobody saw. */
+	/* Limits of money do not decide about all three rights, nor about text that nobody saw. */
 	asks |= spec_asks_all_three(p->specs, p->n);
 	for (unsigned i = 0; i < p->n; i++)
 		asks |= p->specs[i]->given & p->specs[i]->rights & TOOL_OUT;
@@ -823,7 +820,7 @@ static void restore_proposed(struct core *c, int64_t time_ms, const json_t *even
 	old = rv == 0 ? strmap_get(&c->proposals, p->replaces) : NULL;
 	if (old && old->specs[0] && old->n == p->n)
 		p->instead = change_words(old->specs, p->specs, p->n);
-	/* Made while the clock was ahead, it waits as long as one that is made now. */
+	/* A proposal made while the clock was ahead waits as long as one made now. */
 	if (rv != 0 || proposal_enlist(p, MIN(time_ms, now)) != 0) {
 		proposal_free(p);
 		return;
@@ -856,8 +853,8 @@ static void restore_answer(struct core *c, const char *type, const json_t *event
 	p->settled_lsn = (uint64_t)json_get_int(event, "lsn", 0);
 }
 
-/* Of the first run that a confirmed one began: its spawn is in the commit of the answer, on
- * either side of it. */
+/* The trace of the first confirmed run: its spawn is in the answer's commit, before or after the
+ * answer. */
 static void restore_trace(struct core *c, const json_t *event)
 {
 	const char *id = json_get_str(json_object_get(event, "content"), "proposalId");

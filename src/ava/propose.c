@@ -1,13 +1,13 @@
-/* What is asked of proposals: to make one, of a run or of a group, and to answer it in
- * words. proposals.c has their machine.
+/* Requests about proposals: to make one, of a run or of a group, and to answer it in words.
+ * proposals.c has their machine.
  *
- * Happy path: the request is built (spec_build) and quoted; the words of the answer
- * are understood (answer.h), and what they change is carried out on the quoted spec
- * (change.h). A yes that only lowers runs; any other change is a new quote.
+ * Happy path: the request is built (spec_build) and quoted; the words of the answer are parsed
+ * (answer.h), and a change is carried out on the quoted spec (change.h). A yes that only lowers
+ * the quote starts the run; any other change is a new quote.
  *
- * What can fail: the request (the sentence says why, of a group also which run),
- * words that are not understood and changes that cannot be (AVA_EINVAL, and the
- * proposal waits on), an answer after another one or after the time. */
+ * What can fail: the request (the sentence says why, of a group also which run), unclear words and
+ * impossible changes (AVA_EINVAL, and the proposal waits on), an answer after another one or after
+ * the time. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,8 +33,8 @@
 
 /* ---- proposing */
 
-/* What proposals hold in memory is bounded: of the oldest that were answered the text goes
- * first, then no more are taken. */
+/* Bounds the memory of proposals: first drops the text of the oldest answered ones, then refuses
+ * new ones. */
 static bool proposals_fit(struct core *c)
 {
 	size_t open = 0, all = 0;
@@ -72,7 +72,7 @@ static int may_propose(struct core *c, struct ava_error *err)
 	return rv;
 }
 
-/* The request was answered before, or is being: who asks is told. */
+/* The request was answered before, or is being answered: `a` gets the same answer. */
 static bool asked_before(struct core *c, const char *request_id, struct asker *a)
 {
 	struct request *known = core_request(c, request_id);
@@ -157,7 +157,7 @@ void ops_propose(struct core *c, const struct op_spawn *s, op_proposal_fn done, 
 /* ---- proposing a group: each run is built as if it were asked for alone, with the
  * group in its spec */
 
-/* What each may know of the others: where their results will be. */
+/* Tells a run where results of its siblings will be. */
 static int sharing_note(struct buf *out, const struct op_group *o, size_t self)
 {
 	const char *context = o->runs[self].context;
@@ -199,7 +199,8 @@ static int build_member(struct core *c, const struct op_group *o, size_t i, stru
 	return rv;
 }
 
-/* Which ones cannot be, beside the one that was found: who mends one should not meet the next. */
+/* Names all members that cannot be built, not only the first, so that the caller mends all at
+ * once. */
 static int members_failed(struct core *c, const struct op_group *o, size_t bad,
 			  struct spec_group *g, struct ava_error *err)
 {
@@ -230,8 +231,8 @@ static int members_failed(struct core *c, const struct op_group *o, size_t bad,
 typedef int (*member_fn)(void *user, size_t i, struct spec_group *g, struct run_spec **out,
 			 struct ava_error *err);
 
-/* What each gets to see of the others: in a chain of those before it, where they share of all.
- * Known when each was built without it. */
+/* Rights that each run gets from the others' results: in a chain from those before it, with `share`
+ * from all. Each is built once without them to find out. */
 static int list_given(size_t n, struct spec_group *g, member_fn build, void *user,
 		      unsigned given[SPEC_GROUP_MAX], size_t *at, struct ava_error *err)
 {
@@ -257,8 +258,8 @@ static int list_given(size_t n, struct spec_group *g, member_fn build, void *use
 	return 0;
 }
 
-/* The first is built last: in a chain it carries the configs of those that follow. *at is
- * the one that could not be. */
+/* Builds the first spec last: in a chain it carries the configs of those that follow. *at: the one
+ * that failed. */
 static int propose_build_list(struct run_spec **specs, size_t n, struct spec_group *g,
 			      member_fn build, void *user, size_t *at, struct ava_error *err)
 {
@@ -305,8 +306,7 @@ static int asked_member(void *user, size_t i, struct spec_group *g, struct run_s
 	return build_member(a->core, a->o, i, g, out, err);
 }
 
-/* The id of the group is that of its proposal with another letter, so it is known
- * before anything is written. */
+/* A group's id is its proposal's with another letter, so it is known before anything is written. */
 static void group_id(const struct proposal *p, char id[24])
 {
 	snprintf(id, 24, "G%.22s", p->id + 1);
@@ -363,21 +363,21 @@ void ops_propose_group(struct core *c, const struct op_group *o, op_proposal_fn 
 
 /* ---- answers */
 
-/* One answer of somebody's. */
+/* An answer of a person or a program. */
 struct deciding {
 	struct asker *asker;
 	const char *text, *by, *origin, *reason;
 	bool logged; /* its UserMessage is written already */
 	bool yes;
-	bool all_three; /* said of its rights */
+	bool all_three; /* the words allow all three rights */
 };
 
-/* Can it be answered? */
+/* 0: the proposal can be answered. */
 static int check_open(const struct proposal *p, struct ava_error *err)
 {
 	enum proposal_step step = p->step;
 
-	/* The timer may be late, after a sleep of the machine for example. */
+	/* Compare the clock: the timer may be late, after a sleep of the machine for example. */
 	if (step == STEP_PENDING && clock_wall_ms() >= p->expires_ms)
 		step = STEP_EXPIRED;
 	switch (step) {
@@ -405,8 +405,7 @@ static int check_open(const struct proposal *p, struct ava_error *err)
 	return 0;
 }
 
-/* What was quoted with a change in it: `n` specs, *owned*; NULL: nothing is wanted
- * otherwise. */
+/* The quoted specs with a change in them: `n`, *owned*; NULL: no change is wanted. */
 struct propose_wanted {
 	struct run_spec **specs;
 	unsigned n;
@@ -414,8 +413,8 @@ struct propose_wanted {
 	bool lowers; /* a yes to the quote covers it */
 };
 
-/* The proposal that says what was answered before, or is being: what is answered again
- * is told again, the other way round is an error. NULL: it was not. */
+/* The proposal with the result of an earlier, or pending, equal answer; an opposite answer is an
+ * error of the caller's. NULL: there was none. */
 static struct proposal *answered_before(struct proposal *p, bool yes,
 					const struct propose_wanted *w)
 {
@@ -443,7 +442,7 @@ static int changed_member(void *user, size_t i, struct spec_group *g, struct run
 	struct changed_group *c = user;
 	struct change change = c->each;
 
-	/* What it has not is left out of another one. */
+	/* "without X" applies to a run without X only if no other run has X. */
 	change.nwithout = 0;
 	for (unsigned k = 0; k < c->each.nwithout; k++) {
 		const char *word = c->each.without[k];
@@ -457,7 +456,7 @@ static int changed_member(void *user, size_t i, struct spec_group *g, struct run
 	return change_spec(out, c->quoted[i], &change, g, c->core, err);
 }
 
-/* Cost and time are those of all runs together; whatever else is wanted, of each. */
+/* Changed cost and time are totals of the group; any other change applies to each run. */
 static int change_group(struct run_spec *const *quoted, unsigned n, const struct change *change,
 			const char *id, struct core *core, struct run_spec **out,
 			struct ava_error *err)
@@ -476,8 +475,8 @@ static int change_group(struct run_spec *const *quoted, unsigned n, const struct
 	return propose_build_list(out, n, &g, changed_member, &c, &at, err);
 }
 
-/* A new proposal instead of `p`, of what is wanted, which is *taken*. The runs of a group
- * are built anew: its id is another. */
+/* Makes a new proposal in place of `p` from `w`, which is *taken*. A group gets a new id, so its
+ * runs are built anew. */
 static int quote_again(struct proposal *p, struct propose_wanted *w, const struct change *change,
 		       struct proposal **out, struct ava_error *err)
 {
@@ -512,7 +511,7 @@ static int build_changed(const struct proposal *p, const struct change *change,
 	json_t *config;
 	int rv = 0;
 
-	if (!quoted) { /* a run has it */
+	if (!quoted) { /* the spec went to a run */
 		config = json_parse(p->config, strlen(p->config), err);
 		rv = config ? spec_from_json(&quoted, config, "", "", "", err) : AVA_ECORRUPT;
 		json_decref(config);
@@ -575,7 +574,7 @@ static int quoted_already(const struct proposal *p, const struct change *change,
 		       p->id);
 }
 
-/* A plain yes does not cover all three rights, whoever gives it: the sentence says what does. */
+/* A plain yes does not allow all three rights, whoever says it: the error says which words do. */
 static int propose_check_rights(const struct proposal *p, const struct propose_wanted *w,
 				bool all_three, struct ava_error *err)
 {
@@ -586,8 +585,8 @@ static int propose_check_rights(const struct proposal *p, const struct propose_w
 	return err_set(err, AVA_EINVAL, "%s is not started: this " RIGHTS_SENTENCE, p->id);
 }
 
-/* A yes that only lowers runs; any other change ends this proposal with a new one. On
- * error who asks is still the caller's. */
+/* A yes that only lowers the quote starts the run; any other change ends this proposal with a new
+ * one. On error `d->asker` stays the caller's. */
 static int propose_decide(const struct deciding *d, struct proposal *p, const struct change *change,
 			  struct ava_error *err)
 {
@@ -602,7 +601,7 @@ static int propose_decide(const struct deciding *d, struct proposal *p, const st
 		proposal_tell(told, d->asker, true);
 		goto out;
 	}
-	/* That it was answered says more than what was wrong with the change. */
+	/* An earlier answer is the better error than a fault of the change. */
 	if (check_open(p, &other) != 0) {
 		*err = other;
 		rv = err->code;
@@ -648,7 +647,7 @@ out:
 
 /* ---- carried out */
 
-/* How to say it; of a tool only where there is one that can be left out. */
+/* Says how to answer; "without TOOL" only where a tool can be left out. */
 static int not_understood(const struct proposal *p, struct ava_error *err)
 {
 	const struct run_spec *s = p->specs[0];
@@ -665,7 +664,7 @@ static void propose_confirm(struct core *c, const char *proposal, const struct c
 {
 	struct ava_error err = {0};
 	struct change change;
-	char said[1024]; /* read before this returns */
+	char said[1024]; /* copied before this returns */
 	enum answer answer = answer_parse(d->text ? d->text : "yes", &change);
 	struct proposal *p = proposal_find(c, proposal, &err);
 
@@ -723,8 +722,8 @@ void ops_reject(struct core *c, const char *proposal, const char *reason, const 
 
 /* ---- verbs */
 
-#define ANSWER_MAX 8192 /* bytes of what a person answers */
-#define BY_MAX     200  /* bytes of who said it */
+#define ANSWER_MAX 8192 /* bytes of an answer's text */
+#define BY_MAX     200  /* bytes of who answered */
 
 static void write_proposal(struct jw *w, struct proposal *p, bool whole)
 {
@@ -776,7 +775,7 @@ void verb_proposed(int rv, struct proposal *p, bool repeated, const struct ava_e
 		verb_fail(user, rv, err);
 }
 
-/* Short, unless it was quoted again. */
+/* A short answer, unless the proposal was quoted again. */
 static void answer_given(int rv, struct proposal *p, bool repeated, const struct ava_error *err,
 			 void *user)
 {
@@ -884,7 +883,7 @@ static const struct arg reject_args[] = {
 	{NULL},
 };
 
-/* What is answered is what was seen, where the answer names that. */
+/* An answer that names a hash must name the one that is quoted now. */
 static int propose_check_seen(struct verb_call *v, const char *hash, struct ava_error *err)
 {
 	const struct proposal *p = hash ? proposal_find(v->core, v->id, err) : NULL;

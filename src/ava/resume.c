@@ -1,10 +1,10 @@
-/* A request to resume names a run and, if at all, what shall be otherwise. The rest is
- * read from the first line of that run's messages: what was confirmed then. It is
- * quoted and confirmed anew like any other, since it spends more.
+/* A request to resume names a run and, if at all, what is to change. The other options are read
+ * from the first line of that run's messages, which were confirmed then. The new run is quoted and
+ * confirmed like any other, since it spends more.
  *
- * The loop only checks and builds: finding the place of a fork, which replays the
- * record, and making the first messages are two jobs (ava/job.h), however long the
- * record is. What is asked twice meanwhile, with one request id, is done once.
+ * The loop only checks and builds: finding the place of a fork, which replays the record, and
+ * making the first messages are two jobs (ava/job.h), however long the record is. A request
+ * repeated meanwhile, with one request id, is done once.
  *
  * What can fail: there is no such run, it is at work, its messages are gone. */
 
@@ -31,8 +31,7 @@ static bool resume_listed(const char *const *list, size_t n, const char *name)
 	return false;
 }
 
-/* It goes on with what that run had, or less: more of the person's is asked for by a run of its
- * own. */
+/* A resumed run has the rights of the run before, or fewer: more needs a run of its own. */
 static int check_within(const struct op_spawn *s, const struct op_spawn *was, struct ava_error *err)
 {
 	for (size_t i = 0; s->tools && i < s->ntools; i++)
@@ -56,7 +55,7 @@ static int check_within(const struct op_spawn *s, const struct op_spawn *was, st
 	return 0;
 }
 
-/* A yes to all three rights is of one run, and said again. */
+/* A yes to all three rights counts for one run and must be said again. */
 static int drop_all_three(struct op_spawn *was, struct arena *mem)
 {
 	const char **kept = arena_get(mem, (was->ngrants + 1) * sizeof(*kept));
@@ -70,8 +69,8 @@ static int drop_all_three(struct op_spawn *was, struct arena *mem)
 	return kept ? 0 : AVA_ENOMEM;
 }
 
-/* What was not asked for is as it was in that run, whose `config` this is; it owns the
- * strings, `mem` the lists. */
+/* Fills what the request leaves out from the `config` of the ended run, which owns the strings;
+ * `mem` owns the lists. */
 #define FILL_TEXT(f)   s->f = s->f && *s->f ? s->f : was.f;
 #define FILL_MS(f)     s->f = s->f == AVA_DEFAULT ? was.f : s->f;
 #define FILL_CENTS(f)  FILL_MS(f)
@@ -97,13 +96,14 @@ static int resume_fill(struct op_spawn *s, const json_t *config, struct arena *m
 		return rv;
 	s->given |= rights_read(json_object_get(config, "rights")) & RIGHTS_SEEN;
 	s->given |= was.given & TOOL_OUT;
-	/* What costs nobody knows what was held by its tokens. */
+	/* A run of unknown price was limited by its tokens, so its limit of money does not count; a
+	 * preset has limits of its own. */
 	if ((s->preset && *s->preset) ||
 	    !json_is_integer(json_object_get(json_object_get(config, "price"), "input")))
 		was.max_cost_microusd = AVA_DEFAULT;
 	if (s->preset && *s->preset)
 		was.max_tokens = AVA_DEFAULT;
-	was.preset = NULL; /* its limits are there */
+	was.preset = NULL; /* its limits are in `was` */
 	s->definitions = was.definitions;
 	SPAWN_OPTIONS(FILL)
 	return 0;
@@ -128,16 +128,16 @@ static int resume_check(struct core *c, const struct op_spawn *s, struct ava_err
 /* ---- the request, which outlives the call */
 
 struct resuming {
-	struct list node; /* of those at work, or of `more` */
+	struct list node; /* in core.resumings, or in `more` of another */
 	struct list more; /* resuming: the same request again */
 	struct job job;
 	struct core *core;
 	struct arena mem; /* of `s` */
 	struct op_spawn s;
 	json_t *schema; /* owned */
-	json_t *config; /* of that run; owned */
+	json_t *config; /* of the ended run; owned */
 	struct run_spec *spec;
-	bool lent; /* `spec` is */
+	bool lent; /* `spec` belongs to the proposal */
 	resume_fn ready;
 	void *user;
 	int rv;
@@ -223,7 +223,7 @@ static struct resuming *resuming_new(struct core *c, resume_fn ready, void *user
 	return r;
 }
 
-/* Whoever asked the same meanwhile asks again, when the first has its answer. */
+/* Answers, and then lets repeated requests ask again, which find the answer of the first. */
 static void resume_tell(struct resuming *r, int rv, const struct ava_error *err)
 {
 	struct run_spec *spec = r->spec;
@@ -286,7 +286,7 @@ int resume_again(struct core *c, struct run_spec *spec, resume_fn ready, void *u
 	return rv;
 }
 
-/* ---- first job: the place, and what was confirmed then */
+/* ---- first job: the place of the fork, and the config that was confirmed */
 
 static void resume_look(struct job *j)
 {
@@ -295,7 +295,7 @@ static void resume_look(struct job *j)
 	size_t at;
 	int call;
 
-	/* A name stands for the call that a fork from it begins with. */
+	/* A checkpoint's name stands for the call that a fork from it begins with. */
 	if (s->resume_at)
 		r->rv = run_checkpoint_find(r->core->root_fd, s->resume, s->resume_at, &call,
 					    &r->err);
@@ -324,7 +324,7 @@ static void resume_looked(struct job *j)
 		resume_tell(r, rv, &r->err);
 }
 
-/* The same request, that is being worked on. */
+/* The resuming of the same request; NULL: none. */
 static struct resuming *resume_find_going(struct core *c, const char *request_id)
 {
 	if (!request_id || !*request_id)

@@ -33,16 +33,14 @@
 #define BLOCK_BYTES (64u << 10)
 #define ROW_MAX     (1u << 20)
 
-/* ---- runs that have ended. Of one only two lines of its log are parsed: SubagentSpawn is its
- * first, and SubagentComplete its last; one whose log lacks either is shown as far as it can be
- * read.
- *
- * Of all of them the catalog is read backwards in blocks; lines are taken off the end, the
- * beginning of a line that a block cuts is kept for the block before it. A part that cannot
- * be read, or a line longer than a row can be, ends that part: a listing is then short, and
- * the start has already said why. */
+/* ---- runs that have ended. One run: only two lines of its log are parsed, SubagentSpawn, its
+ * first, and SubagentComplete, its last; a run whose log lacks either is shown as far as it can be
+ * read. All runs: the catalog is read backwards in blocks; lines are taken off the end, and the
+ * beginning of a line that a block cuts is kept for the block before. A part that cannot be read,
+ * or a line longer than a row can be, ends that part: the listing is short, and the start has told
+ * why. */
 
-/* The tool that was called last, as far as the line says; not what ends a run. */
+/* Keeps the tool of a ToolCall line, unless it ends the run. */
 static void note_tool(struct ended *out, const char *line, size_t len)
 {
 	struct event_view v;
@@ -63,9 +61,8 @@ static void note_tool(struct ended *out, const char *line, size_t len)
 	json_decref(content);
 }
 
-/* The first whole line at the beginning, or the last one before the end, on the
- * way there the last tool; *json is NULL when there is none that can be read.
- * 0, or AVA_ENOMEM. */
+/* Parses the first whole line at the beginning, or the last one before the end (and notes the last
+ * tool on the way); *json NULL: no line can be read. 0, or AVA_ENOMEM. */
 static int read_edge(int root_fd, const char *path, bool last, struct ended *out, json_t **json)
 {
 	char *edge = malloc(EDGE_BYTES);
@@ -190,7 +187,7 @@ int ended_result(int root_fd, const char *run, char **json, size_t *len, struct 
 /* ---- the catalog, from its end */
 
 struct back {
-	char *buf; /* BLOCK_BYTES before ROW_MAX for what is kept */
+	char *buf; /* BLOCK_BYTES for a block, then ROW_MAX for the kept beginning of a line */
 	bool (*each)(struct catalog_row *row, void *user);
 	void *user;
 	bool ends, enough;
@@ -210,8 +207,8 @@ static void history_give(struct back *b, const char *line, size_t len)
 	catalog_row_fini(&row);
 }
 
-/* The whole lines in [0, len) of `text`, the last one first; returns how many
- * bytes at its beginning are a line whose start is not there yet. */
+/* Gives the whole lines in [0, len) of `text`, the last first; returns the length of an incomplete
+ * line at the beginning. */
 static size_t history_lines(struct back *b, const char *text, size_t len, bool at_start)
 {
 	while (len > 0 && !b->enough) {
@@ -226,7 +223,7 @@ static size_t history_lines(struct back *b, const char *text, size_t len, bool a
 	return 0;
 }
 
-/* The part is [0, size) of `fd`, up to the end of its last line. */
+/* Reads [0, size) of `fd`, which ends with a whole line. */
 static void history_part(struct back *b, int fd, off_t size)
 {
 	size_t kept = 0;
@@ -266,9 +263,9 @@ int history_each(int root_fd, bool ends, bool (*each)(struct catalog_row *row, v
 	return rv;
 }
 
-/* ---- one of them */
+/* ---- one ended run */
 
-/* What the catalog knows of a run: all that a listing shows. */
+/* Fills the status from a row of the catalog: all that a listing shows. */
 static void ended_row(const struct catalog_row *row, struct op_status *s)
 {
 	*s = (struct op_status){
@@ -308,7 +305,7 @@ static void ended_row(const struct catalog_row *row, struct op_status *s)
 	s->limit_iterations = (int)MIN(row->shown.limit_iterations, INT_MAX);
 }
 
-/* Two lines of its log; 0, AVA_ENOENT, AVA_ENOMEM. */
+/* Reads two lines of a run's log; 0, AVA_ENOENT, AVA_ENOMEM. */
 static int runs_read_log(int root_fd, const char *run, struct ended *out)
 {
 	char path[LOGBOOK_PATH], live[FILES_BUF];
@@ -341,7 +338,7 @@ static bool look_at_row(struct catalog_row *row, void *user)
 	if (strcmp(row->id, l->run) != 0)
 		return true;
 	l->out->row = *row;
-	row->owned = NULL; /* taken */
+	row->owned = NULL; /* *l->out has it */
 	ended_row(&l->out->row, &l->out->status);
 	return false;
 }
@@ -355,7 +352,7 @@ int ended_read(int root_fd, const char *run, struct ended *out, struct ava_error
 	if (!id_is_run(run))
 		return err_set(err, AVA_EINVAL, "%.40s is not a run id (S- and hex digits)", run);
 	rv = runs_read_log(root_fd, run, out);
-	if (rv == AVA_ENOENT) { /* its files may be pruned */
+	if (rv == AVA_ENOENT) { /* the run's files may be pruned */
 		rv = history_each(root_fd, false, look_at_row, &l, err);
 		if (rv != 0)
 			return rv; /* no row, then */
@@ -370,13 +367,13 @@ int ended_read(int root_fd, const char *run, struct ended *out, struct ava_error
 		       run);
 }
 
-#define ENDING_WAIT_MS 10000 /* at most: the disk may be slow, or full */
+#define ENDING_WAIT_MS 10000 /* at the most: the disk may be slow, or full */
 #define WAIT_MAX_MS    INT64_C(3600000)
 
 /* ---- spawn without a proposal */
 
 struct spawn_wait {
-	struct list more; /* spawn_wait: the same request again, before it is on disk */
+	struct list more; /* spawn_wait: the same request, repeated before it is on disk */
 	struct core *core;
 	struct run *run;
 	bool repeated;
@@ -433,7 +430,7 @@ static void spawned(int rv, void *user)
 	}
 }
 
-/* 0: `w` is taken and will be told. `spec` is *taken*. */
+/* 0: `w` is *taken* and will be answered. `spec` is *taken*. */
 static int runs_spawn(struct core *c, struct run_spec *spec, struct spawn_wait *w,
 		      struct ava_error *err)
 {
@@ -467,7 +464,7 @@ static int runs_spawn(struct core *c, struct run_spec *spec, struct spawn_wait *
 	return rv;
 }
 
-/* The same request as before. 0: answered, or `w` waits for the answer. */
+/* Answers a repeated request. 0: answered, or `w` waits for the first one. */
 static int spawn_again(struct core *c, struct request *q, struct spawn_wait *w,
 		       struct ava_error *err)
 {
@@ -513,7 +510,7 @@ static void spawn_resumed(int rv, struct run_spec *spec, const struct op_spawn *
 		tell_spawned(w, rv, NULL, &err);
 }
 
-/* 0: `w` is taken and will be told. */
+/* 0: `w` is *taken* and will be answered. */
 static int spawn_new(struct core *c, const struct op_spawn *s, struct spawn_wait *w,
 		     struct ava_error *err)
 {
@@ -573,7 +570,7 @@ static bool list_row(struct catalog_row *row, void *user)
 	struct run_id id;
 
 	snprintf(id.text, sizeof(id.text), "%s", row->id);
-	/* It was at work when the list was begun, or a full disk holds its last commit back. */
+	/* The run was at work when the listing began, or a full disk holds back its last commit. */
 	if (row->kind != CATALOG_END ||
 	    (l->live->len > 0 &&
 	     bsearch(&id, l->live->data, l->live->len / sizeof(id), sizeof(id), by_id)))
@@ -671,14 +668,14 @@ void ops_look(struct core *c, const char *run, op_status_fn done, void *user)
 
 struct op_wait {
 	struct run_wait wait;
-	struct list node; /* in core.waits, while the run is waited for */
+	struct list node; /* in core.waits while the run is at work */
 	struct core *core;
 	struct os_timer *timer;
 	struct run_id id;
 	op_result_fn done; /* NULL: `reply`'s, or given up */
 	void *user;
 	struct verb_reply *reply; /* NULL: `done`'s, or given up */
-	/* of the file, once it has ended */
+	/* of the result file, once the run has ended */
 	struct job job;
 	char *json; /* owned */
 	size_t len;
@@ -695,7 +692,7 @@ static void wait_free(struct op_wait *w)
 	free(w);
 }
 
-/* Nobody wants the answer any more. */
+/* The caller of `reply` is gone. */
 static void result_give_up(struct verb_reply *reply)
 {
 	struct op_wait *w = reply->waits;
@@ -711,7 +708,7 @@ static void runs_result_answer(struct op_wait *w, int rv, const struct ava_error
 	struct verb_answer a;
 	struct op_status s;
 
-	if (rv == AVA_ETIMEOUT) { /* it still runs: how it is */
+	if (rv == AVA_ETIMEOUT) { /* the run goes on: answer with its status */
 		supervisor_status(supervisor_find(&w->core->sup, w->id.text), &s);
 		verb_send_status(&s, w->reply, 202);
 	} else if (verb_begin(&a, w->reply, rv, err)) {
@@ -752,7 +749,7 @@ static void result_late(void *user)
 	result_tell(w, AVA_ETIMEOUT, &w->err);
 }
 
-/* From now on its file is read. */
+/* The run has ended: read its result file. */
 static void result_give(struct op_wait *w)
 {
 	int rv;
@@ -779,7 +776,7 @@ static void result_ended(struct run_wait *wait, struct run *r)
 	}
 }
 
-/* `like`: who is told, once. */
+/* `like`: whom to answer, once. */
 static void result_wait(struct core *c, const char *run, int64_t wait_ms,
 			const struct op_wait *like)
 {
@@ -805,7 +802,7 @@ static void result_wait(struct core *c, const char *run, int64_t wait_ms,
 		w->reply->waits = w;
 		w->reply->give_up = result_give_up;
 	}
-	/* Whoever was shown its end finds the result, though the run still stops. */
+	/* Wait for a run that is ending: a client that was shown its end must find the result. */
 	if (r && r->end.begun)
 		wait_ms = MAX(wait_ms, ENDING_WAIT_MS);
 	if (!w->timer) {
@@ -905,7 +902,7 @@ void ops_cancel(struct core *c, const char *run, const char *by, const char *ori
 	struct ava_error err = {0};
 	int rv = 0;
 
-	if (!r) { /* again: nothing changes */
+	if (!r) { /* a repeated cancel changes nothing */
 		ops_look(c, run, done, user);
 		return;
 	}

@@ -10,9 +10,9 @@
 #include "journal/catalog.h"
 
 struct ended {
-	struct op_status status;  /* strings in those below */
-	struct catalog_row row;   /* what stands there of one whose files are gone */
-	json_t *spawn, *complete; /* owned; complete NULL: it has not ended */
+	struct op_status status;  /* its strings belong to the fields below */
+	struct catalog_row row;   /* of a run whose files are gone */
+	json_t *spawn, *complete; /* owned; complete NULL: the run has not ended */
 	char last_tool[64];
 };
 
@@ -20,13 +20,12 @@ struct ended {
 int ended_read(int root_fd, const char *run, struct ended *out, struct ava_error *err);
 void ended_fini(struct ended *e);
 
-/* result.json as it is; *json is the caller's (free), NULL when it is cut or not there. */
+/* Reads result.json unchanged; *json is the caller's (free), NULL when it is cut or missing. */
 int ended_result(int root_fd, const char *run, char **json, size_t *len, struct ava_error *err);
 
-/* Every row, newest first, until `each` says false; with `ends` only those of
- * ends, the others not even parsed. The row is *borrowed until
- * each returns*, unless that takes it (`owned` NULL); what cannot be read is passed over,
- * but for a newest part that is no file: AVA_ECORRUPT. */
+/* Gives every row, newest first, until `each` returns false; `ends`: only ends of runs, other rows
+ * are not parsed. The row is *borrowed until each returns*, unless `each` takes it (`owned` NULL).
+ * Unreadable rows are skipped; a newest part that is no file is AVA_ECORRUPT. */
 int history_each(int root_fd, bool ends, bool (*each)(struct catalog_row *row, void *user),
 		 void *user, struct ava_error *err);
 

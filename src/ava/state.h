@@ -40,14 +40,14 @@ struct core {
 
 	struct list sessions; /* newest first */
 	struct strmap session_by_id;
-	struct list talks; /* those in memory, last used last */
+	struct list talks; /* in memory, last used last */
 	unsigned nsessions, resting_max;
 	struct os_task rest;   /* ava/session.c */
 	struct list resumings; /* requests to resume, on their way (ava/resume.c) */
 	struct list steerings; /* with request ids, on their way (ava/steer.c) */
 	struct {
-		unsigned n;    /* at work (ava/job.h) */
-		bool stopping; /* no more of them */
+		unsigned n;    /* at work */
+		bool stopping; /* no more are begun */
 	} jobs;
 	struct list waits;             /* op_wait: for ends of runs (ava/runs.c) */
 	struct list watches;           /* op_watch */
@@ -64,7 +64,7 @@ struct op_watch {
 	void *user;
 };
 
-/* Ids of requests are answered the same way for a day, 100,000 at the most. */
+/* A request id gets the same answer for a day, 100,000 ids at the most. */
 #define REQUEST_ID_MAX 200 /* bytes */
 #define REQUESTS_MAX   100000
 #define REQUEST_AGE_MS 86400000LL
@@ -74,8 +74,8 @@ struct op_watch {
 struct request {
 	struct list node;
 	int64_t at_ms;
-	char proposal[24], run[24], trace[48]; /* what it was answered with */
-	struct spawn_wait *writing;            /* its spawn, on the way to the disk; else NULL */
+	char proposal[24], run[24], trace[48]; /* its answer */
+	struct spawn_wait *writing; /* its spawn while on the way to the disk; else NULL */
 	char id[];
 };
 
@@ -83,14 +83,14 @@ struct proposal;
 
 /* ---- core.c */
 void core_log(struct core *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* One that is written as it is. AVA_EINVAL, AVA_EDENIED (it holds a key). */
+/* Checks that an id can be logged unchanged. AVA_EINVAL, AVA_EDENIED (it holds a key). */
 int core_check_request(const struct core *c, const char *id, struct ava_error *err);
 struct request *core_request(struct core *c, const char *id); /* NULL: new */
-/* Remember; "" is ignored. AVA_ENOMEM. */
+/* Keeps an id's answer; "" is ignored. AVA_ENOMEM. */
 int core_remember(struct core *c, const char *id, int64_t at_ms, const char *proposal,
 		  const char *run, const char *trace);
 void core_forget(struct core *c, const char *id);
-/* There is or was such a run: 0, AVA_ENOENT, AVA_EINVAL (no id). */
+/* Such a run is or was there: 0, AVA_ENOENT, AVA_EINVAL (no id). */
 int core_known(const struct core *c, const char *run, struct ava_error *err);
 /* Refuses new work: the journal is not well, or the disk nearly full. */
 int core_ready(struct core *c, struct ava_error *err);
@@ -98,16 +98,16 @@ int core_ready(struct core *c, struct ava_error *err);
 void core_event(struct core *c, struct draft *d, enum event_kind kind, const char *session_id,
 		const char *user_id, struct buf *content);
 
-/* ---- verbs_roles.c: the files that a person trusts. AVA_EIO, AVA_ETOOBIG, AVA_ENOMEM. */
+/* ---- verbs_roles.c: reads the list of trusted files. AVA_EIO, AVA_ETOOBIG, AVA_ENOMEM. */
 int core_load_trust(struct core *c, struct ava_error *err);
 
 /* ---- proposals.c */
 void proposals_restore(struct core *c);
 void proposals_free(struct core *c);
 
-/* ---- session.c: what its conversation is told of a proposal. First into the
- * commit that holds its answer, by whatever channel or the time; then, when
- * that is on disk. `r` NULL: nothing was started. */
+/* ---- session.c: tells a conversation the outcome of a proposal. sessions_answering writes a note
+ * into the commit of the answer, whatever its channel; sessions_answered follows when that is on
+ * disk. `r` NULL: no run was started. */
 void sessions_answering(struct core *c, struct draft *d, const struct proposal *p,
 			const char *session_id);
 void sessions_answered(struct core *c, const struct proposal *p, const char *session_id,
@@ -116,21 +116,20 @@ void sessions_answered(struct core *c, const struct proposal *p, const char *ses
 void sessions_chained(struct run *r, void *core);
 
 /* ---- seals.c: every seals.every seconds of activity and at the end, on a thread of the pool */
-/* From now on the logbook's files are noted. What fails later is told in
- * avad.log and tried again: sealing never stands in the way of work. */
+/* Notes files of the logbook from now on. A later failure is logged in avad.log and tried again:
+ * sealing never stops other work. */
 int seals_open(struct core *c, struct ava_error *err);
-/* Seal what is left, commit it, stop. Needs the journal. Accepts a core
- * without. */
+/* Seals and commits the rest, and stops. Needs the journal. Accepts a core without seals. */
 void seals_close(struct core *c);
-void seals_free(struct core *c); /* behind the journal */
-/* Seals about what is pruned, one for each of the JSON objects of `texts`, which are the
- * caller's until `done`: all are on disk (0), or why not. AVA_EBUSY: others are being written,
- * or the runtime stops; `done` is not called then. */
+void seals_free(struct core *c); /* after the journal */
+/* Commits Seals about pruned files, one for each JSON object of `texts`, which are the caller's
+ * until `done`: all are on disk (0), or the error. AVA_EBUSY: others are being written, or the
+ * runtime stops; `done` is not called then. */
 typedef void (*seals_done_fn)(int rv, const struct ava_error *err, void *user);
 int seals_prune(struct core *c, const struct buf *texts, size_t n, seals_done_fn done, void *user,
 		struct ava_error *err);
-/* From its beginning until all is removed: there is one list of what goes (prune_away.h).
- * AVA_EBUSY: another one has it. */
+/* Held from the beginning of a prune until all is removed: there is one list of removals
+ * (prune_away.h). AVA_EBUSY: another prune holds it. */
 int seals_prune_claim(struct core *c, struct ava_error *err);
 void seals_prune_over(struct core *c);
 
@@ -140,20 +139,19 @@ static inline bool resume_wanted(const struct op_spawn *s)
 	return s->resume && *s->resume;
 }
 
-/* rv 0: `spec` is the callee's and can be spawned; NULL: the same request (its
- * request_id) was being worked on and is answered: ask again with `s`. */
+/* rv 0: `spec` is the callee's and can be spawned; NULL: an earlier request of the same request_id
+ * has its answer: ask again with `s`. */
 typedef void (*resume_fn)(int rv, struct run_spec *spec, const struct op_spawn *s,
 			  const struct ava_error *err, void *user);
 
-/* Reads what the ended run leaves, on pool threads; what the request does not name is
- * as it was in that run: role, task, model, tools, folder, limits. `s` is *copied*;
- * `ready` once, later or at once. AVA_ENOENT: there is no such run, or its messages are
- * gone; AVA_EBUSY: it has not ended, or many records are being read; AVA_ECORRUPT;
- * else as spec_build. */
+/* Reads the ended run on pool threads; options that the request leaves out are those of that run:
+ * role, task, model, tools, folder, limits. `s` is *copied*; `ready` once, later or at once.
+ * AVA_ENOENT: no such run, or its messages are gone; AVA_EBUSY: it has not ended, or many records
+ * are being read; AVA_ECORRUPT; else as spec_build. */
 void resume_begin(struct core *c, const struct op_spawn *s, resume_fn ready, void *user);
 
-/* Of a spec that was quoted: read again what it begins with, when it is confirmed.
- * `spec` is *borrowed until ready*, which comes later (after 0 only), with spec. */
+/* Reads the record again for a quoted spec that is confirmed. `spec` is *borrowed until ready*,
+ * which comes later (after 0 only), with spec. */
 int resume_again(struct core *c, struct run_spec *spec, resume_fn ready, void *user,
 		 struct ava_error *err);
 

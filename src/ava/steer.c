@@ -1,14 +1,13 @@
-/* What a person says to a run: the answer to what it asks, or a message that it
- * reads at the next turn boundary (subagent/person.c).
+/* A person's words to a run: the answer to its question, or a message that it reads at the next
+ * turn boundary (subagent/person.c).
  *
- * The runtime itself reads a yes or no (ava/answer.h): what it does not
- * understand starts nothing and is asked again.
+ * The runtime itself reads a yes or no (ava/answer.h): unclear words start nothing, and the person
+ * is asked again.
  *
- * Whoever does not know whether it was heard says it again with the same request
- * id. On its way to the disk the second one waits with the first; later the run
- * knows the id (person_heard), also when another process carries it on; after its
- * end it stands in its log. What can fail: the run has ended, or asks something
- * else by now; memory. */
+ * A caller that does not know whether it was heard repeats the words with the same request id. On
+ * its way to the disk the second request waits with the first; later the run knows the id
+ * (person_heard), also when another process carries it on; after its end the id stands in its log.
+ * What can fail: the run has ended, or asks something else by now; memory. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,16 +25,16 @@
 #include "subagent/rights.h"
 
 struct steering {
-	struct list node; /* of those on their way, or of `more` */
-	struct list more; /* steering: the same request again */
+	struct list node; /* in core.steerings, or in `more` of another */
+	struct list more; /* steering: the same request, repeated */
 	char run[24], call_id[16];
 	op_steered_fn done;
 	void *user;
-	/* After the run's end: what its log says of the request. */
+	/* After the run's end: the request as the run's log has it. */
 	struct job job;
 	struct ava_error ended;
 	struct person_heard was;
-	int found; /* 1, 0, or a code with its sentence in `ended` */
+	int found; /* 1, 0, or an error code with its sentence in `ended` */
 	char request[];
 };
 
@@ -63,7 +62,7 @@ static void steer_tell(struct steering *s, int rv, const struct op_steered *o,
 	free(s);
 }
 
-/* Tells all who wait with it, and frees them. */
+/* Answers all callers of the request, and frees them. */
 static void steer_tell_all(struct steering *s, int rv, const struct op_steered *o,
 			   const struct ava_error *err)
 {
@@ -72,7 +71,7 @@ static void steer_tell_all(struct steering *s, int rv, const struct op_steered *
 	steer_tell(s, rv, o, err);
 }
 
-/* It is on disk. */
+/* Answers a request that is on disk. */
 static void tell_heard(struct steering *s, const struct person_heard *h)
 {
 	struct op_steered o = {
@@ -102,9 +101,9 @@ static void on_disk(int rv, const char *steer_id, void *user)
 	tell_heard(s, &h);
 }
 
-/* ---- said before */
+/* ---- repeated requests */
 
-/* The same request, on its way to the disk. */
+/* The same request on its way to the disk; NULL: none. */
 static struct steering *steer_find_going(struct core *c, const struct steering *s)
 {
 	LIST_EACH (&c->steerings, at, tmp) {
@@ -175,7 +174,7 @@ static bool begins_with_no(const char *text)
 	return strncasecmp(text, "no", 2) == 0 && strchr(" ,.:;!-\n", text[2]) != NULL;
 }
 
-/* Does it allow the call? AVA_EINVAL: that is not clear. */
+/* The answer allows the call. AVA_EINVAL: unclear. */
 static int allows(const char *text, bool *yes, struct ava_error *err)
 {
 	struct change change;
@@ -216,9 +215,9 @@ static int steer_answer(struct run *r, const struct question *q, const struct op
 	return rv;
 }
 
-/* ---- what a person says of a quota that is used up. Everything else is said to the run. */
+/* ---- answers to a used-up quota. Other words go to the run. */
 
-/* With that model: AVA_EDENIED, AVA_EINVAL, or what the model is short of. */
+/* Goes on with another model: AVA_EDENIED, AVA_EINVAL, or the reason why the model does not fit. */
 static int go_on_with(struct run *r, const char *name, bool person, struct ava_error *err)
 {
 	struct model m;
@@ -243,7 +242,7 @@ static int go_on_with(struct run *r, const char *name, bool person, struct ava_e
 	return r->park.model ? 0 : err_set(err, AVA_ENOMEM, "out of memory");
 }
 
-/* 1: it is no answer. */
+/* 1: the words are no answer. */
 static int answer_quota(struct run *r, const struct question *q, const struct op_steer *o,
 			struct person_words *w, struct steering *s, struct ava_error *err)
 {
@@ -282,9 +281,9 @@ static int answer_quota(struct run *r, const struct question *q, const struct op
 	return rv;
 }
 
-/* ---- */
+/* ---- steering */
 
-/* It has ended. Was it said before that? 0: the log is asked. */
+/* The run has ended: was the request heard before that? 0: a job reads the log. */
 static int after_the_end(struct core *c, struct steering *s, struct ava_error *err)
 {
 	int rv = core_known(c, s->run, err);
@@ -300,7 +299,7 @@ static int after_the_end(struct core *c, struct steering *s, struct ava_error *e
 	return job_begin(c, &s->job, err);
 }
 
-/* 0: `s` is taken, and told when there is an answer. */
+/* 0: `s` is *taken* and will be answered. */
 static int steer_steer(struct core *c, const struct op_steer *o, struct steering *s,
 		       struct ava_error *err)
 {
@@ -363,8 +362,8 @@ void ops_steer(struct core *c, const struct op_steer *o, op_steered_fn done, voi
 
 /* ---- verbs */
 
-#define SAID_MAX 8192 /* bytes of what a person says to a run */
-#define BY_MAX   200  /* bytes of who said it */
+#define SAID_MAX 8192 /* bytes of a person's words to a run */
+#define BY_MAX   200  /* bytes of who said them */
 
 static void steer_answered(int rv, const struct op_steered *s, const struct ava_error *err,
 			   void *user)
@@ -391,8 +390,8 @@ static const struct arg steer_args[] = {
 	{NULL},
 };
 
-/* A model that has read things passes on what it will: a run that would have all three rights by
- * that hears it from the person alone. */
+/* A model's message may pass on anything that it has read: a run that would then have all three
+ * rights hears it from the person only. */
 static int steer_check_rights(const struct verb_call *v, struct ava_error *err)
 {
 	const struct run *r = supervisor_find(&v->core->sup, v->id);
@@ -421,15 +420,15 @@ static void verb_steer(struct verb_call *v)
 		ops_steer(v->core, &s, steer_answered, v->reply);
 }
 
-/* Naming its position (subagent/resume.h). The log of an ended run is closed, so that its
- * checkpoints are those it has. */
+/* A name for a run's position (subagent/resume.h). Checkpoints of an ended run are final, since its
+ * log is closed. */
 struct naming {
 	char run[24], name[RUN_CHECKPOINT_NAME + 1];
-	int call; /* of its model: a fork from the checkpoint begins there */
+	int call; /* number of the model call where a fork begins */
 	struct verb_reply *reply;
 };
 
-/* `repeated`: it had that name there before. */
+/* `repeated`: the position had that name already. */
 static void naming_answer(struct naming *n, int rv, bool repeated, const struct ava_error *err)
 {
 	struct verb_answer a;
@@ -512,7 +511,7 @@ static void verb_checkpoint(struct verb_call *v)
 	n->reply = v->reply;
 	rv = naming_begin(v->core, n, args.name ? args.name : "", args.by, v->caller->channel,
 			  &err);
-	if (rv != 0) /* else it is being written */
+	if (rv != 0) /* else the commit answers */
 		naming_answer(n, MIN(rv, 0), rv == 1, &err);
 }
 

@@ -25,7 +25,7 @@
 
 /* ---- arguments */
 
-/* The names that are taken, for who has written another one. */
+/* Lists the valid names, for an error. */
 static void args_names(const struct arg *args, char *out, size_t size)
 {
 	size_t n = 0;
@@ -37,7 +37,7 @@ static void args_names(const struct arg *args, char *out, size_t size)
 					      args[i].name);
 }
 
-/* A number times `scale`, which must not overflow or lose what was meant. */
+/* Reads a number times `scale`; refuses overflow. */
 static int verbs_read_number(const struct arg *a, const json_t *v, int64_t scale, int64_t *out,
 			     struct ava_error *err)
 {
@@ -50,7 +50,7 @@ static int verbs_read_number(const struct arg *a, const json_t *v, int64_t scale
 		return err_set(err, AVA_EINVAL, "%s is out of range", a->name);
 	if (scale == 1 && d != floor(d))
 		return err_set(err, AVA_EINVAL, "%s must be a whole number", a->name);
-	/* Below the smallest unit is still not 0. */
+	/* A number smaller than the smallest unit becomes 1 or -1, not 0. */
 	*out = d > 0 && d < 1 ? 1 : d < 0 && d > -1 ? -1 : (int64_t)llround(d);
 	if (a->least != a->most && (*out < a->least || *out > a->most))
 		return err_set(err, AVA_EINVAL, "%s must be a whole number from %lld to %lld",
@@ -144,7 +144,7 @@ static int read_arg(const struct arg *a, const json_t *v, char *out, struct aren
 	case ARG_ANY:
 		break;
 	}
-	memcpy(out + a->at, &v, sizeof(v)); /* borrowed from the arguments */
+	memcpy(out + a->at, &v, sizeof(v)); /* *borrowed* from the arguments */
 	return 0;
 }
 
@@ -170,7 +170,7 @@ int args_read(const struct arg *args, const json_t *o, void *out, struct arena *
 				       "unknown key %.60s in the request: it takes %s", key, names);
 		}
 		if (a[1].name && strcmp(a[1].name, key) == 0 && !json_is_string(v))
-			a++; /* the one that is no text */
+			a++; /* the row for a value that is no text */
 		rv = read_arg(a, v, out, mem, err);
 		if (rv != 0)
 			return rv;
@@ -180,7 +180,7 @@ int args_read(const struct arg *args, const json_t *o, void *out, struct arena *
 
 /* ---- arguments of a query */
 
-/* Digits, and of seconds a point: "2", "0.5", "7200". */
+/* Reads digits; for seconds also a point: "2", "0.5", "7200". */
 static json_t *query_number(const struct arg *a, const char *value, struct ava_error *err)
 {
 	bool whole = a->kind == ARG_COUNT;
@@ -413,7 +413,7 @@ void verb_work(struct verb_call *v, const struct verb_work *like, size_t own_siz
 	w->job.run = work_run;
 	w->job.done = work_done;
 	rv = (brief ? job_begin_short : job_begin)(v->core, &w->job, &w->err);
-	if (rv != 0) { /* else it is another thread's from now on */
+	if (rv != 0) { /* else a thread owns it from now on */
 		w->rv = rv;
 		work_done(&w->job);
 	}
@@ -473,8 +473,8 @@ static void verbs_call_verb(struct core *c, const struct verb *verb, const struc
 	arena_fini(&v.mem);
 }
 
-/* A request that waits for MCP servers, since its quote names their tools, or for what a server
- * says of the model's window. */
+/* A request that waits: for MCP servers, whose tools the quote names, or for a model server's
+ * answer about the window of the model. */
 struct held {
 	struct learn_ticket ticket;
 	struct core *core;
@@ -493,13 +493,13 @@ static void held_free(struct held *h)
 	free(h);
 }
 
-/* The model of a run or a change; of a conversation its own. */
+/* Asks for the window of the model of a run or change, else of the conversation's model. */
 static bool model_asked(struct core *c, const json_t *o, struct learn_ticket *t)
 {
 	const char *name = json_get_str(o, "model"), *own = c->model ? c->model : models_ava();
 	struct model m;
 
-	/* Where a local server has several and none is chosen it is asked again. */
+	/* A local server with several models and none chosen is asked again. */
 	return (model_resolve(name && *name ? name : own, &m, NULL, NULL) == 0 ||
 		(model_restore(MODEL_UNNAMED, &m, NULL) == 0 && provider_usable(m.provider))) &&
 	       learn_ask(c->sup.learner, &m, t);
@@ -507,7 +507,7 @@ static bool model_asked(struct core *c, const json_t *o, struct learn_ticket *t)
 
 static void window_there(struct learn_ticket *t);
 
-/* Is there a model whose server is to be asked first? */
+/* true: another model's server is asked first. */
 static bool learn_next(struct held *h)
 {
 	const json_t *one;
@@ -525,7 +525,7 @@ static bool learn_next(struct held *h)
 	return false;
 }
 
-/* Without the tools that its role is about a run is not what was asked for. */
+/* A run without the tools that its role needs is refused. */
 static void servers_there(int rv, const struct ava_error *err, void *user)
 {
 	struct held *h = user;
@@ -549,7 +549,7 @@ static void window_there(struct learn_ticket *t)
 	servers_there(err.code, &err, h);
 }
 
-/* Is it among those that were asked for? `tools` NULL: all are. */
+/* `wish` is among the asked tools; `tools` NULL: all. */
 static bool asked_for(const json_t *tools, const char *wish)
 {
 	size_t len = strcspn(wish, "*"), i;
@@ -575,9 +575,9 @@ static uint32_t of_role(const struct core *c, const json_t *o, const char *cwd)
 	return servers;
 }
 
-/* As bits (tool/mcp.h): those of the role that the arguments name, of that of each run of a group,
- * of that of a change; not those whose tools the request leaves out. A role that cannot be found is
- * for the verb to say. */
+/* Bits of MCP servers (tool/mcp.h) that the request needs: those of the role in the arguments, in
+ * each run of a group, or in a change, without servers whose tools the request leaves out. An
+ * unknown role is an error of the verb. */
 static uint32_t servers_of(const struct core *c, const json_t *args)
 {
 	const char *cwd = json_get_str(args, "cwd");
@@ -593,7 +593,7 @@ static uint32_t servers_of(const struct core *c, const json_t *args)
 	return servers;
 }
 
-/* false: there is nothing to wait for. */
+/* false: nothing to wait for. */
 static bool verbs_hold(struct core *c, const struct verb *verb, const struct caller *caller,
 		       const char *id, const json_t *args, struct verb_reply *reply)
 {
@@ -701,7 +701,7 @@ const struct verb *verbs_find(const char *method, const char *path, char id[64],
 
 		if (!verb_matches(v, path, id))
 			continue;
-		/* What HEAD asks for is what GET would say. */
+		/* HEAD is answered as GET. */
 		if (strcmp(method, v->method) == 0 || (get && strcmp(method, "HEAD") == 0))
 			return v;
 		n += (size_t)snprintf(allowed + n, 64 - n, "%s%s", n ? ", " : "",

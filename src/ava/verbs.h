@@ -20,29 +20,29 @@
 
 struct core;
 
-/* ---- who asks, and where the answer goes */
+/* ---- the caller, and the way of the answer */
 
 enum caller_trust {
-	CALLER_STRANGER, /* is refused everything */
+	CALLER_STRANGER, /* refused everything */
 	CALLER_OWNER,    /* of the data root */
 };
 
-struct caller { /* copied where it is needed after the call */
+struct caller { /* copied when it is needed after the call */
 	const char *user, *channel;
 	enum caller_trust trust;
-	/* Rights (subagent/rights.h) of what a model has read that asks; 0: no model does. */
+	/* Rights (subagent/rights.h) of what the asking model has read; 0: no model asks. */
 	unsigned seen;
-	bool model; /* it asks: what a person gives is not its to give */
+	bool model; /* a model asks: it cannot give what only a person may give */
 };
 
-/* Embedded by whoever asks; answered exactly once, during the call or later, unless it
- * is given up first. */
+/* Embedded by the caller; answered exactly once, during the call or later, unless given up
+ * before. */
 struct verb_reply {
 	/* `json` NULL: an error. Both are borrowed. May free the reply. */
 	void (*done)(struct verb_reply *r, int status, const struct buf *json,
 		     const struct ava_error *err);
-	/* Not NULL while it waits for a run: nobody wants the answer any more. `done`
-	 * is not called then. */
+	/* Set while the verb waits for a run: the caller drops the request, and `done` is not
+	 * called. */
 	void (*give_up)(struct verb_reply *r);
 	void *waits; /* of give_up */
 };
@@ -60,26 +60,26 @@ enum arg_kind {
 	ARG_CENTS,  /* int64_t of cents, in micro-USD */
 	ARG_TEXTS,  /* const char *const *, in the call's memory, and size_t at `at_n` */
 	ARG_JSON,   /* const json_t *, an object */
-	ARG_ANY,    /* const json_t *, checked by who reads it */
+	ARG_ANY,    /* const json_t *, checked by the verb */
 };
 
-/* Two rows of one name: the first whose kind of value it is. */
+/* Of two rows of one name the first whose type fits is taken. */
 struct arg {
 	const char *name; /* NULL ends a list */
 	enum arg_kind kind;
-	size_t at; /* of the field in the struct that is read into */
+	size_t at; /* offset of the field in the struct */
 	int64_t least, most;
 	size_t at_n;
 };
 
 #define ARG_TEXTS_MAX 64
 
-/* Fields of absent arguments stay as they are. AVA_EINVAL names the first thing that is
- * wrong, an unknown name too: a misspelt limit must not be a missing one. */
+/* Fields of absent arguments keep their values. AVA_EINVAL names the first fault, also an unknown
+ * name: a misspelt limit must not be a missing one. */
 int args_read(const struct arg *args, const json_t *o, void *out, struct arena *mem,
 	      struct ava_error *err);
-/* A query argument as the JSON that args_read takes: digits are read one by one, so
- * that "1x", " 1", "-1" and "1e9" are errors and not something near. */
+/* A query argument as JSON for args_read: digits are read one by one, so that "1x", " 1", "-1" and
+ * "1e9" are errors. */
 int args_query(const struct arg *args, const char *name, const char *value, json_t *o,
 	       struct ava_error *err);
 
@@ -89,9 +89,9 @@ struct verb_call {
 	struct core *core;
 	const struct verb *verb;
 	const struct caller *caller;
-	const char *id;           /* the {id} of the path; "" when it has none */
-	const json_t *args;       /* an object, or NULL; as the rest borrowed for the call */
-	struct verb_reply *reply; /* until it is answered */
+	const char *id;     /* the {id} of the path; "" when it has none */
+	const json_t *args; /* an object, or NULL; *borrowed* for the call, as the other pointers */
+	struct verb_reply *reply; /* until answered */
 	struct arena mem;
 };
 
@@ -100,39 +100,39 @@ struct verb {
 	/* NULL: a stream, which the gateway serves itself (gateway/routes.c). */
 	void (*call)(struct verb_call *v);
 	const struct arg *args; /* of the query of a GET, of the body of a POST */
-	bool begins;            /* new work: refused when it could not be kept */
+	bool begins;            /* starts work: refused while it could not be kept on disk */
 	bool bytes; /* the answer is a file: its bytes, not JSON, named by the argument "path" */
 };
 
-/* What the streams take. */
+/* Arguments of the streams. */
 struct verbs_events {
 	int64_t after; /* an lsn; -1: not given */
 	const char *session;
-	bool agents; /* frames about agents of Claude Code as well */
+	bool agents; /* also frames about agents of Claude Code */
 };
 
 /* Row i; NULL behind the last. */
 const struct verb *verbs_row(size_t i);
-/* By its own words, as they stand in the table: "GET", "/api/v1/runs/{id}". NULL: there is none. */
+/* The verb with the words of a row of the table: "GET", "/api/v1/runs/{id}". NULL: none. */
 const struct verb *verbs_named(const char *method, const char *path);
-/* `allowed`: the methods of the path when it takes another one; "" when there is no such
- * path, and then NULL is returned, too. */
+/* The verb of a request. NULL: none; `allowed` then names the methods of the path, "" for an
+ * unknown path. */
 const struct verb *verbs_find(const char *method, const char *path, char id[64], char allowed[64]);
 void verbs_call(struct core *c, const struct verb *verb, const struct caller *caller,
 		const char *id, const json_t *args, struct verb_reply *reply);
-/* The daemon is about to stop: who waits for a run is told that it goes on, who waits for an MCP
- * server that it does not, and nobody waits any more. */
+/* The daemon is about to stop: callers that wait for a run hear that it goes on, callers that wait
+ * for an MCP server that it does not. */
 void verbs_stop(struct core *c);
 
-/* {"error":{"code","message"}}; the HTTP status of a code of ava.h. */
+/* Writes {"error":{"code","message"}}. */
 int verbs_error(struct buf *out, int code, const char *message);
 int verbs_http_status(int code);
 
 /* ---- for the functions of verbs */
 
-/* Reads the arguments of the row into `out`. false: it has answered. */
+/* Reads the arguments of the row into `out`. false: answered with an error. */
 bool verb_args(struct verb_call *v, void *out);
-/* There is a body, which this verb needs. false: it has answered. */
+/* Checks that there is a body. false: answered with an error. */
 bool verb_body(struct verb_call *v);
 void verb_fail(struct verb_reply *r, int rv, const struct ava_error *err);
 
@@ -141,47 +141,48 @@ struct verb_answer {
 	struct buf b;
 	struct jw w;
 };
-/* An answer to `reply` begins. false: rv is not 0, and that was answered. */
+/* Begins an answer. false: rv is not 0, and was answered. */
 bool verb_begin(struct verb_answer *a, struct verb_reply *reply, int rv,
 		const struct ava_error *err);
-/* The arguments of the row are read into `out`, and the answer begins. false: refused. */
+/* Reads the arguments of the row into `out` and begins an answer. false: answered with an error. */
 bool verb_begin_args(struct verb_answer *a, struct verb_call *v, void *out);
-/* Closes what is open in the JSON, sends and frees it. */
+/* Closes open objects of the JSON, sends and frees the answer. */
 void verb_send(struct verb_answer *a, int status);
-/* Frees it, and answers with the error instead. */
+/* Frees the answer, and sends the error instead. */
 void verb_drop(struct verb_answer *a, const struct ava_error *err);
 
-/* Of draft_commit, for an event that a caller gave: `user` is its struct verb_reply. */
+/* Callback of draft_commit for an event of a caller: `user` is its struct verb_reply. */
 void verb_recorded(int rv, void *user);
 
-/* An answer that files are read for, on a thread of the pool: a long record does not hold the
+/* An answer made from files by a thread of the pool, so that a long record does not hold the
  * loop. */
 struct verb_work {
 	struct job job;
 	struct verb_answer answer;
-	int (*work)(struct verb_work *w, struct ava_error *err); /* writes it; the thread's */
-	void (*fini)(struct verb_work *w);                       /* of `own`; loop; NULL: nothing */
-	json_t *args; /* held: strings of what was read from them stand in it */
+	int (*work)(struct verb_work *w,
+		    struct ava_error *err); /* pool thread: writes the answer */
+	void (*fini)(struct verb_work *w);  /* loop: frees `own`; NULL: nothing to free */
+	json_t *args;                       /* kept while strings read from them are used */
 	int rv;
 	struct ava_error err;
 	char id[64];
-	void *own; /* a copy of what the verb gave */
+	void *own; /* a copy of the verb's data */
 };
-/* `w.work`, and `own` with its size, are the verb's. Answers when the work could not be begun,
- * and then calls `fini` too. `brief`: it takes milliseconds, and there is no limit on how many
- * are at work. */
+/* Begins the work. `like`: `work`, `fini` and `own` of `own_size` bytes are the verb's. If it
+ * cannot begin, answers and calls `fini`. `brief`: takes milliseconds, and is not limited in
+ * number. */
 void verb_work(struct verb_call *v, const struct verb_work *like, size_t own_size, bool brief);
 
 void verb_time(struct jw *w, const char *key, int64_t wall_ms);
 void verb_cost(struct jw *w, const char *key, int64_t microusd); /* below 0: null */
 
-/* The rooms; the last row has no path. */
+/* Tables of the rooms; the last row has no path. */
 extern const struct verb verbs_about_runs[], verbs_about_words[], verbs_about_results[],
 	verbs_about_proposals[], verbs_about_sessions[], verbs_about_delivery[],
 	verbs_about_claude[], verbs_about_roles[], verbs_about_memories[], verbs_about_changes[],
 	verbs_about_models[], verbs_about_stats[], verbs_about_us[];
 
-/* Shared by rooms: a run, and an answer to `user`, a struct verb_reply, by a proposal. */
+/* Shared by rooms: answers with a run, or to `user`, a struct verb_reply, with a proposal. */
 struct proposal;
 struct op_status;
 void verb_send_status(const struct op_status *s, struct verb_reply *r, int status);

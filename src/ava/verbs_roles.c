@@ -24,7 +24,7 @@
 #define TRUSTED_FILE "roles/trusted.jsonl"
 #define TRUSTED_MAX  (4u << 20)
 
-/* ---- one as JSON */
+/* ---- a role as JSON */
 
 static void write_notes(struct jw *w, const struct role *r)
 {
@@ -106,7 +106,7 @@ static void write_list(struct jw *w, const struct core *c, const struct role_lis
 	jw_end(w);
 }
 
-/* ---- what there is */
+/* ---- list */
 
 struct roles_args {
 	const char *cwd, *path, *hash;
@@ -144,7 +144,7 @@ static void verb_roles(struct verb_call *v)
 	send_list(v, rv, &l, false, &err);
 }
 
-/* The one that would be used; else the first of that name, with why it is not. */
+/* The role of that name that is used; else the first one of that name, which says why it is not. */
 static const struct role_entry *verbs_roles_find_entry(const struct role_list *l, const char *name)
 {
 	const struct role_entry *found = NULL;
@@ -189,7 +189,7 @@ static const struct arg check_args[] = {
 	{NULL},
 };
 
-/* What the body names, a file or a folder of them. false: it has answered. */
+/* Reads the file or folder of roles that the body names. false: answered. */
 static bool verbs_roles_look(struct verb_call *v, struct roles_args *args, struct role_list *l)
 {
 	struct ava_error err = {0};
@@ -249,7 +249,7 @@ static void trusted(int rv, void *user)
 	free(t);
 }
 
-/* What is trusted, by whom, into an open object. */
+/* Writes hash, file and person of a trust into an open object. */
 static void write_trust(struct jw *w, const struct role *r, const char *user)
 {
 	jw_str(w, "hash", r->hash);

@@ -29,7 +29,7 @@
 
 /* ---- how a run is */
 
-/* What it waits for, until somebody answers. */
+/* The question that a run waits with. */
 static void verbs_runs_write_question(struct jw *w, const struct question *q)
 {
 	jw_object(w, "waiting_for");
@@ -134,7 +134,7 @@ struct list_own {
 	size_t left;
 };
 
-/* Pool thread: behind those at work. */
+/* Pool thread: lists ended runs behind those at work. */
 static int list_ended(struct verb_work *w, struct ava_error *err)
 {
 	struct list_own *own = w->own;
@@ -218,14 +218,15 @@ static void verbs_runs_started(int rv, const struct op_status *s, const struct a
 	verb_send(&a, s->repeated ? 200 : 201);
 }
 
-/* A model that asks has read things, and passes on what it will: where that is a stranger's, so is
- * the task; what is the person's, it can tell wherever the quote does not show all of it. `n` runs
- * of a group, or 0. */
+/* A task written by a model inherits TOOL_UNTRUSTED from what the model has read, and also what is
+ * private where the quote hides part of it. `n` runs of a group, or 0. */
 static int take_caller(const struct caller *c, struct op_spawn *s, size_t n, struct ava_error *err)
 {
 	s->given = c->seen & (quote_hides(s, n) ? RIGHTS_SEEN : TOOL_UNTRUSTED);
-	s->given |= c->seen & TOOL_PRIVATE ? TOOL_OUT : 0; /* by the addresses that it names */
-	/* A copy that may be changed stands in the quote, and its patch waits for the person. */
+	s->given |= c->seen & TOOL_PRIVATE ? TOOL_OUT
+					   : 0; /* addresses in the task can carry data out */
+	/* Grant "rw" (a changeable copy) only: the quote shows it, and its patch waits for the
+	 * person. */
 	for (size_t i = 0; c->model && i < s->ngrants; i++)
 		if (strcmp(s->grants[i], "rw") != 0)
 			return err_set(err, AVA_EDENIED, "the grant %.40s is the person's to give",
@@ -292,7 +293,7 @@ static const struct arg group_args[] = {
 	{NULL},
 };
 
-/* One of a group: what holds for all of them is said once. */
+/* Reads a member; options that hold for the whole group are refused here. */
 static int verbs_runs_read_member(struct verb_call *v, const json_t *one, size_t n,
 				  struct op_spawn *out, struct ava_error *err)
 {
@@ -339,8 +340,8 @@ static int verbs_runs_read_members(struct verb_call *v, struct group_body *b, st
 	return 0;
 }
 
-/* A request that says "confirmed" is a proposal that nobody is asked about: it and its
- * yes are one commit. */
+/* A "confirmed" request is a proposal that nobody is asked about: proposal and yes are one
+ * commit. */
 static void verb_propose_group(struct verb_call *v)
 {
 	struct session_id session = id_session();
@@ -365,16 +366,15 @@ static void verb_propose_group(struct verb_call *v)
 	ops_propose_group(v->core, g, verb_proposed, v->reply);
 }
 
-/* One at work is in memory; of an older one the catalog names the runs, and their files tell
- * the rest, the first line of the first one's messages what was confirmed for all. Nothing is
- * kept for it. */
+/* A group at work is in memory; of an older one the catalog names the runs, and their files say the
+ * rest: the first line of the first run's messages what was confirmed for all. */
 struct group_own {
 	bool in_memory, running, chain;
 	unsigned n, size, ended, succeeded;
 	int64_t cost_microusd, tokens, limit_microusd, time_ms; /* limit -1, time 0: none */
 	char ids[SPEC_GROUP_MAX][24];
 	size_t at[SPEC_GROUP_MAX], len[SPEC_GROUP_MAX]; /* in `live`; len 0: it has ended */
-	struct buf live;                                /* how those at work are */
+	struct buf live;                                /* status of the runs at work */
 	const char *id;
 };
 
@@ -387,7 +387,7 @@ static void verbs_runs_group_add(struct group_own *g, struct jw *w, const struct
 	verb_status(w, NULL, s);
 }
 
-/* The newest first, so from the end on. */
+/* Rows come newest first: fill `ids` from its end. */
 static bool group_row(struct catalog_row *row, void *user)
 {
 	struct group_own *g = user;
@@ -510,10 +510,10 @@ static void verb_cancel(struct verb_call *v)
 			   v->reply);
 }
 
-/* The answer is written while the ends come in; it goes out behind the last one. */
+/* A cancel of many: the answer is written as runs end, and sent behind the last one. */
 struct cancelling {
 	struct core *core;
-	const struct caller *caller; /* while they are being told */
+	const struct caller *caller; /* while runs are being told */
 	struct verb_answer answer;
 	size_t pending; /* runs told to stop, and 1 while they are being told */
 	int rv;         /* the first thing that went wrong */
@@ -522,7 +522,7 @@ struct cancelling {
 struct cancelling_one {
 	struct run_wait wait;
 	struct cancelling *all;
-	bool model_call; /* one was in flight, and is dropped */
+	bool model_call; /* a call to the model was in flight, and is dropped */
 	struct buf tools;
 };
 
@@ -555,7 +555,7 @@ static void write_cancelled(struct jw *w, const struct op_status *s, bool had_en
 	jw_end(w);
 }
 
-/* The next of its chain, which was cancelled with it. */
+/* The next run of a chain, which was cancelled with this one, has ended. */
 static void cancelling_next_ended(struct run_wait *wait, struct run *next)
 {
 	struct cancelling_one *one = CONTAINER_OF(wait, struct cancelling_one, wait);
@@ -588,7 +588,7 @@ static void cancelling_ended(struct run_wait *wait, struct run *r)
 	cancelling_release(all);
 }
 
-/* It is not stopped: no such run, or one that does nothing more. */
+/* An id that is not stopped: no such run, or one that does nothing more. */
 static void write_unknown(struct jw *w, const char *id, const struct ava_error *err)
 {
 	jw_object(w, NULL);
@@ -600,14 +600,14 @@ static void write_unknown(struct jw *w, const char *id, const struct ava_error *
 	jw_end(w);
 }
 
-/* Its end may be told within the call. */
+/* Stops a run; its end may be reported within the call. */
 static void cancelling_begin(struct cancelling *all, struct run *r)
 {
 	struct cancelling_one *one = calloc(1, sizeof(*one));
 	struct ava_error err = {0};
 	struct jw w;
 
-	if (r->end.abandoned) { /* its end does not come */
+	if (r->end.abandoned) { /* no end will be reported */
 		free(one);
 		err_set(&err, AVA_ENOMEM, "run %s " OPS_ABANDONED, r->id.text);
 		write_unknown(&all->answer.w, r->id.text, &err);
@@ -676,8 +676,8 @@ static bool is_told(const struct cancelling *all, const struct run *r)
 	return false;
 }
 
-/* Those of a group that are live: who has asked which there are does not know of the next of
- * a chain, which may have begun since. */
+/* Stops the live runs of a group by its id: the next run of a chain may have begun since the caller
+ * listed them. */
 static void cancelling_group(struct cancelling *all, const char *id)
 {
 	LIST_EACH (&all->core->sup.live, at, tmp) {
@@ -716,7 +716,7 @@ static int verbs_runs_check_ids(const struct cancel_args *args, struct ava_error
 	return 0;
 }
 
-/* All are told first, so that they end at once. One that had ended keeps its status. */
+/* Tells all runs before waiting, so that they end at once. An ended run keeps its status. */
 static void verb_cancel_many(struct verb_call *v)
 {
 	struct cancel_args args = {0};
@@ -755,7 +755,7 @@ static void verb_cancel_many(struct verb_call *v)
 	cancelling_release(all);
 }
 
-/* Its trace to the collector, now; the answer does not wait for it. */
+/* Pushes a run's trace to the collector; the answer does not wait for the push. */
 static void verb_push(struct verb_call *v)
 {
 	struct ava_error err = {0};
@@ -774,7 +774,7 @@ static void verb_push(struct verb_call *v)
 	verb_send(&a, 202);
 }
 
-/* ---- execute it again from its record, on a thread of the pool */
+/* ---- replay of a run from its record, on a thread of the pool */
 
 static void write_difference(struct jw *w, const struct replay_diff *d)
 {
@@ -791,7 +791,7 @@ static void write_difference(struct jw *w, const struct replay_diff *d)
 	jw_end(w);
 }
 
-/* Pool thread. That record and replay differ is no failure but what the report says. */
+/* Pool thread. A difference between record and replay is no failure but part of the report. */
 static int replay_work(struct verb_work *work, struct ava_error *err)
 {
 	struct replay_report *report = calloc(1, sizeof(*report));

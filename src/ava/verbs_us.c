@@ -28,7 +28,6 @@
 
 /* ---- GET /health */
 
-/* By which a client sees whether its keys are ours (base/keys.h). */
 static void write_marks(struct jw *w)
 {
 	char mark[KEYS_MARK_LEN + 1];
@@ -67,7 +66,7 @@ static void write_work(struct jw *w, struct core *c)
 	jw_end(w);
 }
 
-/* `lsn`: everything up to it is on disk and can be read; follow behind it. */
+/* `lsn`: every event up to it is on disk and readable; follow behind it. */
 static void write_journal(struct jw *w, struct core *c)
 {
 	const struct journal_recovery *r = &c->recovery;
@@ -93,8 +92,8 @@ static void write_journal(struct jw *w, struct core *c)
 	jw_end(w);
 }
 
-/* What is not as it is without a setting, so that a client sees whether its environment's is
- * ours. */
+/* Settings that differ from their defaults, so that a client can compare them with its
+ * environment's. */
 static void verbs_us_write_settings(struct jw *w, const struct core *c)
 {
 	const struct settings *s = &c->settings;
@@ -110,7 +109,7 @@ static void verbs_us_write_settings(struct jw *w, const struct core *c)
 	jw_end(w);
 }
 
-/* Where there is a token. */
+/* The state of the messenger, when there is a token. */
 static void write_telegram(struct jw *w, struct core *c)
 {
 	const struct core_service *s = core_service(c);
@@ -122,8 +121,8 @@ static void write_telegram(struct jw *w, struct core *c)
 	jw_end(w);
 }
 
-/* Those that are served; what nobody asked by is left out. The messenger, which asks itself, is
- * told apart. */
+/* The doors that ask the daemon; one that nobody has asked by is left out. The messenger, which
+ * asks by itself, is told apart. */
 static const char *const doors[CORE_NDOORS] = {"terminal", "libava", "acp", "mcp", "web"};
 
 void core_door_asked(struct core *c, const char *channel)
@@ -205,7 +204,7 @@ static void write_model(struct jw *w, const char *id, struct core *c, const char
 	struct model m;
 
 	if (model_resolve(id, &m, NULL, NULL) != 0 || !session_takes(c, session, &m))
-		return; /* its service has no key, or it is none for that conversation */
+		return; /* no key for its service, or not a model for that conversation */
 	jw_object(w, NULL);
 	jw_str(w, "id", m.id);
 	jw_int(w, "context", m.context);
@@ -214,7 +213,7 @@ static void write_model(struct jw *w, const char *id, struct core *c, const char
 
 static const struct arg models_args[] = {{"session", ARG_SAID, .most = 63}, {NULL}};
 
-/* Those that can be called now. */
+/* Lists the models that can be called now. */
 static void verb_models(struct verb_call *v)
 {
 	const struct model_row *r;
@@ -228,7 +227,7 @@ static void verb_models(struct verb_call *v)
 	for (size_t i = 0; (r = models_own(i)) != NULL; i++)
 		write_model(&a.w, r->id, v->core, session);
 	for (size_t i = 0; (r = models_builtin(i)) != NULL; i++)
-		if (models_find(r->id) == r) /* else config.yaml has it */
+		if (models_find(r->id) == r) /* else the row of config.yaml is listed */
 			write_model(&a.w, r->id, v->core, session);
 	write_model(&a.w, "offline", v->core, session);
 	verb_send(&a, 200);
@@ -280,7 +279,7 @@ static int no_page(struct ava_error *err)
 	return err_set(err, AVA_EUNSUPPORTED, "there is no daemon that serves a page");
 }
 
-/* What the page's door says, unless that failed. */
+/* Answers with the JSON of the page's door, or with the error. */
 static void answer_web(struct verb_call *v, struct buf *json, int rv, const struct ava_error *err)
 {
 	struct verb_answer a;
@@ -367,7 +366,7 @@ static void verb_telegram(struct verb_call *v)
 #define LOGS_JOBS      2    /* questions at a time; more are told to wait */
 #define LOGS_LIMIT_MAX 1000 /* events of an answer */
 #define EVENTS_BYTES   ((size_t)16 << 20)
-#define BROKEN_MAX     100 /* named; the rest is counted */
+#define BROKEN_MAX     100 /* broken lines named in an answer; the rest is counted */
 
 struct question_args {
 	const char *run, *type, *since, *until, *agent, *user, *session, *search, *regex;
@@ -395,10 +394,10 @@ static const struct arg logs_args[] = {
 
 struct log_question {
 	struct question_args args;
-	unsigned *asked; /* questions that are being answered */
+	unsigned *asked; /* the caller's count of questions being answered */
 };
 
-/* Events up to the limits; lines that are broken to `broken`. */
+/* Writes events up to the limits; broken lines go to `broken`. */
 static int write_events(struct verb_answer *a, struct ava_log *log, int64_t limit, json_t *broken,
 			uint64_t *nbroken, uint64_t *last, bool *more, struct ava_error *err)
 {
@@ -560,7 +559,8 @@ static const struct arg audit_args[] = {
 };
 #define AUDIT_MAX (256u << 10)
 
-/* The content, without secrets, into `out`. "audit." keeps it apart from what the runtime says. */
+/* Writes the content, without secrets, into `out`. The prefix "audit." keeps it apart from events
+ * of the runtime. */
 static int audit_content(const struct core *c, const struct audit_args *args, struct buf *out,
 			 struct ava_error *err)
 {
