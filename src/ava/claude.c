@@ -1,18 +1,16 @@
 /* See claude.h.
  *
- * Happy path: inotify says that a card changed. The session is noted, and a thread of the pool
- * reads the cards of all noted sessions: at once, but SETTLE_MS after the last reading at the
- * earliest, so that a burst is one reading behind its first card and none of its cards waits
- * longer. What is new of an agent (that it started, stopped or is idle) becomes a line of the daily
- * log; whoever watches is told of the session at once, and when the lines are on the disk, a
- * session that has too many cards loses its oldest. So nothing is removed that was not written
- * before.
+ * Happy path: inotify reports a changed card. The session is noted, and a thread of the pool reads
+ * the cards of all noted sessions: at once, but not before SETTLE_MS after the last reading, so
+ * that a burst is one reading behind its first card and none of its cards waits longer. A change of
+ * an agent's state (it started, stopped or is idle) becomes a line of the daily log; watchers hear
+ * of the session at once. When the lines are on the disk, a session with too many cards loses its
+ * oldest, so no card is removed before its line is written.
  *
- * What was written already is known from the log: a start reads there which cards it need not
- * write again. What can fail: there is no such folder (looked for again and again), inotify has
- * no more room (told once; sessions without it are read when they are asked for), memory (tried
- * again with the next change). Cards that cannot be read are passed over, the next change brings
- * them. Loop thread, but for what is named `_job`. */
+ * A start reads in the log which cards it need not write again. What can fail: the folder is
+ * missing (looked for again and again), inotify has no room (logged once; such sessions are read on
+ * request), memory (tried again with the next change). An unreadable card is skipped until its next
+ * change. Loop thread, but for functions named `_job`. */
 #include "ava/claude.h"
 
 #include <ava.h>
@@ -41,16 +39,16 @@
 #include "codec/redact.h"
 #include "codec/utf8.h"
 
-#define SETTLE_MS       40               /* between two readings: a burst of changes is one */
-#define LOOK_MS         10000            /* for a folder that is not there yet */
-#define DIRTY_MAX       16               /* sessions of a reading, which is one turn of the loop */
-#define AGE_MS          (7 * 86400000ll) /* older folders are not looked at by themselves */
-#define MESSAGE_CHARS   2000             /* of what an agent said, in the log */
+#define SETTLE_MS       40    /* between two readings: a burst of changes is one reading */
+#define LOOK_MS         10000 /* between two looks for a missing folder */
+#define DIRTY_MAX       16    /* sessions of a reading, which is one turn of the loop */
+#define AGE_MS          (7 * 86400000ll) /* older folders are read on request only */
+#define MESSAGE_CHARS   2000             /* of an agent's message, in the log */
 #define LISTED_MAX      500              /* sessions in an answer */
-#define NEWBORN_MS      1000             /* after its start an agent is looked at again, */
-#define NEWBORN_LOOK_MS 250              /* so often, until it is known who spawned it */
+#define NEWBORN_MS      1000             /* how long after its start an agent is read again */
+#define NEWBORN_LOOK_MS 250              /* how often, until its parent is known */
 
-/* What the log has of an agent. */
+/* An agent's state as the log has it. */
 struct claude_known {
 	int64_t updated_ms;
 	char status[16];
@@ -59,8 +57,8 @@ struct claude_known {
 
 struct dirty {
 	char session[CARD_NAME_MAX + 1];
-	struct claude_team team; /* two "": of none */
-	bool shared;             /* its tasks with others */
+	struct claude_team team; /* both "": no team */
+	bool shared;             /* its tasks belong to others too */
 	int watch, tasks_watch;  /* inotify's; -1: none */
 	json_t *cards;           /* read by the job: its file's name -> card */
 };
@@ -74,8 +72,8 @@ struct claude_reading {
 	int64_t since_ms;
 	struct dirty *sessions;
 	size_t n, cap;
-	struct claude_list found; /* of the first: what is to be read next */
-	json_t *logged;           /* "session/agent" -> {updatedAt, status}; of the first */
+	struct claude_list found; /* of the first reading: sessions to be read next */
+	json_t *logged;           /* of the first reading: "session/agent" -> {updatedAt, status} */
 	bool no_folder, no_room;
 };
 
@@ -89,14 +87,15 @@ struct claude {
 	struct os_poll *poll;
 	struct os_timer *timer;
 	struct claude_reading *reading; /* at work */
-	int64_t read_ms;                /* end of the last one, monotonic */
+	int64_t read_ms;                /* end of the last reading, monotonic */
 	struct strmap known;
 	struct strmap dirty; /* names of sessions; the value is the name */
 	char **watched;      /* by inotify's number */
 	size_t watched_cap;
-	unsigned writing, failed; /* commits of lines: under way, and that the disk refused */
+	unsigned writing, failed; /* commits of lines: under way, and refused by the disk */
 	bool first, told_room;
-	bool unmapped; /* told of a folder whose number is known at the end of the reading */
+	bool unmapped; /* an event of a folder came whose number is known only at the end of the
+			  reading */
 };
 
 /* ---- who watches */
@@ -116,10 +115,9 @@ static void claude_tell_session(struct core *c, const struct dirty *d)
 {
 	claude_tell(c, d->session);
 	if (d->team.name[0] && strcmp(d->team.name, d->session) != 0)
-		claude_tell(c,
-			    d->team.name); /* who looks at the team looks at its leader's agents */
+		claude_tell(c, d->team.name); /* the team's page shows its leader's agents */
 	if (d->team.leader[0] && strcmp(d->team.leader, d->session) != 0)
-		claude_tell(c, d->team.leader); /* and the tasks are the team's */
+		claude_tell(c, d->team.leader); /* and the leader's shows the tasks of the team */
 	if (d->shared)
 		claude_tell(c, "*");
 }
@@ -190,7 +188,7 @@ static void reading_job(struct job *j)
 	for (size_t i = 0; i < r->n; i++) {
 		struct dirty *d = &r->sessions[i];
 
-		/* Watched before it is read: what changes in between is read again. */
+		/* Watch before reading: a change in between leads to another reading. */
 		snprintf(path, sizeof(path), "%s/%s", r->folder, d->session);
 		d->watch = inotify_add_watch(r->notify, path,
 					     IN_CLOSE_WRITE | IN_MOVE | IN_ONLYDIR |
@@ -222,8 +220,8 @@ static void claude_reading_free(struct claude_reading *r)
 
 struct capping {
 	struct job job;
-	json_t *noted;   /* "session/agent" of each line that goes before it */
-	unsigned failed; /* as it is in `claude` */
+	json_t *noted;   /* "session/agent" of each line in the commit before it */
+	unsigned failed; /* claude.failed when it was made */
 	char folder[PATH_MAX];
 	struct claude_full *sessions;
 	size_t n;
@@ -249,7 +247,7 @@ static void capping_free(struct capping *k)
 
 static void capping_done(struct job *j);
 
-/* What was read is on the disk. */
+/* Removes the cards in a job: their lines are on the disk. */
 static void capping_start(struct capping *k)
 {
 	if (k->n == 0 || job_begin_short(k->job.core, &k->job, NULL) != 0)
@@ -328,7 +326,7 @@ static void remember_log(struct claude *w, json_t *logged)
 	}
 }
 
-/* The line of the log: the card, of what was said only the beginning, and no secrets. */
+/* Writes a card's line: only the beginning of its message, and no secrets. */
 static int claude_write_card(struct claude *w, struct draft *d, const char *session, json_t *card)
 {
 	const char *said = json_str(card, "lastMessage");
@@ -360,7 +358,7 @@ static int claude_write_card(struct claude *w, struct draft *d, const char *sess
 	return rv;
 }
 
-/* Something of it is new for the log. */
+/* true: the card's state is new for the log, and its line is written. */
 static bool note_card(struct claude *w, struct draft *d, struct capping *capping,
 		      const char *session, const char *agent, json_t *card)
 {
@@ -368,8 +366,8 @@ static bool note_card(struct claude *w, struct draft *d, struct capping *capping
 	const char *status = json_str(card, "status");
 	struct claude_known *k = known_of(w, session, agent);
 
-	/* What it does meanwhile, at each tool call, is only shown. An older time is one of a clock
-	 * that was set back. */
+	/* Activity of an agent, which changes with each tool call, is only shown. An older time
+	 * comes of a clock that was set back. */
 	if (!k || (strcmp(status, k->status) == 0 &&
 		   (updated == k->updated_ms || strcmp(status, "active") == 0)))
 		return false;
@@ -384,7 +382,8 @@ static bool note_card(struct claude *w, struct draft *d, struct capping *capping
 static void note_dirty(struct claude *w, const char *session);
 static void claude_settle(struct claude *w, int64_t ms);
 
-/* They are not in the log: what has to be written of these agents is looked at again. */
+/* The lines are not in the log: forget the agents' states, so that the next reading writes them
+ * again. */
 static void not_written(struct claude *w, json_t *noted)
 {
 	const char *key;
@@ -412,15 +411,16 @@ static void claude_written(int rv, void *user)
 		w->writing--;
 	if (w && rv != 0)
 		not_written(w, k->noted);
-	/* One of before that was refused had lines of these sessions, maybe. */
+	/* An earlier commit that failed meanwhile may have had lines of these sessions: then keep
+	 * their cards. */
 	if (w && rv == 0 && w->failed == k->failed)
 		capping_start(k);
 	else
 		capping_free(k);
 }
 
-/* Where nothing is new, the lines of a reading before may be on their way still: then it is their
- * end that removes. */
+/* Lines of an earlier reading may still be on their way when nothing is new; the cards go at the
+ * end of that commit then. */
 static void note_all(struct claude *w, struct claude_reading *r)
 {
 	struct draft *d = draft_new(&w->core->book);
@@ -480,7 +480,7 @@ static void capping_done(struct job *j)
 	capping_free(k);
 }
 
-/* An agent of it began a moment ago and is bare: it is looked at again, which is told once more. */
+/* An agent of the session began a moment ago and has no parent yet: it is read again. */
 static bool has_newborn(const struct dirty *d)
 {
 	int64_t since = clock_wall_ms() - NEWBORN_MS;
@@ -493,7 +493,7 @@ static bool has_newborn(const struct dirty *d)
 	return some;
 }
 
-/* The next reading, as soon as it may be. */
+/* Sets the timer for the next reading, at the earliest time. */
 static void settle_soon(struct claude *w)
 {
 	claude_settle(w, MAX(w->read_ms + SETTLE_MS - clock_mono_ms(), 0));
@@ -542,7 +542,7 @@ static void reading_done(struct job *j)
 	w->unmapped = false;
 	for (size_t i = 0; i < r->found.n; i++)
 		note_dirty(w, r->found.v[i].name);
-	more = w->first || w->dirty.count > 0; /* told of meanwhile */
+	more = w->first || w->dirty.count > 0; /* changes came meanwhile */
 	w->first |= r->no_folder && r->first;
 	for (size_t i = 0; i < r->n; i++)
 		if (has_newborn(&r->sessions[i]))
@@ -570,7 +570,7 @@ static void take_dirty(struct claude *w, struct claude_reading *r)
 	}
 }
 
-/* `name` in the folder of Claude Code, for what comes into it. */
+/* Watches `name` in the folder of Claude Code for new entries. */
 static int watch_folder(const struct claude *w, const char *name, uint32_t more)
 {
 	char path[PATH_MAX + 32];
@@ -579,7 +579,7 @@ static int watch_folder(const struct claude *w, const char *name, uint32_t more)
 	return inotify_add_watch(w->notify, path, IN_CREATE | IN_MOVED_TO | IN_ONLYDIR | more);
 }
 
-/* The root first: sessions that come while it is read are in it, or told of. */
+/* Watches the root before reading it: a session that comes meanwhile is read, or reported. */
 static void begin_reading(void *user)
 {
 	struct claude *w = user;
@@ -601,7 +601,7 @@ static void begin_reading(void *user)
 	r->claude = w;
 	r->notify = w->notify;
 	r->first = w->first;
-	w->first = false; /* until there is another reason to read all */
+	w->first = false; /* until all must be read again */
 	r->since_ms = clock_wall_ms() - AGE_MS;
 	r->job.run = reading_job;
 	r->job.done = reading_done;
@@ -621,7 +621,7 @@ static void claude_take_notice(struct claude *w, const struct inotify_event *e)
 	char agent[CARD_NAME_MAX + 1];
 
 	if (e->mask & IN_Q_OVERFLOW) {
-		w->first = true; /* all of them are read again */
+		w->first = true; /* the queue overflowed: read all sessions again */
 	} else if (e->wd == w->root_watch &&
 		   (e->mask & (IN_DELETE_SELF | IN_MOVE_SELF | IN_IGNORED))) {
 		w->root_watch = -1;
@@ -662,7 +662,7 @@ static void notified(int events, void *user)
 			at += sizeof(*e) + e->len;
 		}
 	if (w->dirty.count > 0 || w->first)
-		settle_soon(w); /* while there is no folder: for anything new beside it */
+		settle_soon(w); /* without a folder: on any new entry beside it */
 }
 
 /* ---- life */
@@ -779,7 +779,7 @@ static int agents_job(struct verb_work *work, struct ava_error *err)
 	return rv;
 }
 
-/* Files of tasks as Claude Code keeps them, one a task. */
+/* The task files of Claude Code, one a task. */
 static int tasks_job(struct verb_work *work, struct ava_error *err)
 {
 	const struct claude_ask *q = work->own;
@@ -803,7 +803,7 @@ static int tasks_job(struct verb_work *work, struct ava_error *err)
 	return rv;
 }
 
-/* With cards, or with tasks alone: a team's are its leader's. */
+/* A session with cards, or with tasks alone: a team's tasks are its leader's. */
 static void add_session(json_t *list, const struct claude_ask *q, const struct claude_teams *teams,
 			const struct claude_aged *session)
 {

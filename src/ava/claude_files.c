@@ -1,7 +1,7 @@
 /* See claude_files.h.
  *
- * Whatever cannot be read is not there: a folder without rights, a team whose config.json is torn,
- * a name that is none. The next look has it. */
+ * An unreadable thing counts as missing: a folder without rights, a team whose config.json is torn,
+ * a name that is none. The next look finds it. */
 #include "ava/claude_files.h"
 
 #include <ava.h>
@@ -56,17 +56,16 @@ json_t *claude_cards(const char *folder, const char *session)
 	return cards;
 }
 
-/* ---- how an agent is */
+/* ---- the state of an agent */
 
-#define ALONE_FACTOR 12    /* a process alone is a sign of life so many times longer */
-#define AHEAD_MS     60000 /* a time beyond now is of a clock that was wrong */
-#define RESUMED_MS   1000  /* what was on its way at a stop is written by then */
+#define ALONE_FACTOR 12    /* a process without other signs counts that much longer */
+#define AHEAD_MS     60000 /* a time further ahead comes of a wrong clock */
+#define RESUMED_MS   1000  /* lines in flight at a stop are written by then */
 #define TAIL_MAX     (256 << 10)
 #define GHOST_MS     30000
 
-/* A person or a model said something in the transcript after the stop; what hooks leave there, and
- * the last words, which are written late, are nothing new. Where no line has a time the file's
- * counts. */
+/* A person or a model said something in the transcript after the stop. Lines of hooks, and last
+ * words, which are written late, do not count. If no line has a time, the file's time counts. */
 static bool judge_resumed(const char *path, int64_t stopped_ms, int64_t grew_ms)
 {
 	char *text = NULL;
@@ -137,8 +136,8 @@ static int ghosts_by_start(const void *a, const void *b)
 	return strcmp(json_str(x, "agentId"), json_str(y, "agentId"));
 }
 
-/* The one before is the one before in this order, a ghost or not; one that never was seen to stop
- * overlaps whatever comes. A teammate that waits for work is none. */
+/* "The one before" is the previous one in this order, a ghost or not; an agent never seen to stop
+ * overlaps later ones. A teammate that waits for work is no ghost. */
 void claude_mark_ghosts(json_t *cards)
 {
 	json_t **all = calloc(json_object_size(cards) + 1, sizeof(json_t *)), *card;
@@ -229,7 +228,8 @@ void claude_tasks_folder(const struct claude_team *team, const json_t *cards, co
 	json_object_foreach((json_t *)cards, name, card) if (*json_str(card, "taskList")) list =
 		json_str(card, "taskList");
 	snprintf(out, CARD_NAME_MAX + 1, "%s", *team->name ? team->name : *list ? list : session);
-	for (char *c = out; !*team->name && *list && *c; c++) /* as Claude Code names it */
+	for (char *c = out; !*team->name && *list && *c;
+	     c++) /* Claude Code replaces these letters too */
 		if (!isalnum((unsigned char)*c) && !strchr("_-", *c))
 			*c = '-';
 }
@@ -251,12 +251,13 @@ int claude_oldest_first(const void *a, const void *b)
 
 	if (x->ghost != y->ghost)
 		return x->ghost ? -1 : 1;
-	if (x->ms != y->ms) /* of ghosts the newest: one before may be what makes it one */
+	if (x->ms != y->ms) /* of ghosts the newest first: an older one may be the reason why a
+			       later one is a ghost */
 		return (x->ms < y->ms) != x->ghost ? -1 : 1;
-	return strcmp(x->name, y->name); /* the kernel's clock for files goes in steps */
+	return strcmp(x->name, y->name); /* file times have steps of the kernel's clock */
 }
 
-/* It has changed since it was read, or came later: it goes when that is in the log. */
+/* The card changed since it was read, or is new: it is removed once that is in the log. */
 static bool is_newer(const struct claude_full *f, int dir, const char *name)
 {
 	json_t *card = card_read(dir, name);
@@ -292,7 +293,7 @@ void claude_cap(const char *folder, struct claude_full *f, size_t cap)
 	dir = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (dir < 0)
 		return;
-	/* A hook that is at a card ends first. */
+	/* A hook that is writing a card holds the lock: the next call tries again. */
 	f->again = flock(dir, LOCK_EX | LOCK_NB) != 0;
 	if (!f->again)
 		(void)sys->list(dir, ".", card_names_add, &names);
@@ -312,7 +313,7 @@ void claude_cap(const char *folder, struct claude_full *f, size_t cap)
 	}
 	free(aged);
 	free(names.v);
-	close(dir); /* and with it the lock */
+	close(dir); /* releases the lock */
 }
 
 /* ---- teams */

@@ -25,7 +25,7 @@
 
 #define TOKENS_MAX INT64_C(100000000)
 
-/* The first thing that is wrong ends the reading: from then on nothing is taken any more. */
+/* The first error ends the reading: later functions take nothing. */
 struct config_reading {
 	const struct yaml *y;
 	struct config *config;
@@ -51,7 +51,7 @@ static void config_wrong(struct config_reading *r, unsigned line, const char *fm
 	r->rv = yaml_error(r->y, line, AVA_EINVAL, r->err, "%s", text);
 }
 
-/* What another part answered, with the line it is about. */
+/* Adds the line of `n` to the error of another module. */
 static void at_line(struct config_reading *r, const struct yaml_node *n, int rv)
 {
 	struct ava_error inner = *r->err;
@@ -75,7 +75,7 @@ static void unknown_key(struct config_reading *r, const struct yaml_node *n, con
 
 /* ---- values */
 
-/* The first of what stands in a mapping, in a list, or alone; NULL after something wrong. */
+/* The first item of a mapping or list, or a scalar itself; NULL after an error. */
 static const struct yaml_node *each(const struct config_reading *r, const struct yaml_node *n)
 {
 	return r->rv != 0 ? NULL : n->kind == YAML_SCALAR ? n : n->first;
@@ -104,7 +104,7 @@ static void want_list(struct config_reading *r, const struct yaml_node *n, const
 			     of);
 }
 
-/* Of `words`, which have a blank between two. */
+/* `words` is separated by blanks. */
 static bool is_one_of(const char *words, const char *word)
 {
 	size_t len = strlen(word);
@@ -115,8 +115,7 @@ static bool is_one_of(const char *words, const char *word)
 	return false;
 }
 
-/* `map` has no other keys than these; `prefix` ("models.") stands before one in
- * sentences. */
+/* Refuses other keys than `words` in `map`; `prefix` ("models.") precedes a key in errors. */
 static void want_keys(struct config_reading *r, const struct yaml_node *map, const char *prefix,
 		      const char *words)
 {
@@ -130,7 +129,7 @@ static void want_keys(struct config_reading *r, const struct yaml_node *map, con
 	}
 }
 
-/* "" after something wrong. */
+/* "" after an error. */
 static const char *config_text_of(struct config_reading *r, const struct yaml_node *n, size_t max)
 {
 	const char *text = "";
@@ -159,9 +158,9 @@ static void get_tokens(struct config_reading *r, const struct yaml_node *map, co
 		r->rv = yaml_int(r->y, n, least, TOKENS_MAX, out, r->err);
 }
 
-/* ---- what is a text, not a number: from the file or from a variable */
+/* ---- settings that are texts, from the file or from a variable */
 
-/* Behind the words of `list`, which ends with an empty one; false: it does not fit. */
+/* Appends a word to `list`, which ends with an empty word; false: it does not fit. */
 static bool add_to_words(char *list, size_t size, size_t most, const char *word)
 {
 	size_t used = 0, n = 0, len = strlen(word) + 1;
@@ -192,15 +191,15 @@ static int add_notify_word(struct config *c, const char *word, struct ava_error 
 	return 0;
 }
 
-/* A path, or a list that begins with one. Whether the program is there is seen when it
- * is called: it may come later. */
+/* A path, or a list that begins with one. The program need not exist yet: it is looked for when it
+ * is called. */
 static void take_notify(struct config_reading *r, const struct yaml_node *n)
 {
 	if (n->kind == YAML_LIST && !n->first)
 		config_wrong(r, n->line,
 			     "notify.exec is an empty list: name a program, or leave it out");
 	if (n->kind == YAML_MAP)
-		(void)config_text_of(r, n, CONFIG_NOTIFY_BYTES); /* says that it is none */
+		(void)config_text_of(r, n, CONFIG_NOTIFY_BYTES); /* gives the error */
 	YAML_EACH (r, n, v) {
 		const char *word = config_text_of(r, v, CONFIG_NOTIFY_BYTES);
 
@@ -222,12 +221,12 @@ static int add_inside(struct config *c, const char *word, struct ava_error *err)
 	return 0;
 }
 
-/* One, or a list of them; an empty list: none. */
+/* A host, or a list of hosts; an empty list: none. */
 static void take_inside(struct config_reading *r, const struct yaml_node *n)
 {
 	memset(r->config->web_inside, 0, sizeof(r->config->web_inside));
 	if (n->kind == YAML_MAP)
-		(void)config_text_of(r, n, CONFIG_WEB_BYTES); /* says that it is none */
+		(void)config_text_of(r, n, CONFIG_WEB_BYTES); /* gives the error */
 	YAML_EACH (r, n, v) {
 		const char *word = config_text_of(r, v, CONFIG_WEB_BYTES);
 
@@ -236,7 +235,8 @@ static void take_inside(struct config_reading *r, const struct yaml_node *n)
 	}
 }
 
-/* The rule of services holds for whoever is told of runs: a collector, a search, a messenger. */
+/* Addresses that are told of runs (a collector, a search, a messenger) obey the rule of
+ * services. */
 static int set_url(char out[CONFIG_OTEL_BYTES], const char *name, const char *url,
 		   struct ava_error *err)
 {
@@ -284,7 +284,7 @@ static void take_model_name(struct config_reading *r, const struct yaml_node *n,
 static const char *const own_keys[] = {"ava.model",   "notify.exec",       "otel.endpoint",
 				       "web.searxng", "web.allow_private", "telegram.url"};
 
-/* Keys of one section alone are offered. */
+/* Suggests keys of the same section only. */
 static void unknown_setting(struct config_reading *r, const struct yaml_node *v, const char *prefix)
 {
 	struct near near = near_start(v->key);
@@ -354,7 +354,7 @@ struct config_row {
 	char id[264], aliases[512], rejects[160];
 };
 
-/* The id with its service before it. */
+/* Writes "service/id". */
 static void config_take_id(struct config_reading *r, const struct yaml_node *n, char out[264])
 {
 	const char *id = get_text(r, n, "id", 200), *service = get_text(r, n, "provider", 60);
@@ -379,7 +379,7 @@ static void config_take_id(struct config_reading *r, const struct yaml_node *n, 
 			     id);
 	else if (!service || (has && strncmp(id, service, len) == 0 && service[len] == '\0'))
 		snprintf(out, 264, "%s", id);
-	else /* openrouter has ids such as anthropic/... */
+	else /* ids of openrouter contain a slash themselves: anthropic/... */
 		snprintf(out, 264, "%s/%s", service, id);
 }
 
@@ -403,12 +403,12 @@ static void config_add_word(struct config_reading *r, const struct yaml_node *n,
 		snprintf(list + used, size - used, "%s%s", used ? " " : "", n->text);
 }
 
-/* One, or a list of them. */
+/* An alias, or a list of aliases. */
 static void take_aliases(struct config_reading *r, const struct yaml_node *n,
 			 struct config_row *row)
 {
 	if (n->kind == YAML_MAP)
-		(void)config_text_of(r, n, 64); /* says that it is none */
+		(void)config_text_of(r, n, 64); /* gives the error */
 	YAML_EACH (r, n, v) {
 		if (v->kind == YAML_LIST)
 			config_wrong(r, v->line, "an alias is a word, not a list");
@@ -491,7 +491,7 @@ static void config_take_dialect(struct config_reading *r, const struct yaml_node
 	row->row.dialect = m.dialect;
 }
 
-/* What the entry leaves out is what is built in, or what is known of nothing. */
+/* Starts with the built-in row, or with the defaults of an unknown model. */
 static void start_row(struct config_row *row, const struct model_row *builtin)
 {
 	bool local = strncmp(row->id, "local/", 6) == 0;
@@ -501,7 +501,7 @@ static void start_row(struct config_row *row, const struct model_row *builtin)
 								 : MODEL_DEFAULT_CONTEXT,
 						.max_output = MODEL_DEFAULT_OUTPUT,
 						.price = {-1, -1, -1, -1}};
-	if (local) /* one's own machine */
+	if (local) /* local models cost nothing */
 		row->row.price = (struct agent_price){0};
 	row->row.max_output = MIN(row->row.max_output, MODEL_OUTPUT_PER_CALL);
 	snprintf(row->rejects, sizeof(row->rejects), "%s", builtin ? builtin->rejects : "");
@@ -531,7 +531,7 @@ static void config_take_model(struct config_reading *r, const struct yaml_node *
 		config_take_thinking(r, v, &m->thinking);
 	if ((v = yaml_get(n, "dialect")) != NULL)
 		config_take_dialect(r, v, &row);
-	/* A call asks for max_output; with less window than that there is none. */
+	/* A call asks for max_output tokens, so a smaller window makes every call fail. */
 	v = yaml_get(n, "max_output");
 	if (m->max_output >= m->context && v)
 		config_wrong(r, v->line,
@@ -548,7 +548,7 @@ static void config_take_model(struct config_reading *r, const struct yaml_node *
 	at_line(r, n, models_add(m, r->err));
 }
 
-/* The list comes first: the others name what stands in it. */
+/* Takes the list first, since the other keys name its entries. */
 static void take_models(struct config_reading *r, const struct yaml_node *n)
 {
 	const struct yaml_node *list, *v;
@@ -631,7 +631,7 @@ static void config_forget(void)
 		(void)provider_set(provider_at(i)->name, "", "", NULL);
 }
 
-/* Models come first: settings may name one. */
+/* Takes models first, since settings may name one. */
 static int config_read_text(struct config *c, const char *name, const char *text, size_t len,
 			    struct ava_error *err)
 {
@@ -695,7 +695,7 @@ static int take_fallback_variable(struct ava_error *err)
 	return rv == 0 ? 0 : err_wrap(err, rv, "AVA_MODELS_FALLBACK");
 }
 
-/* Commas between. */
+/* Separated by commas. */
 static int take_inside_variable(struct config *c, const char *list, struct ava_error *err)
 {
 	char word[256];
@@ -789,7 +789,7 @@ int config_load(struct config *c, struct ava_error *err)
 	return rv;
 }
 
-/* ---- what must not be shown */
+/* ---- secrets, which must not be shown */
 
 static bool config_is_secret(const char *name)
 {
@@ -822,7 +822,7 @@ int config_secrets(struct redact *r, struct ava_error *err)
 	const char *name, *value;
 	int rv = 0;
 
-	/* Of both places: a tool may see what the file has replaced. */
+	/* Keys of both places are secret: a tool may see one that the file has replaced. */
 	for (size_t i = 0; rv == 0 && keys_known[i]; i++)
 		rv = config_add_secret(r, keys_known[i], env_get(keys_known[i]), err);
 	for (size_t i = 0; rv == 0 && (name = keys_file(i, &value)) != NULL; i++)

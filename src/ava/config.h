@@ -17,25 +17,24 @@ struct redact;
 #define CONFIG_WEB_WORDS    64
 
 struct config {
-	char path[4096]; /* of the file; "" when no home is known */
+	char path[4096]; /* of the file; "" without a home */
 	bool exists;
 	struct settings settings;          /* defaults, file, environment */
 	char notify[CONFIG_NOTIFY_BYTES];  /* "": none */
 	char otel[CONFIG_OTEL_BYTES];      /* otel.endpoint; "": none */
 	char searxng[CONFIG_OTEL_BYTES];   /* web.searxng; "": none */
 	char telegram[CONFIG_OTEL_BYTES];  /* telegram.url; "": the service's own */
-	char web_inside[CONFIG_WEB_BYTES]; /* web.allow_private, as notify is */
+	char web_inside[CONFIG_WEB_BYTES]; /* web.allow_private; words as in notify */
 };
 
-/* Reads keys (base/keys.h), the file and the environment, and fills the tables
- * of provider/. No file is fine. Whatever is wrong is one sentence with file
- * and line, or with the variable; then the tables are as after a start without
- * a file. */
+/* Reads keys (base/keys.h), the file and the environment, and fills the tables of provider/. No
+ * file is fine. Any fault is one sentence with file and line, or with the variable; the tables are
+ * then as after a start without a file. */
 int config_load(struct config *c, struct ava_error *err);
-/* The same from memory; `name` begins the sentences. For tests. */
+/* config_load from memory; `name` begins the sentences. For tests. */
 int config_read(struct config *c, const char *name, const char *text, size_t len,
 		struct ava_error *err);
-/* Every key that config_load found becomes a known secret. */
+/* Makes every key that config_load found a known secret. */
 int config_secrets(struct redact *r, struct ava_error *err);
 
 #endif

@@ -1,12 +1,13 @@
-/* What is open, and the verbs of clients. Events are taken in from the feed, as any reader takes
- * them: after they are durable and readable, and without anybody waiting for it. A notice stays in
- * the list until every channel that wants it is done with it, and that is on disk: delivery.json
- * says up to which lsn all is settled but for those it names, which are also those that are still
- * to come behind younger ones. It is written whole, without those that are closing.
+/* Open notices, and the verbs of clients. Events are read from the feed, as by any reader: after
+ * they are durable, and without anybody waiting. A notice stays in the list until every channel
+ * that wants it has acknowledged it on disk: delivery.json says up to which lsn all notices are
+ * settled but for those it names, which are open or still to come behind younger events. It is
+ * written whole, without closing channels.
  *
- * What can fail: the disk, when an acknowledgement is written (it is answered with that, and the
- * notice stays open); the files, when the feed was left behind (taken up again a second later);
- * memory (a notice that cannot be held is in the logs, and the next start finds it there). */
+ * What can fail: the disk, when an acknowledgement is written (the caller hears of it, and the
+ * notice stays open); the files, when the cursor fell behind the feed (opened again a second
+ * later); memory (a notice that cannot be held is in the logs, and the next start finds it
+ * there). */
 #include "ava/delivery.h"
 
 #include <stdio.h>
@@ -24,19 +25,19 @@
 #include "codec/utf8.h"
 
 #define TITLE_MAX      1200
-#define QUESTION_SHOWN 150 /* characters of it in the title */
+#define QUESTION_SHOWN 150 /* characters of a question in the title */
 
-/* ---- an event as a notice: title and text for people, ids for programs. Text of models and
- * tools is data: it is cut, and what could move a cursor or turn a line around becomes visible
- * text here, once, for all channels. */
+/* ---- an event as a notice: title and text for people, ids for programs. Text of models and tools
+ * is data: it is cut, and characters that move a cursor or turn a line around become visible text
+ * here, once, for all channels. */
 
 static const struct {
-	const char *type, *text; /* its event, and the member of that which is the text */
+	const char *type, *text; /* its event, and the member of the event with the text */
 	const char *one, *many;  /* in a summary */
 } kinds[ITEM_NKINDS] = {
 	[ITEM_RESULT] = {"SubagentComplete", "summary", "run finished", "runs finished"},
 	[ITEM_MESSAGE] = {"AssistantMessage", "text", "message", "messages"},
-	/* its text stands in "config" */
+	/* the text stands in "config" */
 	[ITEM_PROPOSAL] = {"SpawnProposed", "task", "proposal waits", "proposals wait"},
 	[ITEM_QUESTION] = {"Waiting", "question", "run asks you", "runs ask you"},
 	[ITEM_EXPIRED] = {"SpawnExpired", "", "proposal expired", "proposals expired"},
@@ -92,7 +93,7 @@ static void make_title(const struct item *it, const json_t *event, char out[TITL
 	}
 }
 
-/* How to answer it, beside its text. */
+/* Writes how the question can be answered. */
 static void delivery_write_question(struct jw *w, const json_t *c)
 {
 	const json_t *choices = json_object_get(c, "choices");
@@ -141,13 +142,13 @@ static void delivery_write_item(struct jw *w, const struct item *it, const json_
 	buf_fini(&clean);
 }
 
-/* Of a question: false when it is none. */
+/* The key of a question; false: no question. */
 static bool make_key(char key[ITEM_KEY], const char *run, const char *call)
 {
 	return run[0] && call[0] && snprintf(key, ITEM_KEY, "%s:%s", run, call) < ITEM_KEY;
 }
 
-/* What is kept of it beside its text. False: it is not of our form. */
+/* Fills the fields beside the text. false: the event lacks some. */
 static bool delivery_fill(struct item *it, const json_t *event)
 {
 	const json_t *c = json_object_get(event, "content");
@@ -239,11 +240,11 @@ bool item_answers(const char *type, const char *line, size_t len, char key[ITEM_
 
 #define STATE       "delivery.json"
 #define STATE_MAX   ((size_t)4 << 20)
-#define LOST_MS     86400000LL /* what is taken as open when the state cannot be read */
-#define TURN_EVENTS 256        /* taken in at once */
+#define LOST_MS     86400000LL /* age of events taken as open when the state cannot be read */
+#define TURN_EVENTS 256        /* read in one turn of the loop */
 #define AGAIN_MS    1000
 
-/* By bit. */
+/* Names by bit. */
 static const char *const channel_names[DELIVERY_NCHANNELS] = {"terminal", "notify", "telegram"};
 
 /* ---- the list */
@@ -326,7 +327,7 @@ static void put_open(struct jw *w, uint64_t lsn, unsigned open, unsigned attempt
 	jw_end(w);
 }
 
-/* If it is a notice, it is open for every channel that wants it. */
+/* An event still to come: if it is a notice, it is open for every channel that wants it. */
 static void put_late(uint64_t lsn, void *w)
 {
 	put_open(w, lsn, ~0u, 0);
@@ -404,7 +405,7 @@ static void dropped(int rv, void *user)
 			 ava_strerror(rv));
 }
 
-/* The oldest makes room; that it did is written, but not waited for. */
+/* Gives up the oldest notice; the commit is not waited for. */
 static void drop_oldest(struct delivery *d, unsigned channel, struct item *it, const char *why)
 {
 	struct draft *dr;
@@ -436,7 +437,7 @@ static void keep_bounds(struct delivery *d, const struct item *fresh)
 
 /* ---- taking in */
 
-/* `notify`: the command was set when it came. */
+/* `notify`: a command was set when the event came. */
 static unsigned wanted_by(const struct delivery *d, const struct item *it, bool notify)
 {
 	bool known = it->session[0] && strmap_get(&d->core->session_by_id, it->session);
@@ -488,7 +489,7 @@ static void delivery_wake(void *user)
 	os_defer(d->core->loop, &d->pump);
 }
 
-/* True: there is more. */
+/* true: more events can be read. */
 static bool take_some(struct delivery *d)
 {
 	struct op_event e;
@@ -525,7 +526,7 @@ static void delivery_again(void *user)
 	delivery_pump(&d->pump);
 }
 
-/* ---- what a client has not seen */
+/* ---- unseen notices */
 
 static int delivery_check(struct delivery *d, const char *session, const char *channel,
 			  struct ava_error *err)
@@ -543,7 +544,7 @@ static int delivery_check(struct delivery *d, const char *session, const char *c
 	return 0;
 }
 
-/* One line; "" when there is nothing. */
+/* Writes one line; "" without notices. */
 static void summarize(char *out, size_t size, const unsigned by_kind[ITEM_NKINDS])
 {
 	size_t len = 0;
@@ -609,7 +610,7 @@ struct acking {
 
 enum ack_step { ACK_BEGINS, ACK_WRITTEN, ACK_FAILED };
 
-/* How many there are up to its lsn. */
+/* Returns how many notices the acknowledgement covers. */
 static unsigned ack_each(struct acking *a, enum ack_step step)
 {
 	unsigned n = 0;
@@ -801,7 +802,7 @@ const struct verb verbs_about_delivery[] = {
 struct delivery_reading {
 	struct delivery *d;
 	json_t *state; /* NULL: there is none, or it cannot be read */
-	uint64_t lsn;  /* up to it all is settled but for what `state` names */
+	uint64_t lsn;  /* all notices up to it are settled but those in `state` */
 	int64_t from_ms;
 	bool notify, no_memory;
 };
@@ -823,7 +824,7 @@ static unsigned channels_of(const json_t *open, int64_t *attempts)
 	return bits;
 }
 
-/* Channels of the notice that `state` has as open; 0: it is settled. */
+/* Channels for which `state` has the notice open; 0: settled. */
 static unsigned still_open(const struct delivery_reading *r, uint64_t lsn, int64_t *attempts)
 {
 	const json_t *v;
@@ -887,8 +888,8 @@ static void read_logs(struct delivery_reading *r)
 	ava_log_close(log);
 }
 
-/* Without a state a root begins with nothing; where one cannot be read, with what the
- * last day had: rather twice than never. */
+/* Without a state, as in a new root, nothing is open; with an unreadable one the notices of the
+ * last day are: rather twice than never. */
 static int delivery_read_state(struct delivery *d, struct ava_error *err)
 {
 	struct delivery_reading r = {
@@ -950,7 +951,7 @@ int delivery_open(struct core *c, const char *notify, struct ava_error *err)
 			 d->nitems);
 	while (d->nitems > DELIVERY_MAX)
 		delivery_settle(d, LIST_FIRST(&d->items, struct item, node), ~0u);
-	/* From here on all is settled that is not open: before any of it is written. */
+	/* Write delivery.json once now: every lsn not listed as open counts as settled. */
 	rv = delivery_commit(delivery_draft(d), dropped, c);
 	delivery_wake(d);
 	return rv == 0 ? 0 : err_set(err, rv, "out of memory");

@@ -17,44 +17,43 @@ struct core;
 struct draft;
 struct jw;
 
-/* What `channel` of this conversation has not acknowledged, by lsn, as the answer of
- * GET /sessions/{id}/unseen. AVA_EINVAL (channel), AVA_ENOENT (session). */
+/* Notices that `channel` has not acknowledged in the conversation, by lsn, as the answer of GET
+ * /sessions/{id}/unseen. AVA_EINVAL (channel), AVA_ENOENT (session). */
 int ops_unseen(struct core *c, const char *session, const char *channel, struct jw *w,
 	       struct ava_error *err);
 
-/* Up to `lsn` everything was shown. `done` exactly once, when that is on disk:
- * how many it was, and how many are not acknowledged yet. */
+/* Acknowledges notices up to `lsn`. `done` exactly once, when that is on disk: how many they were,
+ * and how many are left. */
 typedef void (*op_acked_fn)(int rv, unsigned acknowledged, unsigned unseen,
 			    const struct ava_error *err, void *user);
 void ops_ack(struct core *c, const char *session, const char *channel, uint64_t lsn,
 	     op_acked_fn done, void *user);
 
 /* ---- for the runtime itself */
-/* Reads what was left and goes on. After sessions_open, before anything that
- * could be a notice is written. `notify`: the words of the command, each with
- * its NUL, then an empty one; NULL: none. */
+/* Reads open notices and goes on. After sessions_open, before any event that could be a notice.
+ * `notify`: words of the command, each with its NUL, then an empty one; NULL: none. */
 int delivery_open(struct core *c, const char *notify, struct ava_error *err);
-/* No command is to be called. */
+/* No notice waits for the command. */
 bool delivery_idle(const struct core *c);
-/* Calls nothing any more and ends the command; while the journal is open. */
+/* Calls no command any more and ends the one at work; while the journal is open. */
 void delivery_quiesce(struct core *c);
 void delivery_close(struct core *c); /* after the journal */
 
-/* ---- for the door of a messenger (gateway/telegram.c), which shows a person the notices of the
- * conversations that are theirs. What it has shown the terminal does not tell again. */
+/* ---- for the door of a messenger (gateway/telegram.c), which shows a person the notices of their
+ * conversations. The terminal does not repeat a notice shown there. */
 #define DELIVERY_TELEGRAM_USER "telegram:" /* before the id of that person */
 struct item;
-/* `fresh` is called when there is one more, until another is set; NULL: nobody. */
+/* Sets the callback for new notices; NULL: none. */
 void delivery_watch(struct core *c, void (*fresh)(void *user), void *user);
-/* Ava has said all in a conversation: quotes of it are shown from now on. */
+/* Ava's turn in a conversation is over: its quotes are shown from now on. */
 void delivery_talked(struct core *c);
-/* The oldest that this user was not shown, what is said before quotes, and they before spawned
- * runs; borrowed until the loop turns. NULL: none. */
+/* The oldest notice not shown to this user, messages before quotes, and quotes before spawned runs;
+ * *borrowed* until the loop turns. NULL: none. */
 const struct item *delivery_next(struct core *c, const char *user);
-/* It was shown, or, with a `reason`, is given up: `dr` says so, in which the door also keeps what
- * it has to remember of it. False: it is settled already, and `dr` is as it was. */
+/* Notes in `dr` that a notice was shown, or, with a `reason`, given up; the door adds its own state
+ * to `dr`. false: settled already, and `dr` is unchanged. */
 bool delivery_showing(struct core *c, struct draft *dr, uint64_t lsn, const char *reason);
-void delivery_shown(struct core *c, uint64_t lsn, bool written); /* how that commit went */
+void delivery_shown(struct core *c, uint64_t lsn, bool written); /* the outcome of that commit */
 
 /* ---- inside of delivery: delivery.c, notify.c (the command) */
 
@@ -74,7 +73,7 @@ enum item_kind {
 	ITEM_PROPOSAL,
 	ITEM_QUESTION, /* of a run */
 	ITEM_EXPIRED,
-	/* Conversations on a terminal show these with their events: */
+	/* For messengers only, since conversations on a terminal show the events: */
 	ITEM_FAILED, /* a turn of Ava's */
 	ITEM_SPAWN,  /* a run has begun */
 	ITEM_NKINDS
@@ -86,55 +85,54 @@ struct item {
 	uint64_t lsn;
 	int64_t wall_ms;
 	enum item_kind kind;
-	unsigned open;    /* channels that have not acknowledged it */
-	unsigned closing; /* of those, what is left out of what is written from now on */
-	/* An acknowledgement "up to" this covers it: its lsn, or, when it came
-	 * after events with a greater lsn, more than those, until it was given. */
+	unsigned open;    /* channels that have not acknowledged the notice */
+	unsigned closing; /* of those, channels that the next written state leaves out */
+	/* Least lsn whose acknowledgement covers the notice: its own, or, while a notice that came
+	 * behind events with a greater lsn was not given yet, one greater than those. */
 	uint64_t cover;
 	char session[64], user[48];
-	char key[ITEM_KEY]; /* what its answer names: a proposal, "S-7f3a2b:c3.1"; "" none */
-	char *json;         /* the object that is delivered; owned */
+	char key[ITEM_KEY]; /* the key of its answer: a proposal, "S-7f3a2b:c3.1"; "" none */
+	char *json;         /* the delivered object; owned */
 	unsigned attempts;
-	int64_t due_ms; /* monotonic: not tried before */
+	int64_t due_ms; /* monotonic: earliest next attempt */
 };
 
 struct delivery {
 	struct core *core;
-	struct list items; /* that some channel has not acknowledged */
+	struct list items; /* not acknowledged by some channel */
 	unsigned nitems;
 	struct op_cursor *cursor;
 	struct os_task pump;
-	struct os_timer *again; /* takes in what is left, or opens the cursor again */
+	struct os_timer *again; /* takes in the rest, or opens the cursor again */
 	uint64_t seen;          /* greatest lsn taken in */
-	uint64_t settled;       /* up to it what is not open is settled, said the last process */
-	uint64_t pushed;        /* traces of ends up to this lsn are done with (ava/otel.c) */
-	struct notify *notify;  /* NULL: no command is set */
+	uint64_t settled; /* the last process settled all notices up to it that are not open */
+	uint64_t pushed;  /* traces of runs that ended up to this lsn are finished (ava/otel.c) */
+	struct notify *notify; /* NULL: no command is set */
 	void (*watch)(void *user);
 	void *watch_user;
 };
 
-/* A line of a log as a notice, all channels closed. 0; AVA_ENOENT: it is none;
- * AVA_ENOMEM. */
+/* Makes a notice of a log line, with all channels closed. 0; AVA_ENOENT: no notice; AVA_ENOMEM. */
 int item_from_event(struct item **out, const char *type, const char *line, size_t len);
 void item_free(struct item *it);
-/* The event answers the notice with that key. */
+/* true: the event answers the notice of `key`. */
 bool item_answers(const char *type, const char *line, size_t len, char key[ITEM_KEY]);
 
 /* ---- delivery.c */
-/* These channels are done with it; it is freed when none is left. */
+/* Closes these channels of a notice; frees it when none is open. */
 void delivery_settle(struct delivery *d, struct item *it, unsigned channels);
-/* A draft that writes the state as it is now, without what is closing; NULL: no memory. */
+/* A draft that writes the state without closing channels; NULL: no memory. */
 struct draft *delivery_draft(struct delivery *d);
-/* Of a draft or NULL: 0, and `done` follows, once, unless the runtime stops first. */
+/* Commits a draft or NULL. 0: `done` follows, once, unless the runtime stops first. */
 int delivery_commit(struct draft *dr, void (*done)(int rv, void *user), void *user);
-/* The event that says it is not offered any more. */
+/* Adds the event that a channel gave a notice up. */
 void delivery_gave_up(struct delivery *d, struct draft *dr, unsigned channel, const struct item *it,
 		      const char *reason);
 
 /* ---- notify.c */
 int notify_open(struct delivery *d, const char *command, struct ava_error *err);
-void notify_pump(struct delivery *d); /* call when there may be something to send */
-void notify_forget(struct delivery *d, const struct item *it); /* it is about to be freed */
+void notify_pump(struct delivery *d);                          /* call when a notice may be due */
+void notify_forget(struct delivery *d, const struct item *it); /* the notice is about to be freed */
 void notify_stop(struct delivery *d);
 void notify_close(struct delivery *d);
 

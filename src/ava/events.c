@@ -15,25 +15,25 @@
 #include "event/event.h"
 
 #define PAGE_BYTES ((size_t)64 << 10)
-/* The files of more cursors are closed after each page: open, they take a megabyte and more each,
- * and whoever does not read keeps them. */
+/* Beyond this number of cursors, files are closed after each page: open files take a megabyte and
+ * more each, and a client that does not read would hold them. */
 #define OPEN_MAX 8
 
-/* Lines of the files. The job has all of it while it is at work, then the cursor. */
+/* Lines of the files. Owned by the job while it is at work, else by the cursor. */
 struct events_page {
 	struct job job;
 	struct core *core;
 	struct op_cursor *cur; /* NULL: closed meanwhile */
 	char run[24];
-	uint64_t after, cap; /* only what is between them; cap 0: no end */
-	uint64_t *late;      /* below the cap, and yet to come by the feed; owned */
+	uint64_t after, cap; /* only events between the two; cap 0: no end */
+	uint64_t *late;      /* lsns below the cap that the feed still brings; owned */
 	size_t nlate, late_cap;
 	bool no_memory;
 	struct ava_log *log; /* NULL: not opened yet, or at its end */
 	struct buf lines;    /* each with its newline */
-	size_t at;           /* how much of it was given */
+	size_t at;           /* bytes given already */
 	bool brief;          /* `log` is closed after these lines */
-	bool missing;        /* there is no file at all */
+	bool missing;        /* there is no file */
 	int rv;              /* 1: there is more behind these lines; 0: that was all */
 };
 
@@ -42,10 +42,10 @@ struct op_cursor {
 	struct feed_reader reader;
 	struct events_page *page; /* catching up from the files; NULL: live */
 	bool reading;             /* the page is at work */
-	char run[24];             /* "" = everything */
+	char run[24];             /* "": everything */
 	uint64_t last;            /* lsn of the newest event given */
-	uint64_t after;           /* nothing up to here is wanted */
-	uint64_t began;           /* "from now on": what is older is not read from files */
+	uint64_t after;           /* events up to this lsn are not wanted */
+	uint64_t began;           /* "from now on": older events are not read from files */
 	bool ended;               /* a run's SubagentComplete was given */
 	void (*wake)(void *user);
 	void *user;
@@ -81,7 +81,7 @@ static bool is_late(const struct events_page *p, uint64_t lsn)
 	return false;
 }
 
-/* Pool thread. `ava logs` reports what is broken. */
+/* Pool thread. Broken lines are skipped; `ava logs` reports them. */
 static void events_page_read(struct job *job)
 {
 	struct events_page *p = CONTAINER_OF(job, struct events_page, job);
@@ -103,7 +103,7 @@ static void events_page_read(struct job *job)
 		p->rv = ava_log_next(p->log, &e, NULL);
 		if (p->rv != 1)
 			continue;
-		/* Behind the cap there may be events with a lower lsn still to come. */
+		/* Behind the cap events with a lower lsn may still come. */
 		if (p->cap != 0 && e.lsn >= p->cap)
 			p->rv = 0;
 		whole = p->lines.len;
@@ -157,7 +157,7 @@ static int page_begin(struct op_cursor *cur, struct ava_error *err)
 	return rv;
 }
 
-/* What is written from now on comes from the feed, the rest from the files. */
+/* Reads older events from the files; later ones come from the feed. */
 static int open_files(struct op_cursor *cur, struct ava_error *err)
 {
 	struct events_page *p = calloc(1, sizeof(*p));
@@ -254,7 +254,7 @@ static int next_from_files(struct op_cursor *cur, struct op_event *out)
 				return page_begin(cur, NULL) == 0 ? 0 : -2;
 			if (p->rv != 0 && !p->missing)
 				return -2;
-			/* Nothing written yet is nothing to catch up with. */
+			/* A missing file means that nothing was written yet. */
 			cur->ended = p->missing && cur->run[0] && !events_is_live(cur);
 			page_free(p);
 			cur->page = NULL;
@@ -276,7 +276,7 @@ static bool wanted(const struct op_cursor *cur, const struct feed_line *l)
 {
 	if (cur->run[0]) /* and not given from the files meanwhile */
 		return l->in_run && strcmp(l->run, cur->run) == 0 && l->lsn > cur->last;
-	/* The day's copy of a run's event is the same event. */
+	/* The day's copy of a run's event is a duplicate. */
 	return (l->in_run || !l->run[0]) && l->lsn > cur->after;
 }
 
@@ -294,7 +294,7 @@ int ops_events_next(struct op_cursor *cur, struct op_event *out)
 	while ((rv = feed_next(&cur->core->book.feed, &cur->reader, &l)) != 0) {
 		struct event_view v;
 
-		if (rv < 0) { /* fell behind the ring */
+		if (rv < 0) { /* the reader fell behind the ring */
 			return open_files(cur, NULL) == 0 ? 0 : -2;
 		}
 		if (!wanted(cur, l) || event_view(l->bytes, l->len, &v) != 0)
@@ -302,7 +302,7 @@ int ops_events_next(struct op_cursor *cur, struct op_event *out)
 		events_give(cur, l->lsn, v.type.s, v.type.len, l->bytes, l->len, out);
 		return 1;
 	}
-	/* Its last event is in the feed before a run stops being live; who asked
-	 * for what comes after that event has everything. */
+	/* A run's last event is in the feed before the run stops being live, so a client that asked
+	 * for later events has everything. */
 	return cur->run[0] && !events_is_live(cur) ? -1 : 0;
 }

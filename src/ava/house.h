@@ -23,21 +23,21 @@ struct house {
 		.root_fd = -1, .lock = LOCK_CLOSED                                                 \
 	}
 
-/* The folder `root` (NULL: the one of the settings), made with 0700 when it is missing and
- * `make` says so, and its lock. */
+/* Opens the folder `root` (NULL: that of the settings) and takes its lock. `make`: a missing folder
+ * is made with 0700. */
 int house_hold(struct house *h, const char *root, bool make, struct ava_error *err);
-/* A loop with its pool, and what must not be shown. */
+/* Makes the loop with its pool, and the table of secrets. */
 int house_loop(struct house *h, struct ava_error *err);
-/* The name of the search service that is configured; NULL: none. */
+/* The name of the configured search service; NULL: none. */
 const char *house_search(const struct config *c);
-/* The MCP servers that the configuration has; *out stays as it is where it can have none. */
+/* The MCP servers of the configuration; *out keeps its value when there is no home. */
 int house_mcp(struct mcp_client **out, struct os_loop *loop, const char *root,
 	      struct redact *redact, struct ava_error *err);
-/* What can be known of the options is filled in, then the runtime is opened. */
+/* Fills in the options that the configuration decides, then opens the runtime. */
 int house_open(struct house *h, struct core_options *o, struct ava_error *err);
-/* The runtime closes; the loop may still be turned. */
+/* Closes the runtime; the loop may still be turned. */
 void house_stop(struct house *h);
-/* The rest, what was opened of it; stops first. */
+/* Stops, and closes all that was opened. */
 void house_close(struct house *h);
 
 #endif

@@ -27,7 +27,7 @@
 #define RETRY_MAX_MS  600000
 #define DISK_RETRY_MS 5000
 
-/* All the environment it gets: no keys. */
+/* The whole environment of the command: no keys. */
 static const char *const passed[] = {
 	"HOME",
 	"PATH",
@@ -46,18 +46,18 @@ static const char *const passed[] = {
 
 struct notify {
 	struct delivery *d;
-	char *words; /* what argv points into */
+	char *words; /* argv points into it */
 	const char *argv[WORDS_MAX + 1];
 	char *env[ARRAY_LEN(passed) + 1]; /* owned */
 	struct os_timer *timer;
 	struct exec_child *child;
-	bool stopped, busy; /* busy: `item` is somewhere between pick and its end */
-	bool end_waits;     /* its end, which the disk refused */
-	struct item *item;  /* NULL: settled meanwhile */
-	char reason[600];   /* why it failed; "": it was taken */
+	bool stopped, busy; /* busy: `item` is between pick and its end */
+	bool end_waits;     /* write_end must run again: the disk refused it */
+	struct item *item;  /* NULL: settled by another channel */
+	char reason[600];   /* the failure of the last call; "": it succeeded */
 };
 
-/* ---- its end */
+/* ---- the end of a notice */
 
 static void end_written(int rv, void *user)
 {
@@ -66,7 +66,7 @@ static void end_written(int rv, void *user)
 	if (n->stopped)
 		return;
 	n->end_waits = rv != 0;
-	if (rv != 0) { /* the step again, from `again` */
+	if (rv != 0) { /* `again` repeats this step */
 		os_timer_set(n->timer, DISK_RETRY_MS);
 		return;
 	}
@@ -77,7 +77,7 @@ static void end_written(int rv, void *user)
 	notify_pump(n->d);
 }
 
-/* It was taken, or, with a reason, is given up. */
+/* Settles the notice, or, with a reason, gives it up. */
 static void write_end(struct notify *n)
 {
 	struct draft *dr;
@@ -96,7 +96,7 @@ static void write_end(struct notify *n)
 		end_written(rv, n);
 }
 
-/* ---- how it went */
+/* ---- the outcome of a call */
 
 static int64_t notify_pause_ms(const struct notify *n, unsigned attempts)
 {
@@ -128,7 +128,7 @@ static void notify_failed(struct notify *n)
 	notify_pump(n->d);
 }
 
-/* The first line of what it wrote, fit to be shown and without secrets. */
+/* Adds the first line of the output, fit for a terminal and without secrets. */
 static void notify_add_output(struct notify *n, const struct exec_end *end)
 {
 	size_t len = strlen(n->reason), line = 0;
@@ -171,7 +171,7 @@ static void notify_ended(const struct exec_end *end, void *user)
 		snprintf(n->reason, sizeof(n->reason), "it took more than %lld s",
 			 (long long)n->d->core->settings.notify_timeout_s);
 		break;
-	case EXEC_STOPPED: /* it is killed, never stopped */
+	case EXEC_STOPPED: /* cannot be: the command is killed */
 	case EXEC_OUTPUT:
 		snprintf(n->reason, sizeof(n->reason), "it wrote more than %d bytes", OUTPUT_MAX);
 		break;
@@ -180,7 +180,7 @@ static void notify_ended(const struct exec_end *end, void *user)
 	notify_failed(n);
 }
 
-/* ---- calling it */
+/* ---- the call */
 
 static void notify_call(struct notify *n)
 {
@@ -280,7 +280,7 @@ void notify_forget(struct delivery *d, const struct item *it)
 
 /* ---- life */
 
-/* An end that the disk refused, or a notice whose time has come. */
+/* Repeats an end that the disk refused, or calls for a notice whose time has come. */
 static void notify_again(void *user)
 {
 	struct notify *n = user;

@@ -37,16 +37,14 @@
 
 #define PATH          "/v1/traces"
 #define HEADER_MAX    4096
-#define ANSWER_MAX    65536 /* bytes of an answer that are looked at */
+#define ANSWER_MAX    65536 /* bytes of an answer that are read */
 #define MESSAGE_CHARS 160
 
-/* ---- the collector: POST /v1/traces, as the specification of OTLP/HTTP has it. 200 is taken
- * (with partialSuccess some spans were not, which is told and not tried again), 429, 502, 503
- * and 504 are asked again when they say, a connection that does not come about or breaks too;
- * every other answer is a refusal.
- *
- * OTEL_EXPORTER_OTLP_HEADERS and otel.endpoint are read as others of OpenTelemetry read
- * theirs; no value is ever part of an error. */
+/* ---- the collector: POST /v1/traces, as in the specification of OTLP/HTTP. 200 is a success;
+ * spans left out by partialSuccess are reported and not sent again. 429, 502, 503, 504 and a broken
+ * connection are tried again, after the time that the answer asks for; any other answer is a
+ * refusal. OTEL_EXPORTER_OTLP_HEADERS and otel.endpoint are read as by other programs of
+ * OpenTelemetry; no value of a header is ever part of an error. */
 
 struct otel_sender {
 	struct http_client *client;
@@ -70,7 +68,7 @@ static int hex_of(char c)
 					    : -1;
 }
 
-/* In place; false: a byte that no value of a header has. */
+/* Decodes in place; false: a byte that no header value may have. */
 static bool otel_decode(char *s)
 {
 	char *to = s;
@@ -142,7 +140,7 @@ int otel_headers(const char *text, int (*each)(const char *header, void *user), 
 	return rv;
 }
 
-/* "authorization: Basic abc": the value, and what stands behind its first word. */
+/* Adds the value of "authorization: Basic abc", and the part behind its first word. */
 static int otel_add_secret(const char *header, void *user)
 {
 	static const char *const words[] = {"auth", "key", "token", "secret", "password"};
@@ -181,9 +179,9 @@ void otel_base(const char *endpoint, char *base, size_t size)
 		base[len - path] = '\0';
 }
 
-/* ---- what an answer means */
+/* ---- the meaning of an answer */
 
-/* What the collector says; data of a stranger, for people only. */
+/* Adds the collector's message, which is a stranger's text, for people only. */
 static void otel_add_message(struct otel_answer *out, const char *text)
 {
 	size_t used = strlen(out->reason), room = sizeof(out->reason) - used;
@@ -208,7 +206,8 @@ static void judge_taken(const json_t *body, struct otel_answer *out)
 	const char *message = json_get_str(partial, "errorMessage");
 
 	out->verdict = OTEL_TAKEN;
-	/* 64 bits are strings in the JSON of protocol buffers; some write numbers. */
+	/* 64-bit numbers are strings in the JSON of protocol buffers; some collectors write
+	 * numbers. */
 	out->rejected = json_is_string(left_out) ? strtoll(json_string_value(left_out), NULL, 10)
 						 : (int64_t)json_integer_value(left_out);
 	out->rejected = MAX(out->rejected, (int64_t)0);
@@ -306,7 +305,7 @@ static bool otel_on_data(struct http_call *c, const char *bytes, size_t n)
 	struct otel_sender *s = c->user;
 
 	(void)buf_add(&s->answer, bytes, MIN(n, ANSWER_MAX - s->answer.len));
-	return false; /* one that drips must not go on for ever */
+	return false; /* stop: a slow endless answer must not hold the call */
 }
 
 static void otel_on_done(struct http_call *c, int rv, const struct ava_error *err)
@@ -371,11 +370,11 @@ struct otel {
 
 	/* the trace under way */
 	char run[24];             /* "": none */
-	uint64_t lsn;             /* of its end; 0: it was asked for */
-	uint64_t upto;            /* the greatest such that is done with */
-	int64_t since_ms;         /* wall: from when on otel.give_up counts */
+	uint64_t lsn;             /* of its end; 0: pushed on request */
+	uint64_t upto;            /* the greatest lsn of a finished trace */
+	int64_t since_ms;         /* wall: when the time of otel.give_up began */
 	bool waiting;             /* until the timer */
-	unsigned attempts, fails; /* at this trace; in a row, at whatever */
+	unsigned attempts, fails; /* of this trace; in a row, of any */
 	int64_t rejected;         /* spans of it */
 
 	/* its part: the job's while that is at work */
@@ -384,11 +383,11 @@ struct otel {
 	struct ava_trace *trace; /* owned; NULL: to be read, or not needed any more */
 	size_t at;               /* span of the next part */
 	struct buf body;
-	int part; /* what otlp_part said */
+	int part; /* result of otlp_part */
 	struct ava_error err;
 
 	uint64_t pushed, given_up, left_out; /* in this process; left_out: spans */
-	char problem[400];                   /* why the last attempt failed; "": it did not */
+	char problem[400];                   /* of the last attempt; "": it succeeded */
 };
 
 static void otel_next_part(struct otel *o);
@@ -407,7 +406,7 @@ static void state_written(int rv, void *user)
 			 ava_strerror(rv));
 }
 
-/* An event of the daily log: what a person must know of a trace. */
+/* Writes an event into the daily log: a trace was given up, or spans were left out. */
 static void put_event(struct otel *o, struct draft *d, const char *type)
 {
 	struct buf b;
@@ -431,20 +430,21 @@ static void put_event(struct otel *o, struct draft *d, const char *type)
 
 /* ---- the end of a trace */
 
-/* A long wait holds the part that is sent; the trace is read again for the next. */
+/* Frees the trace for a long wait: the part to be sent is kept, and the next one reads the trace
+ * again. */
 static void forget_trace(struct otel *o)
 {
 	ava_trace_free(o->trace);
 	o->trace = NULL;
 }
 
-/* What is still to come is not done with, however old: what is younger may be pushed again. */
+/* Lower `upto` below each event still missing; a restart may push later traces twice. */
 static void stay_before(uint64_t lsn, void *upto)
 {
 	*(uint64_t *)upto = MIN(*(uint64_t *)upto, lsn - 1);
 }
 
-/* `event` NULL: it was taken as it is. */
+/* `event` NULL: all spans were taken. */
 static void otel_finish(struct otel *o, const char *event)
 {
 	struct delivery *delivery = o->core->delivery;
@@ -497,8 +497,7 @@ static void pushed(struct otel *o)
 
 /* ---- sending */
 
-/* Twice as long each time, a part of it by chance: many daemons may have one
- * collector. */
+/* Doubles with each failure, with a random part: many daemons may have one collector. */
 static int64_t otel_pause_ms(const struct otel *o, int64_t asked)
 {
 	int64_t ms = o->core->settings.otel_retry_s * 1000;
@@ -521,7 +520,8 @@ static void later(struct otel *o, const struct otel_answer *a)
 		core_log(o->core, "otel: %s is asked again: %s", o->endpoint, a->reason);
 	if (age >= o->core->settings.otel_give_up_s * 1000) {
 		otel_give_up(o, a->reason);
-		/* Else one failure after another would use up all that wait. */
+		/* Wait before the next trace, or one failure would follow another through the whole
+		 * queue. */
 		again_in(o, otel_pause_ms(o, a->after_ms));
 		return;
 	}
@@ -556,7 +556,7 @@ static void otel_reply(const struct otel_answer *a, void *user)
 	otel_next_part(o);
 }
 
-/* The body goes with the request; another attempt needs it again. */
+/* Sends a copy of the body, since another attempt needs it again. */
 static void otel_post(struct otel *o)
 {
 	struct buf copy;
@@ -572,7 +572,7 @@ static void otel_post(struct otel *o)
 
 /* ---- reading */
 
-/* A line that is no event is left out, as in every export. */
+/* Skips lines that are no event, as exports do. */
 static void pass_over(const char *sentence, void *user)
 {
 	(void)sentence;
@@ -614,7 +614,7 @@ static void part_read(struct job *job)
 		again_in(o, BUSY_MS);
 	} else if (o->part < 0) {
 		otel_give_up(o, o->err.text);
-	} else if (o->body.len == 0) { /* it has no span */
+	} else if (o->body.len == 0) { /* no span */
 		pushed(o);
 	} else {
 		otel_post(o);
@@ -644,7 +644,7 @@ static void otel_begin(struct otel *o, const char *run, uint64_t lsn, int64_t si
 	otel_next_part(o);
 }
 
-/* Of the end of a run; false: it is none. */
+/* The run of a SubagentComplete; false: another event. */
 static bool otel_is_end(const struct op_event *e, char run[24], int64_t *ended_ms)
 {
 	struct event_view v;
@@ -670,7 +670,7 @@ static void otel_wake(void *user)
 		again_in(o, 0);
 }
 
-/* The next end behind those that are done with. */
+/* Begins with the next end that is not finished. */
 static void pick_ended(struct otel *o)
 {
 	struct op_event e;
@@ -692,7 +692,7 @@ static void pick_ended(struct otel *o)
 			return;
 		}
 	}
-	if (got < 0) { /* once more, from what is done with */
+	if (got < 0) { /* open the cursor again, behind the last finished end */
 		ops_events_close(o->cursor);
 		o->cursor = NULL;
 	}
@@ -747,7 +747,8 @@ int otel_open(struct core *c, const char *endpoint, const char *headers, struct 
 		otel_sender_new(c->loop, endpoint, headers, c->settings.otel_timeout_s * 1000, err);
 	if (o->sender == NULL)
 		return err_wrap(err, err->code, "otel.endpoint");
-	if (c->delivery->pushed == 0) { /* from now on, and so after a restart too */
+	if (c->delivery->pushed ==
+	    0) { /* a first start pushes only runs from now on, also after a restart */
 		c->delivery->pushed = logbook_shown(&c->book);
 		if (delivery_commit(delivery_draft(c->delivery), state_written, c) != 0)
 			state_written(AVA_ENOMEM, c);

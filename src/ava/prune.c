@@ -1,10 +1,9 @@
 /* Pruning; see prune.h and doc/SEALS.md.
  *
- * The catalog says which runs ended before; the logs are verified, since what
- * is pruned cannot be verified again; then a Seal is committed that names each
- * file that goes with its size and hash, and the last Seal that goes with it,
- * where the chain begins from then on; then the files are removed, all of them
- * also over a crash (prune_away.h). */
+ * The catalog says which runs ended before the cutoff; the logs are verified, since pruned files
+ * cannot be verified again; then a Seal is committed that names each file to be removed with size
+ * and hash, and the last Seal removed with them, where the chain begins from then on; then all
+ * files are removed, also over a crash (prune_away.h). */
 #include "ava/prune.h"
 
 #include <fcntl.h>
@@ -24,26 +23,26 @@
 #include "journal/seal.h"
 #include "journal/seal_read.h"
 
-#define PRUNED_MAX (1u << 20) /* of the list in one Seal */
-#define FILES_ONCE 4000       /* named in one Seal */
+#define PRUNED_MAX (1u << 20) /* bytes of a list in one Seal */
+#define FILES_ONCE 4000       /* files named in one Seal */
 #define BROKEN_MAX 400
 
 struct prune {
 	struct core *core;
 	int64_t cutoff_ms;
 	char cutoff_day[11], today[11];
-	bool live;                     /* runs are at work: what they need stays */
+	bool live;                     /* runs are at work, and their files stay */
 	struct files_names runs, days; /* ids; names below logs/ava */
-	struct files_names files;      /* paths that are named in the Seal */
+	struct files_names files;      /* paths named in the Seal */
 	uint64_t bytes;
-	struct seal_newest base; /* the last Seal that goes */
+	struct seal_newest base; /* the last Seal that is removed */
 };
 
-/* ---- what goes */
+/* ---- what is removed */
 
 struct runs {
 	struct prune *p;
-	struct strmap open; /* begun before the cutoff, not ended */
+	struct strmap open; /* started before the cutoff, not ended */
 };
 
 struct begun {
@@ -103,7 +102,7 @@ static int find_runs(struct prune *p, struct ava_error *err)
 	return rv;
 }
 
-/* Days before the cutoff's, never the newest: numbers go on from it. */
+/* Finds days before the cutoff's, never the newest: its numbers go on. */
 static int find_days(struct prune *p, struct ava_error *err)
 {
 	struct files_names all = {0};
@@ -129,7 +128,7 @@ static int find_days(struct prune *p, struct ava_error *err)
 	return rv;
 }
 
-/* The logs of the runs, in all their parts, and their messages. */
+/* Finds the logs of the runs, in all their parts, and their messages. */
 static int find_files(struct prune *p, struct ava_error *err)
 {
 	struct files_names all = {0};
@@ -155,7 +154,7 @@ static int find_files(struct prune *p, struct ava_error *err)
 	return rv == AVA_ENOMEM ? err_set(err, rv, "out of memory") : rv;
 }
 
-/* ---- still as it was sealed? */
+/* ---- check against the Seals */
 
 static void prune_take_finding(const struct ava_finding *f, void *user)
 {
@@ -180,7 +179,7 @@ static int check_sealed(struct prune *p, struct ava_error *err)
 	return rv;
 }
 
-/* ---- the Seal about it */
+/* ---- the Seal about pruned files */
 
 static int hash_file(int rootfd, const char *path, uint64_t *size, char hex[HASH_HEX_LEN + 1])
 {
@@ -201,7 +200,7 @@ static int hash_file(int rootfd, const char *path, uint64_t *size, char hex[HASH
 	return n == 0 ? 0 : AVA_EIO;
 }
 
-/* Files [from, to) of the list, as the object that stands in the Seal. */
+/* Writes files [from, to) of the list as the object of a Seal. */
 static int write_pruned(struct prune *p, struct buf *b, size_t from, size_t to,
 			struct ava_error *err)
 {
@@ -226,7 +225,7 @@ static void prune_written(int rv, void *user)
 	*(int *)user = rv;
 }
 
-/* The contents are freed. */
+/* Commits the Seals; frees the list. */
 static int commit_seals(struct core *c, struct seal_list *list, char day[LOGBOOK_PATH],
 			struct ava_error *err)
 {
@@ -291,7 +290,7 @@ static void write_report(const struct prune *p, bool dry, struct buf *report)
 	jw_end(&w);
 }
 
-/* What goes, how much it is, and that it may. */
+/* Finds the files, adds up their size, and checks that they may go. */
 static int find_all(struct prune *p, struct ava_error *err)
 {
 	struct stat st;
@@ -343,13 +342,13 @@ int core_prune(const struct core_options *o, int64_t cutoff_ms, bool dry, struct
 	return rv;
 }
 
-/* ---- in a daemon at work: a thread looks, the sealer seals, a thread removes */
+/* ---- in a daemon at work: a thread finds, the sealer seals, a thread removes */
 
 struct prune_work {
 	struct job job;
 	struct prune p;
 	struct verb_reply *reply;
-	struct buf *seals; /* owned, as the array: what each Seal says of them */
+	struct buf *seals; /* owned, with the array: the text of each Seal */
 	size_t nseals;
 	bool dry;
 	int rv;
@@ -400,7 +399,7 @@ static void pruning_look(struct job *j)
 
 	g->rv = find_all(&g->p, &g->err);
 	n = g->dry ? 0 : (g->p.files.n + FILES_ONCE - 1) / FILES_ONCE;
-	/* What the journal still has of them the next start would write again. */
+	/* Checkpoint first: the next start would write lines again that the journal still has. */
 	if (g->rv == 0 && n > 0)
 		g->rv = journal_checkpoint(g->p.core->journal, &g->err);
 	g->seals = g->rv == 0 && n > 0 ? calloc(n, sizeof(*g->seals)) : NULL;
@@ -441,7 +440,7 @@ static void pruning_sealed(int rv, const struct ava_error *err, void *user)
 	if (rv == 0)
 		rv = job_begin_short(g->p.core, &g->job, &g->err);
 	if (rv == 0)
-		return; /* g->rv is the job's now */
+		return; /* the job owns g->rv now */
 	g->rv = rv;
 	pruning_end(g);
 }

@@ -10,17 +10,17 @@
 
 #define PRUNE_UNTOLD "say what is old: --older-than 90d, or retention.days in config.yaml"
 
-/* Whole runs that ended before `cutoff_ms` (wall clock) and whole daily logs
- * of the days before it go, sealed heads and catalog rows stay. The root's
- * lock is the caller's; nobody serves it. `dry`: only say what would go.
- * `report` (initialised) gets {"dryRun","runs":[…],"days":[…],"files","bytes"}.
- * AVA_EBUSY: a run from before is not over; AVA_ECORRUPT: the logs are not as
- * they were sealed, and pruning would hide it. Then nothing was changed. */
+/* Removes whole runs that ended before `cutoff_ms` (wall clock) and whole daily logs of the days
+ * before it; sealed heads and catalog rows stay. The caller holds the root's lock, and no daemon
+ * serves it. `dry`: only reports. `report` (initialised) gets
+ * {"dryRun","runs":[…],"days":[…],"files","bytes"}. AVA_EBUSY: a run from before is not over;
+ * AVA_ECORRUPT: the logs differ from their Seals, which pruning would hide. On error nothing was
+ * changed. */
 int core_prune(const struct core_options *o, int64_t cutoff_ms, bool dry, struct buf *report,
 	       struct ava_error *err);
-/* The same in a daemon at work: POST /prune. Runs that are not over stay, with the daily logs
- * from the day on which the first of them began; files are read, hashed and removed on threads
- * of the pool, and the Seals about them come between those of the work. */
+/* POST /prune in a daemon at work. Runs at work stay, with the daily logs from the day on which the
+ * first of them began; threads of the pool read, hash and remove files, and their Seals come
+ * between those of the work. */
 void verb_prune(struct verb_call *v);
 extern const struct arg prune_args[];
 

@@ -1,9 +1,9 @@
-/* What is pruned goes whole; see prune_away.h.
+/* Removing pruned files, all of them; see prune_away.h.
  *
- * Files are removed one by one, and a crash between two would leave half a run
- * that no later pruning finds. So their names stand in seals/pruning first,
- * one path a line (a folder ends with a slash), and whoever opens the root
- * next goes on. The list is forgotten when the removals are durable. */
+ * Files are removed one by one, and a crash between two would leave half a run that no later
+ * pruning finds. So their names stand in seals/pruning first, one path a line (a folder ends with a
+ * slash), and the next process that opens the root goes on. The list is removed when the removals
+ * are durable. */
 #include "ava/prune_away.h"
 
 #include <ava.h>
@@ -72,7 +72,8 @@ static int remove_tree(int rootfd, const char *path, unsigned depth, struct ava_
 	return rv;
 }
 
-/* What commands of the run made may be deeper than any path, or closed. */
+/* Removes folders made by commands of the run, which may be deeper than any path, or without
+ * rights. */
 static void remove_made(int rootfd, const char *run)
 {
 	static const char *const names[] = {"work", "copy", "copy.new"};
@@ -85,7 +86,8 @@ static void remove_made(int rootfd, const char *run)
 	}
 }
 
-/* A line of the list, which a person may have edited: nothing else goes. */
+/* Removes the path of a line if it is one that pruning removes; a person may have edited the
+ * list. */
 static int prune_away_remove_one(int rootfd, const char *line, size_t len, struct ava_error *err)
 {
 	char path[FILES_BUF];
@@ -115,7 +117,7 @@ static int prune_away_forget(int rootfd, struct ava_error *err)
 	for (size_t i = 0; i < ARRAY_LEN(dirs); i++)
 		if (files_sync_dir(rootfd, dirs[i]) != 0 && errno != ENOENT)
 			return err_sys(err, "%s", dirs[i]);
-	/* When it comes back it finds nothing to remove. */
+	/* After a crash the list may be there again, but nothing of it is left to remove. */
 	if (sys->unlinkat(rootfd, AWAY_PATH, 0) != 0 && errno != ENOENT)
 		return err_sys(err, AWAY_PATH);
 	return 0;

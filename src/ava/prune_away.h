@@ -6,12 +6,12 @@
 
 struct ava_error;
 
-/* Write down, durably, what goes: files, and runs (ids) with their folders.
- * From here on it goes, whatever happens. 0 or a code; then nothing goes. */
+/* Notes durably what is removed: files, and runs (ids) with their folders. 0: they will be removed,
+ * also after a crash; else nothing is. */
 int prune_away_begin(int rootfd, const struct files_names *files, const struct files_names *runs,
 		     struct ava_error *err);
-/* Remove what was written down and forget it; 0 also when there is nothing.
- * Every start does this before it looks at runs. */
+/* Removes everything noted, and the note; 0 also without a note. Every start calls it before it
+ * looks at runs. */
 int prune_away_finish(int rootfd, struct ava_error *err);
 
 #endif

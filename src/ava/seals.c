@@ -22,13 +22,13 @@ enum seals_step { IDLE, HASHING, COMMITTING, NOTING };
 
 struct seals {
 	struct core *core;
-	struct sealer *sealer; /* NULL until the first round: it reads files */
+	struct sealer *sealer; /* NULL until the first round, since opening it reads files */
 	struct os_timer *timer;
 	struct os_work work;
 	enum seals_step step;
 	bool armed, closing;
-	bool over;             /* closed; a commit that the journal refused may come back yet */
-	bool claimed;          /* by a prune, from its beginning to its end */
+	bool over;             /* closed; a refused commit may still come back */
+	bool claimed;          /* a prune holds it, from beginning to end */
 	bool pruning;          /* the round under way is about pruned.texts[at] */
 	struct strmap touched; /* paths, as keys and values */
 	size_t ntouched;
@@ -42,9 +42,9 @@ struct seals {
 	char day[LOGBOOK_PATH];
 	int rv;
 	struct ava_error err;
-	int told; /* the last failure that was logged */
+	int told; /* last failure told in the log */
 
-	/* What is pruned; done NULL: nothing is. */
+	/* Seals about pruned files; done NULL: none. */
 	struct {
 		const struct buf *texts;
 		size_t n, at;
@@ -70,13 +70,13 @@ static void arm(struct seals *s)
 static void seals_touch(struct seals *s, char *path)
 {
 	if (strmap_put(&s->touched, path, path) != 0)
-		free(path); /* it is there, or without memory: sealed at its next line */
+		free(path); /* noted already, or no memory: its next line notes it */
 	else
 		s->ntouched++;
 }
 
-/* Files that are only ever added to; what else the journal writes may be
- * replaced or go. doc/SEALS.md has the list. */
+/* Files that only grow; other files of the journal may be replaced or removed. doc/SEALS.md has the
+ * list. */
 static bool is_sealed(const char *path)
 {
 	static const char *const begin[] = {"logs/ava/", "logs/subagents/", "runs/", "catalog."};
@@ -108,7 +108,7 @@ static void seals_failed(struct seals *s, int rv, const struct ava_error *err)
 	s->told = rv;
 }
 
-/* ---- what is pruned, a Seal each */
+/* ---- pruned files, a Seal for each list */
 
 static void pruned_end(struct seals *s, int rv, const struct ava_error *err)
 {
@@ -232,7 +232,7 @@ static void fire(void *user)
 
 	s->armed = false;
 	if (s->step != IDLE)
-		return; /* its end arms again */
+		return; /* the end of that step sets the timer */
 	if (s->contents.n > 0)
 		commit_some(s);
 	else
@@ -297,7 +297,7 @@ static void committed(int rv, void *user)
 	seal_list_fini(&s->contents);
 	s->committed = 0;
 	if (s->closing)
-		return; /* seals_close goes on */
+		return; /* seals_close does the rest */
 	s->step = NOTING;
 	s->work = (struct os_work){.work = note_work, .done = note_done, .priv = s};
 	os_work_start(s->core->loop, &s->work);
@@ -357,7 +357,7 @@ int seals_open(struct core *c, struct ava_error *err)
 	return 0;
 }
 
-/* Everything is sealed and committed: 0, or what failed. */
+/* Seals and commits everything noted: 0, or the failure. */
 static int seal_rest(struct seals *s)
 {
 	int rv = 0;
@@ -397,7 +397,7 @@ void seals_close(struct core *c)
 	if (s->step == COMMITTING)
 		journal_sync(c->journal);
 	s->work.priv = s;
-	/* What a refused commit left, then what came since. */
+	/* Seal the contents of a refused commit, then files that grew since. */
 	pruned_end(s, AVA_ECANCELED, NULL);
 	rv = seal_rest(s);
 	if (rv == 0 && s->ntouched > 0)

@@ -23,14 +23,14 @@
 #define PARTS_MAX 400
 #define NAMES_MAX 40
 #define RUNS_MAX  100000
-#define SPAN_MS   (7ll * 86400 * 1000) /* when nothing is said */
+#define SPAN_MS   (7ll * 86400 * 1000) /* default span */
 
-/* Of a model, a role or a tool. */
+/* Sums of a model, a role or a tool. */
 struct sums {
 	char name[96];
 	int64_t calls, failed, microusd, input, output, cached;
 	int64_t *parts_microusd, *parts_tokens; /* by parts of the span */
-	int32_t *ms;                            /* of each call that has a duration */
+	int32_t *ms;                            /* duration of each call that has one */
 	size_t nms, cap_ms;
 };
 
@@ -211,7 +211,7 @@ static void write_percentiles(struct jw *w, struct sums *x)
 		unsigned of_100;
 	} shown[] = {{"p50", 50}, {"p90", 90}, {"p99", 99}, {"max", 100}};
 
-	if (x->nms == 0) /* of nothing there is no median */
+	if (x->nms == 0) /* no median without a call */
 		return;
 	qsort(x->ms, x->nms, sizeof(*x->ms), stats_by_ms);
 	jw_object(w, "ms");
