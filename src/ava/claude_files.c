@@ -268,19 +268,6 @@ static bool is_newer(const struct claude_full *f, int dir, const char *name)
 	return newer;
 }
 
-static void remove_oldest(struct claude_full *f, int dir, struct claude_aged *aged, size_t n)
-{
-	char file[CARD_NAME_MAX + 8];
-
-	for (size_t i = 0; i < n; i++) {
-		snprintf(file, sizeof(file), "%s.json", aged[i].name);
-		if (is_newer(f, dir, aged[i].name))
-			f->again = true;
-		else
-			(void)unlinkat(dir, file, 0);
-	}
-}
-
 void claude_cap(const char *folder, struct claude_full *f, size_t cap)
 {
 	struct card_names names = {.max = 100000};
@@ -307,9 +294,14 @@ void claude_cap(const char *folder, struct claude_full *f, size_t cap)
 	claude_mark_ghosts(f->cards);
 	for (size_t i = 0; aged && i < names.n; i++)
 		aged[i].ghost = json_object_get(json_object_get(f->cards, names.v[i]), "ghost");
-	if (aged) {
+	if (aged)
 		qsort(aged, names.n, sizeof(*aged), claude_oldest_first);
-		remove_oldest(f, dir, aged, names.n - cap);
+	for (size_t i = 0; aged && i < names.n - cap; i++) {
+		snprintf(file, sizeof(file), "%s.json", aged[i].name);
+		if (is_newer(f, dir, aged[i].name))
+			f->again = true;
+		else
+			(void)unlinkat(dir, file, 0);
 	}
 	free(aged);
 	free(names.v);

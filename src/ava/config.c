@@ -712,18 +712,11 @@ static int take_inside_variable(struct config *c, const char *list, struct ava_e
 	return rv == 0 ? 0 : err_wrap(err, rv, "AVA_WEB_ALLOW_PRIVATE");
 }
 
-static int take_web_variables(struct config *c, struct ava_error *err)
-{
-	const char *list = env_get("AVA_WEB_ALLOW_PRIVATE"), *url = env_get("AVA_WEB_SEARXNG");
-	int rv = list ? take_inside_variable(c, list, err) : 0;
-
-	return rv == 0 && url ? set_url(c->searxng, "AVA_WEB_SEARXNG", url, err) : rv;
-}
-
 static int take_environment(struct config *c, struct ava_error *err)
 {
 	const char *notify = env_get("AVA_NOTIFY_EXEC"), *otel = env_get("AVA_OTEL_ENDPOINT");
-	const char *telegram = env_get("AVA_TELEGRAM_URL");
+	const char *telegram = env_get("AVA_TELEGRAM_URL"), *searxng = env_get("AVA_WEB_SEARXNG");
+	const char *inside = env_get("AVA_WEB_ALLOW_PRIVATE");
 	int rv = settings_environment(&c->settings, err);
 
 	if (rv == 0 && notify) {
@@ -736,8 +729,10 @@ static int take_environment(struct config *c, struct ava_error *err)
 		rv = set_url(c->otel, "AVA_OTEL_ENDPOINT", otel, err);
 	if (rv == 0 && telegram)
 		rv = set_url(c->telegram, "AVA_TELEGRAM_URL", telegram, err);
-	if (rv == 0)
-		rv = take_web_variables(c, err);
+	if (rv == 0 && inside)
+		rv = take_inside_variable(c, inside, err);
+	if (rv == 0 && searxng)
+		rv = set_url(c->searxng, "AVA_WEB_SEARXNG", searxng, err);
 	if (rv == 0)
 		rv = take_variable("AVA_MODELS_DEFAULT", models_set_default, err);
 	if (rv == 0)

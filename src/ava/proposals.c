@@ -353,23 +353,13 @@ static void proposals_write_said(struct draft *d, const struct proposal *p)
 	core_event(p->core, d, EVENT_UserMessage, s->session_id, s->user_id, &b);
 }
 
-static void proposals_write_config(struct jw *w, const struct proposal_answer *a)
-{
-	struct buf config;
-
-	buf_init(&config, 64u << 20);
-	if (quote_config(&config, a->lowered, a->nlowered) == 0)
-		jw_raw(w, "config", config.data, config.len);
-	buf_fini(&config);
-}
-
 /* SpawnConfirmed (as quoted, or both hashes and the changes), SpawnRejected or SpawnExpired. */
 static void write_answer(struct draft *d, const struct proposal *p)
 {
 	const struct proposal_answer *a = p->answer;
 	const struct run_spec *s = lead_of(p);
 	enum event_kind kind = steps[a->to].event;
-	struct buf b;
+	struct buf b, config;
 	struct jw w;
 
 	event_open(&b, &w);
@@ -393,7 +383,10 @@ static void write_answer(struct draft *d, const struct proposal *p)
 	if (p->changes) {
 		jw_str(&w, "quotedHash", p->hash);
 		jw_str(&w, "changes", p->changes);
-		proposals_write_config(&w, a);
+		buf_init(&config, 64u << 20);
+		if (quote_config(&config, a->lowered, a->nlowered) == 0)
+			jw_raw(&w, "config", config.data, config.len);
+		buf_fini(&config);
 	}
 	jw_end(&w);
 	core_event(p->core, d, kind, s->session_id, s->user_id, &b);

@@ -303,15 +303,6 @@ static void committed(int rv, void *user)
 	os_work_start(s->core->loop, &s->work);
 }
 
-static void write_seal(struct core *c, struct draft *d, const struct buf *content)
-{
-	struct buf copy;
-
-	buf_init(&copy, content->len + 1);
-	buf_add(&copy, content->data, content->len);
-	core_event(c, d, EVENT_Seal, "", "", &copy);
-}
-
 static void commit_some(struct seals *s)
 {
 	struct draft *d = draft_new(&s->core->book);
@@ -321,8 +312,14 @@ static void commit_some(struct seals *s)
 
 	if (d) {
 		d->quiet = true;
-		for (size_t i = 0; i < n; i++)
-			write_seal(s->core, d, &s->contents.contents[s->committed + i]);
+		for (size_t i = 0; i < n; i++) {
+			const struct buf *content = &s->contents.contents[s->committed + i];
+			struct buf copy;
+
+			buf_init(&copy, content->len + 1);
+			buf_add(&copy, content->data, content->len);
+			core_event(s->core, d, EVENT_Seal, "", "", &copy);
+		}
 		snprintf(s->day, sizeof(s->day), "%s",
 			 d->nparts > 0 ? d->parts[d->nparts - 1]->path : "");
 		s->flying = (unsigned)n;

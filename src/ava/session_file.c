@@ -76,19 +76,9 @@ static void take_title(struct session *s, const json_t *line)
 		session_file_title(s, text);
 }
 
-/* Takes the model of the last answer, or one chosen later. */
-static void session_file_take_model(struct session *s, const json_t *line)
-{
-	char id[sizeof(((struct model *)0)->id)];
-
-	if (!session_model_read(line, id, sizeof(id)))
-		return; /* pi names models its own way */
-	free(s->model);
-	s->model = strdup(id);
-}
-
 static void session_file_read_lines(struct session *s, int fd, off_t from, size_t len, char *data)
 {
+	char id[sizeof(((struct model *)0)->id)];
 	const char *line;
 	size_t at = 0, n;
 
@@ -101,7 +91,11 @@ static void session_file_read_lines(struct session *s, int fd, off_t from, size_
 			take_header(s, o ? o : (o = header_cut(line, n)));
 			take_title(s, o);
 		}
-		session_file_take_model(s, o);
+		/* the last answer's model, or one chosen later; pi's names are skipped */
+		if (session_model_read(o, id, sizeof(id))) {
+			free(s->model);
+			s->model = strdup(id);
+		}
 		json_decref(o);
 	}
 }

@@ -615,16 +615,6 @@ static bool asked_else(const struct talk *t, const struct input *in, const struc
 	       t->spoke_ms <= in->said_ms;
 }
 
-static void doubt_quote(struct talk *t, const char *id)
-{
-	talk_note(t, "",
-		  NOTICE_UNDONE
-		  "%s waits for a yes or no, but you have asked something else since, and the "
-		  "words may answer that. If that is not clear, ask whether they mean %s; \"yes, "
-		  "%s\" starts it.",
-		  id, id, id);
-}
-
 static void doubt(struct talk *t, const struct waits *w)
 {
 	const char *run = w->run->id.text;
@@ -843,7 +833,12 @@ bool talk_answer(struct talk *t, struct input *in)
 	answer = answer_parse(words, &change);
 	if (!talk_answer_names(&heard) && w.nids == 1 && asked_else(t, in, &w) &&
 	    (answer == ANSWER_YES || (answer == ANSWER_NO && !is_stop(words)))) {
-		doubt_quote(t, w.ids[0]);
+		talk_note(t, "",
+			  NOTICE_UNDONE
+			  "%s waits for a yes or no, but you have asked something else since, and "
+			  "the words may answer that. If that is not clear, ask whether they mean "
+			  "%s; \"yes, %s\" starts it.",
+			  w.ids[0], w.ids[0], w.ids[0]);
 		answer = ANSWER_UNCLEAR;
 	}
 	taken = answer != ANSWER_UNCLEAR && talk_answer_decide(t, in, &w, words);

@@ -469,19 +469,6 @@ static bool left_to_do(const struct session *s)
 	return rv != 0 || m.open || m.untold > 0; /* session_load reports the error */
 }
 
-/* Loads conversations that have runs at work, since those results become inputs. */
-static void load_parents(struct core *c)
-{
-	LIST_EACH (&c->sup.live, n, tmp) {
-		const struct run *r = LIST_ENTRY(n, struct run, node);
-		struct session *s = strmap_get(&c->session_by_id, r->spec->session_id);
-		struct ava_error err = {0};
-
-		if (s && session_load(s, &err) != 0)
-			core_log(c, "session %s cannot be taken up again: %s", s->id, err.text);
-	}
-}
-
 /* Counts the cost of Ava's turns of today for the budget of the day, from InferEnd events of the
  * daily log (the catalog has only runs). A broken line is skipped. */
 static void count_day(struct core *c)
@@ -517,7 +504,14 @@ void sessions_resume(struct core *c)
 	int64_t now = clock_wall_ms();
 
 	count_day(c);
-	load_parents(c);
+	LIST_EACH (&c->sup.live, n, tmp) { /* results of these runs become inputs */
+		const struct run *r = LIST_ENTRY(n, struct run, node);
+		struct session *s = strmap_get(&c->session_by_id, r->spec->session_id);
+		struct ava_error err = {0};
+
+		if (s && session_load(s, &err) != 0)
+			core_log(c, "session %s cannot be taken up again: %s", s->id, err.text);
+	}
 	LIST_EACH (&c->sessions, n, tmp) {
 		struct session *s = LIST_ENTRY(n, struct session, node);
 		struct ava_error err = {0};

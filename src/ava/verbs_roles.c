@@ -26,18 +26,6 @@
 
 /* ---- a role as JSON */
 
-static void write_notes(struct jw *w, const struct role *r)
-{
-	jw_array(w, "notes");
-	for (unsigned i = 0; i < r->nnotes; i++) {
-		jw_object(w, NULL);
-		jw_int(w, "line", r->notes[i].line);
-		jw_str(w, "text", r->notes[i].text);
-		jw_end(w);
-	}
-	jw_end(w);
-}
-
 static void write_tools(struct jw *w, const struct core *c, const struct role *r)
 {
 	const struct tool *tools[ROLE_MAX_TOOLS];
@@ -77,7 +65,14 @@ static void write_role(struct jw *w, const struct core *c, const struct role_ent
 	jw_int(w, "max_tokens", spec_tokens_otherwise(r, &c->settings));
 	jw_int(w, "max_iterations", spec_iterations_otherwise(r, &c->settings));
 	jw_bool(w, "extended_thinking", r->thinking);
-	write_notes(w, r);
+	jw_array(w, "notes");
+	for (unsigned i = 0; i < r->nnotes; i++) {
+		jw_object(w, NULL);
+		jw_int(w, "line", r->notes[i].line);
+		jw_str(w, "text", r->notes[i].text);
+		jw_end(w);
+	}
+	jw_end(w);
 	if (whole && r->schema)
 		jw_raw(w, "output_schema", r->schema, strlen(r->schema));
 	if (whole)
