@@ -37,7 +37,7 @@ enum answer_said {
 	SAID_NO_THINKING = 512,
 	SAID_CHANGE = 1024,
 	SAID_TIME = 2048,
-	SAID_PATIENCE = 4096, /* a yes behind it is a no */
+	SAID_PATIENCE = 4096, /* "a minute", "one step" */
 	SAID_DONT = 8192,     /* a yes behind it is a no */
 	SAID_WITHOUT = 16384, /* tools follow */
 	SAID_UNCLEAR = 32768,

@@ -182,8 +182,7 @@ int change_spec(struct run_spec **out, const struct run_spec *quoted, const stru
 	}
 	if (rv == 0 && c->nwithout > 0) {
 		rv = keep_tools(base, c, keep, &s.ntools, err);
-		for (size_t i = 0; rv == 0 && i < s.ntools;
-		     i++) { /* the name may be owned by the old spec */
+		for (size_t i = 0; rv == 0 && i < s.ntools; i++) { /* may be `base`'s own */
 			keep[i] = arena_copy(&mem, keep[i], strlen(keep[i]));
 			rv = keep[i] ? 0 : err_set(err, AVA_ENOMEM, "out of memory");
 		}

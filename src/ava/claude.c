@@ -94,8 +94,7 @@ struct claude {
 	size_t watched_cap;
 	unsigned writing, failed; /* commits of lines: under way, and refused by the disk */
 	bool first, told_room;
-	bool unmapped; /* an event of a folder came whose number is known only at the end of the
-			  reading */
+	bool unmapped; /* an event's folder number is known only at the end of the reading */
 };
 
 /* ---- who watches */

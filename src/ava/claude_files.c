@@ -228,8 +228,7 @@ void claude_tasks_folder(const struct claude_team *team, const json_t *cards, co
 	json_object_foreach((json_t *)cards, name, card) if (*json_str(card, "taskList")) list =
 		json_str(card, "taskList");
 	snprintf(out, CARD_NAME_MAX + 1, "%s", *team->name ? team->name : *list ? list : session);
-	for (char *c = out; !*team->name && *list && *c;
-	     c++) /* Claude Code replaces these letters too */
+	for (char *c = out; !*team->name && *list && *c; c++) /* as Claude Code does */
 		if (!isalnum((unsigned char)*c) && !strchr("_-", *c))
 			*c = '-';
 }
@@ -251,8 +250,7 @@ int claude_oldest_first(const void *a, const void *b)
 
 	if (x->ghost != y->ghost)
 		return x->ghost ? -1 : 1;
-	if (x->ms != y->ms) /* of ghosts the newest first: an older one may be the reason why a
-			       later one is a ghost */
+	if (x->ms != y->ms) /* ghosts newest first: an older one may make the next a ghost */
 		return (x->ms < y->ms) != x->ghost ? -1 : 1;
 	return strcmp(x->name, y->name); /* file times have steps of the kernel's clock */
 }

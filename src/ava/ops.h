@@ -113,9 +113,8 @@ void ops_propose_group(struct core *c, const struct op_group *g, op_proposal_fn 
 
 struct op_steer {
 	const char *run, *text;
-	const char *call_id; /* NULL: any question */
-	const char *
-		request_id; /* a repeated id has no second effect, also after a crash; NULL: none */
+	const char *call_id;    /* NULL: any question */
+	const char *request_id; /* repeated: no second effect, also after a crash; NULL: none */
 	/* NULL: Ava passes on a person's words; she cannot give a yes. */
 	const char *by;
 	const char *origin; /* the door of the words; NULL: unknown */

@@ -747,8 +747,7 @@ int otel_open(struct core *c, const char *endpoint, const char *headers, struct 
 		otel_sender_new(c->loop, endpoint, headers, c->settings.otel_timeout_s * 1000, err);
 	if (o->sender == NULL)
 		return err_wrap(err, err->code, "otel.endpoint");
-	if (c->delivery->pushed ==
-	    0) { /* a first start pushes only runs from now on, also after a restart */
+	if (c->delivery->pushed == 0) { /* the first start: runs from now on */
 		c->delivery->pushed = logbook_shown(&c->book);
 		if (delivery_commit(delivery_draft(c->delivery), state_written, c) != 0)
 			state_written(AVA_ENOMEM, c);

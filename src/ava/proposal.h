@@ -31,10 +31,9 @@ struct proposal_answer {
 	enum proposal_step to;
 	char *text; /* the person's words, to be logged; NULL: none, or logged already */
 	char *by, *reason;
-	char origin[16]; /* the door the answer came by; "": none */
-	bool all_three;  /* the yes covers all three rights (subagent/rights.h) */
-	struct run_spec *
-		*lowered; /* to run instead of the quoted specs, *owned*; NULL: those run */
+	char origin[16];           /* the door the answer came by; "": none */
+	bool all_three;            /* the yes covers all three rights (subagent/rights.h) */
+	struct run_spec **lowered; /* run instead of the quoted specs, *owned*; or NULL */
 	unsigned nlowered;
 	char hash[HASH_HEX_LEN + 1]; /* of `lowered` */
 	struct proposal *successor;
@@ -56,8 +55,8 @@ struct proposal {
 	/* After a yes: the hash of the specs that run, and their changes in words (NULL: none). */
 	char confirmed_hash[HASH_HEX_LEN + 1], *changes;
 	bool said_here; /* answered by words of its conversation */
-	char replaces[24], replaced_by[24],
-		*instead; /* instead: its changes to the proposal it replaces, in words */
+	char replaces[24], replaced_by[24];
+	char *instead; /* its changes to the proposal that it replaces, in words */
 	/* Number among the open proposals of its conversation when it was made, from 1: what "the
 	 * second" means, whatever is answered meanwhile. */
 	unsigned number;

@@ -704,8 +704,7 @@ static int64_t talk_save_reply(struct agent *a, const struct turn *turn, bool wa
 		t->asks = talk_asks(turn->text, turn->text_len);
 		write_words(t, d, turn->text, turn->text_len);
 	}
-	if (t->run.call.doubt) { /* a warning of the model's service to the person; Ava does not
-				    read it */
+	if (t->run.call.doubt) { /* about the model, for the person alone */
 		write_words(t, d, t->run.call.doubt, strlen(t->run.call.doubt));
 		t->run.call.doubt = NULL;
 	}

@@ -22,7 +22,7 @@ enum talk_asks { ASKS_NOTHING, ASKS_OF_QUOTE, ASKS_ELSE };
 struct op_answer {
 	struct input *in; /* NULL: the conversation was closed meanwhile */
 	unsigned left;    /* answers under way */
-	bool stops;
+	bool stops;       /* the words may mean a run at work, too */
 	bool outlives; /* the callback comes, and frees it, even after the conversation is closed */
 };
 
@@ -176,8 +176,7 @@ enum talk_asks talk_asks(const char *text, size_t len);
 bool talk_recall(struct talk *t);
 /* Text in front of the first turn; NULL: there is none, or it was told. */
 const struct buf *talk_recalled(const struct talk *t);
-void talk_recall_told(struct talk *t,
-		      struct draft *d); /* writes the line of what was told into `d` */
+void talk_recall_told(struct talk *t, struct draft *d); /* StateRead of the told rows */
 void talk_recall_free(struct talk_recall *k);
 void talk_note_start(struct tool_call *c); /* memory_write */
 

@@ -383,8 +383,7 @@ static void hear_words(struct words *w, const char *file, size_t size, const cha
 
 		begin = at;
 		if (!newest)
-			continue; /* not the person's words; an argument of a call merely has the
-				     key */
+			continue; /* not the person's words, but an argument of a call */
 		free(w->newest);
 		w->newest = newest;
 		w->said = w->said || said;
@@ -464,8 +463,7 @@ struct note_job {
 	struct tool_call *call;
 	const char *text, *forget, *replaces, *kind;
 	const char *how; /* static */
-	char *asked; /* owned; to forget by a yes: the question's words, which must have the row's
-			text */
+	char *asked;     /* owned; the question of a yes, which must have the row's text */
 	bool may_forget; /* the person asked to forget the row of `forget` or `replaces` */
 	bool spent;      /* the person's newest words answered something else */
 	int root_fd, rv;

@@ -429,8 +429,7 @@ int talk_restore(struct talk *t, struct ava_error *err)
 		rv = read_entries(&m, t->session, err);
 	if (rv == 0) {
 		r->rec.request_bytes = (int64_t)body.len;
-		r->agent.at.new_bytes =
-			(int64_t)body.len; /* these bytes were not measured in this process */
+		r->agent.at.new_bytes = (int64_t)body.len; /* not measured in this process */
 		r->rec.wordless = info.lines == 0;
 		hash_sha256_init(&r->rec.prefix);
 		hash_sha256_add(&r->rec.prefix, body.data, body.len);

@@ -940,8 +940,8 @@ static const struct choice *choice_at(const struct core *c, const char *cwd)
 			choice_free(h);
 			return t->choices[i];
 		}
-	if (h && t->nchoices == CHOICES_MAX) { /* full: the oldest set; a role missing in it can
-						  still be asked for */
+	if (h &&
+	    t->nchoices == CHOICES_MAX) { /* the oldest; roles that it lacks can be asked for */
 		choice_free(h);
 		return t->choices[0];
 	}

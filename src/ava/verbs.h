@@ -159,10 +159,9 @@ void verb_recorded(int rv, void *user);
 struct verb_work {
 	struct job job;
 	struct verb_answer answer;
-	int (*work)(struct verb_work *w,
-		    struct ava_error *err); /* pool thread: writes the answer */
-	void (*fini)(struct verb_work *w);  /* loop: frees `own`; NULL: nothing to free */
-	json_t *args;                       /* kept while strings read from them are used */
+	int (*work)(struct verb_work *w, struct ava_error *err); /* pool thread: writes */
+	void (*fini)(struct verb_work *w); /* loop: frees `own`; NULL: nothing to free */
+	json_t *args;                      /* kept while strings read from them are used */
 	int rv;
 	struct ava_error err;
 	char id[64];

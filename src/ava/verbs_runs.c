@@ -223,8 +223,7 @@ static void verbs_runs_started(int rv, const struct op_status *s, const struct a
 static int take_caller(const struct caller *c, struct op_spawn *s, size_t n, struct ava_error *err)
 {
 	s->given = c->seen & (quote_hides(s, n) ? RIGHTS_SEEN : TOOL_UNTRUSTED);
-	s->given |= c->seen & TOOL_PRIVATE ? TOOL_OUT
-					   : 0; /* addresses in the task can carry data out */
+	s->given |= c->seen & TOOL_PRIVATE ? TOOL_OUT : 0; /* addresses can carry data out */
 	/* Grant "rw" (a changeable copy) only: the quote shows it, and its patch waits for the
 	 * person. */
 	for (size_t i = 0; c->model && i < s->ngrants; i++)
