@@ -158,8 +158,8 @@ struct embedded_cursor {
 	struct op_watch *watch;
 	struct list frames;
 	size_t nframes;
-	struct frame *given; /* borrowed by the caller */
-	struct buf line;     /* so is this */
+	struct frame *given; /* the frame the caller borrows */
+	struct buf line;     /* the line the caller borrows */
 	uint64_t last;       /* AVA_NOW: nothing given yet */
 	bool woken, ended;
 	char run[24], session[64];
@@ -183,7 +183,7 @@ static void embedded_wake(void *user)
 	cur->c.backend->woken = true;
 }
 
-/* What nobody reads is dropped: AssistantMessage has all of it. */
+/* Frames beyond FRAMES_MAX are dropped: the AssistantMessage event has the whole text. */
 static void on_frame(const struct op_frame *f, void *user)
 {
 	struct embedded_cursor *cur = user;
@@ -288,7 +288,7 @@ static int give_frame(struct embedded_cursor *cur, struct frame *f, struct backe
 	return 1;
 }
 
-/* It goes on behind the last event that was given. */
+/* Close the cursor's stream; a new one goes on behind the last event given. */
 static int lose(struct embedded_cursor *cur, int code, const char *why, struct ava_error *err)
 {
 	ops_events_close(cur->ops);

@@ -1,13 +1,13 @@
-/* What goes on: event cursors, callbacks, waits for many runs.
+/* Event cursors, callbacks, waits for many runs.
  *
  * A cursor gives lines as they stand in the log, with the fields of their head. A watch is a
  * cursor that is read in ava_runtime_process, so many events a look that one busy watch does
- * not starve the others or the program. A callback may take any watch away, its own too: what
- * is taken away is only marked while callbacks are under way and freed behind the last one.
+ * not starve the others or the program. A callback may take any watch away, its own too: a watch
+ * that is taken away is only marked while callbacks are under way and freed behind the last one.
  *
  * A wait is a cursor on everything from now on, then one look at each run, then the ends as
  * they come. So no end falls between the look and the wait, and a thousand runs cost one
- * stream. When the stream broke, what is still missing is looked at again.
+ * stream. When the stream broke, runs still missing are looked at again.
  *
  * What can fail: memory; the backend's reasons, after which a cursor goes on where it was. An
  * error of a watch's cursor ends the look and is the caller's; the watch stays. */
@@ -147,7 +147,7 @@ int ava_events_next(struct ava_events *e, struct ava_event *event, struct ava_er
 	*err = (struct ava_error){0};
 	do
 		rv = next_item(e, &item, err);
-	while (rv == 1 && item.is_text); /* it is for callbacks */
+	while (rv == 1 && item.is_text); /* texts are for callbacks */
 	if (rv == 1 && events_fill(e, &item, event, &v, err) != 0)
 		rv = err->code;
 	return rv;
@@ -343,7 +343,7 @@ int watch_dispatch(struct ava_runtime *rt, struct ava_error *err)
 struct events_waiting {
 	struct ava_events e;
 	struct strmap by_id; /* id -> its place in `mark`; the same id twice has one */
-	unsigned char *mark; /* 1: it has ended */
+	unsigned char *mark; /* 1: the run has ended */
 	const char *const *runs;
 	size_t n;
 };

@@ -332,7 +332,6 @@ static void put_switch(struct jw *w, const char *key, int is)
 #define PUT_TEXTS(key, field)  shape_put_list(w, key, s->field, s->n##field)
 #define PUT_JSON(key, field)   put_json(w, key, s->field)
 
-/* What is said of one run. */
 static void put_options(struct jw *w, const struct ava_spawn *s)
 {
 #define X(kind, field, key, ...) PUT_##kind(key, field);

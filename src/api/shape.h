@@ -10,8 +10,8 @@
 #include "base/buf.h"
 #include "codec/json.h"
 
-/* What a call gives back: strings and rows that live until the next call on the runtime.
- * Growing fails silently; answer_check tells. */
+/* A call's result: strings and rows that live until the next call on the runtime. Growing fails
+ * silently; answer_check tells. */
 struct api_answer {
 	struct arena mem;
 	struct buf rows; /* structs of one kind, one behind the other */
@@ -28,7 +28,7 @@ int answer_check(const struct api_answer *a, struct ava_error *err); /* 0, AVA_E
 /* A value as JSON text; `absent` when there is none. */
 const char *answer_json(struct api_answer *a, const json_t *v, const char *absent);
 
-enum ava_status shape_status(const char *word); /* AVA_ERROR: there is no such word */
+enum ava_status shape_status(const char *word); /* AVA_ERROR: an unknown word */
 void shape_run(const json_t *o, struct api_answer *out, struct ava_run *r);
 void shape_proposal(const json_t *o, struct api_answer *out, struct ava_proposal *p);
 void shape_group(const json_t *o, struct api_answer *out, struct ava_group *g);   /* rows: runs */
@@ -36,7 +36,7 @@ void shape_replay(const json_t *o, struct api_answer *out, struct ava_replay *r)
 void shape_session(const json_t *o, struct api_answer *out, struct ava_session *s);
 void shape_result(const json_t *o, struct api_answer *out, struct ava_result *r);
 
-/* Into an open object. */
+/* Members of the object that is open in `w`. */
 void shape_put_str(struct jw *w, const char *key, const char *s); /* NULL: nothing */
 void shape_put_spawn(struct jw *w, const struct ava_spawn *s);
 void shape_put_resume(struct jw *w, const struct ava_resume *r);

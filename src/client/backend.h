@@ -1,5 +1,5 @@
-/* What stands behind the calls of include/ava.h, of which there are two, the runtime
- * itself (api/embedded.h) and a daemon (client/remote.h): verbs with JSON in and JSON out
+/* The two backends of include/ava.h's calls, the runtime itself (api/embedded.h) and a
+ * daemon (client/remote.h), share this face: verbs with JSON in and JSON out
  * (doc/api.yaml), and cursors over events. The front (api/) checks arguments, writes and
  * reads the JSON, waits, and calls callbacks; it does not know which of the two it has. */
 #ifndef CLIENT_BACKEND_H
@@ -10,7 +10,7 @@
 #include <ava.h>
 #include "base/buf.h"
 
-struct backend_item { /* of a cursor; borrowed until its next call */
+struct backend_item { /* borrowed from a cursor until its next call */
 	bool is_text; /* text of a conversation, else a line of a log */
 	const char *line;
 	size_t len;

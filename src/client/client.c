@@ -36,7 +36,7 @@
 
 #define HEAD_MAX       (32 * 1024)
 #define CHUNK_LINE_MAX 256
-#define CHUNK_MAX      (UINT64_C(1) << 40) /* so that sizes cannot wrap */
+#define CHUNK_MAX      (UINT64_C(1) << 40) /* sizes cannot wrap */
 
 /* ---- one HTTP/1.1 answer, piece by piece: the head is collected up to its blank line and
  * looked through once; it decides how the body ends; body bytes go to the sink as they come.
@@ -305,7 +305,7 @@ int http_reader_eof(struct http_reader *r, struct ava_error *err)
 #define FRAME_MAX      (64 * 1024 * 1024) /* one server-sent event */
 #define CONNECT_MS     5000
 #define QUIET_MS       60000
-#define SINK_OFFSET    1000 /* keeps what a sink says apart */
+#define SINK_OFFSET    1000 /* keeps a sink's codes apart from ours */
 #define PAUSE_MS       10   /* between looks for a daemon that is starting */
 #define START_AGAIN_MS 500  /* a daemon that held the root may have been leaving */
 #define START_TELL_MS  2000 /* a person should know what is waited for */
@@ -318,7 +318,7 @@ struct client {
 	int64_t (*slow)(void *user);
 	void *slow_user;
 	int64_t slow_ms;
-	bool streaming; /* what follows is in use */
+	bool streaming; /* the fields below are in use */
 	struct http_reader reader;
 	struct sse sse;
 	struct buf refusal; /* the body of an answer other than 2xx */

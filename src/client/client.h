@@ -55,7 +55,7 @@ void client_reply_fini(struct client_reply *r);
  * no body. 0 whatever the status is: see client_check. The connection is kept
  * and made anew when the daemon closed it meanwhile. AVA_EUNKNOWN: the daemon
  * went away after the request was sent, and it may have been carried out
- * (never for GET, which is asked once more). */
+ * (never for GET, which is sent once more). */
 int client_request(struct client *c, const char *method, const char *path, const char *json,
 		   struct client_reply *reply, struct ava_error *err);
 

@@ -3,8 +3,8 @@
  *
  * Happy path: the id goes into the path, the arguments into query or body, the answer's
  * JSON is handed back. What can fail: the daemon is gone. A request that was not sent yet is
- * sent again to a daemon that is started for it (unless told not to); one that
- * was is AVA_EUNKNOWN, and the caller's request id makes asking again safe. */
+ * sent again to a daemon that is started for it (unless told not to); a request that was sent is
+ * AVA_EUNKNOWN, and the caller's request id makes asking again safe. */
 #include "client/remote.h"
 
 #include <errno.h>
@@ -35,7 +35,7 @@ struct remote_item {
 	struct list node;
 	struct backend_item give;
 	uint64_t lsn;
-	bool last;    /* of its run */
+	bool last;    /* the run's last event */
 	char bytes[]; /* the line, or the text; then the session's id */
 };
 
@@ -45,9 +45,9 @@ struct remote_stream {
 	struct client *c; /* NULL: to be connected again */
 	bool lost;        /* counted in host.lost */
 	struct list items;
-	struct remote_item *given; /* borrowed by the caller */
+	struct remote_item *given; /* the item the caller borrows */
 	bool now;                  /* the first connection begins with what is new */
-	uint64_t after;            /* what a new connection goes on behind */
+	uint64_t after;            /* lsn that a new connection goes on behind */
 	bool of_run, ended;
 	char path[];
 };
@@ -419,7 +419,7 @@ static int remote_cursor_open(struct backend *b, const struct ava_events_query *
 	}
 	rv = remote_path_of(&path, err);
 	if (rv == 0 && (after == AVA_NOW || r->start))
-		rv = newest_lsn(r, &newest, err); /* and somebody serves */
+		rv = newest_lsn(r, &newest, err); /* shows that a daemon serves, too */
 	if (rv == 0 && after == AVA_NOW && q->run)
 		after = newest; /* a run's stream begins at its beginning */
 	if (rv == 0)
@@ -428,7 +428,7 @@ static int remote_cursor_open(struct backend *b, const struct ava_events_query *
 	if (rv != 0)
 		return rv;
 	(*out)->backend = b;
-	b->woken = true; /* what came with the head is not in the socket any more */
+	b->woken = true; /* events read with the head never show at the socket */
 	return 0;
 }
 
@@ -439,7 +439,7 @@ static int remote_fd(struct backend *b)
 	return of(b)->host.epoll;
 }
 
-/* No descriptor tells when a daemon is back. */
+/* No descriptor tells when a daemon is back: look every RETRY_MS. */
 static int remote_timeout(struct backend *b)
 {
 	return of(b)->host.lost > 0 ? RETRY_MS : -1;

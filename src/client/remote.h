@@ -11,9 +11,9 @@ int remote_open(const char *root, bool start, struct backend **out, struct ava_e
 
 /* ---- event streams */
 
-struct remote_stream_host { /* what a stream needs of the runtime */
+struct remote_stream_host { /* the part of the runtime that streams need */
 	const char *root;
-	int epoll; /* its descriptor stands in there */
+	int epoll; /* streams add their sockets to it */
 	/* Make sure that a daemon serves, starting one if that is allowed. */
 	int (*serve)(void *user, struct ava_error *err);
 	void *user;

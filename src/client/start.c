@@ -121,7 +121,7 @@ void start_for_others(void)
 		}
 		memcpy(name, environ[i], len);
 		name[len] = '\0';
-		if (unsetenv(name) != 0) /* it moves the others down */
+		if (unsetenv(name) != 0) /* unsetenv moves later entries down */
 			i++;
 	}
 }
@@ -251,7 +251,7 @@ int start_daemon(const char *root, long long deadline_ms, bool (*go_on)(void *us
 	if (rv == 0)
 		rv = fork_twice(&l, err);
 	if (rv == 0) {
-		close(l.write_fd); /* so that its death ends our wait */
+		close(l.write_fd); /* the child's death ends our wait */
 		l.write_fd = -1;
 		rv = ready_wait(l.read_fd, deadline_ms, go_on, user, err);
 	}
