@@ -31,9 +31,9 @@
 #include "cli/chat.h"
 #include "codec/format_of.h"
 
-#define LOOK_MS      150  /* an event, and the daemon is asked whether the turn is over */
-#define LOOK_SLOW_MS 2000 /* and while nothing comes */
-#define RUNS_MAX     64   /* of a plan */
+#define LOOK_MS      150  /* after an event the daemon is asked whether the turn is over */
+#define LOOK_SLOW_MS 2000 /* the same while no event comes */
+#define RUNS_MAX     64   /* runs in a plan */
 
 /* ---- texts and tool calls */
 
@@ -132,7 +132,7 @@ static void acp_ask(struct acp_session *s, const char *tool, const char *text, j
 				   "toolCall", "toolCallId", tool, "title",
 				   acp_title(text, ACP_ASK_CHARS), "status", "pending", "content",
 				   acp_content(text), "options", options);
-	if (params == NULL) /* it waits; another client shows it */
+	if (params == NULL) /* the proposal or question waits; another client shows it */
 		return;
 	s->turn.asked = ++s->a->next_id;
 	s->turn.form = fields != NULL;
@@ -174,7 +174,7 @@ static void acp_ask_quote(struct acp_session *s, const json_t *p)
 	acp_ask(s, id, message, form, options);
 }
 
-/* One without choices and without a form is answered in words. */
+/* A question without choices, put to an editor without forms, is answered in words. */
 static void ask_question(struct acp_session *s, const char *run, const char *tool,
 			 const json_t *waits)
 {
@@ -204,7 +204,7 @@ static void ask_question(struct acp_session *s, const char *run, const char *too
 	}
 }
 
-/* It was not put to the person yet, and nothing else waits for an answer of theirs. */
+/* `tool` was not put to the person yet, and nothing else waits for their answer. */
 static bool acp_is_new(const struct acp_session *s, const char *tool)
 {
 	return s->turn.asked == 0 && json_object_get(s->calls, tool) == NULL;
@@ -249,7 +249,7 @@ static void take_back(struct acp_session *s)
 	s->turn.asked = 0;
 }
 
-/* It was answered, maybe elsewhere, or has expired. false: the editor has no call for it. */
+/* `tool` was answered, maybe elsewhere, or has expired. false: the editor has no call for it. */
 static bool settled(struct acp_session *s, const char *tool, bool good, const char *text)
 {
 	if (strcmp(s->turn.tool, tool) == 0)
@@ -257,12 +257,12 @@ static bool settled(struct acp_session *s, const char *tool, bool good, const ch
 	return tool_end(s, tool, good, text);
 }
 
-/* What a person has chosen, in words. NULL: nothing, or no answer to what was asked. */
+/* The person's choice in words. NULL: none, or no answer to our question. */
 static json_t *chosen(const struct acp_turn *t, const struct rpc *m, bool quote)
 {
 	const char *action = json_str(m->result, "action"), *text;
 	const json_t *from = json_object_get(m->result, t->form ? "content" : "outcome"), *said;
-	bool terms = t->form && quote; /* they need not be there */
+	bool terms = t->form && quote; /* a quote's form has optional terms */
 
 	if (terms && strcmp(action, "decline") == 0)
 		return json_string(WORDS_NO);
@@ -363,7 +363,7 @@ static void show_user(struct acp_session *s, const char *text)
 	s->turn.words[0] = '\0';
 }
 
-/* What Ava says, from `from` on, as message `id`. */
+/* Ava's text from `from` on, as message `id`. */
 static void acp_show_words(struct acp_session *s, unsigned id, const char *text, size_t from,
 			   size_t len)
 {
@@ -388,7 +388,7 @@ static void show_streamed(struct acp_session *s)
 	t->shown = 0;
 }
 
-/* What of it came as frames stands there already. */
+/* Ava's whole text: show only what frames did not bring already. */
 static void show_ava(struct acp_session *s, const json_t *c)
 {
 	struct acp_turn *t = &s->turn;
@@ -445,7 +445,7 @@ static void show_waiting(struct acp_session *s, const json_t *c)
 			json_str(c, "answer"));
 }
 
-/* It has a tool call while a turn waits for it. */
+/* A spawned run has a tool call while a turn waits for it. */
 static void acp_show_spawn(struct acp_session *s, const json_t *c)
 {
 	const char *id = json_str(c, "subagentId"), *task = json_get_str(c, "task");
@@ -498,7 +498,7 @@ static void show_call_end(struct acp_session *s, const json_t *c)
 	const json_t *tokens = json_object_get(c, "tokens");
 
 	s->tokens = json_get_int(tokens, "input", 0) + json_get_int(tokens, "output", 0);
-	s->turn.cut = s->turn.streamed.len > 0; /* of an attempt that failed: it is made anew */
+	s->turn.cut = s->turn.streamed.len > 0; /* the text of a failed attempt is made anew */
 }
 
 static void acp_fail(struct acp_session *s, const char *why)
@@ -511,7 +511,7 @@ static void acp_show_error(struct acp_session *s, const json_t *c)
 {
 	const char *class = json_str(c, "class"), *why = json_str(c, "message");
 
-	if (strcmp(class, "chain") == 0 || strcmp(class, "answer") == 0) /* no turn of hers */
+	if (strcmp(class, "chain") == 0 || strcmp(class, "answer") == 0) /* ends no turn of Ava's */
 		sayf(s, WORDS_CANNOT(class, why));
 	else
 		acp_fail(s, why);
@@ -560,7 +560,7 @@ static void show_text(struct acp_session *s, const struct dialog_item *i)
 	const char *nl;
 	size_t upto, line;
 
-	if (t->cut) /* where its beginning was not shown, what follows is not either */
+	if (t->cut) /* frames are missing: show no more until the event brings the whole text */
 		return;
 	if (t->streamed.len == 0)
 		t->speaks = ++s->messages;
@@ -710,7 +710,7 @@ static void follow_on(struct acp_session *s)
 		dialog_leave(&s->d);
 }
 
-/* What was not read is for whoever comes next. */
+/* Not behind an editor that is gone: unread notices stay for the next client. */
 static void acp_acknowledge(struct acp_session *s)
 {
 	if (!s->a->gone)

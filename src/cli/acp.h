@@ -23,49 +23,49 @@ struct ava_error;
 
 /* From a prompt to its answer. */
 struct acp_turn {
-	json_t *prompt;      /* its id, owned; NULL: no turn is under way */
-	struct buf streamed; /* of Ava's text under way */
-	size_t shown;        /* of it */
+	json_t *prompt;      /* the request's id, owned; NULL: no turn is under way */
+	struct buf streamed; /* Ava's text under way, as far as frames brought it */
+	size_t shown;        /* bytes of `streamed` sent to the editor */
 	unsigned speaks;     /* id of her message under way */
-	bool cut;            /* frames of it are missing: its event has all */
-	bool cancelled;      /* it is to end as such */
+	bool cut;            /* frames of her message are missing: its event has all */
+	bool cancelled;      /* the turn is to end as cancelled */
 	char *failed;        /* why Ava could not answer; owned */
-	int64_t look_ms;     /* when the daemon is asked whether it is over */
+	int64_t look_ms;     /* when the daemon is asked whether the turn is over */
 	int64_t asked;       /* id of our request to the editor; 0: none */
-	bool form;           /* it was a form, else options */
+	bool form;           /* `asked` shows a form, else options */
 	char tool[80];       /* what for: "P-…", or "S-…/" and the call that waits */
-	char words[256];     /* that it was answered with last; their beginning */
+	char words[256];     /* beginning of the last answer's words */
 };
 
 struct acp_session {
 	struct list node;
 	struct acp *a;
 	struct dialog d;     /* followed while a turn is under way, or notices are shown */
-	json_t *title;       /* as it was told; owned */
+	json_t *title;       /* as the editor was told; owned */
 	bool wait;           /* a turn lasts until its subagents have ended */
-	const char *remark;  /* to be said with the next turn; static; NULL: nothing */
+	const char *remark;  /* said with the next turn; static; NULL: none */
 	char shown[32];      /* the newest quote that was shown */
 	json_t *calls;       /* ids of tool calls that the editor has, and that have not ended */
 	json_t *plan;        /* subagents: entries of the editor's plan, by run */
-	const char *talking; /* what stands last is this kind of text, of `message`; static */
-	unsigned message, messages; /* their ids are counted */
-	int64_t tokens;             /* of Ava's last call */
+	const char *talking; /* kind of the text sent last, part of `message`; static */
+	unsigned message, messages; /* the last text's id; ids given so far */
+	int64_t tokens;             /* used by Ava's last call */
 	struct acp_turn turn;
 };
 
 /* ---- the life of a conversation */
 
-/* As dialog_open; `cwd` is *copied*. `again` shows what was said before, else what this person has
- * not seen comes with the next turn. NULL: err. */
+/* As dialog_open; `cwd` is *copied*. `again` shows the conversation so far, else notices not seen
+ * yet come with the next turn. NULL: err. */
 struct acp_session *acp_open(struct acp *a, const char *id, const char *cwd, const char *model,
 			     bool again, struct ava_error *err);
 struct acp_session *acp_find(const struct acp *a, const char *id); /* NULL: none */
-/* Ends its turn, too. */
+/* Ends the conversation's turn, too. */
 void acp_free(struct acp_session *s);
 
 /* A message to the editor of what has changed: its members, as json_pack has them. */
 void acp_update(struct acp_session *s, const char *kind, const char *format, ...);
-/* What of it a person can choose, as it is now. */
+/* The conversation's settings that a person can choose, with today's values. */
 json_t *acp_options(struct acp_session *s);
 
 /* ---- its turns */

@@ -32,8 +32,8 @@ bool acp_wait(const struct acp *a, struct pollfd *fds, nfds_t n, int64_t until_m
 	return ready > 0;
 }
 
-/* Not more is written at once than a pipe takes, so that a signal ends the wait for an editor that
- * does not read. */
+/* Writes at most what a pipe takes at once, so that a signal ends the wait for an editor that does
+ * not read. */
 void acp_send(struct acp *a, json_t *message)
 {
 	struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};

@@ -37,9 +37,9 @@
 #define TEXTS_MAX   ((size_t)16 << 20)
 #define OPEN_MAX    9     /* in ten seconds */
 #define ANSWER_MORE 30000 /* beyond the time a request asks the daemon to wait */
-#define SLOW_MS     2000  /* a person should know what is waited for */
-#define GIVE_UP_MS  60000 /* of a daemon that does not come back */
-#define QUIET_MS    45000 /* of a stream: three heartbeats */
+#define SLOW_MS     2000  /* then a person is told what the wait is for */
+#define GIVE_UP_MS  60000 /* on a daemon that does not come back */
+#define QUIET_MS    45000 /* a stream's silence: three heartbeats */
 #define PAUSE_MS    100   /* before a daemon that went away is asked again */
 #define UNWELL_MS   4000  /* for the answer of a daemon that cannot write, from then on */
 
@@ -112,7 +112,7 @@ static int api_send(struct client *c, const char *path, const char *body, json_t
 	return *out != NULL ? 0 : err_wrap(err, AVA_EPROTO, "the daemon's answer");
 }
 
-/* Nothing came back, which says nothing about what was done. */
+/* A POST without an answer may have been carried out: AVA_EUNKNOWN. */
 static int unanswered(const char *body, int rv, struct ava_error *err)
 {
 	if (rv != AVA_ETIMEOUT || body == NULL)
@@ -196,7 +196,7 @@ static void name_one(struct buf *names, const char *variable)
 	buf_addf(names, "%s%s", names->len > 0 ? ", " : "", variable);
 }
 
-/* So with its settings. */
+/* Note settings of the daemon that differ from ours. */
 static void check_settings(const json_t *health)
 {
 	const json_t *theirs = json_object_get(health, "settings");
@@ -233,8 +233,8 @@ static void check_settings(const json_t *health)
 	buf_fini(&names);
 }
 
-/* AVA_ECONNECT: it is older, or (`take`) has other keys, has nothing to do and leaves; the one that
- * is started next is ours. */
+/* AVA_ECONNECT: the daemon is older or (`take`) has other keys, has nothing to do and leaves; the
+ * next one is started by us. */
 static int api_check_daemon(struct client *c, bool note, bool *take, struct ava_error *err)
 {
 	json_t *health, *answer = NULL;
@@ -281,7 +281,7 @@ static void tell_start(void)
 int api_open(enum api_open how, struct client **c, struct ava_error *err)
 {
 	bool take;
-	static bool taken; /* once: whoever else keeps it may have started it with theirs again */
+	static bool taken; /* once: another program may start it with its own keys again */
 	char root[ROOT_PATH_MAX];
 	int rv = settings_data_root(root, sizeof(root), err);
 
@@ -299,8 +299,8 @@ int api_open(enum api_open how, struct client **c, struct ava_error *err)
 			return 0;
 		client_close(*c);
 		*c = NULL;
-		/* It hung up on us: a daemon that was killed, or has just left, still
-		 * listens for a moment. Its successor is asked. */
+		/* A daemon that was killed, or has just left, still listens for a moment and hangs
+		 * up: ask its successor. */
 		if (rv == AVA_ECONNECT && i + 1 < OPEN_MAX) {
 			pause_ms(20L << i);
 			rv = 0;
@@ -319,7 +319,7 @@ int api_insist(struct client **c, const char *path, const char *body, json_t **o
 			pause_ms(100L << i);
 		if (*c == NULL && (rv = api_open(API_BEGIN, c, err)) != 0) {
 			if (rv == AVA_ETIMEOUT || rv == AVA_ECANCELED)
-				break; /* that was waiting enough */
+				break; /* no second wait as long */
 			continue;
 		}
 		rv = api_send(*c, path, body, out, NULL, err);
@@ -400,7 +400,7 @@ int api_post(struct client **c, json_t **out, struct ava_error *err, const char 
 int api_steer(struct client **c, const char *run, const char *call, const char *text, json_t **out,
 	      struct ava_error *err)
 {
-	struct session_id request = id_session(); /* so that asking twice says it once */
+	struct session_id request = id_session(); /* asking twice says it once */
 	char path[64];
 
 	snprintf(path, sizeof(path), "/runs/%s/steer", run);
@@ -461,7 +461,7 @@ int api_until(struct client **c, int (*step)(struct client *c, void *user, struc
 			return 0;
 		if (!api_may_come_back(rv))
 			return rv;
-		client_close(*c); /* its successor is asked */
+		client_close(*c); /* the next round asks the daemon's successor */
 		*c = NULL;
 		if (end_ms >= 0 && clock_mono_ms() >= end_ms)
 			return 0;
@@ -476,7 +476,7 @@ int api_until(struct client **c, int (*step)(struct client *c, void *user, struc
 struct following {
 	struct follow *f;
 	char path[64], last_id[24];
-	int stopped; /* what on_event said */
+	int stopped; /* on_event's value */
 	bool ended;  /* the run's last event has been given out */
 };
 
@@ -569,7 +569,7 @@ static int api_spawn(char **argv, int out, int complaint, pid_t *pid)
 	return rv;
 }
 
-/* false: that one has come to its end. */
+/* false: the pipe has come to its end. */
 static bool read_one(int fd, struct buf *b)
 {
 	char piece[4096];
@@ -606,9 +606,9 @@ static int api_failed(struct buf *complaint, struct ava_error *err)
 		       *s ? s : "avad ended without a reason");
 }
 
-/* Its exit code is 0, or it is AVA_EBUSY: another has the root; else AVA_EIO with what it says.
- * Its output comes down one pipe, its complaint down another; both are read to their ends
- * before it is waited for. */
+/* Run avad. 0: its exit code is 0. AVA_EBUSY: another has the root. Else AVA_EIO with avad's words.
+ * Output comes down one pipe, complaints down another; both are read to their ends before avad is
+ * waited for. */
 static int helper_run(const char *avad, const char *const *words, struct buf *out,
 		      struct ava_error *err)
 {

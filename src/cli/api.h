@@ -16,12 +16,12 @@ void pause_ms(long ms);
 
 /* The daemon of this user's data root. */
 enum api_open {
-	API_LOOK, /* only when one answers */
-	/* Started when none answers; one older than this program makes room for a new one when
-	 * it has nothing to do (else a note says so). */
+	API_LOOK, /* never start a daemon */
+	/* Start a daemon when none answers; an older daemon makes room for a new one when it has
+	 * nothing to do (else a note says so). */
 	API_START,
-	/* The same for a request that begins something: a daemon that is not well refuses it
-	 * and says why, so that no note is needed. */
+	/* As API_START for a request that begins something: an unwell daemon refuses it and says
+	 * why, so that no note is needed. */
 	API_BEGIN,
 };
 int api_open(enum api_open how, struct client **c, struct ava_error *err);
@@ -32,8 +32,8 @@ int api_texts(struct buf *body, struct ava_error *err, ...) __attribute__((senti
 
 /* One exchange with a JSON answer: a GET, with `body` a POST. *out is a new reference;
  * *status (may be NULL) the HTTP status. 0, or what the daemon answered as an error. When no
- * answer comes soon a note says what the daemon waits for; the outcome of a POST that gets
- * none at all is AVA_EUNKNOWN. */
+ * answer comes soon a note says what the daemon waits for; a POST that gets no answer
+ * is AVA_EUNKNOWN. */
 int api_call(struct client *c, const char *path, const char *body, json_t **out, int *status,
 	     struct ava_error *err);
 int api_get(struct client *c, json_t **out, struct ava_error *err, const char *path_fmt, ...)
@@ -56,7 +56,7 @@ int api_request(struct client **c, const char *body, json_t **out, struct ava_er
 /* The same of a body of texts, as api_texts has them. *out may be NULL. */
 int api_post(struct client **c, json_t **out, struct ava_error *err, const char *path, ...)
 	__attribute__((sentinel));
-/* What a person says to a run: to its call `call` that waits, or NULL: whatever it is doing. */
+/* Tell a run a person's words: for its call `call` that waits, or NULL: whatever it is doing. */
 int api_steer(struct client **c, const char *run, const char *call, const char *text, json_t **out,
 	      struct ava_error *err);
 /* "0.2.0" against "0.10.0": below, equal, above zero. */
@@ -103,14 +103,13 @@ bool api_may_come_back(int code);
 int api_until(struct client **c, int (*step)(struct client *c, void *user, struct ava_error *err),
 	      void *user, int64_t end_ms, struct ava_error *err);
 
-/* What avad says to these words (NULL-terminated) on its standard output, JSON; a new
- * reference. AVA_EIO with its own sentence when it fails, AVA_EBUSY when another program has
- * the root. */
+/* avad's output for these arguments (NULL-terminated), JSON; a new reference. AVA_EIO with avad's
+ * own sentence when it fails, AVA_EBUSY when another program has the root. */
 int helper_ask(const char *const *words, json_t **out, struct ava_error *err);
 
 /* The path of the data root for commands that read it without a daemon, and after a crash
  * `avad --recover` first when nobody serves it, so that what was acknowledged can be read.
- * What goes wrong with the recovery is a note on stderr: reading goes on with what is there.
+ * A recovery that fails is a note on stderr: reading goes on with what is there.
  * 0 or a code when there is no such root. */
 int root_prepare(char path[ROOT_PATH_MAX], struct ava_error *err);
 

@@ -1,4 +1,4 @@
-/* What a run proposes for the files of its folder (member "patch" of its result), in words. */
+/* A run's proposed changes to its folder's files (member "patch" of its result), in words. */
 #ifndef CLI_CHANGES_H
 #define CLI_CHANGES_H
 

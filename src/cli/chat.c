@@ -31,10 +31,10 @@
 
 #define HOLD_MS    3000 /* a quote waits so long for what Ava says of it */
 #define PAST_CHARS 4000
-#define TAIL_MS    100   /* between two looks of a text that is not done */
-#define QUIET_MS   3000  /* of silence before a line that is written over tells it */
-#define LOOK_MS    1000  /* and between two looks at what she does */
-#define LINE_MS    10000 /* and before a line of its own does */
+#define TAIL_MS    100   /* between two redraws of a text under way */
+#define QUIET_MS   3000  /* silence before a line that is written over tells it */
+#define LOOK_MS    1000  /* between two looks at Ava's activity */
+#define LINE_MS    10000 /* silence before a line that stays tells it */
 
 /* ---- opening */
 
@@ -125,7 +125,7 @@ int chat_look(struct chat *c, struct ava_error *err)
 	return rv;
 }
 
-/* Where nothing is written over each time is three times the one before: 10 s, 30 s, 90 s. */
+/* Without a line to write over, silence is told at 10 s, 30 s, 90 s: each three times the last. */
 static void tell_silence(struct chat *c)
 {
 	int64_t now = clock_mono_ms();
@@ -155,7 +155,7 @@ void chat_begin_line(struct chat *c)
 
 int chat_say(struct chat *c, const char *text, struct ava_error *err)
 {
-	dialog_acknowledge(&c->d, c->noticed, false); /* whoever answers has seen it */
+	dialog_acknowledge(&c->d, c->noticed, false); /* who answers has seen the notices */
 	c->turns = 0;
 	silence_begins(c);
 	return dialog_say(&c->d, text, c->before, err);
@@ -163,7 +163,7 @@ int chat_say(struct chat *c, const char *text, struct ava_error *err)
 
 /* ---- what was not seen. What is behind the beginning comes as events */
 
-/* What Ava says. Where more of it came as a stream nothing is missing. */
+/* Ava's whole text; a stream that brought more of it left nothing to show. */
 static void show_hers(struct chat *c, const json_t *content)
 {
 	const char *text = json_str(content, "text");
@@ -180,7 +180,7 @@ static void chat_show_notice(struct chat *c, const json_t *item)
 	if (strcmp(type, "AssistantMessage") == 0) {
 		show_hers(c, item);
 		speech_close(&c->speech);
-	} else if (strcmp(type, "SpawnProposed") != 0) { /* what waits is shown by itself */
+	} else if (strcmp(type, "SpawnProposed") != 0) { /* open quotes are shown on their own */
 		term_print(stdout, "%s\n", json_str(item, "title"));
 	}
 }
@@ -243,7 +243,7 @@ static bool was_shown(const struct chat *c, const char *quote)
 	return false;
 }
 
-/* Those that wait and were not shown yet. */
+/* Show waiting quotes that were not shown yet. */
 static int chat_show_quotes(struct chat *c, struct ava_error *err)
 {
 	json_t *all = NULL;
@@ -328,7 +328,7 @@ static void chat_show_activity(struct chat *c, const char *id, const struct dial
 	progress_event(run != NULL ? &run->shown : &p, i->type, i->data, i->len);
 }
 
-/* What SubagentComplete tells, under the names of a result; for when that cannot be had. */
+/* SubagentComplete's content under a result's names, for a result that cannot be had. */
 static json_t *result_of(const json_t *content)
 {
 	const json_t *totals = json_object_get(content, "totals");
@@ -353,7 +353,7 @@ void chat_ended(FILE *f, struct client **c, const char *who, bool named, const j
 
 	if (api_request(c, NULL, &result, NULL, "/runs/%s/result", id) != 0)
 		result = result_of(content);
-	/* Its limits are told where one of them has ended it. */
+	/* Limits are told when one of them has ended the run. */
 	if (who == NULL || cli_exit_of_status(json_str(result, "status")) == CLI_LIMIT)
 		(void)api_request(c, NULL, &status, NULL, "/runs/%s", id);
 	progress_init(&p, f, json_str(status, "role"));
@@ -412,14 +412,14 @@ static void chat_show_error(struct chat *c, const json_t *content)
 	putchar('\n');
 }
 
-/* What she waits for, or what is done about it. */
+/* An InferenceError: Ava's trouble, or what is done about it. */
 static void show_trouble(struct chat *c, const char *text)
 {
 	speech_close(&c->speech);
 	chat_note("%s%s", text, strstr(text, WORDS_TRYING) ? WORDS_CTRL_C_STOPS : "");
 }
 
-/* What was noted or forgotten; the event has no words. */
+/* A memory noted or forgotten; the event has only its key. */
 static void show_memory(struct chat *c, const json_t *content)
 {
 	const char *key = json_str(content, "key");
@@ -469,7 +469,7 @@ static void chat_show_event(struct chat *c, const struct dialog_item *i)
 
 /* ---- items */
 
-/* What changes nothing on the screen. False: it is to be shown. */
+/* Items that change nothing on the screen. False: the item is to be shown. */
 static bool take_in(struct chat *c, const struct dialog_item *i)
 {
 	switch (i->kind) {
@@ -581,7 +581,7 @@ static void show_due(struct chat *c)
 		tell_silence(c);
 	if (stop_due(c)) {
 		c->stopped_ms = 0;
-		/* Of a reply that was cut no event tells the rest. */
+		/* No event brings the rest of a stopped reply. */
 		speech_whole(&c->speech, stdout, c->speech.text.data, c->speech.text.len);
 		speech_close(&c->speech);
 		chat_note("Ava's answer is stopped; subagents go on.");
@@ -595,7 +595,7 @@ static void show_due(struct chat *c)
 	while ((run = chat_runs_due(&c->runs, clock_mono_ms())) != NULL) {
 		speech_close(&c->speech);
 		status = NULL;
-		if (!c->d.lost) /* what it does now, which may be no event */
+		if (!c->d.lost) /* the run's activity, which may be no event */
 			(void)api_request(&c->c, NULL, &status, NULL, "/runs/%s", run->id);
 		progress_still_working(&run->shown, status);
 		json_decref(status);

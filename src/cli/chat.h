@@ -24,11 +24,11 @@ struct chat {
 	struct dialog_item *next; /* taken, not shown yet; owned */
 	struct speech speech;
 	bool live;       /* a text that is not done is kept in sight (line.h) */
-	size_t tail_len; /* of it, as last shown */
-	int64_t tail_ms; /* not before this time again */
+	size_t tail_len; /* of that text, as last shown */
+	int64_t tail_ms; /* the next redraw is not before */
 	struct chat_runs runs;
 	uint64_t noticed; /* lsn of the newest notice shown */
-	/* The newest quote that was shown, and that was when the line was begun; "": none. */
+	/* The newest quote shown by now, and shown when the line was begun; "": none. */
 	char shown[32], before[32];
 	int64_t quotes_ms; /* a quote came up: shown behind Ava's turn, or then; 0: none */
 	char quotes[CHAT_QUOTES_MAX][32]; /* shown so far; a ring */
@@ -39,7 +39,7 @@ struct chat {
 	char doing[320];
 	int64_t stopped_ms; /* her answer was stopped: told behind its rest, or then; 0: told */
 	unsigned turns;     /* ends of turns seen behind the last message of ours */
-	unsigned errors;    /* of Ava's turns */
+	unsigned errors;    /* Ava's turns that failed */
 };
 
 /* A new conversation in this folder, or `session`: an id, or "latest" of this
@@ -58,11 +58,11 @@ void chat_begin_line(struct chat *c);
 bool chat_wants(struct chat *c);
 /* Show all there is, in whole lines. */
 void chat_show(struct chat *c);
-/* What Ava is just saying, as far as it is not shown, or what she does; NULL: nothing. */
+/* Ava's unshown text under way, or her activity; NULL: nothing. */
 const char *chat_tail(const struct chat *c, size_t *len);
-/* Of what she does now; also to `doing`, where she is at it. */
+/* Ask the daemon for Ava's activity; kept in `doing` while she is at work. */
 int chat_look(struct chat *c, struct ava_error *err);
-/* When something is due that no event brings, clock_mono_ms; -1: never. */
+/* When chat_show is due without an event, clock_mono_ms; -1: never. */
 int64_t chat_next(const struct chat *c);
 /* The last words of an old conversation, its runs at work and what waits for an
  * answer. */
@@ -70,10 +70,10 @@ int chat_show_past(struct chat *c, struct ava_error *err);
 /* A line of our own, dim. */
 void chat_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* What every client says of an event. */
+/* Words for an event that all clients share. */
 
-/* Of SpawnConfirmed, SpawnRejected or SpawnExpired; "": its spawn, or the quote that replaces it,
- * says it. */
+/* The outcome in SpawnConfirmed, SpawnRejected or SpawnExpired; "": the spawn, or the quote that
+ * replaces it, says it. */
 void chat_answered(char out[512], const char *type, const json_t *content);
 /* The last line of a run, by its SubagentComplete. `who` NULL: its role is asked; `named`: and its
  * id told. */

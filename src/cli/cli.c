@@ -168,7 +168,7 @@ static int cli_check_ids(const struct command *c, int n, char **words)
 	bool run = strncmp(args, "S-id", 4) == 0, proposal = strncmp(args, "P-id", 4) == 0;
 
 	if (strchr(args, '|') != NULL)
-		return CLI_DONE; /* it may be something else */
+		return CLI_DONE; /* the word may be something else than an id */
 	for (int i = 0; i < n && (i == 0 || strstr(args, "...") != NULL); i++)
 		if ((run && cli_check_run_id(words[i]) != CLI_DONE) ||
 		    (proposal && check_proposal_id(words[i]) != CLI_DONE))
@@ -212,7 +212,7 @@ static const struct opt version_opts[] = {
 	OPT("json", 0, FLAG, NULL, json, "as JSON"),
 };
 
-#define HELP_COLUMN 31 /* where what an option does begins, also in its next rows */
+#define HELP_COLUMN 31 /* where an option's explanation begins, in each of its rows */
 
 static void list_commands(void)
 {
@@ -259,7 +259,7 @@ static int help_run(int argc, char **argv)
 	return CLI_DONE;
 }
 
-/* No daemon is asked and no file is opened, so that it also tells what starting costs. */
+/* Asks no daemon and opens no file, so that it also measures what starting costs. */
 static int version_run(int argc, char **argv)
 {
 	printf(o.json ? "{\"version\":\"%s\"}\n" : "ava %s\n", ava_version());

@@ -1,5 +1,5 @@
-/* What every subcommand is made of: one row, exported by its own file, and
- * how it ends. Help, dispatch and "did you mean" print and read the rows. */
+/* A subcommand: one row, exported by its own file, and its exit codes. Help, dispatch and "did you
+ * mean" print and read the rows. */
 #ifndef CLI_CLI_H
 #define CLI_CLI_H
 
@@ -27,9 +27,9 @@ struct command {
 	const char *detail;     /* paragraphs for `ava help NAME`; NULL: none */
 	const struct opt *opts;
 	size_t nopts;
-	void *values;                      /* what opts fill in */
+	void *values;                      /* filled in by opts */
 	int (*run)(int argc, char **argv); /* the words; returns enum cli_exit */
-	bool always_done;                  /* wrong options as well: its code is an answer */
+	bool always_done; /* wrong options exit 0, too: the code is an answer to the caller */
 };
 
 /* A row, its members in their order. */
@@ -97,7 +97,7 @@ int cli_fail(const struct ava_error *err);
 /* A line on stderr that is no error: `ava: run: …` without ending anything. */
 void cli_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* Of a terminal status word ("success", "timeout", ...). */
+/* The exit code for a terminal status word ("success", "timeout", ...). */
 enum cli_exit cli_exit_of_status(const char *status);
 
 /* CLI_DONE, or CLI_USAGE after saying what such an id looks like. A command whose arguments

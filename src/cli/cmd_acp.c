@@ -52,10 +52,10 @@ static void acp_on_signal(int number)
 
 struct acp_request { /* borrowed */
 	struct acp *a;
-	struct acp_session *s; /* that it is about; NULL: none that is here */
+	struct acp_session *s; /* the session named; NULL: none that is open here */
 	const char *method;
 	const json_t *id, *params;
-	struct ava_error *err; /* why not */
+	struct ava_error *err; /* why the request fails */
 };
 
 static json_t *acp_refuse(const struct acp_request *q, int code, const char *sentence)
@@ -81,7 +81,7 @@ static json_t *do_initialize(struct acp_request *q)
 
 /* ---- conversations */
 
-/* What a person can pick; said to Ava without the slash. */
+/* Commands the editor offers a person; sent to Ava without the slash. */
 static const struct {
 	const char *name, *what, *hint;
 } commands[] = {
@@ -127,11 +127,11 @@ static json_t *do_begin(struct acp_request *q)
 	acp_send(q->a, rpc_result(q->id, json_pack("{s:s*,s:o}", "sessionId", new ? s->d.id : NULL,
 						   "configOptions", acp_options(s))));
 	tell_commands(s);                /* behind the answer that names it */
-	*q->err = (struct ava_error){0}; /* of a daemon that had to be started first */
+	*q->err = (struct ava_error){0}; /* a failed first try, before the daemon was started */
 	return NULL;
 }
 
-/* Those in which something was said, the newest first. */
+/* Conversations in which something was said, the newest first. */
 static json_t *do_list(struct acp_request *q)
 {
 	const char *cwd = json_str(q->params, "cwd");
@@ -324,9 +324,9 @@ static json_t *acp_do_cancel(struct acp_request *q)
 
 static const struct {
 	const char *name;
-	/* The members of its result, *owned*. NULL: err says why not, or it is answered later. */
+	/* The result's members, *owned*. NULL: err says why not, or the answer comes later. */
 	json_t *(*run)(struct acp_request *q);
-	bool session; /* it is about one that is here */
+	bool session; /* needs a session that is open here */
 	bool notice;
 } methods[] = {
 	{"initialize", do_initialize, false, false},
@@ -378,7 +378,7 @@ static int run_method(struct acp_request *q, bool notice)
 	}
 }
 
-/* Of one that is too long nothing is done, and whoever waits for its answer hears why. */
+/* A line that is too long is not carried out; its request is answered with the reason. */
 static void acp_take_line(struct acp *a, const struct buf *line, bool too_long)
 {
 	struct ava_error err = {0};
@@ -399,12 +399,12 @@ static void acp_take_line(struct acp *a, const struct buf *line, bool too_long)
 	q.id = m.id;
 	q.params = m.params;
 	q.s = acp_find(a, json_str(m.params, "sessionId"));
-	if (m.kind == RPC_RESPONSE) /* one that is torn, or too long, says no */
+	if (m.kind == RPC_RESPONSE) /* a torn or too long response means no */
 		LIST_EACH (&a->sessions, n, tmp)
 			acp_answer(LIST_ENTRY(n, struct acp_session, node), &m);
 	else if (code == 0)
 		code = run_method(&q, m.kind == RPC_NOTICE);
-	if (code != 0 && m.kind == RPC_REQUEST) /* of a broken answer the id is one of ours */
+	if (code != 0 && m.kind == RPC_REQUEST) /* no method: a broken answer, with our id */
 		acp_send(a, rpc_error(json_object_get(m.doc, "method") ? m.id : NULL, code,
 				      err.text, NULL));
 	rpc_fini(&m);

@@ -209,8 +209,8 @@ static bool is_group(const char *id)
 	       id_is_proposal(proposal);
 }
 
-/* Those of its runs that have begun, and by its own id the next of a chain, should that begin
- * before they are told; so a chain goes no further. */
+/* Add the group's runs that have begun, and its own id for the next run of a chain, which may begin
+ * before the others are told; so a chain goes no further. */
 static int add_group(struct jw *w, struct client *c, const char *id, struct ava_error *err)
 {
 	json_t *group = NULL, *run;
@@ -273,7 +273,7 @@ static int cancel_run(int argc, char **argv)
 	struct client *c;
 	int code;
 
-	if (argc == 1 && strcmp(argv[0], "all") == 0) { /* as in a conversation */
+	if (argc == 1 && strcmp(argv[0], "all") == 0) { /* the word works as in a conversation */
 		o.all = true;
 		argc = 0;
 	}
@@ -299,7 +299,7 @@ enum set_type { SET_TEXT, SET_NUMBER, SET_SWITCH, SET_LIST };
 static const struct {
 	const char *key;
 	enum set_type type;
-	int decimals; /* of a number */
+	int decimals; /* a number's, at the most */
 } set_keys[] = {
 	{"max_cost_cents", SET_NUMBER, 4},
 	{"timeout", SET_NUMBER, 3},
@@ -420,7 +420,7 @@ static void show_confirmed(const char *id, const json_t *p)
 	term_line(stdout, WORDS_FOLLOW(run));
 }
 
-/* Nothing was started: rejected, or quoted again. */
+/* Tell a proposal that was rejected, or quoted again. */
 static int not_started(const char *id, const json_t *p)
 {
 	const char *message = json_str(p, "message"), *other = json_str(p, "proposal_id");

@@ -52,20 +52,20 @@ struct apply_target {
 	const struct patch_file *f;
 	enum patch_fit fit;
 	struct patch_clash clash;
-	char *why; /* of a clash that is none of the patch; owned; or NULL */
+	char *why; /* a clash for another reason than the patch; owned; or NULL */
 	char *data;
-	size_t len; /* as it shall be */
+	size_t len; /* of the new content, `data` */
 	struct stat was;
-	bool there, obeyed; /* programs obey it, and there was no yes to it */
+	bool there, obeyed; /* obeyed: programs act on this file, and no yes covers it */
 	char spare[sizeof(BELOW_SPARE) + 48];
 };
 
 struct apply_state {
 	const char *run, *cwd;
-	json_t *got; /* of GET /runs/{id}/patch; owned */
+	json_t *got; /* answer of GET /runs/{id}/patch; owned */
 	struct patch patch;
 	struct apply_target *targets;
-	size_t fit, there, clashes, obeyed; /* fit: without those that are obeyed */
+	size_t fit, there, clashes, obeyed; /* fit: without obeyed files */
 	int fd, lock;                       /* the folders of the project and of the run */
 };
 
@@ -274,7 +274,7 @@ static int put_all(struct apply_state *a, struct ava_error *err)
 	size_t done = 0;
 	int rv = 0;
 
-	for (int gone = 0; gone < 2; gone++) { /* what goes, last */
+	for (int gone = 0; gone < 2; gone++) { /* removals last */
 		for (size_t i = 0; rv == 0 && i < a->patch.n; i++) {
 			const struct apply_target *t = &a->targets[i];
 
@@ -283,7 +283,7 @@ static int put_all(struct apply_state *a, struct ava_error *err)
 			rv = gone ? below_remove(a->fd, t->f->path, NULL, err)
 				  : below_rename(a->fd, t->f->path, t->spare, err);
 			if (rv == 0 && gone)
-				below_remove_empty(a->fd, t->f->path); /* as git does */
+				below_remove_empty(a->fd, t->f->path); /* git does, too */
 			done += rv == 0;
 		}
 	}

@@ -36,7 +36,7 @@
  * wrong is said, and what they print goes to stdout, in whole lines. */
 
 enum chat_did {
-	CHAT_SAYS,   /* no command: it is for Ava */
+	CHAT_SAYS,   /* no command: the line is for Ava */
 	CHAT_DONE,   /* a command, carried out or refused in words */
 	CHAT_LEAVES, /* /quit */
 };
@@ -243,7 +243,7 @@ static void do_cost(struct chat *c, const char *rest)
 	count_fini(&hers);
 }
 
-/* Those that this conversation can go on with, its own among them. */
+/* /model: list the models this conversation can use, or go on with another. */
 static void do_model(struct chat *c, const char *rest)
 {
 	struct ava_error err = {0};
@@ -265,7 +265,7 @@ static void do_model(struct chat *c, const char *rest)
 
 /* ---- /cancel, /steer, /logs */
 
-/* That one at work has ended is told by its last line, as always. */
+/* A run that was at work tells its end by its own last line: say nothing here. */
 static void chat_cancel(struct chat *c, const char *id)
 {
 	const struct chat_run *run = chat_runs_find(&c->runs, id);
@@ -486,7 +486,7 @@ static bool wait_a_moment(struct chat *c, int64_t at_ms, int fd)
 	return p[1].revents != 0 || n != 0;
 }
 
-/* Whoever writes line after line sees what happens between two. */
+/* Show what happens between two lines of input. */
 static void show_until_input(struct chat *c)
 {
 	struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
@@ -495,7 +495,7 @@ static void show_until_input(struct chat *c)
 		(void)wait_a_moment(c, clock_mono_ms() + IDLE_MS, STDIN_FILENO);
 }
 
-/* What the daemon says: nothing goes on. 1, 0 or a code. */
+/* Ask the daemon whether nothing goes on: 1, 0 or a code. */
 static int is_quiet(struct chat *c, bool runs_too, struct ava_error *err)
 {
 	json_t *s = NULL;
@@ -575,7 +575,7 @@ static int chat_pipe(struct chat *c, const char *first, struct ava_error *err)
 }
 
 #define PROMPT  "> "
-#define STOP_MS 2000 /* that the rest of an answer that was stopped may take */
+#define STOP_MS 2000 /* for the rest of a stopped answer */
 
 static struct {
 	const char *session, *model;
@@ -678,7 +678,7 @@ static int on_pipe(void)
 	char *first = NULL;
 	int code, rv;
 
-	setvbuf(stdin, NULL, _IONBF, 0); /* what is read of it is what poll no longer tells */
+	setvbuf(stdin, NULL, _IONBF, 0); /* unbuffered: poll sees all unread input */
 	rv = chat_pipe_line(&first, &err);
 	if (rv == 0)
 		return cli_error(CLI_USAGE, "nothing was said: each line of the input is a message "

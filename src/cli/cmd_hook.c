@@ -45,9 +45,9 @@
 #define MESSAGE_MAX   (256u << 10)
 #define LOG_MAX       (1 << 20)
 #define LOCK_MS       2000
-#define TAIL_MAX      (1u << 20) /* of a transcript, in which its last line is */
-#define LAST_LINE_MS  200        /* which is waited for at the most */
-#define CLOCK_BACK_MS 60000      /* no hook is at work so long */
+#define TAIL_MAX      (1u << 20) /* bytes at a transcript's end searched for its last line */
+#define LAST_LINE_MS  200        /* the longest wait for that line */
+#define CLOCK_BACK_MS 60000      /* longer than any hook is at work */
 #define ACTIVITY_MAX  200
 #define GLUED_MAX     64 /* beginnings in one line that nothing whole follows */
 #define SESSIONS_MAX  100000
@@ -57,7 +57,7 @@ struct hook {
 	json_t *in;
 	const char *event, *session;
 	char home[PATH_MAX]; /* agent-activity */
-	int dir;             /* of the session, locked; -1: not yet */
+	int dir;             /* the session's folder, locked; -1: not yet */
 	int64_t began_ms;    /* when this process was started: which event is the newer one */
 };
 
@@ -267,7 +267,7 @@ static const char *find_members(const char *s, const char *end, const char *cons
 
 	memset(values, 0, 3 * sizeof(*values));
 	jscan_init(&w, s, (size_t)(end - s));
-	w.loose = true; /* what its tools were given may be deep */
+	w.loose = true; /* arguments of tools may be deep */
 	if (jscan_object(&w))
 		while (jscan_key(&w, &key) && jscan_skip(&w, &value))
 			for (int i = 0; i < 3; i++)
@@ -336,14 +336,14 @@ static void hook_take_line(const char *line, size_t len, json_t *replies, json_t
 		after = find_members(line, end, names, found);
 		if (after && found[0].len)
 			hook_take_message(found[0], replies, card);
-		else if (after && slice_is(found[1], "\"assistant\"")) /* its line is cut */
+		else if (after && slice_is(found[1], "\"assistant\"")) /* a cut line */
 			hook_take_message((struct slice){line, (size_t)(after - line)}, replies,
 					  card);
 		line = after ? after : line + 1;
 	}
 }
 
-/* What it used and by which model; when it began, where no start was seen. */
+/* Add tokens and model, and the beginning if no start was seen. */
 static void add_transcript(json_t *card, const char *path)
 {
 	struct stat st;
@@ -384,8 +384,8 @@ static void note_place(const struct hook *h, json_t *card)
 	card_add_process(card, told ? atoll(told) : 0);
 }
 
-/* True: this event is the newest, and how the agent is now is by it. What happened in the same
- * millisecond ends with the stop. A card from after now is of a clock that was set back since. */
+/* True: this event is the newest, and the agent's status comes from it. Within one millisecond the
+ * stop wins. A card later than now means that the clock was set back since. */
 static bool set_status(const struct hook *h, json_t *card, const char *status)
 {
 	int64_t updated = card_time(card, "updatedAt");
@@ -402,7 +402,7 @@ static bool set_status(const struct hook *h, json_t *card, const char *status)
 	return true;
 }
 
-/* It was there by now. */
+/* The agent had begun by now: an earlier start, if known, stays. */
 static void note_beginning(const struct hook *h, json_t *card)
 {
 	int64_t started = card_time(card, "startedAt");
@@ -466,7 +466,7 @@ static json_t *card_moved(const struct hook *h, const char *agent, int root, con
 	return card;
 }
 
-/* Of this session, else of the one that it was; NULL: of none. */
+/* The agent's card in this session, else in an earlier one; NULL: none. */
 static json_t *card_find(const struct hook *h, const char *agent)
 {
 	char name[CARD_NAME_MAX + 1], path[2 * CARD_NAME_MAX + 8];
@@ -495,21 +495,21 @@ static void hook_on_start(struct hook *h, const char *agent, const char *type)
 	json_t *card = card_own(h, agent);
 
 	if (!*type && !card)
-		return; /* one of Claude Code's own, as that which asks a question */
+		return; /* an internal agent of Claude Code has no type */
 	card = card ? card : card_new(agent, type);
 	put_str(card, "type", type);
 	(void)set_status(h, card, "active");
 	note_beginning(h, card);
 	if (transcript_of(h, agent, transcript)) {
 		put_str(card, "transcript", transcript);
-		card_add_meta(card, NULL); /* it may be half written yet */
+		card_add_meta(card, NULL); /* the file may still be half written */
 	}
 	note_place(h, card);
 	card_write(h, card);
 	json_decref(card);
 }
 
-/* Of what it said last at most so much as a person reads. */
+/* Keep at most MESSAGE_MAX bytes of the agent's last message. */
 static void hook_add_message(json_t *card, const char *message)
 {
 	size_t len = message ? strlen(message) : 0;
@@ -534,7 +534,7 @@ static void on_stop(struct hook *h, const char *agent, const char *type)
 				 access(transcript, F_OK) != 0)))
 		return;
 	if (!json_get_str(h->in, "agent_transcript_path") && *json_str(card, "transcript"))
-		transcript = hook_expand(json_str(card, "transcript"), path); /* where it was */
+		transcript = hook_expand(json_str(card, "transcript"), path); /* the start's */
 	card = card ? card : card_new(agent, type);
 	put_str(card, "type", type);
 	if (set_status(h, card, "stopped"))
@@ -552,8 +552,8 @@ static void on_stop(struct hook *h, const char *agent, const char *type)
 	json_decref(card);
 }
 
-/* 3: it has the teammate's id, which is NAME@TEAM; 2: its name; 1: a type of that name, and it is
- * no teammate; 0: nothing, or another team's. */
+/* How well a card fits a teammate. 3: the same id, NAME@TEAM; 2: the same name; 1: no teammate, but
+ * a type of that name; 0: nothing, or another team. */
 static int mate_fits(const json_t *card, const char *name, const char *team)
 {
 	const char *id = json_str(card, "agentId"), *at = strrchr(id, '@');
@@ -754,7 +754,7 @@ static int hook_run(int argc, char **argv)
 	}
 	json_decref(h.in);
 	if (h.dir >= 0)
-		close(h.dir); /* and with it the lock */
+		close(h.dir); /* frees the lock */
 	buf_fini(&in);
 	return CLI_DONE;
 }

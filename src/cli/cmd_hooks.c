@@ -35,7 +35,7 @@ static const struct opt hooks_opts[] = {
 
 static const struct {
 	const char *event;
-	bool activity; /* only with --activity */
+	bool activity; /* hooked only with --activity */
 } hooked[] = {{"SubagentStart", false},
 	      {"SubagentStop", false},
 	      {"TeammateIdle", false},
@@ -55,7 +55,8 @@ static int hooks_settings_find(char path[PATH_MAX], struct ava_error *err)
 	return 0;
 }
 
-/* What is there, or nothing; AVA_EINVAL: it is not what Claude Code reads. */
+/* Open Claude Code's settings; none yet is no error. AVA_EINVAL: Claude Code cannot read the file.
+ * */
 static int settings_open(struct settings_file *f, struct ava_error *err)
 {
 	char path[PATH_MAX];

@@ -129,7 +129,7 @@ static void time_left(const json_t *p, char *out, size_t size)
 		snprintf(out, size, "%s", format_seconds(MAX(ms, 0)).text);
 }
 
-/* Of a group: how many, and the first of its tasks. */
+/* A proposal's task; of a group the number of runs and the first task. */
 static void list_proposed(const json_t *p, char *out, size_t size)
 {
 	const json_t *config = json_object_get(p, "config");
@@ -155,7 +155,7 @@ static void list_show_rows(const char *head, const char *text)
 	}
 }
 
-/* What a quote may leave out. */
+/* The task, context and schema, which a quote may leave out. */
 static void list_show_words(const json_t *config)
 {
 	char *schema = json_dumps(json_object_get(config, "outputSchema"), JSON_INDENT(2));
@@ -287,7 +287,7 @@ static int list_on_event(const struct sse_event *e, void *user)
 				  event_view(e->data, e->len, &v) == 0 ? v.wall_ms
 								       : clock_wall_ms());
 
-	return fflush(stdout) != 0 || rv != 0; /* nobody reads any more: stop */
+	return fflush(stdout) != 0 || rv != 0; /* stop when stdout is closed */
 }
 
 static int events_run(int argc, char **argv)
@@ -348,10 +348,10 @@ static int list_result_run(int argc, char **argv)
 /* ---- wait */
 
 struct list_waiting {
-	char **ids; /* those not told yet; argv's */
+	char **ids; /* runs not told yet; argv's */
 	int n, code;
 	int64_t end_ms; /* monotonic; -1: never */
-	bool last;      /* it is late: one more look */
+	bool last;      /* time is over: one more look */
 };
 
 static int worse(int a, int b)
@@ -384,7 +384,7 @@ static void list_print_end(struct client *c, const char *id, const json_t *resul
 	json_decref(status);
 }
 
-/* 1: it has been told, as an end or as an error of its own. */
+/* 1: the run was told, as ended or with its own error. */
 static int list_look_at(struct list_waiting *w, struct client *c, const char *id,
 			struct ava_error *err)
 {
@@ -433,7 +433,7 @@ static int wait_step(struct client *c, void *user, struct ava_error *err)
 	if (rv != 0 || w->n == 0 || w->last)
 		return rv != 0 ? rv : 1;
 	rv = api_news(c, lsn, w->end_ms >= 0 ? MIN(until, w->end_ms) : until, list_is_end, w, err);
-	w->last = w->end_ms >= 0 && clock_mono_ms() >= w->end_ms; /* one may have ended just now */
+	w->last = w->end_ms >= 0 && clock_mono_ms() >= w->end_ms; /* runs may just have ended */
 	return rv;
 }
 

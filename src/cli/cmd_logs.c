@@ -28,7 +28,7 @@
 #include "journal/count.h"
 #include "journal/read.h"
 
-#define DEFAULT_LAST   100 /* of Ava's own log */
+#define DEFAULT_LAST   100 /* events of Ava's own log */
 #define DEFAULT_FOLLOW 10
 #define KEEP_MAX       ((size_t)512 << 20)
 #define PROGRESS_MS    700
@@ -47,7 +47,7 @@ struct logprint { /* zero-initialised, then filled in */
 	size_t nkept, cap, bytes;
 	int64_t shown_ms; /* when progress or an event was shown last, monotonic */
 	bool progress;    /* a line of progress stands on the terminal */
-	bool broken;      /* a line was */
+	bool broken;      /* a line could not be read */
 	struct ava_log *log;
 	struct logcursor *cursor; /* NULL: none */
 	bool run;                 /* one run's log */
@@ -441,7 +441,7 @@ static int logs_show(const struct ava_log_query *q, struct logprint *p, struct a
 	return rv;
 }
 
-/* Where the newest N are asked for they are N of those that are shown. */
+/* With a limit to the newest N, count only kinds that are shown. */
 static const char *types_shown(const struct logprint *p, uint64_t last)
 {
 	bool all = o.all || o.count || p->form != LOGPRINT_TEXT || last == 0;
@@ -499,7 +499,7 @@ static int logs_run(int argc, char **argv)
 	logs_set_up(&p, argc > 0);
 	q.types = types_shown(&p, q.last);
 	raise_files();
-	rv = read_check(&q, &err); /* what is asked, before where it is asked */
+	rv = read_check(&q, &err); /* check the query before the root */
 	if (rv == 0)
 		rv = o.file != NULL ? foreign_log_root(o.file, root, &p.broken, &err)
 				    : root_prepare(root, &err);

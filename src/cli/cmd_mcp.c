@@ -37,13 +37,13 @@
 #include "codec/jsonrpc.h"
 
 #define FLIGHTS_MAX 80
-#define ASKED_MAX   64         /* of requests; the rest is for the answers of forms */
-#define MESSAGE_MAX (2u << 20) /* what the daemon takes */
+#define ASKED_MAX   64         /* flights for requests; the rest is for answers to forms */
+#define MESSAGE_MAX (2u << 20) /* the daemon's own limit */
 #define ANSWER_MAX  (64u << 20)
 #define TRIES_MAX   20
 #define AGAIN_MS    100   /* before a request is sent again */
 #define LOOK_MS     500   /* between two looks for a daemon, by a stream */
-#define LAST_MS     60000 /* for answers, when stdin has ended */
+#define LAST_MS     60000 /* wait for answers when stdin has ended */
 
 static struct {
 	bool http, renew, json;
@@ -62,14 +62,14 @@ struct flight {
 	struct bridge *bridge;
 	char *line; /* the message; owned */
 	size_t len;
-	struct rpc m;     /* what of it could be read */
-	char name[33];    /* the same each time that it is sent */
-	struct client *c; /* NULL: it is to be sent */
-	int64_t at_ms;    /* not before this time */
+	struct rpc m;     /* the message, as far as it could be read */
+	char name[33];    /* the request's name, kept when it is sent again */
+	struct client *c; /* NULL: the message is to be sent */
+	int64_t at_ms;    /* sent not before */
 	unsigned tries;
 	bool streams;  /* a message has come on its stream */
-	bool answered; /* its id is nobody's any more; what it subscribed to goes on */
-	bool landed;   /* it is over, and goes with the next sweep */
+	bool answered; /* the request's id is free; a subscription goes on */
+	bool landed;   /* done; the next sweep frees it */
 	struct http_reader reader;
 	struct sse sse;
 	struct buf body;
@@ -79,7 +79,7 @@ struct bridge {
 	struct flight *flights[FLIGHTS_MAX];
 	unsigned n;
 	struct buf in;  /* a line, as far as it has come */
-	bool too_long;  /* its middle is gone */
+	bool too_long;  /* the line's middle is dropped */
 	int64_t end_ms; /* stdin has ended; 0: not yet */
 	char session[80];
 	struct buf cwd; /* escaped */
@@ -92,10 +92,10 @@ static void mcp_put(const struct buf *b)
 	for (size_t at = 0; at < b->len;) {
 		ssize_t n = write(STDOUT_FILENO, b->data + at, b->len - at);
 
-		if (n < 0 && errno == EAGAIN) /* who started us left it so */
+		if (n < 0 && errno == EAGAIN) /* our parent left stdout non-blocking */
 			(void)poll(&(struct pollfd){.fd = STDOUT_FILENO, .events = POLLOUT}, 1, -1);
 		else if (n < 0 && errno != EINTR)
-			exit(CLI_DONE); /* nobody reads any more */
+			exit(CLI_DONE); /* stdout is closed */
 		at += n > 0 ? (size_t)n : 0;
 	}
 }
@@ -129,7 +129,7 @@ static bool asks(const struct flight *f)
 	return f->m.method && f->m.id && !f->answered;
 }
 
-/* What it has subscribed to; NULL: nothing. */
+/* The address this flight has subscribed to; NULL: none. */
 static const json_t *subscribed(const struct flight *f)
 {
 	bool subscribes =
@@ -206,7 +206,7 @@ static void mcp_fail(struct flight *f, const char *text)
 	land(f);
 }
 
-/* It was asked for now: no stream, or that of a call, whose form a person may be looking at. */
+/* A person or program waits now: no stream, or that of a call whose form may be open. */
 static bool is_pressing(const struct flight *f)
 {
 	return !f->streams || (asks(f) && strcmp(f->m.method, "tools/call") == 0);
@@ -298,8 +298,8 @@ static void mcp_hear(struct flight *f)
 
 /* ---- in */
 
-/* Whoever waits for that request, or what changes at that address, does not any more: its
- * connection goes, and nothing follows. */
+/* Drop the flights of request `id`, or of the subscription to `uri`: the connection goes, and
+ * nothing follows. */
 static void mcp_cancel(struct bridge *b, const json_t *id, const json_t *uri)
 {
 	for (unsigned i = 0; i < b->n; i++) {
@@ -310,7 +310,8 @@ static void mcp_cancel(struct bridge *b, const json_t *id, const json_t *uri)
 	}
 }
 
-/* What is wrong with a line the daemon says, which hears of all but notices. */
+/* Send a line to the daemon, broken ones too: the daemon says what is wrong with them. Notices stay
+ * here. */
 static void line_came(struct bridge *b)
 {
 	struct flight *f;
@@ -436,10 +437,10 @@ static int bridge_run(void)
 
 static const struct mcp_target {
 	const char *name, *title;
-	const char *variable, *folder; /* that one names; else it is below the home folder */
-	const char *file;              /* below that */
-	const char *part;              /* NULL: it is TOML */
-	bool typed;                    /* its entries say "type" */
+	const char *variable, *folder; /* `variable` names the folder; else below the home folder */
+	const char *file;              /* below the folder */
+	const char *part;              /* member of the JSON; NULL: a TOML file */
+	bool typed;                    /* entries have a member "type" */
 } targets[] = {
 	{"claude", "Claude Code", "CLAUDE_CONFIG_DIR", "", ".claude.json", "mcpServers", true},
 	{"codex", "Codex", "CODEX_HOME", ".codex/", "config.toml", NULL, false},
@@ -452,7 +453,7 @@ static int mcp_find_file(const struct mcp_target *t, char path[PATH_MAX], struct
 {
 	const char *folder = t->variable ? env_get(t->variable) : NULL, *home = env_get("HOME");
 
-	if (folder && strncmp(folder, "~/", 2) == 0 && home) /* as a shell would have it */
+	if (folder && strncmp(folder, "~/", 2) == 0 && home) /* expand ~ as a shell does */
 		snprintf(path, PATH_MAX, "%s%s/%s", home, folder + 1, t->file);
 	else if (folder && folder[0] == '/')
 		snprintf(path, PATH_MAX, "%s/%s", folder, t->file);
@@ -656,7 +657,7 @@ static int install_run(const char *client, bool in)
 				 client);
 	entry = !in ? NULL : o.http ? entry_of_address(t) : entry_of_command(t);
 	if (in && !entry)
-		return CLI_FAILED; /* it has been said why */
+		return CLI_FAILED; /* the reason has been printed */
 	rv = mcp_find_file(t, path, &err);
 	if (rv == 0) {
 		rv = settings_file_open(&f, path, t->part, &err);
@@ -665,7 +666,7 @@ static int install_run(const char *client, bool in)
 	}
 	f.removes = !in;
 	if (in && o.http)
-		f.mode &= 0600; /* it has a secret from now on */
+		f.mode &= 0600; /* the file has a secret from now on */
 	if (rv == 0)
 		rv = t->part ? change_json(&f, t->part, entry, &changed, &err)
 			     : change_toml(&f, entry, &changed, &err);

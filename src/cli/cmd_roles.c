@@ -40,7 +40,7 @@ static char *here(void)
 	char *cwd;
 
 	if (task_cwd(&cwd, NULL) != 0)
-		return strdup(""); /* it was removed: no project */
+		return strdup(""); /* the folder was removed: no project */
 	buf_init(&b, 4 * PATH_MAX);
 	buf_adds(&b, "?cwd=");
 	for (const char *s = cwd; *s; s++)
@@ -185,7 +185,7 @@ static int show_role(const char *name)
 
 /* ---- check */
 
-/* What the daemon says of a file or folder. */
+/* Ask the daemon to check a file or folder. */
 static int cmd_roles_look(const char *path, json_t **reply)
 {
 	char *full = realpath(path, NULL);

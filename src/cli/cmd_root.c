@@ -86,8 +86,8 @@ static const struct opt doctor_opts[] = {
 #define HEAD_MAX (64u << 10)
 
 struct root_view {
-	json_t *findings; /* NULL: they are printed */
-	bool progress;    /* a line of it stands on the terminal */
+	json_t *findings; /* NULL: findings are printed */
+	bool progress;    /* a line of progress stands on the terminal */
 };
 
 static const char *const kinds[] = {
@@ -113,7 +113,7 @@ static void print_finding(const struct ava_finding *f, void *user)
 		return;
 	}
 	if (f->kind == AVA_UNSEALED && !o.verbose)
-		return; /* that there are some is told in the end */
+		return; /* the last line counts them */
 	term_colour(stdout, f->kind == AVA_BROKEN ? TERM_RED : TERM_DIM);
 	printf("%-8s ", kinds[f->kind]);
 	term_colour(stdout, TERM_PLAIN);
@@ -203,7 +203,8 @@ static int root_read_head(const char *path, struct ava_log_head *h, struct ava_e
 	return rv;
 }
 
-/* As given: below the root, absolute, or below here; the id of a run. */
+/* The path below the root for a path given below it, absolute, or below the current folder, or for
+ * a run's id. */
 static const char *below_root(const char *root, const char *path, char *out, size_t size)
 {
 	char full[ROOT_PATH_MAX], base[ROOT_PATH_MAX];
@@ -559,7 +560,7 @@ static int serve_run(int argc, char **argv)
 	struct ava_error err;
 	json_t *health = NULL;
 	int code;
-	/* Whoever starts it by hand does not want it to leave for being idle. */
+	/* A daemon started by hand does not leave for being idle. */
 	char *args[] = {avad, "--service", "--verbose", NULL};
 
 	if (o.background) {
@@ -663,7 +664,7 @@ struct root_doctor {
 	char root[ROOT_PATH_MAX];
 	json_t *checks; /* [{"name","ok","detail"}] */
 	json_t *health; /* the daemon's, NULL when none runs */
-	json_t *seen;   /* what `avad --doctor` says; NULL: nothing */
+	json_t *seen;   /* output of `avad --doctor`; NULL: none */
 	bool failed;
 };
 
@@ -816,7 +817,7 @@ static void check_health(struct root_doctor *d)
 		   json_str(d->health, "model_why"));
 }
 
-/* It reads them at its start only. */
+/* The daemon reads its files only when it starts: name files that changed since. */
 static void check_stale(struct root_doctor *d)
 {
 	static const char *const names[] = {"config.yaml", "env"};

@@ -95,17 +95,17 @@ static void hold_interrupt(bool hold)
 	sigprocmask(hold ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL);
 }
 
-/* What happens to one run, from the request to its end. */
+/* One run or group, from the request to its end. */
 struct run_job {
 	struct client *c;
 	FILE *talk;  /* where a person reads along */
-	int answers; /* where the answer is read; -1: nowhere */
+	int answers; /* descriptor of a person's answers; -1: none */
 	char proposal[32], run[32], trace[64], role[48];
 	char group[32];  /* "": one run alone */
-	json_t *results; /* of the group, by run id; owned */
-	json_t *ended;   /* the group, when all have; owned */
-	bool all_three;  /* its quote asks for a yes that --yes does not say */
-	char small[400]; /* why its model's window is too small; "": it is not */
+	json_t *results; /* the group's results, by run id; owned */
+	json_t *ended;   /* the group, when all its runs have ended; owned */
+	bool all_three;  /* the quote asks for a yes that --yes does not give */
+	char small[400]; /* why the model's window is too small; "": large enough */
 	bool cancelled;
 	struct progress progress;
 };
@@ -212,7 +212,7 @@ static int run_propose(struct run_job *j, const char *text, struct ava_error *er
 	return rv;
 }
 
-/* 0: it runs. 1: it was quoted again. */
+/* 0: the run has begun. 1: quoted again. */
 static int run_confirm(struct run_job *j, const char *answer, struct ava_error *err)
 {
 	char path[64];
@@ -230,7 +230,7 @@ static int run_confirm(struct run_job *j, const char *answer, struct ava_error *
 	if (in_state(p, "confirmed")) {
 		rv = take_run(j, p, err);
 	} else if (in_state(p, "pending")) {
-		/* What the quote has otherwise, which it may not say itself. */
+		/* Name the changes from the quote before, which the new one may not tell. */
 		changes = json_str(p, "changes");
 		term_print(j->talk, "Instead%s%s (%s):\n", *changes ? ", " : "", changes,
 			   json_str(p, "proposal_id"));
@@ -270,8 +270,7 @@ static int answers_from(const char *text)
 		       : STDIN_FILENO;
 }
 
-/* One answer: 0 it runs, 1 it was quoted again, AVA_EINVAL it was not
- * understood. */
+/* Take one answer. 0: the run has begun; 1: quoted again; AVA_EINVAL: not understood. */
 static int ask_once(struct run_job *j, struct ava_error *err)
 {
 	char answer[4096];
@@ -319,7 +318,7 @@ static int run_on_event(const struct sse_event *e, void *user)
 	return 0;
 }
 
-/* What the daemon says right now; when it does not answer the stream finds out. */
+/* Show the run's present status; a daemon that does not answer is noticed by the stream. */
 static void show_now(struct run_job *j)
 {
 	struct ava_error err;
@@ -493,7 +492,7 @@ static int group_cancel(struct run_job *j, struct client *c, const json_t *group
 	return rv;
 }
 
-/* One look, and a wait for the next end. 1: all have ended. */
+/* Look at the group once, then wait for the next end. 1: all runs have ended. */
 static int group_step(struct client *c, void *user, struct ava_error *err)
 {
 	struct run_job *j = user;
@@ -516,7 +515,7 @@ static int group_step(struct client *c, void *user, struct ava_error *err)
 	return rv;
 }
 
-/* What a person reads of it. */
+/* The group's results for a person. */
 static void group_show(const json_t *group)
 {
 	const json_t *run;
